@@ -1,0 +1,70 @@
+package graph
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+
+	"gorgonia.org/gorgonia"
+)
+
+// Apply is the way out to any function of Gorgonia:
+//
+//	y := graph.Apply(gorgonia.Tanh1, x)
+//
+// A panic inside Gorgonia becomes an error; one in f itself is f's own. What f
+// builds is not shielded from Gorgonia's defects (see the package comment), so
+// check its gradient.
+func Apply(f func(...*gorgonia.Node) (*gorgonia.Node, error), in ...Expr) (y Expr) {
+	if len(in) == 0 {
+		return Fail("graph: Apply without operands")
+	}
+	if bad, ok := first(in...); ok {
+		return bad
+	}
+	nodes := make([]*gorgonia.Node, len(in))
+	for i, x := range in {
+		nodes[i] = x.n
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			if !panickedIn("gorgonia.org/") {
+				panic(r)
+			}
+			y = Fail("graph: Gorgonia panicked: %v", r)
+		}
+	}()
+	n, err := f(nodes...)
+	if err == nil && n == nil {
+		err = fmt.Errorf("the function returned no node")
+	}
+	if err != nil {
+		return Fail("graph: %w", err)
+	}
+	return Expr{g: in[0].g, n: n}
+}
+
+// ApplyOp applies a Gorgonia operation of one's own. To be differentiated it
+// must be a gorgonia.SDOp.
+func ApplyOp(o gorgonia.Op, in ...Expr) Expr {
+	return Apply(func(ns ...*gorgonia.Node) (*gorgonia.Node, error) { return gorgonia.ApplyOp(o, ns...) }, in...)
+}
+
+// panickedIn reports, from a deferred function, whether the function that
+// panicked belongs to a package whose path begins with prefix.
+func panickedIn(prefix string) bool {
+	var pc [64]uintptr
+	frames := runtime.CallersFrames(pc[:runtime.Callers(2, pc[:])])
+	panicking := false
+	for {
+		f, more := frames.Next()
+		if f.Function == "runtime.gopanic" {
+			panicking = true
+		} else if panicking && !strings.HasPrefix(f.Function, "runtime.") {
+			return strings.HasPrefix(f.Function, prefix)
+		}
+		if !more {
+			return false
+		}
+	}
+}

@@ -1,0 +1,294 @@
+package graph
+
+import (
+	"math"
+
+	"gorgonia.org/tensor"
+)
+
+// Add returns x + y, elementwise.
+func (x Expr) Add(y Expr) Expr {
+	return binary2("add", x, y, both(addTo[float64], addTo[float32]),
+		func(_ []Expr, _, g Expr, _ []bool) []Expr { return []Expr{g, g} })
+}
+
+// Sub returns x − y, elementwise.
+func (x Expr) Sub(y Expr) Expr {
+	return binary2("sub", x, y, both(subTo[float64], subTo[float32]),
+		func(_ []Expr, _, g Expr, need []bool) []Expr {
+			return []Expr{g, when(need[1], func() Expr { return g.Neg() })}
+		})
+}
+
+// Mul returns x·y, elementwise.
+func (x Expr) Mul(y Expr) Expr {
+	return binary2("mul", x, y, both(mulTo[float64], mulTo[float32]),
+		func(in []Expr, _, g Expr, need []bool) []Expr {
+			return []Expr{
+				when(need[0], func() Expr { return g.Mul(in[1]) }),
+				when(need[1], func() Expr { return g.Mul(in[0]) }),
+			}
+		})
+}
+
+// Div returns x/y, elementwise. Dividing by 0 gives what IEEE 754 says.
+func (x Expr) Div(y Expr) Expr {
+	return binary2("div", x, y, both(divTo[float64], divTo[float32]),
+		func(in []Expr, out, g Expr, need []bool) []Expr {
+			dx := g.Div(in[1])
+			return []Expr{dx, when(need[1], func() Expr { return dx.Mul(out).Neg() })}
+		})
+}
+
+// Scale returns c·x.
+func (x Expr) Scale(c float64) Expr {
+	return x.unary("scale", affine(c, 0), func(_, _, g Expr) Expr { return g.Scale(c) })
+}
+
+// Plus returns x + c.
+func (x Expr) Plus(c float64) Expr {
+	return x.unary("plus", affine(1, c), func(_, _, g Expr) Expr { return g })
+}
+
+// Neg returns −x.
+func (x Expr) Neg() Expr { return x.Scale(-1) }
+
+// Square returns x².
+func (x Expr) Square() Expr { return x.Mul(x) }
+
+// Sqrt returns √x, whose derivative at 0 is taken as 0. x < 0 gives NaN.
+func (x Expr) Sqrt() Expr {
+	return x.unary("sqrt", each(math.Sqrt), func(_, y, g Expr) Expr {
+		return g.Mul(y.unary("half over", each(halfOver), nil))
+	})
+}
+
+func halfOver(y float64) float64 {
+	if y == 0 {
+		return 0
+	}
+	return 0.5 / y
+}
+
+// Abs returns |x|, whose derivative at 0 is 0.
+func (x Expr) Abs() Expr {
+	return x.unary("abs", each(math.Abs), func(x, _, g Expr) Expr {
+		return g.Mul(x.unary("sign", each(sign), nil))
+	})
+}
+
+func sign(x float64) float64 {
+	switch {
+	case x > 0:
+		return 1
+	case x < 0:
+		return -1
+	}
+	return 0 * x // NaN stays NaN
+}
+
+// AtLeast returns max(x, c). The derivative is 1 where x > c, 0 elsewhere.
+func (x Expr) AtLeast(c float64) Expr {
+	return x.unary("at least", each(func(x float64) float64 { return math.Max(x, c) }), func(x, _, g Expr) Expr {
+		return g.Mul(x.Above(c))
+	})
+}
+
+// AtMost returns min(x, c). The derivative is 1 where x < c, 0 elsewhere.
+func (x Expr) AtMost(c float64) Expr { return x.Neg().AtLeast(-c).Neg() }
+
+// Above returns 1 where x > c and 0 elsewhere, constant for differentiation.
+func (x Expr) Above(c float64) Expr {
+	return x.unary("above", each(func(x float64) float64 {
+		if x > c {
+			return 1
+		}
+		return 0
+	}), nil)
+}
+
+// Exp returns eˣ.
+func (x Expr) Exp() Expr {
+	return x.unary("exp", each(math.Exp), func(_, y, g Expr) Expr { return g.Mul(y) })
+}
+
+// Log returns the natural logarithm of x.
+func (x Expr) Log() Expr {
+	return x.unary("log", each(math.Log), func(x, _, g Expr) Expr { return g.Div(x) })
+}
+
+// Log1p returns log(1 + x), accurate near 0.
+func (x Expr) Log1p() Expr {
+	return x.unary("log1p", each(math.Log1p), func(x, _, g Expr) Expr { return g.Div(x.Plus(1)) })
+}
+
+// Expm1 returns eˣ − 1, accurate near 0.
+func (x Expr) Expm1() Expr {
+	return x.unary("expm1", each(math.Expm1), func(_, y, g Expr) Expr { return g.Mul(y.Plus(1)) })
+}
+
+// Softplus returns log(1 + eˣ), without overflow.
+func (x Expr) Softplus() Expr {
+	return x.unary("softplus", each(softplus), func(x, _, g Expr) Expr { return g.Mul(x.Sigmoid()) })
+}
+
+func softplus(x float64) float64 {
+	return math.Max(x, 0) + math.Log1p(math.Exp(-math.Abs(x)))
+}
+
+// Sigmoid returns 1/(1 + e⁻ˣ).
+func (x Expr) Sigmoid() Expr {
+	return x.unary("sigmoid", each(func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }), func(_, y, g Expr) Expr {
+		return g.Mul(y).Mul(y.Neg().Plus(1))
+	})
+}
+
+// Pow returns xᶜ for x ≥ 0 and a constant c, computed as exp(c·log x); 0⁰ is 1.
+// Its derivative is c·xᶜ⁻¹, taken as 0 at x = 0 where that is infinite.
+func (x Expr) Pow(c float64) Expr {
+	return x.unary("pow", each(func(x float64) float64 { return math.Pow(x, c) }), func(x, _, g Expr) Expr {
+		return g.Mul(x.unary("pow slope", each(func(x float64) float64 {
+			if x == 0 && c < 1 {
+				return 0
+			}
+			return c * math.Pow(x, c-1)
+		}), nil))
+	})
+}
+
+// StopGradient returns x as a constant for differentiation.
+func (x Expr) StopGradient() Expr {
+	if bad, ok := first(x); ok {
+		return bad
+	}
+	var held64 []float64
+	var held32 []float32
+	g := x.g
+	return x.unary("stop", both(
+		func(dst []float64, src [][]float64) { hold(g, &held64, dst, src[0]) },
+		func(dst []float32, src [][]float32) { hold(g, &held32, dst, src[0]) },
+	), nil)
+}
+
+// hold copies src to dst, or what it held before while g is frozen: central
+// differences must not see a constant move.
+func hold[T float](g *Graph, held *[]T, dst, src []T) {
+	if !g.frozen || *held == nil {
+		*held = append((*held)[:0], src...)
+	}
+	copy(dst, *held)
+}
+
+// when builds a derivative only if it is asked for.
+func when(need bool, build func() Expr) Expr {
+	if !need {
+		return Expr{}
+	}
+	return build()
+}
+
+// unary applies an elementwise operation with derivative d(x, y, grad) for
+// y = f(x); a nil d makes y constant for differentiation.
+func (x Expr) unary(name string, r run, d func(x, y, g Expr) Expr) Expr {
+	if bad, ok := first(x); ok {
+		return bad
+	}
+	var df diff
+	if d != nil {
+		df = func(in []Expr, out, g Expr, _ []bool) []Expr { return []Expr{d(in[0], out, g)} }
+	}
+	return apply(name, x.n.Shape(), r, df, x)
+}
+
+// binary2 applies an elementwise operation to operands of one shape; a scalar
+// operand is first expanded.
+func binary2(name string, x, y Expr, r run, d diff) Expr {
+	if bad, ok := first(x, y); ok {
+		return bad
+	}
+	sx, sy := x.n.Shape(), y.n.Shape()
+	switch {
+	case len(sx) == 0 && len(sy) > 0:
+		x = x.fill(sy)
+	case len(sy) == 0 && len(sx) > 0:
+		y = y.fill(sx)
+	case !sameShape(sx, sy):
+		return Fail("graph: %s of %s and %s: the shapes differ; Across or Down expands a vector along an axis", name, x, y)
+	}
+	return apply(name, x.n.Shape(), r, d, x, y)
+}
+
+func sameShape(a, b tensor.Shape) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// each makes an elementwise operation of a function of one number. In float32
+// the function still computes in float64.
+func each(f func(float64) float64) run {
+	return both(
+		func(dst []float64, src [][]float64) {
+			for i, x := range src[0] {
+				dst[i] = f(x)
+			}
+		},
+		func(dst []float32, src [][]float32) {
+			for i, x := range src[0] {
+				dst[i] = float32(f(float64(x)))
+			}
+		})
+}
+
+// affine makes c·x + b.
+func affine(c, b float64) run {
+	return both(
+		func(dst []float64, src [][]float64) { affineTo(dst, src[0], c, b) },
+		func(dst []float32, src [][]float32) { affineTo(dst, src[0], float32(c), float32(b)) })
+}
+
+func affineTo[T float](dst, x []T, c, b T) {
+	if b == 0 { // keeps −0 and is a multiplication less rounded
+		for i, v := range x {
+			dst[i] = c * v
+		}
+		return
+	}
+	for i, v := range x {
+		dst[i] = c*v + b
+	}
+}
+
+func addTo[T float](dst []T, src [][]T) {
+	x, y := src[0], src[1][:len(dst)]
+	for i := range dst {
+		dst[i] = x[i] + y[i]
+	}
+}
+
+func subTo[T float](dst []T, src [][]T) {
+	x, y := src[0], src[1][:len(dst)]
+	for i := range dst {
+		dst[i] = x[i] - y[i]
+	}
+}
+
+func mulTo[T float](dst []T, src [][]T) {
+	x, y := src[0], src[1][:len(dst)]
+	for i := range dst {
+		dst[i] = x[i] * y[i]
+	}
+}
+
+func divTo[T float](dst []T, src [][]T) {
+	x, y := src[0], src[1][:len(dst)]
+	for i := range dst {
+		dst[i] = x[i] / y[i]
+	}
+}

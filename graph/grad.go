@@ -1,0 +1,133 @@
+package graph
+
+import (
+	"fmt"
+
+	"gorgonia.org/gorgonia"
+)
+
+// gradients adds to the graph the derivative of a scalar cost in each of the
+// inputs wrt, by reverse accumulation over the operations' symbolic derivatives
+// (gorgonia.SDOp). An input that the cost does not depend on has no derivative:
+// its Expr is empty.
+//
+// It stands in for gorgonia.Grad, which returns the first cost's gradient when
+// called twice, and sums through nodes that Gorgonia may take for one another.
+func gradients(cost Expr, wrt []*gorgonia.Node) ([]Expr, error) {
+	g := cost.g
+	order, children := topological(g.g, cost.n)
+
+	// Only nodes that depend on an input of wrt take part.
+	active := map[*gorgonia.Node]bool{}
+	for _, n := range wrt {
+		active[n] = true
+	}
+	for _, n := range order {
+		if active[n] || len(children[n]) == 0 {
+			continue
+		}
+		o, ok := n.Op().(gorgonia.SDOp)
+		if !ok {
+			continue
+		}
+		flows := o.DiffWRT(len(children[n]))
+		for i, c := range children[n] {
+			active[n] = active[n] || flows[i] && active[c]
+		}
+	}
+
+	grad := map[*gorgonia.Node]Expr{cost.n: g.Const("∂cost/∂cost", []float64{1})}
+	for i := len(order) - 1; i >= 0; i-- {
+		n := order[i]
+		dn, reached := grad[n]
+		if !reached || !active[n] || len(children[n]) == 0 {
+			continue
+		}
+		flows := n.Op().(gorgonia.SDOp).DiffWRT(len(children[n]))
+		need := make([]bool, len(children[n]))
+		for j, c := range children[n] {
+			need[j] = flows[j] && active[c]
+		}
+		dx, err := symDiff(n, children[n], dn.n, need)
+		if err != nil {
+			return nil, fmt.Errorf("graph: differentiating %s: %w", Expr{g: g, n: n}, err)
+		}
+		for j, c := range children[n] {
+			if !need[j] {
+				continue
+			}
+			if j >= len(dx) || dx[j] == nil {
+				return nil, fmt.Errorf("graph: %s gave no derivative in operand %d", Expr{g: g, n: n}, j)
+			}
+			d := Expr{g: g, n: dx[j]}
+			if before, ok := grad[c]; ok {
+				d = before.Add(d)
+				if d.err != nil {
+					return nil, fmt.Errorf("graph: differentiating %s: %w", Expr{g: g, n: n}, d.err)
+				}
+			}
+			grad[c] = d
+		}
+	}
+	out := make([]Expr, len(wrt))
+	for i, n := range wrt {
+		out[i] = grad[n]
+	}
+	return out, nil
+}
+
+// symDiff asks the operation of n for its symbolic derivatives.
+func symDiff(n *gorgonia.Node, children gorgonia.Nodes, grad *gorgonia.Node, need []bool) (dx gorgonia.Nodes, err error) {
+	if o, ok := n.Op().(*op); ok {
+		return o.symDiff(children, n, grad, need)
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			if !panickedIn("gorgonia.org/") {
+				panic(r)
+			}
+			err = fmt.Errorf("panic in Gorgonia: %v", r)
+		}
+	}()
+	return n.Op().(gorgonia.SDOp).SymDiff(children, n, grad)
+}
+
+// topological returns the nodes that root depends on, operands first, and the
+// operands of each.
+func topological(g *gorgonia.ExprGraph, root *gorgonia.Node) (gorgonia.Nodes, map[*gorgonia.Node]gorgonia.Nodes) {
+	var order gorgonia.Nodes
+	children := map[*gorgonia.Node]gorgonia.Nodes{}
+	var visit func(n *gorgonia.Node)
+	visit = func(n *gorgonia.Node) {
+		if _, seen := children[n]; seen {
+			return
+		}
+		var cs gorgonia.Nodes
+		if it := g.From(n.ID()); it != nil {
+			for it.Next() {
+				cs = append(cs, it.Node().(*gorgonia.Node))
+			}
+		}
+		children[n] = cs
+		for _, c := range cs {
+			visit(c)
+		}
+		order = append(order, n)
+	}
+	visit(root)
+	return order, children
+}
+
+// DependsOn reports whether x is computed from any of the others.
+func (x Expr) DependsOn(others ...Expr) bool {
+	if x.n == nil || len(others) == 0 {
+		return false
+	}
+	_, reached := topological(x.g.g, x.n)
+	for _, y := range others {
+		if _, ok := reached[y.n]; ok {
+			return true
+		}
+	}
+	return false
+}

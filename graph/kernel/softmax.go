@@ -1,0 +1,115 @@
+package kernel
+
+import "math"
+
+// LogSumExp writes one number per row.
+//
+//	lse(x) = m + log1p(Σ_{i≠i*} exp(x_i − m)),   m = x_{i*} = max_i x_i
+//
+// x is rows×k, dst has one entry per row. Any x: entries of −Inf add nothing;
+// where the maximum is infinite the result is that maximum (so a row of −Inf
+// gives −Inf).
+func LogSumExp[T Float](dst, x []T, k int) {
+	rows := rowsOf("LogSumExp", len(x), k)
+	rowsOf("LogSumExp", len(dst), 1, rows)
+	for i := range rows {
+		m, tail, _ := sumExp(x[i*k : (i+1)*k])
+		dst[i] = T(m + math.Log1p(tail))
+	}
+}
+
+// LogSoftmax writes the logarithm of the softmax of each row.
+//
+//	log π_a = (x_a − m) − log1p(Σ_{i≠i*} exp(x_i − m)),   m = x_{i*} = max_i x_i
+//
+// x and dst are rows×k. Any x: an entry of −Inf has log π = −Inf; where the
+// maximum is infinite, the entries that reach it share the row evenly (so a
+// row of −Inf gives −log k throughout).
+func LogSoftmax[T Float](dst, x []T, k int) {
+	rows := rowsOf("LogSoftmax", len(x), k, len(dst))
+	for i := range rows {
+		from, to := x[i*k:(i+1)*k], dst[i*k:(i+1)*k]
+		m, tail, ties := sumExp(from)
+		if math.IsInf(m, 0) {
+			share(to, from, T(m), -math.Log(float64(ties)), math.Inf(-1))
+			continue
+		}
+		z := math.Log1p(tail)
+		for a, v := range from {
+			to[a] = T((float64(v) - m) - z)
+		}
+	}
+}
+
+// Softmax writes the softmax of each row.
+//
+//	π_a = exp(x_a − m)/Σ_i exp(x_i − m),   m = max_i x_i
+//
+// x and dst are rows×k. Any x: an entry of −Inf has π = 0; where the maximum
+// is infinite, the entries that reach it share the row evenly (so a row of
+// −Inf gives 1/k throughout). A row of equal entries gives exactly 1/k.
+func Softmax[T Float](dst, x []T, k int) {
+	rows := rowsOf("Softmax", len(x), k, len(dst))
+	for i := range rows {
+		from, to := x[i*k:(i+1)*k], dst[i*k:(i+1)*k]
+		m, tail, ties := sumExp(from)
+		if math.IsInf(m, 0) {
+			share(to, from, T(m), 1/float64(ties), 0)
+			continue
+		}
+		for a, v := range from {
+			to[a] = T(math.Exp(float64(v)-m) / (1 + tail))
+		}
+	}
+}
+
+// sumExp returns the maximum m of a row, Σ exp(x_i − m) over all entries but
+// the first that reaches it, and, only where m is infinite, the number of
+// entries that reach it (the sum is then 0).
+func sumExp[T Float](row []T) (m, tail float64, ties int) {
+	top := 0
+	for i, v := range row {
+		if v > row[top] || v != v {
+			top = i
+		}
+	}
+	m = float64(row[top])
+	if math.IsInf(m, 0) {
+		for _, v := range row {
+			if v == row[top] {
+				ties++
+			}
+		}
+		return m, 0, ties
+	}
+	for i, v := range row {
+		if i != top {
+			tail += math.Exp(float64(v) - m)
+		}
+	}
+	return m, tail, 0
+}
+
+// share gives the entries equal to m the value in, all others out.
+func share[T Float](to, from []T, m T, in, out float64) {
+	for a, v := range from {
+		if v == m {
+			to[a] = T(in)
+		} else {
+			to[a] = T(out)
+		}
+	}
+}
+
+// ArgMax returns the index of the first maximum of a row of at least one
+// entry. NaN is never above or below anything: a row that starts with it gives
+// 0.
+func ArgMax[T Float](row []T) int {
+	best := 0
+	for i, v := range row {
+		if v > row[best] {
+			best = i
+		}
+	}
+	return best
+}

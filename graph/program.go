@@ -1,0 +1,312 @@
+package graph
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Program is a compiled graph: one cost, its gradients in the parameters, and
+// the named terms. Feed the inputs, Refill the noise, Run, and read. It is not
+// safe for concurrent use; programs of different graphs are independent, even
+// where they share parameters that nobody updates meanwhile.
+type Program struct {
+	g       *Graph
+	machine gorgonia.VM
+	used    map[*gorgonia.Node]bool
+	cost    *gorgonia.Value
+	terms   []*gorgonia.Value
+	grads   []*gorgonia.Value // nil where the cost does not depend on the parameter
+	loose   bool
+	noise   []float64
+}
+
+// Option changes what Compile makes.
+type Option func(*options)
+
+type options struct{ noGrad, loose bool }
+
+// WithoutGradients compiles the cost and the terms alone.
+func WithoutGradients() Option { return func(o *options) { o.noGrad = true } }
+
+// AllowNonFinite makes Run accept NaN and infinite values, for looking at them.
+func AllowNonFinite() Option { return func(o *options) { o.loose = true } }
+
+// Compile differentiates a scalar cost in every parameter of the graph and
+// compiles what the cost, the gradients and the named terms need. A graph is
+// compiled once.
+func (g *Graph) Compile(cost Expr, opts ...Option) (*Program, error) {
+	var o options
+	for _, set := range opts {
+		set(&o)
+	}
+	switch {
+	case cost.Err() != nil:
+		return nil, cost.Err()
+	case g.err != nil:
+		return nil, g.err
+	case cost.g != g:
+		return nil, errors.New("graph: the cost is of another graph")
+	case g.compiled:
+		return nil, errors.New("graph: already compiled; build one graph for each cost")
+	case len(cost.n.Shape()) != 0:
+		return nil, fmt.Errorf("graph: the cost %s is no scalar", cost)
+	}
+	g.compiled = true
+
+	p := &Program{g: g, loose: o.loose, grads: make([]*gorgonia.Value, len(g.params))}
+	roots := gorgonia.Nodes{cost.n}
+	for _, t := range g.terms {
+		roots = append(roots, t.expr.n)
+	}
+	if !o.noGrad && len(g.params) > 0 {
+		wrt := make([]*gorgonia.Node, len(g.params))
+		for i, q := range g.params {
+			wrt[i] = q.node
+		}
+		grads, err := gradients(cost, wrt)
+		if err != nil {
+			return nil, err
+		}
+		for i, d := range grads {
+			if d.n != nil {
+				p.grads[i] = read(d.n)
+				roots = append(roots, d.n)
+			}
+		}
+	}
+	p.cost = read(cost.n)
+	for _, t := range g.terms {
+		p.terms = append(p.terms, read(t.expr.n))
+	}
+	sub := g.g.SubgraphRoots(roots...)
+	p.plan(sub, roots)
+
+	var err error
+	p.machine, err = machine(sub)
+	return p, err
+}
+
+// read makes the machine copy the value of n after each run.
+func read(n *gorgonia.Node) *gorgonia.Value {
+	v := new(gorgonia.Value)
+	gorgonia.Read(n, v)
+	return v
+}
+
+func machine(g *gorgonia.ExprGraph) (m gorgonia.VM, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("graph: Gorgonia could not compile the graph: %v", r)
+		}
+	}()
+	return gorgonia.NewTapeMachine(g), nil
+}
+
+// plan tells each operation who reads its output, so that its buffer can be
+// used again after the last of them.
+func (p *Program) plan(sub *gorgonia.ExprGraph, roots gorgonia.Nodes) {
+	shared := &pool{free: map[[2]int][]gorgonia.Value{}}
+	p.used = map[*gorgonia.Node]bool{}
+	for _, n := range sub.AllNodes() {
+		p.used[n] = true
+		o, own := n.Op().(*op)
+		if own {
+			o.pool = shared
+		}
+		it := sub.From(n.ID())
+		if it == nil {
+			continue
+		}
+		for it.Next() {
+			producer, _ := it.Node().(*gorgonia.Node).Op().(*op)
+			if own {
+				o.producers = append(o.producers, producer)
+			}
+			if producer == nil {
+				continue
+			}
+			producer.readers++
+			if !own {
+				producer.pinned = true
+			}
+		}
+	}
+	for _, n := range roots {
+		if o, ok := n.Op().(*op); ok {
+			o.pinned = true
+		}
+	}
+}
+
+// Has reports whether the program reads the input of that name: what the cost
+// and the terms do not need is dropped, and need not be fed.
+func (p *Program) Has(name string) bool {
+	in := p.input(name)
+	return in != nil && p.used[in.node]
+}
+
+func (p *Program) input(name string) *input {
+	for _, in := range p.g.inputs {
+		if in.name == name {
+			return in
+		}
+	}
+	return nil
+}
+
+// Feed copies values into an input. It is an error if the graph has no such
+// input or the number of values is not that of its shape.
+func (p *Program) Feed(name string, values []float64) error {
+	in := p.input(name)
+	if in == nil {
+		return fmt.Errorf("graph: no input is named %q", name)
+	}
+	in.given = true
+	if err := put(in.value, values); err != nil {
+		return fmt.Errorf("graph: input %q: %w", name, err)
+	}
+	return nil
+}
+
+// Buffer returns the elements of an input, to be written in place before a run,
+// and marks it as fed. T is the element type of the graph. It is nil if the
+// program does not read such an input, or has another element type.
+func Buffer[T float32 | float64](p *Program, name string) []T {
+	in := p.input(name)
+	if in == nil || !p.used[in.node] {
+		return nil
+	}
+	var z T
+	if _, is64 := any(z).(float64); is64 != (p.g.dt == tensor.Float64) {
+		return nil
+	}
+	in.given = true
+	return elems[T](in.value)
+}
+
+// Refill draws new values for every noise node.
+func (p *Program) Refill(r *rand.Rand) {
+	for _, in := range p.g.inputs {
+		if in.fill == nil || !p.used[in.node] {
+			continue
+		}
+		in.given = true
+		if p.g.dt == tensor.Float64 {
+			in.fill(r, elems[float64](in.value))
+			continue
+		}
+		n := in.value.Shape().TotalSize()
+		if cap(p.noise) < n {
+			p.noise = make([]float64, n)
+		}
+		in.fill(r, p.noise[:n])
+		_ = put(in.value, p.noise[:n])
+	}
+}
+
+// Run computes the cost, the gradients and the terms. It is an error if an
+// input that the program reads was never fed, or if a value is not finite; the
+// latter is a [*NonFiniteError].
+func (p *Program) Run() error {
+	for _, in := range p.g.inputs {
+		if !in.given && p.used[in.node] {
+			return fmt.Errorf("graph: input %q was not fed", in.name)
+		}
+	}
+	err := p.machine.RunAll()
+	p.machine.Reset()
+	if err != nil {
+		return fmt.Errorf("graph: %w", err)
+	}
+	if p.loose {
+		return nil
+	}
+	for i, t := range p.g.terms {
+		if j := finite(*p.terms[i]); j >= 0 {
+			return &NonFiniteError{What: "term", Name: t.name, Index: j, Value: at(*p.terms[i], j)}
+		}
+	}
+	if v := p.Cost(); !isFinite(v) {
+		return &NonFiniteError{What: "cost", Value: v}
+	}
+	for i, v := range p.grads {
+		if v == nil {
+			continue
+		}
+		if j := finite(*v); j >= 0 {
+			return &NonFiniteError{What: "gradient", Name: p.g.params[i].p.Name, Index: j, Value: at(*v, j)}
+		}
+	}
+	return nil
+}
+
+// NonFiniteError says which value of a run was NaN or infinite first: a named
+// term, the cost, or the gradient in a parameter.
+type NonFiniteError struct {
+	What  string // "term", "cost" or "gradient"
+	Name  string // of the term or the parameter
+	Index int    // of the element, row by row
+	Value float64
+}
+
+func (e *NonFiniteError) Error() string {
+	switch e.What {
+	case "gradient":
+		return fmt.Sprintf("the gradient in %s is %v at element %d", e.Name, e.Value, e.Index)
+	case "term":
+		return fmt.Sprintf("the term %q is %v", e.Name, e.Value)
+	}
+	return fmt.Sprintf("the cost is %v", e.Value)
+}
+
+// Cost returns the cost of the last run.
+func (p *Program) Cost() float64 { return at(*p.cost, 0) }
+
+// Read returns the values of a named term in the last run, row by row; nil if
+// there is no such term.
+func (p *Program) Read(name string) []float64 {
+	for i, t := range p.g.terms {
+		if t.name == name {
+			return floats(*p.terms[i])
+		}
+	}
+	return nil
+}
+
+// Terms returns the names of the terms, in the order in which they were named.
+func (p *Program) Terms() []string {
+	names := make([]string, len(p.g.terms))
+	for i, t := range p.g.terms {
+		names[i] = t.name
+	}
+	return names
+}
+
+// Params returns the parameters of the graph, in order of declaration.
+func (p *Program) Params() []*Param { return p.g.Params() }
+
+// Grad returns the gradient of the last run's cost in a parameter of the graph,
+// zero if the cost does not depend on it. The next run overwrites it. It is nil
+// before the first run, in a program without gradients, and for a parameter of
+// another graph.
+func (p *Program) Grad(q *Param) *tensor.Dense {
+	for i, r := range p.g.params {
+		if r.p != q {
+			continue
+		}
+		if p.grads[i] == nil {
+			p.grads[i] = new(gorgonia.Value)
+			*p.grads[i] = newValue(q.Value.Dtype(), q.Value.Shape())
+		}
+		d, _ := (*p.grads[i]).(*tensor.Dense)
+		return d
+	}
+	return nil
+}
+
+// Close frees what the machine holds.
+func (p *Program) Close() error { return p.machine.Close() }

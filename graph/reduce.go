@@ -1,0 +1,242 @@
+package graph
+
+import "gorgonia.org/tensor"
+
+// Sum returns the sum of all elements, a scalar.
+func (x Expr) Sum() Expr {
+	if bad, ok := first(x); ok {
+		return bad
+	}
+	return apply("sum", tensor.Shape{}, both(sumTo[float64], sumTo[float32]),
+		func(in []Expr, _, g Expr, _ []bool) []Expr { return []Expr{g.fill(in[0].n.Shape())} }, x)
+}
+
+// Mean returns the mean of all elements, a scalar.
+func (x Expr) Mean() Expr {
+	if bad, ok := first(x); ok {
+		return bad
+	}
+	return x.Sum().Scale(1 / float64(x.n.Shape().TotalSize()))
+}
+
+// SumOver sums a matrix [r×c] over an axis: 0 gives [c], the sum of the rows;
+// 1 gives [r], the sum of each row's entries.
+func (x Expr) SumOver(axis int) Expr {
+	if bad, ok := x.rank("SumOver", 2); ok {
+		return bad
+	}
+	r, c := x.n.Shape()[0], x.n.Shape()[1]
+	switch axis {
+	case 0:
+		return apply("sum over rows", tensor.Shape{c}, both(sumRows[float64], sumRows[float32]),
+			func(_ []Expr, _, g Expr, _ []bool) []Expr { return []Expr{g.Down(r)} }, x)
+	case 1:
+		return apply("sum over columns", tensor.Shape{r}, both(sumCols[float64], sumCols[float32]),
+			func(_ []Expr, _, g Expr, _ []bool) []Expr { return []Expr{g.Across(c)} }, x)
+	}
+	return Fail("graph: SumOver axis %d, want 0 or 1", axis)
+}
+
+// MeanOver is SumOver divided by the length of the axis.
+func (x Expr) MeanOver(axis int) Expr {
+	s := x.SumOver(axis)
+	if s.err != nil {
+		return s
+	}
+	return s.Scale(1 / float64(x.n.Shape()[axis]))
+}
+
+// Across expands a vector [r] to [r×c]: entry i fills row i.
+func (x Expr) Across(c int) Expr {
+	if bad, ok := x.rank("Across", 1); ok {
+		return bad
+	}
+	return apply("across", tensor.Shape{x.n.Shape()[0], c}, both(across[float64], across[float32]),
+		func(_ []Expr, _, g Expr, _ []bool) []Expr { return []Expr{g.SumOver(1)} }, x)
+}
+
+// Down expands a vector [c] to [r×c]: every row is the vector.
+func (x Expr) Down(r int) Expr {
+	if bad, ok := x.rank("Down", 1); ok {
+		return bad
+	}
+	return apply("down", tensor.Shape{r, x.n.Shape()[0]}, both(down[float64], down[float32]),
+		func(_ []Expr, _, g Expr, _ []bool) []Expr { return []Expr{g.SumOver(0)} }, x)
+}
+
+// RepeatRows repeats each row of a matrix, or each entry of a vector, s times,
+// the copies next to each other: [b×c] to [b·s×c], [b] to [b·s]. It brings what
+// belongs to an example to the rows of its noise draws.
+func (x Expr) RepeatRows(s int) Expr {
+	if bad, ok := x.rank("RepeatRows", 1, 2); ok {
+		return bad
+	}
+	if s == 1 {
+		return x
+	}
+	shape := x.n.Shape().Clone()
+	width := shape.TotalSize() / shape[0]
+	shape[0] *= s
+	return apply("repeat rows", shape, both(repeat[float64](width, s), repeat[float32](width, s)),
+		func(_ []Expr, _, g Expr, _ []bool) []Expr { return []Expr{g.SumGroups(s)} }, x)
+}
+
+// SumGroups sums each group of s consecutive rows of a matrix, or entries of a
+// vector: [b·s×c] to [b×c], [b·s] to [b].
+func (x Expr) SumGroups(s int) Expr {
+	if bad, ok := x.rank("SumGroups", 1, 2); ok {
+		return bad
+	}
+	if s == 1 {
+		return x
+	}
+	shape := x.n.Shape().Clone()
+	if s < 1 || shape[0]%s != 0 {
+		return Fail("graph: SumGroups of %d rows in %s, whose rows are no multiple", s, x)
+	}
+	width := shape.TotalSize() / shape[0]
+	shape[0] /= s
+	return apply("sum groups", shape, both(sumGroups[float64](width, s), sumGroups[float32](width, s)),
+		func(_ []Expr, _, g Expr, _ []bool) []Expr { return []Expr{g.RepeatRows(s)} }, x)
+}
+
+// MeanGroups is SumGroups divided by s: the average over an example's draws.
+func (x Expr) MeanGroups(s int) Expr { return x.SumGroups(s).Scale(1 / float64(s)) }
+
+// Reshape returns a copy of x in another shape with as many elements, row by
+// row.
+func (x Expr) Reshape(shape ...int) Expr {
+	if bad, ok := first(x); ok {
+		return bad
+	}
+	from := x.n.Shape()
+	if len(shape) > 2 || tensor.Shape(shape).TotalSize() != from.TotalSize() {
+		return Fail("graph: Reshape of %s to %s", x, shapeString(shape))
+	}
+	return apply("reshape", tensor.Shape(shape).Clone(), both(copyTo[float64], copyTo[float32]),
+		func(_ []Expr, _, g Expr, _ []bool) []Expr { return []Expr{g.Reshape(from...)} }, x)
+}
+
+// Best returns the smallest entry of a vector, a scalar: the value at the best
+// point of a fixed grid. The derivative flows to the first smallest entry
+// alone, so the grid point is constant for differentiation.
+func (x Expr) Best() Expr {
+	if bad, ok := x.rank("Best", 1); ok {
+		return bad
+	}
+	n := x.n.Shape()[0]
+	return apply("best", tensor.Shape{}, both(bestTo[float64], bestTo[float32]),
+		func(in []Expr, _, g Expr, _ []bool) []Expr {
+			return []Expr{apply("best gradient", tensor.Shape{n}, both(bestGrad[float64], bestGrad[float32]), nil, in[0], g)}
+		}, x)
+}
+
+// fill expands a scalar to any shape.
+func (x Expr) fill(shape tensor.Shape) Expr {
+	if len(shape) == 0 {
+		return x
+	}
+	return apply("fill", shape.Clone(), both(fillTo[float64], fillTo[float32]),
+		func(_ []Expr, _, g Expr, _ []bool) []Expr { return []Expr{g.Sum()} }, x)
+}
+
+// sum adds in float64 whatever T is: a sum over a batch is then exact to the
+// last place of float32.
+func sum[T float](xs []T) float64 {
+	var s float64
+	for _, x := range xs {
+		s += float64(x)
+	}
+	return s
+}
+
+func sumTo[T float](dst []T, src [][]T) { dst[0] = T(sum(src[0])) }
+
+func sumRows[T float](dst []T, src [][]T) {
+	clear(dst)
+	for x := src[0]; len(x) > 0; x = x[len(dst):] {
+		for j := range dst {
+			dst[j] += x[j]
+		}
+	}
+}
+
+func sumCols[T float](dst []T, src [][]T) {
+	x := src[0]
+	c := len(x) / len(dst)
+	for i := range dst {
+		var s T
+		for _, v := range x[i*c : i*c+c] {
+			s += v
+		}
+		dst[i] = s
+	}
+}
+
+func across[T float](dst []T, src [][]T) {
+	c := len(dst) / len(src[0])
+	for i, v := range src[0] {
+		row := dst[i*c : i*c+c]
+		for j := range row {
+			row[j] = v
+		}
+	}
+}
+
+func down[T float](dst []T, src [][]T) {
+	for x := src[0]; len(dst) > 0; dst = dst[len(x):] {
+		copy(dst, x)
+	}
+}
+
+func repeat[T float](width, s int) func(dst []T, src [][]T) {
+	return func(dst []T, src [][]T) {
+		for x := src[0]; len(x) > 0; x = x[width:] {
+			for range s {
+				copy(dst, x[:width])
+				dst = dst[width:]
+			}
+		}
+	}
+}
+
+func sumGroups[T float](width, s int) func(dst []T, src [][]T) {
+	return func(dst []T, src [][]T) {
+		clear(dst)
+		for x := src[0]; len(dst) > 0; dst = dst[width:] {
+			for range s {
+				for j, v := range x[:width] {
+					dst[j] += v
+				}
+				x = x[width:]
+			}
+		}
+	}
+}
+
+func copyTo[T float](dst []T, src [][]T) { copy(dst, src[0]) }
+
+func fillTo[T float](dst []T, src [][]T) {
+	v := src[0][0]
+	for i := range dst {
+		dst[i] = v
+	}
+}
+
+// smallest returns the index of the first smallest entry.
+func smallest[T float](xs []T) int {
+	k := 0
+	for i, x := range xs {
+		if x < xs[k] {
+			k = i
+		}
+	}
+	return k
+}
+
+func bestTo[T float](dst []T, src [][]T) { dst[0] = src[0][smallest(src[0])] }
+
+func bestGrad[T float](dst []T, src [][]T) {
+	clear(dst)
+	dst[smallest(src[0])] = src[1][0]
+}

@@ -1,0 +1,339 @@
+package objectives
+
+import (
+	"fmt"
+	"math"
+
+	"gorgonia.org/tensor"
+
+	"opl/graph"
+	"opl/policies"
+)
+
+// Objective builds the scalar that learning minimizes. It is a plain function:
+// options are the arguments of the function that returns it.
+type Objective func(p Problem) graph.Expr
+
+// The inputs of an objective's graph, by name. Only those that the objective
+// reads are part of a program; see [graph.Program.Has].
+const (
+	InputContext      = "context"      // φ(x) [B×d]
+	InputNorm         = "norm"         // ‖φ(x)‖ [B]
+	InputAction       = "action"       // a, from 0 [B]
+	InputCost         = "cost"         // c in [−1, 0] [B]
+	InputPropensity   = "propensity"   // π₀(a|x) of the logged action [B]
+	InputPropensities = "propensities" // π₀(·|x) of all actions [B×K]
+)
+
+// Params are the parameters that an objective learns. They live outside of the
+// graphs that use them.
+type Params struct {
+	Dtype    tensor.Dtype
+	Mu       *graph.Param   // θ or μ [K×d]
+	LogSigma *graph.Param   // log σ (), of policies with a posterior, else nil
+	Own      []*graph.Param // an objective's own, in order of first use
+}
+
+// NewParams returns the parameters at which learning starts: the prior's mean,
+// and its scale for policies with a posterior. prior.Mean is [K×d].
+func NewParams(dt tensor.Dtype, pol policies.Policy, prior policies.Prior, k, d int) *Params {
+	ps := &Params{Dtype: dt, Mu: graph.NewParam("mu", dt, prior.Mean, k, d)}
+	if pol.HasPosterior() {
+		s := prior.Scale
+		if s == 0 {
+			s = 1
+		}
+		ps.LogSigma = graph.NewParam("log sigma", dt, []float64{math.Log(s)})
+	}
+	return ps
+}
+
+// All returns the parameters in a fixed order.
+func (ps *Params) All() []*graph.Param {
+	all := []*graph.Param{ps.Mu}
+	if ps.LogSigma != nil {
+		all = append(all, ps.LogSigma)
+	}
+	return append(all, ps.Own...)
+}
+
+// As returns a copy of the parameters in another element type.
+func (ps *Params) As(dt tensor.Dtype) *Params {
+	copyOf := func(p *graph.Param) *graph.Param {
+		if p == nil {
+			return nil
+		}
+		return p.As(dt)
+	}
+	q := &Params{Dtype: dt, Mu: copyOf(ps.Mu), LogSigma: copyOf(ps.LogSigma)}
+	for _, p := range ps.Own {
+		q.Own = append(q.Own, copyOf(p))
+	}
+	return q
+}
+
+// Setup says what a problem is made of.
+type Setup struct {
+	N       int             // rows that the objective is over, not the minibatch
+	Delta   float64         // δ in (0, 1); 0 means 0.05
+	Policy  policies.Policy // nil means policies.Softmax
+	Weight  Weight          // none means IPS
+	Prior   policies.Prior
+	Params  *Params
+	Actions int // K
+	Dim     int // d
+	// LoggedOnly says that the log has π₀ of the logged action alone. Objectives
+	// that need the propensities of all actions then fail.
+	LoggedOnly bool
+}
+
+// delta returns δ.
+func (s Setup) delta() float64 {
+	if s.Delta == 0 {
+		return 0.05
+	}
+	return s.Delta
+}
+
+// Problem is what an objective is a function of: one batch of the log, the
+// policy that is learned and the weight, as expressions of a graph. R is the
+// number of rows, B·S for policies whose noise draws are folded in.
+type Problem struct {
+	// Cost is c [R].
+	Cost graph.Expr
+	// N is n, the rows of the log.
+	N float64
+	// Delta is δ.
+	Delta float64
+
+	*problem
+}
+
+// problem is the state that copies of a Problem share.
+type problem struct {
+	s     Setup
+	g     *graph.Graph
+	b     int // examples
+	draws int // S
+	memo  map[string]graph.Expr
+	// Of evaluation on a whole log: the means known from earlier passes, and
+	// those that this pass computes. nil in training.
+	means *means
+}
+
+// New returns the problem of a batch of b examples, in a graph of its own.
+func New(s Setup, b int) (Problem, error) {
+	if s.Policy == nil {
+		s.Policy = policies.Softmax{}
+	}
+	if s.Weight.Name == "" && s.Weight.H == nil && s.Weight.Of == nil {
+		s.Weight = IPS()
+	}
+	d := s.delta()
+	switch {
+	case s.Params == nil:
+		return Problem{}, fmt.Errorf("objectives: no parameters")
+	case b < 1 || s.N < 1 || s.Actions < 2 || s.Dim < 1:
+		return Problem{}, fmt.Errorf("objectives: %d examples of a log of %d rows, %d actions, %d features: want at least 1, 1, 2, 1", b, s.N, s.Actions, s.Dim)
+	case !(d > 0 && d < 1):
+		return Problem{}, fmt.Errorf("objectives: delta %v is outside (0, 1)", d)
+	case s.Prior.Scale < 0 || math.IsNaN(s.Prior.Scale):
+		return Problem{}, fmt.Errorf("objectives: prior scale %v, want a positive number", s.Prior.Scale)
+	case len(s.Prior.Mean) != s.Actions*s.Dim:
+		return Problem{}, fmt.Errorf("objectives: prior mean of %d numbers for %d actions and %d features", len(s.Prior.Mean), s.Actions, s.Dim)
+	}
+	if s.Prior.Scale == 0 {
+		s.Prior.Scale = 1
+	}
+	p := Problem{N: float64(s.N), Delta: d, problem: &problem{
+		s: s, g: graph.New(s.Params.Dtype), b: b, draws: s.Policy.Draws(), memo: map[string]graph.Expr{},
+	}}
+	p.Cost = p.g.Input(InputCost, b).RepeatRows(p.draws)
+	return p, nil
+}
+
+// Graph returns the graph that the problem is built in.
+func (p Problem) Graph() *graph.Graph { return p.g }
+
+// once builds an expression the first time and returns it again after.
+func (p *problem) once(name string, build func() graph.Expr) graph.Expr {
+	if x, ok := p.memo[name]; ok {
+		return x
+	}
+	x := build()
+	p.memo[name] = x
+	return x
+}
+
+// K returns the number of actions.
+func (p Problem) K() int { return p.s.Actions }
+
+// Pi returns the probabilities of all actions under the policy, [R×K].
+func (p Problem) Pi() graph.Expr {
+	return p.once("pi", func() graph.Expr {
+		x := p.g.Input(InputContext, p.b, p.s.Dim)
+		return p.s.Policy.Probs(policies.Scores{
+			Mean:  x.MatMulT(p.Mu()),
+			Norm:  p.g.Input(InputNorm, p.b),
+			Sigma: p.sigma(),
+		})
+	})
+}
+
+// PiLogged returns π(a_i|x_i), [R].
+func (p Problem) PiLogged() graph.Expr {
+	return p.once("pi logged", func() graph.Expr { return p.Pi().Gather(p.action()) })
+}
+
+// Pi0 returns the logging propensities of all actions, [R×K]. An objective that
+// calls it needs a log that has them.
+func (p Problem) Pi0() graph.Expr {
+	return p.once("pi0", func() graph.Expr {
+		if p.s.LoggedOnly {
+			return unfit("the objective needs the logging propensities of all actions, and the log has only those of the logged ones; implicit and ls need no more")
+		}
+		return p.g.Input(InputPropensities, p.b, p.s.Actions).RepeatRows(p.draws)
+	})
+}
+
+// Pi0Logged returns π₀(a_i|x_i), [R].
+func (p Problem) Pi0Logged() graph.Expr {
+	return p.once("pi0 logged", func() graph.Expr {
+		return p.g.Input(InputPropensity, p.b).RepeatRows(p.draws)
+	})
+}
+
+func (p *problem) action() graph.Expr {
+	return p.once("action", func() graph.Expr {
+		return p.g.Input(InputAction, p.b).RepeatRows(p.draws)
+	})
+}
+
+// W is the weight as it was given.
+func (p Problem) W() Weight { return p.s.Weight }
+
+// Weight returns ŵ(x_i, a_i), [R].
+func (p Problem) Weight() graph.Expr { return p.s.Weight.Value(p.PiLogged(), p.Pi0Logged()) }
+
+// Loss returns ŵ(x_i, a_i)·c_i, [R], whose mean is the estimated risk R̂.
+func (p Problem) Loss() graph.Expr { return p.Weight().Mul(p.Cost) }
+
+// Expect returns E_{θ~Q}[f(π_θ, π₀)], elementwise for propensities π of the
+// policy and π₀ of the same shape. For policies that are given by draws, and for
+// point policies, that is f itself, and the expectation is in the mean over
+// rows. For mixtures of deterministic policies π_θ is 0 or 1, hence exactly
+//
+//	E[f(π_θ, π₀)] = (1 − π_Q)·f(0, π₀) + π_Q·f(1, π₀)
+func (p Problem) Expect(f func(pi, pi0 graph.Expr) graph.Expr, pi, pi0 graph.Expr) graph.Expr {
+	if !p.s.Policy.Mixture() {
+		return f(pi, pi0)
+	}
+	zero := pi0.Scale(0)
+	f0, f1 := f(zero, pi0), f(zero.Plus(1), pi0)
+	return f0.Add(pi.Mul(f1.Sub(f0)))
+}
+
+// Mean returns the mean over the rows of the log: of a vector [R], a scalar; of
+// a matrix [R×m], a vector [m]. The name makes the term visible in tables, and
+// lets the objective be evaluated on a whole log, where means are taken over all
+// its rows before they are combined. Take every mean over rows by it.
+func (p Problem) Mean(name string, rows graph.Expr) graph.Expr {
+	if p.means != nil {
+		return p.means.mean(p.g, name, rows)
+	}
+	return meanRows(rows).Named(name)
+}
+
+func meanRows(rows graph.Expr) graph.Expr {
+	if len(rows.Shape()) == 2 {
+		return rows.MeanOver(0)
+	}
+	return rows.Mean()
+}
+
+// Term names a scalar that is no mean of rows, to be seen in tables.
+func (p Problem) Term(name string, x graph.Expr) graph.Expr { return x.Named(name) }
+
+// Mu returns μ or θ, [K×d].
+func (p Problem) Mu() graph.Expr { return p.g.Param(p.s.Params.Mu) }
+
+func (p *problem) sigma() graph.Expr {
+	if p.s.Params.LogSigma == nil {
+		return graph.Expr{}
+	}
+	return p.once("sigma", func() graph.Expr { return p.g.Param(p.s.Params.LogSigma).Exp() })
+}
+
+func (p *problem) priorMean() graph.Expr {
+	return p.once("prior mean", func() graph.Expr {
+		return p.g.Const("prior mean", p.s.Prior.Mean, p.s.Actions, p.s.Dim)
+	})
+}
+
+// KL returns KL(Q‖P) in nats, (). It fails for policies without a posterior.
+func (p Problem) KL() graph.Expr {
+	return p.once("kl", func() graph.Expr {
+		if p.s.Params.LogSigma == nil {
+			return unfit("the objective needs a posterior, and policy %s has none", p.s.Policy.Name())
+		}
+		return policies.KL(p.Mu(), p.g.Param(p.s.Params.LogSigma), p.priorMean(), p.s.Prior.Scale).Named("KL")
+	})
+}
+
+// SquaredDistance returns ‖θ − θ₀‖², (), with θ₀ the prior's mean.
+func (p Problem) SquaredDistance() graph.Expr {
+	return p.once("distance", func() graph.Expr {
+		return p.Mu().Sub(p.priorMean()).Square().Sum().Named("distance")
+	})
+}
+
+// Param returns a parameter of the objective's own, a scalar that starts at
+// init. Its gradient is checked and it is trained like the others.
+func (p Problem) Param(name string, init float64) graph.Expr {
+	for _, q := range p.s.Params.Own {
+		if q.Name == name {
+			return p.g.Param(q)
+		}
+	}
+	q := graph.NewParam(name, p.s.Params.Dtype, []float64{init})
+	p.s.Params.Own = append(p.s.Params.Own, q)
+	return p.g.Param(q)
+}
+
+// Numbers returns fixed numbers as a vector, such as a grid to choose from.
+func (p Problem) Numbers(name string, values []float64) graph.Expr {
+	return p.g.Const(name, values, len(values))
+}
+
+// Number returns a fixed number as a scalar.
+func (p Problem) Number(name string, value float64) graph.Expr {
+	return p.g.Const(name, []float64{value})
+}
+
+// UnfitError says that an objective, a weight, a policy or a log do not go
+// together, or that a hyperparameter is outside of its domain.
+type UnfitError struct{ Reason string }
+
+func (e *UnfitError) Error() string { return e.Reason }
+
+func unfit(format string, args ...any) graph.Expr {
+	return graph.Fail("%w", &UnfitError{fmt.Sprintf(format, args...)})
+}
+
+// Unfit is the expression that an objective returns when it has no meaning for
+// the problem's weight, policy or hyperparameters.
+func (p Problem) Unfit(format string, args ...any) graph.Expr { return unfit(format, args...) }
+
+// Check reports whether an objective can be built for a weight and a policy; if
+// not, the error is an [*UnfitError].
+func Check(o Objective, w Weight, pol policies.Policy) error {
+	prior := policies.Prior{Mean: make([]float64, 4)}
+	p, err := New(Setup{
+		N: 2, Policy: pol, Weight: w, Prior: prior, Actions: 2, Dim: 2,
+		Params: NewParams(tensor.Float64, pol, prior, 2, 2),
+	}, 1)
+	if err != nil {
+		return err
+	}
+	return o(p).Err()
+}

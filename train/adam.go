@@ -1,0 +1,108 @@
+package train
+
+import (
+	"fmt"
+	"math"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"opl/graph"
+)
+
+// Adam updates parameters by the method of Kingma & Ba (2015), with the weight
+// decay wd coupled into the gradient:
+//
+//	g ← g + wd·x
+//	m ← β₁m + (1−β₁)g,   v ← β₂v + (1−β₂)g²
+//	x ← x − lr·m/(1−β₁ᵗ) / (√(v/(1−β₂ᵗ)) + ε)
+//
+// The bias corrections are computed in float64 whatever the element type, which
+// Gorgonia's own AdamSolver does not do. It is a gorgonia.Solver. The zero value
+// is ready for use but for the learning rate; keep the order of the parameters
+// from step to step.
+type Adam struct {
+	LearningRate float64 // lr; may be changed between steps
+	Beta1, Beta2 float64 // 0 means 0.9 and 0.999
+	Epsilon      float64 // 0 means 1e-8
+	WeightDecay  float64
+
+	steps   int
+	moments []gorgonia.Value // m and v of each parameter, next to each other
+}
+
+var _ gorgonia.Solver = (*Adam)(nil)
+
+// Step updates each value by its gradient.
+func (a *Adam) Step(model []gorgonia.ValueGrad) error {
+	a.begin()
+	for i, p := range model {
+		g, err := p.Grad()
+		if err != nil {
+			return err
+		}
+		x, ok := p.Value().(*tensor.Dense)
+		d, ok2 := g.(*tensor.Dense)
+		if !ok || !ok2 {
+			return fmt.Errorf("train: Adam wants dense tensors, not %T with gradient %T", p.Value(), g)
+		}
+		a.update(i, x, d)
+	}
+	return nil
+}
+
+// Step updates the parameters of a program by the gradients of its last run.
+func Step(s gorgonia.Solver, p *graph.Program) error {
+	model := make([]gorgonia.ValueGrad, len(p.Params()))
+	for i, q := range p.Params() {
+		model[i] = valueGrad{q.Value, p.Grad(q)}
+	}
+	return s.Step(model)
+}
+
+// valueGrad is a parameter and its gradient, as solvers of Gorgonia take them.
+type valueGrad struct{ x, grad *tensor.Dense }
+
+func (v valueGrad) Value() gorgonia.Value         { return v.x }
+func (v valueGrad) Grad() (gorgonia.Value, error) { return v.grad, nil }
+
+func (a *Adam) begin() {
+	if a.Beta1 == 0 {
+		a.Beta1 = 0.9
+	}
+	if a.Beta2 == 0 {
+		a.Beta2 = 0.999
+	}
+	if a.Epsilon == 0 {
+		a.Epsilon = 1e-8
+	}
+	a.steps++
+}
+
+func (a *Adam) update(i int, x, g *tensor.Dense) {
+	for len(a.moments) <= 2*i+1 {
+		a.moments = append(a.moments, tensor.New(tensor.Of(x.Dtype()), tensor.WithShape(x.Shape()...)))
+	}
+	m, v := a.moments[2*i].(*tensor.Dense), a.moments[2*i+1].(*tensor.Dense)
+	if x.Dtype() == tensor.Float64 {
+		adam(a, x.Float64s(), g.Float64s(), m.Float64s(), v.Float64s())
+	} else {
+		adam(a, x.Float32s(), g.Float32s(), m.Float32s(), v.Float32s())
+	}
+}
+
+func adam[T float32 | float64](a *Adam, x, g, m, v []T) {
+	t := float64(a.steps)
+	c1, c2 := 1-math.Pow(a.Beta1, t), 1-math.Pow(a.Beta2, t)
+	b1, b2, wd := T(a.Beta1), T(a.Beta2), T(a.WeightDecay)
+	d1, d2 := T(1-a.Beta1), T(1-a.Beta2)
+	rate := T(a.LearningRate / c1)
+	root, eps := T(1/math.Sqrt(c2)), T(a.Epsilon)
+	g, m, v = g[:len(x)], m[:len(x)], v[:len(x)]
+	for i := range x {
+		d := g[i] + wd*x[i]
+		m[i] = b1*m[i] + d1*d
+		v[i] = b2*v[i] + d2*d*d
+		x[i] -= rate * m[i] / (T(math.Sqrt(float64(v[i])))*root + eps)
+	}
+}

