@@ -179,6 +179,9 @@ func hold[T float](g *Graph, held *[]T, dst, src []T) {
 	copy(dst, *held)
 }
 
+// copy returns x in a buffer of its own, constant for differentiation.
+func (x Expr) copy() Expr { return x.unary("copy", both(copyTo[float64], copyTo[float32]), nil) }
+
 // when builds a derivative only if it is asked for.
 func when(need bool, build func() Expr) Expr {
 	if !need {
@@ -192,6 +195,10 @@ func when(need bool, build func() Expr) Expr {
 func (x Expr) unary(name string, r run, d func(x, y, g Expr) Expr) Expr {
 	if bad, ok := first(x); ok {
 		return bad
+	}
+	// What is the same for all draws of an example is computed once an example.
+	if src, s, ok := x.repeated(); ok {
+		return src.unary(name, r, d).RepeatRows(s)
 	}
 	var df diff
 	if d != nil {

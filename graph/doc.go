@@ -41,8 +41,8 @@
 //     softmax, broadcasts, reshapes, slices, powers and some sums are wrong in
 //     value or gradient, alone or in combination.
 //   - Gorgonia merges nodes whose 32-bit hashes agree. Operations here have a
-//     number of their own in place of a hash, so nothing is ever merged; names
-//     of inputs are unique or refused.
+//     number of their own, and one whose hash is taken gets another, so nothing
+//     is ever merged; names of inputs are unique or refused.
 //   - gorgonia.Grad remembers the first cost of a graph and sums gradients in
 //     nodes that can be merged. Compile walks the graph itself, over the same
 //     symbolic derivatives (SDOp), and adds with an operation of this package.

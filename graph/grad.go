@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"slices"
 
 	"gorgonia.org/gorgonia"
 )
@@ -26,11 +27,10 @@ func gradients(cost Expr, wrt []*gorgonia.Node) ([]Expr, error) {
 		if active[n] || len(children[n]) == 0 {
 			continue
 		}
-		o, ok := n.Op().(gorgonia.SDOp)
-		if !ok {
-			continue
+		flows, err := diffWRT(n, len(children[n]))
+		if err != nil {
+			return nil, err
 		}
-		flows := o.DiffWRT(len(children[n]))
 		for i, c := range children[n] {
 			active[n] = active[n] || flows[i] && active[c]
 		}
@@ -43,7 +43,13 @@ func gradients(cost Expr, wrt []*gorgonia.Node) ([]Expr, error) {
 		if !reached || !active[n] || len(children[n]) == 0 {
 			continue
 		}
-		flows := n.Op().(gorgonia.SDOp).DiffWRT(len(children[n]))
+		if _, ok := n.Op().(gorgonia.SDOp); !ok {
+			return nil, fmt.Errorf("graph: %s has no symbolic derivative; StopGradient makes it a constant", Expr{g: g, n: n})
+		}
+		flows, err := diffWRT(n, len(children[n]))
+		if err != nil {
+			return nil, err
+		}
 		need := make([]bool, len(children[n]))
 		for j, c := range children[n] {
 			need[j] = flows[j] && active[c]
@@ -74,6 +80,20 @@ func gradients(cost Expr, wrt []*gorgonia.Node) ([]Expr, error) {
 		out[i] = grad[n]
 	}
 	return out, nil
+}
+
+// diffWRT tells which operands the operation of n is differentiable in: all, if
+// it does not say.
+func diffWRT(n *gorgonia.Node, operands int) ([]bool, error) {
+	o, ok := n.Op().(gorgonia.SDOp)
+	if !ok {
+		return slices.Repeat([]bool{true}, operands), nil
+	}
+	flows := o.DiffWRT(operands)
+	if len(flows) < operands {
+		return nil, fmt.Errorf("graph: DiffWRT of %v has %d entries for %d operands", n.Op(), len(flows), operands)
+	}
+	return flows, nil
 }
 
 // symDiff asks the operation of n for its symbolic derivatives.

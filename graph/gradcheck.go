@@ -42,6 +42,9 @@ func GradCheck(p *Program, entries int) (GradReport, error) {
 	if p.g.dt != tensor.Float64 {
 		return r, errors.New("graph: GradCheck needs a graph of float64")
 	}
+	if p.grads == nil {
+		return r, errors.New("graph: GradCheck of a program without gradients")
+	}
 	if err := p.Run(); err != nil {
 		return r, err
 	}
@@ -59,7 +62,7 @@ func GradCheck(p *Program, entries int) (GradReport, error) {
 		x := elems[float64](q.p.Value)
 		step := 1
 		if entries > 0 {
-			step = max(1, len(x)/entries)
+			step = (len(x) + entries - 1) / entries
 		}
 		for j := 0; j < len(x); j += step {
 			at := x[j]

@@ -21,6 +21,7 @@ type Graph struct {
 	err      error // the first misuse, reported by Compile
 	compiled bool
 	frozen   bool // stop-gradients keep their values, for GradCheck
+	hashes   map[uint32]bool
 }
 
 // input is a named buffer that is fed from outside.
@@ -47,7 +48,7 @@ type term struct {
 // New returns an empty graph of float64 or float32 elements
 // (tensor.Float64, tensor.Float32).
 func New(dt tensor.Dtype) *Graph {
-	g := &Graph{g: gorgonia.NewGraph(), dt: dt}
+	g := &Graph{g: gorgonia.NewGraph(), dt: dt, hashes: map[uint32]bool{}}
 	if dt != tensor.Float64 && dt != tensor.Float32 {
 		g.err = fmt.Errorf("graph: element type %v, want float64 or float32", dt)
 	}
@@ -119,7 +120,12 @@ func (g *Graph) Param(p *Param) Expr {
 		return g.fail("%w", err)
 	}
 	shape := p.Value.Shape()
-	n := gorgonia.NewTensor(g.g, g.dt, len(shape), gorgonia.WithShape(shape...), gorgonia.WithName(p.Name), gorgonia.WithValue(p.Value))
+	if len(shape) < 1 || len(shape) > 2 || p.Value.RequiresIterator() {
+		return g.fail("graph: parameter %q has shape %s, want a vector or a matrix of its own memory", p.Name, shapeString(shape))
+	}
+	// Gorgonia writes to the tensors that it binds: a header for each graph
+	// lets programs share the elements.
+	n := g.leaf(p.Name, tensor.New(tensor.Of(g.dt), tensor.WithShape(shape...), tensor.WithBacking(p.Value.Data())))
 	x := Expr{g: g, n: n}
 	if p.scalar {
 		x = x.Sum()
@@ -187,10 +193,34 @@ func (g *Graph) declare(name string, shape []int) (*input, Expr) {
 		}
 	}
 	in := &input{name: name, value: newValue(g.dt, shape)}
-	if len(shape) == 0 {
-		in.node = gorgonia.NewScalar(g.g, g.dt, gorgonia.WithName(name), gorgonia.WithValue(in.value))
-	} else {
-		in.node = gorgonia.NewTensor(g.g, g.dt, len(shape), gorgonia.WithShape(shape...), gorgonia.WithName(name), gorgonia.WithValue(in.value))
-	}
+	in.node = g.leaf(name, in.value)
 	return in, Expr{g: g, n: in.node}
+}
+
+// leaf makes a node of a value. Should its hash be taken, it is named anew.
+func (g *Graph) leaf(name string, v gorgonia.Value) *gorgonia.Node {
+	shape := v.Shape()
+	for {
+		var n *gorgonia.Node
+		if len(shape) == 0 {
+			n = gorgonia.NewScalar(g.g, g.dt, gorgonia.WithName(name), gorgonia.WithValue(v))
+		} else {
+			n = gorgonia.NewTensor(g.g, g.dt, len(shape), gorgonia.WithShape(shape...), gorgonia.WithName(name), gorgonia.WithValue(v))
+		}
+		if g.claim(n) {
+			return n
+		}
+		name += "′"
+	}
+}
+
+// claim reports whether the hash of a new node is its own. Gorgonia computes
+// one node for all that share a hash of 32 bits, whatever they are.
+func (g *Graph) claim(n *gorgonia.Node) bool {
+	h := n.Hashcode()
+	if g.hashes[h] {
+		return false
+	}
+	g.hashes[h] = true
+	return true
 }

@@ -20,5 +20,18 @@ func (x Expr) LogNormCDF() Expr {
 
 // InvMills returns r(x) = φ(x)/Φ(x), with derivative −r·(x + r).
 func (x Expr) InvMills() Expr {
-	return x.unary("φ/Φ", each(kernel.InvMills), func(x, r, g Expr) Expr { return g.Mul(r).Mul(x.Add(r)).Neg() })
+	return x.unary("φ/Φ", each(kernel.InvMills), func(x, _, g Expr) Expr {
+		return g.Mul(x.unary("φ/Φ slope", each(invMillsSlope), nil))
+	})
+}
+
+// invMillsSlope returns −r·(x + r), far in the lower tail, where x and r cancel,
+// by its series in 1/x.
+func invMillsSlope(x float64) float64 {
+	if x < -100 {
+		v := 1 / (x * x)
+		return -(1 - v*(1-6*v))
+	}
+	r := kernel.InvMills(x)
+	return -r * (x + r)
 }

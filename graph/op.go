@@ -16,8 +16,8 @@ type float interface{ float32 | float64 }
 // op is the Gorgonia operation behind every method of Expr: it knows its
 // shapes, computes on plain slices, and builds its own symbolic derivative.
 //
-// It carries a number of its own where other operations have a hash, so
-// Gorgonia never takes two of them for one. Its output goes into a buffer taken
+// It carries a number of its own, so that no two nodes of a graph share a hash
+// and Gorgonia never takes two of them for one. Its output goes into a buffer taken
 // from the program's pool and given back when the last operation that reads it
 // has run.
 type op struct {
@@ -66,19 +66,25 @@ func apply(name string, out tensor.Shape, r run, d diff, in ...Expr) Expr {
 		return bad
 	}
 	g := in[0].g
-	g.ops++
-	o := &op{g: g, id: g.ops, name: name, out: out, run: r, diff: d}
+	o := op{g: g, name: name, out: out, run: r, diff: d}
 	nodes := make([]*gorgonia.Node, len(in))
 	for i, x := range in {
 		o.in = append(o.in, x.n.Shape())
 		o.wrt = append(o.wrt, d != nil)
 		nodes[i] = x.n
 	}
-	n, err := gorgonia.ApplyOp(o, nodes...)
-	if err != nil {
-		return Fail("graph: %s: %w", name, err)
+	for {
+		g.ops++
+		numbered := o
+		numbered.id = g.ops
+		n, err := gorgonia.ApplyOp(&numbered, nodes...)
+		if err != nil {
+			return Fail("graph: %s: %w", name, err)
+		}
+		if g.claim(n) {
+			return Expr{g: g, n: n}
+		}
 	}
-	return Expr{g: g, n: n}
 }
 
 // except marks input i of the operation that made x as one that no derivative
@@ -189,37 +195,29 @@ func (o *op) release() {
 	}
 }
 
-// pool keeps the buffers of a program that hold no live value.
-type pool struct{ free map[[2]int][]gorgonia.Value }
-
-// poolKey tells shapes apart; a scalar is {0, 0}.
-func poolKey(s tensor.Shape) (k [2]int) {
-	copy(k[:], s)
-	return k
-}
+// pool keeps the buffers of one shape in a program that hold no live value.
+type pool []gorgonia.Value
 
 func (p *pool) get(dt tensor.Dtype, s tensor.Shape) gorgonia.Value {
-	if p != nil {
-		k := poolKey(s)
-		if vs := p.free[k]; len(vs) > 0 {
-			p.free[k] = vs[:len(vs)-1]
-			return vs[len(vs)-1]
-		}
+	last := len(*p) - 1
+	if last < 0 {
+		return newValue(dt, s)
 	}
-	return newValue(dt, s)
+	v := (*p)[last]
+	*p = (*p)[:last]
+	return v
 }
 
-func (p *pool) put(v gorgonia.Value) {
-	if p != nil {
-		k := poolKey(v.Shape())
-		p.free[k] = append(p.free[k], v)
-	}
-}
+func (p *pool) put(v gorgonia.Value) { *p = append(*p, v) }
 
-// elems returns the elements of v without copying; T must be its element type.
+// elems returns the elements of v, row by row, without copying (but for a view
+// that Gorgonia's own operations made); T must be its element type.
 func elems[T float](v gorgonia.Value) []T {
 	switch v := v.(type) {
 	case *tensor.Dense:
+		if v.RequiresIterator() {
+			v = v.Materialize().(*tensor.Dense)
+		}
 		if v.Dtype() == tensor.Float64 {
 			s := v.Float64s()
 			return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(s))), len(s))

@@ -3,6 +3,7 @@ package graph
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 
 	"gorgonia.org/gorgonia"
@@ -17,9 +18,10 @@ type Program struct {
 	g       *Graph
 	machine gorgonia.VM
 	used    map[*gorgonia.Node]bool
-	cost    *gorgonia.Value
-	terms   []*gorgonia.Value
-	grads   []*gorgonia.Value // nil where the cost does not depend on the parameter
+	cost    *op // the operations whose buffers hold the results
+	terms   []*op
+	grads   []*op           // nil where the cost does not depend on the parameter; none without gradients
+	zeros   []*tensor.Dense // stand in for them
 	loose   bool
 	noise   []float64
 }
@@ -57,12 +59,22 @@ func (g *Graph) Compile(cost Expr, opts ...Option) (*Program, error) {
 	}
 	g.compiled = true
 
-	p := &Program{g: g, loose: o.loose, grads: make([]*gorgonia.Value, len(g.params))}
-	roots := gorgonia.Nodes{cost.n}
-	for _, t := range g.terms {
-		roots = append(roots, t.expr.n)
+	p := &Program{g: g, loose: o.loose}
+	var roots gorgonia.Nodes
+	output := func(x Expr) *op {
+		result, ok := x.n.Op().(*op)
+		if !ok {
+			x = x.copy()
+			result = x.n.Op().(*op)
+		}
+		roots = append(roots, x.n)
+		return result
 	}
-	if !o.noGrad && len(g.params) > 0 {
+	p.cost = output(cost)
+	for _, t := range g.terms {
+		p.terms = append(p.terms, output(t.expr))
+	}
+	if !o.noGrad {
 		wrt := make([]*gorgonia.Node, len(g.params))
 		for i, q := range g.params {
 			wrt[i] = q.node
@@ -71,18 +83,19 @@ func (g *Graph) Compile(cost Expr, opts ...Option) (*Program, error) {
 		if err != nil {
 			return nil, err
 		}
+		p.grads = make([]*op, len(g.params))
+		p.zeros = make([]*tensor.Dense, len(g.params))
 		for i, d := range grads {
 			if d.n != nil {
-				p.grads[i] = read(d.n)
-				roots = append(roots, d.n)
+				// A copy, because solvers change gradients in place.
+				p.grads[i] = output(d.copy())
 			}
 		}
 	}
-	p.cost = read(cost.n)
-	for _, t := range g.terms {
-		p.terms = append(p.terms, read(t.expr.n))
-	}
 	sub := g.g.SubgraphRoots(roots...)
+	if err := distinct(sub); err != nil {
+		return nil, err
+	}
 	p.plan(sub, roots)
 
 	var err error
@@ -90,11 +103,17 @@ func (g *Graph) Compile(cost Expr, opts ...Option) (*Program, error) {
 	return p, err
 }
 
-// read makes the machine copy the value of n after each run.
-func read(n *gorgonia.Node) *gorgonia.Value {
-	v := new(gorgonia.Value)
-	gorgonia.Read(n, v)
-	return v
+// distinct refuses a graph in which Gorgonia would take two nodes for one. It
+// can only be a node that came in through Apply.
+func distinct(g *gorgonia.ExprGraph) error {
+	seen := map[uint32]*gorgonia.Node{}
+	for _, n := range g.AllNodes() {
+		if other, ok := seen[n.Hashcode()]; ok {
+			return fmt.Errorf("graph: Gorgonia cannot tell %v and %v apart: their hashes collide; rename an input", other, n)
+		}
+		seen[n.Hashcode()] = n
+	}
+	return nil
 }
 
 func machine(g *gorgonia.ExprGraph) (m gorgonia.VM, err error) {
@@ -109,13 +128,17 @@ func machine(g *gorgonia.ExprGraph) (m gorgonia.VM, err error) {
 // plan tells each operation who reads its output, so that its buffer can be
 // used again after the last of them.
 func (p *Program) plan(sub *gorgonia.ExprGraph, roots gorgonia.Nodes) {
-	shared := &pool{free: map[[2]int][]gorgonia.Value{}}
+	pools := map[string]*pool{}
 	p.used = map[*gorgonia.Node]bool{}
 	for _, n := range sub.AllNodes() {
 		p.used[n] = true
 		o, own := n.Op().(*op)
 		if own {
-			o.pool = shared
+			key := shapeString(o.out)
+			if pools[key] == nil {
+				pools[key] = new(pool)
+			}
+			o.pool = pools[key]
 		}
 		it := sub.From(n.ID())
 		if it == nil {
@@ -165,10 +188,10 @@ func (p *Program) Feed(name string, values []float64) error {
 	if in == nil {
 		return fmt.Errorf("graph: no input is named %q", name)
 	}
-	in.given = true
 	if err := put(in.value, values); err != nil {
 		return fmt.Errorf("graph: input %q: %w", name, err)
 	}
+	in.given = true
 	return nil
 }
 
@@ -226,19 +249,20 @@ func (p *Program) Run() error {
 		return nil
 	}
 	for i, t := range p.g.terms {
-		if j := finite(*p.terms[i]); j >= 0 {
-			return &NonFiniteError{What: "term", Name: t.name, Index: j, Value: at(*p.terms[i], j)}
+		if v := p.terms[i].buffer; finite(v) >= 0 {
+			j := finite(v)
+			return &NonFiniteError{What: "term", Name: t.name, Index: j, Value: at(v, j)}
 		}
 	}
 	if v := p.Cost(); !isFinite(v) {
 		return &NonFiniteError{What: "cost", Value: v}
 	}
-	for i, v := range p.grads {
-		if v == nil {
+	for i, o := range p.grads {
+		if o == nil {
 			continue
 		}
-		if j := finite(*v); j >= 0 {
-			return &NonFiniteError{What: "gradient", Name: p.g.params[i].p.Name, Index: j, Value: at(*v, j)}
+		if j := finite(o.buffer); j >= 0 {
+			return &NonFiniteError{What: "gradient", Name: p.g.params[i].p.Name, Index: j, Value: at(o.buffer, j)}
 		}
 	}
 	return nil
@@ -263,15 +287,20 @@ func (e *NonFiniteError) Error() string {
 	return fmt.Sprintf("the cost is %v", e.Value)
 }
 
-// Cost returns the cost of the last run.
-func (p *Program) Cost() float64 { return at(*p.cost, 0) }
+// Cost returns the cost of the last run, NaN before the first.
+func (p *Program) Cost() float64 {
+	if p.cost.buffer == nil {
+		return math.NaN()
+	}
+	return at(p.cost.buffer, 0)
+}
 
 // Read returns the values of a named term in the last run, row by row; nil if
-// there is no such term.
+// there is no such term, and before the first run.
 func (p *Program) Read(name string) []float64 {
 	for i, t := range p.g.terms {
-		if t.name == name {
-			return floats(*p.terms[i])
+		if t.name == name && p.terms[i].buffer != nil {
+			return floats(p.terms[i].buffer)
 		}
 	}
 	return nil
@@ -295,15 +324,18 @@ func (p *Program) Params() []*Param { return p.g.Params() }
 // another graph.
 func (p *Program) Grad(q *Param) *tensor.Dense {
 	for i, r := range p.g.params {
-		if r.p != q {
+		if r.p != q || p.grads == nil || p.cost.buffer == nil {
 			continue
 		}
-		if p.grads[i] == nil {
-			p.grads[i] = new(gorgonia.Value)
-			*p.grads[i] = newValue(q.Value.Dtype(), q.Value.Shape())
+		if o := p.grads[i]; o != nil {
+			d, _ := o.buffer.(*tensor.Dense)
+			return d
 		}
-		d, _ := (*p.grads[i]).(*tensor.Dense)
-		return d
+		if p.zeros[i] == nil {
+			p.zeros[i] = newValue(q.Value.Dtype(), q.Value.Shape()).(*tensor.Dense)
+		}
+		p.zeros[i].Zero()
+		return p.zeros[i]
 	}
 	return nil
 }

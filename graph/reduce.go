@@ -1,6 +1,11 @@
 package graph
 
-import "gorgonia.org/tensor"
+import (
+	"slices"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
 
 // Sum returns the sum of all elements, a scalar.
 func (x Expr) Sum() Expr {
@@ -51,6 +56,9 @@ func (x Expr) Across(c int) Expr {
 	if bad, ok := x.rank("Across", 1); ok {
 		return bad
 	}
+	if c < 1 {
+		return Fail("graph: Across of %s to %d columns, want at least 1", x, c)
+	}
 	return apply("across", tensor.Shape{x.n.Shape()[0], c}, both(across[float64], across[float32]),
 		func(_ []Expr, _, g Expr, _ []bool) []Expr { return []Expr{g.SumOver(1)} }, x)
 }
@@ -59,6 +67,9 @@ func (x Expr) Across(c int) Expr {
 func (x Expr) Down(r int) Expr {
 	if bad, ok := x.rank("Down", 1); ok {
 		return bad
+	}
+	if r < 1 {
+		return Fail("graph: Down of %s to %d rows, want at least 1", x, r)
 	}
 	return apply("down", tensor.Shape{r, x.n.Shape()[0]}, both(down[float64], down[float32]),
 		func(_ []Expr, _, g Expr, _ []bool) []Expr { return []Expr{g.SumOver(0)} }, x)
@@ -71,14 +82,30 @@ func (x Expr) RepeatRows(s int) Expr {
 	if bad, ok := x.rank("RepeatRows", 1, 2); ok {
 		return bad
 	}
+	if s < 1 {
+		return Fail("graph: RepeatRows of %s %d times, want at least 1", x, s)
+	}
 	if s == 1 {
 		return x
 	}
 	shape := x.n.Shape().Clone()
 	width := shape.TotalSize() / shape[0]
 	shape[0] *= s
-	return apply("repeat rows", shape, both(repeat[float64](width, s), repeat[float32](width, s)),
+	return apply(repeatRows, shape, both(repeat[float64](width, s), repeat[float32](width, s)),
 		func(_ []Expr, _, g Expr, _ []bool) []Expr { return []Expr{g.SumGroups(s)} }, x)
+}
+
+const repeatRows = "repeat rows"
+
+// repeated returns y and s if x is y.RepeatRows(s).
+func (x Expr) repeated() (y Expr, s int, ok bool) {
+	o, _ := x.n.Op().(*op)
+	if o == nil || o.name != repeatRows {
+		return Expr{}, 0, false
+	}
+	it := x.g.g.From(x.n.ID())
+	it.Next()
+	return Expr{g: x.g, n: it.Node().(*gorgonia.Node)}, o.out[0] / o.in[0][0], true
 }
 
 // SumGroups sums each group of s consecutive rows of a matrix, or entries of a
@@ -110,7 +137,7 @@ func (x Expr) Reshape(shape ...int) Expr {
 		return bad
 	}
 	from := x.n.Shape()
-	if len(shape) > 2 || tensor.Shape(shape).TotalSize() != from.TotalSize() {
+	if len(shape) > 2 || len(shape) > 0 && slices.Min(shape) < 1 || tensor.Shape(shape).TotalSize() != from.TotalSize() {
 		return Fail("graph: Reshape of %s to %s", x, shapeString(shape))
 	}
 	return apply("reshape", tensor.Shape(shape).Clone(), both(copyTo[float64], copyTo[float32]),
@@ -223,10 +250,13 @@ func fillTo[T float](dst []T, src [][]T) {
 	}
 }
 
-// smallest returns the index of the first smallest entry.
+// smallest returns the index of the first smallest entry, or of the first NaN.
 func smallest[T float](xs []T) int {
 	k := 0
 	for i, x := range xs {
+		if x != x {
+			return i
+		}
 		if x < xs[k] {
 			k = i
 		}

@@ -19,11 +19,11 @@ func Corollary1(lambda Lambda) Objective {
 			return p.Unfit("corollary1 needs a mixture of deterministic policies (gaussian, mixedlogit), and policy %s is none", p.s.Policy.Name())
 		}
 		if !w.Linear() {
-			return p.Unfit("corollary1 needs a weight that is linear in π (ips, clip, es, ix), and %s is not", w)
+			return p.Unfit("corollary1 needs a weight that is linear in π (ips, clip, es, ix), and %s is not", w.Name)
 		}
 		pi, pi0 := p.Pi(), p.Pi0()               // [R×K]
 		h, ha := w.H(pi0), w.H(p.Pi0Logged())    // [R×K], [R]
-		kept := pi0.Mul(pi).Div(h)               // [R×K] π₀ŵ
+		kept := pi.Mul(pi0.Div(h))               // [R×K] π₀ŵ; π₀/h first, which is at most 1
 		loss := p.PiLogged().Div(ha).Mul(p.Cost) // [R] ŵ(x_i,a_i)c_i
 
 		risk := p.Mean("risk", loss)

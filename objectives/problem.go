@@ -131,6 +131,8 @@ func New(s Setup, b int) (Problem, error) {
 	}
 	d := s.delta()
 	switch {
+	case s.Weight.err != nil:
+		return Problem{}, s.Weight.err
 	case s.Params == nil:
 		return Problem{}, fmt.Errorf("objectives: no parameters")
 	case b < 1 || s.N < 1 || s.Actions < 2 || s.Dim < 1:
@@ -156,7 +158,7 @@ func New(s Setup, b int) (Problem, error) {
 func (p Problem) Graph() *graph.Graph { return p.g }
 
 // once builds an expression the first time and returns it again after.
-func (p *problem) once(name string, build func() graph.Expr) graph.Expr {
+func (p Problem) once(name string, build func() graph.Expr) graph.Expr {
 	if x, ok := p.memo[name]; ok {
 		return x
 	}
@@ -188,10 +190,10 @@ func (p Problem) PiLogged() graph.Expr {
 // Pi0 returns the logging propensities of all actions, [R×K]. An objective that
 // calls it needs a log that has them.
 func (p Problem) Pi0() graph.Expr {
+	if p.s.LoggedOnly {
+		return p.Unfit("the objective needs the logging propensities of all actions, and the log has only those of the logged ones; implicit and ls need no more")
+	}
 	return p.once("pi0", func() graph.Expr {
-		if p.s.LoggedOnly {
-			return unfit("the objective needs the logging propensities of all actions, and the log has only those of the logged ones; implicit and ls need no more")
-		}
 		return p.g.Input(InputPropensities, p.b, p.s.Actions).RepeatRows(p.draws)
 	})
 }
@@ -203,7 +205,7 @@ func (p Problem) Pi0Logged() graph.Expr {
 	})
 }
 
-func (p *problem) action() graph.Expr {
+func (p Problem) action() graph.Expr {
 	return p.once("action", func() graph.Expr {
 		return p.g.Input(InputAction, p.b).RepeatRows(p.draws)
 	})
@@ -257,14 +259,14 @@ func (p Problem) Term(name string, x graph.Expr) graph.Expr { return x.Named(nam
 // Mu returns μ or θ, [K×d].
 func (p Problem) Mu() graph.Expr { return p.g.Param(p.s.Params.Mu) }
 
-func (p *problem) sigma() graph.Expr {
+func (p Problem) sigma() graph.Expr {
 	if p.s.Params.LogSigma == nil {
 		return graph.Expr{}
 	}
 	return p.once("sigma", func() graph.Expr { return p.g.Param(p.s.Params.LogSigma).Exp() })
 }
 
-func (p *problem) priorMean() graph.Expr {
+func (p Problem) priorMean() graph.Expr {
 	return p.once("prior mean", func() graph.Expr {
 		return p.g.Const("prior mean", p.s.Prior.Mean, p.s.Actions, p.s.Dim)
 	})
@@ -272,10 +274,10 @@ func (p *problem) priorMean() graph.Expr {
 
 // KL returns KL(Q‖P) in nats, (). It fails for policies without a posterior.
 func (p Problem) KL() graph.Expr {
+	if p.s.Params.LogSigma == nil {
+		return p.Unfit("the objective needs a posterior, and policy %s has none", p.s.Policy.Name())
+	}
 	return p.once("kl", func() graph.Expr {
-		if p.s.Params.LogSigma == nil {
-			return unfit("the objective needs a posterior, and policy %s has none", p.s.Policy.Name())
-		}
 		return policies.KL(p.Mu(), p.g.Param(p.s.Params.LogSigma), p.priorMean(), p.s.Prior.Scale).Named("KL")
 	})
 }
@@ -316,13 +318,15 @@ type UnfitError struct{ Reason string }
 
 func (e *UnfitError) Error() string { return e.Reason }
 
-func unfit(format string, args ...any) graph.Expr {
-	return graph.Fail("%w", &UnfitError{fmt.Sprintf(format, args...)})
+func unfit(format string, args ...any) error {
+	return &UnfitError{fmt.Sprintf(format, args...)}
 }
 
 // Unfit is the expression that an objective returns when it has no meaning for
 // the problem's weight, policy or hyperparameters.
-func (p Problem) Unfit(format string, args ...any) graph.Expr { return unfit(format, args...) }
+func (p Problem) Unfit(format string, args ...any) graph.Expr {
+	return graph.Fail("%w", unfit(format, args...))
+}
 
 // Check reports whether an objective can be built for a weight and a policy; if
 // not, the error is an [*UnfitError].

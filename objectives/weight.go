@@ -25,6 +25,8 @@ type Weight struct {
 	// Residual is π − π₀ŵ where it has a form better than the difference. It may
 	// be nil, and is ignored for linear weights.
 	Residual func(pi, pi0 graph.Expr) graph.Expr
+
+	err error // an *UnfitError: the hyperparameter is outside of its domain
 }
 
 // Linear reports whether ŵ is linear in π.
@@ -33,6 +35,8 @@ func (w Weight) Linear() bool { return w.H != nil }
 // Value builds ŵ(x,a).
 func (w Weight) Value(pi, pi0 graph.Expr) graph.Expr {
 	switch {
+	case w.err != nil:
+		return graph.Fail("%w", w.err)
 	case w.H != nil:
 		return pi.Div(w.H(pi0))
 	case w.Of != nil:
@@ -42,11 +46,12 @@ func (w Weight) Value(pi, pi0 graph.Expr) graph.Expr {
 }
 
 // SecondMoment builds π₀ŵ², the term of E_{a~π₀}[ŵ²]. For linear weights it is
-// (π/h)(ππ₀/h), which does not overflow in float32 at π₀ = 1e-30.
+// (π/h)·π(π₀/h), which overflows in float32 at π₀ = 1e-30 neither in value nor in
+// gradient.
 func (w Weight) SecondMoment(pi, pi0 graph.Expr) graph.Expr {
 	if w.H != nil {
 		h := w.H(pi0)
-		return pi.Div(h).Mul(pi.Mul(pi0).Div(h))
+		return pi.Div(h).Mul(pi.Mul(pi0.Div(h)))
 	}
 	v := w.Value(pi, pi0)
 	return v.Mul(pi0.Mul(v))
@@ -116,22 +121,25 @@ func IX(gamma float64) Weight {
 // IPS at λ = 1, constant 1 at λ = 0. It is not linear in π. Metelli et al.
 // (2021), whose λ is 1 − λ here.
 func Har(lambda float64) Weight {
-	if bad := outside("har", lambda); bad.Name != "" {
-		return bad
-	}
 	below := func(pi, pi0 graph.Expr) graph.Expr { // (1−λ)π + λπ₀
 		return pi.Scale(1 - lambda).Add(pi0.Scale(lambda))
 	}
-	w := Weight{Name: "har", Hyper: lambda}
+	w := Weight{Name: "har", Hyper: lambda, err: outside("har", lambda)}
 	w.Of = func(pi, pi0 graph.Expr) graph.Expr {
-		if lambda == 0 { // at π = 0 too
+		switch lambda {
+		case 0: // at π = 0 too
 			return pi.Scale(0).Plus(1)
+		case 1: // no derivative in the denominator, which would be w/π₀
+			return pi.Div(pi0)
 		}
 		return pi.Div(below(pi, pi0))
 	}
 	w.Residual = func(pi, pi0 graph.Expr) graph.Expr { // (1−λ)π(π−π₀)/((1−λ)π + λπ₀)
-		if lambda == 0 {
+		switch lambda {
+		case 0:
 			return pi.Sub(pi0)
+		case 1:
+			return pi.Scale(0)
 		}
 		return pi.Div(below(pi, pi0)).Mul(pi.Sub(pi0).Scale(1 - lambda))
 	}
@@ -139,19 +147,18 @@ func Har(lambda float64) Weight {
 }
 
 func linear(name string, hyper float64, h func(graph.Expr) graph.Expr) Weight {
-	if bad := outside(name, hyper); bad.Name != "" {
-		return bad
+	w := Weight{Name: name, Hyper: hyper, H: h, err: outside(name, hyper)}
+	if w.err != nil {
+		w.H = nil
 	}
-	return Weight{Name: name, Hyper: hyper, H: h}
+	return w
 }
 
-// outside returns a weight that fails with a message wherever it is used, if
-// its hyperparameter is not in [0, 1].
-func outside(name string, hyper float64) Weight {
+// outside returns an error if a hyperparameter is not in [0, 1]: a weight that
+// has it fails wherever it is used.
+func outside(name string, hyper float64) error {
 	if hyper >= 0 && hyper <= 1 {
-		return Weight{}
+		return nil
 	}
-	return Weight{Name: name, Hyper: hyper, Of: func(_, _ graph.Expr) graph.Expr {
-		return unfit("%s: hyperparameter %v is outside [0, 1]", name, hyper)
-	}}
+	return unfit("%s: hyperparameter %v is outside [0, 1]", name, hyper)
 }

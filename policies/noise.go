@@ -1,11 +1,18 @@
 package policies
 
-import "opl/graph"
+import (
+	"math/rand/v2"
+
+	"opl/graph"
+)
 
 // Noise makes the filler of a noise node that holds standard normal points of
 // the given dimension, draws of them for each example, the draws of one example
 // next to each other. Estimates average over an example's draws, so a source may
-// make these depend on one another; each must be standard normal by itself.
+// make these depend on one another; each must be standard normal by itself, which
+// makes every average unbiased, and examples must be independent.
+//
+// A filler may keep state between calls: it belongs to one graph.
 type Noise func(draws, dim int) graph.Filler
 
 // NoiseName is the name of the noise input in every policy's graph.
@@ -13,6 +20,26 @@ const NoiseName = "noise"
 
 // IID draws all points independently: the paper's Monte Carlo.
 func IID(_, _ int) graph.Filler { return graph.Gaussian }
+
+// Antithetic draws pairs ε, −ε, which cancels the odd part of what is averaged:
+// draws 2i and 2i+1 of an example are a pair, the last of an odd number is
+// alone.
+func Antithetic(draws, dim int) graph.Filler {
+	return func(r *rand.Rand, dst []float64) {
+		for ; len(dst) > 0; dst = dst[draws*dim:] {
+			for s := 0; s < draws; s += 2 {
+				first := dst[s*dim : (s+1)*dim]
+				graph.Gaussian(r, first)
+				if s+1 < draws {
+					second := dst[(s+1)*dim:]
+					for j, e := range first {
+						second[j] = -e
+					}
+				}
+			}
+		}
+	}
+}
 
 // noise declares the policy's noise node, [b·draws×dim].
 func noise(g *graph.Graph, source Noise, b, draws, dim int) graph.Expr {

@@ -30,20 +30,23 @@ type Data struct {
 	Train, Test          *Set
 }
 
-// Set is one part, train or test, of a data set: a matrix of Rows examples by Dim pixels in
+// Set is one part, train or test, of a data set: a matrix of Len() examples by Dim() pixels in
 // compressed sparse rows, and the examples' labels.
 type Set struct {
-	Rows, Dim int     // examples, pixels an image
+	rows, dim int     // examples, pixels an image
 	Labels    []uint8 // [Rows]; not to be written to
 
 	start []int     // [Rows+1]: example i is col and pix from start[i] to start[i+1]
-	col   []int32   // where a pixel is, 0 … Dim−1, ascending within an example
+	col   []int32   // where a pixel is, 0 … dim−1, ascending within an example
 	pix   []uint8   // what it is, 1 … 255
 	norm  []float64 // [Rows]: ‖x_i‖₂
 }
 
 // Len is the number of examples.
-func (s *Set) Len() int { return s.Rows }
+func (s *Set) Len() int { return s.rows }
+
+// Dim is d, the number of pixels of an image.
+func (s *Set) Dim() int { return s.dim }
 
 // Norm is ‖φ(x_i)‖₂: 1, or 0 for an image without a pixel that is not zero.
 func (s *Set) Norm(i int) float64 {
@@ -53,14 +56,14 @@ func (s *Set) Norm(i int) float64 {
 	return 1
 }
 
-// Row64 writes φ(x_i) = x_i/‖x_i‖₂ into dst[:Dim]. An all-zero image gives zeros.
+// Row64 writes φ(x_i) = x_i/‖x_i‖₂ into dst[:Dim()]. An all-zero image gives zeros.
 func (s *Set) Row64(i int, dst []float64) { row(s, i, dst) }
 
 // Row32 is Row64 rounded to float32.
 func (s *Set) Row32(i int, dst []float32) { row(s, i, dst) }
 
 func row[T float32 | float64](s *Set, i int, dst []T) {
-	dst = dst[:s.Dim]
+	dst = dst[:s.dim]
 	clear(dst)
 	lo, hi, norm := s.start[i], s.start[i+1], s.norm[i]
 	pix := s.pix[lo:hi]
@@ -80,7 +83,7 @@ func newSet(images []GoMNIST.RawImage, labels []GoMNIST.Label, dim int) *Set {
 		}
 	}
 	s := &Set{
-		Rows: n, Dim: dim,
+		rows: n, dim: dim,
 		Labels: make([]uint8, n),
 		start:  make([]int, 1, n+1),
 		col:    make([]int32, 0, nonzero),

@@ -22,7 +22,7 @@ func openSet(t *testing.T, content [4][]byte) *Data {
 func TestRow(t *testing.T) {
 	d := openSet(t, small())
 	s := d.Train
-	if d.Classes != 3 || d.ImageRows != 2 || d.ImageCols != 3 || s.Len() != 4 || s.Rows != 4 || s.Dim != 6 || d.Test.Len() != 2 {
+	if d.Classes != 3 || d.ImageRows != 2 || d.ImageCols != 3 || s.Len() != 4 || s.Dim() != 6 || d.Test.Len() != 2 {
 		t.Errorf("wrong shape: %+v", d)
 	}
 	x := math.Sqrt(1 + 4 + 9 + 16 + 25 + 36)
@@ -53,7 +53,7 @@ func TestRowsHaveUnitNorm(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		x := make([]float64, d.Train.Dim)
+		x := make([]float64, d.Train.Dim())
 		for i := range d.Train.Len() {
 			d.Train.Row64(i, x)
 			square := 0.
@@ -79,7 +79,7 @@ func TestManyClassesOddSize(t *testing.T) {
 		idx(imageMagic, pixels, 94, 5, 7), labels(y),
 		idx(imageMagic, pixels[:35], 1, 5, 7), labels(y[:1]),
 	})
-	if d.Classes != 47 || d.ImageRows != 5 || d.ImageCols != 7 || d.Train.Dim != 35 || d.Train.Norm(0) != 0 {
+	if d.Classes != 47 || d.ImageRows != 5 || d.ImageCols != 7 || d.Train.Dim() != 35 || d.Train.Norm(0) != 0 {
 		t.Errorf("wrong set: %+v", d)
 	}
 }
@@ -111,7 +111,7 @@ func BenchmarkRow64(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	x := make([]float64, d.Train.Dim)
+	x := make([]float64, d.Train.Dim())
 	for i := 0; b.Loop(); i++ {
 		d.Train.Row64(i%d.Train.Len(), x)
 	}

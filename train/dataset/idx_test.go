@@ -181,10 +181,10 @@ func FuzzOpen(f *testing.F) {
 			}
 			return
 		}
-		if d.Train.Dim != d.ImageRows*d.ImageCols || len(d.Train.Labels) != d.Train.Len() || d.Classes < 2 {
+		if d.Train.Dim() != d.ImageRows*d.ImageCols || len(d.Train.Labels) != d.Train.Len() || d.Classes < 2 {
 			t.Errorf("inconsistent: %+v", d)
 		}
-		x := make([]float64, d.Train.Dim)
+		x := make([]float64, d.Train.Dim())
 		for i := range d.Train.Len() {
 			d.Train.Row64(i, x)
 		}

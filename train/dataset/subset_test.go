@@ -40,8 +40,8 @@ func TestSubset(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d.Train.Len() != c.train || d.Test.Len() != c.test || d.Train.Dim != 784 || d.ImageRows != 28 || d.ImageCols != 28 || d.Classes != 10 {
-			t.Errorf("%s: %d and %d examples, %d pixels, %d classes", c.name, d.Train.Len(), d.Test.Len(), d.Train.Dim, d.Classes)
+		if d.Train.Len() != c.train || d.Test.Len() != c.test || d.Train.Dim() != 784 || d.ImageRows != 28 || d.ImageCols != 28 || d.Classes != 10 {
+			t.Errorf("%s: %d and %d examples, %d pixels, %d classes", c.name, d.Train.Len(), d.Test.Len(), d.Train.Dim(), d.Classes)
 		}
 		for _, part := range []*Set{d.Train, d.Test} {
 			seen := slices.Compact(slices.Sorted(slices.Values(part.Labels)))
@@ -69,11 +69,11 @@ func TestSubset(t *testing.T) {
 
 // images is the IDX form of the first n images of a set.
 func images(s *Set, rows, n int) []byte {
-	pixels := make([]byte, n*s.Dim)
+	pixels := make([]byte, n*s.dim)
 	for i := range n {
 		for k := s.start[i]; k < s.start[i+1]; k++ {
-			pixels[i*s.Dim+int(s.col[k])] = s.pix[k]
+			pixels[i*s.dim+int(s.col[k])] = s.pix[k]
 		}
 	}
-	return idx(imageMagic, pixels, n, rows, s.Dim/rows)
+	return idx(imageMagic, pixels, n, rows, s.dim/rows)
 }

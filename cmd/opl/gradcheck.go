@@ -1,0 +1,83 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"opl/objectives"
+	"opl/train"
+	"opl/train/experiment"
+)
+
+// tolerance is the error above which gradcheck fails.
+const tolerance = 1e-5
+
+func gradcheckCommand() *cobra.Command {
+	var seed uint64
+	cmd := &cobra.Command{
+		Use:   "gradcheck",
+		Short: "compare every gradient with central differences",
+		Long: `gradcheck builds every objective with every weight and every policy that it has a
+meaning for, with each choice of λ, on a small random log in float64, and
+compares its symbolic gradient in all parameters with central differences. It
+prints the worst error of each and exits with status 1 if one is above 1e-5.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return gradcheck(cmd, experiment.Standard(), seed)
+		},
+	}
+	cmd.Flags().Uint64Var(&seed, "seed", 1, "seed of the random logs")
+	return cmd
+}
+
+func gradcheck(cmd *cobra.Command, lib experiment.Library, seed uint64) error {
+	out := cmd.OutOrStdout()
+	checked, failed := 0, 0
+	err := lib.Combinations(func(r train.Run, o objectives.Objective, c train.Config) error {
+		rep, err := objectives.GradCheck(o, c.Weight, c.Policy, seed)
+		var unfit *objectives.UnfitError
+		if errors.As(err, &unfit) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", combination(r), err)
+		}
+		checked++
+		mark := ""
+		if !(rep.Error <= tolerance) {
+			failed++
+			mark = "  WRONG: " + rep.String()
+		}
+		fmt.Fprintf(out, "%8.1e  %s%s\n", rep.Error, combination(r), mark)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%d combinations checked, %d above %v\n", checked, failed, tolerance)
+	if failed > 0 {
+		return fmt.Errorf("%d of %d gradients are off by more than %v", failed, checked, tolerance)
+	}
+	return nil
+}
+
+// combination names what was checked.
+func combination(r train.Run) string {
+	s := r.Objective
+	if r.Lambda != "" {
+		s += " (λ " + r.Lambda + ")"
+	}
+	if r.Weight != "" {
+		s += " × " + r.Weight
+		if r.Hyper.Valid() {
+			s += "=" + r.Hyper.String()
+		}
+	}
+	s += " × " + r.Policy
+	if r.Noise != "" {
+		s += ", " + r.Noise
+	}
+	return s
+}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"encoding/csv"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"opl": main})
+}
+
+// TestScripts runs the scripts of testdata/script; each is a session with the
+// command line, on the subsets of the real data in the repository's testdata.
+func TestScripts(t *testing.T) {
+	data, err := filepath.Abs("../../testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("DATA", data)
+			e.Setenv("HOME", e.WorkDir)
+			e.Setenv("GOMODCACHE", filepath.Join(e.WorkDir, "none"))
+			return nil
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			// oneline FILE: the file is one line.
+			"oneline": func(ts *testscript.TestScript, _ bool, args []string) {
+				if s := ts.ReadFile(args[0]); len(s) == 0 || s[len(s)-1] != '\n' || countLines(s) != 1 {
+					ts.Fatalf("%s is not one line: %q", args[0], s)
+				}
+			},
+			// sametimes A B: two CSVs are equal but for the column of seconds.
+			"sametimes": func(ts *testscript.TestScript, _ bool, args []string) {
+				if a, b := withoutSeconds(ts, args[0]), withoutSeconds(ts, args[1]); a != b {
+					ts.Fatalf("the tables differ:\n%s\n%s", a, b)
+				}
+			},
+			// truncate FILE: keeps the first half.
+			"truncate": func(ts *testscript.TestScript, _ bool, args []string) {
+				b, err := os.ReadFile(ts.MkAbs(args[0]))
+				ts.Check(err)
+				ts.Check(os.WriteFile(ts.MkAbs(args[0]), b[:len(b)/2], 0o644))
+			},
+		},
+	})
+}
+
+func countLines(s string) (n int) {
+	for _, c := range s {
+		if c == '\n' {
+			n++
+		}
+	}
+	return n
+}
+
+func withoutSeconds(ts *testscript.TestScript, file string) string {
+	rows, err := csv.NewReader(strings.NewReader(ts.ReadFile(file))).ReadAll()
+	ts.Check(err)
+	at := slices.Index(rows[0], "seconds")
+	if at < 0 || len(rows) < 2 {
+		ts.Fatalf("%s: no rows or no column seconds", file)
+	}
+	for _, r := range rows {
+		r[at] = ""
+	}
+	return fmt.Sprint(rows)
+}

@@ -1,0 +1,615 @@
+package objectives_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"gorgonia.org/tensor"
+
+	"opl/graph"
+	"opl/objectives"
+	"opl/policies"
+)
+
+// What everything runs through: a new objective, weight or policy is one line
+// here, and that line buys the gradient check, the extremes, the evaluation in
+// chunks and the limits.
+
+var everyObjective = []struct {
+	name      string
+	objective objectives.Objective
+	own       bool // brings its own weight
+	bound     bool // is an upper bound that falls in n and rises in KL
+}{
+	{name: "risk", objective: objectives.Risk()},
+	{name: "l2", objective: objectives.L2(.01)},
+	{name: "heuristic", objective: objectives.Heuristic(objectives.Penalties{Distance: .01, Variance: .02, Bias: .03})},
+	{name: "theorem1 star", objective: objectives.Theorem1(objectives.LambdaStar), bound: true},
+	{name: "theorem1 authors", objective: objectives.Theorem1(objectives.LambdaAuthors), bound: true},
+	{name: "theorem1 fixed", objective: objectives.Theorem1(objectives.LambdaFixed(.1)), bound: true},
+	{name: "corollary1 star", objective: objectives.Corollary1(objectives.LambdaStar), bound: true},
+	{name: "corollary1 authors", objective: objectives.Corollary1(objectives.LambdaAuthors), bound: true},
+	{name: "corollary1 fixed", objective: objectives.Corollary1(objectives.LambdaFixed(.1)), bound: true},
+	{name: "london", objective: objectives.London(), bound: true},
+	{name: "sakhi1", objective: objectives.Sakhi1(), bound: true},
+	{name: "sakhi2", objective: objectives.Sakhi2(), bound: true},
+	{name: "variance", objective: objectives.SampleVariance(1)},
+	{name: "pseudoloss", objective: objectives.PseudoLoss(.1), own: true},
+	{name: "implicit", objective: objectives.Implicit(.3), own: true},
+	{name: "ixbound", objective: objectives.IXBound(), own: true, bound: true},
+	{name: "ls", objective: objectives.LogSmoothing(), own: true, bound: true},
+}
+
+var everyWeight = []objectives.Weight{
+	objectives.IPS(),
+	objectives.Clip(0), objectives.Clip(.3), objectives.Clip(1),
+	objectives.ES(0), objectives.ES(.3), objectives.ES(1),
+	objectives.IX(0), objectives.IX(.3), objectives.IX(1),
+	objectives.Har(0), objectives.Har(.3), objectives.Har(1),
+}
+
+var everyPolicy = []struct {
+	name   string
+	policy policies.Policy
+}{
+	{"softmax", policies.Softmax{}},
+	{"gaussian", policies.Gaussian{}},
+	{"gaussian mc", policies.Gaussian{Samples: 3}},
+	{"softmax-posterior", policies.SoftmaxPosterior{Samples: 3}},
+	{"mixedlogit", policies.MixedLogit{Samples: 3}},
+}
+
+// everyFit calls f, in parallel by policy, with all that Check accepts.
+// Objectives with a weight of their own run with the first weight alone.
+func everyFit(t *testing.T, f func(t *testing.T, name string, s spec)) {
+	for _, p := range everyPolicy {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			for _, o := range everyObjective {
+				for i, w := range everyWeight {
+					if o.own && i > 0 || objectives.Check(o.objective, w, p.policy) != nil {
+						continue
+					}
+					f(t, o.name+" "+w.String(), spec{objective: o.objective, weight: w, policy: p.policy})
+				}
+			}
+		})
+	}
+}
+
+// spec is what a program is built from.
+type spec struct {
+	objective objectives.Objective
+	weight    objectives.Weight
+	policy    policies.Policy
+	dtype     tensor.Dtype // zero value: float64
+	n         int          // rows of the log; 0: 500
+	prior     policies.Prior
+	mu        []float64 // nil: the prior's mean
+	sigma     float64   // 0: the prior's scale
+}
+
+// batch is a log in memory.
+type batch struct {
+	k, d   int
+	x      []float64 // [n×d]
+	action []float64
+	cost   []float64
+	pi0    []float64 // [n×K]
+}
+
+func (b *batch) Len() int { return len(b.cost) }
+
+// Feed implements objectives.Rows.
+func (b *batch) Feed(p *graph.Program, rows []int) error {
+	var x, norm, action, cost, logged, pi0 []float64
+	for _, i := range rows {
+		xi, pi := b.x[i*b.d:(i+1)*b.d], b.pi0[i*b.k:(i+1)*b.k]
+		square := 0.0
+		for _, v := range xi {
+			square += v * v
+		}
+		x, norm = append(x, xi...), append(norm, math.Sqrt(square))
+		action, cost = append(action, b.action[i]), append(cost, b.cost[i])
+		pi0, logged = append(pi0, pi...), append(logged, pi[int(b.action[i])])
+	}
+	for name, v := range map[string][]float64{
+		objectives.InputContext: x, objectives.InputNorm: norm,
+		objectives.InputAction: action, objectives.InputCost: cost,
+		objectives.InputPropensity: logged, objectives.InputPropensities: pi0,
+	} {
+		if p.Has(name) {
+			if err := p.Feed(name, v); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// randomBatch has contexts of norms from 0.4 to 2.5, costs in [−1, 0] and random
+// propensities.
+func randomBatch(r *rand.Rand, n, k, d int) *batch {
+	b := &batch{k: k, d: d}
+	for range n {
+		row, square := make([]float64, d), 0.0
+		for j := range row {
+			row[j] = r.NormFloat64()
+			square += row[j] * row[j]
+		}
+		for j := range row {
+			row[j] *= (.4 + 2.1*r.Float64()) / math.Sqrt(square)
+		}
+		b.x = append(b.x, row...)
+		pi, sum := make([]float64, k), 0.0
+		for a := range pi {
+			pi[a] = math.Exp(r.NormFloat64())
+			sum += pi[a]
+		}
+		for a := range pi {
+			pi[a] /= sum
+		}
+		b.pi0 = append(b.pi0, pi...)
+		b.action = append(b.action, float64(r.IntN(k)))
+		b.cost = append(b.cost, -r.Float64())
+	}
+	return b
+}
+
+func normals(r *rand.Rand, n int, scale float64) []float64 {
+	xs := make([]float64, n)
+	for i := range xs {
+		xs[i] = scale * r.NormFloat64()
+	}
+	return xs
+}
+
+// setup completes the specification for a batch's actions and features.
+func (s spec) setup(b *batch) objectives.Setup {
+	if s.n == 0 {
+		s.n = 500
+	}
+	if s.prior.Mean == nil {
+		s.prior.Mean = make([]float64, b.k*b.d)
+	}
+	if s.dtype == (tensor.Dtype{}) {
+		s.dtype = tensor.Float64
+	}
+	ps := objectives.NewParams(s.dtype, s.policy, s.prior, b.k, b.d)
+	if s.mu != nil {
+		ps.Mu.Set(s.mu)
+	}
+	if s.sigma > 0 && ps.LogSigma != nil {
+		ps.LogSigma.Set([]float64{math.Log(s.sigma)})
+	}
+	return objectives.Setup{
+		N: s.n, Policy: s.policy, Weight: s.weight, Prior: s.prior,
+		Params: ps, Actions: b.k, Dim: b.d,
+	}
+}
+
+// program builds the objective on the whole batch in one graph, fed, its noise
+// filled from a fixed seed.
+func (s spec) program(t *testing.T, b *batch) (*graph.Program, *objectives.Params) {
+	t.Helper()
+	setup := s.setup(b)
+	p, err := objectives.New(setup, b.Len())
+	if err != nil {
+		t.Fatal(err)
+	}
+	prog, err := p.Graph().Compile(s.objective(p))
+	if err != nil {
+		t.Fatal(err)
+	}
+	refeed(t, prog, b)
+	return prog, setup.Params
+}
+
+func refeed(t *testing.T, p *graph.Program, b *batch) {
+	t.Helper()
+	rows := make([]int, b.Len())
+	for i := range rows {
+		rows[i] = i
+	}
+	if err := b.Feed(p, rows); err != nil {
+		t.Fatal(err)
+	}
+	p.Refill(rand.New(rand.NewPCG(11, 0)))
+}
+
+// value runs the objective on the batch.
+func (s spec) value(t *testing.T, b *batch) float64 {
+	t.Helper()
+	p, _ := s.program(t, b)
+	if err := p.Run(); err != nil {
+		t.Fatal(err)
+	}
+	return p.Cost()
+}
+
+// gradient runs the objective and returns its value and gradient in mu.
+func (s spec) gradient(t *testing.T, b *batch) (float64, []float64) {
+	t.Helper()
+	p, ps := s.program(t, b)
+	if err := p.Run(); err != nil {
+		t.Fatal(err)
+	}
+	return p.Cost(), p.Grad(ps.Mu).Float64s()
+}
+
+func TestGradients(t *testing.T) {
+	everyFit(t, func(t *testing.T, name string, s spec) {
+		for i, size := range [][3]int{{5, 4, 3}, {3, 2, 1}, {1, 3, 2}} {
+			r := rand.New(rand.NewPCG(uint64(i), 5))
+			b := randomBatch(r, size[0], size[1], size[2])
+			s.prior = policies.Prior{Mean: normals(r, b.k*b.d, 1), Scale: 1.3}
+			s.mu, s.sigma = normals(r, b.k*b.d, 1), .7
+			checkGradient(t, fmt.Sprintf("%s, B×K×d %v", name, size), s, b)
+		}
+	})
+}
+
+// The noise of a frozen program is an input like others, whatever its source.
+func TestGradientsWithEverySource(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 5))
+	b := randomBatch(r, 3, 3, 2)
+	mu := normals(r, 6, 1)
+	for _, source := range []policies.Noise{policies.Antithetic, policies.LowDiscrepancy} {
+		for _, pol := range []policies.Policy{
+			policies.Gaussian{Samples: 5, Noise: source}, policies.SoftmaxPosterior{Samples: 5, Noise: source}, policies.MixedLogit{Samples: 5, Noise: source},
+		} {
+			for _, w := range []objectives.Weight{objectives.Clip(.3), objectives.Har(.3)} {
+				checkGradient(t, pol.Name()+" "+w.String(), spec{
+					objective: objectives.Theorem1(objectives.LambdaStar), weight: w, policy: pol, mu: mu, sigma: .7,
+				}, b)
+			}
+		}
+	}
+}
+
+func checkGradient(t *testing.T, name string, s spec, b *batch) {
+	t.Helper()
+	p, ps := s.program(t, b)
+	report, err := graph.GradCheck(p, 0)
+	if err != nil || !(report.Error < 1e-7) {
+		t.Errorf("%s: %v (%v)", name, report, err)
+	}
+	entries := 0
+	for _, q := range ps.All() {
+		entries += q.Len()
+	}
+	if err == nil && report.Checked != entries {
+		t.Errorf("%s: %d of %d entries checked", name, report.Checked, entries)
+	}
+}
+
+// An extreme changes a batch and the point at which it is evaluated.
+type extreme struct {
+	name   string
+	change func(b *batch, ps *objectives.Params)
+}
+
+var extremes = []extreme{
+	{"plain", func(*batch, *objectives.Params) {}},
+	{"π₀ of other actions 1e-30", func(b *batch, _ *objectives.Params) { b.tiny(1) }},
+	{"π₀ of logged actions 1e-30", func(b *batch, _ *objectives.Params) { b.tiny(0) }},
+	{"scores ±1e4", huge},
+	{"scores ±1e4, π₀ of other actions 1e-30", func(b *batch, ps *objectives.Params) { huge(b, ps); b.tiny(1) }},
+	{"scores ±1e4, π₀ of logged actions 1e-30", func(b *batch, ps *objectives.Params) { huge(b, ps); b.tiny(0) }},
+	{"σ = 1e-3", func(_ *batch, ps *objectives.Params) { setSigma(ps, 1e-3) }},
+	{"σ = 1e3", func(_ *batch, ps *objectives.Params) { setSigma(ps, 1e3) }},
+	{"σ = 1e-3, scores ±1e4", func(b *batch, ps *objectives.Params) { huge(b, ps); setSigma(ps, 1e-3) }},
+	{"rows of zeros", func(b *batch, _ *objectives.Params) { clear(b.x) }},
+	{"rows of zeros, π₀ of other actions 1e-30", func(b *batch, _ *objectives.Params) { clear(b.x); b.tiny(1) }},
+	{"own parameter 20", func(_ *batch, ps *objectives.Params) { setOwn(ps, 20) }},
+	{"own parameter -20", func(_ *batch, ps *objectives.Params) { setOwn(ps, -20) }},
+}
+
+// tiny sets the propensity of each row's logged action, or of the action that
+// is shift further, to 1e-30.
+func (b *batch) tiny(shift int) {
+	for i := range b.Len() {
+		a := (int(b.action[i]) + shift) % b.k
+		row := b.pi0[i*b.k : (i+1)*b.k]
+		rest := 1 - row[a]
+		for j := range row {
+			row[j] /= rest
+		}
+		row[a] = 1e-30
+	}
+}
+
+// huge makes scores ±1e4: the logged action of a row wins, loses, or ties.
+func huge(b *batch, ps *objectives.Params) {
+	clear(b.x)
+	for i := range b.Len() {
+		b.x[i*b.d+i%b.d] = 1
+	}
+	mu := make([]float64, b.k*b.d)
+	for a := range b.k {
+		for j := range b.d {
+			mu[a*b.d+j] = 1e4 * float64(1-2*((a+j)%2))
+		}
+	}
+	ps.Mu.Set(mu)
+}
+
+func setSigma(ps *objectives.Params, sigma float64) {
+	if ps.LogSigma != nil {
+		ps.LogSigma.Set([]float64{math.Log(sigma)})
+	}
+}
+
+func setOwn(ps *objectives.Params, v float64) {
+	for _, q := range ps.Own {
+		q.Set([]float64{v})
+	}
+}
+
+// At the extremes values and gradients are finite: always in float64, and in
+// float32 unless a number in question is beyond float32 itself. Those are, with
+// unregularized weights (ips, clip=0, es=1, ix=0, har=1) and nothing else,
+//
+//   - V̄ₙ and the sample variance, 1e60, where a logged action with a cost has
+//     π₀ = 1e-30: theorem1, corollary1, heuristic, variance (the last even where
+//     all losses are equal, as their mean is rounded by 1e22);
+//   - the bound under the authors' λ, about √(V̄ₙ/n)·V̄ₙ = 1e45/√n, where any action
+//     that the policy plays has π₀ = 1e-30.
+//
+// Where all costs are 0, or the weight is regularized, everything is finite.
+func TestExtremes(t *testing.T) {
+	everyFit(t, func(t *testing.T, name string, s spec) {
+		for _, size := range [][2]int{{1, 2}, {3, 4}} {
+			rows, k := size[0], size[1]
+			base := randomBatch(rand.New(rand.NewPCG(3, uint64(k))), rows, k, 3)
+			for i := range base.action {
+				base.action[i] = float64(i % k)
+			}
+			s.mu = normals(rand.New(rand.NewPCG(4, 0)), k*3, 1)
+			run := func(dt tensor.Dtype) (report func(cost float64, e extreme) (float64, error)) {
+				s := s
+				s.dtype = dt
+				p, ps := s.program(t, base)
+				var start [][]float64
+				for _, q := range ps.All() {
+					start = append(start, q.Float64s())
+				}
+				return func(cost float64, e extreme) (float64, error) {
+					b := *base
+					b.x, b.pi0, b.cost = slices.Clone(b.x), slices.Clone(b.pi0), slices.Repeat([]float64{cost}, rows)
+					for i, q := range ps.All() {
+						q.Set(start[i])
+					}
+					e.change(&b, ps)
+					refeed(t, p, &b)
+					err := p.Run()
+					return largest(p, ps), err
+				}
+			}
+			in64, in32 := run(tensor.Float64), run(tensor.Float32)
+			for _, cost := range []float64{-1, 0} {
+				for _, e := range extremes {
+					at := fmt.Sprintf("%s, K=%d, %d rows, costs %v, %s", name, k, rows, cost, e.name)
+					size, err := in64(cost, e)
+					if err != nil {
+						t.Errorf("%s: %v", at, err)
+					}
+					if _, err := in32(cost, e); err != nil {
+						authors := strings.Contains(name, "authors")
+						if strings.HasPrefix(name, "variance") {
+							size *= size
+						}
+						if size < math.MaxFloat32 || !unregularized(s.weight) || cost == 0 && !authors {
+							t.Errorf("%s, float32: %v; in float64 no number is above %.2g", at, err, size)
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
+// largest returns the largest magnitude among cost, terms and gradients.
+func largest(p *graph.Program, ps *objectives.Params) float64 {
+	xs := []float64{p.Cost()}
+	for _, name := range p.Terms() {
+		xs = append(xs, p.Read(name)...)
+	}
+	for _, q := range ps.All() {
+		xs = append(xs, p.Grad(q).Float64s()...)
+	}
+	var most float64
+	for _, x := range xs {
+		most = math.Max(most, math.Abs(x))
+	}
+	return most
+}
+
+func unregularized(w objectives.Weight) bool {
+	switch w.Name {
+	case "clip", "ix":
+		return w.Hyper == 0
+	case "es", "har":
+		return w.Hyper == 1
+	}
+	return true
+}
+
+// Signs that must hold at the extremes too: a cost draws the policy to its
+// action, the prior draws the posterior to itself.
+func TestSigns(t *testing.T) {
+	everyFit(t, func(t *testing.T, name string, s spec) {
+		b := randomBatch(rand.New(rand.NewPCG(6, 0)), 1, 3, 2)
+		b.x, b.action[0], b.cost[0] = []float64{1, 0}, 1, -1
+		plain := strings.HasPrefix(name, "risk") || strings.HasPrefix(name, "implicit")
+		for _, logged := range []float64{0, 1e-30} {
+			if logged > 0 {
+				b.tiny(0)
+				if s.weight.Name == "har" {
+					continue // ŵ is all but constant: its gradient is rounding
+				}
+			}
+			for _, lead := range []float64{-1e4, -3, 0, 3, 1e4} { // of the logged action
+				s.mu = []float64{0, 0, lead, 0, 0, 0}
+				value, grad := s.gradient(t, b)
+				if plain && (value > 0 || grad[2] > 0 || grad[0] < 0 || grad[4] < 0) {
+					t.Errorf("%s, π₀ %g, lead %g: value %g, gradient %g", name, b.pi0[1], lead, value, grad)
+				}
+				if plain && s.weight.Hyper != 0 && math.Abs(lead) < 4 && s.policy.Name() != "gaussian" && grad[2] == 0 {
+					t.Errorf("%s, π₀ %g, lead %g: no gradient", name, b.pi0[1], lead)
+				}
+			}
+		}
+		// Without costs these depend on μ through its distance from the prior
+		// alone, and rise with it.
+		for _, only := range []string{"l2", "london", "sakhi1", "ixbound", "ls"} {
+			if !strings.HasPrefix(name, only+" ") || name == "l2 har=0" {
+				continue
+			}
+			b.cost[0] = 0
+			for _, far := range []float64{1e-3, 1, 10} {
+				s.mu = []float64{far, -far, 0, far, far, 0}
+				_, grad := s.gradient(t, b)
+				for i, m := range s.mu {
+					if grad[i]*m < 0 || grad[i] == 0 && m != 0 || grad[i] != 0 && m == 0 {
+						t.Errorf("%s, all costs 0: μ %g, gradient %g", name, s.mu, grad)
+						break
+					}
+				}
+			}
+		}
+	})
+}
+
+// refusals is what Check refuses: objective | policies | weights | reason.
+var refusals = `
+corollary1 | gaussian, gaussian mc, mixedlogit | har=0, har=0.3, har=1 | corollary1 needs a weight that is linear in π (ips, clip, es, ix), and har is not
+corollary1 | softmax | all | corollary1 needs a mixture of deterministic policies (gaussian, mixedlogit), and policy softmax is none
+corollary1 | softmax-posterior | all | corollary1 needs a mixture of deterministic policies (gaussian, mixedlogit), and policy softmax-posterior is none
+ixbound | softmax | all | the objective needs a posterior, and policy softmax has none
+london | all | all but clip=0.3, clip=1 | london needs the weight clip with τ > 0, not WEIGHT
+london | softmax | clip=0.3, clip=1 | the objective needs a posterior, and policy softmax has none
+ls | softmax | all | the objective needs a posterior, and policy softmax has none
+sakhi1 | all | all but clip=0.3, clip=1 | sakhi1 needs the weight clip with τ > 0, not WEIGHT
+sakhi1 | softmax | clip=0.3, clip=1 | the objective needs a posterior, and policy softmax has none
+sakhi2 | all | all but clip=0.3, clip=1 | sakhi2 needs the weight clip with τ > 0, not WEIGHT
+sakhi2 | softmax | clip=0.3, clip=1 | the objective needs a posterior, and policy softmax has none
+theorem1 | softmax | all | the objective needs a posterior, and policy softmax has none
+`
+
+func TestCheckRefuses(t *testing.T) {
+	type key struct{ objective, policy, reason string }
+	weights := map[key][]string{}
+	for _, p := range everyPolicy {
+		for _, o := range everyObjective {
+			name, _, _ := strings.Cut(o.name, " ")
+			for _, w := range everyWeight {
+				err := objectives.Check(o.objective, w, p.policy)
+				if err == nil {
+					continue
+				}
+				var unfit *objectives.UnfitError
+				if !errors.As(err, &unfit) {
+					t.Errorf("%s, %s, %s: %v is no UnfitError", o.name, w, p.name, err)
+					continue
+				}
+				k := key{name, p.name, strings.ReplaceAll(unfit.Reason, w.String(), "WEIGHT")}
+				if !slices.Contains(weights[k], w.String()) {
+					weights[k] = append(weights[k], w.String())
+				}
+			}
+		}
+	}
+	everywhere := map[[3]string][]string{} // by objective, weights and reason: the policies
+	for _, p := range everyPolicy {
+		for k, ws := range weights {
+			if k.policy == p.name {
+				g := [3]string{k.objective, most(ws, weightNames()), k.reason}
+				everywhere[g] = append(everywhere[g], p.name)
+			}
+		}
+	}
+	var policyNames, got []string
+	for _, p := range everyPolicy {
+		policyNames = append(policyNames, p.name)
+	}
+	for g, ps := range everywhere {
+		got = append(got, strings.Join([]string{g[0], most(ps, policyNames), g[1], g[2]}, " | "))
+	}
+	slices.Sort(got)
+	if got, want := strings.Join(got, "\n"), strings.TrimSpace(refusals); got != want {
+		t.Errorf("Check refuses\n%s\nwant\n%s", got, want)
+	}
+}
+
+func weightNames() (names []string) {
+	for _, w := range everyWeight {
+		names = append(names, w.String())
+	}
+	return names
+}
+
+// most lists some of all names, shorter where they are the most.
+func most(some, all []string) string {
+	if len(some) == len(all) {
+		return "all"
+	}
+	if len(some) <= len(all)/2+1 {
+		return strings.Join(some, ", ")
+	}
+	rest := slices.DeleteFunc(slices.Clone(all), func(s string) bool { return slices.Contains(some, s) })
+	return "all but " + strings.Join(rest, ", ")
+}
+
+// Hyperparameters outside of their domain are refused whatever the objective
+// makes of the weight.
+func TestCheckRefusesHyperparameters(t *testing.T) {
+	for _, w := range []objectives.Weight{
+		objectives.Clip(1.5), objectives.ES(-.1), objectives.IX(2), objectives.Har(-1), objectives.Har(math.NaN()),
+	} {
+		for _, o := range everyObjective {
+			err := objectives.Check(o.objective, w, policies.Gaussian{})
+			var unfit *objectives.UnfitError
+			if want := fmt.Sprintf("%s: hyperparameter %v is outside [0, 1]", w.Name, w.Hyper); !errors.As(err, &unfit) || unfit.Reason != want {
+				t.Errorf("%s, %s: %v, want %q", o.name, w, err, want)
+			}
+		}
+	}
+	for _, lambda := range []float64{0, -1, math.NaN(), math.Inf(1)} {
+		err := objectives.Check(objectives.Theorem1(objectives.LambdaFixed(lambda)), objectives.IPS(), policies.Gaussian{})
+		var unfit *objectives.UnfitError
+		if want := fmt.Sprintf("lambda %v, want a positive number", lambda); !errors.As(err, &unfit) || unfit.Reason != want {
+			t.Errorf("fixed λ %v: %v, want %q", lambda, err, want)
+		}
+	}
+}
+
+// What an objective or a weight refuses is located where the objective asks.
+func TestErrorsAreLocated(t *testing.T) {
+	refuse := func(o objectives.Objective, w objectives.Weight, loggedOnly bool) string {
+		s := spec{objective: o, weight: w, policy: policies.Softmax{}}
+		setup := s.setup(randomBatch(rand.New(rand.NewPCG(1, 0)), 1, 2, 2))
+		setup.LoggedOnly = loggedOnly
+		p, err := objectives.New(setup, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprint(o(p).Err())
+	}
+	for want, got := range map[string]string{
+		"objectives/all_test.go:":  refuse(func(p objectives.Problem) graph.Expr { return p.Unfit("no") }, objectives.IPS(), false),
+		"objectives/heuristic.go:": refuse(objectives.Heuristic(objectives.Penalties{}), objectives.IPS(), true),
+		"objectives/lambda.go:":    refuse(objectives.Theorem1(objectives.LambdaStar), objectives.IPS(), false),
+		"objectives/london.go:":    refuse(objectives.London(), objectives.Clip(.1), false),
+		"objectives/risk.go:":      refuse(objectives.Risk(), objectives.Weight{Name: "empty"}, false),
+	} {
+		if !strings.HasPrefix(got, want) {
+			t.Errorf("error %q, want it to begin with %q", got, want)
+		}
+	}
+}

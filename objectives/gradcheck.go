@@ -1,0 +1,71 @@
+package objectives
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"gorgonia.org/tensor"
+
+	"opl/graph"
+	"opl/policies"
+)
+
+// GradCheck builds an objective on a small random log (5 examples, 4 actions, 3
+// features, 1,000 rows said to be in the log), with the noise frozen, and
+// compares its symbolic gradient in every parameter with central differences;
+// see [graph.GradCheck]. It is how a new objective, weight or policy is checked.
+func GradCheck(o Objective, w Weight, pol policies.Policy, seed uint64) (graph.GradReport, error) {
+	const b, k, d = 5, 4, 3
+	r := rand.New(rand.NewPCG(seed, 0))
+	normal := func(n int, scale float64) []float64 {
+		xs := make([]float64, n)
+		for i := range xs {
+			xs[i] = scale * r.NormFloat64()
+		}
+		return xs
+	}
+	prior := policies.Prior{Mean: normal(k*d, 1)}
+	params := NewParams(tensor.Float64, pol, prior, k, d)
+	params.Mu.Set(normal(k*d, 1))
+	if params.LogSigma != nil {
+		params.LogSigma.Set([]float64{-0.3})
+	}
+	p, err := New(Setup{N: 1000, Policy: pol, Weight: w, Prior: prior, Params: params, Actions: k, Dim: d}, b)
+	if err != nil {
+		return graph.GradReport{}, err
+	}
+	prog, err := p.Graph().Compile(o(p))
+	if err != nil {
+		return graph.GradReport{}, err
+	}
+	defer prog.Close()
+
+	x, norm := normal(b*d, 1), make([]float64, b)
+	action, cost, logged, all := make([]float64, b), make([]float64, b), make([]float64, b), make([]float64, b*k)
+	for i := range b {
+		for _, v := range x[i*d : i*d+d] {
+			norm[i] = math.Hypot(norm[i], v)
+		}
+		var sum float64
+		for a := range k {
+			all[i*k+a] = math.Exp(r.NormFloat64())
+			sum += all[i*k+a]
+		}
+		for a := range k {
+			all[i*k+a] /= sum
+		}
+		action[i], cost[i] = float64(r.IntN(k)), -r.Float64()
+		logged[i] = all[i*k+int(action[i])]
+	}
+	for name, v := range map[string][]float64{
+		InputContext: x, InputNorm: norm, InputAction: action, InputCost: cost, InputPropensity: logged, InputPropensities: all,
+	} {
+		if prog.Has(name) {
+			if err := prog.Feed(name, v); err != nil {
+				return graph.GradReport{}, err
+			}
+		}
+	}
+	prog.Refill(r)
+	return graph.GradCheck(prog, 0)
+}

@@ -1,0 +1,95 @@
+package bandit_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"opl/train/bandit"
+)
+
+// FromLabels draws actions with the propensities that it writes down, and costs
+// say whether they hit the label.
+func TestFromLabels(t *testing.T) {
+	const n, k = 20000, 3
+	x := bandit.Rows64{Width: 2, Data: []float64{1, 0, 0, 1}}
+	rows, labels := make([]int, n), []uint8{0, 2}
+	for i := range rows {
+		rows[i] = i % 2
+	}
+	theta := []float64{0, 1, 1, 0, -1, 2}
+	l := bandit.FromLabels(x, labels, rows, theta, k, rand.New(rand.NewPCG(1, 2)))
+	if err := l.Check(); err != nil {
+		t.Fatal(err)
+	}
+	var count, want [2][k]float64
+	for i := range n {
+		c, a := rows[i], l.Action[i]
+		count[c][a]++
+		var z float64
+		for b := range k {
+			z += math.Exp(theta[2*b+c])
+		}
+		for b := range k {
+			p := math.Exp(theta[2*b+c]) / z
+			want[c][b] += p
+			if got := l.Propensities[i*k+b]; math.Abs(got-p) > 1e-15 {
+				t.Fatalf("row %d: π₀(%d) = %v, want %v", i, b, got, p)
+			}
+		}
+		if l.Propensity[i] != l.Propensities[i*k+int(a)] {
+			t.Fatalf("row %d: propensity %v is not that of the action", i, l.Propensity[i])
+		}
+		if (l.Cost[i] == -1) != (uint8(a) == labels[c]) || l.Cost[i] != 0 && l.Cost[i] != -1 {
+			t.Fatalf("row %d: action %d, label %d, cost %v", i, a, labels[c], l.Cost[i])
+		}
+	}
+	for c := range count {
+		for b := range k {
+			p := want[c][b] / (n / 2)
+			if z := (count[c][b] - want[c][b]) / math.Sqrt(n/2*p*(1-p)); math.Abs(z) > 4.5 {
+				t.Errorf("context %d, action %d: drawn %v times, want about %v (z = %.1f)", c, b, count[c][b], want[c][b], z)
+			}
+		}
+	}
+}
+
+func TestFloor(t *testing.T) {
+	x := bandit.Rows64{Width: 1, Data: []float64{1}}
+	l := bandit.FromLabels(x, []uint8{0}, []int{0}, []float64{0, -1000}, 2, rand.New(rand.NewPCG(1, 2)))
+	if l.Propensities[1] != bandit.Floor {
+		t.Errorf("π₀ = %v, want the floor %v", l.Propensities[1], bandit.Floor)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	good := func() *bandit.Log {
+		return &bandit.Log{X: bandit.Rows64{Width: 1, Data: []float64{1, 2}}, K: 2, Action: []int32{0, 1},
+			Cost: []float64{0, -1}, Propensity: []float64{.5, .25}, Propensities: []float64{.5, .5, .75, .25}}
+	}
+	if err := good().Check(); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		change func(l *bandit.Log)
+		want   string
+	}{
+		{func(l *bandit.Log) { l.Action = nil }, "empty"},
+		{func(l *bandit.Log) { l.K = 1 }, "1 actions"},
+		{func(l *bandit.Log) { l.Cost = l.Cost[:1] }, "lengths"},
+		{func(l *bandit.Log) { l.Rows = []int{0} }, "contexts"},
+		{func(l *bandit.Log) { l.Rows = []int{0, 2} }, "row 1: its context 2"},
+		{func(l *bandit.Log) { l.Action[1] = 2 }, "row 1: action 2"},
+		{func(l *bandit.Log) { l.Cost[0] = 1 }, "row 0: cost 1"},
+		{func(l *bandit.Log) { l.Cost[0] = math.NaN() }, "row 0: cost NaN"},
+		{func(l *bandit.Log) { l.Propensity[1] = 0 }, "row 1: propensity 0"},
+		{func(l *bandit.Log) { l.Propensities[2] = .5 }, "row 1: the propensities sum to 0.75"},
+	} {
+		l := good()
+		c.change(l)
+		if err := l.Check(); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("error %v, want %q", err, c.want)
+		}
+	}
+}

@@ -1,0 +1,331 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"gorgonia.org/tensor"
+
+	"opl/graph/kernel"
+	"opl/objectives"
+	"opl/policies"
+	"opl/train"
+	"opl/train/bandit"
+	"opl/train/dataset"
+)
+
+// LoggingPolicy is the objective of records that hold the logging policy alone.
+const LoggingPolicy = "logging"
+
+// Runner runs configurations on labelled data sets turned into logs.
+type Runner struct {
+	Library Library
+	DataDir string // where data sets are, see dataset.Open; empty: the usual places
+	Jobs    int    // runs side by side; 0: 1
+
+	// Progress, if not nil, is told how far run i is; it may be called from
+	// several goroutines.
+	Progress func(i int, p train.Progress)
+
+	mu    sync.Mutex
+	data  map[string]*shared[*dataset.Data]
+	fits  map[taskKey]*shared[fitted]
+	tasks map[taskKey]*shared[*Task]
+}
+
+// taskKey is what runs must agree on to share a log; of fits, without Eta0.
+type taskKey struct {
+	dataset string
+	eta0    float64
+	seed    uint64
+	limit   int
+}
+
+func keyOf(r train.Run) taskKey { return taskKey{r.Dataset, r.Eta0, r.Seed, r.Limit} }
+
+// shared is computed once, by the first who asks.
+type shared[T any] struct {
+	once sync.Once
+	val  T
+	err  error
+}
+
+func (s *shared[T]) get(f func() (T, error)) (T, error) {
+	s.once.Do(func() { s.val, s.err = f() })
+	return s.val, s.err
+}
+
+// fitted is a fitted logging policy and the rows that are left for the log.
+type fitted struct {
+	mu0  []float64
+	rows []int
+}
+
+// Task is one problem of off-policy learning made of a labelled data set: the
+// log of a softmax logging policy with parameters η₀μ₀, and a test set.
+type Task struct {
+	Data          *dataset.Data
+	Log           *bandit.Log
+	Prior         policies.Prior // mean η₀μ₀, scale 1
+	LoggingReward float64        // on the test set, exact
+}
+
+// Task makes, or returns again, the problem of a run.
+func (e *Runner) Task(ctx context.Context, r train.Run) (*Task, error) {
+	key := keyOf(r)
+	e.mu.Lock()
+	if e.tasks == nil {
+		e.data = map[string]*shared[*dataset.Data]{}
+		e.fits = map[taskKey]*shared[fitted]{}
+		e.tasks = map[taskKey]*shared[*Task]{}
+	}
+	t := at(e.tasks, key)
+	e.mu.Unlock()
+	return t.get(func() (*Task, error) { return e.task(ctx, key) })
+}
+
+func at[K comparable, T any](m map[K]*shared[T], k K) *shared[T] {
+	if m[k] == nil {
+		m[k] = &shared[T]{}
+	}
+	return m[k]
+}
+
+func (e *Runner) task(ctx context.Context, key taskKey) (*Task, error) {
+	data, err := e.Data(key.dataset)
+	if err != nil {
+		return nil, err
+	}
+	fitKey := key
+	fitKey.eta0 = 0
+	e.mu.Lock()
+	fit := at(e.fits, fitKey)
+	e.mu.Unlock()
+	f, err := fit.get(func() (fitted, error) {
+		logging, log, err := train.Split(data.Train.Len(), key.limit, key.seed)
+		if err != nil {
+			return fitted{}, err
+		}
+		mu0, err := train.FitLogging(ctx, data.Train, data.Train.Labels, logging, data.Classes, key.seed)
+		return fitted{mu0, log}, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	k := data.Classes
+	theta0 := make([]float64, len(f.mu0))
+	for i, m := range f.mu0 {
+		theta0[i] = key.eta0 * m
+	}
+	t := &Task{Data: data, Prior: policies.Prior{Mean: theta0, Scale: 1}}
+	t.Log = bandit.FromLabels(data.Train, data.Train.Labels, f.rows, theta0, k, train.Stream(key.seed, "actions"))
+	pi := make([]float64, k)
+	bandit.Scores(data.Test, nil, theta0, k, func(i int, scores []float64) {
+		kernel.Softmax(pi, scores, k)
+		t.LoggingReward += pi[data.Test.Labels[i]]
+	})
+	t.LoggingReward /= float64(data.Test.Len())
+	return t, nil
+}
+
+// Data opens a data set, or returns it again.
+func (e *Runner) Data(name string) (*dataset.Data, error) {
+	e.mu.Lock()
+	if e.data == nil {
+		e.data = map[string]*shared[*dataset.Data]{}
+	}
+	d := at(e.data, name)
+	e.mu.Unlock()
+	return d.get(func() (*dataset.Data, error) { return dataset.Open(name, e.DataDir) })
+}
+
+// Do runs one configuration. progress may be nil.
+func (e *Runner) Do(ctx context.Context, r train.Run, progress func(train.Progress)) (train.Record, error) {
+	rec := train.Record{Run: r, Versions: train.ThisVersion(),
+		Reward: train.None(), RewardSE: train.None(), RewardAtMean: train.None(), SampledReward: train.None(),
+		ObjectiveValue: train.None(), Sigma: train.None()}
+	t, err := e.Task(ctx, r)
+	if err != nil {
+		return rec, err
+	}
+	rec.N, rec.DataHash, rec.LoggingReward = t.Log.Len(), t.Data.Hash, train.Number(t.LoggingReward)
+	if r.Objective == LoggingPolicy {
+		q := policies.Posterior{Actions: t.Data.Classes, Dim: t.Log.Dim(), Mu: t.Prior.Mean, Prior: t.Prior}
+		rw := train.Evaluate(policies.Softmax{}, q, t.Data.Test, t.Data.Test.Labels, r.Seed)
+		rec.Reward, rec.RewardSE, rec.SampledReward = train.Number(rw.Mean), 0, train.Number(rw.Sampled)
+		return rec, nil
+	}
+	if hyper, err := e.Library.hyper(r, t.Log.Len()); err != nil {
+		return rec, err
+	} else {
+		r.Hyper, rec.Hyper = hyper, hyper
+	}
+	c, err := e.Library.parts(r, t.Log.Len())
+	if err != nil {
+		return rec, err
+	}
+	c.Prior, c.Delta, c.Epochs, c.BatchSize, c.LearningRate, c.Seed = t.Prior, r.Delta, r.Epochs, r.BatchSize, r.LearningRate, r.Seed
+	c.Dtype, c.Progress = tensor.Float32, progress
+	if r.Dtype == "float64" {
+		c.Dtype = tensor.Float64
+	}
+	if !c.Policy.Noisy() && c.Policy.HasPosterior() && r.Noise == "" {
+		rec.Noise = Quadrature
+	}
+	res, err := train.Fit(ctx, t.Log, c)
+	if err != nil {
+		return rec, err
+	}
+	rec.Seconds = res.Seconds
+	v, err := res.ObjectiveValue(t.Log, c)
+	if err != nil {
+		return rec, err
+	}
+	rec.ObjectiveValue, rec.Terms = train.Number(v.Objective), v.Terms
+	rw := train.Evaluate(c.Policy, res.Posterior, t.Data.Test, t.Data.Test.Labels, r.Seed)
+	rec.Reward, rec.RewardSE = train.Number(rw.Mean), train.Number(rw.SE)
+	rec.SampledReward = train.Number(rw.Sampled)
+	if c.Policy.HasPosterior() {
+		rec.RewardAtMean, rec.Sigma = train.Number(rw.AtMean), train.Number(res.Posterior.Sigma)
+	}
+	return rec, nil
+}
+
+// hyper returns the hyperparameter of a run: the given one, or the default for
+// a log of n rows.
+func (l Library) hyper(r train.Run, n int) (train.Number, error) {
+	o, err := l.Objective(r.Objective)
+	if err != nil {
+		return 0, err
+	}
+	name := r.Weight
+	if o.OwnWeight {
+		name = o.Hyper
+	}
+	if name == "" || r.Hyper.Valid() {
+		return r.Hyper, nil
+	}
+	w, err := l.Weight(name)
+	if err != nil {
+		return 0, err
+	}
+	if w.Plain != w.Plain { // no hyperparameter
+		return train.None(), nil
+	}
+	return train.Number(objectives.DefaultHyper(n, w.Plain)), nil
+}
+
+// Check reports why a run has no meaning, an *objectives.UnfitError, or that a
+// name is not known.
+func (l Library) Check(r train.Run) error {
+	hyper, err := l.hyper(r, 10000)
+	if err != nil {
+		return err
+	}
+	r.Hyper = hyper
+	c, err := l.parts(r, 10000)
+	if err != nil {
+		return err
+	}
+	return objectives.Check(c.Objective, c.Weight, c.Policy)
+}
+
+// All runs configurations, Jobs at a time, and hands each record to done in the
+// order of runs, as soon as it and all before it are there. It stops at the
+// first error, of a run, of done or of ctx, which it returns with the run named;
+// runs that finished before keep having been handed on. Results do not depend
+// on Jobs.
+func (e *Runner) All(ctx context.Context, runs []train.Run, done func(i int, rec train.Record) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	left := map[taskKey]int{} // runs that still need a task
+	for _, r := range runs {
+		left[keyOf(r)]++
+	}
+	type result struct {
+		i   int
+		rec train.Record
+		err error
+	}
+	next, results := make(chan int), make(chan result)
+	go func() {
+		defer close(next)
+		for i := range runs {
+			select {
+			case next <- i:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	var workers sync.WaitGroup
+	for range max(1, e.Jobs) {
+		workers.Go(func() {
+			for i := range next {
+				progress := func(p train.Progress) {
+					if e.Progress != nil {
+						e.Progress(i, p)
+					}
+				}
+				rec, err := e.Do(ctx, runs[i], progress)
+				results <- result{i, rec, err}
+			}
+		})
+	}
+	go func() { workers.Wait(); close(results) }()
+
+	var failure error
+	finished := map[int]train.Record{}
+	handed := 0
+	for r := range results {
+		if r.err != nil {
+			if failure == nil || errors.Is(failure, context.Canceled) && !errors.Is(r.err, context.Canceled) {
+				failure = fmt.Errorf("%s: %w", Name(runs[r.i]), r.err)
+				if errors.Is(r.err, context.Canceled) {
+					failure = r.err
+				}
+			}
+			cancel(r.err)
+			continue
+		}
+		e.mu.Lock()
+		if k := keyOf(runs[r.i]); left[k] > 1 {
+			left[k]--
+		} else {
+			delete(e.tasks, k)
+		}
+		e.mu.Unlock()
+		finished[r.i] = r.rec
+		for rec, ok := finished[handed]; ok; rec, ok = finished[handed] {
+			delete(finished, handed)
+			if err := done(handed, rec); err != nil && failure == nil {
+				failure = err
+				cancel(err)
+			}
+			handed++
+		}
+	}
+	// After a stop, what finished out of order is handed on as well.
+	if failure != nil {
+		for i := handed; i < len(runs); i++ {
+			if rec, ok := finished[i]; ok {
+				_ = done(i, rec)
+			}
+		}
+	}
+	return failure
+}
+
+// Name names a run in messages.
+func Name(r train.Run) string {
+	s := r.Objective
+	if r.Weight != "" {
+		s += " × " + r.Weight
+		if r.Hyper.Valid() {
+			s += "=" + r.Hyper.String()
+		}
+	}
+	return fmt.Sprintf("%s, %s η₀=%v seed %d", s, r.Dataset, r.Eta0, r.Seed)
+}

@@ -1,0 +1,135 @@
+package experiment_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"opl/graph"
+	"opl/objectives"
+	"opl/train"
+	"opl/train/experiment"
+)
+
+const data = "../../testdata"
+
+func grid(objectives ...string) (runs []train.Run) {
+	for _, seed := range []uint64{1, 2} {
+		for _, o := range append([]string{experiment.LoggingPolicy}, objectives...) {
+			r := train.Run{Dataset: "mnist", Eta0: 0.5, Objective: o, Policy: "softmax", Weight: "clip",
+				Hyper: train.None(), Penalty: train.None(), Delta: .05, Seed: seed, Epochs: 1, LearningRate: .1, BatchSize: 64}
+			if o == "corollary1" || o == "ls" {
+				r.Policy = "gaussian"
+			}
+			if o == experiment.LoggingPolicy || o == "ls" {
+				r.Weight = ""
+			}
+			runs = append(runs, r)
+		}
+	}
+	return runs
+}
+
+func runAll(t *testing.T, e *experiment.Runner, runs []train.Run) []train.Record {
+	t.Helper()
+	var recs []train.Record
+	err := e.All(context.Background(), runs, func(i int, rec train.Record) error {
+		if i != len(recs) {
+			t.Errorf("run %d was handed on in place %d", i, len(recs))
+		}
+		rec.Seconds = 0
+		recs = append(recs, rec)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return recs
+}
+
+// Results and their order do not depend on the number of workers.
+func TestJobs(t *testing.T) {
+	runs := grid("heuristic", "corollary1", "ls")
+	var first []byte
+	for _, jobs := range []int{1, 2, 5} {
+		recs := runAll(t, &experiment.Runner{Library: experiment.Standard(), DataDir: data, Jobs: jobs}, runs)
+		b, err := json.Marshal(recs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first == nil {
+			first = b
+			continue
+		}
+		if string(b) != string(first) {
+			t.Errorf("%d jobs give other records than 1", jobs)
+		}
+	}
+	var recs []train.Record
+	if err := json.Unmarshal(first, &recs); err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range recs {
+		logging := recs[i/4*4].Reward
+		if r.LoggingReward != logging || r.N != 1900 {
+			t.Errorf("%s: logging reward %v and n %d, want %v and 1900", experiment.Name(r.Run), r.LoggingReward, r.N, logging)
+		}
+		if r.Objective == "heuristic" && !(r.Reward > logging+.1) {
+			t.Errorf("%s earns %v, the logging policy %v", experiment.Name(r.Run), r.Reward, logging)
+		}
+		if r.Objective != experiment.LoggingPolicy && (!r.ObjectiveValue.Valid() || len(r.Terms) == 0) {
+			t.Errorf("%s has no objective value or no terms", experiment.Name(r.Run))
+		}
+		if (r.Weight == "clip") != (r.Hyper.Valid() && math.Abs(float64(r.Hyper)-math.Pow(1900, -.25)) < 1e-12) {
+			t.Errorf("%s: hyperparameter %v", experiment.Name(r.Run), r.Hyper)
+		}
+	}
+}
+
+// A user's own objective takes part by its name; an error names its run, and
+// what finished is handed on.
+func TestOwnObjective(t *testing.T) {
+	lib := experiment.Standard()
+	lib.Objectives = append(lib.Objectives,
+		experiment.Objective{Name: "mine", Policy: "softmax", Make: func(experiment.Args) objectives.Objective { return objectives.L2(0) }},
+		experiment.Objective{Name: "broken", Policy: "softmax", Make: func(experiment.Args) objectives.Objective {
+			return func(p objectives.Problem) graph.Expr { return p.Mean("log", p.PiLogged().Plus(-1).Log()) }
+		}})
+	e := &experiment.Runner{Library: lib, DataDir: data, Jobs: 2}
+	recs := runAll(t, e, grid("mine", "risk"))
+	if recs[1].Reward != recs[2].Reward {
+		t.Errorf("the L2 heuristic without penalty earns %v, the risk %v", recs[1].Reward, recs[2].Reward)
+	}
+	handed := 0
+	err := e.All(context.Background(), grid("mine", "broken"), func(int, train.Record) error { handed++; return nil })
+	if err == nil || !strings.Contains(err.Error(), "broken × clip") || !strings.Contains(err.Error(), "epoch 1, step 1") || handed < 1 {
+		t.Errorf("%d runs handed on before %v", handed, err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	err = e.All(ctx, grid("mine"), func(int, train.Record) error { cancel(); return nil })
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	lib := experiment.Standard()
+	for _, c := range []struct{ objective, weight, policy, want string }{
+		{"corollary1", "har", "gaussian", "linear"},
+		{"corollary1", "clip", "softmax", "mixture"},
+		{"london", "ix", "gaussian", "clip"},
+		{"theorem1", "clip", "softmax", "posterior"},
+		{"heuristc", "clip", "softmax", `did you mean "heuristic"`},
+		{"heuristic", "klip", "softmax", `did you mean "clip"`},
+		{"heuristic", "clip", "softmaks", `did you mean "softmax"`},
+		{"theorem1", "har", "gaussian", ""},
+	} {
+		err := lib.Check(train.Run{Objective: c.objective, Weight: c.weight, Policy: c.policy, Hyper: train.None(), Penalty: train.None()})
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s × %s × %s: %v, want %q", c.objective, c.weight, c.policy, err, c.want)
+		}
+	}
+}

@@ -1,0 +1,177 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"gorgonia.org/tensor"
+
+	"opl/graph"
+	"opl/objectives"
+	"opl/policies"
+	"opl/train/bandit"
+)
+
+// Config says how to learn. The zero values of all but Objective and Epochs
+// stand for the paper's setting.
+type Config struct {
+	Objective objectives.Objective
+	Weight    objectives.Weight // none: IPS
+	Policy    policies.Policy   // nil: softmax
+	Prior     policies.Prior    // mean [K×d]; nil: zero. Learning starts there
+	Delta     float64           // δ in (0, 1); 0: 0.05
+
+	Epochs       int          // passes over the log, 0 or more
+	BatchSize    int          // 0: 128
+	LearningRate float64      // 0: 0.1
+	WeightDecay  float64      // coupled, see Adam
+	Seed         uint64       // of the order of rows and of the noise
+	Dtype        tensor.Dtype // zero: float32
+
+	// Progress, if not nil, is told after every step.
+	Progress func(Progress)
+}
+
+// Progress is where a training is.
+type Progress struct {
+	Epoch, Epochs int // from 1
+	Step, Steps   int // of all epochs, from 1
+	Cost          float64
+}
+
+// Result is what a training gives.
+type Result struct {
+	Params    *objectives.Params
+	Posterior policies.Posterior
+	Steps     int
+	Seconds   float64 // of the training alone
+}
+
+// Fit minimizes an objective on a log by Adam over minibatches, reshuffled every
+// epoch; the last, partial minibatch of an epoch keeps its true number of rows.
+// It stops with ctx's error when ctx ends, and with an error that names epoch and
+// step when a value is not finite.
+func Fit(ctx context.Context, log bandit.Source, c Config) (*Result, error) {
+	n, k, d := log.Len(), log.Actions(), log.Dim()
+	if c.BatchSize == 0 {
+		c.BatchSize = 128
+	}
+	if c.LearningRate == 0 {
+		c.LearningRate = 0.1
+	}
+	if c.Dtype == (tensor.Dtype{}) {
+		c.Dtype = tensor.Float32
+	}
+	if c.Policy == nil {
+		c.Policy = policies.Softmax{}
+	}
+	if c.Prior.Mean == nil {
+		c.Prior.Mean = make([]float64, k*d)
+	}
+	switch {
+	case n == 0:
+		return nil, errors.New("train: the log is empty")
+	case c.Objective == nil:
+		return nil, errors.New("train: no objective")
+	case c.Epochs < 0:
+		return nil, fmt.Errorf("train: %d epochs, want 0 or more", c.Epochs)
+	case c.BatchSize < 0:
+		return nil, fmt.Errorf("train: batch size %d, want at least 1", c.BatchSize)
+	case !(c.LearningRate > 0) || math.IsInf(c.LearningRate, 1):
+		return nil, fmt.Errorf("train: learning rate %v, want a positive number", c.LearningRate)
+	case len(c.Prior.Mean) != k*d:
+		return nil, fmt.Errorf("train: prior mean of %d numbers for %d actions and %d features", len(c.Prior.Mean), k, d)
+	}
+	size := min(c.BatchSize, n)
+	params := objectives.NewParams(c.Dtype, c.Policy, c.Prior, k, d)
+	compile := func(rows int) (*graph.Program, error) {
+		p, err := objectives.New(objectives.Setup{
+			N: n, Delta: c.Delta, Policy: c.Policy, Weight: c.Weight, Prior: c.Prior,
+			Params: params, Actions: k, Dim: d, LoggedOnly: log.LoggedOnly(),
+		}, rows)
+		if err != nil {
+			return nil, err
+		}
+		return p.Graph().Compile(c.Objective(p))
+	}
+	whole, err := compile(size)
+	if err != nil {
+		return nil, err
+	}
+	defer whole.Close()
+	last := whole
+	if n%size > 0 {
+		if last, err = compile(n % size); err != nil {
+			return nil, err
+		}
+		defer last.Close()
+	}
+
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	shuffle, noise := Stream(c.Seed, "order"), Stream(c.Seed, "noise")
+	adam := Adam{LearningRate: c.LearningRate, WeightDecay: c.WeightDecay}
+	perEpoch := (n + size - 1) / size
+	r := &Result{Params: params}
+	begin := time.Now()
+	for epoch := 1; epoch <= c.Epochs; epoch++ {
+		shuffle.Shuffle(n, func(i, j int) { order[i], order[j] = order[j], order[i] })
+		for from := 0; from < n; from += size {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			p, rows := whole, order[from:min(from+size, n)]
+			if len(rows) < size {
+				p = last
+			}
+			r.Steps++
+			if err := step(p, log, rows, noise, &adam); err != nil {
+				return nil, fmt.Errorf("epoch %d, step %d: %w", epoch, from/size+1, err)
+			}
+			if c.Progress != nil {
+				c.Progress(Progress{epoch, c.Epochs, r.Steps, c.Epochs * perEpoch, p.Cost()})
+			}
+		}
+	}
+	r.Seconds = time.Since(begin).Seconds()
+	r.Posterior = policies.Posterior{Actions: k, Dim: d, Mu: params.Mu.Float64s(), Prior: c.Prior}
+	if params.LogSigma != nil {
+		r.Posterior.Sigma = math.Exp(params.LogSigma.Float64s()[0])
+	}
+	for _, v := range append([]float64{r.Posterior.Sigma}, r.Posterior.Mu...) {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil, fmt.Errorf("after epoch %d: a learned parameter is %v", c.Epochs, v)
+		}
+	}
+	return r, nil
+}
+
+// step takes one step of Adam on the given rows.
+func step(p *graph.Program, log bandit.Source, rows []int, noise *rand.Rand, adam *Adam) error {
+	if err := log.Feed(p, rows); err != nil {
+		return err
+	}
+	p.Refill(noise)
+	if err := p.Run(); err != nil {
+		return err
+	}
+	return Step(adam, p)
+}
+
+// ObjectiveValue is the objective that c minimizes, on the whole log at the
+// learned parameters, in float64.
+func (r *Result) ObjectiveValue(log bandit.Source, c Config) (objectives.Value, error) {
+	if c.Prior.Mean == nil {
+		c.Prior.Mean = make([]float64, log.Actions()*log.Dim())
+	}
+	return objectives.Evaluate(c.Objective, objectives.Setup{
+		Delta: c.Delta, Policy: c.Policy, Weight: c.Weight, Prior: c.Prior, Params: r.Params,
+		Actions: log.Actions(), Dim: log.Dim(), LoggedOnly: log.LoggedOnly(),
+	}, log, c.Seed)
+}

@@ -1,0 +1,295 @@
+package train_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"opl/graph"
+	"opl/objectives"
+	"opl/policies"
+	"opl/train"
+	"opl/train/bandit"
+)
+
+func fit(t *testing.T, log bandit.Source, c train.Config) *train.Result {
+	t.Helper()
+	r, err := train.Fit(context.Background(), log, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// The last partial minibatch is a step of its own with its true size: one epoch
+// equals steps taken by hand.
+func TestFitByHand(t *testing.T) {
+	log := task(21, 4, 6)
+	o := objectives.Theorem1(objectives.LambdaStar)
+	prior := policies.Prior{Mean: make([]float64, 24)}
+	prior.Mean[3] = 0.5
+	c := train.Config{Objective: o, Weight: objectives.Clip(0.2), Policy: policies.SoftmaxPosterior{Samples: 3},
+		Prior: prior, Epochs: 2, BatchSize: 8, Seed: 5, Dtype: tensor.Float64}
+	got := fit(t, log, c)
+	if got.Steps != 6 {
+		t.Errorf("%d steps, want 6 (two epochs of 8, 8 and 5 rows)", got.Steps)
+	}
+
+	params := objectives.NewParams(tensor.Float64, c.Policy, prior, 4, 6)
+	order := make([]int, 21)
+	for i := range order {
+		order[i] = i
+	}
+	shuffle, noise := train.Stream(5, "order"), train.Stream(5, "noise")
+	adam := train.Adam{LearningRate: 0.1}
+	for range 2 {
+		shuffle.Shuffle(21, func(i, j int) { order[i], order[j] = order[j], order[i] })
+		for _, rows := range [][]int{order[:8], order[8:16], order[16:]} {
+			p, err := objectives.New(objectives.Setup{N: 21, Policy: c.Policy, Weight: c.Weight, Prior: prior,
+				Params: params, Actions: 4, Dim: 6}, len(rows))
+			if err != nil {
+				t.Fatal(err)
+			}
+			prog, err := p.Graph().Compile(o(p))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := log.Feed(prog, rows); err != nil {
+				t.Fatal(err)
+			}
+			prog.Refill(noise)
+			if err := prog.Run(); err != nil {
+				t.Fatal(err)
+			}
+			if err := train.Step(&adam, prog); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if want := params.Mu.Float64s(); !slices.Equal(got.Posterior.Mu, want) {
+		t.Errorf("μ = %v\nby hand  %v", got.Posterior.Mu, want)
+	}
+	if want := math.Exp(params.LogSigma.Float64s()[0]); got.Posterior.Sigma != want {
+		t.Errorf("σ = %v, by hand %v", got.Posterior.Sigma, want)
+	}
+}
+
+func TestFitIsDeterministic(t *testing.T) {
+	log := task(300, 5, 20)
+	c := train.Config{Objective: objectives.Corollary1(objectives.LambdaStar), Weight: objectives.IX(0.1), Policy: policies.Gaussian{}, Epochs: 3, Seed: 7}
+	a, b := fit(t, log, c), fit(t, log, c)
+	if !slices.Equal(a.Posterior.Mu, b.Posterior.Mu) || a.Posterior.Sigma != b.Posterior.Sigma {
+		t.Error("two trainings of one seed differ")
+	}
+	c.Seed++
+	if slices.Equal(a.Posterior.Mu, fit(t, log, c).Posterior.Mu) {
+		t.Error("another seed gave the same parameters")
+	}
+}
+
+// Float32 and float64 follow one another while rounding has had no time to grow.
+func TestFitFloat32(t *testing.T) {
+	log := task(256, 5, 20)
+	c := train.Config{Objective: objectives.Heuristic(objectives.Penalties{Distance: 1e-5, Variance: 1e-5, Bias: 1e-5}), Weight: objectives.Clip(0.1), Epochs: 2, Seed: 7}
+	a := fit(t, log, c)
+	c.Dtype = tensor.Float64
+	b := fit(t, log, c)
+	for i := range a.Posterior.Mu {
+		if d := math.Abs(a.Posterior.Mu[i] - b.Posterior.Mu[i]); d > 1e-3 {
+			t.Fatalf("μ[%d]: %v in float32, %v in float64", i, a.Posterior.Mu[i], b.Posterior.Mu[i])
+		}
+	}
+}
+
+func TestFitErrors(t *testing.T) {
+	log := task(40, 3, 4)
+	risk := objectives.Risk()
+	for _, c := range []struct {
+		name string
+		c    train.Config
+		want string
+	}{
+		{"no objective", train.Config{}, "no objective"},
+		{"negative epochs", train.Config{Objective: risk, Epochs: -1}, "-1 epochs"},
+		{"negative batch", train.Config{Objective: risk, BatchSize: -2}, "batch size -2"},
+		{"learning rate", train.Config{Objective: risk, LearningRate: math.Inf(1)}, "learning rate +Inf"},
+		{"delta", train.Config{Objective: risk, Delta: 1.5}, "delta 1.5"},
+		{"prior mean", train.Config{Objective: risk, Prior: policies.Prior{Mean: make([]float64, 3)}}, "prior mean of 3 numbers"},
+		{"unfit", train.Config{Objective: objectives.Corollary1(objectives.LambdaStar)}, "mixture of deterministic"},
+		{"hyperparameter", train.Config{Objective: risk, Weight: objectives.Clip(2)}, "outside [0, 1]"},
+		{"not finite", train.Config{Epochs: 2, BatchSize: 16, Objective: func(p objectives.Problem) graph.Expr {
+			return p.Mean("roots", p.PiLogged().Plus(-2).Sqrt())
+		}}, `epoch 1, step 1: the term "roots" is NaN`},
+		{"diverges", train.Config{Epochs: 3, BatchSize: 16, LearningRate: 1e300, Objective: objectives.L2(1)}, "epoch 1, step 2: "},
+	} {
+		_, err := train.Fit(context.Background(), log, c.c)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want %q", c.name, err, c.want)
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	steps := 0
+	_, err := train.Fit(ctx, log, train.Config{Objective: risk, Epochs: 100, Progress: func(p train.Progress) {
+		if steps++; steps == 3 {
+			cancel()
+		}
+	}})
+	if !errors.Is(err, context.Canceled) || steps != 3 {
+		t.Errorf("cancelled after %d steps: %v", steps, err)
+	}
+}
+
+// A log without the full π₀ row trains what needs no more, and says what does.
+func TestFitLoggedPropensitiesOnly(t *testing.T) {
+	full := task(64, 3, 4)
+	log := *full
+	log.Propensities = nil
+	gaussian := policies.Gaussian{}
+	for name, o := range map[string]objectives.Objective{"ls": objectives.LogSmoothing(), "ixbound": objectives.IXBound(), "risk": objectives.Risk()} {
+		c := train.Config{Objective: o, Policy: gaussian, Weight: objectives.Clip(.1), Epochs: 1}
+		if a, b := fit(t, &log, c), fit(t, full, c); !slices.Equal(a.Posterior.Mu, b.Posterior.Mu) {
+			t.Errorf("%s: the full row made a difference", name)
+		}
+	}
+	_, err := train.Fit(context.Background(), &log, train.Config{Objective: objectives.Corollary1(objectives.LambdaStar), Policy: gaussian, Weight: objectives.Clip(.1), Epochs: 1})
+	var unfit *objectives.UnfitError
+	if !errors.As(err, &unfit) || !strings.Contains(err.Error(), "all actions") {
+		t.Errorf("corollary1 on a log with logged propensities alone: %v", err)
+	}
+}
+
+// Adam equals Gorgonia's own solver in float64.
+func TestAdamAgainstGorgonia(t *testing.T) {
+	log := task(32, 3, 4)
+	var got [2][]float64
+	for i, solver := range []gorgonia.Solver{&train.Adam{LearningRate: 0.1}, gorgonia.NewAdamSolver(gorgonia.WithLearnRate(0.1))} {
+		prior := policies.Prior{Mean: make([]float64, 12)}
+		params := objectives.NewParams(tensor.Float64, policies.Softmax{}, prior, 3, 4)
+		p, err := objectives.New(objectives.Setup{N: 32, Weight: objectives.Clip(.1), Prior: prior, Params: params, Actions: 3, Dim: 4}, 32)
+		if err != nil {
+			t.Fatal(err)
+		}
+		prog, err := p.Graph().Compile(objectives.L2(0.1)(p))
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows := make([]int, 32)
+		for j := range rows {
+			rows[j] = j
+		}
+		if err := log.Feed(prog, rows); err != nil {
+			t.Fatal(err)
+		}
+		for range 50 {
+			if err := prog.Run(); err != nil {
+				t.Fatal(err)
+			}
+			if err := train.Step(solver, prog); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got[i] = params.Mu.Float64s()
+	}
+	for i := range got[0] {
+		if math.Abs(got[0][i]-got[1][i]) > 1e-12 {
+			t.Errorf("x[%d] = %v, Gorgonia's solver has %v", i, got[0][i], got[1][i])
+		}
+	}
+}
+
+func TestSplit(t *testing.T) {
+	logging, log, err := train.Split(1000, 0, 3)
+	if err != nil || len(logging) != 50 || len(log) != 950 {
+		t.Fatalf("%d and %d rows, %v", len(logging), len(log), err)
+	}
+	seen := map[int]bool{}
+	for _, r := range append(slices.Clone(logging), log...) {
+		seen[r] = true
+	}
+	if len(seen) != 1000 {
+		t.Errorf("%d different rows of 1000", len(seen))
+	}
+	again, _, _ := train.Split(1000, 0, 3)
+	other, _, _ := train.Split(1000, 0, 4)
+	if !slices.Equal(logging, again) || slices.Equal(logging, other) {
+		t.Error("the split does not follow from the seed")
+	}
+	if a, b, err := train.Split(1000, 100, 3); err != nil || len(a) != 5 || len(b) != 95 {
+		t.Errorf("limit 100: %d and %d rows, %v", len(a), len(b), err)
+	}
+	if _, _, err := train.Split(1000, 19, 3); err == nil {
+		t.Error("19 examples were split")
+	}
+}
+
+func TestRecordJSON(t *testing.T) {
+	r := train.Record{Reward: 0.5, RewardAtMean: train.None(), Run: train.Run{Objective: "ls", Hyper: train.None(), Seed: math.MaxUint64}}
+	b, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(b, []byte(`"reward_at_mean":null`)) || !bytes.Contains(b, []byte(`"reward":0.5`)) {
+		t.Errorf("%s", b)
+	}
+	var back train.Record
+	if err := json.Unmarshal(b, &back); err != nil {
+		t.Fatal(err)
+	}
+	if back.Reward != 0.5 || back.RewardAtMean.Valid() || back.Hyper.Valid() || back.Seed != math.MaxUint64 || back.Objective != "ls" {
+		t.Errorf("read back as %+v", back)
+	}
+}
+
+// Rewards: exact against sampled, mixture against draws by hand.
+func TestEvaluate(t *testing.T) {
+	log := task(400, 4, 10)
+	labels := make([]uint8, 400)
+	for i := range labels {
+		labels[i] = uint8(i % 4)
+	}
+	r := train.Stream(9, "mu")
+	q := policies.Posterior{Actions: 4, Dim: 10, Sigma: 0.7, Mu: make([]float64, 40)}
+	for i := range q.Mu {
+		q.Mu[i] = r.NormFloat64()
+	}
+	for _, pol := range []policies.Policy{policies.Softmax{}, policies.Gaussian{}, policies.SoftmaxPosterior{}, policies.MixedLogit{}} {
+		rw := train.Evaluate(pol, q, log.X, labels, 1)
+		if again := train.Evaluate(pol, q, log.X, labels, 1); again != rw {
+			t.Errorf("%s: two evaluations differ", pol.Name())
+		}
+		if pol.Noisy() != (rw.SE > 0) {
+			t.Errorf("%s: standard error %v", pol.Name(), rw.SE)
+		}
+		if d := math.Abs(rw.Sampled - rw.Mean); d > 4*0.5/math.Sqrt(400) {
+			t.Errorf("%s: sampled %v, mean %v", pol.Name(), rw.Sampled, rw.Mean)
+		}
+		// An independent estimate of π_Q by other draws.
+		var mean, square float64
+		const draws = 400
+		pi, eps := make([]float64, 4), make([]float64, 4)
+		for range draws {
+			var one float64
+			bandit.Scores(log.X, nil, q.Mu, 4, func(i int, scores []float64) {
+				for a := range eps {
+					eps[a] = r.NormFloat64()
+				}
+				pol.Given(pi, scores, q.Sigma*log.X.Norm(i), eps)
+				one += pi[labels[i]] / 400
+			})
+			mean += one / draws
+			square += one * one / draws
+		}
+		se := math.Sqrt((square - mean*mean) / draws)
+		if d := math.Abs(rw.Mean - mean); d > 5*math.Hypot(se, rw.SE)+1e-9 {
+			t.Errorf("%s: reward %v ± %v, by other draws %v ± %v", pol.Name(), rw.Mean, rw.SE, mean, se)
+		}
+	}
+}

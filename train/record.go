@@ -1,0 +1,122 @@
+package train
+
+import (
+	"encoding/json"
+	"math"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+
+	"opl/objectives"
+)
+
+// Number is a float64 that has no value when it is NaN: null in JSON, empty in
+// CSV.
+type Number float64
+
+// None is the Number without a value.
+func None() Number { return Number(math.NaN()) }
+
+// Valid reports whether n has a value.
+func (n Number) Valid() bool { return !math.IsNaN(float64(n)) }
+
+// String gives the shortest decimal that reads back as n, or nothing.
+func (n Number) String() string {
+	if !n.Valid() {
+		return ""
+	}
+	return strconv.FormatFloat(float64(n), 'g', -1, 64)
+}
+
+// MarshalJSON gives null where there is no value.
+func (n Number) MarshalJSON() ([]byte, error) {
+	if !n.Valid() || math.IsInf(float64(n), 0) {
+		return []byte("null"), nil
+	}
+	return json.Marshal(float64(n))
+}
+
+// UnmarshalJSON reads null as no value.
+func (n *Number) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
+		*n = None()
+		return nil
+	}
+	return json.Unmarshal(b, (*float64)(n))
+}
+
+// Run is the configuration of one run, by names. Equal Runs on equal data give
+// equal results.
+type Run struct {
+	Dataset      string  `json:"dataset"`
+	Eta0         float64 `json:"eta0"` // η₀, the logging policy's inverse temperature
+	Objective    string  `json:"objective"`
+	Policy       string  `json:"policy"`
+	Weight       string  `json:"weights"`        // empty where the objective brings its own
+	Hyper        Number  `json:"hyperparameter"` // of the weight
+	Lambda       string  `json:"lambda"`         // star, authors or a number; empty where there is none
+	Penalty      Number  `json:"penalty"`
+	Delta        float64 `json:"delta"`
+	Seed         uint64  `json:"seed"`
+	Epochs       int     `json:"epochs"`
+	LearningRate float64 `json:"lr"`
+	BatchSize    int     `json:"batch_size"`
+	Limit        int     `json:"limit"` // examples used, 0: all
+	Dtype        string  `json:"dtype"`
+	Noise        string  `json:"noise"`   // of policies that are sampled in training
+	Samples      int     `json:"samples"` // S
+}
+
+// Record is one run with its results: what tables, figures and certificates are
+// made of.
+type Record struct {
+	Run
+	N              int               `json:"n"` // rows of the log
+	LoggingReward  Number            `json:"logging_reward"`
+	Reward         Number            `json:"reward"`         // of π_Q, or of π_θ
+	RewardSE       Number            `json:"reward_se"`      // left by sampling π_Q; 0: exact
+	RewardAtMean   Number            `json:"reward_at_mean"` // of the policy at θ = μ
+	SampledReward  Number            `json:"sampled_reward"` // Algorithm 2
+	ObjectiveValue Number            `json:"objective_value"`
+	Terms          []objectives.Term `json:"terms,omitempty"`
+	Sigma          Number            `json:"sigma"`
+	Seconds        float64           `json:"seconds"` // of the training alone
+	DataHash       string            `json:"data_hash"`
+	Versions       Versions          `json:"versions"`
+}
+
+// Versions says what made a record.
+type Versions struct {
+	Opl    string `json:"opl"`
+	Commit string `json:"commit,omitempty"`
+	Go     string `json:"go"`
+	System string `json:"system"`
+}
+
+// ThisVersion returns the versions of the running program.
+func ThisVersion() Versions {
+	v := Versions{Opl: "devel", Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return v
+	}
+	mods := append([]*debug.Module{&info.Main}, info.Deps...)
+	for _, m := range mods {
+		if m.Path == "opl" && m.Version != "" && m.Version != "(devel)" {
+			v.Opl = m.Version
+		}
+	}
+	dirty := ""
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			v.Commit = s.Value
+		case s.Key == "vcs.modified" && s.Value == "true":
+			dirty = "+changes"
+		}
+	}
+	if v.Commit != "" {
+		v.Commit += dirty
+	}
+	return v
+}

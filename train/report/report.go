@@ -1,0 +1,309 @@
+// Package report prints records of runs: reward tables for readers, CSV and
+// JSON for programs.
+package report
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/olekukonko/tablewriter"
+	"github.com/olekukonko/tablewriter/renderer"
+	"github.com/olekukonko/tablewriter/tw"
+
+	"opl/train"
+)
+
+// Format is how records are printed.
+type Format string
+
+// Formats, by their names in flags.
+const (
+	Table    Format = "table"
+	Markdown Format = "markdown"
+	CSV      Format = "csv"
+	JSON     Format = "json"
+)
+
+// Formats lists all of them.
+func Formats() []string {
+	return []string{string(Table), string(Markdown), string(CSV), string(JSON)}
+}
+
+// Write prints records in a format.
+func Write(w io.Writer, f Format, recs []train.Record) error {
+	switch f {
+	case CSV:
+		return writeCSV(w, recs)
+	case JSON:
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		if recs == nil {
+			recs = []train.Record{}
+		}
+		return e.Encode(recs)
+	case Table, Markdown:
+		return rewards(w, f, recs)
+	}
+	return fmt.Errorf("report: unknown format %q", f)
+}
+
+// columns of the CSV. Later ones are only ever appended.
+var columns = []struct {
+	name string
+	of   func(r train.Record) string
+}{
+	{"dataset", func(r train.Record) string { return r.Dataset }},
+	{"eta0", func(r train.Record) string { return train.Number(r.Eta0).String() }},
+	{"objective", func(r train.Record) string { return r.Objective }},
+	{"policy", func(r train.Record) string { return r.Policy }},
+	{"weights", func(r train.Record) string { return r.Weight }},
+	{"hyperparameter", func(r train.Record) string { return r.Hyper.String() }},
+	{"lambda", func(r train.Record) string { return r.Lambda }},
+	{"seed", func(r train.Record) string { return fmt.Sprint(r.Seed) }},
+	{"n", func(r train.Record) string { return fmt.Sprint(r.N) }},
+	{"epochs", func(r train.Record) string { return fmt.Sprint(r.Epochs) }},
+	{"logging_reward", func(r train.Record) string { return r.LoggingReward.String() }},
+	{"reward", func(r train.Record) string { return r.Reward.String() }},
+	{"reward_at_mean", func(r train.Record) string { return r.RewardAtMean.String() }},
+	{"objective_value", func(r train.Record) string { return r.ObjectiveValue.String() }},
+	{"seconds", func(r train.Record) string { return fmt.Sprintf("%.3f", r.Seconds) }},
+	{"reward_se", func(r train.Record) string { return r.RewardSE.String() }},
+	{"sampled_reward", func(r train.Record) string { return r.SampledReward.String() }},
+	{"sigma", func(r train.Record) string { return r.Sigma.String() }},
+	{"penalty", func(r train.Record) string { return r.Penalty.String() }},
+	{"noise", func(r train.Record) string { return r.Noise }},
+	{"samples", func(r train.Record) string { return count(r.Samples) }},
+	{"lr", func(r train.Record) string { return train.Number(r.LearningRate).String() }},
+	{"batch_size", func(r train.Record) string { return count(r.BatchSize) }},
+	{"dtype", func(r train.Record) string { return r.Dtype }},
+}
+
+// count is empty for 0.
+func count(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprint(n)
+}
+
+func writeCSV(w io.Writer, recs []train.Record) error {
+	c := csv.NewWriter(w)
+	line := make([]string, len(columns))
+	for i, col := range columns {
+		line[i] = col.name
+	}
+	_ = c.Write(line)
+	for _, r := range recs {
+		for i, col := range columns {
+			line[i] = col.of(r)
+		}
+		_ = c.Write(line)
+	}
+	c.Flush()
+	return c.Error()
+}
+
+// group is the runs of one configuration that differ in the seed alone.
+type group struct {
+	train.Record                              // of the first seed
+	reward, logging, atMean, sampled, seconds []float64
+	se                                        float64 // Monte Carlo error of one run's reward
+}
+
+// groups puts runs that differ in the seed alone together, in order of first
+// appearance.
+func groups(recs []train.Record) []*group {
+	var gs []*group
+	byRun := map[string]*group{}
+	for _, r := range recs {
+		key := r.Run
+		key.Seed = 0
+		name := fmt.Sprintf("%+v", key)
+		g := byRun[name]
+		if g == nil {
+			g = &group{Record: r}
+			byRun[name] = g
+			gs = append(gs, g)
+		}
+		g.reward = append(g.reward, float64(r.Reward))
+		g.logging = append(g.logging, float64(r.LoggingReward))
+		if r.RewardAtMean.Valid() {
+			g.atMean = append(g.atMean, float64(r.RewardAtMean))
+		}
+		if r.SampledReward.Valid() {
+			g.sampled = append(g.sampled, float64(r.SampledReward))
+		}
+		g.seconds = append(g.seconds, r.Seconds)
+		g.se = math.Max(g.se, float64(r.RewardSE))
+	}
+	return gs
+}
+
+// rewards prints one table for each data set and η₀, best reward first.
+func rewards(w io.Writer, f Format, recs []train.Record) error {
+	gs := groups(recs)
+	type problem struct {
+		dataset string
+		eta0    float64
+	}
+	var problems []problem
+	for _, g := range gs {
+		if p := (problem{g.Dataset, g.Eta0}); !slices.Contains(problems, p) {
+			problems = append(problems, p)
+		}
+	}
+	for i, p := range problems {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		var of []*group
+		for _, g := range gs {
+			if g.Dataset == p.dataset && g.Eta0 == p.eta0 {
+				of = append(of, g)
+			}
+		}
+		slices.SortStableFunc(of, func(a, b *group) int {
+			switch ma, mb := mean(a.reward), mean(b.reward); {
+			case ma > mb:
+				return -1
+			case ma < mb:
+				return 1
+			}
+			return 0
+		})
+		if err := rewardTable(w, f, of); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func rewardTable(w io.Writer, f Format, gs []*group) error {
+	seeds, sampled, mc, lambda := 1, false, false, false
+	for _, g := range gs {
+		seeds = max(seeds, len(g.reward))
+		sampled = sampled || len(g.sampled) > 0
+		mc = mc || g.se > 0
+		lambda = lambda || g.Lambda != ""
+	}
+	head := []string{"objective", "policy", "weight"}
+	if lambda {
+		head = append(head, "λ")
+	}
+	head = append(head, "reward", "gain", "at mean")
+	if sampled {
+		head = append(head, "sampled")
+	}
+	head = append(head, "seconds")
+	var rows [][]string
+	for _, g := range gs {
+		weight := g.Weight
+		if g.Hyper.Valid() {
+			weight = strings.TrimPrefix(fmt.Sprintf("%s=%.4g", weight, float64(g.Hyper)), "=")
+		}
+		row := []string{g.Objective, g.Policy, dash(weight)}
+		if lambda {
+			row = append(row, dash(g.Lambda))
+		}
+		reward := fmt.Sprintf("%.4f", mean(g.reward))
+		gain, seconds := "—", "—"
+		switch {
+		case len(g.reward) > 1:
+			reward += fmt.Sprintf(" ± %.4f", deviation(g.reward))
+		case g.se > 0:
+			reward += fmt.Sprintf(" (%.4f)", g.se)
+		}
+		if g.Epochs > 0 || g.Weight != "" {
+			gain = fmt.Sprintf("%+.4f", mean(g.reward)-mean(g.logging))
+			seconds = fmt.Sprintf("%.1f", mean(g.seconds))
+		}
+		row = append(row, reward, gain, optional(g.atMean))
+		if sampled {
+			row = append(row, optional(g.sampled))
+		}
+		rows = append(rows, append(row, seconds))
+	}
+	first := gs[0]
+	bold := func(s string) string { return s }
+	if f == Markdown {
+		bold = func(s string) string { return "**" + s + "**\n" }
+	}
+	title := fmt.Sprintf("%s, η₀ = %v, n = %d, seed %d", first.Dataset, first.Eta0, first.N, first.Seed)
+	if seeds > 1 {
+		title = fmt.Sprintf("%s, η₀ = %v, n = %d, %d seeds", first.Dataset, first.Eta0, first.N, seeds)
+	}
+	fmt.Fprintln(w, bold(title))
+	if err := print(w, f, head, rows); err != nil {
+		return err
+	}
+	if seeds > 1 {
+		fmt.Fprintf(w, "%sreward: mean ± standard deviation over seeds; gain: over the logging policy\n", blank(f))
+	} else if mc {
+		fmt.Fprintf(w, "%s(…): standard error of a reward that is sampled with 1,024 draws; gain: over the logging policy\n", blank(f))
+	}
+	return nil
+}
+
+// blank is what Markdown needs between a table and a paragraph.
+func blank(f Format) string {
+	if f == Markdown {
+		return "\n"
+	}
+	return ""
+}
+
+func dash(s string) string {
+	if s == "" {
+		return "—"
+	}
+	return s
+}
+
+func optional(xs []float64) string {
+	if len(xs) == 0 {
+		return "—"
+	}
+	return fmt.Sprintf("%.4f", mean(xs))
+}
+
+// Print writes one table; columns whose header is a number's are right-aligned.
+func print(w io.Writer, f Format, head []string, rows [][]string) error {
+	opts := []tablewriter.Option{
+		tablewriter.WithHeaderAutoFormat(tw.Off),
+		tablewriter.WithHeaderAlignment(tw.AlignLeft),
+		tablewriter.WithRowAlignment(tw.AlignLeft),
+		tablewriter.WithRowAutoWrap(tw.WrapNone),
+		tablewriter.WithHeaderAutoWrap(tw.WrapNone),
+	}
+	if f == Markdown {
+		opts = append(opts, tablewriter.WithRenderer(renderer.NewMarkdown()))
+	}
+	t := tablewriter.NewTable(w, opts...)
+	t.Header(head)
+	if err := t.Bulk(rows); err != nil {
+		return err
+	}
+	return t.Render()
+}
+
+func mean(xs []float64) float64 {
+	var s float64
+	for _, x := range xs {
+		s += x
+	}
+	return s / float64(len(xs))
+}
+
+// deviation is the sample standard deviation.
+func deviation(xs []float64) float64 {
+	m, s := mean(xs), 0.0
+	for _, x := range xs {
+		s += (x - m) * (x - m)
+	}
+	return math.Sqrt(s / float64(len(xs)-1))
+}

@@ -1,0 +1,72 @@
+package report_test
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"opl/train"
+	"opl/train/report"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+func records() []train.Record {
+	none := train.None()
+	base := train.Record{N: 57000, LoggingReward: .7, RewardAtMean: none, SampledReward: none, ObjectiveValue: none, Sigma: none,
+		Run: train.Run{Dataset: "mnist", Eta0: .5, Seed: 1, Hyper: none, Penalty: none}}
+	logging := base
+	logging.Objective, logging.Policy, logging.Reward = "logging", "softmax", .7
+	logging.LoggingReward = .7
+	learned := base
+	learned.Objective, learned.Policy, learned.Weight, learned.Hyper = "corollary1", "gaussian", "clip", .0647
+	learned.Lambda, learned.Epochs, learned.Reward, learned.RewardAtMean, learned.ObjectiveValue, learned.Seconds = "star", 20, .82, .89, -.7, 12.34
+	own := base
+	own.Objective, own.Policy, own.Hyper, own.Epochs, own.Reward, own.RewardSE, own.Seconds = "implicit", "softmax-posterior", .0647, 20, .83, .0002, 3
+	return []train.Record{logging, learned, own}
+}
+
+func TestGolden(t *testing.T) {
+	seeds := records()
+	for _, r := range records() {
+		r.Seed, r.Reward = 2, r.Reward+.01
+		seeds = append(seeds, r)
+	}
+	other := records()[:2]
+	for i := range other {
+		other[i].Dataset = "fashion"
+	}
+	for name, c := range map[string]struct {
+		format report.Format
+		recs   []train.Record
+	}{
+		"table.txt":    {report.Table, append(records(), other...)},
+		"seeds.txt":    {report.Table, seeds},
+		"table.md":     {report.Markdown, records()},
+		"records.csv":  {report.CSV, seeds},
+		"records.json": {report.JSON, records()[:2]},
+	} {
+		var b bytes.Buffer
+		if err := report.Write(&b, c.format, c.recs); err != nil {
+			t.Fatal(name, err)
+		}
+		file := filepath.Join("testdata", name)
+		if *update {
+			if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(b.Bytes(), want) {
+			t.Errorf("%s differs; run go test ./train/report -update and read the difference:\n%s", name, b.Bytes())
+		}
+	}
+	if err := report.Write(&bytes.Buffer{}, "yaml", nil); err == nil {
+		t.Error("an unknown format was written")
+	}
+}
