@@ -222,6 +222,11 @@ func binary2(name string, x, y Expr, r run, d diff) Expr {
 	case !sameShape(sx, sy):
 		return Fail("graph: %s of %s and %s: the shapes differ; Across or Down expands a vector along an axis", name, x, y)
 	}
+	if u, s, ok := x.repeated(); ok { // as for unary
+		if v, t, ok := y.repeated(); ok && s == t {
+			return apply(name, u.n.Shape(), r, d, u, v).RepeatRows(s)
+		}
+	}
 	return apply(name, x.n.Shape(), r, d, x, y)
 }
 

@@ -3,6 +3,7 @@ package graph
 import (
 	"errors"
 	"fmt"
+	"path"
 	"runtime"
 	"strings"
 
@@ -52,24 +53,37 @@ func Fail(format string, args ...any) Expr {
 	return Expr{err: located(fmt.Errorf(format, args...))}
 }
 
-// builders are the functions that a formula is written with: the error's place
-// is the first caller that is none of them.
-var builders = []string{"opl/graph.", "opl/policies.", "opl/objectives.Problem.", "opl/objectives.Weight."}
+// home is the folder of this package, as stack traces have it.
+var home = func() string {
+	_, file, _, _ := runtime.Caller(0)
+	return path.Dir(file)
+}()
 
-// located prefixes err with the file and line of the code that called into the
-// functions of builders.
+// building reports whether a frame is of the code that formulas are written
+// with, or of Gorgonia panicking. It goes by folder where it can: a function
+// literal that was inlined has the name of its caller.
+func building(f runtime.Frame) bool {
+	if strings.HasSuffix(f.File, "_test.go") {
+		return false
+	}
+	for _, prefix := range []string{"opl/objectives.Problem.", "opl/objectives.Weight.", "gorgonia.org/", "runtime."} {
+		if strings.HasPrefix(f.Function, prefix) {
+			return true
+		}
+	}
+	dir := path.Dir(f.File)
+	return dir == home || dir == path.Join(path.Dir(home), "policies")
+}
+
+// located prefixes err with the file and line of the code that is building a
+// formula.
 func located(err error) error {
 	var pc [32]uintptr
 	frames := runtime.CallersFrames(pc[:runtime.Callers(2, pc[:])])
-next:
 	for {
 		f, more := frames.Next()
-		if more {
-			for _, b := range builders {
-				if strings.HasPrefix(f.Function, b) && !strings.HasSuffix(f.File, "_test.go") {
-					continue next
-				}
-			}
+		if more && building(f) {
+			continue
 		}
 		file := f.File
 		if i := strings.LastIndexByte(file, '/'); i >= 0 {

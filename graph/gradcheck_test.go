@@ -82,14 +82,19 @@ func (f randomFormula) build(g *graph.Graph) graph.Expr {
 					func() graph.Expr { return x.MatMulT(pick(m).Sigmoid()).MatMul(pick(m).Softmax()) },
 					func() graph.Expr { return x.RepeatRows(2).Sigmoid().MeanGroups(2) },
 					func() graph.Expr { return x.Reshape(b, a).Softmax().Reshape(a, b) },
-				}[r.IntN(8)]()
+					func() graph.Expr {
+						y, draws := pick(m).RepeatRows(2), g.Const(fmt.Sprint("draws", k), values(2*a*b, f.seed+uint64(k)), 2*a, b)
+						return x.RepeatRows(2).Sub(y).Sigmoid().Mul(y.Mul(draws)).Add(pick(s)).MeanGroups(2)
+					},
+				}[r.IntN(9)]()
 			case &u:
 				y = []func() graph.Expr{
 					func() graph.Expr { return pick(m).Gather(at) },
 					func() graph.Expr { return pick(m).LogSumExp() },
 					func() graph.Expr { return pick(m).MeanOver(1) },
 					func() graph.Expr { return pick(m).Sigmoid().SumOver(1) },
-				}[r.IntN(4)]()
+					func() graph.Expr { return x.RepeatRows(3).Mul(pick(u).Sigmoid().RepeatRows(3)).Abs().MeanGroups(3) },
+				}[r.IntN(5)]()
 			case &v:
 				y = []func() graph.Expr{
 					func() graph.Expr { return pick(m).MeanOver(0) },
@@ -142,7 +147,7 @@ func atof(s string) float64 {
 // The gradient of any formula is that of central differences, and a program
 // that ran on other inputs before gives the bits of a fresh one.
 func TestRandomFormulas(t *testing.T) {
-	formulas := uint64(400)
+	formulas := uint64(300)
 	if testing.Short() {
 		formulas = 50
 	}

@@ -30,7 +30,7 @@ func (x Expr) InvMills() Expr {
 func invMillsSlope(x float64) float64 {
 	if x < -100 {
 		v := 1 / (x * x)
-		return -(1 - v*(1-6*v))
+		return -(1 - v*(1-v*(6-50*v)))
 	}
 	r := kernel.InvMills(x)
 	return -r * (x + r)

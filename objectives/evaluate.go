@@ -40,6 +40,9 @@ type Term struct {
 func Evaluate(o Objective, s Setup, rows Rows, seed uint64) (Value, error) {
 	const chunk = 512
 	n := rows.Len()
+	if n == 0 {
+		return Value{}, errors.New("objectives: a log without rows has no value")
+	}
 	s.N = n
 	s.Params = s.Params.As(tensor.Float64)
 	known := map[string][]float64{}
@@ -73,16 +76,24 @@ func Evaluate(o Objective, s Setup, rows Rows, seed uint64) (Value, error) {
 // means intercepts Problem.Mean in evaluation.
 type means struct {
 	known   map[string][]float64
+	named   map[string]bool
 	pending []graph.Expr // means of this pass and those that wait for them
 	ready   []string     // names of those of this pass
-	sums    []graph.Expr // their sums over the rows, divided by S
-	size    float64      // rows a chunk
+	chunk   []graph.Expr // those of this pass, over one chunk
+}
+
+func newMeans(known map[string][]float64) *means {
+	return &means{known: known, named: map[string]bool{}}
 }
 
 func (m *means) mean(g *graph.Graph, name string, rows graph.Expr) graph.Expr {
 	if rows.Err() != nil {
 		return rows
 	}
+	if m.named[name] {
+		return graph.Fail("objectives: two means are named %q", name)
+	}
+	m.named[name] = true
 	if v, ok := m.known[name]; ok {
 		if len(rows.Shape()) == 2 {
 			return g.Const("mean of "+name, v, len(v)).Named(name)
@@ -92,7 +103,7 @@ func (m *means) mean(g *graph.Graph, name string, rows graph.Expr) graph.Expr {
 	x := meanRows(rows)
 	if !rows.DependsOn(m.pending...) {
 		m.ready = append(m.ready, name)
-		m.sums = append(m.sums, x)
+		m.chunk = append(m.chunk, x)
 	}
 	m.pending = append(m.pending, x)
 	return x
@@ -105,7 +116,7 @@ func pass(o Objective, s Setup, rows Rows, known map[string][]float64, seed uint
 	if err != nil {
 		return nil, err
 	}
-	m := &means{known: known}
+	m := newMeans(known)
 	p.means = m
 	if err := o(p).Err(); err != nil {
 		return nil, err
@@ -119,11 +130,7 @@ func pass(o Objective, s Setup, rows Rows, known map[string][]float64, seed uint
 	}
 	cost := p.Number("nothing", 0)
 	for i, name := range m.ready {
-		m.sums[i].Named("chunk mean of " + name)
-		if _, again := sums[name]; again {
-			return nil, fmt.Errorf("objectives: two means are named %q", name)
-		}
-		sums[name] = nil
+		m.chunk[i].Named("chunk mean of " + name)
 	}
 	prog, err := p.g.Compile(cost, graph.WithoutGradients())
 	if err != nil {
@@ -162,7 +169,7 @@ func combine(o Objective, s Setup, known map[string][]float64) (Value, error) {
 	if err != nil {
 		return Value{}, err
 	}
-	p.means = &means{known: known}
+	p.means = newMeans(known)
 	prog, err := p.g.Compile(o(p), graph.WithoutGradients())
 	if err != nil {
 		return Value{}, err

@@ -63,7 +63,7 @@ func (w Weight) Bias(pi, pi0 graph.Expr) graph.Expr {
 	switch {
 	case w.H != nil:
 		h := w.H(pi0)
-		return pi.Div(h).Mul(h.Sub(pi0)).Abs()
+		return pi.Div(h).Mul(h.Sub(pi0).Abs())
 	case w.Residual != nil:
 		return w.Residual(pi, pi0).Abs()
 	}

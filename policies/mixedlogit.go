@@ -47,7 +47,7 @@ func (p SoftmaxPosterior) Probs(s Scores) graph.Expr {
 	eps := noise(s.Mean.Graph(), p.Noise, b, n, k)               // [B·S×K]
 	scale := s.Norm.Mul(s.Sigma).RepeatRows(n)                   // [B·S] σ‖φ(x)‖
 	scores := s.Mean.RepeatRows(n).Add(eps.Mul(scale.Across(k))) // [B·S×K]
-	return scores.LogSoftmax().Exp()
+	return scores.Softmax()
 }
 
 // Given writes softmax(scores + scale·eps) to dst.

@@ -9,7 +9,7 @@ import (
 //
 //	π_θ(a|x) = exp(φ(x)ᵀθ_a) / Σ_k exp(φ(x)ᵀθ_k)
 //
-// computed from log-probabilities. It has no posterior.
+// computed from differences to the largest score. It has no posterior.
 type Softmax struct{}
 
 var _ Policy = Softmax{}
@@ -21,7 +21,7 @@ func (Softmax) Draws() int         { return 1 }
 func (Softmax) Noisy() bool        { return false }
 
 // Probs builds π [B×K].
-func (Softmax) Probs(s Scores) graph.Expr { return s.Mean.LogSoftmax().Exp() }
+func (Softmax) Probs(s Scores) graph.Expr { return s.Mean.Softmax() }
 
 // Given writes softmax(scores) to dst.
 func (Softmax) Given(dst, scores []float64, _ float64, _ []float64) {

@@ -3,71 +3,10 @@
 package main
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"io"
 	"os"
-	"os/signal"
-	"strings"
 
-	"github.com/spf13/cobra"
-
-	"opl/train"
+	"opl/cmd/cli"
+	"opl/train/experiment"
 )
 
-func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
-
-// interrupted is the exit status after Ctrl-C.
-const interrupted = 130
-
-// run is main without the process.
-func run(args []string, stdout, stderr io.Writer) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	root := &cobra.Command{
-		Use:   "opl",
-		Short: "pessimistic off-policy learning in contextual bandits",
-		Long: `opl learns policies from logs of a contextual bandit and compares the ways
-to do it: PAC-Bayes bounds and heuristics over regularized importance weights.`,
-		Example: `  opl compare                              every weight on MNIST, one reward table
-  opl compare --eta0 0,0.5,1 --seeds 3     several logging policies, error bars
-  opl gradcheck                            every gradient against central differences`,
-		SilenceErrors: true,
-		SilenceUsage:  true,
-	}
-	root.AddCommand(compareCommand(stderr), gradcheckCommand(), versionCommand())
-	root.SetArgs(args)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
-	switch {
-	case err == nil:
-		return 0
-	case errors.Is(err, context.Canceled):
-		return interrupted
-	}
-	fmt.Fprintf(stderr, "opl: %s\n", oneLine(err))
-	return 1
-}
-
-// oneLine keeps an error to one line.
-func oneLine(err error) string {
-	return strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "\n", " ")), " ")
-}
-
-func versionCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "version",
-		Short: "print the version",
-		Args:  cobra.NoArgs,
-		Run: func(cmd *cobra.Command, _ []string) {
-			v := train.ThisVersion()
-			commit := ""
-			if v.Commit != "" {
-				commit = " (" + v.Commit + ")"
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "opl %s%s, %s, %s\n", v.Opl, commit, v.Go, v.System)
-		},
-	}
-}
+func main() { os.Exit(cli.Run(experiment.Standard(), os.Args[1:], os.Stdout, os.Stderr)) }

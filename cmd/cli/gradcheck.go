@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ import (
 // tolerance is the error above which gradcheck fails.
 const tolerance = 1e-5
 
-func gradcheckCommand() *cobra.Command {
+func gradcheckCommand(lib experiment.Library) *cobra.Command {
 	var seed uint64
 	cmd := &cobra.Command{
 		Use:   "gradcheck",
@@ -25,7 +25,7 @@ compares its symbolic gradient in all parameters with central differences. It
 prints the worst error of each and exits with status 1 if one is above 1e-5.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return gradcheck(cmd, experiment.Standard(), seed)
+			return gradcheck(cmd, lib, seed)
 		},
 	}
 	cmd.Flags().Uint64Var(&seed, "seed", 1, "seed of the random logs")

@@ -1,7 +1,8 @@
-package main
+package cli
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"sync"
 	"time"
@@ -25,10 +26,10 @@ type progress struct {
 	shown    time.Time
 }
 
-func newProgress(out *os.File, runs []train.Run) *progress {
+func newProgress(out io.Writer, runs []train.Run) *progress {
 	p := &progress{runs: runs, share: make([]float64, len(runs)), begin: time.Now()}
-	if term.IsTerminal(int(out.Fd())) {
-		p.out = out
+	if f, ok := out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		p.out = f
 	}
 	return p
 }

@@ -1,11 +1,9 @@
-package main
+package cli
 
 import (
 	"errors"
 	"fmt"
-	"io"
 	"math"
-	"os"
 	"runtime"
 	"slices"
 	"strconv"
@@ -44,9 +42,8 @@ type compareFlags struct {
 	format     string
 }
 
-func compareCommand(stderr io.Writer) *cobra.Command {
+func compareCommand(lib experiment.Library) *cobra.Command {
 	var f compareFlags
-	lib := experiment.Standard()
 	cmd := &cobra.Command{
 		Use:   "compare",
 		Short: "train objectives side by side and print what their policies earn",
@@ -71,7 +68,7 @@ Noise: ` + noiseNames(lib) + `.`,
   opl compare --epochs 1 --limit 5000      a first look in seconds`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return compare(cmd, lib, f, stderr)
+			return compare(cmd, lib, f)
 		},
 	}
 	fl := cmd.Flags()
@@ -305,7 +302,8 @@ func (f compareFlags) learned(lib experiment.Library, left func(what string, why
 	return runs, nil
 }
 
-func compare(cmd *cobra.Command, lib experiment.Library, f compareFlags, stderr io.Writer) error {
+func compare(cmd *cobra.Command, lib experiment.Library, f compareFlags) error {
+	stderr := cmd.ErrOrStderr()
 	var left []string
 	runs, err := f.runs(lib, func(what string, why error) {
 		left = append(left, fmt.Sprintf("opl: left out %s: %v\n", what, why))
@@ -320,7 +318,7 @@ func compare(cmd *cobra.Command, lib experiment.Library, f compareFlags, stderr 
 		}
 	}
 	fmt.Fprint(stderr, strings.Join(left, ""))
-	p := newProgress(os.Stderr, runs)
+	p := newProgress(stderr, runs)
 	e.Progress = p.at
 	var recs []train.Record
 	err = e.All(cmd.Context(), runs, func(i int, rec train.Record) error {

@@ -1,0 +1,36 @@
+// Command own is opl with an objective and a weight of one's own.
+package main
+
+import (
+	"os"
+
+	"opl/cmd/cli"
+	"opl/graph"
+	"opl/objectives"
+	"opl/train/experiment"
+)
+
+// Entropic is the entropic risk (1/t)·log mean exp(t·ŵc), t > 0: the larger t,
+// the more it fears rows that earn little.
+func Entropic(t float64) objectives.Objective {
+	return func(p objectives.Problem) graph.Expr {
+		e := p.Loss().Scale(t).Exp()             // [R] exp(t·ŵc)
+		return p.Mean("e", e).Log().Scale(1 / t) // ()
+	}
+}
+
+// Truncated is ŵ = min(π/π₀, 1/h), h in [0, 1].
+func Truncated(h float64) objectives.Weight {
+	return objectives.Weight{Name: "truncated", Hyper: h,
+		Of: func(pi, pi0 graph.Expr) graph.Expr { return pi.Div(pi0).AtMost(1 / h) }}
+}
+
+func main() {
+	lib := experiment.Standard()
+	lib.Objectives = append(lib.Objectives, experiment.Objective{
+		Name: "entropic", Policy: "softmax", About: "the entropic risk at t = 1",
+		Make: func(experiment.Args) objectives.Objective { return Entropic(1) }})
+	lib.Weights = append(lib.Weights, experiment.Weight{
+		Name: "truncated", Plain: 0, Make: Truncated, About: "min(π/π₀, 1/h)"})
+	os.Exit(cli.Run(lib, os.Args[1:], os.Stdout, os.Stderr))
+}
