@@ -340,5 +340,15 @@ func (p *Program) Grad(q *Param) *tensor.Dense {
 	return nil
 }
 
+// Gradient returns a copy of the gradient of the last run's cost in a parameter,
+// row by row, whatever the element type; nil where Grad is.
+func (p *Program) Gradient(q *Param) []float64 {
+	d := p.Grad(q)
+	if d == nil {
+		return nil
+	}
+	return floats(d)
+}
+
 // Close frees what the machine holds.
 func (p *Program) Close() error { return p.machine.Close() }

@@ -23,18 +23,19 @@ func limitProblem(rows int) (*batch, spec) {
 	}
 }
 
-// terms runs the objective and returns its value and named scalars.
-func (s spec) terms(t *testing.T, b *batch) (float64, map[string]float64) {
+// all runs the objective and returns its value, its gradient in mu and its named
+// terms, of vectors the first entry.
+func (s spec) all(t *testing.T, b *batch) (value float64, grad []float64, terms map[string]float64) {
 	t.Helper()
-	p, _ := s.program(t, b)
+	p, ps := s.program(t, b)
 	if err := p.Run(); err != nil {
 		t.Fatal(err)
 	}
-	terms := map[string]float64{}
+	terms = map[string]float64{}
 	for _, name := range p.Terms() {
 		terms[name] = p.Read(name)[0]
 	}
-	return p.Cost(), terms
+	return p.Cost(), floats(p.Grad(ps.Mu)), terms
 }
 
 // At their unregularized ends the weights are IPS in every objective: value,
@@ -53,13 +54,13 @@ func TestUnregularizedIsIPS(t *testing.T) {
 					continue
 				}
 				s.weight = w
-				got, slope := s.gradient(t, b)
+				got, slope, terms := s.all(t, b)
 				at := fmt.Sprintf("%s, %s, %s", o.name, pol.name, w)
 				close(t, at, got, want, 1e-12)
 				for i := range grad {
 					close(t, at+": gradient", slope[i], grad[i], 1e-11)
 				}
-				if _, terms := s.terms(t, b); terms["bias"] != 0 && !(strings.HasPrefix(o.name, "corollary1") && (math.Abs(terms["bias"]) < 1e-8 || pol.name == "gaussian mc")) {
+				if terms["bias"] != 0 && !(strings.HasPrefix(o.name, "corollary1") && (math.Abs(terms["bias"]) < 1e-8 || pol.name == "gaussian mc")) {
 					t.Errorf("%s: bias %g", at, terms["bias"])
 				}
 			}
@@ -81,7 +82,7 @@ func TestOneSidedTendToIPS(t *testing.T) {
 		for _, n := range []int{1e8, 1e12, 1e16} {
 			s.n = n
 			l := 1 / math.Sqrt(float64(n))
-			value, terms := s.terms(t, b)
+			value, _, terms := s.all(t, b)
 			close(t, fmt.Sprintf("%s: risk at ℓ = %g", o.name, l), terms["risk"], ips, 1e3*l)
 			close(t, fmt.Sprintf("%s: n = %d", o.name, n), value, ips, 1e3*l)
 			if value < ips {
@@ -118,7 +119,7 @@ func TestKLIsZeroAtThePrior(t *testing.T) {
 		s.prior.Scale, s.sigma = scale, scale
 		s.objective = objectives.London()
 		s.weight = objectives.Clip(.3)
-		value, terms := s.terms(t, b)
+		value, _, terms := s.all(t, b)
 		if math.Abs(terms["KL"]) > 1e-14 {
 			t.Errorf("prior scale %v: KL %g", scale, terms["KL"])
 		}
@@ -143,18 +144,18 @@ func TestBoundsInNAndKL(t *testing.T) {
 				continue
 			}
 			last := math.Inf(1)
-			for n := 10; n < 1e10; n *= 10 {
+			for _, n := range []int{10, 100, 1000, 1e5, 1e7, 1e10} {
 				s.n = n
 				v := s.value(t, b)
 				if !(v < last) {
-					t.Errorf("%s, %s: %v at n = %d, %v at a tenth", o.name, pol.name, v, n, last)
+					t.Errorf("%s, %s: %v at n = %d, %v before", o.name, pol.name, v, n, last)
 				}
 				last = v
 			}
 			for _, n := range []int{100, 1e5} {
 				s.n = n
 				near, last := s.prior, math.Inf(-1)
-				for _, far := range []float64{0, .01, .1, .5, 1, 3, 10, 30} {
+				for _, far := range []float64{0, .01, 1, 30} {
 					moved := slices.Clone(s.mu)
 					moved[5] += far
 					s.prior = policies.Prior{Mean: moved}
@@ -265,7 +266,7 @@ func TestTheorem1OfArgmaxIsMonteCarlo(t *testing.T) {
 	s.objective = objectives.Theorem1(objectives.LambdaStar)
 	for _, lambda := range []float64{0, .3, 1} {
 		s.weight = objectives.Har(lambda)
-		_, terms := s.terms(t, b)
+		_, _, terms := s.all(t, b)
 
 		w := func(pi, pi0 float64) float64 {
 			if lambda == 0 {

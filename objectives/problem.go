@@ -172,19 +172,31 @@ func (p Problem) K() int { return p.s.Actions }
 
 // Pi returns the probabilities of all actions under the policy, [R×K].
 func (p Problem) Pi() graph.Expr {
-	return p.once("pi", func() graph.Expr {
-		x := p.g.Input(InputContext, p.b, p.s.Dim)
-		return p.s.Policy.Probs(policies.Scores{
-			Mean:  x.MatMulT(p.Mu()),
-			Norm:  p.g.Input(InputNorm, p.b),
-			Sigma: p.sigma(),
-		})
-	})
+	return p.once("pi", func() graph.Expr { return p.s.Policy.Probs(p.scores()) })
+}
+
+func (p Problem) scores() policies.Scores {
+	x := p.once("context", func() graph.Expr { return p.g.Input(InputContext, p.b, p.s.Dim) })
+	return policies.Scores{
+		Mean:  p.once("scores", func() graph.Expr { return x.MatMulT(p.Mu()) }),
+		Norm:  p.once("norm", func() graph.Expr { return p.g.Input(InputNorm, p.b) }),
+		Sigma: p.sigma(),
+	}
 }
 
 // PiLogged returns π(a_i|x_i), [R].
 func (p Problem) PiLogged() graph.Expr {
 	return p.once("pi logged", func() graph.Expr { return p.Pi().Gather(p.action()) })
+}
+
+// LogPiLogged returns log π(a_i|x_i), [R], of the softmax without underflow.
+func (p Problem) LogPiLogged() graph.Expr {
+	return p.once("log pi logged", func() graph.Expr {
+		if q, ok := p.s.Policy.(policies.Softmax); ok {
+			return q.LogProbs(p.scores()).Gather(p.action())
+		}
+		return p.PiLogged().Log()
+	})
 }
 
 // Pi0 returns the logging propensities of all actions, [R×K]. An objective that

@@ -25,6 +25,6 @@ func L2(lambda float64) Objective {
 // and no cost.
 func CrossEntropy() Objective {
 	return func(p Problem) graph.Expr {
-		return p.Mean("cross-entropy", p.PiLogged().Log().Neg())
+		return p.Mean("cross-entropy", p.LogPiLogged().Neg())
 	}
 }

@@ -20,7 +20,7 @@ type Gaussian struct {
 	// estimator with that many draws of ε an example, shared by its actions. The
 	// estimated propensities of a context need not sum to 1.
 	Samples int
-	// Noise is where the draws come from; nil means IID.
+	// Noise is where the draws come from; nil means LowDiscrepancy.
 	Noise Noise
 }
 

@@ -19,7 +19,7 @@ const DefaultSamples = 32
 // has them outside of the weight.
 type SoftmaxPosterior struct {
 	Samples int   // S; 0 means DefaultSamples
-	Noise   Noise // nil means IID
+	Noise   Noise // nil means LowDiscrepancy
 }
 
 var _ Policy = SoftmaxPosterior{}
@@ -72,7 +72,7 @@ func (SoftmaxPosterior) AtMean(dst, scores []float64) { kernel.Softmax(dst, scor
 // parameter and joins θ at no KL.
 type MixedLogit struct {
 	Samples int   // S; 0 means DefaultSamples
-	Noise   Noise // nil means IID
+	Noise   Noise // nil means LowDiscrepancy
 }
 
 var _ Policy = MixedLogit{}

@@ -44,7 +44,7 @@ func Antithetic(draws, dim int) graph.Filler {
 // noise declares the policy's noise node, [b·draws×dim].
 func noise(g *graph.Graph, source Noise, b, draws, dim int) graph.Expr {
 	if source == nil {
-		source = IID
+		source = LowDiscrepancy
 	}
 	return g.Noise(NoiseName, source(draws, dim), b*draws, dim)
 }

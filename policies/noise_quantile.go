@@ -9,23 +9,18 @@ import (
 )
 
 // quantile returns Φ⁻¹((x + ½)/2³²), never infinite and odd about the middle:
-// quantile(^x) = −quantile(x). The absolute error is below 1e-8, at a fourth of
-// the time of an evaluation to full precision.
+// quantile(^x) = −quantile(x). The absolute error is below 1e-8, and it takes a
+// fourth of the time of an evaluation to full precision.
 func quantile(x uint32) float64 {
-	low := x
-	if x >= 1<<31 {
-		low = ^x
-	}
+	upper := x >> 31
+	low := x ^ -upper // ^x in the upper half
 	// p·2³³ is odd and below 2³²: the first bits of the floating-point number are
 	// the number of the cell, the others the place in it.
 	b := math.Float64bits(float64(2*uint64(low) + 1))
 	c := &quantileCells[b>>47-1023<<5]
 	t := float64(b&(1<<47-1)) * 0x1p-47
 	z := c[0] + t*(c[1]+t*(c[2]+t*c[3]))
-	if x >= 1<<31 {
-		return -z
-	}
-	return z
+	return math.Float64frombits(math.Float64bits(z) ^ uint64(upper)<<63)
 }
 
 // quantileCells holds Hermite's cubic of Φ⁻¹(p), in t from 0 to 1, on 32 equal

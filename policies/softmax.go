@@ -23,6 +23,9 @@ func (Softmax) Noisy() bool        { return false }
 // Probs builds π [B×K].
 func (Softmax) Probs(s Scores) graph.Expr { return s.Mean.Softmax() }
 
+// LogProbs builds log π [B×K], finite where π underflows.
+func (Softmax) LogProbs(s Scores) graph.Expr { return s.Mean.LogSoftmax() }
+
 // Given writes softmax(scores) to dst.
 func (Softmax) Given(dst, scores []float64, _ float64, _ []float64) {
 	kernel.Softmax(dst, scores, len(scores))

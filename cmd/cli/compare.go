@@ -81,7 +81,7 @@ Noise: ` + noiseNames(lib) + `.`,
 	fl.StringVar(&f.lambda, "lambda", "star", "λ of the bounds: star, authors or a number")
 	fl.Float64Var(&f.delta, "delta", 0.05, "failure probability δ of the bounds")
 	fl.Float64Var(&f.penalty, "penalty", math.NaN(), "penalty of the heuristics (default 1e-5; variance 1)")
-	fl.StringVar(&f.noise, "noise", "", "noise of sampled policies (default: "+defaultNoise+", and quadrature for gaussian)")
+	fl.StringVar(&f.noise, "noise", "", "noise of sampled policies (default: "+lib.Noises[0].Name+", and quadrature for gaussian)")
 	fl.IntVar(&f.samples, "samples", 32, "noise draws an example, S")
 	fl.IntVar(&f.seeds, "seeds", 1, "number of seeds, counted from --seed")
 	fl.Uint64Var(&f.seed, "seed", 1, "first seed")
@@ -95,8 +95,6 @@ Noise: ` + noiseNames(lib) + `.`,
 	fl.StringVar(&f.format, "format", "table", "output: "+strings.Join(report.Formats(), ", "))
 	return cmd
 }
-
-const defaultNoise = "iid"
 
 func objectiveList(lib experiment.Library) string {
 	var b strings.Builder

@@ -129,7 +129,9 @@ func Standard() Library {
 				}},
 		},
 		Noises: []Noise{
+			{Name: "lowdiscrepancy", Make: policies.LowDiscrepancy, About: "scrambled Sobol' points, above 21 dimensions a Latin hypercube"},
 			{Name: "iid", Make: policies.IID, About: "independent draws, the paper's Monte Carlo"},
+			{Name: "antithetic", Make: policies.Antithetic, About: "pairs of opposite draws"},
 		},
 	}
 }
