@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"opl/graph"
 	"opl/graph/kernel"
 	"opl/objectives"
 	"opl/policies"
@@ -183,6 +184,14 @@ func TestPermutedActions(t *testing.T) {
 		b, at := limitProblem(5)
 		s.prior, s.mu, s.sigma = at.prior, at.mu, at.sigma
 		p, ps := s.program(t, b)
+		eps := make([]float64, 5*3*4) // draws of one number an action: 15 rows of 4
+		graph.Gaussian(rand.New(rand.NewPCG(11, 0)), eps)
+		noisy := s.policy.Noisy() && p.Has(policies.NoiseName)
+		if noisy {
+			if err := p.Feed(policies.NoiseName, eps); err != nil {
+				t.Fatal(err)
+			}
+		}
 		if err := p.Run(); err != nil {
 			t.Fatal(err)
 		}
@@ -211,13 +220,7 @@ func TestPermutedActions(t *testing.T) {
 		}
 		s.prior.Mean, s.mu = rows(s.prior.Mean), rows(s.mu)
 		q, qs := s.program(t, &c)
-		if s.policy.HasPosterior() && q.Has(policies.NoiseName) && s.policy.Noisy() {
-			// Draws of one number an action: 15 rows of 4.
-			eps := make([]float64, 5*3*4)
-			r := rand.New(rand.NewPCG(11, 0))
-			for i := range eps {
-				eps[i] = r.NormFloat64()
-			}
+		if noisy {
 			if err := q.Feed(policies.NoiseName, columns(eps)); err != nil {
 				t.Fatal(err)
 			}
