@@ -26,6 +26,9 @@ type Adam struct {
 	Beta1, Beta2 float64 // 0 means 0.9 and 0.999
 	Epsilon      float64 // 0 means 1e-8
 	WeightDecay  float64
+	// Rates are factors of the learning rate of single parameters, by their
+	// place; missing ones are 1.
+	Rates []float64
 
 	steps   int
 	moments []gorgonia.Value // m and v of each parameter, next to each other
@@ -51,10 +54,14 @@ func (a *Adam) Step(model []gorgonia.ValueGrad) error {
 	return nil
 }
 
-// Step updates the parameters of a program by the gradients of its last run.
-func Step(s gorgonia.Solver, p *graph.Program) error {
-	model := make([]gorgonia.ValueGrad, len(p.Params()))
-	for i, q := range p.Params() {
+// Step updates the parameters of a program, in the order in which its graph
+// declares them, by the gradients of its last run.
+func Step(s gorgonia.Solver, p *graph.Program) error { return stepOf(s, p, p.Params()) }
+
+// stepOf is Step with an order of its own.
+func stepOf(s gorgonia.Solver, p *graph.Program, params []*graph.Param) error {
+	model := make([]gorgonia.ValueGrad, len(params))
+	for i, q := range params {
 		model[i] = valueGrad{q.Value, p.Grad(q)}
 	}
 	return s.Step(model)
@@ -84,19 +91,23 @@ func (a *Adam) update(i int, x, g *tensor.Dense) {
 		a.moments = append(a.moments, tensor.New(tensor.Of(x.Dtype()), tensor.WithShape(x.Shape()...)))
 	}
 	m, v := a.moments[2*i].(*tensor.Dense), a.moments[2*i+1].(*tensor.Dense)
+	lr := a.LearningRate
+	if i < len(a.Rates) {
+		lr *= a.Rates[i]
+	}
 	if x.Dtype() == tensor.Float64 {
-		adam(a, x.Float64s(), g.Float64s(), m.Float64s(), v.Float64s())
+		adam(a, lr, x.Float64s(), g.Float64s(), m.Float64s(), v.Float64s())
 	} else {
-		adam(a, x.Float32s(), g.Float32s(), m.Float32s(), v.Float32s())
+		adam(a, lr, x.Float32s(), g.Float32s(), m.Float32s(), v.Float32s())
 	}
 }
 
-func adam[T float32 | float64](a *Adam, x, g, m, v []T) {
+func adam[T float32 | float64](a *Adam, lr float64, x, g, m, v []T) {
 	t := float64(a.steps)
 	c1, c2 := 1-math.Pow(a.Beta1, t), 1-math.Pow(a.Beta2, t)
 	b1, b2, wd := T(a.Beta1), T(a.Beta2), T(a.WeightDecay)
 	d1, d2 := T(1-a.Beta1), T(1-a.Beta2)
-	rate := T(a.LearningRate / c1)
+	rate := T(lr / c1)
 	root, eps := T(1/math.Sqrt(c2)), T(a.Epsilon)
 	g, m, v = g[:len(x)], m[:len(x)], v[:len(x)]
 	for i := range x {

@@ -27,7 +27,8 @@ type Config struct {
 
 	Epochs       int          // passes over the log, 0 or more
 	BatchSize    int          // 0: 128
-	LearningRate float64      // 0: 0.1
+	LearningRate float64      // 0: 0.1; of μ/s and log σ for a prior of scale s
+	Schedule     Schedule     // of the learning rate; nil: constant
 	WeightDecay  float64      // coupled, see Adam
 	Seed         uint64       // of the order of rows and of the noise
 	Dtype        tensor.Dtype // zero: float32
@@ -35,6 +36,13 @@ type Config struct {
 	// Progress, if not nil, is told after every step.
 	Progress func(Progress)
 }
+
+// Schedule gives the factor of the learning rate at a share t of the training,
+// from 0 at the first step to nearly 1 at the last.
+type Schedule func(t float64) float64
+
+// Linear falls from 1 to 0.
+func Linear(t float64) float64 { return 1 - t }
 
 // Progress is where a training is.
 type Progress struct {
@@ -117,7 +125,11 @@ func Fit(ctx context.Context, log bandit.Source, c Config) (*Result, error) {
 	}
 	shuffle, noise := Stream(c.Seed, "order"), Stream(c.Seed, "noise")
 	adam := Adam{LearningRate: c.LearningRate, WeightDecay: c.WeightDecay}
+	if s := c.Prior.Scale; s != 0 {
+		adam.Rates = []float64{s} // of μ, the first of params.All()
+	}
 	perEpoch := (n + size - 1) / size
+	steps := c.Epochs * perEpoch
 	r := &Result{Params: params}
 	begin := time.Now()
 	for epoch := 1; epoch <= c.Epochs; epoch++ {
@@ -130,12 +142,15 @@ func Fit(ctx context.Context, log bandit.Source, c Config) (*Result, error) {
 			if len(rows) < size {
 				p = last
 			}
+			if c.Schedule != nil {
+				adam.LearningRate = c.LearningRate * c.Schedule(float64(r.Steps)/float64(steps))
+			}
 			r.Steps++
-			if err := step(p, log, rows, noise, &adam); err != nil {
+			if err := step(p, log, rows, noise, &adam, params); err != nil {
 				return nil, fmt.Errorf("epoch %d, step %d: %w", epoch, from/size+1, err)
 			}
 			if c.Progress != nil {
-				c.Progress(Progress{epoch, c.Epochs, r.Steps, c.Epochs * perEpoch, p.Cost()})
+				c.Progress(Progress{epoch, c.Epochs, r.Steps, steps, p.Cost()})
 			}
 		}
 	}
@@ -153,7 +168,7 @@ func Fit(ctx context.Context, log bandit.Source, c Config) (*Result, error) {
 }
 
 // step takes one step of Adam on the given rows.
-func step(p *graph.Program, log bandit.Source, rows []int, noise *rand.Rand, adam *Adam) error {
+func step(p *graph.Program, log bandit.Source, rows []int, noise *rand.Rand, adam *Adam, params *objectives.Params) error {
 	if err := log.Feed(p, rows); err != nil {
 		return err
 	}
@@ -161,7 +176,7 @@ func step(p *graph.Program, log bandit.Source, rows []int, noise *rand.Rand, ada
 	if err := p.Run(); err != nil {
 		return err
 	}
-	return Step(adam, p)
+	return stepOf(adam, p, params.All())
 }
 
 // ObjectiveValue is the objective that c minimizes, on the whole log at the

@@ -75,3 +75,18 @@ func withoutSeconds(ts *testscript.TestScript, file string) string {
 	}
 	return fmt.Sprint(rows)
 }
+
+// The README shows testdata/own/main.go as it is.
+func TestReadmeShowsOwn(t *testing.T) {
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := os.ReadFile("../../testdata/own/main.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(readme), "```go\n"+string(own)+"```\n") {
+		t.Error("the README's example is not testdata/own/main.go")
+	}
+}
