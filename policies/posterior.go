@@ -12,6 +12,9 @@ import (
 type Prior struct {
 	Mean  []float64 // [K×d], the parameters of an action next to each other
 	Scale float64   // s > 0; 0 means 1
+	// Taught are the rows of the log that the prior was learned from. A bound
+	// holds on the others alone.
+	Taught RowSet
 }
 
 // scale returns s.

@@ -3,9 +3,12 @@
 package bandit
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 	"math/rand/v2"
+
+	"github.com/cespare/xxhash/v2"
 
 	"opl/graph"
 	"opl/graph/kernel"
@@ -56,6 +59,39 @@ func (l *Log) Actions() int { return l.K }
 // LoggedOnly reports that only the logged actions' propensities are known.
 func (l *Log) LoggedOnly() bool { return l.Propensities == nil }
 
+// Subset returns the log of some of the rows, which shares the contexts.
+func (l *Log) Subset(rows []int) *Log {
+	s := &Log{X: l.X, K: l.K, Rows: make([]int, len(rows)), Action: make([]int32, len(rows)),
+		Cost: make([]float64, len(rows)), Propensity: make([]float64, len(rows))}
+	if l.Propensities != nil {
+		s.Propensities = make([]float64, 0, len(rows)*l.K)
+	}
+	for i, r := range rows {
+		s.Rows[i], s.Action[i], s.Cost[i], s.Propensity[i] = l.Context(r), l.Action[r], l.Cost[r], l.Propensity[r]
+		if l.Propensities != nil {
+			s.Propensities = append(s.Propensities, l.Propensities[r*l.K:(r+1)*l.K]...)
+		}
+	}
+	return s
+}
+
+// Hashes returns a hash for each of the given rows: of its number, its context
+// and what was logged. They stand for rows in a [policies.RowSet].
+func (l *Log) Hashes(rows []int) []uint64 {
+	hashes := make([]uint64, len(rows))
+	x := make([]float64, l.Dim())
+	buf := make([]byte, 8*(l.Dim()+4))
+	for i, r := range rows {
+		l.X.Row64(l.Context(r), x)
+		b := buf[:0]
+		for _, v := range append(x, float64(r), float64(l.Action[r]), l.Cost[r], l.Propensity[r]) {
+			b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
+		}
+		hashes[i] = xxhash.Sum64(b)
+	}
+	return hashes
+}
+
 // Check reports the first row that is no valid interaction.
 func (l *Log) Check() error {
 	n := len(l.Action)
@@ -102,12 +138,12 @@ func (l *Log) Check() error {
 func (l *Log) Feed(p *graph.Program, rows []int) error {
 	if x := graph.Buffer[float32](p, objectives.InputContext); x != nil {
 		for i, r := range rows {
-			l.X.Row32(l.row(r), x[i*l.Dim():(i+1)*l.Dim()])
+			l.X.Row32(l.Context(r), x[i*l.Dim():(i+1)*l.Dim()])
 		}
 	}
 	if x := graph.Buffer[float64](p, objectives.InputContext); x != nil {
 		for i, r := range rows {
-			l.X.Row64(l.row(r), x[i*l.Dim():(i+1)*l.Dim()])
+			l.X.Row64(l.Context(r), x[i*l.Dim():(i+1)*l.Dim()])
 		}
 	}
 	feed[float32](l, p, rows)
@@ -115,7 +151,8 @@ func (l *Log) Feed(p *graph.Program, rows []int) error {
 	return nil
 }
 
-func (l *Log) row(i int) int {
+// Context is the row of X of interaction i.
+func (l *Log) Context(i int) int {
 	if l.Rows == nil {
 		return i
 	}
@@ -131,7 +168,7 @@ func feed[T float32 | float64](l *Log, p *graph.Program, rows []int) {
 	all := graph.Buffer[T](p, objectives.InputPropensities)
 	for i, r := range rows {
 		if norm != nil {
-			norm[i] = T(l.X.Norm(l.row(r)))
+			norm[i] = T(l.X.Norm(l.Context(r)))
 		}
 		if action != nil {
 			action[i] = T(l.Action[r])

@@ -1,0 +1,226 @@
+// Package certify states what is guaranteed of a learned policy: upper bounds on
+// its risk that hold with probability 1 − δ over the log, from rows that the
+// policy's prior has not seen, computed in float64 on exact propensities.
+//
+// Unlike the objectives of the same names, no number here depends on the data in
+// a way that its proof does not allow: λ and ℓ come from grids that are fixed in
+// advance, and each choice is paid for by a union bound. Rows must be
+// independent and identically distributed.
+package certify
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"opl/objectives"
+	"opl/policies"
+	"opl/train/bandit"
+)
+
+// Options says how to certify.
+type Options struct {
+	// Delta is δ, the probability that anything stated fails; 0 means 0.05.
+	Delta float64
+	// Weight is that of the bounds of the paper; none means Clip(n^(-1/4)). A
+	// weight that is not linear in π leaves Corollary 1's bounds out.
+	Weight objectives.Weight
+	// Priors is the number of priors that the posterior's was chosen among after
+	// seeing the rows, such as the scales of a grid; 0 means 1. δ is divided by it.
+	Priors int
+	// Draws is the number of draws a row that a policy without an exact form is
+	// sampled with; 0 means 256.
+	Draws int
+	// Seed is that of the draws.
+	Seed uint64
+}
+
+// Bound is one upper bound on the risk, R(π_Q) ≤ Risk with probability 1 − Delta.
+type Bound struct {
+	Name   string            `json:"name"`
+	Risk   float64           `json:"risk"`
+	Delta  float64           `json:"delta"`  // its share of δ
+	Lambda float64           `json:"lambda"` // the chosen point of its grid, λ or ℓ
+	Terms  []objectives.Term `json:"terms"`  // what Risk is made of
+}
+
+// Verdict says how the guaranteed reward compares with the logging policy's.
+type Verdict string
+
+// The verdicts.
+const (
+	Better   Verdict = "better"    // than the logging policy, with probability 1 − δ
+	NotShown Verdict = "not shown" // the guarantee is below the logging policy's upper bound
+	Vacuous  Verdict = "vacuous"   // nothing is guaranteed: the bound allows reward 0
+)
+
+// Certificate is what is guaranteed, all of it together with probability 1 − δ:
+// δ/2 is the share of the logging policy's value; the other half is divided
+// equally among the bounds, and each part by the number of priors.
+type Certificate struct {
+	Delta        float64  `json:"delta"`
+	N            int      `json:"n"`      // rows that certify
+	Priors       int      `json:"priors"` // see Options
+	KL           float64  `json:"kl"`
+	Bounds       []Bound  `json:"bounds"`  // tightest first
+	Missing      []string `json:"missing"` // bounds that could not be computed, and why
+	LoggingUpper float64  `json:"logging_upper"`
+	Verdict      Verdict  `json:"verdict"`
+}
+
+// Best is the tightest bound.
+func (c Certificate) Best() Bound { return c.Bounds[0] }
+
+// Guaranteed is the reward that is promised, −Best().Risk.
+func (c Certificate) Guaranteed() float64 { return -c.Best().Risk }
+
+// Certify bounds the risk of π_Q, the mixture of policies of a family under the
+// posterior q, from rows of a log that did not take part in choosing q's prior
+// (they may have been used to choose q itself). The logging policy's value is
+// bounded from all rows of the log.
+func Certify(pol policies.Policy, q policies.Posterior, log *bandit.Log, rows []int, o Options) (Certificate, error) {
+	if o.Delta == 0 {
+		o.Delta = 0.05
+	}
+	if o.Priors == 0 {
+		o.Priors = 1
+	}
+	if o.Draws == 0 {
+		o.Draws = 256
+	}
+	c := Certificate{Delta: o.Delta, N: len(rows), Priors: o.Priors, KL: q.KL()}
+	switch {
+	case !(o.Delta > 0 && o.Delta < 1):
+		return c, fmt.Errorf("certify: delta %v is outside (0, 1)", o.Delta)
+	case o.Priors < 1 || o.Draws < 1:
+		return c, fmt.Errorf("certify: %d priors and %d draws, want at least 1", o.Priors, o.Draws)
+	case !pol.HasPosterior():
+		return c, fmt.Errorf("certify: policy %s has no posterior, and a single parameter chosen from data has infinite KL", pol.Name())
+	case len(rows) == 0:
+		return c, errors.New("certify: no rows are left to certify with")
+	case q.Actions != log.Actions() || q.Dim != log.Dim():
+		return c, fmt.Errorf("certify: the policy has %d actions and %d features, the log %d and %d", q.Actions, q.Dim, log.Actions(), log.Dim())
+	case math.IsNaN(c.KL) || math.IsInf(c.KL, 0):
+		return c, fmt.Errorf("certify: the posterior's divergence from its prior is %v", c.KL)
+	}
+	if err := admissible(q.Prior, log, rows); err != nil {
+		return c, err
+	}
+	s := measure(pol, q, log, rows, o)
+	type candidate struct {
+		name string
+		of   func(delta float64) (Bound, error)
+	}
+	all := []candidate{
+		{"ls", func(d float64) (Bound, error) { return s.oneSided(c.KL, d, smoothed), nil }},
+		{"ixbound", func(d float64) (Bound, error) { return s.oneSided(c.KL, d, explored), nil }},
+		{"corollary1", func(d float64) (Bound, error) { return s.corollary1(pol, log, o.Weight, c.KL, d, true) }},
+		{"corollary1-two-sided", func(d float64) (Bound, error) { return s.corollary1(pol, log, o.Weight, c.KL, d, false) }},
+	}
+	share := o.Delta / 2 / float64(len(all)*o.Priors)
+	for _, b := range all {
+		bound, err := b.of(share)
+		if err != nil {
+			c.Missing = append(c.Missing, fmt.Sprintf("%s: %v", b.name, err))
+			continue
+		}
+		bound.Name, bound.Delta = b.name, share
+		c.Bounds = append(c.Bounds, bound)
+	}
+	slices.SortStableFunc(c.Bounds, func(a, b Bound) int {
+		switch {
+		case a.Risk < b.Risk:
+			return -1
+		case a.Risk > b.Risk:
+			return 1
+		}
+		return 0
+	})
+	c.LoggingUpper = LoggingUpper(log.Cost, o.Delta/2)
+	switch g := c.Guaranteed(); {
+	case g > c.LoggingUpper:
+		c.Verdict = Better
+	case g > 0:
+		c.Verdict = NotShown
+	default:
+		c.Verdict = Vacuous
+	}
+	return c, nil
+}
+
+// admissible refuses rows that are none of the log, given twice, or taught the
+// prior.
+func admissible(p policies.Prior, log *bandit.Log, rows []int) error {
+	seen := make([]bool, log.Len())
+	for _, r := range rows {
+		if r < 0 || r >= log.Len() {
+			return fmt.Errorf("certify: there is no row %d in a log of %d", r, log.Len())
+		}
+		if seen[r] {
+			return fmt.Errorf("certify: row %d is given twice, and a row counts once", r)
+		}
+		seen[r] = true
+	}
+	if p.Taught.Len() == 0 {
+		return nil
+	}
+	for i, h := range log.Hashes(rows) {
+		if p.Taught.Has(h) {
+			return fmt.Errorf("certify: row %d taught the prior, and only rows that the prior has not seen may certify", rows[i])
+		}
+	}
+	return nil
+}
+
+// LoggingUpper is an upper bound on the mean reward of the logging policy that
+// holds with probability 1 − delta, from the costs that it logged, independent
+// and in [−1, 0]: the smaller of the Chernoff bound, which is tight for rewards
+// of 0 and 1,
+//
+//	max{u : n·kl(r̂‖u) ≤ log(2/δ)}
+//
+// and the empirical Bernstein bound of Maurer & Pontil (2009),
+//
+//	r̂ + √(2 V log(4/δ)/n) + 7 log(4/δ)/(3(n−1)).
+func LoggingUpper(cost []float64, delta float64) float64 {
+	n := float64(len(cost))
+	var sum, square float64
+	for _, c := range cost {
+		sum -= c
+	}
+	mean := sum / n
+	for _, c := range cost {
+		square += (-c - mean) * (-c - mean)
+	}
+	upper := klUpper(mean, math.Log(2/delta)/n)
+	if n > 1 {
+		l := math.Log(4 / delta)
+		upper = min(upper, mean+math.Sqrt(2*square/(n-1)*l/n)+7*l/(3*(n-1)))
+	}
+	return upper
+}
+
+// klUpper is the largest u ≥ p with kl(p‖u) ≤ budget, for Bernoulli means.
+func klUpper(p, budget float64) float64 {
+	kl := func(u float64) float64 {
+		d := 0.0
+		if p > 0 {
+			d += p * math.Log(p/u)
+		}
+		if p < 1 {
+			d += (1 - p) * math.Log((1-p)/(1-u))
+		}
+		return d
+	}
+	low, high := p, 1.0
+	for range 100 {
+		mid := (low + high) / 2
+		if kl(mid) > budget {
+			high = mid
+		} else {
+			low = mid
+		}
+	}
+	return high
+}
