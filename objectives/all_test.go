@@ -41,6 +41,7 @@ var everyObjective = []struct {
 	{name: "variance", objective: objectives.SampleVariance(1)},
 	{name: "pseudoloss", objective: objectives.PseudoLoss(.1), own: true},
 	{name: "implicit", objective: objectives.Implicit(.3), own: true},
+	{name: "likelihood", objective: objectives.Likelihood(.01), own: true},
 	{name: "ixbound", objective: objectives.IXBound(), own: true, bound: true},
 	{name: "ls", objective: objectives.LogSmoothing(), own: true, bound: true},
 }
@@ -533,6 +534,7 @@ corollary1 | gaussian, gaussian mc, mixedlogit | har=0, har=0.3, har=1 | corolla
 corollary1 | softmax | all | corollary1 needs a mixture of deterministic policies (gaussian, mixedlogit), and policy softmax is none
 corollary1 | softmax-posterior | all | corollary1 needs a mixture of deterministic policies (gaussian, mixedlogit), and policy softmax-posterior is none
 ixbound | softmax | all | the objective needs a posterior, and policy softmax has none
+likelihood | softmax-posterior | all | likelihood needs a policy that is not given by draws, and policy softmax-posterior is
 london | all | all but clip=0.3, clip=1 | london needs the weight clip with τ > 0, not WEIGHT
 london | softmax | clip=0.3, clip=1 | the objective needs a posterior, and policy softmax has none
 ls | softmax | all | the objective needs a posterior, and policy softmax has none

@@ -7,6 +7,7 @@ import "opl/graph"
 // (gaussian, mixedlogit):
 //
 //	R̂ + √(KL₁/(2n)) + Bₙ + KL₂/(nλ) + (λ/2)V̄ₙ
+//	KL₁ = KL(Q‖P) + log(4√n/δ),   KL₂ = KL(Q‖P) + log(4/δ)
 //	V̄ₙ = mean_i [Σ_a π₀ π_Q/h(π₀)² + π_Q(a_i|x_i)/h(π₀(a_i|x_i))² c_i²]
 //	Bₙ = 1 − mean_i Σ_a π₀ π_Q/h(π₀)
 //

@@ -6,7 +6,8 @@ import (
 	"opl/graph"
 )
 
-// Lambda chooses the λ of a PAC-Bayes bound, given KL₂ and V̄ₙ, scalars. The
+// Lambda chooses the λ of a PAC-Bayes bound, given KL₂ = KL(Q‖P) + log(4/δ) and
+// V̄ₙ, scalars. The
 // choice is constant for differentiation.
 type Lambda func(p Problem, kl2, v graph.Expr) graph.Expr
 

@@ -189,13 +189,14 @@ func (p Problem) PiLogged() graph.Expr {
 	return p.once("pi logged", func() graph.Expr { return p.Pi().Gather(p.action()) })
 }
 
-// LogPiLogged returns log π(a_i|x_i), [R], of the softmax without underflow.
+// LogPiLogged returns log π(a_i|x_i), [R], of the softmax without underflow, of
+// other policies at least log 1e-30.
 func (p Problem) LogPiLogged() graph.Expr {
 	return p.once("log pi logged", func() graph.Expr {
 		if q, ok := p.s.Policy.(policies.Softmax); ok {
 			return q.LogProbs(p.scores()).Gather(p.action())
 		}
-		return p.PiLogged().Log()
+		return p.PiLogged().AtLeast(1e-30).Log()
 	})
 }
 
@@ -203,7 +204,7 @@ func (p Problem) LogPiLogged() graph.Expr {
 // calls it needs a log that has them.
 func (p Problem) Pi0() graph.Expr {
 	if p.s.LoggedOnly {
-		return p.Unfit("the objective needs the logging propensities of all actions, and the log has only those of the logged ones; implicit and ls need no more")
+		return p.Unfit("the objective needs the logging propensities of all actions, and the log has only those of the logged ones; risk, l2, variance, implicit, london, sakhi1, ixbound and ls need no more")
 	}
 	return p.once("pi0", func() graph.Expr {
 		return p.g.Input(InputPropensities, p.b, p.s.Actions).RepeatRows(p.draws)
@@ -229,7 +230,9 @@ func (p Problem) W() Weight { return p.s.Weight }
 // Weight returns ŵ(x_i, a_i), [R].
 func (p Problem) Weight() graph.Expr { return p.s.Weight.Value(p.PiLogged(), p.Pi0Logged()) }
 
-// Loss returns ŵ(x_i, a_i)·c_i, [R], whose mean is the estimated risk R̂.
+// Loss returns ŵ(x_i, a_i)·c_i, [R], whose mean is the estimated risk R̂. For a
+// mixture it is that of π_Q, which for weights that are not linear is not
+// E_{θ~Q}[R̂(π_θ)]; see [Problem.Expect].
 func (p Problem) Loss() graph.Expr { return p.Weight().Mul(p.Cost) }
 
 // Expect returns E_{θ~Q}[f(π_θ, π₀)], elementwise for propensities π of the

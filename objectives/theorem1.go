@@ -6,6 +6,7 @@ import "opl/graph"
 // with a posterior, E over θ ~ Q:
 //
 //	E[R̂] + √(KL₁/(2n)) + Bₙ + KL₂/(nλ) + (λ/2)V̄ₙ
+//	KL₁ = KL(Q‖P) + log(4√n/δ),   KL₂ = KL(Q‖P) + log(4/δ)
 //	V̄ₙ = mean_i E[Σ_a π₀(a|x_i) ŵ(x_i,a)² + ŵ(x_i,a_i)² c_i²]
 //	Bₙ = mean_i Σ_a E|π(a|x_i) − π₀(a|x_i) ŵ(x_i,a)|
 //

@@ -3,6 +3,7 @@ package train
 import (
 	"math"
 
+	"opl/graph"
 	"opl/policies"
 	"opl/train/bandit"
 )
@@ -29,64 +30,77 @@ const evalDraws = 1024
 // examples share a number of sets of draws that depends on K alone.
 // The seed is that of Reward.Sampled.
 func Evaluate(pol policies.Policy, q policies.Posterior, x bandit.Contexts, labels []uint8, seed uint64) Reward {
-	n, k := x.Len(), q.Actions
-	draws, sets := 1, 1
+	var (
+		rw      Reward
+		action  = Stream(seed, "evaluation actions")
+		single  = make([]float64, q.Actions)
+		perDraw [][]float64 // Σ_i π_s(y_i|x_i) by set and draw
+	)
+	propensities(pol, q, x, func(i int, scores, mean []float64, set int, draws [][]float64) {
+		y := int(labels[i])
+		pol.AtMean(single, scores)
+		rw.AtMean += single[y]
+		rw.Mean += mean[y]
+		if bandit.Draw(mean, action) == y {
+			rw.Sampled++
+		}
+		for len(perDraw) <= set {
+			perDraw = append(perDraw, make([]float64, len(draws)))
+		}
+		for s, pi := range draws {
+			perDraw[set][s] += pi[y]
+		}
+	})
+	// Draws of different sets, and within a set, are independent.
+	var v float64
+	for _, sums := range perDraw {
+		v += float64(len(sums)) * variance(sums)
+	}
+	n := float64(x.Len())
+	rw.Mean /= n
+	rw.AtMean /= n
+	rw.Sampled /= n
+	rw.SE = math.Sqrt(v) / n
+	if len(perDraw) > 0 {
+		rw.SE /= float64(len(perDraw[0]))
+	}
+	return rw
+}
+
+// propensities hands to use, for each context, its scores, π_Q, the set of draws
+// that it was computed with, and the probabilities by draw, in slices that are used
+// again.
+func propensities(pol policies.Policy, q policies.Posterior, x bandit.Contexts, use func(i int, scores, mean []float64, set int, draws [][]float64)) {
+	k, draws, sets := q.Actions, 1, 1
 	var eps []float64
 	if pol.Noisy() {
 		draws = evalDraws
 		sets = max(1, (1<<20)/(draws*k))
 		eps = make([]float64, sets*draws*k)
-		r := Stream(0, "evaluation")
-		for i := range eps {
-			eps[i] = r.NormFloat64()
-		}
+		graph.Gaussian(Stream(0, "evaluation"), eps)
 	}
-	var (
-		rw      Reward
-		action  = Stream(seed, "evaluation actions")
-		pi      = make([]float64, k)
-		mean    = make([]float64, k)
-		perDraw = make([]float64, sets*draws) // Σ_i π_s(y_i|x_i) of the examples of a set
-	)
+	mean, byDraw := make([]float64, k), make([][]float64, draws)
+	for s := range byDraw {
+		byDraw[s] = make([]float64, k)
+	}
 	bandit.Scores(x, nil, q.Mu, k, func(i int, scores []float64) {
-		y := int(labels[i])
-		pol.AtMean(pi, scores)
-		rw.AtMean += pi[y]
-
-		scale := q.Sigma * x.Norm(i)
+		scale, set := q.Sigma*x.Norm(i), i%sets
 		clear(mean)
-		set := i % sets
-		for s := range draws {
-			j := set*draws + s
+		for s, pi := range byDraw {
 			var e []float64
-			if eps != nil {
+			if j := set*draws + s; eps != nil {
 				e = eps[j*k : j*k+k]
 			}
 			pol.Given(pi, scores, scale, e)
 			for a, p := range pi {
 				mean[a] += p
 			}
-			perDraw[j] += pi[y]
 		}
 		for a := range mean {
 			mean[a] /= float64(draws)
 		}
-		rw.Mean += mean[y]
-		if bandit.Draw(mean, action) == y {
-			rw.Sampled++
-		}
+		use(i, scores, mean, set, byDraw)
 	})
-	// Draws of different sets, and within a set, are independent.
-	var v float64
-	for set := range sets {
-		v += float64(draws) * variance(perDraw[set*draws:(set+1)*draws])
-	}
-	total := float64(n)
-	rw.Mean /= total
-	rw.AtMean /= total
-	rw.Sampled /= total
-	rw.SE = math.Sqrt(v) / (total * float64(draws))
-	return rw
 }
 
 // variance is the sample variance, 0 for fewer than two values.

@@ -54,6 +54,7 @@ type Progress struct {
 // Result is what a training gives.
 type Result struct {
 	Params    *objectives.Params
+	Policy    policies.Policy
 	Posterior policies.Posterior
 	Steps     int
 	Seconds   float64 // of the training alone
@@ -61,9 +62,15 @@ type Result struct {
 
 // Fit minimizes an objective on a log by Adam over minibatches, reshuffled every
 // epoch; the last, partial minibatch of an epoch keeps its true number of rows.
+// A log that can be checked is checked first.
 // It stops with ctx's error when ctx ends, and with an error that names epoch and
 // step when a value is not finite.
 func Fit(ctx context.Context, log bandit.Source, c Config) (*Result, error) {
+	if l, ok := log.(interface{ Check() error }); ok {
+		if err := l.Check(); err != nil {
+			return nil, err
+		}
+	}
 	n, k, d := log.Len(), log.Actions(), log.Dim()
 	if c.BatchSize == 0 {
 		c.BatchSize = 128
@@ -130,7 +137,7 @@ func Fit(ctx context.Context, log bandit.Source, c Config) (*Result, error) {
 	}
 	perEpoch := (n + size - 1) / size
 	steps := c.Epochs * perEpoch
-	r := &Result{Params: params}
+	r := &Result{Params: params, Policy: c.Policy}
 	begin := time.Now()
 	for epoch := 1; epoch <= c.Epochs; epoch++ {
 		shuffle.Shuffle(n, func(i, j int) { order[i], order[j] = order[j], order[i] })
@@ -177,6 +184,13 @@ func step(p *graph.Program, log bandit.Source, rows []int, noise *rand.Rand, ada
 		return err
 	}
 	return stepOf(adam, p, params.All())
+}
+
+// Propensities computes π_Q(·|x) of the learned policy for contexts, in float64,
+// and hands each one's K probabilities to use, in a slice that is used again. They
+// are exact where the family has an exact form, else means over 1,024 fixed draws.
+func (r *Result) Propensities(x bandit.Contexts, use func(i int, pi []float64)) {
+	propensities(r.Policy, r.Posterior, x, func(i int, _, mean []float64, _ int, _ [][]float64) { use(i, mean) })
 }
 
 // ObjectiveValue is the objective that c minimizes, on the whole log at the

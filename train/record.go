@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"opl/objectives"
+	"opl/train/certify"
 )
 
 // Number is a float64 that has no value when it is NaN: null in JSON, empty in
@@ -63,8 +64,16 @@ type Run struct {
 	BatchSize    int     `json:"batch_size"`
 	Limit        int     `json:"limit"` // examples used, 0: all
 	Dtype        string  `json:"dtype"`
-	Noise        string  `json:"noise"`   // of policies that are sampled in training
-	Samples      int     `json:"samples"` // S
+	Noise        string  `json:"noise"`    // of policies that are sampled in training
+	Samples      int     `json:"samples"`  // S
+	Schedule     string  `json:"schedule"` // of the learning rate: constant or linear
+	// PriorSplit is the share of the log that learns the prior; 0: the prior is the
+	// logging policy's N(η₀μ₀, s²I).
+	PriorSplit float64 `json:"prior_split"`
+	// PriorScales are the s that the prior's scale is chosen from, by the
+	// guarantee; empty: 1, or the recipe's grid.
+	PriorScales []float64 `json:"prior_scales,omitempty"`
+	Certify     bool      `json:"certify"`
 }
 
 // Record is one run with its results: what tables, figures and certificates are
@@ -80,9 +89,12 @@ type Record struct {
 	ObjectiveValue Number            `json:"objective_value"`
 	Terms          []objectives.Term `json:"terms,omitempty"`
 	Sigma          Number            `json:"sigma"`
-	Seconds        float64           `json:"seconds"` // of the training alone
-	DataHash       string            `json:"data_hash"`
-	Versions       Versions          `json:"versions"`
+	// Certificate is what is guaranteed of π_Q, nil where nothing was certified.
+	Certificate *certify.Certificate `json:"certificate,omitempty"`
+	PriorScale  Number               `json:"prior_scale"` // the chosen s
+	Seconds     float64              `json:"seconds"`     // of the training alone
+	DataHash    string               `json:"data_hash"`
+	Versions    Versions             `json:"versions"`
 }
 
 // Versions says what made a record.

@@ -17,6 +17,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -31,8 +32,12 @@ const interrupted = 130
 // error, 130 when interrupted. Results go to stdout, one line an error and the
 // progress of long work to stderr.
 func Run(lib experiment.Library, args []string, stdout, stderr io.Writer) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	if err := lib.Validate(); err != nil {
+		fmt.Fprintf(stderr, "opl: %s\n", oneLine(err))
+		return 1
+	}
 	root := &cobra.Command{
 		Use:   "opl",
 		Short: "pessimistic off-policy learning in contextual bandits",

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -40,6 +41,11 @@ type compareFlags struct {
 	dtype      string
 	sampled    bool
 	format     string
+	schedule   string
+	split      float64
+	scales     []float64
+	certify    bool
+	terms      bool
 }
 
 func compareCommand(lib experiment.Library) *cobra.Command {
@@ -75,10 +81,10 @@ Noise: ` + noiseNames(lib) + `.`,
 	fl.StringSliceVar(&f.datasets, "dataset", []string{"mnist"}, "data sets: mnist, fashion")
 	fl.StringVar(&f.data, "data", "", "folder of the data set's four files (default: $OPL_DATA, then the usual places)")
 	fl.StringSliceVar(&f.eta0, "eta0", []string{"0.5"}, "η₀ of the logging policy: 0 is uniform, 1 as fitted")
-	fl.StringSliceVar(&f.objectives, "objectives", []string{"heuristic", "theorem1", "corollary1"}, "objectives")
+	fl.StringSliceVar(&f.objectives, "objectives", []string{"certified", "heuristic", "theorem1", "corollary1"}, "objectives")
 	fl.StringSliceVar(&f.weights, "weights", []string{"clip", "es", "ix", "har"}, "weights, such as clip=0.1,har=0.5")
 	fl.StringVar(&f.policy, "policy", "", "policy of all objectives (default: each objective's own)")
-	fl.StringVar(&f.lambda, "lambda", "star", "λ of the bounds: star, authors or a number")
+	fl.StringVar(&f.lambda, "lambda", "star", "λ of theorem1 and corollary1: star minimizes the bound, authors as in their code, or a number fixed beforehand")
 	fl.Float64Var(&f.delta, "delta", 0.05, "failure probability δ of the bounds")
 	fl.Float64Var(&f.penalty, "penalty", math.NaN(), "penalty of the heuristics (default 1e-5; variance 1)")
 	fl.StringVar(&f.noise, "noise", "", "noise of sampled policies (default: "+lib.Noises[0].Name+", and quadrature for gaussian)")
@@ -91,6 +97,11 @@ Noise: ` + noiseNames(lib) + `.`,
 	fl.IntVar(&f.limit, "limit", 0, "use this many training examples, 0: all")
 	fl.IntVar(&f.jobs, "jobs", runtime.GOMAXPROCS(0), "runs side by side")
 	fl.StringVar(&f.dtype, "dtype", "float32", "element type of training: float32 or float64")
+	fl.StringVar(&f.schedule, "schedule", "constant", "learning rate over the training: constant or linear, which falls to 0")
+	fl.Float64Var(&f.split, "prior-split", 0, "share of the log that learns the prior, which the bounds then do not see (certified: 0.5)")
+	fl.Float64SliceVar(&f.scales, "prior-scale", nil, "scales s of the prior N(·, s²I), fixed in advance; the best guarantee chooses (default 1; certified: 1,0.5,0.3,0.2,0.1,0.05)")
+	fl.BoolVar(&f.certify, "certify", false, "guarantee of each policy with a posterior, with probability 1-δ")
+	fl.BoolVar(&f.terms, "terms", false, "also the terms of every objective and bound")
 	fl.BoolVar(&f.sampled, "sampled-reward", false, "also the reward of one sampled action an example (Algorithm 2)")
 	fl.StringVar(&f.format, "format", "table", "output: "+strings.Join(report.Formats(), ", "))
 	return cmd
@@ -141,8 +152,16 @@ func (f compareFlags) check() error {
 		return fmt.Errorf("--penalty %v: want a number of at least 0", f.penalty)
 	case f.samples < 1:
 		return fmt.Errorf("--samples %d: want at least 1", f.samples)
+	case f.schedule != "constant" && f.schedule != "linear":
+		return fmt.Errorf("--schedule %q: want constant or linear", f.schedule)
+	case !(f.split >= 0 && f.split < 1):
+		return fmt.Errorf("--prior-split %v: want a share in [0, 1)", f.split)
+	case slices.ContainsFunc(f.scales, func(s float64) bool { return !(s > 0) || math.IsInf(s, 0) }):
+		return fmt.Errorf("--prior-scale %v: want positive numbers", f.scales)
 	case f.seeds < 1:
 		return fmt.Errorf("--seeds %d: want at least 1", f.seeds)
+	case f.limit > 0 && f.limit < 20:
+		return fmt.Errorf("--limit %d: use at least 20: 5 %% are for the logging policy, the rest for the log", f.limit)
 	case f.epochs < 0:
 		return fmt.Errorf("--epochs %d: want 0 or more", f.epochs)
 	case !(f.lr > 0) || math.IsInf(f.lr, 0):
@@ -170,7 +189,7 @@ func (f compareFlags) runs(lib experiment.Library, left func(what string, why er
 		return nil, err
 	}
 	if _, err := experiment.ParseLambda(f.lambda); err != nil {
-		return nil, fmt.Errorf("--lambda: %w", err)
+		return nil, fmt.Errorf("--lambda %w", err)
 	}
 	var etas []float64
 	for _, s := range f.eta0 {
@@ -178,14 +197,21 @@ func (f compareFlags) runs(lib experiment.Library, left func(what string, why er
 		if err != nil || math.IsNaN(eta) || math.IsInf(eta, 0) {
 			return nil, fmt.Errorf("--eta0 %q: want a number", s)
 		}
-		etas = append(etas, eta)
+		if !slices.Contains(etas, eta) {
+			etas = append(etas, eta)
+		}
 	}
 	learned, err := f.learned(lib, left)
 	if err != nil {
 		return nil, err
 	}
 	var runs []train.Run
+	var datasets []string
 	for _, data := range f.datasets {
+		if slices.Contains(datasets, data) {
+			continue
+		}
+		datasets = append(datasets, data)
 		for _, eta := range etas {
 			for s := range f.seeds {
 				problem := train.Run{Dataset: data, Eta0: eta, Seed: f.seed + uint64(s), Limit: f.limit}
@@ -231,6 +257,7 @@ func (f compareFlags) learned(lib experiment.Library, left func(what string, why
 	}
 	var runs []train.Run
 	var why error
+	seen := map[string]bool{}
 	add := func(r train.Run, what string) error {
 		err := lib.Check(r)
 		var unfit *objectives.UnfitError
@@ -239,7 +266,9 @@ func (f compareFlags) learned(lib experiment.Library, left func(what string, why
 			left(what, unfit)
 			return nil
 		}
-		if err == nil {
+		key := fmt.Sprintf("%+v", r) // hyperparameters may be NaN
+		if err == nil && !seen[key] {
+			seen[key] = true
 			runs = append(runs, r)
 		}
 		return err
@@ -253,6 +282,10 @@ func (f compareFlags) learned(lib experiment.Library, left func(what string, why
 			Objective: o.Name, Policy: o.Policy, Hyper: train.None(), Penalty: train.None(),
 			Delta: f.delta, Epochs: f.epochs, LearningRate: f.lr, BatchSize: f.batch,
 			Dtype: f.dtype, Noise: f.noise, Samples: f.samples,
+			Schedule: f.schedule, PriorSplit: f.split, PriorScales: f.scales, Certify: f.certify,
+		}
+		if o.Recipe {
+			r.Noise, r.Certify, r.Schedule = "", true, "linear"
 		}
 		if f.policy != "" {
 			if _, err := lib.Policy(f.policy); err != nil {
@@ -311,8 +344,15 @@ func compare(cmd *cobra.Command, lib experiment.Library, f compareFlags) error {
 	}
 	e := &experiment.Runner{Library: lib, DataDir: f.data, Jobs: f.jobs}
 	for _, name := range f.datasets {
-		if _, err := e.Data(name); err != nil {
+		d, err := e.Data(name)
+		if err != nil {
 			return err
+		}
+		if n := d.Train.Len(); f.limit > n {
+			return fmt.Errorf("--limit %d: data set %s has %d training examples", f.limit, name, n)
+		}
+		if _, _, err := train.Split(d.Train.Len(), f.limit, f.seed); err != nil {
+			return fmt.Errorf("--limit %d: %w", f.limit, err)
 		}
 	}
 	fmt.Fprint(stderr, strings.Join(left, ""))
@@ -332,8 +372,13 @@ func compare(cmd *cobra.Command, lib experiment.Library, f compareFlags) error {
 		if err := report.Write(cmd.OutOrStdout(), report.Format(f.format), recs); err != nil {
 			return err
 		}
+		if f.terms && (f.format == "table" || f.format == "markdown") {
+			if err := report.WriteTerms(cmd.OutOrStdout(), report.Format(f.format), recs); err != nil {
+				return err
+			}
+		}
 	}
-	if err != nil && cmd.Context().Err() != nil {
+	if errors.Is(err, context.Canceled) {
 		fmt.Fprintf(stderr, "opl: interrupted: %d of %d runs finished\n", len(recs), len(runs))
 	}
 	return err

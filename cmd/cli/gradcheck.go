@@ -16,6 +16,7 @@ const tolerance = 1e-5
 
 func gradcheckCommand(lib experiment.Library) *cobra.Command {
 	var seed uint64
+	var only []string
 	cmd := &cobra.Command{
 		Use:   "gradcheck",
 		Short: "compare every gradient with central differences",
@@ -23,16 +24,30 @@ func gradcheckCommand(lib experiment.Library) *cobra.Command {
 meaning for, with each choice of λ, on a small random log in float64, and
 compares its symbolic gradient in all parameters with central differences. It
 prints the worst error of each and exits with status 1 if one is above 1e-5.`,
+		Example: `  opl gradcheck
+  opl gradcheck --objectives corollary1,ls`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return gradcheck(cmd, lib, seed)
+			return gradcheck(cmd, lib, only, seed)
 		},
 	}
 	cmd.Flags().Uint64Var(&seed, "seed", 1, "seed of the random logs")
+	cmd.Flags().StringSliceVar(&only, "objectives", nil, "objectives to check (default: all)")
 	return cmd
 }
 
-func gradcheck(cmd *cobra.Command, lib experiment.Library, seed uint64) error {
+func gradcheck(cmd *cobra.Command, lib experiment.Library, only []string, seed uint64) error {
+	if only != nil {
+		all := lib
+		lib.Objectives = nil
+		for _, name := range only {
+			o, err := all.Objective(name)
+			if err != nil {
+				return fmt.Errorf("--objectives: %w", err)
+			}
+			lib.Objectives = append(lib.Objectives, o)
+		}
+	}
 	out := cmd.OutOrStdout()
 	checked, failed := 0, 0
 	err := lib.Combinations(func(r train.Run, o objectives.Objective, c train.Config) error {

@@ -92,10 +92,17 @@ func (l *Log) Hashes(rows []int) []uint64 {
 	return hashes
 }
 
-// Check reports the first row that is no valid interaction.
+// Check reports what is wrong with the log, with the first row where it is: the
+// lengths of its slices, actions, costs and propensities outside of their ranges,
+// rows of propensities that do not sum to 1 or that contradict the logged one, and
+// features that are not finite.
 func (l *Log) Check() error {
 	n := len(l.Action)
-	switch {
+	switch m, matrix := l.X.(Rows64); {
+	case l.X == nil:
+		return fmt.Errorf("bandit: the log has no contexts")
+	case matrix && (m.Width < 1 || len(m.Data)%m.Width != 0):
+		return fmt.Errorf("bandit: contexts of %d numbers are no rows of width %d", len(m.Data), m.Width)
 	case n == 0:
 		return fmt.Errorf("bandit: the log is empty")
 	case l.K < 2:
@@ -105,6 +112,7 @@ func (l *Log) Check() error {
 	case l.Rows != nil && len(l.Rows) != n || l.Rows == nil && l.X.Len() != n:
 		return fmt.Errorf("bandit: the contexts are not as many as the actions, %d", n)
 	}
+	x := make([]float64, l.Dim())
 	for i := range n {
 		switch a, c, p := l.Action[i], l.Cost[i], l.Propensity[i]; {
 		case a < 0 || int(a) >= l.K:
@@ -116,6 +124,12 @@ func (l *Log) Check() error {
 		}
 		if l.Rows != nil && (l.Rows[i] < 0 || l.Rows[i] >= l.X.Len()) {
 			return fmt.Errorf("bandit: row %d: its context %d is none of the %d", i, l.Rows[i], l.X.Len())
+		}
+		l.X.Row64(l.Context(i), x)
+		for j, v := range x {
+			if v-v != 0 { // NaN or infinite
+				return fmt.Errorf("bandit: row %d: feature %d is %v", i, j, v)
+			}
 		}
 		if l.Propensities == nil {
 			continue
@@ -129,6 +143,9 @@ func (l *Log) Check() error {
 		}
 		if math.Abs(sum-1) > 1e-6 {
 			return fmt.Errorf("bandit: row %d: the propensities sum to %v, not 1", i, sum)
+		}
+		if p, q := l.Propensity[i], l.Propensities[i*l.K+int(l.Action[i])]; math.Abs(p-q) > 1e-6*q {
+			return fmt.Errorf("bandit: row %d: the logged propensity is %v, but %v among those of all actions", i, p, q)
 		}
 	}
 	return nil

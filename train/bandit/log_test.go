@@ -77,6 +77,11 @@ func TestCheck(t *testing.T) {
 	}{
 		{func(l *bandit.Log) { l.Action = nil }, "empty"},
 		{func(l *bandit.Log) { l.K = 1 }, "1 actions"},
+		{func(l *bandit.Log) { l.X = nil }, "no contexts"},
+		{func(l *bandit.Log) { l.X = bandit.Rows64{Data: []float64{1, 2}} }, "width 0"},
+		{func(l *bandit.Log) { l.X = bandit.Rows64{Width: 2, Data: []float64{1, 2, 3}} }, "3 numbers are no rows of width 2"},
+		{func(l *bandit.Log) { l.X = bandit.Rows64{Width: 1, Data: []float64{1, math.NaN()}} }, "row 1: feature 0 is NaN"},
+		{func(l *bandit.Log) { l.Propensity[1] = .3 }, "row 1: the logged propensity is 0.3, but 0.25"},
 		{func(l *bandit.Log) { l.Cost = l.Cost[:1] }, "lengths"},
 		{func(l *bandit.Log) { l.Rows = []int{0} }, "contexts"},
 		{func(l *bandit.Log) { l.Rows = []int{0, 2} }, "row 1: its context 2"},

@@ -25,6 +25,8 @@ type sample struct {
 	pi    []float64 // π_Q(a_i|x_i), or its estimate from draws
 	all   []float64 // π_Q(·|x_i) [n×K], of policies with an exact form
 	draws int       // a row; 0: π_Q is exact
+	// each hands over π [K] of every row and draw, the same ones at each call.
+	each func(use func(i int, pi []float64))
 }
 
 // measure computes π_Q on the rows. Draws are independent over rows.
@@ -41,16 +43,21 @@ func measure(pol policies.Policy, q policies.Posterior, log *bandit.Log, rows []
 	for i, r := range rows {
 		contexts[i], s.cost[i], s.pi0[i] = log.Context(r), log.Cost[r], log.Propensity[r]
 	}
-	r := rand.New(rand.NewPCG(o.Seed, 0xce27))
-	pi, eps := make([]float64, k), make([]float64, k)
-	bandit.Scores(log.X, contexts, q.Mu, k, func(i int, scores []float64) {
-		for range draws {
-			if s.draws > 0 {
-				graph.Gaussian(r, eps)
+	s.each = func(use func(i int, pi []float64)) {
+		r := rand.New(rand.NewPCG(o.Seed, 0xce27))
+		pi, eps := make([]float64, k), make([]float64, k)
+		bandit.Scores(log.X, contexts, q.Mu, k, func(i int, scores []float64) {
+			for range draws {
+				if s.draws > 0 {
+					graph.Gaussian(r, eps)
+				}
+				pol.Given(pi, scores, q.Sigma*log.X.Norm(contexts[i]), eps)
+				use(i, pi)
 			}
-			pol.Given(pi, scores, q.Sigma*log.X.Norm(contexts[i]), eps)
-			s.pi[i] += pi[log.Action[rows[i]]] / float64(draws)
-		}
+		})
+	}
+	s.each(func(i int, pi []float64) {
+		s.pi[i] += pi[log.Action[rows[i]]] / float64(draws)
 		if s.all != nil {
 			copy(s.all[i*k:], pi)
 		}
@@ -104,6 +111,24 @@ func (s sample) oneSided(kl, delta float64, loss func(l, c, pi0 float64) float64
 	return best
 }
 
+// corollary1Fits reports why Corollary 1 is no candidate.
+func corollary1Fits(pol policies.Policy, log *bandit.Log, w objectives.Weight) error {
+	switch {
+	case !pol.Mixture():
+		return fmt.Errorf("policy %s is no mixture of deterministic policies", pol.Name())
+	case pol.Noisy():
+		return fmt.Errorf("policy %s is known by sampling alone", pol.Name())
+	case !w.Linear():
+		return fmt.Errorf("weight %s is not linear in π", w.Name)
+	case log.LoggedOnly():
+		return errors.New("the log has no propensities of all actions")
+	}
+	return nil
+}
+
+// geometric is point g of the grid of λ, from 1e-4 to 1.
+func geometric(g int) float64 { return math.Pow(10, -4+4*float64(g)/(gridSize-1)) }
+
 // corollary1 is the tightest of the bounds of Corollary 1 over λ in a grid of
 // Λ = 100 values, geometric from 1e-4 to 1. Two-sided, as in the paper with a
 // union bound over the grid,
@@ -114,22 +139,8 @@ func (s sample) oneSided(kl, delta float64, loss func(l, c, pi0 float64) float64
 // or one-sided: as c ≤ 0 and h(p) ≥ p the estimate errs upwards, so Bₙ falls away
 // and KL₂ = KL + log(2Λ/δ). It needs an exact π_Q, a linear weight, and the
 // propensities of all actions.
-func (s sample) corollary1(pol policies.Policy, log *bandit.Log, w objectives.Weight, kl, delta float64, oneSided bool) (Bound, error) {
-	n := float64(len(s.rows))
-	if w.Name == "" && w.H == nil && w.Of == nil {
-		w = objectives.Clip(objectives.DefaultHyper(len(s.rows), 0))
-	}
-	switch {
-	case !pol.Mixture():
-		return Bound{}, fmt.Errorf("policy %s is no mixture of deterministic policies", pol.Name())
-	case s.draws > 0:
-		return Bound{}, fmt.Errorf("policy %s is known by sampling alone", pol.Name())
-	case !w.Linear():
-		return Bound{}, fmt.Errorf("weight %s is not linear in π", w.Name)
-	case log.LoggedOnly():
-		return Bound{}, errors.New("the log has no propensities of all actions")
-	}
-	k := log.Actions()
+func (s sample) corollary1(log *bandit.Log, w objectives.Weight, kl, delta float64, oneSided bool) (Bound, error) {
+	n, k := float64(len(s.rows)), log.Actions()
 	h, err := denominators(w, log, s.rows)
 	if err != nil {
 		return Bound{}, err
@@ -154,7 +165,7 @@ func (s sample) corollary1(pol policies.Policy, log *bandit.Log, w objectives.We
 	}
 	best := Bound{Risk: math.Inf(1)}
 	for g := range gridSize {
-		l := math.Pow(10, -4+4*float64(g)/(gridSize-1))
+		l := geometric(g)
 		if r := risk + math.Sqrt(kl1/(2*n)) + b + kl2/(n*l) + l/2*v; r < best.Risk {
 			best = Bound{Risk: r, Lambda: l}
 		}
@@ -183,6 +194,9 @@ func denominators(w objectives.Weight, log *bandit.Log, rows []int) ([]float64, 
 		}
 		in := graph.Buffer[float64](prog, "pi0")
 		for i, r := range rows[from : from+size] {
+			if in == nil { // h is constant
+				break
+			}
 			copy(in[i*k:], log.Propensities[r*k:(r+1)*k])
 		}
 		if err := prog.Run(); err != nil {

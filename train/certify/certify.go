@@ -23,8 +23,9 @@ import (
 type Options struct {
 	// Delta is δ, the probability that anything stated fails; 0 means 0.05.
 	Delta float64
-	// Weight is that of the bounds of the paper; none means Clip(n^(-1/4)). A
-	// weight that is not linear in π leaves Corollary 1's bounds out.
+	// Weight is that of the bounds of the paper, nonnegative and nondecreasing in
+	// π, and chosen before the rows are seen; none means Clip(n^(-1/4)). A weight
+	// that is not linear in π leaves Corollary 1's bounds out.
 	Weight objectives.Weight
 	// Priors is the number of priors that the posterior's was chosen among after
 	// seeing the rows, such as the scales of a grid; 0 means 1. δ is divided by it.
@@ -57,7 +58,8 @@ const (
 
 // Certificate is what is guaranteed, all of it together with probability 1 − δ:
 // δ/2 is the share of the logging policy's value; the other half is divided
-// equally among the bounds, and each part by the number of priors.
+// equally among the bounds that the policy, the weight and the kind of log admit,
+// and each part by the number of priors.
 type Certificate struct {
 	Delta        float64  `json:"delta"`
 	N            int      `json:"n"`      // rows that certify
@@ -89,7 +91,10 @@ func Certify(pol policies.Policy, q policies.Posterior, log *bandit.Log, rows []
 	if o.Draws == 0 {
 		o.Draws = 256
 	}
-	c := Certificate{Delta: o.Delta, N: len(rows), Priors: o.Priors, KL: q.KL()}
+	c := Certificate{Delta: o.Delta, N: len(rows), Priors: o.Priors}
+	if o.Weight.Name == "" && o.Weight.H == nil && o.Weight.Of == nil {
+		o.Weight = objectives.Clip(objectives.DefaultHyper(len(rows), 0))
+	}
 	switch {
 	case !(o.Delta > 0 && o.Delta < 1):
 		return c, fmt.Errorf("certify: delta %v is outside (0, 1)", o.Delta)
@@ -101,26 +106,29 @@ func Certify(pol policies.Policy, q policies.Posterior, log *bandit.Log, rows []
 		return c, errors.New("certify: no rows are left to certify with")
 	case q.Actions != log.Actions() || q.Dim != log.Dim():
 		return c, fmt.Errorf("certify: the policy has %d actions and %d features, the log %d and %d", q.Actions, q.Dim, log.Actions(), log.Dim())
-	case math.IsNaN(c.KL) || math.IsInf(c.KL, 0):
+	case len(q.Mu) != q.Actions*q.Dim || len(q.Prior.Mean) != len(q.Mu):
+		return c, fmt.Errorf("certify: a mean of %d numbers and a prior's of %d, want %d", len(q.Mu), len(q.Prior.Mean), q.Actions*q.Dim)
+	}
+	if c.KL = q.KL(); math.IsNaN(c.KL) || math.IsInf(c.KL, 0) {
 		return c, fmt.Errorf("certify: the posterior's divergence from its prior is %v", c.KL)
 	}
 	if err := admissible(q.Prior, log, rows); err != nil {
 		return c, err
 	}
-	s := measure(pol, q, log, rows, o)
-	type candidate struct {
-		name string
-		of   func(delta float64) (Bound, error)
-	}
-	all := []candidate{
-		{"ls", func(d float64) (Bound, error) { return s.oneSided(c.KL, d, smoothed), nil }},
-		{"ixbound", func(d float64) (Bound, error) { return s.oneSided(c.KL, d, explored), nil }},
-		{"corollary1", func(d float64) (Bound, error) { return s.corollary1(pol, log, o.Weight, c.KL, d, true) }},
-		{"corollary1-two-sided", func(d float64) (Bound, error) { return s.corollary1(pol, log, o.Weight, c.KL, d, false) }},
-	}
-	share := o.Delta / 2 / float64(len(all)*o.Priors)
+	all := candidates(measure(pol, q, log, rows, o), pol, log, o.Weight, c.KL)
+	fit := 0
 	for _, b := range all {
-		bound, err := b.of(share)
+		if b.unfit == nil {
+			fit++
+		}
+	}
+	// What fits does not depend on the rows, and who does not needs no share.
+	share := o.Delta / 2 / float64(fit*o.Priors)
+	for _, b := range all {
+		bound, err := Bound{}, b.unfit
+		if err == nil {
+			bound, err = b.of(share)
+		}
 		if err != nil {
 			c.Missing = append(c.Missing, fmt.Sprintf("%s: %v", b.name, err))
 			continue
@@ -147,6 +155,25 @@ func Certify(pol policies.Policy, q policies.Posterior, log *bandit.Log, rows []
 		c.Verdict = Vacuous
 	}
 	return c, nil
+}
+
+// candidate is a bound, or why it is none for this policy, weight and kind of log.
+type candidate struct {
+	name  string
+	unfit error
+	of    func(delta float64) (Bound, error)
+}
+
+// candidates lists the bounds; the first two fit always.
+func candidates(s sample, pol policies.Policy, log *bandit.Log, w objectives.Weight, kl float64) []candidate {
+	linear := corollary1Fits(pol, log, w)
+	return []candidate{
+		{"ls", nil, func(d float64) (Bound, error) { return s.oneSided(kl, d, smoothed), nil }},
+		{"ixbound", nil, func(d float64) (Bound, error) { return s.oneSided(kl, d, explored), nil }},
+		{"corollary1", linear, func(d float64) (Bound, error) { return s.corollary1(log, w, kl, d, true) }},
+		{"corollary1-two-sided", linear, func(d float64) (Bound, error) { return s.corollary1(log, w, kl, d, false) }},
+		{"theorem1", theorem1Fits(pol, log), func(d float64) (Bound, error) { return s.theorem1(log, w, kl, d) }},
+	}
 }
 
 // admissible refuses rows that are none of the log, given twice, or taught the

@@ -13,6 +13,7 @@ import (
 	"opl/policies"
 	"opl/train"
 	"opl/train/bandit"
+	"opl/train/certify"
 	"opl/train/dataset"
 )
 
@@ -145,7 +146,7 @@ func (e *Runner) Data(name string) (*dataset.Data, error) {
 func (e *Runner) Do(ctx context.Context, r train.Run, progress func(train.Progress)) (train.Record, error) {
 	rec := train.Record{Run: r, Versions: train.ThisVersion(),
 		Reward: train.None(), RewardSE: train.None(), RewardAtMean: train.None(), SampledReward: train.None(),
-		ObjectiveValue: train.None(), Sigma: train.None()}
+		ObjectiveValue: train.None(), Sigma: train.None(), PriorScale: train.None()}
 	t, err := e.Task(ctx, r)
 	if err != nil {
 		return rec, err
@@ -162,7 +163,7 @@ func (e *Runner) Do(ctx context.Context, r train.Run, progress func(train.Progre
 	} else {
 		r.Hyper, rec.Hyper = hyper, hyper
 	}
-	c, err := e.Library.parts(r, t.Log.Len())
+	c, err := e.Library.parts(r)
 	if err != nil {
 		return rec, err
 	}
@@ -174,23 +175,107 @@ func (e *Runner) Do(ctx context.Context, r train.Run, progress func(train.Progre
 	if !c.Policy.Noisy() && c.Policy.HasPosterior() && r.Noise == "" {
 		rec.Noise = Quadrature
 	}
-	res, err := train.Fit(ctx, t.Log, c)
+	if r.Schedule == "linear" {
+		c.Schedule = train.Linear
+	}
+	o, err := e.Library.Objective(r.Objective)
 	if err != nil {
 		return rec, err
 	}
-	rec.Seconds = res.Seconds
-	v, err := res.ObjectiveValue(t.Log, c)
+	var q policies.Posterior
+	if o.Recipe {
+		q, err = e.recipe(ctx, t, r, c, &rec)
+	} else {
+		q, err = e.learn(ctx, t, r, c, &rec)
+	}
+	if err == nil {
+		err = ctx.Err()
+	}
 	if err != nil {
 		return rec, err
 	}
-	rec.ObjectiveValue, rec.Terms = train.Number(v.Objective), v.Terms
-	rw := train.Evaluate(c.Policy, res.Posterior, t.Data.Test, t.Data.Test.Labels, r.Seed)
+	rw := train.Evaluate(c.Policy, q, t.Data.Test, t.Data.Test.Labels, r.Seed)
 	rec.Reward, rec.RewardSE = train.Number(rw.Mean), train.Number(rw.SE)
 	rec.SampledReward = train.Number(rw.Sampled)
 	if c.Policy.HasPosterior() {
-		rec.RewardAtMean, rec.Sigma = train.Number(rw.AtMean), train.Number(res.Posterior.Sigma)
+		rec.RewardAtMean, rec.Sigma = train.Number(rw.AtMean), train.Number(q.Sigma)
+		rec.PriorScale = train.Number(q.Prior.Scale)
 	}
 	return rec, nil
+}
+
+// recipe runs train.Recipe.
+func (e *Runner) recipe(ctx context.Context, t *Task, r train.Run, c train.Config, rec *train.Record) (policies.Posterior, error) {
+	out, err := train.Recipe{Share: r.PriorSplit, Scales: r.PriorScales}.Learn(ctx, t.Log, c)
+	if err != nil {
+		return policies.Posterior{}, err
+	}
+	rec.Certificate, rec.Seconds = &out.Certificate, out.Seconds
+	return out.Posterior, nil
+}
+
+// learn trains an objective, from a prior that is learned on a part of the log if
+// the run says so, at each of its prior scales, of which it keeps the one with the
+// best guarantee.
+func (e *Runner) learn(ctx context.Context, t *Task, r train.Run, c train.Config, rec *train.Record) (policies.Posterior, error) {
+	log, rows, prior := t.Log, []int(nil), t.Prior
+	if r.PriorSplit > 0 {
+		teach, rest, err := train.SplitPrior(log.Len(), r.PriorSplit, r.Seed)
+		if err != nil {
+			return policies.Posterior{}, err
+		}
+		if prior, _, err = train.LearnPrior(ctx, log, teach, c); err != nil {
+			return policies.Posterior{}, err
+		}
+		rows = rest
+	} else {
+		rows = make([]int, log.Len())
+		for i := range rows {
+			rows[i] = i
+		}
+	}
+	part := log
+	if len(rows) < log.Len() {
+		part = log.Subset(rows)
+	}
+	scales := r.PriorScales
+	if len(scales) == 0 || !c.Policy.HasPosterior() {
+		scales = []float64{1}
+	}
+	var best policies.Posterior
+	for i, s := range scales {
+		prior.Scale = s
+		c.Prior = prior
+		res, err := train.Fit(ctx, part, c)
+		if err != nil {
+			return best, err
+		}
+		rec.Seconds += res.Seconds
+		better := i == 0
+		if c.Policy.HasPosterior() && (r.Certify || len(scales) > 1) {
+			cert, err := certify.Certify(c.Policy, res.Posterior, log, rows, certify.Options{
+				Delta: r.Delta, Weight: c.Weight, Priors: len(scales), Seed: r.Seed})
+			if err != nil {
+				return best, err
+			}
+			if better = better || cert.Guaranteed() > rec.Certificate.Guaranteed(); better {
+				rec.Certificate = &cert
+			}
+		}
+		if !better {
+			continue
+		}
+		best = res.Posterior
+		v, err := res.ObjectiveValue(part, c)
+		if err != nil {
+			return best, err
+		}
+		rec.ObjectiveValue, rec.Terms = train.Number(v.Objective), v.Terms
+	}
+	if !r.Certify {
+		rec.Certificate = nil
+	}
+	return best, nil
 }
 
 // hyper returns the hyperparameter of a run: the given one, or the default for
@@ -225,21 +310,28 @@ func (l Library) Check(r train.Run) error {
 		return err
 	}
 	r.Hyper = hyper
-	c, err := l.parts(r, 10000)
+	c, err := l.parts(r)
 	if err != nil {
 		return err
+	}
+	if c.Objective == nil { // a recipe
+		if r.Policy != "gaussian" {
+			return &objectives.UnfitError{Reason: r.Objective + " learns a gaussian policy, not " + r.Policy}
+		}
+		return nil
 	}
 	return objectives.Check(c.Objective, c.Weight, c.Policy)
 }
 
 // All runs configurations, Jobs at a time, and hands each record to done in the
-// order of runs, as soon as it and all before it are there. It stops at the
-// first error, of a run, of done or of ctx, which it returns with the run named;
-// runs that finished before keep having been handed on. Results do not depend
-// on Jobs.
+// order of runs, as soon as it and all before it are there. A run that fails does
+// not keep the others from running; the first failure is returned at the end,
+// with its run named. An error of done, or the end of ctx, stops everything: what
+// has finished by then is still handed on, and the error returned. Results do not
+// depend on Jobs.
 func (e *Runner) All(ctx context.Context, runs []train.Run, done func(i int, rec train.Record) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	left := map[taskKey]int{} // runs that still need a task
 	for _, r := range runs {
 		left[keyOf(r)]++
@@ -276,20 +368,23 @@ func (e *Runner) All(ctx context.Context, runs []train.Run, done func(i int, rec
 	}
 	go func() { workers.Wait(); close(results) }()
 
-	var failure error
-	finished := map[int]train.Record{}
-	handed := 0
-	for r := range results {
-		if r.err != nil {
-			if failure == nil || errors.Is(failure, context.Canceled) && !errors.Is(r.err, context.Canceled) {
-				failure = fmt.Errorf("%s: %w", Name(runs[r.i]), r.err)
-				if errors.Is(r.err, context.Canceled) {
-					failure = r.err
-				}
+	var (
+		stopped  error // by done
+		failed   []error
+		finished = map[int]train.Record{}
+		settled  = make([]bool, len(runs)) // finished or failed
+		handed   = 0
+	)
+	hand := func(i int) {
+		if rec, ok := finished[i]; ok {
+			delete(finished, i)
+			if err := done(i, rec); err != nil && stopped == nil {
+				stopped = err
+				cancel()
 			}
-			cancel(r.err)
-			continue
 		}
+	}
+	for r := range results {
 		e.mu.Lock()
 		if k := keyOf(runs[r.i]); left[k] > 1 {
 			left[k]--
@@ -297,25 +392,31 @@ func (e *Runner) All(ctx context.Context, runs []train.Run, done func(i int, rec
 			delete(e.tasks, k)
 		}
 		e.mu.Unlock()
-		finished[r.i] = r.rec
-		for rec, ok := finished[handed]; ok; rec, ok = finished[handed] {
-			delete(finished, handed)
-			if err := done(handed, rec); err != nil && failure == nil {
-				failure = err
-				cancel(err)
-			}
-			handed++
+		settled[r.i] = true
+		switch {
+		case r.err == nil:
+			finished[r.i] = r.rec
+		case ctx.Err() == nil || !errors.Is(r.err, ctx.Err()):
+			failed = append(failed, fmt.Errorf("%s: %w", Name(runs[r.i]), r.err))
+		}
+		for ; handed < len(runs) && settled[handed]; handed++ {
+			hand(handed)
 		}
 	}
-	// After a stop, what finished out of order is handed on as well.
-	if failure != nil {
-		for i := handed; i < len(runs); i++ {
-			if rec, ok := finished[i]; ok {
-				_ = done(i, rec)
-			}
-		}
+	for i := handed; i < len(runs); i++ { // out of order, after a stop
+		hand(i)
 	}
-	return failure
+	switch {
+	case stopped != nil:
+		return stopped
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case len(failed) > 1:
+		return fmt.Errorf("%d of %d runs failed, the first: %w", len(failed), len(runs), failed[0])
+	case len(failed) == 1:
+		return failed[0]
+	}
+	return nil
 }
 
 // Name names a run in messages.

@@ -108,10 +108,22 @@ func TestOwnObjective(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "broken × clip") || !strings.Contains(err.Error(), "epoch 1, step 1") || handed < 1 {
 		t.Errorf("%d runs handed on before %v", handed, err)
 	}
+	// A run that fails does not keep the others from running.
+	if handed != 4 {
+		t.Errorf("%d runs handed on, want 4: two problems' logging policies and mine", handed)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	err = e.All(ctx, grid("mine"), func(int, train.Record) error { cancel(); return nil })
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
+	}
+	// Cancelled before anything runs, and as the last run ends.
+	if err := e.All(ctx, grid("mine"), func(int, train.Record) error { return nil }); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled before the start: %v", err)
+	}
+	lib.Objectives = append(lib.Objectives, experiment.Objective{Name: "risk", Policy: "softmax", Make: lib.Objectives[0].Make})
+	if err := lib.Validate(); err == nil || !strings.Contains(err.Error(), `"risk"`) {
+		t.Errorf("two objectives of one name: %v", err)
 	}
 }
 

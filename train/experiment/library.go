@@ -27,6 +27,7 @@ type Library struct {
 type Objective struct {
 	Name       string
 	Policy     string  // the family that it is meant for
+	Recipe     bool    // is train.Recipe, and Make is nil
 	OwnWeight  bool    // brings its own weight; runs once, not once per weight
 	Hyper      string  // of objectives with their own weight: the weight whose hyperparameter they take
 	HasLambda  bool    // has the three choices of λ
@@ -46,7 +47,7 @@ type Args struct {
 // Weight is a named constructor.
 type Weight struct {
 	Name  string
-	Plain float64 // where it is IPS: 0 or 1; NaN if it has no hyperparameter
+	Plain float64 // where it is IPS, 0 or 1, which its default n^(−1/4) or 1−n^(−1/4) is near; NaN: no hyperparameter
 	Make  func(hyper float64) objectives.Weight
 	About string
 }
@@ -78,6 +79,7 @@ func Standard() Library {
 				Make: func(a Args) objectives.Objective { return objectives.Theorem1(a.Lambda) }},
 			{Name: "corollary1", Policy: "gaussian", HasLambda: true, About: "the bound of Corollary 1, linear weights",
 				Make: func(a Args) objectives.Objective { return objectives.Corollary1(a.Lambda) }},
+			{Name: "certified", Policy: "gaussian", Recipe: true, OwnWeight: true, About: "the recipe for the best guarantee: half of the log learns a prior, the other half certifies"},
 			{Name: "london", Policy: "gaussian", About: "the bound of London & Sandler 2019, clip alone",
 				Make: func(Args) objectives.Objective { return objectives.London() }},
 			{Name: "sakhi1", Policy: "gaussian", About: "the Catoni bound of Sakhi et al. 2022, clip alone",
@@ -94,6 +96,8 @@ func Standard() Library {
 				Make: func(a Args) objectives.Objective { return objectives.L2(a.Penalty) }},
 			{Name: "variance", Policy: "softmax", HasPenalty: true, Penalty: 1, About: "R̂ + λ√(Var(ŵc)/n), Swaminathan & Joachims 2015",
 				Make: func(a Args) objectives.Objective { return objectives.SampleVariance(a.Penalty) }},
+			{Name: "likelihood", Policy: "softmax", OwnWeight: true, HasPenalty: true, Penalty: 1e-6, About: "π as a model of the reward, by maximum likelihood",
+				Make: func(a Args) objectives.Objective { return objectives.Likelihood(a.Penalty) }},
 			{Name: "pseudoloss", Policy: "softmax", OwnWeight: true, HasPenalty: true, Penalty: 1e-5, About: "R̂_IPS + β mean Σ π/π₀, Wang et al. 2023",
 				Make: func(a Args) objectives.Objective { return objectives.PseudoLoss(a.Penalty) }},
 			{Name: "implicit", Policy: "softmax", OwnWeight: true, Hyper: "ix", About: "R̂ with IX and nothing else, Gabbianelli et al. 2023",
@@ -134,6 +138,54 @@ func Standard() Library {
 			{Name: "antithetic", Make: policies.Antithetic, About: "pairs of opposite draws"},
 		},
 	}
+}
+
+// Validate reports names that are used twice or not at all, entries without a
+// constructor, and objectives for policies or weights that the library does not
+// have.
+func (l Library) Validate() error {
+	seen := map[string]bool{LoggingPolicy: true}
+	add := func(kind, name string, made bool) error {
+		switch {
+		case name == "":
+			return fmt.Errorf("library: a %s has no name", kind)
+		case seen[kind+name] || seen[name] && kind == "objective":
+			return fmt.Errorf("library: two entries are the %s %q", kind, name)
+		case !made:
+			return fmt.Errorf("library: the %s %q has no Make", kind, name)
+		}
+		seen[kind+name] = true
+		return nil
+	}
+	for _, p := range l.Policies {
+		if err := add("policy", p.Name, p.Make != nil); err != nil {
+			return err
+		}
+	}
+	for _, w := range l.Weights {
+		if err := add("weight", w.Name, w.Make != nil); err != nil {
+			return err
+		}
+	}
+	for _, n := range l.Noises {
+		if err := add("noise", n.Name, n.Make != nil); err != nil {
+			return err
+		}
+	}
+	for _, o := range l.Objectives {
+		if err := add("objective", o.Name, o.Make != nil || o.Recipe); err != nil {
+			return err
+		}
+		if _, err := l.Policy(o.Policy); err != nil {
+			return fmt.Errorf("library: objective %s: %w", o.Name, err)
+		}
+		if o.Hyper != "" {
+			if _, err := l.Weight(o.Hyper); err != nil {
+				return fmt.Errorf("library: objective %s: %w", o.Name, err)
+			}
+		}
+	}
+	return nil
 }
 
 // Objective finds an objective by name.
@@ -203,8 +255,8 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// parts turns a run's names into what Fit takes. n is the rows of its log.
-func (l Library) parts(r train.Run, n int) (train.Config, error) {
+// parts turns a run's names into what Fit takes.
+func (l Library) parts(r train.Run) (train.Config, error) {
 	var c train.Config
 	o, err := l.Objective(r.Objective)
 	if err != nil {
@@ -219,7 +271,9 @@ func (l Library) parts(r train.Run, n int) (train.Config, error) {
 			return c, err
 		}
 	}
-	c.Objective = o.Make(args)
+	if !o.Recipe {
+		c.Objective = o.Make(args)
+	}
 	if r.Weight != "" && !o.OwnWeight {
 		w, err := l.Weight(r.Weight)
 		if err != nil {
@@ -256,7 +310,7 @@ func ParseLambda(s string) (objectives.Lambda, error) {
 	}
 	v, err := strconv.ParseFloat(s, 64)
 	if err != nil || !(v > 0) || math.IsInf(v, 0) {
-		return nil, fmt.Errorf("lambda %q, want star, authors or a positive number", s)
+		return nil, fmt.Errorf("%q: want star, authors or a positive number", s)
 	}
 	return objectives.LambdaFixed(v), nil
 }
@@ -296,6 +350,9 @@ func (l Library) Settle(r train.Run) (train.Run, error) {
 // few draws that a check of gradients needs. It stops at f's first error.
 func (l Library) Combinations(f func(r train.Run, o objectives.Objective, c train.Config) error) error {
 	for _, o := range l.Objectives {
+		if o.Recipe {
+			continue // made of others
+		}
 		lambdas := []string{""}
 		if o.HasLambda {
 			lambdas = []string{"star", "authors", "0.01"}
@@ -336,7 +393,7 @@ func (l Library) Combinations(f func(r train.Run, o objectives.Objective, c trai
 					for _, n := range noises {
 						r := train.Run{Objective: o.Name, Policy: p.Name, Weight: w.name, Hyper: w.hyper,
 							Lambda: lambda, Penalty: train.None(), Noise: n, Samples: 3}
-						c, err := l.parts(r, 1000)
+						c, err := l.parts(r)
 						if err != nil {
 							return err
 						}

@@ -16,6 +16,7 @@ import (
 	"github.com/olekukonko/tablewriter/tw"
 
 	"opl/train"
+	"opl/train/certify"
 )
 
 // Format is how records are printed.
@@ -81,10 +82,34 @@ var columns = []struct {
 	{"lr", func(r train.Record) string { return train.Number(r.LearningRate).String() }},
 	{"batch_size", func(r train.Record) string { return count(r.BatchSize) }},
 	{"dtype", func(r train.Record) string { return r.Dtype }},
+	{"guaranteed", certified(func(c *certify.Certificate) string { return number(c.Guaranteed()) })},
+	{"certificate", certified(func(c *certify.Certificate) string { return c.Best().Name })},
+	{"logging_upper", certified(func(c *certify.Certificate) string { return number(c.LoggingUpper) })},
+	{"verdict", certified(func(c *certify.Certificate) string { return string(c.Verdict) })},
+	{"delta", func(r train.Record) string { return count(r.Delta) }},
+	{"schedule", func(r train.Record) string { return r.Schedule }},
+	{"prior_split", func(r train.Record) string { return count(r.PriorSplit) }},
+	{"prior_scale", func(r train.Record) string { return r.PriorScale.String() }},
+	{"certificate_n", certified(func(c *certify.Certificate) string { return count(c.N) })},
+	{"certificate_kl", certified(func(c *certify.Certificate) string { return number(c.KL) })},
+	{"certificate_lambda", certified(func(c *certify.Certificate) string { return number(c.Best().Lambda) })},
+	{"certificate_risk", certified(func(c *certify.Certificate) string { return number(c.Best().Terms[0].Value) })},
 }
 
+// certified reads a record's certificate, nothing where there is none.
+func certified(of func(c *certify.Certificate) string) func(train.Record) string {
+	return func(r train.Record) string {
+		if r.Certificate == nil {
+			return ""
+		}
+		return of(r.Certificate)
+	}
+}
+
+func number(x float64) string { return train.Number(x).String() }
+
 // count is empty for 0.
-func count(n int) string {
+func count[T int | float64](n T) string {
 	if n == 0 {
 		return ""
 	}
@@ -112,6 +137,8 @@ func writeCSV(w io.Writer, recs []train.Record) error {
 type group struct {
 	train.Record                              // of the first seed
 	reward, logging, atMean, sampled, seconds []float64
+	guaranteed                                []float64
+	verdicts                                  map[certify.Verdict]int
 	se                                        float64 // Monte Carlo error of one run's reward
 }
 
@@ -126,7 +153,7 @@ func groups(recs []train.Record) []*group {
 		name := fmt.Sprintf("%+v", key)
 		g := byRun[name]
 		if g == nil {
-			g = &group{Record: r}
+			g = &group{Record: r, verdicts: map[certify.Verdict]int{}}
 			byRun[name] = g
 			gs = append(gs, g)
 		}
@@ -137,6 +164,10 @@ func groups(recs []train.Record) []*group {
 		}
 		if r.SampledReward.Valid() {
 			g.sampled = append(g.sampled, float64(r.SampledReward))
+		}
+		if r.Certificate != nil {
+			g.guaranteed = append(g.guaranteed, r.Certificate.Guaranteed())
+			g.verdicts[r.Certificate.Verdict]++
 		}
 		g.seconds = append(g.seconds, r.Seconds)
 		g.se = math.Max(g.se, float64(r.RewardSE))
@@ -184,18 +215,22 @@ func rewards(w io.Writer, f Format, recs []train.Record) error {
 }
 
 func rewardTable(w io.Writer, f Format, gs []*group) error {
-	seeds, sampled, mc, lambda := 1, false, false, false
+	seeds, sampled, mc, lambda, guaranteed := 1, false, false, false, false
 	for _, g := range gs {
 		seeds = max(seeds, len(g.reward))
 		sampled = sampled || len(g.sampled) > 0
 		mc = mc || g.se > 0
 		lambda = lambda || g.Lambda != ""
+		guaranteed = guaranteed || len(g.guaranteed) > 0
 	}
 	head := []string{"objective", "policy", "weight"}
 	if lambda {
 		head = append(head, "λ")
 	}
 	head = append(head, "reward", "gain", "at mean")
+	if guaranteed {
+		head = append(head, "guaranteed", "verdict")
+	}
 	if sampled {
 		head = append(head, "sampled")
 	}
@@ -218,11 +253,18 @@ func rewardTable(w io.Writer, f Format, gs []*group) error {
 		case g.se > 0:
 			reward += fmt.Sprintf(" (%.4f)", g.se)
 		}
-		if g.Epochs > 0 || g.Weight != "" {
+		if g.Objective != "logging" {
 			gain = fmt.Sprintf("%+.4f", mean(g.reward)-mean(g.logging))
 			seconds = fmt.Sprintf("%.1f", mean(g.seconds))
 		}
 		row = append(row, reward, gain, optional(g.atMean))
+		if guaranteed {
+			promise := optional(g.guaranteed)
+			if len(g.guaranteed) > 0 {
+				promise += " by " + g.Certificate.Best().Name
+			}
+			row = append(row, promise, dash(verdict(g.verdicts)))
+		}
 		if sampled {
 			row = append(row, optional(g.sampled))
 		}
@@ -241,12 +283,39 @@ func rewardTable(w io.Writer, f Format, gs []*group) error {
 	if err := print(w, f, head, rows); err != nil {
 		return err
 	}
+	if guaranteed {
+		fmt.Fprintf(w, "%sguaranteed: with probability %v over the log, together with the verdict against the logging policy\n", blank(f), 1-delta(gs))
+	}
 	if seeds > 1 {
 		fmt.Fprintf(w, "%sreward: mean ± standard deviation over seeds; gain: over the logging policy\n", blank(f))
 	} else if mc {
 		fmt.Fprintf(w, "%s(…): standard error of a reward that is sampled with 1,024 draws; gain: over the logging policy\n", blank(f))
 	}
 	return nil
+}
+
+// delta is the δ of the certificates.
+func delta(gs []*group) float64 {
+	for _, g := range gs {
+		if g.Certificate != nil {
+			return g.Certificate.Delta
+		}
+	}
+	return 0
+}
+
+// verdict lists the verdicts over seeds.
+func verdict(of map[certify.Verdict]int) string {
+	var parts []string
+	for _, v := range []certify.Verdict{certify.Better, certify.NotShown, certify.Vacuous} {
+		switch n := of[v]; {
+		case n > 0 && len(of) == 1:
+			return string(v)
+		case n > 0:
+			parts = append(parts, fmt.Sprintf("%d× %s", n, v))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // blank is what Markdown needs between a table and a paragraph.

@@ -7,7 +7,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"opl/objectives"
 	"opl/train"
+	"opl/train/certify"
 	"opl/train/report"
 )
 
@@ -15,7 +17,7 @@ var update = flag.Bool("update", false, "write the golden files")
 
 func records() []train.Record {
 	none := train.None()
-	base := train.Record{N: 57000, LoggingReward: .7, RewardAtMean: none, SampledReward: none, ObjectiveValue: none, Sigma: none,
+	base := train.Record{N: 57000, LoggingReward: .7, RewardAtMean: none, SampledReward: none, ObjectiveValue: none, Sigma: none, PriorScale: none,
 		Run: train.Run{Dataset: "mnist", Eta0: .5, Seed: 1, Hyper: none, Penalty: none}}
 	logging := base
 	logging.Objective, logging.Policy, logging.Reward = "logging", "softmax", .7
@@ -25,6 +27,9 @@ func records() []train.Record {
 	learned.Lambda, learned.Epochs, learned.Reward, learned.RewardAtMean, learned.ObjectiveValue, learned.Seconds = "star", 20, .82, .89, -.7, 12.34
 	own := base
 	own.Objective, own.Policy, own.Hyper, own.Epochs, own.Reward, own.RewardSE, own.Seconds = "implicit", "softmax-posterior", .0647, 20, .83, .0002, 3
+	own.PriorScale = .1
+	own.Certificate = &certify.Certificate{Delta: .05, N: 28500, KL: 1.5, LoggingUpper: .71, Verdict: certify.Better,
+		Bounds: []certify.Bound{{Name: "ls", Risk: -.8, Delta: .005, Lambda: .02, Terms: []objectives.Term{{Name: "risk", Value: -.81}}}}}
 	return []train.Record{logging, learned, own}
 }
 
@@ -65,6 +70,10 @@ func TestGolden(t *testing.T) {
 		if !bytes.Equal(b.Bytes(), want) {
 			t.Errorf("%s differs; run go test ./train/report -update and read the difference:\n%s", name, b.Bytes())
 		}
+	}
+	var b bytes.Buffer
+	if err := report.WriteTerms(&b, report.Table, records()); err != nil || !bytes.Contains(b.Bytes(), []byte("ls")) {
+		t.Errorf("terms: %v\n%s", err, b.Bytes())
 	}
 	if err := report.Write(&bytes.Buffer{}, "yaml", nil); err == nil {
 		t.Error("an unknown format was written")

@@ -1,0 +1,103 @@
+package train_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"opl/policies"
+	"opl/train"
+	"opl/train/bandit"
+	"opl/train/certify"
+)
+
+// labelled is a log in which the action of the largest feature is the right one.
+func labelled(n, k int, full bool) *bandit.Log {
+	r := train.Stream(3, "labelled")
+	x := bandit.Rows64{Width: k, Data: make([]float64, n*k)}
+	labels, rows := make([]uint8, n), make([]int, n)
+	for i := range rows {
+		row := x.Data[i*k : (i+1)*k]
+		for j := range row {
+			row[j] = r.NormFloat64()
+			if row[j] > row[labels[i]] {
+				labels[i] = uint8(j)
+			}
+		}
+		rows[i] = i
+	}
+	l := bandit.FromLabels(x, labels, rows, make([]float64, k*k), k, r)
+	if !full {
+		l.Propensities = nil
+	}
+	return l
+}
+
+// The recipe finds a policy and a guarantee below what the policy truly earns;
+// the rows that taught its prior are refused as witnesses, in any mixture.
+func TestRecipe(t *testing.T) {
+	for _, full := range []bool{true, false} {
+		log := labelled(4000, 4, full)
+		got, err := train.Recipe{Tune: 2}.Learn(context.Background(), log, train.Config{Epochs: 5, Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		cert := got.Certificate
+		if cert.N != 2000 || len(got.Rows) != 2000 || got.Posterior.Prior.Taught.Len() != 2000 {
+			t.Errorf("%d rows certify, %d are named, %d taught the prior: want 2000 each", cert.N, len(got.Rows), got.Posterior.Prior.Taught.Len())
+		}
+		if cert.Verdict != certify.Better || cert.Priors != len(train.PriorScales()) {
+			t.Errorf("verdict %s, %d priors", cert.Verdict, cert.Priors)
+		}
+		if full != (len(cert.Bounds) >= 4) || cert.Best().Name == "" {
+			t.Errorf("full propensities %v: bounds %v, missing %v", full, cert.Bounds, cert.Missing)
+		}
+		fresh := labelled(20000, 4, true)
+		labels := make([]uint8, fresh.Len())
+		for i := range labels {
+			row := fresh.X.(bandit.Rows64).Data[i*4 : i*4+4]
+			for j, v := range row {
+				if v > row[labels[i]] {
+					labels[i] = uint8(j)
+				}
+			}
+		}
+		truth := train.Evaluate(policies.Gaussian{}, got.Posterior, fresh.X, labels, 1).Mean
+		if g := cert.Guaranteed(); !(g < truth && g > truth-0.2) {
+			t.Errorf("%v is guaranteed of a policy that earns %v", g, truth)
+		}
+		again, err := train.Recipe{Tune: 2}.Learn(context.Background(), log, train.Config{Epochs: 5, Seed: 1})
+		if err != nil || again.Certificate.Guaranteed() != cert.Guaranteed() || !slices.Equal(again.Posterior.Mu, got.Posterior.Mu) {
+			t.Errorf("run again: %v, guaranteed %v, before %v", err, again.Certificate.Guaranteed(), cert.Guaranteed())
+		}
+
+		taught, _, err := train.SplitPrior(log.Len(), 0.5, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, rows := range [][]int{taught, append([]int{taught[7]}, got.Rows...)} {
+			if _, err := certify.Certify(policies.Gaussian{}, got.Posterior, log, rows, certify.Options{}); err == nil || !strings.Contains(err.Error(), "taught the prior") {
+				t.Errorf("rows of the prior as witnesses: %v", err)
+			}
+		}
+	}
+}
+
+func TestRecipeErrors(t *testing.T) {
+	log := labelled(8, 3, true)
+	for _, c := range []struct {
+		r    train.Recipe
+		want string
+	}{
+		{train.Recipe{Share: 1}, "leaves none"},
+		{train.Recipe{Share: 0.01}, "leaves none"},
+		{train.Recipe{Share: 0.5}, "want at least 5"},
+		{train.Recipe{Scales: []float64{1, -1}}, "prior scale -1"},
+		{train.Recipe{Scales: []float64{}}, "no prior scale"},
+	} {
+		if _, err := c.r.Learn(context.Background(), log, train.Config{Epochs: 1}); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v, want %q", c.r, err, c.want)
+		}
+	}
+}
