@@ -34,7 +34,7 @@ type Certified struct {
 	Posterior   policies.Posterior
 	Certificate certify.Certificate
 	Rows        []int  // that certify
-	Learner     string // of the prior: heuristic or likelihood
+	Learner     string // of the prior: heuristic (l2 on logs with logged propensities alone) or likelihood
 	Seconds     float64
 }
 
@@ -157,8 +157,20 @@ func (r Recipe) Learn(ctx context.Context, log *bandit.Log, c Config) (*Certifie
 	}
 	out.Learner = name
 	policy := policies.Gaussian{}
+	// The reward model of the doubly robust bound, from the prior's rows as well.
+	model := c
+	model.Objective, model.Policy, model.Weight, model.Schedule = objectives.Likelihood(1e-6), policies.Softmax{}, objectives.Weight{}, Linear
+	model.Prior = policies.Prior{}
+	base := &certify.Baseline{Theta: prior.Mean, Taught: prior.Taught}
+	if name != "likelihood" {
+		res, err := Fit(ctx, log.Subset(teach), model)
+		if err != nil {
+			return nil, fmt.Errorf("learning the reward model: %w", err)
+		}
+		base.Theta = res.Posterior.Mu
+	}
 	consider := func(q policies.Posterior) error {
-		cert, err := certify.Certify(policy, q, log, rest, certify.Options{Delta: c.Delta, Priors: len(r.Scales), Seed: c.Seed})
+		cert, err := certify.Certify(policy, q, log, rest, certify.Options{Delta: c.Delta, Baseline: base, Priors: len(r.Scales), Seed: c.Seed})
 		if err == nil && (out.Certificate.Bounds == nil || cert.Guaranteed() > out.Certificate.Guaranteed()) {
 			out.Posterior, out.Certificate = q, cert
 		}

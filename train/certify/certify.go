@@ -27,6 +27,8 @@ type Options struct {
 	// π, and chosen before the rows are seen; none means Clip(n^(-1/4)). A weight
 	// that is not linear in π leaves Corollary 1's bounds out.
 	Weight objectives.Weight
+	// Baseline, if not nil, is a model of the reward for the doubly robust bound.
+	Baseline *Baseline
 	// Priors is the number of priors that the posterior's was chosen among after
 	// seeing the rows, such as the scales of a grid; 0 means 1. δ is divided by it.
 	Priors int
@@ -112,10 +114,15 @@ func Certify(pol policies.Policy, q policies.Posterior, log *bandit.Log, rows []
 	if c.KL = q.KL(); math.IsNaN(c.KL) || math.IsInf(c.KL, 0) {
 		return c, fmt.Errorf("certify: the posterior's divergence from its prior is %v", c.KL)
 	}
-	if err := admissible(q.Prior, log, rows); err != nil {
+	if err := admissible(q.Prior.Taught, "prior", log, rows); err != nil {
 		return c, err
 	}
-	all := candidates(measure(pol, q, log, rows, o), pol, log, o.Weight, c.KL)
+	if o.Baseline != nil {
+		if err := admissible(o.Baseline.Taught, "reward model", log, rows); err != nil {
+			return c, err
+		}
+	}
+	all := candidates(measure(pol, q, log, rows, o), pol, log, o, c.KL)
 	fit := 0
 	for _, b := range all {
 		if b.unfit == nil {
@@ -164,11 +171,12 @@ type candidate struct {
 	of    func(delta float64) (Bound, error)
 }
 
-// candidates lists the bounds; the first two fit always.
-func candidates(s sample, pol policies.Policy, log *bandit.Log, w objectives.Weight, kl float64) []candidate {
-	linear := corollary1Fits(pol, log, w)
+// candidates lists the bounds; ls and ixbound fit always.
+func candidates(s sample, pol policies.Policy, log *bandit.Log, o Options, kl float64) []candidate {
+	w, linear := o.Weight, corollary1Fits(pol, log, o.Weight)
 	return []candidate{
 		{"ls", nil, func(d float64) (Bound, error) { return s.oneSided(kl, d, smoothed), nil }},
+		{"ls-dr", robustFits(pol, log, o.Baseline), func(d float64) (Bound, error) { return s.robust(log, *o.Baseline, kl, d), nil }},
 		{"ixbound", nil, func(d float64) (Bound, error) { return s.oneSided(kl, d, explored), nil }},
 		{"corollary1", linear, func(d float64) (Bound, error) { return s.corollary1(log, w, kl, d, true) }},
 		{"corollary1-two-sided", linear, func(d float64) (Bound, error) { return s.corollary1(log, w, kl, d, false) }},
@@ -176,9 +184,9 @@ func candidates(s sample, pol policies.Policy, log *bandit.Log, w objectives.Wei
 	}
 }
 
-// admissible refuses rows that are none of the log, given twice, or taught the
-// prior.
-func admissible(p policies.Prior, log *bandit.Log, rows []int) error {
+// admissible refuses rows that are none of the log, given twice, or taught what
+// must be fixed before they are seen.
+func admissible(taught policies.RowSet, what string, log *bandit.Log, rows []int) error {
 	seen := make([]bool, log.Len())
 	for _, r := range rows {
 		if r < 0 || r >= log.Len() {
@@ -189,12 +197,12 @@ func admissible(p policies.Prior, log *bandit.Log, rows []int) error {
 		}
 		seen[r] = true
 	}
-	if p.Taught.Len() == 0 {
+	if taught.Len() == 0 {
 		return nil
 	}
 	for i, h := range log.Hashes(rows) {
-		if p.Taught.Has(h) {
-			return fmt.Errorf("certify: row %d taught the prior, and only rows that the prior has not seen may certify", rows[i])
+		if taught.Has(h) {
+			return fmt.Errorf("certify: row %d taught the %s, and only rows that the %s has not seen may certify", rows[i], what, what)
 		}
 	}
 	return nil

@@ -17,7 +17,7 @@ func Singles(pol policies.Policy, q policies.Posterior, log *bandit.Log, rows []
 		o.Weight = objectives.Clip(objectives.DefaultHyper(len(rows), 0))
 	}
 	s := measure(pol, q, log, rows, o)
-	all := candidates(s, pol, log, o.Weight, q.KL())
+	all := candidates(s, pol, log, o, q.KL())
 	all = append(all, candidate{"control", nil, func(d float64) (Bound, error) { return s.oneSided(0, d, smoothed), nil }})
 	out := make([][]Bound, len(deltas))
 	for _, c := range all {

@@ -1,0 +1,103 @@
+package certify
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"opl/graph/kernel"
+	"opl/objectives"
+	"opl/policies"
+	"opl/train/bandit"
+)
+
+// Baseline is a model of the reward, r̂(x,a) = softmax(φ(x)ᵀθ)_a in [0, 1], that
+// makes a bound tighter the better it predicts, and never false: it may be any
+// function of context and action that is fixed before the certifying rows are
+// seen.
+type Baseline struct {
+	Theta  []float64       // [K×d]
+	Taught policies.RowSet // rows that it was learned from, which may not certify
+}
+
+// robust is logarithmic smoothing of the doubly robust estimate of the risk, for
+// mixtures of deterministic policies π_θ:
+//
+//	R(π_Q) ≤ ψ_ℓ(mean_i Σ_a π_Q(a|x_i)·(−1/ℓ)log(1 − ℓX_ia) + κ/ℓ)
+//	X_ia = q_ia + 1{a = a_i}(c_i − q_ia)/π₀(a|x_i),   κ = (KL + log(Λ/δ))/n
+//	q_ia = −r̂(x_i,a)·min(1, π₀(a|x_i)/(2ℓ))
+//
+// with ψ_ℓ(u) = (1 − e^(−ℓu))/ℓ and ℓ the best of Λ = 100 values, geometric from
+// 0.1/√n to 1. With q = 0 it is logarithmic smoothing. It needs an exact π_Q and
+// the propensities of all actions.
+//
+// Why it holds: X_ia is an unbiased estimate of the cost of playing a in x_i, as q
+// is fixed in advance, and X_ia ≤ |q_ia|/π₀ ≤ 1/(2ℓ), so 1 − ℓX_ia ≥ 1/2. For a
+// deterministic π_θ that plays a_θ(x), E ∏_i (1 − ℓX_{i,a_θ(x_i)}) = (1 − ℓR(π_θ))ⁿ;
+// change of measure from P to Q, Markov's inequality and Jensen's, for
+// log(1 − ℓR), give the bound, and a union over ℓ the Λ.
+func (s sample) robust(log *bandit.Log, base Baseline, kl, delta float64) Bound {
+	k := log.Actions()
+	var (
+		n       = float64(len(s.rows))
+		grid    [gridSize]float64
+		mean    [gridSize]float64 // Σ_a π_Q log(1 − ℓX), averaged over rows
+		risk    [gridSize]float64 // the doubly robust estimate
+		model   = make([]float64, k)
+		context = make([]int, len(s.rows))
+	)
+	for g := range grid {
+		grid[g] = math.Pow(0.1/math.Sqrt(n), 1-float64(g)/(gridSize-1))
+	}
+	for i, r := range s.rows {
+		context[i] = log.Context(r)
+	}
+	bandit.Scores(log.X, context, base.Theta, k, func(i int, scores []float64) {
+		kernel.Softmax(model, scores, k)
+		r := s.rows[i]
+		logged := int(log.Action[r])
+		for g, l := range grid {
+			for a, pi := range s.all[i*k : i*k+k] {
+				p0 := log.Propensities[r*k+a]
+				x := -model[a] * min(1, p0/(2*l)) // q_ia
+				if a == logged {
+					x += (s.cost[i] - x) / p0
+				}
+				if pi > 0 {
+					mean[g] += pi * math.Log1p(-l*x) / n
+					risk[g] += pi * x / n
+				}
+			}
+		}
+	})
+	kappa := (kl + math.Log(gridSize/delta)) / n
+	best := Bound{Risk: math.Inf(1)}
+	for g, l := range grid {
+		if b := -math.Expm1(mean[g]-kappa) / l; b < best.Risk {
+			best = Bound{Risk: b, Lambda: l, Terms: []objectives.Term{
+				{Name: "risk", Value: -mean[g] / l}, {Name: "unbiased risk", Value: risk[g]}, {Name: "KL", Value: kl}, {Name: "kappa", Value: kappa},
+			}}
+		}
+	}
+	return best
+}
+
+// robustFits says why the doubly robust bound cannot be had, nil if it can.
+func robustFits(pol policies.Policy, log *bandit.Log, base *Baseline) error {
+	switch {
+	case base == nil:
+		return errors.New("no model of the reward was given")
+	case len(base.Theta) != log.Actions()*log.Dim():
+		return fmt.Errorf("the model of the reward has %d parameters, want %d×%d", len(base.Theta), log.Actions(), log.Dim())
+	case !pol.Mixture() || pol.Noisy():
+		return fmt.Errorf("policy %s is no mixture of deterministic policies in an exact form", pol.Name())
+	case log.LoggedOnly():
+		return errors.New("the log has no propensities of all actions")
+	}
+	for _, v := range base.Theta {
+		if v-v != 0 {
+			return fmt.Errorf("the model of the reward has a parameter %v", v)
+		}
+	}
+	return nil
+}
