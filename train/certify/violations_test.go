@@ -403,7 +403,7 @@ func TestViolations(t *testing.T) {
 	}
 	logs = env(t, "OPL_LOGS", logs)
 	seed := uint64(env(t, "OPL_SEED", 1))
-	columns := []string{"ls", "ixbound", "corollary1", "corollary1-two-sided", "theorem1", "logging", "any", "verdict"}
+	columns := []string{"ls", "ls-dr", "ixbound", "corollary1", "corollary1-two-sided", "theorem1", "logging", "any", "verdict"}
 	table := &strings.Builder{}
 	fmt.Fprintf(table, "| setting | n | δ | %s | said better | control |\n|---|---|---|%s---|---|\n", strings.Join(columns, " | "), strings.Repeat("---|", len(columns)))
 	for _, s := range settings() {
