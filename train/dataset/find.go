@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"opl/train/internal/edit"
 )
 
 // files are the standard names, in the order of Data.Hash.
@@ -189,27 +191,6 @@ func goEnv() map[string]string {
 // nearest is the known name with the smallest edit distance.
 func nearest(name string) string {
 	return slices.MinFunc(known, func(a, b string) int {
-		return cmp.Compare(distance(strings.ToLower(name), a), distance(strings.ToLower(name), b))
+		return cmp.Compare(edit.Distance(strings.ToLower(name), a), edit.Distance(strings.ToLower(name), b))
 	})
-}
-
-// distance counts the insertions, deletions and substitutions of bytes from a to b (Levenshtein).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			substitute := diagonal
-			if a[i] != b[j] {
-				substitute++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(substitute, diagonal+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
 }

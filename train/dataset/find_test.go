@@ -174,14 +174,3 @@ func TestPinnedVersion(t *testing.T) {
 		t.Errorf("go.mod does not require GoMNIST %s", pinned)
 	}
 }
-
-func TestDistance(t *testing.T) {
-	for _, c := range []struct {
-		a, b string
-		want int
-	}{{"", "abc", 3}, {"abc", "", 3}, {"mnist", "mnits", 2}, {"kitten", "sitting", 3}, {"same", "same", 0}} {
-		if got := distance(c.a, c.b); got != c.want {
-			t.Errorf("distance(%q, %q) = %d, want %d", c.a, c.b, got, c.want)
-		}
-	}
-}

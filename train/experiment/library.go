@@ -12,6 +12,7 @@ import (
 	"opl/objectives"
 	"opl/policies"
 	"opl/train"
+	"opl/train/internal/edit"
 )
 
 // Library is what runs can be made of, by name. It is a value: append to the
@@ -224,7 +225,7 @@ func find[T any](kind, name string, items []T, nameOf func(T) string) (T, error)
 func Suggest(name string, names []string) string {
 	best, least := "", len(name)/2+1
 	for _, n := range names {
-		if d := distance(name, n); d <= least && (best == "" || d < least) {
+		if d := edit.Distance(name, n); d <= least && (best == "" || d < least) {
 			best, least = n, d
 		}
 	}
@@ -232,27 +233,6 @@ func Suggest(name string, names []string) string {
 		return ""
 	}
 	return fmt.Sprintf(": did you mean %q?", best)
-}
-
-// distance is the Levenshtein distance.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			above := row[j+1]
-			d := diagonal
-			if a[i] != b[j] {
-				d = 1 + min(diagonal, row[j], above)
-			}
-			row[j+1], diagonal = d, above
-		}
-	}
-	return row[len(b)]
 }
 
 // parts turns a run's names into what Fit takes.
