@@ -81,6 +81,15 @@ func TestRecipe(t *testing.T) {
 				t.Errorf("rows of the prior as witnesses: %v", err)
 			}
 		}
+		// Nor under another number, in a copy of the log.
+		part := log.Subset(taught)
+		all := make([]int, part.Len())
+		for i := range all {
+			all[i] = i
+		}
+		if _, err := certify.Certify(policies.Gaussian{}, got.Posterior, part, all, certify.Options{}); err == nil || !strings.Contains(err.Error(), "taught the prior") {
+			t.Errorf("a copy of the prior's rows as witnesses: %v", err)
+		}
 	}
 }
 

@@ -38,6 +38,7 @@ type Source interface {
 type Log struct {
 	X            Contexts
 	Rows         []int     // the context of each interaction, by its row in X; nil: row i
+	IDs          []uint64  // what tells interactions apart, wherever they are copied to; nil: their row numbers
 	K            int       // actions
 	Action       []int32   // a, from 0
 	Cost         []float64 // c in [−1, 0]
@@ -59,15 +60,25 @@ func (l *Log) Actions() int { return l.K }
 // LoggedOnly reports that only the logged actions' propensities are known.
 func (l *Log) LoggedOnly() bool { return l.Propensities == nil }
 
-// Subset returns the log of some of the rows, which shares the contexts.
+// id is what tells row i apart.
+func (l *Log) id(i int) uint64 {
+	if l.IDs == nil {
+		return uint64(i)
+	}
+	return l.IDs[i]
+}
+
+// Subset returns the log of some of the rows, which shares the contexts and keeps
+// what tells its rows apart.
 func (l *Log) Subset(rows []int) *Log {
-	s := &Log{X: l.X, K: l.K, Rows: make([]int, len(rows)), Action: make([]int32, len(rows)),
+	s := &Log{X: l.X, K: l.K, Rows: make([]int, len(rows)), IDs: make([]uint64, len(rows)), Action: make([]int32, len(rows)),
 		Cost: make([]float64, len(rows)), Propensity: make([]float64, len(rows))}
 	if l.Propensities != nil {
 		s.Propensities = make([]float64, 0, len(rows)*l.K)
 	}
 	for i, r := range rows {
-		s.Rows[i], s.Action[i], s.Cost[i], s.Propensity[i] = l.Context(r), l.Action[r], l.Cost[r], l.Propensity[r]
+		s.Rows[i], s.IDs[i] = l.Context(r), l.id(r)
+		s.Action[i], s.Cost[i], s.Propensity[i] = l.Action[r], l.Cost[r], l.Propensity[r]
 		if l.Propensities != nil {
 			s.Propensities = append(s.Propensities, l.Propensities[r*l.K:(r+1)*l.K]...)
 		}
@@ -75,8 +86,9 @@ func (l *Log) Subset(rows []int) *Log {
 	return s
 }
 
-// Hashes returns a hash for each of the given rows: of its number, its context
-// and what was logged. They stand for rows in a [policies.RowSet].
+// Hashes returns a hash for each of the given rows: of its ID, its context and what
+// was logged. They stand for rows in a [policies.RowSet], and stay the same in
+// subsets of the log.
 func (l *Log) Hashes(rows []int) []uint64 {
 	hashes := make([]uint64, len(rows))
 	x := make([]float64, l.Dim())
@@ -84,7 +96,8 @@ func (l *Log) Hashes(rows []int) []uint64 {
 	for i, r := range rows {
 		l.X.Row64(l.Context(r), x)
 		b := buf[:0]
-		for _, v := range append(x, float64(r), float64(l.Action[r]), l.Cost[r], l.Propensity[r]) {
+		b = binary.LittleEndian.AppendUint64(b, l.id(r))
+		for _, v := range append(x, float64(l.Action[r]), l.Cost[r], l.Propensity[r]) {
 			b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
 		}
 		hashes[i] = xxhash.Sum64(b)
@@ -109,6 +122,8 @@ func (l *Log) Check() error {
 		return fmt.Errorf("bandit: %d actions, want at least 2", l.K)
 	case len(l.Cost) != n || len(l.Propensity) != n || l.Propensities != nil && len(l.Propensities) != n*l.K:
 		return fmt.Errorf("bandit: %d actions, %d costs, %d propensities, %d propensities of all actions: lengths do not agree", n, len(l.Cost), len(l.Propensity), len(l.Propensities))
+	case l.IDs != nil && len(l.IDs) != n:
+		return fmt.Errorf("bandit: %d IDs for %d actions", len(l.IDs), n)
 	case l.Rows != nil && len(l.Rows) != n || l.Rows == nil && l.X.Len() != n:
 		return fmt.Errorf("bandit: the contexts are not as many as the actions, %d", n)
 	}

@@ -114,6 +114,9 @@ func Certify(pol policies.Policy, q policies.Posterior, log *bandit.Log, rows []
 	if c.KL = q.KL(); math.IsNaN(c.KL) || math.IsInf(c.KL, 0) {
 		return c, fmt.Errorf("certify: the posterior's divergence from its prior is %v", c.KL)
 	}
+	if err := log.Check(); err != nil {
+		return c, err
+	}
 	if err := admissible(q.Prior.Taught, "prior", log, rows); err != nil {
 		return c, err
 	}
