@@ -354,7 +354,7 @@ func TestHazardHashCollision(t *testing.T) {
 		x := g.Input("x40738", 2).Exp()
 		y := graph.Apply(func(ns ...*G.Node) (*G.Node, error) { return G.HadamardProd(ns[0], ns[1]) }, g.Input("a10614", 2), g.Input("b10614", 2))
 		if hash(x) != hash(y) {
-			t.Skip("these do not collide any more")
+			t.Fatal("these do not collide any more: search for other names")
 		}
 		_, err := g.Compile(x.Add(y).Sum())
 		wantError(t, err, "hashes collide")
