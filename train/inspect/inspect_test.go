@@ -35,7 +35,7 @@ var worlds = []world{
 	{name: "hundred actions, logged", n: 10000, k: 100, sharpness: 0.7, rate: 0.1},
 	{name: "rare rewards", n: 10000, k: 34, rate: 0.006, contexts: 250},
 	{name: "continuous", n: 1000, k: 3, sharpness: 0.8, continuous: true, rate: 0.4, contexts: 30},
-	{name: "two actions, peaked", n: 2000, k: 2, sharpness: 2, all: true, rate: 0.5, contexts: 1},
+	{name: "two actions", n: 2000, k: 2, sharpness: 0.5, all: true, rate: 0.5, contexts: 1},
 }
 
 func (w world) log(seed uint64) inspect.Input {

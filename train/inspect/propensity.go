@@ -279,7 +279,8 @@ func (l *log) counts() {
 }
 
 // concentration says how few rows carry the weight when the uniform policy is
-// judged. An effective size (Σw)²/Σw² below 50, or a row X// the weight, is doubtful.
+// judged. An effective size (Σw)²/Σw² below 50, or a row with more than 25 % of
+// the weight, is doubtful: the uniform policy is only a yardstick.
 func (l *log) concentration() {
 	if l.weight == nil {
 		return
