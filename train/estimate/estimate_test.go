@@ -348,7 +348,7 @@ func TestRidge(t *testing.T) {
 			for c, v := range eliminate(left, right) {
 				want += v * x.Data[c]
 			}
-			if want = max(0, min(1, want)); math.Abs(before[0][a]-want) > 1e-10 {
+			if math.Abs(before[0][a]-want) > 1e-10 {
 				t.Errorf("d = %d, action %d: %v, want %v", d, a, before[0][a], want)
 			}
 		}

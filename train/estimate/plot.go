@@ -5,11 +5,13 @@ import (
 	"image/color"
 	"io"
 	"math"
+	"strconv"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
 )
 
 // okabeIto are colours that most colour-blind readers tell apart (Okabe & Ito).
@@ -43,11 +45,14 @@ func (r Result) Plot(w io.Writer, format string) error {
 	}
 	p.Y.Tick.Marker = plot.ConstantTicks(ticks)
 	p.Y.Tick.Length = 0
+	p.X.Tick.Marker = decimals{}
 	p.X.Padding, p.Y.Padding = 0, 0
-	p.X.Tick.Label.Font.Size, p.Y.Tick.Label.Font.Size = font.Points(9), font.Points(9)
-	p.X.Label.TextStyle.Font.Size = font.Points(10)
-	p.Legend.Top, p.Legend.XOffs = true, -font.Points(4)
-	p.Legend.TextStyle.Font.Size = font.Points(9)
+	for _, f := range []*font.Font{&p.X.Tick.Label.Font, &p.Y.Tick.Label.Font, &p.X.Label.TextStyle.Font, &p.Legend.TextStyle.Font} {
+		*f = font.Font{Typeface: "Liberation", Variant: "Sans", Size: 9}
+	}
+	p.X.Label.Padding = 4
+	p.Legend.Top, p.Legend.XOffs, p.Legend.YOffs = true, -4, -2
+	p.Legend.Padding = 2
 
 	p.Add(band{r.Logging})
 	p.Legend.Add("logging, on-policy", band{})
@@ -69,13 +74,40 @@ func (r Result) Plot(w io.Writer, format string) error {
 	// The legend stands above the lines.
 	p.Y.Max += 0.55 * float64(1+len(r.Policies))
 
-	height := vg.Length(lines+1.5+0.55*float64(1+len(r.Policies)))*0.27*vg.Inch + 0.5*vg.Inch
-	to, err := p.WriterTo(6.2*vg.Inch, height, format)
-	if err != nil {
-		return fmt.Errorf("estimate: plot: %w", err)
+	const width, edge = 6.2 * vg.Inch, 6
+	height := vg.Length(p.Y.Max-p.Y.Min)*0.27*vg.Inch + 0.5*vg.Inch
+	var to vg.CanvasWriterTo
+	if format == "png" {
+		to = vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(150))}
+	} else {
+		var err error
+		if to, err = draw.NewFormattedCanvas(width, height, format); err != nil {
+			return fmt.Errorf("estimate: plot: %w", err)
+		}
 	}
-	_, err = to.WriteTo(w)
+	c := draw.New(to)
+	p.Draw(draw.Crop(c, edge, -edge, edge, -edge))
+	_, err := to.WriteTo(w)
 	return err
+}
+
+// decimals are about five ticks, all labelled.
+type decimals struct{}
+
+// Ticks implements plot.Ticker.
+func (decimals) Ticks(low, high float64) []plot.Tick {
+	step := math.Pow(10, math.Floor(math.Log10((high-low)/3)))
+	for _, m := range []float64{5, 2} {
+		if (high-low)/(step*m) >= 3 {
+			step *= m
+			break
+		}
+	}
+	var ticks []plot.Tick
+	for i := math.Ceil(low / step); i*step <= high; i++ {
+		ticks = append(ticks, plot.Tick{Value: i * step, Label: strconv.FormatFloat(i*step, 'g', 4, 64)})
+	}
+	return ticks
 }
 
 // band is the interval of the on-policy value, across all lines.

@@ -27,8 +27,9 @@ const largest = 2000
 //
 //	r̂(x,a) = m + θ_aᵀφ(x),   θ_a = argmin Σ ω(r − m − θᵀφ(x))² + λ‖θ‖²
 //
-// clipped to [0, 1], where m is the mean reward outside of the fold: an action
-// without rows is predicted by m. φ should have an intercept. Rows of one group are
+// where m is the mean reward outside of the fold: an action without rows is
+// predicted by m. Predictions may leave [0, 1]: to clip them would raise the mean of
+// rare rewards. φ should have an intercept. Rows of one group are
 // in one fold. Row i of the log is row i of x, or rows[i]. Where both features and
 // rows of an action exceed 2000 it is an error. The Model keeps a scratch row and
 // is for one goroutine.
@@ -99,7 +100,7 @@ func Ridge(x bandit.Contexts, rows []int, log Log, o RidgeOptions) (Model, error
 			for c, v := range theta[(f*t.K+a)*d : (f*t.K+a+1)*d] {
 				r += v * scratch[c]
 			}
-			dst[a] = max(0, min(1, r))
+			dst[a] = r
 		}
 	}, nil
 }

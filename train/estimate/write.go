@@ -23,7 +23,7 @@ func (e Estimate) Label() string {
 
 // Write prints the result in a format. Table and Markdown say below the numbers
 // what they mean, warn, and state guarantees; CSV is one line an estimate, without
-// the pairs.
+// the pairs; tables show the pairs of unbiased methods, JSON all.
 func (r Result) Write(w io.Writer, f report.Format) error {
 	switch f {
 	case report.CSV:
@@ -39,20 +39,13 @@ func (r Result) Write(w io.Writer, f report.Format) error {
 	return fmt.Errorf("estimate: unknown format %q", f)
 }
 
-// digits is how many decimals tell values of this size and error apart.
+// digits is how many decimals show two digits of the standard error of the logging
+// policy.
 func (r Result) digits() int {
-	least := r.Logging.SE
-	for _, p := range r.Policies {
-		for _, e := range p.Estimates {
-			if e.SE > 0 && (e.SE < least || least == 0) {
-				least = e.SE
-			}
-		}
-	}
-	if least <= 0 {
+	if r.Logging.SE <= 0 {
 		return 4
 	}
-	return max(3, min(8, 1-int(math.Floor(math.Log10(least)))))
+	return max(3, min(8, 1-int(math.Floor(math.Log10(r.Logging.SE)))))
 }
 
 func (r Result) writeTable(w io.Writer, f report.Format) error {
@@ -86,7 +79,9 @@ func (r Result) writeTable(w io.Writer, f report.Format) error {
 		fmt.Fprintln(w)
 		rows = nil
 		for _, p := range r.Pairs {
-			rows = append(rows, []string{p.First, p.Second, string(p.Method), signed(p.Value), value(p.SE), between(p.Gain)})
+			if !p.Method.Biased() {
+				rows = append(rows, []string{p.First, p.Second, string(p.Method), signed(p.Value), value(p.SE), between(p.Gain)})
+			}
 		}
 		if err := report.WriteTable(w, f, []string{"first", "second", "estimator", "difference", "s.e.", level}, rows); err != nil {
 			return err

@@ -94,5 +94,5 @@ func chance(x, df float64) float64 { return distuv.ChiSquared{K: df}.Survival(x)
 
 func join(s []string) string { return strings.Join(s, ", ") }
 
-// percent is a share in per cent with two digits.
-func percent(x float64) string { return fmt.Sprintf("%.2g %%", 100*x) }
+// percent is a share in per cent with three digits.
+func percent(x float64) string { return fmt.Sprintf("%.3g %%", 100*x) }

@@ -72,8 +72,17 @@ func (r Report) WriteText(w io.Writer) error {
 			fmt.Fprintf(&b, "  %-20s %8.4g ± %-8.2g %s\n", from, s.Reward, s.SE, bar(s.Reward/max(most, 1e-300), 37))
 		}
 	}
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(w, trim(b.String()))
 	return err
+}
+
+// trim takes blanks off the ends of lines.
+func trim(s string) string {
+	lines := strings.Split(s, "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	return strings.Join(lines, "\n")
 }
 
 // actions lists the actions of the most rows.
