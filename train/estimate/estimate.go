@@ -96,6 +96,8 @@ type Options struct {
 	Ell float64
 	// Model predicts rewards for DM and DR; nil leaves them out.
 	Model Model
+	// Notes are said below the results, such as what is known of the log.
+	Notes []string
 }
 
 // Estimate is one method's value of one policy.
@@ -158,6 +160,7 @@ type Result struct {
 	Policies []Policy `json:"policies"`
 	Pairs    []Pair   `json:"pairs,omitempty"`
 	Missing  []string `json:"missing,omitempty"` // methods left out, and why
+	Notes    []string `json:"notes,omitempty"`
 }
 
 // few is the effective sample size below which, and heavy the share of one row
@@ -214,7 +217,7 @@ func Evaluate(log Log, targets []Target, o Options) (Result, error) {
 		return Result{}, err
 	}
 	on, onValue := t.mean(func(i int) float64 { return -t.Cost[i] })
-	res := Result{Rows: n, Groups: t.groups, Delta: o.Delta, Logging: t.gain(onValue, on, nil), Missing: missing}
+	res := Result{Rows: n, Groups: t.groups, Delta: o.Delta, Logging: t.gain(onValue, on, nil), Missing: missing, Notes: o.Notes}
 	influences := make([]map[Method]influence, len(targets))
 	for j, target := range targets {
 		p, inf, err := t.policy(target, methods, o, on, onValue, len(targets))

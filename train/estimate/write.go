@@ -98,6 +98,9 @@ func (r Result) writeTable(w io.Writer, f report.Format) error {
 	for _, m := range r.Missing {
 		para("left out: %s", m)
 	}
+	for _, s := range r.Notes {
+		para("%s", s)
+	}
 	for _, p := range r.Policies {
 		for _, s := range p.Warnings {
 			para("warning: %s: %s", p.Name, s)
