@@ -93,7 +93,10 @@ func (r Result) writeTable(w io.Writer, f report.Format) error {
 	}
 	para("value: mean reward in [0, 1], from %s; gain: over the logging policy, on the same rows", rowsOf)
 	if biased := r.biased(); biased != "" {
-		para("%s: the interval is of the estimator's own mean, which is not the value", biased)
+		para("%s: biased; the interval is of the estimator's own mean", biased)
+	}
+	if slices.ContainsFunc(r.Policies, func(p Policy) bool { _, ok := p.Estimate(DM); return ok }) {
+		para("dm: the interval leaves out the error of the reward model")
 	}
 	for _, m := range r.Missing {
 		para("left out: %s", m)
