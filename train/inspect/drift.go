@@ -257,7 +257,8 @@ func (l *log) repeats() {
 
 // autocorrelation tests whether a row's reward says something of the next one's,
 // in the order of time, within the blocks of drift: the self-normalized mean of
-// e_t e_{t+1}. At level alpha, and a correlation above 0.02, it is doubtful.
+// e_t e_{t+1}, whose spread is taken as what independence implies where that is more
+// (rare rewards). At level alpha, and a correlation above 0.02, it is doubtful.
 func (l *log) autocorrelation() {
 	if l.n < 200 {
 		return
@@ -280,7 +281,7 @@ func (l *log) autocorrelation() {
 	}
 	r := sum / float64(l.n-1) / variance
 	// Residuals of a block correlate by −1/rows among themselves.
-	z := (sum + variance*float64(blocks)) / math.Sqrt(square)
+	z := (sum + variance*float64(blocks)) / max(math.Sqrt(square), variance*math.Sqrt(float64(l.n)))
 	f := Finding{Check: "rewards in sequence", Measured: fmt.Sprintf("a reward and the next correlate by %.2g, z = %.1f", r, z), Numbers: []Number{{"correlation", r}, {"z", z}}}
 	if math.Abs(z) > threshold(1) && math.Abs(r) > 0.02 {
 		f.Severity, f.Means, f.Do = Doubtful, "rows are not independent of their neighbours", "name what they share in the column group, and certify on one row of each"

@@ -194,8 +194,9 @@ func (l *log) numeric() bool {
 // counts compares how often each action was logged with what its propensities
 // say: with those of all actions the rows against Σ_i π₀(a|x_i), otherwise
 // Σ_i 1{a_i = a}/p_i against n, for actions of at least 20 rows. An action off at
-// level alpha/K, and by more than 2 %, is doubtful; by more than half at z > 8,
-// unusable if all propensities are known.
+// level alpha/K, and by more than 2 % (10 % too few, where only logged propensities
+// are known: rare draws of much weight may be missing by chance), is doubtful; by
+// more than half at z > 8, unusable if all propensities are known.
 func (l *log) counts() {
 	by := make([]Action, l.k)
 	square := make([]float64, l.k)
@@ -218,7 +219,7 @@ func (l *log) counts() {
 	}
 	n := float64(l.n)
 	f := Finding{Check: "counts by action"}
-	worst, off := 0, 0.0
+	worst, off, least := 0, 0.0, 0.02
 	if l.Propensities != nil {
 		variance := make([]float64, l.k)
 		got := make([]float64, l.k)
@@ -258,11 +259,11 @@ func (l *log) counts() {
 				worst = a
 			}
 		}
-		off = total[worst]/n - 1
+		off, least = total[worst]/n-1, 0.1
 		f.Measured = fmt.Sprintf("largest z of %d is %.1f: %s, Σ 1/p is %.4g of n", l.k, by[worst].Z, by[worst].Name, total[worst]/n)
 	}
 	f.Numbers = []Number{{"z", by[worst].Z}}
-	if math.Abs(by[worst].Z) > threshold(l.k) && math.Abs(off) > 0.02 {
+	if math.Abs(by[worst].Z) > threshold(l.k) && (off > 0.02 || off < -least) {
 		f.Severity = Doubtful
 		f.Means, f.Do = fmt.Sprintf("action %s was taken more often than its propensities say", by[worst].Name), "see that p is that of the action shown, after all filters"
 		if off < 0 {
