@@ -115,6 +115,14 @@ func (e *Encoder) Feature(name string) int {
 	return -1
 }
 
+// FeatureOf is Feature for a name in bytes. It does not allocate.
+func (e *Encoder) FeatureOf(name []byte) int {
+	if j, ok := e.index[string(name)]; ok {
+		return int(j)
+	}
+	return -1
+}
+
 // Encode writes φ(x) [Dim] of the named values to dst, and returns how many of
 // them the encoder does not know. It does not allocate. A value that is not
 // finite, or that comes twice, is an error.

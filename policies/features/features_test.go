@@ -89,6 +89,9 @@ func TestFinish(t *testing.T) {
 
 func TestFeature(t *testing.T) {
 	e := encoder(t, Encoder{Names: []string{"a", "b"}, Scale: []float64{1, 1}})
+	if e.FeatureOf([]byte("b")) != 1 || e.FeatureOf(nil) != -1 {
+		t.Errorf("b is feature %d", e.FeatureOf([]byte("b")))
+	}
 	if e.Feature("b") != 1 || e.Feature("c") != -1 {
 		t.Errorf("b is feature %d, c is %d", e.Feature("b"), e.Feature("c"))
 	}
