@@ -178,7 +178,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		MaxHeaderBytes: 16 << 10,
 	}
 	failed := make(chan error, 1)
-	go func() { failed <- h.Serve(&limited{Listener: l, most: int64(s.config.MaxConns), refused: &s.metrics.refused}) }()
+	go func() {
+		failed <- h.Serve(&limited{Listener: l, most: int64(s.config.MaxConns), refused: &s.metrics.refused})
+	}()
 	select {
 	case err := <-failed:
 		return err
