@@ -79,6 +79,7 @@ func evaluate(cmd *cobra.Command, f evaluateFlags, path string) error {
 	if err != nil {
 		return err
 	}
+	defer log.Close()
 	found := inspect.Inspect(inspect.FromLog(log))
 	fmt.Fprintf(cmd.ErrOrStderr(), "opl: %s: %s\n", path, found.Summary())
 	if found.Severity == inspect.Unusable && !f.force {
@@ -129,8 +130,8 @@ func notes(log *decisions.Log, found inspect.Report, f readFlags) []string {
 	if n := log.Skipped(); n > 0 {
 		notes = append(notes, fmt.Sprintf("%d rows were left out: all of this, guarantees too, speaks of the rows kept", n))
 	}
-	if f.set.Changed("reward-min") || f.set.Changed("reward-max") {
-		notes = append(notes, fmt.Sprintf("a value v stands for the reward %v + %v v", f.min, f.max-f.min))
+	if f.scaled() {
+		notes = append(notes, fmt.Sprintf("a value v stands for the reward %v + %v v", f.RewardMin, f.RewardMax-f.RewardMin))
 	}
 	var doubts []string
 	for _, d := range found.Findings {

@@ -57,6 +57,7 @@ The exit status is 0 if all is fine, 3 if the log is doubtful, 4 if it is unusab
 			if err != nil {
 				return err
 			}
+			defer log.Close()
 			report := inspect.Inspect(inspect.FromLog(log))
 			if err := write(report, cmd.OutOrStdout()); err != nil {
 				return err

@@ -45,6 +45,9 @@ type Target struct {
 	Row func(dst []float64, i int)
 	// Logged is π(a_i|x_i) [n], needed where Row is nil.
 	Logged []float64
+	// Uncertified, if not empty, is why nothing can be guaranteed of the target, such as
+	// that this log taught it.
+	Uncertified string
 }
 
 // Model predicts rewards: it writes r̂(x_i, ·) to dst [K]. A model that has seen row
@@ -482,7 +485,7 @@ func (t *table) policy(target Target, methods []Method, o Options, on influence,
 			influences[m] = u
 		}
 	}
-	err := t.guarantee(&p, pi, o.Delta/float64(targets))
+	err := t.guarantee(&p, target, pi, o.Delta/float64(targets))
 	return p, influences, err
 }
 
@@ -533,8 +536,10 @@ func (t *table) warn(p *Policy, w []float64) {
 }
 
 // guarantee states what holds with probability 1 − delta, or why nothing does.
-func (t *table) guarantee(p *Policy, pi []float64, delta float64) error {
+func (t *table) guarantee(p *Policy, target Target, pi []float64, delta float64) error {
 	switch {
+	case target.Uncertified != "":
+		p.Uncertified = target.Uncertified
 	case t.Estimated:
 		p.Uncertified = "the propensities are estimates"
 	case t.place != nil:

@@ -3,7 +3,7 @@ package estimate
 import (
 	"fmt"
 
-	"opl/policies/features"
+	"opl/policies/serve"
 	"opl/train/decisions"
 )
 
@@ -23,16 +23,10 @@ func TableOf(l *decisions.Log) Table {
 	return t
 }
 
-// Server is a policy that gives the probabilities of its actions in a context, such
-// as a policy file's.
-type Server interface {
-	Actions() []string
-	Propensities(dst []float64, x []features.Value) error
-}
-
-// Served is the target of a policy, computed for every row of the log. The policy's
-// actions must be among the log's; the others have probability 0.
-func Served(name string, p Server, l *decisions.Log) (Target, error) {
+// Served is the target of a policy file, computed for every row of the log. The
+// policy's actions must be among the log's; the others have probability 0. Nothing
+// is guaranteed of a policy that this log taught.
+func Served(name string, p *serve.Policy, l *decisions.Log) (Target, error) {
 	actions, k := l.Actions(), len(l.Actions())
 	index := make(map[string]int, k)
 	for a, action := range actions {
@@ -57,7 +51,11 @@ func Served(name string, p Server, l *decisions.Log) (Target, error) {
 			pi[i*k+a] = row[j]
 		}
 	}
-	return Matrix(name, pi, k), nil
+	t := Matrix(name, pi, k)
+	if p.File().DataHash == l.Hash() {
+		t.Uncertified = "it was learned from this log, whose rows flatter it"
+	}
+	return t, nil
 }
 
 // Learn fits the encoder of the log's contexts and the reward model on it, see

@@ -9,12 +9,14 @@ import (
 	"slices"
 	"strings"
 
+	"opl/policies/serve"
 	"opl/train/decisions"
 )
 
 // Open makes the target of --target: "uniform", a policy file (.json), or a file of
 // probabilities as [ReadTarget] reads them: CSV (.csv) or JSON lines (.jsonl,
-// .ndjson), plain or with .gz. Its name is what stands before an =, or the file's without endings.
+// .ndjson), plain or with .gz. Its name is what stands before an =, or the file's
+// without endings.
 func Open(arg string, l *decisions.Log) (Target, error) {
 	name, path, named := strings.Cut(arg, "=")
 	if !named {
@@ -25,6 +27,13 @@ func Open(arg string, l *decisions.Log) (Target, error) {
 		t := Uniform(len(l.Actions()))
 		t.Name = name
 		return t, nil
+	}
+	if filepath.Ext(path) == ".json" {
+		p, err := serve.Load(path)
+		if err != nil {
+			return Target{}, err
+		}
+		return Served(name, p, l)
 	}
 	f, err := os.Open(path)
 	if err != nil {
