@@ -32,6 +32,7 @@ type Input struct {
 	Context      []uint64  // a hash of each row's context; nil: not known
 	Estimated    bool      // the propensities are estimates
 	Skipped      int       // rows that were left out because they could not be read
+	Notes        []string  // what reading found out
 }
 
 // Severity orders findings.
@@ -378,6 +379,9 @@ func (l *log) reading() {
 	if l.Estimated {
 		l.add(Finding{Check: "estimated propensities", Severity: Doubtful, Measured: "the propensities are estimates",
 			Means: "values inherit their error, and nothing is certified", Do: "log the propensities when the action is drawn"})
+	}
+	for _, s := range l.Notes {
+		l.add(Finding{Check: "reading", Measured: s})
 	}
 	few := Finding{Check: "rows", Measured: fmt.Sprintf("%d rows, %d actions", l.n, l.k)}
 	if l.n < 100 {
