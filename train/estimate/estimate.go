@@ -417,6 +417,9 @@ func (t *table) policy(target Target, methods []Method, o Options, on influence,
 			return p, nil, fmt.Errorf("estimate: target %s, row %d: probability %v is outside [0, 1]", target.Name, i+1, pi[i])
 		}
 		w[i] = pi[i] / t.Propensity[i]
+		if w[i] > 1e100 {
+			return p, nil, fmt.Errorf("estimate: target %s, row %d: the weight %v/%v is beyond use", target.Name, i+1, pi[i], t.Propensity[i])
+		}
 		v := t.weight(i) * w[i]
 		sum += v
 		square += v * v

@@ -145,7 +145,12 @@ type log struct {
 	report *Report
 }
 
-func (l *log) add(f Finding) { l.report.Findings = append(l.report.Findings, f) }
+func (l *log) add(f Finding) {
+	for i := range f.Numbers {
+		f.Numbers[i].Value = bounded(f.Numbers[i].Value)
+	}
+	l.report.Findings = append(l.report.Findings, f)
+}
 
 // Inspect runs every check that the columns allow. Where rows are malformed, the
 // checks that need sound rows are left out.
@@ -269,6 +274,9 @@ func (l *log) schema() bool {
 	return l.ranges()
 }
 
+// tiny is where propensities end: actions of less are never drawn.
+const tiny = 1e-100
+
 // ranges checks propensities: in (0, 1], rows that sum to 1, p the row's entry. A
 // sum off by more than 1e-6 is doubtful, by more than 1e-3 unusable; so is p that
 // differs from the row's entry by as much, relatively.
@@ -277,7 +285,7 @@ func (l *log) ranges() bool {
 	above, below := 0, 0 // 1, 0
 	for i, p := range l.Propensity {
 		low, high = min(low, p), max(high, p)
-		if !(p > 0 && p <= 1) {
+		if !(p > tiny && p <= 1) {
 			if out++; first < 0 {
 				first = i
 			}
@@ -327,7 +335,7 @@ func (l *log) ranges() bool {
 			worst, worstRow = d, i
 		}
 		q := row[l.Action[i]]
-		if q <= 0 && negative < 0 {
+		if q <= tiny && negative < 0 {
 			negative = i
 		}
 		if l.Propensity != nil {
