@@ -358,7 +358,10 @@ func (l *log) ranges() bool {
 	}
 	l.add(f)
 	if l.Propensity != nil {
-		g := Finding{Check: "p is its row's entry", Measured: fmt.Sprintf("within %.2g of itself (row %d)", differ, differRow+1)}
+		m := l.mean(func(i int) float64 { return l.Propensities[i*l.k+int(l.Action[i])] / l.Propensity[i] })
+		g := Finding{Check: "p is its row's entry",
+			Measured: fmt.Sprintf("within %.2g of itself (row %d); mean weight of the logging policy %.6g, interval %.6g to %.6g", differ, differRow+1, m.value, m.value-1.96*m.se, m.value+1.96*m.se),
+			Numbers:  []Number{{"mean", m.value}, {"se", m.se}}}
 		if !(differ <= 1e-6) {
 			g.Severity, g.Means, g.Do = Doubtful, "the two say different things of one draw", "see which is right; the order of the actions may differ"
 			if !(differ <= 1e-3) {
