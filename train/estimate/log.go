@@ -5,12 +5,13 @@ import (
 
 	"opl/policies/serve"
 	"opl/train/decisions"
+	"opl/train/inspect"
 )
 
 // FromLog takes the columns of a log of decisions.
 func FromLog(l *decisions.Log) Log {
 	return Log{K: len(l.Actions()), Action: l.Action(), Cost: l.Cost(), Propensity: l.Propensity(), Propensities: l.Propensities(),
-		Weight: l.Weight(), Group: l.Group(), Estimated: l.Estimated()}
+		Weight: l.Weight(), Group: inspect.Groups(l), Estimated: l.Estimated()}
 }
 
 // TableOf describes the log to [ReadTarget].
@@ -58,18 +59,14 @@ func Served(name string, p *serve.Policy, l *decisions.Log) (Target, error) {
 	return t, nil
 }
 
-// Learn fits the encoder of the log's contexts and the reward model on it, see
-// [Ridge].
+// Learn fits an encoder to the log's contexts, standardized and with an intercept,
+// and the reward model on it, see [Ridge]. The log must stay open.
 func Learn(l *decisions.Log, columns Log, o RidgeOptions) (Model, error) {
-	rows := make([]int, l.Len())
-	for i := range rows {
-		rows[i] = i
-	}
-	enc, err := l.FitEncoder(rows, "")
+	enc, err := l.FitEncoder(nil, decisions.Scaling{Kind: "standard", Intercept: true})
 	if err != nil {
 		return nil, err
 	}
-	b, err := l.Bandit(enc, rows)
+	b, err := l.Bandit(enc, nil)
 	if err != nil {
 		return nil, err
 	}
