@@ -24,8 +24,8 @@ func TableOf(l *decisions.Log) Table {
 	return t
 }
 
-// Served is the target of a policy file, computed for every row of the log. The
-// policy's actions must be among the log's; the others have probability 0. Nothing
+// Served is the target of a policy file, computed row by row from the log, which
+// must stay open; it is for one goroutine. The policy's actions must be among the log's; the others have probability 0. Nothing
 // is guaranteed of a policy that this log taught.
 func Served(name string, p *serve.Policy, l *decisions.Log) (Target, error) {
 	actions, k := l.Actions(), len(l.Actions())
@@ -41,18 +41,19 @@ func Served(name string, p *serve.Policy, l *decisions.Log) (Target, error) {
 		}
 		to = append(to, a)
 	}
-	pi, row := make([]float64, l.Len()*k), make([]float64, len(to))
+	row := make([]float64, len(to))
 	var d decisions.Decision
-	for i := range l.Len() {
+	t := Target{Name: name, Row: func(dst []float64, i int) error {
 		l.Decision(i, &d)
 		if err := p.Propensities(row, d.Context); err != nil {
-			return Target{}, fmt.Errorf("policy %s, row %d of the log: %w", name, d.Row, err)
+			return fmt.Errorf("policy %s, row %d of the log: %w", name, d.Row, err)
 		}
+		clear(dst)
 		for j, a := range to {
-			pi[i*k+a] = row[j]
+			dst[a] = row[j]
 		}
-	}
-	t := Matrix(name, pi, k)
+		return nil
+	}}
 	if p.File().DataHash == l.Hash() {
 		t.Uncertified = "it was learned from this log, whose rows flatter it"
 	}

@@ -53,7 +53,9 @@ func TestServed(t *testing.T) {
 	}
 	row := make([]float64, len(actions))
 	for i, x := range []float64{1, 2, 0, 3} {
-		target.Row(row, i)
+		if err := target.Row(row, i); err != nil {
+			t.Fatal(err)
+		}
 		for a, name := range actions {
 			want := map[string]float64{"up": 1 / (1 + math.Exp(-2*x)), "down": 1 / (1 + math.Exp(2*x)), "left": 0}[name]
 			if math.Abs(row[a]-want) > 1e-12 {

@@ -29,7 +29,7 @@ func TestOpen(t *testing.T) {
 			return
 		}
 		for i, want := range []float64{0.25, 1} {
-			if target.Row(row, i); row[yes] != want || row[1-yes] != 1-want || target.Name != "t" {
+			if err := target.Row(row, i); err != nil || row[yes] != want || row[1-yes] != 1-want || target.Name != "t" {
 				t.Errorf("%s: row %d is %v", name, i, row)
 			}
 		}
