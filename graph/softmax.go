@@ -16,10 +16,10 @@ func (x Expr) LogSoftmax() Expr {
 	c := x.n.Shape()[1]
 	return apply("log-softmax", x.n.Shape(), both(
 		func(dst []float64, src [][]float64) { kernel.LogSoftmax(dst, src[0], c) },
-		func(dst []float32, src [][]float32) { kernel.LogSoftmax(dst, src[0], c) }),
+		func(dst []float32, src [][]float32) { kernel.LogSoftmax(dst, src[0], c) }).by(byRows).as("log-softmax"),
 		func(_ []Expr, out, g Expr, _ []bool) []Expr {
 			return []Expr{apply("log-softmax gradient", out.n.Shape(),
-				both(logSoftmaxGrad[float64](c), logSoftmaxGrad[float32](c)), nil, out, g)}
+				both(logSoftmaxGrad[float64](c), logSoftmaxGrad[float32](c)).by(byRows).as("log-softmax gradient"), nil, out, g)}
 		}, x)
 }
 
@@ -31,10 +31,10 @@ func (x Expr) Softmax() Expr {
 	c := x.n.Shape()[1]
 	return apply("softmax", x.n.Shape(), both(
 		func(dst []float64, src [][]float64) { kernel.Softmax(dst, src[0], c) },
-		func(dst []float32, src [][]float32) { kernel.Softmax(dst, src[0], c) }),
+		func(dst []float32, src [][]float32) { kernel.Softmax(dst, src[0], c) }).by(byRows).as("softmax"),
 		func(_ []Expr, out, g Expr, _ []bool) []Expr {
 			return []Expr{apply("softmax gradient", out.n.Shape(),
-				both(softmaxGrad[float64](c), softmaxGrad[float32](c)), nil, out, g)}
+				both(softmaxGrad[float64](c), softmaxGrad[float32](c)).by(byRows).as("softmax gradient"), nil, out, g)}
 		}, x)
 }
 
@@ -46,7 +46,7 @@ func (x Expr) LogSumExp() Expr {
 	r, c := x.n.Shape()[0], x.n.Shape()[1]
 	return apply("log-sum-exp", tensor.Shape{r}, both(
 		func(dst []float64, src [][]float64) { kernel.LogSumExp(dst, src[0], c) },
-		func(dst []float32, src [][]float32) { kernel.LogSumExp(dst, src[0], c) }),
+		func(dst []float32, src [][]float32) { kernel.LogSumExp(dst, src[0], c) }).by(byRows).as("log-sum-exp"),
 		func(in []Expr, _, g Expr, _ []bool) []Expr {
 			return []Expr{in[0].Softmax().Mul(g.Across(c))}
 		}, x)
