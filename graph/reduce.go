@@ -5,6 +5,8 @@ import (
 
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
+
+	"opl/graph/kernel/simd"
 )
 
 // Sum returns the sum of all elements, a scalar.
@@ -36,7 +38,7 @@ func (x Expr) SumOver(axis int) Expr {
 		return apply("sum over rows", tensor.Shape{c}, both(sumRows[float64], sumRows[float32]).as("sum rows"),
 			func(_ []Expr, _, g Expr, _ []bool) []Expr { return []Expr{g.Down(r)} }, x)
 	case 1:
-		return apply("sum over columns", tensor.Shape{r}, both(sumCols[float64], sumCols[float32]).by(byRows).as("sum columns"),
+		return apply("sum over columns", tensor.Shape{r}, both(sumCols, func(dst []float32, src [][]float32) { simd.RowSums32(dst, src[0], len(src[0])/len(dst)) }).by(byRows).as("sum columns"),
 			func(_ []Expr, _, g Expr, _ []bool) []Expr { return []Expr{g.Across(c)} }, x)
 	}
 	return Fail("graph: SumOver axis %d, want 0 or 1", axis)
@@ -59,7 +61,7 @@ func (x Expr) Across(c int) Expr {
 	if c < 1 {
 		return Fail("graph: Across of %s to %d columns, want at least 1", x, c)
 	}
-	return apply("across", tensor.Shape{x.n.Shape()[0], c}, both(across[float64], across[float32]).by(byRows).simple("across"),
+	return apply("across", tensor.Shape{x.n.Shape()[0], c}, both(across, func(dst []float32, src [][]float32) { simd.Across32(dst, src[0], len(dst)/len(src[0])) }).by(byRows).simple("across"),
 		func(_ []Expr, _, g Expr, _ []bool) []Expr { return []Expr{g.SumOver(1)} }, x)
 }
 
@@ -163,13 +165,16 @@ func (x Expr) fill(shape tensor.Shape) Expr {
 	if len(shape) == 0 {
 		return x
 	}
-	return apply("fill", shape.Clone(), both(fillTo[float64], fillTo[float32]).by(broadcast).simple("fill"),
+	return apply("fill", shape.Clone(), both(fillTo, func(dst []float32, src [][]float32) { simd.Fill32(dst, src[0][0]) }).by(broadcast).simple("fill"),
 		func(_ []Expr, _, g Expr, _ []bool) []Expr { return []Expr{g.Sum()} }, x)
 }
 
 // sum adds in float64 whatever T is: a sum over a batch is then exact to the
 // last place of float32.
 func sum[T float](xs []T) float64 {
+	if x, ok := any(xs).([]float32); ok {
+		return simd.Sum32(x)
+	}
 	var s float64
 	for _, x := range xs {
 		s += float64(x)
@@ -182,17 +187,15 @@ func sumTo[T float](dst []T, src [][]T) { dst[0] = T(sum(src[0])) }
 func sumRows[T float](dst []T, src [][]T) {
 	clear(dst)
 	for x := src[0]; len(x) > 0; x = x[len(dst):] {
-		for j := range dst {
-			dst[j] += x[j]
-		}
+		addRow(dst, x[:len(dst)])
 	}
 }
 
-func sumCols[T float](dst []T, src [][]T) {
+func sumCols(dst []float64, src [][]float64) {
 	x := src[0]
 	c := len(x) / len(dst)
 	for i := range dst {
-		var s T
+		var s float64
 		for _, v := range x[i*c : i*c+c] {
 			s += v
 		}
@@ -200,7 +203,7 @@ func sumCols[T float](dst []T, src [][]T) {
 	}
 }
 
-func across[T float](dst []T, src [][]T) {
+func across(dst []float64, src [][]float64) {
 	c := len(dst) / len(src[0])
 	for i, v := range src[0] {
 		row := dst[i*c : i*c+c]
@@ -257,16 +260,25 @@ func sumGroups[T float](dst, x []T, width, s, from int) {
 		if from%s == 0 {
 			clear(row)
 		}
-		for j, v := range x[:width] {
-			row[j] += v
-		}
+		addRow(row, x[:width])
 		x = x[width:]
+	}
+}
+
+// addRow adds x to dst.
+func addRow[T float](dst, x []T) {
+	if d, ok := any(dst).([]float32); ok && len(d) >= 16 {
+		simd.Add32(d, d, any(x).([]float32))
+		return
+	}
+	for j, v := range x {
+		dst[j] += v
 	}
 }
 
 func copyTo[T float](dst []T, src [][]T) { copy(dst, src[0]) }
 
-func fillTo[T float](dst []T, src [][]T) {
+func fillTo(dst []float64, src [][]float64) {
 	v := src[0][0]
 	for i := range dst {
 		dst[i] = v

@@ -2,4 +2,4 @@
 
 package simd
 
-func exp32(dst, x *float32, n int) { panic("simd: no vector kernels") }
+func exp32(dst, x *float32, n int) { panic(noKernels) }

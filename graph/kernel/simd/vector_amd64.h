@@ -120,6 +120,24 @@ DATA expBias<>+20(SB)/4, $0x0000007f
 DATA expBias<>+24(SB)/4, $0x0000007f
 DATA expBias<>+28(SB)/4, $0x0000007f
 GLOBL expBias<>(SB), RODATA|NOPTR, $32
+DATA absMask<>+0(SB)/4, $0x7fffffff
+DATA absMask<>+4(SB)/4, $0x7fffffff
+DATA absMask<>+8(SB)/4, $0x7fffffff
+DATA absMask<>+12(SB)/4, $0x7fffffff
+DATA absMask<>+16(SB)/4, $0x7fffffff
+DATA absMask<>+20(SB)/4, $0x7fffffff
+DATA absMask<>+24(SB)/4, $0x7fffffff
+DATA absMask<>+28(SB)/4, $0x7fffffff
+GLOBL absMask<>(SB), RODATA|NOPTR, $32
+DATA minusInf<>+0(SB)/4, $0xff800000
+DATA minusInf<>+4(SB)/4, $0xff800000
+DATA minusInf<>+8(SB)/4, $0xff800000
+DATA minusInf<>+12(SB)/4, $0xff800000
+DATA minusInf<>+16(SB)/4, $0xff800000
+DATA minusInf<>+20(SB)/4, $0xff800000
+DATA minusInf<>+24(SB)/4, $0xff800000
+DATA minusInf<>+28(SB)/4, $0xff800000
+GLOBL minusInf<>(SB), RODATA|NOPTR, $32
 
 // tailMask, read 4·(8−n) bytes from its start, selects the first n lanes.
 DATA tailMask<>+0(SB)/4, $-1
@@ -174,7 +192,7 @@ GLOBL tailMask<>(SB), RODATA|NOPTR, $64
 	VPSLLD $23, N, N \
 	VMULPS N, T, T
 
-// TAIL loads into M the mask of the first n lanes, 0 < n < 8. S is scratch.
+// TAIL loads into M the mask of the first n lanes, 0 ≤ n < 8. S is scratch.
 #define TAIL(n, S, M) \
 	LEAQ tailMask<>+32(SB), S \
 	NEGQ n \
