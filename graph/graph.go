@@ -20,6 +20,7 @@ type Graph struct {
 	terms    []term
 	err      error // the first misuse, reported by Compile
 	compiled bool
+	runs     int  // so far
 	frozen   bool // stop-gradients keep their values, for GradCheck
 	hashes   map[uint32]bool
 }
@@ -31,6 +32,8 @@ type input struct {
 	value gorgonia.Value
 	fill  Filler // of a noise node
 	given bool   // a constant, or fed at least once
+
+	compressed *compressed // of a matrix that enters products
 }
 
 type param struct {

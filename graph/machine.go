@@ -241,7 +241,7 @@ func (m *threaded[T]) run(threads int) error {
 		var err error
 		switch {
 		case s.rows == 0:
-			err = m.whole(&s.code[0])
+			err = m.whole(&s.code[0], threads)
 		case threads > 1 && len(s.seats) > 1:
 			err = m.split(s, min(threads, len(s.seats)))
 		default:
@@ -283,7 +283,7 @@ func (m *threaded[T]) split(s *machineStep[T], threads int) error {
 }
 
 // whole runs an instruction on its values.
-func (m *threaded[T]) whole(in *machineInstr[T]) (err error) {
+func (m *threaded[T]) whole(in *machineInstr[T], threads int) (err error) {
 	if in.own == nil {
 		return m.apply(in)
 	}
@@ -291,10 +291,33 @@ func (m *threaded[T]) whole(in *machineInstr[T]) (err error) {
 	for i, p := range in.in {
 		in.src[i] = m.data[p.value]
 	}
+	if in.own.run.parts != nil {
+		if dst, ok := any(m.data[in.out.value]).([]float32); ok && inParts(in.own, dst, any(in.src).([][]float32), threads) {
+			return nil
+		}
+	}
 	if err := in.run(m.data[in.out.value], in.src); err != nil {
 		return fmt.Errorf("graph: %s: %w", in.own.name, err)
 	}
 	return nil
+}
+
+// splitWork is the number of multiplications from which a product is worth a
+// second thread.
+const splitWork = 1 << 23
+
+// inParts computes an operation by its parts. It reports false if it has none.
+func inParts(o *op, dst []float32, src [][]float32, threads int) bool {
+	if threads < 2 || o.run.work < splitWork {
+		return o.run.parts(dst, src, 0, 1)
+	}
+	var wait sync.WaitGroup
+	for t := 1; t < threads; t++ {
+		wait.Go(func() { o.run.parts(dst, src, t, threads) })
+	}
+	done := o.run.parts(dst, src, 0, threads)
+	wait.Wait()
+	return done
 }
 
 // apply runs an operation that is not this package's.

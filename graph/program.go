@@ -217,6 +217,7 @@ func (p *Program) Run() error {
 			return fmt.Errorf("graph: input %q was not fed", in.name)
 		}
 	}
+	p.g.runs++
 	if err := p.machine.run(p.threads); err != nil {
 		return err
 	}

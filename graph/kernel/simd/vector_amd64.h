@@ -138,6 +138,24 @@ DATA minusInf<>+20(SB)/4, $0xff800000
 DATA minusInf<>+24(SB)/4, $0xff800000
 DATA minusInf<>+28(SB)/4, $0xff800000
 GLOBL minusInf<>(SB), RODATA|NOPTR, $32
+DATA laneNumbers<>+0(SB)/4, $0
+DATA laneNumbers<>+4(SB)/4, $1
+DATA laneNumbers<>+8(SB)/4, $2
+DATA laneNumbers<>+12(SB)/4, $3
+DATA laneNumbers<>+16(SB)/4, $4
+DATA laneNumbers<>+20(SB)/4, $5
+DATA laneNumbers<>+24(SB)/4, $6
+DATA laneNumbers<>+28(SB)/4, $7
+GLOBL laneNumbers<>(SB), RODATA|NOPTR, $32
+DATA lanesEight<>+0(SB)/4, $8
+DATA lanesEight<>+4(SB)/4, $8
+DATA lanesEight<>+8(SB)/4, $8
+DATA lanesEight<>+12(SB)/4, $8
+DATA lanesEight<>+16(SB)/4, $8
+DATA lanesEight<>+20(SB)/4, $8
+DATA lanesEight<>+24(SB)/4, $8
+DATA lanesEight<>+28(SB)/4, $8
+GLOBL lanesEight<>(SB), RODATA|NOPTR, $32
 
 // tailMask, read 4·(8−n) bytes from its start, selects the first n lanes.
 DATA tailMask<>+0(SB)/4, $-1
