@@ -199,6 +199,10 @@ func (p *Program) Refill(r *rand.Rand) {
 			in.fill(r, elems[float64](in.value))
 			continue
 		}
+		if in.fill32 != nil {
+			in.fill32(r, elems[float32](in.value), max(1, p.threads))
+			continue
+		}
 		n := in.value.Shape().TotalSize()
 		if cap(p.noise) < n {
 			p.noise = make([]float64, n)
