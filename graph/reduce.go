@@ -186,9 +186,7 @@ func sumTo[T float](dst []T, src [][]T) { dst[0] = T(sum(src[0])) }
 
 func sumRows[T float](dst []T, src [][]T) {
 	clear(dst)
-	for x := src[0]; len(x) > 0; x = x[len(dst):] {
-		addRow(dst, x[:len(dst)])
-	}
+	addRows(dst, src[0])
 }
 
 func sumCols(dst []float64, src [][]float64) {
@@ -230,6 +228,10 @@ func repeatRun(width, s int) run {
 
 // repeat writes to dst the rows of the result from row from on.
 func repeat[T float](dst, x []T, width, s, from int) {
+	if d, ok := any(dst).([]float32); ok && width > 1 {
+		simd.Repeat32(d, any(x).([]float32), width, s, from)
+		return
+	}
 	if width == 1 {
 		for i := range dst {
 			dst[i] = x[(from+i)/s]
@@ -254,25 +256,28 @@ func sumGroupsRun(width, s int) run {
 
 // sumGroups adds rows of the operand, which begin with row from, to dst.
 func sumGroups[T float](dst, x []T, width, s, from int) {
-	for ; len(x) > 0; from++ {
-		at := from / s * width
-		row := dst[at : at+width]
+	for len(x) > 0 {
+		rows := min(s-from%s, len(x)/width)
+		row := dst[from/s*width:][:width]
 		if from%s == 0 {
 			clear(row)
 		}
-		addRow(row, x[:width])
-		x = x[width:]
+		addRows(row, x[:rows*width])
+		x = x[rows*width:]
+		from += rows
 	}
 }
 
-// addRow adds x to dst.
-func addRow[T float](dst, x []T) {
-	if d, ok := any(dst).([]float32); ok && len(d) >= 16 {
-		simd.Add32(d, d, any(x).([]float32))
+// addRows adds each row of x to dst, in order.
+func addRows[T float](dst, x []T) {
+	if d, ok := any(dst).([]float32); ok {
+		simd.AddRows32(d, any(x).([]float32))
 		return
 	}
-	for j, v := range x {
-		dst[j] += v
+	for ; len(x) > 0; x = x[len(dst):] {
+		for j := range dst {
+			dst[j] += x[j]
+		}
 	}
 }
 

@@ -176,3 +176,37 @@ func Finite32(x []float32) bool {
 	}
 	return true
 }
+
+// Repeat32 writes to dst the rows of k elements that come of repeating each row of
+// x s times, from row number from of these on.
+func Repeat32(dst, x []float32, k, s, from int) {
+	rows := len(dst) / k
+	if rows == 0 {
+		return
+	}
+	x = x[from/s*k : ((from+rows-1)/s+1)*k]
+	if avx2 {
+		repeat32(&dst[0], &x[0], rows, k, s, s-from%s)
+		return
+	}
+	for i := range rows {
+		at := ((from+i)/s - from/s) * k
+		copy(dst[i*k:(i+1)*k], x[at:])
+	}
+}
+
+// AddRows32 adds each of the rows of x, of len(dst) elements, to dst, in order.
+func AddRows32(dst, x []float32) {
+	if len(dst) == 0 || len(x) < len(dst) {
+		return
+	}
+	if avx2 {
+		sumRows32(&dst[0], &x[0], len(x)/len(dst), len(dst))
+		return
+	}
+	for ; len(x) >= len(dst); x = x[len(dst):] {
+		for j := range dst {
+			dst[j] += x[j]
+		}
+	}
+}

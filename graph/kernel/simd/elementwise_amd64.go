@@ -41,3 +41,9 @@ func sum32(x *float32, n int) float64
 
 //go:noescape
 func finite32(x *float32, n int) bool
+
+//go:noescape
+func repeat32(dst, x *float32, rows, k, s, left int)
+
+//go:noescape
+func sumRows32(dst, x *float32, rows, k int)

@@ -136,6 +136,9 @@ done:
 	RET
 
 // func across32(dst, x *float32, rows, k int)
+//
+// The last columns of a row are stored with what follows them, which the next
+// rows overwrite: masked stores are slow.
 TEXT ·across32(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), DI
 	MOVQ x+8(FP), SI
@@ -144,6 +147,9 @@ TEXT ·across32(SB), NOSPLIT, $0-32
 	MOVQ R9, CX
 	ANDQ $7, CX
 	TAIL(CX, AX, Y4)
+	MOVQ R8, R11
+	IMULQ R9, R11
+	LEAQ -32(DI)(R11*4), R11 // the last place for a vector
 row:
 	VBROADCASTSS (SI), Y0
 	ADDQ $4, SI
@@ -156,10 +162,106 @@ loop:
 	SUBQ $8, DX
 	JGE  loop
 rest:
+	CMPQ DI, R11
+	JGT  masked
+	VMOVUPS Y0, (DI)
+	JMP  next
+masked:
 	VMASKMOVPS Y0, Y4, (DI)
+next:
 	LEAQ (DI)(CX*4), DI
 	DECQ R8
 	JNZ  row
+	VZEROUPPER
+	RET
+
+// func repeat32(dst, x *float32, rows, k, s, left int)
+//
+// Writes rows of k elements, each s times, the first one left times.
+TEXT ·repeat32(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ rows+16(FP), R8
+	MOVQ k+24(FP), R9
+	MOVQ left+40(FP), R10
+	MOVQ R9, CX
+	ANDQ $7, CX
+	TAIL(CX, AX, Y4)
+	MOVQ R8, R11
+	IMULQ R9, R11
+	LEAQ -32(DI)(R11*4), R11 // the last place for a vector
+	ANDQ $-8, R9
+row:
+	VMASKMOVPS (SI)(R9*4), Y4, Y0
+	XORQ DX, DX
+	CMPQ DX, R9
+	JGE  rest
+loop:
+	VMOVUPS (SI)(DX*4), Y1
+	VMOVUPS Y1, (DI)(DX*4)
+	ADDQ $8, DX
+	CMPQ DX, R9
+	JLT  loop
+rest:
+	LEAQ (DI)(R9*4), DI
+	CMPQ DI, R11
+	JGT  masked
+	VMOVUPS Y0, (DI)
+	JMP  next
+masked:
+	VMASKMOVPS Y0, Y4, (DI)
+next:
+	LEAQ (DI)(CX*4), DI
+	DECQ R10
+	JNZ  same
+	MOVQ s+32(FP), R10
+	LEAQ (SI)(R9*4), SI
+	LEAQ (SI)(CX*4), SI
+same:
+	DECQ R8
+	JNZ  row
+	VZEROUPPER
+	RET
+
+// func sumRows32(dst, x *float32, rows, k int)
+//
+// Adds rows of k elements to dst, in order.
+TEXT ·sumRows32(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ rows+16(FP), R8
+	MOVQ k+24(FP), R9
+	MOVQ R9, R10
+	SHLQ $2, R10 // bytes of a row
+	SUBQ $8, R9
+	JLT  rest
+eight:
+	VMOVUPS (DI), Y0
+	MOVQ SI, DX
+	MOVQ R8, CX
+loop:
+	VADDPS (DX), Y0, Y0
+	ADDQ R10, DX
+	DECQ CX
+	JNZ  loop
+	VMOVUPS Y0, (DI)
+	ADDQ $32, DI
+	ADDQ $32, SI
+	SUBQ $8, R9
+	JGE  eight
+rest:
+	ADDQ $8, R9
+	JLE  done
+	TAIL(R9, AX, Y4)
+	VMASKMOVPS (DI), Y4, Y0
+loopRest:
+	VMASKMOVPS (SI), Y4, Y1
+	VADDPS Y1, Y0, Y0
+	ADDQ R10, SI
+	DECQ R8
+	JNZ  loopRest
+	VMASKMOVPS Y0, Y4, (DI)
+done:
 	VZEROUPPER
 	RET
 

@@ -18,3 +18,6 @@ func across32(dst, x *float32, rows, k int)          { panic(noKernels) }
 func rowSums32(dst, x *float32, rows, k int)         { panic(noKernels) }
 func sum32(x *float32, n int) float64                { panic(noKernels) }
 func finite32(x *float32, n int) bool                { panic(noKernels) }
+
+func repeat32(dst, x *float32, rows, k, s, left int) { panic(noKernels) }
+func sumRows32(dst, x *float32, rows, k int)         { panic(noKernels) }

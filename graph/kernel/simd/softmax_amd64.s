@@ -12,7 +12,9 @@
 // func softmax32(dst, x *float32, rows, k int) int
 //
 // It returns the number of rows done; the next one has a maximum that is not
-// finite. Y7 holds the mask of the last k mod 8 columns, Y8 −Inf.
+// finite. Y7 holds the mask of the last k mod 8 columns, Y8 −Inf. Masked stores
+// are slow: but for the last rows the last columns are stored with what follows
+// them, which the next rows overwrite, so dst must not be x.
 TEXT ·softmax32(SB), NOSPLIT, $0-40
 	MOVQ dst+0(FP), DI
 	MOVQ x+8(FP), SI
@@ -24,6 +26,9 @@ TEXT ·softmax32(SB), NOSPLIT, $0-40
 	VMOVUPS minusInf<>(SB), Y8
 	MOVQ R9, R10
 	ANDQ $-8, R10 // whole vectors of a row, in elements
+	MOVQ R8, R11
+	IMULQ R9, R11
+	LEAQ -32(DI)(R11*4), R11 // the last place for a vector
 
 row:
 	// The maximum of the row.
@@ -68,9 +73,8 @@ expRest:
 	VMASKMOVPS (SI)(R10*4), Y7, Y0
 	VSUBPS  Y9, Y0, Y0
 	EXP(Y0, Y1, Y2, Y3)
-	VMASKMOVPS Y3, Y7, (DI)(R10*4)
-	VANDPS  Y3, Y7, Y3
-	VADDPS  Y3, Y10, Y10
+	VANDPS  Y3, Y7, Y11
+	VADDPS  Y11, Y10, Y10
 sum:
 	VMOVAPS Y10, Y0
 	HSUM
@@ -89,10 +93,17 @@ scaleLoop:
 	CMPQ DX, R10
 	JLT  scaleLoop
 scaleRest:
-	VMASKMOVPS (DI)(R10*4), Y7, Y1
-	VMULPS Y1, Y0, Y1
-	VMASKMOVPS Y1, Y7, (DI)(R10*4)
-
+	TESTQ CX, CX
+	JZ   next
+	VMULPS Y11, Y0, Y1
+	LEAQ (DI)(R10*4), DX
+	CMPQ DX, R11
+	JGT  masked
+	VMOVUPS Y1, (DX)
+	JMP  next
+masked:
+	VMASKMOVPS Y1, Y7, (DX)
+next:
 	LEAQ (SI)(R9*4), SI
 	LEAQ (DI)(R9*4), DI
 	DECQ R8
@@ -116,6 +127,9 @@ TEXT ·softmaxGrad32(SB), NOSPLIT, $0-40
 	TAIL(CX, AX, Y7)
 	MOVQ R9, R10
 	ANDQ $-8, R10
+	MOVQ R8, R11
+	IMULQ R9, R11
+	LEAQ -32(DI)(R11*4), R11
 
 row:
 	VMASKMOVPS (SI)(R10*4), Y7, Y5
@@ -147,7 +161,16 @@ loop:
 rest:
 	VSUBPS Y0, Y6, Y6
 	VMULPS Y5, Y6, Y6
-	VMASKMOVPS Y6, Y7, (DI)(R10*4)
+	TESTQ CX, CX
+	JZ   next
+	LEAQ (DI)(R10*4), DX
+	CMPQ DX, R11
+	JGT  masked
+	VMOVUPS Y6, (DX)
+	JMP  next
+masked:
+	VMASKMOVPS Y6, Y7, (DX)
+next:
 	LEAQ (SI)(R9*4), SI
 	LEAQ (DI)(R9*4), DI
 	LEAQ (BX)(R9*4), BX
