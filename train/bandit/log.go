@@ -169,16 +169,6 @@ func (l *Log) Check() error {
 
 // Feed implements objectives.Rows.
 func (l *Log) Feed(p *graph.Program, rows []int) error {
-	if x := graph.Buffer[float32](p, objectives.InputContext); x != nil {
-		for i, r := range rows {
-			l.X.Row32(l.Context(r), x[i*l.Dim():(i+1)*l.Dim()])
-		}
-	}
-	if x := graph.Buffer[float64](p, objectives.InputContext); x != nil {
-		for i, r := range rows {
-			l.X.Row64(l.Context(r), x[i*l.Dim():(i+1)*l.Dim()])
-		}
-	}
 	feed[float32](l, p, rows)
 	feed[float64](l, p, rows)
 	return nil
@@ -192,14 +182,23 @@ func (l *Log) Context(i int) int {
 	return l.Rows[i]
 }
 
-// feed writes all but the contexts, if T is the program's element type.
+// feed writes the rows, if T is the program's element type.
 func feed[T float32 | float64](l *Log, p *graph.Program, rows []int) {
+	x := graph.Buffer[T](p, objectives.InputContext)
 	norm := graph.Buffer[T](p, objectives.InputNorm)
 	action := graph.Buffer[T](p, objectives.InputAction)
 	cost := graph.Buffer[T](p, objectives.InputCost)
 	logged := graph.Buffer[T](p, objectives.InputPropensity)
 	all := graph.Buffer[T](p, objectives.InputPropensities)
 	for i, r := range rows {
+		if x != nil {
+			switch x := any(x[i*l.Dim() : (i+1)*l.Dim()]).(type) {
+			case []float32:
+				l.X.Row32(l.Context(r), x)
+			case []float64:
+				l.X.Row64(l.Context(r), x)
+			}
+		}
 		if norm != nil {
 			norm[i] = T(l.X.Norm(l.Context(r)))
 		}
