@@ -37,7 +37,7 @@ func render(format string, w, h vg.Length, dpi int, paint func(draw.Canvas)) ([]
 		c, sizer = svg, outlined{svg}
 	case "pdf":
 		pdf := vgpdf.New(w, h)
-		c, sizer = pdf, outlined{pdf}
+		c, sizer = pdf, straightened{outlined{pdf}}
 	default:
 		return nil, fmt.Errorf("report: unknown figure format %q (known: png, svg, pdf)", format)
 	}
@@ -112,6 +112,23 @@ func (o outlined) FillString(f font.Face, pt vg.Point, s string) {
 	if len(path) > 0 {
 		o.Fill(path)
 	}
+}
+
+// straightened hands colours to gonum's PDF canvas as it takes them: it reads the
+// components that color.Color has multiplied by alpha as if they were not.
+type straightened struct{ outlined }
+
+// SetColor sets the colour of what is drawn next.
+func (s straightened) SetColor(c color.Color) {
+	s.outlined.SetColor(straight(color.NRGBA64Model.Convert(c).(color.NRGBA64)))
+}
+
+// straight is a colour whose RGBA is not multiplied by alpha.
+type straight color.NRGBA64
+
+// RGBA returns the components as they are.
+func (c straight) RGBA() (r, g, b, a uint32) {
+	return uint32(c.R), uint32(c.G), uint32(c.B), uint32(c.A)
 }
 
 // polygon is a closed path through points.

@@ -9,7 +9,6 @@ import (
 	"math"
 	"slices"
 
-	"opl/objectives"
 	"opl/train"
 	"opl/train/experiment"
 )
@@ -53,33 +52,29 @@ func WritePoints(w io.Writer, pts []Point) error {
 }
 
 // canonical sorts records by configuration, whatever order they came in, and keeps
-// one of each configuration.
+// one of each configuration. Records that JSON cannot hold, whose η₀ is not finite,
+// are left out.
 func canonical(recs []train.Record) []train.Record {
 	type keyed struct {
 		train.Record
 		text string
 	}
-	ks := make([]keyed, len(recs))
-	for i, r := range recs {
-		b, err := json.Marshal(r)
-		if err != nil {
-			b = fmt.Appendf(nil, "%+v", r)
+	var ks []keyed
+	for _, r := range recs {
+		if b, err := json.Marshal(r); err == nil {
+			ks = append(ks, keyed{r, string(b)})
 		}
-		ks[i] = keyed{r, string(b)}
 	}
 	slices.SortFunc(ks, func(a, b keyed) int {
 		return cmp.Or(compareRuns(a.Run, b.Run), cmp.Compare(a.text, b.text))
 	})
-	ks = slices.CompactFunc(ks, func(a, b keyed) bool { return runName(a.Run) == runName(b.Run) })
+	ks = slices.CompactFunc(ks, func(a, b keyed) bool { return experiment.Key(a.Run) == experiment.Key(b.Run) })
 	out := make([]train.Record, len(ks))
 	for i, k := range ks {
 		out[i] = k.Record
 	}
 	return out
 }
-
-// runName tells runs apart; a Run is not comparable, and NaN is not equal to itself.
-func runName(r train.Run) string { return fmt.Sprintf("%+v", r) }
 
 func compareRuns(a, b train.Run) int {
 	return cmp.Or(
@@ -92,7 +87,7 @@ func compareRuns(a, b train.Run) int {
 		cmp.Compare(a.Penalty, b.Penalty),
 		cmp.Compare(a.Eta0, b.Eta0),
 		cmp.Compare(a.Seed, b.Seed),
-		cmp.Compare(runName(a), runName(b)),
+		cmp.Compare(experiment.Key(a), experiment.Key(b)),
 	)
 }
 
@@ -120,7 +115,7 @@ func aggregate(figure, quantity string, recs []train.Record, of func(train.Recor
 		}
 		key := r.Run
 		key.Seed = 0
-		name := runName(key)
+		name := experiment.Key(key)
 		i, ok := index[name]
 		if !ok {
 			i = len(pts)
@@ -183,12 +178,12 @@ func meanPoints(figure string, recs []train.Record) []Point {
 		}
 		key := r.Run
 		key.Seed, key.Hyper = 0, 0
-		c := index[runName(key)]
+		c := index[experiment.Key(key)]
 		if c == nil {
 			c = &cell{hypers: map[train.Number]bool{}, sums: map[uint64][]float64{},
 				Point: Point{Figure: figure, Quantity: MeanReward, Dataset: r.Dataset, Eta0: r.Eta0, Objective: r.Objective,
 					Policy: r.Policy, Lambda: r.Lambda, Weight: r.Weight, Hyper: train.None(), Penalty: r.Penalty}}
-			index[runName(key)] = c
+			index[experiment.Key(key)] = c
 			cells = append(cells, c)
 		}
 		if c.sums[r.Seed] == nil {
@@ -222,12 +217,3 @@ func risk(r train.Record) train.Number   { return -r.Reward }
 func gap(r train.Record) train.Number    { return r.ObjectiveValue + r.Reward }
 
 func finite(x train.Number) bool { return x.Valid() && !math.IsInf(float64(x), 0) }
-
-// isDefault reports whether a hyperparameter is the default for the record's log,
-// n^(−1/4) for Clip.
-func isDefault(r train.Record, plain float64) bool {
-	return math.Abs(float64(r.Hyper)-objectives.DefaultHyper(r.N, plain)) < 1e-9
-}
-
-// eta keeps η₀ that are sums of tenths equal to what they are written as.
-func eta(x float64) float64 { return math.Round(x*1e9) / 1e9 }
