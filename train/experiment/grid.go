@@ -158,13 +158,16 @@ func (g Grid) learned(lib Library, left func(what string, why error)) ([]train.R
 			r.Noise = entry.Noise
 		}
 		if entry.Policy != "" {
+			if _, err := lib.Policy(entry.Policy); err != nil {
+				return nil, err
+			}
 			r.Policy = entry.Policy
 		}
 		if o.Recipe {
 			r.Noise, r.Certify, r.Schedule = "", true, "linear"
 		}
 		if r, err = lib.Settle(r); err != nil {
-			return nil, err
+			return nil, &SettingError{"noise", fmt.Sprintf("%s: %v", r.Noise, err)}
 		}
 		hypers, err := entry.hypers(lib, o, &r)
 		if err != nil {
