@@ -453,12 +453,12 @@ func (e *Runner) Each(ctx context.Context, runs []train.Run, done func(i int, re
 
 // Name names a run in messages.
 func Name(r train.Run) string {
-	s := r.Objective
-	if r.Weight != "" {
-		s += " × " + r.Weight
-		if r.Hyper.Valid() {
-			s += "=" + r.Hyper.String()
-		}
+	s := what(r)
+	if r.Lambda != "" && r.Lambda != "star" {
+		s += ", λ " + r.Lambda
+	}
+	if r.Penalty.Valid() {
+		s += fmt.Sprintf(", penalty %v", r.Penalty)
 	}
 	return fmt.Sprintf("%s, %s η₀=%v seed %d", s, r.Dataset, r.Eta0, r.Seed)
 }

@@ -254,7 +254,7 @@ func what(r train.Run) string {
 		s += " × " + r.Weight
 	}
 	if r.Hyper.Valid() {
-		s += "=" + r.Hyper.String()
+		s += fmt.Sprintf("=%.4g", r.Hyper)
 	}
 	return s
 }

@@ -260,9 +260,8 @@ func mismatch(settings []setting, r, want train.Run) string {
 
 // reference is what stored runs must agree with.
 type reference struct {
-	any     train.Run              // a run of the plan
-	learned *train.Run             // one that learns
-	kinds   map[string][]train.Run // by objective and policy, with different settings of their own
+	first train.Run              // one that learns, if there is one
+	kinds map[string][]train.Run // by objective and policy, with different settings of their own
 }
 
 func kindOf(r train.Run) string { return r.Objective + "\n" + r.Policy }
@@ -270,14 +269,11 @@ func kindOf(r train.Run) string { return r.Objective + "\n" + r.Policy }
 func newReference(plan []train.Run) *reference {
 	ref := &reference{kinds: map[string][]train.Run{}}
 	for i, r := range plan {
-		if i == 0 {
-			ref.any = r
+		if i == 0 || ref.first.Objective == LoggingPolicy {
+			ref.first = r
 		}
 		if r.Objective == LoggingPolicy {
 			continue
-		}
-		if ref.learned == nil {
-			ref.learned = &plan[i]
 		}
 		if ref.ownMismatch(r) != "" || ref.kinds[kindOf(r)] == nil {
 			ref.kinds[kindOf(r)] = append(ref.kinds[kindOf(r)], r)
@@ -301,10 +297,10 @@ func (ref *reference) ownMismatch(r train.Run) string {
 }
 
 func (ref *reference) mismatch(r train.Run) string {
-	if r.Objective == LoggingPolicy || ref.learned == nil {
-		return mismatch(sharedSettings()[:1], r, ref.any)
+	if r.Objective == LoggingPolicy || ref.first.Objective == LoggingPolicy {
+		return mismatch(sharedSettings()[:1], r, ref.first)
 	}
-	return cmp.Or(mismatch(sharedSettings(), r, *ref.learned), ref.ownMismatch(r))
+	return cmp.Or(mismatch(sharedSettings(), r, ref.first), ref.ownMismatch(r))
 }
 
 // Missing lists the runs of plan that are not stored.
