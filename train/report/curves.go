@@ -99,7 +99,7 @@ func curvesOf(recs []train.Record) drawing {
 		key.entries = append(key.entries, entry{fmt.Sprintf("seed %d", r.Seed), s})
 	}
 	for i, name := range names {
-		p := &panel{title: name, x: "epoch"}
+		p := &panel{title: name, x: "epoch", whole: true}
 		for k, r := range recs {
 			c := curve{style: key.entries[k].style}
 			for _, pt := range r.Curve {
@@ -122,7 +122,7 @@ func curvesOf(recs []train.Record) drawing {
 		d.panels[len(d.panels)-1][i%curvesPerRow] = p
 	}
 	key.entries = append(key.entries, entry{"logging policy", reference})
-	title := legend{title: fmt.Sprintf("%s, η₀ = %v: %s", datasetName(first.Dataset), first.Eta0, configuration(first.Run))}
+	title := legend{title: fmt.Sprintf("%s, η₀ = %s: %s", datasetName(first.Dataset), tickLabel(first.Eta0), configuration(first.Run))}
 	d.legends = []legend{key, title}
 	return d
 }

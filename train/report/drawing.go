@@ -29,6 +29,7 @@ type panel struct {
 	title, x, y string
 	curves      []curve
 	only        *float64 // the one tick of the x axis; nil: ticks as usual
+	whole       bool     // x counts
 }
 
 // curve is points joined in order of η₀, with a band of ± one standard deviation
@@ -196,7 +197,7 @@ func (p *panel) plot(lo, hi float64, cols int, labelled bool) *plot.Plot {
 		a.Padding, a.Tick.Length, a.Label.Padding = 0, 2.5, 1
 		a.Width, a.Tick.Width = .6, .6
 	}
-	g.X.Label.Text, g.X.Tick.Marker = p.x, ticks{most: labels, labels: true}
+	g.X.Label.Text, g.X.Tick.Marker = p.x, ticks{most: labels, labels: true, whole: p.whole}
 	if p.only != nil {
 		g.X.Tick.Marker = plot.ConstantTicks{{Value: *p.only, Label: tickLabel(*p.only)}}
 	}
@@ -217,13 +218,17 @@ func (p *panel) plot(lo, hi float64, cols int, labelled bool) *plot.Plot {
 type ticks struct {
 	most   int
 	labels bool
+	whole  bool // whole numbers alone
 }
 
 // Ticks implements plot.Ticker.
 func (t ticks) Ticks(lo, hi float64) []plot.Tick {
 	step := math.Pow(10, math.Floor(math.Log10((hi-lo)/float64(t.most))))
+	if t.whole {
+		step = math.Max(1, step)
+	}
 	for i := 0; math.Floor(hi/step)-math.Ceil(lo/step)+1 > float64(t.most); i++ {
-		step *= []float64{2, 2.5, 2}[i%3]
+		step *= []float64{2, 2.5, 2}[i%3] // 1, 2, 5, 10
 	}
 	var out []plot.Tick
 	for k := math.Ceil(lo / step); k*step <= hi; k++ {

@@ -23,7 +23,7 @@ type PageOptions struct {
 	Formats []string // of figures, see FigureFormats; empty: png and svg
 	Command string   // that made the records, for the page
 	Curves  bool     // learning curves too, of records that have them
-	DPI     int      // of PNG figures; 0: 300
+	DPI     int      // of PNG figures, learning curves at half of it; 0: 300
 }
 
 // Names of the files that WriteAll writes, beside the figures.
@@ -154,6 +154,8 @@ func (p *page) points() []Point { return slices.Concat(p.pts...) }
 // writeCurves draws the learning curves, as many at a time as there are processors.
 func (p *page) writeCurves(dir string) error {
 	ds := learningCurves(p.recs)
+	o := p.options
+	o.DPI = max(1, o.DPI/2) // they are many, and to be looked at
 	p.curves = len(ds)
 	if len(ds) == 0 {
 		return nil
@@ -175,7 +177,7 @@ func (p *page) writeCurves(dir string) error {
 	for range min(len(ds), runtime.GOMAXPROCS(0)) {
 		workers.Go(func() {
 			for i := range next {
-				errs[i] = writeDrawing(dir, ds[i], p.options)
+				errs[i] = writeDrawing(dir, ds[i], o)
 			}
 		})
 	}
@@ -290,7 +292,7 @@ func (p *page) writeVerdictTables(w io.Writer) error {
 		}
 		row := []string{fmt.Sprint(v.Conclusion), v.Claim, lambda, "**" + string(v.Status) + "**"}
 		if v.Status == NotRun {
-			rows = append(rows, append(row, "missing: "+strings.Join(v.Missing(), "; "), "", ""))
+			rows = append(rows, append(row, "missing: "+few(v.Missing()), "", ""))
 		} else {
 			rows = append(rows, append(row, c.What+": "+c.interval(), fmt.Sprint(c.Seeds), fmt.Sprint(c.Pairs)))
 		}
@@ -329,6 +331,15 @@ on every data set. Seeds that lack a pair are left out.
 	}
 	fmt.Fprintf(w, "\n</details>\n\n[%s](%s), [%s](%s)\n\n", VerdictsFile, VerdictsFile, VerdictsJSON, VerdictsJSON)
 	return nil
+}
+
+// few lists the first of what is missing.
+func few(missing []string) string {
+	const most = 2
+	if len(missing) <= most {
+		return strings.Join(missing, "; ")
+	}
+	return fmt.Sprintf("%s; and %d more", strings.Join(missing[:most], "; "), len(missing)-most)
 }
 
 // decisive is the comparison that a verdict rests on: of those with its status, the

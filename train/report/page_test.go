@@ -63,7 +63,7 @@ func TestRedraw(t *testing.T) {
 	if err := WriteAll(dir, recs, PageOptions{DPI: smallDPI, Command: "opl plot made-up.jsonl"}); err != nil {
 		t.Fatal(err)
 	}
-	for file, golden := range map[string]string{PointsFile: "points.csv", VerdictsFile: "verdicts.csv", PageFile: "report.md"} {
+	for file, golden := range map[string]string{PointsFile: "made-up-points.csv", VerdictsFile: "made-up-verdicts.csv", PageFile: "made-up-report.md"} {
 		got, err := os.ReadFile(filepath.Join(dir, file))
 		if err != nil {
 			t.Fatal(err)
