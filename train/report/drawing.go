@@ -28,6 +28,7 @@ type drawing struct {
 type panel struct {
 	title, x, y string
 	curves      []curve
+	only        *float64 // the one tick of the x axis; nil: ticks as usual
 }
 
 // curve is points joined in order of η₀, with a band of ± one standard deviation
@@ -53,6 +54,7 @@ type entry struct {
 const (
 	textWidth    = 7.2 * vg.Inch
 	rowHeight    = 1.85 * vg.Inch
+	titleRoom    = vg.Length(11)
 	titleSize    = vg.Length(8.5)
 	labelSize    = vg.Length(8.5)
 	tickSize     = vg.Length(7.5)
@@ -121,12 +123,20 @@ func (d drawing) paint(c draw.Canvas) {
 		}
 	}
 	area := draw.Crop(c, 2, -6, bottom-c.Min.Y, -4)
-	tiles := draw.Tiles{Rows: len(d.panels), Cols: cols, PadX: 5, PadY: 7}
+	tiles := draw.Tiles{Rows: len(d.panels), Cols: cols, PadX: 5, PadY: 7, PadTop: titleRoom}
+	if len(d.panels) > 1 && d.panels[1][0].title != "" {
+		tiles.PadY += titleRoom
+	}
+	title := textStyle(titleSize)
+	title.XAlign, title.YAlign = draw.XCenter, draw.YBottom
 	for i, row := range plot.Align(plots, tiles, area) {
 		for j, at := range row {
-			if plots[i][j] != nil {
-				plots[i][j].Draw(at)
+			if plots[i][j] == nil {
+				continue
 			}
+			plots[i][j].Draw(at)
+			axes := plots[i][j].DataCanvas(at)
+			c.FillText(title, vg.Point{X: axes.Center().X, Y: axes.Max.Y + 5}, d.panels[i][j].title)
 		}
 	}
 }
@@ -168,8 +178,6 @@ func margin(lo, hi float64) (float64, float64) {
 // labelled.
 func (p *panel) plot(lo, hi float64, cols int, labelled bool) *plot.Plot {
 	g := plot.New()
-	g.Title.TextStyle.Handler = handler()
-	g.Title.Text, g.Title.TextStyle.Font, g.Title.Padding = p.title, sans(titleSize), 3
 	x0, x1 := math.Inf(1), math.Inf(-1)
 	for _, c := range p.curves {
 		for _, x := range c.x {
@@ -189,6 +197,9 @@ func (p *panel) plot(lo, hi float64, cols int, labelled bool) *plot.Plot {
 		a.Width, a.Tick.Width = .6, .6
 	}
 	g.X.Label.Text, g.X.Tick.Marker = p.x, ticks{most: labels, labels: true}
+	if p.only != nil {
+		g.X.Tick.Marker = plot.ConstantTicks{{Value: *p.only, Label: tickLabel(*p.only)}}
+	}
 	g.Y.Tick.Marker = ticks{most: 7, labels: labelled}
 	if labelled {
 		g.Y.Label.Text = p.y
@@ -218,11 +229,16 @@ func (t ticks) Ticks(lo, hi float64) []plot.Tick {
 	for k := math.Ceil(lo / step); k*step <= hi; k++ {
 		tick := plot.Tick{Value: k * step}
 		if t.labels {
-			tick.Label = strings.Replace(strconv.FormatFloat(k*step+0, 'g', 6, 64), "-", "−", 1)
+			tick.Label = tickLabel(k * step)
 		}
 		out = append(out, tick)
 	}
 	return out
+}
+
+// tickLabel writes a number with a minus sign, and none before zero.
+func tickLabel(x float64) string {
+	return strings.Replace(strconv.FormatFloat(x+0, 'g', 6, 64), "-", "−", 1)
 }
 
 // frame is a pale grid behind the curves.
@@ -274,6 +290,9 @@ func (c curve) Plot(da draw.Canvas, p *plot.Plot) {
 		size := vg.Length(1)
 		if c.small {
 			size = .75
+		}
+		if len(line) == 1 && c.marker == noMarker { // a level, at one x
+			line = []vg.Point{{X: da.Min.X, Y: line[0].Y}, {X: da.Max.X, Y: line[0].Y}}
 		}
 		da.StrokeLines(c.line(size), line)
 		for _, pt := range line {

@@ -82,7 +82,11 @@ func weights(f experiment.Figure, recs []train.Record) ([]Point, drawing) {
 		}
 	}
 	hypers := distinct(learned, func(p Point) train.Number { return p.Hyper })
-	byHyper := legend{title: "τ, λ, γ, α:"}
+	symbols := make([]string, len(names))
+	for i, w := range names {
+		symbols[i] = symbolOf(w)
+	}
+	byHyper := legend{title: strings.Join(symbols, ", ") + ":"}
 	for i, h := range hypers {
 		byHyper.entries = append(byHyper.entries, entry{short(h), ordered(i, len(hypers))})
 	}
@@ -205,14 +209,23 @@ func tightness(f experiment.Figure, recs []train.Record) ([]Point, drawing) {
 	return slices.Concat(bounds, risks, gaps), d
 }
 
-// generic is the layout of any other grid: a row per data set, reward by η₀ with a
-// curve per configuration; more than twelve of them are spread over a column per
-// objective.
+// generic is the layout of any other grid: a panel per data set, reward by η₀ with a
+// curve per configuration; more than twelve of them are spread over a row per data
+// set and a column per objective.
 func generic(f experiment.Figure, recs []train.Record) ([]Point, drawing) {
 	learned := aggregate(f.Name, Reward, recs, learnedOnly(reward))
 	logging := loggingPoints(f.Name, recs)
 	d := drawing{name: f.Name, caption: f.Title, height: 2.6 * 72}
 	objective := func(p Point) string { return methodName(p.Objective, p.Lambda) }
+	penalties := map[string]map[train.Number]bool{}
+	for _, p := range learned {
+		if penalties[p.Objective] == nil {
+			penalties[p.Objective] = map[train.Number]bool{}
+		}
+		if p.Penalty.Valid() {
+			penalties[p.Objective][p.Penalty] = true
+		}
+	}
 	rest := func(p Point) string {
 		var parts []string
 		if p.Weight != "" {
@@ -221,8 +234,8 @@ func generic(f experiment.Figure, recs []train.Record) ([]Point, drawing) {
 		if p.Hyper.Valid() {
 			parts = append(parts, symbolOf(p.Weight)+" = "+short(p.Hyper))
 		}
-		if p.Penalty.Valid() {
-			parts = append(parts, "penalty "+p.Penalty.String())
+		if len(penalties[p.Objective]) > 1 {
+			parts = append(parts, "penalty "+power(p.Penalty))
 		}
 		return strings.Join(parts, ", ")
 	}
@@ -240,25 +253,62 @@ func generic(f experiment.Figure, recs []train.Record) ([]Point, drawing) {
 	for row, data := range all {
 		var panels []*panel
 		for _, col := range columns {
-			p := &panel{title: col, y: "reward on " + datasetName(data), curves: []curve{loggingCurve(logging, data)}}
-			if row > 0 {
+			p := &panel{title: col, x: etaLabel, y: "reward on " + datasetName(data), curves: []curve{loggingCurve(logging, data)}}
+			switch {
+			case len(columns) == 1:
+				p.title, p.y = datasetName(data), "reward"
+			case row > 0:
 				p.title = ""
 			}
-			if row == len(all)-1 {
-				p.x = etaLabel
+			if len(columns) > 1 && row < len(all)-1 {
+				p.x = ""
 			}
 			for i, l := range labels {
 				p.curves = append(p.curves, join(key.entries[i].style, learned, func(pt Point) bool {
 					return pt.Dataset == data && label(pt) == l && (col == "" || objective(pt) == col)
 				}))
 			}
+			p.spread()
 			panels = append(panels, p)
 		}
-		d.panels = append(d.panels, panels)
+		if len(columns) == 1 && row > 0 {
+			d.panels[0] = append(d.panels[0], panels...)
+		} else {
+			d.panels = append(d.panels, panels)
+		}
+	}
+	if len(all) == 1 && len(columns) == 1 {
+		d.width = 4 * 72
 	}
 	key.entries = append(key.entries, entry{"logging policy", reference})
 	d.legends = []legend{key}
 	return append(learned, logging...), d
+}
+
+// spread sets the curves of a panel side by side if they are all at one and the same
+// η₀, where they would lie on one another.
+func (p *panel) spread() {
+	var at *float64
+	for _, c := range p.curves {
+		for _, x := range c.x {
+			if at == nil {
+				at = &x
+			}
+			if x != *at {
+				return
+			}
+		}
+	}
+	if at == nil {
+		return
+	}
+	x := *at
+	p.only = &x
+	for i, c := range p.curves {
+		if c.marker != noMarker && len(c.x) > 0 {
+			c.x[0] += (float64(i)+.5)/float64(len(p.curves)) - .5
+		}
+	}
 }
 
 // join is the curve of the points that are asked for.

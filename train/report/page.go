@@ -117,6 +117,9 @@ func (p *page) draw() {
 	used := make([]bool, len(p.recs))
 	add := func(f experiment.Figure, recs []train.Record) {
 		pts, d := layoutOf(f.Name)(f, recs)
+		if len(d.panels) == 0 || len(d.panels[0]) == 0 { // not one value to show
+			return
+		}
 		p.figures, p.pts, p.drawings = append(p.figures, f), append(p.pts, pts), append(p.drawings, d)
 	}
 	for _, f := range experiment.Figures() {
@@ -281,7 +284,11 @@ func (p *page) writeVerdictTables(w io.Writer) error {
 	seen := map[string]bool{}
 	for _, v := range p.verdicts {
 		c := v.decisive()
-		row := []string{fmt.Sprint(v.Conclusion), v.Claim, dash(v.Lambda), "**" + string(v.Status) + "**"}
+		lambda := "—"
+		if v.Lambda != "" {
+			lambda = lambdaName(v.Lambda)
+		}
+		row := []string{fmt.Sprint(v.Conclusion), v.Claim, lambda, "**" + string(v.Status) + "**"}
 		if v.Status == NotRun {
 			rows = append(rows, append(row, "missing: "+strings.Join(v.Missing(), "; "), "", ""))
 		} else {

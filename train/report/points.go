@@ -57,18 +57,18 @@ func WritePoints(w io.Writer, pts []Point) error {
 func canonical(recs []train.Record) []train.Record {
 	type keyed struct {
 		train.Record
-		text string
+		key, text string
 	}
 	var ks []keyed
 	for _, r := range recs {
 		if b, err := json.Marshal(r); err == nil {
-			ks = append(ks, keyed{r, string(b)})
+			ks = append(ks, keyed{r, experiment.Key(r.Run), string(b)})
 		}
 	}
 	slices.SortFunc(ks, func(a, b keyed) int {
-		return cmp.Or(compareRuns(a.Run, b.Run), cmp.Compare(a.text, b.text))
+		return cmp.Or(compareRuns(a.Run, b.Run), cmp.Compare(a.key, b.key), cmp.Compare(a.text, b.text))
 	})
-	ks = slices.CompactFunc(ks, func(a, b keyed) bool { return experiment.Key(a.Run) == experiment.Key(b.Run) })
+	ks = slices.CompactFunc(ks, func(a, b keyed) bool { return a.key == b.key })
 	out := make([]train.Record, len(ks))
 	for i, k := range ks {
 		out[i] = k.Record
@@ -87,7 +87,6 @@ func compareRuns(a, b train.Run) int {
 		cmp.Compare(a.Penalty, b.Penalty),
 		cmp.Compare(a.Eta0, b.Eta0),
 		cmp.Compare(a.Seed, b.Seed),
-		cmp.Compare(experiment.Key(a), experiment.Key(b)),
 	)
 }
 

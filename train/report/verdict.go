@@ -156,11 +156,11 @@ type sideCells struct {
 	cells map[cellKey]map[uint64][]train.Record
 	// variants are what a cell must have of every seed: all that any cell with the
 	// same rest has, whatever the data set and η₀.
-	variants map[string]map[string]bool
+	variants map[string]map[variant]bool
 }
 
 func (c comparison) collect(s side, recs []train.Record) sideCells {
-	out := sideCells{s, map[cellKey]map[uint64][]train.Record{}, map[string]map[string]bool{}}
+	out := sideCells{s, map[cellKey]map[uint64][]train.Record{}, map[string]map[variant]bool{}}
 	for _, r := range recs {
 		if r.Objective == experiment.LoggingPolicy || !finite(r.Reward) || !s.is(r) {
 			continue
@@ -170,7 +170,7 @@ func (c comparison) collect(s side, recs []train.Record) sideCells {
 			out.cells[k] = map[uint64][]train.Record{}
 		}
 		if out.variants[k.rest] == nil {
-			out.variants[k.rest] = map[string]bool{}
+			out.variants[k.rest] = map[variant]bool{}
 		}
 		out.cells[k][r.Seed] = append(out.cells[k][r.Seed], r)
 		out.variants[k.rest][c.variant(r)] = true
@@ -190,17 +190,25 @@ func (c comparison) key(r train.Record) cellKey {
 }
 
 // variant tells apart the records of one side, cell and seed. The default
-// hyperparameter is one variant, though its value hangs on the length of the log.
-func (c comparison) variant(r train.Record) string {
-	v := r.Run
-	v.Seed, v.Dataset = 0, ""
-	if !c.across {
-		v.Eta0 = 0
+// hyperparameter is one variant, though its value hangs on the length of the log;
+// so is none, -1.
+type variant struct {
+	policy, lambda, weight, noise string
+	hyper, penalty, eta0          float64
+}
+
+func (c comparison) variant(r train.Record) variant {
+	v := variant{r.Policy, r.Lambda, r.Weight, r.Noise, -1, -1, 0}
+	if r.Hyper.Valid() && !experiment.HasDefaultHyper(r) {
+		v.hyper = float64(r.Hyper)
 	}
-	if experiment.HasDefaultHyper(r) {
-		v.Hyper = train.None()
+	if r.Penalty.Valid() {
+		v.penalty = float64(r.Penalty)
 	}
-	return experiment.Key(v)
+	if c.across {
+		v.eta0 = r.Eta0
+	}
+	return v
 }
 
 // value is the side's number for a cell and seed, if all of its records are there.
