@@ -93,16 +93,20 @@ func (f *gridFlags) run(cmd *cobra.Command, lib experiment.Library, grids []name
 	}
 	p := newProgress(stderr, lib, missing, true)
 	e.Progress = p.at
+	var unwritten error
 	err = e.Each(cmd.Context(), missing, func(i int, rec train.Record, failure error) error {
 		if failure == nil {
-			if err := store.Add(rec); err != nil {
-				return err
+			if unwritten = store.Add(rec); unwritten != nil {
+				return unwritten
 			}
 		}
 		p.done(i, rec, failure)
 		return nil
 	})
 	p.stop()
+	if unwritten != nil {
+		return unwritten
+	}
 	if errors.Is(err, context.Canceled) {
 		fmt.Fprintf(stderr, "opl: interrupted: %d of %d results are in %s; the same command goes on from there\n",
 			len(plan)-len(store.Missing(plan)), len(plan), store.Path())
