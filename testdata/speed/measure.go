@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"math"
@@ -38,9 +39,9 @@ func rows() []row {
 		{"heuristic, softmax, Clip", heuristic, "heuristic", nil, actions},
 		{"Theorem 1, %d draws", theorem1, "theorem1", nil, draws},
 		{"Theorem 1, %d draws, PyTorch tuned", theorem1, "theorem1_tuned", nil, draws},
-		{"Corollary 1, gaussian, the authors' B×K×K×%d", corollary1, "authors", &monteCarlo, pairs},
 		{"Corollary 1, gaussian, quadrature of %d nodes", corollary1, "quadrature", nil, nodes},
 		{"Corollary 1, gaussian, quadrature of %d nodes, PyTorch tuned", corollary1, "quadrature_tuned", nil, nodes},
+		{"Corollary 1, gaussian, the authors' B×K×K×%d", corollary1, "authors", &monteCarlo, pairs},
 	}
 }
 
@@ -112,7 +113,7 @@ const pause = 50 * time.Millisecond
 
 // row measures a row of the table: ours and the peer by turns, the peer with
 // every number of threads, of which the one with the best median counts.
-func (b *bench) row(t *task, r row) (*result, error) {
+func (b *bench) row(ctx context.Context, t *task, r row) (*result, error) {
 	res := &result{
 		Step: r.name(t.shape), Batch: t.Batch, Dim: t.Dim, Actions: t.Actions, Samples: t.Samples, Nodes: t.Nodes, Dense: t.Dense,
 	}
@@ -131,6 +132,9 @@ func (b *bench) row(t *task, r row) (*result, error) {
 	defer tr.program.Close()
 	theirs := make([][]float64, len(allThreads))
 	for range b.rounds {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		micros, err := tr.time(b.budget)
 		if err != nil {
 			return nil, err
@@ -172,7 +176,7 @@ func (b *bench) row(t *task, r row) (*result, error) {
 var tolerances = []struct {
 	dt   tensor.Dtype
 	most float64
-}{{tensor.Float64, 1e-9}, {tensor.Float32, 1e-3}}
+}{{tensor.Float64, 1e-9}, {tensor.Float32, 1e-4}}
 
 // checkElements bounds the size of the arrays of a check: of large shapes it
 // takes the first rows alone.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	_ "embed"
 	"encoding/binary"
 	"encoding/json"
@@ -49,7 +50,7 @@ func findPython(given string) (string, error) {
 
 // newPeer starts the peer. The environment is handed on: set OMP_NUM_THREADS,
 // MALLOC_TOP_PAD_ and the like to measure PyTorch with them.
-func newPeer(python string) (*peer, error) {
+func newPeer(ctx context.Context, python string) (*peer, error) {
 	python, err := findPython(python)
 	if err != nil {
 		return nil, err
@@ -62,7 +63,7 @@ func newPeer(python string) (*peer, error) {
 	if err := os.WriteFile(path, script, 0o600); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
-	p.process = exec.Command(python, path)
+	p.process = exec.CommandContext(ctx, python, path)
 	p.process.Stderr = os.Stderr
 	if p.in, err = p.process.StdinPipe(); err != nil {
 		return nil, errors.Join(err, p.Close())

@@ -13,6 +13,7 @@ import json
 import math
 import os
 import re
+import signal
 import sys
 import time
 
@@ -92,18 +93,19 @@ def heuristic(t, b, eps, o):
 
 
 def theorem1(t, b, eps, o):
-    """Theorem 1, softmax under a Gaussian posterior, Clip: B×S×K, term by term."""
+    """Theorem 1, softmax under a Gaussian posterior, B×S×K, term by term, ŵ = π/max(π₀, τ)."""
     scores = F.linear(b.x, t.mu)
     if eps is None:
         eps = torch.randn(len(b.x), o["samples"], t.k, dtype=t.dtype)
     scale = torch.exp(t.log_sigma) * b.norm
     pi = torch.softmax(scores[:, None, :] + scale[:, None, None] * eps, 2)  # B×S×K
-    h, ha = b.pi0.clamp(min=t.tau), b.pi0a.clamp(min=t.tau)
-    pia = pi.gather(2, b.action[:, :, None].expand(-1, pi.shape[1], -1)).squeeze(2)  # B×S
-    loss = pia * (b.cost / ha)[:, None]
-    v = (pi * pi * (b.pi0 / (h * h))[:, None, :]).sum(2) + loss.square()
-    bias = (pi * ((h - b.pi0) / h)[:, None, :]).sum(2)
-    return t.bound(loss.mean(), bias.sum(1).mean() / pi.shape[1], v.mean())
+    pi0 = b.pi0[:, None, :]
+    w = pi / pi0.clamp(min=t.tau)
+    kept = pi0 * w
+    loss = w.gather(2, b.action[:, :, None].expand(-1, w.shape[1], -1)).squeeze(2) * b.cost[:, None]  # B×S
+    v = (kept * w).sum(2) + loss.square()
+    bias = (pi - kept).abs().sum(2)
+    return t.bound(loss.mean(), bias.mean(), v.mean())
 
 
 def theorem1_tuned(t, b, eps, o):
@@ -164,9 +166,9 @@ def quadrature(t, b, eps, o):
     at = z.detach().amax(1, keepdim=True) + torch.linspace(low, high, nodes, dtype=t.dtype)  # B×J
     # v = −u/√2, u = t_j − z_k; 2Φ(u) = erfc(v), √(2π)φ(u) = exp(−v²).
     v = (at * -ROOT_HALF)[:, :, None] + (z * ROOT_HALF)[:, None, :]
-    log_cdf = torch.log(torch.erfc(v))
+    log_cdf = torch.log(torch.erfc(v).mul_(0.5))
     step = (high - low) / (nodes - 1)
-    total = log_cdf.sum(2, keepdim=True) + (math.log(2 * step / math.sqrt(2 * math.pi)) - t.k * math.log(2))
+    total = log_cdf.sum(2, keepdim=True) + math.log(step / math.sqrt(2 * math.pi))
     pi = torch.exp(torch.addcmul(total - log_cdf, v, v, value=-1)).sum(1)
     return corollary1(t, b, pi)
 
@@ -282,6 +284,7 @@ class Peer:
 
 
 def main():
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who asks ends us
     peer = Peer()
     for line in sys.stdin:
         r = json.loads(line)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -41,44 +42,56 @@ type growth struct {
 }
 
 // scaling measures the growth of each step's time in each size, the others being
-// those of base. The sizes take turns.
-func (b *bench) scaling(base shape, images *dataset.Data) ([]*growth, error) {
+// those of base.
+func (b *bench) scaling(ctx context.Context, base shape, images *dataset.Data) ([]*growth, error) {
 	var all []*growth
 	for _, m := range []method{heuristic, theorem1, corollary1} {
 		for _, sw := range sweeps {
 			if sw.name == "S" && m.noise == nil {
 				continue
 			}
-			g := &growth{Step: m.name, Size: sw.name, Values: sw.values}
-			trainers := make([]*trainer, len(sw.values))
-			for i, v := range sw.values {
-				s := base
-				sw.set(&s, v)
-				var err error
-				if trainers[i], err = newTrainer(newTask(s, images), m, b.noise, tensor.Float32, s.Batch); err != nil {
-					return nil, err
-				}
-				defer trainers[i].program.Close()
+			g, err := b.growth(ctx, m, sw, base, images)
+			if err != nil {
+				return nil, fmt.Errorf("%s in %s: %w", m.name, sw.name, err)
 			}
-			micros := make([][]float64, len(sw.values))
-			for range b.rounds {
-				for i, tr := range trainers {
-					t, err := tr.time(b.budget)
-					if err != nil {
-						return nil, err
-					}
-					micros[i] = append(micros[i], t)
-				}
-			}
-			for _, t := range micros {
-				g.Micros = append(g.Micros, spreadOf(t))
-			}
-			g.fit()
 			all = append(all, g)
 			fmt.Fprintf(b.log, "%s in %s: exponent %.2f\n", g.Step, g.Size, g.Exponent)
 		}
 	}
 	return all, nil
+}
+
+// growth measures one step's time in one size, whose values take turns.
+func (b *bench) growth(ctx context.Context, m method, sw sweep, base shape, images *dataset.Data) (*growth, error) {
+	g := &growth{Step: m.name, Size: sw.name, Values: sw.values}
+	trainers := make([]*trainer, len(sw.values))
+	for i, v := range sw.values {
+		s := base
+		sw.set(&s, v)
+		var err error
+		if trainers[i], err = newTrainer(newTask(s, images), m, b.noise, tensor.Float32, s.Batch); err != nil {
+			return nil, err
+		}
+		defer trainers[i].program.Close()
+	}
+	micros := make([][]float64, len(sw.values))
+	for range b.rounds {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		for i, tr := range trainers {
+			t, err := tr.time(b.budget)
+			if err != nil {
+				return nil, err
+			}
+			micros[i] = append(micros[i], t)
+		}
+	}
+	for _, t := range micros {
+		g.Micros = append(g.Micros, spreadOf(t))
+	}
+	g.fit()
+	return g, nil
 }
 
 // fit computes the slopes.
