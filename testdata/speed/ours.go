@@ -189,20 +189,21 @@ func (t *trainer) step() error {
 }
 
 // time takes steps from the task's parameters for about so long, at least one,
-// after one that does not count, and returns the mean of µs a step.
+// after one that does not count, and returns the median of µs a step.
 func (t *trainer) time(about time.Duration) (float64, error) {
 	t.reset()
 	if err := t.step(); err != nil {
 		return 0, err
 	}
-	begin, n := time.Now(), 0
-	for n == 0 || time.Since(begin) < about {
+	var micros []float64
+	for begin := time.Now(); len(micros) == 0 || time.Since(begin) < about; {
+		from := time.Now()
 		if err := t.step(); err != nil {
 			return 0, err
 		}
-		n++
+		micros = append(micros, float64(time.Since(from).Nanoseconds())/1e3)
 	}
-	return float64(time.Since(begin).Nanoseconds()) / 1e3 / float64(n), nil
+	return spreadOf(micros).Median, nil
 }
 
 // outcome is an objective's value and its gradients.

@@ -14,6 +14,7 @@ import math
 import os
 import re
 import signal
+import statistics
 import sys
 import time
 
@@ -262,19 +263,20 @@ class Peer:
         return {"value": value.item(), "log_sigma": 0.0 if sigma is None else sigma.item()}
 
     def time(self, r):
-        """Steps for about so many seconds, at least one, after one that does not count."""
+        """The median of steps for about so many seconds, at least one, after one that does not count."""
         t = self.task("float32")
         torch.set_num_threads(r["threads"])
         self.blas.threads(r["blas_threads"])
         t.reset()
         peak(True)
-        step, steps = STEPS[r["step"]], 0
+        step, micros = STEPS[r["step"]], []
         self.step(t, step, 0, r)
         begin = time.perf_counter()
-        while steps == 0 or time.perf_counter() - begin < r["seconds"]:
-            steps += 1
-            self.step(t, step, steps, r)
-        return {"micros": (time.perf_counter() - begin) / steps * 1e6, "steps": steps, "peak": peak(False)}
+        while not micros or time.perf_counter() - begin < r["seconds"]:
+            before = time.perf_counter()
+            self.step(t, step, len(micros) + 1, r)
+            micros.append((time.perf_counter() - before) * 1e6)
+        return {"micros": statistics.median(micros), "peak": peak(False)}
 
     @staticmethod
     def step(t, objective, i, r):

@@ -84,7 +84,7 @@ func writeMarkdown(w io.Writer, d *document) error {
 		peer = "; " + peer
 	}
 	var s strings.Builder
-	fmt.Fprintf(&s, "Printed by `%s` on %s, %d cores, %s%s; opl %s, %s; float32; medians of %d rounds (least–most).\n",
+	fmt.Fprintf(&s, "Printed by `%s` on %s, %d cores, %s%s; opl %s, %s; float32; medians of the steps of a round, and of %d rounds (least–most).\n",
 		d.Command, d.CPU, d.Cores, d.System, peer, d.Commit, d.Go, d.Rounds)
 	if d.Steps != nil {
 		s.WriteString("\n| step | B | d | K | opl µs | PyTorch µs | PyTorch / opl | threads | opl MiB | PyTorch MiB |\n")
