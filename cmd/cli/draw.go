@@ -1,10 +1,7 @@
 package cli
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -21,17 +18,13 @@ type drawOptions struct {
 
 // draw writes figures, tables and the report of records into a folder.
 func draw(cmd *cobra.Command, dir string, recs []train.Record, o drawOptions) error {
-	if len(recs) == 0 {
-		return errors.New("no results to draw")
+	page := report.PageOptions{Formats: []string{"png", "svg"}, Command: o.command, Curves: o.curves}
+	if o.pdf {
+		page.Formats = append(page.Formats, "pdf")
 	}
-	var b bytes.Buffer
-	if err := report.Write(&b, report.CSV, recs); err != nil {
+	if err := report.WriteAll(dir, recs, page); err != nil {
 		return err
 	}
-	path := filepath.Join(dir, "results.csv")
-	if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
-		return err
-	}
-	fmt.Fprintln(cmd.OutOrStdout(), path)
+	fmt.Fprintln(cmd.OutOrStdout(), filepath.Join(dir, report.PageFile))
 	return nil
 }

@@ -88,21 +88,25 @@ func (f *gridFlags) run(cmd *cobra.Command, lib experiment.Library, grids []name
 	if n := len(plan) - len(missing); n > 0 {
 		fmt.Fprintf(stderr, "opl: %d of %d results are there already\n", n, len(plan))
 	}
-	if n := flat(store.Records()); f.curves && n > 0 {
+	if n := flat(lib, store.Records(), plan); f.curves && n > 0 {
 		fmt.Fprintf(stderr, "opl: %d results in %s were stored without learning curves, and stay so: for theirs give another folder\n", n, store.Path())
 	}
 	p := newProgress(stderr, lib, missing, true)
 	e.Progress = p.at
+	var unwritten error
 	err = e.Each(cmd.Context(), missing, func(i int, rec train.Record, failure error) error {
 		if failure == nil {
-			if err := store.Add(rec); err != nil {
-				return err
+			if unwritten = store.Add(rec); unwritten != nil {
+				return unwritten
 			}
 		}
 		p.done(i, rec, failure)
 		return nil
 	})
 	p.stop()
+	if unwritten != nil {
+		return unwritten
+	}
 	if errors.Is(err, context.Canceled) {
 		fmt.Fprintf(stderr, "opl: interrupted: %d of %d results are in %s; the same command goes on from there\n",
 			len(plan)-len(store.Missing(plan)), len(plan), store.Path())
@@ -114,10 +118,16 @@ func (f *gridFlags) run(cmd *cobra.Command, lib experiment.Library, grids []name
 	return err
 }
 
-// flat is the number of trained records without a learning curve.
-func flat(recs []train.Record) (n int) {
+// flat is the number of records of a plan that lack the learning curve that they
+// could have.
+func flat(lib experiment.Library, recs []train.Record, plan []train.Run) (n int) {
+	planned := map[string]bool{}
+	for _, r := range plan {
+		o, err := lib.Objective(r.Objective) // the logging policy is none
+		planned[experiment.Key(r)] = err == nil && !o.Recipe && r.Epochs > 0
+	}
 	for _, r := range recs {
-		if r.Seconds > 0 && len(r.Curve) == 0 && r.Epochs > 0 {
+		if len(r.Curve) == 0 && planned[experiment.Key(r.Run)] {
 			n++
 		}
 	}
@@ -167,11 +177,14 @@ func (f *gridFlags) plan(cmd *cobra.Command, e *experiment.Runner, grids []named
 		return err
 	}
 	fmt.Fprintf(out, "in all %d different runs, %d of them stored, %d to be run\n", len(plan), len(plan)-len(missing), len(missing))
-	fmt.Fprintf(out, "about %s of training with --jobs %d, by what stored runs took", took.Round(time.Second), f.jobs)
-	if guessed > 0 {
-		fmt.Fprintf(out, "; for %d runs without a like, by a rough guess per step", guessed)
+	basis := "by what stored runs took"
+	switch {
+	case guessed > 0 && len(stored) == 0:
+		basis = "by a rough guess per step"
+	case guessed > 0:
+		basis += fmt.Sprintf(", and a rough guess per step for %d runs without a like", guessed)
 	}
-	fmt.Fprintln(out)
+	fmt.Fprintf(out, "about %s of training with --jobs %d, %s\n", took.Round(time.Second), f.jobs, basis)
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -27,6 +28,9 @@ of a file (compressed by gzip if its name ends in .gz), without running anything
 				return err
 			}
 			notes(cmd, store)
+			if len(store.Records()) == 0 {
+				return fmt.Errorf("no results in %s", store.Path())
+			}
 			if out == "" {
 				out = filepath.Dir(store.Path())
 			}

@@ -202,3 +202,31 @@ func TestInterrupt(t *testing.T) {
 		t.Error("a report of what was interrupted")
 	}
 }
+
+// A full disk is named; what was stored before is whole, and the rest is run when
+// there is room.
+func TestDiskFull(t *testing.T) {
+	dir := writeGrid(t)
+	cmd, stderr := opl(t, dir)
+	cmd.Path, cmd.Err = "/bin/sh", nil
+	cmd.Args = []string{"sh", "-c", "ulimit -f 8; exec opl run small.yaml --jobs 2"}
+	if err := cmd.Run(); err == nil || !strings.Contains(stderr.String(), "opl: results: write small/runs.jsonl: ") {
+		t.Fatalf("%v: %s", err, stderr)
+	}
+	path := filepath.Join(dir, "small", "runs.jsonl")
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(results(t, path)); n < 1 || n >= 24 || before[len(before)-1] != '\n' {
+		t.Errorf("%d results stored", n)
+	}
+	cmd, stderr = opl(t, dir, "run", "small.yaml")
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v: %s", err, stderr)
+	}
+	after, err := os.ReadFile(path)
+	if err != nil || !bytes.HasPrefix(after, before) || len(results(t, path)) != 24 {
+		t.Errorf("%v: the results after are\n%s", err, after)
+	}
+}

@@ -85,7 +85,7 @@ func (p gridParser) grid(text []byte) (Grid, error) {
 	d := yaml.NewDecoder(bytes.NewReader(text))
 	switch err := d.Decode(&doc); {
 	case errors.Is(err, io.EOF):
-		return g, fmt.Errorf("%s: the file is empty: want at least runs:", p.name)
+		return g, fmt.Errorf("%s: the file is empty: give at least a list of runs", p.name)
 	case err != nil:
 		return g, p.syntax(err)
 	}
