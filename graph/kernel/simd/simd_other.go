@@ -1,0 +1,7 @@
+//go:build !amd64
+
+package simd
+
+const hasAVX2 = false
+
+var avx2 = false
