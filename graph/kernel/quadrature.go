@@ -38,13 +38,13 @@ const high32 = 7
 // newGrid32 makes the grid in float32. Cells hold log Φ to the fourth power;
 // their relative error in r is below 2e-7 up to u = 6.
 func newGrid32(nodes int) *grid[float32] {
-	g := &grid[float32]{lanes: simd.Lanes32, negligible: 1e-30,
+	g := &grid[float32]{lanes: simd.Lanes32, negligible: 1e-37,
 		hazards: simd.Hazards32, dots: simd.Dots32, pulls: simd.Pulls32}
 	used := 0
 	for h, low := step(nodes); used < nodes && low+float64(used)*h <= high32; {
 		used++
 	}
-	g.fill(nodes, used, simd.Planes32, 11.5, func(c []float64, u float64) {
+	g.fill(nodes, used, simd.Planes32, 12.5, func(c []float64, u float64) {
 		// r' = −r(u + r) gives the series of r, log Φ is its integral.
 		r0 := InvMills(u)
 		s := u + r0
@@ -58,7 +58,7 @@ func newGrid32(nodes int) *grid[float32] {
 
 // newGrid64 makes the grid in float64. Cells hold Φ to the eighth power.
 func newGrid64(nodes int) *grid[float64] {
-	g := &grid[float64]{lanes: simd.Lanes64, negligible: 1e-300,
+	g := &grid[float64]{lanes: simd.Lanes64, negligible: 1e-370,
 		hazards: simd.Hazards64, dots: simd.Dots64, pulls: simd.Pulls64}
 	g.fill(nodes, nodes, simd.Planes64, 16, func(c []float64, u float64) {
 		t := taylor(u)
