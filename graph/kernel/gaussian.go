@@ -67,9 +67,9 @@ func single[T Float]() bool {
 //
 // t_j are nodes equally spaced points over [m−6, m+8], m = max_k z_k, and h is
 // their distance; nodes = 0 stands for DefaultNodes(k). With more than 65 nodes
-// they span [m−9, m+9]. z and dst are rows×k. As u ≥ −9 no factor is small, and
-// the product of at most k rounded factors is relatively accurate to k ulp. A
-// row of equal z gives exactly 1/k.
+// they span [m−9, m+9]. z and dst are rows×k. A row of equal z gives exactly
+// 1/k. φ and Φ come from tables, see quadrature.go; r counts as 0 from u = 16
+// on.
 //
 // Worst relative error met where scores compete (normal z, π > 0.1/k): 33 nodes
 // give 4e-8 at k = 10, 3e-5 at 33, 5e-4 at 100; 65 nodes give 2e-12 up to 47,
@@ -78,7 +78,13 @@ func single[T Float]() bool {
 // Beside it, the range leaves out at most Φ(−6) = 1e-9 of probability: that is
 // what a lone leader lacks, and small π lack relatively more (k = 2: 1e-6 of
 // π = 1e-4, 2e-3 of π = 1e-8). More than 65 nodes leave out Φ(−9) = 1e-19.
-// Cost: rows·nodes·k.
+//
+// In float32 the arithmetic is float32, with sums over many actions carried in
+// float64. Against float64 with the same nodes and z it adds a relative error
+// of 4e-7 up to k = 100 and 1e-6 up to 5000 to π > 1e-20 (smaller ones lose
+// digits), and 2e-7 to the sum of a row.
+// Cost: rows·nodes·k, less what lies out of reach: actions a distance of 18 to
+// 25 behind the leader, and points where P is negligible.
 func GaussianPropensities[T Float](dst, z []T, k, nodes int) {
 	rowsOf("GaussianPropensities", len(z), k, len(dst))
 	nodes = nodesOf(k, nodes)
@@ -96,8 +102,9 @@ func GaussianPropensities[T Float](dst, z []T, k, nodes int) {
 //	dz_k = h Σ_j P r_k [dpi_k (r_k + u_k) − Σ_a dpi_a r_a]
 //
 // z, dpi and dz are rows×k; dz is overwritten. It comes from
-// ∂π_a/∂z_k = −h Σ_j P r_a r_k for a ≠ k and ∂π_k/∂z_k = h Σ_j P r_k u_k.
-// Cost: rows·nodes·k.
+// ∂π_a/∂z_k = −h Σ_j P r_a r_k for a ≠ k and ∂π_k/∂z_k = h Σ_j P r_k u_k. In
+// float32 its error is below 1e-6 of the largest |dpi_a| π_a.
+// Cost: rows·nodes·k, as for GaussianPropensities.
 func GaussianPropensitiesGrad[T Float](dz, z, dpi []T, k, nodes int) {
 	rowsOf("GaussianPropensitiesGrad", len(z), k, len(dpi), len(dz))
 	nodes = nodesOf(k, nodes)

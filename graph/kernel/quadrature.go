@@ -58,7 +58,7 @@ func newGrid32(nodes int) *grid[float32] {
 
 // newGrid64 makes the grid in float64. Cells hold Φ to the eighth power.
 func newGrid64(nodes int) *grid[float64] {
-	g := &grid[float64]{lanes: simd.Lanes64, negligible: 1e-370,
+	g := &grid[float64]{lanes: simd.Lanes64, negligible: negligible,
 		hazards: simd.Hazards64, dots: simd.Dots64, pulls: simd.Pulls64}
 	g.fill(nodes, nodes, simd.Planes64, 16, func(c []float64, u float64) {
 		t := taylor(u)
