@@ -1,5 +1,5 @@
-// Package kernel holds the numbers themselves, without Gorgonia: softmax, the normal
-// distribution and the propensities of a Gaussian policy, with their
+// Package kernel holds the numbers themselves, without Gorgonia: softmax, the
+// normal distribution and the propensities of a Gaussian policy, with their
 // vector-Jacobian products.
 //
 // The differentiable operations, the certificates and serving all call it, so
