@@ -6,6 +6,8 @@ import (
 
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
+
+	"opl/graph/kernel/simd"
 )
 
 // Param is what is learned: a named tensor that lives outside any graph, so
@@ -90,7 +92,10 @@ func finite(v gorgonia.Value) int {
 	if v.Dtype() == tensor.Float64 {
 		return finiteElem(elems[float64](v))
 	}
-	return finiteElem(elems[float32](v))
+	if x := elems[float32](v); !simd.Finite32(x) {
+		return finiteElem(x)
+	}
+	return -1
 }
 
 func finiteElem[T float](xs []T) int {

@@ -2,6 +2,7 @@ package policies
 
 import (
 	"math/rand/v2"
+	"reflect"
 
 	"opl/graph"
 )
@@ -43,8 +44,9 @@ func Antithetic(draws, dim int) graph.Filler {
 
 // noise declares the policy's noise node, [b·draws×dim].
 func noise(g *graph.Graph, source Noise, b, draws, dim int) graph.Expr {
-	if source == nil {
-		source = LowDiscrepancy
+	if source == nil || reflect.ValueOf(source).Pointer() == reflect.ValueOf(LowDiscrepancy).Pointer() {
+		p := lowDiscrepancy(draws, dim)
+		return g.Noise32(NoiseName, p.fill, p.fill32, b*draws, dim)
 	}
 	return g.Noise(NoiseName, source(draws, dim), b*draws, dim)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 
 	"gorgonia.org/tensor"
@@ -170,6 +171,7 @@ func (e *Runner) Do(ctx context.Context, r train.Run, progress func(train.Progre
 	}
 	c.Prior, c.Delta, c.Epochs, c.BatchSize, c.LearningRate, c.Seed = t.Prior, r.Delta, r.Epochs, r.BatchSize, r.LearningRate, r.Seed
 	c.Dtype, c.Progress = tensor.Float32, progress
+	c.Threads = max(1, runtime.GOMAXPROCS(0)/max(1, e.Jobs))
 	if r.Dtype == "float64" {
 		c.Dtype = tensor.Float64
 	}
