@@ -16,7 +16,7 @@ type machine interface {
 
 // cacheBytes is what the values of a few rows, between the instructions of one
 // step, should take: less than the processor's first cache.
-const cacheBytes = 24 << 10
+const cacheBytes = 48 << 10
 
 // A step is split between threads if it has this many elements in all.
 const splitElements = 1 << 19

@@ -63,10 +63,7 @@ func put(v gorgonia.Value, values []float64) error {
 		return fmt.Errorf("%d values for shape %s", len(values), shapeString(v.Shape()))
 	}
 	if v.Dtype() == tensor.Float32 {
-		dst := elems[float32](v)
-		for i, x := range values {
-			dst[i] = float32(x)
-		}
+		simd.Narrow32(elems[float32](v), values)
 		return nil
 	}
 	copy(elems[float64](v), values)

@@ -233,8 +233,11 @@ func repeat[T float](dst, x []T, width, s, from int) {
 		return
 	}
 	if width == 1 {
-		for i := range dst {
-			dst[i] = x[(from+i)/s]
+		for i := 0; i < len(dst); {
+			v := x[(from+i)/s]
+			for end := min(len(dst), i+s-(from+i)%s); i < end; i++ {
+				dst[i] = v
+			}
 		}
 		return
 	}

@@ -19,21 +19,11 @@ func newLatinHypercube(draws, dim int) latinHypercube {
 func (latinHypercube) keys() int { return 1 }
 
 func (l latinHypercube) points(dst []uint32, keys []uint64, scratch []uint32) []uint32 {
-	width := (l.dim + simd.Lanes - 1) / simd.Lanes * simd.Lanes
 	if len(scratch) == 0 {
 		scratch = make([]uint32, l.draws*simd.Lanes)
 	}
 	for j := 0; j < l.dim; j += simd.Lanes {
-		l.strata.Points(scratch, keys[0], j, width)
-		if l.dim-j < simd.Lanes {
-			for s := range l.draws {
-				copy(dst[s*l.dim+j:(s+1)*l.dim], scratch[s*simd.Lanes:])
-			}
-			continue
-		}
-		for s := range l.draws {
-			*(*[simd.Lanes]uint32)(dst[s*l.dim+j:]) = *(*[simd.Lanes]uint32)(scratch[s*simd.Lanes:])
-		}
+		l.strata.Points(dst, l.dim, scratch, keys[0], j)
 	}
 	return scratch
 }

@@ -12,6 +12,7 @@ import (
 
 	"opl/graph"
 	"opl/graph/kernel"
+	"opl/graph/kernel/simd"
 	"opl/objectives"
 )
 
@@ -276,11 +277,18 @@ func (m Rows64) Dim() int { return m.Width }
 
 // Norm is the Euclidean norm of row i.
 func (m Rows64) Norm(i int) float64 {
-	var s float64
-	for _, v := range m.Data[i*m.Width : (i+1)*m.Width] {
-		s += v * v
+	row := m.Data[i*m.Width : (i+1)*m.Width]
+	var s [4]float64 // additions need not wait for one another
+	for ; len(row) >= 4; row = row[4:] {
+		s[0] += row[0] * row[0]
+		s[1] += row[1] * row[1]
+		s[2] += row[2] * row[2]
+		s[3] += row[3] * row[3]
 	}
-	return math.Sqrt(s)
+	for _, v := range row {
+		s[0] += v * v
+	}
+	return math.Sqrt(s[0] + s[1] + s[2] + s[3])
 }
 
 // Row64 copies row i.
@@ -288,7 +296,5 @@ func (m Rows64) Row64(i int, dst []float64) { copy(dst, m.Data[i*m.Width:(i+1)*m
 
 // Row32 copies row i, rounded.
 func (m Rows64) Row32(i int, dst []float32) {
-	for j, v := range m.Data[i*m.Width : (i+1)*m.Width] {
-		dst[j] = float32(v)
-	}
+	simd.Narrow32(dst, m.Data[i*m.Width:(i+1)*m.Width])
 }

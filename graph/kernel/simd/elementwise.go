@@ -210,3 +210,16 @@ func AddRows32(dst, x []float32) {
 		}
 	}
 }
+
+// Narrow32 rounds x to float32.
+func Narrow32(dst []float32, x []float64) {
+	dst = dst[:len(x)]
+	n := 0
+	if avx2 && len(x) >= 8 {
+		n = len(x) &^ 7
+		narrow32(&dst[0], &x[0], n)
+	}
+	for i := n; i < len(x); i++ {
+		dst[i] = float32(x[i])
+	}
+}

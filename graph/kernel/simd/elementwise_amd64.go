@@ -47,3 +47,6 @@ func repeat32(dst, x *float32, rows, k, s, left int)
 
 //go:noescape
 func sumRows32(dst, x *float32, rows, k int)
+
+//go:noescape
+func narrow32(dst *float32, x *float64, n int)

@@ -385,3 +385,22 @@ done:
 	SETEQ ret+16(FP)
 	VZEROUPPER
 	RET
+
+// func narrow32(dst *float32, x *float64, n int)
+//
+// n is a multiple of 8.
+TEXT ·narrow32(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ n+16(FP), CX
+loop:
+	VCVTPD2PSY (SI), X0
+	VCVTPD2PSY 32(SI), X1
+	VMOVUPS X0, (DI)
+	VMOVUPS X1, 16(DI)
+	ADDQ $64, SI
+	ADDQ $32, DI
+	SUBQ $8, CX
+	JG   loop
+	VZEROUPPER
+	RET

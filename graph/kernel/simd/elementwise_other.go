@@ -21,3 +21,4 @@ func finite32(x *float32, n int) bool                { panic(noKernels) }
 
 func repeat32(dst, x *float32, rows, k, s, left int) { panic(noKernels) }
 func sumRows32(dst, x *float32, rows, k int)         { panic(noKernels) }
+func narrow32(dst *float32, x *float64, n int)       { panic(noKernels) }

@@ -35,7 +35,14 @@ func TestElementwise(t *testing.T) {
 			"atLeast": func(dst []float32) { simd.AtLeast32(dst, x, .2) },
 			"above":   func(dst []float32) { simd.Above32(dst, x, .2) },
 			"abs":     func(dst []float32) { simd.Abs32(dst, x) },
-			"fill":    func(dst []float32) { simd.Fill32(dst, 3) },
+			"narrow": func(dst []float32) {
+				wide := make([]float64, n)
+				for i, v := range x {
+					wide[i] = float64(v) * (1 + 1e-9)
+				}
+				simd.Narrow32(dst, wide)
+			},
+			"fill": func(dst []float32) { simd.Fill32(dst, 3) },
 		} {
 			var want []float32
 			paths(func(path string) {

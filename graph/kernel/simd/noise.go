@@ -36,37 +36,47 @@ func NewStrata(n int) *Strata {
 	return s
 }
 
-// Points fills buf [n×Lanes]: each column has one point in each stratum, in an
-// order of its own. Equal keys and columns give equal points; columns are numbered
-// from the given one on, of at most width in all for the key.
+// Points fills columns of dst [n×stride]: each of at most Lanes columns, from the
+// given one on, gets one point in each stratum, in an order of its own. Equal keys
+// and columns give equal points. buf is scratch memory of n·Lanes.
 //
 // The strata are ordered by hashes, sorted with the number of the stratum in the
 // last bits, where it decides between equals.
-func (s *Strata) Points(buf []uint32, key uint64, column, width int) {
+func (s *Strata) Points(dst []uint32, stride int, buf []uint32, key uint64, column int) {
 	buf = buf[:s.n*Lanes]
-	first, second := uint32(column), uint32(s.n*width+column)
+	width := uint32((stride + Lanes - 1) &^ (Lanes - 1)) // of the hashed counters' rows
+	first, second := uint32(column), uint32(s.n)*width+uint32(column)
+	lanes := min(Lanes, stride-column)
 	if avx2 {
-		strataKeys(&buf[0], s.n, key, first, uint32(width), s.mask)
+		strataKeys(&buf[0], s.n, key, first, width, s.mask)
 		if s.n > 1 {
 			sortLanes(&buf[0], &s.pairs[0], len(s.pairs)/2)
 		}
-		strataPoints(&buf[0], s.n, key, second, uint32(width), s.mask, s.width)
-		return
-	}
-	for i := range buf {
-		draw, lane := i/Lanes, i%Lanes
-		buf[i] = hash(key, first+uint32(draw*width+lane))&^s.mask | uint32(draw)
-	}
-	for i := 0; i < len(s.pairs); i += 2 {
-		a, b := buf[s.pairs[i]/4:][:Lanes], buf[s.pairs[i+1]/4:][:Lanes]
-		for l := range a {
-			a[l], b[l] = min(a[l], b[l]), max(a[l], b[l])
+		if lanes == Lanes {
+			_ = dst[(s.n-1)*stride+column+Lanes-1]
+			strataPoints(&dst[column], stride, &buf[0], s.n, key, second, width, s.mask, s.width)
+			return
+		}
+		strataPoints(&buf[0], Lanes, &buf[0], s.n, key, second, width, s.mask, s.width)
+	} else {
+		for i := range buf {
+			draw, lane := i/Lanes, i%Lanes
+			buf[i] = hash(key, first+uint32(draw)*width+uint32(lane))&^s.mask | uint32(draw)
+		}
+		for i := 0; i < len(s.pairs); i += 2 {
+			a, b := buf[s.pairs[i]/4:][:Lanes], buf[s.pairs[i+1]/4:][:Lanes]
+			for l := range a {
+				a[l], b[l] = min(a[l], b[l]), max(a[l], b[l])
+			}
+		}
+		for i := range buf {
+			draw, lane := i/Lanes, i%Lanes
+			h := hash(key, second+uint32(draw)*width+uint32(lane))
+			buf[i] = buf[i]&s.mask*s.width + uint32(uint64(h)*uint64(s.width)>>32)
 		}
 	}
-	for i := range buf {
-		draw, lane := i/Lanes, i%Lanes
-		h := hash(key, second+uint32(draw*width+lane))
-		buf[i] = buf[i]&s.mask*s.width + uint32(uint64(h)*uint64(s.width)>>32)
+	for d := range s.n {
+		copy(dst[d*stride+column:][:lanes], buf[d*Lanes:])
 	}
 }
 

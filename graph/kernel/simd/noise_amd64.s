@@ -69,24 +69,27 @@ loop:
 	VZEROUPPER
 	RET
 
-// func strataPoints(buf *uint32, n int, key uint64, counter, step, mask, width uint32)
+// func strataPoints(dst *uint32, stride int, buf *uint32, n int, key uint64, counter, step, mask, width uint32)
 //
-// buf[8s + l] = (buf[8s + l] & mask)·width + ⌊h·width/2³²⌋ with the hash h of
+// dst[stride·s + l] = (buf[8s + l] & mask)·width + ⌊h·width/2³²⌋ with the hash h of
 // counter + s·step + l.
-TEXT ·strataPoints(SB), NOSPLIT, $0-40
-	MOVQ buf+0(FP), DI
-	MOVQ n+8(FP), CX
-	MOVQ key+16(FP), AX
+TEXT ·strataPoints(SB), NOSPLIT, $0-56
+	MOVQ dst+0(FP), DI
+	MOVQ stride+8(FP), DX
+	SHLQ $2, DX
+	MOVQ buf+16(FP), SI
+	MOVQ n+24(FP), CX
+	MOVQ key+32(FP), AX
 	VMOVQ AX, X14
 	SHRQ $32, AX
 	VMOVQ AX, X15
 	VPBROADCASTD X14, Y14
 	VPBROADCASTD X15, Y15
-	VBROADCASTSS counter+24(FP), Y0
+	VBROADCASTSS counter+40(FP), Y0
 	VPADDD laneNumbers<>(SB), Y0, Y0
-	VBROADCASTSS step+28(FP), Y1
-	VBROADCASTSS mask+32(FP), Y2
-	VBROADCASTSS width+36(FP), Y3
+	VBROADCASTSS step+44(FP), Y1
+	VBROADCASTSS mask+48(FP), Y2
+	VBROADCASTSS width+52(FP), Y3
 loop:
 	VMOVDQA Y0, Y5
 	HASH(Y5, Y6)
@@ -95,12 +98,13 @@ loop:
 	VPMULUDQ Y3, Y6, Y6
 	VPSRLQ $32, Y5, Y5
 	VPBLENDD $0xAA, Y6, Y5, Y5
-	VPAND (DI), Y2, Y7
+	VPAND (SI), Y2, Y7
 	VPMULLD Y3, Y7, Y7
 	VPADDD Y7, Y5, Y5
 	VMOVDQU Y5, (DI)
 	VPADDD Y1, Y0, Y0
-	ADDQ $32, DI
+	ADDQ $32, SI
+	ADDQ DX, DI
 	DECQ CX
 	JNZ  loop
 	VZEROUPPER
@@ -195,14 +199,19 @@ loop:
 	VCVTDQ2PS Y2, Y2
 	VSUBPS  expOne<>(SB), Y1, Y1
 	VMULPS  Y1, Y1, Y4
-	VMOVUPS logP0<>(SB), Y3
-	VFMADD213PS logP1<>(SB), Y1, Y3
-	VFMADD213PS logP2<>(SB), Y1, Y3
-	VFMADD213PS logP3<>(SB), Y1, Y3
-	VFMADD213PS logP4<>(SB), Y1, Y3
-	VFMADD213PS logP5<>(SB), Y1, Y3
-	VFMADD213PS logP6<>(SB), Y1, Y3
-	VFMADD213PS logP7<>(SB), Y1, Y3
+	// P in pairs: ((p0·r + p1)r² + (p2·r + p3))r⁴ + …
+	VMULPS  Y4, Y4, Y9 // r⁴
+	VMOVUPS logP1<>(SB), Y3
+	VFMADD231PS logP0<>(SB), Y1, Y3
+	VMOVUPS logP3<>(SB), Y5
+	VFMADD231PS logP2<>(SB), Y1, Y5
+	VMOVUPS logP5<>(SB), Y6
+	VFMADD231PS logP4<>(SB), Y1, Y6
+	VMOVUPS logP7<>(SB), Y7
+	VFMADD231PS logP6<>(SB), Y1, Y7
+	VFMADD213PS Y5, Y4, Y3
+	VFMADD213PS Y7, Y4, Y6
+	VFMADD213PS Y6, Y9, Y3
 	VFMADD213PS logP8<>(SB), Y1, Y3
 	VFMADD213PS minusHalf<>(SB), Y1, Y3 // log m = r + r²·(r·P − ½)
 	VFMADD213PS Y1, Y4, Y3
@@ -210,14 +219,19 @@ loop:
 	VXORPS  signBit<>(SB), Y3, Y3 // w
 	VCMPPS  $13, five<>(SB), Y3, Y5 // w ≥ 5
 	VADDPS  minusCentre<>(SB), Y3, Y1
-	VMOVUPS normP0<>(SB), Y2
-	VFMADD213PS normP1<>(SB), Y1, Y2
-	VFMADD213PS normP2<>(SB), Y1, Y2
-	VFMADD213PS normP3<>(SB), Y1, Y2
-	VFMADD213PS normP4<>(SB), Y1, Y2
-	VFMADD213PS normP5<>(SB), Y1, Y2
-	VFMADD213PS normP6<>(SB), Y1, Y2
-	VFMADD213PS normP7<>(SB), Y1, Y2
+	VMULPS  Y1, Y1, Y4
+	VMULPS  Y4, Y4, Y9
+	VMOVUPS normP1<>(SB), Y2
+	VFMADD231PS normP0<>(SB), Y1, Y2
+	VMOVUPS normP3<>(SB), Y6
+	VFMADD231PS normP2<>(SB), Y1, Y6
+	VMOVUPS normP5<>(SB), Y7
+	VFMADD231PS normP4<>(SB), Y1, Y7
+	VMOVUPS normP7<>(SB), Y8
+	VFMADD231PS normP6<>(SB), Y1, Y8
+	VFMADD213PS Y6, Y4, Y2
+	VFMADD213PS Y8, Y4, Y7
+	VFMADD213PS Y7, Y9, Y2
 	VFMADD213PS normP8<>(SB), Y1, Y2
 	VMOVMSKPS Y5, AX
 	TESTL AX, AX

@@ -35,9 +35,9 @@ func TestStrata(t *testing.T) {
 		s := simd.NewStrata(n)
 		var all [][]uint32
 		paths(func(name string) {
-			buf := make([]uint32, n*simd.Lanes)
+			buf, work := make([]uint32, n*simd.Lanes), make([]uint32, n*simd.Lanes)
 			for key := range uint64(20) {
-				s.Points(buf, key<<40|key, int(key)*8, 160)
+				s.Points(buf, simd.Lanes, work, key<<40|key, 0)
 				for l := range simd.Lanes {
 					seen := make([]bool, n)
 					for d := range n {
@@ -56,13 +56,29 @@ func TestStrata(t *testing.T) {
 			}
 		}
 	}
+	// Columns of a matrix: as on the other path, the rest untouched.
+	{
+		const n, stride = 5, 21
+		s := simd.NewStrata(n)
+		var all [][]uint32
+		paths(func(string) {
+			dst, work := make([]uint32, n*stride), make([]uint32, n*simd.Lanes)
+			for j := 0; j < stride; j += simd.Lanes {
+				s.Points(dst, stride, work, 99, j)
+			}
+			all = append(all, dst)
+		})
+		if !slices.Equal(all[0], all[len(all)-1]) || slices.Contains(all[0], 0) {
+			t.Error("matrix of points: the paths differ, or some are missing")
+		}
+	}
 	// The six orders of three strata.
 	s, counts := simd.NewStrata(3), map[[3]uint32]int{}
-	buf := make([]uint32, 3*simd.Lanes)
+	buf, work := make([]uint32, 3*simd.Lanes), make([]uint32, 3*simd.Lanes)
 	r := rand.New(rand.NewPCG(5, 5))
 	const keys = 5000
 	for range keys {
-		s.Points(buf, r.Uint64(), 0, 8)
+		s.Points(buf, simd.Lanes, work, r.Uint64(), 0)
 		for l := range simd.Lanes {
 			var order [3]uint32
 			for d := range order {
@@ -114,10 +130,11 @@ func TestScramble(t *testing.T) {
 
 func BenchmarkNoise(b *testing.B) {
 	s := simd.NewStrata(32)
-	buf, x := make([]uint32, 32*simd.Lanes), make([]float32, 32*simd.Lanes)
+	buf, work, x := make([]uint32, 32*simd.Lanes), make([]uint32, 32*simd.Lanes), make([]float32, 32*simd.Lanes)
+	s.Points(buf, simd.Lanes, work, 7, 0)
 	paths(func(name string) {
 		for kind, f := range map[string]func(){
-			"strata": func() { s.Points(buf, 7, 0, 8) }, "normal": func() { simd.Normal32(x, buf) },
+			"strata": func() { s.Points(buf, simd.Lanes, work, 7, 0) }, "normal": func() { simd.Normal32(x, buf) },
 		} {
 			b.Run(kind+"/"+name, func(b *testing.B) {
 				for b.Loop() {
