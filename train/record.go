@@ -93,8 +93,18 @@ type Record struct {
 	Certificate *certify.Certificate `json:"certificate,omitempty"`
 	PriorScale  Number               `json:"prior_scale"` // the chosen s
 	Seconds     float64              `json:"seconds"`     // of the training alone
+	Curve       []CurvePoint         `json:"curve,omitempty"`
 	DataHash    string               `json:"data_hash"`
 	Versions    Versions             `json:"versions"`
+}
+
+// CurvePoint is a training after an epoch. Objective and terms are means over the
+// epoch's minibatches, at the parameters that each of them met.
+type CurvePoint struct {
+	Epoch     int               `json:"epoch"` // from 1
+	Objective Number            `json:"objective"`
+	Terms     []objectives.Term `json:"terms,omitempty"`
+	Reward    Number            `json:"reward"` // on the test set, as Record.Reward
 }
 
 // Versions says what made a record.
