@@ -249,12 +249,12 @@ store:
 	VZEROUPPER
 	RET
 
-// func compress32(val *float32, idx *int32, x *float32, n int) int
+// func compress32(val *float32, idx *int32, x *float32, n int, lanes *[256][8]uint8) int
 //
 // Writes the elements of x that are not 0, and their places, and returns how
 // many there are. Up to 8 elements beyond them are overwritten. n is a multiple
 // of 8.
-TEXT ·compress32(SB), NOSPLIT, $0-40
+TEXT ·compress32(SB), NOSPLIT, $0-48
 	MOVQ val+0(FP), DI
 	MOVQ idx+8(FP), BX
 	MOVQ x+16(FP), SI
@@ -262,7 +262,7 @@ TEXT ·compress32(SB), NOSPLIT, $0-40
 	VXORPS Y7, Y7, Y7
 	VMOVDQU laneNumbers<>(SB), Y6 // places of the present eight
 	VMOVDQU lanesEight<>(SB), Y5
-	LEAQ ·compressTable(SB), R8
+	MOVQ lanes+32(FP), R8
 	XORQ R9, R9
 loop:
 	VMOVUPS (SI), Y0
@@ -282,6 +282,6 @@ next:
 	ADDQ $32, SI
 	SUBQ $8, CX
 	JG   loop
-	MOVQ R9, ret+32(FP)
+	MOVQ R9, ret+40(FP)
 	VZEROUPPER
 	RET
