@@ -1,7 +1,7 @@
 package simd
 
 //go:noescape
-func gemm6x16(c *float32, ldc int, a *float32, ars, acs int, b *float32, k int, add bool)
+func gemm6x16(c *float32, ldc int, a *float32, ars, acs int, b *float32, ldb, k int, add bool)
 
 //go:noescape
 func transpose8(dst *float32, ldd int, src *float32, lds int, n int)

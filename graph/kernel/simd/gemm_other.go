@@ -2,7 +2,7 @@
 
 package simd
 
-func gemm6x16(c *float32, ldc int, a *float32, ars, acs int, b *float32, k int, add bool) {
+func gemm6x16(c *float32, ldc int, a *float32, ars, acs int, b *float32, ldb, k int, add bool) {
 	panic(noKernels)
 }
 
