@@ -230,7 +230,7 @@ func BenchmarkFill(b *testing.B) {
 
 // In float32 independent draws are standard normal and uncorrelated too.
 func TestGaussian32(t *testing.T) {
-	const n = 200_001
+	const n = 1 << 18
 	noise := make([]float32, n)
 	policies.Gaussian32(rand.New(rand.NewPCG(1, 1)), noise, 1)
 	xs := make([]float64, n)
