@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 
 	"opl/graph/kernel/simd"
@@ -486,6 +487,17 @@ func TestGaussianWithoutVectors(t *testing.T) {
 	}
 }
 
+// Goroutines share the tables of a number of nodes that none has used before.
+func TestGaussianConcurrent(t *testing.T) {
+	z := normals(rand.New(rand.NewPCG(3, 17)), 20, 1)
+	want := quadrature(z, slices.Max(z), 41, 6, 8)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() { near(t, "41 nodes", propensities(z, 41), want, 1e-12) })
+	}
+	wg.Wait()
+}
+
 // Results may overwrite their arguments.
 func TestGaussianInPlace(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 9))
@@ -589,9 +601,13 @@ func TestNoAllocations(t *testing.T) {
 	const k = 100
 	z, g, eps := normals(rng, 4*k, 1), normals(rng, 4*k, 1), normals(rng, 4*2, 1)
 	dst := make([]float64, len(z))
+	z32, g32, dst32 := to32(z), to32(g), make([]float32, len(z))
 	for name, f := range map[string]func(){
 		"GaussianPropensities":     func() { GaussianPropensities(dst, z, k, 0) },
 		"GaussianPropensitiesGrad": func() { GaussianPropensitiesGrad(dst, z, g, k, 0) },
+		"with many nodes":          func() { GaussianPropensities(dst, z, k, 300) },
+		"in float32":               func() { GaussianPropensities(dst32, z32, k, 0) },
+		"in float32, gradient":     func() { GaussianPropensitiesGrad(dst32, z32, g32, k, 0) },
 		"GaussianMC":               func() { GaussianMC(dst, z, eps, k, 2) },
 		"GaussianMCGrad":           func() { GaussianMCGrad(dst, z, eps, g, k, 2) },
 		"LogSoftmax":               func() { LogSoftmax(dst, z, k) },

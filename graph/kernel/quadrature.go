@@ -1,8 +1,10 @@
 package kernel
 
 import (
+	"maps"
 	"math"
 	"sync"
+	"sync/atomic"
 
 	"opl/graph/kernel/simd"
 )
@@ -102,23 +104,41 @@ func (g *grid[E]) fill(nodes, used, planes int, high float64, coefficients func(
 	}
 }
 
-// grids keeps the grids made, by number of nodes.
+// grids keeps the grids made, by number of nodes: a hundred kilobytes each at
+// the usual numbers. It is read without a lock and without allocating.
 type grids[E float32 | float64] struct {
-	made sync.Map
-	make func(nodes int) *grid[E]
+	build  func(nodes int) *grid[E]
+	adding sync.Mutex
+	made   atomic.Pointer[map[int]*grid[E]] // never changed, only replaced
 }
 
 var (
-	grids32 = grids[float32]{make: newGrid32}
-	grids64 = grids[float64]{make: newGrid64}
+	grids32 = grids[float32]{build: newGrid32}
+	grids64 = grids[float64]{build: newGrid64}
 )
 
+// of returns the grid with so many nodes.
 func (s *grids[E]) of(nodes int) *grid[E] {
-	if g, ok := s.made.Load(nodes); ok {
-		return g.(*grid[E])
+	find := func() (map[int]*grid[E], *grid[E]) {
+		m := s.made.Load()
+		if m == nil {
+			return nil, nil
+		}
+		return *m, (*m)[nodes]
 	}
-	g, _ := s.made.LoadOrStore(nodes, s.make(nodes))
-	return g.(*grid[E])
+	if _, g := find(); g != nil {
+		return g
+	}
+	s.adding.Lock()
+	defer s.adding.Unlock()
+	made, g := find()
+	if g == nil {
+		g = s.build(nodes)
+		more := map[int]*grid[E]{nodes: g}
+		maps.Copy(more, made)
+		s.made.Store(&more)
+	}
+	return g
 }
 
 // row is scratch for one row of scores: the actions that are near enough to
