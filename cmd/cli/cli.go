@@ -49,7 +49,7 @@ to do it: PAC-Bayes bounds and heuristics over regularized importance weights.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(compareCommand(lib), gradcheckCommand(lib), versionCommand())
+	root.AddCommand(compareCommand(lib), gradcheckCommand(lib), serveCommand(), joinCommand(), versionCommand())
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)

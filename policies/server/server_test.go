@@ -609,6 +609,19 @@ func big() string {
 	return `{"context":{` + b.String()[1:] + `}}`
 }
 
+// All but net/http: parsing, choosing, logging, the answer.
+func TestNoAllocations(t *testing.T) {
+	s, _ := testServer(t, testPolicy(t, 10, 50, nil), Config{})
+	k := &work{body: []byte(big())}
+	if n := testing.AllocsPerRun(200, func() {
+		if _, _, err := s.choose(k, s.current.Load(), time.Now()); err != nil {
+			t.Fatal(err)
+		}
+	}); n > mayAllocate {
+		t.Errorf("%v allocations", n)
+	}
+}
+
 func BenchmarkChoose(b *testing.B) {
 	s, _ := testServer(b, testPolicy(b, 10, 50, nil), Config{})
 	k := &work{body: []byte(big())}
