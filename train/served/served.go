@@ -259,8 +259,8 @@ func (l *Log) Join(rewards *Rewards, w Writer, o Options) (Summary, error) {
 	return s, err
 }
 
-// values are the named values of a context as it was logged: see package
-// policies/server.
+// values are the named values of a context as it was logged, flat, and with each
+// value as the policy took it: see package policies/server.
 func values(context []byte) ([]features.Value, error) {
 	dec := json.NewDecoder(bytes.NewReader(context))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
@@ -281,13 +281,11 @@ func values(context []byte) ([]features.Value, error) {
 		case float64:
 			x = append(x, features.Value{Name: name, Number: v})
 		case string:
-			x = append(x, features.Value{Name: name + "=" + v, Number: 1})
-		case bool:
-			n := 0.0
-			if v {
-				n = 1
+			if v != "" {
+				x = append(x, features.Value{Name: name + "=" + v, Number: 1})
 			}
-			x = append(x, features.Value{Name: name, Number: n})
+		case bool:
+			x = append(x, features.Value{Name: fmt.Sprintf("%s=%t", name, v), Number: 1})
 		case nil:
 		default:
 			return nil, fmt.Errorf("context.%s: want a number, a string, true, false or null", name)

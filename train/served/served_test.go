@@ -76,7 +76,7 @@ func joined(t *testing.T, log, rewards string, o Options) (rows, Summary, error)
 }
 
 func TestJoin(t *testing.T) {
-	log := servedLog(t, `{"context":{"age":3,"city":"Oslo"},"decision_id":"d1"}`, `{"context":{"age":true,"x":null},"decision_id":"d2"}`, `{"context":[5,1],"decision_id":"d3"}`)
+	log := servedLog(t, `{"context":{"age":3,"city":"Oslo"},"decision_id":"d1"}`, `{"context":{"age":true,"x":null,"vip":false,"y":""},"decision_id":"d2"}`, `{"context":[5,1],"decision_id":"d3"}`)
 	for _, rewards := range []string{
 		write(t, "r.csv", "reward,who,decision_id\n1,x,d3\n,x,d2\n0.25,y,d1\n0,z,d9\n"),
 		write(t, "r.jsonl", `{"decision_id":"d3","reward":1}`+"\n"+`{"decision_id":"d2","reward":null}`+"\n"+`{"reward":0.25,"decision_id":"d1"}`+"\n"+`{"decision_id":"d9","reward":0}`),
@@ -95,7 +95,7 @@ func TestJoin(t *testing.T) {
 		}
 		zero := 0.0
 		out, s, err = joined(t, log, rewards, Options{Missing: &zero, Min: 0, Max: 2})
-		if err != nil || len(out) != 3 || s.Joined != 3 || s.Missing != 1 || out[1].Cost != 0 || out[2].Cost != -.5 || fmt.Sprint(out[1].Context) != "[{age 1}]" {
+		if err != nil || len(out) != 3 || s.Joined != 3 || s.Missing != 1 || out[1].Cost != 0 || out[2].Cost != -.5 || fmt.Sprint(out[1].Context) != "[{age 1} {vip=false 1}]" {
 			t.Errorf("%+v, %+v, %v", out, s, err)
 		}
 	}
