@@ -15,7 +15,7 @@ func FuzzRequest(f *testing.F) {
 		`{"context":{"x_0":1.5,"x_1":-2e0}}`, `{"context":[1,2,0,1],"decision_id":"a\u00e9"}`, big(),
 		" {\n\"decision_id\" : \"ord\\n1\",\t\"context\" : { \"x_0\" : 3 , \"city\":\"Bern\" } } ",
 		`{"context":{"x_0":true,"city":null,"y":"\ud800"}}`, `{"context":{"x_0":1e999}}`, `{"context":{"x_0":0.1e-5,"":1}}`,
-		`{"context":{"x_0":1,"x_0":1}}`, "{\"context\":\x00", `{"context":{},}`, `{"context":[01]}`, `{"decision_id":"`, `{"context":{"x_0":1,"a":{"b":[1,{"c":"d"}],"e":{}},"city":7}}`, `{"context":{"city=Oslo":1,"city":"Oslo"}}`,
+		`{"context":{"x_0":1,"x_0":1}}`, "{\"context\":\x00", `{"context":{},}`, `{"context":[01]}`, `{"decision_id":"`, `{"context":{"x_0":10}}`, `{"context":{"x_0":1,"a":{"b":[1,{"c":"d"}],"e":{}},"city":7}}`, `{"context":{"city=Oslo":1,"city":"Oslo"}}`,
 	} {
 		f.Add([]byte(s))
 	}
