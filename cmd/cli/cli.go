@@ -45,11 +45,12 @@ func Run(lib experiment.Library, args []string, stdout, stderr io.Writer) int {
 to do it: PAC-Bayes bounds and heuristics over regularized importance weights.`,
 		Example: `  opl compare                              every weight on MNIST, one reward table
   opl compare --eta0 0,0.5,1 --seeds 3     several logging policies, error bars
+  opl reproduce all --dry-run              the paper's experiments: what they would run
   opl gradcheck                            every gradient against central differences`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(compareCommand(lib), gradcheckCommand(lib), serveCommand(), joinCommand(), versionCommand())
+	root.AddCommand(compareCommand(lib), reproduceCommand(lib), runCommand(lib), plotCommand(), gradcheckCommand(lib), serveCommand(), joinCommand(), versionCommand())
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
