@@ -253,9 +253,18 @@ func binary2(name string, x, y Expr, r run, d diff) Expr {
 	case !sameShape(sx, sy):
 		return Fail("graph: %s of %s and %s: the shapes differ; Across or Down expands a vector along an axis", name, x, y)
 	}
-	if u, s, ok := x.repeated(); ok { // as for unary
-		if v, t, ok := y.repeated(); ok && s == t {
-			return apply(name, u.n.Shape(), r, d, u, v).RepeatRows(s)
+	u, s, repeated := x.repeated() // as for unary
+	v, t, repeated2 := y.repeated()
+	switch {
+	case repeated && repeated2 && s == t:
+		return apply(name, u.n.Shape(), r, d, u, v).RepeatRows(s)
+	case repeated:
+		if c, ok := y.uniform(); ok {
+			return apply(name, u.n.Shape(), r, d, u, c.fill(u.n.Shape())).RepeatRows(s)
+		}
+	case repeated2:
+		if c, ok := x.uniform(); ok {
+			return apply(name, v.n.Shape(), r, d, c.fill(v.n.Shape()), v).RepeatRows(t)
 		}
 	}
 	return apply(name, x.n.Shape(), r, d, x, y)

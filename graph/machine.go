@@ -19,7 +19,7 @@ type machine interface {
 const cacheBytes = 48 << 10
 
 // A step is split between threads if it has this many elements in all.
-const splitElements = 1 << 19
+const splitElements = 1 << 21
 
 // threaded is a machine for elements of type T.
 type threaded[T float] struct {
@@ -304,7 +304,7 @@ func (m *threaded[T]) whole(in *machineInstr[T], threads int) (err error) {
 
 // splitWork is the number of multiplications from which a product is worth a
 // second thread.
-const splitWork = 1 << 23
+const splitWork = 1 << 25
 
 // inParts computes an operation by its parts. It reports false if it has none.
 func inParts(o *op, dst []float32, src [][]float32, threads int) bool {

@@ -129,7 +129,7 @@ const (
 	// without their zeros.
 	sparseShare = 0.35
 	// From so many rows of the result on, sorting an input by columns pays.
-	sparseColumns = 32
+	sparseColumns = 64
 )
 
 // compressed is an input matrix without its zeros, for as long as a run lasts.

@@ -61,6 +61,9 @@ func (x Expr) Across(c int) Expr {
 	if c < 1 {
 		return Fail("graph: Across of %s to %d columns, want at least 1", x, c)
 	}
+	if u, ok := x.uniform(); ok {
+		return u.fill(tensor.Shape{x.n.Shape()[0], c})
+	}
 	return apply("across", tensor.Shape{x.n.Shape()[0], c}, both(across, func(dst []float32, src [][]float32) { simd.Across32(dst, src[0], len(dst)/len(src[0])) }).by(byRows).simple("across"),
 		func(_ []Expr, _, g Expr, _ []bool) []Expr { return []Expr{g.SumOver(1)} }, x)
 }
@@ -97,7 +100,10 @@ func (x Expr) RepeatRows(s int) Expr {
 		func(_ []Expr, _, g Expr, _ []bool) []Expr { return []Expr{g.SumGroups(s)} }, x)
 }
 
-const repeatRows = "repeat rows"
+const (
+	repeatRows = "repeat rows"
+	filled     = "fill"
+)
 
 // repeated returns y and s if x is y.RepeatRows(s).
 func (x Expr) repeated() (y Expr, s int, ok bool) {
@@ -105,9 +111,23 @@ func (x Expr) repeated() (y Expr, s int, ok bool) {
 	if o == nil || o.name != repeatRows {
 		return Expr{}, 0, false
 	}
+	return x.operand(), o.out[0] / o.in[0][0], true
+}
+
+// uniform returns the scalar that x is filled with, if it is.
+func (x Expr) uniform() (y Expr, ok bool) {
+	o, _ := x.n.Op().(*op)
+	if o == nil || o.name != filled {
+		return Expr{}, false
+	}
+	return x.operand(), true
+}
+
+// operand returns the first operand of the operation that made x.
+func (x Expr) operand() Expr {
 	it := x.g.g.From(x.n.ID())
 	it.Next()
-	return Expr{g: x.g, n: it.Node().(*gorgonia.Node)}, o.out[0] / o.in[0][0], true
+	return Expr{g: x.g, n: it.Node().(*gorgonia.Node)}
 }
 
 // SumGroups sums each group of s consecutive rows of a matrix, or entries of a
@@ -165,7 +185,7 @@ func (x Expr) fill(shape tensor.Shape) Expr {
 	if len(shape) == 0 {
 		return x
 	}
-	return apply("fill", shape.Clone(), both(fillTo, func(dst []float32, src [][]float32) { simd.Fill32(dst, src[0][0]) }).by(broadcast).simple("fill"),
+	return apply(filled, shape.Clone(), both(fillTo, func(dst []float32, src [][]float32) { simd.Fill32(dst, src[0][0]) }).by(broadcast).simple("fill"),
 		func(_ []Expr, _, g Expr, _ []bool) []Expr { return []Expr{g.Sum()} }, x)
 }
 

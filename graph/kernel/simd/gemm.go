@@ -27,6 +27,9 @@ const (
 	tileRows = 6   // of a product that a kernel holds in registers
 	tileCols = 16  // likewise
 	depth    = 384 // terms of a sum between two stores
+
+	// Columns that so few tiles read are not packed.
+	fewBlocks = 4
 )
 
 // buffers lends memory for packed operands.
@@ -78,17 +81,22 @@ func gemm(dst []float32, a, b Matrix, i0, i1, j0, j1 int) {
 		}
 		for j := j0; j < j1; j += tileCols {
 			w := min(tileCols, j1-j)
-			packCols(panel, b, t0, t1, j, j+w)
+			cols, ldb := &panel[0], tileCols
+			if w == tileCols && b.ColStride == 1 && blocks <= fewBlocks {
+				cols, ldb = &b.Data[t0*b.RowStride+j], b.RowStride
+			} else {
+				packCols(panel, b, t0, t1, j, j+w)
+			}
 			for i := i0; i < i1; i += tileRows {
 				from, ars, acs := &packed[(i-i0)*d], 1, tileRows
 				if a.ColStride == 1 && i+tileRows <= i1 {
 					from, ars, acs = &a.Data[i*a.RowStride+t0], a.RowStride, 1
 				}
 				if w == tileCols && i+tileRows <= i1 {
-					gemm6x16(&dst[i*n+j], n, from, ars, acs, &panel[0], d, t0 > 0)
+					gemm6x16(&dst[i*n+j], n, from, ars, acs, cols, ldb, d, t0 > 0)
 					continue
 				}
-				gemm6x16(&edge[0], tileCols, from, ars, acs, &panel[0], d, false)
+				gemm6x16(&edge[0], tileCols, from, ars, acs, cols, ldb, d, false)
 				for r := range min(tileRows, i1-i) {
 					row := dst[(i+r)*n+j : (i+r)*n+j+w]
 					if t0 == 0 {

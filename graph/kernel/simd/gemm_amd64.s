@@ -15,17 +15,19 @@
 	VADDPS 32(DI), Yb, Yb \
 	STOREROW(Ya, Yb)
 
-// func gemm6x16(c *float32, ldc int, a *float32, ars, acs int, b *float32, k int, add bool)
+// func gemm6x16(c *float32, ldc int, a *float32, ars, acs int, b *float32, ldb, k int, add bool)
 //
-// c [6×16] (+)= Σ_t a[r·ars + t·acs]·b[16t + j]
-TEXT ·gemm6x16(SB), NOSPLIT, $0-57
+// c [6×16] (+)= Σ_t a[r·ars + t·acs]·b[t·ldb + j]
+TEXT ·gemm6x16(SB), NOSPLIT, $0-65
 	MOVQ c+0(FP), DI
 	MOVQ ldc+8(FP), DX
 	MOVQ a+16(FP), SI
 	MOVQ ars+24(FP), R8
 	MOVQ acs+32(FP), R9
 	MOVQ b+40(FP), BX
-	MOVQ k+48(FP), CX
+	MOVQ ldb+48(FP), R11
+	MOVQ k+56(FP), CX
+	SHLQ $2, R11
 	SHLQ $2, DX
 	SHLQ $2, R8
 	SHLQ $2, R9
@@ -54,10 +56,10 @@ loop:
 	FMAROW((R10)(R8*2), Y14, Y15)
 	ADDQ R9, SI
 	ADDQ R9, R10
-	ADDQ $64, BX
+	ADDQ R11, BX
 	DECQ CX
 	JNZ  loop
-	MOVBLZX add+56(FP), AX
+	MOVBLZX add+64(FP), AX
 	TESTL AX, AX
 	JNZ  sum
 	STOREROW(Y4, Y5)
@@ -249,12 +251,12 @@ store:
 	VZEROUPPER
 	RET
 
-// func compress32(val *float32, idx *int32, x *float32, n int) int
+// func compress32(val *float32, idx *int32, x *float32, n int, lanes *[256][8]uint8) int
 //
 // Writes the elements of x that are not 0, and their places, and returns how
 // many there are. Up to 8 elements beyond them are overwritten. n is a multiple
 // of 8.
-TEXT ·compress32(SB), NOSPLIT, $0-40
+TEXT ·compress32(SB), NOSPLIT, $0-48
 	MOVQ val+0(FP), DI
 	MOVQ idx+8(FP), BX
 	MOVQ x+16(FP), SI
@@ -262,14 +264,12 @@ TEXT ·compress32(SB), NOSPLIT, $0-40
 	VXORPS Y7, Y7, Y7
 	VMOVDQU laneNumbers<>(SB), Y6 // places of the present eight
 	VMOVDQU lanesEight<>(SB), Y5
-	LEAQ ·compressTable(SB), R8
+	MOVQ lanes+32(FP), R8
 	XORQ R9, R9
 loop:
 	VMOVUPS (SI), Y0
 	VCMPPS $4, Y7, Y0, Y1 // not equal, or NaN
 	VMOVMSKPS Y1, AX
-	TESTL AX, AX
-	JZ   next
 	VPMOVZXBD (R8)(AX*8), Y2
 	VPERMPS Y0, Y2, Y0
 	VPERMD  Y6, Y2, Y3
@@ -277,11 +277,10 @@ loop:
 	VMOVDQU Y3, (BX)(R9*4)
 	POPCNTL AX, AX
 	ADDQ AX, R9
-next:
 	VPADDD Y5, Y6, Y6
 	ADDQ $32, SI
 	SUBQ $8, CX
 	JG   loop
-	MOVQ R9, ret+32(FP)
+	MOVQ R9, ret+40(FP)
 	VZEROUPPER
 	RET

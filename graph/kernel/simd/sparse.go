@@ -36,7 +36,7 @@ func (s *Sparse) Set(x []float32, rows, cols int, share float64) bool {
 		}
 		row := x[i*cols : (i+1)*cols]
 		if whole > 0 {
-			n += compress32(&s.val[n], &s.idx[n], &row[0], whole)
+			n += compress32(&s.val[n], &s.idx[n], &row[0], whole, &lanesOf)
 		}
 		for j := whole; j < cols; j++ {
 			if row[j] != 0 {
@@ -151,4 +151,20 @@ func spmm(dst []float32, w, rows int, ptr, idx []int32, val, panel []float32) {
 	} else {
 		spmm16(&dst[0], rows, &ptr[0], &idx[0], &val[0], &panel[0])
 	}
+}
+
+// lanesOf has, for each set of lanes of eight, their numbers in order.
+var lanesOf = newLanesOf()
+
+func newLanesOf() (t [256][8]uint8) {
+	for set := range t {
+		n := 0
+		for lane := range uint8(8) {
+			if set>>lane&1 == 1 {
+				t[set][n] = lane
+				n++
+			}
+		}
+	}
+	return t
 }
