@@ -33,8 +33,9 @@ type Log struct {
 	torn  int64
 	fsync Fsync
 
-	mu      sync.Mutex // of pending
+	mu      sync.Mutex // of pending and spare
 	pending *batch     // nil: none waits
+	spare   *batch     // to be used again
 
 	file   sync.Mutex // of what follows
 	f      *os.File
@@ -47,11 +48,13 @@ type Log struct {
 	stopped               sync.WaitGroup
 }
 
-// batch is lines that are written together; written and err belong to Log.file.
+// batch is lines that are written together; written, left and err belong to
+// Log.file.
 type batch struct {
 	lines   []byte
-	n       int64
+	n       int // who waits for it
 	written bool
+	left    int // of those, who has not been told
 	err     error
 }
 
@@ -148,7 +151,10 @@ func (l *Log) Append(line []byte) error {
 	l.mu.Lock()
 	b := l.pending
 	if b == nil {
-		b = &batch{lines: make([]byte, 0, 4096)}
+		if b, l.spare = l.spare, nil; b == nil {
+			b = new(batch)
+		}
+		*b = batch{lines: b.lines[:0]}
 		l.pending = b
 	}
 	b.lines = append(b.lines, line...)
@@ -163,12 +169,18 @@ func (l *Log) Append(line []byte) error {
 		l.pending = nil
 		l.mu.Unlock()
 		b.err = l.write(b.lines)
-		b.written = true
+		b.written, b.left = true, b.n
 		if b.err == nil {
-			l.lines.Add(b.n)
+			l.lines.Add(int64(b.n))
 		}
 	}
-	return b.err
+	err := b.err
+	if b.left--; b.left == 0 && cap(b.lines) <= 1<<20 {
+		l.mu.Lock()
+		l.spare = b
+		l.mu.Unlock()
+	}
+	return err
 }
 
 // write writes at the end of the whole lines, and takes back what a failure left.

@@ -19,8 +19,9 @@
 //	 "context":{name: value, …},"action":"name","propensity":0.7,
 //	 "propensities":[0.7,0.3],"actions":["name","other"],"policy_hash":"…"}
 //
-// The context is the caller's, a list by the names of the policy; actions names
-// the propensities. Nothing of a request that was answered by an error is logged,
+// The context is the caller's, flattened, a list by the names of the policy, each
+// value as the policy took it: a number or a category. actions names the
+// propensities. Nothing of a request that was answered by an error is logged,
 // but the line of a decision that was asked for by a client that has gone since is.
 package server
 
@@ -46,14 +47,21 @@ import (
 	"opl/policies/serve"
 )
 
+// Defaults of Config.
+const (
+	DefaultTimeout = 10 * time.Second
+	DefaultIdle    = 2 * time.Minute
+	DefaultDrain   = 10 * time.Second
+)
+
 // Config says what a server allows. Zero values stand for the defaults.
 type Config struct {
 	MaxBody     int64         // bytes of a request; 0: 1 MiB
 	MaxInFlight int           // requests at a time; 0: 1024
 	MaxConns    int           // connections at a time; 0: 4096
-	Timeout     time.Duration // for reading a request and for writing its answer; 0: 10 s
-	Idle        time.Duration // that a connection may; 0: 2 min
-	Drain       time.Duration // for the requests under way when the server stops; 0: 10 s
+	Timeout     time.Duration // for reading a request and for writing its answer
+	Idle        time.Duration // that a connection may
+	Drain       time.Duration // for the requests under way when the server stops
 	Strict      bool          // contexts with names or categories that the policy does not know are refused
 	Seed        *uint64       // of the actions drawn, for tests; nil: from the system
 	ErrorLog    *log.Logger   // of net/http; nil: discarded
@@ -109,9 +117,9 @@ func New(p *serve.Policy, l *Log, c Config) (*Server, error) {
 	c.MaxBody = or(c.MaxBody, 1<<20)
 	c.MaxInFlight = or(c.MaxInFlight, 1024)
 	c.MaxConns = or(c.MaxConns, 4096)
-	c.Timeout = or(c.Timeout, 10*time.Second)
-	c.Idle = or(c.Idle, 2*time.Minute)
-	c.Drain = or(c.Drain, 10*time.Second)
+	c.Timeout = or(c.Timeout, DefaultTimeout)
+	c.Idle = or(c.Idle, DefaultIdle)
+	c.Drain = or(c.Drain, DefaultDrain)
 	if c.ErrorLog == nil {
 		c.ErrorLog = log.New(io.Discard, "", 0)
 	}
