@@ -164,7 +164,7 @@ func (f evaluateFlags) options() (estimate.Options, error) {
 		name, value, given := strings.Cut(s, "=")
 		m := estimate.Method(name)
 		if !slices.Contains(estimate.Methods(), m) {
-			return o, fmt.Errorf("--estimators %s: want %s", s, join(estimate.Methods()))
+			return o, fmt.Errorf("--estimators %s: want %s", s, methodNames())
 		}
 		o.Methods = append(o.Methods, m)
 		if !given {
@@ -186,10 +186,10 @@ func (f evaluateFlags) options() (estimate.Options, error) {
 	return o, nil
 }
 
-func join(methods []estimate.Method) string {
-	names := make([]string, len(methods))
-	for i, m := range methods {
-		names[i] = string(m)
+func methodNames() string {
+	var names []string
+	for _, m := range estimate.Methods() {
+		names = append(names, string(m))
 	}
 	return strings.Join(names, ", ")
 }
