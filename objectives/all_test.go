@@ -63,6 +63,7 @@ var everyPolicy = []struct {
 	{"gaussian mc", policies.Gaussian{Samples: 3}},
 	{"softmax-posterior", policies.SoftmaxPosterior{Samples: 3}},
 	{"mixedlogit", policies.MixedLogit{Samples: 3}},
+	{"floored", policies.Floor{Policy: policies.Gaussian{}, Epsilon: .1}},
 }
 
 // everyFit calls f, in parallel by policy, with all that Check accepts.
@@ -530,7 +531,7 @@ func TestSigns(t *testing.T) {
 
 // refusals is what Check refuses: objective | policies | weights | reason.
 var refusals = `
-corollary1 | gaussian, gaussian mc, mixedlogit | har=0, har=0.3, har=1 | corollary1 needs a weight that is linear in π (ips, clip, es, ix), and har is not
+corollary1 | gaussian, gaussian mc, mixedlogit, floored | har=0, har=0.3, har=1 | corollary1 needs a weight that is linear in π (ips, clip, es, ix), and har is not
 corollary1 | softmax | all | corollary1 needs a mixture of deterministic policies (gaussian, mixedlogit), and policy softmax is none
 corollary1 | softmax-posterior | all | corollary1 needs a mixture of deterministic policies (gaussian, mixedlogit), and policy softmax-posterior is none
 ixbound | softmax | all | the objective needs a posterior, and policy softmax has none

@@ -27,8 +27,8 @@ type Value struct {
 
 // Term is one named term. Vectors, over a grid, are left out.
 type Term struct {
-	Name  string
-	Value float64
+	Name  string  `json:"name"`
+	Value float64 `json:"value"`
 }
 
 // Evaluate computes an objective on all rows of a log, in float64 and in chunks

@@ -87,6 +87,9 @@ func TestGivenIsProbs(t *testing.T) {
 			{policies.Gaussian{Nodes: 65}, 0, 1e-14},
 			{policies.SoftmaxPosterior{Samples: draws}, draws, 1e-14},
 			{policies.MixedLogit{Samples: draws}, draws, 1e-14},
+			{policies.Floor{Policy: policies.Softmax{}}, 0, 1e-15},
+			{policies.Floor{Policy: policies.Gaussian{Nodes: 65}, Epsilon: .2}, 0, 1e-14},
+			{policies.Floor{Policy: policies.MixedLogit{Samples: draws}, Epsilon: .9}, draws, 1e-14},
 		} {
 			var eps []float64
 			if c.rows > 0 {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"time"
 
 	"gorgonia.org/tensor"
@@ -32,9 +33,23 @@ type Config struct {
 	WeightDecay  float64      // coupled, see Adam
 	Seed         uint64       // of the order of rows and of the noise
 	Dtype        tensor.Dtype // zero: float32
+	// Threads is how many threads a step of a large problem may use; 0: as many
+	// as Go runs. The result is the same for any number. Where runs go side by
+	// side, 1 is best.
+	Threads int
 
 	// Progress, if not nil, is told after every step.
 	Progress func(Progress)
+	// Epoch, if not nil, is told after every epoch.
+	Epoch func(Epoch)
+}
+
+// Epoch is what an epoch gave.
+type Epoch struct {
+	Number    int               // from 1
+	Objective float64           // mean over the epoch's rows of the minibatches' objectives
+	Terms     []objectives.Term // their scalar terms, likewise
+	Posterior policies.Posterior
 }
 
 // Schedule gives the factor of the learning rate at a share t of the training,
@@ -101,6 +116,9 @@ func Fit(ctx context.Context, log bandit.Source, c Config) (*Result, error) {
 	case len(c.Prior.Mean) != k*d:
 		return nil, fmt.Errorf("train: prior mean of %d numbers for %d actions and %d features", len(c.Prior.Mean), k, d)
 	}
+	if c.Threads == 0 {
+		c.Threads = runtime.GOMAXPROCS(0)
+	}
 	size := min(c.BatchSize, n)
 	params := objectives.NewParams(c.Dtype, c.Policy, c.Prior, k, d)
 	compile := func(rows int) (*graph.Program, error) {
@@ -111,7 +129,7 @@ func Fit(ctx context.Context, log bandit.Source, c Config) (*Result, error) {
 		if err != nil {
 			return nil, err
 		}
-		return p.Graph().Compile(c.Objective(p))
+		return p.Graph().Compile(c.Objective(p), graph.Threads(c.Threads))
 	}
 	whole, err := compile(size)
 	if err != nil {
@@ -141,6 +159,7 @@ func Fit(ctx context.Context, log bandit.Source, c Config) (*Result, error) {
 	begin := time.Now()
 	for epoch := 1; epoch <= c.Epochs; epoch++ {
 		shuffle.Shuffle(n, func(i, j int) { order[i], order[j] = order[j], order[i] })
+		var sums epochSums
 		for from := 0; from < n; from += size {
 			if err := ctx.Err(); err != nil {
 				return nil, err
@@ -159,19 +178,53 @@ func Fit(ctx context.Context, log bandit.Source, c Config) (*Result, error) {
 			if c.Progress != nil {
 				c.Progress(Progress{epoch, c.Epochs, r.Steps, steps, p.Cost()})
 			}
+			if c.Epoch != nil {
+				sums.add(p, float64(len(rows))/float64(n))
+			}
+		}
+		if c.Epoch != nil {
+			c.Epoch(Epoch{epoch, sums.objective, sums.terms, posterior(params, c.Prior, k, d)})
 		}
 	}
 	r.Seconds = time.Since(begin).Seconds()
-	r.Posterior = policies.Posterior{Actions: k, Dim: d, Mu: params.Mu.Float64s(), Prior: c.Prior}
-	if params.LogSigma != nil {
-		r.Posterior.Sigma = math.Exp(params.LogSigma.Float64s()[0])
-	}
+	r.Posterior = posterior(params, c.Prior, k, d)
 	for _, v := range append([]float64{r.Posterior.Sigma}, r.Posterior.Mu...) {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return nil, fmt.Errorf("after epoch %d: a learned parameter is %v", c.Epochs, v)
 		}
 	}
 	return r, nil
+}
+
+// posterior is the one that parameters stand for.
+func posterior(params *objectives.Params, prior policies.Prior, k, d int) policies.Posterior {
+	q := policies.Posterior{Actions: k, Dim: d, Mu: params.Mu.Float64s(), Prior: prior}
+	if params.LogSigma != nil {
+		q.Sigma = math.Exp(params.LogSigma.Float64s()[0])
+	}
+	return q
+}
+
+// epochSums are the weighted sums of an epoch's minibatches.
+type epochSums struct {
+	objective float64
+	terms     []objectives.Term
+}
+
+func (s *epochSums) add(p *graph.Program, weight float64) {
+	s.objective += weight * p.Cost()
+	i := 0
+	for _, name := range p.Terms() {
+		v := p.Read(name)
+		if len(v) != 1 {
+			continue
+		}
+		if i == len(s.terms) {
+			s.terms = append(s.terms, objectives.Term{Name: name})
+		}
+		s.terms[i].Value += weight * v[0]
+		i++
+	}
 }
 
 // step takes one step of Adam on the given rows.

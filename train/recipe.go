@@ -23,6 +23,10 @@ func PriorScales() []float64 { return []float64{1, .5, .3, .2, .1, .05} }
 type Recipe struct {
 	Share  float64   // of the rows that learn the prior; 0: 0.5
 	Scales []float64 // of the prior, fixed in advance; nil: PriorScales
+	Floor  float64   // ε of every propensity, see policies.Floor; in [0, 1)
+	// Teach and Rest, if not nil, are the rows that learn the prior and those that
+	// certify, in place of a random share.
+	Teach, Rest []int
 	// Tune, if positive, is the number of epochs in which the posterior is
 	// trained on the logarithmic-smoothing bound, from the best prior. It rarely
 	// gains more than 0.0002.
@@ -31,6 +35,7 @@ type Recipe struct {
 
 // Certified is what a Recipe gives.
 type Certified struct {
+	Policy      policies.Policy // gaussian, with the floor
 	Posterior   policies.Posterior
 	Certificate certify.Certificate
 	Rows        []int  // that certify
@@ -141,22 +146,27 @@ func (r Recipe) Learn(ctx context.Context, log *bandit.Log, c Config) (*Certifie
 	if len(r.Scales) == 0 {
 		return nil, errors.New("train: no prior scale")
 	}
+	if !(r.Floor >= 0 && r.Floor < 1) {
+		return nil, fmt.Errorf("train: floor %v is outside [0, 1)", r.Floor)
+	}
 	if err := log.Check(); err != nil {
 		return nil, err
 	}
-	out := &Certified{}
-	teach, rest, err := SplitPrior(log.Len(), r.Share, c.Seed)
-	if err != nil {
-		return nil, err
+	teach, rest := r.Teach, r.Rest
+	if teach == nil {
+		var err error
+		if teach, rest, err = SplitPrior(log.Len(), r.Share, c.Seed); err != nil {
+			return nil, err
+		}
 	}
-	out.Rows = rest
+	policy := policies.Floor{Policy: policies.Gaussian{}, Epsilon: r.Floor}
+	out := &Certified{Policy: policy, Rows: rest}
 	begin := time.Now()
 	prior, name, err := LearnPrior(ctx, log, teach, c)
 	if err != nil {
 		return nil, err
 	}
 	out.Learner = name
-	policy := policies.Gaussian{}
 	// The reward model of the doubly robust bound, from the prior's rows as well.
 	model := c
 	model.Objective, model.Policy, model.Weight, model.Schedule = objectives.Likelihood(1e-6), policies.Softmax{}, objectives.Weight{}, Linear

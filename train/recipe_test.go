@@ -110,3 +110,40 @@ func TestRecipeErrors(t *testing.T) {
 		}
 	}
 }
+
+// The recipe keeps to the rows that it is given, and to the floor.
+func TestRecipeFloorAndRows(t *testing.T) {
+	log := labelled(1000, 4, true)
+	r := train.Recipe{Floor: .2, Teach: make([]int, 400), Rest: make([]int, 600)}
+	for i := range log.Len() {
+		if i < 400 {
+			r.Teach[i] = i
+		} else {
+			r.Rest[i-400] = i
+		}
+	}
+	got, err := r.Learn(context.Background(), log, train.Config{Epochs: 2, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	taught := got.Posterior.Prior.Taught
+	for _, h := range log.Hashes(r.Rest) {
+		if taught.Has(h) {
+			t.Fatal("a row that certifies taught the prior")
+		}
+	}
+	if taught.Len() != 400 || !slices.Equal(got.Rows, r.Rest) {
+		t.Errorf("%d rows taught, %d certify", taught.Len(), len(got.Rows))
+	}
+	pi := make([]float64, 4)
+	got.Policy.Given(pi, []float64{9, 0, 0, 0}, 1e-3, nil)
+	if pi[1] < .05-1e-12 || pi[0] > .85+1e-12 {
+		t.Errorf("propensities %v under a floor of .2", pi)
+	}
+	for _, floor := range []float64{-.1, 1} {
+		r.Floor = floor
+		if _, err := r.Learn(context.Background(), log, train.Config{Epochs: 2}); err == nil || !strings.Contains(err.Error(), "floor") {
+			t.Errorf("floor %v: %v", floor, err)
+		}
+	}
+}

@@ -3,8 +3,6 @@ package train
 import (
 	"encoding/json"
 	"math"
-	"runtime"
-	"runtime/debug"
 	"strconv"
 
 	"opl/objectives"
@@ -93,42 +91,16 @@ type Record struct {
 	Certificate *certify.Certificate `json:"certificate,omitempty"`
 	PriorScale  Number               `json:"prior_scale"` // the chosen s
 	Seconds     float64              `json:"seconds"`     // of the training alone
+	Curve       []CurvePoint         `json:"curve,omitempty"`
 	DataHash    string               `json:"data_hash"`
 	Versions    Versions             `json:"versions"`
 }
 
-// Versions says what made a record.
-type Versions struct {
-	Opl    string `json:"opl"`
-	Commit string `json:"commit,omitempty"`
-	Go     string `json:"go"`
-	System string `json:"system"`
-}
-
-// ThisVersion returns the versions of the running program.
-func ThisVersion() Versions {
-	v := Versions{Opl: "devel", Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return v
-	}
-	mods := append([]*debug.Module{&info.Main}, info.Deps...)
-	for _, m := range mods {
-		if m.Path == "opl" && m.Version != "" && m.Version != "(devel)" {
-			v.Opl = m.Version
-		}
-	}
-	dirty := ""
-	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision":
-			v.Commit = s.Value
-		case s.Key == "vcs.modified" && s.Value == "true":
-			dirty = "+changes"
-		}
-	}
-	if v.Commit != "" {
-		v.Commit += dirty
-	}
-	return v
+// CurvePoint is a training after an epoch. Objective and terms are means over the
+// epoch's minibatches, at the parameters that each of them met.
+type CurvePoint struct {
+	Epoch     int               `json:"epoch"` // from 1
+	Objective Number            `json:"objective"`
+	Terms     []objectives.Term `json:"terms,omitempty"`
+	Reward    Number            `json:"reward"` // on the test set, as Record.Reward
 }

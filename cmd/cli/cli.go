@@ -28,9 +28,16 @@ import (
 // interrupted is the exit status after Ctrl-C.
 const interrupted = 130
 
+// exitStatus is the error of a command that has said what it had to say, and leaves
+// with this status.
+type exitStatus int
+
+// Error is for callers that do not know it.
+func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
+
 // Run runs one command and returns the exit status of the process: 0, 1 after an
-// error, 130 when interrupted. Results go to stdout, one line an error and the
-// progress of long work to stderr.
+// error, 130 when interrupted, 3 or 4 after inspect has found something. Results go
+// to stdout, one line an error and the progress of long work to stderr.
 func Run(lib experiment.Library, args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -45,20 +52,25 @@ func Run(lib experiment.Library, args []string, stdout, stderr io.Writer) int {
 to do it: PAC-Bayes bounds and heuristics over regularized importance weights.`,
 		Example: `  opl compare                              every weight on MNIST, one reward table
   opl compare --eta0 0,0.5,1 --seeds 3     several logging policies, error bars
+  opl reproduce all --dry-run              the paper's experiments: what they would run
   opl gradcheck                            every gradient against central differences`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(compareCommand(lib), gradcheckCommand(lib), versionCommand())
+	root.AddCommand(compareCommand(lib), reproduceCommand(lib), runCommand(lib), plotCommand(), inspectCommand(), evaluateCommand(),
+		gradcheckCommand(lib), serveCommand(), joinCommand(), versionCommand())
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
+	var status exitStatus
 	switch {
 	case err == nil:
 		return 0
 	case errors.Is(err, context.Canceled):
 		return interrupted
+	case errors.As(err, &status):
+		return int(status)
 	}
 	fmt.Fprintf(stderr, "opl: %s\n", oneLine(err))
 	return 1

@@ -13,30 +13,38 @@ import (
 	"opl/train/experiment"
 )
 
-// progress shows on a terminal how far a list of runs is, with the time left,
-// and nothing elsewhere.
+// progress shows how far a list of runs is: on a terminal a line with the time
+// left, under the results so far if they are asked for; elsewhere a plain line for
+// every run that ends.
 type progress struct {
-	out      *os.File // nil: no terminal
+	out      io.Writer
+	terminal *os.File // nil: none
+	results  bool     // on a terminal too
 	runs     []train.Run
+	work     []float64 // guessed, of each run
+	share    []float64 // done of each run, 0 to 1
 	mu       sync.Mutex
-	share    []float64 // of each run, 0 to 1
 	latest   int
 	finished int
 	begin    time.Time
 	shown    time.Time
 }
 
-func newProgress(out io.Writer, runs []train.Run) *progress {
-	p := &progress{runs: runs, share: make([]float64, len(runs)), begin: time.Now()}
+func newProgress(out io.Writer, lib experiment.Library, runs []train.Run, results bool) *progress {
+	p := &progress{out: out, results: results, runs: runs, begin: time.Now(),
+		work: make([]float64, len(runs)), share: make([]float64, len(runs))}
+	for i, r := range runs {
+		p.work[i] = lib.Work(r, 10000)
+	}
 	if f, ok := out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		p.out = f
+		p.terminal = f
 	}
 	return p
 }
 
 // at is told about each step of run i.
 func (p *progress) at(i int, s train.Progress) {
-	if p.out == nil {
+	if p.terminal == nil {
 		return
 	}
 	p.mu.Lock()
@@ -46,16 +54,45 @@ func (p *progress) at(i int, s train.Progress) {
 	p.show(false)
 }
 
-// done is told that run i has finished.
-func (p *progress) done(i int) {
-	if p.out == nil {
-		return
-	}
+// done is told that run i has ended, with its record or the reason why it failed.
+func (p *progress) done(i int, rec train.Record, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.share[i] = 1
 	p.finished++
-	p.show(true)
+	if p.terminal == nil || p.results {
+		line := fmt.Sprintf("%s: reward %.4f, %.1f s", experiment.Name(p.runs[i]), rec.Reward, rec.Seconds)
+		if err != nil {
+			line = "failed: " + oneLine(err)
+		}
+		if p.terminal != nil {
+			fmt.Fprintf(p.out, "\r\033[K%s\n", line)
+		} else {
+			fmt.Fprintf(p.out, "opl: %d of %d%s: %s\n", p.finished, len(p.runs), p.left(), line)
+		}
+	}
+	if p.terminal != nil {
+		p.show(true)
+	}
+}
+
+// doneShare is the share of the work that is done.
+func (p *progress) doneShare() float64 {
+	var done, all float64
+	for i, s := range p.share {
+		done += s * p.work[i]
+		all += p.work[i]
+	}
+	return done / all
+}
+
+// left is the time left, once there is something to tell it from.
+func (p *progress) left() string {
+	share := p.doneShare()
+	if share <= 0.01 || p.finished == len(p.runs) {
+		return ""
+	}
+	return fmt.Sprintf(", %s left", time.Duration(float64(time.Since(p.begin))*(1/share-1)).Round(time.Second))
 }
 
 func (p *progress) show(now bool) {
@@ -63,17 +100,8 @@ func (p *progress) show(now bool) {
 		return
 	}
 	p.shown = time.Now()
-	var sum float64
-	for _, s := range p.share {
-		sum += s
-	}
-	share := sum / float64(len(p.share))
-	left := ""
-	if elapsed := time.Since(p.begin); share > 0.01 {
-		left = fmt.Sprintf(", %s left", time.Duration(float64(elapsed)*(1/share-1)).Round(time.Second))
-	}
-	line := fmt.Sprintf("%d of %d runs, %.0f %%%s: %s", p.finished, len(p.runs), 100*share, left, experiment.Name(p.runs[p.latest]))
-	if width, _, err := term.GetSize(int(p.out.Fd())); err == nil && width > 1 {
+	line := fmt.Sprintf("%d of %d runs, %.0f %%%s: %s", p.finished, len(p.runs), 100*p.doneShare(), p.left(), experiment.Name(p.runs[p.latest]))
+	if width, _, err := term.GetSize(int(p.terminal.Fd())); err == nil && width > 1 {
 		if r := []rune(line); len(r) >= width {
 			line = string(r[:width-1])
 		}
@@ -83,7 +111,7 @@ func (p *progress) show(now bool) {
 
 // stop clears the line.
 func (p *progress) stop() {
-	if p.out != nil {
+	if p.terminal != nil {
 		fmt.Fprint(p.out, "\r\033[K")
 	}
 }

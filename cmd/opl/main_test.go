@@ -10,10 +10,30 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"opl/cmd/cli"
+	"opl/graph"
+	"opl/objectives"
+	"opl/train/experiment"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"opl": main})
+	testscript.Main(m, map[string]func(){"opl": main, "own": own})
+}
+
+// own is the command line with an objective and a weight of one's own, those of
+// testdata/own.
+func own() {
+	lib := experiment.Standard()
+	lib.Objectives = append(lib.Objectives, experiment.Objective{Name: "entropic", Policy: "softmax",
+		Make: func(experiment.Args) objectives.Objective {
+			return func(p objectives.Problem) graph.Expr { return p.Mean("e", p.Loss().Exp()).Log() }
+		}})
+	lib.Weights = append(lib.Weights, experiment.Weight{Name: "truncated", Plain: 0, Make: func(h float64) objectives.Weight {
+		return objectives.Weight{Name: "truncated", Hyper: h,
+			Of: func(pi, pi0 graph.Expr) graph.Expr { return pi.Div(pi0).AtMost(1 / h) }}
+	}})
+	os.Exit(cli.Run(lib, os.Args[1:], os.Stdout, os.Stderr))
 }
 
 // TestScripts runs the scripts of testdata/script; each is a session with the
@@ -32,6 +52,9 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"policy": writePolicy,
+			"ask":    ask,
+			"hammer": hammer,
 			// oneline FILE: the file is one line.
 			"oneline": func(ts *testscript.TestScript, _ bool, args []string) {
 				if s := ts.ReadFile(args[0]); len(s) == 0 || s[len(s)-1] != '\n' || countLines(s) != 1 {

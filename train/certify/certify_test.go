@@ -393,7 +393,7 @@ func TestMissing(t *testing.T) {
 		share  float64  // of δ/2
 		reason string
 	}{
-		{"gaussian", policies.Gaussian{}, log, objectives.Weight{}, []string{"corollary1", "corollary1-two-sided", "ixbound", "ls"}, 4, "theorem1: policy gaussian is a mixture"},
+		{"gaussian", policies.Gaussian{}, log, objectives.Weight{}, []string{"corollary1", "corollary1-two-sided", "ixbound", "ls"}, 4, "theorem1: policy gaussian is computed exactly as a mixture"},
 		{"logged only", policies.Gaussian{}, &logged, objectives.Weight{}, []string{"ixbound", "ls"}, 2, "corollary1: the log has no propensities"},
 		{"har", policies.Gaussian{}, log, objectives.Har(0.5), []string{"ixbound", "ls"}, 2, "corollary1: weight har is not linear"},
 		{"h < p", policies.Gaussian{}, log, small, []string{"ixbound", "ls"}, 4, "want h(p) ≥ p"},
@@ -403,7 +403,7 @@ func TestMissing(t *testing.T) {
 		{"softmax, logged only", policies.SoftmaxPosterior{}, &logged, objectives.Weight{}, []string{"ixbound", "ls"}, 2, "theorem1: the log has no propensities"},
 		{"decreasing", policies.SoftmaxPosterior{}, log, down, []string{"ixbound", "ls"}, 3, "nondecreasing"},
 		{"outside", policies.SoftmaxPosterior{}, log, objectives.Clip(2), []string{"ixbound", "ls"}, 3, "outside [0, 1]"},
-		{"mixed logit", policies.MixedLogit{}, log, objectives.Weight{}, []string{"ixbound", "ls"}, 2, "sampling alone"},
+		{"mixed logit", policies.MixedLogit{}, log, objectives.Weight{}, []string{"ixbound", "ls", "theorem1"}, 3, "sampling alone"},
 	} {
 		c := mustCertify(t, tc.pol, q, tc.log, rows, certify.Options{Weight: tc.weight, Draws: 16})
 		var got []string

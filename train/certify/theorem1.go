@@ -16,10 +16,8 @@ import (
 // theorem1Fits reports why Theorem 1 is no candidate.
 func theorem1Fits(pol policies.Policy, log *bandit.Log) error {
 	switch {
-	case pol.Mixture():
-		return fmt.Errorf("policy %s is a mixture of deterministic policies, whose case is Corollary 1", pol.Name())
 	case !pol.Noisy():
-		return fmt.Errorf("policy %s gives no draws of π_θ", pol.Name())
+		return fmt.Errorf("policy %s is computed exactly as a mixture of deterministic policies, whose case is Corollary 1", pol.Name())
 	case log.LoggedOnly():
 		return errors.New("the log has no propensities of all actions")
 	}
@@ -27,7 +25,8 @@ func theorem1Fits(pol policies.Policy, log *bandit.Log) error {
 }
 
 // theorem1 is the tightest of the bounds of Theorem 1, two-sided, over λ in the
-// grid of Corollary 1, for a family known by S draws π_is of π_θ a row:
+// grid of Corollary 1, for a family known by S draws π_is of π_θ a row (of
+// mixedlogit the softmax policies that it averages; R(π_Q) = E R(π_θ)):
 //
 //	R̂ + √(KL₁/(2n)) + Bₙ + KL₂/(nλ) + (λ/2)V̄ₙ + sampling(λ)
 //	KL₁ = KL + log(4√n/δ'),   KL₂ = KL + log(4Λ/δ'),   δ' = δ/2

@@ -191,6 +191,7 @@ func settings() []setting {
 		setting{n: 100, learner: "adam", scales: true, split: true, pol: gauss},
 		setting{eta: -2, n: 100, learner: "table", logged: true, pol: gauss},
 		setting{n: 100, learner: "table", weight: objectives.IX(0.1), pol: gauss},
+		setting{eta: 6, n: 300, learner: "none", scale: 0.1, split: true, pol: policies.Floor{Policy: gauss, Epsilon: 0.3}, quick: true},
 		setting{n: 30, learner: "table", weight: objectives.Har(0.5), pol: soft, quick: true},
 		setting{n: 30, learner: "none", weight: objectives.Har(0.9), pol: soft},
 		setting{eta: 6, n: 300, learner: "table", weight: objectives.Har(0.9), pol: soft},

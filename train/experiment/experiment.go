@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 
 	"gorgonia.org/tensor"
@@ -25,6 +26,7 @@ type Runner struct {
 	Library Library
 	DataDir string // where data sets are, see dataset.Open; empty: the usual places
 	Jobs    int    // runs side by side; 0: 1
+	Curves  bool   // records have learning curves, but for recipes
 
 	// Progress, if not nil, is told how far run i is; it may be called from
 	// several goroutines.
@@ -169,6 +171,7 @@ func (e *Runner) Do(ctx context.Context, r train.Run, progress func(train.Progre
 	}
 	c.Prior, c.Delta, c.Epochs, c.BatchSize, c.LearningRate, c.Seed = t.Prior, r.Delta, r.Epochs, r.BatchSize, r.LearningRate, r.Seed
 	c.Dtype, c.Progress = tensor.Float32, progress
+	c.Threads = max(1, runtime.GOMAXPROCS(0)/max(1, e.Jobs))
 	if r.Dtype == "float64" {
 		c.Dtype = tensor.Float64
 	}
@@ -246,6 +249,14 @@ func (e *Runner) learn(ctx context.Context, t *Task, r train.Run, c train.Config
 	for i, s := range scales {
 		prior.Scale = s
 		c.Prior = prior
+		var curve []train.CurvePoint
+		if e.Curves {
+			c.Epoch = func(p train.Epoch) {
+				rw := train.Evaluate(c.Policy, p.Posterior, t.Data.Test, t.Data.Test.Labels, r.Seed)
+				curve = append(curve, train.CurvePoint{Epoch: p.Number, Objective: train.Number(p.Objective),
+					Terms: p.Terms, Reward: train.Number(rw.Mean)})
+			}
+		}
 		res, err := train.Fit(ctx, part, c)
 		if err != nil {
 			return best, err
@@ -265,7 +276,7 @@ func (e *Runner) learn(ctx context.Context, t *Task, r train.Run, c train.Config
 		if !better {
 			continue
 		}
-		best = res.Posterior
+		best, rec.Curve = res.Posterior, curve
 		v, err := res.ObjectiveValue(part, c)
 		if err != nil {
 			return best, err
@@ -330,6 +341,42 @@ func (l Library) Check(r train.Run) error {
 // has finished by then is still handed on, and the error returned. Results do not
 // depend on Jobs.
 func (e *Runner) All(ctx context.Context, runs []train.Run, done func(i int, rec train.Record) error) error {
+	var (
+		finished = map[int]train.Record{}
+		settled  = make([]bool, len(runs)) // finished or failed
+		handed   = 0
+		stopped  error
+	)
+	hand := func(i int) {
+		if rec, ok := finished[i]; ok {
+			delete(finished, i)
+			if err := done(i, rec); err != nil && stopped == nil {
+				stopped = err
+			}
+		}
+	}
+	err := e.Each(ctx, runs, func(i int, rec train.Record, err error) error {
+		settled[i] = true
+		if err == nil {
+			finished[i] = rec
+		}
+		for ; handed < len(runs) && settled[handed]; handed++ {
+			hand(handed)
+		}
+		return stopped
+	})
+	for i := handed; i < len(runs); i++ { // out of order, after a stop
+		hand(i)
+	}
+	if stopped != nil {
+		return stopped
+	}
+	return err
+}
+
+// Each is All in the order in which runs end. done is called by one goroutine at
+// a time, with the record of a run or with the reason why it failed.
+func (e *Runner) Each(ctx context.Context, runs []train.Run, done func(i int, rec train.Record, err error) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	left := map[taskKey]int{} // runs that still need a task
@@ -369,21 +416,9 @@ func (e *Runner) All(ctx context.Context, runs []train.Run, done func(i int, rec
 	go func() { workers.Wait(); close(results) }()
 
 	var (
-		stopped  error // by done
-		failed   []error
-		finished = map[int]train.Record{}
-		settled  = make([]bool, len(runs)) // finished or failed
-		handed   = 0
+		stopped error // by done
+		failed  []error
 	)
-	hand := func(i int) {
-		if rec, ok := finished[i]; ok {
-			delete(finished, i)
-			if err := done(i, rec); err != nil && stopped == nil {
-				stopped = err
-				cancel()
-			}
-		}
-	}
 	for r := range results {
 		e.mu.Lock()
 		if k := keyOf(runs[r.i]); left[k] > 1 {
@@ -392,19 +427,18 @@ func (e *Runner) All(ctx context.Context, runs []train.Run, done func(i int, rec
 			delete(e.tasks, k)
 		}
 		e.mu.Unlock()
-		settled[r.i] = true
 		switch {
 		case r.err == nil:
-			finished[r.i] = r.rec
-		case ctx.Err() == nil || !errors.Is(r.err, ctx.Err()):
-			failed = append(failed, fmt.Errorf("%s: %w", Name(runs[r.i]), r.err))
+		case ctx.Err() != nil && errors.Is(r.err, ctx.Err()):
+			continue
+		default:
+			r.err = fmt.Errorf("%s: %w", Name(runs[r.i]), r.err)
+			failed = append(failed, r.err)
 		}
-		for ; handed < len(runs) && settled[handed]; handed++ {
-			hand(handed)
+		if err := done(r.i, r.rec, r.err); err != nil && stopped == nil {
+			stopped = err
+			cancel()
 		}
-	}
-	for i := handed; i < len(runs); i++ { // out of order, after a stop
-		hand(i)
 	}
 	switch {
 	case stopped != nil:
@@ -421,12 +455,12 @@ func (e *Runner) All(ctx context.Context, runs []train.Run, done func(i int, rec
 
 // Name names a run in messages.
 func Name(r train.Run) string {
-	s := r.Objective
-	if r.Weight != "" {
-		s += " × " + r.Weight
-		if r.Hyper.Valid() {
-			s += "=" + r.Hyper.String()
-		}
+	s := what(r)
+	if r.Lambda != "" && r.Lambda != "star" {
+		s += ", λ " + r.Lambda
+	}
+	if r.Penalty.Valid() {
+		s += fmt.Sprintf(", penalty %v", r.Penalty)
 	}
 	return fmt.Sprintf("%s, %s η₀=%v seed %d", s, r.Dataset, r.Eta0, r.Seed)
 }

@@ -1,5 +1,5 @@
-// Package report prints records of runs: reward tables for readers, CSV and
-// JSON for programs.
+// Package report shows records of runs: reward tables for readers, CSV and JSON
+// for programs, the paper's figures, and verdicts on its conclusions.
 package report
 
 import (
@@ -94,6 +94,23 @@ var columns = []struct {
 	{"certificate_kl", certified(func(c *certify.Certificate) string { return number(c.KL) })},
 	{"certificate_lambda", certified(func(c *certify.Certificate) string { return number(c.Best().Lambda) })},
 	{"certificate_risk", certified(func(c *certify.Certificate) string { return number(c.Best().Terms[0].Value) })},
+	{"certificate_delta", certified(func(c *certify.Certificate) string { return number(c.Best().Delta) })},
+	{"certificate_kappa", certified(bestTerm("kappa"))},
+	{"certificate_bias", certified(bestTerm("bias"))},
+	{"certificate_variance", certified(bestTerm("variance"))},
+	{"certificate_sampling", certified(bestTerm("sampling"))},
+}
+
+// bestTerm reads a term of the tightest bound, nothing where it has no such term.
+func bestTerm(name string) func(c *certify.Certificate) string {
+	return func(c *certify.Certificate) string {
+		for _, t := range c.Best().Terms {
+			if t.Name == name {
+				return number(t.Value)
+			}
+		}
+		return ""
+	}
 }
 
 // certified reads a record's certificate, nothing where there is none.

@@ -2,7 +2,6 @@ package report_test
 
 import (
 	"bytes"
-	"flag"
 	"os"
 	"path/filepath"
 	"testing"
@@ -13,7 +12,7 @@ import (
 	"opl/train/report"
 )
 
-var update = flag.Bool("update", false, "write the golden files")
+var update = report.Update
 
 func records() []train.Record {
 	none := train.None()

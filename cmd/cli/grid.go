@@ -1,0 +1,210 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"opl/train"
+	"opl/train/experiment"
+)
+
+// gridFlags are the flags of the commands that run grids and store their results.
+type gridFlags struct {
+	problemFlags
+	settings experiment.Settings
+	eta0     []string
+	hypers   []float64
+	out      string
+	dry      bool
+	curves   bool
+	pdf      bool
+}
+
+// namedGrid is a grid with what it is called in messages.
+type namedGrid struct {
+	name string
+	grid experiment.Grid
+}
+
+func newGridFlags() *gridFlags { return &gridFlags{settings: experiment.PaperSettings()} }
+
+func (f *gridFlags) add(fl *pflag.FlagSet, lib experiment.Library, datasets []string, out string) {
+	f.problemFlags.add(fl, datasets)
+	addSettings(fl, &f.settings, lib)
+	fl.StringSliceVar(&f.eta0, "eta0", nil, "η₀ of the logging policies (default: all of the grid)")
+	fl.Float64SliceVar(&f.hypers, "hyper", nil, "hyperparameters in place of the grid's numbers, in [0, 1]")
+	fl.StringVar(&f.out, "out", out, "folder of results and report")
+	fl.BoolVar(&f.dry, "dry-run", false, "say what would be run, and for how long, and run nothing")
+	fl.BoolVar(&f.curves, "curves", false, "store and draw learning curves: objective, terms and reward by epoch")
+	fl.BoolVar(&f.pdf, "pdf", false, "figures as PDF as well")
+}
+
+// run runs what the store of --out lacks of some grids, and draws.
+func (f *gridFlags) run(cmd *cobra.Command, lib experiment.Library, grids []namedGrid, left leftOut) error {
+	stderr := cmd.ErrOrStderr()
+	e := &experiment.Runner{Library: lib, DataDir: f.data, Jobs: f.jobs, Curves: f.curves}
+	lists := make([][]train.Run, len(grids))
+	for i, g := range grids {
+		var err error
+		if lists[i], err = g.grid.Runs(lib, left.add); err != nil {
+			return flagError(fmt.Errorf("%s: %w", g.name, err))
+		}
+		if lists[i], err = e.Plan(lists[i]); err != nil {
+			return flagError(err)
+		}
+	}
+	plan, err := e.Plan(lists...)
+	if err != nil {
+		return err
+	}
+	if f.dry {
+		left.print(stderr)
+		return f.plan(cmd, e, grids, lists, plan)
+	}
+	store, err := experiment.OpenStore(f.out)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	notes(cmd, store)
+	if err := f.agree(e, store, plan); err != nil {
+		return err
+	}
+	left.print(stderr)
+	missing := store.Missing(plan)
+	if n := store.OtherVersions(train.ThisVersion()); n > 0 {
+		fmt.Fprintf(stderr, "opl: %d results in %s are of other versions of opl, Go or the system\n", n, store.Path())
+	}
+	if n := store.Others(plan); n > 0 {
+		fmt.Fprintf(stderr, "opl: %d results in %s are not of these grids, and are kept\n", n, store.Path())
+	}
+	if n := len(plan) - len(missing); n > 0 {
+		fmt.Fprintf(stderr, "opl: %d of %d results are there already\n", n, len(plan))
+	}
+	if n := flat(lib, store.Records(), plan); f.curves && n > 0 {
+		fmt.Fprintf(stderr, "opl: %d results in %s were stored without learning curves, and stay so: for theirs give another folder\n", n, store.Path())
+	}
+	p := newProgress(stderr, lib, missing, true)
+	e.Progress = p.at
+	var unwritten error
+	err = e.Each(cmd.Context(), missing, func(i int, rec train.Record, failure error) error {
+		if failure == nil {
+			if unwritten = store.Add(rec); unwritten != nil {
+				return unwritten
+			}
+		}
+		p.done(i, rec, failure)
+		return nil
+	})
+	p.stop()
+	if unwritten != nil {
+		return unwritten
+	}
+	if errors.Is(err, context.Canceled) {
+		fmt.Fprintf(stderr, "opl: interrupted: %d of %d results are in %s; the same command goes on from there\n",
+			len(plan)-len(store.Missing(plan)), len(plan), store.Path())
+		return err
+	}
+	if recs := store.Records(); len(recs) > 0 {
+		err = errors.Join(err, draw(cmd, f.out, recs, drawOptions{command: commandLine(cmd), pdf: f.pdf, curves: f.curves}))
+	}
+	return err
+}
+
+// flat is the number of records of a plan that lack the learning curve that they
+// could have.
+func flat(lib experiment.Library, recs []train.Record, plan []train.Run) (n int) {
+	planned := map[string]bool{}
+	for _, r := range plan {
+		o, err := lib.Objective(r.Objective) // the logging policy is none
+		planned[experiment.Key(r)] = err == nil && !o.Recipe && r.Epochs > 0
+	}
+	for _, r := range recs {
+		if len(r.Curve) == 0 && planned[experiment.Key(r.Run)] {
+			n++
+		}
+	}
+	return n
+}
+
+// agree refuses a store of other settings or data.
+func (f *gridFlags) agree(e *experiment.Runner, store *experiment.Store, plan []train.Run) error {
+	return store.Check(plan, func(dataset string) (string, error) {
+		d, err := e.Data(dataset)
+		if err != nil {
+			return "", err
+		}
+		return d.Hash, nil
+	})
+}
+
+// notes says what was found in a store.
+func notes(cmd *cobra.Command, store *experiment.Store) {
+	for _, n := range store.Notes() {
+		fmt.Fprintf(cmd.ErrOrStderr(), "opl: %s\n", n)
+	}
+}
+
+// plan says what would be run.
+func (f *gridFlags) plan(cmd *cobra.Command, e *experiment.Runner, grids []namedGrid, lists [][]train.Run, plan []train.Run) error {
+	var stored []train.Record
+	missing := plan
+	store, err := experiment.ReadStore(f.out)
+	switch {
+	case err == nil:
+		notes(cmd, store)
+		if err := f.agree(e, store, plan); err != nil {
+			return err
+		}
+		stored, missing = store.Records(), store.Missing(plan)
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	out := cmd.OutOrStdout()
+	for i, g := range grids {
+		fmt.Fprintf(out, "%s: %d runs on %s, %d η₀, %d seeds\n", g.name, len(lists[i]),
+			strings.Join(g.grid.Datasets, ", "), len(g.grid.Eta0), len(g.grid.Seeds))
+	}
+	took, guessed, err := e.Estimate(missing, stored)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "in all %d different runs, %d of them stored, %d to be run\n", len(plan), len(plan)-len(missing), len(missing))
+	basis := "by what stored runs took"
+	switch {
+	case guessed > 0 && len(stored) == 0:
+		basis = "by a rough guess per step"
+	case guessed > 0:
+		basis += fmt.Sprintf(", and a rough guess per step for %d runs without a like", guessed)
+	}
+	fmt.Fprintf(out, "about %s of training with --jobs %d, %s\n", took.Round(time.Second), f.jobs, basis)
+	return nil
+}
+
+// commandLine is a command with the flags that its results depend on.
+func commandLine(cmd *cobra.Command) string {
+	parts := append([]string{cmd.CommandPath()}, cmd.Flags().Args()...)
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		switch f.Name {
+		case "jobs", "out", "data", "pdf":
+			return
+		}
+		value := f.Value.String()
+		if _, list := f.Value.(pflag.SliceValue); list {
+			value = strings.Trim(value, "[]")
+		}
+		if f.Value.Type() == "bool" {
+			parts = append(parts, "--"+f.Name)
+			return
+		}
+		parts = append(parts, "--"+f.Name, value)
+	})
+	return strings.Join(parts, " ")
+}

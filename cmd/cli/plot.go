@@ -1,0 +1,44 @@
+package cli
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"opl/train/experiment"
+)
+
+func plotCommand() *cobra.Command {
+	var (
+		out         string
+		curves, pdf bool
+	)
+	cmd := &cobra.Command{
+		Use:   "plot DIR|" + experiment.ResultsFile,
+		Short: "draw figures and write tables and report from stored results",
+		Long: `plot does what reproduce and run do at their end, from the results of a folder or
+of a file (compressed by gzip if its name ends in .gz), without running anything.`,
+		Example: `  opl plot reproduction
+  opl plot results/runs.jsonl --out figures --pdf`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			store, err := experiment.ReadStore(args[0])
+			if err != nil {
+				return err
+			}
+			notes(cmd, store)
+			if len(store.Records()) == 0 {
+				return fmt.Errorf("no results in %s", store.Path())
+			}
+			if out == "" {
+				out = filepath.Dir(store.Path())
+			}
+			return draw(cmd, out, store.Records(), drawOptions{command: commandLine(cmd), pdf: pdf, curves: curves})
+		},
+	}
+	cmd.Flags().StringVar(&out, "out", "", "folder to write to (default: that of the results)")
+	cmd.Flags().BoolVar(&curves, "curves", false, "draw learning curves, of runs that have them")
+	cmd.Flags().BoolVar(&pdf, "pdf", false, "figures as PDF as well")
+	return cmd
+}

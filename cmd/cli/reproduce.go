@@ -1,0 +1,135 @@
+package cli
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"opl/train/experiment"
+)
+
+func reproduceCommand(lib experiment.Library) *cobra.Command {
+	var list strings.Builder
+	names := []string{"all"}
+	for _, fig := range experiment.Figures() {
+		fmt.Fprintf(&list, "  %s  %s\n", fig.Name, fig.Title)
+		names = append(names, fig.Name)
+	}
+	f := newGridFlags()
+	cmd := &cobra.Command{
+		Use:   "reproduce fig1...fig6|all",
+		Short: "rerun the paper's experiments, draw its figures and judge its conclusions",
+		Long: `reproduce runs what the figures of the paper are drawn from, as compare would,
+and stores every result in OUT/` + experiment.ResultsFile + ` as soon as it is there. Started again with
+the same settings it runs only what is missing. Then it draws the figures and
+writes tables and a report to OUT.
+
+` + list.String(),
+		Example: `  opl reproduce fig1 --dataset mnist
+  opl reproduce all --dry-run                       what it would run, and for how long
+  opl reproduce all --seeds 3 --out results
+  opl reproduce fig2 --epochs 1 --limit 5000        a first look`,
+		Args:      cobra.MinimumNArgs(1),
+		ValidArgs: names,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			grids, left, err := f.figures(cmd, args)
+			if err != nil {
+				return err
+			}
+			return f.run(cmd, lib, grids, left)
+		},
+	}
+	f.add(cmd.Flags(), lib, experiment.PaperDatasets(), "reproduction")
+	return cmd
+}
+
+// figures are the grids of the figures of the given names.
+func (f *gridFlags) figures(cmd *cobra.Command, names []string) (grids []namedGrid, left leftOut, err error) {
+	if err := f.check(); err != nil {
+		return nil, nil, err
+	}
+	known := []string{"all"}
+	for _, fig := range experiment.Figures() {
+		known = append(known, fig.Name)
+	}
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			return nil, nil, fmt.Errorf("unknown figure %q%s (known: %s)", name, experiment.Suggest(name, known), strings.Join(known, ", "))
+		}
+	}
+	eta0, err := numbers("eta0", f.eta0)
+	if err != nil {
+		return nil, nil, err
+	}
+	used := map[float64]bool{}
+	for _, fig := range experiment.Figures() {
+		if !slices.Contains(names, "all") && !slices.Contains(names, fig.Name) {
+			continue
+		}
+		g := fig.Grid
+		if g.Datasets == nil {
+			g.Datasets = f.datasets
+		} else {
+			g.Datasets = both(f.datasets, g.Datasets)
+		}
+		if len(g.Datasets) == 0 {
+			left.add(fig.Name, fmt.Errorf("it is of %s alone", strings.Join(fig.Grid.Datasets, ", ")))
+			continue
+		}
+		if len(eta0) > 0 {
+			g.Eta0 = both(eta0, g.Eta0)
+		}
+		if len(g.Eta0) == 0 {
+			left.add(fig.Name, fmt.Errorf("its η₀ are %v", fig.Grid.Eta0))
+			continue
+		}
+		for _, eta := range g.Eta0 {
+			used[eta] = true
+		}
+		g.Seeds = f.list()
+		grids = append(grids, namedGrid{fig.Name, f.adapt(cmd, g)})
+	}
+	for _, eta := range eta0 {
+		if !used[eta] {
+			return nil, nil, fmt.Errorf("--eta0 %v: no figure asked for has it", eta)
+		}
+	}
+	if len(grids) == 0 {
+		return nil, nil, fmt.Errorf("nothing is left to run: %s", strings.TrimPrefix(strings.Join(left, ""), "opl: "))
+	}
+	return grids, left, nil
+}
+
+// both lists what is in a and b, in the order of a, each once.
+func both[T comparable](a, b []T) (c []T) {
+	for _, x := range a {
+		if slices.Contains(b, x) && !slices.Contains(c, x) {
+			c = append(c, x)
+		}
+	}
+	return c
+}
+
+// adapt puts the settings and hyperparameters that were given into a grid.
+func (f *gridFlags) adapt(cmd *cobra.Command, g experiment.Grid) experiment.Grid {
+	override(cmd.Flags(), f.settings, &g)
+	if len(f.hypers) > 0 {
+		g = g.WithHypers(f.hypers)
+	}
+	return g
+}
+
+func (f *gridFlags) check() error {
+	for _, h := range f.hypers {
+		if math.IsNaN(h) || h < 0 || h > 1 {
+			return fmt.Errorf("--hyper %v: want numbers in [0, 1]", h)
+		}
+	}
+	if len(f.datasets) == 0 {
+		return fmt.Errorf("--dataset wants at least one value")
+	}
+	return f.problemFlags.check()
+}

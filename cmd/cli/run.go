@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"opl/train/experiment"
+)
+
+func runCommand(lib experiment.Library) *cobra.Command {
+	f := newGridFlags()
+	cmd := &cobra.Command{
+		Use:   "run grid.yaml",
+		Short: "run a grid of experiments of one's own",
+		Long: `run is reproduce for a grid that a file declares: every result is stored in
+OUT/` + experiment.ResultsFile + ` as soon as it is there, and started again with the same settings run
+runs only what is missing. Flags that are given replace what the file says.
+
+  dataset: [mnist, fashion]       # default: mnist
+  eta0: [0, 0.5]                  # default: 0.5
+  seeds: 3                        # default: 1
+  seed: 1                         # the first; default: 1
+  runs:                           # every list by every other
+    - objectives: [heuristic, l2]
+      weights: [clip, har]        # default: clip
+      hyper: [0.1, 0.5, default]  # default: default
+      penalty: [1e-5, 1e-3]       # default: the objective's own
+    - objectives: corollary1
+      lambda: [star, authors]     # default: star
+      policy: gaussian            # default: the objective's own
+      noise: quadrature           # default: that of the file
+  epochs: 5                       # and the other settings, named as the flags
+
+Objectives, weights, policies and noises are those of opl compare --help.`,
+		Example: `  opl run my-grid.yaml --dry-run
+  opl run my-grid.yaml --jobs 4 --out results`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			grid, err := f.file(cmd, lib, args[0])
+			if err != nil {
+				return err
+			}
+			return f.run(cmd, lib, []namedGrid{grid}, nil)
+		},
+	}
+	f.add(cmd.Flags(), lib, []string{"mnist"}, "")
+	cmd.Flags().Lookup("out").Usage = "folder of results and report (default: the file's name without .yaml)"
+	return cmd
+}
+
+// file is the grid of a file, with what flags replace in it.
+func (f *gridFlags) file(cmd *cobra.Command, lib experiment.Library, path string) (namedGrid, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return namedGrid{}, fmt.Errorf("grid: %w", err)
+	}
+	g, err := experiment.ParseGrid(path, text, lib)
+	if err != nil {
+		return namedGrid{}, err
+	}
+	if err := f.check(); err != nil {
+		return namedGrid{}, err
+	}
+	given := cmd.Flags().Changed
+	if given("dataset") {
+		g.Datasets = f.datasets
+	}
+	if given("eta0") {
+		if g.Eta0, err = numbers("eta0", f.eta0); err != nil {
+			return namedGrid{}, err
+		}
+	}
+	if !given("seeds") {
+		f.seeds = len(g.Seeds)
+	}
+	if !given("seed") {
+		f.seed = g.Seeds[0]
+	}
+	g.Seeds = f.list()
+	name := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
+	if f.out == "" {
+		f.out = name
+	}
+	return namedGrid{name, f.adapt(cmd, g)}, nil
+}

@@ -1,0 +1,224 @@
+// Command speed measures training steps of opl beside the same steps in PyTorch.
+//
+//	go run ./testdata/speed              # the table
+//	go run ./testdata/speed --check      # that both compute the same, nothing else
+//	go run ./testdata/speed --scaling    # how a step's time grows
+//
+// One step is forward, backward and the update by Adam, in float32. Ours is the
+// step of train.Fit: rows fed from the log in shuffled order, fresh noise, a run of
+// the program, Adam. PyTorch's minibatches lie ready as tensors, its noise comes
+// from torch.randn. Both have the same contexts, actions, costs, propensities and
+// parameters, and run by turns, so that what else the machine does strikes both.
+// Before they are measured, value and gradients are compared on the same noise, in
+// float64 to 1e-9 and in float32 to 1e-4 relative; a difference is an error.
+//
+// PyTorch comes with Debian's packages python3-torch and libopenblas0-pthread.
+// Without it ours is measured alone.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"opl/graph/kernel"
+	"opl/train/dataset"
+	"opl/train/experiment"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := command().ExecuteContext(ctx)
+	if ctx.Err() != nil {
+		err = errors.New("interrupted")
+	}
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "Error:", err)
+		os.Exit(1)
+	}
+}
+
+// mnistDim is the number of features of MNIST.
+const mnistDim = 784
+
+// options are the flags.
+type options struct {
+	batch, dim, actions, samples, nodes []int
+	dense, checkOnly, scaling, alone    bool
+	rounds                              int
+	budget                              time.Duration
+	memory                              float64
+	noise, python, format, data         string
+}
+
+func command() *cobra.Command {
+	var o options
+	c := &cobra.Command{
+		Use: "speed", Short: "measure training steps of opl beside PyTorch's", Args: cobra.NoArgs,
+		SilenceUsage: true, SilenceErrors: true,
+		RunE: func(c *cobra.Command, _ []string) error { return o.run(c.Context()) },
+	}
+	f := c.Flags()
+	f.IntSliceVar(&o.batch, "batch", []int{128}, "B, rows of a minibatch; a list gives a table of all combinations, as with the next ones")
+	f.IntSliceVar(&o.dim, "dim", []int{mnistDim}, "d, features; other than 784 implies --dense")
+	f.IntSliceVar(&o.actions, "actions", []int{10, 100, 1000}, "K, actions; with --scaling the first is K where K does not vary, by default 100")
+	f.IntSliceVar(&o.samples, "samples", []int{32}, "S, draws of noise")
+	f.IntSliceVar(&o.nodes, "nodes", []int{0}, "J, nodes of the quadrature on both sides; 0: 33 up to K = 12, 65 above")
+	f.BoolVar(&o.dense, "dense", false, "random dense contexts in place of MNIST's")
+	f.BoolVar(&o.checkOnly, "check", false, "compare values and gradients, and measure nothing")
+	f.BoolVar(&o.scaling, "scaling", false, "measure how the time of a step grows in B, K, d and S, without PyTorch")
+	f.BoolVar(&o.alone, "alone", false, "measure without PyTorch")
+	f.IntVar(&o.rounds, "rounds", 5, "rounds of turns")
+	f.DurationVar(&o.budget, "budget", 300*time.Millisecond, "time of one side in one round, at least one step")
+	f.Float64Var(&o.memory, "memory", 8, "GiB that PyTorch may take; what needs more does not fit")
+	f.StringVar(&o.noise, "noise", "lowdiscrepancy", "our noise: lowdiscrepancy (that of train.Fit), iid or antithetic")
+	f.StringVar(&o.python, "python", "", "interpreter that has torch; none: /usr/bin/python3, then python3")
+	f.StringVar(&o.format, "format", "markdown", "markdown, csv or json")
+	f.StringVar(&o.data, "data", "", "folder that holds MNIST; none: the module cache")
+	return c
+}
+
+// shapes are all combinations of the lists.
+func (o *options) shapes() ([]shape, error) {
+	for _, list := range []struct {
+		flag   string
+		values []int
+		least  int
+	}{{"batch", o.batch, 1}, {"dim", o.dim, 1}, {"actions", o.actions, 2}, {"samples", o.samples, 1}} {
+		for _, v := range list.values {
+			if v < list.least {
+				return nil, fmt.Errorf("--%s %d: want at least %d", list.flag, v, list.least)
+			}
+		}
+	}
+	var all []shape
+	for _, b := range o.batch {
+		for _, d := range o.dim {
+			for _, k := range o.actions {
+				for _, s := range o.samples {
+					for _, j := range o.nodes {
+						if j < 2 && j != 0 {
+							return nil, fmt.Errorf("--nodes %d: want at least 2, or 0 for the default", j)
+						}
+						if j == 0 {
+							j = kernel.DefaultNodes(k)
+						}
+						all = append(all, shape{Batch: b, Dim: d, Actions: k, Samples: s, Nodes: j, Dense: o.dense || d != mnistDim})
+					}
+				}
+			}
+		}
+	}
+	return all, nil
+}
+
+func (o *options) run(ctx context.Context) error {
+	shapes, err := o.shapes()
+	if err != nil {
+		return err
+	}
+	write, ok := formats[o.format]
+	if !ok {
+		return fmt.Errorf("--format %s: want markdown, csv or json", o.format)
+	}
+	if o.rounds < 1 {
+		return fmt.Errorf("--rounds %d: want at least 1", o.rounds)
+	}
+	b := &bench{rounds: o.rounds, budget: o.budget, memory: o.memory, log: os.Stderr}
+	noises := experiment.Standard().Noises
+	at := slices.IndexFunc(noises, func(n experiment.Noise) bool { return n.Name == o.noise })
+	if at < 0 {
+		return fmt.Errorf("--noise %s: want lowdiscrepancy, iid or antithetic", o.noise)
+	}
+	b.noise = noises[at].Make
+
+	var images *dataset.Data
+	if o.scaling || slices.ContainsFunc(shapes, func(s shape) bool { return !s.Dense }) {
+		if images, err = dataset.Open("mnist", o.data); err != nil {
+			return err
+		}
+		if images.Train.Dim() != mnistDim {
+			return fmt.Errorf("%s: images of %d pixels, want MNIST's %d", images.Dir, images.Train.Dim(), mnistDim)
+		}
+	}
+	if !o.scaling && !o.alone {
+		b.peer, err = newPeer(ctx, o.python)
+		switch {
+		case errors.Is(err, errNoPeer):
+			fmt.Fprintln(os.Stderr, err)
+		case err != nil:
+			return err
+		default:
+			defer b.peer.Close()
+		}
+	}
+
+	doc := newDocument(b)
+	if o.scaling {
+		if doc.Growth, err = b.scaling(ctx, o.base(shapes[0]), images); err != nil {
+			return err
+		}
+		return write(os.Stdout, doc)
+	}
+	if o.checkOnly && b.peer == nil {
+		return nil // said above
+	}
+	for _, s := range shapes {
+		if err := b.shape(ctx, newTask(s, images), o.checkOnly, doc); err != nil {
+			return err
+		}
+	}
+	if o.checkOnly {
+		return nil
+	}
+	return write(os.Stdout, doc)
+}
+
+// base is the shape that scaling starts from. The number of nodes stays the same
+// while K varies.
+func (o *options) base(s shape) shape {
+	if len(o.actions) > 1 {
+		s.Actions = 100
+	}
+	if o.nodes[0] == 0 {
+		s.Nodes = kernel.DefaultNodes(s.Actions)
+	}
+	return s
+}
+
+// shape checks all rows of the table for a task, then measures them.
+func (b *bench) shape(ctx context.Context, t *task, checkOnly bool, doc *document) error {
+	all := rows()
+	if b.peer != nil {
+		if err := b.peer.load(t); err != nil {
+			return err
+		}
+		for _, r := range all {
+			if err := b.check(t, r); err != nil {
+				return err
+			}
+		}
+	} else {
+		all = slices.CompactFunc(all, func(r, s row) bool { return r.ours.name == s.ours.name })
+	}
+	if checkOnly {
+		return nil
+	}
+	for _, r := range all {
+		res, err := b.row(ctx, t, r)
+		if err != nil {
+			return fmt.Errorf("%s: %w", r.name(t.shape), err)
+		}
+		doc.Steps = append(doc.Steps, res)
+		fmt.Fprintf(b.log, "%s, K=%d: %s\n", res.Step, res.Actions, strings.ReplaceAll(res.Ours.micros()+" µs, PyTorch "+res.Peer.micros()+" µs, ratio "+res.Ratio.ratio(), "*", ""))
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package estimate
+
+import (
+	"compress/gzip"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+
+	"opl/policies/serve"
+	"opl/train/decisions"
+)
+
+// Open makes the target of --target: "uniform", a policy file (.json), or a file of
+// probabilities as [ReadTarget] reads them: CSV (.csv) or JSON lines (.jsonl,
+// .ndjson), plain or with .gz or .zst, or Parquet (.parquet). Its name is what
+// stands before an =, or the file's without endings.
+func Open(arg string, l *decisions.Log) (Target, error) {
+	name, path, named := strings.Cut(arg, "=")
+	if !named {
+		path = arg
+		name, _, _ = strings.Cut(filepath.Base(path), ".")
+	}
+	switch ext := filepath.Ext(path); {
+	case path == "uniform":
+		t := Uniform(len(l.Actions()))
+		t.Name = name
+		return t, nil
+	case ext == ".json":
+		p, err := serve.Load(path)
+		if err != nil {
+			return Target{}, err
+		}
+		return Served(name, p, l)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return Target{}, err
+	}
+	defer f.Close()
+	rows, done, err := rowsOf(f)
+	if err != nil {
+		return Target{}, err
+	}
+	defer done()
+	return ReadTarget(name, rows, TableOf(l))
+}
+
+// rowsOf reads rows as the file's name says.
+func rowsOf(f *os.File) (rows Rows, done func(), err error) {
+	path, done := f.Name(), func() {}
+	var r io.Reader = f
+	plain := strings.ToLower(path)
+	switch ext := filepath.Ext(plain); ext {
+	case ".gz":
+		z, err := gzip.NewReader(f)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", path, err)
+		}
+		r, plain = z, strings.TrimSuffix(plain, ext)
+	case ".zst":
+		z, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(1<<28))
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", path, err)
+		}
+		r, plain, done = z, strings.TrimSuffix(plain, ext), z.Close
+	case ".parquet":
+		info, err := f.Stat()
+		if err != nil {
+			return nil, nil, err
+		}
+		rows, err := ParquetRows(path, f, info.Size())
+		return rows, done, err
+	}
+	switch filepath.Ext(plain) {
+	case ".csv":
+		rows, err = CSVRows(path, r)
+	case ".jsonl", ".ndjson":
+		rows = JSONRows(path, r)
+	default:
+		err = fmt.Errorf("%s: want uniform, or a file ending in .csv, .jsonl (also with .gz or .zst), .parquet or .json (a policy)", path)
+	}
+	if err != nil {
+		done()
+	}
+	return rows, done, err
+}

@@ -1,0 +1,170 @@
+package experiment
+
+import (
+	"math"
+	"slices"
+
+	"opl/objectives"
+	"opl/train"
+)
+
+// Figure is one of the paper's, as the grid of runs that it is drawn from. A grid
+// without data sets is for any.
+type Figure struct {
+	Name  string // fig1 to fig6
+	Title string
+	Grid  Grid
+}
+
+// PaperHypers stand for the values in [0, 1] that the paper leaves open.
+func PaperHypers() []float64 { return []float64{.1, .3, .5, .7, .9} }
+
+// PaperDatasets are those of the paper.
+func PaperDatasets() []string { return []string{"mnist", "fashion"} }
+
+// Figures declares the figures of Unified PAC-Bayesian Study of Pessimism for
+// Offline Policy Learning (UAI 2024). The first seed alone is in the grids.
+//
+// fig1 has Corollary 1 under both choices of λ. fig2 has the paper's independent
+// draws. The η₀ of fig5 and fig6 are not in the paper: fig5 has those of fig2, fig6
+// those of all others.
+func Figures() []Figure {
+	def := []float64{math.NaN()}
+	grid := func(from, to float64, entries ...Entry) Grid {
+		return Grid{Eta0: steps(from, to), Seeds: []uint64{1}, Entries: entries, Settings: PaperSettings()}
+	}
+	each := func(e Entry, weights ...string) (entries []Entry) {
+		for _, e.Weight = range weights {
+			e.Hypers = PaperHypers()
+			entries = append(entries, e)
+		}
+		return entries
+	}
+	tight := grid(-5, 10, Entry{Objective: "corollary1", Weight: "clip", Hypers: append(PaperHypers(), math.NaN())})
+	tight.Datasets = []string{"mnist"}
+	penalties := []float64{1e-5, 1e-4, 1e-3}
+	return []Figure{
+		{"fig1", "Reward of policies learned by PAC-Bayes bounds, Clip", grid(0, 10,
+			Entry{Objective: "london", Weight: "clip", Hypers: def},
+			Entry{Objective: "sakhi1", Weight: "clip", Hypers: def},
+			Entry{Objective: "sakhi2", Weight: "clip", Hypers: def},
+			Entry{Objective: "corollary1", Weight: "clip", Hypers: def, Lambdas: []string{"star", "authors"}})},
+		{"fig2", "Reward of policies learned by the bound of Theorem 1", grid(-5, 5,
+			each(Entry{Objective: "theorem1", Noise: "iid"}, "clip", "har", "ix", "es")...)},
+		{"fig3", "Reward of policies learned by the heuristic", grid(-5, 5,
+			each(Entry{Objective: "heuristic"}, "clip", "har", "ix", "es")...)},
+		{"fig4", "Reward of policies learned by the bound of Corollary 1", grid(-5, 5,
+			each(Entry{Objective: "corollary1"}, "clip", "ix", "es")...)},
+		{"fig5", "The heuristic and the L2 heuristic, Clip", grid(-5, 5,
+			Entry{Objective: "heuristic", Weight: "clip", Hypers: def, Penalties: penalties},
+			Entry{Objective: "l2", Weight: "clip", Hypers: def, Penalties: penalties})},
+		{"fig6", "Corollary 1's bound at the learned policy and its true risk, Clip", tight},
+	}
+}
+
+// steps are tenths, from and to included.
+func steps(from, to float64) (xs []float64) {
+	for i := from; i <= to; i++ {
+		xs = append(xs, i/10)
+	}
+	return xs
+}
+
+// WithHypers returns the grid with other hyperparameters in place of its numbers;
+// defaults stay.
+func (g Grid) WithHypers(hypers []float64) Grid {
+	g.Entries = slices.Clone(g.Entries)
+	for i, e := range g.Entries {
+		numbers, rest := false, []float64(nil)
+		for _, h := range e.Hypers {
+			if math.IsNaN(h) {
+				rest = append(rest, h)
+			} else {
+				numbers = true
+			}
+		}
+		if numbers {
+			g.Entries[i].Hypers = append(slices.Clone(hypers), rest...)
+		}
+	}
+	return g
+}
+
+// Match reports whether a record belongs to the figure. The training settings,
+// the seed and the noise may be any, and so may a number for a hyperparameter that
+// the figure varies.
+func (f Figure) Match(rec train.Record) bool {
+	if len(f.Grid.Datasets) > 0 && !slices.Contains(f.Grid.Datasets, rec.Dataset) ||
+		!slices.ContainsFunc(f.Grid.Eta0, func(eta float64) bool { return math.Abs(eta-rec.Eta0) < 1e-9 }) {
+		return false
+	}
+	return rec.Objective == LoggingPolicy || slices.ContainsFunc(f.Grid.Entries, func(e Entry) bool { return e.match(rec, true, true) })
+}
+
+// match reports whether a record is of an entry: of its default hyperparameter,
+// of one given as a number, or of either.
+func (e Entry) match(rec train.Record, def, number bool) bool {
+	lambda := len(e.Lambdas) == 0 && (rec.Lambda == "star" || rec.Lambda == "") || slices.Contains(e.Lambdas, rec.Lambda)
+	penalty := len(e.Penalties) == 0 || slices.Contains(e.Penalties, float64(rec.Penalty))
+	if rec.Objective != e.Objective || rec.Weight != e.Weight || !lambda || !penalty {
+		return false
+	}
+	wantDefault := slices.ContainsFunc(e.Hypers, math.IsNaN)
+	wantNumber := slices.ContainsFunc(e.Hypers, func(h float64) bool { return !math.IsNaN(h) })
+	return def && wantDefault && HasDefaultHyper(rec) || number && wantNumber && !HasDefaultHyper(rec)
+}
+
+// Has reports whether records suffice to draw the figure: on some data set, at
+// two η₀ or more, each of its entries.
+func (f Figure) Has(recs []train.Record) bool {
+	etas := map[string]map[float64]bool{} // by data set
+	for _, r := range recs {
+		if r.Objective != LoggingPolicy && f.Match(r) {
+			if etas[r.Dataset] == nil {
+				etas[r.Dataset] = map[float64]bool{}
+			}
+			etas[r.Dataset][r.Eta0] = true
+		}
+	}
+	for data, at := range etas {
+		if len(at) > 1 && !slices.ContainsFunc(f.Grid.Entries, func(e Entry) bool { return !e.in(recs, data) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// in reports whether records of a data set show an entry: every λ and penalty, the
+// default hyperparameter and a number if it has such.
+func (e Entry) in(recs []train.Record, data string) bool {
+	lambdas, penalties := e.Lambdas, e.Penalties
+	if len(lambdas) == 0 {
+		lambdas = []string{""}
+	}
+	if len(penalties) == 0 {
+		penalties = []float64{math.NaN()}
+	}
+	for _, l := range lambdas {
+		for _, p := range penalties {
+			for _, number := range []bool{false, true} {
+				if !slices.ContainsFunc(e.Hypers, func(h float64) bool { return math.IsNaN(h) != number }) {
+					continue
+				}
+				if !slices.ContainsFunc(recs, func(r train.Record) bool {
+					return r.Dataset == data && e.match(r, !number, number) &&
+						(l == "" || r.Lambda == l) && (math.IsNaN(p) || float64(r.Penalty) == p)
+				}) {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// HasDefaultHyper reports whether a record's weight, one of opl's own, has its
+// default hyperparameter n^(−1/4), or 1 − n^(−1/4).
+func HasDefaultHyper(rec train.Record) bool {
+	w, err := Standard().Weight(rec.Weight)
+	return err == nil && math.Abs(float64(rec.Hyper)-objectives.DefaultHyper(rec.N, w.Plain)) < 1e-9
+}

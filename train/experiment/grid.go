@@ -1,0 +1,270 @@
+package experiment
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"opl/objectives"
+	"opl/train"
+)
+
+// MostRuns is the number of runs that a grid may have.
+const MostRuns = 100_000
+
+// Grid declares runs: every data set × η₀ × seed is a problem, and every entry is
+// run on every problem, after the problem's logging policy.
+type Grid struct {
+	Datasets []string
+	Eta0     []float64
+	Seeds    []uint64
+	Entries  []Entry
+	Settings Settings
+}
+
+// Entry is an objective with a weight, and the lists of what varies. An empty list
+// stands for the default alone.
+type Entry struct {
+	Objective string
+	Weight    string    // ignored by objectives that bring their own
+	Policy    string    // empty: the objective's own
+	Hypers    []float64 // of the weight, in [0, 1]; NaN: n^(−1/4) away from unregularized, the default
+	Lambdas   []string  // star (the default), authors or a number; ignored by objectives without λ
+	Penalties []float64 // default: the objective's own; ignored by objectives without one
+	Noise     string    // empty: that of the settings
+}
+
+// Settings are what all runs of a grid share.
+type Settings struct {
+	Delta        float64
+	Epochs       int
+	LearningRate float64
+	BatchSize    int
+	Limit        int // examples used, 0: all
+	Dtype        string
+	Noise        string // empty: quadrature where there is one, else the library's first
+	Samples      int
+	Schedule     string
+	PriorSplit   float64
+	PriorScales  []float64
+	Certify      bool
+}
+
+// PaperSettings are those of the paper's experiments.
+func PaperSettings() Settings {
+	return Settings{Delta: .05, Epochs: 20, LearningRate: .1, BatchSize: 128, Dtype: "float32", Samples: 32, Schedule: "constant"}
+}
+
+// A SettingError says which setting is out of range. Key is its name as a flag
+// and in grid files.
+type SettingError struct{ Key, Reason string }
+
+func (e *SettingError) Error() string { return e.Key + " " + e.Reason }
+
+// Check reports the first setting out of range, a *SettingError.
+func (s Settings) Check() error {
+	bad := func(key, format string, args ...any) error { return &SettingError{key, fmt.Sprintf(format, args...)} }
+	switch {
+	case !(s.Delta > 0 && s.Delta < 1):
+		return bad("delta", "%v: want a number in (0, 1)", s.Delta)
+	case s.Samples < 1:
+		return bad("samples", "%d: want at least 1", s.Samples)
+	case s.Schedule != "constant" && s.Schedule != "linear":
+		return bad("schedule", "%q: want constant or linear", s.Schedule)
+	case !(s.PriorSplit >= 0 && s.PriorSplit < 1):
+		return bad("prior-split", "%v: want a share in [0, 1)", s.PriorSplit)
+	case slices.ContainsFunc(s.PriorScales, func(s float64) bool { return !(s > 0) || math.IsInf(s, 0) }):
+		return bad("prior-scale", "%v: want positive numbers", s.PriorScales)
+	case s.Limit > 0 && s.Limit < 20:
+		return bad("limit", "%d: use at least 20: 5 %% are for the logging policy, the rest for the log", s.Limit)
+	case s.Epochs < 0:
+		return bad("epochs", "%d: want 0 or more", s.Epochs)
+	case !(s.LearningRate > 0) || math.IsInf(s.LearningRate, 0):
+		return bad("lr", "%v: want a positive number", s.LearningRate)
+	case s.BatchSize < 1:
+		return bad("batch-size", "%d: want at least 1", s.BatchSize)
+	case s.Limit < 0:
+		return bad("limit", "%d: want 0 (all) or more", s.Limit)
+	case s.Dtype != "float32" && s.Dtype != "float64":
+		return bad("dtype", "%q: want float32 or float64", s.Dtype)
+	}
+	return nil
+}
+
+// Runs lists the grid's runs in a fixed order, problem by problem, without
+// duplicates. A combination without a meaning is handed to left and left out, or
+// is an error if left is nil; so is a grid of which nothing is left.
+func (g Grid) Runs(lib Library, left func(what string, why error)) ([]train.Run, error) {
+	if err := g.Settings.Check(); err != nil {
+		return nil, err
+	}
+	learned, err := g.learned(lib, left)
+	if err != nil {
+		return nil, err
+	}
+	if n := float64(len(g.Datasets)) * float64(len(g.Eta0)) * float64(len(g.Seeds)) * float64(len(learned)+1); n > MostRuns {
+		return nil, fmt.Errorf("%.0f runs are more than %d: shorten the lists", n, MostRuns)
+	}
+	var runs []train.Run
+	seen := map[string]bool{}
+	for _, data := range g.Datasets {
+		for _, eta := range g.Eta0 {
+			if math.IsNaN(eta) || math.IsInf(eta, 0) {
+				return nil, &SettingError{"eta0", fmt.Sprintf("%v: want a number", eta)}
+			}
+			for _, seed := range g.Seeds {
+				problem := train.Run{Dataset: data, Eta0: eta, Seed: seed, Limit: g.Settings.Limit}
+				logging := problem
+				logging.Objective, logging.Policy = LoggingPolicy, "softmax"
+				logging.Hyper, logging.Penalty = train.None(), train.None()
+				if key := Key(logging); seen[key] {
+					continue
+				} else {
+					seen[key] = true
+				}
+				runs = append(runs, logging)
+				for _, r := range learned {
+					r.Dataset, r.Eta0, r.Seed, r.Limit = problem.Dataset, problem.Eta0, problem.Seed, problem.Limit
+					runs = append(runs, r)
+				}
+			}
+		}
+	}
+	return runs, nil
+}
+
+// learned lists the runs of one problem.
+func (g Grid) learned(lib Library, left func(what string, why error)) ([]train.Run, error) {
+	var (
+		runs []train.Run
+		why  error
+		seen = map[string]bool{}
+		s    = g.Settings
+	)
+	for _, entry := range g.Entries {
+		o, err := lib.Objective(entry.Objective)
+		if err != nil {
+			return nil, err
+		}
+		r := train.Run{
+			Objective: o.Name, Policy: o.Policy, Hyper: train.None(), Penalty: train.None(),
+			Delta: s.Delta, Epochs: s.Epochs, LearningRate: s.LearningRate, BatchSize: s.BatchSize,
+			Dtype: s.Dtype, Noise: s.Noise, Samples: s.Samples,
+			Schedule: s.Schedule, PriorSplit: s.PriorSplit, PriorScales: s.PriorScales, Certify: s.Certify,
+		}
+		if entry.Noise != "" {
+			r.Noise = entry.Noise
+		}
+		if entry.Policy != "" {
+			if _, err := lib.Policy(entry.Policy); err != nil {
+				return nil, err
+			}
+			r.Policy = entry.Policy
+		}
+		if o.Recipe {
+			r.Noise, r.Certify, r.Schedule = "", true, "linear"
+		}
+		if r, err = lib.Settle(r); err != nil {
+			return nil, &SettingError{"noise", fmt.Sprintf("%s: %v", r.Noise, err)}
+		}
+		hypers, err := entry.hypers(lib, o, &r)
+		if err != nil {
+			return nil, err
+		}
+		lambdas, penalties := []string{""}, []train.Number{train.None()}
+		if o.HasLambda {
+			if lambdas = entry.Lambdas; len(lambdas) == 0 {
+				lambdas = []string{"star"}
+			}
+		}
+		if o.HasPenalty {
+			penalties = []train.Number{train.Number(o.Penalty)}
+			if len(entry.Penalties) > 0 {
+				penalties = nil
+			}
+			for _, p := range entry.Penalties {
+				if !(p >= 0) || math.IsInf(p, 0) {
+					return nil, &SettingError{"penalty", fmt.Sprintf("%v: want a number of at least 0", p)}
+				}
+				penalties = append(penalties, train.Number(p))
+			}
+		}
+		for _, r.Lambda = range lambdas {
+			for _, r.Penalty = range penalties {
+				for _, r.Hyper = range hypers {
+					key := Key(r)
+					if seen[key] {
+						continue
+					}
+					seen[key] = true
+					var unfit *objectives.UnfitError
+					switch err := lib.Check(r); {
+					case errors.As(err, &unfit) && left != nil:
+						why = unfit
+						left(what(r), unfit)
+					case err != nil:
+						return nil, fmt.Errorf("%s: %w", what(r), err)
+					default:
+						runs = append(runs, r)
+					}
+				}
+			}
+		}
+	}
+	if len(runs) == 0 && why != nil {
+		return nil, fmt.Errorf("nothing is left to run: %w", why)
+	}
+	return runs, nil
+}
+
+// hypers settles the weight of r and lists its hyperparameters.
+func (e Entry) hypers(lib Library, o Objective, r *train.Run) ([]train.Number, error) {
+	none := []train.Number{train.None()}
+	name := o.Hyper
+	if !o.OwnWeight {
+		name = e.Weight
+		r.Weight = e.Weight
+	}
+	if name == "" && o.OwnWeight {
+		return none, nil
+	}
+	w, err := lib.Weight(name)
+	if err != nil {
+		return nil, err
+	}
+	if math.IsNaN(w.Plain) || len(e.Hypers) == 0 {
+		return none, nil
+	}
+	var hypers []train.Number
+	for _, h := range e.Hypers {
+		if h < 0 || h > 1 {
+			return nil, fmt.Errorf("%s: hyperparameter %v: want a number in [0, 1]", name, h)
+		}
+		hypers = append(hypers, train.Number(h))
+	}
+	return hypers, nil
+}
+
+// what names a configuration apart from its problem.
+func what(r train.Run) string {
+	s := r.Objective
+	if r.Weight != "" {
+		s += " × " + r.Weight
+	}
+	if r.Hyper.Valid() {
+		s += fmt.Sprintf("=%.4g", r.Hyper)
+	}
+	return s
+}
+
+// Key is the identity of a run: two runs are the same if and only if their keys
+// are equal. Hyperparameters left to their default need Runner.Resolve first.
+func Key(r train.Run) string {
+	b, err := json.Marshal(r)
+	if err != nil {
+		panic(err) // a Run is made of strings, integers and checked numbers
+	}
+	return string(b)
+}

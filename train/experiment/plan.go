@@ -1,0 +1,122 @@
+package experiment
+
+import (
+	"fmt"
+	"time"
+
+	"opl/train"
+)
+
+// Plan merges lists of runs without duplicates, problem by problem so that few
+// logs are in memory at a time, and settles default hyperparameters, which need
+// the length of the log. It opens the data sets.
+func (e *Runner) Plan(lists ...[]train.Run) ([]train.Run, error) {
+	rows := map[taskKey]int{}
+	var problems []taskKey
+	runs := map[taskKey][]train.Run{}
+	seen := map[string]bool{}
+	for _, list := range lists {
+		for _, r := range list {
+			if r.Objective != LoggingPolicy {
+				n, err := e.rows(r, rows)
+				if err != nil {
+					return nil, err
+				}
+				if r.Hyper, err = e.Library.hyper(r, n); err != nil {
+					return nil, err
+				}
+			}
+			key := Key(r)
+			if seen[key] {
+				continue
+			}
+			seen[key] = true
+			problem := keyOf(r)
+			if runs[problem] == nil {
+				problems = append(problems, problem)
+			}
+			runs[problem] = append(runs[problem], r)
+		}
+	}
+	var plan []train.Run
+	for _, p := range problems {
+		plan = append(plan, runs[p]...)
+	}
+	return plan, nil
+}
+
+// rows is the length of a run's log; known holds those asked for before.
+func (e *Runner) rows(r train.Run, known map[taskKey]int) (int, error) {
+	key := taskKey{dataset: r.Dataset, limit: r.Limit}
+	if n, ok := known[key]; ok {
+		return n, nil
+	}
+	d, err := e.Data(r.Dataset)
+	if err != nil {
+		return 0, err
+	}
+	if n := d.Train.Len(); r.Limit > n {
+		return 0, &SettingError{"limit", fmt.Sprintf("%d: data set %s has %d training examples", r.Limit, r.Dataset, n)}
+	}
+	_, log, err := train.Split(d.Train.Len(), r.Limit, r.Seed)
+	if err != nil {
+		return 0, fmt.Errorf("data set %s: %w", r.Dataset, err)
+	}
+	known[key] = len(log)
+	return len(log), nil
+}
+
+// Work is a guess of the seconds that a run trains on a log of n rows, from the
+// kind of its policy: per step of 128 rows and 10 actions, 0.6 ms for policies
+// that are not sampled and have no posterior, 2.5 ms for exact posteriors, and
+// 0.15 ms a draw for sampled ones. It serves progress, and estimates where no
+// stored seconds are at hand.
+func (l Library) Work(r train.Run, n int) float64 {
+	if r.Objective == LoggingPolicy {
+		return 0.1
+	}
+	step := 0.6e-3
+	switch {
+	case r.Noise == Quadrature:
+		step = 2.5e-3
+	case r.Noise != "":
+		step = 0.15e-3 * float64(r.Samples)
+	}
+	trainings := float64(max(1, len(r.PriorScales)))
+	if o, err := l.Objective(r.Objective); err == nil && o.Recipe {
+		trainings = 3
+	}
+	return step * trainings * float64(r.Epochs) * float64(n) / 128
+}
+
+// Estimate says how long runs will train on e.Jobs workers: as stored records of
+// the same objective, policy and weight took, scaled by epochs and rows, or else
+// as by Library.Work. guessed is the number of runs without such records.
+func (e *Runner) Estimate(runs []train.Run, stored []train.Record) (total time.Duration, guessed int, err error) {
+	type kind struct{ objective, policy, weight string }
+	took, work := map[kind]float64{}, map[kind]float64{}
+	for _, rec := range stored {
+		k := kind{rec.Objective, rec.Policy, rec.Weight}
+		took[k] += rec.Seconds
+		work[k] += e.Library.Work(rec.Run, rec.N)
+	}
+	known := map[taskKey]int{}
+	var seconds float64
+	for _, r := range runs {
+		n, err := e.rows(r, known)
+		if err != nil {
+			return 0, 0, err
+		}
+		w := e.Library.Work(r, n)
+		k := kind{r.Objective, r.Policy, r.Weight}
+		switch {
+		case r.Objective == LoggingPolicy:
+		case work[k] > 0:
+			w *= took[k] / work[k]
+		default:
+			guessed++
+		}
+		seconds += w
+	}
+	return time.Duration(seconds / float64(max(1, e.Jobs)) * float64(time.Second)), guessed, nil
+}

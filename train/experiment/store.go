@@ -1,0 +1,452 @@
+package experiment
+
+import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/gofrs/flock"
+
+	"opl/train"
+)
+
+// Names of the files of a store.
+const (
+	ResultsFile = "runs.jsonl" // a record a line
+	TornFile    = "runs.torn"  // what was cut off the end of the results
+	lockFile    = ".runs.lock" // held while a store is open
+)
+
+// Store keeps records in a folder, one a line of JSON in ResultsFile. A record is
+// on the disk when Add returns, so that the end of the process at any moment costs
+// at most the runs under way. One process at a time can hold a store.
+type Store struct {
+	path  string
+	file  *os.File
+	lock  *flock.Flock
+	lines []line
+	keys  map[string]bool
+	notes []string
+}
+
+// line is a record with the line of the file that it stands in.
+type line struct {
+	number int
+	rec    train.Record
+}
+
+// OpenStore opens the store of a folder, and makes both if need be. A line that
+// was being written when a process ended is cut off and kept in TornFile. See
+// Notes for this and for other lines that cannot be used.
+func OpenStore(dir string) (*Store, error) {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, fmt.Errorf("results: %w", err)
+	}
+	lock := flock.New(filepath.Join(dir, lockFile))
+	switch held, err := lock.TryLock(); {
+	case err != nil:
+		return nil, fmt.Errorf("results: locking %s: %w", lock.Path(), err)
+	case !held:
+		return nil, fmt.Errorf("results: another process writes to %s: wait for it, or give another folder", dir)
+	}
+	s := &Store{path: filepath.Join(dir, ResultsFile), lock: lock, keys: map[string]bool{}}
+	if err := s.open(dir); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Store) open(dir string) error {
+	text, err := os.ReadFile(s.path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("results: %w", err)
+	}
+	if s.file, err = os.OpenFile(s.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o666); err != nil {
+		return fmt.Errorf("results: %w", err)
+	}
+	if err := syncDir(dir); err != nil {
+		return fmt.Errorf("results: %w", err)
+	}
+	if end := bytes.LastIndexByte(text, '\n') + 1; end < len(text) {
+		if text, err = s.mend(dir, text, end); err != nil {
+			return fmt.Errorf("results: %w", err)
+		}
+	}
+	s.read(s.path, text)
+	return nil
+}
+
+// mend sees to a last line without its end: only the end may be missing, else it
+// is moved to TornFile.
+func (s *Store) mend(dir string, text []byte, end int) ([]byte, error) {
+	number := bytes.Count(text, []byte{'\n'}) + 1
+	if _, err := parseRecord(text[end:]); err == nil {
+		if err := s.write([]byte{'\n'}); err != nil {
+			return nil, err
+		}
+		return append(text, '\n'), nil
+	}
+	torn, err := os.OpenFile(filepath.Join(dir, TornFile), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	_, err = torn.Write(append(slices.Clone(text[end:]), '\n'))
+	if err := errors.Join(err, torn.Sync(), torn.Close()); err != nil {
+		return nil, err
+	}
+	if err := s.file.Truncate(int64(end)); err != nil {
+		return nil, err
+	}
+	if err := s.file.Sync(); err != nil {
+		return nil, err
+	}
+	s.notes = append(s.notes, fmt.Sprintf("%s:%d: a truncated line, moved to %s", s.path, number, filepath.Join(dir, TornFile)))
+	return text[:end], nil
+}
+
+// read takes the records of text, and notes what else is in it.
+func (s *Store) read(path string, text []byte) {
+	at := map[string]line{}
+	number := 0
+	for l := range bytes.Lines(text) {
+		number++
+		whole := bytes.HasSuffix(l, []byte{'\n'})
+		l = bytes.TrimSpace(l)
+		if len(l) == 0 {
+			continue
+		}
+		note := func(format string, args ...any) {
+			s.notes = append(s.notes, fmt.Sprintf("%s:%d: %s", path, number, fmt.Sprintf(format, args...)))
+		}
+		rec, err := parseRecord(l)
+		switch {
+		case err != nil && !whole:
+			note("a truncated line, ignored")
+			continue
+		case err != nil:
+			note("not a record of opl, ignored: %v", err)
+			continue
+		}
+		key := Key(rec.Run)
+		if first, twice := at[key]; twice {
+			if sameResult(first.rec, rec) {
+				note("repeats line %d, ignored", first.number)
+			} else {
+				note("repeats the run of line %d with another result, ignored", first.number)
+			}
+			continue
+		}
+		at[key] = line{number, rec}
+		s.keys[key] = true
+		s.lines = append(s.lines, line{number, rec})
+	}
+}
+
+// parseRecord reads a line, strictly.
+func parseRecord(text []byte) (train.Record, error) {
+	var rec train.Record
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&rec); err != nil {
+		return rec, errors.New(strings.TrimPrefix(err.Error(), "json: "))
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return rec, errors.New("more than one value in a line")
+	}
+	if rec.Dataset == "" || rec.Objective == "" || rec.Policy == "" || rec.DataHash == "" || rec.N <= 0 {
+		return rec, errors.New("dataset, objective, policy, n or data_hash is missing")
+	}
+	return rec, nil
+}
+
+// sameResult reports whether two records of a run are equal but for times and
+// versions, and for learning curves that one of them lacks.
+func sameResult(a, b train.Record) bool {
+	if a.Curve == nil || b.Curve == nil {
+		a.Curve, b.Curve = nil, nil
+	}
+	a.Seconds, b.Seconds = 0, 0
+	a.Versions, b.Versions = train.Versions{}, train.Versions{}
+	x, errX := json.Marshal(a)
+	y, errY := json.Marshal(b)
+	return errX == nil && errY == nil && bytes.Equal(x, y)
+}
+
+// Notes says what was found in the file that is not a record, or is one twice,
+// with its line. It is left in the file, but for a truncated last line.
+func (s *Store) Notes() []string { return s.notes }
+
+// Check reports stored records that were made with other settings than runs of
+// plan, or on other data than hash says; whoever mixed them would compare what
+// cannot be compared. hash is asked for the data sets of plan.
+func (s *Store) Check(plan []train.Run, hash func(dataset string) (string, error)) error {
+	hashes := map[string]string{}
+	for _, r := range plan {
+		if _, known := hashes[r.Dataset]; known {
+			continue
+		}
+		h, err := hash(r.Dataset)
+		if err != nil {
+			return err
+		}
+		hashes[r.Dataset] = h
+	}
+	if len(plan) == 0 {
+		return nil
+	}
+	ref := newReference(plan)
+	for _, l := range s.lines {
+		if h, known := hashes[l.rec.Dataset]; known && h != l.rec.DataHash {
+			return fmt.Errorf("%s:%d: made on other data than the data set %s at hand (hash %s, not %s): use that data, or give another folder",
+				s.path, l.number, l.rec.Dataset, l.rec.DataHash, h)
+		}
+		if diff := ref.mismatch(l.rec.Run); diff != "" {
+			return fmt.Errorf("%s:%d: %s: use that setting, or give another folder", s.path, l.number, diff)
+		}
+	}
+	return nil
+}
+
+// setting is a part of a run that grids share.
+type setting struct {
+	name string // of its flag
+	of   func(train.Run) any
+}
+
+// sharedSettings are those of all runs that learn; limit, the first, is the
+// logging policy's too.
+func sharedSettings() []setting {
+	return []setting{
+		{"limit", func(r train.Run) any { return r.Limit }},
+		{"epochs", func(r train.Run) any { return r.Epochs }},
+		{"lr", func(r train.Run) any { return r.LearningRate }},
+		{"batch-size", func(r train.Run) any { return r.BatchSize }},
+		{"delta", func(r train.Run) any { return r.Delta }},
+		{"dtype", func(r train.Run) any { return r.Dtype }},
+		{"prior-split", func(r train.Run) any { return r.PriorSplit }},
+		{"prior-scale", func(r train.Run) any { return fmt.Sprint(r.PriorScales) }},
+	}
+}
+
+// ownSettings are those that hang on objective and policy.
+func ownSettings() []setting {
+	return []setting{
+		{"schedule", func(r train.Run) any { return r.Schedule }},
+		{"certify", func(r train.Run) any { return r.Certify }},
+		{"noise", func(r train.Run) any { return r.Noise }},
+		{"samples", func(r train.Run) any { return r.Samples }},
+	}
+}
+
+// mismatch names the first setting in which two runs differ, or is empty.
+func mismatch(settings []setting, r, want train.Run) string {
+	for _, s := range settings {
+		if s.of(r) != s.of(want) {
+			return fmt.Sprintf("%s has --%s %v, not %v", Name(r), s.name, s.of(r), s.of(want))
+		}
+	}
+	return ""
+}
+
+// reference is what stored runs must agree with.
+type reference struct {
+	first train.Run              // one that learns, if there is one
+	kinds map[string][]train.Run // by objective and policy, with different settings of their own
+}
+
+func kindOf(r train.Run) string { return r.Objective + "\n" + r.Policy }
+
+func newReference(plan []train.Run) *reference {
+	ref := &reference{kinds: map[string][]train.Run{}}
+	for i, r := range plan {
+		if i == 0 || ref.first.Objective == LoggingPolicy {
+			ref.first = r
+		}
+		if r.Objective == LoggingPolicy {
+			continue
+		}
+		if ref.ownMismatch(r) != "" || ref.kinds[kindOf(r)] == nil {
+			ref.kinds[kindOf(r)] = append(ref.kinds[kindOf(r)], r)
+		}
+	}
+	return ref
+}
+
+// ownMismatch compares with the runs of the same objective and policy, any of
+// which will do.
+func (ref *reference) ownMismatch(r train.Run) string {
+	first := ""
+	for _, want := range ref.kinds[kindOf(r)] {
+		diff := mismatch(ownSettings(), r, want)
+		if diff == "" {
+			return ""
+		}
+		first = cmp.Or(first, diff)
+	}
+	return first
+}
+
+func (ref *reference) mismatch(r train.Run) string {
+	if r.Objective == LoggingPolicy || ref.first.Objective == LoggingPolicy {
+		return mismatch(sharedSettings()[:1], r, ref.first)
+	}
+	return cmp.Or(mismatch(sharedSettings(), r, ref.first), ref.ownMismatch(r))
+}
+
+// Missing lists the runs of plan that are not stored.
+func (s *Store) Missing(plan []train.Run) []train.Run {
+	var missing []train.Run
+	for _, r := range plan {
+		if !s.keys[Key(r)] {
+			missing = append(missing, r)
+		}
+	}
+	return missing
+}
+
+// OtherVersions is the number of stored records that other versions of opl, Go or
+// the system made.
+func (s *Store) OtherVersions(v train.Versions) int {
+	n := 0
+	for _, l := range s.lines {
+		if l.rec.Versions != v {
+			n++
+		}
+	}
+	return n
+}
+
+// Path is that of the results file.
+func (s *Store) Path() string { return s.path }
+
+// Others is the number of stored records that are not of plan.
+func (s *Store) Others(plan []train.Run) int {
+	planned := map[string]bool{}
+	for _, r := range plan {
+		planned[Key(r)] = true
+	}
+	n := 0
+	for key := range s.keys {
+		if !planned[key] {
+			n++
+		}
+	}
+	return n
+}
+
+// Add appends a record and returns when it is on the disk.
+func (s *Store) Add(rec train.Record) error {
+	text, err := json.Marshal(rec)
+	if err != nil {
+		return fmt.Errorf("results: %s: %w", Name(rec.Run), err)
+	}
+	if err := s.write(append(text, '\n')); err != nil {
+		return fmt.Errorf("results: %w", err)
+	}
+	s.keys[Key(rec.Run)] = true
+	s.lines = append(s.lines, line{rec: rec})
+	return nil
+}
+
+// write appends text at once, or not at all if it can be helped.
+func (s *Store) write(text []byte) error {
+	info, err := s.file.Stat()
+	if err != nil {
+		return err
+	}
+	if _, err = s.file.Write(text); err == nil {
+		err = s.file.Sync()
+	}
+	if err != nil {
+		_ = s.file.Truncate(info.Size()) // else the next process mends it
+	}
+	return err
+}
+
+// Records returns what is stored, in an order that does not depend on that of the
+// file.
+func (s *Store) Records() []train.Record {
+	recs := make([]train.Record, len(s.lines))
+	for i, l := range s.lines {
+		recs[i] = l.rec
+	}
+	slices.SortFunc(recs, func(a, b train.Record) int {
+		learns := func(r train.Record) int { return min(1, len(strings.TrimPrefix(r.Objective, LoggingPolicy))) }
+		return cmp.Or(
+			cmp.Compare(a.Dataset, b.Dataset),
+			cmp.Compare(a.Eta0, b.Eta0),
+			cmp.Compare(a.Seed, b.Seed),
+			cmp.Compare(learns(a), learns(b)),
+			cmp.Compare(a.Objective, b.Objective),
+			cmp.Compare(a.Policy, b.Policy),
+			cmp.Compare(a.Weight, b.Weight),
+			cmp.Compare(a.Lambda, b.Lambda),
+			cmp.Compare(a.Penalty, b.Penalty),
+			cmp.Compare(a.Hyper, b.Hyper),
+			cmp.Compare(Key(a.Run), Key(b.Run)),
+		)
+	})
+	return recs
+}
+
+// Close ends the writing. The lock goes with it, as it does with the process.
+func (s *Store) Close() error {
+	if s.lock == nil {
+		return nil
+	}
+	var err error
+	if s.file != nil {
+		err = s.file.Close()
+	}
+	return errors.Join(err, s.lock.Unlock())
+}
+
+// ReadStore reads a results file, which may be compressed by gzip if its name ends
+// in .gz, or that of a folder, without changing anything. The store cannot be added
+// to. Records whose settings or data do not agree are an error.
+func ReadStore(path string) (*Store, error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		path = filepath.Join(path, ResultsFile)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("results: %w", err)
+	}
+	if strings.HasSuffix(path, ".gz") {
+		z, err := gzip.NewReader(bytes.NewReader(text))
+		if err == nil {
+			text, err = io.ReadAll(z)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("results: %s: %w", path, err)
+		}
+	}
+	s := &Store{path: path, keys: map[string]bool{}}
+	s.read(path, text)
+	hashes := map[string]string{}
+	plan := make([]train.Run, len(s.lines))
+	for i, l := range s.lines {
+		plan[i] = l.rec.Run
+		hashes[l.rec.Dataset] = cmp.Or(hashes[l.rec.Dataset], l.rec.DataHash)
+	}
+	return s, s.Check(plan, func(dataset string) (string, error) { return hashes[dataset], nil })
+}
+
+// syncDir makes the names of new files in a folder last.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

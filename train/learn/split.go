@@ -1,0 +1,74 @@
+package learn
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// The ways to divide a log into the rows that teach (the prior, scalings,
+// vocabularies) and those that certify.
+const (
+	Random  = "random" // each row by a seeded hash of its id
+	ByGroup = "group"  // each group of rows by a seeded hash, whole
+	ByTime  = "time"   // the earliest rows teach
+)
+
+// Columns are what rows are divided by.
+type Columns struct {
+	IDs   []uint64 // what tells rows apart; equal ones stay together
+	Group []int32  // nil: none
+	Time  []int64  // nanoseconds; nil: none
+}
+
+// Split divides n rows: about a share in (0, 1) of them teach, the others certify.
+// Rows of the same id, group or time are never parted. Both parts are in the order
+// of the log. It is an error if the log lacks the column, or a part would be empty.
+func Split(how string, share float64, seed uint64, n int, c Columns) (teach, rest []int, err error) {
+	if !(share > 0 && share < 1) {
+		return nil, nil, fmt.Errorf("learn: a share of %v of the rows, want one in (0, 1)", share)
+	}
+	var first func(i int) bool // of the rows that teach
+	switch how {
+	case Random:
+		first = func(i int) bool { return below(share, seed, c.IDs[i]) }
+	case ByGroup:
+		if c.Group == nil {
+			return nil, nil, fmt.Errorf("learn: the log has no column group to divide by")
+		}
+		first = func(i int) bool { return below(share, seed, uint64(c.Group[i])) }
+	case ByTime:
+		if c.Time == nil {
+			return nil, nil, fmt.Errorf("learn: the log has no column timestamp to divide by")
+		}
+		order := slices.Clone(c.Time)
+		slices.SortFunc(order, cmp.Compare[int64])
+		cut := order[min(n-1, int(share*float64(n)))]
+		first = func(i int) bool { return c.Time[i] < cut }
+	default:
+		return nil, nil, fmt.Errorf("learn: no way to divide rows is called %q: want %s, %s or %s", how, Random, ByGroup, ByTime)
+	}
+	for i := range n {
+		if first(i) {
+			teach = append(teach, i)
+		} else {
+			rest = append(rest, i)
+		}
+	}
+	if len(teach) == 0 || len(rest) == 0 {
+		return nil, nil, fmt.Errorf("learn: dividing %d rows by %s leaves %d to teach the prior and %d to certify: none of them may be empty", n, how, len(teach), len(rest))
+	}
+	return teach, rest, nil
+}
+
+// below tells whether what a number stands for is among a share of all, by a hash
+// of it and the seed.
+func below(share float64, seed, of uint64) bool {
+	var b [16]byte
+	binary.LittleEndian.PutUint64(b[:8], seed)
+	binary.LittleEndian.PutUint64(b[8:], of)
+	return float64(xxhash.Sum64(b[:])>>11)/(1<<53) < share
+}

@@ -1,0 +1,327 @@
+package report
+
+import (
+	"math"
+	"slices"
+
+	"opl/train"
+	"opl/train/experiment"
+)
+
+// notNearZero is the η₀ from which on the paper speaks of a logging policy that is
+// not near uniform, and of a tight bound.
+const notNearZero = .2
+
+// Verdicts computes what records say about the paper's seven conclusions, in their
+// order; a conclusion that hangs on the choice of λ once for each. They do not
+// depend on the order of the records.
+func Verdicts(recs []train.Record) []Verdict {
+	recs = canonical(recs)
+	var vs []Verdict
+	for _, conclusion := range []func([]train.Record) []Verdict{
+		beatsOtherBounds, improvesOnLogging, regularizationsAlike, heuristicBeatsTheorem1,
+		boundAsGoodAsHeuristic, heuristicsAlike, boundTightens,
+	} {
+		vs = append(vs, conclusion(recs)...)
+	}
+	return vs
+}
+
+// beatsOtherBounds is conclusion 1, of fig1: for each of London, Sakhi 1 and Sakhi 2,
+//
+//	reward of Corollary 1 − reward of the other > 0
+//
+// in pairs of one data set, η₀ ≥ 0.2 and seed; Clip with τ = n^(−1/4), Gaussian
+// policies. For both choices of λ.
+func beatsOtherBounds(recs []train.Record) []Verdict {
+	var vs []Verdict
+	for _, lambda := range []string{"star", "authors"} {
+		var cs []Comparison
+		for _, other := range []string{"london", "sakhi1", "sakhi2"} {
+			far := func(m method) side {
+				s := m.side()
+				is := s.is
+				s.is = func(r train.Record) bool { return is(r) && atLeast(r.Eta0, notNearZero) }
+				return s
+			}
+			cs = append(cs, comparison{test: Above,
+				a: far(method{figure: "fig1", objective: "corollary1", lambda: lambda, weight: "clip", byDefault: true}),
+				b: far(method{figure: "fig1", objective: other, weight: "clip", byDefault: true})}.compare(recs))
+		}
+		vs = append(vs, conclude(1, "Corollary 1 beats London, Sakhi 1 and Sakhi 2 when η₀ is not near 0 (η₀ ≥ 0.2)", lambda, cs))
+	}
+	return vs
+}
+
+// improvesOnLogging is conclusion 2, of fig1 to fig4: for each bound of fig1 and
+// each objective and weight of fig2, fig3 and fig4,
+//
+//	reward − reward of the logging policy > 0
+//
+// in pairs of one data set, η₀, hyperparameter and seed; and for Clip, IX and ES of
+// fig2 and of fig3
+//
+//	reward − reward of Har > 0
+//
+// in pairs of one data set, η₀ and seed, each side the mean over its
+// hyperparameters (0 regularizes most for some and least for others, so that equal
+// values are no pairs). The logging policy's reward cancels there. Under the
+// authors' λ only the Corollary 1 of fig1 is another.
+func improvesOnLogging(recs []train.Record) []Verdict {
+	var shared []Comparison
+	var last []Comparison
+	for _, o := range []string{"london", "sakhi1", "sakhi2"} {
+		shared = append(shared, overLogging(method{figure: "fig1", objective: o, weight: "clip", byDefault: true}, recs))
+	}
+	for _, o := range []struct {
+		figure, objective, lambda string
+		weights                   []string
+	}{
+		{"fig2", "theorem1", "star", []string{"clip", "har", "ix", "es"}},
+		{"fig3", "heuristic", "", []string{"clip", "har", "ix", "es"}},
+		{"fig4", "corollary1", "star", []string{"clip", "ix", "es"}},
+	} {
+		har := method{figure: o.figure, objective: o.objective, lambda: o.lambda, weight: "har"}
+		for _, w := range o.weights {
+			m := method{figure: o.figure, objective: o.objective, lambda: o.lambda, weight: w}
+			shared = append(shared, overLogging(m, recs))
+			if w != "har" && slices.Contains(o.weights, "har") {
+				last = append(last, comparison{test: Above, a: m.side(), b: har.side()}.compare(recs))
+			}
+		}
+	}
+	var vs []Verdict
+	for _, lambda := range []string{"star", "authors"} {
+		first := overLogging(method{figure: "fig1", objective: "corollary1", lambda: lambda, weight: "clip", byDefault: true}, recs)
+		vs = append(vs, conclude(2, "every method improves on the logging policy, Har least", lambda,
+			slices.Concat([]Comparison{first}, shared, last)))
+	}
+	return vs
+}
+
+func overLogging(m method, recs []train.Record) Comparison {
+	logging := m.side()
+	logging.name, logging.of = "logging policy", meanOf(func(r train.Record) train.Number { return r.LoggingReward })
+	return comparison{test: Above, a: m.side(), b: logging, cell: hyperOf}.compare(recs)
+}
+
+// regularizationsAlike is conclusion 3, of fig2, fig3 and fig4: within each, for
+// each two of Clip, IX and ES,
+//
+//	|reward of one − reward of the other| ≤ 0.02
+//
+// in pairs of one data set, η₀ and seed, each side the mean over its
+// hyperparameters.
+func regularizationsAlike(recs []train.Record) []Verdict {
+	var vs []Verdict
+	for _, lambda := range choices(recs, "theorem1", "corollary1") {
+		var cs []Comparison
+		for _, o := range []struct{ figure, objective string }{{"fig2", "theorem1"}, {"fig3", "heuristic"}, {"fig4", "corollary1"}} {
+			of := func(w string) side {
+				m := method{figure: o.figure, objective: o.objective, lambda: lambda, weight: w}
+				if o.objective == "heuristic" {
+					m.lambda = ""
+				}
+				return m.side()
+			}
+			for _, two := range [][2]string{{"clip", "ix"}, {"clip", "es"}, {"ix", "es"}} {
+				cs = append(cs, comparison{test: Alike, a: of(two[0]), b: of(two[1])}.compare(recs))
+			}
+		}
+		vs = append(vs, conclude(3, "Clip, IX and ES come out alike (mean difference at most 0.02)", lambda, cs))
+	}
+	return vs
+}
+
+// heuristicBeatsTheorem1 is conclusion 4, of fig3 against fig2:
+//
+//	reward of the heuristic − reward of Theorem 1 > 0
+//
+// in pairs of one data set, η₀, weight, hyperparameter and seed.
+func heuristicBeatsTheorem1(recs []train.Record) []Verdict {
+	var vs []Verdict
+	for _, lambda := range choices(recs, "theorem1") {
+		c := comparison{test: Above, cell: weightAndHyper,
+			a: method{figure: "fig3", objective: "heuristic"}.side(), b: method{figure: "fig2", objective: "theorem1", lambda: lambda}.side()}.compare(recs)
+		vs = append(vs, conclude(4, "the heuristic beats the Monte Carlo Theorem 1 bound", lambda, []Comparison{c}))
+	}
+	return vs
+}
+
+// boundAsGoodAsHeuristic is conclusion 5:
+//
+//	|reward of Corollary 1 − reward of the heuristic| ≤ 0.02
+//
+// in pairs of one data set, η₀, weight, hyperparameter and seed. Under λ*, of fig4
+// against fig3, and also of fig1 against the penalty 1e-5 of fig5 (Clip,
+// τ = n^(−1/4)) where these are there; under the authors' λ of the latter alone.
+func boundAsGoodAsHeuristic(recs []train.Record) []Verdict {
+	var vs []Verdict
+	for _, lambda := range []string{"star", "authors"} {
+		var cs []Comparison
+		at := func(figure, other string, weights []string, byDefault bool) Comparison {
+			a := method{figure: figure, objective: "corollary1", lambda: lambda, weights: weights, byDefault: byDefault}
+			b := method{figure: other, objective: "heuristic", weights: weights, byDefault: byDefault}
+			return comparison{test: Alike, cell: weightAndHyper, a: a.side(), b: b.side()}.compare(recs)
+		}
+		varied, fixed := at("fig4", "fig3", []string{"clip", "ix", "es"}, false), at("fig1", "fig5", []string{"clip"}, true)
+		if lambda == "star" {
+			cs = append(cs, varied)
+		}
+		if lambda == "authors" || fixed.Status != NotRun {
+			cs = append(cs, fixed)
+		}
+		vs = append(vs, conclude(5, "Corollary 1 does about as well as the heuristic (mean difference at most 0.02)", lambda, cs))
+	}
+	return vs
+}
+
+// heuristicsAlike is conclusion 6, of fig5:
+//
+//	|reward of the heuristic − reward of the L₂ heuristic| ≤ 0.02
+//
+// in pairs of one data set, η₀, penalty and seed; Clip with τ = n^(−1/4).
+func heuristicsAlike(recs []train.Record) []Verdict {
+	of := func(o string) side {
+		return method{figure: "fig5", objective: o, weight: "clip", byDefault: true, anyPenalty: true}.side()
+	}
+	c := comparison{test: Alike, a: of("heuristic"), b: of("l2"),
+		cell: func(r train.Record) string { return "penalty " + power(r.Penalty) }}.compare(recs)
+	return []Verdict{conclude(6, "heuristic and L₂ heuristic are alike (mean difference at most 0.02)", "", []Comparison{c})}
+}
+
+// boundTightens is conclusion 7, of fig6. With the gap at a learned policy
+//
+//	G = value of Corollary 1's bound on the whole log − true risk, true risk = −reward on the test set
+//
+// "loose below η₀ = 0.2" is
+//
+//	mean of G over η₀ < 0.2 − mean of G over η₀ ≥ 0.2 > 0
+//
+// and "tightens above" is, b being the slope of the least-squares line of G in η₀
+// over η₀ ≥ 0.2,
+//
+//	−b > 0
+//
+// both in cells of one data set and τ, Clip, by seed.
+func boundTightens(recs []train.Record) []Verdict {
+	var vs []Verdict
+	for _, lambda := range choices(recs, "corollary1") {
+		s := func(name string, in func(eta0 float64) bool, of func([]train.Record) float64) side {
+			varied, fixed := method{figure: "fig6", objective: "corollary1", lambda: lambda, weight: "clip"}.side(),
+				method{figure: "fig6", objective: "corollary1", lambda: lambda, weight: "clip", byDefault: true}.side()
+			is := func(r train.Record) bool { return varied.is(r) || fixed.is(r) }
+			if !slices.ContainsFunc(recs, varied.is) { // the fixed ones are of fig1
+				is = varied.is
+			}
+			return side{name: name, of: of, is: func(r train.Record) bool {
+				return is(r) && finite(r.ObjectiveValue) && in(r.Eta0)
+			}}
+		}
+		below := s("gap of Corollary 1 × Clip at η₀ < 0.2", func(e float64) bool { return !atLeast(e, notNearZero) }, meanOf(gap))
+		above := s("gap of Corollary 1 × Clip at η₀ ≥ 0.2", func(e float64) bool { return atLeast(e, notNearZero) }, meanOf(gap))
+		slope := s("−slope of the gap of Corollary 1 × Clip in η₀ ≥ 0.2", func(e float64) bool { return atLeast(e, notNearZero) }, falls)
+		cs := []Comparison{
+			comparison{test: Above, across: true, cell: tauOf, a: below, b: above}.compare(recs),
+			comparison{test: Above, across: true, cell: tauOf, a: slope}.compare(recs),
+		}
+		vs = append(vs, conclude(7, "the bound is loose below η₀ = 0.2 and tightens above", lambda, cs))
+	}
+	return vs
+}
+
+// falls is −b, b the slope of the least-squares line of the gap in η₀; NaN at fewer
+// than two η₀.
+func falls(recs []train.Record) float64 {
+	var x, g float64
+	for _, r := range recs {
+		x += r.Eta0 / float64(len(recs))
+		g += float64(gap(r)) / float64(len(recs))
+	}
+	var xy, xx float64
+	for _, r := range recs {
+		xy += (r.Eta0 - x) * (float64(gap(r)) - g)
+		xx += (r.Eta0 - x) * (r.Eta0 - x)
+	}
+	return -xy / xx
+}
+
+// method is a set of runs: those of an objective with its own policy, on the data
+// sets and at the η₀ of a figure.
+type method struct {
+	figure            string // whose data sets and η₀
+	objective, lambda string
+	weight            string   // empty: any of weights
+	weights           []string // empty: the paper's four
+	byDefault         bool     // with the default hyperparameter, else with any other
+	anyPenalty        bool     // else the objective's own
+}
+
+// side is the method as one side of a comparison.
+func (m method) side() side {
+	weights := m.weights
+	if m.weight != "" {
+		weights = []string{m.weight}
+	}
+	name := methodName(m.objective, m.lambda)
+	if len(weights) == 1 && !m.byDefault {
+		name += " × " + weightName(weights[0])
+	}
+	if m.byDefault {
+		for _, w := range weights {
+			name += " × " + weightName(w) + "(n^(−1/4))"
+		}
+	}
+	if len(weights) == 0 {
+		weights = []string{"clip", "har", "ix", "es"}
+	}
+	o, err := experiment.Standard().Objective(m.objective)
+	var of experiment.Grid
+	for _, f := range experiment.Figures() {
+		if f.Name == m.figure {
+			of = f.Grid
+		}
+	}
+	at := func(r train.Record) bool {
+		return (len(of.Datasets) == 0 || slices.Contains(of.Datasets, r.Dataset)) && slices.ContainsFunc(of.Eta0, func(e float64) bool { return math.Abs(e-r.Eta0) < 1e-9 })
+	}
+	return side{name: name, is: func(r train.Record) bool {
+		return err == nil && r.Objective == m.objective && r.Policy == o.Policy && r.Lambda == m.lambda && at(r) &&
+			slices.Contains(weights, r.Weight) && (m.anyPenalty || !o.HasPenalty || float64(r.Penalty) == o.Penalty) &&
+			experiment.HasDefaultHyper(r) == m.byDefault
+	}}
+}
+
+// choices of λ that records of objectives have: λ* in any case.
+func choices(recs []train.Record, objectives ...string) []string {
+	authors := func(r train.Record) bool {
+		return slices.Contains(objectives, r.Objective) && r.Lambda == "authors" && !experiment.HasDefaultHyper(r)
+	}
+	if slices.ContainsFunc(recs, authors) {
+		return []string{"star", "authors"}
+	}
+	return []string{"star"}
+}
+
+func atLeast(eta0, x float64) bool { return eta0 > x-1e-9 }
+
+func hyperOf(r train.Record) string {
+	if experiment.HasDefaultHyper(r) {
+		return ""
+	}
+	return symbolOf(r.Weight) + " = " + r.Hyper.String()
+}
+
+func weightAndHyper(r train.Record) string {
+	if experiment.HasDefaultHyper(r) {
+		return weightName(r.Weight)
+	}
+	return weightName(r.Weight) + " " + hyperOf(r)
+}
+
+func tauOf(r train.Record) string {
+	if experiment.HasDefaultHyper(r) {
+		return "τ = n^(−1/4)"
+	}
+	return hyperOf(r)
+}
