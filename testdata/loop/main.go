@@ -1,0 +1,212 @@
+// Command loop is a world to learn in: contexts of five numbers and a category, four
+// actions, rewards of 0 or 1 whose probabilities it knows.
+//
+//	go run ./testdata/loop first --out first.csv                  # a log of the uniform policy
+//	go run ./testdata/loop ask --rewards rewards.csv              # decisions by opl serve, and their rewards
+//	go run ./testdata/loop value policy.json                      # what a policy truly earns
+package main
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"opl/policies/features"
+	"opl/policies/serve"
+	"opl/train/decisions"
+)
+
+var (
+	actions = []string{"left", "right", "up", "down"}
+	cities  = []string{"Oslo", "Rome", "Lima"}
+)
+
+// visit is a context and the probabilities of a reward of 1 of the four actions.
+type visit struct {
+	x      [5]float64
+	city   string
+	reward [4]float64
+}
+
+// next draws a visit.
+func next(r *rand.Rand) visit {
+	v := visit{city: cities[r.IntN(len(cities))]}
+	for j := range v.x {
+		v.x[j] = r.NormFloat64()
+	}
+	for a := range v.reward {
+		score := -0.5
+		for j, x := range v.x {
+			score += 1.2 * math.Sin(float64(3*a+7*j+1)) * x
+		}
+		if a < len(cities) && cities[a] == v.city {
+			score += 1.5
+		}
+		v.reward[a] = 1 / (1 + math.Exp(-score))
+	}
+	return v
+}
+
+// values is the context of a visit as logs and policies have it.
+func (v visit) values() []features.Value {
+	var x []features.Value
+	for j, u := range v.x {
+		x = append(x, features.Value{Name: fmt.Sprintf("f%d", j), Number: u})
+	}
+	return append(x, features.Value{Name: "city=" + v.city, Number: 1})
+}
+
+func main() {
+	root := &cobra.Command{Use: "loop", Short: "a world to learn in", SilenceUsage: true, SilenceErrors: true}
+	root.AddCommand(firstCommand(), askCommand(), valueCommand())
+	if err := root.Execute(); err != nil {
+		fmt.Fprintln(os.Stderr, "loop:", err)
+		os.Exit(1)
+	}
+}
+
+func firstCommand() *cobra.Command {
+	var n int
+	var seed uint64
+	var out string
+	c := &cobra.Command{Use: "first", Short: "write a log of the uniform policy", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			r := rand.New(rand.NewPCG(seed, 1))
+			w, err := decisions.Create(out, decisions.WriterOptions{Actions: actions})
+			if err != nil {
+				return err
+			}
+			for i := range n {
+				v := next(r)
+				d := decisions.Decision{ID: fmt.Sprintf("first-%d-%d", seed, i), Context: v.values(), Action: r.IntN(4), Propensity: .25,
+					Propensities: []float64{.25, .25, .25, .25}, Weight: 1}
+				if r.Float64() < v.reward[d.Action] {
+					d.Cost = -1
+				}
+				if err := w.Write(&d); err != nil {
+					return errors.Join(err, w.Abort())
+				}
+			}
+			return w.Close()
+		}}
+	c.Flags().IntVar(&n, "n", 10000, "rows")
+	c.Flags().Uint64Var(&seed, "seed", 1, "seed")
+	c.Flags().StringVar(&out, "out", "first.csv", "file to write: .csv, .jsonl or .parquet")
+	return c
+}
+
+func askCommand() *cobra.Command {
+	var n int
+	var seed uint64
+	var server, rewards string
+	c := &cobra.Command{Use: "ask", Short: "ask a server for decisions and write their rewards", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			f, err := os.Create(rewards)
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			w := csv.NewWriter(f)
+			_ = w.Write([]string{"decision_id", "reward"})
+			r := rand.New(rand.NewPCG(seed, 2))
+			var sum float64
+			for range n {
+				v := next(r)
+				id, action, err := ask(server, v)
+				if err != nil {
+					return err
+				}
+				reward := 0
+				for a, name := range actions {
+					if name == action && r.Float64() < v.reward[a] {
+						reward = 1
+					}
+				}
+				sum += float64(reward)
+				_ = w.Write([]string{id, strconv.Itoa(reward)})
+			}
+			w.Flush()
+			fmt.Printf("%d decisions earned %.4f on average\n", n, sum/float64(n))
+			return errors.Join(w.Error(), f.Close())
+		}}
+	c.Flags().IntVar(&n, "n", 10000, "decisions")
+	c.Flags().Uint64Var(&seed, "seed", 1, "seed")
+	c.Flags().StringVar(&server, "server", "http://127.0.0.1:8080", "address of opl serve")
+	c.Flags().StringVar(&rewards, "rewards", "rewards.csv", "file to write")
+	return c
+}
+
+// ask posts one context.
+func ask(server string, v visit) (id, action string, err error) {
+	context := map[string]any{"city": v.city}
+	for j, u := range v.x {
+		context[fmt.Sprintf("f%d", j)] = u
+	}
+	body, err := json.Marshal(map[string]any{"context": context})
+	if err != nil {
+		return "", "", err
+	}
+	resp, err := http.Post(server+"/decide", "application/json", bytes.NewReader(body))
+	if err != nil {
+		return "", "", err
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return "", "", err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return "", "", fmt.Errorf("%s: %s", resp.Status, answer)
+	}
+	var d struct {
+		ID     string `json:"decision_id"`
+		Action string `json:"action_name"`
+	}
+	err = json.Unmarshal(answer, &d)
+	return d.ID, d.Action, err
+}
+
+func valueCommand() *cobra.Command {
+	var n int
+	c := &cobra.Command{Use: "value POLICY", Short: "what a policy truly earns, by contexts without end", Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			p, err := serve.Load(args[0])
+			if err != nil {
+				return err
+			}
+			r := rand.New(rand.NewPCG(1, 3))
+			pi := make([]float64, len(p.Actions()))
+			var sum, square float64
+			for range n {
+				v := next(r)
+				if err := p.Propensities(pi, v.values()); err != nil {
+					return err
+				}
+				var earned float64
+				for i, name := range p.Actions() {
+					for a, known := range actions {
+						if name == known {
+							earned += pi[i] * v.reward[a]
+						}
+					}
+				}
+				sum += earned
+				square += earned * earned
+			}
+			mean := sum / float64(n)
+			fmt.Printf("%s earns %.4f ± %.4f\n", args[0], mean, math.Sqrt((square/float64(n)-mean*mean)/float64(n)))
+			return nil
+		}}
+	c.Flags().IntVar(&n, "n", 200000, "contexts")
+	return c
+}
