@@ -15,6 +15,9 @@ func NewRowSet(hashes []uint64) RowSet {
 // Len is the number of rows.
 func (s RowSet) Len() int { return len(s.sorted) }
 
+// Hashes returns the hashes of the rows, sorted.
+func (s RowSet) Hashes() []uint64 { return slices.Clone(s.sorted) }
+
 // Has reports whether the row of that hash is in the set.
 func (s RowSet) Has(hash uint64) bool {
 	_, ok := slices.BinarySearch(s.sorted, hash)

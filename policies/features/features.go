@@ -3,6 +3,7 @@
 package features
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -32,7 +33,7 @@ type Encoder struct {
 }
 
 // New returns e ready for use, or what is wrong with it: numbers of names, scales
-// and centres that differ, a name twice, values that are not finite.
+// and centres that differ, a name twice or empty, values that are not finite.
 func New(e Encoder) (*Encoder, error) {
 	switch {
 	case len(e.Names) == 0 && !e.Intercept:
@@ -42,6 +43,9 @@ func New(e Encoder) (*Encoder, error) {
 	}
 	e.index = make(map[string]int32, len(e.Names))
 	for j, name := range e.Names {
+		if name == "" {
+			return nil, fmt.Errorf("features: name %d is empty", j)
+		}
 		if _, twice := e.index[name]; twice {
 			return nil, fmt.Errorf("features: name %q twice", name)
 		}
@@ -53,18 +57,46 @@ func New(e Encoder) (*Encoder, error) {
 	return &e, nil
 }
 
-// UnmarshalJSON reads an encoder and checks it as New does.
+// UnmarshalJSON reads an encoder and checks it as New does. A field that it does
+// not know, a missing or null name, scale or centre are errors.
 func (e *Encoder) UnmarshalJSON(b []byte) error {
-	type plain Encoder
-	var p plain
-	if err := json.Unmarshal(b, &p); err != nil {
+	var p struct {
+		Names     []*string  `json:"names"`
+		Scale     []*float64 `json:"scale"`
+		Center    []*float64 `json:"center"`
+		Intercept *bool      `json:"intercept"`
+		Unit      *bool      `json:"unit"`
+	}
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&p); err != nil {
 		return err
 	}
-	made, err := New(Encoder(p))
+	var r Encoder
+	var whole [3]bool
+	r.Names, whole[0] = values(p.Names)
+	r.Scale, whole[1] = values(p.Scale)
+	r.Center, whole[2] = values(p.Center)
+	if whole != [3]bool{true, true, true} || p.Intercept == nil || p.Unit == nil {
+		return fmt.Errorf("features: an encoder has names, scale, intercept and unit, none of them null")
+	}
+	r.Intercept, r.Unit = *p.Intercept, *p.Unit
+	made, err := New(r)
 	if err == nil {
 		*e = *made
 	}
 	return err
+}
+
+// values are what the pointers point to; whole says that none is nil.
+func values[T any](from []*T) (to []T, whole bool) {
+	for _, v := range from {
+		if v == nil {
+			return nil, false
+		}
+		to = append(to, *v)
+	}
+	return to, true
 }
 
 // Dim is the number of features, d.
@@ -78,6 +110,14 @@ func (e *Encoder) Dim() int {
 // Feature returns the place of a name among the features, or −1.
 func (e *Encoder) Feature(name string) int {
 	if j, ok := e.index[name]; ok {
+		return int(j)
+	}
+	return -1
+}
+
+// FeatureOf is Feature for a name in bytes. It does not allocate.
+func (e *Encoder) FeatureOf(name []byte) int {
+	if j, ok := e.index[string(name)]; ok {
 		return int(j)
 	}
 	return -1

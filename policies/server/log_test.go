@@ -1,0 +1,98 @@
+package server
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Lines of many goroutines are whole and in the order of each; a second process's
+// open is refused while the first has the log.
+func TestLog(t *testing.T) {
+	for _, fsync := range []Fsync{FsyncEach, FsyncInterval, FsyncNever} {
+		path := filepath.Join(t.TempDir(), "log")
+		l, err := OpenLog(path, fsync)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := OpenLog(path, fsync); err == nil || !strings.Contains(err.Error(), "another process") {
+			t.Errorf("opened twice: %v", err)
+		}
+		var wg sync.WaitGroup
+		for g := range 8 {
+			wg.Go(func() {
+				for i := range 50 {
+					if err := l.Append(fmt.Appendf(nil, "%d %d\n", g, i)); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		if fsync == FsyncEach && l.fsyncs.Load() != l.writes.Load() {
+			t.Errorf("%d fsyncs of %d writes", l.fsyncs.Load(), l.writes.Load())
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := l.Append([]byte("x\n")); err == nil {
+			t.Error("a closed log takes lines")
+		}
+		b, _ := os.ReadFile(path)
+		var next [8]int
+		for s := range strings.Lines(string(b)) {
+			var g, i int
+			if n, _ := fmt.Sscanf(s, "%d %d\n", &g, &i); n != 2 || next[g] != i {
+				t.Fatalf("line %q, want %d", s, next[g])
+			}
+			next[g]++
+		}
+		if next != [8]int{50, 50, 50, 50, 50, 50, 50, 50} {
+			t.Errorf("lines: %v", next)
+		}
+	}
+}
+
+func TestTorn(t *testing.T) {
+	long := strings.Repeat("z", 200_000)
+	for _, c := range []struct{ before, after, torn string }{
+		{"", "", ""},
+		{"a\nb\n", "a\nb\n", ""},
+		{"a\nb", "a\n", "b\n"},
+		{"b", "", "b\n"},
+		{"a\n" + long, "a\n", long + "\n"},
+	} {
+		path := filepath.Join(t.TempDir(), "log")
+		if err := os.WriteFile(path, []byte(c.before), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		l, err := OpenLog(path, FsyncNever)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Append([]byte("c\n")); err != nil {
+			t.Error(err)
+		}
+		l.Close()
+		b, _ := os.ReadFile(path)
+		torn, _ := os.ReadFile(path + ".torn")
+		if string(b) != c.after+"c\n" || string(torn) != c.torn || l.Torn() != int64(max(0, len(c.torn)-1)) {
+			t.Errorf("%.20q: %.20q, %.20q aside, %d bytes torn", c.before, b, torn, l.Torn())
+		}
+	}
+}
+
+func TestOpenLogRefuses(t *testing.T) {
+	if _, err := OpenLog(filepath.Join(t.TempDir(), "log"), "sometimes"); err == nil {
+		t.Error("an unknown fsync is taken")
+	}
+	if _, err := OpenLog("/dev/null", FsyncNever); err == nil || !strings.Contains(err.Error(), "regular") {
+		t.Errorf("/dev/null: %v", err)
+	}
+	if _, err := OpenLog(t.TempDir(), FsyncNever); err == nil {
+		t.Error("a folder is taken")
+	}
+}

@@ -1,0 +1,82 @@
+package server
+
+import (
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"opl/policies/serve"
+)
+
+// bounds are the upper ends of the latency histogram, in seconds.
+var bounds = [...]float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, 1}
+
+// kinds are the kinds of errors that are counted.
+var kinds = [...]string{"request", "too_large", "read", "overload", "log", "path", "method"}
+
+// metrics are counters; decisions are those of the histogram.
+type metrics struct {
+	errors              [len(kinds)]atomic.Uint64
+	refused             atomic.Uint64 // connections
+	unknown             atomic.Uint64
+	reloads, badReloads atomic.Uint64
+	inFlight            atomic.Int64
+	buckets             [len(bounds) + 1]atomic.Uint64
+	nanoseconds         atomic.Uint64
+}
+
+func (m *metrics) fail(kind string) {
+	for i, k := range kinds {
+		if k == kind {
+			m.errors[i].Add(1)
+		}
+	}
+}
+
+// took counts a decision that was answered after d.
+func (m *metrics) took(d time.Duration) {
+	i := 0
+	for i < len(bounds) && d.Seconds() > bounds[i] {
+		i++
+	}
+	m.buckets[i].Add(1)
+	m.nanoseconds.Add(uint64(d))
+}
+
+// text appends the metrics in Prometheus' text format.
+func (m *metrics) text(b []byte, l *Log, p *serve.Policy) []byte {
+	family := func(name, kind, help string) {
+		b = fmt.Appendf(b, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, kind)
+	}
+	single := func(name, kind, help string, v any) {
+		family(name, kind, help)
+		b = fmt.Appendf(b, "%s %v\n", name, v)
+	}
+	var counts [len(bounds) + 1]uint64
+	var sum uint64
+	for i := range counts {
+		sum += m.buckets[i].Load()
+		counts[i] = sum
+	}
+	single("opl_decisions_total", "counter", "Decisions logged and answered.", sum)
+	family("opl_errors_total", "counter", "Requests answered by an error, by kind.")
+	for i, k := range kinds {
+		b = fmt.Appendf(b, "opl_errors_total{kind=%q} %d\n", k, m.errors[i].Load())
+	}
+	single("opl_refused_connections_total", "counter", "Connections above the limit.", m.refused.Load())
+	single("opl_unknown_values_total", "counter", "Names and categories of contexts that the policy does not know.", m.unknown.Load())
+	single("opl_in_flight_requests", "gauge", "Decisions under way.", m.inFlight.Load())
+	family("opl_decide_seconds", "histogram", "Time from a request's header to its answer.")
+	for i, le := range bounds {
+		b = fmt.Appendf(b, "opl_decide_seconds_bucket{le=\"%v\"} %d\n", le, counts[i])
+	}
+	b = fmt.Appendf(b, "opl_decide_seconds_bucket{le=\"+Inf\"} %d\nopl_decide_seconds_sum %v\nopl_decide_seconds_count %d\n",
+		sum, time.Duration(m.nanoseconds.Load()).Seconds(), sum)
+	single("opl_log_lines_total", "counter", "Decisions written to the log.", l.lines.Load())
+	single("opl_log_writes_total", "counter", "Writes to the log, of one or more decisions.", l.writes.Load())
+	single("opl_log_fsyncs_total", "counter", "Times the log was forced to the disk.", l.fsyncs.Load())
+	family("opl_reloads_total", "counter", "Reloads of the policy, by result.")
+	b = fmt.Appendf(b, "opl_reloads_total{result=\"ok\"} %d\nopl_reloads_total{result=\"failed\"} %d\n", m.reloads.Load(), m.badReloads.Load())
+	family("opl_policy_info", "gauge", "The policy being served.")
+	return fmt.Appendf(b, "opl_policy_info{hash=%q,kind=%q} 1\n", p.Hash(), p.File().Kind)
+}

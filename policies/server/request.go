@@ -1,0 +1,452 @@
+package server
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"opl/policies/features"
+)
+
+// maxID is the length in bytes that a decision id may have.
+const maxID = 256
+
+// columns are the names that contexts may have, by those of an encoder.
+type columns struct {
+	encoder *features.Encoder
+	of      map[string]column
+	quoted  [][]byte // the encoder's names as JSON
+}
+
+// column is a name of contexts: a feature itself, or what categories are of.
+type column struct {
+	id      int
+	feature int // −1: none
+}
+
+func newColumns(e *features.Encoder) *columns {
+	c := &columns{encoder: e, of: make(map[string]column, len(e.Names))}
+	for j, name := range e.Names {
+		c.of[name] = column{len(c.of), j}
+		quoted, _ := json.Marshal(name) // a string is never refused
+		c.quoted = append(c.quoted, quoted)
+	}
+	for _, name := range e.Names {
+		if col, _, ok := strings.Cut(name, "="); ok && col != "" {
+			if _, known := c.of[col]; !known {
+				c.of[col] = column{len(c.of), -1}
+			}
+		}
+	}
+	return c
+}
+
+// request is a decision that is asked for. Its slices are used again.
+type request struct {
+	id      []byte    // as JSON, in quotes; empty: none
+	context []byte    // as JSON, an object without spaces
+	values  []float64 // raw values of the features [d], as Encoder.Finish takes them
+	unknown int       // names that are none of the policy's
+
+	seen  []bool // columns
+	set   []bool // features
+	other map[string]struct{}
+	name  []byte
+}
+
+// parse reads
+//
+//	{"context": {name: value, …} or [value, …], "decision_id": "…"}
+//
+// A value is a number, true (1) or false (0), or a string, the category of a column;
+// null is no value. A list has the values of all the encoder's names in order.
+// Errors start with the field that is wrong.
+func (q *request) parse(body []byte, c *columns) error {
+	q.id, q.context, q.unknown = q.id[:0], q.context[:0], 0
+	if !utf8.Valid(body) {
+		return errors.New("the body is not UTF-8")
+	}
+	p := parser{b: body}
+	if p.next() != '{' {
+		return p.fail("the body", "want a JSON object with the field context")
+	}
+	p.at++
+	hasContext, hasID := false, false
+	for first := true; ; first = false {
+		key, more, err := p.key(first)
+		if err != nil {
+			return err
+		}
+		if !more {
+			break
+		}
+		switch string(key) {
+		case `"context"`:
+			if hasContext {
+				return errors.New("context: comes twice")
+			}
+			hasContext = true
+			err = q.parseContext(&p, c)
+		case `"decision_id"`:
+			if hasID {
+				return errors.New("decision_id: comes twice")
+			}
+			hasID = true
+			err = q.parseID(&p)
+		default:
+			err = fmt.Errorf("%s: unknown field, want context and decision_id", key)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	switch {
+	case p.next() != 0:
+		return p.fail("the body", "more follows the JSON object")
+	case !hasContext:
+		return errors.New("context: missing")
+	}
+	return nil
+}
+
+func (q *request) parseID(p *parser) error {
+	if p.next() != '"' {
+		return p.fail("decision_id", "want a string")
+	}
+	id, err := p.string("decision_id")
+	if err != nil {
+		return err
+	}
+	if len(id) == 2 || len(id) > maxID+2 {
+		return fmt.Errorf("decision_id: %d bytes, want 1 to %d", len(id)-2, maxID)
+	}
+	q.id = append(q.id, id...)
+	return nil
+}
+
+func (q *request) parseContext(p *parser, c *columns) error {
+	d := c.encoder.Dim()
+	if cap(q.values) < d {
+		q.values = make([]float64, d)
+	}
+	q.values = q.values[:d]
+	clear(q.values)
+	switch p.next() {
+	case '{':
+		return q.parseObject(p, c)
+	case '[':
+		return q.parseList(p, c)
+	}
+	return p.fail("context", "want an object of names and values, or a list of all values")
+}
+
+func (q *request) parseList(p *parser, c *columns) error {
+	n := len(c.encoder.Names)
+	q.context = append(q.context, '{')
+	i := 0
+	for p.at++; ; i++ {
+		ch := p.next()
+		if ch == ']' {
+			break
+		}
+		if i > 0 {
+			if ch != ',' {
+				return p.fail("context", "want , or ]")
+			}
+			p.at++
+			ch = p.next()
+		}
+		if ch != '-' && (ch < '0' || ch > '9') {
+			return p.fail(fmt.Sprintf("context[%d]", i), "want a number")
+		}
+		raw, v, err := p.number()
+		if err != nil {
+			return fmt.Errorf("context[%d]: %w", i, err)
+		}
+		if i >= n {
+			continue // counted
+		}
+		if i > 0 {
+			q.context = append(q.context, ',')
+		}
+		q.context = append(append(append(q.context, c.quoted[i]...), ':'), raw...)
+		q.values[i] = v
+	}
+	if p.at++; i != n {
+		return fmt.Errorf("context: a list of %d values, the policy has %d names", i, n)
+	}
+	q.context = append(q.context, '}')
+	return nil
+}
+
+func (q *request) parseObject(p *parser, c *columns) error {
+	if cap(q.seen) < len(c.of) {
+		q.seen = make([]bool, len(c.of))
+	}
+	if cap(q.set) < len(q.values) {
+		q.set = make([]bool, len(q.values))
+	}
+	q.seen, q.set = q.seen[:len(c.of)], q.set[:len(q.values)]
+	clear(q.seen)
+	clear(q.set)
+	clear(q.other)
+	q.context = append(q.context, '{')
+	p.at++
+	names, known := 0, 0
+	for first := true; ; first = false {
+		key, more, err := p.key(first)
+		if err != nil {
+			return fmt.Errorf("context: %w", err)
+		}
+		if !more {
+			break
+		}
+		name, err := plain(key)
+		if err != nil {
+			return fmt.Errorf("context: %w", err)
+		}
+		col, ok := c.of[string(name)]
+		switch {
+		case ok && q.seen[col.id]:
+			return fmt.Errorf("context.%s: comes twice", name)
+		case ok:
+			q.seen[col.id] = true
+			known++
+		default:
+			if _, twice := q.other[string(name)]; twice {
+				return fmt.Errorf("context.%s: comes twice", name)
+			}
+			if q.other == nil {
+				q.other = make(map[string]struct{})
+			}
+			q.other[string(name)] = struct{}{}
+		}
+		names++
+		raw, err := q.parseValue(p, c, name, col, ok)
+		if err != nil {
+			return err
+		}
+		if !first {
+			q.context = append(q.context, ',')
+		}
+		q.context = append(append(append(q.context, key...), ':'), raw...)
+	}
+	if q.unknown += names - known; names > 0 && known == 0 {
+		return fmt.Errorf("context: none of its %d names is one of the policy's", names)
+	}
+	q.context = append(q.context, '}')
+	return nil
+}
+
+// parseValue reads the value of a name and puts it into its place. known says that
+// the policy has the column.
+func (q *request) parseValue(p *parser, c *columns, name []byte, col column, known bool) (raw []byte, err error) {
+	number, category := 0.0, true
+	ch := p.next()
+	switch {
+	case ch == '"':
+		if raw, err = p.string("context." + string(name)); err != nil {
+			return nil, err
+		}
+	case ch == '-' || ch >= '0' && ch <= '9':
+		if raw, number, err = p.number(); err != nil {
+			return nil, fmt.Errorf("context.%s: %w", name, err)
+		}
+		category = false
+	case p.word("true"):
+		raw, number, category = []byte("true"), 1, false
+	case p.word("false"):
+		raw, category = []byte("false"), false
+	case p.word("null"):
+		return []byte("null"), nil
+	default:
+		return nil, p.fail("context."+string(name), "want a number, a string, true, false or null")
+	}
+	switch {
+	case !known:
+		return raw, nil
+	case !category && col.feature >= 0:
+		return raw, q.put(name, col.feature, number)
+	}
+	text := raw
+	if category {
+		if text, err = plain(raw); err != nil {
+			return nil, fmt.Errorf("context.%s: %w", name, err)
+		}
+	}
+	q.name = append(append(append(q.name[:0], name...), '='), text...)
+	switch j := c.encoder.FeatureOf(q.name); {
+	case j >= 0:
+		return raw, q.put(q.name, j, 1)
+	case col.feature >= 0:
+		return nil, fmt.Errorf("context.%s: a string, where the policy reads a number", name)
+	}
+	q.unknown++ // a category that training did not see
+	return raw, nil
+}
+
+// put sets a feature, which a name and a category may both mean.
+func (q *request) put(name []byte, feature int, v float64) error {
+	if q.set[feature] {
+		return fmt.Errorf("context.%s: comes twice", name)
+	}
+	q.set[feature], q.values[feature] = true, v
+	return nil
+}
+
+// parser reads JSON from left to right.
+type parser struct {
+	b  []byte
+	at int
+}
+
+// next is the next byte that is no space, 0 at the end.
+func (p *parser) next() byte {
+	for ; p.at < len(p.b); p.at++ {
+		switch c := p.b[p.at]; c {
+		case ' ', '\t', '\n', '\r':
+		case 0:
+			return 1 // no end
+		default:
+			return c
+		}
+	}
+	return 0
+}
+
+// fail says what is wrong with a field at the present place.
+func (p *parser) fail(field, want string) error {
+	if p.next() == 0 {
+		return fmt.Errorf("%s: the JSON ends after %d bytes: %s", field, len(p.b), want)
+	}
+	return fmt.Errorf("%s: %s, at byte %d", field, want, p.at+1)
+}
+
+// key reads the next key of an object, in its quotes, and the colon; more is false
+// at the object's end.
+func (p *parser) key(first bool) (key []byte, more bool, err error) {
+	c := p.next()
+	if c == '}' {
+		p.at++
+		return nil, false, nil
+	}
+	if !first {
+		if c != ',' {
+			return nil, false, p.fail("the object", "want , or }")
+		}
+		p.at++
+		c = p.next()
+	}
+	if c != '"' {
+		return nil, false, p.fail("the object", "want a name in quotes")
+	}
+	if key, err = p.string("a name"); err != nil {
+		return nil, false, err
+	}
+	if p.next() != ':' {
+		return nil, false, p.fail(string(key), "want a colon")
+	}
+	p.at++
+	return key, true, nil
+}
+
+// string reads a string and returns it in its quotes.
+func (p *parser) string(field string) ([]byte, error) {
+	start := p.at
+	for i := start + 1; i < len(p.b); i++ {
+		switch c := p.b[i]; {
+		case c == '"':
+			p.at = i + 1
+			return p.b[start:p.at], nil
+		case c < ' ':
+			return nil, fmt.Errorf("%s: a control character in a string, at byte %d", field, i+1)
+		case c == '\\':
+			if i++; i >= len(p.b) {
+				break
+			}
+			switch p.b[i] {
+			case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+			case 'u':
+				for range 4 {
+					if i++; i >= len(p.b) || !hexadecimal(p.b[i]) {
+						return nil, fmt.Errorf("%s: an escape that JSON does not have, at byte %d", field, i+1)
+					}
+				}
+			default:
+				return nil, fmt.Errorf("%s: an escape that JSON does not have, at byte %d", field, i+1)
+			}
+		}
+	}
+	return nil, fmt.Errorf("%s: the JSON ends within a string", field)
+}
+
+func hexadecimal(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
+}
+
+// plain is what a string in quotes means.
+func plain(quoted []byte) ([]byte, error) {
+	for _, c := range quoted {
+		if c == '\\' {
+			var s string
+			err := json.Unmarshal(quoted, &s)
+			return []byte(s), err
+		}
+	}
+	return quoted[1 : len(quoted)-1], nil
+}
+
+// number reads a number and returns its text as well.
+func (p *parser) number() (raw []byte, v float64, err error) {
+	start := p.at
+	i := start
+	digits := func() bool {
+		from := i
+		for i < len(p.b) && p.b[i] >= '0' && p.b[i] <= '9' {
+			i++
+		}
+		return i > from
+	}
+	is := func(set string) bool { return i < len(p.b) && strings.IndexByte(set, p.b[i]) >= 0 }
+	if is("-") {
+		i++
+	}
+	ok := true
+	if is("0") {
+		i++
+	} else {
+		ok = digits()
+	}
+	if ok && is(".") {
+		i++
+		ok = digits()
+	}
+	if ok && is("eE") {
+		i++
+		if is("+-") {
+			i++
+		}
+		ok = digits()
+	}
+	if !ok || is("0123456789.eE+-") {
+		return nil, 0, fmt.Errorf("no JSON number, at byte %d", start+1)
+	}
+	p.at, raw = i, p.b[start:i]
+	if v, err = strconv.ParseFloat(string(raw), 64); err != nil || math.IsInf(v, 0) {
+		return nil, 0, fmt.Errorf("%s is out of range", raw)
+	}
+	return raw, v, nil
+}
+
+// word reads a given word, if it comes next.
+func (p *parser) word(w string) bool {
+	if strings.HasPrefix(string(p.b[p.at:min(p.at+len(w), len(p.b))]), w) {
+		p.at += len(w)
+		return true
+	}
+	return false
+}

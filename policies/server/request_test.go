@@ -1,0 +1,74 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+)
+
+// FuzzRequest: what is taken is valid JSON of the documented shape, says the same
+// as encoding/json reads, and its context is one line of valid JSON.
+func FuzzRequest(f *testing.F) {
+	c := newColumns(testPolicy(f, 2, 2, nil).Encoder())
+	for _, s := range []string{
+		`{"context":{"x_0":1.5,"x_1":-2e0}}`, `{"context":[1,2,0,1],"decision_id":"a\u00e9"}`, big(),
+		" {\n\"decision_id\" : \"ord\\n1\",\t\"context\" : { \"x_0\" : 3 , \"city\":\"Bern\" } } ",
+		`{"context":{"x_0":true,"city":null,"y":"\ud800"}}`, `{"context":{"x_0":1e999}}`, `{"context":{"x_0":0.1e-5,"":1}}`,
+		`{"context":{"x_0":1,"x_0":1}}`, "{\"context\":\x00", `{"context":{},}`, `{"context":[01]}`, `{"decision_id":"`, `{"context":{"city=Oslo":1,"city":"Oslo"}}`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var q request
+		if q.parse(b, c) != nil {
+			return
+		}
+		var want struct {
+			Context json.RawMessage `json:"context"`
+			ID      *string         `json:"decision_id"`
+		}
+		if err := json.Unmarshal(b, &want); err != nil {
+			t.Fatalf("%q is taken, encoding/json says %v", b, err)
+		}
+		if (want.ID != nil) != (len(q.id) > 0) {
+			t.Fatalf("%q: id %q", b, q.id)
+		}
+		if want.ID != nil {
+			var id string
+			if err := json.Unmarshal(q.id, &id); err != nil || id != *want.ID {
+				t.Fatalf("%q: id %q, want %q", b, q.id, *want.ID)
+			}
+		}
+		if bytes.ContainsAny(q.context, "\n\r") {
+			t.Fatalf("%q: the context %q is no line", b, q.context)
+		}
+		var got, fields map[string]any
+		if err := json.Unmarshal(q.context, &got); err != nil {
+			t.Fatalf("%q: the context %q: %v", b, q.context, err)
+		}
+		if want.Context[0] == '[' {
+			var list []float64
+			if err := json.Unmarshal(want.Context, &list); err != nil {
+				t.Fatal(err)
+			}
+			for j, v := range list {
+				if q.values[j] != v || got[c.encoder.Names[j]] != v {
+					t.Fatalf("%q: values %v, context %q", b, q.values, q.context)
+				}
+			}
+			return
+		}
+		if err := json.Unmarshal(want.Context, &fields); err != nil {
+			t.Fatal(err)
+		}
+		again, _ := json.Marshal(got)
+		if same, _ := json.Marshal(fields); !bytes.Equal(again, same) {
+			t.Fatalf("%q: logged %s, want %s", b, again, same)
+		}
+		for j, name := range c.encoder.Names {
+			if v, ok := fields[name].(float64); ok && q.values[j] != v {
+				t.Fatalf("%q: %s is %v, want %v", b, name, q.values[j], v)
+			}
+		}
+	})
+}

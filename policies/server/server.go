@@ -1,0 +1,379 @@
+// Package server serves a policy over HTTP and logs each decision before it is
+// answered. It needs no Gorgonia.
+//
+//	POST /decide   {"context": {name: value, …} or [value, …], "decision_id": optional}
+//	             → {"decision_id", "action", "action_name", "propensity", "propensities", "policy_hash"}
+//	GET /healthz → 200 {"status":"ok","policy_hash"}, 503 when the log takes no more
+//	GET /metrics → Prometheus' text format
+//
+// The action is counted from 0, and propensities has those of all actions in the
+// order of the policy file; "unknown", where it is there, counts the names and
+// categories of the context that the policy does not know. What is wrong with a
+// request is answered as {"error": …}, starting with the field: 400; 404 and 405
+// for paths and methods, 413 for a body too large, 503 with more requests or
+// connections than allowed, and when the decision cannot be logged.
+//
+// A line of the log, here in several:
+//
+//	{"decision_id":"…","timestamp":"2006-01-02T15:04:05.999999999Z",
+//	 "context":{name: value, …},"action":"name","propensity":0.7,
+//	 "propensities":[0.7,0.3],"actions":["name","other"],"policy_hash":"…"}
+//
+// The context is the caller's, a list by the names of the policy; actions names
+// the propensities. Nothing of a request that was answered by an error is logged,
+// but the line of a decision that was asked for by a client that has gone since is.
+package server
+
+import (
+	"context"
+	crand "crypto/rand"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"opl/policies/serve"
+)
+
+// Defaults of Config.
+const (
+	DefaultTimeout = 10 * time.Second
+	DefaultIdle    = 2 * time.Minute
+	DefaultDrain   = 10 * time.Second
+)
+
+// Config says what a server allows. Zero values stand for the defaults.
+type Config struct {
+	MaxBody     int64         // bytes of a request; 0: 1 MiB
+	MaxInFlight int           // requests at a time; 0: 1024
+	MaxConns    int           // connections at a time; 0: 4096
+	Timeout     time.Duration // for reading a request and for writing its answer
+	Idle        time.Duration // that a connection may
+	Drain       time.Duration // for the requests under way when the server stops
+	Strict      bool          // contexts with names or categories that the policy does not know are refused
+	Seed        *uint64       // of the actions drawn, for tests; nil: from the system
+	ErrorLog    *log.Logger   // of net/http; nil: discarded
+}
+
+// Server answers requests by a policy. Make one by New.
+type Server struct {
+	config  Config
+	log     *Log
+	current atomic.Pointer[loaded]
+	rand    *rand.Rand // its source is locked
+	prefix  string     // of decision ids
+	count   atomic.Uint64
+	pool    sync.Pool // of *work
+	metrics metrics
+}
+
+// loaded is a policy with what answers need of it.
+type loaded struct {
+	policy  *serve.Policy
+	columns *columns
+	quoted  [][]byte // action names as JSON
+	names   []byte   // all of them, a JSON list
+}
+
+// work is what one request needs.
+type work struct {
+	body, line, out []byte
+	req             request
+	pi              []float64
+}
+
+// locked is a source that goroutines share.
+type locked struct {
+	mu  sync.Mutex
+	src *rand.ChaCha8
+}
+
+func (l *locked) Uint64() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.src.Uint64()
+}
+
+// New returns a server of a policy that appends to a log. The log stays the
+// caller's to close, after Serve.
+func New(p *serve.Policy, l *Log, c Config) (*Server, error) {
+	for _, n := range []int64{c.MaxBody, int64(c.MaxInFlight), int64(c.MaxConns), int64(c.Timeout), int64(c.Idle), int64(c.Drain)} {
+		if n < 0 {
+			return nil, fmt.Errorf("server: a limit of %d", n)
+		}
+	}
+	c.MaxBody = or(c.MaxBody, 1<<20)
+	c.MaxInFlight = or(c.MaxInFlight, 1024)
+	c.MaxConns = or(c.MaxConns, 4096)
+	c.Timeout = or(c.Timeout, DefaultTimeout)
+	c.Idle = or(c.Idle, DefaultIdle)
+	c.Drain = or(c.Drain, DefaultDrain)
+	if c.ErrorLog == nil {
+		c.ErrorLog = log.New(io.Discard, "", 0)
+	}
+	var seed [32]byte
+	crand.Read(seed[:]) // never fails
+	s := &Server{config: c, log: l, prefix: hex.EncodeToString(seed[:8])}
+	crand.Read(seed[:])
+	if c.Seed != nil {
+		seed = [32]byte{}
+		binary.LittleEndian.PutUint64(seed[:], *c.Seed)
+	}
+	s.rand = rand.New(&locked{src: rand.NewChaCha8(seed)})
+	s.pool.New = func() any { return new(work) }
+	s.current.Store(load(p))
+	return s, nil
+}
+
+func or[T comparable](v, otherwise T) T {
+	var zero T
+	if v == zero {
+		return otherwise
+	}
+	return v
+}
+
+func load(p *serve.Policy) *loaded {
+	l := &loaded{policy: p, columns: newColumns(p.Encoder())}
+	for _, name := range p.Actions() {
+		quoted, _ := json.Marshal(name) // a string is never refused
+		l.quoted = append(l.quoted, quoted)
+	}
+	l.names, _ = json.Marshal(p.Actions())
+	return l
+}
+
+// Reload serves another policy from now on: requests under way keep the one they
+// have. A policy of other actions is refused, as the log could not be read as one.
+func (s *Server) Reload(p *serve.Policy) error {
+	if now := s.current.Load().policy.Actions(); !slices.Equal(now, p.Actions()) {
+		return fmt.Errorf("the policy has other actions, %q instead of %q: start a server with a log of its own", p.Actions(), now)
+	}
+	s.current.Store(load(p))
+	return nil
+}
+
+// Reloaded counts a reload, good or not, in the metrics.
+func (s *Server) Reloaded(err error) {
+	if err != nil {
+		s.metrics.badReloads.Add(1)
+		return
+	}
+	s.metrics.reloads.Add(1)
+}
+
+// Hash is that of the policy being served.
+func (s *Server) Hash() string { return s.current.Load().policy.Hash() }
+
+// Serve answers on a listener, which it closes, until ctx ends; then it lets the
+// requests under way finish, for as long as Config.Drain.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	h := &http.Server{
+		Handler: s, ErrorLog: s.config.ErrorLog,
+		ReadTimeout: s.config.Timeout, WriteTimeout: s.config.Timeout, IdleTimeout: s.config.Idle,
+		MaxHeaderBytes: 16 << 10,
+	}
+	failed := make(chan error, 1)
+	go func() {
+		failed <- h.Serve(&limited{Listener: l, most: int64(s.config.MaxConns), refused: &s.metrics.refused})
+	}()
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+	}
+	drain, cancel := context.WithTimeout(context.Background(), s.config.Drain)
+	defer cancel()
+	if err := h.Shutdown(drain); err != nil {
+		h.Close()
+		return fmt.Errorf("requests were cut off after %v: %w", s.config.Drain, err)
+	}
+	return nil
+}
+
+// Header values are shared: net/http does not change them.
+var (
+	jsonType  = []string{"application/json"}
+	plainType = []string{"text/plain; version=0.0.4; charset=utf-8"}
+)
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	method := http.MethodGet
+	switch r.URL.Path {
+	case "/decide":
+		method = http.MethodPost
+	case "/healthz", "/metrics":
+	default:
+		s.fail(w, http.StatusNotFound, "path", fmt.Errorf("%.100s: no such path, there are /decide, /healthz and /metrics", r.URL.Path))
+		return
+	}
+	if r.Method != method && !(method == http.MethodGet && r.Method == http.MethodHead) {
+		w.Header()["Allow"] = []string{method}
+		s.fail(w, http.StatusMethodNotAllowed, "method", fmt.Errorf("%s %s: want %s", r.Method, r.URL.Path, method))
+		return
+	}
+	switch r.URL.Path {
+	case "/decide":
+		s.decide(w, r)
+	case "/healthz":
+		s.health(w)
+	case "/metrics":
+		w.Header()["Content-Type"] = plainType
+		w.Write(s.metrics.text(nil, s.log, s.current.Load().policy))
+	}
+}
+
+// fail answers with an error and counts it.
+func (s *Server) fail(w http.ResponseWriter, status int, kind string, err error) {
+	s.metrics.fail(kind)
+	b, _ := json.Marshal(map[string]string{"error": err.Error()})
+	w.Header()["Content-Type"] = jsonType
+	w.WriteHeader(status)
+	w.Write(append(b, '\n'))
+}
+
+func (s *Server) health(w http.ResponseWriter) {
+	w.Header()["Content-Type"] = jsonType
+	if err := s.log.Err(); err != nil {
+		s.fail(w, http.StatusServiceUnavailable, "log", err)
+		return
+	}
+	fmt.Fprintf(w, "{\"status\":\"ok\",\"policy_hash\":%q}\n", s.Hash())
+}
+
+func (s *Server) decide(w http.ResponseWriter, r *http.Request) {
+	begin := time.Now()
+	defer s.metrics.inFlight.Add(-1)
+	if n := s.metrics.inFlight.Add(1); n > int64(s.config.MaxInFlight) {
+		w.Header()["Retry-After"] = []string{"1"}
+		s.fail(w, http.StatusServiceUnavailable, "overload", fmt.Errorf("more than %d requests at a time", s.config.MaxInFlight))
+		return
+	}
+	k := s.pool.Get().(*work)
+	defer s.pool.Put(k)
+	var err error
+	switch k.body, err = read(k.body[:0], r, s.config.MaxBody); {
+	case errors.Is(err, errTooLarge):
+		w.Header()["Connection"] = []string{"close"}
+		s.fail(w, http.StatusRequestEntityTooLarge, "too_large", fmt.Errorf("the body is larger than %d bytes", s.config.MaxBody))
+		return
+	case err != nil:
+		s.fail(w, http.StatusBadRequest, "read", fmt.Errorf("the body could not be read: %w", err))
+		return
+	}
+	if status, kind, err := s.choose(k, s.current.Load(), begin); err != nil {
+		s.fail(w, status, kind, err)
+		return
+	}
+	h := w.Header()
+	h["Content-Type"] = jsonType
+	if len(k.out) > 2000 { // net/http counts shorter ones itself
+		h["Content-Length"] = []string{strconv.Itoa(len(k.out))}
+	}
+	w.Write(k.out)
+	s.metrics.took(time.Since(begin))
+}
+
+// choose parses k.body, draws an action, logs it and leaves the answer in k.out.
+func (s *Server) choose(k *work, l *loaded, now time.Time) (status int, kind string, err error) {
+	q := &k.req
+	if err := q.parse(k.body, l.columns); err != nil {
+		return http.StatusBadRequest, "request", err
+	}
+	if q.unknown > 0 {
+		if s.config.Strict {
+			return http.StatusBadRequest, "request", fmt.Errorf("context: the policy does not know %d of its names or categories", q.unknown)
+		}
+		s.metrics.unknown.Add(uint64(q.unknown))
+	}
+	p := l.policy
+	if err := p.Encoder().Finish(q.values); err != nil {
+		return http.StatusBadRequest, "request", fmt.Errorf("context: %w", err)
+	}
+	if cap(k.pi) < len(l.quoted) {
+		k.pi = make([]float64, len(l.quoted))
+	}
+	k.pi = k.pi[:len(l.quoted)]
+	if err := p.PropensitiesOf(k.pi, q.values); err != nil {
+		return http.StatusBadRequest, "request", fmt.Errorf("context: %w", err)
+	}
+	action := serve.Draw(k.pi, s.rand)
+	if len(q.id) == 0 {
+		q.id = append(append(append(q.id, '"'), s.prefix...), '-')
+		q.id = append(strconv.AppendUint(q.id, s.count.Add(1), 16), '"')
+	}
+
+	// The propensities are written once and copied.
+	out := append(append(k.out[:0], `{"decision_id":`...), q.id...)
+	out = strconv.AppendInt(append(out, `,"action":`...), int64(action), 10)
+	out = append(append(out, `,"action_name":`...), l.quoted[action]...)
+	from := len(out)
+	out = appendFloat(append(out, `,"propensity":`...), k.pi[action])
+	out = append(out, `,"propensities":[`...)
+	for a, v := range k.pi {
+		if a > 0 {
+			out = append(out, ',')
+		}
+		out = appendFloat(out, v)
+	}
+	out = append(out, ']')
+	propensities := out[from:]
+
+	line := append(append(k.line[:0], `{"decision_id":`...), q.id...)
+	line = now.UTC().AppendFormat(append(line, `,"timestamp":"`...), time.RFC3339Nano)
+	line = append(append(line, `","context":`...), q.context...)
+	line = append(append(line, `,"action":`...), l.quoted[action]...)
+	line = append(line, propensities...)
+	line = append(append(line, `,"actions":`...), l.names...)
+	line = append(append(line, `,"policy_hash":"`...), p.Hash()...)
+	line = append(line, "\"}\n"...)
+
+	if q.unknown > 0 {
+		out = strconv.AppendInt(append(out, `,"unknown":`...), int64(q.unknown), 10)
+	}
+	out = append(append(out, `,"policy_hash":"`...), p.Hash()...)
+	k.out, k.line = append(out, "\"}\n"...), line
+	if err := s.log.Append(line); err != nil {
+		return http.StatusServiceUnavailable, "log", fmt.Errorf("the decision could not be logged: %w", err)
+	}
+	return 0, "", nil
+}
+
+// appendFloat appends the shortest JSON number that reads back as v.
+func appendFloat(b []byte, v float64) []byte { return strconv.AppendFloat(b, v, 'g', -1, 64) }
+
+var errTooLarge = errors.New("too large")
+
+// read appends the body of a request to b, at most limit bytes.
+func read(b []byte, r *http.Request, limit int64) ([]byte, error) {
+	if r.ContentLength > limit {
+		return b, errTooLarge
+	}
+	for {
+		if len(b) == cap(b) {
+			b = append(b, make([]byte, max(1024, len(b)))...)[:len(b)]
+		}
+		n, err := r.Body.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		switch {
+		case int64(len(b)) > limit:
+			return b, errTooLarge
+		case err == io.EOF:
+			return b, nil
+		case err != nil:
+			return b, err
+		}
+	}
+}
