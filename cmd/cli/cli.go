@@ -28,8 +28,15 @@ import (
 // interrupted is the exit status after Ctrl-C.
 const interrupted = 130
 
+// exitStatus is the error of a command that has said what it had to say, and leaves
+// with this status.
+type exitStatus int
+
+// Error is for callers that do not know it.
+func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
+
 // Run runs one command and returns the exit status of the process: 0, 1 after an
-// error, 130 when interrupted. Results go to stdout, one line an error and the
+// error, 130 when interrupted, and the findings of inspect: 3, 4. Results go to stdout, one line an error and the
 // progress of long work to stderr.
 func Run(lib experiment.Library, args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -50,16 +57,19 @@ to do it: PAC-Bayes bounds and heuristics over regularized importance weights.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(compareCommand(lib), reproduceCommand(lib), runCommand(lib), plotCommand(), gradcheckCommand(lib), serveCommand(), versionCommand())
+	root.AddCommand(compareCommand(lib), reproduceCommand(lib), runCommand(lib), plotCommand(), gradcheckCommand(lib), inspectCommand(), evaluateCommand(), serveCommand(), versionCommand())
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
+	var status exitStatus
 	switch {
 	case err == nil:
 		return 0
 	case errors.Is(err, context.Canceled):
 		return interrupted
+	case errors.As(err, &status):
+		return int(status)
 	}
 	fmt.Fprintf(stderr, "opl: %s\n", oneLine(err))
 	return 1

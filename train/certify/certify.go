@@ -156,15 +156,19 @@ func Certify(pol policies.Policy, q policies.Posterior, log *bandit.Log, rows []
 		return 0
 	})
 	c.LoggingUpper = LoggingUpper(log.Cost, o.Delta/2)
+	c.Verdict = c.verdict()
+	return c, nil
+}
+
+// verdict compares the best bound with the logging policy.
+func (c Certificate) verdict() Verdict {
 	switch g := c.Guaranteed(); {
 	case g > c.LoggingUpper:
-		c.Verdict = Better
+		return Better
 	case g > 0:
-		c.Verdict = NotShown
-	default:
-		c.Verdict = Vacuous
+		return NotShown
 	}
-	return c, nil
+	return Vacuous
 }
 
 // candidate is a bound, or why it is none for this policy, weight and kind of log.

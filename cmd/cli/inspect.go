@@ -1,0 +1,71 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"opl/train/inspect"
+)
+
+// Exit statuses of inspect: of a log that is doubtful, and of one that is unusable.
+const (
+	doubtful exitStatus = 3
+	unusable exitStatus = 4
+)
+
+// statusOf is the exit status of a severity, nil for a log that is fine.
+func statusOf(s inspect.Severity) error {
+	switch s {
+	case inspect.Doubtful:
+		return doubtful
+	case inspect.Unusable:
+		return unusable
+	}
+	return nil
+}
+
+func inspectCommand() *cobra.Command {
+	var f readFlags
+	format := "text"
+	cmd := &cobra.Command{
+		Use:   "inspect FILE",
+		Short: "say whether a log of decisions can be trusted",
+		Long: `inspect checks the log of a contextual bandit before anything is learned from it:
+whether its rows are well formed, whether the actions were drawn with the
+propensities it states, how few rows carry the weight, and whether rows look
+independent and identically distributed, which every guarantee assumes. Each
+finding says what was measured, what it means and what to do.
+
+The exit status is 0 if all is fine, 3 if the log is doubtful, 4 if it is unusable,
+1 if it cannot be read.
+
+` + readHelp,
+		Example: `  opl inspect decisions.csv
+  opl inspect --preset obd bts.csv.gz --format json`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			write := inspect.Report.WriteText
+			switch format {
+			case "json":
+				write = inspect.Report.WriteJSON
+			case "text":
+			default:
+				return fmt.Errorf("--format %s: want text or json", format)
+			}
+			log, err := f.open(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			defer log.Close()
+			report := inspect.Inspect(inspect.FromLog(log))
+			if err := write(report, cmd.OutOrStdout()); err != nil {
+				return err
+			}
+			return statusOf(report.Severity)
+		},
+	}
+	cmd.Flags().StringVar(&format, "format", format, "output: text, json")
+	f.add(cmd.Flags())
+	return cmd
+}

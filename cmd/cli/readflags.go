@@ -1,0 +1,72 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"opl/policies/features"
+	"opl/policies/serve"
+	"opl/train/decisions"
+)
+
+// readFlags are the flags of every command that reads a log of decisions.
+type readFlags struct {
+	decisions.Options
+	set *pflag.FlagSet
+}
+
+// add defines the flags.
+func (f *readFlags) add(fl *pflag.FlagSet) {
+	f.set = fl
+	fl.StringVar(&f.Preset, "preset", "", "the log's layout: obd (Open Bandit Dataset), vw (Vowpal Wabbit text), dsjson")
+	fl.StringVar(&f.Format, "input-format", "", "csv, jsonl, parquet, vw or dsjson (default: by the file's name)")
+	fl.Float64Var(&f.RewardMin, "reward-min", 0, "the reward that counts as 0")
+	fl.Float64Var(&f.RewardMax, "reward-max", 1, "the reward that counts as 1")
+	fl.StringVar(&f.LoggingPolicy, "logging-policy", "", "what drew the actions where the log does not say: uniform, or a policy file")
+	fl.BoolVar(&f.Estimate, "estimate-propensity", false, "estimate missing propensities; nothing is certified then")
+	fl.StringVar(&f.BadRows, "skip-bad", "", "write rows that cannot be read to this `file` and go on without them")
+	fl.StringSliceVar(&f.Actions, "actions", nil, "all actions by name, in order (default: those in the log)")
+	fl.StringSliceVar(&f.Categories, "categories", nil, "context columns whose values are names even where they look like numbers")
+	fl.StringVar(&f.Cache, "cache", "", "the binary `file` that the log is read into (default: beside the log)")
+}
+
+// open reads the log. A policy file as logging policy brings its actions, in their
+// order.
+func (f *readFlags) open(ctx context.Context, path string) (*decisions.Log, error) {
+	o := f.Options
+	switch {
+	case !(o.RewardMin < o.RewardMax):
+		return nil, errors.New("--reward-min must be below --reward-max")
+	case !f.scaled():
+		o.RewardMin, o.RewardMax = 0, 0
+	}
+	if o.LoggingPolicy != "" && o.LoggingPolicy != "uniform" {
+		p, err := serve.Load(o.LoggingPolicy)
+		if err != nil {
+			return nil, err
+		}
+		if o.Actions != nil && !slices.Equal(o.Actions, p.Actions()) {
+			return nil, fmt.Errorf("--actions differ from those of the policy %s: leave them out", o.LoggingPolicy)
+		}
+		o.Actions = p.Actions()
+		o.LoggingPolicy, o.Logging = "", func(x []features.Value, dst []float64) error { return p.Propensities(dst, x) }
+	}
+	return decisions.Open(ctx, path, o)
+}
+
+// scaled reports that rewards are not in [0, 1] in the file.
+func (f *readFlags) scaled() bool {
+	return f.set.Changed("reward-min") || f.set.Changed("reward-max")
+}
+
+// readHelp is what the help of those commands says of files.
+var readHelp = strings.TrimSpace(`
+FILE is CSV (also .gz, .zst), JSON lines or Parquet with the columns action, reward
+or cost, propensity; optional are propensities (a list) or p_0 to p_{K-1}, x_* (the
+context), decision_id, timestamp, group (of rows that depend on one another) and
+weight.`)

@@ -1,0 +1,581 @@
+package estimate_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"testing"
+
+	"opl/train/bandit"
+	"opl/train/certify"
+	"opl/train/estimate"
+)
+
+// world is a bandit whose values are known by summation: contexts 0 to m−1 drawn
+// uniformly, rewards Bernoulli with means mu.
+type world struct {
+	k       int
+	mu      []float64 // [m×k]
+	pi0, pi []float64 // [m×k]
+	other   []float64 // a second target
+}
+
+func newWorld(seed uint64, m, k int, sharp float64) world {
+	r := rand.New(rand.NewPCG(seed, 1))
+	policy := func(sharp float64) []float64 {
+		out := make([]float64, m*k)
+		for x := range m {
+			sum := 0.0
+			for a := range k {
+				out[x*k+a] = math.Exp(sharp * r.NormFloat64())
+				sum += out[x*k+a]
+			}
+			for a := range k {
+				out[x*k+a] /= sum
+			}
+		}
+		return out
+	}
+	w := world{k: k, pi0: policy(sharp), pi: policy(1.5), other: policy(1)}
+	for range m * k {
+		w.mu = append(w.mu, 0.1+0.8*r.Float64())
+	}
+	return w
+}
+
+func (w world) value(pi []float64) float64 {
+	v := 0.0
+	for i, p := range pi {
+		v += p * w.mu[i]
+	}
+	return v / float64(len(pi)/w.k)
+}
+
+// log draws n rows; the rewards of a group of size rows are alike, as they share
+// one context and one uniform number. It returns the contexts too.
+func (w world) log(r *rand.Rand, n, size int) (estimate.Log, []int) {
+	l := estimate.Log{K: w.k, Action: make([]int32, n), Cost: make([]float64, n), Propensity: make([]float64, n)}
+	if size > 1 {
+		l.Group = make([]int32, n)
+	}
+	xs := make([]int, n)
+	x, u := 0, 0.0
+	for i := range n {
+		if i%size == 0 {
+			x, u = r.IntN(len(w.pi0)/w.k), r.Float64()
+		}
+		if size > 1 {
+			l.Group[i] = int32(i / size)
+		}
+		row := w.pi0[x*w.k : (x+1)*w.k]
+		a := bandit.Draw(row, r)
+		xs[i], l.Action[i], l.Propensity[i] = x, int32(a), row[a]
+		if u < w.mu[x*w.k+a] {
+			l.Cost[i] = -1
+		}
+		if size == 1 {
+			u = r.Float64()
+		}
+	}
+	return l, xs
+}
+
+func (w world) target(name string, pi []float64, xs []int) estimate.Target {
+	return estimate.Target{Name: name, Row: func(dst []float64, i int) { copy(dst, pi[xs[i]*w.k:(xs[i]+1)*w.k]) }}
+}
+
+func evaluate(t *testing.T, l estimate.Log, targets []estimate.Target, o estimate.Options) estimate.Result {
+	t.Helper()
+	r, err := estimate.Evaluate(l, targets, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func near(t *testing.T, what string, got, want float64) {
+	t.Helper()
+	if !(math.Abs(got-want) <= 1e-12*(1+math.Abs(want))) {
+		t.Errorf("%s is %.17g, want %.17g", what, got, want)
+	}
+}
+
+// Two rows by hand: w = 2, 1/2 and r = 1, 1/2.
+func TestByHand(t *testing.T) {
+	l := estimate.Log{K: 2, Action: []int32{0, 1}, Cost: []float64{-1, -0.5}, Propensity: []float64{0.25, 0.8}}
+	target := estimate.Target{Name: "t", Logged: []float64{0.5, 0.4}}
+	r := evaluate(t, l, []estimate.Target{target}, estimate.Options{Tau: 0.5, Gamma: 0.25, Alpha: 0.5, Lambda: 0.5, Ell: 0.5})
+	want := map[estimate.Method]float64{
+		estimate.IPS: (2 + 0.25) / 2, estimate.SNIPS: 2.25 / 2.5,
+		estimate.Clip: (1 + 0.25) / 2, estimate.IX: (1 + 0.2/1.05) / 2, estimate.ES: (1 + 0.2/math.Sqrt(0.8)) / 2,
+		estimate.Har: (2/1.5 + 0.5*0.5/0.75) / 2, estimate.LS: (math.Log(2)/0.5 + math.Log(1.125)/0.5) / 2,
+	}
+	p := r.Policies[0]
+	if len(p.Estimates) != len(want) || len(r.Missing) != 2 {
+		t.Errorf("%d estimates, missing %v", len(p.Estimates), r.Missing)
+	}
+	for _, e := range p.Estimates {
+		near(t, string(e.Method), e.Value, want[e.Method])
+	}
+	ips, _ := p.Estimate(estimate.IPS)
+	near(t, "se", ips.SE, 0.875) // |2 − 0.25|/2, the sample deviation over √2
+	near(t, "high", ips.High, 1.125+1.959963984540054*0.875)
+	snips, _ := p.Estimate(estimate.SNIPS) // influences 2·0.1/2.5 and −0.5·0.4/2.5
+	near(t, "se of snips", snips.SE, math.Sqrt(2*(0.08*0.08+0.08*0.08)))
+	near(t, "ess", p.ESS, 2.5*2.5/4.25)
+	near(t, "mean weight", p.MeanWeight, 1.25)
+	near(t, "share", p.Share, 0.8)
+	near(t, "logging", r.Logging.Value, 0.75)
+	near(t, "gain", ips.Gain.Value, 0.375)
+	near(t, "se of gain", ips.Gain.SE, math.Abs((2-1)-(0.25-0.5))/2)
+	if p.Guarantee == nil || len(p.Warnings) == 0 {
+		t.Errorf("%+v", p)
+	}
+}
+
+// naive computes every method by plain loops, with weights and groups: values by
+// their definitions, errors from the jackknife's first-order form, written out.
+func naive(l estimate.Log, pi, model func(i, a int) float64, o estimate.Options) (value, se map[estimate.Method]float64) {
+	n := len(l.Action)
+	s := map[estimate.Method]func(i int) float64{}
+	w := func(i int) float64 { return pi(i, int(l.Action[i])) / l.Propensity[i] }
+	r := func(i int) float64 { return -l.Cost[i] }
+	p := func(i int) float64 { return pi(i, int(l.Action[i])) }
+	s[estimate.IPS] = func(i int) float64 { return w(i) * r(i) }
+	s[estimate.SNIPS] = s[estimate.IPS]
+	s[estimate.Clip] = func(i int) float64 {
+		if l.Propensity[i] < o.Tau {
+			return p(i) / o.Tau * r(i)
+		}
+		return w(i) * r(i)
+	}
+	s[estimate.IX] = func(i int) float64 { return p(i) / (l.Propensity[i] + o.Gamma) * r(i) }
+	s[estimate.ES] = func(i int) float64 { return p(i) * math.Exp(-o.Alpha*math.Log(l.Propensity[i])) * r(i) }
+	s[estimate.Har] = func(i int) float64 { return r(i) / ((1 - o.Lambda) + o.Lambda/w(i)) }
+	s[estimate.LS] = func(i int) float64 { return math.Log(1+o.Ell*w(i)*r(i)) / o.Ell }
+	dm := func(i int) (v float64) {
+		for a := range l.K {
+			v += pi(i, a) * model(i, a)
+		}
+		return v
+	}
+	s[estimate.DM] = dm
+	s[estimate.DR] = func(i int) float64 { return dm(i) + w(i)*(r(i)-model(i, int(l.Action[i]))) }
+	value, se = map[estimate.Method]float64{}, map[estimate.Method]float64{}
+	for m, of := range s {
+		var num, den float64
+		for i := range n {
+			num += l.Weight[i] * of(i)
+			if m == estimate.SNIPS {
+				den += l.Weight[i] * w(i)
+			} else {
+				den += l.Weight[i]
+			}
+		}
+		value[m] = num / den
+		sums := map[int32]float64{}
+		for i := range n {
+			if m == estimate.SNIPS {
+				sums[l.Group[i]] += l.Weight[i] * (of(i) - w(i)*value[m]) / den
+			} else {
+				sums[l.Group[i]] += l.Weight[i] * (of(i) - value[m]) / den
+			}
+		}
+		square := 0.0
+		for g := range int32(n) {
+			square += sums[g] * sums[g]
+		}
+		se[m] = math.Sqrt(square * float64(len(sums)) / float64(len(sums)-1))
+	}
+	return value, se
+}
+
+func TestAgainstNaive(t *testing.T) {
+	w := newWorld(3, 6, 4, 0.7)
+	r := rand.New(rand.NewPCG(1, 2))
+	l, xs := w.log(r, 500, 1)
+	l.Weight, l.Group = make([]float64, 500), make([]int32, 500)
+	for i := range l.Weight {
+		l.Weight[i], l.Group[i], l.Cost[i] = 3*r.Float64(), int32(r.IntN(80)), -r.Float64()
+	}
+	model := make([]float64, len(w.mu))
+	for i := range model {
+		model[i] = r.Float64()
+	}
+	o := estimate.Options{Tau: 0.2, Gamma: 0.15, Alpha: 0.8, Lambda: 0.7, Ell: 0.03,
+		Model: func(dst []float64, i int) { copy(dst, model[xs[i]*4:]) }}
+	res := evaluate(t, l, []estimate.Target{w.target("a", w.pi, xs), w.target("b", w.other, xs)}, o)
+	at := func(m []float64) func(i, a int) float64 { return func(i, a int) float64 { return m[xs[i]*4+a] } }
+	var values []map[estimate.Method]float64
+	for j, pi := range [][]float64{w.pi, w.other} {
+		value, se := naive(l, at(pi), at(model), o)
+		values = append(values, value)
+		if got := len(res.Policies[j].Estimates); got != 9 {
+			t.Errorf("%d estimates", got)
+		}
+		for _, e := range res.Policies[j].Estimates {
+			near(t, string(e.Method), e.Value, value[e.Method])
+			near(t, string(e.Method)+" se", e.SE, se[e.Method])
+		}
+		if res.Policies[j].Guarantee != nil || res.Policies[j].Uncertified == "" {
+			t.Error("rows of different weights in groups were certified")
+		}
+	}
+	if res.Groups != 80 || len(res.Pairs) != 9 {
+		t.Errorf("%d groups, %d pairs", res.Groups, len(res.Pairs))
+	}
+	for _, p := range res.Pairs {
+		near(t, "pair", p.Value, values[0][p.Method]-values[1][p.Method])
+	}
+	// The pair of DM is the mean of a difference of columns.
+	_, se := naive(l, func(i, a int) float64 { return w.pi[xs[i]*4+a] - w.other[xs[i]*4+a] }, at(model), o)
+	near(t, "se of a pair", res.Pairs[7].SE, se[estimate.DM])
+}
+
+// Limits: IPS is every regularized weight without regularization, SNIPS of the
+// logging policy is its mean reward, equal weights are none, DR of a model that is
+// right is DM, of one that is 0 IPS.
+func TestLimits(t *testing.T) {
+	w := newWorld(5, 6, 4, 1)
+	l, xs := w.log(rand.New(rand.NewPCG(1, 2)), 400, 1)
+	target := w.target("a", w.pi, xs)
+	one := estimate.Options{Tau: 1e-12, Gamma: 1e-15, Alpha: 1, Lambda: 1, Ell: 1e-9, Model: func(dst []float64, i int) { clear(dst) }}
+	p := evaluate(t, l, []estimate.Target{target}, one).Policies[0]
+	for _, e := range p.Estimates {
+		want := p.Estimates[0].Value
+		switch e.Method {
+		case estimate.SNIPS:
+			continue
+		case estimate.DM:
+			want = 0
+		}
+		if math.Abs(e.Value-want) > 1e-6 {
+			t.Errorf("%s is %v, want %v", e.Method, e.Value, want)
+		}
+	}
+	logging := evaluate(t, l, []estimate.Target{w.target("logging", w.pi0, xs)}, estimate.Options{})
+	snips, _ := logging.Policies[0].Estimate(estimate.SNIPS)
+	near(t, "snips of the logging policy", snips.Value, logging.Logging.Value)
+	near(t, "its gain", snips.Gain.Value, 0)
+	near(t, "its gain's se", snips.Gain.SE, 0)
+
+	l.Weight = make([]float64, 400)
+	for i := range l.Weight {
+		l.Weight[i] = 7
+	}
+	q := evaluate(t, l, []estimate.Target{target}, one).Policies[0]
+	for j, e := range q.Estimates {
+		near(t, string(e.Method)+" of equal weights", e.SE, p.Estimates[j].SE)
+	}
+	if q.Guarantee == nil {
+		t.Error("equal weights are not certified")
+	}
+	l.Estimated = true
+	if q := evaluate(t, l, []estimate.Target{target}, one).Policies[0]; q.Guarantee != nil || q.Uncertified == "" {
+		t.Error("estimated propensities were certified")
+	}
+}
+
+// Ridge predicts by the other folds alone, as the normal equations say, in its
+// primal and its dual form.
+func TestRidge(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 4))
+	const n, k, folds, penalty = 90, 3, 4, 0.7
+	for _, d := range []int{3, 60} { // fewer features than rows of an action, and more
+		x := bandit.Rows64{Width: d, Data: make([]float64, n*d)}
+		for i := range x.Data {
+			x.Data[i] = r.NormFloat64()
+		}
+		l := estimate.Log{K: k + 1, Action: make([]int32, n), Cost: make([]float64, n), Propensity: make([]float64, n), Weight: make([]float64, n), Group: make([]int32, n)}
+		for i := range n {
+			l.Action[i], l.Cost[i], l.Propensity[i], l.Weight[i], l.Group[i] = int32(r.IntN(k)), -r.Float64(), 0.5, 0.5+r.Float64(), int32(i/2)
+		}
+		predict := func(l estimate.Log) [][]float64 {
+			m, err := estimate.Ridge(x, nil, l, estimate.RidgeOptions{Folds: folds, Penalty: penalty, Seed: 9})
+			if err != nil {
+				t.Fatal(err)
+			}
+			out := make([][]float64, n)
+			for i := range out {
+				out[i] = make([]float64, k+1)
+				m(out[i], i)
+			}
+			return out
+		}
+		before := predict(l)
+		// The rows whose reward moves the prediction of row 0 are those of other folds.
+		var train []int
+		for j := range n {
+			c := l.Cost[j]
+			l.Cost[j] = c/2 - 0.25
+			after := predict(l)
+			l.Cost[j] = c
+			if after[0][k] != before[0][k] { // the mean, as action k has no rows
+				train = append(train, j)
+			}
+			if j < 2 && fmt.Sprint(after[0], after[1]) != fmt.Sprint(before[0], before[1]) {
+				t.Errorf("row %d moves the prediction of its own group", j)
+			}
+		}
+		if len(train) < n*(folds-1)/folds-4 || len(train) > n*(folds-1)/folds+4 {
+			t.Fatalf("%d of %d rows predict row 0", len(train), n)
+		}
+		var sum, total float64
+		for _, j := range train {
+			sum -= l.Weight[j] * l.Cost[j]
+			total += l.Weight[j]
+		}
+		near(t, "mean", before[0][k], sum/total)
+		for a := range k {
+			left, right := make([][]float64, d), make([]float64, d)
+			for c := range d {
+				left[c] = make([]float64, d)
+				left[c][c] = penalty
+			}
+			for _, j := range train {
+				if int(l.Action[j]) != a {
+					continue
+				}
+				for c := range d {
+					right[c] += l.Weight[j] * x.Data[j*d+c] * (-l.Cost[j] - sum/total)
+					for e := range d {
+						left[c][e] += l.Weight[j] * x.Data[j*d+c] * x.Data[j*d+e]
+					}
+				}
+			}
+			want := sum / total
+			for c, v := range eliminate(left, right) {
+				want += v * x.Data[c]
+			}
+			if math.Abs(before[0][a]-want) > 1e-10 {
+				t.Errorf("d = %d, action %d: %v, want %v", d, a, before[0][a], want)
+			}
+		}
+	}
+}
+
+// eliminate solves a positive definite system.
+func eliminate(a [][]float64, b []float64) []float64 {
+	n := len(b)
+	for c := range n {
+		for r := c + 1; r < n; r++ {
+			f := a[r][c] / a[c][c]
+			for e := c; e < n; e++ {
+				a[r][e] -= f * a[c][e]
+			}
+			b[r] -= f * b[c]
+		}
+	}
+	for c := n - 1; c >= 0; c-- {
+		for e := c + 1; e < n; e++ {
+			b[c] -= a[c][e] * b[e]
+		}
+		b[c] /= a[c][c]
+	}
+	return b
+}
+
+// oneHot is the contexts of a world as features.
+func oneHot(xs []int, m int) bandit.Rows64 {
+	x := bandit.Rows64{Width: m, Data: make([]float64, len(xs)*m)}
+	for i, c := range xs {
+		x.Data[i*m+c] = 1
+	}
+	return x
+}
+
+// Intervals cover the value as often as they say, for the methods that are
+// unbiased: fresh logs of known worlds, single rows and groups, and the gain and
+// the difference of two targets too. Guarantees fail at most as often as δ.
+func TestCoverage(t *testing.T) {
+	logs, n := 300, 1000
+	if os.Getenv("OPL_LONG") != "" {
+		logs = 4000
+	}
+	for _, c := range []struct {
+		name  string
+		sharp float64
+		size  int
+	}{{"uniform", 0, 1}, {"softmax", 0.7, 1}, {"groups of 4", 0.7, 4}} {
+		const m, k = 8, 5
+		w := newWorld(11, m, k, c.sharp)
+		truth, other, logging := w.value(w.pi), w.value(w.other), w.value(w.pi0)
+		hit, gain, pair := map[estimate.Method]int{}, map[estimate.Method]int{}, map[estimate.Method]int{}
+		single, broken := 0, 0
+		for s := range logs {
+			r := rand.New(rand.NewPCG(uint64(s), 77))
+			l, xs := w.log(r, n, c.size)
+			model, err := estimate.Ridge(oneHot(xs, m), nil, l, estimate.RidgeOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			res := evaluate(t, l, []estimate.Target{w.target("a", w.pi, xs), w.target("b", w.other, xs)}, estimate.Options{Model: model})
+			in := func(low, x, high float64) int {
+				if low <= x && x <= high {
+					return 1
+				}
+				return 0
+			}
+			for _, e := range res.Policies[0].Estimates {
+				hit[e.Method] += in(e.Low, truth, e.High)
+				gain[e.Method] += in(e.Gain.Low, truth-logging, e.Gain.High)
+			}
+			for _, p := range res.Pairs {
+				pair[p.Method] += in(p.Low, truth-other, p.High)
+			}
+			if g := res.Policies[0].Guarantee; g != nil {
+				broken += 1 - in(g.Guaranteed(), truth, 1)*in(0, logging, g.LoggingUpper)
+			}
+			l.Group = nil
+			e, _ := evaluate(t, l, []estimate.Target{w.target("a", w.pi, xs)}, estimate.Options{Methods: []estimate.Method{estimate.IPS}}).Policies[0].Estimate(estimate.IPS)
+			single += in(e.Low, truth, e.High)
+		}
+		share := func(m map[estimate.Method]int) (s string) {
+			for _, name := range estimate.Methods() {
+				s += fmt.Sprintf(" %s %.3f", name, float64(m[name])/float64(logs))
+			}
+			return s
+		}
+		t.Logf("%-12s value%s", c.name, share(hit))
+		t.Logf("%-12s gain %s", c.name, share(gain))
+		t.Logf("%-12s pair %s", c.name, share(pair))
+		t.Logf("%-12s guarantees broken %d of %d; ips without groups %.3f", c.name, broken, logs, float64(single)/float64(logs))
+		slack := 0.01 + 4*math.Sqrt(0.05*0.95/float64(logs))
+		for _, name := range []estimate.Method{estimate.IPS, estimate.SNIPS, estimate.DR} {
+			for what, of := range map[string]map[estimate.Method]int{"value": hit, "gain": gain, "pair": pair} {
+				if got := float64(of[name]) / float64(logs); math.Abs(got-0.95) > slack {
+					t.Errorf("%s: the %s's interval by %s covers %.3f", c.name, what, name, got)
+				}
+			}
+		}
+		if float64(broken) > 0.05*float64(logs) {
+			t.Errorf("%s: %d of %d guarantees failed", c.name, broken, logs)
+		}
+		// Without the groups the interval is too narrow: the clusters matter.
+		if c.size > 1 && float64(single)/float64(logs) > 0.93 {
+			t.Errorf("unclustered intervals cover %.3f of dependent rows", float64(single)/float64(logs))
+		}
+	}
+}
+
+// The guarantees for a fixed policy are the formulas, over every point of a grid.
+func TestFixed(t *testing.T) {
+	w := newWorld(2, 5, 3, 0.5)
+	l, xs := w.log(rand.New(rand.NewPCG(1, 1)), 3000, 1)
+	pi := make([]float64, 3000)
+	for i := range pi {
+		pi[i] = w.pi[xs[i]*3+int(l.Action[i])]
+	}
+	c, err := certify.Fixed(pi, l.Propensity, l.Cost, 0.1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range c.Bounds {
+		best := math.Inf(-1)
+		for g := range 100 {
+			n, budget := 3000.0, math.Log(100/0.025)
+			if b.Name == "ls" {
+				l0 := 0.1 / math.Sqrt(n)
+				ell := l0 * math.Pow(1/l0, float64(g)/99)
+				product := 0.0
+				for i := range pi {
+					product += math.Log(1 - ell*pi[i]/l.Propensity[i]*l.Cost[i])
+				}
+				best = max(best, (math.Exp((product-budget)/n)-1)/ell)
+				continue
+			}
+			most := math.Pow(n, float64(g)/99)
+			var sum, square float64
+			for i := range pi {
+				sum -= min(pi[i]/l.Propensity[i], most) * l.Cost[i]
+			}
+			for i := range pi {
+				square += math.Pow(-min(pi[i]/l.Propensity[i], most)*l.Cost[i]-sum/n, 2)
+			}
+			budget += math.Log(2)
+			best = max(best, sum/n-math.Sqrt(2*square/(n-1)*budget/n)-7*most*budget/(3*(n-1)))
+		}
+		if math.Abs(-b.Risk-best) > 1e-10 {
+			t.Errorf("%s guarantees %v, want %v", b.Name, -b.Risk, best)
+		}
+	}
+	if v := w.value(w.pi); c.Guaranteed() > v || c.Guaranteed() < v-0.15 {
+		t.Errorf("guaranteed %v of %v", c.Guaranteed(), v)
+	}
+	for _, bad := range []func() error{
+		func() error { _, err := certify.Fixed(pi[1:], l.Propensity, l.Cost, 0.1); return err },
+		func() error { _, err := certify.Fixed(pi, l.Propensity, l.Cost, 1); return err },
+		func() error {
+			_, err := certify.Fixed([]float64{2, 1}, []float64{1, 1}, []float64{0, 0}, 0.1)
+			return err
+		},
+		func() error {
+			_, err := certify.Fixed([]float64{1, 1}, []float64{1, 0}, []float64{0, 0}, 0.1)
+			return err
+		},
+		func() error {
+			_, err := certify.Fixed([]float64{1, 1}, []float64{1, 1}, []float64{0, 1}, 0.1)
+			return err
+		},
+	} {
+		if bad() == nil {
+			t.Error("no error")
+		}
+	}
+}
+
+// What cannot be estimated says why.
+func TestErrors(t *testing.T) {
+	ok := func() (estimate.Log, []estimate.Target) {
+		return estimate.Log{K: 2, Action: []int32{0, 1, 0}, Cost: []float64{-1, 0, 0}, Propensity: []float64{0.5, 0.5, 0.5}}, []estimate.Target{{Name: "t", Logged: []float64{0.1, 0.9, 0.1}}}
+	}
+	for name, spoil := range map[string]func(l *estimate.Log, t []estimate.Target, o *estimate.Options){
+		"action":       func(l *estimate.Log, _ []estimate.Target, _ *estimate.Options) { l.Action[1] = 2 },
+		"cost":         func(l *estimate.Log, _ []estimate.Target, _ *estimate.Options) { l.Cost[1] = 1 },
+		"propensity":   func(l *estimate.Log, _ []estimate.Target, _ *estimate.Options) { l.Propensity[1] = 0 },
+		"propensities": func(l *estimate.Log, _ []estimate.Target, _ *estimate.Options) { l.Propensity = nil },
+		"weight":       func(l *estimate.Log, _ []estimate.Target, _ *estimate.Options) { l.Weight = []float64{1, -1, 1} },
+		"weights":      func(l *estimate.Log, _ []estimate.Target, _ *estimate.Options) { l.Weight = []float64{0, 0, 0} },
+		"groups":       func(l *estimate.Log, _ []estimate.Target, _ *estimate.Options) { l.Group = []int32{1, 1, 1} },
+		"lengths":      func(l *estimate.Log, _ []estimate.Target, _ *estimate.Options) { l.Group = []int32{1, 1} },
+		"probability":  func(_ *estimate.Log, t []estimate.Target, _ *estimate.Options) { t[0].Logged[0] = 1.5 },
+		"rows":         func(_ *estimate.Log, t []estimate.Target, _ *estimate.Options) { t[0].Logged = t[0].Logged[1:] },
+		"sum": func(_ *estimate.Log, t []estimate.Target, _ *estimate.Options) {
+			t[0].Row = func(dst []float64, _ int) { dst[0], dst[1] = 0.5, 0.4 }
+		},
+		"negative": func(_ *estimate.Log, t []estimate.Target, _ *estimate.Options) {
+			t[0].Row = func(dst []float64, _ int) { dst[0], dst[1] = -0.5, 1.5 }
+		},
+		"method": func(_ *estimate.Log, _ []estimate.Target, o *estimate.Options) { o.Methods = []estimate.Method{"best"} },
+		"no method": func(_ *estimate.Log, _ []estimate.Target, o *estimate.Options) {
+			o.Methods = []estimate.Method{estimate.DM}
+		},
+		"delta": func(_ *estimate.Log, _ []estimate.Target, o *estimate.Options) { o.Delta = 1 },
+		"tau":   func(_ *estimate.Log, _ []estimate.Target, o *estimate.Options) { o.Tau = 2 },
+		"model": func(_ *estimate.Log, t []estimate.Target, o *estimate.Options) {
+			t[0].Row = func(dst []float64, _ int) { dst[0], dst[1] = 0.5, 0.5 }
+			o.Model = func(dst []float64, _ int) { dst[0] = math.NaN() }
+		},
+	} {
+		l, targets := ok()
+		var o estimate.Options
+		spoil(&l, targets, &o)
+		if _, err := estimate.Evaluate(l, targets, o); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	l, targets := ok()
+	if _, err := estimate.Evaluate(l, targets, estimate.Options{}); err != nil {
+		t.Error(err)
+	}
+	if _, err := estimate.Evaluate(l, nil, estimate.Options{}); err == nil {
+		t.Error("no target: no error")
+	}
+	// A target that takes none of the logged actions has no SNIPS.
+	targets[0].Logged = []float64{0, 0, 0}
+	r := evaluate(t, l, targets, estimate.Options{})
+	if _, ok := r.Policies[0].Estimate(estimate.SNIPS); ok || len(r.Policies[0].Warnings) != 1 {
+		t.Errorf("%+v", r.Policies[0])
+	}
+}

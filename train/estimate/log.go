@@ -1,0 +1,77 @@
+package estimate
+
+import (
+	"fmt"
+
+	"opl/policies/serve"
+	"opl/train/decisions"
+)
+
+// FromLog takes the columns of a log of decisions.
+func FromLog(l *decisions.Log) Log {
+	return Log{K: len(l.Actions()), Action: l.Action(), Cost: l.Cost(), Propensity: l.Propensity(), Propensities: l.Propensities(),
+		Weight: l.Weight(), Group: l.Group(), Estimated: l.Estimated()}
+}
+
+// TableOf describes the log to [ReadTarget].
+func TableOf(l *decisions.Log) Table {
+	t := Table{Actions: l.Actions(), Rows: l.Len()}
+	if l.HasIDs() {
+		var d decisions.Decision
+		t.ID = func(i int) string { l.Decision(i, &d); return d.ID }
+	}
+	return t
+}
+
+// Served is the target of a policy file, computed for every row of the log. The
+// policy's actions must be among the log's; the others have probability 0. Nothing
+// is guaranteed of a policy that this log taught.
+func Served(name string, p *serve.Policy, l *decisions.Log) (Target, error) {
+	actions, k := l.Actions(), len(l.Actions())
+	index := make(map[string]int, k)
+	for a, action := range actions {
+		index[action] = a
+	}
+	to := make([]int, 0, k)
+	for _, action := range p.Actions() {
+		a, ok := index[action]
+		if !ok {
+			return Target{}, fmt.Errorf("policy %s: the log has no action %q", name, action)
+		}
+		to = append(to, a)
+	}
+	pi, row := make([]float64, l.Len()*k), make([]float64, len(to))
+	var d decisions.Decision
+	for i := range l.Len() {
+		l.Decision(i, &d)
+		if err := p.Propensities(row, d.Context); err != nil {
+			return Target{}, fmt.Errorf("policy %s, row %d of the log: %w", name, d.Row, err)
+		}
+		for j, a := range to {
+			pi[i*k+a] = row[j]
+		}
+	}
+	t := Matrix(name, pi, k)
+	if p.File().DataHash == l.Hash() {
+		t.Uncertified = "it was learned from this log, whose rows flatter it"
+	}
+	return t, nil
+}
+
+// Learn fits the encoder of the log's contexts and the reward model on it, see
+// [Ridge].
+func Learn(l *decisions.Log, columns Log, o RidgeOptions) (Model, error) {
+	rows := make([]int, l.Len())
+	for i := range rows {
+		rows[i] = i
+	}
+	enc, err := l.FitEncoder(rows, "")
+	if err != nil {
+		return nil, err
+	}
+	b, err := l.Bandit(enc, rows)
+	if err != nil {
+		return nil, err
+	}
+	return Ridge(b.X, b.Rows, columns, o)
+}

@@ -1,0 +1,169 @@
+package estimate
+
+import (
+	"fmt"
+	"image/color"
+	"io"
+	"math"
+	"strconv"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+)
+
+// okabeIto are colours that most colour-blind readers tell apart (Okabe & Ito).
+var okabeIto = []color.Color{
+	color.RGBA{0x00, 0x72, 0xB2, 0xFF}, color.RGBA{0xD5, 0x5E, 0x00, 0xFF}, color.RGBA{0x00, 0x9E, 0x73, 0xFF},
+	color.RGBA{0xCC, 0x79, 0xA7, 0xFF}, color.RGBA{0xE6, 0x9F, 0x00, 0xFF}, color.RGBA{0x56, 0xB4, 0xE9, 0xFF},
+}
+
+// Plot draws estimates with their intervals to w, one line a method and a colour a
+// policy, beside the on-policy value of the logging policy. Hollow marks are
+// biased methods. The format is png, svg or pdf.
+func (r Result) Plot(w io.Writer, format string) error {
+	var methods []string
+	at := map[string]int{}
+	for _, p := range r.Policies {
+		for _, e := range p.Estimates {
+			if _, ok := at[e.Label()]; !ok {
+				at[e.Label()] = len(methods)
+				methods = append(methods, e.Label())
+			}
+		}
+	}
+	lines := float64(len(methods))
+	p := plot.New()
+	p.X.Label.Text = fmt.Sprintf("mean reward, with %.4g %% interval", 100*(1-r.Delta))
+	p.Y.Min, p.Y.Max = -lines+0.4, 0.6
+	p.X.Min, p.X.Max = r.Logging.Low, r.Logging.High
+	ticks := make([]plot.Tick, len(methods))
+	for i, m := range methods {
+		ticks[i] = plot.Tick{Value: -float64(i), Label: m}
+	}
+	p.Y.Tick.Marker = plot.ConstantTicks(ticks)
+	p.Y.Tick.Length = 0
+	p.X.Tick.Marker = decimals{}
+	p.X.Padding, p.Y.Padding = 0, 0
+	for _, f := range []*font.Font{&p.X.Tick.Label.Font, &p.Y.Tick.Label.Font, &p.X.Label.TextStyle.Font, &p.Legend.TextStyle.Font} {
+		*f = font.Font{Typeface: "Liberation", Variant: "Sans", Size: 9}
+	}
+	p.X.Label.Padding = 4
+	p.Legend.Top, p.Legend.XOffs, p.Legend.YOffs = true, -4, -2
+	p.Legend.Padding = 2
+
+	p.Add(band{r.Logging})
+	p.Legend.Add("logging, on-policy", band{})
+	for j, policy := range r.Policies {
+		s := intervals{color: okabeIto[j%len(okabeIto)]}
+		shift := 0.5 * (float64(j) - float64(len(r.Policies)-1)/2) / float64(max(2, len(r.Policies)))
+		for _, e := range policy.Estimates {
+			s.marks = append(s.marks, mark{-float64(at[e.Label()]) - shift, e})
+			p.X.Min, p.X.Max = math.Min(p.X.Min, e.Low), math.Max(p.X.Max, e.High)
+		}
+		p.Add(s)
+		p.Legend.Add(policy.Name, s)
+	}
+	margin := 0.03 * (p.X.Max - p.X.Min)
+	if margin == 0 {
+		margin = 0.5
+	}
+	p.X.Min, p.X.Max = p.X.Min-margin, p.X.Max+margin
+	// The legend stands above the lines.
+	p.Y.Max += 0.55 * float64(1+len(r.Policies))
+
+	const width, edge = 6.2 * vg.Inch, 6
+	height := vg.Length(p.Y.Max-p.Y.Min)*0.27*vg.Inch + 0.5*vg.Inch
+	var to vg.CanvasWriterTo
+	if format == "png" {
+		to = vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(150))}
+	} else {
+		var err error
+		if to, err = draw.NewFormattedCanvas(width, height, format); err != nil {
+			return fmt.Errorf("estimate: plot: %w", err)
+		}
+	}
+	c := draw.New(to)
+	p.Draw(draw.Crop(c, edge, -edge, edge, -edge))
+	_, err := to.WriteTo(w)
+	return err
+}
+
+// decimals are about five ticks, all labelled.
+type decimals struct{}
+
+// Ticks implements plot.Ticker.
+func (decimals) Ticks(low, high float64) []plot.Tick {
+	step := math.Pow(10, math.Floor(math.Log10((high-low)/3)))
+	for _, m := range []float64{5, 2} {
+		if (high-low)/(step*m) >= 3 {
+			step *= m
+			break
+		}
+	}
+	var ticks []plot.Tick
+	for i := math.Ceil(low / step); i*step <= high; i++ {
+		ticks = append(ticks, plot.Tick{Value: i * step, Label: strconv.FormatFloat(i*step, 'g', 4, 64)})
+	}
+	return ticks
+}
+
+// band is the interval of the on-policy value, across all lines.
+type band struct{ Gain }
+
+var (
+	grey     = color.RGBA{0xE4, 0xE4, 0xE4, 0xFF}
+	darkGrey = color.RGBA{0x60, 0x60, 0x60, 0xFF}
+)
+
+// Plot implements plot.Plotter.
+func (b band) Plot(c draw.Canvas, p *plot.Plot) {
+	x, _ := p.Transforms(&c)
+	b.paint(c, x(b.Low), x(b.High), x(b.Value))
+}
+
+// Thumbnail implements plot.Thumbnailer.
+func (b band) Thumbnail(c *draw.Canvas) {
+	b.paint(*c, c.Min.X, c.Max.X, (c.Min.X+c.Max.X)/2)
+}
+
+func (band) paint(c draw.Canvas, low, high, middle vg.Length) {
+	c.FillPolygon(grey, []vg.Point{{X: low, Y: c.Min.Y}, {X: high, Y: c.Min.Y}, {X: high, Y: c.Max.Y}, {X: low, Y: c.Max.Y}})
+	c.StrokeLine2(draw.LineStyle{Color: darkGrey, Width: vg.Points(1)}, middle, c.Min.Y, middle, c.Max.Y)
+}
+
+// intervals are the estimates of one policy.
+type intervals struct {
+	marks []mark
+	color color.Color
+}
+
+type mark struct {
+	y float64
+	Estimate
+}
+
+// Plot implements plot.Plotter.
+func (s intervals) Plot(c draw.Canvas, p *plot.Plot) {
+	x, y := p.Transforms(&c)
+	for _, m := range s.marks {
+		s.paint(c, x(m.Low), x(m.High), x(m.Value), y(m.y), m.Method.Biased())
+	}
+}
+
+// Thumbnail implements plot.Thumbnailer.
+func (s intervals) Thumbnail(c *draw.Canvas) {
+	s.paint(*c, c.Min.X, c.Max.X, (c.Min.X+c.Max.X)/2, (c.Min.Y+c.Max.Y)/2, false)
+}
+
+func (s intervals) paint(c draw.Canvas, low, high, middle, y vg.Length, hollow bool) {
+	line := draw.LineStyle{Color: s.color, Width: vg.Points(1.4)}
+	c.StrokeLine2(line, low, y, high, y)
+	at := vg.Point{X: middle, Y: y}
+	c.DrawGlyph(draw.GlyphStyle{Color: s.color, Radius: vg.Points(3), Shape: draw.CircleGlyph{}}, at)
+	if hollow {
+		c.DrawGlyph(draw.GlyphStyle{Color: color.White, Radius: vg.Points(1.8), Shape: draw.CircleGlyph{}}, at)
+	}
+}

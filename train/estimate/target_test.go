@@ -1,0 +1,133 @@
+package estimate_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"opl/train/estimate"
+)
+
+// read reads a target for the log of two actions and three rows.
+func read(name, text string, ids bool) (estimate.Target, error) {
+	t := estimate.Table{Actions: []string{"yes", "no"}, Rows: 3}
+	if ids {
+		t.ID = func(i int) string { return []string{"a", "b", "c"}[i] }
+	}
+	r := estimate.JSONRows(name, strings.NewReader(text))
+	if strings.HasSuffix(name, ".csv") {
+		var err error
+		if r, err = estimate.CSVRows(name, strings.NewReader(text)); err != nil {
+			return estimate.Target{}, err
+		}
+	}
+	return estimate.ReadTarget("t", r, t)
+}
+
+func TestReadTarget(t *testing.T) {
+	byRow := []float64{0.1, 0.9, 1, 0, 0.25, 0.75}
+	for _, c := range []struct {
+		name, file, text string
+		ids              bool
+		want             []float64
+	}{
+		{"by action", "t.csv", "action,probability\nno,0.75\nyes,0.25\n", false, []float64{0.25, 0.75, 0.25, 0.75, 0.25, 0.75}},
+		{"an action left out", "t.csv", "action,probability\nno,1\nmaybe,0\n", false, []float64{0, 1, 0, 1, 0, 1}},
+		{"numbered", "t.csv", "p_0,p_1\n.1,.9\n1,0\n.25,.75\n", true, byRow},
+		{"byte order mark, blanks", "t.csv", "\ufeffp_0, p_1\n.1, .9\n1,0\n.25,.75\n", false, byRow},
+		{"named", "t.csv", "no,yes\n.9,.1\n0,1\n.75,.25\n", false, byRow},
+		{"joined", "t.csv", "decision_id,p_0,p_1\nc,.25,.75\nz,x,y\na,.1,.9\nb,1,0\n", true, byRow},
+		{"no IDs in the log", "t.csv", "decision_id,p_0,p_1\nc,.1,.9\nc,1,0\nc,.25,.75\n", false, byRow},
+		{"a list", "t.csv", "probabilities\n\"[.1, .9]\"\n1 0\n.25;.75\n", false, byRow},
+		{"json list", "t.jsonl", "{\"propensities\":[0.1,0.9]}\n\n{\"propensities\":[1,0]}\n{\"propensities\":[0.25,0.75]}", false, byRow},
+		{"json joined", "t.jsonl", `{"decision_id":"b","p_0":1,"p_1":0}` + "\n" + `{"decision_id":"a","p_0":0.1,"p_1":0.9}` + "\n" + `{"decision_id":"c","p_0":0.25,"p_1":0.75}`, true, byRow},
+		{"json by action", "t.jsonl", `{"action":"yes","probability":1}`, true, []float64{1, 0, 1, 0, 1, 0}},
+	} {
+		target, err := read(c.file, c.text, c.ids)
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		got := make([]float64, 6)
+		for i := range 3 {
+			target.Row(got[2*i:2*i+2], i)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+	logged, err := read("t.csv", "decision_id,probability\nc,.3\nb,.2\na,.1\n", true)
+	if err != nil || logged.Row != nil || !slices.Equal(logged.Logged, []float64{.1, .2, .3}) {
+		t.Errorf("%v %v", logged.Logged, err)
+	}
+}
+
+func TestReadTargetErrors(t *testing.T) {
+	for _, c := range []struct{ name, file, text, says string }{
+		{"empty", "t.csv", "", "empty"},
+		{"no rows", "t.csv", "p_0,p_1\n", "no rows"},
+		{"column twice", "t.csv", "p_0,p_0\n1,0\n", "twice"},
+		{"no probabilities", "t.csv", "x,y\n1,0\n", "want columns action and probability"},
+		{"a column missing", "t.csv", "p_0,p_2\n1,0\n", "none p_1"},
+		{"a column too many", "t.csv", "p_0,p_1,p_2\n1,0,0\n", "p_2"},
+		{"too few rows", "t.csv", "p_0,p_1\n1,0\n", "3 rows"},
+		{"too many rows", "t.csv", "p_0,p_1\n1,0\n1,0\n1,0\n1,0\n", "only 3 rows"},
+		{"no number", "t.csv", "p_0,p_1\n1,0\n1,x\n1,0\n", `t.csv, row 2, column p_1: "x" is no number`},
+		{"not a distribution", "t.csv", "p_0,p_1\n1,0\n1,0.1\n1,0\n", "row 2: the probabilities sum to 1.1"},
+		{"negative", "t.csv", "p_0,p_1\n1.5,-0.5\n1,0\n1,0\n", "outside [0, 1]"},
+		{"NaN", "t.csv", "p_0,p_1\nNaN,0\n1,0\n1,0\n", "outside [0, 1]"},
+		{"ragged", "t.csv", "p_0,p_1\n1,0\n1\n1,0\n", "wrong number of fields"},
+		{"id twice", "t.csv", "decision_id,p_0,p_1\na,1,0\na,1,0\nb,1,0\n", "came before"},
+		{"ids missing", "t.csv", "decision_id,p_0,p_1\na,1,0\nx,1,0\nb,1,0\n", "2 of the log's decisions"},
+		{"unknown action", "t.csv", "action,probability\nmaybe,1\n", `no action "maybe"`},
+		{"action twice", "t.csv", "action,probability\nyes,.5\nyes,.5\n", "twice"},
+		{"actions do not sum", "t.csv", "action,probability\nyes,.5\nno,.4\n", "sum to 0.9"},
+		{"probability not a number", "t.csv", "action,probability\nyes,?\n", "no number"},
+		{"list of another length", "t.jsonl", `{"propensities":[1]}`, "1 propensities for 2 actions"},
+		{"list of words", "t.csv", "probabilities\n\"[a,b]\"\n", "no number"},
+		{"not JSON", "t.jsonl", `{"propensities":[1,`, "t.jsonl, line 1"},
+		{"not an object", "t.jsonl", `[1,2]`, "no JSON object"},
+		{"null", "t.jsonl", `{"p_0":null,"p_1":1}`, "no number"},
+		{"a field missing", "t.jsonl", `{"p_0":1,"p_1":0}` + "\n" + `{"p_0":1}`, "line 2: no field p_1"},
+	} {
+		if _, err := read(c.file, c.text, true); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.says)
+		}
+	}
+}
+
+// No file makes the reader panic, and what it accepts are distributions.
+func FuzzReadTarget(f *testing.F) {
+	for _, s := range []string{"p_0,p_1\n1,0\n1,0\n1,0\n", "action,probability\nyes,1\n", "decision_id,yes,no\na,1,0\nb,1,0\nc,0,1\n", `{"action":"yes","probability":1}`,
+		"{\"propensities\":[1,0]}\n{\"propensities\":[1,0]}\n{\"propensities\":[0.5,0.5]}", "probability\n1\n0\n.5\n", "\"", "{}", "probabilities\n[1 0]\n"} {
+		f.Add(s, true)
+		f.Add(s, false)
+	}
+	f.Fuzz(func(t *testing.T, text string, isCSV bool) {
+		name := "t.jsonl"
+		if isCSV {
+			name = "t.csv"
+		}
+		target, err := read(name, text, isCSV)
+		if err != nil {
+			if strings.Contains(fmt.Sprint(err), "%!") {
+				t.Error(err)
+			}
+			return
+		}
+		row := make([]float64, 2)
+		for i := range 3 {
+			if target.Row == nil {
+				if p := target.Logged[i]; !(p >= 0 && p <= 1+1e-9) {
+					t.Error(p)
+				}
+				continue
+			}
+			target.Row(row, i)
+			if s := row[0] + row[1]; !(s > 1-1e-5 && s < 1+1e-5) {
+				t.Error(row)
+			}
+		}
+	})
+}

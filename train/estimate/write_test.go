@@ -1,0 +1,79 @@
+package estimate_test
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"image/png"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"opl/train/estimate"
+	"opl/train/report"
+)
+
+func TestWrite(t *testing.T) {
+	w := newWorld(3, 6, 4, 0.7)
+	l, xs := w.log(rand.New(rand.NewPCG(1, 2)), 600, 1)
+	res := evaluate(t, l, []estimate.Target{w.target("first one", w.pi, xs), w.target("other", w.other, xs)}, estimate.Options{Notes: []string{"a note"}})
+	of := func(f report.Format) string {
+		var b bytes.Buffer
+		if err := res.Write(&b, f); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	for _, f := range []report.Format{report.Table, report.Markdown} {
+		for _, want := range []string{"first one", "clip=0.202", "95 % interval", "ESS", "difference", "guaranteed: other earns at least", "left out: dm", "a note", "logging"} {
+			if !strings.Contains(of(f), want) {
+				t.Errorf("%s has no %q:\n%s", f, want, of(f))
+			}
+		}
+	}
+	rows, err := csv.NewReader(strings.NewReader(of(report.CSV))).ReadAll()
+	if err != nil || len(rows) != 2+2*7 {
+		t.Errorf("%d rows, %v", len(rows), err)
+	}
+	var back estimate.Result
+	if err := json.Unmarshal([]byte(of(report.JSON)), &back); err != nil || len(back.Pairs) != 7 || back.Policies[1].Estimates[0] != res.Policies[1].Estimates[0] {
+		t.Errorf("%v, %+v", err, back)
+	}
+	if err := res.Write(&bytes.Buffer{}, "xml"); err == nil {
+		t.Error("no error for an unknown format")
+	}
+}
+
+// A plot can be read back, and shows the colours of both policies.
+func TestPlot(t *testing.T) {
+	w := newWorld(3, 6, 4, 0.7)
+	l, xs := w.log(rand.New(rand.NewPCG(1, 2)), 600, 1)
+	res := evaluate(t, l, []estimate.Target{w.target("a", w.pi, xs), w.target("b", w.other, xs)}, estimate.Options{})
+	var b bytes.Buffer
+	if err := res.Plot(&b, "png"); err != nil {
+		t.Fatal(err)
+	}
+	img, err := png.Decode(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := map[[3]uint32]int{}
+	for y := range img.Bounds().Dy() {
+		for x := range img.Bounds().Dx() {
+			r, g, b, _ := img.At(x, y).RGBA()
+			count[[3]uint32{r >> 8, g >> 8, b >> 8}]++
+		}
+	}
+	for _, c := range [][3]uint32{{0x00, 0x72, 0xB2}, {0xD5, 0x5E, 0x00}, {0xE4, 0xE4, 0xE4}} {
+		if count[c] < 200 {
+			t.Errorf("%d points of colour %v", count[c], c)
+		}
+	}
+	b.Reset()
+	if err := res.Plot(&b, "svg"); err != nil || !strings.Contains(b.String(), "<svg") {
+		t.Error(err)
+	}
+	if err := res.Plot(&b, "xyz"); err == nil {
+		t.Error("no error for an unknown format")
+	}
+}

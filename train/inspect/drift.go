@@ -1,0 +1,290 @@
+package inspect
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// drift compares up to ten blocks of rows in the order of time: reward and
+// propensity by an analysis of variance, shares of actions by χ². Doubtful is what
+// differs at level alpha and explains more than 0.1 % of the variance (of χ²: of
+// n). Changes of propensities and shares are those of the logging policy, changes
+// of the reward those of the world. Fewer than 200 rows are not looked at.
+func (l *log) drift() {
+	if l.n < 200 {
+		return
+	}
+	blocks := min(10, l.n/100)
+	at := func(t int) int { return t * blocks / l.n } // block of the t-th row in time
+	l.report.Blocks = make([]Block, blocks)
+	order := "time"
+	if l.Time == nil {
+		order = "the file"
+	}
+	anova := func(of func(i int) float64, set func(b *Block, mean, se float64)) (explained, p float64) {
+		sum, square, n := make([]float64, blocks), make([]float64, blocks), make([]float64, blocks)
+		for t, i := range l.order {
+			b, v := at(t), of(i)
+			sum[b] += v
+			square[b] += v * v
+			n[b]++
+		}
+		mean, total := 0.0, 0.0
+		for b := range blocks {
+			mean += sum[b] / float64(l.n)
+		}
+		for _, i := range l.order {
+			total += (of(i) - mean) * (of(i) - mean)
+		}
+		between := 0.0
+		for b := range blocks {
+			m := sum[b] / n[b]
+			between += n[b] * (m - mean) * (m - mean)
+			set(&l.report.Blocks[b], m, math.Sqrt(max(0, square[b]/n[b]-m*m)/n[b]))
+		}
+		if total <= 1e-15*float64(l.n) {
+			return 0, 1
+		}
+		return between / total, chance(between/(total/float64(l.n-1)), float64(blocks-1))
+	}
+	for t, i := range l.order {
+		b := &l.report.Blocks[at(t)]
+		if b.Rows++; b.Rows == 1 && l.Time != nil {
+			b.From = l.stamp(i)
+		}
+	}
+	verdict := func(check, what string, explained, p float64, means, do string) {
+		f := Finding{Check: check, Measured: fmt.Sprintf("%s over %d blocks in the order of %s: %s of its variance, p = %.2g", what, blocks, order, percent(explained), p),
+			Numbers: []Number{{"explained", explained}, {"p", p}}}
+		if p < alpha && explained > 0.001 {
+			f.Severity, f.Means, f.Do = Doubtful, means, do
+		}
+		l.add(f)
+	}
+	explained, p := anova(func(i int) float64 { return -l.Cost[i] }, func(b *Block, m, se float64) { b.Reward, b.SE = m, se })
+	verdict("drift of the reward", "mean reward", explained, p,
+		"rows are not identically distributed: guarantees speak of the mixture of times, not of tomorrow", "use the recent part, or put time into the context")
+
+	if l.Propensity != nil {
+		explained, p = anova(func(i int) float64 { return l.Propensity[i] }, func(b *Block, m, _ float64) { b.Propensity = m })
+		verdict("drift of the propensities", "mean propensity", explained, p,
+			"the logging policy changed; if it learned from its own rewards, rows depend on earlier ones", "certify on rows of one fixed logging policy; estimates stay unbiased with each row's own propensities")
+	}
+
+	// Actions whose blocks expect fewer than 5 rows are put together.
+	total := make([]int, l.k)
+	for _, a := range l.Action {
+		total[a]++
+	}
+	class, rest, classes := make([]int, l.k), -1, 0
+	for a, c := range total {
+		if c >= 5*blocks {
+			class[a] = classes
+			classes++
+			continue
+		}
+		if rest < 0 {
+			rest = classes
+			classes++
+		}
+		class[a] = rest
+	}
+	table := make([]float64, classes*blocks)
+	sums, sizes := make([]float64, classes), make([]float64, blocks)
+	for t, i := range l.order {
+		b, c := at(t), class[l.Action[i]]
+		table[c*blocks+b]++
+		sums[c]++
+		sizes[b]++
+	}
+	x := 0.0
+	for c := range classes {
+		for b := range blocks {
+			e := sums[c] * sizes[b] / float64(l.n)
+			if e > 0 {
+				x += (table[c*blocks+b] - e) * (table[c*blocks+b] - e) / e
+			}
+		}
+	}
+	if df := float64((classes - 1) * (blocks - 1)); df > 0 {
+		verdict("drift of the actions", "shares of actions", max(0, x-df)/float64(l.n), chance(x, df),
+			"contexts or the logging policy changed over time", "see the drift of the propensities; use the recent part if the contexts changed")
+	}
+}
+
+// Rows of the same group, or neighbours in time that are too much alike, are not
+// independent. Each of the following is about another trace of that.
+
+// groups counts rows that share a group with others; any are doubtful. It
+// measures how alike the rewards of a group are by the intraclass correlation ρ,
+// and with it the factor 1 + (m − 1)ρ on the variance of a mean.
+func (l *log) groups() {
+	if l.Group == nil {
+		return
+	}
+	rows := make([]int, 0, l.n)
+	for i, g := range l.Group {
+		if g >= 0 {
+			rows = append(rows, i)
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b int) int { return int(l.Group[a]) - int(l.Group[b]) })
+	mean := l.mean(func(i int) float64 { return -l.Cost[i] }).value
+	var number, shared, largest int
+	var variance, pairs, alike, squares float64
+	for from := 0; from < len(rows); {
+		to := from
+		var sum, square float64
+		for ; to < len(rows) && l.Group[rows[to]] == l.Group[rows[from]]; to++ {
+			d := -l.Cost[rows[to]] - mean
+			sum += d
+			square += d * d
+		}
+		m := to - from
+		number++
+		largest = max(largest, m)
+		if m > 1 {
+			shared += m
+		}
+		variance += square
+		alike += sum*sum - square // Σ_{i≠j} d_i d_j
+		pairs += float64(m) * float64(m-1)
+		squares += float64(m) * float64(m)
+		from = to
+	}
+	f := Finding{Check: "groups", Measured: fmt.Sprintf("%d groups in %d rows, the largest of %d", number, len(rows), largest)}
+	if shared > 0 {
+		rho := 0.0
+		if variance > 0 {
+			rho = alike / pairs / (variance / float64(len(rows)))
+		}
+		factor := max(1, 1+(squares/float64(len(rows))-1)*max(rho, 0))
+		f.Severity = Doubtful
+		f.Measured += fmt.Sprintf("; rewards within a group correlate by %.2g, variance × %.2g", rho, factor)
+		f.Means = fmt.Sprintf("%d rows share a group: they count as independent in every guarantee, and are not", shared)
+		f.Do = "keep one row a group to certify; intervals are clustered by group"
+		f.Numbers = []Number{{"correlation", rho}, {"variance factor", factor}}
+	}
+	l.add(f)
+}
+
+// neighbours counts neighbours in time that share their context, against what the
+// same contexts in random order would give: with shares s of the contexts,
+// q = Σs², (n − 1)q pairs with variance (n − 1)(q(1 − q) + 2(Σs³ − q²)). More, at
+// level alpha and by at least 1 % of the rows, is doubtful.
+func (l *log) neighbours() {
+	if l.Context == nil || l.n < 100 {
+		return
+	}
+	count := make(map[uint64]int, 1024)
+	for _, h := range l.Context {
+		count[h]++
+	}
+	n := float64(l.n)
+	sizes := make([]int, 0, len(count))
+	for _, c := range count {
+		sizes = append(sizes, c)
+	}
+	slices.Sort(sizes) // sums do not depend on the order of a map
+	var q, three float64
+	repeated := 0
+	for _, c := range sizes {
+		s := float64(c) / n
+		q += s * (float64(c) - 1) / (n - 1)
+		three += s * s * s
+		if c > 1 {
+			repeated += c
+		}
+	}
+	var same float64
+	for t := 1; t < l.n; t++ {
+		if l.Context[l.order[t]] == l.Context[l.order[t-1]] {
+			same++
+		}
+	}
+	f := Finding{Check: "repeated contexts"}
+	if len(sizes) == 1 {
+		f.Measured = "all rows have the same context"
+		l.add(f)
+		return
+	}
+	expected := (n - 1) * q
+	z := counted(same, expected, (n-1)*max(q*(1-q), q*(1-q)+2*(three-q*q)))
+	f.Measured = fmt.Sprintf("%d contexts; %s of rows share theirs; %.0f neighbours in time do, %.4g by chance, z = %.1f", len(sizes), percent(float64(repeated)/n), same, expected, z)
+	f.Numbers = []Number{{"contexts", float64(len(sizes))}, {"z", bounded(z)}}
+	if z > threshold(1) && same-expected > 0.01*n {
+		f.Severity, f.Means = Doubtful, "rows of one visit stand together: they are not independent"
+		f.Do = "name the visit or user in the column group, and certify on one row of each; a file sorted by context is an innocent cause"
+	}
+	l.add(f)
+}
+
+// repeats looks for rows written twice. Of two consecutive rows of one context the
+// second takes the action of the first with probability π₀(a_i|x), its own
+// propensity; that many more, at level alpha and by 1 % of the pairs, are doubtful.
+func (l *log) repeats() {
+	if l.Context == nil || l.Propensity == nil {
+		return
+	}
+	last := make(map[uint64]int, 1024)
+	var pairs, same, expected, variance float64
+	for _, i := range l.order {
+		if j, ok := last[l.Context[i]]; ok {
+			pairs++
+			p := l.Propensity[j]
+			expected += p
+			variance += p * (1 - p)
+			if l.Action[i] == l.Action[j] {
+				same++
+			}
+		}
+		last[l.Context[i]] = i
+	}
+	if pairs == 0 {
+		return
+	}
+	z := counted(same, expected, variance)
+	f := Finding{Check: "rows written twice",
+		Measured: fmt.Sprintf("of %.0f pairs of rows of one context %.0f take the same action, %.4g by chance, z = %.1f", pairs, same, expected, z),
+		Numbers:  []Number{{"z", bounded(z)}}}
+	if z > threshold(1) && same-expected > max(0.01*pairs, 3) {
+		f.Severity, f.Means = Doubtful, "rows were written more than once, or the action was kept for a while instead of drawn anew"
+		f.Do = "keep one row of each draw"
+	}
+	l.add(f)
+}
+
+// autocorrelation tests whether a row's reward says something of the next one's,
+// in the order of time, within the blocks of drift: the self-normalized mean of
+// e_t e_{t+1}, whose spread is taken as what independence implies where that is more
+// (rare rewards). At level alpha, and a correlation above 0.02, it is doubtful.
+func (l *log) autocorrelation() {
+	if l.n < 200 {
+		return
+	}
+	blocks := len(l.report.Blocks)
+	e := make([]float64, l.n)
+	variance := 0.0
+	for t, i := range l.order {
+		e[t] = -l.Cost[i] - l.report.Blocks[t*blocks/l.n].Reward
+		variance += e[t] * e[t] / float64(l.n)
+	}
+	if variance <= 1e-15 {
+		return
+	}
+	var sum, square float64
+	for t := 1; t < l.n; t++ {
+		y := e[t] * e[t-1]
+		sum += y
+		square += y * y
+	}
+	r := sum / float64(l.n-1) / variance
+	// Residuals of a block correlate by −1/rows among themselves.
+	z := (sum + variance*float64(blocks)) / max(math.Sqrt(square), variance*math.Sqrt(float64(l.n)))
+	f := Finding{Check: "rewards in sequence", Measured: fmt.Sprintf("a reward and the next correlate by %.2g, z = %.1f", r, z), Numbers: []Number{{"correlation", r}, {"z", z}}}
+	if math.Abs(z) > threshold(1) && math.Abs(r) > 0.02 {
+		f.Severity, f.Means, f.Do = Doubtful, "rows are not independent of their neighbours", "name what they share in the column group, and certify on one row of each"
+	}
+	l.add(f)
+}

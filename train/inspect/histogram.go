@@ -1,0 +1,65 @@
+package inspect
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// Histogram counts the values of a column by classes of equal width, or of equal
+// ratio where values span more than a factor of 50.
+type Histogram struct {
+	Title  string    `json:"title"`
+	Edges  []float64 `json:"edges"` // one more than Counts
+	Counts []int     `json:"counts"`
+}
+
+// bins is the number of classes.
+const bins = 8
+
+// histogram counts values from low to high.
+func histogram(title string, values []float64, low, high float64) Histogram {
+	h := Histogram{Title: title}
+	if high-low <= 1e-9*math.Abs(high) {
+		h.Edges, h.Counts = []float64{low, high}, []int{len(values)}
+		return h
+	}
+	scale, back := func(v float64) float64 { return v }, func(v float64) float64 { return v }
+	if low > 0 && high/low > 50 {
+		scale, back = math.Log, math.Exp
+	}
+	a, b := scale(low), scale(high)
+	h.Counts = make([]int, bins)
+	for j := range bins + 1 {
+		h.Edges = append(h.Edges, back(a+(b-a)*float64(j)/bins))
+	}
+	h.Edges[0], h.Edges[bins] = low, high
+	for _, v := range values {
+		h.Counts[max(0, min(bins-1, int((scale(v)-a)/(b-a)*bins)))]++
+	}
+	return h
+}
+
+// text draws a histogram as lines of at most 80 columns.
+func (h Histogram) text(b *strings.Builder) {
+	most := 1
+	for _, c := range h.Counts {
+		most = max(most, c)
+	}
+	fmt.Fprintf(b, "\n%s\n", h.Title)
+	for j, c := range h.Counts {
+		fmt.Fprintf(b, "  %9.4g to %-9.4g %9d %s\n", h.Edges[j], h.Edges[j+1], c, bar(float64(c)/float64(most), 44))
+	}
+}
+
+// bar draws a share of a width in eighths of a column.
+func bar(share float64, width int) string {
+	eighths := int(math.Round(share * float64(width) * 8))
+	s := strings.Repeat("█", eighths/8)
+	if r := eighths % 8; r > 0 {
+		s += string([]rune("▏▎▍▌▋▊▉")[r-1])
+	} else if eighths == 0 && share > 0 {
+		s = "▏"
+	}
+	return s
+}

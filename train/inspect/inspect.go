@@ -1,0 +1,411 @@
+// Package inspect says whether a log of decisions can be trusted: what is wrong
+// with its rows, whether the actions were drawn with the propensities it states,
+// how much of it carries weight, and whether its rows look independent and
+// identically distributed, which every guarantee assumes.
+//
+// A check that is a statistical test calls a log doubtful at p < 1e-4 (corrected
+// for the actions it looks at) and only if the deviation also matters in size, so
+// that sound logs, large ones too, pass. Each threshold stands beside its check.
+package inspect
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+)
+
+// alpha is the level of each test.
+const alpha = 1e-4
+
+// Input is a log as columns of n rows. Only Action and Cost must be there.
+type Input struct {
+	Actions      []string  // names, K of them
+	Action       []int32   // a, from 0
+	Cost         []float64 // c in [−1, 0]
+	Propensity   []float64 // π₀(a|x); nil: not known
+	Propensities []float64 // π₀(·|x) [n×K]; nil: not known
+	Weight       []float64 // of rows, ≥ 0; nil: 1
+	Time         []int64   // ns since 1970; nil: the order of rows is taken for that of time
+	Group        []int32   // of rows that may depend on one another, negative: none; nil: none
+	IDs          []uint64  // of decisions; nil: none
+	Context      []uint64  // a hash of each row's context; nil: not known
+	Estimated    bool      // the propensities are estimates
+	Skipped      int       // rows that were left out because they could not be read
+}
+
+// Severity orders findings.
+type Severity int
+
+// The severities: a report has that of its worst finding.
+const (
+	Fine     Severity = iota
+	Doubtful          // the log can be used, but not everything said of it need hold
+	Unusable          // what is computed from the log means nothing
+)
+
+// String is fine, doubtful or unusable.
+func (s Severity) String() string { return [...]string{"fine", "doubtful", "unusable"}[s] }
+
+// MarshalText is String.
+func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// Finding is the outcome of one check.
+type Finding struct {
+	Check    string   `json:"check"`
+	Severity Severity `json:"severity"`
+	Measured string   `json:"measured"`
+	Means    string   `json:"means,omitempty"` // empty where all is fine
+	Do       string   `json:"do,omitempty"`
+	Numbers  []Number `json:"numbers,omitempty"`
+}
+
+// Number is a measured number with its name.
+type Number struct {
+	Name  string  `json:"name"`
+	Value float64 `json:"value"`
+}
+
+// Action is what the log holds of one action.
+type Action struct {
+	Name     string  `json:"name"`
+	Rows     int     `json:"rows"`
+	Expected float64 `json:"expected,omitempty"` // Σ_i π₀(a|x_i), where all propensities are known
+	Z        float64 `json:"z"`                  // of Rows against Expected, or of Σ 1{a_i = a}/p_i against n
+	Reward   float64 `json:"reward"`             // mean of −c over its rows
+	SE       float64 `json:"se"`                 // of Reward
+}
+
+// Block is a stretch of rows in the order of time.
+type Block struct {
+	Rows       int     `json:"rows"`
+	From       string  `json:"from,omitempty"` // time of its first row
+	Reward     float64 `json:"reward"`
+	SE         float64 `json:"se"`
+	Propensity float64 `json:"propensity,omitempty"` // mean of the logged action's
+}
+
+// Report is everything that was found.
+type Report struct {
+	Severity     Severity    `json:"severity"`
+	Rows         int         `json:"rows"`
+	K            int         `json:"actions"`
+	Known        string      `json:"known"` // none, logged or all: the propensities there are
+	From         string      `json:"from,omitempty"`
+	To           string      `json:"to,omitempty"`
+	Findings     []Finding   `json:"findings"` // worst first, then in the order of the checks
+	ByAction     []Action    `json:"by_action"`
+	Blocks       []Block     `json:"blocks,omitempty"`
+	Propensities []Histogram `json:"propensities,omitempty"` // none or one
+	Weights      []Histogram `json:"weights,omitempty"`      // of the uniform policy, none or one
+}
+
+// Count is the number of findings of a severity.
+func (r Report) Count(s Severity) (n int) {
+	for _, f := range r.Findings {
+		if f.Severity == s {
+			n++
+		}
+	}
+	return n
+}
+
+// Finding returns the finding of a check.
+func (r Report) Finding(check string) (Finding, bool) {
+	for _, f := range r.Findings {
+		if f.Check == check {
+			return f, true
+		}
+	}
+	return Finding{}, false
+}
+
+// Summary is the report in a line.
+func (r Report) Summary() string {
+	s := fmt.Sprintf("%d rows, %d actions: %s", r.Rows, r.K, r.Severity)
+	var what []string
+	for _, f := range r.Findings {
+		if f.Severity > Fine {
+			what = append(what, fmt.Sprintf("%s (%s)", f.Check, f.Severity))
+		}
+	}
+	if what == nil {
+		return s
+	}
+	return fmt.Sprintf("%s: %s", s, join(what))
+}
+
+// log is the input with what several checks need.
+type log struct {
+	Input
+	n, k   int
+	order  []int     // rows in the order of time
+	weight []float64 // of the uniform policy, 1/(K p); nil: no propensities
+	report *Report
+}
+
+func (l *log) add(f Finding) { l.report.Findings = append(l.report.Findings, f) }
+
+// Inspect runs every check that the columns allow. Where rows are malformed, the
+// checks that need sound rows are left out.
+func Inspect(in Input) Report {
+	r := Report{Rows: len(in.Action), K: len(in.Actions), Known: "none"}
+	switch {
+	case in.Propensities != nil:
+		r.Known = "all"
+	case in.Propensity != nil:
+		r.Known = "logged"
+	}
+	l := &log{Input: in, n: len(in.Action), k: len(in.Actions), report: &r}
+	l.timeline()
+	if l.schema() {
+		if l.Propensity == nil && l.Propensities != nil {
+			l.Propensity = make([]float64, l.n)
+			for i, a := range l.Action {
+				l.Propensity[i] = l.Propensities[i*l.k+int(a)]
+			}
+		}
+		l.reading()
+		l.ids()
+		if l.Propensity != nil {
+			l.weight = make([]float64, l.n)
+			for i, p := range l.Propensity {
+				l.weight[i] = 1 / (float64(l.k) * p)
+			}
+			l.shape()
+			l.meanWeight()
+			l.sharpness()
+		}
+		l.support()
+		l.counts()
+		l.concentration()
+		l.rowWeights()
+		l.reward()
+		l.sign()
+		l.drift()
+		l.groups()
+		l.neighbours()
+		l.repeats()
+		l.autocorrelation()
+	}
+	for _, f := range r.Findings {
+		r.Severity = max(r.Severity, f.Severity)
+	}
+	slices.SortStableFunc(r.Findings, func(a, b Finding) int { return int(b.Severity - a.Severity) })
+	return r
+}
+
+// timeline sorts rows by time; rows of the same time keep their order.
+func (l *log) timeline() {
+	l.order = make([]int, l.n)
+	for i := range l.order {
+		l.order[i] = i
+	}
+	if len(l.Time) != l.n || l.n == 0 {
+		l.Time = nil
+		return
+	}
+	slices.SortStableFunc(l.order, func(a, b int) int {
+		switch {
+		case l.Time[a] < l.Time[b]:
+			return -1
+		case l.Time[a] > l.Time[b]:
+			return 1
+		}
+		return 0
+	})
+	l.report.From, l.report.To = l.stamp(l.order[0]), l.stamp(l.order[l.n-1])
+}
+
+func (l *log) stamp(i int) string {
+	return time.Unix(0, l.Time[i]).UTC().Format("2006-01-02T15:04:05Z")
+}
+
+// rowWeight is ω_i.
+func (l *log) rowWeight(i int) float64 {
+	if l.Weight == nil {
+		return 1
+	}
+	return l.Weight[i]
+}
+
+// schema checks what every row must be, and reports whether the rest can be.
+func (l *log) schema() bool {
+	bad := func(what, means, do string, args ...any) bool {
+		l.add(Finding{Check: "rows", Severity: Unusable, Measured: fmt.Sprintf(what, args...), Means: means, Do: do})
+		return false
+	}
+	switch {
+	case l.n == 0:
+		return bad("no rows", "there is nothing to learn from", "give a file that has rows")
+	case l.k < 2:
+		return bad("%d actions", "there was nothing to decide", "log the decisions among at least two actions")
+	case len(l.Cost) != l.n || l.Propensity != nil && len(l.Propensity) != l.n || l.Propensities != nil && len(l.Propensities) != l.n*l.k ||
+		l.Weight != nil && len(l.Weight) != l.n || l.Group != nil && len(l.Group) != l.n || l.IDs != nil && len(l.IDs) != l.n || l.Context != nil && len(l.Context) != l.n:
+		return bad("columns of different lengths", "rows cannot be told apart", "give every column a value in every row")
+	}
+	sum := 0.0
+	for i, a := range l.Action {
+		switch c := l.Cost[i]; {
+		case a < 0 || int(a) >= l.k:
+			return bad("row %d: action %d is outside 0 to %d", "actions count from 0", "see whether the log counts them from 1", i+1, a, l.k-1)
+		case !(c >= -1 && c <= 0):
+			return bad("row %d: cost %v is outside [-1, 0]", "the bounds hold for costs in [-1, 0]", "map them with --reward-min and --reward-max", i+1, c)
+		case !(l.rowWeight(i) >= 0) || math.IsInf(l.rowWeight(i), 0):
+			return bad("row %d: weight %v", "a row's weight is a number from 0 on", "repair or leave out the rows", i+1, l.Weight[i])
+		}
+		sum += l.rowWeight(i)
+	}
+	if sum == 0 {
+		return bad("all rows have weight 0", "no row counts", "repair the column of weights")
+	}
+	if l.Propensity == nil && l.Propensities == nil {
+		l.add(Finding{Check: "propensities", Severity: Unusable, Measured: "none are known",
+			Means: "what another policy earns cannot be told from this log",
+			Do:    "log them, give --logging-policy, or estimate them with --estimate-propensity"})
+		return true
+	}
+	return l.ranges()
+}
+
+// ranges checks propensities: in (0, 1], rows that sum to 1, p the row's entry. A
+// sum off by more than 1e-6 is doubtful, by more than 1e-3 unusable; so is p that
+// differs from the row's entry by as much, relatively.
+func (l *log) ranges() bool {
+	low, high, out, first := math.Inf(1), math.Inf(-1), 0, -1
+	above, below := 0, 0 // 1, 0
+	for i, p := range l.Propensity {
+		low, high = min(low, p), max(high, p)
+		if !(p > 0 && p <= 1) {
+			if out++; first < 0 {
+				first = i
+			}
+			if p >= 1 {
+				above++
+			}
+			if p < 0 {
+				below++
+			}
+		} else if p == 1 {
+			above++
+		}
+	}
+	if out > 0 {
+		f := Finding{Check: "propensity range", Severity: Unusable,
+			Measured: fmt.Sprintf("%d of %d propensities are outside (0, 1], the first in row %d: %v", out, l.n, first+1, l.Propensity[first]),
+			Means:    "these are not probabilities of the logged actions", Do: "repair the column"}
+		switch {
+		case above == l.n:
+			f.Means, f.Do = "no value is below 1: these look like 1/p, the weights", "log p, or divide 1 by the column"
+		case below+above >= l.n && below > 0:
+			f.Means, f.Do = "no value is above 0 and below 1: these look like log p", "log p, or exponentiate the column"
+		case high <= 100 && high > 1 && low > 0:
+			f.Means, f.Do = "values up to 100: these may be percentages, or 1/p", "log p itself"
+		}
+		l.add(f)
+		return false
+	}
+	if l.Propensity != nil {
+		l.add(Finding{Check: "propensity range", Measured: fmt.Sprintf("%d propensities from %.4g to %.4g", l.n, low, high)})
+	}
+	if l.Propensities == nil {
+		return true
+	}
+	var worst, differ float64
+	worstRow, differRow, negative := 0, 0, -1
+	for i := range l.n {
+		row := l.Propensities[i*l.k : i*l.k+l.k]
+		sum := 0.0
+		for _, p := range row {
+			if !(p >= 0 && p <= 1) && negative < 0 {
+				negative = i
+			}
+			sum += p
+		}
+		if d := math.Abs(sum - 1); !(d <= worst) {
+			worst, worstRow = d, i
+		}
+		q := row[l.Action[i]]
+		if q <= 0 && negative < 0 {
+			negative = i
+		}
+		if l.Propensity != nil {
+			if d := math.Abs(l.Propensity[i]-q) / l.Propensity[i]; !(d <= differ) {
+				differ, differRow = d, i
+			}
+		}
+	}
+	if negative >= 0 {
+		l.add(Finding{Check: "rows sum to 1", Severity: Unusable, Measured: fmt.Sprintf("row %d: a propensity outside [0, 1], or 0 for the logged action", negative+1),
+			Means: "these are not probabilities", Do: "repair the columns of all propensities"})
+		return false
+	}
+	f := Finding{Check: "rows sum to 1", Measured: fmt.Sprintf("within %.2g (row %d)", worst, worstRow+1)}
+	switch {
+	case !(worst <= 1e-3):
+		f.Severity, f.Means, f.Do = Unusable, "the propensities of all actions are no distribution", "log them for every action, in one order"
+	case worst > 1e-6:
+		f.Severity, f.Means, f.Do = Doubtful, "the propensities were rounded", "log them with all their digits"
+	}
+	l.add(f)
+	if l.Propensity != nil {
+		g := Finding{Check: "p is its row's entry", Measured: fmt.Sprintf("within %.2g of itself (row %d)", differ, differRow+1)}
+		if !(differ <= 1e-6) {
+			g.Severity, g.Means, g.Do = Doubtful, "the two say different things of one draw", "see which is right; the order of the actions may differ"
+			if !(differ <= 1e-3) {
+				g.Severity = Unusable
+			}
+		}
+		l.add(g)
+		if g.Severity == Unusable {
+			return false
+		}
+	}
+	return f.Severity < Unusable
+}
+
+// reading notes how the rows came about. More than 1 % of rows left out is
+// doubtful, and so is any propensity that is an estimate.
+func (l *log) reading() {
+	if l.Skipped > 0 {
+		f := Finding{Check: "rows left out", Measured: fmt.Sprintf("%d of %d rows could not be read", l.Skipped, l.n+l.Skipped)}
+		f.Means, f.Do = "everything said is of the rows kept", "read the file of bad rows"
+		if l.Skipped*100 > l.n+l.Skipped {
+			f.Severity = Doubtful
+		}
+		l.add(f)
+	}
+	if l.Estimated {
+		l.add(Finding{Check: "estimated propensities", Severity: Doubtful, Measured: "the propensities are estimates",
+			Means: "values inherit their error, and nothing is certified", Do: "log the propensities when the action is drawn"})
+	}
+	few := Finding{Check: "rows", Measured: fmt.Sprintf("%d rows, %d actions", l.n, l.k)}
+	if l.n < 100 {
+		few.Severity, few.Means, few.Do = Doubtful, "fewer than 100 rows say little", "log more"
+	}
+	l.add(few)
+}
+
+// ids counts decisions that come more than once: any is doubtful, more than 10 %
+// unusable.
+func (l *log) ids() {
+	if l.IDs == nil {
+		return
+	}
+	sorted := slices.Clone(l.IDs)
+	slices.Sort(sorted)
+	twice := 0
+	for i := 1; i < l.n; i++ {
+		if sorted[i] == sorted[i-1] {
+			twice++
+		}
+	}
+	f := Finding{Check: "decision ids", Measured: fmt.Sprintf("%d of %d rows repeat an id", twice, l.n)}
+	if twice > 0 {
+		f.Severity, f.Means, f.Do = Doubtful, "a decision that counts twice makes intervals too narrow", "keep one row of each id"
+		if twice*10 > l.n {
+			f.Severity = Unusable
+		}
+	}
+	l.add(f)
+}

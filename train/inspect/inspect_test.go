@@ -1,0 +1,334 @@
+package inspect_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"opl/train/inspect"
+)
+
+// world draws sound logs.
+type world struct {
+	name       string
+	n, k       int
+	contexts   int     // 0: every row has its own
+	sharpness  float64 // of the logging policy, 0 is uniform
+	all        bool    // all propensities are known
+	rate       float64 // of rewards
+	continuous bool    // rewards
+}
+
+var worlds = []world{
+	{name: "uniform", n: 3000, k: 10, rate: 0.2},
+	{name: "uniform, all known", n: 3000, k: 5, all: true, rate: 0.3, contexts: 40},
+	{name: "peaked", n: 3000, k: 10, sharpness: 1.5, rate: 0.3},
+	{name: "peaked, all known", n: 3000, k: 10, sharpness: 1.5, all: true, rate: 0.3},
+	{name: "hundred actions", n: 10000, k: 100, sharpness: 0.7, all: true, rate: 0.1},
+	{name: "hundred actions, logged", n: 10000, k: 100, sharpness: 0.7, rate: 0.1},
+	{name: "rare rewards", n: 10000, k: 34, rate: 0.006, contexts: 250},
+	{name: "continuous", n: 1000, k: 3, sharpness: 0.8, continuous: true, rate: 0.4, contexts: 30},
+	{name: "two actions", n: 2000, k: 2, sharpness: 0.5, all: true, rate: 0.5, contexts: 1},
+}
+
+func (w world) log(seed uint64) inspect.Input {
+	r := rand.New(rand.NewPCG(seed, 7))
+	in := inspect.Input{Action: make([]int32, w.n), Cost: make([]float64, w.n), Propensity: make([]float64, w.n),
+		Time: make([]int64, w.n), IDs: make([]uint64, w.n), Context: make([]uint64, w.n)}
+	for a := range w.k {
+		in.Actions = append(in.Actions, fmt.Sprint(a))
+	}
+	if w.all {
+		in.Propensities = make([]float64, w.n*w.k)
+	}
+	pi := make([]float64, w.k)
+	for i := range w.n {
+		x := uint64(i)
+		if w.contexts > 0 {
+			x = uint64(min(r.IntN(w.contexts), r.IntN(w.contexts)))
+		}
+		c := rand.New(rand.NewPCG(x, seed)) // the context's own policy
+		sum := 0.0
+		for a := range pi {
+			pi[a] = math.Exp(w.sharpness * c.NormFloat64())
+			sum += pi[a]
+		}
+		u, drawn := r.Float64(), w.k-1
+		for a := range pi {
+			pi[a] /= sum
+		}
+		for a := range pi {
+			if u -= pi[a]; u < 0 {
+				drawn = a
+				break
+			}
+		}
+		if w.all {
+			copy(in.Propensities[i*w.k:], pi)
+		}
+		p := w.rate * (0.5 + c.Float64()) * (0.8 + 0.4*float64(drawn)/float64(w.k))
+		reward := p
+		if w.continuous {
+			reward = min(1, p*2*r.Float64())
+		} else if reward = 0; r.Float64() < p {
+			reward = 1
+		}
+		in.Action[i], in.Cost[i], in.Propensity[i] = int32(drawn), -reward, pi[drawn]
+		in.Time[i], in.IDs[i], in.Context[i] = int64(i)*1e9, uint64(i)*977, x
+	}
+	return in
+}
+
+// Sound logs pass: over fresh logs of every world at most 1 in 100 is doubtful.
+func TestFalseAlarms(t *testing.T) {
+	logs := 15
+	if os.Getenv("OPL_LONG") != "" {
+		logs = 400
+	}
+	alarms := 0
+	for _, w := range worlds {
+		of := map[string]int{}
+		bad := 0
+		for s := range logs {
+			r := inspect.Inspect(w.log(uint64(s) + 1))
+			if r.Severity > inspect.Fine {
+				bad++
+				for _, f := range r.Findings {
+					if f.Severity > inspect.Fine {
+						of[f.Check]++
+					}
+				}
+			}
+		}
+		alarms += bad
+		t.Logf("%-26s %d of %d alarmed %v", w.name, bad, logs, of)
+	}
+	if total := logs * len(worlds); alarms > max(1, total/100) {
+		t.Errorf("%d of %d sound logs are doubtful", alarms, total)
+	}
+}
+
+// Each defect is found by the check that is about it.
+func TestDefects(t *testing.T) {
+	base := func(w world) func() inspect.Input { return func() inspect.Input { return w.log(99) } }
+	plain, all := base(world{n: 4000, k: 8, sharpness: 1, rate: 0.3}), base(world{n: 4000, k: 8, sharpness: 1, rate: 0.3, all: true})
+	uniform := base(world{n: 4000, k: 10, rate: 0.3})
+	discrete := base(world{n: 4000, k: 8, sharpness: 1, rate: 0.3, contexts: 50})
+	each := func(of func(in *inspect.Input, i int)) func(*inspect.Input) {
+		return func(in *inspect.Input) {
+			for i := range in.Action {
+				of(in, i)
+			}
+		}
+	}
+	for _, c := range []struct {
+		name, check string
+		severity    inspect.Severity
+		says        string
+		in          func() inspect.Input
+		spoil       func(in *inspect.Input)
+	}{
+		{"no rows", "rows", inspect.Unusable, "nothing", plain, func(in *inspect.Input) { *in = inspect.Input{Actions: in.Actions} }},
+		{"one action", "rows", inspect.Unusable, "", plain, func(in *inspect.Input) { in.Actions = in.Actions[:1] }},
+		{"lengths", "rows", inspect.Unusable, "", plain, func(in *inspect.Input) { in.Cost = in.Cost[1:] }},
+		{"actions from 1", "rows", inspect.Unusable, "from 1", plain, func(in *inspect.Input) { in.Action[7] = 8 }},
+		{"positive cost", "rows", inspect.Unusable, "--reward-min", plain, func(in *inspect.Input) { in.Cost[3] = 0.5 }},
+		{"cost not finite", "rows", inspect.Unusable, "row 4", plain, func(in *inspect.Input) { in.Cost[3] = math.NaN() }},
+		{"negative weight", "rows", inspect.Unusable, "", plain, func(in *inspect.Input) { in.Weight = make([]float64, 4000); in.Weight[5] = -1 }},
+		{"no propensities", "propensities", inspect.Unusable, "--estimate-propensity", plain, func(in *inspect.Input) { in.Propensity = nil }},
+		{"zero propensity", "propensity range", inspect.Unusable, "row 6", plain, func(in *inspect.Input) { in.Propensity[5] = 0 }},
+		{"NaN propensity", "propensity range", inspect.Unusable, "", plain, func(in *inspect.Input) { in.Propensity[5] = math.NaN() }},
+		{"weights for propensities", "propensity range", inspect.Unusable, "1/p", plain, each(func(in *inspect.Input, i int) { in.Propensity[i] = 1 / in.Propensity[i] })},
+		{"log propensities", "propensity range", inspect.Unusable, "log p", plain, each(func(in *inspect.Input, i int) { in.Propensity[i] = math.Log(in.Propensity[i]) })},
+		{"percentages", "propensity range", inspect.Unusable, "percent", plain, each(func(in *inspect.Input, i int) { in.Propensity[i] *= 100 })},
+		{"one minus p", "mean weight of uniform", inspect.Unusable, "inverted", plain, each(func(in *inspect.Input, i int) { in.Propensity[i] = 1 - in.Propensity[i] })},
+		{"too small", "mean weight of uniform", inspect.Unusable, "too small", plain, each(func(in *inspect.Input, i int) { in.Propensity[i] *= 0.5 })},
+		{"too small on average", "mean propensity", inspect.Unusable, "1/K", uniform, each(func(in *inspect.Input, i int) { in.Propensity[i] *= 0.5 + 0.2*float64(i%2) })},
+		{"too large", "mean weight of uniform", inspect.Doubtful, "too large", plain, each(func(in *inspect.Input, i int) { in.Propensity[i] = min(1, 1.5*in.Propensity[i]) })},
+		{"of another action", "mean propensity", inspect.Unusable, "", plain, each(func(in *inspect.Input, i int) { in.Propensity[i] = (1 - in.Propensity[i]) / 7 })},
+		{"rows do not sum to 1", "rows sum to 1", inspect.Unusable, "", all, func(in *inspect.Input) { in.Propensities[8*5+1] += 0.1; in.Propensity = nil }},
+		{"rows rounded", "rows sum to 1", inspect.Doubtful, "", all, func(in *inspect.Input) { in.Propensities[8*5+1] *= 1 + 1e-2; in.Propensity = nil }},
+		{"p is not its entry", "p is its row's entry", inspect.Unusable, "", all, func(in *inspect.Input) { in.Propensity[17] *= 0.9 }},
+		{"p nearly its entry", "p is its row's entry", inspect.Doubtful, "", all, func(in *inspect.Input) { in.Propensity[17] *= 1 - 1e-5 }},
+		{"deterministic", "constant or rounded", inspect.Unusable, "never explored", plain, each(func(in *inspect.Input, i int) { in.Propensity[i] = 1 })},
+		{"placeholder", "constant or rounded", inspect.Doubtful, "placeholder", plain, each(func(in *inspect.Input, i int) { in.Propensity[i] = 0.5 })},
+		{"constant below 1/K", "constant or rounded", inspect.Unusable, "", plain, each(func(in *inspect.Input, i int) { in.Propensity[i] = 0.05 })},
+		{"rounded", "constant or rounded", inspect.Doubtful, "rounded", plain, each(func(in *inspect.Input, i int) { in.Propensity[i] = max(0.01, math.Round(in.Propensity[i]*100)/100) })},
+		{"uniform said, not so", "counts by action", inspect.Doubtful, "more often", uniform, func(in *inspect.Input) {
+			for i, a := range in.Action {
+				if a == 3 && i%3 == 0 {
+					in.Action[i] = 4
+				}
+			}
+		}},
+		{"columns exchanged", "counts by action", inspect.Unusable, "", all, func(in *inspect.Input) {
+			in.Propensity = nil
+			r := rand.New(rand.NewPCG(1, 1))
+			for i := range in.Action {
+				if in.Action[i] == 2 && r.Float64() < 0.9 {
+					in.Action[i] = 5
+				}
+			}
+		}},
+		{"flatter than stated", "draws against propensities", inspect.Doubtful, "less concentrated", all, func(in *inspect.Input) {
+			in.Propensity = nil
+			for i := range in.Action {
+				if i%8 == 0 {
+					in.Action[i] = int32(i / 8 % 8)
+				}
+			}
+		}},
+		{"an action missing", "support", inspect.Doubtful, "never logged: x", plain, func(in *inspect.Input) { in.Actions = append(in.Actions, "x") }},
+		{"counted from 1", "support", inspect.Doubtful, "from 1", plain, func(in *inspect.Input) {
+			in.Actions = append(in.Actions, "8")
+			for i := range in.Action {
+				in.Action[i]++
+			}
+		}},
+		{"one action taken", "support", inspect.Unusable, "", plain, each(func(in *inspect.Input, i int) { in.Action[i] = 2 })},
+		{"a handful of rows", "effective sample size", inspect.Doubtful, "handful", plain, func(in *inspect.Input) { in.Propensity[9] = 1e-5 }},
+		{"row weights", "row weights", inspect.Doubtful, "", plain, func(in *inspect.Input) {
+			in.Weight = make([]float64, 4000)
+			for i := range in.Weight {
+				in.Weight[i] = 1
+			}
+			in.Weight[1] = 1e4
+		}},
+		{"ids twice", "decision ids", inspect.Doubtful, "counts twice", plain, func(in *inspect.Input) { in.IDs[5] = in.IDs[6] }},
+		{"ids constant", "decision ids", inspect.Unusable, "", plain, each(func(in *inspect.Input, i int) { in.IDs[i] = 1 })},
+		{"no reward", "reward", inspect.Unusable, "same reward", plain, each(func(in *inspect.Input, i int) { in.Cost[i] = 0 })},
+		{"few rewards", "reward", inspect.Doubtful, "", plain, each(func(in *inspect.Input, i int) {
+			if i > 30 {
+				in.Cost[i] = 0
+			}
+		})},
+		{"cost for reward", "sign of the reward", inspect.Doubtful, "", base(world{n: 4000, k: 5, rate: 0.02}), each(func(in *inspect.Input, i int) { in.Cost[i] = -1 - in.Cost[i] })},
+		{"worse than chance", "sign of the reward", inspect.Doubtful, "exchanged", plain, each(func(in *inspect.Input, i int) {
+			if in.Propensity[i] > 0.15 {
+				in.Cost[i] = 0
+			}
+		})},
+		{"estimated", "estimated propensities", inspect.Doubtful, "certified", plain, func(in *inspect.Input) { in.Estimated = true }},
+		{"skipped", "rows left out", inspect.Doubtful, "kept", plain, func(in *inspect.Input) { in.Skipped = 100 }},
+		{"reward drifts", "drift of the reward", inspect.Doubtful, "", plain, each(func(in *inspect.Input, i int) {
+			if i > 3000 && i%2 == 0 {
+				in.Cost[i] = 0
+			}
+		})},
+		{"policy drifts", "drift of the propensities", inspect.Doubtful, "", plain, func(in *inspect.Input) {
+			other := world{n: 4000, k: 8, sharpness: 1.6, rate: 0.3}.log(5)
+			copy(in.Action[2000:], other.Action[2000:])
+			copy(in.Propensity[2000:], other.Propensity[2000:])
+		}},
+		{"actions drift", "drift of the actions", inspect.Doubtful, "", plain, each(func(in *inspect.Input, i int) {
+			if i > 3000 && in.Action[i] == 1 {
+				in.Action[i] = 0
+			}
+		})},
+		{"groups", "groups", inspect.Doubtful, "share a group", plain, func(in *inspect.Input) {
+			in.Group = make([]int32, 4000)
+			for i := range in.Group {
+				in.Group[i] = int32(i / 2)
+			}
+		}},
+		{"visits", "repeated contexts", inspect.Doubtful, "visit", discrete, each(func(in *inspect.Input, i int) {
+			if i%3 > 0 {
+				in.Context[i] = in.Context[i-1]
+			}
+		})},
+		{"written twice", "rows written twice", inspect.Doubtful, "", plain, func(in *inspect.Input) {
+			for i := 1; i < 400; i += 2 {
+				in.Action[i], in.Cost[i], in.Propensity[i], in.Context[i] = in.Action[i-1], in.Cost[i-1], in.Propensity[i-1], in.Context[i-1]
+			}
+		}},
+		{"rewards in sequence", "rewards in sequence", inspect.Doubtful, "", plain, each(func(in *inspect.Input, i int) {
+			if i%4 == 1 {
+				in.Cost[i] = in.Cost[i-1]
+			}
+		})},
+	} {
+		in := c.in()
+		c.spoil(&in)
+		r := inspect.Inspect(in)
+		f, ok := r.Finding(c.check)
+		switch {
+		case !ok:
+			t.Errorf("%s: no finding %q among %v", c.name, c.check, r.Findings)
+		case f.Severity != c.severity || r.Severity < f.Severity:
+			t.Errorf("%s: %s, want %s: %+v", c.name, f.Severity, c.severity, f)
+		case f.Means == "" || f.Do == "" || f.Measured == "":
+			t.Errorf("%s: the finding is not explained: %+v", c.name, f)
+		case !strings.Contains(f.Means+f.Do+f.Measured, c.says):
+			t.Errorf("%s: %+v does not say %q", c.name, f, c.says)
+		}
+		checkText(t, r)
+	}
+}
+
+// checkText checks that both forms can be written, in 80 columns.
+func checkText(t *testing.T, r inspect.Report) {
+	t.Helper()
+	var b bytes.Buffer
+	if err := r.WriteText(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range strings.Split(b.String(), "\n") {
+		if utf8.RuneCountInString(line) > 80 {
+			t.Errorf("line of %d columns: %s", utf8.RuneCountInString(line), line)
+		}
+	}
+	b.Reset()
+	if err := r.WriteJSON(&b); err != nil {
+		t.Fatal(err)
+	}
+	var back map[string]any
+	if err := json.Unmarshal(b.Bytes(), &back); err != nil || back["severity"] != r.Severity.String() {
+		t.Errorf("%v, severity %v", err, back["severity"])
+	}
+}
+
+// A report is the same each time, whatever order maps are walked in.
+func TestDeterministic(t *testing.T) {
+	in := world{n: 2000, k: 10, contexts: 300, sharpness: 1, rate: 0.3}.log(3)
+	var first string
+	for range 3 {
+		var b bytes.Buffer
+		if err := inspect.Inspect(in).WriteJSON(&b); err != nil {
+			t.Fatal(err)
+		}
+		if first == "" {
+			first = b.String()
+		} else if b.String() != first {
+			t.Fatal("two reports of one log differ")
+		}
+	}
+}
+
+// What a report counts is what is there.
+func TestCounts(t *testing.T) {
+	in := inspect.Input{Actions: []string{"a", "b"}, Action: []int32{0, 1, 1, 0}, Cost: []float64{-1, 0, -0.5, 0}, Propensity: []float64{0.5, 0.25, 0.5, 0.5}, IDs: []uint64{1, 2, 3, 1}}
+	r := inspect.Inspect(in)
+	if r.Rows != 4 || r.K != 2 || r.Known != "logged" || r.ByAction[0].Rows != 2 || r.ByAction[0].Reward != 0.5 || r.ByAction[1].Reward != 0.25 {
+		t.Errorf("%+v", r)
+	}
+	// Weights 1/(2p) are 1, 2, 1, 1: mean 1.25, effective size 25/7.
+	if f, _ := r.Finding("mean weight of uniform"); f.Numbers[0].Value != 1.25 || math.Abs(f.Numbers[1].Value-0.25) > 1e-15 {
+		t.Errorf("%+v", f)
+	}
+	if f, _ := r.Finding("effective sample size"); math.Abs(f.Numbers[0].Value-25.0/7) > 1e-12 || math.Abs(f.Numbers[1].Value-0.4) > 1e-12 {
+		t.Errorf("%+v", f)
+	}
+	if !strings.Contains(r.Summary(), "decision ids (unusable)") {
+		t.Error(r.Summary())
+	}
+	if i := slices.IndexFunc(r.Findings, func(f inspect.Finding) bool { return f.Severity == inspect.Fine }); i == 0 {
+		t.Error("the worst finding is not first")
+	}
+}

@@ -1,0 +1,331 @@
+package inspect
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+)
+
+// shape looks for propensities that are constant, rounded or those of something
+// else. Constant at 1 is unusable, constant below 1/K too (no policy can do that
+// with K actions), constant above 1/K doubtful. Rounded is a log of more than
+// max(12, 2K) different values, all of at most 4 decimals, whose least could be
+// off by more than 0.5 %.
+func (l *log) shape() {
+	seen := map[float64]int{}
+	low, high := math.Inf(1), 0.0
+	decimals := 0
+	for _, p := range l.Propensity {
+		low, high = min(low, p), max(high, p)
+		if len(seen) <= max(12, 2*l.k) {
+			seen[p]++
+		}
+		for decimals <= 4 && math.Abs(p*pow10(decimals)-math.Round(p*pow10(decimals))) > 1e-9*pow10(decimals)*p {
+			decimals++
+		}
+	}
+	l.report.Propensities = []Histogram{histogram("propensity of the logged action", l.Propensity, low, high)}
+	f := Finding{Check: "constant or rounded", Measured: fmt.Sprintf("from %.4g to %.4g", low, high)}
+	if high-low <= 1e-9*high {
+		p := l.Propensity[0]
+		f.Measured = fmt.Sprintf("every propensity is %.6g, K = %d", p, l.k)
+		switch d := p*float64(l.k) - 1; {
+		case p == 1:
+			f.Severity, f.Means, f.Do = Unusable, "the logging policy never explored: no other can be judged", "draw actions at random, and log with what probability"
+		case d < -1e-6:
+			f.Severity, f.Means, f.Do = Unusable, fmt.Sprintf("%d actions cannot all have less than 1/%d", l.k, l.k), "see what the column holds"
+		case d > 1e-6:
+			f.Severity, f.Means, f.Do = Doubtful, fmt.Sprintf("uniform would be %.6g; the column may be a placeholder", 1/float64(l.k)), "see what it holds, and whether each context offers all actions"
+		default:
+			f.Measured += ": uniform"
+		}
+	} else if off := 0.5 / pow10(decimals) / low; decimals <= 4 && len(seen) > max(12, 2*l.k) && off > 0.005 {
+		f.Severity = Doubtful
+		f.Measured += fmt.Sprintf(", all of at most %d decimals", decimals)
+		f.Means = fmt.Sprintf("rounded: the least may be off by %s, and its weight with it", percent(off))
+		f.Do = "log propensities with all their digits"
+	}
+	l.add(f)
+}
+
+func pow10(d int) float64 { return math.Pow(10, float64(d)) }
+
+// meanWeight tests E[1/(K p)] = 1, the mean weight of the uniform policy. It is
+// below 1 where actions have no support, and above 1 for no policy. Off by more
+// than 0.01 at level alpha is doubtful; above 1.1 at z > 6, or where 1 − p
+// would fit and p does not, unusable. Where all propensities are known the
+// exact variance has to agree with the verdict too, and the mean propensity is
+// tested against its least value 1/K.
+func (l *log) meanWeight() {
+	m := l.mean(func(i int) float64 { return l.weight[i] })
+	z := m.against(1)
+	if l.Propensities != nil {
+		v := l.mean(func(i int) float64 {
+			s := 0.0
+			for _, p := range l.Propensities[i*l.k : i*l.k+l.k] {
+				if p > 0 {
+					s += 1 / p
+				}
+			}
+			return s/float64(l.k*l.k) - 1
+		}).value
+		if exact := (m.value - 1) / math.Sqrt(max(v, 0)/float64(l.n)); math.Abs(exact) < math.Abs(z) {
+			z = exact
+		}
+	}
+	q := threshold(1)
+	f := Finding{Check: "mean weight of uniform",
+		Measured: fmt.Sprintf("%.4g, interval %.4g to %.4g, z = %.1f", m.value, m.value-1.96*m.se, m.value+1.96*m.se, z),
+		Numbers:  []Number{{"mean", m.value}, {"se", m.se}, {"z", bounded(z)}}}
+	if math.Abs(z) > q && math.Abs(m.value-1) > 0.01 {
+		f.Severity = Doubtful
+		if z > 0 {
+			f.Means, f.Do = "weights 1/(K p) cannot average more than 1: propensities are too small", "see that p is that of the action shown, after all filters"
+			if z > 6 && m.value > 1.1 {
+				f.Severity = Unusable
+			}
+		} else {
+			f.Means, f.Do = "weights 1/(K p) average less than 1: propensities are too large, or not every action can be drawn in every context",
+				"see that p is that of the action shown; judge only policies that keep to what was on offer"
+		}
+		if flip := l.mean(func(i int) float64 { return 1 / (float64(l.k) * max(1-l.Propensity[i], 1e-12)) }); math.Abs(z) > 6 && math.Abs(flip.against(1)) < q && math.Abs(flip.value-1) < 0.2 {
+			f.Severity, f.Means, f.Do = Unusable, "1 − p fits and p does not: the column looks inverted", "log the probability of the action shown"
+		}
+	}
+	l.add(f)
+
+	p := l.mean(func(i int) float64 { return l.Propensity[i] })
+	z = p.against(1 / float64(l.k))
+	g := Finding{Check: "mean propensity", Measured: fmt.Sprintf("%.4g, at least 1/K = %.4g", p.value, 1/float64(l.k)),
+		Numbers: []Number{{"mean", p.value}, {"z", bounded(z)}}}
+	if z < -q && p.value < 0.99/float64(l.k) {
+		g.Severity, g.Means, g.Do = Unusable, "actions drawn by a policy have more than 1/K on average: the column looks inverted or belongs to other actions", "log the probability of the action shown"
+	}
+	l.add(g)
+}
+
+// bounded keeps a number within what JSON can say.
+func bounded(z float64) float64 { return max(-1e6, min(1e6, z)) }
+
+// sharpness tests E[π₀(a|x)] = E[Σ_a π₀(a|x)²] with its exact variance: logged
+// actions drawn from something flatter or sharper than stated. A difference of
+// more than 1 % at level alpha is doubtful.
+func (l *log) sharpness() {
+	if l.Propensities == nil {
+		return
+	}
+	var got, want, variance float64
+	for i := range l.n {
+		var two, three float64
+		w := l.rowWeight(i)
+		for _, p := range l.Propensities[i*l.k : i*l.k+l.k] {
+			two += p * p
+			three += p * p * p
+		}
+		got += w * l.Propensities[i*l.k+int(l.Action[i])]
+		want += w * two
+		variance += w * w * (three - two*two)
+	}
+	f := Finding{Check: "draws against propensities"}
+	z := 0.0
+	if variance > 1e-12*want*want {
+		z = (got - want) / math.Sqrt(variance)
+	}
+	f.Measured = fmt.Sprintf("Σ π₀(a_i|x_i) is %.4g, Σ_i Σ_a π₀² says %.4g, z = %.1f", got, want, z)
+	f.Numbers = []Number{{"ratio", got / want}, {"z", z}}
+	if math.Abs(z) > threshold(1) && math.Abs(got/want-1) > 0.01 {
+		f.Severity, f.Do = Doubtful, "log the propensities of the draw itself, not those of a later or earlier policy"
+		if f.Means = "the actions are less concentrated than the propensities say"; z > 0 {
+			f.Means = "the actions are more concentrated than the propensities say"
+		}
+	}
+	l.add(f)
+}
+
+// support looks for actions that were never logged: doubtful where uniform draws
+// would have given 20 rows each, unusable where one action is all there is. With
+// all propensities it also counts the pairs of row and action without support.
+func (l *log) support() {
+	count := make([]int, l.k)
+	for _, a := range l.Action {
+		count[a]++
+	}
+	var never []string
+	for a, c := range count {
+		if c == 0 {
+			never = append(never, l.Actions[a])
+		}
+	}
+	f := Finding{Check: "support", Measured: fmt.Sprintf("%d of %d actions were logged", l.k-len(never), l.k)}
+	if l.Propensities != nil {
+		zero := 0
+		for _, p := range l.Propensities {
+			if p <= 0 {
+				zero++
+			}
+		}
+		if zero > 0 {
+			f.Measured += fmt.Sprintf("; %s of propensities are 0", percent(float64(zero)/float64(l.n*l.k)))
+			f.Severity, f.Means, f.Do = Doubtful, "a policy that plays them cannot be judged", "judge only policies that keep to what was on offer"
+		}
+	}
+	switch {
+	case len(never) == l.k-1:
+		f.Severity, f.Means, f.Do = Unusable, "only one action was ever taken", "draw actions at random"
+	case len(never) == 1 && never[0] == "0" && l.numeric() && l.n >= 20*l.k:
+		f.Severity, f.Means, f.Do = Doubtful, "action 0 was never logged: actions may count from 1", "see how the log counts; give --actions"
+	case len(never) > 0 && l.n >= 20*l.k:
+		f.Severity, f.Do = Doubtful, "judge only policies that leave these actions out, or log some"
+		f.Means = "never logged: " + join(never[:min(5, len(never))])
+		if len(never) > 5 {
+			f.Means += ", …"
+		}
+		f.Means += "; nothing is known of them"
+	}
+	l.add(f)
+}
+
+// numeric reports whether all actions are named by whole numbers.
+func (l *log) numeric() bool {
+	return !slices.ContainsFunc(l.Actions, func(s string) bool { _, err := strconv.Atoi(s); return err != nil })
+}
+
+// counts compares how often each action was logged with what its propensities
+// say: with those of all actions the rows against Σ_i π₀(a|x_i), otherwise
+// Σ_i 1{a_i = a}/p_i against n, for actions of at least 20 rows. An action off at
+// level alpha/K, and by more than 2 % (10 % too few, where only logged propensities
+// are known: rare draws of much weight may be missing by chance), is doubtful; by
+// more than half at z > 8, unusable if all propensities are known.
+func (l *log) counts() {
+	by := make([]Action, l.k)
+	square := make([]float64, l.k)
+	for i, a := range l.Action {
+		by[a].Rows++
+		by[a].Reward -= l.Cost[i]
+		square[a] += l.Cost[i] * l.Cost[i]
+	}
+	for a := range by {
+		b := &by[a]
+		b.Name = l.Actions[a]
+		if n := float64(b.Rows); n > 0 {
+			b.Reward /= n
+			b.SE = math.Sqrt(max(0, square[a]/n-b.Reward*b.Reward) / max(n-1, 1))
+		}
+	}
+	l.report.ByAction = by
+	if l.Propensity == nil {
+		return
+	}
+	n := float64(l.n)
+	f := Finding{Check: "counts by action"}
+	worst, off, least := 0, 0.0, 0.02
+	if l.Propensities != nil {
+		variance := make([]float64, l.k)
+		got := make([]float64, l.k)
+		for i := range l.n {
+			w := l.rowWeight(i)
+			got[l.Action[i]] += w
+			for a, p := range l.Propensities[i*l.k : i*l.k+l.k] {
+				by[a].Expected += w * p
+				variance[a] += w * w * p * (1 - p)
+			}
+		}
+		for a := range by {
+			by[a].Z = bounded(counted(got[a], by[a].Expected, variance[a]))
+			if math.Abs(by[a].Z) > math.Abs(by[worst].Z) {
+				worst = a
+			}
+		}
+		off = got[worst]/max(by[worst].Expected, 1e-300) - 1
+		f.Measured = fmt.Sprintf("largest z of %d is %.1f: %s, %.6g rows against %.5g", l.k, by[worst].Z, by[worst].Name, got[worst], by[worst].Expected)
+	} else {
+		total := make([]float64, l.k)
+		for i, a := range l.Action {
+			total[a] += 1 / l.Propensity[i]
+		}
+		for a := range by {
+			if by[a].Rows < 20 {
+				continue
+			}
+			m := l.mean(func(i int) float64 {
+				if int(l.Action[i]) == a {
+					return 1 / l.Propensity[i]
+				}
+				return 0
+			})
+			by[a].Z = bounded(m.against(1))
+			if math.Abs(by[a].Z) > math.Abs(by[worst].Z) {
+				worst = a
+			}
+		}
+		off, least = total[worst]/n-1, 0.1
+		f.Measured = fmt.Sprintf("largest z of %d is %.1f: %s, Σ 1/p is %.4g of n", l.k, by[worst].Z, by[worst].Name, total[worst]/n)
+	}
+	f.Numbers = []Number{{"z", by[worst].Z}}
+	if math.Abs(by[worst].Z) > threshold(l.k) && (off > 0.02 || off < -least) {
+		f.Severity = Doubtful
+		f.Means, f.Do = fmt.Sprintf("action %s was taken more often than its propensities say", by[worst].Name), "see that p is that of the action shown, after all filters"
+		if off < 0 {
+			f.Means = fmt.Sprintf("action %s was taken less often than its propensities say", by[worst].Name)
+			if l.Propensities == nil {
+				f.Means += ", or is not on offer everywhere"
+			}
+		}
+		if l.Propensities != nil && math.Abs(off) > 0.5 && math.Abs(by[worst].Z) > 8 {
+			f.Severity = Unusable
+		}
+	}
+	l.add(f)
+}
+
+// concentration says how few rows carry the weight when the uniform policy is
+// judged. An effective size (Σw)²/Σw² below 50, or a row with more than 25 % of
+// the weight, is doubtful: the uniform policy is only a yardstick.
+func (l *log) concentration() {
+	if l.weight == nil {
+		return
+	}
+	w := make([]float64, l.n)
+	var sum, square, most float64
+	for i := range w {
+		w[i] = l.weight[i] * l.rowWeight(i)
+		sum += w[i]
+		square += w[i] * w[i]
+		most = max(most, w[i])
+	}
+	sorted := slices.Clone(w)
+	slices.Sort(sorted)
+	l.report.Weights = []Histogram{histogram("weight 1/(K p) of the uniform policy", l.weight, slices.Min(l.weight), slices.Max(l.weight))}
+	tail := 0.0
+	for _, v := range sorted[l.n-max(1, l.n/100):] {
+		tail += v
+	}
+	ess := sum * sum / square
+	f := Finding{Check: "effective sample size",
+		Measured: fmt.Sprintf("%.0f of %d rows; largest weight %.3g (%s of all); top 1 %% of rows carry %s", ess, l.n, slices.Max(l.weight), percent(most/sum), percent(tail/sum)),
+		Numbers:  []Number{{"ess", ess}, {"largest share", most / sum}, {"tail share", tail / sum}}}
+	if l.n >= 100 && (ess < 50 || most > 0.25*sum) {
+		f.Severity, f.Means, f.Do = Doubtful, "policies far from the logging policy would be judged by a handful of rows", "learn with pessimism, or explore more"
+	}
+	l.add(f)
+}
+
+// rowWeights looks at the weights of rows as a column: an effective size below 50,
+// or one row with more than 10 % of it, is doubtful.
+func (l *log) rowWeights() {
+	if l.Weight == nil {
+		return
+	}
+	var sum, square, most float64
+	for _, w := range l.Weight {
+		sum += w
+		square += w * w
+		most = max(most, w)
+	}
+	f := Finding{Check: "row weights", Measured: fmt.Sprintf("effective size %.0f of %d rows; the largest has %s of all", sum*sum/square, l.n, percent(most/sum))}
+	if l.n >= 100 && (sum*sum/square < 50 || most > 0.1*sum) {
+		f.Severity, f.Means, f.Do = Doubtful, "few rows outweigh all others", "see what the column of weights holds"
+	}
+	l.add(f)
+}

@@ -1,0 +1,144 @@
+package inspect
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// columns is the width of the text.
+const columns = 80
+
+// most actions listed in the text; JSON has all.
+const listed = 12
+
+// WriteJSON writes the report as JSON.
+func (r Report) WriteJSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(r)
+}
+
+// WriteText writes the report for a terminal of 80 columns.
+func (r Report) WriteText(w io.Writer) error {
+	var b strings.Builder
+	head := fmt.Sprintf("%d rows, %d actions, propensities known: %s", r.Rows, r.K, r.Known)
+	if r.From != "" {
+		head += fmt.Sprintf(", from %s to %s", r.From, r.To)
+	}
+	wrap(&b, "", head)
+	wrap(&b, "", fmt.Sprintf("%s: %d checks fine, %d doubtful, %d unusable", strings.ToUpper(r.Severity.String()), r.Count(Fine), r.Count(Doubtful), r.Count(Unusable)))
+	for _, f := range r.Findings {
+		if f.Severity == Fine {
+			continue
+		}
+		fmt.Fprintf(&b, "\n%s: %s\n", f.Severity, f.Check)
+		wrap(&b, "  measured  ", f.Measured)
+		wrap(&b, "  means     ", f.Means)
+		wrap(&b, "  do        ", f.Do)
+	}
+	if r.Count(Fine) > 0 {
+		b.WriteString("\nfine\n")
+	}
+	for _, f := range r.Findings {
+		if f.Severity == Fine {
+			text := f.Measured
+			if f.Means != "" {
+				text += "; " + f.Means
+			}
+			wrap(&b, fmt.Sprintf("  %-25s ", f.Check), text)
+		}
+	}
+	for _, h := range append(slices.Clone(r.Propensities), r.Weights...) {
+		h.text(&b)
+	}
+	r.actions(&b)
+	if len(r.Blocks) > 1 {
+		most := 0.0
+		for _, s := range r.Blocks {
+			most = max(most, s.Reward)
+		}
+		b.WriteString("\nreward over time\n")
+		for _, s := range r.Blocks {
+			from := s.From
+			if from == "" {
+				from = fmt.Sprintf("%d rows", s.Rows)
+			}
+			fmt.Fprintf(&b, "  %-20s %8.4g ± %-8.2g %s\n", from, s.Reward, s.SE, bar(s.Reward/max(most, 1e-300), 37))
+		}
+	}
+	_, err := io.WriteString(w, trim(b.String()))
+	return err
+}
+
+// trim takes blanks off the ends of lines.
+func trim(s string) string {
+	lines := strings.Split(s, "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// actions lists the actions of the most rows.
+func (r Report) actions(b *strings.Builder) {
+	if len(r.ByAction) == 0 {
+		return
+	}
+	by := slices.Clone(r.ByAction)
+	slices.SortStableFunc(by, func(a, b Action) int { return b.Rows - a.Rows })
+	most, width, expected := 0.0, 6, false
+	by, rest := by[:min(listed, len(by))], max(0, len(by)-listed)
+	for _, a := range by {
+		most = max(most, a.Reward)
+		width = max(width, min(14, utf8.RuneCountInString(a.Name)))
+		expected = expected || a.Expected > 0
+	}
+	fmt.Fprintf(b, "\n  %-*s %9s", width, "action", "rows")
+	if expected {
+		fmt.Fprintf(b, " %9s", "expected")
+	}
+	fmt.Fprintf(b, " %6s %8s\n", "z", "reward")
+	for _, a := range by {
+		name := []rune(a.Name)
+		if len(name) > 14 {
+			name = append(name[:13], '…')
+		}
+		fmt.Fprintf(b, "  %-*s %9d", width, string(name), a.Rows)
+		if expected {
+			fmt.Fprintf(b, " %9.6g", math.Round(a.Expected*10)/10)
+		}
+		fmt.Fprintf(b, " %6.3g %8.4g ± %-8.2g %s\n", a.Z, a.Reward, a.SE, bar(a.Reward/max(most, 1e-300), 16))
+	}
+	if rest > 0 {
+		fmt.Fprintf(b, "  and %d more\n", rest)
+	}
+}
+
+// wrap writes words in lines of at most 80 columns; lines after the first are
+// indented as far as the first line's head.
+func wrap(b *strings.Builder, head, text string) {
+	indent := strings.Repeat(" ", utf8.RuneCountInString(head))
+	b.WriteString(head)
+	at := len(indent)
+	for i, word := range strings.Fields(text) {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case i == 0:
+		case at+1+n > columns:
+			b.WriteString("\n" + indent)
+			at = len(indent)
+		default:
+			b.WriteByte(' ')
+			at++
+		}
+		b.WriteString(word)
+		at += n
+	}
+	b.WriteByte('\n')
+}
