@@ -52,6 +52,9 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"policy": writePolicy,
+			"ask":    ask,
+			"hammer": hammer,
 			// oneline FILE: the file is one line.
 			"oneline": func(ts *testscript.TestScript, _ bool, args []string) {
 				if s := ts.ReadFile(args[0]); len(s) == 0 || s[len(s)-1] != '\n' || countLines(s) != 1 {

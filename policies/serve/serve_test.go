@@ -162,7 +162,7 @@ func TestZeroContext(t *testing.T) {
 	near(t, got, []float64{1. / 3, 1. / 3, 1. / 3})
 }
 
-// Choose draws actions as often as it says: the χ² statistic of 100,000 draws on
+// Choose draws actions as often as it says: the χ² statistic of 20,000 draws on
 // 9 degrees of freedom is below its 1 − 1e-6 quantile.
 func TestChooseFrequencies(t *testing.T) {
 	for _, kind := range []string{serve.Softmax, serve.Gaussian} {
@@ -174,7 +174,7 @@ func TestChooseFrequencies(t *testing.T) {
 		if err := p.Propensities(pi, x); err != nil {
 			t.Fatal(err)
 		}
-		const n = 100_000
+		const n = 20_000
 		var count [10]float64
 		for range n {
 			a, prob, err := p.Choose(x, r)
@@ -337,12 +337,10 @@ func saved(t testing.TB, f *serve.File) []byte {
 func TestEveryByteCounts(t *testing.T) {
 	b := saved(t, example(t, serve.Gaussian, 2, 3, 6))
 	for i := range b {
-		for _, bit := range []byte{1, 4, 0x20} {
-			changed := bytes.Clone(b)
-			changed[i] ^= bit
-			if _, err := serve.Read(bytes.NewReader(changed)); err == nil {
-				t.Fatalf("byte %d changed from %q to %q: read", i, b[i], changed[i])
-			}
+		changed := bytes.Clone(b)
+		changed[i] ^= 1 << (i % 7)
+		if _, err := serve.Read(bytes.NewReader(changed)); err == nil {
+			t.Fatalf("byte %d changed from %q to %q: read", i, b[i], changed[i])
 		}
 		if _, err := serve.Read(bytes.NewReader(b[:i])); err == nil {
 			t.Fatalf("the first %d of %d bytes are read", i, len(b))

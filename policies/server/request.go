@@ -15,6 +15,9 @@ import (
 // maxID is the length in bytes that a decision id may have.
 const maxID = 256
 
+// deepest is how deep contexts may be nested.
+const deepest = 32
+
 // columns are the names that contexts may have, by those of an encoder.
 type columns struct {
 	encoder *features.Encoder
@@ -52,18 +55,22 @@ type request struct {
 	values  []float64 // raw values of the features [d], as Encoder.Finish takes them
 	unknown int       // names that are none of the policy's
 
-	seen  []bool // columns
-	set   []bool // features
-	other map[string]struct{}
-	name  []byte
+	names, known int    // leaves of the context, and those of the policy
+	seen         []bool // columns
+	set          []bool // features
+	other        map[string]struct{}
+	path, name   []byte
 }
 
 // parse reads
 //
 //	{"context": {name: value, …} or [value, …], "decision_id": "…"}
 //
-// A value is a number, true (1) or false (0), or a string, the category of a column;
-// null is no value. A list has the values of all the encoder's names in order.
+// as the reader of decision logs does. A value is a number, or a string, the category
+// of a column; null and "" are no value. true and false are 1 and 0 where the policy
+// reads a number, else categories, as a number is where the policy has but
+// categories. Nested objects and lists are flattened: {"a":{"b":1}} is "a.b", 1. A
+// list instead of the context has the values of all the encoder's names in order.
 // Errors start with the field that is wrong.
 func (q *request) parse(body []byte, c *columns) error {
 	q.id, q.context, q.unknown = q.id[:0], q.context[:0], 0
@@ -194,100 +201,162 @@ func (q *request) parseObject(p *parser, c *columns) error {
 	clear(q.seen)
 	clear(q.set)
 	clear(q.other)
+	q.names, q.known = 0, 0
 	q.context = append(q.context, '{')
+	q.path = append(q.path[:0], '"')
+	if err := q.members(p, c, 0); err != nil {
+		return err
+	}
+	q.context = append(q.context, '}')
+	if q.unknown += q.names - q.known; q.names > 0 && q.known == 0 {
+		return fmt.Errorf("context: none of its %d names is one of the policy's", q.names)
+	}
+	return nil
+}
+
+// members reads an object, or a list in it, whose members' names begin with q.path.
+func (q *request) members(p *parser, c *columns, depth int) error {
+	if depth > deepest {
+		return fmt.Errorf("context: nested deeper than %d", deepest)
+	}
+	list := p.b[p.at] == '['
 	p.at++
-	names, known := 0, 0
-	for first := true; ; first = false {
-		key, more, err := p.key(first)
+	for i := 0; ; i++ {
+		if list {
+			switch ch := p.next(); {
+			case ch == ']':
+				p.at++
+				return nil
+			case i > 0 && ch != ',':
+				return p.fail("context", "want , or ]")
+			case i > 0:
+				p.at++
+			}
+			if err := q.member(p, c, strconv.AppendInt(nil, int64(i), 10), depth); err != nil {
+				return err
+			}
+			continue
+		}
+		key, more, err := p.key(i == 0)
 		if err != nil {
 			return fmt.Errorf("context: %w", err)
 		}
 		if !more {
-			break
+			return nil
 		}
-		name, err := plain(key)
-		if err != nil {
-			return fmt.Errorf("context: %w", err)
-		}
-		col, ok := c.of[string(name)]
-		switch {
-		case ok && q.seen[col.id]:
-			return fmt.Errorf("context.%s: comes twice", name)
-		case ok:
-			q.seen[col.id] = true
-			known++
-		default:
-			if _, twice := q.other[string(name)]; twice {
-				return fmt.Errorf("context.%s: comes twice", name)
-			}
-			if q.other == nil {
-				q.other = make(map[string]struct{})
-			}
-			q.other[string(name)] = struct{}{}
-		}
-		names++
-		raw, err := q.parseValue(p, c, name, col, ok)
-		if err != nil {
+		if err := q.member(p, c, key[1:len(key)-1], depth); err != nil {
 			return err
 		}
-		if !first {
-			q.context = append(q.context, ',')
-		}
-		q.context = append(append(append(q.context, key...), ':'), raw...)
 	}
-	if q.unknown += names - known; names > 0 && known == 0 {
-		return fmt.Errorf("context: none of its %d names is one of the policy's", names)
-	}
-	q.context = append(q.context, '}')
-	return nil
 }
 
-// parseValue reads the value of a name and puts it into its place. known says that
-// the policy has the column.
-func (q *request) parseValue(p *parser, c *columns, name []byte, col column, known bool) (raw []byte, err error) {
-	number, category := 0.0, true
+// member reads the value of a name, of which part is the last part.
+func (q *request) member(p *parser, c *columns, part []byte, depth int) (err error) {
+	begin := len(q.path)
+	q.path = append(q.path, part...)
+	if ch := p.next(); ch == '{' || ch == '[' {
+		q.path = append(q.path, '.')
+		err = q.members(p, c, depth+1)
+	} else {
+		q.path = append(q.path, '"')
+		err = q.leaf(p, c, q.path)
+	}
+	q.path = q.path[:begin]
+	return err
+}
+
+// leaf reads the value of a name, given in quotes.
+func (q *request) leaf(p *parser, c *columns, key []byte) error {
+	name, err := plain(key)
+	if err != nil {
+		return fmt.Errorf("context: %w", err)
+	}
+	col, ok := c.of[string(name)]
+	switch {
+	case ok && q.seen[col.id]:
+		return fmt.Errorf("context.%s: comes twice", name)
+	case ok:
+		q.seen[col.id] = true
+		q.known++
+	default:
+		if _, twice := q.other[string(name)]; twice {
+			return fmt.Errorf("context.%s: comes twice", name)
+		}
+		if q.other == nil {
+			q.other = make(map[string]struct{})
+		}
+		q.other[string(name)] = struct{}{}
+	}
+	if q.names++; q.names > 1 {
+		q.context = append(q.context, ',')
+	}
+	q.context = append(append(q.context, key...), ':')
+	return q.leafValue(p, c, name, col, ok)
+}
+
+// leafValue reads the value of a name, logs what it was taken for, and puts it into
+// its place. known says that the policy has the column.
+func (q *request) leafValue(p *parser, c *columns, name []byte, col column, known bool) error {
+	var raw []byte
+	var err error
+	var number float64
+	text := false
 	ch := p.next()
 	switch {
 	case ch == '"':
 		if raw, err = p.string("context." + string(name)); err != nil {
-			return nil, err
+			return err
 		}
+		text = true
 	case ch == '-' || ch >= '0' && ch <= '9':
 		if raw, number, err = p.number(); err != nil {
-			return nil, fmt.Errorf("context.%s: %w", name, err)
+			return fmt.Errorf("context.%s: %w", name, err)
 		}
-		category = false
 	case p.word("true"):
-		raw, number, category = []byte("true"), 1, false
+		raw, number = wordTrue, 1
 	case p.word("false"):
-		raw, category = []byte("false"), false
+		raw = wordFalse
 	case p.word("null"):
-		return []byte("null"), nil
+		q.context = append(q.context, "null"...)
+		return nil
 	default:
-		return nil, p.fail("context."+string(name), "want a number, a string, true, false or null")
+		return p.fail("context."+string(name), "want a number, a string, true, false or null")
 	}
 	switch {
-	case !known:
-		return raw, nil
-	case !category && col.feature >= 0:
-		return raw, q.put(name, col.feature, number)
+	case !known || len(raw) == 2: // "" is no value
+		q.context = append(q.context, raw...)
+		return nil
+	case !text && col.feature >= 0:
+		if ch == 't' || ch == 'f' {
+			raw = strconv.AppendInt(nil, int64(number), 10)
+		}
+		q.context = append(q.context, raw...)
+		return q.put(name, col.feature, number)
 	}
-	text := raw
-	if category {
-		if text, err = plain(raw); err != nil {
-			return nil, fmt.Errorf("context.%s: %w", name, err)
+	category := raw
+	switch {
+	case !text && ch != 't' && ch != 'f': // a number that names a category
+		q.context = append(append(append(q.context, '"'), raw...), '"')
+	default:
+		q.context = append(q.context, raw...)
+	}
+	if text {
+		if category, err = plain(raw); err != nil {
+			return fmt.Errorf("context.%s: %w", name, err)
 		}
 	}
-	q.name = append(append(append(q.name[:0], name...), '='), text...)
+	q.name = append(append(append(q.name[:0], name...), '='), category...)
 	switch j := c.encoder.FeatureOf(q.name); {
 	case j >= 0:
-		return raw, q.put(q.name, j, 1)
+		return q.put(q.name, j, 1)
 	case col.feature >= 0:
-		return nil, fmt.Errorf("context.%s: a string, where the policy reads a number", name)
+		return fmt.Errorf("context.%s: a string, where the policy reads a number", name)
 	}
 	q.unknown++ // a category that training did not see
-	return raw, nil
+	return nil
 }
+
+var wordTrue, wordFalse = []byte("true"), []byte("false")
 
 // put sets a feature, which a name and a category may both mean.
 func (q *request) put(name []byte, feature int, v float64) error {

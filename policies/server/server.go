@@ -19,8 +19,9 @@
 //	 "context":{name: value, …},"action":"name","propensity":0.7,
 //	 "propensities":[0.7,0.3],"actions":["name","other"],"policy_hash":"…"}
 //
-// The context is the caller's, a list by the names of the policy; actions names
-// the propensities. Nothing of a request that was answered by an error is logged,
+// The context is the caller's, flattened, a list by the names of the policy, each
+// value as the policy took it: a number or a category. actions names the
+// propensities. Nothing of a request that was answered by an error is logged,
 // but the line of a decision that was asked for by a client that has gone since is.
 package server
 

@@ -141,7 +141,12 @@ func lines(t testing.TB, path string) (all []line) {
 }
 
 func TestDecide(t *testing.T) {
-	p := testPolicy(t, 3, 2, nil)
+	p := testPolicy(t, 3, 2, func(f *serve.File) {
+		f.Encoder.Names, f.Encoder.Scale = append(f.Encoder.Names, "geo.lat", "zip=123", "vip=true"), append(f.Encoder.Scale, 1, 1, 1)
+		for a := range f.Weights {
+			f.Weights[a] = append(f.Weights[a], .1, -.2, .3*float64(a))
+		}
+	})
 	s, l := testServer(t, p, Config{Seed: new(uint64)})
 	for i, c := range []struct {
 		body    string
@@ -152,9 +157,10 @@ func TestDecide(t *testing.T) {
 	}{
 		{`{"context":{"x_0":1.5,"x_1":-2e0}}`, []features.Value{{Name: "x_0", Number: 1.5}, {Name: "x_1", Number: -2}}, `{"x_0":1.5,"x_1":-2e0}`, "", 0},
 		{" {\n\"decision_id\" : \"ord\\u00e9r\\n1\",\t\"context\" : { \"x_0\" : 3 , \"city\":\"Bern\" } } ", []features.Value{{Name: "x_0", Number: 3}, {Name: "city=Bern", Number: 1}}, `{"x_0":3,"city":"Bern"}`, "ordér\n1", 0},
-		{`{"context":[1,2,0,1]}`, []features.Value{{Name: "x_0", Number: 1}, {Name: "x_1", Number: 2}, {Name: "city=Bern", Number: 1}}, `{"x_0":1,"x_1":2,"city=Oslo":0,"city=Bern":1}`, "", 0},
+		{`{"context":[1,2,0,1,0,0,0]}`, []features.Value{{Name: "x_0", Number: 1}, {Name: "x_1", Number: 2}, {Name: "city=Bern", Number: 1}}, `{"x_0":1,"x_1":2,"city=Oslo":0,"city=Bern":1,"geo.lat":0,"zip=123":0,"vip=true":0}`, "", 0},
 		{`{"context":{}}`, nil, `{}`, "", 0},
-		{`{"context":{"x_0":true,"x_1":false,"extra":"\u00e9\"","city":null}}`, []features.Value{{Name: "x_0", Number: 1}}, `{"x_0":true,"x_1":false,"extra":"\u00e9\"","city":null}`, "", 1},
+		{`{"context":{"x_0":true,"x_1":false,"extra":"\u00e9\"","city":null}}`, []features.Value{{Name: "x_0", Number: 1}}, `{"x_0":1,"x_1":0,"extra":"\u00e9\"","city":null}`, "", 1},
+		{`{"context":{"geo":{"l\u0061t":2.5,"x":[true,{}]},"zip":123,"vip":true,"city":""}}`, []features.Value{{Name: "geo.lat", Number: 2.5}, {Name: "zip=123", Number: 1}, {Name: "vip=true", Number: 1}}, `{"geo.l\u0061t":2.5,"geo.x.0":true,"zip":"123","vip":true,"city":""}`, "", 1},
 		{`{"context":{"city":"Rome","x_\u0030":1}}`, []features.Value{{Name: "x_0", Number: 1}}, `{"city":"Rome","x_\u0030":1}`, "", 1},
 	} {
 		w := do(s, "POST", "/decide", c.body)
@@ -210,8 +216,10 @@ func TestBadRequests(t *testing.T) {
 		{"POST", "/decide", `{"context":{},"context":{}}`, 400, "context: comes twice"},
 		{"POST", "/decide", `{"contxt":{}}`, 400, `"contxt": unknown field`},
 		{"POST", "/decide", `{"context":3}`, 400, "context: want an object"},
-		{"POST", "/decide", `{"context":{"x_0":[1]}}`, 400, "context.x_0: want a number"},
-		{"POST", "/decide", `{"context":{"x_0":{}}}`, 400, "context.x_0: want a number"},
+		{"POST", "/decide", `{"context":{"x_0":[1]}}`, 400, "none of its 1 names"},
+		{"POST", "/decide", `{"context":{"x_1":1,"x_0":[1}}`, 400, "context: want , or ]"},
+		{"POST", "/decide", `{"context":{"x_0":` + strings.Repeat("[", 40), 400, "deeper than 32"},
+		{"POST", "/decide", `{"context":{"geo":{"lat":1},"geo.lat":1}}`, 400, "context.geo.lat: comes twice"},
 		{"POST", "/decide", `{"context":{"x_0":"1"}}`, 400, "context.x_0: a string"},
 		{"POST", "/decide", `{"context":{"x_0":1e999}}`, 400, "context.x_0: 1e999 is out of range"},
 		{"POST", "/decide", `{"context":{"x_0":NaN}}`, 400, "context.x_0: want"},

@@ -1,0 +1,120 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"opl/train/served"
+)
+
+// joinFlags are the flags of join, as given.
+type joinFlags struct {
+	out        string
+	missing    string
+	duplicates string
+	min, max   float64
+}
+
+func joinCommand() *cobra.Command {
+	var f joinFlags
+	cmd := &cobra.Command{
+		Use:   "join SERVED REWARDS",
+		Short: "join the log of serve with rewards into a log to learn from",
+		Long: `join reads the log that "opl serve" wrote and a file of rewards, CSV with the
+columns decision_id and reward or JSON Lines with the fields of these names, and
+writes the decisions with their rewards as a log that "opl inspect" and "opl
+train" read. The server may be running.
+
+A decision without a reward is dropped, unless --missing-reward says what it
+earned. If whether a reward is there depends on what was done or on what came of
+it (only purchases are reported; late ones are not in yet), dropping biases the
+log: give --missing-reward 0 where no report means no reward, and wait until all
+rewards are in.`,
+		Example: `  opl join served.jsonl rewards.csv --out next.jsonl
+  opl join served.jsonl purchases.csv --missing-reward 0 --out next.jsonl`,
+		Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return join(cmd.OutOrStdout(), args[0], args[1], f)
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.out, "out", "", "file to write")
+	fl.StringVar(&f.missing, "missing-reward", "drop", "reward of decisions that have none, or drop")
+	fl.StringVar(&f.duplicates, "duplicates", "error", "of ids that come more than once, take the first or the last, or error")
+	fl.Float64Var(&f.min, "reward-min", 0, "least possible reward")
+	fl.Float64Var(&f.max, "reward-max", 1, "largest possible reward")
+	return cmd
+}
+
+func join(stdout io.Writer, servedLog, rewards string, f joinFlags) error {
+	o := served.Options{Duplicates: served.Duplicates(f.duplicates), Min: f.min, Max: f.max}
+	if f.out == "" {
+		return errors.New("--out: say where to write the log")
+	}
+	if f.missing != "drop" {
+		v, err := strconv.ParseFloat(f.missing, 64)
+		if err != nil {
+			return fmt.Errorf("--missing-reward %q: want drop or a number", f.missing)
+		}
+		o.Missing = &v
+	}
+	log, err := served.Open(servedLog, o.Duplicates)
+	if err != nil {
+		return err
+	}
+	r, err := served.ReadRewards(rewards, o.Duplicates)
+	if err != nil {
+		return err
+	}
+	w, err := served.Create(f.out, log.Actions)
+	if err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	defer w.Discard()
+	s, err := log.Join(r, w, o)
+	if err != nil {
+		return err
+	}
+	if s.Joined == 0 {
+		return fmt.Errorf("none of the %d decisions has a reward: is decision_id the same in %s and %s?", s.Decisions, servedLog, rewards)
+	}
+	if err := w.Commit(); err != nil {
+		return err
+	}
+	printSummary(stdout, s, f)
+	return nil
+}
+
+func printSummary(w io.Writer, s served.Summary, f joinFlags) {
+	fmt.Fprintf(w, "%8d decisions, %s to %s\n", s.Decisions, s.From.Format(time.RFC3339), s.To.Format(time.RFC3339))
+	for _, p := range s.Policies {
+		fmt.Fprintf(w, "%8d by policy %.12s\n", p.Decisions, p.Hash)
+	}
+	fmt.Fprintf(w, "%8d written to %s; mean reward where there is one: %.4g\n", s.Joined, f.out, s.MeanReward)
+	for _, c := range []struct {
+		n    int
+		what string
+	}{
+		{s.Orphans, "rewards of no decision"},
+		{s.Left, "duplicates left out, the " + f.duplicates + " taken"},
+		{s.Torn, "bytes of a last line without an end left out: the server may be writing it"},
+		{s.NoChance, "decisions with an action of propensity 0: a floor keeps a log useful for other policies"},
+	} {
+		if c.n > 0 {
+			fmt.Fprintf(w, "%8d %s\n", c.n, c.what)
+		}
+	}
+	switch {
+	case s.Missing > 0 && f.missing == "drop":
+		fmt.Fprintf(w, "%8d without a reward were dropped. If a reward is there depends on what was done or on what\n"+
+			"         came of it (late rewards, only successes reported), the log is biased, and so is every\n"+
+			"         estimate and guarantee from it: see --missing-reward\n", s.Missing)
+	case s.Missing > 0:
+		fmt.Fprintf(w, "%8d without a reward were given %s: wrong for rewards that are still to come\n", s.Missing, f.missing)
+	}
+}

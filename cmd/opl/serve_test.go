@@ -1,0 +1,100 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"opl/policies/features"
+	"opl/policies/serve"
+)
+
+// writePolicy is policy FILE FLOOR ACTION…: writes the file of a small policy.
+func writePolicy(ts *testscript.TestScript, _ bool, args []string) {
+	floor, err := strconv.ParseFloat(args[1], 64)
+	ts.Check(err)
+	e, err := features.New(features.Encoder{Names: []string{"age", "city=Oslo"}, Scale: []float64{0.1, 1}, Intercept: true, Unit: true})
+	ts.Check(err)
+	f := &serve.File{Kind: serve.Gaussian, Sigma: 0.5, Floor: floor, Encoder: e, Actions: args[2:]}
+	for a := range f.Actions {
+		f.Weights = append(f.Weights, []float64{float64(a), 1, 0})
+	}
+	ts.Check(serve.Save(ts.MkAbs(args[0]), f))
+}
+
+// address waits for the file that serve writes its address to.
+func address(ts *testscript.TestScript, file string) string {
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if b, err := os.ReadFile(ts.MkAbs(file)); err == nil {
+			return "http://" + strings.TrimSpace(string(b))
+		}
+	}
+	ts.Fatalf("%s does not come", file)
+	return ""
+}
+
+// ask is ask ADDRESSFILE METHOD PATH BODY OUT: sends a request and writes status
+// and answer to OUT.
+func ask(ts *testscript.TestScript, _ bool, args []string) {
+	r, err := http.NewRequest(args[1], address(ts, args[0])+args[2], strings.NewReader(args[3]))
+	ts.Check(err)
+	resp, err := http.DefaultClient.Do(r)
+	ts.Check(err)
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[4]), fmt.Appendf(nil, "%d %s", resp.StatusCode, b), 0o644))
+}
+
+// hammer is hammer ADDRESSFILE N: asks N times from 4 goroutines, while the
+// server gets a SIGHUP every 5 ms; all are answered.
+func hammer(ts *testscript.TestScript, _ bool, args []string) {
+	url := address(ts, args[0]) + "/decide"
+	n, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	var wg sync.WaitGroup
+	errs := make(chan error, 4)
+	for range 4 {
+		wg.Go(func() {
+			for range n / 4 {
+				resp, err := http.Post(url, "application/json", strings.NewReader(`{"context":{"age":4}}`))
+				if err == nil {
+					_, err = io.Copy(io.Discard, resp.Body)
+					resp.Body.Close()
+				}
+				if err == nil && resp.StatusCode != http.StatusOK {
+					err = fmt.Errorf("%s", resp.Status)
+				}
+				if err != nil {
+					errs <- err
+					return
+				}
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() { wg.Wait(); close(done) }()
+	for {
+		select {
+		case <-done:
+			select {
+			case err := <-errs:
+				ts.Fatalf("%v", err)
+			default:
+			}
+			return
+		case <-time.After(5 * time.Millisecond):
+			for _, cmd := range ts.BackgroundCmds() {
+				ts.Check(cmd.Process.Signal(syscall.SIGHUP))
+			}
+		}
+	}
+}

@@ -1,0 +1,51 @@
+//go:build linux
+
+package server
+
+import (
+	"bytes"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// A write that finds no room leaves whole lines, and the log goes on once there is
+// room again.
+func TestNoRoom(t *testing.T) {
+	signal.Ignore(syscall.SIGXFSZ)
+	defer signal.Reset(syscall.SIGXFSZ)
+	var before syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &before); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "log")
+	l, err := OpenLog(path, FsyncNever)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	little := before
+	little.Cur = 2500
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &little); err != nil {
+		t.Fatal(err)
+	}
+	row := append(bytes.Repeat([]byte("x"), 999), '\n')
+	var errs [4]error
+	for i := range errs {
+		errs[i] = l.Append(row)
+	}
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &before); err != nil {
+		t.Fatal(err)
+	}
+	if errs[0] != nil || errs[1] != nil || errs[2] == nil || errs[3] == nil {
+		t.Errorf("2,500 bytes for rows of 1,000: %v", errs)
+	}
+	if err := l.Append(row); err != nil {
+		t.Errorf("with room again: %v", err)
+	}
+	if b, err := os.ReadFile(path); err != nil || !bytes.Equal(b, bytes.Repeat(row, 3)) {
+		t.Errorf("%d bytes in the log, want 3 whole rows, %v", len(b), err)
+	}
+}

@@ -1,0 +1,261 @@
+package served
+
+import (
+	"fmt"
+	"math"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"opl/policies/features"
+	"opl/policies/serve"
+	"opl/policies/server"
+	"opl/train/decisions"
+)
+
+// rows keeps what is written.
+type rows []decisions.Decision
+
+func (r *rows) Write(d *decisions.Decision) error { *r = append(*r, *d); return nil }
+
+// servedLog logs decisions of a real server and returns the log's path.
+func servedLog(t *testing.T, bodies ...string) string {
+	t.Helper()
+	e, err := features.New(features.Encoder{Names: []string{"age", "city=Oslo"}, Scale: []float64{1, 1}, Intercept: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := serve.New(&serve.File{Kind: serve.Softmax, Actions: []string{"a", "b,\"c"}, Encoder: e, Floor: .1, Weights: serve.Matrix{{.1, .2, .3}, {0, 0, 0}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "served.jsonl")
+	l, err := server.OpenLog(path, server.FsyncNever)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	s, err := server.New(p, l, server.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, body := range bodies {
+		w := httptest.NewRecorder()
+		if s.ServeHTTP(w, httptest.NewRequest("POST", "/decide", strings.NewReader(body))); w.Code != 200 {
+			t.Fatalf("%s: %s", body, w.Body)
+		}
+	}
+	return path
+}
+
+func write(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func joined(t *testing.T, log, rewards string, o Options) (rows, Summary, error) {
+	t.Helper()
+	l, err := Open(log, o.Duplicates)
+	if err != nil {
+		return nil, Summary{}, err
+	}
+	r, err := ReadRewards(rewards, o.Duplicates)
+	if err != nil {
+		return nil, Summary{}, err
+	}
+	var out rows
+	s, err := l.Join(r, &out, o)
+	return out, s, err
+}
+
+func TestJoin(t *testing.T) {
+	log := servedLog(t, `{"context":{"age":3,"city":"Oslo"},"decision_id":"d1"}`, `{"context":{"age":true,"x":null,"vip":false,"y":""},"decision_id":"d2"}`, `{"context":[5,1],"decision_id":"d3"}`)
+	for _, rewards := range []string{
+		write(t, "r.csv", "reward,who,decision_id\n1,x,d3\n,x,d2\n0.25,y,d1\n0,z,d9\n"),
+		write(t, "r.jsonl", `{"decision_id":"d3","reward":1}`+"\n"+`{"decision_id":"d2","reward":null}`+"\n"+`{"reward":0.25,"decision_id":"d1"}`+"\n"+`{"decision_id":"d9","reward":0}`),
+	} {
+		out, s, err := joined(t, log, rewards, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Decisions != 3 || s.Joined != 2 || s.Missing != 1 || s.Orphans != 1 || s.MeanReward != .625 || len(s.Policies) != 1 || s.Policies[0].Decisions != 3 || s.NoChance != 0 {
+			t.Errorf("%+v", s)
+		}
+		if len(out) != 2 || out[0].ID != "d1" || out[0].Cost != -.25 || out[1].ID != "d3" || out[1].Cost != -1 || out[0].Time.IsZero() ||
+			fmt.Sprint(out[0].Context) != "[{age 3} {city=Oslo 1}]" || fmt.Sprint(out[1].Context) != "[{age 5} {city=Oslo 1}]" ||
+			out[0].Propensity != out[0].Propensities[out[0].Action] || out[0].Weight != 1 {
+			t.Errorf("%+v", out)
+		}
+		zero := 0.0
+		out, s, err = joined(t, log, rewards, Options{Missing: &zero, Min: 0, Max: 2})
+		if err != nil || len(out) != 3 || s.Joined != 3 || s.Missing != 1 || out[1].Cost != 0 || out[2].Cost != -.5 || fmt.Sprint(out[1].Context) != "[{age 1} {vip=false 1}]" {
+			t.Errorf("%+v, %+v, %v", out, s, err)
+		}
+	}
+}
+
+func TestDuplicates(t *testing.T) {
+	log := servedLog(t, `{"context":{"age":3},"decision_id":"d"}`, `{"context":{"age":4},"decision_id":"d"}`)
+	rewards := write(t, "r.csv", "decision_id,reward\nd,0\nd,1\n")
+	for _, c := range []struct {
+		d         Duplicates
+		age, cost float64
+	}{{First, 3, 0}, {Last, 4, -1}} {
+		out, s, err := joined(t, log, rewards, Options{Duplicates: c.d})
+		if err != nil || len(out) != 1 || s.Left != 2 || out[0].Context[0].Number != c.age || out[0].Cost != c.cost {
+			t.Errorf("%s: %+v, %+v, %v", c.d, out, s, err)
+		}
+	}
+	if _, err := Open(log, ""); err == nil || !strings.Contains(err.Error(), `line 2: decision_id "d" was on line 1`) {
+		t.Error(err)
+	}
+	if _, err := ReadRewards(rewards, ""); err == nil || !strings.Contains(err.Error(), `row 2: decision_id "d" has a reward in row 1`) {
+		t.Error(err)
+	}
+	if _, err := Open(log, "all"); err == nil {
+		t.Error("duplicates all")
+	}
+}
+
+func TestBadFiles(t *testing.T) {
+	good := servedLog(t, `{"context":{"age":3},"decision_id":"d"}`)
+	b, err := os.ReadFile(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(b)
+	if l, err := Open(write(t, "torn", text+text[:40]), ""); err != nil || l.torn != 40 {
+		t.Errorf("a torn line: %v", err)
+	}
+	swap := func(from, to string) string {
+		if !strings.Contains(text, from) {
+			t.Fatalf("no %q in %s", from, text)
+		}
+		return strings.Replace(text, from, to, 1)
+	}
+	for _, c := range []struct{ text, want string }{
+		{"", "no decisions"},
+		{"x\n" + text, "line 1"},
+		{text + "{}\n", "line 2: no decision_id"},
+		{swap(`"decision_id"`, `"id"`), `unknown field "id"`},
+		{strings.ReplaceAll(text, `"a"`, `"z"`) + text, "line 2: its actions"},
+		{swap(`"actions":["a",`, `"actions":[`), "1 actions and 2 propensities"},
+		{swap(`"propensities":[`, `"propensities":[1.5,`), "2 actions and 3"},
+		{swap(`"propensity":`, `"propensity":1`), "propensity is"},
+		{swap(`"action":"`, `"action":"zz`), "line 1: action \"zz"},
+		{swap("}\n", "}{}\n"), "line 1: more follows"},
+	} {
+		if _, err := Open(write(t, "log", c.text), ""); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%.200s: %v, want %q", c.text, err, c.want)
+		}
+	}
+	if _, err := Open("nowhere", ""); err == nil {
+		t.Error("a file that is not there is read")
+	}
+	for _, c := range []struct{ name, text, want string }{
+		{"r.txt", "", "no kind of file"},
+		{"r.csv", "", "empty"},
+		{"r.csv", "id,reward\n", "decision_id and reward"},
+		{"r.csv", "decision_id,reward\nd,x\n", `row 1: reward "x"`},
+		{"r.csv", "decision_id,reward\nd,NaN\n", "row 1: reward NaN"},
+		{"r.csv", "decision_id,reward\nd,1,2\n", "wrong number of fields"},
+		{"r.csv", "decision_id,reward\n,1\n", "row 1: no decision_id"},
+		{"r.csv", "decision_id,reward\nd,1.5\n", "row 1: reward 1.5 is outside [0, 1]"},
+		{"r.jsonl", "{\"decision_id\":\"d\",\"reward\":\"1\"}\n", "line 1"},
+		{"r.jsonl", "{\"decision_id\":\"d\",\"reward\":1}\n{\"decision_id\":", "line 2"},
+	} {
+		if _, _, err := joined(t, good, write(t, c.name, c.text), Options{}); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s %q: %v, want %q", c.name, c.text, err, c.want)
+		}
+	}
+	two := 2.0
+	if _, _, err := joined(t, good, write(t, "r.csv", "decision_id,reward\n"), Options{Missing: &two}); err == nil || !strings.Contains(err.Error(), "--missing-reward") {
+		t.Error(err)
+	}
+	if _, _, err := joined(t, good, write(t, "r.csv", "decision_id,reward\n"), Options{Min: 2, Max: 1}); err == nil {
+		t.Error("an empty range is taken")
+	}
+}
+
+// Lines longer than the buffer are read whole.
+func TestLongLines(t *testing.T) {
+	path := write(t, "l", strings.Repeat("x", 3<<20)+"\n"+strings.Repeat("y", 1<<20)+"\nz\nrest")
+	var got []int
+	torn, err := eachLine(path, false, func(n int, b []byte) error { got = append(got, n*10_000_000+len(b)); return nil })
+	if err != nil || torn != 4 || fmt.Sprint(got) != fmt.Sprint([]int{10_000_000 + 3<<20 + 1, 20_000_000 + 1<<20 + 1, 30_000_002}) {
+		t.Errorf("%v, torn %d, %v", got, torn, err)
+	}
+}
+
+func TestWholeOrNotAtAll(t *testing.T) {
+	folder := t.TempDir()
+	path := filepath.Join(folder, "next.jsonl")
+	for _, commit := range []bool{false, true} {
+		w, err := Create(path, []string{"a", "b"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Write(&decisions.Decision{ID: "d", Action: 1, Cost: -1, Propensity: 1, Propensities: []float64{0, 1}}); err != nil {
+			t.Fatal(err)
+		}
+		if commit {
+			if err := w.Commit(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.Discard()
+		if _, err := os.Stat(path); (err == nil) != commit {
+			t.Errorf("commit %v: %v", commit, err)
+		}
+		if left, _ := filepath.Glob(filepath.Join(folder, ".*")); len(left) > 0 {
+			t.Errorf("left behind: %q", left)
+		}
+	}
+	if _, err := Create(filepath.Join(folder, "next.txt"), nil); err == nil {
+		t.Error(".txt is written")
+	}
+}
+
+func TestFormats(t *testing.T) {
+	d := decisions.Decision{ID: "d,\"1", Time: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC), Action: 1, Propensity: 1e-9, Propensities: []float64{1 - 1e-9, 1e-9},
+		Context: []features.Value{{Name: "z", Number: 0.1}, {Name: "a=\"ü\"", Number: 1}}}
+	for name, want := range map[string]string{
+		"x.csv": `decision_id,timestamp,context,action,reward,propensity,p_l,"p_r,s"
+"d,""1",2026-01-02T03:04:05.000000006Z,"{""z"":0.1,""a=\""ü\"""":1}","r,s",0,1e-09,0.999999999,1e-09
+`,
+		"x.jsonl": `{"decision_id":"d,\"1","timestamp":"2026-01-02T03:04:05.000000006Z","context":{"z":0.1,"a=\"ü\"":1},"action":"r,s","reward":0,"propensity":1e-9,"propensities":{"l":0.999999999,"r,s":1e-09}}
+`,
+	} {
+		path := filepath.Join(t.TempDir(), name)
+		w, err := Create(path, []string{"l", "r,s"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Write(&d); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		if b, err := os.ReadFile(path); err != nil || string(b) != want {
+			t.Errorf("%s:\n%s\nwant\n%s", name, b, want)
+		}
+		bad := d
+		bad.Context = []features.Value{{Name: "z", Number: math.NaN()}}
+		w, err = Create(path, []string{"l", "r,s"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Write(&bad); err == nil || !strings.Contains(err.Error(), "z is NaN") {
+			t.Errorf("%s: %v", name, err)
+		}
+		w.Discard()
+	}
+}
