@@ -40,11 +40,11 @@ standard errors, intervals, effective sample sizes, differences on the same rows
 and what is guaranteed of targets that were fixed before the log was seen. The log
 is inspected first; an unusable one is refused.
 
-TARGET is uniform, or a file of probabilities (CSV or JSON lines) with the columns
-action and probability (the same policy everywhere), or with one row for each row
-of the log: p_0 to p_{K-1}, a column named for each action, a list probabilities,
-or probability (of the logged action alone). Rows are joined by decision_id if both
-files have it. NAME=TARGET names the policy in tables.
+TARGET is uniform, a policy file (.json), or a file of probabilities (CSV or JSON
+lines, also .gz or .zst, or Parquet) with the columns action and probability (the
+same policy everywhere), or with one row for each row of the log: p_0 to p_{K-1}, a
+column named for each action, a list probabilities, or probability (of the logged
+action alone). Rows are joined by decision_id if both files have it. NAME=TARGET names the policy in tables.
 
 Estimators: ips, snips; clip, ix, es, har (name=hyperparameter in [0, 1], default
 n^(-1/4) away from unregularized); ls (logarithmic smoothing, default 1/√n); dm and
@@ -59,7 +59,7 @@ ridge regression an action on the other folds of five.
 		RunE: func(cmd *cobra.Command, args []string) error { return evaluate(cmd, f, args[0]) },
 	}
 	fl := cmd.Flags()
-	fl.StringArrayVar(&f.targets, "target", nil, "policy to evaluate: uniform, or a file; may be repeated")
+	fl.StringArrayVar(&f.targets, "target", nil, "policy to evaluate: uniform, a policy file or a file of probabilities; may be repeated")
 	fl.StringSliceVar(&f.estimators, "estimators", nil, "estimators, such as snips,clip=0.1 (default: all that can be had)")
 	fl.Float64Var(&f.delta, "delta", 0.05, "δ: intervals at level 1-δ, guarantees with probability 1-δ")
 	fl.Uint64Var(&f.seed, "seed", 1, "seed of the folds of dm and dr")
@@ -94,6 +94,9 @@ func evaluate(cmd *cobra.Command, f evaluateFlags, path string) error {
 		}
 		if slices.ContainsFunc(targets, func(u estimate.Target) bool { return u.Name == t.Name }) {
 			return fmt.Errorf("--target %s: there is already a target %s; name it by NAME=%s", arg, t.Name, arg)
+		}
+		if found.Severity == inspect.Unusable {
+			t.Uncertified = "the log is unusable"
 		}
 		targets = append(targets, t)
 	}

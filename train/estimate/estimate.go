@@ -42,7 +42,7 @@ type Log struct {
 type Target struct {
 	Name string
 	// Row writes π(·|x_i) to dst [K]; nil: only the logged action's is known.
-	Row func(dst []float64, i int)
+	Row func(dst []float64, i int) error
 	// Logged is π(a_i|x_i) [n], needed where Row is nil.
 	Logged []float64
 	// Uncertified, if not empty, is why nothing can be guaranteed of the target, such as
@@ -400,7 +400,9 @@ func (t *table) policy(target Target, methods []Method, o Options, on influence,
 		if target.Row == nil {
 			pi[i] = target.Logged[i]
 		} else {
-			target.Row(row, i)
+			if err := target.Row(row, i); err != nil {
+				return p, nil, err
+			}
 			total := 0.0
 			for a, q := range row {
 				if !(q >= 0 && q <= 1+1e-9) {
@@ -417,6 +419,9 @@ func (t *table) policy(target Target, methods []Method, o Options, on influence,
 			return p, nil, fmt.Errorf("estimate: target %s, row %d: probability %v is outside [0, 1]", target.Name, i+1, pi[i])
 		}
 		w[i] = pi[i] / t.Propensity[i]
+		if w[i] > 1e100 {
+			return p, nil, fmt.Errorf("estimate: target %s, row %d: the weight %v/%v is beyond use", target.Name, i+1, pi[i], t.Propensity[i])
+		}
 		v := t.weight(i) * w[i]
 		sum += v
 		square += v * v

@@ -82,7 +82,7 @@ func (w world) log(r *rand.Rand, n, size int) (estimate.Log, []int) {
 }
 
 func (w world) target(name string, pi []float64, xs []int) estimate.Target {
-	return estimate.Target{Name: name, Row: func(dst []float64, i int) { copy(dst, pi[xs[i]*w.k:(xs[i]+1)*w.k]) }}
+	return estimate.Target{Name: name, Row: func(dst []float64, i int) error { copy(dst, pi[xs[i]*w.k:(xs[i]+1)*w.k]); return nil }}
 }
 
 func evaluate(t *testing.T, l estimate.Log, targets []estimate.Target, o estimate.Options) estimate.Result {
@@ -542,10 +542,10 @@ func TestErrors(t *testing.T) {
 		"probability":  func(_ *estimate.Log, t []estimate.Target, _ *estimate.Options) { t[0].Logged[0] = 1.5 },
 		"rows":         func(_ *estimate.Log, t []estimate.Target, _ *estimate.Options) { t[0].Logged = t[0].Logged[1:] },
 		"sum": func(_ *estimate.Log, t []estimate.Target, _ *estimate.Options) {
-			t[0].Row = func(dst []float64, _ int) { dst[0], dst[1] = 0.5, 0.4 }
+			t[0].Row = func(dst []float64, _ int) error { dst[0], dst[1] = 0.5, 0.4; return nil }
 		},
 		"negative": func(_ *estimate.Log, t []estimate.Target, _ *estimate.Options) {
-			t[0].Row = func(dst []float64, _ int) { dst[0], dst[1] = -0.5, 1.5 }
+			t[0].Row = func(dst []float64, _ int) error { dst[0], dst[1] = -0.5, 1.5; return nil }
 		},
 		"method": func(_ *estimate.Log, _ []estimate.Target, o *estimate.Options) { o.Methods = []estimate.Method{"best"} },
 		"no method": func(_ *estimate.Log, _ []estimate.Target, o *estimate.Options) {
@@ -554,7 +554,7 @@ func TestErrors(t *testing.T) {
 		"delta": func(_ *estimate.Log, _ []estimate.Target, o *estimate.Options) { o.Delta = 1 },
 		"tau":   func(_ *estimate.Log, _ []estimate.Target, o *estimate.Options) { o.Tau = 2 },
 		"model": func(_ *estimate.Log, t []estimate.Target, o *estimate.Options) {
-			t[0].Row = func(dst []float64, _ int) { dst[0], dst[1] = 0.5, 0.5 }
+			t[0].Row = func(dst []float64, _ int) error { dst[0], dst[1] = 0.5, 0.5; return nil }
 			o.Model = func(dst []float64, _ int) { dst[0] = math.NaN() }
 		},
 	} {

@@ -5,12 +5,13 @@ import (
 
 	"opl/policies/serve"
 	"opl/train/decisions"
+	"opl/train/inspect"
 )
 
 // FromLog takes the columns of a log of decisions.
 func FromLog(l *decisions.Log) Log {
 	return Log{K: len(l.Actions()), Action: l.Action(), Cost: l.Cost(), Propensity: l.Propensity(), Propensities: l.Propensities(),
-		Weight: l.Weight(), Group: l.Group(), Estimated: l.Estimated()}
+		Weight: l.Weight(), Group: inspect.Groups(l), Estimated: l.Estimated()}
 }
 
 // TableOf describes the log to [ReadTarget].
@@ -23,8 +24,8 @@ func TableOf(l *decisions.Log) Table {
 	return t
 }
 
-// Served is the target of a policy file, computed for every row of the log. The
-// policy's actions must be among the log's; the others have probability 0. Nothing
+// Served is the target of a policy file, computed row by row from the log, which
+// must stay open; it is for one goroutine. The policy's actions must be among the log's; the others have probability 0. Nothing
 // is guaranteed of a policy that this log taught.
 func Served(name string, p *serve.Policy, l *decisions.Log) (Target, error) {
 	actions, k := l.Actions(), len(l.Actions())
@@ -40,36 +41,33 @@ func Served(name string, p *serve.Policy, l *decisions.Log) (Target, error) {
 		}
 		to = append(to, a)
 	}
-	pi, row := make([]float64, l.Len()*k), make([]float64, len(to))
+	row := make([]float64, len(to))
 	var d decisions.Decision
-	for i := range l.Len() {
+	t := Target{Name: name, Row: func(dst []float64, i int) error {
 		l.Decision(i, &d)
 		if err := p.Propensities(row, d.Context); err != nil {
-			return Target{}, fmt.Errorf("policy %s, row %d of the log: %w", name, d.Row, err)
+			return fmt.Errorf("policy %s, row %d of the log: %w", name, d.Row, err)
 		}
+		clear(dst)
 		for j, a := range to {
-			pi[i*k+a] = row[j]
+			dst[a] = row[j]
 		}
-	}
-	t := Matrix(name, pi, k)
+		return nil
+	}}
 	if p.File().DataHash == l.Hash() {
 		t.Uncertified = "it was learned from this log, whose rows flatter it"
 	}
 	return t, nil
 }
 
-// Learn fits the encoder of the log's contexts and the reward model on it, see
-// [Ridge].
+// Learn fits an encoder to the log's contexts, standardized and with an intercept,
+// and the reward model on it, see [Ridge]. The log must stay open.
 func Learn(l *decisions.Log, columns Log, o RidgeOptions) (Model, error) {
-	rows := make([]int, l.Len())
-	for i := range rows {
-		rows[i] = i
-	}
-	enc, err := l.FitEncoder(rows, "")
+	enc, err := l.FitEncoder(nil, decisions.Scaling{Kind: "standard", Intercept: true})
 	if err != nil {
 		return nil, err
 	}
-	b, err := l.Bandit(enc, rows)
+	b, err := l.Bandit(enc, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -6,8 +6,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
+
+	"github.com/klauspost/compress/zstd"
 
 	"opl/policies/serve"
 	"opl/train/decisions"
@@ -15,20 +16,20 @@ import (
 
 // Open makes the target of --target: "uniform", a policy file (.json), or a file of
 // probabilities as [ReadTarget] reads them: CSV (.csv) or JSON lines (.jsonl,
-// .ndjson), plain or with .gz. Its name is what stands before an =, or the file's
-// without endings.
+// .ndjson), plain or with .gz or .zst, or Parquet (.parquet). Its name is what
+// stands before an =, or the file's without endings.
 func Open(arg string, l *decisions.Log) (Target, error) {
 	name, path, named := strings.Cut(arg, "=")
 	if !named {
 		path = arg
 		name, _, _ = strings.Cut(filepath.Base(path), ".")
 	}
-	if path == "uniform" {
+	switch ext := filepath.Ext(path); {
+	case path == "uniform":
 		t := Uniform(len(l.Actions()))
 		t.Name = name
 		return t, nil
-	}
-	if filepath.Ext(path) == ".json" {
+	case ext == ".json":
 		p, err := serve.Load(path)
 		if err != nil {
 			return Target{}, err
@@ -40,26 +41,50 @@ func Open(arg string, l *decisions.Log) (Target, error) {
 		return Target{}, err
 	}
 	defer f.Close()
+	rows, done, err := rowsOf(f)
+	if err != nil {
+		return Target{}, err
+	}
+	defer done()
+	return ReadTarget(name, rows, TableOf(l))
+}
+
+// rowsOf reads rows as the file's name says.
+func rowsOf(f *os.File) (rows Rows, done func(), err error) {
+	path, done := f.Name(), func() {}
 	var r io.Reader = f
 	plain := strings.ToLower(path)
-	if strings.HasSuffix(plain, ".gz") {
+	switch ext := filepath.Ext(plain); ext {
+	case ".gz":
 		z, err := gzip.NewReader(f)
 		if err != nil {
-			return Target{}, fmt.Errorf("%s: %w", path, err)
+			return nil, nil, fmt.Errorf("%s: %w", path, err)
 		}
-		defer z.Close()
-		r, plain = z, strings.TrimSuffix(plain, ".gz")
+		r, plain = z, strings.TrimSuffix(plain, ext)
+	case ".zst":
+		z, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(1<<28))
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", path, err)
+		}
+		r, plain, done = z, strings.TrimSuffix(plain, ext), z.Close
+	case ".parquet":
+		info, err := f.Stat()
+		if err != nil {
+			return nil, nil, err
+		}
+		rows, err := ParquetRows(path, f, info.Size())
+		return rows, done, err
 	}
-	var rows Rows
-	switch ext := filepath.Ext(plain); {
-	case ext == ".csv":
-		if rows, err = CSVRows(path, r); err != nil {
-			return Target{}, err
-		}
-	case slices.Contains([]string{".jsonl", ".ndjson"}, ext):
+	switch filepath.Ext(plain) {
+	case ".csv":
+		rows, err = CSVRows(path, r)
+	case ".jsonl", ".ndjson":
 		rows = JSONRows(path, r)
 	default:
-		return Target{}, fmt.Errorf("%s: want uniform, or a file ending in .csv, .jsonl or .json (a policy), plain or .gz", path)
+		err = fmt.Errorf("%s: want uniform, or a file ending in .csv, .jsonl (also with .gz or .zst), .parquet or .json (a policy)", path)
 	}
-	return ReadTarget(name, rows, TableOf(l))
+	if err != nil {
+		done()
+	}
+	return rows, done, err
 }

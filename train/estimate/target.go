@@ -10,16 +10,17 @@ import (
 
 // Uniform is the target that takes every one of k actions alike.
 func Uniform(k int) Target {
-	return Target{Name: "uniform", Row: func(dst []float64, _ int) {
+	return Target{Name: "uniform", Row: func(dst []float64, _ int) error {
 		for a := range dst[:k] {
 			dst[a] = 1 / float64(k)
 		}
+		return nil
 	}}
 }
 
 // Matrix is the target of probabilities pi [n×k] by row.
 func Matrix(name string, pi []float64, k int) Target {
-	return Target{Name: name, Row: func(dst []float64, i int) { copy(dst[:k], pi[i*k:]) }}
+	return Target{Name: name, Row: func(dst []float64, i int) error { copy(dst[:k], pi[i*k:]); return nil }}
 }
 
 // Rows is how a file of target probabilities is read: Fields of each row in turn,
@@ -69,7 +70,7 @@ func ReadTarget(name string, r Rows, t Table) (Target, error) {
 	}
 	if r.Has("action") && r.Has("probability") {
 		pi, err := byAction(r, t.Actions)
-		return Target{Name: name, Row: func(dst []float64, _ int) { copy(dst[:k], pi) }}, err
+		return Target{Name: name, Row: func(dst []float64, _ int) error { copy(dst[:k], pi); return nil }}, err
 	}
 	read, width, err := fields(r, t.Actions)
 	if err != nil {

@@ -51,7 +51,9 @@ func TestReadTarget(t *testing.T) {
 		}
 		got := make([]float64, 6)
 		for i := range 3 {
-			target.Row(got[2*i:2*i+2], i)
+			if err := target.Row(got[2*i:2*i+2], i); err != nil {
+				t.Fatal(err)
+			}
 		}
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
@@ -124,7 +126,9 @@ func FuzzReadTarget(f *testing.F) {
 				}
 				continue
 			}
-			target.Row(row, i)
+			if err := target.Row(row, i); err != nil {
+				t.Fatal(err)
+			}
 			if s := row[0] + row[1]; !(s > 1-1e-5 && s < 1+1e-5) {
 				t.Error(row)
 			}

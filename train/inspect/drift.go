@@ -212,7 +212,7 @@ func (l *log) neighbours() {
 	expected := (n - 1) * q
 	z := counted(same, expected, (n-1)*max(q*(1-q), q*(1-q)+2*(three-q*q)))
 	f.Measured = fmt.Sprintf("%d contexts; %s of rows share theirs; %.0f neighbours in time do, %.4g by chance, z = %.1f", len(sizes), percent(float64(repeated)/n), same, expected, z)
-	f.Numbers = []Number{{"contexts", float64(len(sizes))}, {"z", bounded(z)}}
+	f.Numbers = []Number{{"contexts", float64(len(sizes))}, {"z", z}}
 	if z > threshold(1) && same-expected > 0.01*n {
 		f.Severity, f.Means = Doubtful, "rows of one visit stand together: they are not independent"
 		f.Do = "name the visit or user in the column group, and certify on one row of each; a file sorted by context is an innocent cause"
@@ -247,7 +247,7 @@ func (l *log) repeats() {
 	z := counted(same, expected, variance)
 	f := Finding{Check: "rows written twice",
 		Measured: fmt.Sprintf("of %.0f pairs of rows of one context %.0f take the same action, %.4g by chance, z = %.1f", pairs, same, expected, z),
-		Numbers:  []Number{{"z", bounded(z)}}}
+		Numbers:  []Number{{"z", z}}}
 	if z > threshold(1) && same-expected > max(0.01*pairs, 3) {
 		f.Severity, f.Means = Doubtful, "rows were written more than once, or the action was kept for a while instead of drawn anew"
 		f.Do = "keep one row of each draw"

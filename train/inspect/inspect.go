@@ -32,6 +32,7 @@ type Input struct {
 	Context      []uint64  // a hash of each row's context; nil: not known
 	Estimated    bool      // the propensities are estimates
 	Skipped      int       // rows that were left out because they could not be read
+	Notes        []string  // what reading found out
 }
 
 // Severity orders findings.
@@ -144,7 +145,12 @@ type log struct {
 	report *Report
 }
 
-func (l *log) add(f Finding) { l.report.Findings = append(l.report.Findings, f) }
+func (l *log) add(f Finding) {
+	for i := range f.Numbers {
+		f.Numbers[i].Value = bounded(f.Numbers[i].Value)
+	}
+	l.report.Findings = append(l.report.Findings, f)
+}
 
 // Inspect runs every check that the columns allow. Where rows are malformed, the
 // checks that need sound rows are left out.
@@ -268,6 +274,9 @@ func (l *log) schema() bool {
 	return l.ranges()
 }
 
+// tiny is where propensities end: actions of less are never drawn.
+const tiny = 1e-100
+
 // ranges checks propensities: in (0, 1], rows that sum to 1, p the row's entry. A
 // sum off by more than 1e-6 is doubtful, by more than 1e-3 unusable; so is p that
 // differs from the row's entry by as much, relatively.
@@ -276,7 +285,7 @@ func (l *log) ranges() bool {
 	above, below := 0, 0 // 1, 0
 	for i, p := range l.Propensity {
 		low, high = min(low, p), max(high, p)
-		if !(p > 0 && p <= 1) {
+		if !(p > tiny && p <= 1) {
 			if out++; first < 0 {
 				first = i
 			}
@@ -326,7 +335,7 @@ func (l *log) ranges() bool {
 			worst, worstRow = d, i
 		}
 		q := row[l.Action[i]]
-		if q <= 0 && negative < 0 {
+		if q <= tiny && negative < 0 {
 			negative = i
 		}
 		if l.Propensity != nil {
@@ -349,7 +358,10 @@ func (l *log) ranges() bool {
 	}
 	l.add(f)
 	if l.Propensity != nil {
-		g := Finding{Check: "p is its row's entry", Measured: fmt.Sprintf("within %.2g of itself (row %d)", differ, differRow+1)}
+		m := l.mean(func(i int) float64 { return l.Propensities[i*l.k+int(l.Action[i])] / l.Propensity[i] })
+		g := Finding{Check: "p is its row's entry",
+			Measured: fmt.Sprintf("within %.2g of itself (row %d); mean weight of the logging policy %.6g, interval %.6g to %.6g", differ, differRow+1, m.value, m.value-1.96*m.se, m.value+1.96*m.se),
+			Numbers:  []Number{{"mean", m.value}, {"se", m.se}}}
 		if !(differ <= 1e-6) {
 			g.Severity, g.Means, g.Do = Doubtful, "the two say different things of one draw", "see which is right; the order of the actions may differ"
 			if !(differ <= 1e-3) {
@@ -378,6 +390,9 @@ func (l *log) reading() {
 	if l.Estimated {
 		l.add(Finding{Check: "estimated propensities", Severity: Doubtful, Measured: "the propensities are estimates",
 			Means: "values inherit their error, and nothing is certified", Do: "log the propensities when the action is drawn"})
+	}
+	for _, s := range l.Notes {
+		l.add(Finding{Check: "reading", Measured: s})
 	}
 	few := Finding{Check: "rows", Measured: fmt.Sprintf("%d rows, %d actions", l.n, l.k)}
 	if l.n < 100 {

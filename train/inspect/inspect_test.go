@@ -332,3 +332,42 @@ func TestCounts(t *testing.T) {
 		t.Error("the worst finding is not first")
 	}
 }
+
+// Small and extreme logs make a report that can be written, whatever is in them.
+func TestExtremes(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 8))
+	pick := func(of ...float64) float64 { return of[r.IntN(len(of))] }
+	for range 3000 {
+		n, k := 1+r.IntN(4), 2+r.IntN(2)
+		if r.IntN(20) == 0 {
+			n = 250
+		}
+		var in inspect.Input
+		for a := range k {
+			in.Actions = append(in.Actions, fmt.Sprint(a))
+		}
+		for i := range n {
+			in.Action = append(in.Action, int32(r.IntN(k)))
+			in.Cost = append(in.Cost, -pick(0, 1, 0.5, 1e-300, 5e-324))
+			in.Propensity = append(in.Propensity, pick(1, 0.5, 0.25, 1e-30, 1e-99, 1e-200, 5e-324))
+			in.Weight = append(in.Weight, pick(1, 1, 0, 2, 1e-300, 1e300))
+			in.Time = append(in.Time, int64(pick(0, 1, 1e18, -1e18)))
+			in.Group = append(in.Group, int32(pick(-1, 0, 1)))
+			in.IDs = append(in.IDs, uint64(r.IntN(3)))
+			in.Context = append(in.Context, uint64(r.IntN(2)))
+			row := make([]float64, k)
+			row[in.Action[i]] = 1
+			in.Propensities = append(in.Propensities, row...)
+		}
+		if r.IntN(2) == 0 {
+			in.Propensities = nil
+		}
+		if r.IntN(2) == 0 {
+			in.Propensity = nil
+		}
+		if r.IntN(2) == 0 {
+			in.Weight = nil
+		}
+		checkText(t, inspect.Inspect(in))
+	}
+}

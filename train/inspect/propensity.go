@@ -77,7 +77,7 @@ func (l *log) meanWeight() {
 	q := threshold(1)
 	f := Finding{Check: "mean weight of uniform",
 		Measured: fmt.Sprintf("%.4g, interval %.4g to %.4g, z = %.1f", m.value, m.value-1.96*m.se, m.value+1.96*m.se, z),
-		Numbers:  []Number{{"mean", m.value}, {"se", m.se}, {"z", bounded(z)}}}
+		Numbers:  []Number{{"mean", m.value}, {"se", m.se}, {"z", z}}}
 	if math.Abs(z) > q && math.Abs(m.value-1) > 0.01 {
 		f.Severity = Doubtful
 		if z > 0 {
@@ -98,15 +98,20 @@ func (l *log) meanWeight() {
 	p := l.mean(func(i int) float64 { return l.Propensity[i] })
 	z = p.against(1 / float64(l.k))
 	g := Finding{Check: "mean propensity", Measured: fmt.Sprintf("%.4g, at least 1/K = %.4g", p.value, 1/float64(l.k)),
-		Numbers: []Number{{"mean", p.value}, {"z", bounded(z)}}}
+		Numbers: []Number{{"mean", p.value}, {"z", z}}}
 	if z < -q && p.value < 0.99/float64(l.k) {
 		g.Severity, g.Means, g.Do = Unusable, "actions drawn by a policy have more than 1/K on average: the column looks inverted or belongs to other actions", "log the probability of the action shown"
 	}
 	l.add(g)
 }
 
-// bounded keeps a number within what JSON can say.
-func bounded(z float64) float64 { return max(-1e6, min(1e6, z)) }
+// bounded keeps a number within what JSON can say; one that is not defined is 0.
+func bounded(z float64) float64 {
+	if math.IsNaN(z) {
+		return 0
+	}
+	return max(-1e300, min(1e300, z))
+}
 
 // sharpness tests E[π₀(a|x)] = E[Σ_a π₀(a|x)²] with its exact variance: logged
 // actions drawn from something flatter or sharper than stated. A difference of

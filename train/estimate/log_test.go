@@ -1,0 +1,118 @@
+package estimate_test
+
+import (
+	"context"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"opl/policies/features"
+	"opl/policies/serve"
+	"opl/train/decisions"
+	"opl/train/estimate"
+)
+
+func open(t *testing.T, text string) (*decisions.Log, string) {
+	t.Helper()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "log.csv")
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	log, err := decisions.Open(context.Background(), path, decisions.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { log.Close() })
+	return log, dir
+}
+
+// A policy file as target: softmax of one feature, its actions in another order
+// than the log's. What this log taught is not certified.
+func TestServed(t *testing.T) {
+	log, dir := open(t, "x_a,action,reward,propensity\n1,up,1,0.5\n2,down,0,0.25\n0,up,0,0.5\n3,left,1,0.25\n")
+	actions := log.Actions()
+	enc, err := features.New(features.Encoder{Names: log.Names(), Scale: []float64{1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := serve.File{Kind: serve.Softmax, Actions: []string{"up", "down"}, Encoder: enc, Weights: serve.Matrix{{1}, {-1}}, DataHash: strings.Repeat("ab", 32)}
+	policy := filepath.Join(dir, "policy.json")
+	save := func() {
+		t.Helper()
+		if err := serve.Save(policy, &file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	save()
+	target, err := estimate.Open(policy, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := make([]float64, len(actions))
+	for i, x := range []float64{1, 2, 0, 3} {
+		if err := target.Row(row, i); err != nil {
+			t.Fatal(err)
+		}
+		for a, name := range actions {
+			want := map[string]float64{"up": 1 / (1 + math.Exp(-2*x)), "down": 1 / (1 + math.Exp(2*x)), "left": 0}[name]
+			if math.Abs(row[a]-want) > 1e-12 {
+				t.Errorf("row %d, %s: %v, want %v", i, name, row[a], want)
+			}
+		}
+	}
+	if target.Name != "policy" || target.Uncertified != "" {
+		t.Errorf("%+v", target)
+	}
+	r := evaluate(t, estimate.FromLog(log), []estimate.Target{target}, estimate.Options{})
+	if r.Policies[0].Guarantee == nil {
+		t.Error("no guarantee of a fixed policy")
+	}
+	file.DataHash = log.Hash()
+	save()
+	if target, err = estimate.Open("mine="+policy, log); err != nil {
+		t.Fatal(err)
+	}
+	r = evaluate(t, estimate.FromLog(log), []estimate.Target{target}, estimate.Options{})
+	if p := r.Policies[0]; p.Name != "mine" || p.Guarantee != nil || !strings.Contains(p.Uncertified, "learned from this log") {
+		t.Errorf("%+v", p)
+	}
+	file.Actions[1] = "sideways"
+	save()
+	if _, err := estimate.Open(policy, log); err == nil || !strings.Contains(err.Error(), `no action "sideways"`) {
+		t.Error(err)
+	}
+	if _, err := estimate.Open("target.txt", log); err == nil {
+		t.Error("no error for an unknown kind of file")
+	}
+}
+
+// Learn predicts from the contexts of the log: rewards that a feature decides.
+func TestLearn(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("x_a,action,reward,propensity\n")
+	for range 200 {
+		b.WriteString("1,up,1,0.5\n0,up,0,0.5\n0,down,0,0.5\n1,down,0,0.5\n")
+	}
+	log, _ := open(t, b.String())
+	columns := estimate.FromLog(log)
+	model, err := estimate.Learn(log, columns, estimate.RidgeOptions{Penalty: 1e-3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := make([]float64, 2)
+	for i := range 4 {
+		model(r, i)
+		for a, name := range log.Actions() {
+			want := 0.0
+			if name == "up" && i == 0 || name == "up" && i == 3 {
+				want = 1
+			}
+			if math.Abs(r[a]-want) > 0.01 {
+				t.Errorf("row %d, %s: %v, want %v", i, name, r[a], want)
+			}
+		}
+	}
+}
