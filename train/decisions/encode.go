@@ -1,0 +1,203 @@
+package decisions
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"opl/policies/features"
+	"opl/train/bandit"
+)
+
+// Scaling says how an encoder is fitted.
+type Scaling struct {
+	// Kind is what becomes of a value v:
+	//
+	//	max       v/max|v|: zeros stay, all is in [−1, 1]. The default, ""
+	//	standard  (v − mean)/sd where every row has the name, v/max|v| where not
+	//	none      v
+	//
+	// Categories stay 0 and 1 whatever the kind.
+	Kind      string
+	Intercept bool // a feature that is 1 in every row
+	Unit      bool // ‖φ(x)‖₂ = 1
+}
+
+// block is how many rows are gone through before their pages are given back.
+const block = 1 << 14
+
+// FitEncoder makes an encoder whose vocabulary and scalings are those of the given
+// rows alone; nil: of all rows.
+func (l *Log) FitEncoder(rows []int, how Scaling) (*features.Encoder, error) {
+	if how.Kind == "" {
+		how.Kind = "max"
+	}
+	if !slices.Contains([]string{"max", "none", "standard"}, how.Kind) {
+		return nil, fmt.Errorf("decisions: no scaling %q: it is max, standard or none", how.Kind)
+	}
+	n := l.n
+	if rows != nil {
+		n = len(rows)
+	}
+	seen := make([]int, len(l.names))
+	most, mean, m2 := make([]float64, len(l.names)), make([]float64, len(l.names)), make([]float64, len(l.names))
+	for i := range n {
+		r := i
+		if rows != nil {
+			r = rows[i]
+		}
+		ids, values := l.context(r)
+		for j, id := range ids {
+			v := values[j]
+			seen[id]++
+			most[id] = max(most[id], math.Abs(v))
+			delta := v - mean[id]
+			mean[id] += delta / float64(seen[id])
+			m2[id] += delta * (v - mean[id])
+		}
+		if i%block == block-1 {
+			l.forget()
+		}
+	}
+	e := features.Encoder{Intercept: how.Intercept, Unit: how.Unit}
+	for id, name := range l.names {
+		if seen[id] == 0 {
+			continue
+		}
+		scale, center := 1.0, 0.0
+		switch {
+		case how.Kind == "none" || l.category[id] != 0 || most[id] == 0:
+		case how.Kind == "standard" && seen[id] == n:
+			center = mean[id]
+			if sd := math.Sqrt(m2[id] / float64(n)); sd > 1e-12*most[id] {
+				scale = 1 / sd
+			}
+		default:
+			scale = 1 / most[id]
+		}
+		if scale-scale != 0 { // of numbers below 1e-308
+			scale = 1
+		}
+		e.Names, e.Scale = append(e.Names, name), append(e.Scale, scale)
+		if how.Kind == "standard" {
+			e.Center = append(e.Center, center)
+		}
+	}
+	return features.New(e)
+}
+
+// forget gives back the pages of the contexts, which are read again when needed.
+func (l *Log) forget() {
+	if l.mapped {
+		forget(l.values)
+		if l.offsets != nil {
+			forget(l.ids)
+		}
+	}
+}
+
+// Bandit returns the given rows (nil: all) as learning reads them. Contexts are
+// encoded as they are asked for, in float64, from the cache: they take no memory, and
+// the log must stay open. A propensity 0 of an action that was not logged becomes
+// bandit.Floor. Errors: no propensities at all, weights that differ from row to row.
+func (l *Log) Bandit(e *features.Encoder, rows []int) (*bandit.Log, error) {
+	if l.propensity == nil {
+		return nil, fmt.Errorf("%s: the log has no propensities: give --logging-policy, or --estimate-propensity and do without guarantees", l.path)
+	}
+	for i, w := range l.weight {
+		if w != l.weight[0] {
+			return nil, fmt.Errorf("%s: row %d, column weight: weights differ from row to row, which learning and guarantees do not know: remove the column, or resample the rows by weight", l.path, l.Row(i))
+		}
+	}
+	x := &encoded{log: l, encoder: e, feature: make([]int32, len(l.names))}
+	for id, name := range l.names {
+		x.feature[id] = int32(e.Feature(name))
+	}
+	k := len(l.actions)
+	out := &bandit.Log{X: x, K: k, Rows: rows, IDs: l.rowIDs, Action: l.action, Cost: l.cost, Propensity: l.propensity, Propensities: l.propensities}
+	if rows != nil {
+		out.IDs, out.Action = make([]uint64, len(rows)), make([]int32, len(rows))
+		out.Cost, out.Propensity = make([]float64, len(rows)), make([]float64, len(rows))
+		if l.propensities != nil {
+			out.Propensities = make([]float64, 0, len(rows)*k)
+		}
+		for i, r := range rows {
+			if r < 0 || r >= l.n {
+				return nil, fmt.Errorf("decisions: row %d of %d", r, l.n)
+			}
+			out.IDs[i], out.Action[i], out.Cost[i], out.Propensity[i] = l.rowIDs[r], l.action[r], l.cost[r], l.propensity[r]
+			if l.propensities != nil {
+				out.Propensities = append(out.Propensities, l.propensities[r*k:(r+1)*k]...)
+			}
+		}
+	}
+	if slices.Contains(out.Propensities, 0) {
+		if rows == nil {
+			out.Propensities = slices.Clone(out.Propensities)
+		}
+		for i, p := range out.Propensities {
+			out.Propensities[i] = max(p, bandit.Floor)
+		}
+	}
+	return out, nil
+}
+
+// encoded is the contexts of a log by an encoder.
+type encoded struct {
+	log     *Log
+	encoder *features.Encoder
+	feature []int32 // of each name; −1: none
+}
+
+var _ bandit.Contexts = (*encoded)(nil)
+
+func (x *encoded) Len() int { return x.log.n }
+func (x *encoded) Dim() int { return x.encoder.Dim() }
+
+// Row64 writes what Encoder.Encode would. A value that overflows, which no row that the
+// encoder was fitted on does, becomes NaN: bandit.Log.Check finds it.
+func (x *encoded) Row64(i int, dst []float64) {
+	dst = dst[:x.encoder.Dim()]
+	clear(dst)
+	ids, values := x.log.context(i)
+	for j, id := range ids {
+		if f := x.feature[id]; f >= 0 {
+			dst[f] = values[j]
+		}
+	}
+	if x.encoder.Finish(dst) != nil {
+		for j := range dst {
+			dst[j] = math.NaN()
+		}
+	}
+}
+
+// Row32 is Row64, rounded.
+func (x *encoded) Row32(i int, dst []float32) {
+	var room [256]float64
+	wide := room[:]
+	if d := x.Dim(); d > len(room) {
+		wide = make([]float64, d)
+	}
+	wide = wide[:x.Dim()]
+	x.Row64(i, wide)
+	for j, v := range wide {
+		dst[j] = float32(v)
+	}
+}
+
+// Norm is ‖φ(x_i)‖₂.
+func (x *encoded) Norm(i int) float64 {
+	var room [256]float64
+	wide := room[:]
+	if d := x.Dim(); d > len(room) {
+		wide = make([]float64, d)
+	}
+	wide = wide[:x.Dim()]
+	x.Row64(i, wide)
+	var s float64
+	for _, v := range wide {
+		s += v * v
+	}
+	return math.Sqrt(s)
+}
