@@ -85,7 +85,7 @@ func evaluate(cmd *cobra.Command, f evaluateFlags, path string) error {
 	if found.Severity == inspect.Unusable && !f.force {
 		return fmt.Errorf("%s is unusable: see opl inspect; --force evaluates it anyway", path)
 	}
-	o.Notes = notes(log, found, f.readFlags)
+	o.Notes = logNotes(log, found, f.readFlags)
 	var targets []estimate.Target
 	for _, arg := range f.targets {
 		t, err := estimate.Open(arg, log)
@@ -127,8 +127,8 @@ func evaluate(cmd *cobra.Command, f evaluateFlags, path string) error {
 	return writeFile(f.plot, b.Bytes())
 }
 
-// notes are what the reading and the inspection leave to be said.
-func notes(log *decisions.Log, found inspect.Report, f readFlags) []string {
+// logNotes are what the reading and the inspection leave to be said.
+func logNotes(log *decisions.Log, found inspect.Report, f readFlags) []string {
 	var notes []string
 	if n := log.Skipped(); n > 0 {
 		notes = append(notes, fmt.Sprintf("%d rows were left out: all of this, guarantees too, speaks of the rows kept", n))
@@ -165,7 +165,7 @@ func (f evaluateFlags) options() (estimate.Options, error) {
 		name, value, given := strings.Cut(s, "=")
 		m := estimate.Method(name)
 		if !slices.Contains(estimate.Methods(), m) {
-			return o, fmt.Errorf("--estimators %s: want %s", s, join(estimate.Methods()))
+			return o, fmt.Errorf("--estimators %s: want %s", s, joined(estimate.Methods()))
 		}
 		o.Methods = append(o.Methods, m)
 		if !given {
@@ -187,7 +187,7 @@ func (f evaluateFlags) options() (estimate.Options, error) {
 	return o, nil
 }
 
-func join(methods []estimate.Method) string {
+func joined(methods []estimate.Method) string {
 	names := make([]string, len(methods))
 	for i, m := range methods {
 		names[i] = string(m)
