@@ -46,9 +46,7 @@ type Guarantee struct {
 // of fills in what is of the log alone.
 func (g *Guarantee) of(log *decisions.Log, found inspect.Report, low, high float64) {
 	g.Reward, g.DataHash, g.RewardMin, g.RewardMax = g.Guaranteed(), log.Hash(), low, high
-	for _, c := range log.Cost() {
-		g.Logged -= c / float64(log.Len())
-	}
+	g.Logged = -mean(log.Cost())
 	for _, f := range found.Findings {
 		if f.Severity > inspect.Fine {
 			g.Doubts = append(g.Doubts, fmt.Sprintf("%s: %s: %s", f.Check, f.Measured, f.Means))

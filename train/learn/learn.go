@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"opl/objectives"
 	"opl/policies"
 	"opl/policies/features"
 	"opl/policies/serve"
@@ -90,6 +91,10 @@ func Learn(ctx context.Context, lib experiment.Library, log *decisions.Log, o Op
 		err = l.recipe(ctx)
 	} else {
 		err = l.fit(ctx)
+	}
+	var unfit *objectives.UnfitError
+	if errors.As(err, &unfit) {
+		err = fmt.Errorf("%s: %w", l.objective.Name, unfit)
 	}
 	if err != nil {
 		return nil, err
@@ -282,6 +287,10 @@ func (l *learning) configure(lib experiment.Library) (train.Run, error) {
 		return none, err
 	}
 	if err := lib.Check(run); err != nil {
+		var unfit *objectives.UnfitError
+		if errors.As(err, &unfit) {
+			err = unfit
+		}
 		return none, fmt.Errorf("%s: %w", objective.Name, err)
 	}
 	return run, nil
@@ -514,6 +523,9 @@ func (l *learning) finish() error {
 	if t.Estimate.Effective < l.o.MinEffective && t.Stopped == "" {
 		l.warn("the weights π/π₀ of the %d rows are worth %.1f rows: what the log says of the policy rests on a handful of rows", t.Estimate.Rows, t.Estimate.Effective)
 	}
+	if logged := mean(l.log.Cost()); t.Estimate.Reward < -logged {
+		l.warn("by the estimate the policy earns less than the logging policy: there was too little to learn from, or too much was learned from it; take fewer epochs or a stronger penalty, or keep the logging policy")
+	}
 	switch {
 	case l.log.Estimated():
 		out.Unproven = "the propensities are estimates: no guarantee holds"
@@ -563,6 +575,14 @@ func (l *learning) finish() error {
 	}
 	out.File = f
 	return nil
+}
+
+// mean is 0 of nothing.
+func mean(xs []float64) (m float64) {
+	for _, x := range xs {
+		m += x / float64(len(xs))
+	}
+	return m
 }
 
 // bare is the policy without its floor.
