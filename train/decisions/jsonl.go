@@ -16,6 +16,7 @@ const deepest = 32
 type decoder struct {
 	*jsontext.Decoder
 	in   bytes.Reader
+	hide bool // names that begin with "_"
 	key  []byte
 	text []byte
 }
@@ -183,7 +184,12 @@ func (d *decoder) flatten(b *builder, column string, name []byte, depth int) err
 	}
 	switch d.PeekKind() {
 	case '{':
-		return d.object(column, func(part []byte) error { return d.flatten(b, column, full(part), depth+1) })
+		return d.object(column, func(part []byte) error {
+			if d.hide && len(part) > 0 && part[0] == '_' {
+				return d.SkipValue()
+			}
+			return d.flatten(b, column, full(part), depth+1)
+		})
 	case '[':
 		return d.list(column, func(i int) error { return d.flatten(b, column, full(strconv.AppendInt(nil, int64(i), 10)), depth+1) })
 	}
