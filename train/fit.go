@@ -60,8 +60,8 @@ func Linear(t float64) float64 { return 1 - t }
 // Progress is where a training is.
 type Progress struct {
 	Stage         string // see Epoch
-	Epoch, Epochs int // from 1
-	Step, Steps   int // of all epochs, from 1
+	Epoch, Epochs int    // from 1
+	Step, Steps   int    // of all epochs, from 1
 	Cost          float64
 }
 

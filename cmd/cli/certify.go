@@ -36,6 +36,7 @@ pay neither for its distance from the prior nor for the choice of one.
 
 Rows are told apart by decision_id, or by their content where the log has none.
 Where that cannot tell whether rows are the same, --fresh says that they are not.
+Actions and the range of rewards are those of the policy file unless given.
 
 The exit status is 0 if the policy is better than the logging policy with
 probability 1-δ, 3 if something is guaranteed but not that, 4 if nothing is, and 1
@@ -57,6 +58,9 @@ after an error.
 				return err
 			}
 			f.known(p)
+			if t, err := learn.TrainingOf(p.File()); err == nil && !f.scaled() && (t.RewardMin != 0 || t.RewardMax != 1) {
+				f.scale(t.RewardMin, t.RewardMax)
+			}
 			log, err := f.open(cmd.Context(), args[1])
 			if err != nil {
 				return err

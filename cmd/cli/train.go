@@ -193,9 +193,10 @@ func (f *trainFlags) options(cmd *cobra.Command, lib experiment.Library) error {
 	return nil
 }
 
-// known takes the names of actions from a policy, unless they are given.
+// known takes the names of actions from a policy, unless they are given, or come with
+// the logging policy.
 func (f *readFlags) known(p *serve.Policy) {
-	if f.Actions == nil {
+	if f.Actions == nil && (f.LoggingPolicy == "" || f.LoggingPolicy == "uniform") {
 		f.Actions = p.Actions()
 	}
 }

@@ -63,6 +63,11 @@ type watch struct {
 
 func newWatch(log *bandit.Log, rows []int, seed uint64, least float64) *watch {
 	w := &watch{log: log, rows: rows, scale: 1, min: least}
+	if h, ok := log.X.(*held); ok {
+		rough := *log
+		rough.X = rounded{h}
+		w.log = &rough
+	}
 	if len(rows) > sampled {
 		some := train.Stream(seed, "effective sample size").Perm(len(rows))[:sampled]
 		slices.Sort(some)

@@ -64,15 +64,13 @@ func (d identity) hashes(seed uint64, rows []int) []uint64 {
 	return slices.Compact(out)
 }
 
-// content is a hash of what a decision holds but for its id: time, context, action,
-// cost and propensity. It does not depend on the order of the context's values.
+// content is a hash of what a decision holds but for its id and what depends on how
+// the log is read: time, context and action. It does not depend on the order of the
+// context's values.
 func content(d *decisions.Decision, actions []string) uint64 {
-	sum := xxhash.Sum64String(actions[d.Action])
+	sum := hash(uint64(d.Time.UnixNano()), xxhash.Sum64String(actions[d.Action]))
 	for _, v := range d.Context {
 		sum += hash(math.Float64bits(v.Number), xxhash.Sum64String(v.Name))
-	}
-	for i, v := range []uint64{uint64(d.Time.UnixNano()), math.Float64bits(d.Cost), math.Float64bits(d.Propensity)} {
-		sum += hash(uint64(i), v)
 	}
 	return sum
 }

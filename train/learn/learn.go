@@ -419,7 +419,9 @@ func (l *learning) encode() (err error) {
 		}
 		l.prior = policies.Prior{Mean: make([]float64, len(l.log.Actions())*l.encoder.Dim())}
 	}
-	l.rows, err = read(l.log, l.encoder, l.id)
+	if l.rows, err = read(l.log, l.encoder, l.id); err == nil {
+		l.rows.X = hold(l.rows.X)
+	}
 	t.Teach, t.Rest = len(l.teach), len(l.rest)
 	return err
 }
