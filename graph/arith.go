@@ -4,17 +4,19 @@ import (
 	"math"
 
 	"gorgonia.org/tensor"
+
+	"opl/graph/kernel/simd"
 )
 
 // Add returns x + y, elementwise.
 func (x Expr) Add(y Expr) Expr {
-	return binary2("add", x, y, both(addTo[float64], addTo[float32]),
+	return binary2("add", x, y, both(addTo, func(dst []float32, src [][]float32) { simd.Add32(dst, src[0], src[1]) }).by(byRows).simple("add"),
 		func(_ []Expr, _, g Expr, _ []bool) []Expr { return []Expr{g, g} })
 }
 
 // Sub returns x − y, elementwise.
 func (x Expr) Sub(y Expr) Expr {
-	return binary2("sub", x, y, both(subTo[float64], subTo[float32]),
+	return binary2("sub", x, y, both(subTo, func(dst []float32, src [][]float32) { simd.Sub32(dst, src[0], src[1]) }).by(byRows).simple("sub"),
 		func(_ []Expr, _, g Expr, need []bool) []Expr {
 			return []Expr{g, when(need[1], func() Expr { return g.Neg() })}
 		})
@@ -22,7 +24,7 @@ func (x Expr) Sub(y Expr) Expr {
 
 // Mul returns x·y, elementwise.
 func (x Expr) Mul(y Expr) Expr {
-	return binary2("mul", x, y, both(mulTo[float64], mulTo[float32]),
+	return binary2("mul", x, y, both(mulTo, func(dst []float32, src [][]float32) { simd.Mul32(dst, src[0], src[1]) }).by(byRows).simple("mul"),
 		func(in []Expr, _, g Expr, need []bool) []Expr {
 			return []Expr{
 				when(need[0], func() Expr { return g.Mul(in[1]) }),
@@ -33,7 +35,7 @@ func (x Expr) Mul(y Expr) Expr {
 
 // Div returns x/y, elementwise. Dividing by 0 gives what IEEE 754 says.
 func (x Expr) Div(y Expr) Expr {
-	return binary2("div", x, y, both(divTo[float64], divTo[float32]),
+	return binary2("div", x, y, both(divTo, func(dst []float32, src [][]float32) { simd.Div32(dst, src[0], src[1]) }).by(byRows).simple("div"),
 		func(in []Expr, out, g Expr, need []bool) []Expr {
 			dx := g.Div(in[1])
 			return []Expr{dx, when(need[1], func() Expr { return dx.Mul(out).Neg() })}
@@ -58,8 +60,8 @@ func (x Expr) Square() Expr { return x.Mul(x) }
 
 // Sqrt returns √x, whose derivative at 0 is taken as 0. x < 0 gives NaN.
 func (x Expr) Sqrt() Expr {
-	return x.unary("sqrt", each(math.Sqrt), func(_, y, g Expr) Expr {
-		return g.Mul(y.unary("half over", each(halfOver), nil))
+	return x.unary("sqrt", each(math.Sqrt).as("sqrt"), func(_, y, g Expr) Expr {
+		return g.Mul(y.unary("half over", each(halfOver).as("half over"), nil))
 	})
 }
 
@@ -72,24 +74,54 @@ func halfOver(y float64) float64 {
 
 // Abs returns |x|, whose derivative at 0 is 0.
 func (x Expr) Abs() Expr {
-	return x.unary("abs", each(math.Abs), func(x, _, g Expr) Expr {
-		return g.Mul(x.unary("sign", each(sign), nil))
+	return x.unary("abs", both(absTo, func(dst []float32, src [][]float32) { simd.Abs32(dst, src[0]) }).by(byRows).simple("abs"), func(x, _, g Expr) Expr {
+		return g.Mul(x.unary("sign", both(signTo[float64], signTo[float32]).by(byRows).simple("sign"), nil))
 	})
 }
 
-func sign(x float64) float64 {
-	switch {
-	case x > 0:
-		return 1
-	case x < 0:
-		return -1
+func absTo(dst []float64, src [][]float64) {
+	for i, x := range src[0] {
+		dst[i] = math.Abs(x)
 	}
-	return 0 * x // NaN stays NaN
+}
+
+func signTo[T float](dst []T, src [][]T) {
+	for i, x := range src[0] {
+		switch {
+		case x > 0:
+			dst[i] = 1
+		case x < 0:
+			dst[i] = -1
+		default:
+			dst[i] = 0 * x // NaN stays NaN
+		}
+	}
+}
+
+// atLeast makes max(x, c).
+func atLeast(c float64) func(dst []float64, src [][]float64) {
+	return func(dst []float64, src [][]float64) {
+		for i, x := range src[0] {
+			dst[i] = max(x, c)
+		}
+	}
+}
+
+// above makes 1 where x > c, 0 elsewhere.
+func above[T float](c float64) func(dst []T, src [][]T) {
+	return func(dst []T, src [][]T) {
+		for i, x := range src[0] {
+			dst[i] = 0
+			if float64(x) > c { // in float64: c may not be a float32
+				dst[i] = 1
+			}
+		}
+	}
 }
 
 // AtLeast returns max(x, c). The derivative is 1 where x > c, 0 elsewhere.
 func (x Expr) AtLeast(c float64) Expr {
-	return x.unary("at least", each(func(x float64) float64 { return math.Max(x, c) }), func(x, _, g Expr) Expr {
+	return x.unary("at least", both(atLeast(c), func(dst []float32, src [][]float32) { simd.AtLeast32(dst, src[0], float32(c)) }).by(byRows).simple("at least ", c), func(x, _, g Expr) Expr {
 		return g.Mul(x.Above(c))
 	})
 }
@@ -99,32 +131,27 @@ func (x Expr) AtMost(c float64) Expr { return x.Neg().AtLeast(-c).Neg() }
 
 // Above returns 1 where x > c and 0 elsewhere, constant for differentiation.
 func (x Expr) Above(c float64) Expr {
-	return x.unary("above", each(func(x float64) float64 {
-		if x > c {
-			return 1
-		}
-		return 0
-	}), nil)
+	return x.unary("above", both(above[float64](c), above[float32](c)).by(byRows).simple("above ", c), nil)
 }
 
 // Exp returns eˣ.
 func (x Expr) Exp() Expr {
-	return x.unary("exp", each(math.Exp), func(_, y, g Expr) Expr { return g.Mul(y) })
+	return x.unary("exp", each(math.Exp).in32(simd.Exp32).as("exp"), func(_, y, g Expr) Expr { return g.Mul(y) })
 }
 
 // Log returns the natural logarithm of x.
 func (x Expr) Log() Expr {
-	return x.unary("log", each(math.Log), func(x, _, g Expr) Expr { return g.Div(x) })
+	return x.unary("log", each(math.Log).as("log"), func(x, _, g Expr) Expr { return g.Div(x) })
 }
 
 // Log1p returns log(1 + x), accurate near 0.
 func (x Expr) Log1p() Expr {
-	return x.unary("log1p", each(math.Log1p), func(x, _, g Expr) Expr { return g.Div(x.Plus(1)) })
+	return x.unary("log1p", each(math.Log1p).as("log1p"), func(x, _, g Expr) Expr { return g.Div(x.Plus(1)) })
 }
 
 // Expm1 returns eˣ − 1, accurate near 0.
 func (x Expr) Expm1() Expr {
-	return x.unary("expm1", each(math.Expm1), func(_, y, g Expr) Expr { return g.Mul(y.Plus(1)) })
+	return x.unary("expm1", each(math.Expm1).as("expm1"), func(_, y, g Expr) Expr { return g.Mul(y.Plus(1)) })
 }
 
 // Softplus returns log(1 + eˣ), without overflow.
@@ -180,7 +207,11 @@ func hold[T float](g *Graph, held *[]T, dst, src []T) {
 }
 
 // copy returns x in a buffer of its own, constant for differentiation.
-func (x Expr) copy() Expr { return x.unary("copy", both(copyTo[float64], copyTo[float32]), nil) }
+func (x Expr) copy() Expr {
+	r := both(copyTo[float64], copyTo[float32])
+	r.copies = true
+	return apply("copy", x.n.Shape(), r, nil, x)
+}
 
 // when builds a derivative only if it is asked for.
 func when(need bool, build func() Expr) Expr {
@@ -222,9 +253,18 @@ func binary2(name string, x, y Expr, r run, d diff) Expr {
 	case !sameShape(sx, sy):
 		return Fail("graph: %s of %s and %s: the shapes differ; Across or Down expands a vector along an axis", name, x, y)
 	}
-	if u, s, ok := x.repeated(); ok { // as for unary
-		if v, t, ok := y.repeated(); ok && s == t {
-			return apply(name, u.n.Shape(), r, d, u, v).RepeatRows(s)
+	u, s, repeated := x.repeated() // as for unary
+	v, t, repeated2 := y.repeated()
+	switch {
+	case repeated && repeated2 && s == t:
+		return apply(name, u.n.Shape(), r, d, u, v).RepeatRows(s)
+	case repeated:
+		if c, ok := y.uniform(); ok {
+			return apply(name, u.n.Shape(), r, d, u, c.fill(u.n.Shape())).RepeatRows(s)
+		}
+	case repeated2:
+		if c, ok := x.uniform(); ok {
+			return apply(name, v.n.Shape(), r, d, c.fill(v.n.Shape()), v).RepeatRows(t)
 		}
 	}
 	return apply(name, x.n.Shape(), r, d, x, y)
@@ -245,7 +285,7 @@ func sameShape(a, b tensor.Shape) bool {
 // each makes an elementwise operation of a function of one number. In float32
 // the function still computes in float64.
 func each(f func(float64) float64) run {
-	return both(
+	r := both(
 		func(dst []float64, src [][]float64) {
 			for i, x := range src[0] {
 				dst[i] = f(x)
@@ -256,16 +296,30 @@ func each(f func(float64) float64) run {
 				dst[i] = float32(f(float64(x)))
 			}
 		})
+	return r.by(byRows)
+}
+
+// in32 replaces the float32 form of an elementwise operation.
+func (r run) in32(f func(dst, x []float32)) run {
+	r.f32 = func(dst []float32, src [][]float32) error { f(dst, src[0]); return nil }
+	return r
 }
 
 // affine makes c·x + b.
 func affine(c, b float64) run {
 	return both(
 		func(dst []float64, src [][]float64) { affineTo(dst, src[0], c, b) },
-		func(dst []float32, src [][]float32) { affineTo(dst, src[0], float32(c), float32(b)) })
+		func(dst []float32, src [][]float32) {
+			if b == 0 {
+				simd.Scale32(dst, src[0], float32(c))
+			} else {
+				simd.Affine32(dst, src[0], float32(c), float32(b))
+			}
+		}).
+		by(byRows).simple("affine ", c, b)
 }
 
-func affineTo[T float](dst, x []T, c, b T) {
+func affineTo(dst, x []float64, c, b float64) {
 	if b == 0 { // keeps −0 and is a multiplication less rounded
 		for i, v := range x {
 			dst[i] = c * v
@@ -277,28 +331,28 @@ func affineTo[T float](dst, x []T, c, b T) {
 	}
 }
 
-func addTo[T float](dst []T, src [][]T) {
+func addTo(dst []float64, src [][]float64) {
 	x, y := src[0], src[1][:len(dst)]
 	for i := range dst {
 		dst[i] = x[i] + y[i]
 	}
 }
 
-func subTo[T float](dst []T, src [][]T) {
+func subTo(dst []float64, src [][]float64) {
 	x, y := src[0], src[1][:len(dst)]
 	for i := range dst {
 		dst[i] = x[i] - y[i]
 	}
 }
 
-func mulTo[T float](dst []T, src [][]T) {
+func mulTo(dst []float64, src [][]float64) {
 	x, y := src[0], src[1][:len(dst)]
 	for i := range dst {
 		dst[i] = x[i] * y[i]
 	}
 }
 
-func divTo[T float](dst []T, src [][]T) {
+func divTo(dst []float64, src [][]float64) {
 	x, y := src[0], src[1][:len(dst)]
 	for i := range dst {
 		dst[i] = x[i] / y[i]

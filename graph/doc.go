@@ -12,6 +12,14 @@
 // to the parameters, drops whatever neither the cost, its gradients nor a
 // named term needs, and returns a [Program].
 //
+// The program is a plan of steps over Gorgonia's graph. Rowwise operations over as
+// many rows, elementwise ones and reductions of rows among them, form one step,
+// which takes them together through a few rows at a time, so that what passes
+// between them stays in the processor's cache; equal operations on equal operands
+// are computed once; what is cheap to compute again is not kept. Float32 runs on
+// the vector kernels of the package simd. Neither plan nor threads change the
+// result: sums are never reordered.
+//
 // Run: feed the inputs, refill the noise, [Program.Run], read the cost, the
 // gradients and the named terms. A value that is not finite is an error that
 // names the term or the parameter.
@@ -48,8 +56,9 @@
 //     symbolic derivatives (SDOp), and adds with an operation of this package.
 //   - Parameters are not bound as dual values, so gradients neither accumulate
 //     over runs nor overwrite Gorgonia's shared constants.
-//   - Each run is Reset before the next, values are read by copy, inputs are
-//     buffers that the program owns.
+//   - Gorgonia's machines, which reuse the memory of values that are still read
+//     and do nothing on a second run without a reset, do not run: a program calls
+//     the operations itself, in memory of its own. Values are read by copy.
 //
 // What comes in through [Apply] is Gorgonia's own and is not shielded.
 package graph

@@ -1,18 +1,27 @@
 package graph
 
-// Buffers counts the buffers that a program holds, in use or free.
+// Buffers counts the values that a program keeps in memory.
 func (p *Program) Buffers() (n int) {
-	pools := map[*pool]bool{}
-	for node := range p.used {
-		if o, ok := node.Op().(*op); ok {
-			pools[o.pool] = true
-			if o.buffer != nil {
+	count := func(data []bool) {
+		for _, kept := range data {
+			if kept {
 				n++
 			}
 		}
 	}
-	for q := range pools {
-		n += len(*q)
+	switch m := p.machine.(type) {
+	case *threaded[float64]:
+		count(keeps(m.data))
+	case *threaded[float32]:
+		count(keeps(m.data))
 	}
 	return n
+}
+
+func keeps[T float](data [][]T) []bool {
+	kept := make([]bool, len(data))
+	for i, d := range data {
+		kept[i] = d != nil
+	}
+	return kept
 }

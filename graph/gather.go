@@ -21,7 +21,7 @@ func (x Expr) Gather(index Expr) Expr {
 		return Fail("graph: Gather of %s by %s: one index a row is needed", x, index)
 	}
 	return apply("gather", tensor.Shape{r},
-		run{gatherTo[float64], gatherTo[float32]},
+		run{f64: gatherTo[float64], f32: gatherTo[float32]}.by(byRows).as("gather"),
 		func(in []Expr, _, g Expr, _ []bool) []Expr {
 			return []Expr{g.scatter(in[1], c), {}}
 		}, x, index).except(1)
@@ -31,7 +31,7 @@ func (x Expr) Gather(index Expr) Expr {
 // otherwise empty matrix [r×c].
 func (x Expr) scatter(index Expr, c int) Expr {
 	return apply("scatter", tensor.Shape{x.n.Shape()[0], c},
-		run{scatterTo[float64], scatterTo[float32]},
+		run{f64: scatterTo[float64], f32: scatterTo[float32]}.by(byRows).as("scatter"),
 		func(in []Expr, _, g Expr, _ []bool) []Expr {
 			return []Expr{g.Gather(in[1]), {}}
 		}, x, index).except(1)
@@ -42,7 +42,7 @@ func gatherTo[T float](dst []T, src [][]T) error {
 	for i, k := range src[1] {
 		j := int(k)
 		if T(j) != k || j < 0 || j >= c {
-			return fmt.Errorf("row %d: index %v, want a whole number from 0 to %d", i, k, c-1)
+			return &rowError{i, fmt.Sprintf("index %v, want a whole number from 0 to %d", k, c-1)}
 		}
 		dst[i] = x[i*c+j]
 	}
@@ -55,7 +55,7 @@ func scatterTo[T float](dst []T, src [][]T) error {
 	for i, k := range src[1] {
 		j := int(k)
 		if T(j) != k || j < 0 || j >= c {
-			return fmt.Errorf("row %d: index %v, want a whole number from 0 to %d", i, k, c-1)
+			return &rowError{i, fmt.Sprintf("index %v, want a whole number from 0 to %d", k, c-1)}
 		}
 		dst[i*c+j] = x[i]
 	}

@@ -20,17 +20,21 @@ type Graph struct {
 	terms    []term
 	err      error // the first misuse, reported by Compile
 	compiled bool
+	runs     int  // so far
 	frozen   bool // stop-gradients keep their values, for GradCheck
 	hashes   map[uint32]bool
 }
 
 // input is a named buffer that is fed from outside.
 type input struct {
-	name  string
-	node  *gorgonia.Node
-	value gorgonia.Value
-	fill  Filler // of a noise node
-	given bool   // a constant, or fed at least once
+	name   string
+	node   *gorgonia.Node
+	value  gorgonia.Value
+	fill   Filler // of a noise node
+	fill32 Filler32
+	given  bool // a constant, or fed at least once
+
+	compressed *compressed // of a matrix that enters products
 }
 
 type param struct {
@@ -94,6 +98,11 @@ func Gaussian(r *rand.Rand, dst []float64) {
 	}
 }
 
+// Filler32 is a Filler for graphs of float32: fast, with rounding errors of its
+// own, on several threads if it is given them. The values are the same for any
+// number of threads.
+type Filler32 func(r *rand.Rand, dst []float32, threads int)
+
 // Noise declares an input that [Program.Refill] fills by fill; it can be fed by
 // name as well. With its values left alone a program is a deterministic
 // function of its parameters.
@@ -101,6 +110,15 @@ func (g *Graph) Noise(name string, fill Filler, shape ...int) Expr {
 	x := g.Input(name, shape...)
 	if x.err == nil {
 		g.inputs[len(g.inputs)-1].fill = fill
+	}
+	return x
+}
+
+// Noise32 is Noise with a form of its own for graphs of float32.
+func (g *Graph) Noise32(name string, fill Filler, fill32 Filler32, shape ...int) Expr {
+	x := g.Noise(name, fill, shape...)
+	if x.err == nil {
+		g.inputs[len(g.inputs)-1].fill32 = fill32
 	}
 	return x
 }

@@ -1,10 +1,14 @@
 package graph
 
 import (
+	"sync"
+
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gorgonia.org/tensor"
+
+	"opl/graph/kernel/simd"
 )
 
 // MatMul returns the matrix product x·y of [m×k] and [k×n].
@@ -41,7 +45,16 @@ func matmul(x, y Expr, tx, ty bool) Expr {
 				blas32.General{Rows: xs[0], Cols: xs[1], Stride: xs[1], Data: src[0]},
 				blas32.General{Rows: ys[0], Cols: ys[1], Stride: ys[1], Data: src[1]},
 				0, blas32.General{Rows: m, Cols: n, Stride: n, Data: dst})
-		})
+		}).as("matmul ", tx, ty)
+	p := product{tx: tx, ty: ty, x: xs, y: ys, m: m, n: n}
+	switch {
+	case !tx && ty:
+		p.rows = x.g.compressed(x)
+	case tx && !ty:
+		p.rows = x.g.compressed(y)
+	}
+	r.work = m * n * k
+	r.parts = p.part
 	return apply("matmul", tensor.Shape{m, n}, r, func(in []Expr, _, g Expr, need []bool) []Expr {
 		x, y := in[0], in[1]
 		return []Expr{
@@ -73,4 +86,92 @@ func trans(t bool) blas.Transpose {
 		return blas.Trans
 	}
 	return blas.NoTrans
+}
+
+// product is a matrix product in float32 by vector kernels.
+type product struct {
+	tx, ty bool
+	x, y   tensor.Shape
+	m, n   int
+	rows   *compressed // the input among the operands, nil if it is none
+}
+
+// part computes a share of the product. It reports false if it cannot: the
+// vector kernels are off.
+func (p *product) part(dst []float32, src [][]float32, part, parts int) bool {
+	if !simd.Vector() {
+		return false
+	}
+	if p.rows != nil {
+		if p.tx { // xᵀ·y with y the input
+			if s := p.rows.get(src[1], p.m >= sparseColumns); s != nil && p.m >= sparseColumns {
+				s.TMul(dst, src[0], p.m, part, parts)
+				return true
+			}
+		} else if s := p.rows.get(src[0], false); s != nil {
+			s.MulT(dst, src[1], p.n, part, parts)
+			return true
+		}
+	}
+	x, y := simd.RowMajor(p.x[0], p.x[1], src[0]), simd.RowMajor(p.y[0], p.y[1], src[1])
+	if p.tx {
+		x = x.T()
+	}
+	if p.ty {
+		y = y.T()
+	}
+	simd.Gemm32(dst, x, y, part, parts)
+	return true
+}
+
+const (
+	// Inputs with a smaller share of elements that are not 0 are multiplied
+	// without their zeros.
+	sparseShare = 0.35
+	// From so many rows of the result on, sorting an input by columns pays.
+	sparseColumns = 64
+)
+
+// compressed is an input matrix without its zeros, for as long as a run lasts.
+type compressed struct {
+	g          *Graph
+	rows, cols int
+
+	mu     sync.Mutex
+	run    int // in which it was made
+	sparse bool
+	byCols bool
+	matrix simd.Sparse
+}
+
+// compressed returns what is shared by all products with the input x, nil if x
+// is no input.
+func (g *Graph) compressed(x Expr) *compressed {
+	for _, in := range g.inputs {
+		if in.node == x.n {
+			if in.compressed == nil {
+				in.compressed = &compressed{g: g, rows: x.n.Shape()[0], cols: x.n.Shape()[1], run: -1}
+			}
+			return in.compressed
+		}
+	}
+	return nil
+}
+
+// get returns the matrix, nil if it is dense.
+func (c *compressed) get(x []float32, byCols bool) *simd.Sparse {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.run != c.g.runs {
+		c.run, c.byCols = c.g.runs, false
+		c.sparse = c.matrix.Set(x, c.rows, c.cols, sparseShare)
+	}
+	if !c.sparse {
+		return nil
+	}
+	if byCols && !c.byCols {
+		c.matrix.Prepare()
+		c.byCols = true
+	}
+	return &c.matrix
 }

@@ -17,9 +17,8 @@ type float interface{ float32 | float64 }
 // shapes, computes on plain slices, and builds its own symbolic derivative.
 //
 // It carries a number of its own, so that no two nodes of a graph share a hash
-// and Gorgonia never takes two of them for one. Its output goes into a buffer taken
-// from the program's pool and given back when the last operation that reads it
-// has run.
+// and Gorgonia never takes two of them for one. A program runs it by its plan, see
+// [Graph.Compile].
 type op struct {
 	g    *Graph
 	id   uint32
@@ -29,30 +28,75 @@ type op struct {
 	run  run
 	diff diff // nil: constant for differentiation
 	wrt  []bool
-
-	// Of the program that g was compiled into.
-	pool      *pool
-	producers []*op // of the inputs, nil where not an op
-	readers   int   // operations of the program that read the output
-	pinned    bool  // the output is read from outside too
-	left      int   // readers that have not run yet
-	buffer    gorgonia.Value
-	args64    [][]float64
-	args32    [][]float32
 }
 
-// run computes dst from src, both row-major.
+// run computes dst from src, both row-major, and says how a program may treat
+// the operation.
 type run struct {
 	f64 func(dst []float64, src [][]float64) error
 	f32 func(dst []float32, src [][]float32) error
+
+	// spread is how the operation can be taken through a few rows at a time. Of
+	// repeating and grouping there are functions of their own, for rows from..to
+	// of what has more rows.
+	spread spread
+	rows64 func(dst, src []float64, from, to int)
+	rows32 func(dst, src []float32, from, to int)
+
+	// parts, if not nil, computes a share of a float32 result, independent of the
+	// others, for one of several threads; false: it cannot, use f32. work is the
+	// number of multiplications in all.
+	parts func(dst []float32, src [][]float32, part, parts int) bool
+	work  int
+
+	// name, unless empty, stands for the function and all its parameters: of
+	// operations of one name on the same operands, one is enough.
+	name   string
+	cheap  bool // as fast to compute again as to keep
+	copies bool // the result is the operand
 }
 
 // both makes a run of one generic function's two instances.
 func both(f64 func([]float64, [][]float64), f32 func([]float32, [][]float32)) run {
 	return run{
-		func(dst []float64, src [][]float64) error { f64(dst, src); return nil },
-		func(dst []float32, src [][]float32) error { f32(dst, src); return nil },
+		f64: func(dst []float64, src [][]float64) error { f64(dst, src); return nil },
+		f32: func(dst []float32, src [][]float32) error { f32(dst, src); return nil },
 	}
+}
+
+// by sets how the operation can be taken through rows.
+func (r run) by(s spread) run {
+	r.spread = s
+	return r
+}
+
+// as names the operation with its parameters.
+func (r run) as(name string, parameters ...any) run {
+	r.name = name + fmt.Sprint(parameters...)
+	return r
+}
+
+// simple names an operation that is cheap.
+func (r run) simple(name string, parameters ...any) run {
+	r.cheap = true
+	return r.as(name, parameters...)
+}
+
+// runOf and rowsOf return the functions of an element type.
+func runOf[T float](r run) func([]T, [][]T) error {
+	f, ok := any(r.f64).(func([]T, [][]T) error)
+	if !ok {
+		f = any(r.f32).(func([]T, [][]T) error)
+	}
+	return f
+}
+
+func rowsOf[T float](r run) func(dst, src []T, from, to int) {
+	f, ok := any(r.rows64).(func([]T, []T, int, int))
+	if !ok {
+		f = any(r.rows32).(func([]T, []T, int, int))
+	}
+	return f
 }
 
 // diff returns the derivative of the cost in each input, given that in the
@@ -150,65 +194,27 @@ func (o *op) symDiff(inputs gorgonia.Nodes, output, grad *gorgonia.Node, need []
 }
 
 // Do implements gorgonia.Op.
-func (o *op) Do(inputs ...gorgonia.Value) (v gorgonia.Value, err error) {
-	// The tape machine runs operations on a goroutine of its own, where a panic
-	// would end the process.
-	defer func() {
-		if r := recover(); r != nil {
-			v, err = nil, fmt.Errorf("graph: %s: %v", o.name, r)
-		}
-	}()
-	if o.buffer == nil {
-		o.buffer = o.pool.get(o.g.dt, o.out)
-	}
-	o.left = o.readers
+func (o *op) Do(inputs ...gorgonia.Value) (gorgonia.Value, error) {
+	v := newValue(o.g.dt, o.out)
+	var err error
 	if o.g.dt == tensor.Float64 {
-		o.args64 = o.args64[:0]
-		for _, in := range inputs {
-			o.args64 = append(o.args64, elems[float64](in))
-		}
-		err = o.run.f64(elems[float64](o.buffer), o.args64)
+		err = o.run.f64(elems[float64](v), allElems[float64](inputs))
 	} else {
-		o.args32 = o.args32[:0]
-		for _, in := range inputs {
-			o.args32 = append(o.args32, elems[float32](in))
-		}
-		err = o.run.f32(elems[float32](o.buffer), o.args32)
+		err = o.run.f32(elems[float32](v), allElems[float32](inputs))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("graph: %s: %w", o.name, err)
 	}
-	v = o.buffer
-	for _, p := range o.producers {
-		if p != nil {
-			p.release()
-		}
-	}
 	return v, nil
 }
 
-// release is called when one reader of o's output has run.
-func (o *op) release() {
-	if o.left--; o.left == 0 && !o.pinned {
-		o.pool.put(o.buffer)
-		o.buffer = nil
+func allElems[T float](vs []gorgonia.Value) [][]T {
+	all := make([][]T, len(vs))
+	for i, v := range vs {
+		all[i] = elems[T](v)
 	}
+	return all
 }
-
-// pool keeps the buffers of one shape in a program that hold no live value.
-type pool []gorgonia.Value
-
-func (p *pool) get(dt tensor.Dtype, s tensor.Shape) gorgonia.Value {
-	last := len(*p) - 1
-	if last < 0 {
-		return newValue(dt, s)
-	}
-	v := (*p)[last]
-	*p = (*p)[:last]
-	return v
-}
-
-func (p *pool) put(v gorgonia.Value) { *p = append(*p, v) }
 
 // elems returns the elements of v, row by row, without copying (but for a view
 // that Gorgonia's own operations made); T must be its element type.

@@ -6,6 +6,8 @@ import (
 
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
+
+	"opl/graph/kernel/simd"
 )
 
 // Param is what is learned: a named tensor that lives outside any graph, so
@@ -61,10 +63,7 @@ func put(v gorgonia.Value, values []float64) error {
 		return fmt.Errorf("%d values for shape %s", len(values), shapeString(v.Shape()))
 	}
 	if v.Dtype() == tensor.Float32 {
-		dst := elems[float32](v)
-		for i, x := range values {
-			dst[i] = float32(x)
-		}
+		simd.Narrow32(elems[float32](v), values)
 		return nil
 	}
 	copy(elems[float64](v), values)
@@ -90,7 +89,10 @@ func finite(v gorgonia.Value) int {
 	if v.Dtype() == tensor.Float64 {
 		return finiteElem(elems[float64](v))
 	}
-	return finiteElem(elems[float32](v))
+	if x := elems[float32](v); !simd.Finite32(x) {
+		return finiteElem(x)
+	}
+	return -1
 }
 
 func finiteElem[T float](xs []T) int {

@@ -16,26 +16,38 @@ import (
 // where they share parameters that nobody updates meanwhile.
 type Program struct {
 	g       *Graph
-	machine gorgonia.VM
+	machine machine
 	used    map[*gorgonia.Node]bool
-	cost    *op // the operations whose buffers hold the results
-	terms   []*op
-	grads   []*op           // nil where the cost does not depend on the parameter; none without gradients
+	cost    int // the values that are results, by number
+	terms   []int
+	grads   []int           // −1 where the cost does not depend on the parameter; nil without gradients
 	zeros   []*tensor.Dense // stand in for them
 	loose   bool
+	threads int
+	ran     bool
 	noise   []float64
 }
 
 // Option changes what Compile makes.
 type Option func(*options)
 
-type options struct{ noGrad, loose bool }
+type options struct {
+	noGrad, loose bool
+	threads       int
+}
 
 // WithoutGradients compiles the cost and the terms alone.
 func WithoutGradients() Option { return func(o *options) { o.noGrad = true } }
 
 // AllowNonFinite makes Run accept NaN and infinite values, for looking at them.
 func AllowNonFinite() Option { return func(o *options) { o.loose = true } }
+
+// Threads lets a run use as many threads as maxThreads at most, where it has
+// much to do. The results are the same for any number.
+func Threads(n int) Option { return func(o *options) { o.threads = n } }
+
+// maxThreads is the largest number of threads that a run uses.
+const maxThreads = 16
 
 // Compile differentiates a scalar cost in every parameter of the graph and
 // compiles what the cost, the gradients and the named terms need. A graph is
@@ -59,16 +71,14 @@ func (g *Graph) Compile(cost Expr, opts ...Option) (*Program, error) {
 	}
 	g.compiled = true
 
-	p := &Program{g: g, loose: o.loose}
+	p := &Program{g: g, loose: o.loose, threads: min(o.threads, maxThreads)}
 	var roots gorgonia.Nodes
-	output := func(x Expr) *op {
-		result, ok := x.n.Op().(*op)
-		if !ok {
+	output := func(x Expr) int {
+		if _, own := x.n.Op().(*op); !own {
 			x = x.copy()
-			result = x.n.Op().(*op)
 		}
 		roots = append(roots, x.n)
-		return result
+		return len(roots) - 1
 	}
 	p.cost = output(cost)
 	for _, t := range g.terms {
@@ -83,9 +93,10 @@ func (g *Graph) Compile(cost Expr, opts ...Option) (*Program, error) {
 		if err != nil {
 			return nil, err
 		}
-		p.grads = make([]*op, len(g.params))
+		p.grads = make([]int, len(g.params))
 		p.zeros = make([]*tensor.Dense, len(g.params))
 		for i, d := range grads {
+			p.grads[i] = -1
 			if d.n != nil {
 				// A copy, because solvers change gradients in place.
 				p.grads[i] = output(d.copy())
@@ -96,10 +107,25 @@ func (g *Graph) Compile(cost Expr, opts ...Option) (*Program, error) {
 	if err := distinct(sub); err != nil {
 		return nil, err
 	}
-	p.plan(sub, roots)
-
+	p.used = map[*gorgonia.Node]bool{}
+	for _, n := range sub.AllNodes() {
+		p.used[n] = true
+	}
+	steps, values := lower(g.g, roots)
+	p.cost = values[p.cost]
+	for _, results := range [][]int{p.terms, p.grads} {
+		for i, r := range results {
+			if r >= 0 {
+				results[i] = values[r]
+			}
+		}
+	}
 	var err error
-	p.machine, err = machine(sub)
+	if g.dt == tensor.Float64 {
+		p.machine, err = newMachine[float64](g.dt, steps)
+	} else {
+		p.machine, err = newMachine[float32](g.dt, steps)
+	}
 	return p, err
 }
 
@@ -114,55 +140,6 @@ func distinct(g *gorgonia.ExprGraph) error {
 		seen[n.Hashcode()] = n
 	}
 	return nil
-}
-
-func machine(g *gorgonia.ExprGraph) (m gorgonia.VM, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("graph: Gorgonia could not compile the graph: %v", r)
-		}
-	}()
-	return gorgonia.NewTapeMachine(g), nil
-}
-
-// plan tells each operation who reads its output, so that its buffer can be
-// used again after the last of them.
-func (p *Program) plan(sub *gorgonia.ExprGraph, roots gorgonia.Nodes) {
-	pools := map[string]*pool{}
-	p.used = map[*gorgonia.Node]bool{}
-	for _, n := range sub.AllNodes() {
-		p.used[n] = true
-		o, own := n.Op().(*op)
-		if own {
-			key := shapeString(o.out)
-			if pools[key] == nil {
-				pools[key] = new(pool)
-			}
-			o.pool = pools[key]
-		}
-		it := sub.From(n.ID())
-		if it == nil {
-			continue
-		}
-		for it.Next() {
-			producer, _ := it.Node().(*gorgonia.Node).Op().(*op)
-			if own {
-				o.producers = append(o.producers, producer)
-			}
-			if producer == nil {
-				continue
-			}
-			producer.readers++
-			if !own {
-				producer.pinned = true
-			}
-		}
-	}
-	for _, n := range roots {
-		if o, ok := n.Op().(*op); ok {
-			o.pinned = true
-		}
-	}
 }
 
 // Has reports whether the program reads the input of that name: what the cost
@@ -222,6 +199,10 @@ func (p *Program) Refill(r *rand.Rand) {
 			in.fill(r, elems[float64](in.value))
 			continue
 		}
+		if in.fill32 != nil {
+			in.fill32(r, elems[float32](in.value), max(1, p.threads))
+			continue
+		}
 		n := in.value.Shape().TotalSize()
 		if cap(p.noise) < n {
 			p.noise = make([]float64, n)
@@ -240,16 +221,16 @@ func (p *Program) Run() error {
 			return fmt.Errorf("graph: input %q was not fed", in.name)
 		}
 	}
-	err := p.machine.RunAll()
-	p.machine.Reset()
-	if err != nil {
-		return fmt.Errorf("graph: %w", err)
+	p.g.runs++
+	if err := p.machine.run(p.threads); err != nil {
+		return err
 	}
+	p.ran = true
 	if p.loose {
 		return nil
 	}
 	for i, t := range p.g.terms {
-		if v := p.terms[i].buffer; finite(v) >= 0 {
+		if v := p.machine.value(p.terms[i]); finite(v) >= 0 {
 			j := finite(v)
 			return &NonFiniteError{What: "term", Name: t.name, Index: j, Value: at(v, j)}
 		}
@@ -257,12 +238,13 @@ func (p *Program) Run() error {
 	if v := p.Cost(); !isFinite(v) {
 		return &NonFiniteError{What: "cost", Value: v}
 	}
-	for i, o := range p.grads {
-		if o == nil {
+	for i, r := range p.grads {
+		if r < 0 {
 			continue
 		}
-		if j := finite(o.buffer); j >= 0 {
-			return &NonFiniteError{What: "gradient", Name: p.g.params[i].p.Name, Index: j, Value: at(o.buffer, j)}
+		if v := p.machine.value(r); finite(v) >= 0 {
+			j := finite(v)
+			return &NonFiniteError{What: "gradient", Name: p.g.params[i].p.Name, Index: j, Value: at(v, j)}
 		}
 	}
 	return nil
@@ -289,18 +271,18 @@ func (e *NonFiniteError) Error() string {
 
 // Cost returns the cost of the last run, NaN before the first.
 func (p *Program) Cost() float64 {
-	if p.cost.buffer == nil {
+	if !p.ran {
 		return math.NaN()
 	}
-	return at(p.cost.buffer, 0)
+	return at(p.machine.value(p.cost), 0)
 }
 
 // Read returns the values of a named term in the last run, row by row; nil if
 // there is no such term, and before the first run.
 func (p *Program) Read(name string) []float64 {
 	for i, t := range p.g.terms {
-		if t.name == name && p.terms[i].buffer != nil {
-			return floats(p.terms[i].buffer)
+		if t.name == name && p.ran {
+			return floats(p.machine.value(p.terms[i]))
 		}
 	}
 	return nil
@@ -324,11 +306,11 @@ func (p *Program) Params() []*Param { return p.g.Params() }
 // another graph.
 func (p *Program) Grad(q *Param) *tensor.Dense {
 	for i, r := range p.g.params {
-		if r.p != q || p.grads == nil || p.cost.buffer == nil {
+		if r.p != q || p.grads == nil || !p.ran {
 			continue
 		}
-		if o := p.grads[i]; o != nil {
-			d, _ := o.buffer.(*tensor.Dense)
+		if r := p.grads[i]; r >= 0 {
+			d, _ := p.machine.value(r).(*tensor.Dense)
 			return d
 		}
 		if p.zeros[i] == nil {
@@ -350,5 +332,5 @@ func (p *Program) Gradient(q *Param) []float64 {
 	return floats(d)
 }
 
-// Close frees what the machine holds.
-func (p *Program) Close() error { return p.machine.Close() }
+// Close does nothing; a program's memory is its own and goes with it.
+func (p *Program) Close() error { return nil }

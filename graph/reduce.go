@@ -5,6 +5,8 @@ import (
 
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
+
+	"opl/graph/kernel/simd"
 )
 
 // Sum returns the sum of all elements, a scalar.
@@ -12,7 +14,7 @@ func (x Expr) Sum() Expr {
 	if bad, ok := first(x); ok {
 		return bad
 	}
-	return apply("sum", tensor.Shape{}, both(sumTo[float64], sumTo[float32]),
+	return apply("sum", tensor.Shape{}, both(sumTo[float64], sumTo[float32]).by(summing).as("sum"),
 		func(in []Expr, _, g Expr, _ []bool) []Expr { return []Expr{g.fill(in[0].n.Shape())} }, x)
 }
 
@@ -33,10 +35,10 @@ func (x Expr) SumOver(axis int) Expr {
 	r, c := x.n.Shape()[0], x.n.Shape()[1]
 	switch axis {
 	case 0:
-		return apply("sum over rows", tensor.Shape{c}, both(sumRows[float64], sumRows[float32]),
+		return apply("sum over rows", tensor.Shape{c}, both(sumRows[float64], sumRows[float32]).as("sum rows"),
 			func(_ []Expr, _, g Expr, _ []bool) []Expr { return []Expr{g.Down(r)} }, x)
 	case 1:
-		return apply("sum over columns", tensor.Shape{r}, both(sumCols[float64], sumCols[float32]),
+		return apply("sum over columns", tensor.Shape{r}, both(sumCols, func(dst []float32, src [][]float32) { simd.RowSums32(dst, src[0], len(src[0])/len(dst)) }).by(byRows).as("sum columns"),
 			func(_ []Expr, _, g Expr, _ []bool) []Expr { return []Expr{g.Across(c)} }, x)
 	}
 	return Fail("graph: SumOver axis %d, want 0 or 1", axis)
@@ -59,7 +61,10 @@ func (x Expr) Across(c int) Expr {
 	if c < 1 {
 		return Fail("graph: Across of %s to %d columns, want at least 1", x, c)
 	}
-	return apply("across", tensor.Shape{x.n.Shape()[0], c}, both(across[float64], across[float32]),
+	if u, ok := x.uniform(); ok {
+		return u.fill(tensor.Shape{x.n.Shape()[0], c})
+	}
+	return apply("across", tensor.Shape{x.n.Shape()[0], c}, both(across, func(dst []float32, src [][]float32) { simd.Across32(dst, src[0], len(dst)/len(src[0])) }).by(byRows).simple("across"),
 		func(_ []Expr, _, g Expr, _ []bool) []Expr { return []Expr{g.SumOver(1)} }, x)
 }
 
@@ -71,7 +76,7 @@ func (x Expr) Down(r int) Expr {
 	if r < 1 {
 		return Fail("graph: Down of %s to %d rows, want at least 1", x, r)
 	}
-	return apply("down", tensor.Shape{r, x.n.Shape()[0]}, both(down[float64], down[float32]),
+	return apply("down", tensor.Shape{r, x.n.Shape()[0]}, both(down[float64], down[float32]).by(broadcast).simple("down"),
 		func(_ []Expr, _, g Expr, _ []bool) []Expr { return []Expr{g.SumOver(0)} }, x)
 }
 
@@ -91,11 +96,14 @@ func (x Expr) RepeatRows(s int) Expr {
 	shape := x.n.Shape().Clone()
 	width := shape.TotalSize() / shape[0]
 	shape[0] *= s
-	return apply(repeatRows, shape, both(repeat[float64](width, s), repeat[float32](width, s)),
+	return apply(repeatRows, shape, repeatRun(width, s),
 		func(_ []Expr, _, g Expr, _ []bool) []Expr { return []Expr{g.SumGroups(s)} }, x)
 }
 
-const repeatRows = "repeat rows"
+const (
+	repeatRows = "repeat rows"
+	filled     = "fill"
+)
 
 // repeated returns y and s if x is y.RepeatRows(s).
 func (x Expr) repeated() (y Expr, s int, ok bool) {
@@ -103,9 +111,23 @@ func (x Expr) repeated() (y Expr, s int, ok bool) {
 	if o == nil || o.name != repeatRows {
 		return Expr{}, 0, false
 	}
+	return x.operand(), o.out[0] / o.in[0][0], true
+}
+
+// uniform returns the scalar that x is filled with, if it is.
+func (x Expr) uniform() (y Expr, ok bool) {
+	o, _ := x.n.Op().(*op)
+	if o == nil || o.name != filled {
+		return Expr{}, false
+	}
+	return x.operand(), true
+}
+
+// operand returns the first operand of the operation that made x.
+func (x Expr) operand() Expr {
 	it := x.g.g.From(x.n.ID())
 	it.Next()
-	return Expr{g: x.g, n: it.Node().(*gorgonia.Node)}, o.out[0] / o.in[0][0], true
+	return Expr{g: x.g, n: it.Node().(*gorgonia.Node)}
 }
 
 // SumGroups sums each group of s consecutive rows of a matrix, or entries of a
@@ -123,7 +145,7 @@ func (x Expr) SumGroups(s int) Expr {
 	}
 	width := shape.TotalSize() / shape[0]
 	shape[0] /= s
-	return apply("sum groups", shape, both(sumGroups[float64](width, s), sumGroups[float32](width, s)),
+	return apply("sum groups", shape, sumGroupsRun(width, s),
 		func(_ []Expr, _, g Expr, _ []bool) []Expr { return []Expr{g.RepeatRows(s)} }, x)
 }
 
@@ -163,13 +185,16 @@ func (x Expr) fill(shape tensor.Shape) Expr {
 	if len(shape) == 0 {
 		return x
 	}
-	return apply("fill", shape.Clone(), both(fillTo[float64], fillTo[float32]),
+	return apply(filled, shape.Clone(), both(fillTo, func(dst []float32, src [][]float32) { simd.Fill32(dst, src[0][0]) }).by(broadcast).simple("fill"),
 		func(_ []Expr, _, g Expr, _ []bool) []Expr { return []Expr{g.Sum()} }, x)
 }
 
 // sum adds in float64 whatever T is: a sum over a batch is then exact to the
 // last place of float32.
 func sum[T float](xs []T) float64 {
+	if x, ok := any(xs).([]float32); ok {
+		return simd.Sum32(x)
+	}
 	var s float64
 	for _, x := range xs {
 		s += float64(x)
@@ -181,18 +206,14 @@ func sumTo[T float](dst []T, src [][]T) { dst[0] = T(sum(src[0])) }
 
 func sumRows[T float](dst []T, src [][]T) {
 	clear(dst)
-	for x := src[0]; len(x) > 0; x = x[len(dst):] {
-		for j := range dst {
-			dst[j] += x[j]
-		}
-	}
+	addRows(dst, src[0])
 }
 
-func sumCols[T float](dst []T, src [][]T) {
+func sumCols(dst []float64, src [][]float64) {
 	x := src[0]
 	c := len(x) / len(dst)
 	for i := range dst {
-		var s T
+		var s float64
 		for _, v := range x[i*c : i*c+c] {
 			s += v
 		}
@@ -200,7 +221,7 @@ func sumCols[T float](dst []T, src [][]T) {
 	}
 }
 
-func across[T float](dst []T, src [][]T) {
+func across(dst []float64, src [][]float64) {
 	c := len(dst) / len(src[0])
 	for i, v := range src[0] {
 		row := dst[i*c : i*c+c]
@@ -216,34 +237,76 @@ func down[T float](dst []T, src [][]T) {
 	}
 }
 
-func repeat[T float](width, s int) func(dst []T, src [][]T) {
-	return func(dst []T, src [][]T) {
-		for x := src[0]; len(x) > 0; x = x[width:] {
-			for range s {
-				copy(dst, x[:width])
-				dst = dst[width:]
+func repeatRun(width, s int) run {
+	r := both(
+		func(dst []float64, src [][]float64) { repeat(dst, src[0], width, s, 0) },
+		func(dst []float32, src [][]float32) { repeat(dst, src[0], width, s, 0) })
+	r.rows64 = func(dst, src []float64, from, _ int) { repeat(dst, src, width, s, from) }
+	r.rows32 = func(dst, src []float32, from, _ int) { repeat(dst, src, width, s, from) }
+	return r.by(repeating).simple("repeat ", s)
+}
+
+// repeat writes to dst the rows of the result from row from on.
+func repeat[T float](dst, x []T, width, s, from int) {
+	if d, ok := any(dst).([]float32); ok && width > 1 {
+		simd.Repeat32(d, any(x).([]float32), width, s, from)
+		return
+	}
+	if width == 1 {
+		for i := 0; i < len(dst); {
+			v := x[(from+i)/s]
+			for end := min(len(dst), i+s-(from+i)%s); i < end; i++ {
+				dst[i] = v
 			}
 		}
+		return
+	}
+	for ; len(dst) > 0; from++ {
+		at := from / s * width
+		copy(dst[:width], x[at:at+width])
+		dst = dst[width:]
 	}
 }
 
-func sumGroups[T float](width, s int) func(dst []T, src [][]T) {
-	return func(dst []T, src [][]T) {
-		clear(dst)
-		for x := src[0]; len(dst) > 0; dst = dst[width:] {
-			for range s {
-				for j, v := range x[:width] {
-					dst[j] += v
-				}
-				x = x[width:]
-			}
+func sumGroupsRun(width, s int) run {
+	r := both(
+		func(dst []float64, src [][]float64) { sumGroups(dst, src[0], width, s, 0) },
+		func(dst []float32, src [][]float32) { sumGroups(dst, src[0], width, s, 0) })
+	r.rows64 = func(dst, src []float64, from, _ int) { sumGroups(dst, src, width, s, from) }
+	r.rows32 = func(dst, src []float32, from, _ int) { sumGroups(dst, src, width, s, from) }
+	return r.by(grouping).as("sum groups ", s)
+}
+
+// sumGroups adds rows of the operand, which begin with row from, to dst.
+func sumGroups[T float](dst, x []T, width, s, from int) {
+	for len(x) > 0 {
+		rows := min(s-from%s, len(x)/width)
+		row := dst[from/s*width:][:width]
+		if from%s == 0 {
+			clear(row)
+		}
+		addRows(row, x[:rows*width])
+		x = x[rows*width:]
+		from += rows
+	}
+}
+
+// addRows adds each row of x to dst, in order.
+func addRows[T float](dst, x []T) {
+	if d, ok := any(dst).([]float32); ok {
+		simd.AddRows32(d, any(x).([]float32))
+		return
+	}
+	for ; len(x) > 0; x = x[len(dst):] {
+		for j := range dst {
+			dst[j] += x[j]
 		}
 	}
 }
 
 func copyTo[T float](dst []T, src [][]T) { copy(dst, src[0]) }
 
-func fillTo[T float](dst []T, src [][]T) {
+func fillTo(dst []float64, src [][]float64) {
 	v := src[0][0]
 	for i := range dst {
 		dst[i] = v

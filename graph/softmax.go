@@ -6,6 +6,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"opl/graph/kernel"
+	"opl/graph/kernel/simd"
 )
 
 // LogSoftmax returns x − logsumexp(x), row by row of a matrix [r×c].
@@ -16,10 +17,10 @@ func (x Expr) LogSoftmax() Expr {
 	c := x.n.Shape()[1]
 	return apply("log-softmax", x.n.Shape(), both(
 		func(dst []float64, src [][]float64) { kernel.LogSoftmax(dst, src[0], c) },
-		func(dst []float32, src [][]float32) { kernel.LogSoftmax(dst, src[0], c) }),
+		func(dst []float32, src [][]float32) { kernel.LogSoftmax(dst, src[0], c) }).by(byRows).as("log-softmax"),
 		func(_ []Expr, out, g Expr, _ []bool) []Expr {
 			return []Expr{apply("log-softmax gradient", out.n.Shape(),
-				both(logSoftmaxGrad[float64](c), logSoftmaxGrad[float32](c)), nil, out, g)}
+				both(logSoftmaxGrad[float64](c), logSoftmaxGrad[float32](c)).by(byRows).as("log-softmax gradient"), nil, out, g)}
 		}, x)
 }
 
@@ -31,10 +32,10 @@ func (x Expr) Softmax() Expr {
 	c := x.n.Shape()[1]
 	return apply("softmax", x.n.Shape(), both(
 		func(dst []float64, src [][]float64) { kernel.Softmax(dst, src[0], c) },
-		func(dst []float32, src [][]float32) { kernel.Softmax(dst, src[0], c) }),
+		func(dst []float32, src [][]float32) { kernel.Softmax(dst, src[0], c) }).by(byRows).as("softmax"),
 		func(_ []Expr, out, g Expr, _ []bool) []Expr {
 			return []Expr{apply("softmax gradient", out.n.Shape(),
-				both(softmaxGrad[float64](c), softmaxGrad[float32](c)), nil, out, g)}
+				both(softmaxGrad(c), func(dst []float32, src [][]float32) { simd.SoftmaxGrad32(dst, src[0], src[1], c) }).by(byRows).as("softmax gradient"), nil, out, g)}
 		}, x)
 }
 
@@ -46,7 +47,7 @@ func (x Expr) LogSumExp() Expr {
 	r, c := x.n.Shape()[0], x.n.Shape()[1]
 	return apply("log-sum-exp", tensor.Shape{r}, both(
 		func(dst []float64, src [][]float64) { kernel.LogSumExp(dst, src[0], c) },
-		func(dst []float32, src [][]float32) { kernel.LogSumExp(dst, src[0], c) }),
+		func(dst []float32, src [][]float32) { kernel.LogSumExp(dst, src[0], c) }).by(byRows).as("log-sum-exp"),
 		func(in []Expr, _, g Expr, _ []bool) []Expr {
 			return []Expr{in[0].Softmax().Mul(g.Across(c))}
 		}, x)
@@ -66,11 +67,11 @@ func logSoftmaxGrad[T float](c int) func(dst []T, src [][]T) {
 }
 
 // softmaxGrad: dx = y·(g − Σgy), from the output y.
-func softmaxGrad[T float](c int) func(dst []T, src [][]T) {
-	return func(dst []T, src [][]T) {
+func softmaxGrad(c int) func(dst []float64, src [][]float64) {
+	return func(dst []float64, src [][]float64) {
 		y, g := src[0], src[1]
 		for i := 0; i < len(dst); i += c {
-			var s T
+			var s float64
 			for j := i; j < i+c; j++ {
 				s += y[j] * g[j]
 			}

@@ -2,8 +2,10 @@ package policies
 
 import (
 	"math/rand/v2"
+	"reflect"
 
 	"opl/graph"
+	"opl/graph/kernel/simd"
 )
 
 // Noise makes the filler of a noise node that holds standard normal points of
@@ -20,6 +22,19 @@ const NoiseName = "noise"
 
 // IID draws all points independently: the paper's Monte Carlo.
 func IID(_, _ int) graph.Filler { return graph.Gaussian }
+
+// gaussian32 is IID's graph.Filler32.
+func gaussian32(r *rand.Rand, dst []float32, _ int) {
+	points := simd.Bits(dst)
+	for i := 0; i < len(points); i += 2 {
+		u := r.Uint64()
+		points[i] = uint32(u)
+		if i+1 < len(points) {
+			points[i+1] = uint32(u >> 32)
+		}
+	}
+	simd.Normal32(dst, points)
+}
 
 // Antithetic draws pairs ε, −ε, which cancels the odd part of what is averaged:
 // draws 2i and 2i+1 of an example are a pair, the last of an odd number is
@@ -43,8 +58,13 @@ func Antithetic(draws, dim int) graph.Filler {
 
 // noise declares the policy's noise node, [b·draws×dim].
 func noise(g *graph.Graph, source Noise, b, draws, dim int) graph.Expr {
-	if source == nil {
-		source = LowDiscrepancy
+	is := func(f Noise) bool { return reflect.ValueOf(source).Pointer() == reflect.ValueOf(f).Pointer() }
+	switch {
+	case source == nil || is(LowDiscrepancy):
+		p := lowDiscrepancy(draws, dim)
+		return g.Noise32(NoiseName, p.fill, p.fill32, b*draws, dim)
+	case is(IID):
+		return g.Noise32(NoiseName, graph.Gaussian, gaussian32, b*draws, dim)
 	}
 	return g.Noise(NoiseName, source(draws, dim), b*draws, dim)
 }

@@ -1,35 +1,29 @@
 package policies
 
-import (
-	"math/rand/v2"
-
-	"opl/graph"
-)
+import "opl/graph/kernel/simd"
 
 // latinHypercube has, in each dimension, one draw in each of as many equally
 // likely intervals as there are draws, in an order that is random and
 // independent between dimensions: what is a sum of functions of single
 // coordinates is averaged almost without error. McKay, Beckman & Conover (1979).
-func latinHypercube(draws, dim int) graph.Filler {
-	begin := make([]uint32, draws) // of the intervals, of length width/2³²
-	for p := range begin {
-		begin[p] = uint32(uint64(p) << 32 / uint64(draws))
+// Each example has a random key, of which the rest is a function.
+type latinHypercube struct {
+	draws, dim int
+	strata     *simd.Strata
+}
+
+func newLatinHypercube(draws, dim int) latinHypercube {
+	return latinHypercube{draws, dim, simd.NewStrata(draws)}
+}
+
+func (latinHypercube) keys() int { return 1 }
+
+func (l latinHypercube) points(dst []uint32, keys []uint64, scratch []uint32) []uint32 {
+	if len(scratch) == 0 {
+		scratch = make([]uint32, l.draws*simd.Lanes)
 	}
-	width := uint64(1) << 32 / uint64(draws)
-	order := make([]uint32, draws)
-	return func(r *rand.Rand, dst []float64) {
-		for ; len(dst) > 0; dst = dst[draws*dim:] {
-			for j := range dim {
-				for i := range order { // Fisher & Yates, inside out
-					x := r.Uint64()
-					k := x >> 32 * uint64(i+1) >> 32
-					order[i] = order[k]
-					order[k] = begin[i] + uint32(x&(1<<32-1)*width>>32)
-				}
-				for s, x := range order {
-					dst[s*dim+j] = quantile(x)
-				}
-			}
-		}
+	for j := 0; j < l.dim; j += simd.Lanes {
+		l.strata.Points(dst, l.dim, scratch, keys[0], j)
 	}
+	return scratch
 }

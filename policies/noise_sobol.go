@@ -2,9 +2,9 @@ package policies
 
 import (
 	"math/bits"
-	"math/rand/v2"
 
 	"opl/graph"
+	"opl/graph/kernel/simd"
 )
 
 // LowDiscrepancy spreads the draws of an example evenly over the space: up to
@@ -19,38 +19,44 @@ import (
 // before it is mapped to a normal one. Above 21 dimensions pairs of Sobol'
 // coordinates repeat each other and a Latin hypercube measures better; so it
 // does for few draws by a little, see BenchmarkNoise in package objectives.
-func LowDiscrepancy(draws, dim int) graph.Filler {
+func LowDiscrepancy(draws, dim int) graph.Filler { return lowDiscrepancy(draws, dim).fill }
+
+func lowDiscrepancy(draws, dim int) *pointNoise {
 	if dim > sobolDims {
-		return latinHypercube(draws, dim)
+		return &pointNoise{size: draws * dim, set: newLatinHypercube(draws, dim)}
 	}
-	points := sobol(draws, dim)
-	seeds := make([]uint64, dim)
-	return func(r *rand.Rand, dst []float64) {
-		for ; len(dst) > 0; dst = dst[len(points):] {
-			for j := range seeds {
-				seeds[j] = r.Uint64()
-			}
-			for i := 0; i < len(points); i += dim {
-				row, to := points[i:i+dim], dst[i:i+dim]
-				for j, seed := range seeds {
-					x := bits.Reverse32(scramble(row[j], uint32(seed)))
-					to[j] = quantile(x ^ uint32(seed>>32))
-				}
-			}
-		}
-	}
+	return &pointNoise{size: draws * dim, set: newScrambledSobol(draws, dim)}
 }
 
-// scramble permutes 32-bit numbers so that a bit of the result depends on the
-// bits of x below it alone: on bit-reversed numbers, a random nested permutation
-// of their binary digits.
-func scramble(x, seed uint32) uint32 {
-	x ^= x * 0x3d20adea
-	x += seed
-	x *= seed>>16 | 1
-	x ^= x * 0x05526c56
-	x ^= x * 0x53a22864
-	return x
+// scrambledSobol is one set of points, scrambled anew for each example, by a key
+// for each dimension.
+type scrambledSobol struct {
+	net    []uint32 // [draws×dim]
+	dim    int
+	period int // a multiple of dim and of the lanes of a vector
+}
+
+func newScrambledSobol(draws, dim int) scrambledSobol {
+	period := dim
+	for period%simd.Lanes > 0 {
+		period += dim
+	}
+	return scrambledSobol{sobol(draws, dim), dim, period}
+}
+
+func (s scrambledSobol) keys() int { return s.dim }
+
+func (s scrambledSobol) points(dst []uint32, keys []uint64, scratch []uint32) []uint32 {
+	if len(scratch) == 0 {
+		scratch = make([]uint32, 2*s.period)
+	}
+	seeds, shifts := scratch[:s.period], scratch[s.period:]
+	for i := range seeds {
+		key := keys[i%s.dim]
+		seeds[i], shifts[i] = uint32(key), uint32(key>>32)
+	}
+	simd.Scramble(dst, s.net, seeds, shifts)
+	return scratch
 }
 
 // sobol returns the first n points of the Sobol' sequence, [n×dim], as

@@ -227,3 +227,24 @@ func BenchmarkFill(b *testing.B) {
 		}
 	}
 }
+
+// In float32 independent draws are standard normal and uncorrelated too.
+func TestGaussian32(t *testing.T) {
+	const n = 1 << 18
+	noise := make([]float32, n)
+	policies.Gaussian32(rand.New(rand.NewPCG(1, 1)), noise, 1)
+	xs := make([]float64, n)
+	for i, x := range noise {
+		xs[i] = float64(x)
+	}
+	checkNormal(t, "float32", xs)
+	for _, lag := range []int{1, 2, 8} {
+		var sum float64
+		for i := range n - lag {
+			sum += xs[i] * xs[i+lag]
+		}
+		if math.Abs(sum) > 4.5*math.Sqrt(n) {
+			t.Errorf("correlation %v at a distance of %d", sum/n, lag)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"opl/graph"
+	"opl/graph/kernel/simd"
 )
 
 // Adam updates parameters by the method of Kingma & Ba (2015), with the weight
@@ -98,22 +99,28 @@ func (a *Adam) update(i int, x, g *tensor.Dense) {
 	if x.Dtype() == tensor.Float64 {
 		adam(a, lr, x.Float64s(), g.Float64s(), m.Float64s(), v.Float64s())
 	} else {
-		adam(a, lr, x.Float32s(), g.Float32s(), m.Float32s(), v.Float32s())
+		adam32(a, lr, x.Float32s(), g.Float32s(), m.Float32s(), v.Float32s())
 	}
 }
 
-func adam[T float32 | float64](a *Adam, lr float64, x, g, m, v []T) {
+func adam(a *Adam, lr float64, x, g, m, v []float64) {
 	t := float64(a.steps)
 	c1, c2 := 1-math.Pow(a.Beta1, t), 1-math.Pow(a.Beta2, t)
-	b1, b2, wd := T(a.Beta1), T(a.Beta2), T(a.WeightDecay)
-	d1, d2 := T(1-a.Beta1), T(1-a.Beta2)
-	rate := T(lr / c1)
-	root, eps := T(1/math.Sqrt(c2)), T(a.Epsilon)
+	rate, root := lr/c1, 1/math.Sqrt(c2)
 	g, m, v = g[:len(x)], m[:len(x)], v[:len(x)]
 	for i := range x {
-		d := g[i] + wd*x[i]
-		m[i] = b1*m[i] + d1*d
-		v[i] = b2*v[i] + d2*d*d
-		x[i] -= rate * m[i] / (T(math.Sqrt(float64(v[i])))*root + eps)
+		d := g[i] + a.WeightDecay*x[i]
+		m[i] = a.Beta1*m[i] + (1-a.Beta1)*d
+		v[i] = a.Beta2*v[i] + (1-a.Beta2)*d*d
+		x[i] -= rate * m[i] / (math.Sqrt(v[i])*root + a.Epsilon)
 	}
+}
+
+func adam32(a *Adam, lr float64, x, g, m, v []float32) {
+	t := float64(a.steps)
+	c1, c2 := 1-math.Pow(a.Beta1, t), 1-math.Pow(a.Beta2, t)
+	simd.Adam32(simd.AdamStep{
+		Beta1: float32(a.Beta1), Beta2: float32(a.Beta2), Rest1: float32(1 - a.Beta1), Rest2: float32(1 - a.Beta2),
+		Decay: float32(a.WeightDecay), Rate: float32(lr / c1), Root: float32(1 / math.Sqrt(c2)), Epsilon: float32(a.Epsilon),
+	}, x, g, m, v)
 }

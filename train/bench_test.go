@@ -2,6 +2,7 @@ package train_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"gorgonia.org/tensor"
@@ -43,31 +44,74 @@ func task(n, k, d int) *bandit.Log {
 // BenchmarkStep measures one training step, B = 128, d = 784: feed, forward,
 // backward, Adam.
 func BenchmarkStep(b *testing.B) {
-	clip := objectives.Clip(0.1)
 	for _, c := range []struct {
 		name string
-		k    int
 		o    objectives.Objective
 		p    policies.Policy
 	}{
-		{"heuristic/K=10", 10, objectives.Heuristic(objectives.Penalties{Distance: 1e-5, Variance: 1e-5, Bias: 1e-5}), policies.Softmax{}},
-		{"heuristic/K=100", 100, objectives.Heuristic(objectives.Penalties{Distance: 1e-5, Variance: 1e-5, Bias: 1e-5}), policies.Softmax{}},
-		{"theorem1/K=10", 10, objectives.Theorem1(objectives.LambdaStar), policies.SoftmaxPosterior{}},
-		{"theorem1/K=100", 100, objectives.Theorem1(objectives.LambdaStar), policies.SoftmaxPosterior{}},
-		{"corollary1/K=10", 10, objectives.Corollary1(objectives.LambdaStar), policies.Gaussian{}},
-		{"corollary1/K=100", 100, objectives.Corollary1(objectives.LambdaStar), policies.Gaussian{}},
+		{"heuristic", objectives.Heuristic(objectives.Penalties{Distance: 1e-5, Variance: 1e-5, Bias: 1e-5}), policies.Softmax{}},
+		{"theorem1", objectives.Theorem1(objectives.LambdaStar), policies.SoftmaxPosterior{}},
+		{"corollary1", objectives.Corollary1(objectives.LambdaStar), policies.Gaussian{}},
 	} {
-		log := task(128*8, c.k, 784)
-		for _, dt := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
-			b.Run(c.name+"/"+dt.String(), func(b *testing.B) {
-				b.ReportAllocs()
-				_, err := train.Fit(context.Background(), log, train.Config{
-					Objective: c.o, Policy: c.p, Weight: clip, Dtype: dt, Epochs: b.N/8 + 1, Seed: 1,
-				})
-				if err != nil {
-					b.Fatal(err)
+		for _, k := range []int{10, 100, 1000} {
+			var log *bandit.Log
+			for _, v := range []struct {
+				name    string
+				dt      tensor.Dtype
+				threads int
+			}{{"float32", tensor.Float32, 0}, {"float32/threads=1", tensor.Float32, 1}, {"float64", tensor.Float64, 0}} {
+				if k == 1000 && v.dt == tensor.Float64 {
+					continue
 				}
-			})
+				b.Run(fmt.Sprintf("%s/K=%d/%s", c.name, k, v.name), func(b *testing.B) {
+					if log == nil {
+						log = task(128*8, k, 784)
+					}
+					steps(b, log, train.Config{Objective: c.o, Policy: c.p, Dtype: v.dt, Threads: v.threads})
+				})
+			}
 		}
+	}
+}
+
+// steps measures b.N steps of a training, without what comes before the first.
+func steps(b *testing.B, log *bandit.Log, c train.Config) {
+	b.ReportAllocs()
+	b.StopTimer()
+	if c.BatchSize == 0 {
+		c.BatchSize = 128
+	}
+	perEpoch := log.Len() / c.BatchSize
+	c.Weight, c.Seed, c.Epochs = objectives.Clip(0.1), 1, (b.N+1+perEpoch-1)/perEpoch
+	ctx, stop := context.WithCancel(context.Background())
+	c.Progress = func(p train.Progress) {
+		switch p.Step {
+		case 1:
+			b.StartTimer()
+		case b.N + 1:
+			b.StopTimer()
+			stop()
+		}
+	}
+	if _, err := train.Fit(ctx, log, c); err != nil && ctx.Err() == nil {
+		b.Fatal(err)
+	}
+	stop()
+}
+
+// BenchmarkGrowth measures a step against each of its sizes, by doubling one at a
+// time: time should grow no faster.
+func BenchmarkGrowth(b *testing.B) {
+	for _, c := range []struct {
+		name       string
+		b, k, d, s int
+	}{
+		{"base", 128, 100, 784, 32},
+		{"2B", 256, 100, 784, 32}, {"2K", 128, 200, 784, 32}, {"2d", 128, 100, 1568, 32}, {"2S", 128, 100, 784, 64},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			steps(b, task(c.b*8, c.k, c.d), train.Config{BatchSize: c.b, Threads: 1,
+				Objective: objectives.Theorem1(objectives.LambdaStar), Policy: policies.SoftmaxPosterior{Samples: c.s}})
+		})
 	}
 }

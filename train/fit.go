@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"time"
 
 	"gorgonia.org/tensor"
@@ -32,6 +33,10 @@ type Config struct {
 	WeightDecay  float64      // coupled, see Adam
 	Seed         uint64       // of the order of rows and of the noise
 	Dtype        tensor.Dtype // zero: float32
+	// Threads is how many threads a step of a large problem may use; 0: as many
+	// as Go runs. The result is the same for any number. Where runs go side by
+	// side, 1 is best.
+	Threads int
 
 	// Progress, if not nil, is told after every step.
 	Progress func(Progress)
@@ -116,6 +121,9 @@ func Fit(ctx context.Context, log bandit.Source, c Config) (*Result, error) {
 	case len(c.Prior.Mean) != k*d:
 		return nil, fmt.Errorf("train: prior mean of %d numbers for %d actions and %d features", len(c.Prior.Mean), k, d)
 	}
+	if c.Threads == 0 {
+		c.Threads = runtime.GOMAXPROCS(0)
+	}
 	size := min(c.BatchSize, n)
 	params := objectives.NewParams(c.Dtype, c.Policy, c.Prior, k, d)
 	compile := func(rows int) (*graph.Program, error) {
@@ -126,7 +134,7 @@ func Fit(ctx context.Context, log bandit.Source, c Config) (*Result, error) {
 		if err != nil {
 			return nil, err
 		}
-		return p.Graph().Compile(c.Objective(p))
+		return p.Graph().Compile(c.Objective(p), graph.Threads(c.Threads))
 	}
 	whole, err := compile(size)
 	if err != nil {

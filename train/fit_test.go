@@ -14,6 +14,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"opl/graph"
+	"opl/graph/kernel/simd"
 	"opl/objectives"
 	"opl/policies"
 	"opl/train"
@@ -291,5 +292,39 @@ func TestEvaluate(t *testing.T) {
 		if d := math.Abs(rw.Mean - mean); d > 5*math.Hypot(se, rw.SE)+1e-9 {
 			t.Errorf("%s: reward %v ± %v, by other draws %v ± %v", pol.Name(), rw.Mean, rw.SE, mean, se)
 		}
+	}
+}
+
+// The number of threads changes no bit, and the vector kernels none that matters.
+func TestFitThreadsAndKernels(t *testing.T) {
+	was := simd.Use(true)
+	defer simd.Use(was)
+	log := task(600, 40, 30)
+	for _, c := range []train.Config{
+		{Objective: objectives.Heuristic(objectives.Penalties{Distance: 1e-3, Variance: 1e-2, Bias: 1e-2}), Policy: policies.Softmax{}},
+		{Objective: objectives.Theorem1(objectives.LambdaStar), Policy: policies.SoftmaxPosterior{}},
+	} {
+		c.Weight, c.Epochs, c.Seed, c.LearningRate, c.BatchSize = objectives.Clip(.1), 1, 3, .01, 256
+		fit := func(threads int) []float64 {
+			c.Threads = threads
+			r, err := train.Fit(context.Background(), log, c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r.Posterior.Mu
+		}
+		want := fit(1)
+		for _, threads := range []int{0, 2, 5} {
+			if !slices.Equal(fit(threads), want) {
+				t.Errorf("%d threads give other parameters than one", threads)
+			}
+		}
+		simd.Use(false)
+		for i, v := range fit(1) {
+			if math.Abs(v-want[i]) > 1e-3 {
+				t.Fatalf("parameter %d is %v without vector kernels, %v with them", i, v, want[i])
+			}
+		}
+		simd.Use(true)
 	}
 }

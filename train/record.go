@@ -3,8 +3,6 @@ package train
 import (
 	"encoding/json"
 	"math"
-	"runtime"
-	"runtime/debug"
 	"strconv"
 
 	"opl/objectives"
@@ -105,40 +103,4 @@ type CurvePoint struct {
 	Objective Number            `json:"objective"`
 	Terms     []objectives.Term `json:"terms,omitempty"`
 	Reward    Number            `json:"reward"` // on the test set, as Record.Reward
-}
-
-// Versions says what made a record.
-type Versions struct {
-	Opl    string `json:"opl"`
-	Commit string `json:"commit,omitempty"`
-	Go     string `json:"go"`
-	System string `json:"system"`
-}
-
-// ThisVersion returns the versions of the running program.
-func ThisVersion() Versions {
-	v := Versions{Opl: "devel", Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return v
-	}
-	mods := append([]*debug.Module{&info.Main}, info.Deps...)
-	for _, m := range mods {
-		if m.Path == "opl" && m.Version != "" && m.Version != "(devel)" {
-			v.Opl = m.Version
-		}
-	}
-	dirty := ""
-	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision":
-			v.Commit = s.Value
-		case s.Key == "vcs.modified" && s.Value == "true":
-			dirty = "+changes"
-		}
-	}
-	if v.Commit != "" {
-		v.Commit += dirty
-	}
-	return v
 }

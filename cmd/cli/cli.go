@@ -36,8 +36,8 @@ type exitStatus int
 func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 
 // Run runs one command and returns the exit status of the process: 0, 1 after an
-// error, 130 when interrupted, and the findings of inspect: 3, 4. Results go to stdout, one line an error and the
-// progress of long work to stderr.
+// error, 130 when interrupted, 3 or 4 after inspect has found something. Results go
+// to stdout, one line an error and the progress of long work to stderr.
 func Run(lib experiment.Library, args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -57,7 +57,8 @@ to do it: PAC-Bayes bounds and heuristics over regularized importance weights.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(compareCommand(lib), reproduceCommand(lib), runCommand(lib), plotCommand(), gradcheckCommand(lib), inspectCommand(), evaluateCommand(), trainCommand(lib), certifyCommand(), serveCommand(), joinCommand(), versionCommand())
+	root.AddCommand(compareCommand(lib), reproduceCommand(lib), runCommand(lib), plotCommand(), inspectCommand(), evaluateCommand(), trainCommand(lib), certifyCommand(),
+		gradcheckCommand(lib), serveCommand(), joinCommand(), versionCommand())
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -85,7 +84,7 @@ func evaluate(cmd *cobra.Command, f evaluateFlags, path string) error {
 	if found.Severity == inspect.Unusable && !f.force {
 		return fmt.Errorf("%s is unusable: see opl inspect; --force evaluates it anyway", path)
 	}
-	o.Notes = logNotes(log, found, f.readFlags)
+	o.Notes = remarks(log, found, f.readFlags)
 	var targets []estimate.Target
 	for _, arg := range f.targets {
 		t, err := estimate.Open(arg, log)
@@ -124,11 +123,11 @@ func evaluate(cmd *cobra.Command, f evaluateFlags, path string) error {
 	if err := result.Plot(&b, strings.TrimPrefix(filepath.Ext(f.plot), ".")); err != nil {
 		return err
 	}
-	return writeFile(f.plot, b.Bytes())
+	return report.WriteFile(f.plot, b.Bytes())
 }
 
-// logNotes are what the reading and the inspection leave to be said.
-func logNotes(log *decisions.Log, found inspect.Report, f readFlags) []string {
+// remarks are what the reading and the inspection leave to be said.
+func remarks(log *decisions.Log, found inspect.Report, f readFlags) []string {
 	var notes []string
 	if n := log.Skipped(); n > 0 {
 		notes = append(notes, fmt.Sprintf("%d rows were left out: all of this, guarantees too, speaks of the rows kept", n))
@@ -165,7 +164,7 @@ func (f evaluateFlags) options() (estimate.Options, error) {
 		name, value, given := strings.Cut(s, "=")
 		m := estimate.Method(name)
 		if !slices.Contains(estimate.Methods(), m) {
-			return o, fmt.Errorf("--estimators %s: want %s", s, joined(estimate.Methods()))
+			return o, fmt.Errorf("--estimators %s: want %s", s, methodNames())
 		}
 		o.Methods = append(o.Methods, m)
 		if !given {
@@ -187,25 +186,10 @@ func (f evaluateFlags) options() (estimate.Options, error) {
 	return o, nil
 }
 
-func joined(methods []estimate.Method) string {
-	names := make([]string, len(methods))
-	for i, m := range methods {
-		names[i] = string(m)
+func methodNames() string {
+	var names []string
+	for _, m := range estimate.Methods() {
+		names = append(names, string(m))
 	}
 	return strings.Join(names, ", ")
-}
-
-// writeFile writes a whole file or leaves what was there.
-func writeFile(path string, b []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".opl-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(b)
-	err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close())
-	if err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }

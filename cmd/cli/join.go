@@ -43,7 +43,7 @@ rewards are in.`,
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.out, "out", "", "file to write")
+	fl.StringVar(&f.out, "out", "", "file to write, .csv or .jsonl")
 	fl.StringVar(&f.missing, "missing-reward", "drop", "reward of decisions that have none, or drop")
 	fl.StringVar(&f.duplicates, "duplicates", "error", "of ids that come more than once, take the first or the last, or error")
 	fl.Float64Var(&f.min, "reward-min", 0, "least possible reward")

@@ -18,6 +18,7 @@ import (
 	"opl/train"
 	"opl/train/experiment"
 	"opl/train/learn"
+	"opl/train/report"
 )
 
 // trainFlags are the flags of train, as given.
@@ -127,7 +128,7 @@ func trainPolicy(cmd *cobra.Command, lib experiment.Library, f trainFlags, path 
 		if err := learned.Training.WriteCurve(&b); err != nil {
 			return err
 		}
-		if err := writeFile(f.curves, b.Bytes()); err != nil {
+		if err := report.WriteFile(f.curves, b.Bytes()); err != nil {
 			return err
 		}
 	}

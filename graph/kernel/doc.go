@@ -1,5 +1,5 @@
-// Package kernel holds the numbers themselves in plain Go: softmax, the normal
-// distribution and the propensities of a Gaussian policy, with their
+// Package kernel holds the numbers themselves, without Gorgonia: softmax, the
+// normal distribution and the propensities of a Gaussian policy, with their
 // vector-Jacobian products.
 //
 // The differentiable operations, the certificates and serving all call it, so
@@ -11,7 +11,8 @@
 //     length that does not fit is a bug in the caller, and panics.
 //   - The destination may be the very slice of an argument (each row is read
 //     before it is written), but not a shifted part of it.
-//   - Arithmetic is float64 inside, whatever T is.
+//   - Arithmetic is float64 inside, whatever T is, but for the quadrature of a
+//     Gaussian policy, which computes in T.
 //   - NaN comes out as NaN, in its own row only.
 //   - No function allocates once warm, starts a goroutine or keeps state: all
 //     are safe for concurrent use.

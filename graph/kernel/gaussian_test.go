@@ -5,7 +5,10 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
+
+	"opl/graph/kernel/simd"
 )
 
 // quadrature is the formula to the letter for one row, in O(J·K²), with
@@ -373,9 +376,10 @@ func TestGaussianNaNStaysInItsRow(t *testing.T) {
 	}
 }
 
-func TestGaussianFloat32(t *testing.T) {
+// The estimator computes in float64 and rounds.
+func TestGaussianMCFloat32(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 8))
-	for _, k := range []int{2, 10, 100, 1000} {
+	for _, k := range []int{2, 10, 100} {
 		z32, g32, e32 := to32(normals(rng, 4*k, 1.5)), to32(normals(rng, 4*k, 1)), to32(normals(rng, 4*8, 1))
 		z, g, eps := to64(z32), to64(g32), to64(e32)
 		got, want := make([]float32, 4*k), make([]float64, 4*k)
@@ -387,15 +391,6 @@ func TestGaussianFloat32(t *testing.T) {
 				}
 			}
 		}
-		GaussianPropensities(got, z32, k, 0)
-		GaussianPropensities(want, z, k, 0)
-		check("GaussianPropensities")
-		GaussianPropensitiesGrad(got, z32, g32, k, 0)
-		GaussianPropensitiesGrad(want, z, g, k, 0)
-		check("GaussianPropensitiesGrad")
-		if k > 100 {
-			continue
-		}
 		GaussianMC(got, z32, e32, k, 8)
 		GaussianMC(want, z, eps, k, 8)
 		check("GaussianMC")
@@ -403,6 +398,104 @@ func TestGaussianFloat32(t *testing.T) {
 		GaussianMCGrad(want, z, eps, g, k, 8)
 		check("GaussianMCGrad")
 	}
+}
+
+// awkward returns rows of scores that are hard on float32, by name.
+func awkward(rng *rand.Rand, k int) map[string][]float64 {
+	rows := map[string][]float64{
+		"normal": normals(rng, k, 1.5), "close": normals(rng, k, 1e-3), "wide": normals(rng, k, 20),
+		"ties but one": make([]float64, k), "lone leader": normals(rng, k, 0.5), "±60": make([]float64, k),
+		"one far behind": normals(rng, k, 0.5),
+	}
+	rows["ties but one"][0] = -0.5
+	rows["lone leader"][k-1] += 8
+	rows["one far behind"][0] -= 60
+	for a := range k {
+		rows["±60"][a] = float64(60 * (a%3 - 1))
+	}
+	return rows
+}
+
+// Float32 against float64 of the same scores, in vectors and without: worst
+// relative error of π > 1e-20, error of a row's sum, and that of the gradient
+// relative to the largest |dpi_a| π_a.
+func TestGaussianFloat32(t *testing.T) {
+	defer simd.Use(simd.Use(true))
+	for _, c := range []struct {
+		k             int
+		pi, sum, grad float64
+	}{
+		{2, 1e-6, 2e-7, 1e-6}, {10, 1e-6, 2e-7, 1e-6}, {33, 1e-6, 2e-7, 1e-6},
+		{100, 1e-6, 2e-7, 2e-6}, {1000, 2e-6, 2e-7, 2e-6}, {5000, 4e-6, 2e-7, 2e-6},
+	} {
+		for _, vectors := range []bool{true, false} {
+			simd.Use(vectors)
+			rng := rand.New(rand.NewPCG(3, 15))
+			var pi, sum, grad float64
+			for _, row := range awkward(rng, c.k) {
+				z32, g32 := to32(row), to32(normals(rng, c.k, 1))
+				z, g := to64(z32), to64(g32)
+				got := make([]float32, c.k)
+				GaussianPropensities(got, z32, c.k, 0)
+				want := propensities(z, 0)
+				for a, w := range want {
+					if w > 1e-20 {
+						pi = max(pi, apart(float64(got[a]), w))
+					} else if got[a] > 2e-20 {
+						t.Errorf("K=%d: π = %v, want %v", c.k, got[a], w)
+					}
+				}
+				sum = max(sum, math.Abs(total(to64(got))-total(want)))
+				GaussianPropensitiesGrad(got, z32, g32, c.k, 0)
+				wantGrad, largest := exactGrad(z, g, 0), 0.0
+				for a, w := range want {
+					largest = max(largest, math.Abs(g[a])*w)
+				}
+				for a, w := range wantGrad {
+					grad = max(grad, math.Abs(float64(got[a])-w)/largest)
+				}
+			}
+			t.Logf("K=%d, vectors %v: π %.1e, sum %.1e, gradient %.1e", c.k, vectors, pi, sum, grad)
+			if !(pi <= c.pi && sum <= c.sum && grad <= c.grad) {
+				t.Errorf("K=%d, vectors %v: errors %.1e, %.1e, %.1e, want at most %.1e, %.1e, %.1e",
+					c.k, vectors, pi, sum, grad, c.pi, c.sum, c.grad)
+			}
+		}
+	}
+}
+
+// In float64 the vector kernels and the Go path agree to rounding, whatever the
+// number of nodes.
+func TestGaussianWithoutVectors(t *testing.T) {
+	defer simd.Use(simd.Use(true))
+	rng := rand.New(rand.NewPCG(3, 16))
+	for _, k := range []int{2, 10, 33, 100} {
+		for _, nodes := range []int{2, 20, 33, 50, 65, 66, 129, 300} {
+			for name, z := range awkward(rng, k) {
+				g := normals(rng, k, 1)
+				simd.Use(true)
+				pi, dz := propensities(z, nodes), exactGrad(z, g, nodes)
+				simd.Use(false)
+				near(t, fmt.Sprintf("%s, K=%d, %d nodes", name, k, nodes), pi, propensities(z, nodes), 1e-13)
+				for a, d := range exactGrad(z, g, nodes) {
+					if math.Abs(dz[a]-d) > 1e-13 {
+						t.Errorf("%s, K=%d, %d nodes: dz[%d] = %v, %v without", name, k, nodes, a, dz[a], d)
+					}
+				}
+			}
+		}
+	}
+}
+
+// Goroutines share the tables of a number of nodes that none has used before.
+func TestGaussianConcurrent(t *testing.T) {
+	z := normals(rand.New(rand.NewPCG(3, 17)), 20, 1)
+	want := quadrature(z, slices.Max(z), 41, 6, 8)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() { near(t, "41 nodes", propensities(z, 41), want, 1e-12) })
+	}
+	wg.Wait()
 }
 
 // Results may overwrite their arguments.
@@ -508,9 +601,13 @@ func TestNoAllocations(t *testing.T) {
 	const k = 100
 	z, g, eps := normals(rng, 4*k, 1), normals(rng, 4*k, 1), normals(rng, 4*2, 1)
 	dst := make([]float64, len(z))
+	z32, g32, dst32 := to32(z), to32(g), make([]float32, len(z))
 	for name, f := range map[string]func(){
 		"GaussianPropensities":     func() { GaussianPropensities(dst, z, k, 0) },
 		"GaussianPropensitiesGrad": func() { GaussianPropensitiesGrad(dst, z, g, k, 0) },
+		"with many nodes":          func() { GaussianPropensities(dst, z, k, 300) },
+		"in float32":               func() { GaussianPropensities(dst32, z32, k, 0) },
+		"in float32, gradient":     func() { GaussianPropensitiesGrad(dst32, z32, g32, k, 0) },
 		"GaussianMC":               func() { GaussianMC(dst, z, eps, k, 2) },
 		"GaussianMCGrad":           func() { GaussianMCGrad(dst, z, eps, g, k, 2) },
 		"LogSoftmax":               func() { LogSoftmax(dst, z, k) },
@@ -524,10 +621,11 @@ func TestNoAllocations(t *testing.T) {
 	}
 }
 
-// BenchmarkGaussian has as its reference the same sums with math.Erfc,
-// math.Exp and math.Log, as exp(Σ log Φ − log Φ_a).
+// BenchmarkGaussian has the path without vector kernels beside each (go), and as
+// its reference the same sums with math.Erfc, math.Exp and math.Log, as
+// exp(Σ log Φ − log Φ_a).
 func BenchmarkGaussian(b *testing.B) {
-	for _, k := range []int{10, 100, 1000} {
+	for _, k := range []int{10, 47, 100, 1000, 5000} {
 		rng := rand.New(rand.NewPCG(3, 14))
 		z, g := normals(rng, 128*k, 1), normals(rng, 128*k, 1)
 		dst := make([]float64, len(z))
@@ -541,10 +639,14 @@ func BenchmarkGaussian(b *testing.B) {
 				}
 			})
 		}
-		bench("forward", func() { GaussianPropensities(dst, z, k, 0) })
-		bench("forward32", func() { GaussianPropensities(dst32, z32, k, 0) })
-		bench("gradient", func() { GaussianPropensitiesGrad(dst, z, g, k, 0) })
-		bench("gradient32", func() { GaussianPropensitiesGrad(dst32, z32, g32, k, 0) })
+		for _, path := range []string{"", ",go"} {
+			was := simd.Use(path == "")
+			bench("forward"+path, func() { GaussianPropensities(dst, z, k, 0) })
+			bench("forward32"+path, func() { GaussianPropensities(dst32, z32, k, 0) })
+			bench("gradient"+path, func() { GaussianPropensitiesGrad(dst, z, g, k, 0) })
+			bench("gradient32"+path, func() { GaussianPropensitiesGrad(dst32, z32, g32, k, 0) })
+			simd.Use(was)
+		}
 		log := make([]float64, k)
 		bench("reference", func() {
 			for i := range 128 {

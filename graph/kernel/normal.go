@@ -124,6 +124,15 @@ type cell [9]float64
 var cells = newCells()
 
 func newCells() *[(tableHigh-tableLow)*tableRate + 1]cell {
+	var t [(tableHigh-tableLow)*tableRate + 1]cell
+	for i := range t {
+		t[i] = taylor(tableLow + float64(i)/tableRate)
+	}
+	return &t
+}
+
+// taylor returns the cell around c ≥ −9.
+func taylor(c float64) (t cell) {
 	// Φ(−v) = erfc(v/√2)/2, where rounding v/√2 would cost v² ulp: e is what
 	// the rounding took away, √2 φ(v) the slope.
 	const hi, lo = 1 / math.Sqrt2, -4.8336466567264565e-17 // hi (as a float64) + lo = 1/√2
@@ -132,22 +141,18 @@ func newCells() *[(tableHigh-tableLow)*tableRate + 1]cell {
 		e := math.FMA(v, hi, -a) + v*lo
 		return math.Erfc(a)/2 - e*math.Sqrt2*NormPDF(v)
 	}
-	var t [(tableHigh-tableLow)*tableRate + 1]cell
-	for i := range t {
-		c := tableLow + float64(i)/tableRate
-		if c <= 0 {
-			t[i][0] = lower(-c)
-		} else {
-			t[i][0] = 1 - lower(c)
-		}
-		// φ(c+δ) = Σ a_n δⁿ, and φ' = −xφ gives (n+1) a_{n+1} = −c a_n − a_{n−1}.
-		before, a := 0.0, NormPDF(c)
-		for n := 1; n < len(t[i]); n++ {
-			t[i][n] = a / float64(n)
-			before, a = a, -(c*a+before)/float64(n)
-		}
+	if c <= 0 {
+		t[0] = lower(-c)
+	} else {
+		t[0] = 1 - lower(c)
 	}
-	return &t
+	// φ(c+δ) = Σ a_n δⁿ, and φ' = −xφ gives (n+1) a_{n+1} = −c a_n − a_{n−1}.
+	before, a := 0.0, NormPDF(c)
+	for n := 1; n < len(t); n++ {
+		t[n] = a / float64(n)
+		before, a = a, -(c*a+before)/float64(n)
+	}
+	return t
 }
 
 // normal returns Φ(x) and φ(x) for tableLow ≤ x ≤ tableHigh.

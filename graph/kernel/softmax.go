@@ -1,6 +1,10 @@
 package kernel
 
-import "math"
+import (
+	"math"
+
+	"opl/graph/kernel/simd"
+)
 
 // LogSumExp writes one number per row.
 //
@@ -47,10 +51,17 @@ func LogSoftmax[T Float](dst, x []T, k int) {
 //
 // x and dst are rows×k. Any x: an entry of −Inf has π = 0; where the maximum
 // is infinite, the entries that reach it share the row evenly (so a row of
-// −Inf gives 1/k throughout). A row of equal entries gives exactly 1/k.
+// −Inf gives 1/k throughout). A row of equal entries gives exactly 1/k. In
+// float32, with vector kernels, the arithmetic is float32 inside.
 func Softmax[T Float](dst, x []T, k int) {
 	rows := rowsOf("Softmax", len(x), k, len(dst))
-	for i := range rows {
+	x32, is32 := any(x).([]float32)
+	for i := 0; i < rows; i++ {
+		if is32 {
+			if i += simd.Softmax32(any(dst).([]float32)[i*k:], x32[i*k:], k); i == rows {
+				return
+			}
+		}
 		from, to := x[i*k:(i+1)*k], dst[i*k:(i+1)*k]
 		m, tail, ties := sumExp(from)
 		if math.IsInf(m, 0) {

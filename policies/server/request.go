@@ -323,7 +323,7 @@ func (q *request) leafValue(p *parser, c *columns, name []byte, col column, know
 		return p.fail("context."+string(name), "want a number, a string, true, false or null")
 	}
 	switch {
-	case !known || len(raw) == 2: // "" is no value
+	case !known || text && len(raw) == 2: // "" is no value
 		q.context = append(q.context, raw...)
 		return nil
 	case !text && col.feature >= 0:

@@ -12,6 +12,7 @@ import (
 
 	"opl/graph"
 	"opl/graph/kernel"
+	"opl/graph/kernel/simd"
 	"opl/objectives"
 )
 
@@ -168,16 +169,6 @@ func (l *Log) Check() error {
 
 // Feed implements objectives.Rows.
 func (l *Log) Feed(p *graph.Program, rows []int) error {
-	if x := graph.Buffer[float32](p, objectives.InputContext); x != nil {
-		for i, r := range rows {
-			l.X.Row32(l.Context(r), x[i*l.Dim():(i+1)*l.Dim()])
-		}
-	}
-	if x := graph.Buffer[float64](p, objectives.InputContext); x != nil {
-		for i, r := range rows {
-			l.X.Row64(l.Context(r), x[i*l.Dim():(i+1)*l.Dim()])
-		}
-	}
 	feed[float32](l, p, rows)
 	feed[float64](l, p, rows)
 	return nil
@@ -191,14 +182,23 @@ func (l *Log) Context(i int) int {
 	return l.Rows[i]
 }
 
-// feed writes all but the contexts, if T is the program's element type.
+// feed writes the rows, if T is the program's element type.
 func feed[T float32 | float64](l *Log, p *graph.Program, rows []int) {
+	x := graph.Buffer[T](p, objectives.InputContext)
 	norm := graph.Buffer[T](p, objectives.InputNorm)
 	action := graph.Buffer[T](p, objectives.InputAction)
 	cost := graph.Buffer[T](p, objectives.InputCost)
 	logged := graph.Buffer[T](p, objectives.InputPropensity)
 	all := graph.Buffer[T](p, objectives.InputPropensities)
 	for i, r := range rows {
+		if x != nil {
+			switch x := any(x[i*l.Dim() : (i+1)*l.Dim()]).(type) {
+			case []float32:
+				l.X.Row32(l.Context(r), x)
+			case []float64:
+				l.X.Row64(l.Context(r), x)
+			}
+		}
 		if norm != nil {
 			norm[i] = T(l.X.Norm(l.Context(r)))
 		}
@@ -276,11 +276,18 @@ func (m Rows64) Dim() int { return m.Width }
 
 // Norm is the Euclidean norm of row i.
 func (m Rows64) Norm(i int) float64 {
-	var s float64
-	for _, v := range m.Data[i*m.Width : (i+1)*m.Width] {
-		s += v * v
+	row := m.Data[i*m.Width : (i+1)*m.Width]
+	var s [4]float64 // additions need not wait for one another
+	for ; len(row) >= 4; row = row[4:] {
+		s[0] += row[0] * row[0]
+		s[1] += row[1] * row[1]
+		s[2] += row[2] * row[2]
+		s[3] += row[3] * row[3]
 	}
-	return math.Sqrt(s)
+	for _, v := range row {
+		s[0] += v * v
+	}
+	return math.Sqrt(s[0] + s[1] + s[2] + s[3])
 }
 
 // Row64 copies row i.
@@ -288,7 +295,5 @@ func (m Rows64) Row64(i int, dst []float64) { copy(dst, m.Data[i*m.Width:(i+1)*m
 
 // Row32 copies row i, rounded.
 func (m Rows64) Row32(i int, dst []float32) {
-	for j, v := range m.Data[i*m.Width : (i+1)*m.Width] {
-		dst[j] = float32(v)
-	}
+	simd.Narrow32(dst, m.Data[i*m.Width:(i+1)*m.Width])
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 
 	"opl/graph/kernel"
@@ -162,6 +163,7 @@ func (e *Runner) Do(ctx context.Context, r train.Run, progress func(train.Progre
 		return rec, err
 	}
 	rec.Hyper, c.Prior, c.Progress = r.Hyper, t.Prior, progress
+	c.Threads = max(1, runtime.GOMAXPROCS(0)/max(1, e.Jobs))
 	if !c.Policy.Noisy() && c.Policy.HasPosterior() && r.Noise == "" {
 		rec.Noise = Quadrature
 	}

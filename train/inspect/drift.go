@@ -55,7 +55,7 @@ func (l *log) drift() {
 		}
 	}
 	verdict := func(check, what string, explained, p float64, means, do string) {
-		f := Finding{Check: check, Measured: fmt.Sprintf("%s over %d blocks in the order of %s: %s of its variance, p = %.2g", what, blocks, order, percent(explained), p),
+		f := Finding{Check: check, Measured: fmt.Sprintf("%s over %d blocks in the order of %s: %s explained, p = %.2g", what, blocks, order, percent(explained), p),
 			Numbers: []Number{{"explained", explained}, {"p", p}}}
 		if p < alpha && explained > 0.001 {
 			f.Severity, f.Means, f.Do = Doubtful, means, do

@@ -42,9 +42,6 @@ func quantities(p train.CurvePoint) []quantity {
 	return append(qs, quantity{Reward, p.Reward})
 }
 
-// curvesPerRow is the number of panels side by side.
-const curvesPerRow = 3
-
 // learningCurves draws each configuration that has curves: a panel per quantity,
 // by epoch, a curve per seed.
 func learningCurves(recs []train.Record) []drawing {
@@ -81,7 +78,7 @@ func learningCurves(recs []train.Record) []drawing {
 // curvesOf draws runs that differ in the seed alone.
 func curvesOf(recs []train.Record) drawing {
 	first := recs[0]
-	d := drawing{name: fileName(first.Run), caption: experiment.Name(first.Run), ownY: true, height: 1.7 * 72}
+	d := drawing{name: fileName(first.Run), ownY: true, height: 1.7 * 72}
 	var names []string
 	for _, r := range recs {
 		for _, p := range r.Curve {
@@ -98,7 +95,8 @@ func curvesOf(recs []train.Record) drawing {
 		s.marker = noMarker
 		key.entries = append(key.entries, entry{fmt.Sprintf("seed %d", r.Seed), s})
 	}
-	for i, name := range names {
+	var panels []*panel
+	for _, name := range names {
 		p := &panel{title: name, x: "epoch", whole: true}
 		for k, r := range recs {
 			c := curve{style: key.entries[k].style}
@@ -116,11 +114,9 @@ func curvesOf(recs []train.Record) drawing {
 			}
 			p.curves = append(p.curves, c)
 		}
-		if i%curvesPerRow == 0 {
-			d.panels = append(d.panels, make([]*panel, min(curvesPerRow, len(names))))
-		}
-		d.panels[len(d.panels)-1][i%curvesPerRow] = p
+		panels = append(panels, p)
 	}
+	d.panels = inRows(panels)
 	key.entries = append(key.entries, entry{"logging policy", reference})
 	title := legend{title: fmt.Sprintf("%s, η₀ = %s: %s", datasetName(first.Dataset), tickLabel(first.Eta0), configuration(first.Run))}
 	d.legends = []legend{key, title}

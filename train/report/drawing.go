@@ -16,7 +16,6 @@ import (
 // drawing is a figure ready to be painted: rows of panels, and legends below them.
 type drawing struct {
 	name    string
-	caption string // of the page; a figure carries no title of its own
 	panels  [][]*panel
 	legends []legend
 	width   vg.Length // 0: textWidth

@@ -40,8 +40,8 @@ const etaLabel = "η₀"
 func principles(f experiment.Figure, recs []train.Record) ([]Point, drawing) {
 	learned := aggregate(f.Name, Reward, recs, learnedOnly(reward))
 	logging := loggingPoints(f.Name, recs)
-	d := drawing{name: f.Name, caption: f.Title, panels: [][]*panel{nil}, height: 2.6 * 72}
-	d.width = 5.6 * 72
+	d := drawing{name: f.Name, height: 2.6 * 72}
+	var panels []*panel
 	methods := []struct{ objective, lambda string }{
 		{"london", ""}, {"sakhi1", ""}, {"sakhi2", ""}, {"corollary1", "star"}, {"corollary1", "authors"}}
 	order := []int{3, 2, 4, 0, 1} // of the styles: the strongest colours for Corollary 1
@@ -57,10 +57,14 @@ func principles(f experiment.Figure, recs []train.Record) ([]Point, drawing) {
 				return pt.Dataset == data && pt.Objective == m.objective && pt.Lambda == m.lambda
 			}))
 		}
-		d.panels[0] = append(d.panels[0], p)
+		panels = append(panels, p)
 	}
-	if len(d.panels[0]) == 1 {
+	d.panels = inRows(panels)
+	switch len(panels) {
+	case 1:
 		d.width = 4 * 72
+	case 2:
+		d.width = 5.6 * 72
 	}
 	key.entries = append(key.entries, entry{"logging policy", reference})
 	d.legends = []legend{key}
@@ -74,7 +78,7 @@ func weights(f experiment.Figure, recs []train.Record) ([]Point, drawing) {
 	learned := aggregate(f.Name, Reward, recs, learnedOnly(reward))
 	means := meanPoints(f.Name, slices.DeleteFunc(slices.Clone(recs), func(r train.Record) bool { return r.Objective == experiment.LoggingPolicy }))
 	logging := loggingPoints(f.Name, recs)
-	d := drawing{name: f.Name, caption: f.Title}
+	d := drawing{name: f.Name}
 	var names []string
 	for _, w := range []string{"clip", "har", "ix", "es"} { // the paper's order
 		if slices.ContainsFunc(learned, func(p Point) bool { return p.Weight == w }) {
@@ -133,7 +137,7 @@ func weights(f experiment.Figure, recs []train.Record) ([]Point, drawing) {
 func heuristics(f experiment.Figure, recs []train.Record) ([]Point, drawing) {
 	learned := aggregate(f.Name, Reward, recs, learnedOnly(reward))
 	logging := loggingPoints(f.Name, recs)
-	d := drawing{name: f.Name, caption: f.Title, width: 6 * 72, height: 2 * 72}
+	d := drawing{name: f.Name, width: 6 * 72, height: 2 * 72}
 	first, second := category(0), category(1)
 	second.open = true
 	key := legend{entries: []entry{{"heuristic", first}, {"L₂ heuristic", second}, {"logging policy", reference}}}
@@ -167,7 +171,7 @@ func tightness(f experiment.Figure, recs []train.Record) ([]Point, drawing) {
 	bounds := aggregate(f.Name, Bound, recs, learnedOnly(bound))
 	risks := aggregate(f.Name, Risk, recs, learnedOnly(risk))
 	gaps := aggregate(f.Name, Gap, recs, learnedOnly(gap))
-	d := drawing{name: f.Name, caption: f.Title, ownY: true, width: 6 * 72, height: 2.6 * 72}
+	d := drawing{name: f.Name, ownY: true, width: 6 * 72, height: 2.6 * 72}
 	hypers := distinct(gaps, func(p Point) train.Number { return p.Hyper })
 	key := legend{title: "τ:"}
 	def := map[train.Number]bool{}
@@ -215,7 +219,7 @@ func tightness(f experiment.Figure, recs []train.Record) ([]Point, drawing) {
 func generic(f experiment.Figure, recs []train.Record) ([]Point, drawing) {
 	learned := aggregate(f.Name, Reward, recs, learnedOnly(reward))
 	logging := loggingPoints(f.Name, recs)
-	d := drawing{name: f.Name, caption: f.Title, height: 2.6 * 72}
+	d := drawing{name: f.Name, height: 2.6 * 72}
 	objective := func(p Point) string { return methodName(p.Objective, p.Lambda) }
 	penalties := map[string]map[train.Number]bool{}
 	for _, p := range learned {
@@ -250,6 +254,7 @@ func generic(f experiment.Figure, recs []train.Record) ([]Point, drawing) {
 		key.entries = append(key.entries, entry{l, category(i)})
 	}
 	all := datasets(append(slices.Clone(learned), logging...))
+	var single []*panel // one per data set
 	for row, data := range all {
 		var panels []*panel
 		for _, col := range columns {
@@ -271,11 +276,14 @@ func generic(f experiment.Figure, recs []train.Record) ([]Point, drawing) {
 			p.spread()
 			panels = append(panels, p)
 		}
-		if len(columns) == 1 && row > 0 {
-			d.panels[0] = append(d.panels[0], panels...)
+		if len(columns) == 1 {
+			single = append(single, panels...)
 		} else {
 			d.panels = append(d.panels, panels)
 		}
+	}
+	if len(columns) == 1 {
+		d.panels = inRows(single)
 	}
 	if len(all) == 1 && len(columns) == 1 {
 		d.width = 4 * 72
@@ -283,6 +291,17 @@ func generic(f experiment.Figure, recs []train.Record) ([]Point, drawing) {
 	key.entries = append(key.entries, entry{"logging policy", reference})
 	d.legends = []legend{key}
 	return append(learned, logging...), d
+}
+
+// inRows sets panels at most three in a row, in as few rows as that takes, of about
+// the same length.
+func inRows(panels []*panel) [][]*panel {
+	const most = 3
+	rows := (len(panels) + most - 1) / most
+	if rows == 0 {
+		return nil
+	}
+	return slices.Collect(slices.Chunk(panels, (len(panels)+rows-1)/rows))
 }
 
 // spread sets the curves of a panel side by side if they are all at one and the same

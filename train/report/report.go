@@ -1,5 +1,5 @@
-// Package report prints records of runs: reward tables for readers, CSV and
-// JSON for programs.
+// Package report shows records of runs: reward tables for readers, CSV and JSON
+// for programs, the paper's figures, and verdicts on its conclusions.
 package report
 
 import (

@@ -1,0 +1,34 @@
+package simd
+
+import "math"
+
+// AdamStep holds the numbers of one step of Adam, see [Adam32].
+type AdamStep struct {
+	Beta1, Beta2 float32
+	Rest1, Rest2 float32 // 1 − β₁, 1 − β₂
+	Decay        float32
+	Rate         float32 // lr/(1 − β₁ᵗ)
+	Root         float32 // 1/√(1 − β₂ᵗ)
+	Epsilon      float32
+}
+
+// Adam32 takes a step of Adam with gradient d; all slices have len(x) elements.
+// The result is the same bits with vector kernels and without.
+//
+//	d ← d + decay·x,  m ← β₁m + (1−β₁)d,  v ← β₂v + (1−β₂)d²
+//	x ← x − rate·m/(√v·root + ε)
+func Adam32(s AdamStep, x, d, m, v []float32) {
+	d, m, v = d[:len(x)], m[:len(x)], v[:len(x)]
+	n := 0
+	if avx2 && len(x) >= 8 {
+		n = len(x) &^ 7
+		c := [8]float32{s.Beta1, s.Beta2, s.Rest1, s.Rest2, s.Decay, s.Rate, s.Root, s.Epsilon}
+		adam32(&x[0], &d[0], &m[0], &v[0], n, &c)
+	}
+	for i := n; i < len(x); i++ {
+		g := d[i] + float32(s.Decay*x[i])
+		m[i] = float32(s.Beta1*m[i]) + float32(s.Rest1*g)
+		v[i] = float32(s.Beta2*v[i]) + float32(s.Rest2*g*g)
+		x[i] -= float32(s.Rate*m[i]) / (float32(float32(math.Sqrt(float64(v[i])))*s.Root) + s.Epsilon)
+	}
+}

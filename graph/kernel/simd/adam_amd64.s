@@ -1,0 +1,51 @@
+#include "vector_amd64.h"
+
+// func adam32(x, d, m, v *float32, n int, c *[8]float32)
+//
+// c is b1, b2, 1−b1, 1−b2, wd, rate, root, eps, as Adam32 has them.
+TEXT ·adam32(SB), NOSPLIT, $0-48
+	MOVQ x+0(FP), DI
+	MOVQ d+8(FP), SI
+	MOVQ m+16(FP), R8
+	MOVQ v+24(FP), R9
+	MOVQ n+32(FP), CX
+	MOVQ c+40(FP), AX
+	VBROADCASTSS (AX), Y8
+	VBROADCASTSS 4(AX), Y9
+	VBROADCASTSS 8(AX), Y10
+	VBROADCASTSS 12(AX), Y11
+	VBROADCASTSS 16(AX), Y12
+	VBROADCASTSS 20(AX), Y13
+	VBROADCASTSS 24(AX), Y14
+	VBROADCASTSS 28(AX), Y15
+	SUBQ $8, CX
+	JLT  done
+loop:
+	VMOVUPS (DI), Y0
+	VMULPS  Y12, Y0, Y1
+	VADDPS  (SI), Y1, Y1 // g + wd·x
+	VMULPS  (R8), Y8, Y2
+	VMULPS  Y10, Y1, Y3
+	VADDPS  Y3, Y2, Y2 // m
+	VMOVUPS Y2, (R8)
+	VMULPS  (R9), Y9, Y3
+	VMULPS  Y11, Y1, Y4
+	VMULPS  Y1, Y4, Y4
+	VADDPS  Y4, Y3, Y3 // v
+	VMOVUPS Y3, (R9)
+	VSQRTPS Y3, Y3
+	VMULPS  Y14, Y3, Y3
+	VADDPS  Y15, Y3, Y3
+	VMULPS  Y13, Y2, Y2
+	VDIVPS  Y3, Y2, Y2
+	VSUBPS  Y2, Y0, Y0
+	VMOVUPS Y0, (DI)
+	ADDQ $32, DI
+	ADDQ $32, SI
+	ADDQ $32, R8
+	ADDQ $32, R9
+	SUBQ $8, CX
+	JGE  loop
+done:
+	VZEROUPPER
+	RET

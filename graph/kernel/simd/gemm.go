@@ -1,0 +1,163 @@
+package simd
+
+import "sync"
+
+// Matrix is a matrix in memory: element (i, j) of Rows×Cols is
+// Data[i·RowStride + j·ColStride], and one of the strides is 1.
+type Matrix struct {
+	Rows, Cols           int
+	RowStride, ColStride int
+	Data                 []float32
+}
+
+// RowMajor returns a matrix whose rows are next to each other in data.
+func RowMajor(rows, cols int, data []float32) Matrix {
+	return Matrix{rows, cols, cols, 1, data[:rows*cols]}
+}
+
+// T returns the transposed matrix, of the same memory.
+func (m Matrix) T() Matrix {
+	return Matrix{m.Cols, m.Rows, m.ColStride, m.RowStride, m.Data}
+}
+
+// Vector reports whether products by vector kernels are on.
+func Vector() bool { return avx2 }
+
+const (
+	tileRows = 6   // of a product that a kernel holds in registers
+	tileCols = 16  // likewise
+	depth    = 384 // terms of a sum between two stores
+
+	// Columns that so few tiles read are not packed.
+	fewBlocks = 4
+)
+
+// buffers lends memory for packed operands.
+var buffers = sync.Pool{New: func() any { return new([]float32) }}
+
+func borrow(n int) *[]float32 {
+	s := buffers.Get().(*[]float32)
+	if cap(*s) < n {
+		*s = make([]float32, n)
+	}
+	*s = (*s)[:n]
+	return s
+}
+
+// Gemm32 writes part of the matrix product a·b to dst, row-major: all if parts is
+// 1, else the share of one of as many threads. Each element is the same number for
+// any parts. The vector kernels must be on.
+func Gemm32(dst []float32, a, b Matrix, part, parts int) {
+	m, n := a.Rows, b.Cols
+	if n >= m {
+		tiles := (n + tileCols - 1) / tileCols
+		gemm(dst, a, b, 0, m, tiles*part/parts*tileCols, min(n, tiles*(part+1)/parts*tileCols))
+	} else {
+		tiles := (m + tileRows - 1) / tileRows
+		gemm(dst, a, b, tiles*part/parts*tileRows, min(m, tiles*(part+1)/parts*tileRows), 0, n)
+	}
+}
+
+// gemm computes rows i0..i1 and columns j0..j1.
+func gemm(dst []float32, a, b Matrix, i0, i1, j0, j1 int) {
+	n, k := b.Cols, a.Cols
+	if i0 >= i1 || j0 >= j1 {
+		return
+	}
+	blocks := (i1 - i0 + tileRows - 1) / tileRows
+	kc := min(k, depth)
+	mem := borrow(kc*tileCols + blocks*tileRows*kc + tileRows*tileCols)
+	defer buffers.Put(mem)
+	panel, rest := (*mem)[:kc*tileCols], (*mem)[kc*tileCols:]
+	packed, edge := rest[:blocks*tileRows*kc], rest[blocks*tileRows*kc:]
+	for t0 := 0; t0 < k; t0 += depth {
+		t1 := min(k, t0+depth)
+		d := t1 - t0
+		// Rows of a that are no rows in memory, or too few, are packed.
+		for i := i0; i < i1; i += tileRows {
+			if a.ColStride != 1 || i+tileRows > i1 {
+				packRows(packed[(i-i0)*d:], a, i, min(i+tileRows, i1), t0, t1)
+			}
+		}
+		for j := j0; j < j1; j += tileCols {
+			w := min(tileCols, j1-j)
+			cols, ldb := &panel[0], tileCols
+			if w == tileCols && b.ColStride == 1 && blocks <= fewBlocks {
+				cols, ldb = &b.Data[t0*b.RowStride+j], b.RowStride
+			} else {
+				packCols(panel, b, t0, t1, j, j+w)
+			}
+			for i := i0; i < i1; i += tileRows {
+				from, ars, acs := &packed[(i-i0)*d], 1, tileRows
+				if a.ColStride == 1 && i+tileRows <= i1 {
+					from, ars, acs = &a.Data[i*a.RowStride+t0], a.RowStride, 1
+				}
+				if w == tileCols && i+tileRows <= i1 {
+					gemm6x16(&dst[i*n+j], n, from, ars, acs, cols, ldb, d, t0 > 0)
+					continue
+				}
+				gemm6x16(&edge[0], tileCols, from, ars, acs, cols, ldb, d, false)
+				for r := range min(tileRows, i1-i) {
+					row := dst[(i+r)*n+j : (i+r)*n+j+w]
+					if t0 == 0 {
+						copy(row, edge[r*tileCols:])
+						continue
+					}
+					for c := range row {
+						row[c] += edge[r*tileCols+c]
+					}
+				}
+			}
+		}
+	}
+}
+
+// packRows writes rows i0..i1 of a, at most tileRows, to dst [t1−t0×tileRows];
+// missing rows are 0.
+func packRows(dst []float32, a Matrix, i0, i1, t0, t1 int) {
+	for t := t0; t < t1; t++ {
+		to := dst[(t-t0)*tileRows : (t-t0+1)*tileRows]
+		at := i0*a.RowStride + t*a.ColStride
+		if i1-i0 == tileRows && a.RowStride == 1 {
+			*(*[tileRows]float32)(to) = *(*[tileRows]float32)(a.Data[at:])
+			continue
+		}
+		clear(to)
+		for i := range i1 - i0 {
+			to[i] = a.Data[at+i*a.RowStride]
+		}
+	}
+}
+
+// packCols writes columns j0..j1 of b, at most tileCols, to dst [t1−t0×tileCols];
+// missing columns are 0.
+func packCols(dst []float32, b Matrix, t0, t1, j0, j1 int) {
+	if j1-j0 < tileCols {
+		clear(dst[:(t1-t0)*tileCols])
+	}
+	if b.ColStride == 1 {
+		for t := t0; t < t1; t++ {
+			copy(dst[(t-t0)*tileCols:(t-t0+1)*tileCols], b.Data[t*b.RowStride+j0:t*b.RowStride+j1])
+		}
+		return
+	}
+	transpose(dst, tileCols, b.Data[j0*b.ColStride+t0:], b.ColStride, j1-j0, t1-t0)
+}
+
+// transpose writes src [rows×cols] to dst [cols×rows], given the distances of
+// their rows.
+func transpose(dst []float32, ldd int, src []float32, lds, rows, cols int) {
+	r, c := rows&^7, cols&^7
+	for i := 0; i < r && c > 0; i += 8 {
+		transpose8(&dst[i], ldd, &src[i*lds], lds, c)
+	}
+	for i := range rows {
+		from := c
+		if i >= r {
+			from = 0
+		}
+		for j := from; j < cols; j++ {
+			dst[j*ldd+i] = src[i*lds+j]
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package simd_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"opl/graph/kernel/simd"
+)
+
+// random returns values of which the given share is not 0.
+func random(r *rand.Rand, n int, share float64) []float32 {
+	x := make([]float32, n)
+	for i := range x {
+		if r.Float64() < share {
+			x[i] = float32(r.NormFloat64())
+		}
+	}
+	return x
+}
+
+// product is a·b in float64, and the scale of its rounding errors.
+func product(a, b simd.Matrix) (c, scale []float64) {
+	for i := range a.Rows {
+		for j := range b.Cols {
+			var s, abs float64
+			for t := range a.Cols {
+				p := float64(a.Data[i*a.RowStride+t*a.ColStride]) * float64(b.Data[t*b.RowStride+j*b.ColStride])
+				s += p
+				abs += math.Abs(p)
+			}
+			c, scale = append(c, s), append(scale, abs)
+		}
+	}
+	return c, scale
+}
+
+// multiplied calls mul in one part and in several: these must give equal bits,
+// near those wanted.
+func multiplied(t *testing.T, name string, want, scale []float64, mul func(dst []float32, part, parts int)) {
+	t.Helper()
+	got := make([]float32, len(want)+1)
+	got[len(want)] = 7
+	mul(got[:len(want)], 0, 1)
+	for i, w := range want {
+		if math.Abs(float64(got[i])-w) > 3e-6*scale[i]+1e-44 {
+			t.Fatalf("%s: element %d is %v, want %v", name, i, got[i], w)
+		}
+	}
+	if got[len(want)] != 7 {
+		t.Fatalf("%s: wrote beyond the end", name)
+	}
+	for _, parts := range []int{2, 3, 5} {
+		again := make([]float32, len(want))
+		for part := range parts {
+			mul(again, part, parts)
+		}
+		for i := range again {
+			if again[i] != got[i] {
+				t.Fatalf("%s: element %d is %v in %d parts, %v in one", name, i, again[i], parts, got[i])
+			}
+		}
+	}
+}
+
+func TestGemm32(t *testing.T) {
+	if !simd.Vector() {
+		return // there is no other path: package graph has it
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, s := range [][3]int{{1, 1, 1}, {6, 16, 8}, {7, 17, 9}, {128, 10, 784}, {10, 784, 128}, {100, 33, 47}, {3, 5, 400}, {13, 100, 1000}, {40, 15, 769}} {
+		m, n, k := s[0], s[1], s[2]
+		a, b := simd.RowMajor(m, k, random(r, m*k, 1)), simd.RowMajor(k, n, random(r, k*n, 1))
+		at, bt := simd.RowMajor(k, m, random(r, m*k, 1)).T(), simd.RowMajor(n, k, random(r, k*n, 1)).T()
+		for i, pair := range [][2]simd.Matrix{{a, b}, {at, b}, {a, bt}, {at, bt}} {
+			want, scale := product(pair[0], pair[1])
+			multiplied(t, fmt.Sprint(s, i), want, scale, func(dst []float32, part, parts int) {
+				simd.Gemm32(dst, pair[0], pair[1], part, parts)
+			})
+		}
+	}
+}
+
+func TestSparse(t *testing.T) {
+	if !simd.Vector() {
+		return
+	}
+	r := rand.New(rand.NewPCG(1, 3))
+	var s simd.Sparse
+	for _, c := range [][3]int{{1, 1, 1}, {9, 3, 5}, {128, 784, 10}, {30, 100, 64}, {17, 70, 150}, {5, 7, 49}, {64, 9, 47}} {
+		rows, cols, n := c[0], c[1], c[2]
+		for _, share := range []float64{0, .1, .3, 1} {
+			x := random(r, rows*cols, share)
+			if share > 0 {
+				x[0] = float32(math.Copysign(1e-40, -1)) // subnormal is not 0
+			}
+			if ok := s.Set(x, rows, cols, 1); !ok {
+				t.Fatalf("%v: gave up", c)
+			}
+			m := simd.RowMajor(rows, cols, x)
+			b, a := random(r, n*cols, 1), random(r, rows*n, 1)
+			want, scale := product(m, simd.RowMajor(n, cols, b).T())
+			multiplied(t, fmt.Sprint(c, share, " MulT"), want, scale, func(dst []float32, part, parts int) { s.MulT(dst, b, n, part, parts) })
+			want, scale = product(simd.RowMajor(rows, n, a).T(), m)
+			s.Prepare()
+			multiplied(t, fmt.Sprint(c, share, " TMul"), want, scale, func(dst []float32, part, parts int) { s.TMul(dst, a, n, part, parts) })
+		}
+	}
+	if s.Set(random(r, 1000, .5), 10, 100, .3) {
+		t.Error("half of the elements are stored where the limit is 0.3")
+	}
+}
+
+func BenchmarkProducts(b *testing.B) {
+	if !simd.Vector() {
+		return
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, k := range []int{10, 100, 1000} {
+		const rows, d = 128, 784
+		x, mu, g := random(r, rows*d, .2), random(r, k*d, 1), random(r, rows*k, 1)
+		z, dmu := make([]float32, rows*k), make([]float32, k*d)
+		var s simd.Sparse
+		s.Set(x, rows, d, .5)
+		s.Prepare()
+		X, G := simd.RowMajor(rows, d, x), simd.RowMajor(rows, k, g)
+		for name, f := range map[string]func(){
+			"dense x·muT":  func() { simd.Gemm32(z, X, simd.RowMajor(k, d, mu).T(), 0, 1) },
+			"dense gT·x":   func() { simd.Gemm32(dmu, G.T(), X, 0, 1) },
+			"sparse x·muT": func() { s.MulT(z, mu, k, 0, 1) },
+			"sparse gT·x":  func() { s.TMul(dmu, g, k, 0, 1) },
+			"set":          func() { s.Set(x, rows, d, .5) },
+			"columns":      func() { s.Set(x, rows, d, .5); s.Prepare() },
+		} {
+			b.Run(fmt.Sprintf("K=%d/%s", k, name), func(b *testing.B) {
+				for b.Loop() {
+					f()
+				}
+				b.ReportMetric(2*rows*d*float64(k)*float64(b.N)/float64(b.Elapsed().Nanoseconds()), "Gflop/s")
+			})
+		}
+	}
+}

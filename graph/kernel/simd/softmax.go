@@ -1,0 +1,45 @@
+package simd
+
+// Softmax32 writes the softmax of rows of k elements until it meets one whose
+// entries are not finite but for −Inf, and returns the number of rows done; the
+// next row of dst is then unspecified. Where the vector kernels are off it does
+// none. dst may be x, which is slower.
+//
+//	π_a = exp(x_a − m)/Σ_i exp(x_i − m),   m = max_i x_i
+//
+// All in float32: the relative error is below 3e-7 + 6e-8·|log π_a|. A row of
+// equal entries gives exactly 1/k.
+func Softmax32(dst, x []float32, k int) int {
+	dst = dst[:len(x)]
+	if !avx2 || len(x) == 0 {
+		return 0
+	}
+	if &dst[0] != &x[0] || k%Lanes == 0 {
+		return softmax32(&dst[0], &x[0], len(x)/k, k)
+	}
+	for i := 0; i < len(x); i += k { // a row at a time writes nothing beyond it
+		if softmax32(&dst[i], &x[i], 1, k) == 0 {
+			return i / k
+		}
+	}
+	return len(x) / k
+}
+
+// SoftmaxGrad32 writes y·(g − Σgy), row by row of k elements: the gradient in the
+// operand of a softmax y, given that in y. dst is no operand.
+func SoftmaxGrad32(dst, y, g []float32, k int) {
+	y, g = y[:len(dst)], g[:len(dst)]
+	if avx2 && len(dst) > 0 {
+		softmaxGrad32(&dst[0], &y[0], &g[0], len(dst)/k, k)
+		return
+	}
+	for i := 0; i < len(dst); i += k {
+		var s float32
+		for j := i; j < i+k; j++ {
+			s += y[j] * g[j]
+		}
+		for j := i; j < i+k; j++ {
+			dst[j] = y[j] * (g[j] - s)
+		}
+	}
+}

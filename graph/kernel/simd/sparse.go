@@ -1,0 +1,170 @@
+package simd
+
+// Sparse is a matrix of which only the elements that are not 0 are stored, row by
+// row, and column by column as well once that is asked for. The zero value is
+// ready for Set.
+type Sparse struct {
+	Rows, Cols int
+
+	ptr, idx       []int32 // elements ptr[i]..ptr[i+1] are row i's, idx their columns
+	val            []float32
+	colPtr, colIdx []int32 // the same by columns
+	colVal         []float32
+	byCols         bool
+}
+
+// panelCols are the columns of a product that a sparse kernel computes at a time.
+const panelCols = 64
+
+// Set stores x [rows×cols]. It gives up, and returns false, where more than the
+// given share of the elements are not 0. The vector kernels must be on.
+func (s *Sparse) Set(x []float32, rows, cols int, share float64) bool {
+	limit := int(share * float64(rows*cols))
+	if room := limit + cols + 8; cap(s.val) < room {
+		s.val, s.idx = make([]float32, room), make([]int32, room)
+	}
+	if cap(s.ptr) <= rows {
+		s.ptr = make([]int32, rows+1)
+	}
+	s.Rows, s.Cols, s.byCols = rows, cols, false
+	s.val, s.idx, s.ptr = s.val[:cap(s.val)], s.idx[:cap(s.idx)], s.ptr[:rows+1]
+	n, whole := 0, cols&^7
+	for i := range rows {
+		s.ptr[i] = int32(n)
+		if n > limit {
+			return false
+		}
+		row := x[i*cols : (i+1)*cols]
+		if whole > 0 {
+			n += compress32(&s.val[n], &s.idx[n], &row[0], whole, &lanesOf)
+		}
+		for j := whole; j < cols; j++ {
+			if row[j] != 0 {
+				s.val[n], s.idx[n] = row[j], int32(j)
+				n++
+			}
+		}
+	}
+	s.ptr[rows] = int32(n)
+	return n <= limit
+}
+
+// columns sorts the elements by columns.
+func (s *Sparse) columns() {
+	if s.byCols {
+		return
+	}
+	s.byCols = true
+	n := int(s.ptr[s.Rows])
+	if cap(s.colVal) <= n {
+		s.colVal, s.colIdx = make([]float32, cap(s.val)), make([]int32, cap(s.val))
+	}
+	if cap(s.colPtr) < s.Cols+2 {
+		s.colPtr = make([]int32, s.Cols+2)
+	}
+	// at[j+1] is where the next element of column j goes; in the end, where
+	// column j+1 begins.
+	at := s.colPtr[:s.Cols+2]
+	clear(at)
+	for _, j := range s.idx[:n] {
+		at[j+2]++
+	}
+	for j := range s.Cols {
+		at[j+2] += at[j+1]
+	}
+	val, idx := s.colVal[:cap(s.colVal)], s.colIdx[:cap(s.colIdx)]
+	for i := range s.Rows {
+		for e := s.ptr[i]; e < s.ptr[i+1]; e++ {
+			to := &at[s.idx[e]+1]
+			val[*to], idx[*to] = s.val[e], int32(i)
+			*to++
+		}
+	}
+}
+
+// MulT writes a part of the columns of s·bᵀ to dst [Rows×b.Rows], for b [n×Cols]
+// row-major; see Gemm32 for parts.
+func (s *Sparse) MulT(dst, b []float32, n, part, parts int) {
+	tiles := (n + panelCols - 1) / panelCols
+	mem := borrow((s.Cols + s.Rows) * panelCols)
+	defer buffers.Put(mem)
+	end := min(n, tiles*(part+1)/parts*panelCols)
+	for j := tiles * part / parts * panelCols; j < end; {
+		w := panelWidth(end - j)
+		cols := min(w, end-j)
+		panel, out := (*mem)[:s.Cols*w], (*mem)[s.Cols*w:]
+		if cols < w {
+			clear(panel)
+		}
+		transpose(panel, w, b[j*s.Cols:], s.Cols, cols, s.Cols)
+		spmm(out, w, s.Rows, s.ptr, s.idx, s.val, panel)
+		for i := range s.Rows {
+			copy(dst[i*n+j:i*n+j+cols], out[i*w:])
+		}
+		j += cols
+	}
+}
+
+// Prepare makes what TMul needs, for all its parts.
+func (s *Sparse) Prepare() { s.columns() }
+
+// TMul writes a part of the rows of aᵀ·s to dst [n×Cols], for a [Rows×n]
+// row-major, after Prepare; see Gemm32 for parts.
+func (s *Sparse) TMul(dst, a []float32, n, part, parts int) {
+	const chunk = 64 // columns of s at a time
+	tiles := (n + panelCols - 1) / panelCols
+	mem := borrow((s.Rows + chunk) * panelCols)
+	defer buffers.Put(mem)
+	end := min(n, tiles*(part+1)/parts*panelCols)
+	for k := tiles * part / parts * panelCols; k < end; {
+		w := panelWidth(end - k)
+		cols := min(w, end-k)
+		panel, out := (*mem)[:s.Rows*w], (*mem)[s.Rows*w:]
+		if cols < w {
+			clear(panel)
+		}
+		for i := range s.Rows {
+			copy(panel[i*w:(i+1)*w], a[i*n+k:i*n+k+cols])
+		}
+		for j := 0; j < s.Cols; j += chunk {
+			c := min(chunk, s.Cols-j)
+			spmm(out, w, c, s.colPtr[j:], s.colIdx, s.colVal, panel)
+			transpose(dst[k*s.Cols+j:], s.Cols, out, w, c, cols)
+		}
+		k += cols
+	}
+}
+
+// panelWidth is the number of columns to take next of those that are left. Kernels
+// of different widths add in different orders; parts begin at multiples of
+// panelCols, so that a column is always in a panel of one width.
+func panelWidth(left int) int {
+	if left > 3*tileCols {
+		return panelCols
+	}
+	return tileCols
+}
+
+func spmm(dst []float32, w, rows int, ptr, idx []int32, val, panel []float32) {
+	if w == panelCols {
+		spmm64(&dst[0], rows, &ptr[0], &idx[0], &val[0], &panel[0])
+	} else {
+		spmm16(&dst[0], rows, &ptr[0], &idx[0], &val[0], &panel[0])
+	}
+}
+
+// lanesOf has, for each set of lanes of eight, their numbers in order.
+var lanesOf = newLanesOf()
+
+func newLanesOf() (t [256][8]uint8) {
+	for set := range t {
+		n := 0
+		for lane := range uint8(8) {
+			if set>>lane&1 == 1 {
+				t[set][n] = lane
+				n++
+			}
+		}
+	}
+	return t
+}

@@ -1,0 +1,12 @@
+package report
+
+import "testing"
+
+func TestInRows(t *testing.T) {
+	for n, want := range []struct{ rows, first int }{{0, 0}, {1, 1}, {1, 2}, {1, 3}, {2, 2}, {2, 3}, {2, 3}, {3, 3}} {
+		rows := inRows(make([]*panel, n))
+		if len(rows) != want.rows || n > 0 && len(rows[0]) != want.first {
+			t.Errorf("%d panels: %d rows, want %d, the first of %d", n, len(rows), want.rows, want.first)
+		}
+	}
+}

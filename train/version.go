@@ -1,0 +1,72 @@
+package train
+
+import (
+	"context"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Versions says what made a record.
+type Versions struct {
+	Opl    string `json:"opl"`
+	Commit string `json:"commit,omitempty"`
+	Go     string `json:"go"`
+	System string `json:"system"`
+}
+
+// ThisVersion returns the versions of the running program. A program that was
+// built without the commit, as go run does, asks git in the folder of its sources;
+// the commit is empty where that cannot be had.
+var ThisVersion = sync.OnceValue(func() Versions {
+	v := Versions{Opl: "devel", Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return v
+	}
+	dependency := info.Main.Path != "opl"
+	mods := append([]*debug.Module{&info.Main}, info.Deps...)
+	for _, m := range mods {
+		if m.Path == "opl" && m.Version != "" && m.Version != "(devel)" {
+			v.Opl = m.Version
+		}
+	}
+	if !dependency {
+		dirty := ""
+		for _, s := range info.Settings {
+			switch {
+			case s.Key == "vcs.revision":
+				v.Commit = s.Value
+			case s.Key == "vcs.modified" && s.Value == "true":
+				dirty = "+changes"
+			}
+		}
+		if v.Commit != "" {
+			v.Commit += dirty
+			return v
+		}
+	}
+	if v.Opl == "devel" || !dependency { // not of the module cache
+		v.Commit = commitOfSources()
+	}
+	return v
+})
+
+// commitOfSources asks git for the commit that the sources are of.
+func commitOfSources() string {
+	_, file, _, ok := runtime.Caller(0)
+	if !ok || !filepath.IsAbs(file) {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, "git", "-C", filepath.Dir(file), "describe", "--always", "--dirty=+changes", "--abbrev=40", "--exclude=*").Output()
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(out))
+}
