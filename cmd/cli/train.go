@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
@@ -100,6 +101,9 @@ The exit status is 0 if the file was written.
 func trainPolicy(cmd *cobra.Command, lib experiment.Library, f trainFlags, path string) error {
 	if err := f.options(cmd, lib); err != nil {
 		return err
+	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(50) // large logs: memory before speed
 	}
 	log, err := f.open(cmd.Context(), path)
 	if err != nil {
