@@ -522,7 +522,7 @@ func (b *builder) action(text []byte) (int32, error) {
 	return id, nil
 }
 
-// numberAll reports whether all actions are integers from 0, the least and the largest.
+// numbers reports whether all actions are integers from 0, the least and the largest.
 func (b *builder) numbers() (lo, hi int, ok bool) {
 	lo, ok = math.MaxInt, true
 	for _, a := range b.actions {

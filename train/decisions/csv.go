@@ -45,7 +45,7 @@ func (l *lines) line() ([]byte, error) {
 	return b, nil
 }
 
-// check refuses a line that is not text.
+// checkText refuses a line that is not text.
 func checkText(line []byte) error {
 	if !utf8.Valid(line) {
 		return bad("", "the text is not UTF-8")

@@ -32,7 +32,11 @@ type dsjson struct {
 	dropped int
 }
 
-func newDSJSON(l *lines) *dsjson { return &dsjson{lines: l, decoder: newDecoder()} }
+func newDSJSON(l *lines) *dsjson {
+	r := &dsjson{lines: l, decoder: newDecoder()}
+	r.decoder.hide = true
+	return r
+}
 
 func (r *dsjson) raw() []byte { return bytes.TrimRight(r.text, "\r\n") }
 

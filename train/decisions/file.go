@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"unsafe"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -44,15 +43,6 @@ func temporary(dir, only string) (tempFile, error) {
 		failed = errors.Join(failed, err)
 	}
 	return tempFile{}, failed
-}
-
-// aligned returns n bytes that begin where a float64 may.
-func aligned(n int) []byte {
-	if n == 0 {
-		return nil
-	}
-	words := make([]uint64, (n+7)/8)
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), n)
 }
 
 // stream opens a file for reading, uncompressed.

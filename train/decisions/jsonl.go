@@ -17,7 +17,6 @@ type decoder struct {
 	*jsontext.Decoder
 	in   bytes.Reader
 	hide bool // names that begin with "_"
-	key  []byte
 	text []byte
 }
 

@@ -52,7 +52,6 @@ type Note struct {
 // read it.
 type Log struct {
 	path     string
-	data     []byte // the mapping
 	unmap    []func() error
 	actions  []string
 	names    []string

@@ -80,7 +80,6 @@ type column struct {
 	numbers    int
 	texts      int
 	missing    int
-	seen       int // the row that had it last
 }
 
 type categoryID struct {
@@ -336,7 +335,7 @@ func (t *table) number(b *builder, c *column, v float64) error {
 	case roleContexts, rolePropensities:
 		return bad(c.name, "%v is not a list", v)
 	case roleID, roleGroup, roleAction:
-		s := r.group[:0]
+		var s []byte
 		if math.Abs(v) < 1<<53 && v == math.Trunc(v) {
 			s = strconv.AppendInt(nil, int64(v), 10)
 		} else {

@@ -39,7 +39,7 @@ type Writer struct {
 	file     *os.File
 	out      *bufio.Writer
 	compress io.WriteCloser
-	parquet  *parquet.Writer
+	parquet  *parquet.GenericWriter[any]
 	place    map[string]int // of parquet's leaves
 	first    *Decision
 	layout   layout
@@ -203,7 +203,7 @@ func (w *Writer) columns(d *Decision, text func(name, s string), number func(nam
 	}
 }
 
-// write hands over what is in the buffer.
+// flush hands over what is in the buffer.
 func (w *Writer) flush() error {
 	var err error
 	if w.compress != nil {
@@ -256,7 +256,7 @@ func (w *Writer) begin() error {
 			}
 			w.place[name] = i
 		}
-		w.parquet = parquet.NewWriter(w.out, schema, parquet.Compression(&parquet.Snappy), parquet.MaxRowsPerRowGroup(1<<16))
+		w.parquet = parquet.NewGenericWriter[any](w.out, schema, parquet.Compression(&parquet.Snappy), parquet.MaxRowsPerRowGroup(1<<16))
 	}
 	return nil
 }
