@@ -69,7 +69,10 @@ func Certify(ctx context.Context, p *serve.Policy, log *decisions.Log, o Certify
 		return nil, errors.New("the log has no propensities: name what drew the actions by --logging-policy")
 	}
 	f := p.File()
-	trained, unknown := TrainingOf(f)
+	trained, err := TrainingOf(f)
+	if err != nil {
+		trained = Training{} // it was made elsewhere
+	}
 	if o.Delta == 0 {
 		if o.Delta = trained.Delta; o.Delta == 0 {
 			o.Delta = 0.05
@@ -121,8 +124,6 @@ func Certify(ctx context.Context, p *serve.Policy, log *decisions.Log, o Certify
 	default:
 		if old.relation == Fresh {
 			q.Prior = policies.Prior{Mean: q.Mu, Scale: q.Sigma}
-		} else if unknown != nil {
-			return nil, fmt.Errorf("%w, and so not among how many priors its own was chosen: use a later log", unknown)
 		} else {
 			options.Priors = max(1, trained.Tried)
 		}

@@ -281,6 +281,14 @@ func TestCheating(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused("no record", m, w.log(t, 1500), learn.CertifyOptions{}, "does not record")
+	refused("no record, part of the log", m, taught.log(t, 1500), learn.CertifyOptions{}, "does not record")
+	mute.Prior, mute.Training = l.File.Prior, nil
+	if m, err = serve.New(&mute); err != nil {
+		t.Fatal(err)
+	}
+	rest := w
+	rest.drop = func(i int) bool { return i < 750 }
+	refused("no record of what chose", m, rest.log(t, 1500), learn.CertifyOptions{}, "does not record")
 	unknown := w
 	unknown.actions = []string{"b", "c", "a"}
 	wrong := *l.File

@@ -17,7 +17,7 @@ type past struct {
 	taught  policies.RowSet // the prior, the encoder, the reward model
 	chosen  policies.RowSet // what the posterior was trained or chosen on
 	witness policies.RowSet // content of rows that taught
-	known   bool            // what taught the prior
+	known   bool            // all of it is recorded
 }
 
 func pastOf(f *serve.File) past {
@@ -25,11 +25,13 @@ func pastOf(f *serve.File) past {
 	if f.Prior == nil || f.Prior.Taught == nil {
 		return p
 	}
+	t, err := TrainingOf(f)
+	if err != nil || t.Chosen == nil {
+		return p
+	}
 	taught := f.Prior.Taught
 	p.known, p.seed, p.how, p.taught = true, taught.Seed, taught.How, policies.NewRowSet(taught.Rows)
-	if t, err := TrainingOf(f); err == nil {
-		p.chosen, p.witness = policies.NewRowSet(t.Chosen), policies.NewRowSet(t.Witnesses)
-	}
+	p.chosen, p.witness = policies.NewRowSet(t.Chosen), policies.NewRowSet(t.Witnesses)
 	return p
 }
 
@@ -68,8 +70,8 @@ func (p past) compare(log *decisions.Log, id identity, fresh bool) (overlap, err
 	switch {
 	case !p.known && o.relation == Same:
 		return o, fmt.Errorf("the policy file does not record which rows of this log taught it, so none of them may certify it: use a later log")
-	case !p.known && p.data == "" && !fresh:
-		return o, fmt.Errorf("the policy file does not say which log it was learned from: if no row of this one had a part in it, say so by --fresh")
+	case !p.known && !fresh:
+		return o, fmt.Errorf("the policy file does not record which rows it was learned from: if no row of this log had a part in it, say so by --fresh")
 	case !p.known:
 		return o, nil
 	case p.how != id.how && fresh:
