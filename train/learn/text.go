@@ -41,7 +41,7 @@ func (l *Learned) WriteText(w io.Writer) error {
 	fmt.Fprintf(&b, "; %.1f s\n", t.Seconds)
 	u := units{t.RewardMin, t.RewardMax}
 	on := "the rows that certify"
-	if l.Guarantee == nil && t.Split == "" {
+	if !t.Certify || t.Tune > 0 { // no recipe that leaves them alone
 		on = "the rows it was learned from, which flatters"
 	}
 	fmt.Fprintf(&b, "estimate   %s ± %s on %s, worth %.0f rows\n", u.of(t.Estimate.Reward), u.width(t.Estimate.SE), on, t.Estimate.Effective)
@@ -76,7 +76,11 @@ func (g *Guarantee) WriteText(w io.Writer) error {
 		fmt.Fprintf(&b, "rows       %d, of which %d taught the prior or the scaling of features and are refused, %d certify\n", g.Rows, g.Refused, g.N)
 	}
 	u := units{g.RewardMin, g.RewardMax}
-	fmt.Fprintf(&b, "estimate   %s ± %s on the rows that certify, worth %.0f rows\n", u.of(g.Estimate.Reward), u.width(g.Estimate.SE), g.Estimate.Effective)
+	on := "these rows"
+	if g.Relation != Fresh {
+		on = "the rows that certify, which flatters if it was trained on them"
+	}
+	fmt.Fprintf(&b, "estimate   %s ± %s on %s, worth %.0f rows\n", u.of(g.Estimate.Reward), u.width(g.Estimate.SE), on, g.Estimate.Effective)
 	g.text(&b)
 	for _, s := range g.Notes {
 		fmt.Fprintf(&b, "note       %s\n", s)
