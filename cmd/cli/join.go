@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"opl/train/decisions"
 	"opl/train/served"
 )
 
@@ -35,7 +36,7 @@ earned. If whether a reward is there depends on what was done or on what came of
 it (only purchases are reported; late ones are not in yet), dropping biases the
 log: give --missing-reward 0 where no report means no reward, and wait until all
 rewards are in.`,
-		Example: `  opl join served.jsonl rewards.csv --out next.jsonl
+		Example: `  opl join served.jsonl rewards.csv --out next.parquet
   opl join served.jsonl purchases.csv --missing-reward 0 --out next.jsonl`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -43,7 +44,7 @@ rewards are in.`,
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.out, "out", "", "file to write, .csv or .jsonl")
+	fl.StringVar(&f.out, "out", "", "file to write: .parquet, .csv or .jsonl")
 	fl.StringVar(&f.missing, "missing-reward", "drop", "reward of decisions that have none, or drop")
 	fl.StringVar(&f.duplicates, "duplicates", "error", "of ids that come more than once, take the first or the last, or error")
 	fl.Float64Var(&f.min, "reward-min", 0, "least possible reward")
@@ -71,19 +72,19 @@ func join(stdout io.Writer, servedLog, rewards string, f joinFlags) error {
 	if err != nil {
 		return err
 	}
-	w, err := served.Create(f.out, log.Actions)
+	w, err := decisions.Create(f.out, decisions.WriterOptions{Actions: log.Actions})
 	if err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
-	defer w.Discard()
 	s, err := log.Join(r, w, o)
 	if err != nil {
-		return err
+		return errors.Join(err, w.Abort())
 	}
 	if s.Joined == 0 {
+		_ = w.Abort()
 		return fmt.Errorf("none of the %d decisions has a reward: is decision_id the same in %s and %s?", s.Decisions, servedLog, rewards)
 	}
-	if err := w.Commit(); err != nil {
+	if err := w.Close(); err != nil {
 		return err
 	}
 	printSummary(stdout, s, f)

@@ -94,7 +94,7 @@ func fuzz(f *testing.F, format string, o Options, seeds ...string) {
 }
 
 func FuzzCSV(f *testing.F) {
-	b, err := os.ReadFile("testdata/obd-random.csv")
+	b, err := os.ReadFile("testdata/obd-form-random.csv")
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func FuzzCSV(f *testing.F) {
 }
 
 func FuzzOBD(f *testing.F) {
-	b, err := os.ReadFile("testdata/obd-bts.csv")
+	b, err := os.ReadFile("testdata/obd-form-bts.csv")
 	if err != nil {
 		f.Fatal(err)
 	}

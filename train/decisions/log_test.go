@@ -51,10 +51,10 @@ func contextOf(l *Log, i int) string {
 	return strings.Join(s, " ")
 }
 
-// Excerpts of the Open Bandit Dataset (men's campaign; ZOZO, Inc., CC BY 4.0).
+// The files are made up, in the form of the Open Bandit Dataset.
 func TestOpenBanditDataset(t *testing.T) {
 	for _, name := range []string{"random", "bts"} {
-		b, err := os.ReadFile("testdata/obd-" + name + ".csv")
+		b, err := os.ReadFile("testdata/obd-form-" + name + ".csv")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +64,7 @@ func TestOpenBanditDataset(t *testing.T) {
 			t.Fatalf("%s: %d rows, %d actions", name, l.Len(), len(l.Actions()))
 		}
 		x := contextOf(l, 0)
-		for _, want := range []string{"position=", "user_feature_0=cef3390ed299c09874189c387777674a:1", "user-item_affinity_33:"} {
+		for _, want := range []string{"position=", "user_feature_0=dd9db0bce79a85b640b91f8c199524bc:1", "user-item_affinity_33:"} {
 			if !strings.Contains(x, want) {
 				t.Errorf("%s: no %s in %s", name, want, x)
 			}

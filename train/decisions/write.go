@@ -191,7 +191,7 @@ func (w *Writer) columns(d *Decision, text func(name, s string), number func(nam
 		text("group", d.Group)
 	}
 	text("action", w.o.Actions[d.Action])
-	number("cost", 0+d.Cost)
+	number("reward", 0-d.Cost) // not −0
 	if d.Propensity != 0 {
 		number("propensity", d.Propensity)
 	}

@@ -2,13 +2,11 @@ package served
 
 import (
 	"fmt"
-	"math"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"opl/policies/features"
 	"opl/policies/serve"
@@ -191,71 +189,5 @@ func TestLongLines(t *testing.T) {
 	torn, err := eachLine(path, false, func(n int, b []byte) error { got = append(got, n*10_000_000+len(b)); return nil })
 	if err != nil || torn != 4 || fmt.Sprint(got) != fmt.Sprint([]int{10_000_000 + 3<<20 + 1, 20_000_000 + 1<<20 + 1, 30_000_002}) {
 		t.Errorf("%v, torn %d, %v", got, torn, err)
-	}
-}
-
-func TestWholeOrNotAtAll(t *testing.T) {
-	folder := t.TempDir()
-	path := filepath.Join(folder, "next.jsonl")
-	for _, commit := range []bool{false, true} {
-		w, err := Create(path, []string{"a", "b"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Write(&decisions.Decision{ID: "d", Action: 1, Cost: -1, Propensity: 1, Propensities: []float64{0, 1}}); err != nil {
-			t.Fatal(err)
-		}
-		if commit {
-			if err := w.Commit(); err != nil {
-				t.Fatal(err)
-			}
-		}
-		w.Discard()
-		if _, err := os.Stat(path); (err == nil) != commit {
-			t.Errorf("commit %v: %v", commit, err)
-		}
-		if left, _ := filepath.Glob(filepath.Join(folder, ".*")); len(left) > 0 {
-			t.Errorf("left behind: %q", left)
-		}
-	}
-	if _, err := Create(filepath.Join(folder, "next.txt"), nil); err == nil {
-		t.Error(".txt is written")
-	}
-}
-
-func TestFormats(t *testing.T) {
-	d := decisions.Decision{ID: "d,\"1", Time: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC), Action: 1, Propensity: 1e-9, Propensities: []float64{1 - 1e-9, 1e-9},
-		Context: []features.Value{{Name: "z", Number: 0.1}, {Name: "a=\"ü\"", Number: 1}}}
-	for name, want := range map[string]string{
-		"x.csv": `decision_id,timestamp,context,action,reward,propensity,p_l,"p_r,s"
-"d,""1",2026-01-02T03:04:05.000000006Z,"{""z"":0.1,""a=\""ü\"""":1}","r,s",0,1e-09,0.999999999,1e-09
-`,
-		"x.jsonl": `{"decision_id":"d,\"1","timestamp":"2026-01-02T03:04:05.000000006Z","context":{"z":0.1,"a=\"ü\"":1},"action":"r,s","reward":0,"propensity":1e-9,"propensities":{"l":0.999999999,"r,s":1e-09}}
-`,
-	} {
-		path := filepath.Join(t.TempDir(), name)
-		w, err := Create(path, []string{"l", "r,s"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Write(&d); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Commit(); err != nil {
-			t.Fatal(err)
-		}
-		if b, err := os.ReadFile(path); err != nil || string(b) != want {
-			t.Errorf("%s:\n%s\nwant\n%s", name, b, want)
-		}
-		bad := d
-		bad.Context = []features.Value{{Name: "z", Number: math.NaN()}}
-		w, err = Create(path, []string{"l", "r,s"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Write(&bad); err == nil || !strings.Contains(err.Error(), "z is NaN") {
-			t.Errorf("%s: %v", name, err)
-		}
-		w.Discard()
 	}
 }
