@@ -40,12 +40,15 @@ type Config struct {
 
 	// Progress, if not nil, is told after every step.
 	Progress func(Progress)
-	// Epoch, if not nil, is told after every epoch.
-	Epoch func(Epoch)
+	// Epoch, if not nil, is told after every epoch, and says whether to go on.
+	Epoch func(Epoch) bool
+
+	stage string // see Epoch
 }
 
 // Epoch is what an epoch gave.
 type Epoch struct {
+	Stage     string            // of a recipe: what is being learned, such as "prior"
 	Number    int               // from 1
 	Objective float64           // mean over the epoch's rows of the minibatches' objectives
 	Terms     []objectives.Term // their scalar terms, likewise
@@ -61,8 +64,9 @@ func Linear(t float64) float64 { return 1 - t }
 
 // Progress is where a training is.
 type Progress struct {
-	Epoch, Epochs int // from 1
-	Step, Steps   int // of all epochs, from 1
+	Stage         string // see Epoch
+	Epoch, Epochs int    // from 1
+	Step, Steps   int    // of all epochs, from 1
 	Cost          float64
 }
 
@@ -72,6 +76,7 @@ type Result struct {
 	Policy    policies.Policy
 	Posterior policies.Posterior
 	Steps     int
+	Stopped   int     // the epoch after which Config.Epoch stopped the training; 0: it did not
 	Seconds   float64 // of the training alone
 }
 
@@ -176,21 +181,22 @@ func Fit(ctx context.Context, log bandit.Source, c Config) (*Result, error) {
 				return nil, fmt.Errorf("epoch %d, step %d: %w", epoch, from/size+1, err)
 			}
 			if c.Progress != nil {
-				c.Progress(Progress{epoch, c.Epochs, r.Steps, steps, p.Cost()})
+				c.Progress(Progress{c.stage, epoch, c.Epochs, r.Steps, steps, p.Cost()})
 			}
 			if c.Epoch != nil {
 				sums.add(p, float64(len(rows))/float64(n))
 			}
 		}
-		if c.Epoch != nil {
-			c.Epoch(Epoch{epoch, sums.objective, sums.terms, posterior(params, c.Prior, k, d)})
+		if c.Epoch != nil && !c.Epoch(Epoch{c.stage, epoch, sums.objective, sums.terms, posterior(params, c.Prior, k, d)}) {
+			r.Stopped = epoch
+			break
 		}
 	}
 	r.Seconds = time.Since(begin).Seconds()
 	r.Posterior = posterior(params, c.Prior, k, d)
 	for _, v := range append([]float64{r.Posterior.Sigma}, r.Posterior.Mu...) {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, fmt.Errorf("after epoch %d: a learned parameter is %v", c.Epochs, v)
+			return nil, fmt.Errorf("a learned parameter is %v at the end", v)
 		}
 	}
 	return r, nil

@@ -38,8 +38,9 @@ type Certified struct {
 	Policy      policies.Policy // gaussian, with the floor
 	Posterior   policies.Posterior
 	Certificate certify.Certificate
-	Rows        []int  // that certify
-	Learner     string // of the prior: heuristic (l2 on logs with logged propensities alone) or likelihood
+	Rows        []int            // that certify
+	Baseline    certify.Baseline // the reward model of the doubly robust bound
+	Learner     string           // of the prior: heuristic (l2 on logs with logged propensities alone) or likelihood
 	Seconds     float64
 }
 
@@ -83,7 +84,8 @@ func LearnPrior(ctx context.Context, log *bandit.Log, rows []int, c Config) (pol
 	}
 	c.Policy, c.Schedule = policies.Softmax{}, Linear
 	c.Prior.Scale = 0
-	fit := func(l learner, rows []int) (*Result, error) {
+	fit := func(stage string, l learner, rows []int) (*Result, error) {
+		c.stage = stage
 		c.Objective, c.Weight = l.objective, objectives.Clip(objectives.DefaultHyper(len(rows), 0))
 		res, err := Fit(ctx, log.Subset(rows), c)
 		if err != nil {
@@ -95,7 +97,7 @@ func LearnPrior(ctx context.Context, log *bandit.Log, rows []int, c Config) (pol
 	var best learner
 	least := math.Inf(1)
 	for _, l := range learners(log) {
-		res, err := fit(l, rows[:cut])
+		res, err := fit("trial of "+l.name, l, rows[:cut])
 		if err != nil {
 			return policies.Prior{}, "", err
 		}
@@ -103,7 +105,7 @@ func LearnPrior(ctx context.Context, log *bandit.Log, rows []int, c Config) (pol
 			best, least = l, r
 		}
 	}
-	res, err := fit(best, rows)
+	res, err := fit("prior", best, rows)
 	if err != nil {
 		return policies.Prior{}, "", err
 	}
@@ -173,12 +175,14 @@ func (r Recipe) Learn(ctx context.Context, log *bandit.Log, c Config) (*Certifie
 	model.Prior = policies.Prior{}
 	base := &certify.Baseline{Theta: prior.Mean, Taught: prior.Taught}
 	if name != "likelihood" {
+		model.stage = "reward model"
 		res, err := Fit(ctx, log.Subset(teach), model)
 		if err != nil {
 			return nil, fmt.Errorf("learning the reward model: %w", err)
 		}
 		base.Theta = res.Posterior.Mu
 	}
+	out.Baseline = *base
 	consider := func(q policies.Posterior) error {
 		cert, err := certify.Certify(policy, q, log, rest, certify.Options{Delta: c.Delta, Baseline: base, Priors: len(r.Scales), Seed: c.Seed})
 		if err == nil && (out.Certificate.Bounds == nil || cert.Guaranteed() > out.Certificate.Guaranteed()) {
@@ -198,7 +202,7 @@ func (r Recipe) Learn(ctx context.Context, log *bandit.Log, c Config) (*Certifie
 	}
 	if r.Tune > 0 {
 		c.Objective, c.Policy, c.Prior = objectives.LogSmoothing(), policy, out.Posterior.Prior
-		c.Epochs, c.LearningRate, c.Schedule = r.Tune, 1e-3, Linear
+		c.Epochs, c.LearningRate, c.Schedule, c.stage = r.Tune, 1e-3, Linear, "tuning"
 		res, err := Fit(ctx, log.Subset(rest), c)
 		if err != nil {
 			return nil, fmt.Errorf("tuning the posterior: %w", err)

@@ -57,7 +57,7 @@ to do it: PAC-Bayes bounds and heuristics over regularized importance weights.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(compareCommand(lib), reproduceCommand(lib), runCommand(lib), plotCommand(), inspectCommand(), evaluateCommand(),
+	root.AddCommand(compareCommand(lib), reproduceCommand(lib), runCommand(lib), plotCommand(), inspectCommand(), evaluateCommand(), trainCommand(lib), certifyCommand(),
 		gradcheckCommand(lib), serveCommand(), joinCommand(), versionCommand())
 	root.SetArgs(args)
 	root.SetOut(stdout)

@@ -17,7 +17,8 @@ import (
 // readFlags are the flags of every command that reads a log of decisions.
 type readFlags struct {
 	decisions.Options
-	set *pflag.FlagSet
+	set    *pflag.FlagSet
+	ranged bool // see scale
 }
 
 // add defines the flags.
@@ -61,8 +62,11 @@ func (f *readFlags) open(ctx context.Context, path string) (*decisions.Log, erro
 
 // scaled reports that rewards are not in [0, 1] in the file.
 func (f *readFlags) scaled() bool {
-	return f.set.Changed("reward-min") || f.set.Changed("reward-max")
+	return f.ranged || f.set.Changed("reward-min") || f.set.Changed("reward-max")
 }
+
+// scale sets the range of rewards as if it were given.
+func (f *readFlags) scale(low, high float64) { f.ranged, f.RewardMin, f.RewardMax = true, low, high }
 
 // readHelp is what the help of those commands says of files.
 var readHelp = strings.TrimSpace(`

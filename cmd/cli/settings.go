@@ -53,18 +53,23 @@ func (f problemFlags) list() []uint64 {
 
 // addSettings adds the flags of settings, whose values are the defaults.
 func addSettings(fl *pflag.FlagSet, s *experiment.Settings, lib experiment.Library) {
+	addTraining(fl, s, lib)
+	fl.IntVar(&s.Limit, "limit", s.Limit, "use this many training examples, 0: all")
+	fl.Float64Var(&s.PriorSplit, "prior-split", s.PriorSplit, "share of the log that learns the prior, which the bounds then do not see (certified: 0.5)")
+	fl.BoolVar(&s.Certify, "certify", s.Certify, "guarantee of each policy with a posterior, with probability 1-δ")
+}
+
+// addTraining adds those of one training.
+func addTraining(fl *pflag.FlagSet, s *experiment.Settings, lib experiment.Library) {
 	fl.Float64Var(&s.Delta, "delta", s.Delta, "failure probability δ of the bounds")
 	fl.StringVar(&s.Noise, "noise", s.Noise, "noise of sampled policies (default: "+lib.Noises[0].Name+", and quadrature for gaussian)")
 	fl.IntVar(&s.Samples, "samples", s.Samples, "noise draws an example, S")
 	fl.IntVar(&s.Epochs, "epochs", s.Epochs, "passes over the log")
 	fl.Float64Var(&s.LearningRate, "lr", s.LearningRate, "learning rate of Adam")
 	fl.IntVar(&s.BatchSize, "batch-size", s.BatchSize, "rows of a minibatch")
-	fl.IntVar(&s.Limit, "limit", s.Limit, "use this many training examples, 0: all")
 	fl.StringVar(&s.Dtype, "dtype", s.Dtype, "element type of training: float32 or float64")
 	fl.StringVar(&s.Schedule, "schedule", s.Schedule, "learning rate over the training: constant or linear, which falls to 0")
-	fl.Float64Var(&s.PriorSplit, "prior-split", s.PriorSplit, "share of the log that learns the prior, which the bounds then do not see (certified: 0.5)")
 	fl.Float64SliceVar(&s.PriorScales, "prior-scale", s.PriorScales, "scales s of the prior N(·, s²I), fixed in advance; the best guarantee chooses (default 1; certified: 1,0.5,0.3,0.2,0.1,0.05)")
-	fl.BoolVar(&s.Certify, "certify", s.Certify, "guarantee of each policy with a posterior, with probability 1-δ")
 }
 
 // override puts the settings whose flags were given into g.

@@ -171,7 +171,6 @@ func (e *Encoder) Finish(dst []float64) error {
 	if !e.Unit {
 		return nil
 	}
-	// The largest is taken out first, so that no square overflows.
 	var most, sum float64
 	for _, v := range dst {
 		most = max(most, math.Abs(v))
@@ -179,11 +178,18 @@ func (e *Encoder) Finish(dst []float64) error {
 	if most == 0 {
 		return nil
 	}
-	for _, v := range dst {
-		sum += v / most * (v / most)
+	// Where squares could overflow or vanish, the largest is taken out first.
+	if most > 1e100 || most < 1e-100 {
+		for j := range dst {
+			dst[j] /= most
+		}
 	}
+	for _, v := range dst {
+		sum += v * v
+	}
+	inverse := 1 / math.Sqrt(sum)
 	for j := range dst {
-		dst[j] = dst[j] / most / math.Sqrt(sum)
+		dst[j] *= inverse
 	}
 	return nil
 }

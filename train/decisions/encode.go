@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync/atomic"
 
 	"opl/policies/features"
 	"opl/train/bandit"
@@ -147,6 +148,7 @@ type encoded struct {
 	log     *Log
 	encoder *features.Encoder
 	feature []int32 // of each name; −1: none
+	reads   atomic.Uint32
 }
 
 var _ bandit.Contexts = (*encoded)(nil)
@@ -157,6 +159,9 @@ func (x *encoded) Dim() int { return x.encoder.Dim() }
 // Row64 writes what Encoder.Encode would. A value that overflows, which no row that the
 // encoder was fitted on does, becomes NaN: bandit.Log.Check finds it.
 func (x *encoded) Row64(i int, dst []float64) {
+	if x.reads.Add(1)%block == 0 {
+		x.log.forget()
+	}
 	dst = dst[:x.encoder.Dim()]
 	clear(dst)
 	ids, values := x.log.context(i)

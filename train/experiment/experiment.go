@@ -7,8 +7,6 @@ import (
 	"runtime"
 	"sync"
 
-	"gorgonia.org/tensor"
-
 	"opl/graph/kernel"
 	"opl/objectives"
 	"opl/policies"
@@ -160,26 +158,14 @@ func (e *Runner) Do(ctx context.Context, r train.Run, progress func(train.Progre
 		rec.Reward, rec.RewardSE, rec.SampledReward = train.Number(rw.Mean), 0, train.Number(rw.Sampled)
 		return rec, nil
 	}
-	if hyper, err := e.Library.hyper(r, t.Log.Len()); err != nil {
-		return rec, err
-	} else {
-		r.Hyper, rec.Hyper = hyper, hyper
-	}
-	c, err := e.Library.parts(r)
+	c, r, err := e.Library.Config(r, t.Log.Len())
 	if err != nil {
 		return rec, err
 	}
-	c.Prior, c.Delta, c.Epochs, c.BatchSize, c.LearningRate, c.Seed = t.Prior, r.Delta, r.Epochs, r.BatchSize, r.LearningRate, r.Seed
-	c.Dtype, c.Progress = tensor.Float32, progress
+	rec.Hyper, c.Prior, c.Progress = r.Hyper, t.Prior, progress
 	c.Threads = max(1, runtime.GOMAXPROCS(0)/max(1, e.Jobs))
-	if r.Dtype == "float64" {
-		c.Dtype = tensor.Float64
-	}
 	if !c.Policy.Noisy() && c.Policy.HasPosterior() && r.Noise == "" {
 		rec.Noise = Quadrature
-	}
-	if r.Schedule == "linear" {
-		c.Schedule = train.Linear
 	}
 	o, err := e.Library.Objective(r.Objective)
 	if err != nil {
@@ -251,10 +237,11 @@ func (e *Runner) learn(ctx context.Context, t *Task, r train.Run, c train.Config
 		c.Prior = prior
 		var curve []train.CurvePoint
 		if e.Curves {
-			c.Epoch = func(p train.Epoch) {
+			c.Epoch = func(p train.Epoch) bool {
 				rw := train.Evaluate(c.Policy, p.Posterior, t.Data.Test, t.Data.Test.Labels, r.Seed)
 				curve = append(curve, train.CurvePoint{Epoch: p.Number, Objective: train.Number(p.Objective),
 					Terms: p.Terms, Reward: train.Number(rw.Mean)})
+				return true
 			}
 		}
 		res, err := train.Fit(ctx, part, c)

@@ -2,11 +2,8 @@ package learn
 
 import (
 	"cmp"
-	"encoding/binary"
 	"fmt"
 	"slices"
-
-	"github.com/cespare/xxhash/v2"
 )
 
 // The ways to divide a log into the rows that teach (the prior, scalings,
@@ -20,7 +17,7 @@ const (
 // Columns are what rows are divided by.
 type Columns struct {
 	IDs   []uint64 // what tells rows apart; equal ones stay together
-	Group []int32  // nil: none
+	Group []int32  // negative: none; nil: none have one
 	Time  []int64  // nanoseconds; nil: none
 }
 
@@ -39,7 +36,12 @@ func Split(how string, share float64, seed uint64, n int, c Columns) (teach, res
 		if c.Group == nil {
 			return nil, nil, fmt.Errorf("learn: the log has no column group to divide by")
 		}
-		first = func(i int) bool { return below(share, seed, uint64(c.Group[i])) }
+		first = func(i int) bool {
+			if c.Group[i] < 0 {
+				return below(share, seed, c.IDs[i])
+			}
+			return below(share, seed, uint64(c.Group[i]))
+		}
 	case ByTime:
 		if c.Time == nil {
 			return nil, nil, fmt.Errorf("learn: the log has no column timestamp to divide by")
@@ -67,8 +69,5 @@ func Split(how string, share float64, seed uint64, n int, c Columns) (teach, res
 // below tells whether what a number stands for is among a share of all, by a hash
 // of it and the seed.
 func below(share float64, seed, of uint64) bool {
-	var b [16]byte
-	binary.LittleEndian.PutUint64(b[:8], seed)
-	binary.LittleEndian.PutUint64(b[8:], of)
-	return float64(xxhash.Sum64(b[:])>>11)/(1<<53) < share
+	return float64(hash(seed, of)>>11)/(1<<53) < share
 }

@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"opl/policies/serve"
+	"opl/train/certify"
+	"opl/train/learn"
+)
+
+// Exit statuses of certify: of a policy that is not shown to be better than the
+// logging policy, and of one of which nothing is guaranteed.
+const (
+	notShown exitStatus = 3
+	vacuous  exitStatus = 4
+)
+
+func certifyCommand() *cobra.Command {
+	var (
+		f      readFlags
+		o      learn.CertifyOptions
+		format = "text"
+		write  bool
+	)
+	cmd := &cobra.Command{
+		Use:   "certify POLICY FILE",
+		Short: "state what a log guarantees of a policy",
+		Long: `certify bounds the reward of the policy in a file, with probability 1-δ over a log: the
+one it was learned from, or a later one. The policy file records which rows taught
+its prior, its scaling of features and its model of the reward: those do not
+certify. On a log that had no part in the policy all rows do, and the policy need
+pay neither for its distance from the prior nor for the choice of one.
+
+Rows are told apart by decision_id, or by their content where the log has none.
+Where that cannot tell whether rows are the same, --fresh says that they are not.
+Actions and the range of rewards are those of the policy file unless given.
+
+The exit status is 0 if the policy is better than the logging policy with
+probability 1-δ, 3 if something is guaranteed but not that, 4 if nothing is, and 1
+after an error.
+
+` + readHelp,
+		Example: `  opl certify policy.json decisions.parquet
+  opl certify policy.json next.parquet --delta 0.01 --write`,
+		Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case format != "text" && format != "json":
+				return fmt.Errorf("--format %s: want text or json", format)
+			case cmd.Flags().Changed("delta") && !(o.Delta > 0 && o.Delta < 1):
+				return fmt.Errorf("--delta %v: want a number in (0, 1)", o.Delta)
+			}
+			p, err := serve.Load(args[0])
+			if err != nil {
+				return err
+			}
+			f.known(p)
+			if t, err := learn.TrainingOf(p.File()); err == nil && !f.scaled() && (t.RewardMin != 0 || t.RewardMax != 1) {
+				f.scale(t.RewardMin, t.RewardMax)
+			}
+			log, err := f.open(cmd.Context(), args[1])
+			if err != nil {
+				return err
+			}
+			defer log.Close()
+			o.RewardMin, o.RewardMax = f.RewardMin, f.RewardMax
+			g, err := learn.Certify(cmd.Context(), p, log, o)
+			if err != nil {
+				return err
+			}
+			if write {
+				file := *p.File()
+				if file.Certificate, err = json.Marshal(g); err != nil {
+					return err
+				}
+				if err := serve.Save(args[0], &file); err != nil {
+					return err
+				}
+			}
+			if format == "json" {
+				e := json.NewEncoder(cmd.OutOrStdout())
+				e.SetIndent("", "  ")
+				e.SetEscapeHTML(false)
+				err = e.Encode(g)
+			} else {
+				err = g.WriteText(cmd.OutOrStdout())
+			}
+			if err != nil {
+				return err
+			}
+			switch g.Verdict {
+			case certify.NotShown:
+				return notShown
+			case certify.Vacuous:
+				return vacuous
+			}
+			return nil
+		},
+	}
+	fl := cmd.Flags()
+	fl.Float64Var(&o.Delta, "delta", 0, "failure probability δ (default: that of the training)")
+	fl.StringVar(&format, "format", format, "output: text, json")
+	fl.BoolVar(&write, "write", false, "write the certificate into the policy file, whose hash changes with it")
+	fl.BoolVar(&o.Fresh, "fresh", false, "no row of the log had a part in the policy, where that cannot be seen")
+	fl.BoolVar(&o.Force, "force", false, "certify on a log that is unusable, too")
+	f.add(fl)
+	return cmd
+}

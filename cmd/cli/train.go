@@ -1,0 +1,238 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"opl/policies/serve"
+	"opl/train"
+	"opl/train/experiment"
+	"opl/train/learn"
+	"opl/train/report"
+)
+
+// trainFlags are the flags of train, as given.
+type trainFlags struct {
+	readFlags
+	o            learn.Options
+	out          string
+	overwrite    bool
+	weight       string
+	penalty      float64
+	prior        string
+	noIntercept  bool
+	noUnit       bool
+	minEffective float64
+	curves       string
+}
+
+func trainCommand(lib experiment.Library) *cobra.Command {
+	f := trainFlags{o: learn.Options{Settings: experiment.PaperSettings()}}
+	cmd := &cobra.Command{
+		Use:   "train FILE --out POLICY",
+		Short: "learn a policy from a log of decisions, certify it, and write its file",
+		Long: `train learns a policy from a log and writes it, with what is guaranteed of it, to a
+file that opl serve runs and opl certify certifies again.
+
+The rows are divided. One part teaches what must not depend on the rows that
+certify: the scaling of features and, in the certified recipe (the default), the
+prior and a model of the reward. The other part certifies, and may train the
+posterior. The file records which rows did what. Objectives of softmax policies
+train on all rows, and nothing is guaranteed of them.
+
+The log is inspected first: an unusable one is refused, doubts become warnings.
+Training stops when the weights π/π₀ are worth fewer than --min-effective rows.
+
+Objectives:
+` + objectiveList(lib) + `
+Weights (name or name=hyperparameter, in [0, 1]; default n^(-1/4) away from
+unregularized):
+` + weightList(lib) + `
+Policies: softmax and gaussian; those known by draws alone have no file, and
+objectives that are meant for them learn a gaussian one.
+
+The exit status is 0 if the file was written.
+
+` + readHelp,
+		Example: `  opl train decisions.parquet --out policy.json
+  opl train decisions.csv --out policy.json --floor 0.05 --split time
+  opl train decisions.csv --out policy.json --objective ls --prior last.json --lr 0.01
+  opl train decisions.csv --out policy.json --objective heuristic --weight ix=0.1`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return trainPolicy(cmd, lib, f, args[0]) },
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.out, "out", "", "the policy `file` to write (.json)")
+	fl.BoolVar(&f.overwrite, "overwrite", false, "replace the file if there is one")
+	fl.StringVar(&f.o.Objective, "objective", "certified", "objective")
+	fl.StringVar(&f.weight, "weight", "clip", "weight, such as clip=0.1; the hyperparameter of objectives that bring one, such as ix=0.1")
+	fl.StringVar(&f.o.Policy, "policy", "", "softmax or gaussian (default: the objective's)")
+	fl.StringVar(&f.o.Lambda, "lambda", "star", "λ of theorem1 and corollary1: star, authors, or a number fixed beforehand")
+	fl.Float64Var(&f.penalty, "penalty", math.NaN(), "penalty of the heuristics (default 1e-5; variance 1)")
+	fl.Float64Var(&f.o.Floor, "floor", 0, "ε: every action is played with at least ε/K, so that the next log can be used")
+	fl.IntVar(&f.o.Tune, "tune", 0, "epochs that the recipe trains its posterior for")
+	addTraining(fl, &f.o.Settings, lib)
+	fl.Uint64Var(&f.o.Seed, "seed", 1, "seed of the division, the order of rows and the noise")
+	fl.StringVar(&f.o.Split, "split", "", "how rows are divided: random, group or time (default: group if the log has groups, else random)")
+	fl.Float64Var(&f.o.Share, "share", 0, "share of the rows that teach (default 0.5; 0.1 where they teach the scaling alone)")
+	fl.StringVar(&f.prior, "prior", "", "zero, learned (from the rows that teach), or a policy file, whose weights and features are taken (default: learned by certified, else zero)")
+	fl.StringVar(&f.o.Scaling.Kind, "scale", "max", "scaling of features: max, none or standard")
+	fl.BoolVar(&f.noIntercept, "no-intercept", false, "no feature that is 1 in every row")
+	fl.BoolVar(&f.noUnit, "no-unit", false, "features are not divided by their norm")
+	fl.Float64Var(&f.minEffective, "min-effective", 30, "stop when the weights are worth fewer rows than this; 0: never")
+	fl.StringVar(&f.curves, "curves", "", "also write the learning curve to this `file` (.csv)")
+	fl.BoolVar(&f.o.Fresh, "fresh", false, "the log has no row that the file of --prior was learned from, where that cannot be seen")
+	fl.BoolVar(&f.o.Force, "force", false, "learn from a log that is unusable, too")
+	f.add(fl)
+	return cmd
+}
+
+func trainPolicy(cmd *cobra.Command, lib experiment.Library, f trainFlags, path string) error {
+	if err := f.options(cmd, lib); err != nil {
+		return err
+	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(50) // large logs: memory before speed
+	}
+	log, err := f.open(cmd.Context(), path)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	stderr := cmd.ErrOrStderr()
+	for _, n := range log.Notes() {
+		fmt.Fprintf(stderr, "opl: %s: %s\n", path, n.Text)
+	}
+	show := newTicker(stderr)
+	f.o.Progress = show.at
+	learned, err := learn.Learn(cmd.Context(), lib, log, f.o)
+	show.stop()
+	if err != nil {
+		return flagError(err)
+	}
+	if err := cmd.Context().Err(); err != nil {
+		return err
+	}
+	if err := serve.Save(f.out, learned.File); err != nil {
+		return err
+	}
+	if f.curves != "" {
+		var b bytes.Buffer
+		if err := learned.Training.WriteCurve(&b); err != nil {
+			return err
+		}
+		if err := report.WriteFile(f.curves, b.Bytes()); err != nil {
+			return err
+		}
+	}
+	if err := learned.WriteText(cmd.OutOrStdout()); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "written to %s; next: opl serve %s\n", f.out, f.out)
+	return err
+}
+
+// options checks the flags and turns them into options.
+func (f *trainFlags) options(cmd *cobra.Command, lib experiment.Library) error {
+	changed := cmd.Flags().Changed
+	switch {
+	case f.out == "":
+		return errors.New("--out: want the policy file to write")
+	case f.o.Settings.Epochs < 1:
+		return fmt.Errorf("--epochs %d: want at least 1", f.o.Settings.Epochs)
+	case changed("share") && !(f.o.Share > 0 && f.o.Share < 1):
+		return fmt.Errorf("--share %v: want a number in (0, 1)", f.o.Share)
+	case !(f.minEffective >= 0):
+		return fmt.Errorf("--min-effective %v: want 0 or more", f.minEffective)
+	}
+	if err := f.o.Settings.Check(); err != nil {
+		return flagError(err)
+	}
+	if _, err := os.Stat(f.out); err == nil && !f.overwrite {
+		return fmt.Errorf("--out %s: there is such a file; replace it by --overwrite", f.out)
+	}
+	if f.o.MinEffective = f.minEffective; f.minEffective == 0 {
+		f.o.MinEffective = -1
+	}
+	if !changed("lambda") {
+		f.o.Lambda = ""
+	}
+	if changed("penalty") {
+		f.o.Penalty = &f.penalty
+	}
+	if changed("weight") {
+		name, value, given := strings.Cut(f.weight, "=")
+		if _, err := lib.Weight(name); err != nil {
+			return fmt.Errorf("--weight: %w", err)
+		}
+		f.o.Weight = name
+		if given {
+			h, err := strconv.ParseFloat(value, 64)
+			if err != nil || !(h >= 0 && h <= 1) {
+				return fmt.Errorf("--weight %s: the hyperparameter %q is not a number in [0, 1]", f.weight, value)
+			}
+			f.o.Hyper = &h
+		}
+	}
+	f.o.Scaling.Intercept, f.o.Scaling.Unit = !f.noIntercept, !f.noUnit
+	if f.o.Prior = f.prior; f.prior != "" && f.prior != learn.ZeroPrior && f.prior != learn.LearnedPrior {
+		p, err := serve.Load(f.prior)
+		if err != nil {
+			return fmt.Errorf("--prior: %w", err)
+		}
+		f.o.Prior, f.o.PriorFile = "", p
+		f.known(p)
+	}
+	f.o.RewardMin, f.o.RewardMax = f.RewardMin, f.RewardMax
+	return nil
+}
+
+// known takes the names of actions from a policy, unless they are given, or come with
+// the logging policy.
+func (f *readFlags) known(p *serve.Policy) {
+	if f.Actions == nil && (f.LoggingPolicy == "" || f.LoggingPolicy == "uniform") {
+		f.Actions = p.Actions()
+	}
+}
+
+// ticker shows on a terminal how far a training is.
+type ticker struct {
+	out   io.Writer
+	on    bool
+	shown time.Time
+}
+
+func newTicker(out io.Writer) *ticker {
+	f, ok := out.(*os.File)
+	return &ticker{out: out, on: ok && term.IsTerminal(int(f.Fd()))}
+}
+
+func (t *ticker) at(p train.Progress) {
+	if !t.on || time.Since(t.shown) < 200*time.Millisecond {
+		return
+	}
+	t.shown = time.Now()
+	stage := p.Stage
+	if stage == "" {
+		stage = "training"
+	}
+	fmt.Fprintf(t.out, "\r\033[K%s: epoch %d of %d, %.0f %%", stage, p.Epoch, p.Epochs, 100*float64(p.Step)/float64(p.Steps))
+}
+
+// stop clears the line.
+func (t *ticker) stop() {
+	if t.on {
+		fmt.Fprint(t.out, "\r\033[K")
+	}
+}

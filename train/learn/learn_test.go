@@ -1,0 +1,498 @@
+package learn_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"opl/policies/features"
+	"opl/policies/serve"
+	"opl/train/certify"
+	"opl/train/decisions"
+	"opl/train/experiment"
+	"opl/train/learn"
+)
+
+// world is a bandit with three features and three actions, whose reward is 1 with
+// probability .1 + .8·1{the action is that of the largest feature}.
+type world struct {
+	seed    uint64
+	ids     bool
+	full    bool // propensities of all actions
+	groups  int  // rows a group; 0: none
+	times   bool // one a second
+	drop    func(i int) bool
+	id      func(i int) string
+	coarse  bool     // features are 0 or 1
+	actions []string // nil: a, b, c
+	never   bool     // c is never played where the first feature is negative
+}
+
+func (w world) context(r *rand.Rand) []float64 {
+	x := []float64{r.NormFloat64(), r.NormFloat64(), r.NormFloat64()}
+	if w.coarse {
+		for j := range x {
+			x[j] = math.Round(r.Float64())
+		}
+	}
+	return x
+}
+
+func reward(x []float64, a int) float64 {
+	if x[a] == slices.Max(x) {
+		return .9
+	}
+	return .1
+}
+
+func named(x []float64) []features.Value {
+	var v []features.Value
+	for j, n := range x {
+		v = append(v, features.Value{Name: fmt.Sprint("x_", j), Number: n})
+	}
+	return v
+}
+
+// log writes n rows to a file and opens it.
+func (w world) log(t *testing.T, n int) *decisions.Log {
+	t.Helper()
+	if w.actions == nil {
+		w.actions = []string{"a", "b", "c"}
+	}
+	path := filepath.Join(t.TempDir(), "log.csv")
+	out, err := decisions.Create(path, decisions.WriterOptions{Actions: w.actions, Names: []string{"x_0", "x_1", "x_2"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(w.seed, 7))
+	for i := range n {
+		x := w.context(r)
+		pi := []float64{1, 1, 1}
+		var sum float64
+		for a := range pi {
+			pi[a] = math.Exp(x[a] / 2)
+			if w.never && a == 2 && x[0] < 0 {
+				pi[a] = 0
+			}
+			sum += pi[a]
+		}
+		u, a := r.Float64()*sum, 0
+		for ; a < 2 && u >= pi[a]; a++ {
+			u -= pi[a]
+		}
+		if pi[a] == 0 {
+			a = 0
+		}
+		for b := range pi {
+			pi[b] /= sum
+		}
+		at := slices.Index([]string{"a", "b", "c"}, w.actions[0]) // as a rotation
+		d := decisions.Decision{Context: named(x), Action: (a - at + 3) % 3, Propensity: pi[a], Weight: 1}
+		if w.full {
+			d.Propensities = append(slices.Clone(pi[at:]), pi[:at]...)
+		}
+		if r.Float64() < reward(x, a) {
+			d.Cost = -1
+		}
+		if w.ids {
+			d.ID = fmt.Sprint("w", w.seed, "-", i)
+		}
+		if w.id != nil {
+			d.ID = w.id(i)
+		}
+		if w.groups > 0 {
+			d.Group = fmt.Sprint("g", i/w.groups)
+		}
+		if w.times {
+			d.Time = time.Unix(1_700_000_000+int64(w.seed)*1_000_000+int64(i), 0)
+		}
+		if w.drop != nil && w.drop(i) {
+			continue
+		}
+		if err := out.Write(&d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return open(t, path, decisions.Options{Actions: w.actions})
+}
+
+// truth is what a policy earns.
+func truth(t *testing.T, p *serve.Policy) float64 {
+	t.Helper()
+	r := rand.New(rand.NewPCG(99, 1))
+	pi := make([]float64, 3)
+	var sum float64
+	const n = 20000
+	for range n {
+		x := world{}.context(r)
+		if err := p.Propensities(pi, named(x)); err != nil {
+			t.Fatal(err)
+		}
+		for a, q := range pi {
+			sum += q * reward(x, a) / n
+		}
+	}
+	return sum
+}
+
+func settings(epochs int) experiment.Settings { return experiment.Settings{Epochs: epochs} }
+
+var unit = decisions.Scaling{Intercept: true, Unit: true}
+
+func mustCertify(t *testing.T, p *serve.Policy, log *decisions.Log, o learn.CertifyOptions) *learn.Guarantee {
+	t.Helper()
+	g, err := learn.Certify(context.Background(), p, log, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// A log is learned from and certified; its file is certified again on the same log to
+// the same guarantee, and on a later one to a better; both hold.
+func TestLearnAndCertify(t *testing.T) {
+	for _, w := range []world{{full: true, ids: true}, {ids: true}, {full: true}, {times: true}} {
+		w.seed = 1
+		log := w.log(t, 2500)
+		o := learn.Options{Seed: 3, Settings: settings(4), Scaling: unit, Floor: .1}
+		l := mustLearn(t, log, o)
+		p := policy(t, l)
+		real := truth(t, p)
+		g := l.Guarantee
+		if g.Verdict != certify.Better || !(g.Reward < real && g.Reward > real-.25) || math.Abs(l.Training.Estimate.Reward-real) > 5*l.Training.Estimate.SE {
+			t.Errorf("%+v: %s: guaranteed %v, estimated %v ± %v, earns %v", w, g.Verdict, g.Reward, l.Training.Estimate.Reward, l.Training.Estimate.SE, real)
+		}
+		if w.full != (len(g.Bounds) == 5) || w.full != (len(g.Missing) == 1) {
+			t.Errorf("%d bounds, missing %q", len(g.Bounds), g.Missing)
+		}
+		again := mustCertify(t, p, log, learn.CertifyOptions{})
+		if again.Relation != learn.Same || again.Refused != l.Training.Teach || again.N != l.Training.Rest || again.Priors != 6 || len(again.Bounds) != len(g.Bounds) {
+			t.Errorf("again: %s, %d refused, %d certify, %d priors, %d bounds", again.Relation, again.Refused, again.N, again.Priors, len(again.Bounds))
+		}
+		for i, b := range again.Bounds {
+			if c := g.Bounds[i]; c.Name != b.Name || math.Abs(c.Risk-b.Risk) > 1e-9 || c.Delta != b.Delta {
+				t.Errorf("again: %+v, want %+v", b, c)
+			}
+		}
+		later := w
+		later.seed = 2
+		later.actions = []string{"b", "c", "a"}
+		fresh := mustCertify(t, p, later.log(t, 2500), learn.CertifyOptions{})
+		if fresh.Relation != learn.Fresh || fresh.N != 2500 || fresh.Priors != 1 || fresh.KL > 1e-9 || !(fresh.Reward > g.Reward-.02 && fresh.Reward < real) {
+			t.Errorf("later: %s, %d certify, %d priors, KL %v, guaranteed %v, before %v, earns %v", fresh.Relation, fresh.N, fresh.Priors, fresh.KL, fresh.Reward, g.Reward, real)
+		}
+		// The file is the same policy: of training, certificate and floor.
+		pi := make([]float64, 3)
+		if err := p.Propensities(pi, named([]float64{9, -9, -9})); err != nil || slices.Min(pi) < .1/3-1e-12 || pi[0] < .8 {
+			t.Errorf("propensities %v, %v", pi, err)
+		}
+		if !w.full || !w.ids {
+			continue
+		}
+		if twice := mustLearn(t, log, o); !slices.Equal(twice.Posterior.Mu, l.Posterior.Mu) || twice.Guarantee.Reward != g.Reward || !slices.Equal(twice.Training.Chosen, l.Training.Chosen) {
+			t.Error("learned twice, it is not the same")
+		}
+		if o.Seed++; slices.Equal(mustLearn(t, log, o).Posterior.Mu, l.Posterior.Mu) {
+			t.Error("the seed does nothing")
+		}
+	}
+}
+
+// A propensity of 0 for an action that was not logged does no harm.
+func TestNoSupport(t *testing.T) {
+	l := mustLearn(t, world{seed: 1, ids: true, full: true, never: true}.log(t, 3000), learn.Options{Seed: 1, Settings: settings(3), Scaling: unit})
+	real := truth(t, policy(t, l))
+	if !(l.Guarantee.Reward > .3 && l.Guarantee.Reward < real) || len(l.Guarantee.Bounds) != 5 {
+		t.Errorf("guaranteed %v, earns %v: %+v", l.Guarantee.Reward, real, l.Guarantee.Missing)
+	}
+}
+
+// Rows divided by group or time stay together, and the file says so.
+func TestDivision(t *testing.T) {
+	log := world{seed: 1, ids: true, groups: 5, times: true}.log(t, 1500)
+	if l := mustLearn(t, log, learn.Options{Seed: 1, Settings: settings(1), Scaling: unit}); l.Training.Split != learn.ByGroup {
+		t.Errorf("a log with groups is divided by %s", l.Training.Split)
+	}
+	l := mustLearn(t, log, learn.Options{Seed: 1, Settings: settings(1), Scaling: unit, Split: learn.ByTime, Share: .25})
+	if l.Training.Teach != 375 || l.Training.Rest != 1125 || l.Training.Share != .25 {
+		t.Errorf("%d teach, %d certify", l.Training.Teach, l.Training.Rest)
+	}
+	// The rows that a certificate takes are the later ones.
+	late := mustCertify(t, policy(t, l), world{seed: 1, ids: true, groups: 5, times: true, drop: func(i int) bool { return i < 375 }}.log(t, 1500), learn.CertifyOptions{})
+	if late.Relation != learn.Overlap || late.Refused != 0 || late.N != 1125 || late.Priors != 6 || late.Notes == nil {
+		t.Errorf("%s: %d refused, %d certify, %d priors, notes %q", late.Relation, late.Refused, late.N, late.Priors, late.Notes)
+	}
+}
+
+// Rows that taught the prior are not taken for witnesses, under whatever name.
+func TestCheating(t *testing.T) {
+	w := world{seed: 1, ids: true, full: true, times: true}
+	l := mustLearn(t, w.log(t, 1500), learn.Options{Seed: 1, Settings: settings(2), Scaling: unit, Split: learn.ByTime})
+	p := policy(t, l)
+	refused := func(what string, p *serve.Policy, log *decisions.Log, o learn.CertifyOptions, want string) {
+		t.Helper()
+		if g, err := learn.Certify(context.Background(), p, log, o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %+v, %v; want %q", what, g, err, want)
+		}
+	}
+	taught := w
+	taught.drop = func(i int) bool { return i >= 750 }
+	refused("the prior's rows alone", p, taught.log(t, 1500), learn.CertifyOptions{}, "none is left")
+	refused("they are fresh", p, taught.log(t, 1500), learn.CertifyOptions{Fresh: true}, "leave out --fresh")
+	refused("the same log as fresh", p, w.log(t, 1500), learn.CertifyOptions{Fresh: true}, "the very one")
+	other := w
+	other.id = func(i int) string { return fmt.Sprint("new", i) }
+	refused("altered ids", p, other.log(t, 1500), learn.CertifyOptions{}, "ids were changed")
+	if g := mustCertify(t, p, w.log(t, 3000), learn.CertifyOptions{}); g.Relation != learn.Overlap || g.Refused != 750 || g.N != 2250 || g.Priors != 6 {
+		t.Errorf("more of the log: %s, %d refused, %d certify, %d priors", g.Relation, g.Refused, g.N, g.Priors)
+	}
+	bare := w
+	bare.ids = false
+	refused("without ids", p, bare.log(t, 1500), learn.CertifyOptions{}, "another key")
+
+	// Contents that are equal by chance: neither certified nor refused silently.
+	coarse := world{seed: 1, coarse: true}
+	q := policy(t, mustLearn(t, coarse.log(t, 1500), learn.Options{Seed: 1, Settings: settings(2), Scaling: unit, Force: true}))
+	later := coarse
+	later.seed = 2
+	refused("by content", q, later.log(t, 1500), learn.CertifyOptions{Force: true}, "cannot be told")
+	if g := mustCertify(t, q, later.log(t, 1500), learn.CertifyOptions{Force: true, Fresh: true}); g.Relation != learn.Fresh || g.N != 1500 {
+		t.Errorf("by word: %s, %d certify", g.Relation, g.N)
+	}
+	refused("more of a log by content as fresh", q, coarse.log(t, 3000), learn.CertifyOptions{Force: true, Fresh: true}, "cannot be told")
+
+	// A file that does not say what taught it certifies on another log alone.
+	mute := *l.File
+	mute.Prior = nil
+	m, err := serve.New(&mute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused("no record", m, w.log(t, 1500), learn.CertifyOptions{}, "does not record")
+	refused("no record, part of the log", m, taught.log(t, 1500), learn.CertifyOptions{}, "does not record")
+	mute.Prior, mute.Training = l.File.Prior, nil
+	if m, err = serve.New(&mute); err != nil {
+		t.Fatal(err)
+	}
+	rest := w
+	rest.drop = func(i int) bool { return i < 750 }
+	refused("no record of what chose", m, rest.log(t, 1500), learn.CertifyOptions{}, "does not record")
+	unknown := w
+	unknown.actions = []string{"b", "c", "a"}
+	wrong := *l.File
+	wrong.Actions = []string{"a", "b", "d"}
+	if m, err = serve.New(&wrong); err != nil {
+		t.Fatal(err)
+	}
+	refused("other actions", m, unknown.log(t, 1500), learn.CertifyOptions{}, `action "c" that the policy does not know`)
+	refused("delta", p, w.log(t, 1500), learn.CertifyOptions{Delta: 2}, "delta")
+}
+
+// Every objective of the library learns, or says what it lacks; what a posterior
+// promises holds.
+func TestObjectives(t *testing.T) {
+	full, logged := world{seed: 1, ids: true, full: true}.log(t, 1200), world{seed: 1, ids: true}.log(t, 1200)
+	needs := map[string]bool{"heuristic": true, "theorem1": true, "corollary1": true, "sakhi2": true, "pseudoloss": true}
+	for _, ob := range experiment.Standard().Objectives {
+		o := learn.Options{Objective: ob.Name, Seed: 1, Settings: settings(2), Scaling: unit, Floor: .05}
+		l := mustLearn(t, full, o)
+		if point := ob.Policy == "softmax"; point != (l.Guarantee == nil) || point != (l.Unproven != "") || point != (l.File.Kind == serve.Softmax) {
+			t.Errorf("%s: guarantee %v, %q, kind %s", ob.Name, l.Guarantee, l.Unproven, l.File.Kind)
+		}
+		if len(l.Training.Curve) != 2 || !(l.Training.Curve[1].Effective > 30) {
+			t.Errorf("%s: curve %+v", ob.Name, l.Training.Curve)
+		}
+		p := policy(t, l)
+		if real := truth(t, p); l.Guarantee != nil && !(l.Guarantee.Reward < real) || real < .35 {
+			t.Errorf("%s: guaranteed %+v, earns %v", ob.Name, l.Guarantee, real)
+		}
+		g, err := learn.Certify(context.Background(), p, full, learn.CertifyOptions{})
+		if l.Guarantee == nil {
+			if err == nil || !strings.Contains(err.Error(), "one parameter") {
+				t.Errorf("%s: a softmax is certified on its own log: %v", ob.Name, err)
+			}
+			g := mustCertify(t, p, world{seed: 2, ids: true, full: true}.log(t, 1200), learn.CertifyOptions{})
+			if g.Relation != learn.Fresh || g.Best().Name != "ls" && g.Best().Name != "bernstein" {
+				t.Errorf("%s: on a later log by %s", ob.Name, g.Best().Name)
+			}
+		} else if err != nil || g.N != l.Training.Rest || g.Priors != l.Training.Tried {
+			t.Errorf("%s: %v, %+v", ob.Name, err, g)
+		}
+		_, err = learn.Learn(context.Background(), experiment.Standard(), logged, o)
+		if needs[ob.Name] != (err != nil) || err != nil && (!strings.Contains(err.Error(), "propensities of all actions") || strings.Contains(err.Error(), ".go:")) {
+			t.Errorf("%s on logged propensities: %v", ob.Name, err)
+		}
+	}
+}
+
+// Priors: learned on the rows that teach, or from a file, whose rows do not certify.
+func TestPriors(t *testing.T) {
+	w := world{seed: 1, ids: true, full: true}
+	log := w.log(t, 1500)
+	o := learn.Options{Objective: "ls", Seed: 1, Settings: experiment.Settings{Epochs: 2, PriorScales: []float64{1, .3}, LearningRate: .01}, Scaling: unit}
+	zero := mustLearn(t, log, o)
+	o.Prior = learn.LearnedPrior
+	learned := mustLearn(t, log, o)
+	if zero.Training.Share != .1 || learned.Training.Share != .5 || learned.Training.Learner == "" || learned.Guarantee.Priors != 2 || learned.Training.Tried != 2 {
+		t.Errorf("zero %+v, learned %+v", zero.Training, learned.Training)
+	}
+	first := policy(t, learned)
+	o.Prior, o.PriorFile, o.Seed = "", first, 2
+	if _, err := learn.Learn(context.Background(), experiment.Standard(), log, o); err == nil || !strings.Contains(err.Error(), "every row") {
+		t.Errorf("a prior from the log itself: %v", err)
+	}
+	w.seed = 2
+	next := mustLearn(t, w.log(t, 1500), o)
+	if next.Training.Teach != 0 || next.Training.Rest != 1500 || next.Training.Prior != first.Hash() || next.Guarantee.Reward < learned.Guarantee.Reward {
+		t.Errorf("on a later log: %d teach, %d certify, guaranteed %v, before %v", next.Training.Teach, next.Training.Rest, next.Guarantee.Reward, learned.Guarantee.Reward)
+	}
+	// All that taught the first taught the prior of the next.
+	if got := next.File.Prior.Taught.Count; got != 1500 {
+		t.Errorf("%d rows taught the prior, want 1500", got)
+	}
+	if _, err := learn.Certify(context.Background(), policy(t, next), log, learn.CertifyOptions{}); err == nil || !strings.Contains(err.Error(), "none is left") {
+		t.Errorf("the first log certifies the next policy: %v", err)
+	}
+	// The recipe may start from a file, too.
+	o.Objective, o.PriorFile, o.Settings = "", first, settings(2)
+	w.seed = 3
+	if l := mustLearn(t, w.log(t, 1500), o); l.Training.Teach < 600 || l.File.Prior.Taught.Count != 1500+l.Training.Teach {
+		t.Errorf("%d teach, %d recorded", l.Training.Teach, l.File.Prior.Taught.Count)
+	}
+}
+
+// Training stops when hardly a row speaks for the policy, and keeps the policy of
+// the epoch before.
+func TestCollapse(t *testing.T) {
+	log := world{seed: 1, ids: true, full: true}.log(t, 600)
+	o := learn.Options{Objective: "risk", Weight: "ips", Seed: 1, Settings: experiment.Settings{Epochs: 20, LearningRate: 1}, Scaling: unit, MinEffective: -1}
+	free := mustLearn(t, log, o)
+	at := 0
+	for i := 1; i < 20 && at == 0; i++ {
+		if free.Training.Curve[i].Effective < free.Training.Curve[0].Effective {
+			at = i
+		}
+	}
+	if at == 0 || free.Training.Stopped != "" || len(free.Training.Curve) != 20 {
+		t.Fatalf("stopped %q, curve %+v", free.Training.Stopped, free.Training.Curve)
+	}
+	o.MinEffective = (free.Training.Curve[at].Effective + free.Training.Curve[at-1].Effective) / 2
+	l := mustLearn(t, log, o)
+	if len(l.Training.Curve) != at+1 || !strings.Contains(l.Training.Stopped, "epoch before is kept") || !slices.ContainsFunc(l.Training.Warnings, func(s string) bool { return strings.Contains(s, "training stopped") }) {
+		t.Errorf("stopped after %d epochs, want %d: %q, warnings %q", len(l.Training.Curve), at+1, l.Training.Stopped, l.Training.Warnings)
+	}
+	if l.Training.Estimate.Effective < o.MinEffective {
+		t.Errorf("the policy kept is worth %v rows", l.Training.Estimate.Effective)
+	}
+	var csv bytes.Buffer
+	if err := l.Training.WriteCurve(&csv); err != nil || !strings.HasPrefix(csv.String(), "stage,prior_scale,epoch,objective,effective,risk\n,1,1,") {
+		t.Errorf("curve %q, %v", csv.String(), err)
+	}
+}
+
+// Estimated propensities teach and never certify.
+func TestEstimated(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log.csv")
+	w, err := decisions.Create(path, decisions.WriterOptions{Actions: []string{"a", "b"}, Names: []string{"x_0"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(1, 1))
+	for i := range 800 {
+		d := decisions.Decision{ID: fmt.Sprint(i), Context: named([]float64{r.NormFloat64()}), Action: r.IntN(2), Weight: 1, Cost: -math.Round(r.Float64())}
+		if err := w.Write(&d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	log := open(t, path, decisions.Options{Estimate: true})
+	l := mustLearn(t, log, learn.Options{Seed: 1, Settings: settings(1), Scaling: unit, Force: true})
+	if l.Guarantee != nil || !strings.Contains(l.Unproven, "estimates") || l.File.Certificate != nil || !l.Training.Estimated {
+		t.Errorf("guarantee %+v, %q", l.Guarantee, l.Unproven)
+	}
+	if _, err := learn.Certify(context.Background(), policy(t, l), log, learn.CertifyOptions{}); err == nil || !strings.Contains(err.Error(), "estimates") {
+		t.Errorf("certified: %v", err)
+	}
+	if _, err := learn.Learn(context.Background(), experiment.Standard(), open(t, path, decisions.Options{}), learn.Options{Force: true}); err == nil || !strings.Contains(err.Error(), "no propensities") {
+		t.Errorf("without propensities: %v", err)
+	}
+	if _, err := learn.Learn(context.Background(), experiment.Standard(), open(t, path, decisions.Options{}), learn.Options{}); err == nil || !strings.Contains(err.Error(), "--force") {
+		t.Errorf("unusable: %v", err)
+	}
+}
+
+func TestOptions(t *testing.T) {
+	log := world{seed: 1, ids: true}.log(t, 200)
+	h, p := 2.0, -1.0
+	for want, o := range map[string]learn.Options{
+		`unknown objective "best"`:  {Objective: "best"},
+		"unknown weight":            {Objective: "risk", Weight: "best"},
+		"brings its own weight":     {Objective: "ls", Weight: "ix"},
+		"hyperparameter 2":          {Objective: "risk", Hyper: &h},
+		"takes no penalty":          {Objective: "risk", Penalty: new(float64)},
+		"penalty -1":                {Objective: "l2", Penalty: &p},
+		"has no λ":                  {Objective: "risk", Lambda: "star"},
+		"closed form":               {Objective: "ls", Policy: "mixedlogit"},
+		"gaussian policy, not":      {Policy: "softmax"},
+		"learns its prior":          {Prior: learn.ZeroPrior},
+		`prior "none"`:              {Prior: "none"},
+		"floor 1":                   {Floor: 1},
+		"share 1":                   {Share: 1},
+		"no way to divide":          {Split: "week"},
+		"no column timestamp":       {Split: learn.ByTime},
+		"no scaling":                {Scaling: decisions.Scaling{Kind: "log"}},
+		"tuning is of":              {Objective: "risk", Tune: 1},
+		"delta 2":                   {Settings: experiment.Settings{Delta: 2}},
+		"has no hyperparameter":     {Objective: "ls", Hyper: new(float64)},
+		"ips has no hyperparameter": {Objective: "risk", Weight: "ips", Hyper: new(float64)},
+	} {
+		o.Settings.Epochs = 1
+		if _, err := learn.Learn(context.Background(), experiment.Standard(), log, o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := learn.Learn(ctx, experiment.Standard(), log, learn.Options{Settings: settings(1)}); !errors.Is(err, context.Canceled) {
+		t.Errorf("after the end of its context: %v", err)
+	}
+}
+
+// The objects in the file are JSON that reads back.
+func TestFile(t *testing.T) {
+	l := mustLearn(t, world{seed: 1, ids: true, full: true}.log(t, 600), learn.Options{Seed: 1, Settings: settings(2), Scaling: unit, Tune: 1, RewardMin: -5, RewardMax: 5})
+	path := filepath.Join(t.TempDir(), "policy.json")
+	if err := serve.Save(path, l.File); err != nil {
+		t.Fatal(err)
+	}
+	p, err := serve.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	training, err := learn.TrainingOf(p.File())
+	if err != nil || len(training.Chosen) != training.Rest || training.RewardMax != 5 || training.Curve[len(training.Curve)-1].Stage != "tuning" {
+		t.Errorf("%+v, %v", training, err)
+	}
+	var g learn.Guarantee
+	if err := json.Unmarshal(p.File().Certificate, &g); err != nil || g.Reward != l.Guarantee.Reward || len(g.Bounds) != len(l.Guarantee.Bounds) {
+		t.Errorf("%+v, %v", g, err)
+	}
+	var text bytes.Buffer
+	if err := l.WriteText(&text); err != nil || !strings.Contains(text.String(), fmt.Sprintf("guaranteed %.4g", -5+10*g.Reward)) {
+		t.Errorf("%s%v", text.String(), err)
+	}
+}

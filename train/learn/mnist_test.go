@@ -1,0 +1,225 @@
+package learn_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+
+	"opl/policies"
+	"opl/policies/features"
+	"opl/policies/serve"
+	"opl/train"
+	"opl/train/bandit"
+	"opl/train/dataset"
+	"opl/train/decisions"
+	"opl/train/experiment"
+	"opl/train/learn"
+)
+
+// pixels are the values 0 to 255 that a normalized image was made of.
+func pixels(phi []float64) []features.Value {
+	x := make([]features.Value, len(phi))
+	most := slices.Max(phi)
+	unit := 1.0
+	for top := 255.0; top > 0 && most > 0; top-- {
+		unit = most / top
+		if !slices.ContainsFunc(phi, func(v float64) bool { return math.Abs(v/unit-math.Round(v/unit)) > 1e-6 }) {
+			break
+		}
+	}
+	for j, v := range phi {
+		x[j] = features.Value{Name: "x_" + strconv.Itoa(j), Number: math.Round(v / unit)}
+	}
+	return x
+}
+
+// export writes the log of a labelled data set, as compare makes it, in Parquet.
+func export(t *testing.T, path string, task *experiment.Task) {
+	t.Helper()
+	o := decisions.WriterOptions{}
+	for a := range task.Log.K {
+		o.Actions = append(o.Actions, strconv.Itoa(a))
+	}
+	phi := make([]float64, task.Log.Dim())
+	for _, v := range pixels(phi) {
+		o.Names = append(o.Names, v.Name)
+	}
+	w, err := decisions.Create(path, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := task.Log
+	for i := range l.Len() {
+		l.X.Row64(l.Context(i), phi)
+		d := decisions.Decision{ID: fmt.Sprint("d", i), Context: pixels(phi), Action: int(l.Action[i]), Cost: l.Cost[i],
+			Propensity: l.Propensity[i], Propensities: l.Propensities[i*l.K : (i+1)*l.K], Weight: 1}
+		if err := w.Write(&d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// earns is what a policy file earns on labelled images.
+func earns(t *testing.T, p *serve.Policy, test *dataset.Set) float64 {
+	t.Helper()
+	phi, pi := make([]float64, test.Dim()), make([]float64, len(p.Actions()))
+	var sum float64
+	for i := range test.Len() {
+		test.Row64(i, phi)
+		if err := p.Propensities(pi, pixels(phi)); err != nil {
+			t.Fatal(err)
+		}
+		sum += pi[test.Labels[i]]
+	}
+	return sum / float64(test.Len())
+}
+
+func problem(t *testing.T, dir string) *experiment.Task {
+	t.Helper()
+	e := &experiment.Runner{Library: experiment.Standard(), DataDir: dir}
+	task, err := e.Task(context.Background(), train.Run{Dataset: "mnist", Eta0: .5, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return task
+}
+
+func open(t *testing.T, path string, o decisions.Options) *decisions.Log {
+	t.Helper()
+	log, err := decisions.Open(context.Background(), path, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { log.Close() })
+	return log
+}
+
+func mustLearn(t *testing.T, log *decisions.Log, o learn.Options) *learn.Learned {
+	t.Helper()
+	l, err := learn.Learn(context.Background(), experiment.Standard(), log, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func policy(t *testing.T, l *learn.Learned) *serve.Policy {
+	t.Helper()
+	p, err := serve.New(l.File)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// From a file the recipe learns what it learns from memory, on the same rows in the
+// same order.
+func TestFromFile(t *testing.T) {
+	task := problem(t, filepath.Join("..", "..", "testdata", "mnist"))
+	path := filepath.Join(t.TempDir(), "log.parquet")
+	export(t, path, task)
+	log := open(t, path, decisions.Options{})
+	o := learn.Options{Seed: 1, Settings: experiment.Settings{Epochs: 3}, Scaling: decisions.Scaling{Kind: "none", Unit: true}}
+	got := mustLearn(t, log, o)
+
+	var c learn.Columns
+	c.IDs = log.IDs()
+	teach, rest, err := learn.Split(learn.Random, .5, 1, log.Len(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(teach) != got.Training.Teach || len(rest) != got.Training.Rest {
+		t.Fatalf("%d and %d rows, want %d and %d", got.Training.Teach, got.Training.Rest, len(teach), len(rest))
+	}
+	train.Stream(1, "order of teaching").Shuffle(len(teach), func(i, j int) { teach[i], teach[j] = teach[j], teach[i] })
+	want, err := train.Recipe{Teach: teach, Rest: rest}.Learn(context.Background(), onlyUsed(task.Log, got.File.Encoder), train.Config{Epochs: 3, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := got.Guarantee.Guaranteed(), want.Certificate.Guaranteed(); math.Abs(a-b) > 1e-3 {
+		t.Errorf("guaranteed %v, from memory %v", a, b)
+	}
+	if got.Training.Learner != want.Learner {
+		t.Errorf("prior by %s, from memory %s", got.Training.Learner, want.Learner)
+	}
+	p := policy(t, got)
+	file := earns(t, p, task.Data.Test)
+	used := features.Encoder{Names: got.File.Encoder.Names, Scale: got.File.Encoder.Scale, Unit: true}
+	memory := train.Evaluate(policies.Gaussian{}, want.Posterior, chosen{task.Data.Test, columnsOf(used.Names)}, task.Data.Test.Labels, 1).Mean
+	if math.Abs(file-memory) > .01 {
+		t.Errorf("earns %v, from memory %v", file, memory)
+	}
+	if file < got.Guarantee.Reward {
+		t.Errorf("earns %v, guaranteed %v", file, got.Guarantee.Reward)
+	}
+}
+
+// onlyUsed is a log with the features that an encoder has.
+func onlyUsed(l *bandit.Log, e *features.Encoder) *bandit.Log {
+	out := *l
+	out.X = chosen{l.X, columnsOf(e.Names)}
+	return &out
+}
+
+func columnsOf(names []string) []int {
+	columns := make([]int, len(names))
+	for j, name := range names {
+		columns[j], _ = strconv.Atoi(name[2:])
+	}
+	return columns
+}
+
+// chosen are some columns of contexts.
+type chosen struct {
+	bandit.Contexts
+	columns []int
+}
+
+func (c chosen) Dim() int { return len(c.columns) }
+
+func (c chosen) Row64(i int, dst []float64) {
+	all := make([]float64, c.Contexts.Dim())
+	c.Contexts.Row64(i, all)
+	for j, at := range c.columns {
+		dst[j] = all[at]
+	}
+}
+
+func (c chosen) Row32(i int, dst []float32) {
+	all := make([]float32, c.Contexts.Dim())
+	c.Contexts.Row32(i, all)
+	for j, at := range c.columns {
+		dst[j] = all[at]
+	}
+}
+
+// With OPL_LONG=1: the whole of MNIST, from a file, against the rewards of compare.
+func TestWholeMNIST(t *testing.T) {
+	if os.Getenv("OPL_LONG") == "" {
+		return
+	}
+	task := problem(t, "")
+	path := filepath.Join(t.TempDir(), "mnist.parquet")
+	export(t, path, task)
+	if info, err := os.Stat(path); err == nil {
+		t.Logf("%d MB", info.Size()>>20)
+	}
+	log := open(t, path, decisions.Options{})
+	for _, kind := range []string{"max", "none"} {
+		l := mustLearn(t, log, learn.Options{Seed: 1, Scaling: decisions.Scaling{Kind: kind, Intercept: true, Unit: true}})
+		reward := earns(t, policy(t, l), task.Data.Test)
+		t.Logf("scaling %s: earns %.4f on the test set (logging policy %.4f), guaranteed %.4f by %s, prior by %s of scale %v, %.0f s",
+			kind, reward, task.LoggingReward, l.Guarantee.Reward, l.Guarantee.Best().Name, l.Training.Learner, l.File.Prior.Scale, l.Training.Seconds)
+		if reward < .90 || reward < l.Guarantee.Reward {
+			t.Errorf("scaling %s: earns %v, guaranteed %v", kind, reward, l.Guarantee.Reward)
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package learn
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+
+	"opl/objectives"
+	"opl/policies/serve"
+	"opl/train"
+)
+
+// Training is the object "training" of a policy file: how the policy was learned.
+type Training struct {
+	train.Run // the configuration; dataset, eta0, limit and prior_split do not apply
+
+	Rows      int     `json:"rows"`      // of the log
+	Teach     int     `json:"teach"`     // rows that taught the prior, the encoder and the reward model
+	Rest      int     `json:"rest"`      // rows that the posterior was trained or chosen on
+	Split     string  `json:"split"`     // how they were divided: random, group or time
+	Share     float64 `json:"share"`     // of the rows that teach; 0: all or none
+	Scaling   string  `json:"scaling"`   // of features: max, standard or none; empty: the prior's encoder
+	Prior     string  `json:"prior"`     // zero, learned, or the hash of the policy file that it is
+	Learner   string  `json:"learner"`   // of a learned prior: heuristic, l2 or likelihood
+	Tune      int     `json:"tune"`      // epochs of the recipe's posterior
+	Tried     int     `json:"tried"`     // priors that the posterior's was chosen among, on the rows of Rest
+	Estimated bool    `json:"estimated"` // the log's propensities are estimates
+	RewardMin float64 `json:"reward_min"`
+	RewardMax float64 `json:"reward_max"`
+	Seconds   float64 `json:"seconds"`
+
+	Estimate Estimate     `json:"estimate"` // on the rows of Rest
+	Curve    []CurvePoint `json:"curve,omitempty"`
+	Stopped  string       `json:"stopped,omitempty"` // why the training ended early
+	Warnings []string     `json:"warnings,omitempty"`
+
+	// RewardModel is θ of the doubly robust bound's model, where it is not the
+	// prior's mean; HasModel tells that there is one.
+	HasModel    bool         `json:"has_reward_model"`
+	RewardModel serve.Matrix `json:"reward_model,omitempty"`
+
+	// Chosen are the hashes of the rows of Rest, like those that taught the prior;
+	// Witnesses are hashes of the content of some rows that taught it.
+	Chosen    serve.Hashes `json:"chosen"`
+	Witnesses serve.Hashes `json:"witnesses,omitempty"`
+}
+
+// CurvePoint is a training after an epoch.
+type CurvePoint struct {
+	Stage     string            `json:"stage,omitempty"` // of the recipe: prior or tuning
+	Scale     float64           `json:"prior_scale"`
+	Epoch     int               `json:"epoch"`     // from 1
+	Objective train.Number      `json:"objective"` // mean over the epoch's minibatches, like the terms
+	Effective float64           `json:"effective"` // rows that the weights π/π₀ are worth, of those trained on
+	Terms     []objectives.Term `json:"terms,omitempty"`
+}
+
+// TrainingOf reads the object "training" of a policy file.
+func TrainingOf(f *serve.File) (Training, error) {
+	var t Training
+	if f.Training == nil {
+		return t, fmt.Errorf("the policy file does not say how the policy was learned")
+	}
+	if err := json.Unmarshal(f.Training, &t); err != nil {
+		return t, fmt.Errorf("the policy file's training: %w", err)
+	}
+	return t, nil
+}
+
+// WriteCurve writes the curve as CSV.
+func (t Training) WriteCurve(w io.Writer) error {
+	head := []string{"stage", "prior_scale", "epoch", "objective", "effective"}
+	fixed := len(head)
+	for _, p := range t.Curve {
+		for _, term := range p.Terms {
+			if !slices.Contains(head[fixed:], term.Name) {
+				head = append(head, term.Name)
+			}
+		}
+	}
+	c := csv.NewWriter(w)
+	c.Write(head)
+	number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+	for _, p := range t.Curve {
+		row := make([]string, len(head))
+		copy(row, []string{p.Stage, number(p.Scale), strconv.Itoa(p.Epoch), p.Objective.String(), number(p.Effective)})
+		for _, term := range p.Terms {
+			row[fixed+slices.Index(head[fixed:], term.Name)] = number(term.Value)
+		}
+		c.Write(row)
+	}
+	c.Flush()
+	return c.Error()
+}
