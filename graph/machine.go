@@ -19,7 +19,7 @@ type machine interface {
 const cacheBytes = 48 << 10
 
 // A step is split between threads if it has this many elements in all.
-const splitElements = 1 << 21
+const splitElements = 1 << 19
 
 // threaded is a machine for elements of type T.
 type threaded[T float] struct {

@@ -53,7 +53,7 @@ func (p *pointNoise) draw(r *rand.Rand, n int) []uint64 {
 }
 
 // A thread of its own is worth it for so many values.
-const threadValues = 1 << 18
+const threadValues = 1 << 17
 
 // fill32 is the graph.Filler32.
 func (p *pointNoise) fill32(r *rand.Rand, dst []float32, threads int) {

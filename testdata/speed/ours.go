@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"time"
 
 	"gorgonia.org/tensor"
@@ -147,7 +148,7 @@ func newTrainer(t *task, m method, noise policies.Noise, dt tensor.Dtype, rows i
 	if err != nil {
 		return nil, err
 	}
-	program, err := p.Graph().Compile(m.objective(p))
+	program, err := p.Graph().Compile(m.objective(p), graph.Threads(runtime.GOMAXPROCS(0)))
 	if err != nil {
 		return nil, err
 	}
