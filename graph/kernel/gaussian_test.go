@@ -615,7 +615,7 @@ func TestNoAllocations(t *testing.T) {
 		"LogSumExp":                func() { LogSumExp(dst[:4], z, k) },
 		"MapLogNormCDF":            func() { MapLogNormCDF(dst, z) },
 	} {
-		if n := testing.AllocsPerRun(50, f); n != 0 {
+		if n := testing.AllocsPerRun(50, f); n > mayAllocate {
 			t.Errorf("%s allocates %v times", name, n)
 		}
 	}

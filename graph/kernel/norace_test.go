@@ -1,0 +1,6 @@
+//go:build !race
+
+package kernel
+
+// mayAllocate is how many allocations a kernel may make: none.
+const mayAllocate = 0
