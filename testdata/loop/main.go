@@ -18,6 +18,7 @@ import (
 	"net/http"
 	"os"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -117,7 +118,14 @@ func askCommand() *cobra.Command {
 			}
 			defer f.Close()
 			w := csv.NewWriter(f)
+			defer w.Flush() // what was earned before a failure is kept
 			_ = w.Write([]string{"decision_id", "reward"})
+			if seed == 0 {
+				seed = rand.Uint64()
+			}
+			if err := await(server); err != nil {
+				return err
+			}
 			r := rand.New(rand.NewPCG(seed, 2))
 			var sum float64
 			for range n {
@@ -140,10 +148,23 @@ func askCommand() *cobra.Command {
 			return errors.Join(w.Error(), f.Close())
 		}}
 	c.Flags().IntVar(&n, "n", 10000, "decisions")
-	c.Flags().Uint64Var(&seed, "seed", 1, "seed")
+	c.Flags().Uint64Var(&seed, "seed", 0, "seed of contexts and rewards; 0: others each time")
 	c.Flags().StringVar(&server, "server", "http://127.0.0.1:8080", "address of opl serve")
 	c.Flags().StringVar(&rewards, "rewards", "rewards.csv", "file to write")
 	return c
+}
+
+// await waits until the server is there, five seconds at most.
+func await(server string) error {
+	for last := time.Now().Add(5 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		resp, err := http.Get(server + "/healthz")
+		if err == nil {
+			return resp.Body.Close()
+		}
+		if time.Now().After(last) {
+			return err
+		}
+	}
 }
 
 // ask posts one context.
