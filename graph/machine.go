@@ -2,10 +2,11 @@ package graph
 
 import (
 	"fmt"
-	"sync"
 
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
+
+	"opl/graph/kernel/crew"
 )
 
 // machine runs a plan. All its memory is its own and lasts as long as it does.
@@ -19,7 +20,7 @@ type machine interface {
 const cacheBytes = 48 << 10
 
 // A step is split between threads if it has this many elements in all.
-const splitElements = 1 << 19
+const splitElements = 1 << 16
 
 // threaded is a machine for elements of type T.
 type threaded[T float] struct {
@@ -28,14 +29,20 @@ type threaded[T float] struct {
 	boxes []gorgonia.Value // the same as Gorgonia has them, where it is asked for
 }
 
+// chunks is about how many shares a step is split into, so that a thread that
+// comes late or is slowed takes fewer.
+const chunks = 32
+
 type machineStep[T float] struct {
 	code  []machineInstr[T]
 	rows  int
 	tile  int // rows at a time
-	align int // threads begin at multiples of this row
+	align int // chunks begin at multiples of this row
 	work  int // elements
 	sums  [][]float64
 	seats []seat[T] // one for each thread
+	chunk int       // rows that a thread takes at a time
+	take  func(seat, part int)
 }
 
 type machineInstr[T float] struct {
@@ -126,6 +133,10 @@ func newMachine[T float](dt tensor.Dtype, p *plan) (*threaded[T], error) {
 		}
 		m.steps = append(m.steps, m.prepare(p, s, kept))
 	}
+	for k := range m.steps {
+		s := &m.steps[k]
+		s.take = func(seat, part int) { m.through(s, &s.seats[seat], part*s.chunk, min(s.rows, (part+1)*s.chunk)) }
+	}
 	return m, nil
 }
 
@@ -200,6 +211,8 @@ func (m *threaded[T]) prepare(p *plan, s step, kept []bool) machineStep[T] {
 		total += w
 	}
 	ms.tile = min(s.rows, max(1, cacheBytes/(total*int(sizeof[T]()))))
+	// A few dozen chunks, of whole groups.
+	ms.chunk = (max(ms.tile, s.rows/chunks) + ms.align - 1) / ms.align * ms.align
 	ms.seats = []seat[T]{newSeat[T](widths, ms.tile)}
 	for range maxThreads - 1 {
 		if ms.work >= splitElements {
@@ -245,6 +258,7 @@ func (m *threaded[T]) run(threads int) error {
 		case threads > 1 && len(s.seats) > 1:
 			err = m.split(s, min(threads, len(s.seats)))
 		default:
+			s.seats[0].err = nil
 			m.through(s, &s.seats[0], 0, s.rows)
 			err = s.seats[0].err
 		}
@@ -267,14 +281,11 @@ func (m *threaded[T]) run(threads int) error {
 // split takes a step's rows through it on several threads. Rows do not depend
 // on one another, so the result is the same for any number of them.
 func (m *threaded[T]) split(s *machineStep[T], threads int) error {
-	groups := s.rows / s.align
-	var wait sync.WaitGroup
-	for t := 1; t < threads; t++ {
-		wait.Go(func() { m.through(s, &s.seats[t], groups*t/threads*s.align, groups*(t+1)/threads*s.align) })
+	for t := range s.seats {
+		s.seats[t].err = nil
 	}
-	m.through(s, &s.seats[0], 0, groups/threads*s.align)
-	wait.Wait()
-	for t := range threads {
+	crew.Do(threads, (s.rows+s.chunk-1)/s.chunk, s.take)
+	for t := range s.seats {
 		if err := s.seats[t].err; err != nil {
 			return err
 		}
@@ -291,8 +302,8 @@ func (m *threaded[T]) whole(in *machineInstr[T], threads int) (err error) {
 	for i, p := range in.in {
 		in.src[i] = m.data[p.value]
 	}
-	if in.own.run.parts != nil {
-		if dst, ok := any(m.data[in.out.value]).([]float32); ok && inParts(in.own, dst, any(in.src).([][]float32), threads) {
+	if vector := in.own.run.vector; vector != nil {
+		if dst, ok := any(m.data[in.out.value]).([]float32); ok && vector(dst, any(in.src).([][]float32), threads) {
 			return nil
 		}
 	}
@@ -300,24 +311,6 @@ func (m *threaded[T]) whole(in *machineInstr[T], threads int) (err error) {
 		return fmt.Errorf("graph: %s: %w", in.own.name, err)
 	}
 	return nil
-}
-
-// splitWork is the number of multiplications from which a product is worth a
-// second thread.
-const splitWork = 1 << 25
-
-// inParts computes an operation by its parts. It reports false if it has none.
-func inParts(o *op, dst []float32, src [][]float32, threads int) bool {
-	if threads < 2 || o.run.work < splitWork {
-		return o.run.parts(dst, src, 0, 1)
-	}
-	var wait sync.WaitGroup
-	for t := 1; t < threads; t++ {
-		wait.Go(func() { o.run.parts(dst, src, t, threads) })
-	}
-	done := o.run.parts(dst, src, 0, threads)
-	wait.Wait()
-	return done
 }
 
 // apply runs an operation that is not this package's.
@@ -343,7 +336,9 @@ func panicked(o fmt.Stringer, err *error) {
 
 // through takes rows lo to hi through a step, a tile at a time.
 func (m *threaded[T]) through(s *machineStep[T], t *seat[T], lo, hi int) {
-	t.err = nil
+	if t.err != nil {
+		return
+	}
 	at := 0
 	defer func() {
 		if r := recover(); r != nil {

@@ -1,13 +1,12 @@
 package graph
 
 import (
-	"sync"
-
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gorgonia.org/tensor"
 
+	"opl/graph/kernel/crew"
 	"opl/graph/kernel/simd"
 )
 
@@ -51,10 +50,15 @@ func matmul(x, y Expr, tx, ty bool) Expr {
 	case !tx && ty:
 		p.rows = x.g.compressed(x)
 	case tx && !ty:
-		p.rows = x.g.compressed(y)
+		if m >= sparseColumns {
+			p.rows = x.g.compressed(y)
+			if p.rows != nil {
+				p.rows.columns = true
+			}
+		}
 	}
-	r.work = m * n * k
-	r.parts = p.part
+	p.work = m * n * k
+	r.vector = p.run
 	return apply("matmul", tensor.Shape{m, n}, r, func(in []Expr, _, g Expr, need []bool) []Expr {
 		x, y := in[0], in[1]
 		return []Expr{
@@ -93,34 +97,62 @@ type product struct {
 	tx, ty bool
 	x, y   tensor.Shape
 	m, n   int
+	work   int         // multiplications
 	rows   *compressed // the input among the operands, nil if it is none
 }
 
-// part computes a share of the product. It reports false if it cannot: the
-// vector kernels are off.
-func (p *product) part(dst []float32, src [][]float32, part, parts int) bool {
+// splitWork is the number of multiplications from which a product is worth a
+// second thread.
+const splitWork = 1 << 22
+
+// run reports false if it cannot: the vector kernels are off.
+func (p *product) run(dst []float32, src [][]float32, threads int) bool {
 	if !simd.Vector() {
 		return false
 	}
+	if p.work < splitWork {
+		threads = 1
+	}
+	parts := threads
+	part := func(part, parts int) {
+		x, y := simd.RowMajor(p.x[0], p.x[1], src[0]), simd.RowMajor(p.y[0], p.y[1], src[1])
+		if p.tx {
+			x = x.T()
+		}
+		if p.ty {
+			y = y.T()
+		}
+		simd.Gemm32(dst, x, y, part, parts)
+	}
+	first := 0 // parts that are something else
 	if p.rows != nil {
+		input := src[0]
 		if p.tx { // xᵀ·y with y the input
-			if s := p.rows.get(src[1], p.m >= sparseColumns); s != nil && p.m >= sparseColumns {
-				s.TMul(dst, src[0], p.m, part, parts)
-				return true
+			input = src[1]
+		}
+		if s := p.rows.get(input); s != nil {
+			switch {
+			case p.tx:
+				s.Prepare()
+				part = func(part, parts int) { s.TMul(dst, src[0], p.m, part, parts) }
+			case p.rows.columns && threads > 1:
+				// What the gradient's product will need can be made meanwhile.
+				first, parts = 1, 2*threads-1
+				fallthrough
+			default:
+				part = func(part, parts int) { s.MulT(dst, src[1], p.n, part, parts) }
 			}
-		} else if s := p.rows.get(src[0], false); s != nil {
-			s.MulT(dst, src[1], p.n, part, parts)
+			crew.Do(threads, first+parts, func(_, i int) {
+				if i < first {
+					s.Prepare()
+				} else {
+					part(i-first, parts)
+				}
+			})
 			return true
 		}
 	}
-	x, y := simd.RowMajor(p.x[0], p.x[1], src[0]), simd.RowMajor(p.y[0], p.y[1], src[1])
-	if p.tx {
-		x = x.T()
-	}
-	if p.ty {
-		y = y.T()
-	}
-	simd.Gemm32(dst, x, y, part, parts)
+	crew.Do(threads, parts, func(_, i int) { part(i, parts) })
 	return true
 }
 
@@ -136,11 +168,10 @@ const (
 type compressed struct {
 	g          *Graph
 	rows, cols int
+	columns    bool // a product needs it by columns
 
-	mu     sync.Mutex
 	run    int // in which it was made
 	sparse bool
-	byCols bool
 	matrix simd.Sparse
 }
 
@@ -159,19 +190,13 @@ func (g *Graph) compressed(x Expr) *compressed {
 }
 
 // get returns the matrix, nil if it is dense.
-func (c *compressed) get(x []float32, byCols bool) *simd.Sparse {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (c *compressed) get(x []float32) *simd.Sparse {
 	if c.run != c.g.runs {
-		c.run, c.byCols = c.g.runs, false
+		c.run = c.g.runs
 		c.sparse = c.matrix.Set(x, c.rows, c.cols, sparseShare)
 	}
 	if !c.sparse {
 		return nil
-	}
-	if byCols && !c.byCols {
-		c.matrix.Prepare()
-		c.byCols = true
 	}
 	return &c.matrix
 }

@@ -43,11 +43,9 @@ type run struct {
 	rows64 func(dst, src []float64, from, to int)
 	rows32 func(dst, src []float32, from, to int)
 
-	// parts, if not nil, computes a share of a float32 result, independent of the
-	// others, for one of several threads; false: it cannot, use f32. work is the
-	// number of multiplications in all.
-	parts func(dst []float32, src [][]float32, part, parts int) bool
-	work  int
+	// vector, if not nil, computes a float32 result by vector kernels, on several
+	// threads where that pays; false: it cannot, use f32.
+	vector func(dst []float32, src [][]float32, threads int) bool
 
 	// name, unless empty, stands for the function and all its parameters: of
 	// operations of one name on the same operands, one is enough.

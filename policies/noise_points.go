@@ -2,8 +2,8 @@ package policies
 
 import (
 	"math/rand/v2"
-	"sync"
 
+	"opl/graph/kernel/crew"
 	"opl/graph/kernel/simd"
 )
 
@@ -52,31 +52,22 @@ func (p *pointNoise) draw(r *rand.Rand, n int) []uint64 {
 	return keys
 }
 
-// A thread of its own is worth it for so many values.
-const threadValues = 1 << 17
+// chunkValues is about how many values a thread makes at a time.
+const chunkValues = 1 << 12
 
 // fill32 is the graph.Filler32.
 func (p *pointNoise) fill32(r *rand.Rand, dst []float32, threads int) {
 	n := len(dst) / p.size
 	keys := p.draw(r, n)
-	threads = max(1, min(threads, len(dst)/threadValues))
 	for len(p.seat) < threads {
 		p.seat = append(p.seat, nil)
 	}
-	part := func(t int) {
-		for i := n * t / threads; i < n*(t+1)/threads; i++ {
+	chunk := max(1, chunkValues/p.size)
+	crew.Do(threads, (n+chunk-1)/chunk, func(seat, part int) {
+		for i := part * chunk; i < min(n, (part+1)*chunk); i++ {
 			x := dst[i*p.size : (i+1)*p.size]
-			p.seat[t] = p.set.points(simd.Bits(x), keys[i*p.set.keys():(i+1)*p.set.keys()], p.seat[t])
+			p.seat[seat] = p.set.points(simd.Bits(x), keys[i*p.set.keys():(i+1)*p.set.keys()], p.seat[seat])
 			simd.Normal32(x, simd.Bits(x))
 		}
-	}
-	if threads == 1 {
-		part(0)
-		return
-	}
-	var wait sync.WaitGroup
-	for t := range threads {
-		wait.Go(func() { part(t) })
-	}
-	wait.Wait()
+	})
 }

@@ -49,8 +49,9 @@ func (s *Sparse) Set(x []float32, rows, cols int, share float64) bool {
 	return n <= limit
 }
 
-// columns sorts the elements by columns.
-func (s *Sparse) columns() {
+// Prepare makes what TMul needs, for all its parts, unless it is there: it sorts
+// the elements by columns. Multiplications may go on meanwhile.
+func (s *Sparse) Prepare() {
 	if s.byCols {
 		return
 	}
@@ -82,14 +83,22 @@ func (s *Sparse) columns() {
 	}
 }
 
-// MulT writes a part of the columns of s·bᵀ to dst [Rows×b.Rows], for b [n×Cols]
-// row-major; see Gemm32 for parts.
+// MulT writes a part of s·bᵀ to dst [Rows×b.Rows], for b [n×Cols] row-major; see
+// Gemm32 for parts. The parts are columns where there are many, else rows.
 func (s *Sparse) MulT(dst, b []float32, n, part, parts int) {
 	tiles := (n + panelCols - 1) / panelCols
+	j, end, row, rows := 0, n, 0, s.Rows
+	if tiles >= 4*parts {
+		j, end = tiles*part/parts*panelCols, min(n, tiles*(part+1)/parts*panelCols)
+	} else {
+		row, rows = s.Rows*part/parts, s.Rows*(part+1)/parts
+	}
+	if row == rows {
+		return
+	}
 	mem := borrow((s.Cols + s.Rows) * panelCols)
 	defer buffers.Put(mem)
-	end := min(n, tiles*(part+1)/parts*panelCols)
-	for j := tiles * part / parts * panelCols; j < end; {
+	for j < end {
 		w := panelWidth(end - j)
 		cols := min(w, end-j)
 		panel, out := (*mem)[:s.Cols*w], (*mem)[s.Cols*w:]
@@ -97,28 +106,28 @@ func (s *Sparse) MulT(dst, b []float32, n, part, parts int) {
 			clear(panel)
 		}
 		transpose(panel, w, b[j*s.Cols:], s.Cols, cols, s.Cols)
-		spmm(out, w, s.Rows, s.ptr, s.idx, s.val, panel)
-		for i := range s.Rows {
-			copy(dst[i*n+j:i*n+j+cols], out[i*w:])
+		spmm(out, w, rows-row, s.ptr[row:], s.idx, s.val, panel)
+		for i := row; i < rows; i++ {
+			copy(dst[i*n+j:i*n+j+cols], out[(i-row)*w:])
 		}
 		j += cols
 	}
 }
 
-// Prepare makes what TMul needs, for all its parts.
-func (s *Sparse) Prepare() { s.columns() }
-
-// TMul writes a part of the rows of aᵀ·s to dst [n×Cols], for a [Rows×n]
-// row-major, after Prepare; see Gemm32 for parts.
+// TMul writes a part of aᵀ·s to dst [n×Cols], for a [Rows×n] row-major, after
+// Prepare; see Gemm32 for parts, which are columns.
 func (s *Sparse) TMul(dst, a []float32, n, part, parts int) {
 	const chunk = 64 // columns of s at a time
-	tiles := (n + panelCols - 1) / panelCols
+	chunks := (s.Cols + chunk - 1) / chunk
+	from, to := chunks*part/parts*chunk, min(s.Cols, chunks*(part+1)/parts*chunk)
+	if from >= to {
+		return
+	}
 	mem := borrow((s.Rows + chunk) * panelCols)
 	defer buffers.Put(mem)
-	end := min(n, tiles*(part+1)/parts*panelCols)
-	for k := tiles * part / parts * panelCols; k < end; {
-		w := panelWidth(end - k)
-		cols := min(w, end-k)
+	for k := 0; k < n; {
+		w := panelWidth(n - k)
+		cols := min(w, n-k)
 		panel, out := (*mem)[:s.Rows*w], (*mem)[s.Rows*w:]
 		if cols < w {
 			clear(panel)
@@ -126,8 +135,8 @@ func (s *Sparse) TMul(dst, a []float32, n, part, parts int) {
 		for i := range s.Rows {
 			copy(panel[i*w:(i+1)*w], a[i*n+k:i*n+k+cols])
 		}
-		for j := 0; j < s.Cols; j += chunk {
-			c := min(chunk, s.Cols-j)
+		for j := from; j < to; j += chunk {
+			c := min(chunk, to-j)
 			spmm(out, w, c, s.colPtr[j:], s.colIdx, s.colVal, panel)
 			transpose(dst[k*s.Cols+j:], s.Cols, out, w, c, cols)
 		}
