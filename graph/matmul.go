@@ -103,7 +103,7 @@ type product struct {
 
 // splitWork is the number of multiplications from which a product is worth a
 // second thread.
-const splitWork = 1 << 22
+const splitWork = 1 << 21
 
 // run reports false if it cannot: the vector kernels are off.
 func (p *product) run(dst []float32, src [][]float32, threads int) bool {
@@ -130,7 +130,7 @@ func (p *product) run(dst []float32, src [][]float32, threads int) bool {
 		if p.tx { // xᵀ·y with y the input
 			input = src[1]
 		}
-		if s := p.rows.get(input); s != nil {
+		if s := p.rows.get(input, threads); s != nil {
 			switch {
 			case p.tx:
 				s.Prepare()
@@ -171,8 +171,8 @@ type compressed struct {
 	columns    bool // a product needs it by columns
 
 	run    int // in which it was made
-	sparse bool
 	matrix simd.Sparse
+	kept   *simd.Sparse // matrix, or nil
 }
 
 // compressed returns what is shared by all products with the input x, nil if x
@@ -189,14 +189,22 @@ func (g *Graph) compressed(x Expr) *compressed {
 	return nil
 }
 
-// get returns the matrix, nil if it is dense.
-func (c *compressed) get(x []float32) *simd.Sparse {
-	if c.run != c.g.runs {
-		c.run = c.g.runs
-		c.sparse = c.matrix.Set(x, c.rows, c.cols, sparseShare)
+// get returns the matrix, nil if it is dense, as its first rows tell.
+func (c *compressed) get(x []float32, threads int) *simd.Sparse {
+	if c.run == c.g.runs {
+		return c.kept
 	}
-	if !c.sparse {
+	c.run, c.kept = c.g.runs, nil
+	first := min(c.rows, compressRows)
+	if !c.matrix.Reset(c.rows, c.cols) || c.matrix.Set(x, 0, first) > int(sparseShare*float64(first*c.cols)) {
 		return nil
 	}
-	return &c.matrix
+	c.kept = &c.matrix
+	crew.Do(threads, (c.rows-1)/compressRows, func(_, part int) {
+		c.matrix.Set(x, (part+1)*compressRows, min(c.rows, (part+2)*compressRows))
+	})
+	return c.kept
 }
+
+// compressRows is how many rows are compressed at a time.
+const compressRows = 16

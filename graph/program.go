@@ -188,6 +188,9 @@ func Buffer[T float32 | float64](p *Program, name string) []T {
 	return elems[T](in.value)
 }
 
+// Threads is how many threads a run may use, at least 1.
+func (p *Program) Threads() int { return max(1, p.threads) }
+
 // Refill draws new values for every noise node.
 func (p *Program) Refill(r *rand.Rand) {
 	for _, in := range p.g.inputs {
@@ -200,7 +203,7 @@ func (p *Program) Refill(r *rand.Rand) {
 			continue
 		}
 		if in.fill32 != nil {
-			in.fill32(r, elems[float32](in.value), max(1, p.threads))
+			in.fill32(r, elems[float32](in.value), p.Threads())
 			continue
 		}
 		n := in.value.Shape().TotalSize()

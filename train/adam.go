@@ -8,6 +8,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"opl/graph"
+	"opl/graph/kernel/crew"
 	"opl/graph/kernel/simd"
 )
 
@@ -30,6 +31,9 @@ type Adam struct {
 	// Rates are factors of the learning rate of single parameters, by their
 	// place; missing ones are 1.
 	Rates []float64
+	// Threads is how many threads a step of many parameters may use; 0: one. The
+	// result is the same for any number.
+	Threads int
 
 	steps   int
 	moments []gorgonia.Value // m and v of each parameter, next to each other
@@ -119,8 +123,15 @@ func adam(a *Adam, lr float64, x, g, m, v []float64) {
 func adam32(a *Adam, lr float64, x, g, m, v []float32) {
 	t := float64(a.steps)
 	c1, c2 := 1-math.Pow(a.Beta1, t), 1-math.Pow(a.Beta2, t)
-	simd.Adam32(simd.AdamStep{
+	s := simd.AdamStep{
 		Beta1: float32(a.Beta1), Beta2: float32(a.Beta2), Rest1: float32(1 - a.Beta1), Rest2: float32(1 - a.Beta2),
 		Decay: float32(a.WeightDecay), Rate: float32(lr / c1), Root: float32(1 / math.Sqrt(c2)), Epsilon: float32(a.Epsilon),
-	}, x, g, m, v)
+	}
+	crew.Do(max(1, a.Threads), (len(x)+adamElements-1)/adamElements, func(_, part int) {
+		i, j := part*adamElements, min(len(x), (part+1)*adamElements)
+		simd.Adam32(s, x[i:j], g[i:j], m[i:j], v[i:j])
+	})
 }
+
+// adamElements is how many parameters a thread updates at a time.
+const adamElements = 1 << 15

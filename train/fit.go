@@ -154,7 +154,7 @@ func Fit(ctx context.Context, log bandit.Source, c Config) (*Result, error) {
 		order[i] = i
 	}
 	shuffle, noise := Stream(c.Seed, "order"), Stream(c.Seed, "noise")
-	adam := Adam{LearningRate: c.LearningRate, WeightDecay: c.WeightDecay}
+	adam := Adam{LearningRate: c.LearningRate, WeightDecay: c.WeightDecay, Threads: c.Threads}
 	if s := c.Prior.Scale; s != 0 {
 		adam.Rates = []float64{s} // of μ, the first of params.All()
 	}

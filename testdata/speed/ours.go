@@ -167,7 +167,7 @@ func (t *trainer) reset() {
 		t.params.LogSigma.Set([]float64{t.logSigma})
 	}
 	t.noise = train.Stream(seed, "noise")
-	t.adam = train.Adam{LearningRate: learningRate}
+	t.adam = train.Adam{LearningRate: learningRate, Threads: t.program.Threads()}
 	t.steps = 0
 }
 

@@ -12,11 +12,13 @@ import (
 
 	"opl/graph"
 	"opl/graph/kernel"
+	"opl/graph/kernel/crew"
 	"opl/graph/kernel/simd"
 	"opl/objectives"
 )
 
-// Contexts are feature vectors φ(x), dense or sparse, however many.
+// Contexts are feature vectors φ(x), dense or sparse, however many. They are safe
+// for concurrent use.
 type Contexts interface {
 	Len() int
 	Dim() int
@@ -190,34 +192,41 @@ func feed[T float32 | float64](l *Log, p *graph.Program, rows []int) {
 	cost := graph.Buffer[T](p, objectives.InputCost)
 	logged := graph.Buffer[T](p, objectives.InputPropensity)
 	all := graph.Buffer[T](p, objectives.InputPropensities)
-	for i, r := range rows {
-		if x != nil {
-			switch x := any(x[i*l.Dim() : (i+1)*l.Dim()]).(type) {
-			case []float32:
-				l.X.Row32(l.Context(r), x)
-			case []float64:
-				l.X.Row64(l.Context(r), x)
+	chunk := max(1, feedElements/(l.Dim()+l.K))
+	crew.Do(p.Threads(), (len(rows)+chunk-1)/chunk, func(_, part int) {
+		for i := part * chunk; i < min(len(rows), (part+1)*chunk); i++ {
+			r := rows[i]
+			if x != nil {
+				switch x := any(x[i*l.Dim() : (i+1)*l.Dim()]).(type) {
+				case []float32:
+					l.X.Row32(l.Context(r), x)
+				case []float64:
+					l.X.Row64(l.Context(r), x)
+				}
+			}
+			if norm != nil {
+				norm[i] = T(l.X.Norm(l.Context(r)))
+			}
+			if action != nil {
+				action[i] = T(l.Action[r])
+			}
+			if cost != nil {
+				cost[i] = T(l.Cost[r])
+			}
+			if logged != nil {
+				logged[i] = T(l.Propensity[r])
+			}
+			if all != nil {
+				for a, p0 := range l.Propensities[r*l.K : r*l.K+l.K] {
+					all[i*l.K+a] = T(p0)
+				}
 			}
 		}
-		if norm != nil {
-			norm[i] = T(l.X.Norm(l.Context(r)))
-		}
-		if action != nil {
-			action[i] = T(l.Action[r])
-		}
-		if cost != nil {
-			cost[i] = T(l.Cost[r])
-		}
-		if logged != nil {
-			logged[i] = T(l.Propensity[r])
-		}
-		if all != nil {
-			for a, p0 := range l.Propensities[r*l.K : r*l.K+l.K] {
-				all[i*l.K+a] = T(p0)
-			}
-		}
-	}
+	})
 }
+
+// feedElements is about how many elements of the inputs a thread writes at a time.
+const feedElements = 1 << 15
 
 // Floor is the least propensity that a logging policy of this package has.
 const Floor = 1e-30

@@ -145,7 +145,7 @@ loop:
 
 // func spmm64(dst *float32, rows int, ptr, idx *int32, val, p *float32)
 //
-// dst[64r + j] = Σ_{ptr[r] ≤ e < ptr[r+1]} val[e]·p[64·idx[e] + j]
+// dst[64r + j] = Σ_{ptr[2r] ≤ e < ptr[2r+1]} val[e]·p[64·idx[e] + j]
 TEXT ·spmm64(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), DI
 	MOVQ rows+8(FP), CX
@@ -192,7 +192,7 @@ store:
 	VMOVUPS Y6, 192(DI)
 	VMOVUPS Y7, 224(DI)
 	ADDQ $256, DI
-	ADDQ $4, BX
+	ADDQ $8, BX
 	DECQ CX
 	JNZ  row
 	VZEROUPPER
@@ -245,7 +245,7 @@ store:
 	VMOVUPS Y0, (DI)
 	VMOVUPS Y1, 32(DI)
 	ADDQ $64, DI
-	ADDQ $4, BX
+	ADDQ $8, BX
 	DECQ CX
 	JNZ  row
 	VZEROUPPER

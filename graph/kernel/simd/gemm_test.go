@@ -95,8 +95,17 @@ func TestSparse(t *testing.T) {
 			if share > 0 {
 				x[0] = float32(math.Copysign(1e-40, -1)) // subnormal is not 0
 			}
-			if ok := s.Set(x, rows, cols, 1); !ok {
-				t.Fatalf("%v: gave up", c)
+			if !s.Reset(rows, cols) {
+				t.Fatalf("%v: no room", c)
+			}
+			nonzero := 0
+			for _, v := range x {
+				if v != 0 {
+					nonzero++
+				}
+			}
+			if n := s.Set(x, rows/2, rows) + s.Set(x, 0, rows/2); n != nonzero {
+				t.Errorf("%v: %d elements stored of %d", c, n, nonzero)
 			}
 			m := simd.RowMajor(rows, cols, x)
 			b, a := random(r, n*cols, 1), random(r, rows*n, 1)
@@ -107,8 +116,8 @@ func TestSparse(t *testing.T) {
 			multiplied(t, fmt.Sprint(c, share, " TMul"), want, scale, func(dst []float32, part, parts int) { s.TMul(dst, a, n, part, parts) })
 		}
 	}
-	if s.Set(random(r, 1000, .5), 10, 100, .3) {
-		t.Error("half of the elements are stored where the limit is 0.3")
+	if s.Reset(1<<20, 1<<20) {
+		t.Error("room for more elements than can be counted")
 	}
 }
 
@@ -122,7 +131,8 @@ func BenchmarkProducts(b *testing.B) {
 		x, mu, g := random(r, rows*d, .2), random(r, k*d, 1), random(r, rows*k, 1)
 		z, dmu := make([]float32, rows*k), make([]float32, k*d)
 		var s simd.Sparse
-		s.Set(x, rows, d, .5)
+		set := func() { s.Reset(rows, d); s.Set(x, 0, rows) }
+		set()
 		s.Prepare()
 		X, G := simd.RowMajor(rows, d, x), simd.RowMajor(rows, k, g)
 		for name, f := range map[string]func(){
@@ -130,8 +140,8 @@ func BenchmarkProducts(b *testing.B) {
 			"dense gT·x":   func() { simd.Gemm32(dmu, G.T(), X, 0, 1) },
 			"sparse x·muT": func() { s.MulT(z, mu, k, 0, 1) },
 			"sparse gT·x":  func() { s.TMul(dmu, g, k, 0, 1) },
-			"set":          func() { s.Set(x, rows, d, .5) },
-			"columns":      func() { s.Set(x, rows, d, .5); s.Prepare() },
+			"set":          set,
+			"columns":      func() { set(); s.Prepare() },
 		} {
 			b.Run(fmt.Sprintf("K=%d/%s", k, name), func(b *testing.B) {
 				for b.Loop() {

@@ -1,12 +1,14 @@
 package simd
 
+import "math"
+
 // Sparse is a matrix of which only the elements that are not 0 are stored, row by
 // row, and column by column as well once that is asked for. The zero value is
-// ready for Set.
+// ready for Reset.
 type Sparse struct {
 	Rows, Cols int
 
-	ptr, idx       []int32 // elements ptr[i]..ptr[i+1] are row i's, idx their columns
+	ptr, idx       []int32 // elements ptr[2i]..ptr[2i+1] are row i's, idx their columns
 	val            []float32
 	colPtr, colIdx []int32 // the same by columns
 	colVal         []float32
@@ -16,37 +18,44 @@ type Sparse struct {
 // panelCols are the columns of a product that a sparse kernel computes at a time.
 const panelCols = 64
 
-// Set stores x [rows×cols]. It gives up, and returns false, where more than the
-// given share of the elements are not 0. The vector kernels must be on.
-func (s *Sparse) Set(x []float32, rows, cols int, share float64) bool {
-	limit := int(share * float64(rows*cols))
-	if room := limit + cols + 8; cap(s.val) < room {
+// Reset begins another matrix, of which all rows are to be Set. It reports false
+// if there is no room for it. The vector kernels must be on.
+func (s *Sparse) Reset(rows, cols int) bool {
+	room := rows * (cols + Lanes) // compress32 writes beyond what it needs
+	if room > math.MaxInt32 {
+		return false
+	}
+	if cap(s.val) < room {
 		s.val, s.idx = make([]float32, room), make([]int32, room)
 	}
-	if cap(s.ptr) <= rows {
-		s.ptr = make([]int32, rows+1)
+	if cap(s.ptr) < 2*rows {
+		s.ptr = make([]int32, 2*rows)
 	}
 	s.Rows, s.Cols, s.byCols = rows, cols, false
-	s.val, s.idx, s.ptr = s.val[:cap(s.val)], s.idx[:cap(s.idx)], s.ptr[:rows+1]
-	n, whole := 0, cols&^7
-	for i := range rows {
-		s.ptr[i] = int32(n)
-		if n > limit {
-			return false
-		}
-		row := x[i*cols : (i+1)*cols]
+	s.val, s.idx, s.ptr = s.val[:room], s.idx[:room], s.ptr[:2*rows]
+	return true
+}
+
+// Set stores rows from..to of x [Rows×Cols] and returns how many elements of them
+// are not 0. Different rows may be set at the same time.
+func (s *Sparse) Set(x []float32, from, to int) int {
+	total, whole := 0, s.Cols&^(Lanes-1)
+	for i := from; i < to; i++ {
+		begin := i * (s.Cols + Lanes)
+		row, n := x[i*s.Cols:(i+1)*s.Cols], begin
 		if whole > 0 {
 			n += compress32(&s.val[n], &s.idx[n], &row[0], whole, &lanesOf)
 		}
-		for j := whole; j < cols; j++ {
+		for j := whole; j < s.Cols; j++ {
 			if row[j] != 0 {
 				s.val[n], s.idx[n] = row[j], int32(j)
 				n++
 			}
 		}
+		s.ptr[2*i], s.ptr[2*i+1] = int32(begin), int32(n)
+		total += n - begin
 	}
-	s.ptr[rows] = int32(n)
-	return n <= limit
+	return total
 }
 
 // Prepare makes what TMul needs, for all its parts, unless it is there: it sorts
@@ -56,28 +65,32 @@ func (s *Sparse) Prepare() {
 		return
 	}
 	s.byCols = true
-	n := int(s.ptr[s.Rows])
-	if cap(s.colVal) <= n {
-		s.colVal, s.colIdx = make([]float32, cap(s.val)), make([]int32, cap(s.val))
+	if cap(s.colPtr) < 2*s.Cols {
+		s.colPtr = make([]int32, 2*s.Cols)
 	}
-	if cap(s.colPtr) < s.Cols+2 {
-		s.colPtr = make([]int32, s.Cols+2)
+	ptr := s.colPtr[:2*s.Cols]
+	clear(ptr)
+	for i := range s.Rows {
+		for _, j := range s.idx[s.ptr[2*i]:s.ptr[2*i+1]] {
+			ptr[2*j+1]++
+		}
 	}
-	// at[j+1] is where the next element of column j goes; in the end, where
-	// column j+1 begins.
-	at := s.colPtr[:s.Cols+2]
-	clear(at)
-	for _, j := range s.idx[:n] {
-		at[j+2]++
-	}
+	n := int32(0)
 	for j := range s.Cols {
-		at[j+2] += at[j+1]
+		count := ptr[2*j+1]
+		ptr[2*j], ptr[2*j+1] = n, n
+		n += count
+	}
+	if cap(s.colVal) <= int(n) {
+		s.colVal, s.colIdx = make([]float32, n+n/4+1), make([]int32, n+n/4+1)
 	}
 	val, idx := s.colVal[:cap(s.colVal)], s.colIdx[:cap(s.colIdx)]
 	for i := range s.Rows {
-		for e := s.ptr[i]; e < s.ptr[i+1]; e++ {
-			to := &at[s.idx[e]+1]
-			val[*to], idx[*to] = s.val[e], int32(i)
+		begin, end := s.ptr[2*i], s.ptr[2*i+1]
+		from := s.val[begin:end]
+		for e, j := range s.idx[begin:end] {
+			to := &ptr[2*j+1]
+			val[*to], idx[*to] = from[e], int32(i)
 			*to++
 		}
 	}
@@ -106,7 +119,7 @@ func (s *Sparse) MulT(dst, b []float32, n, part, parts int) {
 			clear(panel)
 		}
 		transpose(panel, w, b[j*s.Cols:], s.Cols, cols, s.Cols)
-		spmm(out, w, rows-row, s.ptr[row:], s.idx, s.val, panel)
+		spmm(out, w, rows-row, s.ptr[2*row:], s.idx, s.val, panel)
 		for i := row; i < rows; i++ {
 			copy(dst[i*n+j:i*n+j+cols], out[(i-row)*w:])
 		}
@@ -137,7 +150,7 @@ func (s *Sparse) TMul(dst, a []float32, n, part, parts int) {
 		}
 		for j := from; j < to; j += chunk {
 			c := min(chunk, to-j)
-			spmm(out, w, c, s.colPtr[j:], s.colIdx, s.colVal, panel)
+			spmm(out, w, c, s.colPtr[2*j:], s.colIdx, s.colVal, panel)
 			transpose(dst[k*s.Cols+j:], s.Cols, out, w, c, cols)
 		}
 		k += cols
