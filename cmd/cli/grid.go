@@ -169,8 +169,12 @@ func (f *gridFlags) plan(cmd *cobra.Command, e *experiment.Runner, grids []named
 	}
 	out := cmd.OutOrStdout()
 	for i, g := range grids {
-		fmt.Fprintf(out, "%s: %d runs on %s, %d η₀, %d seeds\n", g.name, len(lists[i]),
-			strings.Join(g.grid.Datasets, ", "), len(g.grid.Eta0), len(g.grid.Seeds))
+		seeds := fmt.Sprintf("%d seeds", len(g.grid.Seeds))
+		if len(g.grid.Seeds) == 1 {
+			seeds = fmt.Sprintf("seed %d", g.grid.Seeds[0])
+		}
+		fmt.Fprintf(out, "%s: %d runs on %s, %d η₀, %s\n", g.name, len(lists[i]),
+			strings.Join(g.grid.Datasets, ", "), len(g.grid.Eta0), seeds)
 	}
 	took, guessed, err := e.Estimate(missing, stored)
 	if err != nil {
