@@ -613,7 +613,6 @@ func TestNoAllocations(t *testing.T) {
 		"LogSoftmax":               func() { LogSoftmax(dst, z, k) },
 		"Softmax":                  func() { Softmax(dst, z, k) },
 		"LogSumExp":                func() { LogSumExp(dst[:4], z, k) },
-		"MapLogNormCDF":            func() { MapLogNormCDF(dst, z) },
 	} {
 		if n := testing.AllocsPerRun(50, f); n > mayAllocate {
 			t.Errorf("%s allocates %v times", name, n)

@@ -178,22 +178,3 @@ func normal(x float64) (cdf, pdf float64) {
 	p = p*δ + c[1]
 	return c[0] + δ*p, p + δ*d
 }
-
-// MapNormPDF writes φ(x) element by element; dst may be x.
-func MapNormPDF[T Float](dst, x []T) { each("MapNormPDF", dst, x, NormPDF) }
-
-// MapNormCDF writes Φ(x) element by element; dst may be x.
-func MapNormCDF[T Float](dst, x []T) { each("MapNormCDF", dst, x, NormCDF) }
-
-// MapLogNormCDF writes log Φ(x) element by element; dst may be x.
-func MapLogNormCDF[T Float](dst, x []T) { each("MapLogNormCDF", dst, x, LogNormCDF) }
-
-// MapInvMills writes φ(x)/Φ(x) element by element; dst may be x.
-func MapInvMills[T Float](dst, x []T) { each("MapInvMills", dst, x, InvMills) }
-
-func each[T Float](name string, dst, x []T, f func(float64) float64) {
-	rowsOf(name, len(x), 1, len(dst))
-	for i, v := range x {
-		dst[i] = T(f(float64(v)))
-	}
-}

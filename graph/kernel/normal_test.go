@@ -175,25 +175,6 @@ func TestNormalExtremes(t *testing.T) {
 	}
 }
 
-func TestNormalMaps(t *testing.T) {
-	for _, m := range []struct {
-		f32 func(dst, x []float32)
-		f   func(float64) float64
-	}{
-		{MapNormCDF[float32], NormCDF}, {MapNormPDF[float32], NormPDF},
-		{MapLogNormCDF[float32], LogNormCDF}, {MapInvMills[float32], InvMills},
-	} {
-		x := []float32{-1e4, -40, -3, 0, 3, 40}
-		y := append([]float32(nil), x...)
-		m.f32(y, y)
-		for i := range x {
-			if want := float32(m.f(float64(x[i]))); y[i] != want {
-				t.Errorf("at %v: %v, want %v", x[i], y[i], want)
-			}
-		}
-	}
-}
-
 var sink float64
 
 // BenchmarkNormCDF has math.Erfc as its reference.

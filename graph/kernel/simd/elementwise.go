@@ -86,21 +86,6 @@ func AtLeast32(dst, x []float32, c float32) {
 	}
 }
 
-// Above32 writes 1 where x > c, 0 elsewhere.
-func Above32(dst, x []float32, c float32) {
-	dst = dst[:len(x)]
-	if avx2 && len(x) > 0 {
-		above32(&dst[0], &x[0], len(x), c, 0)
-		return
-	}
-	for i, v := range x {
-		dst[i] = 0
-		if v > c {
-			dst[i] = 1
-		}
-	}
-}
-
 // Abs32 writes |x|.
 func Abs32(dst, x []float32) {
 	dst = dst[:len(x)]

@@ -22,9 +22,6 @@ func affine32(dst, x *float32, n int, c, d float32)
 func atLeast32(dst, x *float32, n int, c, d float32)
 
 //go:noescape
-func above32(dst, x *float32, n int, c, d float32)
-
-//go:noescape
 func abs32(dst, x *float32, n int, c, d float32)
 
 //go:noescape

@@ -96,7 +96,6 @@ done: \
 #define SCALE VMULPS Y8, Y0, Y0
 #define AFFINE VMULPS Y8, Y0, Y0; VADDPS Y9, Y0, Y0
 #define ATLEAST VMAXPS Y0, Y8, Y0
-#define ABOVE VCMPPS $14, Y8, Y0, Y0; VANDPS expOne<>(SB), Y0, Y0
 #define ABS VANDPS absMask<>(SB), Y0, Y0
 
 // func scale32(dst, x *float32, n int, c, d float32)
@@ -107,9 +106,6 @@ UNARY(·affine32, AFFINE)
 
 // func atLeast32(dst, x *float32, n int, c, d float32)
 UNARY(·atLeast32, ATLEAST)
-
-// func above32(dst, x *float32, n int, c, d float32)
-UNARY(·above32, ABOVE)
 
 // func abs32(dst, x *float32, n int, c, d float32)
 UNARY(·abs32, ABS)

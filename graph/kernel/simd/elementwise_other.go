@@ -11,7 +11,6 @@ func div32(dst, x, y *float32, n int)                { panic(noKernels) }
 func scale32(dst, x *float32, n int, c, d float32)   { panic(noKernels) }
 func affine32(dst, x *float32, n int, c, d float32)  { panic(noKernels) }
 func atLeast32(dst, x *float32, n int, c, d float32) { panic(noKernels) }
-func above32(dst, x *float32, n int, c, d float32)   { panic(noKernels) }
 func abs32(dst, x *float32, n int, c, d float32)     { panic(noKernels) }
 func fill32(dst *float32, n int, c float32)          { panic(noKernels) }
 func across32(dst, x *float32, rows, k int)          { panic(noKernels) }

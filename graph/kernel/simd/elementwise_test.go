@@ -33,7 +33,6 @@ func TestElementwise(t *testing.T) {
 			"scale":   func(dst []float32) { simd.Scale32(dst, x, 1.7) },
 			"affine":  func(dst []float32) { simd.Affine32(dst, x, 1.7, -.3) },
 			"atLeast": func(dst []float32) { simd.AtLeast32(dst, x, .2) },
-			"above":   func(dst []float32) { simd.Above32(dst, x, .2) },
 			"abs":     func(dst []float32) { simd.Abs32(dst, x) },
 			"narrow": func(dst []float32) {
 				wide := make([]float64, n)
