@@ -18,7 +18,7 @@ import (
 )
 
 // records are made up: those of runs of a grid.
-func records(t *testing.T, eta0 ...float64) (runs []train.Run, recs []train.Record) {
+func records(t testing.TB, eta0 ...float64) (runs []train.Run, recs []train.Record) {
 	t.Helper()
 	g := experiment.Grid{Datasets: []string{"mnist"}, Eta0: eta0, Seeds: []uint64{1}, Settings: experiment.PaperSettings(),
 		Entries: []experiment.Entry{{Objective: "heuristic", Weight: "clip", Hypers: []float64{.1, .2}}, {Objective: "theorem1", Weight: "har", Hypers: []float64{.5}}}}
@@ -64,14 +64,14 @@ func read(t *testing.T, path ...string) string {
 	return string(b)
 }
 
-func write(t *testing.T, text string, path ...string) {
+func write(t testing.TB, text string, path ...string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(path...), []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func toJSON(t *testing.T, x any) string {
+func toJSON(t testing.TB, x any) string {
 	t.Helper()
 	b, err := json.Marshal(x)
 	if err != nil {
@@ -306,4 +306,45 @@ func TestCurves(t *testing.T) {
 			t.Errorf("the first term is %v, want %v", curve[0].Terms, rec.Terms)
 		}
 	}
+}
+
+// Whatever the file of results, opening it keeps each line, as a record or in a
+// note, and opening it again finds the same records.
+func FuzzStore(f *testing.F) {
+	_, recs := records(f, 0, .5)
+	var text string
+	for _, rec := range recs {
+		text += toJSON(f, rec) + "\n"
+	}
+	f.Add([]byte(text))
+	f.Add([]byte(text + text[:50]))
+	f.Add([]byte("{}\n\n" + text + text))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		dir := t.TempDir()
+		write(t, string(text), dir, experiment.ResultsFile)
+		s, err := experiment.OpenStore(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := s.Records()
+		lines := 0
+		for l := range bytes.Lines(text) {
+			if len(bytes.TrimSpace(l)) > 0 {
+				lines++
+			}
+		}
+		if n := len(first) + len(s.Notes()); n != lines {
+			t.Errorf("%d records and %d notes of %d lines", len(first), len(s.Notes()), lines)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if s, err = experiment.OpenStore(dir); err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		if again := s.Records(); toJSON(t, again) != toJSON(t, first) {
+			t.Errorf("other records when opened again: %v, before %v", again, first)
+		}
+	})
 }

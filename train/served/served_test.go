@@ -20,7 +20,7 @@ type rows []decisions.Decision
 func (r *rows) Write(d *decisions.Decision) error { *r = append(*r, *d); return nil }
 
 // servedLog logs decisions of a real server and returns the log's path.
-func servedLog(t *testing.T, bodies ...string) string {
+func servedLog(t testing.TB, bodies ...string) string {
 	t.Helper()
 	e, err := features.New(features.Encoder{Names: []string{"age", "city=Oslo"}, Scale: []float64{1, 1}, Intercept: true})
 	if err != nil {
@@ -49,7 +49,7 @@ func servedLog(t *testing.T, bodies ...string) string {
 	return path
 }
 
-func write(t *testing.T, name, text string) string {
+func write(t testing.TB, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
@@ -190,4 +190,59 @@ func TestLongLines(t *testing.T) {
 	if err != nil || torn != 4 || fmt.Sprint(got) != fmt.Sprint([]int{10_000_000 + 3<<20 + 1, 20_000_000 + 1<<20 + 1, 30_000_002}) {
 		t.Errorf("%v, torn %d, %v", got, torn, err)
 	}
+}
+
+// Whatever the files, joining them gives rows or an error that names one of them.
+func FuzzJoin(f *testing.F) {
+	served, err := os.ReadFile(servedLog(f, `{"context":{"age":1}}`, `{"context":{"age":2,"city=Oslo":1},"decision_id":"x"}`))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(served, []byte("decision_id,reward\nx,1\ny,\n"), false)
+	f.Add(served, []byte(`{"decision_id":"x","reward":0.5}`+"\n"+`{"decision_id":"y","reward":null}`), true)
+	f.Add(served[:len(served)-20], []byte("reward,other,decision_id\n1,,x\n0,,x\n"), false)
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, served, rewards []byte, lines bool) {
+		log, table := filepath.Join(dir, "served.jsonl"), filepath.Join(dir, "rewards.csv")
+		if lines {
+			table = filepath.Join(dir, "rewards.jsonl")
+		}
+		for path, text := range map[string][]byte{log: served, table: rewards} {
+			if err := os.WriteFile(path, text, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, d := range []Duplicates{Refuse, First, Last} {
+			named := func(err error) {
+				if !strings.HasPrefix(err.Error(), dir) {
+					t.Errorf("an error that names no file: %v", err)
+				}
+			}
+			r, err := ReadRewards(table, d)
+			if err != nil {
+				named(err)
+				continue
+			}
+			l, err := Open(log, d)
+			if err != nil {
+				named(err)
+				continue
+			}
+			missing := 0.0
+			var got rows
+			s, err := l.Join(r, &got, Options{Missing: &missing})
+			if err != nil {
+				named(err)
+				continue
+			}
+			if len(got) != s.Decisions || s.Decisions == 0 {
+				t.Errorf("%d rows of %d decisions", len(got), s.Decisions)
+			}
+			for i := range got {
+				if v := got[i].Cost; !(v >= -1 && v <= 0) {
+					t.Errorf("row %d: cost %v", i, v)
+				}
+			}
+		}
+	})
 }
