@@ -19,9 +19,12 @@ func (z Expr) GaussianQuadrature(nodes int) Expr {
 		return Fail("graph: GaussianQuadrature with %d nodes, want at least 2, or 0 for the default", nodes)
 	}
 	k := z.n.Shape()[1]
+	if nodes == 0 {
+		nodes = kernel.DefaultNodes(k)
+	}
 	return apply("gaussian quadrature", z.n.Shape(), both(
 		func(dst []float64, src [][]float64) { kernel.GaussianPropensities(dst, src[0], k, nodes) },
-		func(dst []float32, src [][]float32) { kernel.GaussianPropensities(dst, src[0], k, nodes) }),
+		func(dst []float32, src [][]float32) { kernel.GaussianPropensities(dst, src[0], k, nodes) }).by(byRows).times(nodes),
 		func(in []Expr, _, g Expr, _ []bool) []Expr {
 			return []Expr{apply("gaussian quadrature gradient", in[0].n.Shape(), both(
 				func(dst []float64, src [][]float64) {
@@ -29,7 +32,7 @@ func (z Expr) GaussianQuadrature(nodes int) Expr {
 				},
 				func(dst []float32, src [][]float32) {
 					kernel.GaussianPropensitiesGrad(dst, src[0], src[1], k, nodes)
-				}), nil, in[0], g)}
+				}).by(byRows).times(nodes), nil, in[0], g)}
 		}, z)
 }
 
@@ -53,7 +56,7 @@ func (z Expr) GaussianMonteCarlo(eps Expr) Expr {
 	k, s := z.n.Shape()[1], eps.n.Shape()[1]
 	return apply("gaussian monte carlo", z.n.Shape(), both(
 		func(dst []float64, src [][]float64) { kernel.GaussianMC(dst, src[0], src[1], k, s) },
-		func(dst []float32, src [][]float32) { kernel.GaussianMC(dst, src[0], src[1], k, s) }),
+		func(dst []float32, src [][]float32) { kernel.GaussianMC(dst, src[0], src[1], k, s) }).by(byRows).times(k*s),
 		func(in []Expr, _, g Expr, _ []bool) []Expr {
 			return []Expr{apply("gaussian monte carlo gradient", in[0].n.Shape(), both(
 				func(dst []float64, src [][]float64) {
@@ -61,6 +64,6 @@ func (z Expr) GaussianMonteCarlo(eps Expr) Expr {
 				},
 				func(dst []float32, src [][]float32) {
 					kernel.GaussianMCGrad(dst, src[0], src[1], src[2], k, s)
-				}), nil, in[0], in[1], g), {}}
+				}).by(byRows).times(k*s), nil, in[0], in[1], g), {}}
 		}, z, eps).except(1)
 }

@@ -38,7 +38,7 @@ type machineStep[T float] struct {
 	rows  int
 	tile  int // rows at a time
 	align int // chunks begin at multiples of this row
-	work  int // elements
+	work  int // elements, and multiplications of those that take many
 	sums  [][]float64
 	seats []seat[T] // one for each thread
 	chunk int       // rows that a thread takes at a time
@@ -176,6 +176,9 @@ func (m *threaded[T]) prepare(p *plan, s step, kept []bool) machineStep[T] {
 		mi.out = place{value: in.out, slot: -1, width: v.width(), whole: s.rows == 0 || !in.makesRows()}
 		largest = max(largest, mi.out.width)
 		ms.work += v.size
+		if in.own != nil {
+			ms.work += v.size * in.own.run.per
+		}
 		if !kept[in.out] {
 			if f := free[v.width()]; len(f) > 0 {
 				mi.out.slot, free[v.width()] = f[len(f)-1], f[:len(f)-1]

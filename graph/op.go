@@ -47,6 +47,10 @@ type run struct {
 	// threads where that pays; false: it cannot, use f32.
 	vector func(dst []float32, src [][]float32, threads int) bool
 
+	// per is how many multiplications there are to an element of the result, at
+	// least, where it is more than a few.
+	per int
+
 	// name, unless empty, stands for the function and all its parameters: of
 	// operations of one name on the same operands, one is enough.
 	name   string
@@ -65,6 +69,12 @@ func both(f64 func([]float64, [][]float64), f32 func([]float32, [][]float32)) ru
 // by sets how the operation can be taken through rows.
 func (r run) by(s spread) run {
 	r.spread = s
+	return r
+}
+
+// times says how many multiplications an element takes.
+func (r run) times(n int) run {
+	r.per = n
 	return r
 }
 
