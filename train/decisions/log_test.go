@@ -169,6 +169,8 @@ func TestBroken(t *testing.T) {
 		{"vw two", "l.vw", "1:0:0.5 2:0:0.5 | a\n", "two actions have a cost"},
 		{"vw zero", "l.vw", "0:0:0.5 | a\n", "actions are numbers from 1"},
 		{"vw shared", "l.vw", "shared | a\n0:0:0.5 | b\n", "not supported"},
+		{"vw name", "l.vw", "1:0:0.5 | :2\n", "column context: a value without a name"},
+		{"name", "l.jsonl", "{\"action\":0,\"reward\":1,\"context\":{\"\":1}}\n", "column context: a value without a name"},
 		{"vw value", "l.vw", "1:0:0.5 | a:b\n", "the value of \"a:b\""},
 		{"vw cost", "l.vw", "1:3:0.5 | a\n", "cost 3 is outside [-1, 0]"},
 		{"ds action", "l.dsjson", `{"_label_cost":-1,"_label_probability":0.5,"c":{}}`, "which action was taken"},
