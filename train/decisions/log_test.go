@@ -149,6 +149,7 @@ func TestBroken(t *testing.T) {
 		{"gzip", "l.csv.gz", "no gzip at all", "not a gzip file"},
 		{"zstd", "l.csv.zst", "no zstd at all", "damaged"},
 		{"parquet", "l.parquet", "no parquet at all", "not a Parquet file"},
+		{"parquet's list", "l.parquet", "PAR1\x29\xfc\xff\xff\xff\xff\x07\x07\x00\x00\x00PAR1", "its footer is damaged"},
 		{"parquet's footer", "l.parquet", "PAR1\x00\x00\x00\xf0PAR1", "a footer of 4026531840 bytes in a file of 12"},
 		{"no format", "log.dat", "a", "use --format"},
 		{"json broken", "l.jsonl", `{"action":0,"reward":1` + "\n", "row 1, broken JSON"},

@@ -1,7 +1,6 @@
 package decisions
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -62,7 +61,7 @@ func newParquet(path string, o *Options) (_ *parquetReader, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := footer(f, info.Size()); err != nil {
+	if err := checkFooter(f, info.Size()); err != nil {
 		return nil, fmt.Errorf("%s: not a Parquet file, or damaged: %w", path, err)
 	}
 	file, err := parquet.OpenFile(f, info.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
@@ -76,19 +75,6 @@ func newParquet(path string, o *Options) (_ *parquetReader, err error) {
 	}
 	r.groups = file.RowGroups()
 	return r, r.check()
-}
-
-// footer refuses a file whose footer would be longer than itself, for which
-// parquet.OpenFile would take memory first, up to 4 GB.
-func footer(f io.ReaderAt, size int64) error {
-	var end [8]byte
-	if _, err := f.ReadAt(end[:], max(0, size-8)); err != nil {
-		return fmt.Errorf("no footer in %d bytes", size)
-	}
-	if n := int64(binary.LittleEndian.Uint32(end[:4])); n > size-12 {
-		return fmt.Errorf("a footer of %d bytes in a file of %d", n, size)
-	}
-	return nil
 }
 
 // leavesOf finds the leaves of a column at the top.

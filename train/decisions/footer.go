@@ -1,0 +1,151 @@
+package decisions
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+)
+
+// checkFooter refuses a Parquet file whose footer claims more than there is: a length
+// beyond the file's, or lists and texts beyond its own end, for which parquet.OpenFile
+// would take memory before it looks, up to gigabytes.
+func checkFooter(f io.ReaderAt, size int64) error {
+	var end [8]byte
+	if _, err := f.ReadAt(end[:], max(0, size-8)); err != nil {
+		return fmt.Errorf("no footer in %d bytes", size)
+	}
+	n := int64(binary.LittleEndian.Uint32(end[:4]))
+	if n > size-12 {
+		return fmt.Errorf("a footer of %d bytes in a file of %d", n, size)
+	}
+	text := make([]byte, n)
+	if _, err := f.ReadAt(text, size-8-n); err != nil {
+		return err
+	}
+	t := thrift{left: text}
+	t.structure(0)
+	return t.err
+}
+
+// thrift goes through a structure in Thrift's compact protocol. See
+// https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md.
+type thrift struct {
+	left []byte
+	err  error
+}
+
+// Types of the protocol, as fields and elements name them.
+const (
+	thriftTrue = 1 + iota
+	thriftFalse
+	thriftByte
+	thriftI16
+	thriftI32
+	thriftI64
+	thriftDouble
+	thriftBinary
+	thriftList
+	thriftSet
+	thriftMap
+	thriftStruct
+	thriftUUID
+)
+
+var errFooter = errors.New("its footer is damaged")
+
+// structure goes through a structure inside so many others.
+func (t *thrift) structure(depth int) {
+	for t.err == nil {
+		field := t.octet()
+		if field == 0 {
+			return
+		}
+		if field>>4 == 0 {
+			t.number() // of the field
+		}
+		if kind := field & 15; kind != thriftTrue && kind != thriftFalse {
+			t.value(kind, depth)
+		}
+	}
+}
+
+func (t *thrift) value(kind byte, depth int) {
+	switch kind {
+	case thriftTrue, thriftFalse, thriftByte:
+		t.skip(1)
+	case thriftI16, thriftI32, thriftI64:
+		t.number()
+	case thriftDouble:
+		t.skip(8)
+	case thriftUUID:
+		t.skip(16)
+	case thriftBinary:
+		t.skip(t.number())
+	case thriftList, thriftSet:
+		head := t.octet()
+		n := uint64(head >> 4)
+		if n == 15 {
+			n = t.number()
+		}
+		t.values(n, depth+1, head&15)
+	case thriftMap:
+		if n := t.number(); n > 0 {
+			kinds := t.octet()
+			t.values(n, depth+1, kinds>>4, kinds&15)
+		}
+	case thriftStruct:
+		if depth == deepest {
+			t.err = errFooter
+			return
+		}
+		t.structure(depth + 1)
+	default:
+		t.err = errFooter
+	}
+}
+
+// values goes through n times values of the kinds, none of which is shorter than a byte.
+func (t *thrift) values(n uint64, depth int, kinds ...byte) {
+	if n > uint64(len(t.left)) || depth > deepest {
+		t.err = errFooter
+		return
+	}
+	for range n {
+		for _, kind := range kinds {
+			if t.err != nil {
+				return
+			}
+			t.value(kind, depth)
+		}
+	}
+}
+
+func (t *thrift) octet() byte {
+	if t.err != nil || len(t.left) == 0 {
+		t.err = errFooter
+		return 0
+	}
+	b := t.left[0]
+	t.left = t.left[1:]
+	return b
+}
+
+func (t *thrift) number() uint64 {
+	v, n := binary.Uvarint(t.left)
+	if t.err != nil || n <= 0 {
+		t.err = errFooter
+		return math.MaxUint64
+	}
+	t.left = t.left[n:]
+	return v
+}
+
+func (t *thrift) skip(n uint64) {
+	if t.err != nil || n > uint64(len(t.left)) {
+		t.err = errFooter
+		return
+	}
+	t.left = t.left[n:]
+}
