@@ -348,8 +348,12 @@ func load(path, key string) (*Log, source, error) {
 	if err != nil {
 		return nil, source{}, err
 	}
-	defer f.Close()
-	return loadFile(f, key)
+	l, src, err := loadFile(f, key)
+	if err != nil {
+		return nil, source{}, errors.Join(err, f.Close())
+	}
+	l.unmap = append(l.unmap, f.Close)
+	return l, src, nil
 }
 
 var errDamaged = errors.New("no cache of this version, or damaged")
@@ -388,9 +392,12 @@ func loadFile(f *os.File, key string) (*Log, source, error) {
 	if err != nil {
 		return nil, source{}, err
 	}
-	l := &Log{actions: h.Actions, notes: h.Notes, hash: h.Hash, skipped: h.Skipped, n: h.Rows, width: h.Width, hasIDs: h.HasIDs, mapped: mappable, unmap: []func() error{unmap}}
+	l := &Log{actions: h.Actions, notes: h.Notes, hash: h.Hash, skipped: h.Skipped, n: h.Rows, width: h.Width, hasIDs: h.HasIDs, unmap: []func() error{unmap}}
 	if !l.place(data[:size-8], int64(16+length), h.Sections) || !l.sound() {
 		return nil, source{}, errors.Join(errDamaged, l.Close())
+	}
+	if mappable {
+		l.pages.hold(f, data, l.n)
 	}
 	return l, h.Source, nil
 }
@@ -504,7 +511,6 @@ func (l *Log) sound() bool {
 			return false
 		}
 	}
-	l.forget()
 	return true
 }
 

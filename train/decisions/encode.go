@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync/atomic"
 
 	"opl/policies/features"
 	"opl/train/bandit"
@@ -24,9 +23,6 @@ type Scaling struct {
 	Unit      bool // ‖φ(x)‖₂ = 1
 }
 
-// block is how many rows are gone through before their pages are given back.
-const block = 1 << 14
-
 // FitEncoder makes an encoder whose vocabulary and scalings are those of the given
 // rows alone; nil: of all rows.
 func (l *Log) FitEncoder(rows []int, how Scaling) (*features.Encoder, error) {
@@ -42,12 +38,13 @@ func (l *Log) FitEncoder(rows []int, how Scaling) (*features.Encoder, error) {
 	}
 	seen := make([]int, len(l.names))
 	most, mean, m2 := make([]float64, len(l.names)), make([]float64, len(l.names)), make([]float64, len(l.names))
+	room := make([]float64, max(0, l.width))
 	for i := range n {
 		r := i
 		if rows != nil {
 			r = rows[i]
 		}
-		ids, values := l.context(r)
+		ids, values := l.context(r, room)
 		for j, id := range ids {
 			v := values[j]
 			seen[id]++
@@ -55,9 +52,6 @@ func (l *Log) FitEncoder(rows []int, how Scaling) (*features.Encoder, error) {
 			delta := v - mean[id]
 			mean[id] += delta / float64(seen[id])
 			m2[id] += delta * (v - mean[id])
-		}
-		if i%block == block-1 {
-			l.forget()
 		}
 	}
 	e := features.Encoder{Intercept: how.Intercept, Unit: how.Unit}
@@ -85,16 +79,6 @@ func (l *Log) FitEncoder(rows []int, how Scaling) (*features.Encoder, error) {
 		}
 	}
 	return features.New(e)
-}
-
-// forget gives back the pages of the contexts, which are read again when needed.
-func (l *Log) forget() {
-	if l.mapped {
-		forget(l.values)
-		if l.offsets != nil {
-			forget(l.ids)
-		}
-	}
 }
 
 // Bandit returns the given rows (nil: all) as learning reads them. Contexts are
@@ -134,7 +118,12 @@ func (l *Log) Bandit(e *features.Encoder, rows []int) (*bandit.Log, error) {
 	}
 	if slices.Contains(out.Propensities, 0) {
 		if rows == nil {
-			out.Propensities = slices.Clone(out.Propensities)
+			all, err := l.scratch(len(out.Propensities))
+			if err != nil {
+				return nil, err
+			}
+			copy(all, out.Propensities)
+			out.Propensities = all
 		}
 		for i, p := range out.Propensities {
 			out.Propensities[i] = max(p, bandit.Floor)
@@ -148,7 +137,6 @@ type encoded struct {
 	log     *Log
 	encoder *features.Encoder
 	feature []int32 // of each name; −1: none
-	reads   atomic.Uint32
 }
 
 var _ bandit.Contexts = (*encoded)(nil)
@@ -159,12 +147,10 @@ func (x *encoded) Dim() int { return x.encoder.Dim() }
 // Row64 writes what Encoder.Encode would. A value that overflows, which no row that the
 // encoder was fitted on does, becomes NaN: bandit.Log.Check finds it.
 func (x *encoded) Row64(i int, dst []float64) {
-	if x.reads.Add(1)%block == 0 {
-		x.log.forget()
-	}
 	dst = dst[:x.encoder.Dim()]
 	clear(dst)
-	ids, values := x.log.context(i)
+	var room [256]float64
+	ids, values := x.log.context(i, room[:])
 	for j, id := range ids {
 		if f := x.feature[id]; f >= 0 {
 			dst[f] = values[j]

@@ -100,7 +100,7 @@ func (l *Log) regress(ctx context.Context, rows []int) (*logistic, error) {
 	d, k := len(l.names)+1, len(l.actions)
 	m := &logistic{log: l, scale: make([]float64, len(l.names)), scores: make([]float64, k)}
 	for _, i := range rows {
-		ids, values := l.context(i)
+		ids, values := l.context(i, nil)
 		for j, id := range ids {
 			m.scale[id] = max(m.scale[id], math.Abs(values[j]))
 		}
@@ -123,7 +123,7 @@ func (l *Log) regress(ctx context.Context, rows []int) (*logistic, error) {
 				continue
 			}
 			pi[l.action[i]]--
-			ids, values := l.context(i)
+			ids, values := l.context(i, nil)
 			for a, g := range pi {
 				row := grad[a*d : a*d+d]
 				for j, id := range ids {
@@ -159,7 +159,7 @@ func (l *Log) regress(ctx context.Context, rows []int) (*logistic, error) {
 
 // propensities writes π̂(·|x_i).
 func (m *logistic) propensities(i int, dst []float64) {
-	ids, values := m.log.context(i)
+	ids, values := m.log.context(i, nil)
 	d := len(m.scale) + 1
 	for a := range m.scores {
 		row := m.w[a*d : a*d+d]

@@ -26,7 +26,7 @@ func mapFile(f *os.File, n int, writable bool) ([]byte, func() error, error) {
 	}, nil
 }
 
-func forget[T any]([]T) {}
+func forget([]byte) {}
 
 // aligned returns n bytes that begin where a float64 may.
 func aligned(n int) []byte {

@@ -4,7 +4,6 @@ package decisions
 
 import (
 	"os"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -28,18 +27,7 @@ func mapFile(f *os.File, n int, writable bool) ([]byte, func() error, error) {
 	return b, func() error { return unix.Munmap(b) }, nil
 }
 
-// forget lets the system drop pages of a read-only mapping, which stay readable.
-func forget[T any](s []T) {
-	if len(s) == 0 {
-		return
-	}
-	page := uintptr(os.Getpagesize())
-	p := unsafe.Pointer(unsafe.SliceData(s))
-	skip := (page - uintptr(p)%page) % page
-	size := uintptr(len(s)) * unsafe.Sizeof(s[0])
-	if size <= skip+page {
-		return
-	}
-	b := unsafe.Slice((*byte)(unsafe.Add(p, skip)), (size-skip)/page*page)
+// forget lets the system drop the pages of a shared mapping, which stay readable.
+func forget(b []byte) {
 	_ = unix.Madvise(b, unix.MADV_DONTNEED) // advice: it may fail
 }

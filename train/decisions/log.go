@@ -53,6 +53,7 @@ type Note struct {
 type Log struct {
 	path     string
 	unmap    []func() error
+	pages    pages
 	actions  []string
 	names    []string
 	notes    []Note
@@ -74,7 +75,6 @@ type Log struct {
 	rowIDs       []uint64
 	rows         []int64 // in the file; nil: i+1
 	category     []byte  // 1 for the names of categories
-	mapped       bool
 	groups       blob
 	texts        blob // decision ids
 	hasIDs       bool
@@ -235,19 +235,10 @@ func (l *Log) Row(i int) int {
 	return int(l.rows[i])
 }
 
-// context returns the names and values of row i.
-func (l *Log) context(i int) (ids []uint32, values []float64) {
-	if l.offsets == nil {
-		return l.ids, l.values[i*l.width : (i+1)*l.width]
-	}
-	lo, hi := l.offsets[i], l.offsets[i+1]
-	return l.ids[lo:hi], l.values[lo:hi]
-}
-
 // Decision reads row i into d, whose slices it uses again. Propensities is shared
 // with the log.
 func (l *Log) Decision(i int, d *Decision) {
-	ids, values := l.context(i)
+	ids, values := l.context(i, nil)
 	x := slices.Grow(d.Context[:0], len(ids))
 	for j, id := range ids {
 		x = append(x, features.Value{Name: l.names[id], Number: values[j]})
@@ -303,6 +294,7 @@ func (l *Log) scratch(n int) ([]float64, error) {
 		return nil, err
 	}
 	l.unmap = append(l.unmap, unmap)
+	l.pages.maps = append(l.pages.maps, b)
 	return unsafe.Slice((*float64)(unsafe.Pointer(unsafe.SliceData(b))), n), nil
 }
 
