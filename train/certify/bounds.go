@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"gorgonia.org/tensor"
 
@@ -17,49 +18,64 @@ import (
 // gridSize is Λ, the points of each grid.
 const gridSize = 100
 
-// sample is what bounds are computed from: the rows and π_Q on them.
+// sample is what bounds are computed from: the rows, π_Q on them, and sums over them.
 type sample struct {
 	rows  []int
 	cost  []float64 // c_i
 	pi0   []float64 // π₀(a_i|x_i)
 	pi    []float64 // π_Q(a_i|x_i), or its estimate from draws
-	all   []float64 // π_Q(·|x_i) [n×K], of policies with an exact form
 	draws int       // a row; 0: π_Q is exact
-	// each hands over π [K] of every row and draw, the same ones at each call.
-	each func(use func(i int, pi []float64))
+	// each hands over π [K] of every row and draw, the same ones at each call, and
+	// φ(x_i)ᵀθ_a for parameters θ [K×d] besides, if not nil.
+	each func(theta []float64, use func(i int, pi, scores []float64))
+
+	robust *robustSums // nil: the doubly robust bound does not fit
+	linear *linearSums // nil: those of Corollary 1 do not
 }
 
-// measure computes π_Q on the rows. Draws are independent over rows.
+// measure computes π_Q on the rows, and sums in the same pass. Draws are independent
+// over rows.
 func measure(pol policies.Policy, q policies.Posterior, log *bandit.Log, rows []int, o Options) sample {
 	n, k := len(rows), q.Actions
 	s := sample{rows: rows, cost: make([]float64, n), pi0: make([]float64, n), pi: make([]float64, n)}
 	draws := 1
 	if pol.Noisy() {
 		s.draws, draws = o.Draws, o.Draws
-	} else {
-		s.all = make([]float64, n*k)
 	}
 	contexts := make([]int, n)
 	for i, r := range rows {
 		contexts[i], s.cost[i], s.pi0[i] = log.Context(r), log.Cost[r], log.Propensity[r]
 	}
-	s.each = func(use func(i int, pi []float64)) {
+	s.each = func(theta []float64, use func(i int, pi, scores []float64)) {
 		r := rand.New(rand.NewPCG(o.Seed, 0xce27))
 		pi, eps := make([]float64, k), make([]float64, k)
-		bandit.Scores(log.X, contexts, q.Mu, k, func(i int, scores []float64) {
+		all := slices.Concat(q.Mu, theta)
+		bandit.Scores(log.X, contexts, all, len(all)/q.Dim, func(i int, scores []float64) {
 			for range draws {
 				if s.draws > 0 {
 					graph.Gaussian(r, eps)
 				}
-				pol.Given(pi, scores, q.Sigma*log.X.Norm(contexts[i]), eps)
-				use(i, pi)
+				pol.Given(pi, scores[:k], q.Sigma*log.X.Norm(contexts[i]), eps)
+				use(i, pi, scores[k:])
 			}
 		})
 	}
-	s.each(func(i int, pi []float64) {
-		s.pi[i] += pi[log.Action[rows[i]]] / float64(draws)
-		if s.all != nil {
-			copy(s.all[i*k:], pi)
+	var theta []float64
+	if robustFits(pol, log, o.Baseline) == nil {
+		s.robust, theta = newRobustSums(n, k), o.Baseline.Theta
+	}
+	if corollary1Fits(pol, log, o.Weight) == nil {
+		s.linear = newLinearSums(o.Weight, log, rows)
+		defer s.linear.close()
+	}
+	s.each(theta, func(i int, pi, scores []float64) {
+		r := rows[i]
+		s.pi[i] += pi[log.Action[r]] / float64(draws)
+		if s.robust != nil {
+			s.robust.add(pi, scores, log.Propensities[r*k:(r+1)*k], int(log.Action[r]), s.cost[i])
+		}
+		if s.linear != nil {
+			s.linear.add(i, pi, s.cost[i])
 		}
 	})
 	return s
@@ -139,70 +155,100 @@ func geometric(g int) float64 { return math.Pow(10, -4+4*float64(g)/(gridSize-1)
 // or one-sided: as c ≤ 0 and h(p) ≥ p the estimate errs upwards, so Bₙ falls away
 // and KL₂ = KL + log(2Λ/δ). It needs an exact π_Q, a linear weight, and the
 // propensities of all actions.
-func (s sample) corollary1(log *bandit.Log, w objectives.Weight, kl, delta float64, oneSided bool) (Bound, error) {
-	n, k := float64(len(s.rows)), log.Actions()
-	h, err := denominators(w, log, s.rows)
-	if err != nil {
-		return Bound{}, err
+func (s sample) corollary1(kl, delta float64, oneSided bool) (Bound, error) {
+	n, m := float64(len(s.rows)), s.linear
+	if m.err != nil {
+		return Bound{}, m.err
 	}
-	var risk, v, kept float64
-	for i, r := range s.rows {
-		for a := range k {
-			h, pi, pi0 := h[i*k+a], s.all[i*k+a], log.Propensities[r*k+a]
-			if h < pi0*(1-1e-12) {
-				return Bound{}, fmt.Errorf("weight %s: h(%v) = %v, want h(p) ≥ p", w, pi0, h)
-			}
-			kept += pi0 / h * pi / n
-			v += pi0 / h * pi / h / n
-		}
-		ha := h[i*k+int(log.Action[r])]
-		risk += s.pi[i] / ha * s.cost[i] / n
-		v += s.pi[i] / ha * s.cost[i] * s.cost[i] / ha / n
-	}
-	kl1, kl2, b := kl+math.Log(4*math.Sqrt(n)/delta), kl+math.Log(4*gridSize/delta), 1-kept
+	kl1, kl2, b := kl+math.Log(4*math.Sqrt(n)/delta), kl+math.Log(4*gridSize/delta), 1-m.kept
 	if oneSided {
 		kl2, b = kl+math.Log(2*gridSize/delta), 0
 	}
 	best := Bound{Risk: math.Inf(1)}
 	for g := range gridSize {
 		l := geometric(g)
-		if r := risk + math.Sqrt(kl1/(2*n)) + b + kl2/(n*l) + l/2*v; r < best.Risk {
+		if r := m.risk + math.Sqrt(kl1/(2*n)) + b + kl2/(n*l) + l/2*m.variance; r < best.Risk {
 			best = Bound{Risk: r, Lambda: l}
 		}
 	}
-	best.Terms = []objectives.Term{{Name: "risk", Value: risk}, {Name: "bias", Value: b}, {Name: "variance", Value: v}, {Name: "KL", Value: kl}}
+	best.Terms = []objectives.Term{{Name: "risk", Value: m.risk}, {Name: "bias", Value: b}, {Name: "variance", Value: m.variance}, {Name: "KL", Value: kl}}
 	return best, nil
 }
 
-// denominators computes h(π₀) of a linear weight for the rows, [n×K].
-func denominators(w objectives.Weight, log *bandit.Log, rows []int) ([]float64, error) {
-	const chunk = 4096
-	k := log.Actions()
-	out := make([]float64, 0, len(rows)*k)
-	var prog *graph.Program
-	size := 0
-	for from := 0; from < len(rows); from += size {
-		if m := min(chunk, len(rows)-from); m != size {
-			size = m
-			g := graph.New(tensor.Float64)
-			h := w.H(g.Input("pi0", m, k)).Named("h")
-			var err error
-			if prog, err = g.Compile(h.Sum(), graph.WithoutGradients()); err != nil {
-				return nil, err
-			}
-			defer prog.Close()
-		}
-		in := graph.Buffer[float64](prog, "pi0")
-		for i, r := range rows[from : from+size] {
-			if in == nil { // h is constant
-				break
-			}
-			copy(in[i*k:], log.Propensities[r*k:(r+1)*k])
-		}
-		if err := prog.Run(); err != nil {
-			return nil, err
-		}
-		out = append(out, prog.Read("h")...)
+// linearSums are what Corollary 1 needs of a linear weight, as means over rows: R̂,
+// 1 − Bₙ and V̄ₙ. Rows are added in order.
+type linearSums struct {
+	risk, kept, variance float64
+	err                  error // what went wrong
+
+	weight objectives.Weight
+	log    *bandit.Log
+	rows   []int
+	prog   *graph.Program // of h(π₀), for size rows
+	size   int
+	h      []float64 // [size×K], of the rows from …
+	from   int
+}
+
+func newLinearSums(w objectives.Weight, log *bandit.Log, rows []int) *linearSums {
+	return &linearSums{weight: w, log: log, rows: rows}
+}
+
+func (m *linearSums) close() {
+	if m.prog != nil {
+		m.prog.Close()
 	}
-	return out, nil
+}
+
+// add adds row i.
+func (m *linearSums) add(i int, pi []float64, cost float64) {
+	if i == m.from+m.size && m.err == nil {
+		m.err = m.next()
+	}
+	if m.err != nil {
+		return
+	}
+	n, k, r := float64(len(m.rows)), m.log.Actions(), m.rows[i]
+	at := (i - m.from) * k
+	h := m.h[at : at+k]
+	for a, pi0 := range m.log.Propensities[r*k : (r+1)*k] {
+		if h[a] < pi0*(1-1e-12) {
+			m.err = fmt.Errorf("weight %s: h(%v) = %v, want h(p) ≥ p", m.weight, pi0, h[a])
+			return
+		}
+		m.kept += pi0 / h[a] * pi[a] / n
+		m.variance += pi0 / h[a] * pi[a] / h[a] / n
+	}
+	a := m.log.Action[r]
+	m.risk += pi[a] / h[a] * cost / n
+	m.variance += pi[a] / h[a] * cost * cost / h[a] / n
+}
+
+// next computes h(π₀) of the next rows.
+func (m *linearSums) next() error {
+	const chunk = 4096
+	m.from += m.size
+	k := m.log.Actions()
+	if size := min(chunk, len(m.rows)-m.from); size != m.size {
+		m.close()
+		m.size = size
+		g := graph.New(tensor.Float64)
+		h := m.weight.H(g.Input("pi0", size, k)).Named("h")
+		var err error
+		if m.prog, err = g.Compile(h.Sum(), graph.WithoutGradients()); err != nil {
+			return err
+		}
+	}
+	in := graph.Buffer[float64](m.prog, "pi0")
+	for i, r := range m.rows[m.from : m.from+m.size] {
+		if in == nil { // h is constant
+			break
+		}
+		copy(in[i*k:], m.log.Propensities[r*k:(r+1)*k])
+	}
+	if err := m.prog.Run(); err != nil {
+		return err
+	}
+	m.h = m.prog.Read("h")
+	return nil
 }

@@ -183,10 +183,10 @@ func candidates(s sample, pol policies.Policy, log *bandit.Log, o Options, kl fl
 	w, linear := o.Weight, corollary1Fits(pol, log, o.Weight)
 	return []candidate{
 		{"ls", nil, func(d float64) (Bound, error) { return s.oneSided(kl, d, smoothed), nil }},
-		{"ls-dr", robustFits(pol, log, o.Baseline), func(d float64) (Bound, error) { return s.robust(log, *o.Baseline, kl, d), nil }},
+		{"ls-dr", robustFits(pol, log, o.Baseline), func(d float64) (Bound, error) { return s.doublyRobust(kl, d), nil }},
 		{"ixbound", nil, func(d float64) (Bound, error) { return s.oneSided(kl, d, explored), nil }},
-		{"corollary1", linear, func(d float64) (Bound, error) { return s.corollary1(log, w, kl, d, true) }},
-		{"corollary1-two-sided", linear, func(d float64) (Bound, error) { return s.corollary1(log, w, kl, d, false) }},
+		{"corollary1", linear, func(d float64) (Bound, error) { return s.corollary1(kl, d, true) }},
+		{"corollary1-two-sided", linear, func(d float64) (Bound, error) { return s.corollary1(kl, d, false) }},
 		{"theorem1", theorem1Fits(pol, log), func(d float64) (Bound, error) { return s.theorem1(log, w, kl, d) }},
 	}
 }

@@ -20,7 +20,7 @@ type Baseline struct {
 	Taught policies.RowSet // rows that it was learned from, which may not certify
 }
 
-// robust is logarithmic smoothing of the doubly robust estimate of the risk, for
+// doublyRobust is logarithmic smoothing of the doubly robust estimate of the risk, for
 // mixtures of deterministic policies π_θ:
 //
 //	R(π_Q) ≤ ψ_ℓ(mean_i Σ_a π_Q(a|x_i)·(−1/ℓ)log(1 − ℓX_ia) + κ/ℓ)
@@ -36,50 +36,54 @@ type Baseline struct {
 // deterministic π_θ that plays a_θ(x), E ∏_i (1 − ℓX_{i,a_θ(x_i)}) = (1 − ℓR(π_θ))ⁿ;
 // change of measure from P to Q, Markov's inequality and Jensen's, for
 // log(1 − ℓR), give the bound, and a union over ℓ the Λ.
-func (s sample) robust(log *bandit.Log, base Baseline, kl, delta float64) Bound {
-	k := log.Actions()
-	var (
-		n       = float64(len(s.rows))
-		grid    [gridSize]float64
-		mean    [gridSize]float64 // Σ_a π_Q log(1 − ℓX), averaged over rows
-		risk    [gridSize]float64 // the doubly robust estimate
-		model   = make([]float64, k)
-		context = make([]int, len(s.rows))
-	)
-	for g := range grid {
-		grid[g] = math.Pow(0.1/math.Sqrt(n), 1-float64(g)/(gridSize-1))
-	}
-	for i, r := range s.rows {
-		context[i] = log.Context(r)
-	}
-	bandit.Scores(log.X, context, base.Theta, k, func(i int, scores []float64) {
-		kernel.Softmax(model, scores, k)
-		r := s.rows[i]
-		logged := int(log.Action[r])
-		for g, l := range grid {
-			for a, pi := range s.all[i*k : i*k+k] {
-				p0 := log.Propensities[r*k+a]
-				x := -model[a] * min(1, p0/(2*l)) // q_ia
-				if a == logged {
-					x += (s.cost[i] - x) / p0
-				}
-				if pi > 0 {
-					mean[g] += pi * math.Log1p(-l*x) / n
-					risk[g] += pi * x / n
-				}
-			}
-		}
-	})
+func (s sample) doublyRobust(kl, delta float64) Bound {
+	n := float64(len(s.rows))
 	kappa := (kl + math.Log(gridSize/delta)) / n
 	best := Bound{Risk: math.Inf(1)}
-	for g, l := range grid {
-		if b := -math.Expm1(mean[g]-kappa) / l; b < best.Risk {
+	for g, l := range s.robust.grid {
+		mean := s.robust.mean[g]
+		if b := -math.Expm1(mean-kappa) / l; b < best.Risk {
 			best = Bound{Risk: b, Lambda: l, Terms: []objectives.Term{
-				{Name: "risk", Value: -mean[g] / l}, {Name: "unbiased risk", Value: risk[g]}, {Name: "KL", Value: kl}, {Name: "kappa", Value: kappa},
+				{Name: "risk", Value: -mean / l}, {Name: "unbiased risk", Value: s.robust.risk[g]}, {Name: "KL", Value: kl}, {Name: "kappa", Value: kappa},
 			}}
 		}
 	}
 	return best
+}
+
+// robustSums are what the doubly robust bound needs, for every ℓ of its grid, as means
+// over n rows.
+type robustSums struct {
+	n     float64
+	grid  [gridSize]float64
+	mean  [gridSize]float64 // Σ_a π_Q log(1 − ℓX)
+	risk  [gridSize]float64 // the doubly robust estimate
+	model []float64         // r̂(x, ·)
+}
+
+func newRobustSums(n, k int) *robustSums {
+	s := &robustSums{n: float64(n), model: make([]float64, k)}
+	for g := range s.grid {
+		s.grid[g] = math.Pow(0.1/math.Sqrt(s.n), 1-float64(g)/(gridSize-1))
+	}
+	return s
+}
+
+// add adds a row: π_Q and π₀ of all actions, the scores of the model, a_i and c_i.
+func (s *robustSums) add(pi, scores, pi0 []float64, logged int, cost float64) {
+	kernel.Softmax(s.model, scores, len(scores))
+	for g, l := range s.grid {
+		for a, pi := range pi {
+			x := -s.model[a] * min(1, pi0[a]/(2*l)) // q_ia
+			if a == logged {
+				x += (cost - x) / pi0[a]
+			}
+			if pi > 0 {
+				s.mean[g] += pi * math.Log1p(-l*x) / s.n
+				s.risk[g] += pi * x / s.n
+			}
+		}
+	}
 }
 
 // robustFits says why the doubly robust bound cannot be had, nil if it can.

@@ -92,7 +92,7 @@ func (s sample) theorem1(log *bandit.Log, w objectives.Weight, kl, delta float64
 	var risk, b, v float64
 	var odd error
 	err = m.over(func(add func(i int, pi, pi0 []float64)) {
-		s.each(func(i int, pi []float64) {
+		s.each(nil, func(i int, pi, _ []float64) {
 			r := s.rows[i]
 			add(i, pi, log.Propensities[r*k:(r+1)*k])
 		})
