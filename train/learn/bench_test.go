@@ -61,8 +61,8 @@ func BenchmarkSource(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	kept, matrix := *cached, *cached
-	kept.X = hold(cached.X)
+	kept, tight, matrix := *cached, *cached, *cached
+	kept.X, tight.X = hold(cached.X, room), hold(cached.X, 0)
 	m := bandit.Rows64{Width: e.Dim(), Data: make([]float64, n*e.Dim())}
 	for i := range n {
 		cached.X.Row64(i, m.Data[i*m.Width:(i+1)*m.Width])
@@ -71,7 +71,7 @@ func BenchmarkSource(b *testing.B) {
 	for _, c := range []struct {
 		name string
 		log  *bandit.Log
-	}{{"memory", &matrix}, {"held", &kept}, {"cache", cached}} {
+	}{{"memory", &matrix}, {"held", &kept}, {"cache", &tight}} {
 		b.Run(c.name, func(b *testing.B) {
 			for b.Loop() {
 				if _, err := train.Fit(context.Background(), c.log, train.Config{Objective: objectives.LogSmoothing(), Policy: policies.Gaussian{}, Epochs: 1}); err != nil {

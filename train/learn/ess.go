@@ -63,7 +63,7 @@ type watch struct {
 
 func newWatch(log *bandit.Log, rows []int, seed uint64, least float64) *watch {
 	w := &watch{log: log, rows: rows, scale: 1, min: least}
-	if h, ok := log.X.(*held); ok {
+	if h, ok := log.X.(*held); ok && h.data != nil {
 		rough := *log
 		rough.X = rounded{h}
 		w.log = &rough

@@ -1,7 +1,6 @@
 package learn
 
 import (
-	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -56,12 +55,15 @@ func TestHold(t *testing.T) {
 	for i := range m.Data {
 		m.Data[i] = r.NormFloat64()
 	}
-	h := hold(m)
+	h, tight := hold(m, 4*30), hold(m, 4*30-1)
+	if h.data == nil || tight.data != nil {
+		t.Fatalf("held: %v, and where there is no room %v", h.data, tight.data)
+	}
 	got, want, x := make([]float32, 3), make([]float32, 3), make([]float64, 3)
 	for i := range m.Len() {
 		h.Row32(i, got)
 		m.Row32(i, want)
-		rounded{h.(*held)}.Row64(i, x)
+		rounded{h}.Row64(i, x)
 		if !slices.Equal(got, want) || h.Norm(i) != m.Norm(i) || float32(x[2]) != want[2] {
 			t.Fatalf("row %d: %v, want %v", i, got, want)
 		}
@@ -69,12 +71,8 @@ func TestHold(t *testing.T) {
 		if !slices.Equal(x, m.Data[3*i:3*i+3]) {
 			t.Fatalf("row %d: %v", i, x)
 		}
-	}
-	if _, ok := hold(huge{m}).(huge); !ok {
-		t.Error("held where there is no room")
+		if tight.Row32(i, got); !slices.Equal(got, want) || tight.Norm(i) != m.Norm(i) {
+			t.Fatalf("row %d without room: %v, want %v", i, got, want)
+		}
 	}
 }
-
-type huge struct{ bandit.Contexts }
-
-func (huge) Len() int { return math.MaxInt32 }

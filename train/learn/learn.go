@@ -420,7 +420,7 @@ func (l *learning) encode() (err error) {
 		l.prior = policies.Prior{Mean: make([]float64, len(l.log.Actions())*l.encoder.Dim())}
 	}
 	if l.rows, err = read(l.log, l.encoder, l.id); err == nil {
-		l.rows.X = hold(l.rows.X)
+		l.rows.X = hold(l.rows.X, room)
 	}
 	t.Teach, t.Rest = len(l.teach), len(l.rest)
 	return err

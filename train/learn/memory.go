@@ -2,27 +2,31 @@ package learn
 
 import "opl/train/bandit"
 
-// room is the number of bytes that contexts may take in memory.
-const room = 512 << 20
+// room is the number of bytes that the vectors of contexts may take in memory: those of
+// a million rows of 50 features have it.
+const room = 256 << 20
 
-// held are contexts whose 32-bit vectors and norms, which training reads again and
-// again, are in memory. Those of 64 bits are made anew when certificates ask.
+// held are contexts whose norms, and, where there is room, 32-bit vectors, are in
+// memory: training reads them again and again, in any order. What is not is made anew
+// when asked for, like the 64-bit vectors of certificates.
 type held struct {
 	bandit.Contexts
 	d    int
-	data []float32
+	data []float32 // nil: no room
 	norm []float64
 }
 
-// hold returns the contexts, held if there is room for them.
-func hold(x bandit.Contexts) bandit.Contexts {
+// hold returns the contexts, held in room bytes.
+func hold(x bandit.Contexts, room int) *held {
 	n, d := x.Len(), x.Dim()
-	if n > room/(4*d+8) {
-		return x
+	h := &held{Contexts: x, d: d, norm: make([]float64, n)}
+	if d == 0 || n <= room/(4*d) {
+		h.data = make([]float32, n*d)
 	}
-	h := &held{x, d, make([]float32, n*d), make([]float64, n)}
 	for i := range n {
-		x.Row32(i, h.data[i*d:(i+1)*d])
+		if h.data != nil {
+			x.Row32(i, h.data[i*d:(i+1)*d])
+		}
 		h.norm[i] = x.Norm(i)
 	}
 	return h
@@ -32,7 +36,13 @@ func hold(x bandit.Contexts) bandit.Contexts {
 func (h *held) Norm(i int) float64 { return h.norm[i] }
 
 // Row32 copies φ(x_i).
-func (h *held) Row32(i int, dst []float32) { copy(dst, h.data[i*h.d:(i+1)*h.d]) }
+func (h *held) Row32(i int, dst []float32) {
+	if h.data == nil {
+		h.Contexts.Row32(i, dst)
+		return
+	}
+	copy(dst, h.data[i*h.d:(i+1)*h.d])
+}
 
 // rounded are held contexts whose vectors are of 32 bits for all: for what need not
 // be exact.
