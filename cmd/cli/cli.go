@@ -58,7 +58,7 @@ to do it: PAC-Bayes bounds and heuristics over regularized importance weights.`,
 		SilenceUsage:  true,
 	}
 	root.AddCommand(compareCommand(lib), reproduceCommand(lib), runCommand(lib), plotCommand(), inspectCommand(), evaluateCommand(), trainCommand(lib), certifyCommand(),
-		gradcheckCommand(lib), serveCommand(), joinCommand(), versionCommand())
+		gradcheckCommand(lib), serveCommand(), joinCommand(), exportCommand(lib), versionCommand())
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)

@@ -81,6 +81,15 @@ func row[T float32 | float64](s *Set, i int, dst []T) {
 	}
 }
 
+// Pixels writes x_i, from 0 to 255 a pixel, into dst[:Dim()].
+func (s *Set) Pixels(i int, dst []float64) {
+	dst = dst[:s.dim]
+	clear(dst)
+	for k := s.start[i]; k < s.start[i+1]; k++ {
+		dst[s.col[k]] = float64(s.pix[k])
+	}
+}
+
 // newSet compresses images of dim pixels each.
 func newSet(images []GoMNIST.RawImage, labels []GoMNIST.Label, dim int) *Set {
 	n, nonzero := len(images), 0

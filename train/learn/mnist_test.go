@@ -2,11 +2,9 @@ package learn_test
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"testing"
 
@@ -21,65 +19,29 @@ import (
 	"opl/train/learn"
 )
 
-// pixels are the values 0 to 255 that a normalized image was made of.
-func pixels(phi []float64) []features.Value {
-	x := make([]features.Value, len(phi))
-	most := slices.Max(phi)
-	unit := 1.0
-	for top := 255.0; top > 0 && most > 0; top-- {
-		unit = most / top
-		if !slices.ContainsFunc(phi, func(v float64) bool { return math.Abs(v/unit-math.Round(v/unit)) > 1e-6 }) {
-			break
-		}
-	}
-	for j, v := range phi {
-		x[j] = features.Value{Name: "x_" + strconv.Itoa(j), Number: math.Round(v / unit)}
-	}
-	return x
-}
-
-// export writes the log of a labelled data set, as compare makes it, in Parquet.
-func export(t *testing.T, path string, task *experiment.Task) {
-	t.Helper()
-	o := decisions.WriterOptions{}
-	for a := range task.Log.K {
-		o.Actions = append(o.Actions, strconv.Itoa(a))
-	}
-	phi := make([]float64, task.Log.Dim())
-	for _, v := range pixels(phi) {
-		o.Names = append(o.Names, v.Name)
-	}
-	w, err := decisions.Create(path, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := task.Log
-	for i := range l.Len() {
-		l.X.Row64(l.Context(i), phi)
-		d := decisions.Decision{ID: fmt.Sprint("d", i), Context: pixels(phi), Action: int(l.Action[i]), Cost: l.Cost[i],
-			Propensity: l.Propensity[i], Propensities: l.Propensities[i*l.K : (i+1)*l.K], Weight: 1}
-		if err := w.Write(&d); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // earns is what a policy file earns on labelled images.
 func earns(t *testing.T, p *serve.Policy, test *dataset.Set) float64 {
 	t.Helper()
-	phi, pi := make([]float64, test.Dim()), make([]float64, len(p.Actions()))
+	pixels, x, pi := make([]float64, test.Dim()), make([]features.Value, test.Dim()), make([]float64, len(p.Actions()))
 	var sum float64
 	for i := range test.Len() {
-		test.Row64(i, phi)
-		if err := p.Propensities(pi, pixels(phi)); err != nil {
+		test.Pixels(i, pixels)
+		for j, v := range pixels {
+			x[j] = features.Value{Name: "x_" + strconv.Itoa(j), Number: v}
+		}
+		if err := p.Propensities(pi, x); err != nil {
 			t.Fatal(err)
 		}
 		sum += pi[test.Labels[i]]
 	}
 	return sum / float64(test.Len())
+}
+
+func export(t *testing.T, path string, task *experiment.Task) {
+	t.Helper()
+	if err := learn.Export(path, task); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func problem(t *testing.T, dir string) *experiment.Task {

@@ -1,0 +1,117 @@
+package learn
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"opl/policies/features"
+	"opl/policies/serve"
+	"opl/train/dataset"
+	"opl/train/decisions"
+	"opl/train/experiment"
+)
+
+// Export writes the log of a labelled data set turned into a bandit's, its rows in the
+// order of memory: x_0, x_1, … are the pixels from 0 to 255, of which memory has
+// φ(x) = x/‖x‖₂, the actions are named by the classes, and the decision id is the place
+// of the image among those for training. The path's ending is the format, see
+// [decisions.Create].
+func Export(path string, t *experiment.Task) error {
+	l := t.Log
+	return writeImages(path, t, func(w *imageWriter) error {
+		for i := range l.Len() {
+			at := l.Context(i)
+			d := decisions.Decision{ID: fmt.Sprint("train-", at), Action: int(l.Action[i]), Cost: l.Cost[i],
+				Propensity: l.Propensity[i], Propensities: l.Propensities[i*l.K : (i+1)*l.K]}
+			if err := w.write(t.Data.Train, at, &d); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// ExportTest writes the test set as a log of the uniform policy that took every action
+// once for every image, which is a group: the mean of π(a|x)/π₀(a)·r over its rows, the
+// estimate IPS, is the reward of π on the test set, exactly.
+func ExportTest(path string, t *experiment.Task) error {
+	test, k := t.Data.Test, t.Data.Classes
+	pi := make([]float64, k)
+	for a := range pi {
+		pi[a] = 1 / float64(k)
+	}
+	return writeImages(path, t, func(w *imageWriter) error {
+		for i := range test.Len() {
+			for a := range k {
+				d := decisions.Decision{ID: fmt.Sprintf("test-%d-%d", i, a), Group: fmt.Sprint("test-", i), Action: a, Propensity: pi[a], Propensities: pi}
+				if a == int(test.Labels[i]) {
+					d.Cost = -1
+				}
+				if err := w.write(test, i, &d); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// ExportLogging is the logging policy of such a log, for which it was learned from
+// images that the log does not have.
+func ExportLogging(t *experiment.Task) (*serve.File, error) {
+	e := features.Encoder{Names: pixelNames(t), Unit: true}
+	for range e.Names {
+		e.Scale = append(e.Scale, 1)
+	}
+	encoder, err := features.New(e)
+	if err != nil {
+		return nil, err
+	}
+	return &serve.File{Kind: serve.Softmax, Actions: classNames(t), Encoder: encoder, Created: versions(),
+		DataHash: t.Data.Hash, Weights: matrix(t.Prior.Mean, t.Data.Classes)}, nil
+}
+
+func pixelNames(t *experiment.Task) []string { return numbered("x_", t.Data.Train.Dim()) }
+
+func classNames(t *experiment.Task) []string { return numbered("", t.Data.Classes) }
+
+func numbered(prefix string, n int) (names []string) {
+	for i := range n {
+		names = append(names, prefix+strconv.Itoa(i))
+	}
+	return names
+}
+
+// imageWriter writes decisions about images.
+type imageWriter struct {
+	*decisions.Writer
+	pixels []float64
+	x      []features.Value
+}
+
+func writeImages(path string, t *experiment.Task, write func(*imageWriter) error) error {
+	names := pixelNames(t)
+	out, err := decisions.Create(path, decisions.WriterOptions{Actions: classNames(t), Names: names})
+	if err != nil {
+		return err
+	}
+	w := &imageWriter{out, make([]float64, len(names)), make([]features.Value, len(names))}
+	for j, name := range names {
+		w.x[j].Name = name
+	}
+	if err := write(w); err != nil {
+		return errors.Join(err, out.Abort())
+	}
+	return out.Close()
+}
+
+// write writes a decision about image i.
+func (w *imageWriter) write(images *dataset.Set, i int, d *decisions.Decision) error {
+	images.Pixels(i, w.pixels)
+	for j, v := range w.pixels {
+		w.x[j].Number = v
+	}
+	d.Context, d.Weight = w.x, 1
+	return w.Write(d)
+}
