@@ -277,7 +277,10 @@ func (b *builder) value(column string, id uint32, v float64, sum bool) error {
 		if !sum {
 			return bad(column, "the context has %s twice", b.names[id])
 		}
-		b.row.values[b.place[id]] += v
+		if v += b.row.values[b.place[id]]; v-v != 0 {
+			return bad(column, "the values of %s add up to more than a number can be", b.names[id])
+		}
+		b.row.values[b.place[id]] = v
 		return nil
 	}
 	b.stamp[id], b.place[id] = b.at, len(b.row.ids)

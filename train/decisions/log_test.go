@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/parquet-go/parquet-go"
+
 	"opl/policies/features"
 )
 
@@ -115,6 +117,7 @@ func TestBroken(t *testing.T) {
 		{"semicolons", "l.csv", "action;reward\n0;1\n", "separated by commas"},
 		{"not a number", "l.csv", head + "0,yes,0.5,1\n", `row 1, column reward: "yes" is not a number`},
 		{"hexadecimal", "l.csv", head + "0,0x1p-2,0.5,1\n", "is not a number"},
+		{"underscore", "l.csv", head + "0,1,0_5,1\n", `row 1, column propensity: "0_5" is not a number`},
 		{"nan", "l.csv", head + ok + "0,NaN,0.5,1\n", "row 3, column reward: NaN is not finite"},
 		{"inf", "l.csv", head + "0,1,0.5,inf\n", "row 1, column x_a: +Inf is not finite"},
 		{"overflow", "l.csv", head + "0,1,0.5,1e999\n", "not finite"},
@@ -169,6 +172,7 @@ func TestBroken(t *testing.T) {
 		{"vw zero", "l.vw", "0:0:0.5 | a\n", "actions are numbers from 1"},
 		{"vw shared", "l.vw", "shared | a\n0:0:0.5 | b\n", "not supported"},
 		{"vw value", "l.vw", "1:0:0.5 | a:b\n", "the value of \"a:b\""},
+		{"vw sum", "l.vw", "1:0:0.5 | a:1e308 a:1e308\n", "the values of a add up to more"},
 		{"vw cost", "l.vw", "1:3:0.5 | a\n", "cost 3 is outside [-1, 0]"},
 		{"ds action", "l.dsjson", `{"_label_cost":-1,"_label_probability":0.5,"c":{}}`, "which action was taken"},
 		{"ds slates", "l.dsjson", `{"_outcomes":[],"c":{"_slots":[]}}`, "slates are not supported"},
@@ -566,5 +570,32 @@ func TestPacked(t *testing.T) {
 	text := "action,reward\n0,1\n1,1\n"
 	if a, b := mustOpen(t, write(t, "l.csv", text), Options{}), mustOpen(t, write(t, "l.csv.gz", gz(t, text)), Options{}); a.Hash() != b.Hash() {
 		t.Error("hashes differ")
+	}
+}
+
+// A null among the numbers of a Parquet list is an error: without it the numbers after
+// it would change places. A list that is null or empty is none.
+func TestParquetNull(t *testing.T) {
+	type row struct {
+		Action  int32      `parquet:"action"`
+		Reward  float64    `parquet:"reward"`
+		Context []*float64 `parquet:"context,optional,list"`
+	}
+	one := 1.0
+	rows := []row{{0, 1, []*float64{&one, &one}}, {1, 0, nil}, {1, 0, []*float64{}}}
+	path := filepath.Join(t.TempDir(), "l.parquet")
+	if err := parquet.WriteFile(path, rows); err != nil {
+		t.Fatal(err)
+	}
+	l := mustOpen(t, path, Options{})
+	if l.Len() != 3 || contextOf(l, 0) != "0:1 1:1" || contextOf(l, 2) != "" {
+		t.Errorf("%d rows, contexts %q, %q", l.Len(), contextOf(l, 0), contextOf(l, 2))
+	}
+	path = filepath.Join(t.TempDir(), "l.parquet")
+	if err := parquet.WriteFile(path, append(rows, row{0, 1, []*float64{nil, &one}})); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(context.Background(), path, Options{}); err == nil || !strings.Contains(err.Error(), "row 4, column context: null among the numbers") {
+		t.Error(err)
 	}
 }

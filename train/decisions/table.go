@@ -253,8 +253,8 @@ func parseNumber(s []byte) (float64, bool) {
 	default:
 		return 0, false
 	}
-	for _, c := range s[:min(len(s), 3)] {
-		if c == 'x' || c == 'X' { // hexadecimal is no number here
+	for _, c := range s {
+		if c == 'x' || c == 'X' || c == '_' { // numbers of Go, and none here
 			return 0, false
 		}
 	}
