@@ -112,7 +112,7 @@ func trainPolicy(cmd *cobra.Command, lib experiment.Library, f trainFlags, path 
 	defer log.Close()
 	stderr := cmd.ErrOrStderr()
 	for _, n := range log.Notes() {
-		fmt.Fprintf(stderr, "opl: %s: %s\n", path, n.Text)
+		fmt.Fprintf(stderr, "opl: %s: %s\n", path, n)
 	}
 	show := newTicker(stderr)
 	f.o.Progress = show.at

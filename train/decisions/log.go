@@ -47,6 +47,21 @@ type Note struct {
 	Text   string
 }
 
+// String is the text with the column and the number of rows that it is of.
+func (n Note) String() string {
+	var of []string
+	if n.Column != "" {
+		of = append(of, "column "+n.Column)
+	}
+	if n.Rows > 0 {
+		of = append(of, fmt.Sprintf("%d rows", n.Rows))
+	}
+	if of == nil {
+		return n.Text
+	}
+	return strings.Join(of, ", ") + ": " + n.Text
+}
+
 // Log is a decision log as it was read and checked. Its columns are mapped from its
 // cache: they must not change, and are gone after Close. Many goroutines may
 // read it.

@@ -238,7 +238,7 @@ func TestRead(t *testing.T) {
 		{"named propensities", "l.csv", "action,reward,p_red,p_blue\nred,1,0.25,0.75\n", Options{}, "blue red", "", ""},
 		{"given", "l.csv", "action,reward\nred,1\n", Options{Actions: []string{"red", "green"}}, "red green", "", ""},
 		{"numbers of names", "l.csv", "action,reward\n1,1\n0,1\n", Options{Actions: []string{"red", "green"}}, "red green", "", ""},
-		{"categories", "l.csv", "action,reward,x_c,x_n\n0,1,red,1\n1,1,,2\n", Options{}, "0 1", "x_c=red:1 x_n:1", "no value"},
+		{"categories", "l.csv", "action,reward,x_c,x_n\n0,1,red,1\n1,1,,2\n", Options{}, "0 1", "x_c=red:1 x_n:1", "column x_c, 1 rows: no value"},
 		{"late category", "l.csv", "action,reward,x_c\n0,1,7\n1,1,red\n", Options{}, "0 1", "x_c=7:1", ""},
 		{"categories by option", "l.csv", "action,reward,x_c\n0,1,07\n1,1,1\n", Options{Categories: []string{"x_c"}}, "0 1", "x_c=07:1", ""},
 		{"quoted", "l.csv", "action,reward,x_c\r\n0,1,\"a,\"\"b\"\"\nc\"\r\n1,1,d\r\n", Options{}, "0 1", "x_c=a,\"b\"\nc:1", ""},
@@ -268,7 +268,7 @@ func TestRead(t *testing.T) {
 			}
 			var notes []string
 			for _, n := range l.Notes() {
-				notes = append(notes, n.Text)
+				notes = append(notes, n.String())
 			}
 			if !strings.Contains(strings.Join(notes, "; "), c.note) {
 				t.Errorf("notes %q, want %s", notes, c.note)
