@@ -152,7 +152,7 @@ func TestBroken(t *testing.T) {
 		{"gzip", "l.csv.gz", "no gzip at all", "not a gzip file"},
 		{"zstd", "l.csv.zst", "no zstd at all", "damaged"},
 		{"parquet", "l.parquet", "no parquet at all", "not a Parquet file"},
-		{"no format", "log.dat", "a", "use --format"},
+		{"no format", "log.dat", "a", "use --input-format"},
 		{"json broken", "l.jsonl", `{"action":0,"reward":1` + "\n", "row 1, broken JSON"},
 		{"json no object", "l.jsonl", "[1]\n", "row 1, not an object"},
 		{"json rest", "l.jsonl", `{"action":0,"reward":1} {}` + "\n", "text after the end"},
@@ -437,8 +437,53 @@ func TestCacheElsewhere(t *testing.T) {
 	if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) != 2 {
 		t.Errorf("left behind: %v", left)
 	}
-	if _, err := Open(context.Background(), path, Options{Cache: filepath.Join(path, "c")}); err == nil || !strings.Contains(err.Error(), "the cache cannot be written") {
+	if _, err := Open(context.Background(), path, Options{Cache: filepath.Join(path, "c")}); err == nil || !strings.Contains(err.Error(), "there is no such folder") {
 		t.Error(err)
+	}
+}
+
+// What is to be written must not be written over the log, nor over a file of something
+// else, and what is no file is refused with a reason.
+func TestSpares(t *testing.T) {
+	const text = "action,reward\n0,1\n1,7\n1,1\n"
+	path := write(t, "l.csv", text)
+	dir := filepath.Dir(path)
+	other := write(t, "notes.txt", "notes")
+	if err := os.Symlink(path, filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		path string
+		o    Options
+		want string
+	}{
+		{path, Options{BadRows: path}, "--skip-bad " + path + " would write over the log"},
+		{path, Options{BadRows: filepath.Join(dir, "link")}, "would write over the log"},
+		{path, Options{Cache: path}, "--cache " + path + " would write over the log"},
+		{path, Options{BadRows: dir}, "is a folder"},
+		{path, Options{BadRows: filepath.Join(dir, "none", "bad")}, "there is no such folder"},
+		{path, Options{BadRows: filepath.Join(dir, "b"), Cache: filepath.Join(dir, ".", "b")}, "are one file"},
+		{path, Options{Cache: other, BadRows: filepath.Join(dir, "b")}, "no cache: remove it"},
+		{dir, Options{Format: "csv"}, "a folder, want a file"},
+		{os.DevNull, Options{Format: "csv"}, "read more than once"},
+		{"-", Options{Format: "csv"}, "read more than once"},
+	} {
+		if _, err := Open(context.Background(), c.path, c.o); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %s", c.path, err, c.want)
+		}
+	}
+	for file, want := range map[string]string{path: text, other: "notes"} {
+		if b, err := os.ReadFile(file); err != nil || string(b) != want {
+			t.Errorf("%s: %q %v", file, b, err)
+		}
+	}
+	// A cache of its own is made, and made again.
+	cache := filepath.Join(dir, "own")
+	for range 2 {
+		mustOpen(t, path, Options{Cache: cache, BadRows: filepath.Join(dir, "b")})
+		if err := os.WriteFile(path, []byte(text+"0,0\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
