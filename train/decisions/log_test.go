@@ -124,8 +124,8 @@ func TestBroken(t *testing.T) {
 		{"reward above", "l.csv", head + ok + "0,5,0.5,1\n", "row 3, column reward: reward 5 is outside [0, 1]: --reward-min and --reward-max"},
 		{"cost above", "l.csv", "action,cost\n0,-1\n1,1\n", "row 2, column cost: cost 1 is outside [-1, 0]"},
 		{"p zero", "l.csv", head + "0,1,0,1\n", "row 1, column propensity: 0 is outside (0, 1]"},
-		{"p negative", "l.csv", head + "0,1,-0.1,1\n", "outside (0, 1]"},
-		{"p above", "l.csv", head + "0,1,1.5,1\n", "outside (0, 1]"},
+		{"p negative", "l.csv", head + "0,1,-0.1,1\n", "outside (0, 1]: is it log p?"},
+		{"p above", "l.csv", head + "0,1,1.5,1\n", "outside (0, 1]: is it 1/p, or a percentage?"},
 		{"p empty", "l.csv", head + "0,1,,1\n", "column propensity: empty"},
 		{"action empty", "l.csv", head + ",1,0.5,1\n", "column action: empty"},
 		{"one action", "l.csv", head + "3,1,0.5,1\n3,0,0.5,2\n", "3 is the only action"},
@@ -135,6 +135,7 @@ func TestBroken(t *testing.T) {
 		{"p negative of another", "l.csv", "action,reward,p_0,p_1\n0,1,1.1,-0.1\n", "outside [0, 1]"},
 		{"action outside", "l.csv", "action,reward,p_0,p_1\n0,1,0.5,0.5\n7,1,0.5,0.5\n", `row 2, column action: "7" is none of the 2 actions`},
 		{"names and list", "l.csv", "action,reward,propensities\nred,1,\"[0.5,0.5]\"\n", "--actions must give the names"},
+		{"name among numbers", "l.csv", "action,reward,p_0,p_1\n0,1,0.5,0.5\n1,1,0.5,0.5\n-1,1,0.5,0.5\n", `row 3, column action: "-1" is none of the 2 actions 0 to 1`},
 		{"weight", "l.csv", "action,reward,weight\n0,1,-1\n", "column weight"},
 		{"time", "l.csv", "action,reward,timestamp\n0,1,soon\n", `column timestamp: "soon" is no time`},
 		{"number spoiled", "l.csv", "action,reward,x_a\n" + strings.Repeat("0,1,1.5\n1,1,2\n", 10) + "0,0,tall\n", `row 21, column x_a: "tall" is not a number`},
@@ -179,6 +180,7 @@ func TestBroken(t *testing.T) {
 		{"ds disagree", "l.dsjson", `{"_label_cost":-1,"_label_probability":0.5,"_label_Action":2,"a":[1,2],"p":[0.5,0.5],"c":{"_multi":[{"b":1},{"b":2}]}}`, "_label_Action: 2, but"},
 		{"ds actions", "l.dsjson", `{"_label_cost":-1,"_label_probability":0.5,"a":[1,2],"p":[0.5,0.5],"c":{"_multi":[{"b":1},{"b":2}]}}` + "\n" +
 			`{"_label_cost":-1,"_label_probability":0.5,"a":[1,2],"p":[0.5,0.5],"c":{"_multi":[{"b":1},{"b":3}]}}`, "row 2, column c._multi: other actions"},
+		{"ds no labels", "l.dsjson", `{"EventId":"late","RewardValue":1}` + "\n" + `{"EventId":"later"}`, "none of its 2 lines is a decision with a label"},
 		{"ds pdrop", "l.dsjson", `{"_label_cost":-1,"pdrop":1,"a":[1],"c":{}}`, "column pdrop: 1 is outside [0, 1)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -233,10 +235,13 @@ func TestRead(t *testing.T) {
 		{"from 1 by match", "l.csv", "action,reward,propensity,p_0,p_1,p_2\n1,1,.2,.2,.3,.5\n2,0,.3,.2,.3,.5\n", Options{}, "1 2 3", "", "counted from 1"},
 		{"from 0 by match", "l.csv", "action,reward,propensity,p_0,p_1,p_2\n1,1,.3,.2,.3,.5\n2,0,.5,.2,.3,.5\n", Options{}, "0 1 2", "", "0 to 2"},
 		{"names", "l.csv", "action,reward\nred,1\nblue,0\n", Options{}, "blue red", "", ""},
+		{"name among numbers", "l.csv", "action,reward\n0,1\n1,0\n1 ,0\n", Options{}, "0 1 1 ", "", `"1 ", first in row 3, is no number`},
 		{"identifiers", "l.csv", "action,reward\n1007,1\n500,0\n", Options{}, "500 1007", "", "taken for names"},
 		{"floats", "l.csv", "action,reward\n1.0,1\n0.0,0\n1,0\n", Options{}, "0 1", "", ""},
 		{"named propensities", "l.csv", "action,reward,p_red,p_blue\nred,1,0.25,0.75\n", Options{}, "blue red", "", ""},
 		{"given", "l.csv", "action,reward\nred,1\n", Options{Actions: []string{"red", "green"}}, "red green", "", ""},
+		{"weight of some", "l.dsjson", `{"_label_cost":-1,"_label_probability":0.5,"a":[1],"c":{}}` + "\n" + `{"_label_cost":-1,"_label_probability":0.5,"a":[2],"c":{},"pdrop":0.75}` + "\n" +
+			`{"_label_cost":-1,"_label_probability":0.5,"a":[2],"c":{}}`, Options{}, "1 2", "", ""},
 		{"numbers of names", "l.csv", "action,reward\n1,1\n0,1\n", Options{Actions: []string{"red", "green"}}, "red green", "", ""},
 		{"categories", "l.csv", "action,reward,x_c,x_n\n0,1,red,1\n1,1,,2\n", Options{}, "0 1", "x_c=red:1 x_n:1", "column x_c, 1 rows: no value"},
 		{"late category", "l.csv", "action,reward,x_c\n0,1,7\n1,1,red\n", Options{}, "0 1", "x_c=7:1", ""},
@@ -278,6 +283,9 @@ func TestRead(t *testing.T) {
 					t.Errorf("row %d: propensity %v", i, p)
 				}
 			}
+			if w := []float64{1, 4, 1}; c.name == "weight of some" && !slices.Equal(l.Weight(), w) {
+				t.Errorf("weights %v, want %v", l.Weight(), w)
+			}
 			if c.name == "dsjson" && (l.Action()[0] != 1 || l.Action()[1] != 1 || l.Row(1) != 3 || l.Propensities()[2] != 0.3 || l.Weight()[0] != 2) {
 				t.Errorf("actions %v, propensities %v, weight %v", l.Action(), l.Propensities(), l.Weight())
 			}
@@ -313,19 +321,19 @@ func TestRange(t *testing.T) {
 
 // Bad rows go into a file with their reasons; the others are read as if alone.
 func TestBadRows(t *testing.T) {
-	text := "action,reward,propensity,p_0,p_1\n0,1,0.5,0.5,0.5\n1,9,0.5,0.5,0.5\n1,1,0.4,0.5,0.5\n1,1\n7,1,0.5,0.5,0.5\n1,0,0.25,0.75,0.25\n"
+	text := "action,reward,propensity,p_0,p_1\n0,1,0.5,0.5,0.5\n1,9,0.5,0.5,0.5\n1,1,0.4,0.5,0.5\n1,1\n7,1,0.5,0.5,0.5\n1,0,0.25,0.75,0.25\nred,1,0.5,0.5,0.5\n"
 	path := write(t, "l.csv", text)
 	bad := filepath.Join(t.TempDir(), "bad.jsonl")
 	for range 2 { // the second time from the cache
 		l := mustOpen(t, path, Options{BadRows: bad})
-		if l.Len() != 2 || l.Skipped() != 4 || l.Row(1) != 6 || l.Propensity()[1] != 0.25 {
+		if l.Len() != 2 || l.Skipped() != 5 || l.Row(1) != 6 || l.Propensity()[1] != 0.25 {
 			t.Fatalf("%d rows, %d skipped, rows %v", l.Len(), l.Skipped(), l.rows)
 		}
 		b, err := os.ReadFile(bad)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, want := range []string{`{"row":2,"reason":"column reward: reward 9 is outside`, `{"row":3,"reason":"column propensity: 0.4, but 0.5`, `{"row":4,"reason":"2 fields`, `{"row":5,"reason":"column action: \"7\" is none`} {
+		for i, want := range []string{`{"row":2,"reason":"column reward: reward 9 is outside`, `{"row":3,"reason":"column propensity: 0.4, but 0.5`, `{"row":4,"reason":"2 fields`, `{"row":5,"reason":"column action: \"7\" is none`, `{"row":7,"reason":"column action: \"red\" is none`} {
 			if line := strings.Split(string(b), "\n")[i]; !strings.HasPrefix(line, want) {
 				t.Errorf("line %d: %s", i, line)
 			}
