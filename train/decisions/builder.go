@@ -57,6 +57,7 @@ type row struct {
 	props                                              []float64 // in the order of builder.slots
 	hasID, hasGroup, hasAction, hasTime, hasCost, hasP bool
 	hasProps, hasWeight                                bool
+	list                                               int // numbers of a context that is a list of them; 0: it is none
 	ids                                                []uint32
 	values                                             []float64
 }
@@ -105,6 +106,7 @@ type builder struct {
 
 	typesOnly bool
 	first     row // its flags are those of every row
+	listLen   int // numbers of every context that is a list of them; 0: none so far
 	n         int
 	rounded   int
 	support   int
@@ -371,6 +373,9 @@ func (b *builder) add() error {
 			}
 		}
 	}
+	if r.list > 0 && b.listLen > 0 && r.list != b.listLen {
+		return bad("context", "%d numbers, while the rows before have %d", r.list, b.listLen)
+	}
 	off := false
 	if r.hasProps {
 		if len(r.props) != len(b.slots) {
@@ -408,6 +413,9 @@ func (b *builder) add() error {
 	// The row is good: nothing below can refuse it.
 	if b.n == 0 {
 		b.first = *r
+	}
+	if r.list > 0 {
+		b.listLen = r.list
 	}
 	if off {
 		b.rounded++

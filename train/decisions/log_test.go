@@ -108,6 +108,9 @@ func TestBroken(t *testing.T) {
 		{"ragged", "l.csv", head + ok + "1,0,0.5\n", "row 3, 3 fields, the header has 4"},
 		{"duplicate column", "l.csv", "action,action,reward\n0,1,1\n", `column "action" twice`},
 		{"no action", "l.csv", "acton,reward,x_a\n0,1,1\n", "no column action; there are acton, reward, x_a: did you mean action by acton?"},
+		{"blank in a name", "l.csv", "action, reward\n0,1\n", `there are action, " reward": did you mean reward by " reward"?`},
+		{"no header", "l.csv", ok, `header: "0" is a number: the first line must name the columns`},
+		{"carriage returns", "l.csv", strings.ReplaceAll(head+ok, "\n", "\r"), "a carriage return within the column"},
 		{"no reward", "l.csv", "action,x_a\n0,1\n", "no column reward or cost"},
 		{"reward and cost", "l.csv", "action,reward,cost\n0,1,1\n", "exactly one"},
 		{"obd", "l.csv", ",item_id,click\n0,1,1\n", "--preset obd"},
@@ -145,7 +148,7 @@ func TestBroken(t *testing.T) {
 		{"utf-8", "l.csv", head + "0,1,0.5,\xff\n", "row 1, the text is not UTF-8"},
 		{"zero byte", "l.csv", head + "0,1,0.5,\x00\n", "a byte is zero"},
 		{"binary", "l.csv", "\x7fELF\x02\x01\x01\x00\x00\x00\xff\xfe", "header:"},
-		{"huge field", "l.csv", head + "0,1,0.5," + strings.Repeat("9", maxRow) + "\n", "a line is longer"},
+		{"huge field", "l.csv", head + "0,1,0.5," + strings.Repeat("9", maxRow) + "\n", "row 1, a line is longer"},
 		{"context and x_", "l.csv", "action,reward,context,x_a\n0,1,[1],2\n", "columns context and x_a"},
 		{"sparse twice", "l.csv", "action,reward,context\n0,1,3:1 3:2\n", "the context has 3 twice"},
 		{"sparse broken", "l.csv", "action,reward,context\n0,1,3=1\n", "is not index:value"},
@@ -155,7 +158,12 @@ func TestBroken(t *testing.T) {
 		{"parquet", "l.parquet", "no parquet at all", "not a Parquet file"},
 		{"no format", "log.dat", "a", "use --input-format"},
 		{"json broken", "l.jsonl", `{"action":0,"reward":1` + "\n", "row 1, broken JSON"},
-		{"json no object", "l.jsonl", "[1]\n", "row 1, not an object"},
+		{"json no object", "l.jsonl", "[1]\n", "row 1, begins with \"[1]\": want JSON Lines"},
+		{"json laid out", "l.jsonl", "{\n \"action\": 0\n}\n", "row 1, begins with \"{\": want JSON Lines"},
+		{"json no object later", "l.jsonl", `{"action":0,"reward":1}` + "\n7\n", "row 2, not an object"},
+		{"list lengths", "l.jsonl", `{"action":0,"reward":1,"context":[1,2]}` + "\n" + `{"action":0,"reward":1,"context":[]}` + "\n" + `{"action":0,"reward":1,"context":[3]}` + "\n", "row 3, column context: 1 numbers, while the rows before have 2"},
+		{"list lengths in a cell", "l.csv", "action,reward,context\n0,1,[1]\n1,1,\"[1,2]\"\n", "row 2, column context: 2 numbers, while the rows before have 1"},
+
 		{"json rest", "l.jsonl", `{"action":0,"reward":1} {}` + "\n", "text after the end"},
 		{"json twice", "l.jsonl", `{"action":0,"action":1,"reward":1}` + "\n", "duplicate"},
 		{"json text", "l.jsonl", `{"action":0,"reward":"1"}` + "\n", `column reward: "1" is a text, not a number`},
@@ -347,6 +355,51 @@ func TestBadRows(t *testing.T) {
 	}
 	if _, err := Open(context.Background(), write(t, "l.csv", "action,reward\n0,7\n"), Options{BadRows: bad}); err == nil || !strings.Contains(err.Error(), "all 1 rows are bad") {
 		t.Error(err)
+	}
+}
+
+// A row that is broken takes no good one with it: neither an open quote nor a line that is
+// too long.
+func TestBadRowsAlone(t *testing.T) {
+	const head = "decision_id,action,reward,x_c\n"
+	var rows []string
+	for i := range 40 {
+		rows = append(rows, fmt.Sprintf("d%d,%d,1,\"a,\nb\"\n", i, i%2))
+	}
+	for name, c := range map[string]struct {
+		row  int // that is replaced
+		text string
+		bad  []string
+	}{
+		"open quote":    {3, "d3,1,1,\"a\n", []string{`{"row":4,"reason":"text after the closing quote of`}},
+		"open quotes":   {3, "d3,1,1,\"a\nx3,1,1,\"b\n", []string{`{"row":4,`, `{"row":5,`}},
+		"at the end":    {39, "d3,1,1,\"a\n", []string{`{"row":40,"reason":"a quote is not closed","raw":"d3,1,1,\"a"}`}},
+		"of two lines":  {3, "d3,1,\"a\nb\"\n", []string{`{"row":4,"reason":"3 fields, the header has 4","raw":"d3,1,\"a"}`, `{"row":5,"reason":`}},
+		"too long":      {3, "d3,1,1," + strings.Repeat("9", maxRow) + "\n", []string{`{"row":4,"reason":"a line is longer`}},
+		"quote too far": {3, "d3,1,1,\"" + strings.Repeat(strings.Repeat("9", 999)+"\n", maxRow/1000+1) + "\n", nil},
+		"after a quote": {3, "d3,1,1,\"\n" + strings.Repeat("9", maxRow) + "\n", []string{`{"row":4,"reason":"a line is longer`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			lines := slices.Clone(rows)
+			lines[c.row] = c.text
+			bad := filepath.Join(t.TempDir(), "bad.jsonl")
+			l := mustOpen(t, write(t, "l.csv", head+strings.Join(lines, "")), Options{BadRows: bad})
+			if l.Len() != len(rows)-1 {
+				t.Errorf("%d of %d good rows", l.Len(), len(rows)-1)
+			}
+			b, err := os.ReadFile(bad)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, line := range c.bad {
+				if got := strings.Split(string(b), "\n")[i]; !strings.HasPrefix(got, line) || len(got) > 2000 {
+					t.Errorf("%.300s\nwant %s", got, line)
+				}
+			}
+			if c.bad != nil && l.Skipped() != len(c.bad) {
+				t.Errorf("%d bad rows, want %d: %.300s", l.Skipped(), len(c.bad), b)
+			}
+		})
 	}
 }
 

@@ -276,6 +276,9 @@ func (r *parquetReader) cells(b *builder) error {
 	if keys != nil && at != len(keys) {
 		return bad("context", "a map with %d keys and %d values", len(keys), at)
 	}
+	if keys == nil {
+		row.list = at
+	}
 	if listed {
 		if err := b.list("propensities"); err != nil {
 			return err
