@@ -91,6 +91,10 @@ func Certify(ctx context.Context, p *serve.Policy, log *decisions.Log, o Certify
 	if err != nil {
 		return nil, err
 	}
+	known, err := log.Known(f.Encoder)
+	if err != nil {
+		return nil, err
+	}
 	rows, err := read(log, f.Encoder, id)
 	if err != nil {
 		return nil, err
@@ -110,6 +114,9 @@ func Certify(ctx context.Context, p *serve.Policy, log *decisions.Log, o Certify
 	g := &Guarantee{Relation: old.relation, Rows: log.Len(), Refused: log.Len() - len(admissible)}
 	if old.note != "" {
 		g.Notes = append(g.Notes, old.note)
+	}
+	if n := len(log.Names()); known < n {
+		g.Notes = append(g.Notes, fmt.Sprintf("the policy does not know %d of the %d names and categories in the contexts, and leaves them out", n-known, n))
 	}
 	if len(admissible) == 0 {
 		return nil, fmt.Errorf("all %d rows of the log taught the policy's prior, and none is left to certify it", log.Len())

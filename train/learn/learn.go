@@ -403,6 +403,13 @@ func (l *learning) encode() (err error) {
 	t := &l.out.Training
 	if f := l.o.PriorFile; f != nil {
 		l.encoder = f.Encoder()
+		known, err := l.log.Known(l.encoder)
+		if err != nil {
+			return err
+		}
+		if n := len(l.log.Names()); known < n {
+			l.warn("the prior's file does not know %d of the %d names and categories in the contexts: they are left out", n-known, n)
+		}
 		l.prior = policies.Prior{Mean: slices.Concat(f.File().Weights...)}
 		t.Prior = f.Hash()
 	} else {
