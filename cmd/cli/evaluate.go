@@ -75,6 +75,9 @@ func evaluate(cmd *cobra.Command, f evaluateFlags, path string) error {
 	if err != nil {
 		return err
 	}
+	if err := writable(f.plot, path); err != nil {
+		return fmt.Errorf("--plot %s: %w", f.plot, err)
+	}
 	log, err := f.open(cmd.Context(), path)
 	if err != nil {
 		return err

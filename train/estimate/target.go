@@ -134,7 +134,7 @@ func ReadTarget(name string, r Rows, t Table) (Target, error) {
 		if place != nil {
 			return Target{}, fmt.Errorf("%s: %d of the log's %d decisions are missing, the first is %q", r.Where(), t.Rows-count, t.Rows, t.ID(slices.Index(given, false)))
 		}
-		return Target{}, fmt.Errorf("%s: %d rows, but the log has %d", r.Where(), count, t.Rows)
+		return Target{}, fmt.Errorf("%s: %d rows, but the log has %d rows", r.Where(), count, t.Rows)
 	}
 	if width == 1 {
 		return Target{Name: name, Logged: pi}, nil

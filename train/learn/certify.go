@@ -86,12 +86,12 @@ func Certify(ctx context.Context, p *serve.Policy, log *decisions.Log, o Certify
 		f := found.Findings[0]
 		return nil, fmt.Errorf("the log cannot be used: %s: %s: %s; %s, or certify on it all the same by --force", f.Check, f.Measured, f.Means, f.Do)
 	}
-	id := identify(log)
-	old, err := pastOf(f).compare(log, id, o.Fresh)
+	known, err := log.Known(f.Encoder)
 	if err != nil {
 		return nil, err
 	}
-	known, err := log.Known(f.Encoder)
+	id := identify(log)
+	old, err := pastOf(f).compare(log, id, o.Fresh)
 	if err != nil {
 		return nil, err
 	}

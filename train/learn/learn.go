@@ -197,6 +197,11 @@ func (l *learning) configure(lib experiment.Library) (train.Run, error) {
 	if err := s.Check(); err != nil {
 		return none, err
 	}
+	if s.Noise != "" && s.Noise != experiment.Quadrature { // policies without noise do not ask for it
+		if _, err := lib.Noise(s.Noise); err != nil {
+			return none, err
+		}
+	}
 	switch {
 	case !(o.Floor >= 0 && o.Floor < 1):
 		return none, fmt.Errorf("floor %v: want a number in [0, 1)", o.Floor)

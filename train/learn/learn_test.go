@@ -498,6 +498,7 @@ func TestOptions(t *testing.T) {
 		"no column timestamp":       {Split: learn.ByTime},
 		"no scaling":                {Scaling: decisions.Scaling{Kind: "log"}},
 		"tuning is of":              {Objective: "risk", Tune: 1},
+		`unknown noise "loud"`:      {Settings: experiment.Settings{Noise: "loud"}},
 		"delta 2":                   {Settings: experiment.Settings{Delta: 2}},
 		"has no hyperparameter":     {Objective: "ls", Hyper: new(float64)},
 		"ips has no hyperparameter": {Objective: "risk", Weight: "ips", Hyper: new(float64)},
