@@ -10,7 +10,7 @@
 // order of the policy file; "unknown", where it is there, counts the names and
 // categories of the context that the policy does not know. What is wrong with a
 // request is answered as {"error": …}, starting with the field: 400; 404 and 405
-// for paths and methods, 413 for a body too large, 503 with more requests or
+// for paths and methods, 408 for a body too slow, 413 for one too large, 503 with more requests or
 // connections than allowed, and when the decision cannot be logged.
 //
 // A line of the log, here in several:
@@ -38,6 +38,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"os"
 	"slices"
 	"strconv"
 	"sync"
@@ -269,6 +270,12 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request) {
 	case errors.Is(err, errTooLarge):
 		w.Header()["Connection"] = []string{"close"}
 		s.fail(w, http.StatusRequestEntityTooLarge, "too_large", fmt.Errorf("the body is larger than %d bytes", s.config.MaxBody))
+		return
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		w.Header()["Connection"] = []string{"close"}
+		// The time for the answer, which began with the request, is over as well.
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.config.Timeout)) // if not, the connection just ends
+		s.fail(w, http.StatusRequestTimeout, "read", fmt.Errorf("the body did not come within %v", s.config.Timeout))
 		return
 	case err != nil:
 		s.fail(w, http.StatusBadRequest, "read", fmt.Errorf("the body could not be read: %w", err))
