@@ -107,13 +107,16 @@ func (l *locked) Uint64() uint64 {
 	return l.src.Uint64()
 }
 
-// New returns a server of a policy that appends to a log. The log stays the
-// caller's to close, after Serve.
+// New returns a server of a policy that appends to a log, whose decisions so far must be
+// among the same actions. The log stays the caller's to close, after Serve.
 func New(p *serve.Policy, l *Log, c Config) (*Server, error) {
 	for _, n := range []int64{c.MaxBody, int64(c.MaxInFlight), int64(c.MaxConns), int64(c.Timeout), int64(c.Idle), int64(c.Drain)} {
 		if n < 0 {
 			return nil, fmt.Errorf("server: a limit of %d", n)
 		}
+	}
+	if l.has != nil && !slices.Equal(l.has, p.Actions()) {
+		return nil, fmt.Errorf("%s: its decisions are among other actions, %q instead of %q: give a log of its own", l.path, l.has, p.Actions())
 	}
 	c.MaxBody = or(c.MaxBody, 1<<20)
 	c.MaxInFlight = or(c.MaxInFlight, 1024)

@@ -431,6 +431,35 @@ func TestTooManyConnections(t *testing.T) {
 	}
 }
 
+// A log of decisions among other actions is refused at the start, as on a reload.
+func TestOtherActions(t *testing.T) {
+	s, l := testServer(t, testPolicy(t, 3, 2, nil), Config{})
+	if w := do(s, "POST", "/decide", `{"context":{}}`); w.Code != 200 {
+		t.Fatal(w.Body)
+	}
+	b, err := os.ReadFile(l.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "log")
+	if err := os.WriteFile(path, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for k, want := range map[int]string{3: "", 4: "among other actions"} {
+		again, err := OpenLog(path, FsyncNever)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = New(testPolicy(t, k, 2, nil), again, Config{})
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%d actions: %v", k, err)
+		}
+		if err := again.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // Reloads under load fail no request; answers are by a policy that was there.
 func TestReload(t *testing.T) {
 	one := testPolicy(t, 3, 2, nil)
