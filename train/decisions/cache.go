@@ -156,10 +156,6 @@ func spare(path string, log os.FileInfo, o *Options) error {
 
 // open finds the cache of a log, or makes it.
 func open(ctx context.Context, path string, o *Options) (*Log, error) {
-	format, compression, err := formatOf(path, o)
-	if err != nil {
-		return nil, err
-	}
 	if path == "-" {
 		return nil, errors.New("standard input: a log is read more than once: write it to a file first")
 	}
@@ -173,6 +169,10 @@ func open(ctx context.Context, path string, o *Options) (*Log, error) {
 		return nil, fmt.Errorf("%s: not a regular file: a log is read more than once: write it to a file first", path)
 	case info.Size() == 0:
 		return nil, fmt.Errorf("%s: the file is empty", path)
+	}
+	format, compression, err := formatOf(path, o)
+	if err != nil {
+		return nil, err
 	}
 	if err := spare(path, info, o); err != nil {
 		return nil, err
