@@ -47,11 +47,19 @@ type Guarantee struct {
 func (g *Guarantee) of(log *decisions.Log, found inspect.Report, low, high float64) {
 	g.Reward, g.DataHash, g.RewardMin, g.RewardMax = g.Guaranteed(), log.Hash(), low, high
 	g.Logged = -mean(log.Cost())
+	if n := log.Skipped(); n > 0 {
+		g.Notes = append(g.Notes, leftOut(n))
+	}
 	for _, f := range found.Findings {
 		if f.Severity > inspect.Fine {
 			g.Doubts = append(g.Doubts, fmt.Sprintf("%s: %s: %s", f.Check, f.Measured, f.Means))
 		}
 	}
+}
+
+// leftOut says what rows that could not be read mean.
+func leftOut(n int) string {
+	return fmt.Sprintf("%d rows could not be read: all of this speaks of the rows kept", n)
 }
 
 // Certify certifies the policy of a file on a log: the one it was learned from, on

@@ -143,6 +143,9 @@ func prepare(lib experiment.Library, log *decisions.Log, o Options) (*learning, 
 	if o.RewardMin == 0 && o.RewardMax == 0 {
 		l.out.Training.RewardMax = 1
 	}
+	if n := log.Skipped(); n > 0 {
+		l.warn("%s", leftOut(n))
+	}
 	for _, f := range l.out.Log.Findings {
 		if f.Severity > inspect.Fine {
 			l.warn("%s: %s: %s", f.Check, f.Measured, f.Means)
