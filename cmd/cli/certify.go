@@ -58,7 +58,7 @@ after an error.
 				return err
 			}
 			f.known(p)
-			if t, err := learn.TrainingOf(p.File()); err == nil && !f.scaled() && (t.RewardMin != 0 || t.RewardMax != 1) {
+			if t, err := learn.TrainingOf(p.File()); err == nil && !f.scaled() && t.RewardMin < t.RewardMax && (t.RewardMin != 0 || t.RewardMax != 1) {
 				f.scale(t.RewardMin, t.RewardMax)
 			}
 			log, err := f.open(cmd.Context(), args[1])

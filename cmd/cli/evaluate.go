@@ -14,6 +14,7 @@ import (
 	"opl/train/decisions"
 	"opl/train/estimate"
 	"opl/train/inspect"
+	"opl/train/learn"
 	"opl/train/report"
 )
 
@@ -42,10 +43,10 @@ is inspected first; an unusable one is refused.
 TARGET is uniform, a policy file (.json), or a file of probabilities (CSV or JSON
 lines, also .gz or .zst, or Parquet) with the columns action and probability (the
 same policy everywhere), or with one row for each row of the log: p_0 to p_{K-1}, a
-column named for each action, a list probabilities, or probability (of the logged
+column NAME or p_NAME for each action, a list probabilities, or probability (of the logged
 action alone). Rows are joined by decision_id if both files have it. NAME=TARGET names the policy in tables.
 
-Estimators: ips, snips; clip, ix, es, har (name=hyperparameter in [0, 1], default
+Estimators: ips, snips; clip, ix, es, har (name=hyperparameter in (0, 1], default
 n^(-1/4) away from unregularized); ls (logarithmic smoothing, default 1/√n); dm and
 dr, the direct method and the doubly robust estimate, whose rewards are learned by
 ridge regression an action on the other folds of five.
@@ -74,6 +75,9 @@ func evaluate(cmd *cobra.Command, f evaluateFlags, path string) error {
 	if err != nil {
 		return err
 	}
+	if err := writable(f.plot, path); err != nil {
+		return fmt.Errorf("--plot %s: %w", f.plot, err)
+	}
 	log, err := f.open(cmd.Context(), path)
 	if err != nil {
 		return err
@@ -93,6 +97,9 @@ func evaluate(cmd *cobra.Command, f evaluateFlags, path string) error {
 		}
 		if slices.ContainsFunc(targets, func(u estimate.Target) bool { return u.Name == t.Name }) {
 			return fmt.Errorf("--target %s: there is already a target %s; name it by NAME=%s", arg, t.Name, arg)
+		}
+		if t.Policy != nil {
+			t.Uncertified = learn.Flatters(t.Policy.File(), log)
 		}
 		if found.Severity == inspect.Unusable {
 			t.Uncertified = "the log is unusable"
@@ -123,7 +130,10 @@ func evaluate(cmd *cobra.Command, f evaluateFlags, path string) error {
 	if err := result.Plot(&b, strings.TrimPrefix(filepath.Ext(f.plot), ".")); err != nil {
 		return err
 	}
-	return report.WriteFile(f.plot, b.Bytes())
+	if err := report.WriteFile(f.plot, b.Bytes()); err != nil {
+		return fmt.Errorf("--plot: %w", err)
+	}
+	return nil
 }
 
 // remarks are what the reading and the inspection leave to be said.

@@ -57,6 +57,12 @@ func join(stdout io.Writer, servedLog, rewards string, f joinFlags) error {
 	if f.out == "" {
 		return errors.New("--out: say where to write the log")
 	}
+	if err := writable(f.out, servedLog, rewards); err != nil {
+		return fmt.Errorf("--out %s: %w", f.out, err)
+	}
+	if !(f.min < f.max) {
+		return errors.New("--reward-min must be below --reward-max")
+	}
 	if f.missing != "drop" {
 		v, err := strconv.ParseFloat(f.missing, 64)
 		if err != nil {

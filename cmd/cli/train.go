@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -99,7 +100,7 @@ The exit status is 0 if the file was written.
 }
 
 func trainPolicy(cmd *cobra.Command, lib experiment.Library, f trainFlags, path string) error {
-	if err := f.options(cmd, lib); err != nil {
+	if err := f.options(cmd, lib, path); err != nil {
 		return err
 	}
 	if os.Getenv("GOGC") == "" {
@@ -112,7 +113,7 @@ func trainPolicy(cmd *cobra.Command, lib experiment.Library, f trainFlags, path 
 	defer log.Close()
 	stderr := cmd.ErrOrStderr()
 	for _, n := range log.Notes() {
-		fmt.Fprintf(stderr, "opl: %s: %s\n", path, n.Text)
+		fmt.Fprintf(stderr, "opl: %s: %s\n", path, n)
 	}
 	show := newTicker(stderr)
 	f.o.Progress = show.at
@@ -144,7 +145,7 @@ func trainPolicy(cmd *cobra.Command, lib experiment.Library, f trainFlags, path 
 }
 
 // options checks the flags and turns them into options.
-func (f *trainFlags) options(cmd *cobra.Command, lib experiment.Library) error {
+func (f *trainFlags) options(cmd *cobra.Command, lib experiment.Library, log string) error {
 	changed := cmd.Flags().Changed
 	switch {
 	case f.out == "":
@@ -158,6 +159,11 @@ func (f *trainFlags) options(cmd *cobra.Command, lib experiment.Library) error {
 	}
 	if err := f.o.Settings.Check(); err != nil {
 		return flagError(err)
+	}
+	for _, to := range []struct{ flag, path string }{{"out", f.out}, {"curves", f.curves}} {
+		if err := writable(to.path, log); err != nil {
+			return fmt.Errorf("--%s %s: %w", to.flag, to.path, err)
+		}
 	}
 	if _, err := os.Stat(f.out); err == nil && !f.overwrite {
 		return fmt.Errorf("--out %s: there is such a file; replace it by --overwrite", f.out)
@@ -195,6 +201,30 @@ func (f *trainFlags) options(cmd *cobra.Command, lib experiment.Library) error {
 		f.known(p)
 	}
 	f.o.RewardMin, f.o.RewardMax = f.RewardMin, f.RewardMax
+	return nil
+}
+
+// writable reports, before the work, that a file cannot be written: there is no such folder, it
+// is one itself, or one of the files that are read. No name is no file.
+func writable(path string, read ...string) error {
+	if path == "" {
+		return nil
+	}
+	if folder, err := os.Stat(filepath.Dir(path)); err != nil || !folder.IsDir() {
+		return errors.New("there is no such folder")
+	}
+	to, err := os.Stat(path)
+	if err != nil {
+		return nil
+	}
+	if to.IsDir() {
+		return errors.New("a folder, want a file")
+	}
+	for _, name := range read {
+		if from, err := os.Stat(name); err == nil && os.SameFile(from, to) {
+			return errors.New("it would be written over what is read")
+		}
+	}
 	return nil
 }
 

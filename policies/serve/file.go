@@ -150,7 +150,7 @@ func parse(b []byte) (f *File, digest string, err error) {
 	var h header
 	if err := json.Unmarshal(b, &h); err != nil {
 		var syntax *json.SyntaxError
-		if errors.As(err, &syntax) && syntax.Offset >= int64(len(b)) {
+		if errors.As(err, &syntax) && strings.HasPrefix(syntax.Error(), "unexpected end") {
 			return nil, "", fmt.Errorf("the policy file is cut off: it ends within the JSON, after %d bytes", len(b))
 		}
 		return nil, "", fmt.Errorf("no policy file: %w", err)

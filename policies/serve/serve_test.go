@@ -377,6 +377,7 @@ func TestRefuses(t *testing.T) {
 	}{
 		{nil, "empty"},
 		{g[:len(g)/2], "cut off"},
+		{[]byte(string(g) + "x"), "no policy file: invalid character 'x' after"},
 		{[]byte("hello"), "no policy file"},
 		{[]byte("{}"), `format is ""`},
 		{[]byte("[1]"), "no policy file"},

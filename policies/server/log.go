@@ -1,7 +1,9 @@
 package server
 
 import (
+	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -32,6 +34,7 @@ type Log struct {
 	path  string
 	torn  int64
 	fsync Fsync
+	has   []string // actions of its first line; nil: it has none
 
 	mu      sync.Mutex // of pending and spare
 	pending *batch     // nil: none waits
@@ -61,7 +64,7 @@ type batch struct {
 // OpenLog opens the log at a path for appending, or makes one, and keeps other
 // processes from doing so. A last line without an end, which a death during a
 // write leaves and which was never answered, is moved to the end of path + ".torn";
-// see [Log.Torn].
+// see [Log.Torn]. A file that does not begin with a decision is refused, and left as it is.
 func OpenLog(path string, fsync Fsync) (*Log, error) {
 	switch fsync {
 	case FsyncEach, FsyncInterval, FsyncNever:
@@ -98,6 +101,9 @@ func (l *Log) open() error {
 	if err != nil {
 		return err
 	}
+	if l.has, err = actionsOf(l.f, whole); err != nil {
+		return err
+	}
 	if l.torn = info.Size() - whole; l.torn > 0 {
 		if err := setAside(l.path+".torn", io.NewSectionReader(l.f, whole, l.torn)); err != nil {
 			return err
@@ -124,6 +130,31 @@ func wholeLines(f io.ReaderAt, size int64) (int64, error) {
 		end -= n
 	}
 	return 0, nil
+}
+
+// actionsOf reads the actions of the first of a log's whole lines, none of an empty log.
+func actionsOf(f io.ReaderAt, whole int64) ([]string, error) {
+	other := errors.New("it does not begin with a decision of a server: is it another file? give one that is new, or a server's log")
+	if whole == 0 {
+		var b [1]byte
+		if n, _ := f.ReadAt(b[:], 0); n > 0 && b[0] != '{' && b[0] != 0 { // a power cut may leave zeros
+			return nil, other
+		}
+		return nil, nil
+	}
+	first, err := bufio.NewReader(io.NewSectionReader(f, 0, whole)).ReadBytes('\n')
+	if err != nil {
+		return nil, err
+	}
+	var line struct {
+		ID      string   `json:"decision_id"`
+		Actions []string `json:"actions"`
+		Hash    string   `json:"policy_hash"`
+	}
+	if err := json.Unmarshal(first, &line); err != nil || line.ID == "" || line.Hash == "" || len(line.Actions) == 0 {
+		return nil, other
+	}
+	return line.Actions, nil
 }
 
 func setAside(path string, from io.Reader) error {

@@ -58,12 +58,14 @@ func TestLog(t *testing.T) {
 
 func TestTorn(t *testing.T) {
 	long := strings.Repeat("z", 200_000)
+	const a = `{"decision_id":"d","actions":["x","y"],"policy_hash":"ab"}` + "\n"
 	for _, c := range []struct{ before, after, torn string }{
 		{"", "", ""},
-		{"a\nb\n", "a\nb\n", ""},
-		{"a\nb", "a\n", "b\n"},
-		{"b", "", "b\n"},
-		{"a\n" + long, "a\n", long + "\n"},
+		{a + "b\n", a + "b\n", ""},
+		{a + "b", a, "b\n"},
+		{`{"deci`, "", `{"deci` + "\n"},
+		{"\x00\x00", "", "\x00\x00\n"},
+		{a + long, a, long + "\n"},
 	} {
 		path := filepath.Join(t.TempDir(), "log")
 		if err := os.WriteFile(path, []byte(c.before), 0o644); err != nil {
@@ -94,5 +96,17 @@ func TestOpenLogRefuses(t *testing.T) {
 	}
 	if _, err := OpenLog(t.TempDir(), FsyncNever); err == nil {
 		t.Error("a folder is taken")
+	}
+	for _, text := range []string{"notes", "notes\n", "{}\n", `{"format":"opl policy"}` + "\n", `{"decision_id":"d","reward":1}` + "\n"} {
+		path := filepath.Join(t.TempDir(), "log")
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := OpenLog(path, FsyncNever); err == nil || !strings.Contains(err.Error(), "does not begin with a decision") {
+			t.Errorf("%q: %v", text, err)
+		}
+		if b, err := os.ReadFile(path); err != nil || string(b) != text {
+			t.Errorf("%q became %q, %v", text, b, err)
+		}
 	}
 }

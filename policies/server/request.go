@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"opl/policies/features"
@@ -46,6 +48,23 @@ func newColumns(e *features.Encoder) *columns {
 		}
 	}
 	return c
+}
+
+// some lists a few of the names that contexts may have, as an encoder of theirs has them.
+func (c *columns) some() string {
+	var names []string
+	for _, name := range c.encoder.Names {
+		if col, _, ok := strings.Cut(name, "="); ok && col != "" {
+			name = col
+		}
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+		if len(names) > 3 {
+			return strings.Join(names[:3], ", ") + ", …"
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 // request is a decision that is asked for. Its slices are used again.
@@ -209,7 +228,7 @@ func (q *request) parseObject(p *parser, c *columns) error {
 	}
 	q.context = append(q.context, '}')
 	if q.unknown += q.names - q.known; q.names > 0 && q.known == 0 {
-		return fmt.Errorf("context: none of its %d names is one of the policy's", q.names)
+		return fmt.Errorf("context: none of its %d names is one of the policy's: %s", q.names, c.some())
 	}
 	return nil
 }
@@ -440,11 +459,18 @@ func (p *parser) string(field string) ([]byte, error) {
 			switch p.b[i] {
 			case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
 			case 'u':
-				for range 4 {
-					if i++; i >= len(p.b) || !hexadecimal(p.b[i]) {
-						return nil, fmt.Errorf("%s: an escape that JSON does not have, at byte %d", field, i+1)
+				switch u := p.escaped(i + 1); {
+				case u < 0:
+					return nil, fmt.Errorf("%s: an escape that JSON does not have, at byte %d", field, i+1)
+				case u == 0: // not every format that logs are joined to can hold it
+					return nil, fmt.Errorf("%s: the character zero in a string, at byte %d", field, i+1)
+				case utf16.IsSurrogate(u):
+					if !strings.HasPrefix(string(p.b[i+5:min(i+7, len(p.b))]), `\u`) || utf16.DecodeRune(u, p.escaped(i+7)) == utf8.RuneError {
+						return nil, fmt.Errorf("%s: half of a surrogate pair in a string, at byte %d", field, i+1)
 					}
+					i += 6
 				}
+				i += 4
 			default:
 				return nil, fmt.Errorf("%s: an escape that JSON does not have, at byte %d", field, i+1)
 			}
@@ -453,8 +479,17 @@ func (p *parser) string(field string) ([]byte, error) {
 	return nil, fmt.Errorf("%s: the JSON ends within a string", field)
 }
 
-func hexadecimal(c byte) bool {
-	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
+// escaped is the number that four hexadecimal digits from a place are, −1 if they are not
+// there.
+func (p *parser) escaped(at int) rune {
+	if at+4 > len(p.b) {
+		return -1
+	}
+	u, err := strconv.ParseUint(string(p.b[at:at+4]), 16, 16)
+	if err != nil {
+		return -1
+	}
+	return rune(u)
 }
 
 // plain is what a string in quotes means.

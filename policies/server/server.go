@@ -10,7 +10,7 @@
 // order of the policy file; "unknown", where it is there, counts the names and
 // categories of the context that the policy does not know. What is wrong with a
 // request is answered as {"error": …}, starting with the field: 400; 404 and 405
-// for paths and methods, 413 for a body too large, 503 with more requests or
+// for paths and methods, 408 for a body too slow, 413 for one too large, 503 with more requests or
 // connections than allowed, and when the decision cannot be logged.
 //
 // A line of the log, here in several:
@@ -38,6 +38,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"os"
 	"slices"
 	"strconv"
 	"sync"
@@ -106,13 +107,16 @@ func (l *locked) Uint64() uint64 {
 	return l.src.Uint64()
 }
 
-// New returns a server of a policy that appends to a log. The log stays the
-// caller's to close, after Serve.
+// New returns a server of a policy that appends to a log, whose decisions so far must be
+// among the same actions. The log stays the caller's to close, after Serve.
 func New(p *serve.Policy, l *Log, c Config) (*Server, error) {
 	for _, n := range []int64{c.MaxBody, int64(c.MaxInFlight), int64(c.MaxConns), int64(c.Timeout), int64(c.Idle), int64(c.Drain)} {
 		if n < 0 {
 			return nil, fmt.Errorf("server: a limit of %d", n)
 		}
+	}
+	if l.has != nil && !slices.Equal(l.has, p.Actions()) {
+		return nil, fmt.Errorf("%s: its decisions are among other actions, %q instead of %q: give a log of its own", l.path, l.has, p.Actions())
 	}
 	c.MaxBody = or(c.MaxBody, 1<<20)
 	c.MaxInFlight = or(c.MaxInFlight, 1024)
@@ -269,6 +273,12 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request) {
 	case errors.Is(err, errTooLarge):
 		w.Header()["Connection"] = []string{"close"}
 		s.fail(w, http.StatusRequestEntityTooLarge, "too_large", fmt.Errorf("the body is larger than %d bytes", s.config.MaxBody))
+		return
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		w.Header()["Connection"] = []string{"close"}
+		// The time for the answer, which began with the request, is over as well.
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.config.Timeout)) // if not, the connection just ends
+		s.fail(w, http.StatusRequestTimeout, "read", fmt.Errorf("the body did not come within %v", s.config.Timeout))
 		return
 	case err != nil:
 		s.fail(w, http.StatusBadRequest, "read", fmt.Errorf("the body could not be read: %w", err))

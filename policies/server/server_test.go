@@ -157,6 +157,7 @@ func TestDecide(t *testing.T) {
 	}{
 		{`{"context":{"x_0":1.5,"x_1":-2e0}}`, []features.Value{{Name: "x_0", Number: 1.5}, {Name: "x_1", Number: -2}}, `{"x_0":1.5,"x_1":-2e0}`, "", 0},
 		{" {\n\"decision_id\" : \"ord\\u00e9r\\n1\",\t\"context\" : { \"x_0\" : 3 , \"city\":\"Bern\" } } ", []features.Value{{Name: "x_0", Number: 3}, {Name: "city=Bern", Number: 1}}, `{"x_0":3,"city":"Bern"}`, "ordér\n1", 0},
+		{`{"context":{"x_0":1},"decision_id":"\ud83d\ude00!"}`, []features.Value{{Name: "x_0", Number: 1}}, `{"x_0":1}`, "😀!", 0},
 		{`{"context":[1,2,0,1,0,0,0]}`, []features.Value{{Name: "x_0", Number: 1}, {Name: "x_1", Number: 2}, {Name: "city=Bern", Number: 1}}, `{"x_0":1,"x_1":2,"city=Oslo":0,"city=Bern":1,"geo.lat":0,"zip=123":0,"vip=true":0}`, "", 0},
 		{`{"context":{}}`, nil, `{}`, "", 0},
 		{`{"context":{"x_0":true,"x_1":false,"extra":"\u00e9\"","city":null}}`, []features.Value{{Name: "x_0", Number: 1}}, `{"x_0":1,"x_1":0,"extra":"\u00e9\"","city":null}`, "", 1},
@@ -230,7 +231,7 @@ func TestBadRequests(t *testing.T) {
 		{"POST", "/decide", `{"context":{"x_0":1,"y":1,"y":1}}`, 400, "context.y: comes twice"},
 		{"POST", "/decide", `{"context":{"city":"Oslo","city=Oslo":1}}`, 400, "city=Oslo: comes twice"},
 		{"POST", "/decide", `{"context":{"city":"Oslo","city":"Bern"}}`, 400, "context.city: comes twice"},
-		{"POST", "/decide", `{"context":{"y":1}}`, 400, "none of its 1 names"},
+		{"POST", "/decide", `{"context":{"y":1}}`, 400, "none of its 1 names is one of the policy's: x_0, x_1, city"},
 		{"POST", "/decide", `{"context":{"x_0" 1}}`, 400, "colon"},
 		{"POST", "/decide", `{"context":{"x_0":1 "x_1":1}}`, 400, "want , or }"},
 		{"POST", "/decide", `{"context":[1,2]}`, 400, "a list of 2 values, the policy has 4"},
@@ -244,6 +245,14 @@ func TestBadRequests(t *testing.T) {
 		{"POST", "/decide", `{"context":{},"decision_id":"a`, 400, "ends within a string"},
 		{"POST", "/decide", `{"context":{},"decision_id":"\x"}`, 400, "escape"},
 		{"POST", "/decide", `{"context":{},"decision_id":"\u12g4"}`, 400, "escape"},
+		{"POST", "/decide", `{"context":{},"decision_id":"\u12`, 400, "escape"},
+		{"POST", "/decide", `{"context":{},"decision_id":"a\u0000"}`, 400, "decision_id: the character zero"},
+		{"POST", "/decide", `{"context":{"city":"\u0000"}}`, 400, "context.city: the character zero"},
+		{"POST", "/decide", `{"context":{"\u0000":1}}`, 400, "the character zero"},
+		{"POST", "/decide", `{"context":{},"decision_id":"\ud83d"}`, 400, "half of a surrogate pair"},
+		{"POST", "/decide", `{"context":{},"decision_id":"\ud83d\u0041"}`, 400, "half of a surrogate pair"},
+		{"POST", "/decide", `{"context":{},"decision_id":"\ude00\ud83d"}`, 400, "half of a surrogate pair"},
+		{"POST", "/decide", `{"context":{},"decision_id":"\ud83d\u`, 400, "half of a surrogate pair"},
 		{"POST", "/decide", "{\"context\":{},\"decision_id\":\"a\nb\"}", 400, "control character"},
 		{"POST", "/decide", "{\"context\":{\"\xff\":1}}", 400, "UTF-8"},
 		{"POST", "/decide", "\x00", 400, "the body"},
@@ -376,7 +385,7 @@ func TestOverloadAndDrain(t *testing.T) {
 }
 
 func TestTimeout(t *testing.T) {
-	s, _ := testServer(t, testPolicy(t, 2, 1, nil), Config{Timeout: 50 * time.Millisecond})
+	s, _ := testServer(t, testPolicy(t, 2, 1, nil), Config{Timeout: time.Second})
 	url, _ := started(t, s)
 	c, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
 	if err != nil {
@@ -384,9 +393,9 @@ func TestTimeout(t *testing.T) {
 	}
 	defer c.Close()
 	fmt.Fprint(c, "POST /decide HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
-	c.SetDeadline(time.Now().Add(5 * time.Second))
-	if _, err := io.ReadAll(c); err != nil {
-		t.Errorf("a body that does not come keeps its connection: %v", err)
+	c.SetDeadline(time.Now().Add(time.Minute))
+	if b, err := io.ReadAll(c); err != nil || !strings.HasPrefix(string(b), "HTTP/1.1 408 ") || !strings.Contains(string(b), "the body did not come within 1s") {
+		t.Errorf("a body that does not come: %q, %v", b, err)
 	}
 }
 
@@ -419,6 +428,35 @@ func TestTooManyConnections(t *testing.T) {
 	}
 	if s.metrics.refused.Load() == 0 {
 		t.Error("nothing is counted as refused")
+	}
+}
+
+// A log of decisions among other actions is refused at the start, as on a reload.
+func TestOtherActions(t *testing.T) {
+	s, l := testServer(t, testPolicy(t, 3, 2, nil), Config{})
+	if w := do(s, "POST", "/decide", `{"context":{}}`); w.Code != 200 {
+		t.Fatal(w.Body)
+	}
+	b, err := os.ReadFile(l.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "log")
+	if err := os.WriteFile(path, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for k, want := range map[int]string{3: "", 4: "among other actions"} {
+		again, err := OpenLog(path, FsyncNever)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = New(testPolicy(t, k, 2, nil), again, Config{})
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%d actions: %v", k, err)
+		}
+		if err := again.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -57,6 +57,7 @@ type row struct {
 	props                                              []float64 // in the order of builder.slots
 	hasID, hasGroup, hasAction, hasTime, hasCost, hasP bool
 	hasProps, hasWeight                                bool
+	list                                               int // numbers of a context that is a list of them; 0: it is none
 	ids                                                []uint32
 	values                                             []float64
 }
@@ -101,9 +102,11 @@ type builder struct {
 	listed     bool     // they are numbers 0 to K−1
 	base       int      // actions are numbers from here; −1: to be found out
 	actionsMin int      // there are at least so many
+	lightly    bool     // a row without a weight has 1, even where others have one
 
 	typesOnly bool
 	first     row // its flags are those of every row
+	listLen   int // numbers of every context that is a list of them; 0: none so far
 	n         int
 	rounded   int
 	support   int
@@ -128,6 +131,7 @@ type action struct {
 	text   string
 	number int // −1: none
 	row    int // that had it first
+	rows   int
 	hash   uint64
 }
 
@@ -183,6 +187,7 @@ func (b *builder) close() error {
 // fill reads all rows. again: the pass must be made once more, with what the memory
 // has learned.
 func (b *builder) fill(ctx context.Context, rd reader) (err error) {
+	dropped := 0
 	for b.at = 1; ; b.at++ {
 		if b.at%1024 == 0 {
 			if err := ctx.Err(); err != nil {
@@ -199,6 +204,7 @@ func (b *builder) fill(ctx context.Context, rd reader) (err error) {
 			break
 		}
 		if err == errNoDecision {
+			dropped++
 			continue
 		}
 		var wrong *rowError
@@ -223,6 +229,9 @@ func (b *builder) fill(ctx context.Context, rd reader) (err error) {
 	if b.n == 0 && !b.typesOnly {
 		if b.skipped > 0 {
 			return fmt.Errorf("%s: all %d rows are bad, see %s", b.path, b.skipped, b.o.BadRows)
+		}
+		if dropped > 0 {
+			return fmt.Errorf("%s: none of its %d lines is a decision with a label", b.path, dropped)
 		}
 		return fmt.Errorf("%s: no rows", b.path)
 	}
@@ -280,7 +289,10 @@ func (b *builder) value(column string, id uint32, v float64, sum bool) error {
 		if !sum {
 			return bad(column, "the context has %s twice", b.names[id])
 		}
-		b.row.values[b.place[id]] += v
+		if v += b.row.values[b.place[id]]; v-v != 0 {
+			return bad(column, "the values of %s add up to more than a number can be", b.names[id])
+		}
+		b.row.values[b.place[id]] = v
 		return nil
 	}
 	b.stamp[id], b.place[id] = b.at, len(b.row.ids)
@@ -336,7 +348,15 @@ func (b *builder) add() error {
 	case !r.hasCost:
 		return bad(cmp.Or(b.costColumn, "reward"), "missing")
 	case r.hasP && !(r.p > 0 && r.p <= 1):
-		return bad("propensity", "%v is outside (0, 1]", r.p)
+		hint := ""
+		switch {
+		case b.n > 0: // propensities of the rows before were
+		case r.p > 1:
+			hint = ": is it 1/p, or a percentage?"
+		case r.p < 0:
+			hint = ": is it log p?"
+		}
+		return bad("propensity", "%v is outside (0, 1]%s", r.p, hint)
 	case r.hasWeight && !(r.weight >= 0 && r.weight-r.weight == 0):
 		return bad("weight", "%v is negative or not finite", r.weight)
 	case r.hasID && len(r.id) == 0:
@@ -348,13 +368,16 @@ func (b *builder) add() error {
 			is, want bool
 		}{{"decision_id", r.hasID, b.first.hasID}, {"timestamp", r.hasTime, b.first.hasTime}, {"group", r.hasGroup, b.first.hasGroup},
 			{"propensity", r.hasP, b.first.hasP}, {"propensities", r.hasProps, b.first.hasProps}, {"weight", r.hasWeight, b.first.hasWeight}} {
-			if c.is != c.want {
+			if c.is != c.want && !(c.column == "weight" && b.lightly) {
 				if c.want {
 					return bad(c.column, "missing, while the rows before have it")
 				}
 				return bad(c.column, "given, while the rows before have none")
 			}
 		}
+	}
+	if r.list > 0 && b.listLen > 0 && r.list != b.listLen {
+		return bad("context", "%d numbers, while the rows before have %d", r.list, b.listLen)
 	}
 	off := false
 	if r.hasProps {
@@ -394,6 +417,9 @@ func (b *builder) add() error {
 	if b.n == 0 {
 		b.first = *r
 	}
+	if r.list > 0 {
+		b.listLen = r.list
+	}
 	if off {
 		b.rounded++
 	}
@@ -408,6 +434,7 @@ func (b *builder) add() error {
 	}
 	b.context()
 	put(b.acts, id)
+	b.actions[id].rows++
 	put(b.costs, r.cost)
 	buf := b.scratch[:0]
 	var sum uint64 // over values in whatever order
@@ -447,7 +474,13 @@ func (b *builder) add() error {
 	if r.hasProps {
 		put(b.props, r.props...)
 	}
-	if r.hasWeight {
+	if r.hasWeight || b.weights.size > 0 {
+		for b.weights.size/8 < int64(b.n) { // the rows before had none
+			put(b.weights, 1.)
+		}
+		if !r.hasWeight {
+			r.weight = 1
+		}
 		put(b.weights, r.weight)
 	}
 	if r.hasTime {
@@ -519,19 +552,36 @@ func (b *builder) action(text []byte) (int32, error) {
 	if !ok {
 		id = int32(len(b.actions))
 		b.actionID[s] = id
-		b.actions = append(b.actions, action{s, n, b.at, xxhash.Sum64String(s)})
+		b.actions = append(b.actions, action{s, n, b.at, 0, xxhash.Sum64String(s)})
 	}
 	b.actionID[string(text)] = id
 	return id, nil
 }
 
-// numbers reports whether all actions are integers from 0, the least and the largest.
-func (b *builder) numbers() (lo, hi int, ok bool) {
-	lo, ok = math.MaxInt, true
-	for _, a := range b.actions {
-		lo, hi, ok = min(lo, a.number), max(hi, a.number), ok && a.number >= 0
+// numbers is the least and the largest of the actions that are integers from 0, and the
+// place among all of the first that is none, −1 if they all are.
+func (b *builder) numbers() (lo, hi, other int) {
+	lo, other = math.MaxInt, -1
+	for i, a := range b.actions {
+		switch {
+		case a.number >= 0:
+			lo, hi = min(lo, a.number), max(hi, a.number)
+		case other < 0:
+			other = i
+		}
 	}
-	return lo, hi, ok
+	return lo, hi, other
+}
+
+// named reports whether most rows have actions that are not integers.
+func (b *builder) named() bool {
+	rows := 0
+	for _, a := range b.actions {
+		if a.number < 0 {
+			rows += a.rows
+		}
+	}
+	return 2*rows > b.n
 }
 
 // decide finds the names of all actions in their order, the number of each action that
@@ -547,7 +597,8 @@ func (b *builder) decide() (names []string, number, slot []int32, err error) {
 			slot[i] = int32(v)
 		}
 	}
-	lo, hi, integers := b.numbers()
+	lo, hi, other := b.numbers()
+	integers := other < 0
 	byName := func() {
 		place := make(map[string]int32, len(names))
 		for i, s := range names {
@@ -605,7 +656,7 @@ func (b *builder) decide() (names []string, number, slot []int32, err error) {
 		if i, twice := duplicate(names); twice {
 			return nil, nil, nil, fmt.Errorf("%s: --actions has %s twice", b.path, names[i])
 		}
-		if integers && !slices.ContainsFunc(b.actions, known) {
+		if !b.named() && !slices.ContainsFunc(b.actions, known) {
 			byNumber(len(names))
 		} else {
 			byName()
@@ -628,12 +679,9 @@ func (b *builder) decide() (names []string, number, slot []int32, err error) {
 		byName()
 	case len(b.slots) > 0 || b.base >= 0:
 		k := max(len(b.slots), b.actionsMin)
-		if !integers {
-			for _, a := range b.actions {
-				if a.number < 0 {
-					return nil, nil, nil, fmt.Errorf("%s: row %d, column action: %q is a name, and the propensities are a list: --actions must give the names in the order of the list", b.path, a.row, a.text)
-				}
-			}
+		if b.named() {
+			a := b.actions[other]
+			return nil, nil, nil, fmt.Errorf("%s: row %d, column action: %q is a name, and the propensities are those of numbers: --actions must give the names in their order", b.path, a.row, a.text)
 		}
 		if b.base >= 0 && len(b.slots) == 0 {
 			k = max(k, hi+1-b.base)
@@ -646,6 +694,10 @@ func (b *builder) decide() (names []string, number, slot []int32, err error) {
 			names = append(names, a.text)
 		}
 		slices.SortFunc(names, byValue)
+		if !integers && !b.named() {
+			a := b.actions[other]
+			b.note(Note{Kind: "actions", Column: "action", Rows: a.rows, Text: fmt.Sprintf("%q, first in row %d, is no number and most actions are: all are taken for names", a.text, a.row)})
+		}
 		if integers {
 			b.note(Note{Kind: "actions", Column: "action", Text: fmt.Sprintf("the %d distinct actions between %d and %d are taken for names", len(names), lo, hi)})
 		}

@@ -51,7 +51,7 @@ type cacheHeader struct {
 
 // key is what of the options matters to the cache.
 func key(format string, o *Options) string {
-	b, err := json.Marshal([]any{1, format, o.Preset, o.RewardMin, o.RewardMax, o.Actions, o.Categories, o.BadRows})
+	b, err := json.Marshal([]any{2, format, o.Preset, o.RewardMin, o.RewardMax, o.Actions, o.Categories, o.BadRows})
 	if err != nil { // of a reward that is not finite, which is refused later
 		return fmt.Sprint(o.RewardMin, o.RewardMax)
 	}
@@ -119,19 +119,63 @@ func cachePaths(path string, o *Options) []string {
 	return paths
 }
 
+// spare refuses to write over the log, or over what is no cache, and to write where
+// nothing can be.
+func spare(path string, log os.FileInfo, o *Options) error {
+	for _, f := range []struct{ flag, path string }{{"--skip-bad", o.BadRows}, {"--cache", o.Cache}} {
+		if f.path == "" {
+			continue
+		}
+		switch info, err := os.Stat(f.path); {
+		case err == nil && os.SameFile(info, log):
+			return fmt.Errorf("%s: %s %s would write over the log", path, f.flag, f.path)
+		case err == nil && info.IsDir():
+			return fmt.Errorf("%s: %s %s is a folder, want a file", path, f.flag, f.path)
+		}
+		if info, err := os.Stat(filepath.Dir(f.path)); err != nil || !info.IsDir() {
+			return fmt.Errorf("%s: %s %s: there is no such folder", path, f.flag, f.path)
+		}
+	}
+	if o.Cache == "" {
+		return nil
+	}
+	if o.BadRows != "" && filepath.Clean(o.BadRows) == filepath.Clean(o.Cache) {
+		return fmt.Errorf("%s: --skip-bad and --cache are one file", path)
+	}
+	f, err := os.Open(o.Cache)
+	if err != nil {
+		return nil // none yet, or writing it says why not
+	}
+	defer f.Close()
+	var first [8]byte
+	if n, err := f.ReadAt(first[:], 0); n > 0 && (err != nil || binary.NativeEndian.Uint64(first[:])>>16 != magic>>16) {
+		return fmt.Errorf("%s: --cache %s is there and no cache: remove it, or give another name", path, o.Cache)
+	}
+	return nil
+}
+
 // open finds the cache of a log, or makes it.
 func open(ctx context.Context, path string, o *Options) (*Log, error) {
+	if path == "-" {
+		return nil, errors.New("standard input: a log is read more than once: write it to a file first")
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return nil, fmt.Errorf("%s: a folder, want a file", path)
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s: not a regular file: a log is read more than once: write it to a file first", path)
+	case info.Size() == 0:
+		return nil, fmt.Errorf("%s: the file is empty", path)
+	}
 	format, compression, err := formatOf(path, o)
 	if err != nil {
 		return nil, err
 	}
-	switch info, err := os.Stat(path); {
-	case err != nil:
+	if err := spare(path, info, o); err != nil {
 		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s: not a regular file", path)
-	case info.Size() == 0:
-		return nil, fmt.Errorf("%s: the file is empty", path)
 	}
 	k := key(format, o)
 	for _, c := range cachePaths(path, o) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -15,11 +16,22 @@ type lines struct {
 	in   io.ReadCloser
 	r    *bufio.Reader
 	buf  []byte
+	back []byte // lines to be read again
 	any  bool
 }
 
-// line returns the next line with its end; it is gone with the next call. The last may have no end.
+// line returns the next line with its end; it is gone with the next call. The last may
+// have no end. Of a line that is too long the beginning comes with a *rowError.
 func (l *lines) line() ([]byte, error) {
+	if len(l.back) > 0 {
+		n := bytes.IndexByte(l.back, '\n') + 1
+		if n == 0 {
+			n = len(l.back)
+		}
+		b := l.back[:n]
+		l.back = l.back[n:]
+		return b, nil
+	}
 	b, err := l.r.ReadSlice('\n')
 	if err == bufio.ErrBufferFull {
 		l.buf = append(l.buf[:0], b...)
@@ -30,7 +42,12 @@ func (l *lines) line() ([]byte, error) {
 		b = l.buf
 	}
 	if len(b) > maxRow {
-		return nil, fmt.Errorf("%s: a line is longer than %d bytes: is this a text file?", l.path, maxRow)
+		for err == bufio.ErrBufferFull {
+			_, err = l.r.ReadSlice('\n')
+		}
+		if err == nil || err == io.EOF {
+			return b[:1000], bad("", "a line is longer than %d bytes: is this a text file?", maxRow)
+		}
 	}
 	if err != nil && err != io.EOF {
 		return nil, fmt.Errorf("%s: damaged: %w", l.path, err)
@@ -83,8 +100,16 @@ func newCSV(l *lines, o *Options) (*csv, error) {
 	if len(c.cells) == 1 && bytes.ContainsAny(c.cells[0], ";\t|") {
 		return nil, fmt.Errorf("%s: header %s: columns are separated by commas", l.path, quote(c.cells[0]))
 	}
+	isAction := func(name []byte) bool { return roleOf(string(name), o.Preset) == roleAction }
+	isNumber := func(name []byte) bool { _, ok := parseNumber(name); return ok }
+	if i := slices.IndexFunc(c.cells, isNumber); i >= 0 && !slices.ContainsFunc(c.cells, isAction) {
+		return nil, fmt.Errorf("%s: header: %s is a number: the first line must name the columns", l.path, quote(c.cells[i]))
+	}
 	c.header = len(c.cells)
 	for _, name := range c.cells {
+		if bytes.IndexByte(name, '\r') >= 0 {
+			return nil, fmt.Errorf("%s: header: a carriage return within the column %s: lines end in \\n or \\r\\n", l.path, quote(name))
+		}
 		if _, twice := c.index[string(name)]; twice {
 			return nil, fmt.Errorf("%s: header: column %q twice", l.path, name)
 		}
@@ -111,6 +136,7 @@ func (c *csv) next(b *builder) error {
 		return err
 	}
 	if len(c.cells) != c.header {
+		c.again()
 		return bad("", "%d fields, the header has %d", len(c.cells), c.header)
 	}
 	for i, col := range c.columns {
@@ -130,10 +156,10 @@ func (c *csv) read() error {
 	for err == nil && len(bytes.TrimRight(line, "\r\n")) == 0 {
 		line, err = c.line()
 	}
+	c.record, c.cells = line, c.cells[:0]
 	if err != nil {
 		return err
 	}
-	c.record, c.cells = line, c.cells[:0]
 	if bytes.IndexByte(line, '"') >= 0 {
 		return c.quoted(line)
 	}
@@ -153,23 +179,41 @@ func (c *csv) read() error {
 	}
 }
 
-// quoted reads a record with quotes in it, which may go over several lines.
+// quoted reads a record with quotes in it, which may go over several lines. Of one that is
+// broken only the first line is lost: the others are read again.
 func (c *csv) quoted(line []byte) error {
-	record := append([]byte(nil), line...)
-	for bytes.Count(record, []byte(`"`))%2 == 1 {
+	c.record = append([]byte(nil), line...)
+	for odd := bytes.Count(line, []byte(`"`))%2 == 1; odd; {
 		more, err := c.line()
-		if err == io.EOF {
-			c.record = record
-			return bad("", "a quote is not closed")
+		if err == nil {
+			c.record = append(c.record, more...)
 		}
-		if err != nil {
+		if err != nil || len(c.record) > maxRow {
+			c.again()
+			if err == nil || err == io.EOF {
+				err = bad("", "a quote is not closed")
+			}
 			return err
 		}
-		if record = append(record, more...); len(record) > maxRow {
-			return fmt.Errorf("%s: a row is longer than %d bytes: a quote is not closed", c.lines.path, maxRow)
-		}
+		odd = bytes.Count(more, []byte(`"`))%2 == 0
 	}
-	c.record = record
+	err := c.split(c.record)
+	if err != nil {
+		c.again()
+	}
+	return err
+}
+
+// again makes a record its first line, and has the others read again.
+func (c *csv) again() {
+	if n := bytes.IndexByte(c.record, '\n') + 1; n > 0 && n < len(c.record) {
+		c.back = append(c.record[n:len(c.record):len(c.record)], c.back...)
+		c.record = c.record[:n]
+	}
+}
+
+// split divides a record with quotes in it into cells.
+func (c *csv) split(record []byte) error {
 	if err := checkText(record); err != nil {
 		return err
 	}

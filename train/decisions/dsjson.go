@@ -14,7 +14,7 @@ import (
 //	a, p                               action numbers from 1, and their probabilities; the first was taken
 //	_label_Action, _labelIndex         the action taken, from 1 and from 0; must agree with a
 //	c                                  the context, flattened: names of nested objects joined by "."
-//	pdrop                              the row's weight is 1/(1 − pdrop)
+//	pdrop                              the row's weight is 1/(1 − pdrop), 1 without it
 //	EventId, Timestamp                 decision_id and timestamp
 //
 // Within c, names that begin with "_" are left out. _multi, the features of the actions,
@@ -48,7 +48,7 @@ func (r *dsjson) settle(b *builder) bool {
 }
 
 func (r *dsjson) next(b *builder) error {
-	b.base = 1
+	b.base, b.lightly = 1, true
 	var err error
 	for {
 		if r.text, err = r.line(); err != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"opl/policies/features"
 	"opl/train/bandit"
@@ -79,6 +80,28 @@ func (l *Log) FitEncoder(rows []int, how Scaling) (*features.Encoder, error) {
 		}
 	}
 	return features.New(e)
+}
+
+// Known counts the names in the log's contexts that are features of an encoder made
+// elsewhere. That none is, of some, is an error: to the encoder all contexts are alike.
+func (l *Log) Known(e *features.Encoder) (n int, err error) {
+	for _, name := range l.names {
+		if e.Feature(name) >= 0 {
+			n++
+		}
+	}
+	if n == 0 && len(l.names) > 0 && len(e.Names) > 0 {
+		return 0, fmt.Errorf("%s: none of the names in its contexts (%s) is one of the policy's (%s): it was learned from other columns", l.path, some(l.names), some(e.Names))
+	}
+	return n, nil
+}
+
+// some lists names in an error.
+func some(names []string) string {
+	if len(names) > 3 {
+		return strings.Join(names[:3], ", ") + ", …"
+	}
+	return strings.Join(names, ", ")
 }
 
 // Bandit returns the given rows (nil: all) as learning reads them. Contexts are

@@ -145,6 +145,8 @@ func (d *decoder) context(b *builder, column string) error {
 		}
 		return bad(column, "neither a list nor an object")
 	}
+	numbers := 0
+	defer func() { b.row.list = numbers }()
 	return d.list(column, func(i int) error {
 		if d.PeekKind() == '"' {
 			v, err := d.ReadValue()
@@ -165,6 +167,7 @@ func (d *decoder) context(b *builder, column string) error {
 		if err != nil {
 			return err
 		}
+		numbers++
 		return b.value(column, id, v, false)
 	})
 }
@@ -329,6 +332,9 @@ func (j *jsonl) next(b *builder) error {
 	}
 	if err := checkText(j.text); err != nil {
 		return err
+	}
+	if t := bytes.TrimSpace(j.text); b.at == 1 && (t[0] == '[' || len(t) == 1) {
+		return bad("", "begins with %s: want JSON Lines, an object in each line", quote(t))
 	}
 	d := j.decoder
 	d.begin(j.text)

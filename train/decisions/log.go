@@ -47,6 +47,21 @@ type Note struct {
 	Text   string
 }
 
+// String is the text with the column and the number of rows that it is of.
+func (n Note) String() string {
+	var of []string
+	if n.Column != "" {
+		of = append(of, "column "+n.Column)
+	}
+	if n.Rows > 0 {
+		of = append(of, fmt.Sprintf("%d rows", n.Rows))
+	}
+	if of == nil {
+		return n.Text
+	}
+	return strings.Join(of, ", ") + ": " + n.Text
+}
+
 // Log is a decision log as it was read and checked. Its columns are mapped from its
 // cache: they must not change, and are gone after Close. Many goroutines may
 // read it.
@@ -334,12 +349,12 @@ func formatOf(path string, o *Options) (format, compression string, err error) {
 		case "pq":
 			format = "parquet"
 		default:
-			return "", "", fmt.Errorf("%s: the name does not say what format it has: use --format csv, jsonl, parquet, vw or dsjson", path)
+			return "", "", fmt.Errorf("%s: the name does not say what format it has: use --input-format csv, jsonl, parquet, vw or dsjson", path)
 		}
 	}
 	switch {
 	case !slices.Contains([]string{"csv", "jsonl", "parquet", "vw", "dsjson"}, format):
-		return "", "", fmt.Errorf("%s: no format %q: --format is csv, jsonl, parquet, vw or dsjson", path, format)
+		return "", "", fmt.Errorf("%s: no format %q: --input-format is csv, jsonl, parquet, vw or dsjson", path, format)
 	case !slices.Contains([]string{"", "obd", "vw", "dsjson"}, o.Preset):
 		return "", "", fmt.Errorf("%s: no preset %q: --preset is obd, vw or dsjson", path, o.Preset)
 	case (o.Preset == "vw" || o.Preset == "dsjson") && o.Preset != format, o.Preset == "obd" && (format == "vw" || format == "dsjson"):

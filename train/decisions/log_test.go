@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/parquet-go/parquet-go"
+
 	"opl/policies/features"
 )
 
@@ -106,6 +108,9 @@ func TestBroken(t *testing.T) {
 		{"ragged", "l.csv", head + ok + "1,0,0.5\n", "row 3, 3 fields, the header has 4"},
 		{"duplicate column", "l.csv", "action,action,reward\n0,1,1\n", `column "action" twice`},
 		{"no action", "l.csv", "acton,reward,x_a\n0,1,1\n", "no column action; there are acton, reward, x_a: did you mean action by acton?"},
+		{"blank in a name", "l.csv", "action, reward\n0,1\n", `there are action, " reward": did you mean reward by " reward"?`},
+		{"no header", "l.csv", ok, `header: "0" is a number: the first line must name the columns`},
+		{"carriage returns", "l.csv", strings.ReplaceAll(head+ok, "\n", "\r"), "a carriage return within the column"},
 		{"no reward", "l.csv", "action,x_a\n0,1\n", "no column reward or cost"},
 		{"reward and cost", "l.csv", "action,reward,cost\n0,1,1\n", "exactly one"},
 		{"obd", "l.csv", ",item_id,click\n0,1,1\n", "--preset obd"},
@@ -115,14 +120,15 @@ func TestBroken(t *testing.T) {
 		{"semicolons", "l.csv", "action;reward\n0;1\n", "separated by commas"},
 		{"not a number", "l.csv", head + "0,yes,0.5,1\n", `row 1, column reward: "yes" is not a number`},
 		{"hexadecimal", "l.csv", head + "0,0x1p-2,0.5,1\n", "is not a number"},
+		{"underscore", "l.csv", head + "0,1,0_5,1\n", `row 1, column propensity: "0_5" is not a number`},
 		{"nan", "l.csv", head + ok + "0,NaN,0.5,1\n", "row 3, column reward: NaN is not finite"},
 		{"inf", "l.csv", head + "0,1,0.5,inf\n", "row 1, column x_a: +Inf is not finite"},
 		{"overflow", "l.csv", head + "0,1,0.5,1e999\n", "not finite"},
 		{"reward above", "l.csv", head + ok + "0,5,0.5,1\n", "row 3, column reward: reward 5 is outside [0, 1]: --reward-min and --reward-max"},
 		{"cost above", "l.csv", "action,cost\n0,-1\n1,1\n", "row 2, column cost: cost 1 is outside [-1, 0]"},
 		{"p zero", "l.csv", head + "0,1,0,1\n", "row 1, column propensity: 0 is outside (0, 1]"},
-		{"p negative", "l.csv", head + "0,1,-0.1,1\n", "outside (0, 1]"},
-		{"p above", "l.csv", head + "0,1,1.5,1\n", "outside (0, 1]"},
+		{"p negative", "l.csv", head + "0,1,-0.1,1\n", "outside (0, 1]: is it log p?"},
+		{"p above", "l.csv", head + "0,1,1.5,1\n", "outside (0, 1]: is it 1/p, or a percentage?"},
 		{"p empty", "l.csv", head + "0,1,,1\n", "column propensity: empty"},
 		{"action empty", "l.csv", head + ",1,0.5,1\n", "column action: empty"},
 		{"one action", "l.csv", head + "3,1,0.5,1\n3,0,0.5,2\n", "3 is the only action"},
@@ -132,6 +138,7 @@ func TestBroken(t *testing.T) {
 		{"p negative of another", "l.csv", "action,reward,p_0,p_1\n0,1,1.1,-0.1\n", "outside [0, 1]"},
 		{"action outside", "l.csv", "action,reward,p_0,p_1\n0,1,0.5,0.5\n7,1,0.5,0.5\n", `row 2, column action: "7" is none of the 2 actions`},
 		{"names and list", "l.csv", "action,reward,propensities\nred,1,\"[0.5,0.5]\"\n", "--actions must give the names"},
+		{"name among numbers", "l.csv", "action,reward,p_0,p_1\n0,1,0.5,0.5\n1,1,0.5,0.5\n-1,1,0.5,0.5\n", `row 3, column action: "-1" is none of the 2 actions 0 to 1`},
 		{"weight", "l.csv", "action,reward,weight\n0,1,-1\n", "column weight"},
 		{"time", "l.csv", "action,reward,timestamp\n0,1,soon\n", `column timestamp: "soon" is no time`},
 		{"number spoiled", "l.csv", "action,reward,x_a\n" + strings.Repeat("0,1,1.5\n1,1,2\n", 10) + "0,0,tall\n", `row 21, column x_a: "tall" is not a number`},
@@ -141,7 +148,7 @@ func TestBroken(t *testing.T) {
 		{"utf-8", "l.csv", head + "0,1,0.5,\xff\n", "row 1, the text is not UTF-8"},
 		{"zero byte", "l.csv", head + "0,1,0.5,\x00\n", "a byte is zero"},
 		{"binary", "l.csv", "\x7fELF\x02\x01\x01\x00\x00\x00\xff\xfe", "header:"},
-		{"huge field", "l.csv", head + "0,1,0.5," + strings.Repeat("9", maxRow) + "\n", "a line is longer"},
+		{"huge field", "l.csv", head + "0,1,0.5," + strings.Repeat("9", maxRow) + "\n", "row 1, a line is longer"},
 		{"context and x_", "l.csv", "action,reward,context,x_a\n0,1,[1],2\n", "columns context and x_a"},
 		{"sparse twice", "l.csv", "action,reward,context\n0,1,3:1 3:2\n", "the context has 3 twice"},
 		{"sparse broken", "l.csv", "action,reward,context\n0,1,3=1\n", "is not index:value"},
@@ -151,9 +158,14 @@ func TestBroken(t *testing.T) {
 		{"parquet", "l.parquet", "no parquet at all", "not a Parquet file"},
 		{"parquet's list", "l.parquet", "PAR1\x29\xfc\xff\xff\xff\xff\x07\x07\x00\x00\x00PAR1", "its footer is damaged"},
 		{"parquet's footer", "l.parquet", "PAR1\x00\x00\x00\xf0PAR1", "a footer of 4026531840 bytes in a file of 12"},
-		{"no format", "log.dat", "a", "use --format"},
+		{"no format", "log.dat", "a", "use --input-format"},
 		{"json broken", "l.jsonl", `{"action":0,"reward":1` + "\n", "row 1, broken JSON"},
-		{"json no object", "l.jsonl", "[1]\n", "row 1, not an object"},
+		{"json no object", "l.jsonl", "[1]\n", "row 1, begins with \"[1]\": want JSON Lines"},
+		{"json laid out", "l.jsonl", "{\n \"action\": 0\n}\n", "row 1, begins with \"{\": want JSON Lines"},
+		{"json no object later", "l.jsonl", `{"action":0,"reward":1}` + "\n7\n", "row 2, not an object"},
+		{"list lengths", "l.jsonl", `{"action":0,"reward":1,"context":[1,2]}` + "\n" + `{"action":0,"reward":1,"context":[]}` + "\n" + `{"action":0,"reward":1,"context":[3]}` + "\n", "row 3, column context: 1 numbers, while the rows before have 2"},
+		{"list lengths in a cell", "l.csv", "action,reward,context\n0,1,[1]\n1,1,\"[1,2]\"\n", "row 2, column context: 2 numbers, while the rows before have 1"},
+
 		{"json rest", "l.jsonl", `{"action":0,"reward":1} {}` + "\n", "text after the end"},
 		{"json twice", "l.jsonl", `{"action":0,"action":1,"reward":1}` + "\n", "duplicate"},
 		{"json text", "l.jsonl", `{"action":0,"reward":"1"}` + "\n", `column reward: "1" is a text, not a number`},
@@ -173,12 +185,14 @@ func TestBroken(t *testing.T) {
 		{"vw name", "l.vw", "1:0:0.5 | :2\n", "column context: a value without a name"},
 		{"name", "l.jsonl", "{\"action\":0,\"reward\":1,\"context\":{\"\":1}}\n", "column context: a value without a name"},
 		{"vw value", "l.vw", "1:0:0.5 | a:b\n", "the value of \"a:b\""},
+		{"vw sum", "l.vw", "1:0:0.5 | a:1e308 a:1e308\n", "the values of a add up to more"},
 		{"vw cost", "l.vw", "1:3:0.5 | a\n", "cost 3 is outside [-1, 0]"},
 		{"ds action", "l.dsjson", `{"_label_cost":-1,"_label_probability":0.5,"c":{}}`, "which action was taken"},
 		{"ds slates", "l.dsjson", `{"_outcomes":[],"c":{"_slots":[]}}`, "slates are not supported"},
 		{"ds disagree", "l.dsjson", `{"_label_cost":-1,"_label_probability":0.5,"_label_Action":2,"a":[1,2],"p":[0.5,0.5],"c":{"_multi":[{"b":1},{"b":2}]}}`, "_label_Action: 2, but"},
 		{"ds actions", "l.dsjson", `{"_label_cost":-1,"_label_probability":0.5,"a":[1,2],"p":[0.5,0.5],"c":{"_multi":[{"b":1},{"b":2}]}}` + "\n" +
 			`{"_label_cost":-1,"_label_probability":0.5,"a":[1,2],"p":[0.5,0.5],"c":{"_multi":[{"b":1},{"b":3}]}}`, "row 2, column c._multi: other actions"},
+		{"ds no labels", "l.dsjson", `{"EventId":"late","RewardValue":1}` + "\n" + `{"EventId":"later"}`, "none of its 2 lines is a decision with a label"},
 		{"ds pdrop", "l.dsjson", `{"_label_cost":-1,"pdrop":1,"a":[1],"c":{}}`, "column pdrop: 1 is outside [0, 1)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -233,12 +247,15 @@ func TestRead(t *testing.T) {
 		{"from 1 by match", "l.csv", "action,reward,propensity,p_0,p_1,p_2\n1,1,.2,.2,.3,.5\n2,0,.3,.2,.3,.5\n", Options{}, "1 2 3", "", "counted from 1"},
 		{"from 0 by match", "l.csv", "action,reward,propensity,p_0,p_1,p_2\n1,1,.3,.2,.3,.5\n2,0,.5,.2,.3,.5\n", Options{}, "0 1 2", "", "0 to 2"},
 		{"names", "l.csv", "action,reward\nred,1\nblue,0\n", Options{}, "blue red", "", ""},
+		{"name among numbers", "l.csv", "action,reward\n0,1\n1,0\n1 ,0\n", Options{}, "0 1 1 ", "", `"1 ", first in row 3, is no number`},
 		{"identifiers", "l.csv", "action,reward\n1007,1\n500,0\n", Options{}, "500 1007", "", "taken for names"},
 		{"floats", "l.csv", "action,reward\n1.0,1\n0.0,0\n1,0\n", Options{}, "0 1", "", ""},
 		{"named propensities", "l.csv", "action,reward,p_red,p_blue\nred,1,0.25,0.75\n", Options{}, "blue red", "", ""},
 		{"given", "l.csv", "action,reward\nred,1\n", Options{Actions: []string{"red", "green"}}, "red green", "", ""},
+		{"weight of some", "l.dsjson", `{"_label_cost":-1,"_label_probability":0.5,"a":[1],"c":{}}` + "\n" + `{"_label_cost":-1,"_label_probability":0.5,"a":[2],"c":{},"pdrop":0.75}` + "\n" +
+			`{"_label_cost":-1,"_label_probability":0.5,"a":[2],"c":{}}`, Options{}, "1 2", "", ""},
 		{"numbers of names", "l.csv", "action,reward\n1,1\n0,1\n", Options{Actions: []string{"red", "green"}}, "red green", "", ""},
-		{"categories", "l.csv", "action,reward,x_c,x_n\n0,1,red,1\n1,1,,2\n", Options{}, "0 1", "x_c=red:1 x_n:1", "no value"},
+		{"categories", "l.csv", "action,reward,x_c,x_n\n0,1,red,1\n1,1,,2\n", Options{}, "0 1", "x_c=red:1 x_n:1", "column x_c, 1 rows: no value"},
 		{"late category", "l.csv", "action,reward,x_c\n0,1,7\n1,1,red\n", Options{}, "0 1", "x_c=7:1", ""},
 		{"categories by option", "l.csv", "action,reward,x_c\n0,1,07\n1,1,1\n", Options{Categories: []string{"x_c"}}, "0 1", "x_c=07:1", ""},
 		{"quoted", "l.csv", "action,reward,x_c\r\n0,1,\"a,\"\"b\"\"\nc\"\r\n1,1,d\r\n", Options{}, "0 1", "x_c=a,\"b\"\nc:1", ""},
@@ -268,7 +285,7 @@ func TestRead(t *testing.T) {
 			}
 			var notes []string
 			for _, n := range l.Notes() {
-				notes = append(notes, n.Text)
+				notes = append(notes, n.String())
 			}
 			if !strings.Contains(strings.Join(notes, "; "), c.note) {
 				t.Errorf("notes %q, want %s", notes, c.note)
@@ -277,6 +294,9 @@ func TestRead(t *testing.T) {
 				if k := len(l.Actions()); l.Propensities() != nil && l.Propensities()[i*k+int(l.Action()[i])] != p {
 					t.Errorf("row %d: propensity %v", i, p)
 				}
+			}
+			if w := []float64{1, 4, 1}; c.name == "weight of some" && !slices.Equal(l.Weight(), w) {
+				t.Errorf("weights %v, want %v", l.Weight(), w)
 			}
 			if c.name == "dsjson" && (l.Action()[0] != 1 || l.Action()[1] != 1 || l.Row(1) != 3 || l.Propensities()[2] != 0.3 || l.Weight()[0] != 2) {
 				t.Errorf("actions %v, propensities %v, weight %v", l.Action(), l.Propensities(), l.Weight())
@@ -313,19 +333,19 @@ func TestRange(t *testing.T) {
 
 // Bad rows go into a file with their reasons; the others are read as if alone.
 func TestBadRows(t *testing.T) {
-	text := "action,reward,propensity,p_0,p_1\n0,1,0.5,0.5,0.5\n1,9,0.5,0.5,0.5\n1,1,0.4,0.5,0.5\n1,1\n7,1,0.5,0.5,0.5\n1,0,0.25,0.75,0.25\n"
+	text := "action,reward,propensity,p_0,p_1\n0,1,0.5,0.5,0.5\n1,9,0.5,0.5,0.5\n1,1,0.4,0.5,0.5\n1,1\n7,1,0.5,0.5,0.5\n1,0,0.25,0.75,0.25\nred,1,0.5,0.5,0.5\n"
 	path := write(t, "l.csv", text)
 	bad := filepath.Join(t.TempDir(), "bad.jsonl")
 	for range 2 { // the second time from the cache
 		l := mustOpen(t, path, Options{BadRows: bad})
-		if l.Len() != 2 || l.Skipped() != 4 || l.Row(1) != 6 || l.Propensity()[1] != 0.25 {
+		if l.Len() != 2 || l.Skipped() != 5 || l.Row(1) != 6 || l.Propensity()[1] != 0.25 {
 			t.Fatalf("%d rows, %d skipped, rows %v", l.Len(), l.Skipped(), l.rows)
 		}
 		b, err := os.ReadFile(bad)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, want := range []string{`{"row":2,"reason":"column reward: reward 9 is outside`, `{"row":3,"reason":"column propensity: 0.4, but 0.5`, `{"row":4,"reason":"2 fields`, `{"row":5,"reason":"column action: \"7\" is none`} {
+		for i, want := range []string{`{"row":2,"reason":"column reward: reward 9 is outside`, `{"row":3,"reason":"column propensity: 0.4, but 0.5`, `{"row":4,"reason":"2 fields`, `{"row":5,"reason":"column action: \"7\" is none`, `{"row":7,"reason":"column action: \"red\" is none`} {
 			if line := strings.Split(string(b), "\n")[i]; !strings.HasPrefix(line, want) {
 				t.Errorf("line %d: %s", i, line)
 			}
@@ -339,6 +359,51 @@ func TestBadRows(t *testing.T) {
 	}
 	if _, err := Open(context.Background(), write(t, "l.csv", "action,reward\n0,7\n"), Options{BadRows: bad}); err == nil || !strings.Contains(err.Error(), "all 1 rows are bad") {
 		t.Error(err)
+	}
+}
+
+// A row that is broken takes no good one with it: neither an open quote nor a line that is
+// too long.
+func TestBadRowsAlone(t *testing.T) {
+	const head = "decision_id,action,reward,x_c\n"
+	var rows []string
+	for i := range 40 {
+		rows = append(rows, fmt.Sprintf("d%d,%d,1,\"a,\nb\"\n", i, i%2))
+	}
+	for name, c := range map[string]struct {
+		row  int // that is replaced
+		text string
+		bad  []string
+	}{
+		"open quote":    {3, "d3,1,1,\"a\n", []string{`{"row":4,"reason":"text after the closing quote of`}},
+		"open quotes":   {3, "d3,1,1,\"a\nx3,1,1,\"b\n", []string{`{"row":4,`, `{"row":5,`}},
+		"at the end":    {39, "d3,1,1,\"a\n", []string{`{"row":40,"reason":"a quote is not closed","raw":"d3,1,1,\"a"}`}},
+		"of two lines":  {3, "d3,1,\"a\nb\"\n", []string{`{"row":4,"reason":"3 fields, the header has 4","raw":"d3,1,\"a"}`, `{"row":5,"reason":`}},
+		"too long":      {3, "d3,1,1," + strings.Repeat("9", maxRow) + "\n", []string{`{"row":4,"reason":"a line is longer`}},
+		"quote too far": {3, "d3,1,1,\"" + strings.Repeat(strings.Repeat("9", 999)+"\n", maxRow/1000+1) + "\n", nil},
+		"after a quote": {3, "d3,1,1,\"\n" + strings.Repeat("9", maxRow) + "\n", []string{`{"row":4,"reason":"a line is longer`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			lines := slices.Clone(rows)
+			lines[c.row] = c.text
+			bad := filepath.Join(t.TempDir(), "bad.jsonl")
+			l := mustOpen(t, write(t, "l.csv", head+strings.Join(lines, "")), Options{BadRows: bad})
+			if l.Len() != len(rows)-1 {
+				t.Errorf("%d of %d good rows", l.Len(), len(rows)-1)
+			}
+			b, err := os.ReadFile(bad)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, line := range c.bad {
+				if got := strings.Split(string(b), "\n")[i]; !strings.HasPrefix(got, line) || len(got) > 2000 {
+					t.Errorf("%.300s\nwant %s", got, line)
+				}
+			}
+			if c.bad != nil && l.Skipped() != len(c.bad) {
+				t.Errorf("%d bad rows, want %d: %.300s", l.Skipped(), len(c.bad), b)
+			}
+		})
 	}
 }
 
@@ -437,8 +502,53 @@ func TestCacheElsewhere(t *testing.T) {
 	if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) != 2 {
 		t.Errorf("left behind: %v", left)
 	}
-	if _, err := Open(context.Background(), path, Options{Cache: filepath.Join(path, "c")}); err == nil || !strings.Contains(err.Error(), "the cache cannot be written") {
+	if _, err := Open(context.Background(), path, Options{Cache: filepath.Join(path, "c")}); err == nil || !strings.Contains(err.Error(), "there is no such folder") {
 		t.Error(err)
+	}
+}
+
+// What is to be written must not be written over the log, nor over a file of something
+// else, and what is no file is refused with a reason.
+func TestSpares(t *testing.T) {
+	const text = "action,reward\n0,1\n1,7\n1,1\n"
+	path := write(t, "l.csv", text)
+	dir := filepath.Dir(path)
+	other := write(t, "notes.txt", "notes")
+	if err := os.Symlink(path, filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		path string
+		o    Options
+		want string
+	}{
+		{path, Options{BadRows: path}, "--skip-bad " + path + " would write over the log"},
+		{path, Options{BadRows: filepath.Join(dir, "link")}, "would write over the log"},
+		{path, Options{Cache: path}, "--cache " + path + " would write over the log"},
+		{path, Options{BadRows: dir}, "is a folder"},
+		{path, Options{BadRows: filepath.Join(dir, "none", "bad")}, "there is no such folder"},
+		{path, Options{BadRows: filepath.Join(dir, "b"), Cache: filepath.Join(dir, ".", "b")}, "are one file"},
+		{path, Options{Cache: other, BadRows: filepath.Join(dir, "b")}, "no cache: remove it"},
+		{dir, Options{Format: "csv"}, "a folder, want a file"},
+		{os.DevNull, Options{Format: "csv"}, "read more than once"},
+		{"-", Options{Format: "csv"}, "read more than once"},
+	} {
+		if _, err := Open(context.Background(), c.path, c.o); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %s", c.path, err, c.want)
+		}
+	}
+	for file, want := range map[string]string{path: text, other: "notes"} {
+		if b, err := os.ReadFile(file); err != nil || string(b) != want {
+			t.Errorf("%s: %q %v", file, b, err)
+		}
+	}
+	// A cache of its own is made, and made again.
+	cache := filepath.Join(dir, "own")
+	for range 2 {
+		mustOpen(t, path, Options{Cache: cache, BadRows: filepath.Join(dir, "b")})
+		if err := os.WriteFile(path, []byte(text+"0,0\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -570,5 +680,32 @@ func TestPacked(t *testing.T) {
 	text := "action,reward\n0,1\n1,1\n"
 	if a, b := mustOpen(t, write(t, "l.csv", text), Options{}), mustOpen(t, write(t, "l.csv.gz", gz(t, text)), Options{}); a.Hash() != b.Hash() {
 		t.Error("hashes differ")
+	}
+}
+
+// A null among the numbers of a Parquet list is an error: without it the numbers after
+// it would change places. A list that is null or empty is none.
+func TestParquetNull(t *testing.T) {
+	type row struct {
+		Action  int32      `parquet:"action"`
+		Reward  float64    `parquet:"reward"`
+		Context []*float64 `parquet:"context,optional,list"`
+	}
+	one := 1.0
+	rows := []row{{0, 1, []*float64{&one, &one}}, {1, 0, nil}, {1, 0, []*float64{}}}
+	path := filepath.Join(t.TempDir(), "l.parquet")
+	if err := parquet.WriteFile(path, rows); err != nil {
+		t.Fatal(err)
+	}
+	l := mustOpen(t, path, Options{})
+	if l.Len() != 3 || contextOf(l, 0) != "0:1 1:1" || contextOf(l, 2) != "" {
+		t.Errorf("%d rows, contexts %q, %q", l.Len(), contextOf(l, 0), contextOf(l, 2))
+	}
+	path = filepath.Join(t.TempDir(), "l.parquet")
+	if err := parquet.WriteFile(path, append(rows, row{0, 1, []*float64{nil, &one}})); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(context.Background(), path, Options{}); err == nil || !strings.Contains(err.Error(), "row 4, column context: null among the numbers") {
+		t.Error(err)
 	}
 }

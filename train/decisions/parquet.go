@@ -36,6 +36,7 @@ type leaf struct {
 	column   *column
 	path     string
 	list     bool
+	entry    int    // definition level from which a null is one of the list's, and not the list
 	key      bool   // of a map
 	inner    string // its name within the context, if that is a group
 	unit     int64  // nanoseconds, of a timestamp; 0: none
@@ -86,16 +87,19 @@ func (r *parquetReader) leavesOf(top *parquet.Column) error {
 	if err != nil {
 		return err
 	}
-	var walk func(p *parquet.Column)
-	walk = func(p *parquet.Column) {
+	var walk func(p *parquet.Column, entry int)
+	walk = func(p *parquet.Column, entry int) {
+		if p.Repeated() {
+			entry = p.MaxDefinitionLevel()
+		}
 		if !p.Leaf() {
 			for _, child := range p.Columns() {
-				walk(child)
+				walk(child, entry)
 			}
 			return
 		}
 		path := p.Path()
-		l := &leaf{column: c, path: strings.Join(path, "."), list: p.MaxRepetitionLevel() == 1}
+		l := &leaf{column: c, path: strings.Join(path, "."), list: p.MaxRepetitionLevel() == 1, entry: entry}
 		many := c.role == roleContexts || c.role == rolePropensities
 		switch {
 		case c.role == roleIgnored:
@@ -129,7 +133,7 @@ func (r *parquetReader) leavesOf(top *parquet.Column) error {
 		}
 		r.leaves = append(r.leaves, l)
 	}
-	walk(top)
+	walk(top, 0)
 	for _, l := range r.leaves {
 		if l.err != nil {
 			return l.err
@@ -233,8 +237,8 @@ func (r *parquetReader) cells(b *builder) error {
 				keys = append(keys, v)
 			}
 			continue
-		case v.IsNull() && l.list && v.DefinitionLevel() == 0: // the list itself, or it is empty
-			continue
+		case v.IsNull() && l.list && v.DefinitionLevel() >= l.entry:
+			return bad(c.name, "null among the numbers of a list")
 		case v.IsNull():
 			if c.role == roleContext {
 				c.missing++
@@ -274,6 +278,9 @@ func (r *parquetReader) cells(b *builder) error {
 	}
 	if keys != nil && at != len(keys) {
 		return bad("context", "a map with %d keys and %d values", len(keys), at)
+	}
+	if keys == nil {
+		row.list = at
 	}
 	if listed {
 		if err := b.list("propensities"); err != nil {

@@ -199,20 +199,23 @@ func (t *table) check() error {
 	has := map[role]*column{}
 	var names []string
 	for _, c := range t.columns {
-		names = append(names, c.name)
+		if names = append(names, c.name); strings.TrimSpace(c.name) != c.name {
+			names[len(names)-1] = strconv.Quote(c.name)
+		}
 		if other := has[c.role]; other != nil && c.role != roleContext && c.role != roleEach && c.role != roleIgnored {
 			return fmt.Errorf("%s: columns %s and %s are the same", t.path, other.name, c.name)
 		}
 		has[c.role] = c
 	}
+	shown := names
 	if len(names) > 20 {
-		names = append(names[:20:20], "…")
+		shown = append(names[:20:20], "…")
 	}
 	wanted := func(what string) error {
-		text := fmt.Sprintf("%s: no column %s; there are %s", t.path, what, strings.Join(names, ", "))
-		for _, c := range t.columns {
+		text := fmt.Sprintf("%s: no column %s; there are %s", t.path, what, strings.Join(shown, ", "))
+		for i, c := range t.columns {
 			if near, ok := nearest(c.name); ok && c.role == roleIgnored && strings.Contains(what, near) {
-				return fmt.Errorf("%s: did you mean %s by %s?", text, near, c.name)
+				return fmt.Errorf("%s: did you mean %s by %s?", text, near, names[i])
 			}
 		}
 		if t.preset == "" && t.index["item_id"] > 0 && t.index["click"] > 0 {
@@ -253,8 +256,8 @@ func parseNumber(s []byte) (float64, bool) {
 	default:
 		return 0, false
 	}
-	for _, c := range s[:min(len(s), 3)] {
-		if c == 'x' || c == 'X' { // hexadecimal is no number here
+	for _, c := range s {
+		if c == 'x' || c == 'X' || c == '_' { // numbers of Go, and none here
 			return 0, false
 		}
 	}

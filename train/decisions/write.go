@@ -62,12 +62,9 @@ const (
 // Create begins a log at path.
 func Create(path string, o WriterOptions) (*Writer, error) {
 	format, compression, err := formatOf(path, &Options{Format: o.Format})
-	if err != nil {
-		return nil, err
-	}
 	switch i, twice := duplicate(o.Actions); {
-	case format != "csv" && format != "jsonl" && format != "parquet":
-		return nil, fmt.Errorf("%s: logs are written as csv, jsonl or parquet, not as %s", path, format)
+	case err != nil || format != "csv" && format != "jsonl" && format != "parquet":
+		return nil, fmt.Errorf("%s: logs are written as .csv or .jsonl (also with .gz or .zst) or .parquet", path)
 	case format == "parquet" && compression != "":
 		return nil, fmt.Errorf("%s: a Parquet file is compressed within: leave out .%s", path, compression)
 	case len(o.Actions) < 2:

@@ -22,6 +22,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"opl/objectives"
+	"opl/policies/serve"
 	"opl/train/certify"
 )
 
@@ -48,6 +49,7 @@ type Target struct {
 	// Uncertified, if not empty, is why nothing can be guaranteed of the target, such as
 	// that this log taught it.
 	Uncertified string
+	Policy      *serve.Policy // of a policy file; nil: it is none
 }
 
 // Model predicts rewards: it writes r̂(x_i, ·) to dst [K]. A model that has seen row

@@ -25,8 +25,9 @@ func TableOf(l *decisions.Log) Table {
 }
 
 // Served is the target of a policy file, computed row by row from the log, which
-// must stay open; it is for one goroutine. The policy's actions must be among the log's; the others have probability 0. Nothing
-// is guaranteed of a policy that this log taught.
+// must stay open; it is for one goroutine. The policy's actions must be among the log's;
+// the others have probability 0. Some of the names in the log's contexts must be the
+// policy's. Nothing is guaranteed of a policy that this log taught.
 func Served(name string, p *serve.Policy, l *decisions.Log) (Target, error) {
 	actions, k := l.Actions(), len(l.Actions())
 	index := make(map[string]int, k)
@@ -41,9 +42,12 @@ func Served(name string, p *serve.Policy, l *decisions.Log) (Target, error) {
 		}
 		to = append(to, a)
 	}
+	if _, err := l.Known(p.Encoder()); err != nil {
+		return Target{}, err
+	}
 	row := make([]float64, len(to))
 	var d decisions.Decision
-	t := Target{Name: name, Row: func(dst []float64, i int) error {
+	t := Target{Name: name, Policy: p, Row: func(dst []float64, i int) error {
 		l.Decision(i, &d)
 		if err := p.Propensities(row, d.Context); err != nil {
 			return fmt.Errorf("policy %s, row %d of the log: %w", name, d.Row, err)

@@ -24,6 +24,9 @@ func Open(arg string, l *decisions.Log) (Target, error) {
 		path = arg
 		name, _, _ = strings.Cut(filepath.Base(path), ".")
 	}
+	if name == "" || path == "" {
+		return Target{}, fmt.Errorf("target %q: want uniform, a file, or either as NAME=TARGET", arg)
+	}
 	switch ext := filepath.Ext(path); {
 	case path == "uniform":
 		t := Uniform(len(l.Actions()))
@@ -37,6 +40,9 @@ func Open(arg string, l *decisions.Log) (Target, error) {
 		return Served(name, p, l)
 	}
 	f, err := os.Open(path)
+	if err != nil && filepath.Ext(path) == "" {
+		return Target{}, fmt.Errorf("target %s: neither uniform nor a file: %w", path, err)
+	}
 	if err != nil {
 		return Target{}, err
 	}

@@ -98,6 +98,11 @@ func TestOpen(t *testing.T) {
 	if _, err := estimate.Open(filepath.Join(dir, "none.csv"), log); err == nil {
 		t.Error("no error for no file")
 	}
+	for arg, want := range map[string]string{"": "want uniform", "a=": "want uniform", "=uniform": "want uniform", "unifrom": "neither uniform nor a file"} {
+		if _, err := estimate.Open(arg, log); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("target %q: %v", arg, err)
+		}
+	}
 }
 
 type plain struct{ io.Writer }

@@ -75,7 +75,7 @@ func (r *parquetRows) Next() (more bool) {
 }
 
 func (r *parquetRows) Err() error        { return r.err }
-func (r *parquetRows) Where() string     { return fmt.Sprintf("%s, row %d", r.path, r.n) }
+func (r *parquetRows) Where() string     { return where(r.path, "row", r.n) }
 func (r *parquetRows) Has(f string) bool { return len(r.at[f]) == 1 }
 
 // values are those of a field in the row.

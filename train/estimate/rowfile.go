@@ -61,7 +61,7 @@ func (r *csvRows) Next() bool {
 }
 
 func (r *csvRows) Err() error        { return r.err }
-func (r *csvRows) Where() string     { return fmt.Sprintf("%s, row %d", r.path, r.n) }
+func (r *csvRows) Where() string     { return where(r.path, "row", r.n) }
 func (r *csvRows) Has(f string) bool { _, ok := r.at[f]; return ok }
 func (r *csvRows) Text(f string) (string, error) {
 	return strings.TrimSpace(r.row[r.at[f]]), nil
@@ -89,6 +89,14 @@ func (r *csvRows) List(f string) ([]float64, error) {
 		}
 	}
 	return values, nil
+}
+
+// where names the n-th row of a file, 0: none of them.
+func where(path, what string, n int) string {
+	if n == 0 {
+		return path
+	}
+	return fmt.Sprintf("%s, %s %d", path, what, n)
 }
 
 // JSONRows reads one object a line; path is for errors.
@@ -130,7 +138,7 @@ func (r *jsonRows) Next() bool {
 }
 
 func (r *jsonRows) Err() error        { return r.err }
-func (r *jsonRows) Where() string     { return fmt.Sprintf("%s, line %d", r.path, r.n) }
+func (r *jsonRows) Where() string     { return where(r.path, "line", r.n) }
 func (r *jsonRows) Has(f string) bool { _, ok := r.row[f]; return ok }
 
 func (r *jsonRows) read(f string, to any, what string) error {

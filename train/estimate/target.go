@@ -3,6 +3,7 @@ package estimate
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/cespare/xxhash/v2"
@@ -53,6 +54,7 @@ type Table struct {
 //	action, probability                     the same policy in every context; other actions have 0
 //	p_0 … p_{K−1}                           by row of the log
 //	one field for each action, by its name  the same
+//	p_NAME, one for each action             the same
 //	probabilities or propensities           the same, as a list
 //	probability                             of the logged action alone, by row of the log
 //
@@ -129,11 +131,10 @@ func ReadTarget(name string, r Rows, t Table) (Target, error) {
 		return Target{}, err
 	}
 	if count < t.Rows {
-		how := "rows"
 		if place != nil {
-			how = "of the log's decisions"
+			return Target{}, fmt.Errorf("%s: %d of the log's %d decisions are missing, the first is %q", r.Where(), t.Rows-count, t.Rows, t.ID(slices.Index(given, false)))
 		}
-		return Target{}, fmt.Errorf("%s: %d %s, but the log has %d rows", r.Where(), count, how, t.Rows)
+		return Target{}, fmt.Errorf("%s: %d rows, but the log has %d rows", r.Where(), count, t.Rows)
 	}
 	if width == 1 {
 		return Target{Name: name, Logged: pi}, nil
@@ -195,7 +196,7 @@ func fields(r Rows, actions []string) (read func(dst []float64) error, width int
 			}, len(actions), nil
 		}
 	}
-	for _, name := range []func(a int) string{func(a int) string { return "p_" + strconv.Itoa(a) }, func(a int) string { return actions[a] }} {
+	for _, name := range []func(a int) string{func(a int) string { return "p_" + strconv.Itoa(a) }, func(a int) string { return actions[a] }, func(a int) string { return "p_" + actions[a] }} {
 		missing := ""
 		for a := range actions {
 			if missing == "" && !r.Has(name(a)) {
@@ -226,7 +227,7 @@ func fields(r Rows, actions []string) (read func(dst []float64) error, width int
 			return err
 		}, 1, nil
 	}
-	return nil, 0, fmt.Errorf("%s: no probabilities; want columns action and probability, p_0 to p_%d, probabilities, or one named for each action", r.Where(), len(actions)-1)
+	return nil, 0, fmt.Errorf("%s: no probabilities; want columns action and probability, p_0 to p_%d, probabilities, or for each action one named as it or p_NAME", r.Where(), len(actions)-1)
 }
 
 // distribution checks a row of probabilities.

@@ -289,6 +289,8 @@ func TestParseGrid(t *testing.T) {
 		{"runs:\n- objectives: risk\n  hyper: [0.1, 1.5]\n", "g:3: hyper 1.5: want a number in [0, 1], or default"},
 		{"runs:\n- objectives: risk\n  hyper: [nan]\n", "g:3: hyper nan"},
 		{"runs:\n- objectives: l2\n  penalty: -1\n", "g:3: penalty -1"},
+		{"runs:\n- objectives: [risk, corollary1]\n  penalty: 1\n", "g:3: penalty: none of the objectives (risk, corollary1) takes one"},
+		{"runs:\n- lambda: authors\n  objectives: risk\n", "g:2: lambda: none of the objectives (risk) takes one"},
 		{"runs:\n- objectives: theorem1\n  lambda: [star, 0]\n", "g:3: lambda: \"0\""},
 		{"runs:\n- objectives: risk\n  policy: gaussan\n", `g:3: unknown policy "gaussan": did you mean "gaussian"`},
 	} {

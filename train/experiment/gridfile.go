@@ -223,6 +223,16 @@ func (p gridParser) entries(n *yaml.Node) ([]Entry, error) {
 		if len(objectives) == 0 {
 			return nil, p.errorf(item, "runs: an entry without objectives")
 		}
+		for _, kv := range pairs {
+			takes := map[string]func(Objective) bool{
+				"lambda":  func(o Objective) bool { return o.HasLambda },
+				"penalty": func(o Objective) bool { return o.HasPenalty },
+			}[kv.key.Value]
+			if takes == nil || slices.ContainsFunc(objectives, func(s string) bool { o, _ := p.lib.Objective(s); return takes(o) }) {
+				continue
+			}
+			return nil, p.errorf(kv.key, "%s: none of the objectives (%s) takes one", kv.key.Value, strings.Join(objectives, ", "))
+		}
 		for _, e.Objective = range objectives {
 			for _, e.Weight = range weights {
 				entries = append(entries, e)

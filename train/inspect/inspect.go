@@ -245,7 +245,7 @@ func (l *log) schema() bool {
 	case l.n == 0:
 		return bad("no rows", "there is nothing to learn from", "give a file that has rows")
 	case l.k < 2:
-		return bad("%d actions", "there was nothing to decide", "log the decisions among at least two actions")
+		return bad("%d actions", "there was nothing to decide", "log the decisions among at least two actions", l.k)
 	case len(l.Cost) != l.n || l.Propensity != nil && len(l.Propensity) != l.n || l.Propensities != nil && len(l.Propensities) != l.n*l.k ||
 		l.Weight != nil && len(l.Weight) != l.n || l.Group != nil && len(l.Group) != l.n || l.IDs != nil && len(l.IDs) != l.n || l.Context != nil && len(l.Context) != l.n:
 		return bad("columns of different lengths", "rows cannot be told apart", "give every column a value in every row")

@@ -136,7 +136,7 @@ func TestDefects(t *testing.T) {
 		spoil       func(in *inspect.Input)
 	}{
 		{"no rows", "rows", inspect.Unusable, "nothing", plain, func(in *inspect.Input) { *in = inspect.Input{Actions: in.Actions} }},
-		{"one action", "rows", inspect.Unusable, "", plain, func(in *inspect.Input) { in.Actions = in.Actions[:1] }},
+		{"one action", "rows", inspect.Unusable, "1 actions", plain, func(in *inspect.Input) { in.Actions = in.Actions[:1] }},
 		{"lengths", "rows", inspect.Unusable, "", plain, func(in *inspect.Input) { in.Cost = in.Cost[1:] }},
 		{"actions from 1", "rows", inspect.Unusable, "from 1", plain, func(in *inspect.Input) { in.Action[7] = 8 }},
 		{"positive cost", "rows", inspect.Unusable, "--reward-min", plain, func(in *inspect.Input) { in.Cost[3] = 0.5 }},

@@ -14,7 +14,7 @@ func FromLog(l *decisions.Log) Input {
 	in := Input{Actions: l.Actions(), Action: l.Action(), Cost: l.Cost(), Propensity: l.Propensity(), Propensities: l.Propensities(),
 		Weight: l.Weight(), Time: l.Time(), Group: Groups(l), Estimated: l.Estimated(), Skipped: l.Skipped(), Context: make([]uint64, l.Len())}
 	for _, n := range l.Notes() {
-		in.Notes = append(in.Notes, n.Text)
+		in.Notes = append(in.Notes, n.String())
 	}
 	if l.HasIDs() {
 		in.IDs = l.IDs()

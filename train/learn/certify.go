@@ -47,11 +47,19 @@ type Guarantee struct {
 func (g *Guarantee) of(log *decisions.Log, found inspect.Report, low, high float64) {
 	g.Reward, g.DataHash, g.RewardMin, g.RewardMax = g.Guaranteed(), log.Hash(), low, high
 	g.Logged = -mean(log.Cost())
+	if n := log.Skipped(); n > 0 {
+		g.Notes = append(g.Notes, leftOut(n))
+	}
 	for _, f := range found.Findings {
 		if f.Severity > inspect.Fine {
 			g.Doubts = append(g.Doubts, fmt.Sprintf("%s: %s: %s", f.Check, f.Measured, f.Means))
 		}
 	}
+}
+
+// leftOut says what rows that could not be read mean.
+func leftOut(n int) string {
+	return fmt.Sprintf("%d rows could not be read: all of this speaks of the rows kept", n)
 }
 
 // Certify certifies the policy of a file on a log: the one it was learned from, on
@@ -86,6 +94,10 @@ func Certify(ctx context.Context, p *serve.Policy, log *decisions.Log, o Certify
 		f := found.Findings[0]
 		return nil, fmt.Errorf("the log cannot be used: %s: %s: %s; %s, or certify on it all the same by --force", f.Check, f.Measured, f.Means, f.Do)
 	}
+	known, err := log.Known(f.Encoder)
+	if err != nil {
+		return nil, err
+	}
 	id := identify(log)
 	old, err := pastOf(f).compare(log, id, o.Fresh)
 	if err != nil {
@@ -110,6 +122,9 @@ func Certify(ctx context.Context, p *serve.Policy, log *decisions.Log, o Certify
 	g := &Guarantee{Relation: old.relation, Rows: log.Len(), Refused: log.Len() - len(admissible)}
 	if old.note != "" {
 		g.Notes = append(g.Notes, old.note)
+	}
+	if n := len(log.Names()); known < n {
+		g.Notes = append(g.Notes, fmt.Sprintf("the policy does not know %d of the %d names and categories in the contexts, and leaves them out", n-known, n))
 	}
 	if len(admissible) == 0 {
 		return nil, fmt.Errorf("all %d rows of the log taught the policy's prior, and none is left to certify it", log.Len())

@@ -143,6 +143,9 @@ func prepare(lib experiment.Library, log *decisions.Log, o Options) (*learning, 
 	if o.RewardMin == 0 && o.RewardMax == 0 {
 		l.out.Training.RewardMax = 1
 	}
+	if n := log.Skipped(); n > 0 {
+		l.warn("%s", leftOut(n))
+	}
 	for _, f := range l.out.Log.Findings {
 		if f.Severity > inspect.Fine {
 			l.warn("%s: %s: %s", f.Check, f.Measured, f.Means)
@@ -196,6 +199,11 @@ func (l *learning) configure(lib experiment.Library) (train.Run, error) {
 	s.Limit, s.PriorSplit, s.Certify = 0, 0, false
 	if err := s.Check(); err != nil {
 		return none, err
+	}
+	if s.Noise != "" && s.Noise != experiment.Quadrature { // policies without noise do not ask for it
+		if _, err := lib.Noise(s.Noise); err != nil {
+			return none, err
+		}
 	}
 	switch {
 	case !(o.Floor >= 0 && o.Floor < 1):
@@ -403,6 +411,13 @@ func (l *learning) encode() (err error) {
 	t := &l.out.Training
 	if f := l.o.PriorFile; f != nil {
 		l.encoder = f.Encoder()
+		known, err := l.log.Known(l.encoder)
+		if err != nil {
+			return err
+		}
+		if n := len(l.log.Names()); known < n {
+			l.warn("the prior's file does not know %d of the %d names and categories in the contexts: they are left out", n-known, n)
+		}
 		l.prior = policies.Prior{Mean: slices.Concat(f.File().Weights...)}
 		t.Prior = f.Hash()
 	} else {

@@ -34,6 +34,7 @@ type world struct {
 	id      func(i int) string
 	coarse  bool     // features are 0 or 1
 	actions []string // nil: a, b, c
+	names   []string // nil: x_0, x_1, x_2
 	never   bool     // c is never played where the first feature is negative
 }
 
@@ -68,8 +69,11 @@ func (w world) log(t *testing.T, n int) *decisions.Log {
 	if w.actions == nil {
 		w.actions = []string{"a", "b", "c"}
 	}
+	if w.names == nil {
+		w.names = []string{"x_0", "x_1", "x_2"}
+	}
 	path := filepath.Join(t.TempDir(), "log.csv")
-	out, err := decisions.Create(path, decisions.WriterOptions{Actions: w.actions, Names: []string{"x_0", "x_1", "x_2"}})
+	out, err := decisions.Create(path, decisions.WriterOptions{Actions: w.actions, Names: w.names})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,6 +101,9 @@ func (w world) log(t *testing.T, n int) *decisions.Log {
 		}
 		at := slices.Index([]string{"a", "b", "c"}, w.actions[0]) // as a rotation
 		d := decisions.Decision{Context: named(x), Action: (a - at + 3) % 3, Propensity: pi[a], Weight: 1}
+		for j := range d.Context {
+			d.Context[j].Name = w.names[j]
+		}
 		if w.full {
 			d.Propensities = append(slices.Clone(pi[at:]), pi[:at]...)
 		}
@@ -261,6 +268,38 @@ func TestCheating(t *testing.T) {
 	bare := w
 	bare.ids = false
 	refused("without ids", p, bare.log(t, 1500), learn.CertifyOptions{}, "another key")
+	foreign := w
+	foreign.names = []string{"x_3", "x_4", "x_5"}
+	foreign.seed = 3
+	refused("other columns", p, foreign.log(t, 100), learn.CertifyOptions{}, "none of the names in its contexts (x_3, x_4, x_5) is one of the policy's (x_0, x_1, x_2)")
+	if _, err := learn.Learn(context.Background(), experiment.Standard(), foreign.log(t, 1500), learn.Options{Objective: "ls", PriorFile: p, Settings: settings(1)}); err == nil || !strings.Contains(err.Error(), "learned from other columns") {
+		t.Errorf("a prior of other columns: %v", err)
+	}
+	foreign.names = []string{"x_0", "x_1", "x_9"}
+	if g := mustCertify(t, p, foreign.log(t, 1500), learn.CertifyOptions{}); len(g.Notes) != 1 || !strings.Contains(g.Notes[0], "does not know 1 of the 3 names") {
+		t.Errorf("a column more: notes %q", g.Notes)
+	}
+
+	// Where all rows of a log are to speak of the policy, none may have had a part in it.
+	fresh := w
+	fresh.seed = 2
+	for _, c := range []struct {
+		what string
+		log  world
+		n    int
+		says string
+	}{
+		{"the log", w, 1500, "learned from this log"},
+		{"part of it", taught, 1500, "learned from rows of this log"},
+		{"more than it", w, 3000, "learned from rows of this log"},
+		{"altered ids", other, 1500, "learned from rows of this log"},
+		{"without ids", bare, 1500, "by other means"},
+		{"a later log", fresh, 1500, ""},
+	} {
+		if got := learn.Flatters(l.File, c.log.log(t, c.n)); (got == "") != (c.says == "") || !strings.Contains(got, c.says) {
+			t.Errorf("%s: %q, want %q", c.what, got, c.says)
+		}
+	}
 
 	// Contents that are equal by chance: neither certified nor refused silently.
 	coarse := world{seed: 1, coarse: true}
@@ -281,6 +320,9 @@ func TestCheating(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused("no record", m, w.log(t, 1500), learn.CertifyOptions{}, "does not record")
+	if got := learn.Flatters(&mute, taught.log(t, 1500)); got != "" {
+		t.Errorf("no record: %q", got)
+	}
 	refused("no record, part of the log", m, taught.log(t, 1500), learn.CertifyOptions{}, "does not record")
 	mute.Prior, mute.Training = l.File.Prior, nil
 	if m, err = serve.New(&mute); err != nil {
@@ -456,6 +498,7 @@ func TestOptions(t *testing.T) {
 		"no column timestamp":       {Split: learn.ByTime},
 		"no scaling":                {Scaling: decisions.Scaling{Kind: "log"}},
 		"tuning is of":              {Objective: "risk", Tune: 1},
+		`unknown noise "loud"`:      {Settings: experiment.Settings{Noise: "loud"}},
 		"delta 2":                   {Settings: experiment.Settings{Delta: 2}},
 		"has no hyperparameter":     {Objective: "ls", Hyper: new(float64)},
 		"ips has no hyperparameter": {Objective: "risk", Weight: "ips", Hyper: new(float64)},

@@ -113,6 +113,25 @@ func (p past) compare(log *decisions.Log, id identity, fresh bool) (overlap, err
 	return o, nil
 }
 
+// Flatters says why nothing can be guaranteed of the policy of a file on all rows of a
+// log: rows had a part in the policy, or it cannot be told whether they had. Empty: none had,
+// or the file does not say.
+func Flatters(f *serve.File, log *decisions.Log) string {
+	p, id := pastOf(f), identify(log)
+	o, err := p.compare(log, id, false)
+	switch {
+	case log.Hash() == p.data:
+		return "it was learned from this log, whose rows flatter it: see opl certify"
+	case !p.known:
+		return ""
+	case p.how != id.how:
+		return "its file and this log tell rows apart by other means (decision_id or content), and rows that it was learned from flatter it: see opl certify"
+	case err != nil || o.relation != Fresh:
+		return "it was learned from rows of this log, which flatter it: see opl certify"
+	}
+	return ""
+}
+
 // found counts the witnesses in a log.
 func (p past) found(log *decisions.Log) int {
 	if p.witness.Len() == 0 {

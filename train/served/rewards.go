@@ -87,6 +87,9 @@ func (r *Rewards) csv(d Duplicates) error {
 	if id < 0 || value < 0 {
 		return fmt.Errorf("%s: the header is %q: want the columns decision_id and reward", r.path, head)
 	}
+	if slices.Contains(head[id+1:], "decision_id") || slices.Contains(head[value+1:], "reward") {
+		return fmt.Errorf("%s: the header is %q: decision_id or reward comes twice", r.path, head)
+	}
 	for row := 1; ; row++ {
 		cells, err := c.Read()
 		if err == io.EOF {

@@ -298,7 +298,10 @@ func values(context []byte) ([]features.Value, error) {
 func decode(b []byte, v any) error {
 	dec := json.NewDecoder(bytes.NewReader(b))
 	dec.DisallowUnknownFields()
-	if err := dec.Decode(v); err != nil {
+	var other *json.UnmarshalTypeError
+	if err := dec.Decode(v); errors.As(err, &other) {
+		return fmt.Errorf("%s is a %s, want a %s", other.Field, other.Value, other.Type)
+	} else if err != nil {
 		return err
 	}
 	if dec.More() {

@@ -161,12 +161,15 @@ func TestBadFiles(t *testing.T) {
 		{"r.txt", "", "no kind of file"},
 		{"r.csv", "", "empty"},
 		{"r.csv", "id,reward\n", "decision_id and reward"},
+		{"r.csv", "decision_id,reward,reward\nd,1,0\n", "comes twice"},
+		{"r.csv", "decision_id,reward,decision_id\nd,1,e\n", "comes twice"},
 		{"r.csv", "decision_id,reward\nd,x\n", `row 1: reward "x"`},
 		{"r.csv", "decision_id,reward\nd,NaN\n", "row 1: reward NaN"},
 		{"r.csv", "decision_id,reward\nd,1,2\n", "wrong number of fields"},
 		{"r.csv", "decision_id,reward\n,1\n", "row 1: no decision_id"},
 		{"r.csv", "decision_id,reward\nd,1.5\n", "row 1: reward 1.5 is outside [0, 1]"},
-		{"r.jsonl", "{\"decision_id\":\"d\",\"reward\":\"1\"}\n", "line 1"},
+		{"r.jsonl", "{\"decision_id\":\"d\",\"reward\":\"1\"}\n", "line 1: reward is a string, want a float64"},
+		{"r.jsonl", "{\"decision_id\":1,\"reward\":1}\n", "line 1: decision_id is a number, want a string"},
 		{"r.jsonl", "{\"decision_id\":\"d\",\"reward\":1}\n{\"decision_id\":", "line 2"},
 	} {
 		if _, _, err := joined(t, good, write(t, c.name, c.text), Options{}); err == nil || !strings.Contains(err.Error(), c.want) {
