@@ -262,6 +262,9 @@ func (b *builder) name(name []byte, cat bool) (uint32, error) {
 	if id, ok := b.nameID[string(name)]; ok {
 		return id, nil
 	}
+	if len(name) == 0 {
+		return 0, bad("context", "a value has no name")
+	}
 	if len(b.names) == maxNames {
 		return 0, fatalError{fmt.Errorf("%s: row %d: more than %d names of context values: is a column of identifiers among the context?", b.path, b.at, maxNames)}
 	}

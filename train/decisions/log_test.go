@@ -180,6 +180,8 @@ func TestBroken(t *testing.T) {
 		{"vw two", "l.vw", "1:0:0.5 2:0:0.5 | a\n", "two actions have a cost"},
 		{"vw zero", "l.vw", "0:0:0.5 | a\n", "actions are numbers from 1"},
 		{"vw shared", "l.vw", "shared | a\n0:0:0.5 | b\n", "not supported"},
+		{"vw no name", "l.vw", "1:0:0.5 | :1\n", "row 1, column context: a value has no name"},
+		{"json no name", "l.jsonl", `{"action":0,"reward":1,"context":{"":1}}` + "\n", "row 1, column context: a value has no name"},
 		{"vw value", "l.vw", "1:0:0.5 | a:b\n", "the value of \"a:b\""},
 		{"vw sum", "l.vw", "1:0:0.5 | a:1e308 a:1e308\n", "the values of a add up to more"},
 		{"vw cost", "l.vw", "1:3:0.5 | a\n", "cost 3 is outside [-1, 0]"},
