@@ -11,6 +11,8 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
+
+	"opl/train/internal/parquetfile"
 )
 
 // parquetRows is how many rows are asked for at a time.
@@ -62,10 +64,7 @@ func newParquet(path string, o *Options) (_ *parquetReader, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkFooter(f, info.Size()); err != nil {
-		return nil, fmt.Errorf("%s: not a Parquet file, or damaged: %w", path, err)
-	}
-	file, err := parquet.OpenFile(f, info.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	file, err := parquetfile.Open(f, info.Size())
 	if err != nil {
 		return nil, fmt.Errorf("%s: not a Parquet file, or damaged: %w", path, err)
 	}

@@ -7,6 +7,8 @@ import (
 	"math"
 
 	"github.com/parquet-go/parquet-go"
+
+	"opl/train/internal/parquetfile"
 )
 
 // ParquetRows reads rows of a Parquet file of size bytes; path is for errors. A
@@ -18,7 +20,7 @@ func ParquetRows(path string, r io.ReaderAt, size int64) (rows Rows, err error) 
 			rows, err = nil, fmt.Errorf("%s: not a Parquet file: %v", path, e)
 		}
 	}()
-	f, err := parquet.OpenFile(r, size)
+	f, err := parquetfile.Open(r, size)
 	if err != nil {
 		return nil, fmt.Errorf("%s: not a Parquet file: %w", path, err)
 	}

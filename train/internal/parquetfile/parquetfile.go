@@ -1,4 +1,5 @@
-package decisions
+// Package parquetfile opens Parquet files of unknown origin.
+package parquetfile
 
 import (
 	"encoding/binary"
@@ -6,11 +7,21 @@ import (
 	"fmt"
 	"io"
 	"math"
+
+	"github.com/parquet-go/parquet-go"
 )
 
-// checkFooter refuses a Parquet file whose footer claims more than there is: a length
-// beyond the file's, or lists and texts beyond its own end, for which parquet.OpenFile
-// would take memory before it looks, up to gigabytes.
+// Open is parquet.OpenFile, without the page index, for files that may be damaged: it
+// refuses a footer that claims more than there is, a length beyond the file's, or lists
+// and texts beyond its own end, for which memory would be taken before anything else,
+// up to gigabytes. Parquet's readers may panic still.
+func Open(f io.ReaderAt, size int64) (*parquet.File, error) {
+	if err := checkFooter(f, size); err != nil {
+		return nil, err
+	}
+	return parquet.OpenFile(f, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+}
+
 func checkFooter(f io.ReaderAt, size int64) error {
 	var end [8]byte
 	if _, err := f.ReadAt(end[:], max(0, size-8)); err != nil {
@@ -52,6 +63,9 @@ const (
 	thriftStruct
 	thriftUUID
 )
+
+// deepest is far below what footers nest.
+const deepest = 32
 
 var errFooter = errors.New("its footer is damaged")
 

@@ -1,0 +1,54 @@
+package parquetfile
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+func written(t testing.TB) []byte {
+	t.Helper()
+	type row struct {
+		A int       `parquet:"a"`
+		B string    `parquet:"b,optional"`
+		C []float64 `parquet:"c,list"`
+	}
+	var b bytes.Buffer
+	if err := parquet.Write(&b, []row{{1, "x", []float64{1, 2}}, {2, "", nil}}, parquet.KeyValueMetadata("k", "v")); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestOpen(t *testing.T) {
+	good := written(t)
+	f, err := Open(bytes.NewReader(good), int64(len(good)))
+	if err != nil || f.NumRows() != 2 {
+		t.Fatalf("%v, %v", f, err)
+	}
+	for name, c := range map[string]struct{ text, want string }{
+		"short":         {"PAR1", "no footer in 4 bytes"},
+		"long footer":   {"PAR1\x00\x00\x00\xf0PAR1", "a footer of 4026531840 bytes in a file of 12"},
+		"long list":     {"PAR1\x29\xfc\xff\xff\xff\xff\x07\x07\x00\x00\x00PAR1", "damaged"},
+		"long text":     {"PAR1\x18\xff\xff\x03\x04\x00\x00\x00PAR1", "damaged"},
+		"long map":      {"PAR1\x1b\xff\xff\x03\x88\x05\x00\x00\x00PAR1", "damaged"},
+		"unknown type":  {"PAR1\x1e\x01\x00\x00\x00PAR1", "damaged"},
+		"without end":   {"PAR1\x15\x02\x02\x00\x00\x00PAR1", "damaged"},
+		"nested":        {"PAR1" + strings.Repeat("\x1c", 40) + strings.Repeat("\x00", 41) + "\x51\x00\x00\x00PAR1", "damaged"},
+		"lists in list": {"PAR1\x19" + strings.Repeat("\x19", 40) + "\x00\x2a\x00\x00\x00PAR1", "damaged"},
+	} {
+		if _, err := Open(strings.NewReader(c.text), int64(len(c.text))); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+	for i := range good { // a byte lost, or another: an error or not, no panic
+		other := bytes.Clone(good)
+		other[i] ^= 0x55
+		for _, b := range [][]byte{slices.Delete(bytes.Clone(good), i, i+1), other} {
+			_ = checkFooter(bytes.NewReader(b), int64(len(b)))
+		}
+	}
+}
