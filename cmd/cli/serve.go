@@ -73,6 +73,16 @@ who can reach the address can decide.`,
 }
 
 func runServe(ctx context.Context, path string, f serveFlags, stderr io.Writer) (err error) {
+	c := f.config
+	for _, limit := range []struct {
+		flag string
+		n    int64
+	}{{"max-body", c.MaxBody}, {"max-requests", int64(c.MaxInFlight)}, {"max-connections", int64(c.MaxConns)},
+		{"timeout", int64(c.Timeout)}, {"idle", int64(c.Idle)}, {"drain", int64(c.Drain)}} {
+		if limit.n <= 0 {
+			return fmt.Errorf("--%s: want more than 0", limit.flag)
+		}
+	}
 	p, err := serve.Load(path)
 	if err != nil {
 		return err
@@ -101,9 +111,7 @@ func runServe(ctx context.Context, path string, f serveFlags, stderr io.Writer) 
 	if tcp, ok := l.Addr().(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
 		fmt.Fprintf(stderr, "opl: %s can be reached from other machines, and there is no authentication\n", l.Addr())
 	}
-	if p.File().Floor == 0 {
-		fmt.Fprintln(stderr, "opl: the policy has no floor: propensities may be 0, and its log may say little about other policies")
-	}
+	warnOfFloor(p, stderr)
 	if f.address != "" {
 		if err := os.WriteFile(f.address+".tmp", []byte(l.Addr().String()+"\n"), 0o644); err != nil {
 			return err
@@ -147,4 +155,11 @@ func reload(s *server.Server, path string, stderr io.Writer) {
 		return
 	}
 	fmt.Fprintf(stderr, "opl: serving policy %.12s\n", s.Hash())
+	warnOfFloor(p, stderr)
+}
+
+func warnOfFloor(p *serve.Policy, stderr io.Writer) {
+	if p.File().Floor == 0 {
+		fmt.Fprintln(stderr, "opl: the policy has no floor: propensities may be 0, and its log may say little about other policies")
+	}
 }
