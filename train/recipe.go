@@ -184,7 +184,7 @@ func (r Recipe) Learn(ctx context.Context, log *bandit.Log, c Config) (*Certifie
 	}
 	out.Baseline = *base
 	consider := func(q policies.Posterior) error {
-		cert, err := certify.Certify(policy, q, log, rest, certify.Options{Delta: c.Delta, Baseline: base, Priors: len(r.Scales), Seed: c.Seed})
+		cert, err := certify.Certify(policy, q, log, rest, certify.Options{Delta: c.Delta, Baseline: base, Priors: len(r.Scales), Seed: c.Seed, Threads: c.Threads})
 		if err == nil && (out.Certificate.Bounds == nil || cert.Guaranteed() > out.Certificate.Guaranteed()) {
 			out.Posterior, out.Certificate = q, cert
 		}

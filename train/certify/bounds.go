@@ -62,7 +62,7 @@ func measure(pol policies.Policy, q policies.Posterior, log *bandit.Log, rows []
 	}
 	var theta []float64
 	if robustFits(pol, log, o.Baseline) == nil {
-		s.robust, theta = newRobustSums(n, k), o.Baseline.Theta
+		s.robust, theta = newRobustSums(n, k, o.Threads), o.Baseline.Theta
 	}
 	if corollary1Fits(pol, log, o.Weight) == nil {
 		s.linear = newLinearSums(o.Weight, log, rows)

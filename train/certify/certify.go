@@ -37,6 +37,9 @@ type Options struct {
 	Draws int
 	// Seed is that of the draws.
 	Seed uint64
+	// Threads is how many threads may be used; 0 means 1. The result is the same for
+	// any number.
+	Threads int
 }
 
 // Bound is one upper bound on the risk, R(π_Q) ≤ Risk with probability 1 − Delta.

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"opl/graph/kernel"
+	"opl/graph/kernel/crew"
 	"opl/objectives"
 	"opl/policies"
 	"opl/train/bandit"
@@ -59,12 +60,25 @@ type robustSums struct {
 	mean  [gridSize]float64 // Σ_a π_Q log(1 − ℓX)
 	risk  [gridSize]float64 // the doubly robust estimate
 	model []float64         // r̂(x, ·)
+
+	threads int
+	row     struct { // the one that is added
+		pi, pi0 []float64
+		logged  int
+		cost    float64
+	}
+	share func(seat, part int)
 }
 
-func newRobustSums(n, k int) *robustSums {
-	s := &robustSums{n: float64(n), model: make([]float64, k)}
+func newRobustSums(n, k, threads int) *robustSums {
+	s := &robustSums{n: float64(n), model: make([]float64, k), threads: max(1, threads)}
 	for g := range s.grid {
 		s.grid[g] = math.Pow(0.1/math.Sqrt(s.n), 1-float64(g)/(gridSize-1))
+	}
+	s.share = func(_, part int) {
+		for g := gridSize * part / s.threads; g < gridSize*(part+1)/s.threads; g++ {
+			s.at(g)
+		}
 	}
 	return s
 }
@@ -72,18 +86,25 @@ func newRobustSums(n, k int) *robustSums {
 // add adds a row: π_Q and π₀ of all actions, the scores of the model, a_i and c_i.
 func (s *robustSums) add(pi, scores, pi0 []float64, logged int, cost float64) {
 	kernel.Softmax(s.model, scores, len(scores))
-	for g, l := range s.grid {
-		for a, pi := range pi {
-			x := -s.model[a] * min(1, pi0[a]/(2*l)) // q_ia
-			if a == logged {
-				x += (cost - x) / pi0[a]
-			}
-			if pi > 0 {
-				s.mean[g] += pi * math.Log1p(-l*x) / s.n
-				s.risk[g] += pi * x / s.n
-			}
+	s.row.pi, s.row.pi0, s.row.logged, s.row.cost = pi, pi0, logged, cost
+	crew.Do(s.threads, s.threads, s.share)
+}
+
+// at adds the row to the sums of one ℓ.
+func (s *robustSums) at(g int) {
+	l, mean, risk := s.grid[g], s.mean[g], s.risk[g]
+	for a, pi := range s.row.pi {
+		p0 := s.row.pi0[a]
+		x := -s.model[a] * min(1, p0/(2*l)) // q_ia
+		if a == s.row.logged {
+			x += (s.row.cost - x) / p0
+		}
+		if pi > 0 {
+			mean += pi * math.Log1p(-l*x) / s.n
+			risk += pi * x / s.n
 		}
 	}
+	s.mean[g], s.risk[g] = mean, risk
 }
 
 // robustFits says why the doubly robust bound cannot be had, nil if it can.

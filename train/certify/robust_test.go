@@ -2,6 +2,7 @@ package certify_test
 
 import (
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -33,6 +34,10 @@ func TestRobust(t *testing.T) {
 	singles, err := certify.Singles(policies.Gaussian{}, q, log, rows, certify.Options{Baseline: base}, delta)
 	if err != nil {
 		t.Fatal(err)
+	}
+	again, err := certify.Singles(policies.Gaussian{}, q, log, rows, certify.Options{Baseline: base, Threads: 3}, delta)
+	if err != nil || !reflect.DeepEqual(again, singles) {
+		t.Errorf("other bounds on three threads: %v, want %v (%v)", again, singles, err)
 	}
 	var got certify.Bound
 	for _, b := range singles[0] {

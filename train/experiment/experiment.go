@@ -252,7 +252,7 @@ func (e *Runner) learn(ctx context.Context, t *Task, r train.Run, c train.Config
 		better := i == 0
 		if c.Policy.HasPosterior() && (r.Certify || len(scales) > 1) {
 			cert, err := certify.Certify(c.Policy, res.Posterior, log, rows, certify.Options{
-				Delta: r.Delta, Weight: c.Weight, Priors: len(scales), Seed: r.Seed})
+				Delta: r.Delta, Weight: c.Weight, Priors: len(scales), Seed: r.Seed, Threads: c.Threads})
 			if err != nil {
 				return best, err
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 
 	"opl/policies"
@@ -130,7 +131,7 @@ func Certify(ctx context.Context, p *serve.Policy, log *decisions.Log, o Certify
 		return nil, fmt.Errorf("all %d rows of the log taught the policy's prior, and none is left to certify it", log.Len())
 	}
 	pol, q := policyOf(f)
-	options := certify.Options{Delta: o.Delta, Priors: 1}
+	options := certify.Options{Delta: o.Delta, Priors: 1, Threads: runtime.GOMAXPROCS(0)}
 	switch {
 	case old.relation == Fresh && !pol.HasPosterior():
 		g.Certificate, err = fixed(pol, q, rows, o.Delta)

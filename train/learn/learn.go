@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -512,7 +513,7 @@ func (l *learning) fit(ctx context.Context) error {
 		}
 		better := i == 0
 		if l.posterior() {
-			cert, err := certify.Certify(c.Policy, q, l.rows, l.rest, certify.Options{Delta: c.Delta, Weight: c.Weight, Priors: len(scales), Seed: c.Seed})
+			cert, err := certify.Certify(c.Policy, q, l.rows, l.rest, certify.Options{Delta: c.Delta, Weight: c.Weight, Priors: len(scales), Seed: c.Seed, Threads: runtime.GOMAXPROCS(0)})
 			if err != nil {
 				return err
 			}
