@@ -38,9 +38,15 @@ Rows are told apart by decision_id, or by their content where the log has none.
 Where that cannot tell whether rows are the same, --fresh says that they are not.
 Actions and the range of rewards are those of the policy file unless given.
 
+A log that is older than the one the policy was learned from is no later log: if a
+policy learned from it chose the actions from which this one learned, it had a part
+in this one, which nothing shows.
+
 The exit status is 0 if the policy is better than the logging policy with
 probability 1-δ, 3 if something is guaranteed but not that, 4 if nothing is, and 1
-after an error.
+after an error. It is 3, not 0, if rows share a group, for guarantees take rows for
+independent. The policy that logged the rows is never shown to be better than
+itself.
 
 ` + readHelp,
 		Example: `  opl certify policy.json decisions.parquet
@@ -91,11 +97,11 @@ after an error.
 			if err != nil {
 				return err
 			}
-			switch g.Verdict {
-			case certify.NotShown:
-				return notShown
-			case certify.Vacuous:
+			switch {
+			case g.Verdict == certify.Vacuous:
 				return vacuous
+			case g.Verdict == certify.NotShown || g.Dependent:
+				return notShown
 			}
 			return nil
 		},

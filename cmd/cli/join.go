@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"opl/policies/serve"
 	"opl/train/decisions"
 	"opl/train/served"
 )
@@ -18,6 +20,7 @@ type joinFlags struct {
 	out        string
 	missing    string
 	duplicates string
+	policy     string
 	min, max   float64
 }
 
@@ -37,6 +40,7 @@ it (only purchases are reported; late ones are not in yet), dropping biases the
 log: give --missing-reward 0 where no report means no reward, and wait until all
 rewards are in.`,
 		Example: `  opl join served.jsonl rewards.csv --out next.parquet
+  opl join served.jsonl rewards.csv --policy policy.json --out next.parquet
   opl join served.jsonl purchases.csv --missing-reward 0 --out next.jsonl`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -47,6 +51,7 @@ rewards are in.`,
 	fl.StringVar(&f.out, "out", "", "file to write: .parquet, .csv or .jsonl")
 	fl.StringVar(&f.missing, "missing-reward", "drop", "reward of decisions that have none, or drop")
 	fl.StringVar(&f.duplicates, "duplicates", "error", "of ids that come more than once, take the first or the last, or error")
+	fl.StringVar(&f.policy, "policy", "", "join the decisions of this policy alone: its file, or its hash or how that begins")
 	fl.Float64Var(&f.min, "reward-min", 0, "least possible reward")
 	fl.Float64Var(&f.max, "reward-max", 1, "largest possible reward")
 	return cmd
@@ -70,6 +75,13 @@ func join(stdout io.Writer, servedLog, rewards string, f joinFlags) error {
 		}
 		o.Missing = &v
 	}
+	if o.Policy = f.policy; f.policy != "" && strings.Trim(f.policy, "0123456789abcdef") != "" {
+		p, err := serve.Load(f.policy)
+		if err != nil {
+			return fmt.Errorf("--policy: %w", err)
+		}
+		o.Policy = p.Hash()
+	}
 	log, err := served.Open(servedLog, o.Duplicates)
 	if err != nil {
 		return err
@@ -88,6 +100,9 @@ func join(stdout io.Writer, servedLog, rewards string, f joinFlags) error {
 	}
 	if s.Joined == 0 {
 		_ = w.Abort()
+		if s.Others == s.Decisions {
+			return fmt.Errorf("--policy %s: none of the %d decisions is of this policy", f.policy, s.Decisions)
+		}
 		return fmt.Errorf("none of the %d decisions has a reward: is decision_id the same in %s and %s?", s.Decisions, servedLog, rewards)
 	}
 	if err := w.Close(); err != nil {
@@ -107,6 +122,7 @@ func printSummary(w io.Writer, s served.Summary, f joinFlags) {
 		n    int
 		what string
 	}{
+		{s.Others, "of other policies left out"},
 		{s.Orphans, "rewards of no decision"},
 		{s.Left, "duplicates left out, the " + f.duplicates + " taken"},
 		{s.Torn, "bytes of a last line without an end left out: the server may be writing it"},

@@ -140,7 +140,11 @@ func trainPolicy(cmd *cobra.Command, lib experiment.Library, f trainFlags, path 
 	if err := learned.WriteText(cmd.OutOrStdout()); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "written to %s; next: opl serve %s\n", f.out, f.out)
+	next := "opl serve " + f.out
+	if learned.Worse {
+		next = "keep the policy that plays, or learn again"
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "written to %s; next: %s\n", f.out, next)
 	return err
 }
 

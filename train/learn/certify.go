@@ -37,6 +37,9 @@ type Guarantee struct {
 	Refused  int      `json:"refused"`    // rows that taught what must be fixed
 	Logged   float64  `json:"logged"`     // mean reward of the log, in [0, 1]
 	Estimate Estimate `json:"estimate"`   // on the rows that certify
+	// Dependent says that rows share groups: what is guaranteed would hold for
+	// independent rows.
+	Dependent bool `json:"dependent,omitempty"`
 	// RewardMin and RewardMax are the rewards that are 0 and 1.
 	RewardMin float64  `json:"reward_min"`
 	RewardMax float64  `json:"reward_max"`
@@ -52,6 +55,7 @@ func (g *Guarantee) of(log *decisions.Log, found inspect.Report, low, high float
 		g.Notes = append(g.Notes, leftOut(n))
 	}
 	for _, f := range found.Findings {
+		g.Dependent = g.Dependent || f.Check == "groups" && f.Severity > inspect.Fine
 		if f.Severity > inspect.Fine {
 			g.Doubts = append(g.Doubts, fmt.Sprintf("%s: %s: %s", f.Check, f.Measured, f.Means))
 		}

@@ -76,6 +76,8 @@ type Learned struct {
 	// Guarantee is nil where nothing could be certified; Unproven then says why.
 	Guarantee *Guarantee
 	Unproven  string
+	// Worse says that by the estimate the policy earns less than the logging policy.
+	Worse bool
 }
 
 // Learn learns a policy from a log. It divides the rows, fits the encoder (and
@@ -541,7 +543,7 @@ func (l *learning) finish() error {
 	if t.Estimate.Effective < l.o.MinEffective && t.Stopped == "" {
 		l.warn("the weights π/π₀ of the %d rows are worth %.1f rows: what the log says of the policy rests on a handful of rows", t.Estimate.Rows, t.Estimate.Effective)
 	}
-	if logged := mean(l.log.Cost()); t.Estimate.Reward < -logged {
+	if out.Worse = t.Estimate.Reward < -mean(l.log.Cost()); out.Worse {
 		l.warn("by the estimate the policy earns less than the logging policy: there was too little to learn from, or too much was learned from it; take fewer epochs or a stronger penalty, or keep the logging policy")
 	}
 	switch {

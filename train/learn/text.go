@@ -102,6 +102,9 @@ func (g *Guarantee) text(b *strings.Builder) {
 		certify.NotShown: "not shown to be better than the logging policy",
 		certify.Vacuous:  "nothing is guaranteed: the bound allows the least reward",
 	}[g.Verdict]
+	if g.Dependent {
+		verdict += ", if rows were independent; they are not, for some share a group"
+	}
 	fmt.Fprintf(b, "verdict    %s\n", verdict)
 	kl := fmt.Sprintf("KL %.4g nats", g.KL)
 	if g.Priors > 1 {

@@ -12,6 +12,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"opl/policies/features"
@@ -36,6 +37,9 @@ type Options struct {
 	// Duplicates is of rewards, and of decisions: a client that asks again with
 	// the same id gets, and may act on, another answer. Empty: Refuse.
 	Duplicates Duplicates
+	// Policy, unless empty, is the hash of the policy whose decisions are joined, or
+	// how it begins.
+	Policy string
 	// Min and Max are the range of rewards, mapped to costs from 0 to −1; both 0:
 	// 0 and 1.
 	Min, Max float64
@@ -45,6 +49,7 @@ type Options struct {
 type Summary struct {
 	Decisions  int // of the served log, without duplicates left out
 	Joined     int // written, those filled in included
+	Others     int // of other policies than the one asked for: left out
 	Missing    int // without a reward: dropped, or filled in
 	Orphans    int // rewards without a decision
 	Left       int // duplicates left out
@@ -215,6 +220,10 @@ func (l *Log) Join(rewards *Rewards, w Writer, o Options) (Summary, error) {
 		if l.rows[row.ID] != n {
 			return nil
 		}
+		if !strings.HasPrefix(row.Hash, o.Policy) {
+			s.Others++
+			return nil
+		}
 		at, known := policies[row.Hash]
 		if !known {
 			at = len(s.Policies)
@@ -253,7 +262,7 @@ func (l *Log) Join(rewards *Rewards, w Writer, o Options) (Summary, error) {
 		d.Row = s.Joined
 		return w.Write(d)
 	})
-	if with := s.Decisions - s.Missing; with > 0 {
+	if with := s.Decisions - s.Others - s.Missing; with > 0 {
 		s.MeanReward = sum / float64(with)
 	}
 	return s, err

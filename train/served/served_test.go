@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -96,6 +97,29 @@ func TestJoin(t *testing.T) {
 		if err != nil || len(out) != 3 || s.Joined != 3 || s.Missing != 1 || out[1].Cost != 0 || out[2].Cost != -.5 || fmt.Sprint(out[1].Context) != "[{age 1} {vip=false 1}]" {
 			t.Errorf("%+v, %+v, %v", out, s, err)
 		}
+	}
+}
+
+// A log of two policies is joined for one of them.
+func TestPolicy(t *testing.T) {
+	b, err := os.ReadFile(servedLog(t, `{"context":{"age":1},"decision_id":"x"}`, `{"context":{"age":2},"decision_id":"y"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, second, _ := strings.Cut(string(b), "\n")
+	second = regexp.MustCompile(`"policy_hash":"[^"]*"`).ReplaceAllString(second, `"policy_hash":"abcdef"`)
+	l, err := Open(write(t, "served.jsonl", first+"\n"+second), Refuse)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := ReadRewards(write(t, "r.csv", "decision_id,reward\nx,1\ny,0.25\n"), Refuse)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got rows
+	s, err := l.Join(r, &got, Options{Policy: "abc"})
+	if err != nil || len(got) != 1 || got[0].ID != "y" || s.Others != 1 || s.Joined != 1 || s.MeanReward != .25 || len(s.Policies) != 1 {
+		t.Errorf("%+v of %+v, %v", got, s, err)
 	}
 }
 
