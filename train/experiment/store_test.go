@@ -329,7 +329,7 @@ func FuzzStore(f *testing.F) {
 		first := s.Records()
 		lines := 0
 		for l := range bytes.Lines(text) {
-			if len(bytes.TrimSpace(l)) > 0 {
+			if len(bytes.TrimSpace(l)) > 0 || !bytes.HasSuffix(l, []byte{'\n'}) {
 				lines++
 			}
 		}
