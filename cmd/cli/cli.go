@@ -20,6 +20,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"opl/train"
 	"opl/train/experiment"
@@ -59,6 +60,13 @@ to do it: PAC-Bayes bounds and heuristics over regularized importance weights.`,
 	}
 	root.AddCommand(compareCommand(lib), reproduceCommand(lib), runCommand(lib), plotCommand(), inspectCommand(), evaluateCommand(), trainCommand(lib), certifyCommand(),
 		gradcheckCommand(lib), serveCommand(), joinCommand(), exportCommand(lib), versionCommand())
+	for _, c := range root.Commands() {
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if f.DefValue == "NaN" || f.DefValue == "[]" {
+				f.DefValue = map[string]string{"NaN": "0"}[f.DefValue] // says nothing in the help; the text of the flag does
+			}
+		})
+	}
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
