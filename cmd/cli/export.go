@@ -66,6 +66,11 @@ func export(cmd *cobra.Command, lib experiment.Library, f exportFlags) error {
 	case err != nil:
 		return flagError(err)
 	}
+	for _, to := range []struct{ flag, path string }{{"out", f.out}, {"test", f.test}, {"policy", f.policy}} {
+		if err := writable(to.path); err != nil {
+			return fmt.Errorf("--%s: %s: %w", to.flag, to.path, err)
+		}
+	}
 	e := &experiment.Runner{Library: lib, DataDir: f.data}
 	task, err := e.Task(cmd.Context(), f.run)
 	if err != nil {
