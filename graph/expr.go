@@ -66,7 +66,7 @@ func building(f runtime.Frame) bool {
 	if strings.HasSuffix(f.File, "_test.go") {
 		return false
 	}
-	for _, prefix := range []string{"opl/objectives.Problem.", "opl/objectives.Weight.", "gorgonia.org/", "runtime."} {
+	for _, prefix := range []string{"opl/objectives.Problem.", "opl/objectives.GraphWeight.", "gorgonia.org/", "runtime."} {
 		if strings.HasPrefix(f.Function, prefix) {
 			return true
 		}

@@ -6,7 +6,7 @@ import (
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
-	"opl/graph/kernel/crew"
+	"opl/graph/kernel/workers"
 )
 
 // machine runs a plan. All its memory is its own and lasts as long as it does.
@@ -287,7 +287,7 @@ func (m *threaded[T]) split(s *machineStep[T], threads int) error {
 	for t := range s.seats {
 		s.seats[t].err = nil
 	}
-	crew.Do(threads, (s.rows+s.chunk-1)/s.chunk, s.take)
+	workers.Do(threads, (s.rows+s.chunk-1)/s.chunk, s.take)
 	for t := range s.seats {
 		if err := s.seats[t].err; err != nil {
 			return err

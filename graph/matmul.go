@@ -6,7 +6,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 	"gorgonia.org/tensor"
 
-	"opl/graph/kernel/crew"
+	"opl/graph/kernel/workers"
 	"opl/graph/kernel/simd"
 )
 
@@ -142,7 +142,7 @@ func (p *product) run(dst []float32, src [][]float32, threads int) bool {
 			default:
 				part = func(part, parts int) { s.MulT(dst, src[1], p.n, part, parts) }
 			}
-			crew.Do(threads, first+parts, func(_, i int) {
+			workers.Do(threads, first+parts, func(_, i int) {
 				if i < first {
 					s.Prepare()
 				} else {
@@ -152,7 +152,7 @@ func (p *product) run(dst []float32, src [][]float32, threads int) bool {
 			return true
 		}
 	}
-	crew.Do(threads, parts, func(_, i int) { part(i, parts) })
+	workers.Do(threads, parts, func(_, i int) { part(i, parts) })
 	return true
 }
 
@@ -200,7 +200,7 @@ func (c *compressed) get(x []float32, threads int) *simd.Sparse {
 		return nil
 	}
 	c.kept = &c.matrix
-	crew.Do(threads, (c.rows-1)/compressRows, func(_, part int) {
+	workers.Do(threads, (c.rows-1)/compressRows, func(_, part int) {
 		c.matrix.Set(x, (part+1)*compressRows, min(c.rows, (part+2)*compressRows))
 	})
 	return c.kept

@@ -8,6 +8,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"opl/graph"
+	"opl/objectives/weights"
 )
 
 // Rows is a log as an objective's graph reads it.
@@ -26,10 +27,7 @@ type Value struct {
 }
 
 // Term is one named term. Vectors, over a grid, are left out.
-type Term struct {
-	Name  string  `json:"name"`
-	Value float64 `json:"value"`
-}
+type Term = weights.Term
 
 // Evaluate computes an objective on all rows of a log, in float64 and in chunks
 // of at most 512: the means named by [Problem.Mean] are accumulated over the
@@ -186,7 +184,7 @@ func combine(o Objective, s Setup, known map[string][]float64) (Value, error) {
 	v := Value{Objective: prog.Cost()}
 	for _, name := range prog.Terms() {
 		if x := prog.Read(name); len(x) == 1 {
-			v.Terms = append(v.Terms, Term{name, x[0]})
+			v.Terms = append(v.Terms, Term{Name: name, Value: x[0]})
 		}
 	}
 	return v, nil

@@ -8,13 +8,14 @@ import (
 
 	"opl/graph"
 	"opl/objectives"
+	"opl/objectives/weights"
 	"opl/policies"
 	"opl/train"
 )
 
 // Soft is a smooth clip, ŵ = π/√(π₀² + τ²), τ ≥ 0; IPS at τ = 0.
 func Soft(tau float64) objectives.Weight {
-	return objectives.Weight{Name: "soft", Hyper: tau, H: func(pi0 graph.Expr) graph.Expr {
+	return objectives.Weight{Name: "soft", Hyper: tau, H: func(pi0 weights.Value) weights.Value {
 		return pi0.Square().Plus(tau * tau).Sqrt()
 	}}
 }

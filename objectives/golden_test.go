@@ -319,10 +319,10 @@ func TestGolden(t *testing.T) {
 
 func TestGoldenRegularizers(t *testing.T) {
 	for _, r := range readGolden(t).RegularizerTable {
-		w := map[string]func(float64) objectives.Weight{
+		w := objectives.GraphWeight{Weight: map[string]func(float64) objectives.Weight{
 			"none": func(float64) objectives.Weight { return objectives.IPS() },
 			"clip": objectives.Clip, "es": objectives.ES, "ix": objectives.IX, "har": objectives.Har,
-		}[r.Reg](r.HP)
+		}[r.Reg](r.HP)}
 		g := graph.New(tensor.Float64)
 		pi := g.Param(graph.NewParam("pi", tensor.Float64, []float64{r.Pi}))
 		pi0 := g.Const("pi0", []float64{r.Pi0})

@@ -14,7 +14,7 @@ import (
 // the propensity of the logged action alone. Gabbianelli et al. (2023).
 func Implicit(gamma float64) Objective {
 	return func(p Problem) graph.Expr {
-		return p.Mean("risk", IX(gamma).Value(p.PiLogged(), p.Pi0Logged()).Mul(p.Cost))
+		return p.Mean("risk", GraphWeight{IX(gamma)}.Value(p.PiLogged(), p.Pi0Logged()).Mul(p.Cost))
 	}
 }
 

@@ -126,13 +126,14 @@ func New(s Setup, b int) (Problem, error) {
 	if s.Policy == nil {
 		s.Policy = policies.Softmax{}
 	}
-	if s.Weight.Name == "" && s.Weight.H == nil && s.Weight.Of == nil {
+	if s.Weight.None() {
 		s.Weight = IPS()
 	}
 	d := s.delta()
+	if err := s.Weight.Check(); err != nil && (s.Weight.H != nil || s.Weight.Of != nil) {
+		return Problem{}, &UnfitError{err.Error()}
+	}
 	switch {
-	case s.Weight.err != nil:
-		return Problem{}, s.Weight.err
 	case s.Params == nil:
 		return Problem{}, fmt.Errorf("objectives: no parameters")
 	case b < 1 || s.N < 1 || s.Actions < 2 || s.Dim < 1:
@@ -225,10 +226,10 @@ func (p Problem) action() graph.Expr {
 }
 
 // W is the weight as it was given.
-func (p Problem) W() Weight { return p.s.Weight }
+func (p Problem) W() GraphWeight { return GraphWeight{p.s.Weight} }
 
 // Weight returns ŵ(x_i, a_i), [R].
-func (p Problem) Weight() graph.Expr { return p.s.Weight.Value(p.PiLogged(), p.Pi0Logged()) }
+func (p Problem) Weight() graph.Expr { return p.W().Value(p.PiLogged(), p.Pi0Logged()) }
 
 // Loss returns ŵ(x_i, a_i)·c_i, [R], whose mean is the estimated risk R̂. For a
 // mixture it is that of π_Q, which for weights that are not linear is not

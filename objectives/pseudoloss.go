@@ -10,7 +10,7 @@ import "opl/graph"
 // propensities of all actions.
 func PseudoLoss(beta float64) Objective {
 	return func(p Problem) graph.Expr {
-		risk := p.Mean("risk", IPS().Value(p.PiLogged(), p.Pi0Logged()).Mul(p.Cost))
+		risk := p.Mean("risk", GraphWeight{IPS()}.Value(p.PiLogged(), p.Pi0Logged()).Mul(p.Cost))
 		loss := p.Mean("pseudo-loss", p.Pi().Div(p.Pi0()).SumOver(1))
 		return risk.Add(loss.Scale(beta))
 	}

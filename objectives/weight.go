@@ -1,164 +1,61 @@
 package objectives
 
 import (
-	"fmt"
-	"math"
-
 	"opl/graph"
+	"opl/objectives/weights"
 )
 
-// Weight is a regularized importance weight ŵ(x,a) = g(π(a|x), π₀(a|x)), a
-// function of the two propensities, elementwise. Give H if the weight is linear
-// in π, Of otherwise.
-type Weight struct {
-	// Name in tables.
-	Name string
-	// Hyper is the hyperparameter in tables; NaN if there is none.
-	Hyper float64
-	// H is h(π₀) of a linear weight ŵ = π/h(π₀). The bounds ask for h(p) ≥ p.
-	H func(pi0 graph.Expr) graph.Expr
-	// Of is ŵ of a weight that is not linear.
-	Of func(pi, pi0 graph.Expr) graph.Expr
-	// Tau is the τ of ŵ = π/max(π₀, τ) for [Clip], 0 for other weights: some
-	// bounds were proved for clipping alone.
-	Tau float64
-	// Residual is π − π₀ŵ where it has a form better than the difference. It may
-	// be nil, and is ignored for linear weights.
-	Residual func(pi, pi0 graph.Expr) graph.Expr
+// Weight is a regularized importance weight ŵ(x,a) = g(π(a|x), π₀(a|x)), see package
+// weights.
+type Weight = weights.Weight
 
-	err error // an *UnfitError: the hyperparameter is outside of its domain
-}
+// The weights of opl, see package weights.
+var (
+	IPS, Clip, ES, IX, Har = weights.IPS, weights.Clip, weights.ES, weights.IX, weights.Har
+	DefaultHyper           = weights.DefaultHyper
+)
 
-// Linear reports whether ŵ is linear in π.
-func (w Weight) Linear() bool { return w.H != nil }
+// GraphWeight is a weight on expressions of a graph.
+type GraphWeight struct{ Weight }
+
+// H builds h(π₀) of a linear weight.
+func (w GraphWeight) H(pi0 graph.Expr) graph.Expr { return w.Weight.H(value{pi0}).(value).Expr }
 
 // Value builds ŵ(x,a).
-func (w Weight) Value(pi, pi0 graph.Expr) graph.Expr {
-	switch {
-	case w.err != nil:
-		return graph.Fail("%w", w.err)
-	case w.H != nil:
-		return pi.Div(w.H(pi0))
-	case w.Of != nil:
-		return w.Of(pi, pi0)
+func (w GraphWeight) Value(pi, pi0 graph.Expr) graph.Expr { return w.of(Weight.Value, pi, pi0) }
+
+// SecondMoment builds π₀ŵ².
+func (w GraphWeight) SecondMoment(pi, pi0 graph.Expr) graph.Expr {
+	return w.of(Weight.SecondMoment, pi, pi0)
+}
+
+// Bias builds |π − π₀ŵ|.
+func (w GraphWeight) Bias(pi, pi0 graph.Expr) graph.Expr { return w.of(Weight.Bias, pi, pi0) }
+
+func (w GraphWeight) of(f func(w Weight, pi, pi0 weights.Value) weights.Value, pi, pi0 graph.Expr) graph.Expr {
+	if err := w.Check(); err != nil {
+		return graph.Fail("%w", err)
 	}
-	return graph.Fail("weight %q has neither H nor Of", w.Name)
+	return f(w.Weight, value{pi}, value{pi0}).(value).Expr
 }
 
-// SecondMoment builds π₀ŵ², the term of E_{a~π₀}[ŵ²]. For linear weights it is
-// (π/h)·π(π₀/h), which overflows in float32 at π₀ = 1e-30 neither in value nor in
-// gradient.
-func (w Weight) SecondMoment(pi, pi0 graph.Expr) graph.Expr {
-	if w.H != nil {
-		h := w.H(pi0)
-		return pi.Div(h).Mul(pi.Mul(pi0.Div(h)))
-	}
-	v := w.Value(pi, pi0)
-	return v.Mul(pi0.Mul(v))
-}
+// value is an expression as a weights.Value.
+type value struct{ graph.Expr }
 
-// Bias builds |π − π₀ŵ|, the term of Bₙ. For linear weights it is (π/h)|h − π₀|,
-// exactly 0 where h = π₀.
-func (w Weight) Bias(pi, pi0 graph.Expr) graph.Expr {
-	switch {
-	case w.H != nil:
-		h := w.H(pi0)
-		return pi.Div(h).Mul(h.Sub(pi0).Abs())
-	case w.Residual != nil:
-		return w.Residual(pi, pi0).Abs()
-	}
-	return pi.Sub(pi0.Mul(w.Value(pi, pi0))).Abs()
-}
+var _ weights.Value = value{}
 
-// String gives name and hyperparameter, such as "clip=0.1".
-func (w Weight) String() string {
-	if math.IsNaN(w.Hyper) {
-		return w.Name
-	}
-	return fmt.Sprintf("%s=%.4g", w.Name, w.Hyper)
-}
-
-// DefaultHyper returns the hyperparameter of a weight where none is given, for
-// a log of n rows: n^(−1/4) for weights that are unregularized at 0 (clip, ix),
-// 1 − n^(−1/4) for those that are at 1 (es, har). For clip it is the paper's
-// choice (after Ionides 2008).
-func DefaultHyper(n int, unregularizedAt float64) float64 {
-	t := math.Pow(float64(n), -0.25)
-	if unregularizedAt == 1 {
-		return 1 - t
-	}
-	return t
-}
-
-// IPS is the importance weight itself, ŵ = π/π₀. Horvitz & Thompson (1952).
-func IPS() Weight {
-	return Weight{Name: "ips", Hyper: math.NaN(), H: func(pi0 graph.Expr) graph.Expr { return pi0 }}
-}
-
-// Clip is ŵ = π/max(π₀, τ), τ in [0, 1]; IPS at τ = 0. London & Sandler (2019).
-func Clip(tau float64) Weight {
-	w := linear("clip", tau, func(pi0 graph.Expr) graph.Expr { return pi0.AtLeast(tau) })
-	w.Tau = tau
-	return w
-}
-
-// ES is exponential smoothing, ŵ = π/π₀^α, α in [0, 1]; IPS at α = 1. Aouali et
-// al. (2023).
-func ES(alpha float64) Weight {
-	return linear("es", alpha, func(pi0 graph.Expr) graph.Expr { return pi0.Pow(alpha) })
-}
-
-// IX is implicit exploration, ŵ = π/(π₀ + γ), γ in [0, 1]; IPS at γ = 0.
-// Gabbianelli et al. (2023).
-func IX(gamma float64) Weight {
-	return linear("ix", gamma, func(pi0 graph.Expr) graph.Expr { return pi0.Plus(gamma) })
-}
-
-// Har is the harmonic weight, with w = π/π₀ and λ in [0, 1],
-//
-//	ŵ = w/((1−λ)w + λ) = π/((1−λ)π + λπ₀)
-//
-// IPS at λ = 1, constant 1 at λ = 0. It is not linear in π. Metelli et al.
-// (2021), whose λ is 1 − λ here.
-func Har(lambda float64) Weight {
-	below := func(pi, pi0 graph.Expr) graph.Expr { // (1−λ)π + λπ₀
-		return pi.Scale(1 - lambda).Add(pi0.Scale(lambda))
-	}
-	w := Weight{Name: "har", Hyper: lambda, err: outside("har", lambda)}
-	w.Of = func(pi, pi0 graph.Expr) graph.Expr {
-		switch lambda {
-		case 0: // at π = 0 too
-			return pi.Scale(0).Plus(1)
-		case 1: // no derivative in the denominator, which would be w/π₀
-			return pi.Div(pi0)
-		}
-		return pi.Div(below(pi, pi0))
-	}
-	w.Residual = func(pi, pi0 graph.Expr) graph.Expr { // (1−λ)π(π−π₀)/((1−λ)π + λπ₀)
-		switch lambda {
-		case 0:
-			return pi.Sub(pi0)
-		case 1:
-			return pi.Scale(0)
-		}
-		return pi.Div(below(pi, pi0)).Mul(pi.Sub(pi0).Scale(1 - lambda))
-	}
-	return w
-}
-
-func linear(name string, hyper float64, h func(graph.Expr) graph.Expr) Weight {
-	w := Weight{Name: name, Hyper: hyper, H: h, err: outside(name, hyper)}
-	if w.err != nil {
-		w.H = nil
-	}
-	return w
-}
-
-// outside returns an error if a hyperparameter is not in [0, 1]: a weight that
-// has it fails wherever it is used.
-func outside(name string, hyper float64) error {
-	if hyper >= 0 && hyper <= 1 {
-		return nil
-	}
-	return unfit("%s: hyperparameter %v is outside [0, 1]", name, hyper)
-}
+func (x value) Add(y weights.Value) weights.Value { return value{x.Expr.Add(y.(value).Expr)} }
+func (x value) Sub(y weights.Value) weights.Value { return value{x.Expr.Sub(y.(value).Expr)} }
+func (x value) Mul(y weights.Value) weights.Value { return value{x.Expr.Mul(y.(value).Expr)} }
+func (x value) Div(y weights.Value) weights.Value { return value{x.Expr.Div(y.(value).Expr)} }
+func (x value) Scale(c float64) weights.Value     { return value{x.Expr.Scale(c)} }
+func (x value) Plus(c float64) weights.Value      { return value{x.Expr.Plus(c)} }
+func (x value) Pow(c float64) weights.Value       { return value{x.Expr.Pow(c)} }
+func (x value) AtLeast(c float64) weights.Value   { return value{x.Expr.AtLeast(c)} }
+func (x value) AtMost(c float64) weights.Value    { return value{x.Expr.AtMost(c)} }
+func (x value) Neg() weights.Value                { return value{x.Expr.Neg()} }
+func (x value) Abs() weights.Value                { return value{x.Expr.Abs()} }
+func (x value) Square() weights.Value             { return value{x.Expr.Square()} }
+func (x value) Sqrt() weights.Value               { return value{x.Expr.Sqrt()} }
+func (x value) Exp() weights.Value                { return value{x.Expr.Exp()} }
+func (x value) Log1p() weights.Value              { return value{x.Expr.Log1p()} }

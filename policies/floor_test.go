@@ -17,7 +17,7 @@ func TestFloor(t *testing.T) {
 	scores := []float64{50, -50, 0, 1}
 	pi := probs(t, pol, tensor.Float64, scores, k, []float64{1}, .1, nil)
 	given, mean := make([]float64, k), make([]float64, k)
-	pol.Given(given, scores, .1, nil)
+	pol.At(given, scores, .1, nil)
 	pol.AtMean(mean, scores)
 	for _, row := range [][]float64{pi, given, mean} {
 		close(t, "propensities", row, []float64{1 - epsilon + epsilon/k, epsilon / k, epsilon / k, epsilon / k}, 1e-12)
@@ -28,7 +28,7 @@ func TestFloor(t *testing.T) {
 	// The log of a floored policy has bounded weights.
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 100 {
-		pol.Given(given, normals(r, k, 30), .1, nil)
+		pol.At(given, normals(r, k, 30), .1, nil)
 		for _, p := range given {
 			if p < epsilon/k {
 				t.Fatalf("propensity %v is below the floor", p)

@@ -2,7 +2,7 @@ package policies
 
 import (
 	"opl/graph"
-	"opl/graph/kernel"
+	"opl/policies/propensity"
 )
 
 // Gaussian is the mixture of argmax policies under a Gaussian posterior
@@ -26,7 +26,7 @@ type Gaussian struct {
 
 var _ Policy = Gaussian{}
 
-func (Gaussian) Name() string       { return "gaussian" }
+func (Gaussian) Name() string       { return propensity.Gaussian{}.Name() }
 func (Gaussian) HasPosterior() bool { return true }
 func (Gaussian) Mixture() bool      { return true }
 func (Gaussian) Draws() int         { return 1 }
@@ -50,25 +50,11 @@ func (p Gaussian) Probs(s Scores) graph.Expr {
 	return pi.Mul(some).Add(some.Neg().Plus(1).Scale(1 / float64(k)))
 }
 
-// Given writes π_Q(·|x) by quadrature with at least 65 nodes.
-func (p Gaussian) Given(dst, scores []float64, scale float64, _ []float64) {
-	k := len(scores)
-	for a, s := range scores {
-		dst[a] = 1 / float64(k)
-		if scale > 0 {
-			dst[a] = s / scale
-		}
-	}
-	if scale > 0 {
-		var buf [64]float64
-		z := append(buf[:0], dst...)
-		kernel.GaussianPropensities(dst, z, k, max(65, p.Nodes, kernel.DefaultNodes(k)))
-	}
+// At writes π_Q(·|x) by quadrature with at least 65 nodes.
+func (p Gaussian) At(dst, scores []float64, scale float64, eps []float64) {
+	propensity.Gaussian{Nodes: p.Nodes}.At(dst, scores, scale, eps)
 }
 
 // AtMean gives probability 1 to the action of the largest score, the first of
 // equals.
-func (Gaussian) AtMean(dst, scores []float64) {
-	clear(dst)
-	dst[kernel.ArgMax(scores)] = 1
-}
+func (Gaussian) AtMean(dst, scores []float64) { propensity.Gaussian{}.AtMean(dst, scores) }

@@ -2,7 +2,7 @@ package policies
 
 import (
 	"opl/graph"
-	"opl/graph/kernel"
+	"opl/policies/propensity"
 )
 
 // DefaultSamples is S where none is given.
@@ -18,16 +18,12 @@ const DefaultSamples = 32
 // softmax. Expectations over draws are the objective's business, as Theorem 1
 // has them outside of the weight.
 type SoftmaxPosterior struct {
+	propensity.SoftmaxPosterior
 	Samples int   // S; 0 means DefaultSamples
 	Noise   Noise // nil means LowDiscrepancy
 }
 
 var _ Policy = SoftmaxPosterior{}
-
-func (SoftmaxPosterior) Name() string       { return "softmax-posterior" }
-func (SoftmaxPosterior) HasPosterior() bool { return true }
-func (SoftmaxPosterior) Mixture() bool      { return false }
-func (SoftmaxPosterior) Noisy() bool        { return true }
 
 // Draws is S.
 func (p SoftmaxPosterior) Draws() int {
@@ -50,19 +46,6 @@ func (p SoftmaxPosterior) Probs(s Scores) graph.Expr {
 	return scores.Softmax()
 }
 
-// Given writes softmax(scores + scale·eps) to dst.
-func (SoftmaxPosterior) Given(dst, scores []float64, scale float64, eps []float64) {
-	var buf [64]float64
-	z := append(buf[:0], scores...)
-	for a := range z {
-		z[a] += scale * eps[a]
-	}
-	kernel.Softmax(dst, z, len(z))
-}
-
-// AtMean writes softmax(scores) to dst.
-func (SoftmaxPosterior) AtMean(dst, scores []float64) { kernel.Softmax(dst, scores, len(scores)) }
-
 // MixedLogit is the average of the softmax policies under a Gaussian posterior,
 //
 //	π_Q(a|x) = E_ε[softmax(φ(x)ᵀμ + σ‖φ(x)‖ε)_a],   ε ~ N(0, I_K)
@@ -71,28 +54,18 @@ func (SoftmaxPosterior) AtMean(dst, scores []float64) { kernel.Softmax(dst, scor
 // noise, it is a mixture of deterministic policies too: the noise has no
 // parameter and joins θ at no KL.
 type MixedLogit struct {
+	propensity.MixedLogit
 	Samples int   // S; 0 means DefaultSamples
 	Noise   Noise // nil means LowDiscrepancy
 }
 
 var _ Policy = MixedLogit{}
 
-func (MixedLogit) Name() string       { return "mixedlogit" }
-func (MixedLogit) HasPosterior() bool { return true }
-func (MixedLogit) Mixture() bool      { return true }
-func (MixedLogit) Draws() int         { return 1 }
-func (MixedLogit) Noisy() bool        { return true }
+// Draws is 1.
+func (MixedLogit) Draws() int { return 1 }
 
 // Probs builds π_Q [B×K].
 func (p MixedLogit) Probs(s Scores) graph.Expr {
-	q := SoftmaxPosterior(p)
+	q := SoftmaxPosterior{Samples: p.Samples, Noise: p.Noise}
 	return q.Probs(s).MeanGroups(q.Draws())
 }
-
-// Given writes softmax(scores + scale·eps) to dst; π_Q is its mean over eps.
-func (MixedLogit) Given(dst, scores []float64, scale float64, eps []float64) {
-	SoftmaxPosterior{}.Given(dst, scores, scale, eps)
-}
-
-// AtMean writes softmax(scores) to dst.
-func (MixedLogit) AtMean(dst, scores []float64) { kernel.Softmax(dst, scores, len(scores)) }

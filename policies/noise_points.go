@@ -3,7 +3,7 @@ package policies
 import (
 	"math/rand/v2"
 
-	"opl/graph/kernel/crew"
+	"opl/graph/kernel/workers"
 	"opl/graph/kernel/simd"
 )
 
@@ -63,7 +63,7 @@ func (p *pointNoise) fill32(r *rand.Rand, dst []float32, threads int) {
 		p.seat = append(p.seat, nil)
 	}
 	chunk := max(1, chunkValues/p.size)
-	crew.Do(threads, (n+chunk-1)/chunk, func(seat, part int) {
+	workers.Do(threads, (n+chunk-1)/chunk, func(seat, part int) {
 		for i := part * chunk; i < min(n, (part+1)*chunk); i++ {
 			x := dst[i*p.size : (i+1)*p.size]
 			p.seat[seat] = p.set.points(simd.Bits(x), keys[i*p.set.keys():(i+1)*p.set.keys()], p.seat[seat])

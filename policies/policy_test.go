@@ -108,7 +108,7 @@ func TestGivenIsProbs(t *testing.T) {
 					if c.rows > 0 {
 						e = eps[(i*draws+s)*k:][:k]
 					}
-					c.pol.Given(dst, scores[i*k:(i+1)*k], sigma*norm[i], e)
+					c.pol.At(dst, scores[i*k:(i+1)*k], sigma*norm[i], e)
 					example = append(example, dst...)
 				}
 				if rows := len(example) / k; c.pol.Draws() == 1 && rows > 1 { // π_Q is their mean
@@ -137,7 +137,7 @@ func TestRowsSumToOne(t *testing.T) {
 				} {
 					pi := probs(t, pol, tensor.Float64, scores, k, []float64{1, 1}, sigma, nil)
 					dst := make([]float64, k)
-					pol.Given(dst, scores[:k], sigma, normals(r, k, 1))
+					pol.At(dst, scores[:k], sigma, normals(r, k, 1))
 					for i := 0; i <= len(pi); i += k {
 						row := dst
 						if i < len(pi) {
@@ -171,7 +171,7 @@ func TestRowOfZeros(t *testing.T) {
 			want := slices.Repeat([]float64{1 / float64(k)}, len(pi)/2)
 			close(t, fmt.Sprintf("%+v", pol), pi[len(pi)/2:], want, 1e-16)
 			dst := make([]float64, k)
-			pol.Given(dst, make([]float64, k), 0, normals(rand.New(rand.NewPCG(1, 1)), k, 1))
+			pol.At(dst, make([]float64, k), 0, normals(rand.New(rand.NewPCG(1, 1)), k, 1))
 			close(t, fmt.Sprintf("%+v, Given", pol), dst, want[:k], 1e-16)
 		}
 	}

@@ -6,54 +6,6 @@ import (
 	"opl/graph"
 )
 
-// Prior is P = N(mean, scale²·I), fixed before the rows of a bound are seen.
-// Point policies use its mean alone: it is θ₀, where learning starts and what
-// penalties measure the distance from.
-type Prior struct {
-	Mean  []float64 // [K×d], the parameters of an action next to each other
-	Scale float64   // s > 0; 0 means 1
-	// Taught are the rows of the log that the prior was learned from. A bound
-	// holds on the others alone.
-	Taught RowSet
-}
-
-// scale returns s.
-func (p Prior) scale() float64 {
-	if p.Scale == 0 {
-		return 1
-	}
-	return p.Scale
-}
-
-// Posterior is a learned Q = N(μ, σ²I) and the prior that it is measured
-// against; for a point policy θ = μ and σ = 0.
-type Posterior struct {
-	Actions, Dim int       // K, d
-	Mu           []float64 // [K×d]
-	Sigma        float64
-	Prior        Prior
-}
-
-// KL returns the divergence of the posterior from its prior, in nats:
-//
-//	KL(Q‖P) = ½[Kd(σ²/s² − 1 − log σ²/s²) + ‖μ − μ_P‖²/s²]
-//
-// It is infinite for σ = 0.
-func (q Posterior) KL() float64 {
-	s := q.Prior.scale()
-	rho := math.Log(q.Sigma / s)
-	return 0.5 * (float64(len(q.Mu))*(math.Expm1(2*rho)-2*rho) + q.SquaredDistance()/(s*s))
-}
-
-// SquaredDistance returns ‖μ − μ_P‖².
-func (q Posterior) SquaredDistance() float64 {
-	var d float64
-	for i, m := range q.Mu {
-		d += (m - q.Prior.Mean[i]) * (m - q.Prior.Mean[i])
-	}
-	return d
-}
-
 // KL builds KL(N(μ, σ²I)‖N(mean, s²I)) for μ, mean [K×d] and log σ (), in nats;
 // see [Posterior.KL].
 func KL(mu, logSigma, mean graph.Expr, s float64) graph.Expr {

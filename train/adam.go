@@ -8,8 +8,8 @@ import (
 	"gorgonia.org/tensor"
 
 	"opl/graph"
-	"opl/graph/kernel/crew"
 	"opl/graph/kernel/simd"
+	"opl/graph/kernel/workers"
 )
 
 // Adam updates parameters by the method of Kingma & Ba (2015), with the weight
@@ -127,7 +127,7 @@ func adam32(a *Adam, lr float64, x, g, m, v []float32) {
 		Beta1: float32(a.Beta1), Beta2: float32(a.Beta2), Rest1: float32(1 - a.Beta1), Rest2: float32(1 - a.Beta2),
 		Decay: float32(a.WeightDecay), Rate: float32(lr / c1), Root: float32(1 / math.Sqrt(c2)), Epsilon: float32(a.Epsilon),
 	}
-	crew.Do(max(1, a.Threads), (len(x)+adamElements-1)/adamElements, func(_, part int) {
+	workers.Do(max(1, a.Threads), (len(x)+adamElements-1)/adamElements, func(_, part int) {
 		i, j := part*adamElements, min(len(x), (part+1)*adamElements)
 		simd.Adam32(s, x[i:j], g[i:j], m[i:j], v[i:j])
 	})

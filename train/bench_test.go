@@ -10,13 +10,13 @@ import (
 	"opl/objectives"
 	"opl/policies"
 	"opl/train"
-	"opl/train/bandit"
+	"opl/train/logs"
 )
 
 // task is a small random log of unit contexts, for benchmarks of a step.
-func task(n, k, d int) *bandit.Log {
+func task(n, k, d int) *logs.Log {
 	r := train.Stream(1, "bench")
-	x := bandit.Rows64{Width: d, Data: make([]float64, n*d)}
+	x := logs.Rows64{Width: d, Data: make([]float64, n*d)}
 	for i := range n {
 		row := x.Data[i*d : (i+1)*d]
 		row[i%d] = 1
@@ -38,7 +38,7 @@ func task(n, k, d int) *bandit.Log {
 	for i := range theta {
 		theta[i] = r.NormFloat64()
 	}
-	return bandit.FromLabels(x, labels, rows, theta, k, r)
+	return logs.FromLabels(x, labels, rows, theta, k, r)
 }
 
 // BenchmarkStep measures one training step, B = 128, d = 784: feed, forward,
@@ -54,7 +54,7 @@ func BenchmarkStep(b *testing.B) {
 		{"corollary1", objectives.Corollary1(objectives.LambdaStar), policies.Gaussian{}},
 	} {
 		for _, k := range []int{10, 100, 1000} {
-			var log *bandit.Log
+			var log *logs.Log
 			for _, v := range []struct {
 				name    string
 				dt      tensor.Dtype
@@ -75,7 +75,7 @@ func BenchmarkStep(b *testing.B) {
 }
 
 // steps measures b.N steps of a training, without what comes before the first.
-func steps(b *testing.B, log *bandit.Log, c train.Config) {
+func steps(b *testing.B, log *logs.Log, c train.Config) {
 	b.ReportAllocs()
 	b.StopTimer()
 	if c.BatchSize == 0 {

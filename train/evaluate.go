@@ -3,9 +3,9 @@ package train
 import (
 	"math"
 
-	"opl/graph"
 	"opl/policies"
-	"opl/train/bandit"
+	"opl/policies/propensity"
+	"opl/train/logs"
 )
 
 // Reward is what a policy earns on a labelled test set: the reward of an action
@@ -29,7 +29,7 @@ const evalDraws = 1024
 // π_Q is the mean over 1,024 fixed draws an example, the same in every call;
 // examples share a number of sets of draws that depends on K alone.
 // The seed is that of Reward.Sampled.
-func Evaluate(pol policies.Policy, q policies.Posterior, x bandit.Contexts, labels []uint8, seed uint64) Reward {
+func Evaluate(pol policies.Policy, q policies.Posterior, x logs.Contexts, labels []uint8, seed uint64) Reward {
 	var (
 		rw      Reward
 		action  = Stream(seed, "evaluation actions")
@@ -41,7 +41,7 @@ func Evaluate(pol policies.Policy, q policies.Posterior, x bandit.Contexts, labe
 		pol.AtMean(single, scores)
 		rw.AtMean += single[y]
 		rw.Mean += mean[y]
-		if bandit.Draw(mean, action) == y {
+		if propensity.Draw(mean, action) == y {
 			rw.Sampled++
 		}
 		for len(perDraw) <= set {
@@ -70,20 +70,20 @@ func Evaluate(pol policies.Policy, q policies.Posterior, x bandit.Contexts, labe
 // propensities hands to use, for each context, its scores, π_Q, the set of draws
 // that it was computed with, and the probabilities by draw, in slices that are used
 // again.
-func propensities(pol policies.Policy, q policies.Posterior, x bandit.Contexts, use func(i int, scores, mean []float64, set int, draws [][]float64)) {
+func propensities(pol policies.Policy, q policies.Posterior, x logs.Contexts, use func(i int, scores, mean []float64, set int, draws [][]float64)) {
 	k, draws, sets := q.Actions, 1, 1
 	var eps []float64
 	if pol.Noisy() {
 		draws = evalDraws
 		sets = max(1, (1<<20)/(draws*k))
 		eps = make([]float64, sets*draws*k)
-		graph.Gaussian(Stream(0, "evaluation"), eps)
+		propensity.Gauss(Stream(0, "evaluation"), eps)
 	}
 	mean, byDraw := make([]float64, k), make([][]float64, draws)
 	for s := range byDraw {
 		byDraw[s] = make([]float64, k)
 	}
-	bandit.Scores(x, nil, q.Mu, k, func(i int, scores []float64) {
+	logs.Scores(x, nil, q.Mu, k, func(i int, scores []float64) {
 		scale, set := q.Sigma*x.Norm(i), i%sets
 		clear(mean)
 		for s, pi := range byDraw {
@@ -91,7 +91,7 @@ func propensities(pol policies.Policy, q policies.Posterior, x bandit.Contexts, 
 			if j := set*draws + s; eps != nil {
 				e = eps[j*k : j*k+k]
 			}
-			pol.Given(pi, scores, scale, e)
+			pol.At(pi, scores, scale, e)
 			for a, p := range pi {
 				mean[a] += p
 			}

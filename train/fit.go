@@ -14,7 +14,7 @@ import (
 	"opl/graph"
 	"opl/objectives"
 	"opl/policies"
-	"opl/train/bandit"
+	"opl/train/logs"
 )
 
 // Config says how to learn. The zero values of all but Objective and Epochs
@@ -82,16 +82,14 @@ type Result struct {
 
 // Fit minimizes an objective on a log by Adam over minibatches, reshuffled every
 // epoch; the last, partial minibatch of an epoch keeps its true number of rows.
-// A log that can be checked is checked first.
+// The log is checked first.
 // It stops with ctx's error when ctx ends, and with an error that names epoch and
 // step when a value is not finite.
-func Fit(ctx context.Context, log bandit.Source, c Config) (*Result, error) {
-	if l, ok := log.(interface{ Check() error }); ok {
-		if err := l.Check(); err != nil {
-			return nil, err
-		}
+func Fit(ctx context.Context, log *logs.Log, c Config) (*Result, error) {
+	if err := log.Check(); err != nil {
+		return nil, err
 	}
-	n, k, d := log.Len(), log.Actions(), log.Dim()
+	n, k, d := log.Len(), log.K(), log.Dim()
 	if c.BatchSize == 0 {
 		c.BatchSize = 128
 	}
@@ -234,8 +232,8 @@ func (s *epochSums) add(p *graph.Program, weight float64) {
 }
 
 // step takes one step of Adam on the given rows.
-func step(p *graph.Program, log bandit.Source, rows []int, noise *rand.Rand, adam *Adam, params *objectives.Params) error {
-	if err := log.Feed(p, rows); err != nil {
+func step(p *graph.Program, log *logs.Log, rows []int, noise *rand.Rand, adam *Adam, params *objectives.Params) error {
+	if err := Feed(log).Feed(p, rows); err != nil {
 		return err
 	}
 	p.Refill(noise)
@@ -248,18 +246,18 @@ func step(p *graph.Program, log bandit.Source, rows []int, noise *rand.Rand, ada
 // Propensities computes π_Q(·|x) of the learned policy for contexts, in float64,
 // and hands each one's K probabilities to use, in a slice that is used again. They
 // are exact where the family has an exact form, else means over 1,024 fixed draws.
-func (r *Result) Propensities(x bandit.Contexts, use func(i int, pi []float64)) {
+func (r *Result) Propensities(x logs.Contexts, use func(i int, pi []float64)) {
 	propensities(r.Policy, r.Posterior, x, func(i int, _, mean []float64, _ int, _ [][]float64) { use(i, mean) })
 }
 
 // ObjectiveValue is the objective that c minimizes, on the whole log at the
 // learned parameters, in float64.
-func (r *Result) ObjectiveValue(log bandit.Source, c Config) (objectives.Value, error) {
+func (r *Result) ObjectiveValue(log *logs.Log, c Config) (objectives.Value, error) {
 	if c.Prior.Mean == nil {
-		c.Prior.Mean = make([]float64, log.Actions()*log.Dim())
+		c.Prior.Mean = make([]float64, log.K()*log.Dim())
 	}
 	return objectives.Evaluate(c.Objective, objectives.Setup{
 		Delta: c.Delta, Policy: c.Policy, Weight: c.Weight, Prior: c.Prior, Params: r.Params,
-		Actions: log.Actions(), Dim: log.Dim(), LoggedOnly: log.LoggedOnly(),
-	}, log, c.Seed)
+		Actions: log.K(), Dim: log.Dim(), LoggedOnly: log.LoggedOnly(),
+	}, Feed(log), c.Seed)
 }

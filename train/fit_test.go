@@ -18,10 +18,10 @@ import (
 	"opl/objectives"
 	"opl/policies"
 	"opl/train"
-	"opl/train/bandit"
+	"opl/train/logs"
 )
 
-func fit(t *testing.T, log bandit.Source, c train.Config) *train.Result {
+func fit(t *testing.T, log *logs.Log, c train.Config) *train.Result {
 	t.Helper()
 	r, err := train.Fit(context.Background(), log, c)
 	if err != nil {
@@ -63,7 +63,7 @@ func TestFitByHand(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := log.Feed(prog, rows); err != nil {
+			if err := train.Feed(log).Feed(prog, rows); err != nil {
 				t.Fatal(err)
 			}
 			prog.Refill(noise)
@@ -186,7 +186,7 @@ func TestAdamAgainstGorgonia(t *testing.T) {
 		for j := range rows {
 			rows[j] = j
 		}
-		if err := log.Feed(prog, rows); err != nil {
+		if err := train.Feed(log).Feed(prog, rows); err != nil {
 			t.Fatal(err)
 		}
 		for range 50 {
@@ -278,11 +278,11 @@ func TestEvaluate(t *testing.T) {
 		pi, eps := make([]float64, 4), make([]float64, 4)
 		for range draws {
 			var one float64
-			bandit.Scores(log.X, nil, q.Mu, 4, func(i int, scores []float64) {
+			logs.Scores(log.X, nil, q.Mu, 4, func(i int, scores []float64) {
 				for a := range eps {
 					eps[a] = r.NormFloat64()
 				}
-				pol.Given(pi, scores, q.Sigma*log.X.Norm(i), eps)
+				pol.At(pi, scores, q.Sigma*log.X.Norm(i), eps)
 				one += pi[labels[i]] / 400
 			})
 			mean += one / draws

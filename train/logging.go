@@ -8,7 +8,7 @@ import (
 
 	"opl/objectives"
 	"opl/policies"
-	"opl/train/bandit"
+	"opl/train/logs"
 )
 
 // Split divides n rows at random into those that the logging policy is fitted
@@ -29,9 +29,9 @@ func Split(n, limit int, seed uint64) (logging, log []int, err error) {
 // FitLogging fits the parameters μ₀ [K×d] of a softmax policy to labels by
 // cross-entropy, as the paper's logging policies are: Adam with learning rate
 // 0.1 and weight decay 1e-6, minibatches of 128, 10 epochs, from 0, in float64.
-func FitLogging(ctx context.Context, x bandit.Contexts, labels []uint8, rows []int, k int, seed uint64) ([]float64, error) {
+func FitLogging(ctx context.Context, x logs.Contexts, labels []uint8, rows []int, k int, seed uint64) ([]float64, error) {
 	// The labels are the actions; cross-entropy reads neither cost nor propensity.
-	l := &bandit.Log{X: x, Rows: rows, K: k, Action: make([]int32, len(rows)),
+	l := &logs.Log{X: x, Rows: rows, Actions: logs.Numbered(k), Action: make([]int32, len(rows)),
 		Cost: make([]float64, len(rows)), Propensity: make([]float64, len(rows))}
 	for i, r := range rows {
 		l.Action[i], l.Propensity[i] = int32(labels[r]), 1

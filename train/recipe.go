@@ -9,8 +9,9 @@ import (
 
 	"opl/objectives"
 	"opl/policies"
-	"opl/train/bandit"
+	"opl/policies/propensity"
 	"opl/train/certify"
+	"opl/train/logs"
 )
 
 // PriorScales is the grid that the scale s of a learned prior is chosen from. It
@@ -38,9 +39,9 @@ type Certified struct {
 	Policy      policies.Policy // gaussian, with the floor
 	Posterior   policies.Posterior
 	Certificate certify.Certificate
-	Rows        []int            // that certify
-	Baseline    certify.Baseline // the reward model of the doubly robust bound
-	Learner     string           // of the prior: heuristic (l2 on logs with logged propensities alone) or likelihood
+	Rows        []int               // that certify
+	Baseline    certify.RewardModel // the reward model of the doubly robust bound
+	Learner     string              // of the prior: heuristic (l2 on logs with logged propensities alone) or likelihood
 	Seconds     float64
 }
 
@@ -61,7 +62,7 @@ type learner struct {
 	objective objectives.Objective
 }
 
-func learners(log *bandit.Log) []learner {
+func learners(log *logs.Log) []learner {
 	l := []learner{
 		{"heuristic", objectives.Heuristic(objectives.Penalties{Distance: 1e-5, Variance: 1e-5, Bias: 1e-5})},
 		{"likelihood", objectives.Likelihood(1e-6)},
@@ -78,7 +79,7 @@ func learners(log *bandit.Log) []learner {
 // one whose policy, learned on four fifths of the rows, has the lower risk on the
 // last fifth by logarithmic smoothing; then it learns from all of them. The prior
 // notes its rows; its scale is left to be chosen. It returns the learner's name.
-func LearnPrior(ctx context.Context, log *bandit.Log, rows []int, c Config) (policies.Prior, string, error) {
+func LearnPrior(ctx context.Context, log *logs.Log, rows []int, c Config) (policies.Prior, string, error) {
 	if len(rows) < 5 {
 		return policies.Prior{}, "", fmt.Errorf("train: %d rows to learn the prior from, want at least 5", len(rows))
 	}
@@ -109,20 +110,20 @@ func LearnPrior(ctx context.Context, log *bandit.Log, rows []int, c Config) (pol
 	if err != nil {
 		return policies.Prior{}, "", err
 	}
-	return policies.Prior{Mean: res.Posterior.Mu, Taught: policies.NewRowSet(log.Hashes(rows))}, best.name, nil
+	return policies.Prior{Mean: res.Posterior.Mu, Taught: propensity.NewRowSet(log.Hashes(rows))}, best.name, nil
 }
 
 // smoothedRisk is the risk of the argmax policy of mu on some rows, by logarithmic
 // smoothing with ℓ = 1/√n.
-func smoothedRisk(mu []float64, log *bandit.Log, rows []int) float64 {
+func smoothedRisk(mu []float64, log *logs.Log, rows []int) float64 {
 	contexts := make([]int, len(rows))
 	for i, r := range rows {
 		contexts[i] = log.Context(r)
 	}
 	l := 1 / math.Sqrt(float64(len(rows)))
-	pi := make([]float64, log.K)
+	pi := make([]float64, log.K())
 	var risk float64
-	bandit.Scores(log.X, contexts, mu, log.K, func(i int, scores []float64) {
+	logs.Scores(log.X, contexts, mu, log.K(), func(i int, scores []float64) {
 		policies.Gaussian{}.AtMean(pi, scores)
 		r := rows[i]
 		risk -= pi[log.Action[r]] * math.Log1p(-l*log.Cost[r]/log.Propensity[r]) / l
@@ -133,7 +134,7 @@ func smoothedRisk(mu []float64, log *bandit.Log, rows []int) float64 {
 // Learn runs the recipe on a log. Of c it uses the prior's mean as the start, the
 // epochs and learning rate of the prior's learner, batch size, seed, element type,
 // δ and progress. The certificate's δ pays for the choice of the scale.
-func (r Recipe) Learn(ctx context.Context, log *bandit.Log, c Config) (*Certified, error) {
+func (r Recipe) Learn(ctx context.Context, log *logs.Log, c Config) (*Certified, error) {
 	if r.Share == 0 {
 		r.Share = 0.5
 	}
@@ -173,7 +174,7 @@ func (r Recipe) Learn(ctx context.Context, log *bandit.Log, c Config) (*Certifie
 	model := c
 	model.Objective, model.Policy, model.Weight, model.Schedule = objectives.Likelihood(1e-6), policies.Softmax{}, objectives.Weight{}, Linear
 	model.Prior = policies.Prior{}
-	base := &certify.Baseline{Theta: prior.Mean, Taught: prior.Taught}
+	base := &certify.RewardModel{Theta: prior.Mean, Taught: prior.Taught}
 	if name != "likelihood" {
 		model.stage = "reward model"
 		res, err := Fit(ctx, log.Subset(teach), model)
@@ -184,7 +185,7 @@ func (r Recipe) Learn(ctx context.Context, log *bandit.Log, c Config) (*Certifie
 	}
 	out.Baseline = *base
 	consider := func(q policies.Posterior) error {
-		cert, err := certify.Certify(policy, q, log, rest, certify.Options{Delta: c.Delta, Baseline: base, Priors: len(r.Scales), Seed: c.Seed, Threads: c.Threads})
+		cert, err := certify.Certify(policy, q, log, rest, certify.Options{Delta: c.Delta, RewardModel: base, Priors: len(r.Scales), Seed: c.Seed, Threads: c.Threads})
 		if err == nil && (out.Certificate.Bounds == nil || cert.Guaranteed() > out.Certificate.Guaranteed()) {
 			out.Posterior, out.Certificate = q, cert
 		}
@@ -195,7 +196,7 @@ func (r Recipe) Learn(ctx context.Context, log *bandit.Log, c Config) (*Certifie
 			return nil, err
 		}
 		prior.Scale = s
-		q := policies.Posterior{Actions: log.K, Dim: log.Dim(), Mu: prior.Mean, Sigma: s, Prior: prior}
+		q := policies.Posterior{Actions: log.K(), Dim: log.Dim(), Mu: prior.Mean, Sigma: s, Prior: prior}
 		if err := consider(q); err != nil {
 			return nil, err
 		}

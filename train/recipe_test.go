@@ -8,14 +8,14 @@ import (
 
 	"opl/policies"
 	"opl/train"
-	"opl/train/bandit"
 	"opl/train/certify"
+	"opl/train/logs"
 )
 
 // labelled is a log in which the action of the largest feature is the right one.
-func labelled(n, k int, full bool) *bandit.Log {
+func labelled(n, k int, full bool) *logs.Log {
 	r := train.Stream(3, "labelled")
-	x := bandit.Rows64{Width: k, Data: make([]float64, n*k)}
+	x := logs.Rows64{Width: k, Data: make([]float64, n*k)}
 	labels, rows := make([]uint8, n), make([]int, n)
 	for i := range rows {
 		row := x.Data[i*k : (i+1)*k]
@@ -27,7 +27,7 @@ func labelled(n, k int, full bool) *bandit.Log {
 		}
 		rows[i] = i
 	}
-	l := bandit.FromLabels(x, labels, rows, make([]float64, k*k), k, r)
+	l := logs.FromLabels(x, labels, rows, make([]float64, k*k), k, r)
 	if !full {
 		l.Propensities = nil
 	}
@@ -56,7 +56,7 @@ func TestRecipe(t *testing.T) {
 		fresh := labelled(20000, 4, true)
 		labels := make([]uint8, fresh.Len())
 		for i := range labels {
-			row := fresh.X.(bandit.Rows64).Data[i*4 : i*4+4]
+			row := fresh.X.(logs.Rows64).Data[i*4 : i*4+4]
 			for j, v := range row {
 				if v > row[labels[i]] {
 					labels[i] = uint8(j)
@@ -136,7 +136,7 @@ func TestRecipeFloorAndRows(t *testing.T) {
 		t.Errorf("%d rows taught, %d certify", taught.Len(), len(got.Rows))
 	}
 	pi := make([]float64, 4)
-	got.Policy.Given(pi, []float64{9, 0, 0, 0}, 1e-3, nil)
+	got.Policy.At(pi, []float64{9, 0, 0, 0}, 1e-3, nil)
 	if pi[1] < .05-1e-12 || pi[0] > .85+1e-12 {
 		t.Errorf("propensities %v under a floor of .2", pi)
 	}

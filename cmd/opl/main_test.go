@@ -14,6 +14,7 @@ import (
 	"opl/cmd/cli"
 	"opl/graph"
 	"opl/objectives"
+	"opl/objectives/weights"
 	"opl/train/experiment"
 )
 
@@ -31,7 +32,7 @@ func own() {
 		}})
 	lib.Weights = append(lib.Weights, experiment.Weight{Name: "truncated", Plain: 0, Make: func(h float64) objectives.Weight {
 		return objectives.Weight{Name: "truncated", Hyper: h,
-			Of: func(pi, pi0 graph.Expr) graph.Expr { return pi.Div(pi0).AtMost(1 / h) }}
+			Of: func(pi, pi0 weights.Value) weights.Value { return pi.Div(pi0).AtMost(1 / h) }}
 	}})
 	os.Exit(cli.Run(lib, os.Args[1:], os.Stdout, os.Stderr))
 }

@@ -109,7 +109,7 @@ func TestSameAsTraining(t *testing.T) {
 					scores[a] += phi[j] * f.Weights[a][j]
 				}
 			}
-			c.of.Given(want, scores, c.sigma*math.Sqrt(norm), nil)
+			c.of.At(want, scores, c.sigma*math.Sqrt(norm), nil)
 			if c.sigma < 1e-6 && gap(scores) < 1e-6 {
 				continue
 			}

@@ -7,6 +7,7 @@ import (
 	"opl/cmd/cli"
 	"opl/graph"
 	"opl/objectives"
+	"opl/objectives/weights"
 	"opl/train/experiment"
 )
 
@@ -22,7 +23,7 @@ func Entropic(t float64) objectives.Objective {
 // Truncated is ŵ = min(π/π₀, 1/h), h in [0, 1].
 func Truncated(h float64) objectives.Weight {
 	return objectives.Weight{Name: "truncated", Hyper: h,
-		Of: func(pi, pi0 graph.Expr) graph.Expr { return pi.Div(pi0).AtMost(1 / h) }}
+		Of: func(pi, pi0 weights.Value) weights.Value { return pi.Div(pi0).AtMost(1 / h) }}
 }
 
 func main() {

@@ -13,7 +13,7 @@ import (
 	"opl/objectives"
 	"opl/policies"
 	"opl/train"
-	"opl/train/bandit"
+	"opl/train/logs"
 	"opl/train/dataset"
 )
 
@@ -36,7 +36,7 @@ type shape struct {
 // task is a log, a prior and parameters near to it.
 type task struct {
 	shape
-	log      *bandit.Log
+	log      *logs.Log
 	prior    policies.Prior
 	mu       []float64 // [K×d]
 	logSigma float64
@@ -47,7 +47,7 @@ type task struct {
 // mean, and costs of −1 for a random half of the rows.
 func newTask(s shape, images *dataset.Data) *task {
 	r := train.Stream(seed, "speed")
-	var x bandit.Contexts
+	var x logs.Contexts
 	if s.Dense {
 		x = unitRows(r, s.Batch*batches, s.Dim)
 	} else {
@@ -63,7 +63,7 @@ func newTask(s shape, images *dataset.Data) *task {
 		t.prior.Mean[i] = r.NormFloat64()
 		t.mu[i] = t.prior.Mean[i] + 0.3*r.NormFloat64()
 	}
-	t.log = bandit.FromLabels(x, make([]uint8, x.Len()), rows, t.prior.Mean, s.Actions, r)
+	t.log = logs.FromLabels(x, make([]uint8, x.Len()), rows, t.prior.Mean, s.Actions, r)
 	for i := range t.log.Cost {
 		t.log.Cost[i] = -float64(r.IntN(2))
 	}
@@ -71,8 +71,8 @@ func newTask(s shape, images *dataset.Data) *task {
 }
 
 // unitRows returns normal vectors divided by their norms.
-func unitRows(r *rand.Rand, n, d int) bandit.Rows64 {
-	x := bandit.Rows64{Width: d, Data: make([]float64, n*d)}
+func unitRows(r *rand.Rand, n, d int) logs.Rows64 {
+	x := logs.Rows64{Width: d, Data: make([]float64, n*d)}
 	for i := range n {
 		row := x.Data[i*d : (i+1)*d]
 		graph.Gaussian(r, row)
@@ -179,7 +179,7 @@ func (t *trainer) step() error {
 		t.noise.Shuffle(len(t.order), func(i, j int) { t.order[i], t.order[j] = t.order[j], t.order[i] })
 	}
 	t.steps++
-	if err := t.log.Feed(t.program, t.order[at*t.Batch:(at+1)*t.Batch]); err != nil {
+	if err := train.Feed(t.log).Feed(t.program, t.order[at*t.Batch:(at+1)*t.Batch]); err != nil {
 		return err
 	}
 	t.program.Refill(t.noise)
@@ -232,7 +232,7 @@ func (t *task) evaluate(m method, dt tensor.Dtype, rows int, noise []float64) (o
 		return outcome{}, err
 	}
 	defer tr.program.Close()
-	if err := t.log.Feed(tr.program, tr.order[:rows]); err != nil {
+	if err := train.Feed(t.log).Feed(tr.program, tr.order[:rows]); err != nil {
 		return outcome{}, err
 	}
 	if m.noise != nil {

@@ -7,12 +7,9 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"gorgonia.org/tensor"
-
-	"opl/graph"
-	"opl/objectives"
-	"opl/policies"
-	"opl/train/bandit"
+	"opl/objectives/weights"
+	"opl/policies/propensity"
+	"opl/train/logs"
 )
 
 // gridSize is Λ, the points of each grid.
@@ -35,7 +32,7 @@ type sample struct {
 
 // measure computes π_Q on the rows, and sums in the same pass. Draws are independent
 // over rows.
-func measure(pol policies.Policy, q policies.Posterior, log *bandit.Log, rows []int, o Options) sample {
+func measure(pol propensity.Family, q propensity.Posterior, log *logs.Log, rows []int, o Options) sample {
 	n, k := len(rows), q.Actions
 	s := sample{rows: rows, cost: make([]float64, n), pi0: make([]float64, n), pi: make([]float64, n)}
 	draws := 1
@@ -50,23 +47,22 @@ func measure(pol policies.Policy, q policies.Posterior, log *bandit.Log, rows []
 		r := rand.New(rand.NewPCG(o.Seed, 0xce27))
 		pi, eps := make([]float64, k), make([]float64, k)
 		all := slices.Concat(q.Mu, theta)
-		bandit.Scores(log.X, contexts, all, len(all)/q.Dim, func(i int, scores []float64) {
+		logs.Scores(log.X, contexts, all, len(all)/q.Dim, func(i int, scores []float64) {
 			for range draws {
 				if s.draws > 0 {
-					graph.Gaussian(r, eps)
+					propensity.Gauss(r, eps)
 				}
-				pol.Given(pi, scores[:k], q.Sigma*log.X.Norm(contexts[i]), eps)
+				pol.At(pi, scores[:k], q.Sigma*log.X.Norm(contexts[i]), eps)
 				use(i, pi, scores[k:])
 			}
 		})
 	}
 	var theta []float64
-	if robustFits(pol, log, o.Baseline) == nil {
-		s.robust, theta = newRobustSums(n, k, o.Threads), o.Baseline.Theta
+	if robustFits(pol, log, o.RewardModel) == nil {
+		s.robust, theta = newRobustSums(n, k, o.Threads), o.RewardModel.Theta
 	}
 	if corollary1Fits(pol, log, o.Weight) == nil {
 		s.linear = newLinearSums(o.Weight, log, rows)
-		defer s.linear.close()
 	}
 	s.each(theta, func(i int, pi, scores []float64) {
 		r := rows[i]
@@ -119,7 +115,7 @@ func (s sample) oneSided(kl, delta float64, loss func(l, c, pi0 float64) float64
 			sampling = math.Sqrt(math.Log(gridSize/delta) * square / (2 * n * n * float64(s.draws)))
 		}
 		if r := -math.Expm1(-(l*(mean+sampling) + kappa)) / l; r < best.Risk {
-			best = Bound{Risk: r, Lambda: l, Terms: []objectives.Term{
+			best = Bound{Risk: r, Lambda: l, Terms: []weights.Term{
 				{Name: "risk", Value: mean}, {Name: "sampling", Value: sampling}, {Name: "KL", Value: kl}, {Name: "kappa", Value: kappa},
 			}}
 		}
@@ -128,7 +124,7 @@ func (s sample) oneSided(kl, delta float64, loss func(l, c, pi0 float64) float64
 }
 
 // corollary1Fits reports why Corollary 1 is no candidate.
-func corollary1Fits(pol policies.Policy, log *bandit.Log, w objectives.Weight) error {
+func corollary1Fits(pol propensity.Family, log *logs.Log, w weights.Weight) error {
 	switch {
 	case !pol.Mixture():
 		return fmt.Errorf("policy %s is no mixture of deterministic policies", pol.Name())
@@ -171,7 +167,7 @@ func (s sample) corollary1(kl, delta float64, oneSided bool) (Bound, error) {
 			best = Bound{Risk: r, Lambda: l}
 		}
 	}
-	best.Terms = []objectives.Term{{Name: "risk", Value: m.risk}, {Name: "bias", Value: b}, {Name: "variance", Value: m.variance}, {Name: "KL", Value: kl}}
+	best.Terms = []weights.Term{{Name: "risk", Value: m.risk}, {Name: "bias", Value: b}, {Name: "variance", Value: m.variance}, {Name: "KL", Value: kl}}
 	return best, nil
 }
 
@@ -181,36 +177,22 @@ type linearSums struct {
 	risk, kept, variance float64
 	err                  error // what went wrong
 
-	weight objectives.Weight
-	log    *bandit.Log
+	weight weights.Weight
+	log    *logs.Log
 	rows   []int
-	prog   *graph.Program // of h(π₀), for size rows
-	size   int
-	h      []float64 // [size×K], of the rows from …
-	from   int
 }
 
-func newLinearSums(w objectives.Weight, log *bandit.Log, rows []int) *linearSums {
-	return &linearSums{weight: w, log: log, rows: rows}
-}
-
-func (m *linearSums) close() {
-	if m.prog != nil {
-		m.prog.Close()
-	}
+func newLinearSums(w weights.Weight, log *logs.Log, rows []int) *linearSums {
+	return &linearSums{weight: w, log: log, rows: rows, err: w.Check()}
 }
 
 // add adds row i.
 func (m *linearSums) add(i int, pi []float64, cost float64) {
-	if i == m.from+m.size && m.err == nil {
-		m.err = m.next()
-	}
 	if m.err != nil {
 		return
 	}
-	n, k, r := float64(len(m.rows)), m.log.Actions(), m.rows[i]
-	at := (i - m.from) * k
-	h := m.h[at : at+k]
+	n, k, r := float64(len(m.rows)), m.log.K(), m.rows[i]
+	h := m.weight.H(weights.Column(m.log.Propensities[r*k : (r+1)*k])).(weights.Column)
 	for a, pi0 := range m.log.Propensities[r*k : (r+1)*k] {
 		if h[a] < pi0*(1-1e-12) {
 			m.err = fmt.Errorf("weight %s: h(%v) = %v, want h(p) ≥ p", m.weight, pi0, h[a])
@@ -222,33 +204,4 @@ func (m *linearSums) add(i int, pi []float64, cost float64) {
 	a := m.log.Action[r]
 	m.risk += pi[a] / h[a] * cost / n
 	m.variance += pi[a] / h[a] * cost * cost / h[a] / n
-}
-
-// next computes h(π₀) of the next rows.
-func (m *linearSums) next() error {
-	const chunk = 4096
-	m.from += m.size
-	k := m.log.Actions()
-	if size := min(chunk, len(m.rows)-m.from); size != m.size {
-		m.close()
-		m.size = size
-		g := graph.New(tensor.Float64)
-		h := m.weight.H(g.Input("pi0", size, k)).Named("h")
-		var err error
-		if m.prog, err = g.Compile(h.Sum(), graph.WithoutGradients()); err != nil {
-			return err
-		}
-	}
-	in := graph.Buffer[float64](m.prog, "pi0")
-	for i, r := range m.rows[m.from : m.from+m.size] {
-		if in == nil { // h is constant
-			break
-		}
-		copy(in[i*k:], m.log.Propensities[r*k:(r+1)*k])
-	}
-	if err := m.prog.Run(); err != nil {
-		return err
-	}
-	m.h = m.prog.Read("h")
-	return nil
 }

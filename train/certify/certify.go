@@ -14,9 +14,9 @@ import (
 	"math"
 	"slices"
 
-	"opl/objectives"
-	"opl/policies"
-	"opl/train/bandit"
+	"opl/objectives/weights"
+	"opl/policies/propensity"
+	"opl/train/logs"
 )
 
 // Options says how to certify.
@@ -26,9 +26,9 @@ type Options struct {
 	// Weight is that of the bounds of the paper, nonnegative and nondecreasing in
 	// π, and chosen before the rows are seen; none means Clip(n^(-1/4)). A weight
 	// that is not linear in π leaves Corollary 1's bounds out.
-	Weight objectives.Weight
-	// Baseline, if not nil, is a model of the reward for the doubly robust bound.
-	Baseline *Baseline
+	Weight weights.Weight
+	// RewardModel, if not nil, is a model of the reward for the doubly robust bound.
+	RewardModel *RewardModel
 	// Priors is the number of priors that the posterior's was chosen among after
 	// seeing the rows, such as the scales of a grid; 0 means 1. δ is divided by it.
 	Priors int
@@ -44,11 +44,11 @@ type Options struct {
 
 // Bound is one upper bound on the risk, R(π_Q) ≤ Risk with probability 1 − Delta.
 type Bound struct {
-	Name   string            `json:"name"`
-	Risk   float64           `json:"risk"`
-	Delta  float64           `json:"delta"`  // its share of δ
-	Lambda float64           `json:"lambda"` // the chosen point of its grid, λ or ℓ
-	Terms  []objectives.Term `json:"terms"`  // what Risk is made of
+	Name   string         `json:"name"`
+	Risk   float64        `json:"risk"`
+	Delta  float64        `json:"delta"`  // its share of δ
+	Lambda float64        `json:"lambda"` // the chosen point of its grid, λ or ℓ
+	Terms  []weights.Term `json:"terms"`  // what Risk is made of
 }
 
 // Verdict says how the guaranteed reward compares with the logging policy's.
@@ -86,7 +86,7 @@ func (c Certificate) Guaranteed() float64 { return -c.Best().Risk }
 // posterior q, from rows of a log that did not take part in choosing q's prior
 // (they may have been used to choose q itself). The logging policy's value is
 // bounded from all rows of the log.
-func Certify(pol policies.Policy, q policies.Posterior, log *bandit.Log, rows []int, o Options) (Certificate, error) {
+func Certify(pol propensity.Family, q propensity.Posterior, log *logs.Log, rows []int, o Options) (Certificate, error) {
 	if o.Delta == 0 {
 		o.Delta = 0.05
 	}
@@ -97,8 +97,8 @@ func Certify(pol policies.Policy, q policies.Posterior, log *bandit.Log, rows []
 		o.Draws = 256
 	}
 	c := Certificate{Delta: o.Delta, N: len(rows), Priors: o.Priors}
-	if o.Weight.Name == "" && o.Weight.H == nil && o.Weight.Of == nil {
-		o.Weight = objectives.Clip(objectives.DefaultHyper(len(rows), 0))
+	if o.Weight.None() {
+		o.Weight = weights.Clip(weights.DefaultHyper(len(rows), 0))
 	}
 	switch {
 	case !(o.Delta > 0 && o.Delta < 1):
@@ -109,8 +109,8 @@ func Certify(pol policies.Policy, q policies.Posterior, log *bandit.Log, rows []
 		return c, fmt.Errorf("certify: policy %s has no posterior, and a single parameter chosen from data has infinite KL", pol.Name())
 	case len(rows) == 0:
 		return c, errors.New("certify: no rows are left to certify with")
-	case q.Actions != log.Actions() || q.Dim != log.Dim():
-		return c, fmt.Errorf("certify: the policy has %d actions and %d features, the log %d and %d", q.Actions, q.Dim, log.Actions(), log.Dim())
+	case q.Actions != log.K() || q.Dim != log.Dim():
+		return c, fmt.Errorf("certify: the policy has %d actions and %d features, the log %d and %d", q.Actions, q.Dim, log.K(), log.Dim())
 	case len(q.Mu) != q.Actions*q.Dim || len(q.Prior.Mean) != len(q.Mu):
 		return c, fmt.Errorf("certify: a mean of %d numbers and a prior's of %d, want %d", len(q.Mu), len(q.Prior.Mean), q.Actions*q.Dim)
 	}
@@ -123,8 +123,8 @@ func Certify(pol policies.Policy, q policies.Posterior, log *bandit.Log, rows []
 	if err := admissible(q.Prior.Taught, "prior", log, rows); err != nil {
 		return c, err
 	}
-	if o.Baseline != nil {
-		if err := admissible(o.Baseline.Taught, "reward model", log, rows); err != nil {
+	if o.RewardModel != nil {
+		if err := admissible(o.RewardModel.Taught, "reward model", log, rows); err != nil {
 			return c, err
 		}
 	}
@@ -182,11 +182,11 @@ type candidate struct {
 }
 
 // candidates lists the bounds; ls and ixbound fit always.
-func candidates(s sample, pol policies.Policy, log *bandit.Log, o Options, kl float64) []candidate {
+func candidates(s sample, pol propensity.Family, log *logs.Log, o Options, kl float64) []candidate {
 	w, linear := o.Weight, corollary1Fits(pol, log, o.Weight)
 	return []candidate{
 		{"ls", nil, func(d float64) (Bound, error) { return s.oneSided(kl, d, smoothed), nil }},
-		{"ls-dr", robustFits(pol, log, o.Baseline), func(d float64) (Bound, error) { return s.doublyRobust(kl, d), nil }},
+		{"ls-dr", robustFits(pol, log, o.RewardModel), func(d float64) (Bound, error) { return s.doublyRobust(kl, d), nil }},
 		{"ixbound", nil, func(d float64) (Bound, error) { return s.oneSided(kl, d, explored), nil }},
 		{"corollary1", linear, func(d float64) (Bound, error) { return s.corollary1(kl, d, true) }},
 		{"corollary1-two-sided", linear, func(d float64) (Bound, error) { return s.corollary1(kl, d, false) }},
@@ -196,7 +196,7 @@ func candidates(s sample, pol policies.Policy, log *bandit.Log, o Options, kl fl
 
 // admissible refuses rows that are none of the log, given twice, or taught what
 // must be fixed before they are seen.
-func admissible(taught policies.RowSet, what string, log *bandit.Log, rows []int) error {
+func admissible(taught propensity.RowSet, what string, log *logs.Log, rows []int) error {
 	seen := make([]bool, log.Len())
 	for _, r := range rows {
 		if r < 0 || r >= log.Len() {

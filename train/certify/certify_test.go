@@ -9,14 +9,16 @@ import (
 
 	"opl/graph"
 	"opl/objectives"
+	"opl/objectives/weights"
 	"opl/policies"
+	"opl/policies/propensity"
 	"opl/train"
-	"opl/train/bandit"
 	"opl/train/certify"
+	"opl/train/logs"
 )
 
 // example is a log of n rows and a posterior around a prior at 0.
-func example(n int) (*bandit.Log, policies.Posterior, []int) {
+func example(n int) (*logs.Log, policies.Posterior, []int) {
 	w := newWorld(3, 5, 4, 3, false, true)
 	log := w.log(w.logging(2), n, train.Stream(3, "example"))
 	q := policies.Posterior{Actions: 3, Dim: 4, Mu: make([]float64, 12), Sigma: 0.8, Prior: policies.Prior{Mean: make([]float64, 12)}}
@@ -30,7 +32,7 @@ func example(n int) (*bandit.Log, policies.Posterior, []int) {
 	return log, q, rows
 }
 
-func mustCertify(t *testing.T, pol policies.Policy, q policies.Posterior, log *bandit.Log, rows []int, o certify.Options) certify.Certificate {
+func mustCertify(t *testing.T, pol policies.Policy, q policies.Posterior, log *logs.Log, rows []int, o certify.Options) certify.Certificate {
 	t.Helper()
 	c, err := certify.Certify(pol, q, log, rows, o)
 	if err != nil {
@@ -220,7 +222,7 @@ func TestTheorem1ByHand(t *testing.T) {
 		var risk, bias, v, squares float64
 		pi, eps := make([]float64, 3), make([]float64, 3)
 		widest, loosest := 0.0, 0.0
-		bandit.Scores(log.X, log.Rows, q.Mu, 3, func(i int, scores []float64) {
+		logs.Scores(log.X, log.Rows, q.Mu, 3, func(i int, scores []float64) {
 			a, cost, p0 := log.Action[i], log.Cost[i], log.Propensities[3*i:3*i+3]
 			low, high := math.Inf(1), math.Inf(-1)
 			z := func(pi []float64) (risk, bias, v float64) {
@@ -239,7 +241,7 @@ func TestTheorem1ByHand(t *testing.T) {
 			}
 			for range draws {
 				graph.Gaussian(r, eps)
-				pol.Given(pi, scores, q.Sigma*log.X.Norm(log.Context(i)), eps)
+				pol.At(pi, scores, q.Sigma*log.X.Norm(log.Context(i)), eps)
 				x, y, w := seen(pi)
 				risk, bias, v = risk+x/n/draws, bias+y/n/draws, v+w/n/draws
 			}
@@ -286,7 +288,7 @@ func TestTheorem1ByHand(t *testing.T) {
 // fall as rows repeat (the same mean, more of them), and rise with the divergence.
 func TestOneSidedIsTighter(t *testing.T) {
 	log, q, rows := example(100)
-	repeat := func(times int) (*bandit.Log, []int) {
+	repeat := func(times int) (*logs.Log, []int) {
 		var all []int
 		for range times {
 			all = append(all, rows...)
@@ -331,7 +333,7 @@ func TestOneSidedIsTighter(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	log, q, rows := example(20)
 	taught := q
-	taught.Prior.Taught = policies.NewRowSet(log.Hashes(rows[:10]))
+	taught.Prior.Taught = propensity.NewRowSet(log.Hashes(rows[:10]))
 	if _, err := certify.Certify(policies.Gaussian{}, taught, log, rows[10:], certify.Options{}); err != nil {
 		t.Errorf("rows that the prior has not seen: %v", err)
 	}
@@ -382,12 +384,12 @@ func TestMissing(t *testing.T) {
 	log, q, rows := example(50)
 	logged := *log
 	logged.Propensities = nil
-	down := objectives.Weight{Name: "down", Of: func(pi, pi0 graph.Expr) graph.Expr { return pi.Neg().Plus(1).Div(pi0) }}
-	small := objectives.Weight{Name: "small", H: func(pi0 graph.Expr) graph.Expr { return pi0.Scale(0.5) }}
+	down := objectives.Weight{Name: "down", Of: func(pi, pi0 weights.Value) weights.Value { return pi.Neg().Plus(1).Div(pi0) }}
+	small := objectives.Weight{Name: "small", H: func(pi0 weights.Value) weights.Value { return pi0.Scale(0.5) }}
 	for _, tc := range []struct {
 		name   string
 		pol    policies.Policy
-		log    *bandit.Log
+		log    *logs.Log
 		weight objectives.Weight
 		want   []string // the bounds
 		share  float64  // of δ/2
@@ -467,7 +469,7 @@ func TestVerdict(t *testing.T) {
 		p.Prior.Mean = make([]float64, 12)
 		p.Mu, p.Sigma = p.Prior.Mean, 1
 		if tc.want == certify.Better { // action 0 in all contexts, known beforehand
-			l.X = bandit.Rows64{Width: 4, Data: slices.Repeat([]float64{1, 0, 0, 0}, 5)}
+			l.X = logs.Rows64{Width: 4, Data: slices.Repeat([]float64{1, 0, 0, 0}, 5)}
 			p.Prior.Mean[0] = 9
 		}
 		if c := mustCertify(t, policies.Gaussian{}, p, &l, rows, certify.Options{}); c.Verdict != tc.want {

@@ -3,13 +3,13 @@ package certify
 import (
 	"opl/objectives"
 	"opl/policies"
-	"opl/train/bandit"
+	"opl/train/logs"
 )
 
 // Singles computes each bound as if it were the only one, with all of δ for one
 // of the given number of priors. The last, "control", is logarithmic smoothing
 // with the divergence taken as 0, and no bound.
-func Singles(pol policies.Policy, q policies.Posterior, log *bandit.Log, rows []int, o Options, deltas ...float64) ([][]Bound, error) {
+func Singles(pol policies.Policy, q policies.Posterior, log *logs.Log, rows []int, o Options, deltas ...float64) ([][]Bound, error) {
 	if o.Draws == 0 {
 		o.Draws = 256
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"opl/objectives"
+	"opl/objectives/weights"
 )
 
 // Fixed states what is guaranteed of one policy that was chosen without the log:
@@ -58,34 +58,34 @@ func Fixed(pi, pi0, cost []float64, delta float64) (Certificate, error) {
 	return c, nil
 }
 
-func smoothedFixed(weights, gain []float64, n int, delta float64) Bound {
+func smoothedFixed(ratios, gain []float64, n int, delta float64) Bound {
 	best := Bound{Name: "ls", Risk: math.Inf(1), Delta: delta}
 	kappa := math.Log(gridSize/delta) / float64(n)
 	for g := range gridSize {
 		l := math.Pow(0.1/math.Sqrt(float64(n)), 1-float64(g)/(gridSize-1))
 		mean := 0.0
-		for i, w := range weights {
+		for i, w := range ratios {
 			mean += math.Log1p(l*w*gain[i]) / float64(n)
 		}
 		if r := -math.Expm1(mean-kappa) / l; r < best.Risk {
 			best.Risk, best.Lambda = r, l
-			best.Terms = []objectives.Term{{Name: "risk", Value: -mean / l}, {Name: "kappa", Value: kappa}}
+			best.Terms = []weights.Term{{Name: "risk", Value: -mean / l}, {Name: "kappa", Value: kappa}}
 		}
 	}
 	return best
 }
 
-func bernstein(weights, gain []float64, rows int, delta float64) Bound {
+func bernstein(ratios, gain []float64, rows int, delta float64) Bound {
 	best := Bound{Name: "bernstein", Risk: math.Inf(1), Delta: delta}
 	n, budget := float64(rows), math.Log(2*gridSize/delta)
 	for g := range gridSize {
 		most := math.Pow(n, float64(g)/(gridSize-1))
 		mean := 0.0
-		for i, w := range weights {
+		for i, w := range ratios {
 			mean += gain[i] * min(w, most) / n
 		}
-		square := (n - float64(len(weights))) * mean * mean
-		for i, w := range weights {
+		square := (n - float64(len(ratios))) * mean * mean
+		for i, w := range ratios {
 			d := gain[i]*min(w, most) - mean
 			square += d * d
 		}
@@ -93,7 +93,7 @@ func bernstein(weights, gain []float64, rows int, delta float64) Bound {
 		slack := math.Sqrt(2*v*budget/n) + 7*most*budget/(3*(n-1))
 		if r := slack - mean; r < best.Risk {
 			best.Risk, best.Lambda = r, most
-			best.Terms = []objectives.Term{{Name: "risk", Value: -mean}, {Name: "variance", Value: v}, {Name: "slack", Value: slack}}
+			best.Terms = []weights.Term{{Name: "risk", Value: -mean}, {Name: "variance", Value: v}, {Name: "slack", Value: slack}}
 		}
 	}
 	return best

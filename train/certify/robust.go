@@ -6,19 +6,19 @@ import (
 	"math"
 
 	"opl/graph/kernel"
-	"opl/graph/kernel/crew"
-	"opl/objectives"
-	"opl/policies"
-	"opl/train/bandit"
+	"opl/graph/kernel/workers"
+	"opl/objectives/weights"
+	"opl/policies/propensity"
+	"opl/train/logs"
 )
 
-// Baseline is a model of the reward, r̂(x,a) = softmax(φ(x)ᵀθ)_a in [0, 1], that
+// RewardModel is a model of the reward, r̂(x,a) = softmax(φ(x)ᵀθ)_a in [0, 1], that
 // makes a bound tighter the better it predicts, and never false: it may be any
 // function of context and action that is fixed before the certifying rows are
 // seen.
-type Baseline struct {
-	Theta  []float64       // [K×d]
-	Taught policies.RowSet // rows that it was learned from, which may not certify
+type RewardModel struct {
+	Theta  []float64         // [K×d]
+	Taught propensity.RowSet // rows that it was learned from, which may not certify
 }
 
 // doublyRobust is logarithmic smoothing of the doubly robust estimate of the risk, for
@@ -44,7 +44,7 @@ func (s sample) doublyRobust(kl, delta float64) Bound {
 	for g, l := range s.robust.grid {
 		mean := s.robust.mean[g]
 		if b := -math.Expm1(mean-kappa) / l; b < best.Risk {
-			best = Bound{Risk: b, Lambda: l, Terms: []objectives.Term{
+			best = Bound{Risk: b, Lambda: l, Terms: []weights.Term{
 				{Name: "risk", Value: -mean / l}, {Name: "unbiased risk", Value: s.robust.risk[g]}, {Name: "KL", Value: kl}, {Name: "kappa", Value: kappa},
 			}}
 		}
@@ -87,7 +87,7 @@ func newRobustSums(n, k, threads int) *robustSums {
 func (s *robustSums) add(pi, scores, pi0 []float64, logged int, cost float64) {
 	kernel.Softmax(s.model, scores, len(scores))
 	s.row.pi, s.row.pi0, s.row.logged, s.row.cost = pi, pi0, logged, cost
-	crew.Do(s.threads, s.threads, s.share)
+	workers.Do(s.threads, s.threads, s.share)
 }
 
 // at adds the row to the sums of one ℓ.
@@ -108,12 +108,12 @@ func (s *robustSums) at(g int) {
 }
 
 // robustFits says why the doubly robust bound cannot be had, nil if it can.
-func robustFits(pol policies.Policy, log *bandit.Log, base *Baseline) error {
+func robustFits(pol propensity.Family, log *logs.Log, base *RewardModel) error {
 	switch {
 	case base == nil:
 		return errors.New("no model of the reward was given")
-	case len(base.Theta) != log.Actions()*log.Dim():
-		return fmt.Errorf("the model of the reward has %d parameters, want %d×%d", len(base.Theta), log.Actions(), log.Dim())
+	case len(base.Theta) != log.K()*log.Dim():
+		return fmt.Errorf("the model of the reward has %d parameters, want %d×%d", len(base.Theta), log.K(), log.Dim())
 	case !pol.Mixture() || pol.Noisy():
 		return fmt.Errorf("policy %s is no mixture of deterministic policies in an exact form", pol.Name())
 	case log.LoggedOnly():

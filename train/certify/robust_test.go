@@ -7,16 +7,17 @@ import (
 	"testing"
 
 	"opl/policies"
+	"opl/policies/propensity"
 	"opl/train"
-	"opl/train/bandit"
 	"opl/train/certify"
+	"opl/train/logs"
 )
 
 // The doubly robust bound by hand, from its formula.
 func TestRobust(t *testing.T) {
 	const n, k, d, delta = 60, 3, 2, 0.1
 	r := train.Stream(4, "robust")
-	x := bandit.Rows64{Width: d, Data: make([]float64, n*d)}
+	x := logs.Rows64{Width: d, Data: make([]float64, n*d)}
 	rows, labels := make([]int, n), make([]uint8, n)
 	for i := range x.Data {
 		x.Data[i] = r.NormFloat64()
@@ -28,14 +29,14 @@ func TestRobust(t *testing.T) {
 	for j := range mu {
 		theta[j], model[j], mu[j] = 2*r.NormFloat64(), r.NormFloat64(), r.NormFloat64()
 	}
-	log := bandit.FromLabels(x, labels, rows, theta, k, r)
+	log := logs.FromLabels(x, labels, rows, theta, k, r)
 	q := policies.Posterior{Actions: k, Dim: d, Mu: mu, Sigma: 0.5, Prior: policies.Prior{Mean: make([]float64, k*d)}}
-	base := &certify.Baseline{Theta: model}
-	singles, err := certify.Singles(policies.Gaussian{}, q, log, rows, certify.Options{Baseline: base}, delta)
+	base := &certify.RewardModel{Theta: model}
+	singles, err := certify.Singles(policies.Gaussian{}, q, log, rows, certify.Options{RewardModel: base}, delta)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := certify.Singles(policies.Gaussian{}, q, log, rows, certify.Options{Baseline: base, Threads: 3}, delta)
+	again, err := certify.Singles(policies.Gaussian{}, q, log, rows, certify.Options{RewardModel: base, Threads: 3}, delta)
 	if err != nil || !reflect.DeepEqual(again, singles) {
 		t.Errorf("other bounds on three threads: %v, want %v (%v)", again, singles, err)
 	}
@@ -63,7 +64,7 @@ func TestRobust(t *testing.T) {
 				z += scores[a]
 			}
 			pi := make([]float64, k)
-			policies.Gaussian{}.Given(pi, own, q.Sigma*x.Norm(i), nil)
+			policies.Gaussian{}.At(pi, own, q.Sigma*x.Norm(i), nil)
 			for a := range k {
 				p0 := log.Propensities[i*k+a]
 				cost := -scores[a] / z * math.Min(1, p0/(2*l))
@@ -83,12 +84,12 @@ func TestRobust(t *testing.T) {
 		t.Errorf("bound %v, by hand %v", got.Risk, best)
 	}
 
-	base.Taught = policies.NewRowSet(log.Hashes([]int{5}))
-	if _, err := certify.Certify(policies.Gaussian{}, q, log, rows, certify.Options{Baseline: base}); err == nil || !strings.Contains(err.Error(), "row 5 taught the reward model") {
+	base.Taught = propensity.NewRowSet(log.Hashes([]int{5}))
+	if _, err := certify.Certify(policies.Gaussian{}, q, log, rows, certify.Options{RewardModel: base}); err == nil || !strings.Contains(err.Error(), "row 5 taught the reward model") {
 		t.Errorf("a row that taught the reward model: %v", err)
 	}
-	for _, bad := range []*certify.Baseline{{Theta: model[1:]}, {Theta: append([]float64{math.NaN()}, model[1:]...)}, nil} {
-		c, err := certify.Certify(policies.Gaussian{}, q, log, rows, certify.Options{Baseline: bad})
+	for _, bad := range []*certify.RewardModel{{Theta: model[1:]}, {Theta: append([]float64{math.NaN()}, model[1:]...)}, nil} {
+		c, err := certify.Certify(policies.Gaussian{}, q, log, rows, certify.Options{RewardModel: bad})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,16 +5,13 @@ import (
 	"fmt"
 	"math"
 
-	"gorgonia.org/tensor"
-
-	"opl/graph"
-	"opl/objectives"
-	"opl/policies"
-	"opl/train/bandit"
+	"opl/objectives/weights"
+	"opl/policies/propensity"
+	"opl/train/logs"
 )
 
 // theorem1Fits reports why Theorem 1 is no candidate.
-func theorem1Fits(pol policies.Policy, log *bandit.Log) error {
+func theorem1Fits(pol propensity.Family, log *logs.Log) error {
 	switch {
 	case !pol.Noisy():
 		return fmt.Errorf("policy %s is computed exactly as a mixture of deterministic policies, whose case is Corollary 1", pol.Name())
@@ -52,21 +49,20 @@ func theorem1Fits(pol policies.Policy, log *bandit.Log) error {
 // For linear weights the last two are convex in π, which sums to 1, and therefore
 // at most the largest of their values at π = 1 for one action alone:
 // max_a |1 − π₀u| and max_a π₀u².
-func (s sample) theorem1(log *bandit.Log, w objectives.Weight, kl, delta float64) (Bound, error) {
-	n, k, draws := float64(len(s.rows)), log.Actions(), float64(s.draws)
+func (s sample) theorem1(log *logs.Log, w weights.Weight, kl, delta float64) (Bound, error) {
+	n, k, draws := float64(len(s.rows)), log.K(), float64(s.draws)
 	low := make([]extent, len(s.rows))
 	high := make([]extent, len(s.rows))
-	m, err := newMoments(w, min(4096, len(s.rows)*s.draws), k)
-	if err != nil {
+	if err := w.Check(); err != nil {
 		return Bound{}, err
 	}
-	defer m.prog.Close()
+	m := moments{w, k}
 	pi := make([]float64, k)
 	for one, ends := range [][]extent{low, high} {
 		for a := range pi {
 			pi[a] = float64(one)
 		}
-		err := m.over(func(add func(i int, pi, pi0 []float64)) {
+		m.over(func(add func(i int, pi, pi0 []float64)) {
 			for i, r := range s.rows {
 				add(i, pi, log.Propensities[r*k:(r+1)*k])
 			}
@@ -85,13 +81,10 @@ func (s sample) theorem1(log *bandit.Log, w objectives.Weight, kl, delta float64
 			}
 			ends[i] = e
 		})
-		if err != nil {
-			return Bound{}, err
-		}
 	}
 	var risk, b, v float64
 	var odd error
-	err = m.over(func(add func(i int, pi, pi0 []float64)) {
+	m.over(func(add func(i int, pi, pi0 []float64)) {
 		s.each(nil, func(i int, pi, _ []float64) {
 			r := s.rows[i]
 			add(i, pi, log.Propensities[r*k:(r+1)*k])
@@ -109,11 +102,8 @@ func (s sample) theorem1(log *bandit.Log, w objectives.Weight, kl, delta float64
 			v += second[a]
 		}
 	})
-	if err == nil {
-		err = odd
-	}
-	if err != nil {
-		return Bound{}, err
+	if odd != nil {
+		return Bound{}, odd
 	}
 	risk, b, v = risk/(n*draws), b/(n*draws), v/(n*draws)
 
@@ -129,7 +119,7 @@ func (s sample) theorem1(log *bandit.Log, w objectives.Weight, kl, delta float64
 		}
 		sampling := math.Sqrt(math.Log(gridSize/delta) * square / (2 * n * n * draws))
 		if r := risk + math.Sqrt(kl1/(2*n)) + b + kl2/(n*l) + l/2*v + sampling; r < best.Risk {
-			best = Bound{Risk: r, Lambda: l, Terms: []objectives.Term{
+			best = Bound{Risk: r, Lambda: l, Terms: []weights.Term{
 				{Name: "risk", Value: risk}, {Name: "bias", Value: b}, {Name: "variance", Value: v}, {Name: "sampling", Value: sampling}, {Name: "KL", Value: kl},
 			}}
 		}
@@ -147,63 +137,17 @@ func span(lambda, from, to float64) float64 {
 	return max(f(from), f(to)) - f(min(max(1/lambda, from), to))
 }
 
-// moments evaluates a weight in chunks of rows.
+// moments evaluates a weight on rows of propensities [K].
 type moments struct {
-	prog    *graph.Program
-	pi, pi0 []float64 // [size×K], nil if the weight does not read it
-	size, k int
-}
-
-func newMoments(w objectives.Weight, size, k int) (*moments, error) {
-	g := graph.New(tensor.Float64)
-	pi, pi0 := g.Input("pi", size, k), g.Input("pi0", size, k)
-	value := w.Value(pi, pi0).Named("value")
-	second := w.SecondMoment(pi, pi0).Named("second")
-	bias := w.Bias(pi, pi0).Named("bias")
-	prog, err := g.Compile(value.Sum().Add(second.Sum()).Add(bias.Sum()), graph.WithoutGradients())
-	if err != nil {
-		return nil, err
-	}
-	m := &moments{prog, graph.Buffer[float64](prog, "pi"), graph.Buffer[float64](prog, "pi0"), size, k}
-	for _, in := range [][]float64{m.pi, m.pi0} { // rows that are never filled
-		for i := range in {
-			in[i] = 1 / float64(k)
-		}
-	}
-	return m, nil
+	w weights.Weight
+	k int
 }
 
 // over evaluates ŵ, π₀ŵ² and |π − π₀ŵ|, [K] each, for all that source adds, and
 // hands them to use under the same number i.
-func (m *moments) over(source func(add func(i int, pi, pi0 []float64)), use func(i int, value, second, bias []float64)) error {
-	var err error
-	var is []int
-	run := func() {
-		if err == nil {
-			err = m.prog.Run()
-		}
-		if err == nil {
-			value, second, bias := m.prog.Read("value"), m.prog.Read("second"), m.prog.Read("bias")
-			for j, i := range is {
-				from, to := j*m.k, (j+1)*m.k
-				use(i, value[from:to], second[from:to], bias[from:to])
-			}
-		}
-		is = is[:0]
-	}
+func (m moments) over(source func(add func(i int, pi, pi0 []float64)), use func(i int, value, second, bias []float64)) {
 	source(func(i int, pi, pi0 []float64) {
-		if m.pi != nil {
-			copy(m.pi[len(is)*m.k:], pi)
-		}
-		if m.pi0 != nil {
-			copy(m.pi0[len(is)*m.k:], pi0)
-		}
-		if is = append(is, i); len(is) == m.size {
-			run()
-		}
+		p, p0 := weights.Column(pi), weights.Column(pi0)
+		use(i, m.w.Value(p, p0).(weights.Column), m.w.SecondMoment(p, p0).(weights.Column), m.w.Bias(p, p0).(weights.Column))
 	})
-	if len(is) > 0 {
-		run()
-	}
-	return err
 }

@@ -15,14 +15,15 @@ import (
 
 	"opl/objectives"
 	"opl/policies"
+	"opl/policies/propensity"
 	"opl/train"
-	"opl/train/bandit"
 	"opl/train/certify"
+	"opl/train/logs"
 )
 
 // world is a finite distribution of contexts and costs, in which risks are sums.
 type world struct {
-	x    bandit.Rows64
+	x    logs.Rows64
 	k    int
 	nu   []float64 // probabilities of the contexts
 	p    []float64 // mean reward of a context and an action
@@ -33,7 +34,7 @@ type world struct {
 // are 0.3, so that whatever is learned is noise.
 func newWorld(seed uint64, m, d, k int, flat, half bool) world {
 	r := train.Stream(seed, "world")
-	w := world{x: bandit.Rows64{Width: d, Data: make([]float64, m*d)}, k: k, nu: make([]float64, m), p: make([]float64, m*k), half: half}
+	w := world{x: logs.Rows64{Width: d, Data: make([]float64, m*d)}, k: k, nu: make([]float64, m), p: make([]float64, m*k), half: half}
 	var sum float64
 	for i := range m {
 		phi := w.x.Data[i*d : (i+1)*d]
@@ -78,12 +79,12 @@ func (w world) logging(eta float64) []float64 {
 }
 
 // log draws n interactions.
-func (w world) log(pi0 []float64, n int, r *rand.Rand) *bandit.Log {
-	l := &bandit.Log{X: w.x, K: w.k, Rows: make([]int, n), Action: make([]int32, n), Cost: make([]float64, n), Propensity: make([]float64, n)}
+func (w world) log(pi0 []float64, n int, r *rand.Rand) *logs.Log {
+	l := &logs.Log{X: w.x, Actions: logs.Numbered(w.k), Rows: make([]int, n), Action: make([]int32, n), Cost: make([]float64, n), Propensity: make([]float64, n)}
 	for i := range n {
-		x := bandit.Draw(w.nu, r)
+		x := propensity.Draw(w.nu, r)
 		row := pi0[x*w.k : (x+1)*w.k]
-		a := bandit.Draw(row, r)
+		a := propensity.Draw(row, r)
 		l.Rows[i], l.Action[i], l.Propensity[i] = x, int32(a), row[a]
 		l.Propensities = append(l.Propensities, row...)
 		switch p, u := w.p[x*w.k+a], r.Float64(); {
@@ -109,7 +110,7 @@ func (w world) reward(pi []float64) float64 {
 func (w world) mixture(pol policies.Policy, q policies.Posterior, eps []float64) []float64 {
 	out := make([]float64, len(w.p))
 	pi := make([]float64, w.k)
-	bandit.Scores(w.x, nil, q.Mu, w.k, func(i int, scores []float64) {
+	logs.Scores(w.x, nil, q.Mu, w.k, func(i int, scores []float64) {
 		draws := 1
 		if pol.Noisy() {
 			draws = len(eps) / w.k
@@ -119,7 +120,7 @@ func (w world) mixture(pol policies.Policy, q policies.Posterior, eps []float64)
 			if pol.Noisy() {
 				draw = eps[s*w.k : (s+1)*w.k]
 			}
-			pol.Given(pi, scores, q.Sigma*w.x.Norm(i), draw)
+			pol.At(pi, scores, q.Sigma*w.x.Norm(i), draw)
 			for a, v := range pi {
 				out[i*w.k+a] += v / float64(draws)
 			}
@@ -202,7 +203,7 @@ func settings() []setting {
 }
 
 // learn gives a posterior around a prior from rows of a log.
-func (s setting) learn(w world, log *bandit.Log, rows []int, prior policies.Prior) (policies.Posterior, error) {
+func (s setting) learn(w world, log *logs.Log, rows []int, prior policies.Prior) (policies.Posterior, error) {
 	kd := w.k * w.x.Width
 	scale := cmp.Or(prior.Scale, 1)
 	q := policies.Posterior{Actions: w.k, Dim: w.x.Width, Mu: slices.Clone(prior.Mean), Sigma: scale, Prior: prior}
@@ -272,7 +273,7 @@ func (s setting) run(w world, eps []float64, seed uint64, i int) (outcome, error
 		if err != nil {
 			return nil, err
 		}
-		prior = policies.Prior{Mean: q.Mu, Taught: policies.NewRowSet(log.Hashes(taught))}
+		prior = policies.Prior{Mean: q.Mu, Taught: propensity.NewRowSet(log.Hashes(taught))}
 	}
 	scales := []float64{cmp.Or(s.scale, 1)}
 	if s.scales {
@@ -282,7 +283,7 @@ func (s setting) run(w world, eps []float64, seed uint64, i int) (outcome, error
 		log.Propensities = nil
 	}
 	// A model of the reward that no row has taught, or that those of the prior have.
-	base := &certify.Baseline{Theta: make([]float64, w.k*w.x.Width), Taught: prior.Taught}
+	base := &certify.RewardModel{Theta: make([]float64, w.k*w.x.Width), Taught: prior.Taught}
 	for j := range base.Theta {
 		base.Theta[j] = 3*prior.Mean[j] + 2*math.Sin(float64(7*j))
 	}
@@ -296,7 +297,7 @@ func (s setting) run(w world, eps []float64, seed uint64, i int) (outcome, error
 			return nil, err
 		}
 		reward := w.reward(w.mixture(s.pol, q, eps))
-		o := certify.Options{Baseline: base, Priors: len(scales), Weight: s.weight, Draws: 32, Seed: seed + uint64(i)}
+		o := certify.Options{RewardModel: base, Priors: len(scales), Weight: s.weight, Draws: 32, Seed: seed + uint64(i)}
 		singles, err := certify.Singles(s.pol, q, log, rows, o, deltas...)
 		if err != nil {
 			return nil, err
@@ -391,18 +392,18 @@ func env(t *testing.T, name string, otherwise int) int {
 	return n
 }
 
-// TestViolations counts how often certificates fail on logs drawn afresh, with
+// TestViolations counts how often certificates fail on trials drawn afresh, with
 // policies learned on the rows that certify them. OPL_LONG=1 runs all settings on
-// 1,000 logs each and prints the table; OPL_SEED, OPL_LOGS, OPL_K and OPL_N
+// 1,000 trials each and prints the table; OPL_SEED, OPL_LOGS, OPL_K and OPL_N
 // change it. Every bound is tried alone with the whole of δ, every certificate as
 // it is ("any": a bound or the logging policy's value fails, for any scale).
 func TestViolations(t *testing.T) {
 	long := os.Getenv("OPL_LONG") != ""
-	logs := 200
+	trials := 200
 	if long {
-		logs = 1000
+		trials = 1000
 	}
-	logs = env(t, "OPL_LOGS", logs)
+	trials = env(t, "OPL_LOGS", trials)
 	seed := uint64(env(t, "OPL_SEED", 1))
 	columns := []string{"ls", "ls-dr", "ixbound", "corollary1", "corollary1-two-sided", "theorem1", "logging", "any", "verdict"}
 	table := &strings.Builder{}
@@ -412,7 +413,7 @@ func TestViolations(t *testing.T) {
 			continue
 		}
 		s.k, s.n = env(t, "OPL_K", s.k), env(t, "OPL_N", s.n)
-		counts := s.count(t, seed, logs)
+		counts := s.count(t, seed, trials)
 		for _, d := range deltas {
 			fmt.Fprintf(table, "| %v | %d | %v |", s, s.n, d)
 			for _, name := range append(slices.Clone(columns), "said better", "control") {
@@ -421,8 +422,8 @@ func TestViolations(t *testing.T) {
 				case !ok:
 					fmt.Fprint(table, " - |")
 					continue
-				case slices.Contains(columns, name) && c > most(logs, d):
-					t.Errorf("%v, n=%d: %s fails on %d of %d logs, at most %d are by chance at δ = %v", s, s.n, name, c, logs, most(logs, d), d)
+				case slices.Contains(columns, name) && c > most(trials, d):
+					t.Errorf("%v, n=%d: %s fails on %d of %d logs, at most %d are by chance at δ = %v", s, s.n, name, c, trials, most(trials, d), d)
 				}
 				fmt.Fprintf(table, " %d |", c)
 			}
@@ -430,7 +431,7 @@ func TestViolations(t *testing.T) {
 		}
 	}
 	if long {
-		fmt.Printf("Failures on %d logs, seed %d:\n\n%s", logs, seed, table)
+		fmt.Printf("Failures on %d logs, seed %d:\n\n%s", trials, seed, table)
 	}
 }
 
@@ -440,17 +441,17 @@ func TestViolations(t *testing.T) {
 // a feature each, and all actions are alike.
 func TestControl(t *testing.T) {
 	const m, n, k = 100, 200, 3
-	logs := 100
+	trials := 100
 	if os.Getenv("OPL_LONG") != "" {
-		logs = 1000
+		trials = 1000
 	}
 	w := newWorld(1, m, 1, k, true, false)
-	w.x = bandit.Rows64{Width: m, Data: make([]float64, m*m)}
+	w.x = logs.Rows64{Width: m, Data: make([]float64, m*m)}
 	for i := range m {
 		w.x.Data[i*m+i] = 1
 	}
 	counts := map[string]int{}
-	for i := range logs {
+	for i := range trials {
 		log := w.log(w.logging(0), n, train.Stream(1, fmt.Sprint("control ", i)))
 		rows := make([]int, n)
 		q := policies.Posterior{Actions: k, Dim: m, Mu: make([]float64, k*m), Sigma: 0.3, Prior: policies.Prior{Mean: make([]float64, k*m)}}
@@ -472,18 +473,18 @@ func TestControl(t *testing.T) {
 		}
 	}
 	for _, d := range deltas {
-		if c := counts[key("control", d)]; c <= most(logs, d) {
-			t.Errorf("the control fails on %d of %d logs, want more than %d at δ = %v", c, logs, most(logs, d), d)
+		if c := counts[key("control", d)]; c <= most(trials, d) {
+			t.Errorf("the control fails on %d of %d logs, want more than %d at δ = %v", c, trials, most(trials, d), d)
 		}
 		for _, name := range []string{"ls", "ixbound", "corollary1", "corollary1-two-sided"} {
-			if c := counts[key(name, d)]; c > most(logs, d) {
-				t.Errorf("%s fails on %d of %d logs at δ = %v", name, c, logs, d)
+			if c := counts[key(name, d)]; c > most(trials, d) {
+				t.Errorf("%s fails on %d of %d logs at δ = %v", name, c, trials, d)
 			}
 		}
 	}
-	if logs > 100 {
+	if trials > 100 {
 		for _, d := range deltas {
-			fmt.Printf("Control on %d logs, δ = %v: with KL taken as 0 %d failures, with KL %d (ls).\n", logs, d, counts[key("control", d)], counts[key("ls", d)])
+			fmt.Printf("Control on %d logs, δ = %v: with KL taken as 0 %d failures, with KL %d (ls).\n", trials, d, counts[key("control", d)], counts[key("ls", d)])
 		}
 	}
 }

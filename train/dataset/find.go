@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"opl/train/internal/edit"
+	"opl/train/internal/spelling"
 )
 
 // files are the standard names, in the order of Data.Hash.
@@ -191,6 +191,6 @@ func goEnv() map[string]string {
 // nearest is the known name with the smallest edit distance.
 func nearest(name string) string {
 	return slices.MinFunc(known, func(a, b string) int {
-		return cmp.Compare(edit.Distance(strings.ToLower(name), a), edit.Distance(strings.ToLower(name), b))
+		return cmp.Compare(spelling.Distance(strings.ToLower(name), a), spelling.Distance(strings.ToLower(name), b))
 	})
 }

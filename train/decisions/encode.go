@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"opl/policies/features"
-	"opl/train/bandit"
+	"opl/train/logs"
 )
 
 // Scaling says how an encoder is fitted.
@@ -107,8 +107,8 @@ func some(names []string) string {
 // Bandit returns the given rows (nil: all) as learning reads them. Contexts are
 // encoded as they are asked for, in float64, from the cache: they take no memory, and
 // the log must stay open. A propensity 0 of an action that was not logged becomes
-// bandit.Floor. Errors: no propensities at all, weights that differ from row to row.
-func (l *Log) Bandit(e *features.Encoder, rows []int) (*bandit.Log, error) {
+// logs.Floor. Errors: no propensities at all, weights that differ from row to row.
+func (l *Log) Bandit(e *features.Encoder, rows []int) (*logs.Log, error) {
 	if l.propensity == nil {
 		return nil, fmt.Errorf("%s: the log has no propensities: give --logging-policy, or --estimate-propensity and do without guarantees", l.path)
 	}
@@ -122,9 +122,9 @@ func (l *Log) Bandit(e *features.Encoder, rows []int) (*bandit.Log, error) {
 		x.feature[id] = int32(e.Feature(name))
 	}
 	k := len(l.actions)
-	out := &bandit.Log{X: x, K: k, Rows: rows, IDs: l.rowIDs, Action: l.action, Cost: l.cost, Propensity: l.propensity, Propensities: l.propensities}
+	out := &logs.Log{Actions: l.actions, X: x, Rows: rows, Keys: l.rowIDs, Action: l.action, Cost: l.cost, Propensity: l.propensity, Propensities: l.propensities}
 	if rows != nil {
-		out.IDs, out.Action = make([]uint64, len(rows)), make([]int32, len(rows))
+		out.Keys, out.Action = make([]uint64, len(rows)), make([]int32, len(rows))
 		out.Cost, out.Propensity = make([]float64, len(rows)), make([]float64, len(rows))
 		if l.propensities != nil {
 			out.Propensities = make([]float64, 0, len(rows)*k)
@@ -133,7 +133,7 @@ func (l *Log) Bandit(e *features.Encoder, rows []int) (*bandit.Log, error) {
 			if r < 0 || r >= l.n {
 				return nil, fmt.Errorf("decisions: row %d of %d", r, l.n)
 			}
-			out.IDs[i], out.Action[i], out.Cost[i], out.Propensity[i] = l.rowIDs[r], l.action[r], l.cost[r], l.propensity[r]
+			out.Keys[i], out.Action[i], out.Cost[i], out.Propensity[i] = l.rowIDs[r], l.action[r], l.cost[r], l.propensity[r]
 			if l.propensities != nil {
 				out.Propensities = append(out.Propensities, l.propensities[r*k:(r+1)*k]...)
 			}
@@ -149,7 +149,7 @@ func (l *Log) Bandit(e *features.Encoder, rows []int) (*bandit.Log, error) {
 			out.Propensities = all
 		}
 		for i, p := range out.Propensities {
-			out.Propensities[i] = max(p, bandit.Floor)
+			out.Propensities[i] = max(p, logs.Floor)
 		}
 	}
 	return out, nil
@@ -162,13 +162,13 @@ type encoded struct {
 	feature []int32 // of each name; −1: none
 }
 
-var _ bandit.Contexts = (*encoded)(nil)
+var _ logs.Contexts = (*encoded)(nil)
 
 func (x *encoded) Len() int { return x.log.n }
 func (x *encoded) Dim() int { return x.encoder.Dim() }
 
 // Row64 writes what Encoder.Encode would. A value that overflows, which no row that the
-// encoder was fitted on does, becomes NaN: bandit.Log.Check finds it.
+// encoder was fitted on does, becomes NaN: logs.Log.Check finds it.
 func (x *encoded) Row64(i int, dst []float64) {
 	dst = dst[:x.encoder.Dim()]
 	clear(dst)

@@ -653,7 +653,7 @@ func TestEncoder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if sub.IDs[1] != l.IDs()[0] || sub.Action[0] != 1 || sub.Context(0) != 2 || sub.Check() != nil {
+	if sub.Keys[1] != l.IDs()[0] || sub.Action[0] != 1 || sub.Context(0) != 2 || sub.Check() != nil {
 		t.Errorf("%+v: %v", sub, sub.Check())
 	}
 	if _, err := l.FitEncoder(nil, Scaling{Kind: "other"}); err == nil {

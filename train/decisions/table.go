@@ -10,7 +10,7 @@ import (
 	"time"
 	"unsafe"
 
-	"opl/train/internal/edit"
+	"opl/train/internal/spelling"
 )
 
 // role is what a column is for.
@@ -187,7 +187,7 @@ func nearest(name string) (string, bool) {
 	slices.Sort(names)
 	best, least := "", 3
 	for _, n := range names {
-		if d := edit.Distance(strings.ToLower(name), n); d < least {
+		if d := spelling.Distance(strings.ToLower(name), n); d < least {
 			best, least = n, d
 		}
 	}

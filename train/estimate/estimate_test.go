@@ -7,9 +7,10 @@ import (
 	"os"
 	"testing"
 
-	"opl/train/bandit"
+	"opl/policies/propensity"
 	"opl/train/certify"
 	"opl/train/estimate"
+	"opl/train/logs"
 )
 
 // world is a bandit whose values are known by summation: contexts 0 to m−1 drawn
@@ -69,7 +70,7 @@ func (w world) log(r *rand.Rand, n, size int) (estimate.Log, []int) {
 			l.Group[i] = int32(i / size)
 		}
 		row := w.pi0[x*w.k : (x+1)*w.k]
-		a := bandit.Draw(row, r)
+		a := propensity.Draw(row, r)
 		xs[i], l.Action[i], l.Propensity[i] = x, int32(a), row[a]
 		if u < w.mu[x*w.k+a] {
 			l.Cost[i] = -1
@@ -283,7 +284,7 @@ func TestRidge(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	const n, k, folds, penalty = 90, 3, 4, 0.7
 	for _, d := range []int{3, 60} { // fewer features than rows of an action, and more
-		x := bandit.Rows64{Width: d, Data: make([]float64, n*d)}
+		x := logs.Rows64{Width: d, Data: make([]float64, n*d)}
 		for i := range x.Data {
 			x.Data[i] = r.NormFloat64()
 		}
@@ -377,8 +378,8 @@ func eliminate(a [][]float64, b []float64) []float64 {
 }
 
 // oneHot is the contexts of a world as features.
-func oneHot(xs []int, m int) bandit.Rows64 {
-	x := bandit.Rows64{Width: m, Data: make([]float64, len(xs)*m)}
+func oneHot(xs []int, m int) logs.Rows64 {
+	x := logs.Rows64{Width: m, Data: make([]float64, len(xs)*m)}
 	for i, c := range xs {
 		x.Data[i*m+c] = 1
 	}

@@ -8,7 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"opl/train/bandit"
+	"opl/train/logs"
 )
 
 // RidgeOptions says how rewards are learned. The zero value is useful.
@@ -33,7 +33,7 @@ const largest = 2000
 // in one fold. Row i of the log is row i of x, or rows[i]. Where both features and
 // rows of an action exceed 2000 it is an error. The Model keeps a scratch row and
 // is for one goroutine.
-func Ridge(x bandit.Contexts, rows []int, log Log, o RidgeOptions) (Model, error) {
+func Ridge(x logs.Contexts, rows []int, log Log, o RidgeOptions) (Model, error) {
 	if o.Folds == 0 {
 		o.Folds = 5
 	}

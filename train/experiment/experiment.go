@@ -11,9 +11,9 @@ import (
 	"opl/objectives"
 	"opl/policies"
 	"opl/train"
-	"opl/train/bandit"
 	"opl/train/certify"
 	"opl/train/dataset"
+	"opl/train/logs"
 )
 
 // LoggingPolicy is the objective of records that hold the logging policy alone.
@@ -68,7 +68,7 @@ type fitted struct {
 // log of a softmax logging policy with parameters η₀μ₀, and a test set.
 type Task struct {
 	Data          *dataset.Data
-	Log           *bandit.Log
+	Log           *logs.Log
 	Prior         policies.Prior // mean η₀μ₀, scale 1
 	LoggingReward float64        // on the test set, exact
 }
@@ -121,9 +121,9 @@ func (e *Runner) task(ctx context.Context, key taskKey) (*Task, error) {
 		theta0[i] = key.eta0 * m
 	}
 	t := &Task{Data: data, Prior: policies.Prior{Mean: theta0, Scale: 1}}
-	t.Log = bandit.FromLabels(data.Train, data.Train.Labels, f.rows, theta0, k, train.Stream(key.seed, "actions"))
+	t.Log = logs.FromLabels(data.Train, data.Train.Labels, f.rows, theta0, k, train.Stream(key.seed, "actions"))
 	pi := make([]float64, k)
-	bandit.Scores(data.Test, nil, theta0, k, func(i int, scores []float64) {
+	logs.Scores(data.Test, nil, theta0, k, func(i int, scores []float64) {
 		kernel.Softmax(pi, scores, k)
 		t.LoggingReward += pi[data.Test.Labels[i]]
 	})

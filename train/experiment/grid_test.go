@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"opl/graph"
 	"opl/objectives"
+	"opl/objectives/weights"
 	"opl/train"
 	"opl/train/experiment"
 )
@@ -21,7 +21,7 @@ func withOwn() experiment.Library {
 		Make: func(experiment.Args) objectives.Objective { return objectives.Risk() }})
 	lib.Weights = append(lib.Weights, experiment.Weight{Name: "truncated", Plain: 0, Make: func(h float64) objectives.Weight {
 		return objectives.Weight{Name: "truncated", Hyper: h,
-			Of: func(pi, pi0 graph.Expr) graph.Expr { return pi.Div(pi0).AtMost(1 / h) }}
+			Of: func(pi, pi0 weights.Value) weights.Value { return pi.Div(pi0).AtMost(1 / h) }}
 	}})
 	return lib
 }

@@ -12,7 +12,7 @@ import (
 	"opl/objectives"
 	"opl/policies"
 	"opl/train"
-	"opl/train/internal/edit"
+	"opl/train/internal/spelling"
 )
 
 // Library is what runs can be made of, by name. It is a value: append to the
@@ -225,7 +225,7 @@ func find[T any](kind, name string, items []T, nameOf func(T) string) (T, error)
 func Suggest(name string, names []string) string {
 	best, least := "", len(name)/2+1
 	for _, n := range names {
-		if d := edit.Distance(name, n); d <= least && (best == "" || d < least) {
+		if d := spelling.Distance(name, n); d <= least && (best == "" || d < least) {
 			best, least = n, d
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"opl/policies"
 	"opl/policies/features"
 	"opl/train"
-	"opl/train/bandit"
 	"opl/train/decisions"
+	"opl/train/logs"
 )
 
 // BenchmarkSource trains an epoch of the logarithmic-smoothing bound on 20,000 rows of
@@ -63,14 +63,14 @@ func BenchmarkSource(b *testing.B) {
 	}
 	kept, tight, matrix := *cached, *cached, *cached
 	kept.X, tight.X = hold(cached.X, room), hold(cached.X, 0)
-	m := bandit.Rows64{Width: e.Dim(), Data: make([]float64, n*e.Dim())}
+	m := logs.Rows64{Width: e.Dim(), Data: make([]float64, n*e.Dim())}
 	for i := range n {
 		cached.X.Row64(i, m.Data[i*m.Width:(i+1)*m.Width])
 	}
 	matrix.X = m
 	for _, c := range []struct {
 		name string
-		log  *bandit.Log
+		log  *logs.Log
 	}{{"memory", &matrix}, {"held", &kept}, {"cache", &tight}} {
 		b.Run(c.name, func(b *testing.B) {
 			for b.Loop() {

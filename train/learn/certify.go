@@ -9,10 +9,10 @@ import (
 
 	"opl/policies"
 	"opl/policies/serve"
-	"opl/train/bandit"
 	"opl/train/certify"
 	"opl/train/decisions"
 	"opl/train/inspect"
+	"opl/train/logs"
 )
 
 // CertifyOptions says how a policy file is certified.
@@ -148,9 +148,9 @@ func Certify(ctx context.Context, p *serve.Policy, log *decisions.Log, o Certify
 			options.Priors = max(1, trained.Tried)
 		}
 		if trained.HasModel {
-			options.Baseline = &certify.Baseline{Theta: slices.Concat(f.Prior.Mean...)}
+			options.RewardModel = &certify.RewardModel{Theta: slices.Concat(f.Prior.Mean...)}
 			if trained.RewardModel != nil {
-				options.Baseline.Theta = slices.Concat(trained.RewardModel...)
+				options.RewardModel.Theta = slices.Concat(trained.RewardModel...)
 			}
 		}
 		g.Certificate, err = certify.Certify(pol, q, rows, admissible, options)
@@ -164,14 +164,14 @@ func Certify(ctx context.Context, p *serve.Policy, log *decisions.Log, o Certify
 }
 
 // fixed certifies a policy that was fixed before the log.
-func fixed(pol policies.Policy, q policies.Posterior, log *bandit.Log, delta float64) (certify.Certificate, error) {
+func fixed(pol policies.Policy, q policies.Posterior, log *logs.Log, delta float64) (certify.Certificate, error) {
 	contexts := make([]int, log.Len())
 	for i := range contexts {
 		contexts[i] = log.Context(i)
 	}
-	pi, logged := make([]float64, log.K), make([]float64, log.Len())
-	bandit.Scores(log.X, contexts, q.Mu, log.K, func(i int, scores []float64) {
-		pol.Given(pi, scores, q.Sigma*log.X.Norm(contexts[i]), nil)
+	pi, logged := make([]float64, log.K()), make([]float64, log.Len())
+	logs.Scores(log.X, contexts, q.Mu, log.K(), func(i int, scores []float64) {
+		pol.At(pi, scores, q.Sigma*log.X.Norm(contexts[i]), nil)
 		logged[i] = pi[log.Action[i]]
 	})
 	return certify.Fixed(logged, log.Propensity, log.Cost, delta)
@@ -179,7 +179,7 @@ func fixed(pol policies.Policy, q policies.Posterior, log *bandit.Log, delta flo
 
 // renamed puts the actions of a log in the order of a policy's. Those that the log
 // does not have were never played there.
-func renamed(log *bandit.Log, has, wants []string) (*bandit.Log, error) {
+func renamed(log *logs.Log, has, wants []string) (*logs.Log, error) {
 	if slices.Equal(has, wants) {
 		return log, nil
 	}
@@ -192,18 +192,18 @@ func renamed(log *bandit.Log, has, wants []string) (*bandit.Log, error) {
 		to[a] = int32(at)
 	}
 	out := *log
-	out.K, out.Action = len(wants), make([]int32, log.Len())
+	out.Actions, out.Action = wants, make([]int32, log.Len())
 	for i, a := range log.Action {
 		out.Action[i] = to[a]
 	}
 	if log.Propensities != nil {
-		out.Propensities = make([]float64, log.Len()*out.K)
+		out.Propensities = make([]float64, log.Len()*out.K())
 		for i := range out.Propensities {
-			out.Propensities[i] = bandit.Floor
+			out.Propensities[i] = logs.Floor
 		}
 		for i := range log.Len() {
 			for a, b := range to {
-				out.Propensities[i*out.K+int(b)] = log.Propensities[i*log.K+a]
+				out.Propensities[i*out.K()+int(b)] = log.Propensities[i*log.K()+a]
 			}
 		}
 	}

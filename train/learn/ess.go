@@ -7,7 +7,7 @@ import (
 
 	"opl/policies"
 	"opl/train"
-	"opl/train/bandit"
+	"opl/train/logs"
 )
 
 // sampled is the number of rows that the effective sample size is watched on.
@@ -23,15 +23,15 @@ type Estimate struct {
 }
 
 // judge estimates the reward of π_Q on rows of a log. The policy has an exact form.
-func judge(pol policies.Policy, q policies.Posterior, log *bandit.Log, rows []int) Estimate {
+func judge(pol policies.Policy, q policies.Posterior, log *logs.Log, rows []int) Estimate {
 	contexts := make([]int, len(rows))
 	for i, r := range rows {
 		contexts[i] = log.Context(r)
 	}
 	pi, weight := make([]float64, q.Actions), make([]float64, len(rows))
 	var sum, square, reward float64
-	bandit.Scores(log.X, contexts, q.Mu, q.Actions, func(i int, scores []float64) {
-		pol.Given(pi, scores, q.Sigma*log.X.Norm(contexts[i]), nil)
+	logs.Scores(log.X, contexts, q.Mu, q.Actions, func(i int, scores []float64) {
+		pol.At(pi, scores, q.Sigma*log.X.Norm(contexts[i]), nil)
 		w := pi[log.Action[rows[i]]] / log.Propensity[rows[i]]
 		weight[i] = w
 		sum, square, reward = sum+w, square+w*w, reward-w*log.Cost[rows[i]]
@@ -52,7 +52,7 @@ func judge(pol policies.Policy, q policies.Posterior, log *bandit.Log, rows []in
 // watch follows a training: it keeps the curve, and stops when too few rows speak
 // for the policy.
 type watch struct {
-	log     *bandit.Log
+	log     *logs.Log
 	rows    []int   // a sample of those trained on
 	scale   float64 // of the effective sample size of the sample to that of all
 	min     float64 // effective rows
@@ -61,7 +61,7 @@ type watch struct {
 	stopped string
 }
 
-func newWatch(log *bandit.Log, rows []int, seed uint64, least float64) *watch {
+func newWatch(log *logs.Log, rows []int, seed uint64, least float64) *watch {
 	w := &watch{log: log, rows: rows, scale: 1, min: least}
 	if h, ok := log.X.(*held); ok && h.data != nil {
 		rough := *log

@@ -23,7 +23,7 @@ func Export(path string, t *experiment.Task) error {
 		for i := range l.Len() {
 			at := l.Context(i)
 			d := decisions.Decision{ID: fmt.Sprint("train-", at), Action: int(l.Action[i]), Cost: l.Cost[i],
-				Propensity: l.Propensity[i], Propensities: l.Propensities[i*l.K : (i+1)*l.K]}
+				Propensity: l.Propensity[i], Propensities: l.Propensities[i*l.K() : (i+1)*l.K()]}
 			if err := w.write(t.Data.Train, at, &d); err != nil {
 				return err
 			}

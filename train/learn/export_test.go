@@ -51,7 +51,7 @@ func TestExport(t *testing.T) {
 		t.Error("what was logged differs")
 	}
 	x, y := make([]float64, want.Dim()), make([]float64, want.Dim())
-	pi, k := make([]float64, want.K), want.K
+	pi, k := make([]float64, want.K()), want.K()
 	var d decisions.Decision
 	for i := range want.Len() {
 		got.X.Row64(i, x)

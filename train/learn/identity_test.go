@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"opl/policies/features"
-	"opl/train/bandit"
 	"opl/train/decisions"
+	"opl/train/logs"
 )
 
 // Rows of equal content are told apart, and the same ones in any order of the log.
@@ -51,7 +51,7 @@ func TestContent(t *testing.T) {
 // Contexts that are held are those that they were made of.
 func TestHold(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
-	m := bandit.Rows64{Width: 3, Data: make([]float64, 30)}
+	m := logs.Rows64{Width: 3, Data: make([]float64, 30)}
 	for i := range m.Data {
 		m.Data[i] = r.NormFloat64()
 	}

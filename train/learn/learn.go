@@ -15,11 +15,11 @@ import (
 	"opl/policies/features"
 	"opl/policies/serve"
 	"opl/train"
-	"opl/train/bandit"
 	"opl/train/certify"
 	"opl/train/decisions"
 	"opl/train/experiment"
 	"opl/train/inspect"
+	"opl/train/logs"
 )
 
 // The priors by name; any other is a policy file.
@@ -121,9 +121,9 @@ type learning struct {
 
 	teach, rest []int // rest: those that may certify
 	encoder     *features.Encoder
-	rows        *bandit.Log
+	rows        *logs.Log
 	prior       policies.Prior // where learning starts
-	baseline    *certify.Baseline
+	baseline    *certify.RewardModel
 	cert        *certify.Certificate
 	out         *Learned
 }
@@ -445,12 +445,12 @@ func (l *learning) encode() (err error) {
 }
 
 // read is the whole log as learning reads it, with rows told apart by id.
-func read(log *decisions.Log, e *features.Encoder, id identity) (*bandit.Log, error) {
+func read(log *decisions.Log, e *features.Encoder, id identity) (*logs.Log, error) {
 	b, err := log.Bandit(e, nil)
 	if err != nil {
 		return nil, err
 	}
-	b.IDs = id.ids
+	b.Keys = id.ids
 	return b, nil
 }
 

@@ -1,6 +1,6 @@
 package learn
 
-import "opl/train/bandit"
+import "opl/train/logs"
 
 // room is the number of bytes that the vectors of contexts may take in memory: those of
 // a million rows of 50 features have it.
@@ -10,14 +10,14 @@ const room = 256 << 20
 // memory: training reads them again and again, in any order. What is not is made anew
 // when asked for, like the 64-bit vectors of certificates.
 type held struct {
-	bandit.Contexts
+	logs.Contexts
 	d    int
 	data []float32 // nil: no room
 	norm []float64
 }
 
 // hold returns the contexts, held in room bytes.
-func hold(x bandit.Contexts, room int) *held {
+func hold(x logs.Contexts, room int) *held {
 	n, d := x.Len(), x.Dim()
 	h := &held{Contexts: x, d: d, norm: make([]float64, n)}
 	if d == 0 || n <= room/(4*d) {

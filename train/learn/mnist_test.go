@@ -12,11 +12,11 @@ import (
 	"opl/policies/features"
 	"opl/policies/serve"
 	"opl/train"
-	"opl/train/bandit"
 	"opl/train/dataset"
 	"opl/train/decisions"
 	"opl/train/experiment"
 	"opl/train/learn"
+	"opl/train/logs"
 )
 
 // earns is what a policy file earns on labelled images.
@@ -125,7 +125,7 @@ func TestFromFile(t *testing.T) {
 }
 
 // onlyUsed is a log with the features that an encoder has.
-func onlyUsed(l *bandit.Log, e *features.Encoder) *bandit.Log {
+func onlyUsed(l *logs.Log, e *features.Encoder) *logs.Log {
 	out := *l
 	out.X = chosen{l.X, columnsOf(e.Names)}
 	return &out
@@ -141,7 +141,7 @@ func columnsOf(names []string) []int {
 
 // chosen are some columns of contexts.
 type chosen struct {
-	bandit.Contexts
+	logs.Contexts
 	columns []int
 }
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"opl/policies"
+	"opl/policies/propensity"
 	"opl/policies/serve"
 	"opl/train/decisions"
 )
@@ -14,10 +14,10 @@ type past struct {
 	data    string // hash of the log
 	seed    uint64
 	how     string
-	taught  policies.RowSet // the prior, the encoder, the reward model
-	chosen  policies.RowSet // what the posterior was trained or chosen on
-	witness policies.RowSet // content of rows that taught
-	known   bool            // all of it is recorded
+	taught  propensity.RowSet // the prior, the encoder, the reward model
+	chosen  propensity.RowSet // what the posterior was trained or chosen on
+	witness propensity.RowSet // content of rows that taught
+	known   bool              // all of it is recorded
 }
 
 func pastOf(f *serve.File) past {
@@ -30,8 +30,8 @@ func pastOf(f *serve.File) past {
 		return p
 	}
 	taught := f.Prior.Taught
-	p.known, p.seed, p.how, p.taught = true, taught.Seed, taught.How, policies.NewRowSet(taught.Rows)
-	p.chosen, p.witness = policies.NewRowSet(t.Chosen), policies.NewRowSet(t.Witnesses)
+	p.known, p.seed, p.how, p.taught = true, taught.Seed, taught.How, propensity.NewRowSet(taught.Rows)
+	p.chosen, p.witness = propensity.NewRowSet(t.Chosen), propensity.NewRowSet(t.Witnesses)
 	return p
 }
 

@@ -1,4 +1,4 @@
-package bandit
+package logs
 
 import (
 	"gonum.org/v1/gonum/blas"

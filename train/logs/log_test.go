@@ -1,4 +1,4 @@
-package bandit_test
+package logs_test
 
 import (
 	"math"
@@ -6,20 +6,20 @@ import (
 	"strings"
 	"testing"
 
-	"opl/train/bandit"
+	"opl/train/logs"
 )
 
 // FromLabels draws actions with the propensities that it writes down, and costs
 // say whether they hit the label.
 func TestFromLabels(t *testing.T) {
 	const n, k = 20000, 3
-	x := bandit.Rows64{Width: 2, Data: []float64{1, 0, 0, 1}}
+	x := logs.Rows64{Width: 2, Data: []float64{1, 0, 0, 1}}
 	rows, labels := make([]int, n), []uint8{0, 2}
 	for i := range rows {
 		rows[i] = i % 2
 	}
 	theta := []float64{0, 1, 1, 0, -1, 2}
-	l := bandit.FromLabels(x, labels, rows, theta, k, rand.New(rand.NewPCG(1, 2)))
+	l := logs.FromLabels(x, labels, rows, theta, k, rand.New(rand.NewPCG(1, 2)))
 	if err := l.Check(); err != nil {
 		t.Fatal(err)
 	}
@@ -56,40 +56,40 @@ func TestFromLabels(t *testing.T) {
 }
 
 func TestFloor(t *testing.T) {
-	x := bandit.Rows64{Width: 1, Data: []float64{1}}
-	l := bandit.FromLabels(x, []uint8{0}, []int{0}, []float64{0, -1000}, 2, rand.New(rand.NewPCG(1, 2)))
-	if l.Propensities[1] != bandit.Floor {
-		t.Errorf("π₀ = %v, want the floor %v", l.Propensities[1], bandit.Floor)
+	x := logs.Rows64{Width: 1, Data: []float64{1}}
+	l := logs.FromLabels(x, []uint8{0}, []int{0}, []float64{0, -1000}, 2, rand.New(rand.NewPCG(1, 2)))
+	if l.Propensities[1] != logs.Floor {
+		t.Errorf("π₀ = %v, want the floor %v", l.Propensities[1], logs.Floor)
 	}
 }
 
 func TestCheck(t *testing.T) {
-	good := func() *bandit.Log {
-		return &bandit.Log{X: bandit.Rows64{Width: 1, Data: []float64{1, 2}}, K: 2, Action: []int32{0, 1},
+	good := func() *logs.Log {
+		return &logs.Log{X: logs.Rows64{Width: 1, Data: []float64{1, 2}}, Actions: logs.Numbered(2), Action: []int32{0, 1},
 			Cost: []float64{0, -1}, Propensity: []float64{.5, .25}, Propensities: []float64{.5, .5, .75, .25}}
 	}
 	if err := good().Check(); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		change func(l *bandit.Log)
+		change func(l *logs.Log)
 		want   string
 	}{
-		{func(l *bandit.Log) { l.Action = nil }, "empty"},
-		{func(l *bandit.Log) { l.K = 1 }, "1 actions"},
-		{func(l *bandit.Log) { l.X = nil }, "no contexts"},
-		{func(l *bandit.Log) { l.X = bandit.Rows64{Data: []float64{1, 2}} }, "width 0"},
-		{func(l *bandit.Log) { l.X = bandit.Rows64{Width: 2, Data: []float64{1, 2, 3}} }, "3 numbers are no rows of width 2"},
-		{func(l *bandit.Log) { l.X = bandit.Rows64{Width: 1, Data: []float64{1, math.NaN()}} }, "row 1: feature 0 is NaN"},
-		{func(l *bandit.Log) { l.Propensity[1] = .3 }, "row 1: the logged propensity is 0.3, but 0.25"},
-		{func(l *bandit.Log) { l.Cost = l.Cost[:1] }, "lengths"},
-		{func(l *bandit.Log) { l.Rows = []int{0} }, "contexts"},
-		{func(l *bandit.Log) { l.Rows = []int{0, 2} }, "row 1: its context 2"},
-		{func(l *bandit.Log) { l.Action[1] = 2 }, "row 1: action 2"},
-		{func(l *bandit.Log) { l.Cost[0] = 1 }, "row 0: cost 1"},
-		{func(l *bandit.Log) { l.Cost[0] = math.NaN() }, "row 0: cost NaN"},
-		{func(l *bandit.Log) { l.Propensity[1] = 0 }, "row 1: propensity 0"},
-		{func(l *bandit.Log) { l.Propensities[2] = .5 }, "row 1: the propensities sum to 0.75"},
+		{func(l *logs.Log) { l.Action = nil }, "empty"},
+		{func(l *logs.Log) { l.Actions = logs.Numbered(1) }, "1 actions"},
+		{func(l *logs.Log) { l.X = nil }, "no contexts"},
+		{func(l *logs.Log) { l.X = logs.Rows64{Data: []float64{1, 2}} }, "width 0"},
+		{func(l *logs.Log) { l.X = logs.Rows64{Width: 2, Data: []float64{1, 2, 3}} }, "3 numbers are no rows of width 2"},
+		{func(l *logs.Log) { l.X = logs.Rows64{Width: 1, Data: []float64{1, math.NaN()}} }, "row 1: feature 0 is NaN"},
+		{func(l *logs.Log) { l.Propensity[1] = .3 }, "row 1: the logged propensity is 0.3, but 0.25"},
+		{func(l *logs.Log) { l.Cost = l.Cost[:1] }, "lengths"},
+		{func(l *logs.Log) { l.Rows = []int{0} }, "contexts"},
+		{func(l *logs.Log) { l.Rows = []int{0, 2} }, "row 1: its context 2"},
+		{func(l *logs.Log) { l.Action[1] = 2 }, "row 1: action 2"},
+		{func(l *logs.Log) { l.Cost[0] = 1 }, "row 0: cost 1"},
+		{func(l *logs.Log) { l.Cost[0] = math.NaN() }, "row 0: cost NaN"},
+		{func(l *logs.Log) { l.Propensity[1] = 0 }, "row 1: propensity 0"},
+		{func(l *logs.Log) { l.Propensities[2] = .5 }, "row 1: the propensities sum to 0.75"},
 	} {
 		l := good()
 		c.change(l)

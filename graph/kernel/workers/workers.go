@@ -1,7 +1,7 @@
-// Package crew shares out short work: a training step is a dozen pieces of some
+// Package workers shares out short work: a training step is a dozen pieces of some
 // ten microseconds, less than it takes to wake a sleeping thread. Between the
 // pieces its workers stay awake.
-package crew
+package workers
 
 import (
 	"runtime"

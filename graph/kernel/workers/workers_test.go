@@ -1,4 +1,4 @@
-package crew
+package workers
 
 import (
 	"fmt"
@@ -67,7 +67,7 @@ func TestDoPanics(t *testing.T) {
 // goroutine for each part.
 func BenchmarkDo(b *testing.B) {
 	var sink [2]int
-	b.Run("crew", func(b *testing.B) {
+	b.Run("workers", func(b *testing.B) {
 		b.ReportAllocs()
 		do := func(seat, part int) { sink[seat] += part }
 		for b.Loop() {

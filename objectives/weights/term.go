@@ -1,0 +1,7 @@
+package weights
+
+// Term is a named number that an objective or a bound is made of.
+type Term struct {
+	Name  string  `json:"name"`
+	Value float64 `json:"value"`
+}

@@ -1,0 +1,65 @@
+package train
+
+import (
+	"opl/graph"
+	"opl/graph/kernel/workers"
+	"opl/objectives"
+	"opl/train/logs"
+)
+
+// Feed is a log as an objective's graph reads it.
+func Feed(log *logs.Log) objectives.Rows { return rows{log} }
+
+type rows struct{ *logs.Log }
+
+// Feed implements objectives.Rows.
+func (l rows) Feed(p *graph.Program, rows []int) error {
+	feed[float32](l.Log, p, rows)
+	feed[float64](l.Log, p, rows)
+	return nil
+}
+
+// feed writes the rows, if T is the program's element type.
+func feed[T float32 | float64](l *logs.Log, p *graph.Program, rows []int) {
+	x := graph.Buffer[T](p, objectives.InputContext)
+	norm := graph.Buffer[T](p, objectives.InputNorm)
+	action := graph.Buffer[T](p, objectives.InputAction)
+	cost := graph.Buffer[T](p, objectives.InputCost)
+	logged := graph.Buffer[T](p, objectives.InputPropensity)
+	all := graph.Buffer[T](p, objectives.InputPropensities)
+	k := l.K()
+	chunk := max(1, feedElements/(l.Dim()+k))
+	workers.Do(p.Threads(), (len(rows)+chunk-1)/chunk, func(_, part int) {
+		for i := part * chunk; i < min(len(rows), (part+1)*chunk); i++ {
+			r := rows[i]
+			if x != nil {
+				switch x := any(x[i*l.Dim() : (i+1)*l.Dim()]).(type) {
+				case []float32:
+					l.X.Row32(l.Context(r), x)
+				case []float64:
+					l.X.Row64(l.Context(r), x)
+				}
+			}
+			if norm != nil {
+				norm[i] = T(l.X.Norm(l.Context(r)))
+			}
+			if action != nil {
+				action[i] = T(l.Action[r])
+			}
+			if cost != nil {
+				cost[i] = T(l.Cost[r])
+			}
+			if logged != nil {
+				logged[i] = T(l.Propensity[r])
+			}
+			if all != nil {
+				for a, p0 := range l.Propensities[r*k : r*k+k] {
+					all[i*k+a] = T(p0)
+				}
+			}
+		}
+	})
+}
+
+// feedElements is about how many elements of the inputs a thread writes at a time.
+const feedElements = 1 << 15

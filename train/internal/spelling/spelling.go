@@ -1,0 +1,47 @@
+// Package spelling finds what a misspelled name was meant to be.
+package spelling
+
+import "fmt"
+
+// Distance counts the insertions, deletions and substitutions of bytes from a to
+// b (Levenshtein 1966).
+func Distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			substitute := diagonal
+			if a[i] != b[j] {
+				substitute++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(substitute, diagonal+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// Nearest is the first of the names with the least distance to name, "" if none is
+// within most.
+func Nearest(name string, names []string, most int) string {
+	best, least := "", most+1
+	for _, n := range names {
+		if d := Distance(name, n); d < least {
+			best, least = n, d
+		}
+	}
+	return best
+}
+
+// Suggest is ": did you mean X?" for the nearest of the names, or nothing if none
+// is near.
+func Suggest(name string, names []string) string {
+	if best := Nearest(name, names, len(name)/2+1); best != "" {
+		return fmt.Sprintf(": did you mean %q?", best)
+	}
+	return ""
+}
