@@ -6,8 +6,8 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 	"gorgonia.org/tensor"
 
-	"opl/graph/kernel/workers"
 	"opl/graph/kernel/simd"
+	"opl/graph/kernel/workers"
 )
 
 // MatMul returns the matrix product x·y of [m×k] and [k×n].

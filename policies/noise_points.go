@@ -3,8 +3,8 @@ package policies
 import (
 	"math/rand/v2"
 
-	"opl/graph/kernel/workers"
 	"opl/graph/kernel/simd"
+	"opl/graph/kernel/workers"
 )
 
 // pointSet makes the uniform points of one example, [draws×dim] multiples of 2⁻³²,

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"opl/policies/serve"
+	"opl/policies/policyfile"
 	"opl/train/certify"
 	"opl/train/learn"
 )
@@ -59,7 +59,7 @@ itself.
 			case cmd.Flags().Changed("delta") && !(o.Delta > 0 && o.Delta < 1):
 				return fmt.Errorf("--delta %v: want a number in (0, 1)", o.Delta)
 			}
-			p, err := serve.Load(args[0])
+			p, err := policyfile.Load(args[0])
 			if err != nil {
 				return err
 			}
@@ -82,7 +82,7 @@ itself.
 				if file.Certificate, err = json.Marshal(g); err != nil {
 					return err
 				}
-				if err := serve.Save(args[0], &file); err != nil {
+				if err := policyfile.Save(args[0], &file); err != nil {
 					return err
 				}
 			}

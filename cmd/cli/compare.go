@@ -14,6 +14,7 @@ import (
 	"opl/train"
 	"opl/train/experiment"
 	"opl/train/report"
+	"opl/train/report/table"
 )
 
 // compareFlags are the flags of compare, as given.
@@ -71,7 +72,7 @@ Noise: ` + noiseNames(lib) + `.`,
 	fl.Float64Var(&f.penalty, "penalty", math.NaN(), "penalty of the heuristics (default 1e-5; variance 1)")
 	fl.BoolVar(&f.terms, "terms", false, "also the terms of every objective and bound")
 	fl.BoolVar(&f.sampled, "sampled-reward", false, "also the reward of one sampled action an example (Algorithm 2)")
-	fl.StringVar(&f.format, "format", "table", "output: "+strings.Join(report.Formats(), ", "))
+	fl.StringVar(&f.format, "format", "table", "output: "+strings.Join(table.Formats(), ", "))
 	return cmd
 }
 
@@ -119,8 +120,8 @@ func (f compareFlags) check() error {
 	switch {
 	case f.penalty < 0 || math.IsInf(f.penalty, 0):
 		return fmt.Errorf("--penalty %v: want a number of at least 0", f.penalty)
-	case !slices.Contains(report.Formats(), f.format):
-		return fmt.Errorf("--format %q%s (known: %s)", f.format, experiment.Suggest(f.format, report.Formats()), strings.Join(report.Formats(), ", "))
+	case !slices.Contains(table.Formats(), f.format):
+		return fmt.Errorf("--format %q%s (known: %s)", f.format, experiment.Suggest(f.format, table.Formats()), strings.Join(table.Formats(), ", "))
 	case len(f.datasets) == 0 || len(f.eta0) == 0 || len(f.objectives) == 0 || len(f.weights) == 0:
 		return errors.New("--dataset, --eta0, --objectives and --weights want at least one value each")
 	}

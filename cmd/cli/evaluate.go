@@ -11,11 +11,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"opl/train/decisions"
+	"opl/policies/wholefile"
 	"opl/train/estimate"
 	"opl/train/inspect"
 	"opl/train/learn"
+	"opl/train/logs"
 	"opl/train/report"
+	"opl/train/report/table"
 )
 
 // evaluateFlags are the flags of evaluate, as given.
@@ -52,8 +54,8 @@ dr, the direct method and the doubly robust estimate, whose rewards are learned 
 ridge regression an action on the other folds of five.
 
 ` + readHelp,
-		Example: `  opl evaluate --target uniform decisions.csv
-  opl evaluate --target new.csv --target old=last.csv --plot values.png decisions.csv
+		Example: `  opl evaluate --target uniform logs.csv
+  opl evaluate --target new.csv --target old=last.csv --plot values.png logs.csv
   opl evaluate --preset obd --target bts.csv --estimators ips,snips,clip=0.01,dr random.csv.gz`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return evaluate(cmd, f, args[0]) },
@@ -63,7 +65,7 @@ ridge regression an action on the other folds of five.
 	fl.StringSliceVar(&f.estimators, "estimators", nil, "estimators, such as snips,clip=0.1 (default: all that can be had)")
 	fl.Float64Var(&f.delta, "delta", 0.05, "δ: intervals at level 1-δ, guarantees with probability 1-δ")
 	fl.Uint64Var(&f.seed, "seed", 1, "seed of the folds of dm and dr")
-	fl.StringVar(&f.format, "format", "table", "output: "+strings.Join(report.Formats(), ", "))
+	fl.StringVar(&f.format, "format", "table", "output: "+strings.Join(table.Formats(), ", "))
 	fl.StringVar(&f.plot, "plot", "", "also draw the estimates to this `file`: .png, .svg or .pdf")
 	fl.BoolVar(&f.force, "force", false, "evaluate on a log that is unusable too")
 	f.add(fl)
@@ -130,16 +132,16 @@ func evaluate(cmd *cobra.Command, f evaluateFlags, path string) error {
 	if err := result.Plot(&b, strings.TrimPrefix(filepath.Ext(f.plot), ".")); err != nil {
 		return err
 	}
-	if err := report.WriteFile(f.plot, b.Bytes()); err != nil {
+	if err := wholefile.WriteBytes(f.plot, b.Bytes()); err != nil {
 		return fmt.Errorf("--plot: %w", err)
 	}
 	return nil
 }
 
 // remarks are what the reading and the inspection leave to be said.
-func remarks(log *decisions.Log, found inspect.Report, f readFlags) []string {
+func remarks(log *logs.Log, found inspect.Report, f readFlags) []string {
 	var notes []string
-	if n := log.Skipped(); n > 0 {
+	if n := log.Skipped; n > 0 {
 		notes = append(notes, fmt.Sprintf("%d rows were left out: all of this, guarantees too, speaks of the rows kept", n))
 	}
 	if f.scaled() {
@@ -165,8 +167,8 @@ func (f evaluateFlags) options() (estimate.Options, error) {
 		return o, errors.New("--target: want a policy to evaluate: uniform, or a file")
 	case !(f.delta > 0 && f.delta < 1):
 		return o, fmt.Errorf("--delta %v: want a number in (0, 1)", f.delta)
-	case !slices.Contains(report.Formats(), f.format):
-		return o, fmt.Errorf("--format %s: want %s", f.format, strings.Join(report.Formats(), ", "))
+	case !slices.Contains(table.Formats(), f.format):
+		return o, fmt.Errorf("--format %s: want %s", f.format, strings.Join(table.Formats(), ", "))
 	case f.plot != "" && !slices.Contains([]string{".png", ".svg", ".pdf"}, filepath.Ext(f.plot)):
 		return o, fmt.Errorf("--plot %s: want a name ending in .png, .svg or .pdf", f.plot)
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"opl/policies/serve"
+	"opl/policies/policyfile"
 	"opl/train"
 	"opl/train/experiment"
 	"opl/train/learn"
@@ -92,7 +92,7 @@ func export(cmd *cobra.Command, lib experiment.Library, f exportFlags) error {
 		if err != nil {
 			return err
 		}
-		if err := serve.Save(f.policy, file); err != nil {
+		if err := policyfile.Save(f.policy, file); err != nil {
 			return fmt.Errorf("--policy: %w", err)
 		}
 		fmt.Fprintf(w, "the logging policy written to %s\n", f.policy)

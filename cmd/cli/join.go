@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"opl/policies/serve"
-	"opl/train/decisions"
+	"opl/policies/policyfile"
+	"opl/train/logs"
 	"opl/train/served"
 )
 
@@ -76,7 +76,7 @@ func join(stdout io.Writer, servedLog, rewards string, f joinFlags) error {
 		o.Missing = &v
 	}
 	if o.Policy = f.policy; f.policy != "" && strings.Trim(f.policy, "0123456789abcdef") != "" {
-		p, err := serve.Load(f.policy)
+		p, err := policyfile.Load(f.policy)
 		if err != nil {
 			return fmt.Errorf("--policy: %w", err)
 		}
@@ -90,7 +90,7 @@ func join(stdout io.Writer, servedLog, rewards string, f joinFlags) error {
 	if err != nil {
 		return err
 	}
-	w, err := decisions.Create(f.out, decisions.WriterOptions{Actions: log.Actions})
+	w, err := logs.Create(f.out, logs.WriterOptions{Actions: log.Actions})
 	if err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}

@@ -10,13 +10,13 @@ import (
 	"github.com/spf13/pflag"
 
 	"opl/policies/features"
-	"opl/policies/serve"
-	"opl/train/decisions"
+	"opl/policies/policyfile"
+	"opl/train/logs"
 )
 
-// readFlags are the flags of every command that reads a log of decisions.
+// readFlags are the flags of every command that reads a log of logs.
 type readFlags struct {
-	decisions.Options
+	logs.Options
 	set    *pflag.FlagSet
 	ranged bool // see scale
 }
@@ -38,7 +38,7 @@ func (f *readFlags) add(fl *pflag.FlagSet) {
 
 // open reads the log. A policy file as logging policy brings its actions, in their
 // order.
-func (f *readFlags) open(ctx context.Context, path string) (*decisions.Log, error) {
+func (f *readFlags) open(ctx context.Context, path string) (*logs.Log, error) {
 	o := f.Options
 	switch {
 	case !(o.RewardMin < o.RewardMax):
@@ -47,7 +47,7 @@ func (f *readFlags) open(ctx context.Context, path string) (*decisions.Log, erro
 		o.RewardMin, o.RewardMax = 0, 0
 	}
 	if o.LoggingPolicy != "" && o.LoggingPolicy != "uniform" {
-		p, err := serve.Load(o.LoggingPolicy)
+		p, err := policyfile.Load(o.LoggingPolicy)
 		if err != nil {
 			return nil, err
 		}
@@ -57,7 +57,7 @@ func (f *readFlags) open(ctx context.Context, path string) (*decisions.Log, erro
 		o.Actions = p.Actions()
 		o.LoggingPolicy, o.Logging = "", func(x []features.Value, dst []float64) error { return p.Propensities(dst, x) }
 	}
-	return decisions.Open(ctx, path, o)
+	return logs.Open(ctx, path, o)
 }
 
 // scaled reports that rewards are not in [0, 1] in the file.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"opl/policies/serve"
+	"opl/policies/policyfile"
 	"opl/policies/server"
 )
 
@@ -83,7 +83,7 @@ func runServe(ctx context.Context, path string, f serveFlags, stderr io.Writer) 
 			return fmt.Errorf("--%s: want more than 0", limit.flag)
 		}
 	}
-	p, err := serve.Load(path)
+	p, err := policyfile.Load(path)
 	if err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func runServe(ctx context.Context, path string, f serveFlags, stderr io.Writer) 
 
 // reload serves what the policy file holds by now, or says why not.
 func reload(s *server.Server, path string, stderr io.Writer) {
-	p, err := serve.Load(path)
+	p, err := policyfile.Load(path)
 	if err == nil {
 		err = s.Reload(p)
 	}
@@ -158,7 +158,7 @@ func reload(s *server.Server, path string, stderr io.Writer) {
 	warnOfFloor(p, stderr)
 }
 
-func warnOfFloor(p *serve.Policy, stderr io.Writer) {
+func warnOfFloor(p *policyfile.Policy, stderr io.Writer) {
 	if p.File().Floor == 0 {
 		fmt.Fprintln(stderr, "opl: the policy has no floor: propensities may be 0, and its log may say little about other policies")
 	}

@@ -16,11 +16,11 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"opl/policies/serve"
+	"opl/policies/policyfile"
+	"opl/policies/wholefile"
 	"opl/train"
 	"opl/train/experiment"
 	"opl/train/learn"
-	"opl/train/report"
 )
 
 // trainFlags are the flags of train, as given.
@@ -112,7 +112,7 @@ func trainPolicy(cmd *cobra.Command, lib experiment.Library, f trainFlags, path 
 	}
 	defer log.Close()
 	stderr := cmd.ErrOrStderr()
-	for _, n := range log.Notes() {
+	for _, n := range log.Notes {
 		fmt.Fprintf(stderr, "opl: %s: %s\n", path, n)
 	}
 	show := newTicker(stderr)
@@ -125,7 +125,7 @@ func trainPolicy(cmd *cobra.Command, lib experiment.Library, f trainFlags, path 
 	if err := cmd.Context().Err(); err != nil {
 		return err
 	}
-	if err := serve.Save(f.out, learned.File); err != nil {
+	if err := policyfile.Save(f.out, learned.File); err != nil {
 		return err
 	}
 	if f.curves != "" {
@@ -133,7 +133,7 @@ func trainPolicy(cmd *cobra.Command, lib experiment.Library, f trainFlags, path 
 		if err := learned.Training.WriteCurve(&b); err != nil {
 			return err
 		}
-		if err := report.WriteFile(f.curves, b.Bytes()); err != nil {
+		if err := wholefile.WriteBytes(f.curves, b.Bytes()); err != nil {
 			return err
 		}
 	}
@@ -197,7 +197,7 @@ func (f *trainFlags) options(cmd *cobra.Command, lib experiment.Library, log str
 	}
 	f.o.Scaling.Intercept, f.o.Scaling.Unit = !f.noIntercept, !f.noUnit
 	if f.o.Prior = f.prior; f.prior != "" && f.prior != learn.ZeroPrior && f.prior != learn.LearnedPrior {
-		p, err := serve.Load(f.prior)
+		p, err := policyfile.Load(f.prior)
 		if err != nil {
 			return fmt.Errorf("--prior: %w", err)
 		}
@@ -234,7 +234,7 @@ func writable(path string, read ...string) error {
 
 // known takes the names of actions from a policy, unless they are given, or come with
 // the logging policy.
-func (f *readFlags) known(p *serve.Policy) {
+func (f *readFlags) known(p *policyfile.Policy) {
 	if f.Actions == nil && (f.LoggingPolicy == "" || f.LoggingPolicy == "uniform") {
 		f.Actions = p.Actions()
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"opl/policies/features"
-	"opl/policies/serve"
+	"opl/policies/policyfile"
 )
 
 // writePolicy is policy FILE FLOOR ACTION…: writes the file of a small policy.
@@ -23,11 +23,11 @@ func writePolicy(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	e, err := features.New(features.Encoder{Names: []string{"age", "city=Oslo"}, Scale: []float64{0.1, 1}, Intercept: true, Unit: true})
 	ts.Check(err)
-	f := &serve.File{Kind: serve.Gaussian, Sigma: 0.5, Floor: floor, Encoder: e, Actions: args[2:]}
+	f := &policyfile.File{Kind: policyfile.Gaussian, Sigma: 0.5, Floor: floor, Encoder: e, Actions: args[2:]}
 	for a := range f.Actions {
 		f.Weights = append(f.Weights, []float64{float64(a), 1, 0})
 	}
-	ts.Check(serve.Save(ts.MkAbs(args[0]), f))
+	ts.Check(policyfile.Save(ts.MkAbs(args[0]), f))
 }
 
 // address waits for the file that serve writes its address to.

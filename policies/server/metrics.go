@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"opl/policies/serve"
+	"opl/policies/policyfile"
 )
 
 // bounds are the upper ends of the latency histogram, in seconds.
@@ -44,7 +44,7 @@ func (m *metrics) took(d time.Duration) {
 }
 
 // text appends the metrics in Prometheus' text format.
-func (m *metrics) text(b []byte, l *Log, p *serve.Policy) []byte {
+func (m *metrics) text(b []byte, l *Log, p *policyfile.Policy) []byte {
 	family := func(name, kind, help string) {
 		b = fmt.Appendf(b, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, kind)
 	}

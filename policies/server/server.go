@@ -45,7 +45,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"opl/policies/serve"
+	"opl/policies/policyfile"
+	"opl/policies/propensity"
 )
 
 // Defaults of Config.
@@ -82,7 +83,7 @@ type Server struct {
 
 // loaded is a policy with what answers need of it.
 type loaded struct {
-	policy  *serve.Policy
+	policy  *policyfile.Policy
 	columns *columns
 	quoted  [][]byte // action names as JSON
 	names   []byte   // all of them, a JSON list
@@ -109,7 +110,7 @@ func (l *locked) Uint64() uint64 {
 
 // New returns a server of a policy that appends to a log, whose decisions so far must be
 // among the same actions. The log stays the caller's to close, after Serve.
-func New(p *serve.Policy, l *Log, c Config) (*Server, error) {
+func New(p *policyfile.Policy, l *Log, c Config) (*Server, error) {
 	for _, n := range []int64{c.MaxBody, int64(c.MaxInFlight), int64(c.MaxConns), int64(c.Timeout), int64(c.Idle), int64(c.Drain)} {
 		if n < 0 {
 			return nil, fmt.Errorf("server: a limit of %d", n)
@@ -149,7 +150,7 @@ func or[T comparable](v, otherwise T) T {
 	return v
 }
 
-func load(p *serve.Policy) *loaded {
+func load(p *policyfile.Policy) *loaded {
 	l := &loaded{policy: p, columns: newColumns(p.Encoder())}
 	for _, name := range p.Actions() {
 		quoted, _ := json.Marshal(name) // a string is never refused
@@ -161,7 +162,7 @@ func load(p *serve.Policy) *loaded {
 
 // Reload serves another policy from now on: requests under way keep the one they
 // have. A policy of other actions is refused, as the log could not be read as one.
-func (s *Server) Reload(p *serve.Policy) error {
+func (s *Server) Reload(p *policyfile.Policy) error {
 	if now := s.current.Load().policy.Actions(); !slices.Equal(now, p.Actions()) {
 		return fmt.Errorf("the policy has other actions, %q instead of %q: start a server with a log of its own", p.Actions(), now)
 	}
@@ -320,7 +321,7 @@ func (s *Server) choose(k *work, l *loaded, now time.Time) (status int, kind str
 	if err := p.PropensitiesOf(k.pi, q.values); err != nil {
 		return http.StatusBadRequest, "request", fmt.Errorf("context: %w", err)
 	}
-	action := serve.Draw(k.pi, s.rand)
+	action := propensity.Draw(k.pi, s.rand)
 	if len(q.id) == 0 {
 		q.id = append(append(append(q.id, '"'), s.prefix...), '-')
 		q.id = append(strconv.AppendUint(q.id, s.count.Add(1), 16), '"')

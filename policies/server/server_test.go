@@ -21,7 +21,7 @@ import (
 	"time"
 
 	"opl/policies/features"
-	"opl/policies/serve"
+	"opl/policies/policyfile"
 )
 
 // child, if set, is the folder that the test binary serves in, until it is killed.
@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func testPolicy(t testing.TB, k, d int, change func(*serve.File)) *serve.Policy {
+func testPolicy(t testing.TB, k, d int, change func(*policyfile.File)) *policyfile.Policy {
 	t.Helper()
 	var e features.Encoder
 	for j := range d {
@@ -47,7 +47,7 @@ func testPolicy(t testing.TB, k, d int, change func(*serve.File)) *serve.Policy 
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &serve.File{Kind: serve.Gaussian, Sigma: 0.3, Floor: 0.01, Encoder: made}
+	f := &policyfile.File{Kind: policyfile.Gaussian, Sigma: 0.3, Floor: 0.01, Encoder: made}
 	for a := range k {
 		f.Actions = append(f.Actions, fmt.Sprintf("a\"%d", a))
 		row := make([]float64, made.Dim())
@@ -59,7 +59,7 @@ func testPolicy(t testing.TB, k, d int, change func(*serve.File)) *serve.Policy 
 	if change != nil {
 		change(f)
 	}
-	p, err := serve.New(f)
+	p, err := policyfile.New(f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func testLog(t testing.TB) *Log {
 	return l
 }
 
-func testServer(t testing.TB, p *serve.Policy, c Config) (*Server, *Log) {
+func testServer(t testing.TB, p *policyfile.Policy, c Config) (*Server, *Log) {
 	t.Helper()
 	l := testLog(t)
 	s, err := New(p, l, c)
@@ -141,7 +141,7 @@ func lines(t testing.TB, path string) (all []line) {
 }
 
 func TestDecide(t *testing.T) {
-	p := testPolicy(t, 3, 2, func(f *serve.File) {
+	p := testPolicy(t, 3, 2, func(f *policyfile.File) {
 		f.Encoder.Names, f.Encoder.Scale = append(f.Encoder.Names, "geo.lat", "zip=123", "vip=true"), append(f.Encoder.Scale, 1, 1, 1)
 		for a := range f.Weights {
 			f.Weights[a] = append(f.Weights[a], .1, -.2, .3*float64(a))
@@ -463,7 +463,7 @@ func TestOtherActions(t *testing.T) {
 // Reloads under load fail no request; answers are by a policy that was there.
 func TestReload(t *testing.T) {
 	one := testPolicy(t, 3, 2, nil)
-	two := testPolicy(t, 3, 2, func(f *serve.File) { f.Floor = 0.5 })
+	two := testPolicy(t, 3, 2, func(f *policyfile.File) { f.Floor = 0.5 })
 	s, l := testServer(t, one, Config{})
 	if err := s.Reload(testPolicy(t, 4, 2, nil)); err == nil || !strings.Contains(err.Error(), "other actions") || s.Hash() != one.Hash() {
 		t.Errorf("other actions: %v", err)
@@ -493,14 +493,14 @@ func TestReload(t *testing.T) {
 		})
 	}
 	for i := range 50 {
-		if err := s.Reload([]*serve.Policy{two, one}[i%2]); err != nil {
+		if err := s.Reload([]*policyfile.Policy{two, one}[i%2]); err != nil {
 			t.Error(err)
 		}
 		time.Sleep(2 * time.Millisecond)
 	}
 	done.Store(true)
 	wg.Wait()
-	for _, p := range []*serve.Policy{one, two} {
+	for _, p := range []*policyfile.Policy{one, two} {
 		if _, ok := hashes.Load(p.Hash()); !ok {
 			t.Errorf("policy %.8s never answered", p.Hash())
 		}
@@ -534,7 +534,7 @@ func serveUntilKilled(folder string) {
 			os.Exit(1)
 		}
 	}
-	p, err := serve.Load(filepath.Join(folder, "policy.json"))
+	p, err := policyfile.Load(filepath.Join(folder, "policy.json"))
 	fail(err)
 	l, err := OpenLog(filepath.Join(folder, "log.jsonl"), FsyncInterval)
 	fail(err)
@@ -551,7 +551,7 @@ func serveUntilKilled(folder string) {
 // opens again.
 func TestKill(t *testing.T) {
 	folder := t.TempDir()
-	if err := serve.Save(filepath.Join(folder, "policy.json"), testPolicy(t, 10, 50, nil).File()); err != nil {
+	if err := policyfile.Save(filepath.Join(folder, "policy.json"), testPolicy(t, 10, 50, nil).File()); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(folder, "log.jsonl")

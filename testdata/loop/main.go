@@ -23,8 +23,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"opl/policies/features"
-	"opl/policies/serve"
-	"opl/train/decisions"
+	"opl/policies/policyfile"
+	"opl/train/logs"
 )
 
 var (
@@ -83,13 +83,13 @@ func firstCommand() *cobra.Command {
 	c := &cobra.Command{Use: "first", Short: "write a log of the uniform policy", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			r := rand.New(rand.NewPCG(seed, 1))
-			w, err := decisions.Create(out, decisions.WriterOptions{Actions: actions})
+			w, err := logs.Create(out, logs.WriterOptions{Actions: actions})
 			if err != nil {
 				return err
 			}
 			for i := range n {
 				v := next(r)
-				d := decisions.Decision{ID: fmt.Sprintf("first-%d-%d", seed, i), Context: v.values(), Action: r.IntN(4), Propensity: .25,
+				d := logs.Decision{ID: fmt.Sprintf("first-%d-%d", seed, i), Context: v.values(), Action: r.IntN(4), Propensity: .25,
 					Propensities: []float64{.25, .25, .25, .25}, Weight: 1}
 				if r.Float64() < v.reward[d.Action] {
 					d.Cost = -1
@@ -201,7 +201,7 @@ func valueCommand() *cobra.Command {
 	var n int
 	c := &cobra.Command{Use: "value POLICY", Short: "what a policy truly earns, by contexts without end", Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			p, err := serve.Load(args[0])
+			p, err := policyfile.Load(args[0])
 			if err != nil {
 				return err
 			}

@@ -13,8 +13,8 @@ import (
 	"opl/objectives"
 	"opl/policies"
 	"opl/train"
-	"opl/train/logs"
 	"opl/train/dataset"
+	"opl/train/logs"
 )
 
 // The setting of all measurements, beside the shape.

@@ -22,7 +22,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"opl/objectives"
-	"opl/policies/serve"
+	"opl/policies/policyfile"
 	"opl/train/certify"
 )
 
@@ -49,7 +49,7 @@ type Target struct {
 	// Uncertified, if not empty, is why nothing can be guaranteed of the target, such as
 	// that this log taught it.
 	Uncertified string
-	Policy      *serve.Policy // of a policy file; nil: it is none
+	Policy      *policyfile.Policy // of a policy file; nil: it is none
 }
 
 // Model predicts rewards: it writes r̂(x_i, ·) to dst [K]. A model that has seen row
@@ -178,8 +178,8 @@ const (
 // influence is u_i by row, without sums over groups.
 type influence []float64
 
-// table is a log with what all estimates share.
-type table struct {
+// sums is a log with what all estimates share.
+type sums struct {
 	Log
 	n      int
 	total  float64 // Σω
@@ -271,9 +271,9 @@ func choose(o Options, targets []Target) (methods []Method, missing []string, er
 }
 
 // newTable checks the columns.
-func newTable(log Log, delta float64) (*table, error) {
+func newTable(log Log, delta float64) (*sums, error) {
 	n := len(log.Action)
-	t := &table{Log: log, n: n, groups: n, z: distuv.UnitNormal.Quantile(1 - delta/2)}
+	t := &sums{Log: log, n: n, groups: n, z: distuv.UnitNormal.Quantile(1 - delta/2)}
 	switch {
 	case n == 0:
 		return nil, errors.New("estimate: the log is empty")
@@ -327,7 +327,7 @@ func newTable(log Log, delta float64) (*table, error) {
 	return t, nil
 }
 
-func (t *table) weight(i int) float64 {
+func (t *sums) weight(i int) float64 {
 	if t.Weight == nil {
 		return 1
 	}
@@ -335,7 +335,7 @@ func (t *table) weight(i int) float64 {
 }
 
 // mean is Σω s/Σω with its influences.
-func (t *table) mean(s func(i int) float64) (influence, float64) {
+func (t *sums) mean(s func(i int) float64) (influence, float64) {
 	u := make(influence, t.n)
 	sum := 0.0
 	for i := range u {
@@ -350,7 +350,7 @@ func (t *table) mean(s func(i int) float64) (influence, float64) {
 }
 
 // se is the standard error of influences u, or of u − v.
-func (t *table) se(u, v influence) float64 {
+func (t *sums) se(u, v influence) float64 {
 	at := func(i int) float64 {
 		if v == nil {
 			return u[i]
@@ -375,14 +375,14 @@ func (t *table) se(u, v influence) float64 {
 	return math.Sqrt(square * g / (g - 1))
 }
 
-func (t *table) gain(value float64, u, v influence) Gain {
+func (t *sums) gain(value float64, u, v influence) Gain {
 	se := t.se(u, v)
 	return Gain{value, se, value - t.z*se, value + t.z*se}
 }
 
 // policy computes the methods for one target. Influences are kept where there are
 // pairs to compare.
-func (t *table) policy(target Target, methods []Method, o Options, on influence, onValue float64, targets int) (Policy, map[Method]influence, error) {
+func (t *sums) policy(target Target, methods []Method, o Options, on influence, onValue float64, targets int) (Policy, map[Method]influence, error) {
 	var (
 		p              = Policy{Name: target.Name}
 		w              = make([]float64, t.n) // π/π₀
@@ -498,7 +498,7 @@ func (t *table) policy(target Target, methods []Method, o Options, on influence,
 
 // ratio is SNIPS with the influences of the delta method,
 // u_i = ω_i w_i(r_i − value)/Σωw.
-func (t *table) ratio(w []float64, sum float64) (influence, float64) {
+func (t *sums) ratio(w []float64, sum float64) (influence, float64) {
 	u := make(influence, t.n)
 	value := 0.0
 	for i := range u {
@@ -513,7 +513,7 @@ func (t *table) ratio(w []float64, sum float64) (influence, float64) {
 
 // warn says where estimates rest on a handful of rows, and where the weights do
 // not average to 1.
-func (t *table) warn(p *Policy, w []float64) {
+func (t *sums) warn(p *Policy, w []float64) {
 	add := func(format string, args ...any) { p.Warnings = append(p.Warnings, fmt.Sprintf(format, args...)) }
 	switch {
 	case p.ESS == 0:
@@ -543,7 +543,7 @@ func (t *table) warn(p *Policy, w []float64) {
 }
 
 // guarantee states what holds with probability 1 − delta, or why nothing does.
-func (t *table) guarantee(p *Policy, target Target, pi []float64, delta float64) error {
+func (t *sums) guarantee(p *Policy, target Target, pi []float64, delta float64) error {
 	switch {
 	case target.Uncertified != "":
 		p.Uncertified = target.Uncertified

@@ -3,22 +3,21 @@ package estimate
 import (
 	"fmt"
 
-	"opl/policies/serve"
-	"opl/train/decisions"
-	"opl/train/inspect"
+	"opl/policies/policyfile"
+	"opl/train/logs"
 )
 
-// FromLog takes the columns of a log of decisions.
-func FromLog(l *decisions.Log) Log {
-	return Log{K: len(l.Actions()), Action: l.Action(), Cost: l.Cost(), Propensity: l.Propensity(), Propensities: l.Propensities(),
-		Weight: l.Weight(), Group: inspect.Groups(l), Estimated: l.Estimated()}
+// FromLog takes the columns of a log of logs.
+func FromLog(l *logs.Log) Log {
+	return Log{K: len(l.Actions), Action: l.Action, Cost: l.Cost, Propensity: l.Propensity, Propensities: l.Propensities,
+		Weight: l.Weight, Group: l.Group, Estimated: l.Estimated}
 }
 
 // TableOf describes the log to [ReadTarget].
-func TableOf(l *decisions.Log) Table {
-	t := Table{Actions: l.Actions(), Rows: l.Len()}
+func TableOf(l *logs.Log) Table {
+	t := Table{Actions: l.Actions, Rows: l.Len()}
 	if l.HasIDs() {
-		var d decisions.Decision
+		var d logs.Decision
 		t.ID = func(i int) string { l.Decision(i, &d); return d.ID }
 	}
 	return t
@@ -28,8 +27,8 @@ func TableOf(l *decisions.Log) Table {
 // must stay open; it is for one goroutine. The policy's actions must be among the log's;
 // the others have probability 0. Some of the names in the log's contexts must be the
 // policy's. Nothing is guaranteed of a policy that this log taught.
-func Served(name string, p *serve.Policy, l *decisions.Log) (Target, error) {
-	actions, k := l.Actions(), len(l.Actions())
+func Served(name string, p *policyfile.Policy, l *logs.Log) (Target, error) {
+	actions, k := l.Actions, len(l.Actions)
 	index := make(map[string]int, k)
 	for a, action := range actions {
 		index[action] = a
@@ -46,7 +45,7 @@ func Served(name string, p *serve.Policy, l *decisions.Log) (Target, error) {
 		return Target{}, err
 	}
 	row := make([]float64, len(to))
-	var d decisions.Decision
+	var d logs.Decision
 	t := Target{Name: name, Policy: p, Row: func(dst []float64, i int) error {
 		l.Decision(i, &d)
 		if err := p.Propensities(row, d.Context); err != nil {
@@ -66,12 +65,12 @@ func Served(name string, p *serve.Policy, l *decisions.Log) (Target, error) {
 
 // Learn fits an encoder to the log's contexts, standardized and with an intercept,
 // and the reward model on it, see [Ridge]. The log must stay open.
-func Learn(l *decisions.Log, columns Log, o RidgeOptions) (Model, error) {
-	enc, err := l.FitEncoder(nil, decisions.Scaling{Kind: "standard", Intercept: true})
+func Learn(l *logs.Log, columns Log, o RidgeOptions) (Model, error) {
+	enc, err := l.FitEncoder(nil, logs.Scaling{Kind: "standard", Intercept: true})
 	if err != nil {
 		return nil, err
 	}
-	b, err := l.Bandit(enc, nil)
+	b, err := l.Encode(enc)
 	if err != nil {
 		return nil, err
 	}

@@ -9,19 +9,19 @@ import (
 	"testing"
 
 	"opl/policies/features"
-	"opl/policies/serve"
-	"opl/train/decisions"
+	"opl/policies/policyfile"
 	"opl/train/estimate"
+	"opl/train/logs"
 )
 
-func open(t *testing.T, text string) (*decisions.Log, string) {
+func open(t *testing.T, text string) (*logs.Log, string) {
 	t.Helper()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "log.csv")
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	log, err := decisions.Open(context.Background(), path, decisions.Options{})
+	log, err := logs.Open(context.Background(), path, logs.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,16 +33,16 @@ func open(t *testing.T, text string) (*decisions.Log, string) {
 // than the log's. What this log taught is not certified.
 func TestServed(t *testing.T) {
 	log, dir := open(t, "x_a,action,reward,propensity\n1,up,1,0.5\n2,down,0,0.25\n0,up,0,0.5\n3,left,1,0.25\n")
-	actions := log.Actions()
+	actions := log.Actions
 	enc, err := features.New(features.Encoder{Names: log.Names(), Scale: []float64{1}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := serve.File{Kind: serve.Softmax, Actions: []string{"up", "down"}, Encoder: enc, Weights: serve.Matrix{{1}, {-1}}, DataHash: strings.Repeat("ab", 32)}
+	file := policyfile.File{Kind: policyfile.Softmax, Actions: []string{"up", "down"}, Encoder: enc, Weights: policyfile.Matrix{{1}, {-1}}, DataHash: strings.Repeat("ab", 32)}
 	policy := filepath.Join(dir, "policy.json")
 	save := func() {
 		t.Helper()
-		if err := serve.Save(policy, &file); err != nil {
+		if err := policyfile.Save(policy, &file); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -105,7 +105,7 @@ func TestLearn(t *testing.T) {
 	r := make([]float64, 2)
 	for i := range 4 {
 		model(r, i)
-		for a, name := range log.Actions() {
+		for a, name := range log.Actions {
 			want := 0.0
 			if name == "up" && i == 0 || name == "up" && i == 3 {
 				want = 1

@@ -10,15 +10,15 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"opl/policies/serve"
-	"opl/train/decisions"
+	"opl/policies/policyfile"
+	"opl/train/logs"
 )
 
 // Open makes the target of --target: "uniform", a policy file (.json), or a file of
 // probabilities as [ReadTarget] reads them: CSV (.csv) or JSON lines (.jsonl,
 // .ndjson), plain or with .gz or .zst, or Parquet (.parquet). Its name is what
 // stands before an =, or the file's without endings.
-func Open(arg string, l *decisions.Log) (Target, error) {
+func Open(arg string, l *logs.Log) (Target, error) {
 	name, path, named := strings.Cut(arg, "=")
 	if !named {
 		path = arg
@@ -29,11 +29,11 @@ func Open(arg string, l *decisions.Log) (Target, error) {
 	}
 	switch ext := filepath.Ext(path); {
 	case path == "uniform":
-		t := Uniform(len(l.Actions()))
+		t := Uniform(len(l.Actions))
 		t.Name = name
 		return t, nil
 	case ext == ".json":
-		p, err := serve.Load(path)
+		p, err := policyfile.Load(path)
 		if err != nil {
 			return Target{}, err
 		}

@@ -20,7 +20,7 @@ import (
 func TestOpen(t *testing.T) {
 	log, dir := open(t, "decision_id,x_a,action,reward,propensity\nd1,1,no,1,0.5\nd2,2,yes,0,0.5\n")
 	row := make([]float64, 2)
-	yes := slices.Index(log.Actions(), "yes")
+	yes := slices.Index(log.Actions, "yes")
 	check := func(name string) {
 		t.Helper()
 		target, err := estimate.Open(filepath.Join(dir, name), log)

@@ -106,7 +106,7 @@ func Ridge(x logs.Contexts, rows []int, log Log, o RidgeOptions) (Model, error) 
 }
 
 // folds deals rows out, those of a group together.
-func (t *table) folds(folds int, seed uint64) []uint8 {
+func (t *sums) folds(folds int, seed uint64) []uint8 {
 	r := rand.New(rand.NewPCG(seed, 0xf01d))
 	deal := make([]uint8, t.groups)
 	for j, at := range r.Perm(t.groups) {
@@ -124,7 +124,7 @@ func (t *table) folds(folds int, seed uint64) []uint8 {
 }
 
 // foldMeans is the mean reward outside of each fold, 0 where there is no row.
-func (t *table) foldMeans(fold []uint8, folds int) []float64 {
+func (t *sums) foldMeans(fold []uint8, folds int) []float64 {
 	sum, total := make([]float64, folds), make([]float64, folds)
 	for i, f := range fold {
 		sum[f] -= t.weight(i) * t.Cost[i]
@@ -148,7 +148,7 @@ func (t *table) foldMeans(fold []uint8, folds int) []float64 {
 
 // system is the regression of one action.
 type system struct {
-	t       *table
+	t       *sums
 	mine    []int // its rows
 	fold    []uint8
 	phi     []float64 // [rows×d]

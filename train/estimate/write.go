@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"opl/train/report"
+	"opl/train/report/table"
 )
 
 // Label is the method with its hyperparameter, such as clip=0.1.
@@ -24,16 +24,16 @@ func (e Estimate) Label() string {
 // Write prints the result in a format. Table and Markdown say below the numbers
 // what they mean, warn, and state guarantees; CSV is one line an estimate, without
 // the pairs; tables show the pairs of unbiased methods, JSON all.
-func (r Result) Write(w io.Writer, f report.Format) error {
+func (r Result) Write(w io.Writer, f table.Format) error {
 	switch f {
-	case report.CSV:
+	case table.CSV:
 		return r.writeCSV(w)
-	case report.JSON:
+	case table.JSON:
 		e := json.NewEncoder(w)
 		e.SetIndent("", "  ")
 		e.SetEscapeHTML(false)
 		return e.Encode(r)
-	case report.Table, report.Markdown:
+	case table.Text, table.Markdown:
 		return r.writeTable(w, f)
 	}
 	return fmt.Errorf("estimate: unknown format %q", f)
@@ -48,14 +48,14 @@ func (r Result) digits() int {
 	return max(3, min(8, 1-int(math.Floor(math.Log10(r.Logging.SE)))))
 }
 
-func (r Result) writeTable(w io.Writer, f report.Format) error {
+func (r Result) writeTable(w io.Writer, f table.Format) error {
 	d := r.digits()
 	level := strconv.FormatFloat(100*(1-r.Delta), 'g', 4, 64) + " % interval"
 	value := func(v float64) string { return strconv.FormatFloat(v, 'f', d, 64) }
 	signed := func(v float64) string { return fmt.Sprintf("%+.*f", d, v) }
 	between := func(g Gain) string { return signed(g.Low) + " to " + signed(g.High) }
 	para := func(format string, args ...any) {
-		if f == report.Markdown {
+		if f == table.Markdown {
 			fmt.Fprintln(w)
 		}
 		fmt.Fprintf(w, format+"\n", args...)
@@ -72,7 +72,7 @@ func (r Result) writeTable(w io.Writer, f report.Format) error {
 			rows = append(rows, []string{p.Name, e.Label(), value(e.Value), value(e.SE), value(e.Low) + " to " + value(e.High), signed(e.Gain.Value), between(e.Gain), ess})
 		}
 	}
-	if err := report.WriteTable(w, f, head, rows); err != nil {
+	if err := table.Write(w, f, head, rows); err != nil {
 		return err
 	}
 	if len(r.Pairs) > 0 {
@@ -83,7 +83,7 @@ func (r Result) writeTable(w io.Writer, f report.Format) error {
 				rows = append(rows, []string{p.First, p.Second, string(p.Method), signed(p.Value), value(p.SE), between(p.Gain)})
 			}
 		}
-		if err := report.WriteTable(w, f, []string{"first", "second", "estimator", "difference", "s.e.", level}, rows); err != nil {
+		if err := table.Write(w, f, []string{"first", "second", "estimator", "difference", "s.e.", level}, rows); err != nil {
 			return err
 		}
 	}

@@ -10,33 +10,33 @@ import (
 	"testing"
 
 	"opl/train/estimate"
-	"opl/train/report"
+	"opl/train/report/table"
 )
 
 func TestWrite(t *testing.T) {
 	w := newWorld(3, 6, 4, 0.7)
 	l, xs := w.log(rand.New(rand.NewPCG(1, 2)), 600, 1)
 	res := evaluate(t, l, []estimate.Target{w.target("first one", w.pi, xs), w.target("other", w.other, xs)}, estimate.Options{Notes: []string{"a note"}})
-	of := func(f report.Format) string {
+	of := func(f table.Format) string {
 		var b bytes.Buffer
 		if err := res.Write(&b, f); err != nil {
 			t.Fatal(err)
 		}
 		return b.String()
 	}
-	for _, f := range []report.Format{report.Table, report.Markdown} {
+	for _, f := range []table.Format{table.Text, table.Markdown} {
 		for _, want := range []string{"first one", "clip=0.202", "95 % interval", "ESS", "difference", "guaranteed: other earns at least", "left out: dm", "a note", "logging"} {
 			if !strings.Contains(of(f), want) {
 				t.Errorf("%s has no %q:\n%s", f, want, of(f))
 			}
 		}
 	}
-	rows, err := csv.NewReader(strings.NewReader(of(report.CSV))).ReadAll()
+	rows, err := csv.NewReader(strings.NewReader(of(table.CSV))).ReadAll()
 	if err != nil || len(rows) != 2+2*7 {
 		t.Errorf("%d rows, %v", len(rows), err)
 	}
 	var back estimate.Result
-	if err := json.Unmarshal([]byte(of(report.JSON)), &back); err != nil || len(back.Pairs) != 7 || back.Policies[1].Estimates[0] != res.Policies[1].Estimates[0] {
+	if err := json.Unmarshal([]byte(of(table.JSON)), &back); err != nil || len(back.Pairs) != 7 || back.Policies[1].Estimates[0] != res.Policies[1].Estimates[0] {
 		t.Errorf("%v, %+v", err, back)
 	}
 	if err := res.Write(&bytes.Buffer{}, "xml"); err == nil {

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"opl/train/decisions"
 	"opl/train/inspect"
+	"opl/train/logs"
 )
 
 // The columns of a file reach the checks: contexts are told apart by names and
@@ -22,7 +22,7 @@ func TestFromLog(t *testing.T) {
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	log, err := decisions.Open(context.Background(), path, decisions.Options{})
+	log, err := logs.Open(context.Background(), path, logs.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,6 @@ import (
 	"opl/policies"
 	"opl/policies/features"
 	"opl/train"
-	"opl/train/decisions"
 	"opl/train/logs"
 )
 
@@ -21,14 +20,14 @@ import (
 func BenchmarkSource(b *testing.B) {
 	const n, d, k = 20_000, 50, 20
 	path := filepath.Join(b.TempDir(), "log.parquet")
-	var o decisions.WriterOptions
+	var o logs.WriterOptions
 	for j := range d {
 		o.Names = append(o.Names, fmt.Sprint("x_", j))
 	}
 	for a := range k {
 		o.Actions = append(o.Actions, fmt.Sprint(a))
 	}
-	w, err := decisions.Create(path, o)
+	w, err := logs.Create(path, o)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -41,19 +40,19 @@ func BenchmarkSource(b *testing.B) {
 		for j := range x {
 			x[j] = features.Value{Name: o.Names[j], Number: r.NormFloat64()}
 		}
-		if err := w.Write(&decisions.Decision{Context: x, Action: r.IntN(k), Cost: -float64(r.IntN(2)), Propensity: 1. / k, Propensities: pi, Weight: 1}); err != nil {
+		if err := w.Write(&logs.Decision{Context: x, Action: r.IntN(k), Cost: -float64(r.IntN(2)), Propensity: 1. / k, Propensities: pi, Weight: 1}); err != nil {
 			b.Fatal(err)
 		}
 	}
 	if err := w.Close(); err != nil {
 		b.Fatal(err)
 	}
-	log, err := decisions.Open(context.Background(), path, decisions.Options{})
+	log, err := logs.Open(context.Background(), path, logs.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer log.Close()
-	e, err := log.FitEncoder(nil, decisions.Scaling{Intercept: true, Unit: true})
+	e, err := log.FitEncoder(nil, logs.Scaling{Intercept: true, Unit: true})
 	if err != nil {
 		b.Fatal(err)
 	}

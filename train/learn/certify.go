@@ -8,9 +8,8 @@ import (
 	"slices"
 
 	"opl/policies"
-	"opl/policies/serve"
+	"opl/policies/policyfile"
 	"opl/train/certify"
-	"opl/train/decisions"
 	"opl/train/inspect"
 	"opl/train/logs"
 )
@@ -48,10 +47,10 @@ type Guarantee struct {
 }
 
 // of fills in what is of the log alone.
-func (g *Guarantee) of(log *decisions.Log, found inspect.Report, low, high float64) {
+func (g *Guarantee) of(log *logs.Log, found inspect.Report, low, high float64) {
 	g.Reward, g.DataHash, g.RewardMin, g.RewardMax = g.Guaranteed(), log.Hash(), low, high
-	g.Logged = -mean(log.Cost())
-	if n := log.Skipped(); n > 0 {
+	g.Logged = -mean(log.Cost)
+	if n := log.Skipped; n > 0 {
 		g.Notes = append(g.Notes, leftOut(n))
 	}
 	for _, f := range found.Findings {
@@ -74,11 +73,11 @@ func leftOut(n int) string {
 // choosing among priors, δ pays for that. A softmax policy is certified on such a
 // log alone. Errors: rows that cannot be told to be admissible, or none that are;
 // estimated propensities; actions that the policy does not have.
-func Certify(ctx context.Context, p *serve.Policy, log *decisions.Log, o CertifyOptions) (*Guarantee, error) {
-	if log.Estimated() {
+func Certify(ctx context.Context, p *policyfile.Policy, log *logs.Log, o CertifyOptions) (*Guarantee, error) {
+	if log.Estimated {
 		return nil, errors.New("the propensities of this log are estimates: no guarantee holds on it")
 	}
-	if log.Propensity() == nil {
+	if log.Propensity == nil {
 		return nil, errors.New("the log has no propensities: name what drew the actions by --logging-policy")
 	}
 	f := p.File()
@@ -112,7 +111,7 @@ func Certify(ctx context.Context, p *serve.Policy, log *decisions.Log, o Certify
 	if err != nil {
 		return nil, err
 	}
-	if rows, err = renamed(rows, log.Actions(), f.Actions); err != nil {
+	if rows, err = renamed(rows, log.Actions, f.Actions); err != nil {
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil {

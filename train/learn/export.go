@@ -6,23 +6,23 @@ import (
 	"strconv"
 
 	"opl/policies/features"
-	"opl/policies/serve"
+	"opl/policies/policyfile"
 	"opl/train/dataset"
-	"opl/train/decisions"
 	"opl/train/experiment"
+	"opl/train/logs"
 )
 
 // Export writes the log of a labelled data set turned into a bandit's, its rows in the
 // order of memory: x_0, x_1, … are the pixels from 0 to 255, of which memory has
 // φ(x) = x/‖x‖₂, the actions are named by the classes, and the decision id is the place
 // of the image among those for training. The path's ending is the format, see
-// [decisions.Create].
+// [logs.Create].
 func Export(path string, t *experiment.Task) error {
 	l := t.Log
 	return writeImages(path, t, func(w *imageWriter) error {
 		for i := range l.Len() {
 			at := l.Context(i)
-			d := decisions.Decision{ID: fmt.Sprint("train-", at), Action: int(l.Action[i]), Cost: l.Cost[i],
+			d := logs.Decision{ID: fmt.Sprint("train-", at), Action: int(l.Action[i]), Cost: l.Cost[i],
 				Propensity: l.Propensity[i], Propensities: l.Propensities[i*l.K() : (i+1)*l.K()]}
 			if err := w.write(t.Data.Train, at, &d); err != nil {
 				return err
@@ -44,7 +44,7 @@ func ExportTest(path string, t *experiment.Task) error {
 	return writeImages(path, t, func(w *imageWriter) error {
 		for i := range test.Len() {
 			for a := range k {
-				d := decisions.Decision{ID: fmt.Sprintf("test-%d-%d", i, a), Group: fmt.Sprint("test-", i), Action: a, Propensity: pi[a], Propensities: pi}
+				d := logs.Decision{ID: fmt.Sprintf("test-%d-%d", i, a), Group: fmt.Sprint("test-", i), Action: a, Propensity: pi[a], Propensities: pi}
 				if a == int(test.Labels[i]) {
 					d.Cost = -1
 				}
@@ -59,7 +59,7 @@ func ExportTest(path string, t *experiment.Task) error {
 
 // ExportLogging is the logging policy of such a log, for which it was learned from
 // images that the log does not have.
-func ExportLogging(t *experiment.Task) (*serve.File, error) {
+func ExportLogging(t *experiment.Task) (*policyfile.File, error) {
 	e := features.Encoder{Names: pixelNames(t), Unit: true}
 	for range e.Names {
 		e.Scale = append(e.Scale, 1)
@@ -68,7 +68,7 @@ func ExportLogging(t *experiment.Task) (*serve.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &serve.File{Kind: serve.Softmax, Actions: classNames(t), Encoder: encoder, Created: versions(),
+	return &policyfile.File{Kind: policyfile.Softmax, Actions: classNames(t), Encoder: encoder, Created: versions(),
 		DataHash: t.Data.Hash, Weights: matrix(t.Prior.Mean, t.Data.Classes)}, nil
 }
 
@@ -85,14 +85,14 @@ func numbered(prefix string, n int) (names []string) {
 
 // imageWriter writes decisions about images.
 type imageWriter struct {
-	*decisions.Writer
+	*logs.Writer
 	pixels []float64
 	x      []features.Value
 }
 
 func writeImages(path string, t *experiment.Task, write func(*imageWriter) error) error {
 	names := pixelNames(t)
-	out, err := decisions.Create(path, decisions.WriterOptions{Actions: classNames(t), Names: names})
+	out, err := logs.Create(path, logs.WriterOptions{Actions: classNames(t), Names: names})
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func writeImages(path string, t *experiment.Task, write func(*imageWriter) error
 }
 
 // write writes a decision about image i.
-func (w *imageWriter) write(images *dataset.Set, i int, d *decisions.Decision) error {
+func (w *imageWriter) write(images *dataset.Set, i int, d *logs.Decision) error {
 	images.Pixels(i, w.pixels)
 	for j, v := range w.pixels {
 		w.x[j].Number = v

@@ -7,12 +7,12 @@ import (
 	"slices"
 	"testing"
 
-	"opl/policies/serve"
+	"opl/policies/policyfile"
 	"opl/train"
-	"opl/train/decisions"
 	"opl/train/estimate"
 	"opl/train/experiment"
 	"opl/train/learn"
+	"opl/train/logs"
 )
 
 // What is read from an exported log is what memory has; and from it, with the logging
@@ -36,13 +36,13 @@ func TestExport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	logging, err := serve.New(file)
+	logging, err := policyfile.New(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	log := open(t, path, decisions.Options{})
-	got, err := log.Bandit(logging.Encoder(), nil)
+	log := open(t, path, logs.Options{})
+	got, err := log.Encode(logging.Encoder())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestExport(t *testing.T) {
 	}
 	x, y := make([]float64, want.Dim()), make([]float64, want.Dim())
 	pi, k := make([]float64, want.K()), want.K()
-	var d decisions.Decision
+	var d logs.Decision
 	for i := range want.Len() {
 		got.X.Row64(i, x)
 		want.X.Row64(want.Context(i), y)
@@ -77,13 +77,13 @@ func TestExport(t *testing.T) {
 		t.Fatal(err)
 	}
 	learned := mustLearn(t, log, learn.Options{Objective: "corollary1", Weight: "ix", Seed: 3, PriorFile: logging, Fresh: true, Settings: experiment.Settings{Epochs: 2}})
-	tests := open(t, test, decisions.Options{})
+	tests := open(t, test, logs.Options{})
 	if tests.Len() != k*task.Data.Test.Len() {
 		t.Errorf("%d rows of %d images", tests.Len(), task.Data.Test.Len())
 	}
 	for _, c := range []struct {
 		name string
-		p    *serve.Policy
+		p    *policyfile.Policy
 		want float64
 	}{{"logging", logging, task.LoggingReward}, {"learned", policy(t, learned), float64(rec.Reward)}} {
 		target, err := estimate.Served(c.name, c.p, tests)

@@ -6,19 +6,19 @@ import (
 	"slices"
 
 	"opl/policies"
-	"opl/policies/serve"
+	"opl/policies/policyfile"
 	"opl/train"
 )
 
 // policyOf rebuilds the policy and the posterior of a policy file. Without a prior
 // in the file the posterior's has no mean.
-func policyOf(f *serve.File) (policies.Policy, policies.Posterior) {
+func policyOf(f *policyfile.File) (policies.Policy, policies.Posterior) {
 	q := policies.Posterior{Actions: len(f.Actions), Dim: f.Encoder.Dim(), Mu: slices.Concat(f.Weights...), Sigma: f.Sigma}
 	if f.Prior != nil {
 		q.Prior = policies.Prior{Mean: slices.Concat(f.Prior.Mean...), Scale: f.Prior.Scale}
 	}
 	var pol policies.Policy = policies.Softmax{}
-	if f.Kind == serve.Gaussian {
+	if f.Kind == policyfile.Gaussian {
 		pol = policies.Gaussian{Nodes: f.Nodes}
 	}
 	return floored(pol, f.Floor), q
@@ -36,17 +36,17 @@ func floored(pol policies.Policy, floor float64) policies.Policy {
 func kindOf(pol policies.Policy) (string, error) {
 	switch pol.(type) {
 	case policies.Softmax:
-		return serve.Softmax, nil
+		return policyfile.Softmax, nil
 	case policies.Gaussian:
-		return serve.Gaussian, nil
+		return policyfile.Gaussian, nil
 	}
 	return "", fmt.Errorf("a %s policy has no propensities in closed form, which serving and the next log need: learn a gaussian or a softmax one", pol.Name())
 }
 
 // matrix is [k×d] as rows.
-func matrix(flat []float64, k int) serve.Matrix {
+func matrix(flat []float64, k int) policyfile.Matrix {
 	d := len(flat) / k
-	m := make(serve.Matrix, k)
+	m := make(policyfile.Matrix, k)
 	for a := range m {
 		m[a] = flat[a*d : (a+1)*d : (a+1)*d]
 	}
@@ -54,9 +54,9 @@ func matrix(flat []float64, k int) serve.Matrix {
 }
 
 // versions are those of the running program.
-func versions() serve.Versions {
+func versions() policyfile.Versions {
 	v := train.ThisVersion()
-	return serve.Versions{Opl: v.Opl, Commit: v.Commit, Go: v.Go, System: v.System}
+	return policyfile.Versions{Opl: v.Opl, Commit: v.Commit, Go: v.Go, System: v.System}
 }
 
 // object is JSON of a value that has some.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
-	"opl/train/decisions"
+	"opl/train/logs"
 )
 
 // What rows are told apart by, as policy files say it.
@@ -25,11 +25,11 @@ type identity struct {
 // identify numbers the rows of a log. Rows of the same decision_id are one. Without
 // ids, rows of equal content differ by their place among them: which of them is
 // which makes no difference.
-func identify(log *decisions.Log) identity {
+func identify(log *logs.Log) identity {
 	if log.HasIDs() {
-		return identity{byID, log.IDs()}
+		return identity{byID, log.Keys}
 	}
-	return identity{byContent, distinct(log.IDs())}
+	return identity{byContent, distinct(log.Keys)}
 }
 
 // distinct returns the hashes with those that come again made different.
@@ -67,7 +67,7 @@ func (d identity) hashes(seed uint64, rows []int) []uint64 {
 // content is a hash of what a decision holds but for its id and what depends on how
 // the log is read: time, context and action. It does not depend on the order of the
 // context's values.
-func content(d *decisions.Decision, actions []string) uint64 {
+func content(d *logs.Decision, actions []string) uint64 {
 	sum := hash(uint64(d.Time.UnixNano()), xxhash.Sum64String(actions[d.Action]))
 	for _, v := range d.Context {
 		sum += hash(math.Float64bits(v.Number), xxhash.Sum64String(v.Name))

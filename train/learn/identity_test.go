@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"opl/policies/features"
-	"opl/train/decisions"
 	"opl/train/logs"
 )
 
@@ -28,7 +27,7 @@ func TestDistinct(t *testing.T) {
 
 // The content of a decision does not depend on the order of its values.
 func TestContent(t *testing.T) {
-	d := decisions.Decision{Context: []features.Value{{Name: "x", Number: 1}, {Name: "y", Number: 2}}, Action: 1, Time: time.Unix(5, 0)}
+	d := logs.Decision{Context: []features.Value{{Name: "x", Number: 1}, {Name: "y", Number: 2}}, Action: 1, Time: time.Unix(5, 0)}
 	actions := []string{"a", "b"}
 	h := content(&d, actions)
 	e := d

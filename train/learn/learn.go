@@ -13,10 +13,9 @@ import (
 	"opl/objectives"
 	"opl/policies"
 	"opl/policies/features"
-	"opl/policies/serve"
+	"opl/policies/policyfile"
 	"opl/train"
 	"opl/train/certify"
-	"opl/train/decisions"
 	"opl/train/experiment"
 	"opl/train/inspect"
 	"opl/train/logs"
@@ -48,13 +47,13 @@ type Options struct {
 
 	Split   string  // random, group or time; empty: group where the log has groups, else random
 	Share   float64 // of the rows that teach; 0: 0.5, and 0.1 with a prior of zero, where they teach the encoder alone
-	Scaling decisions.Scaling
+	Scaling logs.Scaling
 	// Prior is zero or learned; empty: learned for the recipe, zero for others.
 	Prior string
 	// PriorFile, if not nil, is a policy whose weights are the prior's mean, or
 	// where the recipe starts, and whose encoder is used. Rows that it was learned
 	// from do not certify.
-	PriorFile *serve.Policy
+	PriorFile *policyfile.Policy
 	// Fresh says that the log has no row that PriorFile was learned from, where
 	// that cannot be seen.
 	Fresh bool
@@ -68,7 +67,7 @@ type Options struct {
 
 // Learned is a policy learned from a log, and what is known of it.
 type Learned struct {
-	File      *serve.File
+	File      *policyfile.File
 	Policy    policies.Policy
 	Posterior policies.Posterior
 	Training  Training
@@ -84,7 +83,7 @@ type Learned struct {
 // learns the prior) on those that teach, trains on the rest, and certifies on it.
 // Errors: a log that cannot be used, unless forced; combinations that have no
 // meaning or that the log lacks columns for; rows that cannot be divided.
-func Learn(ctx context.Context, lib experiment.Library, log *decisions.Log, o Options) (*Learned, error) {
+func Learn(ctx context.Context, lib experiment.Library, log *logs.Log, o Options) (*Learned, error) {
 	l, err := prepare(lib, log, o)
 	if err != nil {
 		return nil, err
@@ -112,7 +111,7 @@ func Learn(ctx context.Context, lib experiment.Library, log *decisions.Log, o Op
 // learning is Learn on its way.
 type learning struct {
 	o         Options
-	log       *decisions.Log
+	log       *logs.Log
 	objective experiment.Objective
 	config    train.Config
 	id        identity
@@ -128,7 +127,7 @@ type learning struct {
 	out         *Learned
 }
 
-func prepare(lib experiment.Library, log *decisions.Log, o Options) (*learning, error) {
+func prepare(lib experiment.Library, log *logs.Log, o Options) (*learning, error) {
 	l := &learning{o: o, log: log, id: identify(log), out: &Learned{}}
 	run, err := l.configure(lib)
 	if err != nil {
@@ -139,14 +138,14 @@ func prepare(lib experiment.Library, log *decisions.Log, o Options) (*learning, 
 		f := l.out.Log.Findings[0]
 		return nil, fmt.Errorf("the log cannot be used: %s: %s: %s; %s, or learn from it all the same by --force", f.Check, f.Measured, f.Means, f.Do)
 	}
-	if log.Propensity() == nil {
+	if log.Propensity == nil {
 		return nil, errors.New("the log has no propensities: name what drew the actions by --logging-policy, or take --estimate-propensity and do without guarantees")
 	}
-	l.out.Training = Training{Run: run, Rows: log.Len(), Tune: o.Tune, Estimated: log.Estimated(), RewardMin: o.RewardMin, RewardMax: o.RewardMax, Tried: 1}
+	l.out.Training = Training{Run: run, Rows: log.Len(), Tune: o.Tune, Estimated: log.Estimated, RewardMin: o.RewardMin, RewardMax: o.RewardMax, Tried: 1}
 	if o.RewardMin == 0 && o.RewardMax == 0 {
 		l.out.Training.RewardMax = 1
 	}
-	if n := log.Skipped(); n > 0 {
+	if n := log.Skipped; n > 0 {
 		l.warn("%s", leftOut(n))
 	}
 	for _, f := range l.out.Log.Findings {
@@ -321,8 +320,8 @@ func (l *learning) divide() error {
 	}
 	if o.PriorFile != nil {
 		f := o.PriorFile.File()
-		if !slices.Equal(f.Actions, l.log.Actions()) {
-			return fmt.Errorf("the prior's actions are %s, the log's %s: name them in the prior's order by --actions", names(f.Actions), names(l.log.Actions()))
+		if !slices.Equal(f.Actions, l.log.Actions) {
+			return fmt.Errorf("the prior's actions are %s, the log's %s: name them in the prior's order by --actions", names(f.Actions), names(l.log.Actions))
 		}
 		l.before = pastOf(f)
 		old, err := l.before.compare(l.log, l.id, o.Fresh)
@@ -367,12 +366,12 @@ func (l *learning) divide() error {
 	}
 	if o.Split == "" {
 		o.Split = Random
-		if l.log.Group() != nil {
+		if l.log.Group != nil {
 			o.Split = ByGroup
 		}
 	}
 	t.Split, t.Share = o.Split, o.Share
-	if l.log.Time() != nil && o.Split != ByTime && slices.ContainsFunc(l.out.Log.Findings, func(f inspect.Finding) bool {
+	if l.log.Time != nil && o.Split != ByTime && slices.ContainsFunc(l.out.Log.Findings, func(f inspect.Finding) bool {
 		return f.Severity > inspect.Fine && strings.Contains(f.Measured, "in the order of time")
 	}) {
 		l.warn("the log drifts: --split time teaches by the earlier rows and certifies on the later ones, which are nearer to what comes")
@@ -395,14 +394,14 @@ func (l *learning) divide() error {
 }
 
 // columns are what some rows of a log are divided by.
-func columns(log *decisions.Log, id identity, rows []int) Columns {
+func columns(log *logs.Log, id identity, rows []int) Columns {
 	var c Columns
 	for _, r := range rows {
 		c.IDs = append(c.IDs, id.ids[r])
-		if g := log.Group(); g != nil {
+		if g := log.Group; g != nil {
 			c.Group = append(c.Group, g[r])
 		}
-		if t := log.Time(); t != nil {
+		if t := log.Time; t != nil {
 			c.Time = append(c.Time, t[r])
 		}
 	}
@@ -435,7 +434,7 @@ func (l *learning) encode() (err error) {
 		if t.Scaling == "" {
 			t.Scaling = "max"
 		}
-		l.prior = policies.Prior{Mean: make([]float64, len(l.log.Actions())*l.encoder.Dim())}
+		l.prior = policies.Prior{Mean: make([]float64, len(l.log.Actions)*l.encoder.Dim())}
 	}
 	if l.rows, err = read(l.log, l.encoder, l.id); err == nil {
 		l.rows.X = hold(l.rows.X, room)
@@ -445,8 +444,8 @@ func (l *learning) encode() (err error) {
 }
 
 // read is the whole log as learning reads it, with rows told apart by id.
-func read(log *decisions.Log, e *features.Encoder, id identity) (*logs.Log, error) {
-	b, err := log.Bandit(e, nil)
+func read(log *logs.Log, e *features.Encoder, id identity) (*logs.Log, error) {
+	b, err := log.Encode(e)
 	if err != nil {
 		return nil, err
 	}
@@ -543,11 +542,11 @@ func (l *learning) finish() error {
 	if t.Estimate.Effective < l.o.MinEffective && t.Stopped == "" {
 		l.warn("the weights π/π₀ of the %d rows are worth %.1f rows: what the log says of the policy rests on a handful of rows", t.Estimate.Rows, t.Estimate.Effective)
 	}
-	if out.Worse = t.Estimate.Reward < -mean(l.log.Cost()); out.Worse {
+	if out.Worse = t.Estimate.Reward < -mean(l.log.Cost); out.Worse {
 		l.warn("by the estimate the policy earns less than the logging policy: there was too little to learn from, or too much was learned from it; take fewer epochs or a stronger penalty, or keep the logging policy")
 	}
 	switch {
-	case l.log.Estimated():
+	case l.log.Estimated:
 		out.Unproven = "the propensities are estimates: no guarantee holds"
 	case !l.posterior():
 		out.Unproven = "a softmax policy is one parameter chosen from the data: nothing can be guaranteed of it on this log; a gaussian policy has a posterior"
@@ -579,11 +578,11 @@ func (l *learning) finish() error {
 	if scale == 0 {
 		scale = 1
 	}
-	f := &serve.File{
-		Kind: kind, Actions: l.log.Actions(), Sigma: q.Sigma, Floor: l.o.Floor, Encoder: l.encoder, Created: versions(), DataHash: l.log.Hash(),
+	f := &policyfile.File{
+		Kind: kind, Actions: l.log.Actions, Sigma: q.Sigma, Floor: l.o.Floor, Encoder: l.encoder, Created: versions(), DataHash: l.log.Hash(),
 		Weights: matrix(q.Mu, q.Actions),
-		Prior: &serve.Prior{Scale: scale, Mean: matrix(q.Prior.Mean, q.Actions),
-			Taught: &serve.Taught{Count: len(taught), Seed: l.seed, How: l.id.how, DataHash: l.log.Hash(), Rows: taught}},
+		Prior: &policyfile.Prior{Scale: scale, Mean: matrix(q.Prior.Mean, q.Actions),
+			Taught: &policyfile.Taught{Count: len(taught), Seed: l.seed, How: l.id.how, DataHash: l.log.Hash(), Rows: taught}},
 	}
 	if f.Training, err = object(t); err != nil {
 		return err

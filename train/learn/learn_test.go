@@ -15,11 +15,11 @@ import (
 	"time"
 
 	"opl/policies/features"
-	"opl/policies/serve"
+	"opl/policies/policyfile"
 	"opl/train/certify"
-	"opl/train/decisions"
 	"opl/train/experiment"
 	"opl/train/learn"
+	"opl/train/logs"
 )
 
 // world is a bandit with three features and three actions, whose reward is 1 with
@@ -64,7 +64,7 @@ func named(x []float64) []features.Value {
 }
 
 // log writes n rows to a file and opens it.
-func (w world) log(t *testing.T, n int) *decisions.Log {
+func (w world) log(t *testing.T, n int) *logs.Log {
 	t.Helper()
 	if w.actions == nil {
 		w.actions = []string{"a", "b", "c"}
@@ -73,7 +73,7 @@ func (w world) log(t *testing.T, n int) *decisions.Log {
 		w.names = []string{"x_0", "x_1", "x_2"}
 	}
 	path := filepath.Join(t.TempDir(), "log.csv")
-	out, err := decisions.Create(path, decisions.WriterOptions{Actions: w.actions, Names: w.names})
+	out, err := logs.Create(path, logs.WriterOptions{Actions: w.actions, Names: w.names})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func (w world) log(t *testing.T, n int) *decisions.Log {
 			pi[b] /= sum
 		}
 		at := slices.Index([]string{"a", "b", "c"}, w.actions[0]) // as a rotation
-		d := decisions.Decision{Context: named(x), Action: (a - at + 3) % 3, Propensity: pi[a], Weight: 1}
+		d := logs.Decision{Context: named(x), Action: (a - at + 3) % 3, Propensity: pi[a], Weight: 1}
 		for j := range d.Context {
 			d.Context[j].Name = w.names[j]
 		}
@@ -132,11 +132,11 @@ func (w world) log(t *testing.T, n int) *decisions.Log {
 	if err := out.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return open(t, path, decisions.Options{Actions: w.actions})
+	return open(t, path, logs.Options{Actions: w.actions})
 }
 
 // truth is what a policy earns.
-func truth(t *testing.T, p *serve.Policy) float64 {
+func truth(t *testing.T, p *policyfile.Policy) float64 {
 	t.Helper()
 	r := rand.New(rand.NewPCG(99, 1))
 	pi := make([]float64, 3)
@@ -156,9 +156,9 @@ func truth(t *testing.T, p *serve.Policy) float64 {
 
 func settings(epochs int) experiment.Settings { return experiment.Settings{Epochs: epochs} }
 
-var unit = decisions.Scaling{Intercept: true, Unit: true}
+var unit = logs.Scaling{Intercept: true, Unit: true}
 
-func mustCertify(t *testing.T, p *serve.Policy, log *decisions.Log, o learn.CertifyOptions) *learn.Guarantee {
+func mustCertify(t *testing.T, p *policyfile.Policy, log *logs.Log, o learn.CertifyOptions) *learn.Guarantee {
 	t.Helper()
 	g, err := learn.Certify(context.Background(), p, log, o)
 	if err != nil {
@@ -248,7 +248,7 @@ func TestCheating(t *testing.T) {
 	w := world{seed: 1, ids: true, full: true, times: true}
 	l := mustLearn(t, w.log(t, 1500), learn.Options{Seed: 1, Settings: settings(2), Scaling: unit, Split: learn.ByTime})
 	p := policy(t, l)
-	refused := func(what string, p *serve.Policy, log *decisions.Log, o learn.CertifyOptions, want string) {
+	refused := func(what string, p *policyfile.Policy, log *logs.Log, o learn.CertifyOptions, want string) {
 		t.Helper()
 		if g, err := learn.Certify(context.Background(), p, log, o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %+v, %v; want %q", what, g, err, want)
@@ -315,7 +315,7 @@ func TestCheating(t *testing.T) {
 	// A file that does not say what taught it certifies on another log alone.
 	mute := *l.File
 	mute.Prior = nil
-	m, err := serve.New(&mute)
+	m, err := policyfile.New(&mute)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -325,7 +325,7 @@ func TestCheating(t *testing.T) {
 	}
 	refused("no record, part of the log", m, taught.log(t, 1500), learn.CertifyOptions{}, "does not record")
 	mute.Prior, mute.Training = l.File.Prior, nil
-	if m, err = serve.New(&mute); err != nil {
+	if m, err = policyfile.New(&mute); err != nil {
 		t.Fatal(err)
 	}
 	rest := w
@@ -335,7 +335,7 @@ func TestCheating(t *testing.T) {
 	unknown.actions = []string{"b", "c", "a"}
 	wrong := *l.File
 	wrong.Actions = []string{"a", "b", "d"}
-	if m, err = serve.New(&wrong); err != nil {
+	if m, err = policyfile.New(&wrong); err != nil {
 		t.Fatal(err)
 	}
 	refused("other actions", m, unknown.log(t, 1500), learn.CertifyOptions{}, `action "c" that the policy does not know`)
@@ -350,7 +350,7 @@ func TestObjectives(t *testing.T) {
 	for _, ob := range experiment.Standard().Objectives {
 		o := learn.Options{Objective: ob.Name, Seed: 1, Settings: settings(2), Scaling: unit, Floor: .05}
 		l := mustLearn(t, full, o)
-		if point := ob.Policy == "softmax"; point != (l.Guarantee == nil) || point != (l.Unproven != "") || point != (l.File.Kind == serve.Softmax) {
+		if point := ob.Policy == "softmax"; point != (l.Guarantee == nil) || point != (l.Unproven != "") || point != (l.File.Kind == policyfile.Softmax) {
 			t.Errorf("%s: guarantee %v, %q, kind %s", ob.Name, l.Guarantee, l.Unproven, l.File.Kind)
 		}
 		if len(l.Training.Curve) != 2 || !(l.Training.Curve[1].Effective > 30) {
@@ -447,13 +447,13 @@ func TestCollapse(t *testing.T) {
 // Estimated propensities teach and never certify.
 func TestEstimated(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log.csv")
-	w, err := decisions.Create(path, decisions.WriterOptions{Actions: []string{"a", "b"}, Names: []string{"x_0"}})
+	w, err := logs.Create(path, logs.WriterOptions{Actions: []string{"a", "b"}, Names: []string{"x_0"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := rand.New(rand.NewPCG(1, 1))
 	for i := range 800 {
-		d := decisions.Decision{ID: fmt.Sprint(i), Context: named([]float64{r.NormFloat64()}), Action: r.IntN(2), Weight: 1, Cost: -math.Round(r.Float64())}
+		d := logs.Decision{ID: fmt.Sprint(i), Context: named([]float64{r.NormFloat64()}), Action: r.IntN(2), Weight: 1, Cost: -math.Round(r.Float64())}
 		if err := w.Write(&d); err != nil {
 			t.Fatal(err)
 		}
@@ -461,7 +461,7 @@ func TestEstimated(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	log := open(t, path, decisions.Options{Estimate: true})
+	log := open(t, path, logs.Options{Estimate: true})
 	l := mustLearn(t, log, learn.Options{Seed: 1, Settings: settings(1), Scaling: unit, Force: true})
 	if l.Guarantee != nil || !strings.Contains(l.Unproven, "estimates") || l.File.Certificate != nil || !l.Training.Estimated {
 		t.Errorf("guarantee %+v, %q", l.Guarantee, l.Unproven)
@@ -469,10 +469,10 @@ func TestEstimated(t *testing.T) {
 	if _, err := learn.Certify(context.Background(), policy(t, l), log, learn.CertifyOptions{}); err == nil || !strings.Contains(err.Error(), "estimates") {
 		t.Errorf("certified: %v", err)
 	}
-	if _, err := learn.Learn(context.Background(), experiment.Standard(), open(t, path, decisions.Options{}), learn.Options{Force: true}); err == nil || !strings.Contains(err.Error(), "no propensities") {
+	if _, err := learn.Learn(context.Background(), experiment.Standard(), open(t, path, logs.Options{}), learn.Options{Force: true}); err == nil || !strings.Contains(err.Error(), "no propensities") {
 		t.Errorf("without propensities: %v", err)
 	}
-	if _, err := learn.Learn(context.Background(), experiment.Standard(), open(t, path, decisions.Options{}), learn.Options{}); err == nil || !strings.Contains(err.Error(), "--force") {
+	if _, err := learn.Learn(context.Background(), experiment.Standard(), open(t, path, logs.Options{}), learn.Options{}); err == nil || !strings.Contains(err.Error(), "--force") {
 		t.Errorf("unusable: %v", err)
 	}
 }
@@ -496,7 +496,7 @@ func TestOptions(t *testing.T) {
 		"share 1":                   {Share: 1},
 		"no way to divide":          {Split: "week"},
 		"no column timestamp":       {Split: learn.ByTime},
-		"no scaling":                {Scaling: decisions.Scaling{Kind: "log"}},
+		"no scaling":                {Scaling: logs.Scaling{Kind: "log"}},
 		"tuning is of":              {Objective: "risk", Tune: 1},
 		`unknown noise "loud"`:      {Settings: experiment.Settings{Noise: "loud"}},
 		"delta 2":                   {Settings: experiment.Settings{Delta: 2}},
@@ -519,10 +519,10 @@ func TestOptions(t *testing.T) {
 func TestFile(t *testing.T) {
 	l := mustLearn(t, world{seed: 1, ids: true, full: true}.log(t, 600), learn.Options{Seed: 1, Settings: settings(2), Scaling: unit, Tune: 1, RewardMin: -5, RewardMax: 5})
 	path := filepath.Join(t.TempDir(), "policy.json")
-	if err := serve.Save(path, l.File); err != nil {
+	if err := policyfile.Save(path, l.File); err != nil {
 		t.Fatal(err)
 	}
-	p, err := serve.Load(path)
+	p, err := policyfile.Load(path)
 	if err != nil {
 		t.Fatal(err)
 	}

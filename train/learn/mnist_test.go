@@ -10,17 +10,16 @@ import (
 
 	"opl/policies"
 	"opl/policies/features"
-	"opl/policies/serve"
+	"opl/policies/policyfile"
 	"opl/train"
 	"opl/train/dataset"
-	"opl/train/decisions"
 	"opl/train/experiment"
 	"opl/train/learn"
 	"opl/train/logs"
 )
 
 // earns is what a policy file earns on labelled images.
-func earns(t *testing.T, p *serve.Policy, test *dataset.Set) float64 {
+func earns(t *testing.T, p *policyfile.Policy, test *dataset.Set) float64 {
 	t.Helper()
 	pixels, x, pi := make([]float64, test.Dim()), make([]features.Value, test.Dim()), make([]float64, len(p.Actions()))
 	var sum float64
@@ -54,9 +53,9 @@ func problem(t *testing.T, dir string) *experiment.Task {
 	return task
 }
 
-func open(t *testing.T, path string, o decisions.Options) *decisions.Log {
+func open(t *testing.T, path string, o logs.Options) *logs.Log {
 	t.Helper()
-	log, err := decisions.Open(context.Background(), path, o)
+	log, err := logs.Open(context.Background(), path, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +63,7 @@ func open(t *testing.T, path string, o decisions.Options) *decisions.Log {
 	return log
 }
 
-func mustLearn(t *testing.T, log *decisions.Log, o learn.Options) *learn.Learned {
+func mustLearn(t *testing.T, log *logs.Log, o learn.Options) *learn.Learned {
 	t.Helper()
 	l, err := learn.Learn(context.Background(), experiment.Standard(), log, o)
 	if err != nil {
@@ -73,9 +72,9 @@ func mustLearn(t *testing.T, log *decisions.Log, o learn.Options) *learn.Learned
 	return l
 }
 
-func policy(t *testing.T, l *learn.Learned) *serve.Policy {
+func policy(t *testing.T, l *learn.Learned) *policyfile.Policy {
 	t.Helper()
-	p, err := serve.New(l.File)
+	p, err := policyfile.New(l.File)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,12 +87,12 @@ func TestFromFile(t *testing.T) {
 	task := problem(t, filepath.Join("..", "..", "testdata", "mnist"))
 	path := filepath.Join(t.TempDir(), "log.parquet")
 	export(t, path, task)
-	log := open(t, path, decisions.Options{})
-	o := learn.Options{Seed: 1, Settings: experiment.Settings{Epochs: 3}, Scaling: decisions.Scaling{Kind: "none", Unit: true}}
+	log := open(t, path, logs.Options{})
+	o := learn.Options{Seed: 1, Settings: experiment.Settings{Epochs: 3}, Scaling: logs.Scaling{Kind: "none", Unit: true}}
 	got := mustLearn(t, log, o)
 
 	var c learn.Columns
-	c.IDs = log.IDs()
+	c.IDs = log.Keys
 	teach, rest, err := learn.Split(learn.Random, .5, 1, log.Len(), c)
 	if err != nil {
 		t.Fatal(err)
@@ -174,9 +173,9 @@ func TestWholeMNIST(t *testing.T) {
 	if info, err := os.Stat(path); err == nil {
 		t.Logf("%d MB", info.Size()>>20)
 	}
-	log := open(t, path, decisions.Options{})
+	log := open(t, path, logs.Options{})
 	for _, kind := range []string{"max", "none"} {
-		l := mustLearn(t, log, learn.Options{Seed: 1, Scaling: decisions.Scaling{Kind: kind, Intercept: true, Unit: true}})
+		l := mustLearn(t, log, learn.Options{Seed: 1, Scaling: logs.Scaling{Kind: kind, Intercept: true, Unit: true}})
 		reward := earns(t, policy(t, l), task.Data.Test)
 		t.Logf("scaling %s: earns %.4f on the test set (logging policy %.4f), guaranteed %.4f by %s, prior by %s of scale %v, %.0f s",
 			kind, reward, task.LoggingReward, l.Guarantee.Reward, l.Guarantee.Best().Name, l.Training.Learner, l.File.Prior.Scale, l.Training.Seconds)

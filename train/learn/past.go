@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 
+	"opl/policies/policyfile"
 	"opl/policies/propensity"
-	"opl/policies/serve"
-	"opl/train/decisions"
+	"opl/train/logs"
 )
 
 // past is what a policy file says of the rows that it came from.
@@ -20,7 +20,7 @@ type past struct {
 	known   bool              // all of it is recorded
 }
 
-func pastOf(f *serve.File) past {
+func pastOf(f *policyfile.File) past {
 	p := past{data: f.DataHash}
 	if f.Prior == nil || f.Prior.Taught == nil {
 		return p
@@ -58,7 +58,7 @@ func (o overlap) seen(i int) bool { return o.taught[i] || o.chosen[i] }
 // compare finds the rows of a log that the policy of a file was learned from. fresh
 // is the user's word that there are none, taken where the log cannot contradict it:
 // contents may be equal by chance. An error says why it cannot be told.
-func (p past) compare(log *decisions.Log, id identity, fresh bool) (overlap, error) {
+func (p past) compare(log *logs.Log, id identity, fresh bool) (overlap, error) {
 	n := log.Len()
 	o := overlap{relation: Fresh, taught: make([]bool, n), chosen: make([]bool, n)}
 	if log.Hash() == p.data {
@@ -116,7 +116,7 @@ func (p past) compare(log *decisions.Log, id identity, fresh bool) (overlap, err
 // Flatters says why nothing can be guaranteed of the policy of a file on all rows of a
 // log: rows had a part in the policy, or it cannot be told whether they had. Empty: none had,
 // or the file does not say.
-func Flatters(f *serve.File, log *decisions.Log) string {
+func Flatters(f *policyfile.File, log *logs.Log) string {
 	p, id := pastOf(f), identify(log)
 	o, err := p.compare(log, id, false)
 	switch {
@@ -133,15 +133,15 @@ func Flatters(f *serve.File, log *decisions.Log) string {
 }
 
 // found counts the witnesses in a log.
-func (p past) found(log *decisions.Log) int {
+func (p past) found(log *logs.Log) int {
 	if p.witness.Len() == 0 {
 		return 0
 	}
-	var d decisions.Decision
+	var d logs.Decision
 	in := make(map[uint64]bool, p.witness.Len())
 	for i := range log.Len() {
 		log.Decision(i, &d)
-		if h := content(&d, log.Actions()); p.witness.Has(h) {
+		if h := content(&d, log.Actions); p.witness.Has(h) {
 			in[h] = true
 		}
 	}
@@ -150,7 +150,7 @@ func (p past) found(log *decisions.Log) int {
 
 // witnesses are the contents of at most 1,000 of the rows, those of the smallest
 // hashes.
-func witnesses(log *decisions.Log, id identity, seed uint64, rows []int) []uint64 {
+func witnesses(log *logs.Log, id identity, seed uint64, rows []int) []uint64 {
 	if id.how != byID {
 		return nil
 	}
@@ -166,10 +166,10 @@ func witnesses(log *decisions.Log, id identity, seed uint64, rows []int) []uint6
 		return a - b
 	})
 	var out []uint64
-	var d decisions.Decision
+	var d logs.Decision
 	for _, r := range some[:min(1000, len(some))] {
 		log.Decision(r, &d)
-		out = append(out, content(&d, log.Actions()))
+		out = append(out, content(&d, log.Actions))
 	}
 	slices.Sort(out)
 	return slices.Compact(out)

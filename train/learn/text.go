@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"opl/policies/serve"
+	"opl/policies/policyfile"
 	"opl/train/certify"
 )
 
@@ -32,7 +32,7 @@ func (l *Learned) WriteText(w io.Writer) error {
 	if t.Learner != "" {
 		fmt.Fprintf(&b, ", prior by %s", t.Learner)
 	}
-	if f.Kind == serve.Gaussian {
+	if f.Kind == policyfile.Gaussian {
 		fmt.Fprintf(&b, " of scale %v, σ %.4g", f.Prior.Scale, f.Sigma)
 	}
 	if f.Floor > 0 {

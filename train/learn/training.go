@@ -9,7 +9,7 @@ import (
 	"strconv"
 
 	"opl/objectives"
-	"opl/policies/serve"
+	"opl/policies/policyfile"
 	"opl/train"
 )
 
@@ -39,13 +39,13 @@ type Training struct {
 
 	// RewardModel is θ of the doubly robust bound's model, where it is not the
 	// prior's mean; HasModel tells that there is one.
-	HasModel    bool         `json:"has_reward_model"`
-	RewardModel serve.Matrix `json:"reward_model,omitempty"`
+	HasModel    bool              `json:"has_reward_model"`
+	RewardModel policyfile.Matrix `json:"reward_model,omitempty"`
 
 	// Chosen are the hashes of the rows of Rest, like those that taught the prior;
 	// Witnesses are hashes of the content of some rows that taught it.
-	Chosen    serve.Hashes `json:"chosen"`
-	Witnesses serve.Hashes `json:"witnesses,omitempty"`
+	Chosen    policyfile.Hashes `json:"chosen"`
+	Witnesses policyfile.Hashes `json:"witnesses,omitempty"`
 }
 
 // CurvePoint is a training after an epoch.
@@ -59,7 +59,7 @@ type CurvePoint struct {
 }
 
 // TrainingOf reads the object "training" of a policy file.
-func TrainingOf(f *serve.File) (Training, error) {
+func TrainingOf(f *policyfile.File) (Training, error) {
 	var t Training
 	if f.Training == nil {
 		return t, fmt.Errorf("the policy file does not say how the policy was learned")

@@ -30,7 +30,11 @@ type Log struct {
 	X    Contexts // φ(x); nil: contexts are not encoded
 	Rows []int    // the context of each row, by its place in X; nil: row i
 
-	Estimated bool // the propensities are estimates: nothing may be certified
+	Estimated bool   // the propensities are estimates: nothing may be certified
+	Skipped   int    // bad rows, which were left out
+	Notes     []Note // what reading found out
+
+	*store // of a log that was read; nil: it has vectors alone
 }
 
 // Contexts are feature vectors φ(x), dense or sparse, however many. They are safe
@@ -71,6 +75,20 @@ func (l *Log) key(i int) uint64 {
 		return uint64(i)
 	}
 	return l.Keys[i]
+}
+
+// Hash is that of the content: the same in every format that holds the same rows.
+func (l *Log) Hash() string {
+	if l.store != nil {
+		return l.store.hash
+	}
+	h := xxhash.New()
+	var word [8]byte
+	for i := range l.Action {
+		binary.LittleEndian.PutUint64(word[:], l.Hashes([]int{i})[0])
+		h.Write(word[:])
+	}
+	return fmt.Sprintf("%016x", h.Sum64())
 }
 
 // Subset returns the log of some of the rows, which shares the contexts and keeps

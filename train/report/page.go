@@ -14,8 +14,10 @@ import (
 	"strings"
 	"sync"
 
+	"opl/policies/wholefile"
 	"opl/train"
 	"opl/train/experiment"
+	"opl/train/report/table"
 )
 
 // PageOptions say what WriteAll writes.
@@ -203,23 +205,11 @@ func writeDrawing(dir string, d drawing, o PageOptions) error {
 }
 
 // writeFile replaces a file as a whole.
-func writeFile(path string, b []byte) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), ".report-*")
-	if err != nil {
-		return fmt.Errorf("report: %w", err)
+func writeFile(path string, b []byte) error {
+	if err := wholefile.WriteBytes(path, b); err != nil {
+		return fmt.Errorf("report: writing %s: %w", path, err)
 	}
-	defer func() {
-		if err != nil {
-			os.Remove(f.Name())
-			err = fmt.Errorf("report: writing %s: %w", path, err)
-		}
-	}()
-	_, err = f.Write(b)
-	err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close())
-	if err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
+	return nil
 }
 
 func encodeJSON(w io.Writer, x any) error {
@@ -313,7 +303,7 @@ func (p *page) writeVerdictTables(w io.Writer) error {
 			}
 		}
 	}
-	if err := print(w, Markdown, []string{"", "conclusion", "λ", "verdict", "decided by", "seeds", "pairs"}, rows); err != nil {
+	if err := table.Write(w, Markdown, []string{"", "conclusion", "λ", "verdict", "decided by", "seeds", "pairs"}, rows); err != nil {
 		return err
 	}
 	fmt.Fprintf(w, `
@@ -326,7 +316,7 @@ on every data set. Seeds that lack a pair are left out.
 <details><summary>All comparisons</summary>
 
 `, 100*confidence, alike, fewestSeeds)
-	if err := print(w, Markdown, []string{"", "difference", "claim", "status", "estimate", "seeds", "pairs", "by data set", "smallest", "missing"}, all); err != nil {
+	if err := table.Write(w, Markdown, []string{"", "difference", "claim", "status", "estimate", "seeds", "pairs", "by data set", "smallest", "missing"}, all); err != nil {
 		return err
 	}
 	fmt.Fprintf(w, "\n</details>\n\n[%s](%s), [%s](%s)\n\n", VerdictsFile, VerdictsFile, VerdictsJSON, VerdictsJSON)
@@ -430,7 +420,7 @@ func pivots(w io.Writer, pts []Point) error {
 				rows[slices.Index(labels, label(p))][1+slices.Index(etas, train.Number(p.Eta0))] = cell
 			}
 			fmt.Fprintf(w, "%s, %s\n\n", datasetName(data), strings.ReplaceAll(quantity, "_", " "))
-			if err := print(w, Markdown, head, rows); err != nil {
+			if err := table.Write(w, Markdown, head, rows); err != nil {
 				return err
 			}
 			fmt.Fprintln(w)
@@ -474,5 +464,5 @@ func (p *page) writeProvenance(w io.Writer) error {
 		rows = append(rows, []string{datasetName(m.dataset), fmt.Sprint(m.n), dash(m.hash), fmt.Sprint(m.epochs), number(m.lr), fmt.Sprint(m.batch),
 			number(m.delta), dash(m.dtype), m.versions.Opl, dash(m.versions.Commit), m.versions.Go, m.versions.System})
 	}
-	return print(w, Markdown, []string{"data", "n", "data hash", "epochs", "lr", "batch", "δ", "dtype", "opl", "commit", "Go", "machine"}, rows)
+	return table.Write(w, Markdown, []string{"data", "n", "data hash", "epochs", "lr", "batch", "δ", "dtype", "opl", "commit", "Go", "machine"}, rows)
 }

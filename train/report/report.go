@@ -11,29 +11,20 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/olekukonko/tablewriter"
-	"github.com/olekukonko/tablewriter/renderer"
-	"github.com/olekukonko/tablewriter/tw"
-
 	"opl/train"
 	"opl/train/certify"
+	"opl/train/report/table"
 )
 
-// Format is how records are printed.
-type Format string
+// The formats, see package table.
+type Format = table.Format
 
-// Formats, by their names in flags.
 const (
-	Table    Format = "table"
-	Markdown Format = "markdown"
-	CSV      Format = "csv"
-	JSON     Format = "json"
+	Table    = table.Text
+	Markdown = table.Markdown
+	CSV      = table.CSV
+	JSON     = table.JSON
 )
-
-// Formats lists all of them.
-func Formats() []string {
-	return []string{string(Table), string(Markdown), string(CSV), string(JSON)}
-}
 
 // Write prints records in a format.
 func Write(w io.Writer, f Format, recs []train.Record) error {
@@ -297,7 +288,7 @@ func rewardTable(w io.Writer, f Format, gs []*group) error {
 		title = fmt.Sprintf("%s, η₀ = %v, n = %d, %d seeds", first.Dataset, first.Eta0, first.N, seeds)
 	}
 	fmt.Fprintln(w, bold(title))
-	if err := print(w, f, head, rows); err != nil {
+	if err := table.Write(w, f, head, rows); err != nil {
 		return err
 	}
 	if guaranteed {
@@ -358,25 +349,6 @@ func optional(xs []float64) string {
 }
 
 // Print writes one table; columns whose header is a number's are right-aligned.
-func print(w io.Writer, f Format, head []string, rows [][]string) error {
-	opts := []tablewriter.Option{
-		tablewriter.WithHeaderAutoFormat(tw.Off),
-		tablewriter.WithHeaderAlignment(tw.AlignLeft),
-		tablewriter.WithRowAlignment(tw.AlignLeft),
-		tablewriter.WithRowAutoWrap(tw.WrapNone),
-		tablewriter.WithHeaderAutoWrap(tw.WrapNone),
-	}
-	if f == Markdown {
-		opts = append(opts, tablewriter.WithRenderer(renderer.NewMarkdown()))
-	}
-	t := tablewriter.NewTable(w, opts...)
-	t.Header(head)
-	if err := t.Bulk(rows); err != nil {
-		return err
-	}
-	return t.Render()
-}
-
 func mean(xs []float64) float64 {
 	var s float64
 	for _, x := range xs {

@@ -8,6 +8,7 @@ import (
 	"opl/objectives"
 	"opl/train"
 	"opl/train/experiment"
+	"opl/train/report/table"
 )
 
 // WriteTerms prints what the objectives of records, on the whole log, and their
@@ -35,7 +36,7 @@ func WriteTerms(w io.Writer, f Format, recs []train.Record) error {
 		}
 	}
 	fmt.Fprintln(w)
-	return print(w, f, head, rows)
+	return table.Write(w, f, head, rows)
 }
 
 func terms(ts []objectives.Term) string {

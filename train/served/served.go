@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"opl/policies/features"
-	"opl/train/decisions"
+	"opl/train/logs"
 )
 
 // Duplicates says what becomes of ids that come more than once.
@@ -60,7 +60,7 @@ type Summary struct {
 	MeanReward float64 // of the decisions with a reward
 }
 
-// Policy is a policy that decided, with the number of its decisions.
+// Policy is a policy that decided, with the number of its logs.
 type Policy struct {
 	Hash      string
 	Decisions int
@@ -68,7 +68,7 @@ type Policy struct {
 
 // Writer takes the rows of a log.
 type Writer interface {
-	Write(*decisions.Decision) error
+	Write(*logs.Decision) error
 }
 
 // line is a line of a served log.
@@ -251,7 +251,7 @@ func (l *Log) Join(rewards *Rewards, w Writer, o Options) (Summary, error) {
 			s.Missing++
 			r.value = *o.Missing
 		}
-		d := &decisions.Decision{ID: row.ID, Time: row.Time, Action: action, Propensity: row.Propensity, Propensities: row.Propensities, Weight: 1}
+		d := &logs.Decision{ID: row.ID, Time: row.Time, Action: action, Propensity: row.Propensity, Propensities: row.Propensities, Weight: 1}
 		if d.Cost, err = cost(r.value); err != nil {
 			return err
 		}

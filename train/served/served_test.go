@@ -10,15 +10,15 @@ import (
 	"testing"
 
 	"opl/policies/features"
-	"opl/policies/serve"
+	"opl/policies/policyfile"
 	"opl/policies/server"
-	"opl/train/decisions"
+	"opl/train/logs"
 )
 
 // rows keeps what is written.
-type rows []decisions.Decision
+type rows []logs.Decision
 
-func (r *rows) Write(d *decisions.Decision) error { *r = append(*r, *d); return nil }
+func (r *rows) Write(d *logs.Decision) error { *r = append(*r, *d); return nil }
 
 // servedLog logs decisions of a real server and returns the log's path.
 func servedLog(t testing.TB, bodies ...string) string {
@@ -27,7 +27,7 @@ func servedLog(t testing.TB, bodies ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := serve.New(&serve.File{Kind: serve.Softmax, Actions: []string{"a", "b,\"c"}, Encoder: e, Floor: .1, Weights: serve.Matrix{{.1, .2, .3}, {0, 0, 0}}})
+	p, err := policyfile.New(&policyfile.File{Kind: policyfile.Softmax, Actions: []string{"a", "b,\"c"}, Encoder: e, Floor: .1, Weights: policyfile.Matrix{{.1, .2, .3}, {0, 0, 0}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,0 @@
-//go:build !race
-
-package serve_test
-
-// mayAllocate is how many allocations a hot path may make: none.
-const mayAllocate = 0

@@ -1,0 +1,865 @@
+package logs
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"github.com/cespare/xxhash/v2"
+
+	"opl/policies/wholefile"
+)
+
+const (
+	rounding  = 1e-3 // how far a row of propensities may be from summing to 1
+	agreement = 1e-3 // relative, of a propensity logged twice
+	maxNames  = 1 << 24
+	maxBad    = 1 << 22 // bad rows that are remembered
+	maxRow    = 1 << 24 // bytes of a row
+)
+
+// rowError is what is wrong with a row. Reading can go on after it.
+type rowError struct{ column, text string }
+
+func (e *rowError) Error() string {
+	if e.column == "" {
+		return e.text
+	}
+	return "column " + e.column + ": " + e.text
+}
+
+func bad(column, format string, args ...any) error {
+	return &rowError{column, fmt.Sprintf(format, args...)}
+}
+
+// reader reads one format. next reads a row into b.row and returns io.EOF after the
+// last; after a *rowError it can go on. raw is the row as it was read.
+type reader interface {
+	next(b *builder) error
+	raw() []byte
+	close() error
+}
+
+// row is one row as a reader gives it.
+type row struct {
+	id, group, action                                  []byte
+	time                                               int64
+	cost, p, weight                                    float64
+	props                                              []float64 // in the order of builder.slots
+	hasID, hasGroup, hasAction, hasTime, hasCost, hasP bool
+	hasProps, hasWeight                                bool
+	list                                               int // numbers of a context that is a list of them; 0: it is none
+	ids                                                []uint32
+	values                                             []float64
+}
+
+// kind is what the values of a context column are.
+type kind int8
+
+const (
+	undecided kind = iota
+	number
+	category
+)
+
+// builder makes columns of rows, checking them, in temporary files. One pass over a
+// file is one builder; what a pass learns for the next is in memory.
+type builder struct {
+	o      *Options
+	path   string
+	memory *memory
+	row    row
+	at     int // the number of the row being read, from 1
+
+	lo, hi     float64 // of rewards
+	costColumn string
+
+	names    []string
+	nameHash []uint64
+	nameID   map[string]uint32
+	category []byte
+	indices  []uint32 // the names "0", "1", …
+	stamp    []int    // the row that had the name last
+	place    []int    // and where in it
+
+	dense    bool
+	actions  []action
+	actionID map[string]int32
+	groups   []string
+	groupID  map[string]int32
+
+	slotHash   []uint64
+	slots      []string // names of the propensities' actions
+	listed     bool     // they are numbers 0 to K−1
+	base       int      // actions are numbers from here; −1: to be found out
+	actionsMin int      // there are at least so many
+	lightly    bool     // a row without a weight has 1, even where others have one
+
+	typesOnly bool
+	first     row // its flags are those of every row
+	listLen   int // numbers of every context that is a list of them; 0: none so far
+	n         int
+	rounded   int
+	support   int
+	match     [2]int // rows whose propensity is the entry of their action counted from 0, 1
+	skipped   int
+	notes     []Note
+	hash      *xxhash.Digest
+	scratch   []byte
+
+	values, ids, offsets, acts, costs, ps, props, weights, times, group, rowIDs, rows, texts, textEnds *spill
+	badRows                                                                                            *spill
+}
+
+// memory is what later passes over a file know of it.
+type memory struct {
+	kinds  map[string]kind
+	reject map[int]string
+}
+
+// action is a distinct action, as logged.
+type action struct {
+	text   string
+	number int // −1: none
+	row    int // that had it first
+	rows   int
+	hash   uint64
+}
+
+// spill is a column in a temporary file.
+type spill struct {
+	file tempFile
+	w    *bufio.Writer
+	size int64
+}
+
+func (s *spill) bytes(b []byte) {
+	s.size += int64(len(b))
+	s.w.Write(b) // an error stays until Flush
+}
+
+func put[T int32 | int64 | uint32 | uint64 | float64](s *spill, v ...T) {
+	s.bytes(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), len(v)*int(unsafe.Sizeof(v[0]))))
+}
+
+func newBuilder(path, dir string, o *Options, m *memory) (*builder, error) {
+	b := &builder{o: o, path: path, memory: m, lo: o.RewardMin, hi: o.RewardMax, nameID: map[string]uint32{}, dense: true,
+		actionID: map[string]int32{}, groupID: map[string]int32{}, base: -1, hash: xxhash.New()}
+	if b.lo == 0 && b.hi == 0 {
+		b.hi = 1
+	}
+	if !(b.lo < b.hi) || math.IsInf(b.hi-b.lo, 0) {
+		return nil, fmt.Errorf("%s: --reward-min %v is not below --reward-max %v", path, b.lo, b.hi)
+	}
+	for _, s := range b.spills() {
+		f, err := temporary(dir, "")
+		if err != nil {
+			return nil, errors.Join(err, b.close())
+		}
+		*s = &spill{file: f, w: bufio.NewWriterSize(f, 1<<16)}
+	}
+	return b, nil
+}
+
+func (b *builder) spills() []**spill {
+	return []**spill{&b.values, &b.ids, &b.offsets, &b.acts, &b.costs, &b.ps, &b.props, &b.weights, &b.times, &b.group, &b.rowIDs, &b.rows, &b.texts, &b.textEnds, &b.badRows}
+}
+
+func (b *builder) close() error {
+	var err error
+	for _, s := range b.spills() {
+		if *s != nil {
+			err = errors.Join(err, (*s).file.Close())
+		}
+	}
+	return err
+}
+
+// fill reads all rows. again: the pass must be made once more, with what the memory
+// has learned.
+func (b *builder) fill(ctx context.Context, rd reader) (err error) {
+	dropped := 0
+	for b.at = 1; ; b.at++ {
+		if b.at%1024 == 0 {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if b.o.Progress != nil && b.at%(1<<14) == 0 {
+				b.o.Progress(b.at)
+			}
+		}
+		r := &b.row
+		*r = row{ids: r.ids[:0], values: r.values[:0], props: r.props[:0], id: r.id[:0], group: r.group[:0], action: r.action[:0]}
+		err := rd.next(b)
+		if err == io.EOF {
+			break
+		}
+		if err == errNoDecision {
+			dropped++
+			continue
+		}
+		var wrong *rowError
+		if err != nil && !errors.As(err, &wrong) {
+			return err
+		}
+		if b.typesOnly {
+			continue
+		}
+		if reason, ok := b.memory.reject[b.at]; ok {
+			err = &rowError{text: reason}
+		} else if err == nil {
+			err = b.add()
+		}
+		if err != nil {
+			if b.o.BadRows == "" {
+				return fmt.Errorf("%s: row %d, %w", b.path, b.at, err)
+			}
+			b.skip(rd.raw(), err)
+		}
+	}
+	if b.n == 0 && !b.typesOnly {
+		if b.skipped > 0 {
+			return fmt.Errorf("%s: all %d rows are bad, see %s", b.path, b.skipped, b.o.BadRows)
+		}
+		if dropped > 0 {
+			return fmt.Errorf("%s: none of its %d lines is a decision with a label", b.path, dropped)
+		}
+		return fmt.Errorf("%s: no rows", b.path)
+	}
+	return nil
+}
+
+// fatalError ends the reading, whatever is to be done with bad rows.
+type fatalError struct{ error }
+
+// errNoDecision is a line that is none, and no error either.
+var errNoDecision = errors.New("no decision")
+
+// skip puts a row aside.
+func (b *builder) skip(raw []byte, reason error) {
+	b.skipped++
+	line, err := json.Marshal(struct {
+		Row    int    `json:"row"`
+		Reason string `json:"reason"`
+		Raw    string `json:"raw"`
+	}{b.at, reason.Error(), string(raw)})
+	if err == nil {
+		b.badRows.bytes(append(line, '\n'))
+	}
+}
+
+// name returns the number of a name.
+func (b *builder) name(name []byte, cat bool) (uint32, error) {
+	if id, ok := b.nameID[string(name)]; ok {
+		return id, nil
+	}
+	if len(name) == 0 {
+		return 0, bad("context", "a value without a name")
+	}
+	if len(b.names) == maxNames {
+		return 0, fatalError{fmt.Errorf("%s: row %d: more than %d names of context values: is a column of identifiers among the context?", b.path, b.at, maxNames)}
+	}
+	id, s := uint32(len(b.names)), string(name)
+	b.nameID[s] = id
+	b.names, b.nameHash = append(b.names, s), append(b.nameHash, xxhash.Sum64String(s))
+	b.stamp, b.place = append(b.stamp, 0), append(b.place, 0)
+	var c byte
+	if cat {
+		c = 1
+	}
+	b.category = append(b.category, c)
+	return id, nil
+}
+
+// value adds a value to the row's context.
+func (b *builder) value(column string, id uint32, v float64, sum bool) error {
+	if v-v != 0 {
+		return bad(column, "%v is not finite", v)
+	}
+	if b.stamp[id] == b.at {
+		if !sum {
+			return bad(column, "the context has %s twice", b.names[id])
+		}
+		if v += b.row.values[b.place[id]]; v-v != 0 {
+			return bad(column, "the values of %s add up to more than a number can be", b.names[id])
+		}
+		b.row.values[b.place[id]] = v
+		return nil
+	}
+	b.stamp[id], b.place[id] = b.at, len(b.row.ids)
+	b.row.ids, b.row.values = append(b.row.ids, id), append(b.row.values, v)
+	return nil
+}
+
+// reward sets the cost of the row from its reward.
+func (b *builder) reward(column string, r float64) error {
+	if !(r >= b.lo && r <= b.hi) {
+		return bad(column, "reward %v is outside [%v, %v]: --reward-min and --reward-max say what rewards can be", r, b.lo, b.hi)
+	}
+	return b.setCost(column, 0-(r-b.lo)/(b.hi-b.lo))
+}
+
+// cost sets the cost of the row, which is −reward.
+func (b *builder) cost(column string, c float64) error {
+	if !(-c >= b.lo && -c <= b.hi) {
+		return bad(column, "cost %v is outside [%v, %v]: --reward-min and --reward-max say what rewards can be, cost = −reward", c, 0-b.hi, 0-b.lo)
+	}
+	return b.setCost(column, 0-(-c-b.lo)/(b.hi-b.lo))
+}
+
+func (b *builder) setCost(column string, c float64) error {
+	switch {
+	case b.row.hasCost:
+		return bad(column, "the row has a reward and a cost: exactly one must be there")
+	case b.costColumn == "":
+		b.costColumn = column
+	case b.costColumn != column:
+		return bad(column, "rows before have %s instead: exactly one must be there", b.costColumn)
+	}
+	b.row.cost, b.row.hasCost = c, true
+	return nil
+}
+
+// slot returns the place of an action's propensity, −1 if there is none.
+func (b *builder) slot(name []byte) int {
+	for i, s := range b.slots {
+		if s == string(name) {
+			return i
+		}
+	}
+	return -1
+}
+
+// add checks the row and appends it to the columns.
+func (b *builder) add() error {
+	r := &b.row
+	switch {
+	case !r.hasAction || len(r.action) == 0:
+		return bad("action", "missing")
+	case !r.hasCost:
+		return bad(cmp.Or(b.costColumn, "reward"), "missing")
+	case r.hasP && !(r.p > 0 && r.p <= 1):
+		hint := ""
+		switch {
+		case b.n > 0: // propensities of the rows before were
+		case r.p > 1:
+			hint = ": is it 1/p, or a percentage?"
+		case r.p < 0:
+			hint = ": is it log p?"
+		}
+		return bad("propensity", "%v is outside (0, 1]%s", r.p, hint)
+	case r.hasWeight && !(r.weight >= 0 && r.weight-r.weight == 0):
+		return bad("weight", "%v is negative or not finite", r.weight)
+	case r.hasID && len(r.id) == 0:
+		return bad("decision_id", "empty")
+	}
+	if b.n > 0 {
+		for _, c := range []struct {
+			column   string
+			is, want bool
+		}{{"decision_id", r.hasID, b.first.hasID}, {"timestamp", r.hasTime, b.first.hasTime}, {"group", r.hasGroup, b.first.hasGroup},
+			{"propensity", r.hasP, b.first.hasP}, {"propensities", r.hasProps, b.first.hasProps}, {"weight", r.hasWeight, b.first.hasWeight}} {
+			if c.is != c.want && !(c.column == "weight" && b.lightly) {
+				if c.want {
+					return bad(c.column, "missing, while the rows before have it")
+				}
+				return bad(c.column, "given, while the rows before have none")
+			}
+		}
+	}
+	if r.list > 0 && b.listLen > 0 && r.list != b.listLen {
+		return bad("context", "%d numbers, while the rows before have %d", r.list, b.listLen)
+	}
+	off := false
+	if r.hasProps {
+		if len(r.props) != len(b.slots) {
+			return bad("propensities", "%d of them, while the rows before have %d", len(r.props), len(b.slots))
+		}
+		var sum float64
+		for i, p := range r.props {
+			if !(p >= 0 && p <= 1) {
+				return bad("propensities", "%v of action %s is outside [0, 1]", p, b.slots[i])
+			}
+			sum += p
+		}
+		if !(math.Abs(sum-1) <= rounding) {
+			return bad("propensities", "they sum to %v, not 1", sum)
+		}
+		if off = math.Abs(sum-1) > 1e-6; off {
+			for i := range r.props {
+				r.props[i] /= sum
+			}
+		}
+	}
+	id, err := b.action(r.action)
+	if err != nil {
+		return err
+	}
+	a := b.actions[id].number
+	if r.hasProps && r.hasP && a >= 0 {
+		for base := range 2 {
+			if j := a - base; j >= 0 && j < len(r.props) && math.Abs(r.props[j]-r.p) <= agreement*r.p {
+				b.match[base]++
+			}
+		}
+	}
+
+	// The row is good: nothing below can refuse it.
+	if b.n == 0 {
+		b.first = *r
+	}
+	if r.list > 0 {
+		b.listLen = r.list
+	}
+	if off {
+		b.rounded++
+	}
+	if slices.Contains(r.props, 0) {
+		b.support++
+	}
+	if b.rows.size > 0 || b.at != b.n+1 {
+		for b.rows.size/8 < int64(b.n) { // the rows before had the numbers that one expects
+			put(b.rows, b.rows.size/8+1)
+		}
+		put(b.rows, int64(b.at))
+	}
+	b.context()
+	put(b.acts, id)
+	b.actions[id].rows++
+	put(b.costs, r.cost)
+	buf := b.scratch[:0]
+	var sum uint64 // over values in whatever order
+	for i, name := range r.ids {
+		sum += mix(b.nameHash[name] + mix(math.Float64bits(r.values[i])))
+	}
+	for len(b.slotHash) < len(r.props) {
+		b.slotHash = append(b.slotHash, ^xxhash.Sum64String(b.slots[len(b.slotHash)]))
+	}
+	for i, p := range r.props {
+		sum += mix(b.slotHash[i] + mix(math.Float64bits(p)))
+	}
+	buf = binary.LittleEndian.AppendUint64(buf, sum)
+	for _, v := range []float64{r.cost, r.p, r.weight} {
+		buf = binary.LittleEndian.AppendUint64(buf, math.Float64bits(v))
+	}
+	buf = binary.LittleEndian.AppendUint64(buf, b.actions[id].hash)
+	buf = binary.LittleEndian.AppendUint64(buf, uint64(r.time))
+	buf = append(buf, r.group...)
+	if r.hasID {
+		buf = append(append(buf, 0), r.id...)
+	}
+	b.scratch = buf
+	content := xxhash.Sum64(buf)
+	var word [8]byte
+	binary.LittleEndian.PutUint64(word[:], content)
+	b.hash.Write(word[:])
+	if r.hasID {
+		content = xxhash.Sum64(r.id)
+		b.texts.bytes(r.id)
+		put(b.textEnds, b.texts.size)
+	}
+	put(b.rowIDs, content)
+	if r.hasP {
+		put(b.ps, r.p)
+	}
+	if r.hasProps {
+		put(b.props, r.props...)
+	}
+	if r.hasWeight || b.weights.size > 0 {
+		for b.weights.size/8 < int64(b.n) { // the rows before had none
+			put(b.weights, 1.)
+		}
+		if !r.hasWeight {
+			r.weight = 1
+		}
+		put(b.weights, r.weight)
+	}
+	if r.hasTime {
+		put(b.times, r.time)
+	}
+	if r.hasGroup {
+		g, ok := b.groupID[string(r.group)]
+		if !ok {
+			g = int32(len(b.groups))
+			b.groups = append(b.groups, string(r.group))
+			b.groupID[string(r.group)] = g
+		}
+		put(b.group, g)
+	}
+	b.n++
+	return nil
+}
+
+// mix makes every bit of its result depend on every bit of x (Steele, Lea & Flood 2014).
+func mix(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// context appends the row's context: values alone as long as all rows have the names of
+// the first in its order, with offsets and names once one has not.
+func (b *builder) context() {
+	r := &b.row
+	switch {
+	case b.n == 0:
+		put(b.ids, r.ids...)
+		b.first.ids = slices.Clone(r.ids)
+	case b.dense && !slices.Equal(b.first.ids, r.ids):
+		b.dense = false
+		w := int64(len(b.first.ids))
+		put(b.offsets, 0, w)
+		for i := range int64(b.n - 1) {
+			put(b.ids, b.first.ids...)
+			put(b.offsets, (i+2)*w)
+		}
+		fallthrough
+	case !b.dense:
+		put(b.ids, r.ids...)
+		put(b.offsets, b.values.size/8+int64(len(r.ids)))
+	}
+	put(b.values, r.values...)
+}
+
+// action returns the number of an action by its text. An integer that is written as
+// a fraction, 2.0, is that integer.
+func (b *builder) action(text []byte) (int32, error) {
+	if id, ok := b.actionID[string(text)]; ok {
+		return id, nil
+	}
+	if len(b.actionID) == maxNames {
+		return 0, fmt.Errorf("%s: row %d: more than %d actions", b.path, b.at, maxNames)
+	}
+	s, n := string(text), -1
+	if strings.ContainsAny(s, ".eE") {
+		if v, ok := parseNumber(text); ok && v == math.Trunc(v) && math.Abs(v) < 1<<31 {
+			s = strconv.Itoa(int(v))
+		}
+	}
+	if v, err := strconv.ParseUint(s, 10, 31); err == nil && strconv.Itoa(int(v)) == s {
+		n = int(v)
+	}
+	id, ok := b.actionID[s]
+	if !ok {
+		id = int32(len(b.actions))
+		b.actionID[s] = id
+		b.actions = append(b.actions, action{s, n, b.at, 0, xxhash.Sum64String(s)})
+	}
+	b.actionID[string(text)] = id
+	return id, nil
+}
+
+// numbers is the least and the largest of the actions that are integers from 0, and the
+// place among all of the first that is none, −1 if they all are.
+func (b *builder) numbers() (lo, hi, other int) {
+	lo, other = math.MaxInt, -1
+	for i, a := range b.actions {
+		switch {
+		case a.number >= 0:
+			lo, hi = min(lo, a.number), max(hi, a.number)
+		case other < 0:
+			other = i
+		}
+	}
+	return lo, hi, other
+}
+
+// named reports whether most rows have actions that are not integers.
+func (b *builder) named() bool {
+	rows := 0
+	for _, a := range b.actions {
+		if a.number < 0 {
+			rows += a.rows
+		}
+	}
+	return 2*rows > b.n
+}
+
+// decide finds the names of all actions in their order, the number of each action that
+// was logged (−1: it is none of them, which makes its rows bad), and the number of each
+// slot's action.
+func (b *builder) decide() (names []string, number, slot []int32, err error) {
+	number = make([]int32, len(b.actions))
+	slot = make([]int32, len(b.slots))
+	for i := range slot {
+		slot[i] = int32(i)
+		if b.listed {
+			v, _ := strconv.Atoi(b.slots[i])
+			slot[i] = int32(v)
+		}
+	}
+	lo, hi, other := b.numbers()
+	integers := other < 0
+	byName := func() {
+		place := make(map[string]int32, len(names))
+		for i, s := range names {
+			place[s] = int32(i)
+		}
+		for i, a := range b.actions {
+			n, ok := place[a.text]
+			if !ok {
+				n = -1
+			}
+			number[i] = n
+		}
+	}
+	byNumber := func(k int) {
+		base := b.base
+		if base < 0 {
+			base = 0
+			switch {
+			case lo == 0:
+			case hi >= k || len(b.slots) == 0 && len(b.o.Actions) == 0:
+				base = 1
+			case b.match[1] == b.n && b.match[0] < b.n:
+				base = 1
+			}
+		}
+		if base == 1 {
+			b.note(Note{Kind: "actions", Column: "action", Text: fmt.Sprintf("actions are the numbers 1 to %d: they are counted from 1", k)})
+		} else {
+			b.note(Note{Kind: "actions", Column: "action", Text: fmt.Sprintf("actions are the numbers 0 to %d", k-1)})
+		}
+		if len(names) == 0 {
+			for a := range k {
+				names = append(names, strconv.Itoa(a+base))
+			}
+		}
+		taken := 0
+		for i, a := range b.actions {
+			number[i] = -1
+			if j := a.number - base; j >= 0 && j < k {
+				number[i] = int32(j)
+				taken++
+			}
+		}
+		if taken < k {
+			b.note(Note{Kind: "actions", Column: "action", Text: fmt.Sprintf("%d of the %d actions were never logged", k-taken, k)})
+		}
+	}
+	known := func(a action) bool { return slices.Contains(b.o.Actions, a.text) }
+	switch {
+	case len(b.o.Actions) > 0:
+		names = slices.Clone(b.o.Actions)
+		if len(b.slots) > 0 && len(b.slots) != len(names) {
+			return nil, nil, nil, fmt.Errorf("%s: %d propensities in a row, but --actions lists %d", b.path, len(b.slots), len(names))
+		}
+		if i, twice := duplicate(names); twice {
+			return nil, nil, nil, fmt.Errorf("%s: --actions has %s twice", b.path, names[i])
+		}
+		if !b.named() && !slices.ContainsFunc(b.actions, known) {
+			byNumber(len(names))
+		} else {
+			byName()
+		}
+		if !b.listed {
+			for i, s := range b.slots {
+				j := slices.Index(names, s)
+				if j < 0 {
+					return nil, nil, nil, fmt.Errorf("%s: there is a propensity of action %s, which --actions does not list", b.path, s)
+				}
+				slot[i] = int32(j)
+			}
+		}
+	case len(b.slots) > 0 && !b.listed:
+		names = slices.Clone(b.slots)
+		slices.SortStableFunc(names, byValue)
+		for i, s := range b.slots {
+			slot[i] = int32(slices.Index(names, s))
+		}
+		byName()
+	case len(b.slots) > 0 || b.base >= 0:
+		k := max(len(b.slots), b.actionsMin)
+		if b.named() {
+			a := b.actions[other]
+			return nil, nil, nil, fmt.Errorf("%s: row %d, column action: %q is a name, and the propensities are those of numbers: --actions must give the names in their order", b.path, a.row, a.text)
+		}
+		if b.base >= 0 && len(b.slots) == 0 {
+			k = max(k, hi+1-b.base)
+		}
+		byNumber(k)
+	case integers && lo <= 1 && hi+1-lo <= 2*len(b.actions):
+		byNumber(hi + 1 - lo)
+	default:
+		for _, a := range b.actions {
+			names = append(names, a.text)
+		}
+		slices.SortFunc(names, byValue)
+		if !integers && !b.named() {
+			a := b.actions[other]
+			b.note(Note{Kind: "actions", Column: "action", Rows: a.rows, Text: fmt.Sprintf("%q, first in row %d, is no number and most actions are: all are taken for names", a.text, a.row)})
+		}
+		if integers {
+			b.note(Note{Kind: "actions", Column: "action", Text: fmt.Sprintf("the %d distinct actions between %d and %d are taken for names", len(names), lo, hi)})
+		}
+		byName()
+	}
+	if len(names) < 2 {
+		return nil, nil, nil, fmt.Errorf("%s: column action: %s is the only action, and there is nothing to learn: --actions lists those that were possible", b.path, names[0])
+	}
+	return names, number, slot, nil
+}
+
+// byValue orders names, integers among them by their value and first.
+func byValue(a, b string) int {
+	x, errA := strconv.Atoi(a)
+	y, errB := strconv.Atoi(b)
+	switch {
+	case errA == nil && errB == nil:
+		return cmp.Or(cmp.Compare(x, y), cmp.Compare(a, b))
+	case errA == nil:
+		return -1
+	case errB == nil:
+		return 1
+	}
+	return cmp.Compare(a, b)
+}
+
+func duplicate(names []string) (int, bool) {
+	seen := make(map[string]bool, len(names))
+	for i, s := range names {
+		if seen[s] {
+			return i, true
+		}
+		seen[s] = true
+	}
+	return 0, false
+}
+
+func (b *builder) note(n Note) { b.notes = append(b.notes, n) }
+
+// finish brings actions and propensities into the order of the names, in place, and
+// finds the rows that contradict themselves. It reports whether there are some, which
+// must be left out in another pass.
+func (b *builder) finish() (names []string, again bool, err error) {
+	for _, s := range b.spills() {
+		if err := (*s).w.Flush(); err != nil {
+			return nil, false, fmt.Errorf("%s: no room for the cache: %w", b.path, err)
+		}
+	}
+	names, number, slot, err := b.decide()
+	if err != nil {
+		return nil, false, err
+	}
+	k := len(names)
+	if b.first.hasProps && k != len(b.slots) {
+		return nil, false, fmt.Errorf("%s: %d actions, but %d propensities in a row", b.path, k, len(b.slots))
+	}
+	acts, unmap, err := mapColumn[int32](b.acts)
+	if err != nil {
+		return nil, false, err
+	}
+	defer unmap()
+	all, unmapAll, err := mapColumn[float64](b.props)
+	if err != nil {
+		return nil, false, err
+	}
+	defer unmapAll()
+	if b.first.hasProps && !b.first.hasP {
+		b.ps.size = 8 * int64(b.n)
+		if err := b.ps.file.Truncate(b.ps.size); err != nil {
+			return nil, false, err
+		}
+	}
+	ps, unmapPs, err := mapColumn[float64](b.ps)
+	if err != nil {
+		return nil, false, err
+	}
+	defer unmapPs()
+	numbers, unmapRows, err := mapColumn[int64](b.rows)
+	if err != nil {
+		return nil, false, err
+	}
+	defer unmapRows()
+
+	apart := 0
+	move := make([]float64, k)
+	for i := range b.n {
+		at := i + 1
+		if len(numbers) > 0 {
+			at = int(numbers[i])
+		}
+		logged := b.actions[acts[i]]
+		a := number[acts[i]]
+		var wrong error
+		if a < 0 {
+			wrong = bad("action", "%q is none of the %d actions %s to %s", logged.text, k, names[0], names[k-1])
+		} else if acts[i] = a; all != nil {
+			pi := all[i*k : i*k+k]
+			for s, p := range pi {
+				move[slot[s]] = p
+			}
+			copy(pi, move)
+			q := pi[a]
+			switch {
+			case q <= 0:
+				wrong = bad("propensities", "that of the logged action %s is 0", logged.text)
+			case b.first.hasP && math.Abs(ps[i]-q) > agreement*q:
+				wrong = bad("propensity", "%v, but %v among those of all actions", ps[i], q)
+			default:
+				if b.first.hasP && ps[i] != q && math.Abs(ps[i]-q) > 1e-6*q {
+					apart++
+				}
+				ps[i] = q
+			}
+		}
+		if wrong == nil {
+			continue
+		}
+		if b.o.BadRows == "" {
+			return nil, false, fmt.Errorf("%s: row %d, %w", b.path, at, wrong)
+		}
+		if b.memory.reject[at] = wrong.Error(); len(b.memory.reject) > maxBad {
+			return nil, false, fmt.Errorf("%s: more than %d bad rows", b.path, maxBad)
+		}
+		again = true
+	}
+	if b.rounded > 0 {
+		b.note(Note{Kind: "rounded", Column: "propensities", Rows: b.rounded, Text: "rows of propensities are rounded: each was divided by its sum"})
+	}
+	if apart > 0 {
+		b.note(Note{Kind: "rounded", Column: "propensity", Rows: apart, Text: "the logged propensity is a rounded one: that among all actions was taken"})
+	}
+	if b.support > 0 {
+		b.note(Note{Kind: "support", Column: "propensities", Rows: b.support, Text: "some action has propensity 0: the log says nothing about policies that take it there"})
+	}
+	if b.skipped > 0 {
+		b.note(Note{Kind: "skipped", Rows: b.skipped, Text: "bad rows are in " + b.o.BadRows + ": guarantees speak of the rows that were kept"})
+	}
+	return names, again, nil
+}
+
+// mapColumn maps a spilled column, to be changed in place.
+func mapColumn[T any](s *spill) ([]T, func() error, error) {
+	b, unmap, err := mapFile(s.file.File, int(s.size), true)
+	if err != nil || len(b) == 0 {
+		return nil, func() error { return nil }, err
+	}
+	var t T
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(t))), unmap, nil
+}
+
+// writeBad writes the file of bad rows, or removes one of an earlier reading.
+func (b *builder) writeBad() error {
+	if b.o.BadRows == "" {
+		return nil
+	}
+	return wholefile.Write(b.o.BadRows, func(f *os.File) error {
+		if _, err := b.badRows.file.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+		_, err := io.Copy(f, b.badRows.file)
+		return err
+	})
+}

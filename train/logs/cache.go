@@ -1,0 +1,580 @@
+package logs
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+	"unsafe"
+
+	"github.com/cespare/xxhash/v2"
+
+	"opl/policies/wholefile"
+)
+
+// A cache is the magic number, the length of the header, the header in JSON, sections
+// each at a multiple of 64, and the xxHash64 of all before it. Numbers are in the byte
+// order of the machine, of which the magic number is one.
+const (
+	magic        = uint64(0x4f504c4c4f470001) // the last two bytes are the version
+	sectionAlign = 64
+	wholeHash    = 64 << 20 // files up to this size are hashed whole on each opening
+)
+
+// source says which content a file has.
+type source struct {
+	Size   int64  `json:"size"`
+	Time   int64  `json:"time"`   // of its last change, unix nanoseconds
+	Sample uint64 `json:"sample"` // hash of blocks spread over it
+	Whole  uint64 `json:"whole"`  // hash of all of it
+}
+
+type cacheHeader struct {
+	Key      string   `json:"key"`
+	Source   source   `json:"source"`
+	Rows     int      `json:"rows"`
+	Width    int      `json:"width"` // of dense contexts; -1: sparse
+	Actions  []string `json:"actions"`
+	Notes    []Note   `json:"notes"`
+	Hash     string   `json:"hash"`
+	Skipped  int      `json:"skipped"`
+	HasIDs   bool     `json:"has_ids"`
+	Sections []int64  `json:"sections"` // their lengths in bytes, in the order of Log.sections
+}
+
+// key is what of the options matters to the cache.
+func key(format string, o *Options) string {
+	b, err := json.Marshal([]any{2, format, o.Preset, o.RewardMin, o.RewardMax, o.Actions, o.Categories, o.BadRows})
+	if err != nil { // of a reward that is not finite, which is refused later
+		return fmt.Sprint(o.RewardMin, o.RewardMax)
+	}
+	return string(b)
+}
+
+// fileSample hashes a file: all of it if it is small, else 256 blocks.
+func fileSample(path string, size int64) (uint64, error) {
+	if size <= wholeHash {
+		return fileHash(path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	h, buf := xxhash.New(), make([]byte, 1<<16)
+	for i := range int64(256) {
+		n, err := f.ReadAt(buf, (size-int64(len(buf)))/255*i)
+		if err != nil && err != io.EOF {
+			return 0, err
+		}
+		h.Write(buf[:n])
+	}
+	return h.Sum64(), nil
+}
+
+// fileHash hashes all of a file.
+func fileHash(path string) (uint64, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	h := xxhash.New()
+	_, err = io.CopyBuffer(h, struct{ io.Reader }{f}, make([]byte, 1<<20))
+	return h.Sum64(), err
+}
+
+// fresh reports whether a file still has the content it had.
+func fresh(path string, was source) bool {
+	info, err := os.Stat(path)
+	if err != nil || info.Size() != was.Size {
+		return false
+	}
+	if info.ModTime().UnixNano() == was.Time {
+		h, err := fileSample(path, was.Size)
+		return err == nil && h == was.Sample
+	}
+	h, err := fileHash(path)
+	return err == nil && h == was.Whole
+}
+
+// cachePaths are where the cache may be: where it was asked for; or beside the log, or
+// else in the user's cache folder.
+func cachePaths(path string, o *Options) []string {
+	if o.Cache != "" {
+		return []string{o.Cache}
+	}
+	paths := []string{filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".opl-cache")}
+	abs, err := filepath.Abs(path)
+	if user, e := os.UserCacheDir(); err == nil && e == nil {
+		paths = append(paths, filepath.Join(user, "opl", strconv.FormatUint(xxhash.Sum64String(abs), 16)+".opl-cache"))
+	}
+	return paths
+}
+
+// spare refuses to write over the log, or over what is no cache, and to write where
+// nothing can be.
+func spare(path string, log os.FileInfo, o *Options) error {
+	for _, f := range []struct{ flag, path string }{{"--skip-bad", o.BadRows}, {"--cache", o.Cache}} {
+		if f.path == "" {
+			continue
+		}
+		switch info, err := os.Stat(f.path); {
+		case err == nil && os.SameFile(info, log):
+			return fmt.Errorf("%s: %s %s would write over the log", path, f.flag, f.path)
+		case err == nil && info.IsDir():
+			return fmt.Errorf("%s: %s %s is a folder, want a file", path, f.flag, f.path)
+		}
+		if info, err := os.Stat(filepath.Dir(f.path)); err != nil || !info.IsDir() {
+			return fmt.Errorf("%s: %s %s: there is no such folder", path, f.flag, f.path)
+		}
+	}
+	if o.Cache == "" {
+		return nil
+	}
+	if o.BadRows != "" && filepath.Clean(o.BadRows) == filepath.Clean(o.Cache) {
+		return fmt.Errorf("%s: --skip-bad and --cache are one file", path)
+	}
+	f, err := os.Open(o.Cache)
+	if err != nil {
+		return nil // none yet, or writing it says why not
+	}
+	defer f.Close()
+	var first [8]byte
+	if n, err := f.ReadAt(first[:], 0); n > 0 && (err != nil || binary.NativeEndian.Uint64(first[:])>>16 != magic>>16) {
+		return fmt.Errorf("%s: --cache %s is there and no cache: remove it, or give another name", path, o.Cache)
+	}
+	return nil
+}
+
+// open finds the cache of a log, or makes it.
+func open(ctx context.Context, path string, o *Options) (*Log, error) {
+	if path == "-" {
+		return nil, errors.New("standard input: a log is read more than once: write it to a file first")
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return nil, fmt.Errorf("%s: a folder, want a file", path)
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s: not a regular file: a log is read more than once: write it to a file first", path)
+	case info.Size() == 0:
+		return nil, fmt.Errorf("%s: the file is empty", path)
+	}
+	format, compression, err := formatOf(path, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := spare(path, info, o); err != nil {
+		return nil, err
+	}
+	k := key(format, o)
+	for _, c := range cachePaths(path, o) {
+		l, src, err := load(c, k)
+		if err != nil {
+			continue // none, or of another version, or damaged: it is made again
+		}
+		_, missing := os.Stat(o.BadRows)
+		if (o.BadRows == "" || missing == nil) && fresh(path, src) {
+			l.path = path
+			return l, nil
+		}
+		if err := l.Close(); err != nil {
+			return nil, err
+		}
+	}
+	return build(ctx, path, format, compression, k, o)
+}
+
+// build reads a log into its cache.
+func build(ctx context.Context, path, format, compression, key string, o *Options) (*Log, error) {
+	before, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	m := &memory{kinds: map[string]kind{}, reject: map[int]string{}}
+	for _, c := range o.Categories {
+		m.kinds[c] = category
+	}
+	for {
+		l, err := func() (l *Log, err error) {
+			rd, err := newReader(path, format, compression, o)
+			if err != nil {
+				return nil, err
+			}
+			defer func() { err = errors.Join(err, rd.close()) }()
+			b, err := newBuilder(path, filepath.Dir(cachePaths(path, o)[0]), o, m)
+			if err != nil {
+				return nil, err
+			}
+			defer func() { err = errors.Join(err, b.close()) }()
+			if err := b.fill(ctx, rd); err != nil {
+				return nil, err
+			}
+			if t, ok := rd.(interface{ settle(*builder) bool }); ok && t.settle(b) {
+				return nil, nil
+			}
+			names, again, err := b.finish()
+			if err != nil || again {
+				return nil, err
+			}
+			if err := b.writeBad(); err != nil {
+				return nil, err
+			}
+			src := source{Size: before.Size(), Time: before.ModTime().UnixNano()}
+			if src.Whole, err = fileHash(path); err != nil {
+				return nil, err
+			}
+			if src.Sample, err = fileSample(path, src.Size); err != nil {
+				return nil, err
+			}
+			if after, err := os.Stat(path); err != nil || after.Size() != src.Size || after.ModTime().UnixNano() != src.Time {
+				return nil, errors.Join(err, fmt.Errorf("%s: the file changed while it was read", path))
+			}
+			return b.save(cachePaths(path, o), key, names, src)
+		}()
+		if err != nil {
+			return nil, err
+		}
+		if l != nil {
+			l.path = path
+			return l, nil
+		}
+	}
+}
+
+// newReader opens a file for reading from its beginning.
+func newReader(path, format, compression string, o *Options) (reader, error) {
+	if format == "parquet" {
+		if compression != "" {
+			return nil, fmt.Errorf("%s: a Parquet file is read as it is: unpack it", path)
+		}
+		return newParquet(path, o)
+	}
+	in, err := stream(path, compression)
+	if err != nil {
+		return nil, err
+	}
+	lines := &lines{path: path, in: in, r: bufio.NewReaderSize(in, 1<<20)}
+	var rd reader
+	switch format {
+	case "csv":
+		rd, err = newCSV(lines, o)
+	case "jsonl":
+		rd, err = newJSONL(lines, o), nil
+	case "vw":
+		rd = newVW(lines)
+	case "dsjson":
+		rd = newDSJSON(lines)
+	}
+	if err != nil {
+		return nil, errors.Join(err, in.Close())
+	}
+	return rd, nil
+}
+
+// sections are the parts of a cache in their order.
+func (b *builder) sections() []*spill {
+	return []*spill{b.values, b.ids, b.offsets, b.acts, b.costs, b.ps, b.props, b.weights, b.times, b.group, b.rowIDs, b.rows, b.textEnds, b.texts}
+}
+
+// blobBytes returns strings as a blob's ends and text.
+func blobBytes(s []string) (ends, text []byte) {
+	for _, s := range s {
+		text = append(text, s...)
+		ends = binary.NativeEndian.AppendUint64(ends, uint64(len(text)))
+	}
+	return ends, text
+}
+
+// save writes the cache to the first path where that is possible and opens it there. If
+// it is nowhere, the cache is in a temporary file as long as the log is open.
+func (b *builder) save(paths []string, key string, names []string, src source) (*Log, error) {
+	h := cacheHeader{Key: key, Source: src, Rows: b.n, Width: -1, Actions: names, Notes: b.notes, Hash: fmt.Sprintf("%016x", b.hash.Sum64()), Skipped: b.skipped, HasIDs: b.first.hasID}
+	if b.dense {
+		h.Width = len(b.first.ids)
+	}
+	groupEnds, groups := blobBytes(b.groups)
+	nameEnds, text := blobBytes(b.names)
+	heap := [][]byte{groupEnds, groups, nameEnds, text, b.category}
+	for _, s := range b.sections() {
+		h.Sections = append(h.Sections, s.size)
+	}
+	for _, s := range heap {
+		h.Sections = append(h.Sections, int64(len(s)))
+	}
+	header, err := json.Marshal(h)
+	if err != nil {
+		return nil, err
+	}
+	write := func(f *os.File) error {
+		sum := xxhash.New()
+		w := bufio.NewWriterSize(io.MultiWriter(f, sum), 1<<20)
+		var at int64
+		pad := func() {
+			for ; at%sectionAlign != 0; at++ {
+				w.WriteByte(0)
+			}
+		}
+		first := binary.NativeEndian.AppendUint64(binary.NativeEndian.AppendUint64(nil, magic), uint64(len(header)))
+		w.Write(append(first, header...))
+		at = int64(len(first) + len(header))
+		for _, s := range b.sections() {
+			pad()
+			if _, err := s.file.Seek(0, io.SeekStart); err != nil {
+				return err
+			}
+			n, err := io.Copy(w, struct{ io.Reader }{s.file})
+			if err == nil && n != s.size {
+				err = io.ErrUnexpectedEOF
+			}
+			if err != nil {
+				return err
+			}
+			at += n
+		}
+		for _, s := range heap {
+			pad()
+			w.Write(s)
+			at += int64(len(s))
+		}
+		if err := w.Flush(); err != nil {
+			return err
+		}
+		_, err := f.Write(binary.NativeEndian.AppendUint64(nil, sum.Sum64()))
+		return err
+	}
+	var failed error
+	for i, path := range paths {
+		if i > 0 {
+			_ = os.MkdirAll(filepath.Dir(path), 0o755) // if not, creating the file says so
+		}
+		err := wholefile.Write(path, write)
+		if err == nil {
+			l, _, err := load(path, key)
+			return l, err
+		}
+		if failed = errors.Join(failed, err); b.o.Cache != "" {
+			return nil, fmt.Errorf("%s: the cache cannot be written: %w", path, failed)
+		}
+	}
+	f, err := temporary(os.TempDir(), "here")
+	if err != nil {
+		return nil, fmt.Errorf("%s: the cache cannot be written: %w", b.path, errors.Join(failed, err))
+	}
+	if err := write(f.File); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	l, _, err := loadFile(f.File, key)
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	l.unmap = append(l.unmap, f.Close)
+	return l, nil
+}
+
+// load opens a cache.
+func load(path, key string) (*Log, source, error) {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, source{}, errors.Join(err, errDamaged)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, source{}, err
+	}
+	l, src, err := loadFile(f, key)
+	if err != nil {
+		return nil, source{}, errors.Join(err, f.Close())
+	}
+	l.unmap = append(l.unmap, f.Close)
+	return l, src, nil
+}
+
+var errDamaged = errors.New("no cache of this version, or damaged")
+
+// loadFile maps a cache that is found sound: its key, its checksum, and every number that
+// is used as an index.
+func loadFile(f *os.File, key string) (*Log, source, error) {
+	fail := func() (*Log, source, error) { return nil, source{}, errDamaged }
+	info, err := f.Stat()
+	if err != nil {
+		return nil, source{}, err
+	}
+	size := info.Size()
+	var first [16]byte
+	if _, err := f.ReadAt(first[:], 0); err != nil || size < 24 || size > math.MaxInt {
+		return fail()
+	}
+	length := binary.NativeEndian.Uint64(first[8:])
+	if binary.NativeEndian.Uint64(first[:]) != magic || length > uint64(size-24) {
+		return fail()
+	}
+	text := make([]byte, length)
+	var h cacheHeader
+	if _, err := f.ReadAt(text, 16); err != nil || json.Unmarshal(text, &h) != nil || h.Key != key {
+		return fail()
+	}
+	sum := xxhash.New()
+	if _, err := io.CopyBuffer(sum, struct{ io.Reader }{io.NewSectionReader(f, 0, size-8)}, make([]byte, 1<<20)); err != nil {
+		return nil, source{}, err
+	}
+	var last [8]byte
+	if _, err := f.ReadAt(last[:], size-8); err != nil || binary.NativeEndian.Uint64(last[:]) != sum.Sum64() {
+		return fail()
+	}
+	data, unmap, err := mapFile(f, int(size), false)
+	if err != nil {
+		return nil, source{}, err
+	}
+	l := &Log{Actions: h.Actions, Notes: h.Notes, Skipped: h.Skipped, store: &store{hash: h.Hash, n: h.Rows, width: h.Width, hasIDs: h.HasIDs, unmap: []func() error{unmap}}}
+	if !l.place(data[:size-8], int64(16+length), h.Sections) || !l.sound() {
+		return nil, source{}, errors.Join(errDamaged, l.Close())
+	}
+	if mappable {
+		l.pages.hold(f, data, l.n)
+	}
+	return l, h.Source, nil
+}
+
+// place points the log's columns to the sections of a mapped cache.
+func (l *Log) place(data []byte, at int64, sections []int64) bool {
+	var nameEnds []int64
+	var names []byte
+	var textEnds, groupEnds []int64
+	columns := []any{&l.values, &l.ids, &l.offsets, &l.Action, &l.Cost, &l.Propensity, &l.Propensities, &l.Weight, &l.Time, &l.Group, &l.Keys, &l.rows,
+		&textEnds, &l.texts.text, &groupEnds, &l.groups.text, &nameEnds, &names, &l.category}
+	if len(sections) != len(columns) {
+		return false
+	}
+	for i, size := range sections {
+		at = (at + sectionAlign - 1) / sectionAlign * sectionAlign
+		if size < 0 || at > int64(len(data)) || size > int64(len(data))-at {
+			return false
+		}
+		b := data[at : at+size : at+size]
+		at += size
+		ok := true
+		switch c := columns[i].(type) {
+		case *[]byte:
+			*c = b
+		case *[]float64:
+			ok = view(c, b)
+		case *[]int64:
+			ok = view(c, b)
+		case *[]int32:
+			ok = view(c, b)
+		case *[]uint32:
+			ok = view(c, b)
+		case *[]uint64:
+			ok = view(c, b)
+		}
+		if !ok {
+			return false
+		}
+	}
+	l.texts.ends, l.groups.ends = textEnds, groupEnds
+	all := blob{nameEnds, names}
+	if !l.texts.sound() || !l.groups.sound() || !all.sound() {
+		return false
+	}
+	l.names = make([]string, len(nameEnds))
+	for i := range l.names {
+		l.names[i] = all.at(i)
+	}
+	return true
+}
+
+// view reads bytes as a column; none is nil.
+func view[T any](c *[]T, b []byte) bool {
+	var t T
+	size := int(unsafe.Sizeof(t))
+	if len(b) == 0 {
+		return true
+	}
+	*c = unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/size)
+	return len(b)%size == 0
+}
+
+// sound reports whether the ends of the strings are in order and within the text.
+func (b blob) sound() bool {
+	last := int64(0)
+	for _, end := range b.ends {
+		if end < last {
+			return false
+		}
+		last = end
+	}
+	return last == int64(len(b.text))
+}
+
+// sound reports whether the columns have the lengths that they must have, and every
+// number that is an index is within its range.
+func (l *Log) sound() bool {
+	n, k := l.n, len(l.Actions)
+	some := func(have, want int) bool { return have == 0 || have == want }
+	if n < 1 || k < 2 || n > math.MaxInt/8/k || len(l.Action) != n || len(l.Cost) != n || len(l.Keys) != n || !some(len(l.Propensity), n) ||
+		!some(len(l.Propensities), n*k) || l.Propensities != nil && l.Propensity == nil || !some(len(l.Weight), n) || !some(len(l.Time), n) ||
+		!some(len(l.Group), n) || !some(len(l.rows), n) || len(l.category) != len(l.names) || l.hasIDs != (len(l.texts.ends) == n) {
+		return false
+	}
+	switch {
+	case l.width >= 0:
+		if l.offsets != nil || len(l.ids) != l.width || l.width > 0 && len(l.values)/l.width != n || len(l.values) != n*l.width {
+			return false
+		}
+	default:
+		if len(l.offsets) != n+1 || l.offsets[0] != 0 || l.offsets[n] != int64(len(l.values)) || len(l.ids) != len(l.values) || !slices.IsSorted(l.offsets) {
+			return false
+		}
+		if l.ids == nil { // contexts that are all empty
+			l.ids, l.values = []uint32{}, []float64{}
+		}
+	}
+	for _, id := range l.ids {
+		if int(id) >= len(l.names) {
+			return false
+		}
+	}
+	for _, a := range l.Action {
+		if a < 0 || int(a) >= k {
+			return false
+		}
+	}
+	for _, g := range l.Group {
+		if g < 0 || int(g) >= len(l.groups.ends) {
+			return false
+		}
+	}
+	for none := range l.groups.ends { // the group without a name is none
+		if l.groups.at(none) != "" {
+			continue
+		}
+		l.Group = slices.Clone(l.Group)
+		for i, g := range l.Group {
+			if int(g) == none {
+				l.Group[i] = -1
+			}
+		}
+	}
+	return true
+}
+
+// unixNano is t in nanoseconds since 1970, if it is within what they can say.
+func unixNano(t time.Time) (int64, bool) {
+	if y := t.UTC().Year(); y < 1678 || y > 2261 {
+		return 0, false
+	}
+	return t.UnixNano(), true
+}

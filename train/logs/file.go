@@ -1,0 +1,81 @@
+package logs
+
+import (
+	"bufio"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// tempFile is a file that is gone once it is closed.
+type tempFile struct{ *os.File }
+
+func (f tempFile) Close() error {
+	err := f.File.Close()
+	if e := os.Remove(f.Name()); e != nil && !errors.Is(e, os.ErrNotExist) {
+		err = errors.Join(err, e)
+	}
+	return err
+}
+
+// temporary makes a temporary file in dir, or in the user's cache, or where temporary
+// files go, wherever it can. Where the system can, it has no name from the start.
+func temporary(dir, only string) (tempFile, error) {
+	dirs := []string{dir}
+	if only == "" {
+		if user, err := os.UserCacheDir(); err == nil {
+			dirs = append(dirs, filepath.Join(user, "opl"))
+		}
+		dirs = append(dirs, os.TempDir())
+	}
+	var failed error
+	for _, d := range dirs {
+		f, err := os.CreateTemp(d, ".opl-*.tmp")
+		if err == nil {
+			_ = os.Remove(f.Name()) // where it cannot be removed while open, Close does it
+			return tempFile{f}, nil
+		}
+		failed = errors.Join(failed, err)
+	}
+	return tempFile{}, failed
+}
+
+// stream opens a file for reading, uncompressed.
+func stream(path, compression string) (io.ReadCloser, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	var r io.Reader
+	closer := f.Close
+	switch compression {
+	case "gz":
+		z, err := gzip.NewReader(bufio.NewReaderSize(f, 1<<16))
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("%s: not a gzip file: %w", path, err), f.Close())
+		}
+		r = z
+	case "zst":
+		z, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(1<<28))
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("%s: not a zstd file: %w", path, err), f.Close())
+		}
+		closer = func() error { z.Close(); return f.Close() }
+		r = z
+	default:
+		r = f
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{r, closeFunc(closer)}, nil
+}
+
+type closeFunc func() error
+
+func (f closeFunc) Close() error { return f() }

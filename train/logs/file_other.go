@@ -1,0 +1,38 @@
+//go:build !unix
+
+package logs
+
+import (
+	"io"
+	"os"
+	"unsafe"
+)
+
+const mappable = false
+
+// mapFile reads the first n bytes of f, and writes them back in the end if they may
+// change.
+func mapFile(f *os.File, n int, writable bool) ([]byte, func() error, error) {
+	b := aligned(n)
+	if _, err := io.ReadFull(io.NewSectionReader(f, 0, int64(n)), b); err != nil {
+		return nil, nil, err
+	}
+	return b, func() error {
+		if !writable {
+			return nil
+		}
+		_, err := f.WriteAt(b, 0)
+		return err
+	}, nil
+}
+
+func forget([]byte) {}
+
+// aligned returns n bytes that begin where a float64 may.
+func aligned(n int) []byte {
+	if n == 0 {
+		return nil
+	}
+	words := make([]uint64, (n+7)/8)
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), n)
+}

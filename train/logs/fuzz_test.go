@@ -1,0 +1,183 @@
+package logs
+
+import (
+	"context"
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// sane reads all of a log that was opened.
+func sane(t *testing.T, l *Log) {
+	t.Helper()
+	k := len(l.Actions)
+	if l.Len() < 1 || k < 2 || !l.sound() {
+		t.Fatalf("%d rows, %d actions", l.Len(), k)
+	}
+	var d Decision
+	for i := range l.Len() {
+		l.Decision(i, &d)
+		if !(d.Cost >= -1 && d.Cost <= 0) || d.Action < 0 || d.Action >= k || l.Propensity != nil && !(d.Propensity > 0 && d.Propensity <= 1) {
+			t.Fatalf("row %d: %+v", i, d)
+		}
+		for _, v := range d.Context {
+			if v.Number-v.Number != 0 {
+				t.Fatalf("row %d: %+v", i, d)
+			}
+		}
+	}
+	e, err := l.FitEncoder(nil, Scaling{Intercept: true, Unit: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := l.Encode(e); err == nil {
+		if err := b.Check(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// fuzz opens whatever it is given in one format, twice, and leaving bad rows out: there is an
+// error of one line that names the file, or a log that is sound and the same again.
+func fuzz(f *testing.F, format string, o Options, seeds ...string) {
+	for _, s := range seeds {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "log."+format)
+		if err := os.WriteFile(path, text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		l, err := Open(context.Background(), path, o)
+		if err != nil {
+			if !strings.Contains(err.Error(), "log."+format) {
+				t.Fatalf("an error without the file: %v", err)
+			}
+			if left, _ := os.ReadDir(dir); len(left) != 1 {
+				t.Fatalf("left behind: %v", left)
+			}
+		} else {
+			sane(t, l)
+			again, err := Open(context.Background(), path, o)
+			if err != nil || again.Hash() != l.Hash() {
+				t.Fatalf("not the same again: %v", err)
+			}
+			if err := again.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if err := l.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		skipping := o
+		skipping.BadRows = filepath.Join(dir, "bad")
+		kept, other := Open(context.Background(), path, skipping)
+		if other != nil {
+			if err == nil {
+				t.Fatalf("leaving bad rows out: %v", other)
+			}
+			return
+		}
+		sane(t, kept)
+		if err == nil && kept.Skipped != 0 {
+			t.Fatalf("%d rows left out of a good log", kept.Skipped)
+		}
+		if err := kept.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func FuzzCSV(f *testing.F) {
+	b, err := os.ReadFile("testdata/obd-form-random.csv")
+	if err != nil {
+		f.Fatal(err)
+	}
+	fuzz(f, "csv", Options{}, "action,reward,propensity,x_a\n0,1,0.5,2\n1,0,0.5,3\n", "decision_id,timestamp,group,action,cost,p_0,p_1,x_c,weight\na,2019-11-24T00:00:02Z,g,1,-1,0.5,0.5,red,1\n",
+		"action,reward,context\nred,1,\"[1,2.5]\"\nblue,0,\"{\"\"a\"\":{\"\"b\"\":\"\"c\"\"}}\"\n", "action,reward,context,propensities\n1,1,3:1 9:2,\"[0.2,0.8]\"\n2,1,,\"[0.2,0.8]\"\n", string(b[:3000]))
+}
+
+func FuzzOBD(f *testing.F) {
+	b, err := os.ReadFile("testdata/obd-form-bts.csv")
+	if err != nil {
+		f.Fatal(err)
+	}
+	fuzz(f, "csv", Options{Preset: "obd"}, string(b[:3000]))
+}
+
+func FuzzJSONL(f *testing.F) {
+	fuzz(f, "jsonl", Options{}, `{"action":0,"reward":1,"x_a":1,"x_b":"c"}`+"\n"+`{"action":1,"reward":0.5,"x_a":2}`, `{"action":"b","cost":-1,"context":{"a":{"b":[1,"x",true,null]}},"propensities":{"b":0.25,"a":0.75}}`,
+		`{"decision_id":"i","timestamp":1574553602,"group":3,"action":1,"reward":true,"context":[1,2],"propensity":0.5,"propensities":[0.5,0.5],"weight":2}`, `{"action":1,"reward":0,"context":["3:1","9:2"],"p_0":0.5,"p_1":0.5}`)
+}
+
+func FuzzVW(f *testing.F) {
+	fuzz(f, "vw", Options{}, "1 2:-1:0.4 3 'first |user age:2 male |:0.5 x x:3 |\n3:0:0.5 'second|\n", "1:0:0.5 | a b:2\n2:-1:0.5 | a\n", "shared | a\n0:0:0.5 | b\n")
+}
+
+func FuzzDSJSON(f *testing.F) {
+	fuzz(f, "dsjson", Options{}, `{"_label_cost":-1,"_label_probability":0.7,"_label_Action":2,"_labelIndex":1,"EventId":"e","Timestamp":"2020-01-02T03:04:05.6Z","a":[2,1],"p":[0.7,0.3],"c":{"u":{"age":3},"_multi":[{"b":1},{"b":2}]},"pdrop":0.5}`+"\n"+
+		`{"EventId":"late","RewardValue":1}`+"\n"+`{"_label_cost":0,"_label_probability":0.7,"_labelIndex":0,"EventId":"e","Timestamp":"2020-01-02T03:04:05.6Z","a":[1,2],"p":[0.7,0.3],"c":{"u":{"age":3,"_x":1},"_multi":[{"b":2},{"b":1}]},"pdrop":0.5}`)
+}
+
+func FuzzParquet(f *testing.F) {
+	var seeds []string
+	w := newWorld(2, 3, 1)
+	for i, o := range []WriterOptions{{Actions: w.actions, Names: w.names}, {Actions: w.actions}, {Actions: []string{"a", "b", "c"}, Weight: true}} {
+		path := filepath.Join(f.TempDir(), "l.parquet")
+		save(f, path, o, draw(w, 2+i))
+		b, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		seeds = append(seeds, string(b))
+	}
+	fuzz(f, "parquet", Options{}, seeds...)
+}
+
+// A cache whose checksum is right, but nothing else, is refused or sound.
+func FuzzCache(f *testing.F) {
+	for _, format := range []string{"csv", "jsonl"} {
+		path := filepath.Join(f.TempDir(), "l."+format)
+		writeAs(f, path, format, newWorld(2, 2, 1), 3)
+		l, err := Open(context.Background(), path, Options{})
+		if err != nil {
+			f.Fatal(err)
+		}
+		if err := l.Close(); err != nil {
+			f.Fatal(err)
+		}
+		b, err := os.ReadFile(filepath.Join(filepath.Dir(path), ".l."+format+".opl-cache"))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if len(b) >= 8 {
+			b = binary.NativeEndian.AppendUint64(b[:len(b)-8:len(b)-8], xxhash.Sum64(b[:len(b)-8]))
+		}
+		path := filepath.Join(t.TempDir(), "cache")
+		if err := os.WriteFile(path, b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		format := "csv"
+		l, _, err := load(path, key(format, &Options{}))
+		if err != nil {
+			if l, _, err = load(path, key("jsonl", &Options{})); err != nil {
+				return
+			}
+		}
+		var d Decision
+		for i := range l.Len() {
+			l.Decision(i, &d)
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

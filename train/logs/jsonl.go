@@ -1,0 +1,421 @@
+package logs
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// deepest is how far a context may be nested.
+const deepest = 32
+
+// decoder reads JSON into the row of a builder.
+type decoder struct {
+	*jsontext.Decoder
+	in   bytes.Reader
+	hide bool // names that begin with "_"
+	text []byte
+}
+
+func newDecoder() *decoder {
+	d := &decoder{}
+	d.Decoder = jsontext.NewDecoder(&d.in)
+	return d
+}
+
+func (d *decoder) begin(text []byte) {
+	d.in.Reset(text)
+	d.Reset(&d.in)
+}
+
+// end finds what comes after the value.
+func (d *decoder) end() error {
+	if _, err := d.ReadToken(); err != io.EOF {
+		return bad("", "text after the end of the JSON value")
+	}
+	return nil
+}
+
+// syntax says what is wrong with the JSON, without the library's name.
+func syntax(column string, err error) error {
+	var wrong *rowError
+	if err == nil || errors.As(err, &wrong) {
+		return err
+	}
+	var s *jsontext.SyntacticError
+	if errors.As(err, &s) && s.Err != nil {
+		return bad(column, "broken JSON after %d bytes: %v", s.ByteOffset, s.Err)
+	}
+	return bad(column, "broken JSON: %v", err)
+}
+
+// inlineJSON reads a cell that is JSON.
+func inlineJSON(s []byte, column string, read func(d *decoder) error) error {
+	d := newDecoder()
+	d.begin(s)
+	err := read(d)
+	if err == nil {
+		err = d.end()
+	}
+	return syntax(column, err)
+}
+
+// unquoted returns the text of a JSON string, gone with the next call.
+func (d *decoder) unquoted(v []byte) ([]byte, error) {
+	if n := len(v); n >= 2 && bytes.IndexByte(v, '\\') < 0 {
+		return v[1 : n-1], nil
+	}
+	var err error
+	d.text, err = jsontext.AppendUnquote(d.text[:0], v)
+	return d.text, err
+}
+
+// object calls field for each name of an object; it must read the value.
+func (d *decoder) object(column string, field func(name []byte) error) error {
+	if d.PeekKind() != '{' {
+		if err := d.SkipValue(); err != nil {
+			return err
+		}
+		return bad(column, "not an object")
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return err
+	}
+	for d.PeekKind() != '}' {
+		v, err := d.ReadValue()
+		if err != nil {
+			return err
+		}
+		name, err := d.unquoted(v)
+		if err != nil {
+			return err
+		}
+		if err := field(name); err != nil {
+			return err
+		}
+	}
+	_, err := d.ReadToken()
+	return err
+}
+
+// list calls element for each element of a list; it must read the value.
+func (d *decoder) list(column string, element func(i int) error) error {
+	if d.PeekKind() != '[' {
+		if err := d.SkipValue(); err != nil {
+			return err
+		}
+		return bad(column, "not a list")
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return err
+	}
+	for i := 0; d.PeekKind() != ']'; i++ {
+		if err := element(i); err != nil {
+			return err
+		}
+	}
+	_, err := d.ReadToken()
+	return err
+}
+
+// number reads a number.
+func (d *decoder) number(column string) (float64, error) {
+	v, err := d.ReadValue()
+	if err != nil {
+		return 0, err
+	}
+	x, ok := parseNumber(v)
+	if !ok || v.Kind() != '0' {
+		return 0, bad(column, "%s is not a number", quote(v))
+	}
+	return x, nil
+}
+
+// context reads a list of numbers, or of "index:value", or an object of values by name.
+func (d *decoder) context(b *builder, column string) error {
+	if d.PeekKind() != '[' {
+		if d.PeekKind() == '{' {
+			return d.flatten(b, column, nil, 0)
+		}
+		if err := d.SkipValue(); err != nil {
+			return err
+		}
+		return bad(column, "neither a list nor an object")
+	}
+	numbers := 0
+	defer func() { b.row.list = numbers }()
+	return d.list(column, func(i int) error {
+		if d.PeekKind() == '"' {
+			v, err := d.ReadValue()
+			if err != nil {
+				return err
+			}
+			entry, err := d.unquoted(v)
+			if err != nil {
+				return err
+			}
+			return sparse(b, column, entry)
+		}
+		v, err := d.number(column)
+		if err != nil {
+			return err
+		}
+		id, err := b.indexed(i)
+		if err != nil {
+			return err
+		}
+		numbers++
+		return b.value(column, id, v, false)
+	})
+}
+
+// flatten reads a value, nested in others whose names are in front of its own: a number
+// v is name = v; a text or truth value s is the category name=s; null and "" are nothing.
+func (d *decoder) flatten(b *builder, column string, name []byte, depth int) error {
+	if depth > deepest {
+		return bad(column, "nested deeper than %d", deepest)
+	}
+	full := func(part []byte) []byte {
+		if depth == 0 {
+			return append([]byte(nil), part...)
+		}
+		return append(append(append(make([]byte, 0, len(name)+1+len(part)), name...), '.'), part...)
+	}
+	switch d.PeekKind() {
+	case '{':
+		return d.object(column, func(part []byte) error {
+			if d.hide && len(part) > 0 && part[0] == '_' {
+				return d.SkipValue()
+			}
+			return d.flatten(b, column, full(part), depth+1)
+		})
+	case '[':
+		return d.list(column, func(i int) error { return d.flatten(b, column, full(strconv.AppendInt(nil, int64(i), 10)), depth+1) })
+	}
+	v, err := d.ReadValue()
+	if err != nil {
+		return err
+	}
+	number, isCategory := 1.0, true
+	switch v.Kind() {
+	case 'n':
+		return nil
+	case '0':
+		var ok bool
+		if number, ok = parseNumber(v); !ok {
+			return bad(column, "%s is not a number", quote(v))
+		}
+		isCategory = false
+	case '"':
+		s, err := d.unquoted(v)
+		if err != nil || len(s) == 0 {
+			return err
+		}
+		name = append(append(name, '='), s...)
+	default:
+		name = append(append(name, '='), v...)
+	}
+	id, err := b.name(name, isCategory)
+	if err != nil {
+		return err
+	}
+	return b.value(column, id, number, false)
+}
+
+// propensities reads those of all actions: a list in their order, or an object by name.
+func (d *decoder) propensities(b *builder, column string) error {
+	r := &b.row
+	if r.hasProps {
+		return bad(column, "given twice")
+	}
+	if d.PeekKind() == '{' {
+		count := 0
+		if b.n == 0 {
+			b.slots = b.slots[:0]
+		}
+		err := d.object(column, func(name []byte) error {
+			i := b.slot(name)
+			if i < 0 {
+				if b.n > 0 {
+					return bad(column, "action %s is none of those of the rows before", quote(name))
+				}
+				i = len(b.slots)
+				b.slots = append(b.slots, string(name))
+			}
+			v, err := d.number(column)
+			if err != nil {
+				return err
+			}
+			for len(r.props) < len(b.slots) {
+				r.props = append(r.props, 0)
+			}
+			r.props[i] = v
+			count++
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		if b.n == 0 {
+			b.listed = numbered(b.slots)
+		}
+		if count != len(b.slots) {
+			return bad(column, "%d of them, while the rows before have %d", count, len(b.slots))
+		}
+		r.hasProps = true
+		return nil
+	}
+	err := d.list(column, func(int) error {
+		v, err := d.number(column)
+		r.props = append(r.props, v)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return b.list(column)
+}
+
+// list makes the row's propensities those of the actions in their order.
+func (b *builder) list(column string) error {
+	if b.row.hasProps = true; b.n > 0 {
+		return nil
+	}
+	if len(b.row.props) < 2 {
+		return bad(column, "%d of them: there must be at least 2 actions", len(b.row.props))
+	}
+	b.slots, b.listed = b.slots[:0], true
+	for i := range b.row.props {
+		b.slots = append(b.slots, strconv.Itoa(i))
+	}
+	return nil
+}
+
+// indexed returns the number of the name that index i of a list has.
+func (b *builder) indexed(i int) (uint32, error) {
+	for len(b.indices) <= i {
+		id, err := b.name(strconv.AppendInt(nil, int64(len(b.indices)), 10), false)
+		if err != nil {
+			return 0, err
+		}
+		b.indices = append(b.indices, id)
+	}
+	return b.indices[i], nil
+}
+
+// jsonl reads JSON Lines: an object with the columns of the schema in each line. A blank line is none.
+type jsonl struct {
+	*lines
+	*table
+	decoder *decoder
+	text    []byte
+}
+
+func newJSONL(l *lines, o *Options) *jsonl {
+	return &jsonl{lines: l, table: newTable(l.path, o.Preset), decoder: newDecoder()}
+}
+
+func (j *jsonl) raw() []byte { return bytes.TrimRight(j.text, "\r\n") }
+
+func (j *jsonl) next(b *builder) error {
+	var err error
+	for {
+		if j.text, err = j.line(); err != nil {
+			return err
+		}
+		if len(bytes.TrimSpace(j.text)) > 0 {
+			break
+		}
+	}
+	if err := checkText(j.text); err != nil {
+		return err
+	}
+	if t := bytes.TrimSpace(j.text); b.at == 1 && (t[0] == '[' || len(t) == 1) {
+		return bad("", "begins with %s: want JSON Lines, an object in each line", quote(t))
+	}
+	d := j.decoder
+	d.begin(j.text)
+	err = d.object("", func(name []byte) error {
+		c, err := j.column(b, name)
+		if err != nil {
+			return err
+		}
+		return j.cell(b, c)
+	})
+	if err == nil {
+		err = d.end()
+	}
+	if err != nil {
+		if _, fatal := err.(fatalError); fatal {
+			return err
+		}
+		return syntax("", err)
+	}
+	if b.n == 0 {
+		if b.slots != nil && !b.listed {
+			b.listed = numbered(b.slots)
+		}
+		if err := j.check(); err != nil {
+			return err
+		}
+	}
+	return j.done(b)
+}
+
+// cell reads a value of a column.
+func (j *jsonl) cell(b *builder, c *column) error {
+	d := j.decoder
+	switch k := d.PeekKind(); {
+	case c.role == roleIgnored:
+		return d.SkipValue()
+	case k == 'n':
+		if c.role == roleContext {
+			c.missing++
+		}
+		return d.SkipValue()
+	case c.role == roleContexts && k != '"':
+		return d.context(b, c.name)
+	case c.role == rolePropensities && k != '"':
+		return d.propensities(b, c.name)
+	}
+	v, err := d.ReadValue()
+	if err != nil {
+		return err
+	}
+	switch v.Kind() {
+	case '0':
+		x, ok := parseNumber(v)
+		if !ok {
+			return bad(c.name, "%s is not a number", quote(v))
+		}
+		if c.role == roleAction || c.role == roleID || c.role == roleGroup || c.role == roleTime || c.role == roleContext && c.kind == category {
+			return j.table.text(b, c, v)
+		}
+		return j.table.number(b, c, x)
+	case '"':
+		s, err := d.unquoted(v)
+		if err != nil {
+			return err
+		}
+		switch c.role {
+		case roleReward, roleCost, rolePropensity, roleEach, roleWeight:
+			return bad(c.name, "%s is a text, not a number", quote(s))
+		}
+		return j.table.string(b, c, s)
+	case 't', 'f':
+		switch c.role {
+		case roleReward: // a click
+			x := 0.0
+			if v.Kind() == 't' {
+				x = 1
+			}
+			return j.table.number(b, c, x)
+		case roleContext, roleAction, roleGroup, roleID:
+			return j.table.string(b, c, v)
+		}
+	}
+	return bad(c.name, "%s is none of what the column may have", quote(v))
+}

@@ -1,0 +1,193 @@
+package logs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"opl/policies/features"
+)
+
+// Options say how a log is read. The zero value reads what the file's name and
+// its columns say, with rewards in [0, 1] or costs in [−1, 0].
+type Options struct {
+	Format string // csv, jsonl, parquet, vw, dsjson; "": by the ending of the name, with .gz or .zst after it
+	Preset string // "", obd (Open Bandit Dataset), vw, dsjson
+
+	// A reward r is the cost −(r − RewardMin)/(RewardMax − RewardMin); a cost c is
+	// the reward −c. Both 0: rewards are in [0, 1].
+	RewardMin, RewardMax float64
+
+	Actions    []string // names of the actions in their order; nil: as found
+	Categories []string // context columns whose values are names even where they look like numbers
+
+	// The propensities of all actions, where the log has none: "uniform", 1/K, or
+	// Logging, which writes π₀(·|x) [K] to dst. Propensities of logged actions must
+	// agree with them.
+	LoggingPolicy string
+	Logging       func(x []features.Value, dst []float64) error
+	Estimate      bool // of propensities that neither the log nor these two give
+
+	BadRows  string         // the file that bad rows go into; "": a bad row is an error
+	Cache    string         // the cache's file; "": beside the log, or where there is room for it
+	Progress func(rows int) // called now and then with the rows read
+}
+
+// Note is something that reading found out and that a user should know.
+type Note struct {
+	Kind   string // actions, ignored, missing, categories, rounded, support, skipped, weight, dropped
+	Column string // empty: none
+	Rows   int    // that it concerns; 0: all
+	Text   string
+}
+
+// String is the text with the column and the number of rows that it is of.
+func (n Note) String() string {
+	var of []string
+	if n.Column != "" {
+		of = append(of, "column "+n.Column)
+	}
+	if n.Rows > 0 {
+		of = append(of, fmt.Sprintf("%d rows", n.Rows))
+	}
+	if of == nil {
+		return n.Text
+	}
+	return strings.Join(of, ", ") + ": " + n.Text
+}
+
+// Open reads the log at path into a binary cache beside it, or finds it there, and
+// maps it into memory. The cache is made again when the file or what o says of
+// reading has changed. An error names file, row and column; no half of a cache is
+// left behind. What it reads may be larger than memory.
+func Open(ctx context.Context, path string, o Options) (*Log, error) {
+	l, err := open(ctx, path, &o)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.complete(ctx, &o); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
+}
+
+// complete adds the propensities that the file does not have.
+func (l *Log) complete(ctx context.Context, o *Options) error {
+	switch {
+	case o.LoggingPolicy != "" && o.LoggingPolicy != "uniform":
+		return fmt.Errorf("%s: no logging policy %q: --logging-policy is uniform or a policy file", l.path, o.LoggingPolicy)
+	case o.LoggingPolicy == "uniform":
+		return l.known(ctx, "the uniform policy", func(_ int, dst []float64) error {
+			for a := range dst {
+				dst[a] = 1 / float64(len(dst))
+			}
+			return nil
+		})
+	case o.Logging != nil:
+		var d Decision
+		return l.known(ctx, "the logging policy", func(i int, dst []float64) error {
+			l.Decision(i, &d)
+			return o.Logging(d.Context, dst)
+		})
+	case o.Estimate && l.Propensity == nil:
+		return l.estimate(ctx)
+	}
+	return nil
+}
+
+// known fills the propensities of all actions by a policy that is known, and checks
+// those that were logged against it.
+func (l *Log) known(ctx context.Context, who string, policy func(i int, dst []float64) error) error {
+	k := len(l.Actions)
+	all, err := l.scratch(l.n * k)
+	if err != nil {
+		return err
+	}
+	logged := l.Propensity
+	if logged == nil {
+		if l.Propensity, err = l.scratch(l.n); err != nil {
+			return err
+		}
+	}
+	for i := range l.n {
+		if i%4096 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		pi := all[i*k : i*k+k]
+		if err := policy(i, pi); err != nil {
+			return fmt.Errorf("%s: row %d: %w", l.path, l.Row(i), err)
+		}
+		var sum float64
+		for a, p := range pi {
+			if !(p >= 0 && p <= 1) {
+				return fmt.Errorf("%s: row %d: %s gives action %s the propensity %v, outside [0, 1]", l.path, l.Row(i), who, l.Actions[a], p)
+			}
+			sum += p
+		}
+		if math.Abs(sum-1) > 1e-6 {
+			return fmt.Errorf("%s: row %d: the propensities of %s sum to %v, not 1", l.path, l.Row(i), who, sum)
+		}
+		p := pi[l.Action[i]]
+		switch {
+		case p <= 0:
+			return fmt.Errorf("%s: row %d: %s never takes the logged action %s: another policy logged this", l.path, l.Row(i), who, l.Actions[l.Action[i]])
+		case logged != nil && math.Abs(logged[i]-p) > agreement*p:
+			return fmt.Errorf("%s: row %d, column propensity: %v was logged, %s with %d actions has %v: another policy logged this, or --actions must list them all", l.path, l.Row(i), logged[i], who, k, p)
+		case l.Propensities != nil && math.Abs(l.Propensities[i*k+int(l.Action[i])]-p) > agreement*p:
+			return fmt.Errorf("%s: row %d, column propensities: they differ from those of %s", l.path, l.Row(i), who)
+		case logged == nil:
+			l.Propensity[i] = p
+		}
+	}
+	if logged != nil {
+		// Rounded in the log: the policy knows better.
+		if l.Propensity, err = l.scratch(l.n); err != nil {
+			return err
+		}
+		for i, a := range l.Action {
+			l.Propensity[i] = all[i*k+int(a)]
+		}
+	}
+	l.Propensities = all
+	return nil
+}
+
+// formatOf returns the format and compression ("", gz, zst) of a file.
+func formatOf(path string, o *Options) (format, compression string, err error) {
+	name := strings.ToLower(filepath.Base(path))
+	for _, c := range []string{"gz", "zst"} {
+		if s, ok := strings.CutSuffix(name, "."+c); ok {
+			name, compression = s, c
+			break
+		}
+	}
+	format = o.Format
+	if format == "" && (o.Preset == "vw" || o.Preset == "dsjson") {
+		format = o.Preset
+	}
+	if format == "" {
+		switch ending := strings.TrimPrefix(filepath.Ext(name), "."); ending {
+		case "csv", "jsonl", "parquet", "vw", "dsjson":
+			format = ending
+		case "ndjson":
+			format = "jsonl"
+		case "pq":
+			format = "parquet"
+		default:
+			return "", "", fmt.Errorf("%s: the name does not say what format it has: use --input-format csv, jsonl, parquet, vw or dsjson", path)
+		}
+	}
+	switch {
+	case !slices.Contains([]string{"csv", "jsonl", "parquet", "vw", "dsjson"}, format):
+		return "", "", fmt.Errorf("%s: no format %q: --input-format is csv, jsonl, parquet, vw or dsjson", path, format)
+	case !slices.Contains([]string{"", "obd", "vw", "dsjson"}, o.Preset):
+		return "", "", fmt.Errorf("%s: no preset %q: --preset is obd, vw or dsjson", path, o.Preset)
+	case (o.Preset == "vw" || o.Preset == "dsjson") && o.Preset != format, o.Preset == "obd" && (format == "vw" || format == "dsjson"):
+		return "", "", fmt.Errorf("%s: --preset %s is not for format %s", path, o.Preset, format)
+	}
+	return format, compression, nil
+}

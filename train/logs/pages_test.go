@@ -1,0 +1,76 @@
+package logs
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// Rows are the same in every order of reading, dense ones and sparse ones, whether they
+// come from the mapping or from the file.
+func TestOrder(t *testing.T) {
+	const n = 500
+	for _, layout := range []string{"dense", "sparse"} {
+		path := filepath.Join(t.TempDir(), "log.parquet")
+		w := newWorld(7, 3, 5)
+		o := WriterOptions{Actions: w.actions, Names: w.names}
+		if layout == "sparse" {
+			o.Names = nil
+		}
+		out, err := Create(path, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []string
+		var d Decision
+		for i := range n {
+			w.next(&d)
+			if layout == "sparse" {
+				d.Context = d.Context[i%8:] // none, too
+			}
+			want = append(want, fmt.Sprint(d.Context))
+			if err := out.Write(&d); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := out.Close(); err != nil {
+			t.Fatal(err)
+		}
+		l := mustOpen(t, path, Options{})
+		if (l.offsets == nil) != (layout == "dense") {
+			t.Fatalf("%s: offsets %v", layout, l.offsets)
+		}
+		read := func(i int) {
+			if l.Decision(i, &d); fmt.Sprint(d.Context) != want[i] {
+				t.Fatalf("%s: row %d: %v, want %v", layout, i, d.Context, want[i])
+			}
+		}
+		for i := range n {
+			read(i)
+		}
+		for _, i := range rand.New(rand.NewPCG(1, 2)).Perm(n) {
+			read(i)
+		}
+		if !mappable {
+			continue
+		}
+		for _, c := range []struct {
+			row     int
+			ordered bool
+		}{{3, false}, {4, true}, {4, true}, {4 + near, true}, {5 + 2*near, false}, {0, false}, {1, true}} {
+			if got := l.pages.ordered(c.row); got != c.ordered {
+				t.Errorf("%s: row %d in order: %v", layout, c.row, got)
+			}
+		}
+		ids, values := l.ids, l.values
+		if layout == "sparse" {
+			ids, values = l.ids[l.offsets[9]:l.offsets[10]], l.values[l.offsets[9]:l.offsets[10]]
+		}
+		some, more := make([]uint32, len(ids)), make([]float64, 2)
+		if !fetch(&l.pages, some, ids) || !slices.Equal(some, ids) || !fetch(&l.pages, more, values) || !slices.Equal(more, values[:2]) {
+			t.Errorf("%s: from the file %v and %v, mapped %v and %v", layout, some, more, ids, values[:2])
+		}
+	}
+}
