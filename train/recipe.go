@@ -12,6 +12,7 @@ import (
 	"opl/policies/propensity"
 	"opl/train/certify"
 	"opl/train/logs"
+	"opl/train/provenance"
 )
 
 // PriorScales is the grid that the scale s of a learned prior is chosen from. It
@@ -24,10 +25,10 @@ func PriorScales() []float64 { return []float64{1, .5, .3, .2, .1, .05} }
 type Recipe struct {
 	Share  float64   // of the rows that learn the prior; 0: 0.5
 	Scales []float64 // of the prior, fixed in advance; nil: PriorScales
-	Floor  float64   // ε of every propensity, see policies.Floor; in [0, 1)
-	// Teach and Rest, if not nil, are the rows that learn the prior and those that
-	// certify, in place of a random share.
-	Teach, Rest []int
+	Floor  float64   // ε of every propensity, see propensity.Floor; in [0, 1)
+	// Teaching and Certifying, if not nil, are the rows that learn the prior and those
+	// that certify, in place of a random share.
+	Teaching, Certifying []int
 	// Tune, if positive, is the number of epochs in which the posterior is
 	// trained on the logarithmic-smoothing bound, from the best prior. It rarely
 	// gains more than 0.0002.
@@ -38,10 +39,11 @@ type Recipe struct {
 type Certified struct {
 	Policy      policies.Policy // gaussian, with the floor
 	Posterior   policies.Posterior
-	Certificate certify.Certificate
-	Rows        []int               // that certify
-	Baseline    certify.RewardModel // the reward model of the doubly robust bound
-	Learner     string              // of the prior: heuristic (l2 on logs with logged propensities alone) or likelihood
+	Bounds      certify.Bounds
+	Certificate *provenance.Certificate // nil: there was no judge
+	Rows        []int                   // that certify
+	RewardModel certify.RewardModel     // of the doubly robust bound
+	Learner     string                  // of the prior: heuristic (l2 on logs with logged propensities alone) or likelihood
 	Seconds     float64
 }
 
@@ -134,7 +136,10 @@ func smoothedRisk(mu []float64, log *logs.Log, rows []int) float64 {
 // Learn runs the recipe on a log. Of c it uses the prior's mean as the start, the
 // epochs and learning rate of the prior's learner, batch size, seed, element type,
 // δ and progress. The certificate's δ pays for the choice of the scale.
-func (r Recipe) Learn(ctx context.Context, log *logs.Log, c Config) (*Certified, error) {
+//
+// The judge is that of the log; nil: the best is chosen by bounds, and nothing is
+// certified.
+func (r Recipe) Learn(ctx context.Context, judge *provenance.Judge, log *logs.Log, c Config) (*Certified, error) {
 	if r.Share == 0 {
 		r.Share = 0.5
 	}
@@ -155,7 +160,7 @@ func (r Recipe) Learn(ctx context.Context, log *logs.Log, c Config) (*Certified,
 	if err := log.Check(); err != nil {
 		return nil, err
 	}
-	teach, rest := r.Teach, r.Rest
+	teach, rest := r.Teaching, r.Certifying
 	if teach == nil {
 		var err error
 		if teach, rest, err = SplitPrior(log.Len(), r.Share, c.Seed); err != nil {
@@ -171,47 +176,41 @@ func (r Recipe) Learn(ctx context.Context, log *logs.Log, c Config) (*Certified,
 	}
 	out.Learner = name
 	// The reward model of the doubly robust bound, from the prior's rows as well.
-	model := c
-	model.Objective, model.Policy, model.Weight, model.Schedule = objectives.Likelihood(1e-6), policies.Softmax{}, objectives.Weight{}, Linear
-	model.Prior = policies.Prior{}
-	base := &certify.RewardModel{Theta: prior.Mean, Taught: prior.Taught}
+	out.RewardModel = certify.RewardModel{Theta: prior.Mean, Taught: prior.Taught}
 	if name != "likelihood" {
-		model.stage = "reward model"
+		model := c
+		model.Objective, model.Policy, model.Weight, model.Schedule = objectives.Likelihood(1e-6), policies.Softmax{}, objectives.Weight{}, Linear
+		model.Prior, model.stage = policies.Prior{}, "reward model"
 		res, err := Fit(ctx, log.Subset(teach), model)
 		if err != nil {
 			return nil, fmt.Errorf("learning the reward model: %w", err)
 		}
-		base.Theta = res.Posterior.Mu
+		out.RewardModel.Theta = res.Posterior.Mu
 	}
-	out.Baseline = *base
-	consider := func(q policies.Posterior) error {
-		cert, err := certify.Certify(policy, q, log, rest, certify.Options{Delta: c.Delta, RewardModel: base, Priors: len(r.Scales), Seed: c.Seed, Threads: c.Threads})
-		if err == nil && (out.Certificate.Bounds == nil || cert.Guaranteed() > out.Certificate.Guaranteed()) {
-			out.Posterior, out.Certificate = q, cert
-		}
-		return err
-	}
+	search := Search{Log: log, Judge: judge, Policy: policy, Rows: rest, Options: certify.Options{
+		Delta: c.Delta, RewardModel: &out.RewardModel, Priors: len(r.Scales), Seed: c.Seed, Threads: c.Threads}}
 	for _, s := range r.Scales {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		prior.Scale = s
 		q := policies.Posterior{Actions: log.K(), Dim: log.Dim(), Mu: prior.Mean, Sigma: s, Prior: prior}
-		if err := consider(q); err != nil {
+		if _, err := search.Consider(q); err != nil {
 			return nil, err
 		}
 	}
 	if r.Tune > 0 {
-		c.Objective, c.Policy, c.Prior = objectives.LogSmoothing(), policy, out.Posterior.Prior
+		c.Objective, c.Policy, c.Prior = objectives.LogSmoothing(), policy, search.Best.Prior
 		c.Epochs, c.LearningRate, c.Schedule, c.stage = r.Tune, 1e-3, Linear, "tuning"
 		res, err := Fit(ctx, log.Subset(rest), c)
 		if err != nil {
 			return nil, fmt.Errorf("tuning the posterior: %w", err)
 		}
-		if err := consider(res.Posterior); err != nil {
+		if _, err := search.Consider(res.Posterior); err != nil {
 			return nil, err
 		}
 	}
+	out.Posterior, out.Bounds, out.Certificate = search.Best, *search.Bounds, search.Certificate
 	out.Seconds = time.Since(begin).Seconds()
 	return out, nil
 }

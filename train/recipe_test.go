@@ -10,6 +10,7 @@ import (
 	"opl/train"
 	"opl/train/certify"
 	"opl/train/logs"
+	"opl/train/provenance"
 )
 
 // labelled is a log in which the action of the largest feature is the right one.
@@ -39,19 +40,19 @@ func labelled(n, k int, full bool) *logs.Log {
 func TestRecipe(t *testing.T) {
 	for _, full := range []bool{true, false} {
 		log := labelled(4000, 4, full)
-		got, err := train.Recipe{Tune: 2}.Learn(context.Background(), log, train.Config{Epochs: 5, Seed: 1})
+		got, err := train.Recipe{Tune: 2}.Learn(context.Background(), provenance.New(log), log, train.Config{Epochs: 5, Seed: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
-		cert := got.Certificate
+		cert := got.Certificate.Statement()
 		if cert.N != 2000 || len(got.Rows) != 2000 || got.Posterior.Prior.Taught.Len() != 2000 {
 			t.Errorf("%d rows certify, %d are named, %d taught the prior: want 2000 each", cert.N, len(got.Rows), got.Posterior.Prior.Taught.Len())
 		}
-		if cert.Verdict != certify.Better || cert.Priors != len(train.PriorScales()) {
+		if cert.Verdict != provenance.Better || cert.Priors != len(train.PriorScales()) {
 			t.Errorf("verdict %s, %d priors", cert.Verdict, cert.Priors)
 		}
-		if full != (len(cert.Bounds) >= 4) || cert.Best().Name == "" {
-			t.Errorf("full propensities %v: bounds %v, missing %v", full, cert.Bounds, cert.Missing)
+		if full != (len(cert.All) >= 4) || cert.Best().Name == "" {
+			t.Errorf("full propensities %v: bounds %v, missing %v", full, cert.All, cert.Missing)
 		}
 		fresh := labelled(20000, 4, true)
 		labels := make([]uint8, fresh.Len())
@@ -64,12 +65,12 @@ func TestRecipe(t *testing.T) {
 			}
 		}
 		truth := train.Evaluate(policies.Gaussian{}, got.Posterior, fresh.X, labels, 1).Mean
-		if g := cert.Guaranteed(); !(g < truth && g > truth-0.2) {
+		if g := cert.Reward(); !(g < truth && g > truth-0.2) {
 			t.Errorf("%v is guaranteed of a policy that earns %v", g, truth)
 		}
-		again, err := train.Recipe{Tune: 2}.Learn(context.Background(), log, train.Config{Epochs: 5, Seed: 1})
-		if err != nil || again.Certificate.Guaranteed() != cert.Guaranteed() || !slices.Equal(again.Posterior.Mu, got.Posterior.Mu) {
-			t.Errorf("run again: %v, guaranteed %v, before %v", err, again.Certificate.Guaranteed(), cert.Guaranteed())
+		again, err := train.Recipe{Tune: 2}.Learn(context.Background(), provenance.New(log), log, train.Config{Epochs: 5, Seed: 1})
+		if err != nil || again.Certificate.Guaranteed() != cert.Reward() || !slices.Equal(again.Posterior.Mu, got.Posterior.Mu) {
+			t.Errorf("run again: %v, guaranteed %v, before %v", err, again.Certificate.Guaranteed(), cert.Reward())
 		}
 
 		taught, _, err := train.SplitPrior(log.Len(), 0.5, 1)
@@ -77,7 +78,7 @@ func TestRecipe(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, rows := range [][]int{taught, append([]int{taught[7]}, got.Rows...)} {
-			if _, err := certify.Certify(policies.Gaussian{}, got.Posterior, log, rows, certify.Options{}); err == nil || !strings.Contains(err.Error(), "taught the prior") {
+			if _, err := provenance.New(log).Posterior(policies.Gaussian{}, got.Posterior, rows, certify.Options{}); err == nil || !strings.Contains(err.Error(), "taught the prior") {
 				t.Errorf("rows of the prior as witnesses: %v", err)
 			}
 		}
@@ -87,7 +88,7 @@ func TestRecipe(t *testing.T) {
 		for i := range all {
 			all[i] = i
 		}
-		if _, err := certify.Certify(policies.Gaussian{}, got.Posterior, part, all, certify.Options{}); err == nil || !strings.Contains(err.Error(), "taught the prior") {
+		if _, err := provenance.New(part).Posterior(policies.Gaussian{}, got.Posterior, all, certify.Options{}); err == nil || !strings.Contains(err.Error(), "taught the prior") {
 			t.Errorf("a copy of the prior's rows as witnesses: %v", err)
 		}
 	}
@@ -105,7 +106,7 @@ func TestRecipeErrors(t *testing.T) {
 		{train.Recipe{Scales: []float64{1, -1}}, "prior scale -1"},
 		{train.Recipe{Scales: []float64{}}, "no prior scale"},
 	} {
-		if _, err := c.r.Learn(context.Background(), log, train.Config{Epochs: 1}); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := c.r.Learn(context.Background(), provenance.New(log), log, train.Config{Epochs: 1}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %q", c.r, err, c.want)
 		}
 	}
@@ -114,25 +115,25 @@ func TestRecipeErrors(t *testing.T) {
 // The recipe keeps to the rows that it is given, and to the floor.
 func TestRecipeFloorAndRows(t *testing.T) {
 	log := labelled(1000, 4, true)
-	r := train.Recipe{Floor: .2, Teach: make([]int, 400), Rest: make([]int, 600)}
+	r := train.Recipe{Floor: .2, Teaching: make([]int, 400), Certifying: make([]int, 600)}
 	for i := range log.Len() {
 		if i < 400 {
-			r.Teach[i] = i
+			r.Teaching[i] = i
 		} else {
-			r.Rest[i-400] = i
+			r.Certifying[i-400] = i
 		}
 	}
-	got, err := r.Learn(context.Background(), log, train.Config{Epochs: 2, Seed: 1})
+	got, err := r.Learn(context.Background(), provenance.New(log), log, train.Config{Epochs: 2, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	taught := got.Posterior.Prior.Taught
-	for _, h := range log.Hashes(r.Rest) {
+	for _, h := range log.Hashes(r.Certifying) {
 		if taught.Has(h) {
 			t.Fatal("a row that certifies taught the prior")
 		}
 	}
-	if taught.Len() != 400 || !slices.Equal(got.Rows, r.Rest) {
+	if taught.Len() != 400 || !slices.Equal(got.Rows, r.Certifying) {
 		t.Errorf("%d rows taught, %d certify", taught.Len(), len(got.Rows))
 	}
 	pi := make([]float64, 4)
@@ -142,7 +143,7 @@ func TestRecipeFloorAndRows(t *testing.T) {
 	}
 	for _, floor := range []float64{-.1, 1} {
 		r.Floor = floor
-		if _, err := r.Learn(context.Background(), log, train.Config{Epochs: 2}); err == nil || !strings.Contains(err.Error(), "floor") {
+		if _, err := r.Learn(context.Background(), provenance.New(log), log, train.Config{Epochs: 2}); err == nil || !strings.Contains(err.Error(), "floor") {
 			t.Errorf("floor %v: %v", floor, err)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"opl/objectives"
-	"opl/train/certify"
+	"opl/train/provenance"
 )
 
 // Number is a float64 that has no value when it is NaN: null in JSON, empty in
@@ -88,12 +88,12 @@ type Record struct {
 	Terms          []objectives.Term `json:"terms,omitempty"`
 	Sigma          Number            `json:"sigma"`
 	// Certificate is what is guaranteed of π_Q, nil where nothing was certified.
-	Certificate *certify.Certificate `json:"certificate,omitempty"`
-	PriorScale  Number               `json:"prior_scale"` // the chosen s
-	Seconds     float64              `json:"seconds"`     // of the training alone
-	Curve       []CurvePoint         `json:"curve,omitempty"`
-	DataHash    string               `json:"data_hash"`
-	Versions    Versions             `json:"versions"`
+	Certificate *provenance.Statement `json:"certificate,omitempty"`
+	PriorScale  Number                `json:"prior_scale"` // the chosen s
+	Seconds     float64               `json:"seconds"`     // of the training alone
+	Curve       []CurvePoint          `json:"curve,omitempty"`
+	DataHash    string                `json:"data_hash"`
+	Versions    Versions              `json:"versions"`
 }
 
 // CurvePoint is a training after an epoch. Objective and terms are means over the

@@ -1,14 +1,15 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"opl/policies/policyfile"
-	"opl/train/certify"
-	"opl/train/learn"
+	"opl/train/pipeline"
+	"opl/train/provenance"
 )
 
 // Exit statuses of certify: of a policy that is not shown to be better than the
@@ -21,7 +22,8 @@ const (
 func certifyCommand() *cobra.Command {
 	var (
 		f      readFlags
-		o      learn.CertifyOptions
+		o      provenance.Options
+		force  bool
 		format = "text"
 		write  bool
 	)
@@ -64,22 +66,29 @@ itself.
 				return err
 			}
 			f.known(p)
-			if t, err := learn.TrainingOf(p.File()); err == nil && !f.scaled() && t.RewardMin < t.RewardMax && (t.RewardMin != 0 || t.RewardMax != 1) {
-				f.scale(t.RewardMin, t.RewardMax)
+			if low, high := p.File().RewardMin, p.File().RewardMax; !f.scaled() && (low != 0 || high != 1) {
+				f.scale(low, high)
+			}
+			if t, err := pipeline.TrainingOf(p.File()); err == nil {
+				o.Delta = cmp.Or(o.Delta, t.Delta)
 			}
 			log, err := f.open(cmd.Context(), args[1])
 			if err != nil {
 				return err
 			}
 			defer log.Close()
-			o.RewardMin, o.RewardMax = f.RewardMin, f.RewardMax
-			g, err := learn.Certify(cmd.Context(), p, log, o)
+			judge := provenance.New(log)
+			if force {
+				judge.Force()
+			}
+			c, err := judge.File(cmd.Context(), p, o)
 			if err != nil {
 				return err
 			}
+			g := c.Statement()
 			if write {
 				file := *p.File()
-				if file.Certificate, err = json.Marshal(g); err != nil {
+				if file.Certificate, err = json.Marshal(c); err != nil {
 					return err
 				}
 				if err := policyfile.Save(args[0], &file); err != nil {
@@ -90,7 +99,7 @@ itself.
 				e := json.NewEncoder(cmd.OutOrStdout())
 				e.SetIndent("", "  ")
 				e.SetEscapeHTML(false)
-				err = e.Encode(g)
+				err = e.Encode(c)
 			} else {
 				err = g.WriteText(cmd.OutOrStdout())
 			}
@@ -98,9 +107,9 @@ itself.
 				return err
 			}
 			switch {
-			case g.Verdict == certify.Vacuous:
+			case g.Verdict == provenance.Vacuous:
 				return vacuous
-			case g.Verdict == certify.NotShown || g.Dependent:
+			case !g.Proven():
 				return notShown
 			}
 			return nil
@@ -111,7 +120,7 @@ itself.
 	fl.StringVar(&format, "format", format, "output: text, json")
 	fl.BoolVar(&write, "write", false, "write the certificate into the policy file, whose hash changes with it")
 	fl.BoolVar(&o.Fresh, "fresh", false, "no row of the log had a part in the policy, where that cannot be seen")
-	fl.BoolVar(&o.Force, "force", false, "certify on a log that is unusable, too")
+	fl.BoolVar(&force, "force", false, "certify on a log that is unusable, too")
 	f.add(fl)
 	return cmd
 }

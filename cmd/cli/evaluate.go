@@ -14,7 +14,6 @@ import (
 	"opl/policies/wholefile"
 	"opl/train/estimate"
 	"opl/train/inspect"
-	"opl/train/learn"
 	"opl/train/logs"
 	"opl/train/report"
 	"opl/train/report/table"
@@ -101,7 +100,7 @@ func evaluate(cmd *cobra.Command, f evaluateFlags, path string) error {
 			return fmt.Errorf("--target %s: there is already a target %s; name it by NAME=%s", arg, t.Name, arg)
 		}
 		if t.Policy != nil {
-			t.Uncertified = learn.Flatters(t.Policy.File(), log)
+			t.Uncertified = ""
 		}
 		if found.Severity == inspect.Unusable {
 			t.Uncertified = "the log is unusable"

@@ -10,7 +10,7 @@ import (
 	"opl/policies/policyfile"
 	"opl/train"
 	"opl/train/experiment"
-	"opl/train/learn"
+	"opl/train/pipeline"
 )
 
 // exportFlags are the flags of export, as given.
@@ -76,19 +76,19 @@ func export(cmd *cobra.Command, lib experiment.Library, f exportFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := learn.Export(f.out, task); err != nil {
+	if err := pipeline.Export(f.out, task); err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
 	w := cmd.OutOrStdout()
 	fmt.Fprintf(w, "%d rows written to %s, without the share that fitted the logging policy, which earns %.4f on the test set\n", task.Log.Len(), f.out, task.LoggingReward)
 	if f.test != "" {
-		if err := learn.ExportTest(f.test, task); err != nil {
+		if err := pipeline.ExportTest(f.test, task); err != nil {
 			return fmt.Errorf("--test: %w", err)
 		}
 		fmt.Fprintf(w, "%d images, %d rows each, written to %s\n", task.Data.Test.Len(), task.Data.Classes, f.test)
 	}
 	if f.policy != "" {
-		file, err := learn.ExportLogging(task)
+		file, err := pipeline.ExportLogging(task)
 		if err != nil {
 			return err
 		}

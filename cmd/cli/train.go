@@ -20,26 +20,27 @@ import (
 	"opl/policies/wholefile"
 	"opl/train"
 	"opl/train/experiment"
-	"opl/train/learn"
+	"opl/train/pipeline"
 )
 
 // trainFlags are the flags of train, as given.
 type trainFlags struct {
 	readFlags
-	o            learn.Options
-	out          string
-	overwrite    bool
-	weight       string
-	penalty      float64
-	prior        string
-	noIntercept  bool
-	noUnit       bool
-	minEffective float64
-	curves       string
+	o           pipeline.Options
+	out         string
+	overwrite   bool
+	weight      string
+	penalty     float64
+	prior       string
+	noIntercept bool
+	noUnit      bool
+	minESS      float64
+	curves      string
+	loggers     []string
 }
 
 func trainCommand(lib experiment.Library) *cobra.Command {
-	f := trainFlags{o: learn.Options{Settings: experiment.PaperSettings()}}
+	f := trainFlags{o: pipeline.Options{Settings: experiment.PaperSettings()}}
 	cmd := &cobra.Command{
 		Use:   "train FILE --out POLICY",
 		Short: "learn a policy from a log of decisions, certify it, and write its file",
@@ -53,7 +54,7 @@ posterior. The file records which rows did what. Objectives of softmax policies
 train on all rows, and nothing is guaranteed of them.
 
 The log is inspected first: an unusable one is refused, doubts become warnings.
-Training stops when the weights π/π₀ are worth fewer than --min-effective rows.
+Training stops when the weights π/π₀ are worth fewer than --min-ess rows.
 
 Objectives:
 ` + objectiveList(lib) + `
@@ -91,9 +92,10 @@ The exit status is 0 if the file was written.
 	fl.StringVar(&f.o.Scaling.Kind, "scale", "max", "scaling of features: max, none or standard")
 	fl.BoolVar(&f.noIntercept, "no-intercept", false, "no feature that is 1 in every row")
 	fl.BoolVar(&f.noUnit, "no-unit", false, "features are not divided by their norm")
-	fl.Float64Var(&f.minEffective, "min-effective", 30, "stop when the weights are worth fewer rows than this; 0: never")
+	fl.Float64Var(&f.minESS, "min-ess", 30, "stop when the weights are worth fewer rows than this; 0: never")
 	fl.StringVar(&f.curves, "curves", "", "also write the learning curve to this `file` (.csv)")
 	fl.BoolVar(&f.o.Fresh, "fresh", false, "the log has no row that the file of --prior was learned from, where that cannot be seen")
+	fl.StringArrayVar(&f.loggers, "logged-by", nil, "the `file` of a policy that logged rows: what taught it had a part in what is learned; may be repeated")
 	fl.BoolVar(&f.o.Force, "force", false, "learn from a log that is unusable, too")
 	f.add(fl)
 	return cmd
@@ -117,7 +119,7 @@ func trainPolicy(cmd *cobra.Command, lib experiment.Library, f trainFlags, path 
 	}
 	show := newTicker(stderr)
 	f.o.Progress = show.at
-	learned, err := learn.Learn(cmd.Context(), lib, log, f.o)
+	learned, err := pipeline.Learn(cmd.Context(), lib, log, f.o)
 	show.stop()
 	if err != nil {
 		return flagError(err)
@@ -158,8 +160,8 @@ func (f *trainFlags) options(cmd *cobra.Command, lib experiment.Library, log str
 		return fmt.Errorf("--epochs %d: want at least 1", f.o.Settings.Epochs)
 	case changed("share") && !(f.o.Share > 0 && f.o.Share < 1):
 		return fmt.Errorf("--share %v: want a number in (0, 1)", f.o.Share)
-	case !(f.minEffective >= 0):
-		return fmt.Errorf("--min-effective %v: want 0 or more", f.minEffective)
+	case !(f.minESS >= 0):
+		return fmt.Errorf("--min-ess %v: want 0 or more", f.minESS)
 	}
 	if err := f.o.Settings.Check(); err != nil {
 		return flagError(err)
@@ -172,8 +174,8 @@ func (f *trainFlags) options(cmd *cobra.Command, lib experiment.Library, log str
 	if _, err := os.Stat(f.out); err == nil && !f.overwrite {
 		return fmt.Errorf("--out %s: there is such a file; replace it by --overwrite", f.out)
 	}
-	if f.o.MinEffective = f.minEffective; f.minEffective == 0 {
-		f.o.MinEffective = -1
+	if f.o.MinESS = f.minESS; f.minESS == 0 {
+		f.o.MinESS = -1
 	}
 	if !changed("lambda") {
 		f.o.Lambda = ""
@@ -196,7 +198,7 @@ func (f *trainFlags) options(cmd *cobra.Command, lib experiment.Library, log str
 		}
 	}
 	f.o.Scaling.Intercept, f.o.Scaling.Unit = !f.noIntercept, !f.noUnit
-	if f.o.Prior = f.prior; f.prior != "" && f.prior != learn.ZeroPrior && f.prior != learn.LearnedPrior {
+	if f.o.Prior = f.prior; f.prior != "" && f.prior != pipeline.ZeroPrior && f.prior != pipeline.LearnedPrior {
 		p, err := policyfile.Load(f.prior)
 		if err != nil {
 			return fmt.Errorf("--prior: %w", err)
@@ -204,7 +206,17 @@ func (f *trainFlags) options(cmd *cobra.Command, lib experiment.Library, log str
 		f.o.Prior, f.o.PriorFile = "", p
 		f.known(p)
 	}
-	f.o.RewardMin, f.o.RewardMax = f.RewardMin, f.RewardMax
+	loggers := f.loggers
+	if f.LoggingPolicy != "" && f.LoggingPolicy != "uniform" {
+		loggers = append(loggers, f.LoggingPolicy)
+	}
+	for _, path := range loggers {
+		p, err := policyfile.Load(path)
+		if err != nil {
+			return fmt.Errorf("--logged-by: %w", err)
+		}
+		f.o.Loggers = append(f.o.Loggers, p)
+	}
 	return nil
 }
 

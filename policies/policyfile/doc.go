@@ -1,51 +1,66 @@
-// Package policyfile reads policy files and chooses actions by them. It needs no
-// Gorgonia, allocates nothing per choice, and gives the propensities that training
-// and certificates speak of.
+// Package policyfile reads and writes policy files and chooses actions by them. It
+// needs no Gorgonia, allocates nothing per choice, and gives the propensities that
+// training and certificates speak of.
 //
 // # The policy file
 //
 // One JSON object (UTF-8). Numbers are the shortest decimals that read back as the
 // same 64-bit floating-point number. A reader refuses fields that it does not
-// know. K actions, d features.
+// know. K actions, d features. The digest is no signature: it tells a file that was
+// damaged from one that was not, and says nothing of who wrote it.
 //
 //	format       "opl policy"
-//	version      1
+//	version      2; files of version 1, of one component, are read
 //	digest       64 hexadecimal digits, 0 to f: replace them in the bytes of the file by 64
 //	             zeros, and they are the SHA-256 of the whole. It is the name of the
 //	             policy in answers and logs, "policy_hash"
-//	kind         "softmax" or "gaussian", see below
 //	actions      K ≥ 2 names, no two alike; action a is the a-th, from 0
-//	sigma        σ > 0 of a gaussian, 0 of a softmax
-//	nodes        J ≥ 65 of the quadrature of a gaussian; without it 65
+//	catalogue    the hash of a catalogue of actions; refused where it cannot be read
 //	floor        ε in [0, 1)
-//	encoder      of contexts, named values, into φ(x):
-//	  names        of features; a category v of a column c is the value 1 of "c=v"
-//	  scale        one for each name
-//	  center       one for each name; without it 0
-//	  intercept    true: a last feature that is 1
-//	  unit         true: φ(x) is divided by its Euclidean norm, unless that is 0
-//	weights      μ, K rows of d numbers
-//	prior        N(mean, scale²·I), optional:
-//	  mean         K rows of d numbers
-//	  scale        s > 0
-//	  taught       the rows of a log that it was learned from, optional:
-//	    rows         their hashes, sorted, distinct, 64 bits little-endian each, in base64
-//	    count        how many
-//	    seed         of the hash
-//	    how          the hash is taken, of what
-//	    data_hash    of the log
+//	reward_min   the rewards, in the log's units, that are 0 and 1
+//	reward_max
+//	columns      the columns of the log that the schema's names stand for, by these names
+//	components   the policies of the mixture, at least one:
+//	  weight       w in (0, 1]; they sum to 1
+//	  kind         "softmax" or "gaussian", see below
+//	  sigma        σ > 0 of a gaussian, 0 of a softmax
+//	  nodes        J ≥ 65 of the quadrature of a gaussian; without it 65
+//	  encoder      of contexts, named values, into features:
+//	    names        of features; a category v of a column c is the value 1 of "c=v"
+//	    scale        one for each name
+//	    center       one for each name; without it 0
+//	    intercept    true: a last feature that is 1
+//	    unit         true: the features are divided by their Euclidean norm, unless that is 0
+//	  layers       learned maps of the features, one after another, see [features.Layer];
+//	               what the last gives is φ(x)
+//	  weights      μ, K rows of d numbers
+//	  prior        N(mean, scale²·I), optional
+//	  taught       hashes of the rows that what must be fixed was learned from: prior, encoder,
+//	               layers, reward model; sorted, distinct, 64 bits little-endian each, in base64
+//	  chosen       likewise, of the rows that the posterior was trained or chosen on
+//	reward_models  of doubly robust bounds, optional: kind "softmax" and weights [K][d],
+//	             without which they are the first prior's mean
+//	history      where the policy comes from:
+//	  known        true: every row that had a part in it is recorded
+//	  data_hash    of the log that it was learned from; empty: not known
+//	  how, seed    what the hashes of rows are taken of, and their seed
+//	  from, until  times of the earliest and the latest row, nanoseconds since 1970
+//	  tried        priors that the posterior's was chosen among on the rows chosen; δ pays for them
+//	  witnesses    hashes of the content of some of the rows
+//	  ancestors    policies that logged the rows: policy (its hash), known, data_hash, how, seed
+//	               and rows, the hashes of all rows that had a part in them
 //	training     an object of whoever trained it, optional
-//	data_hash    of the log that it was learned from; empty: not known
-//	certificate  an object, what is guaranteed of the policy, floor included; optional
+//	certificate  an object, what was said to be guaranteed of the policy, floor included; optional.
+//	             Nothing keeps anybody from writing one: certify again
 //	created      opl, commit, go, system: versions of what wrote the file
 //
-// The feature vector is φ_j = (v_j − center_j)·scale_j, v_j = 0 where the context
-// lacks the name, then the intercept, then the division by the norm. With the
-// scores s_a = Σ_j φ_j μ_aj, the propensities are
+// The features are u_j = (v_j − center_j)·scale_j, v_j = 0 where the context
+// lacks the name, then the intercept, then the division by the norm, then the layers.
+// With the scores s_a = Σ_j φ_j μ_aj, the propensities are
 //
-//	π(a|x) = (1 − ε)·π_Q(a|x) + ε/K
-//	softmax:   π_Q(a|x) = exp(s_a)/Σ_k exp(s_k)
-//	gaussian:  π_Q(a|x) = P(a = argmax_k φ(x)ᵀθ_k), θ ~ N(μ, σ²I)
+//	π(a|x) = (1 − ε)·Σ_m w_m π_m(a|x) + ε/K
+//	softmax:   π_m(a|x) = exp(s_a)/Σ_k exp(s_k)
+//	gaussian:  π_m(a|x) = P(a = argmax_k φ(x)ᵀθ_k), θ ~ N(μ, σ²I)
 //	                    ≈ h Σ_j φ_N(t_j − z_a) ∏_{k≠a} Φ(t_j − z_k),  z = s/(σ‖φ(x)‖)
 //
 // with t_j the J points m + low + j·h, j from 0, m = max_k z_k, that span [m−6, m+8]

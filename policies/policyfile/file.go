@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -18,13 +19,13 @@ import (
 	"opl/policies/wholefile"
 )
 
-// What the first fields of a policy file say.
+// What the first fields of a policy file say. Files of version 1 are read, too.
 const (
 	Format  = "opl policy"
-	Version = 1
+	Version = 2
 )
 
-// The kinds of policies that a file can hold.
+// The kinds of policies that a component can be of.
 const (
 	Softmax  = "softmax"
 	Gaussian = "gaussian"
@@ -33,34 +34,82 @@ const (
 // File is the content of a policy file; the package comment says what its fields
 // mean.
 type File struct {
-	Kind        string            `json:"kind"`
-	Actions     []string          `json:"actions"`
-	Sigma       float64           `json:"sigma"`
-	Nodes       int               `json:"nodes,omitempty"`
-	Floor       float64           `json:"floor"`
-	Encoder     *features.Encoder `json:"encoder"`
-	Created     Versions          `json:"created"`
-	DataHash    string            `json:"data_hash"`
-	Training    json.RawMessage   `json:"training,omitempty"`
-	Certificate json.RawMessage   `json:"certificate,omitempty"`
-	Weights     Matrix            `json:"weights"` // μ [K][d]
-	Prior       *Prior            `json:"prior,omitempty"`
+	Actions      []string          `json:"actions"`
+	Catalogue    string            `json:"catalogue,omitempty"`
+	Floor        float64           `json:"floor"`
+	RewardMin    float64           `json:"reward_min"`
+	RewardMax    float64           `json:"reward_max"`
+	Columns      map[string]string `json:"columns,omitempty"`
+	Created      Versions          `json:"created"`
+	History      History           `json:"history"`
+	Training     json.RawMessage   `json:"training,omitempty"`
+	Certificate  json.RawMessage   `json:"certificate,omitempty"`
+	Components   []Component       `json:"components"`
+	RewardModels []RewardModel     `json:"reward_models,omitempty"`
+}
+
+// Component is a policy of the mixture that a file holds.
+type Component struct {
+	Weight  float64           `json:"weight"` // in the mixture
+	Kind    string            `json:"kind"`
+	Sigma   float64           `json:"sigma"`
+	Nodes   int               `json:"nodes,omitempty"`
+	Encoder *features.Encoder `json:"encoder"`
+	Layers  []features.Layer  `json:"layers,omitempty"`
+	Weights Matrix            `json:"weights"` // μ [K][d]
+	Prior   *Prior            `json:"prior,omitempty"`
+	Taught  Hashes            `json:"taught"` // rows that what must be fixed was learned from
+	Chosen  Hashes            `json:"chosen"` // rows that the posterior was trained or chosen on
+}
+
+// UnmarshalJSON reads a component, strictly.
+func (c *Component) UnmarshalJSON(b []byte) error {
+	type plain Component
+	return strict(b, []string{"weight", "kind", "sigma", "encoder", "weights", "taught", "chosen"}, (*plain)(c))
+}
+
+// Dim is d, the number of features that the component's scores are of.
+func (c *Component) Dim() int {
+	if n := len(c.Layers); n > 0 {
+		return c.Layers[n-1].Out()
+	}
+	return c.Encoder.Dim()
 }
 
 // Prior is N(Mean, Scale²·I).
 type Prior struct {
-	Scale  float64 `json:"scale"`
-	Mean   Matrix  `json:"mean"` // [K][d]
-	Taught *Taught `json:"taught,omitempty"`
+	Scale float64 `json:"scale"`
+	Mean  Matrix  `json:"mean"` // [K][d]
 }
 
-// Taught says which rows of a log a prior was learned from.
-type Taught struct {
-	Count    int    `json:"count"`
-	Seed     uint64 `json:"seed"`
-	How      string `json:"how"`
-	DataHash string `json:"data_hash"`
-	Rows     Hashes `json:"rows"` // sorted, distinct
+// RewardModel predicts rewards, r̂(x, a), from the features of the first component.
+type RewardModel struct {
+	Kind    string `json:"kind"`              // softmax: r̂(x, ·) = softmax(φ(x)ᵀθ)
+	Weights Matrix `json:"weights,omitempty"` // θ [K][d]; none: the prior's mean
+}
+
+// History says where a policy comes from.
+type History struct {
+	// Known says that every row that had a part in the policy is recorded.
+	Known     bool       `json:"known"`
+	DataHash  string     `json:"data_hash"`      // of the log; empty: not known
+	How       string     `json:"how,omitempty"`  // what the hashes of rows are taken of
+	Seed      uint64     `json:"seed,omitempty"` // of these hashes
+	From      int64      `json:"from,omitempty"` // time of the earliest row and of the latest, nanoseconds since 1970;
+	Until     int64      `json:"until,omitempty"`
+	Tried     int        `json:"tried,omitempty"`     // priors that the posterior's was chosen among on the rows chosen; 0: 1
+	Witnesses Hashes     `json:"witnesses,omitempty"` // of the content of some rows
+	Ancestors []Ancestor `json:"ancestors,omitempty"`
+}
+
+// Ancestor is a policy that logged rows which taught another.
+type Ancestor struct {
+	Policy   string `json:"policy"`    // its hash
+	Known    bool   `json:"known"`     // its file was at hand, and says which rows taught it
+	DataHash string `json:"data_hash"` // of the log that it was learned from
+	How      string `json:"how,omitempty"`
+	Seed     uint64 `json:"seed,omitempty"`
+	Rows     Hashes `json:"rows,omitempty"` // that had a part in it
 }
 
 // Versions says what wrote a file.
@@ -119,7 +168,7 @@ type header struct {
 }
 
 // required are the fields that a file cannot do without.
-var required = []string{"kind", "actions", "sigma", "floor", "encoder", "weights", "data_hash", "created"}
+var required = []string{"actions", "floor", "reward_min", "reward_max", "components", "history", "created"}
 
 // zeros stand for the digest while it is taken.
 var zeros = strings.Repeat("0", sha256.Size*2)
@@ -158,37 +207,52 @@ func parse(b []byte) (f *File, digest string, err error) {
 	switch {
 	case h.Format != Format:
 		return nil, "", fmt.Errorf("no policy file: its format is %q, want %q", h.Format, Format)
-	case h.Version != Version:
-		return nil, "", fmt.Errorf("the policy file has version %d, and only version %d can be read: use the opl that wrote it, or write it again", h.Version, Version)
+	case h.Version < 1 || h.Version > Version:
+		return nil, "", fmt.Errorf("the policy file has version %d, and versions 1 to %d can be read: use the opl that wrote it, or write it again", h.Version, Version)
 	}
 	if err := verify(b, h.Digest); err != nil {
 		return nil, "", err
 	}
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(b, &fields); err != nil {
-		return nil, "", fmt.Errorf("policy file: %w", err)
-	}
-	for _, name := range required {
-		switch v, ok := fields[name]; {
-		case !ok:
-			return nil, "", fmt.Errorf("policy file: no field %q", name)
-		case string(v) == "null":
-			return nil, "", fmt.Errorf("policy file: %s is null", name)
-		}
+	if h.Version == 1 {
+		f, err := parseFirst(b)
+		return f, h.Digest, err
 	}
 	whole := struct {
 		header
 		*File
 	}{File: &File{}}
+	return whole.File, h.Digest, whole.decode(b, required, &whole)
+}
+
+// decode reads the fields of a file, strictly, into content, which fills f, and checks f.
+func (f *File) decode(b []byte, required []string, content any) error {
+	if err := strict(b, append([]string{"format", "version", "digest"}, required...), content); err != nil {
+		return fmt.Errorf("policy file: %w", err)
+	}
+	if first, ok := content.(*first); ok {
+		*f = first.file()
+	}
+	return f.check()
+}
+
+// strict reads an object into content: with all fields that are required, none of them
+// null, and none that content does not have.
+func strict(b []byte, required []string, content any) error {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(b, &fields); err != nil {
+		return err
+	}
+	for _, name := range required {
+		switch v, ok := fields[name]; {
+		case !ok:
+			return fmt.Errorf("no field %q", name)
+		case string(v) == "null":
+			return fmt.Errorf("%s is null", name)
+		}
+	}
 	dec := json.NewDecoder(bytes.NewReader(b))
 	dec.DisallowUnknownFields()
-	if err := dec.Decode(&whole); err != nil {
-		return nil, "", fmt.Errorf("policy file: %w", err)
-	}
-	if err := whole.check(); err != nil {
-		return nil, "", err
-	}
-	return whole.File, h.Digest, nil
+	return dec.Decode(content)
 }
 
 // verify reports whether the file has changed since its digest was taken.
@@ -213,30 +277,17 @@ func verify(b []byte, digest string) error {
 // check reports what is wrong with the content.
 func (f *File) check() error {
 	k := len(f.Actions)
-	switch f.Kind {
-	case Softmax, Gaussian:
-	case "softmax-posterior", "mixedlogit":
-		return fmt.Errorf("policy file: a %s policy is known by draws alone, and the log of what it does would lack exact propensities: learn a gaussian or a softmax one", f.Kind)
-	default:
-		return fmt.Errorf("policy file: kind %q, want %s or %s", f.Kind, Softmax, Gaussian)
-	}
 	switch {
+	case f.Catalogue != "":
+		return fmt.Errorf("policy file: it is of the catalogue %.12s, and policies over catalogues cannot be read", f.Catalogue)
 	case k < 2:
 		return fmt.Errorf("policy file: %d actions, want at least 2", k)
-	case f.Sigma-f.Sigma != 0 || f.Sigma < 0:
-		return fmt.Errorf("policy file: sigma is %v, want a finite number of at least 0", f.Sigma)
-	case f.Kind == Gaussian && f.Sigma == 0:
-		return errors.New("policy file: sigma of a gaussian is 0, want a positive number")
-	case f.Kind == Softmax && f.Sigma != 0:
-		return fmt.Errorf("policy file: sigma of a softmax is %v, want 0", f.Sigma)
-	case f.Kind == Softmax && f.Nodes != 0:
-		return errors.New("policy file: a softmax has no nodes")
-	case f.Nodes != 0 && (f.Nodes < defaultNodes || f.Nodes > maxNodes):
-		return fmt.Errorf("policy file: %d nodes, want %d to %d", f.Nodes, defaultNodes, maxNodes)
 	case !(f.Floor >= 0 && f.Floor < 1):
 		return fmt.Errorf("policy file: floor %v is outside [0, 1)", f.Floor)
-	case f.Encoder == nil:
-		return errors.New("policy file: no encoder")
+	case !(f.RewardMin < f.RewardMax) || math.IsInf(f.RewardMax-f.RewardMin, 0):
+		return fmt.Errorf("policy file: rewards from %v to %v are no range", f.RewardMin, f.RewardMax)
+	case len(f.Components) == 0:
+		return errors.New("policy file: no components")
 	}
 	seen := make(map[string]bool, k)
 	for a, name := range f.Actions {
@@ -248,8 +299,30 @@ func (f *File) check() error {
 		}
 		seen[name] = true
 	}
-	if err := f.Weights.check("weights", k, f.Encoder.Dim()); err != nil {
-		return err
+	var total float64
+	for i := range f.Components {
+		c := &f.Components[i]
+		if !(c.Weight > 0 && c.Weight <= 1) {
+			return fmt.Errorf("policy file: component %d has the weight %v, want one in (0, 1]", i, c.Weight)
+		}
+		if err := c.check(k); err != nil {
+			return err
+		}
+		total += c.Weight
+	}
+	if math.Abs(total-1) > 1e-9 {
+		return fmt.Errorf("policy file: the weights of the components sum to %v, not 1", total)
+	}
+	for _, m := range f.RewardModels {
+		if m.Kind != Softmax {
+			return fmt.Errorf("policy file: a reward model of kind %q, want %s", m.Kind, Softmax)
+		}
+		if m.Weights == nil && f.Components[0].Prior != nil {
+			continue
+		}
+		if err := m.Weights.check("a reward model", k, f.Components[0].Dim()); err != nil {
+			return err
+		}
 	}
 	for _, free := range []struct {
 		name string
@@ -259,26 +332,58 @@ func (f *File) check() error {
 			return fmt.Errorf("policy file: %s is no JSON object", free.name)
 		}
 	}
-	if f.Prior == nil {
-		return nil
+	return nil
+}
+
+func (c *Component) check(k int) error {
+	switch c.Kind {
+	case Softmax, Gaussian:
+	case "softmax-posterior", "mixedlogit":
+		return fmt.Errorf("policy file: a %s policy is known by draws alone, and the log of what it does would lack exact propensities: learn a gaussian or a softmax one", c.Kind)
+	default:
+		return fmt.Errorf("policy file: kind %q, want %s or %s", c.Kind, Softmax, Gaussian)
 	}
-	if s := f.Prior.Scale; !(s > 0) || s-s != 0 {
-		return fmt.Errorf("policy file: the prior's scale is %v, want a positive number", s)
+	switch {
+	case c.Sigma-c.Sigma != 0 || c.Sigma < 0:
+		return fmt.Errorf("policy file: sigma is %v, want a finite number of at least 0", c.Sigma)
+	case c.Kind == Gaussian && c.Sigma == 0:
+		return errors.New("policy file: sigma of a gaussian is 0, want a positive number")
+	case c.Kind == Softmax && c.Sigma != 0:
+		return fmt.Errorf("policy file: sigma of a softmax is %v, want 0", c.Sigma)
+	case c.Kind == Softmax && c.Nodes != 0:
+		return errors.New("policy file: a softmax has no nodes")
+	case c.Nodes != 0 && (c.Nodes < defaultNodes || c.Nodes > maxNodes):
+		return fmt.Errorf("policy file: %d nodes, want %d to %d", c.Nodes, defaultNodes, maxNodes)
+	case c.Encoder == nil:
+		return errors.New("policy file: no encoder")
 	}
-	if err := f.Prior.Mean.check("the prior's mean", k, f.Encoder.Dim()); err != nil {
+	d := c.Encoder.Dim()
+	for i := range c.Layers {
+		if err := c.Layers[i].Check(d); err != nil {
+			return fmt.Errorf("policy file: layer %d: %w", i, err)
+		}
+		d = c.Layers[i].Out()
+	}
+	if err := c.Weights.check("weights", k, d); err != nil {
 		return err
 	}
-	if t := f.Prior.Taught; t != nil {
-		if t.Count != len(t.Rows) {
-			return fmt.Errorf("policy file: %d rows taught the prior, but the hashes are of %d", t.Count, len(t.Rows))
-		}
-		for i, h := range t.Rows {
-			if i > 0 && h <= t.Rows[i-1] {
-				return fmt.Errorf("policy file: hash %d of the rows that taught the prior is not above the one before", i)
+	for _, rows := range []struct {
+		did    string
+		hashes Hashes
+	}{{"taught the prior", c.Taught}, {"the posterior was chosen on", c.Chosen}} {
+		for i, h := range rows.hashes {
+			if i > 0 && h <= rows.hashes[i-1] {
+				return fmt.Errorf("policy file: hash %d of the rows that %s is not above the one before", i, rows.did)
 			}
 		}
 	}
-	return nil
+	if c.Prior == nil {
+		return nil
+	}
+	if s := c.Prior.Scale; !(s > 0) || s-s != 0 {
+		return fmt.Errorf("policy file: the prior's scale is %v, want a positive number", s)
+	}
+	return c.Prior.Mean.check("the prior's mean", k, d)
 }
 
 func (m Matrix) check(name string, k, d int) error {
@@ -312,7 +417,7 @@ func Read(r io.Reader) (*Policy, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newPolicy(f, digest), nil
+	return newPolicy(f, digest)
 }
 
 // Load reads the policy file at a path, see [Read].

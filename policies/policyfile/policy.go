@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync"
 
-	"opl/graph/kernel"
 	"opl/policies/features"
 	"opl/policies/propensity"
 )
@@ -19,29 +18,79 @@ const (
 	maxNodes     = 4096
 )
 
-// Policy is a policy that serves, π = (1 − ε)·π_Q + ε/K. It is safe for many
+// Policy is a policy that serves, π = (1 − ε)·Σ_m w_m π_m + ε/K. It is safe for many
 // goroutines; its methods allocate nothing once warm.
 type Policy struct {
-	file  *File
-	hash  string
-	k, d  int
-	nodes int
-	mu    []float64 // [K×d]
-	pool  sync.Pool // of *scratch
+	file   *File
+	hash   string
+	k      int
+	inputs *features.Encoder // the names that contexts may have, as they are
+	parts  []part
+	pool   sync.Pool // of *scratch
+}
+
+// part is a component that is ready to compute.
+type part struct {
+	*Component
+	family propensity.Family
+	place  []int     // of the encoder's names among the inputs; nil: they are these
+	mu     []float64 // [K×d]
+	wide   int       // the most features that it has on its way
 }
 
 // scratch is what one choice needs.
-type scratch struct{ phi, z, pi []float64 }
+type scratch struct{ raw, x, h, z, pi, sum []float64 }
 
-func newPolicy(f *File, digest string) *Policy {
-	p := &Policy{file: f, hash: digest, k: len(f.Actions), d: f.Encoder.Dim(), mu: f.Weights.flat()}
-	if p.nodes = f.Nodes; p.nodes == 0 {
-		p.nodes = max(defaultNodes, kernel.DefaultNodes(p.k))
+func newPolicy(f *File, digest string) (*Policy, error) {
+	p := &Policy{file: f, hash: digest, k: len(f.Actions)}
+	if err := p.vocabulary(); err != nil {
+		return nil, err
+	}
+	wide := 0
+	for i := range f.Components {
+		c := &f.Components[i]
+		q := part{Component: c, family: c.Family(), mu: c.Weights.flat(), wide: c.Encoder.Dim()}
+		if len(f.Components) > 1 {
+			for _, name := range c.Encoder.Names {
+				q.place = append(q.place, p.inputs.Feature(name))
+			}
+		}
+		for j := range c.Layers {
+			q.wide = max(q.wide, c.Layers[j].Out())
+		}
+		wide = max(wide, q.wide)
+		p.parts = append(p.parts, q)
 	}
 	p.pool.New = func() any {
-		return &scratch{make([]float64, p.d), make([]float64, p.k), make([]float64, p.k)}
+		return &scratch{make([]float64, p.inputs.Dim()), make([]float64, wide), make([]float64, wide), make([]float64, p.k), make([]float64, p.k), make([]float64, p.k)}
 	}
-	return p
+	return p, nil
+}
+
+// vocabulary collects the names that the components know, in the order of the first.
+func (p *Policy) vocabulary() error {
+	var e features.Encoder
+	seen := map[string]bool{}
+	for i := range p.file.Components {
+		for _, name := range p.file.Components[i].Encoder.Names {
+			if !seen[name] {
+				seen[name] = true
+				e.Names, e.Scale = append(e.Names, name), append(e.Scale, 1)
+			}
+		}
+	}
+	e.Intercept = len(e.Names) == 0 // an encoder has some feature
+	var err error
+	p.inputs, err = features.New(e)
+	return err
+}
+
+// Family is the family of the component, without the floor of its file.
+func (c *Component) Family() propensity.Family {
+	if c.Kind == Gaussian {
+		return propensity.Gaussian{Nodes: c.Nodes}
+	}
+	return propensity.Softmax{}
 }
 
 // File is the content of the policy's file. It must not be changed.
@@ -53,13 +102,11 @@ func (p *Policy) Hash() string { return p.hash }
 // Actions returns the names of the K actions, from action 0.
 func (p *Policy) Actions() []string { return slices.Clone(p.file.Actions) }
 
-// Dim is the number of features, d.
-func (p *Policy) Dim() int { return p.d }
+// Inputs are the names of the values in contexts that the policy knows: an encoder that
+// leaves them as they are.
+func (p *Policy) Inputs() *features.Encoder { return p.inputs }
 
-// Encoder is what turns contexts into features.
-func (p *Policy) Encoder() *features.Encoder { return p.file.Encoder }
-
-// Propensities writes π(·|x) to dst [K]. Names that the encoder does not have are
+// Propensities writes π(·|x) to dst [K]. Names that the policy does not know are
 // left out; values that are not finite or come twice are an error.
 func (p *Policy) Propensities(dst []float64, x []features.Value) error {
 	s := p.pool.Get().(*scratch)
@@ -68,57 +115,77 @@ func (p *Policy) Propensities(dst []float64, x []features.Value) error {
 }
 
 func (p *Policy) propensities(dst []float64, x []features.Value, s *scratch) error {
-	if _, err := p.file.Encoder.Encode(s.phi, x); err != nil {
+	if _, err := p.inputs.Encode(s.raw, x); err != nil {
 		return err
 	}
-	return p.of(dst, s.phi, s)
+	return p.of(dst, s.raw, s)
 }
 
-// PropensitiesOf writes π(·|x) to dst [K] for a feature vector phi [d].
-func (p *Policy) PropensitiesOf(dst, phi []float64) error {
+// PropensitiesOf writes π(·|x) to dst [K] for the values of the names of Inputs, in their
+// order, 0 where the context lacks the name.
+func (p *Policy) PropensitiesOf(dst, values []float64) error {
 	s := p.pool.Get().(*scratch)
 	defer p.pool.Put(s)
-	return p.of(dst, phi, s)
+	return p.of(dst, values, s)
 }
 
-func (p *Policy) of(dst, phi []float64, s *scratch) error {
-	if len(dst) != p.k || len(phi) != p.d {
-		return fmt.Errorf("serve: %d features and room for %d propensities, want %d and %d", len(phi), len(dst), p.d, p.k)
+func (p *Policy) of(dst, values []float64, s *scratch) error {
+	if len(dst) != p.k || len(values) != p.inputs.Dim() {
+		return fmt.Errorf("policyfile: %d values and room for %d propensities, want %d and %d", len(values), len(dst), p.inputs.Dim(), p.k)
 	}
-	for a := range s.z {
-		s.z[a] = dot(phi, p.mu[a*p.d:(a+1)*p.d])
-		if s.z[a]-s.z[a] != 0 {
-			return fmt.Errorf("serve: the score of action %q is %v", p.file.Actions[a], s.z[a])
+	for i := range p.parts {
+		q := &p.parts[i]
+		if err := q.scores(s.z, values, s, p.file.Actions); err != nil {
+			return err
 		}
-	}
-	switch p.file.Kind {
-	case Softmax:
-		kernel.Softmax(dst, s.z, p.k)
-	case Gaussian:
-		if scale := p.file.Sigma * math.Sqrt(dot(phi, phi)); scale > 0 {
-			for a := range s.z {
-				s.z[a] /= scale
+		if len(p.parts) == 1 {
+			q.family.At(dst, s.z, q.Sigma*s.x[0], nil)
+			break
+		}
+		q.family.At(s.sum, s.z, q.Sigma*s.x[0], nil)
+		for a, v := range s.sum {
+			if i == 0 {
+				dst[a] = 0
 			}
-		} else {
-			clear(s.z) // a tie
+			dst[a] += q.Weight * v
 		}
-		kernel.GaussianPropensities(dst, s.z, p.k, p.nodes)
 	}
-	if floor := p.file.Floor; floor > 0 {
-		for a := range dst {
-			dst[a] = (1-floor)*dst[a] + floor/float64(p.k)
-		}
+	if p.file.Floor > 0 {
+		propensity.AddFloor(dst, p.file.Floor)
 	}
 	return nil
 }
 
-func dot(x, y []float64) float64 {
-	var s float64
-	y = y[:len(x)]
-	for j, v := range x {
-		s += v * y[j]
+// scores writes φ(x)ᵀμ_a to z [K], and ‖φ(x)‖ to s.x[0].
+func (q *part) scores(z, values []float64, s *scratch, actions []string) error {
+	x, h := s.x[:q.Encoder.Dim()], s.h
+	if q.place == nil {
+		copy(x, values)
+	} else {
+		for j, at := range q.place {
+			x[j] = values[at]
+		}
 	}
-	return s
+	if err := q.Encoder.Finish(x); err != nil {
+		return err
+	}
+	wide := s.x[:cap(s.x)]
+	for j := range q.Layers {
+		l := &q.Layers[j]
+		l.Apply(h[:l.Out()], x)
+		wide, h = h, wide
+		x = wide[:l.Out()]
+	}
+	d := len(x)
+	for a := range z {
+		z[a] = features.Dot(x, q.mu[a*d:(a+1)*d])
+		if z[a]-z[a] != 0 {
+			return fmt.Errorf("policyfile: the score of action %q is %v", actions[a], z[a])
+		}
+	}
+	norm := math.Sqrt(features.Dot(x, x))
+	s.x[0] = norm
+	return nil
 }
 
 // Choose draws an action from π(·|x) and returns it with its propensity π(a|x). r

@@ -31,21 +31,23 @@ func example(t testing.TB, kind string, k, d int, seed uint64) *policyfile.File 
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &policyfile.File{Kind: kind, Encoder: made, Floor: 0.02, DataHash: "log",
-		Training: json.RawMessage(`{"epochs":20}`), Created: policyfile.Versions{Opl: "devel", Go: "go1.26"}}
+	c := policyfile.Component{Weight: 1, Kind: kind, Encoder: made, Prior: &policyfile.Prior{Scale: 0.1},
+		Taught: policyfile.Hashes{0, 5, math.MaxUint64}, Chosen: policyfile.Hashes{7}}
 	if kind == policyfile.Gaussian {
-		f.Sigma = 0.3
+		c.Sigma = 0.3
 	}
-	f.Prior = &policyfile.Prior{Scale: 0.1, Taught: &policyfile.Taught{Count: 3, Seed: 7, How: "xxhash64", DataHash: "log", Rows: policyfile.Hashes{0, 5, math.MaxUint64}}}
+	f := &policyfile.File{Floor: 0.02, RewardMax: 1, History: policyfile.History{Known: true, DataHash: "log", How: "xxhash64", Seed: 7},
+		Training: json.RawMessage(`{"epochs":20}`), Created: policyfile.Versions{Opl: "devel", Go: "go1.26"}}
 	for a := range k {
 		f.Actions = append(f.Actions, "action "+string(rune('A'+a)))
 		row, mean := make([]float64, d), make([]float64, d)
 		for j := range row {
 			row[j], mean[j] = r.NormFloat64(), r.NormFloat64()
 		}
-		f.Weights = append(f.Weights, row)
-		f.Prior.Mean = append(f.Prior.Mean, mean)
+		c.Weights = append(c.Weights, row)
+		c.Prior.Mean = append(c.Prior.Mean, mean)
 	}
+	f.Components = []policyfile.Component{c}
 	return f
 }
 
@@ -61,7 +63,7 @@ func policy(t testing.TB, f *policyfile.File) *policyfile.Policy {
 // context draws values for every feature of a file.
 func context(f *policyfile.File, r *rand.Rand) []features.Value {
 	var x []features.Value
-	for _, name := range f.Encoder.Names {
+	for _, name := range f.Components[0].Encoder.Names {
 		x = append(x, features.Value{Name: name, Number: r.NormFloat64()})
 	}
 	return x
@@ -86,7 +88,7 @@ func TestSameAsTraining(t *testing.T) {
 		{policyfile.Gaussian, policies.Gaussian{}, 5, 4, 1e-9, 0}, // as good as argmax
 	} {
 		f := example(t, c.kind, c.k, c.d, 1)
-		f.Sigma, f.Nodes, f.Floor = c.sigma, c.nodes, 0
+		f.Components[0].Sigma, f.Components[0].Nodes, f.Floor = c.sigma, c.nodes, 0
 		plain := policy(t, f)
 		f.Floor = 0.1
 		floored := policy(t, f)
@@ -97,7 +99,7 @@ func TestSameAsTraining(t *testing.T) {
 			if i == 0 {
 				x = nil
 			}
-			if _, err := f.Encoder.Encode(phi, x); err != nil {
+			if _, err := f.Components[0].Encoder.Encode(phi, x); err != nil {
 				t.Fatal(err)
 			}
 			var norm float64
@@ -107,7 +109,7 @@ func TestSameAsTraining(t *testing.T) {
 			for a := range scores {
 				scores[a] = 0
 				for j := c.d - 1; j >= 0; j-- { // another order of summation
-					scores[a] += phi[j] * f.Weights[a][j]
+					scores[a] += phi[j] * f.Components[0].Weights[a][j]
 				}
 			}
 			c.of.At(want, scores, c.sigma*math.Sqrt(norm), nil)
@@ -121,7 +123,7 @@ func TestSameAsTraining(t *testing.T) {
 			for a := range want {
 				want[a] = 0.9*want[a] + 0.1/float64(c.k)
 			}
-			if err := floored.PropensitiesOf(got, phi); err != nil {
+			if err := floored.Propensities(got, x); err != nil {
 				t.Fatal(err)
 			}
 			near(t, got, want)
@@ -152,9 +154,9 @@ func gap(x []float64) float64 {
 // A context of zeros ties all actions of a gaussian, whatever its weights.
 func TestZeroContext(t *testing.T) {
 	f := example(t, policyfile.Gaussian, 3, 4, 1)
-	f.Encoder.Intercept, f.Floor = false, 0
-	for a := range f.Weights {
-		f.Weights[a], f.Prior.Mean[a] = f.Weights[a][:3], f.Prior.Mean[a][:3]
+	f.Components[0].Encoder.Intercept, f.Floor = false, 0
+	for a := range f.Components[0].Weights {
+		f.Components[0].Weights[a], f.Components[0].Prior.Mean[a] = f.Components[0].Weights[a][:3], f.Components[0].Prior.Mean[a][:3]
 	}
 	got := make([]float64, 3)
 	if err := policy(t, f).Propensities(got, nil); err != nil {
@@ -237,7 +239,7 @@ func TestNoAllocations(t *testing.T) {
 		f := example(t, kind, 10, 50, 4)
 		p := policy(t, f)
 		r := rand.New(rand.NewChaCha8([32]byte{}))
-		x, pi, phi := context(f, r), make([]float64, 10), make([]float64, 50)
+		x, pi, phi := context(f, r), make([]float64, 10), make([]float64, 49)
 		for name, call := range map[string]func() error{
 			"Choose":         func() error { _, _, err := p.Choose(x, r); return err },
 			"Propensities":   func() error { return p.Propensities(pi, x) },
@@ -262,20 +264,20 @@ func TestBadContexts(t *testing.T) {
 		x    []features.Value
 		want string
 	}{
-		{[]features.Value{{Name: f.Encoder.Names[0], Number: math.NaN()}}, "NaN"},
-		{[]features.Value{{Name: f.Encoder.Names[0]}, {Name: f.Encoder.Names[0]}}, "twice"},
+		{[]features.Value{{Name: f.Components[0].Encoder.Names[0], Number: math.NaN()}}, "NaN"},
+		{[]features.Value{{Name: f.Components[0].Encoder.Names[0]}, {Name: f.Components[0].Encoder.Names[0]}}, "twice"},
 	} {
 		if err := p.Propensities(pi, c.x); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v", c.x, err)
 		}
 	}
-	if err := p.PropensitiesOf(pi, make([]float64, 2)); err == nil || !strings.Contains(err.Error(), "2 features") {
+	if err := p.PropensitiesOf(pi, make([]float64, 3)); err == nil || !strings.Contains(err.Error(), "3 values") {
 		t.Error(err)
 	}
-	if err := p.PropensitiesOf(pi[:2], make([]float64, 3)); err == nil {
+	if err := p.PropensitiesOf(pi[:2], make([]float64, 2)); err == nil {
 		t.Error("too little room is taken")
 	}
-	if err := p.PropensitiesOf(pi, []float64{math.MaxFloat64, math.MaxFloat64, math.MaxFloat64}); err == nil || !strings.Contains(err.Error(), "score") {
+	if err := p.PropensitiesOf(pi, []float64{math.MaxFloat64, math.MaxFloat64}); err == nil || !strings.Contains(err.Error(), "is +Inf") {
 		t.Error(err)
 	}
 }
@@ -285,7 +287,7 @@ func TestSaveLoad(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "policy.json")
 	for _, kind := range []string{policyfile.Softmax, policyfile.Gaussian} {
 		f := example(t, kind, 4, 6, 5)
-		f.Weights[1][2], f.Weights[1][3], f.Weights[1][4] = math.Copysign(0, -1), math.MaxFloat64, 5e-324
+		f.Components[0].Weights[1][2], f.Components[0].Weights[1][3], f.Components[0].Weights[1][4] = math.Copysign(0, -1), math.MaxFloat64, 5e-324
 		f.Certificate = json.RawMessage(`{"n":5,"null":null}`)
 		if err := policyfile.Save(path, f); err != nil {
 			t.Fatal(err)
@@ -294,8 +296,8 @@ func TestSaveLoad(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p.Hash() != policy(t, f).Hash() || p.Dim() != 6 || len(p.Actions()) != 4 {
-			t.Errorf("%s, %d features, %q", p.Hash(), p.Dim(), p.Actions())
+		if p.Hash() != policy(t, f).Hash() || p.File().Components[0].Dim() != 6 || len(p.Actions()) != 4 {
+			t.Errorf("%s, %d features, %q", p.Hash(), p.File().Components[0].Dim(), p.Actions())
 		}
 		got, _ := json.Marshal(p.File())
 		want, _ := json.Marshal(f)
@@ -309,7 +311,7 @@ func TestSaveLoad(t *testing.T) {
 	// What cannot be loaded is not saved, and what was there stays.
 	before, _ := os.ReadFile(path)
 	f := example(t, policyfile.Softmax, 4, 6, 5)
-	f.Weights[2][1] = math.NaN()
+	f.Components[0].Weights[2][1] = math.NaN()
 	if err := policyfile.Save(path, f); err == nil || !strings.Contains(err.Error(), "row 2, number 1 is NaN") {
 		t.Error(err)
 	}
@@ -365,8 +367,8 @@ func sealed(t testing.TB, b []byte, from, to string) []byte {
 func TestRefuses(t *testing.T) {
 	gaussian, softmax := example(t, policyfile.Gaussian, 2, 2, 6), example(t, policyfile.Softmax, 2, 2, 6)
 	for _, f := range []*policyfile.File{gaussian, softmax} {
-		f.Weights = policyfile.Matrix{{1.5, 2.5}, {3.5, 4.5}}
-		f.Prior.Mean = policyfile.Matrix{{0, 0}, {0, 0}}
+		f.Components[0].Weights = policyfile.Matrix{{1.5, 2.5}, {3.5, 4.5}}
+		f.Components[0].Prior.Mean = policyfile.Matrix{{0, 0}, {0, 0}}
 	}
 	g, s := saved(t, gaussian), saved(t, softmax)
 	if _, err := policyfile.Read(bytes.NewReader(sealed(t, g, `"sigma":0.3`, `"sigma":0.4`))); err != nil {
@@ -383,7 +385,7 @@ func TestRefuses(t *testing.T) {
 		{[]byte("{}"), `format is ""`},
 		{[]byte("[1]"), "no policy file"},
 		{bytes.Replace(g, []byte("1.5"), []byte("1.6"), 1), "altered"},
-		{bytes.Replace(g, []byte(`"version":1`), []byte(`"version":2`), 1), "version 2, and only version 1"},
+		{bytes.Replace(g, []byte(`"version":2`), []byte(`"version":3`), 1), "version 3, and versions 1 to 2"},
 		{sealed(t, g, `"kind":"gaussian"`, `"kind":"mixedlogit"`), "draws alone"},
 		{sealed(t, g, `"kind":"gaussian"`, `"kind":"forest"`), `kind "forest"`},
 		{sealed(t, g, `"kind":"gaussian"`, `"kind":"gaussian","colour":1`), "colour"},
@@ -406,9 +408,12 @@ func TestRefuses(t *testing.T) {
 		{sealed(t, g, `[1.5,2.5],`, ``), "1 rows for 2"},
 		{sealed(t, g, `[[0,0],[0,0]]`, `[[0,0]]`), "mean: 1 rows"},
 		{sealed(t, g, `"scale":0.1`, `"scale":0`), "prior's scale"},
-		{sealed(t, g, `"count":3`, `"count":4`), "4 rows"},
-		{sealed(t, g, `"rows":"AAAA`, `"rows":"A!AA`), "base64"},
-		{sealed(t, g, `"rows":"AAAAAAAAAAAF`, `"rows":"BBBBBBBBBBAF`), "not above"},
+		{sealed(t, g, `"weight":1`, `"weight":0.5`), "sum to 0.5"},
+		{sealed(t, g, `"weight":1`, `"weight":0`), "weight 0"},
+		{sealed(t, g, `"floor":`, `"catalogue":"abc","floor":`), "catalogue abc"},
+		{sealed(t, g, `"weights":[[1.5`, `"layers":[{"weights":[[1,2,3]],"activation":"relu"}],"weights":[[1.5`), "row 0 of a layer has 3 numbers for 2"},
+		{sealed(t, g, `"taught":"AAAA`, `"taught":"A!AA`), "base64"},
+		{sealed(t, g, `"taught":"AAAAAAAAAAAF`, `"taught":"BBBBBBBBBBAF`), "not above"},
 		{sealed(t, g, `"training":{"epochs":20}`, `"training":[1]`), "training"},
 		{sealed(t, g, `"names":["f0a"]`, `"names":["f0a","f0a"]`), "2 names"},
 		{append(bytes.Clone(g), g...), "no policy file"},
@@ -469,7 +474,7 @@ func TestImports(t *testing.T) {
 	for dep := range strings.Lines(string(out)) {
 		switch dep = strings.TrimSpace(dep); {
 		case strings.HasPrefix(dep, "gorgonia.org"), dep == "opl/graph", dep == "opl/policies", strings.HasPrefix(dep, "opl/train"):
-			t.Errorf("serve imports %s", dep)
+			t.Errorf("policyfile imports %s", dep)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package propensity
 
 import (
 	"fmt"
+	"sync"
 
 	"opl/graph/kernel"
 )
@@ -86,11 +87,16 @@ func (p Gaussian) At(dst, scores []float64, scale float64, _ []float64) {
 		}
 	}
 	if scale > 0 {
-		var buf [64]float64
-		z := append(buf[:0], dst...)
+		room := rooms.Get().(*[]float64)
+		z := append((*room)[:0], dst...)
 		kernel.GaussianPropensities(dst, z, k, max(leastNodes, p.Nodes, kernel.DefaultNodes(k)))
+		*room = z
+		rooms.Put(room)
 	}
 }
+
+// rooms are of scores.
+var rooms = sync.Pool{New: func() any { return new([]float64) }}
 
 // AtMean gives probability 1 to the action of the largest score, the first of
 // equals.

@@ -151,7 +151,7 @@ func or[T comparable](v, otherwise T) T {
 }
 
 func load(p *policyfile.Policy) *loaded {
-	l := &loaded{policy: p, columns: newColumns(p.Encoder())}
+	l := &loaded{policy: p, columns: newColumns(p.Inputs())}
 	for _, name := range p.Actions() {
 		quoted, _ := json.Marshal(name) // a string is never refused
 		l.quoted = append(l.quoted, quoted)
@@ -311,9 +311,6 @@ func (s *Server) choose(k *work, l *loaded, now time.Time) (status int, kind str
 		s.metrics.unknown.Add(uint64(q.unknown))
 	}
 	p := l.policy
-	if err := p.Encoder().Finish(q.values); err != nil {
-		return http.StatusBadRequest, "request", fmt.Errorf("context: %w", err)
-	}
 	if cap(k.pi) < len(l.quoted) {
 		k.pi = make([]float64, len(l.quoted))
 	}

@@ -47,14 +47,15 @@ func testPolicy(t testing.TB, k, d int, change func(*policyfile.File)) *policyfi
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &policyfile.File{Kind: policyfile.Gaussian, Sigma: 0.3, Floor: 0.01, Encoder: made}
+	f := &policyfile.File{Floor: 0.01, RewardMax: 1, Components: []policyfile.Component{{Weight: 1, Kind: policyfile.Gaussian, Sigma: 0.3, Encoder: made}}}
+	c := &f.Components[0]
 	for a := range k {
 		f.Actions = append(f.Actions, fmt.Sprintf("a\"%d", a))
 		row := make([]float64, made.Dim())
 		for j := range row {
 			row[j] = math.Sin(float64(a*31 + j*7))
 		}
-		f.Weights = append(f.Weights, row)
+		c.Weights = append(c.Weights, row)
 	}
 	if change != nil {
 		change(f)
@@ -142,9 +143,10 @@ func lines(t testing.TB, path string) (all []line) {
 
 func TestDecide(t *testing.T) {
 	p := testPolicy(t, 3, 2, func(f *policyfile.File) {
-		f.Encoder.Names, f.Encoder.Scale = append(f.Encoder.Names, "geo.lat", "zip=123", "vip=true"), append(f.Encoder.Scale, 1, 1, 1)
-		for a := range f.Weights {
-			f.Weights[a] = append(f.Weights[a], .1, -.2, .3*float64(a))
+		c := &f.Components[0]
+		c.Encoder.Names, c.Encoder.Scale = append(c.Encoder.Names, "geo.lat", "zip=123", "vip=true"), append(c.Encoder.Scale, 1, 1, 1)
+		for a := range c.Weights {
+			c.Weights[a] = append(c.Weights[a], .1, -.2, .3*float64(a))
 		}
 	})
 	s, l := testServer(t, p, Config{Seed: new(uint64)})
@@ -638,7 +640,7 @@ func TestKill(t *testing.T) {
 // No Gorgonia in a server.
 func TestImports(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", "opl/policies/server").CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "opl/policies/serve\n") {
+	if err != nil || !strings.Contains(string(out), "opl/policies/policyfile\n") {
 		t.Fatalf("%v: %s", err, out)
 	}
 	if strings.Contains(string(out), "gorgonia") || strings.Contains(string(out), "opl/graph\n") {
@@ -680,7 +682,7 @@ func BenchmarkChoose(b *testing.B) {
 }
 
 func BenchmarkParse(b *testing.B) {
-	c := newColumns(testPolicy(b, 10, 50, nil).Encoder())
+	c := newColumns(testPolicy(b, 10, 50, nil).Inputs())
 	var q request
 	body := []byte(big())
 	b.ReportAllocs()

@@ -1,6 +1,7 @@
-// Package certify states what is guaranteed of a learned policy: upper bounds on
-// its risk that hold with probability 1 − δ over the log, from rows that the
-// policy's prior has not seen, computed in float64 on exact propensities.
+// Package certify computes upper bounds on the risk of a policy that hold with
+// probability 1 − δ over the log, from rows that the policy's prior has not seen,
+// in float64 on exact propensities. They are numbers: whether a log may certify a
+// policy at all is for package provenance to judge.
 //
 // Unlike the objectives of the same names, no number here depends on the data in
 // a way that its proof does not allow: λ and ℓ come from grids that are fixed in
@@ -51,42 +52,33 @@ type Bound struct {
 	Terms  []weights.Term `json:"terms"`  // what Risk is made of
 }
 
-// Verdict says how the guaranteed reward compares with the logging policy's.
-type Verdict string
-
-// The verdicts.
-const (
-	Better   Verdict = "better"    // than the logging policy, with probability 1 − δ
-	NotShown Verdict = "not shown" // the guarantee is below the logging policy's upper bound
-	Vacuous  Verdict = "vacuous"   // nothing is guaranteed: the bound allows reward 0
-)
-
-// Certificate is what is guaranteed, all of it together with probability 1 − δ:
-// δ/2 is the share of the logging policy's value; the other half is divided
-// equally among the bounds that the policy, the weight and the kind of log admit,
-// and each part by the number of priors.
-type Certificate struct {
+// Bounds are upper bounds on the risk of a policy as numbers: what they say holds, all
+// of it together with probability 1 − δ, if the rows are what the package comment
+// assumes and no row had a part in what must be fixed. Package provenance judges that, and
+// it alone makes a certificate of them. δ/2 is the share of the logging policy's value; the
+// other half is divided equally among the bounds that the policy, the weight and the kind
+// of log admit, and each part by the number of priors.
+type Bounds struct {
 	Delta        float64  `json:"delta"`
 	N            int      `json:"n"`      // rows that certify
 	Priors       int      `json:"priors"` // see Options
 	KL           float64  `json:"kl"`
-	Bounds       []Bound  `json:"bounds"`  // tightest first
+	All          []Bound  `json:"bounds"`  // tightest first
 	Missing      []string `json:"missing"` // bounds that could not be computed, and why
 	LoggingUpper float64  `json:"logging_upper"`
-	Verdict      Verdict  `json:"verdict"`
 }
 
 // Best is the tightest bound.
-func (c Certificate) Best() Bound { return c.Bounds[0] }
+func (b Bounds) Best() Bound { return b.All[0] }
 
-// Guaranteed is the reward that is promised, −Best().Risk.
-func (c Certificate) Guaranteed() float64 { return -c.Best().Risk }
+// Reward is the lower bound on the reward, −Best().Risk.
+func (b Bounds) Reward() float64 { return -b.Best().Risk }
 
-// Certify bounds the risk of π_Q, the mixture of policies of a family under the
+// Posterior bounds the risk of π_Q, the mixture of policies of a family under the
 // posterior q, from rows of a log that did not take part in choosing q's prior
 // (they may have been used to choose q itself). The logging policy's value is
 // bounded from all rows of the log.
-func Certify(pol propensity.Family, q propensity.Posterior, log *logs.Log, rows []int, o Options) (Certificate, error) {
+func Posterior(pol propensity.Family, q propensity.Posterior, log *logs.Log, rows []int, o Options) (Bounds, error) {
 	if o.Delta == 0 {
 		o.Delta = 0.05
 	}
@@ -96,7 +88,7 @@ func Certify(pol propensity.Family, q propensity.Posterior, log *logs.Log, rows 
 	if o.Draws == 0 {
 		o.Draws = 256
 	}
-	c := Certificate{Delta: o.Delta, N: len(rows), Priors: o.Priors}
+	c := Bounds{Delta: o.Delta, N: len(rows), Priors: o.Priors}
 	if o.Weight.None() {
 		o.Weight = weights.Clip(weights.DefaultHyper(len(rows), 0))
 	}
@@ -120,13 +112,8 @@ func Certify(pol propensity.Family, q propensity.Posterior, log *logs.Log, rows 
 	if err := log.Check(); err != nil {
 		return c, err
 	}
-	if err := admissible(q.Prior.Taught, "prior", log, rows); err != nil {
+	if err := distinct(log, rows); err != nil {
 		return c, err
-	}
-	if o.RewardModel != nil {
-		if err := admissible(o.RewardModel.Taught, "reward model", log, rows); err != nil {
-			return c, err
-		}
 	}
 	all := candidates(measure(pol, q, log, rows, o), pol, log, o, c.KL)
 	fit := 0
@@ -147,9 +134,9 @@ func Certify(pol propensity.Family, q propensity.Posterior, log *logs.Log, rows 
 			continue
 		}
 		bound.Name, bound.Delta = b.name, share
-		c.Bounds = append(c.Bounds, bound)
+		c.All = append(c.All, bound)
 	}
-	slices.SortStableFunc(c.Bounds, func(a, b Bound) int {
+	slices.SortStableFunc(c.All, func(a, b Bound) int {
 		switch {
 		case a.Risk < b.Risk:
 			return -1
@@ -159,19 +146,7 @@ func Certify(pol propensity.Family, q propensity.Posterior, log *logs.Log, rows 
 		return 0
 	})
 	c.LoggingUpper = LoggingUpper(log.Cost, o.Delta/2)
-	c.Verdict = c.verdict()
 	return c, nil
-}
-
-// verdict compares the best bound with the logging policy.
-func (c Certificate) verdict() Verdict {
-	switch g := c.Guaranteed(); {
-	case g > c.LoggingUpper:
-		return Better
-	case g > 0:
-		return NotShown
-	}
-	return Vacuous
 }
 
 // candidate is a bound, or why it is none for this policy, weight and kind of log.
@@ -194,9 +169,8 @@ func candidates(s sample, pol propensity.Family, log *logs.Log, o Options, kl fl
 	}
 }
 
-// admissible refuses rows that are none of the log, given twice, or taught what
-// must be fixed before they are seen.
-func admissible(taught propensity.RowSet, what string, log *logs.Log, rows []int) error {
+// distinct refuses rows that are none of the log, or given twice.
+func distinct(log *logs.Log, rows []int) error {
 	seen := make([]bool, log.Len())
 	for _, r := range rows {
 		if r < 0 || r >= log.Len() {
@@ -206,14 +180,6 @@ func admissible(taught propensity.RowSet, what string, log *logs.Log, rows []int
 			return fmt.Errorf("certify: row %d is given twice, and a row counts once", r)
 		}
 		seen[r] = true
-	}
-	if taught.Len() == 0 {
-		return nil
-	}
-	for i, h := range log.Hashes(rows) {
-		if taught.Has(h) {
-			return fmt.Errorf("certify: row %d taught the %s, and only rows that the %s has not seen may certify", rows[i], what, what)
-		}
 	}
 	return nil
 }

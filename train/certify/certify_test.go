@@ -11,7 +11,6 @@ import (
 	"opl/objectives"
 	"opl/objectives/weights"
 	"opl/policies"
-	"opl/policies/propensity"
 	"opl/train"
 	"opl/train/certify"
 	"opl/train/logs"
@@ -32,18 +31,18 @@ func example(n int) (*logs.Log, policies.Posterior, []int) {
 	return log, q, rows
 }
 
-func mustCertify(t *testing.T, pol policies.Policy, q policies.Posterior, log *logs.Log, rows []int, o certify.Options) certify.Certificate {
+func mustCertify(t *testing.T, pol policies.Policy, q policies.Posterior, log *logs.Log, rows []int, o certify.Options) certify.Bounds {
 	t.Helper()
-	c, err := certify.Certify(pol, q, log, rows, o)
+	c, err := certify.Posterior(pol, q, log, rows, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return c
 }
 
-func bound(t *testing.T, c certify.Certificate, name string) certify.Bound {
+func bound(t *testing.T, c certify.Bounds, name string) certify.Bound {
 	t.Helper()
-	for _, b := range c.Bounds {
+	for _, b := range c.All {
 		if b.Name == name {
 			return b
 		}
@@ -163,10 +162,10 @@ func TestByHand(t *testing.T) {
 		near(t, name, b.Risk, want)
 		near(t, name+"'s δ", b.Delta, share)
 	}
-	if len(c.Bounds) != 4 || !slices.IsSortedFunc(c.Bounds, func(a, b certify.Bound) int { return int(math.Copysign(1, a.Risk-b.Risk)) }) {
-		t.Errorf("bounds are %v, want 4, the tightest first", c.Bounds)
+	if len(c.All) != 4 || !slices.IsSortedFunc(c.All, func(a, b certify.Bound) int { return int(math.Copysign(1, a.Risk-b.Risk)) }) {
+		t.Errorf("bounds are %v, want 4, the tightest first", c.All)
 	}
-	near(t, "guarantee", c.Guaranteed(), -c.Bounds[0].Risk)
+	near(t, "guarantee", c.Reward(), -c.All[0].Risk)
 }
 
 // fromTerms is a bound computed from its printed terms.
@@ -190,7 +189,7 @@ func TestTerms(t *testing.T) {
 	log, q, rows := example(200)
 	for _, pol := range []policies.Policy{policies.Gaussian{}, policies.SoftmaxPosterior{}, policies.MixedLogit{}} {
 		c := mustCertify(t, pol, q, log, rows, certify.Options{Draws: 32})
-		for _, b := range c.Bounds {
+		for _, b := range c.All {
 			near(t, pol.Name()+" "+b.Name+" from its terms", fromTerms(b, 200, pol.Noisy()), b.Risk)
 			if s := terms(b)["sampling"]; pol.Noisy() != (s > 0) {
 				t.Errorf("%s %s: sampling term %v", pol.Name(), b.Name, s)
@@ -303,12 +302,12 @@ func TestOneSidedIsTighter(t *testing.T) {
 	far.Prior.Mean = slices.Repeat([]float64{0.7}, 12) // the same policy, and more divergence
 	for _, pol := range []policies.Policy{policies.Gaussian{}, policies.SoftmaxPosterior{}} {
 		o := certify.Options{Weight: objectives.Clip(0.2), Draws: 64}
-		var last certify.Certificate
+		var last certify.Bounds
 		for i, times := range []int{1, 4, 16} {
 			l, all := repeat(times)
 			c := mustCertify(t, pol, q, l, all, o)
 			if i > 0 {
-				for _, b := range c.Bounds {
+				for _, b := range c.All {
 					if old := bound(t, last, b.Name); !(b.Risk < old.Risk) {
 						t.Errorf("%s %s: %v at %d rows, %v before", pol.Name(), b.Name, b.Risk, len(all), old.Risk)
 					}
@@ -316,7 +315,7 @@ func TestOneSidedIsTighter(t *testing.T) {
 			}
 			last = c
 			d := mustCertify(t, pol, far, l, all, o)
-			for _, b := range c.Bounds {
+			for _, b := range c.All {
 				if more := bound(t, d, b.Name); !(more.Risk > b.Risk) || !(d.KL > c.KL) {
 					t.Errorf("%s %s: %v at KL %v, %v at %v", pol.Name(), b.Name, more.Risk, d.KL, b.Risk, c.KL)
 				}
@@ -332,11 +331,6 @@ func TestOneSidedIsTighter(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	log, q, rows := example(20)
-	taught := q
-	taught.Prior.Taught = propensity.NewRowSet(log.Hashes(rows[:10]))
-	if _, err := certify.Certify(policies.Gaussian{}, taught, log, rows[10:], certify.Options{}); err != nil {
-		t.Errorf("rows that the prior has not seen: %v", err)
-	}
 	change := func(f func(q *policies.Posterior)) policies.Posterior {
 		c := q
 		c.Mu, c.Prior.Mean = slices.Clone(q.Mu), slices.Clone(q.Prior.Mean)
@@ -352,8 +346,6 @@ func TestRefusals(t *testing.T) {
 		o    certify.Options
 		want string
 	}{
-		{"rows that taught the prior", gauss, taught, rows, certify.Options{}, "row 0 taught the prior"},
-		{"one that did", gauss, taught, rows[9:], certify.Options{}, "row 9 taught the prior"},
 		{"twice", gauss, q, []int{1, 2, 1}, certify.Options{}, "row 1 is given twice"},
 		{"outside", gauss, q, []int{20}, certify.Options{}, "no row 20"},
 		{"negative", gauss, q, []int{-1}, certify.Options{}, "no row -1"},
@@ -373,7 +365,7 @@ func TestRefusals(t *testing.T) {
 		{"no spread", gauss, change(func(q *policies.Posterior) { q.Sigma = 0 }), rows, certify.Options{}, "divergence"},
 		{"negative scale", gauss, change(func(q *policies.Posterior) { q.Prior.Scale = -1 }), rows, certify.Options{}, "divergence"},
 	} {
-		if _, err := certify.Certify(tc.pol, tc.q, log, tc.rows, tc.o); err == nil || !strings.Contains(err.Error(), tc.want) {
+		if _, err := certify.Posterior(tc.pol, tc.q, log, tc.rows, tc.o); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: error %v, want %q", tc.name, err, tc.want)
 		}
 	}
@@ -409,7 +401,7 @@ func TestMissing(t *testing.T) {
 	} {
 		c := mustCertify(t, tc.pol, q, tc.log, rows, certify.Options{Weight: tc.weight, Draws: 16})
 		var got []string
-		for _, b := range c.Bounds {
+		for _, b := range c.All {
 			got = append(got, b.Name)
 			near(t, tc.name+" share", b.Delta, 0.05/2/tc.share)
 			if math.IsNaN(b.Risk) || math.IsInf(b.Risk, 0) {
@@ -433,8 +425,8 @@ func TestRows(t *testing.T) {
 		if c.N != n {
 			t.Errorf("n = %d of %d rows", c.N, n)
 		}
-		for i, b := range c.Bounds {
-			near(t, fmt.Sprintf("%d rows, %s", n, b.Name), b.Risk, other.Bounds[i].Risk)
+		for i, b := range c.All {
+			near(t, fmt.Sprintf("%d rows, %s", n, b.Name), b.Risk, other.All[i].Risk)
 			near(t, "from terms", fromTerms(b, float64(n), false), b.Risk)
 		}
 		near(t, "logging", c.LoggingUpper, certify.LoggingUpper(log.Cost, 0.025))
@@ -447,35 +439,6 @@ func upTo(n int) []int {
 		rows[i] = i
 	}
 	return rows
-}
-
-func TestVerdict(t *testing.T) {
-	const n = 4000
-	log, q, rows := example(n)
-	for _, tc := range []struct {
-		reward func(i int) float64
-		want   certify.Verdict
-	}{
-		{func(int) float64 { return 0 }, certify.Vacuous},
-		{func(int) float64 { return 1 }, certify.NotShown},
-		{func(i int) float64 { return map[bool]float64{true: 1}[log.Action[i] == 0] }, certify.Better},
-	} {
-		l := *log
-		l.Cost = make([]float64, n)
-		for i := range l.Cost {
-			l.Cost[i] = -tc.reward(i)
-		}
-		p := q
-		p.Prior.Mean = make([]float64, 12)
-		p.Mu, p.Sigma = p.Prior.Mean, 1
-		if tc.want == certify.Better { // action 0 in all contexts, known beforehand
-			l.X = logs.Rows64{Width: 4, Data: slices.Repeat([]float64{1, 0, 0, 0}, 5)}
-			p.Prior.Mean[0] = 9
-		}
-		if c := mustCertify(t, policies.Gaussian{}, p, &l, rows, certify.Options{}); c.Verdict != tc.want {
-			t.Errorf("verdict %q with %v guaranteed and logging at most %v, want %q", c.Verdict, c.Guaranteed(), c.LoggingUpper, tc.want)
-		}
-	}
 }
 
 func TestLoggingUpper(t *testing.T) {
@@ -526,7 +489,7 @@ func TestSampling(t *testing.T) {
 		many := mustCertify(t, pol, q, log, rows, certify.Options{Draws: 1600, Seed: 999})
 		for seed := range uint64(40) {
 			few := mustCertify(t, pol, q, log, rows, certify.Options{Draws: 16, Seed: seed})
-			for _, b := range few.Bounds {
+			for _, b := range few.All {
 				m, f := terms(bound(t, many, b.Name)), terms(b)
 				if b.Lambda != bound(t, many, b.Name).Lambda {
 					continue // estimates of other quantities

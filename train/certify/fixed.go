@@ -8,7 +8,7 @@ import (
 	"opl/objectives/weights"
 )
 
-// Fixed states what is guaranteed of one policy that was chosen without the log:
+// Fixed bounds the risk of one policy that was chosen without the log:
 // there is no posterior, so nothing is paid for it. It reads π(a_i|x_i),
 // π₀(a_i|x_i) and c_i of n independent rows. Of δ the logging policy's value takes
 // half and each of two bounds a quarter, for all Λ = 100 points of its grid:
@@ -21,9 +21,9 @@ import (
 // E ∏_i (1 − ℓw_ic_i) = (1 − ℓR)ⁿ and Markov's inequality. As log(1+x) ≥ x/(1+x/2)
 // and log is concave, ls is never worse than implicit exploration or its own form
 // that is linear in π, which have no share of δ for that reason.
-func Fixed(pi, pi0, cost []float64, delta float64) (Certificate, error) {
+func Fixed(pi, pi0, cost []float64, delta float64) (Bounds, error) {
 	n := len(cost)
-	c := Certificate{Delta: delta, N: n, Priors: 1}
+	c := Bounds{Delta: delta, N: n, Priors: 1}
 	switch {
 	case n < 2:
 		return c, fmt.Errorf("certify: %d rows, want at least 2", n)
@@ -49,12 +49,11 @@ func Fixed(pi, pi0, cost []float64, delta float64) (Certificate, error) {
 		}
 	}
 	share := delta / 4
-	c.Bounds = []Bound{smoothedFixed(paid, gain, n, share), bernstein(paid, gain, n, share)}
-	if c.Bounds[1].Risk < c.Bounds[0].Risk {
-		c.Bounds[0], c.Bounds[1] = c.Bounds[1], c.Bounds[0]
+	c.All = []Bound{smoothedFixed(paid, gain, n, share), bernstein(paid, gain, n, share)}
+	if c.All[1].Risk < c.All[0].Risk {
+		c.All[0], c.All[1] = c.All[1], c.All[0]
 	}
 	c.LoggingUpper = LoggingUpper(cost, delta/2)
-	c.Verdict = c.verdict()
 	return c, nil
 }
 

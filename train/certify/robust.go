@@ -19,6 +19,7 @@ import (
 type RewardModel struct {
 	Theta  []float64         // [K×d]
 	Taught propensity.RowSet // rows that it was learned from, which may not certify
+	Fixed  bool              // the caller's word that no row of a log that certifies taught it
 }
 
 // doublyRobust is logarithmic smoothing of the doubly robust estimate of the risk, for

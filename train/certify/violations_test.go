@@ -288,8 +288,8 @@ func (s setting) run(w world, eps []float64, seed uint64, i int) (outcome, error
 		base.Theta[j] = 3*prior.Mean[j] + 2*math.Sin(float64(7*j))
 	}
 	failed := outcome{}
-	best := map[float64]certify.Certificate{} // of the scales, by δ
-	earned := map[float64]float64{}           // the true reward of that policy
+	best := map[float64]certify.Bounds{} // of the scales, by δ
+	earned := map[float64]float64{}      // the true reward of that policy
 	for _, scale := range scales {
 		prior.Scale = scale
 		q, err := s.learn(w, log, rows, prior)
@@ -309,22 +309,22 @@ func (s setting) run(w world, eps []float64, seed uint64, i int) (outcome, error
 		}
 		for _, d := range deltas {
 			o.Delta = d
-			c, err := certify.Certify(s.pol, q, log, rows, o)
+			c, err := certify.Posterior(s.pol, q, log, rows, o)
 			if err != nil {
 				return nil, err
 			}
-			for _, b := range c.Bounds {
+			for _, b := range c.All {
 				failed[key("any", d)] = failed[key("any", d)] || -reward > b.Risk
 			}
 			failed[key("any", d)] = failed[key("any", d)] || logging > c.LoggingUpper
-			if old, ok := best[d]; !ok || c.Guaranteed() > old.Guaranteed() {
+			if old, ok := best[d]; !ok || c.Reward() > old.Reward() {
 				best[d], earned[d] = c, reward
 			}
 		}
 	}
 	for d, c := range best {
-		failed[key("verdict", d)] = c.Verdict == certify.Better && earned[d] <= logging+1e-12
-		failed[key("said better", d)] = c.Verdict == certify.Better
+		failed[key("verdict", d)] = c.Reward() > c.LoggingUpper && earned[d] <= logging+1e-12
+		failed[key("said better", d)] = c.Reward() > c.LoggingUpper
 		failed[key("logging", d)] = logging > certify.LoggingUpper(log.Cost, d)
 	}
 	log.Propensities = full

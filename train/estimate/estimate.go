@@ -135,8 +135,8 @@ type Policy struct {
 	Share        float64    `json:"largest_share"`  // of the row of the largest ωw in Σωw
 	Warnings     []string   `json:"warnings,omitempty"`
 	// Guarantee is nil where none exists; why is in Uncertified.
-	Guarantee   *certify.Certificate `json:"guarantee,omitempty"`
-	Uncertified string               `json:"uncertified,omitempty"`
+	Guarantee   *certify.Bounds `json:"guarantee,omitempty"`
+	Uncertified string          `json:"uncertified,omitempty"`
 }
 
 // Estimate returns the estimate of a method.

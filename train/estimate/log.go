@@ -41,7 +41,7 @@ func Served(name string, p *policyfile.Policy, l *logs.Log) (Target, error) {
 		}
 		to = append(to, a)
 	}
-	if _, err := l.Known(p.Encoder()); err != nil {
+	if _, err := l.Known(p.Inputs()); err != nil {
 		return Target{}, err
 	}
 	row := make([]float64, len(to))
@@ -57,7 +57,7 @@ func Served(name string, p *policyfile.Policy, l *logs.Log) (Target, error) {
 		}
 		return nil
 	}}
-	if p.File().DataHash == l.Hash() {
+	if p.File().History.DataHash == l.Hash() {
 		t.Uncertified = "it was learned from this log, whose rows flatter it"
 	}
 	return t, nil

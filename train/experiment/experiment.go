@@ -14,6 +14,7 @@ import (
 	"opl/train/certify"
 	"opl/train/dataset"
 	"opl/train/logs"
+	"opl/train/provenance"
 )
 
 // LoggingPolicy is the objective of records that hold the logging policy alone.
@@ -120,7 +121,7 @@ func (e *Runner) task(ctx context.Context, key taskKey) (*Task, error) {
 	for i, m := range f.mu0 {
 		theta0[i] = key.eta0 * m
 	}
-	t := &Task{Data: data, Prior: policies.Prior{Mean: theta0, Scale: 1}}
+	t := &Task{Data: data, Prior: policies.Prior{Mean: theta0, Scale: 1, Fixed: true}}
 	t.Log = logs.FromLabels(data.Train, data.Train.Labels, f.rows, theta0, k, train.Stream(key.seed, "actions"))
 	pi := make([]float64, k)
 	logs.Scores(data.Test, nil, theta0, k, func(i int, scores []float64) {
@@ -195,11 +196,12 @@ func (e *Runner) Do(ctx context.Context, r train.Run, progress func(train.Progre
 
 // recipe runs train.Recipe.
 func (e *Runner) recipe(ctx context.Context, t *Task, r train.Run, c train.Config, rec *train.Record) (policies.Posterior, error) {
-	out, err := train.Recipe{Share: r.PriorSplit, Scales: r.PriorScales}.Learn(ctx, t.Log, c)
+	out, err := train.Recipe{Share: r.PriorSplit, Scales: r.PriorScales}.Learn(ctx, provenance.New(t.Log), t.Log, c)
 	if err != nil {
 		return policies.Posterior{}, err
 	}
-	rec.Certificate, rec.Seconds = &out.Certificate, out.Seconds
+	s := out.Certificate.Statement()
+	rec.Certificate, rec.Seconds = &s, out.Seconds
 	return out.Posterior, nil
 }
 
@@ -207,34 +209,31 @@ func (e *Runner) recipe(ctx context.Context, t *Task, r train.Run, c train.Confi
 // the run says so, at each of its prior scales, of which it keeps the one with the
 // best guarantee.
 func (e *Runner) learn(ctx context.Context, t *Task, r train.Run, c train.Config, rec *train.Record) (policies.Posterior, error) {
-	log, rows, prior := t.Log, []int(nil), t.Prior
-	if r.PriorSplit > 0 {
-		teach, rest, err := train.SplitPrior(log.Len(), r.PriorSplit, r.Seed)
-		if err != nil {
-			return policies.Posterior{}, err
-		}
-		if prior, _, err = train.LearnPrior(ctx, log, teach, c); err != nil {
-			return policies.Posterior{}, err
-		}
-		rows = rest
-	} else {
-		rows = make([]int, log.Len())
-		for i := range rows {
-			rows[i] = i
-		}
+	var none policies.Posterior
+	search := train.Search{Log: t.Log, Rows: make([]int, t.Log.Len())}
+	for i := range search.Rows {
+		search.Rows[i] = i
 	}
-	part := log
-	if len(rows) < log.Len() {
-		part = log.Subset(rows)
+	if r.PriorSplit > 0 {
+		teach, rest, err := train.SplitPrior(t.Log.Len(), r.PriorSplit, r.Seed)
+		if err != nil {
+			return none, err
+		}
+		if c.Prior, _, err = train.LearnPrior(ctx, t.Log, teach, c); err != nil {
+			return none, err
+		}
+		search.Rows = rest
 	}
 	scales := r.PriorScales
 	if len(scales) == 0 || !c.Policy.HasPosterior() {
 		scales = []float64{1}
 	}
-	var best policies.Posterior
-	for i, s := range scales {
-		prior.Scale = s
-		c.Prior = prior
+	if r.Certify && c.Policy.HasPosterior() {
+		search.Judge = provenance.New(t.Log)
+	}
+	search.Options = certify.Options{Delta: r.Delta, Weight: c.Weight, Priors: len(scales), Seed: r.Seed, Threads: c.Threads}
+	var curves [][]train.CurvePoint // by scale
+	best, res, seconds, err := search.FitScales(ctx, c, scales, func(c *train.Config) func(*train.Result) {
 		var curve []train.CurvePoint
 		if e.Curves {
 			c.Epoch = func(p train.Epoch) bool {
@@ -244,36 +243,26 @@ func (e *Runner) learn(ctx context.Context, t *Task, r train.Run, c train.Config
 				return true
 			}
 		}
-		res, err := train.Fit(ctx, part, c)
-		if err != nil {
-			return best, err
-		}
-		rec.Seconds += res.Seconds
-		better := i == 0
-		if c.Policy.HasPosterior() && (r.Certify || len(scales) > 1) {
-			cert, err := certify.Certify(c.Policy, res.Posterior, log, rows, certify.Options{
-				Delta: r.Delta, Weight: c.Weight, Priors: len(scales), Seed: r.Seed, Threads: c.Threads})
-			if err != nil {
-				return best, err
-			}
-			if better = better || cert.Guaranteed() > rec.Certificate.Guaranteed(); better {
-				rec.Certificate = &cert
-			}
-		}
-		if !better {
-			continue
-		}
-		best, rec.Curve = res.Posterior, curve
-		v, err := res.ObjectiveValue(part, c)
-		if err != nil {
-			return best, err
-		}
-		rec.ObjectiveValue, rec.Terms = train.Number(v.Objective), v.Terms
+		return func(*train.Result) { curves = append(curves, curve) }
+	})
+	if err != nil {
+		return none, err
 	}
-	if !r.Certify {
-		rec.Certificate = nil
+	part := t.Log
+	if len(search.Rows) < part.Len() {
+		part = part.Subset(search.Rows)
 	}
-	return best, nil
+	c.Prior = res.Posterior.Prior
+	v, err := res.ObjectiveValue(part, c)
+	if err != nil {
+		return none, err
+	}
+	rec.ObjectiveValue, rec.Terms, rec.Curve, rec.Seconds = train.Number(v.Objective), v.Terms, curves[best], seconds
+	if search.Certificate != nil {
+		s := search.Certificate.Statement()
+		rec.Certificate = &s
+	}
+	return res.Posterior, nil
 }
 
 // hyper returns the hyperparameter of a run: the given one, or the default for

@@ -17,7 +17,7 @@ const Floor = 1e-30
 func FromLabels(x Contexts, labels []uint8, rows []int, theta []float64, k int, r *rand.Rand) *Log {
 	n := len(rows)
 	l := &Log{
-		Actions: Numbered(k), X: x, Rows: rows,
+		Actions: Numbered(k), X: x, Rows: rows, simulated: true,
 		Action: make([]int32, n), Cost: make([]float64, n),
 		Propensity: make([]float64, n), Propensities: make([]float64, n*k),
 	}

@@ -34,6 +34,12 @@ type Log struct {
 	Skipped   int    // bad rows, which were left out
 	Notes     []Note // what reading found out
 
+	// RewardMin and RewardMax are the rewards, in the log's units, that are cost 0 and cost
+	// −1; both 0: 0 and 1.
+	RewardMin, RewardMax float64
+
+	simulated bool // see Simulated
+
 	*store // of a log that was read; nil: it has vectors alone
 }
 

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"opl/train"
-	"opl/train/certify"
+	"opl/train/provenance"
 	"opl/train/report/table"
 )
 
@@ -73,19 +73,19 @@ var columns = []struct {
 	{"lr", func(r train.Record) string { return train.Number(r.LearningRate).String() }},
 	{"batch_size", func(r train.Record) string { return count(r.BatchSize) }},
 	{"dtype", func(r train.Record) string { return r.Dtype }},
-	{"guaranteed", certified(func(c *certify.Certificate) string { return number(c.Guaranteed()) })},
-	{"certificate", certified(func(c *certify.Certificate) string { return c.Best().Name })},
-	{"logging_upper", certified(func(c *certify.Certificate) string { return number(c.LoggingUpper) })},
-	{"verdict", certified(func(c *certify.Certificate) string { return string(c.Verdict) })},
+	{"guaranteed", certified(func(c *provenance.Statement) string { return number(c.Reward()) })},
+	{"certificate", certified(func(c *provenance.Statement) string { return c.Best().Name })},
+	{"logging_upper", certified(func(c *provenance.Statement) string { return number(c.LoggingUpper) })},
+	{"verdict", certified(func(c *provenance.Statement) string { return string(c.Verdict) })},
 	{"delta", func(r train.Record) string { return count(r.Delta) }},
 	{"schedule", func(r train.Record) string { return r.Schedule }},
 	{"prior_split", func(r train.Record) string { return count(r.PriorSplit) }},
 	{"prior_scale", func(r train.Record) string { return r.PriorScale.String() }},
-	{"certificate_n", certified(func(c *certify.Certificate) string { return count(c.N) })},
-	{"certificate_kl", certified(func(c *certify.Certificate) string { return number(c.KL) })},
-	{"certificate_lambda", certified(func(c *certify.Certificate) string { return number(c.Best().Lambda) })},
-	{"certificate_risk", certified(func(c *certify.Certificate) string { return number(c.Best().Terms[0].Value) })},
-	{"certificate_delta", certified(func(c *certify.Certificate) string { return number(c.Best().Delta) })},
+	{"certificate_n", certified(func(c *provenance.Statement) string { return count(c.N) })},
+	{"certificate_kl", certified(func(c *provenance.Statement) string { return number(c.KL) })},
+	{"certificate_lambda", certified(func(c *provenance.Statement) string { return number(c.Best().Lambda) })},
+	{"certificate_risk", certified(func(c *provenance.Statement) string { return number(c.Best().Terms[0].Value) })},
+	{"certificate_delta", certified(func(c *provenance.Statement) string { return number(c.Best().Delta) })},
 	{"certificate_kappa", certified(bestTerm("kappa"))},
 	{"certificate_bias", certified(bestTerm("bias"))},
 	{"certificate_variance", certified(bestTerm("variance"))},
@@ -93,8 +93,8 @@ var columns = []struct {
 }
 
 // bestTerm reads a term of the tightest bound, nothing where it has no such term.
-func bestTerm(name string) func(c *certify.Certificate) string {
-	return func(c *certify.Certificate) string {
+func bestTerm(name string) func(c *provenance.Statement) string {
+	return func(c *provenance.Statement) string {
 		for _, t := range c.Best().Terms {
 			if t.Name == name {
 				return number(t.Value)
@@ -105,7 +105,7 @@ func bestTerm(name string) func(c *certify.Certificate) string {
 }
 
 // certified reads a record's certificate, nothing where there is none.
-func certified(of func(c *certify.Certificate) string) func(train.Record) string {
+func certified(of func(c *provenance.Statement) string) func(train.Record) string {
 	return func(r train.Record) string {
 		if r.Certificate == nil {
 			return ""
@@ -146,7 +146,7 @@ type group struct {
 	train.Record                              // of the first seed
 	reward, logging, atMean, sampled, seconds []float64
 	guaranteed                                []float64
-	verdicts                                  map[certify.Verdict]int
+	verdicts                                  map[provenance.Verdict]int
 	se                                        float64 // Monte Carlo error of one run's reward
 }
 
@@ -161,7 +161,7 @@ func groups(recs []train.Record) []*group {
 		name := fmt.Sprintf("%+v", key)
 		g := byRun[name]
 		if g == nil {
-			g = &group{Record: r, verdicts: map[certify.Verdict]int{}}
+			g = &group{Record: r, verdicts: map[provenance.Verdict]int{}}
 			byRun[name] = g
 			gs = append(gs, g)
 		}
@@ -174,7 +174,7 @@ func groups(recs []train.Record) []*group {
 			g.sampled = append(g.sampled, float64(r.SampledReward))
 		}
 		if r.Certificate != nil {
-			g.guaranteed = append(g.guaranteed, r.Certificate.Guaranteed())
+			g.guaranteed = append(g.guaranteed, r.Certificate.Reward())
 			g.verdicts[r.Certificate.Verdict]++
 		}
 		g.seconds = append(g.seconds, r.Seconds)
@@ -313,9 +313,9 @@ func delta(gs []*group) float64 {
 }
 
 // verdict lists the verdicts over seeds.
-func verdict(of map[certify.Verdict]int) string {
+func verdict(of map[provenance.Verdict]int) string {
 	var parts []string
-	for _, v := range []certify.Verdict{certify.Better, certify.NotShown, certify.Vacuous} {
+	for _, v := range []provenance.Verdict{provenance.Better, provenance.NotShown, provenance.Vacuous} {
 		switch n := of[v]; {
 		case n > 0 && len(of) == 1:
 			return string(v)

@@ -27,7 +27,7 @@ func WriteTerms(w io.Writer, f Format, recs []train.Record) error {
 		if r.Certificate == nil {
 			continue
 		}
-		for _, b := range r.Certificate.Bounds {
+		for _, b := range r.Certificate.All {
 			rows = append(rows, []string{experiment.Name(r.Run), b.Name, fmt.Sprintf("%.5f", b.Risk), fmt.Sprintf("%.3g", b.Delta),
 				fmt.Sprint(r.Certificate.N), fmt.Sprintf("%.4g", b.Lambda), terms(b.Terms)})
 		}

@@ -1,4 +1,4 @@
-package learn
+package pipeline
 
 import (
 	"encoding/csv"
@@ -11,41 +11,30 @@ import (
 	"opl/objectives"
 	"opl/policies/policyfile"
 	"opl/train"
+	"opl/train/certify"
 )
 
 // Training is the object "training" of a policy file: how the policy was learned.
 type Training struct {
 	train.Run // the configuration; dataset, eta0, limit and prior_split do not apply
 
-	Rows      int     `json:"rows"`      // of the log
-	Teach     int     `json:"teach"`     // rows that taught the prior, the encoder and the reward model
-	Rest      int     `json:"rest"`      // rows that the posterior was trained or chosen on
-	Split     string  `json:"split"`     // how they were divided: random, group or time
-	Share     float64 `json:"share"`     // of the rows that teach; 0: all or none
-	Scaling   string  `json:"scaling"`   // of features: max, standard or none; empty: the prior's encoder
-	Prior     string  `json:"prior"`     // zero, learned, or the hash of the policy file that it is
-	Learner   string  `json:"learner"`   // of a learned prior: heuristic, l2 or likelihood
-	Tune      int     `json:"tune"`      // epochs of the recipe's posterior
-	Tried     int     `json:"tried"`     // priors that the posterior's was chosen among, on the rows of Rest
-	Estimated bool    `json:"estimated"` // the log's propensities are estimates
-	RewardMin float64 `json:"reward_min"`
-	RewardMax float64 `json:"reward_max"`
-	Seconds   float64 `json:"seconds"`
+	Rows       int     `json:"rows"`       // of the log
+	Teaching   int     `json:"teaching"`   // rows that taught the prior, the encoder and the reward model
+	Certifying int     `json:"certifying"` // rows that the posterior was trained or chosen on
+	Split      string  `json:"split"`      // how they were divided: random, group or time
+	Share      float64 `json:"share"`      // of the rows that teach; 0: all or none
+	Scaling    string  `json:"scaling"`    // of features: max, standard or none; empty: the prior's encoder
+	Prior      string  `json:"prior"`      // zero, learned, or the hash of the policy file that it is
+	Learner    string  `json:"learner"`    // of a learned prior: heuristic, l2 or likelihood
+	Tune       int     `json:"tune"`       // epochs of the recipe's posterior
+	Tried      int     `json:"tried"`      // priors that the posterior's was chosen among, on the rows that certify
+	Estimated  bool    `json:"estimated"`  // the log's propensities are estimates
+	Seconds    float64 `json:"seconds"`
 
-	Estimate Estimate     `json:"estimate"` // on the rows of Rest
-	Curve    []CurvePoint `json:"curve,omitempty"`
-	Stopped  string       `json:"stopped,omitempty"` // why the training ended early
-	Warnings []string     `json:"warnings,omitempty"`
-
-	// RewardModel is θ of the doubly robust bound's model, where it is not the
-	// prior's mean; HasModel tells that there is one.
-	HasModel    bool              `json:"has_reward_model"`
-	RewardModel policyfile.Matrix `json:"reward_model,omitempty"`
-
-	// Chosen are the hashes of the rows of Rest, like those that taught the prior;
-	// Witnesses are hashes of the content of some rows that taught it.
-	Chosen    policyfile.Hashes `json:"chosen"`
-	Witnesses policyfile.Hashes `json:"witnesses,omitempty"`
+	Estimate certify.Estimate `json:"estimate"` // on the rows that certify
+	Curve    []CurvePoint     `json:"curve,omitempty"`
+	Stopped  string           `json:"stopped,omitempty"` // why the training ended early
+	Warnings []string         `json:"warnings,omitempty"`
 }
 
 // CurvePoint is a training after an epoch.

@@ -1,9 +1,11 @@
-package learn
+package pipeline
 
 import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"opl/train/provenance"
 )
 
 // The ways to divide a log into the rows that teach (the prior, scalings,
@@ -24,9 +26,9 @@ type Columns struct {
 // Split divides n rows: about a share in (0, 1) of them teach, the others certify.
 // Rows of the same id, group or time are never parted. Both parts are in the order
 // of the log. It is an error if the log lacks the column, or a part would be empty.
-func Split(how string, share float64, seed uint64, n int, c Columns) (teach, rest []int, err error) {
+func Split(how string, share float64, seed uint64, n int, c Columns) (teaching, certifying []int, err error) {
 	if !(share > 0 && share < 1) {
-		return nil, nil, fmt.Errorf("learn: a share of %v of the rows, want one in (0, 1)", share)
+		return nil, nil, fmt.Errorf("a share of %v of the rows, want one in (0, 1)", share)
 	}
 	var first func(i int) bool // of the rows that teach
 	switch how {
@@ -34,7 +36,7 @@ func Split(how string, share float64, seed uint64, n int, c Columns) (teach, res
 		first = func(i int) bool { return below(share, seed, c.IDs[i]) }
 	case ByGroup:
 		if c.Group == nil {
-			return nil, nil, fmt.Errorf("learn: the log has no column group to divide by")
+			return nil, nil, fmt.Errorf("the log has no column group to divide by")
 		}
 		first = func(i int) bool {
 			if c.Group[i] < 0 {
@@ -44,30 +46,30 @@ func Split(how string, share float64, seed uint64, n int, c Columns) (teach, res
 		}
 	case ByTime:
 		if c.Time == nil {
-			return nil, nil, fmt.Errorf("learn: the log has no column timestamp to divide by")
+			return nil, nil, fmt.Errorf("the log has no column timestamp to divide by")
 		}
 		order := slices.Clone(c.Time)
 		slices.SortFunc(order, cmp.Compare[int64])
 		cut := order[min(n-1, int(share*float64(n)))]
 		first = func(i int) bool { return c.Time[i] < cut }
 	default:
-		return nil, nil, fmt.Errorf("learn: no way to divide rows is called %q: want %s, %s or %s", how, Random, ByGroup, ByTime)
+		return nil, nil, fmt.Errorf("no way to divide rows is called %q: want %s, %s or %s", how, Random, ByGroup, ByTime)
 	}
 	for i := range n {
 		if first(i) {
-			teach = append(teach, i)
+			teaching = append(teaching, i)
 		} else {
-			rest = append(rest, i)
+			certifying = append(certifying, i)
 		}
 	}
-	if len(teach) == 0 || len(rest) == 0 {
-		return nil, nil, fmt.Errorf("learn: dividing %d rows by %s leaves %d to teach the prior and %d to certify: none of them may be empty", n, how, len(teach), len(rest))
+	if len(teaching) == 0 || len(certifying) == 0 {
+		return nil, nil, fmt.Errorf("dividing %d rows by %s leaves %d to teach the prior and %d to certify: none of them may be empty", n, how, len(teaching), len(certifying))
 	}
-	return teach, rest, nil
+	return teaching, certifying, nil
 }
 
 // below tells whether what a number stands for is among a share of all, by a hash
 // of it and the seed.
 func below(share float64, seed, of uint64) bool {
-	return float64(hash(seed, of)>>11)/(1<<53) < share
+	return float64(provenance.Hash(seed, of)>>11)/(1<<53) < share
 }

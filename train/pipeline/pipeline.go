@@ -1,7 +1,9 @@
-package learn
+package pipeline
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -14,11 +16,13 @@ import (
 	"opl/policies"
 	"opl/policies/features"
 	"opl/policies/policyfile"
+	"opl/policies/propensity"
 	"opl/train"
 	"opl/train/certify"
 	"opl/train/experiment"
 	"opl/train/inspect"
 	"opl/train/logs"
+	"opl/train/provenance"
 )
 
 // The priors by name; any other is a policy file.
@@ -57,12 +61,13 @@ type Options struct {
 	// Fresh says that the log has no row that PriorFile was learned from, where
 	// that cannot be seen.
 	Fresh bool
+	// Loggers are policies that logged rows of the log, as far as their files are at
+	// hand: what taught them had a part in what is learned from the log.
+	Loggers []*policyfile.Policy
 
-	MinEffective float64 // rows that the weights must be worth; 0: 30, negative: none
-	Force        bool    // learn from a log that cannot be used, too
-	RewardMin    float64 // the rewards in the log's units that are 0 and 1; both 0: 0 and 1
-	RewardMax    float64
-	Progress     func(train.Progress)
+	MinESS   float64 // effective sample size that the weights must have; 0: 30, negative: any
+	Force    bool    // learn from a log that cannot be used, too
+	Progress func(train.Progress)
 }
 
 // Learned is a policy learned from a log, and what is known of it.
@@ -72,9 +77,9 @@ type Learned struct {
 	Posterior policies.Posterior
 	Training  Training
 	Log       inspect.Report
-	// Guarantee is nil where nothing could be certified; Unproven then says why.
-	Guarantee *Guarantee
-	Unproven  string
+	// Certificate is nil where nothing could be certified; Unproven then says why.
+	Certificate *provenance.Certificate
+	Unproven    string
 	// Worse says that by the estimate the policy earns less than the logging policy.
 	Worse bool
 }
@@ -112,41 +117,40 @@ func Learn(ctx context.Context, lib experiment.Library, log *logs.Log, o Options
 type learning struct {
 	o         Options
 	log       *logs.Log
+	judge     *provenance.Judge
 	objective experiment.Objective
 	config    train.Config
-	id        identity
-	seed      uint64 // of the hashes
-	before    past   // of the prior's file
+	seed      uint64 // of the hashes of rows
 
-	teach, rest []int // rest: those that may certify
-	encoder     *features.Encoder
-	rows        *logs.Log
-	prior       policies.Prior // where learning starts
-	baseline    *certify.RewardModel
-	cert        *certify.Certificate
-	out         *Learned
+	teaching, certifying []int
+	encoder              *features.Encoder
+	rows                 *logs.Log      // encoded
+	prior                policies.Prior // where learning starts
+	model                *certify.RewardModel
+	search               train.Search
+	out                  *Learned
 }
 
 func prepare(lib experiment.Library, log *logs.Log, o Options) (*learning, error) {
-	l := &learning{o: o, log: log, id: identify(log), out: &Learned{}}
+	l := &learning{o: o, log: log, out: &Learned{}}
 	run, err := l.configure(lib)
 	if err != nil {
 		return nil, err
 	}
-	l.out.Log = inspect.Inspect(inspect.FromLog(log))
-	if l.out.Log.Severity == inspect.Unusable && !o.Force {
-		f := l.out.Log.Findings[0]
-		return nil, fmt.Errorf("the log cannot be used: %s: %s: %s; %s, or learn from it all the same by --force", f.Check, f.Measured, f.Means, f.Do)
+	l.judge = provenance.New(log)
+	if o.Force {
+		l.judge.Force()
+	}
+	l.out.Log = l.judge.Found()
+	if err := l.judge.Usable(); err != nil {
+		return nil, err
 	}
 	if log.Propensity == nil {
-		return nil, errors.New("the log has no propensities: name what drew the actions by --logging-policy, or take --estimate-propensity and do without guarantees")
+		return nil, errors.New("the log has no propensities: name what drew the actions by setting logging-policy, or take setting estimate-propensity and do without guarantees")
 	}
-	l.out.Training = Training{Run: run, Rows: log.Len(), Tune: o.Tune, Estimated: log.Estimated, RewardMin: o.RewardMin, RewardMax: o.RewardMax, Tried: 1}
-	if o.RewardMin == 0 && o.RewardMax == 0 {
-		l.out.Training.RewardMax = 1
-	}
+	l.out.Training = Training{Run: run, Rows: log.Len(), Tune: o.Tune, Estimated: log.Estimated, Tried: 1}
 	if n := log.Skipped; n > 0 {
-		l.warn("%s", leftOut(n))
+		l.warn("%s", provenance.LeftOut(n))
 	}
 	for _, f := range l.out.Log.Findings {
 		if f.Severity > inspect.Fine {
@@ -159,10 +163,12 @@ func prepare(lib experiment.Library, log *logs.Log, o Options) (*learning, error
 	if err := l.encode(); err != nil {
 		return nil, err
 	}
-	if l.config, l.out.Training.Run, err = lib.Config(run, len(l.rest)); err != nil {
+	if l.config, l.out.Training.Run, err = lib.Config(run, len(l.certifying)); err != nil {
 		return nil, err
 	}
-	l.config.Policy = floored(l.config.Policy, o.Floor)
+	if o.Floor > 0 {
+		l.config.Policy = policies.Floor{Policy: l.config.Policy, Epsilon: o.Floor}
+	}
 	l.config.Progress = o.Progress
 	return l, nil
 }
@@ -233,8 +239,8 @@ func (l *learning) configure(lib experiment.Library) (train.Run, error) {
 	case o.Tune > 0 && !objective.Recipe:
 		return none, fmt.Errorf("tuning is of the certified recipe, not of %s", objective.Name)
 	}
-	if o.MinEffective == 0 {
-		o.MinEffective = 30
+	if o.MinESS == 0 {
+		o.MinESS = 30
 	}
 	if o.PriorFile == nil && o.Prior == "" {
 		o.Prior = ZeroPrior
@@ -283,12 +289,11 @@ func (l *learning) configure(lib experiment.Library) (train.Run, error) {
 			run.Policy = "gaussian"
 		}
 	}
-	p, err := lib.Policy(run.Policy)
-	if err != nil {
+	if _, err := lib.Policy(run.Policy); err != nil {
 		return none, err
 	}
-	if _, err := kindOf(p.Make(0, nil, false)); err != nil {
-		return none, err
+	if run.Policy != policyfile.Softmax && run.Policy != policyfile.Gaussian {
+		return none, fmt.Errorf("a %s policy has no propensities in closed form, which serving and the next log need: learn a gaussian or a softmax one", run.Policy)
 	}
 	if objective.Recipe {
 		run.Noise, run.Schedule, run.Certify = "", "linear", true
@@ -312,27 +317,29 @@ func (l *learning) posterior() bool { return l.out.Training.Policy == "gaussian"
 // divide chooses the rows that teach and those that may certify.
 func (l *learning) divide() error {
 	o, t := &l.o, &l.out.Training
-	l.seed = o.Seed
 	n := l.log.Len()
 	var open []int // rows that the prior's file did not see
 	for i := range n {
 		open = append(open, i)
 	}
+	var before *policyfile.File
 	if o.PriorFile != nil {
-		f := o.PriorFile.File()
-		if !slices.Equal(f.Actions, l.log.Actions) {
-			return fmt.Errorf("the prior's actions are %s, the log's %s: name them in the prior's order by --actions", names(f.Actions), names(l.log.Actions))
+		before = o.PriorFile.File()
+		if c := before.Components; len(c) > 1 || len(c[0].Layers) > 0 {
+			return errors.New("a mixture, or a policy with layers, cannot be a prior: learn the prior anew")
 		}
-		l.before = pastOf(f)
-		old, err := l.before.compare(l.log, l.id, o.Fresh)
+		if !slices.Equal(before.Actions, l.log.Actions) {
+			return fmt.Errorf("the prior's actions are %s, the log's %s: name them in the prior's order by setting actions", names(before.Actions), names(l.log.Actions))
+		}
+		old, err := l.judge.Compare(before, o.Fresh)
 		if err != nil {
 			return fmt.Errorf("the prior's file: %w", err)
 		}
-		if old.relation != Fresh {
+		if old.Relation != provenance.Fresh {
 			open = open[:0]
 			for i := range n {
-				if old.seen(i) {
-					l.teach = append(l.teach, i)
+				if old.Seen(i) {
+					l.teaching = append(l.teaching, i)
 				} else {
 					open = append(open, i)
 				}
@@ -340,22 +347,21 @@ func (l *learning) divide() error {
 			if len(open) == 0 {
 				return errors.New("every row of the log had a part in the prior's file, and none is left to certify: use a later log, or learn the prior anew")
 			}
-			l.warn("%d rows had a part in the prior's file and do not certify", len(l.teach))
+			l.warn("%d rows had a part in the prior's file and do not certify", len(l.teaching))
 		}
-		if l.before.known && l.before.how == l.id.how {
-			l.seed = l.before.seed // so that its hashes can be kept
-		} else if l.before.known && l.before.how != l.id.how {
-			return errors.New("the prior's file tells rows apart by another key than this log has (decision_id or content): its rows could not be recorded")
-		}
+	}
+	var err error
+	if l.seed, err = l.judge.Seed(before, o.Seed); err != nil {
+		return err
 	}
 	teaches := o.Prior == LearnedPrior || l.objective.Recipe // the prior
 	switch {
 	case !teaches && (o.PriorFile != nil || !l.posterior()): // none has to
-		l.rest = open
+		l.certifying = open
 		if !l.posterior() && o.PriorFile == nil {
-			l.rest = nil
+			l.certifying = nil
 			for i := range n {
-				l.rest = append(l.rest, i)
+				l.certifying = append(l.certifying, i)
 			}
 		}
 		return nil
@@ -374,9 +380,9 @@ func (l *learning) divide() error {
 	if l.log.Time != nil && o.Split != ByTime && slices.ContainsFunc(l.out.Log.Findings, func(f inspect.Finding) bool {
 		return f.Severity > inspect.Fine && strings.Contains(f.Measured, "in the order of time")
 	}) {
-		l.warn("the log drifts: --split time teaches by the earlier rows and certifies on the later ones, which are nearer to what comes")
+		l.warn("the log drifts: setting split of time teaches by the earlier rows and certifies on the later ones, which are nearer to what comes")
 	}
-	teach, rest, err := Split(o.Split, o.Share, o.Seed, len(open), columns(l.log, l.id, open))
+	teach, rest, err := Split(o.Split, o.Share, o.Seed, len(open), columns(l.log, open))
 	if err != nil {
 		return err
 	}
@@ -385,24 +391,25 @@ func (l *learning) divide() error {
 		train.Stream(o.Seed, "order of teaching").Shuffle(len(teach), func(i, j int) { teach[i], teach[j] = teach[j], teach[i] })
 	}
 	for _, i := range teach {
-		l.teach = append(l.teach, open[i])
+		l.teaching = append(l.teaching, open[i])
 	}
 	for _, i := range rest {
-		l.rest = append(l.rest, open[i])
+		l.certifying = append(l.certifying, open[i])
 	}
 	return nil
 }
 
 // columns are what some rows of a log are divided by.
-func columns(log *logs.Log, id identity, rows []int) Columns {
+func columns(log *logs.Log, rows []int) Columns {
+	_, keys := log.Identity()
 	var c Columns
 	for _, r := range rows {
-		c.IDs = append(c.IDs, id.ids[r])
-		if g := log.Group; g != nil {
-			c.Group = append(c.Group, g[r])
+		c.IDs = append(c.IDs, keys[r])
+		if log.Group != nil {
+			c.Group = append(c.Group, log.Group[r])
 		}
-		if t := log.Time; t != nil {
-			c.Time = append(c.Time, t[r])
+		if log.Time != nil {
+			c.Time = append(c.Time, log.Time[r])
 		}
 	}
 	return c
@@ -412,7 +419,7 @@ func columns(log *logs.Log, id identity, rows []int) Columns {
 func (l *learning) encode() (err error) {
 	t := &l.out.Training
 	if f := l.o.PriorFile; f != nil {
-		l.encoder = f.Encoder()
+		l.encoder = f.File().Components[0].Encoder
 		known, err := l.log.Known(l.encoder)
 		if err != nil {
 			return err
@@ -420,12 +427,12 @@ func (l *learning) encode() (err error) {
 		if n := len(l.log.Names()); known < n {
 			l.warn("the prior's file does not know %d of the %d names and categories in the contexts: they are left out", n-known, n)
 		}
-		l.prior = policies.Prior{Mean: slices.Concat(f.File().Weights...)}
+		l.prior.Mean = slices.Concat(f.File().Components[0].Weights...)
 		t.Prior = f.Hash()
 	} else {
-		rows := l.teach
+		rows := l.teaching
 		if rows == nil { // nothing is certified
-			rows = l.rest
+			rows = l.certifying
 		}
 		if l.encoder, err = l.log.FitEncoder(rows, l.o.Scaling); err != nil {
 			return err
@@ -434,29 +441,28 @@ func (l *learning) encode() (err error) {
 		if t.Scaling == "" {
 			t.Scaling = "max"
 		}
-		l.prior = policies.Prior{Mean: make([]float64, len(l.log.Actions)*l.encoder.Dim())}
+		l.prior.Mean = make([]float64, l.log.K()*l.encoder.Dim())
 	}
-	if l.rows, err = read(l.log, l.encoder, l.id); err == nil {
-		l.rows.X = hold(l.rows.X, room)
+	if l.rows, err = l.log.Encode(l.encoder); err != nil {
+		return err
 	}
-	t.Teach, t.Rest = len(l.teach), len(l.rest)
+	_, l.rows.Keys = l.log.Identity()
+	l.rows.X = hold(l.rows.X, room)
+	if l.prior.Taught = propensity.NewRowSet(l.rows.Hashes(l.teaching)); len(l.teaching) == 0 {
+		l.prior.Fixed = true // no row of this log had a part in the file, see divide
+	}
+	t.Teaching, t.Certifying = len(l.teaching), len(l.certifying)
+	l.search = train.Search{Log: l.rows, Rows: l.certifying}
+	if l.posterior() && !l.log.Estimated {
+		l.search.Judge, err = l.judge.Of(l.rows)
+	}
 	return err
-}
-
-// read is the whole log as learning reads it, with rows told apart by id.
-func read(log *logs.Log, e *features.Encoder, id identity) (*logs.Log, error) {
-	b, err := log.Encode(e)
-	if err != nil {
-		return nil, err
-	}
-	b.Keys = id.ids
-	return b, nil
 }
 
 // recipe runs train.Recipe.
 func (l *learning) recipe(ctx context.Context) error {
 	t, c := &l.out.Training, l.config
-	w := newWatch(l.rows, l.teach, l.o.Seed, math.Inf(-1))
+	w := newWatch(l.rows, l.teaching, l.o.Seed, math.Inf(-1))
 	softmax, gaussian := w.epoch(policies.Softmax{}), w.epoch(l.config.Policy)
 	c.Epoch = func(p train.Epoch) bool {
 		switch p.Stage {
@@ -468,16 +474,16 @@ func (l *learning) recipe(ctx context.Context) error {
 		return true
 	}
 	c.Prior = l.prior
-	got, err := train.Recipe{Scales: t.PriorScales, Floor: l.o.Floor, Teach: l.teach, Rest: l.rest, Tune: l.o.Tune}.Learn(ctx, l.rows, c)
+	got, err := train.Recipe{Scales: t.PriorScales, Floor: l.o.Floor, Teaching: l.teaching, Certifying: l.certifying, Tune: l.o.Tune}.Learn(ctx, l.search.Judge, l.rows, c)
 	if err != nil {
 		return err
 	}
 	if t.PriorScales == nil {
 		t.PriorScales = train.PriorScales()
 	}
-	t.Learner, t.Curve, t.Tried = got.Learner, w.curve, got.Certificate.Priors
-	l.out.Policy, l.out.Posterior = got.Policy, got.Posterior
-	l.baseline, l.cert = &got.Baseline, &got.Certificate
+	t.Learner, t.Curve, t.Tried = got.Learner, w.curve, got.Bounds.Priors
+	l.out.Policy, l.out.Posterior, l.out.Certificate = got.Policy, got.Posterior, got.Certificate
+	l.model = &got.RewardModel
 	return nil
 }
 
@@ -485,61 +491,50 @@ func (l *learning) recipe(ctx context.Context) error {
 // guarantee.
 func (l *learning) fit(ctx context.Context) error {
 	t, c := &l.out.Training, l.config
-	prior := l.prior
+	c.Prior = l.prior
 	if l.o.Prior == LearnedPrior {
-		learned, name, err := train.LearnPrior(ctx, l.rows, l.teach, c)
+		learned, name, err := train.LearnPrior(ctx, l.rows, l.teaching, c)
 		if err != nil {
 			return err
 		}
-		prior, t.Learner = learned, name
+		c.Prior, t.Learner = learned, name
 	}
 	scales := t.PriorScales
 	if len(scales) == 0 || !l.posterior() {
 		scales = []float64{1}
 	}
 	t.PriorScales, t.Tried = scales, len(scales)
-	part := l.rows.Subset(l.rest)
-	for i, s := range scales {
-		prior.Scale = s
-		c.Prior = prior
-		w := newWatch(l.rows, l.rest, l.o.Seed, l.o.MinEffective)
+	l.search.Options = certify.Options{Delta: c.Delta, Weight: c.Weight, Priors: len(scales), Seed: c.Seed, Threads: runtime.GOMAXPROCS(0)}
+	var watches []*watch // by scale
+	best, _, _, err := l.search.FitScales(ctx, c, scales, func(c *train.Config) func(*train.Result) {
+		w := newWatch(l.rows, l.certifying, l.o.Seed, l.o.MinESS)
+		watches = append(watches, w)
 		c.Epoch = w.epoch(c.Policy)
-		res, err := train.Fit(ctx, part, c)
-		if err != nil {
-			return err
-		}
-		q := res.Posterior
-		if w.stopped != "" && w.last != nil {
-			q = *w.last
-		}
-		better := i == 0
-		if l.posterior() {
-			cert, err := certify.Certify(c.Policy, q, l.rows, l.rest, certify.Options{Delta: c.Delta, Weight: c.Weight, Priors: len(scales), Seed: c.Seed, Threads: runtime.GOMAXPROCS(0)})
-			if err != nil {
-				return err
-			}
-			if better = better || cert.Guaranteed() > l.cert.Guaranteed(); better {
-				l.cert = &cert
-			}
-		}
-		if better {
-			l.out.Policy, l.out.Posterior, t.Curve, t.Stopped = c.Policy, q, w.curve, w.stopped
+		return func(res *train.Result) {
 			if w.stopped != "" && w.last != nil {
-				t.Stopped += "; the policy of the epoch before is kept"
+				res.Posterior = *w.last
 			}
 		}
+	})
+	if err != nil {
+		return err
+	}
+	w := watches[best]
+	l.out.Policy, l.out.Posterior, l.out.Certificate, t.Curve, t.Stopped = c.Policy, l.search.Best, l.search.Certificate, w.curve, w.stopped
+	if w.stopped != "" && w.last != nil {
+		t.Stopped += "; the policy of the epoch before is kept"
 	}
 	return nil
 }
 
-// finish certifies, warns, and makes the file.
+// finish judges, warns, and makes the file.
 func (l *learning) finish() error {
 	t, q, out := &l.out.Training, l.out.Posterior, l.out
-	t.Estimate = judge(out.Policy, q, l.rows, l.rest)
+	t.Estimate = estimate(out.Policy, q, l.rows, l.certifying)
 	if t.Stopped != "" {
 		l.warn("training stopped: %s; a floor, a stronger penalty or another weight keeps the policy nearer to the log", t.Stopped)
 	}
-	if t.Estimate.Effective < l.o.MinEffective && t.Stopped == "" {
+	if t.Estimate.Effective < l.o.MinESS && t.Stopped == "" {
 		l.warn("the weights π/π₀ of the %d rows are worth %.1f rows: what the log says of the policy rests on a handful of rows", t.Estimate.Rows, t.Estimate.Effective)
 	}
 	if out.Worse = t.Estimate.Reward < -mean(l.log.Cost); out.Worse {
@@ -551,49 +546,46 @@ func (l *learning) finish() error {
 	case !l.posterior():
 		out.Unproven = "a softmax policy is one parameter chosen from the data: nothing can be guaranteed of it on this log; a gaussian policy has a posterior"
 	default:
-		g := &Guarantee{Certificate: *l.cert, Relation: Same, Rows: l.log.Len(), Refused: len(l.teach), Estimate: t.Estimate}
-		g.of(l.log, out.Log, t.RewardMin, t.RewardMax)
-		out.Guarantee = g
+		out.Certificate.Estimated(t.Estimate)
 	}
-	if l.baseline != nil {
-		t.HasModel = true
-		if !slices.Equal(l.baseline.Theta, q.Prior.Mean) {
-			t.RewardModel = matrix(l.baseline.Theta, q.Actions)
+	c := policyfile.Component{Weight: 1, Kind: t.Policy, Sigma: q.Sigma, Encoder: l.encoder, Weights: matrix(q.Mu, q.Actions),
+		Prior: &policyfile.Prior{Scale: cmp.Or(q.Prior.Scale, 1), Mean: matrix(q.Prior.Mean, q.Actions)}}
+	f := &policyfile.File{Actions: l.log.Actions, Floor: l.o.Floor, Created: versions(), Components: []policyfile.Component{c}}
+	f.RewardMin, f.RewardMax = l.log.RewardRange()
+	if l.model != nil {
+		m := policyfile.RewardModel{Kind: policyfile.Softmax}
+		if !slices.Equal(l.model.Theta, q.Prior.Mean) {
+			m.Weights = matrix(l.model.Theta, q.Actions)
 		}
+		f.RewardModels = append(f.RewardModels, m)
 	}
-	t.Chosen = l.id.hashes(l.seed, l.rest)
-	t.Witnesses = witnesses(l.log, l.id, l.seed, slices.Concat(l.teach, l.rest))
-	taught := l.id.hashes(l.seed, l.teach)
-	if l.before.known {
-		taught = append(taught, l.before.taught.Hashes()...)
-		taught = append(taught, l.before.chosen.Hashes()...)
-		slices.Sort(taught)
-		taught = slices.Compact(taught)
+	made := provenance.Made{Taught: l.teaching, Chosen: l.certifying, Seed: l.seed, Tried: t.Tried, Loggers: l.o.Loggers}
+	if l.o.PriorFile != nil {
+		made.Before = l.o.PriorFile.File()
 	}
-	kind, err := kindOf(l.bare())
-	if err != nil {
-		return err
-	}
-	scale := q.Prior.Scale
-	if scale == 0 {
-		scale = 1
-	}
-	f := &policyfile.File{
-		Kind: kind, Actions: l.log.Actions, Sigma: q.Sigma, Floor: l.o.Floor, Encoder: l.encoder, Created: versions(), DataHash: l.log.Hash(),
-		Weights: matrix(q.Mu, q.Actions),
-		Prior: &policyfile.Prior{Scale: scale, Mean: matrix(q.Prior.Mean, q.Actions),
-			Taught: &policyfile.Taught{Count: len(taught), Seed: l.seed, How: l.id.how, DataHash: l.log.Hash(), Rows: taught}},
-	}
-	if f.Training, err = object(t); err != nil {
-		return err
-	}
-	if out.Guarantee != nil {
-		if f.Certificate, err = object(out.Guarantee); err != nil {
-			return err
-		}
+	l.judge.Record(f, made)
+	var err error
+	if f.Training, err = json.Marshal(t); err == nil && out.Certificate != nil {
+		f.Certificate, err = json.Marshal(out.Certificate)
 	}
 	out.File = f
-	return nil
+	return err
+}
+
+// matrix is [k×d] as rows.
+func matrix(flat []float64, k int) policyfile.Matrix {
+	d := len(flat) / k
+	m := make(policyfile.Matrix, k)
+	for a := range m {
+		m[a] = flat[a*d : (a+1)*d : (a+1)*d]
+	}
+	return m
+}
+
+// versions are those of the running program.
+func versions() policyfile.Versions {
+	v := train.ThisVersion()
+	return policyfile.Versions{Opl: v.Opl, Commit: v.Commit, Go: v.Go, System: v.System}
 }
 
 // mean is 0 of nothing.
@@ -602,14 +594,6 @@ func mean(xs []float64) (m float64) {
 		m += x / float64(len(xs))
 	}
 	return m
-}
-
-// bare is the policy without its floor.
-func (l *learning) bare() policies.Policy {
-	if p, ok := l.out.Policy.(policies.Floor); ok {
-		return p.Policy
-	}
-	return l.out.Policy
 }
 
 // names lists actions in messages.

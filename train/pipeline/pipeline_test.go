@@ -1,4 +1,4 @@
-package learn_test
+package pipeline_test
 
 import (
 	"bytes"
@@ -16,10 +16,10 @@ import (
 
 	"opl/policies/features"
 	"opl/policies/policyfile"
-	"opl/train/certify"
 	"opl/train/experiment"
-	"opl/train/learn"
 	"opl/train/logs"
+	"opl/train/pipeline"
+	"opl/train/provenance"
 )
 
 // world is a bandit with three features and three actions, whose reward is 1 with
@@ -158,9 +158,26 @@ func settings(epochs int) experiment.Settings { return experiment.Settings{Epoch
 
 var unit = logs.Scaling{Intercept: true, Unit: true}
 
-func mustCertify(t *testing.T, p *policyfile.Policy, log *logs.Log, o learn.CertifyOptions) *learn.Guarantee {
+func certifyFile(p *policyfile.Policy, log *logs.Log, o options) (provenance.Statement, error) {
+	judge := provenance.New(log)
+	if o.force {
+		judge.Force()
+	}
+	c, err := judge.File(context.Background(), p, provenance.Options{Delta: o.delta, Fresh: o.fresh})
+	if err != nil {
+		return provenance.Statement{}, err
+	}
+	return c.Statement(), nil
+}
+
+type options struct {
+	fresh, force bool
+	delta        float64
+}
+
+func mustCertify(t *testing.T, p *policyfile.Policy, log *logs.Log, o options) provenance.Statement {
 	t.Helper()
-	g, err := learn.Certify(context.Background(), p, log, o)
+	g, err := certifyFile(p, log, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,32 +190,32 @@ func TestLearnAndCertify(t *testing.T) {
 	for _, w := range []world{{full: true, ids: true}, {ids: true}, {full: true}, {times: true}} {
 		w.seed = 1
 		log := w.log(t, 2500)
-		o := learn.Options{Seed: 3, Settings: settings(4), Scaling: unit, Floor: .1}
+		o := pipeline.Options{Seed: 3, Settings: settings(4), Scaling: unit, Floor: .1}
 		l := mustLearn(t, log, o)
 		p := policy(t, l)
 		real := truth(t, p)
-		g := l.Guarantee
-		if g.Verdict != certify.Better || !(g.Reward < real && g.Reward > real-.25) || math.Abs(l.Training.Estimate.Reward-real) > 5*l.Training.Estimate.SE {
-			t.Errorf("%+v: %s: guaranteed %v, estimated %v ± %v, earns %v", w, g.Verdict, g.Reward, l.Training.Estimate.Reward, l.Training.Estimate.SE, real)
+		g := l.Certificate.Statement()
+		if g.Verdict != provenance.Better || !(g.Guaranteed < real && g.Guaranteed > real-.25) || math.Abs(l.Training.Estimate.Reward-real) > 5*l.Training.Estimate.SE {
+			t.Errorf("%+v: %s: guaranteed %v, estimated %v ± %v, earns %v", w, g.Verdict, g.Guaranteed, l.Training.Estimate.Reward, l.Training.Estimate.SE, real)
 		}
-		if w.full != (len(g.Bounds) == 5) || w.full != (len(g.Missing) == 1) {
-			t.Errorf("%d bounds, missing %q", len(g.Bounds), g.Missing)
+		if w.full != (len(g.All) == 5) || w.full != (len(g.Missing) == 1) {
+			t.Errorf("%d bounds, missing %q", len(g.All), g.Missing)
 		}
-		again := mustCertify(t, p, log, learn.CertifyOptions{})
-		if again.Relation != learn.Same || again.Refused != l.Training.Teach || again.N != l.Training.Rest || again.Priors != 6 || len(again.Bounds) != len(g.Bounds) {
-			t.Errorf("again: %s, %d refused, %d certify, %d priors, %d bounds", again.Relation, again.Refused, again.N, again.Priors, len(again.Bounds))
+		again := mustCertify(t, p, log, options{})
+		if again.Relation != provenance.Same || again.Refused != l.Training.Teaching || again.N != l.Training.Certifying || again.Priors != 6 || len(again.All) != len(g.All) {
+			t.Errorf("again: %s, %d refused, %d certify, %d priors, %d bounds", again.Relation, again.Refused, again.N, again.Priors, len(again.All))
 		}
-		for i, b := range again.Bounds {
-			if c := g.Bounds[i]; c.Name != b.Name || math.Abs(c.Risk-b.Risk) > 1e-9 || c.Delta != b.Delta {
+		for i, b := range again.All {
+			if c := g.All[i]; c.Name != b.Name || math.Abs(c.Risk-b.Risk) > 1e-9 || c.Delta != b.Delta {
 				t.Errorf("again: %+v, want %+v", b, c)
 			}
 		}
 		later := w
 		later.seed = 2
 		later.actions = []string{"b", "c", "a"}
-		fresh := mustCertify(t, p, later.log(t, 2500), learn.CertifyOptions{})
-		if fresh.Relation != learn.Fresh || fresh.N != 2500 || fresh.Priors != 1 || fresh.KL > 1e-9 || !(fresh.Reward > g.Reward-.02 && fresh.Reward < real) {
-			t.Errorf("later: %s, %d certify, %d priors, KL %v, guaranteed %v, before %v, earns %v", fresh.Relation, fresh.N, fresh.Priors, fresh.KL, fresh.Reward, g.Reward, real)
+		fresh := mustCertify(t, p, later.log(t, 2500), options{})
+		if fresh.Relation != provenance.Fresh || fresh.N != 2500 || fresh.Priors != 1 || fresh.KL > 1e-9 || !(fresh.Guaranteed > g.Guaranteed-.02 && fresh.Guaranteed < real) {
+			t.Errorf("later: %s, %d certify, %d priors, KL %v, guaranteed %v, before %v, earns %v", fresh.Relation, fresh.N, fresh.Priors, fresh.KL, fresh.Guaranteed, g.Guaranteed, real)
 		}
 		// The file is the same policy: of training, certificate and floor.
 		pi := make([]float64, 3)
@@ -208,7 +225,7 @@ func TestLearnAndCertify(t *testing.T) {
 		if !w.full || !w.ids {
 			continue
 		}
-		if twice := mustLearn(t, log, o); !slices.Equal(twice.Posterior.Mu, l.Posterior.Mu) || twice.Guarantee.Reward != g.Reward || !slices.Equal(twice.Training.Chosen, l.Training.Chosen) {
+		if twice := mustLearn(t, log, o); !slices.Equal(twice.Posterior.Mu, l.Posterior.Mu) || twice.Certificate.Guaranteed() != g.Guaranteed || !slices.Equal(twice.File.Components[0].Chosen, l.File.Components[0].Chosen) {
 			t.Error("learned twice, it is not the same")
 		}
 		if o.Seed++; slices.Equal(mustLearn(t, log, o).Posterior.Mu, l.Posterior.Mu) {
@@ -219,26 +236,26 @@ func TestLearnAndCertify(t *testing.T) {
 
 // A propensity of 0 for an action that was not logged does no harm.
 func TestNoSupport(t *testing.T) {
-	l := mustLearn(t, world{seed: 1, ids: true, full: true, never: true}.log(t, 3000), learn.Options{Seed: 1, Settings: settings(3), Scaling: unit})
+	l := mustLearn(t, world{seed: 1, ids: true, full: true, never: true}.log(t, 3000), pipeline.Options{Seed: 1, Settings: settings(3), Scaling: unit})
 	real := truth(t, policy(t, l))
-	if !(l.Guarantee.Reward > .3 && l.Guarantee.Reward < real) || len(l.Guarantee.Bounds) != 5 {
-		t.Errorf("guaranteed %v, earns %v: %+v", l.Guarantee.Reward, real, l.Guarantee.Missing)
+	if !(l.Certificate.Guaranteed() > .3 && l.Certificate.Guaranteed() < real) || len(l.Certificate.Statement().All) != 5 {
+		t.Errorf("guaranteed %v, earns %v: %+v", l.Certificate.Guaranteed(), real, l.Certificate.Statement().Missing)
 	}
 }
 
 // Rows divided by group or time stay together, and the file says so.
 func TestDivision(t *testing.T) {
 	log := world{seed: 1, ids: true, groups: 5, times: true}.log(t, 1500)
-	if l := mustLearn(t, log, learn.Options{Seed: 1, Settings: settings(1), Scaling: unit}); l.Training.Split != learn.ByGroup {
+	if l := mustLearn(t, log, pipeline.Options{Seed: 1, Settings: settings(1), Scaling: unit}); l.Training.Split != pipeline.ByGroup {
 		t.Errorf("a log with groups is divided by %s", l.Training.Split)
 	}
-	l := mustLearn(t, log, learn.Options{Seed: 1, Settings: settings(1), Scaling: unit, Split: learn.ByTime, Share: .25})
-	if l.Training.Teach != 375 || l.Training.Rest != 1125 || l.Training.Share != .25 {
-		t.Errorf("%d teach, %d certify", l.Training.Teach, l.Training.Rest)
+	l := mustLearn(t, log, pipeline.Options{Seed: 1, Settings: settings(1), Scaling: unit, Split: pipeline.ByTime, Share: .25})
+	if l.Training.Teaching != 375 || l.Training.Certifying != 1125 || l.Training.Share != .25 {
+		t.Errorf("%d teach, %d certify", l.Training.Teaching, l.Training.Certifying)
 	}
 	// The rows that a certificate takes are the later ones.
-	late := mustCertify(t, policy(t, l), world{seed: 1, ids: true, groups: 5, times: true, drop: func(i int) bool { return i < 375 }}.log(t, 1500), learn.CertifyOptions{})
-	if late.Relation != learn.Overlap || late.Refused != 0 || late.N != 1125 || late.Priors != 6 || late.Notes == nil {
+	late := mustCertify(t, policy(t, l), world{seed: 1, ids: true, groups: 5, times: true, drop: func(i int) bool { return i < 375 }}.log(t, 1500), options{})
+	if late.Relation != provenance.Overlaps || late.Refused != 0 || late.N != 1125 || late.Priors != 6 || late.Notes == nil {
 		t.Errorf("%s: %d refused, %d certify, %d priors, notes %q", late.Relation, late.Refused, late.N, late.Priors, late.Notes)
 	}
 }
@@ -246,37 +263,37 @@ func TestDivision(t *testing.T) {
 // Rows that taught the prior are not taken for witnesses, under whatever name.
 func TestCheating(t *testing.T) {
 	w := world{seed: 1, ids: true, full: true, times: true}
-	l := mustLearn(t, w.log(t, 1500), learn.Options{Seed: 1, Settings: settings(2), Scaling: unit, Split: learn.ByTime})
+	l := mustLearn(t, w.log(t, 1500), pipeline.Options{Seed: 1, Settings: settings(2), Scaling: unit, Split: pipeline.ByTime})
 	p := policy(t, l)
-	refused := func(what string, p *policyfile.Policy, log *logs.Log, o learn.CertifyOptions, want string) {
+	refused := func(what string, p *policyfile.Policy, log *logs.Log, o options, want string) {
 		t.Helper()
-		if g, err := learn.Certify(context.Background(), p, log, o); err == nil || !strings.Contains(err.Error(), want) {
+		if g, err := certifyFile(p, log, o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %+v, %v; want %q", what, g, err, want)
 		}
 	}
 	taught := w
 	taught.drop = func(i int) bool { return i >= 750 }
-	refused("the prior's rows alone", p, taught.log(t, 1500), learn.CertifyOptions{}, "none is left")
-	refused("they are fresh", p, taught.log(t, 1500), learn.CertifyOptions{Fresh: true}, "leave out --fresh")
-	refused("the same log as fresh", p, w.log(t, 1500), learn.CertifyOptions{Fresh: true}, "the very one")
+	refused("the prior's rows alone", p, taught.log(t, 1500), options{}, "none is left")
+	refused("they are fresh", p, taught.log(t, 1500), options{fresh: true}, "leave out setting fresh")
+	refused("the same log as fresh", p, w.log(t, 1500), options{fresh: true}, "the very one")
 	other := w
 	other.id = func(i int) string { return fmt.Sprint("new", i) }
-	refused("altered ids", p, other.log(t, 1500), learn.CertifyOptions{}, "ids were changed")
-	if g := mustCertify(t, p, w.log(t, 3000), learn.CertifyOptions{}); g.Relation != learn.Overlap || g.Refused != 750 || g.N != 2250 || g.Priors != 6 {
+	refused("altered ids", p, other.log(t, 1500), options{}, "ids were changed")
+	if g := mustCertify(t, p, w.log(t, 3000), options{}); g.Relation != provenance.Overlaps || g.Refused != 750 || g.N != 2250 || g.Priors != 6 {
 		t.Errorf("more of the log: %s, %d refused, %d certify, %d priors", g.Relation, g.Refused, g.N, g.Priors)
 	}
 	bare := w
 	bare.ids = false
-	refused("without ids", p, bare.log(t, 1500), learn.CertifyOptions{}, "another key")
+	refused("without ids", p, bare.log(t, 1500), options{}, "another key")
 	foreign := w
 	foreign.names = []string{"x_3", "x_4", "x_5"}
 	foreign.seed = 3
-	refused("other columns", p, foreign.log(t, 100), learn.CertifyOptions{}, "none of the names in its contexts (x_3, x_4, x_5) is one of the policy's (x_0, x_1, x_2)")
-	if _, err := learn.Learn(context.Background(), experiment.Standard(), foreign.log(t, 1500), learn.Options{Objective: "ls", PriorFile: p, Settings: settings(1)}); err == nil || !strings.Contains(err.Error(), "learned from other columns") {
+	refused("other columns", p, foreign.log(t, 100), options{}, "none of the names in its contexts (x_3, x_4, x_5) is one of the policy's (x_0, x_1, x_2)")
+	if _, err := pipeline.Learn(context.Background(), experiment.Standard(), foreign.log(t, 1500), pipeline.Options{Objective: "ls", PriorFile: p, Settings: settings(1)}); err == nil || !strings.Contains(err.Error(), "learned from other columns") {
 		t.Errorf("a prior of other columns: %v", err)
 	}
 	foreign.names = []string{"x_0", "x_1", "x_9"}
-	if g := mustCertify(t, p, foreign.log(t, 1500), learn.CertifyOptions{}); len(g.Notes) != 1 || !strings.Contains(g.Notes[0], "does not know 1 of the 3 names") {
+	if g := mustCertify(t, p, foreign.log(t, 1500), options{}); len(g.Notes) != 1 || !strings.Contains(g.Notes[0], "does not know 1 of the 3 names") {
 		t.Errorf("a column more: notes %q", g.Notes)
 	}
 
@@ -296,41 +313,37 @@ func TestCheating(t *testing.T) {
 		{"without ids", bare, 1500, "by other means"},
 		{"a later log", fresh, 1500, ""},
 	} {
-		if got := learn.Flatters(l.File, c.log.log(t, c.n)); (got == "") != (c.says == "") || !strings.Contains(got, c.says) {
+		log := c.log.log(t, c.n)
+		got := says(provenance.New(log), l.File, log)
+		if (got == "") != (c.says == "") || !strings.Contains(got, c.says) {
 			t.Errorf("%s: %q, want %q", c.what, got, c.says)
 		}
 	}
 
 	// Contents that are equal by chance: neither certified nor refused silently.
 	coarse := world{seed: 1, coarse: true}
-	q := policy(t, mustLearn(t, coarse.log(t, 1500), learn.Options{Seed: 1, Settings: settings(2), Scaling: unit, Force: true}))
+	q := policy(t, mustLearn(t, coarse.log(t, 1500), pipeline.Options{Seed: 1, Settings: settings(2), Scaling: unit, Force: true}))
 	later := coarse
 	later.seed = 2
-	refused("by content", q, later.log(t, 1500), learn.CertifyOptions{Force: true}, "cannot be told")
-	if g := mustCertify(t, q, later.log(t, 1500), learn.CertifyOptions{Force: true, Fresh: true}); g.Relation != learn.Fresh || g.N != 1500 {
+	refused("by content", q, later.log(t, 1500), options{force: true}, "cannot be told")
+	if g := mustCertify(t, q, later.log(t, 1500), options{force: true, fresh: true}); g.Relation != provenance.Fresh || g.N != 1500 {
 		t.Errorf("by word: %s, %d certify", g.Relation, g.N)
 	}
-	refused("more of a log by content as fresh", q, coarse.log(t, 3000), learn.CertifyOptions{Force: true, Fresh: true}, "cannot be told")
+	refused("more of a log by content as fresh", q, coarse.log(t, 3000), options{force: true, fresh: true}, "cannot be told")
 
 	// A file that does not say what taught it certifies on another log alone.
 	mute := *l.File
-	mute.Prior = nil
+	mute.History.Known = false
 	m, err := policyfile.New(&mute)
 	if err != nil {
 		t.Fatal(err)
 	}
-	refused("no record", m, w.log(t, 1500), learn.CertifyOptions{}, "does not record")
-	if got := learn.Flatters(&mute, taught.log(t, 1500)); got != "" {
+	refused("no record", m, w.log(t, 1500), options{}, "does not record")
+	part := taught.log(t, 1500)
+	if got := says(provenance.New(part), &mute, part); !strings.Contains(got, "does not say which rows") {
 		t.Errorf("no record: %q", got)
 	}
-	refused("no record, part of the log", m, taught.log(t, 1500), learn.CertifyOptions{}, "does not record")
-	mute.Prior, mute.Training = l.File.Prior, nil
-	if m, err = policyfile.New(&mute); err != nil {
-		t.Fatal(err)
-	}
-	rest := w
-	rest.drop = func(i int) bool { return i < 750 }
-	refused("no record of what chose", m, rest.log(t, 1500), learn.CertifyOptions{}, "does not record")
+	refused("no record, part of the log", m, part, options{}, "does not record")
 	unknown := w
 	unknown.actions = []string{"b", "c", "a"}
 	wrong := *l.File
@@ -338,8 +351,17 @@ func TestCheating(t *testing.T) {
 	if m, err = policyfile.New(&wrong); err != nil {
 		t.Fatal(err)
 	}
-	refused("other actions", m, unknown.log(t, 1500), learn.CertifyOptions{}, `action "c" that the policy does not know`)
-	refused("delta", p, w.log(t, 1500), learn.CertifyOptions{Delta: 2}, "delta")
+	refused("other actions", m, unknown.log(t, 1500), options{}, `action "c" that the policy does not know`)
+	refused("delta", p, w.log(t, 1500), options{delta: 2}, "delta")
+}
+
+// says is why the judge guarantees nothing of the policy of a file on all rows of a log.
+func says(j *provenance.Judge, f *policyfile.File, log *logs.Log) string {
+	_, err := j.Probabilities(make([]float64, log.Len()), provenance.FromFile(f), .05)
+	if err != nil {
+		return err.Error()
+	}
+	return ""
 }
 
 // Every objective of the library learns, or says what it lacks; what a posterior
@@ -348,31 +370,31 @@ func TestObjectives(t *testing.T) {
 	full, logged := world{seed: 1, ids: true, full: true}.log(t, 1200), world{seed: 1, ids: true}.log(t, 1200)
 	needs := map[string]bool{"heuristic": true, "theorem1": true, "corollary1": true, "sakhi2": true, "pseudoloss": true}
 	for _, ob := range experiment.Standard().Objectives {
-		o := learn.Options{Objective: ob.Name, Seed: 1, Settings: settings(2), Scaling: unit, Floor: .05}
+		o := pipeline.Options{Objective: ob.Name, Seed: 1, Settings: settings(2), Scaling: unit, Floor: .05}
 		l := mustLearn(t, full, o)
-		if point := ob.Policy == "softmax"; point != (l.Guarantee == nil) || point != (l.Unproven != "") || point != (l.File.Kind == policyfile.Softmax) {
-			t.Errorf("%s: guarantee %v, %q, kind %s", ob.Name, l.Guarantee, l.Unproven, l.File.Kind)
+		if point := ob.Policy == "softmax"; point != (l.Certificate == nil) || point != (l.Unproven != "") || point != (l.File.Components[0].Kind == policyfile.Softmax) {
+			t.Errorf("%s: guarantee %v, %q, kind %s", ob.Name, l.Certificate, l.Unproven, l.File.Components[0].Kind)
 		}
 		if len(l.Training.Curve) != 2 || !(l.Training.Curve[1].Effective > 30) {
 			t.Errorf("%s: curve %+v", ob.Name, l.Training.Curve)
 		}
 		p := policy(t, l)
-		if real := truth(t, p); l.Guarantee != nil && !(l.Guarantee.Reward < real) || real < .35 {
-			t.Errorf("%s: guaranteed %+v, earns %v", ob.Name, l.Guarantee, real)
+		if real := truth(t, p); l.Certificate != nil && !(l.Certificate.Guaranteed() < real) || real < .35 {
+			t.Errorf("%s: guaranteed %+v, earns %v", ob.Name, l.Certificate, real)
 		}
-		g, err := learn.Certify(context.Background(), p, full, learn.CertifyOptions{})
-		if l.Guarantee == nil {
+		g, err := certifyFile(p, full, options{})
+		if l.Certificate == nil {
 			if err == nil || !strings.Contains(err.Error(), "one parameter") {
 				t.Errorf("%s: a softmax is certified on its own log: %v", ob.Name, err)
 			}
-			g := mustCertify(t, p, world{seed: 2, ids: true, full: true}.log(t, 1200), learn.CertifyOptions{})
-			if g.Relation != learn.Fresh || g.Best().Name != "ls" && g.Best().Name != "bernstein" {
+			g := mustCertify(t, p, world{seed: 2, ids: true, full: true}.log(t, 1200), options{})
+			if g.Relation != provenance.Fresh || g.Best().Name != "ls" && g.Best().Name != "bernstein" {
 				t.Errorf("%s: on a later log by %s", ob.Name, g.Best().Name)
 			}
-		} else if err != nil || g.N != l.Training.Rest || g.Priors != l.Training.Tried {
+		} else if err != nil || g.N != l.Training.Certifying || g.Priors != l.Training.Tried {
 			t.Errorf("%s: %v, %+v", ob.Name, err, g)
 		}
-		_, err = learn.Learn(context.Background(), experiment.Standard(), logged, o)
+		_, err = pipeline.Learn(context.Background(), experiment.Standard(), logged, o)
 		if needs[ob.Name] != (err != nil) || err != nil && (!strings.Contains(err.Error(), "propensities of all actions") || strings.Contains(err.Error(), ".go:")) {
 			t.Errorf("%s on logged propensities: %v", ob.Name, err)
 		}
@@ -383,35 +405,35 @@ func TestObjectives(t *testing.T) {
 func TestPriors(t *testing.T) {
 	w := world{seed: 1, ids: true, full: true}
 	log := w.log(t, 1500)
-	o := learn.Options{Objective: "ls", Seed: 1, Settings: experiment.Settings{Epochs: 2, PriorScales: []float64{1, .3}, LearningRate: .01}, Scaling: unit}
+	o := pipeline.Options{Objective: "ls", Seed: 1, Settings: experiment.Settings{Epochs: 2, PriorScales: []float64{1, .3}, LearningRate: .01}, Scaling: unit}
 	zero := mustLearn(t, log, o)
-	o.Prior = learn.LearnedPrior
+	o.Prior = pipeline.LearnedPrior
 	learned := mustLearn(t, log, o)
-	if zero.Training.Share != .1 || learned.Training.Share != .5 || learned.Training.Learner == "" || learned.Guarantee.Priors != 2 || learned.Training.Tried != 2 {
+	if zero.Training.Share != .1 || learned.Training.Share != .5 || learned.Training.Learner == "" || learned.Certificate.Statement().Priors != 2 || learned.Training.Tried != 2 {
 		t.Errorf("zero %+v, learned %+v", zero.Training, learned.Training)
 	}
 	first := policy(t, learned)
 	o.Prior, o.PriorFile, o.Seed = "", first, 2
-	if _, err := learn.Learn(context.Background(), experiment.Standard(), log, o); err == nil || !strings.Contains(err.Error(), "every row") {
+	if _, err := pipeline.Learn(context.Background(), experiment.Standard(), log, o); err == nil || !strings.Contains(err.Error(), "every row") {
 		t.Errorf("a prior from the log itself: %v", err)
 	}
 	w.seed = 2
 	next := mustLearn(t, w.log(t, 1500), o)
-	if next.Training.Teach != 0 || next.Training.Rest != 1500 || next.Training.Prior != first.Hash() || next.Guarantee.Reward < learned.Guarantee.Reward {
-		t.Errorf("on a later log: %d teach, %d certify, guaranteed %v, before %v", next.Training.Teach, next.Training.Rest, next.Guarantee.Reward, learned.Guarantee.Reward)
+	if next.Training.Teaching != 0 || next.Training.Certifying != 1500 || next.Training.Prior != first.Hash() || next.Certificate.Guaranteed() < learned.Certificate.Guaranteed() {
+		t.Errorf("on a later log: %d teach, %d certify, guaranteed %v, before %v", next.Training.Teaching, next.Training.Certifying, next.Certificate.Guaranteed(), learned.Certificate.Guaranteed())
 	}
 	// All that taught the first taught the prior of the next.
-	if got := next.File.Prior.Taught.Count; got != 1500 {
+	if got := len(next.File.Components[0].Taught); got != 1500 {
 		t.Errorf("%d rows taught the prior, want 1500", got)
 	}
-	if _, err := learn.Certify(context.Background(), policy(t, next), log, learn.CertifyOptions{}); err == nil || !strings.Contains(err.Error(), "none is left") {
+	if _, err := certifyFile(policy(t, next), log, options{}); err == nil || !strings.Contains(err.Error(), "none is left") {
 		t.Errorf("the first log certifies the next policy: %v", err)
 	}
 	// The recipe may start from a file, too.
 	o.Objective, o.PriorFile, o.Settings = "", first, settings(2)
 	w.seed = 3
-	if l := mustLearn(t, w.log(t, 1500), o); l.Training.Teach < 600 || l.File.Prior.Taught.Count != 1500+l.Training.Teach {
-		t.Errorf("%d teach, %d recorded", l.Training.Teach, l.File.Prior.Taught.Count)
+	if l := mustLearn(t, w.log(t, 1500), o); l.Training.Teaching < 600 || len(l.File.Components[0].Taught) != 1500+l.Training.Teaching {
+		t.Errorf("%d teach, %d recorded", l.Training.Teaching, len(l.File.Components[0].Taught))
 	}
 }
 
@@ -419,7 +441,7 @@ func TestPriors(t *testing.T) {
 // the epoch before.
 func TestCollapse(t *testing.T) {
 	log := world{seed: 1, ids: true, full: true}.log(t, 600)
-	o := learn.Options{Objective: "risk", Weight: "ips", Seed: 1, Settings: experiment.Settings{Epochs: 20, LearningRate: 1}, Scaling: unit, MinEffective: -1}
+	o := pipeline.Options{Objective: "risk", Weight: "ips", Seed: 1, Settings: experiment.Settings{Epochs: 20, LearningRate: 1}, Scaling: unit, MinESS: -1}
 	free := mustLearn(t, log, o)
 	at := 0
 	for i := 1; i < 20 && at == 0; i++ {
@@ -430,12 +452,12 @@ func TestCollapse(t *testing.T) {
 	if at == 0 || free.Training.Stopped != "" || len(free.Training.Curve) != 20 {
 		t.Fatalf("stopped %q, curve %+v", free.Training.Stopped, free.Training.Curve)
 	}
-	o.MinEffective = (free.Training.Curve[at].Effective + free.Training.Curve[at-1].Effective) / 2
+	o.MinESS = (free.Training.Curve[at].Effective + free.Training.Curve[at-1].Effective) / 2
 	l := mustLearn(t, log, o)
 	if len(l.Training.Curve) != at+1 || !strings.Contains(l.Training.Stopped, "epoch before is kept") || !slices.ContainsFunc(l.Training.Warnings, func(s string) bool { return strings.Contains(s, "training stopped") }) {
 		t.Errorf("stopped after %d epochs, want %d: %q, warnings %q", len(l.Training.Curve), at+1, l.Training.Stopped, l.Training.Warnings)
 	}
-	if l.Training.Estimate.Effective < o.MinEffective {
+	if l.Training.Estimate.Effective < o.MinESS {
 		t.Errorf("the policy kept is worth %v rows", l.Training.Estimate.Effective)
 	}
 	var csv bytes.Buffer
@@ -462,17 +484,17 @@ func TestEstimated(t *testing.T) {
 		t.Fatal(err)
 	}
 	log := open(t, path, logs.Options{Estimate: true})
-	l := mustLearn(t, log, learn.Options{Seed: 1, Settings: settings(1), Scaling: unit, Force: true})
-	if l.Guarantee != nil || !strings.Contains(l.Unproven, "estimates") || l.File.Certificate != nil || !l.Training.Estimated {
-		t.Errorf("guarantee %+v, %q", l.Guarantee, l.Unproven)
+	l := mustLearn(t, log, pipeline.Options{Seed: 1, Settings: settings(1), Scaling: unit, Force: true})
+	if l.Certificate != nil || !strings.Contains(l.Unproven, "estimates") || l.File.Certificate != nil || !l.Training.Estimated {
+		t.Errorf("guarantee %+v, %q", l.Certificate, l.Unproven)
 	}
-	if _, err := learn.Certify(context.Background(), policy(t, l), log, learn.CertifyOptions{}); err == nil || !strings.Contains(err.Error(), "estimates") {
+	if _, err := certifyFile(policy(t, l), log, options{}); err == nil || !strings.Contains(err.Error(), "estimates") {
 		t.Errorf("certified: %v", err)
 	}
-	if _, err := learn.Learn(context.Background(), experiment.Standard(), open(t, path, logs.Options{}), learn.Options{Force: true}); err == nil || !strings.Contains(err.Error(), "no propensities") {
+	if _, err := pipeline.Learn(context.Background(), experiment.Standard(), open(t, path, logs.Options{}), pipeline.Options{Force: true}); err == nil || !strings.Contains(err.Error(), "no propensities") {
 		t.Errorf("without propensities: %v", err)
 	}
-	if _, err := learn.Learn(context.Background(), experiment.Standard(), open(t, path, logs.Options{}), learn.Options{}); err == nil || !strings.Contains(err.Error(), "--force") {
+	if _, err := pipeline.Learn(context.Background(), experiment.Standard(), open(t, path, logs.Options{}), pipeline.Options{}); err == nil || !strings.Contains(err.Error(), "setting force") {
 		t.Errorf("unusable: %v", err)
 	}
 }
@@ -480,7 +502,7 @@ func TestEstimated(t *testing.T) {
 func TestOptions(t *testing.T) {
 	log := world{seed: 1, ids: true}.log(t, 200)
 	h, p := 2.0, -1.0
-	for want, o := range map[string]learn.Options{
+	for want, o := range map[string]pipeline.Options{
 		`unknown objective "best"`:  {Objective: "best"},
 		"unknown weight":            {Objective: "risk", Weight: "best"},
 		"brings its own weight":     {Objective: "ls", Weight: "ix"},
@@ -490,12 +512,12 @@ func TestOptions(t *testing.T) {
 		"has no λ":                  {Objective: "risk", Lambda: "star"},
 		"closed form":               {Objective: "ls", Policy: "mixedlogit"},
 		"gaussian policy, not":      {Policy: "softmax"},
-		"learns its prior":          {Prior: learn.ZeroPrior},
+		"learns its prior":          {Prior: pipeline.ZeroPrior},
 		`prior "none"`:              {Prior: "none"},
 		"floor 1":                   {Floor: 1},
 		"share 1":                   {Share: 1},
 		"no way to divide":          {Split: "week"},
-		"no column timestamp":       {Split: learn.ByTime},
+		"no column timestamp":       {Split: pipeline.ByTime},
 		"no scaling":                {Scaling: logs.Scaling{Kind: "log"}},
 		"tuning is of":              {Objective: "risk", Tune: 1},
 		`unknown noise "loud"`:      {Settings: experiment.Settings{Noise: "loud"}},
@@ -504,20 +526,22 @@ func TestOptions(t *testing.T) {
 		"ips has no hyperparameter": {Objective: "risk", Weight: "ips", Hyper: new(float64)},
 	} {
 		o.Settings.Epochs = 1
-		if _, err := learn.Learn(context.Background(), experiment.Standard(), log, o); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := pipeline.Learn(context.Background(), experiment.Standard(), log, o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := learn.Learn(ctx, experiment.Standard(), log, learn.Options{Settings: settings(1)}); !errors.Is(err, context.Canceled) {
+	if _, err := pipeline.Learn(ctx, experiment.Standard(), log, pipeline.Options{Settings: settings(1)}); !errors.Is(err, context.Canceled) {
 		t.Errorf("after the end of its context: %v", err)
 	}
 }
 
 // The objects in the file are JSON that reads back.
 func TestFile(t *testing.T) {
-	l := mustLearn(t, world{seed: 1, ids: true, full: true}.log(t, 600), learn.Options{Seed: 1, Settings: settings(2), Scaling: unit, Tune: 1, RewardMin: -5, RewardMax: 5})
+	log := world{seed: 1, ids: true, full: true}.log(t, 600)
+	log.RewardMin, log.RewardMax = -5, 5
+	l := mustLearn(t, log, pipeline.Options{Seed: 1, Settings: settings(2), Scaling: unit, Tune: 1})
 	path := filepath.Join(t.TempDir(), "policy.json")
 	if err := policyfile.Save(path, l.File); err != nil {
 		t.Fatal(err)
@@ -526,16 +550,16 @@ func TestFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	training, err := learn.TrainingOf(p.File())
-	if err != nil || len(training.Chosen) != training.Rest || training.RewardMax != 5 || training.Curve[len(training.Curve)-1].Stage != "tuning" {
+	training, err := pipeline.TrainingOf(p.File())
+	if err != nil || len(p.File().Components[0].Chosen) != training.Certifying || p.File().RewardMax != 5 || training.Curve[len(training.Curve)-1].Stage != "tuning" {
 		t.Errorf("%+v, %v", training, err)
 	}
-	var g learn.Guarantee
-	if err := json.Unmarshal(p.File().Certificate, &g); err != nil || g.Reward != l.Guarantee.Reward || len(g.Bounds) != len(l.Guarantee.Bounds) {
+	var g provenance.Statement
+	if err := json.Unmarshal(p.File().Certificate, &g); err != nil || g.Guaranteed != l.Certificate.Guaranteed() || len(g.All) != len(l.Certificate.Statement().All) {
 		t.Errorf("%+v, %v", g, err)
 	}
 	var text bytes.Buffer
-	if err := l.WriteText(&text); err != nil || !strings.Contains(text.String(), fmt.Sprintf("guaranteed %.4g", -5+10*g.Reward)) {
+	if err := l.WriteText(&text); err != nil || !strings.Contains(text.String(), fmt.Sprintf("guaranteed %.4g", -5+10*g.Guaranteed)) {
 		t.Errorf("%s%v", text.String(), err)
 	}
 }

@@ -1,52 +1,21 @@
-package learn
+package pipeline
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"opl/policies"
 	"opl/train"
+	"opl/train/certify"
 	"opl/train/logs"
 )
 
 // sampled is the number of rows that the effective sample size is watched on.
 const sampled = 20_000
 
-// Estimate is what rows of a log say of a policy by the weights w = π/π₀ of their
-// actions. If the policy was learned from these rows it flatters.
-type Estimate struct {
-	Rows      int     `json:"rows"`
-	Reward    float64 `json:"reward"`    // Σ w r/Σ w, in [0, 1]
-	SE        float64 `json:"se"`        // √Σ w²(r − reward)²/Σ w
-	Effective float64 `json:"effective"` // rows: (Σ w)²/Σ w²
-}
-
-// judge estimates the reward of π_Q on rows of a log. The policy has an exact form.
-func judge(pol policies.Policy, q policies.Posterior, log *logs.Log, rows []int) Estimate {
-	contexts := make([]int, len(rows))
-	for i, r := range rows {
-		contexts[i] = log.Context(r)
-	}
-	pi, weight := make([]float64, q.Actions), make([]float64, len(rows))
-	var sum, square, reward float64
-	logs.Scores(log.X, contexts, q.Mu, q.Actions, func(i int, scores []float64) {
-		pol.At(pi, scores, q.Sigma*log.X.Norm(contexts[i]), nil)
-		w := pi[log.Action[rows[i]]] / log.Propensity[rows[i]]
-		weight[i] = w
-		sum, square, reward = sum+w, square+w*w, reward-w*log.Cost[rows[i]]
-	})
-	e := Estimate{Rows: len(rows)}
-	if !(sum > 0) {
-		return e
-	}
-	e.Reward, e.Effective = reward/sum, sum*sum/square
-	for i, r := range rows {
-		d := weight[i] * (-log.Cost[r] - e.Reward)
-		e.SE += d * d
-	}
-	e.SE = math.Sqrt(e.SE) / sum
-	return e
+// estimate is what rows of an encoded log say of π_Q, which has an exact form.
+func estimate(pol policies.Policy, q policies.Posterior, log *logs.Log, rows []int) certify.Estimate {
+	return certify.SelfNormalized(certify.Logged(pol, q, log, rows))
 }
 
 // watch follows a training: it keeps the curve, and stops when too few rows speak
@@ -83,7 +52,7 @@ func newWatch(log *logs.Log, rows []int, seed uint64, least float64) *watch {
 // epoch is a train.Config.Epoch for a policy of an exact form.
 func (w *watch) epoch(pol policies.Policy) func(train.Epoch) bool {
 	return func(p train.Epoch) bool {
-		ess := w.scale * judge(pol, p.Posterior, w.log, w.rows).Effective
+		ess := w.scale * estimate(pol, p.Posterior, w.log, w.rows).Effective
 		w.curve = append(w.curve, CurvePoint{Stage: p.Stage, Scale: p.Posterior.Prior.Scale, Epoch: p.Number,
 			Objective: train.Number(p.Objective), Effective: ess, Terms: p.Terms})
 		if ess >= w.min {

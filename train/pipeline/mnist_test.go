@@ -1,4 +1,4 @@
-package learn_test
+package pipeline_test
 
 import (
 	"context"
@@ -14,8 +14,9 @@ import (
 	"opl/train"
 	"opl/train/dataset"
 	"opl/train/experiment"
-	"opl/train/learn"
 	"opl/train/logs"
+	"opl/train/pipeline"
+	"opl/train/provenance"
 )
 
 // earns is what a policy file earns on labelled images.
@@ -38,7 +39,7 @@ func earns(t *testing.T, p *policyfile.Policy, test *dataset.Set) float64 {
 
 func export(t *testing.T, path string, task *experiment.Task) {
 	t.Helper()
-	if err := learn.Export(path, task); err != nil {
+	if err := pipeline.Export(path, task); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -63,16 +64,16 @@ func open(t *testing.T, path string, o logs.Options) *logs.Log {
 	return log
 }
 
-func mustLearn(t *testing.T, log *logs.Log, o learn.Options) *learn.Learned {
+func mustLearn(t *testing.T, log *logs.Log, o pipeline.Options) *pipeline.Learned {
 	t.Helper()
-	l, err := learn.Learn(context.Background(), experiment.Standard(), log, o)
+	l, err := pipeline.Learn(context.Background(), experiment.Standard(), log, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return l
 }
 
-func policy(t *testing.T, l *learn.Learned) *policyfile.Policy {
+func policy(t *testing.T, l *pipeline.Learned) *policyfile.Policy {
 	t.Helper()
 	p, err := policyfile.New(l.File)
 	if err != nil {
@@ -88,24 +89,25 @@ func TestFromFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log.parquet")
 	export(t, path, task)
 	log := open(t, path, logs.Options{})
-	o := learn.Options{Seed: 1, Settings: experiment.Settings{Epochs: 3}, Scaling: logs.Scaling{Kind: "none", Unit: true}}
+	o := pipeline.Options{Seed: 1, Settings: experiment.Settings{Epochs: 3}, Scaling: logs.Scaling{Kind: "none", Unit: true}}
 	got := mustLearn(t, log, o)
 
-	var c learn.Columns
+	var c pipeline.Columns
 	c.IDs = log.Keys
-	teach, rest, err := learn.Split(learn.Random, .5, 1, log.Len(), c)
+	teach, rest, err := pipeline.Split(pipeline.Random, .5, 1, log.Len(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(teach) != got.Training.Teach || len(rest) != got.Training.Rest {
-		t.Fatalf("%d and %d rows, want %d and %d", got.Training.Teach, got.Training.Rest, len(teach), len(rest))
+	if len(teach) != got.Training.Teaching || len(rest) != got.Training.Certifying {
+		t.Fatalf("%d and %d rows, want %d and %d", got.Training.Teaching, got.Training.Certifying, len(teach), len(rest))
 	}
 	train.Stream(1, "order of teaching").Shuffle(len(teach), func(i, j int) { teach[i], teach[j] = teach[j], teach[i] })
-	want, err := train.Recipe{Teach: teach, Rest: rest}.Learn(context.Background(), onlyUsed(task.Log, got.File.Encoder), train.Config{Epochs: 3, Seed: 1})
+	same := onlyUsed(task.Log, got.File.Components[0].Encoder)
+	want, err := train.Recipe{Teaching: teach, Certifying: rest}.Learn(context.Background(), provenance.New(same), same, train.Config{Epochs: 3, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a, b := got.Guarantee.Guaranteed(), want.Certificate.Guaranteed(); math.Abs(a-b) > 1e-3 {
+	if a, b := got.Certificate.Guaranteed(), want.Certificate.Guaranteed(); math.Abs(a-b) > 1e-3 {
 		t.Errorf("guaranteed %v, from memory %v", a, b)
 	}
 	if got.Training.Learner != want.Learner {
@@ -113,13 +115,13 @@ func TestFromFile(t *testing.T) {
 	}
 	p := policy(t, got)
 	file := earns(t, p, task.Data.Test)
-	used := features.Encoder{Names: got.File.Encoder.Names, Scale: got.File.Encoder.Scale, Unit: true}
+	used := features.Encoder{Names: got.File.Components[0].Encoder.Names, Scale: got.File.Components[0].Encoder.Scale, Unit: true}
 	memory := train.Evaluate(policies.Gaussian{}, want.Posterior, chosen{task.Data.Test, columnsOf(used.Names)}, task.Data.Test.Labels, 1).Mean
 	if math.Abs(file-memory) > .01 {
 		t.Errorf("earns %v, from memory %v", file, memory)
 	}
-	if file < got.Guarantee.Reward {
-		t.Errorf("earns %v, guaranteed %v", file, got.Guarantee.Reward)
+	if file < got.Certificate.Guaranteed() {
+		t.Errorf("earns %v, guaranteed %v", file, got.Certificate.Guaranteed())
 	}
 }
 
@@ -175,12 +177,12 @@ func TestWholeMNIST(t *testing.T) {
 	}
 	log := open(t, path, logs.Options{})
 	for _, kind := range []string{"max", "none"} {
-		l := mustLearn(t, log, learn.Options{Seed: 1, Scaling: logs.Scaling{Kind: kind, Intercept: true, Unit: true}})
+		l := mustLearn(t, log, pipeline.Options{Seed: 1, Scaling: logs.Scaling{Kind: kind, Intercept: true, Unit: true}})
 		reward := earns(t, policy(t, l), task.Data.Test)
 		t.Logf("scaling %s: earns %.4f on the test set (logging policy %.4f), guaranteed %.4f by %s, prior by %s of scale %v, %.0f s",
-			kind, reward, task.LoggingReward, l.Guarantee.Reward, l.Guarantee.Best().Name, l.Training.Learner, l.File.Prior.Scale, l.Training.Seconds)
-		if reward < .90 || reward < l.Guarantee.Reward {
-			t.Errorf("scaling %s: earns %v, guaranteed %v", kind, reward, l.Guarantee.Reward)
+			kind, reward, task.LoggingReward, l.Certificate.Guaranteed(), l.Certificate.Statement().Best().Name, l.Training.Learner, l.File.Components[0].Prior.Scale, l.Training.Seconds)
+		if reward < .90 || reward < l.Certificate.Guaranteed() {
+			t.Errorf("scaling %s: earns %v, guaranteed %v", kind, reward, l.Certificate.Guaranteed())
 		}
 	}
 }

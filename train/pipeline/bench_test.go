@@ -1,4 +1,4 @@
-package learn
+package pipeline
 
 import (
 	"context"
@@ -56,7 +56,7 @@ func BenchmarkSource(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	cached, err := read(log, e, identify(log))
+	cached, err := log.Encode(e)
 	if err != nil {
 		b.Fatal(err)
 	}

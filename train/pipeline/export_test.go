@@ -1,4 +1,4 @@
-package learn_test
+package pipeline_test
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 	"opl/train"
 	"opl/train/estimate"
 	"opl/train/experiment"
-	"opl/train/learn"
 	"opl/train/logs"
+	"opl/train/pipeline"
 )
 
 // What is read from an exported log is what memory has; and from it, with the logging
@@ -29,10 +29,10 @@ func TestExport(t *testing.T) {
 		t.Fatal(err)
 	}
 	export(t, path, task)
-	if err := learn.ExportTest(test, task); err != nil {
+	if err := pipeline.ExportTest(test, task); err != nil {
 		t.Fatal(err)
 	}
-	file, err := learn.ExportLogging(task)
+	file, err := pipeline.ExportLogging(task)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func TestExport(t *testing.T) {
 	}
 
 	log := open(t, path, logs.Options{})
-	got, err := log.Encode(logging.Encoder())
+	got, err := log.Encode(logging.File().Components[0].Encoder)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestExport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	learned := mustLearn(t, log, learn.Options{Objective: "corollary1", Weight: "ix", Seed: 3, PriorFile: logging, Fresh: true, Settings: experiment.Settings{Epochs: 2}})
+	learned := mustLearn(t, log, pipeline.Options{Objective: "corollary1", Weight: "ix", Seed: 3, PriorFile: logging, Fresh: true, Settings: experiment.Settings{Epochs: 2}})
 	tests := open(t, test, logs.Options{})
 	if tests.Len() != k*task.Data.Test.Len() {
 		t.Errorf("%d rows of %d images", tests.Len(), task.Data.Test.Len())
@@ -105,7 +105,7 @@ func TestExportNowhere(t *testing.T) {
 	task := problem(t, filepath.Join("..", "..", "testdata", "mnist"))
 	dir := t.TempDir()
 	for _, name := range []string{"log.txt", "none/log.csv"} {
-		if err := learn.Export(filepath.Join(dir, name), task); err == nil {
+		if err := pipeline.Export(filepath.Join(dir, name), task); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}

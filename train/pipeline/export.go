@@ -1,4 +1,4 @@
-package learn
+package pipeline
 
 import (
 	"errors"
@@ -68,17 +68,19 @@ func ExportLogging(t *experiment.Task) (*policyfile.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &policyfile.File{Kind: policyfile.Softmax, Actions: classNames(t), Encoder: encoder, Created: versions(),
-		DataHash: t.Data.Hash, Weights: matrix(t.Prior.Mean, t.Data.Classes)}, nil
+	return &policyfile.File{Actions: classNames(t), RewardMax: 1, Created: versions(),
+		History: policyfile.History{Known: true, DataHash: t.Data.Hash},
+		Components: []policyfile.Component{{Weight: 1, Kind: policyfile.Softmax, Encoder: encoder,
+			Weights: matrix(t.Prior.Mean, t.Data.Classes)}}}, nil
 }
 
-func pixelNames(t *experiment.Task) []string { return numbered("x_", t.Data.Train.Dim()) }
+func pixelNames(t *experiment.Task) []string { return pixels(t.Data.Train.Dim()) }
 
-func classNames(t *experiment.Task) []string { return numbered("", t.Data.Classes) }
+func classNames(t *experiment.Task) []string { return logs.Numbered(t.Data.Classes) }
 
-func numbered(prefix string, n int) (names []string) {
+func pixels(n int) (names []string) {
 	for i := range n {
-		names = append(names, prefix+strconv.Itoa(i))
+		names = append(names, "x_"+strconv.Itoa(i))
 	}
 	return names
 }

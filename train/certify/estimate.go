@@ -1,0 +1,53 @@
+package certify
+
+import (
+	"math"
+
+	"opl/policies/propensity"
+	"opl/train/logs"
+)
+
+// Estimate is what rows of a log say of a policy by the weights w = π/π₀ of their
+// actions. If the policy was learned from these rows it flatters.
+type Estimate struct {
+	Rows      int     `json:"rows"`
+	Reward    float64 `json:"reward"`    // Σ w r/Σ w, in [0, 1]
+	SE        float64 `json:"se"`        // √Σ w²(r − reward)²/Σ w
+	Effective float64 `json:"effective"` // effective sample size, (Σ w)²/Σ w² rows
+}
+
+// SelfNormalized estimates a reward from π(a_i|x_i), π₀(a_i|x_i) and c_i of n rows.
+func SelfNormalized(pi, pi0, cost []float64) Estimate {
+	var sum, square, reward float64
+	for i, p := range pi {
+		w := p / pi0[i]
+		sum, square, reward = sum+w, square+w*w, reward-w*cost[i]
+	}
+	e := Estimate{Rows: len(pi)}
+	if !(sum > 0) {
+		return e
+	}
+	e.Reward, e.Effective = reward/sum, sum*sum/square
+	for i, p := range pi {
+		d := p / pi0[i] * (-cost[i] - e.Reward)
+		e.SE += d * d
+	}
+	e.SE = math.Sqrt(e.SE) / sum
+	return e
+}
+
+// Logged computes π_Q(a_i|x_i), of a family that has an exact form, and π₀(a_i|x_i) and
+// c_i beside it, of some rows of an encoded log.
+func Logged(pol propensity.Family, q propensity.Posterior, log *logs.Log, rows []int) (pi, pi0, cost []float64) {
+	contexts := make([]int, len(rows))
+	pi, pi0, cost = make([]float64, len(rows)), make([]float64, len(rows)), make([]float64, len(rows))
+	for i, r := range rows {
+		contexts[i], pi0[i], cost[i] = log.Context(r), log.Propensity[r], log.Cost[r]
+	}
+	all := make([]float64, q.Actions)
+	logs.Scores(log.X, contexts, q.Mu, q.Actions, func(i int, scores []float64) {
+		pol.At(all, scores, q.Sigma*log.X.Norm(contexts[i]), nil)
+		pi[i] = all[log.Action[rows[i]]]
+	})
+	return pi, pi0, cost
+}

@@ -1,0 +1,67 @@
+package pipeline
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"opl/policies/policyfile"
+	"opl/train/provenance"
+)
+
+// WriteText writes the report of a training for people.
+func (l *Learned) WriteText(w io.Writer) error {
+	var b strings.Builder
+	t, f, c := l.Training, l.File, &l.File.Components[0]
+	fmt.Fprintf(&b, "log        %d rows, %d actions, %d features; propensities known: %s\n", t.Rows, len(f.Actions), c.Dim(), l.Log.Known)
+	switch {
+	case t.Split != "" && t.Learner != "":
+		fmt.Fprintf(&b, "rows       %d teach the prior and the scaling of features, %d certify (divided by %s)\n", t.Teaching, t.Certifying, division(t.Split))
+	case t.Split != "":
+		fmt.Fprintf(&b, "rows       %d teach the scaling of features, %d train and certify (divided by %s)\n", t.Teaching, t.Certifying, division(t.Split))
+	default:
+		fmt.Fprintf(&b, "rows       %d of %d train\n", t.Certifying, t.Rows)
+	}
+	fmt.Fprintf(&b, "learned    %s, %s policy", t.Objective, c.Kind)
+	if t.Weight != "" {
+		fmt.Fprintf(&b, ", weight %s", t.Weight)
+		if t.Hyper.Valid() {
+			fmt.Fprintf(&b, "=%.4g", t.Hyper)
+		}
+	}
+	if t.Learner != "" {
+		fmt.Fprintf(&b, ", prior by %s", t.Learner)
+	}
+	if c.Kind == policyfile.Gaussian {
+		fmt.Fprintf(&b, " of scale %v, σ %.4g", c.Prior.Scale, c.Sigma)
+	}
+	if f.Floor > 0 {
+		fmt.Fprintf(&b, ", floor %v", f.Floor)
+	}
+	fmt.Fprintf(&b, "; %.1f s\n", t.Seconds)
+	u := provenance.Units{Low: f.RewardMin, High: f.RewardMax}
+	on := "the rows that certify"
+	if !t.Certify || t.Tune > 0 { // no recipe that leaves them alone
+		on = "the rows it was learned from, which flatters"
+	}
+	fmt.Fprintf(&b, "estimate   %s ± %s on %s, worth %.0f rows\n", u.Of(t.Estimate.Reward), u.Width(t.Estimate.SE), on, t.Estimate.Effective)
+	if l.Certificate == nil {
+		fmt.Fprintf(&b, "guaranteed nothing: %s\n", l.Unproven)
+	} else {
+		l.Certificate.Statement().Describe(&b)
+	}
+	for _, s := range t.Warnings {
+		fmt.Fprintf(&b, "warning    %s\n", s)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func division(split string) string {
+	switch split {
+	case Random:
+		return "chance"
+	default:
+		return split
+	}
+}

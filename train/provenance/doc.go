@@ -1,0 +1,20 @@
+// Package provenance knows which rows had a part in what, and is the only judge of
+// what may certify: it alone turns bounds (package certify) into a [Certificate].
+//
+// A bound holds if what it assumes fixed (the prior, the encoder, the layers, the reward
+// model, or a policy as a whole) was fixed before the rows that certify were seen, if
+// these rows are independent and alike, and if their propensities are true. A [Judge]
+// looks at each of the three, for a log, whichever way a policy came to it:
+//
+//	Judge.Posterior      a posterior that was learned in memory, on rows of the log
+//	Judge.File           the policy of a file, on the log it was learned from or a later one
+//	Judge.Probabilities  a fixed policy, known by its probabilities of the logged actions
+//
+// # What a policy file records
+//
+// Rows are told apart by a 64-bit number, see [logs.Log.Identity]; a file has the xxHash64
+// of 16 bytes, the seed and that number, little-endian: of the rows that taught what must be
+// fixed, and of those that the posterior was trained or chosen on. Policies that logged
+// these rows are its ancestors: a log that taught π₁, which logged what taught π₂, had a
+// part in π₂.
+package provenance
