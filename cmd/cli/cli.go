@@ -58,7 +58,7 @@ to do it: PAC-Bayes bounds and heuristics over regularized importance weights.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(compareCommand(lib), reproduceCommand(lib), runCommand(lib), plotCommand(), inspectCommand(), evaluateCommand(), trainCommand(lib), certifyCommand(),
+	root.AddCommand(compareCommand(lib), reproduceCommand(lib), runCommand(lib), plotCommand(), inspectCommand(), evaluateCommand(lib), trainCommand(lib), certifyCommand(),
 		gradcheckCommand(lib), serveCommand(), joinCommand(), exportCommand(lib), versionCommand())
 	for _, c := range root.Commands() {
 		c.Flags().VisitAll(func(f *pflag.Flag) {

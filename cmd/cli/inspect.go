@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"regexp"
 
 	"github.com/spf13/cobra"
 
@@ -24,6 +25,11 @@ func statusOf(s inspect.Severity) error {
 	}
 	return nil
 }
+
+var setting = regexp.MustCompile(`\bsetting ([a-z0-9-]+)`)
+
+// asFlags writes the settings that a library names, as "setting seed", as flags.
+func asFlags(s string) string { return setting.ReplaceAllString(s, "--$1") }
 
 func inspectCommand() *cobra.Command {
 	var f readFlags
@@ -58,7 +64,11 @@ The exit status is 0 if all is fine, 3 if the log is doubtful, 4 if it is unusab
 				return err
 			}
 			defer log.Close()
-			report := inspect.Inspect(inspect.FromLog(log))
+			report := inspect.Inspect(log)
+			for i := range report.Findings {
+				f := &report.Findings[i]
+				f.Measured, f.Do = asFlags(f.Measured), asFlags(f.Do)
+			}
 			if err := write(report, cmd.OutOrStdout()); err != nil {
 				return err
 			}

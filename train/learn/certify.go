@@ -93,7 +93,7 @@ func Certify(ctx context.Context, p *policyfile.Policy, log *logs.Log, o Certify
 	if o.RewardMin == 0 && o.RewardMax == 0 {
 		o.RewardMax = 1
 	}
-	found := inspect.Inspect(inspect.FromLog(log))
+	found := inspect.Inspect(log)
 	if found.Severity == inspect.Unusable && !o.Force {
 		f := found.Findings[0]
 		return nil, fmt.Errorf("the log cannot be used: %s: %s: %s; %s, or certify on it all the same by --force", f.Check, f.Measured, f.Means, f.Do)

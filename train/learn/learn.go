@@ -133,7 +133,7 @@ func prepare(lib experiment.Library, log *logs.Log, o Options) (*learning, error
 	if err != nil {
 		return nil, err
 	}
-	l.out.Log = inspect.Inspect(inspect.FromLog(log))
+	l.out.Log = inspect.Inspect(log)
 	if l.out.Log.Severity == inspect.Unusable && !o.Force {
 		f := l.out.Log.Findings[0]
 		return nil, fmt.Errorf("the log cannot be used: %s: %s: %s; %s, or learn from it all the same by --force", f.Check, f.Measured, f.Means, f.Do)
