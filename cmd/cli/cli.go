@@ -16,6 +16,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"regexp"
 	"strings"
 	"syscall"
 
@@ -84,10 +85,15 @@ to do it: PAC-Bayes bounds and heuristics over regularized importance weights.`,
 	return 1
 }
 
-// oneLine keeps an error to one line.
+// oneLine is an error as one line, with flags for settings.
 func oneLine(err error) string {
-	return strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "\n", " ")), " ")
+	return asFlags(strings.Join(strings.Fields(err.Error()), " "))
 }
+
+var setting = regexp.MustCompile(`\bsetting ([a-z0-9-]+)`)
+
+// asFlags writes the settings that a library names, as "setting seed", as flags.
+func asFlags(s string) string { return setting.ReplaceAllString(s, "--$1") }
 
 func versionCommand() *cobra.Command {
 	return &cobra.Command{

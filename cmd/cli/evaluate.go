@@ -135,7 +135,7 @@ func evaluate(cmd *cobra.Command, estimators []ope.Estimator, f evaluateFlags, p
 			if f.estimators != nil {
 				return err
 			}
-			o.Notes = append(o.Notes, err.Error())
+			o.Notes = append(o.Notes, oneLine(err))
 		}
 	}
 	result, err := ope.Evaluate(log, targets, o)

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"regexp"
 
 	"github.com/spf13/cobra"
 
@@ -25,11 +24,6 @@ func statusOf(s inspect.Severity) error {
 	}
 	return nil
 }
-
-var setting = regexp.MustCompile(`\bsetting ([a-z0-9-]+)`)
-
-// asFlags writes the settings that a library names, as "setting seed", as flags.
-func asFlags(s string) string { return setting.ReplaceAllString(s, "--$1") }
 
 func inspectCommand() *cobra.Command {
 	var f readFlags

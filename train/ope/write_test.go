@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"opl/train/ope"
 	"opl/train/report/table"
@@ -29,6 +30,11 @@ func TestWrite(t *testing.T) {
 			if !strings.Contains(of(f), want) {
 				t.Errorf("%s has no %q:\n%s", f, want, of(f))
 			}
+		}
+	}
+	for _, line := range strings.Split(of(table.Text), "\n") {
+		if n := utf8.RuneCountInString(line); n > 80 && strings.ContainsAny(line, "│─") {
+			t.Errorf("%d columns: %s", n, line)
 		}
 	}
 	rows, err := csv.NewReader(strings.NewReader(of(table.CSV))).ReadAll()
