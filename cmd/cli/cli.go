@@ -16,6 +16,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"regexp"
 	"strings"
 	"syscall"
 
@@ -58,7 +59,7 @@ to do it: PAC-Bayes bounds and heuristics over regularized importance weights.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(compareCommand(lib), reproduceCommand(lib), runCommand(lib), plotCommand(), inspectCommand(), evaluateCommand(), trainCommand(lib), certifyCommand(),
+	root.AddCommand(compareCommand(lib), reproduceCommand(lib), runCommand(lib), plotCommand(), inspectCommand(), evaluateCommand(lib), trainCommand(lib), certifyCommand(),
 		gradcheckCommand(lib), serveCommand(), joinCommand(), exportCommand(lib), versionCommand())
 	for _, c := range root.Commands() {
 		c.Flags().VisitAll(func(f *pflag.Flag) {
@@ -84,10 +85,15 @@ to do it: PAC-Bayes bounds and heuristics over regularized importance weights.`,
 	return 1
 }
 
-// oneLine keeps an error to one line.
+// oneLine is an error as one line, with flags for settings.
 func oneLine(err error) string {
-	return strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "\n", " ")), " ")
+	return asFlags(strings.Join(strings.Fields(err.Error()), " "))
 }
+
+var setting = regexp.MustCompile(`\bsetting ([a-z0-9-]+)`)
+
+// asFlags writes the settings that a library names, as "setting seed", as flags.
+func asFlags(s string) string { return setting.ReplaceAllString(s, "--$1") }
 
 func versionCommand() *cobra.Command {
 	return &cobra.Command{

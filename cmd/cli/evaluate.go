@@ -12,10 +12,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"opl/policies/wholefile"
-	"opl/train/estimate"
+	"opl/train/experiment"
 	"opl/train/inspect"
 	"opl/train/logs"
-	"opl/train/report"
+	"opl/train/ope"
+	"opl/train/provenance"
 	"opl/train/report/table"
 )
 
@@ -31,8 +32,29 @@ type evaluateFlags struct {
 	force      bool
 }
 
-func evaluateCommand() *cobra.Command {
+// estimatorsOf lists the estimators of package ope, and one for each weight of the
+// library: in place of that of its name, or after all others.
+func estimatorsOf(lib experiment.Library) []ope.Estimator {
+	list := ope.Estimators()
+	for _, w := range lib.Weights {
+		e := ope.FromWeight(w.Name, w.About, w.Plain, w.Make)
+		switch i := slices.IndexFunc(list, func(e ope.Estimator) bool { return e.Name == w.Name }); {
+		case i < 0:
+			list = append(list, e)
+		case list[i].Hyper != nil: // ips stays, which is not biased
+			list[i] = e
+		}
+	}
+	return list
+}
+
+func evaluateCommand(lib experiment.Library) *cobra.Command {
 	var f evaluateFlags
+	estimators := estimatorsOf(lib)
+	var about strings.Builder
+	for _, e := range estimators {
+		fmt.Fprintf(&about, "  %-11s %s\n", e.Name, e.About)
+	}
 	cmd := &cobra.Command{
 		Use:   "evaluate --target TARGET [--target TARGET...] FILE",
 		Short: "estimate from a log what other policies would have earned",
@@ -47,17 +69,17 @@ same policy everywhere), or with one row for each row of the log: p_0 to p_{K-1}
 column NAME or p_NAME for each action, a list probabilities, or probability (of the logged
 action alone). Rows are joined by decision_id if both files have it. NAME=TARGET names the policy in tables.
 
-Estimators: ips, snips; clip, ix, es, har (name=hyperparameter in (0, 1], default
-n^(-1/4) away from unregularized); ls (logarithmic smoothing, default 1/√n); dm and
-dr, the direct method and the doubly robust estimate, whose rewards are learned by
-ridge regression an action on the other folds of five.
+Estimators (name or name=hyperparameter, in (0, 1]; default n^(-1/4) away from
+unregularized), with rewards r and weights w = π/π₀:
+` + about.String() + `
+r̂ is learned by ridge regression an action on the other folds of five.
 
 ` + readHelp,
 		Example: `  opl evaluate --target uniform logs.csv
   opl evaluate --target new.csv --target old=last.csv --plot values.png logs.csv
   opl evaluate --preset obd --target bts.csv --estimators ips,snips,clip=0.01,dr random.csv.gz`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return evaluate(cmd, f, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error { return evaluate(cmd, estimators, f, args[0]) },
 	}
 	fl := cmd.Flags()
 	fl.StringArrayVar(&f.targets, "target", nil, "policy to evaluate: uniform, a policy file or a file of probabilities; may be repeated")
@@ -71,8 +93,8 @@ ridge regression an action on the other folds of five.
 	return cmd
 }
 
-func evaluate(cmd *cobra.Command, f evaluateFlags, path string) error {
-	o, err := f.options()
+func evaluate(cmd *cobra.Command, estimators []ope.Estimator, f evaluateFlags, path string) error {
+	o, err := f.options(estimators)
 	if err != nil {
 		return err
 	}
@@ -84,44 +106,38 @@ func evaluate(cmd *cobra.Command, f evaluateFlags, path string) error {
 		return err
 	}
 	defer log.Close()
-	found := inspect.Inspect(inspect.FromLog(log))
+	o.Judge = provenance.New(log)
+	found := o.Judge.Found()
 	fmt.Fprintf(cmd.ErrOrStderr(), "opl: %s: %s\n", path, found.Summary())
 	if found.Severity == inspect.Unusable && !f.force {
 		return fmt.Errorf("%s is unusable: see opl inspect; --force evaluates it anyway", path)
 	}
 	o.Notes = remarks(log, found, f.readFlags)
-	var targets []estimate.Target
+	var targets []ope.Target
 	for _, arg := range f.targets {
-		t, err := estimate.Open(arg, log)
+		t, err := ope.Open(arg, log)
 		if err != nil {
 			return err
 		}
-		if slices.ContainsFunc(targets, func(u estimate.Target) bool { return u.Name == t.Name }) {
+		if slices.ContainsFunc(targets, func(u ope.Target) bool { return u.Name == t.Name }) {
 			return fmt.Errorf("--target %s: there is already a target %s; name it by NAME=%s", arg, t.Name, arg)
-		}
-		if t.Policy != nil {
-			t.Uncertified = ""
-		}
-		if found.Severity == inspect.Unusable {
-			t.Uncertified = "the log is unusable"
 		}
 		targets = append(targets, t)
 	}
-	columns := estimate.FromLog(log)
-	model := o.Methods == nil || slices.Contains(o.Methods, estimate.DM) || slices.Contains(o.Methods, estimate.DR)
-	if model && !slices.ContainsFunc(targets, func(t estimate.Target) bool { return t.Row == nil }) {
-		if o.Model, err = estimate.Learn(log, columns, estimate.RidgeOptions{Seed: f.seed}); err != nil {
-			if o.Methods != nil {
+	model := slices.ContainsFunc(o.Estimators, func(e ope.Estimator) bool { return e.Model })
+	if model && !slices.ContainsFunc(targets, func(t ope.Target) bool { return t.Row == nil }) {
+		if o.Model, err = ope.Ridge(log, ope.RidgeOptions{Seed: f.seed}); err != nil {
+			if f.estimators != nil {
 				return err
 			}
-			o.Notes = append(o.Notes, err.Error())
+			o.Notes = append(o.Notes, oneLine(err))
 		}
 	}
-	result, err := estimate.Evaluate(columns, targets, o)
+	result, err := ope.Evaluate(log, targets, o)
 	if err != nil {
 		return err
 	}
-	if err := result.Write(cmd.OutOrStdout(), report.Format(f.format)); err != nil {
+	if err := result.Write(cmd.OutOrStdout(), table.Format(f.format)); err != nil {
 		return err
 	}
 	if f.plot == "" {
@@ -159,8 +175,8 @@ func remarks(log *logs.Log, found inspect.Report, f readFlags) []string {
 }
 
 // options checks the flags and turns them into options.
-func (f evaluateFlags) options() (estimate.Options, error) {
-	o := estimate.Options{Delta: f.delta}
+func (f evaluateFlags) options(estimators []ope.Estimator) (ope.Options, error) {
+	o := ope.Options{Delta: f.delta}
 	switch {
 	case len(f.targets) == 0:
 		return o, errors.New("--target: want a policy to evaluate: uniform, or a file")
@@ -171,36 +187,34 @@ func (f evaluateFlags) options() (estimate.Options, error) {
 	case f.plot != "" && !slices.Contains([]string{".png", ".svg", ".pdf"}, filepath.Ext(f.plot)):
 		return o, fmt.Errorf("--plot %s: want a name ending in .png, .svg or .pdf", f.plot)
 	}
+	if f.estimators == nil {
+		o.Estimators = estimators
+	}
 	for _, s := range f.estimators {
 		name, value, given := strings.Cut(s, "=")
-		m := estimate.Method(name)
-		if !slices.Contains(estimate.Methods(), m) {
-			return o, fmt.Errorf("--estimators %s: want %s", s, methodNames())
+		named := func(e ope.Estimator) bool { return e.Name == name }
+		i := slices.IndexFunc(estimators, named)
+		if i < 0 {
+			var names []string
+			for _, e := range estimators {
+				names = append(names, e.Name)
+			}
+			return o, fmt.Errorf("--estimators %s: want %s", s, strings.Join(names, ", "))
 		}
-		o.Methods = append(o.Methods, m)
-		if !given {
-			continue
+		if slices.ContainsFunc(o.Estimators, named) {
+			return o, fmt.Errorf("--estimators: %s comes twice", name)
 		}
-		at, ok := map[estimate.Method]*float64{estimate.Clip: &o.Tau, estimate.IX: &o.Gamma, estimate.ES: &o.Alpha, estimate.Har: &o.Lambda, estimate.LS: &o.Ell}[m]
-		if !ok {
-			return o, fmt.Errorf("--estimators %s: %s has no hyperparameter", s, m)
+		e := estimators[i]
+		if given {
+			v, err := strconv.ParseFloat(value, 64)
+			if err != nil {
+				return o, fmt.Errorf("--estimators %s: want a number for the hyperparameter", s)
+			}
+			if e, err = e.With(v); err != nil {
+				return o, fmt.Errorf("--estimators %s: %w", s, err)
+			}
 		}
-		v, err := strconv.ParseFloat(value, 64)
-		if err != nil || !(v > 0 && v <= 1) {
-			return o, fmt.Errorf("--estimators %s: want a number in (0, 1]", s)
-		}
-		if *at != 0 {
-			return o, fmt.Errorf("--estimators: %s comes twice", m)
-		}
-		*at = v
+		o.Estimators = append(o.Estimators, e)
 	}
 	return o, nil
-}
-
-func methodNames() string {
-	var names []string
-	for _, m := range estimate.Methods() {
-		names = append(names, string(m))
-	}
-	return strings.Join(names, ", ")
 }

@@ -23,10 +23,12 @@ func writePolicy(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	e, err := features.New(features.Encoder{Names: []string{"age", "city=Oslo"}, Scale: []float64{0.1, 1}, Intercept: true, Unit: true})
 	ts.Check(err)
-	f := &policyfile.File{Kind: policyfile.Gaussian, Sigma: 0.5, Floor: floor, Encoder: e, Actions: args[2:]}
+	c := policyfile.Component{Weight: 1, Kind: policyfile.Gaussian, Sigma: 0.5, Encoder: e}
+	f := &policyfile.File{Floor: floor, RewardMax: 1, Actions: args[2:]}
 	for a := range f.Actions {
-		f.Weights = append(f.Weights, []float64{float64(a), 1, 0})
+		c.Weights = append(c.Weights, []float64{float64(a), 1, 0})
 	}
+	f.Components = []policyfile.Component{c}
 	ts.Check(policyfile.Save(ts.MkAbs(args[0]), f))
 }
 

@@ -174,11 +174,11 @@ func (l *log) groups() {
 // q = Σs², (n − 1)q pairs with variance (n − 1)(q(1 − q) + 2(Σs³ − q²)). More, at
 // level alpha and by at least 1 % of the rows, is doubtful.
 func (l *log) neighbours() {
-	if l.Context == nil || l.n < 100 {
+	if l.contexts == nil || l.n < 100 {
 		return
 	}
 	count := make(map[uint64]int, 1024)
-	for _, h := range l.Context {
+	for _, h := range l.contexts {
 		count[h]++
 	}
 	n := float64(l.n)
@@ -199,7 +199,7 @@ func (l *log) neighbours() {
 	}
 	var same float64
 	for t := 1; t < l.n; t++ {
-		if l.Context[l.order[t]] == l.Context[l.order[t-1]] {
+		if l.contexts[l.order[t]] == l.contexts[l.order[t-1]] {
 			same++
 		}
 	}
@@ -224,13 +224,13 @@ func (l *log) neighbours() {
 // second takes the action of the first with probability π₀(a_i|x), its own
 // propensity; that many more, at level alpha and by 1 % of the pairs, are doubtful.
 func (l *log) repeats() {
-	if l.Context == nil || l.Propensity == nil {
+	if l.contexts == nil || l.Propensity == nil {
 		return
 	}
 	last := make(map[uint64]int, 1024)
 	var pairs, same, expected, variance float64
 	for _, i := range l.order {
-		if j, ok := last[l.Context[i]]; ok {
+		if j, ok := last[l.contexts[i]]; ok {
 			pairs++
 			p := l.Propensity[j]
 			expected += p
@@ -239,7 +239,7 @@ func (l *log) repeats() {
 				same++
 			}
 		}
-		last[l.Context[i]] = i
+		last[l.contexts[i]] = i
 	}
 	if pairs == 0 {
 		return

@@ -13,27 +13,12 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"opl/train/logs"
 )
 
 // alpha is the level of each test.
 const alpha = 1e-4
-
-// Input is a log as columns of n rows. Only Action and Cost must be there.
-type Input struct {
-	Actions      []string  // names, K of them
-	Action       []int32   // a, from 0
-	Cost         []float64 // c in [−1, 0]
-	Propensity   []float64 // π₀(a|x); nil: not known
-	Propensities []float64 // π₀(·|x) [n×K]; nil: not known
-	Weight       []float64 // of rows, ≥ 0; nil: 1
-	Time         []int64   // ns since 1970; nil: the order of rows is taken for that of time
-	Group        []int32   // of rows that may depend on one another, negative: none; nil: none
-	IDs          []uint64  // of decisions; nil: none
-	Context      []uint64  // a hash of each row's context; nil: not known
-	Estimated    bool      // the propensities are estimates
-	Skipped      int       // rows that were left out because they could not be read
-	Notes        []string  // what reading found out
-}
 
 // Severity orders findings.
 type Severity int
@@ -136,13 +121,14 @@ func (r Report) Summary() string {
 	return fmt.Sprintf("%s: %s", s, join(what))
 }
 
-// log is the input with what several checks need.
+// log is a log with what several checks need.
 type log struct {
-	Input
-	n, k   int
-	order  []int     // rows in the order of time
-	weight []float64 // of the uniform policy, 1/(K p); nil: no propensities
-	report *Report
+	logs.Log
+	n, k     int
+	order    []int     // rows in the order of time
+	weight   []float64 // of the uniform policy, 1/(K p); nil: no propensities
+	contexts []uint64  // a hash of each row's context; nil: the log has none
+	report   *Report
 }
 
 func (l *log) add(f Finding) {
@@ -152,19 +138,21 @@ func (l *log) add(f Finding) {
 	l.report.Findings = append(l.report.Findings, f)
 }
 
-// Inspect runs every check that the columns allow. Where rows are malformed, the
-// checks that need sound rows are left out.
-func Inspect(in Input) Report {
-	r := Report{Rows: len(in.Action), K: len(in.Actions), Known: "none"}
+// Inspect runs every check that the columns allow: only Actions, Action and Cost must
+// be there. Where rows are malformed, the checks that need sound rows are left out.
+// Without times the order of rows is taken for that of time.
+func Inspect(in *logs.Log) Report {
+	r := Report{Rows: in.Len(), K: in.K(), Known: "none"}
 	switch {
 	case in.Propensities != nil:
 		r.Known = "all"
 	case in.Propensity != nil:
 		r.Known = "logged"
 	}
-	l := &log{Input: in, n: len(in.Action), k: len(in.Actions), report: &r}
+	l := &log{Log: *in, n: in.Len(), k: in.K(), report: &r}
 	l.timeline()
 	if l.schema() {
+		l.contexts = contextHashes(in)
 		if l.Propensity == nil && l.Propensities != nil {
 			l.Propensity = make([]float64, l.n)
 			for i, a := range l.Action {
@@ -247,7 +235,7 @@ func (l *log) schema() bool {
 	case l.k < 2:
 		return bad("%d actions", "there was nothing to decide", "log the decisions among at least two actions", l.k)
 	case len(l.Cost) != l.n || l.Propensity != nil && len(l.Propensity) != l.n || l.Propensities != nil && len(l.Propensities) != l.n*l.k ||
-		l.Weight != nil && len(l.Weight) != l.n || l.Group != nil && len(l.Group) != l.n || l.IDs != nil && len(l.IDs) != l.n || l.Context != nil && len(l.Context) != l.n:
+		l.Weight != nil && len(l.Weight) != l.n || l.Group != nil && len(l.Group) != l.n || l.Keys != nil && len(l.Keys) != l.n || !l.contextsFit():
 		return bad("columns of different lengths", "rows cannot be told apart", "give every column a value in every row")
 	}
 	sum := 0.0
@@ -256,7 +244,7 @@ func (l *log) schema() bool {
 		case a < 0 || int(a) >= l.k:
 			return bad("row %d: action %d is outside 0 to %d", "actions count from 0", "see whether the log counts them from 1", i+1, a, l.k-1)
 		case !(c >= -1 && c <= 0):
-			return bad("row %d: cost %v is outside [-1, 0]", "the bounds hold for costs in [-1, 0]", "map them with --reward-min and --reward-max", i+1, c)
+			return bad("row %d: cost %v is outside [-1, 0]", "the bounds hold for costs in [-1, 0]", "map them with setting reward-min and setting reward-max", i+1, c)
 		case !(l.rowWeight(i) >= 0) || math.IsInf(l.rowWeight(i), 0):
 			return bad("row %d: weight %v", "a row's weight is a number from 0 on", "repair or leave out the rows", i+1, l.Weight[i])
 		}
@@ -268,7 +256,7 @@ func (l *log) schema() bool {
 	if l.Propensity == nil && l.Propensities == nil {
 		l.add(Finding{Check: "propensities", Severity: Unusable, Measured: "none are known",
 			Means: "what another policy earns cannot be told from this log",
-			Do:    "log them, give --logging-policy, or estimate them with --estimate-propensity"})
+			Do:    "log them, give setting logging-policy, or estimate them with setting estimate-propensity"})
 		return true
 	}
 	return l.ranges()
@@ -391,8 +379,8 @@ func (l *log) reading() {
 		l.add(Finding{Check: "estimated propensities", Severity: Doubtful, Measured: "the propensities are estimates",
 			Means: "values inherit their error, and nothing is certified", Do: "log the propensities when the action is drawn"})
 	}
-	for _, s := range l.Notes {
-		l.add(Finding{Check: "reading", Measured: s})
+	for _, n := range l.Notes {
+		l.add(Finding{Check: "reading", Measured: n.String()})
 	}
 	few := Finding{Check: "rows", Measured: fmt.Sprintf("%d rows, %d actions", l.n, l.k)}
 	if l.n < 100 {
@@ -402,12 +390,13 @@ func (l *log) reading() {
 }
 
 // ids counts decisions that come more than once: any is doubtful, more than 10 %
-// unusable.
+// unusable. Keys of a log that was read are ids only if it has a column of them; those
+// of a log in memory always are.
 func (l *log) ids() {
-	if l.IDs == nil {
+	if l.Keys == nil || l.Path() != "" && !l.HasIDs() {
 		return
 	}
-	sorted := slices.Clone(l.IDs)
+	sorted := slices.Clone(l.Keys)
 	slices.Sort(sorted)
 	twice := 0
 	for i := 1; i < l.n; i++ {

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"opl/train/inspect"
+	"opl/train/logs"
 )
 
 // world draws sound logs.
@@ -38,13 +39,10 @@ var worlds = []world{
 	{name: "two actions", n: 2000, k: 2, sharpness: 0.5, all: true, rate: 0.5, contexts: 1},
 }
 
-func (w world) log(seed uint64) inspect.Input {
+func (w world) log(seed uint64) *logs.Log {
 	r := rand.New(rand.NewPCG(seed, 7))
-	in := inspect.Input{Action: make([]int32, w.n), Cost: make([]float64, w.n), Propensity: make([]float64, w.n),
-		Time: make([]int64, w.n), IDs: make([]uint64, w.n), Context: make([]uint64, w.n)}
-	for a := range w.k {
-		in.Actions = append(in.Actions, fmt.Sprint(a))
-	}
+	in := &logs.Log{Actions: logs.Numbered(w.k), Action: make([]int32, w.n), Cost: make([]float64, w.n), Propensity: make([]float64, w.n),
+		Time: make([]int64, w.n), Keys: make([]uint64, w.n), X: logs.Rows64{Width: 1, Data: make([]float64, w.n)}}
 	if w.all {
 		in.Propensities = make([]float64, w.n*w.k)
 	}
@@ -81,10 +79,13 @@ func (w world) log(seed uint64) inspect.Input {
 			reward = 1
 		}
 		in.Action[i], in.Cost[i], in.Propensity[i] = int32(drawn), -reward, pi[drawn]
-		in.Time[i], in.IDs[i], in.Context[i] = int64(i)*1e9, uint64(i)*977, x
+		in.Time[i], in.Keys[i], contexts(in)[i] = int64(i)*1e9, uint64(i)*977, float64(x)
 	}
 	return in
 }
+
+// contexts are the vectors of one number.
+func contexts(l *logs.Log) []float64 { return l.X.(logs.Rows64).Data }
 
 // Sound logs pass: over fresh logs of every world at most 1 in 100 is doubtful.
 func TestFalseAlarms(t *testing.T) {
@@ -117,12 +118,12 @@ func TestFalseAlarms(t *testing.T) {
 
 // Each defect is found by the check that is about it.
 func TestDefects(t *testing.T) {
-	base := func(w world) func() inspect.Input { return func() inspect.Input { return w.log(99) } }
+	base := func(w world) func() *logs.Log { return func() *logs.Log { return w.log(99) } }
 	plain, all := base(world{n: 4000, k: 8, sharpness: 1, rate: 0.3}), base(world{n: 4000, k: 8, sharpness: 1, rate: 0.3, all: true})
 	uniform := base(world{n: 4000, k: 10, rate: 0.3})
 	discrete := base(world{n: 4000, k: 8, sharpness: 1, rate: 0.3, contexts: 50})
-	each := func(of func(in *inspect.Input, i int)) func(*inspect.Input) {
-		return func(in *inspect.Input) {
+	each := func(of func(in *logs.Log, i int)) func(*logs.Log) {
+		return func(in *logs.Log) {
 			for i := range in.Action {
 				of(in, i)
 			}
@@ -132,43 +133,46 @@ func TestDefects(t *testing.T) {
 		name, check string
 		severity    inspect.Severity
 		says        string
-		in          func() inspect.Input
-		spoil       func(in *inspect.Input)
+		in          func() *logs.Log
+		spoil       func(in *logs.Log)
 	}{
-		{"no rows", "rows", inspect.Unusable, "nothing", plain, func(in *inspect.Input) { *in = inspect.Input{Actions: in.Actions} }},
-		{"one action", "rows", inspect.Unusable, "1 actions", plain, func(in *inspect.Input) { in.Actions = in.Actions[:1] }},
-		{"lengths", "rows", inspect.Unusable, "", plain, func(in *inspect.Input) { in.Cost = in.Cost[1:] }},
-		{"actions from 1", "rows", inspect.Unusable, "from 1", plain, func(in *inspect.Input) { in.Action[7] = 8 }},
-		{"positive cost", "rows", inspect.Unusable, "--reward-min", plain, func(in *inspect.Input) { in.Cost[3] = 0.5 }},
-		{"cost not finite", "rows", inspect.Unusable, "row 4", plain, func(in *inspect.Input) { in.Cost[3] = math.NaN() }},
-		{"negative weight", "rows", inspect.Unusable, "", plain, func(in *inspect.Input) { in.Weight = make([]float64, 4000); in.Weight[5] = -1 }},
-		{"no propensities", "propensities", inspect.Unusable, "--estimate-propensity", plain, func(in *inspect.Input) { in.Propensity = nil }},
-		{"zero propensity", "propensity range", inspect.Unusable, "row 6", plain, func(in *inspect.Input) { in.Propensity[5] = 0 }},
-		{"NaN propensity", "propensity range", inspect.Unusable, "", plain, func(in *inspect.Input) { in.Propensity[5] = math.NaN() }},
-		{"weights for propensities", "propensity range", inspect.Unusable, "1/p", plain, each(func(in *inspect.Input, i int) { in.Propensity[i] = 1 / in.Propensity[i] })},
-		{"log propensities", "propensity range", inspect.Unusable, "log p", plain, each(func(in *inspect.Input, i int) { in.Propensity[i] = math.Log(in.Propensity[i]) })},
-		{"percentages", "propensity range", inspect.Unusable, "percent", plain, each(func(in *inspect.Input, i int) { in.Propensity[i] *= 100 })},
-		{"one minus p", "mean weight of uniform", inspect.Unusable, "inverted", plain, each(func(in *inspect.Input, i int) { in.Propensity[i] = 1 - in.Propensity[i] })},
-		{"too small", "mean weight of uniform", inspect.Unusable, "too small", plain, each(func(in *inspect.Input, i int) { in.Propensity[i] *= 0.5 })},
-		{"too small on average", "mean propensity", inspect.Unusable, "1/K", uniform, each(func(in *inspect.Input, i int) { in.Propensity[i] *= 0.5 + 0.2*float64(i%2) })},
-		{"too large", "mean weight of uniform", inspect.Doubtful, "too large", plain, each(func(in *inspect.Input, i int) { in.Propensity[i] = min(1, 1.5*in.Propensity[i]) })},
-		{"of another action", "mean propensity", inspect.Unusable, "", plain, each(func(in *inspect.Input, i int) { in.Propensity[i] = (1 - in.Propensity[i]) / 7 })},
-		{"rows do not sum to 1", "rows sum to 1", inspect.Unusable, "", all, func(in *inspect.Input) { in.Propensities[8*5+1] += 0.1; in.Propensity = nil }},
-		{"rows rounded", "rows sum to 1", inspect.Doubtful, "", all, func(in *inspect.Input) { in.Propensities[8*5+1] *= 1 + 1e-2; in.Propensity = nil }},
-		{"p is not its entry", "p is its row's entry", inspect.Unusable, "", all, func(in *inspect.Input) { in.Propensity[17] *= 0.9 }},
-		{"p nearly its entry", "p is its row's entry", inspect.Doubtful, "", all, func(in *inspect.Input) { in.Propensity[17] *= 1 - 1e-5 }},
-		{"deterministic", "constant or rounded", inspect.Unusable, "never explored", plain, each(func(in *inspect.Input, i int) { in.Propensity[i] = 1 })},
-		{"placeholder", "constant or rounded", inspect.Doubtful, "placeholder", plain, each(func(in *inspect.Input, i int) { in.Propensity[i] = 0.5 })},
-		{"constant below 1/K", "constant or rounded", inspect.Unusable, "", plain, each(func(in *inspect.Input, i int) { in.Propensity[i] = 0.05 })},
-		{"rounded", "constant or rounded", inspect.Doubtful, "rounded", plain, each(func(in *inspect.Input, i int) { in.Propensity[i] = max(0.01, math.Round(in.Propensity[i]*100)/100) })},
-		{"uniform said, not so", "counts by action", inspect.Doubtful, "more often", uniform, func(in *inspect.Input) {
+		{"no rows", "rows", inspect.Unusable, "nothing", plain, func(in *logs.Log) { *in = logs.Log{Actions: in.Actions} }},
+		{"one action", "rows", inspect.Unusable, "1 actions", plain, func(in *logs.Log) { in.Actions = in.Actions[:1] }},
+		{"lengths", "rows", inspect.Unusable, "", plain, func(in *logs.Log) { in.Cost = in.Cost[1:] }},
+		{"contexts too few", "rows", inspect.Unusable, "different lengths", plain, func(in *logs.Log) { in.X = logs.Rows64{Width: 1, Data: contexts(in)[1:]} }},
+		{"contexts without width", "rows", inspect.Unusable, "different lengths", plain, func(in *logs.Log) { in.X = logs.Rows64{} }},
+		{"no such context", "rows", inspect.Unusable, "different lengths", plain, func(in *logs.Log) { in.Rows = make([]int, 4000); in.Rows[7] = 4000 }},
+		{"actions from 1", "rows", inspect.Unusable, "from 1", plain, func(in *logs.Log) { in.Action[7] = 8 }},
+		{"positive cost", "rows", inspect.Unusable, "setting reward-min", plain, func(in *logs.Log) { in.Cost[3] = 0.5 }},
+		{"cost not finite", "rows", inspect.Unusable, "row 4", plain, func(in *logs.Log) { in.Cost[3] = math.NaN() }},
+		{"negative weight", "rows", inspect.Unusable, "", plain, func(in *logs.Log) { in.Weight = make([]float64, 4000); in.Weight[5] = -1 }},
+		{"no propensities", "propensities", inspect.Unusable, "setting estimate-propensity", plain, func(in *logs.Log) { in.Propensity = nil }},
+		{"zero propensity", "propensity range", inspect.Unusable, "row 6", plain, func(in *logs.Log) { in.Propensity[5] = 0 }},
+		{"NaN propensity", "propensity range", inspect.Unusable, "", plain, func(in *logs.Log) { in.Propensity[5] = math.NaN() }},
+		{"weights for propensities", "propensity range", inspect.Unusable, "1/p", plain, each(func(in *logs.Log, i int) { in.Propensity[i] = 1 / in.Propensity[i] })},
+		{"log propensities", "propensity range", inspect.Unusable, "log p", plain, each(func(in *logs.Log, i int) { in.Propensity[i] = math.Log(in.Propensity[i]) })},
+		{"percentages", "propensity range", inspect.Unusable, "percent", plain, each(func(in *logs.Log, i int) { in.Propensity[i] *= 100 })},
+		{"one minus p", "mean weight of uniform", inspect.Unusable, "inverted", plain, each(func(in *logs.Log, i int) { in.Propensity[i] = 1 - in.Propensity[i] })},
+		{"too small", "mean weight of uniform", inspect.Unusable, "too small", plain, each(func(in *logs.Log, i int) { in.Propensity[i] *= 0.5 })},
+		{"too small on average", "mean propensity", inspect.Unusable, "1/K", uniform, each(func(in *logs.Log, i int) { in.Propensity[i] *= 0.5 + 0.2*float64(i%2) })},
+		{"too large", "mean weight of uniform", inspect.Doubtful, "too large", plain, each(func(in *logs.Log, i int) { in.Propensity[i] = min(1, 1.5*in.Propensity[i]) })},
+		{"of another action", "mean propensity", inspect.Unusable, "", plain, each(func(in *logs.Log, i int) { in.Propensity[i] = (1 - in.Propensity[i]) / 7 })},
+		{"rows do not sum to 1", "rows sum to 1", inspect.Unusable, "", all, func(in *logs.Log) { in.Propensities[8*5+1] += 0.1; in.Propensity = nil }},
+		{"rows rounded", "rows sum to 1", inspect.Doubtful, "", all, func(in *logs.Log) { in.Propensities[8*5+1] *= 1 + 1e-2; in.Propensity = nil }},
+		{"p is not its entry", "p is its row's entry", inspect.Unusable, "", all, func(in *logs.Log) { in.Propensity[17] *= 0.9 }},
+		{"p nearly its entry", "p is its row's entry", inspect.Doubtful, "", all, func(in *logs.Log) { in.Propensity[17] *= 1 - 1e-5 }},
+		{"deterministic", "constant or rounded", inspect.Unusable, "never explored", plain, each(func(in *logs.Log, i int) { in.Propensity[i] = 1 })},
+		{"placeholder", "constant or rounded", inspect.Doubtful, "placeholder", plain, each(func(in *logs.Log, i int) { in.Propensity[i] = 0.5 })},
+		{"constant below 1/K", "constant or rounded", inspect.Unusable, "", plain, each(func(in *logs.Log, i int) { in.Propensity[i] = 0.05 })},
+		{"rounded", "constant or rounded", inspect.Doubtful, "rounded", plain, each(func(in *logs.Log, i int) { in.Propensity[i] = max(0.01, math.Round(in.Propensity[i]*100)/100) })},
+		{"uniform said, not so", "counts by action", inspect.Doubtful, "more often", uniform, func(in *logs.Log) {
 			for i, a := range in.Action {
 				if a == 3 && i%3 == 0 {
 					in.Action[i] = 4
 				}
 			}
 		}},
-		{"columns exchanged", "counts by action", inspect.Unusable, "", all, func(in *inspect.Input) {
+		{"columns exchanged", "counts by action", inspect.Unusable, "", all, func(in *logs.Log) {
 			in.Propensity = nil
 			r := rand.New(rand.NewPCG(1, 1))
 			for i := range in.Action {
@@ -177,7 +181,7 @@ func TestDefects(t *testing.T) {
 				}
 			}
 		}},
-		{"flatter than stated", "draws against propensities", inspect.Doubtful, "less concentrated", all, func(in *inspect.Input) {
+		{"flatter than stated", "draws against propensities", inspect.Doubtful, "less concentrated", all, func(in *logs.Log) {
 			in.Propensity = nil
 			for i := range in.Action {
 				if i%8 == 0 {
@@ -185,77 +189,77 @@ func TestDefects(t *testing.T) {
 				}
 			}
 		}},
-		{"an action missing", "support", inspect.Doubtful, "never logged: x", plain, func(in *inspect.Input) { in.Actions = append(in.Actions, "x") }},
-		{"counted from 1", "support", inspect.Doubtful, "from 1", plain, func(in *inspect.Input) {
+		{"an action missing", "support", inspect.Doubtful, "never logged: x", plain, func(in *logs.Log) { in.Actions = append(in.Actions, "x") }},
+		{"counted from 1", "support", inspect.Doubtful, "from 1", plain, func(in *logs.Log) {
 			in.Actions = append(in.Actions, "8")
 			for i := range in.Action {
 				in.Action[i]++
 			}
 		}},
-		{"one action taken", "support", inspect.Unusable, "", plain, each(func(in *inspect.Input, i int) { in.Action[i] = 2 })},
-		{"a handful of rows", "effective sample size", inspect.Doubtful, "handful", plain, func(in *inspect.Input) { in.Propensity[9] = 1e-5 }},
-		{"row weights", "row weights", inspect.Doubtful, "", plain, func(in *inspect.Input) {
+		{"one action taken", "support", inspect.Unusable, "", plain, each(func(in *logs.Log, i int) { in.Action[i] = 2 })},
+		{"a handful of rows", "effective sample size", inspect.Doubtful, "handful", plain, func(in *logs.Log) { in.Propensity[9] = 1e-5 }},
+		{"row weights", "row weights", inspect.Doubtful, "", plain, func(in *logs.Log) {
 			in.Weight = make([]float64, 4000)
 			for i := range in.Weight {
 				in.Weight[i] = 1
 			}
 			in.Weight[1] = 1e4
 		}},
-		{"ids twice", "decision ids", inspect.Doubtful, "counts twice", plain, func(in *inspect.Input) { in.IDs[5] = in.IDs[6] }},
-		{"ids constant", "decision ids", inspect.Unusable, "", plain, each(func(in *inspect.Input, i int) { in.IDs[i] = 1 })},
-		{"no reward", "reward", inspect.Unusable, "same reward", plain, each(func(in *inspect.Input, i int) { in.Cost[i] = 0 })},
-		{"few rewards", "reward", inspect.Doubtful, "", plain, each(func(in *inspect.Input, i int) {
+		{"ids twice", "decision ids", inspect.Doubtful, "counts twice", plain, func(in *logs.Log) { in.Keys[5] = in.Keys[6] }},
+		{"ids constant", "decision ids", inspect.Unusable, "", plain, each(func(in *logs.Log, i int) { in.Keys[i] = 1 })},
+		{"no reward", "reward", inspect.Unusable, "same reward", plain, each(func(in *logs.Log, i int) { in.Cost[i] = 0 })},
+		{"few rewards", "reward", inspect.Doubtful, "", plain, each(func(in *logs.Log, i int) {
 			if i > 30 {
 				in.Cost[i] = 0
 			}
 		})},
-		{"cost for reward", "sign of the reward", inspect.Doubtful, "", base(world{n: 4000, k: 5, rate: 0.02}), each(func(in *inspect.Input, i int) { in.Cost[i] = -1 - in.Cost[i] })},
-		{"worse than chance", "sign of the reward", inspect.Doubtful, "exchanged", plain, each(func(in *inspect.Input, i int) {
+		{"cost for reward", "sign of the reward", inspect.Doubtful, "", base(world{n: 4000, k: 5, rate: 0.02}), each(func(in *logs.Log, i int) { in.Cost[i] = -1 - in.Cost[i] })},
+		{"worse than chance", "sign of the reward", inspect.Doubtful, "exchanged", plain, each(func(in *logs.Log, i int) {
 			if in.Propensity[i] > 0.15 {
 				in.Cost[i] = 0
 			}
 		})},
-		{"estimated", "estimated propensities", inspect.Doubtful, "certified", plain, func(in *inspect.Input) { in.Estimated = true }},
-		{"skipped", "rows left out", inspect.Doubtful, "kept", plain, func(in *inspect.Input) { in.Skipped = 100 }},
-		{"reward drifts", "drift of the reward", inspect.Doubtful, "", plain, each(func(in *inspect.Input, i int) {
+		{"estimated", "estimated propensities", inspect.Doubtful, "certified", plain, func(in *logs.Log) { in.Estimated = true }},
+		{"skipped", "rows left out", inspect.Doubtful, "kept", plain, func(in *logs.Log) { in.Skipped = 100 }},
+		{"reward drifts", "drift of the reward", inspect.Doubtful, "", plain, each(func(in *logs.Log, i int) {
 			if i > 3000 && i%2 == 0 {
 				in.Cost[i] = 0
 			}
 		})},
-		{"policy drifts", "drift of the propensities", inspect.Doubtful, "", plain, func(in *inspect.Input) {
+		{"policy drifts", "drift of the propensities", inspect.Doubtful, "", plain, func(in *logs.Log) {
 			other := world{n: 4000, k: 8, sharpness: 1.6, rate: 0.3}.log(5)
 			copy(in.Action[2000:], other.Action[2000:])
 			copy(in.Propensity[2000:], other.Propensity[2000:])
 		}},
-		{"actions drift", "drift of the actions", inspect.Doubtful, "", plain, each(func(in *inspect.Input, i int) {
+		{"actions drift", "drift of the actions", inspect.Doubtful, "", plain, each(func(in *logs.Log, i int) {
 			if i > 3000 && in.Action[i] == 1 {
 				in.Action[i] = 0
 			}
 		})},
-		{"groups", "groups", inspect.Doubtful, "share a group", plain, func(in *inspect.Input) {
+		{"groups", "groups", inspect.Doubtful, "share a group", plain, func(in *logs.Log) {
 			in.Group = make([]int32, 4000)
 			for i := range in.Group {
 				in.Group[i] = int32(i / 2)
 			}
 		}},
-		{"visits", "repeated contexts", inspect.Doubtful, "visit", discrete, each(func(in *inspect.Input, i int) {
+		{"visits", "repeated contexts", inspect.Doubtful, "visit", discrete, each(func(in *logs.Log, i int) {
 			if i%3 > 0 {
-				in.Context[i] = in.Context[i-1]
+				contexts(in)[i] = contexts(in)[i-1]
 			}
 		})},
-		{"written twice", "rows written twice", inspect.Doubtful, "", plain, func(in *inspect.Input) {
+		{"written twice", "rows written twice", inspect.Doubtful, "", plain, func(in *logs.Log) {
 			for i := 1; i < 400; i += 2 {
-				in.Action[i], in.Cost[i], in.Propensity[i], in.Context[i] = in.Action[i-1], in.Cost[i-1], in.Propensity[i-1], in.Context[i-1]
+				in.Action[i], in.Cost[i], in.Propensity[i], contexts(in)[i] = in.Action[i-1], in.Cost[i-1], in.Propensity[i-1], contexts(in)[i-1]
 			}
 		}},
-		{"rewards in sequence", "rewards in sequence", inspect.Doubtful, "", plain, each(func(in *inspect.Input, i int) {
+		{"rewards in sequence", "rewards in sequence", inspect.Doubtful, "", plain, each(func(in *logs.Log, i int) {
 			if i%4 == 1 {
 				in.Cost[i] = in.Cost[i-1]
 			}
 		})},
 	} {
 		in := c.in()
-		c.spoil(&in)
+		c.spoil(in)
 		r := inspect.Inspect(in)
 		f, ok := r.Finding(c.check)
 		switch {
@@ -313,7 +317,7 @@ func TestDeterministic(t *testing.T) {
 
 // What a report counts is what is there.
 func TestCounts(t *testing.T) {
-	in := inspect.Input{Actions: []string{"a", "b"}, Action: []int32{0, 1, 1, 0}, Cost: []float64{-1, 0, -0.5, 0}, Propensity: []float64{0.5, 0.25, 0.5, 0.5}, IDs: []uint64{1, 2, 3, 1}}
+	in := &logs.Log{Actions: []string{"a", "b"}, Action: []int32{0, 1, 1, 0}, Cost: []float64{-1, 0, -0.5, 0}, Propensity: []float64{0.5, 0.25, 0.5, 0.5}, Keys: []uint64{1, 2, 3, 1}}
 	r := inspect.Inspect(in)
 	if r.Rows != 4 || r.K != 2 || r.Known != "logged" || r.ByAction[0].Rows != 2 || r.ByAction[0].Reward != 0.5 || r.ByAction[1].Reward != 0.25 {
 		t.Errorf("%+v", r)
@@ -342,7 +346,8 @@ func TestExtremes(t *testing.T) {
 		if r.IntN(20) == 0 {
 			n = 250
 		}
-		var in inspect.Input
+		in := &logs.Log{}
+		var x []float64
 		for a := range k {
 			in.Actions = append(in.Actions, fmt.Sprint(a))
 		}
@@ -353,12 +358,13 @@ func TestExtremes(t *testing.T) {
 			in.Weight = append(in.Weight, pick(1, 1, 0, 2, 1e-300, 1e300))
 			in.Time = append(in.Time, int64(pick(0, 1, 1e18, -1e18)))
 			in.Group = append(in.Group, int32(pick(-1, 0, 1)))
-			in.IDs = append(in.IDs, uint64(r.IntN(3)))
-			in.Context = append(in.Context, uint64(r.IntN(2)))
+			in.Keys = append(in.Keys, uint64(r.IntN(3)))
+			x = append(x, float64(r.IntN(2)))
 			row := make([]float64, k)
 			row[in.Action[i]] = 1
 			in.Propensities = append(in.Propensities, row...)
 		}
+		in.X = logs.Rows64{Width: 1, Data: x}
 		if r.IntN(2) == 0 {
 			in.Propensities = nil
 		}

@@ -179,7 +179,7 @@ func (l *log) support() {
 	case len(never) == l.k-1:
 		f.Severity, f.Means, f.Do = Unusable, "only one action was ever taken", "draw actions at random"
 	case len(never) == 1 && never[0] == "0" && l.numeric() && l.n >= 20*l.k:
-		f.Severity, f.Means, f.Do = Doubtful, "action 0 was never logged: actions may count from 1", "see how the log counts; give --actions"
+		f.Severity, f.Means, f.Do = Doubtful, "action 0 was never logged: actions may count from 1", "see how the log counts; give setting actions"
 	case len(never) > 0 && l.n >= 20*l.k:
 		f.Severity, f.Do = Doubtful, "judge only policies that leave these actions out, or log some"
 		f.Means = "never logged: " + join(never[:min(5, len(never))])

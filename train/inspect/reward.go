@@ -14,7 +14,7 @@ func (l *log) reward() {
 	slices.Sort(sorted)
 	common, most := 0.0, 0
 	for from, to := 0, 0; from < l.n; from = to {
-		for to = from; to < l.n && sorted[to] == sorted[from]; to++ {
+		for to = from + 1; to < l.n && sorted[to] == sorted[from]; to++ { // NaN equals nothing
 		}
 		if to-from > most {
 			common, most = sorted[from], to-from
@@ -75,7 +75,7 @@ func (l *log) sign() {
 		}
 	}
 	if f.Severity > Fine {
-		f.Do = "see whether the column is a cost; give --reward-min and --reward-max accordingly"
+		f.Do = "see whether the column is a cost; give setting reward-min and setting reward-max accordingly"
 	}
 	l.add(f)
 }

@@ -9,9 +9,9 @@ import (
 
 	"opl/policies/policyfile"
 	"opl/train"
-	"opl/train/estimate"
 	"opl/train/experiment"
 	"opl/train/logs"
+	"opl/train/ope"
 	"opl/train/pipeline"
 )
 
@@ -86,11 +86,11 @@ func TestExport(t *testing.T) {
 		p    *policyfile.Policy
 		want float64
 	}{{"logging", logging, task.LoggingReward}, {"learned", policy(t, learned), float64(rec.Reward)}} {
-		target, err := estimate.Served(c.name, c.p, tests)
+		target, err := ope.FromPolicy(c.name, c.p, tests)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := estimate.Evaluate(estimate.FromLog(tests), []estimate.Target{target}, estimate.Options{Methods: []estimate.Method{estimate.IPS}})
+		r, err := ope.Evaluate(tests, []ope.Target{target}, ope.Options{Estimators: []ope.Estimator{ope.IPS()}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -85,8 +85,8 @@ func (j *Judge) certificate(b certify.Bounds, on *Circumstances) *Certificate {
 		if n := j.log.Skipped; n > 0 {
 			on.Notes = append(on.Notes, LeftOut(n))
 		}
+		on.Dependent = j.dependent()
 		for _, f := range j.found.Findings {
-			on.Dependent = on.Dependent || f.Check == "groups" && f.Severity > inspect.Fine
 			if f.Severity > inspect.Fine {
 				on.Doubts = append(on.Doubts, fmt.Sprintf("%s: %s: %s", f.Check, f.Measured, f.Means))
 			}

@@ -31,7 +31,7 @@ type Judge struct {
 func New(log *logs.Log) *Judge {
 	j := &Judge{log: log}
 	if !log.Simulated() {
-		j.found = inspect.Inspect(inspect.FromLog(log))
+		j.found = inspect.Inspect(log)
 	}
 	return j
 }
@@ -84,8 +84,9 @@ func (j *Judge) Admits() error {
 	case w != nil && slices.Min(w) != slices.Max(w):
 		return withhold("rows have different weights, and a guarantee needs identically distributed rows")
 	}
-	if err := j.Usable(); err != nil {
-		return &Withheld{err.Error()}
+	if j.Usable() != nil {
+		f := j.found.Findings[0]
+		return withhold("the log is unusable: %s: %s: %s", f.Check, f.Measured, f.Means)
 	}
 	return nil
 }
@@ -121,6 +122,12 @@ func (j *Judge) Posterior(pol propensity.Family, q propensity.Posterior, rows []
 		on = &Circumstances{Relation: Same, Refused: j.log.Len() - len(rows)}
 	}
 	return j.certificate(b, on), nil
+}
+
+// dependent reports that rows share groups.
+func (j *Judge) dependent() bool {
+	f, _ := j.found.Finding("groups")
+	return f.Severity > inspect.Fine
 }
 
 // untaught refuses rows that taught something.
@@ -169,16 +176,14 @@ func (j *Judge) Probabilities(pi []float64, from Origin, delta float64) (*Certif
 		}
 	case !from.fixed:
 		return nil, withhold("it is not said where the policy comes from: rows of this log may have had a part in it")
+	case j.dependent():
+		return nil, withhold("rows share groups, and a guarantee needs independent rows")
 	}
 	b, err := certify.Fixed(pi, j.log.Propensity, j.log.Cost, delta)
 	if err != nil {
 		return nil, err
 	}
-	c := j.certificate(b, &Circumstances{Relation: Fresh})
-	if c.statement.Dependent {
-		return nil, withhold("rows share groups, and a guarantee needs independent rows")
-	}
-	return c, nil
+	return j.certificate(b, nil), nil
 }
 
 // flatters says why nothing can be guaranteed of the policy of a file on all rows of the

@@ -98,7 +98,7 @@ func TestAdmits(t *testing.T) {
 		{func(l *logs.Log) { l.Estimated = true }, "estimates"},
 		{func(l *logs.Log) { l.Propensity, l.Propensities = nil, nil }, "no propensities"},
 		{func(l *logs.Log) { l.Weight = slices.Repeat([]float64{1}, 400); l.Weight[3] = 2 }, "different weights"},
-		{func(l *logs.Log) { l.Propensity = slices.Repeat([]float64{1}, 400); l.Propensities = nil }, "cannot be used"},
+		{func(l *logs.Log) { l.Propensity = slices.Repeat([]float64{1}, 400); l.Propensities = nil }, "is unusable"},
 	} {
 		log := example(400)
 		c.change(log)

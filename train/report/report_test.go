@@ -9,6 +9,7 @@ import (
 	"opl/objectives"
 	"opl/train"
 	"opl/train/certify"
+	"opl/train/provenance"
 	"opl/train/report"
 )
 
@@ -27,8 +28,8 @@ func records() []train.Record {
 	own := base
 	own.Objective, own.Policy, own.Hyper, own.Epochs, own.Reward, own.RewardSE, own.Seconds = "implicit", "softmax-posterior", .0647, 20, .83, .0002, 3
 	own.PriorScale = .1
-	own.Certificate = &certify.Certificate{Delta: .05, N: 28500, KL: 1.5, LoggingUpper: .71, Verdict: certify.Better,
-		Bounds: []certify.Bound{{Name: "ls", Risk: -.8, Delta: .005, Lambda: .02, Terms: []objectives.Term{{Name: "risk", Value: -.81}}}}}
+	own.Certificate = &provenance.Statement{Verdict: provenance.Better, Bounds: certify.Bounds{Delta: .05, N: 28500, KL: 1.5, LoggingUpper: .71,
+		All: []certify.Bound{{Name: "ls", Risk: -.8, Delta: .005, Lambda: .02, Terms: []objectives.Term{{Name: "risk", Value: -.81}}}}}}
 	return []train.Record{logging, learned, own}
 }
 

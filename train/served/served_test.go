@@ -27,7 +27,8 @@ func servedLog(t testing.TB, bodies ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := policyfile.New(&policyfile.File{Kind: policyfile.Softmax, Actions: []string{"a", "b,\"c"}, Encoder: e, Floor: .1, Weights: policyfile.Matrix{{.1, .2, .3}, {0, 0, 0}}})
+	p, err := policyfile.New(&policyfile.File{Actions: []string{"a", "b,\"c"}, Floor: .1, RewardMax: 1, Components: []policyfile.Component{
+		{Weight: 1, Kind: policyfile.Softmax, Encoder: e, Weights: policyfile.Matrix{{.1, .2, .3}, {0, 0, 0}}}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package estimate_test
+package ope_test
 
 import (
 	"bytes"
@@ -8,15 +8,16 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
-	"opl/train/estimate"
+	"opl/train/ope"
 	"opl/train/report/table"
 )
 
 func TestWrite(t *testing.T) {
 	w := newWorld(3, 6, 4, 0.7)
 	l, xs := w.log(rand.New(rand.NewPCG(1, 2)), 600, 1)
-	res := evaluate(t, l, []estimate.Target{w.target("first one", w.pi, xs), w.target("other", w.other, xs)}, estimate.Options{Notes: []string{"a note"}})
+	res := evaluate(t, l, []ope.Target{w.target("first one", w.pi, xs), w.target("other", w.other, xs)}, ope.Options{Notes: []string{"a note"}})
 	of := func(f table.Format) string {
 		var b bytes.Buffer
 		if err := res.Write(&b, f); err != nil {
@@ -31,11 +32,16 @@ func TestWrite(t *testing.T) {
 			}
 		}
 	}
+	for _, line := range strings.Split(of(table.Text), "\n") {
+		if n := utf8.RuneCountInString(line); n > 80 && strings.ContainsAny(line, "│─") {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
 	rows, err := csv.NewReader(strings.NewReader(of(table.CSV))).ReadAll()
 	if err != nil || len(rows) != 2+2*7 {
 		t.Errorf("%d rows, %v", len(rows), err)
 	}
-	var back estimate.Result
+	var back ope.Result
 	if err := json.Unmarshal([]byte(of(table.JSON)), &back); err != nil || len(back.Pairs) != 7 || back.Policies[1].Estimates[0] != res.Policies[1].Estimates[0] {
 		t.Errorf("%v, %+v", err, back)
 	}
@@ -48,7 +54,7 @@ func TestWrite(t *testing.T) {
 func TestPlot(t *testing.T) {
 	w := newWorld(3, 6, 4, 0.7)
 	l, xs := w.log(rand.New(rand.NewPCG(1, 2)), 600, 1)
-	res := evaluate(t, l, []estimate.Target{w.target("a", w.pi, xs), w.target("b", w.other, xs)}, estimate.Options{})
+	res := evaluate(t, l, []ope.Target{w.target("a", w.pi, xs), w.target("b", w.other, xs)}, ope.Options{})
 	var b bytes.Buffer
 	if err := res.Plot(&b, "png"); err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package estimate
+package ope
 
 import (
 	"errors"
@@ -29,55 +29,64 @@ const largest = 2000
 //
 // where m is the mean reward outside of the fold: an action without rows is
 // predicted by m. Predictions may leave [0, 1]: to clip them would raise the mean of
-// rare rewards. φ should have an intercept. Rows of one group are
-// in one fold. Row i of the log is row i of x, or rows[i]. Where both features and
-// rows of an action exceed 2000 it is an error. The Model keeps a scratch row and
-// is for one goroutine.
-func Ridge(x logs.Contexts, rows []int, log Log, o RidgeOptions) (Model, error) {
+// rare rewards. Rows of one group are in one fold.
+//
+// φ(x) is log.X. A log of named values that are not encoded is encoded here,
+// standardized and with an intercept, as φ should have; it must stay open. Where both
+// features and rows of an action exceed 2000 it is an error. The Model keeps a scratch
+// row and is for one goroutine.
+func Ridge(log *logs.Log, o RidgeOptions) (Model, error) {
 	if o.Folds == 0 {
 		o.Folds = 5
 	}
 	if o.Penalty == 0 {
 		o.Penalty = 1
 	}
-	t, err := newTable(log, 0.5)
+	if log.X == nil {
+		if log.Path() == "" {
+			return nil, errors.New("ope: the log has no contexts")
+		}
+		enc, err := log.FitEncoder(nil, logs.Scaling{Kind: "standard", Intercept: true})
+		if err != nil {
+			return nil, err
+		}
+		if log, err = log.Encode(enc); err != nil {
+			return nil, err
+		}
+	}
+	t, err := newSample(log, 0.5)
 	if err != nil {
 		return nil, err
 	}
-	context := func(i int) int {
-		if rows == nil {
-			return i
-		}
-		return rows[i]
-	}
+	x := log.X
 	switch {
-	case rows == nil && x.Len() != t.n || rows != nil && len(rows) != t.n:
-		return nil, fmt.Errorf("estimate: contexts are not as many as the actions, %d", t.n)
+	case log.Rows == nil && x.Len() != t.n || log.Rows != nil && len(log.Rows) != t.n:
+		return nil, fmt.Errorf("ope: contexts are not as many as the actions, %d", t.n)
 	case o.Folds < 2 || o.Folds > 255:
-		return nil, fmt.Errorf("estimate: %d folds, want 2 to 255", o.Folds)
+		return nil, fmt.Errorf("ope: %d folds, want 2 to 255", o.Folds)
 	case !(o.Penalty > 0) || math.IsInf(o.Penalty, 0):
-		return nil, fmt.Errorf("estimate: penalty %v, want a number above 0", o.Penalty)
+		return nil, fmt.Errorf("ope: penalty %v, want a number above 0", o.Penalty)
 	}
 	fold := t.folds(o.Folds, o.Seed)
 	mean := t.foldMeans(fold, o.Folds)
 
-	byAction := make([][]int, t.K)
-	for i, a := range t.Action {
+	byAction := make([][]int, t.k)
+	for i, a := range log.Action {
 		byAction[a] = append(byAction[a], i)
 	}
 	d := x.Dim()
-	theta := make([]float64, o.Folds*t.K*d) // [F×K×d]
+	theta := make([]float64, o.Folds*t.k*d) // [F×K×d]
 	for a, mine := range byAction {
 		if len(mine) == 0 {
 			continue
 		}
 		if min(d, len(mine)) > largest {
-			return nil, fmt.Errorf("estimate: %d features and %d rows of action %d: too many for the reward model, which solves for at most %d", d, len(mine), a, largest)
+			return nil, fmt.Errorf("ope: %d features and %d rows of action %d: too many for the reward model, which solves for at most %d", d, len(mine), a, largest)
 		}
 		phi := make([]float64, len(mine)*d) // √ω φ(x)
 		for j, i := range mine {
 			row := phi[j*d : j*d+d]
-			x.Row64(context(i), row)
+			x.Row64(log.Context(i), row)
 			for c, root := 0, math.Sqrt(t.weight(i)); c < d; c++ {
 				row[c] *= root
 			}
@@ -87,17 +96,17 @@ func Ridge(x logs.Contexts, rows []int, log Log, o RidgeOptions) (Model, error) 
 		if len(mine) < d {
 			solve = s.dual
 		}
-		if err := solve(mean, func(f int) []float64 { return theta[(f*t.K+a)*d : (f*t.K+a+1)*d] }); err != nil {
-			return nil, fmt.Errorf("estimate: reward model of action %d: %w", a, err)
+		if err := solve(mean, func(f int) []float64 { return theta[(f*t.k+a)*d : (f*t.k+a+1)*d] }); err != nil {
+			return nil, fmt.Errorf("ope: reward model of action %d: %w", a, err)
 		}
 	}
 	scratch := make([]float64, d)
 	return func(dst []float64, i int) {
-		x.Row64(context(i), scratch)
+		x.Row64(log.Context(i), scratch)
 		f := int(fold[i])
-		for a := range dst[:t.K] {
+		for a := range dst[:t.k] {
 			r := mean[f]
-			for c, v := range theta[(f*t.K+a)*d : (f*t.K+a+1)*d] {
+			for c, v := range theta[(f*t.k+a)*d : (f*t.k+a+1)*d] {
 				r += v * scratch[c]
 			}
 			dst[a] = r
@@ -106,7 +115,7 @@ func Ridge(x logs.Contexts, rows []int, log Log, o RidgeOptions) (Model, error) 
 }
 
 // folds deals rows out, those of a group together.
-func (t *sums) folds(folds int, seed uint64) []uint8 {
+func (t *sample) folds(folds int, seed uint64) []uint8 {
 	r := rand.New(rand.NewPCG(seed, 0xf01d))
 	deal := make([]uint8, t.groups)
 	for j, at := range r.Perm(t.groups) {
@@ -124,10 +133,10 @@ func (t *sums) folds(folds int, seed uint64) []uint8 {
 }
 
 // foldMeans is the mean reward outside of each fold, 0 where there is no row.
-func (t *sums) foldMeans(fold []uint8, folds int) []float64 {
+func (t *sample) foldMeans(fold []uint8, folds int) []float64 {
 	sum, total := make([]float64, folds), make([]float64, folds)
 	for i, f := range fold {
-		sum[f] -= t.weight(i) * t.Cost[i]
+		sum[f] += t.weight(i) * t.r[i]
 		total[f] += t.weight(i)
 	}
 	mean := make([]float64, folds)
@@ -148,7 +157,7 @@ func (t *sums) foldMeans(fold []uint8, folds int) []float64 {
 
 // system is the regression of one action.
 type system struct {
-	t       *sums
+	t       *sample
 	mine    []int // its rows
 	fold    []uint8
 	phi     []float64 // [rows×d]
@@ -174,7 +183,7 @@ func (s system) primal(mean []float64, at func(f int) []float64) error {
 			part = append(part, row...)
 			root := math.Sqrt(s.t.weight(i))
 			for c, v := range row {
-				reward[f][c] -= root * v * s.t.Cost[i]
+				reward[f][c] += root * v * s.t.r[i]
 				ones[f][c] += root * v
 			}
 		}
@@ -228,7 +237,7 @@ func (s system) dual(mean []float64, at func(f int) []float64) error {
 		left, right := mat.NewSymDense(len(keep), nil), mat.NewVecDense(len(keep), nil)
 		for c, j := range keep {
 			i := s.mine[j]
-			right.SetVec(c, math.Sqrt(s.t.weight(i))*(-s.t.Cost[i]-mean[f]))
+			right.SetVec(c, math.Sqrt(s.t.weight(i))*(s.t.r[i]-mean[f]))
 			for e := c; e < len(keep); e++ {
 				left.SetSym(c, e, kernel.At(j, keep[e]))
 			}

@@ -1,4 +1,4 @@
-package estimate
+package ope
 
 import (
 	"fmt"
@@ -7,11 +7,28 @@ import (
 	"strconv"
 
 	"github.com/cespare/xxhash/v2"
+
+	"opl/policies/policyfile"
+	"opl/train/logs"
+	"opl/train/provenance"
 )
+
+// Target is a policy whose value is asked for, by its probabilities in the rows of
+// a log. It must be fixed independently of the log for a guarantee to hold.
+type Target struct {
+	Name string
+	// Row writes π(·|x_i) to dst [K]; nil: only the logged action's is known.
+	Row func(dst []float64, i int) error
+	// Logged is π(a_i|x_i) [n], needed where Row is nil.
+	Logged []float64
+	// Origin says where the target comes from; without it nothing is guaranteed.
+	Origin provenance.Origin
+	Policy *policyfile.Policy // of a policy file; nil: it is none
+}
 
 // Uniform is the target that takes every one of k actions alike.
 func Uniform(k int) Target {
-	return Target{Name: "uniform", Row: func(dst []float64, _ int) error {
+	return Target{Name: "uniform", Origin: provenance.FixedBefore(), Row: func(dst []float64, _ int) error {
 		for a := range dst[:k] {
 			dst[a] = 1 / float64(k)
 		}
@@ -42,13 +59,6 @@ type Rows interface {
 	List(field string) ([]float64, error)
 }
 
-// Table is the log that a file of target probabilities belongs to.
-type Table struct {
-	Actions []string           // names, K of them
-	Rows    int                // n
-	ID      func(i int) string // decision_id; nil: the log has none
-}
-
 // ReadTarget reads a target's probabilities. Its rows are one of
 //
 //	action, probability                     the same policy in every context; other actions have 0
@@ -62,8 +72,8 @@ type Table struct {
 // must then be there for every row of the log, and otherwise to the rows in order,
 // of which there must be as many. Probabilities of all actions must sum to 1 within
 // 1e-6. Without them there is no direct method, and no doubly robust one.
-func ReadTarget(name string, r Rows, t Table) (Target, error) {
-	k := len(t.Actions)
+func ReadTarget(name string, r Rows, l *logs.Log) (Target, error) {
+	k, n := l.K(), l.Len()
 	if !r.Next() {
 		if err := r.Err(); err != nil {
 			return Target{}, err
@@ -71,25 +81,27 @@ func ReadTarget(name string, r Rows, t Table) (Target, error) {
 		return Target{}, fmt.Errorf("%s: no rows", r.Where())
 	}
 	if r.Has("action") && r.Has("probability") {
-		pi, err := byAction(r, t.Actions)
+		pi, err := byAction(r, l.Actions)
 		return Target{Name: name, Row: func(dst []float64, _ int) error { copy(dst[:k], pi); return nil }}, err
 	}
-	read, width, err := fields(r, t.Actions)
+	read, width, err := fields(r, l.Actions)
 	if err != nil {
 		return Target{}, err
 	}
 	var place map[uint64]int32 // of decisions, by the hash of their ID
-	if t.ID != nil && r.Has("decision_id") {
-		place = make(map[uint64]int32, t.Rows)
-		for i := range t.Rows {
-			place[xxhash.Sum64String(t.ID(i))] = int32(i)
+	var d logs.Decision
+	id := func(i int) string { l.Decision(i, &d); return d.ID }
+	if l.HasIDs() && r.Has("decision_id") {
+		place = make(map[uint64]int32, n)
+		for i := range n {
+			place[xxhash.Sum64String(id(i))] = int32(i)
 		}
-		if len(place) != t.Rows {
-			return Target{}, fmt.Errorf("%s: cannot join by decision_id, as %d rows of the log repeat one", r.Where(), t.Rows-len(place))
+		if len(place) != n {
+			return Target{}, fmt.Errorf("%s: cannot join by decision_id, as %d rows of the log repeat one", r.Where(), n-len(place))
 		}
 	}
-	pi := make([]float64, t.Rows*width)
-	given := make([]bool, t.Rows)
+	pi := make([]float64, n*width)
+	given := make([]bool, n)
 	count := 0
 	for i := 0; ; i++ {
 		at := i
@@ -100,12 +112,12 @@ func ReadTarget(name string, r Rows, t Table) (Target, error) {
 			}
 			to, ok := place[xxhash.Sum64String(id)]
 			if at = int(to); !ok {
-				at = t.Rows // a decision that the log does not have
+				at = n // a decision that the log does not have
 			}
-		} else if i >= t.Rows {
-			return Target{}, fmt.Errorf("%s: the log has only %d rows", r.Where(), t.Rows)
+		} else if i >= n {
+			return Target{}, fmt.Errorf("%s: the log has only %d rows", r.Where(), n)
 		}
-		if at < t.Rows {
+		if at < n {
 			if given[at] {
 				return Target{}, fmt.Errorf("%s: this decision_id came before", r.Where())
 			}
@@ -130,11 +142,11 @@ func ReadTarget(name string, r Rows, t Table) (Target, error) {
 	if err := r.Err(); err != nil {
 		return Target{}, err
 	}
-	if count < t.Rows {
+	if count < n {
 		if place != nil {
-			return Target{}, fmt.Errorf("%s: %d of the log's %d decisions are missing, the first is %q", r.Where(), t.Rows-count, t.Rows, t.ID(slices.Index(given, false)))
+			return Target{}, fmt.Errorf("%s: %d of the log's %d decisions are missing, the first is %q", r.Where(), n-count, n, id(slices.Index(given, false)))
 		}
-		return Target{}, fmt.Errorf("%s: %d rows, but the log has %d rows", r.Where(), count, t.Rows)
+		return Target{}, fmt.Errorf("%s: %d rows, but the log has %d rows", r.Where(), count, n)
 	}
 	if width == 1 {
 		return Target{Name: name, Logged: pi}, nil

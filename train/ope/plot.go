@@ -1,4 +1,4 @@
-package estimate
+package ope
 
 import (
 	"fmt"
@@ -20,27 +20,27 @@ var okabeIto = []color.Color{
 	color.RGBA{0xCC, 0x79, 0xA7, 0xFF}, color.RGBA{0xE6, 0x9F, 0x00, 0xFF}, color.RGBA{0x56, 0xB4, 0xE9, 0xFF},
 }
 
-// Plot draws estimates with their intervals to w, one line a method and a colour a
+// Plot draws estimates with their intervals to w, one line an estimator and a colour a
 // policy, beside the on-policy value of the logging policy. Hollow marks are
-// biased methods. The format is png, svg or pdf.
+// biased estimators. The format is png, svg or pdf.
 func (r Result) Plot(w io.Writer, format string) error {
-	var methods []string
+	var labels []string
 	at := map[string]int{}
 	for _, p := range r.Policies {
 		for _, e := range p.Estimates {
 			if _, ok := at[e.Label()]; !ok {
-				at[e.Label()] = len(methods)
-				methods = append(methods, e.Label())
+				at[e.Label()] = len(labels)
+				labels = append(labels, e.Label())
 			}
 		}
 	}
-	lines := float64(len(methods))
+	lines := float64(len(labels))
 	p := plot.New()
 	p.X.Label.Text = fmt.Sprintf("mean reward, with %.4g %% interval", 100*(1-r.Delta))
 	p.Y.Min, p.Y.Max = -lines+0.4, 0.6
 	p.X.Min, p.X.Max = r.Logging.Low, r.Logging.High
-	ticks := make([]plot.Tick, len(methods))
-	for i, m := range methods {
+	ticks := make([]plot.Tick, len(labels))
+	for i, m := range labels {
 		ticks[i] = plot.Tick{Value: -float64(i), Label: m}
 	}
 	p.Y.Tick.Marker = plot.ConstantTicks(ticks)
@@ -82,7 +82,7 @@ func (r Result) Plot(w io.Writer, format string) error {
 	} else {
 		var err error
 		if to, err = draw.NewFormattedCanvas(width, height, format); err != nil {
-			return fmt.Errorf("estimate: plot: %w", err)
+			return fmt.Errorf("ope: plot: %w", err)
 		}
 	}
 	c := draw.New(to)
@@ -149,7 +149,7 @@ type mark struct {
 func (s intervals) Plot(c draw.Canvas, p *plot.Plot) {
 	x, y := p.Transforms(&c)
 	for _, m := range s.marks {
-		s.paint(c, x(m.Low), x(m.High), x(m.Value), y(m.y), m.Method.Biased())
+		s.paint(c, x(m.Low), x(m.High), x(m.Value), y(m.y), m.Biased)
 	}
 }
 

@@ -1,4 +1,4 @@
-package estimate
+package ope
 
 import (
 	"compress/gzip"
@@ -12,9 +12,10 @@ import (
 
 	"opl/policies/policyfile"
 	"opl/train/logs"
+	"opl/train/provenance"
 )
 
-// Open makes the target of --target: "uniform", a policy file (.json), or a file of
+// Open makes the target that arg names: "uniform", a policy file (.json), or a file of
 // probabilities as [ReadTarget] reads them: CSV (.csv) or JSON lines (.jsonl,
 // .ndjson), plain or with .gz or .zst, or Parquet (.parquet). Its name is what
 // stands before an =, or the file's without endings.
@@ -29,7 +30,7 @@ func Open(arg string, l *logs.Log) (Target, error) {
 	}
 	switch ext := filepath.Ext(path); {
 	case path == "uniform":
-		t := Uniform(len(l.Actions))
+		t := Uniform(l.K())
 		t.Name = name
 		return t, nil
 	case ext == ".json":
@@ -37,7 +38,7 @@ func Open(arg string, l *logs.Log) (Target, error) {
 		if err != nil {
 			return Target{}, err
 		}
-		return Served(name, p, l)
+		return FromPolicy(name, p, l)
 	}
 	f, err := os.Open(path)
 	if err != nil && filepath.Ext(path) == "" {
@@ -52,7 +53,9 @@ func Open(arg string, l *logs.Log) (Target, error) {
 		return Target{}, err
 	}
 	defer done()
-	return ReadTarget(name, rows, TableOf(l))
+	t, err := ReadTarget(name, rows, l)
+	t.Origin = provenance.FixedBefore() // the word of who gives the file
+	return t, err
 }
 
 // rowsOf reads rows as the file's name says.

@@ -1,16 +1,18 @@
-package estimate_test
+package ope_test
 
 import (
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"testing"
 
 	"opl/policies/propensity"
 	"opl/train/certify"
-	"opl/train/estimate"
 	"opl/train/logs"
+	"opl/train/ope"
+	"opl/train/provenance"
 )
 
 // world is a bandit whose values are known by summation: contexts 0 to m−1 drawn
@@ -55,8 +57,8 @@ func (w world) value(pi []float64) float64 {
 
 // log draws n rows; the rewards of a group of size rows are alike, as they share
 // one context and one uniform number. It returns the contexts too.
-func (w world) log(r *rand.Rand, n, size int) (estimate.Log, []int) {
-	l := estimate.Log{K: w.k, Action: make([]int32, n), Cost: make([]float64, n), Propensity: make([]float64, n)}
+func (w world) log(r *rand.Rand, n, size int) (*logs.Log, []int) {
+	l := &logs.Log{Actions: logs.Numbered(w.k), Action: make([]int32, n), Cost: make([]float64, n), Propensity: make([]float64, n)}
 	if size > 1 {
 		l.Group = make([]int32, n)
 	}
@@ -82,13 +84,13 @@ func (w world) log(r *rand.Rand, n, size int) (estimate.Log, []int) {
 	return l, xs
 }
 
-func (w world) target(name string, pi []float64, xs []int) estimate.Target {
-	return estimate.Target{Name: name, Row: func(dst []float64, i int) error { copy(dst, pi[xs[i]*w.k:(xs[i]+1)*w.k]); return nil }}
+func (w world) target(name string, pi []float64, xs []int) ope.Target {
+	return ope.Target{Name: name, Origin: provenance.FixedBefore(), Row: func(dst []float64, i int) error { copy(dst, pi[xs[i]*w.k:(xs[i]+1)*w.k]); return nil }}
 }
 
-func evaluate(t *testing.T, l estimate.Log, targets []estimate.Target, o estimate.Options) estimate.Result {
+func evaluate(t *testing.T, l *logs.Log, targets []ope.Target, o ope.Options) ope.Result {
 	t.Helper()
-	r, err := estimate.Evaluate(l, targets, o)
+	r, err := ope.Evaluate(l, targets, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,25 +106,25 @@ func near(t *testing.T, what string, got, want float64) {
 
 // Two rows by hand: w = 2, 1/2 and r = 1, 1/2.
 func TestByHand(t *testing.T) {
-	l := estimate.Log{K: 2, Action: []int32{0, 1}, Cost: []float64{-1, -0.5}, Propensity: []float64{0.25, 0.8}}
-	target := estimate.Target{Name: "t", Logged: []float64{0.5, 0.4}}
-	r := evaluate(t, l, []estimate.Target{target}, estimate.Options{Tau: 0.5, Gamma: 0.25, Alpha: 0.5, Lambda: 0.5, Ell: 0.5})
-	want := map[estimate.Method]float64{
-		estimate.IPS: (2 + 0.25) / 2, estimate.SNIPS: 2.25 / 2.5,
-		estimate.Clip: (1 + 0.25) / 2, estimate.IX: (1 + 0.2/1.05) / 2, estimate.ES: (1 + 0.2/math.Sqrt(0.8)) / 2,
-		estimate.Har: (2/1.5 + 0.5*0.5/0.75) / 2, estimate.LS: (math.Log(2)/0.5 + math.Log(1.125)/0.5) / 2,
+	l := &logs.Log{Actions: logs.Numbered(2), Action: []int32{0, 1}, Cost: []float64{-1, -0.5}, Propensity: []float64{0.25, 0.8}}
+	target := ope.Target{Name: "t", Origin: provenance.FixedBefore(), Logged: []float64{0.5, 0.4}}
+	r := evaluate(t, l, []ope.Target{target}, ope.Options{Estimators: with(t, hypers{"clip": 0.5, "ix": 0.25, "es": 0.5, "har": 0.5, "ls": 0.5})})
+	want := map[string]float64{
+		"ips": (2 + 0.25) / 2, "snips": 2.25 / 2.5,
+		"clip": (1 + 0.25) / 2, "ix": (1 + 0.2/1.05) / 2, "es": (1 + 0.2/math.Sqrt(0.8)) / 2,
+		"har": (2/1.5 + 0.5*0.5/0.75) / 2, "ls": (math.Log(2)/0.5 + math.Log(1.125)/0.5) / 2,
 	}
 	p := r.Policies[0]
 	if len(p.Estimates) != len(want) || len(r.Missing) != 2 {
 		t.Errorf("%d estimates, missing %v", len(p.Estimates), r.Missing)
 	}
 	for _, e := range p.Estimates {
-		near(t, string(e.Method), e.Value, want[e.Method])
+		near(t, e.Estimator, e.Value, want[e.Estimator])
 	}
-	ips, _ := p.Estimate(estimate.IPS)
+	ips, _ := p.Estimate("ips")
 	near(t, "se", ips.SE, 0.875) // |2 − 0.25|/2, the sample deviation over √2
 	near(t, "high", ips.High, 1.125+1.959963984540054*0.875)
-	snips, _ := p.Estimate(estimate.SNIPS) // influences 2·0.1/2.5 and −0.5·0.4/2.5
+	snips, _ := p.Estimate("snips") // influences 2·0.1/2.5 and −0.5·0.4/2.5
 	near(t, "se of snips", snips.SE, math.Sqrt(2*(0.08*0.08+0.08*0.08)))
 	near(t, "ess", p.ESS, 2.5*2.5/4.25)
 	near(t, "mean weight", p.MeanWeight, 1.25)
@@ -135,40 +137,68 @@ func TestByHand(t *testing.T) {
 	}
 }
 
-// naive computes every method by plain loops, with weights and groups: values by
+// hypers are hyperparameters by estimator.
+type hypers map[string]float64
+
+// with is the list of estimators with some hyperparameters.
+func with(t *testing.T, h hypers) []ope.Estimator {
+	t.Helper()
+	list := ope.Estimators()
+	for i, e := range list {
+		if v, ok := h[e.Name]; ok {
+			var err error
+			if list[i], err = e.With(v); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return list
+}
+
+// only is some of the estimators.
+func only(names ...string) (list []ope.Estimator) {
+	for _, e := range ope.Estimators() {
+		if slices.Contains(names, e.Name) {
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
+// naive computes every estimator by plain loops, with weights and groups: values by
 // their definitions, errors from the jackknife's first-order form, written out.
-func naive(l estimate.Log, pi, model func(i, a int) float64, o estimate.Options) (value, se map[estimate.Method]float64) {
+func naive(l *logs.Log, pi, model func(i, a int) float64, h hypers) (value, se map[string]float64) {
 	n := len(l.Action)
-	s := map[estimate.Method]func(i int) float64{}
+	s := map[string]func(i int) float64{}
 	w := func(i int) float64 { return pi(i, int(l.Action[i])) / l.Propensity[i] }
 	r := func(i int) float64 { return -l.Cost[i] }
 	p := func(i int) float64 { return pi(i, int(l.Action[i])) }
-	s[estimate.IPS] = func(i int) float64 { return w(i) * r(i) }
-	s[estimate.SNIPS] = s[estimate.IPS]
-	s[estimate.Clip] = func(i int) float64 {
-		if l.Propensity[i] < o.Tau {
-			return p(i) / o.Tau * r(i)
+	s["ips"] = func(i int) float64 { return w(i) * r(i) }
+	s["snips"] = s["ips"]
+	s["clip"] = func(i int) float64 {
+		if l.Propensity[i] < h["clip"] {
+			return p(i) / h["clip"] * r(i)
 		}
 		return w(i) * r(i)
 	}
-	s[estimate.IX] = func(i int) float64 { return p(i) / (l.Propensity[i] + o.Gamma) * r(i) }
-	s[estimate.ES] = func(i int) float64 { return p(i) * math.Exp(-o.Alpha*math.Log(l.Propensity[i])) * r(i) }
-	s[estimate.Har] = func(i int) float64 { return r(i) / ((1 - o.Lambda) + o.Lambda/w(i)) }
-	s[estimate.LS] = func(i int) float64 { return math.Log(1+o.Ell*w(i)*r(i)) / o.Ell }
+	s["ix"] = func(i int) float64 { return p(i) / (l.Propensity[i] + h["ix"]) * r(i) }
+	s["es"] = func(i int) float64 { return p(i) * math.Exp(-h["es"]*math.Log(l.Propensity[i])) * r(i) }
+	s["har"] = func(i int) float64 { return r(i) / ((1 - h["har"]) + h["har"]/w(i)) }
+	s["ls"] = func(i int) float64 { return math.Log(1+h["ls"]*w(i)*r(i)) / h["ls"] }
 	dm := func(i int) (v float64) {
-		for a := range l.K {
+		for a := range l.K() {
 			v += pi(i, a) * model(i, a)
 		}
 		return v
 	}
-	s[estimate.DM] = dm
-	s[estimate.DR] = func(i int) float64 { return dm(i) + w(i)*(r(i)-model(i, int(l.Action[i]))) }
-	value, se = map[estimate.Method]float64{}, map[estimate.Method]float64{}
+	s["dm"] = dm
+	s["dr"] = func(i int) float64 { return dm(i) + w(i)*(r(i)-model(i, int(l.Action[i]))) }
+	value, se = map[string]float64{}, map[string]float64{}
 	for m, of := range s {
 		var num, den float64
 		for i := range n {
 			num += l.Weight[i] * of(i)
-			if m == estimate.SNIPS {
+			if m == "snips" {
 				den += l.Weight[i] * w(i)
 			} else {
 				den += l.Weight[i]
@@ -177,7 +207,7 @@ func naive(l estimate.Log, pi, model func(i, a int) float64, o estimate.Options)
 		value[m] = num / den
 		sums := map[int32]float64{}
 		for i := range n {
-			if m == estimate.SNIPS {
+			if m == "snips" {
 				sums[l.Group[i]] += l.Weight[i] * (of(i) - w(i)*value[m]) / den
 			} else {
 				sums[l.Group[i]] += l.Weight[i] * (of(i) - value[m]) / den
@@ -204,20 +234,21 @@ func TestAgainstNaive(t *testing.T) {
 	for i := range model {
 		model[i] = r.Float64()
 	}
-	o := estimate.Options{Tau: 0.2, Gamma: 0.15, Alpha: 0.8, Lambda: 0.7, Ell: 0.03,
+	h := hypers{"clip": 0.2, "ix": 0.15, "es": 0.8, "har": 0.7, "ls": 0.03}
+	o := ope.Options{Estimators: with(t, h),
 		Model: func(dst []float64, i int) { copy(dst, model[xs[i]*4:]) }}
-	res := evaluate(t, l, []estimate.Target{w.target("a", w.pi, xs), w.target("b", w.other, xs)}, o)
+	res := evaluate(t, l, []ope.Target{w.target("a", w.pi, xs), w.target("b", w.other, xs)}, o)
 	at := func(m []float64) func(i, a int) float64 { return func(i, a int) float64 { return m[xs[i]*4+a] } }
-	var values []map[estimate.Method]float64
+	var values []map[string]float64
 	for j, pi := range [][]float64{w.pi, w.other} {
-		value, se := naive(l, at(pi), at(model), o)
+		value, se := naive(l, at(pi), at(model), h)
 		values = append(values, value)
 		if got := len(res.Policies[j].Estimates); got != 9 {
 			t.Errorf("%d estimates", got)
 		}
 		for _, e := range res.Policies[j].Estimates {
-			near(t, string(e.Method), e.Value, value[e.Method])
-			near(t, string(e.Method)+" se", e.SE, se[e.Method])
+			near(t, e.Estimator, e.Value, value[e.Estimator])
+			near(t, e.Estimator+" se", e.SE, se[e.Estimator])
 		}
 		if res.Policies[j].Guarantee != nil || res.Policies[j].Uncertified == "" {
 			t.Error("rows of different weights in groups were certified")
@@ -227,11 +258,11 @@ func TestAgainstNaive(t *testing.T) {
 		t.Errorf("%d groups, %d pairs", res.Groups, len(res.Pairs))
 	}
 	for _, p := range res.Pairs {
-		near(t, "pair", p.Value, values[0][p.Method]-values[1][p.Method])
+		near(t, "pair", p.Value, values[0][p.Estimator]-values[1][p.Estimator])
 	}
 	// The pair of DM is the mean of a difference of columns.
-	_, se := naive(l, func(i, a int) float64 { return w.pi[xs[i]*4+a] - w.other[xs[i]*4+a] }, at(model), o)
-	near(t, "se of a pair", res.Pairs[7].SE, se[estimate.DM])
+	_, se := naive(l, func(i, a int) float64 { return w.pi[xs[i]*4+a] - w.other[xs[i]*4+a] }, at(model), h)
+	near(t, "se of a pair", res.Pairs[7].SE, se["dm"])
 }
 
 // Limits: IPS is every regularized weight without regularization, SNIPS of the
@@ -241,22 +272,22 @@ func TestLimits(t *testing.T) {
 	w := newWorld(5, 6, 4, 1)
 	l, xs := w.log(rand.New(rand.NewPCG(1, 2)), 400, 1)
 	target := w.target("a", w.pi, xs)
-	one := estimate.Options{Tau: 1e-12, Gamma: 1e-15, Alpha: 1, Lambda: 1, Ell: 1e-9, Model: func(dst []float64, i int) { clear(dst) }}
-	p := evaluate(t, l, []estimate.Target{target}, one).Policies[0]
+	one := ope.Options{Estimators: with(t, hypers{"clip": 1e-12, "ix": 1e-15, "es": 1, "har": 1, "ls": 1e-9}), Model: func(dst []float64, i int) { clear(dst) }}
+	p := evaluate(t, l, []ope.Target{target}, one).Policies[0]
 	for _, e := range p.Estimates {
 		want := p.Estimates[0].Value
-		switch e.Method {
-		case estimate.SNIPS:
+		switch e.Estimator {
+		case "snips":
 			continue
-		case estimate.DM:
+		case "dm":
 			want = 0
 		}
 		if math.Abs(e.Value-want) > 1e-6 {
-			t.Errorf("%s is %v, want %v", e.Method, e.Value, want)
+			t.Errorf("%s is %v, want %v", e.Estimator, e.Value, want)
 		}
 	}
-	logging := evaluate(t, l, []estimate.Target{w.target("logging", w.pi0, xs)}, estimate.Options{})
-	snips, _ := logging.Policies[0].Estimate(estimate.SNIPS)
+	logging := evaluate(t, l, []ope.Target{w.target("logging", w.pi0, xs)}, ope.Options{})
+	snips, _ := logging.Policies[0].Estimate("snips")
 	near(t, "snips of the logging policy", snips.Value, logging.Logging.Value)
 	near(t, "its gain", snips.Gain.Value, 0)
 	near(t, "its gain's se", snips.Gain.SE, 0)
@@ -265,15 +296,15 @@ func TestLimits(t *testing.T) {
 	for i := range l.Weight {
 		l.Weight[i] = 7
 	}
-	q := evaluate(t, l, []estimate.Target{target}, one).Policies[0]
+	q := evaluate(t, l, []ope.Target{target}, one).Policies[0]
 	for j, e := range q.Estimates {
-		near(t, string(e.Method)+" of equal weights", e.SE, p.Estimates[j].SE)
+		near(t, e.Estimator+" of equal weights", e.SE, p.Estimates[j].SE)
 	}
 	if q.Guarantee == nil {
 		t.Error("equal weights are not certified")
 	}
 	l.Estimated = true
-	if q := evaluate(t, l, []estimate.Target{target}, one).Policies[0]; q.Guarantee != nil || q.Uncertified == "" {
+	if q := evaluate(t, l, []ope.Target{target}, one).Policies[0]; q.Guarantee != nil || q.Uncertified == "" {
 		t.Error("estimated propensities were certified")
 	}
 }
@@ -288,12 +319,12 @@ func TestRidge(t *testing.T) {
 		for i := range x.Data {
 			x.Data[i] = r.NormFloat64()
 		}
-		l := estimate.Log{K: k + 1, Action: make([]int32, n), Cost: make([]float64, n), Propensity: make([]float64, n), Weight: make([]float64, n), Group: make([]int32, n)}
+		l := &logs.Log{Actions: logs.Numbered(k + 1), X: x, Action: make([]int32, n), Cost: make([]float64, n), Propensity: make([]float64, n), Weight: make([]float64, n), Group: make([]int32, n)}
 		for i := range n {
 			l.Action[i], l.Cost[i], l.Propensity[i], l.Weight[i], l.Group[i] = int32(r.IntN(k)), -r.Float64(), 0.5, 0.5+r.Float64(), int32(i/2)
 		}
-		predict := func(l estimate.Log) [][]float64 {
-			m, err := estimate.Ridge(x, nil, l, estimate.RidgeOptions{Folds: folds, Penalty: penalty, Seed: 9})
+		predict := func(l *logs.Log) [][]float64 {
+			m, err := ope.Ridge(l, ope.RidgeOptions{Folds: folds, Penalty: penalty, Seed: 9})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -402,16 +433,17 @@ func TestCoverage(t *testing.T) {
 		const m, k = 8, 5
 		w := newWorld(11, m, k, c.sharp)
 		truth, other, logging := w.value(w.pi), w.value(w.other), w.value(w.pi0)
-		hit, gain, pair := map[estimate.Method]int{}, map[estimate.Method]int{}, map[estimate.Method]int{}
+		hit, gain, pair := map[string]int{}, map[string]int{}, map[string]int{}
 		single, broken := 0, 0
 		for s := range logs {
 			r := rand.New(rand.NewPCG(uint64(s), 77))
 			l, xs := w.log(r, n, c.size)
-			model, err := estimate.Ridge(oneHot(xs, m), nil, l, estimate.RidgeOptions{})
+			l.X = oneHot(xs, m)
+			model, err := ope.Ridge(l, ope.RidgeOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			res := evaluate(t, l, []estimate.Target{w.target("a", w.pi, xs), w.target("b", w.other, xs)}, estimate.Options{Model: model})
+			res := evaluate(t, l, []ope.Target{w.target("a", w.pi, xs), w.target("b", w.other, xs)}, ope.Options{Model: model})
 			in := func(low, x, high float64) int {
 				if low <= x && x <= high {
 					return 1
@@ -419,22 +451,22 @@ func TestCoverage(t *testing.T) {
 				return 0
 			}
 			for _, e := range res.Policies[0].Estimates {
-				hit[e.Method] += in(e.Low, truth, e.High)
-				gain[e.Method] += in(e.Gain.Low, truth-logging, e.Gain.High)
+				hit[e.Estimator] += in(e.Low, truth, e.High)
+				gain[e.Estimator] += in(e.Gain.Low, truth-logging, e.Gain.High)
 			}
 			for _, p := range res.Pairs {
-				pair[p.Method] += in(p.Low, truth-other, p.High)
+				pair[p.Estimator] += in(p.Low, truth-other, p.High)
 			}
 			if g := res.Policies[0].Guarantee; g != nil {
-				broken += 1 - in(g.Guaranteed(), truth, 1)*in(0, logging, g.LoggingUpper)
+				broken += 1 - in(g.Reward(), truth, 1)*in(0, logging, g.LoggingUpper)
 			}
 			l.Group = nil
-			e, _ := evaluate(t, l, []estimate.Target{w.target("a", w.pi, xs)}, estimate.Options{Methods: []estimate.Method{estimate.IPS}}).Policies[0].Estimate(estimate.IPS)
+			e, _ := evaluate(t, l, []ope.Target{w.target("a", w.pi, xs)}, ope.Options{Estimators: only("ips")}).Policies[0].Estimate("ips")
 			single += in(e.Low, truth, e.High)
 		}
-		share := func(m map[estimate.Method]int) (s string) {
-			for _, name := range estimate.Methods() {
-				s += fmt.Sprintf(" %s %.3f", name, float64(m[name])/float64(logs))
+		share := func(m map[string]int) (s string) {
+			for _, name := range ope.Estimators() {
+				s += fmt.Sprintf(" %s %.3f", name.Name, float64(m[name.Name])/float64(logs))
 			}
 			return s
 		}
@@ -443,8 +475,8 @@ func TestCoverage(t *testing.T) {
 		t.Logf("%-12s pair %s", c.name, share(pair))
 		t.Logf("%-12s guarantees broken %d of %d; ips without groups %.3f", c.name, broken, logs, float64(single)/float64(logs))
 		slack := 0.01 + 4*math.Sqrt(0.05*0.95/float64(logs))
-		for _, name := range []estimate.Method{estimate.IPS, estimate.SNIPS, estimate.DR} {
-			for what, of := range map[string]map[estimate.Method]int{"value": hit, "gain": gain, "pair": pair} {
+		for _, name := range []string{"ips", "snips", "dr"} {
+			for what, of := range map[string]map[string]int{"value": hit, "gain": gain, "pair": pair} {
 				if got := float64(of[name]) / float64(logs); math.Abs(got-0.95) > slack {
 					t.Errorf("%s: the %s's interval by %s covers %.3f", c.name, what, name, got)
 				}
@@ -472,7 +504,7 @@ func TestFixed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, b := range c.Bounds {
+	for _, b := range c.All {
 		best := math.Inf(-1)
 		for g := range 100 {
 			n, budget := 3000.0, math.Log(100/0.025)
@@ -501,8 +533,8 @@ func TestFixed(t *testing.T) {
 			t.Errorf("%s guarantees %v, want %v", b.Name, -b.Risk, best)
 		}
 	}
-	if v := w.value(w.pi); c.Guaranteed() > v || c.Guaranteed() < v-0.15 {
-		t.Errorf("guaranteed %v of %v", c.Guaranteed(), v)
+	if v := w.value(w.pi); c.Reward() > v || c.Reward() < v-0.15 {
+		t.Errorf("guaranteed %v of %v", c.Reward(), v)
 	}
 	for _, bad := range []func() error{
 		func() error { _, err := certify.Fixed(pi[1:], l.Propensity, l.Cost, 0.1); return err },
@@ -528,55 +560,67 @@ func TestFixed(t *testing.T) {
 
 // What cannot be estimated says why.
 func TestErrors(t *testing.T) {
-	ok := func() (estimate.Log, []estimate.Target) {
-		return estimate.Log{K: 2, Action: []int32{0, 1, 0}, Cost: []float64{-1, 0, 0}, Propensity: []float64{0.5, 0.5, 0.5}}, []estimate.Target{{Name: "t", Logged: []float64{0.1, 0.9, 0.1}}}
+	ok := func() (*logs.Log, []ope.Target) {
+		return &logs.Log{Actions: logs.Numbered(2), Action: []int32{0, 1, 0}, Cost: []float64{-1, 0, 0}, Propensity: []float64{0.5, 0.5, 0.5}}, []ope.Target{{Name: "t", Logged: []float64{0.1, 0.9, 0.1}}}
 	}
-	for name, spoil := range map[string]func(l *estimate.Log, t []estimate.Target, o *estimate.Options){
-		"action":       func(l *estimate.Log, _ []estimate.Target, _ *estimate.Options) { l.Action[1] = 2 },
-		"cost":         func(l *estimate.Log, _ []estimate.Target, _ *estimate.Options) { l.Cost[1] = 1 },
-		"propensity":   func(l *estimate.Log, _ []estimate.Target, _ *estimate.Options) { l.Propensity[1] = 0 },
-		"propensities": func(l *estimate.Log, _ []estimate.Target, _ *estimate.Options) { l.Propensity = nil },
-		"weight":       func(l *estimate.Log, _ []estimate.Target, _ *estimate.Options) { l.Weight = []float64{1, -1, 1} },
-		"weights":      func(l *estimate.Log, _ []estimate.Target, _ *estimate.Options) { l.Weight = []float64{0, 0, 0} },
-		"groups":       func(l *estimate.Log, _ []estimate.Target, _ *estimate.Options) { l.Group = []int32{1, 1, 1} },
-		"lengths":      func(l *estimate.Log, _ []estimate.Target, _ *estimate.Options) { l.Group = []int32{1, 1} },
-		"probability":  func(_ *estimate.Log, t []estimate.Target, _ *estimate.Options) { t[0].Logged[0] = 1.5 },
-		"rows":         func(_ *estimate.Log, t []estimate.Target, _ *estimate.Options) { t[0].Logged = t[0].Logged[1:] },
-		"sum": func(_ *estimate.Log, t []estimate.Target, _ *estimate.Options) {
+	for name, spoil := range map[string]func(l *logs.Log, t []ope.Target, o *ope.Options){
+		"action":       func(l *logs.Log, _ []ope.Target, _ *ope.Options) { l.Action[1] = 2 },
+		"cost":         func(l *logs.Log, _ []ope.Target, _ *ope.Options) { l.Cost[1] = 1 },
+		"propensity":   func(l *logs.Log, _ []ope.Target, _ *ope.Options) { l.Propensity[1] = 0 },
+		"propensities": func(l *logs.Log, _ []ope.Target, _ *ope.Options) { l.Propensity = nil },
+		"weight":       func(l *logs.Log, _ []ope.Target, _ *ope.Options) { l.Weight = []float64{1, -1, 1} },
+		"weights":      func(l *logs.Log, _ []ope.Target, _ *ope.Options) { l.Weight = []float64{0, 0, 0} },
+		"groups":       func(l *logs.Log, _ []ope.Target, _ *ope.Options) { l.Group = []int32{1, 1, 1} },
+		"lengths":      func(l *logs.Log, _ []ope.Target, _ *ope.Options) { l.Group = []int32{1, 1} },
+		"probability":  func(_ *logs.Log, t []ope.Target, _ *ope.Options) { t[0].Logged[0] = 1.5 },
+		"rows":         func(_ *logs.Log, t []ope.Target, _ *ope.Options) { t[0].Logged = t[0].Logged[1:] },
+		"sum": func(_ *logs.Log, t []ope.Target, _ *ope.Options) {
 			t[0].Row = func(dst []float64, _ int) error { dst[0], dst[1] = 0.5, 0.4; return nil }
 		},
-		"negative": func(_ *estimate.Log, t []estimate.Target, _ *estimate.Options) {
+		"negative": func(_ *logs.Log, t []ope.Target, _ *ope.Options) {
 			t[0].Row = func(dst []float64, _ int) error { dst[0], dst[1] = -0.5, 1.5; return nil }
 		},
-		"method": func(_ *estimate.Log, _ []estimate.Target, o *estimate.Options) { o.Methods = []estimate.Method{"best"} },
-		"no method": func(_ *estimate.Log, _ []estimate.Target, o *estimate.Options) {
-			o.Methods = []estimate.Method{estimate.DM}
+		"method": func(_ *logs.Log, _ []ope.Target, o *ope.Options) { o.Estimators = []ope.Estimator{{Name: "best"}} },
+		"no method": func(_ *logs.Log, _ []ope.Target, o *ope.Options) {
+			o.Estimators = only("dm")
 		},
-		"delta": func(_ *estimate.Log, _ []estimate.Target, o *estimate.Options) { o.Delta = 1 },
-		"tau":   func(_ *estimate.Log, _ []estimate.Target, o *estimate.Options) { o.Tau = 2 },
-		"model": func(_ *estimate.Log, t []estimate.Target, o *estimate.Options) {
+		"delta": func(_ *logs.Log, _ []ope.Target, o *ope.Options) { o.Delta = 1 },
+		"twice": func(_ *logs.Log, _ []ope.Target, o *ope.Options) { o.Estimators = append(only("ips"), ope.IPS()) },
+		"default": func(_ *logs.Log, _ []ope.Target, o *ope.Options) {
+			o.Estimators = only("clip")
+			o.Estimators[0].Hyper.Default = func(int) float64 { return 2 }
+		},
+		"not finite": func(_ *logs.Log, _ []ope.Target, o *ope.Options) {
+			o.Estimators = []ope.Estimator{{Name: "inf", Of: func(d *ope.Data, _ float64) ope.Value {
+				return d.Mean(func(i int) float64 { return math.Inf(1) })
+			}}}
+		},
+		"influences": func(_ *logs.Log, _ []ope.Target, o *ope.Options) {
+			o.Estimators = []ope.Estimator{{Name: "none", Of: func(*ope.Data, float64) ope.Value { return ope.Value{Value: 1} }}}
+		},
+		"model": func(_ *logs.Log, t []ope.Target, o *ope.Options) {
 			t[0].Row = func(dst []float64, _ int) error { dst[0], dst[1] = 0.5, 0.5; return nil }
 			o.Model = func(dst []float64, _ int) { dst[0] = math.NaN() }
 		},
 	} {
 		l, targets := ok()
-		var o estimate.Options
-		spoil(&l, targets, &o)
-		if _, err := estimate.Evaluate(l, targets, o); err == nil {
+		var o ope.Options
+		spoil(l, targets, &o)
+		if _, err := ope.Evaluate(l, targets, o); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
 	l, targets := ok()
-	if _, err := estimate.Evaluate(l, targets, estimate.Options{}); err != nil {
+	if _, err := ope.Evaluate(l, targets, ope.Options{}); err != nil {
 		t.Error(err)
 	}
-	if _, err := estimate.Evaluate(l, nil, estimate.Options{}); err == nil {
+	if _, err := ope.Evaluate(l, nil, ope.Options{}); err == nil {
 		t.Error("no target: no error")
 	}
 	// A target that takes none of the logged actions has no SNIPS.
 	targets[0].Logged = []float64{0, 0, 0}
-	r := evaluate(t, l, targets, estimate.Options{})
-	if _, ok := r.Policies[0].Estimate(estimate.SNIPS); ok || len(r.Policies[0].Warnings) != 1 {
+	r := evaluate(t, l, targets, ope.Options{})
+	if _, ok := r.Policies[0].Estimate("snips"); ok || len(r.Policies[0].Warnings) != 1 {
 		t.Errorf("%+v", r.Policies[0])
 	}
 }

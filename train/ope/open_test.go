@@ -1,4 +1,4 @@
-package estimate_test
+package ope_test
 
 import (
 	"bytes"
@@ -13,7 +13,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go"
 
-	"opl/train/estimate"
+	"opl/train/logs"
+	"opl/train/ope"
 )
 
 // The same probabilities in every format are the same target.
@@ -23,7 +24,7 @@ func TestOpen(t *testing.T) {
 	yes := slices.Index(log.Actions, "yes")
 	check := func(name string) {
 		t.Helper()
-		target, err := estimate.Open(filepath.Join(dir, name), log)
+		target, err := ope.Open(filepath.Join(dir, name), log)
 		if err != nil {
 			t.Error(err)
 			return
@@ -83,7 +84,7 @@ func TestOpen(t *testing.T) {
 	}
 	check("t.parquet")
 
-	if u, err := estimate.Open("all=uniform", log); err != nil || u.Name != "all" {
+	if u, err := ope.Open("all=uniform", log); err != nil || u.Name != "all" {
 		t.Errorf("%v %v", u.Name, err)
 	}
 	for name, text := range map[string]string{"u.csv.gz": "no gzip", "u.csv.zst": "no zstd", "u.parquet": "PAR1 no parquet at all PAR1", "u.txt": "1", "u.csv": "", "u.json": "{}"} {
@@ -91,15 +92,15 @@ func TestOpen(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := estimate.Open(path, log); err == nil || !strings.Contains(err.Error(), name) {
+		if _, err := ope.Open(path, log); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := estimate.Open(filepath.Join(dir, "none.csv"), log); err == nil {
+	if _, err := ope.Open(filepath.Join(dir, "none.csv"), log); err == nil {
 		t.Error("no error for no file")
 	}
 	for arg, want := range map[string]string{"": "want uniform", "a=": "want uniform", "=uniform": "want uniform", "unifrom": "neither uniform nor a file"} {
-		if _, err := estimate.Open(arg, log); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := ope.Open(arg, log); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("target %q: %v", arg, err)
 		}
 	}
@@ -127,9 +128,9 @@ func TestDamagedParquet(t *testing.T) {
 	for i := range b.Len() {
 		damaged := slices.Clone(b.Bytes())
 		damaged[i] ^= 0xff
-		r, err := estimate.ParquetRows("t.parquet", bytes.NewReader(damaged), int64(len(damaged)))
+		r, err := ope.ParquetRows("t.parquet", bytes.NewReader(damaged), int64(len(damaged)))
 		if err == nil {
-			_, err = estimate.ReadTarget("t", r, estimate.Table{Actions: []string{"a", "b"}, Rows: 50})
+			_, err = ope.ReadTarget("t", r, &logs.Log{Actions: []string{"a", "b"}, Action: make([]int32, 50)})
 		}
 		if err != nil {
 			failed++

@@ -1,4 +1,4 @@
-package estimate_test
+package ope_test
 
 import (
 	"context"
@@ -10,8 +10,8 @@ import (
 
 	"opl/policies/features"
 	"opl/policies/policyfile"
-	"opl/train/estimate"
 	"opl/train/logs"
+	"opl/train/ope"
 )
 
 func open(t *testing.T, text string) (*logs.Log, string) {
@@ -31,14 +31,15 @@ func open(t *testing.T, text string) (*logs.Log, string) {
 
 // A policy file as target: softmax of one feature, its actions in another order
 // than the log's. What this log taught is not certified.
-func TestServed(t *testing.T) {
+func TestFromPolicy(t *testing.T) {
 	log, dir := open(t, "x_a,action,reward,propensity\n1,up,1,0.5\n2,down,0,0.25\n0,up,0,0.5\n3,left,1,0.25\n")
 	actions := log.Actions
 	enc, err := features.New(features.Encoder{Names: log.Names(), Scale: []float64{1}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := policyfile.File{Kind: policyfile.Softmax, Actions: []string{"up", "down"}, Encoder: enc, Weights: policyfile.Matrix{{1}, {-1}}, DataHash: strings.Repeat("ab", 32)}
+	file := policyfile.File{Actions: []string{"up", "down"}, RewardMax: 1, History: policyfile.History{Known: true, DataHash: strings.Repeat("ab", 32)},
+		Components: []policyfile.Component{{Weight: 1, Kind: policyfile.Softmax, Encoder: enc, Weights: policyfile.Matrix{{1}, {-1}}}}}
 	policy := filepath.Join(dir, "policy.json")
 	save := func() {
 		t.Helper()
@@ -47,7 +48,7 @@ func TestServed(t *testing.T) {
 		}
 	}
 	save()
-	target, err := estimate.Open(policy, log)
+	target, err := ope.Open(policy, log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,42 +64,41 @@ func TestServed(t *testing.T) {
 			}
 		}
 	}
-	if target.Name != "policy" || target.Uncertified != "" {
+	if target.Name != "policy" {
 		t.Errorf("%+v", target)
 	}
-	r := evaluate(t, estimate.FromLog(log), []estimate.Target{target}, estimate.Options{})
+	r := evaluate(t, log, []ope.Target{target}, ope.Options{})
 	if r.Policies[0].Guarantee == nil {
 		t.Error("no guarantee of a fixed policy")
 	}
-	file.DataHash = log.Hash()
+	file.History.DataHash = log.Hash()
 	save()
-	if target, err = estimate.Open("mine="+policy, log); err != nil {
+	if target, err = ope.Open("mine="+policy, log); err != nil {
 		t.Fatal(err)
 	}
-	r = evaluate(t, estimate.FromLog(log), []estimate.Target{target}, estimate.Options{})
+	r = evaluate(t, log, []ope.Target{target}, ope.Options{})
 	if p := r.Policies[0]; p.Name != "mine" || p.Guarantee != nil || !strings.Contains(p.Uncertified, "learned from this log") {
 		t.Errorf("%+v", p)
 	}
 	file.Actions[1] = "sideways"
 	save()
-	if _, err := estimate.Open(policy, log); err == nil || !strings.Contains(err.Error(), `no action "sideways"`) {
+	if _, err := ope.Open(policy, log); err == nil || !strings.Contains(err.Error(), `no action "sideways"`) {
 		t.Error(err)
 	}
-	if _, err := estimate.Open("target.txt", log); err == nil {
+	if _, err := ope.Open("target.txt", log); err == nil {
 		t.Error("no error for an unknown kind of file")
 	}
 }
 
-// Learn predicts from the contexts of the log: rewards that a feature decides.
-func TestLearn(t *testing.T) {
+// Ridge predicts from the named values of a log: rewards that a feature decides.
+func TestRidgeOfNames(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("x_a,action,reward,propensity\n")
 	for range 200 {
 		b.WriteString("1,up,1,0.5\n0,up,0,0.5\n0,down,0,0.5\n1,down,0,0.5\n")
 	}
 	log, _ := open(t, b.String())
-	columns := estimate.FromLog(log)
-	model, err := estimate.Learn(log, columns, estimate.RidgeOptions{Penalty: 1e-3})
+	model, err := ope.Ridge(log, ope.RidgeOptions{Penalty: 1e-3})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package estimate
+package ope
 
 import (
 	"encoding/csv"
@@ -10,20 +10,23 @@ import (
 	"strconv"
 	"strings"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"opl/train/report/table"
 )
 
-// Label is the method with its hyperparameter, such as clip=0.1.
+// Label is the estimator with its hyperparameter, such as clip=0.1.
 func (e Estimate) Label() string {
 	if e.Hyper == 0 {
-		return string(e.Method)
+		return e.Estimator
 	}
-	return fmt.Sprintf("%s=%.3g", e.Method, e.Hyper)
+	return fmt.Sprintf("%s=%.3g", e.Estimator, e.Hyper)
 }
 
 // Write prints the result in a format. Table and Markdown say below the numbers
 // what they mean, warn, and state guarantees; CSV is one line an estimate, without
-// the pairs; tables show the pairs of unbiased methods, JSON all.
+// the pairs; tables show the pairs of unbiased estimators, JSON all. Text has intervals
+// as value ± half of their width, and 80 columns for ordinary names.
 func (r Result) Write(w io.Writer, f table.Format) error {
 	switch f {
 	case table.CSV:
@@ -36,7 +39,7 @@ func (r Result) Write(w io.Writer, f table.Format) error {
 	case table.Text, table.Markdown:
 		return r.writeTable(w, f)
 	}
-	return fmt.Errorf("estimate: unknown format %q", f)
+	return fmt.Errorf("ope: unknown format %q", f)
 }
 
 // digits is how many decimals show two digits of the standard error of the logging
@@ -53,7 +56,13 @@ func (r Result) writeTable(w io.Writer, f table.Format) error {
 	level := strconv.FormatFloat(100*(1-r.Delta), 'g', 4, 64) + " % interval"
 	value := func(v float64) string { return strconv.FormatFloat(v, 'f', d, 64) }
 	signed := func(v float64) string { return fmt.Sprintf("%+.*f", d, v) }
-	between := func(g Gain) string { return signed(g.Low) + " to " + signed(g.High) }
+	// cells are an estimate as Text or Markdown has it.
+	cells := func(g Gain, number func(float64) string, se ...string) []string {
+		if f == table.Text {
+			return []string{number(g.Value) + " ± " + value((g.High-g.Low)/2)}
+		}
+		return append(append([]string{number(g.Value)}, se...), number(g.Low)+" to "+number(g.High))
+	}
 	para := func(format string, args ...any) {
 		if f == table.Markdown {
 			fmt.Fprintln(w)
@@ -62,14 +71,18 @@ func (r Result) writeTable(w io.Writer, f table.Format) error {
 	}
 
 	head := []string{"policy", "estimator", "value", "s.e.", level, "gain", level, "ESS"}
-	rows := [][]string{{"logging", "on-policy", value(r.Logging.Value), value(r.Logging.SE), value(r.Logging.Low) + " to " + value(r.Logging.High), "—", "—", strconv.Itoa(r.Rows)}}
+	gap := []string{"—", "—"}
+	if f == table.Text {
+		head, gap = []string{"policy", "estimator", "value", "gain", "ESS"}, gap[:1]
+	}
+	rows := [][]string{slices.Concat([]string{"logging", "on-policy"}, cells(r.Logging, value, value(r.Logging.SE)), gap, []string{strconv.Itoa(r.Rows)})}
 	for _, p := range r.Policies {
 		for _, e := range p.Estimates {
 			ess := fmt.Sprintf("%.0f", p.ESS)
-			if e.Method == DM {
+			if e.direct() {
 				ess = "—"
 			}
-			rows = append(rows, []string{p.Name, e.Label(), value(e.Value), value(e.SE), value(e.Low) + " to " + value(e.High), signed(e.Gain.Value), between(e.Gain), ess})
+			rows = append(rows, slices.Concat([]string{p.Name, e.Label()}, cells(Gain{e.Value, e.SE, e.Low, e.High}, value, value(e.SE)), cells(e.Gain, signed), []string{ess}))
 		}
 	}
 	if err := table.Write(w, f, head, rows); err != nil {
@@ -79,11 +92,15 @@ func (r Result) writeTable(w io.Writer, f table.Format) error {
 		fmt.Fprintln(w)
 		rows = nil
 		for _, p := range r.Pairs {
-			if !p.Method.Biased() {
-				rows = append(rows, []string{p.First, p.Second, string(p.Method), signed(p.Value), value(p.SE), between(p.Gain)})
+			if !p.Biased {
+				rows = append(rows, append([]string{p.First, p.Second, p.Estimator}, cells(p.Gain, signed, value(p.SE))...))
 			}
 		}
-		if err := table.Write(w, f, []string{"first", "second", "estimator", "difference", "s.e.", level}, rows); err != nil {
+		head = []string{"first", "second", "estimator", "difference", "s.e.", level}
+		if f == table.Text {
+			head = head[:4]
+		}
+		if err := table.Write(w, f, head, rows); err != nil {
 			return err
 		}
 	}
@@ -92,11 +109,14 @@ func (r Result) writeTable(w io.Writer, f table.Format) error {
 		rowsOf += fmt.Sprintf(" in %d groups", r.Groups)
 	}
 	para("value: mean reward in [0, 1], from %s; gain: over the logging policy, on the same rows", rowsOf)
-	if biased := r.biased(); biased != "" {
+	if f == table.Text {
+		para("±: the %s, %.3g standard errors to either side", level, distuv.UnitNormal.Quantile(1-r.Delta/2))
+	}
+	if biased := r.names(func(e Estimate) bool { return e.Biased }); biased != "" {
 		para("%s: biased; the interval is of the estimator's own mean", biased)
 	}
-	if slices.ContainsFunc(r.Policies, func(p Policy) bool { _, ok := p.Estimate(DM); return ok }) {
-		para("dm: the interval leaves out the error of the reward model")
+	if direct := r.names(Estimate.direct); direct != "" {
+		para("%s: the interval leaves out the error of the reward model", direct)
 	}
 	for _, m := range r.Missing {
 		para("left out: %s", m)
@@ -123,13 +143,17 @@ func (r Result) writeTable(w io.Writer, f table.Format) error {
 	return nil
 }
 
-// biased lists the biased methods among the estimates.
-func (r Result) biased() string {
+// direct reports an estimate that is a model's: its error is not in the interval, and
+// weights do not make it.
+func (e Estimate) direct() bool { return e.Biased && e.Model }
+
+// names lists the estimators of some of the estimates.
+func (r Result) names(of func(e Estimate) bool) string {
 	var names []string
 	for _, p := range r.Policies {
 		for _, e := range p.Estimates {
-			if e.Method.Biased() && !slices.Contains(names, string(e.Method)) {
-				names = append(names, string(e.Method))
+			if of(e) && !slices.Contains(names, e.Estimator) {
+				names = append(names, e.Estimator)
 			}
 		}
 	}
@@ -154,7 +178,7 @@ func (r Result) writeCSV(w io.Writer) error {
 			if e.Hyper != 0 {
 				hyper = number(e.Hyper)
 			}
-			line := []string{p.Name, string(e.Method), hyper, number(e.Value), number(e.SE), number(e.Low), number(e.High),
+			line := []string{p.Name, e.Estimator, hyper, number(e.Value), number(e.SE), number(e.Low), number(e.High),
 				number(e.Gain.Value), number(e.Gain.SE), number(e.Gain.Low), number(e.Gain.High), strconv.Itoa(r.Rows), strconv.Itoa(r.Groups),
 				number(p.ESS), number(p.MeanWeight), number(p.Largest), number(p.Share), number(r.Delta)}
 			_ = c.Write(append(append(line, promise...), strings.Join(p.Warnings, "; ")))

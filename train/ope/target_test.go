@@ -1,28 +1,45 @@
-package estimate_test
+package ope_test
 
 import (
+	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"opl/train/estimate"
+	"opl/train/logs"
+	"opl/train/ope"
 )
 
-// read reads a target for the log of two actions and three rows.
-func read(name, text string, ids bool) (estimate.Target, error) {
-	t := estimate.Table{Actions: []string{"yes", "no"}, Rows: 3}
-	if ids {
-		t.ID = func(i int) string { return []string{"a", "b", "c"}[i] }
+// decided is the log of two actions and three rows, with ids or without.
+func decided(t testing.TB, ids bool) *logs.Log {
+	if !ids {
+		return &logs.Log{Actions: []string{"yes", "no"}, Action: make([]int32, 3)}
 	}
-	r := estimate.JSONRows(name, strings.NewReader(text))
+	path := filepath.Join(t.TempDir(), "log.csv")
+	if err := os.WriteFile(path, []byte("decision_id,x_a,action,reward,propensity\na,1,yes,1,0.5\nb,2,no,1,0.5\nc,3,no,0,0.5\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	log, err := logs.Open(context.Background(), path, logs.Options{Actions: []string{"yes", "no"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { log.Close() })
+	return log
+}
+
+// read reads a target for a log.
+func read(name, text string, log *logs.Log) (ope.Target, error) {
+	r := ope.JSONRows(name, strings.NewReader(text))
 	if strings.HasSuffix(name, ".csv") {
 		var err error
-		if r, err = estimate.CSVRows(name, strings.NewReader(text)); err != nil {
-			return estimate.Target{}, err
+		if r, err = ope.CSVRows(name, strings.NewReader(text)); err != nil {
+			return ope.Target{}, err
 		}
 	}
-	return estimate.ReadTarget("t", r, t)
+	return ope.ReadTarget("t", r, log)
 }
 
 func TestReadTarget(t *testing.T) {
@@ -45,7 +62,7 @@ func TestReadTarget(t *testing.T) {
 		{"json joined", "t.jsonl", `{"decision_id":"b","p_0":1,"p_1":0}` + "\n" + `{"decision_id":"a","p_0":0.1,"p_1":0.9}` + "\n" + `{"decision_id":"c","p_0":0.25,"p_1":0.75}`, true, byRow},
 		{"json by action", "t.jsonl", `{"action":"yes","probability":1}`, true, []float64{1, 0, 1, 0, 1, 0}},
 	} {
-		target, err := read(c.file, c.text, c.ids)
+		target, err := read(c.file, c.text, decided(t, c.ids))
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
@@ -60,13 +77,14 @@ func TestReadTarget(t *testing.T) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 	}
-	logged, err := read("t.csv", "decision_id,probability\nc,.3\nb,.2\na,.1\n", true)
+	logged, err := read("t.csv", "decision_id,probability\nc,.3\nb,.2\na,.1\n", decided(t, true))
 	if err != nil || logged.Row != nil || !slices.Equal(logged.Logged, []float64{.1, .2, .3}) {
 		t.Errorf("%v %v", logged.Logged, err)
 	}
 }
 
 func TestReadTargetErrors(t *testing.T) {
+	log := decided(t, true)
 	for _, c := range []struct{ name, file, text, says string }{
 		{"empty", "t.csv", "", "empty"},
 		{"no rows", "t.csv", "p_0,p_1\n", "t.csv: no rows"},
@@ -94,7 +112,7 @@ func TestReadTargetErrors(t *testing.T) {
 		{"null", "t.jsonl", `{"p_0":null,"p_1":1}`, "no number"},
 		{"a field missing", "t.jsonl", `{"p_0":1,"p_1":0}` + "\n" + `{"p_0":1}`, "line 2: no field p_1"},
 	} {
-		if _, err := read(c.file, c.text, true); err == nil || !strings.Contains(err.Error(), c.says) {
+		if _, err := read(c.file, c.text, log); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.says)
 		}
 	}
@@ -107,12 +125,13 @@ func FuzzReadTarget(f *testing.F) {
 		f.Add(s, true)
 		f.Add(s, false)
 	}
+	of := map[bool]*logs.Log{true: decided(f, true), false: decided(f, false)}
 	f.Fuzz(func(t *testing.T, text string, isCSV bool) {
 		name := "t.jsonl"
 		if isCSV {
 			name = "t.csv"
 		}
-		target, err := read(name, text, isCSV)
+		target, err := read(name, text, of[isCSV])
 		if err != nil {
 			if strings.Contains(fmt.Sprint(err), "%!") {
 				t.Error(err)
