@@ -57,7 +57,7 @@ ridge regression an action on the other folds of five.
 		Example: `  opl evaluate --target uniform logs.csv
   opl evaluate --target new.csv --target old=last.csv --plot values.png logs.csv
   opl evaluate --preset obd --target bts.csv --estimators ips,snips,clip=0.01,dr random.csv.gz`,
-		Args: cobra.ExactArgs(1),
+		Args: operands("a file"),
 		RunE: func(cmd *cobra.Command, args []string) error { return evaluate(cmd, f, args[0]) },
 	}
 	fl := cmd.Flags()
