@@ -45,8 +45,9 @@ is inspected first; an unusable one is refused.
 TARGET is uniform, a policy file (.json), or a file of probabilities (CSV or JSON
 lines, also .gz or .zst, or Parquet) with the columns action and probability (the
 same policy everywhere), or with one row for each row of the log: p_0 to p_{K-1}, a
-column NAME or p_NAME for each action, a list probabilities, or probability (of the logged
-action alone). Rows are joined by decision_id if both files have it. NAME=TARGET names the policy in tables.
+column NAME or p_NAME for each action, a list probabilities, or probability (of the
+logged action alone). Rows are joined by decision_id if both files have it.
+NAME=TARGET names the policy in tables.
 
 Estimators: ips, snips; clip, ix, es, har (name=hyperparameter in (0, 1], default
 n^(-1/4) away from unregularized); ls (logarithmic smoothing, default 1/√n); dm and

@@ -330,7 +330,8 @@ func fields(gs []*group, f Format) []field {
 		column(seconds, "", 0, learned(func(g *group) string { return fmt.Sprintf("%.1f", mean(g.seconds)) })),
 	}
 	return slices.DeleteFunc(all, func(c field) bool {
-		return len(c.values()) == 0 && c.head != "at mean" && c.head != "weight" && c.head != "gain" && c.head != seconds
+		kept := f == Markdown && (c.head == "at mean" || c.head == "weight" || c.head == "gain" || c.head == seconds)
+		return len(c.values()) == 0 && !kept
 	})
 }
 
