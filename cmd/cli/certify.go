@@ -53,7 +53,7 @@ itself.
 ` + readHelp,
 		Example: `  opl certify policy.json decisions.parquet
   opl certify policy.json next.parquet --delta 0.01 --write`,
-		Args: cobra.ExactArgs(2),
+		Args: operands("a policy file", "a file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case format != "text" && format != "json":

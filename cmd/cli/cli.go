@@ -47,27 +47,7 @@ func Run(lib experiment.Library, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "opl: %s\n", oneLine(err))
 		return 1
 	}
-	root := &cobra.Command{
-		Use:   "opl",
-		Short: "pessimistic off-policy learning in contextual bandits",
-		Long: `opl learns policies from logs of a contextual bandit and compares the ways
-to do it: PAC-Bayes bounds and heuristics over regularized importance weights.`,
-		Example: `  opl compare                              every weight on MNIST, one reward table
-  opl compare --eta0 0,0.5,1 --seeds 3     several logging policies, error bars
-  opl reproduce all --dry-run              the paper's experiments: what they would run
-  opl gradcheck                            every gradient against central differences`,
-		SilenceErrors: true,
-		SilenceUsage:  true,
-	}
-	root.AddCommand(compareCommand(lib), reproduceCommand(lib), runCommand(lib), plotCommand(), inspectCommand(), evaluateCommand(lib), trainCommand(lib), certifyCommand(),
-		gradcheckCommand(lib), serveCommand(), joinCommand(), exportCommand(lib), versionCommand())
-	for _, c := range root.Commands() {
-		c.Flags().VisitAll(func(f *pflag.Flag) {
-			if f.DefValue == "NaN" || f.DefValue == "[]" {
-				f.DefValue = map[string]string{"NaN": "0"}[f.DefValue] // says nothing in the help; the text of the flag does
-			}
-		})
-	}
+	root := rootCommand(lib)
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
@@ -85,6 +65,94 @@ to do it: PAC-Bayes bounds and heuristics over regularized importance weights.`,
 	return 1
 }
 
+// rootCommand is opl, with its commands in groups.
+func rootCommand(lib experiment.Library) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "opl",
+		Short: "pessimistic off-policy learning in contextual bandits",
+		Long: `opl learns policies from logs of a contextual bandit, says what is guaranteed of
+them, and compares the ways to do it: PAC-Bayes bounds and heuristics over
+regularized importance weights.`,
+		Example: `  opl inspect  log.csv                     can this log be trusted?
+  opl train    log.csv --out policy.json   learn a policy, and what is guaranteed of it
+  opl evaluate log.csv --target policy.json
+  opl serve    policy.json                 choose actions over HTTP, log each decision
+  opl join     served.jsonl rewards.csv --out next.parquet
+
+  opl compare                              objectives side by side on MNIST, one reward table
+  opl reproduce all --dry-run              the paper's experiments: what they would run`,
+		Version:       version(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	cobra.EnableCommandSorting = false
+	for _, g := range []struct {
+		title    string
+		commands []*cobra.Command
+	}{
+		{"Your own log", []*cobra.Command{inspectCommand(), trainCommand(lib), certifyCommand(), evaluateCommand(lib), serveCommand(), joinCommand()}},
+		{"Research", []*cobra.Command{compareCommand(lib), reproduceCommand(lib), runCommand(lib), plotCommand(), exportCommand(lib), gradcheckCommand(lib)}},
+		{"Other", []*cobra.Command{versionCommand()}},
+	} {
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title + ":"})
+		for _, c := range g.commands {
+			c.GroupID = g.title
+			root.AddCommand(c)
+		}
+	}
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.SetCompletionCommandGroupID("Other")
+	root.SetHelpCommandGroupID("Other")
+	root.InitDefaultCompletionCmd()
+	root.InitDefaultHelpCmd()
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 100"))
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return fmt.Errorf("%w; see %s --help", err, c.CommandPath())
+	})
+	for _, c := range root.Commands() {
+		switch c.Name() {
+		case "completion":
+			c.Short = "print the completion script of a shell"
+			c.RunE = func(c *cobra.Command, _ []string) error { return usage(c, "want bash, zsh, fish or powershell") }
+		case "help":
+			c.Short = "help for a command"
+		}
+		c.Flags().VisitAll(plainDefault)
+	}
+	return root
+}
+
+// plainDefault keeps a default out of the help that says nothing, or that the flag's text
+// says.
+func plainDefault(f *pflag.Flag) {
+	f.Usage = strings.ReplaceAll(f.Usage, "(default: ", "(default ")
+	switch {
+	case f.DefValue == "NaN":
+		f.DefValue = "0"
+	case f.DefValue == "[]" && f.Value.Type() == "float64Slice":
+		f.DefValue = ""
+	}
+}
+
+// operands wants one argument for each description, such as "a log", and says otherwise
+// what is missing or too much, with the command's usage.
+func operands(want ...string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		switch {
+		case len(args) < len(want):
+			return usage(c, "want "+strings.Join(want[len(args):], " and "))
+		case len(args) > len(want):
+			return usage(c, fmt.Sprintf("%q is an argument too many", args[len(want)]))
+		}
+		return nil
+	}
+}
+
+// usage is the error of a command that is not called as it should be.
+func usage(c *cobra.Command, what string) error {
+	return fmt.Errorf("%s: %s: %s; see %s --help", c.Name(), what, c.UseLine(), c.CommandPath())
+}
+
 // oneLine is an error as one line, with flags for settings.
 func oneLine(err error) string {
 	return asFlags(strings.Join(strings.Fields(err.Error()), " "))
@@ -99,14 +167,19 @@ func versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "print the version",
-		Args:  cobra.NoArgs,
-		Run: func(cmd *cobra.Command, _ []string) {
-			v := train.ThisVersion()
-			commit := ""
-			if v.Commit != "" {
-				commit = " (" + v.Commit + ")"
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "opl %s%s, %s, %s\n", v.Opl, commit, v.Go, v.System)
-		},
+		Args:  operands(),
+
+		DisableFlagsInUseLine: true,
+		Run:                   func(cmd *cobra.Command, _ []string) { fmt.Fprintln(cmd.OutOrStdout(), version()) },
 	}
+}
+
+// version is one line on the program, Go and the system.
+func version() string {
+	v := train.ThisVersion()
+	commit := ""
+	if v.Commit != "" {
+		commit = " (" + v.Commit + ")"
+	}
+	return fmt.Sprintf("opl %s%s, %s, %s", v.Opl, commit, v.Go, v.System)
 }

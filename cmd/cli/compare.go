@@ -56,7 +56,7 @@ Noise: ` + noiseNames(lib) + `.`,
   opl compare --objectives heuristic,l2 --weights clip=0.1,har=0.5 --dataset fashion
   opl compare --objectives corollary1 --lambda authors --lr 0.001 --format csv
   opl compare --epochs 1 --limit 5000      a first look in seconds`,
-		Args: cobra.NoArgs,
+		Args: operands(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return compare(cmd, lib, f)
 		},

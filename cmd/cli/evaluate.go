@@ -66,8 +66,9 @@ is inspected first; an unusable one is refused.
 TARGET is uniform, a policy file (.json), or a file of probabilities (CSV or JSON
 lines, also .gz or .zst, or Parquet) with the columns action and probability (the
 same policy everywhere), or with one row for each row of the log: p_0 to p_{K-1}, a
-column NAME or p_NAME for each action, a list probabilities, or probability (of the logged
-action alone). Rows are joined by decision_id if both files have it. NAME=TARGET names the policy in tables.
+column NAME or p_NAME for each action, a list probabilities, or probability (of the
+logged action alone). Rows are joined by decision_id if both files have it.
+NAME=TARGET names the policy in tables.
 
 Estimators (name or name=hyperparameter, in (0, 1]; default n^(-1/4) away from
 unregularized), with rewards r and weights w = π/π₀:
@@ -78,7 +79,7 @@ r̂ is learned by ridge regression an action on the other folds of five.
 		Example: `  opl evaluate --target uniform logs.csv
   opl evaluate --target new.csv --target old=last.csv --plot values.png logs.csv
   opl evaluate --preset obd --target bts.csv --estimators ips,snips,clip=0.01,dr random.csv.gz`,
-		Args: cobra.ExactArgs(1),
+		Args: operands("a file"),
 		RunE: func(cmd *cobra.Command, args []string) error { return evaluate(cmd, estimators, f, args[0]) },
 	}
 	fl := cmd.Flags()

@@ -39,8 +39,9 @@ the test set, as compare has it. With --policy the logging policy is. Then
 
 is a row of compare, from the file.`,
 		Example: `  opl export --out mnist.parquet
-  opl export --dataset fashion --eta0 0 --seed 2 --out log.csv.gz --test test.parquet --policy logging.json`,
-		Args: cobra.NoArgs,
+  opl export --dataset fashion --eta0 0 --seed 2 --out log.csv.gz
+  opl export --out log.parquet --test test.parquet --policy logging.json`,
+		Args: operands(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return export(cmd, lib, f) },
 	}
 	fl := cmd.Flags()

@@ -26,7 +26,7 @@ compares its symbolic gradient in all parameters with central differences. It
 prints the worst error of each and exits with status 1 if one is above 1e-5.`,
 		Example: `  opl gradcheck
   opl gradcheck --objectives corollary1,ls`,
-		Args: cobra.NoArgs,
+		Args: operands(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return gradcheck(cmd, lib, only, seed)
 		},

@@ -43,7 +43,7 @@ The exit status is 0 if all is fine, 3 if the log is doubtful, 4 if it is unusab
 ` + readHelp,
 		Example: `  opl inspect decisions.csv
   opl inspect --preset obd bts.csv.gz --format json`,
-		Args: cobra.ExactArgs(1),
+		Args: operands("a file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			write := inspect.Report.WriteText
 			switch format {

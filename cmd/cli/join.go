@@ -42,13 +42,13 @@ rewards are in.`,
 		Example: `  opl join served.jsonl rewards.csv --out next.parquet
   opl join served.jsonl rewards.csv --policy policy.json --out next.parquet
   opl join served.jsonl purchases.csv --missing-reward 0 --out next.jsonl`,
-		Args: cobra.ExactArgs(2),
+		Args: operands("the log of serve", "a file of rewards"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return join(cmd.OutOrStdout(), args[0], args[1], f)
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.out, "out", "", "file to write: .parquet, .csv or .jsonl")
+	fl.StringVar(&f.out, "out", "", "the `file` to write: .parquet, .csv or .jsonl")
 	fl.StringVar(&f.missing, "missing-reward", "drop", "reward of decisions that have none, or drop")
 	fl.StringVar(&f.duplicates, "duplicates", "error", "of ids that come more than once, take the first or the last, or error")
 	fl.StringVar(&f.policy, "policy", "", "join the decisions of this policy alone: its file, or its hash or how that begins")

@@ -21,7 +21,7 @@ func plotCommand() *cobra.Command {
 of a file (compressed by gzip if its name ends in .gz), without running anything.`,
 		Example: `  opl plot reproduction
   opl plot results/runs.jsonl --out figures --pdf`,
-		Args: cobra.ExactArgs(1),
+		Args: operands("a folder or file of results"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			store, err := experiment.ReadStore(args[0])
 			if err != nil {
@@ -37,7 +37,7 @@ of a file (compressed by gzip if its name ends in .gz), without running anything
 			return draw(cmd, out, store.Records(), drawOptions{command: commandLine(cmd), pdf: pdf, curves: curves})
 		},
 	}
-	cmd.Flags().StringVar(&out, "out", "", "folder to write to (default: that of the results)")
+	cmd.Flags().StringVar(&out, "out", "", "`folder` to write to (default: that of the results)")
 	cmd.Flags().BoolVar(&curves, "curves", false, "draw learning curves, of runs that have them")
 	cmd.Flags().BoolVar(&pdf, "pdf", false, "figures as PDF as well")
 	return cmd

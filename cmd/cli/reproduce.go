@@ -32,7 +32,12 @@ writes tables and a report to OUT.
   opl reproduce all --dry-run                       what it would run, and for how long
   opl reproduce all --seeds 3 --out results
   opl reproduce fig2 --epochs 1 --limit 5000        a first look`,
-		Args:      cobra.MinimumNArgs(1),
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usage(c, "want figures")
+			}
+			return nil
+		},
 		ValidArgs: names,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			grids, left, err := f.figures(cmd, args)

@@ -38,7 +38,7 @@ runs only what is missing. Flags that are given replace what the file says.
 Objectives, weights, policies and noises are those of opl compare --help.`,
 		Example: `  opl run my-grid.yaml --dry-run
   opl run my-grid.yaml --jobs 4 --out results`,
-		Args: cobra.ExactArgs(1),
+		Args: operands("a grid file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			grid, err := f.file(cmd, lib, args[0])
 			if err != nil {

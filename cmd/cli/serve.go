@@ -48,7 +48,7 @@ second, never what the system has not written yet. There is no authentication:
 who can reach the address can decide.`,
 		Example: `  opl serve policy.json --log served.jsonl
   curl -d '{"context":{"age":41,"city":"Oslo"}}' http://127.0.0.1:8080/decide`,
-		Args: cobra.ExactArgs(1),
+		Args: operands("a policy file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("seed") {
 				f.config.Seed = &f.seed
@@ -58,9 +58,9 @@ who can reach the address can decide.`,
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.listen, "listen", "127.0.0.1:8080", "address to listen on; port 0 takes a free one")
-	fl.StringVar(&f.log, "log", "served.jsonl", "file that decisions are appended to")
+	fl.StringVar(&f.log, "log", "served.jsonl", "`file` that decisions are appended to")
 	fl.StringVar(&f.fsync, "fsync", string(server.FsyncInterval), "when the log is forced to the disk: each, interval (1 s) or never")
-	fl.StringVar(&f.address, "address-file", "", "write the address listened on to this file")
+	fl.StringVar(&f.address, "address-file", "", "write the address listened on to this `file`")
 	fl.Int64Var(&f.config.MaxBody, "max-body", 1<<20, "largest request, bytes")
 	fl.IntVar(&f.config.MaxInFlight, "max-requests", 1024, "requests at a time; more are answered 503")
 	fl.IntVar(&f.config.MaxConns, "max-connections", 4096, "connections at a time; more are answered 503")

@@ -71,7 +71,7 @@ The exit status is 0 if the file was written.
   opl train decisions.csv --out policy.json --floor 0.05 --split time
   opl train decisions.csv --out policy.json --objective ls --prior last.json --lr 0.01
   opl train decisions.csv --out policy.json --objective heuristic --weight ix=0.1`,
-		Args: cobra.ExactArgs(1),
+		Args: operands("a file"),
 		RunE: func(cmd *cobra.Command, args []string) error { return trainPolicy(cmd, lib, f, args[0]) },
 	}
 	fl := cmd.Flags()

@@ -39,7 +39,7 @@ func Write(w io.Writer, f Format, recs []train.Record) error {
 		}
 		return e.Encode(recs)
 	case Table, Markdown:
-		return rewards(w, f, recs)
+		return rewards(w, f, table.Width(w), recs)
 	}
 	return fmt.Errorf("report: unknown format %q", f)
 }
@@ -184,7 +184,7 @@ func groups(recs []train.Record) []*group {
 }
 
 // rewards prints one table for each data set and η₀, best reward first.
-func rewards(w io.Writer, f Format, recs []train.Record) error {
+func rewards(w io.Writer, f Format, width int, recs []train.Record) error {
 	gs := groups(recs)
 	type problem struct {
 		dataset string
@@ -215,89 +215,196 @@ func rewards(w io.Writer, f Format, recs []train.Record) error {
 			}
 			return 0
 		})
-		if err := rewardTable(w, f, of); err != nil {
+		if err := rewardTable(w, f, width, of); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func rewardTable(w io.Writer, f Format, gs []*group) error {
-	seeds, sampled, mc, lambda, guaranteed := 1, false, false, false, false
+// field is a column of the reward table. From the level below on, 0 for never, its values
+// are said once under the table, by row; with 2, in any text table whose rows all share
+// one. With join it is no column of its own but part of the one before it.
+type field struct {
+	head, join string
+	below      int
+	cells      []string
+}
+
+// under reports that the field is said under a table of a level.
+func (c field) under(level int) bool {
+	return c.below > 0 && (level >= c.below || level > 0 && c.below == 2 && len(c.values()) == 1)
+}
+
+// values lists what the cells have, each once.
+func (c field) values() (values []string) {
+	for _, v := range c.cells {
+		if v != "—" && !slices.Contains(values, v) {
+			values = append(values, v)
+		}
+	}
+	return values
+}
+
+// note is the field as a line under the table: one value, or each with its rows, which are
+// named by their objectives where those suffice.
+func (c field) note(gs []*group) string {
+	values := c.values()
+	if len(values) > 1 {
+		for i, v := range values {
+			var of []string
+			for j, g := range gs {
+				name := g.Objective
+				for k, other := range gs {
+					if other.Objective == g.Objective && c.cells[k] != v {
+						name = strings.TrimSpace(g.Objective + " " + weight(g.Weight, g.Hyper))
+					}
+				}
+				if c.cells[j] == v && !slices.Contains(of, name) {
+					of = append(of, name)
+				}
+			}
+			values[i] += " (" + strings.Join(of, ", ") + ")"
+		}
+	}
+	return c.head + ": " + strings.Join(values, ", ")
+}
+
+// weight names a weight with its hyperparameter.
+func weight(name string, hyper train.Number) string {
+	if hyper.Valid() {
+		name = strings.TrimPrefix(fmt.Sprintf("%s=%.4g", name, float64(hyper)), "=")
+	}
+	return name
+}
+
+// fields are the columns of the reward table, without those that no row has.
+func fields(gs []*group, f Format) []field {
+	column := func(head, join string, below int, of func(g *group) string) field {
+		c := field{head: head, join: join, below: below}
+		for _, g := range gs {
+			c.cells = append(c.cells, dash(of(g)))
+		}
+		return c
+	}
+	learned := func(of func(g *group) string) func(g *group) string {
+		return func(g *group) string {
+			if g.Objective == "logging" {
+				return ""
+			}
+			return of(g)
+		}
+	}
+	seconds := "sec"
+	if f == Markdown {
+		seconds = "seconds"
+	}
+	all := []field{
+		column("objective", "", 0, func(g *group) string { return g.Objective }),
+		column("policy", "", 2, func(g *group) string { return g.Policy }),
+		column("weight", "", 0, func(g *group) string { return weight(g.Weight, g.Hyper) }),
+		column("λ", "", 2, func(g *group) string { return g.Lambda }),
+		column("reward", "", 0, func(g *group) string {
+			if len(g.reward) > 1 {
+				return fmt.Sprintf("%.4f ± %.4f", mean(g.reward), deviation(g.reward))
+			}
+			return fmt.Sprintf("%.4f", mean(g.reward))
+		}),
+		column("standard error of the reward", " (%s)", 4, func(g *group) string {
+			if len(g.reward) > 1 || g.se == 0 {
+				return ""
+			}
+			return fmt.Sprintf("%.4f", g.se)
+		}),
+		column("gain", "", 0, learned(func(g *group) string { return fmt.Sprintf("%+.4f", mean(g.reward)-mean(g.logging)) })),
+		column("at mean", "", 0, func(g *group) string { return optional(g.atMean) }),
+		column("guaranteed", "", 0, func(g *group) string { return optional(g.guaranteed) }),
+		column("bound", " by %s", 2, func(g *group) string {
+			if g.Certificate == nil {
+				return ""
+			}
+			return g.Certificate.Best().Name
+		}),
+		column("verdict", "", 3, func(g *group) string { return verdict(g.verdicts) }),
+		column("sampled", "", 4, func(g *group) string { return optional(g.sampled) }),
+		column(seconds, "", 0, learned(func(g *group) string { return fmt.Sprintf("%.1f", mean(g.seconds)) })),
+	}
+	return slices.DeleteFunc(all, func(c field) bool {
+		kept := f == Markdown && (c.head == "at mean" || c.head == "weight" || c.head == "gain" || c.head == seconds)
+		return len(c.values()) == 0 && !kept
+	})
+}
+
+// rewardTable prints a title, the table, and what is said under it. A text table says more
+// of it there the narrower it must be: see field.
+func rewardTable(w io.Writer, f Format, width int, gs []*group) error {
+	all := fields(gs, f)
+	var head, under, notes []string
+	var rows [][]string
+	level := 1
+	if f == Markdown {
+		level = 0
+	}
+	for ; ; level++ {
+		head, under, rows = nil, nil, make([][]string, len(gs))
+		for _, c := range all {
+			switch {
+			case c.under(level):
+				under = append(under, c.note(gs))
+				continue
+			case c.join == "":
+				head = append(head, c.head)
+			}
+			for i, cell := range c.cells {
+				switch {
+				case c.join == "":
+					rows[i] = append(rows[i], cell)
+				case cell != "—":
+					rows[i][len(head)-1] += fmt.Sprintf(c.join, cell)
+				}
+			}
+		}
+		if f == Markdown || level == 4 || table.Fits(width, head, rows) {
+			break
+		}
+	}
+	first, seeds, mc := gs[0], 1, false
 	for _, g := range gs {
 		seeds = max(seeds, len(g.reward))
-		sampled = sampled || len(g.sampled) > 0
 		mc = mc || g.se > 0
-		lambda = lambda || g.Lambda != ""
-		guaranteed = guaranteed || len(g.guaranteed) > 0
-	}
-	head := []string{"objective", "policy", "weight"}
-	if lambda {
-		head = append(head, "λ")
-	}
-	head = append(head, "reward", "gain", "at mean")
-	if guaranteed {
-		head = append(head, "guaranteed", "verdict")
-	}
-	if sampled {
-		head = append(head, "sampled")
-	}
-	head = append(head, "seconds")
-	var rows [][]string
-	for _, g := range gs {
-		weight := g.Weight
-		if g.Hyper.Valid() {
-			weight = strings.TrimPrefix(fmt.Sprintf("%s=%.4g", weight, float64(g.Hyper)), "=")
-		}
-		row := []string{g.Objective, g.Policy, dash(weight)}
-		if lambda {
-			row = append(row, dash(g.Lambda))
-		}
-		reward := fmt.Sprintf("%.4f", mean(g.reward))
-		gain, seconds := "—", "—"
-		switch {
-		case len(g.reward) > 1:
-			reward += fmt.Sprintf(" ± %.4f", deviation(g.reward))
-		case g.se > 0:
-			reward += fmt.Sprintf(" (%.4f)", g.se)
-		}
-		if g.Objective != "logging" {
-			gain = fmt.Sprintf("%+.4f", mean(g.reward)-mean(g.logging))
-			seconds = fmt.Sprintf("%.1f", mean(g.seconds))
-		}
-		row = append(row, reward, gain, optional(g.atMean))
-		if guaranteed {
-			promise := optional(g.guaranteed)
-			if len(g.guaranteed) > 0 {
-				promise += " by " + g.Certificate.Best().Name
-			}
-			row = append(row, promise, dash(verdict(g.verdicts)))
-		}
-		if sampled {
-			row = append(row, optional(g.sampled))
-		}
-		rows = append(rows, append(row, seconds))
-	}
-	first := gs[0]
-	bold := func(s string) string { return s }
-	if f == Markdown {
-		bold = func(s string) string { return "**" + s + "**\n" }
 	}
 	title := fmt.Sprintf("%s, η₀ = %v, n = %d, seed %d", first.Dataset, first.Eta0, first.N, first.Seed)
 	if seeds > 1 {
 		title = fmt.Sprintf("%s, η₀ = %v, n = %d, %d seeds", first.Dataset, first.Eta0, first.N, seeds)
 	}
-	fmt.Fprintln(w, bold(title))
-	if err := table.Write(w, f, head, rows); err != nil {
+	if f == Markdown {
+		title = "**" + title + "**\n"
+	}
+	fmt.Fprintln(w, title)
+	if err := table.WriteWithin(w, f, width, head, rows); err != nil {
 		return err
 	}
-	if guaranteed {
-		fmt.Fprintf(w, "%sguaranteed: with probability %v over the log, together with the verdict against the logging policy\n", blank(f), 1-delta(gs))
+	if under != nil {
+		notes = append(notes, strings.Join(under, "; "))
 	}
-	if seeds > 1 {
-		fmt.Fprintf(w, "%sreward: mean ± standard deviation over seeds; gain: over the logging policy\n", blank(f))
-	} else if mc {
-		fmt.Fprintf(w, "%s(…): standard error of a reward that is sampled with 1,024 draws; gain: over the logging policy\n", blank(f))
+	if d := delta(gs); d > 0 {
+		notes = append(notes, fmt.Sprintf("guaranteed: with probability %v over the log, together with the verdict against the logging policy", 1-d))
+	}
+	switch {
+	case seeds > 1:
+		notes = append(notes, "reward: mean ± standard deviation over seeds; gain: over the logging policy")
+	case mc && level < 4:
+		notes = append(notes, "(…): standard error of a reward that is sampled with 1,024 draws; gain: over the logging policy")
+	case mc:
+		notes = append(notes, "standard error: of rewards that are sampled with 1,024 draws; gain: over the logging policy")
+	}
+	for _, n := range notes {
+		if f == Markdown {
+			n = "\n" + n
+		} else {
+			n = strings.Join(table.Wrap(width-2, n), "\n  ")
+		}
+		fmt.Fprintln(w, n)
 	}
 	return nil
 }
@@ -326,14 +433,6 @@ func verdict(of map[provenance.Verdict]int) string {
 	return strings.Join(parts, ", ")
 }
 
-// blank is what Markdown needs between a table and a paragraph.
-func blank(f Format) string {
-	if f == Markdown {
-		return "\n"
-	}
-	return ""
-}
-
 func dash(s string) string {
 	if s == "" {
 		return "—"
@@ -348,7 +447,6 @@ func optional(xs []float64) string {
 	return fmt.Sprintf("%.4f", mean(xs))
 }
 
-// Print writes one table; columns whose header is a number's are right-aligned.
 func mean(xs []float64) float64 {
 	var s float64
 	for _, x := range xs {

@@ -2,9 +2,12 @@ package report_test
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"opl/objectives"
 	"opl/train"
@@ -77,5 +80,32 @@ func TestGolden(t *testing.T) {
 	}
 	if err := report.Write(&bytes.Buffer{}, "yaml", nil); err == nil {
 		t.Error("an unknown format was written")
+	}
+}
+
+// Text is as wide as the terminal at most, and whatever is no column there is said below.
+func TestWidth(t *testing.T) {
+	recs, again := records(), records()
+	for i := range recs {
+		recs[i].SampledReward, again[i].SampledReward, again[i].Seed = .4321, .4321, 2
+		recs[i].Terms = []objectives.Term{{Name: "unbiased risk", Value: -.123456}, {Name: "sampling", Value: .000123456}, {Name: "variance", Value: 1234.5}, {Name: "distance", Value: 3}}
+	}
+	for width := 80; width <= 160; width += 4 {
+		for _, recs := range [][]train.Record{recs, append(again, recs...)} {
+			var b bytes.Buffer
+			if err := errors.Join(report.Rewards(&b, report.Table, width, recs), report.Blocks(&b, width, recs)); err != nil {
+				t.Fatal(err)
+			}
+			for line := range strings.Lines(b.String()) {
+				if n := utf8.RuneCountInString(strings.TrimSpace(line)); n > width {
+					t.Errorf("%d columns on a terminal of %d: %s", n, width, line)
+				}
+			}
+			for _, want := range []string{"softmax-posterior", "star", "0.8900", "better", "ls", "+0.1300", "clip=0.0647", "no certificate", "12.3", "0.4321", "variance 1234.5"} {
+				if !strings.Contains(b.String(), want) {
+					t.Fatalf("%s is missing at %d columns:\n%s", want, width, b.String())
+				}
+			}
+		}
 	}
 }

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"opl/objectives"
@@ -11,32 +12,143 @@ import (
 	"opl/train/report/table"
 )
 
-// WriteTerms prints what the objectives of records, on the whole log, and their
-// certificates are made of, a line each.
-func WriteTerms(w io.Writer, f Format, recs []train.Record) error {
-	head := []string{"run", "value of", "value", "δ", "n", "λ, ℓ", "terms"}
-	var rows [][]string
+// dependent marks values at a λ that the data chose.
+const dependent = "no certificate: λ depends on the data"
+
+// value is one objective or bound of a run, or one that was left out, and why.
+type value struct {
+	run                             train.Run
+	dependent                       bool
+	of, value, delta, n, ell, terms string
+}
+
+// values are those of records, in their order.
+func values(recs []train.Record) (vs []value) {
 	for _, r := range recs {
 		if r.ObjectiveValue.Valid() {
-			of := "objective"
-			if r.Lambda == "star" || r.Lambda == "authors" {
-				of = "objective (no certificate: λ depends on the data)"
-			}
-			rows = append(rows, []string{experiment.Name(r.Run), of, fmt.Sprintf("%.5f", float64(r.ObjectiveValue)), "—", fmt.Sprint(r.N), "—", terms(r.Terms)})
+			vs = append(vs, value{r.Run, r.Lambda == "star" || r.Lambda == "authors",
+				"objective", fmt.Sprintf("%.5f", float64(r.ObjectiveValue)), "—", fmt.Sprint(r.N), "—", terms(r.Terms)})
 		}
 		if r.Certificate == nil {
 			continue
 		}
 		for _, b := range r.Certificate.All {
-			rows = append(rows, []string{experiment.Name(r.Run), b.Name, fmt.Sprintf("%.5f", b.Risk), fmt.Sprintf("%.3g", b.Delta),
-				fmt.Sprint(r.Certificate.N), fmt.Sprintf("%.4g", b.Lambda), terms(b.Terms)})
+			vs = append(vs, value{r.Run, false,
+				b.Name, fmt.Sprintf("%.5f", b.Risk), fmt.Sprintf("%.3g", b.Delta), fmt.Sprint(r.Certificate.N), fmt.Sprintf("%.4g", b.Lambda), terms(b.Terms)})
 		}
 		for _, m := range r.Certificate.Missing {
-			rows = append(rows, []string{experiment.Name(r.Run), "left out", "—", "—", "—", "—", m})
+			vs = append(vs, value{r.Run, false, "left out", "—", "—", "—", "—", m})
 		}
 	}
+	return vs
+}
+
+// WriteTerms prints what the objectives of records, on the whole log, and their
+// certificates are made of: as Markdown in one table, as text a block an objective, within
+// the width of the terminal.
+func WriteTerms(w io.Writer, f Format, recs []train.Record) error {
+	vs := values(recs)
+	if f != Markdown {
+		return writeBlocks(w, table.Width(w), vs)
+	}
+	var rows [][]string
+	for _, v := range vs {
+		if v.dependent {
+			v.of += " (" + dependent + ")"
+		}
+		rows = append(rows, []string{experiment.Name(v.run), v.of, v.value, v.delta, v.n, v.ell, v.terms})
+	}
 	fmt.Fprintln(w)
-	return table.Write(w, f, head, rows)
+	return table.Write(w, f, []string{"run", "value of", "value", "δ", "n", "λ, ℓ", "terms"}, rows)
+}
+
+// writeBlocks prints a block for what differs in the weight alone.
+func writeBlocks(w io.Writer, width int, vs []value) error {
+	block := func(v value) train.Run {
+		v.run.Weight, v.run.Hyper = "", train.None()
+		return v.run
+	}
+	var names []string
+	blocks := map[string][]value{}
+	for _, v := range vs {
+		name := experiment.Name(block(v))
+		if blocks[name] == nil {
+			names = append(names, name)
+		}
+		blocks[name] = append(blocks[name], v)
+	}
+	for _, name := range names {
+		if err := writeBlock(w, width, name, blocks[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeBlock prints the values of one block; what they share is in its title, what was left
+// out below.
+func writeBlock(w io.Writer, width int, title string, vs []value) error {
+	all := []field{{head: "weight"}, {head: "of"}, {head: "value"}, {head: "δ"}, {head: "n"}, {head: "λ, ℓ"}}
+	var texts, under []string
+	for _, v := range vs {
+		if v.of == "left out" {
+			if line := "left out: " + v.terms; !slices.Contains(under, line) {
+				under = append(under, line)
+			}
+			continue
+		}
+		if line := v.of + ": " + dependent; v.dependent && !slices.Contains(under, line) {
+			under = append(under, line)
+		}
+		for i, cell := range []string{dash(weight(v.run.Weight, v.run.Hyper)), v.of, v.value, v.delta, v.n, v.ell} {
+			all[i].cells = append(all[i].cells, cell)
+		}
+		texts = append(texts, v.terms)
+	}
+	var head []string
+	rows := make([][]string, len(texts))
+	for _, c := range all {
+		switch values := c.values(); {
+		case len(values) == 0:
+		case len(values) == 1 && c.head != "value" && c.head != "of":
+			title += fmt.Sprintf(", %s %s", c.head, values[0])
+		default:
+			head = append(head, c.head)
+			for i, cell := range c.cells {
+				rows[i] = append(rows[i], cell)
+			}
+		}
+	}
+	head = append(head, "terms")
+	room := width
+	for i, h := range head[:len(head)-1] {
+		m := len([]rune(h))
+		for _, r := range rows {
+			m = max(m, len([]rune(r[i])))
+		}
+		room -= m + 2
+	}
+	var lines [][]string
+	for i, r := range rows {
+		r = slices.Clone(r)
+		if i > 0 && len(r) > 0 && head[0] == "weight" && rows[i-1][0] == r[0] {
+			r[0] = ""
+		}
+		const joined = "\u00a0" // a term's name and its value stay on one line
+		text := strings.ReplaceAll(strings.ReplaceAll(texts[i], " ", joined), ","+joined, ", ")
+		for _, line := range table.Wrap(max(room, 20), text) {
+			lines = append(lines, append(r, strings.ReplaceAll(line, joined, " ")))
+			r = make([]string, len(r))
+		}
+	}
+	fmt.Fprintf(w, "\n%s\n", title)
+	if err := table.WriteWithin(w, Table, 0, head, lines); err != nil {
+		return err
+	}
+	for _, line := range under {
+		fmt.Fprintln(w, strings.Join(table.Wrap(width-2, line), "\n  "))
+	}
+	return nil
 }
 
 func terms(ts []objectives.Term) string {

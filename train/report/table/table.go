@@ -4,12 +4,15 @@ package table
 import (
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/olekukonko/tablewriter"
 	"github.com/olekukonko/tablewriter/renderer"
 	"github.com/olekukonko/tablewriter/tw"
+	"golang.org/x/term"
 
 	"opl/train/internal/spelling"
 )
@@ -38,8 +41,42 @@ func Parse(name string) (Format, error) {
 	return Format(name), nil
 }
 
-// Write prints rows of cells under a head, as Text or Markdown.
+// Width is how many columns a text table may take: those of the terminal that w is,
+// 100 where it is none.
+func Width(w io.Writer) int {
+	if f, ok := w.(*os.File); ok {
+		if n, _, err := term.GetSize(int(f.Fd())); err == nil && n > 0 {
+			return n
+		}
+	}
+	return 100
+}
+
+// Fits reports that a text table is at most width wide, if need be without lines.
+func Fits(width int, head []string, rows [][]string) bool {
+	return wide(head, rows)+2*(len(head)-1) <= width
+}
+
+// wide is the width of all cells, without what is between them.
+func wide(head []string, rows [][]string) (n int) {
+	for i, h := range head {
+		m := utf8.RuneCountInString(h)
+		for _, r := range rows {
+			m = max(m, utf8.RuneCountInString(r[i]))
+		}
+		n += m
+	}
+	return n
+}
+
+// Write prints rows of cells under a head, as Text or Markdown; Text goes without lines
+// between columns where it would be wider than Width with them.
 func Write(w io.Writer, f Format, head []string, rows [][]string) error {
+	return WriteWithin(w, f, Width(w), head, rows)
+}
+
+// WriteWithin is Write for a width.
+func WriteWithin(w io.Writer, f Format, width int, head []string, rows [][]string) error {
 	opts := []tablewriter.Option{
 		tablewriter.WithHeaderAutoFormat(tw.Off),
 		tablewriter.WithHeaderAlignment(tw.AlignLeft),
@@ -47,8 +84,11 @@ func Write(w io.Writer, f Format, head []string, rows [][]string) error {
 		tablewriter.WithRowAutoWrap(tw.WrapNone),
 		tablewriter.WithHeaderAutoWrap(tw.WrapNone),
 	}
-	if f == Markdown {
+	switch {
+	case f == Markdown:
 		opts = append(opts, tablewriter.WithRenderer(renderer.NewMarkdown()))
+	case wide(head, rows)+3*len(head)+1 > width:
+		return plain(w, head, rows)
 	}
 	t := tablewriter.NewTable(w, opts...)
 	t.Header(head)
@@ -56,4 +96,50 @@ func Write(w io.Writer, f Format, head []string, rows [][]string) error {
 		return err
 	}
 	return t.Render()
+}
+
+// plain prints columns with two spaces between them, the head underlined.
+func plain(w io.Writer, head []string, rows [][]string) error {
+	under := make([]string, len(head))
+	size := make([]int, len(head))
+	for i, h := range head {
+		size[i] = wide([]string{h}, column(rows, i))
+		under[i] = strings.Repeat("─", size[i])
+	}
+	for _, r := range slices.Concat([][]string{head, under}, rows) {
+		var b strings.Builder
+		for i, c := range r {
+			b.WriteString(c + strings.Repeat(" ", size[i]-utf8.RuneCountInString(c)+2))
+		}
+		if _, err := fmt.Fprintln(w, strings.TrimRight(b.String(), " ")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// column is column i of rows, as rows of one cell.
+func column(rows [][]string, i int) [][]string {
+	cells := make([][]string, len(rows))
+	for j, r := range rows {
+		cells[j] = r[i : i+1]
+	}
+	return cells
+}
+
+// Wrap breaks a text at spaces into lines of at most width runes; a longer word has a line
+// of its own.
+func Wrap(width int, text string) (lines []string) {
+	line := ""
+	for _, word := range strings.Split(text, " ") {
+		switch {
+		case line == "":
+			line = word
+		case utf8.RuneCountInString(line+word) < width:
+			line += " " + word
+		default:
+			lines, line = append(lines, line), word
+		}
+	}
+	return append(lines, line)
 }

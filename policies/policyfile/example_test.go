@@ -1,0 +1,45 @@
+package policyfile_test
+
+import (
+	"fmt"
+	"log"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+
+	"opl/policies/features"
+	"opl/policies/policyfile"
+)
+
+// A policy in one's own process.
+func Example() {
+	dir, err := os.MkdirTemp("", "policy")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "policy.json")
+	written := &policyfile.File{
+		Actions: []string{"left", "right"}, Floor: 0.1, RewardMax: 1,
+		Components: []policyfile.Component{{Weight: 1, Kind: policyfile.Softmax,
+			Encoder: &features.Encoder{Names: []string{"age", "city=Oslo"}, Scale: []float64{0.01, 1}, Intercept: true},
+			Weights: policyfile.Matrix{{1, 0, 0}, {0, 3, 0}},
+		}},
+	}
+	if err := policyfile.Save(path, written); err != nil {
+		log.Fatal(err)
+	}
+
+	p, err := policyfile.Load(path)
+	if err != nil {
+		log.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(1, 2)) // shared by goroutines it needs a source that may be
+	context := []features.Value{{Name: "age", Number: 41}, {Name: "city=Oslo", Number: 1}}
+	action, propensity, err := p.Choose(context, r)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%s with propensity %.3f\n", p.Actions()[action], propensity)
+	// Output: right with propensity 0.887
+}
