@@ -47,32 +47,20 @@ func (n *Number) UnmarshalJSON(b []byte) error {
 // Run is the configuration of one run, by names. Equal Runs on equal data give
 // equal results.
 type Run struct {
-	Dataset      string  `json:"dataset"`
-	Eta0         float64 `json:"eta0"` // η₀, the logging policy's inverse temperature
-	Objective    string  `json:"objective"`
-	Policy       string  `json:"policy"`
-	Weight       string  `json:"weights"`        // empty where the objective brings its own
-	Hyper        Number  `json:"hyperparameter"` // of the weight
-	Lambda       string  `json:"lambda"`         // star, authors or a number; empty where there is none
-	Penalty      Number  `json:"penalty"`
-	Delta        float64 `json:"delta"`
-	Seed         uint64  `json:"seed"`
-	Epochs       int     `json:"epochs"`
-	LearningRate float64 `json:"lr"`
-	BatchSize    int     `json:"batch_size"`
-	Limit        int     `json:"limit"` // examples used, 0: all
-	Dtype        string  `json:"dtype"`
-	Noise        string  `json:"noise"`    // of policies that are sampled in training
-	Samples      int     `json:"samples"`  // S
-	Schedule     string  `json:"schedule"` // of the learning rate: constant or linear
-	// PriorSplit is the share of the log that learns the prior; 0: the prior is the
-	// logging policy's N(η₀μ₀, s²I).
-	PriorSplit float64 `json:"prior_split"`
-	// PriorScales are the s that the prior's scale is chosen from, by the
-	// guarantee; empty: 1, or the recipe's grid.
-	PriorScales []float64 `json:"prior_scales,omitempty"`
-	Certify     bool      `json:"certify"`
+	Dataset   string  `json:"dataset"`
+	Eta0      float64 `json:"eta0"` // η₀, the logging policy's inverse temperature
+	Objective string  `json:"objective"`
+	Policy    string  `json:"policy"`
+	Weight    string  `json:"weights"`        // empty where the objective brings its own
+	Hyper     Number  `json:"hyperparameter"` // of the weight
+	Lambda    string  `json:"lambda"`         // star, authors or a number; empty where there is none
+	Penalty   Number  `json:"penalty"`
+	Seed      uint64  `json:"seed"`
+	Settings
 }
+
+// LoggingPolicy is the objective of records that hold the logging policy alone.
+const LoggingPolicy = "logging"
 
 // Record is one run with its results: what tables, figures and certificates are
 // made of.

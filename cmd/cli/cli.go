@@ -3,7 +3,7 @@
 // command line that knows them:
 //
 //	func main() {
-//		lib := experiment.Standard()
+//		lib := library.Standard()
 //		lib.Objectives = append(lib.Objectives, mine)
 //		os.Exit(cli.Run(lib, os.Args[1:], os.Stdout, os.Stderr))
 //	}
@@ -23,7 +23,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"opl/train"
-	"opl/train/experiment"
+	"opl/train/library"
 )
 
 // interrupted is the exit status after Ctrl-C.
@@ -39,7 +39,7 @@ func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)
 // Run runs one command and returns the exit status of the process: 0, 1 after an
 // error, 130 when interrupted, 3 or 4 after inspect has found something. Results go
 // to stdout, one line an error and the progress of long work to stderr.
-func Run(lib experiment.Library, args []string, stdout, stderr io.Writer) int {
+func Run(lib library.Library, args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := lib.Validate(); err != nil {
@@ -58,7 +58,7 @@ to do it: PAC-Bayes bounds and heuristics over regularized importance weights.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(compareCommand(lib), reproduceCommand(lib), runCommand(lib), plotCommand(), inspectCommand(), evaluateCommand(), trainCommand(lib), certifyCommand(),
+	root.AddCommand(compareCommand(lib), reproduceCommand(lib), runCommand(lib), plotCommand(lib), inspectCommand(), evaluateCommand(), trainCommand(lib), certifyCommand(),
 		gradcheckCommand(lib), serveCommand(), joinCommand(), exportCommand(lib), versionCommand())
 	for _, c := range root.Commands() {
 		c.Flags().VisitAll(func(f *pflag.Flag) {

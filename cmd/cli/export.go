@@ -11,6 +11,7 @@ import (
 	"opl/train"
 	"opl/train/experiment"
 	"opl/train/learn"
+	"opl/train/library"
 )
 
 // exportFlags are the flags of export, as given.
@@ -20,7 +21,7 @@ type exportFlags struct {
 	out, test, policy string
 }
 
-func exportCommand(lib experiment.Library) *cobra.Command {
+func exportCommand(lib library.Library) *cobra.Command {
 	var f exportFlags
 	cmd := &cobra.Command{
 		Use:   "export --out FILE",
@@ -55,8 +56,8 @@ is a row of compare, from the file.`,
 	return cmd
 }
 
-func export(cmd *cobra.Command, lib experiment.Library, f exportFlags) error {
-	s := experiment.PaperSettings()
+func export(cmd *cobra.Command, lib library.Library, f exportFlags) error {
+	s := train.DefaultSettings()
 	s.Limit = f.run.Limit
 	switch err := s.Check(); {
 	case f.out == "":

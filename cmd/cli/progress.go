@@ -11,6 +11,7 @@ import (
 
 	"opl/train"
 	"opl/train/experiment"
+	"opl/train/library"
 )
 
 // progress shows how far a list of runs is: on a terminal a line with the time
@@ -30,11 +31,11 @@ type progress struct {
 	shown    time.Time
 }
 
-func newProgress(out io.Writer, lib experiment.Library, runs []train.Run, results bool) *progress {
+func newProgress(out io.Writer, lib library.Library, runs []train.Run, results bool) *progress {
 	p := &progress{out: out, results: results, runs: runs, begin: time.Now(),
 		work: make([]float64, len(runs)), share: make([]float64, len(runs))}
 	for i, r := range runs {
-		p.work[i] = lib.Work(r, 10000)
+		p.work[i] = experiment.Work(lib, r, 10000)
 	}
 	if f, ok := out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		p.terminal = f

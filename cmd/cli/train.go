@@ -19,8 +19,8 @@ import (
 	"opl/policies/policyfile"
 	"opl/policies/wholefile"
 	"opl/train"
-	"opl/train/experiment"
 	"opl/train/learn"
+	"opl/train/library"
 )
 
 // trainFlags are the flags of train, as given.
@@ -38,8 +38,8 @@ type trainFlags struct {
 	curves       string
 }
 
-func trainCommand(lib experiment.Library) *cobra.Command {
-	f := trainFlags{o: learn.Options{Settings: experiment.PaperSettings()}}
+func trainCommand(lib library.Library) *cobra.Command {
+	f := trainFlags{o: learn.Options{Settings: train.DefaultSettings()}}
 	cmd := &cobra.Command{
 		Use:   "train FILE --out POLICY",
 		Short: "learn a policy from a log of decisions, certify it, and write its file",
@@ -83,7 +83,7 @@ The exit status is 0 if the file was written.
 	fl.Float64Var(&f.penalty, "penalty", math.NaN(), "penalty of the heuristics (default 1e-5; variance 1)")
 	fl.Float64Var(&f.o.Floor, "floor", 0, "ε: every action is played with at least ε/K, so that the next log can be used")
 	fl.IntVar(&f.o.Tune, "tune", 0, "epochs that the recipe trains its posterior for")
-	addTraining(fl, &f.o.Settings, lib)
+	addSettings(fl, &f.o.Settings, false)
 	fl.Uint64Var(&f.o.Seed, "seed", 1, "seed of the division, the order of rows and the noise")
 	fl.StringVar(&f.o.Split, "split", "", "how rows are divided: random, group or time (default: group if the log has groups, else random)")
 	fl.Float64Var(&f.o.Share, "share", 0, "share of the rows that teach (default 0.5; 0.1 where they teach the scaling alone)")
@@ -99,7 +99,7 @@ The exit status is 0 if the file was written.
 	return cmd
 }
 
-func trainPolicy(cmd *cobra.Command, lib experiment.Library, f trainFlags, path string) error {
+func trainPolicy(cmd *cobra.Command, lib library.Library, f trainFlags, path string) error {
 	if err := f.options(cmd, lib, path); err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func trainPolicy(cmd *cobra.Command, lib experiment.Library, f trainFlags, path 
 }
 
 // options checks the flags and turns them into options.
-func (f *trainFlags) options(cmd *cobra.Command, lib experiment.Library, log string) error {
+func (f *trainFlags) options(cmd *cobra.Command, lib library.Library, log string) error {
 	changed := cmd.Flags().Changed
 	switch {
 	case f.out == "":

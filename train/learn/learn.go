@@ -16,8 +16,8 @@ import (
 	"opl/policies/policyfile"
 	"opl/train"
 	"opl/train/certify"
-	"opl/train/experiment"
 	"opl/train/inspect"
+	"opl/train/library"
 	"opl/train/logs"
 )
 
@@ -42,7 +42,7 @@ type Options struct {
 	// Settings of the training; zero values: train for 20 epochs at 0.1 in
 	// minibatches of 128, float32, δ = 0.05, and the recipe's prior scales, or 1.
 	// Limit, PriorSplit and Certify are not used.
-	Settings experiment.Settings
+	Settings train.Settings
 	Seed     uint64
 
 	Split   string  // random, group or time; empty: group where the log has groups, else random
@@ -83,7 +83,7 @@ type Learned struct {
 // learns the prior) on those that teach, trains on the rest, and certifies on it.
 // Errors: a log that cannot be used, unless forced; combinations that have no
 // meaning or that the log lacks columns for; rows that cannot be divided.
-func Learn(ctx context.Context, lib experiment.Library, log *logs.Log, o Options) (*Learned, error) {
+func Learn(ctx context.Context, lib library.Library, log *logs.Log, o Options) (*Learned, error) {
 	l, err := prepare(lib, log, o)
 	if err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func Learn(ctx context.Context, lib experiment.Library, log *logs.Log, o Options
 type learning struct {
 	o         Options
 	log       *logs.Log
-	objective experiment.Objective
+	objective library.Objective
 	config    train.Config
 	id        identity
 	seed      uint64 // of the hashes
@@ -127,7 +127,7 @@ type learning struct {
 	out         *Learned
 }
 
-func prepare(lib experiment.Library, log *logs.Log, o Options) (*learning, error) {
+func prepare(lib library.Library, log *logs.Log, o Options) (*learning, error) {
 	l := &learning{o: o, log: log, id: identify(log), out: &Learned{}}
 	run, err := l.configure(lib)
 	if err != nil {
@@ -140,6 +140,11 @@ func prepare(lib experiment.Library, log *logs.Log, o Options) (*learning, error
 	}
 	if log.Propensity == nil {
 		return nil, errors.New("the log has no propensities: name what drew the actions by --logging-policy, or take --estimate-propensity and do without guarantees")
+	}
+	if log.LoggedOnly() {
+		if err := lib.CheckLoggedOnly(run); err != nil {
+			return nil, fmt.Errorf("%s: %w", run.Objective, err)
+		}
 	}
 	l.out.Training = Training{Run: run, Rows: log.Len(), Tune: o.Tune, Estimated: log.Estimated, RewardMin: o.RewardMin, RewardMax: o.RewardMax, Tried: 1}
 	if o.RewardMin == 0 && o.RewardMax == 0 {
@@ -172,7 +177,7 @@ func (l *learning) warn(format string, args ...any) {
 }
 
 // configure settles the options' defaults and checks what does not need the log.
-func (l *learning) configure(lib experiment.Library) (train.Run, error) {
+func (l *learning) configure(lib library.Library) (train.Run, error) {
 	o, none := &l.o, train.Run{}
 	if o.Objective == "" {
 		o.Objective = "certified"
@@ -182,27 +187,13 @@ func (l *learning) configure(lib experiment.Library) (train.Run, error) {
 		return none, err
 	}
 	l.objective = objective
-	s, usual := &o.Settings, experiment.PaperSettings()
-	for _, d := range []struct{ at, to *float64 }{{&s.Delta, &usual.Delta}, {&s.LearningRate, &usual.LearningRate}} {
-		if *d.at == 0 {
-			*d.at = *d.to
-		}
-	}
-	for _, d := range []struct{ at, to *int }{{&s.Epochs, &usual.Epochs}, {&s.BatchSize, &usual.BatchSize}, {&s.Samples, &usual.Samples}} {
-		if *d.at == 0 {
-			*d.at = *d.to
-		}
-	}
-	for _, d := range []struct{ at, to *string }{{&s.Dtype, &usual.Dtype}, {&s.Schedule, &usual.Schedule}} {
-		if *d.at == "" {
-			*d.at = *d.to
-		}
-	}
+	o.Settings = o.Settings.Filled()
+	s := &o.Settings
 	s.Limit, s.PriorSplit, s.Certify = 0, 0, false
 	if err := s.Check(); err != nil {
 		return none, err
 	}
-	if s.Noise != "" && s.Noise != experiment.Quadrature { // policies without noise do not ask for it
+	if s.Noise != "" && s.Noise != library.Quadrature { // policies without noise do not ask for it
 		if _, err := lib.Noise(s.Noise); err != nil {
 			return none, err
 		}
@@ -243,9 +234,7 @@ func (l *learning) configure(lib experiment.Library) (train.Run, error) {
 		}
 	}
 	run := train.Run{
-		Objective: objective.Name, Policy: o.Policy, Hyper: train.None(), Penalty: train.None(), Lambda: o.Lambda,
-		Delta: s.Delta, Seed: o.Seed, Epochs: s.Epochs, LearningRate: s.LearningRate, BatchSize: s.BatchSize,
-		Dtype: s.Dtype, Noise: s.Noise, Samples: s.Samples, Schedule: s.Schedule, PriorScales: s.PriorScales,
+		Objective: objective.Name, Policy: o.Policy, Hyper: train.None(), Penalty: train.None(), Lambda: o.Lambda, Seed: o.Seed, Settings: *s,
 	}
 	if objective.HasLambda && run.Lambda == "" {
 		run.Lambda = "star"
@@ -273,7 +262,7 @@ func (l *learning) configure(lib experiment.Library) (train.Run, error) {
 		if err != nil {
 			return none, err
 		}
-		if math.IsNaN(w.Plain) {
+		if !w.Tunable() {
 			return none, fmt.Errorf("weight %s has no hyperparameter", name)
 		}
 		run.Hyper = train.Number(*o.Hyper)

@@ -16,9 +16,10 @@ import (
 
 	"opl/policies/features"
 	"opl/policies/policyfile"
+	"opl/train"
 	"opl/train/certify"
-	"opl/train/experiment"
 	"opl/train/learn"
+	"opl/train/library"
 	"opl/train/logs"
 )
 
@@ -154,7 +155,7 @@ func truth(t *testing.T, p *policyfile.Policy) float64 {
 	return sum
 }
 
-func settings(epochs int) experiment.Settings { return experiment.Settings{Epochs: epochs} }
+func settings(epochs int) train.Settings { return train.Settings{Epochs: epochs} }
 
 var unit = logs.Scaling{Intercept: true, Unit: true}
 
@@ -272,7 +273,7 @@ func TestCheating(t *testing.T) {
 	foreign.names = []string{"x_3", "x_4", "x_5"}
 	foreign.seed = 3
 	refused("other columns", p, foreign.log(t, 100), learn.CertifyOptions{}, "none of the names in its contexts (x_3, x_4, x_5) is one of the policy's (x_0, x_1, x_2)")
-	if _, err := learn.Learn(context.Background(), experiment.Standard(), foreign.log(t, 1500), learn.Options{Objective: "ls", PriorFile: p, Settings: settings(1)}); err == nil || !strings.Contains(err.Error(), "learned from other columns") {
+	if _, err := learn.Learn(context.Background(), library.Standard(), foreign.log(t, 1500), learn.Options{Objective: "ls", PriorFile: p, Settings: settings(1)}); err == nil || !strings.Contains(err.Error(), "learned from other columns") {
 		t.Errorf("a prior of other columns: %v", err)
 	}
 	foreign.names = []string{"x_0", "x_1", "x_9"}
@@ -347,7 +348,7 @@ func TestCheating(t *testing.T) {
 func TestObjectives(t *testing.T) {
 	full, logged := world{seed: 1, ids: true, full: true}.log(t, 1200), world{seed: 1, ids: true}.log(t, 1200)
 	needs := map[string]bool{"heuristic": true, "theorem1": true, "corollary1": true, "sakhi2": true, "pseudoloss": true}
-	for _, ob := range experiment.Standard().Objectives {
+	for _, ob := range library.Standard().Objectives {
 		o := learn.Options{Objective: ob.Name, Seed: 1, Settings: settings(2), Scaling: unit, Floor: .05}
 		l := mustLearn(t, full, o)
 		if point := ob.Policy == "softmax"; point != (l.Guarantee == nil) || point != (l.Unproven != "") || point != (l.File.Kind == policyfile.Softmax) {
@@ -372,7 +373,7 @@ func TestObjectives(t *testing.T) {
 		} else if err != nil || g.N != l.Training.Rest || g.Priors != l.Training.Tried {
 			t.Errorf("%s: %v, %+v", ob.Name, err, g)
 		}
-		_, err = learn.Learn(context.Background(), experiment.Standard(), logged, o)
+		_, err = learn.Learn(context.Background(), library.Standard(), logged, o)
 		if needs[ob.Name] != (err != nil) || err != nil && (!strings.Contains(err.Error(), "propensities of all actions") || strings.Contains(err.Error(), ".go:")) {
 			t.Errorf("%s on logged propensities: %v", ob.Name, err)
 		}
@@ -383,7 +384,7 @@ func TestObjectives(t *testing.T) {
 func TestPriors(t *testing.T) {
 	w := world{seed: 1, ids: true, full: true}
 	log := w.log(t, 1500)
-	o := learn.Options{Objective: "ls", Seed: 1, Settings: experiment.Settings{Epochs: 2, PriorScales: []float64{1, .3}, LearningRate: .01}, Scaling: unit}
+	o := learn.Options{Objective: "ls", Seed: 1, Settings: train.Settings{Epochs: 2, PriorScales: []float64{1, .3}, LearningRate: .01}, Scaling: unit}
 	zero := mustLearn(t, log, o)
 	o.Prior = learn.LearnedPrior
 	learned := mustLearn(t, log, o)
@@ -392,7 +393,7 @@ func TestPriors(t *testing.T) {
 	}
 	first := policy(t, learned)
 	o.Prior, o.PriorFile, o.Seed = "", first, 2
-	if _, err := learn.Learn(context.Background(), experiment.Standard(), log, o); err == nil || !strings.Contains(err.Error(), "every row") {
+	if _, err := learn.Learn(context.Background(), library.Standard(), log, o); err == nil || !strings.Contains(err.Error(), "every row") {
 		t.Errorf("a prior from the log itself: %v", err)
 	}
 	w.seed = 2
@@ -419,7 +420,7 @@ func TestPriors(t *testing.T) {
 // the epoch before.
 func TestCollapse(t *testing.T) {
 	log := world{seed: 1, ids: true, full: true}.log(t, 600)
-	o := learn.Options{Objective: "risk", Weight: "ips", Seed: 1, Settings: experiment.Settings{Epochs: 20, LearningRate: 1}, Scaling: unit, MinEffective: -1}
+	o := learn.Options{Objective: "risk", Weight: "ips", Seed: 1, Settings: train.Settings{Epochs: 20, LearningRate: 1}, Scaling: unit, MinEffective: -1}
 	free := mustLearn(t, log, o)
 	at := 0
 	for i := 1; i < 20 && at == 0; i++ {
@@ -469,10 +470,10 @@ func TestEstimated(t *testing.T) {
 	if _, err := learn.Certify(context.Background(), policy(t, l), log, learn.CertifyOptions{}); err == nil || !strings.Contains(err.Error(), "estimates") {
 		t.Errorf("certified: %v", err)
 	}
-	if _, err := learn.Learn(context.Background(), experiment.Standard(), open(t, path, logs.Options{}), learn.Options{Force: true}); err == nil || !strings.Contains(err.Error(), "no propensities") {
+	if _, err := learn.Learn(context.Background(), library.Standard(), open(t, path, logs.Options{}), learn.Options{Force: true}); err == nil || !strings.Contains(err.Error(), "no propensities") {
 		t.Errorf("without propensities: %v", err)
 	}
-	if _, err := learn.Learn(context.Background(), experiment.Standard(), open(t, path, logs.Options{}), learn.Options{}); err == nil || !strings.Contains(err.Error(), "--force") {
+	if _, err := learn.Learn(context.Background(), library.Standard(), open(t, path, logs.Options{}), learn.Options{}); err == nil || !strings.Contains(err.Error(), "--force") {
 		t.Errorf("unusable: %v", err)
 	}
 }
@@ -498,19 +499,19 @@ func TestOptions(t *testing.T) {
 		"no column timestamp":       {Split: learn.ByTime},
 		"no scaling":                {Scaling: logs.Scaling{Kind: "log"}},
 		"tuning is of":              {Objective: "risk", Tune: 1},
-		`unknown noise "loud"`:      {Settings: experiment.Settings{Noise: "loud"}},
-		"delta 2":                   {Settings: experiment.Settings{Delta: 2}},
+		`unknown noise "loud"`:      {Settings: train.Settings{Noise: "loud"}},
+		"delta 2":                   {Settings: train.Settings{Delta: 2}},
 		"has no hyperparameter":     {Objective: "ls", Hyper: new(float64)},
 		"ips has no hyperparameter": {Objective: "risk", Weight: "ips", Hyper: new(float64)},
 	} {
 		o.Settings.Epochs = 1
-		if _, err := learn.Learn(context.Background(), experiment.Standard(), log, o); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := learn.Learn(context.Background(), library.Standard(), log, o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := learn.Learn(ctx, experiment.Standard(), log, learn.Options{Settings: settings(1)}); !errors.Is(err, context.Canceled) {
+	if _, err := learn.Learn(ctx, library.Standard(), log, learn.Options{Settings: settings(1)}); !errors.Is(err, context.Canceled) {
 		t.Errorf("after the end of its context: %v", err)
 	}
 }

@@ -1,12 +1,12 @@
-// Package experiment runs grids of configurations: names become objectives,
-// weights and policies by a [Library], runs share data and logs, and go side by
-// side without touching one another's results.
-package experiment
+// Package library turns names into objectives, weights, policies and noise sources, and
+// says of each what it is called in tables and figures. Whatever is in a [Library] is
+// known to every command, grid file and figure.
+package library
 
 import (
+	"cmp"
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 
 	"opl/objectives"
@@ -27,15 +27,16 @@ type Library struct {
 // Objective is a named constructor.
 type Objective struct {
 	Name       string
+	Label      string  // in figures; empty: the name
 	Policy     string  // the family that it is meant for
 	Recipe     bool    // is train.Recipe, and Make is nil
 	OwnWeight  bool    // brings its own weight; runs once, not once per weight
 	Hyper      string  // of objectives with their own weight: the weight whose hyperparameter they take
 	HasLambda  bool    // has the three choices of λ
-	HasPenalty bool    // takes --penalty
+	HasPenalty bool    // takes a penalty
 	Penalty    float64 // where none is given
 	Make       func(a Args) objectives.Objective
-	About      string // one line for --help
+	About      string // one line of help
 }
 
 // Args are what an objective is made with.
@@ -47,11 +48,16 @@ type Args struct {
 
 // Weight is a named constructor.
 type Weight struct {
-	Name  string
-	Plain float64 // where it is IPS, 0 or 1, which its default n^(−1/4) or 1−n^(−1/4) is near; NaN: no hyperparameter
-	Make  func(hyper float64) objectives.Weight
-	About string
+	Name   string
+	Label  string  // in figures; empty: the name
+	Symbol string  // of its hyperparameter, such as τ; empty: h
+	IPSAt  float64 // the hyperparameter at which it is IPS, 0 or 1, which its default n^(−1/4) or 1−n^(−1/4) is near; NaN: no hyperparameter
+	Make   func(hyper float64) objectives.Weight
+	About  string
 }
+
+// Tunable reports whether the weight has a hyperparameter.
+func (w Weight) Tunable() bool { return !math.IsNaN(w.IPSAt) }
 
 // Policy is a named constructor. samples is S, 0 for the default; mc asks for
 // Monte Carlo where there is an exact form.
@@ -61,10 +67,9 @@ type Policy struct {
 	About string
 }
 
-// Noise is a named source.
+// Noise is a source, named by itself.
 type Noise struct {
-	Name  string
-	Make  policies.Noise // nil: quadrature, of the policies that have it
+	policies.Noise
 	About string
 }
 
@@ -76,16 +81,16 @@ func Standard() Library {
 				Make: func(a Args) objectives.Objective {
 					return objectives.Heuristic(objectives.Penalties{Distance: a.Penalty, Variance: a.Penalty, Bias: a.Penalty})
 				}},
-			{Name: "theorem1", Policy: "softmax-posterior", HasLambda: true, About: "the bound of Theorem 1, any weight",
+			{Name: "theorem1", Label: "Theorem 1", Policy: "softmax-posterior", HasLambda: true, About: "the bound of Theorem 1, any weight",
 				Make: func(a Args) objectives.Objective { return objectives.Theorem1(a.Lambda) }},
-			{Name: "corollary1", Policy: "gaussian", HasLambda: true, About: "the bound of Corollary 1, linear weights",
+			{Name: "corollary1", Label: "Corollary 1", Policy: "gaussian", HasLambda: true, About: "the bound of Corollary 1, linear weights",
 				Make: func(a Args) objectives.Objective { return objectives.Corollary1(a.Lambda) }},
 			{Name: "certified", Policy: "gaussian", Recipe: true, OwnWeight: true, About: "the recipe for the best guarantee: half of the log learns a prior, the other half certifies"},
-			{Name: "london", Policy: "gaussian", About: "the bound of London & Sandler 2019, clip alone",
+			{Name: "london", Label: "London et al.", Policy: "gaussian", About: "the bound of London & Sandler 2019, clip alone",
 				Make: func(Args) objectives.Objective { return objectives.London() }},
-			{Name: "sakhi1", Policy: "gaussian", About: "the Catoni bound of Sakhi et al. 2022, clip alone",
+			{Name: "sakhi1", Label: "Sakhi et al. 1", Policy: "gaussian", About: "the Catoni bound of Sakhi et al. 2022, clip alone",
 				Make: func(Args) objectives.Objective { return objectives.Sakhi1() }},
-			{Name: "sakhi2", Policy: "gaussian", About: "the Bernstein bound of Sakhi et al. 2022, clip alone",
+			{Name: "sakhi2", Label: "Sakhi et al. 2", Policy: "gaussian", About: "the Bernstein bound of Sakhi et al. 2022, clip alone",
 				Make: func(Args) objectives.Objective { return objectives.Sakhi2() }},
 			{Name: "ixbound", Policy: "gaussian", OwnWeight: true, About: "the bound behind implicit pessimism, one-sided",
 				Make: func(Args) objectives.Objective { return objectives.IXBound() }},
@@ -93,7 +98,7 @@ func Standard() Library {
 				Make: func(Args) objectives.Objective { return objectives.LogSmoothing() }},
 			{Name: "risk", Policy: "softmax", About: "the estimated risk R̂ alone",
 				Make: func(Args) objectives.Objective { return objectives.Risk() }},
-			{Name: "l2", Policy: "softmax", HasPenalty: true, Penalty: 1e-5, About: "R̂ + λ‖θ−θ₀‖², the heuristic of London & Sandler 2019",
+			{Name: "l2", Label: "L₂ heuristic", Policy: "softmax", HasPenalty: true, Penalty: 1e-5, About: "R̂ + λ‖θ−θ₀‖², the heuristic of London & Sandler 2019",
 				Make: func(a Args) objectives.Objective { return objectives.L2(a.Penalty) }},
 			{Name: "variance", Policy: "softmax", HasPenalty: true, Penalty: 1, About: "R̂ + λ√(Var(ŵc)/n), Swaminathan & Joachims 2015",
 				Make: func(a Args) objectives.Objective { return objectives.SampleVariance(a.Penalty) }},
@@ -105,11 +110,11 @@ func Standard() Library {
 				Make: func(a Args) objectives.Objective { return objectives.Implicit(a.Hyper) }},
 		},
 		Weights: []Weight{
-			{Name: "clip", Plain: 0, Make: objectives.Clip, About: "π/max(π₀, τ)"},
-			{Name: "es", Plain: 1, Make: objectives.ES, About: "π/π₀^α"},
-			{Name: "ix", Plain: 0, Make: objectives.IX, About: "π/(π₀+γ)"},
-			{Name: "har", Plain: 1, Make: objectives.Har, About: "w/((1−λ)w+λ), w = π/π₀"},
-			{Name: "ips", Plain: math.NaN(), Make: func(float64) objectives.Weight { return objectives.IPS() }, About: "π/π₀"},
+			{Name: "clip", Label: "Clip", Symbol: "τ", IPSAt: 0, Make: objectives.Clip, About: "π/max(π₀, τ)"},
+			{Name: "es", Label: "ES", Symbol: "α", IPSAt: 1, Make: objectives.ES, About: "π/π₀^α"},
+			{Name: "ix", Label: "IX", Symbol: "γ", IPSAt: 0, Make: objectives.IX, About: "π/(π₀+γ)"},
+			{Name: "har", Label: "Har", Symbol: "λ", IPSAt: 1, Make: objectives.Har, About: "w/((1−λ)w+λ), w = π/π₀"},
+			{Name: "ips", Label: "IPS", IPSAt: math.NaN(), Make: func(float64) objectives.Weight { return objectives.IPS() }, About: "π/π₀"},
 		},
 		Policies: []Policy{
 			{Name: "softmax", About: "softmax(φᵀθ), one parameter",
@@ -134,9 +139,9 @@ func Standard() Library {
 				}},
 		},
 		Noises: []Noise{
-			{Name: "lowdiscrepancy", Make: policies.LowDiscrepancy, About: "scrambled Sobol' points, above 21 dimensions a Latin hypercube"},
-			{Name: "iid", Make: policies.IID, About: "independent draws, the paper's Monte Carlo"},
-			{Name: "antithetic", Make: policies.Antithetic, About: "pairs of opposite draws"},
+			{policies.LowDiscrepancy{}, "scrambled Sobol' points, above 21 dimensions a Latin hypercube"},
+			{policies.IID{}, "independent draws, the paper's Monte Carlo"},
+			{policies.Antithetic{}, "pairs of opposite draws"},
 		},
 	}
 }
@@ -145,7 +150,7 @@ func Standard() Library {
 // constructor, and objectives for policies or weights that the library does not
 // have.
 func (l Library) Validate() error {
-	seen := map[string]bool{LoggingPolicy: true}
+	seen := map[string]bool{train.LoggingPolicy: true}
 	add := func(kind, name string, made bool) error {
 		switch {
 		case name == "":
@@ -169,7 +174,11 @@ func (l Library) Validate() error {
 		}
 	}
 	for _, n := range l.Noises {
-		if err := add("noise", n.Name, n.Make != nil); err != nil {
+		name := ""
+		if n.Noise != nil {
+			name = n.Name()
+		}
+		if err := add("noise", name, true); err != nil {
 			return err
 		}
 	}
@@ -206,7 +215,7 @@ func (l Library) Policy(name string) (Policy, error) {
 
 // Noise finds a noise source by name.
 func (l Library) Noise(name string) (Noise, error) {
-	return find("noise", name, l.Noises, func(n Noise) string { return n.Name })
+	return find("noise", name, l.Noises, Noise.Name)
 }
 
 func find[T any](kind, name string, items []T, nameOf func(T) string) (T, error) {
@@ -217,173 +226,30 @@ func find[T any](kind, name string, items []T, nameOf func(T) string) (T, error)
 		}
 	}
 	var none T
-	return none, fmt.Errorf("unknown %s %q%s (known: %s)", kind, name, Suggest(name, names), strings.Join(names, ", "))
+	return none, Unknown(kind, name, names)
 }
 
-// Suggest returns ": did you mean X?" for the nearest of the names, or nothing
-// if none is near.
-func Suggest(name string, names []string) string {
-	best, least := "", len(name)/2+1
-	for _, n := range names {
-		if d := spelling.Distance(name, n); d <= least && (best == "" || d < least) {
-			best, least = n, d
-		}
-	}
-	if best == "" {
-		return ""
-	}
-	return fmt.Sprintf(": did you mean %q?", best)
+// Unknown is the error that a name is not one of those that are known, with the nearest
+// of them if one is near.
+func Unknown(kind, name string, known []string) error {
+	return fmt.Errorf("unknown %s %q%s (known: %s)", kind, name, spelling.Suggest(name, known), strings.Join(known, ", "))
 }
 
-// parts turns a run's names into what Fit takes.
-func (l Library) parts(r train.Run) (train.Config, error) {
-	var c train.Config
-	o, err := l.Objective(r.Objective)
-	if err != nil {
-		return c, err
-	}
-	args := Args{Penalty: o.Penalty, Hyper: float64(r.Hyper)}
-	if r.Penalty.Valid() {
-		args.Penalty = float64(r.Penalty)
-	}
-	if o.HasLambda {
-		if args.Lambda, err = ParseLambda(r.Lambda); err != nil {
-			return c, err
-		}
-	}
-	if !o.Recipe {
-		c.Objective = o.Make(args)
-	}
-	if r.Weight != "" && !o.OwnWeight {
-		w, err := l.Weight(r.Weight)
-		if err != nil {
-			return c, err
-		}
-		c.Weight = w.Make(float64(r.Hyper))
-	}
-	p, err := l.Policy(r.Policy)
-	if err != nil {
-		return c, err
-	}
-	var noise policies.Noise
-	if r.Noise != "" && r.Noise != Quadrature {
-		source, err := l.Noise(r.Noise)
-		if err != nil {
-			return c, err
-		}
-		noise = source.Make
-	}
-	c.Policy = p.Make(r.Samples, noise, noise != nil)
-	return c, nil
+// ObjectiveLabel is what an objective is called in figures; of a name that the library
+// does not have, the name.
+func (l Library) ObjectiveLabel(name string) string {
+	o, _ := l.Objective(name)
+	return cmp.Or(o.Label, name)
 }
 
-// Quadrature is the name of the noise that is none.
-const Quadrature = "quadrature"
-
-// ParseLambda reads star, authors or a positive number.
-func ParseLambda(s string) (objectives.Lambda, error) {
-	switch s {
-	case "star", "":
-		return objectives.LambdaStar, nil
-	case "authors":
-		return objectives.LambdaAuthors, nil
-	}
-	v, err := strconv.ParseFloat(s, 64)
-	if err != nil || !(v > 0) || math.IsInf(v, 0) {
-		return nil, fmt.Errorf("%q: want star, authors or a positive number", s)
-	}
-	return objectives.LambdaFixed(v), nil
+// WeightLabel is what a weight is called in figures.
+func (l Library) WeightLabel(name string) string {
+	w, _ := l.Weight(name)
+	return cmp.Or(w.Label, name)
 }
 
-// Settle fills in what follows from a run's policy: the noise and the number of
-// draws of policies that are sampled in training, nothing for the others. It is
-// an error to ask for a noise that is not known, or for quadrature where there
-// is none.
-func (l Library) Settle(r train.Run) (train.Run, error) {
-	p, err := l.Policy(r.Policy)
-	if err != nil {
-		return r, err
-	}
-	exact := p.Make(0, nil, false)
-	switch {
-	case !exact.HasPosterior():
-		r.Noise, r.Samples = "", 0
-	case r.Noise == Quadrature && exact.Noisy():
-		return r, fmt.Errorf("policy %s has no quadrature", r.Policy)
-	case r.Noise == Quadrature || r.Noise == "" && !exact.Noisy():
-		r.Noise, r.Samples = Quadrature, 0
-	case r.Noise == "":
-		r.Noise = l.Noises[0].Name
-	default:
-		if _, err := l.Noise(r.Noise); err != nil {
-			return r, err
-		}
-	}
-	if r.Samples == 0 && r.Noise != "" && r.Noise != Quadrature {
-		r.Samples = policies.DefaultSamples
-	}
-	return r, nil
-}
-
-// Combinations calls f with every objective × choice of λ × weight (at 0, 0.3 and
-// 1) × policy × noise of the library, whether it has a meaning or not, with the
-// few draws that a check of gradients needs. It stops at f's first error.
-func (l Library) Combinations(f func(r train.Run, o objectives.Objective, c train.Config) error) error {
-	for _, o := range l.Objectives {
-		if o.Recipe {
-			continue // made of others
-		}
-		lambdas := []string{""}
-		if o.HasLambda {
-			lambdas = []string{"star", "authors", "0.01"}
-		}
-		type weight struct {
-			name  string
-			hyper train.Number
-		}
-		weights := []weight{{"", train.None()}}
-		if o.OwnWeight && o.Hyper != "" {
-			weights = []weight{{"", 0}, {"", 0.3}, {"", 1}}
-		}
-		if !o.OwnWeight {
-			weights = nil
-			for _, w := range l.Weights {
-				if math.IsNaN(w.Plain) {
-					weights = append(weights, weight{w.Name, train.None()})
-					continue
-				}
-				for _, h := range []train.Number{0, 0.3, 1} {
-					weights = append(weights, weight{w.Name, h})
-				}
-			}
-		}
-		for _, lambda := range lambdas {
-			for _, w := range weights {
-				for _, p := range l.Policies {
-					noises := []string{""}
-					if exact := p.Make(0, nil, false); exact.HasPosterior() {
-						noises = nil
-						if !exact.Noisy() {
-							noises = []string{Quadrature}
-						}
-						for _, n := range l.Noises {
-							noises = append(noises, n.Name)
-						}
-					}
-					for _, n := range noises {
-						r := train.Run{Objective: o.Name, Policy: p.Name, Weight: w.name, Hyper: w.hyper,
-							Lambda: lambda, Penalty: train.None(), Noise: n, Samples: 3}
-						c, err := l.parts(r)
-						if err != nil {
-							return err
-						}
-						if err := f(r, c.Objective, c); err != nil {
-							return err
-						}
-					}
-				}
-			}
-		}
-	}
-	return nil
+// Symbol is the letter of the hyperparameter of a weight.
+func (l Library) Symbol(weight string) string {
+	w, _ := l.Weight(weight)
+	return cmp.Or(w.Symbol, "h")
 }
