@@ -10,6 +10,9 @@ import (
 	"opl/policies"
 )
 
+// Errors of formulas are located outside of these methods.
+var _ = graph.Language("Problem", "GraphWeight")
+
 // Objective builds the scalar that learning minimizes. It is a plain function:
 // options are the arguments of the function that returns it.
 type Objective func(p Problem) graph.Expr
