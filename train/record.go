@@ -19,6 +19,9 @@ func None() Number { return Number(math.NaN()) }
 // Valid reports whether n has a value.
 func (n Number) Valid() bool { return !math.IsNaN(float64(n)) }
 
+// IsZero is for JSON's omitzero: a number without a value is left out.
+func (n Number) IsZero() bool { return !n.Valid() }
+
 // String gives the shortest decimal that reads back as n, or nothing.
 func (n Number) String() string {
 	if !n.Valid() {
@@ -85,10 +88,14 @@ type Record struct {
 }
 
 // CurvePoint is a training after an epoch. Objective and terms are means over the
-// epoch's minibatches, at the parameters that each of them met.
+// epoch's minibatches, at the parameters that each of them met. What follows from a
+// test set is in the curves of records, what follows from a log in those of policy files.
 type CurvePoint struct {
-	Epoch     int               `json:"epoch"` // from 1
+	Stage     string            `json:"stage,omitempty"`      // of the recipe: prior or tuning
+	Scale     float64           `json:"prior_scale,omitzero"` // in policy files
+	Epoch     int               `json:"epoch"`                // from 1
 	Objective Number            `json:"objective"`
+	Effective float64           `json:"effective,omitzero"` // in policy files: rows that the weights π/π₀ are worth, of those trained on
 	Terms     []objectives.Term `json:"terms,omitempty"`
-	Reward    Number            `json:"reward"` // on the test set, as Record.Reward
+	Reward    Number            `json:"reward,omitzero"` // in records: on the test set, as Record.Reward
 }

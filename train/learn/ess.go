@@ -85,7 +85,7 @@ func (w *watch) epoch(pol policies.Policy) func(train.Epoch) bool {
 	return func(p train.Epoch) bool {
 		ess := w.scale * judge(pol, p.Posterior, w.log, w.rows).Effective
 		w.curve = append(w.curve, CurvePoint{Stage: p.Stage, Scale: p.Posterior.Prior.Scale, Epoch: p.Number,
-			Objective: train.Number(p.Objective), Effective: ess, Terms: p.Terms})
+			Objective: train.Number(p.Objective), Effective: ess, Terms: p.Terms, Reward: train.None()})
 		if ess >= w.min {
 			q := p.Posterior
 			w.last = &q

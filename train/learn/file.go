@@ -55,8 +55,7 @@ func matrix(flat []float64, k int) policyfile.Matrix {
 
 // versions are those of the running program.
 func versions() policyfile.Versions {
-	v := train.ThisVersion()
-	return policyfile.Versions{Opl: v.Opl, Commit: v.Commit, Go: v.Go, System: v.System}
+	return train.ThisVersion()
 }
 
 // object is JSON of a value that has some.

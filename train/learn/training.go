@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 
-	"opl/objectives"
 	"opl/policies/policyfile"
 	"opl/train"
 )
@@ -49,14 +48,7 @@ type Training struct {
 }
 
 // CurvePoint is a training after an epoch.
-type CurvePoint struct {
-	Stage     string            `json:"stage,omitempty"` // of the recipe: prior or tuning
-	Scale     float64           `json:"prior_scale"`
-	Epoch     int               `json:"epoch"`     // from 1
-	Objective train.Number      `json:"objective"` // mean over the epoch's minibatches, like the terms
-	Effective float64           `json:"effective"` // rows that the weights π/π₀ are worth, of those trained on
-	Terms     []objectives.Term `json:"terms,omitempty"`
-}
+type CurvePoint = train.CurvePoint
 
 // TrainingOf reads the object "training" of a policy file.
 func TrainingOf(f *policyfile.File) (Training, error) {
