@@ -68,8 +68,8 @@ Noise: ` + noiseNames(lib) + `.`,
 	fl.StringSliceVar(&f.objectives, "objectives", []string{"certified", "heuristic", "theorem1", "corollary1"}, "objectives")
 	fl.StringSliceVar(&f.weights, "weights", []string{"clip", "es", "ix", "har"}, "weights, such as clip=0.1,har=0.5")
 	fl.StringVar(&f.policy, "policy", "", "policy of all objectives (default: each objective's own)")
-	fl.StringVar(&f.lambda, "lambda", "star", "λ of theorem1 and corollary1: star minimizes the bound, authors as in their code, or a number fixed beforehand")
-	fl.Float64Var(&f.penalty, "penalty", math.NaN(), "penalty of the heuristics (default 1e-5; variance 1)")
+	fl.StringVar(&f.lambda, "lambda", "star", "λ of "+withLambda(lib)+": star minimizes the bound, authors as in their code, or a number fixed beforehand")
+	fl.Float64Var(&f.penalty, "penalty", math.NaN(), "penalty of the objectives that take one (default: "+penalties(lib)+")")
 	fl.BoolVar(&f.terms, "terms", false, "also the terms of every objective and bound")
 	fl.BoolVar(&f.sampled, "sampled-reward", false, "also the reward of one sampled action an example (Algorithm 2)")
 	fl.StringVar(&f.format, "format", "table", "output: "+strings.Join(table.Formats(), ", "))
@@ -96,6 +96,28 @@ func weightList(lib library.Library) string {
 	return b.String()
 }
 
+// withLambda names the objectives with a choice of λ.
+func withLambda(lib library.Library) string {
+	var names []string
+	for _, o := range lib.Objectives {
+		if o.HasLambda {
+			names = append(names, o.Name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// penalties lists the objectives that take a penalty, with its default.
+func penalties(lib library.Library) string {
+	var names []string
+	for _, o := range lib.Objectives {
+		if o.HasPenalty {
+			names = append(names, fmt.Sprintf("%s %v", o.Name, o.Penalty))
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
 func policyNames(lib library.Library) string {
 	var names []string
 	for _, p := range lib.Policies {
@@ -105,7 +127,13 @@ func policyNames(lib library.Library) string {
 }
 
 func noiseNames(lib library.Library) string {
-	names := []string{library.Quadrature + " (gaussian alone)"}
+	var exact []string
+	for _, p := range lib.Policies {
+		if family := p.Make(0, nil, false); family.HasPosterior() && !family.Noisy() {
+			exact = append(exact, p.Name)
+		}
+	}
+	names := []string{library.Quadrature + " (" + strings.Join(exact, ", ") + " alone)"}
 	for _, n := range lib.Noises {
 		names = append(names, n.Name())
 	}

@@ -4,17 +4,14 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
 	"runtime/debug"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"opl/policies/policyfile"
 	"opl/policies/wholefile"
@@ -79,8 +76,8 @@ The exit status is 0 if the file was written.
 	fl.StringVar(&f.o.Objective, "objective", "certified", "objective")
 	fl.StringVar(&f.weight, "weight", "clip", "weight, such as clip=0.1; the hyperparameter of objectives that bring one, such as ix=0.1")
 	fl.StringVar(&f.o.Policy, "policy", "", "softmax or gaussian (default: the objective's)")
-	fl.StringVar(&f.o.Lambda, "lambda", "star", "λ of theorem1 and corollary1: star, authors, or a number fixed beforehand")
-	fl.Float64Var(&f.penalty, "penalty", math.NaN(), "penalty of the heuristics (default 1e-5; variance 1)")
+	fl.StringVar(&f.o.Lambda, "lambda", "star", "λ of "+withLambda(lib)+": star, authors, or a number fixed beforehand")
+	fl.Float64Var(&f.penalty, "penalty", math.NaN(), "penalty of the objectives that take one (default: "+penalties(lib)+")")
 	fl.Float64Var(&f.o.Floor, "floor", 0, "ε: every action is played with at least ε/K, so that the next log can be used")
 	fl.IntVar(&f.o.Tune, "tune", 0, "epochs that the recipe trains its posterior for")
 	addSettings(fl, &f.o.Settings, false)
@@ -116,7 +113,7 @@ func trainPolicy(cmd *cobra.Command, lib library.Library, f trainFlags, path str
 		fmt.Fprintf(stderr, "opl: %s: %s\n", path, n)
 	}
 	show := newTicker(stderr)
-	f.o.Progress = show.at
+	f.o.Progress = show.training
 	learned, err := learn.Learn(cmd.Context(), lib, log, f.o)
 	show.stop()
 	if err != nil {
@@ -237,36 +234,5 @@ func writable(path string, read ...string) error {
 func (f *readFlags) known(p *policyfile.Policy) {
 	if f.Actions == nil && (f.LoggingPolicy == "" || f.LoggingPolicy == "uniform") {
 		f.Actions = p.Actions()
-	}
-}
-
-// ticker shows on a terminal how far a training is.
-type ticker struct {
-	out   io.Writer
-	on    bool
-	shown time.Time
-}
-
-func newTicker(out io.Writer) *ticker {
-	f, ok := out.(*os.File)
-	return &ticker{out: out, on: ok && term.IsTerminal(int(f.Fd()))}
-}
-
-func (t *ticker) at(p train.Progress) {
-	if !t.on || time.Since(t.shown) < 200*time.Millisecond {
-		return
-	}
-	t.shown = time.Now()
-	stage := p.Stage
-	if stage == "" {
-		stage = "training"
-	}
-	fmt.Fprintf(t.out, "\r\033[K%s: epoch %d of %d, %.0f %%", stage, p.Epoch, p.Epochs, 100*float64(p.Step)/float64(p.Steps))
-}
-
-// stop clears the line.
-func (t *ticker) stop() {
-	if t.on {
-		fmt.Fprint(t.out, "\r\033[K")
 	}
 }

@@ -122,27 +122,4 @@ func TestOwnObjective(t *testing.T) {
 	if err := e.All(ctx, grid("mine"), func(int, train.Record) error { return nil }); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled before the start: %v", err)
 	}
-	lib.Objectives = append(lib.Objectives, library.Objective{Name: "risk", Policy: "softmax", Make: lib.Objectives[0].Make})
-	if err := lib.Validate(); err == nil || !strings.Contains(err.Error(), `"risk"`) {
-		t.Errorf("two objectives of one name: %v", err)
-	}
-}
-
-func TestCheck(t *testing.T) {
-	lib := library.Standard()
-	for _, c := range []struct{ objective, weight, policy, want string }{
-		{"corollary1", "har", "gaussian", "linear"},
-		{"corollary1", "clip", "softmax", "mixture"},
-		{"london", "ix", "gaussian", "clip"},
-		{"theorem1", "clip", "softmax", "posterior"},
-		{"heuristc", "clip", "softmax", `did you mean "heuristic"`},
-		{"heuristic", "klip", "softmax", `did you mean "clip"`},
-		{"heuristic", "clip", "softmaks", `did you mean "softmax"`},
-		{"theorem1", "har", "gaussian", ""},
-	} {
-		err := lib.Check(train.Run{Objective: c.objective, Weight: c.weight, Policy: c.policy, Hyper: train.None(), Penalty: train.None()})
-		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
-			t.Errorf("%s × %s × %s: %v, want %q", c.objective, c.weight, c.policy, err, c.want)
-		}
-	}
 }

@@ -248,8 +248,10 @@ func (l Library) WeightLabel(name string) string {
 	return cmp.Or(w.Label, name)
 }
 
-// Symbol is the letter of the hyperparameter of a weight.
-func (l Library) Symbol(weight string) string {
-	w, _ := l.Weight(weight)
+// Symbol is the letter of the hyperparameter of an objective with a weight, or, where the
+// objective brings its own, with none.
+func (l Library) Symbol(objective, weight string) string {
+	o, _ := l.Objective(objective)
+	w, _ := l.Weight(cmp.Or(weight, o.Hyper))
 	return cmp.Or(w.Symbol, "h")
 }

@@ -309,7 +309,7 @@ func hyperOf(r train.Record) string {
 	if experiment.HasDefaultHyper(r) {
 		return ""
 	}
-	return paper.Symbol(r.Weight) + " = " + r.Hyper.String()
+	return paper.Symbol(r.Objective, r.Weight) + " = " + r.Hyper.String()
 }
 
 func weightAndHyper(r train.Record) string {

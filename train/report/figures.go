@@ -89,7 +89,7 @@ func weights(n names, f experiment.Figure, recs []train.Record) ([]Point, drawin
 	hypers := distinct(learned, func(p Point) train.Number { return p.Hyper })
 	symbols := make([]string, len(names))
 	for i, w := range names {
-		symbols[i] = n.Symbol(w)
+		symbols[i] = n.Symbol("", w)
 	}
 	byHyper := legend{title: strings.Join(symbols, ", ") + ":"}
 	for i, h := range hypers {
@@ -116,7 +116,7 @@ func weights(n names, f experiment.Figure, recs []train.Record) ([]Point, drawin
 			return p
 		}
 		for _, w := range names {
-			p := add(n.WeightLabel(w) + "(" + n.Symbol(w) + ")")
+			p := add(n.WeightLabel(w) + "(" + n.Symbol("", w) + ")")
 			for i, h := range hypers {
 				p.curves = append(p.curves, join(byHyper.entries[i].style, learned, func(pt Point) bool {
 					return pt.Dataset == data && pt.Weight == w && pt.Hyper == h
@@ -174,7 +174,7 @@ func tightness(n names, f experiment.Figure, recs []train.Record) ([]Point, draw
 	gaps := aggregate(f.Name, Gap, recs, learnedOnly(gap))
 	d := drawing{name: f.Name, ownY: true, width: 6 * 72, height: 2.6 * 72}
 	hypers := distinct(gaps, func(p Point) train.Number { return p.Hyper })
-	key := legend{title: n.Symbol("clip") + ":"}
+	key := legend{title: n.Symbol("", "clip") + ":"}
 	def := map[train.Number]bool{}
 	for _, r := range recs {
 		if experiment.HasDefaultHyper(r) {
@@ -237,7 +237,7 @@ func generic(n names, f experiment.Figure, recs []train.Record) ([]Point, drawin
 			parts = append(parts, n.WeightLabel(p.Weight))
 		}
 		if p.Hyper.Valid() {
-			parts = append(parts, n.Symbol(p.Weight)+" = "+short(p.Hyper))
+			parts = append(parts, n.Symbol(p.Objective, p.Weight)+" = "+short(p.Hyper))
 		}
 		if len(penalties[p.Objective]) > 1 {
 			parts = append(parts, "penalty "+power(p.Penalty))
