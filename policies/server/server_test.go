@@ -638,7 +638,7 @@ func TestKill(t *testing.T) {
 // No Gorgonia in a server.
 func TestImports(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", "opl/policies/server").CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "opl/policies/serve\n") {
+	if err != nil || !strings.Contains(string(out), "opl/policies/policyfile\n") {
 		t.Fatalf("%v: %s", err, out)
 	}
 	if strings.Contains(string(out), "gorgonia") || strings.Contains(string(out), "opl/graph\n") {

@@ -107,7 +107,7 @@ func TestCheckLoggedOnly(t *testing.T) {
 	}
 	err := lib.CheckLoggedOnly(run("corollary1"))
 	if err == nil || !strings.Contains(err.Error(), "propensities of all actions") ||
-		!strings.HasSuffix(err.Error(), ": certified, london, sakhi1, ixbound, ls, risk, l2, variance, implicit, mine, plain") {
+		!strings.HasSuffix(err.Error(), ": certified, london, sakhi1, ixbound, ls, risk, l2, variance, likelihood, implicit, mine, plain") {
 		t.Errorf("corollary1: %v", err)
 	}
 }
