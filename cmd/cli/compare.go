@@ -96,48 +96,39 @@ func weightList(lib library.Library) string {
 	return b.String()
 }
 
-// withLambda names the objectives with a choice of λ.
-func withLambda(lib library.Library) string {
-	var names []string
-	for _, o := range lib.Objectives {
-		if o.HasLambda {
-			names = append(names, o.Name)
+// listed joins what is said of items, nothing of some.
+func listed[T any](items []T, text func(T) string) string {
+	var texts []string
+	for _, x := range items {
+		if s := text(x); s != "" {
+			texts = append(texts, s)
 		}
 	}
-	return strings.Join(names, ", ")
+	return strings.Join(texts, ", ")
+}
+
+// withLambda names the objectives with a choice of λ.
+func withLambda(lib library.Library) string {
+	return listed(lib.Objectives, func(o library.Objective) string { return map[bool]string{true: o.Name}[o.HasLambda] })
 }
 
 // penalties lists the objectives that take a penalty, with its default.
 func penalties(lib library.Library) string {
-	var names []string
-	for _, o := range lib.Objectives {
-		if o.HasPenalty {
-			names = append(names, fmt.Sprintf("%s %v", o.Name, o.Penalty))
-		}
-	}
-	return strings.Join(names, ", ")
+	return listed(lib.Objectives, func(o library.Objective) string {
+		return map[bool]string{true: fmt.Sprintf("%s %v", o.Name, o.Penalty)}[o.HasPenalty]
+	})
 }
 
 func policyNames(lib library.Library) string {
-	var names []string
-	for _, p := range lib.Policies {
-		names = append(names, p.Name)
-	}
-	return strings.Join(names, ", ")
+	return listed(lib.Policies, func(p library.Policy) string { return p.Name })
 }
 
 func noiseNames(lib library.Library) string {
-	var exact []string
-	for _, p := range lib.Policies {
-		if family := p.Make(0, nil, false); family.HasPosterior() && !family.Noisy() {
-			exact = append(exact, p.Name)
-		}
-	}
-	names := []string{library.Quadrature + " (" + strings.Join(exact, ", ") + " alone)"}
-	for _, n := range lib.Noises {
-		names = append(names, n.Name())
-	}
-	return strings.Join(names, ", ")
+	exact := listed(lib.Policies, func(p library.Policy) string {
+		family := p.Make(0, nil, false)
+		return map[bool]string{true: p.Name}[family.HasPosterior() && !family.Noisy()]
+	})
+	return library.Quadrature + " (" + exact + " alone), " + listed(lib.Noises, library.Noise.Name)
 }
 
 // check validates the flags that are neither names of the library nor settings.

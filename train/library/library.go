@@ -163,39 +163,31 @@ func (l Library) Validate() error {
 		seen[kind+name] = true
 		return nil
 	}
+	var errs []error
 	for _, p := range l.Policies {
-		if err := add("policy", p.Name, p.Make != nil); err != nil {
-			return err
-		}
+		errs = append(errs, add("policy", p.Name, p.Make != nil))
 	}
 	for _, w := range l.Weights {
-		if err := add("weight", w.Name, w.Make != nil); err != nil {
-			return err
-		}
+		errs = append(errs, add("weight", w.Name, w.Make != nil))
 	}
 	for _, n := range l.Noises {
 		name := ""
 		if n.Noise != nil {
 			name = n.Name()
 		}
-		if err := add("noise", name, true); err != nil {
-			return err
-		}
+		errs = append(errs, add("noise", name, true))
 	}
 	for _, o := range l.Objectives {
-		if err := add("objective", o.Name, o.Make != nil || o.Recipe); err != nil {
-			return err
+		_, err := l.Policy(o.Policy)
+		if err == nil && o.Hyper != "" {
+			_, err = l.Weight(o.Hyper)
 		}
-		if _, err := l.Policy(o.Policy); err != nil {
-			return fmt.Errorf("library: objective %s: %w", o.Name, err)
+		if err != nil {
+			err = fmt.Errorf("library: objective %s: %w", o.Name, err)
 		}
-		if o.Hyper != "" {
-			if _, err := l.Weight(o.Hyper); err != nil {
-				return fmt.Errorf("library: objective %s: %w", o.Name, err)
-			}
-		}
+		errs = append(errs, add("objective", o.Name, o.Make != nil || o.Recipe), err)
 	}
-	return nil
+	return cmp.Or(errs...)
 }
 
 // Objective finds an objective by name.
