@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"runtime"
+	"slices"
 	"strings"
 
 	"gorgonia.org/gorgonia"
@@ -53,26 +54,43 @@ func Fail(format string, args ...any) Expr {
 	return Expr{err: located(fmt.Errorf(format, args...))}
 }
 
-// home is the folder of this package, as stack traces have it.
-var home = func() string {
-	_, file, _, _ := runtime.Caller(0)
-	return path.Dir(file)
-}()
+// language is the code that formulas are written with: folders, as stack traces have
+// them, and the beginnings of functions' names.
+var language struct{ folders, functions []string }
 
-// building reports whether a frame is of the code that formulas are written
-// with, or of Gorgonia panicking. It goes by folder where it can: a function
-// literal that was inlined has the name of its caller.
+var _ = Language()
+
+// Language says, in a variable of a package that builds on this one,
+//
+//	var _ = graph.Language()
+//
+// that its functions are part of the language that formulas are written with: an error
+// is located at the code that called them, not in them. With names of types only the
+// methods of these types are. It is for the initialization of a package alone.
+func Language(types ...string) struct{} {
+	pc, file, _, _ := runtime.Caller(1)
+	if len(types) == 0 {
+		language.folders = append(language.folders, path.Dir(file))
+	}
+	name := runtime.FuncForPC(pc).Name()
+	pkg := name[:strings.LastIndexByte(name, '/')+1]
+	pkg += strings.SplitN(name[len(pkg):], ".", 2)[0]
+	for _, t := range types {
+		language.functions = append(language.functions, pkg+"."+t+".")
+	}
+	return struct{}{}
+}
+
+// building reports whether a frame is of the language, or of Gorgonia panicking. It
+// goes by folder where it can: a function literal that was inlined has the name of its
+// caller.
 func building(f runtime.Frame) bool {
 	if strings.HasSuffix(f.File, "_test.go") {
 		return false
 	}
-	for _, prefix := range []string{"opl/objectives.Problem.", "opl/objectives.GraphWeight.", "gorgonia.org/", "runtime."} {
-		if strings.HasPrefix(f.Function, prefix) {
-			return true
-		}
-	}
-	dir := path.Dir(f.File)
-	return dir == home || dir == path.Join(path.Dir(home), "policies")
+	is := func(prefix string) bool { return strings.HasPrefix(f.Function, prefix) }
+	return is("gorgonia.org/") || is("runtime.") || slices.ContainsFunc(language.functions, is) ||
+		slices.Contains(language.folders, path.Dir(f.File))
 }
 
 // located prefixes err with the file and line of the code that is building a

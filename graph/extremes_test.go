@@ -55,7 +55,6 @@ func TestSoftmaxExtremes(t *testing.T) {
 		math.Log(e), -1e4 + math.Log(e), math.Log(1 - e),
 		math.Log(1 - e), math.Log(e), -1e4 + math.Log(1-e),
 	}
-	lse := []float64{1e4, -1e4 + math.Log(3), 1e4 + math.Ln2, 1 - math.Log(1-e), 1e4 - math.Log(1-e)}
 	direction := values(len(x), 3)
 	for _, dt := range dtypes {
 		tol := map[tensor.Dtype]float64{tensor.Float64: 1e-11, tensor.Float32: 1e-6}[dt]
@@ -83,10 +82,6 @@ func TestSoftmaxExtremes(t *testing.T) {
 		}
 		wantNear(t, "log-softmax", value, logPi, tol)
 		wantNear(t, "its gradient", dx, want, tol)
-
-		value, dx = evaluate(t, dt, x, shape, graph.Expr.LogSumExp)
-		wantNear(t, "log-sum-exp", value, lse, tol)
-		wantNear(t, "its gradient", dx, pi, tol)
 	}
 }
 
@@ -114,8 +109,6 @@ func TestElementwiseExtremes(t *testing.T) {
 		"InvMills": {graph.Expr.InvMills, []value{
 			{-40, mills(-40), slope(-40)}, {-99, mills(-99), slope(-99)}, {-101, mills(-101), slope(-101)}, {-1e4, mills(-1e4), slope(-1e4)}, {-1e8, 1e8, -1}, {40, 0, 0}, {1e4, 0, 0},
 		}},
-		"NormCDF":  {graph.Expr.NormCDF, []value{{-1e4, 0, 0}, {1e4, 1, 0}, {0, .5, 1 / math.Sqrt(2*math.Pi)}}},
-		"NormPDF":  {graph.Expr.NormPDF, []value{{-1e4, 0, 0}, {1e4, 0, 0}, {0, 1 / math.Sqrt(2*math.Pi), 0}}},
 		"Sqrt":     {graph.Expr.Sqrt, []value{{0, 0, 0}, {1e-30, 1e-15, 5e14}, {1e30, 1e15, 5e-16}}},
 		"Abs":      {graph.Expr.Abs, []value{{0, 0, 0}, {math.Copysign(0, -1), 0, 0}, {-1e30, 1e30, -1}, {1e30, 1e30, 1}}},
 		"Pow 0.5":  {func(x graph.Expr) graph.Expr { return x.Pow(.5) }, []value{{0, 0, 0}, {1e30, 1e15, 5e-16}}},
@@ -172,9 +165,9 @@ func TestBestTies(t *testing.T) {
 	}
 	// Of NaN it is NaN, wherever it stands: a bad grid point is no good one.
 	for _, x := range [][]float64{{math.NaN(), 1}, {1, math.NaN()}, {1, math.NaN(), 0}} {
-		p := run(t, func(g *graph.Graph) graph.Expr { return g.Const("x", x, len(x)).Best() }, graph.AllowNonFinite())
-		if !math.IsNaN(p.Cost()) {
-			t.Errorf("Best of %v is %v", x, p.Cost())
+		p := compile(t, func(g *graph.Graph) graph.Expr { return g.Const("x", x, len(x)).Best() })
+		if err := p.Run(); err == nil || !math.IsNaN(p.Cost()) {
+			t.Errorf("Best of %v is %v, error %v", x, p.Cost(), err)
 		}
 	}
 }

@@ -22,7 +22,6 @@ type Program struct {
 	terms   []int
 	grads   []int           // −1 where the cost does not depend on the parameter; nil without gradients
 	zeros   []*tensor.Dense // stand in for them
-	loose   bool
 	threads int
 	ran     bool
 	noise   []float64
@@ -32,15 +31,12 @@ type Program struct {
 type Option func(*options)
 
 type options struct {
-	noGrad, loose bool
-	threads       int
+	noGrad  bool
+	threads int
 }
 
 // WithoutGradients compiles the cost and the terms alone.
 func WithoutGradients() Option { return func(o *options) { o.noGrad = true } }
-
-// AllowNonFinite makes Run accept NaN and infinite values, for looking at them.
-func AllowNonFinite() Option { return func(o *options) { o.loose = true } }
 
 // Threads lets a run use as many threads as maxThreads at most, where it has
 // much to do. The results are the same for any number.
@@ -71,7 +67,7 @@ func (g *Graph) Compile(cost Expr, opts ...Option) (*Program, error) {
 	}
 	g.compiled = true
 
-	p := &Program{g: g, loose: o.loose, threads: min(o.threads, maxThreads)}
+	p := &Program{g: g, threads: min(o.threads, maxThreads)}
 	var roots gorgonia.Nodes
 	output := func(x Expr) int {
 		if _, own := x.n.Op().(*op); !own {
@@ -229,9 +225,6 @@ func (p *Program) Run() error {
 		return err
 	}
 	p.ran = true
-	if p.loose {
-		return nil
-	}
 	for i, t := range p.g.terms {
 		if v := p.machine.value(p.terms[i]); finite(v) >= 0 {
 			j := finite(v)

@@ -3,8 +3,6 @@ package graph
 import (
 	"math"
 
-	"gorgonia.org/tensor"
-
 	"opl/graph/kernel"
 	"opl/graph/kernel/simd"
 )
@@ -36,20 +34,6 @@ func (x Expr) Softmax() Expr {
 		func(_ []Expr, out, g Expr, _ []bool) []Expr {
 			return []Expr{apply("softmax gradient", out.n.Shape(),
 				both(softmaxGrad(c), func(dst []float32, src [][]float32) { simd.SoftmaxGrad32(dst, src[0], src[1], c) }).by(byRows).as("softmax gradient"), nil, out, g)}
-		}, x)
-}
-
-// LogSumExp returns log Σexp(x), row by row: [r×c] to [r].
-func (x Expr) LogSumExp() Expr {
-	if bad, ok := x.rank("LogSumExp", 2); ok {
-		return bad
-	}
-	r, c := x.n.Shape()[0], x.n.Shape()[1]
-	return apply("log-sum-exp", tensor.Shape{r}, both(
-		func(dst []float64, src [][]float64) { kernel.LogSumExp(dst, src[0], c) },
-		func(dst []float32, src [][]float32) { kernel.LogSumExp(dst, src[0], c) }).by(byRows).as("log-sum-exp"),
-		func(in []Expr, _, g Expr, _ []bool) []Expr {
-			return []Expr{in[0].Softmax().Mul(g.Across(c))}
 		}, x)
 }
 

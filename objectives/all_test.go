@@ -282,7 +282,7 @@ func TestGradientsWithEverySource(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 5))
 	b := randomBatch(r, 3, 3, 2)
 	mu := normals(r, 6, 1)
-	for _, source := range []policies.Noise{policies.Antithetic, policies.LowDiscrepancy} {
+	for _, source := range []policies.Noise{policies.Antithetic{}, policies.LowDiscrepancy{}} {
 		for _, pol := range []policies.Policy{
 			policies.Gaussian{Samples: 5, Noise: source}, policies.SoftmaxPosterior{Samples: 5, Noise: source}, policies.MixedLogit{Samples: 5, Noise: source},
 		} {

@@ -85,7 +85,7 @@ func TestEvaluateSampled(t *testing.T) {
 	log := randomBatch(rand.New(rand.NewPCG(1, 2)), 1100, 4, 3)
 	mu := normals(rand.New(rand.NewPCG(3, 4)), 12, 1)
 	for _, o := range everyObjective {
-		for _, pol := range []policies.Policy{policies.SoftmaxPosterior{Samples: 8}, policies.MixedLogit{Samples: 8, Noise: policies.LowDiscrepancy}} {
+		for _, pol := range []policies.Policy{policies.SoftmaxPosterior{Samples: 8}, policies.MixedLogit{Samples: 8, Noise: policies.LowDiscrepancy{}}} {
 			w := objectives.Clip(.3)
 			if objectives.Check(o.objective, w, pol) != nil {
 				continue

@@ -41,7 +41,7 @@ func BenchmarkNoise(b *testing.B) {
 	} {
 		s.objective, s.weight = c.objective, c.weight
 		// The truth: the mean of many good estimates, or the quadrature.
-		s.policy = c.policy(1024, policies.LowDiscrepancy)
+		s.policy = c.policy(1024, policies.LowDiscrepancy{})
 		repeats := 20
 		if c.exact != nil {
 			s.policy, repeats = policies.Gaussian{Nodes: 129}, 1
@@ -77,14 +77,11 @@ func BenchmarkNoise(b *testing.B) {
 		}
 		keep := func(*graph.Program, int) {}
 		for _, draws := range []int{2, 4, 8, 16, 32, 64, 128, 256} {
-			for _, source := range []struct {
-				name   string
-				source policies.Noise
-			}{{"iid", policies.IID}, {"antithetic", policies.Antithetic}, {"low-discrepancy", policies.LowDiscrepancy}} {
-				bench(fmt.Sprintf("draws=%d/%s", draws, source.name), c.policy(draws, source.source), keep)
+			for _, source := range []policies.Noise{policies.IID{}, policies.Antithetic{}, policies.LowDiscrepancy{}} {
+				bench(fmt.Sprintf("draws=%d/%s", draws, source.Name()), c.policy(draws, source), keep)
 			}
 		}
-		exact := c.policy(256, policies.LowDiscrepancy)
+		exact := c.policy(256, policies.LowDiscrepancy{})
 		if c.exact != nil {
 			exact = c.exact
 			bench("reference=quadrature", exact, keep)

@@ -10,6 +10,9 @@ import (
 	"opl/policies"
 )
 
+// Errors of formulas are located outside of these methods.
+var _ = graph.Language("Problem", "GraphWeight")
+
 // Objective builds the scalar that learning minimizes. It is a plain function:
 // options are the arguments of the function that returns it.
 type Objective func(p Problem) graph.Expr
@@ -205,7 +208,7 @@ func (p Problem) LogPiLogged() graph.Expr {
 // calls it needs a log that has them.
 func (p Problem) Pi0() graph.Expr {
 	if p.s.LoggedOnly {
-		return p.Unfit("the objective needs the logging propensities of all actions, and the log has only those of the logged ones; risk, l2, variance, implicit, london, sakhi1, ixbound and ls need no more")
+		return p.Unfit("the objective needs the logging propensities of all actions, and the log has only those of the logged ones")
 	}
 	return p.once("pi0", func() graph.Expr {
 		return p.g.Input(InputPropensities, p.b, p.s.Actions).RepeatRows(p.draws)
@@ -346,11 +349,16 @@ func (p Problem) Unfit(format string, args ...any) graph.Expr {
 
 // Check reports whether an objective can be built for a weight and a policy; if
 // not, the error is an [*UnfitError].
-func Check(o Objective, w Weight, pol policies.Policy) error {
+func Check(o Objective, w Weight, pol policies.Policy) error { return check(o, w, pol, false) }
+
+// CheckLoggedOnly is Check for logs that have π₀ of the logged actions alone.
+func CheckLoggedOnly(o Objective, w Weight, pol policies.Policy) error { return check(o, w, pol, true) }
+
+func check(o Objective, w Weight, pol policies.Policy, loggedOnly bool) error {
 	prior := policies.Prior{Mean: make([]float64, 4)}
 	p, err := New(Setup{
 		N: 2, Policy: pol, Weight: w, Prior: prior, Actions: 2, Dim: 2,
-		Params: NewParams(tensor.Float64, pol, prior, 2, 2),
+		Params: NewParams(tensor.Float64, pol, prior, 2, 2), LoggedOnly: loggedOnly,
 	}, 1)
 	if err != nil {
 		return err

@@ -2,29 +2,62 @@ package policies
 
 import (
 	"math/rand/v2"
-	"reflect"
 
 	"opl/graph"
 	"opl/graph/kernel/simd"
 )
 
-// Noise makes the filler of a noise node that holds standard normal points of
-// the given dimension, draws of them for each example, the draws of one example
-// next to each other. Estimates average over an example's draws, so a source may
-// make these depend on one another; each must be standard normal by itself, which
-// makes every average unbiased, and examples must be independent.
-//
-// A filler may keep state between calls: it belongs to one graph.
-type Noise func(draws, dim int) graph.Filler
+// Noise is a source of standard normal points for policies that are sampled in training.
+// Estimates average over an example's draws, so a source may make these depend on one
+// another; each must be standard normal by itself, which makes every average unbiased,
+// and examples must be independent.
+type Noise interface {
+	Name() string
+	// New returns what fills the noise node of one graph, for draws points of
+	// dimension dim for each example.
+	New(draws, dim int) Points
+}
+
+// Points fills a noise node, [b·draws×dim], the draws of one example next to each other.
+// It may keep state between calls: it belongs to one graph.
+type Points interface {
+	Fill(r *rand.Rand, dst []float64)
+}
+
+// FastPoints are Points with a form of their own for graphs in float32, on several
+// threads. It need not draw the same as Fill; the result must not depend on threads.
+type FastPoints interface {
+	Points
+	Fill32(r *rand.Rand, dst []float32, threads int)
+}
+
+var (
+	_ Noise      = LowDiscrepancy{}
+	_ Noise      = IID{}
+	_ Noise      = Antithetic{}
+	_ FastPoints = (*pointNoise)(nil)
+	_ FastPoints = independent{}
+)
 
 // NoiseName is the name of the noise input in every policy's graph.
 const NoiseName = "noise"
 
 // IID draws all points independently: the paper's Monte Carlo.
-func IID(_, _ int) graph.Filler { return graph.Gaussian }
+type IID struct{}
 
-// gaussian32 is IID's graph.Filler32.
-func gaussian32(r *rand.Rand, dst []float32, _ int) {
+// Name implements [Noise].
+func (IID) Name() string { return "iid" }
+
+// New implements [Noise].
+func (IID) New(_, _ int) Points { return independent{} }
+
+type independent struct{}
+
+// Fill implements [Points].
+func (independent) Fill(r *rand.Rand, dst []float64) { graph.Gaussian(r, dst) }
+
+// Fill32 implements [FastPoints].
+func (independent) Fill32(r *rand.Rand, dst []float32, _ int) {
 	points := simd.Bits(dst)
 	for i := 0; i < len(points); i += 2 {
 		u := r.Uint64()
@@ -39,17 +72,26 @@ func gaussian32(r *rand.Rand, dst []float32, _ int) {
 // Antithetic draws pairs ε, −ε, which cancels the odd part of what is averaged:
 // draws 2i and 2i+1 of an example are a pair, the last of an odd number is
 // alone.
-func Antithetic(draws, dim int) graph.Filler {
-	return func(r *rand.Rand, dst []float64) {
-		for ; len(dst) > 0; dst = dst[draws*dim:] {
-			for s := 0; s < draws; s += 2 {
-				first := dst[s*dim : (s+1)*dim]
-				graph.Gaussian(r, first)
-				if s+1 < draws {
-					second := dst[(s+1)*dim:]
-					for j, e := range first {
-						second[j] = -e
-					}
+type Antithetic struct{}
+
+// Name implements [Noise].
+func (Antithetic) Name() string { return "antithetic" }
+
+// New implements [Noise].
+func (Antithetic) New(draws, dim int) Points { return pairs{draws, dim} }
+
+type pairs struct{ draws, dim int }
+
+// Fill implements [Points].
+func (p pairs) Fill(r *rand.Rand, dst []float64) {
+	for ; len(dst) > 0; dst = dst[p.draws*p.dim:] {
+		for s := 0; s < p.draws; s += 2 {
+			first := dst[s*p.dim : (s+1)*p.dim]
+			graph.Gaussian(r, first)
+			if s+1 < p.draws {
+				second := dst[(s+1)*p.dim:]
+				for j, e := range first {
+					second[j] = -e
 				}
 			}
 		}
@@ -58,13 +100,12 @@ func Antithetic(draws, dim int) graph.Filler {
 
 // noise declares the policy's noise node, [b·draws×dim].
 func noise(g *graph.Graph, source Noise, b, draws, dim int) graph.Expr {
-	is := func(f Noise) bool { return reflect.ValueOf(source).Pointer() == reflect.ValueOf(f).Pointer() }
-	switch {
-	case source == nil || is(LowDiscrepancy):
-		p := lowDiscrepancy(draws, dim)
-		return g.Noise32(NoiseName, p.fill, p.fill32, b*draws, dim)
-	case is(IID):
-		return g.Noise32(NoiseName, graph.Gaussian, gaussian32, b*draws, dim)
+	if source == nil {
+		source = LowDiscrepancy{}
 	}
-	return g.Noise(NoiseName, source(draws, dim), b*draws, dim)
+	p := source.New(draws, dim)
+	if fast, ok := p.(FastPoints); ok {
+		return g.Noise32(NoiseName, fast.Fill, fast.Fill32, b*draws, dim)
+	}
+	return g.Noise(NoiseName, p.Fill, b*draws, dim)
 }

@@ -27,8 +27,8 @@ type pointNoise struct {
 	seat [][]uint32 // scratch memory of each thread
 }
 
-// fill is the graph.Filler.
-func (p *pointNoise) fill(r *rand.Rand, dst []float64) {
+// Fill implements [Points].
+func (p *pointNoise) Fill(r *rand.Rand, dst []float64) {
 	if p.temp == nil {
 		p.temp = make([]uint32, p.size)
 	}
@@ -55,8 +55,8 @@ func (p *pointNoise) draw(r *rand.Rand, n int) []uint64 {
 // chunkValues is about how many values a thread makes at a time.
 const chunkValues = 1 << 12
 
-// fill32 is the graph.Filler32.
-func (p *pointNoise) fill32(r *rand.Rand, dst []float32, threads int) {
+// Fill32 implements [FastPoints].
+func (p *pointNoise) Fill32(r *rand.Rand, dst []float32, threads int) {
 	n := len(dst) / p.size
 	keys := p.draw(r, n)
 	for len(p.seat) < threads {

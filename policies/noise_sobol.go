@@ -3,7 +3,6 @@ package policies
 import (
 	"math/bits"
 
-	"opl/graph"
 	"opl/graph/kernel/simd"
 )
 
@@ -19,9 +18,13 @@ import (
 // before it is mapped to a normal one. Above 21 dimensions pairs of Sobol'
 // coordinates repeat each other and a Latin hypercube measures better; so it
 // does for few draws by a little, see BenchmarkNoise in package objectives.
-func LowDiscrepancy(draws, dim int) graph.Filler { return lowDiscrepancy(draws, dim).fill }
+type LowDiscrepancy struct{}
 
-func lowDiscrepancy(draws, dim int) *pointNoise {
+// Name implements [Noise].
+func (LowDiscrepancy) Name() string { return "lowdiscrepancy" }
+
+// New implements [Noise].
+func (LowDiscrepancy) New(draws, dim int) Points {
 	if dim > sobolDims {
 		return &pointNoise{size: draws * dim, set: newLatinHypercube(draws, dim)}
 	}

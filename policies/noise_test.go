@@ -11,15 +11,12 @@ import (
 	"opl/policies"
 )
 
-var sources = []struct {
-	name   string
-	source policies.Noise
-}{{"iid", policies.IID}, {"antithetic", policies.Antithetic}, {"low-discrepancy", policies.LowDiscrepancy}}
+var sources = []policies.Noise{policies.IID{}, policies.Antithetic{}, policies.LowDiscrepancy{}}
 
 // fill returns the noise of many examples, [examples·draws×dim].
 func fill(source policies.Noise, examples, draws, dim int, seed uint64) []float64 {
 	dst := make([]float64, examples*draws*dim)
-	source(draws, dim)(rand.New(rand.NewPCG(seed, 0)), dst)
+	source.New(draws, dim).Fill(rand.New(rand.NewPCG(seed, 0)), dst)
 	return dst
 }
 
@@ -30,13 +27,13 @@ func TestNoiseMarginals(t *testing.T) {
 	for _, s := range sources {
 		for _, size := range [][2]int{{1, 1}, {2, 3}, {5, 2}, {8, 21}, {7, 22}, {32, 2}} {
 			draws, dim := size[0], size[1]
-			eps := fill(s.source, examples, draws, dim, 1)
+			eps := fill(s, examples, draws, dim, 1)
 			for _, at := range [][2]int{{0, 0}, {draws - 1, dim - 1}, {draws / 2, 0}} {
 				xs := make([]float64, examples)
 				for i := range xs {
 					xs[i] = eps[(i*draws+at[0])*dim+at[1]]
 				}
-				name := fmt.Sprintf("%s, %d draws, %d dimensions, %v", s.name, draws, dim, at)
+				name := fmt.Sprintf("%s, %d draws, %d dimensions, %v", s.Name(), draws, dim, at)
 				checkNormal(t, name, xs)
 				var next, across float64 // products with the next example and dimension
 				for i := range examples - 1 {
@@ -83,7 +80,7 @@ func checkNormal(t *testing.T, name string, xs []float64) {
 func TestAntitheticPairs(t *testing.T) {
 	for _, draws := range []int{1, 2, 5, 6} {
 		const examples, dim = 4, 3
-		eps := fill(policies.Antithetic, examples, draws, dim, 2)
+		eps := fill(policies.Antithetic{}, examples, draws, dim, 2)
 		seen := map[float64]bool{}
 		for i := range examples {
 			for s := range draws {
@@ -112,7 +109,7 @@ func TestLowDiscrepancyIsStratified(t *testing.T) {
 	const examples = 3
 	for _, size := range [][2]int{{2, 1}, {32, 1}, {32, 10}, {256, 21}, {32, 22}, {7, 30}, {100, 22}, {3, 1000}} {
 		draws, dim := size[0], size[1]
-		eps := fill(policies.LowDiscrepancy, examples, draws, dim, 3)
+		eps := fill(policies.LowDiscrepancy{}, examples, draws, dim, 3)
 		for i := range examples {
 			for j := range dim {
 				seen := make([]bool, draws)
@@ -126,7 +123,7 @@ func TestLowDiscrepancyIsStratified(t *testing.T) {
 			}
 		}
 	}
-	eps := fill(policies.LowDiscrepancy, 1, 32, 2, 4)
+	eps := fill(policies.LowDiscrepancy{}, 1, 32, 2, 4)
 	boxes := map[[2]int]bool{}
 	for s := range 32 {
 		boxes[[2]int{int(4 * kernel.NormCDF(eps[2*s])), int(8 * kernel.NormCDF(eps[2*s+1]))}] = true
@@ -155,7 +152,7 @@ func TestNoiseEstimates(t *testing.T) {
 		}
 		variances, means := make([]float64, len(sources)), make([]float64, len(sources))
 		for n, s := range sources {
-			eps := fill(s.source, examples, c.draws, c.dim, 5)
+			eps := fill(s, examples, c.draws, c.dim, 5)
 			var sum, squares float64
 			for i := range examples {
 				var mean float64
@@ -170,11 +167,11 @@ func TestNoiseEstimates(t *testing.T) {
 		for n, s := range sources {
 			se := math.Sqrt((variances[0] + variances[n]) / examples)
 			if math.Abs(means[n]-means[0]) > 4.5*se {
-				t.Errorf("%s, %d×%d: mean %v, of iid %v, ± %v", s.name, c.draws, c.dim, means[n], means[0], se)
+				t.Errorf("%s, %d×%d: mean %v, of iid %v, ± %v", s.Name(), c.draws, c.dim, means[n], means[0], se)
 			}
 			most := []float64{1, c.antithetic, c.low}[n]
 			if share := variances[n] / variances[0]; share > most {
-				t.Errorf("%s, %d×%d: %.3f of the iid variance, want at most %v", s.name, c.draws, c.dim, share, most)
+				t.Errorf("%s, %d×%d: %.3f of the iid variance, want at most %v", s.Name(), c.draws, c.dim, share, most)
 			}
 		}
 	}
@@ -186,25 +183,25 @@ func TestNoiseIsDeterministic(t *testing.T) {
 	for _, s := range sources {
 		for _, dim := range []int{1, 4, 30} {
 			const draws, n = 6, 3
-			one, two := s.source(draws, dim), s.source(draws, dim)
+			one, two := s.New(draws, dim), s.New(draws, dim)
 			a, b := make([]float64, n*draws*dim), make([]float64, n*draws*dim)
-			one(rand.New(rand.NewPCG(9, 0)), a)
-			two(rand.New(rand.NewPCG(8, 0)), b) // leaves its state
+			one.Fill(rand.New(rand.NewPCG(9, 0)), a)
+			two.Fill(rand.New(rand.NewPCG(8, 0)), b) // leaves its state
 			if slices.Equal(a, b) {
-				t.Errorf("%s: two seeds give one noise", s.name)
+				t.Errorf("%s: two seeds give one noise", s.Name())
 			}
 			r := rand.New(rand.NewPCG(9, 0))
-			two(r, b)
+			two.Fill(r, b)
 			if !slices.Equal(a, b) {
-				t.Errorf("%s: one seed gives two noises", s.name)
+				t.Errorf("%s: one seed gives two noises", s.Name())
 			}
-			two(r, b)
+			two.Fill(r, b)
 			if slices.Equal(a, b) || slices.Equal(b[:draws*dim], b[draws*dim:2*draws*dim]) {
-				t.Errorf("%s: noise repeats itself", s.name)
+				t.Errorf("%s: noise repeats itself", s.Name())
 			}
 			for _, x := range b {
 				if math.IsInf(x, 0) || math.IsNaN(x) {
-					t.Errorf("%s: %v", s.name, x)
+					t.Errorf("%s: %v", s.Name(), x)
 				}
 			}
 		}
@@ -216,11 +213,11 @@ func TestNoiseIsDeterministic(t *testing.T) {
 func BenchmarkFill(b *testing.B) {
 	for _, dim := range []int{10, 100} {
 		for _, s := range sources {
-			b.Run(fmt.Sprintf("%s/dim=%d", s.name, dim), func(b *testing.B) {
+			b.Run(fmt.Sprintf("%s/dim=%d", s.Name(), dim), func(b *testing.B) {
 				dst := make([]float64, 128*32*dim)
-				f, r := s.source(32, dim), rand.New(rand.NewPCG(1, 1))
+				f, r := s.New(32, dim), rand.New(rand.NewPCG(1, 1))
 				for b.Loop() {
-					f(r, dst)
+					f.Fill(r, dst)
 				}
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(dst)), "ns/value")
 			})
@@ -232,7 +229,7 @@ func BenchmarkFill(b *testing.B) {
 func TestGaussian32(t *testing.T) {
 	const n = 1 << 18
 	noise := make([]float32, n)
-	policies.Gaussian32(rand.New(rand.NewPCG(1, 1)), noise, 1)
+	policies.IID{}.New(1, 1).(policies.FastPoints).Fill32(rand.New(rand.NewPCG(1, 1)), noise, 1)
 	xs := make([]float64, n)
 	for i, x := range noise {
 		xs[i] = float64(x)

@@ -188,7 +188,7 @@ func TestGaussianOfTwoActions(t *testing.T) {
 	}
 	close(t, "129 nodes", probs(t, policies.Gaussian{Nodes: 129}, tensor.Float64, scores, 2, norm, sigma, nil), want, 1e-14)
 	close(t, "default", probs(t, policies.Gaussian{}, tensor.Float64, scores, 2, norm, sigma, nil), want, 2e-9)
-	mc := probs(t, policies.Gaussian{Samples: 4096, Noise: policies.LowDiscrepancy}, tensor.Float64, scores, 2, norm, sigma, nil)
+	mc := probs(t, policies.Gaussian{Samples: 4096, Noise: policies.LowDiscrepancy{}}, tensor.Float64, scores, 2, norm, sigma, nil)
 	close(t, "Monte Carlo", mc, want, 1e-3)
 }
 
@@ -253,8 +253,8 @@ func TestPosteriorNoiseIsIndependent(t *testing.T) {
 func TestNoiseIsRefilled(t *testing.T) {
 	scores, norm := []float64{1, 2, 0, 0}, []float64{1, 1}
 	for _, pol := range []policies.Policy{
-		policies.Gaussian{Samples: 4, Noise: policies.LowDiscrepancy},
-		policies.SoftmaxPosterior{Samples: 4, Noise: policies.Antithetic},
+		policies.Gaussian{Samples: 4, Noise: policies.LowDiscrepancy{}},
+		policies.SoftmaxPosterior{Samples: 4, Noise: policies.Antithetic{}},
 		policies.MixedLogit{Samples: 4},
 	} {
 		p := compile(t, pol, tensor.Float64, scores, 2, norm, 1)

@@ -19,6 +19,9 @@ func None() Number { return Number(math.NaN()) }
 // Valid reports whether n has a value.
 func (n Number) Valid() bool { return !math.IsNaN(float64(n)) }
 
+// IsZero is for JSON's omitzero: a number without a value is left out.
+func (n Number) IsZero() bool { return !n.Valid() }
+
 // String gives the shortest decimal that reads back as n, or nothing.
 func (n Number) String() string {
 	if !n.Valid() {
@@ -47,32 +50,20 @@ func (n *Number) UnmarshalJSON(b []byte) error {
 // Run is the configuration of one run, by names. Equal Runs on equal data give
 // equal results.
 type Run struct {
-	Dataset      string  `json:"dataset"`
-	Eta0         float64 `json:"eta0"` // η₀, the logging policy's inverse temperature
-	Objective    string  `json:"objective"`
-	Policy       string  `json:"policy"`
-	Weight       string  `json:"weights"`        // empty where the objective brings its own
-	Hyper        Number  `json:"hyperparameter"` // of the weight
-	Lambda       string  `json:"lambda"`         // star, authors or a number; empty where there is none
-	Penalty      Number  `json:"penalty"`
-	Delta        float64 `json:"delta"`
-	Seed         uint64  `json:"seed"`
-	Epochs       int     `json:"epochs"`
-	LearningRate float64 `json:"lr"`
-	BatchSize    int     `json:"batch_size"`
-	Limit        int     `json:"limit"` // examples used, 0: all
-	Dtype        string  `json:"dtype"`
-	Noise        string  `json:"noise"`    // of policies that are sampled in training
-	Samples      int     `json:"samples"`  // S
-	Schedule     string  `json:"schedule"` // of the learning rate: constant or linear
-	// PriorSplit is the share of the log that learns the prior; 0: the prior is the
-	// logging policy's N(η₀μ₀, s²I).
-	PriorSplit float64 `json:"prior_split"`
-	// PriorScales are the s that the prior's scale is chosen from, by the
-	// guarantee; empty: 1, or the recipe's grid.
-	PriorScales []float64 `json:"prior_scales,omitempty"`
-	Certify     bool      `json:"certify"`
+	Dataset   string  `json:"dataset"`
+	Eta0      float64 `json:"eta0"` // η₀, the logging policy's inverse temperature
+	Objective string  `json:"objective"`
+	Policy    string  `json:"policy"`
+	Weight    string  `json:"weights"`        // empty where the objective brings its own
+	Hyper     Number  `json:"hyperparameter"` // of the weight
+	Lambda    string  `json:"lambda"`         // star, authors or a number; empty where there is none
+	Penalty   Number  `json:"penalty"`
+	Seed      uint64  `json:"seed"`
+	Settings
 }
+
+// LoggingPolicy is the objective of records that hold the logging policy alone.
+const LoggingPolicy = "logging"
 
 // Record is one run with its results: what tables, figures and certificates are
 // made of.
@@ -97,10 +88,14 @@ type Record struct {
 }
 
 // CurvePoint is a training after an epoch. Objective and terms are means over the
-// epoch's minibatches, at the parameters that each of them met.
+// epoch's minibatches, at the parameters that each of them met. What follows from a
+// test set is in the curves of records, what follows from a log in those of policy files.
 type CurvePoint struct {
-	Epoch     int               `json:"epoch"` // from 1
+	Stage     string            `json:"stage,omitempty"`      // of the recipe: prior or tuning
+	Scale     float64           `json:"prior_scale,omitzero"` // in policy files
+	Epoch     int               `json:"epoch"`                // from 1
 	Objective Number            `json:"objective"`
+	Effective float64           `json:"effective,omitzero"` // in policy files: rows that the weights π/π₀ are worth, of those trained on
 	Terms     []objectives.Term `json:"terms,omitempty"`
-	Reward    Number            `json:"reward"` // on the test set, as Record.Reward
+	Reward    Number            `json:"reward,omitzero"` // in records: on the test set, as Record.Reward
 }

@@ -9,15 +9,12 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"opl/policies/policyfile"
 )
 
 // Versions says what made a record.
-type Versions struct {
-	Opl    string `json:"opl"`
-	Commit string `json:"commit,omitempty"`
-	Go     string `json:"go"`
-	System string `json:"system"`
-}
+type Versions = policyfile.Versions
 
 // ThisVersion returns the versions of the running program. A program that was
 // built without the commit, as go run does, asks git in the folder of its sources;

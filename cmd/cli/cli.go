@@ -3,7 +3,7 @@
 // command line that knows them:
 //
 //	func main() {
-//		lib := experiment.Standard()
+//		lib := library.Standard()
 //		lib.Objectives = append(lib.Objectives, mine)
 //		os.Exit(cli.Run(lib, os.Args[1:], os.Stdout, os.Stderr))
 //	}
@@ -24,7 +24,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"opl/train"
-	"opl/train/experiment"
+	"opl/train/library"
 )
 
 // interrupted is the exit status after Ctrl-C.
@@ -40,7 +40,7 @@ func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)
 // Run runs one command and returns the exit status of the process: 0, 1 after an
 // error, 130 when interrupted, 3 or 4 after inspect has found something. Results go
 // to stdout, one line an error and the progress of long work to stderr.
-func Run(lib experiment.Library, args []string, stdout, stderr io.Writer) int {
+func Run(lib library.Library, args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := lib.Validate(); err != nil {
@@ -66,7 +66,7 @@ func Run(lib experiment.Library, args []string, stdout, stderr io.Writer) int {
 }
 
 // rootCommand is opl, with its commands in groups.
-func rootCommand(lib experiment.Library) *cobra.Command {
+func rootCommand(lib library.Library) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "opl",
 		Short: "pessimistic off-policy learning in contextual bandits",
@@ -91,7 +91,7 @@ regularized importance weights.`,
 		commands []*cobra.Command
 	}{
 		{"Your own log", []*cobra.Command{inspectCommand(), trainCommand(lib), certifyCommand(), evaluateCommand(lib), serveCommand(), joinCommand()}},
-		{"Research", []*cobra.Command{compareCommand(lib), reproduceCommand(lib), runCommand(lib), plotCommand(), exportCommand(lib), gradcheckCommand(lib)}},
+		{"Research", []*cobra.Command{compareCommand(lib), reproduceCommand(lib), runCommand(lib), plotCommand(lib), exportCommand(lib), gradcheckCommand(lib)}},
 		{"Other", []*cobra.Command{versionCommand()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title + ":"})

@@ -1,13 +1,12 @@
 package cli
 
 import (
+	"opl/train/library"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
-
-	"opl/train/experiment"
 )
 
 // The help of every command: each flag states one default at most, and none that is empty.
@@ -29,5 +28,5 @@ func TestHelpDefaults(t *testing.T) {
 			walk(sub)
 		}
 	}
-	walk(rootCommand(experiment.Standard()))
+	walk(rootCommand(library.Standard()))
 }

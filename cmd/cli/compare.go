@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 
 	"opl/train"
 	"opl/train/experiment"
+	"opl/train/library"
 	"opl/train/report"
 	"opl/train/report/table"
 )
@@ -20,7 +20,7 @@ import (
 // compareFlags are the flags of compare, as given.
 type compareFlags struct {
 	problemFlags
-	settings   experiment.Settings
+	settings   train.Settings
 	eta0       []string
 	objectives []string
 	weights    []string
@@ -32,8 +32,8 @@ type compareFlags struct {
 	terms      bool
 }
 
-func compareCommand(lib experiment.Library) *cobra.Command {
-	f := compareFlags{settings: experiment.PaperSettings()}
+func compareCommand(lib library.Library) *cobra.Command {
+	f := compareFlags{settings: train.DefaultSettings()}
 	cmd := &cobra.Command{
 		Use:   "compare",
 		Short: "train objectives side by side and print what their policies earn",
@@ -63,20 +63,20 @@ Noise: ` + noiseNames(lib) + `.`,
 	}
 	fl := cmd.Flags()
 	f.problemFlags.add(fl, []string{"mnist"})
-	addSettings(fl, &f.settings, lib)
+	addSettings(fl, &f.settings, true)
 	fl.StringSliceVar(&f.eta0, "eta0", []string{"0.5"}, "η₀ of the logging policy: 0 is uniform, 1 as fitted")
 	fl.StringSliceVar(&f.objectives, "objectives", []string{"certified", "heuristic", "theorem1", "corollary1"}, "objectives")
 	fl.StringSliceVar(&f.weights, "weights", []string{"clip", "es", "ix", "har"}, "weights, such as clip=0.1,har=0.5")
 	fl.StringVar(&f.policy, "policy", "", "policy of all objectives (default: each objective's own)")
-	fl.StringVar(&f.lambda, "lambda", "star", "λ of theorem1 and corollary1: star minimizes the bound, authors as in their code, or a number fixed beforehand")
-	fl.Float64Var(&f.penalty, "penalty", math.NaN(), "penalty of the heuristics (default 1e-5; variance 1)")
+	fl.StringVar(&f.lambda, "lambda", "star", "λ of "+withLambda(lib)+": star minimizes the bound, authors as in their code, or a number fixed beforehand")
+	fl.Float64Var(&f.penalty, "penalty", math.NaN(), "penalty of the objectives that take one (default: "+penalties(lib)+")")
 	fl.BoolVar(&f.terms, "terms", false, "also the terms of every objective and bound")
 	fl.BoolVar(&f.sampled, "sampled-reward", false, "also the reward of one sampled action an example (Algorithm 2)")
 	fl.StringVar(&f.format, "format", "table", "output: "+strings.Join(table.Formats(), ", "))
 	return cmd
 }
 
-func objectiveList(lib experiment.Library) string {
+func objectiveList(lib library.Library) string {
 	var b strings.Builder
 	for _, o := range lib.Objectives {
 		fmt.Fprintf(&b, "  %-11s %s (%s)\n", o.Name, o.About, o.Policy)
@@ -84,32 +84,51 @@ func objectiveList(lib experiment.Library) string {
 	return b.String()
 }
 
-func weightList(lib experiment.Library) string {
+func weightList(lib library.Library) string {
 	var b strings.Builder
 	for _, w := range lib.Weights {
 		plain := ""
-		if w.Plain == w.Plain {
-			plain = fmt.Sprintf("; unregularized at %v", w.Plain)
+		if w.Tunable() {
+			plain = fmt.Sprintf("; unregularized at %v", w.IPSAt)
 		}
 		fmt.Fprintf(&b, "  %-11s %s%s\n", w.Name, w.About, plain)
 	}
 	return b.String()
 }
 
-func policyNames(lib experiment.Library) string {
-	var names []string
-	for _, p := range lib.Policies {
-		names = append(names, p.Name)
+// listed joins what is said of items, nothing of some.
+func listed[T any](items []T, text func(T) string) string {
+	var texts []string
+	for _, x := range items {
+		if s := text(x); s != "" {
+			texts = append(texts, s)
+		}
 	}
-	return strings.Join(names, ", ")
+	return strings.Join(texts, ", ")
 }
 
-func noiseNames(lib experiment.Library) string {
-	names := []string{experiment.Quadrature + " (gaussian alone)"}
-	for _, n := range lib.Noises {
-		names = append(names, n.Name)
-	}
-	return strings.Join(names, ", ")
+// withLambda names the objectives with a choice of λ.
+func withLambda(lib library.Library) string {
+	return listed(lib.Objectives, func(o library.Objective) string { return map[bool]string{true: o.Name}[o.HasLambda] })
+}
+
+// penalties lists the objectives that take a penalty, with its default.
+func penalties(lib library.Library) string {
+	return listed(lib.Objectives, func(o library.Objective) string {
+		return map[bool]string{true: fmt.Sprintf("%s %v", o.Name, o.Penalty)}[o.HasPenalty]
+	})
+}
+
+func policyNames(lib library.Library) string {
+	return listed(lib.Policies, func(p library.Policy) string { return p.Name })
+}
+
+func noiseNames(lib library.Library) string {
+	exact := listed(lib.Policies, func(p library.Policy) string {
+		family := p.Make(0, nil, false)
+		return map[bool]string{true: p.Name}[family.HasPosterior() && !family.Noisy()]
+	})
+	return library.Quadrature + " (" + exact + " alone), " + listed(lib.Noises, library.Noise.Name)
 }
 
 // check validates the flags that are neither names of the library nor settings.
@@ -120,19 +139,20 @@ func (f compareFlags) check() error {
 	switch {
 	case f.penalty < 0 || math.IsInf(f.penalty, 0):
 		return fmt.Errorf("--penalty %v: want a number of at least 0", f.penalty)
-	case !slices.Contains(table.Formats(), f.format):
-		return fmt.Errorf("--format %q%s (known: %s)", f.format, experiment.Suggest(f.format, table.Formats()), strings.Join(table.Formats(), ", "))
 	case len(f.datasets) == 0 || len(f.eta0) == 0 || len(f.objectives) == 0 || len(f.weights) == 0:
 		return errors.New("--dataset, --eta0, --objectives and --weights want at least one value each")
 	}
-	if _, err := experiment.ParseLambda(f.lambda); err != nil {
+	if _, err := table.Parse(f.format); err != nil {
+		return fmt.Errorf("--format %w", err)
+	}
+	if _, err := library.ParseLambda(f.lambda); err != nil {
 		return fmt.Errorf("--lambda %w", err)
 	}
 	return nil
 }
 
 // grid is what the flags ask for.
-func (f compareFlags) grid(lib experiment.Library) (experiment.Grid, error) {
+func (f compareFlags) grid(lib library.Library) (experiment.Grid, error) {
 	g := experiment.Grid{Datasets: f.datasets, Seeds: f.list(), Settings: f.settings}
 	if err := f.check(); err != nil {
 		return g, err
@@ -180,7 +200,7 @@ func (f compareFlags) grid(lib experiment.Library) (experiment.Grid, error) {
 }
 
 // weightList reads --weights, in the form of entries.
-func (f compareFlags) weightList(lib experiment.Library) ([]experiment.Entry, error) {
+func (f compareFlags) weightList(lib library.Library) ([]experiment.Entry, error) {
 	var weights []experiment.Entry
 	for _, s := range f.weights {
 		name, value, given := strings.Cut(strings.TrimSpace(s), "=")
@@ -194,7 +214,7 @@ func (f compareFlags) weightList(lib experiment.Library) ([]experiment.Entry, er
 			if err != nil || !(v >= 0 && v <= 1) {
 				return nil, fmt.Errorf("--weights %s: the hyperparameter %q is not a number in [0, 1]", s, value)
 			}
-			if math.IsNaN(w.Plain) {
+			if !w.Tunable() {
 				return nil, fmt.Errorf("--weights %s: %s has no hyperparameter", s, name)
 			}
 			e.Hypers = []float64{v}
@@ -204,7 +224,7 @@ func (f compareFlags) weightList(lib experiment.Library) ([]experiment.Entry, er
 	return weights, nil
 }
 
-func compare(cmd *cobra.Command, lib experiment.Library, f compareFlags) error {
+func compare(cmd *cobra.Command, lib library.Library, f compareFlags) error {
 	stderr := cmd.ErrOrStderr()
 	g, err := f.grid(lib)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"opl/train/library"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -12,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"opl/policies/wholefile"
-	"opl/train/experiment"
 	"opl/train/inspect"
 	"opl/train/logs"
 	"opl/train/ope"
@@ -34,10 +34,10 @@ type evaluateFlags struct {
 
 // estimatorsOf lists the estimators of package ope, and one for each weight of the
 // library: in place of that of its name, or after all others.
-func estimatorsOf(lib experiment.Library) []ope.Estimator {
+func estimatorsOf(lib library.Library) []ope.Estimator {
 	list := ope.Estimators()
 	for _, w := range lib.Weights {
-		e := ope.FromWeight(w.Name, w.About, w.Plain, w.Make)
+		e := ope.FromWeight(w.Name, w.About, w.IPSAt, w.Make)
 		switch i := slices.IndexFunc(list, func(e ope.Estimator) bool { return e.Name == w.Name }); {
 		case i < 0:
 			list = append(list, e)
@@ -48,7 +48,7 @@ func estimatorsOf(lib experiment.Library) []ope.Estimator {
 	return list
 }
 
-func evaluateCommand(lib experiment.Library) *cobra.Command {
+func evaluateCommand(lib library.Library) *cobra.Command {
 	var f evaluateFlags
 	estimators := estimatorsOf(lib)
 	var about strings.Builder

@@ -10,6 +10,7 @@ import (
 	"opl/policies/policyfile"
 	"opl/train"
 	"opl/train/experiment"
+	"opl/train/library"
 	"opl/train/pipeline"
 )
 
@@ -20,7 +21,7 @@ type exportFlags struct {
 	out, test, policy string
 }
 
-func exportCommand(lib experiment.Library) *cobra.Command {
+func exportCommand(lib library.Library) *cobra.Command {
 	var f exportFlags
 	cmd := &cobra.Command{
 		Use:   "export --out FILE",
@@ -56,8 +57,8 @@ is a row of compare, from the file.`,
 	return cmd
 }
 
-func export(cmd *cobra.Command, lib experiment.Library, f exportFlags) error {
-	s := experiment.PaperSettings()
+func export(cmd *cobra.Command, lib library.Library, f exportFlags) error {
+	s := train.DefaultSettings()
 	s.Limit = f.run.Limit
 	switch err := s.Check(); {
 	case f.out == "":

@@ -8,13 +8,13 @@ import (
 
 	"opl/objectives"
 	"opl/train"
-	"opl/train/experiment"
+	"opl/train/library"
 )
 
 // tolerance is the error above which gradcheck fails.
 const tolerance = 1e-5
 
-func gradcheckCommand(lib experiment.Library) *cobra.Command {
+func gradcheckCommand(lib library.Library) *cobra.Command {
 	var seed uint64
 	var only []string
 	cmd := &cobra.Command{
@@ -36,7 +36,7 @@ prints the worst error of each and exits with status 1 if one is above 1e-5.`,
 	return cmd
 }
 
-func gradcheck(cmd *cobra.Command, lib experiment.Library, only []string, seed uint64) error {
+func gradcheck(cmd *cobra.Command, lib library.Library, only []string, seed uint64) error {
 	if only != nil {
 		all := lib
 		lib.Objectives = nil

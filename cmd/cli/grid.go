@@ -13,12 +13,13 @@ import (
 
 	"opl/train"
 	"opl/train/experiment"
+	"opl/train/library"
 )
 
 // gridFlags are the flags of the commands that run grids and store their results.
 type gridFlags struct {
 	problemFlags
-	settings experiment.Settings
+	settings train.Settings
 	eta0     []string
 	hypers   []float64
 	out      string
@@ -33,11 +34,11 @@ type namedGrid struct {
 	grid experiment.Grid
 }
 
-func newGridFlags() *gridFlags { return &gridFlags{settings: experiment.PaperSettings()} }
+func newGridFlags() *gridFlags { return &gridFlags{settings: train.DefaultSettings()} }
 
-func (f *gridFlags) add(fl *pflag.FlagSet, lib experiment.Library, datasets []string, out string) {
+func (f *gridFlags) add(fl *pflag.FlagSet, lib library.Library, datasets []string, out string) {
 	f.problemFlags.add(fl, datasets)
-	addSettings(fl, &f.settings, lib)
+	addSettings(fl, &f.settings, true)
 	fl.StringSliceVar(&f.eta0, "eta0", nil, "η₀ of the logging policies (default: all of the grid)")
 	fl.Float64SliceVar(&f.hypers, "hyper", nil, "hyperparameters in place of the grid's numbers, in [0, 1]")
 	fl.StringVar(&f.out, "out", out, "folder of results and report")
@@ -47,7 +48,7 @@ func (f *gridFlags) add(fl *pflag.FlagSet, lib experiment.Library, datasets []st
 }
 
 // run runs what the store of --out lacks of some grids, and draws.
-func (f *gridFlags) run(cmd *cobra.Command, lib experiment.Library, grids []namedGrid, left leftOut) error {
+func (f *gridFlags) run(cmd *cobra.Command, lib library.Library, grids []namedGrid, left leftOut) error {
 	stderr := cmd.ErrOrStderr()
 	e := &experiment.Runner{Library: lib, DataDir: f.data, Jobs: f.jobs, Curves: f.curves}
 	lists := make([][]train.Run, len(grids))
@@ -113,14 +114,14 @@ func (f *gridFlags) run(cmd *cobra.Command, lib experiment.Library, grids []name
 		return err
 	}
 	if recs := store.Records(); len(recs) > 0 {
-		err = errors.Join(err, draw(cmd, f.out, recs, drawOptions{command: commandLine(cmd), pdf: f.pdf, curves: f.curves}))
+		err = errors.Join(err, draw(cmd, f.out, recs, drawOptions{lib: lib, command: commandLine(cmd), pdf: f.pdf, curves: f.curves}))
 	}
 	return err
 }
 
 // flat is the number of records of a plan that lack the learning curve that they
 // could have.
-func flat(lib experiment.Library, recs []train.Record, plan []train.Run) (n int) {
+func flat(lib library.Library, recs []train.Record, plan []train.Run) (n int) {
 	planned := map[string]bool{}
 	for _, r := range plan {
 		o, err := lib.Objective(r.Objective) // the logging policy is none

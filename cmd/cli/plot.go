@@ -7,9 +7,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"opl/train/experiment"
+	"opl/train/library"
 )
 
-func plotCommand() *cobra.Command {
+func plotCommand(lib library.Library) *cobra.Command {
 	var (
 		out         string
 		curves, pdf bool
@@ -34,7 +35,7 @@ of a file (compressed by gzip if its name ends in .gz), without running anything
 			if out == "" {
 				out = filepath.Dir(store.Path())
 			}
-			return draw(cmd, out, store.Records(), drawOptions{command: commandLine(cmd), pdf: pdf, curves: curves})
+			return draw(cmd, out, store.Records(), drawOptions{lib: lib, command: commandLine(cmd), pdf: pdf, curves: curves})
 		},
 	}
 	cmd.Flags().StringVar(&out, "out", "", "`folder` to write to (default: that of the results)")

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -11,15 +12,58 @@ import (
 
 	"opl/train"
 	"opl/train/experiment"
+	"opl/train/library"
 )
+
+// ticker is a line on a terminal that is written over, five times a second at most. It
+// does nothing elsewhere.
+type ticker struct {
+	out      io.Writer
+	terminal *os.File // nil: none
+	shown    time.Time
+}
+
+func newTicker(out io.Writer) *ticker {
+	t := &ticker{out: out}
+	if f, ok := out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		t.terminal = f
+	}
+	return t
+}
+
+// show writes a line, unless the last one is too new and this one not due now.
+func (t *ticker) show(now bool, line func() string) {
+	if t.terminal == nil || !now && time.Since(t.shown) < 200*time.Millisecond {
+		return
+	}
+	t.shown = time.Now()
+	r := []rune(line())
+	if width, _, err := term.GetSize(int(t.terminal.Fd())); err == nil && width > 1 && len(r) >= width {
+		r = r[:width-1]
+	}
+	fmt.Fprintf(t.out, "\r\033[K%s", string(r))
+}
+
+// training shows how far a single training is.
+func (t *ticker) training(p train.Progress) {
+	t.show(false, func() string {
+		return fmt.Sprintf("%s: epoch %d of %d, %.0f %%", cmp.Or(p.Stage, "training"), p.Epoch, p.Epochs, 100*float64(p.Step)/float64(p.Steps))
+	})
+}
+
+// stop clears the line.
+func (t *ticker) stop() {
+	if t.terminal != nil {
+		fmt.Fprint(t.out, "\r\033[K")
+	}
+}
 
 // progress shows how far a list of runs is: on a terminal a line with the time
 // left, under the results so far if they are asked for; elsewhere a plain line for
 // every run that ends.
 type progress struct {
-	out      io.Writer
-	terminal *os.File // nil: none
-	results  bool     // on a terminal too
+	*ticker
+	results  bool // on a terminal too
 	runs     []train.Run
 	work     []float64 // guessed, of each run
 	share    []float64 // done of each run, 0 to 1
@@ -27,17 +71,13 @@ type progress struct {
 	latest   int
 	finished int
 	begin    time.Time
-	shown    time.Time
 }
 
-func newProgress(out io.Writer, lib experiment.Library, runs []train.Run, results bool) *progress {
-	p := &progress{out: out, results: results, runs: runs, begin: time.Now(),
+func newProgress(out io.Writer, lib library.Library, runs []train.Run, results bool) *progress {
+	p := &progress{ticker: newTicker(out), results: results, runs: runs, begin: time.Now(),
 		work: make([]float64, len(runs)), share: make([]float64, len(runs))}
 	for i, r := range runs {
-		p.work[i] = lib.Work(r, 10000)
-	}
-	if f, ok := out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		p.terminal = f
+		p.work[i] = experiment.Work(lib, r, 10000)
 	}
 	return p
 }
@@ -71,9 +111,7 @@ func (p *progress) done(i int, rec train.Record, err error) {
 			fmt.Fprintf(p.out, "opl: %d of %d%s: %s\n", p.finished, len(p.runs), p.left(), line)
 		}
 	}
-	if p.terminal != nil {
-		p.show(true)
-	}
+	p.show(true)
 }
 
 // doneShare is the share of the work that is done.
@@ -96,22 +134,7 @@ func (p *progress) left() string {
 }
 
 func (p *progress) show(now bool) {
-	if !now && time.Since(p.shown) < 200*time.Millisecond {
-		return
-	}
-	p.shown = time.Now()
-	line := fmt.Sprintf("%d of %d runs, %.0f %%%s: %s", p.finished, len(p.runs), 100*p.doneShare(), p.left(), experiment.Name(p.runs[p.latest]))
-	if width, _, err := term.GetSize(int(p.terminal.Fd())); err == nil && width > 1 {
-		if r := []rune(line); len(r) >= width {
-			line = string(r[:width-1])
-		}
-	}
-	fmt.Fprintf(p.out, "\r\033[K%s", line)
-}
-
-// stop clears the line.
-func (p *progress) stop() {
-	if p.terminal != nil {
-		fmt.Fprint(p.out, "\r\033[K")
-	}
+	p.ticker.show(now, func() string {
+		return fmt.Sprintf("%d of %d runs, %.0f %%%s: %s", p.finished, len(p.runs), 100*p.doneShare(), p.left(), experiment.Name(p.runs[p.latest]))
+	})
 }

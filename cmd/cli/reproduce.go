@@ -9,9 +9,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"opl/train/experiment"
+	"opl/train/library"
 )
 
-func reproduceCommand(lib experiment.Library) *cobra.Command {
+func reproduceCommand(lib library.Library) *cobra.Command {
 	var list strings.Builder
 	names := []string{"all"}
 	for _, fig := range experiment.Figures() {
@@ -62,7 +63,7 @@ func (f *gridFlags) figures(cmd *cobra.Command, names []string) (grids []namedGr
 	}
 	for _, name := range names {
 		if !slices.Contains(known, name) {
-			return nil, nil, fmt.Errorf("unknown figure %q%s (known: %s)", name, experiment.Suggest(name, known), strings.Join(known, ", "))
+			return nil, nil, library.Unknown("figure", name, known)
 		}
 	}
 	eta0, err := numbers("eta0", f.eta0)

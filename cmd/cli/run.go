@@ -9,9 +9,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"opl/train/experiment"
+	"opl/train/library"
 )
 
-func runCommand(lib experiment.Library) *cobra.Command {
+func runCommand(lib library.Library) *cobra.Command {
 	f := newGridFlags()
 	cmd := &cobra.Command{
 		Use:   "run grid.yaml",
@@ -53,7 +54,7 @@ Objectives, weights, policies and noises are those of opl compare --help.`,
 }
 
 // file is the grid of a file, with what flags replace in it.
-func (f *gridFlags) file(cmd *cobra.Command, lib experiment.Library, path string) (namedGrid, error) {
+func (f *gridFlags) file(cmd *cobra.Command, lib library.Library, path string) (namedGrid, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return namedGrid{}, fmt.Errorf("grid: %w", err)

@@ -14,6 +14,7 @@ import (
 
 	"opl/policies/policyfile"
 	"opl/policies/server"
+	"opl/policies/wholefile"
 )
 
 // serveFlags are the flags of serve, as given.
@@ -113,10 +114,7 @@ func runServe(ctx context.Context, path string, f serveFlags, stderr io.Writer) 
 	}
 	warnOfFloor(p, stderr)
 	if f.address != "" {
-		if err := os.WriteFile(f.address+".tmp", []byte(l.Addr().String()+"\n"), 0o644); err != nil {
-			return err
-		}
-		if err := os.Rename(f.address+".tmp", f.address); err != nil {
+		if err := wholefile.WriteBytes(f.address, []byte(l.Addr().String()+"\n")); err != nil {
 			return err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"opl/train"
 	"opl/train/experiment"
 )
 
@@ -51,62 +52,42 @@ func (f problemFlags) list() []uint64 {
 	return seeds
 }
 
-// addSettings adds the flags of settings, whose values are the defaults.
-func addSettings(fl *pflag.FlagSet, s *experiment.Settings, lib experiment.Library) {
-	addTraining(fl, s, lib)
-	fl.IntVar(&s.Limit, "limit", s.Limit, "use this many training examples, 0: all")
-	fl.Float64Var(&s.PriorSplit, "prior-split", s.PriorSplit, "share of the log that learns the prior, which the bounds then do not see (certified: 0.5)")
-	fl.BoolVar(&s.Certify, "certify", s.Certify, "guarantee of each policy with a posterior, with probability 1-δ")
-}
-
-// addTraining adds those of one training.
-func addTraining(fl *pflag.FlagSet, s *experiment.Settings, lib experiment.Library) {
-	fl.Float64Var(&s.Delta, "delta", s.Delta, "failure probability δ of the bounds")
-	fl.StringVar(&s.Noise, "noise", s.Noise, "noise of sampled policies (default: "+lib.Noises[0].Name+", and quadrature for gaussian)")
-	fl.IntVar(&s.Samples, "samples", s.Samples, "noise draws an example, S")
-	fl.IntVar(&s.Epochs, "epochs", s.Epochs, "passes over the log")
-	fl.Float64Var(&s.LearningRate, "lr", s.LearningRate, "learning rate of Adam")
-	fl.IntVar(&s.BatchSize, "batch-size", s.BatchSize, "rows of a minibatch")
-	fl.StringVar(&s.Dtype, "dtype", s.Dtype, "element type of training: float32 or float64")
-	fl.StringVar(&s.Schedule, "schedule", s.Schedule, "learning rate over the training: constant or linear, which falls to 0")
-	fl.Float64SliceVar(&s.PriorScales, "prior-scale", s.PriorScales, "scales s of the prior N(·, s²I), fixed in advance; the best guarantee chooses (default 1; certified: 1,0.5,0.3,0.2,0.1,0.05)")
-}
-
-// override puts the settings whose flags were given into g.
-func override(fl *pflag.FlagSet, given experiment.Settings, g *experiment.Grid) {
-	s := &g.Settings
-	fl.Visit(func(f *pflag.Flag) {
-		switch f.Name {
-		case "delta":
-			s.Delta = given.Delta
-		case "noise":
-			s.Noise = given.Noise
-			g.Entries = slices.Clone(g.Entries)
-			for i := range g.Entries {
-				g.Entries[i].Noise = ""
-			}
-		case "samples":
-			s.Samples = given.Samples
-		case "epochs":
-			s.Epochs = given.Epochs
-		case "lr":
-			s.LearningRate = given.LearningRate
-		case "batch-size":
-			s.BatchSize = given.BatchSize
-		case "limit":
-			s.Limit = given.Limit
-		case "dtype":
-			s.Dtype = given.Dtype
-		case "schedule":
-			s.Schedule = given.Schedule
-		case "prior-split":
-			s.PriorSplit = given.PriorSplit
-		case "prior-scale":
-			s.PriorScales = given.PriorScales
-		case "certify":
-			s.Certify = given.Certify
+// addSettings adds the flags of settings, whose values are the defaults: all of them for
+// grids, or those of a single training.
+func addSettings(fl *pflag.FlagSet, s *train.Settings, grid bool) {
+	for _, e := range train.AllSettings() {
+		if e.Grid && !grid {
+			continue
 		}
-	})
+		switch at := e.Field(s).(type) {
+		case *int:
+			fl.IntVar(at, e.Name, *at, e.Help)
+		case *float64:
+			fl.Float64Var(at, e.Name, *at, e.Help)
+		case *[]float64:
+			fl.Float64SliceVar(at, e.Name, *at, e.Help)
+		case *string:
+			fl.StringVar(at, e.Name, *at, e.Help)
+		case *bool:
+			fl.BoolVar(at, e.Name, *at, e.Help)
+		}
+	}
+}
+
+// override puts the settings whose flags were given into g. A noise that was given is that
+// of all entries.
+func override(fl *pflag.FlagSet, given train.Settings, g *experiment.Grid) {
+	for _, e := range train.AllSettings() {
+		if fl.Changed(e.Name) {
+			e.Copy(&g.Settings, &given)
+		}
+	}
+	if fl.Changed("noise") {
+		g.Entries = slices.Clone(g.Entries)
+		for i := range g.Entries {
+			g.Entries[i].Noise = ""
+		}
+	}
 }
 
 // numbers reads the values of a flag, each once.
@@ -126,7 +107,7 @@ func numbers(flag string, values []string) ([]float64, error) {
 
 // flagError names the flag of a setting out of range.
 func flagError(err error) error {
-	var bad *experiment.SettingError
+	var bad *train.SettingError
 	if errors.As(err, &bad) {
 		return fmt.Errorf("--%w", bad)
 	}

@@ -4,22 +4,19 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"math"
+	"opl/train/library"
 	"os"
 	"path/filepath"
 	"runtime/debug"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"opl/policies/policyfile"
 	"opl/policies/wholefile"
 	"opl/train"
-	"opl/train/experiment"
 	"opl/train/pipeline"
 )
 
@@ -39,8 +36,8 @@ type trainFlags struct {
 	loggers     []string
 }
 
-func trainCommand(lib experiment.Library) *cobra.Command {
-	f := trainFlags{o: pipeline.Options{Settings: experiment.PaperSettings()}}
+func trainCommand(lib library.Library) *cobra.Command {
+	f := trainFlags{o: pipeline.Options{Settings: train.DefaultSettings()}}
 	cmd := &cobra.Command{
 		Use:   "train FILE --out POLICY",
 		Short: "learn a policy from a log of decisions, certify it, and write its file",
@@ -80,11 +77,11 @@ The exit status is 0 if the file was written.
 	fl.StringVar(&f.o.Objective, "objective", "certified", "objective")
 	fl.StringVar(&f.weight, "weight", "clip", "weight, such as clip=0.1; the hyperparameter of objectives that bring one, such as ix=0.1")
 	fl.StringVar(&f.o.Policy, "policy", "", "softmax or gaussian (default: the objective's)")
-	fl.StringVar(&f.o.Lambda, "lambda", "star", "λ of theorem1 and corollary1: star, authors, or a number fixed beforehand")
-	fl.Float64Var(&f.penalty, "penalty", math.NaN(), "penalty of the heuristics (default 1e-5; variance 1)")
+	fl.StringVar(&f.o.Lambda, "lambda", "star", "λ of "+withLambda(lib)+": star, authors, or a number fixed beforehand")
+	fl.Float64Var(&f.penalty, "penalty", math.NaN(), "penalty of the objectives that take one (default: "+penalties(lib)+")")
 	fl.Float64Var(&f.o.Floor, "floor", 0, "ε: every action is played with at least ε/K, so that the next log can be used")
 	fl.IntVar(&f.o.Tune, "tune", 0, "epochs that the recipe trains its posterior for")
-	addTraining(fl, &f.o.Settings, lib)
+	addSettings(fl, &f.o.Settings, false)
 	fl.Uint64Var(&f.o.Seed, "seed", 1, "seed of the division, the order of rows and the noise")
 	fl.StringVar(&f.o.Split, "split", "", "how rows are divided: random, group or time (default: group if the log has groups, else random)")
 	fl.Float64Var(&f.o.Share, "share", 0, "share of the rows that teach (default 0.5; 0.1 where they teach the scaling alone)")
@@ -101,7 +98,7 @@ The exit status is 0 if the file was written.
 	return cmd
 }
 
-func trainPolicy(cmd *cobra.Command, lib experiment.Library, f trainFlags, path string) error {
+func trainPolicy(cmd *cobra.Command, lib library.Library, f trainFlags, path string) error {
 	if err := f.options(cmd, lib, path); err != nil {
 		return err
 	}
@@ -118,7 +115,7 @@ func trainPolicy(cmd *cobra.Command, lib experiment.Library, f trainFlags, path 
 		fmt.Fprintf(stderr, "opl: %s: %s\n", path, n)
 	}
 	show := newTicker(stderr)
-	f.o.Progress = show.at
+	f.o.Progress = show.training
 	learned, err := pipeline.Learn(cmd.Context(), lib, log, f.o)
 	show.stop()
 	if err != nil {
@@ -151,7 +148,7 @@ func trainPolicy(cmd *cobra.Command, lib experiment.Library, f trainFlags, path 
 }
 
 // options checks the flags and turns them into options.
-func (f *trainFlags) options(cmd *cobra.Command, lib experiment.Library, log string) error {
+func (f *trainFlags) options(cmd *cobra.Command, lib library.Library, log string) error {
 	changed := cmd.Flags().Changed
 	switch {
 	case f.out == "":
@@ -249,36 +246,5 @@ func writable(path string, read ...string) error {
 func (f *readFlags) known(p *policyfile.Policy) {
 	if f.Actions == nil && (f.LoggingPolicy == "" || f.LoggingPolicy == "uniform") {
 		f.Actions = p.Actions()
-	}
-}
-
-// ticker shows on a terminal how far a training is.
-type ticker struct {
-	out   io.Writer
-	on    bool
-	shown time.Time
-}
-
-func newTicker(out io.Writer) *ticker {
-	f, ok := out.(*os.File)
-	return &ticker{out: out, on: ok && term.IsTerminal(int(f.Fd()))}
-}
-
-func (t *ticker) at(p train.Progress) {
-	if !t.on || time.Since(t.shown) < 200*time.Millisecond {
-		return
-	}
-	t.shown = time.Now()
-	stage := p.Stage
-	if stage == "" {
-		stage = "training"
-	}
-	fmt.Fprintf(t.out, "\r\033[K%s: epoch %d of %d, %.0f %%", stage, p.Epoch, p.Epochs, 100*float64(p.Step)/float64(p.Steps))
-}
-
-// stop clears the line.
-func (t *ticker) stop() {
-	if t.on {
-		fmt.Fprint(t.out, "\r\033[K")
 	}
 }

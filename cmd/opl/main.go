@@ -6,7 +6,7 @@ import (
 	"os"
 
 	"opl/cmd/cli"
-	"opl/train/experiment"
+	"opl/train/library"
 )
 
-func main() { os.Exit(cli.Run(experiment.Standard(), os.Args[1:], os.Stdout, os.Stderr)) }
+func main() { os.Exit(cli.Run(library.Standard(), os.Args[1:], os.Stdout, os.Stderr)) }

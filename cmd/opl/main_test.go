@@ -16,7 +16,7 @@ import (
 	"opl/graph"
 	"opl/objectives"
 	"opl/objectives/weights"
-	"opl/train/experiment"
+	"opl/train/library"
 )
 
 func TestMain(m *testing.M) {
@@ -26,12 +26,12 @@ func TestMain(m *testing.M) {
 // own is the command line with an objective and a weight of one's own, those of
 // testdata/own.
 func own() {
-	lib := experiment.Standard()
-	lib.Objectives = append(lib.Objectives, experiment.Objective{Name: "entropic", Policy: "softmax",
-		Make: func(experiment.Args) objectives.Objective {
+	lib := library.Standard()
+	lib.Objectives = append(lib.Objectives, library.Objective{Name: "entropic", Policy: "softmax",
+		Make: func(library.Args) objectives.Objective {
 			return func(p objectives.Problem) graph.Expr { return p.Mean("e", p.Loss().Exp()).Log() }
 		}})
-	lib.Weights = append(lib.Weights, experiment.Weight{Name: "truncated", Plain: 0, Make: func(h float64) objectives.Weight {
+	lib.Weights = append(lib.Weights, library.Weight{Name: "truncated", IPSAt: 0, Make: func(h float64) objectives.Weight {
 		return objectives.Weight{Name: "truncated", Hyper: h,
 			Of: func(pi, pi0 weights.Value) weights.Value { return pi.Div(pi0).AtMost(1 / h) }}
 	}})

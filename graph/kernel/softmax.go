@@ -6,22 +6,6 @@ import (
 	"opl/graph/kernel/simd"
 )
 
-// LogSumExp writes one number per row.
-//
-//	lse(x) = m + log1p(Σ_{i≠i*} exp(x_i − m)),   m = x_{i*} = max_i x_i
-//
-// x is rows×k, dst has one entry per row. Any x: entries of −Inf add nothing;
-// where the maximum is infinite the result is that maximum (so a row of −Inf
-// gives −Inf).
-func LogSumExp[T Float](dst, x []T, k int) {
-	rows := rowsOf("LogSumExp", len(x), k)
-	rowsOf("LogSumExp", len(dst), 1, rows)
-	for i := range rows {
-		m, tail, _ := sumExp(x[i*k : (i+1)*k])
-		dst[i] = T(m + math.Log1p(tail))
-	}
-}
-
 // LogSoftmax writes the logarithm of the softmax of each row.
 //
 //	log π_a = (x_a − m) − log1p(Σ_{i≠i*} exp(x_i − m)),   m = x_{i*} = max_i x_i

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/gofrs/flock"
 )
 
 // Fsync says when what was written to a log is forced to the disk.
@@ -42,6 +44,7 @@ type Log struct {
 
 	file   sync.Mutex // of what follows
 	f      *os.File
+	lock   *flock.Flock
 	size   int64 // of whole lines
 	dirty  bool  // written since the last fsync
 	broken error // why nothing can be written any more
@@ -75,10 +78,9 @@ func OpenLog(path string, fsync Fsync) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Log{path: path, f: f, fsync: fsync, stop: make(chan struct{})}
+	l := &Log{path: path, f: f, fsync: fsync, stop: make(chan struct{}), lock: flock.New(path, flock.SetFlag(os.O_RDWR))}
 	if err := l.open(); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", path, errors.Join(err, f.Close(), l.lock.Unlock()))
 	}
 	if fsync == FsyncInterval {
 		l.stopped.Go(l.syncEverySecond)
@@ -94,8 +96,11 @@ func (l *Log) open() error {
 	if !info.Mode().IsRegular() {
 		return errors.New("no regular file: its end cannot be repaired after a write that fails")
 	}
-	if err := lock(l.f); err != nil {
-		return fmt.Errorf("another process writes this log (%w): every server needs its own", err)
+	switch held, err := l.lock.TryLock(); {
+	case err != nil:
+		return fmt.Errorf("locking: %w", err)
+	case !held:
+		return errors.New("another process writes this log: every server needs its own")
 	}
 	whole, err := wholeLines(l.f, info.Size())
 	if err != nil {
@@ -295,5 +300,5 @@ func (l *Log) Close() error {
 	if l.broken == nil {
 		l.broken = errors.New("the log is closed")
 	}
-	return errors.Join(err, l.f.Close())
+	return errors.Join(err, l.f.Close(), l.lock.Unlock())
 }

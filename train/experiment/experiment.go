@@ -1,3 +1,6 @@
+// Package experiment runs grids of configurations, named as in a [library.Library]:
+// runs share data and logs, and go side by side without touching one another's
+// results.
 package experiment
 
 import (
@@ -8,21 +11,18 @@ import (
 	"sync"
 
 	"opl/graph/kernel"
-	"opl/objectives"
 	"opl/policies"
 	"opl/train"
 	"opl/train/certify"
 	"opl/train/dataset"
+	"opl/train/library"
 	"opl/train/logs"
 	"opl/train/provenance"
 )
 
-// LoggingPolicy is the objective of records that hold the logging policy alone.
-const LoggingPolicy = "logging"
-
 // Runner runs configurations on labelled data sets turned into logs.
 type Runner struct {
-	Library Library
+	Library library.Library
 	DataDir string // where data sets are, see dataset.Open; empty: the usual places
 	Jobs    int    // runs side by side; 0: 1
 	Curves  bool   // records have learning curves, but for recipes
@@ -153,7 +153,7 @@ func (e *Runner) Do(ctx context.Context, r train.Run, progress func(train.Progre
 		return rec, err
 	}
 	rec.N, rec.DataHash, rec.LoggingReward = t.Log.Len(), t.Data.Hash, train.Number(t.LoggingReward)
-	if r.Objective == LoggingPolicy {
+	if r.Objective == train.LoggingPolicy {
 		q := policies.Posterior{Actions: t.Data.Classes, Dim: t.Log.Dim(), Mu: t.Prior.Mean, Prior: t.Prior}
 		rw := train.Evaluate(policies.Softmax{}, q, t.Data.Test, t.Data.Test.Labels, r.Seed)
 		rec.Reward, rec.RewardSE, rec.SampledReward = train.Number(rw.Mean), 0, train.Number(rw.Sampled)
@@ -166,7 +166,7 @@ func (e *Runner) Do(ctx context.Context, r train.Run, progress func(train.Progre
 	rec.Hyper, c.Prior, c.Progress = r.Hyper, t.Prior, progress
 	c.Threads = max(1, runtime.GOMAXPROCS(0)/max(1, e.Jobs))
 	if !c.Policy.Noisy() && c.Policy.HasPosterior() && r.Noise == "" {
-		rec.Noise = Quadrature
+		rec.Noise = library.Quadrature
 	}
 	o, err := e.Library.Objective(r.Objective)
 	if err != nil {
@@ -263,51 +263,6 @@ func (e *Runner) learn(ctx context.Context, t *Task, r train.Run, c train.Config
 		rec.Certificate = &s
 	}
 	return res.Posterior, nil
-}
-
-// hyper returns the hyperparameter of a run: the given one, or the default for
-// a log of n rows.
-func (l Library) hyper(r train.Run, n int) (train.Number, error) {
-	o, err := l.Objective(r.Objective)
-	if err != nil {
-		return 0, err
-	}
-	name := r.Weight
-	if o.OwnWeight {
-		name = o.Hyper
-	}
-	if name == "" || r.Hyper.Valid() {
-		return r.Hyper, nil
-	}
-	w, err := l.Weight(name)
-	if err != nil {
-		return 0, err
-	}
-	if w.Plain != w.Plain { // no hyperparameter
-		return train.None(), nil
-	}
-	return train.Number(objectives.DefaultHyper(n, w.Plain)), nil
-}
-
-// Check reports why a run has no meaning, an *objectives.UnfitError, or that a
-// name is not known.
-func (l Library) Check(r train.Run) error {
-	hyper, err := l.hyper(r, 10000)
-	if err != nil {
-		return err
-	}
-	r.Hyper = hyper
-	c, err := l.parts(r)
-	if err != nil {
-		return err
-	}
-	if c.Objective == nil { // a recipe
-		if r.Policy != "gaussian" {
-			return &objectives.UnfitError{Reason: r.Objective + " learns a gaussian policy, not " + r.Policy}
-		}
-		return nil
-	}
-	return objectives.Check(c.Objective, c.Weight, c.Policy)
 }
 
 // All runs configurations, Jobs at a time, and hands each record to done in the

@@ -12,19 +12,20 @@ import (
 	"opl/objectives"
 	"opl/train"
 	"opl/train/experiment"
+	"opl/train/library"
 )
 
 const data = "../../testdata"
 
 func grid(objectives ...string) (runs []train.Run) {
 	for _, seed := range []uint64{1, 2} {
-		for _, o := range append([]string{experiment.LoggingPolicy}, objectives...) {
+		for _, o := range append([]string{train.LoggingPolicy}, objectives...) {
 			r := train.Run{Dataset: "mnist", Eta0: 0.5, Objective: o, Policy: "softmax", Weight: "clip",
-				Hyper: train.None(), Penalty: train.None(), Delta: .05, Seed: seed, Epochs: 1, LearningRate: .1, BatchSize: 64}
+				Hyper: train.None(), Penalty: train.None(), Seed: seed, Settings: train.Settings{Delta: .05, Epochs: 1, LearningRate: .1, BatchSize: 64}}
 			if o == "corollary1" || o == "ls" {
 				r.Policy = "gaussian"
 			}
-			if o == experiment.LoggingPolicy || o == "ls" {
+			if o == train.LoggingPolicy || o == "ls" {
 				r.Weight = ""
 			}
 			runs = append(runs, r)
@@ -55,7 +56,7 @@ func TestJobs(t *testing.T) {
 	runs := grid("heuristic", "corollary1", "ls")
 	var first []byte
 	for _, jobs := range []int{1, 2, 5} {
-		recs := runAll(t, &experiment.Runner{Library: experiment.Standard(), DataDir: data, Jobs: jobs}, runs)
+		recs := runAll(t, &experiment.Runner{Library: library.Standard(), DataDir: data, Jobs: jobs}, runs)
 		b, err := json.Marshal(recs)
 		if err != nil {
 			t.Fatal(err)
@@ -80,7 +81,7 @@ func TestJobs(t *testing.T) {
 		if r.Objective == "heuristic" && !(r.Reward > logging+.1) {
 			t.Errorf("%s earns %v, the logging policy %v", experiment.Name(r.Run), r.Reward, logging)
 		}
-		if r.Objective != experiment.LoggingPolicy && (!r.ObjectiveValue.Valid() || len(r.Terms) == 0) {
+		if r.Objective != train.LoggingPolicy && (!r.ObjectiveValue.Valid() || len(r.Terms) == 0) {
 			t.Errorf("%s has no objective value or no terms", experiment.Name(r.Run))
 		}
 		if (r.Weight == "clip") != (r.Hyper.Valid() && math.Abs(float64(r.Hyper)-math.Pow(1900, -.25)) < 1e-12) {
@@ -92,10 +93,10 @@ func TestJobs(t *testing.T) {
 // A user's own objective takes part by its name; an error names its run, and
 // what finished is handed on.
 func TestOwnObjective(t *testing.T) {
-	lib := experiment.Standard()
+	lib := library.Standard()
 	lib.Objectives = append(lib.Objectives,
-		experiment.Objective{Name: "mine", Policy: "softmax", Make: func(experiment.Args) objectives.Objective { return objectives.L2(0) }},
-		experiment.Objective{Name: "broken", Policy: "softmax", Make: func(experiment.Args) objectives.Objective {
+		library.Objective{Name: "mine", Policy: "softmax", Make: func(library.Args) objectives.Objective { return objectives.L2(0) }},
+		library.Objective{Name: "broken", Policy: "softmax", Make: func(library.Args) objectives.Objective {
 			return func(p objectives.Problem) graph.Expr { return p.Mean("log", p.PiLogged().Plus(-1).Log()) }
 		}})
 	e := &experiment.Runner{Library: lib, DataDir: data, Jobs: 2}
@@ -120,28 +121,5 @@ func TestOwnObjective(t *testing.T) {
 	// Cancelled before anything runs, and as the last run ends.
 	if err := e.All(ctx, grid("mine"), func(int, train.Record) error { return nil }); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled before the start: %v", err)
-	}
-	lib.Objectives = append(lib.Objectives, experiment.Objective{Name: "risk", Policy: "softmax", Make: lib.Objectives[0].Make})
-	if err := lib.Validate(); err == nil || !strings.Contains(err.Error(), `"risk"`) {
-		t.Errorf("two objectives of one name: %v", err)
-	}
-}
-
-func TestCheck(t *testing.T) {
-	lib := experiment.Standard()
-	for _, c := range []struct{ objective, weight, policy, want string }{
-		{"corollary1", "har", "gaussian", "linear"},
-		{"corollary1", "clip", "softmax", "mixture"},
-		{"london", "ix", "gaussian", "clip"},
-		{"theorem1", "clip", "softmax", "posterior"},
-		{"heuristc", "clip", "softmax", `did you mean "heuristic"`},
-		{"heuristic", "klip", "softmax", `did you mean "clip"`},
-		{"heuristic", "clip", "softmaks", `did you mean "softmax"`},
-		{"theorem1", "har", "gaussian", ""},
-	} {
-		err := lib.Check(train.Run{Objective: c.objective, Weight: c.weight, Policy: c.policy, Hyper: train.None(), Penalty: train.None()})
-		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
-			t.Errorf("%s × %s × %s: %v, want %q", c.objective, c.weight, c.policy, err, c.want)
-		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"opl/objectives"
 	"opl/train"
+	"opl/train/library"
 )
 
 // Figure is one of the paper's, as the grid of runs that it is drawn from. A grid
@@ -16,8 +17,8 @@ type Figure struct {
 	Grid  Grid
 }
 
-// PaperHypers stand for the values in [0, 1] that the paper leaves open.
-func PaperHypers() []float64 { return []float64{.1, .3, .5, .7, .9} }
+// paperHypers stand for the values in [0, 1] that the paper leaves open.
+func paperHypers() []float64 { return []float64{.1, .3, .5, .7, .9} }
 
 // PaperDatasets are those of the paper.
 func PaperDatasets() []string { return []string{"mnist", "fashion"} }
@@ -31,16 +32,16 @@ func PaperDatasets() []string { return []string{"mnist", "fashion"} }
 func Figures() []Figure {
 	def := []float64{math.NaN()}
 	grid := func(from, to float64, entries ...Entry) Grid {
-		return Grid{Eta0: steps(from, to), Seeds: []uint64{1}, Entries: entries, Settings: PaperSettings()}
+		return Grid{Eta0: steps(from, to), Seeds: []uint64{1}, Entries: entries, Settings: train.DefaultSettings()}
 	}
 	each := func(e Entry, weights ...string) (entries []Entry) {
 		for _, e.Weight = range weights {
-			e.Hypers = PaperHypers()
+			e.Hypers = paperHypers()
 			entries = append(entries, e)
 		}
 		return entries
 	}
-	tight := grid(-5, 10, Entry{Objective: "corollary1", Weight: "clip", Hypers: append(PaperHypers(), math.NaN())})
+	tight := grid(-5, 10, Entry{Objective: "corollary1", Weight: "clip", Hypers: append(paperHypers(), math.NaN())})
 	tight.Datasets = []string{"mnist"}
 	penalties := []float64{1e-5, 1e-4, 1e-3}
 	return []Figure{
@@ -98,7 +99,7 @@ func (f Figure) Match(rec train.Record) bool {
 		!slices.ContainsFunc(f.Grid.Eta0, func(eta float64) bool { return math.Abs(eta-rec.Eta0) < 1e-9 }) {
 		return false
 	}
-	return rec.Objective == LoggingPolicy || slices.ContainsFunc(f.Grid.Entries, func(e Entry) bool { return e.match(rec, true, true) })
+	return rec.Objective == train.LoggingPolicy || slices.ContainsFunc(f.Grid.Entries, func(e Entry) bool { return e.match(rec, true, true) })
 }
 
 // match reports whether a record is of an entry: of its default hyperparameter,
@@ -119,7 +120,7 @@ func (e Entry) match(rec train.Record, def, number bool) bool {
 func (f Figure) Has(recs []train.Record) bool {
 	etas := map[string]map[float64]bool{} // by data set
 	for _, r := range recs {
-		if r.Objective != LoggingPolicy && f.Match(r) {
+		if r.Objective != train.LoggingPolicy && f.Match(r) {
 			if etas[r.Dataset] == nil {
 				etas[r.Dataset] = map[float64]bool{}
 			}
@@ -165,6 +166,6 @@ func (e Entry) in(recs []train.Record, data string) bool {
 // HasDefaultHyper reports whether a record's weight, one of opl's own, has its
 // default hyperparameter n^(−1/4), or 1 − n^(−1/4).
 func HasDefaultHyper(rec train.Record) bool {
-	w, err := Standard().Weight(rec.Weight)
-	return err == nil && math.Abs(float64(rec.Hyper)-objectives.DefaultHyper(rec.N, w.Plain)) < 1e-9
+	w, err := library.Standard().Weight(rec.Weight)
+	return err == nil && math.Abs(float64(rec.Hyper)-objectives.DefaultHyper(rec.N, w.IPSAt)) < 1e-9
 }

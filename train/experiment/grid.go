@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"opl/objectives"
 	"opl/train"
+	"opl/train/library"
 )
 
 // MostRuns is the number of runs that a grid may have.
@@ -21,7 +21,7 @@ type Grid struct {
 	Eta0     []float64
 	Seeds    []uint64
 	Entries  []Entry
-	Settings Settings
+	Settings train.Settings
 }
 
 // Entry is an objective with a weight, and the lists of what varies. An empty list
@@ -36,67 +36,10 @@ type Entry struct {
 	Noise     string    // empty: that of the settings
 }
 
-// Settings are what all runs of a grid share.
-type Settings struct {
-	Delta        float64
-	Epochs       int
-	LearningRate float64
-	BatchSize    int
-	Limit        int // examples used, 0: all
-	Dtype        string
-	Noise        string // empty: quadrature where there is one, else the library's first
-	Samples      int
-	Schedule     string
-	PriorSplit   float64
-	PriorScales  []float64
-	Certify      bool
-}
-
-// PaperSettings are those of the paper's experiments.
-func PaperSettings() Settings {
-	return Settings{Delta: .05, Epochs: 20, LearningRate: .1, BatchSize: 128, Dtype: "float32", Samples: 32, Schedule: "constant"}
-}
-
-// A SettingError says which setting is out of range. Key is its name as a flag
-// and in grid files.
-type SettingError struct{ Key, Reason string }
-
-func (e *SettingError) Error() string { return e.Key + " " + e.Reason }
-
-// Check reports the first setting out of range, a *SettingError.
-func (s Settings) Check() error {
-	bad := func(key, format string, args ...any) error { return &SettingError{key, fmt.Sprintf(format, args...)} }
-	switch {
-	case !(s.Delta > 0 && s.Delta < 1):
-		return bad("delta", "%v: want a number in (0, 1)", s.Delta)
-	case s.Samples < 1:
-		return bad("samples", "%d: want at least 1", s.Samples)
-	case s.Schedule != "constant" && s.Schedule != "linear":
-		return bad("schedule", "%q: want constant or linear", s.Schedule)
-	case !(s.PriorSplit >= 0 && s.PriorSplit < 1):
-		return bad("prior-split", "%v: want a share in [0, 1)", s.PriorSplit)
-	case slices.ContainsFunc(s.PriorScales, func(s float64) bool { return !(s > 0) || math.IsInf(s, 0) }):
-		return bad("prior-scale", "%v: want positive numbers", s.PriorScales)
-	case s.Limit > 0 && s.Limit < 20:
-		return bad("limit", "%d: use at least 20: 5 %% are for the logging policy, the rest for the log", s.Limit)
-	case s.Epochs < 0:
-		return bad("epochs", "%d: want 0 or more", s.Epochs)
-	case !(s.LearningRate > 0) || math.IsInf(s.LearningRate, 0):
-		return bad("lr", "%v: want a positive number", s.LearningRate)
-	case s.BatchSize < 1:
-		return bad("batch-size", "%d: want at least 1", s.BatchSize)
-	case s.Limit < 0:
-		return bad("limit", "%d: want 0 (all) or more", s.Limit)
-	case s.Dtype != "float32" && s.Dtype != "float64":
-		return bad("dtype", "%q: want float32 or float64", s.Dtype)
-	}
-	return nil
-}
-
 // Runs lists the grid's runs in a fixed order, problem by problem, without
 // duplicates. A combination without a meaning is handed to left and left out, or
 // is an error if left is nil; so is a grid of which nothing is left.
-func (g Grid) Runs(lib Library, left func(what string, why error)) ([]train.Run, error) {
+func (g Grid) Runs(lib library.Library, left func(what string, why error)) ([]train.Run, error) {
 	if err := g.Settings.Check(); err != nil {
 		return nil, err
 	}
@@ -112,13 +55,16 @@ func (g Grid) Runs(lib Library, left func(what string, why error)) ([]train.Run,
 	for _, data := range g.Datasets {
 		for _, eta := range g.Eta0 {
 			if math.IsNaN(eta) || math.IsInf(eta, 0) {
-				return nil, &SettingError{"eta0", fmt.Sprintf("%v: want a number", eta)}
+				return nil, &train.SettingError{Key: "eta0", Reason: fmt.Sprintf("%v: want a number", eta)}
 			}
 			for _, seed := range g.Seeds {
-				problem := train.Run{Dataset: data, Eta0: eta, Seed: seed, Limit: g.Settings.Limit}
-				logging := problem
-				logging.Objective, logging.Policy = LoggingPolicy, "softmax"
-				logging.Hyper, logging.Penalty = train.None(), train.None()
+				logging := train.Run{Dataset: data, Eta0: eta, Seed: seed, Objective: train.LoggingPolicy, Policy: "softmax",
+					Hyper: train.None(), Penalty: train.None()}
+				for _, e := range train.AllSettings() {
+					if e.Scope == train.OfProblem {
+						e.Copy(&logging.Settings, &g.Settings)
+					}
+				}
 				if key := Key(logging); seen[key] {
 					continue
 				} else {
@@ -126,7 +72,7 @@ func (g Grid) Runs(lib Library, left func(what string, why error)) ([]train.Run,
 				}
 				runs = append(runs, logging)
 				for _, r := range learned {
-					r.Dataset, r.Eta0, r.Seed, r.Limit = problem.Dataset, problem.Eta0, problem.Seed, problem.Limit
+					r.Dataset, r.Eta0, r.Seed = data, eta, seed
 					runs = append(runs, r)
 				}
 			}
@@ -136,12 +82,11 @@ func (g Grid) Runs(lib Library, left func(what string, why error)) ([]train.Run,
 }
 
 // learned lists the runs of one problem.
-func (g Grid) learned(lib Library, left func(what string, why error)) ([]train.Run, error) {
+func (g Grid) learned(lib library.Library, left func(what string, why error)) ([]train.Run, error) {
 	var (
 		runs []train.Run
 		why  error
 		seen = map[string]bool{}
-		s    = g.Settings
 	)
 	for _, entry := range g.Entries {
 		o, err := lib.Objective(entry.Objective)
@@ -149,10 +94,7 @@ func (g Grid) learned(lib Library, left func(what string, why error)) ([]train.R
 			return nil, err
 		}
 		r := train.Run{
-			Objective: o.Name, Policy: o.Policy, Hyper: train.None(), Penalty: train.None(),
-			Delta: s.Delta, Epochs: s.Epochs, LearningRate: s.LearningRate, BatchSize: s.BatchSize,
-			Dtype: s.Dtype, Noise: s.Noise, Samples: s.Samples,
-			Schedule: s.Schedule, PriorSplit: s.PriorSplit, PriorScales: s.PriorScales, Certify: s.Certify,
+			Objective: o.Name, Policy: o.Policy, Hyper: train.None(), Penalty: train.None(), Settings: g.Settings,
 		}
 		if entry.Noise != "" {
 			r.Noise = entry.Noise
@@ -167,7 +109,7 @@ func (g Grid) learned(lib Library, left func(what string, why error)) ([]train.R
 			r.Noise, r.Certify, r.Schedule = "", true, "linear"
 		}
 		if r, err = lib.Settle(r); err != nil {
-			return nil, &SettingError{"noise", fmt.Sprintf("%s: %v", r.Noise, err)}
+			return nil, &train.SettingError{Key: "noise", Reason: fmt.Sprintf("%s: %v", r.Noise, err)}
 		}
 		hypers, err := entry.hypers(lib, o, &r)
 		if err != nil {
@@ -186,7 +128,7 @@ func (g Grid) learned(lib Library, left func(what string, why error)) ([]train.R
 			}
 			for _, p := range entry.Penalties {
 				if !(p >= 0) || math.IsInf(p, 0) {
-					return nil, &SettingError{"penalty", fmt.Sprintf("%v: want a number of at least 0", p)}
+					return nil, &train.SettingError{Key: "penalty", Reason: fmt.Sprintf("%v: want a number of at least 0", p)}
 				}
 				penalties = append(penalties, train.Number(p))
 			}
@@ -220,7 +162,7 @@ func (g Grid) learned(lib Library, left func(what string, why error)) ([]train.R
 }
 
 // hypers settles the weight of r and lists its hyperparameters.
-func (e Entry) hypers(lib Library, o Objective, r *train.Run) ([]train.Number, error) {
+func (e Entry) hypers(lib library.Library, o library.Objective, r *train.Run) ([]train.Number, error) {
 	none := []train.Number{train.None()}
 	name := o.Hyper
 	if !o.OwnWeight {
@@ -234,7 +176,7 @@ func (e Entry) hypers(lib Library, o Objective, r *train.Run) ([]train.Number, e
 	if err != nil {
 		return nil, err
 	}
-	if math.IsNaN(w.Plain) || len(e.Hypers) == 0 {
+	if !w.Tunable() || len(e.Hypers) == 0 {
 		return none, nil
 	}
 	var hypers []train.Number
@@ -260,7 +202,7 @@ func what(r train.Run) string {
 }
 
 // Key is the identity of a run: two runs are the same if and only if their keys
-// are equal. Hyperparameters left to their default need Runner.Resolve first.
+// are equal. Hyperparameters left to their default need [Runner.Plan] first.
 func Key(r train.Run) string {
 	b, err := json.Marshal(r)
 	if err != nil {

@@ -12,14 +12,15 @@ import (
 	"opl/objectives/weights"
 	"opl/train"
 	"opl/train/experiment"
+	"opl/train/library"
 )
 
 // withOwn is the library with a user's objective and weight.
-func withOwn() experiment.Library {
-	lib := experiment.Standard()
-	lib.Objectives = append(lib.Objectives, experiment.Objective{Name: "mine", Policy: "softmax",
-		Make: func(experiment.Args) objectives.Objective { return objectives.Risk() }})
-	lib.Weights = append(lib.Weights, experiment.Weight{Name: "truncated", Plain: 0, Make: func(h float64) objectives.Weight {
+func withOwn() library.Library {
+	lib := library.Standard()
+	lib.Objectives = append(lib.Objectives, library.Objective{Name: "mine", Policy: "softmax",
+		Make: func(library.Args) objectives.Objective { return objectives.Risk() }})
+	lib.Weights = append(lib.Weights, library.Weight{Name: "truncated", IPSAt: 0, Make: func(h float64) objectives.Weight {
 		return objectives.Weight{Name: "truncated", Hyper: h,
 			Of: func(pi, pi0 weights.Value) weights.Value { return pi.Div(pi0).AtMost(1 / h) }}
 	}})
@@ -43,7 +44,7 @@ func runsOf(t *testing.T, f experiment.Figure, datasets ...string) []train.Run {
 	if f.Grid.Datasets == nil {
 		f.Grid.Datasets = datasets
 	}
-	runs, err := f.Grid.Runs(experiment.Standard(), nil)
+	runs, err := f.Grid.Runs(library.Standard(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +66,7 @@ func TestFigures(t *testing.T) {
 		}
 		lists = append(lists, runs)
 		for _, r := range runs {
-			if r.Objective == experiment.LoggingPolicy {
+			if r.Objective == train.LoggingPolicy {
 				continue
 			}
 			if r.Epochs != 20 || r.LearningRate != .1 || r.BatchSize != 128 || r.Delta != .05 || r.Limit != 0 || r.Dtype != "float32" || r.Certify {
@@ -79,7 +80,7 @@ func TestFigures(t *testing.T) {
 	}
 	// 1,674 with repetitions: of these, logging policies (22 problems + 10 of fig1, fig6)
 	// and Corollary 1's with Clip are in several figures.
-	e := &experiment.Runner{Library: experiment.Standard(), DataDir: data}
+	e := &experiment.Runner{Library: library.Standard(), DataDir: data}
 	plan, err := e.Plan(lists...)
 	if err != nil {
 		t.Fatal(err)
@@ -96,7 +97,7 @@ func TestFigures(t *testing.T) {
 			t.Fatalf("%s is planned twice", experiment.Name(r))
 		}
 		seen[key] = true
-		if !r.Hyper.Valid() && r.Objective != experiment.LoggingPolicy {
+		if !r.Hyper.Valid() && r.Objective != train.LoggingPolicy {
 			t.Fatalf("%s has no hyperparameter", experiment.Name(r))
 		}
 		problem := fmt.Sprint(r.Dataset, r.Eta0, r.Seed)
@@ -109,7 +110,7 @@ func TestFigures(t *testing.T) {
 
 // A record belongs to the figures that ask for its run, and to no others.
 func TestFigureMatch(t *testing.T) {
-	e := &experiment.Runner{Library: experiment.Standard(), DataDir: data}
+	e := &experiment.Runner{Library: library.Standard(), DataDir: data}
 	asked := map[string]map[string]bool{}
 	var all []train.Run
 	for _, f := range experiment.Figures() {
@@ -163,7 +164,7 @@ func TestFigureMatch(t *testing.T) {
 
 func TestGridRuns(t *testing.T) {
 	lib := withOwn()
-	g := experiment.Grid{Datasets: []string{"mnist", "mnist"}, Eta0: []float64{0, .5, 0}, Seeds: []uint64{1, 2}, Settings: experiment.PaperSettings(),
+	g := experiment.Grid{Datasets: []string{"mnist", "mnist"}, Eta0: []float64{0, .5, 0}, Seeds: []uint64{1, 2}, Settings: train.DefaultSettings(),
 		Entries: []experiment.Entry{
 			{Objective: "mine", Weight: "truncated", Hypers: []float64{.1, math.NaN(), .1}},
 			{Objective: "mine", Weight: "truncated"}, // the default again
@@ -179,7 +180,7 @@ func TestGridRuns(t *testing.T) {
 	if want := 4 * (1 + 2 + 1 + 2 + 1 + 2); len(runs) != want {
 		t.Errorf("%d runs, want %d", len(runs), want)
 	}
-	if runs[0].Objective != experiment.LoggingPolicy || runs[1].Objective != "mine" || runs[1].Hyper != .1 {
+	if runs[0].Objective != train.LoggingPolicy || runs[1].Objective != "mine" || runs[1].Hyper != .1 {
 		t.Errorf("the first runs are %+v", runs[:2])
 	}
 	// What has no meaning is named, and is an error where nobody listens.
@@ -229,11 +230,11 @@ func TestParseGrid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := experiment.ParseGrid("grid.yaml", text, experiment.Standard())
+	g, err := experiment.ParseGrid("grid.yaml", text, library.Standard())
 	if err != nil {
 		t.Fatal(err)
 	}
-	runs, err := g.Runs(experiment.Standard(), nil)
+	runs, err := g.Runs(library.Standard(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -294,7 +295,7 @@ func TestParseGrid(t *testing.T) {
 		{"runs:\n- objectives: theorem1\n  lambda: [star, 0]\n", "g:3: lambda: \"0\""},
 		{"runs:\n- objectives: risk\n  policy: gaussan\n", `g:3: unknown policy "gaussan": did you mean "gaussian"`},
 	} {
-		_, err := experiment.ParseGrid("g", []byte(c.text), experiment.Standard())
+		_, err := experiment.ParseGrid("g", []byte(c.text), library.Standard())
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %v, want %q", c.text, err, c.want)
 		}
@@ -313,7 +314,7 @@ func FuzzParseGrid(f *testing.F) {
 	f.Add([]byte("runs: &r\n- objectives: *r\n"))
 	f.Add([]byte("? [a]\n: b\n"))
 	f.Add([]byte("runs: [{<<: {objectives: risk}}]\n"))
-	lib := experiment.Standard()
+	lib := library.Standard()
 	f.Fuzz(func(t *testing.T, text []byte) {
 		g, err := experiment.ParseGrid("name", text, lib)
 		if err != nil {

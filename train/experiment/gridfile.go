@@ -11,6 +11,9 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"opl/train"
+	"opl/train/library"
 )
 
 // ParseGrid reads a grid from YAML. name, that of the file, is in errors, which
@@ -34,7 +37,7 @@ import (
 //	                                # noise, samples, schedule, prior-split, prior-scale, certify
 //
 // A single value stands for a list of one. Names are those of lib.
-func ParseGrid(name string, text []byte, lib Library) (Grid, error) {
+func ParseGrid(name string, text []byte, lib library.Library) (Grid, error) {
 	p := gridParser{name: name, lib: lib}
 	g, err := p.grid(text)
 	if err != nil {
@@ -45,7 +48,7 @@ func ParseGrid(name string, text []byte, lib Library) (Grid, error) {
 
 type gridParser struct {
 	name string
-	lib  Library
+	lib  library.Library
 }
 
 func (p gridParser) errorf(n *yaml.Node, format string, args ...any) error {
@@ -68,7 +71,7 @@ func (p gridParser) pairs(n *yaml.Node, where string, known []string) ([]pair, e
 			value = value.Alias
 		}
 		if !slices.Contains(known, key.Value) {
-			return nil, p.errorf(key, "unknown key %q%s (known: %s)", key.Value, Suggest(key.Value, known), strings.Join(known, ", "))
+			return nil, p.errorf(key, "%v", library.Unknown("key", key.Value, known))
 		}
 		if line, twice := seen[key.Value]; twice {
 			return nil, p.errorf(key, "%s is given twice, first in line %d", key.Value, line)
@@ -80,7 +83,7 @@ func (p gridParser) pairs(n *yaml.Node, where string, known []string) ([]pair, e
 }
 
 func (p gridParser) grid(text []byte) (Grid, error) {
-	g := Grid{Datasets: []string{"mnist"}, Eta0: []float64{.5}, Settings: PaperSettings()}
+	g := Grid{Datasets: []string{"mnist"}, Eta0: []float64{.5}, Settings: train.DefaultSettings()}
 	var doc, more yaml.Node
 	d := yaml.NewDecoder(bytes.NewReader(text))
 	switch err := d.Decode(&doc); {
@@ -99,15 +102,19 @@ func (p gridParser) grid(text []byte) (Grid, error) {
 	if doc.Kind == yaml.DocumentNode && len(doc.Content) == 1 {
 		top = doc.Content[0]
 	}
-	pairs, err := p.pairs(top, "grid", []string{"runs", "dataset", "eta0", "seeds", "seed", "epochs", "limit", "lr", "batch-size",
-		"delta", "dtype", "noise", "samples", "schedule", "prior-split", "prior-scale", "certify"})
+	known := []string{"runs", "dataset", "eta0", "seeds", "seed"}
+	settings := map[string]train.Setting{}
+	for _, e := range train.AllSettings() {
+		known, settings[e.Name] = append(known, e.Name), e
+	}
+	pairs, err := p.pairs(top, "grid", known)
 	if err != nil {
 		return g, err
 	}
 	seeds, first := 1, 1
 	lines := map[string]*yaml.Node{}
 	for _, kv := range pairs {
-		v, s := kv.value, &g.Settings
+		v := kv.value
 		lines[kv.key.Value] = v
 		switch key := kv.key.Value; key {
 		case "runs":
@@ -124,38 +131,14 @@ func (p gridParser) grid(text []byte) (Grid, error) {
 			if first, err = p.integer(key, v); err == nil && first < 0 {
 				err = p.errorf(v, "seed %d: want 0 or more", first)
 			}
-		case "epochs":
-			s.Epochs, err = p.integer(key, v)
-		case "limit":
-			s.Limit, err = p.integer(key, v)
-		case "batch-size":
-			s.BatchSize, err = p.integer(key, v)
-		case "samples":
-			s.Samples, err = p.integer(key, v)
-		case "lr":
-			s.LearningRate, err = p.number(key, v)
-		case "delta":
-			s.Delta, err = p.number(key, v)
-		case "prior-split":
-			s.PriorSplit, err = p.number(key, v)
-		case "prior-scale":
-			s.PriorScales, err = p.numbers(key, v, 0, math.Inf(1), "a positive number")
-		case "dtype":
-			s.Dtype, err = p.word(key, v)
-		case "schedule":
-			s.Schedule, err = p.word(key, v)
-		case "noise":
-			s.Noise, err = p.noise(v)
-		case "certify":
-			if s.Certify = v.Value == "true"; v.Kind != yaml.ScalarNode || !s.Certify && v.Value != "false" {
-				err = p.errorf(v, "certify: want true or false")
-			}
+		default:
+			err = p.setting(settings[key], v, &g.Settings)
 		}
 		if err != nil {
 			return g, err
 		}
 	}
-	var bad *SettingError
+	var bad *train.SettingError
 	if err := g.Settings.Check(); errors.As(err, &bad) {
 		return g, p.errorf(lines[bad.Key], "%v", bad)
 	}
@@ -166,6 +149,27 @@ func (p gridParser) grid(text []byte) (Grid, error) {
 		g.Seeds = append(g.Seeds, uint64(first+s))
 	}
 	return g, nil
+}
+
+// setting reads the value of a setting into s.
+func (p gridParser) setting(e train.Setting, v *yaml.Node, s *train.Settings) (err error) {
+	switch at := e.Field(s).(type) {
+	case *int:
+		*at, err = p.integer(e.Name, v)
+	case *float64:
+		*at, err = p.number(e.Name, v)
+	case *[]float64:
+		*at, err = p.numbers(e.Name, v, math.Inf(-1), math.Inf(1), "a number")
+	case *string:
+		if *at, err = p.word(e.Name, v); err == nil && at == &s.Noise {
+			err = p.noise(v)
+		}
+	case *bool:
+		if *at = v.Value == "true"; v.Kind != yaml.ScalarNode || !*at && v.Value != "false" {
+			err = p.errorf(v, "%s: want true or false", e.Name)
+		}
+	}
+	return err
 }
 
 // syntax names the file and the line of an error of the YAML reader.
@@ -204,7 +208,7 @@ func (p gridParser) entries(n *yaml.Node) ([]Entry, error) {
 			case "hyper":
 				e.Hypers, err = p.numbers(key, v, 0, 1, "a number in [0, 1], or default")
 			case "lambda":
-				e.Lambdas, err = p.names(key, v, func(s string) error { _, err := ParseLambda(s); return err })
+				e.Lambdas, err = p.names(key, v, func(s string) error { _, err := library.ParseLambda(s); return err })
 			case "penalty":
 				e.Penalties, err = p.numbers(key, v, 0, math.MaxFloat64, "a number of at least 0")
 			case "policy":
@@ -214,7 +218,9 @@ func (p gridParser) entries(n *yaml.Node) ([]Entry, error) {
 					}
 				}
 			case "noise":
-				e.Noise, err = p.noise(v)
+				if e.Noise, err = p.word(key, v); err == nil {
+					err = p.noise(v)
+				}
 			}
 			if err != nil {
 				return nil, err
@@ -224,9 +230,9 @@ func (p gridParser) entries(n *yaml.Node) ([]Entry, error) {
 			return nil, p.errorf(item, "runs: an entry without objectives")
 		}
 		for _, kv := range pairs {
-			takes := map[string]func(Objective) bool{
-				"lambda":  func(o Objective) bool { return o.HasLambda },
-				"penalty": func(o Objective) bool { return o.HasPenalty },
+			takes := map[string]func(library.Objective) bool{
+				"lambda":  func(o library.Objective) bool { return o.HasLambda },
+				"penalty": func(o library.Objective) bool { return o.HasPenalty },
 			}[kv.key.Value]
 			if takes == nil || slices.ContainsFunc(objectives, func(s string) bool { o, _ := p.lib.Objective(s); return takes(o) }) {
 				continue
@@ -296,15 +302,14 @@ func (p gridParser) names(key string, n *yaml.Node, check func(string) error) ([
 	return names, nil
 }
 
-func (p gridParser) noise(n *yaml.Node) (string, error) {
-	s, err := p.word("noise", n)
-	if err != nil || s == Quadrature {
-		return s, err
+// noise reports a noise that the library does not have.
+func (p gridParser) noise(n *yaml.Node) error {
+	if n.Value != library.Quadrature {
+		if _, err := p.lib.Noise(n.Value); err != nil {
+			return p.errorf(n, "%v", err)
+		}
 	}
-	if _, err := p.lib.Noise(s); err != nil {
-		return "", p.errorf(n, "%v", err)
-	}
-	return s, nil
+	return nil
 }
 
 func (p gridParser) number(key string, n *yaml.Node) (float64, error) {

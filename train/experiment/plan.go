@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"opl/train"
+	"opl/train/library"
 )
 
 // Plan merges lists of runs without duplicates, problem by problem so that few
@@ -17,12 +18,12 @@ func (e *Runner) Plan(lists ...[]train.Run) ([]train.Run, error) {
 	seen := map[string]bool{}
 	for _, list := range lists {
 		for _, r := range list {
-			if r.Objective != LoggingPolicy {
+			if r.Objective != train.LoggingPolicy {
 				n, err := e.rows(r, rows)
 				if err != nil {
 					return nil, err
 				}
-				if r.Hyper, err = e.Library.hyper(r, n); err != nil {
+				if r.Hyper, err = e.Library.Hyper(r, n); err != nil {
 					return nil, err
 				}
 			}
@@ -56,7 +57,7 @@ func (e *Runner) rows(r train.Run, known map[taskKey]int) (int, error) {
 		return 0, err
 	}
 	if n := d.Train.Len(); r.Limit > n {
-		return 0, &SettingError{"limit", fmt.Sprintf("%d: data set %s has %d training examples", r.Limit, r.Dataset, n)}
+		return 0, &train.SettingError{Key: "limit", Reason: fmt.Sprintf("%d: data set %s has %d training examples", r.Limit, r.Dataset, n)}
 	}
 	_, log, err := train.Split(d.Train.Len(), r.Limit, r.Seed)
 	if err != nil {
@@ -72,13 +73,13 @@ func (e *Runner) rows(r train.Run, known map[taskKey]int) (int, error) {
 // for exact posteriors, and 0.025 ms a draw for sampled ones, with vector kernels
 // and a processor core of 2024. It serves progress, and estimates where no stored
 // seconds are at hand.
-func (l Library) Work(r train.Run, n int) float64 {
-	if r.Objective == LoggingPolicy {
+func Work(l library.Library, r train.Run, n int) float64 {
+	if r.Objective == train.LoggingPolicy {
 		return 0.1
 	}
 	step := 0.27e-3
 	switch {
-	case r.Noise == Quadrature:
+	case r.Noise == library.Quadrature:
 		step = 0.33e-3
 	case r.Noise != "":
 		step = 0.025e-3 * float64(r.Samples)
@@ -92,14 +93,14 @@ func (l Library) Work(r train.Run, n int) float64 {
 
 // Estimate says how long runs will train on e.Jobs workers: as stored records of
 // the same objective, policy and weight took, scaled by epochs and rows, or else
-// as by Library.Work. guessed is the number of runs without such records.
+// as by Work. guessed is the number of runs without such records.
 func (e *Runner) Estimate(runs []train.Run, stored []train.Record) (total time.Duration, guessed int, err error) {
 	type kind struct{ objective, policy, weight string }
 	took, work := map[kind]float64{}, map[kind]float64{}
 	for _, rec := range stored {
 		k := kind{rec.Objective, rec.Policy, rec.Weight}
 		took[k] += rec.Seconds
-		work[k] += e.Library.Work(rec.Run, rec.N)
+		work[k] += Work(e.Library, rec.Run, rec.N)
 	}
 	known := map[taskKey]int{}
 	var seconds float64
@@ -108,10 +109,10 @@ func (e *Runner) Estimate(runs []train.Run, stored []train.Record) (total time.D
 		if err != nil {
 			return 0, 0, err
 		}
-		w := e.Library.Work(r, n)
+		w := Work(e.Library, r, n)
 		k := kind{r.Objective, r.Policy, r.Weight}
 		switch {
-		case r.Objective == LoggingPolicy:
+		case r.Objective == train.LoggingPolicy:
 		case work[k] > 0:
 			w *= took[k] / work[k]
 		default:

@@ -8,11 +8,12 @@ import (
 
 	"opl/train"
 	"opl/train/experiment"
+	"opl/train/library"
 )
 
 // Estimates follow stored seconds where there are any, and Work elsewhere.
 func TestEstimate(t *testing.T) {
-	e := &experiment.Runner{Library: experiment.Standard(), DataDir: data, Jobs: 2}
+	e := &experiment.Runner{Library: library.Standard(), DataDir: data, Jobs: 2}
 	runs, recs := records(t, 0) // logging, two of the heuristic, theorem1; 20 epochs on 1,900 rows
 	guess, guessed, err := e.Estimate(runs, nil)
 	if err != nil || guessed != 3 {
@@ -20,7 +21,7 @@ func TestEstimate(t *testing.T) {
 	}
 	var work float64
 	for _, r := range runs {
-		work += e.Library.Work(r, 1900)
+		work += experiment.Work(e.Library, r, 1900)
 	}
 	if want := work / 2; math.Abs(guess.Seconds()-want) > 1e-6 {
 		t.Errorf("a guess of %v s, want %v s", guess.Seconds(), want)
@@ -31,7 +32,7 @@ func TestEstimate(t *testing.T) {
 	if want := 14 * time.Second; err != nil || guessed != 0 || (got-want).Abs() > time.Millisecond {
 		t.Errorf("two runs of twice the epochs of one of 7 s, two at a time: %v, %d guessed, %v; want %v", got, guessed, err, want)
 	}
-	if h, b := e.Library.Work(runs[1], 1900), e.Library.Work(runs[3], 1900); !(h < b) {
+	if h, b := experiment.Work(e.Library, runs[1], 1900), experiment.Work(e.Library, runs[3], 1900); !(h < b) {
 		t.Errorf("the heuristic works %v s, Theorem 1 %v s", h, b)
 	}
 	runs[1].Limit = 5000

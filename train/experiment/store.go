@@ -16,6 +16,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"opl/policies/wholefile"
 	"opl/train"
 )
 
@@ -74,7 +75,7 @@ func (s *Store) open(dir string) error {
 	if s.file, err = os.OpenFile(s.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o666); err != nil {
 		return fmt.Errorf("results: %w", err)
 	}
-	if err := syncDir(dir); err != nil {
+	if err := wholefile.SyncFolder(dir); err != nil {
 		return fmt.Errorf("results: %w", err)
 	}
 	if end := bytes.LastIndexByte(text, '\n') + 1; end < len(text) {
@@ -217,42 +218,12 @@ func (s *Store) Check(plan []train.Run, hash func(dataset string) (string, error
 	return nil
 }
 
-// setting is a part of a run that grids share.
-type setting struct {
-	name string // of its flag
-	of   func(train.Run) any
-}
-
-// sharedSettings are those of all runs that learn; limit, the first, is the
-// logging policy's too.
-func sharedSettings() []setting {
-	return []setting{
-		{"limit", func(r train.Run) any { return r.Limit }},
-		{"epochs", func(r train.Run) any { return r.Epochs }},
-		{"lr", func(r train.Run) any { return r.LearningRate }},
-		{"batch-size", func(r train.Run) any { return r.BatchSize }},
-		{"delta", func(r train.Run) any { return r.Delta }},
-		{"dtype", func(r train.Run) any { return r.Dtype }},
-		{"prior-split", func(r train.Run) any { return r.PriorSplit }},
-		{"prior-scale", func(r train.Run) any { return fmt.Sprint(r.PriorScales) }},
-	}
-}
-
-// ownSettings are those that hang on objective and policy.
-func ownSettings() []setting {
-	return []setting{
-		{"schedule", func(r train.Run) any { return r.Schedule }},
-		{"certify", func(r train.Run) any { return r.Certify }},
-		{"noise", func(r train.Run) any { return r.Noise }},
-		{"samples", func(r train.Run) any { return r.Samples }},
-	}
-}
-
-// mismatch names the first setting in which two runs differ, or is empty.
-func mismatch(settings []setting, r, want train.Run) string {
-	for _, s := range settings {
-		if s.of(r) != s.of(want) {
-			return fmt.Sprintf("%s has --%s %v, not %v", Name(r), s.name, s.of(r), s.of(want))
+// mismatch names the first setting of some scopes in which two runs differ, or is
+// empty.
+func mismatch(r, want train.Run, scopes ...train.Scope) string {
+	for _, e := range train.AllSettings() {
+		if has, wants := e.Of(r.Settings), e.Of(want.Settings); slices.Contains(scopes, e.Scope) && has != wants {
+			return fmt.Sprintf("%s has setting %s %s, not %s", Name(r), e.Name, has, wants)
 		}
 	}
 	return ""
@@ -269,10 +240,10 @@ func kindOf(r train.Run) string { return r.Objective + "\n" + r.Policy }
 func newReference(plan []train.Run) *reference {
 	ref := &reference{kinds: map[string][]train.Run{}}
 	for i, r := range plan {
-		if i == 0 || ref.first.Objective == LoggingPolicy {
+		if i == 0 || ref.first.Objective == train.LoggingPolicy {
 			ref.first = r
 		}
-		if r.Objective == LoggingPolicy {
+		if r.Objective == train.LoggingPolicy {
 			continue
 		}
 		if ref.ownMismatch(r) != "" || ref.kinds[kindOf(r)] == nil {
@@ -287,7 +258,7 @@ func newReference(plan []train.Run) *reference {
 func (ref *reference) ownMismatch(r train.Run) string {
 	first := ""
 	for _, want := range ref.kinds[kindOf(r)] {
-		diff := mismatch(ownSettings(), r, want)
+		diff := mismatch(r, want, train.OfMethod)
 		if diff == "" {
 			return ""
 		}
@@ -297,10 +268,10 @@ func (ref *reference) ownMismatch(r train.Run) string {
 }
 
 func (ref *reference) mismatch(r train.Run) string {
-	if r.Objective == LoggingPolicy || ref.first.Objective == LoggingPolicy {
-		return mismatch(sharedSettings()[:1], r, ref.first)
+	if r.Objective == train.LoggingPolicy || ref.first.Objective == train.LoggingPolicy {
+		return mismatch(r, ref.first, train.OfProblem)
 	}
-	return cmp.Or(mismatch(sharedSettings(), r, ref.first), ref.ownMismatch(r))
+	return cmp.Or(mismatch(r, ref.first, train.OfProblem, train.OfLearning), ref.ownMismatch(r))
 }
 
 // Missing lists the runs of plan that are not stored.
@@ -381,7 +352,7 @@ func (s *Store) Records() []train.Record {
 		recs[i] = l.rec
 	}
 	slices.SortFunc(recs, func(a, b train.Record) int {
-		learns := func(r train.Record) int { return min(1, len(strings.TrimPrefix(r.Objective, LoggingPolicy))) }
+		learns := func(r train.Record) int { return min(1, len(strings.TrimPrefix(r.Objective, train.LoggingPolicy))) }
 		return cmp.Or(
 			cmp.Compare(a.Dataset, b.Dataset),
 			cmp.Compare(a.Eta0, b.Eta0),
@@ -440,13 +411,4 @@ func ReadStore(path string) (*Store, error) {
 		hashes[l.rec.Dataset] = cmp.Or(hashes[l.rec.Dataset], l.rec.DataHash)
 	}
 	return s, s.Check(plan, func(dataset string) (string, error) { return hashes[dataset], nil })
-}
-
-// syncDir makes the names of new files in a folder last.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

@@ -15,14 +15,15 @@ import (
 	"opl/objectives"
 	"opl/train"
 	"opl/train/experiment"
+	"opl/train/library"
 )
 
 // records are made up: those of runs of a grid.
 func records(t testing.TB, eta0 ...float64) (runs []train.Run, recs []train.Record) {
 	t.Helper()
-	g := experiment.Grid{Datasets: []string{"mnist"}, Eta0: eta0, Seeds: []uint64{1}, Settings: experiment.PaperSettings(),
+	g := experiment.Grid{Datasets: []string{"mnist"}, Eta0: eta0, Seeds: []uint64{1}, Settings: train.DefaultSettings(),
 		Entries: []experiment.Entry{{Objective: "heuristic", Weight: "clip", Hypers: []float64{.1, .2}}, {Objective: "theorem1", Weight: "har", Hypers: []float64{.5}}}}
-	runs, err := g.Runs(experiment.Standard(), nil)
+	runs, err := g.Runs(library.Standard(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,13 +238,13 @@ func TestStoreCheck(t *testing.T) {
 		change func(*train.Record)
 		want   string
 	}{
-		"epochs":     {func(r *train.Record) { r.Epochs = 3 }, "--epochs 3, not 20"},
-		"lr":         {func(r *train.Record) { r.LearningRate = .2 }, "--lr 0.2, not 0.1"},
-		"limit":      {func(r *train.Record) { r.Limit = 100 }, "--limit 100, not 0"},
-		"scales":     {func(r *train.Record) { r.PriorScales = []float64{.1} }, "--prior-scale [0.1], not []"},
-		"noise":      {func(r *train.Record) { r.Noise = "iid" }, "--noise iid, not lowdiscrepancy"},
+		"epochs":     {func(r *train.Record) { r.Epochs = 3 }, "setting epochs 3, not 20"},
+		"lr":         {func(r *train.Record) { r.LearningRate = .2 }, "setting lr 0.2, not 0.1"},
+		"limit":      {func(r *train.Record) { r.Limit = 100 }, "setting limit 100, not 0"},
+		"scales":     {func(r *train.Record) { r.PriorScales = []float64{.1} }, "setting prior-scale [0.1], not []"},
+		"noise":      {func(r *train.Record) { r.Noise = "iid" }, "setting noise iid, not lowdiscrepancy"},
 		"data":       {func(r *train.Record) { r.DataHash = "others" }, "other data"},
-		"dtype":      {func(r *train.Record) { r.Dtype = "float64"; r.Objective = "risk" }, "--dtype float64"},
+		"dtype":      {func(r *train.Record) { r.Dtype = "float64"; r.Objective = "risk" }, "setting dtype float64"},
 		"objective":  {func(r *train.Record) { r.Objective, r.Noise = "corollary1", "quadrature" }, ""},
 		"seed":       {func(r *train.Record) { r.Seed = 9 }, ""},
 		"other data": {func(r *train.Record) { r.Dataset, r.DataHash = "fashion", "others" }, ""},
@@ -266,11 +267,11 @@ func TestStoreCheck(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	add(t, s, logging, recs[1])
-	if err := s.Check(runs, hash); err == nil || !strings.Contains(err.Error(), "--limit 50, not 0") {
+	if err := s.Check(runs, hash); err == nil || !strings.Contains(err.Error(), "setting limit 50, not 0") {
 		t.Errorf("logging policy: %v", err)
 	}
 	// plot, which has no plan, refuses what was mixed by hand.
-	if _, err := experiment.ReadStore(dir); err == nil || !strings.Contains(err.Error(), "--limit") {
+	if _, err := experiment.ReadStore(dir); err == nil || !strings.Contains(err.Error(), "setting limit") {
 		t.Errorf("mixed: %v", err)
 	}
 	if n := s.OtherVersions(train.ThisVersion()); n != 2 {
@@ -285,7 +286,7 @@ func TestCurves(t *testing.T) {
 	for i := range runs {
 		runs[i].Epochs, runs[i].Limit = 3, 400
 	}
-	e := &experiment.Runner{Library: experiment.Standard(), DataDir: data, Jobs: 2}
+	e := &experiment.Runner{Library: library.Standard(), DataDir: data, Jobs: 2}
 	plain := runAll(t, e, runs)
 	e.Curves = true
 	for i, rec := range runAll(t, e, runs) {
@@ -293,7 +294,7 @@ func TestCurves(t *testing.T) {
 		if rec.Curve = nil; !reflect.DeepEqual(toJSON(t, rec), toJSON(t, plain[i])) {
 			t.Errorf("%s: curves change the record", experiment.Name(rec.Run))
 		}
-		if rec.Objective == experiment.LoggingPolicy {
+		if rec.Objective == train.LoggingPolicy {
 			continue
 		}
 		if len(curve) != 3 || curve[2].Epoch != 3 || curve[2].Reward != rec.Reward || len(curve[0].Terms) != len(rec.Terms) {

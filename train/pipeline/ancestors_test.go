@@ -2,12 +2,12 @@ package pipeline_test
 
 import (
 	"fmt"
+	"opl/train/library"
 	"strings"
 	"testing"
 
 	"opl/policies/policyfile"
 	"opl/train/certify"
-	"opl/train/experiment"
 	"opl/train/pipeline"
 	"opl/train/provenance"
 )
@@ -104,7 +104,7 @@ func TestEveryDoor(t *testing.T) {
 	if _, err := provenance.New(encoded).Posterior(l.Policy, l.Posterior, rows, optionsOf(l)); err == nil || !strings.Contains(err.Error(), "taught the prior") {
 		t.Errorf("the posterior in memory on all rows: %v", err)
 	}
-	if _, err := pipeline.Learn(t.Context(), experiment.Standard(), log, pipeline.Options{PriorFile: p, Settings: settings(1)}); err == nil || !strings.Contains(err.Error(), "every row") {
+	if _, err := pipeline.Learn(t.Context(), library.Standard(), log, pipeline.Options{PriorFile: p, Settings: settings(1)}); err == nil || !strings.Contains(err.Error(), "every row") {
 		t.Errorf("a prior from the rows that certify: %v", err)
 	}
 }

@@ -25,7 +25,7 @@ type watch struct {
 	rows    []int   // a sample of those trained on
 	scale   float64 // of the effective sample size of the sample to that of all
 	min     float64 // effective rows
-	curve   []CurvePoint
+	curve   []train.CurvePoint
 	last    *policies.Posterior // of the latest epoch with enough
 	stopped string
 }
@@ -53,8 +53,8 @@ func newWatch(log *logs.Log, rows []int, seed uint64, least float64) *watch {
 func (w *watch) epoch(pol policies.Policy) func(train.Epoch) bool {
 	return func(p train.Epoch) bool {
 		ess := w.scale * estimate(pol, p.Posterior, w.log, w.rows).Effective
-		w.curve = append(w.curve, CurvePoint{Stage: p.Stage, Scale: p.Posterior.Prior.Scale, Epoch: p.Number,
-			Objective: train.Number(p.Objective), Effective: ess, Terms: p.Terms})
+		w.curve = append(w.curve, train.CurvePoint{Stage: p.Stage, Scale: p.Posterior.Prior.Scale, Epoch: p.Number,
+			Objective: train.Number(p.Objective), Effective: ess, Terms: p.Terms, Reward: train.None()})
 		if ess >= w.min {
 			q := p.Posterior
 			w.last = &q

@@ -7,6 +7,7 @@ import (
 
 	"opl/policies/features"
 	"opl/policies/policyfile"
+	"opl/train"
 	"opl/train/dataset"
 	"opl/train/experiment"
 	"opl/train/logs"
@@ -68,7 +69,7 @@ func ExportLogging(t *experiment.Task) (*policyfile.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &policyfile.File{Actions: classNames(t), RewardMax: 1, Created: versions(),
+	return &policyfile.File{Actions: classNames(t), RewardMax: 1, Created: train.ThisVersion(),
 		History: policyfile.History{Known: true, DataHash: t.Data.Hash},
 		Components: []policyfile.Component{{Weight: 1, Kind: policyfile.Softmax, Encoder: encoder,
 			Weights: matrix(t.Prior.Mean, t.Data.Classes)}}}, nil

@@ -3,6 +3,7 @@ package pipeline_test
 import (
 	"context"
 	"math"
+	"opl/train/library"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -21,9 +22,9 @@ import (
 func TestExport(t *testing.T) {
 	dir := t.TempDir()
 	path, test := filepath.Join(dir, "log.csv.zst"), filepath.Join(dir, "test.parquet")
-	e := &experiment.Runner{Library: experiment.Standard(), DataDir: filepath.Join("..", "..", "testdata", "mnist")}
+	e := &experiment.Runner{Library: library.Standard(), DataDir: filepath.Join("..", "..", "testdata", "mnist")}
 	run := train.Run{Dataset: "mnist", Eta0: .5, Seed: 3, Objective: "corollary1", Weight: "ix", Hyper: train.None(), Policy: "gaussian", Lambda: "star",
-		Delta: .05, Epochs: 2, LearningRate: .1, BatchSize: 128, Dtype: "float32", Samples: 32, Schedule: "constant"}
+		Settings: train.Settings{Delta: .05, Epochs: 2, LearningRate: .1, BatchSize: 128, Dtype: "float32", Samples: 32, Schedule: "constant"}}
 	task, err := e.Task(context.Background(), run)
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +77,7 @@ func TestExport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	learned := mustLearn(t, log, pipeline.Options{Objective: "corollary1", Weight: "ix", Seed: 3, PriorFile: logging, Fresh: true, Settings: experiment.Settings{Epochs: 2}})
+	learned := mustLearn(t, log, pipeline.Options{Objective: "corollary1", Weight: "ix", Seed: 3, PriorFile: logging, Fresh: true, Settings: train.Settings{Epochs: 2}})
 	tests := open(t, test, logs.Options{})
 	if tests.Len() != k*task.Data.Test.Len() {
 		t.Errorf("%d rows of %d images", tests.Len(), task.Data.Test.Len())

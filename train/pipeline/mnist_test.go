@@ -3,6 +3,7 @@ package pipeline_test
 import (
 	"context"
 	"math"
+	"opl/train/library"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -46,7 +47,7 @@ func export(t *testing.T, path string, task *experiment.Task) {
 
 func problem(t *testing.T, dir string) *experiment.Task {
 	t.Helper()
-	e := &experiment.Runner{Library: experiment.Standard(), DataDir: dir}
+	e := &experiment.Runner{Library: library.Standard(), DataDir: dir}
 	task, err := e.Task(context.Background(), train.Run{Dataset: "mnist", Eta0: .5, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +67,7 @@ func open(t *testing.T, path string, o logs.Options) *logs.Log {
 
 func mustLearn(t *testing.T, log *logs.Log, o pipeline.Options) *pipeline.Learned {
 	t.Helper()
-	l, err := pipeline.Learn(context.Background(), experiment.Standard(), log, o)
+	l, err := pipeline.Learn(context.Background(), library.Standard(), log, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +90,7 @@ func TestFromFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log.parquet")
 	export(t, path, task)
 	log := open(t, path, logs.Options{})
-	o := pipeline.Options{Seed: 1, Settings: experiment.Settings{Epochs: 3}, Scaling: logs.Scaling{Kind: "none", Unit: true}}
+	o := pipeline.Options{Seed: 1, Settings: train.Settings{Epochs: 3}, Scaling: logs.Scaling{Kind: "none", Unit: true}}
 	got := mustLearn(t, log, o)
 
 	var c pipeline.Columns

@@ -19,8 +19,8 @@ import (
 	"opl/policies/propensity"
 	"opl/train"
 	"opl/train/certify"
-	"opl/train/experiment"
 	"opl/train/inspect"
+	"opl/train/library"
 	"opl/train/logs"
 	"opl/train/provenance"
 )
@@ -46,7 +46,7 @@ type Options struct {
 	// Settings of the training; zero values: train for 20 epochs at 0.1 in
 	// minibatches of 128, float32, δ = 0.05, and the recipe's prior scales, or 1.
 	// Limit, PriorSplit and Certify are not used.
-	Settings experiment.Settings
+	Settings train.Settings
 	Seed     uint64
 
 	Split   string  // random, group or time; empty: group where the log has groups, else random
@@ -88,7 +88,7 @@ type Learned struct {
 // learns the prior) on those that teach, trains on the rest, and certifies on it.
 // Errors: a log that cannot be used, unless forced; combinations that have no
 // meaning or that the log lacks columns for; rows that cannot be divided.
-func Learn(ctx context.Context, lib experiment.Library, log *logs.Log, o Options) (*Learned, error) {
+func Learn(ctx context.Context, lib library.Library, log *logs.Log, o Options) (*Learned, error) {
 	l, err := prepare(lib, log, o)
 	if err != nil {
 		return nil, err
@@ -118,7 +118,7 @@ type learning struct {
 	o         Options
 	log       *logs.Log
 	judge     *provenance.Judge
-	objective experiment.Objective
+	objective library.Objective
 	config    train.Config
 	seed      uint64 // of the hashes of rows
 
@@ -131,7 +131,7 @@ type learning struct {
 	out                  *Learned
 }
 
-func prepare(lib experiment.Library, log *logs.Log, o Options) (*learning, error) {
+func prepare(lib library.Library, log *logs.Log, o Options) (*learning, error) {
 	l := &learning{o: o, log: log, out: &Learned{}}
 	run, err := l.configure(lib)
 	if err != nil {
@@ -147,6 +147,11 @@ func prepare(lib experiment.Library, log *logs.Log, o Options) (*learning, error
 	}
 	if log.Propensity == nil {
 		return nil, errors.New("the log has no propensities: name what drew the actions by setting logging-policy, or take setting estimate-propensity and do without guarantees")
+	}
+	if log.LoggedOnly() {
+		if err := lib.CheckLoggedOnly(run); err != nil {
+			return nil, fmt.Errorf("%s: %w", run.Objective, err)
+		}
 	}
 	l.out.Training = Training{Run: run, Rows: log.Len(), Tune: o.Tune, Estimated: log.Estimated, Tried: 1}
 	if n := log.Skipped; n > 0 {
@@ -178,7 +183,7 @@ func (l *learning) warn(format string, args ...any) {
 }
 
 // configure settles the options' defaults and checks what does not need the log.
-func (l *learning) configure(lib experiment.Library) (train.Run, error) {
+func (l *learning) configure(lib library.Library) (train.Run, error) {
 	o, none := &l.o, train.Run{}
 	if o.Objective == "" {
 		o.Objective = "certified"
@@ -188,27 +193,13 @@ func (l *learning) configure(lib experiment.Library) (train.Run, error) {
 		return none, err
 	}
 	l.objective = objective
-	s, usual := &o.Settings, experiment.PaperSettings()
-	for _, d := range []struct{ at, to *float64 }{{&s.Delta, &usual.Delta}, {&s.LearningRate, &usual.LearningRate}} {
-		if *d.at == 0 {
-			*d.at = *d.to
-		}
-	}
-	for _, d := range []struct{ at, to *int }{{&s.Epochs, &usual.Epochs}, {&s.BatchSize, &usual.BatchSize}, {&s.Samples, &usual.Samples}} {
-		if *d.at == 0 {
-			*d.at = *d.to
-		}
-	}
-	for _, d := range []struct{ at, to *string }{{&s.Dtype, &usual.Dtype}, {&s.Schedule, &usual.Schedule}} {
-		if *d.at == "" {
-			*d.at = *d.to
-		}
-	}
+	o.Settings = o.Settings.Filled()
+	s := &o.Settings
 	s.Limit, s.PriorSplit, s.Certify = 0, 0, false
 	if err := s.Check(); err != nil {
 		return none, err
 	}
-	if s.Noise != "" && s.Noise != experiment.Quadrature { // policies without noise do not ask for it
+	if s.Noise != "" && s.Noise != library.Quadrature { // policies without noise do not ask for it
 		if _, err := lib.Noise(s.Noise); err != nil {
 			return none, err
 		}
@@ -249,9 +240,7 @@ func (l *learning) configure(lib experiment.Library) (train.Run, error) {
 		}
 	}
 	run := train.Run{
-		Objective: objective.Name, Policy: o.Policy, Hyper: train.None(), Penalty: train.None(), Lambda: o.Lambda,
-		Delta: s.Delta, Seed: o.Seed, Epochs: s.Epochs, LearningRate: s.LearningRate, BatchSize: s.BatchSize,
-		Dtype: s.Dtype, Noise: s.Noise, Samples: s.Samples, Schedule: s.Schedule, PriorScales: s.PriorScales,
+		Objective: objective.Name, Policy: o.Policy, Hyper: train.None(), Penalty: train.None(), Lambda: o.Lambda, Seed: o.Seed, Settings: *s,
 	}
 	if objective.HasLambda && run.Lambda == "" {
 		run.Lambda = "star"
@@ -279,7 +268,7 @@ func (l *learning) configure(lib experiment.Library) (train.Run, error) {
 		if err != nil {
 			return none, err
 		}
-		if math.IsNaN(w.Plain) {
+		if !w.Tunable() {
 			return none, fmt.Errorf("weight %s has no hyperparameter", name)
 		}
 		run.Hyper = train.Number(*o.Hyper)
@@ -550,7 +539,7 @@ func (l *learning) finish() error {
 	}
 	c := policyfile.Component{Weight: 1, Kind: t.Policy, Sigma: q.Sigma, Encoder: l.encoder, Weights: matrix(q.Mu, q.Actions),
 		Prior: &policyfile.Prior{Scale: cmp.Or(q.Prior.Scale, 1), Mean: matrix(q.Prior.Mean, q.Actions)}}
-	f := &policyfile.File{Actions: l.log.Actions, Floor: l.o.Floor, Created: versions(), Components: []policyfile.Component{c}}
+	f := &policyfile.File{Actions: l.log.Actions, Floor: l.o.Floor, Created: train.ThisVersion(), Components: []policyfile.Component{c}}
 	f.RewardMin, f.RewardMax = l.log.RewardRange()
 	if l.model != nil {
 		m := policyfile.RewardModel{Kind: policyfile.Softmax}
@@ -580,12 +569,6 @@ func matrix(flat []float64, k int) policyfile.Matrix {
 		m[a] = flat[a*d : (a+1)*d : (a+1)*d]
 	}
 	return m
-}
-
-// versions are those of the running program.
-func versions() policyfile.Versions {
-	v := train.ThisVersion()
-	return policyfile.Versions{Opl: v.Opl, Commit: v.Commit, Go: v.Go, System: v.System}
 }
 
 // mean is 0 of nothing.

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"opl/train"
+	"opl/train/library"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,7 +18,6 @@ import (
 
 	"opl/policies/features"
 	"opl/policies/policyfile"
-	"opl/train/experiment"
 	"opl/train/logs"
 	"opl/train/pipeline"
 	"opl/train/provenance"
@@ -154,7 +155,7 @@ func truth(t *testing.T, p *policyfile.Policy) float64 {
 	return sum
 }
 
-func settings(epochs int) experiment.Settings { return experiment.Settings{Epochs: epochs} }
+func settings(epochs int) train.Settings { return train.Settings{Epochs: epochs} }
 
 var unit = logs.Scaling{Intercept: true, Unit: true}
 
@@ -289,7 +290,7 @@ func TestCheating(t *testing.T) {
 	foreign.names = []string{"x_3", "x_4", "x_5"}
 	foreign.seed = 3
 	refused("other columns", p, foreign.log(t, 100), options{}, "none of the names in its contexts (x_3, x_4, x_5) is one of the policy's (x_0, x_1, x_2)")
-	if _, err := pipeline.Learn(context.Background(), experiment.Standard(), foreign.log(t, 1500), pipeline.Options{Objective: "ls", PriorFile: p, Settings: settings(1)}); err == nil || !strings.Contains(err.Error(), "learned from other columns") {
+	if _, err := pipeline.Learn(context.Background(), library.Standard(), foreign.log(t, 1500), pipeline.Options{Objective: "ls", PriorFile: p, Settings: settings(1)}); err == nil || !strings.Contains(err.Error(), "learned from other columns") {
 		t.Errorf("a prior of other columns: %v", err)
 	}
 	foreign.names = []string{"x_0", "x_1", "x_9"}
@@ -369,7 +370,7 @@ func says(j *provenance.Judge, f *policyfile.File, log *logs.Log) string {
 func TestObjectives(t *testing.T) {
 	full, logged := world{seed: 1, ids: true, full: true}.log(t, 1200), world{seed: 1, ids: true}.log(t, 1200)
 	needs := map[string]bool{"heuristic": true, "theorem1": true, "corollary1": true, "sakhi2": true, "pseudoloss": true}
-	for _, ob := range experiment.Standard().Objectives {
+	for _, ob := range library.Standard().Objectives {
 		o := pipeline.Options{Objective: ob.Name, Seed: 1, Settings: settings(2), Scaling: unit, Floor: .05}
 		l := mustLearn(t, full, o)
 		if point := ob.Policy == "softmax"; point != (l.Certificate == nil) || point != (l.Unproven != "") || point != (l.File.Components[0].Kind == policyfile.Softmax) {
@@ -394,7 +395,7 @@ func TestObjectives(t *testing.T) {
 		} else if err != nil || g.N != l.Training.Certifying || g.Priors != l.Training.Tried {
 			t.Errorf("%s: %v, %+v", ob.Name, err, g)
 		}
-		_, err = pipeline.Learn(context.Background(), experiment.Standard(), logged, o)
+		_, err = pipeline.Learn(context.Background(), library.Standard(), logged, o)
 		if needs[ob.Name] != (err != nil) || err != nil && (!strings.Contains(err.Error(), "propensities of all actions") || strings.Contains(err.Error(), ".go:")) {
 			t.Errorf("%s on logged propensities: %v", ob.Name, err)
 		}
@@ -405,7 +406,7 @@ func TestObjectives(t *testing.T) {
 func TestPriors(t *testing.T) {
 	w := world{seed: 1, ids: true, full: true}
 	log := w.log(t, 1500)
-	o := pipeline.Options{Objective: "ls", Seed: 1, Settings: experiment.Settings{Epochs: 2, PriorScales: []float64{1, .3}, LearningRate: .01}, Scaling: unit}
+	o := pipeline.Options{Objective: "ls", Seed: 1, Settings: train.Settings{Epochs: 2, PriorScales: []float64{1, .3}, LearningRate: .01}, Scaling: unit}
 	zero := mustLearn(t, log, o)
 	o.Prior = pipeline.LearnedPrior
 	learned := mustLearn(t, log, o)
@@ -414,7 +415,7 @@ func TestPriors(t *testing.T) {
 	}
 	first := policy(t, learned)
 	o.Prior, o.PriorFile, o.Seed = "", first, 2
-	if _, err := pipeline.Learn(context.Background(), experiment.Standard(), log, o); err == nil || !strings.Contains(err.Error(), "every row") {
+	if _, err := pipeline.Learn(context.Background(), library.Standard(), log, o); err == nil || !strings.Contains(err.Error(), "every row") {
 		t.Errorf("a prior from the log itself: %v", err)
 	}
 	w.seed = 2
@@ -441,7 +442,7 @@ func TestPriors(t *testing.T) {
 // the epoch before.
 func TestCollapse(t *testing.T) {
 	log := world{seed: 1, ids: true, full: true}.log(t, 600)
-	o := pipeline.Options{Objective: "risk", Weight: "ips", Seed: 1, Settings: experiment.Settings{Epochs: 20, LearningRate: 1}, Scaling: unit, MinESS: -1}
+	o := pipeline.Options{Objective: "risk", Weight: "ips", Seed: 1, Settings: train.Settings{Epochs: 20, LearningRate: 1}, Scaling: unit, MinESS: -1}
 	free := mustLearn(t, log, o)
 	at := 0
 	for i := 1; i < 20 && at == 0; i++ {
@@ -491,10 +492,10 @@ func TestEstimated(t *testing.T) {
 	if _, err := certifyFile(policy(t, l), log, options{}); err == nil || !strings.Contains(err.Error(), "estimates") {
 		t.Errorf("certified: %v", err)
 	}
-	if _, err := pipeline.Learn(context.Background(), experiment.Standard(), open(t, path, logs.Options{}), pipeline.Options{Force: true}); err == nil || !strings.Contains(err.Error(), "no propensities") {
+	if _, err := pipeline.Learn(context.Background(), library.Standard(), open(t, path, logs.Options{}), pipeline.Options{Force: true}); err == nil || !strings.Contains(err.Error(), "no propensities") {
 		t.Errorf("without propensities: %v", err)
 	}
-	if _, err := pipeline.Learn(context.Background(), experiment.Standard(), open(t, path, logs.Options{}), pipeline.Options{}); err == nil || !strings.Contains(err.Error(), "setting force") {
+	if _, err := pipeline.Learn(context.Background(), library.Standard(), open(t, path, logs.Options{}), pipeline.Options{}); err == nil || !strings.Contains(err.Error(), "setting force") {
 		t.Errorf("unusable: %v", err)
 	}
 }
@@ -520,19 +521,19 @@ func TestOptions(t *testing.T) {
 		"no column timestamp":       {Split: pipeline.ByTime},
 		"no scaling":                {Scaling: logs.Scaling{Kind: "log"}},
 		"tuning is of":              {Objective: "risk", Tune: 1},
-		`unknown noise "loud"`:      {Settings: experiment.Settings{Noise: "loud"}},
-		"delta 2":                   {Settings: experiment.Settings{Delta: 2}},
+		`unknown noise "loud"`:      {Settings: train.Settings{Noise: "loud"}},
+		"delta 2":                   {Settings: train.Settings{Delta: 2}},
 		"has no hyperparameter":     {Objective: "ls", Hyper: new(float64)},
 		"ips has no hyperparameter": {Objective: "risk", Weight: "ips", Hyper: new(float64)},
 	} {
 		o.Settings.Epochs = 1
-		if _, err := pipeline.Learn(context.Background(), experiment.Standard(), log, o); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := pipeline.Learn(context.Background(), library.Standard(), log, o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := pipeline.Learn(ctx, experiment.Standard(), log, pipeline.Options{Settings: settings(1)}); !errors.Is(err, context.Canceled) {
+	if _, err := pipeline.Learn(ctx, library.Standard(), log, pipeline.Options{Settings: settings(1)}); !errors.Is(err, context.Canceled) {
 		t.Errorf("after the end of its context: %v", err)
 	}
 }

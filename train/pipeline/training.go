@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 
-	"opl/objectives"
 	"opl/policies/policyfile"
 	"opl/train"
 	"opl/train/certify"
@@ -31,20 +30,10 @@ type Training struct {
 	Estimated  bool    `json:"estimated"`  // the log's propensities are estimates
 	Seconds    float64 `json:"seconds"`
 
-	Estimate certify.Estimate `json:"estimate"` // on the rows that certify
-	Curve    []CurvePoint     `json:"curve,omitempty"`
-	Stopped  string           `json:"stopped,omitempty"` // why the training ended early
-	Warnings []string         `json:"warnings,omitempty"`
-}
-
-// CurvePoint is a training after an epoch.
-type CurvePoint struct {
-	Stage     string            `json:"stage,omitempty"` // of the recipe: prior or tuning
-	Scale     float64           `json:"prior_scale"`
-	Epoch     int               `json:"epoch"`     // from 1
-	Objective train.Number      `json:"objective"` // mean over the epoch's minibatches, like the terms
-	Effective float64           `json:"effective"` // rows that the weights π/π₀ are worth, of those trained on
-	Terms     []objectives.Term `json:"terms,omitempty"`
+	Estimate certify.Estimate   `json:"estimate"` // on the rows that certify
+	Curve    []train.CurvePoint `json:"curve,omitempty"`
+	Stopped  string             `json:"stopped,omitempty"` // why the training ended early
+	Warnings []string           `json:"warnings,omitempty"`
 }
 
 // TrainingOf reads the object "training" of a policy file.

@@ -263,19 +263,19 @@ func (m method) side() side {
 	if m.weight != "" {
 		weights = []string{m.weight}
 	}
-	name := methodName(m.objective, m.lambda)
+	name := paper.method(m.objective, m.lambda)
 	if len(weights) == 1 && !m.byDefault {
-		name += " × " + weightName(weights[0])
+		name += " × " + paper.WeightLabel(weights[0])
 	}
 	if m.byDefault {
 		for _, w := range weights {
-			name += " × " + weightName(w) + "(n^(−1/4))"
+			name += " × " + paper.WeightLabel(w) + "(n^(−1/4))"
 		}
 	}
 	if len(weights) == 0 {
 		weights = []string{"clip", "har", "ix", "es"}
 	}
-	o, err := experiment.Standard().Objective(m.objective)
+	o, err := paper.Objective(m.objective)
 	var of experiment.Grid
 	for _, f := range experiment.Figures() {
 		if f.Name == m.figure {
@@ -309,14 +309,14 @@ func hyperOf(r train.Record) string {
 	if experiment.HasDefaultHyper(r) {
 		return ""
 	}
-	return symbolOf(r.Weight) + " = " + r.Hyper.String()
+	return paper.Symbol(r.Objective, r.Weight) + " = " + r.Hyper.String()
 }
 
 func weightAndHyper(r train.Record) string {
 	if experiment.HasDefaultHyper(r) {
-		return weightName(r.Weight)
+		return paper.WeightLabel(r.Weight)
 	}
-	return weightName(r.Weight) + " " + hyperOf(r)
+	return paper.WeightLabel(r.Weight) + " " + hyperOf(r)
 }
 
 func tauOf(r train.Record) string {

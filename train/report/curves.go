@@ -44,7 +44,7 @@ func quantities(p train.CurvePoint) []quantity {
 
 // learningCurves draws each configuration that has curves: a panel per quantity,
 // by epoch, a curve per seed.
-func learningCurves(recs []train.Record) []drawing {
+func learningCurves(n names, recs []train.Record) []drawing {
 	var ds []drawing
 	var groups [][]train.Record
 	index := map[string]int{}
@@ -65,7 +65,7 @@ func learningCurves(recs []train.Record) []drawing {
 	}
 	taken := map[string]bool{}
 	for _, g := range groups {
-		d := curvesOf(g)
+		d := curvesOf(n, g)
 		for name, n := d.name, 2; taken[d.name]; n++ {
 			d.name = fmt.Sprintf("%s_%d", name, n)
 		}
@@ -76,7 +76,7 @@ func learningCurves(recs []train.Record) []drawing {
 }
 
 // curvesOf draws runs that differ in the seed alone.
-func curvesOf(recs []train.Record) drawing {
+func curvesOf(n names, recs []train.Record) drawing {
 	first := recs[0]
 	d := drawing{name: fileName(first.Run), ownY: true, height: 1.7 * 72}
 	var names []string
@@ -118,16 +118,16 @@ func curvesOf(recs []train.Record) drawing {
 	}
 	d.panels = inRows(panels)
 	key.entries = append(key.entries, entry{"logging policy", reference})
-	title := legend{title: fmt.Sprintf("%s, η₀ = %s: %s", datasetName(first.Dataset), tickLabel(first.Eta0), configuration(first.Run))}
+	title := legend{title: fmt.Sprintf("%s, η₀ = %s: %s", datasetName(first.Dataset), tickLabel(first.Eta0), n.configuration(first.Run))}
 	d.legends = []legend{key, title}
 	return d
 }
 
 // configuration names what is learned, apart from the problem.
-func configuration(r train.Run) string {
-	parts := []string{methodName(r.Objective, r.Lambda)}
+func (n names) configuration(r train.Run) string {
+	parts := []string{n.method(r.Objective, r.Lambda)}
 	if r.Weight != "" {
-		w := weightName(r.Weight)
+		w := n.WeightLabel(r.Weight)
 		if r.Hyper.Valid() {
 			w += "(" + short(r.Hyper) + ")"
 		}

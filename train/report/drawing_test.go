@@ -22,7 +22,7 @@ func TestCurvesDiffer(t *testing.T) {
 				of = append(of, r)
 			}
 		}
-		_, d := layoutOf(f.Name)(f, of)
+		_, d := layoutOf(f.Name)(paper, f, of)
 		shown := map[string]bool{}
 		for _, l := range d.legends {
 			for _, e := range l.entries {

@@ -11,11 +11,12 @@ import (
 
 	"opl/train"
 	"opl/train/experiment"
+	"opl/train/library"
 )
 
 // A layout turns the records of a figure, in canonical order, into its points and
 // its drawing.
-type layout func(f experiment.Figure, recs []train.Record) ([]Point, drawing)
+type layout func(n names, f experiment.Figure, recs []train.Record) ([]Point, drawing)
 
 // layouts of the paper's figures, by name; others are drawn by generic.
 var layouts = []struct {
@@ -37,7 +38,7 @@ func layoutOf(name string) layout {
 const etaLabel = "η₀"
 
 // principles is fig1's layout: a panel per data set, a curve per bound.
-func principles(f experiment.Figure, recs []train.Record) ([]Point, drawing) {
+func principles(n names, f experiment.Figure, recs []train.Record) ([]Point, drawing) {
 	learned := aggregate(f.Name, Reward, recs, learnedOnly(reward))
 	logging := loggingPoints(f.Name, recs)
 	d := drawing{name: f.Name, height: 2.6 * 72}
@@ -47,7 +48,7 @@ func principles(f experiment.Figure, recs []train.Record) ([]Point, drawing) {
 	order := []int{3, 2, 4, 0, 1} // of the styles: the strongest colours for Corollary 1
 	key := legend{}
 	for i, m := range methods {
-		key.entries = append(key.entries, entry{methodName(m.objective, m.lambda), category(order[i])})
+		key.entries = append(key.entries, entry{n.method(m.objective, m.lambda), category(order[i])})
 	}
 	for _, data := range datasets(learned) {
 		p := &panel{title: datasetName(data), x: etaLabel, y: "reward"}
@@ -74,9 +75,9 @@ func principles(f experiment.Figure, recs []train.Record) ([]Point, drawing) {
 // weights is the layout of fig2, fig3 and fig4: a row per data set, a panel per
 // weight with a curve per hyperparameter, and a last one with the means over
 // hyperparameters.
-func weights(f experiment.Figure, recs []train.Record) ([]Point, drawing) {
+func weights(n names, f experiment.Figure, recs []train.Record) ([]Point, drawing) {
 	learned := aggregate(f.Name, Reward, recs, learnedOnly(reward))
-	means := meanPoints(f.Name, slices.DeleteFunc(slices.Clone(recs), func(r train.Record) bool { return r.Objective == experiment.LoggingPolicy }))
+	means := meanPoints(f.Name, slices.DeleteFunc(slices.Clone(recs), func(r train.Record) bool { return r.Objective == train.LoggingPolicy }))
 	logging := loggingPoints(f.Name, recs)
 	d := drawing{name: f.Name}
 	var names []string
@@ -88,7 +89,7 @@ func weights(f experiment.Figure, recs []train.Record) ([]Point, drawing) {
 	hypers := distinct(learned, func(p Point) train.Number { return p.Hyper })
 	symbols := make([]string, len(names))
 	for i, w := range names {
-		symbols[i] = symbolOf(w)
+		symbols[i] = n.Symbol("", w)
 	}
 	byHyper := legend{title: strings.Join(symbols, ", ") + ":"}
 	for i, h := range hypers {
@@ -96,7 +97,7 @@ func weights(f experiment.Figure, recs []train.Record) ([]Point, drawing) {
 	}
 	byWeight := legend{title: "mean:"}
 	for i, w := range names {
-		byWeight.entries = append(byWeight.entries, entry{weightName(w), category(i)})
+		byWeight.entries = append(byWeight.entries, entry{n.WeightLabel(w), category(i)})
 	}
 	byWeight.entries = append(byWeight.entries, entry{"logging policy", reference})
 	d.legends = []legend{byHyper, byWeight}
@@ -115,7 +116,7 @@ func weights(f experiment.Figure, recs []train.Record) ([]Point, drawing) {
 			return p
 		}
 		for _, w := range names {
-			p := add(weightName(w) + "(" + symbolOf(w) + ")")
+			p := add(n.WeightLabel(w) + "(" + n.Symbol("", w) + ")")
 			for i, h := range hypers {
 				p.curves = append(p.curves, join(byHyper.entries[i].style, learned, func(pt Point) bool {
 					return pt.Dataset == data && pt.Weight == w && pt.Hyper == h
@@ -134,13 +135,13 @@ func weights(f experiment.Figure, recs []train.Record) ([]Point, drawing) {
 }
 
 // heuristics is fig5's layout: a row per data set, a panel per penalty.
-func heuristics(f experiment.Figure, recs []train.Record) ([]Point, drawing) {
+func heuristics(n names, f experiment.Figure, recs []train.Record) ([]Point, drawing) {
 	learned := aggregate(f.Name, Reward, recs, learnedOnly(reward))
 	logging := loggingPoints(f.Name, recs)
 	d := drawing{name: f.Name, width: 6 * 72, height: 2 * 72}
 	first, second := category(0), category(1)
 	second.open = true
-	key := legend{entries: []entry{{"heuristic", first}, {"L₂ heuristic", second}, {"logging policy", reference}}}
+	key := legend{entries: []entry{{n.method("heuristic", ""), first}, {n.method("l2", ""), second}, {"logging policy", reference}}}
 	all := datasets(learned)
 	for row, data := range all {
 		var panels []*panel
@@ -167,13 +168,13 @@ func heuristics(f experiment.Figure, recs []train.Record) ([]Point, drawing) {
 
 // tightness is fig6's layout: for each data set, the bound and the true risk by τ,
 // and beside them their difference.
-func tightness(f experiment.Figure, recs []train.Record) ([]Point, drawing) {
+func tightness(n names, f experiment.Figure, recs []train.Record) ([]Point, drawing) {
 	bounds := aggregate(f.Name, Bound, recs, learnedOnly(bound))
 	risks := aggregate(f.Name, Risk, recs, learnedOnly(risk))
 	gaps := aggregate(f.Name, Gap, recs, learnedOnly(gap))
 	d := drawing{name: f.Name, ownY: true, width: 6 * 72, height: 2.6 * 72}
 	hypers := distinct(gaps, func(p Point) train.Number { return p.Hyper })
-	key := legend{title: "τ:"}
+	key := legend{title: n.Symbol("", "clip") + ":"}
 	def := map[train.Number]bool{}
 	for _, r := range recs {
 		if experiment.HasDefaultHyper(r) {
@@ -216,11 +217,11 @@ func tightness(f experiment.Figure, recs []train.Record) ([]Point, drawing) {
 // generic is the layout of any other grid: a panel per data set, reward by η₀ with a
 // curve per configuration; more than twelve of them are spread over a row per data
 // set and a column per objective.
-func generic(f experiment.Figure, recs []train.Record) ([]Point, drawing) {
+func generic(n names, f experiment.Figure, recs []train.Record) ([]Point, drawing) {
 	learned := aggregate(f.Name, Reward, recs, learnedOnly(reward))
 	logging := loggingPoints(f.Name, recs)
 	d := drawing{name: f.Name, height: 2.6 * 72}
-	objective := func(p Point) string { return methodName(p.Objective, p.Lambda) }
+	objective := func(p Point) string { return n.method(p.Objective, p.Lambda) }
 	penalties := map[string]map[train.Number]bool{}
 	for _, p := range learned {
 		if penalties[p.Objective] == nil {
@@ -233,10 +234,10 @@ func generic(f experiment.Figure, recs []train.Record) ([]Point, drawing) {
 	rest := func(p Point) string {
 		var parts []string
 		if p.Weight != "" {
-			parts = append(parts, weightName(p.Weight))
+			parts = append(parts, n.WeightLabel(p.Weight))
 		}
 		if p.Hyper.Valid() {
-			parts = append(parts, symbolOf(p.Weight)+" = "+short(p.Hyper))
+			parts = append(parts, n.Symbol(p.Objective, p.Weight)+" = "+short(p.Hyper))
 		}
 		if len(penalties[p.Objective]) > 1 {
 			parts = append(parts, "penalty "+power(p.Penalty))
@@ -353,7 +354,7 @@ func loggingCurve(pts []Point, data string) curve {
 // learnedOnly gives logging policies no value.
 func learnedOnly(of func(train.Record) train.Number) func(train.Record) train.Number {
 	return func(r train.Record) train.Number {
-		if r.Objective == experiment.LoggingPolicy {
+		if r.Objective == train.LoggingPolicy {
 			return train.None()
 		}
 		return of(r)
@@ -400,23 +401,15 @@ func datasetName(s string) string {
 	return s
 }
 
-// methodName is how an objective, under a choice of λ, is called in legends.
-func methodName(objective, lambda string) string {
-	name := objective
-	switch objective {
-	case "london":
-		name = "London et al."
-	case "sakhi1":
-		name = "Sakhi et al. 1"
-	case "sakhi2":
-		name = "Sakhi et al. 2"
-	case "corollary1":
-		name = "Corollary 1"
-	case "theorem1":
-		name = "Theorem 1"
-	case "l2":
-		name = "L₂ heuristic"
-	}
+// names are those of a library in titles and legends.
+type names struct{ library.Library }
+
+// paper has the names of the paper's own.
+var paper = names{library.Standard()}
+
+// method is how an objective, under a choice of λ, is called.
+func (n names) method(objective, lambda string) string {
+	name := n.ObjectiveLabel(objective)
 	if lambda != "" {
 		name += ", " + lambdaName(lambda)
 	}
@@ -431,33 +424,6 @@ func lambdaName(lambda string) string {
 		return "authors’ λ"
 	}
 	return "λ = " + lambda
-}
-
-func weightName(w string) string {
-	switch w {
-	case "clip":
-		return "Clip"
-	case "har":
-		return "Har"
-	case "ix", "es", "ips":
-		return strings.ToUpper(w)
-	}
-	return w
-}
-
-// symbolOf is the paper's letter for a weight's hyperparameter.
-func symbolOf(weight string) string {
-	switch weight {
-	case "clip":
-		return "τ"
-	case "har":
-		return "λ"
-	case "ix":
-		return "γ"
-	case "es":
-		return "α"
-	}
-	return "h"
 }
 
 // short writes a hyperparameter with at most three digits.

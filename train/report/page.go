@@ -17,15 +17,17 @@ import (
 	"opl/policies/wholefile"
 	"opl/train"
 	"opl/train/experiment"
+	"opl/train/library"
 	"opl/train/report/table"
 )
 
 // PageOptions say what WriteAll writes.
 type PageOptions struct {
-	Formats []string // of figures, see FigureFormats; empty: png and svg
-	Command string   // that made the records, for the page
-	Curves  bool     // learning curves too, of records that have them
-	DPI     int      // of PNG figures, learning curves at half of it; 0: 300
+	Library library.Library // that the records were made with, for what its entries are called; none: library.Standard()
+	Formats []string        // of figures, see FigureFormats; empty: png and svg
+	Command string          // that made the records, for the page
+	Curves  bool            // learning curves too, of records that have them
+	DPI     int             // of PNG figures, learning curves at half of it; 0: 300
 }
 
 // Names of the files that WriteAll writes, beside the figures.
@@ -56,6 +58,9 @@ func WriteAll(dir string, recs []train.Record, o PageOptions) error {
 		if !slices.Contains(FigureFormats(), f) {
 			return fmt.Errorf("report: unknown figure format %q (known: %s)", f, strings.Join(FigureFormats(), ", "))
 		}
+	}
+	if o.Library.Objectives == nil {
+		o.Library = library.Standard()
 	}
 	if o.DPI == 0 {
 		o.DPI = printDPI
@@ -118,7 +123,7 @@ type page struct {
 func (p *page) draw() {
 	used := make([]bool, len(p.recs))
 	add := func(f experiment.Figure, recs []train.Record) {
-		pts, d := layoutOf(f.Name)(f, recs)
+		pts, d := layoutOf(f.Name)(names{p.options.Library}, f, recs)
 		if len(d.panels) == 0 || len(d.panels[0]) == 0 { // not one value to show
 			return
 		}
@@ -142,7 +147,7 @@ func (p *page) draw() {
 	}
 	var rest []train.Record
 	for i, r := range p.recs {
-		if !used[i] && (r.Objective != experiment.LoggingPolicy || len(p.figures) == 0) {
+		if !used[i] && (r.Objective != train.LoggingPolicy || len(p.figures) == 0) {
 			rest = append(rest, r)
 		}
 	}
@@ -155,7 +160,7 @@ func (p *page) points() []Point { return slices.Concat(p.pts...) }
 
 // writeCurves draws the learning curves, as many at a time as there are processors.
 func (p *page) writeCurves(dir string) error {
-	ds := learningCurves(p.recs)
+	ds := learningCurves(names{p.options.Library}, p.recs)
 	o := p.options
 	o.DPI = max(1, o.DPI/2) // they are many, and to be looked at
 	p.curves = len(ds)
@@ -257,7 +262,7 @@ func (p *page) write(w io.Writer) error {
 			fmt.Fprintf(w, "![%s](%s.%s)\n\n", f.Title, f.Name, format)
 		}
 		fmt.Fprintf(w, "%s\n\n", captionOf(f.Name, p.pts[i]))
-		if err := pivots(w, p.pts[i]); err != nil {
+		if err := pivots(w, names{p.options.Library}, p.pts[i]); err != nil {
 			return err
 		}
 	}
@@ -389,7 +394,7 @@ func captionOf(name string, pts []Point) string {
 
 // pivots writes points as tables, one for each data set and quantity, with a column
 // for each η₀.
-func pivots(w io.Writer, pts []Point) error {
+func pivots(w io.Writer, n names, pts []Point) error {
 	fmt.Fprint(w, "<details><summary>Numbers</summary>\n\n")
 	for _, data := range datasets(pts) {
 		for _, quantity := range distinctNames(pts, func(p Point) string { return p.Quantity }) {
@@ -407,7 +412,7 @@ func pivots(w io.Writer, pts []Point) error {
 			for _, e := range etas {
 				head = append(head, e.String())
 			}
-			labels := distinctNames(of, label)
+			labels := distinctNames(of, n.label)
 			rows := make([][]string, len(labels))
 			for i, l := range labels {
 				rows[i] = append([]string{l}, slices.Repeat([]string{"—"}, len(etas))...)
@@ -417,7 +422,7 @@ func pivots(w io.Writer, pts []Point) error {
 				if p.SD.Valid() {
 					cell += fmt.Sprintf(" ± %.3f", float64(p.SD))
 				}
-				rows[slices.Index(labels, label(p))][1+slices.Index(etas, train.Number(p.Eta0))] = cell
+				rows[slices.Index(labels, n.label(p))][1+slices.Index(etas, train.Number(p.Eta0))] = cell
 			}
 			fmt.Fprintf(w, "%s, %s\n\n", datasetName(data), strings.ReplaceAll(quantity, "_", " "))
 			if err := table.Write(w, Markdown, head, rows); err != nil {
@@ -431,11 +436,11 @@ func pivots(w io.Writer, pts []Point) error {
 }
 
 // label names a point's curve.
-func label(p Point) string {
-	if p.Objective == experiment.LoggingPolicy {
+func (n names) label(p Point) string {
+	if p.Objective == train.LoggingPolicy {
 		return "logging policy"
 	}
-	return configuration(train.Run{Objective: p.Objective, Lambda: p.Lambda, Weight: p.Weight, Hyper: p.Hyper, Penalty: p.Penalty})
+	return n.configuration(train.Run{Objective: p.Objective, Lambda: p.Lambda, Weight: p.Weight, Hyper: p.Hyper, Penalty: p.Penalty})
 }
 
 // writeProvenance says what made the records.
@@ -453,7 +458,7 @@ func (p *page) writeProvenance(w io.Writer) error {
 	var rows [][]string
 	seen := map[made]bool{}
 	for _, r := range p.recs {
-		if r.Objective == experiment.LoggingPolicy {
+		if r.Objective == train.LoggingPolicy {
 			continue
 		}
 		m := made{r.Dataset, r.DataHash, r.N, r.Versions, r.LearningRate, r.Epochs, r.BatchSize, r.Delta, r.Dtype}

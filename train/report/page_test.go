@@ -111,7 +111,7 @@ func TestPoints(t *testing.T) {
 		recs[i].LoggingReward = .25
 		recs[i].Reward = train.Number(.1*float64(r.Seed) + float64(r.Hyper))
 	}
-	pts, _ := weights(experiment.Figures()[1], canonical(recs))
+	pts, _ := weights(paper, experiment.Figures()[1], canonical(recs))
 	seen := map[string]int{}
 	for _, p := range pts {
 		seen[p.Quantity+" "+p.Objective]++
@@ -119,7 +119,7 @@ func TestPoints(t *testing.T) {
 		if p.Quantity == MeanReward {
 			mean = .15 + .5 // of .1, .3, .5, .7, .9
 		}
-		if p.Objective == experiment.LoggingPolicy {
+		if p.Objective == train.LoggingPolicy {
 			mean, sd = .25, 0
 		}
 		if math.Abs(float64(p.Mean)-mean) > 1e-12 || math.Abs(float64(p.SD)-sd) > 1e-12 || p.Count != 2 {
@@ -136,7 +136,7 @@ func TestPoints(t *testing.T) {
 func withCurves(recs []train.Record) []train.Record {
 	recs = slices.Clone(recs)
 	for i, r := range recs {
-		if r.Objective != experiment.LoggingPolicy && r.Eta0 == .5 {
+		if r.Objective != train.LoggingPolicy && r.Eta0 == .5 {
 			for e := 1; e <= 3; e++ {
 				recs[i].Curve = append(recs[i].Curve, train.CurvePoint{Epoch: e, Objective: train.Number(1 / float64(e)), Reward: r.Reward,
 					Terms: []objectives.Term{{Name: "risk", Value: float64(e)}, {Name: "KL/n", Value: float64(r.Seed)}}})
@@ -189,7 +189,7 @@ func TestOrder(t *testing.T) {
 // A PDF carries no date but a fixed one, an SVG no text that needs a font.
 func TestFormats(t *testing.T) {
 	recs := canonical(stored(t))
-	_, d := principles(experiment.Figures()[0], recs)
+	_, d := principles(paper, experiment.Figures()[0], recs)
 	pdf, err := d.encode("pdf", 0)
 	if err != nil {
 		t.Fatal(err)

@@ -152,7 +152,7 @@ func loggingPoints(figure string, recs []train.Record) []Point {
 		if finite(r.LoggingReward) && !seen[key] {
 			seen[key] = true
 			logs = append(logs, train.Record{LoggingReward: r.LoggingReward, Run: train.Run{Dataset: r.Dataset, Eta0: r.Eta0, Seed: r.Seed,
-				Objective: experiment.LoggingPolicy, Policy: "softmax", Hyper: train.None(), Penalty: train.None()}})
+				Objective: train.LoggingPolicy, Policy: "softmax", Hyper: train.None(), Penalty: train.None()}})
 		}
 	}
 	slices.SortFunc(logs, func(a, b train.Record) int { return compareRuns(a.Run, b.Run) })

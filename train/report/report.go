@@ -44,11 +44,14 @@ func Write(w io.Writer, f Format, recs []train.Record) error {
 	return fmt.Errorf("report: unknown format %q", f)
 }
 
-// columns of the CSV. Later ones are only ever appended.
-var columns = []struct {
+type column struct {
 	name string
 	of   func(r train.Record) string
-}{
+}
+
+// columns of the CSV. Later ones are only ever appended; so are those of settings that
+// are not placed here.
+var columns = withSettings([]column{
 	{"dataset", func(r train.Record) string { return r.Dataset }},
 	{"eta0", func(r train.Record) string { return train.Number(r.Eta0).String() }},
 	{"objective", func(r train.Record) string { return r.Objective }},
@@ -58,7 +61,7 @@ var columns = []struct {
 	{"lambda", func(r train.Record) string { return r.Lambda }},
 	{"seed", func(r train.Record) string { return fmt.Sprint(r.Seed) }},
 	{"n", func(r train.Record) string { return fmt.Sprint(r.N) }},
-	{"epochs", func(r train.Record) string { return fmt.Sprint(r.Epochs) }},
+	setting("epochs"),
 	{"logging_reward", func(r train.Record) string { return r.LoggingReward.String() }},
 	{"reward", func(r train.Record) string { return r.Reward.String() }},
 	{"reward_at_mean", func(r train.Record) string { return r.RewardAtMean.String() }},
@@ -68,18 +71,18 @@ var columns = []struct {
 	{"sampled_reward", func(r train.Record) string { return r.SampledReward.String() }},
 	{"sigma", func(r train.Record) string { return r.Sigma.String() }},
 	{"penalty", func(r train.Record) string { return r.Penalty.String() }},
-	{"noise", func(r train.Record) string { return r.Noise }},
-	{"samples", func(r train.Record) string { return count(r.Samples) }},
-	{"lr", func(r train.Record) string { return train.Number(r.LearningRate).String() }},
-	{"batch_size", func(r train.Record) string { return count(r.BatchSize) }},
-	{"dtype", func(r train.Record) string { return r.Dtype }},
+	setting("noise"),
+	setting("samples"),
+	setting("lr"),
+	setting("batch_size"),
+	setting("dtype"),
 	{"guaranteed", certified(func(c *provenance.Statement) string { return number(c.Reward()) })},
 	{"certificate", certified(func(c *provenance.Statement) string { return c.Best().Name })},
 	{"logging_upper", certified(func(c *provenance.Statement) string { return number(c.LoggingUpper) })},
 	{"verdict", certified(func(c *provenance.Statement) string { return string(c.Verdict) })},
-	{"delta", func(r train.Record) string { return count(r.Delta) }},
-	{"schedule", func(r train.Record) string { return r.Schedule }},
-	{"prior_split", func(r train.Record) string { return count(r.PriorSplit) }},
+	setting("delta"),
+	setting("schedule"),
+	setting("prior_split"),
 	{"prior_scale", func(r train.Record) string { return r.PriorScale.String() }},
 	{"certificate_n", certified(func(c *provenance.Statement) string { return count(c.N) })},
 	{"certificate_kl", certified(func(c *provenance.Statement) string { return number(c.KL) })},
@@ -90,6 +93,25 @@ var columns = []struct {
 	{"certificate_bias", certified(bestTerm("bias"))},
 	{"certificate_variance", certified(bestTerm("variance"))},
 	{"certificate_sampling", certified(bestTerm("sampling"))},
+})
+
+// setting is the place of a setting's column.
+func setting(name string) column { return column{name: name} }
+
+// withSettings fills in the columns of settings, and appends those without a place.
+func withSettings(cs []column) []column {
+	for _, e := range train.AllSettings() {
+		if e.Column == "" {
+			continue
+		}
+		c := column{e.Column, func(r train.Record) string { return e.Cell(r.Settings) }}
+		if at := slices.IndexFunc(cs, func(c column) bool { return c.name == e.Column }); at >= 0 {
+			cs[at] = c
+		} else {
+			cs = append(cs, c)
+		}
+	}
+	return cs
 }
 
 // bestTerm reads a term of the tightest bound, nothing where it has no such term.
@@ -289,7 +311,7 @@ func fields(gs []*group, f Format) []field {
 	}
 	learned := func(of func(g *group) string) func(g *group) string {
 		return func(g *group) string {
-			if g.Objective == "logging" {
+			if g.Objective == train.LoggingPolicy {
 				return ""
 			}
 			return of(g)

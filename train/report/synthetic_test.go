@@ -8,13 +8,14 @@ import (
 	"opl/objectives"
 	"opl/train"
 	"opl/train/experiment"
+	"opl/train/library"
 )
 
 // synthetic makes up records of figures: a formula, not results of any run. noise
 // is the standard deviation of rewards over seeds.
 func synthetic(t testing.TB, names, data []string, seeds int, noise float64) []train.Record {
 	t.Helper()
-	lib := experiment.Standard()
+	lib := library.Standard()
 	var recs []train.Record
 	have := map[string]bool{}
 	for _, f := range experiment.Figures() {
@@ -43,7 +44,7 @@ func synthetic(t testing.TB, names, data []string, seeds int, noise float64) []t
 				if err != nil {
 					t.Fatal(err)
 				}
-				r.Hyper = train.Number(objectives.DefaultHyper(57000, w.Plain))
+				r.Hyper = train.Number(objectives.DefaultHyper(57000, w.IPSAt))
 			}
 			if key := experiment.Key(r); !have[key] {
 				have[key] = true
@@ -76,7 +77,7 @@ func madeUp(r train.Run, noise float64) train.Record {
 	rec := train.Record{Run: r, N: 57000, LoggingReward: train.Number(logging), Reward: train.Number(reward), RewardSE: 0,
 		RewardAtMean: none, SampledReward: none, ObjectiveValue: none, Sigma: none, PriorScale: none, Seconds: 1.5, DataHash: "made-up",
 		Versions: train.Versions{Opl: "devel", Go: "go1.26", System: "linux/amd64"}}
-	if r.Objective == experiment.LoggingPolicy {
+	if r.Objective == train.LoggingPolicy {
 		rec.Reward = rec.LoggingReward
 		return rec
 	}

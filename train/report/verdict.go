@@ -162,7 +162,7 @@ type sideCells struct {
 func (c comparison) collect(s side, recs []train.Record) sideCells {
 	out := sideCells{s, map[cellKey]map[uint64][]train.Record{}, map[string]map[variant]bool{}}
 	for _, r := range recs {
-		if r.Objective == experiment.LoggingPolicy || !finite(r.Reward) || !s.is(r) {
+		if r.Objective == train.LoggingPolicy || !finite(r.Reward) || !s.is(r) {
 			continue
 		}
 		k := c.key(r)

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"opl/train"
-	"opl/train/experiment"
 )
 
 var allFigures = []string{"fig1", "fig2", "fig3", "fig4", "fig5", "fig6"}
@@ -28,7 +27,7 @@ func settle(recs []train.Record, reward, gap func(train.Run) float64) []train.Re
 	for i, r := range recs {
 		jitter := .0003 * float64(r.Seed) * float64(len(r.Objective))
 		recs[i].LoggingReward, recs[i].Reward = .3, .3
-		if r.Objective != experiment.LoggingPolicy {
+		if r.Objective != train.LoggingPolicy {
 			recs[i].Reward = train.Number(reward(r.Run) + jitter)
 			recs[i].ObjectiveValue = train.Number(gap(r.Run)-float64(recs[i].Reward)) + train.Number(.0001*float64(r.Seed)*r.Eta0)
 		}

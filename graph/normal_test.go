@@ -2,15 +2,8 @@ package graph
 
 import "opl/graph/kernel"
 
-// NormCDF returns Φ(x), the distribution function of the standard normal.
-func (x Expr) NormCDF() Expr {
-	return x.unary("Φ", each(kernel.NormCDF), func(x, _, g Expr) Expr { return g.Mul(x.NormPDF()) })
-}
-
-// NormPDF returns φ(x) = exp(−x²/2)/√(2π).
-func (x Expr) NormPDF() Expr {
-	return x.unary("φ", each(kernel.NormPDF), func(x, y, g Expr) Expr { return g.Mul(x).Mul(y).Neg() })
-}
+// The two operations that the fused ones of package graph are composed of again, in
+// TestGaussianQuadratureIsComposed and TestGaussianMonteCarloIsComposed.
 
 // LogNormCDF returns log Φ(x), accurate in the lower tail. Its derivative is
 // the inverse Mills ratio φ(x)/Φ(x).

@@ -1,0 +1,260 @@
+package library
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gorgonia.org/tensor"
+
+	"opl/objectives"
+	"opl/policies"
+	"opl/train"
+)
+
+// Config is what [train.Fit] takes for a run on a log of n rows, but for the prior;
+// the run comes back with the hyperparameter of its weight settled. Objective is
+// nil for recipes. Names that are not known are errors.
+func (l Library) Config(r train.Run, n int) (train.Config, train.Run, error) {
+	hyper, err := l.Hyper(r, n)
+	if err != nil {
+		return train.Config{}, r, err
+	}
+	r.Hyper = hyper
+	c, err := l.parts(r)
+	if err != nil {
+		return c, r, err
+	}
+	c.Delta, c.Epochs, c.BatchSize, c.LearningRate, c.Seed = r.Delta, r.Epochs, r.BatchSize, r.LearningRate, r.Seed
+	c.Dtype = tensor.Float32
+	if r.Dtype == "float64" {
+		c.Dtype = tensor.Float64
+	}
+	if r.Schedule == "linear" {
+		c.Schedule = train.Linear
+	}
+	return c, r, nil
+}
+
+// Hyper returns the hyperparameter of a run: the given one, or the default for
+// a log of n rows.
+func (l Library) Hyper(r train.Run, n int) (train.Number, error) {
+	o, err := l.Objective(r.Objective)
+	if err != nil {
+		return 0, err
+	}
+	name := r.Weight
+	if o.OwnWeight {
+		name = o.Hyper
+	}
+	if name == "" || r.Hyper.Valid() {
+		return r.Hyper, nil
+	}
+	w, err := l.Weight(name)
+	if err != nil {
+		return 0, err
+	}
+	if !w.Tunable() {
+		return train.None(), nil
+	}
+	return train.Number(objectives.DefaultHyper(n, w.IPSAt)), nil
+}
+
+// Check reports why a run has no meaning, an *objectives.UnfitError, or that a
+// name is not known.
+func (l Library) Check(r train.Run) error { return l.check(r, objectives.Check) }
+
+// CheckLoggedOnly reports why a run cannot learn from a log that has the propensities
+// of the logged actions alone, and names the objectives that can.
+func (l Library) CheckLoggedOnly(r train.Run) error {
+	err := l.check(r, objectives.CheckLoggedOnly)
+	var unfit *objectives.UnfitError
+	if !errors.As(err, &unfit) || l.Check(r) != nil {
+		return err
+	}
+	var can []string
+	for _, o := range l.Objectives {
+		for _, w := range l.Weights {
+			r := train.Run{Objective: o.Name, Policy: o.Policy, Weight: w.Name, Hyper: train.None(), Penalty: train.None()}
+			if !slices.Contains(can, o.Name) && l.check(r, objectives.CheckLoggedOnly) == nil {
+				can = append(can, o.Name)
+			}
+		}
+	}
+	return &objectives.UnfitError{Reason: fmt.Sprintf("%s; of the others, these need no more: %s", unfit.Reason, strings.Join(can, ", "))}
+}
+
+func (l Library) check(r train.Run, fits func(objectives.Objective, objectives.Weight, policies.Policy) error) error {
+	hyper, err := l.Hyper(r, 10000)
+	if err != nil {
+		return err
+	}
+	r.Hyper = hyper
+	c, err := l.parts(r)
+	if err != nil {
+		return err
+	}
+	if c.Objective == nil { // a recipe
+		if o, _ := l.Objective(r.Objective); r.Policy != o.Policy {
+			return &objectives.UnfitError{Reason: r.Objective + " learns a " + o.Policy + " policy, not " + r.Policy}
+		}
+		return nil
+	}
+	return fits(c.Objective, c.Weight, c.Policy)
+}
+
+// parts turns a run's names into what Fit takes.
+func (l Library) parts(r train.Run) (train.Config, error) {
+	var c train.Config
+	o, err := l.Objective(r.Objective)
+	if err != nil {
+		return c, err
+	}
+	args := Args{Penalty: o.Penalty, Hyper: float64(r.Hyper)}
+	if r.Penalty.Valid() {
+		args.Penalty = float64(r.Penalty)
+	}
+	if o.HasLambda {
+		if args.Lambda, err = ParseLambda(r.Lambda); err != nil {
+			return c, err
+		}
+	}
+	if !o.Recipe {
+		c.Objective = o.Make(args)
+	}
+	if r.Weight != "" && !o.OwnWeight {
+		w, err := l.Weight(r.Weight)
+		if err != nil {
+			return c, err
+		}
+		c.Weight = w.Make(float64(r.Hyper))
+	}
+	p, err := l.Policy(r.Policy)
+	if err != nil {
+		return c, err
+	}
+	var noise policies.Noise
+	if r.Noise != "" && r.Noise != Quadrature {
+		source, err := l.Noise(r.Noise)
+		if err != nil {
+			return c, err
+		}
+		noise = source.Noise
+	}
+	c.Policy = p.Make(r.Samples, noise, noise != nil)
+	return c, nil
+}
+
+// Quadrature is the name of the noise that is none.
+const Quadrature = "quadrature"
+
+// ParseLambda reads star, authors or a positive number.
+func ParseLambda(s string) (objectives.Lambda, error) {
+	switch s {
+	case "star", "":
+		return objectives.LambdaStar, nil
+	case "authors":
+		return objectives.LambdaAuthors, nil
+	}
+	v, err := strconv.ParseFloat(s, 64)
+	if err != nil || !(v > 0) || math.IsInf(v, 0) {
+		return nil, fmt.Errorf("%q: want star, authors or a positive number", s)
+	}
+	return objectives.LambdaFixed(v), nil
+}
+
+// Settle fills in what follows from a run's policy: the noise and the number of
+// draws of policies that are sampled in training, nothing for the others. It is
+// an error to ask for a noise that is not known, or for quadrature where there
+// is none.
+func (l Library) Settle(r train.Run) (train.Run, error) {
+	p, err := l.Policy(r.Policy)
+	if err != nil {
+		return r, err
+	}
+	exact := p.Make(0, nil, false)
+	switch {
+	case !exact.HasPosterior():
+		r.Noise, r.Samples = "", 0
+	case r.Noise == Quadrature && exact.Noisy():
+		return r, fmt.Errorf("policy %s has no quadrature", r.Policy)
+	case r.Noise == Quadrature || r.Noise == "" && !exact.Noisy():
+		r.Noise, r.Samples = Quadrature, 0
+	case r.Noise == "":
+		r.Noise = l.Noises[0].Name()
+	default:
+		if _, err := l.Noise(r.Noise); err != nil {
+			return r, err
+		}
+	}
+	if r.Samples == 0 && r.Noise != "" && r.Noise != Quadrature {
+		r.Samples = policies.DefaultSamples
+	}
+	return r, nil
+}
+
+// Combinations calls f with every objective × choice of λ × weight (at 0, 0.3 and
+// 1) × policy × noise of the library, whether it has a meaning or not, with the
+// few draws that a check of gradients needs. It stops at f's first error.
+func (l Library) Combinations(f func(r train.Run, o objectives.Objective, c train.Config) error) error {
+	for _, o := range l.Objectives {
+		if o.Recipe {
+			continue // made of others
+		}
+		lambdas := []string{""}
+		if o.HasLambda {
+			lambdas = []string{"star", "authors", "0.01"}
+		}
+		type weight struct {
+			name  string
+			hyper train.Number
+		}
+		weights := []weight{{"", train.None()}}
+		if o.OwnWeight && o.Hyper != "" {
+			weights = []weight{{"", 0}, {"", 0.3}, {"", 1}}
+		}
+		if !o.OwnWeight {
+			weights = nil
+			for _, w := range l.Weights {
+				if !w.Tunable() {
+					weights = append(weights, weight{w.Name, train.None()})
+					continue
+				}
+				for _, h := range []train.Number{0, 0.3, 1} {
+					weights = append(weights, weight{w.Name, h})
+				}
+			}
+		}
+		for _, lambda := range lambdas {
+			for _, w := range weights {
+				for _, p := range l.Policies {
+					noises := []string{""}
+					if exact := p.Make(0, nil, false); exact.HasPosterior() {
+						noises = nil
+						if !exact.Noisy() {
+							noises = []string{Quadrature}
+						}
+						for _, n := range l.Noises {
+							noises = append(noises, n.Name())
+						}
+					}
+					for _, n := range noises {
+						r := train.Run{Objective: o.Name, Policy: p.Name, Weight: w.name, Hyper: w.hyper,
+							Lambda: lambda, Penalty: train.None(), Settings: train.Settings{Noise: n, Samples: 3}}
+						c, err := l.parts(r)
+						if err != nil {
+							return err
+						}
+						if err := f(r, c.Objective, c); err != nil {
+							return err
+						}
+					}
+				}
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,141 @@
+package library_test
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"opl/objectives"
+	"opl/policies"
+	"opl/train"
+	"opl/train/library"
+)
+
+// flat is a noise of one's own: every point is 1.
+type flat struct{}
+
+func (flat) Name() string                   { return "flat" }
+func (flat) New(_, _ int) policies.Points   { return flat{} }
+func (flat) Fill(_ *rand.Rand, x []float64) { fill(x) }
+
+func (flat) Fill32(_ *rand.Rand, x []float32, _ int) { fill(x) }
+
+func fill[T float32 | float64](x []T) {
+	for i := range x {
+		x[i] = 1
+	}
+}
+
+// withOwn has an entry of one's own of every kind.
+func withOwn() library.Library {
+	lib := library.Standard()
+	risk := func(library.Args) objectives.Objective { return objectives.Risk() }
+	lib.Objectives = append(lib.Objectives, library.Objective{Name: "mine", Label: "Mine", Policy: "softmax", Make: risk},
+		library.Objective{Name: "plain", Policy: "softmax", Make: risk})
+	lib.Weights = append(lib.Weights, library.Weight{Name: "own", Label: "Own", Symbol: "κ", IPSAt: 1, Make: objectives.ES})
+	lib.Noises = append(lib.Noises, library.Noise{Noise: flat{}, About: "no noise at all"})
+	return lib
+}
+
+func TestCheck(t *testing.T) {
+	lib := library.Standard()
+	for _, c := range []struct{ objective, weight, policy, want string }{
+		{"corollary1", "har", "gaussian", "linear"},
+		{"corollary1", "clip", "softmax", "mixture"},
+		{"london", "ix", "gaussian", "clip"},
+		{"theorem1", "clip", "softmax", "posterior"},
+		{"heuristc", "clip", "softmax", `did you mean "heuristic"`},
+		{"heuristic", "klip", "softmax", `did you mean "clip"`},
+		{"heuristic", "clip", "softmaks", `did you mean "softmax"`},
+		{"theorem1", "har", "gaussian", ""},
+	} {
+		err := lib.Check(train.Run{Objective: c.objective, Weight: c.weight, Policy: c.policy, Hyper: train.None(), Penalty: train.None()})
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s × %s × %s: %v, want %q", c.objective, c.weight, c.policy, err, c.want)
+		}
+	}
+}
+
+func TestValidate(t *testing.T) {
+	if err := withOwn().Validate(); err != nil {
+		t.Error(err)
+	}
+	for want, add := range map[string]func(*library.Library){
+		`objective "risk"`: func(l *library.Library) {
+			l.Objectives = append(l.Objectives, library.Objective{Name: "risk", Policy: "softmax", Make: l.Objectives[0].Make})
+		},
+		`noise "iid"`:     func(l *library.Library) { l.Noises = append(l.Noises, library.Noise{Noise: policies.IID{}}) },
+		"noise has no":    func(l *library.Library) { l.Noises = append(l.Noises, library.Noise{}) },
+		`"logging"`:       func(l *library.Library) { l.Objectives[0].Name = train.LoggingPolicy },
+		`"w" has no Make`: func(l *library.Library) { l.Weights = append(l.Weights, library.Weight{Name: "w"}) },
+		`policy "x"`:      func(l *library.Library) { l.Objectives[0].Policy = "x" },
+	} {
+		lib := library.Standard()
+		if add(&lib); lib.Validate() == nil || !strings.Contains(lib.Validate().Error(), want) {
+			t.Errorf("error %v, want %q", lib.Validate(), want)
+		}
+	}
+}
+
+func TestNames(t *testing.T) {
+	lib := withOwn()
+	for got, want := range map[string]string{
+		lib.ObjectiveLabel("corollary1"): "Corollary 1", lib.ObjectiveLabel("mine"): "Mine", lib.ObjectiveLabel("plain"): "plain", lib.ObjectiveLabel("other"): "other",
+		lib.WeightLabel("clip"): "Clip", lib.WeightLabel("own"): "Own", lib.WeightLabel(""): "",
+		lib.Symbol("risk", "clip"): "τ", lib.Symbol("mine", "own"): "κ", lib.Symbol("implicit", ""): "γ", lib.Symbol("ls", ""): "h",
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// A log with the propensities of the logged actions alone is enough for some.
+func TestCheckLoggedOnly(t *testing.T) {
+	lib := withOwn()
+	run := func(name string) train.Run {
+		o, err := lib.Objective(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return train.Run{Objective: name, Policy: o.Policy, Weight: "clip", Hyper: train.None(), Penalty: train.None()}
+	}
+	for _, name := range []string{"risk", "mine", "ls", "certified", "implicit"} {
+		if err := lib.CheckLoggedOnly(run(name)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	err := lib.CheckLoggedOnly(run("corollary1"))
+	if err == nil || !strings.Contains(err.Error(), "propensities of all actions") ||
+		!strings.HasSuffix(err.Error(), ": certified, london, sakhi1, ixbound, ls, risk, l2, variance, likelihood, implicit, mine, plain") {
+		t.Errorf("corollary1: %v", err)
+	}
+}
+
+// A noise of one's own is in every policy that is sampled, fast in float32.
+func TestOwnNoise(t *testing.T) {
+	lib := withOwn()
+	r, err := lib.Settle(train.Run{Objective: "theorem1", Policy: "mixedlogit", Weight: "clip", Lambda: "star",
+		Hyper: train.None(), Penalty: train.None(), Settings: train.Settings{Noise: "flat"}.Filled()})
+	if err != nil || r.Noise != "flat" || r.Samples != 32 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	c, _, err := lib.Config(r, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	prior := policies.Prior{Mean: make([]float64, 4)}
+	p, err := objectives.New(objectives.Setup{N: 2, Policy: c.Policy, Weight: c.Weight, Prior: prior, Actions: 2, Dim: 2,
+		Params: objectives.NewParams(c.Dtype, c.Policy, prior, 2, 2)}, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := p.Graph().Compile(p.Pi().Mean())
+	if err != nil {
+		t.Fatal(err)
+	}
+	program.Refill(rand.New(rand.NewPCG(1, 1)))
+	if !program.Has(policies.NoiseName) {
+		t.Error("the noise is not in the graph")
+	}
+}
