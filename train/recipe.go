@@ -152,7 +152,7 @@ func (r Recipe) Learn(ctx context.Context, log *logs.Log, c Config) (*Certified,
 	if !(r.Floor >= 0 && r.Floor < 1) {
 		return nil, fmt.Errorf("train: floor %v is outside [0, 1)", r.Floor)
 	}
-	if err := log.Check(); err != nil {
+	if err := log.Learnable(); err != nil {
 		return nil, err
 	}
 	teach, rest := r.Teach, r.Rest

@@ -68,8 +68,9 @@ to do it: PAC-Bayes bounds and heuristics over regularized importance weights.`,
 		})
 	}
 	root.SetArgs(args)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
+	flags := flagsOf(root.Commands())
+	root.SetOut(flagWriter{stdout, flags})
+	root.SetErr(flagWriter{stderr, flags})
 	err := root.ExecuteContext(ctx)
 	var status exitStatus
 	switch {
@@ -80,7 +81,7 @@ to do it: PAC-Bayes bounds and heuristics over regularized importance weights.`,
 	case errors.As(err, &status):
 		return int(status)
 	}
-	fmt.Fprintf(stderr, "opl: %s\n", oneLine(err))
+	fmt.Fprintf(stderr, "opl: %s\n", flags.of(oneLine(err)))
 	return 1
 }
 

@@ -31,13 +31,10 @@ type progress struct {
 }
 
 func newProgress(out io.Writer, lib experiment.Library, runs []train.Run, results bool) *progress {
-	p := &progress{out: out, results: results, runs: runs, begin: time.Now(),
+	p := &progress{out: out, terminal: terminal(out), results: results, runs: runs, begin: time.Now(),
 		work: make([]float64, len(runs)), share: make([]float64, len(runs))}
 	for i, r := range runs {
 		p.work[i] = lib.Work(r, 10000)
-	}
-	if f, ok := out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		p.terminal = f
 	}
 	return p
 }

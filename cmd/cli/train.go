@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"opl/policies/policyfile"
 	"opl/policies/wholefile"
@@ -248,8 +247,7 @@ type ticker struct {
 }
 
 func newTicker(out io.Writer) *ticker {
-	f, ok := out.(*os.File)
-	return &ticker{out: out, on: ok && term.IsTerminal(int(f.Fd()))}
+	return &ticker{out: out, on: terminal(out) != nil}
 }
 
 func (t *ticker) at(p train.Progress) {

@@ -117,7 +117,7 @@ func Certify(pol propensity.Family, q propensity.Posterior, log *logs.Log, rows 
 	if c.KL = q.KL(); math.IsNaN(c.KL) || math.IsInf(c.KL, 0) {
 		return c, fmt.Errorf("certify: the posterior's divergence from its prior is %v", c.KL)
 	}
-	if err := log.Check(); err != nil {
+	if err := log.Learnable(); err != nil {
 		return c, err
 	}
 	if err := admissible(q.Prior.Taught, "prior", log, rows); err != nil {

@@ -7,6 +7,8 @@ import (
 	"strconv"
 
 	"github.com/cespare/xxhash/v2"
+
+	"opl/train/logs"
 )
 
 // Uniform is the target that takes every one of k actions alike.
@@ -22,24 +24,6 @@ func Uniform(k int) Target {
 // Matrix is the target of probabilities pi [n×k] by row.
 func Matrix(name string, pi []float64, k int) Target {
 	return Target{Name: name, Row: func(dst []float64, i int) error { copy(dst[:k], pi[i*k:]); return nil }}
-}
-
-// Rows is how a file of target probabilities is read: Fields of each row in turn,
-// by their names. [ReadTarget] asks only for those that Has reports.
-type Rows interface {
-	// Next goes to the next row; it is false at the end and after an error.
-	Next() bool
-	// Err is what went wrong, with file and row.
-	Err() error
-	// Where names file and row for errors.
-	Where() string
-	// Has reports whether rows have a field.
-	Has(field string) bool
-	// Text and Number read a field of the row.
-	Text(field string) (string, error)
-	Number(field string) (float64, error)
-	// List reads a field of several numbers.
-	List(field string) ([]float64, error)
 }
 
 // Table is the log that a file of target probabilities belongs to.
@@ -62,7 +46,7 @@ type Table struct {
 // must then be there for every row of the log, and otherwise to the rows in order,
 // of which there must be as many. Probabilities of all actions must sum to 1 within
 // 1e-6. Without them there is no direct method, and no doubly robust one.
-func ReadTarget(name string, r Rows, t Table) (Target, error) {
+func ReadTarget(name string, r logs.Rows, t Table) (Target, error) {
 	k := len(t.Actions)
 	if !r.Next() {
 		if err := r.Err(); err != nil {
@@ -143,7 +127,7 @@ func ReadTarget(name string, r Rows, t Table) (Target, error) {
 }
 
 // byAction reads a row an action.
-func byAction(r Rows, actions []string) ([]float64, error) {
+func byAction(r logs.Rows, actions []string) ([]float64, error) {
 	pi, given := make([]float64, len(actions)), make([]bool, len(actions))
 	index := make(map[string]int, len(actions))
 	for a, name := range actions {
@@ -183,7 +167,7 @@ func byAction(r Rows, actions []string) ([]float64, error) {
 
 // fields finds the probabilities in a row, and how many they are: of all actions, or
 // one of the logged action.
-func fields(r Rows, actions []string) (read func(dst []float64) error, width int, err error) {
+func fields(r logs.Rows, actions []string) (read func(dst []float64) error, width int, err error) {
 	for _, list := range []string{"probabilities", "propensities"} {
 		if r.Has(list) {
 			return func(dst []float64) error {

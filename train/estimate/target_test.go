@@ -2,11 +2,14 @@ package estimate_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"opl/train/estimate"
+	"opl/train/logs"
 )
 
 // read reads a target for the log of two actions and three rows.
@@ -15,13 +18,20 @@ func read(name, text string, ids bool) (estimate.Target, error) {
 	if ids {
 		t.ID = func(i int) string { return []string{"a", "b", "c"}[i] }
 	}
-	r := estimate.JSONRows(name, strings.NewReader(text))
-	if strings.HasSuffix(name, ".csv") {
-		var err error
-		if r, err = estimate.CSVRows(name, strings.NewReader(text)); err != nil {
-			return estimate.Target{}, err
-		}
+	dir, err := os.MkdirTemp("", "target")
+	if err != nil {
+		return estimate.Target{}, err
 	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		return estimate.Target{}, err
+	}
+	r, err := logs.OpenRows(path)
+	if err != nil {
+		return estimate.Target{}, err
+	}
+	defer r.Close()
 	return estimate.ReadTarget("t", r, t)
 }
 

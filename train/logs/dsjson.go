@@ -32,10 +32,10 @@ type dsjson struct {
 	dropped int
 }
 
-func newDSJSON(l *lines) *dsjson {
+func newDSJSON(l *lines, _ *Options) (reader, error) {
 	r := &dsjson{lines: l, decoder: newDecoder()}
 	r.decoder.hide = true
-	return r
+	return r, nil
 }
 
 func (r *dsjson) raw() []byte { return bytes.TrimRight(r.text, "\r\n") }

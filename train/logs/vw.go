@@ -21,7 +21,7 @@ type vw struct {
 	name []byte
 }
 
-func newVW(l *lines) *vw { return &vw{lines: l} }
+func newVW(l *lines, _ *Options) (reader, error) { return &vw{lines: l}, nil }
 
 func (r *vw) raw() []byte { return bytes.TrimRight(r.text, "\r\n") }
 
