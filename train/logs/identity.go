@@ -54,11 +54,7 @@ func (l *Log) Hash() string {
 	if l.store != nil && l.identity == nil {
 		return l.store.hash
 	}
-	rows := l.identity
-	if rows == nil {
-		rows = l.content()
-	}
-	return fmt.Sprintf("%016x", hashOf(rows...))
+	return fmt.Sprintf("%016x", hashOf(l.content()...))
 }
 
 // ContextHashes returns a hash of each row's context: of its named values, in whatever

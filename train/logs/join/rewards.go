@@ -67,7 +67,7 @@ func ReadRewards(path string, d Duplicates) (_ *Rewards, err error) {
 			}
 		}
 		if err := r.add(n, of, v, d); err != nil {
-			return nil, fmt.Errorf("%s: %w", rows.Where(), err)
+			return nil, fmt.Errorf("%s: row %d: %w", path, n, err)
 		}
 	}
 	return r, rows.Err()
