@@ -72,5 +72,5 @@ func (f *readFlags) scale(low, high float64) { f.ranged, f.RewardMin, f.RewardMa
 var readHelp = strings.TrimSpace(`
 FILE is CSV (also .gz, .zst), JSON lines or Parquet with the columns action, reward
 or cost, propensity; optional are propensities (a list) or p_0 to p_{K-1}, x_* (the
-context), decision_id, timestamp, group (of rows that depend on one another) and
-weight.`)
+context), decision_id, timestamp, group (of rows that depend on one another), weight
+and policy (the name or hash of the one that took the action).`)

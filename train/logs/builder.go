@@ -227,6 +227,13 @@ func put[T int32 | int64 | uint32 | uint64 | float64](s *spill, v ...T) {
 	s.bytes(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), len(v)*int(unsafe.Sizeof(v[0]))))
 }
 
+// fill gives the n rows before, which had none, a value.
+func fill[T int32 | float64](s *spill, n int, v T) {
+	for s.size < int64(n)*int64(unsafe.Sizeof(v)) {
+		put(s, v)
+	}
+}
+
 func newBuilder(path, dir string, o *Options, m *memory) (*builder, error) {
 	b := &builder{o: o, path: path, memory: m, lo: o.RewardMin, hi: o.RewardMax, nameID: map[string]uint32{}, dense: true,
 		actionID: map[string]int32{}, base: -1, hash: xxhash.New()}
@@ -459,7 +466,7 @@ func (b *builder) add() error {
 		if len(r.props) != len(b.slots) {
 			return bad("propensities", "%d of them, while the rows before have %d", len(r.props), len(b.slots))
 		}
-		sum, err := Distribution(r.props, b.slots)
+		sum, err := Distribution(r.props, b.slots, Rounding)
 		if err != nil {
 			return bad("propensities", "%v", err)
 		}
@@ -544,9 +551,7 @@ func (b *builder) add() error {
 		put(b.props, r.props...)
 	}
 	if r.hasWeight || b.weights.size > 0 {
-		for b.weights.size/8 < int64(b.n) { // the rows before had none
-			put(b.weights, 1.)
-		}
+		fill(b.weights, b.n, 1.)
 		if !r.hasWeight {
 			r.weight = 1
 		}
@@ -559,9 +564,7 @@ func (b *builder) add() error {
 		put(b.group, b.groups.number(r.group))
 	}
 	if len(r.policy) > 0 || b.logger.size > 0 {
-		for b.logger.size/4 < int64(b.n) { // the rows before had none
-			put(b.logger, int32(-1))
-		}
+		fill(b.logger, b.n, int32(-1))
 		p := int32(-1)
 		if len(r.policy) > 0 {
 			p = b.policies.number(r.policy)

@@ -435,8 +435,8 @@ func (h cacheHeader) log(data []byte, at int64) (*Log, error) {
 // place points the log's columns to the sections of a mapped cache.
 func (l *Log) place(data []byte, at int64, sections []int64) bool {
 	var names, policies blob
-	columns := []any{&l.values, &l.ids, &l.offsets, &l.Action, &l.Cost, &l.Propensity, &l.Propensities, &l.Weight, &l.Time, &l.Group, &l.Logger, &l.Keys, &l.rows,
-		&l.texts.ends, &l.texts.text, &l.groups.ends, &l.groups.text, &policies.ends, &policies.text, &names.ends, &names.text, &l.category}
+	columns := []func([]byte) bool{to(&l.values), to(&l.ids), to(&l.offsets), to(&l.Action), to(&l.Cost), to(&l.Propensity), to(&l.Propensities), to(&l.Weight), to(&l.Time), to(&l.Group), to(&l.Logger),
+		to(&l.Keys), to(&l.rows), to(&l.texts.ends), to(&l.texts.text), to(&l.groups.ends), to(&l.groups.text), to(&policies.ends), to(&policies.text), to(&names.ends), to(&names.text), to(&l.category)}
 	if len(sections) != len(columns) {
 		return false
 	}
@@ -447,22 +447,7 @@ func (l *Log) place(data []byte, at int64, sections []int64) bool {
 		}
 		b := data[at : at+size : at+size]
 		at += size
-		ok := true
-		switch c := columns[i].(type) {
-		case *[]byte:
-			*c = b
-		case *[]float64:
-			ok = view(c, b)
-		case *[]int64:
-			ok = view(c, b)
-		case *[]int32:
-			ok = view(c, b)
-		case *[]uint32:
-			ok = view(c, b)
-		case *[]uint64:
-			ok = view(c, b)
-		}
-		if !ok {
+		if !columns[i](b) {
 			return false
 		}
 	}
@@ -472,6 +457,9 @@ func (l *Log) place(data []byte, at int64, sections []int64) bool {
 	l.names, l.Policies = names.all(), policies.all()
 	return true
 }
+
+// to is view with its column.
+func to[T any](c *[]T) func([]byte) bool { return func(b []byte) bool { return view(c, b) } }
 
 // view reads bytes as a column; none is nil.
 func view[T any](c *[]T, b []byte) bool {

@@ -19,10 +19,10 @@ const (
 	Agreement = 1e-3
 )
 
-// Distribution checks a row of probabilities: each is in [0, 1], and they sum to 1 within
-// [Rounding]. It returns the sum, which is good as it is within [Exact]. The error calls
-// an action by its name; nil names: by its number from 0.
-func Distribution(pi []float64, names []string) (sum float64, err error) {
+// Distribution checks a row of probabilities: each is in [0, 1], and their sum, which it
+// returns, is 1 within [Exact] or [Rounding]. The error calls an action by its name; nil
+// names: by its number from 0.
+func Distribution(pi []float64, names []string, within float64) (sum float64, err error) {
 	for a, p := range pi {
 		if !(p >= 0 && p <= 1) {
 			name := fmt.Sprint(a)
@@ -33,14 +33,11 @@ func Distribution(pi []float64, names []string) (sum float64, err error) {
 		}
 		sum += p
 	}
-	if !Near(sum, 1, Rounding) {
-		return sum, notOne(sum)
+	if !Near(sum, 1, within) {
+		return sum, fmt.Errorf("they sum to %v, not 1", sum)
 	}
 	return sum, nil
 }
-
-// notOne is the error of a row that does not sum to 1.
-func notOne(sum float64) error { return fmt.Errorf("they sum to %v, not 1", sum) }
 
 // Near reports whether |p − q| ≤ within·q.
 func Near(p, q, within float64) bool { return math.Abs(p-q) <= within*q }
@@ -112,11 +109,7 @@ func (l *Log) Check() error {
 			continue
 		}
 		pi := l.Propensities[i*k : i*k+k]
-		sum, err := Distribution(pi, l.Actions)
-		if err == nil && !Near(sum, 1, Exact) {
-			err = notOne(sum)
-		}
-		if err != nil {
+		if _, err := Distribution(pi, l.Actions, Exact); err != nil {
 			return row(i, "propensities: %v", err)
 		}
 		if q := pi[l.Action[i]]; q == 0 {

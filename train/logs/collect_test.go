@@ -208,7 +208,7 @@ func TestDistribution(t *testing.T) {
 		pi   []float64
 		want string
 	}{{[]float64{.5, .5}, ""}, {[]float64{.333, .333, .333}, ""}, {[]float64{.5, .6}, "they sum to 1.1"}, {[]float64{1.5, -.5}, "1.5 of action a is outside"}, {[]float64{0, 0}, "sum to 0"}} {
-		_, err := Distribution(c.pi, []string{"a", "b", "c"})
+		_, err := Distribution(c.pi, []string{"a", "b", "c"}, Rounding)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v, want %q", c.pi, err, c.want)
 		}

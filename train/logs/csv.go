@@ -35,7 +35,6 @@ func (c *records) begin() error {
 type csv struct {
 	*records
 	*table
-	begun bool
 }
 
 func newCSV(l *lines, o *Options) (reader, error) {
@@ -68,15 +67,7 @@ func newCSV(l *lines, o *Options) (reader, error) {
 func (c *csv) raw() []byte { return bytes.TrimRight(c.record, "\r\n") }
 
 func (c *csv) next(b *builder) error {
-	if !c.begun {
-		for _, col := range c.columns {
-			c.table.begin(b, col)
-		}
-		c.begun = true
-		if b.slots != nil {
-			b.listed = numbered(b.slots)
-		}
-	}
+	c.start(b)
 	if err := c.read(); err != nil {
 		return err
 	}

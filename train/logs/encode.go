@@ -179,13 +179,7 @@ func (x *encoded) Row64(i int, dst []float64) {
 // Row32 is Row64, rounded.
 func (x *encoded) Row32(i int, dst []float32) {
 	var room [256]float64
-	wide := room[:]
-	if d := x.Dim(); d > len(room) {
-		wide = make([]float64, d)
-	}
-	wide = wide[:x.Dim()]
-	x.Row64(i, wide)
-	for j, v := range wide {
+	for j, v := range x.wide(i, room[:]) {
 		dst[j] = float32(v)
 	}
 }
@@ -193,15 +187,19 @@ func (x *encoded) Row32(i int, dst []float32) {
 // Norm is ‖φ(x_i)‖₂.
 func (x *encoded) Norm(i int) float64 {
 	var room [256]float64
-	wide := room[:]
-	if d := x.Dim(); d > len(room) {
-		wide = make([]float64, d)
-	}
-	wide = wide[:x.Dim()]
-	x.Row64(i, wide)
 	var s float64
-	for _, v := range wide {
+	for _, v := range x.wide(i, room[:]) {
 		s += v * v
 	}
 	return math.Sqrt(s)
+}
+
+// wide is φ(x_i), in room if that is long enough.
+func (x *encoded) wide(i int, room []float64) []float64 {
+	d := x.Dim()
+	if d > len(room) {
+		room = make([]float64, d)
+	}
+	x.Row64(i, room[:d])
+	return room[:d]
 }

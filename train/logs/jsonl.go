@@ -312,34 +312,22 @@ type jsonl struct {
 	*lines
 	*table
 	decoder *decoder
-	text    []byte
 }
 
 func newJSONL(l *lines, o *Options) (reader, error) {
 	return &jsonl{lines: l, table: newTable(l.path, o.Preset), decoder: newDecoder()}, nil
 }
 
-func (j *jsonl) raw() []byte { return bytes.TrimRight(j.text, "\r\n") }
-
 func (j *jsonl) next(b *builder) error {
-	var err error
-	for {
-		if j.text, err = j.line(); err != nil {
-			return err
-		}
-		if len(bytes.TrimSpace(j.text)) > 0 {
-			break
-		}
-	}
-	if err := checkText(j.text); err != nil {
+	if err := j.lines.next(); err != nil {
 		return err
 	}
-	if t := bytes.TrimSpace(j.text); b.at == 1 && (t[0] == '[' || len(t) == 1) {
+	if t := bytes.TrimSpace(j.lines.text); b.at == 1 && (t[0] == '[' || len(t) == 1) {
 		return bad("", "begins with %s: want JSON Lines, an object in each line", quote(t))
 	}
 	d := j.decoder
-	d.begin(j.text)
-	err = d.object("", func(name []byte) error {
+	d.begin(j.lines.text)
+	err := d.object("", func(name []byte) error {
 		c, err := j.column(b, name)
 		if err != nil {
 			return err

@@ -16,7 +16,28 @@ type lines struct {
 	buf  []byte
 	back []byte // lines to be read again
 	any  bool
+	text []byte // the line that next read
+	n    int    // its number, from 1
 }
+
+// next reads the next line that is not blank into text.
+func (l *lines) next() (err error) {
+	for {
+		if l.text, err = l.line(); err == io.EOF {
+			return err
+		}
+		l.n++
+		if err != nil {
+			return err
+		}
+		if len(bytes.TrimSpace(l.text)) > 0 {
+			return checkText(l.text)
+		}
+	}
+}
+
+// raw is the line that next read.
+func (l *lines) raw() []byte { return bytes.TrimRight(l.text, "\r\n") }
 
 // line returns the next line with its end; it is gone with the next call. The last may
 // have no end. Of a line that is too long the beginning comes with a *rowError.

@@ -119,11 +119,7 @@ func (l *Log) known(ctx context.Context, who string, policy func(i int, dst []fl
 		if err := policy(i, pi); err != nil {
 			return fmt.Errorf("%s: row %d: %w", l.path, l.Row(i), err)
 		}
-		sum, err := Distribution(pi, l.Actions)
-		if err == nil && !Near(sum, 1, Exact) {
-			err = notOne(sum)
-		}
-		if err != nil {
+		if _, err := Distribution(pi, l.Actions, Exact); err != nil {
 			return fmt.Errorf("%s: row %d: the propensities of %s: %w", l.path, l.Row(i), who, err)
 		}
 		p := pi[l.Action[i]]

@@ -106,7 +106,6 @@ type parquetReader struct {
 	*table
 	*parquetFile
 	leaves []*leaf
-	begun  bool
 }
 
 // leaf is a column of the file that holds values.
@@ -238,15 +237,7 @@ func (r *parquetReader) next(b *builder) (err error) {
 			err = fmt.Errorf("%s: row %d: damaged: %v", r.table.path, b.at, p)
 		}
 	}()
-	if !r.begun {
-		for _, c := range r.columns {
-			r.begin(b, c)
-		}
-		if b.slots != nil {
-			b.listed = numbered(b.slots)
-		}
-		r.begun = true
-	}
+	r.start(b)
 	if err := r.step(b.at); err != nil {
 		return err
 	}

@@ -137,10 +137,9 @@ func (r *csvRows) Next() bool {
 		return false
 	}
 	err := r.records.read()
-	if err == io.EOF {
-		return false
+	if err != io.EOF {
+		r.n++
 	}
-	r.n++
 	if n := len(r.records.cells); err == nil && n != r.records.header {
 		err = fmt.Errorf("wrong number of fields: %d, the header has %d", n, r.records.header)
 	}
@@ -188,42 +187,30 @@ func newJSONRows(l *lines) (Rows, error) {
 }
 
 func (r *jsonRows) Next() bool {
-	for r.err == nil {
-		text, err := r.line()
-		if err == io.EOF {
-			return false
-		}
-		r.n++
-		if err == nil {
-			err = checkText(text)
-		}
-		if err != nil {
-			return r.stop(err)
-		}
-		if strings.TrimSpace(string(text)) == "" {
-			continue
-		}
-		clear(r.row)
-		r.decoder.begin(text)
-		err = r.decoder.object("", func(name []byte) error {
-			field := string(name)
-			v, err := r.decoder.ReadValue()
-			r.row[field] = v.Clone()
-			return err
-		})
-		if err == nil {
-			err = r.decoder.end()
-		}
-		if err != nil {
-			return r.stop(fmt.Errorf("no JSON object: %w", syntax("", err)))
-		}
-		return true
+	if r.err != nil {
+		return false
 	}
-	return false
+	err := r.lines.next()
+	if r.at.n = r.lines.n; err != nil {
+		return r.stop(err)
+	}
+	clear(r.row)
+	d := r.decoder
+	d.begin(r.text)
+	err = d.object("", func(name []byte) error {
+		field := string(name)
+		v, err := d.ReadValue()
+		r.row[field] = v.Clone()
+		return err
+	})
+	if err == nil {
+		err = d.end()
+	}
+	return err == nil || r.stop(fmt.Errorf("no JSON object: %w", syntax("", err)))
 }
 
 func (r *jsonRows) Fields() []string {
-	if r.n == 0 {
+	if r.lines.n == 0 {
 		return nil
 	}
 	return slices.Sorted(maps.Keys(r.row))

@@ -93,6 +93,7 @@ type table struct {
 	path, preset string
 	columns      []*column
 	index        map[string]int
+	begun        bool
 }
 
 func newTable(path, preset string) *table {
@@ -127,6 +128,20 @@ func (t *table) begin(b *builder, c *column) {
 			c.slot = len(b.slots)
 			b.slots = append(b.slots, s)
 		}
+	}
+}
+
+// start begins a pass over rows whose columns are all known.
+func (t *table) start(b *builder) {
+	if t.begun {
+		return
+	}
+	t.begun = true
+	for _, c := range t.columns {
+		t.begin(b, c)
+	}
+	if b.slots != nil {
+		b.listed = numbered(b.slots)
 	}
 }
 

@@ -91,7 +91,7 @@ func (l *line) check() (action int, err error) {
 	case action < 0:
 		return 0, fmt.Errorf("action %q is none of %q", l.Action, l.Actions)
 	}
-	if _, err := logs.Distribution(l.Propensities, l.Actions); err != nil {
+	if _, err := logs.Distribution(l.Propensities, l.Actions, logs.Rounding); err != nil {
 		return 0, fmt.Errorf("the propensities: %w", err)
 	}
 	if p := l.Propensities[action]; p != l.Propensity || p == 0 {
