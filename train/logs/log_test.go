@@ -55,6 +55,17 @@ func TestFromLabels(t *testing.T) {
 	}
 }
 
+// Logs of the same examples share what tells their rows apart.
+func TestExamples(t *testing.T) {
+	x := logs.Rows64{Width: 1, Data: []float64{1, 1, 3}}
+	r := rand.New(rand.NewPCG(1, 2))
+	a := logs.FromLabels(x, []uint8{0, 1, 0}, []int{0, 1, 2}, []float64{0, 1}, 2, r)
+	b := logs.FromLabels(x, []uint8{0, 1, 0}, []int{2, 0}, []float64{1, 0}, 2, r)
+	if i, j := a.Hashes([]int{0, 1, 2}), b.Hashes([]int{0, 1}); i[2] != j[0] || i[0] != j[1] || i[0] == i[1] {
+		t.Errorf("%v, %v", i, j)
+	}
+}
+
 func TestFloor(t *testing.T) {
 	x := logs.Rows64{Width: 1, Data: []float64{1}}
 	l := logs.FromLabels(x, []uint8{0}, []int{0}, []float64{0, -1000}, 2, rand.New(rand.NewPCG(1, 2)))

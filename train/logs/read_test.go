@@ -322,6 +322,9 @@ func TestRange(t *testing.T) {
 	if !slices.Equal(l.Cost, []float64{0, -1, -0.5}) || math.Signbit(l.Cost[0]) {
 		t.Errorf("costs %v", l.Cost)
 	}
+	if l.RewardMin != -1 || l.RewardMax != 3 {
+		t.Errorf("the log's range is %v to %v", l.RewardMin, l.RewardMax)
+	}
 	l = mustOpen(t, write(t, "l.csv", "action,cost\n0,1\n1,-3\n1,-1\n"), o)
 	if !slices.Equal(l.Cost, []float64{0, -1, -0.5}) {
 		t.Errorf("costs %v", l.Cost)

@@ -89,7 +89,7 @@ func TestJoin(t *testing.T) {
 		}
 		if len(out) != 2 || out[0].ID != "d1" || out[0].Cost != -.25 || out[1].ID != "d3" || out[1].Cost != -1 || out[0].Time.IsZero() ||
 			fmt.Sprint(out[0].Context) != "[{age 3} {city=Oslo 1}]" || fmt.Sprint(out[1].Context) != "[{age 5} {city=Oslo 1}]" ||
-			out[0].Propensity != out[0].Propensities[out[0].Action] || out[0].Weight != 1 {
+			out[0].Propensity != out[0].Propensities[out[0].Action] || out[0].Weight != 1 || out[0].Policy != s.Policies[0].Hash || out[0].Policy == "" {
 			t.Errorf("%+v", out)
 		}
 		zero := 0.0
