@@ -86,7 +86,7 @@ type Result struct {
 // It stops with ctx's error when ctx ends, and with an error that names epoch and
 // step when a value is not finite.
 func Fit(ctx context.Context, log *logs.Log, c Config) (*Result, error) {
-	if err := log.Check(); err != nil {
+	if err := log.Learnable(); err != nil {
 		return nil, err
 	}
 	n, k, d := log.Len(), log.K(), log.Dim()

@@ -157,7 +157,7 @@ func (r Recipe) Learn(ctx context.Context, judge *provenance.Judge, log *logs.Lo
 	if !(r.Floor >= 0 && r.Floor < 1) {
 		return nil, fmt.Errorf("train: floor %v is outside [0, 1)", r.Floor)
 	}
-	if err := log.Check(); err != nil {
+	if err := log.Learnable(); err != nil {
 		return nil, err
 	}
 	teach, rest := r.Teaching, r.Certifying

@@ -16,7 +16,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"regexp"
 	"strings"
 	"syscall"
 
@@ -49,8 +48,9 @@ func Run(lib library.Library, args []string, stdout, stderr io.Writer) int {
 	}
 	root := rootCommand(lib)
 	root.SetArgs(args)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
+	flags := flagsOf(root.Commands())
+	root.SetOut(flagWriter{stdout, flags})
+	root.SetErr(flagWriter{stderr, flags})
 	err := root.ExecuteContext(ctx)
 	var status exitStatus
 	switch {
@@ -61,7 +61,7 @@ func Run(lib library.Library, args []string, stdout, stderr io.Writer) int {
 	case errors.As(err, &status):
 		return int(status)
 	}
-	fmt.Fprintf(stderr, "opl: %s\n", oneLine(err))
+	fmt.Fprintf(stderr, "opl: %s\n", flags.of(oneLine(err)))
 	return 1
 }
 
@@ -153,15 +153,8 @@ func usage(c *cobra.Command, what string) error {
 	return fmt.Errorf("%s: %s: %s; see %s --help", c.Name(), what, c.UseLine(), c.CommandPath())
 }
 
-// oneLine is an error as one line, with flags for settings.
-func oneLine(err error) string {
-	return asFlags(strings.Join(strings.Fields(err.Error()), " "))
-}
-
-var setting = regexp.MustCompile(`\bsetting ([a-z0-9-]+)`)
-
-// asFlags writes the settings that a library names, as "setting seed", as flags.
-func asFlags(s string) string { return setting.ReplaceAllString(s, "--$1") }
+// oneLine keeps an error to one line.
+func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
 
 func versionCommand() *cobra.Command {
 	return &cobra.Command{

@@ -59,10 +59,6 @@ The exit status is 0 if all is fine, 3 if the log is doubtful, 4 if it is unusab
 			}
 			defer log.Close()
 			report := inspect.Inspect(log)
-			for i := range report.Findings {
-				f := &report.Findings[i]
-				f.Measured, f.Do = asFlags(f.Measured), asFlags(f.Do)
-			}
 			if err := write(report, cmd.OutOrStdout()); err != nil {
 				return err
 			}

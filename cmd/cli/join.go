@@ -12,7 +12,7 @@ import (
 
 	"opl/policies/policyfile"
 	"opl/train/logs"
-	"opl/train/served"
+	"opl/train/logs/join"
 )
 
 // joinFlags are the flags of join, as given.
@@ -44,11 +44,11 @@ rewards are in.`,
   opl join served.jsonl purchases.csv --missing-reward 0 --out next.jsonl`,
 		Args: operands("the log of serve", "a file of rewards"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return join(cmd.OutOrStdout(), args[0], args[1], f)
+			return joinLogs(cmd.OutOrStdout(), args[0], args[1], f)
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.out, "out", "", "the `file` to write: .parquet, .csv or .jsonl")
+	fl.StringVar(&f.out, "out", "", "file to write: "+logs.Writable())
 	fl.StringVar(&f.missing, "missing-reward", "drop", "reward of decisions that have none, or drop")
 	fl.StringVar(&f.duplicates, "duplicates", "error", "of ids that come more than once, take the first or the last, or error")
 	fl.StringVar(&f.policy, "policy", "", "join the decisions of this policy alone: its file, or its hash or how that begins")
@@ -57,8 +57,8 @@ rewards are in.`,
 	return cmd
 }
 
-func join(stdout io.Writer, servedLog, rewards string, f joinFlags) error {
-	o := served.Options{Duplicates: served.Duplicates(f.duplicates), Min: f.min, Max: f.max}
+func joinLogs(stdout io.Writer, servedLog, rewards string, f joinFlags) error {
+	o := join.Options{Duplicates: join.Duplicates(f.duplicates), Min: f.min, Max: f.max}
 	if f.out == "" {
 		return errors.New("--out: say where to write the log")
 	}
@@ -82,11 +82,11 @@ func join(stdout io.Writer, servedLog, rewards string, f joinFlags) error {
 		}
 		o.Policy = p.Hash()
 	}
-	log, err := served.Open(servedLog, o.Duplicates)
+	log, err := join.Open(servedLog, o.Duplicates)
 	if err != nil {
 		return err
 	}
-	r, err := served.ReadRewards(rewards, o.Duplicates)
+	r, err := join.ReadRewards(rewards, o.Duplicates)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func join(stdout io.Writer, servedLog, rewards string, f joinFlags) error {
 	if err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
-	s, err := log.Join(r, w, o)
+	s, err := log.Join(r, w.Write, o)
 	if err != nil {
 		return errors.Join(err, w.Abort())
 	}
@@ -112,7 +112,7 @@ func join(stdout io.Writer, servedLog, rewards string, f joinFlags) error {
 	return nil
 }
 
-func printSummary(w io.Writer, s served.Summary, f joinFlags) {
+func printSummary(w io.Writer, s join.Summary, f joinFlags) {
 	fmt.Fprintf(w, "%8d decisions, %s to %s\n", s.Decisions, s.From.Format(time.RFC3339), s.To.Format(time.RFC3339))
 	for _, p := range s.Policies {
 		fmt.Fprintf(w, "%8d by policy %.12s\n", p.Decisions, p.Hash)

@@ -24,11 +24,7 @@ type ticker struct {
 }
 
 func newTicker(out io.Writer) *ticker {
-	t := &ticker{out: out}
-	if f, ok := out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		t.terminal = f
-	}
-	return t
+	return &ticker{out: out, terminal: terminal(out)}
 }
 
 // show writes a line, unless the last one is too new and this one not due now.

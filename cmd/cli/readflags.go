@@ -24,8 +24,8 @@ type readFlags struct {
 // add defines the flags.
 func (f *readFlags) add(fl *pflag.FlagSet) {
 	f.set = fl
-	fl.StringVar(&f.Preset, "preset", "", "the log's layout: obd (Open Bandit Dataset), vw (Vowpal Wabbit text), dsjson")
-	fl.StringVar(&f.Format, "input-format", "", "csv, jsonl, parquet, vw or dsjson (default: by the file's name)")
+	fl.StringVar(&f.Preset, "preset", "", "the log's layout: "+logs.Presets())
+	fl.StringVar(&f.Format, "input-format", "", logs.Formats()+" (default: by the file's name)")
 	fl.Float64Var(&f.RewardMin, "reward-min", 0, "the reward that counts as 0")
 	fl.Float64Var(&f.RewardMax, "reward-max", 1, "the reward that counts as 1")
 	fl.StringVar(&f.LoggingPolicy, "logging-policy", "", "what drew the actions where the log does not say: uniform, or a policy file")
@@ -72,5 +72,5 @@ func (f *readFlags) scale(low, high float64) { f.ranged, f.RewardMin, f.RewardMa
 var readHelp = strings.TrimSpace(`
 FILE is CSV (also .gz, .zst), JSON lines or Parquet with the columns action, reward
 or cost, propensity; optional are propensities (a list) or p_0 to p_{K-1}, x_* (the
-context), decision_id, timestamp, group (of rows that depend on one another) and
-weight.`)
+context), decision_id, timestamp, group (of rows that depend on one another), weight
+and policy (the name or hash of the one that took the action).`)

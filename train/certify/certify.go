@@ -109,7 +109,7 @@ func Posterior(pol propensity.Family, q propensity.Posterior, log *logs.Log, row
 	if c.KL = q.KL(); math.IsNaN(c.KL) || math.IsInf(c.KL, 0) {
 		return c, fmt.Errorf("certify: the posterior's divergence from its prior is %v", c.KL)
 	}
-	if err := log.Check(); err != nil {
+	if err := log.Learnable(); err != nil {
 		return c, err
 	}
 	if err := distinct(log, rows); err != nil {

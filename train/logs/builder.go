@@ -2,6 +2,7 @@ package logs
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/binary"
@@ -22,11 +23,9 @@ import (
 )
 
 const (
-	rounding  = 1e-3 // how far a row of propensities may be from summing to 1
-	agreement = 1e-3 // relative, of a propensity logged twice
-	maxNames  = 1 << 24
-	maxBad    = 1 << 22 // bad rows that are remembered
-	maxRow    = 1 << 24 // bytes of a row
+	maxNames = 1 << 24
+	maxBad   = 1 << 22 // bad rows that are remembered
+	maxRow   = 1 << 24 // bytes of a row
 )
 
 // rowError is what is wrong with a row. Reading can go on after it.
@@ -53,7 +52,7 @@ type reader interface {
 
 // row is one row as a reader gives it.
 type row struct {
-	id, group, action                                  []byte
+	id, group, action, policy                          []byte
 	time                                               int64
 	cost, p, weight                                    float64
 	props                                              []float64 // in the order of builder.slots
@@ -96,8 +95,8 @@ type builder struct {
 	dense    bool
 	actions  []action
 	actionID map[string]int32
-	groups   []string
-	groupID  map[string]int32
+	groups   set
+	policies set
 
 	slotHash   []uint64
 	slots      []string // names of the propensities' actions
@@ -118,8 +117,8 @@ type builder struct {
 	hash      *xxhash.Digest
 	scratch   []byte
 
-	values, ids, offsets, acts, costs, ps, props, weights, times, group, rowIDs, rows, texts, textEnds *spill
-	badRows                                                                                            *spill
+	values, ids, offsets, acts, costs, ps, props, weights, times, group, logger, rowIDs, rows, texts, textEnds *spill
+	badRows                                                                                                    *spill
 }
 
 // memory is what later passes over a file know of it.
@@ -137,50 +136,131 @@ type action struct {
 	hash   uint64
 }
 
-// spill is a column in a temporary file.
+// set numbers strings in the order in which they come.
+type set struct {
+	all    []string
+	places map[string]int32
+}
+
+func (s *set) number(text []byte) int32 {
+	i, ok := s.places[string(text)]
+	if !ok {
+		if s.places == nil {
+			s.places = map[string]int32{}
+		}
+		i = int32(len(s.all))
+		s.all = append(s.all, string(text))
+		s.places[s.all[i]] = i
+	}
+	return i
+}
+
+// spill is a column in a temporary file, or in memory if it has none.
 type spill struct {
-	file tempFile
-	w    *bufio.Writer
-	size int64
+	file   tempFile
+	w      *bufio.Writer
+	memory []byte
+	size   int64
+}
+
+// newSpill begins a column in a folder, or in memory if that is "".
+func newSpill(dir string) (*spill, error) {
+	if dir == "" {
+		return &spill{}, nil
+	}
+	f, err := temporary(dir, "")
+	if err != nil {
+		return nil, err
+	}
+	return &spill{file: f, w: bufio.NewWriterSize(f, 1<<16)}, nil
 }
 
 func (s *spill) bytes(b []byte) {
 	s.size += int64(len(b))
-	s.w.Write(b) // an error stays until Flush
+	if s.w == nil {
+		s.memory = append(s.memory, b...)
+		return
+	}
+	s.w.Write(b) // an error stays until flush
+}
+
+func (s *spill) flush() error {
+	if s.w == nil {
+		return nil
+	}
+	return s.w.Flush()
+}
+
+// resize makes a column of size bytes, zeros where there was nothing.
+func (s *spill) resize(size int64) error {
+	if s.size = size; s.w == nil {
+		s.memory = append(s.memory, make([]byte, int(size)-len(s.memory))...)
+		return nil
+	}
+	return s.file.Truncate(size)
+}
+
+// copyTo writes the column to w.
+func (s *spill) copyTo(w io.Writer) error {
+	var from io.Reader = bytes.NewReader(s.memory)
+	if s.w != nil {
+		if _, err := s.file.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+		from = struct{ io.Reader }{s.file}
+	}
+	n, err := io.Copy(w, from)
+	if err == nil && n != s.size {
+		err = io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+func (s *spill) close() error {
+	if s.w == nil {
+		return nil
+	}
+	return s.file.Close()
 }
 
 func put[T int32 | int64 | uint32 | uint64 | float64](s *spill, v ...T) {
 	s.bytes(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), len(v)*int(unsafe.Sizeof(v[0]))))
 }
 
+// fill gives the n rows before, which had none, a value.
+func fill[T int32 | float64](s *spill, n int, v T) {
+	for s.size < int64(n)*int64(unsafe.Sizeof(v)) {
+		put(s, v)
+	}
+}
+
 func newBuilder(path, dir string, o *Options, m *memory) (*builder, error) {
 	b := &builder{o: o, path: path, memory: m, lo: o.RewardMin, hi: o.RewardMax, nameID: map[string]uint32{}, dense: true,
-		actionID: map[string]int32{}, groupID: map[string]int32{}, base: -1, hash: xxhash.New()}
+		actionID: map[string]int32{}, base: -1, hash: xxhash.New()}
 	if b.lo == 0 && b.hi == 0 {
 		b.hi = 1
 	}
 	if !(b.lo < b.hi) || math.IsInf(b.hi-b.lo, 0) {
-		return nil, fmt.Errorf("%s: --reward-min %v is not below --reward-max %v", path, b.lo, b.hi)
+		return nil, fmt.Errorf("%s: setting reward-min %v is not below setting reward-max %v", path, b.lo, b.hi)
 	}
 	for _, s := range b.spills() {
-		f, err := temporary(dir, "")
-		if err != nil {
+		var err error
+		if *s, err = newSpill(dir); err != nil {
 			return nil, errors.Join(err, b.close())
 		}
-		*s = &spill{file: f, w: bufio.NewWriterSize(f, 1<<16)}
 	}
 	return b, nil
 }
 
 func (b *builder) spills() []**spill {
-	return []**spill{&b.values, &b.ids, &b.offsets, &b.acts, &b.costs, &b.ps, &b.props, &b.weights, &b.times, &b.group, &b.rowIDs, &b.rows, &b.texts, &b.textEnds, &b.badRows}
+	return []**spill{&b.values, &b.ids, &b.offsets, &b.acts, &b.costs, &b.ps, &b.props, &b.weights, &b.times, &b.group, &b.logger, &b.rowIDs, &b.rows, &b.texts, &b.textEnds, &b.badRows}
 }
 
 func (b *builder) close() error {
 	var err error
 	for _, s := range b.spills() {
 		if *s != nil {
-			err = errors.Join(err, (*s).file.Close())
+			err = errors.Join(err, (*s).close())
 		}
 	}
 	return err
@@ -200,7 +280,7 @@ func (b *builder) fill(ctx context.Context, rd reader) (err error) {
 			}
 		}
 		r := &b.row
-		*r = row{ids: r.ids[:0], values: r.values[:0], props: r.props[:0], id: r.id[:0], group: r.group[:0], action: r.action[:0]}
+		*r = row{ids: r.ids[:0], values: r.values[:0], props: r.props[:0], id: r.id[:0], group: r.group[:0], action: r.action[:0], policy: r.policy[:0]}
 		err := rd.next(b)
 		if err == io.EOF {
 			break
@@ -305,7 +385,7 @@ func (b *builder) value(column string, id uint32, v float64, sum bool) error {
 // reward sets the cost of the row from its reward.
 func (b *builder) reward(column string, r float64) error {
 	if !(r >= b.lo && r <= b.hi) {
-		return bad(column, "reward %v is outside [%v, %v]: --reward-min and --reward-max say what rewards can be", r, b.lo, b.hi)
+		return bad(column, "reward %v is outside [%v, %v]: setting reward-min and setting reward-max say what rewards can be", r, b.lo, b.hi)
 	}
 	return b.setCost(column, 0-(r-b.lo)/(b.hi-b.lo))
 }
@@ -313,7 +393,7 @@ func (b *builder) reward(column string, r float64) error {
 // cost sets the cost of the row, which is −reward.
 func (b *builder) cost(column string, c float64) error {
 	if !(-c >= b.lo && -c <= b.hi) {
-		return bad(column, "cost %v is outside [%v, %v]: --reward-min and --reward-max say what rewards can be, cost = −reward", c, 0-b.hi, 0-b.lo)
+		return bad(column, "cost %v is outside [%v, %v]: setting reward-min and setting reward-max say what rewards can be, cost = −reward", c, 0-b.hi, 0-b.lo)
 	}
 	return b.setCost(column, 0-(-c-b.lo)/(b.hi-b.lo))
 }
@@ -386,17 +466,11 @@ func (b *builder) add() error {
 		if len(r.props) != len(b.slots) {
 			return bad("propensities", "%d of them, while the rows before have %d", len(r.props), len(b.slots))
 		}
-		var sum float64
-		for i, p := range r.props {
-			if !(p >= 0 && p <= 1) {
-				return bad("propensities", "%v of action %s is outside [0, 1]", p, b.slots[i])
-			}
-			sum += p
+		sum, err := Distribution(r.props, b.slots, Rounding)
+		if err != nil {
+			return bad("propensities", "%v", err)
 		}
-		if !(math.Abs(sum-1) <= rounding) {
-			return bad("propensities", "they sum to %v, not 1", sum)
-		}
-		if off = math.Abs(sum-1) > 1e-6; off {
+		if off = !Near(sum, 1, Exact); off {
 			for i := range r.props {
 				r.props[i] /= sum
 			}
@@ -409,7 +483,7 @@ func (b *builder) add() error {
 	a := b.actions[id].number
 	if r.hasProps && r.hasP && a >= 0 {
 		for base := range 2 {
-			if j := a - base; j >= 0 && j < len(r.props) && math.Abs(r.props[j]-r.p) <= agreement*r.p {
+			if j := a - base; j >= 0 && j < len(r.props) && Near(r.props[j], r.p, Agreement) {
 				b.match[base]++
 			}
 		}
@@ -477,9 +551,7 @@ func (b *builder) add() error {
 		put(b.props, r.props...)
 	}
 	if r.hasWeight || b.weights.size > 0 {
-		for b.weights.size/8 < int64(b.n) { // the rows before had none
-			put(b.weights, 1.)
-		}
+		fill(b.weights, b.n, 1.)
 		if !r.hasWeight {
 			r.weight = 1
 		}
@@ -489,23 +561,18 @@ func (b *builder) add() error {
 		put(b.times, r.time)
 	}
 	if r.hasGroup {
-		g, ok := b.groupID[string(r.group)]
-		if !ok {
-			g = int32(len(b.groups))
-			b.groups = append(b.groups, string(r.group))
-			b.groupID[string(r.group)] = g
+		put(b.group, b.groups.number(r.group))
+	}
+	if len(r.policy) > 0 || b.logger.size > 0 {
+		fill(b.logger, b.n, int32(-1))
+		p := int32(-1)
+		if len(r.policy) > 0 {
+			p = b.policies.number(r.policy)
 		}
-		put(b.group, g)
+		put(b.logger, p)
 	}
 	b.n++
 	return nil
-}
-
-// mix makes every bit of its result depend on every bit of x (Steele, Lea & Flood 2014).
-func mix(x uint64) uint64 {
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
 }
 
 // context appends the row's context: values alone as long as all rows have the names of
@@ -653,10 +720,10 @@ func (b *builder) decide() (names []string, number, slot []int32, err error) {
 	case len(b.o.Actions) > 0:
 		names = slices.Clone(b.o.Actions)
 		if len(b.slots) > 0 && len(b.slots) != len(names) {
-			return nil, nil, nil, fmt.Errorf("%s: %d propensities in a row, but --actions lists %d", b.path, len(b.slots), len(names))
+			return nil, nil, nil, fmt.Errorf("%s: %d propensities in a row, but setting actions lists %d", b.path, len(b.slots), len(names))
 		}
 		if i, twice := duplicate(names); twice {
-			return nil, nil, nil, fmt.Errorf("%s: --actions has %s twice", b.path, names[i])
+			return nil, nil, nil, fmt.Errorf("%s: setting actions has %s twice", b.path, names[i])
 		}
 		if !b.named() && !slices.ContainsFunc(b.actions, known) {
 			byNumber(len(names))
@@ -667,7 +734,7 @@ func (b *builder) decide() (names []string, number, slot []int32, err error) {
 			for i, s := range b.slots {
 				j := slices.Index(names, s)
 				if j < 0 {
-					return nil, nil, nil, fmt.Errorf("%s: there is a propensity of action %s, which --actions does not list", b.path, s)
+					return nil, nil, nil, fmt.Errorf("%s: there is a propensity of action %s, which setting actions does not list", b.path, s)
 				}
 				slot[i] = int32(j)
 			}
@@ -683,7 +750,7 @@ func (b *builder) decide() (names []string, number, slot []int32, err error) {
 		k := max(len(b.slots), b.actionsMin)
 		if b.named() {
 			a := b.actions[other]
-			return nil, nil, nil, fmt.Errorf("%s: row %d, column action: %q is a name, and the propensities are those of numbers: --actions must give the names in their order", b.path, a.row, a.text)
+			return nil, nil, nil, fmt.Errorf("%s: row %d, column action: %q is a name, and the propensities are those of numbers: setting actions must give the names in their order", b.path, a.row, a.text)
 		}
 		if b.base >= 0 && len(b.slots) == 0 {
 			k = max(k, hi+1-b.base)
@@ -706,7 +773,7 @@ func (b *builder) decide() (names []string, number, slot []int32, err error) {
 		byName()
 	}
 	if len(names) < 2 {
-		return nil, nil, nil, fmt.Errorf("%s: column action: %s is the only action, and there is nothing to learn: --actions lists those that were possible", b.path, names[0])
+		return nil, nil, nil, fmt.Errorf("%s: column action: %s is the only action, and there is nothing to learn: setting actions lists those that were possible", b.path, names[0])
 	}
 	return names, number, slot, nil
 }
@@ -744,7 +811,7 @@ func (b *builder) note(n Note) { b.notes = append(b.notes, n) }
 // must be left out in another pass.
 func (b *builder) finish() (names []string, again bool, err error) {
 	for _, s := range b.spills() {
-		if err := (*s).w.Flush(); err != nil {
+		if err := (*s).flush(); err != nil {
 			return nil, false, fmt.Errorf("%s: no room for the cache: %w", b.path, err)
 		}
 	}
@@ -767,8 +834,7 @@ func (b *builder) finish() (names []string, again bool, err error) {
 	}
 	defer unmapAll()
 	if b.first.hasProps && !b.first.hasP {
-		b.ps.size = 8 * int64(b.n)
-		if err := b.ps.file.Truncate(b.ps.size); err != nil {
+		if err := b.ps.resize(8 * int64(b.n)); err != nil {
 			return nil, false, err
 		}
 	}
@@ -805,10 +871,10 @@ func (b *builder) finish() (names []string, again bool, err error) {
 			switch {
 			case q <= 0:
 				wrong = bad("propensities", "that of the logged action %s is 0", logged.text)
-			case b.first.hasP && math.Abs(ps[i]-q) > agreement*q:
+			case b.first.hasP && !Near(ps[i], q, Agreement):
 				wrong = bad("propensity", "%v, but %v among those of all actions", ps[i], q)
 			default:
-				if b.first.hasP && ps[i] != q && math.Abs(ps[i]-q) > 1e-6*q {
+				if b.first.hasP && !Near(ps[i], q, Exact) {
 					apart++
 				}
 				ps[i] = q
@@ -842,12 +908,21 @@ func (b *builder) finish() (names []string, again bool, err error) {
 
 // mapColumn maps a spilled column, to be changed in place.
 func mapColumn[T any](s *spill) ([]T, func() error, error) {
-	b, unmap, err := mapFile(s.file.File, int(s.size), true)
-	if err != nil || len(b) == 0 {
-		return nil, func() error { return nil }, err
+	none := func() error { return nil }
+	var b []byte
+	if s.w == nil {
+		b = aligned(len(s.memory))
+		copy(b, s.memory)
+		s.memory = b
+	} else {
+		var err error
+		if b, none, err = mapFile(s.file.File, int(s.size), true); err != nil {
+			return nil, func() error { return nil }, err
+		}
 	}
-	var t T
-	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(t))), unmap, nil
+	var column []T
+	view(&column, b)
+	return column, none, nil
 }
 
 // writeBad writes the file of bad rows, or removes one of an earlier reading.
@@ -856,10 +931,6 @@ func (b *builder) writeBad() error {
 		return nil
 	}
 	return wholefile.Write(b.o.BadRows, func(f *os.File) error {
-		if _, err := b.badRows.file.Seek(0, io.SeekStart); err != nil {
-			return err
-		}
-		_, err := io.Copy(f, b.badRows.file)
-		return err
+		return b.badRows.copyTo(f)
 	})
 }

@@ -25,7 +25,7 @@ import (
 // each at a multiple of 64, and the xxHash64 of all before it. Numbers are in the byte
 // order of the machine, of which the magic number is one.
 const (
-	magic        = uint64(0x4f504c4c4f470001) // the last two bytes are the version
+	magic        = uint64(0x4f504c4c4f470002) // the last two bytes are the version
 	sectionAlign = 64
 	wholeHash    = 64 << 20 // files up to this size are hashed whole on each opening
 )
@@ -124,25 +124,25 @@ func cachePaths(path string, o *Options) []string {
 // spare refuses to write over the log, or over what is no cache, and to write where
 // nothing can be.
 func spare(path string, log os.FileInfo, o *Options) error {
-	for _, f := range []struct{ flag, path string }{{"--skip-bad", o.BadRows}, {"--cache", o.Cache}} {
+	for _, f := range []struct{ what, path string }{{"setting skip-bad", o.BadRows}, {"setting cache", o.Cache}} {
 		if f.path == "" {
 			continue
 		}
 		switch info, err := os.Stat(f.path); {
 		case err == nil && os.SameFile(info, log):
-			return fmt.Errorf("%s: %s %s would write over the log", path, f.flag, f.path)
+			return fmt.Errorf("%s: %s %s would write over the log", path, f.what, f.path)
 		case err == nil && info.IsDir():
-			return fmt.Errorf("%s: %s %s is a folder, want a file", path, f.flag, f.path)
+			return fmt.Errorf("%s: %s %s is a folder, want a file", path, f.what, f.path)
 		}
 		if info, err := os.Stat(filepath.Dir(f.path)); err != nil || !info.IsDir() {
-			return fmt.Errorf("%s: %s %s: there is no such folder", path, f.flag, f.path)
+			return fmt.Errorf("%s: %s %s: there is no such folder", path, f.what, f.path)
 		}
 	}
 	if o.Cache == "" {
 		return nil
 	}
 	if o.BadRows != "" && filepath.Clean(o.BadRows) == filepath.Clean(o.Cache) {
-		return fmt.Errorf("%s: --skip-bad and --cache are one file", path)
+		return fmt.Errorf("%s: setting skip-bad and setting cache are one file", path)
 	}
 	f, err := os.Open(o.Cache)
 	if err != nil {
@@ -151,7 +151,7 @@ func spare(path string, log os.FileInfo, o *Options) error {
 	defer f.Close()
 	var first [8]byte
 	if n, err := f.ReadAt(first[:], 0); n > 0 && (err != nil || binary.NativeEndian.Uint64(first[:])>>16 != magic>>16) {
-		return fmt.Errorf("%s: --cache %s is there and no cache: remove it, or give another name", path, o.Cache)
+		return fmt.Errorf("%s: setting cache %s is there and no cache: remove it, or give another name", path, o.Cache)
 	}
 	return nil
 }
@@ -172,14 +172,14 @@ func open(ctx context.Context, path string, o *Options) (*Log, error) {
 	case info.Size() == 0:
 		return nil, fmt.Errorf("%s: the file is empty", path)
 	}
-	format, compression, err := formatOf(path, o)
+	format, packed, err := formatFor(path, o)
 	if err != nil {
 		return nil, err
 	}
 	if err := spare(path, info, o); err != nil {
 		return nil, err
 	}
-	k := key(format, o)
+	k := key(format.name, o)
 	for _, c := range cachePaths(path, o) {
 		l, src, err := load(c, k)
 		if err != nil {
@@ -194,11 +194,11 @@ func open(ctx context.Context, path string, o *Options) (*Log, error) {
 			return nil, err
 		}
 	}
-	return build(ctx, path, format, compression, k, o)
+	return build(ctx, path, format, packed, k, o)
 }
 
 // build reads a log into its cache.
-func build(ctx context.Context, path, format, compression, key string, o *Options) (*Log, error) {
+func build(ctx context.Context, path string, format *format, packed, key string, o *Options) (*Log, error) {
 	before, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -209,7 +209,7 @@ func build(ctx context.Context, path, format, compression, key string, o *Option
 	}
 	for {
 		l, err := func() (l *Log, err error) {
-			rd, err := newReader(path, format, compression, o)
+			rd, err := format.reader(path, packed, o)
 			if err != nil {
 				return nil, err
 			}
@@ -254,39 +254,9 @@ func build(ctx context.Context, path, format, compression, key string, o *Option
 	}
 }
 
-// newReader opens a file for reading from its beginning.
-func newReader(path, format, compression string, o *Options) (reader, error) {
-	if format == "parquet" {
-		if compression != "" {
-			return nil, fmt.Errorf("%s: a Parquet file is read as it is: unpack it", path)
-		}
-		return newParquet(path, o)
-	}
-	in, err := stream(path, compression)
-	if err != nil {
-		return nil, err
-	}
-	lines := &lines{path: path, in: in, r: bufio.NewReaderSize(in, 1<<20)}
-	var rd reader
-	switch format {
-	case "csv":
-		rd, err = newCSV(lines, o)
-	case "jsonl":
-		rd, err = newJSONL(lines, o), nil
-	case "vw":
-		rd = newVW(lines)
-	case "dsjson":
-		rd = newDSJSON(lines)
-	}
-	if err != nil {
-		return nil, errors.Join(err, in.Close())
-	}
-	return rd, nil
-}
-
 // sections are the parts of a cache in their order.
 func (b *builder) sections() []*spill {
-	return []*spill{b.values, b.ids, b.offsets, b.acts, b.costs, b.ps, b.props, b.weights, b.times, b.group, b.rowIDs, b.rows, b.textEnds, b.texts}
+	return []*spill{b.values, b.ids, b.offsets, b.acts, b.costs, b.ps, b.props, b.weights, b.times, b.group, b.logger, b.rowIDs, b.rows, b.textEnds, b.texts}
 }
 
 // blobBytes returns strings as a blob's ends and text.
@@ -298,16 +268,18 @@ func blobBytes(s []string) (ends, text []byte) {
 	return ends, text
 }
 
-// save writes the cache to the first path where that is possible and opens it there. If
-// it is nowhere, the cache is in a temporary file as long as the log is open.
-func (b *builder) save(paths []string, key string, names []string, src source) (*Log, error) {
+// image returns what writes the cache.
+func (b *builder) image(key string, names []string, src source) (func(io.Writer) error, error) {
 	h := cacheHeader{Key: key, Source: src, Rows: b.n, Width: -1, Actions: names, Notes: b.notes, Hash: fmt.Sprintf("%016x", b.hash.Sum64()), Skipped: b.skipped, HasIDs: b.first.hasID}
 	if b.dense {
 		h.Width = len(b.first.ids)
 	}
-	groupEnds, groups := blobBytes(b.groups)
-	nameEnds, text := blobBytes(b.names)
-	heap := [][]byte{groupEnds, groups, nameEnds, text, b.category}
+	var heap [][]byte
+	for _, s := range [][]string{b.groups.all, b.policies.all, b.names} {
+		ends, text := blobBytes(s)
+		heap = append(heap, ends, text)
+	}
+	heap = append(heap, b.category)
 	for _, s := range b.sections() {
 		h.Sections = append(h.Sections, s.size)
 	}
@@ -318,7 +290,7 @@ func (b *builder) save(paths []string, key string, names []string, src source) (
 	if err != nil {
 		return nil, err
 	}
-	write := func(f *os.File) error {
+	return func(f io.Writer) error {
 		sum := xxhash.New()
 		w := bufio.NewWriterSize(io.MultiWriter(f, sum), 1<<20)
 		var at int64
@@ -332,17 +304,10 @@ func (b *builder) save(paths []string, key string, names []string, src source) (
 		at = int64(len(first) + len(header))
 		for _, s := range b.sections() {
 			pad()
-			if _, err := s.file.Seek(0, io.SeekStart); err != nil {
+			if err := s.copyTo(w); err != nil {
 				return err
 			}
-			n, err := io.Copy(w, struct{ io.Reader }{s.file})
-			if err == nil && n != s.size {
-				err = io.ErrUnexpectedEOF
-			}
-			if err != nil {
-				return err
-			}
-			at += n
+			at += s.size
 		}
 		for _, s := range heap {
 			pad()
@@ -354,13 +319,22 @@ func (b *builder) save(paths []string, key string, names []string, src source) (
 		}
 		_, err := f.Write(binary.NativeEndian.AppendUint64(nil, sum.Sum64()))
 		return err
+	}, nil
+}
+
+// save writes the cache to the first path where that is possible and opens it there. If
+// it is nowhere, the cache is in a temporary file as long as the log is open.
+func (b *builder) save(paths []string, key string, names []string, src source) (*Log, error) {
+	write, err := b.image(key, names, src)
+	if err != nil {
+		return nil, err
 	}
 	var failed error
 	for i, path := range paths {
 		if i > 0 {
 			_ = os.MkdirAll(filepath.Dir(path), 0o755) // if not, creating the file says so
 		}
-		err := wholefile.Write(path, write)
+		err := wholefile.Write(path, func(f *os.File) error { return write(f) })
 		if err == nil {
 			l, _, err := load(path, key)
 			return l, err
@@ -438,23 +412,31 @@ func loadFile(f *os.File, key string) (*Log, source, error) {
 	if err != nil {
 		return nil, source{}, err
 	}
-	l := &Log{Actions: h.Actions, Notes: h.Notes, Skipped: h.Skipped, store: &store{hash: h.Hash, n: h.Rows, width: h.Width, hasIDs: h.HasIDs, unmap: []func() error{unmap}}}
-	if !l.place(data[:size-8], int64(16+length), h.Sections) || !l.sound() {
-		return nil, source{}, errors.Join(errDamaged, l.Close())
+	l, err := h.log(data[:size-8], int64(16+length))
+	if err != nil {
+		return nil, source{}, errors.Join(err, unmap())
 	}
+	l.unmap = append(l.unmap, unmap)
 	if mappable {
 		l.pages.hold(f, data, l.n)
 	}
 	return l, h.Source, nil
 }
 
+// log is the log of a cache, whose sections begin after the header.
+func (h cacheHeader) log(data []byte, at int64) (*Log, error) {
+	l := &Log{Actions: h.Actions, Notes: h.Notes, Skipped: h.Skipped, store: &store{hash: h.Hash, n: h.Rows, width: h.Width, hasIDs: h.HasIDs}}
+	if !l.place(data, at, h.Sections) || !l.sound() {
+		return nil, errDamaged
+	}
+	return l, nil
+}
+
 // place points the log's columns to the sections of a mapped cache.
 func (l *Log) place(data []byte, at int64, sections []int64) bool {
-	var nameEnds []int64
-	var names []byte
-	var textEnds, groupEnds []int64
-	columns := []any{&l.values, &l.ids, &l.offsets, &l.Action, &l.Cost, &l.Propensity, &l.Propensities, &l.Weight, &l.Time, &l.Group, &l.Keys, &l.rows,
-		&textEnds, &l.texts.text, &groupEnds, &l.groups.text, &nameEnds, &names, &l.category}
+	var names, policies blob
+	columns := []func([]byte) bool{to(&l.values), to(&l.ids), to(&l.offsets), to(&l.Action), to(&l.Cost), to(&l.Propensity), to(&l.Propensities), to(&l.Weight), to(&l.Time), to(&l.Group), to(&l.Logger),
+		to(&l.Keys), to(&l.rows), to(&l.texts.ends), to(&l.texts.text), to(&l.groups.ends), to(&l.groups.text), to(&policies.ends), to(&policies.text), to(&names.ends), to(&names.text), to(&l.category)}
 	if len(sections) != len(columns) {
 		return false
 	}
@@ -465,36 +447,19 @@ func (l *Log) place(data []byte, at int64, sections []int64) bool {
 		}
 		b := data[at : at+size : at+size]
 		at += size
-		ok := true
-		switch c := columns[i].(type) {
-		case *[]byte:
-			*c = b
-		case *[]float64:
-			ok = view(c, b)
-		case *[]int64:
-			ok = view(c, b)
-		case *[]int32:
-			ok = view(c, b)
-		case *[]uint32:
-			ok = view(c, b)
-		case *[]uint64:
-			ok = view(c, b)
-		}
-		if !ok {
+		if !columns[i](b) {
 			return false
 		}
 	}
-	l.texts.ends, l.groups.ends = textEnds, groupEnds
-	all := blob{nameEnds, names}
-	if !l.texts.sound() || !l.groups.sound() || !all.sound() {
+	if !l.texts.sound() || !l.groups.sound() || !policies.sound() || !names.sound() {
 		return false
 	}
-	l.names = make([]string, len(nameEnds))
-	for i := range l.names {
-		l.names[i] = all.at(i)
-	}
+	l.names, l.Policies = names.all(), policies.all()
 	return true
 }
+
+// to is view with its column.
+func to[T any](c *[]T) func([]byte) bool { return func(b []byte) bool { return view(c, b) } }
 
 // view reads bytes as a column; none is nil.
 func view[T any](c *[]T, b []byte) bool {
@@ -526,7 +491,7 @@ func (l *Log) sound() bool {
 	some := func(have, want int) bool { return have == 0 || have == want }
 	if n < 1 || k < 2 || n > math.MaxInt/8/k || len(l.Action) != n || len(l.Cost) != n || len(l.Keys) != n || !some(len(l.Propensity), n) ||
 		!some(len(l.Propensities), n*k) || l.Propensities != nil && l.Propensity == nil || !some(len(l.Weight), n) || !some(len(l.Time), n) ||
-		!some(len(l.Group), n) || !some(len(l.rows), n) || len(l.category) != len(l.names) || l.hasIDs != (len(l.texts.ends) == n) {
+		!some(len(l.Group), n) || !some(len(l.Logger), n) || !some(len(l.rows), n) || len(l.category) != len(l.names) || l.hasIDs != (len(l.texts.ends) == n) {
 		return false
 	}
 	switch {
@@ -554,6 +519,11 @@ func (l *Log) sound() bool {
 	}
 	for _, g := range l.Group {
 		if g < 0 || int(g) >= len(l.groups.ends) {
+			return false
+		}
+	}
+	for _, p := range l.Logger {
+		if p < -1 || int(p) >= len(l.Policies) {
 			return false
 		}
 	}

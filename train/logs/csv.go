@@ -1,100 +1,45 @@
 package logs
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
-	"unicode/utf8"
+	"strings"
 )
 
-// lines reads a text file line by line.
-type lines struct {
-	path string
-	in   io.ReadCloser
-	r    *bufio.Reader
-	buf  []byte
-	back []byte // lines to be read again
-	any  bool
-}
-
-// line returns the next line with its end; it is gone with the next call. The last may
-// have no end. Of a line that is too long the beginning comes with a *rowError.
-func (l *lines) line() ([]byte, error) {
-	if len(l.back) > 0 {
-		n := bytes.IndexByte(l.back, '\n') + 1
-		if n == 0 {
-			n = len(l.back)
-		}
-		b := l.back[:n]
-		l.back = l.back[n:]
-		return b, nil
-	}
-	b, err := l.r.ReadSlice('\n')
-	if err == bufio.ErrBufferFull {
-		l.buf = append(l.buf[:0], b...)
-		for err == bufio.ErrBufferFull && len(l.buf) <= maxRow {
-			b, err = l.r.ReadSlice('\n')
-			l.buf = append(l.buf, b...)
-		}
-		b = l.buf
-	}
-	if len(b) > maxRow {
-		for err == bufio.ErrBufferFull {
-			_, err = l.r.ReadSlice('\n')
-		}
-		if err == nil || err == io.EOF {
-			return b[:1000], bad("", "a line is longer than %d bytes: is this a text file?", maxRow)
-		}
-	}
-	if err != nil && err != io.EOF {
-		return nil, fmt.Errorf("%s: damaged: %w", l.path, err)
-	}
-	if len(b) == 0 {
-		return nil, io.EOF
-	}
-	if !l.any {
-		b = bytes.TrimPrefix(b, []byte("\ufeff"))
-		l.any = true
-	}
-	return b, nil
-}
-
-// checkText refuses a line that is not text.
-func checkText(line []byte) error {
-	if !utf8.Valid(line) {
-		return bad("", "the text is not UTF-8")
-	}
-	if bytes.IndexByte(line, 0) >= 0 {
-		return bad("", "a byte is zero: is this a text file?")
-	}
-	return nil
-}
-
-func (l *lines) close() error { return l.in.Close() }
-
-// csv reads comma-separated values (RFC 4180) with a header. A blank line is none.
-type csv struct {
+// records reads comma-separated values (RFC 4180) row by row. A blank line is none.
+type records struct {
 	*lines
-	*table
 	record []byte   // the row with its end
 	cells  [][]byte // of the row
 	header int      // columns
-	begun  bool
 }
 
-func newCSV(l *lines, o *Options) (*csv, error) {
-	c := &csv{lines: l, table: newTable(l.path, o.Preset)}
-	if err := c.read(); err != nil {
-		if err == io.EOF {
-			return nil, fmt.Errorf("%s: no header", l.path)
-		}
-		var wrong *rowError
-		if errors.As(err, &wrong) {
-			return nil, fmt.Errorf("%s: header: %w", l.path, err)
-		}
+// begin reads the header into cells.
+func (c *records) begin() error {
+	err := c.read()
+	if err == io.EOF {
+		return fmt.Errorf("%s: no header: the file is empty", c.path)
+	}
+	var wrong *rowError
+	if errors.As(err, &wrong) {
+		return fmt.Errorf("%s: header: %w", c.path, err)
+	}
+	c.header = len(c.cells)
+	return err
+}
+
+// csv reads comma-separated values with a header.
+type csv struct {
+	*records
+	*table
+}
+
+func newCSV(l *lines, o *Options) (reader, error) {
+	c := &csv{records: &records{lines: l}, table: newTable(l.path, o.Preset)}
+	if err := c.records.begin(); err != nil {
 		return nil, err
 	}
 	if len(c.cells) == 1 && bytes.ContainsAny(c.cells[0], ";\t|") {
@@ -105,7 +50,6 @@ func newCSV(l *lines, o *Options) (*csv, error) {
 	if i := slices.IndexFunc(c.cells, isNumber); i >= 0 && !slices.ContainsFunc(c.cells, isAction) {
 		return nil, fmt.Errorf("%s: header: %s is a number: the first line must name the columns", l.path, quote(c.cells[i]))
 	}
-	c.header = len(c.cells)
 	for _, name := range c.cells {
 		if bytes.IndexByte(name, '\r') >= 0 {
 			return nil, fmt.Errorf("%s: header: a carriage return within the column %s: lines end in \\n or \\r\\n", l.path, quote(name))
@@ -123,15 +67,7 @@ func newCSV(l *lines, o *Options) (*csv, error) {
 func (c *csv) raw() []byte { return bytes.TrimRight(c.record, "\r\n") }
 
 func (c *csv) next(b *builder) error {
-	if !c.begun {
-		for _, col := range c.columns {
-			c.begin(b, col)
-		}
-		c.begun = true
-		if b.slots != nil {
-			b.listed = numbered(b.slots)
-		}
-	}
+	c.start(b)
 	if err := c.read(); err != nil {
 		return err
 	}
@@ -151,7 +87,7 @@ func (c *csv) next(b *builder) error {
 }
 
 // read reads a record into cells.
-func (c *csv) read() error {
+func (c *records) read() error {
 	line, err := c.line()
 	for err == nil && len(bytes.TrimRight(line, "\r\n")) == 0 {
 		line, err = c.line()
@@ -181,7 +117,7 @@ func (c *csv) read() error {
 
 // quoted reads a record with quotes in it, which may go over several lines. Of one that is
 // broken only the first line is lost: the others are read again.
-func (c *csv) quoted(line []byte) error {
+func (c *records) quoted(line []byte) error {
 	c.record = append([]byte(nil), line...)
 	for odd := bytes.Count(line, []byte(`"`))%2 == 1; odd; {
 		more, err := c.line()
@@ -205,7 +141,7 @@ func (c *csv) quoted(line []byte) error {
 }
 
 // again makes a record its first line, and has the others read again.
-func (c *csv) again() {
+func (c *records) again() {
 	if n := bytes.IndexByte(c.record, '\n') + 1; n > 0 && n < len(c.record) {
 		c.back = append(c.record[n:len(c.record):len(c.record)], c.back...)
 		c.record = c.record[:n]
@@ -213,7 +149,7 @@ func (c *csv) again() {
 }
 
 // split divides a record with quotes in it into cells.
-func (c *csv) split(record []byte) error {
+func (c *records) split(record []byte) error {
 	if err := checkText(record); err != nil {
 		return err
 	}
@@ -275,4 +211,57 @@ func numbered(names []string) bool {
 		seen[i] = true
 	}
 	return true
+}
+
+// csvWriter writes comma-separated values.
+type csvWriter struct{ *Writer }
+
+func newCSVWriter(w *Writer) encoder { return csvWriter{w} }
+
+func (w csvWriter) begin() error {
+	w.buf = w.buf[:0]
+	w.columns(w.first, func(name, _ string) { w.cell(name) }, func(name string, _ float64) { w.cell(name) })
+	if w.layout == asColumns {
+		for _, name := range w.o.Names {
+			w.cell(name)
+		}
+	} else {
+		w.cell("context")
+	}
+	w.buf[len(w.buf)-1] = '\n'
+	return w.flush()
+}
+
+func (w csvWriter) row(d *Decision) error {
+	w.buf = w.buf[:0]
+	number := func(_ string, v float64) {
+		w.number(v)
+		w.buf = append(w.buf, ',')
+	}
+	w.columns(d, func(_, s string) { w.cell(s) }, number)
+	if w.layout == asColumns {
+		for _, v := range w.values {
+			number("", v)
+		}
+	} else {
+		at := len(w.buf)
+		if err := w.context(d); err != nil {
+			return err
+		}
+		s := string(w.buf[at:])
+		w.buf = w.buf[:at]
+		w.cell(s)
+	}
+	w.buf[len(w.buf)-1] = '\n'
+	return w.flush()
+}
+
+func (w csvWriter) end() error { return nil }
+
+// cell appends a cell of CSV with its comma.
+func (w csvWriter) cell(s string) {
+	if strings.ContainsAny(s, "\",\r\n") {
+		s = `"` + strings.ReplaceAll(s, `"`, `""`) + `"`
+	}
+	w.buf = append(append(w.buf, s...), ',')
 }

@@ -1,5 +1,3 @@
-// Package decisions reads the decision logs that people have: files of contexts,
-// actions, propensities and rewards.
 package logs
 
 import (
@@ -19,5 +17,6 @@ type Decision struct {
 	Propensity   float64          // π₀(a|x) of the logged action in (0, 1]; 0: not known
 	Propensities []float64        // π₀(·|x) of all actions; nil: not known
 	Weight       float64          // of the row, 1 where the log has none
+	Policy       string           // that logged the row, its name or hash; empty: not known
 	Row          int              // in its file, from 1, without the header
 }

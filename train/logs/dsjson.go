@@ -1,7 +1,6 @@
 package logs
 
 import (
-	"bytes"
 	"strconv"
 
 	"github.com/cespare/xxhash/v2"
@@ -25,20 +24,17 @@ import (
 type dsjson struct {
 	*lines
 	decoder *decoder
-	text    []byte
 	multi   []uint64 // hashes of the first row's actions
 	order   []uint64 // and of this row's
 	seen    map[uint64]int
 	dropped int
 }
 
-func newDSJSON(l *lines) *dsjson {
+func newDSJSON(l *lines, _ *Options) (reader, error) {
 	r := &dsjson{lines: l, decoder: newDecoder()}
 	r.decoder.hide = true
-	return r
+	return r, nil
 }
-
-func (r *dsjson) raw() []byte { return bytes.TrimRight(r.text, "\r\n") }
 
 func (r *dsjson) settle(b *builder) bool {
 	if r.dropped > 0 {
@@ -49,19 +45,10 @@ func (r *dsjson) settle(b *builder) bool {
 
 func (r *dsjson) next(b *builder) error {
 	b.base, b.lightly = 1, true
-	var err error
-	for {
-		if r.text, err = r.line(); err != nil {
-			return err
-		}
-		if len(bytes.TrimSpace(r.text)) > 0 {
-			break
-		}
-	}
-	if err := checkText(r.text); err != nil {
+	if err := r.lines.next(); err != nil {
 		return err
 	}
-	err = r.read(b)
+	err := r.read(b)
 	if _, fatal := err.(fatalError); fatal || err == errNoDecision {
 		return err
 	}

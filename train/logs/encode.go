@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -23,14 +24,19 @@ type Scaling struct {
 	Unit      bool // ‖φ(x)‖₂ = 1
 }
 
+var errUnnamed = errors.New("log: its contexts are vectors without names, which no encoder can read: make the log by Open or Collect")
+
 // FitEncoder makes an encoder whose vocabulary and scalings are those of the given
 // rows alone; nil: of all rows.
 func (l *Log) FitEncoder(rows []int, how Scaling) (*features.Encoder, error) {
+	if l.store == nil {
+		return nil, errUnnamed
+	}
 	if how.Kind == "" {
 		how.Kind = "max"
 	}
 	if !slices.Contains([]string{"max", "none", "standard"}, how.Kind) {
-		return nil, fmt.Errorf("decisions: no scaling %q: it is max, standard or none", how.Kind)
+		return nil, fmt.Errorf("log: no scaling %q: it is max, standard or none", how.Kind)
 	}
 	n := l.Len()
 	if rows != nil {
@@ -84,13 +90,16 @@ func (l *Log) FitEncoder(rows []int, how Scaling) (*features.Encoder, error) {
 // Known counts the names in the log's contexts that are features of an encoder made
 // elsewhere. That none is, of some, is an error: to the encoder all contexts are alike.
 func (l *Log) Known(e *features.Encoder) (n int, err error) {
+	if l.store == nil {
+		return 0, errUnnamed
+	}
 	for _, name := range l.names {
 		if e.Feature(name) >= 0 {
 			n++
 		}
 	}
 	if n == 0 && len(l.names) > 0 && len(e.Names) > 0 {
-		return 0, fmt.Errorf("%s: none of the names in its contexts (%s) is one of the policy's (%s): it was learned from other columns", l.path, some(l.names), some(e.Names))
+		return 0, fmt.Errorf("%s: none of the names in its contexts (%s) is one of the policy's (%s): it was learned from other columns", l.name(), some(l.names), some(e.Names))
 	}
 	return n, nil
 }
@@ -105,15 +114,17 @@ func some(names []string) string {
 
 // Encode returns the log as learning reads it. Contexts are encoded as they are asked
 // for, in float64, from the cache: they take no memory, and the log must stay open. A
-// propensity 0 of an action that was not logged becomes Floor. Errors: no propensities at all, weights that differ from row to row.
+// propensity 0 of an action that was not logged becomes Floor. Errors: contexts without
+// names, no propensities at all, weights that differ from row to row.
 func (l *Log) Encode(e *features.Encoder) (*Log, error) {
-	if l.Propensity == nil {
-		return nil, fmt.Errorf("%s: the log has no propensities: give --logging-policy, or --estimate-propensity and do without guarantees", l.path)
+	switch {
+	case l.store == nil:
+		return nil, errUnnamed
+	case l.Propensity == nil:
+		return nil, fmt.Errorf("%s: %w", l.name(), errNoPropensities)
 	}
-	for i, w := range l.Weight {
-		if w != l.Weight[0] {
-			return nil, fmt.Errorf("%s: row %d, column weight: weights differ from row to row, which learning and guarantees do not know: remove the column, or resample the rows by weight", l.path, l.Row(i))
-		}
+	if err := l.alike(); err != nil {
+		return nil, err
 	}
 	x := &encoded{log: l, encoder: e, feature: make([]int32, len(l.names))}
 	for id, name := range l.names {
@@ -168,13 +179,7 @@ func (x *encoded) Row64(i int, dst []float64) {
 // Row32 is Row64, rounded.
 func (x *encoded) Row32(i int, dst []float32) {
 	var room [256]float64
-	wide := room[:]
-	if d := x.Dim(); d > len(room) {
-		wide = make([]float64, d)
-	}
-	wide = wide[:x.Dim()]
-	x.Row64(i, wide)
-	for j, v := range wide {
+	for j, v := range x.wide(i, room[:]) {
 		dst[j] = float32(v)
 	}
 }
@@ -182,15 +187,19 @@ func (x *encoded) Row32(i int, dst []float32) {
 // Norm is ‖φ(x_i)‖₂.
 func (x *encoded) Norm(i int) float64 {
 	var room [256]float64
-	wide := room[:]
-	if d := x.Dim(); d > len(room) {
-		wide = make([]float64, d)
-	}
-	wide = wide[:x.Dim()]
-	x.Row64(i, wide)
 	var s float64
-	for _, v := range wide {
+	for _, v := range x.wide(i, room[:]) {
 		s += v * v
 	}
 	return math.Sqrt(s)
+}
+
+// wide is φ(x_i), in room if that is long enough.
+func (x *encoded) wide(i int, room []float64) []float64 {
+	d := x.Dim()
+	if d > len(room) {
+		room = make([]float64, d)
+	}
+	x.Row64(i, room[:d])
+	return room[:d]
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"unsafe"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -79,3 +80,12 @@ func stream(path, compression string) (io.ReadCloser, error) {
 type closeFunc func() error
 
 func (f closeFunc) Close() error { return f() }
+
+// aligned returns n bytes that begin where a float64 may.
+func aligned(n int) []byte {
+	if n == 0 {
+		return nil
+	}
+	words := make([]uint64, (n+7)/8)
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), n)
+}

@@ -5,7 +5,6 @@ package logs
 import (
 	"io"
 	"os"
-	"unsafe"
 )
 
 const mappable = false
@@ -27,12 +26,3 @@ func mapFile(f *os.File, n int, writable bool) ([]byte, func() error, error) {
 }
 
 func forget([]byte) {}
-
-// aligned returns n bytes that begin where a float64 may.
-func aligned(n int) []byte {
-	if n == 0 {
-		return nil
-	}
-	words := make([]uint64, (n+7)/8)
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), n)
-}

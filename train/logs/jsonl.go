@@ -3,6 +3,7 @@ package logs
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"strconv"
 
@@ -311,34 +312,22 @@ type jsonl struct {
 	*lines
 	*table
 	decoder *decoder
-	text    []byte
 }
 
-func newJSONL(l *lines, o *Options) *jsonl {
-	return &jsonl{lines: l, table: newTable(l.path, o.Preset), decoder: newDecoder()}
+func newJSONL(l *lines, o *Options) (reader, error) {
+	return &jsonl{lines: l, table: newTable(l.path, o.Preset), decoder: newDecoder()}, nil
 }
-
-func (j *jsonl) raw() []byte { return bytes.TrimRight(j.text, "\r\n") }
 
 func (j *jsonl) next(b *builder) error {
-	var err error
-	for {
-		if j.text, err = j.line(); err != nil {
-			return err
-		}
-		if len(bytes.TrimSpace(j.text)) > 0 {
-			break
-		}
-	}
-	if err := checkText(j.text); err != nil {
+	if err := j.lines.next(); err != nil {
 		return err
 	}
-	if t := bytes.TrimSpace(j.text); b.at == 1 && (t[0] == '[' || len(t) == 1) {
+	if t := bytes.TrimSpace(j.lines.text); b.at == 1 && (t[0] == '[' || len(t) == 1) {
 		return bad("", "begins with %s: want JSON Lines, an object in each line", quote(t))
 	}
 	d := j.decoder
-	d.begin(j.text)
-	err = d.object("", func(name []byte) error {
+	d.begin(j.lines.text)
+	err := d.object("", func(name []byte) error {
 		c, err := j.column(b, name)
 		if err != nil {
 			return err
@@ -391,7 +380,7 @@ func (j *jsonl) cell(b *builder, c *column) error {
 		if !ok {
 			return bad(c.name, "%s is not a number", quote(v))
 		}
-		if c.role == roleAction || c.role == roleID || c.role == roleGroup || c.role == roleTime || c.role == roleContext && c.kind == category {
+		if c.role == roleAction || c.role == roleID || c.role == roleGroup || c.role == rolePolicy || c.role == roleTime || c.role == roleContext && c.kind == category {
 			return j.table.text(b, c, v)
 		}
 		return j.table.number(b, c, x)
@@ -413,9 +402,54 @@ func (j *jsonl) cell(b *builder, c *column) error {
 				x = 1
 			}
 			return j.table.number(b, c, x)
-		case roleContext, roleAction, roleGroup, roleID:
+		case roleContext, roleAction, roleGroup, rolePolicy, roleID:
 			return j.table.string(b, c, v)
 		}
 	}
 	return bad(c.name, "%s is none of what the column may have", quote(v))
+}
+
+// jsonWriter writes JSON Lines.
+type jsonWriter struct{ *Writer }
+
+func newJSONWriter(w *Writer) encoder { return jsonWriter{w} }
+
+func (w jsonWriter) begin() error { return nil }
+func (w jsonWriter) end() error   { return nil }
+
+func (w jsonWriter) row(d *Decision) error {
+	w.buf = append(w.buf[:0], '{')
+	var failed error
+	quoted := func(s string) {
+		var err error
+		if w.buf, err = jsontext.AppendQuote(w.buf, s); err != nil {
+			failed = fmt.Errorf("%s: row %d: %q: %w", w.path, w.n, s, err)
+		}
+	}
+	number := func(name string, v float64) {
+		quoted(name)
+		w.buf = append(w.buf, ':')
+		w.number(v)
+		w.buf = append(w.buf, ',')
+	}
+	w.columns(d, func(name, s string) {
+		quoted(name)
+		w.buf = append(w.buf, ':')
+		quoted(s)
+		w.buf = append(w.buf, ',')
+	}, number)
+	if w.layout == asColumns {
+		for i, name := range w.o.Names {
+			number(name, w.values[i])
+		}
+		w.buf = w.buf[:len(w.buf)-1]
+	} else {
+		w.buf = append(w.buf, `"context":`...)
+		failed = errors.Join(failed, w.context(d))
+	}
+	if failed != nil {
+		return failed
+	}
+	w.buf = append(w.buf, '}', '\n')
+	return w.flush()
 }

@@ -55,6 +55,17 @@ func TestFromLabels(t *testing.T) {
 	}
 }
 
+// Logs of the same examples share what tells their rows apart.
+func TestExamples(t *testing.T) {
+	x := logs.Rows64{Width: 1, Data: []float64{1, 1, 3}}
+	r := rand.New(rand.NewPCG(1, 2))
+	a := logs.FromLabels(x, []uint8{0, 1, 0}, []int{0, 1, 2}, []float64{0, 1}, 2, r)
+	b := logs.FromLabels(x, []uint8{0, 1, 0}, []int{2, 0}, []float64{1, 0}, 2, r)
+	if i, j := a.Hashes([]int{0, 1, 2}), b.Hashes([]int{0, 1}); i[2] != j[0] || i[0] != j[1] || i[0] == i[1] {
+		t.Errorf("%v, %v", i, j)
+	}
+}
+
 func TestFloor(t *testing.T) {
 	x := logs.Rows64{Width: 1, Data: []float64{1}}
 	l := logs.FromLabels(x, []uint8{0}, []int{0}, []float64{0, -1000}, 2, rand.New(rand.NewPCG(1, 2)))
@@ -77,19 +88,24 @@ func TestCheck(t *testing.T) {
 	}{
 		{func(l *logs.Log) { l.Action = nil }, "empty"},
 		{func(l *logs.Log) { l.Actions = logs.Numbered(1) }, "1 actions"},
-		{func(l *logs.Log) { l.X = nil }, "no contexts"},
+		{func(l *logs.Log) { l.Weight = []float64{1, math.NaN()} }, "row 2: weight NaN"},
+		{func(l *logs.Log) { l.Time = []int64{1} }, "1 times"},
+		{func(l *logs.Log) { l.Group = []int32{1} }, "1 groups"},
+		{func(l *logs.Log) { l.Keys = []uint64{1} }, "1 keys"},
+		{func(l *logs.Log) { l.Logger = []int32{0, 1}; l.Policies = []string{"a"} }, "row 2: its logger 1"},
+		{func(l *logs.Log) { l.RewardMin = 2 }, "no range"},
 		{func(l *logs.Log) { l.X = logs.Rows64{Data: []float64{1, 2}} }, "width 0"},
 		{func(l *logs.Log) { l.X = logs.Rows64{Width: 2, Data: []float64{1, 2, 3}} }, "3 numbers are no rows of width 2"},
-		{func(l *logs.Log) { l.X = logs.Rows64{Width: 1, Data: []float64{1, math.NaN()}} }, "row 1: feature 0 is NaN"},
-		{func(l *logs.Log) { l.Propensity[1] = .3 }, "row 1: the logged propensity is 0.3, but 0.25"},
+		{func(l *logs.Log) { l.X = logs.Rows64{Width: 1, Data: []float64{1, math.NaN()}} }, "row 2: feature 0 is NaN"},
+		{func(l *logs.Log) { l.Propensity[1] = .3 }, "row 2: the logged propensity is 0.3, but 0.25"},
 		{func(l *logs.Log) { l.Cost = l.Cost[:1] }, "lengths"},
 		{func(l *logs.Log) { l.Rows = []int{0} }, "contexts"},
-		{func(l *logs.Log) { l.Rows = []int{0, 2} }, "row 1: its context 2"},
-		{func(l *logs.Log) { l.Action[1] = 2 }, "row 1: action 2"},
-		{func(l *logs.Log) { l.Cost[0] = 1 }, "row 0: cost 1"},
-		{func(l *logs.Log) { l.Cost[0] = math.NaN() }, "row 0: cost NaN"},
-		{func(l *logs.Log) { l.Propensity[1] = 0 }, "row 1: propensity 0"},
-		{func(l *logs.Log) { l.Propensities[2] = .5 }, "row 1: the propensities sum to 0.75"},
+		{func(l *logs.Log) { l.Rows = []int{0, 2} }, "row 2: its context 2"},
+		{func(l *logs.Log) { l.Action[1] = 2 }, "row 2: action 2"},
+		{func(l *logs.Log) { l.Cost[0] = 1 }, "row 1: cost 1"},
+		{func(l *logs.Log) { l.Cost[0] = math.NaN() }, "row 1: cost NaN"},
+		{func(l *logs.Log) { l.Propensity[1] = 0 }, "row 2: propensity 0"},
+		{func(l *logs.Log) { l.Propensities[2] = .5 }, "row 2: propensities: they sum to 0.75"},
 	} {
 		l := good()
 		c.change(l)

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -28,7 +29,8 @@ func resident() int {
 func writeAs(t testing.TB, path, format string, w *world, n int) {
 	t.Helper()
 	var d Decision
-	if format != "vw" && format != "dsjson" {
+	name, _ := packing("log." + format)
+	if f, _ := formatOf(name); f.write != nil {
 		out, err := Create(path, WriterOptions{Actions: w.actions, Names: w.names})
 		if err != nil {
 			t.Fatal(err)
@@ -49,24 +51,40 @@ func writeAs(t testing.TB, path, format string, w *world, n int) {
 		t.Fatal(err)
 	}
 	out := bufio.NewWriter(f)
+	row, ok := rowWriters[format]
+	if !ok {
+		t.Fatalf("format %s is not written: rowWriters wants a function for it", format)
+	}
 	for range n {
 		w.next(&d)
-		if format == "vw" {
-			for a := range w.k {
-				if a != d.Action {
-					fmt.Fprint(out, a+1, " ")
-				}
+		row(out, &d)
+	}
+	if err := out.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// rowWriters write rows of the formats that Create does not write.
+var rowWriters = map[string]func(out io.Writer, d *Decision){
+	"vw": func(out io.Writer, d *Decision) {
+		for a := range d.Propensities {
+			if a != d.Action {
+				fmt.Fprint(out, a+1, " ")
 			}
-			fmt.Fprintf(out, "%d:%v:%v '%s|", d.Action+1, d.Cost, d.Propensity, d.ID)
-			for _, v := range d.Context {
-				fmt.Fprintf(out, " %s:%v", v.Name, v.Number)
-			}
-			fmt.Fprintln(out)
-			continue
 		}
+		fmt.Fprintf(out, "%d:%v:%v '%s|", d.Action+1, d.Cost, d.Propensity, d.ID)
+		for _, v := range d.Context {
+			fmt.Fprintf(out, " %s:%v", v.Name, v.Number)
+		}
+		fmt.Fprintln(out)
+	},
+	"dsjson": func(out io.Writer, d *Decision) {
 		fmt.Fprintf(out, `{"_label_cost":%v,"_label_probability":%v,"_label_Action":%d,"_labelIndex":%d,"EventId":%q,"Timestamp":%q,"a":[%d`,
 			d.Cost, d.Propensity, d.Action+1, d.Action, d.ID, d.Time.Format(time.RFC3339Nano), d.Action+1)
-		for a := range w.k {
+		for a := range d.Propensities {
 			if a != d.Action {
 				fmt.Fprintf(out, ",%d", a+1)
 			}
@@ -82,20 +100,14 @@ func writeAs(t testing.TB, path, format string, w *world, n int) {
 			fmt.Fprintf(out, `"%s":%v,`, v.Name, v.Number)
 		}
 		fmt.Fprint(out, `"_multi":[`)
-		for a := range w.k {
+		for a := range d.Propensities {
 			if a > 0 {
 				fmt.Fprint(out, ",")
 			}
 			fmt.Fprintf(out, `{"id":%d}`, a)
 		}
 		fmt.Fprintln(out, "]}}")
-	}
-	if err := out.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	},
 }
 
 // The same rows in every format, of 50 features and 20 actions: read, read again from the
@@ -110,7 +122,16 @@ func TestFormats(t *testing.T) {
 			n = v
 		}
 	}
-	for _, format := range []string{"csv", "csv.gz", "csv.zst", "jsonl", "parquet", "vw", "dsjson"} {
+	var endings []string
+	for _, f := range formats {
+		endings = append(endings, f.endings...)
+		if f.write != nil && !f.whole {
+			for _, p := range packings {
+				endings = append(endings, f.endings[0]+"."+p)
+			}
+		}
+	}
+	for _, format := range endings {
 		t.Run(format, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "log."+format)
 			writeAs(t, path, format, newWorld(50, 20, 3), n)

@@ -15,7 +15,7 @@ type Rows64 struct {
 var _ Contexts = Rows64{}
 
 // Len is the number of rows.
-func (m Rows64) Len() int { return len(m.Data) / m.Width }
+func (m Rows64) Len() int { return len(m.Data) / max(1, m.Width) }
 
 // Dim is the width.
 func (m Rows64) Dim() int { return m.Width }

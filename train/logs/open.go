@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
-	"path/filepath"
-	"slices"
 	"strings"
 
 	"opl/policies/features"
@@ -15,8 +12,8 @@ import (
 // Options say how a log is read. The zero value reads what the file's name and
 // its columns say, with rewards in [0, 1] or costs in [−1, 0].
 type Options struct {
-	Format string // csv, jsonl, parquet, vw, dsjson; "": by the ending of the name, with .gz or .zst after it
-	Preset string // "", obd (Open Bandit Dataset), vw, dsjson
+	Format string // one of Formats; "": by the ending of the name, with .gz or .zst after it
+	Preset string // one of Presets, or ""
 
 	// A reward r is the cost −(r − RewardMin)/(RewardMax − RewardMin); a cost c is
 	// the reward −c. Both 0: rewards are in [0, 1].
@@ -69,6 +66,7 @@ func Open(ctx context.Context, path string, o Options) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
+	l.RewardMin, l.RewardMax = o.RewardMin, o.RewardMax
 	if err := l.complete(ctx, &o); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
@@ -79,7 +77,7 @@ func Open(ctx context.Context, path string, o Options) (*Log, error) {
 func (l *Log) complete(ctx context.Context, o *Options) error {
 	switch {
 	case o.LoggingPolicy != "" && o.LoggingPolicy != "uniform":
-		return fmt.Errorf("%s: no logging policy %q: --logging-policy is uniform or a policy file", l.path, o.LoggingPolicy)
+		return fmt.Errorf("%s: no logging policy %q: setting logging-policy is uniform or a policy file", l.path, o.LoggingPolicy)
 	case o.LoggingPolicy == "uniform":
 		return l.known(ctx, "the uniform policy", func(_ int, dst []float64) error {
 			for a := range dst {
@@ -121,23 +119,16 @@ func (l *Log) known(ctx context.Context, who string, policy func(i int, dst []fl
 		if err := policy(i, pi); err != nil {
 			return fmt.Errorf("%s: row %d: %w", l.path, l.Row(i), err)
 		}
-		var sum float64
-		for a, p := range pi {
-			if !(p >= 0 && p <= 1) {
-				return fmt.Errorf("%s: row %d: %s gives action %s the propensity %v, outside [0, 1]", l.path, l.Row(i), who, l.Actions[a], p)
-			}
-			sum += p
-		}
-		if math.Abs(sum-1) > 1e-6 {
-			return fmt.Errorf("%s: row %d: the propensities of %s sum to %v, not 1", l.path, l.Row(i), who, sum)
+		if _, err := Distribution(pi, l.Actions, Exact); err != nil {
+			return fmt.Errorf("%s: row %d: the propensities of %s: %w", l.path, l.Row(i), who, err)
 		}
 		p := pi[l.Action[i]]
 		switch {
 		case p <= 0:
 			return fmt.Errorf("%s: row %d: %s never takes the logged action %s: another policy logged this", l.path, l.Row(i), who, l.Actions[l.Action[i]])
-		case logged != nil && math.Abs(logged[i]-p) > agreement*p:
-			return fmt.Errorf("%s: row %d, column propensity: %v was logged, %s with %d actions has %v: another policy logged this, or --actions must list them all", l.path, l.Row(i), logged[i], who, k, p)
-		case l.Propensities != nil && math.Abs(l.Propensities[i*k+int(l.Action[i])]-p) > agreement*p:
+		case logged != nil && !Near(logged[i], p, Agreement):
+			return fmt.Errorf("%s: row %d, column propensity: %v was logged, %s with %d actions has %v: another policy logged this, or setting actions must list them all", l.path, l.Row(i), logged[i], who, k, p)
+		case l.Propensities != nil && !Near(l.Propensities[i*k+int(l.Action[i])], p, Agreement):
 			return fmt.Errorf("%s: row %d, column propensities: they differ from those of %s", l.path, l.Row(i), who)
 		case logged == nil:
 			l.Propensity[i] = p
@@ -154,40 +145,4 @@ func (l *Log) known(ctx context.Context, who string, policy func(i int, dst []fl
 	}
 	l.Propensities = all
 	return nil
-}
-
-// formatOf returns the format and compression ("", gz, zst) of a file.
-func formatOf(path string, o *Options) (format, compression string, err error) {
-	name := strings.ToLower(filepath.Base(path))
-	for _, c := range []string{"gz", "zst"} {
-		if s, ok := strings.CutSuffix(name, "."+c); ok {
-			name, compression = s, c
-			break
-		}
-	}
-	format = o.Format
-	if format == "" && (o.Preset == "vw" || o.Preset == "dsjson") {
-		format = o.Preset
-	}
-	if format == "" {
-		switch ending := strings.TrimPrefix(filepath.Ext(name), "."); ending {
-		case "csv", "jsonl", "parquet", "vw", "dsjson":
-			format = ending
-		case "ndjson":
-			format = "jsonl"
-		case "pq":
-			format = "parquet"
-		default:
-			return "", "", fmt.Errorf("%s: the name does not say what format it has: use --input-format csv, jsonl, parquet, vw or dsjson", path)
-		}
-	}
-	switch {
-	case !slices.Contains([]string{"csv", "jsonl", "parquet", "vw", "dsjson"}, format):
-		return "", "", fmt.Errorf("%s: no format %q: --input-format is csv, jsonl, parquet, vw or dsjson", path, format)
-	case !slices.Contains([]string{"", "obd", "vw", "dsjson"}, o.Preset):
-		return "", "", fmt.Errorf("%s: no preset %q: --preset is obd, vw or dsjson", path, o.Preset)
-	case (o.Preset == "vw" || o.Preset == "dsjson") && o.Preset != format, o.Preset == "obd" && (format == "vw" || format == "dsjson"):
-		return "", "", fmt.Errorf("%s: --preset %s is not for format %s", path, o.Preset, format)
-	}
-	return format, compression, nil
 }

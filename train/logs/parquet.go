@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/format"
+	logical "github.com/parquet-go/parquet-go/format"
 
 	"opl/train/internal/parquetfile"
 )
@@ -18,40 +19,24 @@ import (
 // parquetRows is how many rows are asked for at a time.
 const parquetRows = 256
 
-// parquetReader reads Parquet files, row group by row group. Columns of the schema are
-// scalars, nullable or not; context and propensities may be lists of numbers, context
-// also a map of numbers by name or a group of named values.
-type parquetReader struct {
-	*table
+// parquetFile reads the rows of a Parquet file, row group by row group. The library
+// panics on some damaged files: then there is an error.
+type parquetFile struct {
+	path   string
 	file   *os.File
-	leaves []*leaf
+	root   *parquet.Column
 	groups []parquet.RowGroup
-	rows   parquet.Rows
+	rows   parquet.Rows // of the group before groups; nil: not open
 	buf    []parquet.Row
-	have   []parquet.Row
+	have   []parquet.Row // read and not used
 	row    parquet.Row
-	begun  bool
 }
 
-// leaf is a column of the file that holds values.
-type leaf struct {
-	column   *column
-	path     string
-	list     bool
-	entry    int    // definition level from which a null is one of the list's, and not the list
-	key      bool   // of a map
-	inner    string // its name within the context, if that is a group
-	unit     int64  // nanoseconds, of a timestamp; 0: none
-	unsigned bool
-	err      error // why it cannot be read
-}
-
-func newParquet(path string, o *Options) (_ *parquetReader, err error) {
+func openParquet(path string) (_ *parquetFile, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	r := &parquetReader{table: newTable(path, o.Preset), file: f, buf: make([]parquet.Row, parquetRows)}
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%s: damaged: %v", path, p)
@@ -68,19 +53,100 @@ func newParquet(path string, o *Options) (_ *parquetReader, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: not a Parquet file, or damaged: %w", path, err)
 	}
-	for _, top := range file.Root().Columns() {
+	return &parquetFile{path: path, file: f, root: file.Root(), groups: file.RowGroups(), buf: make([]parquet.Row, parquetRows)}, nil
+}
+
+// step reads row n, from 1; io.EOF after the last.
+func (f *parquetFile) step(n int) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%s: row %d: damaged: %v", f.path, n, p)
+		}
+	}()
+	for len(f.have) == 0 {
+		if f.rows == nil {
+			if len(f.groups) == 0 {
+				return io.EOF
+			}
+			f.rows, f.groups = f.groups[0].Rows(), f.groups[1:]
+		}
+		m, err := f.rows.ReadRows(f.buf)
+		f.have = f.buf[:m]
+		if err == nil {
+			if m == 0 {
+				return fmt.Errorf("%s: row %d: damaged: no rows where there should be some", f.path, n)
+			}
+			continue
+		}
+		closed := f.rows.Close()
+		f.rows = nil
+		if err != io.EOF {
+			return fmt.Errorf("%s: row %d: damaged: %w", f.path, n, err)
+		}
+		if closed != nil {
+			return closed
+		}
+	}
+	f.row, f.have = f.have[0], f.have[1:]
+	return nil
+}
+
+func (f *parquetFile) close() error {
+	var err error
+	if f.rows != nil {
+		err = f.rows.Close()
+	}
+	return errors.Join(err, f.file.Close())
+}
+
+// parquetReader reads logs. Columns of the schema are scalars, nullable or not; context
+// and propensities may be lists of numbers, context also a map of numbers by name or a
+// group of named values.
+type parquetReader struct {
+	*table
+	*parquetFile
+	leaves []*leaf
+}
+
+// leaf is a column of the file that holds values.
+type leaf struct {
+	column   *column
+	path     string
+	list     bool
+	entry    int    // definition level from which a null is one of the list's, and not the list
+	key      bool   // of a map
+	inner    string // its name within the context, if that is a group
+	unit     int64  // nanoseconds, of a timestamp; 0: none
+	unsigned bool
+	err      error // why it cannot be read
+}
+
+func newParquet(l *lines, o *Options) (_ reader, err error) {
+	f, err := openParquet(l.path)
+	if err != nil {
+		return nil, err
+	}
+	r := &parquetReader{table: newTable(l.path, o.Preset), parquetFile: f}
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%s: damaged: %v", l.path, p)
+		}
+		if err != nil {
+			err = errors.Join(err, f.close())
+		}
+	}()
+	for _, top := range f.root.Columns() {
 		if err := r.leavesOf(top); err != nil {
 			return nil, err
 		}
 	}
-	r.groups = file.RowGroups()
 	return r, r.check()
 }
 
 // leavesOf finds the leaves of a column at the top.
 func (r *parquetReader) leavesOf(top *parquet.Column) error {
 	if _, twice := r.index[top.Name()]; twice {
-		return fmt.Errorf("%s: column %q twice", r.path, top.Name())
+		return fmt.Errorf("%s: column %q twice", r.table.path, top.Name())
 	}
 	c, err := r.column(nil, []byte(top.Name()))
 	if err != nil {
@@ -103,7 +169,7 @@ func (r *parquetReader) leavesOf(top *parquet.Column) error {
 		switch {
 		case c.role == roleIgnored:
 		case p.MaxRepetitionLevel() > 1 || l.list && !many || !l.list && len(path) > 1 && c.role != roleContexts:
-			l.err = fmt.Errorf("%s: column %s: a nested column cannot be read here", r.path, l.path)
+			l.err = fmt.Errorf("%s: column %s: a nested column cannot be read here", r.table.path, l.path)
 		case l.list && len(path) == 3 && path[2] == "key":
 			l.key = true
 		case !l.list && len(path) > 1:
@@ -111,22 +177,22 @@ func (r *parquetReader) leavesOf(top *parquet.Column) error {
 		}
 		if t := p.Type().LogicalType(); t != nil {
 			switch t := t.Value.(type) {
-			case *format.TimestampType:
+			case *logical.TimestampType:
 				switch t.Unit.Value.(type) {
-				case *format.MilliSeconds:
+				case *logical.MilliSeconds:
 					l.unit = 1e6
-				case *format.MicroSeconds:
+				case *logical.MicroSeconds:
 					l.unit = 1e3
 				default:
 					l.unit = 1
 				}
-			case *format.DateType:
+			case *logical.DateType:
 				l.unit = 86400e9
-			case *format.IntType:
+			case *logical.IntType:
 				l.unsigned = !t.IsSigned
-			case *format.DecimalType, *format.TimeType, *format.UUIDType, *format.Float16Type:
+			case *logical.DecimalType, *logical.TimeType, *logical.UUIDType, *logical.Float16Type:
 				if c.role != roleIgnored {
-					l.err = fmt.Errorf("%s: column %s: values of type %s cannot be read: write numbers or texts", r.path, l.path, p.Type())
+					l.err = fmt.Errorf("%s: column %s: values of type %s cannot be read: write numbers or texts", r.table.path, l.path, p.Type())
 				}
 			}
 		}
@@ -139,14 +205,6 @@ func (r *parquetReader) leavesOf(top *parquet.Column) error {
 		}
 	}
 	return nil
-}
-
-func (r *parquetReader) close() error {
-	var err error
-	if r.rows != nil {
-		err = r.rows.Close()
-	}
-	return errors.Join(err, r.file.Close())
 }
 
 // raw is the row as a JSON object.
@@ -176,43 +234,13 @@ func (r *parquetReader) next(b *builder) (err error) {
 	// The library panics on some damaged files.
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("%s: row %d: damaged: %v", r.path, b.at, p)
+			err = fmt.Errorf("%s: row %d: damaged: %v", r.table.path, b.at, p)
 		}
 	}()
-	if !r.begun {
-		for _, c := range r.columns {
-			r.begin(b, c)
-		}
-		if b.slots != nil {
-			b.listed = numbered(b.slots)
-		}
-		r.begun = true
+	r.start(b)
+	if err := r.step(b.at); err != nil {
+		return err
 	}
-	for len(r.have) == 0 {
-		if r.rows == nil {
-			if len(r.groups) == 0 {
-				return io.EOF
-			}
-			r.rows, r.groups = r.groups[0].Rows(), r.groups[1:]
-		}
-		n, err := r.rows.ReadRows(r.buf)
-		r.have = r.buf[:n]
-		if err == nil {
-			if n == 0 {
-				return fmt.Errorf("%s: row %d: damaged: no rows where there should be some", r.path, b.at)
-			}
-			continue
-		}
-		closed := r.rows.Close()
-		r.rows = nil
-		if err != io.EOF {
-			return fmt.Errorf("%s: row %d: damaged: %w", r.path, b.at, err)
-		}
-		if closed != nil {
-			return closed
-		}
-	}
-	r.row, r.have = r.have[0], r.have[1:]
 	return r.cells(b)
 }
 
@@ -224,7 +252,7 @@ func (r *parquetReader) cells(b *builder) error {
 	for _, v := range r.row {
 		i := v.Column()
 		if i < 0 || i >= len(r.leaves) {
-			return fmt.Errorf("%s: row %d: damaged: no column %d", r.path, b.at, i)
+			return fmt.Errorf("%s: row %d: damaged: no column %d", r.table.path, b.at, i)
 		}
 		l := r.leaves[i]
 		c := l.column
@@ -334,7 +362,7 @@ func (r *parquetReader) cell(b *builder, l *leaf, v parquet.Value) error {
 		}
 	}
 	if x, ok := asNumber(v, l); ok {
-		if v.Kind() == parquet.Int64 && (c.role == roleID || c.role == roleGroup || c.role == roleAction) {
+		if v.Kind() == parquet.Int64 && (c.role == roleID || c.role == roleGroup || c.role == rolePolicy || c.role == roleAction) {
 			return r.table.string(b, c, []byte(v.String()))
 		}
 		return r.table.number(b, c, x)
@@ -390,4 +418,94 @@ func asText(c *column, v parquet.Value) ([]byte, error) {
 		return []byte(v.String()), nil
 	}
 	return nil, bad(c.name, "%s is none of what the column may have", v)
+}
+
+// parquetWriter writes Parquet.
+type parquetWriter struct {
+	*Writer
+	to    *parquet.GenericWriter[any]
+	place map[string]int // of leaves
+	cells parquet.Row
+}
+
+func newParquetWriter(w *Writer) encoder { return &parquetWriter{Writer: w} }
+
+func (w *parquetWriter) begin() error {
+	g := parquet.Group{}
+	w.columns(w.first, func(name, _ string) {
+		g[name] = parquet.String()
+		if name == "timestamp" {
+			g[name] = parquet.Timestamp(parquet.Nanosecond)
+		}
+	}, func(name string, _ float64) { g[name] = parquet.Leaf(parquet.DoubleType) })
+	switch w.layout {
+	case asColumns:
+		for _, name := range w.o.Names {
+			g[name] = parquet.Leaf(parquet.DoubleType)
+		}
+	case asList:
+		g["context"] = parquet.List(parquet.Leaf(parquet.DoubleType))
+	default:
+		g["context"] = parquet.Map(parquet.String(), parquet.Leaf(parquet.DoubleType))
+	}
+	schema := parquet.NewSchema("log", g)
+	w.place = map[string]int{}
+	for i, path := range schema.Columns() {
+		name := path[0]
+		if path[len(path)-1] == "value" && len(path) > 1 {
+			name += ".value"
+		}
+		w.place[name] = i
+	}
+	w.to = parquet.NewGenericWriter[any](w.out, schema, parquet.Compression(&parquet.Snappy), parquet.MaxRowsPerRowGroup(1<<16))
+	return nil
+}
+
+func (w *parquetWriter) end() error { return w.to.Close() }
+
+func (w *parquetWriter) row(d *Decision) error {
+	row := w.cells[:0]
+	put := func(name string, v parquet.Value, repetition, definition int) {
+		row = append(row, v.Level(repetition, definition, w.place[name]))
+	}
+	number := func(name string, v float64) { put(name, parquet.DoubleValue(v), 0, 0) }
+	var failed error
+	w.columns(d, func(name, s string) {
+		if name == "timestamp" {
+			at, ok := unixNano(d.Time)
+			if !ok {
+				failed = fmt.Errorf("%s: row %d: %s is outside 1678 to 2261", w.path, w.n, d.Time)
+			}
+			put(name, parquet.Int64Value(at), 0, 0)
+			return
+		}
+		put(name, parquet.ByteArrayValue([]byte(s)), 0, 0)
+	}, number)
+	if failed != nil {
+		return failed
+	}
+	repetition := func(i int) int { return min(i, 1) }
+	switch w.layout {
+	case asColumns:
+		for i, name := range w.o.Names {
+			number(name, w.values[i])
+		}
+	case asList:
+		for i, v := range w.values {
+			put("context", parquet.DoubleValue(v), repetition(i), 1)
+		}
+	default:
+		for i, v := range d.Context {
+			put("context", parquet.ByteArrayValue([]byte(v.Name)), repetition(i), 1)
+			put("context.value", parquet.DoubleValue(v.Number), repetition(i), 1)
+		}
+		if len(d.Context) == 0 {
+			put("context", parquet.NullValue(), 0, 0)
+			put("context.value", parquet.NullValue(), 0, 0)
+		}
+	}
+	slices.SortStableFunc(row, func(a, b parquet.Value) int { return a.Column() - b.Column() })
+	w.cells = row
+	_, err := w.to.WriteRows([]parquet.Row{row})
+	return err
 }

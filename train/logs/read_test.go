@@ -113,7 +113,7 @@ func TestBroken(t *testing.T) {
 		{"carriage returns", "l.csv", strings.ReplaceAll(head+ok, "\n", "\r"), "a carriage return within the column"},
 		{"no reward", "l.csv", "action,x_a\n0,1\n", "no column reward or cost"},
 		{"reward and cost", "l.csv", "action,reward,cost\n0,1,1\n", "exactly one"},
-		{"obd", "l.csv", ",item_id,click\n0,1,1\n", "--preset obd"},
+		{"obd", "l.csv", ",item_id,click\n0,1,1\n", "setting preset obd"},
 		{"empty", "l.csv", "", "the file is empty"},
 		{"blank", "l.csv", "\n\n", "no header"},
 		{"header only", "l.csv", head, "no rows"},
@@ -124,7 +124,7 @@ func TestBroken(t *testing.T) {
 		{"nan", "l.csv", head + ok + "0,NaN,0.5,1\n", "row 3, column reward: NaN is not finite"},
 		{"inf", "l.csv", head + "0,1,0.5,inf\n", "row 1, column x_a: +Inf is not finite"},
 		{"overflow", "l.csv", head + "0,1,0.5,1e999\n", "not finite"},
-		{"reward above", "l.csv", head + ok + "0,5,0.5,1\n", "row 3, column reward: reward 5 is outside [0, 1]: --reward-min and --reward-max"},
+		{"reward above", "l.csv", head + ok + "0,5,0.5,1\n", "row 3, column reward: reward 5 is outside [0, 1]: setting reward-min and setting reward-max"},
 		{"cost above", "l.csv", "action,cost\n0,-1\n1,1\n", "row 2, column cost: cost 1 is outside [-1, 0]"},
 		{"p zero", "l.csv", head + "0,1,0,1\n", "row 1, column propensity: 0 is outside (0, 1]"},
 		{"p negative", "l.csv", head + "0,1,-0.1,1\n", "outside (0, 1]: is it log p?"},
@@ -137,7 +137,7 @@ func TestBroken(t *testing.T) {
 		{"p of logged 0", "l.csv", "action,reward,p_0,p_1\n0,1,0,1\n1,1,0,1\n", "row 1, column propensities: that of the logged action 0 is 0"},
 		{"p negative of another", "l.csv", "action,reward,p_0,p_1\n0,1,1.1,-0.1\n", "outside [0, 1]"},
 		{"action outside", "l.csv", "action,reward,p_0,p_1\n0,1,0.5,0.5\n7,1,0.5,0.5\n", `row 2, column action: "7" is none of the 2 actions`},
-		{"names and list", "l.csv", "action,reward,propensities\nred,1,\"[0.5,0.5]\"\n", "--actions must give the names"},
+		{"names and list", "l.csv", "action,reward,propensities\nred,1,\"[0.5,0.5]\"\n", "setting actions must give the names"},
 		{"name among numbers", "l.csv", "action,reward,p_0,p_1\n0,1,0.5,0.5\n1,1,0.5,0.5\n-1,1,0.5,0.5\n", `row 3, column action: "-1" is none of the 2 actions 0 to 1`},
 		{"weight", "l.csv", "action,reward,weight\n0,1,-1\n", "column weight"},
 		{"time", "l.csv", "action,reward,timestamp\n0,1,soon\n", `column timestamp: "soon" is no time`},
@@ -158,7 +158,7 @@ func TestBroken(t *testing.T) {
 		{"parquet", "l.parquet", "no parquet at all", "not a Parquet file"},
 		{"parquet's list", "l.parquet", "PAR1\x29\xfc\xff\xff\xff\xff\x07\x07\x00\x00\x00PAR1", "its footer is damaged"},
 		{"parquet's footer", "l.parquet", "PAR1\x00\x00\x00\xf0PAR1", "a footer of 4026531840 bytes in a file of 12"},
-		{"no format", "log.dat", "a", "use --input-format"},
+		{"no format", "log.dat", "a", "use setting input-format"},
 		{"json broken", "l.jsonl", `{"action":0,"reward":1` + "\n", "row 1, broken JSON"},
 		{"json no object", "l.jsonl", "[1]\n", "row 1, begins with \"[1]\": want JSON Lines"},
 		{"json laid out", "l.jsonl", "{\n \"action\": 0\n}\n", "row 1, begins with \"{\": want JSON Lines"},
@@ -322,11 +322,14 @@ func TestRange(t *testing.T) {
 	if !slices.Equal(l.Cost, []float64{0, -1, -0.5}) || math.Signbit(l.Cost[0]) {
 		t.Errorf("costs %v", l.Cost)
 	}
+	if l.RewardMin != -1 || l.RewardMax != 3 {
+		t.Errorf("the log's range is %v to %v", l.RewardMin, l.RewardMax)
+	}
 	l = mustOpen(t, write(t, "l.csv", "action,cost\n0,1\n1,-3\n1,-1\n"), o)
 	if !slices.Equal(l.Cost, []float64{0, -1, -0.5}) {
 		t.Errorf("costs %v", l.Cost)
 	}
-	if _, err := Open(context.Background(), write(t, "l.csv", "action,cost\n0,1\n"), Options{RewardMin: 2, RewardMax: 1}); err == nil || !strings.Contains(err.Error(), "--reward-min 2 is not below") {
+	if _, err := Open(context.Background(), write(t, "l.csv", "action,cost\n0,1\n"), Options{RewardMin: 2, RewardMax: 1}); err == nil || !strings.Contains(err.Error(), "setting reward-min 2 is not below") {
 		t.Error(err)
 	}
 }
@@ -522,9 +525,9 @@ func TestSpares(t *testing.T) {
 		o    Options
 		want string
 	}{
-		{path, Options{BadRows: path}, "--skip-bad " + path + " would write over the log"},
+		{path, Options{BadRows: path}, "setting skip-bad " + path + " would write over the log"},
 		{path, Options{BadRows: filepath.Join(dir, "link")}, "would write over the log"},
-		{path, Options{Cache: path}, "--cache " + path + " would write over the log"},
+		{path, Options{Cache: path}, "setting cache " + path + " would write over the log"},
 		{path, Options{BadRows: dir}, "is a folder"},
 		{path, Options{BadRows: filepath.Join(dir, "none", "bad")}, "there is no such folder"},
 		{path, Options{BadRows: filepath.Join(dir, "b"), Cache: filepath.Join(dir, ".", "b")}, "are one file"},
@@ -620,7 +623,7 @@ func TestEstimate(t *testing.T) {
 		t.Error("estimated without being asked")
 	}
 	_, err := mustOpen(t, path, Options{}).Encode(nil)
-	if err == nil || !strings.Contains(err.Error(), "--estimate-propensity") {
+	if err == nil || !strings.Contains(err.Error(), "setting estimate-propensity") {
 		t.Error(err)
 	}
 }

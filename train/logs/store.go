@@ -81,6 +81,9 @@ func (l *Log) Decision(i int, d *Decision) {
 	if l.store != nil && l.Group != nil && l.Group[i] >= 0 {
 		d.Group = l.groups.at(int(l.Group[i]))
 	}
+	if l.Logger != nil && l.Logger[i] >= 0 {
+		d.Policy = l.Policies[l.Logger[i]]
+	}
 	if l.Propensity != nil {
 		d.Propensity = l.Propensity[i]
 	}
@@ -109,7 +112,7 @@ func (l *Log) Close() error {
 // scratch returns zeros that live until Close: on the heap, or in a mapped file
 // without a name when they are many.
 func (l *Log) scratch(n int) ([]float64, error) {
-	if n < 1<<22 || !mappable {
+	if n < 1<<22 || !mappable || l.path == "" {
 		return make([]float64, n), nil
 	}
 	f, err := temporary(filepath.Dir(l.path), "")
@@ -141,4 +144,13 @@ func (b blob) at(i int) string {
 		lo = b.ends[i-1]
 	}
 	return string(b.text[lo:b.ends[i]])
+}
+
+// all are the strings; nil if there are none.
+func (b blob) all() []string {
+	var s []string
+	for i := range b.ends {
+		s = append(s, b.at(i))
+	}
+	return s
 }

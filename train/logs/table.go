@@ -30,11 +30,12 @@ const (
 	rolePropensities // all of them
 	roleEach         // that of one action
 	roleWeight
+	rolePolicy // that logged the row
 )
 
 var roles = map[string]role{
 	"decision_id": roleID, "timestamp": roleTime, "group": roleGroup, "context": roleContexts, "action": roleAction,
-	"reward": roleReward, "cost": roleCost, "propensity": rolePropensity, "propensities": rolePropensities, "weight": roleWeight,
+	"reward": roleReward, "cost": roleCost, "propensity": rolePropensity, "propensities": rolePropensities, "weight": roleWeight, "policy": rolePolicy,
 }
 
 var obdRoles = map[string]role{
@@ -92,6 +93,7 @@ type table struct {
 	path, preset string
 	columns      []*column
 	index        map[string]int
+	begun        bool
 }
 
 func newTable(path, preset string) *table {
@@ -126,6 +128,20 @@ func (t *table) begin(b *builder, c *column) {
 			c.slot = len(b.slots)
 			b.slots = append(b.slots, s)
 		}
+	}
+}
+
+// start begins a pass over rows whose columns are all known.
+func (t *table) start(b *builder) {
+	if t.begun {
+		return
+	}
+	t.begun = true
+	for _, c := range t.columns {
+		t.begin(b, c)
+	}
+	if b.slots != nil {
+		b.listed = numbered(b.slots)
 	}
 }
 
@@ -219,7 +235,7 @@ func (t *table) check() error {
 			}
 		}
 		if t.preset == "" && t.index["item_id"] > 0 && t.index["click"] > 0 {
-			text += ": --preset obd reads the Open Bandit Dataset"
+			text += ": setting preset obd reads the Open Bandit Dataset"
 		}
 		return fmt.Errorf("%s", text)
 	}
@@ -337,7 +353,7 @@ func (t *table) number(b *builder, c *column, v float64) error {
 		return t.time(b, c, v)
 	case roleContexts, rolePropensities:
 		return bad(c.name, "%v is not a list", v)
-	case roleID, roleGroup, roleAction:
+	case roleID, roleGroup, roleAction, rolePolicy:
 		var s []byte
 		if math.Abs(v) < 1<<53 && v == math.Trunc(v) {
 			s = strconv.AppendInt(nil, int64(v), 10)
@@ -357,6 +373,8 @@ func (t *table) string(b *builder, c *column, s []byte) error {
 		r.id, r.hasID = append(r.id[:0], s...), true
 	case roleGroup:
 		r.group, r.hasGroup = append(r.group[:0], s...), true
+	case rolePolicy:
+		r.policy = append(r.policy[:0], s...)
 	case roleAction:
 		if len(s) == 0 {
 			return bad(c.name, "empty")
@@ -452,7 +470,7 @@ func (t *table) category(b *builder, c *column, s []byte, typed bool) error {
 	case number:
 		c.texts++
 		if c.told {
-			return bad(c.name, "%s is not a number, as most of the column is; --categories %s makes every value a name", quote(s), c.name)
+			return bad(c.name, "%s is not a number, as most of the column is; setting categories %s makes every value a name", quote(s), c.name)
 		}
 		b.typesOnly = true
 		return nil

@@ -17,26 +17,14 @@ import (
 // actions.
 type vw struct {
 	*lines
-	text []byte
 	name []byte
 }
 
-func newVW(l *lines) *vw { return &vw{lines: l} }
-
-func (r *vw) raw() []byte { return bytes.TrimRight(r.text, "\r\n") }
+func newVW(l *lines, _ *Options) (reader, error) { return &vw{lines: l}, nil }
 
 func (r *vw) next(b *builder) error {
 	b.base = 1
-	var err error
-	for {
-		if r.text, err = r.line(); err != nil {
-			return err
-		}
-		if len(bytes.TrimSpace(r.text)) > 0 {
-			break
-		}
-	}
-	if err := checkText(r.text); err != nil {
+	if err := r.lines.next(); err != nil {
 		return err
 	}
 	bar := bytes.IndexByte(r.text, '|')

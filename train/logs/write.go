@@ -8,19 +8,17 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/klauspost/compress/zstd"
-	"github.com/parquet-go/parquet-go"
 )
 
 // WriterOptions say how a log is written.
 type WriterOptions struct {
-	Format  string   // csv, jsonl or parquet; "": by the ending of the name, with .gz or .zst after it for the first two
+	Format  string   // the name of a format; "": by the ending of the file's name, as Writable says
 	Actions []string // names of all actions, in their order
 	// Names of the context's values that may occur. If all begin with "x_", each is a
 	// column; if they are "0", "1", … in order, the column context is a list. nil, or
@@ -30,25 +28,31 @@ type WriterOptions struct {
 }
 
 // Writer writes a log in the schema that Open reads. Whether there are decision ids,
-// times, groups and propensities is as in the first row, for all rows. The file is there
+// times, groups, policies and propensities is as in the first row, for all rows, but for
+// single rows without a policy. The file is there
 // once Close has succeeded, whole, or not at all.
 type Writer struct {
 	path     string
 	o        WriterOptions
-	format   string
 	file     *os.File
 	out      *bufio.Writer
 	compress io.WriteCloser
-	parquet  *parquet.GenericWriter[any]
-	place    map[string]int // of parquet's leaves
+	encoder  encoder
 	first    *Decision
 	layout   layout
 	index    map[string]int
 	values   []float64
 	buf      []byte
-	row      parquet.Row
 	n        int
 	err      error
+}
+
+// encoder writes rows in one format, by what the Writer that it is of has: see
+// Writer.columns and Writer.context.
+type encoder interface {
+	begin() error // before the first row, which the Writer has
+	row(d *Decision) error
+	end() error
 }
 
 type layout int8
@@ -61,18 +65,22 @@ const (
 
 // Create begins a log at path.
 func Create(path string, o WriterOptions) (*Writer, error) {
-	format, compression, err := formatOf(path, &Options{Format: o.Format})
+	f, packed := formatOf(path)
+	if o.Format != "" {
+		f = findFormat(func(f *format) bool { return f.name == o.Format })
+	}
 	switch i, twice := duplicate(o.Actions); {
-	case err != nil || format != "csv" && format != "jsonl" && format != "parquet":
-		return nil, fmt.Errorf("%s: logs are written as .csv or .jsonl (also with .gz or .zst) or .parquet", path)
-	case format == "parquet" && compression != "":
-		return nil, fmt.Errorf("%s: a Parquet file is compressed within: leave out .%s", path, compression)
+	case f == nil || f.write == nil:
+		return nil, fmt.Errorf("%s: logs are written as %s", path, Writable())
+	case f.whole && packed != "":
+		return nil, fmt.Errorf("%s: a file of format %s is compressed within: leave out .%s", path, f.name, packed)
 	case len(o.Actions) < 2:
 		return nil, fmt.Errorf("%s: %d actions, want at least 2", path, len(o.Actions))
 	case twice:
 		return nil, fmt.Errorf("%s: action %s twice", path, o.Actions[i])
 	}
-	w := &Writer{path: path, o: o, format: format}
+	w := &Writer{path: path, o: o}
+	w.encoder = f.write(w)
 	if len(o.Names) > 0 {
 		w.index = make(map[string]int, len(o.Names))
 		list := true
@@ -93,11 +101,12 @@ func Create(path string, o WriterOptions) (*Writer, error) {
 		}
 		w.values = make([]float64, len(o.Names))
 	}
+	var err error
 	if w.file, err = os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*.tmp"); err != nil {
 		return nil, err
 	}
 	w.out = bufio.NewWriterSize(w.file, 1<<20)
-	switch compression {
+	switch packed {
 	case "gz":
 		w.compress = gzip.NewWriter(w.out)
 	case "zst":
@@ -122,8 +131,8 @@ func (w *Writer) write(d *Decision) error {
 		return fmt.Errorf("%s: row %d: %s", w.path, w.n+1, fmt.Sprintf(format, args...))
 	}
 	if w.first == nil {
-		w.first = &Decision{ID: d.ID, Time: d.Time, Group: d.Group, Propensity: d.Propensity, Propensities: d.Propensities}
-		if err := w.begin(); err != nil {
+		w.first = &Decision{ID: d.ID, Time: d.Time, Group: d.Group, Policy: d.Policy, Propensity: d.Propensity, Propensities: d.Propensities}
+		if err := w.encoder.begin(); err != nil {
 			return err
 		}
 	}
@@ -136,6 +145,8 @@ func (w *Writer) write(d *Decision) error {
 	case (d.ID == "") != (f.ID == ""), d.Time.IsZero() != f.Time.IsZero(), (d.Group == "") != (f.Group == ""),
 		(d.Propensity == 0) != (f.Propensity == 0), (d.Propensities == nil) != (f.Propensities == nil):
 		return fail("id, time, group and propensities must be there in all rows or in none")
+	case d.Policy != "" && f.Policy == "":
+		return fail("policy %q, but the first row has none", d.Policy)
 	case d.Propensity != 0 && !(d.Propensity > 0 && d.Propensity <= 1):
 		return fail("propensity %v is outside (0, 1]", d.Propensity)
 	case d.Propensities != nil && len(d.Propensities) != len(w.o.Actions):
@@ -163,17 +174,8 @@ func (w *Writer) write(d *Decision) error {
 			w.values[i] = v.Number
 		}
 	}
-	var err error
-	switch w.format {
-	case "csv":
-		err = w.writeCSV(d)
-	case "jsonl":
-		err = w.writeJSON(d)
-	default:
-		err = w.writeParquet(d)
-	}
 	w.n++
-	return err
+	return w.encoder.row(d)
 }
 
 // columns calls text or number for each column but the context, in order.
@@ -186,6 +188,9 @@ func (w *Writer) columns(d *Decision, text func(name, s string), number func(nam
 	}
 	if d.Group != "" {
 		text("group", d.Group)
+	}
+	if w.first.Policy != "" {
+		text("policy", d.Policy)
 	}
 	text("action", w.o.Actions[d.Action])
 	number("reward", 0-d.Cost) // not −0
@@ -211,86 +216,7 @@ func (w *Writer) flush() error {
 	return err
 }
 
-// begin writes the header.
-func (w *Writer) begin() error {
-	switch w.format {
-	case "csv":
-		w.buf = w.buf[:0]
-		w.columns(w.first, func(name, _ string) { w.cell(name) }, func(name string, _ float64) { w.cell(name) })
-		if w.layout == asColumns {
-			for _, name := range w.o.Names {
-				w.cell(name)
-			}
-		} else {
-			w.cell("context")
-		}
-		w.buf[len(w.buf)-1] = '\n'
-		return w.flush()
-	case "parquet":
-		g := parquet.Group{}
-		w.columns(w.first, func(name, _ string) {
-			g[name] = parquet.String()
-			if name == "timestamp" {
-				g[name] = parquet.Timestamp(parquet.Nanosecond)
-			}
-		}, func(name string, _ float64) { g[name] = parquet.Leaf(parquet.DoubleType) })
-		switch w.layout {
-		case asColumns:
-			for _, name := range w.o.Names {
-				g[name] = parquet.Leaf(parquet.DoubleType)
-			}
-		case asList:
-			g["context"] = parquet.List(parquet.Leaf(parquet.DoubleType))
-		default:
-			g["context"] = parquet.Map(parquet.String(), parquet.Leaf(parquet.DoubleType))
-		}
-		schema := parquet.NewSchema("log", g)
-		w.place = map[string]int{}
-		for i, path := range schema.Columns() {
-			name := path[0]
-			if path[len(path)-1] == "value" && len(path) > 1 {
-				name += ".value"
-			}
-			w.place[name] = i
-		}
-		w.parquet = parquet.NewGenericWriter[any](w.out, schema, parquet.Compression(&parquet.Snappy), parquet.MaxRowsPerRowGroup(1<<16))
-	}
-	return nil
-}
-
-// cell appends a cell of CSV with its comma.
-func (w *Writer) cell(s string) {
-	if strings.ContainsAny(s, "\",\r\n") {
-		s = `"` + strings.ReplaceAll(s, `"`, `""`) + `"`
-	}
-	w.buf = append(append(w.buf, s...), ',')
-}
-
 func (w *Writer) number(v float64) { w.buf = strconv.AppendFloat(w.buf, v, 'g', -1, 64) }
-
-func (w *Writer) writeCSV(d *Decision) error {
-	w.buf = w.buf[:0]
-	number := func(_ string, v float64) {
-		w.number(v)
-		w.buf = append(w.buf, ',')
-	}
-	w.columns(d, func(_, s string) { w.cell(s) }, number)
-	if w.layout == asColumns {
-		for _, v := range w.values {
-			number("", v)
-		}
-	} else {
-		at := len(w.buf)
-		if err := w.context(d); err != nil {
-			return err
-		}
-		s := string(w.buf[at:])
-		w.buf = w.buf[:at]
-		w.cell(s)
-	}
-	w.buf[len(w.buf)-1] = '\n'
-	return w.flush()
-}
 
 // context appends the context as JSON.
 func (w *Writer) context(d *Decision) error {
@@ -312,97 +238,13 @@ func (w *Writer) context(d *Decision) error {
 		}
 		var err error
 		if w.buf, err = jsontext.AppendQuote(w.buf, v.Name); err != nil {
-			return fmt.Errorf("%s: row %d: name %q: %w", w.path, w.n+1, v.Name, err)
+			return fmt.Errorf("%s: row %d: name %q: %w", w.path, w.n, v.Name, err)
 		}
 		w.buf = append(w.buf, ':')
 		w.number(v.Number)
 	}
 	w.buf = append(w.buf, '}')
 	return nil
-}
-
-func (w *Writer) writeJSON(d *Decision) error {
-	w.buf = append(w.buf[:0], '{')
-	var failed error
-	quoted := func(s string) {
-		var err error
-		if w.buf, err = jsontext.AppendQuote(w.buf, s); err != nil {
-			failed = fmt.Errorf("%s: row %d: %q: %w", w.path, w.n+1, s, err)
-		}
-	}
-	number := func(name string, v float64) {
-		quoted(name)
-		w.buf = append(w.buf, ':')
-		w.number(v)
-		w.buf = append(w.buf, ',')
-	}
-	w.columns(d, func(name, s string) {
-		quoted(name)
-		w.buf = append(w.buf, ':')
-		quoted(s)
-		w.buf = append(w.buf, ',')
-	}, number)
-	if w.layout == asColumns {
-		for i, name := range w.o.Names {
-			number(name, w.values[i])
-		}
-		w.buf = w.buf[:len(w.buf)-1]
-	} else {
-		w.buf = append(w.buf, `"context":`...)
-		failed = errors.Join(failed, w.context(d))
-	}
-	if failed != nil {
-		return failed
-	}
-	w.buf = append(w.buf, '}', '\n')
-	return w.flush()
-}
-
-func (w *Writer) writeParquet(d *Decision) error {
-	row := w.row[:0]
-	put := func(name string, v parquet.Value, repetition, definition int) {
-		row = append(row, v.Level(repetition, definition, w.place[name]))
-	}
-	number := func(name string, v float64) { put(name, parquet.DoubleValue(v), 0, 0) }
-	var failed error
-	w.columns(d, func(name, s string) {
-		if name == "timestamp" {
-			at, ok := unixNano(d.Time)
-			if !ok {
-				failed = fmt.Errorf("%s: row %d: %s is outside 1678 to 2261", w.path, w.n+1, d.Time)
-			}
-			put(name, parquet.Int64Value(at), 0, 0)
-			return
-		}
-		put(name, parquet.ByteArrayValue([]byte(s)), 0, 0)
-	}, number)
-	if failed != nil {
-		return failed
-	}
-	repetition := func(i int) int { return min(i, 1) }
-	switch w.layout {
-	case asColumns:
-		for i, name := range w.o.Names {
-			number(name, w.values[i])
-		}
-	case asList:
-		for i, v := range w.values {
-			put("context", parquet.DoubleValue(v), repetition(i), 1)
-		}
-	default:
-		for i, v := range d.Context {
-			put("context", parquet.ByteArrayValue([]byte(v.Name)), repetition(i), 1)
-			put("context.value", parquet.DoubleValue(v.Number), repetition(i), 1)
-		}
-		if len(d.Context) == 0 {
-			put("context", parquet.NullValue(), 0, 0)
-			put("context.value", parquet.NullValue(), 0, 0)
-		}
-	}
-	slices.SortStableFunc(row, func(a, b parquet.Value) int { return a.Column() - b.Column() })
-	w.row = row
-	_, err := w.parquet.WriteRows([]parquet.Row{row})
-	return err
 }
 
 // Close ends the log and gives it its name; or removes it, if Write failed.
@@ -413,10 +255,7 @@ func (w *Writer) Close() error {
 	if w.err != nil {
 		return errors.Join(w.err, w.Abort())
 	}
-	var err error
-	if w.parquet != nil {
-		err = w.parquet.Close()
-	}
+	err := w.encoder.end()
 	if w.compress != nil {
 		err = errors.Join(err, w.compress.Close())
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go"
 
-	"opl/train/logs"
 	"opl/train/ope"
 )
 
@@ -109,34 +108,3 @@ func TestOpen(t *testing.T) {
 type plain struct{ io.Writer }
 
 func (plain) Close() error { return nil }
-
-// No damaged Parquet file makes the reader panic.
-func TestDamagedParquet(t *testing.T) {
-	type flat struct {
-		Yes float64 `parquet:"p_0"`
-		No  float64 `parquet:"p_1"`
-	}
-	var b bytes.Buffer
-	rows := make([]flat, 50)
-	for i := range rows {
-		rows[i] = flat{0.5, 0.5}
-	}
-	if err := parquet.Write(&b, rows); err != nil {
-		t.Fatal(err)
-	}
-	failed := 0
-	for i := range b.Len() {
-		damaged := slices.Clone(b.Bytes())
-		damaged[i] ^= 0xff
-		r, err := ope.ParquetRows("t.parquet", bytes.NewReader(damaged), int64(len(damaged)))
-		if err == nil {
-			_, err = ope.ReadTarget("t", r, &logs.Log{Actions: []string{"a", "b"}, Action: make([]int32, 50)})
-		}
-		if err != nil {
-			failed++
-		}
-	}
-	if failed < b.Len()/4 {
-		t.Errorf("%d of %d damages were noticed", failed, b.Len())
-	}
-}

@@ -41,24 +41,6 @@ func Matrix(name string, pi []float64, k int) Target {
 	return Target{Name: name, Row: func(dst []float64, i int) error { copy(dst[:k], pi[i*k:]); return nil }}
 }
 
-// Rows is how a file of target probabilities is read: Fields of each row in turn,
-// by their names. [ReadTarget] asks only for those that Has reports.
-type Rows interface {
-	// Next goes to the next row; it is false at the end and after an error.
-	Next() bool
-	// Err is what went wrong, with file and row.
-	Err() error
-	// Where names file and row for errors.
-	Where() string
-	// Has reports whether rows have a field.
-	Has(field string) bool
-	// Text and Number read a field of the row.
-	Text(field string) (string, error)
-	Number(field string) (float64, error)
-	// List reads a field of several numbers.
-	List(field string) ([]float64, error)
-}
-
 // ReadTarget reads a target's probabilities. Its rows are one of
 //
 //	action, probability                     the same policy in every context; other actions have 0
@@ -72,7 +54,7 @@ type Rows interface {
 // must then be there for every row of the log, and otherwise to the rows in order,
 // of which there must be as many. Probabilities of all actions must sum to 1 within
 // 1e-6. Without them there is no direct method, and no doubly robust one.
-func ReadTarget(name string, r Rows, l *logs.Log) (Target, error) {
+func ReadTarget(name string, r logs.Rows, l *logs.Log) (Target, error) {
 	k, n := l.K(), l.Len()
 	if !r.Next() {
 		if err := r.Err(); err != nil {
@@ -155,7 +137,7 @@ func ReadTarget(name string, r Rows, l *logs.Log) (Target, error) {
 }
 
 // byAction reads a row an action.
-func byAction(r Rows, actions []string) ([]float64, error) {
+func byAction(r logs.Rows, actions []string) ([]float64, error) {
 	pi, given := make([]float64, len(actions)), make([]bool, len(actions))
 	index := make(map[string]int, len(actions))
 	for a, name := range actions {
@@ -195,7 +177,7 @@ func byAction(r Rows, actions []string) ([]float64, error) {
 
 // fields finds the probabilities in a row, and how many they are: of all actions, or
 // one of the logged action.
-func fields(r Rows, actions []string) (read func(dst []float64) error, width int, err error) {
+func fields(r logs.Rows, actions []string) (read func(dst []float64) error, width int, err error) {
 	for _, list := range []string{"probabilities", "propensities"} {
 		if r.Has(list) {
 			return func(dst []float64) error {

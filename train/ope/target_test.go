@@ -32,13 +32,20 @@ func decided(t testing.TB, ids bool) *logs.Log {
 
 // read reads a target for a log.
 func read(name, text string, log *logs.Log) (ope.Target, error) {
-	r := ope.JSONRows(name, strings.NewReader(text))
-	if strings.HasSuffix(name, ".csv") {
-		var err error
-		if r, err = ope.CSVRows(name, strings.NewReader(text)); err != nil {
-			return ope.Target{}, err
-		}
+	dir, err := os.MkdirTemp("", "target")
+	if err != nil {
+		return ope.Target{}, err
 	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		return ope.Target{}, err
+	}
+	r, err := logs.OpenRows(path)
+	if err != nil {
+		return ope.Target{}, err
+	}
+	defer r.Close()
 	return ope.ReadTarget("t", r, log)
 }
 

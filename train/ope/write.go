@@ -135,7 +135,7 @@ func (r Result) writeTable(w io.Writer, f table.Format) error {
 			continue
 		}
 		g := p.Guarantee
-		para("guaranteed: %s earns at least %s (by %s), the logging policy at most %s: %s", p.Name, value(max(0, g.Reward())), g.Best().Name, value(g.LoggingUpper), "x")
+		para("guaranteed: %s earns at least %s (by %s), the logging policy at most %s: %s", p.Name, value(max(0, g.Reward())), g.Best().Name, value(g.LoggingUpper), g.Verdict)
 	}
 	if slices.ContainsFunc(r.Policies, func(p Policy) bool { return p.Guarantee != nil }) {
 		para("guarantees hold together with probability %v, if rows are independent and the policies were fixed before this log was seen", 1-r.Delta)
@@ -171,7 +171,7 @@ func (r Result) writeCSV(w io.Writer) error {
 	for _, p := range r.Policies {
 		promise := make([]string, 4)
 		if g := p.Guarantee; g != nil {
-			promise = []string{number(g.Reward()), g.Best().Name, number(g.LoggingUpper), "x"}
+			promise = []string{number(g.Reward()), g.Best().Name, number(g.LoggingUpper), string(g.Verdict)}
 		}
 		for _, e := range p.Estimates {
 			hyper := ""

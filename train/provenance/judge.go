@@ -78,7 +78,7 @@ func (j *Judge) Usable() error {
 func (j *Judge) Admits() error {
 	switch w := j.log.Weight; {
 	case j.log.Estimated:
-		return withhold("the propensities of this log are estimates: no guarantee holds on it")
+		return withhold("the propensities are estimates: no guarantee holds on this log")
 	case j.log.Propensity == nil:
 		return withhold("the log has no propensities: name what drew the actions by setting logging-policy")
 	case w != nil && slices.Min(w) != slices.Max(w):

@@ -44,12 +44,27 @@ func Parse(name string) (Format, error) {
 // Width is how many columns a text table may take: those of the terminal that w is,
 // 100 where it is none.
 func Width(w io.Writer) int {
-	if f, ok := w.(*os.File); ok {
+	if f := File(w); f != nil {
 		if n, _, err := term.GetSize(int(f.Fd())); err == nil && n > 0 {
 			return n
 		}
 	}
 	return 100
+}
+
+// File is the file that w writes to in the end, nil if it is none. Writers that change what
+// is written have a method Unwrap.
+func File(w io.Writer) *os.File {
+	for {
+		switch v := w.(type) {
+		case *os.File:
+			return v
+		case interface{ Unwrap() io.Writer }:
+			w = v.Unwrap()
+		default:
+			return nil
+		}
+	}
 }
 
 // Fits reports that a text table is at most width wide, if need be without lines.

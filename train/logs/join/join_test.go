@@ -1,4 +1,4 @@
-package served
+package join
 
 import (
 	"fmt"
@@ -18,7 +18,7 @@ import (
 // rows keeps what is written.
 type rows []logs.Decision
 
-func (r *rows) Write(d *logs.Decision) error { *r = append(*r, *d); return nil }
+func (r *rows) write(d *logs.Decision) error { *r = append(*r, *d); return nil }
 
 // servedLog logs decisions of a real server and returns the log's path.
 func servedLog(t testing.TB, bodies ...string) string {
@@ -71,7 +71,7 @@ func joined(t *testing.T, log, rewards string, o Options) (rows, Summary, error)
 		return nil, Summary{}, err
 	}
 	var out rows
-	s, err := l.Join(r, &out, o)
+	s, err := l.Join(r, out.write, o)
 	return out, s, err
 }
 
@@ -90,7 +90,7 @@ func TestJoin(t *testing.T) {
 		}
 		if len(out) != 2 || out[0].ID != "d1" || out[0].Cost != -.25 || out[1].ID != "d3" || out[1].Cost != -1 || out[0].Time.IsZero() ||
 			fmt.Sprint(out[0].Context) != "[{age 3} {city=Oslo 1}]" || fmt.Sprint(out[1].Context) != "[{age 5} {city=Oslo 1}]" ||
-			out[0].Propensity != out[0].Propensities[out[0].Action] || out[0].Weight != 1 {
+			out[0].Propensity != out[0].Propensities[out[0].Action] || out[0].Weight != 1 || out[0].Policy != s.Policies[0].Hash || out[0].Policy == "" {
 			t.Errorf("%+v", out)
 		}
 		zero := 0.0
@@ -118,7 +118,7 @@ func TestPolicy(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got rows
-	s, err := l.Join(r, &got, Options{Policy: "abc"})
+	s, err := l.Join(r, got.write, Options{Policy: "abc"})
 	if err != nil || len(got) != 1 || got[0].ID != "y" || s.Others != 1 || s.Joined != 1 || s.MeanReward != .25 || len(s.Policies) != 1 {
 		t.Errorf("%+v of %+v, %v", got, s, err)
 	}
@@ -188,13 +188,14 @@ func TestBadFiles(t *testing.T) {
 		{"r.csv", "id,reward\n", "decision_id and reward"},
 		{"r.csv", "decision_id,reward,reward\nd,1,0\n", "comes twice"},
 		{"r.csv", "decision_id,reward,decision_id\nd,1,e\n", "comes twice"},
-		{"r.csv", "decision_id,reward\nd,x\n", `row 1: reward "x"`},
+		{"r.csv", "decision_id,reward\nd,x\n", `row 1, column reward: "x" is no number`},
 		{"r.csv", "decision_id,reward\nd,NaN\n", "row 1: reward NaN"},
 		{"r.csv", "decision_id,reward\nd,1,2\n", "wrong number of fields"},
 		{"r.csv", "decision_id,reward\n,1\n", "row 1: no decision_id"},
 		{"r.csv", "decision_id,reward\nd,1.5\n", "row 1: reward 1.5 is outside [0, 1]"},
-		{"r.jsonl", "{\"decision_id\":\"d\",\"reward\":\"1\"}\n", "line 1: reward is a string, want a float64"},
-		{"r.jsonl", "{\"decision_id\":1,\"reward\":1}\n", "line 1: decision_id is a number, want a string"},
+		{"r.jsonl", "{\"decision_id\":\"d\",\"reward\":\"1\"}\n", `line 1, field reward: "1" is no number`},
+		{"r.jsonl", "{\"decision_id\":[1],\"reward\":1}\n", "line 1, field decision_id: [1] is no text"},
+		{"r.jsonl", "{\"decision_id\":\"d\",\"reward\":1,\"who\":2}\n", `line 1: unknown field "who"`},
 		{"r.jsonl", "{\"decision_id\":\"d\",\"reward\":1}\n{\"decision_id\":", "line 2"},
 	} {
 		if _, _, err := joined(t, good, write(t, c.name, c.text), Options{}); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -202,7 +203,7 @@ func TestBadFiles(t *testing.T) {
 		}
 	}
 	two := 2.0
-	if _, _, err := joined(t, good, write(t, "r.csv", "decision_id,reward\n"), Options{Missing: &two}); err == nil || !strings.Contains(err.Error(), "--missing-reward") {
+	if _, _, err := joined(t, good, write(t, "r.csv", "decision_id,reward\n"), Options{Missing: &two}); err == nil || !strings.Contains(err.Error(), "setting missing-reward") {
 		t.Error(err)
 	}
 	if _, _, err := joined(t, good, write(t, "r.csv", "decision_id,reward\n"), Options{Min: 2, Max: 1}); err == nil {
@@ -214,7 +215,7 @@ func TestBadFiles(t *testing.T) {
 func TestLongLines(t *testing.T) {
 	path := write(t, "l", strings.Repeat("x", 3<<20)+"\n"+strings.Repeat("y", 1<<20)+"\nz\nrest")
 	var got []int
-	torn, err := eachLine(path, false, func(n int, b []byte) error { got = append(got, n*10_000_000+len(b)); return nil })
+	torn, err := eachLine(path, func(n int, b []byte) error { got = append(got, n*10_000_000+len(b)); return nil })
 	if err != nil || torn != 4 || fmt.Sprint(got) != fmt.Sprint([]int{10_000_000 + 3<<20 + 1, 20_000_000 + 1<<20 + 1, 30_000_002}) {
 		t.Errorf("%v, torn %d, %v", got, torn, err)
 	}
@@ -258,7 +259,7 @@ func FuzzJoin(f *testing.F) {
 			}
 			missing := 0.0
 			var got rows
-			s, err := l.Join(r, &got, Options{Missing: &missing})
+			s, err := l.Join(r, got.write, Options{Missing: &missing})
 			if err != nil {
 				named(err)
 				continue

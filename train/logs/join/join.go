@@ -1,6 +1,6 @@
-// Package served turns what a server logged, and the rewards that came later,
-// into a decision log to learn from.
-package served
+// Package join turns what a server logged, and the rewards that came later, into a
+// log to learn from.
+package join
 
 import (
 	"bufio"
@@ -66,11 +66,6 @@ type Policy struct {
 	Decisions int
 }
 
-// Writer takes the rows of a log.
-type Writer interface {
-	Write(*logs.Decision) error
-}
-
 // line is a line of a served log.
 type line struct {
 	ID           string          `json:"decision_id"`
@@ -96,18 +91,11 @@ func (l *line) check() (action int, err error) {
 	case action < 0:
 		return 0, fmt.Errorf("action %q is none of %q", l.Action, l.Actions)
 	}
-	var sum float64
-	for a, p := range l.Propensities {
-		if !(p >= 0 && p <= 1) {
-			return 0, fmt.Errorf("the propensity of %q is %v", l.Actions[a], p)
-		}
-		sum += p
+	if _, err := logs.Distribution(l.Propensities, l.Actions, logs.Rounding); err != nil {
+		return 0, fmt.Errorf("the propensities: %w", err)
 	}
-	switch p := l.Propensities[action]; {
-	case p != l.Propensity || p == 0:
+	if p := l.Propensities[action]; p != l.Propensity || p == 0 {
 		return 0, fmt.Errorf("the propensity is %v, that of action %q is %v", l.Propensity, l.Action, p)
-	case math.Abs(sum-1) > 1e-4:
-		return 0, fmt.Errorf("the propensities sum to %v, not 1", sum)
 	}
 	return action, nil
 }
@@ -130,10 +118,10 @@ func Open(path string, d Duplicates) (*Log, error) {
 		d = Refuse
 	}
 	if d != Refuse && d != First && d != Last {
-		return nil, fmt.Errorf("served: duplicates %q: want %s, %s or %s", d, Refuse, First, Last)
+		return nil, fmt.Errorf("join: duplicates %q: want %s, %s or %s", d, Refuse, First, Last)
 	}
 	l := &Log{path: path, duplicates: d, rows: map[string]int{}}
-	torn, err := eachLine(path, false, func(n int, b []byte) error {
+	torn, err := eachLine(path, func(n int, b []byte) error {
 		var s line
 		if err := decode(b, &s); err != nil {
 			return err
@@ -151,7 +139,7 @@ func Open(path string, d Duplicates) (*Log, error) {
 			l.left++
 			switch d {
 			case Refuse:
-				return fmt.Errorf("decision_id %q was on line %d before: take the first or the last of them by --duplicates", s.ID, at)
+				return fmt.Errorf("decision_id %q was on line %d before: take the first or the last of them by setting duplicates", s.ID, at)
 			case First:
 				return nil
 			}
@@ -170,25 +158,26 @@ func Open(path string, d Duplicates) (*Log, error) {
 	return l, nil
 }
 
-// Join writes the decisions with their rewards, in the order of the served log.
-func (l *Log) Join(rewards *Rewards, w Writer, o Options) (Summary, error) {
+// Join hands the decisions with their rewards to write, such as that of a [logs.Writer],
+// in the order of the served log. They name the policy that took them by its hash.
+func (l *Log) Join(rewards *Rewards, write func(*logs.Decision) error, o Options) (Summary, error) {
 	low, high := o.Min, o.Max
 	if low == 0 && high == 0 {
 		high = 1
 	}
 	if !(low < high) || math.IsInf(low, 0) || math.IsInf(high, 0) {
-		return Summary{}, fmt.Errorf("served: rewards from %v to %v are no range", low, high)
+		return Summary{}, fmt.Errorf("join: rewards from %v to %v are no range", low, high)
 	}
 	cost := func(r float64) (float64, error) {
 		if !(r >= low && r <= high) {
-			return 0, fmt.Errorf("reward %v is outside [%v, %v]: state the range by --reward-min and --reward-max", r, low, high)
+			return 0, fmt.Errorf("reward %v is outside [%v, %v]: state the range by setting reward-min and setting reward-max", r, low, high)
 		}
 		return -(r - low) / (high - low), nil
 	}
 	s := Summary{Decisions: len(l.rows), Left: l.left + rewards.left, Torn: l.torn}
 	if o.Missing != nil {
 		if _, err := cost(*o.Missing); err != nil {
-			return s, fmt.Errorf("--missing-reward: %w", err)
+			return s, fmt.Errorf("setting missing-reward: %w", err)
 		}
 	}
 	var wrong error
@@ -205,7 +194,7 @@ func (l *Log) Join(rewards *Rewards, w Writer, o Options) (Summary, error) {
 	}
 	var sum float64
 	policies := map[string]int{}
-	_, err := eachLine(l.path, false, func(n int, b []byte) error {
+	_, err := eachLine(l.path, func(n int, b []byte) error {
 		if n > l.lines {
 			return io.EOF // came since
 		}
@@ -251,7 +240,7 @@ func (l *Log) Join(rewards *Rewards, w Writer, o Options) (Summary, error) {
 			s.Missing++
 			r.value = *o.Missing
 		}
-		d := &logs.Decision{ID: row.ID, Time: row.Time, Action: action, Propensity: row.Propensity, Propensities: row.Propensities, Weight: 1}
+		d := &logs.Decision{ID: row.ID, Time: row.Time, Action: action, Propensity: row.Propensity, Propensities: row.Propensities, Weight: 1, Policy: row.Hash}
 		if d.Cost, err = cost(r.value); err != nil {
 			return err
 		}
@@ -260,7 +249,7 @@ func (l *Log) Join(rewards *Rewards, w Writer, o Options) (Summary, error) {
 		}
 		s.Joined++
 		d.Row = s.Joined
-		return w.Write(d)
+		return write(d)
 	})
 	if with := s.Decisions - s.Others - s.Missing; with > 0 {
 		s.MeanReward = sum / float64(with)
@@ -320,9 +309,9 @@ func decode(b []byte, v any) error {
 }
 
 // eachLine hands the lines of a file to use, counted from 1, until it returns
-// io.EOF; it returns the length of a last line without an end, which use gets
-// only with tail. Errors name the file and the line.
-func eachLine(path string, tail bool, use func(n int, b []byte) error) (torn int, err error) {
+// io.EOF; it returns the length of a last line without an end, which use does not
+// get. Errors name the file and the line.
+func eachLine(path string, use func(n int, b []byte) error) (torn int, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return 0, err
@@ -339,9 +328,9 @@ func eachLine(path string, tail bool, use func(n int, b []byte) error) (torn int
 			}
 		}
 		switch {
-		case err == io.EOF && (!tail || len(b) == 0):
+		case err == io.EOF:
 			return len(b), nil
-		case err != nil && err != io.EOF:
+		case err != nil:
 			return 0, err
 		}
 		if err := use(n, b); err == io.EOF {

@@ -1,0 +1,159 @@
+package logs
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// How far propensities may be off. There are no other tolerances.
+const (
+	// Exact is how far a row of propensities may be from summing to 1, and, as a share of
+	// it, a logged propensity from its entry in the row, to be taken as they are.
+	Exact = 1e-6
+	// Rounding is how far a row may be from summing to 1 in a file, where numbers are
+	// rounded. Reading divides a row that is not exact by its sum.
+	Rounding = 1e-3
+	// Agreement is how far, as a share of it, a propensity that is logged twice, or known
+	// from elsewhere, may differ. Reading takes that of the row of all actions.
+	Agreement = 1e-3
+)
+
+// Distribution checks a row of probabilities: each is in [0, 1], and their sum, which it
+// returns, is 1 within [Exact] or [Rounding]. The error calls an action by its name; nil
+// names: by its number from 0.
+func Distribution(pi []float64, names []string, within float64) (sum float64, err error) {
+	for a, p := range pi {
+		if !(p >= 0 && p <= 1) {
+			name := fmt.Sprint(a)
+			if names != nil {
+				name = names[a]
+			}
+			return 0, fmt.Errorf("%v of action %s is outside [0, 1]", p, name)
+		}
+		sum += p
+	}
+	if !Near(sum, 1, within) {
+		return sum, fmt.Errorf("they sum to %v, not 1", sum)
+	}
+	return sum, nil
+}
+
+// Near reports whether |p − q| ≤ within·q.
+func Near(p, q, within float64) bool { return math.Abs(p-q) <= within*q }
+
+// Check reports what is wrong with the log, with the first row where it is: columns of
+// other lengths than Action; actions, costs, propensities, weights, groups, loggers and
+// contexts outside of their ranges; rows of propensities that do not sum to 1 within
+// [Exact] or that contradict the logged one; features that are not finite. Columns that
+// may be nil are not asked for, see [Log.Learnable].
+func (l *Log) Check() error {
+	fail := func(format string, args ...any) error {
+		return fmt.Errorf("%s: %s", l.name(), fmt.Sprintf(format, args...))
+	}
+	n, k, contexts := l.Len(), l.K(), l.contexts()
+	switch m, matrix := l.X.(Rows64); {
+	case matrix && (m.Width < 1 || len(m.Data)%m.Width != 0):
+		return fail("contexts of %d numbers are no rows of width %d", len(m.Data), m.Width)
+	case n == 0:
+		return fail("the log is empty")
+	case k < 2:
+		return fail("%d actions, want at least 2", k)
+	case l.RewardMin > l.RewardMax || math.IsInf(l.RewardMax-l.RewardMin, 0) || math.IsNaN(l.RewardMax-l.RewardMin):
+		return fail("rewards from %v to %v are no range", l.RewardMin, l.RewardMax)
+	case l.Cost == nil:
+		return fail("there are no costs")
+	case l.Rows == nil && contexts >= 0 && contexts != n:
+		return fail("%d contexts for %d actions: Rows says which is of which row", contexts, n)
+	}
+	for _, c := range []struct {
+		name       string
+		have, want int
+	}{{"costs", len(l.Cost), n}, {"propensities", len(l.Propensity), n}, {"propensities of all actions", len(l.Propensities), n * k}, {"weights", len(l.Weight), n}, {"times", len(l.Time), n},
+		{"groups", len(l.Group), n}, {"loggers", len(l.Logger), n}, {"keys", len(l.Keys), n}, {"rows of contexts", len(l.Rows), n}} {
+		if c.have != 0 && c.have != c.want {
+			return fail("%d %s for %d actions: lengths do not agree", c.have, c.name, n)
+		}
+	}
+	row := func(i int, format string, args ...any) error {
+		return fail("row %d: %s", l.Row(i), fmt.Sprintf(format, args...))
+	}
+	var x []float64
+	if l.X != nil {
+		x = make([]float64, l.Dim())
+	}
+	for i := range n {
+		switch a, c := l.Action[i], l.Cost[i]; {
+		case a < 0 || int(a) >= k:
+			return row(i, "action %d is outside 0 to %d", a, k-1)
+		case !(c >= -1 && c <= 0):
+			return row(i, "cost %v is outside [-1, 0]", c)
+		case l.Propensity != nil && !(l.Propensity[i] > 0 && l.Propensity[i] <= 1):
+			return row(i, "propensity %v is outside (0, 1]", l.Propensity[i])
+		case l.Weight != nil && !(l.Weight[i] >= 0 && l.Weight[i]-l.Weight[i] == 0):
+			return row(i, "weight %v is negative or not finite", l.Weight[i])
+		case l.Logger != nil && int(l.Logger[i]) >= len(l.Policies):
+			return row(i, "its logger %d is none of the %d", l.Logger[i], len(l.Policies))
+		case l.Rows != nil && (l.Rows[i] < 0 || contexts >= 0 && l.Rows[i] >= contexts):
+			return row(i, "its context %d is none of the %d", l.Rows[i], contexts)
+		}
+		if l.X != nil {
+			l.X.Row64(l.Context(i), x)
+			for j, v := range x {
+				if v-v != 0 { // NaN or infinite
+					return row(i, "feature %d is %v", j, v)
+				}
+			}
+		}
+		if l.Propensities == nil {
+			continue
+		}
+		pi := l.Propensities[i*k : i*k+k]
+		if _, err := Distribution(pi, l.Actions, Exact); err != nil {
+			return row(i, "propensities: %v", err)
+		}
+		if q := pi[l.Action[i]]; q == 0 {
+			return row(i, "the propensity of the logged action %s is 0", l.Actions[l.Action[i]])
+		} else if l.Propensity != nil && !Near(l.Propensity[i], q, Exact) {
+			return row(i, "the logged propensity is %v, but %v among those of all actions", l.Propensity[i], q)
+		}
+	}
+	return nil
+}
+
+// Learnable is Check, and reports what else learning and certifying need: contexts that
+// are encoded, propensities, those of all actions above 0 if they are known, and weights
+// that are all alike.
+func (l *Log) Learnable() error {
+	if err := l.Check(); err != nil {
+		return err
+	}
+	switch {
+	case l.X == nil:
+		return fmt.Errorf("%s: the log has no contexts that are encoded, see Encode", l.name())
+	case l.Propensity == nil:
+		return fmt.Errorf("%s: %w", l.name(), errNoPropensities)
+	}
+	if err := l.alike(); err != nil {
+		return err
+	}
+	k := l.K()
+	for j, p := range l.Propensities {
+		if p <= 0 {
+			return fmt.Errorf("%s: row %d: the propensity of action %s is 0, want at least Floor", l.name(), l.Row(j/k), l.Actions[j%k])
+		}
+	}
+	return nil
+}
+
+var errNoPropensities = errors.New("the log has no propensities: name what drew the actions by setting logging-policy, or take setting estimate-propensity and do without guarantees")
+
+// alike reports weights that differ.
+func (l *Log) alike() error {
+	for i, w := range l.Weight {
+		if w != l.Weight[0] {
+			return fmt.Errorf("%s: row %d, column weight: weights differ from row to row, which learning and guarantees do not know: remove the column, or resample the rows by weight", l.name(), l.Row(i))
+		}
+	}
+	return nil
+}

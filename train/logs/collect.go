@@ -1,0 +1,125 @@
+package logs
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"opl/policies/features"
+)
+
+// Collect makes a log in memory, with named contexts, of decisions among the named
+// actions. They are checked as the rows of a file are; an error names the row, from 1.
+// The log is that of a file with the columns that decisions have, with the same Keys and
+// Hash. IDs, times, propensities and all propensities must be there in all rows or in
+// none; so must weights, which are none if they are all 0 or all 1. Rewards come as
+// costs; a caller whose rewards are not in [0, 1] sets RewardMin and RewardMax of the
+// log. A value of 1 by a name with "=" in it is a category, see [features.Value]. Row is
+// not read. The log need not be closed, and the decisions may change afterwards.
+func Collect(actions []string, decisions []Decision) (*Log, error) {
+	const path = "log"
+	if len(actions) < 2 {
+		return nil, fmt.Errorf("%s: %d actions, want at least 2", path, len(actions))
+	}
+	b, err := newBuilder(path, "", &Options{Actions: actions}, &memory{})
+	if err != nil {
+		return nil, err
+	}
+	r := &collected{actions: actions, left: decisions, weighted: !alike(decisions, 0) && !alike(decisions, 1),
+		grouped: slices.ContainsFunc(decisions, func(d Decision) bool { return d.Group != "" })}
+	if err := b.fill(context.Background(), r); err != nil {
+		return nil, err
+	}
+	names, _, err := b.finish()
+	if err != nil {
+		return nil, err
+	}
+	b.notes = nil // of actions and columns that the caller gave
+	write, err := b.image("", names, source{})
+	if err != nil {
+		return nil, err
+	}
+	var image bytes.Buffer
+	if err := write(&image); err != nil {
+		return nil, err
+	}
+	data := aligned(image.Len() - 8)
+	copy(data, image.Bytes())
+	length := int64(binary.NativeEndian.Uint64(data[8:]))
+	var h cacheHeader
+	if err := json.Unmarshal(data[16:16+length], &h); err != nil {
+		return nil, err
+	}
+	return h.log(data, 16+length)
+}
+
+// alike reports that all weights are w.
+func alike(decisions []Decision, w float64) bool {
+	return !slices.ContainsFunc(decisions, func(d Decision) bool { return d.Weight != w })
+}
+
+// collected reads decisions in memory.
+type collected struct {
+	actions           []string
+	left              []Decision
+	weighted, grouped bool
+}
+
+func (c *collected) raw() []byte  { return nil }
+func (c *collected) close() error { return nil }
+
+func (c *collected) next(b *builder) error {
+	if len(c.left) == 0 {
+		return io.EOF
+	}
+	d, r := &c.left[0], &b.row
+	c.left = c.left[1:]
+	if d.Action < 0 || d.Action >= len(c.actions) {
+		return bad("action", "%d is outside 0 to %d", d.Action, len(c.actions)-1)
+	}
+	r.action, r.hasAction = append(r.action, c.actions[d.Action]...), true
+	r.id, r.hasID = append(r.id, d.ID...), d.ID != ""
+	r.group, r.hasGroup = append(r.group, d.Group...), c.grouped
+	r.policy = append(r.policy, d.Policy...)
+	r.p, r.hasP = d.Propensity, d.Propensity != 0
+	r.weight, r.hasWeight = d.Weight, c.weighted
+	if !c.weighted {
+		r.weight = 0
+	}
+	if !d.Time.IsZero() {
+		if r.time, r.hasTime = unixNano(d.Time); !r.hasTime {
+			return bad("timestamp", "%s is outside 1678 to 2261", d.Time)
+		}
+	}
+	if d.Propensities != nil {
+		if b.n == 0 {
+			b.slots = c.actions
+		}
+		r.props, r.hasProps = append(r.props, d.Propensities...), true
+		if len(r.props) != len(c.actions) {
+			return bad("propensities", "%d of them for %d actions", len(r.props), len(c.actions))
+		}
+	}
+	for _, v := range d.Context {
+		if err := c.value(b, v); err != nil {
+			return err
+		}
+	}
+	if !(d.Cost >= -1 && d.Cost <= 0) {
+		return bad("cost", "%v is outside [-1, 0]", d.Cost)
+	}
+	return b.cost("cost", d.Cost)
+}
+
+func (c *collected) value(b *builder, v features.Value) error {
+	id, err := b.name([]byte(v.Name), v.Number == 1 && strings.Contains(v.Name, "="))
+	if err != nil {
+		return err
+	}
+	return b.value("context", id, v.Number, false)
+}

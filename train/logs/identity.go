@@ -1,0 +1,126 @@
+package logs
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// What the rows of a log are told apart by, as policy files say it.
+const (
+	ByID      = "xxHash64 of the seed and the number of the row, which is xxHash64 of its decision_id"
+	ByContent = "xxHash64 of the seed and the number of the row, which is that of its content and its place among rows of equal content"
+)
+
+// Identity is what tells rows apart, wherever they are copied to, and how: ByID or
+// ByContent. Rows of the same decision_id are one. Without ids, rows of equal content
+// differ by their place among them: which of them is which makes no difference. A log
+// with neither ids nor Keys has as content of a row its context, action, cost and
+// propensity. A subset keeps what its rows have in the log that it is of.
+func (l *Log) Identity() (how string, keys []uint64) {
+	switch {
+	case l.HasIDs():
+		return ByID, l.Keys
+	case l.identity != nil:
+		return ByContent, l.identity
+	}
+	keys = slices.Clone(l.Keys)
+	if keys == nil {
+		keys = l.content()
+	}
+	seen := make(map[uint64]uint64, len(keys))
+	for i, h := range keys {
+		k := seen[h]
+		seen[h] = k + 1
+		if k > 0 {
+			keys[i] = hashOf(k, h)
+		}
+	}
+	return ByContent, keys
+}
+
+// Hashes returns what tells each of the given rows apart. They stand for rows in a
+// [propensity.RowSet], and stay the same in subsets of the log.
+func (l *Log) Hashes(rows []int) []uint64 {
+	_, keys := l.Identity()
+	return pick(keys, rows)
+}
+
+// Hash is that of the content: the same in every format that holds the same rows.
+func (l *Log) Hash() string {
+	if l.store != nil && l.identity == nil {
+		return l.store.hash
+	}
+	return fmt.Sprintf("%016x", hashOf(l.content()...))
+}
+
+// ContextHashes returns a hash of each row's context: of its named values, in whatever
+// order; without names of the vector; nil if there are no contexts.
+func (l *Log) ContextHashes() []uint64 {
+	if l.contexts() < 0 {
+		return nil
+	}
+	hashes := make([]uint64, l.Len())
+	if l.store == nil {
+		x := make([]float64, l.Dim())
+		for i := range hashes {
+			l.X.Row64(l.Context(i), x)
+			hashes[i] = hashFloats(x)
+		}
+		return hashes
+	}
+	names := make([]uint64, len(l.names))
+	for id, name := range l.names {
+		names[id] = xxhash.Sum64String(name)
+	}
+	for i := range hashes {
+		ids, values := l.context(l.Context(i), nil)
+		for j, id := range ids { // a sum does not depend on the order
+			hashes[i] += mix(names[id] ^ math.Float64bits(values[j])*0x9e3779b97f4a7c15)
+		}
+	}
+	return hashes
+}
+
+// content hashes rows: context, action, cost and propensity.
+func (l *Log) content() []uint64 {
+	keys := l.ContextHashes()
+	if keys == nil {
+		keys = make([]uint64, l.Len())
+	}
+	for i := range keys {
+		p := 0.0
+		if l.Propensity != nil {
+			p = l.Propensity[i]
+		}
+		keys[i] = hashOf(keys[i], uint64(l.Action[i]), math.Float64bits(l.Cost[i]), math.Float64bits(p))
+	}
+	return keys
+}
+
+// hashOf is the xxHash64 of numbers.
+func hashOf(numbers ...uint64) uint64 {
+	b := make([]byte, 0, 64)
+	for _, v := range numbers {
+		b = binary.LittleEndian.AppendUint64(b, v)
+	}
+	return xxhash.Sum64(b)
+}
+
+func hashFloats(x []float64) uint64 {
+	b := make([]byte, 0, 8*len(x))
+	for _, v := range x {
+		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
+	}
+	return xxhash.Sum64(b)
+}
+
+// mix makes every bit of its result depend on every bit of x (Steele, Lea & Flood 2014).
+func mix(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}

@@ -1,0 +1,97 @@
+package join
+
+import (
+	"fmt"
+	"math"
+
+	"opl/train/logs"
+)
+
+// Rewards are the rewards of decisions, by id.
+type Rewards struct {
+	path string
+	of   map[string]reward
+	left int // duplicates left out
+}
+
+type reward struct {
+	value float64
+	row   int
+}
+
+// ReadRewards reads a file of rewards, see [logs.OpenRows]: columns decision_id and reward
+// (others are left alone), or JSON Lines with the fields of these names and no others. An
+// empty or null reward is none.
+func ReadRewards(path string, d Duplicates) (_ *Rewards, err error) {
+	rows, err := logs.OpenRows(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if e := rows.Close(); err == nil {
+			err = e
+		}
+	}()
+	const id, value = "decision_id", "reward"
+	columns := rows.Fields()
+	if columns != nil && !(rows.Has(id) && rows.Has(value)) {
+		return nil, fmt.Errorf("%s: the columns are %q: want %s and %s", path, columns, id, value)
+	}
+	r := &Rewards{path: path, of: map[string]reward{}}
+	for n := 1; rows.Next(); n++ {
+		if columns == nil {
+			for _, f := range rows.Fields() {
+				if f != id && f != value {
+					return nil, fmt.Errorf("%s: unknown field %q: want %s and %s", rows.Where(), f, id, value)
+				}
+			}
+			if !rows.Has(value) {
+				continue
+			}
+		}
+		text, err := rows.Text(value)
+		if err != nil {
+			return nil, err
+		}
+		if text == "" {
+			continue
+		}
+		v, err := rows.Number(value)
+		if err != nil {
+			return nil, err
+		}
+		of := ""
+		if rows.Has(id) {
+			if of, err = rows.Text(id); err != nil {
+				return nil, err
+			}
+		}
+		if err := r.add(n, of, v, d); err != nil {
+			return nil, fmt.Errorf("%s: row %d: %w", path, n, err)
+		}
+	}
+	return r, rows.Err()
+}
+
+// at puts the place of an id's reward before an error.
+func (r *Rewards) at(id string, err error) error {
+	return fmt.Errorf("%s: row %d: %w", r.path, r.of[id].row, err)
+}
+
+func (r *Rewards) add(row int, id string, v float64, d Duplicates) error {
+	switch before, twice := r.of[id]; {
+	case id == "":
+		return fmt.Errorf("no decision_id")
+	case math.IsNaN(v) || math.IsInf(v, 0):
+		return fmt.Errorf("reward %v is not finite", v)
+	case twice && d != First && d != Last:
+		return fmt.Errorf("decision_id %q has a reward in row %d already: take the first or the last of them by setting duplicates", id, before.row)
+	case twice:
+		r.left++
+		if d == First {
+			return nil
+		}
+	}
+	r.of[id] = reward{v, row}
+	return nil
+}
