@@ -22,8 +22,8 @@
 //	columns      the columns of the log that the schema's names stand for, by these names
 //	components   the policies of the mixture, at least one:
 //	  weight       w in (0, 1]; they sum to 1
-//	  kind         "softmax" or "gaussian", see below
-//	  sigma        σ > 0 of a gaussian, 0 of a softmax
+//	  kind         "softmax", "gaussian" or "argmax", see below
+//	  sigma        σ > 0 of a gaussian, 0 of the others
 //	  nodes        J ≥ 65 of the quadrature of a gaussian; without it 65
 //	  encoder      of contexts, named values, into features:
 //	    names        of features; a category v of a column c is the value 1 of "c=v"
@@ -38,7 +38,7 @@
 //	  taught       hashes of the rows that what must be fixed was learned from: prior, encoder,
 //	               layers, reward model; sorted, distinct, 64 bits little-endian each, in base64
 //	  chosen       likewise, of the rows that the posterior was trained or chosen on
-//	reward_models  of doubly robust bounds, optional: kind "softmax" and weights [K][d],
+//	reward_models  of doubly robust bounds, optional: kind "softmax" or "logistic" and weights [K][d],
 //	             without which they are the first prior's mean
 //	history      where the policy comes from:
 //	  known        true: every row that had a part in it is recorded
@@ -59,6 +59,7 @@
 // With the scores s_a = Σ_j φ_j μ_aj, the propensities are
 //
 //	π(a|x) = (1 − ε)·Σ_m w_m π_m(a|x) + ε/K
+//	argmax:    π_m(a|x) = 1 for the largest s_a, the first of equals, else 0
 //	softmax:   π_m(a|x) = exp(s_a)/Σ_k exp(s_k)
 //	gaussian:  π_m(a|x) = P(a = argmax_k φ(x)ᵀθ_k), θ ~ N(μ, σ²I)
 //	                    ≈ h Σ_j φ_N(t_j − z_a) ∏_{k≠a} Φ(t_j − z_k),  z = s/(σ‖φ(x)‖)

@@ -29,7 +29,11 @@ const (
 const (
 	Softmax  = "softmax"
 	Gaussian = "gaussian"
+	ArgMax   = "argmax"
 )
+
+// Logistic is the kind of a reward model by one logistic regression an action.
+const Logistic = "logistic"
 
 // File is the content of a policy file; the package comment says what its fields
 // mean.
@@ -84,7 +88,7 @@ type Prior struct {
 
 // RewardModel predicts rewards, r̂(x, a), from the features of the first component.
 type RewardModel struct {
-	Kind    string `json:"kind"`              // softmax: r̂(x, ·) = softmax(φ(x)ᵀθ)
+	Kind    string `json:"kind"`              // softmax: r̂(x, ·) = softmax(φ(x)ᵀθ); logistic: 1/(1 + exp(−φ(x)ᵀθ_a))
 	Weights Matrix `json:"weights,omitempty"` // θ [K][d]; none: the prior's mean
 }
 
@@ -314,8 +318,8 @@ func (f *File) check() error {
 		return fmt.Errorf("policy file: the weights of the components sum to %v, not 1", total)
 	}
 	for _, m := range f.RewardModels {
-		if m.Kind != Softmax {
-			return fmt.Errorf("policy file: a reward model of kind %q, want %s", m.Kind, Softmax)
+		if m.Kind != Softmax && m.Kind != Logistic {
+			return fmt.Errorf("policy file: a reward model of kind %q, want %s or %s", m.Kind, Softmax, Logistic)
 		}
 		if m.Weights == nil && f.Components[0].Prior != nil {
 			continue
@@ -337,21 +341,21 @@ func (f *File) check() error {
 
 func (c *Component) check(k int) error {
 	switch c.Kind {
-	case Softmax, Gaussian:
+	case Softmax, Gaussian, ArgMax:
 	case "softmax-posterior", "mixedlogit":
 		return fmt.Errorf("policy file: a %s policy is known by draws alone, and the log of what it does would lack exact propensities: learn a gaussian or a softmax one", c.Kind)
 	default:
-		return fmt.Errorf("policy file: kind %q, want %s or %s", c.Kind, Softmax, Gaussian)
+		return fmt.Errorf("policy file: kind %q, want %s, %s or %s", c.Kind, Softmax, Gaussian, ArgMax)
 	}
 	switch {
 	case c.Sigma-c.Sigma != 0 || c.Sigma < 0:
 		return fmt.Errorf("policy file: sigma is %v, want a finite number of at least 0", c.Sigma)
 	case c.Kind == Gaussian && c.Sigma == 0:
 		return errors.New("policy file: sigma of a gaussian is 0, want a positive number")
-	case c.Kind == Softmax && c.Sigma != 0:
-		return fmt.Errorf("policy file: sigma of a softmax is %v, want 0", c.Sigma)
-	case c.Kind == Softmax && c.Nodes != 0:
-		return errors.New("policy file: a softmax has no nodes")
+	case c.Kind != Gaussian && c.Sigma != 0:
+		return fmt.Errorf("policy file: sigma of a %s is %v, want 0", c.Kind, c.Sigma)
+	case c.Kind != Gaussian && c.Nodes != 0:
+		return fmt.Errorf("policy file: a %s has no nodes", c.Kind)
 	case c.Nodes != 0 && (c.Nodes < defaultNodes || c.Nodes > maxNodes):
 		return fmt.Errorf("policy file: %d nodes, want %d to %d", c.Nodes, defaultNodes, maxNodes)
 	case c.Encoder == nil:

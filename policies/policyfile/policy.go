@@ -87,8 +87,11 @@ func (p *Policy) vocabulary() error {
 
 // Family is the family of the component, without the floor of its file.
 func (c *Component) Family() propensity.Family {
-	if c.Kind == Gaussian {
+	switch c.Kind {
+	case Gaussian:
 		return propensity.Gaussian{Nodes: c.Nodes}
+	case ArgMax:
+		return propensity.ArgMax{}
 	}
 	return propensity.Softmax{}
 }

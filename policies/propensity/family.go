@@ -180,3 +180,20 @@ func AddFloor(pi []float64, epsilon float64) {
 		pi[a] = (1-epsilon)*v + epsilon/float64(len(pi))
 	}
 }
+
+// ArgMax is the point policy that plays the action of the largest score, the first of
+// equals: the limit of a gaussian as σ → 0. It has no posterior and no gradient.
+type ArgMax struct{}
+
+var _ Family = ArgMax{}
+
+func (ArgMax) Name() string       { return "argmax" }
+func (ArgMax) HasPosterior() bool { return false }
+func (ArgMax) Mixture() bool      { return false }
+func (ArgMax) Noisy() bool        { return false }
+
+// At gives probability 1 to the action of the largest score.
+func (ArgMax) At(dst, scores []float64, _ float64, _ []float64) { Gaussian{}.AtMean(dst, scores) }
+
+// AtMean is At.
+func (ArgMax) AtMean(dst, scores []float64) { Gaussian{}.AtMean(dst, scores) }

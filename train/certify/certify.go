@@ -1,12 +1,48 @@
-// Package certify computes upper bounds on the risk of a policy that hold with
-// probability 1 − δ over the log, from rows that the policy's prior has not seen,
-// in float64 on exact propensities. They are numbers: whether a log may certify a
-// policy at all is for package provenance to judge.
+// Package certify computes upper bounds on the risk of a policy, and on its gain over
+// the logging policy, that hold with probability 1 − δ over the log, in float64 on exact
+// propensities. They are numbers: whether a log may certify a policy at all is for package
+// provenance to judge.
 //
-// Unlike the objectives of the same names, no number here depends on the data in
-// a way that its proof does not allow: λ and ℓ come from grids that are fixed in
-// advance, and each choice is paid for by a union bound. Rows must be
-// independent and identically distributed.
+// # The bound
+//
+// Rows i = 1…n teach nothing. X_ia is an estimate of the cost of playing a in x_i that is
+// unbiased and bounded, so that 1 − ℓX > 0. For a policy π that was fixed before the rows
+// ([Fixed]),
+//
+//	E_ℓ(R) = ∏_i (1 − ℓ Σ_a π(a|x_i)X_ia) / (1 − ℓR)ⁿ
+//
+// has mean 1 at R = R(π), the true risk: it is an e-value. For a posterior Q that may have
+// been chosen on the rows ([Posterior]), by Donsker and Varadhan's inequality and Jensen's,
+//
+//	E_ℓ(R) = exp( Σ_i Σ_a π_Q(a|x_i) log(1 − ℓX_ia) − n log(1 − ℓR) − KL(Q‖P) )
+//
+// is at most a variable of mean 1, for all Q at once. So is a mixture Σ_g w_g E_g(R) with
+// weights fixed in advance, over values of ℓ, over kinds of X and over priors. By Markov's
+// inequality it is below 1/δ with probability 1 − δ, and as it increases in R, the largest
+// R where it is is an upper bound. A mixture is never above the union bound of the same
+// weights. Half of the weight is on ℓ = 1/√n, half on a geometric grid.
+//
+// The kinds of X, after logarithmic smoothing (Sakhi et al. 2024):
+//
+//	ls  X_ia = c_i 1{a = a_i}/π₀(a_i|x_i)
+//	dr  X_ia = q_ia + 1{a = a_i}(c_i − q_ia)/π₀(a_i|x_i),   q_ia = −r̂(x_i,a)·min(1, π₀(a|x_i)/(2ℓ))
+//
+// dr for each model r̂ of the reward, with 1 − ℓX ≥ 1/2; it needs the propensities of all
+// actions. The gain D = R(π) − R(π₀) is bounded alike, by X_ia − c_i in place of X_ia and
+// ℓ ≤ 1/2: the cost of the logging policy on the same row is known. The risk and the gain
+// have δ/2 each, since both are stated.
+//
+// # Rows that depend
+//
+// Rows of a group may depend on one another, groups may not. Then n is the number of groups, the
+// mean of Σ_a πX over a group takes the place of a row's, and Σ_i (1/m_g) Σ_a π_Q log(1 − ℓX_ia)
+// that of the sum over rows, m_g the rows of the group (concavity). What is bounded is the
+// mean over groups of the groups' mean risk.
+//
+// # Propensities known up to a factor
+//
+// If p/Γ ≤ π₀ ≤ Γp for the logged p, X is taken at the propensity in this range where it is
+// largest, which can only raise the bound, and the clip of dr is at p/(2ℓΓ).
 package certify
 
 import (
@@ -24,15 +60,14 @@ import (
 type Options struct {
 	// Delta is δ, the probability that anything stated fails; 0 means 0.05.
 	Delta float64
-	// Weight is that of the bounds of the paper, nonnegative and nondecreasing in
-	// π, and chosen before the rows are seen; none means Clip(n^(-1/4)). A weight
-	// that is not linear in π leaves Corollary 1's bounds out.
-	Weight weights.Weight
-	// RewardModel, if not nil, is a model of the reward for the doubly robust bound.
-	RewardModel *RewardModel
-	// Priors is the number of priors that the posterior's was chosen among after
-	// seeing the rows, such as the scales of a grid; 0 means 1. δ is divided by it.
-	Priors int
+	// Gamma is Γ, the factor that propensities are known up to; 0 means 1.
+	Gamma float64
+	// Models of the reward are the kinds dr. They may be any functions of context and action
+	// that are fixed before the rows, or of row i and those before it alone.
+	Models []*RewardModel
+	// Scales are those of the priors N(mean, s²I) that a posterior's may be chosen from after
+	// seeing the rows, fixed in advance; nil means its own alone.
+	Scales []float64
 	// Draws is the number of draws a row that a policy without an exact form is
 	// sampled with; 0 means 256.
 	Draws int
@@ -43,134 +78,168 @@ type Options struct {
 	Threads int
 }
 
-// Bound is one upper bound on the risk, R(π_Q) ≤ Risk with probability 1 − Delta.
+// check fills in what is not given.
+func (o Options) check() (Options, error) {
+	if o.Delta == 0 {
+		o.Delta = 0.05
+	}
+	if o.Gamma == 0 {
+		o.Gamma = 1
+	}
+	if o.Draws == 0 {
+		o.Draws = 256
+	}
+	o.Threads = max(1, o.Threads)
+	switch {
+	case !(o.Delta > 0 && o.Delta < 1):
+		return o, fmt.Errorf("certify: delta %v is outside (0, 1)", o.Delta)
+	case !(o.Gamma >= 1) || math.IsInf(o.Gamma, 1):
+		return o, fmt.Errorf("certify: propensities known up to the factor %v, want a number of at least 1", o.Gamma)
+	case o.Draws < 1:
+		return o, fmt.Errorf("certify: %d draws, want at least 1", o.Draws)
+	}
+	for _, s := range o.Scales {
+		if !(s > 0) || math.IsInf(s, 1) {
+			return o, fmt.Errorf("certify: prior scale %v, want a positive number", s)
+		}
+	}
+	return o, nil
+}
+
+// RewardModel is a model of the reward that makes a bound tighter the better it predicts,
+// and never false.
+type RewardModel struct {
+	Name string
+	// Predict writes r̂(x, ·) in [0, 1] [K] to dst, for row i of the log.
+	Predict func(dst []float64, i int)
+	Taught  propensity.RowSet // rows that it was learned from, which may not certify
+	Fixed   bool              // the caller's word that no row that certifies taught it, or only rows after it
+}
+
+// Bound is one upper bound on a risk, or on a gain, that holds with probability 1 − Delta.
 type Bound struct {
-	Name   string         `json:"name"`
+	Name   string         `json:"name"` // the kinds of X in the mixture
 	Risk   float64        `json:"risk"`
 	Delta  float64        `json:"delta"`  // its share of δ
-	Lambda float64        `json:"lambda"` // the chosen point of its grid, λ or ℓ
+	Lambda float64        `json:"lambda"` // the ℓ that carries the most of the mixture
 	Terms  []weights.Term `json:"terms"`  // what Risk is made of
 }
 
-// Bounds are upper bounds on the risk of a policy as numbers: what they say holds, all
-// of it together with probability 1 − δ, if the rows are what the package comment
-// assumes and no row had a part in what must be fixed. Package provenance judges that, and
-// it alone makes a certificate of them. δ/2 is the share of the logging policy's value; the
-// other half is divided equally among the bounds that the policy, the weight and the kind
-// of log admit, and each part by the number of priors.
+// Bounds are what holds of a policy, all of it together with probability 1 − δ, if the
+// rows are what the package comment assumes and no row had a part in what must be fixed.
+// Package provenance judges that, and it alone makes a certificate of them.
 type Bounds struct {
-	Delta        float64  `json:"delta"`
-	N            int      `json:"n"`      // rows that certify
-	Priors       int      `json:"priors"` // see Options
-	KL           float64  `json:"kl"`
-	All          []Bound  `json:"bounds"`  // tightest first
-	Missing      []string `json:"missing"` // bounds that could not be computed, and why
-	LoggingUpper float64  `json:"logging_upper"`
+	Delta   float64  `json:"delta"`
+	N       int      `json:"n"`                // rows that certify
+	Groups  int      `json:"groups,omitempty"` // of them, where rows share groups
+	Gamma   float64  `json:"gamma,omitempty"`  // see Options; 0: 1
+	Priors  int      `json:"priors"`           // that the posterior's was chosen among; 1 for a fixed policy
+	KL      float64  `json:"kl"`
+	All     []Bound  `json:"bounds"`         // one, on the risk; records of old have more, the tightest first
+	Gain    *Bound   `json:"gain,omitempty"` // on R(π) − R(π₀), on the same rows
+	Absurd  string   `json:"absurd,omitempty"`
+	Missing []string `json:"missing"` // kinds that could not be used, and why
+	// LoggingUpper is the bound of the logging policy's reward that records of old have.
+	LoggingUpper float64 `json:"logging_upper,omitempty"`
 }
 
-// Best is the tightest bound.
+// Best is the bound on the risk.
 func (b Bounds) Best() Bound { return b.All[0] }
 
 // Reward is the lower bound on the reward, −Best().Risk.
 func (b Bounds) Reward() float64 { return -b.Best().Risk }
 
-// Posterior bounds the risk of π_Q, the mixture of policies of a family under the
-// posterior q, from rows of a log that did not take part in choosing q's prior
-// (they may have been used to choose q itself). The logging policy's value is
-// bounded from all rows of the log.
+// Better reports that the policy earns more than the logging policy did on the same rows.
+func (b Bounds) Better() bool { return b.Gain != nil && b.Gain.Risk < 0 }
+
+// Fixed bounds the risk and the gain of a policy that was fixed before the rows. pi writes
+// π(·|x_i) [K] to dst for row i of the log; where logged is not nil it has π(a_i|x_i) by row
+// instead, and there is no dr.
+func Fixed(pi func(dst []float64, i int) error, logged []float64, log *logs.Log, rows []int, o Options) (Bounds, error) {
+	o, err := o.check()
+	if err == nil {
+		err = columns(log, rows)
+	}
+	if err != nil {
+		return Bounds{}, err
+	}
+	s := newSums(log, rows, o)
+	if pi == nil {
+		s.without("the probabilities of all actions are not known")
+		if len(logged) != log.Len() {
+			return Bounds{}, fmt.Errorf("certify: %d probabilities for %d rows", len(logged), log.Len())
+		}
+	}
+	if err := s.fixed(pi, logged); err != nil {
+		return Bounds{}, err
+	}
+	return s.bounds(0, 1), nil
+}
+
+// Posterior bounds the risk and the gain of π_Q, the mixture of policies of a family
+// under the posterior q, from rows of an encoded log that did not take part in choosing q's
+// prior (they may have been used to choose q itself). A π_Q that is known by draws alone is
+// sampled with o.Draws a row, of which half of each δ pays for the error (Hoeffding, over rows,
+// draws and ℓ).
 func Posterior(pol propensity.Family, q propensity.Posterior, log *logs.Log, rows []int, o Options) (Bounds, error) {
-	if o.Delta == 0 {
-		o.Delta = 0.05
-	}
-	if o.Priors == 0 {
-		o.Priors = 1
-	}
-	if o.Draws == 0 {
-		o.Draws = 256
-	}
-	c := Bounds{Delta: o.Delta, N: len(rows), Priors: o.Priors}
-	if o.Weight.None() {
-		o.Weight = weights.Clip(weights.DefaultHyper(len(rows), 0))
+	o, err := o.check()
+	if err != nil {
+		return Bounds{}, err
 	}
 	switch {
-	case !(o.Delta > 0 && o.Delta < 1):
-		return c, fmt.Errorf("certify: delta %v is outside (0, 1)", o.Delta)
-	case o.Priors < 1 || o.Draws < 1:
-		return c, fmt.Errorf("certify: %d priors and %d draws, want at least 1", o.Priors, o.Draws)
 	case !pol.HasPosterior():
-		return c, fmt.Errorf("certify: policy %s has no posterior, and a single parameter chosen from data has infinite KL", pol.Name())
-	case len(rows) == 0:
-		return c, errors.New("certify: no rows are left to certify with")
+		return Bounds{}, fmt.Errorf("certify: policy %s has no posterior, and a single parameter chosen from data has infinite KL", pol.Name())
+	case log.X == nil:
+		return Bounds{}, errors.New("certify: the contexts of the log are not encoded")
 	case q.Actions != log.K() || q.Dim != log.Dim():
-		return c, fmt.Errorf("certify: the policy has %d actions and %d features, the log %d and %d", q.Actions, q.Dim, log.K(), log.Dim())
+		return Bounds{}, fmt.Errorf("certify: the policy has %d actions and %d features, the log %d and %d", q.Actions, q.Dim, log.K(), log.Dim())
 	case len(q.Mu) != q.Actions*q.Dim || len(q.Prior.Mean) != len(q.Mu):
-		return c, fmt.Errorf("certify: a mean of %d numbers and a prior's of %d, want %d", len(q.Mu), len(q.Prior.Mean), q.Actions*q.Dim)
+		return Bounds{}, fmt.Errorf("certify: a mean of %d numbers and a prior's of %d, want %d", len(q.Mu), len(q.Prior.Mean), q.Actions*q.Dim)
 	}
-	if c.KL = q.KL(); math.IsNaN(c.KL) || math.IsInf(c.KL, 0) {
-		return c, fmt.Errorf("certify: the posterior's divergence from its prior is %v", c.KL)
+	if err := columns(log, rows); err != nil {
+		return Bounds{}, err
 	}
-	if err := log.Learnable(); err != nil {
-		return c, err
+	kl, priors := divergence(q, o.Scales)
+	if math.IsNaN(kl) || math.IsInf(kl, 0) {
+		return Bounds{}, fmt.Errorf("certify: the posterior's divergence from its prior is %v", kl)
 	}
-	if err := distinct(log, rows); err != nil {
-		return c, err
+	s := newSums(log, rows, o)
+	if pol.Noisy() {
+		s.without(fmt.Sprintf("policy %s is known by sampling alone", pol.Name()))
 	}
-	all := candidates(measure(pol, q, log, rows, o), pol, log, o, c.KL)
-	fit := 0
-	for _, b := range all {
-		if b.unfit == nil {
-			fit++
-		}
+	if err := s.posterior(pol, q); err != nil {
+		return Bounds{}, err
 	}
-	// What fits does not depend on the rows, and who does not needs no share.
-	share := o.Delta / 2 / float64(fit*o.Priors)
-	for _, b := range all {
-		bound, err := Bound{}, b.unfit
-		if err == nil {
-			bound, err = b.of(share)
-		}
-		if err != nil {
-			c.Missing = append(c.Missing, fmt.Sprintf("%s: %v", b.name, err))
-			continue
-		}
-		bound.Name, bound.Delta = b.name, share
-		c.All = append(c.All, bound)
-	}
-	slices.SortStableFunc(c.All, func(a, b Bound) int {
-		switch {
-		case a.Risk < b.Risk:
-			return -1
-		case a.Risk > b.Risk:
-			return 1
-		}
-		return 0
-	})
-	c.LoggingUpper = LoggingUpper(log.Cost, o.Delta/2)
-	return c, nil
+	return s.bounds(kl, priors), nil
 }
 
-// candidate is a bound, or why it is none for this policy, weight and kind of log.
-type candidate struct {
-	name  string
-	unfit error
-	of    func(delta float64) (Bound, error)
-}
-
-// candidates lists the bounds; ls and ixbound fit always.
-func candidates(s sample, pol propensity.Family, log *logs.Log, o Options, kl float64) []candidate {
-	w, linear := o.Weight, corollary1Fits(pol, log, o.Weight)
-	return []candidate{
-		{"ls", nil, func(d float64) (Bound, error) { return s.oneSided(kl, d, smoothed), nil }},
-		{"ls-dr", robustFits(pol, log, o.RewardModel), func(d float64) (Bound, error) { return s.doublyRobust(kl, d), nil }},
-		{"ixbound", nil, func(d float64) (Bound, error) { return s.oneSided(kl, d, explored), nil }},
-		{"corollary1", linear, func(d float64) (Bound, error) { return s.corollary1(kl, d, true) }},
-		{"corollary1-two-sided", linear, func(d float64) (Bound, error) { return s.corollary1(kl, d, false) }},
-		{"theorem1", theorem1Fits(pol, log), func(d float64) (Bound, error) { return s.theorem1(log, w, kl, d) }},
+// divergence is KL(Q‖P), or, where P is to be chosen among priors of several scales, that
+// of their mixture: −log of the mean of exp(−KL(Q‖P_s)).
+func divergence(q propensity.Posterior, scales []float64) (kl float64, priors int) {
+	if len(scales) == 0 {
+		return q.KL(), 1
 	}
+	var logs []float64
+	for _, s := range scales {
+		p := q
+		p.Prior.Scale = s
+		logs = append(logs, -p.KL())
+	}
+	return math.Log(float64(len(scales))) - logSumExp(logs), len(scales)
 }
 
-// distinct refuses rows that are none of the log, or given twice.
-func distinct(log *logs.Log, rows []int) error {
+// columns refuses a log without what bounds read, and rows that are none of it, or given
+// twice.
+func columns(log *logs.Log, rows []int) error {
+	switch {
+	case log.Propensity == nil:
+		return errors.New("certify: the log has no propensities")
+	case len(rows) == 0:
+		return errors.New("certify: no rows are left to certify with")
+	}
+	if err := log.Check(); err != nil {
+		return err
+	}
 	seen := make([]bool, log.Len())
 	for _, r := range rows {
 		if r < 0 || r >= log.Len() {
@@ -184,54 +253,15 @@ func distinct(log *logs.Log, rows []int) error {
 	return nil
 }
 
-// LoggingUpper is an upper bound on the mean reward of the logging policy that
-// holds with probability 1 − delta, from the costs that it logged, independent
-// and in [−1, 0]: the smaller of the Chernoff bound, which is tight for rewards
-// of 0 and 1,
-//
-//	max{u : n·kl(r̂‖u) ≤ log(2/δ)}
-//
-// and the empirical Bernstein bound of Maurer & Pontil (2009),
-//
-//	r̂ + √(2 V log(4/δ)/n) + 7 log(4/δ)/(3(n−1)).
-func LoggingUpper(cost []float64, delta float64) float64 {
-	n := float64(len(cost))
-	var sum, square float64
-	for _, c := range cost {
-		sum -= c
+// logSumExp is log Σ exp(x).
+func logSumExp(xs []float64) float64 {
+	most := slices.Max(xs)
+	if math.IsInf(most, 0) {
+		return most
 	}
-	mean := sum / n
-	for _, c := range cost {
-		square += (-c - mean) * (-c - mean)
+	var sum float64
+	for _, x := range xs {
+		sum += math.Exp(x - most)
 	}
-	upper := klUpper(mean, math.Log(2/delta)/n)
-	if n > 1 {
-		l := math.Log(4 / delta)
-		upper = min(upper, mean+math.Sqrt(2*square/(n-1)*l/n)+7*l/(3*(n-1)))
-	}
-	return upper
-}
-
-// klUpper is the largest u ≥ p with kl(p‖u) ≤ budget, for Bernoulli means.
-func klUpper(p, budget float64) float64 {
-	kl := func(u float64) float64 {
-		d := 0.0
-		if p > 0 {
-			d += p * math.Log(p/u)
-		}
-		if p < 1 {
-			d += (1 - p) * math.Log((1-p)/(1-u))
-		}
-		return d
-	}
-	low, high := p, 1.0
-	for range 100 {
-		mid := (low + high) / 2
-		if kl(mid) > budget {
-			high = mid
-		} else {
-			low = mid
-		}
-	}
-	return high
+	return most + math.Log(sum)
 }

@@ -1,0 +1,101 @@
+package certify
+
+import (
+	"math"
+	"slices"
+
+	"opl/objectives/weights"
+)
+
+// gridSize is the number of values of the geometric grid of ℓ.
+const gridSize = 24
+
+// grid returns the values of ℓ for n units and the logarithms of their weights: half of the
+// weight on 1/√n, half spread over a geometric grid from 0.1/√n to most.
+func grid(n int, most float64) (ell, logWeight []float64) {
+	root := 1 / math.Sqrt(float64(n))
+	low := min(0.1*root, most/10)
+	ell, logWeight = []float64{min(root, most)}, []float64{math.Log(0.5)}
+	for g := range gridSize {
+		ell = append(ell, low*math.Pow(most/low, float64(g)/(gridSize-1)))
+		logWeight = append(logWeight, math.Log(0.5/gridSize))
+	}
+	return ell, logWeight
+}
+
+// mixture is an e-value as a function of what it is about, mixed over ℓ and kinds:
+//
+//	log E(R) = log Σ_g w_g exp(S_g − n log(1 − ℓ_g R)) − KL
+type mixture struct {
+	n         float64
+	ell       []float64
+	logWeight []float64
+	sum       []float64 // S
+	kl        float64
+}
+
+// log is log E(R).
+func (m mixture) log(r float64) float64 {
+	xs := make([]float64, len(m.ell))
+	for g, l := range m.ell {
+		xs[g] = m.logWeight[g] + m.sum[g] - m.n*math.Log1p(-l*r)
+	}
+	return logSumExp(xs) - m.kl
+}
+
+// upper is the largest R in [low, high] with E(R) ≤ 1/δ: E increases in R. It is low where
+// E(low) is larger already, which for true propensities has probability δ.
+func (m mixture) upper(low, high, delta float64) (r float64, absurd bool) {
+	budget := -math.Log(delta)
+	if m.log(high) <= budget {
+		return high, false
+	}
+	if m.log(low) > budget {
+		return low, true
+	}
+	for range 100 {
+		mid := low + (high-low)/2
+		if m.log(mid) > budget {
+			high = mid
+		} else {
+			low = mid
+		}
+	}
+	return high, false
+}
+
+// heaviest is the place that has the most of the mixture at R.
+func (m mixture) heaviest(r float64) (best int) {
+	most := math.Inf(-1)
+	for g, l := range m.ell {
+		if x := m.logWeight[g] + m.sum[g] - m.n*math.Log1p(-l*r); x > most {
+			best, most = g, x
+		}
+	}
+	return best
+}
+
+// bound is the bound of a mixture, on a risk in [low, high].
+func (m mixture) bound(name string, low, high, delta float64) (b Bound, absurd bool) {
+	b = Bound{Name: name, Delta: delta}
+	b.Risk, absurd = m.upper(low, high, delta)
+	g := m.heaviest(b.Risk)
+	b.Lambda = m.ell[g]
+	b.Terms = []weights.Term{{Name: "risk", Value: -m.sum[g] / (m.ell[g] * m.n)}, {Name: "kappa", Value: (m.kl - m.logWeight[g] - math.Log(delta)) / m.n}}
+	return b, absurd
+}
+
+// concat is a mixture of mixtures of equal shares.
+func concat(n, kl float64, kinds []part, of func(p *part) (ell, logWeight, sum []float64)) mixture {
+	m := mixture{n: n, kl: kl}
+	share := -math.Log(float64(len(kinds)))
+	for i := range kinds {
+		ell, logWeight, sum := of(&kinds[i])
+		m.ell, m.sum = append(m.ell, ell...), append(m.sum, sum...)
+		for _, w := range logWeight {
+			m.logWeight = append(m.logWeight, w+share)
+		}
+	}
+	m.ell = slices.Clip(m.ell)
+	return m
+}

@@ -1,0 +1,398 @@
+package certify
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"opl/graph/kernel/workers"
+	"opl/policies/propensity"
+	"opl/train/logs"
+)
+
+// sums are what the bounds need of the rows.
+type sums struct {
+	log     *logs.Log
+	o       Options
+	rows    []int // that certify, those of a group next to each other
+	first   []int // of each unit among rows, and the end
+	kinds   []part
+	missing []string
+	draws   int // a row; 0: π is exact
+}
+
+// part is a kind of X with its sums over units, by ℓ: of the risk and of the gain.
+type part struct {
+	name         string
+	model        *RewardModel // nil: ls
+	risk, gain   []float64    // S
+	squareR      []float64    // Σ of squared ranges of a draw, of sampled policies
+	squareG      []float64
+	ell, ellGain []float64
+	logW, logWG  []float64
+}
+
+// newSums arranges the rows in units: groups, or rows that have none.
+func newSums(log *logs.Log, rows []int, o Options) *sums {
+	s := &sums{log: log, o: o, rows: rows}
+	if log.Group != nil {
+		// Groups in the order of their first row, so that nothing depends on their numbers.
+		place := map[int32]int{}
+		for i, r := range rows {
+			if g := log.Group[r]; g >= 0 {
+				if _, seen := place[g]; !seen {
+					place[g] = i
+				}
+			}
+		}
+		at := make([]int, len(rows))
+		order := make([]int, len(rows))
+		for i, r := range rows {
+			order[i] = i
+			if at[i] = i; log.Group[r] >= 0 {
+				at[i] = place[log.Group[r]]
+			}
+		}
+		slices.SortStableFunc(order, func(a, b int) int { return at[a] - at[b] })
+		s.rows = make([]int, len(rows))
+		for i, j := range order {
+			s.rows[i] = rows[j]
+			if i == 0 || at[j] != at[order[i-1]] {
+				s.first = append(s.first, i)
+			}
+		}
+	} else {
+		for i := range rows {
+			s.first = append(s.first, i)
+		}
+	}
+	s.first = append(s.first, len(rows))
+	s.kinds = []part{{name: "ls"}}
+	switch {
+	case len(o.Models) == 0:
+		s.missing = append(s.missing, "dr: no model of the reward was given")
+	case log.LoggedOnly():
+		s.missing = append(s.missing, "dr: the log has no propensities of all actions")
+	default:
+		for _, m := range o.Models {
+			s.kinds = append(s.kinds, part{name: strings.TrimSuffix("dr by "+m.Name, " by "), model: m})
+		}
+	}
+	for i := range s.kinds {
+		p := &s.kinds[i]
+		p.ell, p.logW = grid(s.units(), 1)
+		p.ellGain, p.logWG = grid(s.units(), 0.5)
+		for _, x := range []*[]float64{&p.risk, &p.gain, &p.squareR, &p.squareG} {
+			*x = make([]float64, len(p.ell))
+		}
+	}
+	return s
+}
+
+// without leaves out the kinds that need a model, for a reason.
+func (s *sums) without(reason string) {
+	if len(s.kinds) > 1 {
+		s.kinds = s.kinds[:1]
+		s.missing = append(s.missing, "dr: "+reason)
+	}
+}
+
+// units is the number of groups, or of rows that have none.
+func (s *sums) units() int { return len(s.first) - 1 }
+
+// estimate is X for one ℓ of the action b of a row, less shift: the row's cost for the gain.
+type estimate struct {
+	pi0    []float64 // of all actions; nil: only the logged one's is known
+	p      float64   // π₀ of the logged action
+	action int
+	cost   float64
+	model  []float64 // r̂(x, ·); nil: ls
+	gamma  float64
+}
+
+// q is the model's cost of an action, clipped so that its weight stays within 1/(2ℓ).
+func (e *estimate) q(b int, l float64) float64 {
+	if e.model == nil {
+		return 0
+	}
+	return -e.model[b] * min(1, e.pi0[b]/(2*l*e.gamma))
+}
+
+// correction is (c − q)/π₀ of the logged action, at the propensity where it is largest.
+func (e *estimate) correction(l float64) float64 {
+	d := e.cost - e.q(e.action, l)
+	if d < 0 {
+		return d / min(1, e.p*e.gamma)
+	}
+	return d / e.p * e.gamma
+}
+
+// chunk is how many units a thread sums at a time. Sums of chunks are added in order, so
+// that the result is the same for any number of threads.
+const chunk = 1024
+
+// over calls work for chunks of the units first to last, on several threads, and adds what
+// it adds.
+func (s *sums) over(first, last int, work func(from, to int, into []part) error) error {
+	parts := (last - first + chunk - 1) / chunk
+	all, errs := make([][]part, parts), make([]error, parts)
+	workers.Do(s.o.Threads, parts, func(_, c int) {
+		into := make([]part, len(s.kinds))
+		for i, p := range s.kinds {
+			into[i] = p
+			for _, x := range []*[]float64{&into[i].risk, &into[i].gain, &into[i].squareR, &into[i].squareG} {
+				*x = make([]float64, len(p.ell))
+			}
+		}
+		all[c], errs[c] = into, work(first+c*chunk, min(last, first+(c+1)*chunk), into)
+	})
+	for c, into := range all {
+		if errs[c] != nil {
+			return errs[c]
+		}
+		for i := range into {
+			p, q := &s.kinds[i], &into[i]
+			for g := range p.ell {
+				p.risk[g] += q.risk[g]
+				p.gain[g] += q.gain[g]
+				p.squareR[g] += q.squareR[g]
+				p.squareG[g] += q.squareG[g]
+			}
+		}
+	}
+	return nil
+}
+
+// row reads row r for a kind. scratch is of K numbers, for the model.
+func (s *sums) row(r int, m *RewardModel, scratch []float64) (estimate, error) {
+	k := s.log.K()
+	e := estimate{p: s.log.Propensity[r], action: int(s.log.Action[r]), cost: s.log.Cost[r], gamma: s.o.Gamma}
+	if s.log.Propensities != nil {
+		e.pi0 = s.log.Propensities[r*k : (r+1)*k]
+	}
+	if m != nil {
+		e.model = scratch
+		m.Predict(scratch, r)
+		for a, v := range scratch {
+			if !(v >= 0 && v <= 1) {
+				return e, fmt.Errorf("certify: row %d: the model %s predicts the reward %v of action %d, outside [0, 1]", r, m.Name, v, a)
+			}
+		}
+	}
+	return e, nil
+}
+
+// fixed sums log(1 − ℓ X̄) over units, X̄ the mean of Σ_a π X over the rows of a unit.
+func (s *sums) fixed(pi func(dst []float64, i int) error, logged []float64) error {
+	const block = 16 * chunk
+	k, one := s.log.K(), make([]float64, s.log.K())
+	for first := 0; first < s.units(); first += block {
+		last := min(s.units(), first+block)
+		rows := s.rows[s.first[first]:s.first[last]]
+		all, w := []float64(nil), make([]float64, len(rows)) // π(·|x), where models need it, and π(a_i|x_i)
+		if len(s.kinds) > 1 {
+			all = make([]float64, len(rows)*k)
+		}
+		for i, r := range rows { // in order: π may read contexts from a file
+			if pi == nil {
+				w[i] = logged[r]
+			} else {
+				dst := one
+				if all != nil {
+					dst = all[i*k : (i+1)*k]
+				}
+				if err := pi(dst, r); err != nil {
+					return err
+				}
+				if err := distribution(dst); err != nil {
+					return fmt.Errorf("certify: row %d: %w", r, err)
+				}
+				w[i] = dst[s.log.Action[r]]
+			}
+			if !(w[i] >= 0 && w[i] <= 1+1e-9) {
+				return fmt.Errorf("certify: row %d: the probability %v is outside [0, 1]", r, w[i])
+			}
+		}
+		err := s.over(first, last, func(from, to int, into []part) error {
+			scratch, risk, gain := make([]float64, k), make([]float64, gridSize+1), make([]float64, gridSize+1)
+			for u := from; u < to; u++ {
+				m := float64(s.first[u+1] - s.first[u])
+				for j := range into {
+					p := &into[j]
+					clear(risk)
+					clear(gain)
+					for at := s.first[u]; at < s.first[u+1]; at++ {
+						i := at - s.first[first]
+						e, err := s.row(rows[i], p.model, scratch)
+						if err != nil {
+							return err
+						}
+						mean := func(l float64) float64 {
+							x := w[i] * e.correction(l)
+							if p.model != nil {
+								for b, q := range all[i*k : (i+1)*k] {
+									x += q * e.q(b, l)
+								}
+							}
+							return x
+						}
+						for g, l := range p.ell {
+							risk[g] += mean(l) / m
+							gain[g] += (mean(p.ellGain[g]) - e.cost) / m
+						}
+					}
+					for g, l := range p.ell {
+						p.risk[g] += math.Log1p(-l * risk[g])
+						p.gain[g] += math.Log1p(-p.ellGain[g] * gain[g])
+					}
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// posterior sums Σ_a π_Q(a|x) log(1 − ℓX_a), over the rows of a unit with weight 1/m.
+func (s *sums) posterior(pol propensity.Family, q propensity.Posterior) error {
+	k := q.Actions
+	draws := 1
+	if pol.Noisy() {
+		s.draws, draws = s.o.Draws, s.o.Draws
+	}
+	return s.over(0, s.units(), func(from, to int, into []part) error {
+		lo, hi := s.first[from], s.first[to]
+		contexts := make([]int, hi-lo)
+		for i := range contexts {
+			contexts[i] = s.log.Context(s.rows[lo+i])
+		}
+		pi, one, eps, scratch := make([]float64, k), make([]float64, k), make([]float64, k), make([]float64, k)
+		unit := from
+		noise := rand.New(rand.NewPCG(s.o.Seed, 0xce27+uint64(from)))
+		var err error
+		logs.Scores(s.log.X, contexts, q.Mu, k, func(i int, scores []float64) {
+			if err != nil {
+				return
+			}
+			for s.first[unit+1] <= lo+i {
+				unit++
+			}
+			m := float64(s.first[unit+1] - s.first[unit])
+			clear(pi)
+			for range draws {
+				if s.draws > 0 {
+					propensity.Gauss(noise, eps)
+				}
+				pol.At(one, scores, q.Sigma*s.log.X.Norm(contexts[i]), eps)
+				for a, p := range one {
+					pi[a] += p / float64(draws)
+				}
+			}
+			for j := range into {
+				p := &into[j]
+				var e estimate
+				if e, err = s.row(s.rows[lo+i], p.model, scratch); err != nil {
+					return
+				}
+				p.add(&e, pi, m, s.draws > 0)
+			}
+		})
+		return err
+	})
+}
+
+// add adds a row of a posterior's policy.
+func (p *part) add(e *estimate, pi []float64, m float64, sampled bool) {
+	for _, side := range []struct {
+		ell, sum, square []float64
+		shift            float64
+	}{{p.ell, p.risk, p.squareR, 0}, {p.ellGain, p.gain, p.squareG, e.cost}} {
+		for g, l := range side.ell {
+			c := e.correction(l)
+			at := math.Log1p(-l * (e.q(e.action, l) + c - side.shift)) // of the logged action
+			if p.model == nil {
+				rest := math.Log1p(l * side.shift) // of every other one
+				side.sum[g] += (rest + pi[e.action]*(at-rest)) / m
+				if sampled {
+					side.square[g] += (at - rest) * (at - rest) / (m * m)
+				}
+				continue
+			}
+			x := pi[e.action] * at
+			for b, w := range pi {
+				if b != e.action && w > 0 {
+					x += w * math.Log1p(-l*(e.q(b, l)-side.shift))
+				}
+			}
+			side.sum[g] += x / m
+		}
+	}
+}
+
+// bounds are what the sums say.
+func (s *sums) bounds(kl float64, priors int) Bounds {
+	n, delta := float64(s.units()), s.o.Delta/2
+	b := Bounds{Delta: s.o.Delta, N: len(s.rows), Priors: priors, KL: kl, Missing: s.missing}
+	if s.units() < len(s.rows) {
+		b.Groups = s.units()
+	}
+	if s.o.Gamma > 1 {
+		b.Gamma = s.o.Gamma
+	}
+	var names []string
+	for i := range s.kinds {
+		names = append(names, s.kinds[i].name)
+	}
+	name := strings.Join(names, " + ")
+	// What a sum over draws falls short by at most, with probability 1 − δ/2, for all ℓ.
+	short := func(square []float64) []float64 {
+		out := make([]float64, len(square))
+		if s.draws > 0 {
+			for g, v := range square {
+				out[g] = math.Sqrt(math.Log(2*float64(len(square))/delta) * v / (2 * float64(s.draws)))
+			}
+		}
+		return out
+	}
+	if s.draws > 0 {
+		delta /= 2
+	}
+	less := func(sum, by []float64) []float64 {
+		out := make([]float64, len(sum))
+		for g := range sum {
+			out[g] = sum[g] - by[g]
+		}
+		return out
+	}
+	risk := concat(n, kl, s.kinds, func(p *part) ([]float64, []float64, []float64) { return p.ell, p.logW, less(p.risk, short(p.squareR)) })
+	gain := concat(n, kl, s.kinds, func(p *part) ([]float64, []float64, []float64) {
+		return p.ellGain, p.logWG, less(p.gain, short(p.squareG))
+	})
+	first, absurd := risk.bound(name, -1, 0, delta)
+	second, alsoAbsurd := gain.bound(name, -1, 1, delta)
+	if absurd || alsoAbsurd {
+		b.Absurd = "the rows say that the policy earns more than the largest reward there is"
+	}
+	b.All, b.Gain = []Bound{first}, &second
+	return b
+}
+
+// distribution refuses probabilities that are none, but for rounding.
+func distribution(pi []float64) error {
+	var sum float64
+	for a, p := range pi {
+		if !(p >= 0 && p <= 1+1e-9) {
+			return fmt.Errorf("the probability %v of action %d is outside [0, 1]", p, a)
+		}
+		sum += p
+	}
+	if !logs.Near(sum, 1, logs.Exact) {
+		return fmt.Errorf("the probabilities sum to %v, not 1", sum)
+	}
+	return nil
+}
