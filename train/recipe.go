@@ -2,9 +2,9 @@ package train
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"opl/objectives"
@@ -15,36 +15,46 @@ import (
 	"opl/train/provenance"
 )
 
-// PriorScales is the grid that the scale s of a learned prior is chosen from. It
-// is fixed in advance, and the choice is paid for by a union bound.
-func PriorScales() []float64 { return []float64{1, .5, .3, .2, .1, .05} }
-
-// Recipe is how a policy with the best guarantee is learned from a log: one part
-// of the rows learns a prior, and the others certify a Gaussian policy around it
-// (and tune it, which a posterior may be).
+// Recipe is how a policy with the best guarantee is learned from a log: one part of the
+// rows learns scores, of which the largest is played, and two models of the reward; the others
+// certify that policy, which they had no part in.
 type Recipe struct {
-	Share  float64   // of the rows that learn the prior; 0: 0.5
-	Scales []float64 // of the prior, fixed in advance; nil: PriorScales
-	Floor  float64   // ε of every propensity, see propensity.Floor; in [0, 1)
-	// Teaching and Certifying, if not nil, are the rows that learn the prior and those
-	// that certify, in place of a random share.
+	Share float64 // of the rows that teach; 0: 0.5
+	Floor float64 // ε of every propensity, see propensity.Floor; in [0, 1)
+	Gamma float64 // Γ, the factor that propensities are known up to; 0: 1
+	// Teaching and Certifying, if not nil, are the rows that teach and those that certify,
+	// in place of a random share.
 	Teaching, Certifying []int
-	// Tune, if positive, is the number of epochs in which the posterior is
-	// trained on the logarithmic-smoothing bound, from the best prior. It rarely
-	// gains more than 0.0002.
-	Tune int
 }
 
 // Certified is what a Recipe gives.
 type Certified struct {
-	Policy      policies.Policy // gaussian, with the floor
-	Posterior   policies.Posterior
+	Policy      policies.Policy    // argmax, with the floor
+	Posterior   policies.Posterior // its scores: Mu, Sigma 0
 	Bounds      certify.Bounds
 	Certificate *provenance.Certificate // nil: there was no judge
 	Rows        []int                   // that certify
-	RewardModel certify.RewardModel     // of the doubly robust bound
-	Learner     string                  // of the prior: heuristic (l2 on logs with logged propensities alone) or likelihood
+	Models      []RewardModel           // of the doubly robust bound
+	Learner     string                  // heuristic (l2 on logs with logged propensities alone), likelihood, logistic, or start
 	Seconds     float64
+}
+
+// RewardModel is a model of the reward that is linear in the features, φ(x)ᵀθ_a through a
+// link.
+type RewardModel struct {
+	Kind  string    // softmax or logistic
+	Theta []float64 // θ [K×d]
+}
+
+// on is the model for bounds on rows of a log.
+func (m RewardModel) on(log *logs.Log, taught propensity.RowSet) *certify.RewardModel {
+	link := certify.SoftmaxLink
+	if m.Kind == "logistic" {
+		link = certify.LogisticLink
+	}
+	r := certify.Linear(m.Kind, m.Theta, log, link)
+	r.Taught = taught
+	return r
 }
 
 // SplitPrior divides the rows of a log of n at random into those that learn a
@@ -75,6 +85,57 @@ func learners(log *logs.Log) []learner {
 	return l
 }
 
+// teacher learns scores from rows of a log.
+type teacher struct {
+	name  string
+	learn func(stage string, rows []int) (theta []float64, err error)
+}
+
+// teachers are the learners from c's prior on, at c's learning rate falling linearly to 0,
+// with c's epochs.
+func teachers(ctx context.Context, log *logs.Log, c Config) (all []teacher) {
+	c.Policy, c.Schedule = policies.Softmax{}, Linear
+	c.Prior.Scale = 0
+	for _, l := range learners(log) {
+		all = append(all, teacher{l.name, func(stage string, rows []int) ([]float64, error) {
+			c.stage = stage
+			c.Objective, c.Weight = l.objective, objectives.Clip(objectives.DefaultHyper(len(rows), 0))
+			res, err := Fit(ctx, log.Subset(rows), c)
+			if err != nil {
+				return nil, fmt.Errorf("learning by %s: %w", l.name, err)
+			}
+			return res.Posterior.Mu, nil
+		}})
+	}
+	return all
+}
+
+// teach takes the teacher whose argmax policy, learned on four fifths of the rows, has the
+// lowest risk on the last fifth; then it learns from all of them.
+func teach(rows []int, all []teacher, risk func(theta []float64, rows []int) (float64, error)) (theta []float64, name string, err error) {
+	if len(rows) < 5 {
+		return nil, "", fmt.Errorf("train: %d rows to learn from, want at least 5", len(rows))
+	}
+	cut := len(rows) * 4 / 5
+	var best teacher
+	least := math.Inf(1)
+	for _, t := range all {
+		theta, err := t.learn("trial of "+t.name, rows[:cut])
+		if err != nil {
+			return nil, "", err
+		}
+		r, err := risk(theta, rows[cut:])
+		if err != nil {
+			return nil, "", err
+		}
+		if r < least {
+			best, least = t, r
+		}
+	}
+	theta, err = best.learn("prior", rows)
+	return theta, best.name, err
+}
+
 // LearnPrior learns the mean of a prior from some rows of a log, starting at c's
 // prior, at c's learning rate falling linearly to 0, with c's epochs. Of two ways,
 // the heuristic with Clip(n^(−1/4)) and the likelihood of the rewards, it takes the
@@ -82,37 +143,13 @@ func learners(log *logs.Log) []learner {
 // last fifth by logarithmic smoothing; then it learns from all of them. The prior
 // notes its rows; its scale is left to be chosen. It returns the learner's name.
 func LearnPrior(ctx context.Context, log *logs.Log, rows []int, c Config) (policies.Prior, string, error) {
-	if len(rows) < 5 {
-		return policies.Prior{}, "", fmt.Errorf("train: %d rows to learn the prior from, want at least 5", len(rows))
-	}
-	c.Policy, c.Schedule = policies.Softmax{}, Linear
-	c.Prior.Scale = 0
-	fit := func(stage string, l learner, rows []int) (*Result, error) {
-		c.stage = stage
-		c.Objective, c.Weight = l.objective, objectives.Clip(objectives.DefaultHyper(len(rows), 0))
-		res, err := Fit(ctx, log.Subset(rows), c)
-		if err != nil {
-			return nil, fmt.Errorf("learning the prior by %s: %w", l.name, err)
-		}
-		return res, nil
-	}
-	cut := len(rows) * 4 / 5
-	var best learner
-	least := math.Inf(1)
-	for _, l := range learners(log) {
-		res, err := fit("trial of "+l.name, l, rows[:cut])
-		if err != nil {
-			return policies.Prior{}, "", err
-		}
-		if r := smoothedRisk(res.Posterior.Mu, log, rows[cut:]); r < least {
-			best, least = l, r
-		}
-	}
-	res, err := fit("prior", best, rows)
+	mean, name, err := teach(rows, teachers(ctx, log, c), func(theta []float64, rows []int) (float64, error) {
+		return smoothedRisk(theta, log, rows), nil
+	})
 	if err != nil {
 		return policies.Prior{}, "", err
 	}
-	return policies.Prior{Mean: res.Posterior.Mu, Taught: propensity.NewRowSet(log.Hashes(rows))}, best.name, nil
+	return policies.Prior{Mean: mean, Taught: propensity.NewRowSet(log.Hashes(rows))}, name, nil
 }
 
 // smoothedRisk is the risk of the argmax policy of mu on some rows, by logarithmic
@@ -133,26 +170,15 @@ func smoothedRisk(mu []float64, log *logs.Log, rows []int) float64 {
 	return risk / float64(len(rows))
 }
 
-// Learn runs the recipe on a log. Of c it uses the prior's mean as the start, the
-// epochs and learning rate of the prior's learner, batch size, seed, element type,
-// δ and progress. The certificate's δ pays for the choice of the scale.
+// Learn runs the recipe on a log. Of c it uses the prior's mean as the start, the epochs
+// and learning rate of the learners, batch size, seed, element type, δ and progress. The
+// scores are those of the best of the learners of a prior, of the logistic model of the reward,
+// and of the start if it is not 0.
 //
-// The judge is that of the log; nil: the best is chosen by bounds, and nothing is
-// certified.
+// The judge is that of the log; nil: bounds are computed, and nothing is certified.
 func (r Recipe) Learn(ctx context.Context, judge *provenance.Judge, log *logs.Log, c Config) (*Certified, error) {
 	if r.Share == 0 {
 		r.Share = 0.5
-	}
-	if r.Scales == nil {
-		r.Scales = PriorScales()
-	}
-	for _, s := range r.Scales {
-		if !(s > 0) || math.IsInf(s, 1) {
-			return nil, fmt.Errorf("train: prior scale %v, want a positive number", s)
-		}
-	}
-	if len(r.Scales) == 0 {
-		return nil, errors.New("train: no prior scale")
 	}
 	if !(r.Floor >= 0 && r.Floor < 1) {
 		return nil, fmt.Errorf("train: floor %v is outside [0, 1)", r.Floor)
@@ -160,57 +186,60 @@ func (r Recipe) Learn(ctx context.Context, judge *provenance.Judge, log *logs.Lo
 	if err := log.Learnable(); err != nil {
 		return nil, err
 	}
-	teach, rest := r.Teaching, r.Certifying
-	if teach == nil {
+	teaching, rest := r.Teaching, r.Certifying
+	if teaching == nil {
 		var err error
-		if teach, rest, err = SplitPrior(log.Len(), r.Share, c.Seed); err != nil {
+		if teaching, rest, err = SplitPrior(log.Len(), r.Share, c.Seed); err != nil {
 			return nil, err
 		}
 	}
-	policy := policies.Floor{Policy: policies.Gaussian{}, Epsilon: r.Floor}
-	out := &Certified{Policy: policy, Rows: rest}
 	begin := time.Now()
-	prior, name, err := LearnPrior(ctx, log, teach, c)
+	all := teachers(ctx, log, c)
+	logistic := teacher{"logistic", func(_ string, rows []int) ([]float64, error) { return Logistic(ctx, log, rows, c.Threads) }}
+	all = append(all, logistic)
+	if start := c.Prior.Mean; slices.ContainsFunc(start, func(v float64) bool { return v != 0 }) {
+		all = append(all, teacher{"start", func(string, []int) ([]float64, error) { return start, nil }})
+	}
+	policy := policies.Floor{Policy: policies.ArgMax{}, Epsilon: r.Floor}
+	o := certify.Options{Delta: c.Delta, Gamma: r.Gamma, Threads: c.Threads}
+	theta, name, err := teach(teaching, all, func(theta []float64, rows []int) (float64, error) {
+		b, err := certify.Fixed(certify.Play(policy, theta, log), nil, log, rows, o)
+		if err != nil {
+			return 0, err
+		}
+		if b.Reward() <= 0 { // too few rows to bound anything: behind all that are bounded
+			return math.Exp(smoothedRisk(theta, log, rows)), nil
+		}
+		return b.Best().Risk, nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	out.Learner = name
-	// The reward model of the doubly robust bound, from the prior's rows as well.
-	out.RewardModel = certify.RewardModel{Theta: prior.Mean, Taught: prior.Taught}
+	out := &Certified{Policy: policy, Rows: rest, Learner: name, Posterior: policies.Posterior{Actions: log.K(), Dim: log.Dim(), Mu: theta}}
+	// Models of the reward for the doubly robust bounds, from the same rows.
+	softmax, values := theta, theta
 	if name != "likelihood" {
-		model := c
-		model.Objective, model.Policy, model.Weight, model.Schedule = objectives.Likelihood(1e-6), policies.Softmax{}, objectives.Weight{}, Linear
-		model.Prior, model.stage = policies.Prior{}, "reward model"
-		res, err := Fit(ctx, log.Subset(teach), model)
-		if err != nil {
-			return nil, fmt.Errorf("learning the reward model: %w", err)
-		}
-		out.RewardModel.Theta = res.Posterior.Mu
-	}
-	search := Search{Log: log, Judge: judge, Policy: policy, Rows: rest, Options: certify.Options{
-		Delta: c.Delta, RewardModel: &out.RewardModel, Priors: len(r.Scales), Seed: c.Seed, Threads: c.Threads}}
-	for _, s := range r.Scales {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		prior.Scale = s
-		q := policies.Posterior{Actions: log.K(), Dim: log.Dim(), Mu: prior.Mean, Sigma: s, Prior: prior}
-		if _, err := search.Consider(q); err != nil {
+		c.Prior = policies.Prior{}
+		if softmax, err = teachers(ctx, log, c)[1].learn("reward model", teaching); err != nil {
 			return nil, err
 		}
 	}
-	if r.Tune > 0 {
-		c.Objective, c.Policy, c.Prior = objectives.LogSmoothing(), policy, search.Best.Prior
-		c.Epochs, c.LearningRate, c.Schedule, c.stage = r.Tune, 1e-3, Linear, "tuning"
-		res, err := Fit(ctx, log.Subset(rest), c)
-		if err != nil {
-			return nil, fmt.Errorf("tuning the posterior: %w", err)
-		}
-		if _, err := search.Consider(res.Posterior); err != nil {
+	if name != logistic.name {
+		if values, err = logistic.learn("", teaching); err != nil {
 			return nil, err
 		}
 	}
-	out.Posterior, out.Bounds, out.Certificate = search.Best, *search.Bounds, search.Certificate
+	out.Models = []RewardModel{{"softmax", softmax}, {"logistic", values}}
+	taught := propensity.NewRowSet(log.Hashes(teaching))
+	for _, m := range out.Models {
+		o.Models = append(o.Models, m.on(log, taught))
+	}
+	pi := certify.Play(policy, theta, log)
+	if judge == nil {
+		out.Bounds, err = certify.Fixed(pi, nil, log, rest, o)
+	} else if out.Certificate, err = judge.Fixed(pi, provenance.TaughtBy(taught), rest, o); err == nil {
+		out.Bounds = out.Certificate.Statement().Bounds
+	}
 	out.Seconds = time.Since(begin).Seconds()
-	return out, nil
+	return out, err
 }

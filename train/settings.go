@@ -24,7 +24,7 @@ type Settings struct {
 	// logging policy's N(η₀μ₀, s²I).
 	PriorSplit float64 `json:"prior_split"`
 	// PriorScales are the s that the prior's scale is chosen from, by the
-	// guarantee; empty: 1, or the recipe's grid.
+	// guarantee; empty: 1.
 	PriorScales []float64 `json:"prior_scales,omitempty"`
 	Certify     bool      `json:"certify"`
 }
@@ -85,7 +85,7 @@ func AllSettings() []Setting {
 			Setting{Column: "prior_split", Scope: OfLearning, Grid: true, Help: "share of the log that learns the prior, which the bounds then do not see (certified: 0.5)"}),
 		entry("prior-scale", func(s *Settings) *[]float64 { return &s.PriorScales }, nil,
 			func(xs []float64) bool { return !slices.ContainsFunc(xs, func(x float64) bool { return !finite(x) }) }, "want positive numbers",
-			Setting{Scope: OfLearning, Help: "scales s of the prior N(·, s²I), fixed in advance; the best guarantee chooses (default 1; certified: 1,0.5,0.3,0.2,0.1,0.05)"}),
+			Setting{Scope: OfLearning, Help: "scales s of the prior N(·, s²I), fixed in advance; the best guarantee chooses (default 1)"}),
 		entry("certify", func(s *Settings) *bool { return &s.Certify }, false, func(bool) bool { return true }, "want true or false",
 			Setting{Scope: OfMethod, Grid: true, Help: "guarantee of each policy with a posterior, with probability 1-δ"}),
 	}

@@ -117,6 +117,7 @@ itself.
 	}
 	fl := cmd.Flags()
 	fl.Float64Var(&o.Delta, "delta", 0, "failure probability δ (default: that of the training)")
+	fl.Float64Var(&o.Gamma, "propensity-error", 1, "Γ: the guarantee holds for all propensities within this factor of those logged")
 	fl.StringVar(&format, "format", format, "output: text, json")
 	fl.BoolVar(&write, "write", false, "write the certificate into the policy file, whose hash changes with it")
 	fl.BoolVar(&o.Fresh, "fresh", false, "no row of the log had a part in the policy, where that cannot be seen")

@@ -65,9 +65,12 @@ type Options struct {
 	// Models of the reward are the kinds dr. They may be any functions of context and action
 	// that are fixed before the rows, or of row i and those before it alone.
 	Models []*RewardModel
-	// Scales are those of the priors N(mean, s²I) that a posterior's may be chosen from after
-	// seeing the rows, fixed in advance; nil means its own alone.
-	Scales []float64
+	// Priors is the number of priors, fixed before the rows, that a posterior's may be chosen
+	// among after seeing them: a mixture of equal weights, log Priors more divergence; 0 means 1.
+	Priors int
+	// Group are the units, by row of the log: rows of one number ≥ 0 may depend on one
+	// another; nil means those of the log.
+	Group []int32
 	// Draws is the number of draws a row that a policy without an exact form is
 	// sampled with; 0 means 256.
 	Draws int
@@ -89,6 +92,9 @@ func (o Options) check() (Options, error) {
 	if o.Draws == 0 {
 		o.Draws = 256
 	}
+	if o.Priors == 0 {
+		o.Priors = 1
+	}
 	o.Threads = max(1, o.Threads)
 	switch {
 	case !(o.Delta > 0 && o.Delta < 1):
@@ -97,11 +103,8 @@ func (o Options) check() (Options, error) {
 		return o, fmt.Errorf("certify: propensities known up to the factor %v, want a number of at least 1", o.Gamma)
 	case o.Draws < 1:
 		return o, fmt.Errorf("certify: %d draws, want at least 1", o.Draws)
-	}
-	for _, s := range o.Scales {
-		if !(s > 0) || math.IsInf(s, 1) {
-			return o, fmt.Errorf("certify: prior scale %v, want a positive number", s)
-		}
+	case o.Priors < 1:
+		return o, fmt.Errorf("certify: %d priors, want at least 1", o.Priors)
 	}
 	return o, nil
 }
@@ -149,6 +152,14 @@ func (b Bounds) Best() Bound { return b.All[0] }
 // Reward is the lower bound on the reward, −Best().Risk.
 func (b Bounds) Reward() float64 { return -b.Best().Risk }
 
+// GainAtLeast is the lower bound on the gain over the logging policy; NaN in records of old.
+func (b Bounds) GainAtLeast() float64 {
+	if b.Gain == nil {
+		return math.NaN()
+	}
+	return -b.Gain.Risk
+}
+
 // Better reports that the policy earns more than the logging policy did on the same rows.
 func (b Bounds) Better() bool { return b.Gain != nil && b.Gain.Risk < 0 }
 
@@ -156,24 +167,30 @@ func (b Bounds) Better() bool { return b.Gain != nil && b.Gain.Risk < 0 }
 // π(·|x_i) [K] to dst for row i of the log; where logged is not nil it has π(a_i|x_i) by row
 // instead, and there is no dr.
 func Fixed(pi func(dst []float64, i int) error, logged []float64, log *logs.Log, rows []int, o Options) (Bounds, error) {
+	s, err := fixed(pi, logged, log, rows, o)
+	if err != nil {
+		return Bounds{}, err
+	}
+	return s.bounds(), nil
+}
+
+func fixed(pi func(dst []float64, i int) error, logged []float64, log *logs.Log, rows []int, o Options) (*sums, error) {
 	o, err := o.check()
 	if err == nil {
 		err = columns(log, rows)
 	}
 	if err != nil {
-		return Bounds{}, err
+		return nil, err
 	}
+	o.Priors = 1
 	s := newSums(log, rows, o)
 	if pi == nil {
 		s.without("the probabilities of all actions are not known")
 		if len(logged) != log.Len() {
-			return Bounds{}, fmt.Errorf("certify: %d probabilities for %d rows", len(logged), log.Len())
+			return nil, fmt.Errorf("certify: %d probabilities for %d rows", len(logged), log.Len())
 		}
 	}
-	if err := s.fixed(pi, logged); err != nil {
-		return Bounds{}, err
-	}
-	return s.bounds(0, 1), nil
+	return s, s.fixed(pi, logged)
 }
 
 // Posterior bounds the risk and the gain of π_Q, the mixture of policies of a family
@@ -182,50 +199,41 @@ func Fixed(pi func(dst []float64, i int) error, logged []float64, log *logs.Log,
 // sampled with o.Draws a row, of which half of each δ pays for the error (Hoeffding, over rows,
 // draws and ℓ).
 func Posterior(pol propensity.Family, q propensity.Posterior, log *logs.Log, rows []int, o Options) (Bounds, error) {
-	o, err := o.check()
+	s, err := posterior(pol, q, log, rows, o)
 	if err != nil {
 		return Bounds{}, err
 	}
+	return s.bounds(), nil
+}
+
+func posterior(pol propensity.Family, q propensity.Posterior, log *logs.Log, rows []int, o Options) (*sums, error) {
+	o, err := o.check()
+	if err != nil {
+		return nil, err
+	}
 	switch {
 	case !pol.HasPosterior():
-		return Bounds{}, fmt.Errorf("certify: policy %s has no posterior, and a single parameter chosen from data has infinite KL", pol.Name())
+		return nil, fmt.Errorf("certify: policy %s has no posterior, and a single parameter chosen from data has infinite KL", pol.Name())
 	case log.X == nil:
-		return Bounds{}, errors.New("certify: the contexts of the log are not encoded")
+		return nil, errors.New("certify: the contexts of the log are not encoded")
 	case q.Actions != log.K() || q.Dim != log.Dim():
-		return Bounds{}, fmt.Errorf("certify: the policy has %d actions and %d features, the log %d and %d", q.Actions, q.Dim, log.K(), log.Dim())
+		return nil, fmt.Errorf("certify: the policy has %d actions and %d features, the log %d and %d", q.Actions, q.Dim, log.K(), log.Dim())
 	case len(q.Mu) != q.Actions*q.Dim || len(q.Prior.Mean) != len(q.Mu):
-		return Bounds{}, fmt.Errorf("certify: a mean of %d numbers and a prior's of %d, want %d", len(q.Mu), len(q.Prior.Mean), q.Actions*q.Dim)
+		return nil, fmt.Errorf("certify: a mean of %d numbers and a prior's of %d, want %d", len(q.Mu), len(q.Prior.Mean), q.Actions*q.Dim)
 	}
 	if err := columns(log, rows); err != nil {
-		return Bounds{}, err
+		return nil, err
 	}
-	kl, priors := divergence(q, o.Scales)
+	kl := q.KL() + math.Log(float64(o.Priors))
 	if math.IsNaN(kl) || math.IsInf(kl, 0) {
-		return Bounds{}, fmt.Errorf("certify: the posterior's divergence from its prior is %v", kl)
+		return nil, fmt.Errorf("certify: the posterior's divergence from its prior is %v", kl)
 	}
 	s := newSums(log, rows, o)
 	if pol.Noisy() {
 		s.without(fmt.Sprintf("policy %s is known by sampling alone", pol.Name()))
 	}
-	if err := s.posterior(pol, q); err != nil {
-		return Bounds{}, err
-	}
-	return s.bounds(kl, priors), nil
-}
-
-// divergence is KL(Q‖P), or, where P is to be chosen among priors of several scales, that
-// of their mixture: −log of the mean of exp(−KL(Q‖P_s)).
-func divergence(q propensity.Posterior, scales []float64) (kl float64, priors int) {
-	if len(scales) == 0 {
-		return q.KL(), 1
-	}
-	var logs []float64
-	for _, s := range scales {
-		p := q
-		p.Prior.Scale = s
-		logs = append(logs, -p.KL())
-	}
-	return math.Log(float64(len(scales))) - logSumExp(logs), len(scales)
+	s.kl = kl
+	return s, s.posterior(pol, q)
 }
 
 // columns refuses a log without what bounds read, and rows that are none of it, or given

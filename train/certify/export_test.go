@@ -1,37 +1,30 @@
 package certify
 
 import (
-	"opl/objectives"
-	"opl/policies"
+	"opl/policies/propensity"
 	"opl/train/logs"
 )
 
-// Singles computes each bound as if it were the only one, with all of δ for one
-// of the given number of priors. The last, "control", is logarithmic smoothing
-// with the divergence taken as 0, and no bound.
-func Singles(pol policies.Policy, q policies.Posterior, log *logs.Log, rows []int, o Options, deltas ...float64) ([][]Bound, error) {
-	if o.Draws == 0 {
-		o.Draws = 256
+// EValues are log E at a risk and at a gain, of the mixtures that Fixed and Posterior
+// invert, and δ's share of each.
+type EValues struct{ Risk, Gain, Share float64 }
+
+func at(s *sums, err error, risk, gain float64) (EValues, error) {
+	if err != nil {
+		return EValues{}, err
 	}
-	if o.Weight.H == nil && o.Weight.Of == nil {
-		o.Weight = objectives.Clip(objectives.DefaultHyper(len(rows), 0))
-	}
-	s := measure(pol, q, log, rows, o)
-	all := candidates(s, pol, log, o, q.KL())
-	all = append(all, candidate{"control", nil, func(d float64) (Bound, error) { return s.oneSided(0, d, smoothed), nil }})
-	out := make([][]Bound, len(deltas))
-	for _, c := range all {
-		if c.unfit != nil {
-			continue
-		}
-		for i, d := range deltas {
-			b, err := c.of(d / float64(max(o.Priors, 1)))
-			if err != nil {
-				return nil, err
-			}
-			b.Name, b.Delta = c.name, d/float64(max(o.Priors, 1))
-			out[i] = append(out[i], b)
-		}
-	}
-	return out, nil
+	r, g, share := s.mixtures()
+	return EValues{r.log(risk), g.log(gain), share}, nil
+}
+
+// FixedAt is the e-value of a fixed policy.
+func FixedAt(pi func(dst []float64, i int) error, log *logs.Log, rows []int, o Options, risk, gain float64) (EValues, error) {
+	s, err := fixed(pi, nil, log, rows, o)
+	return at(s, err, risk, gain)
+}
+
+// PosteriorAt is that of a posterior.
+func PosteriorAt(pol propensity.Family, q propensity.Posterior, log *logs.Log, rows []int, o Options, risk, gain float64) (EValues, error) {
+	s, err := posterior(pol, q, log, rows, o)
+	return at(s, err, risk, gain)
 }

@@ -6,6 +6,7 @@ import (
 
 	"opl/graph/kernel"
 	"opl/policies/features"
+	"opl/policies/propensity"
 	"opl/train/logs"
 )
 
@@ -34,5 +35,20 @@ func SoftmaxLink(dst, scores []float64) { kernel.Softmax(dst, scores, len(scores
 func LogisticLink(dst, scores []float64) {
 	for a, s := range scores {
 		dst[a] = 1 / (1 + math.Exp(-s))
+	}
+}
+
+// Play is π(·|x) of a point policy with scores φ(x)ᵀθ_a, for rows of an encoded log, for
+// [Fixed].
+func Play(pol propensity.Family, theta []float64, log *logs.Log) func(dst []float64, i int) error {
+	d, k := log.Dim(), log.K()
+	phi, scores := make([]float64, d), make([]float64, k)
+	return func(dst []float64, i int) error {
+		log.X.Row64(log.Context(i), phi)
+		for a := range scores {
+			scores[a] = features.Dot(phi, theta[a*d:(a+1)*d])
+		}
+		pol.AtMean(dst, scores)
+		return nil
 	}
 }

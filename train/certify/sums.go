@@ -20,7 +20,8 @@ type sums struct {
 	first   []int // of each unit among rows, and the end
 	kinds   []part
 	missing []string
-	draws   int // a row; 0: π is exact
+	draws   int     // a row; 0: π is exact
+	kl      float64 // KL(Q‖P) + log of the number of priors
 }
 
 // part is a kind of X with its sums over units, by ℓ: of the risk and of the gain.
@@ -37,11 +38,15 @@ type part struct {
 // newSums arranges the rows in units: groups, or rows that have none.
 func newSums(log *logs.Log, rows []int, o Options) *sums {
 	s := &sums{log: log, o: o, rows: rows}
-	if log.Group != nil {
+	group := o.Group
+	if group == nil {
+		group = log.Group
+	}
+	if group != nil {
 		// Groups in the order of their first row, so that nothing depends on their numbers.
 		place := map[int32]int{}
 		for i, r := range rows {
-			if g := log.Group[r]; g >= 0 {
+			if g := group[r]; g >= 0 {
 				if _, seen := place[g]; !seen {
 					place[g] = i
 				}
@@ -51,8 +56,8 @@ func newSums(log *logs.Log, rows []int, o Options) *sums {
 		order := make([]int, len(rows))
 		for i, r := range rows {
 			order[i] = i
-			if at[i] = i; log.Group[r] >= 0 {
-				at[i] = place[log.Group[r]]
+			if at[i] = i; group[r] >= 0 {
+				at[i] = place[group[r]]
 			}
 		}
 		slices.SortStableFunc(order, func(a, b int) int { return at[a] - at[b] })
@@ -334,10 +339,31 @@ func (p *part) add(e *estimate, pi []float64, m float64, sampled bool) {
 	}
 }
 
+// mixtures are the e-values of the risk and the gain, and the share of δ that each has.
+func (s *sums) mixtures() (risk, gain mixture, delta float64) {
+	n := float64(s.units())
+	delta = s.o.Delta / 2
+	if s.draws > 0 {
+		delta /= 2
+	}
+	// What a sum over draws falls short by at most, with probability 1 − δ, for all ℓ.
+	less := func(sum, square []float64) []float64 {
+		out := slices.Clone(sum)
+		if s.draws > 0 {
+			for g, v := range square {
+				out[g] -= math.Sqrt(math.Log(float64(len(square))/delta) * v / (2 * float64(s.draws)))
+			}
+		}
+		return out
+	}
+	risk = concat(n, s.kl, s.kinds, func(p *part) (_, _, _ []float64) { return p.ell, p.logW, less(p.risk, p.squareR) })
+	gain = concat(n, s.kl, s.kinds, func(p *part) (_, _, _ []float64) { return p.ellGain, p.logWG, less(p.gain, p.squareG) })
+	return risk, gain, delta
+}
+
 // bounds are what the sums say.
-func (s *sums) bounds(kl float64, priors int) Bounds {
-	n, delta := float64(s.units()), s.o.Delta/2
-	b := Bounds{Delta: s.o.Delta, N: len(s.rows), Priors: priors, KL: kl, Missing: s.missing}
+func (s *sums) bounds() Bounds {
+	b := Bounds{Delta: s.o.Delta, N: len(s.rows), Priors: s.o.Priors, KL: s.kl, Missing: s.missing}
 	if s.units() < len(s.rows) {
 		b.Groups = s.units()
 	}
@@ -349,30 +375,7 @@ func (s *sums) bounds(kl float64, priors int) Bounds {
 		names = append(names, s.kinds[i].name)
 	}
 	name := strings.Join(names, " + ")
-	// What a sum over draws falls short by at most, with probability 1 − δ/2, for all ℓ.
-	short := func(square []float64) []float64 {
-		out := make([]float64, len(square))
-		if s.draws > 0 {
-			for g, v := range square {
-				out[g] = math.Sqrt(math.Log(2*float64(len(square))/delta) * v / (2 * float64(s.draws)))
-			}
-		}
-		return out
-	}
-	if s.draws > 0 {
-		delta /= 2
-	}
-	less := func(sum, by []float64) []float64 {
-		out := make([]float64, len(sum))
-		for g := range sum {
-			out[g] = sum[g] - by[g]
-		}
-		return out
-	}
-	risk := concat(n, kl, s.kinds, func(p *part) ([]float64, []float64, []float64) { return p.ell, p.logW, less(p.risk, short(p.squareR)) })
-	gain := concat(n, kl, s.kinds, func(p *part) ([]float64, []float64, []float64) {
-		return p.ellGain, p.logWG, less(p.gain, short(p.squareG))
-	})
+	risk, gain, delta := s.mixtures()
 	first, absurd := risk.bound(name, -1, 0, delta)
 	second, alsoAbsurd := gain.bound(name, -1, 1, delta)
 	if absurd || alsoAbsurd {

@@ -196,7 +196,7 @@ func (e *Runner) Do(ctx context.Context, r train.Run, progress func(train.Progre
 
 // recipe runs train.Recipe.
 func (e *Runner) recipe(ctx context.Context, t *Task, r train.Run, c train.Config, rec *train.Record) (policies.Posterior, error) {
-	out, err := train.Recipe{Share: r.PriorSplit, Scales: r.PriorScales}.Learn(ctx, provenance.New(t.Log), t.Log, c)
+	out, err := train.Recipe{Share: r.PriorSplit}.Learn(ctx, provenance.New(t.Log), t.Log, c)
 	if err != nil {
 		return policies.Posterior{}, err
 	}
@@ -231,7 +231,7 @@ func (e *Runner) learn(ctx context.Context, t *Task, r train.Run, c train.Config
 	if r.Certify && c.Policy.HasPosterior() {
 		search.Judge = provenance.New(t.Log)
 	}
-	search.Options = certify.Options{Delta: r.Delta, Weight: c.Weight, Priors: len(scales), Seed: r.Seed, Threads: c.Threads}
+	search.Options = certify.Options{Delta: r.Delta, Priors: len(scales), Seed: r.Seed, Threads: c.Threads}
 	var curves [][]train.CurvePoint // by scale
 	best, res, seconds, err := search.FitScales(ctx, c, scales, func(c *train.Config) func(*train.Result) {
 		var curve []train.CurvePoint

@@ -99,9 +99,12 @@ func (l Library) check(r train.Run, fits func(objectives.Objective, objectives.W
 	}
 	if c.Objective == nil { // a recipe
 		if o, _ := l.Objective(r.Objective); r.Policy != o.Policy {
-			return &objectives.UnfitError{Reason: r.Objective + " learns a " + o.Policy + " policy, not " + r.Policy}
+			return &objectives.UnfitError{Reason: r.Objective + " learns policies of kind " + o.Policy + ", not " + r.Policy}
 		}
 		return nil
+	}
+	if p, _ := l.Policy(r.Policy); p.Plays {
+		return &objectives.UnfitError{Reason: "a policy " + r.Policy + " has no gradient: learn a softmax one"}
 	}
 	return fits(c.Objective, c.Weight, c.Policy)
 }
@@ -231,6 +234,9 @@ func (l Library) Combinations(f func(r train.Run, o objectives.Objective, c trai
 		for _, lambda := range lambdas {
 			for _, w := range weights {
 				for _, p := range l.Policies {
+					if p.Plays {
+						continue
+					}
 					noises := []string{""}
 					if exact := p.Make(0, nil, false); exact.HasPosterior() {
 						noises = nil

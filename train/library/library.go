@@ -64,6 +64,7 @@ func (w Weight) Tunable() bool { return !math.IsNaN(w.IPSAt) }
 type Policy struct {
 	Name  string
 	Make  func(samples int, noise policies.Noise, mc bool) policies.Policy
+	Plays bool // is what a recipe gives, and has no gradient
 	About string
 }
 
@@ -85,7 +86,7 @@ func Standard() Library {
 				Make: func(a Args) objectives.Objective { return objectives.Theorem1(a.Lambda) }},
 			{Name: "corollary1", Label: "Corollary 1", Policy: "gaussian", HasLambda: true, About: "the bound of Corollary 1, linear weights",
 				Make: func(a Args) objectives.Objective { return objectives.Corollary1(a.Lambda) }},
-			{Name: "certified", Policy: "gaussian", Recipe: true, OwnWeight: true, About: "the recipe for the best guarantee: half of the log learns a prior, the other half certifies"},
+			{Name: "certified", Policy: "argmax", Recipe: true, OwnWeight: true, About: "the recipe for the best guarantee: half of the log learns a policy, the other half certifies it"},
 			{Name: "london", Label: "London et al.", Policy: "gaussian", About: "the bound of London & Sandler 2019, clip alone",
 				Make: func(Args) objectives.Objective { return objectives.London() }},
 			{Name: "sakhi1", Label: "Sakhi et al. 1", Policy: "gaussian", About: "the Catoni bound of Sakhi et al. 2022, clip alone",
@@ -117,6 +118,8 @@ func Standard() Library {
 			{Name: "ips", Label: "IPS", IPSAt: math.NaN(), Make: func(float64) objectives.Weight { return objectives.IPS() }, About: "π/π₀"},
 		},
 		Policies: []Policy{
+			{Name: "argmax", Plays: true, About: "the largest φᵀθ, of the recipe",
+				Make: func(int, policies.Noise, bool) policies.Policy { return policies.ArgMax{} }},
 			{Name: "softmax", About: "softmax(φᵀθ), one parameter",
 				Make: func(int, policies.Noise, bool) policies.Policy { return policies.Softmax{} }},
 			{Name: "gaussian", About: "P(a = argmax φᵀθ), θ ~ N(μ, σ²I)",

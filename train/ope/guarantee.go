@@ -4,13 +4,14 @@ import (
 	"errors"
 	"fmt"
 
+	"opl/train/certify"
 	"opl/train/provenance"
 )
 
 // guarantee states what the judge says of a target with probability 1 − delta, or why
 // nothing is guaranteed. pi is π(a_i|x_i).
 func (t *sample) guarantee(p *Policy, target Target, pi []float64, delta float64) error {
-	c, err := t.judge.Probabilities(pi, target.Origin, delta)
+	c, err := t.judge.Probabilities(pi, target.Origin, certify.Options{Delta: delta})
 	var withheld *provenance.Withheld
 	switch {
 	case errors.As(err, &withheld):

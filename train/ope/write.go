@@ -135,10 +135,13 @@ func (r Result) writeTable(w io.Writer, f table.Format) error {
 			continue
 		}
 		g := p.Guarantee
-		para("guaranteed: %s earns at least %s (by %s), the logging policy at most %s: %s", p.Name, value(max(0, g.Reward())), g.Best().Name, value(g.LoggingUpper), g.Verdict)
+		para("guaranteed: %s earns at least %s, and %s more than the logging policy: %s", p.Name, value(g.Promise()), signed(g.GainAtLeast()), g.Verdict)
+		if g.Contradicted != "" {
+			para("doubt: %s: %s", p.Name, g.Contradicted)
+		}
 	}
 	if slices.ContainsFunc(r.Policies, func(p Policy) bool { return p.Guarantee != nil }) {
-		para("guarantees hold together with probability %v, if rows are independent and the policies were fixed before this log was seen", 1-r.Delta)
+		para("guarantees hold together with probability %v, if rows (or groups) are independent and the policies were fixed before this log was seen", 1-r.Delta)
 	}
 	return nil
 }
@@ -164,14 +167,14 @@ func (r Result) writeCSV(w io.Writer) error {
 	c := csv.NewWriter(w)
 	number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 	_ = c.Write([]string{"policy", "estimator", "hyperparameter", "value", "se", "low", "high", "gain", "gain_se", "gain_low", "gain_high",
-		"rows", "groups", "ess", "mean_weight", "largest_weight", "largest_share", "delta", "guaranteed", "certificate", "logging_upper", "verdict", "warnings"})
+		"rows", "groups", "ess", "mean_weight", "largest_weight", "largest_share", "delta", "guaranteed", "certificate", "gain_guaranteed", "verdict", "warnings"})
 	l := r.Logging
 	_ = c.Write([]string{"logging", "on-policy", "", number(l.Value), number(l.SE), number(l.Low), number(l.High), "", "", "", "",
 		strconv.Itoa(r.Rows), strconv.Itoa(r.Groups), "", "", "", "", number(r.Delta), "", "", "", "", ""})
 	for _, p := range r.Policies {
 		promise := make([]string, 4)
 		if g := p.Guarantee; g != nil {
-			promise = []string{number(g.Reward()), g.Best().Name, number(g.LoggingUpper), string(g.Verdict)}
+			promise = []string{number(g.Promise()), g.Best().Name, number(g.GainAtLeast()), string(g.Verdict)}
 		}
 		for _, e := range p.Estimates {
 			hyper := ""

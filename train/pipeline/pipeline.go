@@ -41,7 +41,7 @@ type Options struct {
 	Lambda    string   // star, authors or a number; empty: star
 	Penalty   *float64 // nil: the objective's own
 	Floor     float64  // ε of every propensity, see policies.Floor; in [0, 1)
-	Tune      int      // epochs that the recipe trains the posterior for; see train.Recipe
+	Gamma     float64  // Γ, the factor that propensities are known up to; 0: 1
 
 	// Settings of the training; zero values: train for 20 epochs at 0.1 in
 	// minibatches of 128, float32, δ = 0.05, and the recipe's prior scales, or 1.
@@ -124,9 +124,9 @@ type learning struct {
 
 	teaching, certifying []int
 	encoder              *features.Encoder
-	rows                 *logs.Log      // encoded
-	prior                policies.Prior // where learning starts
-	model                *certify.RewardModel
+	rows                 *logs.Log           // encoded
+	prior                policies.Prior      // where learning starts
+	models               []train.RewardModel // of the doubly robust bound
 	search               train.Search
 	out                  *Learned
 }
@@ -153,7 +153,7 @@ func prepare(lib library.Library, log *logs.Log, o Options) (*learning, error) {
 			return nil, fmt.Errorf("%s: %w", run.Objective, err)
 		}
 	}
-	l.out.Training = Training{Run: run, Rows: log.Len(), Tune: o.Tune, Estimated: log.Estimated, Tried: 1}
+	l.out.Training = Training{Run: run, Rows: log.Len(), Estimated: log.Estimated, Tried: 1}
 	if n := log.Skipped; n > 0 {
 		l.warn("%s", provenance.LeftOut(n))
 	}
@@ -209,8 +209,8 @@ func (l *learning) configure(lib library.Library) (train.Run, error) {
 		return none, fmt.Errorf("floor %v: want a number in [0, 1)", o.Floor)
 	case !(o.Share >= 0 && o.Share < 1):
 		return none, fmt.Errorf("share %v: want one in (0, 1)", o.Share)
-	case o.Tune < 0:
-		return none, fmt.Errorf("%d epochs of tuning: want 0 or more", o.Tune)
+	case o.Gamma != 0 && !(o.Gamma >= 1 && o.Gamma <= 1e6):
+		return none, fmt.Errorf("a factor of %v on propensities: want a number of at least 1", o.Gamma)
 	case o.PriorFile != nil && o.Prior != "":
 		return none, errors.New("a prior from a file is neither zero nor learned")
 	case !slices.Contains([]string{"", ZeroPrior, LearnedPrior}, o.Prior):
@@ -227,8 +227,8 @@ func (l *learning) configure(lib library.Library) (train.Run, error) {
 		return none, fmt.Errorf("objective %s has no λ", objective.Name)
 	case o.Weight != "" && objective.OwnWeight && o.Weight != objective.Hyper:
 		return none, fmt.Errorf("objective %s brings its own weight", objective.Name)
-	case o.Tune > 0 && !objective.Recipe:
-		return none, fmt.Errorf("tuning is of the certified recipe, not of %s", objective.Name)
+	case len(s.PriorScales) > 0 && objective.Recipe:
+		return none, fmt.Errorf("the %s recipe has no prior, nor a scale of one", objective.Name)
 	}
 	if o.MinESS == 0 {
 		o.MinESS = 30
@@ -274,14 +274,14 @@ func (l *learning) configure(lib library.Library) (train.Run, error) {
 		run.Hyper = train.Number(*o.Hyper)
 	}
 	if run.Policy == "" {
-		if run.Policy = objective.Policy; run.Policy != "softmax" {
+		if run.Policy = objective.Policy; run.Policy != "softmax" && !objective.Recipe {
 			run.Policy = "gaussian"
 		}
 	}
 	if _, err := lib.Policy(run.Policy); err != nil {
 		return none, err
 	}
-	if run.Policy != policyfile.Softmax && run.Policy != policyfile.Gaussian {
+	if !objective.Recipe && run.Policy != policyfile.Softmax && run.Policy != policyfile.Gaussian {
 		return none, fmt.Errorf("a %s policy has no propensities in closed form, which serving and the next log need: learn a gaussian or a softmax one", run.Policy)
 	}
 	if objective.Recipe {
@@ -365,15 +365,30 @@ func (l *learning) divide() error {
 			o.Split = ByGroup
 		}
 	}
+	if l.judge.Units() != nil && o.Split == Random {
+		o.Split = ByGroup
+		if l.log.Group == nil {
+			l.warn("rows repeat ids or contents: such rows are divided, and count, as one")
+		} else {
+			l.warn("rows of a group are never parted: they are divided by group")
+		}
+	}
 	t.Split, t.Share = o.Split, o.Share
 	if l.log.Time != nil && o.Split != ByTime && slices.ContainsFunc(l.out.Log.Findings, func(f inspect.Finding) bool {
 		return f.Severity > inspect.Fine && strings.Contains(f.Measured, "in the order of time")
 	}) {
 		l.warn("the log drifts: setting split of time teaches by the earlier rows and certifies on the later ones, which are nearer to what comes")
 	}
-	teach, rest, err := Split(o.Split, o.Share, o.Seed, len(open), columns(l.log, open))
+	teach, rest, err := Split(o.Split, o.Share, o.Seed, len(open), l.columns(open))
 	if err != nil {
 		return err
+	}
+	taught := make([]bool, n) // or had a part in the prior's file
+	for _, i := range l.teaching {
+		taught[i] = true
+	}
+	for _, i := range teach {
+		taught[open[i]] = true
 	}
 	if o.Split != ByTime {
 		// A prior is chosen on the last of the rows that teach: they come in no order.
@@ -382,23 +397,34 @@ func (l *learning) divide() error {
 	for _, i := range teach {
 		l.teaching = append(l.teaching, open[i])
 	}
-	for _, i := range rest {
-		l.certifying = append(l.certifying, open[i])
+	for k, i := range rest {
+		rest[k] = open[i]
+	}
+	if l.certifying = l.judge.Apart(rest, taught); len(l.certifying) < len(rest) {
+		l.warn("%d rows share a group, an id or a content with rows that teach, and do not certify", len(rest)-len(l.certifying))
+	}
+	if len(l.certifying) == 0 {
+		return errors.New("every row that could certify depends on rows that teach: divide by group")
 	}
 	return nil
 }
 
-// columns are what some rows of a log are divided by.
-func columns(log *logs.Log, rows []int) Columns {
-	_, keys := log.Identity()
+// columns are what some rows of the log are divided by. Rows that may depend on one
+// another are a group, whether the log has one or not.
+func (l *learning) columns(rows []int) Columns {
+	_, keys := l.log.Identity()
+	units := l.judge.Units()
+	if units == nil {
+		units = l.log.Group
+	}
 	var c Columns
 	for _, r := range rows {
 		c.IDs = append(c.IDs, keys[r])
-		if log.Group != nil {
-			c.Group = append(c.Group, log.Group[r])
+		if units != nil {
+			c.Group = append(c.Group, units[r])
 		}
-		if log.Time != nil {
-			c.Time = append(c.Time, log.Time[r])
+		if l.log.Time != nil {
+			c.Time = append(c.Time, l.log.Time[r])
 		}
 	}
 	return c
@@ -442,7 +468,7 @@ func (l *learning) encode() (err error) {
 	}
 	t.Teaching, t.Certifying = len(l.teaching), len(l.certifying)
 	l.search = train.Search{Log: l.rows, Rows: l.certifying}
-	if l.posterior() && !l.log.Estimated {
+	if (l.posterior() || l.objective.Recipe) && !l.log.Estimated {
 		l.search.Judge, err = l.judge.Of(l.rows)
 	}
 	return err
@@ -452,27 +478,16 @@ func (l *learning) encode() (err error) {
 func (l *learning) recipe(ctx context.Context) error {
 	t, c := &l.out.Training, l.config
 	w := newWatch(l.rows, l.teaching, l.o.Seed, math.Inf(-1))
-	softmax, gaussian := w.epoch(policies.Softmax{}), w.epoch(l.config.Policy)
-	c.Epoch = func(p train.Epoch) bool {
-		switch p.Stage {
-		case "prior":
-			return softmax(p)
-		case "tuning":
-			return gaussian(p)
-		}
-		return true
-	}
-	c.Prior = l.prior
-	got, err := train.Recipe{Scales: t.PriorScales, Floor: l.o.Floor, Teaching: l.teaching, Certifying: l.certifying, Tune: l.o.Tune}.Learn(ctx, l.search.Judge, l.rows, c)
+	softmax := w.epoch(policies.Softmax{})
+	c.Epoch = func(p train.Epoch) bool { return p.Stage != "prior" || softmax(p) }
+	c.Prior, c.Threads = l.prior, runtime.GOMAXPROCS(0)
+	got, err := train.Recipe{Floor: l.o.Floor, Gamma: l.o.Gamma, Teaching: l.teaching, Certifying: l.certifying}.Learn(ctx, l.search.Judge, l.rows, c)
 	if err != nil {
 		return err
 	}
-	if t.PriorScales == nil {
-		t.PriorScales = train.PriorScales()
-	}
-	t.Learner, t.Curve, t.Tried = got.Learner, w.curve, got.Bounds.Priors
+	t.Learner, t.Curve = got.Learner, w.curve
 	l.out.Policy, l.out.Posterior, l.out.Certificate = got.Policy, got.Posterior, got.Certificate
-	l.model = &got.RewardModel
+	l.models = got.Models
 	return nil
 }
 
@@ -493,7 +508,7 @@ func (l *learning) fit(ctx context.Context) error {
 		scales = []float64{1}
 	}
 	t.PriorScales, t.Tried = scales, len(scales)
-	l.search.Options = certify.Options{Delta: c.Delta, Weight: c.Weight, Priors: len(scales), Seed: c.Seed, Threads: runtime.GOMAXPROCS(0)}
+	l.search.Options = certify.Options{Delta: c.Delta, Gamma: l.o.Gamma, Priors: len(scales), Seed: c.Seed, Threads: runtime.GOMAXPROCS(0)}
 	var watches []*watch // by scale
 	best, _, _, err := l.search.FitScales(ctx, c, scales, func(c *train.Config) func(*train.Result) {
 		w := newWatch(l.rows, l.certifying, l.o.Seed, l.o.MinESS)
@@ -532,23 +547,20 @@ func (l *learning) finish() error {
 	switch {
 	case l.log.Estimated:
 		out.Unproven = "the propensities are estimates: no guarantee holds"
-	case !l.posterior():
+	case !l.posterior() && !l.objective.Recipe:
 		out.Unproven = "a softmax policy is one parameter chosen from the data: nothing can be guaranteed of it on this log; a gaussian policy has a posterior"
-	default:
-		out.Certificate.Estimated(t.Estimate)
 	}
-	c := policyfile.Component{Weight: 1, Kind: t.Policy, Sigma: q.Sigma, Encoder: l.encoder, Weights: matrix(q.Mu, q.Actions),
-		Prior: &policyfile.Prior{Scale: cmp.Or(q.Prior.Scale, 1), Mean: matrix(q.Prior.Mean, q.Actions)}}
+	c := policyfile.Component{Weight: 1, Kind: t.Policy, Sigma: q.Sigma, Encoder: l.encoder, Weights: matrix(q.Mu, q.Actions)}
+	made := provenance.Made{Taught: l.teaching, Seed: l.seed, Tried: t.Tried, Loggers: l.o.Loggers}
+	if !l.objective.Recipe { // the rows that certify trained
+		made.Chosen = l.certifying
+		c.Prior = &policyfile.Prior{Scale: cmp.Or(q.Prior.Scale, 1), Mean: matrix(q.Prior.Mean, q.Actions)}
+	}
 	f := &policyfile.File{Actions: l.log.Actions, Floor: l.o.Floor, Created: train.ThisVersion(), Components: []policyfile.Component{c}}
 	f.RewardMin, f.RewardMax = l.log.RewardRange()
-	if l.model != nil {
-		m := policyfile.RewardModel{Kind: policyfile.Softmax}
-		if !slices.Equal(l.model.Theta, q.Prior.Mean) {
-			m.Weights = matrix(l.model.Theta, q.Actions)
-		}
-		f.RewardModels = append(f.RewardModels, m)
+	for _, m := range l.models {
+		f.RewardModels = append(f.RewardModels, policyfile.RewardModel{Kind: m.Kind, Weights: matrix(m.Theta, q.Actions)})
 	}
-	made := provenance.Made{Taught: l.teaching, Chosen: l.certifying, Seed: l.seed, Tried: t.Tried, Loggers: l.o.Loggers}
 	if l.o.PriorFile != nil {
 		made.Before = l.o.PriorFile.File()
 	}

@@ -41,7 +41,7 @@ func (l *Learned) WriteText(w io.Writer) error {
 	fmt.Fprintf(&b, "; %.1f s\n", t.Seconds)
 	u := provenance.Units{Low: f.RewardMin, High: f.RewardMax}
 	on := "the rows that certify"
-	if !t.Certify || t.Tune > 0 { // no recipe that leaves them alone
+	if !t.Certify { // no recipe that leaves them alone
 		on = "the rows it was learned from, which flatters"
 	}
 	fmt.Fprintf(&b, "estimate   %s ± %s on %s, worth %.0f rows\n", u.Of(t.Estimate.Reward), u.Width(t.Estimate.SE), on, t.Estimate.Effective)

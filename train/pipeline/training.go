@@ -24,8 +24,7 @@ type Training struct {
 	Share      float64 `json:"share"`      // of the rows that teach; 0: all or none
 	Scaling    string  `json:"scaling"`    // of features: max, standard or none; empty: the prior's encoder
 	Prior      string  `json:"prior"`      // zero, learned, or the hash of the policy file that it is
-	Learner    string  `json:"learner"`    // of a learned prior: heuristic, l2 or likelihood
-	Tune       int     `json:"tune"`       // epochs of the recipe's posterior
+	Learner    string  `json:"learner"`    // of the recipe or a learned prior: heuristic, l2, likelihood, logistic or start
 	Tried      int     `json:"tried"`      // priors that the posterior's was chosen among, on the rows that certify
 	Estimated  bool    `json:"estimated"`  // the log's propensities are estimates
 	Seconds    float64 `json:"seconds"`

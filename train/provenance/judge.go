@@ -2,7 +2,6 @@ package provenance
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -24,15 +23,23 @@ type Judge struct {
 	once sync.Once
 	how  string // what rows are told apart by
 	keys []uint64
+
+	units func() []int32
 }
 
 // New inspects a log and returns its judge. A log whose actions were drawn here, from
 // propensities that are known ([logs.FromLabels]), is not inspected.
 func New(log *logs.Log) *Judge {
-	j := &Judge{log: log}
+	var found inspect.Report
 	if !log.Simulated() {
-		j.found = inspect.Inspect(log)
+		found = inspect.Inspect(log)
 	}
+	return judge(log, found, false)
+}
+
+func judge(log *logs.Log, found inspect.Report, force bool) *Judge {
+	j := &Judge{log: log, found: found, force: force}
+	j.units = sync.OnceValue(j.depend)
 	return j
 }
 
@@ -51,7 +58,7 @@ func (j *Judge) Of(log *logs.Log) (*Judge, error) {
 	if log.Len() != j.log.Len() || log.Hash() != j.log.Hash() {
 		return nil, fmt.Errorf("a log of %d rows is not the log of %d rows that was inspected", log.Len(), j.log.Len())
 	}
-	return &Judge{log: log, found: j.found, force: j.force}, nil
+	return judge(log, j.found, j.force), nil
 }
 
 // Withheld is the error of a guarantee that is not given, with the reason.
@@ -93,44 +100,43 @@ func (j *Judge) Admits() error {
 
 // Posterior certifies π_Q, the mixture of policies of a family under the posterior q, on
 // some rows of the log, which may have trained or chosen q. Refused as *Withheld: rows that
-// taught q's prior or the reward model; a prior whose mean is not 0 and of which nobody
-// says what taught it, see [propensity.Prior]; what Admits refuses.
+// taught q's prior or a reward model, or depend on such rows; a prior whose mean is not 0 and of
+// which nobody says what taught it, see [propensity.Prior]; what Admits refuses.
 func (j *Judge) Posterior(pol propensity.Family, q propensity.Posterior, rows []int, o certify.Options) (*Certificate, error) {
-	if err := j.Admits(); err != nil {
-		return nil, err
-	}
-	if err := j.untaught(q.Prior.Taught, "prior", rows); err != nil {
+	if err := j.admits(q.Prior.Taught, "prior", rows, o); err != nil {
 		return nil, err
 	}
 	if p := q.Prior; p.Taught.Len() == 0 && !p.Fixed && slices.ContainsFunc(p.Mean, func(v float64) bool { return v != 0 }) {
 		return nil, withhold("the prior's mean is not 0, and it is not said which rows taught it, or that none of this log did")
 	}
-	if m := o.RewardModel; m != nil {
-		if m.Taught.Len() == 0 && !m.Fixed {
-			return nil, withhold("it is not said which rows taught the model of the reward, or that none of this log did")
-		}
-		if err := j.untaught(m.Taught, "reward model", rows); err != nil {
-			return nil, err
-		}
-	}
+	o.Group = j.Units()
 	b, err := certify.Posterior(pol, q, j.log, rows, o)
 	if err != nil {
 		return nil, err
 	}
-	var on *Circumstances
-	if !j.log.Simulated() {
-		on = &Circumstances{Relation: Same, Refused: j.log.Len() - len(rows)}
+	return j.certificate(b, Circumstances{Relation: Same}, nil, rows)
+}
+
+// admits is Admits for rows that may not have taught something, nor a reward model.
+func (j *Judge) admits(taught propensity.RowSet, what string, rows []int, o certify.Options) error {
+	if err := j.Admits(); err != nil {
+		return err
 	}
-	return j.certificate(b, on), nil
+	if err := j.untaught(taught, what, rows); err != nil {
+		return err
+	}
+	for _, m := range o.Models {
+		if m.Taught.Len() == 0 && !m.Fixed {
+			return withhold("it is not said which rows taught the model of the reward, or that none of this log did")
+		}
+		if err := j.untaught(m.Taught, "reward model", rows); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// dependent reports that rows share groups.
-func (j *Judge) dependent() bool {
-	f, _ := j.found.Finding("groups")
-	return f.Severity > inspect.Fine
-}
-
-// untaught refuses rows that taught something.
+// untaught refuses rows that taught something, or share a unit with rows that did.
 func (j *Judge) untaught(taught propensity.RowSet, what string, rows []int) error {
 	if taught.Len() == 0 {
 		return nil
@@ -145,14 +151,34 @@ func (j *Judge) untaught(taught propensity.RowSet, what string, rows []int) erro
 			return withhold("row %d taught the %s, and only rows that the %s has not seen may certify", rows[i], what, what)
 		}
 	}
+	if j.Units() == nil {
+		return nil
+	}
+	seen := make([]bool, j.log.Len())
+	for i, h := range j.log.Hashes(every(j.log.Len())) {
+		seen[i] = taught.Has(h)
+	}
+	if kept := j.Apart(rows, seen); len(kept) < len(rows) {
+		return withhold("%d rows depend on rows that taught the %s: they share a group, an id or a content with them", len(rows)-len(kept), what)
+	}
 	return nil
 }
 
-// Origin says where a policy that is known by its probabilities comes from. The zero
-// value says nothing, and nothing is guaranteed of such a policy.
+// every is 0 … n−1.
+func every(n int) []int {
+	rows := make([]int, n)
+	for i := range rows {
+		rows[i] = i
+	}
+	return rows
+}
+
+// Origin says where a fixed policy comes from. The zero value says nothing, and nothing is
+// guaranteed of such a policy.
 type Origin struct {
-	fixed bool
-	file  *policyfile.File
+	fixed  bool
+	file   *policyfile.File
+	taught propensity.RowSet
 }
 
 // FixedBefore is the caller's word that a policy was fixed before the log was seen, by
@@ -162,28 +188,66 @@ func FixedBefore() Origin { return Origin{fixed: true} }
 // FromFile is the origin of a policy file's policy: what the file records.
 func FromFile(f *policyfile.File) Origin { return Origin{file: f} }
 
-// Probabilities certifies a fixed policy by π(a_i|x_i) of each row. Refused as *Withheld: a
-// policy that rows of the log had a part in, or of which that cannot be told; rows that
-// share groups; what Admits refuses.
-func (j *Judge) Probabilities(pi []float64, from Origin, delta float64) (*Certificate, error) {
-	if err := j.Admits(); err != nil {
+// TaughtBy is the origin of a policy that rows of the log, and nothing later, had a part
+// in: they may not certify it. They are told by [logs.Log.Hashes].
+func TaughtBy(rows propensity.RowSet) Origin { return Origin{taught: rows, fixed: rows.Len() == 0} }
+
+// Fixed certifies a policy on rows that had no part in it. pi writes π(·|x_i) [K] to dst for
+// row i of the log. Refused as *Withheld: rows that taught the policy or a reward model, or
+// depend on such rows; a policy of which that cannot be told; what Admits refuses.
+func (j *Judge) Fixed(pi func(dst []float64, i int) error, from Origin, rows []int, o certify.Options) (*Certificate, error) {
+	if err := j.from(from, rows, o); err != nil {
 		return nil, err
 	}
-	switch {
-	case from.file != nil:
-		if reason := j.flatters(from.file); reason != "" {
-			return nil, &Withheld{reason}
-		}
-	case !from.fixed:
-		return nil, withhold("it is not said where the policy comes from: rows of this log may have had a part in it")
-	case j.dependent():
-		return nil, withhold("rows share groups, and a guarantee needs independent rows")
-	}
-	b, err := certify.Fixed(pi, j.log.Propensity, j.log.Cost, delta)
+	return j.fixed(j.log, pi, rows, o, Circumstances{Relation: Same})
+}
+
+// fixed is Fixed of rows that are admitted, as the log holds them with other actions.
+func (j *Judge) fixed(log *logs.Log, pi func(dst []float64, i int) error, rows []int, o certify.Options, on Circumstances) (*Certificate, error) {
+	logged := make([]float64, log.Len())
+	o.Group = j.Units()
+	b, err := certify.Fixed(func(dst []float64, i int) error {
+		err := pi(dst, i)
+		logged[i] = dst[log.Action[i]]
+		return err
+	}, nil, log, rows, o)
 	if err != nil {
 		return nil, err
 	}
-	return j.certificate(b, nil), nil
+	return j.certificate(b, on, logged, rows)
+}
+
+// Probabilities certifies a fixed policy by π(a_i|x_i) of each row, on all rows. Refused as
+// [Judge.Fixed].
+func (j *Judge) Probabilities(pi []float64, from Origin, o certify.Options) (*Certificate, error) {
+	rows := every(j.log.Len())
+	if err := j.from(from, rows, o); err != nil {
+		return nil, err
+	}
+	o.Group = j.Units()
+	b, err := certify.Fixed(nil, pi, j.log, rows, o)
+	if err != nil {
+		return nil, err
+	}
+	return j.certificate(b, Circumstances{Relation: Fresh}, pi, rows)
+}
+
+// from refuses rows that had a part in a policy of an origin.
+func (j *Judge) from(o Origin, rows []int, options certify.Options) error {
+	if o.file != nil {
+		if err := j.Admits(); err != nil {
+			return err
+		}
+		if reason := j.flatters(o.file); reason != "" {
+			return &Withheld{reason}
+		}
+	} else if !o.fixed && o.taught.Len() == 0 {
+		if err := j.Admits(); err != nil {
+			return err
+		}
+		return withhold("it is not said where the policy comes from: rows of this log may have had a part in it")
+	}
+	return j.admits(o.taught, "policy", rows, options)
 }
 
 // flatters says why nothing can be guaranteed of the policy of a file on all rows of the
@@ -206,24 +270,21 @@ func (j *Judge) flatters(f *policyfile.File) string {
 // Options says how a policy file is certified.
 type Options struct {
 	Delta float64 // δ; 0: 0.05
+	Gamma float64 // Γ, the factor that propensities are known up to; 0: 1
 	// Fresh says that no row of the log had a part in the policy, where that cannot
 	// be seen.
 	Fresh bool
 }
 
-// File certifies the policy of a file: on the log that it was learned from, on the rows
-// that taught neither its prior nor its encoder nor its reward model, or on a later one. On
-// a log of which no row had a part in the policy, the policy is fixed before: it is its own
-// prior, at a divergence of 0. Where rows had a part in choosing among priors, δ pays for
-// that. A softmax policy is certified on such a log alone. Errors: rows that cannot be told
-// to be admissible, or none that are; what Admits refuses; actions that the policy does not
-// have.
+// File certifies the policy of a file: on the log that it was learned from or a later one,
+// on rows that taught neither it nor its reward models. Where rows chose a gaussian
+// posterior around a prior that they did not teach, they certify too, and the policy pays for its
+// divergence from the prior, and for a choice among priors. Any other policy is certified on
+// rows that had no part in it. Errors: rows that cannot be told to be admissible, or none that
+// are; what Admits refuses; actions that the policy does not have.
 func (j *Judge) File(ctx context.Context, p *policyfile.Policy, o Options) (*Certificate, error) {
 	if err := j.Admits(); err != nil {
 		return nil, err
-	}
-	if o.Delta == 0 {
-		o.Delta = 0.05
 	}
 	known, err := j.log.Known(p.Inputs())
 	if err != nil {
@@ -234,95 +295,68 @@ func (j *Judge) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cer
 	if err != nil {
 		return nil, err
 	}
-	on := &Circumstances{Relation: past.Relation}
+	on := Circumstances{Relation: past.Relation}
 	if past.Note != "" {
 		on.Notes = append(on.Notes, past.Note)
 	}
 	if n := len(j.log.Names()); known < n {
 		on.Notes = append(on.Notes, fmt.Sprintf("the policy does not know %d of the %d names and categories in the contexts, and leaves them out", n-known, n))
 	}
-	var rows []int
-	for i := range j.log.Len() {
-		if !past.Taught[i] {
-			rows = append(rows, i)
-		}
+	c := &f.Components[0]
+	one := len(f.Components) == 1 && len(c.Layers) == 0 && c.Kind == policyfile.Gaussian && c.Prior != nil
+	rows, chosen := j.Apart(every(j.log.Len()), past.Taught), false
+	for _, r := range rows {
+		chosen = chosen || past.Chosen[r]
 	}
-	if on.Refused = j.log.Len() - len(rows); len(rows) == 0 {
-		return nil, withhold("all %d rows of the log taught the policy's prior, and none is left to certify it", j.log.Len())
+	if chosen && !one {
+		rows, chosen = j.Apart(rows, past.Chosen), false
+	}
+	if len(rows) == 0 {
+		return nil, withhold("all %d rows of the log had a part in the policy, and none is left to certify it", j.log.Len())
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	one := len(f.Components) == 1 && len(f.Components[0].Layers) == 0 && f.Components[0].Kind == policyfile.Gaussian
-	var b certify.Bounds
-	var pi, pi0, cost []float64
-	switch {
-	case past.Relation == Fresh && !one:
-		if pi, err = Play(p, j.log); err == nil {
-			pi0, cost = j.log.Propensity, j.log.Cost
-			b, err = certify.Fixed(pi, pi0, cost, o.Delta)
-		}
-	case !one:
-		return nil, withhold("a softmax policy is one parameter chosen from the data: it can be certified on a log alone that it was not learned from")
-	default:
-		b, pi, pi0, cost, err = j.gaussian(f, past, rows, o)
-	}
-	if err != nil {
-		return nil, err
-	}
-	on.Estimate = certify.SelfNormalized(pi, pi0, cost)
-	return j.certificate(b, on), nil
-}
-
-// gaussian bounds the policy of a file of one gaussian component.
-func (j *Judge) gaussian(f *policyfile.File, past Overlap, rows []int, o Options) (b certify.Bounds, pi, pi0, cost []float64, err error) {
-	c := &f.Components[0]
 	log, err := j.log.Encode(c.Encoder)
 	if err == nil {
 		log, err = log.WithActions(f.Actions)
 	}
 	if err != nil {
-		return b, nil, nil, nil, err
+		return nil, err
+	}
+	options := certify.Options{Delta: o.Delta, Gamma: o.Gamma, Priors: 1, Group: j.Units(), Threads: runtime.GOMAXPROCS(0)}
+	for _, m := range f.RewardModels {
+		theta, link := slices.Concat(m.Weights...), certify.SoftmaxLink
+		if m.Weights == nil {
+			theta = slices.Concat(c.Prior.Mean...)
+		}
+		if m.Kind == policyfile.Logistic {
+			link = certify.LogisticLink
+		}
+		options.Models = append(options.Models, certify.Linear(m.Kind, theta, log, link))
+	}
+	if !chosen {
+		var d logs.Decision
+		return j.fixed(log, func(dst []float64, i int) error {
+			j.log.Decision(i, &d)
+			if err := p.Propensities(dst, d.Context); err != nil {
+				return fmt.Errorf("row %d of the log: %w", d.Row, err)
+			}
+			return nil
+		}, rows, options, on)
 	}
 	pol := propensity.Floor{Family: c.Family(), Epsilon: f.Floor}
-	q := propensity.Posterior{Actions: len(f.Actions), Dim: c.Dim(), Mu: slices.Concat(c.Weights...), Sigma: c.Sigma}
-	options := certify.Options{Delta: o.Delta, Priors: 1, Threads: runtime.GOMAXPROCS(0)}
-	switch {
-	case past.Relation == Fresh:
-		q.Prior = propensity.Prior{Mean: q.Mu, Scale: q.Sigma}
-	case c.Prior == nil:
-		return b, nil, nil, nil, errors.New("the policy file has no prior: the policy can be certified on a log alone that it was not learned from")
-	default:
-		q.Prior = propensity.Prior{Mean: slices.Concat(c.Prior.Mean...), Scale: c.Prior.Scale}
-		options.Priors = max(1, f.History.Tried)
-	}
-	if m := f.RewardModels; len(m) > 0 {
-		options.RewardModel = &certify.RewardModel{Theta: slices.Concat(m[0].Weights...), Fixed: true}
-		if m[0].Weights == nil {
-			options.RewardModel.Theta = slices.Concat(c.Prior.Mean...)
-		}
-	}
-	if b, err = certify.Posterior(pol, q, log, rows, options); err != nil {
-		return b, nil, nil, nil, err
-	}
-	pi, pi0, cost = certify.Logged(pol, q, log, rows)
-	return b, pi, pi0, cost, nil
-}
-
-// Play computes π(a_i|x_i) of a policy for every row of a log.
-func Play(p *policyfile.Policy, log *logs.Log) ([]float64, error) {
-	place, err := log.ActionsOf(p.File().Actions)
+	q := propensity.Posterior{Actions: len(f.Actions), Dim: c.Dim(), Mu: slices.Concat(c.Weights...), Sigma: c.Sigma,
+		Prior: propensity.Prior{Mean: slices.Concat(c.Prior.Mean...), Scale: c.Prior.Scale}}
+	options.Priors = max(1, f.History.Tried)
+	b, err := certify.Posterior(pol, q, log, rows, options)
 	if err != nil {
 		return nil, err
 	}
-	var d logs.Decision
-	all, pi := make([]float64, len(p.File().Actions)), make([]float64, log.Len())
-	for i := range pi {
-		log.Decision(i, &d)
-		if err := p.Propensities(all, d.Context); err != nil {
-			return nil, fmt.Errorf("row %d of the log: %w", d.Row, err)
-		}
-		pi[i] = all[place[d.Action]]
+	logged := make([]float64, log.Len())
+	pi, _, _ := certify.Logged(pol, q, log, rows)
+	for i, r := range rows {
+		logged[r] = pi[i]
 	}
-	return pi, nil
+	return j.certificate(b, on, logged, rows)
 }

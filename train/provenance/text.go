@@ -1,9 +1,13 @@
 package provenance
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+
+	"opl/train/certify"
 )
 
 // WriteText writes the statement about a log that was read, for people.
@@ -18,7 +22,10 @@ func (s Statement) WriteText(w io.Writer) error {
 	u := Units{s.RewardMin, s.RewardMax}
 	on := "these rows"
 	if s.Relation != Fresh {
-		on = "the rows that certify, which flatters if it was trained on them"
+		on = "the rows that certify"
+	}
+	if s.KL != 0 {
+		on += ", which flatters if it was trained on them"
 	}
 	fmt.Fprintf(&b, "estimate   %s ± %s on %s, worth %.0f rows\n", u.Of(s.Estimate.Reward), u.Width(s.Estimate.SE), on, s.Estimate.Effective)
 	s.Describe(&b)
@@ -35,36 +42,58 @@ func (s Statement) WriteText(w io.Writer) error {
 // Describe writes what is guaranteed, for people: the same words wherever it is printed.
 func (s Statement) Describe(b *strings.Builder) {
 	u := Units{s.RewardMin, s.RewardMax}
-	fmt.Fprintf(b, "guaranteed %s with probability %v, by %s on %d rows\n", u.Of(max(0, s.Guaranteed)), 1-s.Delta, s.Best().Name, s.N)
-	fmt.Fprintf(b, "logging    %s in the log, at most %s\n", u.Of(s.Logged), u.Of(s.LoggingUpper))
+	rows := fmt.Sprintf("%d rows", s.N)
+	if s.Groups > 0 {
+		rows = fmt.Sprintf("%d groups of %d rows", s.Groups, s.N)
+	}
+	fmt.Fprintf(b, "guaranteed %s with probability %v, by %s on %s\n", u.Of(s.Guaranteed), 1-s.Delta, s.Best().Name, rows)
+	fmt.Fprintf(b, "logging    %s in the same rows", u.Of(s.Logged))
+	if s.Gain != nil {
+		fmt.Fprintf(b, "; gain over it at least %s", u.Width(-s.Gain.Risk))
+	}
 	verdict := map[Verdict]string{
 		Better:   "better than the logging policy",
 		NotShown: "not shown to be better than the logging policy",
 		Vacuous:  "nothing is guaranteed: the bound allows the least reward",
+		Doubted:  "not shown to be better than the logging policy, for the log contradicts what the bounds assume",
 	}[s.Verdict]
-	if s.Dependent {
-		verdict += ", if rows were independent; they are not, for some share a group"
+	fmt.Fprintf(b, "\nverdict    %s\n", verdict)
+	if s.Contradicted != "" {
+		fmt.Fprintf(b, "doubt      %s\n", s.Contradicted)
 	}
-	fmt.Fprintf(b, "verdict    %s\n", verdict)
+	if s.Groups > 0 {
+		b.WriteString("groups     rows of a group count as one: what is bounded is the mean over groups of their mean reward, not that over rows\n")
+	}
+	if s.Gamma > 1 {
+		fmt.Fprintf(b, "Γ          for all propensities within the factor %v of those logged\n", s.Gamma)
+	}
 	kl := fmt.Sprintf("KL %.4g nats", s.KL)
-	if s.Priors > 1 {
-		kl += fmt.Sprintf("; chosen among %d priors, which each share of δ has paid for", s.Priors)
+	if s.KL == 0 {
+		kl = "fixed before the rows that certify"
+	} else if s.Priors > 1 {
+		kl += fmt.Sprintf(", which pays for the choice among %d priors", s.Priors)
 	}
-	fmt.Fprintf(b, "\n  %-21s %10s %9s  of: (%s)\n", "bound", "reward", "δ", kl)
-	for _, bound := range s.All {
-		fmt.Fprintf(b, "  %-21s %10s %9.3g ", bound.Name, u.Of(-bound.Risk), bound.Delta)
-		for _, t := range bound.Terms {
-			if t.Name != "KL" {
-				fmt.Fprintf(b, " %s %.4g", t.Name, t.Value)
+	fmt.Fprintf(b, "\n  %-21s %10s %9s  of: (%s)\n", "bound on the", "value", "δ", kl)
+	for i, bound := range append(slices.Clone(s.All), *cmp.Or(s.Gain, &certify.Bound{})) {
+		name, value := "reward", u.Of(-bound.Risk)
+		switch {
+		case i == len(s.All):
+			if name, value = "gain", u.Width(-bound.Risk); s.Gain == nil {
+				continue
 			}
+		case len(s.All) > 1: // a record of old
+			name = bound.Name
+		}
+		fmt.Fprintf(b, "  %-21s %10s %9.3g ", name, value, bound.Delta)
+		for _, t := range bound.Terms {
+			fmt.Fprintf(b, " %s %.4g", t.Name, t.Value)
 		}
 		b.WriteByte('\n')
 	}
 	for _, m := range s.Missing {
 		fmt.Fprintf(b, "  without %s\n", m)
 	}
-	fmt.Fprintf(b, "  logging policy at most%9s %9.3g\n", u.Of(s.LoggingUpper), s.Delta/2)
-	b.WriteString("  All of it holds together; rows are taken for independent and identically distributed.\n\n")
+	b.WriteString("  Both hold together, for this one policy on rows that are alike; whoever chooses among several must share δ among them.\n\n")
 }
 
 // Units are those of a log's rewards.

@@ -78,7 +78,7 @@ var columns = withSettings([]column{
 	setting("dtype"),
 	{"guaranteed", certified(func(c *provenance.Statement) string { return number(c.Reward()) })},
 	{"certificate", certified(func(c *provenance.Statement) string { return c.Best().Name })},
-	{"logging_upper", certified(func(c *provenance.Statement) string { return number(c.LoggingUpper) })},
+	{"gain_guaranteed", certified(func(c *provenance.Statement) string { return number(c.GainAtLeast()) })},
 	{"verdict", certified(func(c *provenance.Statement) string { return string(c.Verdict) })},
 	setting("delta"),
 	setting("schedule"),

@@ -1,0 +1,436 @@
+package certify_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"opl/policies/propensity"
+	"opl/train/certify"
+	"opl/train/logs"
+)
+
+// world is one so small that all of its logs can be listed: two contexts, which are
+// features of their own, and rewards of 0 and 1.
+type world struct {
+	k      int
+	nu     [2]float64
+	pi0    [][]float64 // by context
+	reward [][]float64 // mean, by context and action
+}
+
+func two() world {
+	return world{k: 2, nu: [2]float64{.6, .4}, pi0: [][]float64{{.7, .3}, {.2, .8}}, reward: [][]float64{{.9, .3}, {.2, .6}}}
+}
+
+func three() world {
+	return world{k: 3, nu: [2]float64{.5, .5}, pi0: [][]float64{{.5, .3, .2}, {.1, .3, .6}}, reward: [][]float64{{.1, .8, .4}, {.7, .2, .5}}}
+}
+
+// risks are R(π) and R(π₀).
+func (w world) risks(pi [][]float64) (risk, logging float64) {
+	for x, nu := range w.nu {
+		for a, r := range w.reward[x] {
+			risk -= nu * pi[x][a] * r
+			logging -= nu * w.pi0[x][a] * r
+		}
+	}
+	return risk, logging
+}
+
+// logs calls f for every log of n draws, with its probability. Each draw is written copies
+// times: a group if grouped.
+func (w world) logs(n, copies int, grouped bool, f func(p float64, l *logs.Log, rows []int)) {
+	outcomes := 2 * w.k * 2
+	total := int(math.Pow(float64(outcomes), float64(n)))
+	rows := make([]int, n*copies)
+	for i := range rows {
+		rows[i] = i
+	}
+	for number := range total {
+		l := &logs.Log{Actions: logs.Numbered(w.k), X: logs.Rows64{Width: 2, Data: make([]float64, 0, 4*n*copies)}}
+		data := make([]float64, 0, 2*n*copies)
+		p, code := 1., number
+		for i := range n {
+			x, a, r := code%2, code/2%w.k, code/2/w.k%2
+			code /= outcomes
+			chance := w.reward[x][a]
+			if r == 0 {
+				chance = 1 - chance
+			}
+			p *= w.nu[x] * w.pi0[x][a] * chance
+			for range copies {
+				data = append(data, 1-float64(x), float64(x))
+				l.Action, l.Cost = append(l.Action, int32(a)), append(l.Cost, -float64(r))
+				l.Propensity, l.Propensities = append(l.Propensity, w.pi0[x][a]), append(l.Propensities, w.pi0[x]...)
+				if grouped {
+					l.Group = append(l.Group, int32(i))
+				}
+			}
+		}
+		l.X = logs.Rows64{Width: 2, Data: data}
+		f(p, l, rows)
+	}
+}
+
+// play is a policy by context.
+func play(l *logs.Log, pi [][]float64) func(dst []float64, i int) error {
+	return func(dst []float64, i int) error {
+		x := make([]float64, 2)
+		l.X.Row64(i, x)
+		copy(dst, pi[int(x[1])])
+		return nil
+	}
+}
+
+// models are rough and wrong in different ways.
+func models(l *logs.Log) []*certify.RewardModel {
+	return []*certify.RewardModel{
+		certify.Linear("softmax", []float64{2, 0, 1, 1, .3, -1}[:2*l.K()], l, certify.SoftmaxLink),
+		certify.Linear("logistic", []float64{1, -2, -1, 3, 0, .5}[:2*l.K()], l, certify.LogisticLink),
+	}
+}
+
+// Whatever the kinds and groups, the e-value of a fixed policy has the mean 1 exactly, at
+// its true risk and gain, over all logs there are: nothing is left out, and nothing wasted.
+func TestMeanIsOne(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		w         world
+		pi        [][]float64
+		n, copies int
+		models    bool
+	}{
+		{"argmax", two(), [][]float64{{1, 0}, {0, 1}}, 4, 1, false},
+		{"with models", two(), [][]float64{{1, 0}, {0, 1}}, 3, 1, true},
+		{"randomized, with models", three(), [][]float64{{.1, .7, .2}, {.6, .1, .3}}, 3, 1, true},
+		{"groups of equal rows", two(), [][]float64{{.2, .8}, {.9, .1}}, 3, 2, true},
+		{"another action", three(), [][]float64{{0, 0, 1}, {1, 0, 0}}, 3, 1, false},
+	} {
+		risk, logging := c.w.risks(c.pi)
+		var mean, gain, total float64
+		c.w.logs(c.n, c.copies, c.copies > 1, func(p float64, l *logs.Log, rows []int) {
+			o := certify.Options{Delta: .2}
+			if c.models {
+				o.Models = models(l)
+			}
+			e, err := certify.FixedAt(play(l, c.pi), l, rows, o, risk, risk-logging)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e.Share != .1 {
+				t.Fatalf("%s: the risk has %v of δ = 0.2, want half", c.name, e.Share)
+			}
+			total += p
+			mean += p * math.Exp(e.Risk)
+			gain += p * math.Exp(e.Gain)
+		})
+		near(t, c.name+": probabilities", total, 1)
+		near(t, c.name+": mean e-value of the risk", mean, 1)
+		near(t, c.name+": mean e-value of the gain", gain, 1)
+	}
+}
+
+func near(t *testing.T, what string, got, want float64) {
+	t.Helper()
+	if !(math.Abs(got-want) <= 1e-9*(1+math.Abs(want))) {
+		t.Errorf("%s is %v, want %v", what, got, want)
+	}
+}
+
+// The promise itself: the probability that either bound fails is at most δ, and that of each
+// at most half of it; equal rows that are not known to be a group break it.
+func TestViolations(t *testing.T) {
+	w := two()
+	pi := [][]float64{{0, 1}, {1, 0}} // hardly logged
+	risk, logging := w.risks(pi)
+	for _, delta := range []float64{.2, .5, .9} {
+		for _, c := range []struct {
+			copies  int
+			grouped bool
+			holds   bool
+		}{{1, false, true}, {3, true, true}, {12, false, false}} {
+			var value, gain, any float64
+			w.logs(3, c.copies, c.grouped, func(p float64, l *logs.Log, rows []int) {
+				b, err := certify.Fixed(play(l, pi), nil, l, rows, certify.Options{Delta: delta})
+				if err != nil {
+					t.Fatal(err)
+				}
+				v, g := risk > b.Best().Risk+1e-12, risk-logging > b.Gain.Risk+1e-12
+				if v {
+					value += p
+				}
+				if g {
+					gain += p
+				}
+				if v || g {
+					any += p
+				}
+			})
+			if holds := value <= delta/2 && gain <= delta/2 && any <= delta; holds != c.holds && (c.holds || delta == .2) {
+				t.Errorf("δ = %v, each row %d times, grouped: %v: the bounds fail with probability %.4f (risk), %.4f (gain), %.4f (either)", delta, c.copies, c.grouped, value, gain, any)
+			}
+		}
+	}
+}
+
+// A bound is where the e-value is 1/δ of its share, and never outside what rewards are.
+func TestInversion(t *testing.T) {
+	w := three()
+	pi := [][]float64{{0, 1, 0}, {1, 0, 0}}
+	inside := 0
+	w.logs(3, 8, true, func(p float64, l *logs.Log, rows []int) {
+		if p < 2e-4 {
+			return
+		}
+		o := certify.Options{Delta: .5, Models: models(l)}
+		b, err := certify.Fixed(play(l, pi), nil, l, rows, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, g := b.Best().Risk, b.Gain.Risk
+		if !(r >= -1 && r <= 0 && g >= -1 && g <= 1) {
+			t.Fatalf("bounds %v and %v", r, g)
+		}
+		e, _ := certify.FixedAt(play(l, pi), l, rows, o, r, g)
+		for _, x := range []struct{ at, low, high, e float64 }{{r, -1, 0, e.Risk}, {g, -1, 1, e.Gain}} {
+			if x.at > x.low && x.at < x.high {
+				inside++
+				near(t, "log E at the bound", x.e, -math.Log(.25))
+			}
+		}
+	})
+	if inside < 100 {
+		t.Errorf("%d bounds were inside of what rewards are", inside)
+	}
+}
+
+// posterior is a Gaussian around a prior of the same scale, which plays a policy by context
+// almost surely.
+func around(k int, best [2]int, scale float64) propensity.Posterior {
+	mean := make([]float64, 2*k)
+	for x, a := range best {
+		mean[2*a+x] = 10 * scale
+	}
+	return propensity.Posterior{Actions: k, Dim: 2, Mu: mean, Sigma: scale, Prior: propensity.Prior{Mean: mean, Scale: scale}}
+}
+
+// By hand: log of the mixture, as section 8 of the mathematics has it.
+func TestPosteriorByHand(t *testing.T) {
+	w := three()
+	fam := propensity.Gaussian{}
+	q := around(3, [2]int{1, 0}, .5)
+	q.Mu = append([]float64(nil), q.Mu...)
+	q.Mu[0], q.Sigma = 1.5, .4
+	var kl float64
+	for i, m := range q.Mu {
+		kl += (m-q.Prior.Mean[i])*(m-q.Prior.Mean[i])/(2*.25) + .5*(.16/.25-1-math.Log(.16/.25))
+	}
+	done := 0
+	w.logs(3, 1, false, func(p float64, l *logs.Log, rows []int) {
+		if done++; done%97 != 1 {
+			return
+		}
+		o := certify.Options{Delta: .1, Models: models(l), Priors: 4}
+		const risk, gain = -.4, -.1
+		e, err := certify.PosteriorAt(fam, q, l, rows, o, risk, gain)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Share != .05 {
+			t.Fatalf("share %v", e.Share)
+		}
+		var sums [2]float64
+		for side, most := range []float64{1, .5} {
+			value := []float64{risk, gain}[side]
+			root := 1 / math.Sqrt(3)
+			low := min(.1*root, most/10)
+			for g := -1; g < 24; g++ {
+				ell, weight := min(root, most), .5
+				if g >= 0 {
+					ell, weight = low*math.Pow(most/low, float64(g)/23), .5/24
+				}
+				for kind := range 3 {
+					s := -3*math.Log(1-ell*value) - kl - math.Log(4)
+					for i := range 3 {
+						x, scores, pi, r := make([]float64, 2), make([]float64, 3), make([]float64, 3), make([]float64, 3)
+						l.X.Row64(i, x)
+						for a := range 3 {
+							scores[a] = q.Mu[2*a]*x[0] + q.Mu[2*a+1]*x[1]
+						}
+						fam.At(pi, scores, q.Sigma, nil)
+						if kind > 0 {
+							o.Models[kind-1].Predict(r, i)
+						}
+						for a := range 3 {
+							p0 := l.Propensities[3*i+a]
+							v := -r[a] * min(1, p0/(2*ell))
+							if a == int(l.Action[i]) {
+								v += (l.Cost[i] - v) / p0
+							}
+							if side == 1 {
+								v -= l.Cost[i]
+							}
+							s += pi[a] * math.Log(1-ell*v)
+						}
+					}
+					sums[side] += weight / 3 * math.Exp(s)
+				}
+			}
+		}
+		near(t, "log E of the risk", e.Risk, math.Log(sums[0]))
+		near(t, "log E of the gain", e.Gain, math.Log(sums[1]))
+	})
+}
+
+// Who chooses among priors after seeing the rows must say how many: without, the mean of the
+// largest e-value is above 1, with it is not.
+func TestChoiceAmongPriors(t *testing.T) {
+	w := two()
+	fam := propensity.Gaussian{}
+	var free, paid, freeGain, paidGain float64
+	w.logs(4, 1, false, func(p float64, l *logs.Log, rows []int) {
+		most, pays, mostGain, paysGain := math.Inf(-1), math.Inf(-1), math.Inf(-1), math.Inf(-1)
+		for _, best := range [][2]int{{0, 0}, {0, 1}, {1, 0}, {1, 1}} {
+			q := around(2, best, 1)
+			pi := make([][]float64, 2)
+			for x := range pi {
+				pi[x] = make([]float64, 2)
+				fam.At(pi[x], []float64{q.Mu[x], q.Mu[2+x]}, 1, nil)
+			}
+			risk, logging := w.risks(pi)
+			for _, priors := range []int{1, 4} {
+				e, err := certify.PosteriorAt(fam, q, l, rows, certify.Options{Priors: priors}, risk, risk-logging)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if priors == 1 {
+					most, mostGain = max(most, e.Risk), max(mostGain, e.Gain)
+				} else {
+					pays, paysGain = max(pays, e.Risk), max(paysGain, e.Gain)
+				}
+			}
+		}
+		free, paid = free+p*math.Exp(most), paid+p*math.Exp(pays)
+		freeGain, paidGain = freeGain+p*math.Exp(mostGain), paidGain+p*math.Exp(paysGain)
+	})
+	if !(free > 1.05 && freeGain > 1.05 && paid <= 1 && paidGain <= 1) {
+		t.Errorf("mean of the best e-value: unpaid %.4f (gain %.4f), want more than 1; paid %.4f (%.4f), want at most 1", free, freeGain, paid, paidGain)
+	}
+}
+
+// A posterior that was chosen on the rows pays by its divergence: the mean of the largest
+// e-value over a line of posteriors is at most 1; with half of the divergence it is not.
+func TestChoiceOfPosterior(t *testing.T) {
+	w := two()
+	fam := propensity.Gaussian{}
+	prior := propensity.Prior{Mean: make([]float64, 4), Scale: 1}
+	var mean, half float64
+	w.logs(4, 3, true, func(p float64, l *logs.Log, rows []int) {
+		most, cheap := math.Inf(-1), math.Inf(-1)
+		for _, m := range []float64{0, .5, 1, 1.5} {
+			for _, best := range [][2]float64{{1, 1}, {1, -1}, {-1, 1}, {-1, -1}} {
+				q := propensity.Posterior{Actions: 2, Dim: 2, Sigma: 1, Prior: prior, Mu: []float64{m * best[0], m * best[1], -m * best[0], -m * best[1]}}
+				pi := make([][]float64, 2)
+				for x := range pi {
+					pi[x] = make([]float64, 2)
+					fam.At(pi[x], []float64{q.Mu[x], q.Mu[2+x]}, 1, nil)
+				}
+				risk, logging := w.risks(pi)
+				e, err := certify.PosteriorAt(fam, q, l, rows, certify.Options{}, risk, risk-logging)
+				if err != nil {
+					t.Fatal(err)
+				}
+				most, cheap = max(most, e.Risk), max(cheap, e.Risk+q.KL()/2)
+			}
+		}
+		mean, half = mean+p*math.Exp(most), half+p*math.Exp(cheap)
+	})
+	if !(mean <= 1) {
+		t.Errorf("mean of the best e-value %.4f, want at most 1 (with half of the divergence %.4f)", mean, half)
+	}
+	t.Logf("paid %.4f, half paid %.4f", mean, half)
+}
+
+// For propensities wrong by up to Γ, the mean is at most 1 at that Γ, and above 1 without it.
+func TestGamma(t *testing.T) {
+	for _, c := range []struct{ w world }{{two()}, {three()}} {
+		w := c.w
+		pi := make([][]float64, 2)
+		for x := range pi {
+			pi[x] = make([]float64, w.k)
+			pi[x][w.k-1] = 1
+		}
+		risk, logging := w.risks(pi)
+		const gamma = 1.3
+		for _, with := range []bool{false, true} {
+			var mean, without, gain float64
+			w.logs(3, 1, false, func(p float64, l *logs.Log, rows []int) {
+				for i := range l.Propensity { // those of the last action are logged too small
+					f := gamma
+					if int(l.Action[i]) == w.k-1 {
+						f = 1 / gamma
+					}
+					l.Propensity[i] = min(1, l.Propensity[i]*f)
+					last := l.Propensities[i*w.k+w.k-1]
+					for a := range w.k {
+						if f := (1 - last/gamma) / (1 - last); a < w.k-1 {
+							l.Propensities[i*w.k+a] *= f
+						}
+					}
+					l.Propensities[i*w.k+w.k-1] = last / gamma
+					l.Propensity[i] = l.Propensities[i*w.k+int(l.Action[i])]
+				}
+				o := certify.Options{Gamma: gamma}
+				if with {
+					o.Models = models(l)
+				}
+				e, err := certify.FixedAt(play(l, pi), l, rows, o, risk, risk-logging)
+				if err != nil {
+					t.Fatal(err)
+				}
+				mean, gain = mean+p*math.Exp(e.Risk), gain+p*math.Exp(e.Gain)
+				o.Gamma = 1
+				e, _ = certify.FixedAt(play(l, pi), l, rows, o, risk, risk-logging)
+				without += p * math.Exp(e.Risk)
+			})
+			if !(mean <= 1+1e-12 && gain <= 1+1e-12 && without > 1.05) {
+				t.Errorf("%d actions, models: %v: mean %.4f, gain %.4f, want at most 1; without Γ %.4f, want more", w.k, with, mean, gain, without)
+			}
+		}
+	}
+}
+
+// What cannot be bounded is refused, with the row.
+func TestRefused(t *testing.T) {
+	w := two()
+	var l *logs.Log
+	w.logs(2, 1, false, func(_ float64, log *logs.Log, _ []int) { l = log })
+	pi := play(l, [][]float64{{1, 0}, {0, 1}})
+	all := []int{0, 1}
+	for want, f := range map[string]func() error{
+		"is given twice":              func() error { _, err := certify.Fixed(pi, nil, l, []int{0, 0}, certify.Options{}); return err },
+		"there is no row 2":           func() error { _, err := certify.Fixed(pi, nil, l, []int{2}, certify.Options{}); return err },
+		"no rows are left":            func() error { _, err := certify.Fixed(pi, nil, l, nil, certify.Options{}); return err },
+		"delta 1 is outside":          func() error { _, err := certify.Fixed(pi, nil, l, all, certify.Options{Delta: 1}); return err },
+		"want a number of at least 1": func() error { _, err := certify.Fixed(pi, nil, l, all, certify.Options{Gamma: .5}); return err },
+		"row 0: the probabilities sum to 2": func() error {
+			_, err := certify.Fixed(play(l, [][]float64{{1, 1}, {1, 1}}), nil, l, all, certify.Options{})
+			return err
+		},
+		"1 probabilities for 2 rows":   func() error { _, err := certify.Fixed(nil, []float64{1}, l, all, certify.Options{}); return err },
+		"the probability 2 is outside": func() error { _, err := certify.Fixed(nil, []float64{2, 1}, l, all, certify.Options{}); return err },
+		"predicts the reward 1.5": func() error {
+			_, err := certify.Fixed(pi, nil, l, all, certify.Options{Models: []*certify.RewardModel{{Predict: func(dst []float64, _ int) { dst[0], dst[1] = 1.5, 0 }}}})
+			return err
+		},
+		"infinite KL": func() error {
+			_, err := certify.Posterior(propensity.Softmax{}, around(2, [2]int{}, 1), l, all, certify.Options{})
+			return err
+		},
+	} {
+		if err := f(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package provenance
+
+import "opl/train/inspect"
+
+// Units says which rows may depend on one another: those of one number do, and a guarantee
+// counts them as one. They share a group of the log or a decision id; and, where the
+// inspection found rows that were written twice, or the rows of a visit next to each other, a
+// context. nil: none depend on others.
+func (j *Judge) Units() []int32 { return j.units() }
+
+func (j *Judge) depend() []int32 {
+	if j.log.Simulated() {
+		return nil
+	}
+	odd := func(checks ...string) bool {
+		for _, c := range checks {
+			if f, ok := j.found.Finding(c); ok && f.Severity > inspect.Fine {
+				return true
+			}
+		}
+		return false
+	}
+	n := j.log.Len()
+	root := make([]int32, n) // a forest, of which a tree is a unit
+	for i := range root {
+		root[i] = int32(i)
+	}
+	find := func(i int32) int32 {
+		for root[i] != i {
+			root[i] = root[root[i]]
+			i = root[i]
+		}
+		return i
+	}
+	joined := false
+	join := func(of func(i int) (key uint64, ok bool)) {
+		first := make(map[uint64]int32, 1024)
+		for i := range n {
+			k, ok := of(i)
+			if !ok {
+				continue
+			}
+			at, seen := first[k]
+			if !seen {
+				first[k] = int32(i)
+				continue
+			}
+			joined = true
+			if a, b := find(at), find(int32(i)); a < b { // the first row stands for its unit
+				root[b] = a
+			} else {
+				root[a] = b
+			}
+		}
+	}
+	if g := j.log.Group; g != nil {
+		join(func(i int) (uint64, bool) { return uint64(g[i]), g[i] >= 0 })
+	}
+	if j.log.HasIDs() && odd("decision ids") {
+		join(func(i int) (uint64, bool) { return j.log.Keys[i], true })
+	}
+	if odd("rows written twice", "repeated contexts") {
+		if c := j.log.ContextHashes(); c != nil {
+			join(func(i int) (uint64, bool) { return c[i], true })
+		}
+	}
+	if !joined {
+		return nil
+	}
+	for i := range root {
+		root[i] = find(int32(i))
+	}
+	return root
+}
+
+// Apart returns those of the rows that neither were seen nor share a unit with rows that
+// were.
+func (j *Judge) Apart(rows []int, seen []bool) []int {
+	unit := j.Units()
+	var tainted []bool
+	if unit != nil {
+		tainted = make([]bool, len(unit))
+		for i, s := range seen {
+			tainted[unit[i]] = tainted[unit[i]] || s
+		}
+	}
+	var out []int
+	for _, r := range rows {
+		if !seen[r] && (tainted == nil || !tainted[unit[r]]) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
