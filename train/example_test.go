@@ -59,5 +59,5 @@ func Example() {
 	// Output:
 	// x = -2: left 1.0, right 0.0
 	// x = +2: left 0.0, right 1.0
-	// at least 0.96, better than the logging policy
+	// at least 0.97, better than the logging policy
 }

@@ -30,7 +30,7 @@ type Recipe struct {
 // Certified is what a Recipe gives.
 type Certified struct {
 	Policy      policies.Policy    // argmax, with the floor
-	Posterior   policies.Posterior // its scores: Mu, Sigma 0
+	Posterior   policies.Posterior // its scores Mu, Sigma 0, and in Prior.Taught who learned them
 	Bounds      certify.Bounds
 	Certificate *provenance.Certificate // nil: there was no judge
 	Rows        []int                   // that certify
@@ -231,6 +231,7 @@ func (r Recipe) Learn(ctx context.Context, judge *provenance.Judge, log *logs.Lo
 	}
 	out.Models = []RewardModel{{"softmax", softmax}, {"logistic", values}}
 	taught := propensity.NewRowSet(log.Hashes(teaching))
+	out.Posterior.Prior.Taught = taught
 	for _, m := range out.Models {
 		o.Models = append(o.Models, m.on(log, taught))
 	}

@@ -2,11 +2,12 @@ package train_test
 
 import (
 	"context"
+	"math"
 	"slices"
 	"strings"
 	"testing"
 
-	"opl/policies"
+	"opl/policies/propensity"
 	"opl/train"
 	"opl/train/certify"
 	"opl/train/logs"
@@ -40,18 +41,18 @@ func labelled(n, k int, full bool) *logs.Log {
 func TestRecipe(t *testing.T) {
 	for _, full := range []bool{true, false} {
 		log := labelled(4000, 4, full)
-		got, err := train.Recipe{Tune: 2}.Learn(context.Background(), provenance.New(log), log, train.Config{Epochs: 5, Seed: 1})
+		got, err := train.Recipe{}.Learn(context.Background(), provenance.New(log), log, train.Config{Epochs: 5, Seed: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
 		cert := got.Certificate.Statement()
-		if cert.N != 2000 || len(got.Rows) != 2000 || got.Posterior.Prior.Taught.Len() != 2000 {
-			t.Errorf("%d rows certify, %d are named, %d taught the prior: want 2000 each", cert.N, len(got.Rows), got.Posterior.Prior.Taught.Len())
+		if cert.N != 2000 || len(got.Rows) != 2000 || cert.KL != 0 {
+			t.Errorf("%d rows certify, %d are named, want 2000 each; divergence %v", cert.N, len(got.Rows), cert.KL)
 		}
-		if cert.Verdict != provenance.Better || cert.Priors != len(train.PriorScales()) {
-			t.Errorf("verdict %s, %d priors", cert.Verdict, cert.Priors)
+		if cert.Verdict != provenance.Better || !(cert.GainAtLeast() > 0) {
+			t.Errorf("verdict %s, gain at least %v", cert.Verdict, cert.GainAtLeast())
 		}
-		if full != (len(cert.All) >= 4) || cert.Best().Name == "" {
+		if full != strings.Contains(cert.Best().Name, "dr by") || full != (len(cert.Missing) == 0) {
 			t.Errorf("full propensities %v: bounds %v, missing %v", full, cert.All, cert.Missing)
 		}
 		fresh := labelled(20000, 4, true)
@@ -64,11 +65,11 @@ func TestRecipe(t *testing.T) {
 				}
 			}
 		}
-		truth := train.Evaluate(policies.Gaussian{}, got.Posterior, fresh.X, labels, 1).Mean
+		truth := train.Evaluate(got.Policy, got.Posterior, fresh.X, labels, 1).Mean
 		if g := cert.Reward(); !(g < truth && g > truth-0.2) {
 			t.Errorf("%v is guaranteed of a policy that earns %v", g, truth)
 		}
-		again, err := train.Recipe{Tune: 2}.Learn(context.Background(), provenance.New(log), log, train.Config{Epochs: 5, Seed: 1})
+		again, err := train.Recipe{}.Learn(context.Background(), provenance.New(log), log, train.Config{Epochs: 5, Seed: 1})
 		if err != nil || again.Certificate.Guaranteed() != cert.Reward() || !slices.Equal(again.Posterior.Mu, got.Posterior.Mu) {
 			t.Errorf("run again: %v, guaranteed %v, before %v", err, again.Certificate.Guaranteed(), cert.Reward())
 		}
@@ -77,9 +78,10 @@ func TestRecipe(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		origin := provenance.TaughtBy(propensity.NewRowSet(log.Hashes(taught)))
 		for _, rows := range [][]int{taught, append([]int{taught[7]}, got.Rows...)} {
-			if _, err := provenance.New(log).Posterior(policies.Gaussian{}, got.Posterior, rows, certify.Options{}); err == nil || !strings.Contains(err.Error(), "taught the prior") {
-				t.Errorf("rows of the prior as witnesses: %v", err)
+			if _, err := provenance.New(log).Fixed(certify.Play(got.Policy, got.Posterior.Mu, log), origin, rows, certify.Options{}); err == nil || !strings.Contains(err.Error(), "taught the policy") {
+				t.Errorf("rows that taught as witnesses: %v", err)
 			}
 		}
 		// Nor under another number, in a copy of the log.
@@ -88,8 +90,8 @@ func TestRecipe(t *testing.T) {
 		for i := range all {
 			all[i] = i
 		}
-		if _, err := provenance.New(part).Posterior(policies.Gaussian{}, got.Posterior, all, certify.Options{}); err == nil || !strings.Contains(err.Error(), "taught the prior") {
-			t.Errorf("a copy of the prior's rows as witnesses: %v", err)
+		if _, err := provenance.New(part).Fixed(certify.Play(got.Policy, got.Posterior.Mu, part), origin, all, certify.Options{}); err == nil || !strings.Contains(err.Error(), "taught the policy") {
+			t.Errorf("a copy of the rows that taught as witnesses: %v", err)
 		}
 	}
 }
@@ -103,8 +105,9 @@ func TestRecipeErrors(t *testing.T) {
 		{train.Recipe{Share: 1}, "leaves none"},
 		{train.Recipe{Share: 0.01}, "leaves none"},
 		{train.Recipe{Share: 0.5}, "want at least 5"},
-		{train.Recipe{Scales: []float64{1, -1}}, "prior scale -1"},
-		{train.Recipe{Scales: []float64{}}, "no prior scale"},
+		{train.Recipe{Floor: 1}, "floor 1"},
+		{train.Recipe{Floor: math.NaN()}, "floor NaN"},
+		{train.Recipe{Gamma: .5, Teaching: []int{0, 1, 2, 3, 4}, Certifying: []int{5, 6, 7}}, "known up to the factor 0.5"},
 	} {
 		if _, err := c.r.Learn(context.Background(), provenance.New(log), log, train.Config{Epochs: 1}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %q", c.r, err, c.want)
@@ -130,7 +133,7 @@ func TestRecipeFloorAndRows(t *testing.T) {
 	taught := got.Posterior.Prior.Taught
 	for _, h := range log.Hashes(r.Certifying) {
 		if taught.Has(h) {
-			t.Fatal("a row that certifies taught the prior")
+			t.Fatal("a row that certifies taught the policy")
 		}
 	}
 	if taught.Len() != 400 || !slices.Equal(got.Rows, r.Certifying) {

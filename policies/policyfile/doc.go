@@ -37,7 +37,8 @@
 //	  prior        N(mean, scale²·I), optional
 //	  taught       hashes of the rows that what must be fixed was learned from: prior, encoder,
 //	               layers, reward model; sorted, distinct, 64 bits little-endian each, in base64
-//	  chosen       likewise, of the rows that the posterior was trained or chosen on
+//	  chosen       likewise, of the rows that the posterior was trained or chosen on; of an argmax
+//	               those that certified it, which changed nothing of it
 //	reward_models  of doubly robust bounds, optional: kind "softmax" or "logistic" and weights [K][d],
 //	             without which they are the first prior's mean
 //	history      where the policy comes from:

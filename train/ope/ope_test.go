@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"opl/policies/propensity"
-	"opl/train/certify"
 	"opl/train/logs"
 	"opl/train/ope"
 	"opl/train/provenance"
@@ -458,7 +457,7 @@ func TestCoverage(t *testing.T) {
 				pair[p.Estimator] += in(p.Low, truth-other, p.High)
 			}
 			if g := res.Policies[0].Guarantee; g != nil {
-				broken += 1 - in(g.Reward(), truth, 1)*in(0, logging, g.LoggingUpper)
+				broken += 1 - in(g.Promise(), truth, 1)*in(g.GainAtLeast(), truth-logging, 1)
 			}
 			l.Group = nil
 			e, _ := evaluate(t, l, []ope.Target{w.target("a", w.pi, xs)}, ope.Options{Estimators: only("ips")}).Policies[0].Estimate("ips")
@@ -488,72 +487,6 @@ func TestCoverage(t *testing.T) {
 		// Without the groups the interval is too narrow: the clusters matter.
 		if c.size > 1 && float64(single)/float64(logs) > 0.93 {
 			t.Errorf("unclustered intervals cover %.3f of dependent rows", float64(single)/float64(logs))
-		}
-	}
-}
-
-// The guarantees for a fixed policy are the formulas, over every point of a grid.
-func TestFixed(t *testing.T) {
-	w := newWorld(2, 5, 3, 0.5)
-	l, xs := w.log(rand.New(rand.NewPCG(1, 1)), 3000, 1)
-	pi := make([]float64, 3000)
-	for i := range pi {
-		pi[i] = w.pi[xs[i]*3+int(l.Action[i])]
-	}
-	c, err := certify.Fixed(pi, l.Propensity, l.Cost, 0.1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, b := range c.All {
-		best := math.Inf(-1)
-		for g := range 100 {
-			n, budget := 3000.0, math.Log(100/0.025)
-			if b.Name == "ls" {
-				l0 := 0.1 / math.Sqrt(n)
-				ell := l0 * math.Pow(1/l0, float64(g)/99)
-				product := 0.0
-				for i := range pi {
-					product += math.Log(1 - ell*pi[i]/l.Propensity[i]*l.Cost[i])
-				}
-				best = max(best, (math.Exp((product-budget)/n)-1)/ell)
-				continue
-			}
-			most := math.Pow(n, float64(g)/99)
-			var sum, square float64
-			for i := range pi {
-				sum -= min(pi[i]/l.Propensity[i], most) * l.Cost[i]
-			}
-			for i := range pi {
-				square += math.Pow(-min(pi[i]/l.Propensity[i], most)*l.Cost[i]-sum/n, 2)
-			}
-			budget += math.Log(2)
-			best = max(best, sum/n-math.Sqrt(2*square/(n-1)*budget/n)-7*most*budget/(3*(n-1)))
-		}
-		if math.Abs(-b.Risk-best) > 1e-10 {
-			t.Errorf("%s guarantees %v, want %v", b.Name, -b.Risk, best)
-		}
-	}
-	if v := w.value(w.pi); c.Reward() > v || c.Reward() < v-0.15 {
-		t.Errorf("guaranteed %v of %v", c.Reward(), v)
-	}
-	for _, bad := range []func() error{
-		func() error { _, err := certify.Fixed(pi[1:], l.Propensity, l.Cost, 0.1); return err },
-		func() error { _, err := certify.Fixed(pi, l.Propensity, l.Cost, 1); return err },
-		func() error {
-			_, err := certify.Fixed([]float64{2, 1}, []float64{1, 1}, []float64{0, 0}, 0.1)
-			return err
-		},
-		func() error {
-			_, err := certify.Fixed([]float64{1, 1}, []float64{1, 0}, []float64{0, 0}, 0.1)
-			return err
-		},
-		func() error {
-			_, err := certify.Fixed([]float64{1, 1}, []float64{1, 1}, []float64{0, 1}, 0.1)
-			return err
-		},
-	} {
-		if bad() == nil {
-			t.Error("no error")
 		}
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"testing"
 
-	"opl/policies"
 	"opl/policies/features"
 	"opl/policies/policyfile"
 	"opl/train"
@@ -117,7 +116,7 @@ func TestFromFile(t *testing.T) {
 	p := policy(t, got)
 	file := earns(t, p, task.Data.Test)
 	used := features.Encoder{Names: got.File.Components[0].Encoder.Names, Scale: got.File.Components[0].Encoder.Scale, Unit: true}
-	memory := train.Evaluate(policies.Gaussian{}, want.Posterior, chosen{task.Data.Test, columnsOf(used.Names)}, task.Data.Test.Labels, 1).Mean
+	memory := train.Evaluate(want.Policy, want.Posterior, chosen{task.Data.Test, columnsOf(used.Names)}, task.Data.Test.Labels, 1).Mean
 	if math.Abs(file-memory) > .01 {
 		t.Errorf("earns %v, from memory %v", file, memory)
 	}

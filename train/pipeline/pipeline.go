@@ -551,9 +551,8 @@ func (l *learning) finish() error {
 		out.Unproven = "a softmax policy is one parameter chosen from the data: nothing can be guaranteed of it on this log; a gaussian policy has a posterior"
 	}
 	c := policyfile.Component{Weight: 1, Kind: t.Policy, Sigma: q.Sigma, Encoder: l.encoder, Weights: matrix(q.Mu, q.Actions)}
-	made := provenance.Made{Taught: l.teaching, Seed: l.seed, Tried: t.Tried, Loggers: l.o.Loggers}
-	if !l.objective.Recipe { // the rows that certify trained
-		made.Chosen = l.certifying
+	made := provenance.Made{Taught: l.teaching, Chosen: l.certifying, Seed: l.seed, Tried: t.Tried, Loggers: l.o.Loggers}
+	if !l.objective.Recipe {
 		c.Prior = &policyfile.Prior{Scale: cmp.Or(q.Prior.Scale, 1), Mean: matrix(q.Prior.Mean, q.Actions)}
 	}
 	f := &policyfile.File{Actions: l.log.Actions, Floor: l.o.Floor, Created: train.ThisVersion(), Components: []policyfile.Component{c}}

@@ -305,8 +305,8 @@ func (j *Judge) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cer
 	c := &f.Components[0]
 	one := len(f.Components) == 1 && len(c.Layers) == 0 && c.Kind == policyfile.Gaussian && c.Prior != nil
 	rows, chosen := j.Apart(every(j.log.Len()), past.Taught), false
-	for _, r := range rows {
-		chosen = chosen || past.Chosen[r]
+	for _, r := range rows { // of an argmax, they certified it, and changed nothing
+		chosen = chosen || past.Chosen[r] && !(len(f.Components) == 1 && c.Kind == policyfile.ArgMax)
 	}
 	if chosen && !one {
 		rows, chosen = j.Apart(rows, past.Chosen), false

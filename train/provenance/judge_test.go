@@ -82,11 +82,11 @@ func TestPosterior(t *testing.T) {
 	refuses("the prior's rows", log, q, upTo(0, 400), certify.Options{}, "row 0 taught the prior")
 	refuses("one of them", log, q, append(upTo(200, 400), 7), certify.Options{}, "row 7 taught the prior")
 	refuses("a copy of them", log.Subset(upTo(0, 200)), q, upTo(0, 200), certify.Options{}, "taught the prior")
-	model := &certify.RewardModel{Theta: make([]float64, 12)}
-	refuses("a reward model of unknown origin", log, zero, upTo(0, 400), certify.Options{RewardModel: model}, "model of the reward")
+	model := certify.Linear("zero", make([]float64, 12), log, certify.LogisticLink)
+	refuses("a reward model of unknown origin", log, zero, upTo(0, 400), certify.Options{Models: []*certify.RewardModel{model}}, "model of the reward")
 	model.Taught = propensity.NewRowSet(log.Hashes([]int{5}))
-	refuses("a reward model's row", log, zero, upTo(0, 400), certify.Options{RewardModel: model}, "row 5 taught the reward model")
-	certifies("rows that the reward model has not seen", log, zero, upTo(6, 400), certify.Options{RewardModel: model})
+	refuses("a reward model's row", log, zero, upTo(0, 400), certify.Options{Models: []*certify.RewardModel{model}}, "row 5 taught the reward model")
+	certifies("rows that the reward model has not seen", log, zero, upTo(6, 400), certify.Options{Models: []*certify.RewardModel{model}})
 }
 
 // Logs that can certify nothing, through every door.
@@ -106,24 +106,26 @@ func TestAdmits(t *testing.T) {
 		withheld(t, "Admits", j.Admits(), c.want)
 		_, err := j.Posterior(propensity.Gaussian{}, posterior(make([]float64, 12)), upTo(0, 400), certify.Options{})
 		withheld(t, "Posterior", err, c.want)
-		_, err = j.Probabilities(slices.Repeat([]float64{.5}, 400), provenance.FixedBefore(), .05)
+		_, err = j.Probabilities(slices.Repeat([]float64{.5}, 400), provenance.FixedBefore(), certify.Options{})
 		withheld(t, "Probabilities", err, c.want)
 	}
 	log := example(400)
 	pi := slices.Repeat([]float64{.5}, 400)
-	_, err := provenance.New(log).Probabilities(pi, provenance.Origin{}, .05)
+	_, err := provenance.New(log).Probabilities(pi, provenance.Origin{}, certify.Options{})
 	withheld(t, "no origin", err, "not said where the policy comes from")
-	if _, err := provenance.New(log).Probabilities(pi, provenance.FixedBefore(), .05); err != nil {
+	if _, err := provenance.New(log).Probabilities(pi, provenance.FixedBefore(), certify.Options{}); err != nil {
 		t.Error(err)
 	}
 	log.Group = make([]int32, 400)
 	for i := range log.Group {
 		log.Group[i] = int32(i / 20)
 	}
-	_, err = provenance.New(log).Probabilities(pi, provenance.FixedBefore(), .05)
-	withheld(t, "groups", err, "share groups")
-	c, err := provenance.New(log).Posterior(propensity.Gaussian{}, posterior(make([]float64, 12)), upTo(0, 400), certify.Options{})
-	if err != nil || !c.Statement().Dependent || c.Statement().Proven() {
+	c, err := provenance.New(log).Probabilities(pi, provenance.FixedBefore(), certify.Options{})
+	if err != nil || c.Statement().Groups != 20 || c.Statement().N != 400 {
+		t.Errorf("groups: %v", err)
+	}
+	c, err = provenance.New(log).Posterior(propensity.Gaussian{}, posterior(make([]float64, 12)), upTo(0, 400), certify.Options{})
+	if err != nil || c.Statement().Groups != 20 {
 		t.Errorf("groups: %v", err)
 	}
 }
@@ -153,7 +155,7 @@ func TestVerdict(t *testing.T) {
 			t.Fatal(err)
 		}
 		if s := c.Statement(); s.Verdict != tc.want || s.Proven() != (tc.want == provenance.Better) {
-			t.Errorf("verdict %q with %v guaranteed and logging at most %v, want %q", s.Verdict, c.Guaranteed(), s.LoggingUpper, tc.want)
+			t.Errorf("verdict %q with %v guaranteed and a gain of %v, want %q", s.Verdict, c.Guaranteed(), s.GainAtLeast(), tc.want)
 		}
 	}
 }
