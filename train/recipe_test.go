@@ -52,7 +52,7 @@ func TestRecipe(t *testing.T) {
 		if cert.Verdict != provenance.Better || !(cert.GainAtLeast() > 0) {
 			t.Errorf("verdict %s, gain at least %v", cert.Verdict, cert.GainAtLeast())
 		}
-		if full != strings.Contains(cert.Best().Name, "dr by") || full != (len(cert.Missing) == 0) {
+		if full != strings.Contains(cert.Best().Name, "ls+dr") || full != (len(cert.Missing) == 0) {
 			t.Errorf("full propensities %v: bounds %v, missing %v", full, cert.All, cert.Missing)
 		}
 		fresh := labelled(20000, 4, true)

@@ -121,7 +121,7 @@ type RewardModel struct {
 
 // Bound is one upper bound on a risk, or on a gain, that holds with probability 1 − Delta.
 type Bound struct {
-	Name   string         `json:"name"` // the kinds of X in the mixture
+	Name   string         `json:"name"` // ls, or ls+dr: the kinds of X in the mixture
 	Risk   float64        `json:"risk"`
 	Delta  float64        `json:"delta"`  // its share of δ
 	Lambda float64        `json:"lambda"` // the ℓ that carries the most of the mixture

@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 
 	"opl/graph/kernel/workers"
 	"opl/policies/propensity"
@@ -26,7 +25,6 @@ type sums struct {
 
 // part is a kind of X with its sums over units, by ℓ: of the risk and of the gain.
 type part struct {
-	name         string
 	model        *RewardModel // nil: ls
 	risk, gain   []float64    // S
 	squareR      []float64    // Σ of squared ranges of a draw, of sampled policies
@@ -74,7 +72,7 @@ func newSums(log *logs.Log, rows []int, o Options) *sums {
 		}
 	}
 	s.first = append(s.first, len(rows))
-	s.kinds = []part{{name: "ls"}}
+	s.kinds = make([]part, 1) // ls
 	switch {
 	case len(o.Models) == 0:
 		s.missing = append(s.missing, "dr: no model of the reward was given")
@@ -82,7 +80,7 @@ func newSums(log *logs.Log, rows []int, o Options) *sums {
 		s.missing = append(s.missing, "dr: the log has no propensities of all actions")
 	default:
 		for _, m := range o.Models {
-			s.kinds = append(s.kinds, part{name: strings.TrimSuffix("dr by "+m.Name, " by "), model: m})
+			s.kinds = append(s.kinds, part{model: m})
 		}
 	}
 	for i := range s.kinds {
@@ -370,11 +368,10 @@ func (s *sums) bounds() Bounds {
 	if s.o.Gamma > 1 {
 		b.Gamma = s.o.Gamma
 	}
-	var names []string
-	for i := range s.kinds {
-		names = append(names, s.kinds[i].name)
+	name := "ls"
+	if len(s.kinds) > 1 {
+		name = "ls+dr"
 	}
-	name := strings.Join(names, " + ")
 	risk, gain, delta := s.mixtures()
 	first, absurd := risk.bound(name, -1, 0, delta)
 	second, alsoAbsurd := gain.bound(name, -1, 1, delta)

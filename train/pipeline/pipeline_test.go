@@ -200,7 +200,7 @@ func TestLearnAndCertify(t *testing.T) {
 		if g.Verdict != provenance.Better || !(g.Guaranteed < real && g.Guaranteed > real-.25) || math.Abs(l.Training.Estimate.Reward-real) > 5*l.Training.Estimate.SE {
 			t.Errorf("%+v: %s: guaranteed %v, estimated %v ± %v, earns %v", w, g.Verdict, g.Guaranteed, l.Training.Estimate.Reward, l.Training.Estimate.SE, real)
 		}
-		if w.full != strings.Contains(g.Best().Name, "dr by logistic") || w.full != (len(g.Missing) == 0) {
+		if w.full != strings.Contains(g.Best().Name, "ls+dr") || w.full != (len(g.Missing) == 0) {
 			t.Errorf("bound %s, missing %q", g.Best().Name, g.Missing)
 		}
 		again := mustCertify(t, p, log, options{})

@@ -15,6 +15,8 @@ func (l *Learned) WriteText(w io.Writer) error {
 	t, f, c := l.Training, l.File, &l.File.Components[0]
 	fmt.Fprintf(&b, "log        %d rows, %d actions, %d features; propensities known: %s\n", t.Rows, len(f.Actions), c.Dim(), l.Log.Known)
 	switch {
+	case t.Split != "" && t.Certify:
+		fmt.Fprintf(&b, "rows       %d teach the policy and the scaling of features, %d certify (divided by %s)\n", t.Teaching, t.Certifying, division(t.Split))
 	case t.Split != "" && t.Learner != "":
 		fmt.Fprintf(&b, "rows       %d teach the prior and the scaling of features, %d certify (divided by %s)\n", t.Teaching, t.Certifying, division(t.Split))
 	case t.Split != "":
@@ -29,7 +31,9 @@ func (l *Learned) WriteText(w io.Writer) error {
 			fmt.Fprintf(&b, "=%.4g", t.Hyper)
 		}
 	}
-	if t.Learner != "" {
+	if t.Certify {
+		fmt.Fprintf(&b, ", scores by %s", t.Learner)
+	} else if t.Learner != "" {
 		fmt.Fprintf(&b, ", prior by %s", t.Learner)
 	}
 	if c.Kind == policyfile.Gaussian {

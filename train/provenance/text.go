@@ -17,7 +17,7 @@ func (s Statement) WriteText(w io.Writer) error {
 	case Fresh:
 		fmt.Fprintf(&b, "rows       %d, of which none had a part in the policy: all certify\n", s.Rows)
 	default:
-		fmt.Fprintf(&b, "rows       %d, of which %d taught the prior or the scaling of features and are refused, %d certify\n", s.Rows, s.Refused, s.N)
+		fmt.Fprintf(&b, "rows       %d, of which %d taught what must be fixed, or depend on such, and are refused, %d certify\n", s.Rows, s.Refused, s.N)
 	}
 	u := Units{s.RewardMin, s.RewardMax}
 	on := "these rows"
