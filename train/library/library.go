@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"opl/objectives"
+	"opl/objectives/weights"
 	"opl/policies"
 	"opl/train"
 	"opl/train/internal/spelling"
@@ -112,11 +113,11 @@ func Standard() Library {
 				Make: func(a Args) objectives.Objective { return objectives.Implicit(a.Hyper) }},
 		},
 		Weights: []Weight{
-			{Name: "clip", Label: "Clip", Symbol: "τ", IPSAt: 0, Make: objectives.Clip, About: "π/max(π₀, τ)"},
-			{Name: "es", Label: "ES", Symbol: "α", IPSAt: 1, Make: objectives.ES, About: "π/π₀^α"},
-			{Name: "ix", Label: "IX", Symbol: "γ", IPSAt: 0, Make: objectives.IX, About: "π/(π₀+γ)"},
-			{Name: "har", Label: "Har", Symbol: "λ", IPSAt: 1, Make: objectives.Har, About: "w/((1−λ)w+λ), w = π/π₀"},
-			{Name: "ips", Label: "IPS", IPSAt: math.NaN(), Make: func(float64) objectives.Weight { return objectives.IPS() }, About: "π/π₀"},
+			{Name: "clip", Label: "Clip", Symbol: "τ", IPSAt: 0, Make: weights.Clip, About: "π/max(π₀, τ)"},
+			{Name: "es", Label: "ES", Symbol: "α", IPSAt: 1, Make: weights.ES, About: "π/π₀^α"},
+			{Name: "ix", Label: "IX", Symbol: "γ", IPSAt: 0, Make: weights.IX, About: "π/(π₀+γ)"},
+			{Name: "har", Label: "Har", Symbol: "λ", IPSAt: 1, Make: weights.Har, About: "w/((1−λ)w+λ), w = π/π₀"},
+			{Name: "ips", Label: "IPS", IPSAt: math.NaN(), Make: func(float64) objectives.Weight { return weights.IPS() }, About: "π/π₀"},
 		},
 		Policies: []Policy{
 			{Name: "softmax", About: "softmax(φᵀθ), one parameter",
