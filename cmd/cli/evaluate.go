@@ -32,17 +32,12 @@ type evaluateFlags struct {
 	force      bool
 }
 
-// estimatorsOf lists the estimators of package ope, and one for each weight of the
-// library: in place of that of its name, or after all others.
+// estimatorsOf lists the estimators of the library, then one for each weight of another name.
 func estimatorsOf(lib library.Library) []ope.Estimator {
-	list := ope.Estimators()
+	list := slices.Clone(lib.Estimators)
 	for _, w := range lib.Weights {
-		e := ope.FromWeight(w.Name, w.About, w.IPSAt, w.Make)
-		switch i := slices.IndexFunc(list, func(e ope.Estimator) bool { return e.Name == w.Name }); {
-		case i < 0:
-			list = append(list, e)
-		case list[i].Hyper != nil: // ips stays, which is not biased
-			list[i] = e
+		if !slices.ContainsFunc(list, func(e ope.Estimator) bool { return e.Name == w.Name }) {
+			list = append(list, ope.FromWeight(w.Name, w.About, w.IPSAt, w.Make))
 		}
 	}
 	return list

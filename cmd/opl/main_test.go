@@ -17,6 +17,7 @@ import (
 	"opl/objectives"
 	"opl/objectives/weights"
 	"opl/train/library"
+	"opl/train/ope"
 )
 
 func TestMain(m *testing.M) {
@@ -24,7 +25,7 @@ func TestMain(m *testing.M) {
 }
 
 // own is the command line with an objective and a weight of one's own, those of
-// testdata/own.
+// testdata/own, and an estimator.
 func own() {
 	lib := library.Standard()
 	lib.Objectives = append(lib.Objectives, library.Objective{Name: "entropic", Policy: "softmax",
@@ -35,6 +36,10 @@ func own() {
 		return objectives.Weight{Name: "truncated", Hyper: h,
 			Of: func(pi, pi0 weights.Value) weights.Value { return pi.Div(pi0).AtMost(1 / h) }}
 	}})
+	lib.Estimators = append(lib.Estimators, ope.Estimator{Name: "short", About: "mean of min(w, 2) r", Biased: true,
+		Of: func(d *ope.Data, _ float64) ope.Value {
+			return d.Mean(func(i int) float64 { return min(d.W[i], 2) * d.R[i] })
+		}})
 	os.Exit(cli.Run(lib, os.Args[1:], os.Stdout, os.Stderr))
 }
 

@@ -68,6 +68,5 @@
 // with t_j the J points m + low + j·h, j from 0, m = max_k z_k, that span [m−6, m+8]
 // for J = 65 and [m−9, m+9] above; φ_N and Φ are the standard normal density and
 // distribution function. If φ(x) = 0 a gaussian gives 1/K. Policies that are known by
-// draws alone (softmax-posterior, mixedlogit) have no propensities that a log could
-// be sure of, and no file.
+// draws alone have no propensities that a log could be sure of, and no file.
 package policyfile

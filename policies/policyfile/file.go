@@ -340,21 +340,18 @@ func (f *File) check() error {
 }
 
 func (c *Component) check(k int) error {
-	switch c.Kind {
-	case Softmax, Gaussian, ArgMax:
-	case "softmax-posterior", "mixedlogit":
-		return fmt.Errorf("policy file: a %s policy is known by draws alone, and the log of what it does would lack exact propensities: learn a gaussian or a softmax one", c.Kind)
-	default:
-		return fmt.Errorf("policy file: kind %q, want %s, %s or %s", c.Kind, Softmax, Gaussian, ArgMax)
+	family := c.Family()
+	if family == nil {
+		return fmt.Errorf("policy file: kind %q, want %s, %s or %s: the log of policies that are known by draws alone would lack exact propensities", c.Kind, Softmax, Gaussian, ArgMax)
 	}
-	switch {
+	switch posterior := family.HasPosterior(); {
 	case c.Sigma-c.Sigma != 0 || c.Sigma < 0:
 		return fmt.Errorf("policy file: sigma is %v, want a finite number of at least 0", c.Sigma)
-	case c.Kind == Gaussian && c.Sigma == 0:
-		return errors.New("policy file: sigma of a gaussian is 0, want a positive number")
-	case c.Kind != Gaussian && c.Sigma != 0:
+	case posterior && c.Sigma == 0:
+		return fmt.Errorf("policy file: sigma of a %s is 0, want a positive number", c.Kind)
+	case !posterior && c.Sigma != 0:
 		return fmt.Errorf("policy file: sigma of a %s is %v, want 0", c.Kind, c.Sigma)
-	case c.Kind != Gaussian && c.Nodes != 0:
+	case !posterior && c.Nodes != 0:
 		return fmt.Errorf("policy file: a %s has no nodes", c.Kind)
 	case c.Nodes != 0 && (c.Nodes < defaultNodes || c.Nodes > maxNodes):
 		return fmt.Errorf("policy file: %d nodes, want %d to %d", c.Nodes, defaultNodes, maxNodes)

@@ -85,15 +85,18 @@ func (p *Policy) vocabulary() error {
 	return err
 }
 
-// Family is the family of the component, without the floor of its file.
+// Family is the family of the component's kind, without the floor of its file; nil where
+// no file can have the kind.
 func (c *Component) Family() propensity.Family {
 	switch c.Kind {
+	case Softmax:
+		return propensity.Softmax{}
 	case Gaussian:
 		return propensity.Gaussian{Nodes: c.Nodes}
 	case ArgMax:
 		return propensity.ArgMax{}
 	}
-	return propensity.Softmax{}
+	return nil
 }
 
 // File is the content of the policy's file. It must not be changed.

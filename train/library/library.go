@@ -1,6 +1,6 @@
-// Package library turns names into objectives, weights, policies and noise sources, and
-// says of each what it is called in tables and figures. Whatever is in a [Library] is
-// known to every command, grid file and figure.
+// Package library turns names into objectives, weights, policies, noise sources and
+// estimators, and says of each what it is called in tables and figures. Whatever is in a
+// [Library] is known to every command, grid file and figure.
 package library
 
 import (
@@ -10,9 +10,11 @@ import (
 	"strings"
 
 	"opl/objectives"
+	"opl/objectives/weights"
 	"opl/policies"
 	"opl/train"
 	"opl/train/internal/spelling"
+	"opl/train/ope"
 )
 
 // Library is what runs can be made of, by name. It is a value: append to the
@@ -22,6 +24,7 @@ type Library struct {
 	Weights    []Weight
 	Policies   []Policy
 	Noises     []Noise
+	Estimators []ope.Estimator // of evaluate; weights of other names are estimators too
 }
 
 // Objective is a named constructor.
@@ -74,7 +77,7 @@ type Noise struct {
 	About string
 }
 
-// Standard returns the objectives, weights, policies and noise sources of opl.
+// Standard returns the objectives, weights, policies, noise sources and estimators of opl.
 func Standard() Library {
 	return Library{
 		Objectives: []Objective{
@@ -111,11 +114,11 @@ func Standard() Library {
 				Make: func(a Args) objectives.Objective { return objectives.Implicit(a.Hyper) }},
 		},
 		Weights: []Weight{
-			{Name: "clip", Label: "Clip", Symbol: "τ", IPSAt: 0, Make: objectives.Clip, About: "π/max(π₀, τ)"},
-			{Name: "es", Label: "ES", Symbol: "α", IPSAt: 1, Make: objectives.ES, About: "π/π₀^α"},
-			{Name: "ix", Label: "IX", Symbol: "γ", IPSAt: 0, Make: objectives.IX, About: "π/(π₀+γ)"},
-			{Name: "har", Label: "Har", Symbol: "λ", IPSAt: 1, Make: objectives.Har, About: "w/((1−λ)w+λ), w = π/π₀"},
-			{Name: "ips", Label: "IPS", IPSAt: math.NaN(), Make: func(float64) objectives.Weight { return objectives.IPS() }, About: "π/π₀"},
+			{Name: "clip", Label: "Clip", Symbol: "τ", IPSAt: 0, Make: weights.Clip, About: "π/max(π₀, τ)"},
+			{Name: "es", Label: "ES", Symbol: "α", IPSAt: 1, Make: weights.ES, About: "π/π₀^α"},
+			{Name: "ix", Label: "IX", Symbol: "γ", IPSAt: 0, Make: weights.IX, About: "π/(π₀+γ)"},
+			{Name: "har", Label: "Har", Symbol: "λ", IPSAt: 1, Make: weights.Har, About: "w/((1−λ)w+λ), w = π/π₀"},
+			{Name: "ips", Label: "IPS", IPSAt: math.NaN(), Make: func(float64) objectives.Weight { return weights.IPS() }, About: "π/π₀"},
 		},
 		Policies: []Policy{
 			{Name: "argmax", Plays: true, About: "the largest φᵀθ, of the recipe",
@@ -146,11 +149,12 @@ func Standard() Library {
 			{policies.IID{}, "independent draws, the paper's Monte Carlo"},
 			{policies.Antithetic{}, "pairs of opposite draws"},
 		},
+		Estimators: ope.Estimators(),
 	}
 }
 
 // Validate reports names that are used twice or not at all, entries without a
-// constructor, and objectives for policies or weights that the library does not
+// formula, and objectives for policies or weights that the library does not
 // have.
 func (l Library) Validate() error {
 	seen := map[string]bool{train.LoggingPolicy: true}
@@ -161,7 +165,7 @@ func (l Library) Validate() error {
 		case seen[kind+name] || seen[name] && kind == "objective":
 			return fmt.Errorf("library: two entries are the %s %q", kind, name)
 		case !made:
-			return fmt.Errorf("library: the %s %q has no Make", kind, name)
+			return fmt.Errorf("library: the %s %q has no formula", kind, name)
 		}
 		seen[kind+name] = true
 		return nil
@@ -179,6 +183,9 @@ func (l Library) Validate() error {
 			name = n.Name()
 		}
 		errs = append(errs, add("noise", name, true))
+	}
+	for _, e := range l.Estimators {
+		errs = append(errs, add("estimator", e.Name, e.Of != nil))
 	}
 	for _, o := range l.Objectives {
 		_, err := l.Policy(o.Policy)

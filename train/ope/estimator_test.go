@@ -42,7 +42,7 @@ func TestOwn(t *testing.T) {
 	}
 	r := evaluate(t, l, []ope.Target{w.target("a", w.pi, xs), w.target("b", w.other, xs)},
 		ope.Options{Estimators: append(ope.Estimators(), short, half, normalized), Model: model})
-	if len(r.Policies[0].Estimates) != 12 || len(r.Pairs) != 12 {
+	if want := len(ope.Estimators()) + 3; len(r.Policies[0].Estimates) != want || len(r.Pairs) != want {
 		t.Errorf("%d estimates, %d pairs", len(r.Policies[0].Estimates), len(r.Pairs))
 	}
 	a, _ := r.Policies[0].Estimate("short")

@@ -38,11 +38,11 @@ func TestWrite(t *testing.T) {
 		}
 	}
 	rows, err := csv.NewReader(strings.NewReader(of(table.CSV))).ReadAll()
-	if err != nil || len(rows) != 2+2*7 {
+	if err != nil || len(rows) != 2+2*len(res.Pairs) {
 		t.Errorf("%d rows, %v", len(rows), err)
 	}
 	var back ope.Result
-	if err := json.Unmarshal([]byte(of(table.JSON)), &back); err != nil || len(back.Pairs) != 7 || back.Policies[1].Estimates[0] != res.Policies[1].Estimates[0] {
+	if err := json.Unmarshal([]byte(of(table.JSON)), &back); err != nil || len(back.Pairs) != len(ope.Estimators())-2 || back.Policies[1].Estimates[0] != res.Policies[1].Estimates[0] {
 		t.Errorf("%v, %+v", err, back)
 	}
 	if err := res.Write(&bytes.Buffer{}, "xml"); err == nil {

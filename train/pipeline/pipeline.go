@@ -37,7 +37,7 @@ type Options struct {
 	Objective string   // of the library; empty: certified
 	Weight    string   // of objectives that bring none; empty: clip
 	Hyper     *float64 // of the weight, or of an objective that takes one; nil: the default
-	Policy    string   // family; empty: the objective's own, gaussian in place of those known by draws alone
+	Policy    string   // family; empty: the objective's own, gaussian in place of those that have no file
 	Lambda    string   // star, authors or a number; empty: star
 	Penalty   *float64 // nil: the objective's own
 	Floor     float64  // ε of every propensity, see policies.Floor; in [0, 1)
@@ -119,6 +119,7 @@ type learning struct {
 	log       *logs.Log
 	judge     *provenance.Judge
 	objective library.Objective
+	family    propensity.Family // of what is learned, without the floor
 	config    train.Config
 	seed      uint64 // of the hashes of rows
 
@@ -273,16 +274,17 @@ func (l *learning) configure(lib library.Library) (train.Run, error) {
 		}
 		run.Hyper = train.Number(*o.Hyper)
 	}
+	family := func() propensity.Family { return (&policyfile.Component{Kind: run.Policy}).Family() }
 	if run.Policy == "" {
-		if run.Policy = objective.Policy; run.Policy != "softmax" && !objective.Recipe {
-			run.Policy = "gaussian"
+		if run.Policy = objective.Policy; family() == nil {
+			run.Policy = policyfile.Gaussian
 		}
 	}
 	if _, err := lib.Policy(run.Policy); err != nil {
 		return none, err
 	}
-	if !objective.Recipe && run.Policy != policyfile.Softmax && run.Policy != policyfile.Gaussian {
-		return none, fmt.Errorf("a %s policy has no propensities in closed form, which serving and the next log need: learn a gaussian or a softmax one", run.Policy)
+	if l.family = family(); l.family == nil {
+		return none, fmt.Errorf("a %s policy has no propensities in closed form that a policy file knows, which serving and the next log need: learn a gaussian or a softmax one", run.Policy)
 	}
 	if objective.Recipe {
 		run.Noise, run.Schedule, run.Certify = "", "linear", true
@@ -299,9 +301,6 @@ func (l *learning) configure(lib library.Library) (train.Run, error) {
 	}
 	return run, nil
 }
-
-// posterior reports that what is learned has one.
-func (l *learning) posterior() bool { return l.out.Training.Policy == "gaussian" }
 
 // divide chooses the rows that teach and those that may certify.
 func (l *learning) divide() error {
@@ -345,9 +344,9 @@ func (l *learning) divide() error {
 	}
 	teaches := o.Prior == LearnedPrior || l.objective.Recipe // the prior
 	switch {
-	case !teaches && (o.PriorFile != nil || !l.posterior()): // none has to
+	case !teaches && (o.PriorFile != nil || !l.family.HasPosterior()): // none has to
 		l.certifying = open
-		if !l.posterior() && o.PriorFile == nil {
+		if !l.family.HasPosterior() && o.PriorFile == nil {
 			l.certifying = nil
 			for i := range n {
 				l.certifying = append(l.certifying, i)
@@ -468,7 +467,7 @@ func (l *learning) encode() (err error) {
 	}
 	t.Teaching, t.Certifying = len(l.teaching), len(l.certifying)
 	l.search = train.Search{Log: l.rows, Rows: l.certifying}
-	if (l.posterior() || l.objective.Recipe) && !l.log.Estimated {
+	if (l.family.HasPosterior() || l.objective.Recipe) && !l.log.Estimated {
 		l.search.Judge, err = l.judge.Of(l.rows)
 	}
 	return err
@@ -504,7 +503,7 @@ func (l *learning) fit(ctx context.Context) error {
 		c.Prior, t.Learner = learned, name
 	}
 	scales := t.PriorScales
-	if len(scales) == 0 || !l.posterior() {
+	if len(scales) == 0 || !l.family.HasPosterior() {
 		scales = []float64{1}
 	}
 	t.PriorScales, t.Tried = scales, len(scales)
@@ -547,8 +546,8 @@ func (l *learning) finish() error {
 	switch {
 	case l.log.Estimated:
 		out.Unproven = "the propensities are estimates: no guarantee holds"
-	case !l.posterior() && !l.objective.Recipe:
-		out.Unproven = "a softmax policy is one parameter chosen from the data: nothing can be guaranteed of it on this log; a gaussian policy has a posterior"
+	case !l.family.HasPosterior() && !l.objective.Recipe:
+		out.Unproven = "a " + t.Policy + " policy is one parameter chosen from the data: nothing can be guaranteed of it on this log; a gaussian policy has a posterior"
 	}
 	c := policyfile.Component{Weight: 1, Kind: t.Policy, Sigma: q.Sigma, Encoder: l.encoder, Weights: matrix(q.Mu, q.Actions)}
 	made := provenance.Made{Taught: l.teaching, Chosen: l.certifying, Seed: l.seed, Tried: t.Tried, Loggers: l.o.Loggers}

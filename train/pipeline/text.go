@@ -5,7 +5,6 @@ import (
 	"io"
 	"strings"
 
-	"opl/policies/policyfile"
 	"opl/train/provenance"
 )
 
@@ -36,7 +35,7 @@ func (l *Learned) WriteText(w io.Writer) error {
 	} else if t.Learner != "" {
 		fmt.Fprintf(&b, ", prior by %s", t.Learner)
 	}
-	if c.Kind == policyfile.Gaussian {
+	if c.Family().HasPosterior() {
 		fmt.Fprintf(&b, " of scale %v, σ %.4g", c.Prior.Scale, c.Sigma)
 	}
 	if f.Floor > 0 {
