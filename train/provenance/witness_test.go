@@ -110,6 +110,12 @@ func collect(t *testing.T, d []logs.Decision) *provenance.Judge {
 // learned is the file of a policy that half of the rows taught and the others chose.
 func learned(t *testing.T, d []logs.Decision, loggers ...*policyfile.Policy) *policyfile.Policy {
 	t.Helper()
+	return from(t, d, provenance.Made{Seed: 5, Loggers: loggers})
+}
+
+func from(t *testing.T, d []logs.Decision, m provenance.Made) *policyfile.Policy {
+	t.Helper()
+	m.Taught, m.Chosen = upTo(0, len(d)/2), upTo(len(d)/2, len(d))
 	n := len(d[0].Context)
 	e := features.Encoder{}
 	for _, v := range d[0].Context {
@@ -122,7 +128,7 @@ func learned(t *testing.T, d []logs.Decision, loggers ...*policyfile.Policy) *po
 	w := policyfile.Matrix{make([]float64, n), make([]float64, n), make([]float64, n)}
 	f := &policyfile.File{Actions: []string{"a", "b", "c"}, RewardMax: 1, Components: []policyfile.Component{{Weight: 1, Kind: policyfile.Gaussian, Sigma: 1,
 		Encoder: enc, Weights: w, Prior: &policyfile.Prior{Scale: 1, Mean: w}}}}
-	collect(t, d).Record(f, provenance.Made{Taught: upTo(0, len(d)/2), Chosen: upTo(len(d)/2, len(d)), Seed: 5, Loggers: loggers})
+	collect(t, d).Record(f, m)
 	p, err := policyfile.New(f)
 	if err != nil {
 		t.Fatal(err)
@@ -206,9 +212,31 @@ func TestKnownAgain(t *testing.T) {
 		_, err := collect(t, c.log).Force().File(t.Context(), second, provenance.Options{})
 		withheld(t, c.what+", of an ancestor", err, "which logged what this policy was learned from, are in this log")
 	}
+	// The log has ids now, and had none: the user's word is not enough.
+	_, err := collect(t, shuffled(copied(old, "%.6g"))).File(t.Context(), learned(t, bare(old)), provenance.Options{Fresh: true})
+	withheld(t, "ids that are new", err, "may not certify")
+	if _, err := collect(t, later).File(t.Context(), learned(t, bare(old)), provenance.Options{Fresh: true}); err != nil {
+		t.Errorf("a later log with ids: %v", err)
+	}
+	// The policy whose weights are the prior was learned from them.
+	next := from(t, later, provenance.Made{Seed: 5, Before: learned(t, old).File()})
+	_, err = collect(t, shuffled(copied(old, "%.6g"))).File(t.Context(), next, provenance.Options{})
+	withheld(t, "rows of the prior's file", err, "may not certify")
+	// Rows of the log learned from, by their ids, with those of the one before.
+	second := learned(t, later, learned(t, old))
+	o, err := collect(t, slices.Concat(old[:300], later, rows{seed: 3, d: 4}.draw(500))).Compare(second.File(), false)
+	seen := 0
+	for i := range o.Taught {
+		if o.Seen(i) {
+			seen++
+		}
+	}
+	if err != nil || o.Relation != provenance.Overlaps || seen != n+300 || !strings.Contains(o.Note, "300 rows of the log taught") {
+		t.Errorf("%v, %s, %d rows seen, %q", err, o.Relation, seen, o.Note)
+	}
 	// Exactly equal, in a log without ids: told by all rows that the file records.
 	many := bare(rows{seed: 1, d: 4}.draw(20000))
-	_, err := collect(t, bare(shuffled(slices.Concat(many[:60], later[:1000])))).File(t.Context(), learned(t, many), provenance.Options{})
+	_, err = collect(t, bare(shuffled(slices.Concat(many[:60], later[:1000])))).File(t.Context(), learned(t, many), provenance.Options{})
 	withheld(t, "60 equal rows", err, "more than by chance")
 }
 
@@ -223,47 +251,58 @@ func TestNextRound(t *testing.T) {
 		}
 	}
 	visits := 0
-	for what, context := range map[string]func(r *rand.Rand, x []float64){
-		"continuous":      nil,
-		"6 contexts":      population(6),
-		"30 contexts":     population(30),
-		"1,000 customers": population(1000),
-		"each customer once a day": func(r *rand.Rand, x []float64) {
-			who := rand.New(rand.NewPCG(uint64(visits%1000), 77))
-			visits++
-			for j := range x {
-				x[j] = who.NormFloat64()
-			}
-		},
-		"one coarse feature": func(r *rand.Rand, x []float64) {
-			for j := range x {
-				x[j] = math.Round(1000*x[j]) / 1000
-			}
-		},
+	daily := func(r *rand.Rand, x []float64) {
+		who := rand.New(rand.NewPCG(uint64(visits%1000), 77))
+		visits++
+		for j := range x {
+			x[j] = who.NormFloat64()
+		}
+	}
+	coarse := func(r *rand.Rand, x []float64) {
+		for j := range x {
+			x[j] = math.Round(1000*x[j]) / 1000
+		}
+	}
+	for _, c := range []struct {
+		what    string
+		context func(r *rand.Rand, x []float64)
+		explore float64
+		bare    bool // without ids, too
+	}{
+		{"continuous", nil, 0, true},
+		{"6 contexts", population(6), 0, true},
+		{"30 contexts", population(30), 0, true},
+		{"1,000 customers", population(1000), 0, true},
+		{"1,000 customers, a tenth explores", population(1000), .1, true},
+		{"each customer once a day", daily, 0, false}, // contents agree more than by chance: without ids it takes a word
+		{"each customer once a day, a tenth explores", daily, .1, false},
+		{"one coarse feature", coarse, 0, true},
 	} {
 		for _, ids := range []bool{true, false} {
 			const n, rounds = 1000, 60
-			if what == "each customer once a day" && !ids {
-				continue // contents agree more than by chance: without ids a word is needed
+			if !ids && !c.bare {
+				continue
 			}
-			first := rows{seed: 1, d: 2, context: context}.draw(n)
-			if !ids {
-				first = bare(first)
-			}
-			p, refused := learned(t, first), 0
-			for s := range uint64(rounds) {
-				next := rows{seed: 100 + s, d: 2, context: context}.draw(n * (1 + int(s%3)))
+			draw := func(seed uint64, n int) []logs.Decision {
+				d := rows{seed: seed, d: 2, context: c.context, explore: c.explore}.draw(n)
 				if !ids {
-					next = bare(next)
+					d = bare(d)
 				}
-				o, err := collect(t, next).Compare(p.File(), false)
-				if err != nil || o.Relation != provenance.Fresh {
-					refused++
-					t.Logf("%s, ids %v: %v", what, ids, err)
+				return d
+			}
+			p := learned(t, draw(1, n))
+			second, refused := learned(t, draw(2, n), p), 0
+			for s := range uint64(rounds) {
+				j := collect(t, draw(100+s, n*(1+int(s%3))))
+				for _, p := range []*policyfile.Policy{p, second} {
+					if o, err := j.Compare(p.File(), false); err != nil || o.Relation != provenance.Fresh || slices.Contains(o.Taught, true) {
+						refused++
+						t.Logf("%s, ids %v: %s, %v", c.what, ids, o.Relation, err)
+					}
 				}
 			}
 			if refused > 0 {
-				t.Errorf("%s, ids %v: %d of %d next rounds refused", what, ids, refused, rounds)
+				t.Errorf("%s, ids %v: %d of %d next rounds refused", c.what, ids, refused, 2*rounds)
 			}
 		}
 	}
