@@ -128,7 +128,7 @@ func (j *Judge) Compare(f *policyfile.File, fresh bool) (Overlap, error) {
 // learned from. They had a part in it. again says how rows that had a part in this one are
 // known again: nothing of the log certifies then.
 func (j *Judge) ancestors(f *policyfile.File, o Overlap, fresh bool, again string) (Overlap, error) {
-	const changed = "rows that had a part in the policy%s are in this log %s and may not certify: %s; use a log of later decisions"
+	const changed = "rows that had a part in the policy%s are in this log %s and may not certify: %s; use a log of later decisions, drawn by other random numbers"
 	under := "under other decision ids: their ids were changed,"
 	if j.how == logs.ByContent {
 		under = "without decision_id, or with their contexts rounded,"

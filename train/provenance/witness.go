@@ -26,8 +26,8 @@ import (
 // stakes and roundings: P(e ≥ 1/α) ≤ α by Markov's inequality, whatever the distribution of
 // contexts and rewards, however it changes from one log to the next, and however often
 // contexts repeat. A row that comes back agrees surely, and multiplies e by nearly
-// 1/π₀(a_i|x_i) at a stake near 1: about log(1/α)/H witnesses are enough, where H is the
-// entropy of the logging policy in nats. (This is betting as in Shafer, Testing by betting,
+// 1/π₀(a_i|x_i) at a stake near 1: of witnesses drawn by chance about log(1/α)/H are enough,
+// where H is the entropy of the logging policy in nats; of those of rare actions, fewer. (This is betting as in Shafer, Testing by betting,
 // JRSS A 184, 2021.)
 //
 // What cannot be known again: rows in another order with few distinct contexts; with names
@@ -99,44 +99,51 @@ func (j *Judge) actions() []uint64 {
 // split is what a witness's key is of: 40 bits of the row's, 24 of its action's.
 const split = 1<<24 - 1
 
-// witnesses are what some of the rows, drawn by chance, are known again by: those whose
-// keys no other of the rows has, and of them those of the smallest.
+// witnesses are what some of the rows are known again by, of which no other row has the
+// key: half of them those of the least propensities, which say most, the others drawn by
+// chance.
 func (j *Judge) witnesses(rows []int) (all []policyfile.Witnesses) {
 	names := j.actions()
+	drawn := func(a, b int) int { return cmp.Compare(Hash(1, j.keys[a]), Hash(1, j.keys[b])) }
+	rare := func(a, b int) int { return cmp.Or(cmp.Compare(j.log.Propensity[a], j.log.Propensity[b]), drawn(a, b)) }
+	some := [2][]int{slices.Clone(rows), slices.Clone(rows)}
+	slices.SortFunc(some[1], drawn)
+	if j.log.Propensity != nil {
+		slices.SortFunc(some[0], rare)
+	}
+	for i := range some {
+		some[i] = some[i][:min(len(rows), 25*witnesses)]
+	}
 	for _, w := range kinds {
 		keys, from := j.keysOf(w)
 		if keys == nil {
 			continue
 		}
-		var some []int
-		for most := math.MaxUint64 / uint64(max(1, len(rows)/(4*witnesses))); ; most = math.MaxUint64 {
-			some = some[:0]
-			for _, r := range rows {
-				if keys[r] <= most && r >= from {
-					some = append(some, r)
-				}
-			}
-			slices.SortFunc(some, func(a, b int) int { return cmp.Compare(keys[a], keys[b]) })
-			for i, r := range some {
-				k := keys[r]
-				if (i == 0 || keys[some[i-1]] != k) && (i+1 == len(some) || keys[some[i+1]] != k) && len(w.Keys) < witnesses {
-					w.Keys = append(w.Keys, k&^split|names[j.log.Action[r]]&split)
-				}
-			}
-			if most == math.MaxUint64 || len(w.Keys) == witnesses {
-				break
-			}
-			w.Keys = nil
+		times := map[uint64]int{}
+		for _, r := range slices.Concat(some[:]...) {
+			times[keys[r]] = 0
 		}
-		if len(w.Keys) > 0 {
+		for _, r := range rows {
+			if n, ok := times[keys[r]]; ok {
+				times[keys[r]] = n + 1
+			}
+		}
+		for i, most := range []int{witnesses / 2, witnesses} {
+			for _, r := range some[i] {
+				if k := keys[r]; r >= from && times[k] == 1 && len(w.Keys) < most {
+					w.Keys = append(w.Keys, k&^split|names[j.log.Action[r]]&split)
+					times[k] = 0
+				}
+			}
+		}
+		if slices.Sort(w.Keys); len(w.Keys) > 0 {
 			all = append(all, w)
 		}
 	}
 	return all
 }
 
-// fewer are the witnesses that a file of a later policy has: of each kind those of the
-// smallest keys.
+// fewer are the witnesses that a file of a later policy has: some of each kind.
 func fewer(all []policyfile.Witnesses) []policyfile.Witnesses {
 	all = slices.Clone(all)
 	for i := range all {
@@ -152,24 +159,29 @@ func (j *Judge) known(all []policyfile.Witnesses, out []bool) string {
 	if len(all) == 0 || j.log.Propensity == nil || j.log.Estimated {
 		return ""
 	}
+	e, says := j.bet(all, out)
+	if e < -math.Log(doubt) {
+		return ""
+	}
+	return fmt.Sprintf("%s, which has a probability below 1e-%.0f of rows drawn anew", says, math.Floor(min(e/math.Ln10, 300)))
+}
+
+// bet is log e, and what says most.
+func (j *Judge) bet(all []policyfile.Witnesses, out []bool) (e float64, says string) {
 	names := j.actions()
-	var logs []float64
-	most, says := 0., ""
+	var bets []float64 // log e of each
+	most := 0.
 	for _, w := range all {
 		keys, from := j.keysOf(w)
 		of := make(map[uint64]uint64, len(w.Keys))
-		var last uint64
 		for _, k := range w.Keys {
-			of[k>>24], last = k&split, max(last, k|split)
+			of[k>>24] = k & split
 		}
-		e := make([]float64, len(stakes))
+		sums := make([]float64, len(stakes))
 		met, agree := 0, 0
 		for i := from; i < len(keys); i++ {
-			if keys[i] > last || out[i] {
-				continue
-			}
 			action, ok := of[keys[i]>>24]
-			if !ok {
+			if !ok || out[i] {
 				continue
 			}
 			met++
@@ -179,23 +191,18 @@ func (j *Judge) known(all []policyfile.Witnesses, out []bool) string {
 				agree++
 			}
 			for s, stake := range stakes {
-				e[s] += math.Log1p(stake * (odds - 1))
+				sums[s] += math.Log1p(stake * (odds - 1))
 			}
 		}
-		logs = append(logs, e...)
-		if best := slices.Max(e); best > most {
+		bets = append(bets, sums...)
+		if best := slices.Max(sums); best > most {
 			most, says = best, fmt.Sprintf("%d rows of this log have %s of a row that had a part in the policy, and %d of them its action", met, what(w), agree)
 		}
 	}
-	e := -math.Log(float64(len(logs)))
-	var sum float64
-	for _, v := range logs {
-		sum += math.Exp(v - most)
+	for _, v := range bets {
+		e += math.Exp(v - most)
 	}
-	if e += most + math.Log(sum); e < -math.Log(doubt) {
-		return ""
-	}
-	return fmt.Sprintf("%s, which has a probability below 1e-%.0f of rows drawn anew", says, math.Floor(min(e/math.Ln10, 300)))
+	return most + math.Log(e/float64(len(bets))), says
 }
 
 // what says what rows are known again by.

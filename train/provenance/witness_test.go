@@ -150,11 +150,14 @@ func TestKnownAgain(t *testing.T) {
 	binary := rows{seed: 1, d: 3, context: few}.draw(n)
 	timed := rows{seed: 1, d: 3, context: few, times: true}.draw(n)
 	wide := rows{seed: 1, d: 20}.draw(n)
-	tiny := rows{seed: 1, d: 3, context: func(r *rand.Rand, x []float64) {
-		for j := range x {
-			x[j] = 1e-6 * r.NormFloat64()
-		}
-	}}.draw(n)
+	scaled := func(by float64) []logs.Decision {
+		return rows{seed: 1, d: 3, context: func(r *rand.Rand, x []float64) {
+			for j := range x {
+				x[j] *= by
+			}
+		}, explore: .5}.draw(n)
+	}
+	tiny, large := scaled(1e-9), scaled(1000)
 	sure := rows{seed: 1, d: 4, explore: .1}.draw(n)
 	renamed := slices.Clone(old) // 40 %
 	for i := range renamed {
@@ -182,7 +185,8 @@ func TestKnownAgain(t *testing.T) {
 		{"2 decimals", old, shuffled(copied(old, "%.2f"))},
 		{"20 features, 3 digits", wide, shuffled(copied(wide, "%.3g"))},
 		{"20 features, 5 decimals", wide, shuffled(copied(wide, "%.5f"))},
-		{"features of 1e-6", tiny, shuffled(copied(tiny, "%.6g"))},
+		{"features of 1e-9", tiny, shuffled(copied(tiny, "%.6g"))},
+		{"features of 1,000, 3 digits", large, shuffled(copied(large, "%.3g"))},
 		{"a tenth explores", sure, shuffled(copied(sure, "%.6g"))},
 		{"40 % renamed", old, renamed},
 		{"half, 6 digits", old, mixed(50, "%.6g")},
@@ -196,20 +200,20 @@ func TestKnownAgain(t *testing.T) {
 		{"without ids, 5 %", bare(old), bare(mixed(5, "%.4g"))},
 		{"without ids, in order", bare(binary), bare(binary[:n/2])},
 	} {
-		p := learned(t, c.from)
+		p, j := learned(t, c.from), collect(t, c.log).Force()
 		for _, fresh := range []bool{false, true} {
 			if strings.HasPrefix(c.what, "40") && fresh {
 				continue // the ids that are left say it
 			}
-			_, err := collect(t, c.log).Force().File(t.Context(), p, provenance.Options{Fresh: fresh})
+			_, err := j.File(t.Context(), p, provenance.Options{Fresh: fresh})
 			withheld(t, fmt.Sprint(c.what, ", fresh: ", fresh), err, "may not certify")
 		}
 		// They taught what logged the rows of a later policy.
-		second := learned(t, rows{seed: 9, d: len(c.from[0].Context)}.draw(500), p)
-		if (c.log[0].ID == "") || strings.HasPrefix(c.what, "40") || strings.HasPrefix(c.what, "5") {
+		if c.log[0].ID == "" || strings.HasPrefix(c.what, "40") || strings.HasPrefix(c.what, "5") {
 			continue
 		}
-		_, err := collect(t, c.log).Force().File(t.Context(), second, provenance.Options{})
+		second := learned(t, rows{seed: 9, d: len(c.from[0].Context)}.draw(50), p)
+		_, err := j.File(t.Context(), second, provenance.Options{})
 		withheld(t, c.what+", of an ancestor", err, "which logged what this policy was learned from, are in this log")
 	}
 	// The log has ids now, and had none: the user's word is not enough.
@@ -238,6 +242,30 @@ func TestKnownAgain(t *testing.T) {
 	many := bare(rows{seed: 1, d: 4}.draw(20000))
 	_, err = collect(t, bare(shuffled(slices.Concat(many[:60], later[:1000])))).File(t.Context(), learned(t, many), provenance.Options{})
 	withheld(t, "60 equal rows", err, "more than by chance")
+}
+
+// The evidence that rows are known again has mean 1 over all that rows drawn anew can do,
+// with contexts that repeat and propensities that differ.
+func TestEvidence(t *testing.T) {
+	old := rows{seed: 1, d: 2, times: true}.draw(100)
+	p := learned(t, old)
+	next := copied(shuffled(slices.Concat(old[:2], old[1:3])), "%.7g") // one context twice
+	mean, most := 0., 0.
+	for way := range 81 {
+		prob := 1.
+		for i, a := range []int{way % 3, way / 3 % 3, way / 9 % 3, way / 27} {
+			d := &next[i]
+			d.Propensities = [][]float64{{.2, .5, .3}, {.9, .04, .06}, {.1, .1, .8}, {.3, .3, .4}}[i]
+			d.Action, d.Propensity = a, d.Propensities[a]
+			prob *= d.Propensity
+		}
+		e := collect(t, next).Evidence(p.File())
+		mean += prob * e
+		most = max(most, e)
+	}
+	if math.Abs(mean-1) > 1e-9 || most < 20 {
+		t.Errorf("mean %v, at most %v", mean, most)
+	}
 }
 
 // Honest next rounds are not refused: contents may be equal by chance.
@@ -279,7 +307,7 @@ func TestNextRound(t *testing.T) {
 		{"one coarse feature", coarse, 0, true},
 	} {
 		for _, ids := range []bool{true, false} {
-			const n, rounds = 1000, 60
+			const n, rounds = 600, 60
 			if !ids && !c.bare {
 				continue
 			}
