@@ -49,8 +49,8 @@ var kinds = []policyfile.Witnesses{
 // stakes of the bets that rows are known ones.
 var stakes = []float64{.02, .1, .3, .6, .9, .99}
 
-// keysOf are what the rows are known again by; the first are too many where there are
-// rows without; nil: none has any.
+// keysOf are what the rows are known again by, those before row from left out; nil: the
+// log lacks what it takes.
 func (j *Judge) keysOf(w policyfile.Witnesses) (keys []uint64, from int) {
 	n := j.log.Len()
 	if w.Run > 0 {
@@ -289,8 +289,6 @@ func rounding(digits, decimals int) func(float64) float64 {
 		if decimals > 0 {
 			step = max(step, -decimals)
 		}
-		y := math.Round(x*tens[lowest-step]) / tens[lowest-step]
-		// The same number, whether it was reached from below 10^e or above: of 26 bits.
-		return math.Float64frombits((math.Float64bits(y) + 1<<25) &^ (1<<26 - 1))
+		return math.Round(x*tens[lowest-step]) / tens[lowest-step]
 	}
 }
