@@ -47,9 +47,12 @@
 //	  how, seed    what the hashes of rows are taken of, and their seed
 //	  from, until  times of the earliest and the latest row, nanoseconds since 1970
 //	  tried        priors that the posterior's was chosen among on the rows chosen; δ pays for them
-//	  witnesses    hashes of the content of some of the rows
-//	  ancestors    policies that logged the rows: policy (its hash), known, data_hash, how, seed
-//	               and rows, the hashes of all rows that had a part in them
+//	  repeats      rows that had a part in it and whose content one of them had before, if
+//	               rows are told apart by content
+//	  witnesses    by what some of the rows can be known again without an id, at several
+//	               roundings of contexts, see [Witnesses]
+//	  ancestors    policies that logged the rows: policy (its hash), known, data_hash, how, seed,
+//	               rows, the hashes of all rows that had a part in them, repeats and witnesses
 //	training     an object of whoever trained it, optional
 //	certificate  an object, what was said to be guaranteed of the policy, floor included; optional.
 //	             Nothing keeps anybody from writing one: certify again

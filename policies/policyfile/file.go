@@ -95,25 +95,40 @@ type RewardModel struct {
 // History says where a policy comes from.
 type History struct {
 	// Known says that every row that had a part in the policy is recorded.
-	Known     bool       `json:"known"`
-	DataHash  string     `json:"data_hash"`      // of the log; empty: not known
-	How       string     `json:"how,omitempty"`  // what the hashes of rows are taken of
-	Seed      uint64     `json:"seed,omitempty"` // of these hashes
-	From      int64      `json:"from,omitempty"` // time of the earliest row and of the latest, nanoseconds since 1970;
-	Until     int64      `json:"until,omitempty"`
-	Tried     int        `json:"tried,omitempty"`     // priors that the posterior's was chosen among on the rows chosen; 0: 1
-	Witnesses Hashes     `json:"witnesses,omitempty"` // of the content of some rows
-	Ancestors []Ancestor `json:"ancestors,omitempty"`
+	Known     bool        `json:"known"`
+	DataHash  string      `json:"data_hash"`      // of the log; empty: not known
+	How       string      `json:"how,omitempty"`  // what the hashes of rows are taken of
+	Seed      uint64      `json:"seed,omitempty"` // of these hashes
+	From      int64       `json:"from,omitempty"` // time of the earliest row and of the latest, nanoseconds since 1970;
+	Until     int64       `json:"until,omitempty"`
+	Tried     int         `json:"tried,omitempty"`   // priors that the posterior's was chosen among on the rows chosen; 0: 1
+	Repeats   int         `json:"repeats,omitempty"` // rows that had a part in it and whose content one of them had before; 0 of rows with ids
+	Witnesses []Witnesses `json:"witnesses,omitempty"`
+	Ancestors []Ancestor  `json:"ancestors,omitempty"`
+}
+
+// Witnesses are some of the rows that had a part in a policy, by what they can be known
+// again without an id: the context, rounded to the coarser of Digits significant digits
+// and Decimals places (0: not rounded so), with the time in seconds if Time; or, with Run,
+// the actions of that many rows before.
+type Witnesses struct {
+	Digits   int    `json:"digits,omitempty"`
+	Decimals int    `json:"decimals,omitempty"`
+	Time     bool   `json:"time,omitempty"`
+	Run      int    `json:"run,omitempty"`
+	Keys     Hashes `json:"keys"` // sorted: the upper 40 bits of that, 24 of the action's name
 }
 
 // Ancestor is a policy that logged rows which taught another.
 type Ancestor struct {
-	Policy   string `json:"policy"`    // its hash
-	Known    bool   `json:"known"`     // its file was at hand, and says which rows taught it
-	DataHash string `json:"data_hash"` // of the log that it was learned from
-	How      string `json:"how,omitempty"`
-	Seed     uint64 `json:"seed,omitempty"`
-	Rows     Hashes `json:"rows,omitempty"` // that had a part in it
+	Policy    string      `json:"policy"`    // its hash
+	Known     bool        `json:"known"`     // its file was at hand, and says which rows taught it
+	DataHash  string      `json:"data_hash"` // of the log that it was learned from
+	How       string      `json:"how,omitempty"`
+	Seed      uint64      `json:"seed,omitempty"`
+	Rows      Hashes      `json:"rows,omitempty"`      // that had a part in it
+	Repeats   int         `json:"repeats,omitempty"`   // see History
+	Witnesses []Witnesses `json:"witnesses,omitempty"` // see History
 }
 
 // Versions says what wrote a file.
@@ -326,6 +341,15 @@ func (f *File) check() error {
 		}
 		if err := m.Weights.check("a reward model", k, f.Components[0].Dim()); err != nil {
 			return err
+		}
+	}
+	of := [][]Witnesses{f.History.Witnesses}
+	for _, a := range f.History.Ancestors {
+		of = append(of, a.Witnesses)
+	}
+	for _, w := range slices.Concat(of...) {
+		if min(w.Digits, w.Decimals, w.Run) < 0 || max(w.Digits, w.Decimals) > 17 || w.Run > 1000 {
+			return fmt.Errorf("policy file: witnesses of %d digits, %d decimals and a run of %d, want at most 17, 17 and 1000", w.Digits, w.Decimals, w.Run)
 		}
 	}
 	for _, free := range []struct {

@@ -57,7 +57,6 @@ func (c *first) file() File {
 		HasModel  bool    `json:"has_reward_model"`
 		Model     Matrix  `json:"reward_model"`
 		Chosen    *Hashes `json:"chosen"`
-		Witnesses Hashes  `json:"witnesses"`
 	}
 	if c.Training != nil && json.Unmarshal(c.Training, &t) != nil {
 		t.Chosen = nil // made elsewhere: nothing is known of its rows
@@ -72,7 +71,7 @@ func (c *first) file() File {
 		}
 		if p.Taught != nil && t.Chosen != nil {
 			one.Taught, one.Chosen = p.Taught.Rows, *t.Chosen
-			f.History.Known, f.History.How, f.History.Seed, f.History.Witnesses, f.History.Tried = true, p.Taught.How, p.Taught.Seed, t.Witnesses, t.Tried
+			f.History.Known, f.History.How, f.History.Seed, f.History.Tried = true, p.Taught.How, p.Taught.Seed, t.Tried
 		}
 	}
 	f.Components = []Component{one}

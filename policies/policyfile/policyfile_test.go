@@ -414,6 +414,7 @@ func TestRefuses(t *testing.T) {
 		{sealed(t, g, `"weights":[[1.5`, `"layers":[{"weights":[[1,2,3]],"activation":"relu"}],"weights":[[1.5`), "row 0 of a layer has 3 numbers for 2"},
 		{sealed(t, g, `"taught":"AAAA`, `"taught":"A!AA`), "base64"},
 		{sealed(t, g, `"taught":"AAAAAAAAAAAF`, `"taught":"BBBBBBBBBBAF`), "not above"},
+		{sealed(t, g, `"history":{`, `"history":{"witnesses":[{"digits":99,"keys":""}],`), "witnesses of 99 digits"},
 		{sealed(t, g, `"training":{"epochs":20}`, `"training":[1]`), "training"},
 		{sealed(t, g, `"names":["f0a"]`, `"names":["f0a","f0a"]`), "2 names"},
 		{append(bytes.Clone(g), g...), "no policy file"},

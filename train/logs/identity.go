@@ -59,7 +59,11 @@ func (l *Log) Hash() string {
 
 // ContextHashes returns a hash of each row's context: of its named values, in whatever
 // order; without names of the vector; nil if there are no contexts.
-func (l *Log) ContextHashes() []uint64 {
+func (l *Log) ContextHashes() []uint64 { return l.RoundedHashes(nil) }
+
+// RoundedHashes are those of contexts whose values are rounded first, unless round is nil.
+// What is rounded to 0 is as if it were not there.
+func (l *Log) RoundedHashes(round func(float64) float64) []uint64 {
 	if l.contexts() < 0 {
 		return nil
 	}
@@ -68,6 +72,11 @@ func (l *Log) ContextHashes() []uint64 {
 		x := make([]float64, l.Dim())
 		for i := range hashes {
 			l.X.Row64(l.Context(i), x)
+			for j := range x {
+				if round != nil {
+					x[j] = round(x[j]) + 0 // no −0
+				}
+			}
 			hashes[i] = hashFloats(x)
 		}
 		return hashes
@@ -79,7 +88,13 @@ func (l *Log) ContextHashes() []uint64 {
 	for i := range hashes {
 		ids, values := l.context(l.Context(i), nil)
 		for j, id := range ids { // a sum does not depend on the order
-			hashes[i] += mix(names[id] ^ math.Float64bits(values[j])*0x9e3779b97f4a7c15)
+			v := values[j]
+			if round != nil {
+				if v = round(v); v == 0 {
+					continue
+				}
+			}
+			hashes[i] += mix(names[id] ^ math.Float64bits(v)*0x9e3779b97f4a7c15)
 		}
 	}
 	return hashes

@@ -3,7 +3,6 @@ package provenance
 import (
 	"encoding/binary"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/cespare/xxhash/v2"
@@ -61,8 +60,10 @@ func (j *Judge) hashes(seed uint64, rows []int) policyfile.Hashes {
 }
 
 // Compare finds the rows of the log that the policy of a file has seen. fresh is the
-// user's word that there are none, taken where the log cannot contradict it: contents may
-// be equal by chance. An error, a *Withheld, says why it cannot be told.
+// user's word that there are none, taken where the log does not contradict it. Rows that
+// had a part under another id, or with their contexts rounded, are known again as witness.go
+// says; contents that are equal by chance are not taken for them. An error, a *Withheld, says
+// why it cannot be told.
 func (j *Judge) Compare(f *policyfile.File, fresh bool) (Overlap, error) {
 	n, h := j.log.Len(), f.History
 	o := Overlap{Relation: Fresh, Taught: make([]bool, n), Chosen: make([]bool, n)}
@@ -83,47 +84,58 @@ func (j *Judge) Compare(f *policyfile.File, fresh bool) (Overlap, error) {
 		return o, withhold("the policy file does not record which rows it was learned from: if no row of this log had a part in it, say so by setting fresh")
 	case !h.Known || len(taught)+len(chosen) == 0:
 		return o, nil
-	case h.How != how && fresh:
-		return o, nil
-	case h.How != how:
+	case h.How != how && !fresh:
 		return o, withhold("the policy file tells rows apart by another key than this log has (decision_id or content): it cannot be seen whether they are the same; if no row of this log had a part in the policy, say so by setting fresh")
+	case h.How != how:
+		return j.ancestors(f, o, fresh, j.known(h.Witnesses, o.Taught))
 	}
 	t, c := propensity.NewRowSet(taught), propensity.NewRowSet(chosen)
-	rows, before := 0, t.Len()+c.Len()
+	rows := 0
+	out := make([]bool, n)
 	for i, k := range j.keys {
 		x := Hash(h.Seed, k)
 		if o.Taught[i], o.Chosen[i] = t.Has(x), c.Has(x); o.Seen(i) {
 			rows++
+			out[i] = true
 		}
 	}
 	if o.Relation == Same {
 		return o, nil
 	}
-	switch {
-	case rows == 0:
-		if witness := propensity.NewRowSet(h.Witnesses); !fresh && witness.Len() > 0 {
-			if found := j.found0(witness); found*2 > witness.Len() {
-				return o, withhold("%d of %d rows that taught the policy's prior are in this log under other decision ids: their ids were changed, and they may not certify; if the log is a later one whose rows are alike by chance, say so by setting fresh", found, witness.Len())
-			}
+	if j.how == logs.ByContent {
+		again := j.known(h.Witnesses, make([]bool, n))
+		if again == "" && !fresh && rows > 0 && !j.byChance(rows, t.Len()+c.Len(), h.Repeats) {
+			return o, withhold("%d rows of this log have the content of rows that the policy was learned from, more than by chance, and without decision_id it cannot be told whether they are the same: log a decision_id; or, if no row of this log had a part in the policy, say so by setting fresh", rows)
 		}
-		return j.ancestors(f, o, fresh)
-	case j.how == logs.ByContent && fresh && rows < before:
 		clear(o.Taught)
 		clear(o.Chosen)
-		return o, nil
-	case j.how == logs.ByContent:
-		return o, withhold("%d rows of this log have the content of rows that the policy was learned from, and without decision_id it cannot be told whether they are the same: log a decision_id; or, if no row of this log had a part in the policy, say so by setting fresh (refused when all %d are found)", rows, before)
-	case fresh:
-		return o, withhold("%d decision ids of this log had a part in the policy: leave out setting fresh", rows)
+		if again == "" && rows > 0 {
+			o.Note = fmt.Sprintf("%d rows have the content of rows that the policy was learned from, as rows of a later log would by chance", rows)
+		}
+		return j.ancestors(f, o, fresh, again)
 	}
-	o.Relation = Overlaps
-	o.Note = fmt.Sprintf("the log is not the one that the policy was learned from, but %d of its decisions are: they count as those", rows)
-	return o, nil
+	if rows > 0 {
+		if fresh {
+			return o, withhold("%d decision ids of this log had a part in the policy: leave out setting fresh", rows)
+		}
+		o.Relation = Overlaps
+		o.Note = fmt.Sprintf("the log is not the one that the policy was learned from, but %d of its decisions are: they count as those", rows)
+	}
+	return j.ancestors(f, o, fresh, j.known(h.Witnesses, out))
 }
 
 // ancestors finds rows of the log that taught a policy which logged what this one was
-// learned from. They had a part in it.
-func (j *Judge) ancestors(f *policyfile.File, o Overlap, fresh bool) (Overlap, error) {
+// learned from. They had a part in it. again says how rows that had a part in this one are
+// known again: nothing of the log certifies then.
+func (j *Judge) ancestors(f *policyfile.File, o Overlap, fresh bool, again string) (Overlap, error) {
+	const changed = "rows that had a part in the policy%s are in this log %s and may not certify: %s; use a log of later decisions, drawn by other random numbers"
+	under := "under other decision ids: their ids were changed,"
+	if j.how == logs.ByContent {
+		under = "without decision_id, or with their contexts rounded,"
+	}
+	if again != "" {
+		return o, withhold(changed, "", under, again)
+	}
 	rows := 0
 	unknown := ""
 	for _, a := range f.History.Ancestors {
@@ -134,12 +146,24 @@ func (j *Judge) ancestors(f *policyfile.File, o Overlap, fresh bool) (Overlap, e
 			unknown = a.Policy
 			continue
 		}
-		if a.How != j.how {
-			continue
+		out := make([]bool, j.log.Len())
+		if a.How == j.how {
+			set := propensity.NewRowSet(a.Rows)
+			found := 0
+			for i, k := range j.keys {
+				if out[i] = set.Has(Hash(a.Seed, k)); out[i] {
+					found++
+				}
+			}
+			if j.how == logs.ByContent && found > 0 && j.byChance(found, set.Len(), a.Repeats) {
+				clear(out)
+			}
 		}
-		set := propensity.NewRowSet(a.Rows)
-		for i, k := range j.keys {
-			if !o.Taught[i] && set.Has(Hash(a.Seed, k)) {
+		if again := j.known(a.Witnesses, out); again != "" {
+			return o, withhold(changed, fmt.Sprintf(" %.12s, which logged what this policy was learned from,", a.Policy), under, again)
+		}
+		for i, is := range out {
+			if is && !o.Taught[i] {
 				o.Taught[i] = true
 				rows++
 			}
@@ -147,13 +171,17 @@ func (j *Judge) ancestors(f *policyfile.File, o Overlap, fresh bool) (Overlap, e
 	}
 	later := j.log.Time != nil && f.History.Until != 0 && slices.Min(j.log.Time) > f.History.Until
 	switch {
-	case unknown != "" && !later && !fresh:
+	case unknown != "" && !later && !fresh && o.Relation == Fresh:
 		return o, withhold("the policy %.12s logged rows that this policy was learned from, and which log taught that one is not recorded: this log is not shown to be a later one by its times; if no row of it had a part in either policy, say so by setting fresh", unknown)
 	case rows > 0 && fresh:
 		return o, withhold("%d rows of this log taught a policy that logged what this policy was learned from: leave out setting fresh", rows)
 	case rows > 0:
-		o.Relation = Ancestral
-		o.Note = fmt.Sprintf("%d rows of the log taught a policy that logged what this one was learned from: they may not certify", rows)
+		if o.Relation == Fresh {
+			o.Relation = Ancestral
+		} else {
+			o.Note += "; "
+		}
+		o.Note += fmt.Sprintf("%d rows of the log taught a policy that logged what this one was learned from: they may not certify", rows)
 	}
 	return o, nil
 }
@@ -185,7 +213,11 @@ func (j *Judge) Record(f *policyfile.File, m Made) {
 	c := &f.Components[0]
 	c.Taught, c.Chosen = j.hashes(m.Seed, m.Taught), j.hashes(m.Seed, m.Chosen)
 	f.History = policyfile.History{Known: true, DataHash: j.log.Hash(), How: j.how, Seed: m.Seed, Tried: m.Tried}
-	f.History.Witnesses = j.witnesses(m.Seed, slices.Concat(m.Taught, m.Chosen))
+	all := slices.Concat(m.Taught, m.Chosen)
+	f.History.Witnesses = j.witnesses(all)
+	if j.how == logs.ByContent {
+		f.History.Repeats = j.repeats(all)
+	}
 	if t := j.log.Time; t != nil {
 		f.History.From, f.History.Until = slices.Min(t), slices.Max(t)
 	}
@@ -198,7 +230,8 @@ func (j *Judge) Record(f *policyfile.File, m Made) {
 	for _, p := range m.Loggers {
 		at[p.Hash()] = true
 		g := p.File()
-		a := policyfile.Ancestor{Policy: p.Hash(), Known: g.History.Known, DataHash: g.History.DataHash, How: g.History.How, Seed: g.History.Seed}
+		a := policyfile.Ancestor{Policy: p.Hash(), Known: g.History.Known, DataHash: g.History.DataHash, How: g.History.How, Seed: g.History.Seed,
+			Repeats: g.History.Repeats, Witnesses: fewer(g.History.Witnesses)}
 		for _, c := range g.Components {
 			a.Rows = append(append(a.Rows, c.Taught...), c.Chosen...)
 		}
@@ -221,61 +254,12 @@ func (j *Judge) Record(f *policyfile.File, m Made) {
 		add(older)
 	}
 	if m.Before.History.Known {
+		f.History.Witnesses = append(f.History.Witnesses, m.Before.History.Witnesses...)
+		f.History.Repeats += m.Before.History.Repeats
 		for _, b := range m.Before.Components {
 			c.Taught = append(append(c.Taught, b.Taught...), b.Chosen...)
 		}
 		slices.Sort(c.Taught)
 		c.Taught = slices.Compact(c.Taught)
 	}
-}
-
-// found0 counts the witnesses in the log.
-func (j *Judge) found0(witness propensity.RowSet) int {
-	var d logs.Decision
-	in := make(map[uint64]bool, witness.Len())
-	for i := range j.log.Len() {
-		j.log.Decision(i, &d)
-		if h := content(&d, j.log.Actions); witness.Has(h) {
-			in[h] = true
-		}
-	}
-	return len(in)
-}
-
-// witnesses are the contents of at most 1,000 of the rows, those of the smallest
-// hashes.
-func (j *Judge) witnesses(seed uint64, rows []int) policyfile.Hashes {
-	if j.how != logs.ByID {
-		return nil
-	}
-	some := slices.Clone(rows)
-	slices.SortFunc(some, func(a, b int) int {
-		x, y := Hash(seed, j.keys[a]), Hash(seed, j.keys[b])
-		switch {
-		case x < y:
-			return -1
-		case x > y:
-			return 1
-		}
-		return a - b
-	})
-	var out []uint64
-	var d logs.Decision
-	for _, r := range some[:min(1000, len(some))] {
-		j.log.Decision(r, &d)
-		out = append(out, content(&d, j.log.Actions))
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
-}
-
-// content is a hash of what a decision holds but for its id and what depends on how
-// the log is read: time, context and action. It does not depend on the order of the
-// context's values.
-func content(d *logs.Decision, actions []string) uint64 {
-	sum := Hash(uint64(d.Time.UnixNano()), xxhash.Sum64String(actions[d.Action]))
-	for _, v := range d.Context {
-		sum += Hash(math.Float64bits(v.Number), xxhash.Sum64String(v.Name))
-	}
-	return sum
 }

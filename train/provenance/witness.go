@@ -1,0 +1,294 @@
+package provenance
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+
+	"opl/policies/policyfile"
+)
+
+// # Rows known again
+//
+// A row that had a part in a policy may come back in a later log under another id, with
+// its context rounded. It is known again by its context at some rounding, or by the actions
+// of the rows before it. Whether a row of the later log is that row, or another that has
+// the same context by chance, its action tells. Let a row i of an independent log have the
+// key of a witness, whose action is w_i. Its action a_i was drawn from π₀(·|x_i) when
+// everything that the key is made of was known, so that for every stake s in [0, 1)
+//
+//	E[1 − s + s·1{a_i = w_i}/π₀(a_i|x_i)] = 1 given the rows before it and all contexts
+//
+// and the product e of these over the rows has mean 1, as has the mean of such products over
+// stakes and roundings: P(e ≥ 1/α) ≤ α by Markov's inequality, whatever the distribution of
+// contexts and rewards, however it changes from one log to the next, and however often
+// contexts repeat. A row that comes back agrees surely, and multiplies e by nearly
+// 1/π₀(a_i|x_i) at a stake near 1: of witnesses drawn by chance about log(1/α)/H are enough,
+// where H is the entropy of the logging policy in nats; of those of rare actions, fewer. (This is betting as in Shafer, Testing by betting,
+// JRSS A 184, 2021.)
+//
+// What cannot be known again: rows in another order with few distinct contexts; with names
+// of actions changed; with columns dropped, added or rescaled, in another order; and rows too few
+// for the number above.
+
+const (
+	witnesses = 1000 // of each kind that a file has at most
+	doubt     = 1e-6 // probability of taking an independent log for one that shares rows
+)
+
+// kinds are the ways to know rows again. Digits and decimals go together, so that what
+// another program rounded to either is found.
+var kinds = []policyfile.Witnesses{
+	{}, {Digits: 4}, {Digits: 6, Decimals: 6}, {Digits: 4, Decimals: 4}, {Digits: 3, Decimals: 3}, {Digits: 2, Decimals: 2},
+	{Digits: 3, Decimals: 3, Time: true}, {Run: 40},
+}
+
+// stakes of the bets that rows are known ones.
+var stakes = []float64{.02, .1, .3, .6, .9, .99}
+
+// keysOf are what the rows are known again by, those before row from left out; nil: the
+// log lacks what it takes.
+func (j *Judge) keysOf(w policyfile.Witnesses) (keys []uint64, from int) {
+	n := j.log.Len()
+	if w.Run > 0 {
+		const base = 0x9e3779b97f4a7c15
+		names, keys := j.actions(), make([]uint64, n)
+		var h uint64
+		last := uint64(1) // base to the power of Run
+		for range w.Run {
+			last *= base
+		}
+		for i := range keys {
+			keys[i] = Hash(uint64(w.Run), h)
+			h = h*base + names[j.log.Action[i]]
+			if i >= w.Run {
+				h -= last * names[j.log.Action[i-w.Run]]
+			}
+		}
+		return keys, min(w.Run, n)
+	}
+	keys = j.log.RoundedHashes(rounding(w.Digits, w.Decimals))
+	if w.Time && j.log.Time == nil || !w.Time && keys == nil {
+		return nil, 0
+	}
+	if keys == nil {
+		keys = make([]uint64, n)
+	}
+	for i, k := range keys {
+		var t uint64
+		if w.Time {
+			t = uint64(j.log.Time[i]/1e9) + 1
+		}
+		keys[i] = Hash(t, k)
+	}
+	return keys, 0
+}
+
+// actions are the hashes of the actions' names.
+func (j *Judge) actions() []uint64 {
+	names := make([]uint64, j.log.K())
+	for a, name := range j.log.Actions {
+		names[a] = xxhash.Sum64String(name)
+	}
+	return names
+}
+
+// split is what a witness's key is of: 40 bits of the row's, 24 of its action's.
+const split = 1<<24 - 1
+
+// witnesses are what some of the rows are known again by, of which no other row has the
+// key: half of them those of the least propensities, which say most, the others drawn by
+// chance.
+func (j *Judge) witnesses(rows []int) (all []policyfile.Witnesses) {
+	names := j.actions()
+	drawn := func(a, b int) int { return cmp.Compare(Hash(1, j.keys[a]), Hash(1, j.keys[b])) }
+	rare := func(a, b int) int { return cmp.Or(cmp.Compare(j.log.Propensity[a], j.log.Propensity[b]), drawn(a, b)) }
+	some := [2][]int{slices.Clone(rows), slices.Clone(rows)}
+	slices.SortFunc(some[1], drawn)
+	if j.log.Propensity != nil {
+		slices.SortFunc(some[0], rare)
+	}
+	for i := range some {
+		some[i] = some[i][:min(len(rows), 25*witnesses)]
+	}
+	for _, w := range kinds {
+		keys, from := j.keysOf(w)
+		if keys == nil {
+			continue
+		}
+		times := map[uint64]int{}
+		for _, r := range slices.Concat(some[:]...) {
+			times[keys[r]] = 0
+		}
+		for _, r := range rows {
+			if n, ok := times[keys[r]]; ok {
+				times[keys[r]] = n + 1
+			}
+		}
+		for i, most := range []int{witnesses / 2, witnesses} {
+			for _, r := range some[i] {
+				if k := keys[r]; r >= from && times[k] == 1 && len(w.Keys) < most {
+					w.Keys = append(w.Keys, k&^split|names[j.log.Action[r]]&split)
+					times[k] = 0
+				}
+			}
+		}
+		if slices.Sort(w.Keys); len(w.Keys) > 0 {
+			all = append(all, w)
+		}
+	}
+	return all
+}
+
+// fewer are the witnesses that a file of a later policy has: some of each kind.
+func fewer(all []policyfile.Witnesses) []policyfile.Witnesses {
+	all = slices.Clone(all)
+	for i := range all {
+		all[i].Keys = all[i].Keys[:min(300, len(all[i].Keys))]
+	}
+	return all
+}
+
+// known says that rows of the log, but for those left out, are known again as rows that
+// the witnesses are of: the probability that a log which shares none says so is at most doubt.
+// Empty: they are not, or the log does not say how its actions were drawn.
+func (j *Judge) known(all []policyfile.Witnesses, out []bool) string {
+	if len(all) == 0 || j.log.Propensity == nil || j.log.Estimated {
+		return ""
+	}
+	e, says := j.bet(all, out)
+	if e < -math.Log(doubt) {
+		return ""
+	}
+	return fmt.Sprintf("%s, which has a probability below 1e-%.0f of rows drawn anew", says, math.Floor(min(e/math.Ln10, 300)))
+}
+
+// bet is log e, and what says most.
+func (j *Judge) bet(all []policyfile.Witnesses, out []bool) (e float64, says string) {
+	names := j.actions()
+	var bets []float64 // log e of each
+	most := 0.
+	for _, w := range all {
+		keys, from := j.keysOf(w)
+		of := make(map[uint64]uint64, len(w.Keys))
+		for _, k := range w.Keys {
+			of[k>>24] = k & split
+		}
+		sums := make([]float64, len(stakes))
+		met, agree := 0, 0
+		for i := from; i < len(keys); i++ {
+			action, ok := of[keys[i]>>24]
+			if !ok || out[i] {
+				continue
+			}
+			met++
+			odds := 0.
+			if names[j.log.Action[i]]&split == action {
+				odds = 1 / j.log.Propensity[i]
+				agree++
+			}
+			for s, stake := range stakes {
+				sums[s] += math.Log1p(stake * (odds - 1))
+			}
+		}
+		bets = append(bets, sums...)
+		if best := slices.Max(sums); best > most {
+			most, says = best, fmt.Sprintf("%d rows of this log have %s of a row that had a part in the policy, and %d of them its action", met, what(w), agree)
+		}
+	}
+	for _, v := range bets {
+		e += math.Exp(v - most)
+	}
+	return most + math.Log(e/float64(len(bets))), says
+}
+
+// what says what rows are known again by.
+func what(w policyfile.Witnesses) string {
+	switch {
+	case w.Run > 0:
+		return fmt.Sprintf("the %d actions before them", w.Run)
+	case w.Time:
+		return "the time and the context"
+	case w.Digits > 0:
+		return fmt.Sprintf("the context, to %d digits,", w.Digits)
+	}
+	return "the context"
+}
+
+// repeats counts those of the rows whose content (context, action, cost) another of them
+// had before.
+func (j *Judge) repeats(rows []int) int {
+	x := j.log.ContextHashes()
+	seen := make(map[[3]uint64]bool, len(rows))
+	for _, r := range rows {
+		k := [3]uint64{0, uint64(j.log.Action[r]), math.Float64bits(j.log.Cost[r])}
+		if x != nil {
+			k[0] = x[r]
+		}
+		seen[k] = true
+	}
+	return len(rows) - len(seen)
+}
+
+// byChance reports whether n of a log's rows may well have the contents of n rows of the
+// one that taught, where rows are told apart by content. Of all pairs of equal rows within
+// and across two independent logs of N₁ and N₂ rows, each is across with probability
+// q = 2N₁N₂/(N₁+N₂)²: across are n, and no fewer than the repeats within. The tail is
+// Chernoff's, exp(−T·kl(n/T, q)) of T pairs.
+func (j *Judge) byChance(n, taught, repeats int) bool {
+	rows := make([]int, j.log.Len())
+	for i := range rows {
+		rows[i] = i
+	}
+	total := float64(n + repeats + j.repeats(rows))
+	a, b := float64(taught), float64(len(rows))
+	p, q := float64(n)/total, 2*a*b/((a+b)*(a+b))
+	if p <= q {
+		return true
+	}
+	kl := p * math.Log(p/q)
+	if p < 1 {
+		kl += (1 - p) * math.Log((1-p)/(1-q))
+	}
+	return total*kl < -math.Log(doubt)
+}
+
+// tens are the powers of ten from 10^-lowest.
+var tens = func() (t [609]float64) {
+	for i := range t {
+		t[i] = math.Pow10(i - lowest)
+	}
+	return t
+}()
+
+const lowest = 300
+
+// rounding rounds to the coarser of some significant digits and decimal places; 0 of
+// either is none, of both nil. What decimals of as many digits were read as gives the same
+// number.
+func rounding(digits, decimals int) func(float64) float64 {
+	if digits == 0 && decimals == 0 {
+		return nil
+	}
+	return func(x float64) float64 {
+		abs := math.Abs(x)
+		if !(abs >= 1e-270 && abs < 1e270) {
+			return 0
+		}
+		step := -1 << 30
+		if digits > 0 {
+			e := int(math.Floor(float64(int(math.Float64bits(abs)>>52)-1023) * math.Log10E * math.Ln2))
+			if abs >= tens[lowest+e+1] {
+				e++
+			}
+			step = e - digits + 1
+		}
+		if decimals > 0 {
+			step = max(step, -decimals)
+		}
+		return math.Round(x*tens[lowest-step]) / tens[lowest-step]
+	}
+}
