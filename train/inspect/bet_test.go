@@ -209,7 +209,7 @@ func adaptive(seed uint64) *logs.Log {
 	return in
 }
 
-// Sound logs are refuted neither at 1 nor at Rounded, which at most 1 in 1,000 may be.
+// Of 1,000 sound logs at most 1 is refuted, at 1 or at Rounded.
 func TestBetsAlarms(t *testing.T) {
 	seeds := 25
 	if os.Getenv("OPL_LONG") != "" {
@@ -230,13 +230,14 @@ func TestBetsAlarms(t *testing.T) {
 		{n: 1200, k: 3, d: 4, group: 20, context: normals, policy: softly(1)},
 		{n: 1200, k: 3, d: 3, group: 6, all: true, context: three, policy: mostly},
 	}
-	count, highest := 0, math.Inf(-1)
+	count, alarms, highest := 0, 0, math.Inf(-1)
 	look := func(name string, in *logs.Log) {
 		count++
 		r, f, rounded, exact := bet(t, in)
 		highest = max(highest, rounded, exact)
 		if f.Severity > inspect.Fine || r.Gamma != 1 {
-			t.Errorf("%s: a sound log is refuted: Γ = %v, %+v", name, r.Gamma, f)
+			alarms++
+			t.Logf("%s: a sound log is refuted: Γ = %v, %+v", name, r.Gamma, f)
 		}
 	}
 	for s := range seeds {
@@ -244,6 +245,9 @@ func TestBetsAlarms(t *testing.T) {
 			look(fmt.Sprintf("world %d, seed %d", i, s), w.log(t, uint64(s)))
 		}
 		look(fmt.Sprintf("adaptive, seed %d", s), adaptive(uint64(s)))
+	}
+	if alarms > count/1000 {
+		t.Errorf("%d of %d sound logs are refuted", alarms, count)
 	}
 	t.Logf("%d sound logs, the largest log e is %.2f", count, highest)
 }
