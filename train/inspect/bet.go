@@ -479,11 +479,10 @@ func (b *bets) regress(rows []int, x blas64.General, shift []float64) blas64.Gen
 
 // play bets on every row by the guesses of the other half.
 func (b *bets) play() {
-	x, scores := matrix(betRows, b.width), [2]blas64.General{}
+	x, scores := matrix(betRows, b.width), [3]blas64.General{} // of both regressions and of shares alone
 	for j := range scores {
 		scores[j] = matrix(betRows, b.k)
 	}
-	q := make([]float64, b.k)
 	var unit struct {
 		n, weight, fixed float64
 		ratio            [kinds]float64
@@ -500,18 +499,21 @@ func (b *bets) play() {
 			block := rows[from:min(from+betRows, len(rows))]
 			for r, i := range block {
 				b.vector(i, x.Data[r*b.width:(r+1)*b.width])
-				b.offset(i, guess.shift, scores[0].Data[r*b.k:(r+1)*b.k])
+				b.offset(i, guess.shift, scores[2].Data[r*b.k:(r+1)*b.k])
 			}
-			copy(scores[1].Data, scores[0].Data)
-			for j := range scores {
-				blas64.Gemm(blas.NoTrans, blas.Trans, 1, view(x, guess.w[j].Cols), guess.w[j], 1, scores[j])
+			for j, w := range guess.w {
+				if j > 0 && w.Cols == guess.w[0].Cols { // there are no products
+					copy(scores[j].Data, scores[0].Data)
+					continue
+				}
+				copy(scores[j].Data, scores[2].Data)
+				blas64.Gemm(blas.NoTrans, blas.Trans, 1, view(x, w.Cols), w, 1, scores[j])
 				kernel.Softmax(scores[j].Data, scores[j].Data, b.k)
 			}
+			kernel.Softmax(scores[2].Data, scores[2].Data, b.k)
 			for r, i := range block {
 				a, w := int(b.Action[i]), b.rowWeight(i)/b.most
-				b.offset(i, guess.shift, q)
-				kernel.Softmax(q, q, b.k)
-				seen, of := 0.0, 0.0
+				q, seen, of := scores[2].Data[r*b.k+a], 0.0, 0.0
 				for c, n := range guess.table[b.contextOf(i)] {
 					seen += n
 					if c == a {
@@ -519,7 +521,7 @@ func (b *bets) play() {
 					}
 				}
 				p := w / b.Propensity[i]
-				for j, v := range [kinds]float64{q[a], (of + 4*q[a]) / (seen + 4), scores[0].Data[r*b.k+a], scores[1].Data[r*b.k+a]} {
+				for j, v := range [kinds]float64{q, (of + 4*q) / (seen + 4), scores[0].Data[r*b.k+a], scores[1].Data[r*b.k+a]} {
 					unit.ratio[j] += v * p
 				}
 				unit.n, unit.weight, unit.fixed = unit.n+1, unit.weight+w, unit.fixed+p/float64(b.k)

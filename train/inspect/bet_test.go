@@ -96,7 +96,7 @@ func mostly(x, pi []float64) {
 	}
 }
 
-// twofold plays by the sign of x₀x₁; neither of the two alone tells anything.
+// twofold plays by the sign of x₀x₁ where |x₀| ≥ 1, and uniformly elsewhere.
 func twofold(x, pi []float64) {
 	copy(pi, []float64{0.1, 0.1, 0.8})
 	if math.Abs(x[0]) < 1 {
