@@ -1,11 +1,6 @@
 package inspect
 
 import (
-	"encoding/binary"
-	"math"
-
-	"github.com/cespare/xxhash/v2"
-
 	"opl/train/logs"
 )
 
@@ -26,36 +21,6 @@ func (l *log) contextsFit() bool {
 		}
 	}
 	return l.Rows != nil || l.X.Len() == l.n
-}
-
-// contextHashes is a hash of each row's context: of its named values in any order, or
-// of its vector. It is nil where the log has neither.
-func contextHashes(l *logs.Log) []uint64 {
-	hashes := make([]uint64, l.Len())
-	switch {
-	case l.Path() != "": // it was read
-		var d logs.Decision
-		for i := range hashes {
-			l.Decision(i, &d)
-			for _, v := range d.Context {
-				// A sum does not depend on the order of the values.
-				hashes[i] += mix(xxhash.Sum64String(v.Name) ^ math.Float64bits(v.Number)*0x9e3779b97f4a7c15)
-			}
-		}
-	case l.X != nil:
-		x, b := make([]float64, l.Dim()), make([]byte, 0, 8*l.Dim())
-		for i := range hashes {
-			l.X.Row64(l.Context(i), x)
-			b = b[:0]
-			for _, v := range x {
-				b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
-			}
-			hashes[i] = xxhash.Sum64(b)
-		}
-	default:
-		return nil
-	}
-	return hashes
 }
 
 // mix spreads a hash over its bits (the finalizer of SplitMix64).

@@ -27,7 +27,7 @@ func TestContexts(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	if h := contextHashes(log); len(h) != 4 || h[0] != h[2] || h[0] == h[1] {
+	if h := log.ContextHashes(); len(h) != 4 || h[0] != h[2] || h[0] == h[1] {
 		t.Errorf("contexts %v", h)
 	}
 	r := Inspect(log)
@@ -45,11 +45,11 @@ func TestContexts(t *testing.T) {
 // Contexts of a log in memory are told apart by their vectors, wherever their rows are.
 func TestVectors(t *testing.T) {
 	l := &logs.Log{Actions: logs.Numbered(2), Action: make([]int32, 3), X: logs.Rows64{Width: 2, Data: []float64{1, 2, 2, 1}}, Rows: []int{0, 1, 0}}
-	if h := contextHashes(l); h[0] != h[2] || h[0] == h[1] {
+	if h := l.ContextHashes(); h[0] != h[2] || h[0] == h[1] {
 		t.Errorf("contexts %v", h)
 	}
 	l.X = nil
-	if h := contextHashes(l); h != nil {
+	if h := l.ContextHashes(); h != nil {
 		t.Errorf("contexts %v of none", h)
 	}
 }

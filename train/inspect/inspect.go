@@ -77,6 +77,7 @@ type Report struct {
 	Rows         int         `json:"rows"`
 	K            int         `json:"actions"`
 	Known        string      `json:"known"` // none, logged or all: the propensities there are
+	Gamma        float64     `json:"gamma"` // factor that propensities may be off by: 1, or Rounded where betting refutes 1
 	From         string      `json:"from,omitempty"`
 	To           string      `json:"to,omitempty"`
 	Findings     []Finding   `json:"findings"` // worst first, then in the order of the checks
@@ -142,7 +143,7 @@ func (l *log) add(f Finding) {
 // be there. Where rows are malformed, the checks that need sound rows are left out.
 // Without times the order of rows is taken for that of time.
 func Inspect(in *logs.Log) Report {
-	r := Report{Rows: in.Len(), K: in.K(), Known: "none"}
+	r := Report{Rows: in.Len(), K: in.K(), Known: "none", Gamma: 1}
 	switch {
 	case in.Propensities != nil:
 		r.Known = "all"
@@ -152,7 +153,7 @@ func Inspect(in *logs.Log) Report {
 	l := &log{Log: *in, n: in.Len(), k: in.K(), report: &r}
 	l.timeline()
 	if l.schema() {
-		l.contexts = contextHashes(in)
+		l.contexts = in.ContextHashes()
 		if l.Propensity == nil && l.Propensities != nil {
 			l.Propensity = make([]float64, l.n)
 			for i, a := range l.Action {
@@ -181,6 +182,7 @@ func Inspect(in *logs.Log) Report {
 		l.neighbours()
 		l.repeats()
 		l.autocorrelation()
+		l.bet()
 	}
 	for _, f := range r.Findings {
 		r.Severity = max(r.Severity, f.Severity)
@@ -390,10 +392,10 @@ func (l *log) reading() {
 }
 
 // ids counts decisions that come more than once: any is doubtful, more than 10 %
-// unusable. Keys of a log that was read are ids only if it has a column of them; those
-// of a log in memory always are.
+// unusable. Keys of a log with named contexts are ids only if it has them; those of a log
+// of vectors always are.
 func (l *log) ids() {
-	if l.Keys == nil || l.Path() != "" && !l.HasIDs() {
+	if l.Keys == nil || (l.Path() != "" || l.Names() != nil) && !l.HasIDs() {
 		return
 	}
 	sorted := slices.Clone(l.Keys)
