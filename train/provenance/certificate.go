@@ -114,7 +114,7 @@ func (j *Judge) certificate(b certify.Bounds, on Circumstances, logged []float64
 	for _, f := range j.found.Findings {
 		if f.Severity > inspect.Fine {
 			on.Doubts = append(on.Doubts, fmt.Sprintf("%s: %s: %s", f.Check, f.Measured, f.Means))
-			if slices.Contains(contradictions, f.Check) && (f.Check != "rewards in sequence" || b.Groups == 0) {
+			if f.Severity == inspect.Unusable || slices.Contains(contradictions, f.Check) && (f.Check != "rewards in sequence" || b.Groups == 0) {
 				on.Contradicted = cmp.Or(on.Contradicted, f.Check+": "+f.Measured)
 			}
 		}

@@ -103,18 +103,26 @@ func (j *Judge) Admits() error {
 // taught q's prior or a reward model, or depend on such rows; a prior whose mean is not 0 and of
 // which nobody says what taught it, see [propensity.Prior]; what Admits refuses.
 func (j *Judge) Posterior(pol propensity.Family, q propensity.Posterior, rows []int, o certify.Options) (*Certificate, error) {
+	o = j.options(o)
 	if err := j.admits(q.Prior.Taught, "prior", rows, o); err != nil {
 		return nil, err
 	}
 	if p := q.Prior; p.Taught.Len() == 0 && !p.Fixed && slices.ContainsFunc(p.Mean, func(v float64) bool { return v != 0 }) {
 		return nil, withhold("the prior's mean is not 0, and it is not said which rows taught it, or that none of this log did")
 	}
-	o.Group = j.Units()
 	b, err := certify.Posterior(pol, q, j.log, rows, o)
 	if err != nil {
 		return nil, err
 	}
 	return j.certificate(b, Circumstances{Relation: Same}, nil, rows)
+}
+
+// options are those of a guarantee on the log: rows count as one by units, and propensities
+// that the inspection found rounded are known up to that.
+func (j *Judge) options(o certify.Options) certify.Options {
+	o.Group = j.Units()
+	o.Gamma = max(o.Gamma, j.found.Gamma, 1)
+	return o
 }
 
 // admits is Admits for rows that may not have taught something, nor a reward model.
@@ -205,7 +213,7 @@ func (j *Judge) Fixed(pi func(dst []float64, i int) error, from Origin, rows []i
 // fixed is Fixed of rows that are admitted, as the log holds them with other actions.
 func (j *Judge) fixed(log *logs.Log, pi func(dst []float64, i int) error, rows []int, o certify.Options, on Circumstances) (*Certificate, error) {
 	logged := make([]float64, log.Len())
-	o.Group = j.Units()
+	o = j.options(o)
 	b, err := certify.Fixed(func(dst []float64, i int) error {
 		err := pi(dst, i)
 		logged[i] = dst[log.Action[i]]
@@ -224,8 +232,7 @@ func (j *Judge) Probabilities(pi []float64, from Origin, o certify.Options) (*Ce
 	if err := j.from(from, rows, o); err != nil {
 		return nil, err
 	}
-	o.Group = j.Units()
-	b, err := certify.Fixed(nil, pi, j.log, rows, o)
+	b, err := certify.Fixed(nil, pi, j.log, rows, j.options(o))
 	if err != nil {
 		return nil, err
 	}
@@ -324,7 +331,7 @@ func (j *Judge) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cer
 	if err != nil {
 		return nil, err
 	}
-	options := certify.Options{Delta: o.Delta, Gamma: o.Gamma, Priors: 1, Group: j.Units(), Threads: runtime.GOMAXPROCS(0)}
+	options := j.options(certify.Options{Delta: o.Delta, Gamma: o.Gamma, Priors: 1, Threads: runtime.GOMAXPROCS(0)})
 	for _, m := range f.RewardModels {
 		theta, link := slices.Concat(m.Weights...), certify.SoftmaxLink
 		if m.Weights == nil {
