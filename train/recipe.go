@@ -74,10 +74,10 @@ type learner struct {
 	objective objectives.Objective
 }
 
-func learners(log *logs.Log) []learner {
+func learners(log *logs.Log, penalty float64) []learner {
 	l := []learner{
 		{"heuristic", objectives.Heuristic(objectives.Penalties{Distance: 1e-5, Variance: 1e-5, Bias: 1e-5})},
-		{"likelihood", objectives.Likelihood(1e-6)},
+		{"likelihood", objectives.Likelihood(penalty)},
 	}
 	if log.LoggedOnly() {
 		l[0] = learner{"l2", objectives.L2(1e-5)}
@@ -92,11 +92,11 @@ type teacher struct {
 }
 
 // teachers are the learners from c's prior on, at c's learning rate falling linearly to 0,
-// with c's epochs.
-func teachers(ctx context.Context, log *logs.Log, c Config) (all []teacher) {
+// with c's epochs. The likelihood has a penalty.
+func teachers(ctx context.Context, log *logs.Log, c Config, penalty float64) (all []teacher) {
 	c.Policy, c.Schedule = policies.Softmax{}, Linear
 	c.Prior.Scale = 0
-	for _, l := range learners(log) {
+	for _, l := range learners(log, penalty) {
 		all = append(all, teacher{l.name, func(stage string, rows []int) ([]float64, error) {
 			c.stage = stage
 			c.Objective, c.Weight = l.objective, objectives.Clip(objectives.DefaultHyper(len(rows), 0))
@@ -111,20 +111,23 @@ func teachers(ctx context.Context, log *logs.Log, c Config) (all []teacher) {
 }
 
 // teach takes the teacher whose argmax policy, learned on four fifths of the rows, has the
-// lowest risk on the last fifth; then it learns from all of them.
-func teach(rows []int, all []teacher, risk func(theta []float64, rows []int) (float64, error)) (theta []float64, name string, err error) {
+// lowest risk on the last fifth, where risk may use what all of them learned; then it learns from
+// all rows.
+func teach(rows []int, all []teacher, risk func(theta []float64, learned map[string][]float64, rows []int) (float64, error)) (theta []float64, name string, err error) {
 	if len(rows) < 5 {
 		return nil, "", fmt.Errorf("train: %d rows to learn from, want at least 5", len(rows))
 	}
 	cut := len(rows) * 4 / 5
+	learned := map[string][]float64{}
+	for _, t := range all {
+		if learned[t.name], err = t.learn("trial of "+t.name, rows[:cut]); err != nil {
+			return nil, "", err
+		}
+	}
 	var best teacher
 	least := math.Inf(1)
 	for _, t := range all {
-		theta, err := t.learn("trial of "+t.name, rows[:cut])
-		if err != nil {
-			return nil, "", err
-		}
-		r, err := risk(theta, rows[cut:])
+		r, err := risk(learned[t.name], learned, rows[cut:])
 		if err != nil {
 			return nil, "", err
 		}
@@ -143,7 +146,7 @@ func teach(rows []int, all []teacher, risk func(theta []float64, rows []int) (fl
 // last fifth by logarithmic smoothing; then it learns from all of them. The prior
 // notes its rows; its scale is left to be chosen. It returns the learner's name.
 func LearnPrior(ctx context.Context, log *logs.Log, rows []int, c Config) (policies.Prior, string, error) {
-	mean, name, err := teach(rows, teachers(ctx, log, c), func(theta []float64, rows []int) (float64, error) {
+	mean, name, err := teach(rows, teachers(ctx, log, c, 1e-6), func(theta []float64, _ map[string][]float64, rows []int) (float64, error) {
 		return smoothedRisk(theta, log, rows), nil
 	})
 	if err != nil {
@@ -171,7 +174,7 @@ func smoothedRisk(mu []float64, log *logs.Log, rows []int) float64 {
 }
 
 // Learn runs the recipe on a log. Of c it uses the prior's mean as the start, the epochs
-// and learning rate of the learners, batch size, seed, element type, δ and progress. The
+// (half of them) and learning rate of the learners, batch size, seed, element type, δ and progress. The
 // scores are those of the best of the learners of a prior, of the logistic model of the reward,
 // and of the start if it is not 0.
 //
@@ -193,8 +196,10 @@ func (r Recipe) Learn(ctx context.Context, judge *provenance.Judge, log *logs.Lo
 			return nil, err
 		}
 	}
+	const penalty = 1e-7
 	begin := time.Now()
-	all := teachers(ctx, log, c)
+	c.Epochs = (c.Epochs + 1) / 2 // more of them fit the noise of large models
+	all := teachers(ctx, log, c, penalty)
 	logistic := teacher{"logistic", func(_ string, rows []int) ([]float64, error) { return Logistic(ctx, log, rows, c.Threads) }}
 	all = append(all, logistic)
 	if start := c.Prior.Mean; slices.ContainsFunc(start, func(v float64) bool { return v != 0 }) {
@@ -202,7 +207,12 @@ func (r Recipe) Learn(ctx context.Context, judge *provenance.Judge, log *logs.Lo
 	}
 	policy := policies.Floor{Policy: policies.ArgMax{}, Epsilon: r.Floor}
 	o := certify.Options{Delta: c.Delta, Gamma: r.Gamma, Threads: c.Threads}
-	theta, name, err := teach(teaching, all, func(theta []float64, rows []int) (float64, error) {
+	theta, name, err := teach(teaching, all, func(theta []float64, learned map[string][]float64, rows []int) (float64, error) {
+		o.Models = nil
+		for _, kind := range []string{"softmax", "logistic"} {
+			m := RewardModel{kind, learned[map[string]string{"softmax": "likelihood", "logistic": "logistic"}[kind]]}
+			o.Models = append(o.Models, m.on(log, propensity.RowSet{}))
+		}
 		b, err := certify.Fixed(certify.Play(policy, theta, log), nil, log, rows, o)
 		if err != nil {
 			return 0, err
@@ -220,7 +230,7 @@ func (r Recipe) Learn(ctx context.Context, judge *provenance.Judge, log *logs.Lo
 	softmax, values := theta, theta
 	if name != "likelihood" {
 		c.Prior = policies.Prior{}
-		if softmax, err = teachers(ctx, log, c)[1].learn("reward model", teaching); err != nil {
+		if softmax, err = teachers(ctx, log, c, penalty)[1].learn("reward model", teaching); err != nil {
 			return nil, err
 		}
 	}
@@ -232,6 +242,7 @@ func (r Recipe) Learn(ctx context.Context, judge *provenance.Judge, log *logs.Lo
 	out.Models = []RewardModel{{"softmax", softmax}, {"logistic", values}}
 	taught := propensity.NewRowSet(log.Hashes(teaching))
 	out.Posterior.Prior.Taught = taught
+	o.Models = nil
 	for _, m := range out.Models {
 		o.Models = append(o.Models, m.on(log, taught))
 	}

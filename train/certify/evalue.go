@@ -8,13 +8,13 @@ import (
 )
 
 // gridSize is the number of values of the geometric grid of ℓ.
-const gridSize = 24
+const gridSize = 8
 
 // grid returns the values of ℓ for n units and the logarithms of their weights: half of the
 // weight on 1/√n, half spread over a geometric grid from 0.1/√n to most.
 func grid(n int, most float64) (ell, logWeight []float64) {
 	root := 1 / math.Sqrt(float64(n))
-	low := min(0.1*root, most/10)
+	low := min(0.3*root, most/10)
 	ell, logWeight = []float64{min(root, most)}, []float64{math.Log(0.5)}
 	for g := range gridSize {
 		ell = append(ell, low*math.Pow(most/low, float64(g)/(gridSize-1)))
