@@ -226,22 +226,29 @@ func (p *Program) Run() error {
 	}
 	p.ran = true
 	for i, t := range p.g.terms {
-		if v := p.machine.value(p.terms[i]); finite(v) >= 0 {
-			j := finite(v)
-			return &NonFiniteError{What: "term", Name: t.name, Index: j, Value: at(v, j)}
+		if err := p.check(p.terms[i], "term", t.name); err != nil {
+			return err
 		}
 	}
-	if v := p.Cost(); !isFinite(v) {
-		return &NonFiniteError{What: "cost", Value: v}
+	if err := p.check(p.cost, "cost", ""); err != nil {
+		return err
 	}
 	for i, r := range p.grads {
 		if r < 0 {
 			continue
 		}
-		if v := p.machine.value(r); finite(v) >= 0 {
-			j := finite(v)
-			return &NonFiniteError{What: "gradient", Name: p.g.params[i].p.Name, Index: j, Value: at(v, j)}
+		if err := p.check(r, "gradient", p.g.params[i].p.Name); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// check returns an error if a value of a run is not finite.
+func (p *Program) check(i int, what, name string) error {
+	v := p.machine.value(i)
+	if j := nonFinite(v); j >= 0 {
+		return &NonFiniteError{What: what, Name: name, Index: j, Value: at(v, j)}
 	}
 	return nil
 }
