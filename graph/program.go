@@ -141,23 +141,14 @@ func distinct(g *gorgonia.ExprGraph) error {
 // Has reports whether the program reads the input of that name: what the cost
 // and the terms do not need is dropped, and need not be fed.
 func (p *Program) Has(name string) bool {
-	in := p.input(name)
+	in := p.g.input(name)
 	return in != nil && p.used[in.node]
-}
-
-func (p *Program) input(name string) *input {
-	for _, in := range p.g.inputs {
-		if in.name == name {
-			return in
-		}
-	}
-	return nil
 }
 
 // Feed copies values into an input. It is an error if the graph has no such
 // input or the number of values is not that of its shape.
 func (p *Program) Feed(name string, values []float64) error {
-	in := p.input(name)
+	in := p.g.input(name)
 	if in == nil {
 		return fmt.Errorf("graph: no input is named %q", name)
 	}
@@ -172,7 +163,7 @@ func (p *Program) Feed(name string, values []float64) error {
 // and marks it as fed. T is the element type of the graph. It is nil if the
 // program does not read such an input, or has another element type.
 func Buffer[T float32 | float64](p *Program, name string) []T {
-	in := p.input(name)
+	in := p.g.input(name)
 	if in == nil || !p.used[in.node] {
 		return nil
 	}
@@ -328,11 +319,10 @@ func (p *Program) Grad(q *Param) *tensor.Dense {
 // Gradient returns a copy of the gradient of the last run's cost in a parameter,
 // row by row, whatever the element type; nil where Grad is.
 func (p *Program) Gradient(q *Param) []float64 {
-	d := p.Grad(q)
-	if d == nil {
-		return nil
+	if d := p.Grad(q); d != nil {
+		return floats(d)
 	}
-	return floats(d)
+	return nil
 }
 
 // Close does nothing; a program's memory is its own and goes with it.
