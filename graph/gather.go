@@ -40,7 +40,11 @@ func (x Expr) scatter(index Expr, c int) Expr {
 func gatherTo[T float](dst []T, src [][]T, first int) {
 	x, c := src[0], len(src[0])/len(dst)
 	for i, k := range src[1] {
-		dst[i] = x[i*c+column(k, c, first+i)]
+		j, ok := column(k, c)
+		if !ok {
+			panic(noColumn(k, c, first+i))
+		}
+		dst[i] = x[i*c+j]
 	}
 }
 
@@ -48,15 +52,20 @@ func scatterTo[T float](dst []T, src [][]T, first int) {
 	x, c := src[0], len(dst)/len(src[0])
 	clear(dst)
 	for i, k := range src[1] {
-		dst[i*c+column(k, c, first+i)] = x[i]
+		j, ok := column(k, c)
+		if !ok {
+			panic(noColumn(k, c, first+i))
+		}
+		dst[i*c+j] = x[i]
 	}
 }
 
-// column returns the index k of a row, which is to be one of c columns.
-func column[T float](k T, c, row int) int {
+// column returns the index k, and whether it is one of c columns.
+func column[T float](k T, c int) (int, bool) {
 	j := int(k)
-	if T(j) != k || j < 0 || j >= c {
-		panic(rowError(fmt.Sprintf("row %d: index %v, want a whole number from 0 to %d", row, k, c-1)))
-	}
-	return j
+	return j, T(j) == k && 0 <= j && j < c
+}
+
+func noColumn[T float](k T, c, row int) rowError {
+	return rowError(fmt.Sprintf("row %d: index %v, want a whole number from 0 to %d", row, k, c-1))
 }

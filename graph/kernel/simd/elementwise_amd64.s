@@ -206,7 +206,9 @@ done:
 // func rowSums32(dst, x *float32, rows, k int)
 TEXT ·rowSums32(SB), NOSPLIT, $0-32
 	ROWS
-	COLUMNS(Y4)
+	MOVQ R9, CX
+	ANDQ $7, CX
+	TAIL(CX, AX, Y4)
 row:
 	VMASKMOVPS (SI), Y4, Y0
 	VXORPS Y1, Y1, Y1
