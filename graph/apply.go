@@ -15,7 +15,7 @@ import (
 // A panic inside Gorgonia becomes an error; one in f itself is f's own. What f
 // builds is not shielded from Gorgonia's defects (see the package comment), so
 // check its gradient.
-func Apply(f func(...*gorgonia.Node) (*gorgonia.Node, error), in ...Expr) (y Expr) {
+func Apply(f func(...*gorgonia.Node) (*gorgonia.Node, error), in ...Expr) Expr {
 	if len(in) == 0 {
 		return Fail("graph: Apply without operands")
 	}
@@ -26,15 +26,10 @@ func Apply(f func(...*gorgonia.Node) (*gorgonia.Node, error), in ...Expr) (y Exp
 	for i, x := range in {
 		nodes[i] = x.n
 	}
-	defer func() {
-		if r := recover(); r != nil {
-			if !panickedIn("gorgonia.org/") {
-				panic(r)
-			}
-			y = Fail("graph: Gorgonia panicked: %v", r)
-		}
+	n, err := func() (n *gorgonia.Node, err error) {
+		defer func() { err = shield(recover(), err) }()
+		return f(nodes...)
 	}()
-	n, err := f(nodes...)
 	if err == nil && n == nil {
 		err = fmt.Errorf("the function returned no node")
 	}
@@ -50,7 +45,19 @@ func ApplyOp(o gorgonia.Op, in ...Expr) Expr {
 	return Apply(func(ns ...*gorgonia.Node) (*gorgonia.Node, error) { return gorgonia.ApplyOp(o, ns...) }, in...)
 }
 
-// panickedIn reports, from a deferred function, whether the function that
+// shield turns what was recovered in a deferred function into an error if it comes of
+// a panic inside Gorgonia; other panics go on. Where there was none err stays.
+func shield(recovered any, err error) error {
+	if recovered == nil {
+		return err
+	}
+	if !panickedIn("gorgonia.org/") {
+		panic(recovered)
+	}
+	return fmt.Errorf("panic in Gorgonia: %v", recovered)
+}
+
+// panickedIn reports, below a deferred function, whether the function that
 // panicked belongs to a package whose path begins with prefix.
 func panickedIn(prefix string) bool {
 	var pc [64]uintptr

@@ -2,21 +2,20 @@ package graph
 
 import (
 	"math"
-
-	"gorgonia.org/tensor"
+	"slices"
 
 	"opl/graph/kernel/simd"
 )
 
 // Add returns x + y, elementwise.
 func (x Expr) Add(y Expr) Expr {
-	return binary2("add", x, y, both(addTo, func(dst []float32, src [][]float32) { simd.Add32(dst, src[0], src[1]) }).by(byRows).simple("add"),
+	return binary2("add", x, y, of2(simd.Add[float64], simd.Add[float32]).by(byRows).simple("add"),
 		func(_ []Expr, _, g Expr, _ []bool) []Expr { return []Expr{g, g} })
 }
 
 // Sub returns x − y, elementwise.
 func (x Expr) Sub(y Expr) Expr {
-	return binary2("sub", x, y, both(subTo, func(dst []float32, src [][]float32) { simd.Sub32(dst, src[0], src[1]) }).by(byRows).simple("sub"),
+	return binary2("sub", x, y, of2(simd.Sub[float64], simd.Sub[float32]).by(byRows).simple("sub"),
 		func(_ []Expr, _, g Expr, need []bool) []Expr {
 			return []Expr{g, when(need[1], func() Expr { return g.Neg() })}
 		})
@@ -24,7 +23,7 @@ func (x Expr) Sub(y Expr) Expr {
 
 // Mul returns x·y, elementwise.
 func (x Expr) Mul(y Expr) Expr {
-	return binary2("mul", x, y, both(mulTo, func(dst []float32, src [][]float32) { simd.Mul32(dst, src[0], src[1]) }).by(byRows).simple("mul"),
+	return binary2("mul", x, y, of2(simd.Mul[float64], simd.Mul[float32]).by(byRows).simple("mul"),
 		func(in []Expr, _, g Expr, need []bool) []Expr {
 			return []Expr{
 				when(need[0], func() Expr { return g.Mul(in[1]) }),
@@ -35,7 +34,7 @@ func (x Expr) Mul(y Expr) Expr {
 
 // Div returns x/y, elementwise. Dividing by 0 gives what IEEE 754 says.
 func (x Expr) Div(y Expr) Expr {
-	return binary2("div", x, y, both(divTo, func(dst []float32, src [][]float32) { simd.Div32(dst, src[0], src[1]) }).by(byRows).simple("div"),
+	return binary2("div", x, y, of2(simd.Div[float64], simd.Div[float32]).by(byRows).simple("div"),
 		func(in []Expr, out, g Expr, need []bool) []Expr {
 			dx := g.Div(in[1])
 			return []Expr{dx, when(need[1], func() Expr { return dx.Mul(out).Neg() })}
@@ -74,19 +73,13 @@ func halfOver(y float64) float64 {
 
 // Abs returns |x|, whose derivative at 0 is 0.
 func (x Expr) Abs() Expr {
-	return x.unary("abs", both(absTo, func(dst []float32, src [][]float32) { simd.Abs32(dst, src[0]) }).by(byRows).simple("abs"), func(x, _, g Expr) Expr {
-		return g.Mul(x.unary("sign", both(signTo[float64], signTo[float32]).by(byRows).simple("sign"), nil))
+	return x.unary("abs", of1(simd.Abs[float64], simd.Abs[float32]).by(byRows).simple("abs"), func(x, _, g Expr) Expr {
+		return g.Mul(x.unary("sign", of1(signTo[float64], signTo[float32]).by(byRows).simple("sign"), nil))
 	})
 }
 
-func absTo(dst []float64, src [][]float64) {
-	for i, x := range src[0] {
-		dst[i] = math.Abs(x)
-	}
-}
-
-func signTo[T float](dst []T, src [][]T) {
-	for i, x := range src[0] {
+func signTo[T float](dst, xs []T) {
+	for i, x := range xs {
 		switch {
 		case x > 0:
 			dst[i] = 1
@@ -98,19 +91,10 @@ func signTo[T float](dst []T, src [][]T) {
 	}
 }
 
-// atLeast makes max(x, c).
-func atLeast(c float64) func(dst []float64, src [][]float64) {
-	return func(dst []float64, src [][]float64) {
-		for i, x := range src[0] {
-			dst[i] = max(x, c)
-		}
-	}
-}
-
 // above makes 1 where x > c, 0 elsewhere.
-func above[T float](c float64) func(dst []T, src [][]T) {
-	return func(dst []T, src [][]T) {
-		for i, x := range src[0] {
+func above[T float](c float64) func(dst, xs []T) {
+	return func(dst, xs []T) {
+		for i, x := range xs {
 			dst[i] = 0
 			if float64(x) > c { // in float64: c may not be a float32
 				dst[i] = 1
@@ -121,9 +105,10 @@ func above[T float](c float64) func(dst []T, src [][]T) {
 
 // AtLeast returns max(x, c). The derivative is 1 where x > c, 0 elsewhere.
 func (x Expr) AtLeast(c float64) Expr {
-	return x.unary("at least", both(atLeast(c), func(dst []float32, src [][]float32) { simd.AtLeast32(dst, src[0], float32(c)) }).by(byRows).simple("at least ", c), func(x, _, g Expr) Expr {
-		return g.Mul(x.Above(c))
-	})
+	return x.unary("at least", of1(
+		func(dst, x []float64) { simd.AtLeast(dst, x, c) },
+		func(dst, x []float32) { simd.AtLeast(dst, x, float32(c)) }).by(byRows).simple("at least ", c),
+		func(x, _, g Expr) Expr { return g.Mul(x.Above(c)) })
 }
 
 // AtMost returns min(x, c). The derivative is 1 where x < c, 0 elsewhere.
@@ -131,12 +116,12 @@ func (x Expr) AtMost(c float64) Expr { return x.Neg().AtLeast(-c).Neg() }
 
 // Above returns 1 where x > c and 0 elsewhere, constant for differentiation.
 func (x Expr) Above(c float64) Expr {
-	return x.unary("above", both(above[float64](c), above[float32](c)).by(byRows).simple("above ", c), nil)
+	return x.unary("above", of1(above[float64](c), above[float32](c)).by(byRows).simple("above ", c), nil)
 }
 
 // Exp returns eˣ.
 func (x Expr) Exp() Expr {
-	return x.unary("exp", each(math.Exp).in32(simd.Exp32).as("exp"), func(_, y, g Expr) Expr { return g.Mul(y) })
+	return x.unary("exp", of1(eachOf[float64](math.Exp), simd.Exp32).by(byRows).as("exp"), func(_, y, g Expr) Expr { return g.Mul(y) })
 }
 
 // Log returns the natural logarithm of x.
@@ -191,10 +176,9 @@ func (x Expr) StopGradient() Expr {
 	var held64 []float64
 	var held32 []float32
 	g := x.g
-	return x.unary("stop", both(
-		func(dst []float64, src [][]float64) { hold(g, &held64, dst, src[0]) },
-		func(dst []float32, src [][]float32) { hold(g, &held32, dst, src[0]) },
-	), nil)
+	return x.unary("stop", of1(
+		func(dst, x []float64) { hold(g, &held64, dst, x) },
+		func(dst, x []float32) { hold(g, &held32, dst, x) }), nil)
 }
 
 // hold copies src to dst, or what it held before while g is frozen: central
@@ -208,7 +192,7 @@ func hold[T float](g *Graph, held *[]T, dst, src []T) {
 
 // copy returns x in a buffer of its own, constant for differentiation.
 func (x Expr) copy() Expr {
-	r := both(copyTo[float64], copyTo[float32])
+	r := of1(copyTo[float64], copyTo[float32])
 	r.copies = true
 	return apply("copy", x.n.Shape(), r, nil, x)
 }
@@ -250,7 +234,7 @@ func binary2(name string, x, y Expr, r run, d diff) Expr {
 		x = x.fill(sy)
 	case len(sy) == 0 && len(sx) > 0:
 		y = y.fill(sx)
-	case !sameShape(sx, sy):
+	case !slices.Equal(sx, sy):
 		return Fail("graph: %s of %s and %s: the shapes differ; Across or Down expands a vector along an axis", name, x, y)
 	}
 	u, s, repeated := x.repeated() // as for unary
@@ -270,91 +254,21 @@ func binary2(name string, x, y Expr, r run, d diff) Expr {
 	return apply(name, x.n.Shape(), r, d, x, y)
 }
 
-func sameShape(a, b tensor.Shape) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
-}
-
 // each makes an elementwise operation of a function of one number. In float32
 // the function still computes in float64.
-func each(f func(float64) float64) run {
-	r := both(
-		func(dst []float64, src [][]float64) {
-			for i, x := range src[0] {
-				dst[i] = f(x)
-			}
-		},
-		func(dst []float32, src [][]float32) {
-			for i, x := range src[0] {
-				dst[i] = float32(f(float64(x)))
-			}
-		})
-	return r.by(byRows)
-}
+func each(f func(float64) float64) run { return of1(eachOf[float64](f), eachOf[float32](f)).by(byRows) }
 
-// in32 replaces the float32 form of an elementwise operation.
-func (r run) in32(f func(dst, x []float32)) run {
-	r.f32 = func(dst []float32, src [][]float32) error { f(dst, src[0]); return nil }
-	return r
+func eachOf[T float](f func(float64) float64) func(dst, xs []T) {
+	return func(dst, xs []T) {
+		for i, x := range xs {
+			dst[i] = T(f(float64(x)))
+		}
+	}
 }
 
 // affine makes c·x + b.
 func affine(c, b float64) run {
-	return both(
-		func(dst []float64, src [][]float64) { affineTo(dst, src[0], c, b) },
-		func(dst []float32, src [][]float32) {
-			if b == 0 {
-				simd.Scale32(dst, src[0], float32(c))
-			} else {
-				simd.Affine32(dst, src[0], float32(c), float32(b))
-			}
-		}).
-		by(byRows).simple("affine ", c, b)
-}
-
-func affineTo(dst, x []float64, c, b float64) {
-	if b == 0 { // keeps −0 and is a multiplication less rounded
-		for i, v := range x {
-			dst[i] = c * v
-		}
-		return
-	}
-	for i, v := range x {
-		dst[i] = c*v + b
-	}
-}
-
-func addTo(dst []float64, src [][]float64) {
-	x, y := src[0], src[1][:len(dst)]
-	for i := range dst {
-		dst[i] = x[i] + y[i]
-	}
-}
-
-func subTo(dst []float64, src [][]float64) {
-	x, y := src[0], src[1][:len(dst)]
-	for i := range dst {
-		dst[i] = x[i] - y[i]
-	}
-}
-
-func mulTo(dst []float64, src [][]float64) {
-	x, y := src[0], src[1][:len(dst)]
-	for i := range dst {
-		dst[i] = x[i] * y[i]
-	}
-}
-
-func divTo(dst []float64, src [][]float64) {
-	x, y := src[0], src[1][:len(dst)]
-	for i := range dst {
-		dst[i] = x[i] / y[i]
-	}
+	return of1(
+		func(dst, x []float64) { simd.Affine(dst, x, c, b) },
+		func(dst, x []float32) { simd.Affine(dst, x, float32(c), float32(b)) }).by(byRows).simple("affine ", c, b)
 }

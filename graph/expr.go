@@ -103,12 +103,7 @@ func located(err error) error {
 		if more && building(f) {
 			continue
 		}
-		file := f.File
-		if i := strings.LastIndexByte(file, '/'); i >= 0 {
-			if j := strings.LastIndexByte(file[:i], '/'); j >= 0 {
-				file = file[j+1:]
-			}
-		}
+		file := path.Join(path.Base(path.Dir(f.File)), path.Base(f.File))
 		return fmt.Errorf("%s:%d: %w", file, f.Line, err)
 	}
 }
@@ -146,14 +141,7 @@ func shapeString(s tensor.Shape) string {
 	if len(s) == 0 {
 		return "()"
 	}
-	var b strings.Builder
-	for i, d := range s {
-		if i > 0 {
-			b.WriteString("×")
-		}
-		fmt.Fprintf(&b, "%d", d)
-	}
-	return "[" + b.String() + "]"
+	return strings.ReplaceAll(fmt.Sprint([]int(s)), " ", "×")
 }
 
 // rank returns a failure unless x has one of the ranks.

@@ -178,7 +178,7 @@ func TestApplyPanics(t *testing.T) {
 	theirs := graph.Apply(func(ns ...*G.Node) (*G.Node, error) {
 		return G.Must(G.Mul(ns[0], mat(G.NewGraph(), "m", 1, 1, 1))), nil
 	}, x)
-	wantError(t, theirs.Err(), "graph/expr_test.go:", "Gorgonia panicked")
+	wantError(t, theirs.Err(), "graph/expr_test.go:", "panic in Gorgonia")
 
 	for what, f := range map[string]func() graph.Expr{
 		"own bug": func() graph.Expr {

@@ -37,27 +37,35 @@ func (x Expr) scatter(index Expr, c int) Expr {
 		}, x, index).except(1)
 }
 
-func gatherTo[T float](dst []T, src [][]T) error {
+func gatherTo[T float](dst []T, src [][]T, first int) {
 	x, c := src[0], len(src[0])/len(dst)
 	for i, k := range src[1] {
-		j := int(k)
-		if T(j) != k || j < 0 || j >= c {
-			return &rowError{i, fmt.Sprintf("index %v, want a whole number from 0 to %d", k, c-1)}
+		j, ok := column(k, c)
+		if !ok {
+			panic(noColumn(k, c, first+i))
 		}
 		dst[i] = x[i*c+j]
 	}
-	return nil
 }
 
-func scatterTo[T float](dst []T, src [][]T) error {
+func scatterTo[T float](dst []T, src [][]T, first int) {
 	x, c := src[0], len(dst)/len(src[0])
 	clear(dst)
 	for i, k := range src[1] {
-		j := int(k)
-		if T(j) != k || j < 0 || j >= c {
-			return &rowError{i, fmt.Sprintf("index %v, want a whole number from 0 to %d", k, c-1)}
+		j, ok := column(k, c)
+		if !ok {
+			panic(noColumn(k, c, first+i))
 		}
 		dst[i*c+j] = x[i]
 	}
-	return nil
+}
+
+// column returns the index k, and whether it is one of c columns.
+func column[T float](k T, c int) (int, bool) {
+	j := int(k)
+	return j, T(j) == k && 0 <= j && j < c
+}
+
+func noColumn[T float](k T, c, row int) rowError {
+	return rowError(fmt.Sprintf("row %d: index %v, want a whole number from 0 to %d", row, k, c-1))
 }

@@ -22,17 +22,13 @@ func (z Expr) GaussianQuadrature(nodes int) Expr {
 	if nodes == 0 {
 		nodes = kernel.DefaultNodes(k)
 	}
-	return apply("gaussian quadrature", z.n.Shape(), both(
-		func(dst []float64, src [][]float64) { kernel.GaussianPropensities(dst, src[0], k, nodes) },
-		func(dst []float32, src [][]float32) { kernel.GaussianPropensities(dst, src[0], k, nodes) }).by(byRows).times(nodes),
+	return apply("gaussian quadrature", z.n.Shape(), of1(
+		func(dst, z []float64) { kernel.GaussianPropensities(dst, z, k, nodes) },
+		func(dst, z []float32) { kernel.GaussianPropensities(dst, z, k, nodes) }).by(byRows).times(nodes),
 		func(in []Expr, _, g Expr, _ []bool) []Expr {
-			return []Expr{apply("gaussian quadrature gradient", in[0].n.Shape(), both(
-				func(dst []float64, src [][]float64) {
-					kernel.GaussianPropensitiesGrad(dst, src[0], src[1], k, nodes)
-				},
-				func(dst []float32, src [][]float32) {
-					kernel.GaussianPropensitiesGrad(dst, src[0], src[1], k, nodes)
-				}).by(byRows).times(nodes), nil, in[0], g)}
+			return []Expr{apply("gaussian quadrature gradient", in[0].n.Shape(), of2(
+				func(dst, z, g []float64) { kernel.GaussianPropensitiesGrad(dst, z, g, k, nodes) },
+				func(dst, z, g []float32) { kernel.GaussianPropensitiesGrad(dst, z, g, k, nodes) }).by(byRows).times(nodes), nil, in[0], g)}
 		}, z)
 }
 
@@ -54,16 +50,13 @@ func (z Expr) GaussianMonteCarlo(eps Expr) Expr {
 		return Fail("graph: GaussianMonteCarlo of %s with noise %s: the numbers of rows differ", z, eps)
 	}
 	k, s := z.n.Shape()[1], eps.n.Shape()[1]
-	return apply("gaussian monte carlo", z.n.Shape(), both(
-		func(dst []float64, src [][]float64) { kernel.GaussianMC(dst, src[0], src[1], k, s) },
-		func(dst []float32, src [][]float32) { kernel.GaussianMC(dst, src[0], src[1], k, s) }).by(byRows).times(k*s),
+	return apply("gaussian monte carlo", z.n.Shape(), of2(
+		func(dst, z, eps []float64) { kernel.GaussianMC(dst, z, eps, k, s) },
+		func(dst, z, eps []float32) { kernel.GaussianMC(dst, z, eps, k, s) }).by(byRows).times(k*s),
 		func(in []Expr, _, g Expr, _ []bool) []Expr {
-			return []Expr{apply("gaussian monte carlo gradient", in[0].n.Shape(), both(
-				func(dst []float64, src [][]float64) {
-					kernel.GaussianMCGrad(dst, src[0], src[1], src[2], k, s)
-				},
-				func(dst []float32, src [][]float32) {
-					kernel.GaussianMCGrad(dst, src[0], src[1], src[2], k, s)
-				}).by(byRows).times(k*s), nil, in[0], in[1], g), {}}
+			return []Expr{apply("gaussian monte carlo gradient", in[0].n.Shape(), run{
+				f64: func(dst []float64, src [][]float64, _ int) { kernel.GaussianMCGrad(dst, src[0], src[1], src[2], k, s) },
+				f32: func(dst []float32, src [][]float32, _ int) { kernel.GaussianMCGrad(dst, src[0], src[1], src[2], k, s) },
+			}.by(byRows).times(k*s), nil, in[0], in[1], g), {}}
 		}, z, eps).except(1)
 }

@@ -23,6 +23,7 @@ func gradients(cost Expr, wrt []*gorgonia.Node) ([]Expr, error) {
 	for _, n := range wrt {
 		active[n] = true
 	}
+	needs := map[*gorgonia.Node][]bool{} // of these, the operands that do
 	for _, n := range order {
 		if active[n] || len(children[n]) == 0 {
 			continue
@@ -31,8 +32,12 @@ func gradients(cost Expr, wrt []*gorgonia.Node) ([]Expr, error) {
 		if err != nil {
 			return nil, err
 		}
+		need := make([]bool, len(children[n]))
 		for i, c := range children[n] {
-			active[n] = active[n] || flows[i] && active[c]
+			need[i] = flows[i] && active[c]
+		}
+		if slices.Contains(need, true) {
+			active[n], needs[n] = true, need
 		}
 	}
 
@@ -40,19 +45,12 @@ func gradients(cost Expr, wrt []*gorgonia.Node) ([]Expr, error) {
 	for i := len(order) - 1; i >= 0; i-- {
 		n := order[i]
 		dn, reached := grad[n]
-		if !reached || !active[n] || len(children[n]) == 0 {
+		need := needs[n]
+		if !reached || need == nil {
 			continue
 		}
 		if _, ok := n.Op().(gorgonia.SDOp); !ok {
 			return nil, fmt.Errorf("graph: %s has no symbolic derivative; StopGradient makes it a constant", Expr{g: g, n: n})
-		}
-		flows, err := diffWRT(n, len(children[n]))
-		if err != nil {
-			return nil, err
-		}
-		need := make([]bool, len(children[n]))
-		for j, c := range children[n] {
-			need[j] = flows[j] && active[c]
 		}
 		dx, err := symDiff(n, children[n], dn.n, need)
 		if err != nil {
@@ -101,14 +99,7 @@ func symDiff(n *gorgonia.Node, children gorgonia.Nodes, grad *gorgonia.Node, nee
 	if o, ok := n.Op().(*op); ok {
 		return o.symDiff(children, n, grad, need)
 	}
-	defer func() {
-		if r := recover(); r != nil {
-			if !panickedIn("gorgonia.org/") {
-				panic(r)
-			}
-			err = fmt.Errorf("panic in Gorgonia: %v", r)
-		}
-	}()
+	defer func() { err = shield(recover(), err) }()
 	return n.Op().(gorgonia.SDOp).SymDiff(children, n, grad)
 }
 

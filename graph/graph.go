@@ -65,10 +65,7 @@ func (g *Graph) Dtype() tensor.Dtype { return g.dt }
 // Input declares a value that is fed before each run, of at most two
 // dimensions; none declares a scalar. The name must be new to the graph.
 func (g *Graph) Input(name string, shape ...int) Expr {
-	in, x := g.declare(name, shape)
-	if in != nil {
-		g.inputs = append(g.inputs, in)
-	}
+	_, x := g.declare(name, shape)
 	return x
 }
 
@@ -83,7 +80,6 @@ func (g *Graph) Const(name string, values []float64, shape ...int) Expr {
 		return g.fail("graph: constant %q: %w", name, err)
 	}
 	in.given = true
-	g.inputs = append(g.inputs, in)
 	return x
 }
 
@@ -107,18 +103,14 @@ type Filler32 func(r *rand.Rand, dst []float32, threads int)
 // name as well. With its values left alone a program is a deterministic
 // function of its parameters.
 func (g *Graph) Noise(name string, fill Filler, shape ...int) Expr {
-	x := g.Input(name, shape...)
-	if x.err == nil {
-		g.inputs[len(g.inputs)-1].fill = fill
-	}
-	return x
+	return g.Noise32(name, fill, nil, shape...)
 }
 
 // Noise32 is Noise with a form of its own for graphs of float32.
 func (g *Graph) Noise32(name string, fill Filler, fill32 Filler32, shape ...int) Expr {
-	x := g.Noise(name, fill, shape...)
-	if x.err == nil {
-		g.inputs[len(g.inputs)-1].fill32 = fill32
+	in, x := g.declare(name, shape)
+	if in != nil {
+		in.fill, in.fill32 = fill, fill32
 	}
 	return x
 }
@@ -184,11 +176,19 @@ func (g *Graph) fail(format string, args ...any) Expr {
 	return x
 }
 
-func (g *Graph) unused(name string) error {
+// input returns the input of that name, nil if there is none.
+func (g *Graph) input(name string) *input {
 	for _, in := range g.inputs {
 		if in.name == name {
-			return fmt.Errorf("graph: the name %q is taken by an input", name)
+			return in
 		}
+	}
+	return nil
+}
+
+func (g *Graph) unused(name string) error {
+	if g.input(name) != nil {
+		return fmt.Errorf("graph: the name %q is taken by an input", name)
 	}
 	for _, q := range g.params {
 		if q.p.Name == name {
@@ -212,6 +212,7 @@ func (g *Graph) declare(name string, shape []int) (*input, Expr) {
 	}
 	in := &input{name: name, value: newValue(g.dt, shape)}
 	in.node = g.leaf(name, in.value)
+	g.inputs = append(g.inputs, in)
 	return in, Expr{g: g, n: in.node}
 }
 

@@ -2,10 +2,12 @@ package graph
 
 import (
 	"fmt"
+	"unsafe"
 
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"opl/graph/kernel/simd"
 	"opl/graph/kernel/workers"
 )
 
@@ -48,8 +50,7 @@ type machineStep[T float] struct {
 type machineInstr[T float] struct {
 	own     *op
 	foreign gorgonia.Op
-	run     func(dst []T, src [][]T) error
-	rows    func(dst []T, src []T, from, to int) // of repeating and grouping
+	run     func(dst []T, src [][]T, first int)
 	in      []place
 	out     place
 	sum     int // of summing: its place in sums
@@ -161,7 +162,6 @@ func (m *threaded[T]) prepare(p *plan, s step, kept []bool) machineStep[T] {
 			mi.boxes = make([]gorgonia.Value, len(in.in))
 		} else {
 			mi.run = runOf[T](in.own.run)
-			mi.rows = rowsOf[T](in.own.run)
 		}
 		for _, i := range in.in {
 			pl := place{value: i, slot: -1, width: p.values[i].width(), whole: s.rows == 0 || !in.readsRows()}
@@ -213,7 +213,8 @@ func (m *threaded[T]) prepare(p *plan, s step, kept []bool) machineStep[T] {
 	for _, w := range widths {
 		total += w
 	}
-	ms.tile = min(s.rows, max(1, cacheBytes/(total*int(sizeof[T]()))))
+	var z T
+	ms.tile = min(s.rows, max(1, cacheBytes/(total*int(unsafe.Sizeof(z)))))
 	// A few dozen chunks, of whole groups.
 	ms.chunk = (max(ms.tile, s.rows/chunks) + ms.align - 1) / ms.align * ms.align
 	ms.seats = []seat[T]{newSeat[T](widths, ms.tile)}
@@ -233,14 +234,6 @@ func newSeat[T float](widths []int, tile int) seat[T] {
 	return s
 }
 
-func sizeof[T float]() uintptr {
-	var z T
-	if _, ok := any(z).(float32); ok {
-		return 4
-	}
-	return 8
-}
-
 func lcm(a, b int) int {
 	x, y := a, b
 	for y != 0 {
@@ -255,15 +248,10 @@ func (m *threaded[T]) run(threads int) error {
 	for k := range m.steps {
 		s := &m.steps[k]
 		var err error
-		switch {
-		case s.rows == 0:
+		if s.rows == 0 {
 			err = m.whole(&s.code[0], threads)
-		case threads > 1 && len(s.seats) > 1:
+		} else {
 			err = m.split(s, min(threads, len(s.seats)))
-		default:
-			s.seats[0].err = nil
-			m.through(s, &s.seats[0], 0, s.rows)
-			err = s.seats[0].err
 		}
 		if err != nil {
 			return err
@@ -287,7 +275,11 @@ func (m *threaded[T]) split(s *machineStep[T], threads int) error {
 	for t := range s.seats {
 		s.seats[t].err = nil
 	}
-	workers.Do(threads, (s.rows+s.chunk-1)/s.chunk, s.take)
+	if threads > 1 {
+		workers.Do(threads, (s.rows+s.chunk-1)/s.chunk, s.take)
+	} else {
+		m.through(s, &s.seats[0], 0, s.rows)
+	}
 	for t := range s.seats {
 		if err := s.seats[t].err; err != nil {
 			return err
@@ -310,9 +302,7 @@ func (m *threaded[T]) whole(in *machineInstr[T], threads int) (err error) {
 			return nil
 		}
 	}
-	if err := in.run(m.data[in.out.value], in.src); err != nil {
-		return fmt.Errorf("graph: %s: %w", in.own.name, err)
-	}
+	in.run(m.data[in.out.value], in.src, 0)
 	return nil
 }
 
@@ -333,7 +323,7 @@ func (m *threaded[T]) apply(in *machineInstr[T]) (err error) {
 
 func panicked(o fmt.Stringer, err *error) {
 	if r := recover(); r != nil {
-		*err = fmt.Errorf("graph: %v: %v", o, r)
+		*err = failed(o, r)
 	}
 }
 
@@ -345,7 +335,7 @@ func (m *threaded[T]) through(s *machineStep[T], t *seat[T], lo, hi int) {
 	at := 0
 	defer func() {
 		if r := recover(); r != nil {
-			t.err = fmt.Errorf("graph: %v: %v", s.code[at].own, r)
+			t.err = failed(s.code[at].own, r)
 		}
 	}()
 	for ; lo < hi; lo += s.tile {
@@ -357,22 +347,13 @@ func (m *threaded[T]) through(s *machineStep[T], t *seat[T], lo, hi int) {
 			for i, p := range in.in {
 				src[i] = m.at(t, p, lo, to)
 			}
-			switch in.own.run.spread {
-			case byRows, broadcast:
-				if err := in.run(m.at(t, in.out, lo, to), src); err != nil {
-					if row, ok := err.(*rowError); ok {
-						err = &rowError{row.row + lo, row.what}
-					}
-					t.err = fmt.Errorf("graph: %s: %w", in.own.name, err)
-					return
-				}
-			case repeating, grouping:
-				in.rows(m.at(t, in.out, lo, to), src[0], lo, to)
-			case summing:
-				sums := s.sums[in.sum][lo:to]
-				for i, w := 0, in.in[0].width; i < len(sums); i++ {
-					sums[i] = sum(src[0][i*w : (i+1)*w])
-				}
+			if in.own.run.spread != summing {
+				in.run(m.at(t, in.out, lo, to), src, lo)
+				continue
+			}
+			sums := s.sums[in.sum][lo:to]
+			for i, w := 0, in.in[0].width; i < len(sums); i++ {
+				sums[i] = simd.Sum(src[0][i*w : (i+1)*w])
 			}
 		}
 	}
@@ -388,11 +369,3 @@ func (m *threaded[T]) at(t *seat[T], p place, lo, hi int) []T {
 	}
 	return m.data[p.value][lo*p.width : hi*p.width]
 }
-
-// rowError is an error in one row of an operation's input.
-type rowError struct {
-	row  int
-	what string
-}
-
-func (e *rowError) Error() string { return fmt.Sprintf("row %d: %s", e.row, e.what) }

@@ -32,17 +32,17 @@ func matmul(x, y Expr, tx, ty bool) Expr {
 		return Fail("graph: matrix product of %s and %s: inner dimensions %d and %d differ", x, y, k, k2)
 	}
 	xs, ys := x.n.Shape(), y.n.Shape()
-	r := both(
-		func(dst []float64, src [][]float64) {
+	r := of2(
+		func(dst, x, y []float64) {
 			blas64.Gemm(trans(tx), trans(ty), 1,
-				blas64.General{Rows: xs[0], Cols: xs[1], Stride: xs[1], Data: src[0]},
-				blas64.General{Rows: ys[0], Cols: ys[1], Stride: ys[1], Data: src[1]},
+				blas64.General{Rows: xs[0], Cols: xs[1], Stride: xs[1], Data: x},
+				blas64.General{Rows: ys[0], Cols: ys[1], Stride: ys[1], Data: y},
 				0, blas64.General{Rows: m, Cols: n, Stride: n, Data: dst})
 		},
-		func(dst []float32, src [][]float32) {
+		func(dst, x, y []float32) {
 			blas32.Gemm(trans(tx), trans(ty), 1,
-				blas32.General{Rows: xs[0], Cols: xs[1], Stride: xs[1], Data: src[0]},
-				blas32.General{Rows: ys[0], Cols: ys[1], Stride: ys[1], Data: src[1]},
+				blas32.General{Rows: xs[0], Cols: xs[1], Stride: xs[1], Data: x},
+				blas32.General{Rows: ys[0], Cols: ys[1], Stride: ys[1], Data: y},
 				0, blas32.General{Rows: m, Cols: n, Stride: n, Data: dst})
 		}).as("matmul ", tx, ty)
 	p := product{tx: tx, ty: ty, x: xs, y: ys, m: m, n: n}

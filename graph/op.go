@@ -31,17 +31,14 @@ type op struct {
 }
 
 // run computes dst from src, both row-major, and says how a program may treat
-// the operation.
+// the operation. first is the number of the first row at hand, of those of the
+// operand or the result that has more of them: 0, unless the operation is repeating,
+// grouping or byRows. What is wrong with a row is a panic with a rowError.
 type run struct {
-	f64 func(dst []float64, src [][]float64) error
-	f32 func(dst []float32, src [][]float32) error
+	f64 func(dst []float64, src [][]float64, first int)
+	f32 func(dst []float32, src [][]float32, first int)
 
-	// spread is how the operation can be taken through a few rows at a time. Of
-	// repeating and grouping there are functions of their own, for rows from..to
-	// of what has more rows.
-	spread spread
-	rows64 func(dst, src []float64, from, to int)
-	rows32 func(dst, src []float32, from, to int)
+	spread spread // how the operation can be taken through a few rows at a time
 
 	// vector, if not nil, computes a float32 result by vector kernels, on several
 	// threads where that pays; false: it cannot, use f32.
@@ -58,11 +55,19 @@ type run struct {
 	copies bool // the result is the operand
 }
 
-// both makes a run of one generic function's two instances.
-func both(f64 func([]float64, [][]float64), f32 func([]float32, [][]float32)) run {
+// of1 makes a run of functions of one operand.
+func of1(f64 func(dst, x []float64), f32 func(dst, x []float32)) run {
 	return run{
-		f64: func(dst []float64, src [][]float64) error { f64(dst, src); return nil },
-		f32: func(dst []float32, src [][]float32) error { f32(dst, src); return nil },
+		f64: func(dst []float64, src [][]float64, _ int) { f64(dst, src[0]) },
+		f32: func(dst []float32, src [][]float32, _ int) { f32(dst, src[0]) },
+	}
+}
+
+// of2 makes a run of functions of two operands.
+func of2(f64 func(dst, x, y []float64), f32 func(dst, x, y []float32)) run {
+	return run{
+		f64: func(dst []float64, src [][]float64, _ int) { f64(dst, src[0], src[1]) },
+		f32: func(dst []float32, src [][]float32, _ int) { f32(dst, src[0], src[1]) },
 	}
 }
 
@@ -90,21 +95,25 @@ func (r run) simple(name string, parameters ...any) run {
 	return r.as(name, parameters...)
 }
 
-// runOf and rowsOf return the functions of an element type.
-func runOf[T float](r run) func([]T, [][]T) error {
-	f, ok := any(r.f64).(func([]T, [][]T) error)
-	if !ok {
-		f = any(r.f32).(func([]T, [][]T) error)
+// runOf returns the function of an element type.
+func runOf[T float](r run) func(dst []T, src [][]T, first int) {
+	if f, ok := any(r.f64).(func([]T, [][]T, int)); ok {
+		return f
 	}
-	return f
+	return any(r.f32).(func([]T, [][]T, int))
 }
 
-func rowsOf[T float](r run) func(dst, src []T, from, to int) {
-	f, ok := any(r.rows64).(func([]T, []T, int, int))
-	if !ok {
-		f = any(r.rows32).(func([]T, []T, int, int))
+// rowError says what is wrong with a row of an operand.
+type rowError string
+
+func (e rowError) Error() string { return string(e) }
+
+// failed makes an error of what an operation panicked with.
+func failed(o fmt.Stringer, r any) error {
+	if e, ok := r.(rowError); ok {
+		return fmt.Errorf("graph: %s: %w", o.(*op).name, e)
 	}
-	return f
+	return fmt.Errorf("graph: %v: %v", o, r)
 }
 
 // diff returns the derivative of the cost in each input, given that in the
@@ -202,26 +211,27 @@ func (o *op) symDiff(inputs gorgonia.Nodes, output, grad *gorgonia.Node, need []
 }
 
 // Do implements gorgonia.Op.
-func (o *op) Do(inputs ...gorgonia.Value) (gorgonia.Value, error) {
-	v := newValue(o.g.dt, o.out)
-	var err error
+func (o *op) Do(inputs ...gorgonia.Value) (v gorgonia.Value, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = failed(o, r)
+		}
+	}()
+	v = newValue(o.g.dt, o.out)
 	if o.g.dt == tensor.Float64 {
-		err = o.run.f64(elems[float64](v), allElems[float64](inputs))
+		do[float64](o, v, inputs)
 	} else {
-		err = o.run.f32(elems[float32](v), allElems[float32](inputs))
-	}
-	if err != nil {
-		return nil, fmt.Errorf("graph: %s: %w", o.name, err)
+		do[float32](o, v, inputs)
 	}
 	return v, nil
 }
 
-func allElems[T float](vs []gorgonia.Value) [][]T {
-	all := make([][]T, len(vs))
-	for i, v := range vs {
-		all[i] = elems[T](v)
+func do[T float](o *op, v gorgonia.Value, inputs []gorgonia.Value) {
+	src := make([][]T, len(inputs))
+	for i, in := range inputs {
+		src[i] = elems[T](in)
 	}
-	return all
+	runOf[T](o.run)(elems[T](v), src, 0)
 }
 
 // elems returns the elements of v, row by row, without copying (but for a view

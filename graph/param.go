@@ -2,7 +2,6 @@ package graph
 
 import (
 	"fmt"
-	"math"
 
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -83,25 +82,13 @@ func floats(v gorgonia.Value) []float64 {
 	return dst
 }
 
-// finite returns the index of the first element that is NaN or infinite, -1 if
+// nonFinite returns the index of the first element that is NaN or infinite, −1 if
 // there is none.
-func finite(v gorgonia.Value) int {
+func nonFinite(v gorgonia.Value) int {
 	if v.Dtype() == tensor.Float64 {
-		return finiteElem(elems[float64](v))
+		return simd.NonFinite(elems[float64](v))
 	}
-	if x := elems[float32](v); !simd.Finite32(x) {
-		return finiteElem(x)
-	}
-	return -1
-}
-
-func finiteElem[T float](xs []T) int {
-	for i, x := range xs {
-		if x-x != 0 { // NaN and ±Inf alone
-			return i
-		}
-	}
-	return -1
+	return simd.NonFinite(elems[float32](v))
 }
 
 // at returns element i of v.
@@ -111,9 +98,6 @@ func at(v gorgonia.Value, i int) float64 {
 	}
 	return float64(elems[float32](v)[i])
 }
-
-// isFinite reports whether x is neither NaN nor infinite.
-func isFinite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
 // As returns a copy of the parameter in another element type.
 func (p *Param) As(dt tensor.Dtype) *Param {

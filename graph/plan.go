@@ -3,7 +3,6 @@ package graph
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -306,16 +305,4 @@ func (p *plan) recompute() {
 		}
 	}
 	p.steps = slices.DeleteFunc(p.steps, func(s step) bool { return len(s.code) == 0 })
-}
-
-// String lists the steps, for looking at them.
-func (p *plan) String() string {
-	var b strings.Builder
-	for k, s := range p.steps {
-		fmt.Fprintf(&b, "step %d, %d rows\n", k, s.rows)
-		for _, in := range s.code {
-			fmt.Fprintf(&b, "\t%v = %v%s %v\n", in.out, in.op, shapeString(p.values[in.out].shape), in.in)
-		}
-	}
-	return b.String()
 }

@@ -141,23 +141,14 @@ func distinct(g *gorgonia.ExprGraph) error {
 // Has reports whether the program reads the input of that name: what the cost
 // and the terms do not need is dropped, and need not be fed.
 func (p *Program) Has(name string) bool {
-	in := p.input(name)
+	in := p.g.input(name)
 	return in != nil && p.used[in.node]
-}
-
-func (p *Program) input(name string) *input {
-	for _, in := range p.g.inputs {
-		if in.name == name {
-			return in
-		}
-	}
-	return nil
 }
 
 // Feed copies values into an input. It is an error if the graph has no such
 // input or the number of values is not that of its shape.
 func (p *Program) Feed(name string, values []float64) error {
-	in := p.input(name)
+	in := p.g.input(name)
 	if in == nil {
 		return fmt.Errorf("graph: no input is named %q", name)
 	}
@@ -172,7 +163,7 @@ func (p *Program) Feed(name string, values []float64) error {
 // and marks it as fed. T is the element type of the graph. It is nil if the
 // program does not read such an input, or has another element type.
 func Buffer[T float32 | float64](p *Program, name string) []T {
-	in := p.input(name)
+	in := p.g.input(name)
 	if in == nil || !p.used[in.node] {
 		return nil
 	}
@@ -226,22 +217,29 @@ func (p *Program) Run() error {
 	}
 	p.ran = true
 	for i, t := range p.g.terms {
-		if v := p.machine.value(p.terms[i]); finite(v) >= 0 {
-			j := finite(v)
-			return &NonFiniteError{What: "term", Name: t.name, Index: j, Value: at(v, j)}
+		if err := p.check(p.terms[i], "term", t.name); err != nil {
+			return err
 		}
 	}
-	if v := p.Cost(); !isFinite(v) {
-		return &NonFiniteError{What: "cost", Value: v}
+	if err := p.check(p.cost, "cost", ""); err != nil {
+		return err
 	}
 	for i, r := range p.grads {
 		if r < 0 {
 			continue
 		}
-		if v := p.machine.value(r); finite(v) >= 0 {
-			j := finite(v)
-			return &NonFiniteError{What: "gradient", Name: p.g.params[i].p.Name, Index: j, Value: at(v, j)}
+		if err := p.check(r, "gradient", p.g.params[i].p.Name); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// check returns an error if a value of a run is not finite.
+func (p *Program) check(i int, what, name string) error {
+	v := p.machine.value(i)
+	if j := nonFinite(v); j >= 0 {
+		return &NonFiniteError{What: what, Name: name, Index: j, Value: at(v, j)}
 	}
 	return nil
 }
@@ -321,11 +319,10 @@ func (p *Program) Grad(q *Param) *tensor.Dense {
 // Gradient returns a copy of the gradient of the last run's cost in a parameter,
 // row by row, whatever the element type; nil where Grad is.
 func (p *Program) Gradient(q *Param) []float64 {
-	d := p.Grad(q)
-	if d == nil {
-		return nil
+	if d := p.Grad(q); d != nil {
+		return floats(d)
 	}
-	return floats(d)
+	return nil
 }
 
 // Close does nothing; a program's memory is its own and goes with it.

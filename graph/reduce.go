@@ -14,7 +14,7 @@ func (x Expr) Sum() Expr {
 	if bad, ok := first(x); ok {
 		return bad
 	}
-	return apply("sum", tensor.Shape{}, both(sumTo[float64], sumTo[float32]).by(summing).as("sum"),
+	return apply("sum", tensor.Shape{}, of1(sumTo[float64], sumTo[float32]).by(summing).as("sum"),
 		func(in []Expr, _, g Expr, _ []bool) []Expr { return []Expr{g.fill(in[0].n.Shape())} }, x)
 }
 
@@ -35,10 +35,12 @@ func (x Expr) SumOver(axis int) Expr {
 	r, c := x.n.Shape()[0], x.n.Shape()[1]
 	switch axis {
 	case 0:
-		return apply("sum over rows", tensor.Shape{c}, both(sumRows[float64], sumRows[float32]).as("sum rows"),
+		return apply("sum over rows", tensor.Shape{c}, of1(sumRows[float64], sumRows[float32]).as("sum rows"),
 			func(_ []Expr, _, g Expr, _ []bool) []Expr { return []Expr{g.Down(r)} }, x)
 	case 1:
-		return apply("sum over columns", tensor.Shape{r}, both(sumCols, func(dst []float32, src [][]float32) { simd.RowSums32(dst, src[0], len(src[0])/len(dst)) }).by(byRows).as("sum columns"),
+		return apply("sum over columns", tensor.Shape{r}, of1(
+			func(dst, x []float64) { simd.RowSums(dst, x, c) },
+			func(dst, x []float32) { simd.RowSums(dst, x, c) }).by(byRows).as("sum columns"),
 			func(_ []Expr, _, g Expr, _ []bool) []Expr { return []Expr{g.Across(c)} }, x)
 	}
 	return Fail("graph: SumOver axis %d, want 0 or 1", axis)
@@ -64,7 +66,9 @@ func (x Expr) Across(c int) Expr {
 	if u, ok := x.uniform(); ok {
 		return u.fill(tensor.Shape{x.n.Shape()[0], c})
 	}
-	return apply("across", tensor.Shape{x.n.Shape()[0], c}, both(across, func(dst []float32, src [][]float32) { simd.Across32(dst, src[0], len(dst)/len(src[0])) }).by(byRows).simple("across"),
+	return apply("across", tensor.Shape{x.n.Shape()[0], c}, of1(
+		func(dst, x []float64) { simd.Across(dst, x, c) },
+		func(dst, x []float32) { simd.Across(dst, x, c) }).by(byRows).simple("across"),
 		func(_ []Expr, _, g Expr, _ []bool) []Expr { return []Expr{g.SumOver(1)} }, x)
 }
 
@@ -76,7 +80,7 @@ func (x Expr) Down(r int) Expr {
 	if r < 1 {
 		return Fail("graph: Down of %s to %d rows, want at least 1", x, r)
 	}
-	return apply("down", tensor.Shape{r, x.n.Shape()[0]}, both(down[float64], down[float32]).by(broadcast).simple("down"),
+	return apply("down", tensor.Shape{r, x.n.Shape()[0]}, of1(down[float64], down[float32]).by(broadcast).simple("down"),
 		func(_ []Expr, _, g Expr, _ []bool) []Expr { return []Expr{g.SumOver(0)} }, x)
 }
 
@@ -96,7 +100,10 @@ func (x Expr) RepeatRows(s int) Expr {
 	shape := x.n.Shape().Clone()
 	width := shape.TotalSize() / shape[0]
 	shape[0] *= s
-	return apply(repeatRows, shape, repeatRun(width, s),
+	return apply(repeatRows, shape, run{
+		f64: func(dst []float64, src [][]float64, first int) { simd.Repeat(dst, src[0], width, s, first) },
+		f32: func(dst []float32, src [][]float32, first int) { simd.Repeat(dst, src[0], width, s, first) },
+	}.by(repeating).simple("repeat ", s),
 		func(_ []Expr, _, g Expr, _ []bool) []Expr { return []Expr{g.SumGroups(s)} }, x)
 }
 
@@ -145,7 +152,10 @@ func (x Expr) SumGroups(s int) Expr {
 	}
 	width := shape.TotalSize() / shape[0]
 	shape[0] /= s
-	return apply("sum groups", shape, sumGroupsRun(width, s),
+	return apply("sum groups", shape, run{
+		f64: func(dst []float64, src [][]float64, first int) { sumGroups(dst, src[0], width, s, first) },
+		f32: func(dst []float32, src [][]float32, first int) { sumGroups(dst, src[0], width, s, first) },
+	}.by(grouping).as("sum groups ", s),
 		func(_ []Expr, _, g Expr, _ []bool) []Expr { return []Expr{g.RepeatRows(s)} }, x)
 }
 
@@ -162,7 +172,7 @@ func (x Expr) Reshape(shape ...int) Expr {
 	if len(shape) > 2 || len(shape) > 0 && slices.Min(shape) < 1 || tensor.Shape(shape).TotalSize() != from.TotalSize() {
 		return Fail("graph: Reshape of %s to %s", x, shapeString(shape))
 	}
-	return apply("reshape", tensor.Shape(shape).Clone(), both(copyTo[float64], copyTo[float32]),
+	return apply("reshape", tensor.Shape(shape).Clone(), of1(copyTo[float64], copyTo[float32]),
 		func(_ []Expr, _, g Expr, _ []bool) []Expr { return []Expr{g.Reshape(from...)} }, x)
 }
 
@@ -174,9 +184,9 @@ func (x Expr) Best() Expr {
 		return bad
 	}
 	n := x.n.Shape()[0]
-	return apply("best", tensor.Shape{}, both(bestTo[float64], bestTo[float32]),
+	return apply("best", tensor.Shape{}, of1(bestTo[float64], bestTo[float32]),
 		func(in []Expr, _, g Expr, _ []bool) []Expr {
-			return []Expr{apply("best gradient", tensor.Shape{n}, both(bestGrad[float64], bestGrad[float32]), nil, in[0], g)}
+			return []Expr{apply("best gradient", tensor.Shape{n}, of2(bestGrad[float64], bestGrad[float32]), nil, in[0], g)}
 		}, x)
 }
 
@@ -185,96 +195,21 @@ func (x Expr) fill(shape tensor.Shape) Expr {
 	if len(shape) == 0 {
 		return x
 	}
-	return apply(filled, shape.Clone(), both(fillTo, func(dst []float32, src [][]float32) { simd.Fill32(dst, src[0][0]) }).by(broadcast).simple("fill"),
+	return apply(filled, shape.Clone(), of1(fillTo[float64], fillTo[float32]).by(broadcast).simple("fill"),
 		func(_ []Expr, _, g Expr, _ []bool) []Expr { return []Expr{g.Sum()} }, x)
 }
 
-// sum adds in float64 whatever T is: a sum over a batch is then exact to the
-// last place of float32.
-func sum[T float](xs []T) float64 {
-	if x, ok := any(xs).([]float32); ok {
-		return simd.Sum32(x)
-	}
-	var s float64
-	for _, x := range xs {
-		s += float64(x)
-	}
-	return s
-}
+func sumTo[T float](dst, x []T) { dst[0] = T(simd.Sum(x)) }
 
-func sumTo[T float](dst []T, src [][]T) { dst[0] = T(sum(src[0])) }
-
-func sumRows[T float](dst []T, src [][]T) {
+func sumRows[T float](dst, x []T) {
 	clear(dst)
-	addRows(dst, src[0])
+	simd.AddRows(dst, x)
 }
 
-func sumCols(dst []float64, src [][]float64) {
-	x := src[0]
-	c := len(x) / len(dst)
-	for i := range dst {
-		var s float64
-		for _, v := range x[i*c : i*c+c] {
-			s += v
-		}
-		dst[i] = s
-	}
-}
-
-func across(dst []float64, src [][]float64) {
-	c := len(dst) / len(src[0])
-	for i, v := range src[0] {
-		row := dst[i*c : i*c+c]
-		for j := range row {
-			row[j] = v
-		}
-	}
-}
-
-func down[T float](dst []T, src [][]T) {
-	for x := src[0]; len(dst) > 0; dst = dst[len(x):] {
+func down[T float](dst, x []T) {
+	for ; len(dst) > 0; dst = dst[len(x):] {
 		copy(dst, x)
 	}
-}
-
-func repeatRun(width, s int) run {
-	r := both(
-		func(dst []float64, src [][]float64) { repeat(dst, src[0], width, s, 0) },
-		func(dst []float32, src [][]float32) { repeat(dst, src[0], width, s, 0) })
-	r.rows64 = func(dst, src []float64, from, _ int) { repeat(dst, src, width, s, from) }
-	r.rows32 = func(dst, src []float32, from, _ int) { repeat(dst, src, width, s, from) }
-	return r.by(repeating).simple("repeat ", s)
-}
-
-// repeat writes to dst the rows of the result from row from on.
-func repeat[T float](dst, x []T, width, s, from int) {
-	if d, ok := any(dst).([]float32); ok && width > 1 {
-		simd.Repeat32(d, any(x).([]float32), width, s, from)
-		return
-	}
-	if width == 1 {
-		for i := 0; i < len(dst); {
-			v := x[(from+i)/s]
-			for end := min(len(dst), i+s-(from+i)%s); i < end; i++ {
-				dst[i] = v
-			}
-		}
-		return
-	}
-	for ; len(dst) > 0; from++ {
-		at := from / s * width
-		copy(dst[:width], x[at:at+width])
-		dst = dst[width:]
-	}
-}
-
-func sumGroupsRun(width, s int) run {
-	r := both(
-		func(dst []float64, src [][]float64) { sumGroups(dst, src[0], width, s, 0) },
-		func(dst []float32, src [][]float32) { sumGroups(dst, src[0], width, s, 0) })
-	r.rows64 = func(dst, src []float64, from, _ int) { sumGroups(dst, src, width, s, from) }
-	r.rows32 = func(dst, src []float32, from, _ int) { sumGroups(dst, src, width, s, from) }
-	return r.by(grouping).as("sum groups ", s)
 }
 
 // sumGroups adds rows of the operand, which begin with row from, to dst.
@@ -285,33 +220,15 @@ func sumGroups[T float](dst, x []T, width, s, from int) {
 		if from%s == 0 {
 			clear(row)
 		}
-		addRows(row, x[:rows*width])
+		simd.AddRows(row, x[:rows*width])
 		x = x[rows*width:]
 		from += rows
 	}
 }
 
-// addRows adds each row of x to dst, in order.
-func addRows[T float](dst, x []T) {
-	if d, ok := any(dst).([]float32); ok {
-		simd.AddRows32(d, any(x).([]float32))
-		return
-	}
-	for ; len(x) > 0; x = x[len(dst):] {
-		for j := range dst {
-			dst[j] += x[j]
-		}
-	}
-}
+func copyTo[T float](dst, x []T) { copy(dst, x) }
 
-func copyTo[T float](dst []T, src [][]T) { copy(dst, src[0]) }
-
-func fillTo(dst []float64, src [][]float64) {
-	v := src[0][0]
-	for i := range dst {
-		dst[i] = v
-	}
-}
+func fillTo[T float](dst, x []T) { simd.Fill(dst, x[0]) }
 
 // smallest returns the index of the first smallest entry, or of the first NaN.
 func smallest[T float](xs []T) int {
@@ -327,9 +244,9 @@ func smallest[T float](xs []T) int {
 	return k
 }
 
-func bestTo[T float](dst []T, src [][]T) { dst[0] = src[0][smallest(src[0])] }
+func bestTo[T float](dst, x []T) { dst[0] = x[smallest(x)] }
 
-func bestGrad[T float](dst []T, src [][]T) {
+func bestGrad[T float](dst, x, g []T) {
 	clear(dst)
-	dst[smallest(src[0])] = src[1][0]
+	dst[smallest(x)] = g[0]
 }

@@ -51,27 +51,23 @@ const mnistDim = 784
 
 // options are the flags.
 type options struct {
-	batch, dim, actions, samples, nodes []int
-	dense, checkOnly, scaling, alone    bool
-	rounds                              int
-	budget                              time.Duration
-	memory                              float64
-	noise, python, format, data         string
+	bench
+	sizes                            map[string]*[]int // by their letters
+	dense, checkOnly, scaling, alone bool
+	noiseName, python, format, data  string
 }
 
 func command() *cobra.Command {
-	var o options
+	o := options{bench: bench{log: os.Stderr}, sizes: map[string]*[]int{}}
 	c := &cobra.Command{
 		Use: "speed", Short: "measure training steps of opl beside PyTorch's", Args: cobra.NoArgs,
 		SilenceUsage: true, SilenceErrors: true,
 		RunE: func(c *cobra.Command, _ []string) error { return o.run(c.Context()) },
 	}
 	f := c.Flags()
-	f.IntSliceVar(&o.batch, "batch", []int{128}, "B, rows of a minibatch; a list gives a table of all combinations, as with the next ones")
-	f.IntSliceVar(&o.dim, "dim", []int{mnistDim}, "d, features; other than 784 implies --dense")
-	f.IntSliceVar(&o.actions, "actions", []int{10, 100, 1000}, "K, actions; with --scaling the first is K where K does not vary, by default 100")
-	f.IntSliceVar(&o.samples, "samples", []int{32}, "S, draws of noise")
-	f.IntSliceVar(&o.nodes, "nodes", []int{0}, "J, nodes of the quadrature on both sides; 0: 33 up to K = 12, 65 above")
+	for _, s := range sizes {
+		o.sizes[s.letter] = f.IntSlice(s.flag, s.usual, s.help)
+	}
 	f.BoolVar(&o.dense, "dense", false, "random dense contexts in place of MNIST's")
 	f.BoolVar(&o.checkOnly, "check", false, "compare values and gradients, and measure nothing")
 	f.BoolVar(&o.scaling, "scaling", false, "measure how the time of a step grows in B, K, d and S, without PyTorch")
@@ -79,42 +75,54 @@ func command() *cobra.Command {
 	f.IntVar(&o.rounds, "rounds", 5, "rounds of turns")
 	f.DurationVar(&o.budget, "budget", 300*time.Millisecond, "time of one side in one round, at least one step")
 	f.Float64Var(&o.memory, "memory", 8, "GiB that PyTorch may take; what needs more does not fit")
-	f.StringVar(&o.noise, "noise", "lowdiscrepancy", "our noise: lowdiscrepancy (that of train.Fit), iid or antithetic")
+	f.StringVar(&o.noiseName, "noise", "lowdiscrepancy", "our noise: lowdiscrepancy (that of train.Fit), iid or antithetic")
 	f.StringVar(&o.python, "python", "", "interpreter that has torch; none: /usr/bin/python3, then python3")
-	f.StringVar(&o.format, "format", "markdown", "markdown, csv or json")
+	f.StringVar(&o.format, "format", "markdown", "markdown or json")
 	f.StringVar(&o.data, "data", "", "folder that holds MNIST; none: the module cache")
 	return c
 }
 
+// size is one of the numbers that a shape is made of.
+type size struct {
+	letter, flag string
+	usual        []int
+	least        int
+	of           func(s *shape) *int
+	help, or     string // or: what 0 stands for, if it may be
+}
+
+var sizes = []size{
+	{"B", "batch", []int{128}, 1, func(s *shape) *int { return &s.Batch },
+		"B, rows of a minibatch; a list gives a table of all combinations, as with the next ones", ""},
+	{"K", "actions", []int{10, 100, 1000}, 2, func(s *shape) *int { return &s.Actions },
+		"K, actions; with --scaling the first is K where K does not vary, by default 100", ""},
+	{"d", "dim", []int{mnistDim}, 1, func(s *shape) *int { return &s.Dim }, "d, features; other than 784 implies --dense", ""},
+	{"S", "samples", []int{32}, 1, func(s *shape) *int { return &s.Samples }, "S, draws of noise", ""},
+	{"J", "nodes", []int{0}, 2, func(s *shape) *int { return &s.Nodes },
+		"J, nodes of the quadrature on both sides; 0: 33 up to K = 12, 65 above", ", or 0 for the default"},
+}
+
 // shapes are all combinations of the lists.
 func (o *options) shapes() ([]shape, error) {
-	for _, list := range []struct {
-		flag   string
-		values []int
-		least  int
-	}{{"batch", o.batch, 1}, {"dim", o.dim, 1}, {"actions", o.actions, 2}, {"samples", o.samples, 1}} {
-		for _, v := range list.values {
-			if v < list.least {
-				return nil, fmt.Errorf("--%s %d: want at least %d", list.flag, v, list.least)
+	all := []shape{{Dense: o.dense}}
+	for _, z := range sizes {
+		var more []shape
+		for _, s := range all {
+			for _, v := range *o.sizes[z.letter] {
+				if v < z.least && (v != 0 || z.or == "") {
+					return nil, fmt.Errorf("--%s %d: want at least %d%s", z.flag, v, z.least, z.or)
+				}
+				*z.of(&s) = v
+				more = append(more, s)
 			}
 		}
+		all = more
 	}
-	var all []shape
-	for _, b := range o.batch {
-		for _, d := range o.dim {
-			for _, k := range o.actions {
-				for _, s := range o.samples {
-					for _, j := range o.nodes {
-						if j < 2 && j != 0 {
-							return nil, fmt.Errorf("--nodes %d: want at least 2, or 0 for the default", j)
-						}
-						if j == 0 {
-							j = kernel.DefaultNodes(k)
-						}
-						all = append(all, shape{Batch: b, Dim: d, Actions: k, Samples: s, Nodes: j, Dense: o.dense || d != mnistDim})
-					}
-				}
-			}
+	for i := range all {
+		s := &all[i]
+		s.Dense = s.Dense || s.Dim != mnistDim
+		if s.Nodes == 0 {
+			s.Nodes = kernel.DefaultNodes(s.Actions)
 		}
 	}
 	return all, nil
@@ -127,16 +135,16 @@ func (o *options) run(ctx context.Context) error {
 	}
 	write, ok := formats[o.format]
 	if !ok {
-		return fmt.Errorf("--format %s: want markdown, csv or json", o.format)
+		return fmt.Errorf("--format %s: want markdown or json", o.format)
 	}
 	if o.rounds < 1 {
 		return fmt.Errorf("--rounds %d: want at least 1", o.rounds)
 	}
-	b := &bench{rounds: o.rounds, budget: o.budget, memory: o.memory, log: os.Stderr}
-	noise, err := library.Standard().Noise(o.noise)
+	noise, err := library.Standard().Noise(o.noiseName)
 	if err != nil {
 		return fmt.Errorf("--noise: %w", err)
 	}
+	b := &o.bench
 	b.noise = noise.Noise
 
 	var images *dataset.Data
@@ -184,10 +192,10 @@ func (o *options) run(ctx context.Context) error {
 // base is the shape that scaling starts from. The number of nodes stays the same
 // while K varies.
 func (o *options) base(s shape) shape {
-	if len(o.actions) > 1 {
+	if len(*o.sizes["K"]) > 1 {
 		s.Actions = 100
 	}
-	if o.nodes[0] == 0 {
+	if (*o.sizes["J"])[0] == 0 {
 		s.Nodes = kernel.DefaultNodes(s.Actions)
 	}
 	return s

@@ -6,10 +6,9 @@ import (
 	"io"
 	"math"
 	"os"
-	"regexp"
 	"runtime/debug"
 	"slices"
-	"strconv"
+	"strings"
 	"time"
 
 	"gorgonia.org/tensor"
@@ -80,13 +79,8 @@ func spreadOf(values []float64) *spread {
 
 // result is a measured row.
 type result struct {
-	Step     string  `json:"step"`
-	Batch    int     `json:"batch"`
-	Dim      int     `json:"dim"`
-	Actions  int     `json:"actions"`
-	Samples  int     `json:"samples"`
-	Nodes    int     `json:"nodes"`
-	Dense    bool    `json:"dense"`
+	Step string `json:"step"`
+	shape
 	Ours     *spread `json:"ours_us"`
 	Peer     *spread `json:"peer_us"` // nil: not measured
 	Ratio    *spread `json:"ratio"`   // of the rounds
@@ -114,9 +108,7 @@ const pause = 50 * time.Millisecond
 // row measures a row of the table: ours and the peer by turns, the peer with
 // every number of threads, of which the one with the best median counts.
 func (b *bench) row(ctx context.Context, t *task, r row) (*result, error) {
-	res := &result{
-		Step: r.name(t.shape), Batch: t.Batch, Dim: t.Dim, Actions: t.Actions, Samples: t.Samples, Nodes: t.Nodes, Dense: t.Dense,
-	}
+	res := &result{Step: r.name(t.shape), shape: t.shape}
 	peer := b.peer
 	switch {
 	case peer == nil:
@@ -221,21 +213,11 @@ func resetPeak() {
 	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // elsewhere than on Linux peak knows nothing
 }
 
-var highWater = regexp.MustCompile(`VmHWM:\s+(\d+)`)
-
 // peak is the largest resident memory since resetPeak in MiB, 0 if not known.
 func peak() float64 {
-	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return 0
-	}
-	found := highWater.FindSubmatch(status)
-	if found == nil {
-		return 0
-	}
-	kib, err := strconv.ParseFloat(string(found[1]), 64)
-	if err != nil {
-		return 0
-	}
+	status, _ := os.ReadFile("/proc/self/status") // a file that cannot be read says nothing
+	_, rest, _ := strings.Cut(string(status), "VmHWM:")
+	var kib float64
+	_, _ = fmt.Sscan(rest, &kib)
 	return kib / 1024
 }

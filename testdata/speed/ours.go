@@ -29,8 +29,12 @@ const (
 
 // shape is what a step's time depends on.
 type shape struct {
-	Batch, Dim, Actions, Samples, Nodes int  // B, d, K, S, J; no nodes: the default for K
-	Dense                               bool // random contexts in place of MNIST's
+	Batch   int  `json:"batch"`   // B
+	Dim     int  `json:"dim"`     // d
+	Actions int  `json:"actions"` // K
+	Samples int  `json:"samples"` // S
+	Nodes   int  `json:"nodes"`   // J
+	Dense   bool `json:"dense"`   // random contexts in place of MNIST's
 }
 
 // task is a log, a prior and parameters near to it.

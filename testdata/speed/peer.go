@@ -55,32 +55,37 @@ func newPeer(ctx context.Context, python string) (*peer, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := new(peer)
-	if p.dir, err = os.MkdirTemp("", "opl-speed-"); err != nil {
+	dir, err := os.MkdirTemp("", "opl-speed-")
+	if err != nil {
 		return nil, err
 	}
-	path := p.path("peer.py")
-	if err := os.WriteFile(path, script, 0o600); err != nil {
-		return nil, errors.Join(err, p.Close())
-	}
-	p.process = exec.CommandContext(ctx, python, path)
-	p.process.Stderr = os.Stderr
-	if p.in, err = p.process.StdinPipe(); err != nil {
-		return nil, errors.Join(err, p.Close())
-	}
-	out, err := p.process.StdoutPipe()
-	if err != nil {
-		return nil, errors.Join(err, p.Close())
-	}
-	p.out = bufio.NewReader(out)
-	if err := p.process.Start(); err != nil {
-		p.in = nil
-		return nil, errors.Join(err, p.Close())
-	}
-	if err := p.call(map[string]any{"op": "hello"}, p); err != nil {
+	p := &peer{dir: dir}
+	if err := p.start(ctx, python); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil
+}
+
+func (p *peer) start(ctx context.Context, python string) error {
+	path := p.path("peer.py")
+	if err := os.WriteFile(path, script, 0o600); err != nil {
+		return err
+	}
+	process := exec.CommandContext(ctx, python, path)
+	process.Stderr = os.Stderr
+	in, err := process.StdinPipe()
+	if err != nil {
+		return err
+	}
+	out, err := process.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := process.Start(); err != nil {
+		return err
+	}
+	p.process, p.in, p.out = process, in, bufio.NewReader(out)
+	return p.call(map[string]any{"op": "hello"}, p)
 }
 
 // Close ends the process and removes its files.

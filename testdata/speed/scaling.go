@@ -10,26 +10,13 @@ import (
 	"opl/train/dataset"
 )
 
-// sweep varies one size of a shape by doublings.
+// sweep varies one size by doublings.
 type sweep struct {
-	name   string
-	values []int
-	set    func(s *shape, v int)
+	size
+	from, to int
 }
 
-var sweeps = []sweep{
-	{"B", doublings(64, 1024), func(s *shape, v int) { s.Batch = v }},
-	{"K", doublings(50, 800), func(s *shape, v int) { s.Actions = v }},
-	{"d", doublings(256, 4096), func(s *shape, v int) { s.Dim, s.Dense = v, true }},
-	{"S", doublings(8, 128), func(s *shape, v int) { s.Samples = v }},
-}
-
-func doublings(from, to int) (v []int) {
-	for ; from <= to; from *= 2 {
-		v = append(v, from)
-	}
-	return v
-}
+var sweeps = []sweep{{sizes[0], 64, 1024}, {sizes[1], 50, 800}, {sizes[2], 256, 4096}, {sizes[3], 8, 128}}
 
 // growth is how a step's time grows in one size.
 type growth struct {
@@ -47,12 +34,12 @@ func (b *bench) scaling(ctx context.Context, base shape, images *dataset.Data) (
 	var all []*growth
 	for _, m := range []method{heuristic, theorem1, corollary1} {
 		for _, sw := range sweeps {
-			if sw.name == "S" && m.noise == nil {
+			if sw.letter == "S" && m.noise == nil {
 				continue
 			}
 			g, err := b.growth(ctx, m, sw, base, images)
 			if err != nil {
-				return nil, fmt.Errorf("%s in %s: %w", m.name, sw.name, err)
+				return nil, fmt.Errorf("%s in %s: %w", m.name, sw.letter, err)
 			}
 			all = append(all, g)
 			fmt.Fprintf(b.log, "%s in %s: exponent %.2f\n", g.Step, g.Size, g.Exponent)
@@ -63,18 +50,20 @@ func (b *bench) scaling(ctx context.Context, base shape, images *dataset.Data) (
 
 // growth measures one step's time in one size, whose values take turns.
 func (b *bench) growth(ctx context.Context, m method, sw sweep, base shape, images *dataset.Data) (*growth, error) {
-	g := &growth{Step: m.name, Size: sw.name, Values: sw.values}
-	trainers := make([]*trainer, len(sw.values))
-	for i, v := range sw.values {
+	g := &growth{Step: m.name, Size: sw.letter}
+	var trainers []*trainer
+	for v := sw.from; v <= sw.to; v *= 2 {
 		s := base
-		sw.set(&s, v)
-		var err error
-		if trainers[i], err = newTrainer(newTask(s, images), m, b.noise, tensor.Float32, s.Batch); err != nil {
+		*sw.of(&s) = v
+		s.Dense = s.Dense || s.Dim != mnistDim
+		tr, err := newTrainer(newTask(s, images), m, b.noise, tensor.Float32, s.Batch)
+		if err != nil {
 			return nil, err
 		}
-		defer trainers[i].program.Close()
+		defer tr.program.Close()
+		g.Values, trainers = append(g.Values, v), append(trainers, tr)
 	}
-	micros := make([][]float64, len(sw.values))
+	micros := make([][]float64, len(trainers))
 	for range b.rounds {
 		if err := ctx.Err(); err != nil {
 			return nil, err

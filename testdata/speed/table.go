@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -70,7 +69,6 @@ func commit(built string) string {
 // formats by their names in --format.
 var formats = map[string]func(w io.Writer, d *document) error{
 	"markdown": writeMarkdown,
-	"csv":      writeCSV,
 	"json": func(w io.Writer, d *document) error {
 		e := json.NewEncoder(w)
 		e.SetIndent("", "  ")
@@ -98,14 +96,8 @@ func writeMarkdown(w io.Writer, d *document) error {
 				r.Step, r.Batch, r.Dim, map[bool]string{true: " dense"}[r.Dense], r.Actions,
 				r.Ours.micros(), theirs, r.Ratio.ratio(), r.Threads, mebibytes(r.OursPeak), mebibytes(r.PeerPeak))
 		}
-		s.WriteString("\nµs of one step: forward, backward, Adam. threads: of PyTorch + of its OpenBLAS, the best of ")
-		for i, t := range allThreads {
-			if i > 0 {
-				s.WriteString(", ")
-			}
-			s.WriteString(t.String())
-		}
-		s.WriteString(". MiB: peak resident memory of the process.\n")
+		fmt.Fprintf(&s, "\nµs of one step: forward, backward, Adam. threads: of PyTorch + of its OpenBLAS, the best of %v. "+
+			"MiB: peak resident memory of the process.\n", allThreads)
 	}
 	if d.Growth != nil {
 		s.WriteString("\n| step | in | sizes | µs | exponent | steepest doubling |\n|:---|:---|:---|:---|---:|---:|\n")
@@ -153,35 +145,4 @@ func mebibytes(x float64) string {
 		return "—"
 	}
 	return number(x)
-}
-
-func writeCSV(w io.Writer, d *document) error {
-	c := csv.NewWriter(w)
-	text := func(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
-	of := func(s *spread) []string {
-		if s == nil {
-			return []string{"", "", ""}
-		}
-		return []string{text(s.Median), text(s.Min), text(s.Max)}
-	}
-	var lines [][]string
-	if d.Steps != nil {
-		lines = append(lines, strings.Split("step,batch,dim,dense,actions,samples,nodes,ours_us,ours_min,ours_max,peer_us,peer_min,peer_max,ratio,ratio_min,ratio_max,threads,ours_mib,peer_mib,note", ","))
-	}
-	for _, r := range d.Steps {
-		line := []string{r.Step, strconv.Itoa(r.Batch), strconv.Itoa(r.Dim), strconv.FormatBool(r.Dense),
-			strconv.Itoa(r.Actions), strconv.Itoa(r.Samples), strconv.Itoa(r.Nodes)}
-		line = append(append(append(line, of(r.Ours)...), of(r.Peer)...), of(r.Ratio)...)
-		lines = append(lines, append(line, r.Threads, text(r.OursPeak), text(r.PeerPeak), r.Note))
-	}
-	if d.Growth != nil {
-		lines = append(lines, []string{"step", "size", "value", "us", "us_min", "us_max", "exponent", "steepest"})
-	}
-	for _, g := range d.Growth {
-		for i, v := range g.Values {
-			line := append([]string{g.Step, g.Size, strconv.Itoa(v)}, of(g.Micros[i])...)
-			lines = append(lines, append(line, text(g.Exponent), text(g.Steepest)))
-		}
-	}
-	return c.WriteAll(lines)
 }

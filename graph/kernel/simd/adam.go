@@ -22,8 +22,7 @@ func Adam32(s AdamStep, x, d, m, v []float32) {
 	n := 0
 	if avx2 && len(x) >= 8 {
 		n = len(x) &^ 7
-		c := [8]float32{s.Beta1, s.Beta2, s.Rest1, s.Rest2, s.Decay, s.Rate, s.Root, s.Epsilon}
-		adam32(&x[0], &d[0], &m[0], &v[0], n, &c)
+		adam32(&x[0], &d[0], &m[0], &v[0], n, &s)
 	}
 	for i := n; i < len(x); i++ {
 		g := d[i] + float32(s.Decay*x[i])
@@ -32,3 +31,6 @@ func Adam32(s AdamStep, x, d, m, v []float32) {
 		x[i] -= float32(s.Rate*m[i]) / (float32(float32(math.Sqrt(float64(v[i])))*s.Root) + s.Epsilon)
 	}
 }
+
+//go:noescape
+func adam32(x, d, m, v *float32, n int, c *AdamStep)

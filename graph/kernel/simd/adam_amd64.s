@@ -1,8 +1,6 @@
 #include "vector_amd64.h"
 
-// func adam32(x, d, m, v *float32, n int, c *[8]float32)
-//
-// c is b1, b2, 1−b1, 1−b2, wd, rate, root, eps, as Adam32 has them.
+// func adam32(x, d, m, v *float32, n int, c *AdamStep)
 TEXT ·adam32(SB), NOSPLIT, $0-48
 	MOVQ x+0(FP), DI
 	MOVQ d+8(FP), SI

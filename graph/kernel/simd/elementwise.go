@@ -2,11 +2,11 @@ package simd
 
 import "math"
 
-// Add32 writes x + y to dst; all have len(dst) elements. dst may be an operand.
-func Add32(dst, x, y []float32) {
+// Add writes x + y to dst; all have len(dst) elements. dst may be an operand.
+func Add[T Float](dst, x, y []T) {
 	x, y = x[:len(dst)], y[:len(dst)]
-	if avx2 && len(dst) > 0 {
-		add32(&dst[0], &x[0], &y[0], len(dst))
+	if vector(dst) {
+		add32(at(dst), at(x), at(y), len(dst))
 		return
 	}
 	for i := range dst {
@@ -14,11 +14,14 @@ func Add32(dst, x, y []float32) {
 	}
 }
 
-// Sub32 writes x - y to dst; all have len(dst) elements. dst may be an operand.
-func Sub32(dst, x, y []float32) {
+//go:noescape
+func add32(dst, x, y *float32, n int)
+
+// Sub writes x − y to dst; all have len(dst) elements. dst may be an operand.
+func Sub[T Float](dst, x, y []T) {
 	x, y = x[:len(dst)], y[:len(dst)]
-	if avx2 && len(dst) > 0 {
-		sub32(&dst[0], &x[0], &y[0], len(dst))
+	if vector(dst) {
+		sub32(at(dst), at(x), at(y), len(dst))
 		return
 	}
 	for i := range dst {
@@ -26,11 +29,14 @@ func Sub32(dst, x, y []float32) {
 	}
 }
 
-// Mul32 writes x · y to dst; all have len(dst) elements. dst may be an operand.
-func Mul32(dst, x, y []float32) {
+//go:noescape
+func sub32(dst, x, y *float32, n int)
+
+// Mul writes x · y to dst; all have len(dst) elements. dst may be an operand.
+func Mul[T Float](dst, x, y []T) {
 	x, y = x[:len(dst)], y[:len(dst)]
-	if avx2 && len(dst) > 0 {
-		mul32(&dst[0], &x[0], &y[0], len(dst))
+	if vector(dst) {
+		mul32(at(dst), at(x), at(y), len(dst))
 		return
 	}
 	for i := range dst {
@@ -38,11 +44,14 @@ func Mul32(dst, x, y []float32) {
 	}
 }
 
-// Div32 writes x / y to dst; all have len(dst) elements. dst may be an operand.
-func Div32(dst, x, y []float32) {
+//go:noescape
+func mul32(dst, x, y *float32, n int)
+
+// Div writes x / y to dst; all have len(dst) elements. dst may be an operand.
+func Div[T Float](dst, x, y []T) {
 	x, y = x[:len(dst)], y[:len(dst)]
-	if avx2 && len(dst) > 0 {
-		div32(&dst[0], &x[0], &y[0], len(dst))
+	if vector(dst) {
+		div32(at(dst), at(x), at(y), len(dst))
 		return
 	}
 	for i := range dst {
@@ -50,35 +59,40 @@ func Div32(dst, x, y []float32) {
 	}
 }
 
-// Scale32 writes c·x, to dst, which has as many elements as x.
-func Scale32(dst, x []float32, c float32) {
+//go:noescape
+func div32(dst, x, y *float32, n int)
+
+// Affine writes c·x + d, the product rounded, to dst, which has as many elements as
+// x. Where d is 0 nothing is added, which keeps −0.
+func Affine[T Float](dst, x []T, c, d T) {
 	dst = dst[:len(x)]
-	if avx2 && len(x) > 0 {
-		scale32(&dst[0], &x[0], len(x), c, 0)
-		return
-	}
-	for i, v := range x {
-		dst[i] = c * v
+	switch {
+	case vector(x) && d == 0:
+		scale32(at(dst), at(x), len(x), float32(c), 0)
+	case vector(x):
+		affine32(at(dst), at(x), len(x), float32(c), float32(d))
+	case d == 0:
+		for i, v := range x {
+			dst[i] = c * v
+		}
+	default:
+		for i, v := range x {
+			dst[i] = T(c*v) + d
+		}
 	}
 }
 
-// Affine32 writes c·x + d, the product rounded, to dst, which has as many elements as x.
-func Affine32(dst, x []float32, c, d float32) {
-	dst = dst[:len(x)]
-	if avx2 && len(x) > 0 {
-		affine32(&dst[0], &x[0], len(x), c, d)
-		return
-	}
-	for i, v := range x {
-		dst[i] = float32(c*v) + d
-	}
-}
+//go:noescape
+func scale32(dst, x *float32, n int, c, d float32)
 
-// AtLeast32 writes max(x, c), NaN where x is, to dst, which has as many elements as x.
-func AtLeast32(dst, x []float32, c float32) {
+//go:noescape
+func affine32(dst, x *float32, n int, c, d float32)
+
+// AtLeast writes max(x, c), NaN where x is, to dst, which has as many elements as x.
+func AtLeast[T Float](dst, x []T, c T) {
 	dst = dst[:len(x)]
-	if avx2 && len(x) > 0 {
-		atLeast32(&dst[0], &x[0], len(x), c, 0)
+	if vector(x) {
+		atLeast32(at(dst), at(x), len(x), float32(c), 0)
 		return
 	}
 	for i, v := range x {
@@ -86,22 +100,47 @@ func AtLeast32(dst, x []float32, c float32) {
 	}
 }
 
-// Abs32 writes |x|.
-func Abs32(dst, x []float32) {
+//go:noescape
+func atLeast32(dst, x *float32, n int, c, d float32)
+
+// Abs writes |x|.
+func Abs[T Float](dst, x []T) {
 	dst = dst[:len(x)]
-	if avx2 && len(x) > 0 {
-		abs32(&dst[0], &x[0], len(x), 0, 0)
+	if vector(x) {
+		abs32(at(dst), at(x), len(x), 0, 0)
 		return
 	}
 	for i, v := range x {
-		dst[i] = math.Float32frombits(math.Float32bits(v) &^ (1 << 31))
+		dst[i] = T(math.Abs(float64(v)))
 	}
 }
 
-// Fill32 sets every element to c.
-func Fill32(dst []float32, c float32) {
-	if avx2 && len(dst) > 0 {
-		fill32(&dst[0], len(dst), c)
+//go:noescape
+func abs32(dst, x *float32, n int, c, d float32)
+
+// Exp32 writes eˣ to dst, which may be x itself; dst has at least len(x)
+// elements. The error is below 1.5 units in the last place, e⁰ is exactly 1,
+// results below the least normal number are rounded to subnormal ones, −Inf
+// gives 0, NaN stays NaN.
+func Exp32(dst, x []float32) {
+	dst = dst[:len(x)]
+	if vector(x) {
+		exp32(at(dst), at(x), len(x), 0, 0)
+		return
+	}
+	for i, v := range x {
+		dst[i] = float32(math.Exp(float64(v)))
+	}
+}
+
+//go:noescape
+func exp32(dst, x *float32, n int, c, d float32)
+
+// Fill sets every element to c.
+func Fill[T Float](dst []T, c T) {
+	if vector(dst) {
+		v := float32(c)
+		across32(at(dst), &v, 1, len(dst))
 		return
 	}
 	for i := range dst {
@@ -109,27 +148,30 @@ func Fill32(dst []float32, c float32) {
 	}
 }
 
-// Across32 fills row i of dst, [len(x)×k], with x_i.
-func Across32(dst, x []float32, k int) {
+// Across fills row i of dst, [len(x)×k], with x_i.
+func Across[T Float](dst, x []T, k int) {
 	dst = dst[:len(x)*k]
-	if avx2 && len(dst) > 0 {
-		across32(&dst[0], &x[0], len(x), k)
+	if vector(dst) {
+		across32(at(dst), at(x), len(x), k)
 		return
 	}
 	for i, v := range x {
-		Fill32(dst[i*k:(i+1)*k], v)
+		Fill(dst[i*k:(i+1)*k], v)
 	}
 }
 
-// RowSums32 writes the sum of each row of x, [len(dst)×k].
-func RowSums32(dst, x []float32, k int) {
+//go:noescape
+func across32(dst, x *float32, rows, k int)
+
+// RowSums writes the sum of each row of x, [len(dst)×k].
+func RowSums[T Float](dst, x []T, k int) {
 	x = x[:len(dst)*k]
-	if avx2 && len(x) > 0 {
-		rowSums32(&dst[0], &x[0], len(dst), k)
+	if vector(x) {
+		rowSums32(at(dst), at(x), len(dst), k)
 		return
 	}
 	for i := range dst {
-		var s float32
+		var s T
 		for _, v := range x[i*k : (i+1)*k] {
 			s += v
 		}
@@ -137,10 +179,14 @@ func RowSums32(dst, x []float32, k int) {
 	}
 }
 
-// Sum32 returns the sum of x, added in float64.
-func Sum32(x []float32) float64 {
-	if avx2 && len(x) > 0 {
-		return sum32(&x[0], len(x))
+//go:noescape
+func rowSums32(dst, x *float32, rows, k int)
+
+// Sum returns the sum of x, added in float64 whatever T is: over a batch it is then
+// exact to the last place of float32.
+func Sum[T Float](x []T) float64 {
+	if vector(x) {
+		return sum32(at(x), len(x))
 	}
 	var s float64
 	for _, v := range x {
@@ -149,52 +195,66 @@ func Sum32(x []float32) float64 {
 	return s
 }
 
-// Finite32 reports whether no element is NaN or infinite.
-func Finite32(x []float32) bool {
-	if avx2 && len(x) > 0 {
-		return finite32(&x[0], len(x))
+//go:noescape
+func sum32(x *float32, n int) float64
+
+// NonFinite returns the index of the first element that is NaN or infinite, −1 if
+// there is none.
+func NonFinite[T Float](x []T) int {
+	if vector(x) && finite32(at(x), len(x)) {
+		return -1
 	}
-	for _, v := range x {
+	for i, v := range x {
 		if v-v != 0 {
-			return false
+			return i
 		}
 	}
-	return true
+	return -1
 }
 
-// Repeat32 writes to dst the rows of k elements that come of repeating each row of
-// x s times, from row number from of these on.
-func Repeat32(dst, x []float32, k, s, from int) {
+//go:noescape
+func finite32(x *float32, n int) bool
+
+// Repeat writes to dst the rows of k elements that come of repeating each row of x
+// s times, from row number from of these on.
+func Repeat[T Float](dst, x []T, k, s, from int) {
 	rows := len(dst) / k
-	if rows == 0 {
-		return
-	}
-	x = x[from/s*k : ((from+rows-1)/s+1)*k]
-	if avx2 {
-		repeat32(&dst[0], &x[0], rows, k, s, s-from%s)
-		return
-	}
-	for i := range rows {
-		at := ((from+i)/s - from/s) * k
-		copy(dst[i*k:(i+1)*k], x[at:])
+	switch {
+	case k == 1:
+		for i := 0; i < rows; {
+			v := x[(from+i)/s]
+			for end := min(rows, i+s-(from+i)%s); i < end; i++ {
+				dst[i] = v
+			}
+		}
+	case vector(dst):
+		x = x[from/s*k : ((from+rows-1)/s+1)*k]
+		repeat32(at(dst), at(x), rows, k, s, s-from%s)
+	default:
+		for i := range rows {
+			copy(dst[i*k:(i+1)*k], x[(from+i)/s*k:])
+		}
 	}
 }
 
-// AddRows32 adds each of the rows of x, of len(dst) elements, to dst, in order.
-func AddRows32(dst, x []float32) {
-	if len(dst) == 0 || len(x) < len(dst) {
+//go:noescape
+func repeat32(dst, x *float32, rows, k, s, left int)
+
+// AddRows adds each of the rows of x, of len(dst) elements, to dst, in order.
+func AddRows[T Float](dst, x []T) {
+	if vector(dst) && len(x) >= len(dst) {
+		sumRows32(at(dst), at(x), len(x)/len(dst), len(dst))
 		return
 	}
-	if avx2 {
-		sumRows32(&dst[0], &x[0], len(x)/len(dst), len(dst))
-		return
-	}
-	for ; len(x) >= len(dst); x = x[len(dst):] {
+	for ; len(dst) > 0 && len(x) >= len(dst); x = x[len(dst):] {
 		for j := range dst {
 			dst[j] += x[j]
 		}
 	}
 }
+
+//go:noescape
+func sumRows32(dst, x *float32, rows, k int)
 
 // Narrow32 rounds x to float32.
 func Narrow32(dst []float32, x []float64) {
@@ -208,3 +268,6 @@ func Narrow32(dst []float32, x []float64) {
 		dst[i] = float32(x[i])
 	}
 }
+
+//go:noescape
+func narrow32(dst *float32, x *float64, n int)

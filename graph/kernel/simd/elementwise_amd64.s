@@ -10,18 +10,12 @@ TEXT name(SB), NOSPLIT, $0-32 \
 	SUBQ $32, CX \
 	JLT  eight \
 loop: \
-	VMOVUPS (SI), Y0 \
-	VMOVUPS 32(SI), Y1 \
-	VMOVUPS 64(SI), Y2 \
-	VMOVUPS 96(SI), Y3 \
+	LOAD4(SI, Y0, Y1, Y2, Y3) \
 	OP (DX), Y0, Y0 \
 	OP 32(DX), Y1, Y1 \
 	OP 64(DX), Y2, Y2 \
 	OP 96(DX), Y3, Y3 \
-	VMOVUPS Y0, (DI) \
-	VMOVUPS Y1, 32(DI) \
-	VMOVUPS Y2, 64(DI) \
-	VMOVUPS Y3, 96(DI) \
+	STORE4(0, DI, Y0, Y1, Y2, Y3) \
 	ADDQ $128, SI \
 	ADDQ $128, DX \
 	ADDQ $128, DI \
@@ -63,9 +57,9 @@ BINARY(·mul32, VMULPS)
 // func div32(dst, x, y *float32, n int)
 BINARY(·div32, VDIVPS)
 
-// UNARY makes a kernel of a macro from Y0 to Y0, with c in every lane of Y8 and
-// d in those of Y9; Y1 is scratch.
-#define UNARY(name, F) \
+// UNARY makes a kernel of a macro from Y0 to Y, with c in every lane of Y8 and d
+// in those of Y9; Y1 to Y3 are scratch.
+#define UNARY(name, F, Y) \
 TEXT name(SB), NOSPLIT, $0-32 \
 	MOVQ dst+0(FP), DI \
 	MOVQ x+8(FP), SI \
@@ -77,7 +71,7 @@ TEXT name(SB), NOSPLIT, $0-32 \
 loop: \
 	VMOVUPS (SI), Y0 \
 	F \
-	VMOVUPS Y0, (DI) \
+	VMOVUPS Y, (DI) \
 	ADDQ $32, SI \
 	ADDQ $32, DI \
 	SUBQ $8, CX \
@@ -88,7 +82,7 @@ rest: \
 	TAIL(CX, AX, Y4) \
 	VMASKMOVPS (SI), Y4, Y0 \
 	F \
-	VMASKMOVPS Y0, Y4, (DI) \
+	VMASKMOVPS Y, Y4, (DI) \
 done: \
 	VZEROUPPER \
 	RET
@@ -99,53 +93,24 @@ done: \
 #define ABS VANDPS absMask<>(SB), Y0, Y0
 
 // func scale32(dst, x *float32, n int, c, d float32)
-UNARY(·scale32, SCALE)
+UNARY(·scale32, SCALE, Y0)
 
 // func affine32(dst, x *float32, n int, c, d float32)
-UNARY(·affine32, AFFINE)
+UNARY(·affine32, AFFINE, Y0)
 
 // func atLeast32(dst, x *float32, n int, c, d float32)
-UNARY(·atLeast32, ATLEAST)
+UNARY(·atLeast32, ATLEAST, Y0)
 
 // func abs32(dst, x *float32, n int, c, d float32)
-UNARY(·abs32, ABS)
+UNARY(·abs32, ABS, Y0)
 
-// func fill32(dst *float32, n int, c float32)
-TEXT ·fill32(SB), NOSPLIT, $0-20
-	MOVQ dst+0(FP), DI
-	MOVQ n+8(FP), CX
-	VBROADCASTSS c+16(FP), Y0
-	SUBQ $8, CX
-	JLT  rest
-loop:
-	VMOVUPS Y0, (DI)
-	ADDQ $32, DI
-	SUBQ $8, CX
-	JGE  loop
-rest:
-	ADDQ $8, CX
-	JLE  done
-	TAIL(CX, AX, Y4)
-	VMASKMOVPS Y0, Y4, (DI)
-done:
-	VZEROUPPER
-	RET
+// func exp32(dst, x *float32, n int, c, d float32)
+UNARY(·exp32, EXP(Y0, Y1, Y2, Y3), Y3)
 
 // func across32(dst, x *float32, rows, k int)
-//
-// The last columns of a row are stored with what follows them, which the next
-// rows overwrite: masked stores are slow.
 TEXT ·across32(SB), NOSPLIT, $0-32
-	MOVQ dst+0(FP), DI
-	MOVQ x+8(FP), SI
-	MOVQ rows+16(FP), R8
-	MOVQ k+24(FP), R9
-	MOVQ R9, CX
-	ANDQ $7, CX
-	TAIL(CX, AX, Y4)
-	MOVQ R8, R11
-	IMULQ R9, R11
-	LEAQ -32(DI)(R11*4), R11 // the last place for a vector
+	ROWS
+	COLUMNS(Y4)
 row:
 	VBROADCASTSS (SI), Y0
 	ADDQ $4, SI
@@ -158,13 +123,7 @@ loop:
 	SUBQ $8, DX
 	JGE  loop
 rest:
-	CMPQ DI, R11
-	JGT  masked
-	VMOVUPS Y0, (DI)
-	JMP  next
-masked:
-	VMASKMOVPS Y0, Y4, (DI)
-next:
+	PUT(Y0, Y4, DI)
 	LEAQ (DI)(CX*4), DI
 	DECQ R8
 	JNZ  row
@@ -175,17 +134,9 @@ next:
 //
 // Writes rows of k elements, each s times, the first one left times.
 TEXT ·repeat32(SB), NOSPLIT, $0-48
-	MOVQ dst+0(FP), DI
-	MOVQ x+8(FP), SI
-	MOVQ rows+16(FP), R8
-	MOVQ k+24(FP), R9
+	ROWS
 	MOVQ left+40(FP), R10
-	MOVQ R9, CX
-	ANDQ $7, CX
-	TAIL(CX, AX, Y4)
-	MOVQ R8, R11
-	IMULQ R9, R11
-	LEAQ -32(DI)(R11*4), R11 // the last place for a vector
+	COLUMNS(Y4)
 	ANDQ $-8, R9
 row:
 	VMASKMOVPS (SI)(R9*4), Y4, Y0
@@ -200,13 +151,7 @@ loop:
 	JLT  loop
 rest:
 	LEAQ (DI)(R9*4), DI
-	CMPQ DI, R11
-	JGT  masked
-	VMOVUPS Y0, (DI)
-	JMP  next
-masked:
-	VMASKMOVPS Y0, Y4, (DI)
-next:
+	PUT(Y0, Y4, DI)
 	LEAQ (DI)(CX*4), DI
 	DECQ R10
 	JNZ  same
@@ -223,10 +168,7 @@ same:
 //
 // Adds rows of k elements to dst, in order.
 TEXT ·sumRows32(SB), NOSPLIT, $0-32
-	MOVQ dst+0(FP), DI
-	MOVQ x+8(FP), SI
-	MOVQ rows+16(FP), R8
-	MOVQ k+24(FP), R9
+	ROWS
 	MOVQ R9, R10
 	SHLQ $2, R10 // bytes of a row
 	SUBQ $8, R9
@@ -263,10 +205,7 @@ done:
 
 // func rowSums32(dst, x *float32, rows, k int)
 TEXT ·rowSums32(SB), NOSPLIT, $0-32
-	MOVQ dst+0(FP), DI
-	MOVQ x+8(FP), SI
-	MOVQ rows+16(FP), R8
-	MOVQ k+24(FP), R9
+	ROWS
 	MOVQ R9, CX
 	ANDQ $7, CX
 	TAIL(CX, AX, Y4)
@@ -290,12 +229,7 @@ eight:
 	ADDQ $32, SI
 rest:
 	VADDPS Y1, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VADDPS X1, X0, X0
-	VMOVHLPS X0, X0, X1
-	VADDPS X1, X0, X0
-	VMOVSHDUP X0, X1
-	VADDSS X1, X0, X0
+	HSUM
 	VMOVSS X0, (DI)
 	ADDQ $4, DI
 	DECQ R8

@@ -26,14 +26,14 @@ func TestElementwise(t *testing.T) {
 			}
 		}
 		for name, f := range map[string]func(dst []float32){
-			"add":     func(dst []float32) { simd.Add32(dst, x, y) },
-			"sub":     func(dst []float32) { simd.Sub32(dst, x, y) },
-			"mul":     func(dst []float32) { simd.Mul32(dst, x, y) },
-			"div":     func(dst []float32) { simd.Div32(dst, x, y) },
-			"scale":   func(dst []float32) { simd.Scale32(dst, x, 1.7) },
-			"affine":  func(dst []float32) { simd.Affine32(dst, x, 1.7, -.3) },
-			"atLeast": func(dst []float32) { simd.AtLeast32(dst, x, .2) },
-			"abs":     func(dst []float32) { simd.Abs32(dst, x) },
+			"add":     func(dst []float32) { simd.Add(dst, x, y) },
+			"sub":     func(dst []float32) { simd.Sub(dst, x, y) },
+			"mul":     func(dst []float32) { simd.Mul(dst, x, y) },
+			"div":     func(dst []float32) { simd.Div(dst, x, y) },
+			"scale":   func(dst []float32) { simd.Affine(dst, x, 1.7, 0) },
+			"affine":  func(dst []float32) { simd.Affine(dst, x, 1.7, -.3) },
+			"atLeast": func(dst []float32) { simd.AtLeast(dst, x, .2) },
+			"abs":     func(dst []float32) { simd.Abs(dst, x) },
 			"narrow": func(dst []float32) {
 				wide := make([]float64, n)
 				for i, v := range x {
@@ -41,7 +41,7 @@ func TestElementwise(t *testing.T) {
 				}
 				simd.Narrow32(dst, wide)
 			},
-			"fill": func(dst []float32) { simd.Fill32(dst, 3) },
+			"fill": func(dst []float32) { simd.Fill(dst, 3) },
 		} {
 			var want []float32
 			paths(func(path string) {
@@ -61,13 +61,13 @@ func TestElementwise(t *testing.T) {
 		}
 		finite := n <= 20
 		paths(func(path string) {
-			if simd.Finite32(x) != finite {
+			if (simd.NonFinite(x) < 0) != finite {
 				t.Fatalf("%d elements, %s: finite is %v", n, path, !finite)
 			}
 			for i := range n {
 				z := make([]float32, n)
 				z[i] = []float32{inf, -inf, nan}[i%3]
-				if simd.Finite32(z) {
+				if simd.NonFinite(z) != i {
 					t.Fatalf("%d elements, %s: %v at %d is finite", n, path, z[i], i)
 				}
 			}
@@ -75,7 +75,7 @@ func TestElementwise(t *testing.T) {
 			for _, v := range y[:min(n, 20)] {
 				sum += float64(v)
 			}
-			if got := simd.Sum32(y[:min(n, 20)]); n <= 20 && math.Abs(got-sum) > 1e-14 {
+			if got := simd.Sum(y[:min(n, 20)]); n <= 20 && math.Abs(got-sum) > 1e-14 {
 				t.Fatalf("%d elements, %s: sum %v, want %v", n, path, got, sum)
 			}
 		})
@@ -103,16 +103,16 @@ func TestRows(t *testing.T) {
 			}
 			const s = 3
 			for name, f := range map[string]func(dst []float32) int{
-				"across":  func(dst []float32) int { simd.Across32(dst, v, k); return rows * k },
-				"sums":    func(dst []float32) int { simd.RowSums32(dst[:rows], y, k); return rows },
-				"repeat":  func(dst []float32) int { simd.Repeat32(dst[:rows*k], y, k, s, 2); return rows * k },
-				"add":     func(dst []float32) int { clear(dst[:k]); simd.AddRows32(dst[:k], y); return k },
+				"across":  func(dst []float32) int { simd.Across(dst, v, k); return rows * k },
+				"sums":    func(dst []float32) int { simd.RowSums(dst[:rows], y, k); return rows },
+				"repeat":  func(dst []float32) int { simd.Repeat(dst[:rows*k], y, k, s, 2); return rows * k },
+				"add":     func(dst []float32) int { clear(dst[:k]); simd.AddRows(dst[:k], y); return k },
 				"softmax": func(dst []float32) int { return simd.Softmax32(dst[:rows*k], x, k) * k },
 				"softmax in place": func(dst []float32) int {
 					copy(dst, x)
 					return simd.Softmax32(dst[:rows*k], dst[:rows*k], k) * k
 				},
-				"gradient": func(dst []float32) int { simd.SoftmaxGrad32(dst[:rows*k], soft, y, k); return rows * k },
+				"gradient": func(dst []float32) int { simd.SoftmaxGrad(dst[:rows*k], soft, y, k); return rows * k },
 			} {
 				var want []float32
 				paths(func(path string) {
@@ -185,11 +185,11 @@ func BenchmarkElementwise(b *testing.B) {
 		name string
 		f    func()
 	}{
-		{"mul", func() { simd.Mul32(dst, x, y) }}, {"div", func() { simd.Div32(dst, x, y) }},
+		{"mul", func() { simd.Mul(dst, x, y) }}, {"div", func() { simd.Div(dst, x, y) }},
 		{"softmax/k=10", func() { kernel.Softmax(dst, x, 10) }},
-		{"gradient/k=10", func() { simd.SoftmaxGrad32(dst, x, y, 10) }},
-		{"repeat/k=10", func() { simd.Repeat32(dst, x, 10, 32, 0) }},
-		{"sums/k=10", func() { simd.RowSums32(dst[:n/10], x, 10) }},
+		{"gradient/k=10", func() { simd.SoftmaxGrad(dst, x, y, 10) }},
+		{"repeat/k=10", func() { simd.Repeat(dst, x, 10, 32, 0) }},
+		{"sums/k=10", func() { simd.RowSums(dst[:n/10], x, 10) }},
 	} {
 		paths(func(path string) {
 			b.Run(fmt.Sprintf("%s/%s", c.name, path), func(b *testing.B) {

@@ -20,9 +20,6 @@ func (m Matrix) T() Matrix {
 	return Matrix{m.Cols, m.Rows, m.ColStride, m.RowStride, m.Data}
 }
 
-// Vector reports whether products by vector kernels are on.
-func Vector() bool { return avx2 }
-
 const (
 	tileRows = 6   // of a product that a kernel holds in registers
 	tileCols = 16  // likewise
@@ -161,3 +158,9 @@ func transpose(dst []float32, ldd int, src []float32, lds, rows, cols int) {
 		}
 	}
 }
+
+//go:noescape
+func gemm6x16(c *float32, ldc int, a *float32, ars, acs int, b *float32, ldb, k int, add bool)
+
+//go:noescape
+func transpose8(dst *float32, ldd int, src *float32, lds int, n int)

@@ -15,6 +15,18 @@
 	VADDPS 32(DI), Yb, Yb \
 	STOREROW(Ya, Yb)
 
+// SPARSE loads the arguments of spmm64 and spmm16, and begins a row.
+#define SPARSE \
+	MOVQ dst+0(FP), DI \
+	MOVQ rows+8(FP), CX \
+	MOVQ ptr+16(FP), BX \
+	MOVQ idx+24(FP), SI \
+	MOVQ val+32(FP), DX \
+	MOVQ p+40(FP), R8 \
+row: \
+	MOVLQSX (BX), R9 \
+	MOVLQSX 4(BX), R10
+
 // func gemm6x16(c *float32, ldc int, a *float32, ars, acs int, b *float32, ldb, k int, add bool)
 //
 // c [6×16] (+)= Σ_t a[r·ars + t·acs]·b[t·ldb + j]
@@ -33,18 +45,9 @@ TEXT ·gemm6x16(SB), NOSPLIT, $0-65
 	SHLQ $2, R9
 	LEAQ (SI)(R8*2), R10
 	ADDQ R8, R10 // row 3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	VXORPS Y10, Y10, Y10
-	VXORPS Y11, Y11, Y11
-	VXORPS Y12, Y12, Y12
-	VXORPS Y13, Y13, Y13
-	VXORPS Y14, Y14, Y14
-	VXORPS Y15, Y15, Y15
+	ZERO4(Y4, Y5, Y6, Y7)
+	ZERO4(Y8, Y9, Y10, Y11)
+	ZERO4(Y12, Y13, Y14, Y15)
 loop:
 	VMOVUPS (BX), Y0
 	VMOVUPS 32(BX), Y1
@@ -147,23 +150,9 @@ loop:
 //
 // dst[64r + j] = Σ_{ptr[2r] ≤ e < ptr[2r+1]} val[e]·p[64·idx[e] + j]
 TEXT ·spmm64(SB), NOSPLIT, $0-48
-	MOVQ dst+0(FP), DI
-	MOVQ rows+8(FP), CX
-	MOVQ ptr+16(FP), BX
-	MOVQ idx+24(FP), SI
-	MOVQ val+32(FP), DX
-	MOVQ p+40(FP), R8
-row:
-	MOVLQSX (BX), R9
-	MOVLQSX 4(BX), R10
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
+	SPARSE
+	ZERO4(Y0, Y1, Y2, Y3)
+	ZERO4(Y4, Y5, Y6, Y7)
 	CMPQ R9, R10
 	JGE  store
 loop:
@@ -183,14 +172,8 @@ loop:
 	CMPQ R9, R10
 	JLT  loop
 store:
-	VMOVUPS Y0, (DI)
-	VMOVUPS Y1, 32(DI)
-	VMOVUPS Y2, 64(DI)
-	VMOVUPS Y3, 96(DI)
-	VMOVUPS Y4, 128(DI)
-	VMOVUPS Y5, 160(DI)
-	VMOVUPS Y6, 192(DI)
-	VMOVUPS Y7, 224(DI)
+	STORE4(0, DI, Y0, Y1, Y2, Y3)
+	STORE4(128, DI, Y4, Y5, Y6, Y7)
 	ADDQ $256, DI
 	ADDQ $8, BX
 	DECQ CX
@@ -202,19 +185,8 @@ store:
 //
 // As spmm64, with 16 columns. Two sums for even and odd entries hide latency.
 TEXT ·spmm16(SB), NOSPLIT, $0-48
-	MOVQ dst+0(FP), DI
-	MOVQ rows+8(FP), CX
-	MOVQ ptr+16(FP), BX
-	MOVQ idx+24(FP), SI
-	MOVQ val+32(FP), DX
-	MOVQ p+40(FP), R8
-row:
-	MOVLQSX (BX), R9
-	MOVLQSX 4(BX), R10
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
+	SPARSE
+	ZERO4(Y0, Y1, Y2, Y3)
 	DECQ R10
 	CMPQ R9, R10
 	JGE  last

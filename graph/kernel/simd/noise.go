@@ -178,3 +178,18 @@ var (
 		0.0008981622522696853, -0.001138171530328691, 0.0017973874928429723, -0.003348331432789564,
 		0.005207735579460859, 1.4240477085113525, 4.631628036499023}
 )
+
+//go:noescape
+func strataKeys(buf *uint32, n int, key uint64, counter, step, mask uint32)
+
+//go:noescape
+func sortLanes(buf *uint32, pairs *uint32, n int)
+
+//go:noescape
+func strataPoints(dst *uint32, stride int, buf *uint32, n int, key uint64, counter, step, mask, width uint32)
+
+//go:noescape
+func scramble32(dst, points *uint32, n int, seeds, shifts *uint32, period int)
+
+//go:noescape
+func normal32(dst *float32, x *uint32, n int)

@@ -14,20 +14,24 @@
 	VPSRLD $15, X, T \
 	VPXOR  T, X, X
 
+// COUNT loads a key for HASH, and into Y0 eight counters from the given one on.
+#define COUNT(key, counter) \
+	MOVQ key, AX \
+	VMOVQ AX, X14 \
+	SHRQ $32, AX \
+	VMOVQ AX, X15 \
+	VPBROADCASTD X14, Y14 \
+	VPBROADCASTD X15, Y15 \
+	VBROADCASTSS counter, Y0 \
+	VPADDD laneNumbers<>(SB), Y0, Y0
+
 // func strataKeys(buf *uint32, n int, key uint64, counter, step, mask uint32)
 //
 // buf[8s + l] = the hash of counter + s·step + l, its bits in mask replaced by s.
 TEXT ·strataKeys(SB), NOSPLIT, $0-36
 	MOVQ buf+0(FP), DI
 	MOVQ n+8(FP), CX
-	MOVQ key+16(FP), AX
-	VMOVQ AX, X14
-	SHRQ $32, AX
-	VMOVQ AX, X15
-	VPBROADCASTD X14, Y14
-	VPBROADCASTD X15, Y15
-	VBROADCASTSS counter+24(FP), Y0
-	VPADDD laneNumbers<>(SB), Y0, Y0
+	COUNT(key+16(FP), counter+24(FP))
 	VBROADCASTSS step+28(FP), Y1
 	VBROADCASTSS mask+32(FP), Y2
 	VPXOR Y3, Y3, Y3 // s
@@ -79,14 +83,7 @@ TEXT ·strataPoints(SB), NOSPLIT, $0-56
 	SHLQ $2, DX
 	MOVQ buf+16(FP), SI
 	MOVQ n+24(FP), CX
-	MOVQ key+32(FP), AX
-	VMOVQ AX, X14
-	SHRQ $32, AX
-	VMOVQ AX, X15
-	VPBROADCASTD X14, Y14
-	VPBROADCASTD X15, Y15
-	VBROADCASTSS counter+40(FP), Y0
-	VPADDD laneNumbers<>(SB), Y0, Y0
+	COUNT(key+32(FP), counter+40(FP))
 	VBROADCASTSS step+44(FP), Y1
 	VBROADCASTSS mask+48(FP), Y2
 	VBROADCASTSS width+52(FP), Y3
@@ -164,6 +161,23 @@ next:
 	VZEROUPPER
 	RET
 
+// POLYNOMIAL computes R, of degree 8 in r = Y1 with r² in Y4 and coefficients p,
+// in pairs: ((p₀r + p₁)r² + (p₂r + p₃))r⁴ + …. Y9, A, B and C are scratch.
+#define POLYNOMIAL(p, R, A, B, C) \
+	VMULPS  Y4, Y4, Y9 \
+	VMOVUPS p<>+32(SB), R \
+	VFMADD231PS p<>+0(SB), Y1, R \
+	VMOVUPS p<>+96(SB), A \
+	VFMADD231PS p<>+64(SB), Y1, A \
+	VMOVUPS p<>+160(SB), B \
+	VFMADD231PS p<>+128(SB), Y1, B \
+	VMOVUPS p<>+224(SB), C \
+	VFMADD231PS p<>+192(SB), Y1, C \
+	VFMADD213PS A, Y4, R \
+	VFMADD213PS C, Y4, B \
+	VFMADD213PS B, Y9, R \
+	VFMADD213PS p<>+256(SB), Y1, R
+
 // func normal32(dst *float32, x *uint32, n int)
 //
 // The quantiles of the standard normal distribution at (x + ½)/2³². With p the
@@ -199,20 +213,7 @@ loop:
 	VCVTDQ2PS Y2, Y2
 	VSUBPS  expOne<>(SB), Y1, Y1
 	VMULPS  Y1, Y1, Y4
-	// P in pairs: ((p0·r + p1)r² + (p2·r + p3))r⁴ + …
-	VMULPS  Y4, Y4, Y9 // r⁴
-	VMOVUPS logP1<>(SB), Y3
-	VFMADD231PS logP0<>(SB), Y1, Y3
-	VMOVUPS logP3<>(SB), Y5
-	VFMADD231PS logP2<>(SB), Y1, Y5
-	VMOVUPS logP5<>(SB), Y6
-	VFMADD231PS logP4<>(SB), Y1, Y6
-	VMOVUPS logP7<>(SB), Y7
-	VFMADD231PS logP6<>(SB), Y1, Y7
-	VFMADD213PS Y5, Y4, Y3
-	VFMADD213PS Y7, Y4, Y6
-	VFMADD213PS Y6, Y9, Y3
-	VFMADD213PS logP8<>(SB), Y1, Y3
+	POLYNOMIAL(logP, Y3, Y6, Y7, Y8)
 	VFMADD213PS minusHalf<>(SB), Y1, Y3 // log m = r + r²·(r·P − ½)
 	VFMADD213PS Y1, Y4, Y3
 	VFMADD231PS ln2<>(SB), Y2, Y3
@@ -220,34 +221,22 @@ loop:
 	VCMPPS  $13, five<>(SB), Y3, Y5 // w ≥ 5
 	VADDPS  minusCentre<>(SB), Y3, Y1
 	VMULPS  Y1, Y1, Y4
-	VMULPS  Y4, Y4, Y9
-	VMOVUPS normP1<>(SB), Y2
-	VFMADD231PS normP0<>(SB), Y1, Y2
-	VMOVUPS normP3<>(SB), Y6
-	VFMADD231PS normP2<>(SB), Y1, Y6
-	VMOVUPS normP5<>(SB), Y7
-	VFMADD231PS normP4<>(SB), Y1, Y7
-	VMOVUPS normP7<>(SB), Y8
-	VFMADD231PS normP6<>(SB), Y1, Y8
-	VFMADD213PS Y6, Y4, Y2
-	VFMADD213PS Y8, Y4, Y7
-	VFMADD213PS Y7, Y9, Y2
-	VFMADD213PS normP8<>(SB), Y1, Y2
+	POLYNOMIAL(normP, Y2, Y6, Y7, Y8)
 	VMOVMSKPS Y5, AX
 	TESTL AX, AX
 	JZ    store
 	VSQRTPS Y3, Y3
 	VADDPS  minusTail<>(SB), Y3, Y3
-	VMOVUPS normQ0<>(SB), Y4
-	VFMADD213PS normQ1<>(SB), Y3, Y4
-	VFMADD213PS normQ2<>(SB), Y3, Y4
-	VFMADD213PS normQ3<>(SB), Y3, Y4
-	VFMADD213PS normQ4<>(SB), Y3, Y4
-	VFMADD213PS normQ5<>(SB), Y3, Y4
-	VFMADD213PS normQ6<>(SB), Y3, Y4
-	VFMADD213PS normQ7<>(SB), Y3, Y4
-	VFMADD213PS normQ8<>(SB), Y3, Y4
-	VFMADD213PS normQ9<>(SB), Y3, Y4
+	VMOVUPS normQ<>(SB), Y4
+	VFMADD213PS normQ<>+32(SB), Y3, Y4
+	VFMADD213PS normQ<>+64(SB), Y3, Y4
+	VFMADD213PS normQ<>+96(SB), Y3, Y4
+	VFMADD213PS normQ<>+128(SB), Y3, Y4
+	VFMADD213PS normQ<>+160(SB), Y3, Y4
+	VFMADD213PS normQ<>+192(SB), Y3, Y4
+	VFMADD213PS normQ<>+224(SB), Y3, Y4
+	VFMADD213PS normQ<>+256(SB), Y3, Y4
+	VFMADD213PS normQ<>+288(SB), Y3, Y4
 	VBLENDVPS Y5, Y4, Y2, Y2
 store:
 	VMULPS  Y0, Y2, Y2

@@ -1,7 +1,14 @@
-#include "textflag.h"
+#include "vector_amd64.h"
 
 DATA one64<>+0(SB)/8, $1.0
 GLOBL one64<>(SB), RODATA|NOPTR, $8
+
+// HORNER takes a step of Horner's rule for a polynomial, from V to W with the
+// coefficients at c, and for its derivative in Y10; Y8 is the variable.
+#define HORNER(FMA231, FMA213, c, V, W) \
+	VMOVUPS c, W \
+	FMA231 V, Y8, W \
+	FMA213 W, Y8, Y10
 
 // CELL32 evaluates eight nodes of one action: R = Σ n·c_n δⁿ⁻¹ (the hazards),
 // SUM += Σ c_n δⁿ (log Φ), Horner's rule for both at once, and ALL += up·R.
@@ -9,15 +16,9 @@ GLOBL one64<>(SB), RODATA|NOPTR, $8
 // three, Y8 = δ, Y9 = up; o is the offset of the eight nodes.
 #define CELL32(o, SUM, ALL) \
 	VMOVUPS o(SI)(DX*4), Y10 \
-	VMOVUPS o(SI)(R8*1), Y12 \
-	VFMADD231PS Y10, Y8, Y12 \
-	VFMADD213PS Y12, Y8, Y10 \
-	VMOVUPS o(SI)(DX*2), Y13 \
-	VFMADD231PS Y12, Y8, Y13 \
-	VFMADD213PS Y13, Y8, Y10 \
-	VMOVUPS o(SI)(DX*1), Y12 \
-	VFMADD231PS Y13, Y8, Y12 \
-	VFMADD213PS Y12, Y8, Y10 \
+	HORNER(VFMADD231PS, VFMADD213PS, o(SI)(R8*1), Y10, Y12) \
+	HORNER(VFMADD231PS, VFMADD213PS, o(SI)(DX*2), Y12, Y13) \
+	HORNER(VFMADD231PS, VFMADD213PS, o(SI)(DX*1), Y13, Y12) \
 	VMOVUPS o(SI), Y13 \
 	VFMADD231PS Y12, Y8, Y13 \
 	VADDPS Y13, SUM, SUM \
@@ -41,17 +42,33 @@ GLOBL one64<>(SB), RODATA|NOPTR, $8
 	VCVTPD2PSY (o+32)(SP), X11 \
 	VMOVUPS X11, 16+dst
 
+// HAZARDS loads the arguments of hazards32 and hazards64, and makes of plane, in
+// numbers of 2^s bytes, the bytes of 1 and 3 planes.
+#define HAZARDS(s) \
+	MOVQ r+0(FP), DI \
+	MOVQ table+24(FP), R11 \
+	MOVQ plane+32(FP), DX \
+	SHLQ $s, DX \
+	LEAQ (DX)(DX*2), R8 \
+	MOVQ at+40(FP), R10 \
+	MOVQ delta+48(FP), R12 \
+	MOVQ up+56(FP), R13 \
+	MOVQ k+64(FP), CX
+
+// PULLS loads the arguments of pulls32 and pulls64.
+#define PULLS \
+	MOVQ dst+0(FP), DI \
+	MOVQ r+8(FP), SI \
+	MOVQ p+16(FP), AX \
+	MOVQ all+24(FP), BX \
+	MOVQ t+32(FP), R10 \
+	MOVQ gap+40(FP), R12 \
+	MOVQ up+48(FP), R13 \
+	MOVQ k+56(FP), CX
+
 // func hazards32(r, p, all, table *float32, plane int, at *int32, delta, up *float32, k int)
 TEXT ·hazards32(SB), NOSPLIT, $512-72
-	MOVQ r+0(FP), DI
-	MOVQ table+24(FP), R11
-	MOVQ plane+32(FP), DX
-	SHLQ $2, DX
-	LEAQ (DX)(DX*2), R8
-	MOVQ at+40(FP), R10
-	MOVQ delta+48(FP), R12
-	MOVQ up+56(FP), R13
-	MOVQ k+64(FP), CX
+	HAZARDS(2)
 
 	VXORPD Y0, Y0, Y0
 	MOVQ   SP, AX
@@ -64,14 +81,8 @@ clear:
 	JNZ     clear
 
 chunk: // of at most 16 actions
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
+	ZERO4(Y0, Y1, Y2, Y3)
+	ZERO4(Y4, Y5, Y6, Y7)
 	MOVQ    $16, BX
 	CMPQ    CX, BX
 	CMOVQLT CX, BX
@@ -122,27 +133,13 @@ action:
 // first node; DX, R8, R9 and BX are the bytes of 1, 3, 5 and 7 planes.
 #define CELL64(o, PROD, ALL) \
 	VMOVUPD o(SI)(DX*8), Y10 \
-	VMOVUPD o(SI)(BX*1), Y12 \
-	VFMADD231PD Y10, Y8, Y12 \
-	VFMADD213PD Y12, Y8, Y10 \
-	VMOVUPD o(SI)(R8*2), Y13 \
-	VFMADD231PD Y12, Y8, Y13 \
-	VFMADD213PD Y13, Y8, Y10 \
-	VMOVUPD o(SI)(R9*1), Y12 \
-	VFMADD231PD Y13, Y8, Y12 \
-	VFMADD213PD Y12, Y8, Y10 \
-	VMOVUPD o(SI)(DX*4), Y13 \
-	VFMADD231PD Y12, Y8, Y13 \
-	VFMADD213PD Y13, Y8, Y10 \
-	VMOVUPD o(SI)(R8*1), Y12 \
-	VFMADD231PD Y13, Y8, Y12 \
-	VFMADD213PD Y12, Y8, Y10 \
-	VMOVUPD o(SI)(DX*2), Y13 \
-	VFMADD231PD Y12, Y8, Y13 \
-	VFMADD213PD Y13, Y8, Y10 \
-	VMOVUPD o(SI)(DX*1), Y12 \
-	VFMADD231PD Y13, Y8, Y12 \
-	VFMADD213PD Y12, Y8, Y10 \
+	HORNER(VFMADD231PD, VFMADD213PD, o(SI)(BX*1), Y10, Y12) \
+	HORNER(VFMADD231PD, VFMADD213PD, o(SI)(R8*2), Y12, Y13) \
+	HORNER(VFMADD231PD, VFMADD213PD, o(SI)(R9*1), Y13, Y12) \
+	HORNER(VFMADD231PD, VFMADD213PD, o(SI)(DX*4), Y12, Y13) \
+	HORNER(VFMADD231PD, VFMADD213PD, o(SI)(R8*1), Y13, Y12) \
+	HORNER(VFMADD231PD, VFMADD213PD, o(SI)(DX*2), Y12, Y13) \
+	HORNER(VFMADD231PD, VFMADD213PD, o(SI)(DX*1), Y13, Y12) \
 	VMOVUPD o(SI), Y13 \
 	VFMADD231PD Y12, Y8, Y13 \
 	VMULPD Y13, PROD, PROD \
@@ -152,17 +149,9 @@ action:
 
 // func hazards64(r, p, all, table *float64, plane int, at *int32, delta, up *float64, k int)
 TEXT ·hazards64(SB), NOSPLIT, $0-72
-	MOVQ r+0(FP), DI
-	MOVQ table+24(FP), R11
-	MOVQ plane+32(FP), DX
-	SHLQ $3, DX
-	LEAQ (DX)(DX*2), R8
+	HAZARDS(3)
 	LEAQ (DX)(DX*4), R9
 	LEAQ (R8)(DX*4), BX
-	MOVQ at+40(FP), R10
-	MOVQ delta+48(FP), R12
-	MOVQ up+56(FP), R13
-	MOVQ k+64(FP), CX
 
 	VBROADCASTSD one64<>(SB), Y0
 	VMOVAPD      Y0, Y1
@@ -215,10 +204,7 @@ TEXT ·dots32(SB), NOSPLIT, $0-32
 	MOVQ    r+8(FP), SI
 	MOVQ    p+16(FP), AX
 	MOVQ    k+24(FP), CX
-	VMOVUPS (AX), Y0
-	VMOVUPS 32(AX), Y1
-	VMOVUPS 64(AX), Y2
-	VMOVUPS 96(AX), Y3
+	LOAD4(AX, Y0, Y1, Y2, Y3)
 
 dot32:
 	VMULPS      (SI), Y0, Y4
@@ -265,22 +251,9 @@ dot64:
 
 // func pulls32(dst, r, p, all, t, gap, up *float32, k int)
 TEXT ·pulls32(SB), NOSPLIT, $0-64
-	MOVQ    dst+0(FP), DI
-	MOVQ    r+8(FP), SI
-	MOVQ    p+16(FP), AX
-	MOVQ    all+24(FP), BX
-	MOVQ    t+32(FP), R10
-	MOVQ    gap+40(FP), R12
-	MOVQ    up+48(FP), R13
-	MOVQ    k+56(FP), CX
-	VMOVUPS (AX), Y0
-	VMOVUPS 32(AX), Y1
-	VMOVUPS 64(AX), Y2
-	VMOVUPS 96(AX), Y3
-	VMOVUPS (BX), Y4
-	VMOVUPS 32(BX), Y5
-	VMOVUPS 64(BX), Y6
-	VMOVUPS 96(BX), Y7
+	PULLS
+	LOAD4(AX, Y0, Y1, Y2, Y3)
+	LOAD4(BX, Y4, Y5, Y6, Y7)
 
 pull32:
 	VBROADCASTSS (R12), Y8
@@ -313,14 +286,7 @@ pull32:
 
 // func pulls64(dst, r, p, all, t, gap, up *float64, k int)
 TEXT ·pulls64(SB), NOSPLIT, $0-64
-	MOVQ    dst+0(FP), DI
-	MOVQ    r+8(FP), SI
-	MOVQ    p+16(FP), AX
-	MOVQ    all+24(FP), BX
-	MOVQ    t+32(FP), R10
-	MOVQ    gap+40(FP), R12
-	MOVQ    up+48(FP), R13
-	MOVQ    k+56(FP), CX
+	PULLS
 	VMOVUPD (AX), Y0
 	VMOVUPD 32(AX), Y1
 	VMOVUPD (BX), Y2

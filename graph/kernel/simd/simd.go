@@ -1,11 +1,22 @@
 // Package simd holds vector kernels in assembly with a pure Go path beside
-// each: AVX2 with FMA on amd64 where the processor has them, Go elsewhere.
+// each: AVX2 with FMA on amd64 where the processor has them, Go elsewhere. The
+// kernels are declared everywhere, and called where avx2 is true alone.
 package simd
 
-// Use turns the vector kernels on or off for tests; it reports whether they
-// were on. Where the processor has none they stay off. Not for concurrent use.
-func Use(on bool) bool {
-	was := avx2
-	avx2 = on && hasAVX2
-	return was
+import "unsafe"
+
+// Float is the type of elements. Vector kernels are for float32, but for those of
+// the quadrature.
+type Float interface{ ~float32 | ~float64 }
+
+// Vector reports whether the vector kernels are in use.
+func Vector() bool { return avx2 }
+
+// vector reports whether a vector kernel is to compute on x.
+func vector[T Float](x []T) bool {
+	var z T
+	return avx2 && len(x) > 0 && unsafe.Sizeof(z) == 4
 }
+
+// at returns where the elements of x are, which are float32.
+func at[T Float](x []T) *float32 { return (*float32)(unsafe.Pointer(unsafe.SliceData(x))) }

@@ -6,3 +6,11 @@ var hasAVX2 = cpu.X86.HasAVX2 && cpu.X86.HasFMA
 
 // avx2 says whether the vector kernels are in use.
 var avx2 = hasAVX2
+
+// Use turns the vector kernels on or off for tests; it reports whether they
+// were on. Where the processor has none they stay off. Not for concurrent use.
+func Use(on bool) bool {
+	was := avx2
+	avx2 = on && hasAVX2
+	return was
+}

@@ -25,16 +25,16 @@ func Softmax32(dst, x []float32, k int) int {
 	return len(x) / k
 }
 
-// SoftmaxGrad32 writes y·(g − Σgy), row by row of k elements: the gradient in the
+// SoftmaxGrad writes y·(g − Σgy), row by row of k elements: the gradient in the
 // operand of a softmax y, given that in y. dst is no operand.
-func SoftmaxGrad32(dst, y, g []float32, k int) {
+func SoftmaxGrad[T Float](dst, y, g []T, k int) {
 	y, g = y[:len(dst)], g[:len(dst)]
-	if avx2 && len(dst) > 0 {
-		softmaxGrad32(&dst[0], &y[0], &g[0], len(dst)/k, k)
+	if vector(dst) {
+		softmaxGrad32(at(dst), at(y), at(g), len(dst)/k, k)
 		return
 	}
 	for i := 0; i < len(dst); i += k {
-		var s float32
+		var s T
 		for j := i; j < i+k; j++ {
 			s += y[j] * g[j]
 		}
@@ -43,3 +43,9 @@ func SoftmaxGrad32(dst, y, g []float32, k int) {
 		}
 	}
 }
+
+//go:noescape
+func softmax32(dst, x *float32, rows, k int) int
+
+//go:noescape
+func softmaxGrad32(dst, y, dy *float32, rows, k int)
