@@ -105,6 +105,9 @@ type builder struct {
 	actionsMin int      // there are at least so many
 	lightly    bool     // a row without a weight has 1, even where others have one
 
+	table  *table // columns of the file; nil: it has none
+	fields bool   // rows are no log's: their cells are kept in the columns, see Rows
+
 	typesOnly bool
 	first     row // its flags are those of every row
 	listLen   int // numbers of every context that is a list of them; 0: none so far
@@ -308,6 +311,9 @@ func (b *builder) fill(ctx context.Context, rd reader) (err error) {
 			b.skip(rd.raw(), err)
 		}
 	}
+	if dropped > 0 {
+		b.note(Note{Kind: "dropped", Rows: dropped, Text: "lines without a label, or with _skipLearn, were left out"})
+	}
 	if b.n == 0 && !b.typesOnly {
 		if b.skipped > 0 {
 			return fmt.Errorf("%s: all %d rows are bad, see %s", b.path, b.skipped, b.o.BadRows)
@@ -322,6 +328,15 @@ func (b *builder) fill(ctx context.Context, rd reader) (err error) {
 
 // fatalError ends the reading, whatever is to be done with bad rows.
 type fatalError struct{ error }
+
+// fatal is one, with the place.
+func (b *builder) fatal(format string, args ...any) error {
+	where := b.path
+	if b.at > 0 {
+		where = fmt.Sprintf("%s: row %d", b.path, b.at)
+	}
+	return fatalError{fmt.Errorf("%s: "+format, append([]any{where}, args...)...)}
+}
 
 // errNoDecision is a line that is none, and no error either.
 var errNoDecision = errors.New("no decision")
@@ -348,7 +363,7 @@ func (b *builder) name(name []byte, cat bool) (uint32, error) {
 		return 0, bad("context", "a value without a name")
 	}
 	if len(b.names) == maxNames {
-		return 0, fatalError{fmt.Errorf("%s: row %d: more than %d names of context values: is a column of identifiers among the context?", b.path, b.at, maxNames)}
+		return 0, b.fatal("more than %d names of context values: is a column of identifiers among the context?", maxNames)
 	}
 	id, s := uint32(len(b.names)), string(name)
 	b.nameID[s] = id
@@ -411,16 +426,6 @@ func (b *builder) setCost(column string, c float64) error {
 	return nil
 }
 
-// slot returns the place of an action's propensity, −1 if there is none.
-func (b *builder) slot(name []byte) int {
-	for i, s := range b.slots {
-		if s == string(name) {
-			return i
-		}
-	}
-	return -1
-}
-
 // add checks the row and appends it to the columns.
 func (b *builder) add() error {
 	r := &b.row
@@ -465,6 +470,9 @@ func (b *builder) add() error {
 	if r.hasProps {
 		if len(r.props) != len(b.slots) {
 			return bad("propensities", "%d of them, while the rows before have %d", len(r.props), len(b.slots))
+		}
+		if i := slices.IndexFunc(r.props, math.IsNaN); i >= 0 {
+			return bad("p_"+b.slots[i], "missing")
 		}
 		sum, err := Distribution(r.props, b.slots, Rounding)
 		if err != nil {
@@ -606,7 +614,7 @@ func (b *builder) action(text []byte) (int32, error) {
 		return id, nil
 	}
 	if len(b.actionID) == maxNames {
-		return 0, fmt.Errorf("%s: row %d: more than %d actions", b.path, b.at, maxNames)
+		return 0, b.fatal("more than %d actions", maxNames)
 	}
 	s, n := string(text), -1
 	if strings.ContainsAny(s, ".eE") {

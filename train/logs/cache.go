@@ -209,20 +209,20 @@ func build(ctx context.Context, path string, format *format, packed, key string,
 	}
 	for {
 		l, err := func() (l *Log, err error) {
-			rd, err := format.reader(path, packed, o)
-			if err != nil {
-				return nil, err
-			}
-			defer func() { err = errors.Join(err, rd.close()) }()
 			b, err := newBuilder(path, filepath.Dir(cachePaths(path, o)[0]), o, m)
 			if err != nil {
 				return nil, err
 			}
 			defer func() { err = errors.Join(err, b.close()) }()
+			rd, err := format.reader(path, packed, b)
+			if err != nil {
+				return nil, err
+			}
+			defer func() { err = errors.Join(err, rd.close()) }()
 			if err := b.fill(ctx, rd); err != nil {
 				return nil, err
 			}
-			if t, ok := rd.(interface{ settle(*builder) bool }); ok && t.settle(b) {
+			if b.table != nil && b.table.settle(b) {
 				return nil, nil
 			}
 			names, again, err := b.finish()

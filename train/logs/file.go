@@ -46,40 +46,27 @@ func temporary(dir, only string) (tempFile, error) {
 	return tempFile{}, failed
 }
 
-// stream opens a file for reading, uncompressed.
-func stream(path, compression string) (io.ReadCloser, error) {
+// stream opens a file for reading, uncompressed; end closes it.
+func stream(path, compression string) (r io.Reader, end func() error, err error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var r io.Reader
-	closer := f.Close
+	r, end = f, f.Close
 	switch compression {
 	case "gz":
-		z, err := gzip.NewReader(bufio.NewReaderSize(f, 1<<16))
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("%s: not a gzip file: %w", path, err), f.Close())
+		if r, err = gzip.NewReader(bufio.NewReaderSize(f, 1<<16)); err != nil {
+			return nil, nil, errors.Join(fmt.Errorf("%s: not a gzip file: %w", path, err), f.Close())
 		}
-		r = z
 	case "zst":
 		z, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(1<<28))
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("%s: not a zstd file: %w", path, err), f.Close())
+			return nil, nil, errors.Join(fmt.Errorf("%s: not a zstd file: %w", path, err), f.Close())
 		}
-		closer = func() error { z.Close(); return f.Close() }
-		r = z
-	default:
-		r = f
+		r, end = z, func() error { z.Close(); return f.Close() }
 	}
-	return struct {
-		io.Reader
-		io.Closer
-	}{r, closeFunc(closer)}, nil
+	return r, end, nil
 }
-
-type closeFunc func() error
-
-func (f closeFunc) Close() error { return f() }
 
 // aligned returns n bytes that begin where a float64 may.
 func aligned(n int) []byte {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -43,7 +44,8 @@ func (d *decoder) end() error {
 // syntax says what is wrong with the JSON, without the library's name.
 func syntax(column string, err error) error {
 	var wrong *rowError
-	if err == nil || errors.As(err, &wrong) {
+	var fatal fatalError
+	if err == nil || err == errNoDecision || errors.As(err, &wrong) || errors.As(err, &fatal) {
 		return err
 	}
 	var s *jsontext.SyntacticError
@@ -76,16 +78,7 @@ func (d *decoder) unquoted(v []byte) ([]byte, error) {
 
 // object calls field for each name of an object; it must read the value.
 func (d *decoder) object(column string, field func(name []byte) error) error {
-	if d.PeekKind() != '{' {
-		if err := d.SkipValue(); err != nil {
-			return err
-		}
-		return bad(column, "not an object")
-	}
-	if _, err := d.ReadToken(); err != nil {
-		return err
-	}
-	for d.PeekKind() != '}' {
+	return d.each(column, '{', "not an object", func(int) error {
 		v, err := d.ReadValue()
 		if err != nil {
 			return err
@@ -94,27 +87,28 @@ func (d *decoder) object(column string, field func(name []byte) error) error {
 		if err != nil {
 			return err
 		}
-		if err := field(name); err != nil {
-			return err
-		}
-	}
-	_, err := d.ReadToken()
-	return err
+		return field(name)
+	})
 }
 
 // list calls element for each element of a list; it must read the value.
 func (d *decoder) list(column string, element func(i int) error) error {
-	if d.PeekKind() != '[' {
+	return d.each(column, '[', "not a list", element)
+}
+
+// each calls read for each entry of a value that begins with a bracket; it must read it.
+func (d *decoder) each(column string, bracket jsontext.Kind, not string, read func(i int) error) error {
+	if d.PeekKind() != bracket {
 		if err := d.SkipValue(); err != nil {
 			return err
 		}
-		return bad(column, "not a list")
+		return bad(column, "%s", not)
 	}
 	if _, err := d.ReadToken(); err != nil {
 		return err
 	}
-	for i := 0; d.PeekKind() != ']'; i++ {
-		if err := element(i); err != nil {
+	for i := 0; d.PeekKind() != bracket+2; i++ { // the closing one in ASCII
+		if err := read(i); err != nil {
 			return err
 		}
 	}
@@ -137,18 +131,12 @@ func (d *decoder) number(column string) (float64, error) {
 
 // context reads a list of numbers, or of "index:value", or an object of values by name.
 func (d *decoder) context(b *builder, column string) error {
-	if d.PeekKind() != '[' {
-		if d.PeekKind() == '{' {
-			return d.flatten(b, column, nil, 0)
-		}
-		if err := d.SkipValue(); err != nil {
-			return err
-		}
-		return bad(column, "neither a list nor an object")
+	if d.PeekKind() == '{' {
+		return d.flatten(b, column, nil, 0)
 	}
 	numbers := 0
 	defer func() { b.row.list = numbers }()
-	return d.list(column, func(i int) error {
+	return d.each(column, '[', "neither a list nor an object", func(i int) error {
 		if d.PeekKind() == '"' {
 			v, err := d.ReadValue()
 			if err != nil {
@@ -232,52 +220,49 @@ func (d *decoder) propensities(b *builder, column string) error {
 	if r.hasProps {
 		return bad(column, "given twice")
 	}
-	if d.PeekKind() == '{' {
-		count := 0
-		if b.n == 0 {
-			b.slots = b.slots[:0]
-		}
-		err := d.object(column, func(name []byte) error {
-			i := b.slot(name)
-			if i < 0 {
-				if b.n > 0 {
-					return bad(column, "action %s is none of those of the rows before", quote(name))
-				}
-				i = len(b.slots)
-				b.slots = append(b.slots, string(name))
-			}
+	if d.PeekKind() != '{' {
+		err := d.list(column, func(int) error {
 			v, err := d.number(column)
-			if err != nil {
-				return err
-			}
-			for len(r.props) < len(b.slots) {
-				r.props = append(r.props, 0)
-			}
-			r.props[i] = v
-			count++
-			return nil
+			r.props = append(r.props, v)
+			return err
 		})
 		if err != nil {
 			return err
 		}
-		if b.n == 0 {
-			b.listed = numbered(b.slots)
-		}
-		if count != len(b.slots) {
-			return bad(column, "%d of them, while the rows before have %d", count, len(b.slots))
-		}
-		r.hasProps = true
-		return nil
+		return b.list(column)
 	}
-	err := d.list(column, func(int) error {
+	count := 0
+	if b.n == 0 {
+		b.slots = b.slots[:0]
+	}
+	err := d.object(column, func(name []byte) error {
+		i := slices.Index(b.slots, string(name))
+		if i < 0 {
+			if b.n > 0 {
+				return bad(column, "action %s is none of those of the rows before", quote(name))
+			}
+			i = len(b.slots)
+			b.slots = append(b.slots, string(name))
+		}
 		v, err := d.number(column)
-		r.props = append(r.props, v)
+		for len(r.props) < len(b.slots) {
+			r.props = append(r.props, 0)
+		}
+		r.props[i] = v
+		count++
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	return b.list(column)
+	if b.n == 0 {
+		b.listed = numbered(b.slots)
+	}
+	if count != len(b.slots) {
+		return bad(column, "%d of them, while the rows before have %d", count, len(b.slots))
+	}
+	r.hasProps = true
+	return nil
 }
 
 // list makes the row's propensities those of the actions in their order.
@@ -309,57 +294,49 @@ func (b *builder) indexed(i int) (uint32, error) {
 
 // jsonl reads JSON Lines: an object with the columns of the schema in each line. A blank line is none.
 type jsonl struct {
-	*lines
 	*table
 	decoder *decoder
 }
 
-func newJSONL(l *lines, o *Options) (reader, error) {
-	return &jsonl{lines: l, table: newTable(l.path, o.Preset), decoder: newDecoder()}, nil
-}
+func newJSONL(l *lines, b *builder) (reader, error) { return &jsonl{newTable(l, b), newDecoder()}, nil }
 
 func (j *jsonl) next(b *builder) error {
 	if err := j.lines.next(); err != nil {
 		return err
 	}
-	if t := bytes.TrimSpace(j.lines.text); b.at == 1 && (t[0] == '[' || len(t) == 1) {
+	if t := bytes.TrimSpace(j.text); b.at == 1 && (t[0] == '[' || len(t) == 1) {
 		return bad("", "begins with %s: want JSON Lines, an object in each line", quote(t))
 	}
-	d := j.decoder
-	d.begin(j.lines.text)
-	err := d.object("", func(name []byte) error {
+	err := j.object(func(name []byte) error {
 		c, err := j.column(b, name)
 		if err != nil {
 			return err
 		}
-		return j.cell(b, c)
+		return j.value(b, c)
 	})
-	if err == nil {
-		err = d.end()
+	if err == nil && b.n == 0 {
+		err = j.check(b)
 	}
-	if err != nil {
-		if _, fatal := err.(fatalError); fatal {
-			return err
-		}
-		return syntax("", err)
-	}
-	if b.n == 0 {
-		if b.slots != nil && !b.listed {
-			b.listed = numbered(b.slots)
-		}
-		if err := j.check(); err != nil {
-			return err
-		}
-	}
-	return j.done(b)
+	return err
 }
 
-// cell reads a value of a column.
-func (j *jsonl) cell(b *builder, c *column) error {
+// object reads the line, an object.
+func (j *jsonl) object(field func(name []byte) error) error {
+	j.decoder.begin(j.text)
+	err := j.decoder.object("", field)
+	if err == nil {
+		err = j.decoder.end()
+	}
+	return syntax("", err)
+}
+
+// value reads a value of a column.
+func (j *jsonl) value(b *builder, c *column) error {
 	d := j.decoder
 	switch k := d.PeekKind(); {
 	case c.role == roleIgnored:
 		return d.SkipValue()
+	case c.role == roleField:
 	case k == 'n':
 		if c.role == roleContext {
 			c.missing++
@@ -374,39 +351,23 @@ func (j *jsonl) cell(b *builder, c *column) error {
 	if err != nil {
 		return err
 	}
-	switch v.Kind() {
-	case '0':
-		x, ok := parseNumber(v)
-		if !ok {
+	form, s, x := v.Kind(), []byte(v), 0.0
+	switch {
+	case form == '0':
+		var ok bool
+		if x, ok = parseNumber(v); !ok {
 			return bad(c.name, "%s is not a number", quote(v))
 		}
-		if c.role == roleAction || c.role == roleID || c.role == roleGroup || c.role == rolePolicy || c.role == roleTime || c.role == roleContext && c.kind == category {
-			return j.table.text(b, c, v)
-		}
-		return j.table.number(b, c, x)
-	case '"':
-		s, err := d.unquoted(v)
-		if err != nil {
+	case form == '"':
+		if s, err = d.unquoted(v); err != nil {
 			return err
 		}
-		switch c.role {
-		case roleReward, roleCost, rolePropensity, roleEach, roleWeight:
-			return bad(c.name, "%s is a text, not a number", quote(s))
-		}
-		return j.table.string(b, c, s)
-	case 't', 'f':
-		switch c.role {
-		case roleReward: // a click
-			x := 0.0
-			if v.Kind() == 't' {
-				x = 1
-			}
-			return j.table.number(b, c, x)
-		case roleContext, roleAction, roleGroup, rolePolicy, roleID:
-			return j.table.string(b, c, v)
-		}
+	case form == 'f':
+		form = 't'
+	case form != 't' && c.role != roleField:
+		return bad(c.name, "%s is none of what the column may have", quote(v))
 	}
-	return bad(c.name, "%s is none of what the column may have", quote(v))
+	return j.cell(b, c, form, s, x)
 }
 
 // jsonWriter writes JSON Lines.

@@ -11,7 +11,7 @@ import (
 // lines reads a text file line by line.
 type lines struct {
 	path string
-	in   io.ReadCloser
+	end  func() error // closes what r reads; nil: r is none
 	r    *bufio.Reader
 	buf  []byte
 	back []byte // lines to be read again
@@ -53,20 +53,16 @@ func (l *lines) line() ([]byte, error) {
 	}
 	b, err := l.r.ReadSlice('\n')
 	if err == bufio.ErrBufferFull {
-		l.buf = append(l.buf[:0], b...)
-		for err == bufio.ErrBufferFull && len(l.buf) <= maxRow {
-			b, err = l.r.ReadSlice('\n')
-			l.buf = append(l.buf, b...)
+		for l.buf = l.buf[:0]; err == bufio.ErrBufferFull; b, err = l.r.ReadSlice('\n') {
+			if len(l.buf) <= maxRow {
+				l.buf = append(l.buf, b...)
+			}
 		}
+		l.buf = append(l.buf, b...)
 		b = l.buf
 	}
-	if len(b) > maxRow {
-		for err == bufio.ErrBufferFull {
-			_, err = l.r.ReadSlice('\n')
-		}
-		if err == nil || err == io.EOF {
-			return b[:1000], bad("", "a line is longer than %d bytes: is this a text file?", maxRow)
-		}
+	if len(b) > maxRow && (err == nil || err == io.EOF) {
+		return b[:1000], bad("", "a line is longer than %d bytes: is this a text file?", maxRow)
 	}
 	if err != nil && err != io.EOF {
 		return nil, fmt.Errorf("%s: damaged: %w", l.path, err)
@@ -93,8 +89,8 @@ func checkText(line []byte) error {
 }
 
 func (l *lines) close() error {
-	if l.in == nil { // a whole file
+	if l.end == nil { // a whole file
 		return nil
 	}
-	return l.in.Close()
+	return l.end()
 }

@@ -20,10 +20,12 @@ type vw struct {
 	name []byte
 }
 
-func newVW(l *lines, _ *Options) (reader, error) { return &vw{lines: l}, nil }
+func newVW(l *lines, b *builder) (reader, error) {
+	b.base = 1
+	return &vw{lines: l}, nil
+}
 
 func (r *vw) next(b *builder) error {
-	b.base = 1
 	if err := r.lines.next(); err != nil {
 		return err
 	}

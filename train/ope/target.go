@@ -54,7 +54,7 @@ func Matrix(name string, pi []float64, k int) Target {
 // must then be there for every row of the log, and otherwise to the rows in order,
 // of which there must be as many. Probabilities of all actions must sum to 1 within
 // 1e-6. Without them there is no direct method, and no doubly robust one.
-func ReadTarget(name string, r logs.Rows, l *logs.Log) (Target, error) {
+func ReadTarget(name string, r *logs.Rows, l *logs.Log) (Target, error) {
 	k, n := l.K(), l.Len()
 	if !r.Next() {
 		if err := r.Err(); err != nil {
@@ -137,7 +137,7 @@ func ReadTarget(name string, r logs.Rows, l *logs.Log) (Target, error) {
 }
 
 // byAction reads a row an action.
-func byAction(r logs.Rows, actions []string) ([]float64, error) {
+func byAction(r *logs.Rows, actions []string) ([]float64, error) {
 	pi, given := make([]float64, len(actions)), make([]bool, len(actions))
 	index := make(map[string]int, len(actions))
 	for a, name := range actions {
@@ -177,7 +177,7 @@ func byAction(r logs.Rows, actions []string) ([]float64, error) {
 
 // fields finds the probabilities in a row, and how many they are: of all actions, or
 // one of the logged action.
-func fields(r logs.Rows, actions []string) (read func(dst []float64) error, width int, err error) {
+func fields(r *logs.Rows, actions []string) (read func(dst []float64) error, width int, err error) {
 	for _, list := range []string{"probabilities", "propensities"} {
 		if r.Has(list) {
 			return func(dst []float64) error {
