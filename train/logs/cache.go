@@ -229,8 +229,10 @@ func build(ctx context.Context, path string, format *format, packed, key string,
 			if err != nil || again {
 				return nil, err
 			}
-			if err := b.writeBad(); err != nil {
-				return nil, err
+			if o.BadRows != "" {
+				if err := wholefile.Write(o.BadRows, func(f *os.File) error { return b.badRows.copyTo(f) }); err != nil {
+					return nil, err
+				}
 			}
 			src := source{Size: before.Size(), Time: before.ModTime().UnixNano()}
 			if src.Whole, err = fileHash(path); err != nil {
@@ -254,11 +256,6 @@ func build(ctx context.Context, path string, format *format, packed, key string,
 	}
 }
 
-// sections are the parts of a cache in their order.
-func (b *builder) sections() []*spill {
-	return []*spill{b.values, b.ids, b.offsets, b.acts, b.costs, b.ps, b.props, b.weights, b.times, b.group, b.logger, b.rowIDs, b.rows, b.textEnds, b.texts}
-}
-
 // blobBytes returns strings as a blob's ends and text.
 func blobBytes(s []string) (ends, text []byte) {
 	for _, s := range s {
@@ -280,7 +277,7 @@ func (b *builder) image(key string, names []string, src source) (func(io.Writer)
 		heap = append(heap, ends, text)
 	}
 	heap = append(heap, b.category)
-	for _, s := range b.sections() {
+	for _, s := range b.spills()[:len(b.spills())-1] {
 		h.Sections = append(h.Sections, s.size)
 	}
 	for _, s := range heap {
@@ -302,7 +299,7 @@ func (b *builder) image(key string, names []string, src source) (func(io.Writer)
 		first := binary.NativeEndian.AppendUint64(binary.NativeEndian.AppendUint64(nil, magic), uint64(len(header)))
 		w.Write(append(first, header...))
 		at = int64(len(first) + len(header))
-		for _, s := range b.sections() {
+		for _, s := range b.spills()[:len(b.spills())-1] {
 			pad()
 			if err := s.copyTo(w); err != nil {
 				return err

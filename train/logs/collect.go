@@ -48,8 +48,7 @@ func Collect(actions []string, decisions []Decision) (*Log, error) {
 	if err := write(&image); err != nil {
 		return nil, err
 	}
-	data := aligned(image.Len() - 8)
-	copy(data, image.Bytes())
+	data := image.Bytes()[:image.Len()-8]
 	length := int64(binary.NativeEndian.Uint64(data[8:]))
 	var h cacheHeader
 	if err := json.Unmarshal(data[16:16+length], &h); err != nil {
@@ -113,7 +112,7 @@ func (c *collected) next(b *builder) error {
 	if !(d.Cost >= -1 && d.Cost <= 0) {
 		return bad("cost", "%v is outside [-1, 0]", d.Cost)
 	}
-	return b.cost("cost", d.Cost)
+	return b.reward("cost", -d.Cost, true)
 }
 
 func (c *collected) value(b *builder, v features.Value) error {

@@ -372,9 +372,9 @@ func (t *table) number(b *builder, c *column, form jsontext.Kind, s []byte, v fl
 	case v-v != 0:
 		return bad(c.name, "%v is not finite", v)
 	case c.role == roleReward:
-		return b.reward(c.name, v)
+		return b.reward(c.name, v, false)
 	case c.role == roleCost:
-		return b.cost(c.name, v)
+		return b.reward(c.name, -v, true)
 	case c.role == rolePropensity:
 		r.p, r.hasP = v, true
 	case c.role == roleWeight:

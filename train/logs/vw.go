@@ -84,7 +84,7 @@ func (r *vw) label(b *builder, text []byte) error {
 		}
 		row.hasP, row.hasAction = true, true
 		row.action = strconv.AppendUint(row.action[:0], a, 10)
-		if err := b.cost("label", cost); err != nil {
+		if err := b.reward("label", -cost, true); err != nil {
 			return err
 		}
 	}
