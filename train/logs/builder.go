@@ -166,7 +166,7 @@ type spill struct {
 func (s *spill) open(dir string) (err error) {
 	if dir == "" {
 		s.w = bufio.NewWriter(&s.memory)
-	} else if s.file, err = temporary(dir, ""); err == nil {
+	} else if s.file, err = temporary(dir); err == nil {
 		s.w = bufio.NewWriterSize(s.file, 1<<16)
 	}
 	return err

@@ -40,12 +40,8 @@ func Collect(actions []string, decisions []Decision) (*Log, error) {
 		return nil, err
 	}
 	b.notes = nil // of actions and columns that the caller gave
-	write, err := b.image("", names, source{})
-	if err != nil {
-		return nil, err
-	}
 	var image bytes.Buffer
-	if err := write(&image); err != nil {
+	if err := b.image(&image, "", names, source{}); err != nil {
 		return nil, err
 	}
 	data := image.Bytes()[:image.Len()-8]

@@ -8,7 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"unsafe"
+	"slices"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -26,13 +26,10 @@ func (f tempFile) Close() error {
 
 // temporary makes a temporary file in dir, or in the user's cache, or where temporary
 // files go, wherever it can. Where the system can, it has no name from the start.
-func temporary(dir, only string) (tempFile, error) {
-	dirs := []string{dir}
-	if only == "" {
-		if user, err := os.UserCacheDir(); err == nil {
-			dirs = append(dirs, filepath.Join(user, "opl"))
-		}
-		dirs = append(dirs, os.TempDir())
+func temporary(dir string) (tempFile, error) {
+	dirs := []string{dir, os.TempDir()}
+	if user, err := os.UserCacheDir(); err == nil {
+		dirs = slices.Insert(dirs, 1, filepath.Join(user, "opl"))
 	}
 	var failed error
 	for _, d := range dirs {
@@ -66,13 +63,4 @@ func stream(path, compression string) (r io.Reader, end func() error, err error)
 		r, end = z, func() error { z.Close(); return f.Close() }
 	}
 	return r, end, nil
-}
-
-// aligned returns n bytes that begin where a float64 may.
-func aligned(n int) []byte {
-	if n == 0 {
-		return nil
-	}
-	words := make([]uint64, (n+7)/8)
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), n)
 }

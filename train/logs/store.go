@@ -115,7 +115,7 @@ func (l *Log) scratch(n int) ([]float64, error) {
 	if n < 1<<22 || !mappable || l.path == "" {
 		return make([]float64, n), nil
 	}
-	f, err := temporary(filepath.Dir(l.path), "")
+	f, err := temporary(filepath.Dir(l.path))
 	if err != nil {
 		return nil, err
 	}
