@@ -461,7 +461,7 @@ func (b *builder) add() error {
 		if err != nil {
 			return bad("propensities", "%v", err)
 		}
-		if off = !Near(sum, 1, Exact); off {
+		if off = !Near(sum, 1, Exact) || slices.Max(r.props) > 1; off {
 			for i := range r.props {
 				r.props[i] /= sum
 			}

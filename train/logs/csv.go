@@ -179,36 +179,22 @@ type csvWriter struct{ *Writer }
 
 func newCSVWriter(w *Writer) encoder { return csvWriter{w} }
 
-func (w csvWriter) begin() error {
-	w.buf = w.buf[:0]
-	w.columns(w.first, func(name, _ string) { w.cell(name) }, func(name string, _ float64) { w.cell(name) })
-	if w.layout == asColumns {
-		for _, name := range w.o.Names {
-			w.cell(name)
-		}
-	} else {
-		w.cell("context")
-	}
-	w.buf[len(w.buf)-1] = '\n'
-	return w.flush()
-}
-
 func (w csvWriter) row(d *Decision) error {
 	w.buf = w.buf[:0]
-	number := func(_ string, v float64) {
+	if w.n == 1 {
+		w.columns(d, func(name, _ string) { w.cell(name) }, func(name string, _ float64) { w.cell(name) })
+		if w.layout != asColumns {
+			w.cell("context")
+		}
+		w.buf[len(w.buf)-1] = '\n'
+	}
+	w.columns(d, func(_, s string) { w.cell(s) }, func(_ string, v float64) {
 		w.number(v)
 		w.buf = append(w.buf, ',')
-	}
-	w.columns(d, func(_, s string) { w.cell(s) }, number)
-	if w.layout == asColumns {
-		for _, v := range w.values {
-			number("", v)
-		}
-	} else {
+	})
+	if w.layout != asColumns {
 		at := len(w.buf)
-		if err := w.context(d); err != nil {
-			return err
-		}
+		w.context(d)
 		s := string(w.buf[at:])
 		w.buf = w.buf[:at]
 		w.cell(s)
@@ -216,8 +202,6 @@ func (w csvWriter) row(d *Decision) error {
 	w.buf[len(w.buf)-1] = '\n'
 	return w.flush()
 }
-
-func (w csvWriter) end() error { return nil }
 
 // cell appends a cell of CSV with its comma.
 func (w csvWriter) cell(s string) {

@@ -3,7 +3,6 @@ package logs
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strconv"
@@ -375,42 +374,22 @@ type jsonWriter struct{ *Writer }
 
 func newJSONWriter(w *Writer) encoder { return jsonWriter{w} }
 
-func (w jsonWriter) begin() error { return nil }
-func (w jsonWriter) end() error   { return nil }
-
 func (w jsonWriter) row(d *Decision) error {
 	w.buf = append(w.buf[:0], '{')
-	var failed error
-	quoted := func(s string) {
-		var err error
-		if w.buf, err = jsontext.AppendQuote(w.buf, s); err != nil {
-			failed = fmt.Errorf("%s: row %d: %q: %w", w.path, w.n, s, err)
-		}
-	}
-	number := func(name string, v float64) {
-		quoted(name)
-		w.buf = append(w.buf, ':')
+	w.columns(d, func(name, s string) {
+		w.key(name)
+		w.quote(s)
+		w.buf = append(w.buf, ',')
+	}, func(name string, v float64) {
+		w.key(name)
 		w.number(v)
 		w.buf = append(w.buf, ',')
-	}
-	w.columns(d, func(name, s string) {
-		quoted(name)
-		w.buf = append(w.buf, ':')
-		quoted(s)
+	})
+	if w.layout != asColumns {
+		w.key("context")
+		w.context(d)
 		w.buf = append(w.buf, ',')
-	}, number)
-	if w.layout == asColumns {
-		for i, name := range w.o.Names {
-			number(name, w.values[i])
-		}
-		w.buf = w.buf[:len(w.buf)-1]
-	} else {
-		w.buf = append(w.buf, `"context":`...)
-		failed = errors.Join(failed, w.context(d))
 	}
-	if failed != nil {
-		return failed
-	}
-	w.buf = append(w.buf, '}', '\n')
+	w.buf = append(w.buf[:len(w.buf)-1], "}\n"...)
 	return w.flush()
 }

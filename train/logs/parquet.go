@@ -413,22 +413,19 @@ type parquetWriter struct {
 
 func newParquetWriter(w *Writer) encoder { return &parquetWriter{Writer: w} }
 
-func (w *parquetWriter) begin() error {
+// begin makes the schema, that of the first row.
+func (w *parquetWriter) begin(d *Decision) {
 	g := parquet.Group{}
-	w.columns(w.first, func(name, _ string) {
+	w.columns(d, func(name, _ string) {
 		g[name] = parquet.String()
 		if name == "timestamp" {
 			g[name] = parquet.Timestamp(parquet.Nanosecond)
 		}
 	}, func(name string, _ float64) { g[name] = parquet.Leaf(parquet.DoubleType) })
 	switch w.layout {
-	case asColumns:
-		for _, name := range w.o.Names {
-			g[name] = parquet.Leaf(parquet.DoubleType)
-		}
 	case asList:
 		g["context"] = parquet.List(parquet.Leaf(parquet.DoubleType))
-	default:
+	case asObject:
 		g["context"] = parquet.Map(parquet.String(), parquet.Leaf(parquet.DoubleType))
 	}
 	schema := parquet.NewSchema("log", g)
@@ -441,43 +438,36 @@ func (w *parquetWriter) begin() error {
 		w.place[name] = i
 	}
 	w.to = parquet.NewGenericWriter[any](w.out, schema, parquet.Compression(&parquet.Snappy), parquet.MaxRowsPerRowGroup(1<<16))
-	return nil
 }
 
 func (w *parquetWriter) end() error { return w.to.Close() }
 
 func (w *parquetWriter) row(d *Decision) error {
+	if w.to == nil {
+		w.begin(d)
+	}
 	row := w.cells[:0]
 	put := func(name string, v parquet.Value, repetition, definition int) {
 		row = append(row, v.Level(repetition, definition, w.place[name]))
 	}
-	number := func(name string, v float64) { put(name, parquet.DoubleValue(v), 0, 0) }
-	var failed error
 	w.columns(d, func(name, s string) {
-		if name == "timestamp" {
-			at, ok := unixNano(d.Time)
-			if !ok {
-				failed = fmt.Errorf("%s: row %d: %s is outside 1678 to 2261", w.path, w.n, d.Time)
-			}
-			put(name, parquet.Int64Value(at), 0, 0)
+		if name != "timestamp" {
+			put(name, parquet.ByteArrayValue([]byte(s)), 0, 0)
 			return
 		}
-		put(name, parquet.ByteArrayValue([]byte(s)), 0, 0)
-	}, number)
-	if failed != nil {
-		return failed
-	}
+		at, ok := unixNano(d.Time)
+		if !ok {
+			w.err = fmt.Errorf("%s: row %d: %s is outside 1678 to 2261", w.path, w.n, d.Time)
+		}
+		put(name, parquet.Int64Value(at), 0, 0)
+	}, func(name string, v float64) { put(name, parquet.DoubleValue(v), 0, 0) })
 	repetition := func(i int) int { return min(i, 1) }
 	switch w.layout {
-	case asColumns:
-		for i, name := range w.o.Names {
-			number(name, w.values[i])
-		}
 	case asList:
 		for i, v := range w.values {
 			put("context", parquet.DoubleValue(v), repetition(i), 1)
 		}
-	default:
+	case asObject:
 		for i, v := range d.Context {
 			put("context", parquet.ByteArrayValue([]byte(v.Name)), repetition(i), 1)
 			put("context.value", parquet.DoubleValue(v.Number), repetition(i), 1)

@@ -172,8 +172,16 @@ func Evaluate(log *logs.Log, targets []Target, o Options) (Result, error) {
 				values[j][c.Name] = v
 			}
 		}
-		if err := t.guarantee(&p, target, d.Pi, o.Delta/float64(len(targets))); err != nil {
-			return Result{}, err
+		c, err := t.judge.Probabilities(d.Pi, target.Origin, o.Delta/float64(len(targets)))
+		var withheld *provenance.Withheld
+		switch {
+		case errors.As(err, &withheld):
+			p.Uncertified = withheld.Reason
+		case err != nil:
+			return Result{}, fmt.Errorf("ope: target %s: %w", p.Name, err)
+		default:
+			s := c.Statement()
+			p.Guarantee = &s
 		}
 		res.Policies = append(res.Policies, p)
 	}
@@ -252,7 +260,7 @@ func (t *sample) policy(target Target, model Model, predict bool) (Policy, *Data
 				return p, nil, err
 			}
 			d.Pi[i] = row[t.log.Action[i]]
-			err = distribution(row)
+			_, err = logs.Distribution(row, t.log.Actions, logs.Exact)
 		}
 		if err != nil {
 			return p, nil, fmt.Errorf("ope: target %s, row %d: %w", target.Name, i+1, err)
