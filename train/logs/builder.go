@@ -100,6 +100,7 @@ type builder struct {
 	listed     bool     // they are numbers 0 to K−1
 	base       int      // actions are numbers from here; −1: to be found out
 	actionsMin int      // there are at least so many
+	sums       bool     // values that come twice are added up
 	lightly    bool     // a row without a weight has 1, even where others have one
 
 	table  *table // columns of the file; nil: it has none
@@ -367,13 +368,22 @@ func (b *builder) name(name []byte, cat bool) (uint32, error) {
 	return id, nil
 }
 
+// named adds a value by its name to the row's context.
+func (b *builder) named(column string, name []byte, cat bool, v float64) error {
+	id, err := b.name(name, cat)
+	if err != nil {
+		return err
+	}
+	return b.value(column, id, v)
+}
+
 // value adds a value to the row's context.
-func (b *builder) value(column string, id uint32, v float64, sum bool) error {
+func (b *builder) value(column string, id uint32, v float64) error {
 	if v-v != 0 {
 		return bad(column, "%v is not finite", v)
 	}
 	if b.stamp[id] == b.at {
-		if !sum {
+		if !b.sums {
 			return bad(column, "the context has %s twice", b.names[id])
 		}
 		if v += b.row.values[b.place[id]]; v-v != 0 {

@@ -9,8 +9,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-
-	"opl/policies/features"
 )
 
 // Collect makes a log in memory, with named contexts, of decisions among the named
@@ -101,7 +99,7 @@ func (c *collected) next(b *builder) error {
 		}
 	}
 	for _, v := range d.Context {
-		if err := c.value(b, v); err != nil {
+		if err := b.named("context", []byte(v.Name), v.Number == 1 && strings.Contains(v.Name, "="), v.Number); err != nil {
 			return err
 		}
 	}
@@ -109,12 +107,4 @@ func (c *collected) next(b *builder) error {
 		return bad("cost", "%v is outside [-1, 0]", d.Cost)
 	}
 	return b.reward("cost", -d.Cost, true)
-}
-
-func (c *collected) value(b *builder, v features.Value) error {
-	id, err := b.name([]byte(v.Name), v.Number == 1 && strings.Contains(v.Name, "="))
-	if err != nil {
-		return err
-	}
-	return b.value("context", id, v.Number, false)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -160,13 +161,8 @@ func (c *csv) split(quotes bool) error {
 func numbered(names []string) bool {
 	seen := make([]bool, len(names))
 	for _, s := range names {
-		i := 0
-		for _, d := range []byte(s) {
-			if i = 10*i + int(d-'0'); d < '0' || d > '9' || i >= len(names) {
-				return false
-			}
-		}
-		if s == "" || len(s) > 1 && s[0] == '0' || seen[i] {
+		i, err := strconv.Atoi(s)
+		if err != nil || i < 0 || i >= len(names) || seen[i] || strconv.Itoa(i) != s {
 			return false
 		}
 		seen[i] = true

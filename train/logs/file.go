@@ -2,6 +2,7 @@ package logs
 
 import (
 	"bufio"
+	"bytes"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -63,4 +65,91 @@ func stream(path, compression string) (r io.Reader, end func() error, err error)
 		r, end = z, func() error { z.Close(); return f.Close() }
 	}
 	return r, end, nil
+}
+
+// lines reads a text file line by line.
+type lines struct {
+	path string
+	end  func() error // closes what r reads; nil: r is none
+	r    *bufio.Reader
+	buf  []byte
+	back []byte // lines to be read again
+	any  bool
+	text []byte // the line that next read
+	n    int    // its number, from 1
+}
+
+// next reads the next line that is not blank into text.
+func (l *lines) next() (err error) {
+	for {
+		if l.text, err = l.line(); err == io.EOF {
+			return err
+		}
+		l.n++
+		if err != nil {
+			return err
+		}
+		if len(bytes.TrimSpace(l.text)) > 0 {
+			return checkText(l.text)
+		}
+	}
+}
+
+// raw is the line that next read.
+func (l *lines) raw() []byte { return bytes.TrimRight(l.text, "\r\n") }
+
+// line returns the next line with its end; it is gone with the next call. The last may
+// have no end. Of a line that is too long the beginning comes with a *rowError.
+func (l *lines) line() ([]byte, error) {
+	if len(l.back) > 0 {
+		n := bytes.IndexByte(l.back, '\n') + 1
+		if n == 0 {
+			n = len(l.back)
+		}
+		b := l.back[:n]
+		l.back = l.back[n:]
+		return b, nil
+	}
+	b, err := l.r.ReadSlice('\n')
+	if err == bufio.ErrBufferFull {
+		for l.buf = l.buf[:0]; err == bufio.ErrBufferFull; b, err = l.r.ReadSlice('\n') {
+			if len(l.buf) <= maxRow {
+				l.buf = append(l.buf, b...)
+			}
+		}
+		l.buf = append(l.buf, b...)
+		b = l.buf
+	}
+	if len(b) > maxRow && (err == nil || err == io.EOF) {
+		return b[:1000], bad("", "a line is longer than %d bytes: is this a text file?", maxRow)
+	}
+	if err != nil && err != io.EOF {
+		return nil, fmt.Errorf("%s: damaged: %w", l.path, err)
+	}
+	if len(b) == 0 {
+		return nil, io.EOF
+	}
+	if !l.any {
+		b = bytes.TrimPrefix(b, []byte("\ufeff"))
+		l.any = true
+	}
+	return b, nil
+}
+
+// checkText refuses a line that is not text.
+func checkText(line []byte) error {
+	if !utf8.Valid(line) {
+		return bad("", "the text is not UTF-8")
+	}
+	if bytes.IndexByte(line, 0) >= 0 {
+		return bad("", "a byte is zero: is this a text file?")
+	}
+	return nil
+}
+
+func (l *lines) close() error {
+	if l.end == nil { // a whole file
+		return nil
+	}
+	return l.end()
 }

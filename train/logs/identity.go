@@ -65,10 +65,13 @@ func (l *Log) ContextHashes() []uint64 {
 	}
 	hashes := make([]uint64, l.Len())
 	if l.store == nil {
-		x := make([]float64, l.Dim())
+		x, bits := make([]float64, l.Dim()), make([]uint64, l.Dim())
 		for i := range hashes {
 			l.X.Row64(l.Context(i), x)
-			hashes[i] = hashFloats(x)
+			for j, v := range x {
+				bits[j] = math.Float64bits(v)
+			}
+			hashes[i] = hashOf(bits...)
 		}
 		return hashes
 	}
@@ -106,14 +109,6 @@ func hashOf(numbers ...uint64) uint64 {
 	b := make([]byte, 0, 64)
 	for _, v := range numbers {
 		b = binary.LittleEndian.AppendUint64(b, v)
-	}
-	return xxhash.Sum64(b)
-}
-
-func hashFloats(x []float64) uint64 {
-	b := make([]byte, 0, 8*len(x))
-	for _, v := range x {
-		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
 	}
 	return xxhash.Sum64(b)
 }

@@ -156,7 +156,7 @@ func (d *decoder) context(b *builder, column string) error {
 			return err
 		}
 		numbers++
-		return b.value(column, id, v, false)
+		return b.value(column, id, v)
 	})
 }
 
@@ -168,9 +168,9 @@ func (d *decoder) flatten(b *builder, column string, name []byte, depth int) err
 	}
 	full := func(part []byte) []byte {
 		if depth == 0 {
-			return append([]byte(nil), part...)
+			return bytes.Clone(part)
 		}
-		return append(append(append(make([]byte, 0, len(name)+1+len(part)), name...), '.'), part...)
+		return slices.Concat(name, []byte("."), part)
 	}
 	switch d.PeekKind() {
 	case '{':
@@ -206,11 +206,7 @@ func (d *decoder) flatten(b *builder, column string, name []byte, depth int) err
 	default:
 		name = append(append(name, '='), v...)
 	}
-	id, err := b.name(name, isCategory)
-	if err != nil {
-		return err
-	}
-	return b.value(column, id, number, false)
+	return b.named(column, name, isCategory, number)
 }
 
 // propensities reads those of all actions: a list in their order, or an object by name.

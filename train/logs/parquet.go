@@ -257,7 +257,7 @@ func (r *parquetReader) next(b *builder) (err error) {
 			}
 			at++
 			if err == nil {
-				err = b.value(c.name, id, x, false)
+				err = b.value(c.name, id, x)
 			}
 			if err != nil {
 				return err
@@ -311,21 +311,13 @@ func (r *parquetReader) scalar(b *builder, l *leaf, v parquet.Value) error {
 	c := l.column
 	if l.inner != "" {
 		if x, ok := asNumber(v, l); ok {
-			id, err := b.name([]byte(l.inner), false)
-			if err == nil {
-				err = b.value(c.name, id, x, false)
-			}
-			return err
+			return b.named(c.name, []byte(l.inner), false, x)
 		}
 		s, err := asText(c, v)
 		if err != nil || len(s) == 0 {
 			return err
 		}
-		id, err := b.name(append([]byte(l.inner+"="), s...), true)
-		if err == nil {
-			err = b.value(c.name, id, 1, false)
-		}
-		return err
+		return b.named(c.name, append([]byte(l.inner+"="), s...), true, 1)
 	}
 	if c.role == roleTime {
 		switch {

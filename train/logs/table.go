@@ -237,22 +237,11 @@ func (t *table) check(b *builder) error {
 
 // parseNumber reads a decimal number, or one of the words for what is not finite.
 func parseNumber(s []byte) (float64, bool) {
-	if len(s) == 0 || len(s) > 400 {
+	if len(s) == 0 || len(s) > 400 || strings.IndexByte("0123456789+-.nNiI", s[0]) < 0 {
 		return 0, false
 	}
-	switch c := s[0]; {
-	case c >= '0' && c <= '9', c == '-', c == '+', c == '.':
-	case c == 'n', c == 'N', c == 'i', c == 'I':
-		if len(s) > 8 {
-			return 0, false
-		}
-	default:
+	if bytes.IndexByte(s, 'x') >= 0 || bytes.IndexByte(s, 'X') >= 0 || bytes.IndexByte(s, '_') >= 0 { // numbers of Go, and none here
 		return 0, false
-	}
-	for _, c := range s {
-		if c == 'x' || c == 'X' || c == '_' { // numbers of Go, and none here
-			return 0, false
-		}
 	}
 	v, err := strconv.ParseFloat(unsafe.String(unsafe.SliceData(s), len(s)), 64)
 	if err != nil && !math.IsInf(v, 0) { // out of range is a number, and refused as one
@@ -401,11 +390,7 @@ func sparse(b *builder, column string, s []byte) error {
 		if !ok {
 			return bad(column, "%s is not a number", quote(entry[colon+1:]))
 		}
-		id, err := b.name(entry[:colon], false)
-		if err == nil {
-			err = b.value(column, id, v, false)
-		}
-		if err != nil {
+		if err := b.named(column, entry[:colon], false, v); err != nil {
 			return err
 		}
 	}
@@ -428,7 +413,7 @@ func (t *table) contextNumber(b *builder, c *column, v float64) error {
 		}
 		c.id, c.hasID = id, true
 	}
-	return b.value(c.name, c.id, v, false)
+	return b.value(c.name, c.id, v)
 }
 
 // category adds a category to the context.
@@ -468,7 +453,7 @@ func (t *table) category(b *builder, c *column, s []byte, typed bool) error {
 	if b.typesOnly {
 		return nil
 	}
-	return b.value(c.name, known.id, 1, false)
+	return b.value(c.name, known.id, 1)
 }
 
 // time takes seconds, milliseconds, microseconds or nanoseconds since 1970.

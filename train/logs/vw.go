@@ -21,7 +21,7 @@ type vw struct {
 }
 
 func newVW(l *lines, b *builder) (reader, error) {
-	b.base = 1
+	b.base, b.sums = 1, true
 	return &vw{lines: l}, nil
 }
 
@@ -123,11 +123,7 @@ func (r *vw) features(b *builder, text []byte) error {
 			name, category = f[:colon], false
 		}
 		r.name = append(prefix, name...)
-		id, err := b.name(r.name, category)
-		if err != nil {
-			return err
-		}
-		if err := b.value("features", id, v*scale, true); err != nil {
+		if err := b.named("features", r.name, category, v*scale); err != nil {
 			return err
 		}
 	}
