@@ -237,29 +237,27 @@ func (r *parquetReader) next(b *builder) (err error) {
 			}
 			continue
 		case l.list:
-			x, ok := asNumber(v, l)
-			if !ok {
+			form, _, x := l.value(v)
+			if form != '0' {
 				return bad(c.name, "%s is not a number", v)
 			}
 			if c.role == rolePropensities {
 				row.props, listed = append(row.props, x), true
 				continue
 			}
-			var id uint32
 			var err error
-			if keys != nil {
-				if at >= len(keys) {
-					return bad(c.name, "a map of more values than keys")
+			switch {
+			case keys == nil:
+				var id uint32
+				if id, err = b.indexed(at); err == nil {
+					err = b.value(c.name, id, x)
 				}
-				id, err = b.name(keys[at].ByteArray(), false)
-			} else {
-				id, err = b.indexed(at)
+			case at >= len(keys):
+				err = bad(c.name, "a map of more values than keys")
+			default:
+				err = b.named(c.name, keys[at].ByteArray(), false, x)
 			}
-			at++
-			if err == nil {
-				err = b.value(c.name, id, x)
-			}
-			if err != nil {
+			if at++; err != nil {
 				return err
 			}
 			continue
@@ -275,9 +273,7 @@ func (r *parquetReader) next(b *builder) (err error) {
 		row.list = at
 	}
 	if listed {
-		if err := b.list("propensities"); err != nil {
-			return err
-		}
+		return b.list("propensities")
 	}
 	return nil
 }
@@ -291,108 +287,84 @@ func (r *parquetReader) field(b *builder, l *leaf, v parquet.Value) {
 			f.form = '['
 		}
 	}
-	x, ok := asNumber(v, l)
+	form, _, x := l.value(v)
 	switch {
-	case ok:
+	case form == '0':
 		f.numbers = append(f.numbers, x)
 	case v.IsNull() && l.list && v.DefinitionLevel() < l.entry: // the list
 	case v.IsNull():
-		f.form, f.text = 'n', append(f.text, "null"...)
+		f.form = 'n'
 	default:
 		f.form = '"'
 	}
-	if k := v.Kind(); !l.list && (!ok || k == parquet.Int32 || k == parquet.Int64) {
-		f.text = append(f.text[:0], v.String()...)
+	if k := v.Kind(); !l.list && (form != '0' || k == parquet.Int32 || k == parquet.Int64) {
+		f.text = append(f.text, v.String()...)
 	}
 }
 
-// cell reads a scalar.
+// scalar reads a value of a log.
 func (r *parquetReader) scalar(b *builder, l *leaf, v parquet.Value) error {
 	c := l.column
-	if l.inner != "" {
-		if x, ok := asNumber(v, l); ok {
-			return b.named(c.name, []byte(l.inner), false, x)
+	form, s, x := l.value(v)
+	switch k := v.Kind(); {
+	case c.role == roleTime && k == parquet.Int96:
+		t := v.Int96()
+		const julian = 2440588 // of 1970-01-01
+		day, nanos := int64(t[2])-julian, int64(t[0])|int64(t[1])<<32
+		if day < -100000 || day > 100000 {
+			return bad(c.name, "day %d is no time", day)
 		}
-		s, err := asText(c, v)
-		if err != nil || len(s) == 0 {
-			return err
+		b.row.time, b.row.hasTime = day*86400e9+nanos, true
+		return nil
+	case c.role == roleTime && l.unit != 0:
+		x := v.Int64()
+		if k == parquet.Int32 {
+			x = int64(v.Int32())
 		}
+		if x > 9.2e18/l.unit || x < -9.2e18/l.unit {
+			return bad(c.name, "%d is no time", x)
+		}
+		b.row.time, b.row.hasTime = x*l.unit, true
+		return nil
+	case form == 0:
+		return bad(c.name, "%s is none of what the column may have", v)
+	case form == '"' && !utf8.Valid(s):
+		return bad(c.name, "the text is not UTF-8")
+	case l.inner != "" && form == '0':
+		return b.named(c.name, []byte(l.inner), false, x)
+	case l.inner != "" && len(s) == 0:
+		return nil
+	case l.inner != "":
 		return b.named(c.name, append([]byte(l.inner+"="), s...), true, 1)
+	case k == parquet.Int64 && c.textual() && c.role != roleContext: // it may be none of float64
+		s = []byte(v.String())
 	}
-	if c.role == roleTime {
-		switch {
-		case v.Kind() == parquet.Int96:
-			t := v.Int96()
-			const julian = 2440588 // of 1970-01-01
-			day, nanos := int64(t[2])-julian, int64(t[0])|int64(t[1])<<32
-			if day < -100000 || day > 100000 {
-				return bad(c.name, "day %d is no time", day)
-			}
-			b.row.time, b.row.hasTime = day*86400e9+nanos, true
-			return nil
-		case l.unit != 0:
-			x := v.Int64()
-			if v.Kind() == parquet.Int32 {
-				x = int64(v.Int32())
-			}
-			if x > 9.2e18/l.unit || x < -9.2e18/l.unit {
-				return bad(c.name, "%d is no time", x)
-			}
-			b.row.time, b.row.hasTime = x*l.unit, true
-			return nil
-		}
-	}
-	if x, ok := asNumber(v, l); ok {
-		var s []byte
-		if v.Kind() == parquet.Int64 && c.textual() && c.role != roleContext { // it may be none of float64
-			s = []byte(v.String())
-		}
-		return r.table.cell(b, c, '0', s, x)
-	}
-	s, err := asText(c, v)
-	if err != nil {
-		return err
-	}
-	form := jsontext.Kind('"')
-	if v.Kind() == parquet.Boolean {
-		form = 't'
-	}
-	return r.table.cell(b, c, form, s, 0)
+	return r.cell(b, c, form, s, x)
 }
 
-// asNumber returns the number that a value is.
-func asNumber(v parquet.Value, l *leaf) (float64, bool) {
+// value is a value as a table's cell takes it; of form 0 if it is none that it can take.
+func (l *leaf) value(v parquet.Value) (form jsontext.Kind, s []byte, x float64) {
 	switch v.Kind() {
 	case parquet.Int32:
-		if l.unsigned {
-			return float64(v.Uint32()), true
+		if x = float64(v.Int32()); l.unsigned {
+			x = float64(v.Uint32())
 		}
-		return float64(v.Int32()), true
 	case parquet.Int64:
-		if l.unsigned {
-			return float64(v.Uint64()), true
+		if x = float64(v.Int64()); l.unsigned {
+			x = float64(v.Uint64())
 		}
-		return float64(v.Int64()), true
 	case parquet.Float:
-		return float64(v.Float()), true
+		x = float64(v.Float())
 	case parquet.Double:
-		return v.Double(), true
-	}
-	return 0, false
-}
-
-// asText returns the text that a value is.
-func asText(c *column, v parquet.Value) ([]byte, error) {
-	switch v.Kind() {
+		x = v.Double()
 	case parquet.ByteArray, parquet.FixedLenByteArray:
-		if s := v.ByteArray(); utf8.Valid(s) {
-			return s, nil
-		}
-		return nil, bad(c.name, "the text is not UTF-8")
+		return '"', v.ByteArray(), 0
 	case parquet.Boolean:
-		return []byte(v.String()), nil
+		return 't', []byte(v.String()), 0
+	default:
+		return 0, nil, 0
 	}
-	return nil, bad(c.name, "%s is none of what the column may have", v)
+	return '0', nil, x
 }
 
 // parquetWriter writes Parquet.
