@@ -305,16 +305,15 @@ func (b *builder) fill(ctx context.Context, rd reader) (err error) {
 	if dropped > 0 {
 		b.note(Note{Kind: "dropped", Rows: dropped, Text: "lines without a label, or with _skipLearn, were left out"})
 	}
-	if b.n == 0 && !b.typesOnly {
-		if b.skipped > 0 {
-			return fmt.Errorf("%s: all %d rows are bad, see %s", b.path, b.skipped, b.o.BadRows)
-		}
-		if dropped > 0 {
-			return fmt.Errorf("%s: none of its %d lines is a decision with a label", b.path, dropped)
-		}
-		return fmt.Errorf("%s: no rows", b.path)
+	switch {
+	case b.n > 0 || b.typesOnly:
+		return nil
+	case b.skipped > 0:
+		return fmt.Errorf("%s: all %d rows are bad, see %s", b.path, b.skipped, b.o.BadRows)
+	case dropped > 0:
+		return fmt.Errorf("%s: none of its %d lines is a decision with a label", b.path, dropped)
 	}
-	return nil
+	return fmt.Errorf("%s: no rows", b.path)
 }
 
 // fatalError ends the reading, whatever is to be done with bad rows.

@@ -121,11 +121,10 @@ func (d *decoder) number(column string) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	x, ok := parseNumber(v)
-	if !ok || v.Kind() != '0' {
+	if v.Kind() != '0' {
 		return 0, bad(column, "%s is not a number", quote(v))
 	}
-	return x, nil
+	return numberIn(column, v)
 }
 
 // context reads a list of numbers, or of "index:value", or an object of values by name.
@@ -192,9 +191,8 @@ func (d *decoder) flatten(b *builder, column string, name []byte, depth int) err
 	case 'n':
 		return nil
 	case '0':
-		var ok bool
-		if number, ok = parseNumber(v); !ok {
-			return bad(column, "%s is not a number", quote(v))
+		if number, err = numberIn(column, v); err != nil {
+			return err
 		}
 		isCategory = false
 	case '"':
@@ -349,9 +347,8 @@ func (j *jsonl) value(b *builder, c *column) error {
 	form, s, x := v.Kind(), []byte(v), 0.0
 	switch {
 	case form == '0':
-		var ok bool
-		if x, ok = parseNumber(v); !ok {
-			return bad(c.name, "%s is not a number", quote(v))
+		if x, err = numberIn(c.name, v); err != nil {
+			return err
 		}
 	case form == '"':
 		if s, err = d.unquoted(v); err != nil {

@@ -250,6 +250,15 @@ func parseNumber(s []byte) (float64, bool) {
 	return v, true
 }
 
+// numberIn is parseNumber of a cell, or the error that it is none.
+func numberIn(column string, s []byte) (float64, error) {
+	v, ok := parseNumber(s)
+	if !ok {
+		return 0, bad(column, "%s is not a number", quote(s))
+	}
+	return v, nil
+}
+
 // textual reports that the values of the column are texts, whatever they look like.
 func (c *column) textual() bool {
 	switch c.role {
@@ -310,15 +319,13 @@ func (t *table) cell(b *builder, c *column, form jsontext.Kind, s []byte, v floa
 			c.missing++
 			return nil
 		}
+		typed := form != 0 && form != '0'
 		if form == 0 && c.kind != category {
 			if x, ok := parseNumber(s); ok {
 				form, v = '0', x
 			}
 		}
-		if form == '0' && c.kind != category {
-			return t.contextNumber(b, c, v)
-		}
-		return t.category(b, c, s, form != 0 && form != '0')
+		return t.context(b, c, s, v, form == '0', typed)
 	case roleContexts, rolePropensities:
 		s = bytes.TrimSpace(s)
 		isJSON := len(s) > 0 && (s[0] == '[' || s[0] == '{')
@@ -345,9 +352,9 @@ func (t *table) number(b *builder, c *column, form jsontext.Kind, s []byte, v fl
 	case form == 0 && len(s) == 0:
 		return bad(c.name, "empty")
 	case form == 0:
-		var ok bool
-		if v, ok = parseNumber(s); !ok {
-			return bad(c.name, "%s is not a number", quote(s))
+		var err error
+		if v, err = numberIn(c.name, s); err != nil {
+			return err
 		}
 	case form == 't' && c.role == roleReward:
 		if v = 0; s[0] == 't' {
@@ -386,48 +393,48 @@ func sparse(b *builder, column string, s []byte) error {
 		if colon < 1 {
 			return bad(column, "%s is not index:value", quote(entry))
 		}
-		v, ok := parseNumber(entry[colon+1:])
-		if !ok {
-			return bad(column, "%s is not a number", quote(entry[colon+1:]))
+		v, err := numberIn(column, entry[colon+1:])
+		if err == nil {
+			err = b.named(column, entry[:colon], false, v)
 		}
-		if err := b.named(column, entry[:colon], false, v); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// contextNumber adds a number of a column to the context.
-func (t *table) contextNumber(b *builder, c *column, v float64) error {
-	c.numbers++
-	if c.kind == undecided {
+// context adds a value of a column to the context: the number v or the category s, as the
+// column is of numbers or categories, or becomes by its first value. A text is typed where
+// the file says that it is one, and no number.
+func (t *table) context(b *builder, c *column, s []byte, v float64, isNumber, typed bool) error {
+	switch {
+	case c.kind == undecided && isNumber:
 		c.kind = number
+	case c.kind == undecided:
+		c.kind = category
 	}
-	if b.typesOnly {
-		return nil
-	}
-	if !c.hasID {
-		id, err := b.name([]byte(c.name), false)
-		if err != nil {
-			return err
-		}
-		c.id, c.hasID = id, true
-	}
-	return b.value(c.name, c.id, v)
-}
-
-// category adds a category to the context.
-func (t *table) category(b *builder, c *column, s []byte, typed bool) error {
-	switch c.kind {
-	case number:
+	if c.kind == number && !isNumber {
 		c.texts++
 		if c.told {
 			return bad(c.name, "%s is not a number, as most of the column is; setting categories %s makes every value a name", quote(s), c.name)
 		}
 		b.typesOnly = true
 		return nil
-	case undecided:
-		c.kind = category
+	}
+	if c.kind == number {
+		c.numbers++
+		if b.typesOnly {
+			return nil
+		}
+		if !c.hasID {
+			id, err := b.name([]byte(c.name), false)
+			if err != nil {
+				return err
+			}
+			c.id, c.hasID = id, true
+		}
+		return b.value(c.name, c.id, v)
 	}
 	known, ok := c.categories[string(s)]
 	if !ok {

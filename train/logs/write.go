@@ -17,9 +17,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// WriterOptions say how a log is written.
+// WriterOptions say how a log is written, in the format of the file's ending, see Writable.
 type WriterOptions struct {
-	Format  string   // the name of a format; "": by the ending of the file's name, as Writable says
 	Actions []string // names of all actions, in their order
 	// Names of the context's values that may occur. If all begin with "x_", each is a
 	// column; if they are "0", "1", … in order, the column context is a list. nil, or
@@ -63,9 +62,6 @@ const (
 // Create begins a log at path.
 func Create(path string, o WriterOptions) (*Writer, error) {
 	f, packed := formatOf(path)
-	if o.Format != "" {
-		f = findFormat(func(f *format) bool { return f.name == o.Format })
-	}
 	i, twice := duplicate(o.Actions)
 	j, named := duplicate(o.Names)
 	switch {

@@ -47,17 +47,15 @@ type Options struct {
 type Estimate struct {
 	Estimator string  `json:"method"`
 	Hyper     float64 `json:"hyperparameter,omitempty"` // 0: none
-	Value     float64 `json:"value"`
-	SE        float64 `json:"se"`
-	Low       float64 `json:"low"` // of the normal interval, which may leave [0, 1]
-	High      float64 `json:"high"`
-	Gain      Gain    `json:"gain"` // over the logging policy's mean reward, on the same rows
-	Biased    bool    `json:"-"`    // as the estimator is
-	Model     bool    `json:"-"`    // it has a model's predictions
+	Interval
+	Gain   Interval `json:"gain"` // over the logging policy's mean reward, on the same rows
+	Biased bool     `json:"-"`    // as the estimator is
+	Model  bool     `json:"-"`    // it has a model's predictions
 }
 
-// Gain is a paired difference of two values with its interval.
-type Gain struct {
+// Interval is a value, or a paired difference of two, with its normal interval, which may
+// leave what values can be.
+type Interval struct {
 	Value float64 `json:"value"`
 	SE    float64 `json:"se"`
 	Low   float64 `json:"low"`
@@ -93,7 +91,7 @@ type Pair struct {
 	First     string `json:"first"`
 	Second    string `json:"second"`
 	Estimator string `json:"method"`
-	Gain
+	Interval
 	Biased bool `json:"-"` // as the estimator is
 }
 
@@ -102,7 +100,7 @@ type Result struct {
 	Rows     int      `json:"rows"`
 	Groups   int      `json:"groups"` // G; the rows where all are their own
 	Delta    float64  `json:"delta"`
-	Logging  Gain     `json:"logging"` // mean reward of the logging policy, on-policy
+	Logging  Interval `json:"logging"` // mean reward of the logging policy, on-policy
 	Policies []Policy `json:"policies"`
 	Pairs    []Pair   `json:"pairs,omitempty"`
 	Missing  []string `json:"missing,omitempty"` // estimators left out, and why
@@ -166,8 +164,7 @@ func Evaluate(log *logs.Log, targets []Target, o Options) (Result, error) {
 			if bad := v.Value + g.SE; bad-bad != 0 {
 				return Result{}, fmt.Errorf("ope: estimator %s: the value %v of target %s, with standard error %v, is not finite", c.Name, v.Value, target.Name, g.SE)
 			}
-			p.Estimates = append(p.Estimates, Estimate{Estimator: c.Name, Hyper: c.at, Value: g.Value, SE: g.SE, Low: g.Low, High: g.High,
-				Gain: t.gain(v, on), Biased: c.Biased, Model: c.Model})
+			p.Estimates = append(p.Estimates, Estimate{c.Name, c.at, g, t.gain(v, on), c.Biased, c.Model})
 			if len(targets) > 1 {
 				values[j][c.Name] = v
 			}

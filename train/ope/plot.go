@@ -54,7 +54,7 @@ func (r Result) Plot(w io.Writer, format string) error {
 	p.Legend.Top, p.Legend.XOffs, p.Legend.YOffs = true, -4, -2
 	p.Legend.Padding = 2
 
-	log := marks{[]mark{{0, Estimate{Value: r.Logging.Value, Low: r.Logging.Low, High: r.Logging.High}}}, band}
+	log := marks{[]mark{{0, Estimate{Interval: r.Logging}}}, band}
 	p.Add(log)
 	p.Legend.Add("logging, on-policy", log)
 	for j, policy := range r.Policies {

@@ -110,7 +110,7 @@ func (t *sample) se(u, v []float64) float64 {
 }
 
 // gain is v, or v − w, with its interval.
-func (t *sample) gain(v Value, w Value) Gain {
+func (t *sample) gain(v, w Value) Interval {
 	d, se := v.Value-w.Value, t.se(v.Influence, w.Influence)
-	return Gain{d, se, d - t.z*se, d + t.z*se}
+	return Interval{d, se, d - t.z*se, d + t.z*se}
 }
