@@ -64,9 +64,6 @@ func (c *csv) next(b *builder) error {
 		return bad("", "%d fields, the header has %d", len(c.cells), len(c.columns))
 	}
 	for i, col := range c.columns {
-		if col.role == roleIgnored {
-			continue
-		}
 		if err := c.cell(b, col, 0, c.cells[i], 0); err != nil {
 			return err
 		}
@@ -121,40 +118,35 @@ func (c *csv) split(quotes bool) error {
 		return err
 	}
 	rest := bytes.TrimSuffix(bytes.TrimSuffix(c.text, []byte("\n")), []byte("\r"))
-	for {
-		if len(rest) == 0 || rest[0] != '"' {
-			cell, after, more := bytes.Cut(rest, []byte(","))
+	comma, mark := []byte(","), []byte(`"`)
+	for more := true; more; {
+		var cell []byte
+		if !bytes.HasPrefix(rest, mark) {
+			cell, rest, more = bytes.Cut(rest, comma)
 			if quotes && bytes.IndexByte(cell, '"') >= 0 {
 				return bad("", "a quote within the field %s: quote the field, and write the quote twice", quote(cell))
 			}
-			if c.cells = append(c.cells, cell); !more {
-				return nil
-			}
-			rest = after
+			c.cells = append(c.cells, cell)
 			continue
 		}
-		var cell []byte
-		rest = rest[1:]
-		for {
-			i := bytes.IndexByte(rest, '"')
-			if i < 0 {
+		for twice := true; twice; {
+			part, after, closed := bytes.Cut(rest[1:], mark)
+			if !closed {
 				return bad("", "a quote is not closed")
 			}
-			cell = append(cell, rest[:i]...)
-			if rest = rest[i+1:]; len(rest) == 0 || rest[0] != '"' {
-				break
+			cell = append(cell, part...)
+			if twice = bytes.HasPrefix(after, mark); twice {
+				cell = append(cell, '"')
 			}
-			cell, rest = append(cell, '"'), rest[1:]
+			rest = after
 		}
-		c.cells = append(c.cells, cell)
-		if len(rest) == 0 {
-			return nil
-		}
-		if rest[0] != ',' {
+		if len(rest) > 0 && rest[0] != ',' {
 			return bad("", "text after the closing quote of %s", quote(cell))
 		}
-		rest = rest[1:]
+		_, rest, more = bytes.Cut(rest, comma)
+		c.cells = append(c.cells, cell)
 	}
+	return nil
 }
 
 // numbered reports whether names are the numbers from 0, each once.

@@ -27,62 +27,49 @@ func newDecoder() *decoder {
 	return d
 }
 
-func (d *decoder) begin(text []byte) {
+// whole reads a text that is one JSON value, and says what is wrong with it without the
+// library's name.
+func (d *decoder) whole(column string, text []byte, read func() error) error {
 	d.in.Reset(text)
 	d.Reset(&d.in)
-}
-
-// end finds what comes after the value.
-func (d *decoder) end() error {
-	if _, err := d.ReadToken(); err != io.EOF {
-		return bad("", "text after the end of the JSON value")
+	err := read()
+	if err == nil {
+		if _, end := d.ReadToken(); end != io.EOF {
+			return bad("", "text after the end of the JSON value")
+		}
 	}
-	return nil
-}
-
-// syntax says what is wrong with the JSON, without the library's name.
-func syntax(column string, err error) error {
 	var wrong *rowError
 	var fatal fatalError
-	if err == nil || err == errNoDecision || errors.As(err, &wrong) || errors.As(err, &fatal) {
+	var syntax *jsontext.SyntacticError
+	switch {
+	case err == nil || err == errNoDecision || errors.As(err, &wrong) || errors.As(err, &fatal):
 		return err
-	}
-	var s *jsontext.SyntacticError
-	if errors.As(err, &s) && s.Err != nil {
-		return bad(column, "broken JSON after %d bytes: %v", s.ByteOffset, s.Err)
+	case errors.As(err, &syntax) && syntax.Err != nil:
+		return bad(column, "broken JSON after %d bytes: %v", syntax.ByteOffset, syntax.Err)
 	}
 	return bad(column, "broken JSON: %v", err)
 }
 
-// inlineJSON reads a cell that is JSON.
-func inlineJSON(s []byte, column string, read func(d *decoder) error) error {
-	d := newDecoder()
-	d.begin(s)
-	err := read(d)
-	if err == nil {
-		err = d.end()
+// read reads a value, of a string its text. It is gone with the next call.
+func (d *decoder) read() (form jsontext.Kind, s []byte, err error) {
+	v, err := d.ReadValue()
+	if err != nil {
+		return 0, nil, err
 	}
-	return syntax(column, err)
-}
-
-// unquoted returns the text of a JSON string, gone with the next call.
-func (d *decoder) unquoted(v []byte) ([]byte, error) {
-	if n := len(v); n >= 2 && bytes.IndexByte(v, '\\') < 0 {
-		return v[1 : n-1], nil
+	form, s = v.Kind(), v
+	if form == '"' && bytes.IndexByte(v, '\\') < 0 {
+		s = v[1 : len(v)-1]
+	} else if form == '"' {
+		d.text, err = jsontext.AppendUnquote(d.text[:0], v)
+		s = d.text
 	}
-	var err error
-	d.text, err = jsontext.AppendUnquote(d.text[:0], v)
-	return d.text, err
+	return form, s, err
 }
 
 // object calls field for each name of an object; it must read the value.
 func (d *decoder) object(column string, field func(name []byte) error) error {
 	return d.each(column, '{', "not an object", func(int) error {
-		v, err := d.ReadValue()
-		if err != nil {
-			return err
-		}
-		name, err := d.unquoted(v)
+		_, name, err := d.read()
 		if err != nil {
 			return err
 		}
@@ -136,11 +123,7 @@ func (d *decoder) context(b *builder, column string) error {
 	defer func() { b.row.list = numbers }()
 	return d.each(column, '[', "neither a list nor an object", func(i int) error {
 		if d.PeekKind() == '"' {
-			v, err := d.ReadValue()
-			if err != nil {
-				return err
-			}
-			entry, err := d.unquoted(v)
+			_, entry, err := d.read()
 			if err != nil {
 				return err
 			}
@@ -182,29 +165,18 @@ func (d *decoder) flatten(b *builder, column string, name []byte, depth int) err
 	case '[':
 		return d.list(column, func(i int) error { return d.flatten(b, column, full(strconv.AppendInt(nil, int64(i), 10)), depth+1) })
 	}
-	v, err := d.ReadValue()
+	form, s, err := d.read()
+	switch {
+	case err != nil || form == 'n' || len(s) == 0:
+		return err
+	case form != '0':
+		return b.named(column, append(append(name, '='), s...), true, 1)
+	}
+	v, err := numberIn(column, s)
 	if err != nil {
 		return err
 	}
-	number, isCategory := 1.0, true
-	switch v.Kind() {
-	case 'n':
-		return nil
-	case '0':
-		if number, err = numberIn(column, v); err != nil {
-			return err
-		}
-		isCategory = false
-	case '"':
-		s, err := d.unquoted(v)
-		if err != nil || len(s) == 0 {
-			return err
-		}
-		name = append(append(name, '='), s...)
-	default:
-		name = append(append(name, '='), v...)
-	}
-	return b.named(column, name, isCategory, number)
+	return b.named(column, name, false, v)
 }
 
 // propensities reads those of all actions: a list in their order, or an object by name.
@@ -315,12 +287,7 @@ func (j *jsonl) next(b *builder) error {
 
 // object reads the line, an object.
 func (j *jsonl) object(field func(name []byte) error) error {
-	j.decoder.begin(j.text)
-	err := j.decoder.object("", field)
-	if err == nil {
-		err = j.decoder.end()
-	}
-	return syntax("", err)
+	return j.decoder.whole("", j.text, func() error { return j.decoder.object("", field) })
 }
 
 // value reads a value of a column.
@@ -340,24 +307,19 @@ func (j *jsonl) value(b *builder, c *column) error {
 	case c.role == rolePropensities && k != '"':
 		return d.propensities(b, c.name)
 	}
-	v, err := d.ReadValue()
-	if err != nil {
-		return err
-	}
-	form, s, x := v.Kind(), []byte(v), 0.0
+	form, s, err := d.read()
+	x := 0.0
 	switch {
+	case err != nil:
+		return err
 	case form == '0':
-		if x, err = numberIn(c.name, v); err != nil {
-			return err
-		}
-	case form == '"':
-		if s, err = d.unquoted(v); err != nil {
+		if x, err = numberIn(c.name, s); err != nil {
 			return err
 		}
 	case form == 'f':
 		form = 't'
-	case form != 't' && c.role != roleField:
-		return bad(c.name, "%s is none of what the column may have", quote(v))
+	case form != '"' && form != 't' && c.role != roleField:
+		return bad(c.name, "%s is none of what the column may have", quote(s))
 	}
 	return j.cell(b, c, form, s, x)
 }

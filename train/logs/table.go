@@ -333,9 +333,11 @@ func (t *table) cell(b *builder, c *column, form jsontext.Kind, s []byte, v floa
 		case form == '0':
 			return bad(c.name, "%v is not a list", v)
 		case isJSON && c.role == roleContexts:
-			return inlineJSON(s, c.name, func(d *decoder) error { return d.context(b, c.name) })
+			d := newDecoder()
+			return d.whole(c.name, s, func() error { return d.context(b, c.name) })
 		case isJSON:
-			return inlineJSON(s, c.name, func(d *decoder) error { return d.propensities(b, c.name) })
+			d := newDecoder()
+			return d.whole(c.name, s, func() error { return d.propensities(b, c.name) })
 		case c.role == roleContexts:
 			return sparse(b, c.name, s)
 		}
