@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/cespare/xxhash/v2"
@@ -24,8 +25,8 @@ import (
 type dsjson struct {
 	*jsonl
 	multi []uint64 // hashes of the first row's actions
-	order []uint64 // and of this row's
-	seen  map[uint64]int
+	known bool     // they are
+	place []int    // this row's actions among them
 }
 
 var dsRoles = map[string]role{"_label_cost": roleCost, "_label_probability": rolePropensity, "EventId": roleID, "Timestamp": roleTime}
@@ -45,7 +46,7 @@ func (r *dsjson) next(b *builder) error {
 	var actions []int
 	var labelAction, labelIndex = 0, -1
 	var skip, labelled, context bool
-	r.order = r.order[:0]
+	r.place = r.place[:0]
 	whole := func(column string) (int, error) {
 		v, err := d.number(column)
 		if err == nil && (v != float64(int(v)) || v < 0 || v > maxNames) {
@@ -127,7 +128,7 @@ func (r *dsjson) next(b *builder) error {
 	if labelIndex >= 0 && labelIndex+1 != taken {
 		return bad("_labelIndex", "%d, but the first of a is %d, counted from 1", labelIndex, taken)
 	}
-	k := len(r.order)
+	k := len(r.place)
 	if k == 0 && len(row.props) > 0 {
 		k = len(actions)
 	}
@@ -151,8 +152,8 @@ func (r *dsjson) next(b *builder) error {
 			return err
 		}
 	}
-	if len(r.order) > 0 && taken > len(r.order) {
-		return bad("a", "%d is none of the %d actions", taken, len(r.order))
+	if len(r.place) > 0 && taken > len(r.place) {
+		return bad("a", "%d is none of the %d actions", taken, len(r.place))
 	}
 	b.actionsMin = max(b.actionsMin, k)
 	row.action, row.hasAction = strconv.AppendInt(row.action[:0], int64(r.number(taken-1)), 10), true
@@ -161,10 +162,10 @@ func (r *dsjson) next(b *builder) error {
 
 // number is that in the first row of this row's action i, from 1.
 func (r *dsjson) number(i int) int {
-	if i >= len(r.order) || r.order[i] == r.multi[i] {
-		return i + 1
+	if i < len(r.place) {
+		i = r.place[i]
 	}
-	return r.seen[r.order[i]] + 1
+	return i + 1
 }
 
 // context reads c.
@@ -187,7 +188,10 @@ func (r *dsjson) context(b *builder) error {
 func (r *dsjson) actions() error {
 	const column = "c._multi"
 	d := r.decoder
-	err := d.list(column, func(int) error {
+	if !r.known {
+		r.multi = r.multi[:0]
+	}
+	err := d.list(column, func(i int) error {
 		v, err := d.ReadValue()
 		if err != nil {
 			return err
@@ -196,28 +200,24 @@ func (r *dsjson) actions() error {
 		if err := v.Canonicalize(); err != nil {
 			return err
 		}
-		r.order = append(r.order, xxhash.Sum64(v))
+		h := xxhash.Sum64(v)
+		if !r.known {
+			r.multi = append(r.multi, h)
+		}
+		if i >= len(r.multi) || r.multi[i] != h {
+			i = slices.Index(r.multi, h)
+		}
+		r.place = append(r.place, i)
 		return nil
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if len(r.order) == 0 {
+	case len(r.place) == 0:
 		return bad(column, "no actions")
-	}
-	if r.multi == nil {
-		r.multi, r.seen = append(r.multi, r.order...), map[uint64]int{}
-		for i, h := range r.multi {
-			r.seen[h] = i
-		}
-	}
-	other := len(r.order) != len(r.multi)
-	for i, h := range r.order {
-		_, ok := r.seen[h]
-		other = other || h != r.multi[i] && !ok
-	}
-	if other {
+	case len(r.place) != len(r.multi) || slices.Contains(r.place, -1):
 		return bad(column, "other actions than in the first row: logs whose actions change from row to row are not supported")
 	}
+	r.known = true
 	return nil
 }

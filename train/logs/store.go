@@ -129,25 +129,26 @@ func (l *Log) Close() error {
 
 // scratch returns zeros that live until Close: on the heap, or in a mapped file
 // without a name when they are many.
-func (l *Log) scratch(n int) ([]float64, error) {
+func (l *Log) scratch(n int) (x []float64, err error) {
 	if n < 1<<22 || !mappable || l.path == "" {
 		return make([]float64, n), nil
 	}
-	f, err := temporary(filepath.Dir(l.path))
-	if err != nil {
+	var s spill
+	if err := s.open(filepath.Dir(l.path)); err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	if err := f.Truncate(8 * int64(n)); err != nil {
+	defer s.file.Close()
+	if err := s.resize(8 * int64(n)); err != nil {
 		return nil, err
 	}
-	b, unmap, err := mapFile(f.File, 8*n, true)
+	b, unmap, err := s.mapped()
 	if err != nil {
 		return nil, err
 	}
 	l.unmap = append(l.unmap, unmap)
 	l.pages.maps = append(l.pages.maps, b)
-	return unsafe.Slice((*float64)(unsafe.Pointer(unsafe.SliceData(b))), n), nil
+	to(&x)(b)
+	return x, nil
 }
 
 // blob is many strings in one.

@@ -146,18 +146,16 @@ func (w *Writer) write(d *Decision) error {
 			return fail("propensity %v is outside [0, 1]", p)
 		}
 	}
+	clear(w.values)
 	for _, v := range d.Context {
-		if v.Number-v.Number != 0 {
+		i, ok := w.index[v.Name]
+		switch {
+		case v.Number-v.Number != 0:
 			return fail("%s is %v", v.Name, v.Number)
-		}
-	}
-	if w.layout != asObject {
-		clear(w.values)
-		for _, v := range d.Context {
-			i, ok := w.index[v.Name]
-			if !ok {
-				return fail("the context has %s, which is none of the names", v.Name)
-			}
+		case w.layout == asObject:
+		case !ok:
+			return fail("the context has %s, which is none of the names", v.Name)
+		default:
 			w.values[i] = v.Number
 		}
 	}

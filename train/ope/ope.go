@@ -77,15 +77,6 @@ type Policy struct {
 	Uncertified string                `json:"uncertified,omitempty"`
 }
 
-// Estimate returns the estimate of an estimator, by its name.
-func (p Policy) Estimate(name string) (Estimate, bool) {
-	i := slices.IndexFunc(p.Estimates, func(e Estimate) bool { return e.Estimator == name })
-	if i < 0 {
-		return Estimate{}, false
-	}
-	return p.Estimates[i], true
-}
-
 // Pair is the difference of two targets, first less second, by one estimator.
 type Pair struct {
 	First     string `json:"first"`
@@ -134,8 +125,9 @@ func Evaluate(log *logs.Log, targets []Target, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	if t.judge = o.Judge; t.judge == nil {
-		t.judge = provenance.New(log)
+	judge := o.Judge
+	if judge == nil {
+		judge = provenance.New(log)
 	}
 	on := t.mean(func(i int) float64 { return t.r[i] })
 	res := Result{Rows: t.n, Groups: t.groups, Delta: o.Delta, Logging: t.gain(on, Value{}), Notes: o.Notes}
@@ -169,7 +161,7 @@ func Evaluate(log *logs.Log, targets []Target, o Options) (Result, error) {
 				values[j][c.Name] = v
 			}
 		}
-		c, err := t.judge.Probabilities(d.Pi, target.Origin, o.Delta/float64(len(targets)))
+		c, err := judge.Probabilities(d.Pi, target.Origin, o.Delta/float64(len(targets)))
 		var withheld *provenance.Withheld
 		switch {
 		case errors.As(err, &withheld):

@@ -7,13 +7,11 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"opl/train/logs"
-	"opl/train/provenance"
 )
 
 // sample is the rows of a log with what all estimates share.
 type sample struct {
 	log    *logs.Log
-	judge  *provenance.Judge
 	n, k   int
 	r      []float64 // −c
 	total  float64   // Σω

@@ -63,7 +63,7 @@ func (t *thrift) structure(depth int) {
 		if field>>4 == 0 {
 			t.number() // of the field
 		}
-		if kind := field & 15; kind > 2 { // true and false have no more bytes
+		if kind := field & 15; kind != 1 && kind != 2 { // true and false have no more bytes
 			t.values(1, depth, kind)
 		}
 	}
