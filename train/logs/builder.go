@@ -11,15 +11,12 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"unsafe"
 
 	"github.com/cespare/xxhash/v2"
-
-	"opl/policies/wholefile"
 )
 
 const (
@@ -103,7 +100,11 @@ type builder struct {
 	listed     bool     // they are numbers 0 to K−1
 	base       int      // actions are numbers from here; −1: to be found out
 	actionsMin int      // there are at least so many
+	sums       bool     // values that come twice are added up
 	lightly    bool     // a row without a weight has 1, even where others have one
+
+	table  *table // columns of the file; nil: it has none
+	fields bool   // rows are no log's: their cells are kept in the columns, see Rows
 
 	typesOnly bool
 	first     row // its flags are those of every row
@@ -117,8 +118,7 @@ type builder struct {
 	hash      *xxhash.Digest
 	scratch   []byte
 
-	values, ids, offsets, acts, costs, ps, props, weights, times, group, logger, rowIDs, rows, texts, textEnds *spill
-	badRows                                                                                                    *spill
+	values, ids, offsets, acts, costs, ps, props, weights, times, group, logger, rowIDs, rows, texts, textEnds, badRows spill
 }
 
 // memory is what later passes over a file know of it.
@@ -158,56 +158,40 @@ func (s *set) number(text []byte) int32 {
 // spill is a column in a temporary file, or in memory if it has none.
 type spill struct {
 	file   tempFile
+	memory bytes.Buffer
 	w      *bufio.Writer
-	memory []byte
 	size   int64
 }
 
-// newSpill begins a column in a folder, or in memory if that is "".
-func newSpill(dir string) (*spill, error) {
+// open begins a column in a folder, or in memory if that is "".
+func (s *spill) open(dir string) (err error) {
 	if dir == "" {
-		return &spill{}, nil
+		s.w = bufio.NewWriter(&s.memory)
+	} else if s.file, err = temporary(dir); err == nil {
+		s.w = bufio.NewWriterSize(s.file, 1<<16)
 	}
-	f, err := temporary(dir, "")
-	if err != nil {
-		return nil, err
-	}
-	return &spill{file: f, w: bufio.NewWriterSize(f, 1<<16)}, nil
+	return err
 }
 
 func (s *spill) bytes(b []byte) {
 	s.size += int64(len(b))
-	if s.w == nil {
-		s.memory = append(s.memory, b...)
-		return
-	}
-	s.w.Write(b) // an error stays until flush
-}
-
-func (s *spill) flush() error {
-	if s.w == nil {
-		return nil
-	}
-	return s.w.Flush()
+	s.w.Write(b) // an error stays until Flush
 }
 
 // resize makes a column of size bytes, zeros where there was nothing.
 func (s *spill) resize(size int64) error {
-	if s.size = size; s.w == nil {
-		s.memory = append(s.memory, make([]byte, int(size)-len(s.memory))...)
-		return nil
+	if s.size = size; s.file.File != nil {
+		return s.file.Truncate(size)
 	}
-	return s.file.Truncate(size)
+	_, err := s.memory.Write(make([]byte, int(size)-s.memory.Len()))
+	return err
 }
 
 // copyTo writes the column to w.
 func (s *spill) copyTo(w io.Writer) error {
-	var from io.Reader = bytes.NewReader(s.memory)
-	if s.w != nil {
-		if _, err := s.file.Seek(0, io.SeekStart); err != nil {
-			return err
-		}
-		from = struct{ io.Reader }{s.file}
+	var from io.Reader = bytes.NewReader(s.memory.Bytes())
+	if s.file.File != nil {
+		from = io.NewSectionReader(s.file, 0, s.size)
 	}
 	n, err := io.Copy(w, from)
 	if err == nil && n != s.size {
@@ -216,22 +200,31 @@ func (s *spill) copyTo(w io.Writer) error {
 	return err
 }
 
-func (s *spill) close() error {
-	if s.w == nil {
-		return nil
+// mapped is the column as bytes that can be changed in place, until the function is called.
+func (s *spill) mapped() ([]byte, func() error, error) {
+	if s.file.File == nil {
+		return s.memory.Bytes(), func() error { return nil }, nil
 	}
-	return s.file.Close()
+	return mapFile(s.file.File, int(s.size), true)
 }
 
 func put[T int32 | int64 | uint32 | uint64 | float64](s *spill, v ...T) {
 	s.bytes(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), len(v)*int(unsafe.Sizeof(v[0]))))
 }
 
-// fill gives the n rows before, which had none, a value.
-func fill[T int32 | float64](s *spill, n int, v T) {
-	for s.size < int64(n)*int64(unsafe.Sizeof(v)) {
-		put(s, v)
+// late puts the value of row n, if it has one, into a column that rows before may not have
+// had: those without have none.
+func late[T int32 | float64](s *spill, n int, none T, has bool, v T) {
+	if !has && s.size == 0 {
+		return
 	}
+	for s.size < int64(n)*int64(unsafe.Sizeof(v)) {
+		put(s, none)
+	}
+	if !has {
+		v = none
+	}
+	put(s, v)
 }
 
 func newBuilder(path, dir string, o *Options, m *memory) (*builder, error) {
@@ -244,23 +237,24 @@ func newBuilder(path, dir string, o *Options, m *memory) (*builder, error) {
 		return nil, fmt.Errorf("%s: setting reward-min %v is not below setting reward-max %v", path, b.lo, b.hi)
 	}
 	for _, s := range b.spills() {
-		var err error
-		if *s, err = newSpill(dir); err != nil {
+		if err := s.open(dir); err != nil {
 			return nil, errors.Join(err, b.close())
 		}
 	}
 	return b, nil
 }
 
-func (b *builder) spills() []**spill {
-	return []**spill{&b.values, &b.ids, &b.offsets, &b.acts, &b.costs, &b.ps, &b.props, &b.weights, &b.times, &b.group, &b.logger, &b.rowIDs, &b.rows, &b.texts, &b.textEnds, &b.badRows}
+// spills are the columns that a cache has, in its order, and the bad rows.
+func (b *builder) spills() []*spill {
+	return []*spill{&b.values, &b.ids, &b.offsets, &b.acts, &b.costs, &b.ps, &b.props, &b.weights, &b.times, &b.group, &b.logger,
+		&b.rowIDs, &b.rows, &b.textEnds, &b.texts, &b.badRows}
 }
 
 func (b *builder) close() error {
 	var err error
 	for _, s := range b.spills() {
-		if *s != nil {
-			err = errors.Join(err, (*s).close())
+		if s.file.File != nil {
+			err = errors.Join(err, s.file.Close())
 		}
 	}
 	return err
@@ -308,20 +302,31 @@ func (b *builder) fill(ctx context.Context, rd reader) (err error) {
 			b.skip(rd.raw(), err)
 		}
 	}
-	if b.n == 0 && !b.typesOnly {
-		if b.skipped > 0 {
-			return fmt.Errorf("%s: all %d rows are bad, see %s", b.path, b.skipped, b.o.BadRows)
-		}
-		if dropped > 0 {
-			return fmt.Errorf("%s: none of its %d lines is a decision with a label", b.path, dropped)
-		}
-		return fmt.Errorf("%s: no rows", b.path)
+	if dropped > 0 {
+		b.note(Note{Kind: "dropped", Rows: dropped, Text: "lines without a label, or with _skipLearn, were left out"})
 	}
-	return nil
+	switch {
+	case b.n > 0 || b.typesOnly:
+		return nil
+	case b.skipped > 0:
+		return fmt.Errorf("%s: all %d rows are bad, see %s", b.path, b.skipped, b.o.BadRows)
+	case dropped > 0:
+		return fmt.Errorf("%s: none of its %d lines is a decision with a label", b.path, dropped)
+	}
+	return fmt.Errorf("%s: no rows", b.path)
 }
 
 // fatalError ends the reading, whatever is to be done with bad rows.
 type fatalError struct{ error }
+
+// fatal is one, with the place.
+func (b *builder) fatal(format string, args ...any) error {
+	where := b.path
+	if b.at > 0 {
+		where = fmt.Sprintf("%s: row %d", b.path, b.at)
+	}
+	return fatalError{fmt.Errorf("%s: "+format, append([]any{where}, args...)...)}
+}
 
 // errNoDecision is a line that is none, and no error either.
 var errNoDecision = errors.New("no decision")
@@ -348,7 +353,7 @@ func (b *builder) name(name []byte, cat bool) (uint32, error) {
 		return 0, bad("context", "a value without a name")
 	}
 	if len(b.names) == maxNames {
-		return 0, fatalError{fmt.Errorf("%s: row %d: more than %d names of context values: is a column of identifiers among the context?", b.path, b.at, maxNames)}
+		return 0, b.fatal("more than %d names of context values: is a column of identifiers among the context?", maxNames)
 	}
 	id, s := uint32(len(b.names)), string(name)
 	b.nameID[s] = id
@@ -362,13 +367,22 @@ func (b *builder) name(name []byte, cat bool) (uint32, error) {
 	return id, nil
 }
 
+// named adds a value by its name to the row's context.
+func (b *builder) named(column string, name []byte, cat bool, v float64) error {
+	id, err := b.name(name, cat)
+	if err != nil {
+		return err
+	}
+	return b.value(column, id, v)
+}
+
 // value adds a value to the row's context.
-func (b *builder) value(column string, id uint32, v float64, sum bool) error {
+func (b *builder) value(column string, id uint32, v float64) error {
 	if v-v != 0 {
 		return bad(column, "%v is not finite", v)
 	}
 	if b.stamp[id] == b.at {
-		if !sum {
+		if !b.sums {
 			return bad(column, "the context has %s twice", b.names[id])
 		}
 		if v += b.row.values[b.place[id]]; v-v != 0 {
@@ -382,24 +396,13 @@ func (b *builder) value(column string, id uint32, v float64, sum bool) error {
 	return nil
 }
 
-// reward sets the cost of the row from its reward.
-func (b *builder) reward(column string, r float64) error {
-	if !(r >= b.lo && r <= b.hi) {
-		return bad(column, "reward %v is outside [%v, %v]: setting reward-min and setting reward-max say what rewards can be", r, b.lo, b.hi)
-	}
-	return b.setCost(column, 0-(r-b.lo)/(b.hi-b.lo))
-}
-
-// cost sets the cost of the row, which is −reward.
-func (b *builder) cost(column string, c float64) error {
-	if !(-c >= b.lo && -c <= b.hi) {
-		return bad(column, "cost %v is outside [%v, %v]: setting reward-min and setting reward-max say what rewards can be, cost = −reward", c, 0-b.hi, 0-b.lo)
-	}
-	return b.setCost(column, 0-(-c-b.lo)/(b.hi-b.lo))
-}
-
-func (b *builder) setCost(column string, c float64) error {
+// reward sets the cost of the row from its reward, which the column may have as a cost, −reward.
+func (b *builder) reward(column string, r float64, isCost bool) error {
 	switch {
+	case !(r >= b.lo && r <= b.hi) && isCost:
+		return bad(column, "cost %v is outside [%v, %v]: setting reward-min and setting reward-max say what rewards can be, cost = −reward", -r, 0-b.hi, 0-b.lo)
+	case !(r >= b.lo && r <= b.hi):
+		return bad(column, "reward %v is outside [%v, %v]: setting reward-min and setting reward-max say what rewards can be", r, b.lo, b.hi)
 	case b.row.hasCost:
 		return bad(column, "the row has a reward and a cost: exactly one must be there")
 	case b.costColumn == "":
@@ -407,18 +410,16 @@ func (b *builder) setCost(column string, c float64) error {
 	case b.costColumn != column:
 		return bad(column, "rows before have %s instead: exactly one must be there", b.costColumn)
 	}
-	b.row.cost, b.row.hasCost = c, true
+	b.row.cost, b.row.hasCost = 0-(r-b.lo)/(b.hi-b.lo), true
 	return nil
 }
 
-// slot returns the place of an action's propensity, −1 if there is none.
-func (b *builder) slot(name []byte) int {
-	for i, s := range b.slots {
-		if s == string(name) {
-			return i
-		}
-	}
-	return -1
+// optional are the columns that all rows have or none.
+var optional = [...]string{"decision_id", "timestamp", "group", "propensity", "propensities", "weight"}
+
+// has says which of them the row has.
+func (r *row) has() [len(optional)]bool {
+	return [...]bool{r.hasID, r.hasTime, r.hasGroup, r.hasP, r.hasProps, r.hasWeight}
 }
 
 // add checks the row and appends it to the columns.
@@ -444,18 +445,14 @@ func (b *builder) add() error {
 	case r.hasID && len(r.id) == 0:
 		return bad("decision_id", "empty")
 	}
-	if b.n > 0 {
-		for _, c := range []struct {
-			column   string
-			is, want bool
-		}{{"decision_id", r.hasID, b.first.hasID}, {"timestamp", r.hasTime, b.first.hasTime}, {"group", r.hasGroup, b.first.hasGroup},
-			{"propensity", r.hasP, b.first.hasP}, {"propensities", r.hasProps, b.first.hasProps}, {"weight", r.hasWeight, b.first.hasWeight}} {
-			if c.is != c.want && !(c.column == "weight" && b.lightly) {
-				if c.want {
-					return bad(c.column, "missing, while the rows before have it")
-				}
-				return bad(c.column, "given, while the rows before have none")
-			}
+	was := b.first.has()
+	for i, has := range r.has() {
+		switch {
+		case b.n == 0 || has == was[i] || optional[i] == "weight" && b.lightly:
+		case has:
+			return bad(optional[i], "given, while the rows before have none")
+		default:
+			return bad(optional[i], "missing, while the rows before have it")
 		}
 	}
 	if r.list > 0 && b.listLen > 0 && r.list != b.listLen {
@@ -466,11 +463,14 @@ func (b *builder) add() error {
 		if len(r.props) != len(b.slots) {
 			return bad("propensities", "%d of them, while the rows before have %d", len(r.props), len(b.slots))
 		}
+		if i := slices.IndexFunc(r.props, math.IsNaN); i >= 0 {
+			return bad("p_"+b.slots[i], "missing")
+		}
 		sum, err := Distribution(r.props, b.slots, Rounding)
 		if err != nil {
 			return bad("propensities", "%v", err)
 		}
-		if off = !Near(sum, 1, Exact); off {
+		if off = !Near(sum, 1, Exact) || slices.Max(r.props) > 1; off {
 			for i := range r.props {
 				r.props[i] /= sum
 			}
@@ -504,15 +504,14 @@ func (b *builder) add() error {
 	}
 	if b.rows.size > 0 || b.at != b.n+1 {
 		for b.rows.size/8 < int64(b.n) { // the rows before had the numbers that one expects
-			put(b.rows, b.rows.size/8+1)
+			put(&b.rows, b.rows.size/8+1)
 		}
-		put(b.rows, int64(b.at))
+		put(&b.rows, int64(b.at))
 	}
 	b.context()
-	put(b.acts, id)
+	put(&b.acts, id)
 	b.actions[id].rows++
-	put(b.costs, r.cost)
-	buf := b.scratch[:0]
+	put(&b.costs, r.cost)
 	var sum uint64 // over values in whatever order
 	for i, name := range r.ids {
 		sum += mix(b.nameHash[name] + mix(math.Float64bits(r.values[i])))
@@ -523,12 +522,10 @@ func (b *builder) add() error {
 	for i, p := range r.props {
 		sum += mix(b.slotHash[i] + mix(math.Float64bits(p)))
 	}
-	buf = binary.LittleEndian.AppendUint64(buf, sum)
-	for _, v := range []float64{r.cost, r.p, r.weight} {
-		buf = binary.LittleEndian.AppendUint64(buf, math.Float64bits(v))
+	buf := b.scratch[:0]
+	for _, v := range []uint64{sum, math.Float64bits(r.cost), math.Float64bits(r.p), math.Float64bits(r.weight), b.actions[id].hash, uint64(r.time)} {
+		buf = binary.LittleEndian.AppendUint64(buf, v)
 	}
-	buf = binary.LittleEndian.AppendUint64(buf, b.actions[id].hash)
-	buf = binary.LittleEndian.AppendUint64(buf, uint64(r.time))
 	buf = append(buf, r.group...)
 	if r.hasID {
 		buf = append(append(buf, 0), r.id...)
@@ -541,36 +538,27 @@ func (b *builder) add() error {
 	if r.hasID {
 		content = xxhash.Sum64(r.id)
 		b.texts.bytes(r.id)
-		put(b.textEnds, b.texts.size)
+		put(&b.textEnds, b.texts.size)
 	}
-	put(b.rowIDs, content)
+	put(&b.rowIDs, content)
 	if r.hasP {
-		put(b.ps, r.p)
+		put(&b.ps, r.p)
 	}
 	if r.hasProps {
-		put(b.props, r.props...)
+		put(&b.props, r.props...)
 	}
-	if r.hasWeight || b.weights.size > 0 {
-		fill(b.weights, b.n, 1.)
-		if !r.hasWeight {
-			r.weight = 1
-		}
-		put(b.weights, r.weight)
-	}
+	late(&b.weights, b.n, 1, r.hasWeight, r.weight)
 	if r.hasTime {
-		put(b.times, r.time)
+		put(&b.times, r.time)
 	}
 	if r.hasGroup {
-		put(b.group, b.groups.number(r.group))
+		put(&b.group, b.groups.number(r.group))
 	}
-	if len(r.policy) > 0 || b.logger.size > 0 {
-		fill(b.logger, b.n, int32(-1))
-		p := int32(-1)
-		if len(r.policy) > 0 {
-			p = b.policies.number(r.policy)
-		}
-		put(b.logger, p)
+	var p int32
+	if len(r.policy) > 0 {
+		p = b.policies.number(r.policy)
 	}
+	late(&b.logger, b.n, -1, len(r.policy) > 0, p)
 	b.n++
 	return nil
 }
@@ -581,22 +569,22 @@ func (b *builder) context() {
 	r := &b.row
 	switch {
 	case b.n == 0:
-		put(b.ids, r.ids...)
+		put(&b.ids, r.ids...)
 		b.first.ids = slices.Clone(r.ids)
 	case b.dense && !slices.Equal(b.first.ids, r.ids):
 		b.dense = false
 		w := int64(len(b.first.ids))
-		put(b.offsets, 0, w)
+		put(&b.offsets, 0, w)
 		for i := range int64(b.n - 1) {
-			put(b.ids, b.first.ids...)
-			put(b.offsets, (i+2)*w)
+			put(&b.ids, b.first.ids...)
+			put(&b.offsets, (i+2)*w)
 		}
 		fallthrough
 	case !b.dense:
-		put(b.ids, r.ids...)
-		put(b.offsets, b.values.size/8+int64(len(r.ids)))
+		put(&b.ids, r.ids...)
+		put(&b.offsets, b.values.size/8+int64(len(r.ids)))
 	}
-	put(b.values, r.values...)
+	put(&b.values, r.values...)
 }
 
 // action returns the number of an action by its text. An integer that is written as
@@ -606,7 +594,7 @@ func (b *builder) action(text []byte) (int32, error) {
 		return id, nil
 	}
 	if len(b.actionID) == maxNames {
-		return 0, fmt.Errorf("%s: row %d: more than %d actions", b.path, b.at, maxNames)
+		return 0, b.fatal("more than %d actions", maxNames)
 	}
 	s, n := string(text), -1
 	if strings.ContainsAny(s, ".eE") {
@@ -627,153 +615,117 @@ func (b *builder) action(text []byte) (int32, error) {
 	return id, nil
 }
 
-// numbers is the least and the largest of the actions that are integers from 0, and the
-// place among all of the first that is none, −1 if they all are.
-func (b *builder) numbers() (lo, hi, other int) {
+// numbers is the least and the largest of the actions that are integers from 0; the place
+// among all of the first that is none, −1 if they all are; and whether most rows have one
+// that is none.
+func (b *builder) numbers() (lo, hi, other int, named bool) {
 	lo, other = math.MaxInt, -1
+	rows := 0
 	for i, a := range b.actions {
-		switch {
-		case a.number >= 0:
+		if a.number >= 0 {
 			lo, hi = min(lo, a.number), max(hi, a.number)
-		case other < 0:
+			continue
+		}
+		if rows += a.rows; other < 0 {
 			other = i
 		}
 	}
-	return lo, hi, other
-}
-
-// named reports whether most rows have actions that are not integers.
-func (b *builder) named() bool {
-	rows := 0
-	for _, a := range b.actions {
-		if a.number < 0 {
-			rows += a.rows
-		}
-	}
-	return 2*rows > b.n
+	return lo, hi, other, 2*rows > b.n
 }
 
 // decide finds the names of all actions in their order, the number of each action that
 // was logged (−1: it is none of them, which makes its rows bad), and the number of each
 // slot's action.
 func (b *builder) decide() (names []string, number, slot []int32, err error) {
-	number = make([]int32, len(b.actions))
-	slot = make([]int32, len(b.slots))
-	for i := range slot {
-		slot[i] = int32(i)
-		if b.listed {
-			v, _ := strconv.Atoi(b.slots[i])
-			slot[i] = int32(v)
-		}
+	fail := func(format string, args ...any) ([]string, []int32, []int32, error) {
+		return nil, nil, nil, fmt.Errorf("%s: "+format, append([]any{b.path}, args...)...)
 	}
-	lo, hi, other := b.numbers()
-	integers := other < 0
-	byName := func() {
-		place := make(map[string]int32, len(names))
-		for i, s := range names {
-			place[s] = int32(i)
-		}
-		for i, a := range b.actions {
-			n, ok := place[a.text]
-			if !ok {
-				n = -1
-			}
-			number[i] = n
-		}
+	note := func(rows int, format string, args ...any) {
+		b.note(Note{Kind: "actions", Column: "action", Rows: rows, Text: fmt.Sprintf(format, args...)})
 	}
-	byNumber := func(k int) {
-		base := b.base
-		if base < 0 {
-			base = 0
-			switch {
-			case lo == 0:
-			case hi >= k || len(b.slots) == 0 && len(b.o.Actions) == 0:
-				base = 1
-			case b.match[1] == b.n && b.match[0] < b.n:
-				base = 1
-			}
-		}
-		if base == 1 {
-			b.note(Note{Kind: "actions", Column: "action", Text: fmt.Sprintf("actions are the numbers 1 to %d: they are counted from 1", k)})
-		} else {
-			b.note(Note{Kind: "actions", Column: "action", Text: fmt.Sprintf("actions are the numbers 0 to %d", k-1)})
-		}
-		if len(names) == 0 {
-			for a := range k {
-				names = append(names, strconv.Itoa(a+base))
-			}
-		}
-		taken := 0
-		for i, a := range b.actions {
-			number[i] = -1
-			if j := a.number - base; j >= 0 && j < k {
-				number[i] = int32(j)
-				taken++
-			}
-		}
-		if taken < k {
-			b.note(Note{Kind: "actions", Column: "action", Text: fmt.Sprintf("%d of the %d actions were never logged", k-taken, k)})
-		}
-	}
-	known := func(a action) bool { return slices.Contains(b.o.Actions, a.text) }
+	lo, hi, other, named := b.numbers()
+	k := 0 // actions, that are logged by number; 0: by name
 	switch {
 	case len(b.o.Actions) > 0:
 		names = slices.Clone(b.o.Actions)
 		if len(b.slots) > 0 && len(b.slots) != len(names) {
-			return nil, nil, nil, fmt.Errorf("%s: %d propensities in a row, but setting actions lists %d", b.path, len(b.slots), len(names))
+			return fail("%d propensities in a row, but setting actions lists %d", len(b.slots), len(names))
 		}
 		if i, twice := duplicate(names); twice {
-			return nil, nil, nil, fmt.Errorf("%s: setting actions has %s twice", b.path, names[i])
+			return fail("setting actions has %s twice", names[i])
 		}
-		if !b.named() && !slices.ContainsFunc(b.actions, known) {
-			byNumber(len(names))
-		} else {
-			byName()
-		}
-		if !b.listed {
-			for i, s := range b.slots {
-				j := slices.Index(names, s)
-				if j < 0 {
-					return nil, nil, nil, fmt.Errorf("%s: there is a propensity of action %s, which setting actions does not list", b.path, s)
-				}
-				slot[i] = int32(j)
-			}
+		if !named && !slices.ContainsFunc(b.actions, func(a action) bool { return slices.Contains(names, a.text) }) {
+			k = len(names)
 		}
 	case len(b.slots) > 0 && !b.listed:
 		names = slices.Clone(b.slots)
 		slices.SortStableFunc(names, byValue)
-		for i, s := range b.slots {
-			slot[i] = int32(slices.Index(names, s))
-		}
-		byName()
 	case len(b.slots) > 0 || b.base >= 0:
-		k := max(len(b.slots), b.actionsMin)
-		if b.named() {
+		if named {
 			a := b.actions[other]
-			return nil, nil, nil, fmt.Errorf("%s: row %d, column action: %q is a name, and the propensities are those of numbers: setting actions must give the names in their order", b.path, a.row, a.text)
+			return fail("row %d, column action: %q is a name, and the propensities are those of numbers: setting actions must give the names in their order", a.row, a.text)
 		}
-		if b.base >= 0 && len(b.slots) == 0 {
+		if k = max(len(b.slots), b.actionsMin); len(b.slots) == 0 {
 			k = max(k, hi+1-b.base)
 		}
-		byNumber(k)
-	case integers && lo <= 1 && hi+1-lo <= 2*len(b.actions):
-		byNumber(hi + 1 - lo)
+	case other < 0 && lo <= 1 && hi+1-lo <= 2*len(b.actions):
+		k = hi + 1 - lo
 	default:
 		for _, a := range b.actions {
 			names = append(names, a.text)
 		}
 		slices.SortFunc(names, byValue)
-		if !integers && !b.named() {
+		if other < 0 {
+			note(0, "the %d distinct actions between %d and %d are taken for names", len(names), lo, hi)
+		} else if !named {
 			a := b.actions[other]
-			b.note(Note{Kind: "actions", Column: "action", Rows: a.rows, Text: fmt.Sprintf("%q, first in row %d, is no number and most actions are: all are taken for names", a.text, a.row)})
+			note(a.rows, "%q, first in row %d, is no number and most actions are: all are taken for names", a.text, a.row)
 		}
-		if integers {
-			b.note(Note{Kind: "actions", Column: "action", Text: fmt.Sprintf("the %d distinct actions between %d and %d are taken for names", len(names), lo, hi)})
+	}
+	base := max(0, b.base)
+	if b.base < 0 && lo != 0 && (hi >= k || len(b.slots) == 0 && len(b.o.Actions) == 0 || b.match[1] == b.n && b.match[0] < b.n) {
+		base = 1
+	}
+	if k > 0 && base == 1 {
+		note(0, "actions are the numbers 1 to %d: they are counted from 1", k)
+	} else if k > 0 {
+		note(0, "actions are the numbers 0 to %d", k-1)
+	}
+	for a := len(names); a < k; a++ {
+		names = append(names, strconv.Itoa(a+base))
+	}
+	place := make(map[string]int32, len(names))
+	for i, s := range names {
+		place[s] = int32(i)
+	}
+	taken := 0
+	for _, a := range b.actions {
+		n, ok := place[a.text]
+		if k > 0 {
+			n, ok = int32(a.number-base), a.number >= base && a.number < base+k
 		}
-		byName()
+		if !ok {
+			n = -1
+		} else {
+			taken++
+		}
+		number = append(number, n)
+	}
+	if taken < k {
+		note(0, "%d of the %d actions were never logged", k-taken, k)
+	}
+	for _, s := range b.slots {
+		j, ok := place[s]
+		if b.listed {
+			v, _ := strconv.Atoi(s)
+			j = int32(v)
+		} else if !ok {
+			return fail("there is a propensity of action %s, which setting actions does not list", s)
+		}
+		slot = append(slot, j)
 	}
 	if len(names) < 2 {
-		return nil, nil, nil, fmt.Errorf("%s: column action: %s is the only action, and there is nothing to learn: setting actions lists those that were possible", b.path, names[0])
+		return fail("column action: %s is the only action, and there is nothing to learn: setting actions lists those that were possible", names[0])
 	}
 	return names, number, slot, nil
 }
@@ -811,7 +763,7 @@ func (b *builder) note(n Note) { b.notes = append(b.notes, n) }
 // must be left out in another pass.
 func (b *builder) finish() (names []string, again bool, err error) {
 	for _, s := range b.spills() {
-		if err := (*s).flush(); err != nil {
+		if err := s.w.Flush(); err != nil {
 			return nil, false, fmt.Errorf("%s: no room for the cache: %w", b.path, err)
 		}
 	}
@@ -823,31 +775,22 @@ func (b *builder) finish() (names []string, again bool, err error) {
 	if b.first.hasProps && k != len(b.slots) {
 		return nil, false, fmt.Errorf("%s: %d actions, but %d propensities in a row", b.path, k, len(b.slots))
 	}
-	acts, unmap, err := mapColumn[int32](b.acts)
-	if err != nil {
-		return nil, false, err
-	}
-	defer unmap()
-	all, unmapAll, err := mapColumn[float64](b.props)
-	if err != nil {
-		return nil, false, err
-	}
-	defer unmapAll()
 	if b.first.hasProps && !b.first.hasP {
 		if err := b.ps.resize(8 * int64(b.n)); err != nil {
 			return nil, false, err
 		}
 	}
-	ps, unmapPs, err := mapColumn[float64](b.ps)
-	if err != nil {
-		return nil, false, err
+	var acts []int32
+	var all, ps []float64
+	var numbers []int64
+	for s, see := range map[*spill]func([]byte) bool{&b.acts: to(&acts), &b.props: to(&all), &b.ps: to(&ps), &b.rows: to(&numbers)} {
+		data, unmap, err := s.mapped()
+		if err != nil {
+			return nil, false, err
+		}
+		defer unmap()
+		see(data)
 	}
-	defer unmapPs()
-	numbers, unmapRows, err := mapColumn[int64](b.rows)
-	if err != nil {
-		return nil, false, err
-	}
-	defer unmapRows()
 
 	apart := 0
 	move := make([]float64, k)
@@ -891,46 +834,15 @@ func (b *builder) finish() (names []string, again bool, err error) {
 		}
 		again = true
 	}
-	if b.rounded > 0 {
-		b.note(Note{Kind: "rounded", Column: "propensities", Rows: b.rounded, Text: "rows of propensities are rounded: each was divided by its sum"})
-	}
-	if apart > 0 {
-		b.note(Note{Kind: "rounded", Column: "propensity", Rows: apart, Text: "the logged propensity is a rounded one: that among all actions was taken"})
-	}
-	if b.support > 0 {
-		b.note(Note{Kind: "support", Column: "propensities", Rows: b.support, Text: "some action has propensity 0: the log says nothing about policies that take it there"})
-	}
-	if b.skipped > 0 {
-		b.note(Note{Kind: "skipped", Rows: b.skipped, Text: "bad rows are in " + b.o.BadRows + ": guarantees speak of the rows that were kept"})
-	}
-	return names, again, nil
-}
-
-// mapColumn maps a spilled column, to be changed in place.
-func mapColumn[T any](s *spill) ([]T, func() error, error) {
-	none := func() error { return nil }
-	var b []byte
-	if s.w == nil {
-		b = aligned(len(s.memory))
-		copy(b, s.memory)
-		s.memory = b
-	} else {
-		var err error
-		if b, none, err = mapFile(s.file.File, int(s.size), true); err != nil {
-			return nil, func() error { return nil }, err
+	for _, n := range []Note{
+		{"rounded", "propensities", b.rounded, "rows of propensities are rounded: each was divided by its sum"},
+		{"rounded", "propensity", apart, "the logged propensity is a rounded one: that among all actions was taken"},
+		{"support", "propensities", b.support, "some action has propensity 0: the log says nothing about policies that take it there"},
+		{"skipped", "", b.skipped, "bad rows are in " + b.o.BadRows + ": guarantees speak of the rows that were kept"},
+	} {
+		if n.Rows > 0 {
+			b.note(n)
 		}
 	}
-	var column []T
-	view(&column, b)
-	return column, none, nil
-}
-
-// writeBad writes the file of bad rows, or removes one of an earlier reading.
-func (b *builder) writeBad() error {
-	if b.o.BadRows == "" {
-		return nil
-	}
-	return wholefile.Write(b.o.BadRows, func(f *os.File) error {
-		return b.badRows.copyTo(f)
-	})
+	return names, again, nil
 }

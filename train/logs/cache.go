@@ -60,19 +60,25 @@ func key(format string, o *Options) string {
 	return string(b)
 }
 
-// fileSample hashes a file: all of it if it is small, else 256 blocks.
-func fileSample(path string, size int64) (uint64, error) {
-	if size <= wholeHash {
-		return fileHash(path)
-	}
+// fileHash hashes a file: all of it if it is small or that is asked for, else 256 blocks.
+func fileHash(path string, all bool) (uint64, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return 0, err
 	}
 	defer f.Close()
-	h, buf := xxhash.New(), make([]byte, 1<<16)
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	h := xxhash.New()
+	if all || info.Size() <= wholeHash {
+		_, err := io.CopyBuffer(h, struct{ io.Reader }{f}, make([]byte, 1<<20))
+		return h.Sum64(), err
+	}
+	buf := make([]byte, 1<<16)
 	for i := range int64(256) {
-		n, err := f.ReadAt(buf, (size-int64(len(buf)))/255*i)
+		n, err := f.ReadAt(buf, (info.Size()-int64(len(buf)))/255*i)
 		if err != nil && err != io.EOF {
 			return 0, err
 		}
@@ -81,30 +87,18 @@ func fileSample(path string, size int64) (uint64, error) {
 	return h.Sum64(), nil
 }
 
-// fileHash hashes all of a file.
-func fileHash(path string) (uint64, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return 0, err
-	}
-	defer f.Close()
-	h := xxhash.New()
-	_, err = io.CopyBuffer(h, struct{ io.Reader }{f}, make([]byte, 1<<20))
-	return h.Sum64(), err
-}
-
 // fresh reports whether a file still has the content it had.
 func fresh(path string, was source) bool {
 	info, err := os.Stat(path)
 	if err != nil || info.Size() != was.Size {
 		return false
 	}
-	if info.ModTime().UnixNano() == was.Time {
-		h, err := fileSample(path, was.Size)
-		return err == nil && h == was.Sample
+	touched, want := info.ModTime().UnixNano() != was.Time, was.Sample
+	if touched {
+		want = was.Whole
 	}
-	h, err := fileHash(path)
-	return err == nil && h == was.Whole
+	h, err := fileHash(path, touched)
+	return err == nil && h == want
 }
 
 // cachePaths are where the cache may be: where it was asked for; or beside the log, or
@@ -128,13 +122,14 @@ func spare(path string, log os.FileInfo, o *Options) error {
 		if f.path == "" {
 			continue
 		}
-		switch info, err := os.Stat(f.path); {
+		info, err := os.Stat(f.path)
+		dir, none := os.Stat(filepath.Dir(f.path))
+		switch {
 		case err == nil && os.SameFile(info, log):
 			return fmt.Errorf("%s: %s %s would write over the log", path, f.what, f.path)
 		case err == nil && info.IsDir():
 			return fmt.Errorf("%s: %s %s is a folder, want a file", path, f.what, f.path)
-		}
-		if info, err := os.Stat(filepath.Dir(f.path)); err != nil || !info.IsDir() {
+		case none != nil || !dir.IsDir():
 			return fmt.Errorf("%s: %s %s: there is no such folder", path, f.what, f.path)
 		}
 	}
@@ -179,8 +174,8 @@ func open(ctx context.Context, path string, o *Options) (*Log, error) {
 	if err := spare(path, info, o); err != nil {
 		return nil, err
 	}
-	k := key(format.name, o)
-	for _, c := range cachePaths(path, o) {
+	k, paths := key(format.name, o), cachePaths(path, o)
+	for _, c := range paths {
 		l, src, err := load(c, k)
 		if err != nil {
 			continue // none, or of another version, or damaged: it is made again
@@ -194,69 +189,57 @@ func open(ctx context.Context, path string, o *Options) (*Log, error) {
 			return nil, err
 		}
 	}
-	return build(ctx, path, format, packed, k, o)
-}
-
-// build reads a log into its cache.
-func build(ctx context.Context, path string, format *format, packed, key string, o *Options) (*Log, error) {
-	before, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
 	m := &memory{kinds: map[string]kind{}, reject: map[int]string{}}
 	for _, c := range o.Categories {
 		m.kinds[c] = category
 	}
-	for {
-		l, err := func() (l *Log, err error) {
-			rd, err := format.reader(path, packed, o)
-			if err != nil {
-				return nil, err
-			}
-			defer func() { err = errors.Join(err, rd.close()) }()
-			b, err := newBuilder(path, filepath.Dir(cachePaths(path, o)[0]), o, m)
-			if err != nil {
-				return nil, err
-			}
-			defer func() { err = errors.Join(err, b.close()) }()
-			if err := b.fill(ctx, rd); err != nil {
-				return nil, err
-			}
-			if t, ok := rd.(interface{ settle(*builder) bool }); ok && t.settle(b) {
-				return nil, nil
-			}
-			names, again, err := b.finish()
-			if err != nil || again {
-				return nil, err
-			}
-			if err := b.writeBad(); err != nil {
-				return nil, err
-			}
-			src := source{Size: before.Size(), Time: before.ModTime().UnixNano()}
-			if src.Whole, err = fileHash(path); err != nil {
-				return nil, err
-			}
-			if src.Sample, err = fileSample(path, src.Size); err != nil {
-				return nil, err
-			}
-			if after, err := os.Stat(path); err != nil || after.Size() != src.Size || after.ModTime().UnixNano() != src.Time {
-				return nil, errors.Join(err, fmt.Errorf("%s: the file changed while it was read", path))
-			}
-			return b.save(cachePaths(path, o), key, names, src)
-		}()
+	pass := func() (l *Log, err error) {
+		b, err := newBuilder(path, filepath.Dir(paths[0]), o, m)
 		if err != nil {
 			return nil, err
 		}
-		if l != nil {
-			l.path = path
-			return l, nil
+		defer func() { err = errors.Join(err, b.close()) }()
+		rd, err := format.reader(path, packed, b)
+		if err != nil {
+			return nil, err
 		}
+		defer func() { err = errors.Join(err, rd.close()) }()
+		if err := b.fill(ctx, rd); err != nil {
+			return nil, err
+		}
+		if b.table != nil && b.table.settle(b) {
+			return nil, nil
+		}
+		names, again, err := b.finish()
+		if err != nil || again {
+			return nil, err
+		}
+		if o.BadRows != "" {
+			if err := wholefile.Write(o.BadRows, func(f *os.File) error { return b.badRows.copyTo(f) }); err != nil {
+				return nil, err
+			}
+		}
+		src := source{Size: info.Size(), Time: info.ModTime().UnixNano()}
+		if src.Whole, err = fileHash(path, true); err != nil {
+			return nil, err
+		}
+		if src.Sample, err = fileHash(path, false); err != nil {
+			return nil, err
+		}
+		if after, err := os.Stat(path); err != nil || after.Size() != src.Size || after.ModTime().UnixNano() != src.Time {
+			return nil, errors.Join(err, fmt.Errorf("%s: the file changed while it was read", path))
+		}
+		return b.save(paths, k, names, src)
 	}
-}
-
-// sections are the parts of a cache in their order.
-func (b *builder) sections() []*spill {
-	return []*spill{b.values, b.ids, b.offsets, b.acts, b.costs, b.ps, b.props, b.weights, b.times, b.group, b.logger, b.rowIDs, b.rows, b.textEnds, b.texts}
+	var l *Log
+	for l == nil && err == nil {
+		l, err = pass()
+	}
+	if err != nil {
+		return nil, err
+	}
+	l.path = path
+	return l, nil
 }
 
 // blobBytes returns strings as a blob's ends and text.
@@ -268,8 +251,8 @@ func blobBytes(s []string) (ends, text []byte) {
 	return ends, text
 }
 
-// image returns what writes the cache.
-func (b *builder) image(key string, names []string, src source) (func(io.Writer) error, error) {
+// image writes the cache.
+func (b *builder) image(f io.Writer, key string, names []string, src source) error {
 	h := cacheHeader{Key: key, Source: src, Rows: b.n, Width: -1, Actions: names, Notes: b.notes, Hash: fmt.Sprintf("%016x", b.hash.Sum64()), Skipped: b.skipped, HasIDs: b.first.hasID}
 	if b.dense {
 		h.Width = len(b.first.ids)
@@ -280,7 +263,9 @@ func (b *builder) image(key string, names []string, src source) (func(io.Writer)
 		heap = append(heap, ends, text)
 	}
 	heap = append(heap, b.category)
-	for _, s := range b.sections() {
+	columns := b.spills()
+	columns = columns[:len(columns)-1] // not the bad rows
+	for _, s := range columns {
 		h.Sections = append(h.Sections, s.size)
 	}
 	for _, s := range heap {
@@ -288,135 +273,121 @@ func (b *builder) image(key string, names []string, src source) (func(io.Writer)
 	}
 	header, err := json.Marshal(h)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return func(f io.Writer) error {
-		sum := xxhash.New()
-		w := bufio.NewWriterSize(io.MultiWriter(f, sum), 1<<20)
-		var at int64
-		pad := func() {
-			for ; at%sectionAlign != 0; at++ {
-				w.WriteByte(0)
-			}
+	sum := xxhash.New()
+	w := bufio.NewWriterSize(io.MultiWriter(f, sum), 1<<20)
+	w.Write(binary.NativeEndian.AppendUint64(binary.NativeEndian.AppendUint64(nil, magic), uint64(len(header))))
+	w.Write(header)
+	at := int64(16 + len(header))
+	begin := func(size int64) {
+		for ; at%sectionAlign != 0; at++ {
+			w.WriteByte(0)
 		}
-		first := binary.NativeEndian.AppendUint64(binary.NativeEndian.AppendUint64(nil, magic), uint64(len(header)))
-		w.Write(append(first, header...))
-		at = int64(len(first) + len(header))
-		for _, s := range b.sections() {
-			pad()
-			if err := s.copyTo(w); err != nil {
-				return err
-			}
-			at += s.size
-		}
-		for _, s := range heap {
-			pad()
-			w.Write(s)
-			at += int64(len(s))
-		}
-		if err := w.Flush(); err != nil {
+		at += size
+	}
+	for _, s := range columns {
+		begin(s.size)
+		if err := s.copyTo(w); err != nil {
 			return err
 		}
-		_, err := f.Write(binary.NativeEndian.AppendUint64(nil, sum.Sum64()))
+	}
+	for _, s := range heap {
+		begin(int64(len(s)))
+		w.Write(s)
+	}
+	if err := w.Flush(); err != nil {
 		return err
-	}, nil
+	}
+	_, err = f.Write(binary.NativeEndian.AppendUint64(nil, sum.Sum64()))
+	return err
 }
 
 // save writes the cache to the first path where that is possible and opens it there. If
 // it is nowhere, the cache is in a temporary file as long as the log is open.
 func (b *builder) save(paths []string, key string, names []string, src source) (*Log, error) {
-	write, err := b.image(key, names, src)
-	if err != nil {
-		return nil, err
-	}
 	var failed error
 	for i, path := range paths {
 		if i > 0 {
 			_ = os.MkdirAll(filepath.Dir(path), 0o755) // if not, creating the file says so
 		}
-		err := wholefile.Write(path, func(f *os.File) error { return write(f) })
+		err := wholefile.Write(path, func(f *os.File) error { return b.image(f, key, names, src) })
 		if err == nil {
 			l, _, err := load(path, key)
 			return l, err
 		}
-		if failed = errors.Join(failed, err); b.o.Cache != "" {
-			return nil, fmt.Errorf("%s: the cache cannot be written: %w", path, failed)
-		}
+		failed = errors.Join(failed, err)
 	}
-	f, err := temporary(os.TempDir(), "here")
+	if b.o.Cache != "" {
+		return nil, fmt.Errorf("%s: the cache cannot be written: %w", b.o.Cache, failed)
+	}
+	f, err := temporary(os.TempDir())
 	if err != nil {
 		return nil, fmt.Errorf("%s: the cache cannot be written: %w", b.path, errors.Join(failed, err))
 	}
-	if err := write(f.File); err != nil {
+	if err := b.image(f, key, names, src); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	l, _, err := loadFile(f.File, key)
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	l.unmap = append(l.unmap, f.Close)
-	return l, nil
+	l, _, err := loadFile(f.File, f.Close, key)
+	return l, err
 }
 
 // load opens a cache.
 func load(path, key string) (*Log, source, error) {
-	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() {
-		return nil, source{}, errors.Join(err, errDamaged)
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return nil, source{}, errDamaged
 	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, source{}, err
 	}
-	l, src, err := loadFile(f, key)
-	if err != nil {
-		return nil, source{}, errors.Join(err, f.Close())
-	}
-	l.unmap = append(l.unmap, f.Close)
-	return l, src, nil
+	return loadFile(f, f.Close, key)
 }
 
 var errDamaged = errors.New("no cache of this version, or damaged")
 
 // loadFile maps a cache that is found sound: its key, its checksum, and every number that
-// is used as an index.
-func loadFile(f *os.File, key string) (*Log, source, error) {
-	fail := func() (*Log, source, error) { return nil, source{}, errDamaged }
+// is used as an index. end closes the file, after an error or with the log.
+func loadFile(f *os.File, end func() error, key string) (l *Log, src source, err error) {
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, end())
+		}
+	}()
 	info, err := f.Stat()
 	if err != nil {
-		return nil, source{}, err
+		return nil, src, err
 	}
 	size := info.Size()
 	var first [16]byte
 	if _, err := f.ReadAt(first[:], 0); err != nil || size < 24 || size > math.MaxInt {
-		return fail()
+		return nil, src, errDamaged
 	}
 	length := binary.NativeEndian.Uint64(first[8:])
 	if binary.NativeEndian.Uint64(first[:]) != magic || length > uint64(size-24) {
-		return fail()
+		return nil, src, errDamaged
 	}
 	text := make([]byte, length)
 	var h cacheHeader
 	if _, err := f.ReadAt(text, 16); err != nil || json.Unmarshal(text, &h) != nil || h.Key != key {
-		return fail()
+		return nil, src, errDamaged
 	}
 	sum := xxhash.New()
 	if _, err := io.CopyBuffer(sum, struct{ io.Reader }{io.NewSectionReader(f, 0, size-8)}, make([]byte, 1<<20)); err != nil {
-		return nil, source{}, err
+		return nil, src, err
 	}
 	var last [8]byte
 	if _, err := f.ReadAt(last[:], size-8); err != nil || binary.NativeEndian.Uint64(last[:]) != sum.Sum64() {
-		return fail()
+		return nil, src, errDamaged
 	}
 	data, unmap, err := mapFile(f, int(size), false)
 	if err != nil {
-		return nil, source{}, err
+		return nil, src, err
 	}
-	l, err := h.log(data[:size-8], int64(16+length))
-	if err != nil {
-		return nil, source{}, errors.Join(err, unmap())
+	if l, err = h.log(data[:size-8], int64(16+length)); err != nil {
+		return nil, src, errors.Join(err, unmap())
 	}
-	l.unmap = append(l.unmap, unmap)
+	l.unmap = []func() error{unmap, end}
 	if mappable {
 		l.pages.hold(f, data, l.n)
 	}
@@ -458,30 +429,35 @@ func (l *Log) place(data []byte, at int64, sections []int64) bool {
 	return true
 }
 
-// to is view with its column.
-func to[T any](c *[]T) func([]byte) bool { return func(b []byte) bool { return view(c, b) } }
-
-// view reads bytes as a column; none is nil.
-func view[T any](c *[]T, b []byte) bool {
-	var t T
-	size := int(unsafe.Sizeof(t))
-	if len(b) == 0 {
-		return true
+// to returns what reads bytes as a column, of whole elements; none is nil.
+func to[T any](c *[]T) func([]byte) bool {
+	return func(b []byte) bool {
+		var t T
+		size := int(unsafe.Sizeof(t))
+		if len(b) > 0 {
+			*c = unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/size)
+		}
+		return len(b)%size == 0
 	}
-	*c = unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/size)
-	return len(b)%size == 0
 }
 
 // sound reports whether the ends of the strings are in order and within the text.
 func (b blob) sound() bool {
-	last := int64(0)
-	for _, end := range b.ends {
-		if end < last {
+	n := len(b.ends)
+	if n == 0 {
+		return len(b.text) == 0
+	}
+	return b.ends[0] >= 0 && slices.IsSorted(b.ends) && b.ends[n-1] == int64(len(b.text))
+}
+
+// within reports whether all numbers of a column are from lo to hi−1.
+func within[T int32 | uint32](column []T, lo, hi int) bool {
+	for _, v := range column {
+		if int(v) < lo || int(v) >= hi {
 			return false
 		}
-		last = end
 	}
-	return last == int64(len(b.text))
+	return true
 }
 
 // sound reports whether the columns have the lengths that they must have, and every
@@ -499,33 +475,13 @@ func (l *Log) sound() bool {
 		if l.offsets != nil || len(l.ids) != l.width || l.width > 0 && len(l.values)/l.width != n || len(l.values) != n*l.width {
 			return false
 		}
-	default:
-		if len(l.offsets) != n+1 || l.offsets[0] != 0 || l.offsets[n] != int64(len(l.values)) || len(l.ids) != len(l.values) || !slices.IsSorted(l.offsets) {
-			return false
-		}
-		if l.ids == nil { // contexts that are all empty
-			l.ids, l.values = []uint32{}, []float64{}
-		}
+	case len(l.offsets) != n+1 || l.offsets[0] != 0 || l.offsets[n] != int64(len(l.values)) || len(l.ids) != len(l.values) || !slices.IsSorted(l.offsets):
+		return false
+	case l.ids == nil: // contexts that are all empty
+		l.ids, l.values = []uint32{}, []float64{}
 	}
-	for _, id := range l.ids {
-		if int(id) >= len(l.names) {
-			return false
-		}
-	}
-	for _, a := range l.Action {
-		if a < 0 || int(a) >= k {
-			return false
-		}
-	}
-	for _, g := range l.Group {
-		if g < 0 || int(g) >= len(l.groups.ends) {
-			return false
-		}
-	}
-	for _, p := range l.Logger {
-		if p < -1 || int(p) >= len(l.Policies) {
-			return false
-		}
+	if !within(l.ids, 0, len(l.names)) || !within(l.Action, 0, k) || !within(l.Group, 0, len(l.groups.ends)) || !within(l.Logger, -1, len(l.Policies)) {
+		return false
 	}
 	for none := range l.groups.ends { // the group without a name is none
 		if l.groups.at(none) != "" {

@@ -20,11 +20,12 @@ const (
 )
 
 // Distribution checks a row of probabilities: each is in [0, 1], and their sum, which it
-// returns, is 1 within [Exact] or [Rounding]. The error calls an action by its name; nil
+// returns, is 1 within [Exact] or [Rounding]. One may be above 1 by the last digits of a sum
+// that was computed, 1e-9. The error calls an action by its name; nil
 // names: by its number from 0.
 func Distribution(pi []float64, names []string, within float64) (sum float64, err error) {
 	for a, p := range pi {
-		if !(p >= 0 && p <= 1) {
+		if !(p >= 0 && p <= 1+1e-9) {
 			name := fmt.Sprint(a)
 			if names != nil {
 				name = names[a]
@@ -34,7 +35,7 @@ func Distribution(pi []float64, names []string, within float64) (sum float64, er
 		sum += p
 	}
 	if !Near(sum, 1, within) {
-		return sum, fmt.Errorf("they sum to %v, not 1", sum)
+		return sum, fmt.Errorf("the probabilities sum to %v, not 1", sum)
 	}
 	return sum, nil
 }

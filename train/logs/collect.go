@@ -9,8 +9,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-
-	"opl/policies/features"
 )
 
 // Collect makes a log in memory, with named contexts, of decisions among the named
@@ -40,16 +38,11 @@ func Collect(actions []string, decisions []Decision) (*Log, error) {
 		return nil, err
 	}
 	b.notes = nil // of actions and columns that the caller gave
-	write, err := b.image("", names, source{})
-	if err != nil {
-		return nil, err
-	}
 	var image bytes.Buffer
-	if err := write(&image); err != nil {
+	if err := b.image(&image, "", names, source{}); err != nil {
 		return nil, err
 	}
-	data := aligned(image.Len() - 8)
-	copy(data, image.Bytes())
+	data := image.Bytes()[:image.Len()-8]
 	length := int64(binary.NativeEndian.Uint64(data[8:]))
 	var h cacheHeader
 	if err := json.Unmarshal(data[16:16+length], &h); err != nil {
@@ -106,20 +99,12 @@ func (c *collected) next(b *builder) error {
 		}
 	}
 	for _, v := range d.Context {
-		if err := c.value(b, v); err != nil {
+		if err := b.named("context", []byte(v.Name), v.Number == 1 && strings.Contains(v.Name, "="), v.Number); err != nil {
 			return err
 		}
 	}
 	if !(d.Cost >= -1 && d.Cost <= 0) {
 		return bad("cost", "%v is outside [-1, 0]", d.Cost)
 	}
-	return b.cost("cost", d.Cost)
-}
-
-func (c *collected) value(b *builder, v features.Value) error {
-	id, err := b.name([]byte(v.Name), v.Number == 1 && strings.Contains(v.Name, "="))
-	if err != nil {
-		return err
-	}
-	return b.value("context", id, v.Number, false)
+	return b.reward("cost", -d.Cost, true)
 }

@@ -101,18 +101,18 @@ func TestCollect(t *testing.T) {
 // A decision that is wrong is an error with its row.
 func TestCollectErrors(t *testing.T) {
 	for want, change := range map[string]func(d *Decision){
-		"row 2, column action: 3 is outside 0 to 2":          func(d *Decision) { d.Action = 3 },
-		"row 2, column cost: 0.5 is outside [-1, 0]":         func(d *Decision) { d.Cost = .5 },
-		"row 2, column propensity: 2 is outside":             func(d *Decision) { d.Propensity = 2 },
-		"row 2, column propensities: they sum to":            func(d *Decision) { d.Propensities[1] = 1 },
-		"row 2, column propensities: 1 of them":              func(d *Decision) { d.Propensities = d.Propensities[:1] },
-		"row 2, column decision_id: missing":                 func(d *Decision) { d.ID = "" },
-		"row 2, column weight: -1 is negative":               func(d *Decision) { d.Weight = -1 },
-		"row 2, column context: +Inf is not finite":          func(d *Decision) { d.Context[0].Number = 1 / (d.Cost - d.Cost) },
-		"row 2, column context: the context has x_0 twice":   func(d *Decision) { d.Context[1].Name = "x_0" },
-		"row 2, column context: a value without a name":      func(d *Decision) { d.Context[1].Name = "" },
-		"row 2, column propensity: 0.9, but":                 func(d *Decision) { d.Propensity = .9 },
-		"row 2, column propensity: missing, while the rows ": func(d *Decision) { d.Propensity = 0 },
+		"row 2, column action: 3 is outside 0 to 2":            func(d *Decision) { d.Action = 3 },
+		"row 2, column cost: 0.5 is outside [-1, 0]":           func(d *Decision) { d.Cost = .5 },
+		"row 2, column propensity: 2 is outside":               func(d *Decision) { d.Propensity = 2 },
+		"row 2, column propensities: the probabilities sum to": func(d *Decision) { d.Propensities[1] = 1 },
+		"row 2, column propensities: 1 of them":                func(d *Decision) { d.Propensities = d.Propensities[:1] },
+		"row 2, column decision_id: missing":                   func(d *Decision) { d.ID = "" },
+		"row 2, column weight: -1 is negative":                 func(d *Decision) { d.Weight = -1 },
+		"row 2, column context: +Inf is not finite":            func(d *Decision) { d.Context[0].Number = 1 / (d.Cost - d.Cost) },
+		"row 2, column context: the context has x_0 twice":     func(d *Decision) { d.Context[1].Name = "x_0" },
+		"row 2, column context: a value without a name":        func(d *Decision) { d.Context[1].Name = "" },
+		"row 2, column propensity: 0.9, but":                   func(d *Decision) { d.Propensity = .9 },
+		"row 2, column propensity: missing, while the rows ":   func(d *Decision) { d.Propensity = 0 },
 	} {
 		w := newWorld(2, 3, 1)
 		rows := draw(w, 3)
@@ -207,7 +207,7 @@ func TestDistribution(t *testing.T) {
 	for _, c := range []struct {
 		pi   []float64
 		want string
-	}{{[]float64{.5, .5}, ""}, {[]float64{.333, .333, .333}, ""}, {[]float64{.5, .6}, "they sum to 1.1"}, {[]float64{1.5, -.5}, "1.5 of action a is outside"}, {[]float64{0, 0}, "sum to 0"}} {
+	}{{[]float64{.5, .5}, ""}, {[]float64{.333, .333, .333}, ""}, {[]float64{.5, .6}, "the probabilities sum to 1.1"}, {[]float64{1.5, -.5}, "1.5 of action a is outside"}, {[]float64{0, 0}, "sum to 0"}} {
 		_, err := Distribution(c.pi, []string{"a", "b", "c"}, Rounding)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v, want %q", c.pi, err, c.want)

@@ -6,134 +6,98 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 )
 
-// records reads comma-separated values (RFC 4180) row by row. A blank line is none.
-type records struct {
-	*lines
-	record []byte   // the row with its end
-	cells  [][]byte // of the row
-	header int      // columns
-}
-
-// begin reads the header into cells.
-func (c *records) begin() error {
-	err := c.read()
-	if err == io.EOF {
-		return fmt.Errorf("%s: no header: the file is empty", c.path)
-	}
-	var wrong *rowError
-	if errors.As(err, &wrong) {
-		return fmt.Errorf("%s: header: %w", c.path, err)
-	}
-	c.header = len(c.cells)
-	return err
-}
-
-// csv reads comma-separated values with a header.
+// csv reads comma-separated values (RFC 4180) with a header. A blank line is none.
 type csv struct {
-	*records
 	*table
+	cells [][]byte // of the row
 }
 
-func newCSV(l *lines, o *Options) (reader, error) {
-	c := &csv{records: &records{lines: l}, table: newTable(l.path, o.Preset)}
-	if err := c.records.begin(); err != nil {
+func newCSV(l *lines, b *builder) (reader, error) {
+	c := &csv{table: newTable(l, b)}
+	err := c.read()
+	var wrong *rowError
+	switch {
+	case err == io.EOF:
+		return nil, fmt.Errorf("%s: no header: the file is empty", l.path)
+	case errors.As(err, &wrong):
+		return nil, fmt.Errorf("%s: header: %w", l.path, err)
+	case err != nil:
 		return nil, err
 	}
-	if len(c.cells) == 1 && bytes.ContainsAny(c.cells[0], ";\t|") {
-		return nil, fmt.Errorf("%s: header %s: columns are separated by commas", l.path, quote(c.cells[0]))
-	}
-	isAction := func(name []byte) bool { return roleOf(string(name), o.Preset) == roleAction }
-	isNumber := func(name []byte) bool { _, ok := parseNumber(name); return ok }
-	if i := slices.IndexFunc(c.cells, isNumber); i >= 0 && !slices.ContainsFunc(c.cells, isAction) {
-		return nil, fmt.Errorf("%s: header: %s is a number: the first line must name the columns", l.path, quote(c.cells[i]))
-	}
 	for _, name := range c.cells {
-		if bytes.IndexByte(name, '\r') >= 0 {
+		if b.fields {
+			name = bytes.TrimSpace(name)
+		}
+		switch _, twice := c.index[string(name)]; {
+		case len(c.cells) == 1 && !b.fields && bytes.ContainsAny(name, ";\t|"):
+			return nil, fmt.Errorf("%s: header %s: columns are separated by commas", l.path, quote(name))
+		case bytes.IndexByte(name, '\r') >= 0:
 			return nil, fmt.Errorf("%s: header: a carriage return within the column %s: lines end in \\n or \\r\\n", l.path, quote(name))
-		}
-		if _, twice := c.index[string(name)]; twice {
+		case twice:
 			return nil, fmt.Errorf("%s: header: column %q twice", l.path, name)
+		case len(name) == 0:
+			c.columns = append(c.columns, &column{})
+			continue
 		}
-		if _, err := c.column(nil, name); err != nil {
+		if _, err := c.column(b, name); err != nil {
 			return nil, err
 		}
 	}
-	return c, c.table.check()
+	err = c.check(b)
+	isNumber := func(name []byte) bool { _, ok := parseNumber(name); return ok }
+	if i := slices.IndexFunc(c.cells, isNumber); i >= 0 && err != nil {
+		return nil, fmt.Errorf("%s: header: %s is a number: the first line must name the columns", l.path, quote(c.cells[i]))
+	}
+	return c, err
 }
 
-func (c *csv) raw() []byte { return bytes.TrimRight(c.record, "\r\n") }
-
 func (c *csv) next(b *builder) error {
-	c.start(b)
 	if err := c.read(); err != nil {
 		return err
 	}
-	if len(c.cells) != c.header {
+	if len(c.cells) != len(c.columns) {
 		c.again()
-		return bad("", "%d fields, the header has %d", len(c.cells), c.header)
+		return bad("", "%d fields, the header has %d", len(c.cells), len(c.columns))
 	}
 	for i, col := range c.columns {
-		if col.role == roleIgnored {
-			continue
-		}
-		if err := c.text(b, col, c.cells[i]); err != nil {
+		if err := c.cell(b, col, 0, c.cells[i], 0); err != nil {
 			return err
 		}
 	}
-	return c.done(b)
+	return nil
 }
 
-// read reads a record into cells.
-func (c *records) read() error {
-	line, err := c.line()
-	for err == nil && len(bytes.TrimRight(line, "\r\n")) == 0 {
-		line, err = c.line()
-	}
-	c.record, c.cells = line, c.cells[:0]
-	if err != nil {
-		return err
-	}
-	if bytes.IndexByte(line, '"') >= 0 {
-		return c.quoted(line)
-	}
-	if err := checkText(line); err != nil {
-		return err
-	}
-	line = bytes.TrimSuffix(line, []byte("\n"))
-	line = bytes.TrimSuffix(line, []byte("\r"))
-	for {
-		i := bytes.IndexByte(line, ',')
-		if i < 0 {
-			c.cells = append(c.cells, line)
-			return nil
-		}
-		c.cells = append(c.cells, line[:i])
-		line = line[i+1:]
-	}
-}
-
-// quoted reads a record with quotes in it, which may go over several lines. Of one that is
-// broken only the first line is lost: the others are read again.
-func (c *records) quoted(line []byte) error {
-	c.record = append([]byte(nil), line...)
-	for odd := bytes.Count(line, []byte(`"`))%2 == 1; odd; {
-		more, err := c.line()
-		if err == nil {
-			c.record = append(c.record, more...)
-		}
-		if err != nil || len(c.record) > maxRow {
-			c.again()
-			if err == nil || err == io.EOF {
-				err = bad("", "a quote is not closed")
-			}
+// read reads a record into cells. One with quotes in it may go over several lines; of one
+// that is broken only the first line is lost: the others are read again.
+func (c *csv) read() (err error) {
+	c.cells = c.cells[:0]
+	for blank := true; blank; blank = len(bytes.TrimRight(c.text, "\r\n")) == 0 {
+		if c.text, err = c.line(); err != nil {
 			return err
 		}
-		odd = bytes.Count(more, []byte(`"`))%2 == 0
 	}
-	err := c.split(c.record)
+	mark := []byte(`"`)
+	quotes := bytes.Count(c.text, mark)
+	if quotes > 0 {
+		c.text = bytes.Clone(c.text)
+	}
+	for odd := quotes%2 == 1; odd && err == nil; {
+		var more []byte
+		if more, err = c.line(); err == nil {
+			c.text = append(c.text, more...)
+		}
+		if err == io.EOF || err == nil && len(c.text) > maxRow {
+			err = bad("", "a quote is not closed")
+		}
+		odd = bytes.Count(more, mark)%2 == 0
+	}
+	if err == nil {
+		err = c.split(quotes > 0)
+	}
 	if err != nil {
 		c.again()
 	}
@@ -141,71 +105,56 @@ func (c *records) quoted(line []byte) error {
 }
 
 // again makes a record its first line, and has the others read again.
-func (c *records) again() {
-	if n := bytes.IndexByte(c.record, '\n') + 1; n > 0 && n < len(c.record) {
-		c.back = append(c.record[n:len(c.record):len(c.record)], c.back...)
-		c.record = c.record[:n]
+func (c *csv) again() {
+	if n := bytes.IndexByte(c.text, '\n') + 1; n > 0 && n < len(c.text) {
+		c.back = append(c.text[n:len(c.text):len(c.text)], c.back...)
+		c.text = c.text[:n]
 	}
 }
 
-// split divides a record with quotes in it into cells.
-func (c *records) split(record []byte) error {
-	if err := checkText(record); err != nil {
+// split divides a record into cells.
+func (c *csv) split(quotes bool) error {
+	if err := checkText(c.text); err != nil {
 		return err
 	}
-	rest := bytes.TrimSuffix(bytes.TrimSuffix(record, []byte("\n")), []byte("\r"))
-	for {
-		if len(rest) == 0 || rest[0] != '"' {
-			i := bytes.IndexByte(rest, ',')
-			cell := rest
-			if i >= 0 {
-				cell = rest[:i]
-			}
-			if bytes.IndexByte(cell, '"') >= 0 {
+	rest := bytes.TrimSuffix(bytes.TrimSuffix(c.text, []byte("\n")), []byte("\r"))
+	comma, mark := []byte(","), []byte(`"`)
+	for more := true; more; {
+		var cell []byte
+		if !bytes.HasPrefix(rest, mark) {
+			cell, rest, more = bytes.Cut(rest, comma)
+			if quotes && bytes.IndexByte(cell, '"') >= 0 {
 				return bad("", "a quote within the field %s: quote the field, and write the quote twice", quote(cell))
 			}
 			c.cells = append(c.cells, cell)
-			if i < 0 {
-				return nil
-			}
-			rest = rest[i+1:]
 			continue
 		}
-		var cell []byte
-		rest = rest[1:]
-		for {
-			i := bytes.IndexByte(rest, '"')
-			if i < 0 {
+		for twice := true; twice; {
+			part, after, closed := bytes.Cut(rest[1:], mark)
+			if !closed {
 				return bad("", "a quote is not closed")
 			}
-			cell = append(cell, rest[:i]...)
-			if rest = rest[i+1:]; len(rest) == 0 || rest[0] != '"' {
-				break
+			cell = append(cell, part...)
+			if twice = bytes.HasPrefix(after, mark); twice {
+				cell = append(cell, '"')
 			}
-			cell, rest = append(cell, '"'), rest[1:]
+			rest = after
 		}
-		c.cells = append(c.cells, cell)
-		if len(rest) == 0 {
-			return nil
-		}
-		if rest[0] != ',' {
+		if len(rest) > 0 && rest[0] != ',' {
 			return bad("", "text after the closing quote of %s", quote(cell))
 		}
-		rest = rest[1:]
+		_, rest, more = bytes.Cut(rest, comma)
+		c.cells = append(c.cells, cell)
 	}
+	return nil
 }
 
 // numbered reports whether names are the numbers from 0, each once.
 func numbered(names []string) bool {
 	seen := make([]bool, len(names))
 	for _, s := range names {
-		i := 0
-		for _, d := range []byte(s) {
-			if i = 10*i + int(d-'0'); d < '0' || d > '9' || i >= len(names) {
-				return false
-			}
-		}
-		if s == "" || len(s) > 1 && s[0] == '0' || seen[i] {
+		i, err := strconv.Atoi(s)
+		if err != nil || i < 0 || i >= len(names) || seen[i] || strconv.Itoa(i) != s {
 			return false
 		}
 		seen[i] = true
@@ -218,36 +167,22 @@ type csvWriter struct{ *Writer }
 
 func newCSVWriter(w *Writer) encoder { return csvWriter{w} }
 
-func (w csvWriter) begin() error {
-	w.buf = w.buf[:0]
-	w.columns(w.first, func(name, _ string) { w.cell(name) }, func(name string, _ float64) { w.cell(name) })
-	if w.layout == asColumns {
-		for _, name := range w.o.Names {
-			w.cell(name)
-		}
-	} else {
-		w.cell("context")
-	}
-	w.buf[len(w.buf)-1] = '\n'
-	return w.flush()
-}
-
 func (w csvWriter) row(d *Decision) error {
 	w.buf = w.buf[:0]
-	number := func(_ string, v float64) {
+	if w.n == 1 {
+		w.columns(d, func(name, _ string) { w.cell(name) }, func(name string, _ float64) { w.cell(name) })
+		if w.layout != asColumns {
+			w.cell("context")
+		}
+		w.buf[len(w.buf)-1] = '\n'
+	}
+	w.columns(d, func(_, s string) { w.cell(s) }, func(_ string, v float64) {
 		w.number(v)
 		w.buf = append(w.buf, ',')
-	}
-	w.columns(d, func(_, s string) { w.cell(s) }, number)
-	if w.layout == asColumns {
-		for _, v := range w.values {
-			number("", v)
-		}
-	} else {
+	})
+	if w.layout != asColumns {
 		at := len(w.buf)
-		if err := w.context(d); err != nil {
-			return err
-		}
+		w.context(d)
 		s := string(w.buf[at:])
 		w.buf = w.buf[:at]
 		w.cell(s)
@@ -255,8 +190,6 @@ func (w csvWriter) row(d *Decision) error {
 	w.buf[len(w.buf)-1] = '\n'
 	return w.flush()
 }
-
-func (w csvWriter) end() error { return nil }
 
 // cell appends a cell of CSV with its comma.
 func (w csvWriter) cell(s string) {

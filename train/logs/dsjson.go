@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/cespare/xxhash/v2"
@@ -22,46 +23,30 @@ import (
 // fixed list of actions. Lines without a label (of rewards that came late, and those
 // with _skipLearn) are counted and left out. Slates (_slots, _outcomes) are an error.
 type dsjson struct {
-	*lines
-	decoder *decoder
-	multi   []uint64 // hashes of the first row's actions
-	order   []uint64 // and of this row's
-	seen    map[uint64]int
-	dropped int
+	*jsonl
+	multi []uint64 // hashes of the first row's actions
+	known bool     // they are
+	place []int    // this row's actions among them
 }
 
-func newDSJSON(l *lines, _ *Options) (reader, error) {
-	r := &dsjson{lines: l, decoder: newDecoder()}
-	r.decoder.hide = true
+var dsRoles = map[string]role{"_label_cost": roleCost, "_label_probability": rolePropensity, "EventId": roleID, "Timestamp": roleTime}
+
+func newDSJSON(l *lines, b *builder) (reader, error) {
+	b.base, b.lightly = 1, true
+	r := &dsjson{jsonl: &jsonl{newTable(l, b), newDecoder()}}
+	r.preset, r.decoder.hide = "dsjson", true
 	return r, nil
 }
 
-func (r *dsjson) settle(b *builder) bool {
-	if r.dropped > 0 {
-		b.note(Note{Kind: "dropped", Rows: r.dropped, Text: "lines without a label, or with _skipLearn, were left out"})
-	}
-	return false
-}
-
 func (r *dsjson) next(b *builder) error {
-	b.base, b.lightly = 1, true
 	if err := r.lines.next(); err != nil {
 		return err
 	}
-	err := r.read(b)
-	if _, fatal := err.(fatalError); fatal || err == errNoDecision {
-		return err
-	}
-	return syntax("", err)
-}
-
-func (r *dsjson) read(b *builder) error {
 	d, row := r.decoder, &b.row
-	d.begin(r.text)
 	var actions []int
 	var labelAction, labelIndex = 0, -1
 	var skip, labelled, context bool
-	r.order = r.order[:0]
+	r.place = r.place[:0]
 	whole := func(column string) (int, error) {
 		v, err := d.number(column)
 		if err == nil && (v != float64(int(v)) || v < 0 || v > maxNames) {
@@ -69,18 +54,8 @@ func (r *dsjson) read(b *builder) error {
 		}
 		return int(v), err
 	}
-	err := d.object("", func(name []byte) (err error) {
+	err := r.object(func(name []byte) (err error) {
 		switch column := string(name); column {
-		case "_label_cost":
-			labelled = true
-			v, err := d.number(column)
-			if err != nil {
-				return err
-			}
-			return b.cost(column, v)
-		case "_label_probability":
-			row.p, err = d.number(column)
-			row.hasP = true
 		case "_label_Action":
 			labelAction, err = whole(column)
 		case "_labelIndex":
@@ -111,58 +86,40 @@ func (r *dsjson) read(b *builder) error {
 			v, err := d.ReadValue()
 			skip = err == nil && v.Kind() == 't'
 			return err
-		case "EventId", "Timestamp":
-			v, err := d.ReadValue()
-			if err != nil {
-				return err
-			}
-			if v.Kind() != '"' {
-				return bad(column, "%s is not a text", quote(v))
-			}
-			s, err := d.unquoted(v)
-			if err != nil {
-				return err
-			}
-			if column == "EventId" {
-				row.id, row.hasID = append(row.id[:0], s...), true
-				return nil
-			}
-			at, ok := parseTime(s)
-			if !ok {
-				return bad(column, "%s is no time", quote(s))
-			}
-			row.time, row.hasTime = at, true
 		case "c":
 			context = true
 			return r.context(b)
 		case "_outcomes":
 			return bad(column, "slates are not supported: a decision takes one action")
 		default:
-			return d.SkipValue()
+			if dsRoles[column] == roleIgnored {
+				return d.SkipValue()
+			}
+			labelled = labelled || column == "_label_cost"
+			c, err := r.column(b, name)
+			if err != nil {
+				return err
+			}
+			return r.value(b, c)
 		}
 		return err
 	})
-	if err == nil {
-		err = d.end()
-	}
 	switch {
 	case err != nil:
 		return err
 	case !labelled && !context || skip:
-		r.dropped++
 		return errNoDecision
 	}
 
 	// The action that was taken, and the propensities in the order of the actions.
-	k := len(r.order)
 	switch {
-	case len(actions) == 0 && labelAction == 0 && labelIndex < 0:
-		return bad("a", "missing: which action was taken?")
 	case len(actions) > 0:
 	case labelAction > 0:
 		actions = []int{labelAction}
-	default:
+	case labelIndex >= 0:
 		actions = []int{labelIndex + 1}
+	default:
+		return bad("a", "missing: which action was taken?")
 	}
 	taken := actions[0]
 	if labelAction > 0 && labelAction != taken {
@@ -171,11 +128,9 @@ func (r *dsjson) read(b *builder) error {
 	if labelIndex >= 0 && labelIndex+1 != taken {
 		return bad("_labelIndex", "%d, but the first of a is %d, counted from 1", labelIndex, taken)
 	}
-	if k == 0 {
+	k := len(r.place)
+	if k == 0 && len(row.props) > 0 {
 		k = len(actions)
-		if len(row.props) == 0 {
-			k = 0
-		}
 	}
 	if len(row.props) > 0 {
 		if len(row.props) != len(actions) || len(actions) != k {
@@ -197,8 +152,8 @@ func (r *dsjson) read(b *builder) error {
 			return err
 		}
 	}
-	if len(r.order) > 0 && taken > len(r.order) {
-		return bad("a", "%d is none of the %d actions", taken, len(r.order))
+	if len(r.place) > 0 && taken > len(r.place) {
+		return bad("a", "%d is none of the %d actions", taken, len(r.place))
 	}
 	b.actionsMin = max(b.actionsMin, k)
 	row.action, row.hasAction = strconv.AppendInt(row.action[:0], int64(r.number(taken-1)), 10), true
@@ -207,10 +162,10 @@ func (r *dsjson) read(b *builder) error {
 
 // number is that in the first row of this row's action i, from 1.
 func (r *dsjson) number(i int) int {
-	if i >= len(r.order) || r.order[i] == r.multi[i] {
-		return i + 1
+	if i < len(r.place) {
+		i = r.place[i]
 	}
-	return r.seen[r.order[i]] + 1
+	return i + 1
 }
 
 // context reads c.
@@ -233,7 +188,10 @@ func (r *dsjson) context(b *builder) error {
 func (r *dsjson) actions() error {
 	const column = "c._multi"
 	d := r.decoder
-	err := d.list(column, func(int) error {
+	if !r.known {
+		r.multi = r.multi[:0]
+	}
+	err := d.list(column, func(i int) error {
 		v, err := d.ReadValue()
 		if err != nil {
 			return err
@@ -242,31 +200,24 @@ func (r *dsjson) actions() error {
 		if err := v.Canonicalize(); err != nil {
 			return err
 		}
-		r.order = append(r.order, xxhash.Sum64(v))
+		h := xxhash.Sum64(v)
+		if !r.known {
+			r.multi = append(r.multi, h)
+		}
+		if i >= len(r.multi) || r.multi[i] != h {
+			i = slices.Index(r.multi, h)
+		}
+		r.place = append(r.place, i)
 		return nil
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if len(r.order) == 0 {
+	case len(r.place) == 0:
 		return bad(column, "no actions")
-	}
-	if r.multi == nil {
-		r.multi, r.seen = append(r.multi, r.order...), map[uint64]int{}
-		for i, h := range r.multi {
-			r.seen[h] = i
-		}
-	}
-	other := func() error {
+	case len(r.place) != len(r.multi) || slices.Contains(r.place, -1):
 		return bad(column, "other actions than in the first row: logs whose actions change from row to row are not supported")
 	}
-	if len(r.order) != len(r.multi) {
-		return other()
-	}
-	for i, h := range r.order {
-		if _, ok := r.seen[h]; h != r.multi[i] && !ok {
-			return other()
-		}
-	}
+	r.known = true
 	return nil
 }

@@ -2,13 +2,15 @@ package logs
 
 import (
 	"bufio"
+	"bytes"
 	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"unsafe"
+	"slices"
+	"unicode/utf8"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -26,13 +28,10 @@ func (f tempFile) Close() error {
 
 // temporary makes a temporary file in dir, or in the user's cache, or where temporary
 // files go, wherever it can. Where the system can, it has no name from the start.
-func temporary(dir, only string) (tempFile, error) {
-	dirs := []string{dir}
-	if only == "" {
-		if user, err := os.UserCacheDir(); err == nil {
-			dirs = append(dirs, filepath.Join(user, "opl"))
-		}
-		dirs = append(dirs, os.TempDir())
+func temporary(dir string) (tempFile, error) {
+	dirs := []string{dir, os.TempDir()}
+	if user, err := os.UserCacheDir(); err == nil {
+		dirs = slices.Insert(dirs, 1, filepath.Join(user, "opl"))
 	}
 	var failed error
 	for _, d := range dirs {
@@ -46,46 +45,111 @@ func temporary(dir, only string) (tempFile, error) {
 	return tempFile{}, failed
 }
 
-// stream opens a file for reading, uncompressed.
-func stream(path, compression string) (io.ReadCloser, error) {
+// stream opens a file for reading, uncompressed; end closes it.
+func stream(path, compression string) (r io.Reader, end func() error, err error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var r io.Reader
-	closer := f.Close
+	r, end = f, f.Close
 	switch compression {
 	case "gz":
-		z, err := gzip.NewReader(bufio.NewReaderSize(f, 1<<16))
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("%s: not a gzip file: %w", path, err), f.Close())
+		if r, err = gzip.NewReader(bufio.NewReaderSize(f, 1<<16)); err != nil {
+			return nil, nil, errors.Join(fmt.Errorf("%s: not a gzip file: %w", path, err), f.Close())
 		}
-		r = z
 	case "zst":
 		z, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(1<<28))
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("%s: not a zstd file: %w", path, err), f.Close())
+			return nil, nil, errors.Join(fmt.Errorf("%s: not a zstd file: %w", path, err), f.Close())
 		}
-		closer = func() error { z.Close(); return f.Close() }
-		r = z
-	default:
-		r = f
+		r, end = z, func() error { z.Close(); return f.Close() }
 	}
-	return struct {
-		io.Reader
-		io.Closer
-	}{r, closeFunc(closer)}, nil
+	return r, end, nil
 }
 
-type closeFunc func() error
+// lines reads a text file line by line.
+type lines struct {
+	path string
+	end  func() error // closes what r reads; nil: r is none
+	r    *bufio.Reader
+	buf  []byte
+	back []byte // lines to be read again
+	any  bool
+	text []byte // the line that next read
+	n    int    // its number, from 1
+}
 
-func (f closeFunc) Close() error { return f() }
+// next reads the next line that is not blank into text.
+func (l *lines) next() (err error) {
+	for {
+		if l.text, err = l.line(); err == io.EOF {
+			return err
+		}
+		l.n++
+		if err != nil {
+			return err
+		}
+		if len(bytes.TrimSpace(l.text)) > 0 {
+			return checkText(l.text)
+		}
+	}
+}
 
-// aligned returns n bytes that begin where a float64 may.
-func aligned(n int) []byte {
-	if n == 0 {
+// raw is the line that next read.
+func (l *lines) raw() []byte { return bytes.TrimRight(l.text, "\r\n") }
+
+// line returns the next line with its end; it is gone with the next call. The last may
+// have no end. Of a line that is too long the beginning comes with a *rowError.
+func (l *lines) line() ([]byte, error) {
+	if len(l.back) > 0 {
+		n := bytes.IndexByte(l.back, '\n') + 1
+		if n == 0 {
+			n = len(l.back)
+		}
+		b := l.back[:n]
+		l.back = l.back[n:]
+		return b, nil
+	}
+	b, err := l.r.ReadSlice('\n')
+	if err == bufio.ErrBufferFull {
+		for l.buf = l.buf[:0]; err == bufio.ErrBufferFull; b, err = l.r.ReadSlice('\n') {
+			if len(l.buf) <= maxRow {
+				l.buf = append(l.buf, b...)
+			}
+		}
+		l.buf = append(l.buf, b...)
+		b = l.buf
+	}
+	if len(b) > maxRow && (err == nil || err == io.EOF) {
+		return b[:1000], bad("", "a line is longer than %d bytes: is this a text file?", maxRow)
+	}
+	if err != nil && err != io.EOF {
+		return nil, fmt.Errorf("%s: damaged: %w", l.path, err)
+	}
+	if len(b) == 0 {
+		return nil, io.EOF
+	}
+	if !l.any {
+		b = bytes.TrimPrefix(b, []byte("\ufeff"))
+		l.any = true
+	}
+	return b, nil
+}
+
+// checkText refuses a line that is not text.
+func checkText(line []byte) error {
+	if !utf8.Valid(line) {
+		return bad("", "the text is not UTF-8")
+	}
+	if bytes.IndexByte(line, 0) >= 0 {
+		return bad("", "a byte is zero: is this a text file?")
+	}
+	return nil
+}
+
+func (l *lines) close() error {
+	if l.end == nil { // a whole file
 		return nil
 	}
-	words := make([]uint64, (n+7)/8)
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), n)
+	return l.end()
 }

@@ -12,7 +12,7 @@ const mappable = false
 // mapFile reads the first n bytes of f, and writes them back in the end if they may
 // change.
 func mapFile(f *os.File, n int, writable bool) ([]byte, func() error, error) {
-	b := aligned(n)
+	b := make([]byte, n)
 	if _, err := io.ReadFull(io.NewSectionReader(f, 0, int64(n)), b); err != nil {
 		return nil, nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,25 +15,20 @@ import (
 type format struct {
 	name    string
 	endings []string // of names of files
-	presets []preset // layouts that it can have
+	title   string   // of whose format it is
 	whole   bool     // the reader opens the file by itself, and it is never packed
+	row     string   // what errors call a row of named fields; "": the format has none
 
-	read  func(l *lines, o *Options) (reader, error) // of a whole file l has only the path
-	rows  func(l *lines) (Rows, error)               // named fields for OpenRows; nil: none
+	read  func(l *lines, b *builder) (reader, error) // of a whole file l has only the path
 	write func(w *Writer) encoder                    // nil: it is not written
 }
 
-// preset is a layout that is not that of the schema.
-type preset struct{ name, title string }
-
-var obd = preset{"obd", "Open Bandit Dataset"}
-
 var formats = []format{
-	{name: "csv", endings: []string{"csv"}, presets: []preset{obd}, read: newCSV, rows: newCSVRows, write: newCSVWriter},
-	{name: "jsonl", endings: []string{"jsonl", "ndjson"}, presets: []preset{obd}, read: newJSONL, rows: newJSONRows, write: newJSONWriter},
-	{name: "parquet", endings: []string{"parquet", "pq"}, presets: []preset{obd}, whole: true, read: newParquet, rows: newParquetRows, write: newParquetWriter},
-	{name: "vw", endings: []string{"vw"}, presets: []preset{{"vw", "Vowpal Wabbit text"}}, read: newVW},
-	{name: "dsjson", endings: []string{"dsjson"}, presets: []preset{{"dsjson", ""}}, read: newDSJSON},
+	{name: "csv", endings: []string{"csv"}, row: "row", read: newCSV, write: newCSVWriter},
+	{name: "jsonl", endings: []string{"jsonl", "ndjson"}, row: "line", read: newJSONL, write: newJSONWriter},
+	{name: "parquet", endings: []string{"parquet", "pq"}, row: "row", whole: true, read: newParquet, write: newParquetWriter},
+	{name: "vw", endings: []string{"vw"}, title: " (Vowpal Wabbit text)", read: newVW},
+	{name: "dsjson", endings: []string{"dsjson"}, read: newDSJSON},
 }
 
 // packings are the endings of packed files, after that of the format.
@@ -47,20 +43,16 @@ func Formats() string {
 	return either(names)
 }
 
-// Presets are the names of all presets with what they are, in a sentence.
+// Presets are the names of all presets with what they are, in a sentence: layouts of named
+// fields that are not those of the schema, and formats that have a layout of their own.
 func Presets() string {
-	var names []string
+	text := "obd (Open Bandit Dataset)"
 	for _, f := range formats {
-		for _, p := range f.presets {
-			if p.title != "" {
-				p.name += " (" + p.title + ")"
-			}
-			if !slices.Contains(names, p.name) {
-				names = append(names, p.name)
-			}
+		if f.row == "" {
+			text += ", " + f.name + f.title
 		}
 	}
-	return strings.Join(names, ", ")
+	return text
 }
 
 // Writable are the endings of files that Create writes, in a sentence.
@@ -119,66 +111,43 @@ func findFormat(is func(f *format) bool) *format {
 	return nil
 }
 
-// has reports whether the format has a preset.
-func (f *format) has(name string) bool {
-	return slices.ContainsFunc(f.presets, func(p preset) bool { return p.name == name })
-}
-
 // formatFor returns the format and packing of a log as the options and its name say: a
-// preset that one format alone has names it.
+// preset that is a format's own names it.
 func formatFor(path string, o *Options) (f *format, packed string, err error) {
 	f, packed = formatOf(path)
-	of := func(name string) (n int) {
-		for i := range formats {
-			if formats[i].has(name) {
-				n++
-			}
-		}
-		return n
-	}
+	own := findFormat(func(f *format) bool { return f.name == o.Preset && f.row == "" })
 	switch {
 	case o.Format != "":
 		if f = findFormat(func(f *format) bool { return f.name == o.Format }); f == nil {
 			return nil, "", fmt.Errorf("%s: no format %q: setting input-format is %s", path, o.Format, Formats())
 		}
-	case of(o.Preset) == 1:
-		f = findFormat(func(f *format) bool { return f.has(o.Preset) })
+	case own != nil:
+		f = own
 	case f == nil:
 		return nil, "", fmt.Errorf("%s: the name does not say what format it has: use setting input-format %s", path, Formats())
 	}
 	switch {
-	case o.Preset == "" || f.has(o.Preset):
+	case o.Preset == "" || own == f || o.Preset == "obd" && f.row != "":
 		return f, packed, nil
-	case of(o.Preset) == 0:
+	case own == nil && o.Preset != "obd":
 		return nil, "", fmt.Errorf("%s: no preset %q: setting preset is %s", path, o.Preset, Presets())
 	}
 	return nil, "", fmt.Errorf("%s: setting preset %s is not for format %s", path, o.Preset, f.name)
 }
 
-// open opens a file for reading lines from its beginning; of a format that is whole it
-// gives the path alone.
-func (f *format) open(path, packed string) (*lines, error) {
-	if f.whole {
-		if packed != "" {
-			return nil, fmt.Errorf("%s: a file of format %s is read as it is: unpack it", path, f.name)
+// reader opens a file for reading from its beginning into the row of a builder.
+func (f *format) reader(path, packed string, b *builder) (rd reader, err error) {
+	l := &lines{path: path}
+	if !f.whole {
+		var in io.Reader
+		if in, l.end, err = stream(path, packed); err != nil {
+			return nil, err
 		}
-		return &lines{path: path}, nil
+		l.r = bufio.NewReaderSize(in, 1<<20)
+	} else if packed != "" {
+		return nil, fmt.Errorf("%s: a file of format %s is read as it is: unpack it", path, f.name)
 	}
-	in, err := stream(path, packed)
-	if err != nil {
-		return nil, err
-	}
-	return &lines{path: path, in: in, r: bufio.NewReaderSize(in, 1<<20)}, nil
-}
-
-// reader opens a log for reading from its beginning.
-func (f *format) reader(path, packed string, o *Options) (reader, error) {
-	l, err := f.open(path, packed)
-	if err != nil {
-		return nil, err
-	}
-	rd, err := f.read(l, o)
-	if err != nil {
+	if rd, err = f.read(l, b); err != nil {
 		return nil, errors.Join(err, l.close())
 	}
 	return rd, nil

@@ -69,15 +69,16 @@ func (l *Log) RoundedHashes(round func(float64) float64) []uint64 {
 	}
 	hashes := make([]uint64, l.Len())
 	if l.store == nil {
-		x := make([]float64, l.Dim())
+		x, bits := make([]float64, l.Dim()), make([]uint64, l.Dim())
 		for i := range hashes {
 			l.X.Row64(l.Context(i), x)
-			for j := range x {
+			for j, v := range x {
 				if round != nil {
-					x[j] = round(x[j]) + 0 // no −0
+					v = round(v) + 0 // no −0
 				}
+				bits[j] = math.Float64bits(v)
 			}
-			hashes[i] = hashFloats(x)
+			hashes[i] = hashOf(bits...)
 		}
 		return hashes
 	}
@@ -121,14 +122,6 @@ func hashOf(numbers ...uint64) uint64 {
 	b := make([]byte, 0, 64)
 	for _, v := range numbers {
 		b = binary.LittleEndian.AppendUint64(b, v)
-	}
-	return xxhash.Sum64(b)
-}
-
-func hashFloats(x []float64) uint64 {
-	b := make([]byte, 0, 8*len(x))
-	for _, v := range x {
-		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
 	}
 	return xxhash.Sum64(b)
 }

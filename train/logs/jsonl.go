@@ -3,8 +3,8 @@ package logs
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
+	"slices"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -27,94 +27,74 @@ func newDecoder() *decoder {
 	return d
 }
 
-func (d *decoder) begin(text []byte) {
+// whole reads a text that is one JSON value, and says what is wrong with it without the
+// library's name.
+func (d *decoder) whole(column string, text []byte, read func() error) error {
 	d.in.Reset(text)
 	d.Reset(&d.in)
-}
-
-// end finds what comes after the value.
-func (d *decoder) end() error {
-	if _, err := d.ReadToken(); err != io.EOF {
-		return bad("", "text after the end of the JSON value")
+	err := read()
+	if err == nil {
+		if _, end := d.ReadToken(); end != io.EOF {
+			return bad("", "text after the end of the JSON value")
+		}
 	}
-	return nil
-}
-
-// syntax says what is wrong with the JSON, without the library's name.
-func syntax(column string, err error) error {
 	var wrong *rowError
-	if err == nil || errors.As(err, &wrong) {
+	var fatal fatalError
+	var syntax *jsontext.SyntacticError
+	switch {
+	case err == nil || err == errNoDecision || errors.As(err, &wrong) || errors.As(err, &fatal):
 		return err
-	}
-	var s *jsontext.SyntacticError
-	if errors.As(err, &s) && s.Err != nil {
-		return bad(column, "broken JSON after %d bytes: %v", s.ByteOffset, s.Err)
+	case errors.As(err, &syntax) && syntax.Err != nil:
+		return bad(column, "broken JSON after %d bytes: %v", syntax.ByteOffset, syntax.Err)
 	}
 	return bad(column, "broken JSON: %v", err)
 }
 
-// inlineJSON reads a cell that is JSON.
-func inlineJSON(s []byte, column string, read func(d *decoder) error) error {
-	d := newDecoder()
-	d.begin(s)
-	err := read(d)
-	if err == nil {
-		err = d.end()
+// read reads a value, of a string its text. It is gone with the next call.
+func (d *decoder) read() (form jsontext.Kind, s []byte, err error) {
+	v, err := d.ReadValue()
+	if err != nil {
+		return 0, nil, err
 	}
-	return syntax(column, err)
-}
-
-// unquoted returns the text of a JSON string, gone with the next call.
-func (d *decoder) unquoted(v []byte) ([]byte, error) {
-	if n := len(v); n >= 2 && bytes.IndexByte(v, '\\') < 0 {
-		return v[1 : n-1], nil
+	form, s = v.Kind(), v
+	if form == '"' && bytes.IndexByte(v, '\\') < 0 {
+		s = v[1 : len(v)-1]
+	} else if form == '"' {
+		d.text, err = jsontext.AppendUnquote(d.text[:0], v)
+		s = d.text
 	}
-	var err error
-	d.text, err = jsontext.AppendUnquote(d.text[:0], v)
-	return d.text, err
+	return form, s, err
 }
 
 // object calls field for each name of an object; it must read the value.
 func (d *decoder) object(column string, field func(name []byte) error) error {
-	if d.PeekKind() != '{' {
-		if err := d.SkipValue(); err != nil {
-			return err
-		}
-		return bad(column, "not an object")
-	}
-	if _, err := d.ReadToken(); err != nil {
-		return err
-	}
-	for d.PeekKind() != '}' {
-		v, err := d.ReadValue()
+	return d.each(column, '{', "not an object", func(int) error {
+		_, name, err := d.read()
 		if err != nil {
 			return err
 		}
-		name, err := d.unquoted(v)
-		if err != nil {
-			return err
-		}
-		if err := field(name); err != nil {
-			return err
-		}
-	}
-	_, err := d.ReadToken()
-	return err
+		return field(name)
+	})
 }
 
 // list calls element for each element of a list; it must read the value.
 func (d *decoder) list(column string, element func(i int) error) error {
-	if d.PeekKind() != '[' {
+	return d.each(column, '[', "not a list", element)
+}
+
+// each calls read for each entry of a value that begins with a bracket; it must read it.
+func (d *decoder) each(column string, bracket jsontext.Kind, not string, read func(i int) error) error {
+	if d.PeekKind() != bracket {
 		if err := d.SkipValue(); err != nil {
 			return err
 		}
-		return bad(column, "not a list")
+		return bad(column, "%s", not)
 	}
 	if _, err := d.ReadToken(); err != nil {
 		return err
 	}
-	for i := 0; d.PeekKind() != ']'; i++ {
-		if err := element(i); err != nil {
+	for i := 0; d.PeekKind() != bracket+2; i++ { // the closing one in ASCII
+		if err := read(i); err != nil {
 			return err
 		}
 	}
@@ -128,33 +108,22 @@ func (d *decoder) number(column string) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	x, ok := parseNumber(v)
-	if !ok || v.Kind() != '0' {
+	if v.Kind() != '0' {
 		return 0, bad(column, "%s is not a number", quote(v))
 	}
-	return x, nil
+	return numberIn(column, v)
 }
 
 // context reads a list of numbers, or of "index:value", or an object of values by name.
 func (d *decoder) context(b *builder, column string) error {
-	if d.PeekKind() != '[' {
-		if d.PeekKind() == '{' {
-			return d.flatten(b, column, nil, 0)
-		}
-		if err := d.SkipValue(); err != nil {
-			return err
-		}
-		return bad(column, "neither a list nor an object")
+	if d.PeekKind() == '{' {
+		return d.flatten(b, column, nil, 0)
 	}
 	numbers := 0
 	defer func() { b.row.list = numbers }()
-	return d.list(column, func(i int) error {
+	return d.each(column, '[', "neither a list nor an object", func(i int) error {
 		if d.PeekKind() == '"' {
-			v, err := d.ReadValue()
-			if err != nil {
-				return err
-			}
-			entry, err := d.unquoted(v)
+			_, entry, err := d.read()
 			if err != nil {
 				return err
 			}
@@ -169,7 +138,7 @@ func (d *decoder) context(b *builder, column string) error {
 			return err
 		}
 		numbers++
-		return b.value(column, id, v, false)
+		return b.value(column, id, v)
 	})
 }
 
@@ -181,9 +150,9 @@ func (d *decoder) flatten(b *builder, column string, name []byte, depth int) err
 	}
 	full := func(part []byte) []byte {
 		if depth == 0 {
-			return append([]byte(nil), part...)
+			return bytes.Clone(part)
 		}
-		return append(append(append(make([]byte, 0, len(name)+1+len(part)), name...), '.'), part...)
+		return slices.Concat(name, []byte("."), part)
 	}
 	switch d.PeekKind() {
 	case '{':
@@ -196,34 +165,18 @@ func (d *decoder) flatten(b *builder, column string, name []byte, depth int) err
 	case '[':
 		return d.list(column, func(i int) error { return d.flatten(b, column, full(strconv.AppendInt(nil, int64(i), 10)), depth+1) })
 	}
-	v, err := d.ReadValue()
+	form, s, err := d.read()
+	switch {
+	case err != nil || form == 'n' || len(s) == 0:
+		return err
+	case form != '0':
+		return b.named(column, append(append(name, '='), s...), true, 1)
+	}
+	v, err := numberIn(column, s)
 	if err != nil {
 		return err
 	}
-	number, isCategory := 1.0, true
-	switch v.Kind() {
-	case 'n':
-		return nil
-	case '0':
-		var ok bool
-		if number, ok = parseNumber(v); !ok {
-			return bad(column, "%s is not a number", quote(v))
-		}
-		isCategory = false
-	case '"':
-		s, err := d.unquoted(v)
-		if err != nil || len(s) == 0 {
-			return err
-		}
-		name = append(append(name, '='), s...)
-	default:
-		name = append(append(name, '='), v...)
-	}
-	id, err := b.name(name, isCategory)
-	if err != nil {
-		return err
-	}
-	return b.value(column, id, number, false)
+	return b.named(column, name, false, v)
 }
 
 // propensities reads those of all actions: a list in their order, or an object by name.
@@ -232,52 +185,49 @@ func (d *decoder) propensities(b *builder, column string) error {
 	if r.hasProps {
 		return bad(column, "given twice")
 	}
-	if d.PeekKind() == '{' {
-		count := 0
-		if b.n == 0 {
-			b.slots = b.slots[:0]
-		}
-		err := d.object(column, func(name []byte) error {
-			i := b.slot(name)
-			if i < 0 {
-				if b.n > 0 {
-					return bad(column, "action %s is none of those of the rows before", quote(name))
-				}
-				i = len(b.slots)
-				b.slots = append(b.slots, string(name))
-			}
+	if d.PeekKind() != '{' {
+		err := d.list(column, func(int) error {
 			v, err := d.number(column)
-			if err != nil {
-				return err
-			}
-			for len(r.props) < len(b.slots) {
-				r.props = append(r.props, 0)
-			}
-			r.props[i] = v
-			count++
-			return nil
+			r.props = append(r.props, v)
+			return err
 		})
 		if err != nil {
 			return err
 		}
-		if b.n == 0 {
-			b.listed = numbered(b.slots)
-		}
-		if count != len(b.slots) {
-			return bad(column, "%d of them, while the rows before have %d", count, len(b.slots))
-		}
-		r.hasProps = true
-		return nil
+		return b.list(column)
 	}
-	err := d.list(column, func(int) error {
+	count := 0
+	if b.n == 0 {
+		b.slots = b.slots[:0]
+	}
+	err := d.object(column, func(name []byte) error {
+		i := slices.Index(b.slots, string(name))
+		if i < 0 {
+			if b.n > 0 {
+				return bad(column, "action %s is none of those of the rows before", quote(name))
+			}
+			i = len(b.slots)
+			b.slots = append(b.slots, string(name))
+		}
 		v, err := d.number(column)
-		r.props = append(r.props, v)
+		for len(r.props) < len(b.slots) {
+			r.props = append(r.props, 0)
+		}
+		r.props[i] = v
+		count++
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	return b.list(column)
+	if b.n == 0 {
+		b.listed = numbered(b.slots)
+	}
+	if count != len(b.slots) {
+		return bad(column, "%d of them, while the rows before have %d", count, len(b.slots))
+	}
+	r.hasProps = true
+	return nil
 }
 
 // list makes the row's propensities those of the actions in their order.
@@ -309,57 +259,44 @@ func (b *builder) indexed(i int) (uint32, error) {
 
 // jsonl reads JSON Lines: an object with the columns of the schema in each line. A blank line is none.
 type jsonl struct {
-	*lines
 	*table
 	decoder *decoder
 }
 
-func newJSONL(l *lines, o *Options) (reader, error) {
-	return &jsonl{lines: l, table: newTable(l.path, o.Preset), decoder: newDecoder()}, nil
-}
+func newJSONL(l *lines, b *builder) (reader, error) { return &jsonl{newTable(l, b), newDecoder()}, nil }
 
 func (j *jsonl) next(b *builder) error {
 	if err := j.lines.next(); err != nil {
 		return err
 	}
-	if t := bytes.TrimSpace(j.lines.text); b.at == 1 && (t[0] == '[' || len(t) == 1) {
+	if t := bytes.TrimSpace(j.text); b.at == 1 && (t[0] == '[' || len(t) == 1) {
 		return bad("", "begins with %s: want JSON Lines, an object in each line", quote(t))
 	}
-	d := j.decoder
-	d.begin(j.lines.text)
-	err := d.object("", func(name []byte) error {
+	err := j.object(func(name []byte) error {
 		c, err := j.column(b, name)
 		if err != nil {
 			return err
 		}
-		return j.cell(b, c)
+		return j.value(b, c)
 	})
-	if err == nil {
-		err = d.end()
+	if err == nil && b.n == 0 {
+		err = j.check(b)
 	}
-	if err != nil {
-		if _, fatal := err.(fatalError); fatal {
-			return err
-		}
-		return syntax("", err)
-	}
-	if b.n == 0 {
-		if b.slots != nil && !b.listed {
-			b.listed = numbered(b.slots)
-		}
-		if err := j.check(); err != nil {
-			return err
-		}
-	}
-	return j.done(b)
+	return err
 }
 
-// cell reads a value of a column.
-func (j *jsonl) cell(b *builder, c *column) error {
+// object reads the line, an object.
+func (j *jsonl) object(field func(name []byte) error) error {
+	return j.decoder.whole("", j.text, func() error { return j.decoder.object("", field) })
+}
+
+// value reads a value of a column.
+func (j *jsonl) value(b *builder, c *column) error {
 	d := j.decoder
 	switch k := d.PeekKind(); {
 	case c.role == roleIgnored:
 		return d.SkipValue()
+	case c.role == roleField:
 	case k == 'n':
 		if c.role == roleContext {
 			c.missing++
@@ -370,43 +307,21 @@ func (j *jsonl) cell(b *builder, c *column) error {
 	case c.role == rolePropensities && k != '"':
 		return d.propensities(b, c.name)
 	}
-	v, err := d.ReadValue()
-	if err != nil {
+	form, s, err := d.read()
+	x := 0.0
+	switch {
+	case err != nil:
 		return err
-	}
-	switch v.Kind() {
-	case '0':
-		x, ok := parseNumber(v)
-		if !ok {
-			return bad(c.name, "%s is not a number", quote(v))
-		}
-		if c.role == roleAction || c.role == roleID || c.role == roleGroup || c.role == rolePolicy || c.role == roleTime || c.role == roleContext && c.kind == category {
-			return j.table.text(b, c, v)
-		}
-		return j.table.number(b, c, x)
-	case '"':
-		s, err := d.unquoted(v)
-		if err != nil {
+	case form == '0':
+		if x, err = numberIn(c.name, s); err != nil {
 			return err
 		}
-		switch c.role {
-		case roleReward, roleCost, rolePropensity, roleEach, roleWeight:
-			return bad(c.name, "%s is a text, not a number", quote(s))
-		}
-		return j.table.string(b, c, s)
-	case 't', 'f':
-		switch c.role {
-		case roleReward: // a click
-			x := 0.0
-			if v.Kind() == 't' {
-				x = 1
-			}
-			return j.table.number(b, c, x)
-		case roleContext, roleAction, roleGroup, rolePolicy, roleID:
-			return j.table.string(b, c, v)
-		}
+	case form == 'f':
+		form = 't'
+	case form != '"' && form != 't' && c.role != roleField:
+		return bad(c.name, "%s is none of what the column may have", quote(s))
 	}
-	return bad(c.name, "%s is none of what the column may have", quote(v))
+	return j.cell(b, c, form, s, x)
 }
 
 // jsonWriter writes JSON Lines.
@@ -414,42 +329,22 @@ type jsonWriter struct{ *Writer }
 
 func newJSONWriter(w *Writer) encoder { return jsonWriter{w} }
 
-func (w jsonWriter) begin() error { return nil }
-func (w jsonWriter) end() error   { return nil }
-
 func (w jsonWriter) row(d *Decision) error {
 	w.buf = append(w.buf[:0], '{')
-	var failed error
-	quoted := func(s string) {
-		var err error
-		if w.buf, err = jsontext.AppendQuote(w.buf, s); err != nil {
-			failed = fmt.Errorf("%s: row %d: %q: %w", w.path, w.n, s, err)
-		}
-	}
-	number := func(name string, v float64) {
-		quoted(name)
-		w.buf = append(w.buf, ':')
+	w.columns(d, func(name, s string) {
+		w.key(name)
+		w.quote(s)
+		w.buf = append(w.buf, ',')
+	}, func(name string, v float64) {
+		w.key(name)
 		w.number(v)
 		w.buf = append(w.buf, ',')
-	}
-	w.columns(d, func(name, s string) {
-		quoted(name)
-		w.buf = append(w.buf, ':')
-		quoted(s)
+	})
+	if w.layout != asColumns {
+		w.key("context")
+		w.context(d)
 		w.buf = append(w.buf, ',')
-	}, number)
-	if w.layout == asColumns {
-		for i, name := range w.o.Names {
-			number(name, w.values[i])
-		}
-		w.buf = w.buf[:len(w.buf)-1]
-	} else {
-		w.buf = append(w.buf, `"context":`...)
-		failed = errors.Join(failed, w.context(d))
 	}
-	if failed != nil {
-		return failed
-	}
-	w.buf = append(w.buf, '}', '\n')
+	w.buf = append(w.buf[:len(w.buf)-1], "}\n"...)
 	return w.flush()
 }

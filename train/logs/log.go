@@ -4,7 +4,14 @@
 // collected in memory or made of labelled examples.
 package logs
 
-import "strconv"
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"opl/graph/kernel/simd"
+)
 
 // Log is a log of n decisions among K actions, as columns. Only Actions, Action and
 // Cost must be there. Its slices are shared by all who read it and must not change;
@@ -52,6 +59,44 @@ type Contexts interface {
 	// Row64 and Row32 write φ(x_i) to dst, which has Dim elements.
 	Row64(i int, dst []float64)
 	Row32(i int, dst []float32)
+}
+
+// Rows64 is a matrix as Contexts: row i of Data, Width numbers.
+type Rows64 struct {
+	Width int
+	Data  []float64
+}
+
+var _ Contexts = Rows64{}
+
+// Len is the number of rows.
+func (m Rows64) Len() int { return len(m.Data) / max(1, m.Width) }
+
+// Dim is the width.
+func (m Rows64) Dim() int { return m.Width }
+
+// Norm is the Euclidean norm of row i.
+func (m Rows64) Norm(i int) float64 {
+	row := m.Data[i*m.Width : (i+1)*m.Width]
+	var s [4]float64 // additions need not wait for one another
+	for ; len(row) >= 4; row = row[4:] {
+		s[0] += row[0] * row[0]
+		s[1] += row[1] * row[1]
+		s[2] += row[2] * row[2]
+		s[3] += row[3] * row[3]
+	}
+	for _, v := range row {
+		s[0] += v * v
+	}
+	return math.Sqrt(s[0] + s[1] + s[2] + s[3])
+}
+
+// Row64 copies row i.
+func (m Rows64) Row64(i int, dst []float64) { copy(dst, m.Data[i*m.Width:(i+1)*m.Width]) }
+
+// Row32 copies row i, rounded.
+func (m Rows64) Row32(i int, dst []float32) {
+	simd.Narrow32(dst, m.Data[i*m.Width:(i+1)*m.Width])
 }
 
 // Len is n, the number of rows.
@@ -162,4 +207,63 @@ func (l *Log) Loggers() []Logger {
 		loggers[at].Rows++
 	}
 	return loggers
+}
+
+// ActionsOf returns the place among other actions, such as a policy's, of each of the
+// log's. One that is not among them is an error.
+func (l *Log) ActionsOf(others []string) ([]int32, error) {
+	index := make(map[string]int32, len(others))
+	for a, name := range others {
+		index[name] = int32(a)
+	}
+	to := make([]int32, l.K())
+	for a, name := range l.Actions {
+		at, ok := index[name]
+		if !ok {
+			return nil, fmt.Errorf("the log has an action %q that the policy does not know: it knows %s", name, some(others))
+		}
+		to[a] = at
+	}
+	return to, nil
+}
+
+// WithActions returns the log with its actions among others, in their order. Those that the
+// log does not have were never played there.
+func (l *Log) WithActions(others []string) (*Log, error) {
+	if slices.Equal(l.Actions, others) {
+		return l, nil
+	}
+	to, err := l.ActionsOf(others)
+	if err != nil {
+		return nil, err
+	}
+	out, k, wide := *l, l.K(), len(others)
+	out.Actions, out.Action = others, make([]int32, l.Len())
+	for i, a := range l.Action {
+		out.Action[i] = to[a]
+	}
+	if l.Propensities != nil {
+		out.Propensities = make([]float64, l.Len()*wide)
+		for i := range out.Propensities {
+			out.Propensities[i] = Floor
+		}
+		for i := range l.Len() {
+			for a, b := range to {
+				out.Propensities[i*wide+int(b)] = l.Propensities[i*k+a]
+			}
+		}
+	}
+	return &out, nil
+}
+
+// Simulated reports that the actions were drawn here, by [FromLabels], from propensities
+// that are known and for rows that are independent.
+func (l *Log) Simulated() bool { return l.simulated }
+
+// RewardRange returns the rewards, in the log's units, that are cost 0 and cost −1.
+func (l *Log) RewardRange() (low, high float64) {
+	if l.RewardMin == 0 && l.RewardMax == 0 {
+		return 0, 1
+	}
+	return l.RewardMin, l.RewardMax
 }

@@ -105,7 +105,7 @@ func TestCheck(t *testing.T) {
 		{func(l *logs.Log) { l.Cost[0] = 1 }, "row 1: cost 1"},
 		{func(l *logs.Log) { l.Cost[0] = math.NaN() }, "row 1: cost NaN"},
 		{func(l *logs.Log) { l.Propensity[1] = 0 }, "row 2: propensity 0"},
-		{func(l *logs.Log) { l.Propensities[2] = .5 }, "row 2: propensities: they sum to 0.75"},
+		{func(l *logs.Log) { l.Propensities[2] = .5 }, "row 2: propensities: the probabilities sum to 0.75"},
 	} {
 		l := good()
 		c.change(l)

@@ -105,12 +105,11 @@ func (l *Log) known(ctx context.Context, who string, policy func(i int, dst []fl
 	if err != nil {
 		return err
 	}
-	logged := l.Propensity
-	if logged == nil {
-		if l.Propensity, err = l.scratch(l.n); err != nil {
-			return err
-		}
+	drawn, err := l.scratch(l.n)
+	if err != nil {
+		return err
 	}
+	logged := l.Propensity
 	for i := range l.n {
 		if i%4096 == 0 && ctx.Err() != nil {
 			return ctx.Err()
@@ -130,19 +129,9 @@ func (l *Log) known(ctx context.Context, who string, policy func(i int, dst []fl
 			return fmt.Errorf("%s: row %d, column propensity: %v was logged, %s with %d actions has %v: another policy logged this, or setting actions must list them all", l.path, l.Row(i), logged[i], who, k, p)
 		case l.Propensities != nil && !Near(l.Propensities[i*k+int(l.Action[i])], p, Agreement):
 			return fmt.Errorf("%s: row %d, column propensities: they differ from those of %s", l.path, l.Row(i), who)
-		case logged == nil:
-			l.Propensity[i] = p
 		}
+		drawn[i] = p // where the log has it, it is rounded there
 	}
-	if logged != nil {
-		// Rounded in the log: the policy knows better.
-		if l.Propensity, err = l.scratch(l.n); err != nil {
-			return err
-		}
-		for i, a := range l.Action {
-			l.Propensity[i] = all[i*k+int(a)]
-		}
-	}
-	l.Propensities = all
+	l.Propensity, l.Propensities = drawn, all
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/parquet-go/parquet-go"
 	logical "github.com/parquet-go/parquet-go/format"
 
@@ -19,93 +20,19 @@ import (
 // parquetRows is how many rows are asked for at a time.
 const parquetRows = 256
 
-// parquetFile reads the rows of a Parquet file, row group by row group. The library
-// panics on some damaged files: then there is an error.
-type parquetFile struct {
-	path   string
+// parquetReader reads a Parquet file, row group by row group. Columns of the schema are
+// scalars, nullable or not; context and propensities may be lists of numbers, context also
+// a map of numbers by name or a group of named values; a field of rows that are no log's may
+// be a scalar or a list.
+type parquetReader struct {
+	*table
 	file   *os.File
-	root   *parquet.Column
+	leaves []*leaf
 	groups []parquet.RowGroup
 	rows   parquet.Rows // of the group before groups; nil: not open
 	buf    []parquet.Row
 	have   []parquet.Row // read and not used
 	row    parquet.Row
-}
-
-func openParquet(path string) (_ *parquetFile, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%s: damaged: %v", path, p)
-		}
-		if err != nil {
-			err = errors.Join(err, f.Close())
-		}
-	}()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	file, err := parquetfile.Open(f, info.Size())
-	if err != nil {
-		return nil, fmt.Errorf("%s: not a Parquet file, or damaged: %w", path, err)
-	}
-	return &parquetFile{path: path, file: f, root: file.Root(), groups: file.RowGroups(), buf: make([]parquet.Row, parquetRows)}, nil
-}
-
-// step reads row n, from 1; io.EOF after the last.
-func (f *parquetFile) step(n int) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%s: row %d: damaged: %v", f.path, n, p)
-		}
-	}()
-	for len(f.have) == 0 {
-		if f.rows == nil {
-			if len(f.groups) == 0 {
-				return io.EOF
-			}
-			f.rows, f.groups = f.groups[0].Rows(), f.groups[1:]
-		}
-		m, err := f.rows.ReadRows(f.buf)
-		f.have = f.buf[:m]
-		if err == nil {
-			if m == 0 {
-				return fmt.Errorf("%s: row %d: damaged: no rows where there should be some", f.path, n)
-			}
-			continue
-		}
-		closed := f.rows.Close()
-		f.rows = nil
-		if err != io.EOF {
-			return fmt.Errorf("%s: row %d: damaged: %w", f.path, n, err)
-		}
-		if closed != nil {
-			return closed
-		}
-	}
-	f.row, f.have = f.have[0], f.have[1:]
-	return nil
-}
-
-func (f *parquetFile) close() error {
-	var err error
-	if f.rows != nil {
-		err = f.rows.Close()
-	}
-	return errors.Join(err, f.file.Close())
-}
-
-// parquetReader reads logs. Columns of the schema are scalars, nullable or not; context
-// and propensities may be lists of numbers, context also a map of numbers by name or a
-// group of named values.
-type parquetReader struct {
-	*table
-	*parquetFile
-	leaves []*leaf
 }
 
 // leaf is a column of the file that holds values.
@@ -118,92 +45,136 @@ type leaf struct {
 	inner    string // its name within the context, if that is a group
 	unit     int64  // nanoseconds, of a timestamp; 0: none
 	unsigned bool
-	err      error // why it cannot be read
 }
 
-func newParquet(l *lines, o *Options) (_ reader, err error) {
-	f, err := openParquet(l.path)
+// damaged turns a panic, which the library has for some damaged files, into an error.
+func damaged(b *builder, err *error) {
+	if p := recover(); p != nil {
+		*err = b.fatal("damaged: %v", p)
+	}
+}
+
+func newParquet(l *lines, b *builder) (_ reader, err error) {
+	f, err := os.Open(l.path)
 	if err != nil {
 		return nil, err
 	}
-	r := &parquetReader{table: newTable(l.path, o.Preset), parquetFile: f}
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%s: damaged: %v", l.path, p)
+	l.end = f.Close
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	defer damaged(b, &err)
+	file, err := parquetfile.Open(f, info.Size())
+	if err != nil {
+		return nil, fmt.Errorf("%s: not a Parquet file, or damaged: %w", l.path, err)
+	}
+	r := &parquetReader{table: newTable(l, b), groups: file.RowGroups(), buf: make([]parquet.Row, parquetRows)}
+	for _, top := range file.Root().Columns() {
+		if _, twice := r.index[top.Name()]; twice {
+			return nil, fmt.Errorf("%s: column %q twice", l.path, top.Name())
 		}
+		c, err := r.column(b, []byte(top.Name()))
 		if err != nil {
-			err = errors.Join(err, f.close())
-		}
-	}()
-	for _, top := range f.root.Columns() {
-		if err := r.leavesOf(top); err != nil {
 			return nil, err
 		}
+		before := len(r.leaves)
+		if err := r.walk(c, top, 0); err != nil {
+			return nil, err
+		}
+		if b.fields && len(r.leaves) != before+1 {
+			c.role = roleIgnored
+		}
 	}
-	return r, r.check()
+	return r, r.check(b)
 }
 
-// leavesOf finds the leaves of a column at the top.
-func (r *parquetReader) leavesOf(top *parquet.Column) error {
-	if _, twice := r.index[top.Name()]; twice {
-		return fmt.Errorf("%s: column %q twice", r.table.path, top.Name())
+// walk finds the leaves of a column.
+func (r *parquetReader) walk(c *column, p *parquet.Column, entry int) error {
+	if p.Repeated() {
+		entry = p.MaxDefinitionLevel()
 	}
-	c, err := r.column(nil, []byte(top.Name()))
-	if err != nil {
-		return err
-	}
-	var walk func(p *parquet.Column, entry int)
-	walk = func(p *parquet.Column, entry int) {
-		if p.Repeated() {
-			entry = p.MaxDefinitionLevel()
-		}
-		if !p.Leaf() {
-			for _, child := range p.Columns() {
-				walk(child, entry)
-			}
-			return
-		}
-		path := p.Path()
-		l := &leaf{column: c, path: strings.Join(path, "."), list: p.MaxRepetitionLevel() == 1, entry: entry}
-		many := c.role == roleContexts || c.role == rolePropensities
-		switch {
-		case c.role == roleIgnored:
-		case p.MaxRepetitionLevel() > 1 || l.list && !many || !l.list && len(path) > 1 && c.role != roleContexts:
-			l.err = fmt.Errorf("%s: column %s: a nested column cannot be read here", r.table.path, l.path)
-		case l.list && len(path) == 3 && path[2] == "key":
-			l.key = true
-		case !l.list && len(path) > 1:
-			l.inner = strings.Join(path[1:], ".")
-		}
-		if t := p.Type().LogicalType(); t != nil {
-			switch t := t.Value.(type) {
-			case *logical.TimestampType:
-				switch t.Unit.Value.(type) {
-				case *logical.MilliSeconds:
-					l.unit = 1e6
-				case *logical.MicroSeconds:
-					l.unit = 1e3
-				default:
-					l.unit = 1
-				}
-			case *logical.DateType:
-				l.unit = 86400e9
-			case *logical.IntType:
-				l.unsigned = !t.IsSigned
-			case *logical.DecimalType, *logical.TimeType, *logical.UUIDType, *logical.Float16Type:
-				if c.role != roleIgnored {
-					l.err = fmt.Errorf("%s: column %s: values of type %s cannot be read: write numbers or texts", r.table.path, l.path, p.Type())
-				}
+	if !p.Leaf() {
+		for _, child := range p.Columns() {
+			if err := r.walk(c, child, entry); err != nil {
+				return err
 			}
 		}
-		r.leaves = append(r.leaves, l)
+		return nil
 	}
-	walk(top, 0)
-	for _, l := range r.leaves {
-		if l.err != nil {
-			return l.err
+	path := p.Path()
+	l := &leaf{column: c, path: strings.Join(path, "."), list: p.MaxRepetitionLevel() > 0, entry: entry}
+	r.leaves = append(r.leaves, l)
+	ofLog := c.role != roleIgnored && c.role != roleField
+	many := c.role == roleContexts || c.role == rolePropensities
+	switch {
+	case !ofLog:
+	case p.MaxRepetitionLevel() > 1 || l.list && !many || !l.list && len(path) > 1 && c.role != roleContexts:
+		return fmt.Errorf("%s: column %s: a nested column cannot be read here", r.path, l.path)
+	case l.list && len(path) == 3 && path[2] == "key":
+		l.key = true
+	case !l.list && len(path) > 1:
+		l.inner = strings.Join(path[1:], ".")
+	}
+	t := p.Type().LogicalType()
+	if t == nil {
+		return nil
+	}
+	switch t := t.Value.(type) {
+	case *logical.TimestampType:
+		switch t.Unit.Value.(type) {
+		case *logical.MilliSeconds:
+			l.unit = 1e6
+		case *logical.MicroSeconds:
+			l.unit = 1e3
+		default:
+			l.unit = 1
+		}
+	case *logical.DateType:
+		l.unit = 86400e9
+	case *logical.IntType:
+		l.unsigned = !t.IsSigned
+	case *logical.DecimalType, *logical.TimeType, *logical.UUIDType, *logical.Float16Type:
+		if ofLog {
+			return fmt.Errorf("%s: column %s: values of type %s cannot be read: write numbers or texts", r.path, l.path, p.Type())
 		}
 	}
+	return nil
+}
+
+func (r *parquetReader) close() error {
+	var err error
+	if r.rows != nil {
+		err = r.rows.Close()
+	}
+	return errors.Join(err, r.lines.close())
+}
+
+// step reads a row.
+func (r *parquetReader) step() error {
+	for len(r.have) == 0 {
+		if r.rows == nil {
+			if len(r.groups) == 0 {
+				return io.EOF
+			}
+			r.rows, r.groups = r.groups[0].Rows(), r.groups[1:]
+		}
+		m, err := r.rows.ReadRows(r.buf)
+		if r.have = r.buf[:m]; err == nil && m == 0 {
+			err = errors.New("no rows where there should be some")
+		}
+		if err == nil {
+			continue
+		}
+		closed := r.rows.Close()
+		if r.rows = nil; err != io.EOF {
+			return err
+		}
+		if closed != nil {
+			return closed
+		}
+	}
+	r.row, r.have = r.have[0], r.have[1:]
 	return nil
 }
 
@@ -231,33 +202,27 @@ func (r *parquetReader) raw() []byte {
 }
 
 func (r *parquetReader) next(b *builder) (err error) {
-	// The library panics on some damaged files.
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%s: row %d: damaged: %v", r.table.path, b.at, p)
-		}
-	}()
-	r.start(b)
-	if err := r.step(b.at); err != nil {
+	defer damaged(b, &err)
+	if err := r.step(); err == io.EOF {
 		return err
+	} else if err != nil {
+		return b.fatal("damaged: %w", err)
 	}
-	return r.cells(b)
-}
-
-// cells reads a row.
-func (r *parquetReader) cells(b *builder) error {
 	row := &b.row
 	var keys []parquet.Value
 	listed, at := false, 0
 	for _, v := range r.row {
 		i := v.Column()
 		if i < 0 || i >= len(r.leaves) {
-			return fmt.Errorf("%s: row %d: damaged: no column %d", r.table.path, b.at, i)
+			return b.fatal("damaged: no column %d", i)
 		}
 		l := r.leaves[i]
 		c := l.column
 		switch {
 		case c.role == roleIgnored:
+			continue
+		case c.role == roleField:
+			r.field(b, l, v)
 			continue
 		case l.key:
 			if !v.IsNull() {
@@ -272,34 +237,32 @@ func (r *parquetReader) cells(b *builder) error {
 			}
 			continue
 		case l.list:
-			x, ok := asNumber(v, l)
-			if !ok {
+			form, _, x := l.value(v)
+			if form != '0' {
 				return bad(c.name, "%s is not a number", v)
 			}
 			if c.role == rolePropensities {
 				row.props, listed = append(row.props, x), true
 				continue
 			}
-			var id uint32
 			var err error
-			if keys != nil {
-				if at >= len(keys) {
-					return bad(c.name, "a map of more values than keys")
+			switch {
+			case keys == nil:
+				var id uint32
+				if id, err = b.indexed(at); err == nil {
+					err = b.value(c.name, id, x)
 				}
-				id, err = b.name(keys[at].ByteArray(), false)
-			} else {
-				id, err = b.indexed(at)
+			case at >= len(keys):
+				err = bad(c.name, "a map of more values than keys")
+			default:
+				err = b.named(c.name, keys[at].ByteArray(), false, x)
 			}
-			at++
-			if err == nil {
-				err = b.value(c.name, id, x, false)
-			}
-			if err != nil {
+			if at++; err != nil {
 				return err
 			}
 			continue
 		}
-		if err := r.cell(b, l, v); err != nil {
+		if err := r.scalar(b, l, v); err != nil {
 			return err
 		}
 	}
@@ -310,114 +273,98 @@ func (r *parquetReader) cells(b *builder) error {
 		row.list = at
 	}
 	if listed {
-		if err := b.list("propensities"); err != nil {
-			return err
-		}
+		return b.list("propensities")
 	}
-	return r.done(b)
+	return nil
 }
 
-// cell reads a scalar.
-func (r *parquetReader) cell(b *builder, l *leaf, v parquet.Value) error {
+// field reads a value of a field.
+func (r *parquetReader) field(b *builder, l *leaf, v parquet.Value) {
+	f := &l.column.field
+	if f.row != b.at {
+		*f = field{row: b.at, form: '0', text: f.text[:0], numbers: f.numbers[:0]}
+		if l.list {
+			f.form = '['
+		}
+	}
+	form, _, x := l.value(v)
+	switch {
+	case form == '0':
+		f.numbers = append(f.numbers, x)
+	case v.IsNull() && l.list && v.DefinitionLevel() < l.entry: // the list
+	case v.IsNull():
+		f.form = 'n'
+	default:
+		f.form = '"'
+	}
+	if k := v.Kind(); !l.list && (form != '0' || k == parquet.Int32 || k == parquet.Int64) {
+		f.text = append(f.text, v.String()...)
+	}
+}
+
+// scalar reads a value of a log.
+func (r *parquetReader) scalar(b *builder, l *leaf, v parquet.Value) error {
 	c := l.column
-	if l.inner != "" {
-		if x, ok := asNumber(v, l); ok {
-			id, err := b.name([]byte(l.inner), false)
-			if err == nil {
-				err = b.value(c.name, id, x, false)
-			}
-			return err
+	form, s, x := l.value(v)
+	switch k := v.Kind(); {
+	case c.role == roleTime && k == parquet.Int96:
+		t := v.Int96()
+		const julian = 2440588 // of 1970-01-01
+		day, nanos := int64(t[2])-julian, int64(t[0])|int64(t[1])<<32
+		if day < -100000 || day > 100000 {
+			return bad(c.name, "day %d is no time", day)
 		}
-		s, err := asText(c, v)
-		if err != nil || len(s) == 0 {
-			return err
+		b.row.time, b.row.hasTime = day*86400e9+nanos, true
+		return nil
+	case c.role == roleTime && l.unit != 0:
+		x := v.Int64()
+		if k == parquet.Int32 {
+			x = int64(v.Int32())
 		}
-		id, err := b.name(append([]byte(l.inner+"="), s...), true)
-		if err == nil {
-			err = b.value(c.name, id, 1, false)
+		if x > 9.2e18/l.unit || x < -9.2e18/l.unit {
+			return bad(c.name, "%d is no time", x)
 		}
-		return err
+		b.row.time, b.row.hasTime = x*l.unit, true
+		return nil
+	case form == 0:
+		return bad(c.name, "%s is none of what the column may have", v)
+	case form == '"' && !utf8.Valid(s):
+		return bad(c.name, "the text is not UTF-8")
+	case l.inner != "" && form == '0':
+		return b.named(c.name, []byte(l.inner), false, x)
+	case l.inner != "" && len(s) == 0:
+		return nil
+	case l.inner != "":
+		return b.named(c.name, append([]byte(l.inner+"="), s...), true, 1)
+	case k == parquet.Int64 && c.textual() && c.role != roleContext: // it may be none of float64
+		s = []byte(v.String())
 	}
-	if c.role == roleTime {
-		switch {
-		case v.Kind() == parquet.Int96:
-			t := v.Int96()
-			const julian = 2440588 // of 1970-01-01
-			day, nanos := int64(t[2])-julian, int64(t[0])|int64(t[1])<<32
-			if day < -100000 || day > 100000 {
-				return bad(c.name, "day %d is no time", day)
-			}
-			b.row.time, b.row.hasTime = day*86400e9+nanos, true
-			return nil
-		case l.unit != 0:
-			x := v.Int64()
-			if v.Kind() == parquet.Int32 {
-				x = int64(v.Int32())
-			}
-			if x > 9.2e18/l.unit || x < -9.2e18/l.unit {
-				return bad(c.name, "%d is no time", x)
-			}
-			b.row.time, b.row.hasTime = x*l.unit, true
-			return nil
-		}
-	}
-	if x, ok := asNumber(v, l); ok {
-		if v.Kind() == parquet.Int64 && (c.role == roleID || c.role == roleGroup || c.role == rolePolicy || c.role == roleAction) {
-			return r.table.string(b, c, []byte(v.String()))
-		}
-		return r.table.number(b, c, x)
-	}
-	s, err := asText(c, v)
-	if err != nil {
-		return err
-	}
-	switch c.role {
-	case roleReward, roleCost, rolePropensity, roleEach, roleWeight:
-		if v.Kind() == parquet.Boolean && c.role == roleReward {
-			x := 0.0
-			if v.Boolean() {
-				x = 1
-			}
-			return r.table.number(b, c, x)
-		}
-		return bad(c.name, "%s is a text, not a number", quote(s))
-	}
-	return r.table.string(b, c, s)
+	return r.cell(b, c, form, s, x)
 }
 
-// asNumber returns the number that a value is.
-func asNumber(v parquet.Value, l *leaf) (float64, bool) {
+// value is a value as a table's cell takes it; of form 0 if it is none that it can take.
+func (l *leaf) value(v parquet.Value) (form jsontext.Kind, s []byte, x float64) {
 	switch v.Kind() {
 	case parquet.Int32:
-		if l.unsigned {
-			return float64(v.Uint32()), true
+		if x = float64(v.Int32()); l.unsigned {
+			x = float64(v.Uint32())
 		}
-		return float64(v.Int32()), true
 	case parquet.Int64:
-		if l.unsigned {
-			return float64(v.Uint64()), true
+		if x = float64(v.Int64()); l.unsigned {
+			x = float64(v.Uint64())
 		}
-		return float64(v.Int64()), true
 	case parquet.Float:
-		return float64(v.Float()), true
+		x = float64(v.Float())
 	case parquet.Double:
-		return v.Double(), true
-	}
-	return 0, false
-}
-
-// asText returns the text that a value is.
-func asText(c *column, v parquet.Value) ([]byte, error) {
-	switch v.Kind() {
+		x = v.Double()
 	case parquet.ByteArray, parquet.FixedLenByteArray:
-		if s := v.ByteArray(); utf8.Valid(s) {
-			return s, nil
-		}
-		return nil, bad(c.name, "the text is not UTF-8")
+		return '"', v.ByteArray(), 0
 	case parquet.Boolean:
-		return []byte(v.String()), nil
+		return 't', []byte(v.String()), 0
+	default:
+		return 0, nil, 0
 	}
-	return nil, bad(c.name, "%s is none of what the column may have", v)
+	return '0', nil, x
 }
 
 // parquetWriter writes Parquet.
@@ -430,22 +377,19 @@ type parquetWriter struct {
 
 func newParquetWriter(w *Writer) encoder { return &parquetWriter{Writer: w} }
 
-func (w *parquetWriter) begin() error {
+// begin makes the schema, that of the first row.
+func (w *parquetWriter) begin(d *Decision) {
 	g := parquet.Group{}
-	w.columns(w.first, func(name, _ string) {
+	w.columns(d, func(name, _ string) {
 		g[name] = parquet.String()
 		if name == "timestamp" {
 			g[name] = parquet.Timestamp(parquet.Nanosecond)
 		}
 	}, func(name string, _ float64) { g[name] = parquet.Leaf(parquet.DoubleType) })
 	switch w.layout {
-	case asColumns:
-		for _, name := range w.o.Names {
-			g[name] = parquet.Leaf(parquet.DoubleType)
-		}
 	case asList:
 		g["context"] = parquet.List(parquet.Leaf(parquet.DoubleType))
-	default:
+	case asObject:
 		g["context"] = parquet.Map(parquet.String(), parquet.Leaf(parquet.DoubleType))
 	}
 	schema := parquet.NewSchema("log", g)
@@ -458,43 +402,36 @@ func (w *parquetWriter) begin() error {
 		w.place[name] = i
 	}
 	w.to = parquet.NewGenericWriter[any](w.out, schema, parquet.Compression(&parquet.Snappy), parquet.MaxRowsPerRowGroup(1<<16))
-	return nil
 }
 
 func (w *parquetWriter) end() error { return w.to.Close() }
 
 func (w *parquetWriter) row(d *Decision) error {
+	if w.to == nil {
+		w.begin(d)
+	}
 	row := w.cells[:0]
 	put := func(name string, v parquet.Value, repetition, definition int) {
 		row = append(row, v.Level(repetition, definition, w.place[name]))
 	}
-	number := func(name string, v float64) { put(name, parquet.DoubleValue(v), 0, 0) }
-	var failed error
 	w.columns(d, func(name, s string) {
-		if name == "timestamp" {
-			at, ok := unixNano(d.Time)
-			if !ok {
-				failed = fmt.Errorf("%s: row %d: %s is outside 1678 to 2261", w.path, w.n, d.Time)
-			}
-			put(name, parquet.Int64Value(at), 0, 0)
+		if name != "timestamp" {
+			put(name, parquet.ByteArrayValue([]byte(s)), 0, 0)
 			return
 		}
-		put(name, parquet.ByteArrayValue([]byte(s)), 0, 0)
-	}, number)
-	if failed != nil {
-		return failed
-	}
+		at, ok := unixNano(d.Time)
+		if !ok {
+			w.err = fmt.Errorf("%s: row %d: %s is outside 1678 to 2261", w.path, w.n, d.Time)
+		}
+		put(name, parquet.Int64Value(at), 0, 0)
+	}, func(name string, v float64) { put(name, parquet.DoubleValue(v), 0, 0) })
 	repetition := func(i int) int { return min(i, 1) }
 	switch w.layout {
-	case asColumns:
-		for i, name := range w.o.Names {
-			number(name, w.values[i])
-		}
 	case asList:
 		for i, v := range w.values {
 			put("context", parquet.DoubleValue(v), repetition(i), 1)
 		}
-	default:
+	case asObject:
 		for i, v := range d.Context {
 			put("context", parquet.ByteArrayValue([]byte(v.Name)), repetition(i), 1)
 			put("context.value", parquet.DoubleValue(v.Number), repetition(i), 1)

@@ -132,7 +132,7 @@ func TestBroken(t *testing.T) {
 		{"p empty", "l.csv", head + "0,1,,1\n", "column propensity: empty"},
 		{"action empty", "l.csv", head + ",1,0.5,1\n", "column action: empty"},
 		{"one action", "l.csv", head + "3,1,0.5,1\n3,0,0.5,2\n", "3 is the only action"},
-		{"sum", "l.csv", "action,reward,p_0,p_1\n0,1,0.5,0.6\n", "row 1, column propensities: they sum to 1.1, not 1"},
+		{"sum", "l.csv", "action,reward,p_0,p_1\n0,1,0.5,0.6\n", "row 1, column propensities: the probabilities sum to 1.1, not 1"},
 		{"contradiction", "l.csv", "action,reward,propensity,p_0,p_1\n0,1,0.5,0.5,0.5\n1,1,0.4,0.5,0.5\n", "row 2, column propensity: 0.4, but 0.5"},
 		{"p of logged 0", "l.csv", "action,reward,p_0,p_1\n0,1,0,1\n1,1,0,1\n", "row 1, column propensities: that of the logged action 0 is 0"},
 		{"p negative of another", "l.csv", "action,reward,p_0,p_1\n0,1,1.1,-0.1\n", "outside [0, 1]"},

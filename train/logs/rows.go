@@ -4,378 +4,170 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/parquet-go/parquet-go"
-	logical "github.com/parquet-go/parquet-go/format"
 )
 
 // Rows reads a file of rows with named fields that is no log: probabilities of a target
 // policy, rewards. Errors name file and row.
-type Rows interface {
-	// Next goes to the next row; it is false at the end and after an error.
-	Next() bool
-	// Err is what went wrong.
-	Err() error
-	// Where names file and row for errors.
-	Where() string
-	// Fields are the names of the row's fields; of a file whose columns are named at its
-	// beginning already before the first row, nil then of another.
-	Fields() []string
-	// Has reports whether the row has a field, be it empty.
-	Has(field string) bool
-	// Text reads a field; a number as it is written, "" of one that is empty or null.
-	Text(field string) (string, error)
-	// Number reads a field that is a number, finite or not.
-	Number(field string) (float64, error)
-	// List reads a field of several numbers: a list, or in a text numbers in brackets or
-	// without, separated by commas, semicolons or blanks.
-	List(field string) ([]float64, error)
-	// Close ends the reading.
-	Close() error
+type Rows struct {
+	reader reader
+	b      *builder // whose row stays empty; the fields are in its table
+	named  bool     // at the beginning of the file
+	what   string   // a row is called
+	n      int      // of the row, from 1; 0: before the first
+	err    error
+}
+
+// field is a value in a row that is no log's.
+type field struct {
+	row     int           // that has it
+	form    jsontext.Kind // as of table.cell; '[' of a list, 'n' of none
+	text    []byte        // as it is written
+	numbers []float64     // those that have been read: a number, or those of a list
+}
+
+// String shows a field in errors.
+func (f *field) String() string {
+	switch {
+	case f.form == 0 || f.form == '"':
+		return quote(f.text)
+	case len(f.text) == 0:
+		return fmt.Sprint(f.numbers)
+	}
+	return fmt.Sprintf("%.40s", f.text)
 }
 
 // OpenRows opens a file of rows by its ending, as the error for others lists them.
-func OpenRows(path string) (Rows, error) {
+func OpenRows(path string) (*Rows, error) {
 	f, packed := formatOf(path)
-	if f == nil || f.rows == nil {
-		return nil, fmt.Errorf("%s: no kind of file for rows of named fields: want %s", path, endingsOf(func(f *format) bool { return f.rows != nil }))
+	if f == nil || f.row == "" {
+		return nil, fmt.Errorf("%s: no kind of file for rows of named fields: want %s", path, endingsOf(func(f *format) bool { return f.row != "" }))
 	}
-	l, err := f.open(path, packed)
+	b := &builder{path: path, o: &Options{}, memory: &memory{}, fields: true}
+	rd, err := f.reader(path, packed, b)
 	if err != nil {
 		return nil, err
 	}
-	r, err := f.rows(l)
-	if err != nil {
-		return nil, errors.Join(err, l.close())
-	}
-	return r, nil
+	return &Rows{reader: rd, b: b, named: b.table.columns != nil, what: f.row}, nil
 }
 
-// at is where a reader of rows is.
-type at struct {
-	path, what string // row or line
-	n          int    // from 1; 0: before the first
-	err        error
-}
-
-func (a *at) Err() error { return a.err }
-
-func (a *at) Where() string {
-	if a.n == 0 {
-		return a.path
-	}
-	return fmt.Sprintf("%s, %s %d", a.path, a.what, a.n)
-}
-
-// stop ends the reading by an error, which io.EOF is none of.
-func (a *at) stop(err error) bool {
-	if err != io.EOF {
-		a.err = fmt.Errorf("%s: %w", a.Where(), err)
-	}
-	return false
-}
-
-// wrong is the error of a field.
-func (a *at) wrong(field, format string, args ...any) error {
-	what := "column"
-	if a.what == "line" {
-		what = "field"
-	}
-	return fmt.Errorf("%s, %s %s: %s", a.Where(), what, field, fmt.Sprintf(format, args...))
-}
-
-// numbersIn reads numbers in a text.
-func (a *at) numbersIn(field, s string) ([]float64, error) {
-	words := strings.FieldsFunc(strings.Trim(s, "[]"), func(c rune) bool { return c == ',' || c == ';' || c == ' ' })
-	values := make([]float64, len(words))
-	for i, w := range words {
-		var err error
-		if values[i], err = a.numberIn(field, w); err != nil {
-			return nil, err
-		}
-	}
-	return values, nil
-}
-
-func (a *at) numberIn(field, s string) (float64, error) {
-	v, ok := parseNumber([]byte(s))
-	if !ok {
-		return 0, a.wrong(field, "%s is no number", quote([]byte(s)))
-	}
-	return v, nil
-}
-
-// csvRows are those of a CSV file with a header.
-type csvRows struct {
-	at
-	records *records
-	names   []string
-	place   map[string]int
-}
-
-func newCSVRows(l *lines) (Rows, error) {
-	r := &csvRows{at: at{path: l.path, what: "row"}, records: &records{lines: l}, place: map[string]int{}}
-	if err := r.records.begin(); err != nil {
-		return nil, err
-	}
-	for i, cell := range r.records.cells {
-		name := strings.TrimSpace(string(cell))
-		if _, twice := r.place[name]; twice && name != "" {
-			return nil, fmt.Errorf("%s: column %s comes twice", l.path, name)
-		}
-		r.place[name], r.names = i, append(r.names, name)
-	}
-	return r, nil
-}
-
-func (r *csvRows) Next() bool {
+// Next goes to the next row; it is false at the end and after an error.
+func (r *Rows) Next() bool {
 	if r.err != nil {
 		return false
 	}
-	err := r.records.read()
-	if err != io.EOF {
-		r.n++
-	}
-	if n := len(r.records.cells); err == nil && n != r.records.header {
-		err = fmt.Errorf("wrong number of fields: %d, the header has %d", n, r.records.header)
-	}
-	return err == nil || r.stop(err)
-}
-
-func (r *csvRows) Fields() []string  { return r.names }
-func (r *csvRows) Has(f string) bool { _, ok := r.place[f]; return ok }
-func (r *csvRows) Close() error      { return r.records.close() }
-
-func (r *csvRows) Text(f string) (string, error) {
-	i, ok := r.place[f]
-	if !ok {
-		return "", fmt.Errorf("%s: no column %s", r.Where(), f)
-	}
-	return strings.TrimSpace(string(r.records.cells[i])), nil
-}
-
-func (r *csvRows) Number(f string) (float64, error) {
-	s, err := r.Text(f)
-	if err != nil {
-		return 0, err
-	}
-	return r.numberIn(f, s)
-}
-
-func (r *csvRows) List(f string) ([]float64, error) {
-	s, err := r.Text(f)
-	if err != nil {
-		return nil, err
-	}
-	return r.numbersIn(f, s)
-}
-
-// jsonRows are those of JSON Lines, an object in each line. A blank line is none.
-type jsonRows struct {
-	at
-	*lines
-	decoder *decoder
-	row     map[string]jsontext.Value
-}
-
-func newJSONRows(l *lines) (Rows, error) {
-	return &jsonRows{at: at{path: l.path, what: "line"}, lines: l, decoder: newDecoder(), row: map[string]jsontext.Value{}}, nil
-}
-
-func (r *jsonRows) Next() bool {
-	if r.err != nil {
+	r.b.at++
+	err := r.reader.next(r.b)
+	if err == io.EOF {
 		return false
 	}
-	err := r.lines.next()
-	if r.at.n = r.lines.n; err != nil {
-		return r.stop(err)
+	r.n = max(r.b.at, r.b.table.n)
+	var wrong *rowError
+	if errors.As(err, &wrong) {
+		err = fmt.Errorf("%s: %w", r.Where(), err)
 	}
-	clear(r.row)
-	d := r.decoder
-	d.begin(r.text)
-	err = d.object("", func(name []byte) error {
-		field := string(name)
-		v, err := d.ReadValue()
-		r.row[field] = v.Clone()
-		return err
-	})
-	if err == nil {
-		err = d.end()
-	}
-	return err == nil || r.stop(fmt.Errorf("no JSON object: %w", syntax("", err)))
-}
-
-func (r *jsonRows) Fields() []string {
-	if r.lines.n == 0 {
-		return nil
-	}
-	return slices.Sorted(maps.Keys(r.row))
-}
-
-func (r *jsonRows) Has(f string) bool { _, ok := r.row[f]; return ok }
-func (r *jsonRows) Close() error      { return r.lines.close() }
-
-// value is a field's, which must be of one of the kinds.
-func (r *jsonRows) value(f, kinds, what string) (jsontext.Value, error) {
-	v, ok := r.row[f]
-	if !ok {
-		return nil, fmt.Errorf("%s: no field %s", r.Where(), f)
-	}
-	if !strings.ContainsRune(kinds, rune(v.Kind())) {
-		return nil, r.wrong(f, "%.40s is no %s", v, what)
-	}
-	return v, nil
-}
-
-func (r *jsonRows) Text(f string) (string, error) {
-	v, err := r.value(f, `"0n`, "text")
-	if err != nil || v.Kind() == 'n' {
-		return "", err
-	}
-	if v.Kind() == '0' {
-		return string(v), nil
-	}
-	s, err := r.decoder.unquoted(v)
-	return string(s), err
-}
-
-func (r *jsonRows) Number(f string) (float64, error) {
-	v, err := r.value(f, "0", "number")
-	if err != nil {
-		return 0, err
-	}
-	return r.numberIn(f, string(v))
-}
-
-func (r *jsonRows) List(f string) (values []float64, err error) {
-	v, err := r.value(f, "[", "list of numbers")
-	if err != nil {
-		return nil, err
-	}
-	r.decoder.begin(v)
-	err = r.decoder.list(f, func(int) error {
-		x, err := r.decoder.number(f)
-		values = append(values, x)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("%s, %w", r.Where(), err)
-	}
-	return values, nil
-}
-
-// parquetFields are those of a Parquet file. A field is a column of numbers or texts,
-// or a list of numbers.
-type parquetFields struct {
-	at
-	*parquetFile
-	leaves []*leaf
-	fields map[string][]int // their leaves
-	names  []string
-}
-
-func newParquetRows(l *lines) (_ Rows, err error) {
-	f, err := openParquet(l.path)
-	if err != nil {
-		return nil, err
-	}
-	r := &parquetFields{at: at{path: l.path, what: "row"}, parquetFile: f, fields: map[string][]int{}}
-	defer func() {
-		if p := recover(); p != nil {
-			err = errors.Join(fmt.Errorf("%s: damaged: %v", l.path, p), f.close())
-		}
-	}()
-	for _, top := range f.root.Columns() {
-		r.names = append(r.names, top.Name())
-		r.walk(top.Name(), top)
-	}
-	return r, nil
-}
-
-func (r *parquetFields) walk(name string, p *parquet.Column) {
-	for _, child := range p.Columns() {
-		r.walk(name, child)
-	}
-	if p.Leaf() {
-		l := &leaf{}
-		if t := p.Type().LogicalType(); t != nil {
-			i, ok := t.Value.(*logical.IntType)
-			l.unsigned = ok && !i.IsSigned
-		}
-		r.fields[name] = append(r.fields[name], len(r.leaves))
-		r.leaves = append(r.leaves, l)
-	}
-}
-
-func (r *parquetFields) Next() bool {
-	if r.err != nil {
-		return false
-	}
-	err := r.step(r.n + 1)
-	if err == nil {
-		r.n++
-	} else if err != io.EOF {
-		r.err = err
-	}
+	r.err = err
 	return err == nil
 }
 
-func (r *parquetFields) Fields() []string  { return r.names }
-func (r *parquetFields) Has(f string) bool { return len(r.fields[f]) == 1 }
-func (r *parquetFields) Close() error      { return r.close() }
+// Err is what went wrong.
+func (r *Rows) Err() error { return r.err }
 
-// values are those of a field in the row.
-func (r *parquetFields) values(f string) (of []parquet.Value, l *leaf, err error) {
-	if !r.Has(f) {
-		return nil, nil, fmt.Errorf("%s: no column %s of values or lists", r.Where(), f)
+// Where names file and row for errors.
+func (r *Rows) Where() string {
+	if r.n == 0 {
+		return r.b.path
 	}
-	i := r.fields[f][0]
-	for _, v := range r.row {
-		if v.Column() == i {
-			of = append(of, v)
-		}
-	}
-	return of, r.leaves[i], nil
+	return fmt.Sprintf("%s, %s %d", r.b.path, r.what, r.n)
 }
 
-func (r *parquetFields) Text(f string) (string, error) {
-	v, _, err := r.values(f)
+// Fields are the names of the row's fields; of a file whose columns are named at its
+// beginning already before the first row, nil then of another.
+func (r *Rows) Fields() (names []string) {
+	for _, c := range r.b.table.columns {
+		if r.named || c.field.row == r.b.at {
+			names = append(names, c.name)
+		}
+	}
+	return names
+}
+
+// Has reports whether the row has a field, be it empty.
+func (r *Rows) Has(name string) bool { return r.find(name) != nil }
+
+// find returns a field, nil if the row has none of the name.
+func (r *Rows) find(name string) *field {
+	i, ok := r.b.table.index[name]
+	if !ok {
+		return nil
+	}
+	c := r.b.table.columns[i]
+	if c.role != roleField || !r.named && c.field.row != r.b.at {
+		return nil
+	}
+	return &c.field
+}
+
+// wrong says that a field is not there, or what it is not.
+func (r *Rows) wrong(name, not string, f fmt.Stringer) error {
+	what := "column"
+	if !r.named {
+		what = "field"
+	}
+	if !r.Has(name) {
+		return fmt.Errorf("%s: no %s %s", r.Where(), what, name)
+	}
+	return fmt.Errorf("%s, %s %s: %s is no %s", r.Where(), what, name, f, not)
+}
+
+// Text reads a field; a number as it is written, "" of one that is empty or null.
+func (r *Rows) Text(name string) (string, error) {
+	f := r.find(name)
 	switch {
-	case err != nil:
-		return "", err
-	case len(v) != 1:
-		return "", r.wrong(f, "%d values, want one", len(v))
-	case v[0].IsNull():
+	case f == nil || !strings.ContainsRune("\x00\"0n", rune(f.form)):
+		return "", r.wrong(name, "text", f)
+	case f.form == 'n':
 		return "", nil
+	case f.form == '0' && len(f.text) == 0:
+		return fmt.Sprint(f.numbers[0]), nil
 	}
-	return v[0].String(), nil
+	return string(f.text), nil
 }
 
-func (r *parquetFields) Number(f string) (float64, error) {
-	v, l, err := r.values(f)
-	if err != nil {
-		return 0, err
+// Number reads a field that is a number, finite or not.
+func (r *Rows) Number(name string) (float64, error) {
+	f := r.find(name)
+	if f != nil && len(f.numbers) == 1 {
+		return f.numbers[0], nil
 	}
-	if len(v) == 1 {
-		if x, ok := asNumber(v[0], l); ok {
-			return x, nil
+	if f != nil && f.form == 0 {
+		if v, ok := parseNumber(f.text); ok {
+			return v, nil
 		}
 	}
-	return 0, r.wrong(f, "no number")
+	return 0, r.wrong(name, "number", f)
 }
 
-func (r *parquetFields) List(f string) (list []float64, err error) {
-	values, l, err := r.values(f)
-	for i, v := range values {
-		x, ok := asNumber(v, l)
+// List reads a field of several numbers: a list, or in a text numbers in brackets or
+// without, separated by commas, semicolons or blanks. It is gone with the next row.
+func (r *Rows) List(name string) ([]float64, error) {
+	f := r.find(name)
+	if f == nil || f.form != 0 && f.form != '[' {
+		return nil, r.wrong(name, "list of numbers", f)
+	}
+	list := f.numbers
+	text := strings.TrimSuffix(strings.TrimPrefix(string(f.text), "["), "]")
+	for _, w := range strings.FieldsFunc(text, func(c rune) bool { return strings.ContainsRune(",; \t", c) }) {
+		v, ok := parseNumber([]byte(w))
 		if !ok {
-			return nil, r.wrong(f, "element %d is no number", i)
+			return nil, r.wrong(name, "number", &field{text: []byte(w)})
 		}
-		list = append(list, x)
+		list = append(list, v)
 	}
-	return list, err
+	return list, nil
 }
+
+// Close ends the reading.
+func (r *Rows) Close() error { return r.reader.close() }

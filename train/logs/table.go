@@ -2,13 +2,17 @@ package logs
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unsafe"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"opl/train/internal/spelling"
 )
@@ -31,6 +35,7 @@ const (
 	roleEach         // that of one action
 	roleWeight
 	rolePolicy // that logged the row
+	roleField  // of rows that are no log's, see Rows
 )
 
 var roles = map[string]role{
@@ -44,22 +49,20 @@ var obdRoles = map[string]role{
 
 // roleOf is the role of a column by its name.
 func roleOf(name, preset string) role {
-	if preset == "obd" {
-		if strings.HasPrefix(name, "user_feature_") || strings.HasPrefix(name, "user-item_affinity_") || strings.HasPrefix(name, "user_item_affinity_") {
-			return roleContext
-		}
-		return obdRoles[name]
-	}
-	r, ok := roles[name]
+	prefixed := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
 	switch {
-	case ok:
-		return r
-	case strings.HasPrefix(name, "x_"):
+	case preset == "dsjson":
+		return dsRoles[name]
+	case preset == "obd" && (prefixed("user_feature_") || prefixed("user-item_affinity_") || prefixed("user_item_affinity_")):
 		return roleContext
-	case strings.HasPrefix(name, "p_"):
+	case preset == "obd":
+		return obdRoles[name]
+	case prefixed("x_"):
+		return roleContext
+	case prefixed("p_"):
 		return roleEach
 	}
-	return roleIgnored
+	return roles[name]
 }
 
 // column is a column of a table.
@@ -71,7 +74,7 @@ func roleOf(name, preset string) role {
 type column struct {
 	name string
 	role role
-	slot int  // of the action, for roleEach
+	slot int  // of the action, for roleEach; −1: none
 	kind kind // of the values of a context
 	told bool // the kind is known from the start
 
@@ -81,6 +84,8 @@ type column struct {
 	numbers    int
 	texts      int
 	missing    int
+
+	field // for roleField
 }
 
 type categoryID struct {
@@ -90,14 +95,15 @@ type categoryID struct {
 
 // table reads rows of named cells. It is what csv, jsonl and parquet share.
 type table struct {
-	path, preset string
-	columns      []*column
-	index        map[string]int
-	begun        bool
+	*lines
+	preset  string
+	columns []*column
+	index   map[string]int
 }
 
-func newTable(path, preset string) *table {
-	return &table{path: path, preset: preset, index: map[string]int{}}
+func newTable(l *lines, b *builder) *table {
+	b.table = &table{lines: l, preset: b.o.Preset, index: map[string]int{}}
+	return b.table
 }
 
 // column returns a column by its name, making it at first.
@@ -106,43 +112,22 @@ func (t *table) column(b *builder, name []byte) (*column, error) {
 		return t.columns[i], nil
 	}
 	if len(t.columns) == maxNames {
-		return nil, fatalError{fmt.Errorf("%s: more than %d columns", t.path, maxNames)}
+		return nil, b.fatal("more than %d columns", maxNames)
 	}
-	c := &column{name: string(name), role: roleOf(string(name), t.preset), slot: -1}
-	if b != nil {
-		t.begin(b, c)
+	c := &column{name: string(name), role: roleOf(string(name), t.preset), slot: -1, kind: b.memory.kinds[string(name)]}
+	if b.fields {
+		c.role = roleField
+	}
+	if c.told = c.kind != undecided; t.preset == "obd" && (c.name == "position" || strings.HasPrefix(c.name, "user_feature_")) {
+		c.kind, c.told = category, true
+	}
+	if c.role == roleEach && b.n == 0 {
+		c.slot = len(b.slots)
+		b.slots = append(b.slots, strings.TrimPrefix(c.name, "p_"))
 	}
 	t.index[c.name] = len(t.columns)
 	t.columns = append(t.columns, c)
 	return c, nil
-}
-
-// begin tells a column what is known of it.
-func (t *table) begin(b *builder, c *column) {
-	c.kind, c.told = b.memory.kinds[c.name], b.memory.kinds[c.name] != undecided
-	if t.preset == "obd" && (c.name == "position" || strings.HasPrefix(c.name, "user_feature_")) {
-		c.kind, c.told = category, true
-	}
-	if c.role == roleEach {
-		if s := strings.TrimPrefix(c.name, "p_"); b.n == 0 {
-			c.slot = len(b.slots)
-			b.slots = append(b.slots, s)
-		}
-	}
-}
-
-// start begins a pass over rows whose columns are all known.
-func (t *table) start(b *builder) {
-	if t.begun {
-		return
-	}
-	t.begun = true
-	for _, c := range t.columns {
-		t.begin(b, c)
-	}
-	if b.slots != nil {
-		b.listed = numbered(b.slots)
-	}
 }
 
 // settle ends a pass: it reports whether the file must be read again, with other kinds,
@@ -184,7 +169,7 @@ func (t *table) settle(b *builder) bool {
 	if len(ignored) > 0 {
 		text := "columns that are not read: " + strings.Join(ignored, ", ")
 		for _, name := range ignored {
-			if near, ok := nearest(name); ok {
+			if near := nearest(name); near != "" {
 				text += fmt.Sprintf("; did you mean %s by %s?", near, name)
 				break
 			}
@@ -194,88 +179,69 @@ func (t *table) settle(b *builder) bool {
 	return false
 }
 
-// nearest returns the column of the schema that a name may be a misspelling of.
-func nearest(name string) (string, bool) {
-	names := make([]string, 0, len(roles))
-	for n := range roles {
-		names = append(names, n)
-	}
-	slices.Sort(names)
-	best, least := "", 3
-	for _, n := range names {
-		if d := spelling.Distance(strings.ToLower(name), n); d < least {
-			best, least = n, d
-		}
-	}
-	return best, best != ""
+// nearest returns the column of the schema that a name may be a misspelling of, "" if there
+// is none.
+func nearest(name string) string {
+	return spelling.Nearest(strings.ToLower(name), slices.Sorted(maps.Keys(roles)), 2)
 }
 
-// check says which columns are missing or contradict each other.
-func (t *table) check() error {
-	has := map[role]*column{}
+// check says which columns are missing or contradict each other, once all are known.
+func (t *table) check(b *builder) error {
+	if b.fields {
+		return nil
+	}
+	b.listed = b.listed || b.slots != nil && numbered(b.slots)
+	has := map[role]string{}
 	var names []string
 	for _, c := range t.columns {
 		if names = append(names, c.name); strings.TrimSpace(c.name) != c.name {
 			names[len(names)-1] = strconv.Quote(c.name)
 		}
-		if other := has[c.role]; other != nil && c.role != roleContext && c.role != roleEach && c.role != roleIgnored {
-			return fmt.Errorf("%s: columns %s and %s are the same", t.path, other.name, c.name)
+		if other := has[c.role]; other != "" && c.role != roleContext && c.role != roleEach && c.role != roleIgnored {
+			return fmt.Errorf("%s: columns %s and %s are the same", t.path, other, c.name)
 		}
-		has[c.role] = c
+		has[c.role] = c.name
+	}
+	for _, pair := range [][2]role{{roleReward, roleCost}, {rolePropensities, roleEach}, {roleContexts, roleContext}} {
+		if one, other := has[pair[0]], has[pair[1]]; one != "" && other != "" {
+			return fmt.Errorf("%s: there are columns %s and %s: exactly one of them may be there", t.path, one, other)
+		}
+	}
+	action, reward, wanted := "action", "reward or cost", ""
+	if t.preset == "obd" {
+		action, reward = "item_id", "click"
+	}
+	switch {
+	case has[roleAction] == "":
+		wanted = action
+	case has[roleReward] == "" && has[roleCost] == "":
+		wanted = reward
+	default:
+		return nil
 	}
 	shown := names
 	if len(names) > 20 {
 		shown = append(names[:20:20], "…")
 	}
-	wanted := func(what string) error {
-		text := fmt.Sprintf("%s: no column %s; there are %s", t.path, what, strings.Join(shown, ", "))
-		for i, c := range t.columns {
-			if near, ok := nearest(c.name); ok && c.role == roleIgnored && strings.Contains(what, near) {
-				return fmt.Errorf("%s: did you mean %s by %s?", text, near, names[i])
-			}
+	text := fmt.Sprintf("%s: no column %s; there are %s", t.path, wanted, strings.Join(shown, ", "))
+	for i, c := range t.columns {
+		if near := nearest(c.name); near != "" && c.role == roleIgnored && strings.Contains(wanted, near) {
+			return fmt.Errorf("%s: did you mean %s by %s?", text, near, names[i])
 		}
-		if t.preset == "" && t.index["item_id"] > 0 && t.index["click"] > 0 {
-			text += ": setting preset obd reads the Open Bandit Dataset"
-		}
-		return fmt.Errorf("%s", text)
 	}
-	switch {
-	case has[roleAction] == nil && t.preset == "obd":
-		return wanted("item_id")
-	case has[roleAction] == nil:
-		return wanted("action")
-	case has[roleReward] != nil && has[roleCost] != nil:
-		return fmt.Errorf("%s: there are columns %s and %s: exactly one must be there", t.path, has[roleReward].name, has[roleCost].name)
-	case has[roleReward] == nil && has[roleCost] == nil && t.preset == "obd":
-		return wanted("click")
-	case has[roleReward] == nil && has[roleCost] == nil:
-		return wanted("reward or cost")
-	case has[rolePropensities] != nil && has[roleEach] != nil:
-		return fmt.Errorf("%s: there are columns propensities and %s: one or the other", t.path, has[roleEach].name)
-	case has[roleContexts] != nil && has[roleContext] != nil:
-		return fmt.Errorf("%s: there are columns context and %s: one or the other", t.path, has[roleContext].name)
+	if t.preset == "" && t.index["item_id"] > 0 && t.index["click"] > 0 {
+		text += ": setting preset obd reads the Open Bandit Dataset"
 	}
-	return nil
+	return errors.New(text)
 }
 
 // parseNumber reads a decimal number, or one of the words for what is not finite.
 func parseNumber(s []byte) (float64, bool) {
-	if len(s) == 0 || len(s) > 400 {
+	if len(s) == 0 || len(s) > 400 || strings.IndexByte("0123456789+-.nNiI", s[0]) < 0 {
 		return 0, false
 	}
-	switch c := s[0]; {
-	case c >= '0' && c <= '9', c == '-', c == '+', c == '.':
-	case c == 'n', c == 'N', c == 'i', c == 'I':
-		if len(s) > 8 {
-			return 0, false
-		}
-	default:
+	if bytes.IndexByte(s, 'x') >= 0 || bytes.IndexByte(s, 'X') >= 0 || bytes.IndexByte(s, '_') >= 0 { // numbers of Go, and none here
 		return 0, false
-	}
-	for _, c := range s {
-		if c == 'x' || c == 'X' || c == '_' { // numbers of Go, and none here
-			return 0, false
-		}
 	}
 	v, err := strconv.ParseFloat(unsafe.String(unsafe.SliceData(s), len(s)), 64)
 	if err != nil && !math.IsInf(v, 0) { // out of range is a number, and refused as one
@@ -284,91 +250,48 @@ func parseNumber(s []byte) (float64, bool) {
 	return v, true
 }
 
-// text takes a cell whose type is not known: a number if it reads like one.
-func (t *table) text(b *builder, c *column, s []byte) error {
-	switch c.role {
-	case roleIgnored:
-		return nil
-	case roleContext:
-		if len(s) == 0 {
-			c.missing++
-			return nil
-		}
-		if c.kind == category {
-			return t.category(b, c, s, false)
-		}
-		if v, ok := parseNumber(s); ok {
-			return t.contextNumber(b, c, v)
-		}
-		return t.category(b, c, s, false)
-	case roleReward, roleCost, rolePropensity, roleEach, roleWeight:
-		if len(s) == 0 {
-			return bad(c.name, "empty")
-		}
-		v, ok := parseNumber(s)
-		if !ok {
-			return bad(c.name, "%s is not a number", quote(s))
-		}
-		return t.number(b, c, v)
+// numberIn is parseNumber of a cell, or the error that it is none.
+func numberIn(column string, s []byte) (float64, error) {
+	v, ok := parseNumber(s)
+	if !ok {
+		return 0, bad(column, "%s is not a number", quote(s))
 	}
-	return t.string(b, c, s)
+	return v, nil
 }
 
-// number takes a cell that is a number.
-func (t *table) number(b *builder, c *column, v float64) error {
-	r := &b.row
-	if c.role != roleIgnored && v-v != 0 {
-		return bad(c.name, "%v is not finite", v)
-	}
+// textual reports that the values of the column are texts, whatever they look like.
+func (c *column) textual() bool {
 	switch c.role {
-	case roleContext:
-		if c.kind == category {
-			return t.category(b, c, strconv.AppendFloat(nil, v, 'g', -1, 64), false)
-		}
-		return t.contextNumber(b, c, v)
-	case roleReward:
-		return b.reward(c.name, v)
-	case roleCost:
-		return b.cost(c.name, v)
-	case rolePropensity:
-		r.p, r.hasP = v, true
-	case roleWeight:
-		r.weight, r.hasWeight = v, true
-	case roleEach:
-		if c.slot < 0 {
-			return bad(c.name, "given, while the rows before have none")
-		}
-		if !r.hasProps {
-			r.hasProps = true
-			r.props = slices.Grow(r.props[:0], len(b.slots))[:len(b.slots)]
-			for i := range r.props {
-				r.props[i] = math.NaN() // missing so far
-			}
-		}
-		for len(r.props) < len(b.slots) { // in the first row, whose keys make the slots
-			r.props = append(r.props, math.NaN())
-		}
-		r.props[c.slot] = v
-	case roleTime:
-		return t.time(b, c, v)
-	case roleContexts, rolePropensities:
-		return bad(c.name, "%v is not a list", v)
 	case roleID, roleGroup, roleAction, rolePolicy:
-		var s []byte
-		if math.Abs(v) < 1<<53 && v == math.Trunc(v) {
+		return true
+	}
+	return c.role == roleContext && c.kind == category
+}
+
+// cell takes a value. Its form is as in JSON: '0' the number v, which s, if not nil, is as
+// it was written; '"' the text s; 't' true or false, in s; 0 the text s, or the number that
+// it reads like.
+func (t *table) cell(b *builder, c *column, form jsontext.Kind, s []byte, v float64) error {
+	if form == '0' && s == nil && c.role != roleIgnored && c.role != roleField {
+		if v-v != 0 {
+			return bad(c.name, "%v is not finite", v)
+		}
+		if c.textual() && c.role != roleContext && math.Abs(v) < 1<<53 && v == math.Trunc(v) {
 			s = strconv.AppendInt(nil, int64(v), 10)
-		} else {
+		} else if c.textual() {
 			s = strconv.AppendFloat(nil, v, 'g', -1, 64)
 		}
-		return t.string(b, c, s)
 	}
-	return nil
-}
-
-// string takes a cell that is a text.
-func (t *table) string(b *builder, c *column, s []byte) error {
 	r := &b.row
 	switch c.role {
+	case roleField:
+		if form == 0 {
+			s = bytes.TrimSpace(s)
+		}
+		c.field = field{row: b.at, form: form, text: append(c.text[:0], s...), numbers: c.field.numbers[:0]}
+		if form == '0' {
+			c.field.numbers = append(c.field.numbers, v)
+		}
 	case roleID:
 		r.id, r.hasID = append(r.id[:0], s...), true
 	case roleGroup:
@@ -381,44 +304,86 @@ func (t *table) string(b *builder, c *column, s []byte) error {
 		}
 		r.action, r.hasAction = append(r.action[:0], s...), true
 	case roleTime:
-		if v, ok := parseNumber(s); ok {
-			return t.time(b, c, v)
+		if form != '0' {
+			var ok bool
+			if v, ok = parseNumber(s); !ok {
+				if r.time, r.hasTime = parseTime(s); !r.hasTime {
+					return bad(c.name, "%s is no time: want RFC 3339 or seconds since 1970", quote(s))
+				}
+				return nil
+			}
 		}
-		at, ok := parseTime(s)
-		if !ok {
-			return bad(c.name, "%s is no time: want RFC 3339 or seconds since 1970", quote(s))
-		}
-		r.time, r.hasTime = at, true
+		return t.time(b, c, v)
 	case roleContext:
-		if len(s) == 0 {
+		if form != '0' && len(s) == 0 {
 			c.missing++
 			return nil
 		}
-		return t.category(b, c, s, true)
+		typed := form != 0 && form != '0'
+		if form == 0 && c.kind != category {
+			if x, ok := parseNumber(s); ok {
+				form, v = '0', x
+			}
+		}
+		return t.context(b, c, s, v, form == '0', typed)
+	case roleContexts, rolePropensities:
+		s = bytes.TrimSpace(s)
+		isJSON := len(s) > 0 && (s[0] == '[' || s[0] == '{')
+		switch {
+		case form == '0':
+			return bad(c.name, "%v is not a list", v)
+		case isJSON && c.role == roleContexts:
+			d := newDecoder()
+			return d.whole(c.name, s, func() error { return d.context(b, c.name) })
+		case isJSON:
+			d := newDecoder()
+			return d.whole(c.name, s, func() error { return d.propensities(b, c.name) })
+		case c.role == roleContexts:
+			return sparse(b, c.name, s)
+		}
+		return bad(c.name, "%s is not a list", quote(s))
 	case roleReward, roleCost, rolePropensity, roleEach, roleWeight:
-		return t.text(b, c, s)
-	case roleContexts:
-		if s = bytes.TrimSpace(s); len(s) > 0 && (s[0] == '[' || s[0] == '{') {
-			return inlineJSON(s, c.name, func(d *decoder) error { return d.context(b, c.name) })
-		}
-		return sparse(b, c.name, s)
-	case rolePropensities:
-		if s = bytes.TrimSpace(s); len(s) == 0 || s[0] != '[' && s[0] != '{' {
-			return bad(c.name, "%s is not a list", quote(s))
-		}
-		return inlineJSON(s, c.name, func(d *decoder) error { return d.propensities(b, c.name) })
+		return t.number(b, c, form, s, v)
 	}
 	return nil
 }
 
-// done ends a row: actions without a propensity are found.
-func (t *table) done(b *builder) error {
-	if r := &b.row; r.hasProps {
-		for i, p := range r.props {
-			if p != p {
-				return bad("p_"+b.slots[i], "missing")
-			}
+// number takes a cell that must be a number; as a reward, true is 1 and false 0.
+func (t *table) number(b *builder, c *column, form jsontext.Kind, s []byte, v float64) error {
+	switch {
+	case form == 0 && len(s) == 0:
+		return bad(c.name, "empty")
+	case form == 0:
+		var err error
+		if v, err = numberIn(c.name, s); err != nil {
+			return err
 		}
+	case form == 't' && c.role == roleReward:
+		if v = 0; s[0] == 't' {
+			v = 1
+		}
+	case form != '0':
+		return bad(c.name, "%s is a text, not a number", quote(s))
+	}
+	r := &b.row
+	switch {
+	case v-v != 0:
+		return bad(c.name, "%v is not finite", v)
+	case c.role == roleReward:
+		return b.reward(c.name, v, false)
+	case c.role == roleCost:
+		return b.reward(c.name, -v, true)
+	case c.role == rolePropensity:
+		r.p, r.hasP = v, true
+	case c.role == roleWeight:
+		r.weight, r.hasWeight = v, true
+	case c.slot < 0 || c.slot >= len(b.slots):
+		return bad(c.name, "given, while the rows before have none")
+	default:
+		for r.hasProps = true; len(r.props) < len(b.slots); {
+			r.props = append(r.props, math.NaN()) // missing so far
+		}
+		r.props[c.slot] = v
 	}
 	return nil
 }
@@ -430,13 +395,9 @@ func sparse(b *builder, column string, s []byte) error {
 		if colon < 1 {
 			return bad(column, "%s is not index:value", quote(entry))
 		}
-		v, ok := parseNumber(entry[colon+1:])
-		if !ok {
-			return bad(column, "%s is not a number", quote(entry[colon+1:]))
-		}
-		id, err := b.name(entry[:colon], false)
+		v, err := numberIn(column, entry[colon+1:])
 		if err == nil {
-			err = b.value(column, id, v, false)
+			err = b.named(column, entry[:colon], false, v)
 		}
 		if err != nil {
 			return err
@@ -445,37 +406,37 @@ func sparse(b *builder, column string, s []byte) error {
 	return nil
 }
 
-// contextNumber adds a number of a column to the context.
-func (t *table) contextNumber(b *builder, c *column, v float64) error {
-	c.numbers++
-	if c.kind == undecided {
+// context adds a value of a column to the context: the number v or the category s, as the
+// column is of numbers or categories, or becomes by its first value. A text is typed where
+// the file says that it is one, and no number.
+func (t *table) context(b *builder, c *column, s []byte, v float64, isNumber, typed bool) error {
+	switch {
+	case c.kind == undecided && isNumber:
 		c.kind = number
+	case c.kind == undecided:
+		c.kind = category
 	}
-	if b.typesOnly {
-		return nil
-	}
-	if !c.hasID {
-		id, err := b.name([]byte(c.name), false)
-		if err != nil {
-			return err
-		}
-		c.id, c.hasID = id, true
-	}
-	return b.value(c.name, c.id, v, false)
-}
-
-// category adds a category to the context.
-func (t *table) category(b *builder, c *column, s []byte, typed bool) error {
-	switch c.kind {
-	case number:
+	if c.kind == number && !isNumber {
 		c.texts++
 		if c.told {
 			return bad(c.name, "%s is not a number, as most of the column is; setting categories %s makes every value a name", quote(s), c.name)
 		}
 		b.typesOnly = true
 		return nil
-	case undecided:
-		c.kind = category
+	}
+	if c.kind == number {
+		c.numbers++
+		if b.typesOnly {
+			return nil
+		}
+		if !c.hasID {
+			id, err := b.name([]byte(c.name), false)
+			if err != nil {
+				return err
+			}
+			c.id, c.hasID = id, true
+		}
+		return b.value(c.name, c.id, v)
 	}
 	known, ok := c.categories[string(s)]
 	if !ok {
@@ -501,7 +462,7 @@ func (t *table) category(b *builder, c *column, s []byte, typed bool) error {
 	if b.typesOnly {
 		return nil
 	}
-	return b.value(c.name, known.id, 1, false)
+	return b.value(c.name, known.id, 1)
 }
 
 // time takes seconds, milliseconds, microseconds or nanoseconds since 1970.

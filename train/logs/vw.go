@@ -20,10 +20,12 @@ type vw struct {
 	name []byte
 }
 
-func newVW(l *lines, _ *Options) (reader, error) { return &vw{lines: l}, nil }
+func newVW(l *lines, b *builder) (reader, error) {
+	b.base, b.sums = 1, true
+	return &vw{lines: l}, nil
+}
 
 func (r *vw) next(b *builder) error {
-	b.base = 1
 	if err := r.lines.next(); err != nil {
 		return err
 	}
@@ -82,7 +84,7 @@ func (r *vw) label(b *builder, text []byte) error {
 		}
 		row.hasP, row.hasAction = true, true
 		row.action = strconv.AppendUint(row.action[:0], a, 10)
-		if err := b.cost("label", cost); err != nil {
+		if err := b.reward("label", -cost, true); err != nil {
 			return err
 		}
 	}
@@ -121,11 +123,7 @@ func (r *vw) features(b *builder, text []byte) error {
 			name, category = f[:colon], false
 		}
 		r.name = append(prefix, name...)
-		id, err := b.name(r.name, category)
-		if err != nil {
-			return err
-		}
-		if err := b.value("features", id, v*scale, true); err != nil {
+		if err := b.named("features", r.name, category, v*scale); err != nil {
 			return err
 		}
 	}

@@ -2,6 +2,7 @@ package logs
 
 import (
 	"bufio"
+	"bytes"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -16,9 +17,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// WriterOptions say how a log is written.
+// WriterOptions say how a log is written, in the format of the file's ending, see Writable.
 type WriterOptions struct {
-	Format  string   // the name of a format; "": by the ending of the file's name, as Writable says
 	Actions []string // names of all actions, in their order
 	// Names of the context's values that may occur. If all begin with "x_", each is a
 	// column; if they are "0", "1", … in order, the column context is a list. nil, or
@@ -48,12 +48,8 @@ type Writer struct {
 }
 
 // encoder writes rows in one format, by what the Writer that it is of has: see
-// Writer.columns and Writer.context.
-type encoder interface {
-	begin() error // before the first row, which the Writer has
-	row(d *Decision) error
-	end() error
-}
+// Writer.columns and Writer.context. One may have an end() error after the last.
+type encoder interface{ row(d *Decision) error }
 
 type layout int8
 
@@ -66,10 +62,9 @@ const (
 // Create begins a log at path.
 func Create(path string, o WriterOptions) (*Writer, error) {
 	f, packed := formatOf(path)
-	if o.Format != "" {
-		f = findFormat(func(f *format) bool { return f.name == o.Format })
-	}
-	switch i, twice := duplicate(o.Actions); {
+	i, twice := duplicate(o.Actions)
+	j, named := duplicate(o.Names)
+	switch {
 	case f == nil || f.write == nil:
 		return nil, fmt.Errorf("%s: logs are written as %s", path, Writable())
 	case f.whole && packed != "":
@@ -78,28 +73,21 @@ func Create(path string, o WriterOptions) (*Writer, error) {
 		return nil, fmt.Errorf("%s: %d actions, want at least 2", path, len(o.Actions))
 	case twice:
 		return nil, fmt.Errorf("%s: action %s twice", path, o.Actions[i])
+	case named:
+		return nil, fmt.Errorf("%s: name %s twice", path, o.Names[j])
 	}
-	w := &Writer{path: path, o: o}
+	w := &Writer{path: path, o: o, index: map[string]int{}, values: make([]float64, len(o.Names))}
 	w.encoder = f.write(w)
-	if len(o.Names) > 0 {
-		w.index = make(map[string]int, len(o.Names))
-		list := true
-		columns := true
-		for i, name := range o.Names {
-			if _, twice := w.index[name]; twice {
-				return nil, fmt.Errorf("%s: name %s twice", path, name)
-			}
-			w.index[name] = i
-			columns = columns && strings.HasPrefix(name, "x_")
-			list = list && name == strconv.Itoa(i)
-		}
-		switch {
-		case columns:
-			w.layout = asColumns
-		case list:
-			w.layout = asList
-		}
-		w.values = make([]float64, len(o.Names))
+	list, columns := len(o.Names) > 0, len(o.Names) > 0
+	for i, name := range o.Names {
+		w.index[name] = i
+		columns = columns && strings.HasPrefix(name, "x_")
+		list = list && name == strconv.Itoa(i)
+	}
+	if columns {
+		w.layout = asColumns
+	} else if list {
+		w.layout = asList
 	}
 	var err error
 	if w.file, err = os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*.tmp"); err != nil {
@@ -121,7 +109,9 @@ func Create(path string, o WriterOptions) (*Writer, error) {
 // removes what there is.
 func (w *Writer) Write(d *Decision) error {
 	if w.err == nil {
-		w.err = w.write(d)
+		if err := w.write(d); err != nil {
+			w.err = err
+		}
 	}
 	return w.err
 }
@@ -132,9 +122,6 @@ func (w *Writer) write(d *Decision) error {
 	}
 	if w.first == nil {
 		w.first = &Decision{ID: d.ID, Time: d.Time, Group: d.Group, Policy: d.Policy, Propensity: d.Propensity, Propensities: d.Propensities}
-		if err := w.encoder.begin(); err != nil {
-			return err
-		}
 	}
 	f := w.first
 	switch {
@@ -159,18 +146,16 @@ func (w *Writer) write(d *Decision) error {
 			return fail("propensity %v is outside [0, 1]", p)
 		}
 	}
+	clear(w.values)
 	for _, v := range d.Context {
-		if v.Number-v.Number != 0 {
+		i, ok := w.index[v.Name]
+		switch {
+		case v.Number-v.Number != 0:
 			return fail("%s is %v", v.Name, v.Number)
-		}
-	}
-	if w.layout != asObject {
-		clear(w.values)
-		for _, v := range d.Context {
-			i, ok := w.index[v.Name]
-			if !ok {
-				return fail("the context has %s, which is none of the names", v.Name)
-			}
+		case w.layout == asObject:
+		case !ok:
+			return fail("the context has %s, which is none of the names", v.Name)
+		default:
 			w.values[i] = v.Number
 		}
 	}
@@ -178,7 +163,7 @@ func (w *Writer) write(d *Decision) error {
 	return w.encoder.row(d)
 }
 
-// columns calls text or number for each column but the context, in order.
+// columns calls text or number for each column in order, but for a context in one.
 func (w *Writer) columns(d *Decision, text func(name, s string), number func(name string, v float64)) {
 	if d.ID != "" {
 		text("decision_id", d.ID)
@@ -203,48 +188,57 @@ func (w *Writer) columns(d *Decision, text func(name, s string), number func(nam
 	if w.o.Weight {
 		number("weight", d.Weight)
 	}
+	if w.layout == asColumns {
+		for i, name := range w.o.Names {
+			number(name, w.values[i])
+		}
+	}
 }
 
 // flush hands over what is in the buffer.
 func (w *Writer) flush() error {
-	var err error
+	var to io.Writer = w.out
 	if w.compress != nil {
-		_, err = w.compress.Write(w.buf)
-	} else {
-		_, err = w.out.Write(w.buf)
+		to = w.compress
 	}
+	_, err := to.Write(w.buf)
 	return err
 }
 
 func (w *Writer) number(v float64) { w.buf = strconv.AppendFloat(w.buf, v, 'g', -1, 64) }
 
+// quote appends a text as JSON.
+func (w *Writer) quote(s string) {
+	var err error
+	if w.buf, err = jsontext.AppendQuote(w.buf, s); err != nil {
+		w.err = fmt.Errorf("%s: row %d: %q: %w", w.path, w.n, s, err)
+	}
+}
+
+// key appends a name in a JSON object.
+func (w *Writer) key(name string) {
+	w.quote(name)
+	w.buf = append(w.buf, ':')
+}
+
 // context appends the context as JSON.
-func (w *Writer) context(d *Decision) error {
+func (w *Writer) context(d *Decision) {
 	if w.layout == asList {
 		w.buf = append(w.buf, '[')
-		for i, v := range w.values {
-			if i > 0 {
-				w.buf = append(w.buf, ',')
-			}
+		for _, v := range w.values {
 			w.number(v)
-		}
-		w.buf = append(w.buf, ']')
-		return nil
-	}
-	w.buf = append(w.buf, '{')
-	for i, v := range d.Context {
-		if i > 0 {
 			w.buf = append(w.buf, ',')
 		}
-		var err error
-		if w.buf, err = jsontext.AppendQuote(w.buf, v.Name); err != nil {
-			return fmt.Errorf("%s: row %d: name %q: %w", w.path, w.n, v.Name, err)
-		}
-		w.buf = append(w.buf, ':')
-		w.number(v.Number)
+		w.buf[len(w.buf)-1] = ']'
+		return
 	}
-	w.buf = append(w.buf, '}')
-	return nil
+	w.buf = append(w.buf, '{')
+	for _, v := range d.Context {
+		w.key(v.Name)
+		w.number(v.Number)
+		w.buf = append(w.buf, ',')
+	}
+	w.buf = append(bytes.TrimSuffix(w.buf, []byte(",")), '}')
 }
 
 // Close ends the log and gives it its name; or removes it, if Write failed.
@@ -255,7 +249,10 @@ func (w *Writer) Close() error {
 	if w.err != nil {
 		return errors.Join(w.err, w.Abort())
 	}
-	err := w.encoder.end()
+	var err error
+	if e, ok := w.encoder.(interface{ end() error }); ok {
+		err = e.end()
+	}
 	if w.compress != nil {
 		err = errors.Join(err, w.compress.Close())
 	}

@@ -45,15 +45,15 @@ func TestOwn(t *testing.T) {
 	if want := len(ope.Estimators()) + 3; len(r.Policies[0].Estimates) != want || len(r.Pairs) != want {
 		t.Errorf("%d estimates, %d pairs", len(r.Policies[0].Estimates), len(r.Pairs))
 	}
-	a, _ := r.Policies[0].Estimate("short")
-	b, _ := r.Policies[0].Estimate("truncated")
+	a, _ := estimate(r.Policies[0], "short")
+	b, _ := estimate(r.Policies[0], "truncated")
 	near(t, "two ways to write one weight", a.Value, b.Value)
 	near(t, "their errors", a.Gain.SE, b.Gain.SE)
 	if a.Label() != "short" || b.Label() != "truncated=0.5" || !a.Biased || b.Model || a.SE == 0 {
 		t.Errorf("%+v, %+v", a, b)
 	}
-	sndr, _ := r.Policies[0].Estimate("sndr")
-	dr, _ := r.Policies[0].Estimate("dr")
+	sndr, _ := estimate(r.Policies[0], "sndr")
+	dr, _ := estimate(r.Policies[0], "dr")
 	if math.Abs(sndr.Value-dr.Value) > dr.SE || !(sndr.SE < 1.2*dr.SE) {
 		t.Errorf("normalized %+v, plain %+v", sndr, dr)
 	}

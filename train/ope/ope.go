@@ -22,6 +22,7 @@ import (
 	"math"
 	"slices"
 
+	"opl/train/certify"
 	"opl/train/logs"
 	"opl/train/provenance"
 )
@@ -47,17 +48,15 @@ type Options struct {
 type Estimate struct {
 	Estimator string  `json:"method"`
 	Hyper     float64 `json:"hyperparameter,omitempty"` // 0: none
-	Value     float64 `json:"value"`
-	SE        float64 `json:"se"`
-	Low       float64 `json:"low"` // of the normal interval, which may leave [0, 1]
-	High      float64 `json:"high"`
-	Gain      Gain    `json:"gain"` // over the logging policy's mean reward, on the same rows
-	Biased    bool    `json:"-"`    // as the estimator is
-	Model     bool    `json:"-"`    // it has a model's predictions
+	Interval
+	Gain   Interval `json:"gain"` // over the logging policy's mean reward, on the same rows
+	Biased bool     `json:"-"`    // as the estimator is
+	Model  bool     `json:"-"`    // it has a model's predictions
 }
 
-// Gain is a paired difference of two values with its interval.
-type Gain struct {
+// Interval is a value, or a paired difference of two, with its normal interval, which may
+// leave what values can be.
+type Interval struct {
 	Value float64 `json:"value"`
 	SE    float64 `json:"se"`
 	Low   float64 `json:"low"`
@@ -79,21 +78,12 @@ type Policy struct {
 	Uncertified string                `json:"uncertified,omitempty"`
 }
 
-// Estimate returns the estimate of an estimator, by its name.
-func (p Policy) Estimate(name string) (Estimate, bool) {
-	i := slices.IndexFunc(p.Estimates, func(e Estimate) bool { return e.Estimator == name })
-	if i < 0 {
-		return Estimate{}, false
-	}
-	return p.Estimates[i], true
-}
-
 // Pair is the difference of two targets, first less second, by one estimator.
 type Pair struct {
 	First     string `json:"first"`
 	Second    string `json:"second"`
 	Estimator string `json:"method"`
-	Gain
+	Interval
 	Biased bool `json:"-"` // as the estimator is
 }
 
@@ -102,7 +92,7 @@ type Result struct {
 	Rows     int      `json:"rows"`
 	Groups   int      `json:"groups"` // G; the rows where all are their own
 	Delta    float64  `json:"delta"`
-	Logging  Gain     `json:"logging"` // mean reward of the logging policy, on-policy
+	Logging  Interval `json:"logging"` // mean reward of the logging policy, on-policy
 	Policies []Policy `json:"policies"`
 	Pairs    []Pair   `json:"pairs,omitempty"`
 	Missing  []string `json:"missing,omitempty"` // estimators left out, and why
@@ -136,8 +126,9 @@ func Evaluate(log *logs.Log, targets []Target, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	if t.judge = o.Judge; t.judge == nil {
-		t.judge = provenance.New(log)
+	judge := o.Judge
+	if judge == nil {
+		judge = provenance.New(log)
 	}
 	on := t.mean(func(i int) float64 { return t.r[i] })
 	res := Result{Rows: t.n, Groups: t.groups, Delta: o.Delta, Logging: t.gain(on, Value{}), Notes: o.Notes}
@@ -166,14 +157,21 @@ func Evaluate(log *logs.Log, targets []Target, o Options) (Result, error) {
 			if bad := v.Value + g.SE; bad-bad != 0 {
 				return Result{}, fmt.Errorf("ope: estimator %s: the value %v of target %s, with standard error %v, is not finite", c.Name, v.Value, target.Name, g.SE)
 			}
-			p.Estimates = append(p.Estimates, Estimate{Estimator: c.Name, Hyper: c.at, Value: g.Value, SE: g.SE, Low: g.Low, High: g.High,
-				Gain: t.gain(v, on), Biased: c.Biased, Model: c.Model})
+			p.Estimates = append(p.Estimates, Estimate{c.Name, c.at, g, t.gain(v, on), c.Biased, c.Model})
 			if len(targets) > 1 {
 				values[j][c.Name] = v
 			}
 		}
-		if err := t.guarantee(&p, target, d.Pi, o.Delta/float64(len(targets))); err != nil {
-			return Result{}, err
+		c, err := judge.Probabilities(d.Pi, target.Origin, certify.Options{Delta: o.Delta / float64(len(targets))})
+		var withheld *provenance.Withheld
+		switch {
+		case errors.As(err, &withheld):
+			p.Uncertified = withheld.Reason
+		case err != nil:
+			return Result{}, fmt.Errorf("ope: target %s: %w", p.Name, err)
+		default:
+			s := c.Statement()
+			p.Guarantee = &s
 		}
 		res.Policies = append(res.Policies, p)
 	}
@@ -252,7 +250,7 @@ func (t *sample) policy(target Target, model Model, predict bool) (Policy, *Data
 				return p, nil, err
 			}
 			d.Pi[i] = row[t.log.Action[i]]
-			err = distribution(row)
+			_, err = logs.Distribution(row, t.log.Actions, logs.Exact)
 		}
 		if err != nil {
 			return p, nil, fmt.Errorf("ope: target %s, row %d: %w", target.Name, i+1, err)

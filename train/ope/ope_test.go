@@ -96,6 +96,15 @@ func evaluate(t *testing.T, l *logs.Log, targets []ope.Target, o ope.Options) op
 	return r
 }
 
+// estimate is that of an estimator, by its name.
+func estimate(p ope.Policy, name string) (ope.Estimate, bool) {
+	i := slices.IndexFunc(p.Estimates, func(e ope.Estimate) bool { return e.Estimator == name })
+	if i < 0 {
+		return ope.Estimate{}, false
+	}
+	return p.Estimates[i], true
+}
+
 func near(t *testing.T, what string, got, want float64) {
 	t.Helper()
 	if !(math.Abs(got-want) <= 1e-12*(1+math.Abs(want))) {
@@ -118,13 +127,13 @@ func TestByHand(t *testing.T) {
 		t.Errorf("missing %v", r.Missing)
 	}
 	for name, v := range want {
-		e, _ := p.Estimate(name)
+		e, _ := estimate(p, name)
 		near(t, name, e.Value, v)
 	}
-	ips, _ := p.Estimate("ips")
+	ips, _ := estimate(p, "ips")
 	near(t, "se", ips.SE, 0.875) // |2 − 0.25|/2, the sample deviation over √2
 	near(t, "high", ips.High, 1.125+1.959963984540054*0.875)
-	snips, _ := p.Estimate("snips") // influences 2·0.1/2.5 and −0.5·0.4/2.5
+	snips, _ := estimate(p, "snips") // influences 2·0.1/2.5 and −0.5·0.4/2.5
 	near(t, "se of snips", snips.SE, math.Sqrt(2*(0.08*0.08+0.08*0.08)))
 	near(t, "ess", p.ESS, 2.5*2.5/4.25)
 	near(t, "mean weight", p.MeanWeight, 1.25)
@@ -288,7 +297,7 @@ func TestLimits(t *testing.T) {
 		}
 	}
 	logging := evaluate(t, l, []ope.Target{w.target("logging", w.pi0, xs)}, ope.Options{})
-	snips, _ := logging.Policies[0].Estimate("snips")
+	snips, _ := estimate(logging.Policies[0], "snips")
 	near(t, "snips of the logging policy", snips.Value, logging.Logging.Value)
 	near(t, "its gain", snips.Gain.Value, 0)
 	near(t, "its gain's se", snips.Gain.SE, 0)
@@ -462,7 +471,7 @@ func TestCoverage(t *testing.T) {
 				broken += 1 - in(g.Promise(), truth, 1)*in(g.GainAtLeast(), truth-logging, 1)
 			}
 			l.Group = nil
-			e, _ := evaluate(t, l, []ope.Target{w.target("a", w.pi, xs)}, ope.Options{Estimators: only("ips")}).Policies[0].Estimate("ips")
+			e := evaluate(t, l, []ope.Target{w.target("a", w.pi, xs)}, ope.Options{Estimators: only("ips")}).Policies[0].Estimates[0]
 			single += in(e.Low, truth, e.High)
 		}
 		share := func(m map[string]int) (s string) {
@@ -555,7 +564,7 @@ func TestErrors(t *testing.T) {
 	// A target that takes none of the logged actions has no SNIPS.
 	targets[0].Logged = []float64{0, 0, 0}
 	r := evaluate(t, l, targets, ope.Options{})
-	if _, ok := r.Policies[0].Estimate("snips"); ok || len(r.Policies[0].Warnings) != 1 {
+	if _, ok := estimate(r.Policies[0], "snips"); ok || len(r.Policies[0].Warnings) != 1 {
 		t.Errorf("%+v", r.Policies[0])
 	}
 }

@@ -54,13 +54,14 @@ func (r Result) Plot(w io.Writer, format string) error {
 	p.Legend.Top, p.Legend.XOffs, p.Legend.YOffs = true, -4, -2
 	p.Legend.Padding = 2
 
-	p.Add(band{r.Logging})
-	p.Legend.Add("logging, on-policy", band{})
+	log := marks{[]mark{{0, Estimate{Interval: r.Logging}}}, band}
+	p.Add(log)
+	p.Legend.Add("logging, on-policy", log)
 	for j, policy := range r.Policies {
-		s := intervals{color: okabeIto[j%len(okabeIto)]}
+		s := marks{paint: interval(okabeIto[j%len(okabeIto)])}
 		shift := 0.5 * (float64(j) - float64(len(r.Policies)-1)/2) / float64(max(2, len(r.Policies)))
 		for _, e := range policy.Estimates {
-			s.marks = append(s.marks, mark{-float64(at[e.Label()]) - shift, e})
+			s.all = append(s.all, mark{-float64(at[e.Label()]) - shift, e})
 			p.X.Min, p.X.Max = math.Min(p.X.Min, e.Low), math.Max(p.X.Max, e.High)
 		}
 		p.Add(s)
@@ -110,34 +111,15 @@ func (decimals) Ticks(low, high float64) []plot.Tick {
 	return ticks
 }
 
-// band is the interval of the on-policy value, across all lines.
-type band struct{ Gain }
-
 var (
 	grey     = color.RGBA{0xE4, 0xE4, 0xE4, 0xFF}
 	darkGrey = color.RGBA{0x60, 0x60, 0x60, 0xFF}
 )
 
-// Plot implements plot.Plotter.
-func (b band) Plot(c draw.Canvas, p *plot.Plot) {
-	x, _ := p.Transforms(&c)
-	b.paint(c, x(b.Low), x(b.High), x(b.Value))
-}
-
-// Thumbnail implements plot.Thumbnailer.
-func (b band) Thumbnail(c *draw.Canvas) {
-	b.paint(*c, c.Min.X, c.Max.X, (c.Min.X+c.Max.X)/2)
-}
-
-func (band) paint(c draw.Canvas, low, high, middle vg.Length) {
-	c.FillPolygon(grey, []vg.Point{{X: low, Y: c.Min.Y}, {X: high, Y: c.Min.Y}, {X: high, Y: c.Max.Y}, {X: low, Y: c.Max.Y}})
-	c.StrokeLine2(draw.LineStyle{Color: darkGrey, Width: vg.Points(1)}, middle, c.Min.Y, middle, c.Max.Y)
-}
-
-// intervals are the estimates of one policy.
-type intervals struct {
-	marks []mark
-	color color.Color
+// marks are estimates with their intervals, which paint paints.
+type marks struct {
+	all   []mark
+	paint func(c draw.Canvas, low, high, middle, y vg.Length, hollow bool)
 }
 
 type mark struct {
@@ -146,24 +128,32 @@ type mark struct {
 }
 
 // Plot implements plot.Plotter.
-func (s intervals) Plot(c draw.Canvas, p *plot.Plot) {
+func (m marks) Plot(c draw.Canvas, p *plot.Plot) {
 	x, y := p.Transforms(&c)
-	for _, m := range s.marks {
-		s.paint(c, x(m.Low), x(m.High), x(m.Value), y(m.y), m.Biased)
+	for _, e := range m.all {
+		m.paint(c, x(e.Low), x(e.High), x(e.Value), y(e.y), e.Biased)
 	}
 }
 
 // Thumbnail implements plot.Thumbnailer.
-func (s intervals) Thumbnail(c *draw.Canvas) {
-	s.paint(*c, c.Min.X, c.Max.X, (c.Min.X+c.Max.X)/2, (c.Min.Y+c.Max.Y)/2, false)
+func (m marks) Thumbnail(c *draw.Canvas) {
+	m.paint(*c, c.Min.X, c.Max.X, (c.Min.X+c.Max.X)/2, (c.Min.Y+c.Max.Y)/2, false)
 }
 
-func (s intervals) paint(c draw.Canvas, low, high, middle, y vg.Length, hollow bool) {
-	line := draw.LineStyle{Color: s.color, Width: vg.Points(1.4)}
-	c.StrokeLine2(line, low, y, high, y)
-	at := vg.Point{X: middle, Y: y}
-	c.DrawGlyph(draw.GlyphStyle{Color: s.color, Radius: vg.Points(3), Shape: draw.CircleGlyph{}}, at)
-	if hollow {
-		c.DrawGlyph(draw.GlyphStyle{Color: color.White, Radius: vg.Points(1.8), Shape: draw.CircleGlyph{}}, at)
+// band paints an interval across all lines.
+func band(c draw.Canvas, low, high, middle, _ vg.Length, _ bool) {
+	c.FillPolygon(grey, []vg.Point{{X: low, Y: c.Min.Y}, {X: high, Y: c.Min.Y}, {X: high, Y: c.Max.Y}, {X: low, Y: c.Max.Y}})
+	c.StrokeLine2(draw.LineStyle{Color: darkGrey, Width: vg.Points(1)}, middle, c.Min.Y, middle, c.Max.Y)
+}
+
+// interval paints one on its line, in a colour.
+func interval(of color.Color) func(c draw.Canvas, low, high, middle, y vg.Length, hollow bool) {
+	return func(c draw.Canvas, low, high, middle, y vg.Length, hollow bool) {
+		c.StrokeLine2(draw.LineStyle{Color: of, Width: vg.Points(1.4)}, low, y, high, y)
+		at := vg.Point{X: middle, Y: y}
+		c.DrawGlyph(draw.GlyphStyle{Color: of, Radius: vg.Points(3), Shape: draw.CircleGlyph{}}, at)
+		if hollow {
+			c.DrawGlyph(draw.GlyphStyle{Color: color.White, Radius: vg.Points(1.8), Shape: draw.CircleGlyph{}}, at)
+		}
 	}
 }

@@ -60,8 +60,6 @@ func Ridge(log *logs.Log, o RidgeOptions) (Model, error) {
 	}
 	x := log.X
 	switch {
-	case log.Rows == nil && x.Len() != t.n || log.Rows != nil && len(log.Rows) != t.n:
-		return nil, fmt.Errorf("ope: contexts are not as many as the actions, %d", t.n)
 	case o.Folds < 2 || o.Folds > 255:
 		return nil, fmt.Errorf("ope: %d folds, want 2 to 255", o.Folds)
 	case !(o.Penalty > 0) || math.IsInf(o.Penalty, 0):
@@ -206,12 +204,8 @@ func (s system) primal(mean []float64, at func(f int) []float64) error {
 				right.SetVec(c, right.AtVec(c)+reward[g][c]-mean[f]*ones[g][c])
 			}
 		}
-		var chol mat.Cholesky
-		if !chol.Factorize(left) {
-			return errSolve
-		}
-		if err := chol.SolveVecTo(mat.NewVecDense(d, at(f)), right); err != nil && !isCondition(err) {
-			return errSolve
+		if err := solve(mat.NewVecDense(d, at(f)), left, right); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -243,13 +237,9 @@ func (s system) dual(mean []float64, at func(f int) []float64) error {
 			}
 			left.SetSym(c, c, left.At(c, c)+s.penalty)
 		}
-		var chol mat.Cholesky
-		if !chol.Factorize(left) {
-			return errSolve
-		}
 		var alpha mat.VecDense
-		if err := chol.SolveVecTo(&alpha, right); err != nil && !isCondition(err) {
-			return errSolve
+		if err := solve(&alpha, left, right); err != nil {
+			return err
 		}
 		theta := at(f)
 		for c, j := range keep {
@@ -261,8 +251,15 @@ func (s system) dual(mean []float64, at func(f int) []float64) error {
 	return nil
 }
 
-// isCondition reports a solution of many digits lost, which the penalty bounds.
-func isCondition(err error) bool {
-	var c mat.Condition
-	return errors.As(err, &c)
+// solve solves left·x = right. Digits may be lost: the penalty bounds how many.
+func solve(x *mat.VecDense, left *mat.SymDense, right *mat.VecDense) error {
+	var chol mat.Cholesky
+	var lost mat.Condition
+	if !chol.Factorize(left) {
+		return errSolve
+	}
+	if err := chol.SolveVecTo(x, right); err != nil && !errors.As(err, &lost) {
+		return errSolve
+	}
+	return nil
 }

@@ -2,19 +2,16 @@ package ope
 
 import (
 	"errors"
-	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"opl/train/logs"
-	"opl/train/provenance"
 )
 
 // sample is the rows of a log with what all estimates share.
 type sample struct {
 	log    *logs.Log
-	judge  *provenance.Judge
 	n, k   int
 	r      []float64 // −c
 	total  float64   // Σω
@@ -23,35 +20,19 @@ type sample struct {
 	z      float64   // quantile of the intervals
 }
 
-// newSample checks the columns that estimators read.
+// newSample checks the log.
 func newSample(log *logs.Log, delta float64) (*sample, error) {
-	n, k := log.Len(), log.K()
-	t := &sample{log: log, n: n, k: k, groups: n, z: distuv.UnitNormal.Quantile(1 - delta/2)}
-	switch {
-	case n == 0:
-		return nil, errors.New("ope: the log is empty")
-	case k < 1:
-		return nil, fmt.Errorf("ope: %d actions", k)
-	case log.Propensity == nil:
-		return nil, errors.New("ope: the log has no propensities")
-	case len(log.Cost) != n || len(log.Propensity) != n || log.Weight != nil && len(log.Weight) != n || log.Group != nil && len(log.Group) != n:
-		return nil, errors.New("ope: the log's columns have different lengths")
+	n := log.Len()
+	t := &sample{log: log, n: n, k: log.K(), groups: n, z: distuv.UnitNormal.Quantile(1 - delta/2), r: make([]float64, n)}
+	if err := log.Check(); err != nil {
+		return nil, err
 	}
-	t.r = make([]float64, n)
+	if log.Propensity == nil {
+		return nil, errors.New("ope: the log has no propensities")
+	}
 	for i, c := range log.Cost {
-		w := t.weight(i)
-		switch a, p := log.Action[i], log.Propensity[i]; {
-		case a < 0 || int(a) >= k:
-			return nil, fmt.Errorf("ope: row %d: action %d is outside 0 to %d", i+1, a, k-1)
-		case !(c >= -1 && c <= 0):
-			return nil, fmt.Errorf("ope: row %d: cost %v is outside [-1, 0]", i+1, c)
-		case !(p > 0 && p <= 1):
-			return nil, fmt.Errorf("ope: row %d: propensity %v is outside (0, 1]", i+1, p)
-		case !(w >= 0) || math.IsInf(w, 0):
-			return nil, fmt.Errorf("ope: row %d: weight %v", i+1, w)
-		}
 		t.r[i] = -c
-		t.total += w
+		t.total += t.weight(i)
 	}
 	if t.total == 0 {
 		return nil, errors.New("ope: all rows have weight 0")
@@ -64,10 +45,8 @@ func newSample(log *logs.Log, delta float64) (*sample, error) {
 			at, seen := places[g]
 			if g < 0 || !seen {
 				at = int32(t.groups)
+				places[g] = at
 				t.groups++
-				if g >= 0 {
-					places[g] = at
-				}
 			}
 			t.place[i] = at
 		}
@@ -106,32 +85,30 @@ func (t *sample) mean(s func(i int) float64) Value {
 
 // se is the standard error of influences u, or of u − v.
 func (t *sample) se(u, v []float64) float64 {
-	at := func(i int) float64 {
-		if v == nil {
-			return u[i]
-		}
-		return u[i] - v[i]
-	}
 	square := 0.0
-	if t.place == nil {
-		for i := range u {
-			square += at(i) * at(i)
+	var sums []float64 // over groups, where they are not rows
+	if t.place != nil {
+		sums = make([]float64, t.groups)
+	}
+	for i, d := range u {
+		if v != nil {
+			d -= v[i]
 		}
-	} else {
-		sums := make([]float64, t.groups)
-		for i, g := range t.place {
-			sums[g] += at(i)
+		if t.place == nil {
+			square += d * d
+		} else {
+			sums[t.place[i]] += d
 		}
-		for _, s := range sums {
-			square += s * s
-		}
+	}
+	for _, s := range sums {
+		square += s * s
 	}
 	g := float64(t.groups)
 	return math.Sqrt(square * g / (g - 1))
 }
 
 // gain is v, or v − w, with its interval.
-func (t *sample) gain(v Value, w Value) Gain {
+func (t *sample) gain(v, w Value) Interval {
 	d, se := v.Value-w.Value, t.se(v.Influence, w.Influence)
-	return Gain{d, se, d - t.z*se, d + t.z*se}
+	return Interval{d, se, d - t.z*se, d + t.z*se}
 }

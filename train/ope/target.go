@@ -2,7 +2,6 @@ package ope
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 
@@ -54,17 +53,26 @@ func Matrix(name string, pi []float64, k int) Target {
 // must then be there for every row of the log, and otherwise to the rows in order,
 // of which there must be as many. Probabilities of all actions must sum to 1 within
 // 1e-6. Without them there is no direct method, and no doubly robust one.
-func ReadTarget(name string, r logs.Rows, l *logs.Log) (Target, error) {
+func ReadTarget(name string, r *logs.Rows, l *logs.Log) (Target, error) {
+	t, err := readTarget(r, l)
+	if e := r.Err(); e != nil {
+		err = e
+	}
+	t.Name = name
+	return t, err
+}
+
+func readTarget(r *logs.Rows, l *logs.Log) (Target, error) {
+	fail := func(format string, args ...any) (Target, error) {
+		return Target{}, fmt.Errorf("%s: "+format, append([]any{r.Where()}, args...)...)
+	}
 	k, n := l.K(), l.Len()
 	if !r.Next() {
-		if err := r.Err(); err != nil {
-			return Target{}, err
-		}
-		return Target{}, fmt.Errorf("%s: no rows", r.Where())
+		return fail("no rows")
 	}
 	if r.Has("action") && r.Has("probability") {
 		pi, err := byAction(r, l.Actions)
-		return Target{Name: name, Row: func(dst []float64, _ int) error { copy(dst[:k], pi); return nil }}, err
+		return Target{Row: func(dst []float64, _ int) error { copy(dst[:k], pi); return nil }}, err
 	}
 	read, width, err := fields(r, l.Actions)
 	if err != nil {
@@ -79,13 +87,13 @@ func ReadTarget(name string, r logs.Rows, l *logs.Log) (Target, error) {
 			place[xxhash.Sum64String(id(i))] = int32(i)
 		}
 		if len(place) != n {
-			return Target{}, fmt.Errorf("%s: cannot join by decision_id, as %d rows of the log repeat one", r.Where(), n-len(place))
+			return fail("cannot join by decision_id, as %d rows of the log repeat one", n-len(place))
 		}
 	}
 	pi := make([]float64, n*width)
 	given := make([]bool, n)
 	count := 0
-	for i := 0; ; i++ {
+	for i, more := 0, true; more; i, more = i+1, r.Next() {
 		at := i
 		if place != nil {
 			id, err := r.Text("decision_id")
@@ -93,57 +101,46 @@ func ReadTarget(name string, r logs.Rows, l *logs.Log) (Target, error) {
 				return Target{}, err
 			}
 			to, ok := place[xxhash.Sum64String(id)]
-			if at = int(to); !ok {
-				at = n // a decision that the log does not have
+			if !ok {
+				continue // a decision that the log does not have
 			}
+			at = int(to)
 		} else if i >= n {
-			return Target{}, fmt.Errorf("%s: the log has only %d rows", r.Where(), n)
+			return fail("the log has only %d rows", n)
 		}
-		if at < n {
-			if given[at] {
-				return Target{}, fmt.Errorf("%s: this decision_id came before", r.Where())
-			}
-			row := pi[at*width : (at+1)*width]
-			if err := read(row); err != nil {
-				return Target{}, err
-			}
-			err := distribution(row)
-			if width == 1 {
-				err = probability(row[0])
-			}
-			if err != nil {
-				return Target{}, fmt.Errorf("%s: %w", r.Where(), err)
-			}
-			given[at] = true
-			count++
+		if given[at] {
+			return fail("this decision_id came before")
 		}
-		if !r.Next() {
-			break
+		row := pi[at*width : (at+1)*width]
+		if err := read(row); err != nil {
+			return Target{}, err
 		}
-	}
-	if err := r.Err(); err != nil {
-		return Target{}, err
-	}
-	if count < n {
-		if place != nil {
-			return Target{}, fmt.Errorf("%s: %d of the log's %d decisions are missing, the first is %q", r.Where(), n-count, n, id(slices.Index(given, false)))
+		if width == 1 {
+			err = probability(row[0])
+		} else {
+			_, err = logs.Distribution(row, l.Actions, logs.Exact)
 		}
-		return Target{}, fmt.Errorf("%s: %d rows, but the log has %d rows", r.Where(), count, n)
+		if err != nil {
+			return fail("%w", err)
+		}
+		given[at] = true
+		count++
 	}
-	if width == 1 {
-		return Target{Name: name, Logged: pi}, nil
+	switch {
+	case count < n && place != nil:
+		return fail("%d of the log's %d decisions are missing, the first is %q", n-count, n, id(slices.Index(given, false)))
+	case count < n:
+		return fail("%d rows, but the log has %d rows", count, n)
+	case width == 1:
+		return Target{Logged: pi}, nil
 	}
-	return Matrix(name, pi, k), nil
+	return Matrix("", pi, k), nil
 }
 
 // byAction reads a row an action.
-func byAction(r logs.Rows, actions []string) ([]float64, error) {
+func byAction(r *logs.Rows, actions []string) ([]float64, error) {
 	pi, given := make([]float64, len(actions)), make([]bool, len(actions))
-	index := make(map[string]int, len(actions))
-	for a, name := range actions {
-		index[name] = a
-	}
-	for {
+	for more := true; more; more = r.Next() {
 		name, err := r.Text("action")
 		if err != nil {
 			return nil, err
@@ -152,24 +149,18 @@ func byAction(r logs.Rows, actions []string) ([]float64, error) {
 		if err != nil {
 			return nil, err
 		}
-		a, ok := index[name]
+		a := slices.Index(actions, name)
 		switch {
-		case !ok && p == 0:
-		case !ok:
+		case a < 0 && p == 0:
+		case a < 0:
 			return nil, fmt.Errorf("%s: the log has no action %q", r.Where(), name)
 		case given[a]:
 			return nil, fmt.Errorf("%s: action %q comes twice", r.Where(), name)
 		default:
 			pi[a], given[a] = p, true
 		}
-		if !r.Next() {
-			break
-		}
 	}
-	if err := r.Err(); err != nil {
-		return nil, err
-	}
-	if err := distribution(pi); err != nil {
+	if _, err := logs.Distribution(pi, actions, logs.Exact); err != nil {
 		return nil, fmt.Errorf("%s: %w", r.Where(), err)
 	}
 	return pi, nil
@@ -177,66 +168,44 @@ func byAction(r logs.Rows, actions []string) ([]float64, error) {
 
 // fields finds the probabilities in a row, and how many they are: of all actions, or
 // one of the logged action.
-func fields(r logs.Rows, actions []string) (read func(dst []float64) error, width int, err error) {
+func fields(r *logs.Rows, actions []string) (read func(dst []float64) error, width int, err error) {
+	k := len(actions)
 	for _, list := range []string{"probabilities", "propensities"} {
 		if r.Has(list) {
 			return func(dst []float64) error {
 				values, err := r.List(list)
-				if err == nil && len(values) != len(dst) {
-					err = fmt.Errorf("%s: %d %s for %d actions", r.Where(), len(values), list, len(dst))
+				if err == nil && len(values) != k {
+					err = fmt.Errorf("%s: %d %s for %d actions", r.Where(), len(values), list, k)
 				}
 				copy(dst, values)
 				return err
-			}, len(actions), nil
+			}, k, nil
 		}
 	}
-	for _, name := range []func(a int) string{func(a int) string { return "p_" + strconv.Itoa(a) }, func(a int) string { return actions[a] }, func(a int) string { return "p_" + actions[a] }} {
-		missing := ""
-		for a := range actions {
-			if missing == "" && !r.Has(name(a)) {
-				missing = name(a)
-			}
-		}
-		if missing != "" {
-			if missing != name(0) {
-				return nil, 0, fmt.Errorf("%s: there is a column %s but none %s; want one for each of the log's %d actions", r.Where(), name(0), missing, len(actions))
-			}
+	numbered, prefixed := make([]string, k), make([]string, k)
+	for a, name := range actions {
+		numbered[a], prefixed[a] = "p_"+strconv.Itoa(a), "p_"+name
+	}
+	for i, names := range [][]string{numbered, actions, prefixed, {"probability"}} {
+		missing := slices.IndexFunc(names, func(name string) bool { return !r.Has(name) })
+		switch extra := "p_" + strconv.Itoa(k); {
+		case missing == 0:
 			continue
-		}
-		if r.Has("p_"+strconv.Itoa(len(actions))) && name(0) == "p_0" {
-			return nil, 0, fmt.Errorf("%s: there is a column p_%d, but the log has %d actions", r.Where(), len(actions), len(actions))
+		case missing > 0:
+			return nil, 0, fmt.Errorf("%s: there is a column %s but none %s; want one for each of the log's %d actions", r.Where(), names[0], names[missing], k)
+		case i == 0 && r.Has(extra):
+			return nil, 0, fmt.Errorf("%s: there is a column %s, but the log has %d actions", r.Where(), extra, k)
 		}
 		return func(dst []float64) error {
-			for a := range dst {
-				if dst[a], err = r.Number(name(a)); err != nil {
+			for a, name := range names {
+				if dst[a], err = r.Number(name); err != nil {
 					return err
 				}
 			}
 			return nil
-		}, len(actions), nil
+		}, len(names), nil
 	}
-	if r.Has("probability") {
-		return func(dst []float64) error {
-			dst[0], err = r.Number("probability")
-			return err
-		}, 1, nil
-	}
-	return nil, 0, fmt.Errorf("%s: no probabilities; want columns action and probability, p_0 to p_%d, probabilities, or for each action one named as it or p_NAME", r.Where(), len(actions)-1)
-}
-
-// distribution checks a row of probabilities.
-func distribution(pi []float64) error {
-	sum := 0.0
-	for a, p := range pi {
-		if err := probability(p); err != nil {
-			return fmt.Errorf("action %d: %w", a, err)
-		}
-		sum += p
-	}
-	if math.Abs(sum-1) > 1e-6 {
-		return fmt.Errorf("the probabilities sum to %v, not 1", sum)
-	}
-	return nil
+	return nil, 0, fmt.Errorf("%s: no probabilities; want columns action and probability, p_0 to p_%d, probabilities, or for each action one named as it or p_NAME", r.Where(), k-1)
 }
 
 func probability(p float64) error {

@@ -105,7 +105,7 @@ func TestReadTargetErrors(t *testing.T) {
 		{"not a distribution", "t.csv", "p_0,p_1\n1,0\n1,0.1\n1,0\n", "row 2: the probabilities sum to 1.1"},
 		{"negative", "t.csv", "p_0,p_1\n1.5,-0.5\n1,0\n1,0\n", "outside [0, 1]"},
 		{"NaN", "t.csv", "p_0,p_1\nNaN,0\n1,0\n1,0\n", "outside [0, 1]"},
-		{"ragged", "t.csv", "p_0,p_1\n1,0\n1\n1,0\n", "wrong number of fields"},
+		{"ragged", "t.csv", "p_0,p_1\n1,0\n1\n1,0\n", "the header has 2"},
 		{"id twice", "t.csv", "decision_id,p_0,p_1\na,1,0\na,1,0\nb,1,0\n", "came before"},
 		{"ids missing", "t.csv", "decision_id,p_0,p_1\na,1,0\nx,1,0\nb,1,0\n", "1 of the log's 3 decisions are missing, the first is \"c\""},
 		{"unknown action", "t.csv", "action,probability\nmaybe,1\n", `no action "maybe"`},
@@ -115,7 +115,7 @@ func TestReadTargetErrors(t *testing.T) {
 		{"list of another length", "t.jsonl", `{"propensities":[1]}`, "1 propensities for 2 actions"},
 		{"list of words", "t.csv", "probabilities\n\"[a,b]\"\n", "no number"},
 		{"not JSON", "t.jsonl", `{"propensities":[1,`, "t.jsonl, line 1"},
-		{"not an object", "t.jsonl", `[1,2]`, "no JSON object"},
+		{"not an object", "t.jsonl", `[1,2]`, "want JSON Lines"},
 		{"null", "t.jsonl", `{"p_0":null,"p_1":1}`, "no number"},
 		{"a field missing", "t.jsonl", `{"p_0":1,"p_1":0}` + "\n" + `{"p_0":1}`, "line 2: no field p_1"},
 	} {

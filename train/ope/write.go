@@ -57,7 +57,7 @@ func (r Result) writeTable(w io.Writer, f table.Format) error {
 	value := func(v float64) string { return strconv.FormatFloat(v, 'f', d, 64) }
 	signed := func(v float64) string { return fmt.Sprintf("%+.*f", d, v) }
 	// cells are an estimate as Text or Markdown has it.
-	cells := func(g Gain, number func(float64) string, se ...string) []string {
+	cells := func(g Interval, number func(float64) string, se ...string) []string {
 		if f == table.Text {
 			return []string{number(g.Value) + " ± " + value((g.High-g.Low)/2)}
 		}
@@ -82,7 +82,7 @@ func (r Result) writeTable(w io.Writer, f table.Format) error {
 			if e.direct() {
 				ess = "—"
 			}
-			rows = append(rows, slices.Concat([]string{p.Name, e.Label()}, cells(Gain{e.Value, e.SE, e.Low, e.High}, value, value(e.SE)), cells(e.Gain, signed), []string{ess}))
+			rows = append(rows, slices.Concat([]string{p.Name, e.Label()}, cells(e.Interval, value, value(e.SE)), cells(e.Gain, signed), []string{ess}))
 		}
 	}
 	if err := table.Write(w, f, head, rows); err != nil {
@@ -93,7 +93,7 @@ func (r Result) writeTable(w io.Writer, f table.Format) error {
 		rows = nil
 		for _, p := range r.Pairs {
 			if !p.Biased {
-				rows = append(rows, append([]string{p.First, p.Second, p.Estimator}, cells(p.Gain, signed, value(p.SE))...))
+				rows = append(rows, append([]string{p.First, p.Second, p.Estimator}, cells(p.Interval, signed, value(p.SE))...))
 			}
 		}
 		head = []string{"first", "second", "estimator", "difference", "s.e.", level}

@@ -47,27 +47,11 @@ type thrift struct {
 	err  error
 }
 
-// Types of the protocol, as fields and elements name them.
-const (
-	thriftTrue = 1 + iota
-	thriftFalse
-	thriftByte
-	thriftI16
-	thriftI32
-	thriftI64
-	thriftDouble
-	thriftBinary
-	thriftList
-	thriftSet
-	thriftMap
-	thriftStruct
-	thriftUUID
-)
-
 // deepest is far below what footers nest.
 const deepest = 32
 
-var errFooter = errors.New("its footer is damaged")
+// fail ends the reading: nothing is left.
+func (t *thrift) fail() { t.left, t.err = nil, errors.New("its footer is damaged") }
 
 // structure goes through a structure inside so many others.
 func (t *thrift) structure(depth int) {
@@ -79,66 +63,53 @@ func (t *thrift) structure(depth int) {
 		if field>>4 == 0 {
 			t.number() // of the field
 		}
-		if kind := field & 15; kind != thriftTrue && kind != thriftFalse {
-			t.value(kind, depth)
+		if kind := field & 15; kind != 1 && kind != 2 { // true and false have no more bytes
+			t.values(1, depth, kind)
 		}
-	}
-}
-
-func (t *thrift) value(kind byte, depth int) {
-	switch kind {
-	case thriftTrue, thriftFalse, thriftByte:
-		t.skip(1)
-	case thriftI16, thriftI32, thriftI64:
-		t.number()
-	case thriftDouble:
-		t.skip(8)
-	case thriftUUID:
-		t.skip(16)
-	case thriftBinary:
-		t.skip(t.number())
-	case thriftList, thriftSet:
-		head := t.octet()
-		n := uint64(head >> 4)
-		if n == 15 {
-			n = t.number()
-		}
-		t.values(n, depth+1, head&15)
-	case thriftMap:
-		if n := t.number(); n > 0 {
-			kinds := t.octet()
-			t.values(n, depth+1, kinds>>4, kinds&15)
-		}
-	case thriftStruct:
-		if depth == deepest {
-			t.err = errFooter
-			return
-		}
-		t.structure(depth + 1)
-	default:
-		t.err = errFooter
 	}
 }
 
 // values goes through n times values of the kinds, none of which is shorter than a byte.
 func (t *thrift) values(n uint64, depth int, kinds ...byte) {
 	if n > uint64(len(t.left)) || depth > deepest {
-		t.err = errFooter
+		t.fail()
 		return
 	}
-	for range n {
-		for _, kind := range kinds {
-			if t.err != nil {
-				return
+	for i := uint64(0); i < n*uint64(len(kinds)) && t.err == nil; i++ {
+		switch kinds[i%uint64(len(kinds))] {
+		case 1, 2, 3: // true, false and a byte
+			t.skip(1)
+		case 4, 5, 6: // integers
+			t.number()
+		case 7: // a number of 64 bits
+			t.skip(8)
+		case 8: // bytes
+			t.skip(t.number())
+		case 9, 10: // a list, a set
+			head := t.octet()
+			n := uint64(head >> 4)
+			if n == 15 {
+				n = t.number()
 			}
-			t.value(kind, depth)
+			t.values(n, depth+1, head&15)
+		case 11: // a map
+			if n := t.number(); n > 0 {
+				kinds := t.octet()
+				t.values(n, depth+1, kinds>>4, kinds&15)
+			}
+		case 12:
+			t.structure(depth + 1)
+		case 13: // a UUID
+			t.skip(16)
+		default:
+			t.fail()
 		}
 	}
 }
 
 func (t *thrift) octet() byte {
-	if t.err != nil || len(t.left) == 0 {
-		t.err = errFooter
+	if len(t.left) == 0 {
+		t.fail()
 		return 0
 	}
 	b := t.left[0]
@@ -148,8 +119,8 @@ func (t *thrift) octet() byte {
 
 func (t *thrift) number() uint64 {
 	v, n := binary.Uvarint(t.left)
-	if t.err != nil || n <= 0 {
-		t.err = errFooter
+	if n <= 0 {
+		t.fail()
 		return math.MaxUint64
 	}
 	t.left = t.left[n:]
@@ -157,8 +128,8 @@ func (t *thrift) number() uint64 {
 }
 
 func (t *thrift) skip(n uint64) {
-	if t.err != nil || n > uint64(len(t.left)) {
-		t.err = errFooter
+	if n > uint64(len(t.left)) {
+		t.fail()
 		return
 	}
 	t.left = t.left[n:]

@@ -102,9 +102,8 @@ func (l *line) check() (action int, err error) {
 
 // Log is a served log whose ids have been read.
 type Log struct {
-	path       string
 	Actions    []string
-	duplicates Duplicates
+	path       string
 	rows       map[string]int // the line that counts, of each id
 	left, torn int
 	lines      int
@@ -120,15 +119,9 @@ func Open(path string, d Duplicates) (*Log, error) {
 	if d != Refuse && d != First && d != Last {
 		return nil, fmt.Errorf("join: duplicates %q: want %s, %s or %s", d, Refuse, First, Last)
 	}
-	l := &Log{path: path, duplicates: d, rows: map[string]int{}}
-	torn, err := eachLine(path, func(n int, b []byte) error {
-		var s line
-		if err := decode(b, &s); err != nil {
-			return err
-		}
-		if _, err := s.check(); err != nil {
-			return err
-		}
+	l := &Log{path: path, rows: map[string]int{}}
+	var err error
+	l.torn, err = each(path, func(n int, s *line, _ int) error {
 		if l.Actions == nil {
 			l.Actions = s.Actions
 		}
@@ -144,18 +137,13 @@ func Open(path string, d Duplicates) (*Log, error) {
 				return nil
 			}
 		}
-		l.rows[s.ID] = n
-		l.lines = n
+		l.rows[s.ID], l.lines = n, n
 		return nil
 	})
-	if err != nil {
-		return nil, err
+	if err == nil && len(l.rows) == 0 {
+		err = fmt.Errorf("%s: no decisions", path)
 	}
-	if len(l.rows) == 0 {
-		return nil, fmt.Errorf("%s: no decisions", path)
-	}
-	l.torn = torn
-	return l, nil
+	return l, err
 }
 
 // Join hands the decisions with their rewards to write, such as that of a [logs.Writer],
@@ -186,37 +174,27 @@ func (l *Log) Join(rewards *Rewards, write func(*logs.Decision) error, o Options
 		if _, ok := l.rows[id]; !ok {
 			s.Orphans++
 		} else if _, err := cost(r.value); err != nil && r.row < first {
-			wrong, first = rewards.at(id, err), r.row
+			wrong, first = fmt.Errorf("%s: row %d: %w", rewards.path, r.row, err), r.row
 		}
 	}
 	if wrong != nil {
 		return s, wrong
 	}
 	var sum float64
-	policies := map[string]int{}
-	_, err := eachLine(l.path, func(n int, b []byte) error {
-		if n > l.lines {
+	_, err := each(l.path, func(n int, row *line, action int) (err error) {
+		switch {
+		case n > l.lines:
 			return io.EOF // came since
-		}
-		var row line
-		if err := decode(b, &row); err != nil {
-			return err
-		}
-		action, err := row.check()
-		if err != nil {
-			return err
-		}
-		if l.rows[row.ID] != n {
+		case l.rows[row.ID] != n:
 			return nil
 		}
 		if !strings.HasPrefix(row.Hash, o.Policy) {
 			s.Others++
 			return nil
 		}
-		at, known := policies[row.Hash]
-		if !known {
+		at := slices.IndexFunc(s.Policies, func(p Policy) bool { return p.Hash == row.Hash })
+		if at < 0 {
 			at = len(s.Policies)
-			policies[row.Hash] = at
 			s.Policies = append(s.Policies, Policy{Hash: row.Hash})
 		}
 		s.Policies[at].Decisions++
@@ -292,20 +270,28 @@ func values(context []byte) ([]features.Value, error) {
 	return x, nil
 }
 
-// decode reads one JSON value with no more fields than v has.
-func decode(b []byte, v any) error {
-	dec := json.NewDecoder(bytes.NewReader(b))
-	dec.DisallowUnknownFields()
-	var other *json.UnmarshalTypeError
-	if err := dec.Decode(v); errors.As(err, &other) {
-		return fmt.Errorf("%s is a %s, want a %s", other.Field, other.Value, other.Type)
-	} else if err != nil {
-		return err
-	}
-	if dec.More() {
-		return errors.New("more follows the JSON object")
-	}
-	return nil
+// each hands the lines of a served log, decoded and checked, to use, with the place of the
+// action, as eachLine does.
+func each(path string, use func(n int, s *line, action int) error) (torn int, err error) {
+	return eachLine(path, func(n int, b []byte) error {
+		dec := json.NewDecoder(bytes.NewReader(b))
+		dec.DisallowUnknownFields()
+		var s line
+		var other *json.UnmarshalTypeError
+		if err := dec.Decode(&s); errors.As(err, &other) {
+			return fmt.Errorf("%s is a %s, want a %s", other.Field, other.Value, other.Type)
+		} else if err != nil {
+			return fmt.Errorf("no JSON object: %w", err)
+		}
+		if dec.More() {
+			return errors.New("more follows the JSON object")
+		}
+		action, err := s.check()
+		if err != nil {
+			return err
+		}
+		return use(n, &s, action)
+	})
 }
 
 // eachLine hands the lines of a file to use, counted from 1, until it returns
@@ -318,22 +304,15 @@ func eachLine(path string, use func(n int, b []byte) error) (torn int, err error
 	}
 	defer f.Close()
 	r := bufio.NewReaderSize(f, 1<<20)
-	var long []byte
 	for n := 1; ; n++ {
-		b, err := r.ReadSlice('\n')
-		for long = long[:0]; err == bufio.ErrBufferFull; {
-			long = append(long, b...)
-			if b, err = r.ReadSlice('\n'); err != bufio.ErrBufferFull {
-				b = append(long, b...)
-			}
-		}
-		switch {
-		case err == io.EOF:
+		b, err := r.ReadBytes('\n')
+		if err == io.EOF {
 			return len(b), nil
-		case err != nil:
-			return 0, err
 		}
-		if err := use(n, b); err == io.EOF {
+		if err == nil {
+			err = use(n, b)
+		}
+		if err == io.EOF {
 			return 0, nil
 		} else if err != nil {
 			return 0, fmt.Errorf("%s: line %d: %w", path, n, err)

@@ -66,32 +66,23 @@ func ReadRewards(path string, d Duplicates) (_ *Rewards, err error) {
 				return nil, err
 			}
 		}
-		if err := r.add(n, of, v, d); err != nil {
+		before, twice := r.of[of]
+		switch {
+		case of == "":
+			err = fmt.Errorf("no decision_id")
+		case math.IsNaN(v) || math.IsInf(v, 0):
+			err = fmt.Errorf("reward %v is not finite", v)
+		case twice && d != First && d != Last:
+			err = fmt.Errorf("decision_id %q has a reward in row %d already: take the first or the last of them by setting duplicates", of, before.row)
+		case twice:
+			r.left++
+		}
+		if err != nil {
 			return nil, fmt.Errorf("%s: row %d: %w", path, n, err)
+		}
+		if !twice || d == Last {
+			r.of[of] = reward{v, n}
 		}
 	}
 	return r, rows.Err()
-}
-
-// at puts the place of an id's reward before an error.
-func (r *Rewards) at(id string, err error) error {
-	return fmt.Errorf("%s: row %d: %w", r.path, r.of[id].row, err)
-}
-
-func (r *Rewards) add(row int, id string, v float64, d Duplicates) error {
-	switch before, twice := r.of[id]; {
-	case id == "":
-		return fmt.Errorf("no decision_id")
-	case math.IsNaN(v) || math.IsInf(v, 0):
-		return fmt.Errorf("reward %v is not finite", v)
-	case twice && d != First && d != Last:
-		return fmt.Errorf("decision_id %q has a reward in row %d already: take the first or the last of them by setting duplicates", id, before.row)
-	case twice:
-		r.left++
-		if d == First {
-			return nil
-		}
-	}
-	r.of[id] = reward{v, row}
-	return nil
 }
