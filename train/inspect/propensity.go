@@ -103,7 +103,7 @@ func (l *log) meanWeight() {
 	z = p.against(1 / float64(l.k))
 	g := Finding{Check: "mean propensity", Measured: fmt.Sprintf("%.4g, at least 1/K = %.4g", p.value, 1/float64(l.k)),
 		Numbers: []Number{{"mean", p.value}, {"z", z}}}
-	if z < -q && p.value < 0.99/float64(l.k) {
+	if z < -q && p.value < 0.9899/float64(l.k) { // .33 is of three actions
 		g.Severity, g.Means, g.Do = Unusable, "actions drawn by a policy have more than 1/K on average: the column looks inverted or belongs to other actions", "log the probability of the action shown"
 	}
 	l.add(g)
