@@ -252,3 +252,35 @@ func TestApart(t *testing.T) {
 		provenance.TaughtBy(propensity.NewRowSet(log.Hashes([]int{45}))), slices.Concat(upTo(0, 45), upTo(46, 400)), certify.Options{})
 	withheld(t, "rows of the same group", err, "19 rows depend on rows that taught the policy")
 }
+
+// Rows that repeat an id, or are written twice under new ones, are of one unit, and others are not.
+func TestUnits(t *testing.T) {
+	d := rows{seed: 1, d: 3}.draw(400)
+	if u := collect(t, d).Units(); u != nil {
+		t.Errorf("independent rows: units %v", u)
+	}
+	for what, renamed := range map[string]bool{"ids": false, "contents": true} {
+		var twice []logs.Decision
+		for i, row := range d {
+			again := row
+			again.Context = slices.Clone(row.Context)
+			if again.Action = i % 3; renamed {
+				again.ID, again.Action = row.ID+"-2", row.Action
+			} else {
+				again.Context[0].Number += 1 + float64(i)
+			}
+			again.Propensity = again.Propensities[again.Action]
+			twice = append(twice, row, again)
+		}
+		u := collect(t, twice).Units()
+		if u == nil {
+			t.Errorf("repeated %s: no units", what)
+			continue
+		}
+		for i, unit := range u {
+			if unit != int32(i-i%2) {
+				t.Fatalf("repeated %s: row %d is of the unit of row %d", what, i, unit)
+			}
+		}
+	}
+}
