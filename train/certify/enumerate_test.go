@@ -434,3 +434,54 @@ func TestRefused(t *testing.T) {
 		}
 	}
 }
+
+// sampled is a Gaussian that is not known to be exact.
+type sampled struct{ propensity.Gaussian }
+
+func (sampled) Noisy() bool { return true }
+
+// By hand: draws have half of each share of δ, and a sum falls short of their mean by
+// √(log(25/δ) Σ(range)²/(2·draws)) at most, for all of the 25 values of ℓ.
+func TestDraws(t *testing.T) {
+	w := two()
+	q := around(2, [2]int{0, 1}, .5)
+	done := 0
+	w.logs(3, 1, false, func(_ float64, l *logs.Log, rows []int) {
+		if done++; done%61 != 1 {
+			return
+		}
+		const risk, gain, draws = -.4, -.1, 7
+		e, err := certify.PosteriorAt(sampled{}, q, l, rows, certify.Options{Delta: .2, Draws: draws}, risk, gain)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Share != .05 {
+			t.Fatalf("share %v of δ = 0.2, want a quarter", e.Share)
+		}
+		var sums [2]float64
+		for side, most := range []float64{1, .5} {
+			value := []float64{risk, gain}[side]
+			root := 1 / math.Sqrt(3)
+			low := min(.1*root, most/10)
+			for g := -1; g < 24; g++ {
+				ell, weight := min(root, most), .5
+				if g >= 0 {
+					ell, weight = low*math.Pow(most/low, float64(g)/23), .5/24
+				}
+				s, square, pi := -3*math.Log(1-ell*value), 0., make([]float64, 2)
+				for i, a := range l.Action {
+					x := make([]float64, 2)
+					l.X.Row64(i, x)
+					propensity.Gaussian{}.At(pi, []float64{q.Mu[0]*x[0] + q.Mu[1]*x[1], q.Mu[2]*x[0] + q.Mu[3]*x[1]}, q.Sigma, nil)
+					shift := float64(side) * l.Cost[i]
+					at, rest := math.Log(1-ell*(l.Cost[i]/l.Propensity[i]-shift)), math.Log(1+ell*shift)
+					s += pi[a]*at + (1-pi[a])*rest
+					square += (at - rest) * (at - rest)
+				}
+				sums[side] += weight * math.Exp(s-math.Sqrt(math.Log(25/.05)*square/(2*draws)))
+			}
+		}
+		near(t, "log E of the risk", e.Risk, math.Log(sums[0]))
+		near(t, "log E of the gain", e.Gain, math.Log(sums[1]))
+	})
+}

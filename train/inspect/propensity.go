@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -9,7 +10,7 @@ import (
 
 // shape looks for propensities that are constant, rounded or those of something
 // else. Constant at 1 is unusable, constant below 1/K too (no policy can do that
-// with K actions), constant above 1/K doubtful. Rounded is a log of more than
+// with K actions) but for rounding, constant above 1/K doubtful. Rounded is a log of more than
 // max(12, 2K) different values, all of at most 4 decimals, whose least could be
 // off by more than 0.5 %.
 func (l *log) shape() {
@@ -33,6 +34,9 @@ func (l *log) shape() {
 		switch d := p*float64(l.k) - 1; {
 		case p == 1:
 			f.Severity, f.Means, f.Do = Unusable, "the logging policy never explored: no other can be judged", "draw actions at random, and log with what probability"
+		case d > -0.0101 && d < -1e-6:
+			f.Measured += ": uniform, rounded"
+			l.report.Gamma = Rounded
 		case d < -1e-6:
 			f.Severity, f.Means, f.Do = Unusable, fmt.Sprintf("%d actions cannot all have less than 1/%d", l.k, l.k), "see what the column holds"
 		case d > 1e-6:
@@ -53,7 +57,7 @@ func pow10(d int) float64 { return math.Pow(10, float64(d)) }
 
 // meanWeight tests E[1/(K p)] = 1, the mean weight of the uniform policy. It is
 // below 1 where actions have no support, and above 1 for no policy. Off by more
-// than 0.01 at level alpha is doubtful; above 1.1 at z > 6, or where 1 − p
+// than 0.0102 at level alpha is doubtful; above 1.1 at z > 6, or where 1 − p
 // would fit and p does not, unusable. Where all propensities are known the
 // exact variance has to agree with the verdict too, and the mean propensity is
 // tested against its least value 1/K.
@@ -78,7 +82,7 @@ func (l *log) meanWeight() {
 	f := Finding{Check: "mean weight of uniform",
 		Measured: fmt.Sprintf("%.4g, interval %.4g to %.4g, z = %.1f", m.value, m.value-1.96*m.se, m.value+1.96*m.se, z),
 		Numbers:  []Number{{"mean", m.value}, {"se", m.se}, {"z", z}}}
-	if math.Abs(z) > q && math.Abs(m.value-1) > 0.01 {
+	if math.Abs(z) > q && math.Abs(m.value-1) > 0.0102 { // what is rounded as uniform's .33 is no more
 		f.Severity = Doubtful
 		if z > 0 {
 			f.Means, f.Do = "weights 1/(K p) cannot average more than 1: propensities are too small", "see that p is that of the action shown, after all filters"
@@ -99,7 +103,7 @@ func (l *log) meanWeight() {
 	z = p.against(1 / float64(l.k))
 	g := Finding{Check: "mean propensity", Measured: fmt.Sprintf("%.4g, at least 1/K = %.4g", p.value, 1/float64(l.k)),
 		Numbers: []Number{{"mean", p.value}, {"z", z}}}
-	if z < -q && p.value < 0.99/float64(l.k) {
+	if z < -q && p.value < 0.9899/float64(l.k) { // .33 is of three actions
 		g.Severity, g.Means, g.Do = Unusable, "actions drawn by a policy have more than 1/K on average: the column looks inverted or belongs to other actions", "log the probability of the action shown"
 	}
 	l.add(g)
@@ -201,7 +205,8 @@ func (l *log) numeric() bool {
 // Σ_i 1{a_i = a}/p_i against n, for actions of at least 20 rows. An action off at
 // level alpha/K, and by more than 2 % (10 % too few, where only logged propensities
 // are known: rare draws of much weight may be missing by chance), is doubtful; by
-// more than half at z > 8, unusable if all propensities are known.
+// more than half at z > 8, unusable if all propensities are known. Rows of a group may
+// depend on one another: the variance is at least that of the groups.
 func (l *log) counts() {
 	by := make([]Action, l.k)
 	square := make([]float64, l.k)
@@ -228,15 +233,28 @@ func (l *log) counts() {
 	if l.Propensities != nil {
 		variance := make([]float64, l.k)
 		got := make([]float64, l.k)
+		groups := map[int32][]float64{} // of rows that may depend on one another, drawn less expected
 		for i := range l.n {
 			w := l.rowWeight(i)
 			got[l.Action[i]] += w
+			if l.Group != nil && l.Group[i] >= 0 {
+				off := groups[l.Group[i]]
+				if off == nil {
+					off = make([]float64, l.k)
+					groups[l.Group[i]] = off
+				}
+				off[l.Action[i]] += w
+				for a, p := range l.Propensities[i*l.k : i*l.k+l.k] {
+					off[a] -= w * p
+				}
+			}
 			for a, p := range l.Propensities[i*l.k : i*l.k+l.k] {
 				by[a].Expected += w * p
 				variance[a] += w * w * p * (1 - p)
 			}
 		}
 		for a := range by {
+			variance[a] = max(variance[a], sumOfSquares(groups, a))
 			by[a].Z = bounded(counted(got[a], by[a].Expected, variance[a]))
 			if math.Abs(by[a].Z) > math.Abs(by[worst].Z) {
 				worst = a
@@ -282,6 +300,14 @@ func (l *log) counts() {
 		}
 	}
 	l.add(f)
+}
+
+// sumOfSquares is that of the a-th numbers of the groups.
+func sumOfSquares(groups map[int32][]float64, a int) (sum float64) {
+	for _, g := range slices.Sorted(maps.Keys(groups)) {
+		sum += groups[g][a] * groups[g][a]
+	}
+	return sum
 }
 
 // concentration says how few rows carry the weight when the uniform policy is

@@ -255,6 +255,11 @@ func TestDivision(t *testing.T) {
 	if l.Training.Teaching != 375 || l.Training.Certifying != 1125 || l.Training.Share != .25 {
 		t.Errorf("%d teach, %d certify", l.Training.Teaching, l.Training.Certifying)
 	}
+	// Rows 371 to 377 are a group that the cut goes through.
+	torn := mustLearn(t, world{seed: 1, ids: true, groups: 7, times: true}.log(t, 1500), pipeline.Options{Seed: 1, Settings: settings(1), Scaling: unit, Split: pipeline.ByTime, Share: .25})
+	if g := torn.Certificate.Statement(); torn.Training.Teaching != 375 || g.N != 1122 || g.Groups != 161 {
+		t.Errorf("a torn group: %d teach, %d rows of %d groups certify", torn.Training.Teaching, g.N, g.Groups)
+	}
 	// The rows that a certificate takes are the later ones.
 	late := mustCertify(t, policy(t, l), world{seed: 1, ids: true, groups: 5, times: true, drop: func(i int) bool { return i < 375 }}.log(t, 1500), options{})
 	if late.Relation != provenance.Overlaps || late.Refused != 0 || late.N != 1125 || late.Priors != 1 || late.Notes == nil {

@@ -4,10 +4,17 @@ import (
 	"math"
 
 	"opl/policies/policyfile"
+	"opl/train/inspect"
+	"opl/train/logs"
 )
 
 // Evidence is e, that rows of the log are known again.
 func (j *Judge) Evidence(f *policyfile.File) float64 {
 	e, _ := j.bet(f.History.Witnesses, make([]bool, j.log.Len()))
 	return math.Exp(e)
+}
+
+// Finding is the judge of a log in which one check failed.
+func Finding(log *logs.Log, check string) *Judge {
+	return judge(log, inspect.Report{Gamma: 1, Findings: []inspect.Finding{{Check: check, Severity: inspect.Doubtful}}}, false)
 }

@@ -9,6 +9,7 @@ import (
 
 	"opl/policies/propensity"
 	"opl/train/certify"
+	"opl/train/inspect"
 	"opl/train/logs"
 	"opl/train/provenance"
 )
@@ -156,6 +157,144 @@ func TestVerdict(t *testing.T) {
 		}
 		if s := c.Statement(); s.Verdict != tc.want || s.Proven() != (tc.want == provenance.Better) {
 			t.Errorf("verdict %q with %v guaranteed and a gain of %v, want %q", s.Verdict, c.Guaranteed(), s.GainAtLeast(), tc.want)
+		}
+	}
+}
+
+// flat is a log of two actions drawn alike, of which the first pays more, whose propensities
+// are as it is told.
+func flat(n int, p float64) *logs.Log {
+	r := rand.New(rand.NewPCG(3, 4))
+	x := logs.Rows64{Width: 2, Data: make([]float64, 2*n)}
+	l := &logs.Log{Actions: logs.Numbered(3), X: x}
+	for i := range n {
+		x.Data[2*i], x.Data[2*i+1] = r.NormFloat64(), r.NormFloat64()
+		a, cost := r.IntN(3), 0.
+		if r.Float64() < []float64{.8, .4, .3}[a] {
+			cost = -1
+		}
+		l.Action, l.Propensity, l.Cost = append(l.Action, int32(a)), append(l.Propensity, p), append(l.Cost, cost)
+	}
+	return l
+}
+
+// What contradicts a guarantee keeps it from being called better, and what is promised is
+// not above the estimate.
+func TestDoubts(t *testing.T) {
+	first := func(l *logs.Log, p float64) (pi []float64) { // the first action, more or less
+		for _, a := range l.Action {
+			pi = append(pi, p*[]float64{1, 0, 0}[a])
+		}
+		return pi
+	}
+	state := func(l *logs.Log, pi []float64) provenance.Statement {
+		t.Helper()
+		c, err := provenance.New(l).Force().Probabilities(pi, provenance.FixedBefore(), certify.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.Statement()
+	}
+	sound := flat(4000, 1./3)
+	if s := state(sound, first(sound, 1)); s.Verdict != provenance.Better || s.Contradicted != "" || s.Gamma != 0 || s.Doubts != nil {
+		t.Errorf("sound: %q, %q, Γ = %v, %q", s.Verdict, s.Contradicted, s.Gamma, s.Doubts)
+	}
+	rounded := flat(4000, .33)
+	if s := state(rounded, first(rounded, 1)); s.Verdict != provenance.Better || s.Gamma != inspect.Rounded {
+		t.Errorf("rounded: %q, %q, Γ = %v", s.Verdict, s.Contradicted, s.Gamma)
+	}
+	// Weights of 1.2 on average. The bound is on their mean, the estimate divides by it.
+	small := flat(4000, 1/3.6)
+	for i, a := range small.Action { // but uniform finds nothing
+		if a > 0 {
+			small.Propensity[i] = 1 / 2.7
+		}
+	}
+	s := state(small, first(small, 1))
+	if s.Verdict != provenance.Doubted || !strings.Contains(s.Contradicted, "weights π/π₀") || s.Proven() {
+		t.Errorf("weights that average 1.2: %q, %q", s.Verdict, s.Contradicted)
+	}
+	if !(s.Reward() > s.Estimate.Reward) || s.Promise() != s.Estimate.Reward {
+		t.Errorf("%v is promised, %v bounded, %v estimated", s.Promise(), s.Reward(), s.Estimate.Reward)
+	}
+	// A finding of the inspection, on propensities that are those of the policy's action.
+	drawn := example(4000)
+	for i := range drawn.Action {
+		drawn.Cost[i] = -[]float64{1, .3, 0}[drawn.Action[i]]
+		drawn.Propensities[3*i+1], drawn.Propensities[3*i+2] = .15, .35
+		drawn.Propensity[i] = drawn.Propensities[3*i+int(drawn.Action[i])]
+	}
+	if s := state(drawn, first(drawn, 1)); s.Verdict != provenance.Doubted || s.Contradicted == "" || strings.Contains(s.Contradicted, "weights π/π₀") {
+		t.Errorf("actions drawn by other propensities: %q, %q", s.Verdict, s.Contradicted)
+	}
+	// Each check whose failure no bound accounts for, and those whose failure one does.
+	for check, want := range map[string]provenance.Verdict{
+		"draws against propensities": provenance.Doubted, "counts by action": provenance.Doubted, "mean weight of uniform": provenance.Doubted,
+		"rewards in sequence": provenance.Doubted, "rows left out": provenance.Doubted, "p is its row's entry": provenance.Doubted,
+		"support": provenance.Better, "constant or rounded": provenance.Better,
+	} {
+		c, err := provenance.Finding(sound, check).Probabilities(first(sound, 1), provenance.FixedBefore(), certify.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := c.Statement(); s.Verdict != want || (want == provenance.Doubted) != strings.HasPrefix(s.Contradicted, check) || len(s.Doubts) != 1 {
+			t.Errorf("%s: %q, %q", check, s.Verdict, s.Contradicted)
+		}
+	}
+	// More than the largest reward there is.
+	tiny := flat(4000, 1./3)
+	for i := range 3 {
+		tiny.Propensity[i], tiny.Cost[i], tiny.Action[i] = 1e-30, -1, 0
+	}
+	_, err := provenance.New(tiny).Force().Probabilities(first(tiny, 1), provenance.FixedBefore(), certify.Options{})
+	withheld(t, "propensities of 1e-30", err, "more than the largest reward there is")
+}
+
+// A row that shares a group with one that taught does not certify.
+func TestApart(t *testing.T) {
+	log := example(400)
+	for i := range 400 {
+		log.Group = append(log.Group, int32(i/20))
+	}
+	j := provenance.New(log)
+	seen := make([]bool, 400)
+	seen[45] = true
+	if got, want := j.Apart(upTo(30, 70), seen), slices.Concat(upTo(30, 40), upTo(60, 70)); !slices.Equal(got, want) {
+		t.Errorf("apart from row 45: %v", got)
+	}
+	_, err := j.Fixed(func(dst []float64, i int) error { copy(dst, []float64{1, 0, 0}); return nil },
+		provenance.TaughtBy(propensity.NewRowSet(log.Hashes([]int{45}))), slices.Concat(upTo(0, 45), upTo(46, 400)), certify.Options{})
+	withheld(t, "rows of the same group", err, "19 rows depend on rows that taught the policy")
+}
+
+// Rows that repeat an id, or are written twice under new ones, are of one unit, and others are not.
+func TestUnits(t *testing.T) {
+	d := rows{seed: 1, d: 3}.draw(400)
+	if u := collect(t, d).Units(); u != nil {
+		t.Errorf("independent rows: units %v", u)
+	}
+	for what, renamed := range map[string]bool{"ids": false, "contents": true} {
+		var twice []logs.Decision
+		for i, row := range d {
+			again := row
+			again.Context = slices.Clone(row.Context)
+			if again.Action = i % 3; renamed {
+				again.ID, again.Action = row.ID+"-2", row.Action
+			} else {
+				again.Context[0].Number += 1 + float64(i)
+			}
+			again.Propensity = again.Propensities[again.Action]
+			twice = append(twice, row, again)
+		}
+		u := collect(t, twice).Units()
+		if u == nil {
+			t.Errorf("repeated %s: no units", what)
+			continue
+		}
+		for i, unit := range u {
+			if unit != int32(i-i%2) {
+				t.Fatalf("repeated %s: row %d is of the unit of row %d", what, i, unit)
+			}
 		}
 	}
 }

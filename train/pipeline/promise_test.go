@@ -1,0 +1,370 @@
+package pipeline_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"opl/policies/policyfile"
+	"opl/policies/propensity"
+	"opl/train/library"
+	"opl/train/logs"
+	"opl/train/pipeline"
+	"opl/train/provenance"
+)
+
+// finite are the contexts of a world in which what a policy earns is a sum.
+var finite = func() (x [][]float64) {
+	r := rand.New(rand.NewPCG(5, 5))
+	for range 1500 {
+		x = append(x, []float64{r.NormFloat64(), r.NormFloat64(), r.NormFloat64()})
+	}
+	return x
+}()
+
+// promised is a setting in which what is promised is compared with the truth.
+type promised struct {
+	name    string
+	n       int
+	full    bool // propensities of all actions
+	copies  int  // of each draw, one after the other; 0: 1
+	grouped bool // they have a group
+	shared  bool // groups of 2 or 12 rows with a common luck, which the larger ones have
+	drift   bool // reward .1, then .5
+	flat    bool // reward .5
+	rounded bool // uniform, logged as .33
+	rounds  bool // a second log is that of the policy of the first
+	later   bool // certified on a later log
+	o       pipeline.Options
+}
+
+func promises() []promised {
+	o := pipeline.Options{Settings: settings(3), Scaling: unit, Floor: .1}
+	with := func(change func(o *pipeline.Options)) pipeline.Options {
+		o := o
+		change(&o)
+		return o
+	}
+	ls := func(prior string) pipeline.Options {
+		return with(func(o *pipeline.Options) {
+			o.Objective, o.Prior, o.Settings.PriorScales = "ls", prior, []float64{1, .3}
+		})
+	}
+	return []promised{
+		{name: "independent rows", n: 500, full: true, o: o},
+		{name: "logged propensities alone", n: 500, o: o},
+		{name: "60 rows", n: 60, full: true, o: o},
+		{name: "groups of 20 equal rows", n: 50, full: true, copies: 20, grouped: true, o: o},
+		{name: "20 equal rows, no group", n: 50, full: true, copies: 20, o: o},
+		{name: "groups with a common luck", n: 500, full: true, shared: true, o: o},
+		{name: "drift, split by time", n: 500, full: true, drift: true, o: with(func(o *pipeline.Options) { o.Split = pipeline.ByTime })},
+		{name: "drift, split at random", n: 500, full: true, drift: true, o: o},
+		{name: "all actions alike", n: 500, full: true, flat: true, o: o},
+		{name: "propensities of .33", n: 1000, rounded: true, o: o},
+		{name: "second round", n: 1000, full: true, rounds: true, o: o},
+		{name: "a later log", n: 500, full: true, later: true, o: o},
+		{name: "posterior, prior of zeros", n: 500, full: true, o: ls(pipeline.ZeroPrior)},
+		{name: "posterior, learned prior", n: 500, full: true, o: ls(pipeline.LearnedPrior)},
+	}
+}
+
+// reward is what an action earns on average, with luck or late if high.
+func (s promised) reward(x []float64, a int, high bool) float64 {
+	switch {
+	case s.flat:
+		return .5
+	case s.drift && high:
+		return .5
+	case s.drift:
+		return .1
+	}
+	r := .15 + .6*max(0, reward(x, a)-.1)
+	if s.shared && high {
+		return r + .3
+	} else if s.shared {
+		return r - .1
+	}
+	return r
+}
+
+// first is the logging policy of the first round.
+func (s promised) first(dst, x []float64) {
+	sum := 0.
+	for a := range dst {
+		if dst[a] = math.Exp(x[a] / 2); s.rounded {
+			dst[a] = 1
+		}
+		sum += dst[a]
+	}
+	for a := range dst {
+		dst[a] /= sum
+	}
+}
+
+// draw is a log, and whether each row is high.
+func (s promised) draw(r *rand.Rand, play func(dst, x []float64), label string) (*logs.Log, []bool, error) {
+	var all []logs.Decision
+	var high []bool
+	group, left, luck := 0, 0, false
+	for i := range s.n {
+		if s.shared && left == 0 {
+			group, left, luck = group+1, 2, r.IntN(2) == 1
+			if luck {
+				left = 12
+			}
+		}
+		left--
+		if s.drift {
+			luck = i >= s.n/2
+		}
+		x := finite[r.IntN(len(finite))]
+		pi := make([]float64, 3)
+		play(pi, x)
+		d := logs.Decision{Context: named(x), Action: propensity.Draw(pi, r), Weight: 1}
+		d.Propensity = pi[d.Action]
+		if s.rounded {
+			d.Propensity = .33
+		}
+		if s.full {
+			d.Propensities = pi
+		}
+		if r.Float64() < s.reward(x, d.Action, luck) {
+			d.Cost = -1
+		}
+		if s.shared {
+			d.Group = fmt.Sprint("g", group)
+		}
+		for c := range max(1, s.copies) {
+			if d.ID = fmt.Sprint(label, i, "-", c); s.grouped {
+				d.Group = fmt.Sprint("g", i)
+			}
+			if s.drift || s.rounds {
+				d.Time = time.Unix(1_700_000_000+int64(len(all)), 0)
+			}
+			all, high = append(all, d), append(high, luck)
+		}
+	}
+	l, err := logs.Collect([]string{"a", "b", "c"}, all)
+	return l, high, err
+}
+
+// truth is what two policies earn where a share of the rows is high: (1/M) Σ_x Σ_a π r.
+func (s promised) truth(pi, pi0 func(dst, x []float64), high float64) (value, logging float64) {
+	p, p0 := make([]float64, 3), make([]float64, 3)
+	for _, x := range finite {
+		pi(p, x)
+		pi0(p0, x)
+		for a := range p {
+			m := (high*s.reward(x, a, true) + (1-high)*s.reward(x, a, false)) / float64(len(finite))
+			value, logging = value+p[a]*m, logging+p0[a]*m
+		}
+	}
+	return value, logging
+}
+
+// kept counts what became of promises.
+type kept struct {
+	logs, value, gain, better, falsely, none, doubted int
+	slack                                             float64
+}
+
+var levels = []float64{.05, .2}
+
+// log draws one log, or two, learns, certifies, and compares.
+func (s promised) log(seed uint64, index int, into []kept) error {
+	r := rand.New(rand.NewPCG(seed, uint64(index)))
+	pi0 := s.first
+	log, high, err := s.draw(r, pi0, "f")
+	if err != nil {
+		return err
+	}
+	o := s.o
+	o.Seed = seed<<20 + uint64(index)
+	if s.rounds {
+		o.Floor = .3
+	}
+	learn := func(log *logs.Log) (*pipeline.Learned, *policyfile.Policy, error) {
+		l, err := pipeline.Learn(context.Background(), library.Standard(), log, o)
+		if err != nil {
+			return nil, nil, err
+		}
+		p, err := policyfile.New(l.File)
+		return l, p, err
+	}
+	plays := func(p *policyfile.Policy) func(dst, x []float64) {
+		return func(dst, x []float64) {
+			if err := p.Propensities(dst, named(x)); err != nil {
+				panic(err)
+			}
+		}
+	}
+	l, p, err := learn(log)
+	if err == nil && (s.rounds || s.later) {
+		if s.rounds {
+			pi0 = plays(p)
+			o.Floor, o.PriorFile, o.Loggers = .1, p, []*policyfile.Policy{p}
+		}
+		if log, high, err = s.draw(r, pi0, "s"); err != nil {
+			return err
+		}
+		if s.rounds {
+			l, p, err = learn(log)
+		}
+	}
+	if err != nil { // the log is refused
+		var w *provenance.Withheld
+		if !errors.As(err, &w) && !strings.Contains(err.Error(), "cannot be used") && !strings.Contains(err.Error(), "could certify") && !strings.Contains(err.Error(), "none of them may be empty") {
+			return err
+		}
+		for i := range into {
+			into[i].none++
+			into[i].logs++
+		}
+		return nil
+	}
+	judge := provenance.New(log)
+	past, err := judge.Compare(p.File(), false)
+	if err != nil {
+		return err
+	}
+	share := 0.5 // of groups with luck
+	if s.drift {
+		n, late := 0., 0.
+		for i, c := range past.Chosen {
+			if c {
+				n++
+				if high[i] {
+					late++
+				}
+			}
+		}
+		share = late / n
+	}
+	value, logging := s.truth(plays(p), pi0, share)
+	for i, delta := range levels {
+		k := &into[i]
+		k.logs++
+		c, err := judge.File(context.Background(), p, provenance.Options{Delta: delta})
+		if err != nil {
+			var w *provenance.Withheld
+			if !errors.As(err, &w) {
+				return err
+			}
+			k.none++
+			continue
+		}
+		g := c.Statement()
+		if !s.later && i == 0 {
+			if l.Certificate == nil {
+				return fmt.Errorf("certified from the file, and not when it was learned: %s", l.Unproven)
+			}
+			if a, b := l.Certificate.Statement(), g; math.Abs(a.Reward()-b.Reward()) > 1e-6 || math.Abs(a.GainAtLeast()-b.GainAtLeast()) > 1e-6 || a.Verdict != b.Verdict {
+				return fmt.Errorf("learned with %v and a gain of %v (%s), from the file %v and %v (%s)", a.Reward(), a.GainAtLeast(), a.Verdict, b.Reward(), b.GainAtLeast(), b.Verdict)
+			}
+		}
+		if !(g.Promise() >= 0 && g.Promise() <= max(0, min(g.Reward(), g.Estimate.Reward))) {
+			return fmt.Errorf("%v is promised, %v bounded, %v estimated", g.Promise(), g.Reward(), g.Estimate.Reward)
+		}
+		k.slack += value - g.Promise()
+		if g.Reward() > value+1e-9 {
+			k.value++
+		}
+		if g.GainAtLeast() > value-logging+1e-9 {
+			k.gain++
+		}
+		switch {
+		case g.Verdict == provenance.Doubted:
+			k.doubted++
+		case g.Proven():
+			k.better++
+			if value <= logging+1e-9 {
+				k.falsely++
+			}
+		}
+	}
+	return nil
+}
+
+// binomial is the .999 quantile of Binomial(n, p).
+func binomial(n int, p float64) int {
+	c, term := 0., math.Pow(1-p, float64(n))
+	for k := range n {
+		if c += term; c >= .999 {
+			return k
+		}
+		term *= float64(n-k) / float64(k+1) * p / (1 - p)
+	}
+	return n
+}
+
+// What is stated holds but with probability δ, from the log to the file, and "better" is
+// not said falsely, on many logs of worlds in which the truth is known. OPL_LONG=1 draws
+// OPL_LOGS of each setting, 1,000 if not set, by the seed OPL_SEED, and prints a table.
+func TestPromise(t *testing.T) {
+	count, seed := 14, uint64(1)
+	if os.Getenv("OPL_LONG") != "" {
+		count = 1000
+	}
+	if n, err := strconv.Atoi(os.Getenv("OPL_LOGS")); err == nil {
+		count = n
+	}
+	if n, err := strconv.ParseUint(os.Getenv("OPL_SEED"), 10, 64); err == nil {
+		seed = n
+	}
+	table := "| setting | δ | value | gain | \"better\" | falsely | slack | doubted | none |\n|---|---|---|---|---|---|---|---|---|\n"
+	for _, s := range promises() {
+		begin := time.Now()
+		total := make([]kept, len(levels))
+		var mu sync.Mutex
+		var wg sync.WaitGroup
+		next := make(chan int, count)
+		for i := range count {
+			next <- i
+		}
+		close(next)
+		for range runtime.GOMAXPROCS(0) {
+			wg.Go(func() {
+				for i := range next {
+					one := make([]kept, len(levels))
+					err := s.log(seed, i, one)
+					mu.Lock()
+					if err != nil {
+						t.Errorf("%s, log %d: %v", s.name, i, err)
+					}
+					for j, k := range one {
+						a := &total[j]
+						a.logs, a.value, a.gain, a.better = a.logs+k.logs, a.value+k.value, a.gain+k.gain, a.better+k.better
+						a.falsely, a.none, a.doubted, a.slack = a.falsely+k.falsely, a.none+k.none, a.doubted+k.doubted, a.slack+k.slack
+					}
+					mu.Unlock()
+				}
+			})
+		}
+		wg.Wait()
+		for i, delta := range levels {
+			k := total[i]
+			if most := binomial(count, delta); k.value > most || k.gain > most || k.falsely > most || s.flat && k.falsely > binomial(count, delta/2) {
+				t.Errorf("%s, δ = %v: of %d logs the value is violated on %d, the gain on %d, and \"better\" is false on %d; want at most %d", s.name, delta, k.logs, k.value, k.gain, k.falsely, most)
+			}
+			if k.none == k.logs && s.name != "20 equal rows, no group" {
+				t.Errorf("%s: nothing was certified on any of %d logs", s.name, k.logs)
+			}
+			slack := "-"
+			if n := k.logs - k.none; n > 0 {
+				slack = fmt.Sprintf("%.3f", k.slack/float64(n))
+			}
+			table += fmt.Sprintf("| %s | %v | %d | %d | %d | %d | %s | %d | %d |\n", s.name, delta, k.value, k.gain, k.better, k.falsely, slack, k.doubted, k.none)
+		}
+		t.Logf("%s: %.1f s", s.name, time.Since(begin).Seconds())
+	}
+	t.Logf("%d logs a setting, seed %d\n%s", count, seed, table)
+}
