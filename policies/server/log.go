@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -167,14 +168,8 @@ func setAside(path string, from io.Reader) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	if _, err := io.Copy(f, from); err != nil {
-		return err
-	}
-	if _, err := f.WriteString("\n"); err != nil {
-		return err
-	}
-	return f.Sync()
+	_, err = io.Copy(f, io.MultiReader(from, strings.NewReader("\n")))
+	return errors.Join(err, f.Sync(), f.Close())
 }
 
 // Torn is the number of bytes of a last line without an end that opening set aside.
@@ -257,7 +252,7 @@ func (l *Log) sync() error {
 	return l.broken
 }
 
-// syncEverySecond does not hold the lock while the disk works.
+// syncEverySecond is sync, but does not hold the lock while the disk works.
 func (l *Log) syncEverySecond() {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
