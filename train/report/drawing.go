@@ -274,12 +274,12 @@ func (c curve) band(i int) (lo, hi float64) {
 func (c curve) Plot(da draw.Canvas, p *plot.Plot) {
 	tx, ty := p.Transforms(&da)
 	for from := 0; from < len(c.y); {
-		if !finite2(c.y[from]) {
+		if !finite(c.y[from]) {
 			from++
 			continue
 		}
 		to := from
-		for to < len(c.y) && finite2(c.y[to]) {
+		for to < len(c.y) && finite(c.y[to]) {
 			to++
 		}
 		var line, upper, lower []vg.Point
@@ -357,8 +357,6 @@ func (s style) paintMarker(c draw.Canvas, at vg.Point, size vg.Length) {
 	c.SetLineStyle(draw.LineStyle{Color: color.White, Width: .35})
 	c.Stroke(path)
 }
-
-func finite2(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
 const legendGap = vg.Length(12)
 

@@ -440,7 +440,7 @@ func (n names) label(p Point) string {
 	if p.Objective == train.LoggingPolicy {
 		return "logging policy"
 	}
-	return n.configuration(train.Run{Objective: p.Objective, Lambda: p.Lambda, Weight: p.Weight, Hyper: p.Hyper, Penalty: p.Penalty})
+	return n.configuration(p.Run)
 }
 
 // writeProvenance says what made the records.

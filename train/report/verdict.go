@@ -221,7 +221,7 @@ func (s sideCells) value(k cellKey, seed uint64) (float64, bool) {
 		return meanReward(recs), true
 	}
 	x := s.of(recs)
-	return x, finite2(x)
+	return x, finite(x)
 }
 
 func meanReward(recs []train.Record) float64 {
