@@ -101,7 +101,7 @@ func improvesOnLogging(recs []train.Record) []Verdict {
 
 func overLogging(m method, recs []train.Record) Comparison {
 	logging := m.side()
-	logging.name, logging.of = "logging policy", meanOf(func(r train.Record) train.Number { return r.LoggingReward })
+	logging.name, logging.of = "logging policy", meanOf(loggingReward)
 	return comparison{test: Above, a: m.side(), b: logging, cell: hyperOf}.compare(recs)
 }
 

@@ -90,7 +90,7 @@ func WriteAll(dir string, recs []train.Record, o PageOptions) error {
 		{RunsFile, func(w io.Writer) error { return Write(w, CSV, recs) }},
 		{PointsFile, func(w io.Writer) error { return WritePoints(w, p.points()) }},
 		{VerdictsFile, func(w io.Writer) error { return writeVerdicts(w, p.verdicts) }},
-		{VerdictsJSON, func(w io.Writer) error { return encodeJSON(w, p.verdicts) }},
+		{VerdictsJSON, func(w io.Writer) error { return encodeJSON(w, p.verdicts, false) }},
 		{PageFile, p.write},
 	}
 	for _, f := range files {
@@ -217,10 +217,10 @@ func writeFile(path string, b []byte) error {
 	return nil
 }
 
-func encodeJSON(w io.Writer, x any) error {
+func encodeJSON(w io.Writer, x any, html bool) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
+	e.SetEscapeHTML(html)
 	return e.Encode(x)
 }
 

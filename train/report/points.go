@@ -119,11 +119,7 @@ func configuration(r train.Record) string {
 func aggregate(figure, quantity string, recs []train.Record, of func(train.Record) train.Number) (pts []Point) {
 	recs = slices.DeleteFunc(slices.Clone(recs), func(r train.Record) bool { return !finite(of(r)) })
 	for _, g := range groupBy(recs, configuration) {
-		xs := make([]float64, len(g))
-		for i, r := range g {
-			xs[i] = float64(of(r))
-		}
-		pts = append(pts, summary(figure, quantity, g[0].Run, xs))
+		pts = append(pts, summary(figure, quantity, g[0].Run, numbers(g, of)))
 	}
 	return pts
 }
@@ -145,11 +141,10 @@ func loggingPoints(figure string, recs []train.Record) []Point {
 		logs[i].Run = train.Run{Dataset: r.Dataset, Eta0: r.Eta0, Seed: r.Seed, Objective: train.LoggingPolicy, Policy: "softmax",
 			Hyper: train.None(), Penalty: train.None()}
 	}
-	of := func(r train.Record) train.Number { return r.LoggingReward }
-	logs = slices.DeleteFunc(logs, func(r train.Record) bool { return !finite(of(r)) })
+	logs = slices.DeleteFunc(logs, func(r train.Record) bool { return !finite(r.LoggingReward) })
 	compare := func(a, b train.Record) int { return compareRuns(a.Run, b.Run) }
 	slices.SortStableFunc(logs, compare)
-	return aggregate(figure, Reward, slices.CompactFunc(logs, func(a, b train.Record) bool { return compare(a, b) == 0 }), of)
+	return aggregate(figure, Reward, slices.CompactFunc(logs, func(a, b train.Record) bool { return compare(a, b) == 0 }), loggingReward)
 }
 
 // meanPoints average the reward over hyperparameters, per data set, η₀ and weight;
@@ -180,9 +175,10 @@ func meanPoints(figure string, recs []train.Record) (pts []Point) {
 	return pts
 }
 
-func reward(r train.Record) train.Number { return r.Reward }
-func bound(r train.Record) train.Number  { return r.ObjectiveValue }
-func risk(r train.Record) train.Number   { return -r.Reward }
-func gap(r train.Record) train.Number    { return r.ObjectiveValue + r.Reward }
+func reward(r train.Record) train.Number        { return r.Reward }
+func loggingReward(r train.Record) train.Number { return r.LoggingReward }
+func bound(r train.Record) train.Number         { return r.ObjectiveValue }
+func risk(r train.Record) train.Number          { return -r.Reward }
+func gap(r train.Record) train.Number           { return r.ObjectiveValue + r.Reward }
 
 func finite[T ~float64](x T) bool { return !math.IsNaN(float64(x)) && !math.IsInf(float64(x), 0) }

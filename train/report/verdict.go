@@ -224,19 +224,11 @@ func (s sideCells) value(k cellKey, seed uint64) (float64, bool) {
 	return x, finite(x)
 }
 
-func meanReward(recs []train.Record) float64 {
-	return meanOf(reward)(recs)
-}
+func meanReward(recs []train.Record) float64 { return mean(numbers(recs, reward)) }
 
 // meanOf averages a quantity over records.
 func meanOf(q func(train.Record) train.Number) func([]train.Record) float64 {
-	return func(recs []train.Record) float64 {
-		var sum float64
-		for _, r := range recs {
-			sum += float64(q(r))
-		}
-		return sum / float64(len(recs))
-	}
+	return func(recs []train.Record) float64 { return mean(numbers(recs, q)) }
 }
 
 // compare computes a comparison from records in canonical order.
