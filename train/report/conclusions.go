@@ -285,7 +285,7 @@ func (m method) side() side {
 	at := func(r train.Record) bool {
 		return (len(of.Datasets) == 0 || slices.Contains(of.Datasets, r.Dataset)) && slices.ContainsFunc(of.Eta0, func(e float64) bool { return math.Abs(e-r.Eta0) < 1e-9 })
 	}
-	return side{name: name, is: func(r train.Record) bool {
+	return side{name: name, of: meanReward, is: func(r train.Record) bool {
 		return err == nil && r.Objective == m.objective && r.Policy == o.Policy && r.Lambda == m.lambda && at(r) &&
 			slices.Contains(weights, r.Weight) && (m.anyPenalty || !o.HasPenalty || float64(r.Penalty) == o.Penalty) &&
 			experiment.HasDefaultHyper(r) == m.byDefault
