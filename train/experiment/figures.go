@@ -91,15 +91,18 @@ func (g Grid) WithHypers(hypers []float64) Grid {
 	return g
 }
 
+// Covers reports whether a run is on a data set and at an η₀ of the grid.
+func (g Grid) Covers(r train.Run) bool {
+	return (len(g.Datasets) == 0 || slices.Contains(g.Datasets, r.Dataset)) &&
+		slices.ContainsFunc(g.Eta0, func(eta float64) bool { return math.Abs(eta-r.Eta0) < 1e-9 })
+}
+
 // Match reports whether a record belongs to the figure. The training settings,
 // the seed and the noise may be any, and so may a number for a hyperparameter that
 // the figure varies.
 func (f Figure) Match(rec train.Record) bool {
-	if len(f.Grid.Datasets) > 0 && !slices.Contains(f.Grid.Datasets, rec.Dataset) ||
-		!slices.ContainsFunc(f.Grid.Eta0, func(eta float64) bool { return math.Abs(eta-rec.Eta0) < 1e-9 }) {
-		return false
-	}
-	return rec.Objective == train.LoggingPolicy || slices.ContainsFunc(f.Grid.Entries, func(e Entry) bool { return e.match(rec, true, true) })
+	return f.Grid.Covers(rec.Run) && (rec.Objective == train.LoggingPolicy ||
+		slices.ContainsFunc(f.Grid.Entries, func(e Entry) bool { return e.match(rec, true, true) }))
 }
 
 // match reports whether a record is of an entry: of its default hyperparameter,
