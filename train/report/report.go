@@ -340,7 +340,7 @@ func rewardTable(w io.Writer, f Format, width int, gs []*group) error {
 				}
 			}
 		}
-		if level == last || table.Fits(width, head, rows) {
+		if level == last || table.Wide(head, rows) <= width {
 			break
 		}
 	}

@@ -64,21 +64,12 @@ func WriteTerms(w io.Writer, f Format, recs []train.Record) error {
 
 // writeBlocks prints a block for what differs in the weight alone.
 func writeBlocks(w io.Writer, width int, vs []value) error {
-	block := func(v value) train.Run {
+	title := func(v value) string {
 		v.run.Weight, v.run.Hyper = "", train.None()
-		return v.run
+		return experiment.Name(v.run)
 	}
-	var names []string
-	blocks := map[string][]value{}
-	for _, v := range vs {
-		name := experiment.Name(block(v))
-		if blocks[name] == nil {
-			names = append(names, name)
-		}
-		blocks[name] = append(blocks[name], v)
-	}
-	for _, name := range names {
-		if err := writeBlock(w, width, name, blocks[name]); err != nil {
+	for _, of := range groupBy(vs, title) {
+		if err := writeBlock(w, width, title(of[0]), of); err != nil {
 			return err
 		}
 	}
@@ -120,14 +111,7 @@ func writeBlock(w io.Writer, width int, title string, vs []value) error {
 		}
 	}
 	head = append(head, "terms")
-	room := width
-	for i, h := range head[:len(head)-1] {
-		m := len([]rune(h))
-		for _, r := range rows {
-			m = max(m, len([]rune(r[i])))
-		}
-		room -= m + 2
-	}
+	room := width - table.Wide(head[:len(head)-1], rows) - 2
 	var lines [][]string
 	for i, r := range rows {
 		r = slices.Clone(r)
