@@ -134,12 +134,9 @@ func (c straight) RGBA() (r, g, b, a uint32) {
 // polygon is a closed path through points.
 func polygon(points []vg.Point) vg.Path {
 	var p vg.Path
-	for i, pt := range points {
-		if i == 0 {
-			p.Move(pt)
-		} else {
-			p.Line(pt)
-		}
+	p.Move(points[0])
+	for _, pt := range points[1:] {
+		p.Line(pt)
 	}
 	p.Close()
 	return p
