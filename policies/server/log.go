@@ -8,12 +8,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"opl/policies/wholefile"
 )
 
 // Fsync says when what was written to a log is forced to the disk.
@@ -111,7 +112,7 @@ func (l *Log) open() error {
 		return err
 	}
 	if l.torn = info.Size() - whole; l.torn > 0 {
-		if err := setAside(l.path+".torn", io.NewSectionReader(l.f, whole, l.torn)); err != nil {
+		if err := wholefile.SetAside(l.path+".torn", io.NewSectionReader(l.f, whole, l.torn)); err != nil {
 			return err
 		}
 		if err := l.f.Truncate(whole); err != nil {
@@ -161,15 +162,6 @@ func actionsOf(f io.ReaderAt, whole int64) ([]string, error) {
 		return nil, other
 	}
 	return line.Actions, nil
-}
-
-func setAside(path string, from io.Reader) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(f, io.MultiReader(from, strings.NewReader("\n")))
-	return errors.Join(err, f.Sync(), f.Close())
 }
 
 // Torn is the number of bytes of a last line without an end that opening set aside.

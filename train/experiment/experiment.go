@@ -32,9 +32,9 @@ type Runner struct {
 	Progress func(i int, p train.Progress)
 
 	mu    sync.Mutex
-	data  map[string]*shared[*dataset.Data]
-	fits  map[taskKey]*shared[fitted]
-	tasks map[taskKey]*shared[*Task]
+	data  map[string]func() (*dataset.Data, error)
+	fits  map[taskKey]func() (fitted, error)
+	tasks map[taskKey]func() (*Task, error)
 }
 
 // taskKey is what runs must agree on to share a log; of fits, without Eta0.
@@ -47,16 +47,18 @@ type taskKey struct {
 
 func keyOf(r train.Run) taskKey { return taskKey{r.Dataset, r.Eta0, r.Seed, r.Limit} }
 
-// shared is computed once, by the first who asks.
-type shared[T any] struct {
-	once sync.Once
-	val  T
-	err  error
-}
-
-func (s *shared[T]) get(f func() (T, error)) (T, error) {
-	s.once.Do(func() { s.val, s.err = f() })
-	return s.val, s.err
+// once is what f gives the first who asks for a key of m.
+func once[K comparable, T any](e *Runner, m *map[K]func() (T, error), key K, f func() (T, error)) (T, error) {
+	e.mu.Lock()
+	if *m == nil {
+		*m = map[K]func() (T, error){}
+	}
+	if (*m)[key] == nil {
+		(*m)[key] = sync.OnceValues(f)
+	}
+	get := (*m)[key]
+	e.mu.Unlock()
+	return get()
 }
 
 // fitted is a fitted logging policy and the rows that are left for the log.
@@ -77,22 +79,7 @@ type Task struct {
 // Task makes, or returns again, the problem of a run.
 func (e *Runner) Task(ctx context.Context, r train.Run) (*Task, error) {
 	key := keyOf(r)
-	e.mu.Lock()
-	if e.tasks == nil {
-		e.data = map[string]*shared[*dataset.Data]{}
-		e.fits = map[taskKey]*shared[fitted]{}
-		e.tasks = map[taskKey]*shared[*Task]{}
-	}
-	t := at(e.tasks, key)
-	e.mu.Unlock()
-	return t.get(func() (*Task, error) { return e.task(ctx, key) })
-}
-
-func at[K comparable, T any](m map[K]*shared[T], k K) *shared[T] {
-	if m[k] == nil {
-		m[k] = &shared[T]{}
-	}
-	return m[k]
+	return once(e, &e.tasks, key, func() (*Task, error) { return e.task(ctx, key) })
 }
 
 func (e *Runner) task(ctx context.Context, key taskKey) (*Task, error) {
@@ -102,10 +89,7 @@ func (e *Runner) task(ctx context.Context, key taskKey) (*Task, error) {
 	}
 	fitKey := key
 	fitKey.eta0 = 0
-	e.mu.Lock()
-	fit := at(e.fits, fitKey)
-	e.mu.Unlock()
-	f, err := fit.get(func() (fitted, error) {
+	f, err := once(e, &e.fits, fitKey, func() (fitted, error) {
 		logging, log, err := train.Split(data.Train.Len(), key.limit, key.seed)
 		if err != nil {
 			return fitted{}, err
@@ -134,13 +118,7 @@ func (e *Runner) task(ctx context.Context, key taskKey) (*Task, error) {
 
 // Data opens a data set, or returns it again.
 func (e *Runner) Data(name string) (*dataset.Data, error) {
-	e.mu.Lock()
-	if e.data == nil {
-		e.data = map[string]*shared[*dataset.Data]{}
-	}
-	d := at(e.data, name)
-	e.mu.Unlock()
-	return d.get(func() (*dataset.Data, error) { return dataset.Open(name, e.DataDir) })
+	return once(e, &e.data, name, func() (*dataset.Data, error) { return dataset.Open(name, e.DataDir) })
 }
 
 // Do runs one configuration. progress may be nil.

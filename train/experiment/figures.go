@@ -17,9 +17,6 @@ type Figure struct {
 	Grid  Grid
 }
 
-// paperHypers stand for the values in [0, 1] that the paper leaves open.
-func paperHypers() []float64 { return []float64{.1, .3, .5, .7, .9} }
-
 // PaperDatasets are those of the paper.
 func PaperDatasets() []string { return []string{"mnist", "fashion"} }
 
@@ -31,17 +28,18 @@ func PaperDatasets() []string { return []string{"mnist", "fashion"} }
 // those of all others.
 func Figures() []Figure {
 	def := []float64{math.NaN()}
+	open := []float64{.1, .3, .5, .7, .9} // for the values in [0, 1] that the paper leaves open
 	grid := func(from, to float64, entries ...Entry) Grid {
 		return Grid{Eta0: steps(from, to), Seeds: []uint64{1}, Entries: entries, Settings: train.DefaultSettings()}
 	}
 	each := func(e Entry, weights ...string) (entries []Entry) {
+		e.Hypers = open
 		for _, e.Weight = range weights {
-			e.Hypers = paperHypers()
 			entries = append(entries, e)
 		}
 		return entries
 	}
-	tight := grid(-5, 10, Entry{Objective: "corollary1", Weight: "clip", Hypers: append(paperHypers(), math.NaN())})
+	tight := grid(-5, 10, Entry{Objective: "corollary1", Weight: "clip", Hypers: slices.Concat(open, def)})
 	tight.Datasets = []string{"mnist"}
 	penalties := []float64{1e-5, 1e-4, 1e-3}
 	return []Figure{
@@ -76,16 +74,9 @@ func steps(from, to float64) (xs []float64) {
 func (g Grid) WithHypers(hypers []float64) Grid {
 	g.Entries = slices.Clone(g.Entries)
 	for i, e := range g.Entries {
-		numbers, rest := false, []float64(nil)
-		for _, h := range e.Hypers {
-			if math.IsNaN(h) {
-				rest = append(rest, h)
-			} else {
-				numbers = true
-			}
-		}
-		if numbers {
-			g.Entries[i].Hypers = append(slices.Clone(hypers), rest...)
+		defaults := slices.DeleteFunc(slices.Clone(e.Hypers), func(h float64) bool { return !math.IsNaN(h) })
+		if len(defaults) < len(e.Hypers) {
+			g.Entries[i].Hypers = slices.Concat(hypers, defaults)
 		}
 	}
 	return g
@@ -151,10 +142,8 @@ func (e Entry) in(recs []train.Record, data string) bool {
 	for _, l := range lambdas {
 		for _, p := range penalties {
 			for _, number := range []bool{false, true} {
-				if !slices.ContainsFunc(e.Hypers, func(h float64) bool { return math.IsNaN(h) != number }) {
-					continue
-				}
-				if !slices.ContainsFunc(recs, func(r train.Record) bool {
+				asked := slices.ContainsFunc(e.Hypers, func(h float64) bool { return math.IsNaN(h) != number })
+				if asked && !slices.ContainsFunc(recs, func(r train.Record) bool {
 					return r.Dataset == data && e.match(r, !number, number) &&
 						(l == "" || r.Lambda == l) && (math.IsNaN(p) || float64(r.Penalty) == p)
 				}) {

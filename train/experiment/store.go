@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -62,7 +63,7 @@ func OpenStore(dir string) (*Store, error) {
 	s := &Store{path: filepath.Join(dir, ResultsFile), lock: lock, keys: map[string]bool{}}
 	if err := s.open(dir); err != nil {
 		s.Close()
-		return nil, err
+		return nil, fmt.Errorf("results: %w", err)
 	}
 	return s, nil
 }
@@ -70,17 +71,17 @@ func OpenStore(dir string) (*Store, error) {
 func (s *Store) open(dir string) error {
 	text, err := os.ReadFile(s.path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("results: %w", err)
+		return err
 	}
 	if s.file, err = os.OpenFile(s.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o666); err != nil {
-		return fmt.Errorf("results: %w", err)
+		return err
 	}
 	if err := wholefile.SyncFolder(dir); err != nil {
-		return fmt.Errorf("results: %w", err)
+		return err
 	}
 	if end := bytes.LastIndexByte(text, '\n') + 1; end < len(text) {
 		if text, err = s.mend(dir, text, end); err != nil {
-			return fmt.Errorf("results: %w", err)
+			return err
 		}
 	}
 	s.read(s.path, text)
@@ -90,29 +91,16 @@ func (s *Store) open(dir string) error {
 // mend sees to a last line without its end: only the end may be missing, else it
 // is moved to TornFile.
 func (s *Store) mend(dir string, text []byte, end int) ([]byte, error) {
-	number := bytes.Count(text, []byte{'\n'}) + 1
 	if _, err := parseRecord(text[end:]); err == nil {
-		if err := s.write([]byte{'\n'}); err != nil {
-			return nil, err
-		}
-		return append(text, '\n'), nil
+		return append(text, '\n'), s.write([]byte{'\n'})
 	}
-	torn, err := os.OpenFile(filepath.Join(dir, TornFile), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o666)
-	if err != nil {
+	aside := filepath.Join(dir, TornFile)
+	if err := wholefile.SetAside(aside, bytes.NewReader(text[end:])); err != nil {
 		return nil, err
 	}
-	_, err = torn.Write(append(slices.Clone(text[end:]), '\n'))
-	if err := errors.Join(err, torn.Sync(), torn.Close()); err != nil {
-		return nil, err
-	}
-	if err := s.file.Truncate(int64(end)); err != nil {
-		return nil, err
-	}
-	if err := s.file.Sync(); err != nil {
-		return nil, err
-	}
-	s.notes = append(s.notes, fmt.Sprintf("%s:%d: a truncated line, moved to %s", s.path, number, filepath.Join(dir, TornFile)))
-	return text[:end], nil
+	number := bytes.Count(text, []byte{'\n'}) + 1
+	s.notes = append(s.notes, fmt.Sprintf("%s:%d: a truncated line, moved to %s", s.path, number, aside))
+	return text[:end], errors.Join(s.file.Truncate(int64(end)), s.file.Sync())
 }
 
 // read takes the records of text, and notes what else is in it.
@@ -130,26 +118,25 @@ func (s *Store) read(path string, text []byte) {
 			s.notes = append(s.notes, fmt.Sprintf("%s:%d: %s", path, number, fmt.Sprintf(format, args...)))
 		}
 		rec, err := parseRecord(l)
+		key := ""
+		if err == nil {
+			key = Key(rec.Run)
+		}
+		first, twice := at[key]
 		switch {
 		case err != nil && !whole:
 			note("a truncated line, ignored")
-			continue
 		case err != nil:
 			note("not a record of opl, ignored: %v", err)
-			continue
+		case twice && sameResult(first.rec, rec):
+			note("repeats line %d, ignored", first.number)
+		case twice:
+			note("repeats the run of line %d with another result, ignored", first.number)
+		default:
+			at[key] = line{number, rec}
+			s.keys[key] = true
+			s.lines = append(s.lines, at[key])
 		}
-		key := Key(rec.Run)
-		if first, twice := at[key]; twice {
-			if sameResult(first.rec, rec) {
-				note("repeats line %d, ignored", first.number)
-			} else {
-				note("repeats the run of line %d with another result, ignored", first.number)
-			}
-			continue
-		}
-		at[key] = line{number, rec}
-		s.keys[key] = true
-		s.lines = append(s.lines, line{number, rec})
 	}
 }
 
@@ -276,13 +263,7 @@ func (ref *reference) mismatch(r train.Run) string {
 
 // Missing lists the runs of plan that are not stored.
 func (s *Store) Missing(plan []train.Run) []train.Run {
-	var missing []train.Run
-	for _, r := range plan {
-		if !s.keys[Key(r)] {
-			missing = append(missing, r)
-		}
-	}
-	return missing
+	return slices.DeleteFunc(slices.Clone(plan), func(r train.Run) bool { return s.keys[Key(r)] })
 }
 
 // OtherVersions is the number of stored records that other versions of opl, Go or
@@ -302,17 +283,11 @@ func (s *Store) Path() string { return s.path }
 
 // Others is the number of stored records that are not of plan.
 func (s *Store) Others(plan []train.Run) int {
-	planned := map[string]bool{}
+	others := maps.Clone(s.keys)
 	for _, r := range plan {
-		planned[Key(r)] = true
+		delete(others, Key(r))
 	}
-	n := 0
-	for key := range s.keys {
-		if !planned[key] {
-			n++
-		}
-	}
-	return n
+	return len(others)
 }
 
 // Add appends a record and returns when it is on the disk.
