@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"opl/train/library"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -14,6 +13,7 @@ import (
 
 	"opl/policies/wholefile"
 	"opl/train/inspect"
+	"opl/train/library"
 	"opl/train/logs"
 	"opl/train/ope"
 	"opl/train/provenance"
@@ -51,10 +51,6 @@ func estimatorsOf(lib library.Library) []ope.Estimator {
 func evaluateCommand(lib library.Library) *cobra.Command {
 	var f evaluateFlags
 	estimators := estimatorsOf(lib)
-	var about strings.Builder
-	for _, e := range estimators {
-		fmt.Fprintf(&about, "  %-11s %s\n", e.Name, e.About)
-	}
 	cmd := &cobra.Command{
 		Use:   "evaluate --target TARGET [--target TARGET...] FILE",
 		Short: "estimate from a log what other policies would have earned",
@@ -72,7 +68,7 @@ NAME=TARGET names the policy in tables.
 
 Estimators (name or name=hyperparameter, in (0, 1]; default n^(-1/4) away from
 unregularized), with rewards r and weights w = π/π₀:
-` + about.String() + `
+` + described(estimators, func(e ope.Estimator) (string, string) { return e.Name, e.About }) + `
 r̂ is learned by ridge regression an action on the other folds of five.
 
 ` + readHelp,
@@ -99,8 +95,8 @@ func evaluate(cmd *cobra.Command, estimators []ope.Estimator, f evaluateFlags, p
 	if err != nil {
 		return err
 	}
-	if err := writable(f.plot, path); err != nil {
-		return fmt.Errorf("--plot %s: %w", f.plot, err)
+	if err := writable("plot", f.plot, path); err != nil {
+		return err
 	}
 	log, err := f.open(cmd.Context(), path)
 	if err != nil {
@@ -196,11 +192,7 @@ func (f evaluateFlags) options(estimators []ope.Estimator) (ope.Options, error) 
 		named := func(e ope.Estimator) bool { return e.Name == name }
 		i := slices.IndexFunc(estimators, named)
 		if i < 0 {
-			var names []string
-			for _, e := range estimators {
-				names = append(names, e.Name)
-			}
-			return o, fmt.Errorf("--estimators %s: want %s", s, strings.Join(names, ", "))
+			return o, fmt.Errorf("--estimators %s: want %s", s, listed(estimators, func(e ope.Estimator) string { return e.Name }))
 		}
 		if slices.ContainsFunc(o.Estimators, named) {
 			return o, fmt.Errorf("--estimators: %s comes twice", name)

@@ -27,9 +27,7 @@ prints the worst error of each and exits with status 1 if one is above 1e-5.`,
 		Example: `  opl gradcheck
   opl gradcheck --objectives corollary1,ls`,
 		Args: operands(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return gradcheck(cmd, lib, only, seed)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return gradcheck(cmd, lib, only, seed) },
 	}
 	cmd.Flags().Uint64Var(&seed, "seed", 1, "seed of the random logs")
 	cmd.Flags().StringSliceVar(&only, "objectives", nil, "objectives to check (default: all)")

@@ -8,23 +8,6 @@ import (
 	"opl/train/inspect"
 )
 
-// Exit statuses of inspect: of a log that is doubtful, and of one that is unusable.
-const (
-	doubtful exitStatus = 3
-	unusable exitStatus = 4
-)
-
-// statusOf is the exit status of a severity, nil for a log that is fine.
-func statusOf(s inspect.Severity) error {
-	switch s {
-	case inspect.Doubtful:
-		return doubtful
-	case inspect.Unusable:
-		return unusable
-	}
-	return nil
-}
-
 func inspectCommand() *cobra.Command {
 	var f readFlags
 	format := "text"
@@ -62,7 +45,13 @@ The exit status is 0 if all is fine, 3 if the log is doubtful, 4 if it is unusab
 			if err := write(report, cmd.OutOrStdout()); err != nil {
 				return err
 			}
-			return statusOf(report.Severity)
+			switch report.Severity {
+			case inspect.Doubtful:
+				return exitStatus(3)
+			case inspect.Unusable:
+				return exitStatus(4)
+			}
+			return nil
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", format, "output: text, json")

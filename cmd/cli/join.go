@@ -62,8 +62,8 @@ func joinLogs(stdout io.Writer, servedLog, rewards string, f joinFlags) error {
 	if f.out == "" {
 		return errors.New("--out: say where to write the log")
 	}
-	if err := writable(f.out, servedLog, rewards); err != nil {
-		return fmt.Errorf("--out %s: %w", f.out, err)
+	if err := writable("out", f.out, servedLog, rewards); err != nil {
+		return err
 	}
 	if !(f.min < f.max) {
 		return errors.New("--reward-min must be below --reward-max")
