@@ -5,6 +5,7 @@ package library
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -151,41 +152,39 @@ func Standard() Library {
 // have.
 func (l Library) Validate() error {
 	seen := map[string]bool{train.LoggingPolicy: true}
-	add := func(kind, name string, made bool) error {
+	var errs []error
+	add := func(kind, name string, made bool) {
 		switch {
 		case name == "":
-			return fmt.Errorf("library: a %s has no name", kind)
+			errs = append(errs, fmt.Errorf("library: a %s has no name", kind))
 		case seen[kind+name] || seen[name] && kind == "objective":
-			return fmt.Errorf("library: two entries are the %s %q", kind, name)
+			errs = append(errs, fmt.Errorf("library: two entries are the %s %q", kind, name))
 		case !made:
-			return fmt.Errorf("library: the %s %q has no Make", kind, name)
+			errs = append(errs, fmt.Errorf("library: the %s %q has no Make", kind, name))
 		}
 		seen[kind+name] = true
-		return nil
 	}
-	var errs []error
 	for _, p := range l.Policies {
-		errs = append(errs, add("policy", p.Name, p.Make != nil))
+		add("policy", p.Name, p.Make != nil)
 	}
 	for _, w := range l.Weights {
-		errs = append(errs, add("weight", w.Name, w.Make != nil))
+		add("weight", w.Name, w.Make != nil)
 	}
 	for _, n := range l.Noises {
-		name := ""
-		if n.Noise != nil {
-			name = n.Name()
+		if n.Noise == nil {
+			return errors.New("library: a noise has no name")
 		}
-		errs = append(errs, add("noise", name, true))
+		add("noise", n.Name(), true)
 	}
 	for _, o := range l.Objectives {
+		add("objective", o.Name, o.Make != nil || o.Recipe)
 		_, err := l.Policy(o.Policy)
 		if err == nil && o.Hyper != "" {
 			_, err = l.Weight(o.Hyper)
 		}
 		if err != nil {
-			err = fmt.Errorf("library: objective %s: %w", o.Name, err)
+			errs = append(errs, fmt.Errorf("library: objective %s: %w", o.Name, err))
 		}
-		errs = append(errs, add("objective", o.Name, o.Make != nil || o.Recipe), err)
 	}
 	return cmp.Or(errs...)
 }
