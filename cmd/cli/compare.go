@@ -229,12 +229,12 @@ func compare(cmd *cobra.Command, lib library.Library, f compareFlags) error {
 		return nil
 	})
 	p.stop()
-	format := report.Format(f.format)
+	format := table.Format(f.format)
 	if len(recs) > 0 {
 		if err := report.Write(cmd.OutOrStdout(), format, recs); err != nil {
 			return err
 		}
-		if f.terms && (format == report.Table || format == report.Markdown) {
+		if f.terms && (format == table.Text || format == table.Markdown) {
 			if err := report.WriteTerms(cmd.OutOrStdout(), format, recs); err != nil {
 				return err
 			}

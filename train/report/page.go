@@ -85,7 +85,7 @@ func WriteAll(dir string, recs []train.Record, o PageOptions) error {
 		}
 	}
 	err := errors.Join(
-		writeFile(dir, RunsFile, func(w io.Writer) error { return Write(w, CSV, recs) }),
+		writeFile(dir, RunsFile, func(w io.Writer) error { return Write(w, table.CSV, recs) }),
 		writeFile(dir, PointsFile, func(w io.Writer) error { return WritePoints(w, slices.Concat(p.pts...)) }))
 	if p.verdicts != nil {
 		err = errors.Join(err,
@@ -267,7 +267,7 @@ func (p *page) writeVerdictTables(w io.Writer) error {
 				fmt.Sprint(c.Seeds), fmt.Sprint(c.Pairs), dash(strings.Join(by, ", ")), dash(least), dash(c.Incomplete)})
 		}
 	}
-	if err := table.Write(w, Markdown, []string{"", "conclusion", "λ", "verdict", "decided by", "seeds", "pairs"}, rows); err != nil {
+	if err := table.Write(w, table.Markdown, []string{"", "conclusion", "λ", "verdict", "decided by", "seeds", "pairs"}, rows); err != nil {
 		return err
 	}
 	fmt.Fprintf(w, `
@@ -280,7 +280,7 @@ on every data set. Seeds that lack a pair are left out.
 <details><summary>All comparisons</summary>
 
 `, 100*confidence, alike, fewestSeeds)
-	if err := table.Write(w, Markdown, []string{"", "difference", "claim", "status", "estimate", "seeds", "pairs", "by data set", "smallest", "missing"}, all); err != nil {
+	if err := table.Write(w, table.Markdown, []string{"", "difference", "claim", "status", "estimate", "seeds", "pairs", "by data set", "smallest", "missing"}, all); err != nil {
 		return err
 	}
 	fmt.Fprintf(w, "\n</details>\n\n[%s](%s), [%s](%s)\n\n", VerdictsFile, VerdictsFile, VerdictsJSON, VerdictsJSON)
@@ -369,7 +369,7 @@ func pivots(w io.Writer, n names, pts []Point) error {
 				rows = append(rows, row)
 			}
 			fmt.Fprintf(w, "%s, %s\n\n", datasetName(data), strings.ReplaceAll(of[0].Quantity, "_", " "))
-			if err := table.Write(w, Markdown, head, rows); err != nil {
+			if err := table.Write(w, table.Markdown, head, rows); err != nil {
 				return err
 			}
 			fmt.Fprintln(w)
@@ -399,5 +399,5 @@ func (p *page) writeProvenance(w io.Writer) error {
 			rows = append(rows, row)
 		}
 	}
-	return table.Write(w, Markdown, []string{"data", "n", "data hash", "epochs", "lr", "batch", "δ", "dtype", "opl", "commit", "Go", "machine"}, rows)
+	return table.Write(w, table.Markdown, []string{"data", "n", "data hash", "epochs", "lr", "batch", "δ", "dtype", "opl", "commit", "Go", "machine"}, rows)
 }

@@ -16,24 +16,14 @@ import (
 	"opl/train/report/table"
 )
 
-// The formats, see package table.
-type Format = table.Format
-
-const (
-	Table    = table.Text
-	Markdown = table.Markdown
-	CSV      = table.CSV
-	JSON     = table.JSON
-)
-
 // Write prints records in a format.
-func Write(w io.Writer, f Format, recs []train.Record) error {
+func Write(w io.Writer, f table.Format, recs []train.Record) error {
 	switch f {
-	case CSV:
+	case table.CSV:
 		return writeCSV(w, recs)
-	case JSON:
+	case table.JSON:
 		return encodeJSON(w, append([]train.Record{}, recs...), true)
-	case Table, Markdown:
+	case table.Text, table.Markdown:
 		return rewards(w, f, table.Width(w), recs)
 	}
 	return fmt.Errorf("report: unknown format %q", f)
@@ -161,7 +151,7 @@ type group struct {
 }
 
 // rewards prints one table for each data set and η₀, best reward first.
-func rewards(w io.Writer, f Format, width int, recs []train.Record) error {
+func rewards(w io.Writer, f table.Format, width int, recs []train.Record) error {
 	var gs []*group
 	for _, runs := range groupBy(recs, configuration) {
 		g := &group{Record: runs[0], runs: runs, reward: meanReward(runs)}
@@ -244,14 +234,14 @@ func weight(name string, hyper train.Number) string {
 }
 
 // fields are the columns of the reward table, without those that no row has.
-func fields(gs []*group, f Format) []field {
+func fields(gs []*group, f table.Format) []field {
 	var all []field
 	add := func(head, join string, below int, of func(g *group) string) {
 		c := field{head: head, join: join, below: below}
 		for _, g := range gs {
 			c.cells = append(c.cells, dash(of(g)))
 		}
-		kept := f == Markdown && (head == "at mean" || head == "weight" || head == "gain" || head == "seconds")
+		kept := f == table.Markdown && (head == "at mean" || head == "weight" || head == "gain" || head == "seconds")
 		if len(c.values()) > 0 || kept {
 			all = append(all, c)
 		}
@@ -274,7 +264,7 @@ func fields(gs []*group, f Format) []field {
 		}
 	}
 	seconds := "sec"
-	if f == Markdown {
+	if f == table.Markdown {
 		seconds = "seconds"
 	}
 	add("objective", "", 0, func(g *group) string { return g.Objective })
@@ -314,12 +304,12 @@ func fields(gs []*group, f Format) []field {
 
 // rewardTable prints a title, the table, and what is said under it. A text table says more
 // of it there the narrower it must be: see field.
-func rewardTable(w io.Writer, f Format, width int, gs []*group) error {
+func rewardTable(w io.Writer, f table.Format, width int, gs []*group) error {
 	all := fields(gs, f)
 	var head, under, notes []string
 	var rows [][]string
 	level, last := 1, 4
-	if f == Markdown {
+	if f == table.Markdown {
 		level, last = 0, 0
 	}
 	for ; ; level++ {
@@ -355,7 +345,7 @@ func rewardTable(w io.Writer, f Format, width int, gs []*group) error {
 	if seeds > 1 {
 		title = fmt.Sprintf("%s, η₀ = %v, n = %d, %d seeds", first.Dataset, first.Eta0, first.N, seeds)
 	}
-	if f == Markdown {
+	if f == table.Markdown {
 		title = "**" + title + "**\n"
 	}
 	fmt.Fprintln(w, title)
@@ -377,7 +367,7 @@ func rewardTable(w io.Writer, f Format, width int, gs []*group) error {
 		notes = append(notes, "standard error: of rewards that are sampled with 1,024 draws; gain: over the logging policy")
 	}
 	for _, n := range notes {
-		if f == Markdown {
+		if f == table.Markdown {
 			n = "\n" + n
 		} else {
 			n = strings.Join(table.Wrap(width-2, n), "\n  ")

@@ -46,9 +46,9 @@ func values(recs []train.Record) (vs []value) {
 // WriteTerms prints what the objectives of records, on the whole log, and their
 // certificates are made of: as Markdown in one table, as text a block an objective, within
 // the width of the terminal.
-func WriteTerms(w io.Writer, f Format, recs []train.Record) error {
+func WriteTerms(w io.Writer, f table.Format, recs []train.Record) error {
 	vs := values(recs)
-	if f != Markdown {
+	if f != table.Markdown {
 		return writeBlocks(w, table.Width(w), vs)
 	}
 	var rows [][]string
@@ -126,7 +126,7 @@ func writeBlock(w io.Writer, width int, title string, vs []value) error {
 		}
 	}
 	fmt.Fprintf(w, "\n%s\n", title)
-	if err := table.WriteWithin(w, Table, 0, head, lines); err != nil {
+	if err := table.WriteWithin(w, table.Text, 0, head, lines); err != nil {
 		return err
 	}
 	for _, line := range under {
