@@ -96,10 +96,9 @@ itself.
 			} else {
 				err = g.WriteText(cmd.OutOrStdout())
 			}
-			if err != nil {
-				return err
-			}
 			switch {
+			case err != nil:
+				return err
 			case g.Verdict == provenance.Vacuous:
 				return exitStatus(4)
 			case !g.Proven():

@@ -1,9 +1,9 @@
 package cli
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -137,15 +137,11 @@ func evaluate(cmd *cobra.Command, estimators []ope.Estimator, f evaluateFlags, p
 	if err := result.Write(cmd.OutOrStdout(), table.Format(f.format)); err != nil {
 		return err
 	}
-	if f.plot == "" {
-		return nil
-	}
-	var b bytes.Buffer
-	if err := result.Plot(&b, strings.TrimPrefix(filepath.Ext(f.plot), ".")); err != nil {
-		return err
-	}
-	if err := wholefile.WriteBytes(f.plot, b.Bytes()); err != nil {
-		return fmt.Errorf("--plot: %w", err)
+	if f.plot != "" {
+		err = wholefile.Write(f.plot, func(to *os.File) error { return result.Plot(to, strings.TrimPrefix(filepath.Ext(f.plot), ".")) })
+		if err != nil {
+			return fmt.Errorf("--plot: %w", err)
+		}
 	}
 	return nil
 }

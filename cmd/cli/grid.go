@@ -76,7 +76,7 @@ func (f *gridFlags) run(cmd *cobra.Command, lib library.Library, grids []namedGr
 	}
 	defer store.Close()
 	notes(cmd, store)
-	if err := f.agree(e, store, plan); err != nil {
+	if err := store.Check(plan, e.Hash); err != nil {
 		return err
 	}
 	left.print(stderr)
@@ -135,17 +135,6 @@ func flat(lib library.Library, recs []train.Record, plan []train.Run) (n int) {
 	return n
 }
 
-// agree refuses a store of other settings or data.
-func (f *gridFlags) agree(e *experiment.Runner, store *experiment.Store, plan []train.Run) error {
-	return store.Check(plan, func(dataset string) (string, error) {
-		d, err := e.Data(dataset)
-		if err != nil {
-			return "", err
-		}
-		return d.Hash, nil
-	})
-}
-
 // notes says what was found in a store.
 func notes(cmd *cobra.Command, store *experiment.Store) {
 	for _, n := range store.Notes() {
@@ -161,7 +150,7 @@ func (f *gridFlags) plan(cmd *cobra.Command, e *experiment.Runner, grids []named
 	switch {
 	case err == nil:
 		notes(cmd, store)
-		if err := f.agree(e, store, plan); err != nil {
+		if err := store.Check(plan, e.Hash); err != nil {
 			return err
 		}
 		stored, missing = store.Records(), store.Missing(plan)

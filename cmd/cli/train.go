@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -129,11 +128,8 @@ func trainPolicy(cmd *cobra.Command, lib library.Library, f trainFlags, path str
 		return err
 	}
 	if f.curves != "" {
-		var b bytes.Buffer
-		if err := learned.Training.WriteCurve(&b); err != nil {
-			return err
-		}
-		if err := wholefile.WriteBytes(f.curves, b.Bytes()); err != nil {
+		err := wholefile.Write(f.curves, func(to *os.File) error { return learned.Training.WriteCurve(to) })
+		if err != nil {
 			return err
 		}
 	}

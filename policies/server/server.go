@@ -206,7 +206,6 @@ var (
 // methods of the paths.
 var methods = map[string]string{"/decide": http.MethodPost, "/healthz": http.MethodGet, "/metrics": http.MethodGet}
 
-// ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	method := methods[r.URL.Path]
 	switch {

@@ -17,6 +17,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 
@@ -135,10 +136,8 @@ func askCommand() *cobra.Command {
 					return err
 				}
 				reward := 0
-				for a, name := range actions {
-					if name == action && r.Float64() < v.reward[a] {
-						reward = 1
-					}
+				if a := slices.Index(actions, action); a >= 0 && r.Float64() < v.reward[a] {
+					reward = 1
 				}
 				sum += float64(reward)
 				_ = w.Write([]string{id, strconv.Itoa(reward)})
@@ -173,27 +172,23 @@ func ask(server string, v visit) (id, action string, err error) {
 	for j, u := range v.x {
 		context[fmt.Sprintf("f%d", j)] = u
 	}
-	body, err := json.Marshal(map[string]any{"context": context})
-	if err != nil {
-		return "", "", err
-	}
+	body, _ := json.Marshal(map[string]any{"context": context}) // numbers and a name are never refused
 	resp, err := http.Post(server+"/decide", "application/json", bytes.NewReader(body))
 	if err != nil {
 		return "", "", err
 	}
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return "", "", err
-	}
-	if resp.StatusCode != http.StatusOK {
-		return "", "", fmt.Errorf("%s: %s", resp.Status, answer)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s", resp.Status, answer)
 	}
 	var d struct {
 		ID     string `json:"decision_id"`
 		Action string `json:"action_name"`
 	}
-	err = json.Unmarshal(answer, &d)
+	if err == nil {
+		err = json.Unmarshal(answer, &d)
+	}
 	return d.ID, d.Action, err
 }
 
@@ -215,10 +210,8 @@ func valueCommand() *cobra.Command {
 				}
 				var earned float64
 				for i, name := range p.Actions() {
-					for a, known := range actions {
-						if name == known {
-							earned += pi[i] * v.reward[a]
-						}
+					if a := slices.Index(actions, name); a >= 0 {
+						earned += pi[i] * v.reward[a]
 					}
 				}
 				sum += earned

@@ -4,6 +4,7 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -121,6 +122,15 @@ func (e *Runner) Data(name string) (*dataset.Data, error) {
 	return once(e, &e.data, name, func() (*dataset.Data, error) { return dataset.Open(name, e.DataDir) })
 }
 
+// Hash is that of a data set.
+func (e *Runner) Hash(name string) (string, error) {
+	d, err := e.Data(name)
+	if err != nil {
+		return "", err
+	}
+	return d.Hash, nil
+}
+
 // Do runs one configuration. progress may be nil.
 func (e *Runner) Do(ctx context.Context, r train.Run, progress func(train.Progress)) (train.Record, error) {
 	rec := train.Record{Run: r, Versions: train.ThisVersion(),
@@ -150,16 +160,12 @@ func (e *Runner) Do(ctx context.Context, r train.Run, progress func(train.Progre
 	if err != nil {
 		return rec, err
 	}
-	var q policies.Posterior
+	learn := e.learn
 	if o.Recipe {
-		q, err = e.recipe(ctx, t, r, c, &rec)
-	} else {
-		q, err = e.learn(ctx, t, r, c, &rec)
+		learn = e.recipe
 	}
-	if err == nil {
-		err = ctx.Err()
-	}
-	if err != nil {
+	q, err := learn(ctx, t, r, c, &rec)
+	if err = cmp.Or(err, ctx.Err()); err != nil {
 		return rec, err
 	}
 	rw := train.Evaluate(c.Policy, q, t.Data.Test, t.Data.Test.Labels, r.Seed)
@@ -227,7 +233,7 @@ func (e *Runner) learn(ctx context.Context, t *Task, r train.Run, c train.Config
 		return none, err
 	}
 	part := t.Log
-	if len(search.Rows) < part.Len() {
+	if r.PriorSplit > 0 {
 		part = part.Subset(search.Rows)
 	}
 	c.Prior = res.Posterior.Prior
@@ -336,11 +342,10 @@ func (e *Runner) Each(ctx context.Context, runs []train.Run, done func(i int, re
 			delete(e.tasks, k)
 		}
 		e.mu.Unlock()
-		switch {
-		case r.err == nil:
-		case ctx.Err() != nil && errors.Is(r.err, ctx.Err()):
+		if ctx.Err() != nil && errors.Is(r.err, ctx.Err()) {
 			continue
-		default:
+		}
+		if r.err != nil {
 			r.err = fmt.Errorf("%s: %w", Name(runs[r.i]), r.err)
 			failed = append(failed, r.err)
 		}
@@ -349,17 +354,10 @@ func (e *Runner) Each(ctx context.Context, runs []train.Run, done func(i int, re
 			cancel()
 		}
 	}
-	switch {
-	case stopped != nil:
-		return stopped
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case len(failed) > 1:
-		return fmt.Errorf("%d of %d runs failed, the first: %w", len(failed), len(runs), failed[0])
-	case len(failed) == 1:
-		return failed[0]
+	if len(failed) > 1 {
+		failed[0] = fmt.Errorf("%d of %d runs failed, the first: %w", len(failed), len(runs), failed[0])
 	}
-	return nil
+	return cmp.Or(append([]error{stopped, ctx.Err()}, failed...)...)
 }
 
 // Name names a run in messages.

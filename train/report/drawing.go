@@ -204,7 +204,6 @@ type ticks struct {
 	whole  bool // whole numbers alone
 }
 
-// Ticks implements plot.Ticker.
 func (t ticks) Ticks(lo, hi float64) []plot.Tick {
 	step := math.Pow(10, math.Floor(math.Log10((hi-lo)/float64(t.most))))
 	if t.whole {
@@ -232,7 +231,6 @@ func tickLabel(x float64) string {
 // frame is a pale grid behind the curves.
 type frame struct{}
 
-// Plot implements plot.Plotter.
 func (frame) Plot(c draw.Canvas, p *plot.Plot) {
 	line := draw.LineStyle{Color: color.Gray{225}, Width: .4}
 	tx, ty := p.Transforms(&c)

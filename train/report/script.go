@@ -54,7 +54,6 @@ func pieces(line string) []piece {
 	return ps
 }
 
-// Box implements text.Handler.
 func (h scripts) Box(line string, f font.Font) (width, height, depth vg.Length) {
 	for _, p := range pieces(line) {
 		small := f
