@@ -208,15 +208,13 @@ func (f *trainFlags) options(cmd *cobra.Command, lib library.Library, log string
 // weightOf reads a weight and its hyperparameter, if one is given.
 func weightOf(lib library.Library, flag, text string) (library.Weight, *float64, error) {
 	name, value, given := strings.Cut(strings.TrimSpace(text), "=")
-	w, err := lib.Weight(name)
-	if err != nil || !given {
-		if err != nil {
-			err = fmt.Errorf("--%s: %w", flag, err)
-		}
-		return w, nil, err
-	}
+	w, unknown := lib.Weight(name)
 	h, err := strconv.ParseFloat(value, 64)
 	switch {
+	case unknown != nil:
+		return w, nil, fmt.Errorf("--%s: %w", flag, unknown)
+	case !given:
+		return w, nil, nil
 	case err != nil || !(h >= 0 && h <= 1):
 		return w, nil, fmt.Errorf("--%s %s: the hyperparameter %q is not a number in [0, 1]", flag, text, value)
 	case !w.Tunable():

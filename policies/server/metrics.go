@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -25,13 +26,7 @@ type metrics struct {
 	nanoseconds         atomic.Uint64
 }
 
-func (m *metrics) fail(kind string) {
-	for i, k := range kinds {
-		if k == kind {
-			m.errors[i].Add(1)
-		}
-	}
-}
+func (m *metrics) fail(kind string) { m.errors[slices.Index(kinds[:], kind)].Add(1) }
 
 // took counts a decision that was answered after d.
 func (m *metrics) took(d time.Duration) {

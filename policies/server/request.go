@@ -115,7 +115,6 @@ func (q *request) fields(c *columns) error {
 		return errors.New("the body: want a JSON object with the field context")
 	}
 	_, err := q.json.ReadToken()
-	hasContext, hasID := false, false
 	for err == nil && q.json.PeekKind() != '}' {
 		var key jsontext.Value
 		if key, err = q.json.ReadValue(); err != nil {
@@ -123,16 +122,14 @@ func (q *request) fields(c *columns) error {
 		}
 		switch string(key) {
 		case `"context"`:
-			if hasContext {
+			if len(q.context) > 0 {
 				return errors.New("context: comes twice")
 			}
-			hasContext = true
 			err = q.parseContext(c)
 		case `"decision_id"`:
-			if hasID {
+			if len(q.id) > 0 {
 				return errors.New("decision_id: comes twice")
 			}
-			hasID = true
 			err = q.parseID()
 		default:
 			err = fmt.Errorf("%s: unknown field, want context and decision_id", key)
@@ -144,7 +141,7 @@ func (q *request) fields(c *columns) error {
 	if err != nil {
 		return err
 	}
-	if !hasContext {
+	if len(q.context) == 0 {
 		return errors.New("context: missing")
 	}
 	if _, err := q.json.ReadToken(); err != io.EOF {

@@ -93,20 +93,16 @@ func (g Grid) Covers(r train.Run) bool {
 // the figure varies.
 func (f Figure) Match(rec train.Record) bool {
 	return f.Grid.Covers(rec.Run) && (rec.Objective == train.LoggingPolicy ||
-		slices.ContainsFunc(f.Grid.Entries, func(e Entry) bool { return e.match(rec, true, true) }))
+		slices.ContainsFunc(f.Grid.Entries, func(e Entry) bool { return e.match(rec) }))
 }
 
-// match reports whether a record is of an entry: of its default hyperparameter,
-// of one given as a number, or of either.
-func (e Entry) match(rec train.Record, def, number bool) bool {
+// match reports whether a record is of an entry: of its default hyperparameter, or of
+// any number where one is given.
+func (e Entry) match(rec train.Record) bool {
 	lambda := len(e.Lambdas) == 0 && (rec.Lambda == "star" || rec.Lambda == "") || slices.Contains(e.Lambdas, rec.Lambda)
 	penalty := len(e.Penalties) == 0 || slices.Contains(e.Penalties, float64(rec.Penalty))
-	if rec.Objective != e.Objective || rec.Weight != e.Weight || !lambda || !penalty {
-		return false
-	}
-	wantDefault := slices.ContainsFunc(e.Hypers, math.IsNaN)
-	wantNumber := slices.ContainsFunc(e.Hypers, func(h float64) bool { return !math.IsNaN(h) })
-	return def && wantDefault && HasDefaultHyper(rec) || number && wantNumber && !HasDefaultHyper(rec)
+	return rec.Objective == e.Objective && rec.Weight == e.Weight && lambda && penalty &&
+		slices.ContainsFunc(e.Hypers, func(h float64) bool { return math.IsNaN(h) == HasDefaultHyper(rec) })
 }
 
 // Has reports whether records suffice to draw the figure: on some data set, at
@@ -132,27 +128,24 @@ func (f Figure) Has(recs []train.Record) bool {
 // in reports whether records of a data set show an entry: every λ and penalty, the
 // default hyperparameter and a number if it has such.
 func (e Entry) in(recs []train.Record, data string) bool {
-	lambdas, penalties := e.Lambdas, e.Penalties
-	if len(lambdas) == 0 {
-		lambdas = []string{""}
-	}
-	if len(penalties) == 0 {
-		penalties = []float64{math.NaN()}
-	}
-	for _, l := range lambdas {
-		for _, p := range penalties {
-			for _, number := range []bool{false, true} {
-				asked := slices.ContainsFunc(e.Hypers, func(h float64) bool { return math.IsNaN(h) != number })
-				if asked && !slices.ContainsFunc(recs, func(r train.Record) bool {
-					return r.Dataset == data && e.match(r, !number, number) &&
-						(l == "" || r.Lambda == l) && (math.IsNaN(p) || float64(r.Penalty) == p)
-				}) {
+	for _, e.Lambdas = range each(e.Lambdas) {
+		for _, e.Penalties = range each(e.Penalties) {
+			for _, e.Hypers = range each(e.Hypers) {
+				if !slices.ContainsFunc(recs, func(r train.Record) bool { return r.Dataset == data && e.match(r) }) {
 					return false
 				}
 			}
 		}
 	}
 	return true
+}
+
+// each has a list of each value; of none, an empty one.
+func each[T any](xs []T) [][]T {
+	if len(xs) == 0 {
+		return [][]T{nil}
+	}
+	return slices.Collect(slices.Chunk(xs, 1))
 }
 
 // HasDefaultHyper reports whether a record's weight, one of opl's own, has its

@@ -180,25 +180,24 @@ func (s *Store) Notes() []string { return s.notes }
 func (s *Store) Check(plan []train.Run, hash func(dataset string) (string, error)) error {
 	hashes := map[string]string{}
 	for _, r := range plan {
-		if _, known := hashes[r.Dataset]; known {
-			continue
+		if _, known := hashes[r.Dataset]; !known {
+			h, err := hash(r.Dataset)
+			if err != nil {
+				return err
+			}
+			hashes[r.Dataset] = h
 		}
-		h, err := hash(r.Dataset)
-		if err != nil {
-			return err
-		}
-		hashes[r.Dataset] = h
 	}
 	if len(plan) == 0 {
 		return nil
 	}
-	ref := newReference(plan)
+	differs := agreement(plan)
 	for _, l := range s.lines {
 		if h, known := hashes[l.rec.Dataset]; known && h != l.rec.DataHash {
 			return fmt.Errorf("%s:%d: made on other data than the data set %s at hand (hash %s, not %s): use that data, or give another folder",
 				s.path, l.number, l.rec.Dataset, l.rec.DataHash, h)
 		}
-		if diff := ref.mismatch(l.rec.Run); diff != "" {
+		if diff := differs(l.rec.Run); diff != "" {
 			return fmt.Errorf("%s:%d: %s: use that setting, or give another folder", s.path, l.number, diff)
 		}
 	}
@@ -216,49 +215,34 @@ func mismatch(r, want train.Run, scopes ...train.Scope) string {
 	return ""
 }
 
-// reference is what stored runs must agree with.
-type reference struct {
-	first train.Run              // one that learns, if there is one
-	kinds map[string][]train.Run // by objective and policy, with different settings of their own
-}
-
-func kindOf(r train.Run) string { return r.Objective + "\n" + r.Policy }
-
-func newReference(plan []train.Run) *reference {
-	ref := &reference{kinds: map[string][]train.Run{}}
-	for i, r := range plan {
-		if i == 0 || ref.first.Objective == train.LoggingPolicy {
-			ref.first = r
+// agreement is what says in which setting a run differs from those of a plan: from its first
+// that learns, if there is one, and, in what hangs on objective and policy, from all of these.
+func agreement(plan []train.Run) func(train.Run) string {
+	logging := func(r train.Run) bool { return r.Objective == train.LoggingPolicy }
+	first := plan[max(0, slices.IndexFunc(plan, func(r train.Run) bool { return !logging(r) }))]
+	kind := func(r train.Run) string { return r.Objective + "\n" + r.Policy }
+	kinds := map[string][]train.Run{} // with different settings of their own
+	own := func(r train.Run) (diff string) {
+		for _, want := range kinds[kind(r)] {
+			d := mismatch(r, want, train.OfMethod)
+			if d == "" {
+				return ""
+			}
+			diff = cmp.Or(diff, d)
 		}
-		if r.Objective == train.LoggingPolicy {
-			continue
-		}
-		if ref.ownMismatch(r) != "" || ref.kinds[kindOf(r)] == nil {
-			ref.kinds[kindOf(r)] = append(ref.kinds[kindOf(r)], r)
+		return diff
+	}
+	for _, r := range plan {
+		if !logging(r) && (own(r) != "" || kinds[kind(r)] == nil) {
+			kinds[kind(r)] = append(kinds[kind(r)], r)
 		}
 	}
-	return ref
-}
-
-// ownMismatch compares with the runs of the same objective and policy, any of
-// which will do.
-func (ref *reference) ownMismatch(r train.Run) string {
-	first := ""
-	for _, want := range ref.kinds[kindOf(r)] {
-		diff := mismatch(r, want, train.OfMethod)
-		if diff == "" {
-			return ""
+	return func(r train.Run) string {
+		if logging(r) || logging(first) {
+			return mismatch(r, first, train.OfProblem)
 		}
-		first = cmp.Or(first, diff)
+		return cmp.Or(mismatch(r, first, train.OfProblem, train.OfLearning), own(r))
 	}
-	return first
-}
-
-func (ref *reference) mismatch(r train.Run) string {
-	if r.Objective == train.LoggingPolicy || ref.first.Objective == train.LoggingPolicy {
-		return mismatch(r, ref.first, train.OfProblem)
-	}
-	return cmp.Or(mismatch(r, ref.first, train.OfProblem, train.OfLearning), ref.ownMismatch(r))
 }
 
 // Missing lists the runs of plan that are not stored.
@@ -326,22 +310,7 @@ func (s *Store) Records() []train.Record {
 	for i, l := range s.lines {
 		recs[i] = l.rec
 	}
-	slices.SortFunc(recs, func(a, b train.Record) int {
-		learns := func(r train.Record) int { return min(1, len(strings.TrimPrefix(r.Objective, train.LoggingPolicy))) }
-		return cmp.Or(
-			cmp.Compare(a.Dataset, b.Dataset),
-			cmp.Compare(a.Eta0, b.Eta0),
-			cmp.Compare(a.Seed, b.Seed),
-			cmp.Compare(learns(a), learns(b)),
-			cmp.Compare(a.Objective, b.Objective),
-			cmp.Compare(a.Policy, b.Policy),
-			cmp.Compare(a.Weight, b.Weight),
-			cmp.Compare(a.Lambda, b.Lambda),
-			cmp.Compare(a.Penalty, b.Penalty),
-			cmp.Compare(a.Hyper, b.Hyper),
-			cmp.Compare(Key(a.Run), Key(b.Run)),
-		)
-	})
+	slices.SortFunc(recs, func(a, b train.Record) int { return cmp.Compare(Key(a.Run), Key(b.Run)) })
 	return recs
 }
 

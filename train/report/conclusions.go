@@ -26,6 +26,16 @@ func Verdicts(recs []train.Record) []Verdict {
 	return vs
 }
 
+// under makes the verdicts on a claim, one for each choice of λ.
+func under(lambdas []string, number int, claim string, compare func(lambda string) []Comparison) (vs []Verdict) {
+	for _, lambda := range lambdas {
+		vs = append(vs, conclude(number, claim, lambda, compare(lambda)))
+	}
+	return vs
+}
+
+var bothLambdas = []string{"star", "authors"}
+
 // beatsOtherBounds is conclusion 1, of fig1: for each of London, Sakhi 1 and Sakhi 2,
 //
 //	reward of Corollary 1 − reward of the other > 0
@@ -34,15 +44,13 @@ func Verdicts(recs []train.Record) []Verdict {
 // policies. For both choices of λ.
 func beatsOtherBounds(recs []train.Record) []Verdict {
 	far := slices.DeleteFunc(slices.Clone(recs), func(r train.Record) bool { return !atLeast(r.Eta0, notNearZero) })
-	var vs []Verdict
-	for _, lambda := range []string{"star", "authors"} {
-		var cs []Comparison
+	claim := "Corollary 1 beats London, Sakhi 1 and Sakhi 2 when η₀ is not near 0 (η₀ ≥ 0.2)"
+	return under(bothLambdas, 1, claim, func(lambda string) (cs []Comparison) {
 		for _, other := range []string{"london", "sakhi1", "sakhi2"} {
 			cs = append(cs, comparison{test: Above, a: byDefault("fig1", "corollary1", lambda).side(), b: byDefault("fig1", other, "").side()}.compare(far))
 		}
-		vs = append(vs, conclude(1, "Corollary 1 beats London, Sakhi 1 and Sakhi 2 when η₀ is not near 0 (η₀ ≥ 0.2)", lambda, cs))
-	}
-	return vs
+		return cs
+	})
 }
 
 // improvesOnLogging is conclusion 2, of fig1 to fig4: for each bound of fig1 and
@@ -76,13 +84,10 @@ func improvesOnLogging(recs []train.Record) []Verdict {
 			}
 		}
 	}
-	var vs []Verdict
-	for _, lambda := range []string{"star", "authors"} {
+	return under(bothLambdas, 2, "every method improves on the logging policy, Har least", func(lambda string) []Comparison {
 		first := overLogging(byDefault("fig1", "corollary1", lambda), recs)
-		vs = append(vs, conclude(2, "every method improves on the logging policy, Har least", lambda,
-			slices.Concat([]Comparison{first}, shared, last)))
-	}
-	return vs
+		return slices.Concat([]Comparison{first}, shared, last)
+	})
 }
 
 func overLogging(m method, recs []train.Record) Comparison {
@@ -99,9 +104,8 @@ func overLogging(m method, recs []train.Record) Comparison {
 // in pairs of one data set, η₀ and seed, each side the mean over its
 // hyperparameters.
 func regularizationsAlike(recs []train.Record) []Verdict {
-	var vs []Verdict
-	for _, lambda := range choices(recs, "theorem1", "corollary1") {
-		var cs []Comparison
+	claim := "Clip, IX and ES come out alike (mean difference at most 0.02)"
+	return under(choices(recs, "theorem1", "corollary1"), 3, claim, func(lambda string) (cs []Comparison) {
 		for _, m := range []method{
 			{figure: "fig2", objective: "theorem1", lambda: lambda},
 			{figure: "fig3", objective: "heuristic"},
@@ -111,9 +115,8 @@ func regularizationsAlike(recs []train.Record) []Verdict {
 				cs = append(cs, comparison{test: Alike, a: m.with(two[0]).side(), b: m.with(two[1]).side()}.compare(recs))
 			}
 		}
-		vs = append(vs, conclude(3, "Clip, IX and ES come out alike (mean difference at most 0.02)", lambda, cs))
-	}
-	return vs
+		return cs
+	})
 }
 
 // heuristicBeatsTheorem1 is conclusion 4, of fig3 against fig2:
@@ -122,13 +125,10 @@ func regularizationsAlike(recs []train.Record) []Verdict {
 //
 // in pairs of one data set, η₀, weight, hyperparameter and seed.
 func heuristicBeatsTheorem1(recs []train.Record) []Verdict {
-	var vs []Verdict
-	for _, lambda := range choices(recs, "theorem1") {
-		c := comparison{test: Above, cell: weightAndHyper,
-			a: method{figure: "fig3", objective: "heuristic"}.side(), b: method{figure: "fig2", objective: "theorem1", lambda: lambda}.side()}.compare(recs)
-		vs = append(vs, conclude(4, "the heuristic beats the Monte Carlo Theorem 1 bound", lambda, []Comparison{c}))
-	}
-	return vs
+	return under(choices(recs, "theorem1"), 4, "the heuristic beats the Monte Carlo Theorem 1 bound", func(lambda string) []Comparison {
+		return []Comparison{comparison{test: Above, cell: weightAndHyper, a: method{figure: "fig3", objective: "heuristic"}.side(),
+			b: method{figure: "fig2", objective: "theorem1", lambda: lambda}.side()}.compare(recs)}
+	})
 }
 
 // boundAsGoodAsHeuristic is conclusion 5:
@@ -139,9 +139,8 @@ func heuristicBeatsTheorem1(recs []train.Record) []Verdict {
 // against fig3, and also of fig1 against the penalty 1e-5 of fig5 (Clip,
 // τ = n^(−1/4)) where these are there; under the authors' λ of the latter alone.
 func boundAsGoodAsHeuristic(recs []train.Record) []Verdict {
-	var vs []Verdict
-	for _, lambda := range []string{"star", "authors"} {
-		var cs []Comparison
+	claim := "Corollary 1 does about as well as the heuristic (mean difference at most 0.02)"
+	return under(bothLambdas, 5, claim, func(lambda string) (cs []Comparison) {
 		alike := func(a, b method) Comparison {
 			return comparison{test: Alike, cell: weightAndHyper, a: a.side(), b: b.side()}.compare(recs)
 		}
@@ -152,9 +151,8 @@ func boundAsGoodAsHeuristic(recs []train.Record) []Verdict {
 		if c := alike(byDefault("fig1", "corollary1", lambda), byDefault("fig5", "heuristic", "")); lambda == "authors" || c.Status != NotRun {
 			cs = append(cs, c)
 		}
-		vs = append(vs, conclude(5, "Corollary 1 does about as well as the heuristic (mean difference at most 0.02)", lambda, cs))
-	}
-	return vs
+		return cs
+	})
 }
 
 // heuristicsAlike is conclusion 6, of fig5:
@@ -188,8 +186,7 @@ func heuristicsAlike(recs []train.Record) []Verdict {
 //
 // both in cells of one data set and τ, Clip, by seed.
 func boundTightens(recs []train.Record) []Verdict {
-	var vs []Verdict
-	for _, lambda := range choices(recs, "corollary1") {
+	return under(choices(recs, "corollary1"), 7, "the bound is loose below η₀ = 0.2 and tightens above", func(lambda string) []Comparison {
 		s := func(name string, in func(eta0 float64) bool, of func([]train.Record) float64) side {
 			varied, fixed := method{figure: "fig6", objective: "corollary1", lambda: lambda, weights: []string{"clip"}}.side(),
 				byDefault("fig6", "corollary1", lambda).side()
@@ -204,13 +201,11 @@ func boundTightens(recs []train.Record) []Verdict {
 		below := s("gap of Corollary 1 × Clip at η₀ < 0.2", func(e float64) bool { return !atLeast(e, notNearZero) }, meanOf(gap))
 		above := s("gap of Corollary 1 × Clip at η₀ ≥ 0.2", func(e float64) bool { return atLeast(e, notNearZero) }, meanOf(gap))
 		slope := s("−slope of the gap of Corollary 1 × Clip in η₀ ≥ 0.2", func(e float64) bool { return atLeast(e, notNearZero) }, falls)
-		cs := []Comparison{
+		return []Comparison{
 			comparison{test: Above, across: true, cell: tauOf, a: below, b: above}.compare(recs),
 			comparison{test: Above, across: true, cell: tauOf, a: slope}.compare(recs),
 		}
-		vs = append(vs, conclude(7, "the bound is loose below η₀ = 0.2 and tightens above", lambda, cs))
-	}
-	return vs
+	})
 }
 
 // falls is −b, b the slope of the least-squares line of the gap in η₀; NaN at fewer
@@ -279,7 +274,7 @@ func choices(recs []train.Record, objectives ...string) []string {
 		return slices.Contains(objectives, r.Objective) && r.Lambda == "authors" && !experiment.HasDefaultHyper(r)
 	}
 	if slices.ContainsFunc(recs, authors) {
-		return []string{"star", "authors"}
+		return bothLambdas
 	}
 	return []string{"star"}
 }
