@@ -172,23 +172,27 @@ func ask(server string, v visit) (id, action string, err error) {
 	for j, u := range v.x {
 		context[fmt.Sprintf("f%d", j)] = u
 	}
-	body, _ := json.Marshal(map[string]any{"context": context}) // numbers and a name are never refused
+	body, err := json.Marshal(map[string]any{"context": context})
+	if err != nil {
+		return "", "", err
+	}
 	resp, err := http.Post(server+"/decide", "application/json", bytes.NewReader(body))
 	if err != nil {
 		return "", "", err
 	}
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(resp.Body)
-	if err == nil && resp.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s: %s", resp.Status, answer)
+	if err != nil {
+		return "", "", err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return "", "", fmt.Errorf("%s: %s", resp.Status, answer)
 	}
 	var d struct {
 		ID     string `json:"decision_id"`
 		Action string `json:"action_name"`
 	}
-	if err == nil {
-		err = json.Unmarshal(answer, &d)
-	}
+	err = json.Unmarshal(answer, &d)
 	return d.ID, d.Action, err
 }
 
