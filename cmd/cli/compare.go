@@ -16,7 +16,6 @@ import (
 	"opl/train/report/table"
 )
 
-// compareFlags are the flags of compare, as given.
 type compareFlags struct {
 	problemFlags
 	settings   train.Settings

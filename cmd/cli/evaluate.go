@@ -20,7 +20,6 @@ import (
 	"opl/train/report/table"
 )
 
-// evaluateFlags are the flags of evaluate, as given.
 type evaluateFlags struct {
 	readFlags
 	targets    []string

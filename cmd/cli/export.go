@@ -15,7 +15,6 @@ import (
 	"opl/train/pipeline"
 )
 
-// exportFlags are the flags of export, as given.
 type exportFlags struct {
 	run               train.Run
 	data              string

@@ -18,7 +18,6 @@ import (
 	"opl/policies/wholefile"
 )
 
-// serveFlags are the flags of serve, as given.
 type serveFlags struct {
 	listen  string
 	log     string

@@ -20,7 +20,6 @@ import (
 	"opl/train/pipeline"
 )
 
-// trainFlags are the flags of train, as given.
 type trainFlags struct {
 	readFlags
 	o           pipeline.Options

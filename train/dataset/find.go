@@ -190,4 +190,6 @@ func goEnv() map[string]string {
 }
 
 // nearest is the known name with the smallest edit distance.
-func nearest(name string) string { return spelling.Nearest(strings.ToLower(name), known, math.MaxInt32) }
+func nearest(name string) string {
+	return spelling.Nearest(strings.ToLower(name), known, math.MaxInt32)
+}

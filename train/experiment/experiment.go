@@ -256,37 +256,26 @@ func (e *Runner) learn(ctx context.Context, t *Task, r train.Run, c train.Config
 // has finished by then is still handed on, and the error returned. Results do not
 // depend on Jobs.
 func (e *Runner) All(ctx context.Context, runs []train.Run, done func(i int, rec train.Record) error) error {
-	var (
-		finished = map[int]train.Record{}
-		settled  = make([]bool, len(runs)) // finished or failed
-		handed   = 0
-		stopped  error
-	)
-	hand := func(i int) {
-		if rec, ok := finished[i]; ok {
-			delete(finished, i)
-			if err := done(i, rec); err != nil && stopped == nil {
-				stopped = err
+	recs, settled := make([]*train.Record, len(runs)), make([]bool, len(runs)) // settled: finished or failed
+	next := 0
+	var stopped error
+	hand := func(all bool) {
+		for ; next < len(runs) && (all || settled[next]); next++ {
+			if recs[next] != nil {
+				stopped = cmp.Or(stopped, done(next, *recs[next]))
+				recs[next] = nil
 			}
 		}
 	}
 	err := e.Each(ctx, runs, func(i int, rec train.Record, err error) error {
-		settled[i] = true
-		if err == nil {
-			finished[i] = rec
+		if settled[i] = true; err == nil {
+			recs[i] = &rec
 		}
-		for ; handed < len(runs) && settled[handed]; handed++ {
-			hand(handed)
-		}
+		hand(false)
 		return stopped
 	})
-	for i := handed; i < len(runs); i++ { // out of order, after a stop
-		hand(i)
-	}
-	if stopped != nil {
-		return stopped
-	}
-	return err
+	hand(true) // out of order, after a stop
+	return cmp.Or(stopped, err)
 }
 
 // Each is All in the order in which runs end. done is called by one goroutine at

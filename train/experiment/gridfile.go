@@ -197,16 +197,14 @@ func (p gridParser) entries(entries *[]Entry) reader {
 			if len(objectives) == 0 {
 				return p.errorf(item, "runs: an entry without objectives")
 			}
-			for _, of := range []struct {
-				key   string
-				takes func(library.Objective) bool
-			}{
-				{"lambda", func(o library.Objective) bool { return o.HasLambda }},
-				{"penalty", func(o library.Objective) bool { return o.HasPenalty }},
-			} {
-				at, is := given[of.key]
-				if is && !slices.ContainsFunc(objectives, func(s string) bool { o, _ := p.lib.Objective(s); return of.takes(o) }) {
-					return p.errorf(at.key, "%s: none of the objectives (%s) takes one", of.key, strings.Join(objectives, ", "))
+			takes := map[string]bool{}
+			for _, name := range objectives {
+				o, _ := p.lib.Objective(name)
+				takes["lambda"], takes["penalty"] = takes["lambda"] || o.HasLambda, takes["penalty"] || o.HasPenalty
+			}
+			for _, key := range []string{"lambda", "penalty"} {
+				if at, is := given[key]; is && !takes[key] {
+					return p.errorf(at.key, "%s: none of the objectives (%s) takes one", key, strings.Join(objectives, ", "))
 				}
 			}
 			for _, e.Objective = range objectives {

@@ -205,9 +205,7 @@ func (l Library) Policy(name string) (Policy, error) {
 }
 
 // Noise finds a noise source by name.
-func (l Library) Noise(name string) (Noise, error) {
-	return find("noise", name, l.Noises, Noise.Name)
-}
+func (l Library) Noise(name string) (Noise, error) { return find("noise", name, l.Noises, Noise.Name) }
 
 func find[T any](kind, name string, items []T, nameOf func(T) string) (T, error) {
 	names := make([]string, len(items))

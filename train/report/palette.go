@@ -79,6 +79,4 @@ func ordered(i, n int) style {
 	return s
 }
 
-func rgb(x uint32) color.NRGBA {
-	return color.NRGBA{uint8(x >> 16), uint8(x >> 8), uint8(x), 255}
-}
+func rgb(x uint32) color.NRGBA { return color.NRGBA{uint8(x >> 16), uint8(x >> 8), uint8(x), 255} }

@@ -139,13 +139,17 @@ func (k cellKey) String() string {
 type sideCells struct {
 	side
 	cells map[cellKey]map[uint64][]train.Record
-	// variants are what a cell must have of every seed: all that any cell with the
+	// variants are how many a cell must have of every seed: all that any cell with the
 	// same rest has, whatever the data set and η₀.
-	variants map[string]map[variant]bool
+	variants map[string]int
 }
 
 func (c comparison) collect(s side, recs []train.Record) sideCells {
-	out := sideCells{s, map[cellKey]map[uint64][]train.Record{}, map[string]map[variant]bool{}}
+	type kind struct {
+		rest string
+		variant
+	}
+	out, seen := sideCells{s, map[cellKey]map[uint64][]train.Record{}, map[string]int{}}, map[kind]bool{}
 	for _, r := range learnedOf(recs) {
 		if !finite(r.Reward) || !s.is(r) {
 			continue
@@ -154,11 +158,11 @@ func (c comparison) collect(s side, recs []train.Record) sideCells {
 		if out.cells[k] == nil {
 			out.cells[k] = map[uint64][]train.Record{}
 		}
-		if out.variants[k.rest] == nil {
-			out.variants[k.rest] = map[variant]bool{}
-		}
 		out.cells[k][r.Seed] = append(out.cells[k][r.Seed], r)
-		out.variants[k.rest][c.variant(r)] = true
+		if v := (kind{k.rest, c.variant(r)}); !seen[v] {
+			seen[v] = true
+			out.variants[k.rest]++
+		}
 	}
 	return out
 }
@@ -199,7 +203,7 @@ func (c comparison) variant(r train.Record) variant {
 // value is the side's number for a cell and seed, if all of its records are there.
 func (s sideCells) value(k cellKey, seed uint64) (float64, bool) {
 	recs := s.cells[k][seed]
-	if len(recs) == 0 || len(recs) < len(s.variants[k.rest]) {
+	if len(recs) == 0 || len(recs) < s.variants[k.rest] {
 		return 0, false
 	}
 	x := s.of(recs)

@@ -29,9 +29,7 @@ const (
 )
 
 // Formats lists all of them.
-func Formats() []string {
-	return []string{string(Text), string(Markdown), string(CSV), string(JSON)}
-}
+func Formats() []string { return []string{string(Text), string(Markdown), string(CSV), string(JSON)} }
 
 // Parse returns the format of a name, or an error that lists them.
 func Parse(name string) (Format, error) {
