@@ -92,9 +92,7 @@ func Fit(ctx context.Context, log *logs.Log, c Config) (*Result, error) {
 	n, k, d := log.Len(), log.K(), log.Dim()
 	c.BatchSize, c.LearningRate = cmp.Or(c.BatchSize, 128), cmp.Or(c.LearningRate, 0.1)
 	c.Dtype, c.Threads = cmp.Or(c.Dtype, tensor.Float32), cmp.Or(c.Threads, runtime.GOMAXPROCS(0))
-	if c.Policy == nil {
-		c.Policy = policies.Softmax{}
-	}
+	c.Policy = cmp.Or[policies.Policy](c.Policy, policies.Softmax{})
 	if c.Prior.Mean == nil {
 		c.Prior.Mean = make([]float64, k*d)
 	}

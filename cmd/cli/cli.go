@@ -65,7 +65,6 @@ func Run(lib library.Library, args []string, stdout, stderr io.Writer) int {
 	return 1
 }
 
-// rootCommand is opl, with its commands in groups.
 func rootCommand(lib library.Library) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "opl",
@@ -167,7 +166,6 @@ func versionCommand() *cobra.Command {
 	}
 }
 
-// version is one line on the program, Go and the system.
 func version() string {
 	v := train.ThisVersion()
 	commit := ""

@@ -106,7 +106,6 @@ func listed[T any](items []T, text func(T) string) string {
 	return strings.Join(texts, ", ")
 }
 
-// withLambda names the objectives with a choice of λ.
 func withLambda(lib library.Library) string {
 	return listed(lib.Objectives, func(o library.Objective) string { return map[bool]string{true: o.Name}[o.HasLambda] })
 }
@@ -146,7 +145,6 @@ func (f compareFlags) check() error {
 	return nil
 }
 
-// grid is what the flags ask for.
 func (f compareFlags) grid(lib library.Library) (experiment.Grid, error) {
 	g := experiment.Grid{Datasets: f.datasets, Seeds: f.list(), Settings: f.settings}
 	if err := f.check(); err != nil {

@@ -166,7 +166,6 @@ func remarks(log *logs.Log, found inspect.Report, f readFlags) []string {
 	return notes
 }
 
-// options checks the flags and turns them into options.
 func (f evaluateFlags) options(estimators []ope.Estimator) (ope.Options, error) {
 	o := ope.Options{Delta: f.delta}
 	switch {

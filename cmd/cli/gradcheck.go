@@ -108,7 +108,6 @@ func combinations(lib library.Library) ([]train.Run, error) {
 	return slices.DeleteFunc(runs, func(r train.Run) bool { return r.Objective == train.LoggingPolicy }), err
 }
 
-// combination names what was checked.
 func combination(r train.Run) string {
 	s := r.Objective
 	if r.Lambda != "" {

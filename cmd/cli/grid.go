@@ -135,14 +135,12 @@ func flat(lib library.Library, recs []train.Record, plan []train.Run) (n int) {
 	return n
 }
 
-// notes says what was found in a store.
 func notes(cmd *cobra.Command, store *experiment.Store) {
 	for _, n := range store.Notes() {
 		fmt.Fprintf(cmd.ErrOrStderr(), "opl: %s\n", n)
 	}
 }
 
-// plan says what would be run.
 func (f *gridFlags) plan(cmd *cobra.Command, e *experiment.Runner, grids []namedGrid, lists [][]train.Run, plan []train.Run) error {
 	var stored []train.Record
 	missing := plan

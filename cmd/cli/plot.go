@@ -46,7 +46,6 @@ of a file (compressed by gzip if its name ends in .gz), without running anything
 	return cmd
 }
 
-// draw writes figures, tables and the report of records into a folder.
 func draw(cmd *cobra.Command, lib library.Library, dir string, recs []train.Record, pdf, curves bool) error {
 	page := report.PageOptions{Library: lib, Formats: []string{"png", "svg"}, Command: commandLine(cmd), Curves: curves}
 	if pdf {

@@ -102,14 +102,9 @@ func (f *gridFlags) figures(cmd *cobra.Command, names []string) (grids []namedGr
 	return grids, left, nil
 }
 
-// both lists what is in a and b, in the order of a, each once.
-func both[T comparable](a, b []T) (c []T) {
-	for _, x := range a {
-		if slices.Contains(b, x) && !slices.Contains(c, x) {
-			c = append(c, x)
-		}
-	}
-	return c
+// both lists what is in a and b, in the order of a.
+func both[T comparable](a, b []T) []T {
+	return slices.DeleteFunc(slices.Clone(a), func(x T) bool { return !slices.Contains(b, x) })
 }
 
 // adapt puts the settings and hyperparameters that were given into a grid.

@@ -143,7 +143,6 @@ func trainPolicy(cmd *cobra.Command, lib library.Library, f trainFlags, path str
 	return err
 }
 
-// options checks the flags and turns them into options.
 func (f *trainFlags) options(cmd *cobra.Command, lib library.Library, log string) error {
 	changed := cmd.Flags().Changed
 	switch {

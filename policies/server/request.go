@@ -109,7 +109,6 @@ func (q *request) parse(body []byte, c *columns) error {
 	return fmt.Errorf("%s: %w, after %d bytes", cmp.Or(field, "the body"), err, wrong.ByteOffset)
 }
 
-// fields reads the body.
 func (q *request) fields(c *columns) error {
 	if q.json.PeekKind() != '{' {
 		return errors.New("the body: want a JSON object with the field context")
@@ -356,7 +355,6 @@ func plain(quoted []byte) ([]byte, error) {
 	return s, err
 }
 
-// number is the value of a JSON number.
 func number(raw []byte) (float64, error) {
 	v, err := strconv.ParseFloat(string(raw), 64)
 	if err != nil || math.IsInf(v, 0) {

@@ -112,19 +112,15 @@ func (l *locked) Uint64() uint64 {
 // New returns a server of a policy that appends to a log, whose decisions so far must be
 // among the same actions. The log stays the caller's to close, after Serve.
 func New(p *policyfile.Policy, l *Log, c Config) (*Server, error) {
-	for _, n := range []int64{c.MaxBody, int64(c.MaxInFlight), int64(c.MaxConns), int64(c.Timeout), int64(c.Idle), int64(c.Drain)} {
-		if n < 0 {
-			return nil, fmt.Errorf("server: a limit of %d", n)
-		}
+	if n := min(c.MaxBody, int64(c.MaxInFlight), int64(c.MaxConns), int64(c.Timeout), int64(c.Idle), int64(c.Drain)); n < 0 {
+		return nil, fmt.Errorf("server: a limit of %d", n)
 	}
 	if l.has != nil && !slices.Equal(l.has, p.Actions()) {
 		return nil, fmt.Errorf("%s: its decisions are among other actions, %q instead of %q: give a log of its own", l.path, l.has, p.Actions())
 	}
 	c.MaxBody, c.MaxInFlight, c.MaxConns = cmp.Or(c.MaxBody, 1<<20), cmp.Or(c.MaxInFlight, 1024), cmp.Or(c.MaxConns, 4096)
 	c.Timeout, c.Idle, c.Drain = cmp.Or(c.Timeout, DefaultTimeout), cmp.Or(c.Idle, DefaultIdle), cmp.Or(c.Drain, DefaultDrain)
-	if c.ErrorLog == nil {
-		c.ErrorLog = log.New(io.Discard, "", 0)
-	}
+	c.ErrorLog = cmp.Or(c.ErrorLog, log.New(io.Discard, "", 0))
 	var seed [32]byte
 	crand.Read(seed[:]) // never fails
 	s := &Server{config: c, log: l, prefix: hex.EncodeToString(seed[:8])}
@@ -203,7 +199,6 @@ var (
 	plainType = []string{"text/plain; version=0.0.4; charset=utf-8"}
 )
 
-// methods of the paths.
 var methods = map[string]string{"/decide": http.MethodPost, "/healthz": http.MethodGet, "/metrics": http.MethodGet}
 
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -224,7 +219,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// fail answers with an error and counts it.
 func (s *Server) fail(w http.ResponseWriter, status int, kind string, err error) {
 	s.metrics.fail(kind)
 	b, _ := json.Marshal(map[string]string{"error": err.Error()})

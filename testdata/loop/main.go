@@ -40,7 +40,6 @@ type visit struct {
 	reward [4]float64
 }
 
-// next draws a visit.
 func next(r *rand.Rand) visit {
 	v := visit{city: cities[r.IntN(len(cities))]}
 	for j := range v.x {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"opl/graph/kernel"
 	"opl/policies"
@@ -178,7 +179,6 @@ func (e *Runner) Do(ctx context.Context, r train.Run, progress func(train.Progre
 	return rec, nil
 }
 
-// recipe runs train.Recipe.
 func (e *Runner) recipe(ctx context.Context, t *Task, r train.Run, c train.Config, rec *train.Record) (policies.Posterior, error) {
 	out, err := train.Recipe{Share: r.PriorSplit, Scales: r.PriorScales}.Learn(ctx, provenance.New(t.Log), t.Log, c)
 	if err != nil {
@@ -292,21 +292,12 @@ func (e *Runner) Each(ctx context.Context, runs []train.Run, done func(i int, re
 		rec train.Record
 		err error
 	}
-	next, results := make(chan int), make(chan result)
-	go func() {
-		defer close(next)
-		for i := range runs {
-			select {
-			case next <- i:
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
+	results := make(chan result)
+	var next atomic.Int64
 	var workers sync.WaitGroup
 	for range max(1, e.Jobs) {
 		workers.Go(func() {
-			for i := range next {
+			for i := int(next.Add(1)) - 1; i < len(runs) && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
 				progress := func(p train.Progress) {
 					if e.Progress != nil {
 						e.Progress(i, p)

@@ -49,10 +49,8 @@ func (p gridParser) errorf(n *yaml.Node, format string, args ...any) error {
 	return fmt.Errorf("%s:%d: %s", p.name, n.Line, fmt.Sprintf(format, args...))
 }
 
-// pair is a key of a mapping with its value.
 type pair struct{ key, value *yaml.Node }
 
-// reader reads the value of a key.
 type reader func(key string, value *yaml.Node) error
 
 // mapping reads a mapping whose keys are known, in the order of known for messages, and
@@ -134,7 +132,6 @@ func (p gridParser) grid(text []byte) (Grid, error) {
 	return g, nil
 }
 
-// setting reads a setting into s.
 func (p gridParser) setting(e train.Setting, s *train.Settings) reader {
 	switch at := e.Field(s).(type) {
 	case *int:
@@ -163,7 +160,6 @@ func (p gridParser) syntax(err error) error {
 	return fmt.Errorf("%s: %s", p.name, s)
 }
 
-// entries reads the list under runs.
 func (p gridParser) entries(entries *[]Entry) reader {
 	return func(key string, n *yaml.Node) error {
 		items, err := p.list(key, n)

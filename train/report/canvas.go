@@ -128,7 +128,6 @@ func (c straight) RGBA() (r, g, b, a uint32) {
 	return uint32(c.R), uint32(c.G), uint32(c.B), uint32(c.A)
 }
 
-// polygon is a closed path through points.
 func polygon(points []vg.Point) vg.Path {
 	var p vg.Path
 	p.Move(points[0])
@@ -139,7 +138,6 @@ func polygon(points []vg.Point) vg.Path {
 	return p
 }
 
-// outline is the path of a marker at a point.
 func (m marker) outline(at vg.Point, r vg.Length) vg.Path {
 	if m.corners == 0 {
 		var p vg.Path

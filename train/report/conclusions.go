@@ -1,7 +1,9 @@
 package report
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 
 	"opl/train"
 	"opl/train/experiment"
@@ -239,13 +241,11 @@ func byDefault(figure, objective, lambda string) method {
 	return method{figure: figure, objective: objective, lambda: lambda, weights: []string{"clip"}, byDefault: true}
 }
 
-// with is the method with one weight.
 func (m method) with(weight string) method {
 	m.weights = []string{weight}
 	return m
 }
 
-// side is the method as one side of a comparison.
 func (m method) side() side {
 	name := paper.method(m.objective, m.lambda)
 	if len(m.weights) == 1 {
@@ -289,15 +289,7 @@ func hyperOf(r train.Record) string {
 }
 
 func weightAndHyper(r train.Record) string {
-	if experiment.HasDefaultHyper(r) {
-		return paper.WeightLabel(r.Weight)
-	}
-	return paper.WeightLabel(r.Weight) + " " + hyperOf(r)
+	return strings.TrimSpace(paper.WeightLabel(r.Weight) + " " + hyperOf(r))
 }
 
-func tauOf(r train.Record) string {
-	if experiment.HasDefaultHyper(r) {
-		return "τ = n^(−1/4)"
-	}
-	return hyperOf(r)
-}
+func tauOf(r train.Record) string { return cmp.Or(hyperOf(r), "τ = n^(−1/4)") }

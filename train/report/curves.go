@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"opl/objectives"
 	"opl/train"
 )
 
@@ -19,25 +20,17 @@ func writeCurves(w io.Writer, recs []train.Record) error {
 		for _, p := range r.Curve {
 			for _, q := range quantities(p) {
 				lines = append(lines, []string{r.Dataset, number(r.Eta0), r.Objective, r.Policy, r.Lambda, r.Weight, r.Hyper.String(), r.Penalty.String(),
-					fmt.Sprint(r.Seed), fmt.Sprint(p.Epoch), q.name, q.value.String()})
+					fmt.Sprint(r.Seed), fmt.Sprint(p.Epoch), q.Name, number(q.Value)})
 			}
 		}
 	}
 	return csv.NewWriter(w).WriteAll(lines)
 }
 
-type quantity struct {
-	name  string
-	value train.Number
-}
-
 // quantities of an epoch: the objective, its terms, the reward.
-func quantities(p train.CurvePoint) []quantity {
-	qs := []quantity{{"objective", p.Objective}}
-	for _, t := range p.Terms {
-		qs = append(qs, quantity{t.Name, train.Number(t.Value)})
-	}
-	return append(qs, quantity{Reward, p.Reward})
+func quantities(p train.CurvePoint) []objectives.Term {
+	first, last := objectives.Term{Name: "objective", Value: float64(p.Objective)}, objectives.Term{Name: Reward, Value: float64(p.Reward)}
+	return slices.Concat([]objectives.Term{first}, p.Terms, []objectives.Term{last})
 }
 
 // learningCurves draws each configuration that has curves: a panel per quantity,
@@ -71,13 +64,13 @@ func curvesOf(n names, recs []train.Record) drawing {
 		seeds.entries = append(seeds.entries, entry{fmt.Sprintf("seed %d", r.Seed), s})
 		for _, p := range r.Curve {
 			for _, q := range quantities(p) {
-				k := key{q.name, i}
+				k := key{q.Name, i}
 				if curves[k] == nil {
 					curves[k] = &curve{style: s}
 				}
-				curves[k].x, curves[k].y = append(curves[k].x, float64(p.Epoch)), append(curves[k].y, float64(q.value))
-				if !slices.Contains(names, q.name) {
-					names = append(names, q.name)
+				curves[k].x, curves[k].y = append(curves[k].x, float64(p.Epoch)), append(curves[k].y, q.Value)
+				if !slices.Contains(names, q.Name) {
+					names = append(names, q.Name)
 				}
 			}
 		}

@@ -75,7 +75,6 @@ func textStyle(size vg.Length) text.Style {
 	return text.Style{Color: color.Black, Font: sans(size), Handler: handler(), YAlign: draw.YCenter}
 }
 
-// size is that of the whole picture.
 func (d drawing) size() (w, h vg.Length) {
 	w = cmp.Or(d.width, textWidth)
 	h = cmp.Or(d.height, rowHeight)*vg.Length(len(d.panels)) + 4
@@ -85,7 +84,6 @@ func (d drawing) size() (w, h vg.Length) {
 	return w, h + 4
 }
 
-// encode paints the drawing in a format.
 func (d drawing) encode(format string, dpi int) ([]byte, error) {
 	w, h := d.size()
 	return render(format, w, h, dpi, d.paint)

@@ -35,14 +35,12 @@ type view struct {
 	lines    []line
 }
 
-// line is a curve of the points that are asked for.
 type line struct {
 	style
 	points []Point
 	is     func(Point) bool
 }
 
-// logged is the line of the logging policies.
 func logged(pts []Point) line { return line{reference, pts, func(Point) bool { return true }} }
 
 var loggingEntry = entry{"logging policy", reference}
@@ -269,7 +267,6 @@ func (p *panel) spread() {
 	}
 }
 
-// join is the curve of the points that are asked for.
 func join(s style, pts []Point, is func(Point) bool) curve {
 	of := slices.DeleteFunc(slices.Clone(pts), func(p Point) bool { return !is(p) })
 	slices.SortStableFunc(of, func(a, b Point) int { return cmp.Compare(a.Eta0, b.Eta0) })
@@ -280,7 +277,6 @@ func join(s style, pts []Point, is func(Point) bool) curve {
 	return c
 }
 
-// learnedOf are the records of learned policies.
 func learnedOf(recs []train.Record) []train.Record {
 	return slices.DeleteFunc(slices.Clone(recs), func(r train.Record) bool { return r.Objective == train.LoggingPolicy })
 }
@@ -316,13 +312,7 @@ func distinctNames(pts []Point, of func(Point) string) []string {
 
 // datasetName is how a data set is called in titles.
 func datasetName(s string) string {
-	switch s {
-	case "mnist":
-		return "MNIST"
-	case "fashion":
-		return "FashionMNIST"
-	}
-	return s
+	return cmp.Or(map[string]string{"mnist": "MNIST", "fashion": "FashionMNIST"}[s], s)
 }
 
 // names are those of a library in titles and legends.
@@ -341,13 +331,7 @@ func (n names) method(objective, lambda string) string {
 }
 
 func lambdaName(lambda string) string {
-	switch lambda {
-	case "star":
-		return "λ*"
-	case "authors":
-		return "authors’ λ"
-	}
-	return "λ = " + lambda
+	return cmp.Or(map[string]string{"star": "λ*", "authors": "authors’ λ"}[lambda], "λ = "+lambda)
 }
 
 // short writes a hyperparameter with at most three digits.

@@ -63,9 +63,7 @@ func WriteAll(dir string, recs []train.Record, o PageOptions) error {
 	if o.Library.Objectives == nil {
 		o.Library = library.Standard()
 	}
-	if o.DPI == 0 {
-		o.DPI = printDPI
-	}
+	o.DPI = cmp.Or(o.DPI, printDPI)
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
@@ -95,7 +93,6 @@ func WriteAll(dir string, recs []train.Record, o PageOptions) error {
 	return errors.Join(err, writeFile(dir, PageFile, p.write))
 }
 
-// page is what report.md is made of.
 type page struct {
 	options  PageOptions
 	recs     []train.Record
@@ -197,7 +194,6 @@ func writeVerdicts(w io.Writer, vs []Verdict) error {
 	return csv.NewWriter(w).WriteAll(lines)
 }
 
-// write writes report.md.
 func (p *page) write(w io.Writer) error {
 	fmt.Fprint(w, "# Results\n\n")
 	if p.options.Command != "" {
@@ -321,7 +317,6 @@ func (c Comparison) interval() string {
 	return fmt.Sprintf("%+.3f [%+.3f, %+.3f]", float64(c.Estimate), float64(c.Lower), float64(c.Upper))
 }
 
-// captionOf says what a figure shows.
 func captionOf(name string, pts []Point) string {
 	s := "Test reward of the learned policies by the quality η₀ of the logging policy"
 	switch name {
@@ -379,7 +374,6 @@ func pivots(w io.Writer, n names, pts []Point) error {
 	return nil
 }
 
-// label names a point's curve.
 func (n names) label(p Point) string {
 	if p.Objective == train.LoggingPolicy {
 		return "logging policy"
@@ -387,7 +381,6 @@ func (n names) label(p Point) string {
 	return n.configuration(p.Run)
 }
 
-// writeProvenance says what made the records.
 func (p *page) writeProvenance(w io.Writer) error {
 	fmt.Fprint(w, "## Made by\n\n")
 	var rows [][]string

@@ -86,14 +86,12 @@ func setting(name string) column { return column{name: name} }
 // withSettings fills in the columns of settings, and appends those without a place.
 func withSettings(cs []column) []column {
 	for _, e := range train.AllSettings() {
-		if e.Column == "" {
-			continue
+		at := slices.IndexFunc(cs, func(c column) bool { return c.name == e.Column })
+		if at < 0 && e.Column != "" {
+			at, cs = len(cs), append(cs, setting(e.Column))
 		}
-		c := column{e.Column, func(r train.Record) string { return e.Cell(r.Settings) }}
-		if at := slices.IndexFunc(cs, func(c column) bool { return c.name == e.Column }); at >= 0 {
-			cs[at] = c
-		} else {
-			cs = append(cs, c)
+		if at >= 0 {
+			cs[at].of = func(r train.Record) string { return e.Cell(r.Settings) }
 		}
 	}
 	return cs
@@ -377,7 +375,6 @@ func rewardTable(w io.Writer, f table.Format, width int, gs []*group) error {
 	return nil
 }
 
-// verdict lists the verdicts over seeds.
 func verdict(g *group) string {
 	of := map[provenance.Verdict]int{}
 	for _, r := range g.runs {
@@ -404,7 +401,6 @@ func dash(s string) string {
 	return s
 }
 
-// numbers are a quantity of records.
 func numbers(recs []train.Record, of func(train.Record) train.Number) []float64 {
 	xs := make([]float64, len(recs))
 	for i, r := range recs {

@@ -22,7 +22,6 @@ type value struct {
 	of, value, delta, n, ell, terms string
 }
 
-// values are those of records, in their order.
 func values(recs []train.Record) (vs []value) {
 	for _, r := range recs {
 		if r.ObjectiveValue.Valid() {

@@ -41,7 +41,6 @@ const (
 // alike is the largest mean difference of what is called alike.
 const alike = .02
 
-// confidence of intervals.
 const confidence = .95
 
 // fewestSeeds are needed for more than a verdict that points to something.
@@ -135,7 +134,6 @@ func (k cellKey) String() string {
 	return fmt.Sprintf("%s, η₀ = %v", s, k.eta0)
 }
 
-// sideCells are a side's records by cell and seed.
 type sideCells struct {
 	side
 	cells map[cellKey]map[uint64][]train.Record
@@ -212,7 +210,6 @@ func (s sideCells) value(k cellKey, seed uint64) (float64, bool) {
 
 func meanReward(recs []train.Record) float64 { return mean(numbers(recs, reward)) }
 
-// meanOf averages a quantity over records.
 func meanOf(q func(train.Record) train.Number) func([]train.Record) float64 {
 	return func(recs []train.Record) float64 { return mean(numbers(recs, q)) }
 }
@@ -240,7 +237,14 @@ func (c comparison) compare(recs []train.Record) Comparison {
 	}
 	var d [][]float64 // differences [seed][cell]
 	var lacking []string
-	for _, seed := range seedsOf(sides, cells) {
+	var seeds []uint64
+	for _, s := range sides {
+		for _, k := range cells {
+			seeds = slices.AppendSeq(seeds, maps.Keys(s.cells[k]))
+		}
+	}
+	slices.Sort(seeds)
+	for _, seed := range slices.Compact(seeds) {
 		row, first, more := make([]float64, len(cells)), "", 0
 		for n, s := range sides {
 			for i, k := range cells {
@@ -297,17 +301,6 @@ func (c comparison) common(sides []sideCells) (cells []cellKey) {
 		return cmp.Or(datasetRank(x.dataset, y.dataset), cmp.Compare(x.eta0, y.eta0), cmp.Compare(x.rest, y.rest))
 	})
 	return cells
-}
-
-func seedsOf(sides []sideCells, cells []cellKey) []uint64 {
-	var seeds []uint64
-	for _, s := range sides {
-		for _, k := range cells {
-			seeds = slices.AppendSeq(seeds, maps.Keys(s.cells[k]))
-		}
-	}
-	slices.Sort(seeds)
-	return slices.Compact(seeds)
 }
 
 // estimate fills in everything that follows from the differences [seed][cell].
