@@ -33,7 +33,6 @@ const interrupted = 130
 // with this status.
 type exitStatus int
 
-// Error is for callers that do not know it.
 func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 
 // Run runs one command and returns the exit status of the process: 0, 1 after an
@@ -157,12 +156,12 @@ func oneLine(err error) string { return strings.Join(strings.Fields(err.Error())
 
 func versionCommand() *cobra.Command {
 	return &cobra.Command{
+		DisableFlagsInUseLine: true,
+
 		Use:   "version",
 		Short: "print the version",
 		Args:  operands(),
-
-		DisableFlagsInUseLine: true,
-		Run:                   func(cmd *cobra.Command, _ []string) { fmt.Fprintln(cmd.OutOrStdout(), version()) },
+		Run:   func(cmd *cobra.Command, _ []string) { fmt.Fprintln(cmd.OutOrStdout(), version()) },
 	}
 }
 

@@ -90,7 +90,8 @@ func (f *gridFlags) run(cmd *cobra.Command, lib library.Library, grids []namedGr
 	say(store.Others(plan), "%d results in %s are not of these grids, and are kept", store.Path())
 	say(len(plan)-len(missing), "%d of %d results are there already", len(plan))
 	if f.curves {
-		say(flat(lib, store.Records(), plan), "%d results in %s were stored without learning curves, and stay so: for theirs give another folder", store.Path())
+		say(flat(lib, store.Records(), plan),
+			"%d results in %s were stored without learning curves, and stay so: for theirs give another folder", store.Path())
 	}
 	p := newProgress(stderr, lib, missing, true)
 	e.Progress = p.at

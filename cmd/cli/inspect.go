@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -28,12 +29,9 @@ The exit status is 0 if all is fine, 3 if the log is doubtful, 4 if it is unusab
   opl inspect --preset obd bts.csv.gz --format json`,
 		Args: operands("a file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			write := inspect.Report.WriteText
-			switch format {
-			case "json":
-				write = inspect.Report.WriteJSON
-			case "text":
-			default:
+			write, known := map[string]func(inspect.Report, io.Writer) error{
+				"text": inspect.Report.WriteText, "json": inspect.Report.WriteJSON}[format]
+			if !known {
 				return fmt.Errorf("--format %s: want text or json", format)
 			}
 			log, err := f.open(cmd.Context(), args[0])

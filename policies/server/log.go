@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,9 +29,6 @@ const (
 	FsyncInterval Fsync = "interval" // the last second
 	FsyncNever    Fsync = "never"    // what the system has not written by itself, half a minute or so
 )
-
-// interval is that of FsyncInterval.
-const interval = time.Second
 
 // Log is a file of decisions, one a line, that many goroutines append to. Lines
 // that come while another write is under way are written together.
@@ -71,9 +69,7 @@ type batch struct {
 // write leaves and which was never answered, is moved to the end of path + ".torn";
 // see [Log.Torn]. A file that does not begin with a decision is refused, and left as it is.
 func OpenLog(path string, fsync Fsync) (*Log, error) {
-	switch fsync {
-	case FsyncEach, FsyncInterval, FsyncNever:
-	default:
+	if !slices.Contains([]Fsync{FsyncEach, FsyncInterval, FsyncNever}, fsync) {
 		return nil, fmt.Errorf("fsync %q: want %s, %s or %s", fsync, FsyncEach, FsyncInterval, FsyncNever)
 	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
@@ -246,7 +242,7 @@ func (l *Log) sync() error {
 
 // syncEverySecond is sync, but does not hold the lock while the disk works.
 func (l *Log) syncEverySecond() {
-	tick := time.NewTicker(interval)
+	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
 		select {

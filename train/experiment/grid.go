@@ -93,7 +93,8 @@ func (g Grid) learned(lib library.Library, left func(what string, why error)) ([
 		if err != nil {
 			return nil, err
 		}
-		r := train.Run{Objective: o.Name, Policy: cmp.Or(entry.Policy, o.Policy), Hyper: train.None(), Penalty: train.None(), Settings: g.Settings}
+		r := train.Run{Objective: o.Name, Policy: cmp.Or(entry.Policy, o.Policy),
+			Hyper: train.None(), Penalty: train.None(), Settings: g.Settings}
 		r.Noise = cmp.Or(entry.Noise, r.Noise)
 		if _, err := lib.Policy(r.Policy); err != nil {
 			return nil, err

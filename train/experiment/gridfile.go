@@ -173,7 +173,8 @@ func (p gridParser) entries(entries *[]Entry) reader {
 				weights    = []string{"clip"}
 			)
 			hyper := number(func(x float64) bool { return x >= 0 && x <= 1 }, "a number in [0, 1], or default")
-			given, err := p.mapping(item, key, []string{"objectives", "weights", "hyper", "lambda", "penalty", "policy", "noise"}, map[string]reader{
+			known := []string{"objectives", "weights", "hyper", "lambda", "penalty", "policy", "noise"}
+			given, err := p.mapping(item, key, known, map[string]reader{
 				"objectives": many(p, &objectives, name(p.lib.Objective)),
 				"weights":    many(p, &weights, name(p.lib.Weight)),
 				"hyper": many(p, &e.Hypers, func(key, text string) (float64, error) {

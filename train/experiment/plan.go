@@ -88,10 +88,9 @@ func Work(l library.Library, r train.Run, n int) float64 {
 // the same objective, policy and weight took, scaled by epochs and rows, or else
 // as by Work. guessed is the number of runs without such records.
 func (e *Runner) Estimate(runs []train.Run, stored []train.Record) (total time.Duration, guessed int, err error) {
-	type kind struct{ objective, policy, weight string }
-	took, work := map[kind]float64{}, map[kind]float64{}
+	took, work := map[[3]string]float64{}, map[[3]string]float64{} // of an objective, policy and weight
 	for _, rec := range stored {
-		k := kind{rec.Objective, rec.Policy, rec.Weight}
+		k := [3]string{rec.Objective, rec.Policy, rec.Weight}
 		took[k] += rec.Seconds
 		work[k] += Work(e.Library, rec.Run, rec.N)
 	}
@@ -103,7 +102,7 @@ func (e *Runner) Estimate(runs []train.Run, stored []train.Record) (total time.D
 			return 0, 0, err
 		}
 		w := Work(e.Library, r, n)
-		k := kind{r.Objective, r.Policy, r.Weight}
+		k := [3]string{r.Objective, r.Policy, r.Weight}
 		switch {
 		case r.Objective == train.LoggingPolicy:
 		case work[k] > 0:

@@ -49,7 +49,8 @@ func beatsOtherBounds(recs []train.Record) []Verdict {
 	claim := "Corollary 1 beats London, Sakhi 1 and Sakhi 2 when η₀ is not near 0 (η₀ ≥ 0.2)"
 	return under(bothLambdas, 1, claim, func(lambda string) (cs []Comparison) {
 		for _, other := range []string{"london", "sakhi1", "sakhi2"} {
-			cs = append(cs, comparison{test: Above, a: byDefault("fig1", "corollary1", lambda).side(), b: byDefault("fig1", other, "").side()}.compare(far))
+			a, b := byDefault("fig1", "corollary1", lambda), byDefault("fig1", other, "")
+			cs = append(cs, comparison{test: Above, a: a.side(), b: b.side()}.compare(far))
 		}
 		return cs
 	})

@@ -20,11 +20,17 @@ type layout func(n names, f experiment.Figure, recs []train.Record) ([]Point, dr
 
 // layoutOf is the layout of one of the paper's figures, or generic.
 func layoutOf(name string) layout {
-	l, ok := map[string]layout{"fig1": principles, "fig2": weights, "fig3": weights, "fig4": weights, "fig5": heuristics, "fig6": tightness}[name]
-	if !ok {
-		return generic
+	switch name {
+	case "fig1":
+		return principles
+	case "fig2", "fig3", "fig4":
+		return weights
+	case "fig5":
+		return heuristics
+	case "fig6":
+		return tightness
 	}
-	return l
+	return generic
 }
 
 const etaLabel = "η₀"
@@ -157,11 +163,13 @@ func heuristics(n names, f experiment.Figure, recs []train.Record) ([]Point, dra
 // and beside them their difference.
 func tightness(n names, f experiment.Figure, recs []train.Record) ([]Point, drawing) {
 	learned := learnedOf(recs)
-	bounds, risks, gaps := aggregate(f.Name, Bound, learned, bound), aggregate(f.Name, Risk, learned, risk), aggregate(f.Name, Gap, learned, gap)
+	bounds, risks := aggregate(f.Name, Bound, learned, bound), aggregate(f.Name, Risk, learned, risk)
+	gaps := aggregate(f.Name, Gap, learned, gap)
 	hypers := distinct(gaps, func(p Point) train.Number { return p.Hyper })
 	gray, dashes := rgb(0x555555), []vg.Length{2.5, 1.8}
 	key := legend{title: n.Symbol("", "clip") + ":"}
-	kinds := legend{entries: []entry{{"bound", style{color: gray, marker: disc}}, {"true risk", style{color: gray, marker: disc, open: true, dashes: dashes}}}}
+	kinds := legend{entries: []entry{{"bound", style{color: gray, marker: disc}},
+		{"true risk", style{color: gray, marker: disc, open: true, dashes: dashes}}}}
 	both := view{title: "bound and true risk", y: "risk (−reward)"}
 	difference := view{title: "bound − true risk", y: "bound − true risk"}
 	for i, h := range hypers {

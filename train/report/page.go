@@ -184,7 +184,8 @@ func encodeJSON(w io.Writer, x any, html bool) error {
 
 // writeVerdicts writes a line for every comparison of every verdict.
 func writeVerdicts(w io.Writer, vs []Verdict) error {
-	lines := [][]string{{"conclusion", "claim", "lambda", "verdict", "what", "test", "status", "estimate", "lower", "upper", "seeds", "pairs", "least", "least_at", "incomplete"}}
+	lines := [][]string{{"conclusion", "claim", "lambda", "verdict", "what", "test", "status",
+		"estimate", "lower", "upper", "seeds", "pairs", "least", "least_at", "incomplete"}}
 	for _, v := range vs {
 		for _, x := range v.Comparisons {
 			lines = append(lines, []string{fmt.Sprint(v.Conclusion), v.Claim, v.Lambda, string(v.Status), x.What, string(x.Test), string(x.Status),

@@ -354,7 +354,8 @@ func rewardTable(w io.Writer, f table.Format, width int, gs []*group) error {
 		notes = append(notes, strings.Join(under, "; "))
 	}
 	if certificate != nil {
-		notes = append(notes, fmt.Sprintf("guaranteed: with probability %v over the log, together with the verdict against the logging policy", 1-certificate.Delta))
+		notes = append(notes, fmt.Sprintf("guaranteed: with probability %v over the log, together with the verdict against the logging policy",
+			1-certificate.Delta))
 	}
 	switch {
 	case seeds > 1:
@@ -394,12 +395,7 @@ func verdict(g *group) string {
 	return strings.Join(parts, ", ")
 }
 
-func dash(s string) string {
-	if s == "" {
-		return "—"
-	}
-	return s
-}
+func dash(s string) string { return cmp.Or(s, "—") }
 
 func numbers(recs []train.Record, of func(train.Record) train.Number) []float64 {
 	xs := make([]float64, len(recs))
