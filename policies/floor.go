@@ -11,8 +11,6 @@ type Floor struct {
 	Epsilon float64 // ε
 }
 
-var _ Policy = Floor{}
-
 func (p Floor) numbers() propensity.Floor {
 	return propensity.Floor{Family: p.Policy, Epsilon: p.Epsilon}
 }

@@ -24,8 +24,6 @@ type Gaussian struct {
 	Noise Noise
 }
 
-var _ Policy = Gaussian{}
-
 func (Gaussian) Name() string       { return propensity.Gaussian{}.Name() }
 func (Gaussian) HasPosterior() bool { return true }
 func (Gaussian) Mixture() bool      { return true }

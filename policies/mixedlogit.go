@@ -23,8 +23,6 @@ type SoftmaxPosterior struct {
 	Noise   Noise // nil means LowDiscrepancy
 }
 
-var _ Policy = SoftmaxPosterior{}
-
 // Draws is S.
 func (p SoftmaxPosterior) Draws() int {
 	if p.Samples <= 0 {
@@ -58,8 +56,6 @@ type MixedLogit struct {
 	Samples int   // S; 0 means DefaultSamples
 	Noise   Noise // nil means LowDiscrepancy
 }
-
-var _ Policy = MixedLogit{}
 
 // Draws is 1.
 func (MixedLogit) Draws() int { return 1 }

@@ -32,9 +32,6 @@ type FastPoints interface {
 }
 
 var (
-	_ Noise      = LowDiscrepancy{}
-	_ Noise      = IID{}
-	_ Noise      = Antithetic{}
 	_ FastPoints = (*pointNoise)(nil)
 	_ FastPoints = independent{}
 )
@@ -45,18 +42,13 @@ const NoiseName = "noise"
 // IID draws all points independently: the paper's Monte Carlo.
 type IID struct{}
 
-// Name implements [Noise].
-func (IID) Name() string { return "iid" }
-
-// New implements [Noise].
+func (IID) Name() string        { return "iid" }
 func (IID) New(_, _ int) Points { return independent{} }
 
 type independent struct{}
 
-// Fill implements [Points].
 func (independent) Fill(r *rand.Rand, dst []float64) { graph.Gaussian(r, dst) }
 
-// Fill32 implements [FastPoints].
 func (independent) Fill32(r *rand.Rand, dst []float32, _ int) {
 	points := simd.Bits(dst)
 	for i := 0; i < len(points); i += 2 {
@@ -74,25 +66,18 @@ func (independent) Fill32(r *rand.Rand, dst []float32, _ int) {
 // alone.
 type Antithetic struct{}
 
-// Name implements [Noise].
-func (Antithetic) Name() string { return "antithetic" }
-
-// New implements [Noise].
+func (Antithetic) Name() string              { return "antithetic" }
 func (Antithetic) New(draws, dim int) Points { return pairs{draws, dim} }
 
 type pairs struct{ draws, dim int }
 
-// Fill implements [Points].
 func (p pairs) Fill(r *rand.Rand, dst []float64) {
 	for ; len(dst) > 0; dst = dst[p.draws*p.dim:] {
 		for s := 0; s < p.draws; s += 2 {
 			first := dst[s*p.dim : (s+1)*p.dim]
 			graph.Gaussian(r, first)
-			if s+1 < p.draws {
-				second := dst[(s+1)*p.dim:]
-				for j, e := range first {
-					second[j] = -e
-				}
+			for j := range (min(s+2, p.draws) - s - 1) * p.dim {
+				dst[(s+1)*p.dim+j] = -first[j]
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package policies
 
 import (
 	"math/rand/v2"
+	"slices"
 
 	"opl/graph/kernel/simd"
 	"opl/graph/kernel/workers"
@@ -27,7 +28,6 @@ type pointNoise struct {
 	seat [][]uint32 // scratch memory of each thread
 }
 
-// Fill implements [Points].
 func (p *pointNoise) Fill(r *rand.Rand, dst []float64) {
 	if p.temp == nil {
 		p.temp = make([]uint32, p.size)
@@ -42,20 +42,16 @@ func (p *pointNoise) Fill(r *rand.Rand, dst []float64) {
 
 // draw returns the keys of n examples.
 func (p *pointNoise) draw(r *rand.Rand, n int) []uint64 {
-	if need := n * p.set.keys(); cap(p.all) < need {
-		p.all = make([]uint64, need)
+	p.all = slices.Grow(p.all[:0], n*p.set.keys())[:n*p.set.keys()]
+	for i := range p.all {
+		p.all[i] = r.Uint64()
 	}
-	keys := p.all[:n*p.set.keys()]
-	for i := range keys {
-		keys[i] = r.Uint64()
-	}
-	return keys
+	return p.all
 }
 
 // chunkValues is about how many values a thread makes at a time.
 const chunkValues = 1 << 12
 
-// Fill32 implements [FastPoints].
 func (p *pointNoise) Fill32(r *rand.Rand, dst []float32, threads int) {
 	n := len(dst) / p.size
 	keys := p.draw(r, n)

@@ -2,6 +2,7 @@ package policies
 
 import (
 	"math/bits"
+	"slices"
 
 	"opl/graph/kernel/simd"
 )
@@ -20,10 +21,8 @@ import (
 // does for few draws by a little, see BenchmarkNoise in package objectives.
 type LowDiscrepancy struct{}
 
-// Name implements [Noise].
 func (LowDiscrepancy) Name() string { return "lowdiscrepancy" }
 
-// New implements [Noise].
 func (LowDiscrepancy) New(draws, dim int) Points {
 	if dim > sobolDims {
 		return &pointNoise{size: draws * dim, set: newLatinHypercube(draws, dim)}
@@ -78,14 +77,15 @@ func sobol(n, dim int) []uint32 {
 // sobolDims is the number of coordinates that sobolTable serves.
 const sobolDims = 21
 
-// sobolTable has, for each coordinate after the first, the coefficients of a
-// primitive polynomial over GF(2) without its first and last, as the bits of a
-// number, and the initial m_1, m_2, … as many as its degree. Joe & Kuo (2008),
-// new-joe-kuo-6.21201.
-var sobolTable = [sobolDims - 1]struct {
+// sobolTable has, for each coordinate, the coefficients of a primitive polynomial
+// over GF(2) without its first and last, as the bits of a number, and the initial
+// m_1, m_2, … as many as its degree. Joe & Kuo (2008), new-joe-kuo-6.21201. The first
+// coordinate has all m = 1.
+var sobolTable = [sobolDims]struct {
 	poly uint32
 	m    []uint32
 }{
+	{0, slices.Repeat([]uint32{1}, 32)},
 	{0, []uint32{1}},
 	{1, []uint32{1, 3}},
 	{1, []uint32{1, 3, 1}},
@@ -110,13 +110,7 @@ var sobolTable = [sobolDims - 1]struct {
 
 // directions returns the direction numbers of coordinate j, bit-reversed.
 func directions(j int) (v [32]uint32) {
-	if j == 0 {
-		for i := range v {
-			v[i] = 1 << i
-		}
-		return v
-	}
-	t := sobolTable[j-1]
+	t := sobolTable[j]
 	s := len(t.m)
 	for i := range v {
 		if i < s {

@@ -37,9 +37,8 @@ type Scores struct {
 
 // rows returns B and K.
 func (s Scores) rows() (b, k int, err error) {
-	if err := s.Mean.Err(); err != nil {
-		return 0, 0, err
+	if err = s.Mean.Err(); err == nil {
+		b, k = s.Mean.Shape()[0], s.Mean.Shape()[1]
 	}
-	shape := s.Mean.Shape()
-	return shape[0], shape[1], nil
+	return b, k, err
 }

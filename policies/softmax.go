@@ -8,8 +8,6 @@ import (
 // Softmax is the point policy [propensity.Softmax].
 type Softmax struct{ propensity.Softmax }
 
-var _ Policy = Softmax{}
-
 // Draws is 1.
 func (Softmax) Draws() int { return 1 }
 

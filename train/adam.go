@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -39,11 +40,10 @@ type Adam struct {
 	moments []gorgonia.Value // m and v of each parameter, next to each other
 }
 
-var _ gorgonia.Solver = (*Adam)(nil)
-
 // Step updates each value by its gradient.
 func (a *Adam) Step(model []gorgonia.ValueGrad) error {
-	a.begin()
+	a.Beta1, a.Beta2, a.Epsilon = cmp.Or(a.Beta1, 0.9), cmp.Or(a.Beta2, 0.999), cmp.Or(a.Epsilon, 1e-8)
+	a.steps++
 	for i, p := range model {
 		g, err := p.Grad()
 		if err != nil {
@@ -78,19 +78,6 @@ type valueGrad struct{ x, grad *tensor.Dense }
 func (v valueGrad) Value() gorgonia.Value         { return v.x }
 func (v valueGrad) Grad() (gorgonia.Value, error) { return v.grad, nil }
 
-func (a *Adam) begin() {
-	if a.Beta1 == 0 {
-		a.Beta1 = 0.9
-	}
-	if a.Beta2 == 0 {
-		a.Beta2 = 0.999
-	}
-	if a.Epsilon == 0 {
-		a.Epsilon = 1e-8
-	}
-	a.steps++
-}
-
 func (a *Adam) update(i int, x, g *tensor.Dense) {
 	for len(a.moments) <= 2*i+1 {
 		a.moments = append(a.moments, tensor.New(tensor.Of(x.Dtype()), tensor.WithShape(x.Shape()...)))
@@ -100,17 +87,17 @@ func (a *Adam) update(i int, x, g *tensor.Dense) {
 	if i < len(a.Rates) {
 		lr *= a.Rates[i]
 	}
-	if x.Dtype() == tensor.Float64 {
-		adam(a, lr, x.Float64s(), g.Float64s(), m.Float64s(), v.Float64s())
-	} else {
-		adam32(a, lr, x.Float32s(), g.Float32s(), m.Float32s(), v.Float32s())
-	}
-}
-
-func adam(a *Adam, lr float64, x, g, m, v []float64) {
 	t := float64(a.steps)
 	c1, c2 := 1-math.Pow(a.Beta1, t), 1-math.Pow(a.Beta2, t)
 	rate, root := lr/c1, 1/math.Sqrt(c2)
+	if x.Dtype() == tensor.Float64 {
+		a.update64(rate, root, x.Float64s(), g.Float64s(), m.Float64s(), v.Float64s())
+	} else {
+		a.update32(rate, root, x.Float32s(), g.Float32s(), m.Float32s(), v.Float32s())
+	}
+}
+
+func (a *Adam) update64(rate, root float64, x, g, m, v []float64) {
 	g, m, v = g[:len(x)], m[:len(x)], v[:len(x)]
 	for i := range x {
 		d := g[i] + a.WeightDecay*x[i]
@@ -120,12 +107,10 @@ func adam(a *Adam, lr float64, x, g, m, v []float64) {
 	}
 }
 
-func adam32(a *Adam, lr float64, x, g, m, v []float32) {
-	t := float64(a.steps)
-	c1, c2 := 1-math.Pow(a.Beta1, t), 1-math.Pow(a.Beta2, t)
+func (a *Adam) update32(rate, root float64, x, g, m, v []float32) {
 	s := simd.AdamStep{
 		Beta1: float32(a.Beta1), Beta2: float32(a.Beta2), Rest1: float32(1 - a.Beta1), Rest2: float32(1 - a.Beta2),
-		Decay: float32(a.WeightDecay), Rate: float32(lr / c1), Root: float32(1 / math.Sqrt(c2)), Epsilon: float32(a.Epsilon),
+		Decay: float32(a.WeightDecay), Rate: float32(rate), Root: float32(root), Epsilon: float32(a.Epsilon),
 	}
 	workers.Do(max(1, a.Threads), (len(x)+adamElements-1)/adamElements, func(_, part int) {
 		i, j := part*adamElements, min(len(x), (part+1)*adamElements)

@@ -43,15 +43,9 @@ func feed[T float32 | float64](l *logs.Log, p *graph.Program, rows []int) {
 			if norm != nil {
 				norm[i] = T(l.X.Norm(l.Context(r)))
 			}
-			if action != nil {
-				action[i] = T(l.Action[r])
-			}
-			if cost != nil {
-				cost[i] = T(l.Cost[r])
-			}
-			if logged != nil {
-				logged[i] = T(l.Propensity[r])
-			}
+			put(action, i, float64(l.Action[r]))
+			put(cost, i, l.Cost[r])
+			put(logged, i, l.Propensity[r])
 			if all != nil {
 				for a, p0 := range l.Propensities[r*k : r*k+k] {
 					all[i*k+a] = T(p0)
@@ -63,3 +57,10 @@ func feed[T float32 | float64](l *logs.Log, p *graph.Program, rows []int) {
 
 // feedElements is about how many elements of the inputs a thread writes at a time.
 const feedElements = 1 << 15
+
+// put sets an element of an input that there is.
+func put[T float32 | float64](to []T, i int, x float64) {
+	if to != nil {
+		to[i] = T(x)
+	}
+}

@@ -1,11 +1,11 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"runtime"
 	"time"
 
@@ -90,18 +90,9 @@ func Fit(ctx context.Context, log *logs.Log, c Config) (*Result, error) {
 		return nil, err
 	}
 	n, k, d := log.Len(), log.K(), log.Dim()
-	if c.BatchSize == 0 {
-		c.BatchSize = 128
-	}
-	if c.LearningRate == 0 {
-		c.LearningRate = 0.1
-	}
-	if c.Dtype == (tensor.Dtype{}) {
-		c.Dtype = tensor.Float32
-	}
-	if c.Policy == nil {
-		c.Policy = policies.Softmax{}
-	}
+	c.BatchSize, c.LearningRate = cmp.Or(c.BatchSize, 128), cmp.Or(c.LearningRate, 0.1)
+	c.Dtype, c.Threads = cmp.Or(c.Dtype, tensor.Float32), cmp.Or(c.Threads, runtime.GOMAXPROCS(0))
+	c.Policy = cmp.Or[policies.Policy](c.Policy, policies.Softmax{})
 	if c.Prior.Mean == nil {
 		c.Prior.Mean = make([]float64, k*d)
 	}
@@ -118,9 +109,6 @@ func Fit(ctx context.Context, log *logs.Log, c Config) (*Result, error) {
 		return nil, fmt.Errorf("train: learning rate %v, want a positive number", c.LearningRate)
 	case len(c.Prior.Mean) != k*d:
 		return nil, fmt.Errorf("train: prior mean of %d numbers for %d actions and %d features", len(c.Prior.Mean), k, d)
-	}
-	if c.Threads == 0 {
-		c.Threads = runtime.GOMAXPROCS(0)
 	}
 	size := min(c.BatchSize, n)
 	params := objectives.NewParams(c.Dtype, c.Policy, c.Prior, k, d)
@@ -156,8 +144,8 @@ func Fit(ctx context.Context, log *logs.Log, c Config) (*Result, error) {
 	if s := c.Prior.Scale; s != 0 {
 		adam.Rates = []float64{s} // of μ, the first of params.All()
 	}
-	perEpoch := (n + size - 1) / size
-	steps := c.Epochs * perEpoch
+	steps := c.Epochs * ((n + size - 1) / size)
+	feed := Feed(log)
 	r := &Result{Params: params, Policy: c.Policy}
 	begin := time.Now()
 	for epoch := 1; epoch <= c.Epochs; epoch++ {
@@ -175,7 +163,15 @@ func Fit(ctx context.Context, log *logs.Log, c Config) (*Result, error) {
 				adam.LearningRate = c.LearningRate * c.Schedule(float64(r.Steps)/float64(steps))
 			}
 			r.Steps++
-			if err := step(p, log, rows, noise, &adam, params); err != nil {
+			err := feed.Feed(p, rows)
+			if err == nil {
+				p.Refill(noise)
+				err = p.Run()
+			}
+			if err == nil {
+				err = stepOf(&adam, p, params.All())
+			}
+			if err != nil {
 				return nil, fmt.Errorf("epoch %d, step %d: %w", epoch, from/size+1, err)
 			}
 			if c.Progress != nil {
@@ -219,28 +215,14 @@ func (s *epochSums) add(p *graph.Program, weight float64) {
 	s.objective += weight * p.Cost()
 	i := 0
 	for _, name := range p.Terms() {
-		v := p.Read(name)
-		if len(v) != 1 {
-			continue
+		if v := p.Read(name); len(v) == 1 {
+			if i == len(s.terms) {
+				s.terms = append(s.terms, objectives.Term{Name: name})
+			}
+			s.terms[i].Value += weight * v[0]
+			i++
 		}
-		if i == len(s.terms) {
-			s.terms = append(s.terms, objectives.Term{Name: name})
-		}
-		s.terms[i].Value += weight * v[0]
-		i++
 	}
-}
-
-// step takes one step of Adam on the given rows.
-func step(p *graph.Program, log *logs.Log, rows []int, noise *rand.Rand, adam *Adam, params *objectives.Params) error {
-	if err := Feed(log).Feed(p, rows); err != nil {
-		return err
-	}
-	p.Refill(noise)
-	if err := p.Run(); err != nil {
-		return err
-	}
-	return stepOf(adam, p, params.All())
 }
 
 // Propensities computes π_Q(·|x) of the learned policy for contexts, in float64,

@@ -26,24 +26,20 @@ var ThisVersion = sync.OnceValue(func() Versions {
 		return v
 	}
 	dependency := info.Main.Path != "opl"
-	mods := append([]*debug.Module{&info.Main}, info.Deps...)
-	for _, m := range mods {
+	for _, m := range append(info.Deps, &info.Main) {
 		if m.Path == "opl" && m.Version != "" && m.Version != "(devel)" {
 			v.Opl = m.Version
 		}
 	}
 	if !dependency {
-		dirty := ""
+		vcs := map[string]string{}
 		for _, s := range info.Settings {
-			switch {
-			case s.Key == "vcs.revision":
-				v.Commit = s.Value
-			case s.Key == "vcs.modified" && s.Value == "true":
-				dirty = "+changes"
-			}
+			vcs[s.Key] = s.Value
 		}
-		if v.Commit != "" {
-			v.Commit += dirty
+		if v.Commit = vcs["vcs.revision"]; v.Commit != "" {
+			if vcs["vcs.modified"] == "true" {
+				v.Commit += "+changes"
+			}
 			return v
 		}
 	}

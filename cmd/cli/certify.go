@@ -12,13 +12,6 @@ import (
 	"opl/train/provenance"
 )
 
-// Exit statuses of certify: of a policy that is not shown to be better than the
-// logging policy, and of one of which nothing is guaranteed.
-const (
-	notShown exitStatus = 3
-	vacuous  exitStatus = 4
-)
-
 func certifyCommand() *cobra.Command {
 	var (
 		f      readFlags
@@ -103,14 +96,13 @@ itself.
 			} else {
 				err = g.WriteText(cmd.OutOrStdout())
 			}
-			if err != nil {
-				return err
-			}
 			switch {
+			case err != nil:
+				return err
 			case g.Verdict == provenance.Vacuous:
-				return vacuous
+				return exitStatus(4)
 			case !g.Proven():
-				return notShown
+				return exitStatus(3)
 			}
 			return nil
 		},

@@ -33,7 +33,6 @@ const interrupted = 130
 // with this status.
 type exitStatus int
 
-// Error is for callers that do not know it.
 func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 
 // Run runs one command and returns the exit status of the process: 0, 1 after an
@@ -65,7 +64,6 @@ func Run(lib library.Library, args []string, stdout, stderr io.Writer) int {
 	return 1
 }
 
-// rootCommand is opl, with its commands in groups.
 func rootCommand(lib library.Library) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "opl",
@@ -158,16 +156,15 @@ func oneLine(err error) string { return strings.Join(strings.Fields(err.Error())
 
 func versionCommand() *cobra.Command {
 	return &cobra.Command{
+		DisableFlagsInUseLine: true,
+
 		Use:   "version",
 		Short: "print the version",
 		Args:  operands(),
-
-		DisableFlagsInUseLine: true,
-		Run:                   func(cmd *cobra.Command, _ []string) { fmt.Fprintln(cmd.OutOrStdout(), version()) },
+		Run:   func(cmd *cobra.Command, _ []string) { fmt.Fprintln(cmd.OutOrStdout(), version()) },
 	}
 }
 
-// version is one line on the program, Go and the system.
 func version() string {
 	v := train.ThisVersion()
 	commit := ""

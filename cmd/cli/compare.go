@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,7 +16,6 @@ import (
 	"opl/train/report/table"
 )
 
-// compareFlags are the flags of compare, as given.
 type compareFlags struct {
 	problemFlags
 	settings   train.Settings
@@ -49,7 +47,7 @@ Objectives:
 Weights (name or name=hyperparameter, in [0, 1]; default n^(-1/4) away from
 unregularized):
 ` + weightList(lib) + `
-Policies: ` + policyNames(lib) + `.
+Policies: ` + listed(lib.Policies, func(p library.Policy) string { return p.Name }) + `.
 Noise: ` + noiseNames(lib) + `.`,
 		Example: `  opl compare
   opl compare --eta0 0,0.5,1 --seeds 3
@@ -57,9 +55,7 @@ Noise: ` + noiseNames(lib) + `.`,
   opl compare --objectives corollary1 --lambda authors --lr 0.001 --format csv
   opl compare --epochs 1 --limit 5000      a first look in seconds`,
 		Args: operands(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return compare(cmd, lib, f)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return compare(cmd, lib, f) },
 	}
 	fl := cmd.Flags()
 	f.problemFlags.add(fl, []string{"mnist"})
@@ -76,24 +72,27 @@ Noise: ` + noiseNames(lib) + `.`,
 	return cmd
 }
 
-func objectiveList(lib library.Library) string {
+// described lists names and what is said of them, a line each.
+func described[T any](items []T, text func(T) (name, about string)) string {
 	var b strings.Builder
-	for _, o := range lib.Objectives {
-		fmt.Fprintf(&b, "  %-11s %s (%s)\n", o.Name, o.About, o.Policy)
+	for _, x := range items {
+		name, about := text(x)
+		fmt.Fprintf(&b, "  %-11s %s\n", name, about)
 	}
 	return b.String()
 }
 
+func objectiveList(lib library.Library) string {
+	return described(lib.Objectives, func(o library.Objective) (string, string) { return o.Name, o.About + " (" + o.Policy + ")" })
+}
+
 func weightList(lib library.Library) string {
-	var b strings.Builder
-	for _, w := range lib.Weights {
-		plain := ""
-		if w.Tunable() {
-			plain = fmt.Sprintf("; unregularized at %v", w.IPSAt)
+	return described(lib.Weights, func(w library.Weight) (string, string) {
+		if !w.Tunable() {
+			return w.Name, w.About
 		}
-		fmt.Fprintf(&b, "  %-11s %s%s\n", w.Name, w.About, plain)
-	}
-	return b.String()
+		return w.Name, fmt.Sprintf("%s; unregularized at %v", w.About, w.IPSAt)
+	})
 }
 
 // listed joins what is said of items, nothing of some.
@@ -107,7 +106,6 @@ func listed[T any](items []T, text func(T) string) string {
 	return strings.Join(texts, ", ")
 }
 
-// withLambda names the objectives with a choice of λ.
 func withLambda(lib library.Library) string {
 	return listed(lib.Objectives, func(o library.Objective) string { return map[bool]string{true: o.Name}[o.HasLambda] })
 }
@@ -117,10 +115,6 @@ func penalties(lib library.Library) string {
 	return listed(lib.Objectives, func(o library.Objective) string {
 		return map[bool]string{true: fmt.Sprintf("%s %v", o.Name, o.Penalty)}[o.HasPenalty]
 	})
-}
-
-func policyNames(lib library.Library) string {
-	return listed(lib.Policies, func(p library.Policy) string { return p.Name })
 }
 
 func noiseNames(lib library.Library) string {
@@ -151,20 +145,26 @@ func (f compareFlags) check() error {
 	return nil
 }
 
-// grid is what the flags ask for.
 func (f compareFlags) grid(lib library.Library) (experiment.Grid, error) {
 	g := experiment.Grid{Datasets: f.datasets, Seeds: f.list(), Settings: f.settings}
 	if err := f.check(); err != nil {
 		return g, err
 	}
-	eta0, err := numbers("eta0", f.eta0)
-	if err != nil {
+	var err error
+	if g.Eta0, err = numbers("eta0", f.eta0); err != nil {
 		return g, err
 	}
-	g.Eta0 = eta0
-	weights, err := f.weightList(lib)
-	if err != nil {
-		return g, err
+	var weights []experiment.Entry
+	for _, s := range f.weights {
+		w, hyper, err := weightOf(lib, "weights", s)
+		if err != nil {
+			return g, err
+		}
+		e := experiment.Entry{Weight: w.Name}
+		if hyper != nil {
+			e.Hypers = []float64{*hyper}
+		}
+		weights = append(weights, e)
 	}
 	common := experiment.Entry{Policy: f.policy, Lambdas: []string{f.lambda}}
 	if f.policy != "" {
@@ -180,48 +180,22 @@ func (f compareFlags) grid(lib library.Library) (experiment.Grid, error) {
 		if err != nil {
 			return g, fmt.Errorf("--objectives: %w", err)
 		}
-		e := common
-		e.Objective = o.Name
-		if o.OwnWeight {
-			for _, w := range weights {
-				if w.Weight == o.Hyper {
-					e.Hypers = append(e.Hypers, w.Hypers...)
-				}
-			}
-			g.Entries = append(g.Entries, e)
-			continue
-		}
+		own := common
+		own.Objective = o.Name
 		for _, w := range weights {
-			e.Weight, e.Hypers = w.Weight, w.Hypers
-			g.Entries = append(g.Entries, e)
+			switch e := own; {
+			case !o.OwnWeight:
+				e.Weight, e.Hypers = w.Weight, w.Hypers
+				g.Entries = append(g.Entries, e)
+			case w.Weight == o.Hyper:
+				own.Hypers = append(own.Hypers, w.Hypers...)
+			}
+		}
+		if o.OwnWeight {
+			g.Entries = append(g.Entries, own)
 		}
 	}
 	return g, nil
-}
-
-// weightList reads --weights, in the form of entries.
-func (f compareFlags) weightList(lib library.Library) ([]experiment.Entry, error) {
-	var weights []experiment.Entry
-	for _, s := range f.weights {
-		name, value, given := strings.Cut(strings.TrimSpace(s), "=")
-		w, err := lib.Weight(name)
-		if err != nil {
-			return nil, fmt.Errorf("--weights: %w", err)
-		}
-		e := experiment.Entry{Weight: name}
-		if given {
-			v, err := strconv.ParseFloat(value, 64)
-			if err != nil || !(v >= 0 && v <= 1) {
-				return nil, fmt.Errorf("--weights %s: the hyperparameter %q is not a number in [0, 1]", s, value)
-			}
-			if !w.Tunable() {
-				return nil, fmt.Errorf("--weights %s: %s has no hyperparameter", s, name)
-			}
-			e.Hypers = []float64{v}
-		}
-		weights = append(weights, e)
-	}
-	return weights, nil
 }
 
 func compare(cmd *cobra.Command, lib library.Library, f compareFlags) error {
@@ -252,12 +226,13 @@ func compare(cmd *cobra.Command, lib library.Library, f compareFlags) error {
 		return nil
 	})
 	p.stop()
+	format := table.Format(f.format)
 	if len(recs) > 0 {
-		if err := report.Write(cmd.OutOrStdout(), report.Format(f.format), recs); err != nil {
+		if err := report.Write(cmd.OutOrStdout(), format, recs); err != nil {
 			return err
 		}
-		if f.terms && (f.format == "table" || f.format == "markdown") {
-			if err := report.WriteTerms(cmd.OutOrStdout(), report.Format(f.format), recs); err != nil {
+		if f.terms && (format == table.Text || format == table.Markdown) {
+			if err := report.WriteTerms(cmd.OutOrStdout(), format, recs); err != nil {
 				return err
 			}
 		}

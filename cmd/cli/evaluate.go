@@ -1,10 +1,9 @@
 package cli
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"opl/train/library"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -14,13 +13,13 @@ import (
 
 	"opl/policies/wholefile"
 	"opl/train/inspect"
+	"opl/train/library"
 	"opl/train/logs"
 	"opl/train/ope"
 	"opl/train/provenance"
 	"opl/train/report/table"
 )
 
-// evaluateFlags are the flags of evaluate, as given.
 type evaluateFlags struct {
 	readFlags
 	targets    []string
@@ -46,10 +45,6 @@ func estimatorsOf(lib library.Library) []ope.Estimator {
 func evaluateCommand(lib library.Library) *cobra.Command {
 	var f evaluateFlags
 	estimators := estimatorsOf(lib)
-	var about strings.Builder
-	for _, e := range estimators {
-		fmt.Fprintf(&about, "  %-11s %s\n", e.Name, e.About)
-	}
 	cmd := &cobra.Command{
 		Use:   "evaluate --target TARGET [--target TARGET...] FILE",
 		Short: "estimate from a log what other policies would have earned",
@@ -67,7 +62,7 @@ NAME=TARGET names the policy in tables.
 
 Estimators (name or name=hyperparameter, in (0, 1]; default n^(-1/4) away from
 unregularized), with rewards r and weights w = π/π₀:
-` + about.String() + `
+` + described(estimators, func(e ope.Estimator) (string, string) { return e.Name, e.About }) + `
 r̂ is learned by ridge regression an action on the other folds of five.
 
 ` + readHelp,
@@ -94,8 +89,8 @@ func evaluate(cmd *cobra.Command, estimators []ope.Estimator, f evaluateFlags, p
 	if err != nil {
 		return err
 	}
-	if err := writable(f.plot, path); err != nil {
-		return fmt.Errorf("--plot %s: %w", f.plot, err)
+	if err := writable("plot", f.plot, path); err != nil {
+		return err
 	}
 	log, err := f.open(cmd.Context(), path)
 	if err != nil {
@@ -136,15 +131,11 @@ func evaluate(cmd *cobra.Command, estimators []ope.Estimator, f evaluateFlags, p
 	if err := result.Write(cmd.OutOrStdout(), table.Format(f.format)); err != nil {
 		return err
 	}
-	if f.plot == "" {
-		return nil
-	}
-	var b bytes.Buffer
-	if err := result.Plot(&b, strings.TrimPrefix(filepath.Ext(f.plot), ".")); err != nil {
-		return err
-	}
-	if err := wholefile.WriteBytes(f.plot, b.Bytes()); err != nil {
-		return fmt.Errorf("--plot: %w", err)
+	if f.plot != "" {
+		err = wholefile.Write(f.plot, func(to *os.File) error { return result.Plot(to, strings.TrimPrefix(filepath.Ext(f.plot), ".")) })
+		if err != nil {
+			return fmt.Errorf("--plot: %w", err)
+		}
 	}
 	return nil
 }
@@ -170,7 +161,6 @@ func remarks(log *logs.Log, found inspect.Report, f readFlags) []string {
 	return notes
 }
 
-// options checks the flags and turns them into options.
 func (f evaluateFlags) options(estimators []ope.Estimator) (ope.Options, error) {
 	o := ope.Options{Delta: f.delta}
 	switch {
@@ -191,11 +181,7 @@ func (f evaluateFlags) options(estimators []ope.Estimator) (ope.Options, error) 
 		named := func(e ope.Estimator) bool { return e.Name == name }
 		i := slices.IndexFunc(estimators, named)
 		if i < 0 {
-			var names []string
-			for _, e := range estimators {
-				names = append(names, e.Name)
-			}
-			return o, fmt.Errorf("--estimators %s: want %s", s, strings.Join(names, ", "))
+			return o, fmt.Errorf("--estimators %s: want %s", s, listed(estimators, func(e ope.Estimator) string { return e.Name }))
 		}
 		if slices.ContainsFunc(o.Estimators, named) {
 			return o, fmt.Errorf("--estimators: %s comes twice", name)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -14,7 +15,6 @@ import (
 	"opl/train/pipeline"
 )
 
-// exportFlags are the flags of export, as given.
 type exportFlags struct {
 	run               train.Run
 	data              string
@@ -68,10 +68,8 @@ func export(cmd *cobra.Command, lib library.Library, f exportFlags) error {
 	case err != nil:
 		return flagError(err)
 	}
-	for _, to := range []struct{ flag, path string }{{"out", f.out}, {"test", f.test}, {"policy", f.policy}} {
-		if err := writable(to.path); err != nil {
-			return fmt.Errorf("--%s: %s: %w", to.flag, to.path, err)
-		}
+	if err := cmp.Or(writable("out:", f.out), writable("test:", f.test), writable("policy:", f.policy)); err != nil {
+		return err
 	}
 	e := &experiment.Runner{Library: lib, DataDir: f.data}
 	task, err := e.Task(cmd.Context(), f.run)

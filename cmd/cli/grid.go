@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,11 +54,11 @@ func (f *gridFlags) run(cmd *cobra.Command, lib library.Library, grids []namedGr
 	e := &experiment.Runner{Library: lib, DataDir: f.data, Jobs: f.jobs, Curves: f.curves}
 	lists := make([][]train.Run, len(grids))
 	for i, g := range grids {
-		var err error
-		if lists[i], err = g.grid.Runs(lib, left.add); err != nil {
+		runs, err := g.grid.Runs(lib, left.add)
+		if err != nil {
 			return flagError(fmt.Errorf("%s: %w", g.name, err))
 		}
-		if lists[i], err = e.Plan(lists[i]); err != nil {
+		if lists[i], err = e.Plan(runs); err != nil {
 			return flagError(err)
 		}
 	}
@@ -75,22 +76,22 @@ func (f *gridFlags) run(cmd *cobra.Command, lib library.Library, grids []namedGr
 	}
 	defer store.Close()
 	notes(cmd, store)
-	if err := f.agree(e, store, plan); err != nil {
+	if err := store.Check(plan, e.Hash); err != nil {
 		return err
 	}
 	left.print(stderr)
 	missing := store.Missing(plan)
-	if n := store.OtherVersions(train.ThisVersion()); n > 0 {
-		fmt.Fprintf(stderr, "opl: %d results in %s are of other versions of opl, Go or the system\n", n, store.Path())
+	say := func(n int, format string, of any) {
+		if n > 0 {
+			fmt.Fprintf(stderr, "opl: "+format+"\n", n, of)
+		}
 	}
-	if n := store.Others(plan); n > 0 {
-		fmt.Fprintf(stderr, "opl: %d results in %s are not of these grids, and are kept\n", n, store.Path())
-	}
-	if n := len(plan) - len(missing); n > 0 {
-		fmt.Fprintf(stderr, "opl: %d of %d results are there already\n", n, len(plan))
-	}
-	if n := flat(lib, store.Records(), plan); f.curves && n > 0 {
-		fmt.Fprintf(stderr, "opl: %d results in %s were stored without learning curves, and stay so: for theirs give another folder\n", n, store.Path())
+	say(store.OtherVersions(train.ThisVersion()), "%d results in %s are of other versions of opl, Go or the system", store.Path())
+	say(store.Others(plan), "%d results in %s are not of these grids, and are kept", store.Path())
+	say(len(plan)-len(missing), "%d of %d results are there already", len(plan))
+	if f.curves {
+		say(flat(lib, store.Records(), plan),
+			"%d results in %s were stored without learning curves, and stay so: for theirs give another folder", store.Path())
 	}
 	p := newProgress(stderr, lib, missing, true)
 	e.Progress = p.at
@@ -114,7 +115,7 @@ func (f *gridFlags) run(cmd *cobra.Command, lib library.Library, grids []namedGr
 		return err
 	}
 	if recs := store.Records(); len(recs) > 0 {
-		err = errors.Join(err, draw(cmd, f.out, recs, drawOptions{lib: lib, command: commandLine(cmd), pdf: f.pdf, curves: f.curves}))
+		err = errors.Join(err, draw(cmd, lib, f.out, recs, f.pdf, f.curves))
 	}
 	return err
 }
@@ -135,25 +136,12 @@ func flat(lib library.Library, recs []train.Record, plan []train.Run) (n int) {
 	return n
 }
 
-// agree refuses a store of other settings or data.
-func (f *gridFlags) agree(e *experiment.Runner, store *experiment.Store, plan []train.Run) error {
-	return store.Check(plan, func(dataset string) (string, error) {
-		d, err := e.Data(dataset)
-		if err != nil {
-			return "", err
-		}
-		return d.Hash, nil
-	})
-}
-
-// notes says what was found in a store.
 func notes(cmd *cobra.Command, store *experiment.Store) {
 	for _, n := range store.Notes() {
 		fmt.Fprintf(cmd.ErrOrStderr(), "opl: %s\n", n)
 	}
 }
 
-// plan says what would be run.
 func (f *gridFlags) plan(cmd *cobra.Command, e *experiment.Runner, grids []namedGrid, lists [][]train.Run, plan []train.Run) error {
 	var stored []train.Record
 	missing := plan
@@ -161,7 +149,7 @@ func (f *gridFlags) plan(cmd *cobra.Command, e *experiment.Runner, grids []named
 	switch {
 	case err == nil:
 		notes(cmd, store)
-		if err := f.agree(e, store, plan); err != nil {
+		if err := store.Check(plan, e.Hash); err != nil {
 			return err
 		}
 		stored, missing = store.Records(), store.Missing(plan)
@@ -197,19 +185,17 @@ func (f *gridFlags) plan(cmd *cobra.Command, e *experiment.Runner, grids []named
 func commandLine(cmd *cobra.Command) string {
 	parts := append([]string{cmd.CommandPath()}, cmd.Flags().Args()...)
 	cmd.Flags().Visit(func(f *pflag.Flag) {
-		switch f.Name {
-		case "jobs", "out", "data", "pdf":
-			return
-		}
 		value := f.Value.String()
 		if _, list := f.Value.(pflag.SliceValue); list {
 			value = strings.Trim(value, "[]")
 		}
-		if f.Value.Type() == "bool" {
+		switch {
+		case slices.Contains([]string{"jobs", "out", "data", "pdf"}, f.Name):
+		case f.Value.Type() == "bool":
 			parts = append(parts, "--"+f.Name)
-			return
+		default:
+			parts = append(parts, "--"+f.Name, value)
 		}
-		parts = append(parts, "--"+f.Name, value)
 	})
 	return strings.Join(parts, " ")
 }

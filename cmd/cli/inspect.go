@@ -2,28 +2,12 @@ package cli
 
 import (
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
 	"opl/train/inspect"
 )
-
-// Exit statuses of inspect: of a log that is doubtful, and of one that is unusable.
-const (
-	doubtful exitStatus = 3
-	unusable exitStatus = 4
-)
-
-// statusOf is the exit status of a severity, nil for a log that is fine.
-func statusOf(s inspect.Severity) error {
-	switch s {
-	case inspect.Doubtful:
-		return doubtful
-	case inspect.Unusable:
-		return unusable
-	}
-	return nil
-}
 
 func inspectCommand() *cobra.Command {
 	var f readFlags
@@ -45,12 +29,9 @@ The exit status is 0 if all is fine, 3 if the log is doubtful, 4 if it is unusab
   opl inspect --preset obd bts.csv.gz --format json`,
 		Args: operands("a file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			write := inspect.Report.WriteText
-			switch format {
-			case "json":
-				write = inspect.Report.WriteJSON
-			case "text":
-			default:
+			write, known := map[string]func(inspect.Report, io.Writer) error{
+				"text": inspect.Report.WriteText, "json": inspect.Report.WriteJSON}[format]
+			if !known {
 				return fmt.Errorf("--format %s: want text or json", format)
 			}
 			log, err := f.open(cmd.Context(), args[0])
@@ -62,7 +43,13 @@ The exit status is 0 if all is fine, 3 if the log is doubtful, 4 if it is unusab
 			if err := write(report, cmd.OutOrStdout()); err != nil {
 				return err
 			}
-			return statusOf(report.Severity)
+			switch report.Severity {
+			case inspect.Doubtful:
+				return exitStatus(3)
+			case inspect.Unusable:
+				return exitStatus(4)
+			}
+			return nil
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", format, "output: text, json")

@@ -15,7 +15,6 @@ import (
 	"opl/train/logs/join"
 )
 
-// joinFlags are the flags of join, as given.
 type joinFlags struct {
 	out        string
 	missing    string
@@ -43,9 +42,7 @@ rewards are in.`,
   opl join served.jsonl rewards.csv --policy policy.json --out next.parquet
   opl join served.jsonl purchases.csv --missing-reward 0 --out next.jsonl`,
 		Args: operands("the log of serve", "a file of rewards"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return joinLogs(cmd.OutOrStdout(), args[0], args[1], f)
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return joinLogs(cmd.OutOrStdout(), args[0], args[1], f) },
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.out, "out", "", "file to write: "+logs.Writable())
@@ -62,8 +59,8 @@ func joinLogs(stdout io.Writer, servedLog, rewards string, f joinFlags) error {
 	if f.out == "" {
 		return errors.New("--out: say where to write the log")
 	}
-	if err := writable(f.out, servedLog, rewards); err != nil {
-		return fmt.Errorf("--out %s: %w", f.out, err)
+	if err := writable("out", f.out, servedLog, rewards); err != nil {
+		return err
 	}
 	if !(f.min < f.max) {
 		return errors.New("--reward-min must be below --reward-max")

@@ -6,8 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"opl/train"
 	"opl/train/experiment"
 	"opl/train/library"
+	"opl/train/report"
 )
 
 func plotCommand(lib library.Library) *cobra.Command {
@@ -35,11 +37,23 @@ of a file (compressed by gzip if its name ends in .gz), without running anything
 			if out == "" {
 				out = filepath.Dir(store.Path())
 			}
-			return draw(cmd, out, store.Records(), drawOptions{lib: lib, command: commandLine(cmd), pdf: pdf, curves: curves})
+			return draw(cmd, lib, out, store.Records(), pdf, curves)
 		},
 	}
 	cmd.Flags().StringVar(&out, "out", "", "`folder` to write to (default: that of the results)")
 	cmd.Flags().BoolVar(&curves, "curves", false, "draw learning curves, of runs that have them")
 	cmd.Flags().BoolVar(&pdf, "pdf", false, "figures as PDF as well")
 	return cmd
+}
+
+func draw(cmd *cobra.Command, lib library.Library, dir string, recs []train.Record, pdf, curves bool) error {
+	page := report.PageOptions{Library: lib, Formats: []string{"png", "svg"}, Command: commandLine(cmd), Curves: curves}
+	if pdf {
+		page.Formats = append(page.Formats, "pdf")
+	}
+	if err := report.WriteAll(dir, recs, page); err != nil {
+		return err
+	}
+	fmt.Fprintln(cmd.OutOrStdout(), filepath.Join(dir, report.PageFile))
+	return nil
 }

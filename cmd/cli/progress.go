@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"golang.org/x/term"
+	"gonum.org/v1/gonum/floats"
 
 	"opl/train"
 	"opl/train/experiment"
@@ -23,9 +24,7 @@ type ticker struct {
 	shown    time.Time
 }
 
-func newTicker(out io.Writer) *ticker {
-	return &ticker{out: out, terminal: terminal(out)}
-}
+func newTicker(out io.Writer) *ticker { return &ticker{out: out, terminal: terminal(out)} }
 
 // show writes a line, unless the last one is too new and this one not due now.
 func (t *ticker) show(now bool, line func() string) {
@@ -40,14 +39,12 @@ func (t *ticker) show(now bool, line func() string) {
 	fmt.Fprintf(t.out, "\r\033[K%s", string(r))
 }
 
-// training shows how far a single training is.
 func (t *ticker) training(p train.Progress) {
 	t.show(false, func() string {
 		return fmt.Sprintf("%s: epoch %d of %d, %.0f %%", cmp.Or(p.Stage, "training"), p.Epoch, p.Epochs, 100*float64(p.Step)/float64(p.Steps))
 	})
 }
 
-// stop clears the line.
 func (t *ticker) stop() {
 	if t.terminal != nil {
 		fmt.Fprint(t.out, "\r\033[K")
@@ -110,14 +107,8 @@ func (p *progress) done(i int, rec train.Record, err error) {
 	p.show(true)
 }
 
-// doneShare is the share of the work that is done.
 func (p *progress) doneShare() float64 {
-	var done, all float64
-	for i, s := range p.share {
-		done += s * p.work[i]
-		all += p.work[i]
-	}
-	return done / all
+	return floats.Dot(p.share, p.work) / floats.Sum(p.work)
 }
 
 // left is the time left, once there is something to tell it from.

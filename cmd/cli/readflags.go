@@ -21,7 +21,6 @@ type readFlags struct {
 	ranged bool // see scale
 }
 
-// add defines the flags.
 func (f *readFlags) add(fl *pflag.FlagSet) {
 	f.set = fl
 	fl.StringVar(&f.Preset, "preset", "", "the log's layout: "+logs.Presets())

@@ -13,10 +13,9 @@ import (
 )
 
 func reproduceCommand(lib library.Library) *cobra.Command {
-	var list strings.Builder
-	names := []string{"all"}
+	list, names := "", []string{"all"}
 	for _, fig := range experiment.Figures() {
-		fmt.Fprintf(&list, "  %s  %s\n", fig.Name, fig.Title)
+		list += fmt.Sprintf("  %s  %s\n", fig.Name, fig.Title)
 		names = append(names, fig.Name)
 	}
 	f := newGridFlags()
@@ -28,7 +27,7 @@ and stores every result in OUT/` + experiment.ResultsFile + ` as soon as it is t
 the same settings it runs only what is missing. Then it draws the figures and
 writes tables and a report to OUT.
 
-` + list.String(),
+` + list,
 		Example: `  opl reproduce fig1 --dataset mnist
   opl reproduce all --dry-run                       what it would run, and for how long
   opl reproduce all --seeds 3 --out results
@@ -57,13 +56,9 @@ func (f *gridFlags) figures(cmd *cobra.Command, names []string) (grids []namedGr
 	if err := f.check(); err != nil {
 		return nil, nil, err
 	}
-	known := []string{"all"}
-	for _, fig := range experiment.Figures() {
-		known = append(known, fig.Name)
-	}
 	for _, name := range names {
-		if !slices.Contains(known, name) {
-			return nil, nil, library.Unknown("figure", name, known)
+		if !slices.Contains(cmd.ValidArgs, name) {
+			return nil, nil, library.Unknown("figure", name, cmd.ValidArgs)
 		}
 	}
 	eta0, err := numbers("eta0", f.eta0)
@@ -76,19 +71,17 @@ func (f *gridFlags) figures(cmd *cobra.Command, names []string) (grids []namedGr
 			continue
 		}
 		g := fig.Grid
-		if g.Datasets == nil {
-			g.Datasets = f.datasets
-		} else {
-			g.Datasets = both(f.datasets, g.Datasets)
-		}
-		if len(g.Datasets) == 0 {
-			left.add(fig.Name, fmt.Errorf("it is of %s alone", strings.Join(fig.Grid.Datasets, ", ")))
-			continue
+		if g.Datasets = f.datasets; fig.Grid.Datasets != nil {
+			g.Datasets = both(f.datasets, fig.Grid.Datasets)
 		}
 		if len(eta0) > 0 {
 			g.Eta0 = both(eta0, g.Eta0)
 		}
-		if len(g.Eta0) == 0 {
+		switch {
+		case len(g.Datasets) == 0:
+			left.add(fig.Name, fmt.Errorf("it is of %s alone", strings.Join(fig.Grid.Datasets, ", ")))
+			continue
+		case len(g.Eta0) == 0:
 			left.add(fig.Name, fmt.Errorf("its η₀ are %v", fig.Grid.Eta0))
 			continue
 		}
@@ -109,14 +102,9 @@ func (f *gridFlags) figures(cmd *cobra.Command, names []string) (grids []namedGr
 	return grids, left, nil
 }
 
-// both lists what is in a and b, in the order of a, each once.
-func both[T comparable](a, b []T) (c []T) {
-	for _, x := range a {
-		if slices.Contains(b, x) && !slices.Contains(c, x) {
-			c = append(c, x)
-		}
-	}
-	return c
+// both lists what is in a and b, in the order of a.
+func both[T comparable](a, b []T) []T {
+	return slices.DeleteFunc(slices.Clone(a), func(x T) bool { return !slices.Contains(b, x) })
 }
 
 // adapt puts the settings and hyperparameters that were given into a grid.

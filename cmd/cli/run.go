@@ -21,21 +21,7 @@ func runCommand(lib library.Library) *cobra.Command {
 OUT/` + experiment.ResultsFile + ` as soon as it is there, and started again with the same settings run
 runs only what is missing. Flags that are given replace what the file says.
 
-  dataset: [mnist, fashion]       # default: mnist
-  eta0: [0, 0.5]                  # default: 0.5
-  seeds: 3                        # default: 1
-  seed: 1                         # the first; default: 1
-  runs:                           # every list by every other
-    - objectives: [heuristic, l2]
-      weights: [clip, har]        # default: clip
-      hyper: [0.1, 0.5, default]  # default: default
-      penalty: [1e-5, 1e-3]       # default: the objective's own
-    - objectives: corollary1
-      lambda: [star, authors]     # default: star
-      policy: gaussian            # default: the objective's own
-      noise: quadrature           # default: that of the file
-  epochs: 5                       # and the other settings, named as the flags
-
+` + experiment.GridExample + `
 Objectives, weights, policies and noises are those of opl compare --help.`,
 		Example: `  opl run my-grid.yaml --dry-run
   opl run my-grid.yaml --jobs 4 --out results`,

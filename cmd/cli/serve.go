@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -17,7 +18,6 @@ import (
 	"opl/policies/wholefile"
 )
 
-// serveFlags are the flags of serve, as given.
 type serveFlags struct {
 	listen  string
 	log     string
@@ -92,11 +92,7 @@ func runServe(ctx context.Context, path string, f serveFlags, stderr io.Writer) 
 	if err != nil {
 		return fmt.Errorf("--log: %w", err)
 	}
-	defer func() {
-		if e := out.Close(); err == nil {
-			err = e
-		}
-	}()
+	defer func() { err = cmp.Or(err, out.Close()) }()
 	if n := out.Torn(); n > 0 {
 		fmt.Fprintf(stderr, "opl: %s: the last line was cut off and never answered: its %d bytes are in %s.torn\n", f.log, n, f.log)
 	}
@@ -120,17 +116,11 @@ func runServe(ctx context.Context, path string, f serveFlags, stderr io.Writer) 
 	}
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
+	defer close(hup)
 	defer signal.Stop(hup)
-	ended := make(chan struct{})
-	defer close(ended)
 	go func() {
-		for {
-			select {
-			case <-ended:
-				return
-			case <-hup:
-				reload(s, path, stderr)
-			}
+		for range hup {
+			reload(s, path, stderr)
 		}
 	}()
 	fmt.Fprintf(stderr, "opl: serving policy %.12s on http://%s, logging to %s\n", s.Hash(), l.Addr(), f.log)

@@ -43,7 +43,6 @@ func (f problemFlags) check() error {
 	return nil
 }
 
-// list lists the seeds.
 func (f problemFlags) list() []uint64 {
 	seeds := make([]uint64, f.seeds)
 	for i := range seeds {

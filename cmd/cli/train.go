@@ -1,11 +1,10 @@
 package cli
 
 import (
-	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
-	"opl/train/library"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -17,10 +16,10 @@ import (
 	"opl/policies/policyfile"
 	"opl/policies/wholefile"
 	"opl/train"
+	"opl/train/library"
 	"opl/train/pipeline"
 )
 
-// trainFlags are the flags of train, as given.
 type trainFlags struct {
 	readFlags
 	o           pipeline.Options
@@ -128,11 +127,8 @@ func trainPolicy(cmd *cobra.Command, lib library.Library, f trainFlags, path str
 		return err
 	}
 	if f.curves != "" {
-		var b bytes.Buffer
-		if err := learned.Training.WriteCurve(&b); err != nil {
-			return err
-		}
-		if err := wholefile.WriteBytes(f.curves, b.Bytes()); err != nil {
+		err := wholefile.Write(f.curves, func(to *os.File) error { return learned.Training.WriteCurve(to) })
+		if err != nil {
 			return err
 		}
 	}
@@ -147,7 +143,6 @@ func trainPolicy(cmd *cobra.Command, lib library.Library, f trainFlags, path str
 	return err
 }
 
-// options checks the flags and turns them into options.
 func (f *trainFlags) options(cmd *cobra.Command, lib library.Library, log string) error {
 	changed := cmd.Flags().Changed
 	switch {
@@ -163,10 +158,8 @@ func (f *trainFlags) options(cmd *cobra.Command, lib library.Library, log string
 	if err := f.o.Settings.Check(); err != nil {
 		return flagError(err)
 	}
-	for _, to := range []struct{ flag, path string }{{"out", f.out}, {"curves", f.curves}} {
-		if err := writable(to.path, log); err != nil {
-			return fmt.Errorf("--%s %s: %w", to.flag, to.path, err)
-		}
+	if err := cmp.Or(writable("out", f.out, log), writable("curves", f.curves, log)); err != nil {
+		return err
 	}
 	if _, err := os.Stat(f.out); err == nil && !f.overwrite {
 		return fmt.Errorf("--out %s: there is such a file; replace it by --overwrite", f.out)
@@ -181,18 +174,11 @@ func (f *trainFlags) options(cmd *cobra.Command, lib library.Library, log string
 		f.o.Penalty = &f.penalty
 	}
 	if changed("weight") {
-		name, value, given := strings.Cut(f.weight, "=")
-		if _, err := lib.Weight(name); err != nil {
-			return fmt.Errorf("--weight: %w", err)
+		w, hyper, err := weightOf(lib, "weight", f.weight)
+		if err != nil {
+			return err
 		}
-		f.o.Weight = name
-		if given {
-			h, err := strconv.ParseFloat(value, 64)
-			if err != nil || !(h >= 0 && h <= 1) {
-				return fmt.Errorf("--weight %s: the hyperparameter %q is not a number in [0, 1]", f.weight, value)
-			}
-			f.o.Hyper = &h
-		}
+		f.o.Weight, f.o.Hyper = w.Name, hyper
 	}
 	f.o.Scaling.Intercept, f.o.Scaling.Unit = !f.noIntercept, !f.noUnit
 	if f.o.Prior = f.prior; f.prior != "" && f.prior != pipeline.ZeroPrior && f.prior != pipeline.LearnedPrior {
@@ -217,25 +203,44 @@ func (f *trainFlags) options(cmd *cobra.Command, lib library.Library, log string
 	return nil
 }
 
-// writable reports, before the work, that a file cannot be written: there is no such folder, it
-// is one itself, or one of the files that are read. No name is no file.
-func writable(path string, read ...string) error {
+// weightOf reads a weight and its hyperparameter, if one is given.
+func weightOf(lib library.Library, flag, text string) (library.Weight, *float64, error) {
+	name, value, given := strings.Cut(strings.TrimSpace(text), "=")
+	w, unknown := lib.Weight(name)
+	h, err := strconv.ParseFloat(value, 64)
+	switch {
+	case unknown != nil:
+		return w, nil, fmt.Errorf("--%s: %w", flag, unknown)
+	case !given:
+		return w, nil, nil
+	case err != nil || !(h >= 0 && h <= 1):
+		return w, nil, fmt.Errorf("--%s %s: the hyperparameter %q is not a number in [0, 1]", flag, text, value)
+	case !w.Tunable():
+		return w, nil, fmt.Errorf("--%s %s: %s has no hyperparameter", flag, text, name)
+	}
+	return w, &h, nil
+}
+
+// writable reports, before the work, that the file of a flag cannot be written: there is no
+// such folder, it is one itself, or one of the files that are read. No name is no file.
+func writable(flag, path string, read ...string) error {
 	if path == "" {
 		return nil
 	}
+	wrong := func(why string) error { return fmt.Errorf("--%s %s: %s", flag, path, why) }
 	if folder, err := os.Stat(filepath.Dir(path)); err != nil || !folder.IsDir() {
-		return errors.New("there is no such folder")
+		return wrong("there is no such folder")
 	}
 	to, err := os.Stat(path)
 	if err != nil {
 		return nil
 	}
 	if to.IsDir() {
-		return errors.New("a folder, want a file")
+		return wrong("a folder, want a file")
 	}
 	for _, name := range read {
 		if from, err := os.Stat(name); err == nil && os.SameFile(from, to) {
-			return errors.New("it would be written over what is read")
+			return wrong("it would be written over what is read")
 		}
 	}
 	return nil

@@ -19,7 +19,6 @@ type limited struct {
 const tooMany = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nConnection: close\r\nRetry-After: 1\r\nContent-Length: 33\r\n\r\n" +
 	`{"error":"too many connections"}` + "\n"
 
-// Accept implements net.Listener.
 func (l *limited) Accept() (net.Conn, error) {
 	for {
 		c, err := l.Listener.Accept()

@@ -8,11 +8,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"opl/policies/wholefile"
 )
 
 // Fsync says when what was written to a log is forced to the disk.
@@ -26,9 +29,6 @@ const (
 	FsyncInterval Fsync = "interval" // the last second
 	FsyncNever    Fsync = "never"    // what the system has not written by itself, half a minute or so
 )
-
-// interval is that of FsyncInterval.
-const interval = time.Second
 
 // Log is a file of decisions, one a line, that many goroutines append to. Lines
 // that come while another write is under way are written together.
@@ -69,9 +69,7 @@ type batch struct {
 // write leaves and which was never answered, is moved to the end of path + ".torn";
 // see [Log.Torn]. A file that does not begin with a decision is refused, and left as it is.
 func OpenLog(path string, fsync Fsync) (*Log, error) {
-	switch fsync {
-	case FsyncEach, FsyncInterval, FsyncNever:
-	default:
+	if !slices.Contains([]Fsync{FsyncEach, FsyncInterval, FsyncNever}, fsync) {
 		return nil, fmt.Errorf("fsync %q: want %s, %s or %s", fsync, FsyncEach, FsyncInterval, FsyncNever)
 	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
@@ -110,7 +108,7 @@ func (l *Log) open() error {
 		return err
 	}
 	if l.torn = info.Size() - whole; l.torn > 0 {
-		if err := setAside(l.path+".torn", io.NewSectionReader(l.f, whole, l.torn)); err != nil {
+		if err := wholefile.SetAside(l.path+".torn", io.NewSectionReader(l.f, whole, l.torn)); err != nil {
 			return err
 		}
 		if err := l.f.Truncate(whole); err != nil {
@@ -160,21 +158,6 @@ func actionsOf(f io.ReaderAt, whole int64) ([]string, error) {
 		return nil, other
 	}
 	return line.Actions, nil
-}
-
-func setAside(path string, from io.Reader) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if _, err := io.Copy(f, from); err != nil {
-		return err
-	}
-	if _, err := f.WriteString("\n"); err != nil {
-		return err
-	}
-	return f.Sync()
 }
 
 // Torn is the number of bytes of a last line without an end that opening set aside.
@@ -257,9 +240,9 @@ func (l *Log) sync() error {
 	return l.broken
 }
 
-// syncEverySecond does not hold the lock while the disk works.
+// syncEverySecond is sync, but does not hold the lock while the disk works.
 func (l *Log) syncEverySecond() {
-	tick := time.NewTicker(interval)
+	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
 		select {

@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -25,15 +26,8 @@ type metrics struct {
 	nanoseconds         atomic.Uint64
 }
 
-func (m *metrics) fail(kind string) {
-	for i, k := range kinds {
-		if k == kind {
-			m.errors[i].Add(1)
-		}
-	}
-}
+func (m *metrics) fail(kind string) { m.errors[slices.Index(kinds[:], kind)].Add(1) }
 
-// took counts a decision that was answered after d.
 func (m *metrics) took(d time.Duration) {
 	i := 0
 	for i < len(bounds) && d.Seconds() > bounds[i] {
@@ -43,7 +37,6 @@ func (m *metrics) took(d time.Duration) {
 	m.nanoseconds.Add(uint64(d))
 }
 
-// text appends the metrics in Prometheus' text format.
 func (m *metrics) text(b []byte, l *Log, p *policyfile.Policy) []byte {
 	family := func(name, kind, help string) {
 		b = fmt.Appendf(b, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, kind)

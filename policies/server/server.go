@@ -26,6 +26,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	crand "crypto/rand"
 	"encoding/binary"
@@ -111,23 +112,15 @@ func (l *locked) Uint64() uint64 {
 // New returns a server of a policy that appends to a log, whose decisions so far must be
 // among the same actions. The log stays the caller's to close, after Serve.
 func New(p *policyfile.Policy, l *Log, c Config) (*Server, error) {
-	for _, n := range []int64{c.MaxBody, int64(c.MaxInFlight), int64(c.MaxConns), int64(c.Timeout), int64(c.Idle), int64(c.Drain)} {
-		if n < 0 {
-			return nil, fmt.Errorf("server: a limit of %d", n)
-		}
+	if n := min(c.MaxBody, int64(c.MaxInFlight), int64(c.MaxConns), int64(c.Timeout), int64(c.Idle), int64(c.Drain)); n < 0 {
+		return nil, fmt.Errorf("server: a limit of %d", n)
 	}
 	if l.has != nil && !slices.Equal(l.has, p.Actions()) {
 		return nil, fmt.Errorf("%s: its decisions are among other actions, %q instead of %q: give a log of its own", l.path, l.has, p.Actions())
 	}
-	c.MaxBody = or(c.MaxBody, 1<<20)
-	c.MaxInFlight = or(c.MaxInFlight, 1024)
-	c.MaxConns = or(c.MaxConns, 4096)
-	c.Timeout = or(c.Timeout, DefaultTimeout)
-	c.Idle = or(c.Idle, DefaultIdle)
-	c.Drain = or(c.Drain, DefaultDrain)
-	if c.ErrorLog == nil {
-		c.ErrorLog = log.New(io.Discard, "", 0)
-	}
+	c.MaxBody, c.MaxInFlight, c.MaxConns = cmp.Or(c.MaxBody, 1<<20), cmp.Or(c.MaxInFlight, 1024), cmp.Or(c.MaxConns, 4096)
+	c.Timeout, c.Idle, c.Drain = cmp.Or(c.Timeout, DefaultTimeout), cmp.Or(c.Idle, DefaultIdle), cmp.Or(c.Drain, DefaultDrain)
+	c.ErrorLog = cmp.Or(c.ErrorLog, log.New(io.Discard, "", 0))
 	var seed [32]byte
 	crand.Read(seed[:]) // never fails
 	s := &Server{config: c, log: l, prefix: hex.EncodeToString(seed[:8])}
@@ -142,21 +135,13 @@ func New(p *policyfile.Policy, l *Log, c Config) (*Server, error) {
 	return s, nil
 }
 
-func or[T comparable](v, otherwise T) T {
-	var zero T
-	if v == zero {
-		return otherwise
-	}
-	return v
-}
-
 func load(p *policyfile.Policy) *loaded {
 	l := &loaded{policy: p, columns: newColumns(p.Inputs())}
+	l.names, _ = json.Marshal(p.Actions()) // strings are never refused
 	for _, name := range p.Actions() {
-		quoted, _ := json.Marshal(name) // a string is never refused
+		quoted, _ := json.Marshal(name)
 		l.quoted = append(l.quoted, quoted)
 	}
-	l.names, _ = json.Marshal(p.Actions())
 	return l
 }
 
@@ -214,34 +199,26 @@ var (
 	plainType = []string{"text/plain; version=0.0.4; charset=utf-8"}
 )
 
-// ServeHTTP implements http.Handler.
+var methods = map[string]string{"/decide": http.MethodPost, "/healthz": http.MethodGet, "/metrics": http.MethodGet}
+
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	method := http.MethodGet
-	switch r.URL.Path {
-	case "/decide":
-		method = http.MethodPost
-	case "/healthz", "/metrics":
-	default:
+	method := methods[r.URL.Path]
+	switch {
+	case method == "":
 		s.fail(w, http.StatusNotFound, "path", fmt.Errorf("%.100s: no such path, there are /decide, /healthz and /metrics", r.URL.Path))
-		return
-	}
-	if r.Method != method && !(method == http.MethodGet && r.Method == http.MethodHead) {
+	case r.Method != method && !(method == http.MethodGet && r.Method == http.MethodHead):
 		w.Header()["Allow"] = []string{method}
 		s.fail(w, http.StatusMethodNotAllowed, "method", fmt.Errorf("%s %s: want %s", r.Method, r.URL.Path, method))
-		return
-	}
-	switch r.URL.Path {
-	case "/decide":
+	case r.URL.Path == "/decide":
 		s.decide(w, r)
-	case "/healthz":
+	case r.URL.Path == "/healthz":
 		s.health(w)
-	case "/metrics":
+	default:
 		w.Header()["Content-Type"] = plainType
 		w.Write(s.metrics.text(nil, s.log, s.current.Load().policy))
 	}
 }
 
-// fail answers with an error and counts it.
 func (s *Server) fail(w http.ResponseWriter, status int, kind string, err error) {
 	s.metrics.fail(kind)
 	b, _ := json.Marshal(map[string]string{"error": err.Error()})
@@ -311,10 +288,7 @@ func (s *Server) choose(k *work, l *loaded, now time.Time) (status int, kind str
 		s.metrics.unknown.Add(uint64(q.unknown))
 	}
 	p := l.policy
-	if cap(k.pi) < len(l.quoted) {
-		k.pi = make([]float64, len(l.quoted))
-	}
-	k.pi = k.pi[:len(l.quoted)]
+	k.pi = slices.Grow(k.pi[:0], len(l.quoted))[:len(l.quoted)]
 	if err := p.PropensitiesOf(k.pi, q.values); err != nil {
 		return http.StatusBadRequest, "request", fmt.Errorf("context: %w", err)
 	}
@@ -371,9 +345,7 @@ func read(b []byte, r *http.Request, limit int64) ([]byte, error) {
 		return b, errTooLarge
 	}
 	for {
-		if len(b) == cap(b) {
-			b = append(b, make([]byte, max(1024, len(b)))...)[:len(b)]
-		}
+		b = slices.Grow(b, 1024)
 		n, err := r.Body.Read(b[len(b):cap(b)])
 		b = b[:len(b)+n]
 		switch {

@@ -3,8 +3,10 @@ package wholefile
 
 import (
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // Write replaces the file at path by what write writes: into a temporary file in its
@@ -49,4 +51,15 @@ func SyncFolder(folder string) error {
 		return err
 	}
 	return errors.Join(d.Sync(), d.Close())
+}
+
+// SetAside appends what was torn off the end of a file, and a line end, to the file at path,
+// and returns when the disk has it.
+func SetAside(path string, torn io.Reader) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, io.MultiReader(torn, strings.NewReader("\n")))
+	return errors.Join(err, f.Sync(), f.Close())
 }

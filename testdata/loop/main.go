@@ -17,6 +17,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 
@@ -39,7 +40,6 @@ type visit struct {
 	reward [4]float64
 }
 
-// next draws a visit.
 func next(r *rand.Rand) visit {
 	v := visit{city: cities[r.IntN(len(cities))]}
 	for j := range v.x {
@@ -135,10 +135,8 @@ func askCommand() *cobra.Command {
 					return err
 				}
 				reward := 0
-				for a, name := range actions {
-					if name == action && r.Float64() < v.reward[a] {
-						reward = 1
-					}
+				if a := slices.Index(actions, action); a >= 0 && r.Float64() < v.reward[a] {
+					reward = 1
 				}
 				sum += float64(reward)
 				_ = w.Write([]string{id, strconv.Itoa(reward)})
@@ -215,10 +213,8 @@ func valueCommand() *cobra.Command {
 				}
 				var earned float64
 				for i, name := range p.Actions() {
-					for a, known := range actions {
-						if name == known {
-							earned += pi[i] * v.reward[a]
-						}
+					if a := slices.Index(actions, name); a >= 0 {
+						earned += pi[i] * v.reward[a]
 					}
 				}
 				sum += earned

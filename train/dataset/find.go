@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -190,7 +191,5 @@ func goEnv() map[string]string {
 
 // nearest is the known name with the smallest edit distance.
 func nearest(name string) string {
-	return slices.MinFunc(known, func(a, b string) int {
-		return cmp.Compare(spelling.Distance(strings.ToLower(name), a), spelling.Distance(strings.ToLower(name), b))
-	})
+	return spelling.Nearest(strings.ToLower(name), known, math.MaxInt32)
 }

@@ -4,11 +4,13 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"opl/graph/kernel"
 	"opl/policies"
@@ -32,9 +34,9 @@ type Runner struct {
 	Progress func(i int, p train.Progress)
 
 	mu    sync.Mutex
-	data  map[string]*shared[*dataset.Data]
-	fits  map[taskKey]*shared[fitted]
-	tasks map[taskKey]*shared[*Task]
+	data  map[string]func() (*dataset.Data, error)
+	fits  map[taskKey]func() (fitted, error)
+	tasks map[taskKey]func() (*Task, error)
 }
 
 // taskKey is what runs must agree on to share a log; of fits, without Eta0.
@@ -47,16 +49,18 @@ type taskKey struct {
 
 func keyOf(r train.Run) taskKey { return taskKey{r.Dataset, r.Eta0, r.Seed, r.Limit} }
 
-// shared is computed once, by the first who asks.
-type shared[T any] struct {
-	once sync.Once
-	val  T
-	err  error
-}
-
-func (s *shared[T]) get(f func() (T, error)) (T, error) {
-	s.once.Do(func() { s.val, s.err = f() })
-	return s.val, s.err
+// once is what f gives the first who asks for a key of m.
+func once[K comparable, T any](e *Runner, m *map[K]func() (T, error), key K, f func() (T, error)) (T, error) {
+	e.mu.Lock()
+	if *m == nil {
+		*m = map[K]func() (T, error){}
+	}
+	if (*m)[key] == nil {
+		(*m)[key] = sync.OnceValues(f)
+	}
+	get := (*m)[key]
+	e.mu.Unlock()
+	return get()
 }
 
 // fitted is a fitted logging policy and the rows that are left for the log.
@@ -77,22 +81,7 @@ type Task struct {
 // Task makes, or returns again, the problem of a run.
 func (e *Runner) Task(ctx context.Context, r train.Run) (*Task, error) {
 	key := keyOf(r)
-	e.mu.Lock()
-	if e.tasks == nil {
-		e.data = map[string]*shared[*dataset.Data]{}
-		e.fits = map[taskKey]*shared[fitted]{}
-		e.tasks = map[taskKey]*shared[*Task]{}
-	}
-	t := at(e.tasks, key)
-	e.mu.Unlock()
-	return t.get(func() (*Task, error) { return e.task(ctx, key) })
-}
-
-func at[K comparable, T any](m map[K]*shared[T], k K) *shared[T] {
-	if m[k] == nil {
-		m[k] = &shared[T]{}
-	}
-	return m[k]
+	return once(e, &e.tasks, key, func() (*Task, error) { return e.task(ctx, key) })
 }
 
 func (e *Runner) task(ctx context.Context, key taskKey) (*Task, error) {
@@ -102,10 +91,7 @@ func (e *Runner) task(ctx context.Context, key taskKey) (*Task, error) {
 	}
 	fitKey := key
 	fitKey.eta0 = 0
-	e.mu.Lock()
-	fit := at(e.fits, fitKey)
-	e.mu.Unlock()
-	f, err := fit.get(func() (fitted, error) {
+	f, err := once(e, &e.fits, fitKey, func() (fitted, error) {
 		logging, log, err := train.Split(data.Train.Len(), key.limit, key.seed)
 		if err != nil {
 			return fitted{}, err
@@ -134,13 +120,16 @@ func (e *Runner) task(ctx context.Context, key taskKey) (*Task, error) {
 
 // Data opens a data set, or returns it again.
 func (e *Runner) Data(name string) (*dataset.Data, error) {
-	e.mu.Lock()
-	if e.data == nil {
-		e.data = map[string]*shared[*dataset.Data]{}
+	return once(e, &e.data, name, func() (*dataset.Data, error) { return dataset.Open(name, e.DataDir) })
+}
+
+// Hash is that of a data set.
+func (e *Runner) Hash(name string) (string, error) {
+	d, err := e.Data(name)
+	if err != nil {
+		return "", err
 	}
-	d := at(e.data, name)
-	e.mu.Unlock()
-	return d.get(func() (*dataset.Data, error) { return dataset.Open(name, e.DataDir) })
+	return d.Hash, nil
 }
 
 // Do runs one configuration. progress may be nil.
@@ -172,16 +161,12 @@ func (e *Runner) Do(ctx context.Context, r train.Run, progress func(train.Progre
 	if err != nil {
 		return rec, err
 	}
-	var q policies.Posterior
+	learn := e.learn
 	if o.Recipe {
-		q, err = e.recipe(ctx, t, r, c, &rec)
-	} else {
-		q, err = e.learn(ctx, t, r, c, &rec)
+		learn = e.recipe
 	}
-	if err == nil {
-		err = ctx.Err()
-	}
-	if err != nil {
+	q, err := learn(ctx, t, r, c, &rec)
+	if err = cmp.Or(err, ctx.Err()); err != nil {
 		return rec, err
 	}
 	rw := train.Evaluate(c.Policy, q, t.Data.Test, t.Data.Test.Labels, r.Seed)
@@ -194,7 +179,6 @@ func (e *Runner) Do(ctx context.Context, r train.Run, progress func(train.Progre
 	return rec, nil
 }
 
-// recipe runs train.Recipe.
 func (e *Runner) recipe(ctx context.Context, t *Task, r train.Run, c train.Config, rec *train.Record) (policies.Posterior, error) {
 	out, err := train.Recipe{Share: r.PriorSplit}.Learn(ctx, provenance.New(t.Log), t.Log, c)
 	if err != nil {
@@ -249,7 +233,7 @@ func (e *Runner) learn(ctx context.Context, t *Task, r train.Run, c train.Config
 		return none, err
 	}
 	part := t.Log
-	if len(search.Rows) < part.Len() {
+	if r.PriorSplit > 0 {
 		part = part.Subset(search.Rows)
 	}
 	c.Prior = res.Posterior.Prior
@@ -272,37 +256,26 @@ func (e *Runner) learn(ctx context.Context, t *Task, r train.Run, c train.Config
 // has finished by then is still handed on, and the error returned. Results do not
 // depend on Jobs.
 func (e *Runner) All(ctx context.Context, runs []train.Run, done func(i int, rec train.Record) error) error {
-	var (
-		finished = map[int]train.Record{}
-		settled  = make([]bool, len(runs)) // finished or failed
-		handed   = 0
-		stopped  error
-	)
-	hand := func(i int) {
-		if rec, ok := finished[i]; ok {
-			delete(finished, i)
-			if err := done(i, rec); err != nil && stopped == nil {
-				stopped = err
+	recs, settled := make([]*train.Record, len(runs)), make([]bool, len(runs)) // settled: finished or failed
+	next := 0
+	var stopped error
+	hand := func(all bool) {
+		for ; next < len(runs) && (all || settled[next]); next++ {
+			if recs[next] != nil {
+				stopped = cmp.Or(stopped, done(next, *recs[next]))
+				recs[next] = nil
 			}
 		}
 	}
 	err := e.Each(ctx, runs, func(i int, rec train.Record, err error) error {
-		settled[i] = true
-		if err == nil {
-			finished[i] = rec
+		if settled[i] = true; err == nil {
+			recs[i] = &rec
 		}
-		for ; handed < len(runs) && settled[handed]; handed++ {
-			hand(handed)
-		}
+		hand(false)
 		return stopped
 	})
-	for i := handed; i < len(runs); i++ { // out of order, after a stop
-		hand(i)
-	}
-	if stopped != nil {
-		return stopped
-	}
-	return err
+	hand(true) // out of order, after a stop
+	return cmp.Or(stopped, err)
 }
 
 // Each is All in the order in which runs end. done is called by one goroutine at
@@ -319,21 +292,12 @@ func (e *Runner) Each(ctx context.Context, runs []train.Run, done func(i int, re
 		rec train.Record
 		err error
 	}
-	next, results := make(chan int), make(chan result)
-	go func() {
-		defer close(next)
-		for i := range runs {
-			select {
-			case next <- i:
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
+	results := make(chan result)
+	var next atomic.Int64
 	var workers sync.WaitGroup
 	for range max(1, e.Jobs) {
 		workers.Go(func() {
-			for i := range next {
+			for i := int(next.Add(1)) - 1; i < len(runs) && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
 				progress := func(p train.Progress) {
 					if e.Progress != nil {
 						e.Progress(i, p)
@@ -358,11 +322,10 @@ func (e *Runner) Each(ctx context.Context, runs []train.Run, done func(i int, re
 			delete(e.tasks, k)
 		}
 		e.mu.Unlock()
-		switch {
-		case r.err == nil:
-		case ctx.Err() != nil && errors.Is(r.err, ctx.Err()):
+		if ctx.Err() != nil && errors.Is(r.err, ctx.Err()) {
 			continue
-		default:
+		}
+		if r.err != nil {
 			r.err = fmt.Errorf("%s: %w", Name(runs[r.i]), r.err)
 			failed = append(failed, r.err)
 		}
@@ -371,17 +334,10 @@ func (e *Runner) Each(ctx context.Context, runs []train.Run, done func(i int, re
 			cancel()
 		}
 	}
-	switch {
-	case stopped != nil:
-		return stopped
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case len(failed) > 1:
-		return fmt.Errorf("%d of %d runs failed, the first: %w", len(failed), len(runs), failed[0])
-	case len(failed) == 1:
-		return failed[0]
+	if len(failed) > 1 {
+		failed[0] = fmt.Errorf("%d of %d runs failed, the first: %w", len(failed), len(runs), failed[0])
 	}
-	return nil
+	return cmp.Or(append([]error{stopped, ctx.Err()}, failed...)...)
 }
 
 // Name names a run in messages.

@@ -17,9 +17,6 @@ type Figure struct {
 	Grid  Grid
 }
 
-// paperHypers stand for the values in [0, 1] that the paper leaves open.
-func paperHypers() []float64 { return []float64{.1, .3, .5, .7, .9} }
-
 // PaperDatasets are those of the paper.
 func PaperDatasets() []string { return []string{"mnist", "fashion"} }
 
@@ -31,17 +28,18 @@ func PaperDatasets() []string { return []string{"mnist", "fashion"} }
 // those of all others.
 func Figures() []Figure {
 	def := []float64{math.NaN()}
+	open := []float64{.1, .3, .5, .7, .9} // for the values in [0, 1] that the paper leaves open
 	grid := func(from, to float64, entries ...Entry) Grid {
 		return Grid{Eta0: steps(from, to), Seeds: []uint64{1}, Entries: entries, Settings: train.DefaultSettings()}
 	}
 	each := func(e Entry, weights ...string) (entries []Entry) {
+		e.Hypers = open
 		for _, e.Weight = range weights {
-			e.Hypers = paperHypers()
 			entries = append(entries, e)
 		}
 		return entries
 	}
-	tight := grid(-5, 10, Entry{Objective: "corollary1", Weight: "clip", Hypers: append(paperHypers(), math.NaN())})
+	tight := grid(-5, 10, Entry{Objective: "corollary1", Weight: "clip", Hypers: slices.Concat(open, def)})
 	tight.Datasets = []string{"mnist"}
 	penalties := []float64{1e-5, 1e-4, 1e-3}
 	return []Figure{
@@ -76,43 +74,35 @@ func steps(from, to float64) (xs []float64) {
 func (g Grid) WithHypers(hypers []float64) Grid {
 	g.Entries = slices.Clone(g.Entries)
 	for i, e := range g.Entries {
-		numbers, rest := false, []float64(nil)
-		for _, h := range e.Hypers {
-			if math.IsNaN(h) {
-				rest = append(rest, h)
-			} else {
-				numbers = true
-			}
-		}
-		if numbers {
-			g.Entries[i].Hypers = append(slices.Clone(hypers), rest...)
+		defaults := slices.DeleteFunc(slices.Clone(e.Hypers), func(h float64) bool { return !math.IsNaN(h) })
+		if len(defaults) < len(e.Hypers) {
+			g.Entries[i].Hypers = slices.Concat(hypers, defaults)
 		}
 	}
 	return g
+}
+
+// Covers reports whether a run is on a data set and at an η₀ of the grid.
+func (g Grid) Covers(r train.Run) bool {
+	return (len(g.Datasets) == 0 || slices.Contains(g.Datasets, r.Dataset)) &&
+		slices.ContainsFunc(g.Eta0, func(eta float64) bool { return math.Abs(eta-r.Eta0) < 1e-9 })
 }
 
 // Match reports whether a record belongs to the figure. The training settings,
 // the seed and the noise may be any, and so may a number for a hyperparameter that
 // the figure varies.
 func (f Figure) Match(rec train.Record) bool {
-	if len(f.Grid.Datasets) > 0 && !slices.Contains(f.Grid.Datasets, rec.Dataset) ||
-		!slices.ContainsFunc(f.Grid.Eta0, func(eta float64) bool { return math.Abs(eta-rec.Eta0) < 1e-9 }) {
-		return false
-	}
-	return rec.Objective == train.LoggingPolicy || slices.ContainsFunc(f.Grid.Entries, func(e Entry) bool { return e.match(rec, true, true) })
+	return f.Grid.Covers(rec.Run) && (rec.Objective == train.LoggingPolicy ||
+		slices.ContainsFunc(f.Grid.Entries, func(e Entry) bool { return e.match(rec) }))
 }
 
-// match reports whether a record is of an entry: of its default hyperparameter,
-// of one given as a number, or of either.
-func (e Entry) match(rec train.Record, def, number bool) bool {
+// match reports whether a record is of an entry: of its default hyperparameter, or of
+// any number where one is given.
+func (e Entry) match(rec train.Record) bool {
 	lambda := len(e.Lambdas) == 0 && (rec.Lambda == "star" || rec.Lambda == "") || slices.Contains(e.Lambdas, rec.Lambda)
 	penalty := len(e.Penalties) == 0 || slices.Contains(e.Penalties, float64(rec.Penalty))
-	if rec.Objective != e.Objective || rec.Weight != e.Weight || !lambda || !penalty {
-		return false
-	}
-	wantDefault := slices.ContainsFunc(e.Hypers, math.IsNaN)
-	wantNumber := slices.ContainsFunc(e.Hypers, func(h float64) bool { return !math.IsNaN(h) })
-	return def && wantDefault && HasDefaultHyper(rec) || number && wantNumber && !HasDefaultHyper(rec)
+	return rec.Objective == e.Objective && rec.Weight == e.Weight && lambda && penalty &&
+		slices.ContainsFunc(e.Hypers, func(h float64) bool { return math.IsNaN(h) == HasDefaultHyper(rec) })
 }
 
 // Has reports whether records suffice to draw the figure: on some data set, at
@@ -138,29 +128,24 @@ func (f Figure) Has(recs []train.Record) bool {
 // in reports whether records of a data set show an entry: every λ and penalty, the
 // default hyperparameter and a number if it has such.
 func (e Entry) in(recs []train.Record, data string) bool {
-	lambdas, penalties := e.Lambdas, e.Penalties
-	if len(lambdas) == 0 {
-		lambdas = []string{""}
-	}
-	if len(penalties) == 0 {
-		penalties = []float64{math.NaN()}
-	}
-	for _, l := range lambdas {
-		for _, p := range penalties {
-			for _, number := range []bool{false, true} {
-				if !slices.ContainsFunc(e.Hypers, func(h float64) bool { return math.IsNaN(h) != number }) {
-					continue
-				}
-				if !slices.ContainsFunc(recs, func(r train.Record) bool {
-					return r.Dataset == data && e.match(r, !number, number) &&
-						(l == "" || r.Lambda == l) && (math.IsNaN(p) || float64(r.Penalty) == p)
-				}) {
+	for _, e.Lambdas = range each(e.Lambdas) {
+		for _, e.Penalties = range each(e.Penalties) {
+			for _, e.Hypers = range each(e.Hypers) {
+				if !slices.ContainsFunc(recs, func(r train.Record) bool { return r.Dataset == data && e.match(r) }) {
 					return false
 				}
 			}
 		}
 	}
 	return true
+}
+
+// each has a list of each value; of none, an empty one.
+func each[T any](xs []T) [][]T {
+	if len(xs) == 0 {
+		return [][]T{nil}
+	}
+	return slices.Collect(slices.Chunk(xs, 1))
 }
 
 // HasDefaultHyper reports whether a record's weight, one of opl's own, has its

@@ -1,10 +1,12 @@
 package experiment
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"opl/objectives"
 	"opl/train"
@@ -65,15 +67,13 @@ func (g Grid) Runs(lib library.Library, left func(what string, why error)) ([]tr
 						e.Copy(&logging.Settings, &g.Settings)
 					}
 				}
-				if key := Key(logging); seen[key] {
-					continue
-				} else {
+				if key := Key(logging); !seen[key] {
 					seen[key] = true
-				}
-				runs = append(runs, logging)
-				for _, r := range learned {
-					r.Dataset, r.Eta0, r.Seed = data, eta, seed
-					runs = append(runs, r)
+					runs = append(runs, logging)
+					for _, r := range learned {
+						r.Dataset, r.Eta0, r.Seed = data, eta, seed
+						runs = append(runs, r)
+					}
 				}
 			}
 		}
@@ -93,17 +93,11 @@ func (g Grid) learned(lib library.Library, left func(what string, why error)) ([
 		if err != nil {
 			return nil, err
 		}
-		r := train.Run{
-			Objective: o.Name, Policy: o.Policy, Hyper: train.None(), Penalty: train.None(), Settings: g.Settings,
-		}
-		if entry.Noise != "" {
-			r.Noise = entry.Noise
-		}
-		if entry.Policy != "" {
-			if _, err := lib.Policy(entry.Policy); err != nil {
-				return nil, err
-			}
-			r.Policy = entry.Policy
+		r := train.Run{Objective: o.Name, Policy: cmp.Or(entry.Policy, o.Policy),
+			Hyper: train.None(), Penalty: train.None(), Settings: g.Settings}
+		r.Noise = cmp.Or(entry.Noise, r.Noise)
+		if _, err := lib.Policy(r.Policy); err != nil {
+			return nil, err
 		}
 		if o.Recipe {
 			r.Noise, r.Certify, r.Schedule = "", true, "linear"
@@ -115,26 +109,19 @@ func (g Grid) learned(lib library.Library, left func(what string, why error)) ([
 		if err != nil {
 			return nil, err
 		}
-		lambdas, penalties := []string{""}, []train.Number{train.None()}
+		lambdas, penalties := []string{""}, []float64{math.NaN()}
 		if o.HasLambda {
-			if lambdas = entry.Lambdas; len(lambdas) == 0 {
-				lambdas = []string{"star"}
-			}
+			lambdas = orDefault(entry.Lambdas, "star")
 		}
 		if o.HasPenalty {
-			penalties = []train.Number{train.Number(o.Penalty)}
-			if len(entry.Penalties) > 0 {
-				penalties = nil
-			}
-			for _, p := range entry.Penalties {
-				if !(p >= 0) || math.IsInf(p, 0) {
-					return nil, &train.SettingError{Key: "penalty", Reason: fmt.Sprintf("%v: want a number of at least 0", p)}
-				}
-				penalties = append(penalties, train.Number(p))
+			penalties = orDefault(entry.Penalties, o.Penalty)
+			if i := slices.IndexFunc(penalties, func(p float64) bool { return !(p >= 0) || math.IsInf(p, 0) }); i >= 0 {
+				return nil, &train.SettingError{Key: "penalty", Reason: fmt.Sprintf("%v: want a number of at least 0", penalties[i])}
 			}
 		}
 		for _, r.Lambda = range lambdas {
-			for _, r.Penalty = range penalties {
+			for _, p := range penalties {
+				r.Penalty = train.Number(p)
 				for _, r.Hyper = range hypers {
 					key := Key(r)
 					if seen[key] {
@@ -161,6 +148,13 @@ func (g Grid) learned(lib library.Library, left func(what string, why error)) ([
 	return runs, nil
 }
 
+func orDefault[T any](given []T, otherwise T) []T {
+	if len(given) == 0 {
+		return []T{otherwise}
+	}
+	return given
+}
+
 // hypers settles the weight of r and lists its hyperparameters.
 func (e Entry) hypers(lib library.Library, o library.Objective, r *train.Run) ([]train.Number, error) {
 	none := []train.Number{train.None()}
@@ -168,23 +162,19 @@ func (e Entry) hypers(lib library.Library, o library.Objective, r *train.Run) ([
 	if !o.OwnWeight {
 		name = e.Weight
 		r.Weight = e.Weight
-	}
-	if name == "" && o.OwnWeight {
+	} else if name == "" {
 		return none, nil
 	}
 	w, err := lib.Weight(name)
-	if err != nil {
-		return nil, err
+	if err != nil || !w.Tunable() || len(e.Hypers) == 0 {
+		return none, err
 	}
-	if !w.Tunable() || len(e.Hypers) == 0 {
-		return none, nil
-	}
-	var hypers []train.Number
-	for _, h := range e.Hypers {
+	hypers := make([]train.Number, len(e.Hypers))
+	for i, h := range e.Hypers {
 		if h < 0 || h > 1 {
 			return nil, fmt.Errorf("%s: hyperparameter %v: want a number in [0, 1]", name, h)
 		}
-		hypers = append(hypers, train.Number(h))
+		hypers[i] = train.Number(h)
 	}
 	return hypers, nil
 }

@@ -276,7 +276,7 @@ func TestParseGrid(t *testing.T) {
 		{good + "seed: -1\n", "g:2: seed -1"},
 		{good + "dtype: float16\n", "g:2: dtype"},
 		{good + "schedule: cosine\n", "g:2: schedule"},
-		{good + "noise: iiid\n", `g:2: unknown noise "iiid": did you mean "iid"`},
+		{good + "noise: iiid\n", `g:2: noise: unknown noise "iiid": did you mean "iid"`},
 		{good + "certify: perhaps\n", "g:2: certify: want true or false"},
 		{good + "prior-scale: [1, 0]\n", "g:2: prior-scale"},
 		{good + "---\n" + good, "a second document"},
@@ -293,7 +293,7 @@ func TestParseGrid(t *testing.T) {
 		{"runs:\n- objectives: [risk, corollary1]\n  penalty: 1\n", "g:3: penalty: none of the objectives (risk, corollary1) takes one"},
 		{"runs:\n- lambda: authors\n  objectives: risk\n", "g:2: lambda: none of the objectives (risk) takes one"},
 		{"runs:\n- objectives: theorem1\n  lambda: [star, 0]\n", "g:3: lambda: \"0\""},
-		{"runs:\n- objectives: risk\n  policy: gaussan\n", `g:3: unknown policy "gaussan": did you mean "gaussian"`},
+		{"runs:\n- objectives: risk\n  policy: gaussan\n", `g:3: policy: unknown policy "gaussan": did you mean "gaussian"`},
 	} {
 		_, err := experiment.ParseGrid("g", []byte(c.text), library.Standard())
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {

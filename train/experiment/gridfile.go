@@ -16,34 +16,28 @@ import (
 	"opl/train/library"
 )
 
-// ParseGrid reads a grid from YAML. name, that of the file, is in errors, which
-// say the line. Keys are named as the flags of the command line:
-//
-//	dataset: [mnist, fashion]       # default: mnist
-//	eta0: [0, 0.5]                  # default: 0.5
-//	seeds: 3                        # default: 1
-//	seed: 1                         # the first; default: 1
-//	runs:                           # every list by every other
-//	  - objectives: [heuristic, l2]
-//	    weights: [clip, har]        # default: clip
-//	    hyper: [0.1, 0.5, default]  # default: default
-//	    penalty: [1e-5, 1e-3]       # default: the objective's own
-//	  - objectives: corollary1
-//	    weights: clip
-//	    lambda: [star, authors]     # default: star
-//	    policy: gaussian            # default: the objective's own
-//	    noise: quadrature           # default: that of the file
-//	epochs: 5                       # and the other settings: delta, lr, batch-size, limit, dtype,
-//	                                # noise, samples, schedule, prior-split, prior-scale, certify
-//
-// A single value stands for a list of one. Names are those of lib.
+// GridExample shows the keys of a grid file. A single value stands for a list of one.
+const GridExample = `  dataset: [mnist, fashion]       # default: mnist
+  eta0: [0, 0.5]                  # default: 0.5
+  seeds: 3                        # default: 1
+  seed: 1                         # the first; default: 1
+  runs:                           # every list by every other
+    - objectives: [heuristic, l2]
+      weights: [clip, har]        # default: clip
+      hyper: [0.1, 0.5, default]  # default: default
+      penalty: [1e-5, 1e-3]       # default: the objective's own
+    - objectives: corollary1
+      lambda: [star, authors]     # default: star
+      policy: gaussian            # default: the objective's own
+      noise: quadrature           # default: that of the file
+  epochs: 5                       # and the other settings, named as the flags
+`
+
+// ParseGrid reads a grid from YAML, such as [GridExample], with the names of lib. name, that
+// of the file, is in errors, which say the line. Keys are named as the flags of the command
+// line.
 func ParseGrid(name string, text []byte, lib library.Library) (Grid, error) {
-	p := gridParser{name: name, lib: lib}
-	g, err := p.grid(text)
-	if err != nil {
-		return Grid{}, err
-	}
-	return g, nil
+	return gridParser{name, lib}.grid(text)
 }
 
 type gridParser struct {
@@ -55,16 +49,17 @@ func (p gridParser) errorf(n *yaml.Node, format string, args ...any) error {
 	return fmt.Errorf("%s:%d: %s", p.name, n.Line, fmt.Sprintf(format, args...))
 }
 
-// pair is a key of a mapping with its value.
 type pair struct{ key, value *yaml.Node }
 
-// pairs reads a mapping whose keys are all known and given once.
-func (p gridParser) pairs(n *yaml.Node, where string, known []string) ([]pair, error) {
+type reader func(key string, value *yaml.Node) error
+
+// mapping reads a mapping whose keys are known, in the order of known for messages, and
+// given once, and returns them.
+func (p gridParser) mapping(n *yaml.Node, where string, known []string, readers map[string]reader) (map[string]pair, error) {
 	if n.Kind != yaml.MappingNode {
 		return nil, p.errorf(n, "%s: want keys and values, such as %s: ...", where, known[0])
 	}
-	var pairs []pair
-	seen := map[string]int{}
+	given := map[string]pair{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		if value.Kind == yaml.AliasNode {
@@ -73,13 +68,15 @@ func (p gridParser) pairs(n *yaml.Node, where string, known []string) ([]pair, e
 		if !slices.Contains(known, key.Value) {
 			return nil, p.errorf(key, "%v", library.Unknown("key", key.Value, known))
 		}
-		if line, twice := seen[key.Value]; twice {
-			return nil, p.errorf(key, "%s is given twice, first in line %d", key.Value, line)
+		if first, twice := given[key.Value]; twice {
+			return nil, p.errorf(key, "%s is given twice, first in line %d", key.Value, first.key.Line)
 		}
-		seen[key.Value] = key.Line
-		pairs = append(pairs, pair{key, value})
+		given[key.Value] = pair{key, value}
+		if err := readers[key.Value](key.Value, value); err != nil {
+			return nil, err
+		}
 	}
-	return pairs, nil
+	return given, nil
 }
 
 func (p gridParser) grid(text []byte) (Grid, error) {
@@ -102,47 +99,31 @@ func (p gridParser) grid(text []byte) (Grid, error) {
 	if doc.Kind == yaml.DocumentNode && len(doc.Content) == 1 {
 		top = doc.Content[0]
 	}
+	seeds, first := 1, 1
 	known := []string{"runs", "dataset", "eta0", "seeds", "seed"}
-	settings := map[string]train.Setting{}
-	for _, e := range train.AllSettings() {
-		known, settings[e.Name] = append(known, e.Name), e
+	readers := map[string]reader{
+		"runs":    p.entries(&g.Entries),
+		"dataset": many(p, &g.Datasets, word),
+		"eta0":    many(p, &g.Eta0, finite),
+		"seeds":   one(p, &seeds, whole),
+		"seed":    one(p, &first, whole),
 	}
-	pairs, err := p.pairs(top, "grid", known)
+	for _, e := range train.AllSettings() {
+		known, readers[e.Name] = append(known, e.Name), p.setting(e, &g.Settings)
+	}
+	given, err := p.mapping(top, "grid", known, readers)
 	if err != nil {
 		return g, err
 	}
-	seeds, first := 1, 1
-	lines := map[string]*yaml.Node{}
-	for _, kv := range pairs {
-		v := kv.value
-		lines[kv.key.Value] = v
-		switch key := kv.key.Value; key {
-		case "runs":
-			g.Entries, err = p.entries(v)
-		case "dataset":
-			g.Datasets, err = p.words(key, v)
-		case "eta0":
-			g.Eta0, err = p.numbers(key, v, math.Inf(-1), math.Inf(1), "a number")
-		case "seeds":
-			if seeds, err = p.integer(key, v); err == nil && (seeds < 1 || seeds > MostRuns) {
-				err = p.errorf(v, "seeds %d: want 1 to %d", seeds, MostRuns)
-			}
-		case "seed":
-			if first, err = p.integer(key, v); err == nil && first < 0 {
-				err = p.errorf(v, "seed %d: want 0 or more", first)
-			}
-		default:
-			err = p.setting(settings[key], v, &g.Settings)
-		}
-		if err != nil {
-			return g, err
-		}
-	}
 	var bad *train.SettingError
-	if err := g.Settings.Check(); errors.As(err, &bad) {
-		return g, p.errorf(lines[bad.Key], "%v", bad)
-	}
-	if len(g.Entries) == 0 {
+	switch err := g.Settings.Check(); {
+	case errors.As(err, &bad):
+		return g, p.errorf(given[bad.Key].value, "%v", bad)
+	case seeds < 1 || seeds > MostRuns:
+		return g, p.errorf(given["seeds"].value, "seeds %d: want 1 to %d", seeds, MostRuns)
+	case first < 0:
+		return g, p.errorf(given["seed"].value, "seed %d: want 0 or more", first)
+	case len(g.Entries) == 0:
 		return g, p.errorf(top, "no runs: want a list of objectives, such as runs: [{objectives: heuristic}]")
 	}
 	for s := range seeds {
@@ -151,25 +132,23 @@ func (p gridParser) grid(text []byte) (Grid, error) {
 	return g, nil
 }
 
-// setting reads the value of a setting into s.
-func (p gridParser) setting(e train.Setting, v *yaml.Node, s *train.Settings) (err error) {
+func (p gridParser) setting(e train.Setting, s *train.Settings) reader {
 	switch at := e.Field(s).(type) {
 	case *int:
-		*at, err = p.integer(e.Name, v)
+		return one(p, at, whole)
 	case *float64:
-		*at, err = p.number(e.Name, v)
+		return one(p, at, finite)
 	case *[]float64:
-		*at, err = p.numbers(e.Name, v, math.Inf(-1), math.Inf(1), "a number")
-	case *string:
-		if *at, err = p.word(e.Name, v); err == nil && at == &s.Noise {
-			err = p.noise(v)
-		}
+		return many(p, at, finite)
 	case *bool:
-		if *at = v.Value == "true"; v.Kind != yaml.ScalarNode || !*at && v.Value != "false" {
-			err = p.errorf(v, "%s: want true or false", e.Name)
+		return one(p, at, truth)
+	case *string:
+		if at == &s.Noise {
+			return one(p, at, name(p.noise))
 		}
+		return one(p, at, word)
 	}
-	return err
+	panic("experiment: a setting of another type")
 }
 
 // syntax names the file and the line of an error of the YAML reader.
@@ -181,71 +160,66 @@ func (p gridParser) syntax(err error) error {
 	return fmt.Errorf("%s: %s", p.name, s)
 }
 
-// entries reads the list under runs.
-func (p gridParser) entries(n *yaml.Node) ([]Entry, error) {
-	items, err := p.list("runs", n)
-	if err != nil {
-		return nil, err
-	}
-	var entries []Entry
-	for _, item := range items {
-		pairs, err := p.pairs(item, "runs", []string{"objectives", "weights", "hyper", "lambda", "penalty", "policy", "noise"})
+func (p gridParser) entries(entries *[]Entry) reader {
+	return func(key string, n *yaml.Node) error {
+		items, err := p.list(key, n)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		var (
-			e          Entry
-			objectives []string
-			weights    = []string{"clip"}
-		)
-		for _, kv := range pairs {
-			v := kv.value
-			switch key := kv.key.Value; key {
-			case "objectives":
-				objectives, err = p.names(key, v, func(s string) error { _, err := p.lib.Objective(s); return err })
-			case "weights":
-				weights, err = p.names(key, v, func(s string) error { _, err := p.lib.Weight(s); return err })
-			case "hyper":
-				e.Hypers, err = p.numbers(key, v, 0, 1, "a number in [0, 1], or default")
-			case "lambda":
-				e.Lambdas, err = p.names(key, v, func(s string) error { _, err := library.ParseLambda(s); return err })
-			case "penalty":
-				e.Penalties, err = p.numbers(key, v, 0, math.MaxFloat64, "a number of at least 0")
-			case "policy":
-				if e.Policy, err = p.word(key, v); err == nil {
-					if _, unknown := p.lib.Policy(e.Policy); unknown != nil {
-						err = p.errorf(v, "%v", unknown)
+		for _, item := range items {
+			var (
+				e          Entry
+				objectives []string
+				weights    = []string{"clip"}
+			)
+			hyper := number(func(x float64) bool { return x >= 0 && x <= 1 }, "a number in [0, 1], or default")
+			known := []string{"objectives", "weights", "hyper", "lambda", "penalty", "policy", "noise"}
+			given, err := p.mapping(item, key, known, map[string]reader{
+				"objectives": many(p, &objectives, name(p.lib.Objective)),
+				"weights":    many(p, &weights, name(p.lib.Weight)),
+				"hyper": many(p, &e.Hypers, func(key, text string) (float64, error) {
+					if text == "default" {
+						return math.NaN(), nil
 					}
-				}
-			case "noise":
-				if e.Noise, err = p.word(key, v); err == nil {
-					err = p.noise(v)
-				}
-			}
+					return hyper(key, text)
+				}),
+				"lambda":  many(p, &e.Lambdas, name(library.ParseLambda)),
+				"penalty": many(p, &e.Penalties, number(func(x float64) bool { return x >= 0 }, "a number of at least 0")),
+				"policy":  one(p, &e.Policy, name(p.lib.Policy)),
+				"noise":   one(p, &e.Noise, name(p.noise)),
+			})
 			if err != nil {
-				return nil, err
+				return err
+			}
+			if len(objectives) == 0 {
+				return p.errorf(item, "runs: an entry without objectives")
+			}
+			takes := map[string]bool{}
+			for _, name := range objectives {
+				o, _ := p.lib.Objective(name)
+				takes["lambda"], takes["penalty"] = takes["lambda"] || o.HasLambda, takes["penalty"] || o.HasPenalty
+			}
+			for _, key := range []string{"lambda", "penalty"} {
+				if at, is := given[key]; is && !takes[key] {
+					return p.errorf(at.key, "%s: none of the objectives (%s) takes one", key, strings.Join(objectives, ", "))
+				}
+			}
+			for _, e.Objective = range objectives {
+				for _, e.Weight = range weights {
+					*entries = append(*entries, e)
+				}
 			}
 		}
-		if len(objectives) == 0 {
-			return nil, p.errorf(item, "runs: an entry without objectives")
-		}
-		for _, kv := range pairs {
-			takes := map[string]func(library.Objective) bool{
-				"lambda":  func(o library.Objective) bool { return o.HasLambda },
-				"penalty": func(o library.Objective) bool { return o.HasPenalty },
-			}[kv.key.Value]
-			if takes == nil || slices.ContainsFunc(objectives, func(s string) bool { o, _ := p.lib.Objective(s); return takes(o) }) {
-				continue
-			}
-			return nil, p.errorf(kv.key, "%s: none of the objectives (%s) takes one", kv.key.Value, strings.Join(objectives, ", "))
-		}
-		for _, e.Objective = range objectives {
-			for _, e.Weight = range weights {
-				entries = append(entries, e)
-			}
-		}
+		return nil
 	}
-	return entries, nil
+}
+
+// noise finds a noise of the library, or none.
+func (p gridParser) noise(name string) (library.Noise, error) {
+	if name == library.Quadrature {
+		return library.Noise{}, nil
+	}
+	return p.lib.Noise(name)
 }
 
 // list reads a list that is not empty, or a single value as a list of one.
@@ -268,92 +242,69 @@ func (p gridParser) list(key string, n *yaml.Node) ([]*yaml.Node, error) {
 	return items, nil
 }
 
-func (p gridParser) scalar(key string, n *yaml.Node) error {
-	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
-		return p.errorf(n, "%s: want a single value", key)
-	}
-	return nil
-}
-
-func (p gridParser) word(key string, n *yaml.Node) (string, error) { return n.Value, p.scalar(key, n) }
-
-func (p gridParser) words(key string, n *yaml.Node) ([]string, error) {
-	return p.names(key, n, func(string) error { return nil })
-}
-
-// names reads a list of names that check knows.
-func (p gridParser) names(key string, n *yaml.Node, check func(string) error) ([]string, error) {
-	items, err := p.list(key, n)
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, item := range items {
-		if err := p.scalar(key, item); err != nil {
-			return nil, err
+// one reads a single value, whose text parse understands.
+func one[T any](p gridParser, to *T, parse func(key, text string) (T, error)) reader {
+	return func(key string, n *yaml.Node) (err error) {
+		if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
+			return p.errorf(n, "%s: want a single value", key)
 		}
-		if err := check(item.Value); err != nil {
-			return nil, p.errorf(item, "%s: %v", key, err)
-		}
-		if !slices.Contains(names, item.Value) {
-			names = append(names, item.Value)
-		}
-	}
-	return names, nil
-}
-
-// noise reports a noise that the library does not have.
-func (p gridParser) noise(n *yaml.Node) error {
-	if n.Value != library.Quadrature {
-		if _, err := p.lib.Noise(n.Value); err != nil {
+		if *to, err = parse(key, n.Value); err != nil {
 			return p.errorf(n, "%v", err)
 		}
+		return nil
 	}
-	return nil
 }
 
-func (p gridParser) number(key string, n *yaml.Node) (float64, error) {
-	if err := p.scalar(key, n); err != nil {
-		return 0, err
+// many reads a list of such values, or one of them.
+func many[T any](p gridParser, to *[]T, parse func(key, text string) (T, error)) reader {
+	return func(key string, n *yaml.Node) error {
+		items, err := p.list(key, n)
+		*to = make([]T, len(items))
+		for i, item := range items {
+			if err == nil {
+				err = one(p, &(*to)[i], parse)(key, item)
+			}
+		}
+		return err
 	}
-	x, err := strconv.ParseFloat(n.Value, 64)
-	if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
-		return 0, p.errorf(n, "%s %s: want a number", key, n.Value)
-	}
-	return x, nil
 }
 
-func (p gridParser) integer(key string, n *yaml.Node) (int, error) {
-	if err := p.scalar(key, n); err != nil {
-		return 0, err
+func word(_, text string) (string, error) { return text, nil }
+
+// name reads a name that find knows.
+func name[T any](find func(string) (T, error)) func(key, text string) (string, error) {
+	return func(key, text string) (string, error) {
+		if _, err := find(text); err != nil {
+			return "", fmt.Errorf("%s: %w", key, err)
+		}
+		return text, nil
 	}
-	i, err := strconv.Atoi(n.Value)
+}
+
+func whole(key, text string) (int, error) {
+	i, err := strconv.Atoi(text)
 	if err != nil {
-		return 0, p.errorf(n, "%s %s: want a whole number", key, n.Value)
+		return 0, fmt.Errorf("%s %s: want a whole number", key, text)
 	}
 	return i, nil
 }
 
-// numbers reads a list of numbers in [least, most]; of the key hyper, default is
-// NaN.
-func (p gridParser) numbers(key string, n *yaml.Node, least, most float64, want string) ([]float64, error) {
-	items, err := p.list(key, n)
-	if err != nil {
-		return nil, err
+func truth(key, text string) (bool, error) {
+	if text != "true" && text != "false" {
+		return false, fmt.Errorf("%s: want true or false", key)
 	}
-	var xs []float64
-	for _, item := range items {
-		if err := p.scalar(key, item); err != nil {
-			return nil, err
+	return text == "true", nil
+}
+
+var finite = number(func(float64) bool { return true }, "a number")
+
+// number reads a finite number that is ok.
+func number(ok func(float64) bool, want string) func(key, text string) (float64, error) {
+	return func(key, text string) (float64, error) {
+		x, err := strconv.ParseFloat(text, 64)
+		if err != nil || math.IsNaN(x) || math.IsInf(x, 0) || !ok(x) {
+			return 0, fmt.Errorf("%s %s: want %s", key, text, want)
 		}
-		x, err := strconv.ParseFloat(item.Value, 64)
-		switch {
-		case key == "hyper" && item.Value == "default":
-			x = math.NaN()
-		case err != nil || !(x >= least && x <= most) || math.IsInf(x, 0):
-			return nil, p.errorf(item, "%s %s: want %s", key, item.Value, want)
-		}
-		xs = append(xs, x)
+		return x, nil
 	}
-	return xs, nil
 }

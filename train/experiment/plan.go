@@ -1,7 +1,9 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"opl/train"
@@ -12,37 +14,28 @@ import (
 // logs are in memory at a time, and settles default hyperparameters, which need
 // the length of the log. It opens the data sets.
 func (e *Runner) Plan(lists ...[]train.Run) ([]train.Run, error) {
-	rows := map[taskKey]int{}
-	var problems []taskKey
-	runs := map[taskKey][]train.Run{}
+	var plan []train.Run
+	rows, order := map[taskKey]int{}, map[taskKey]int{}
 	seen := map[string]bool{}
-	for _, list := range lists {
-		for _, r := range list {
-			if r.Objective != train.LoggingPolicy {
-				n, err := e.rows(r, rows)
-				if err != nil {
-					return nil, err
-				}
-				if r.Hyper, err = e.Library.Hyper(r, n); err != nil {
-					return nil, err
-				}
+	for _, r := range slices.Concat(lists...) {
+		if r.Objective != train.LoggingPolicy {
+			n, err := e.rows(r, rows)
+			if err != nil {
+				return nil, err
 			}
-			key := Key(r)
-			if seen[key] {
-				continue
+			if r.Hyper, err = e.Library.Hyper(r, n); err != nil {
+				return nil, err
 			}
+		}
+		if key := Key(r); !seen[key] {
 			seen[key] = true
-			problem := keyOf(r)
-			if runs[problem] == nil {
-				problems = append(problems, problem)
+			if _, known := order[keyOf(r)]; !known {
+				order[keyOf(r)] = len(order)
 			}
-			runs[problem] = append(runs[problem], r)
+			plan = append(plan, r)
 		}
 	}
-	var plan []train.Run
-	for _, p := range problems {
-		plan = append(plan, runs[p]...)
-	}
+	slices.SortStableFunc(plan, func(a, b train.Run) int { return cmp.Compare(order[keyOf(a)], order[keyOf(b)]) })
 	return plan, nil
 }
 
@@ -95,10 +88,9 @@ func Work(l library.Library, r train.Run, n int) float64 {
 // the same objective, policy and weight took, scaled by epochs and rows, or else
 // as by Work. guessed is the number of runs without such records.
 func (e *Runner) Estimate(runs []train.Run, stored []train.Record) (total time.Duration, guessed int, err error) {
-	type kind struct{ objective, policy, weight string }
-	took, work := map[kind]float64{}, map[kind]float64{}
+	took, work := map[[3]string]float64{}, map[[3]string]float64{} // of an objective, policy and weight
 	for _, rec := range stored {
-		k := kind{rec.Objective, rec.Policy, rec.Weight}
+		k := [3]string{rec.Objective, rec.Policy, rec.Weight}
 		took[k] += rec.Seconds
 		work[k] += Work(e.Library, rec.Run, rec.N)
 	}
@@ -110,7 +102,7 @@ func (e *Runner) Estimate(runs []train.Run, stored []train.Record) (total time.D
 			return 0, 0, err
 		}
 		w := Work(e.Library, r, n)
-		k := kind{r.Objective, r.Policy, r.Weight}
+		k := [3]string{r.Objective, r.Policy, r.Weight}
 		switch {
 		case r.Objective == train.LoggingPolicy:
 		case work[k] > 0:

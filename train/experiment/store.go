@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -62,7 +63,7 @@ func OpenStore(dir string) (*Store, error) {
 	s := &Store{path: filepath.Join(dir, ResultsFile), lock: lock, keys: map[string]bool{}}
 	if err := s.open(dir); err != nil {
 		s.Close()
-		return nil, err
+		return nil, fmt.Errorf("results: %w", err)
 	}
 	return s, nil
 }
@@ -70,17 +71,17 @@ func OpenStore(dir string) (*Store, error) {
 func (s *Store) open(dir string) error {
 	text, err := os.ReadFile(s.path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("results: %w", err)
+		return err
 	}
 	if s.file, err = os.OpenFile(s.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o666); err != nil {
-		return fmt.Errorf("results: %w", err)
+		return err
 	}
 	if err := wholefile.SyncFolder(dir); err != nil {
-		return fmt.Errorf("results: %w", err)
+		return err
 	}
 	if end := bytes.LastIndexByte(text, '\n') + 1; end < len(text) {
 		if text, err = s.mend(dir, text, end); err != nil {
-			return fmt.Errorf("results: %w", err)
+			return err
 		}
 	}
 	s.read(s.path, text)
@@ -90,29 +91,16 @@ func (s *Store) open(dir string) error {
 // mend sees to a last line without its end: only the end may be missing, else it
 // is moved to TornFile.
 func (s *Store) mend(dir string, text []byte, end int) ([]byte, error) {
-	number := bytes.Count(text, []byte{'\n'}) + 1
 	if _, err := parseRecord(text[end:]); err == nil {
-		if err := s.write([]byte{'\n'}); err != nil {
-			return nil, err
-		}
-		return append(text, '\n'), nil
+		return append(text, '\n'), s.write([]byte{'\n'})
 	}
-	torn, err := os.OpenFile(filepath.Join(dir, TornFile), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o666)
-	if err != nil {
+	aside := filepath.Join(dir, TornFile)
+	if err := wholefile.SetAside(aside, bytes.NewReader(text[end:])); err != nil {
 		return nil, err
 	}
-	_, err = torn.Write(append(slices.Clone(text[end:]), '\n'))
-	if err := errors.Join(err, torn.Sync(), torn.Close()); err != nil {
-		return nil, err
-	}
-	if err := s.file.Truncate(int64(end)); err != nil {
-		return nil, err
-	}
-	if err := s.file.Sync(); err != nil {
-		return nil, err
-	}
-	s.notes = append(s.notes, fmt.Sprintf("%s:%d: a truncated line, moved to %s", s.path, number, filepath.Join(dir, TornFile)))
-	return text[:end], nil
+	number := bytes.Count(text, []byte{'\n'}) + 1
+	s.notes = append(s.notes, fmt.Sprintf("%s:%d: a truncated line, moved to %s", s.path, number, aside))
+	return text[:end], errors.Join(s.file.Truncate(int64(end)), s.file.Sync())
 }
 
 // read takes the records of text, and notes what else is in it.
@@ -130,26 +118,25 @@ func (s *Store) read(path string, text []byte) {
 			s.notes = append(s.notes, fmt.Sprintf("%s:%d: %s", path, number, fmt.Sprintf(format, args...)))
 		}
 		rec, err := parseRecord(l)
+		key := ""
+		if err == nil {
+			key = Key(rec.Run)
+		}
+		first, twice := at[key]
 		switch {
 		case err != nil && !whole:
 			note("a truncated line, ignored")
-			continue
 		case err != nil:
 			note("not a record of opl, ignored: %v", err)
-			continue
+		case twice && sameResult(first.rec, rec):
+			note("repeats line %d, ignored", first.number)
+		case twice:
+			note("repeats the run of line %d with another result, ignored", first.number)
+		default:
+			at[key] = line{number, rec}
+			s.keys[key] = true
+			s.lines = append(s.lines, at[key])
 		}
-		key := Key(rec.Run)
-		if first, twice := at[key]; twice {
-			if sameResult(first.rec, rec) {
-				note("repeats line %d, ignored", first.number)
-			} else {
-				note("repeats the run of line %d with another result, ignored", first.number)
-			}
-			continue
-		}
-		at[key] = line{number, rec}
-		s.keys[key] = true
-		s.lines = append(s.lines, line{number, rec})
 	}
 }
 
@@ -193,25 +180,24 @@ func (s *Store) Notes() []string { return s.notes }
 func (s *Store) Check(plan []train.Run, hash func(dataset string) (string, error)) error {
 	hashes := map[string]string{}
 	for _, r := range plan {
-		if _, known := hashes[r.Dataset]; known {
-			continue
+		if _, known := hashes[r.Dataset]; !known {
+			h, err := hash(r.Dataset)
+			if err != nil {
+				return err
+			}
+			hashes[r.Dataset] = h
 		}
-		h, err := hash(r.Dataset)
-		if err != nil {
-			return err
-		}
-		hashes[r.Dataset] = h
 	}
 	if len(plan) == 0 {
 		return nil
 	}
-	ref := newReference(plan)
+	differs := agreement(plan)
 	for _, l := range s.lines {
 		if h, known := hashes[l.rec.Dataset]; known && h != l.rec.DataHash {
 			return fmt.Errorf("%s:%d: made on other data than the data set %s at hand (hash %s, not %s): use that data, or give another folder",
 				s.path, l.number, l.rec.Dataset, l.rec.DataHash, h)
 		}
-		if diff := ref.mismatch(l.rec.Run); diff != "" {
+		if diff := differs(l.rec.Run); diff != "" {
 			return fmt.Errorf("%s:%d: %s: use that setting, or give another folder", s.path, l.number, diff)
 		}
 	}
@@ -229,60 +215,39 @@ func mismatch(r, want train.Run, scopes ...train.Scope) string {
 	return ""
 }
 
-// reference is what stored runs must agree with.
-type reference struct {
-	first train.Run              // one that learns, if there is one
-	kinds map[string][]train.Run // by objective and policy, with different settings of their own
-}
-
-func kindOf(r train.Run) string { return r.Objective + "\n" + r.Policy }
-
-func newReference(plan []train.Run) *reference {
-	ref := &reference{kinds: map[string][]train.Run{}}
-	for i, r := range plan {
-		if i == 0 || ref.first.Objective == train.LoggingPolicy {
-			ref.first = r
+// agreement is what says in which setting a run differs from those of a plan: from its first
+// that learns, if there is one, and, in what hangs on objective and policy, from all of these.
+func agreement(plan []train.Run) func(train.Run) string {
+	logging := func(r train.Run) bool { return r.Objective == train.LoggingPolicy }
+	first := plan[max(0, slices.IndexFunc(plan, func(r train.Run) bool { return !logging(r) }))]
+	kind := func(r train.Run) string { return r.Objective + "\n" + r.Policy }
+	kinds := map[string][]train.Run{} // with different settings of their own
+	own := func(r train.Run) (diff string) {
+		for _, want := range kinds[kind(r)] {
+			d := mismatch(r, want, train.OfMethod)
+			if d == "" {
+				return ""
+			}
+			diff = cmp.Or(diff, d)
 		}
-		if r.Objective == train.LoggingPolicy {
-			continue
-		}
-		if ref.ownMismatch(r) != "" || ref.kinds[kindOf(r)] == nil {
-			ref.kinds[kindOf(r)] = append(ref.kinds[kindOf(r)], r)
+		return diff
+	}
+	for _, r := range plan {
+		if !logging(r) && (own(r) != "" || kinds[kind(r)] == nil) {
+			kinds[kind(r)] = append(kinds[kind(r)], r)
 		}
 	}
-	return ref
-}
-
-// ownMismatch compares with the runs of the same objective and policy, any of
-// which will do.
-func (ref *reference) ownMismatch(r train.Run) string {
-	first := ""
-	for _, want := range ref.kinds[kindOf(r)] {
-		diff := mismatch(r, want, train.OfMethod)
-		if diff == "" {
-			return ""
+	return func(r train.Run) string {
+		if logging(r) || logging(first) {
+			return mismatch(r, first, train.OfProblem)
 		}
-		first = cmp.Or(first, diff)
+		return cmp.Or(mismatch(r, first, train.OfProblem, train.OfLearning), own(r))
 	}
-	return first
-}
-
-func (ref *reference) mismatch(r train.Run) string {
-	if r.Objective == train.LoggingPolicy || ref.first.Objective == train.LoggingPolicy {
-		return mismatch(r, ref.first, train.OfProblem)
-	}
-	return cmp.Or(mismatch(r, ref.first, train.OfProblem, train.OfLearning), ref.ownMismatch(r))
 }
 
 // Missing lists the runs of plan that are not stored.
 func (s *Store) Missing(plan []train.Run) []train.Run {
-	var missing []train.Run
-	for _, r := range plan {
-		if !s.keys[Key(r)] {
-			missing = append(missing, r)
-		}
-	}
-	return missing
+	return slices.DeleteFunc(slices.Clone(plan), func(r train.Run) bool { return s.keys[Key(r)] })
 }
 
 // OtherVersions is the number of stored records that other versions of opl, Go or
@@ -302,17 +267,11 @@ func (s *Store) Path() string { return s.path }
 
 // Others is the number of stored records that are not of plan.
 func (s *Store) Others(plan []train.Run) int {
-	planned := map[string]bool{}
+	others := maps.Clone(s.keys)
 	for _, r := range plan {
-		planned[Key(r)] = true
+		delete(others, Key(r))
 	}
-	n := 0
-	for key := range s.keys {
-		if !planned[key] {
-			n++
-		}
-	}
-	return n
+	return len(others)
 }
 
 // Add appends a record and returns when it is on the disk.
@@ -351,22 +310,7 @@ func (s *Store) Records() []train.Record {
 	for i, l := range s.lines {
 		recs[i] = l.rec
 	}
-	slices.SortFunc(recs, func(a, b train.Record) int {
-		learns := func(r train.Record) int { return min(1, len(strings.TrimPrefix(r.Objective, train.LoggingPolicy))) }
-		return cmp.Or(
-			cmp.Compare(a.Dataset, b.Dataset),
-			cmp.Compare(a.Eta0, b.Eta0),
-			cmp.Compare(a.Seed, b.Seed),
-			cmp.Compare(learns(a), learns(b)),
-			cmp.Compare(a.Objective, b.Objective),
-			cmp.Compare(a.Policy, b.Policy),
-			cmp.Compare(a.Weight, b.Weight),
-			cmp.Compare(a.Lambda, b.Lambda),
-			cmp.Compare(a.Penalty, b.Penalty),
-			cmp.Compare(a.Hyper, b.Hyper),
-			cmp.Compare(Key(a.Run), Key(b.Run)),
-		)
-	})
+	slices.SortFunc(recs, func(a, b train.Record) int { return cmp.Compare(Key(a.Run), Key(b.Run)) })
 	return recs
 }
 

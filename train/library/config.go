@@ -19,12 +19,7 @@ import (
 // the run comes back with the hyperparameter of its weight settled. Objective is
 // nil for recipes. Names that are not known are errors.
 func (l Library) Config(r train.Run, n int) (train.Config, train.Run, error) {
-	hyper, err := l.Hyper(r, n)
-	if err != nil {
-		return train.Config{}, r, err
-	}
-	r.Hyper = hyper
-	c, err := l.parts(r)
+	c, r, err := l.settled(r, n)
 	if err != nil {
 		return c, r, err
 	}
@@ -37,6 +32,14 @@ func (l Library) Config(r train.Run, n int) (train.Config, train.Run, error) {
 		c.Schedule = train.Linear
 	}
 	return c, r, nil
+}
+
+// settled is parts of a run with its hyperparameter.
+func (l Library) settled(r train.Run, n int) (c train.Config, _ train.Run, err error) {
+	if r.Hyper, err = l.Hyper(r, n); err == nil {
+		c, err = l.parts(r)
+	}
+	return c, r, err
 }
 
 // Hyper returns the hyperparameter of a run: the given one, or the default for
@@ -54,11 +57,8 @@ func (l Library) Hyper(r train.Run, n int) (train.Number, error) {
 		return r.Hyper, nil
 	}
 	w, err := l.Weight(name)
-	if err != nil {
-		return 0, err
-	}
-	if !w.Tunable() {
-		return train.None(), nil
+	if err != nil || !w.Tunable() {
+		return train.None(), err
 	}
 	return train.Number(objectives.DefaultHyper(n, w.IPSAt)), nil
 }
@@ -88,12 +88,7 @@ func (l Library) CheckLoggedOnly(r train.Run) error {
 }
 
 func (l Library) check(r train.Run, fits func(objectives.Objective, objectives.Weight, policies.Policy) error) error {
-	hyper, err := l.Hyper(r, 10000)
-	if err != nil {
-		return err
-	}
-	r.Hyper = hyper
-	c, err := l.parts(r)
+	c, r, err := l.settled(r, 10000)
 	if err != nil {
 		return err
 	}
@@ -139,16 +134,12 @@ func (l Library) parts(r train.Run) (train.Config, error) {
 	if err != nil {
 		return c, err
 	}
-	var noise policies.Noise
+	var noise Noise
 	if r.Noise != "" && r.Noise != Quadrature {
-		source, err := l.Noise(r.Noise)
-		if err != nil {
-			return c, err
-		}
-		noise = source.Noise
+		noise, err = l.Noise(r.Noise)
 	}
-	c.Policy = p.Make(r.Samples, noise, noise != nil)
-	return c, nil
+	c.Policy = p.Make(r.Samples, noise.Noise, noise.Noise != nil)
+	return c, err
 }
 
 // Quadrature is the name of the noise that is none.
@@ -197,70 +188,4 @@ func (l Library) Settle(r train.Run) (train.Run, error) {
 		r.Samples = policies.DefaultSamples
 	}
 	return r, nil
-}
-
-// Combinations calls f with every objective × choice of λ × weight (at 0, 0.3 and
-// 1) × policy × noise of the library, whether it has a meaning or not, with the
-// few draws that a check of gradients needs. It stops at f's first error.
-func (l Library) Combinations(f func(r train.Run, o objectives.Objective, c train.Config) error) error {
-	for _, o := range l.Objectives {
-		if o.Recipe {
-			continue // made of others
-		}
-		lambdas := []string{""}
-		if o.HasLambda {
-			lambdas = []string{"star", "authors", "0.01"}
-		}
-		type weight struct {
-			name  string
-			hyper train.Number
-		}
-		weights := []weight{{"", train.None()}}
-		if o.OwnWeight && o.Hyper != "" {
-			weights = []weight{{"", 0}, {"", 0.3}, {"", 1}}
-		}
-		if !o.OwnWeight {
-			weights = nil
-			for _, w := range l.Weights {
-				if !w.Tunable() {
-					weights = append(weights, weight{w.Name, train.None()})
-					continue
-				}
-				for _, h := range []train.Number{0, 0.3, 1} {
-					weights = append(weights, weight{w.Name, h})
-				}
-			}
-		}
-		for _, lambda := range lambdas {
-			for _, w := range weights {
-				for _, p := range l.Policies {
-					if p.Plays {
-						continue
-					}
-					noises := []string{""}
-					if exact := p.Make(0, nil, false); exact.HasPosterior() {
-						noises = nil
-						if !exact.Noisy() {
-							noises = []string{Quadrature}
-						}
-						for _, n := range l.Noises {
-							noises = append(noises, n.Name())
-						}
-					}
-					for _, n := range noises {
-						r := train.Run{Objective: o.Name, Policy: p.Name, Weight: w.name, Hyper: w.hyper,
-							Lambda: lambda, Penalty: train.None(), Settings: train.Settings{Noise: n, Samples: 3}}
-						c, err := l.parts(r)
-						if err != nil {
-							return err
-						}
-						if err := f(r, c.Objective, c); err != nil {
-							return err
-						}
-					}
-				}
-			}
-		}
-	}
-	return nil
 }

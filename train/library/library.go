@@ -5,6 +5,7 @@ package library
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -158,44 +159,42 @@ func Standard() Library {
 // have.
 func (l Library) Validate() error {
 	seen := map[string]bool{train.LoggingPolicy: true}
-	add := func(kind, name string, made bool) error {
+	var errs []error
+	add := func(kind, name string, made bool) {
 		switch {
 		case name == "":
-			return fmt.Errorf("library: a %s has no name", kind)
+			errs = append(errs, fmt.Errorf("library: a %s has no name", kind))
 		case seen[kind+name] || seen[name] && kind == "objective":
-			return fmt.Errorf("library: two entries are the %s %q", kind, name)
+			errs = append(errs, fmt.Errorf("library: two entries are the %s %q", kind, name))
 		case !made:
-			return fmt.Errorf("library: the %s %q has no formula", kind, name)
+			errs = append(errs, fmt.Errorf("library: the %s %q has no formula", kind, name))
 		}
 		seen[kind+name] = true
-		return nil
 	}
-	var errs []error
 	for _, p := range l.Policies {
-		errs = append(errs, add("policy", p.Name, p.Make != nil))
+		add("policy", p.Name, p.Make != nil)
 	}
 	for _, w := range l.Weights {
-		errs = append(errs, add("weight", w.Name, w.Make != nil))
+		add("weight", w.Name, w.Make != nil)
 	}
 	for _, n := range l.Noises {
-		name := ""
-		if n.Noise != nil {
-			name = n.Name()
+		if n.Noise == nil {
+			return errors.New("library: a noise has no name")
 		}
-		errs = append(errs, add("noise", name, true))
+		add("noise", n.Name(), true)
 	}
 	for _, e := range l.Estimators {
-		errs = append(errs, add("estimator", e.Name, e.Of != nil))
+		add("estimator", e.Name, e.Of != nil)
 	}
 	for _, o := range l.Objectives {
+		add("objective", o.Name, o.Make != nil || o.Recipe)
 		_, err := l.Policy(o.Policy)
 		if err == nil && o.Hyper != "" {
 			_, err = l.Weight(o.Hyper)
 		}
 		if err != nil {
-			err = fmt.Errorf("library: objective %s: %w", o.Name, err)
+			errs = append(errs, fmt.Errorf("library: objective %s: %w", o.Name, err))
 		}
-		errs = append(errs, add("objective", o.Name, o.Make != nil || o.Recipe), err)
 	}
 	return cmp.Or(errs...)
 }
@@ -216,9 +215,7 @@ func (l Library) Policy(name string) (Policy, error) {
 }
 
 // Noise finds a noise source by name.
-func (l Library) Noise(name string) (Noise, error) {
-	return find("noise", name, l.Noises, Noise.Name)
-}
+func (l Library) Noise(name string) (Noise, error) { return find("noise", name, l.Noises, Noise.Name) }
 
 func find[T any](kind, name string, items []T, nameOf func(T) string) (T, error) {
 	names := make([]string, len(items))

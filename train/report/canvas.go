@@ -61,7 +61,6 @@ var pdfDates = regexp.MustCompile(`/(CreationDate|ModDate) \(D:\d{14}\)`)
 // page has none.
 type outlined struct{ vg.CanvasSizer }
 
-// FillString draws a string from pt on.
 func (o outlined) FillString(f font.Face, pt vg.Point, s string) {
 	var (
 		buf   sfnt.Buffer
@@ -118,7 +117,6 @@ func (o outlined) FillString(f font.Face, pt vg.Point, s string) {
 // components that color.Color has multiplied by alpha as if they were not.
 type straightened struct{ outlined }
 
-// SetColor sets the colour of what is drawn next.
 func (s straightened) SetColor(c color.Color) {
 	s.outlined.SetColor(straight(color.NRGBA64Model.Convert(c).(color.NRGBA64)))
 }
@@ -126,26 +124,20 @@ func (s straightened) SetColor(c color.Color) {
 // straight is a colour whose RGBA is not multiplied by alpha.
 type straight color.NRGBA64
 
-// RGBA returns the components as they are.
 func (c straight) RGBA() (r, g, b, a uint32) {
 	return uint32(c.R), uint32(c.G), uint32(c.B), uint32(c.A)
 }
 
-// polygon is a closed path through points.
 func polygon(points []vg.Point) vg.Path {
 	var p vg.Path
-	for i, pt := range points {
-		if i == 0 {
-			p.Move(pt)
-		} else {
-			p.Line(pt)
-		}
+	p.Move(points[0])
+	for _, pt := range points[1:] {
+		p.Line(pt)
 	}
 	p.Close()
 	return p
 }
 
-// outline is the path of a marker at a point.
 func (m marker) outline(at vg.Point, r vg.Length) vg.Path {
 	if m.corners == 0 {
 		var p vg.Path

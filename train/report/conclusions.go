@@ -1,8 +1,9 @@
 package report
 
 import (
-	"math"
+	"cmp"
 	"slices"
+	"strings"
 
 	"opl/train"
 	"opl/train/experiment"
@@ -27,6 +28,16 @@ func Verdicts(recs []train.Record) []Verdict {
 	return vs
 }
 
+// under makes the verdicts on a claim, one for each choice of λ.
+func under(lambdas []string, number int, claim string, compare func(lambda string) []Comparison) (vs []Verdict) {
+	for _, lambda := range lambdas {
+		vs = append(vs, conclude(number, claim, lambda, compare(lambda)))
+	}
+	return vs
+}
+
+var bothLambdas = []string{"star", "authors"}
+
 // beatsOtherBounds is conclusion 1, of fig1: for each of London, Sakhi 1 and Sakhi 2,
 //
 //	reward of Corollary 1 − reward of the other > 0
@@ -34,23 +45,15 @@ func Verdicts(recs []train.Record) []Verdict {
 // in pairs of one data set, η₀ ≥ 0.2 and seed; Clip with τ = n^(−1/4), Gaussian
 // policies. For both choices of λ.
 func beatsOtherBounds(recs []train.Record) []Verdict {
-	var vs []Verdict
-	for _, lambda := range []string{"star", "authors"} {
-		var cs []Comparison
+	far := slices.DeleteFunc(slices.Clone(recs), func(r train.Record) bool { return !atLeast(r.Eta0, notNearZero) })
+	claim := "Corollary 1 beats London, Sakhi 1 and Sakhi 2 when η₀ is not near 0 (η₀ ≥ 0.2)"
+	return under(bothLambdas, 1, claim, func(lambda string) (cs []Comparison) {
 		for _, other := range []string{"london", "sakhi1", "sakhi2"} {
-			far := func(m method) side {
-				s := m.side()
-				is := s.is
-				s.is = func(r train.Record) bool { return is(r) && atLeast(r.Eta0, notNearZero) }
-				return s
-			}
-			cs = append(cs, comparison{test: Above,
-				a: far(method{figure: "fig1", objective: "corollary1", lambda: lambda, weight: "clip", byDefault: true}),
-				b: far(method{figure: "fig1", objective: other, weight: "clip", byDefault: true})}.compare(recs))
+			a, b := byDefault("fig1", "corollary1", lambda), byDefault("fig1", other, "")
+			cs = append(cs, comparison{test: Above, a: a.side(), b: b.side()}.compare(far))
 		}
-		vs = append(vs, conclude(1, "Corollary 1 beats London, Sakhi 1 and Sakhi 2 when η₀ is not near 0 (η₀ ≥ 0.2)", lambda, cs))
-	}
-	return vs
+		return cs
+	})
 }
 
 // improvesOnLogging is conclusion 2, of fig1 to fig4: for each bound of fig1 and
@@ -68,40 +71,31 @@ func beatsOtherBounds(recs []train.Record) []Verdict {
 // values are no pairs). The logging policy's reward cancels there. Under the
 // authors' λ only the Corollary 1 of fig1 is another.
 func improvesOnLogging(recs []train.Record) []Verdict {
-	var shared []Comparison
-	var last []Comparison
+	var shared, last []Comparison
 	for _, o := range []string{"london", "sakhi1", "sakhi2"} {
-		shared = append(shared, overLogging(method{figure: "fig1", objective: o, weight: "clip", byDefault: true}, recs))
+		shared = append(shared, overLogging(byDefault("fig1", o, ""), recs))
 	}
-	for _, o := range []struct {
-		figure, objective, lambda string
-		weights                   []string
-	}{
-		{"fig2", "theorem1", "star", []string{"clip", "har", "ix", "es"}},
-		{"fig3", "heuristic", "", []string{"clip", "har", "ix", "es"}},
-		{"fig4", "corollary1", "star", []string{"clip", "ix", "es"}},
+	for _, of := range []method{
+		{figure: "fig2", objective: "theorem1", lambda: "star", weights: []string{"clip", "har", "ix", "es"}},
+		{figure: "fig3", objective: "heuristic", weights: []string{"clip", "har", "ix", "es"}},
+		{figure: "fig4", objective: "corollary1", lambda: "star", weights: []string{"clip", "ix", "es"}},
 	} {
-		har := method{figure: o.figure, objective: o.objective, lambda: o.lambda, weight: "har"}
-		for _, w := range o.weights {
-			m := method{figure: o.figure, objective: o.objective, lambda: o.lambda, weight: w}
-			shared = append(shared, overLogging(m, recs))
-			if w != "har" && slices.Contains(o.weights, "har") {
-				last = append(last, comparison{test: Above, a: m.side(), b: har.side()}.compare(recs))
+		for _, w := range of.weights {
+			shared = append(shared, overLogging(of.with(w), recs))
+			if w != "har" && slices.Contains(of.weights, "har") {
+				last = append(last, comparison{test: Above, a: of.with(w).side(), b: of.with("har").side()}.compare(recs))
 			}
 		}
 	}
-	var vs []Verdict
-	for _, lambda := range []string{"star", "authors"} {
-		first := overLogging(method{figure: "fig1", objective: "corollary1", lambda: lambda, weight: "clip", byDefault: true}, recs)
-		vs = append(vs, conclude(2, "every method improves on the logging policy, Har least", lambda,
-			slices.Concat([]Comparison{first}, shared, last)))
-	}
-	return vs
+	return under(bothLambdas, 2, "every method improves on the logging policy, Har least", func(lambda string) []Comparison {
+		first := overLogging(byDefault("fig1", "corollary1", lambda), recs)
+		return slices.Concat([]Comparison{first}, shared, last)
+	})
 }
 
 func overLogging(m method, recs []train.Record) Comparison {
 	logging := m.side()
-	logging.name, logging.of = "logging policy", meanOf(func(r train.Record) train.Number { return r.LoggingReward })
+	logging.name, logging.of = "logging policy", meanOf(loggingReward)
 	return comparison{test: Above, a: m.side(), b: logging, cell: hyperOf}.compare(recs)
 }
 
@@ -113,24 +107,19 @@ func overLogging(m method, recs []train.Record) Comparison {
 // in pairs of one data set, η₀ and seed, each side the mean over its
 // hyperparameters.
 func regularizationsAlike(recs []train.Record) []Verdict {
-	var vs []Verdict
-	for _, lambda := range choices(recs, "theorem1", "corollary1") {
-		var cs []Comparison
-		for _, o := range []struct{ figure, objective string }{{"fig2", "theorem1"}, {"fig3", "heuristic"}, {"fig4", "corollary1"}} {
-			of := func(w string) side {
-				m := method{figure: o.figure, objective: o.objective, lambda: lambda, weight: w}
-				if o.objective == "heuristic" {
-					m.lambda = ""
-				}
-				return m.side()
-			}
+	claim := "Clip, IX and ES come out alike (mean difference at most 0.02)"
+	return under(choices(recs, "theorem1", "corollary1"), 3, claim, func(lambda string) (cs []Comparison) {
+		for _, m := range []method{
+			{figure: "fig2", objective: "theorem1", lambda: lambda},
+			{figure: "fig3", objective: "heuristic"},
+			{figure: "fig4", objective: "corollary1", lambda: lambda},
+		} {
 			for _, two := range [][2]string{{"clip", "ix"}, {"clip", "es"}, {"ix", "es"}} {
-				cs = append(cs, comparison{test: Alike, a: of(two[0]), b: of(two[1])}.compare(recs))
+				cs = append(cs, comparison{test: Alike, a: m.with(two[0]).side(), b: m.with(two[1]).side()}.compare(recs))
 			}
 		}
-		vs = append(vs, conclude(3, "Clip, IX and ES come out alike (mean difference at most 0.02)", lambda, cs))
-	}
-	return vs
+		return cs
+	})
 }
 
 // heuristicBeatsTheorem1 is conclusion 4, of fig3 against fig2:
@@ -139,13 +128,10 @@ func regularizationsAlike(recs []train.Record) []Verdict {
 //
 // in pairs of one data set, η₀, weight, hyperparameter and seed.
 func heuristicBeatsTheorem1(recs []train.Record) []Verdict {
-	var vs []Verdict
-	for _, lambda := range choices(recs, "theorem1") {
-		c := comparison{test: Above, cell: weightAndHyper,
-			a: method{figure: "fig3", objective: "heuristic"}.side(), b: method{figure: "fig2", objective: "theorem1", lambda: lambda}.side()}.compare(recs)
-		vs = append(vs, conclude(4, "the heuristic beats the Monte Carlo Theorem 1 bound", lambda, []Comparison{c}))
-	}
-	return vs
+	return under(choices(recs, "theorem1"), 4, "the heuristic beats the Monte Carlo Theorem 1 bound", func(lambda string) []Comparison {
+		return []Comparison{comparison{test: Above, cell: weightAndHyper, a: method{figure: "fig3", objective: "heuristic"}.side(),
+			b: method{figure: "fig2", objective: "theorem1", lambda: lambda}.side()}.compare(recs)}
+	})
 }
 
 // boundAsGoodAsHeuristic is conclusion 5:
@@ -156,24 +142,20 @@ func heuristicBeatsTheorem1(recs []train.Record) []Verdict {
 // against fig3, and also of fig1 against the penalty 1e-5 of fig5 (Clip,
 // τ = n^(−1/4)) where these are there; under the authors' λ of the latter alone.
 func boundAsGoodAsHeuristic(recs []train.Record) []Verdict {
-	var vs []Verdict
-	for _, lambda := range []string{"star", "authors"} {
-		var cs []Comparison
-		at := func(figure, other string, weights []string, byDefault bool) Comparison {
-			a := method{figure: figure, objective: "corollary1", lambda: lambda, weights: weights, byDefault: byDefault}
-			b := method{figure: other, objective: "heuristic", weights: weights, byDefault: byDefault}
+	claim := "Corollary 1 does about as well as the heuristic (mean difference at most 0.02)"
+	return under(bothLambdas, 5, claim, func(lambda string) (cs []Comparison) {
+		alike := func(a, b method) Comparison {
 			return comparison{test: Alike, cell: weightAndHyper, a: a.side(), b: b.side()}.compare(recs)
 		}
-		varied, fixed := at("fig4", "fig3", []string{"clip", "ix", "es"}, false), at("fig1", "fig5", []string{"clip"}, true)
-		if lambda == "star" {
-			cs = append(cs, varied)
+		if all := []string{"clip", "ix", "es"}; lambda == "star" {
+			cs = append(cs, alike(method{figure: "fig4", objective: "corollary1", lambda: lambda, weights: all},
+				method{figure: "fig3", objective: "heuristic", weights: all}))
 		}
-		if lambda == "authors" || fixed.Status != NotRun {
-			cs = append(cs, fixed)
+		if c := alike(byDefault("fig1", "corollary1", lambda), byDefault("fig5", "heuristic", "")); lambda == "authors" || c.Status != NotRun {
+			cs = append(cs, c)
 		}
-		vs = append(vs, conclude(5, "Corollary 1 does about as well as the heuristic (mean difference at most 0.02)", lambda, cs))
-	}
-	return vs
+		return cs
+	})
 }
 
 // heuristicsAlike is conclusion 6, of fig5:
@@ -183,7 +165,9 @@ func boundAsGoodAsHeuristic(recs []train.Record) []Verdict {
 // in pairs of one data set, η₀, penalty and seed; Clip with τ = n^(−1/4).
 func heuristicsAlike(recs []train.Record) []Verdict {
 	of := func(o string) side {
-		return method{figure: "fig5", objective: o, weight: "clip", byDefault: true, anyPenalty: true}.side()
+		m := byDefault("fig5", o, "")
+		m.anyPenalty = true
+		return m.side()
 	}
 	c := comparison{test: Alike, a: of("heuristic"), b: of("l2"),
 		cell: func(r train.Record) string { return "penalty " + power(r.Penalty) }}.compare(recs)
@@ -205,11 +189,10 @@ func heuristicsAlike(recs []train.Record) []Verdict {
 //
 // both in cells of one data set and τ, Clip, by seed.
 func boundTightens(recs []train.Record) []Verdict {
-	var vs []Verdict
-	for _, lambda := range choices(recs, "corollary1") {
+	return under(choices(recs, "corollary1"), 7, "the bound is loose below η₀ = 0.2 and tightens above", func(lambda string) []Comparison {
 		s := func(name string, in func(eta0 float64) bool, of func([]train.Record) float64) side {
-			varied, fixed := method{figure: "fig6", objective: "corollary1", lambda: lambda, weight: "clip"}.side(),
-				method{figure: "fig6", objective: "corollary1", lambda: lambda, weight: "clip", byDefault: true}.side()
+			varied, fixed := method{figure: "fig6", objective: "corollary1", lambda: lambda, weights: []string{"clip"}}.side(),
+				byDefault("fig6", "corollary1", lambda).side()
 			is := func(r train.Record) bool { return varied.is(r) || fixed.is(r) }
 			if !slices.ContainsFunc(recs, varied.is) { // the fixed ones are of fig1
 				is = varied.is
@@ -221,13 +204,11 @@ func boundTightens(recs []train.Record) []Verdict {
 		below := s("gap of Corollary 1 × Clip at η₀ < 0.2", func(e float64) bool { return !atLeast(e, notNearZero) }, meanOf(gap))
 		above := s("gap of Corollary 1 × Clip at η₀ ≥ 0.2", func(e float64) bool { return atLeast(e, notNearZero) }, meanOf(gap))
 		slope := s("−slope of the gap of Corollary 1 × Clip in η₀ ≥ 0.2", func(e float64) bool { return atLeast(e, notNearZero) }, falls)
-		cs := []Comparison{
+		return []Comparison{
 			comparison{test: Above, across: true, cell: tauOf, a: below, b: above}.compare(recs),
 			comparison{test: Above, across: true, cell: tauOf, a: slope}.compare(recs),
 		}
-		vs = append(vs, conclude(7, "the bound is loose below η₀ = 0.2 and tightens above", lambda, cs))
-	}
-	return vs
+	})
 }
 
 // falls is −b, b the slope of the least-squares line of the gap in η₀; NaN at fewer
@@ -251,42 +232,38 @@ func falls(recs []train.Record) float64 {
 type method struct {
 	figure            string // whose data sets and η₀
 	objective, lambda string
-	weight            string   // empty: any of weights
 	weights           []string // empty: the paper's four
 	byDefault         bool     // with the default hyperparameter, else with any other
 	anyPenalty        bool     // else the objective's own
 }
 
-// side is the method as one side of a comparison.
+// byDefault has Clip at its default hyperparameter.
+func byDefault(figure, objective, lambda string) method {
+	return method{figure: figure, objective: objective, lambda: lambda, weights: []string{"clip"}, byDefault: true}
+}
+
+func (m method) with(weight string) method {
+	m.weights = []string{weight}
+	return m
+}
+
 func (m method) side() side {
-	weights := m.weights
-	if m.weight != "" {
-		weights = []string{m.weight}
-	}
 	name := paper.method(m.objective, m.lambda)
-	if len(weights) == 1 && !m.byDefault {
-		name += " × " + paper.WeightLabel(weights[0])
+	if len(m.weights) == 1 {
+		name += " × " + paper.WeightLabel(m.weights[0])
 	}
 	if m.byDefault {
-		for _, w := range weights {
-			name += " × " + paper.WeightLabel(w) + "(n^(−1/4))"
-		}
+		name += "(n^(−1/4))"
 	}
+	weights := m.weights
 	if len(weights) == 0 {
 		weights = []string{"clip", "har", "ix", "es"}
 	}
 	o, err := paper.Objective(m.objective)
-	var of experiment.Grid
-	for _, f := range experiment.Figures() {
-		if f.Name == m.figure {
-			of = f.Grid
-		}
-	}
-	at := func(r train.Record) bool {
-		return (len(of.Datasets) == 0 || slices.Contains(of.Datasets, r.Dataset)) && slices.ContainsFunc(of.Eta0, func(e float64) bool { return math.Abs(e-r.Eta0) < 1e-9 })
-	}
-	return side{name: name, is: func(r train.Record) bool {
-		return err == nil && r.Objective == m.objective && r.Policy == o.Policy && r.Lambda == m.lambda && at(r) &&
+	figures := experiment.Figures()
+	of := figures[slices.IndexFunc(figures, func(f experiment.Figure) bool { return f.Name == m.figure })].Grid
+	return side{name: name, of: meanReward, is: func(r train.Record) bool {
+		return err == nil && r.Objective == m.objective && r.Policy == o.Policy && r.Lambda == m.lambda && of.Covers(r.Run) &&
 			slices.Contains(weights, r.Weight) && (m.anyPenalty || !o.HasPenalty || float64(r.Penalty) == o.Penalty) &&
 			experiment.HasDefaultHyper(r) == m.byDefault
 	}}
@@ -298,7 +275,7 @@ func choices(recs []train.Record, objectives ...string) []string {
 		return slices.Contains(objectives, r.Objective) && r.Lambda == "authors" && !experiment.HasDefaultHyper(r)
 	}
 	if slices.ContainsFunc(recs, authors) {
-		return []string{"star", "authors"}
+		return bothLambdas
 	}
 	return []string{"star"}
 }
@@ -313,15 +290,7 @@ func hyperOf(r train.Record) string {
 }
 
 func weightAndHyper(r train.Record) string {
-	if experiment.HasDefaultHyper(r) {
-		return paper.WeightLabel(r.Weight)
-	}
-	return paper.WeightLabel(r.Weight) + " " + hyperOf(r)
+	return strings.TrimSpace(paper.WeightLabel(r.Weight) + " " + hyperOf(r))
 }
 
-func tauOf(r train.Record) string {
-	if experiment.HasDefaultHyper(r) {
-		return "τ = n^(−1/4)"
-	}
-	return hyperOf(r)
-}
+func tauOf(r train.Record) string { return cmp.Or(hyperOf(r), "τ = n^(−1/4)") }

@@ -4,67 +4,41 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 
+	"opl/objectives"
 	"opl/train"
-	"opl/train/experiment"
 )
 
 // writeCurves writes the learning curves of records as CSV, a line for every
 // epoch and quantity: objective, its terms, reward.
 func writeCurves(w io.Writer, recs []train.Record) error {
-	c := csv.NewWriter(w)
-	_ = c.Write([]string{"dataset", "eta0", "objective", "policy", "lambda", "weight", "hyperparameter", "penalty", "seed", "epoch", "quantity", "value"})
+	lines := [][]string{{"dataset", "eta0", "objective", "policy", "lambda", "weight", "hyperparameter", "penalty", "seed", "epoch", "quantity", "value"}}
 	for _, r := range recs {
 		for _, p := range r.Curve {
 			for _, q := range quantities(p) {
-				_ = c.Write([]string{r.Dataset, number(r.Eta0), r.Objective, r.Policy, r.Lambda, r.Weight, r.Hyper.String(), r.Penalty.String(),
-					fmt.Sprint(r.Seed), fmt.Sprint(p.Epoch), q.name, q.value.String()})
+				lines = append(lines, []string{r.Dataset, number(r.Eta0), r.Objective, r.Policy, r.Lambda, r.Weight, r.Hyper.String(), r.Penalty.String(),
+					fmt.Sprint(r.Seed), fmt.Sprint(p.Epoch), q.Name, number(q.Value)})
 			}
 		}
 	}
-	c.Flush()
-	return c.Error()
-}
-
-type quantity struct {
-	name  string
-	value train.Number
+	return csv.NewWriter(w).WriteAll(lines)
 }
 
 // quantities of an epoch: the objective, its terms, the reward.
-func quantities(p train.CurvePoint) []quantity {
-	qs := []quantity{{"objective", p.Objective}}
-	for _, t := range p.Terms {
-		qs = append(qs, quantity{t.Name, train.Number(t.Value)})
-	}
-	return append(qs, quantity{Reward, p.Reward})
+func quantities(p train.CurvePoint) []objectives.Term {
+	first, last := objectives.Term{Name: "objective", Value: float64(p.Objective)}, objectives.Term{Name: Reward, Value: float64(p.Reward)}
+	return slices.Concat([]objectives.Term{first}, p.Terms, []objectives.Term{last})
 }
 
 // learningCurves draws each configuration that has curves: a panel per quantity,
 // by epoch, a curve per seed.
-func learningCurves(n names, recs []train.Record) []drawing {
-	var ds []drawing
-	var groups [][]train.Record
-	index := map[string]int{}
-	for _, r := range recs {
-		if len(r.Curve) == 0 {
-			continue
-		}
-		key := r.Run
-		key.Seed = 0
-		name := experiment.Key(key)
-		i, ok := index[name]
-		if !ok {
-			i = len(groups)
-			index[name] = i
-			groups = append(groups, nil)
-		}
-		groups[i] = append(groups[i], r)
-	}
+func learningCurves(n names, recs []train.Record) (ds []drawing) {
+	recs = slices.DeleteFunc(slices.Clone(recs), func(r train.Record) bool { return len(r.Curve) == 0 })
 	taken := map[string]bool{}
-	for _, g := range groups {
+	for _, g := range groupBy(recs, configuration) {
 		d := curvesOf(n, g)
 		for name, n := d.name, 2; taken[d.name]; n++ {
 			d.name = fmt.Sprintf("%s_%d", name, n)
@@ -77,50 +51,49 @@ func learningCurves(n names, recs []train.Record) []drawing {
 
 // curvesOf draws runs that differ in the seed alone.
 func curvesOf(n names, recs []train.Record) drawing {
-	first := recs[0]
-	d := drawing{name: fileName(first.Run), ownY: true, height: 1.7 * 72}
-	var names []string
-	for _, r := range recs {
-		for _, p := range r.Curve {
-			for _, q := range quantities(p) {
-				if !slices.Contains(names, q.name) {
-					names = append(names, q.name)
-				}
-			}
-		}
+	type key struct {
+		quantity string
+		record   int
 	}
-	key := legend{}
+	var names []string
+	curves := map[key]*curve{}
+	seeds := legend{}
 	for i, r := range recs {
 		s := category(i)
 		s.marker = noMarker
-		key.entries = append(key.entries, entry{fmt.Sprintf("seed %d", r.Seed), s})
+		seeds.entries = append(seeds.entries, entry{fmt.Sprintf("seed %d", r.Seed), s})
+		for _, p := range r.Curve {
+			for _, q := range quantities(p) {
+				k := key{q.Name, i}
+				if curves[k] == nil {
+					curves[k] = &curve{style: s}
+				}
+				curves[k].x, curves[k].y = append(curves[k].x, float64(p.Epoch)), append(curves[k].y, q.Value)
+				if !slices.Contains(names, q.Name) {
+					names = append(names, q.Name)
+				}
+			}
+		}
 	}
 	var panels []*panel
 	for _, name := range names {
 		p := &panel{title: name, x: "epoch", whole: true}
-		for k, r := range recs {
-			c := curve{style: key.entries[k].style}
-			for _, pt := range r.Curve {
-				for _, q := range quantities(pt) {
-					if q.name == name {
-						c.x, c.y = append(c.x, float64(pt.Epoch)), append(c.y, float64(q.value))
-					}
-				}
+		for i, r := range recs {
+			c := curves[key{name, i}]
+			if c == nil {
+				continue
 			}
-			if name == Reward && len(c.x) > 0 && finite(r.LoggingReward) {
-				logging := curve{style: reference, x: []float64{c.x[0], c.x[len(c.x)-1]}}
-				logging.y = []float64{float64(r.LoggingReward), float64(r.LoggingReward)}
-				p.curves = append(p.curves, logging)
+			if level := float64(r.LoggingReward); name == Reward && finite(level) {
+				p.curves = append(p.curves, curve{style: reference, x: []float64{c.x[0], c.x[len(c.x)-1]}, y: []float64{level, level}})
 			}
-			p.curves = append(p.curves, c)
+			p.curves = append(p.curves, *c)
 		}
 		panels = append(panels, p)
 	}
-	d.panels = inRows(panels)
-	key.entries = append(key.entries, entry{"logging policy", reference})
+	seeds.entries = append(seeds.entries, loggingEntry)
+	first := recs[0]
 	title := legend{title: fmt.Sprintf("%s, η₀ = %s: %s", datasetName(first.Dataset), tickLabel(first.Eta0), n.configuration(first.Run))}
-	d.legends = []legend{key, title}
-	return d
+	return drawing{name: fileName(first.Run), ownY: true, height: 1.7 * 72, panels: inRows(panels), legends: []legend{seeds, title}}
 }
 
 // configuration names what is learned, apart from the problem.
@@ -141,22 +114,10 @@ func (n names) configuration(r train.Run) string {
 
 // fileName is made of letters, digits, dots and dashes alone.
 func fileName(r train.Run) string {
-	parts := []string{r.Dataset, "eta" + number(r.Eta0), r.Objective}
-	for _, s := range []string{r.Lambda, r.Weight} {
-		if s != "" {
-			parts = append(parts, s)
-		}
-	}
+	parts := []string{r.Dataset, "eta" + number(r.Eta0), r.Objective, r.Lambda, r.Weight, "", r.Penalty.String()}
 	if r.Hyper.Valid() {
-		parts = append(parts, short(r.Hyper))
+		parts[5] = short(r.Hyper)
 	}
-	if r.Penalty.Valid() {
-		parts = append(parts, r.Penalty.String())
-	}
-	return strings.Map(func(c rune) rune {
-		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '-' || c == '_' {
-			return c
-		}
-		return '-'
-	}, strings.Join(parts, "_"))
+	parts = slices.DeleteFunc(parts, func(s string) bool { return s == "" })
+	return regexp.MustCompile(`[^a-zA-Z0-9._-]`).ReplaceAllLiteralString(strings.Join(parts, "_"), "-")
 }

@@ -1,8 +1,10 @@
 package report
 
 import (
+	"cmp"
 	"image/color"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -73,23 +75,15 @@ func textStyle(size vg.Length) text.Style {
 	return text.Style{Color: color.Black, Font: sans(size), Handler: handler(), YAlign: draw.YCenter}
 }
 
-// size is that of the whole picture.
 func (d drawing) size() (w, h vg.Length) {
-	w, h = d.width, d.height
-	if w == 0 {
-		w = textWidth
-	}
-	if h == 0 {
-		h = rowHeight
-	}
-	h = h*vg.Length(len(d.panels)) + 4
+	w = cmp.Or(d.width, textWidth)
+	h = cmp.Or(d.height, rowHeight)*vg.Length(len(d.panels)) + 4
 	for _, l := range d.legends {
 		h += legendLine * vg.Length(len(l.lines(w)))
 	}
 	return w, h + 4
 }
 
-// encode paints the drawing in a format.
 func (d drawing) encode(format string, dpi int) ([]byte, error) {
 	w, h := d.size()
 	return render(format, w, h, dpi, d.paint)
@@ -97,10 +91,9 @@ func (d drawing) encode(format string, dpi int) ([]byte, error) {
 
 func (d drawing) paint(c draw.Canvas) {
 	bottom := c.Min.Y + 4
-	for i := len(d.legends) - 1; i >= 0; i-- {
-		lines := d.legends[i].lines(c.Max.X - c.Min.X)
-		for k := len(lines) - 1; k >= 0; k-- {
-			lines[k].paint(c, bottom+legendLine/2)
+	for _, l := range slices.Backward(d.legends) {
+		for _, line := range slices.Backward(l.lines(c.Max.X - c.Min.X)) {
+			line.paint(c, bottom+legendLine/2)
 			bottom += legendLine
 		}
 	}
@@ -108,16 +101,13 @@ func (d drawing) paint(c draw.Canvas) {
 	for _, row := range d.panels {
 		cols = max(cols, len(row))
 	}
-	lo, hi := d.rangeY(nil)
+	lo, hi := rangeY(slices.Concat(d.panels...)...)
 	plots := make([][]*plot.Plot, len(d.panels))
 	for i, row := range d.panels {
 		plots[i] = make([]*plot.Plot, cols)
 		for j, p := range row {
-			if p == nil {
-				continue
-			}
 			if d.ownY {
-				lo, hi = d.rangeY(p)
+				lo, hi = rangeY(p)
 			}
 			plots[i][j] = p.plot(lo, hi, cols, d.ownY || j == 0)
 		}
@@ -129,32 +119,24 @@ func (d drawing) paint(c draw.Canvas) {
 	}
 	title := textStyle(titleSize)
 	title.XAlign, title.YAlign = draw.XCenter, draw.YBottom
-	for i, row := range plot.Align(plots, tiles, area) {
-		for j, at := range row {
-			if plots[i][j] == nil {
-				continue
-			}
-			plots[i][j].Draw(at)
-			axes := plots[i][j].DataCanvas(at)
-			c.FillText(title, vg.Point{X: axes.Center().X, Y: axes.Max.Y + 5}, d.panels[i][j].title)
+	at := plot.Align(plots, tiles, area)
+	for i, row := range d.panels {
+		for j, p := range row {
+			plots[i][j].Draw(at[i][j])
+			axes := plots[i][j].DataCanvas(at[i][j])
+			c.FillText(title, vg.Point{X: axes.Center().X, Y: axes.Max.Y + 5}, p.title)
 		}
 	}
 }
 
-// rangeY is the range of y of one panel, or of all of them, with a margin.
-func (d drawing) rangeY(only *panel) (lo, hi float64) {
+// rangeY is the range of y of panels, with a margin.
+func rangeY(panels ...*panel) (lo, hi float64) {
 	lo, hi = math.Inf(1), math.Inf(-1)
-	for _, row := range d.panels {
-		for _, p := range row {
-			if p == nil || only != nil && p != only {
-				continue
-			}
-			for _, c := range p.curves {
-				for i := range c.y {
-					a, b := c.band(i)
-					if !math.IsNaN(a) && !math.IsInf(a, 0) {
-						lo, hi = math.Min(lo, a), math.Max(hi, b)
-					}
+	for _, p := range panels {
+		for _, c := range p.curves {
+			for i := range c.y {
+				if a, b := c.band(i); finite(a) {
+					lo, hi = math.Min(lo, a), math.Max(hi, b)
 				}
 			}
 		}
@@ -220,7 +202,6 @@ type ticks struct {
 	whole  bool // whole numbers alone
 }
 
-// Ticks implements plot.Ticker.
 func (t ticks) Ticks(lo, hi float64) []plot.Tick {
 	step := math.Pow(10, math.Floor(math.Log10((hi-lo)/float64(t.most))))
 	if t.whole {
@@ -248,7 +229,6 @@ func tickLabel(x float64) string {
 // frame is a pale grid behind the curves.
 type frame struct{}
 
-// Plot implements plot.Plotter.
 func (frame) Plot(c draw.Canvas, p *plot.Plot) {
 	line := draw.LineStyle{Color: color.Gray{225}, Width: .4}
 	tx, ty := p.Transforms(&c)
@@ -274,12 +254,12 @@ func (c curve) band(i int) (lo, hi float64) {
 func (c curve) Plot(da draw.Canvas, p *plot.Plot) {
 	tx, ty := p.Transforms(&da)
 	for from := 0; from < len(c.y); {
-		if !finite2(c.y[from]) {
+		if !finite(c.y[from]) {
 			from++
 			continue
 		}
 		to := from
-		for to < len(c.y) && finite2(c.y[to]) {
+		for to < len(c.y) && finite(c.y[to]) {
 			to++
 		}
 		var line, upper, lower []vg.Point
@@ -314,28 +294,17 @@ func (c curve) paintBand(da draw.Canvas, lower, upper []vg.Point) {
 		da.StrokeLine2(draw.LineStyle{Color: c.color, Width: .8}, lower[0].X, lower[0].Y, upper[0].X, upper[0].Y)
 		return
 	}
-	wide := false
-	for i := range lower {
-		wide = wide || upper[i].Y > lower[i].Y
-	}
-	if !wide {
+	if slices.Equal(lower, upper) {
 		return
 	}
-	ring := append([]vg.Point(nil), upper...)
-	for i := len(lower) - 1; i >= 0; i-- {
-		ring = append(ring, lower[i])
-	}
+	slices.Reverse(lower)
 	da.SetColor(pale)
-	da.Fill(polygon(ring))
+	da.Fill(polygon(append(upper, lower...)))
 }
 
 // line is the style of the curve's line, in parts of its usual width.
 func (s style) line(size vg.Length) draw.LineStyle {
-	w := s.width
-	if w == 0 {
-		w = lineWidth
-	}
-	return draw.LineStyle{Color: s.color, Width: w * size, Dashes: s.dashes}
+	return draw.LineStyle{Color: s.color, Width: cmp.Or(s.width, lineWidth) * size, Dashes: s.dashes}
 }
 
 // paintMarker draws the marker with a white rim, which keeps markers apart that lie
@@ -345,20 +314,16 @@ func (s style) paintMarker(c draw.Canvas, at vg.Point, size vg.Length) {
 		return
 	}
 	path := s.marker.outline(at, markerRadius*size)
+	var fill, rim color.Color = s.color, color.White
+	width := vg.Length(.35)
 	if s.open {
-		c.SetColor(color.White)
-		c.Fill(path)
-		c.SetLineStyle(draw.LineStyle{Color: s.color, Width: .8})
-		c.Stroke(path)
-		return
+		fill, rim, width = rim, fill, .8
 	}
-	c.SetColor(s.color)
+	c.SetColor(fill)
 	c.Fill(path)
-	c.SetLineStyle(draw.LineStyle{Color: color.White, Width: .35})
+	c.SetLineStyle(draw.LineStyle{Color: rim, Width: width})
 	c.Stroke(path)
 }
-
-func finite2(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
 const legendGap = vg.Length(12)
 
@@ -378,11 +343,11 @@ func (l legend) titleWidth() vg.Length {
 func (l legend) lines(width vg.Length) []legend {
 	out := l.fill(width)
 	for w := width - 10; w > 0; w -= 10 {
-		if narrow := l.fill(w); len(narrow) == len(out) {
-			out = narrow
-		} else {
+		narrow := l.fill(w)
+		if len(narrow) != len(out) {
 			break
 		}
+		out = narrow
 	}
 	return out
 }
@@ -405,9 +370,6 @@ func (l legend) fill(width vg.Length) []legend {
 // paint draws a line of the legend, centred around y.
 func (l legend) paint(c draw.Canvas, y vg.Length) {
 	width := l.titleWidth() - legendGap
-	if l.title == "" {
-		width = -legendGap
-	}
 	for _, e := range l.entries {
 		width += l.widthOf(e)
 	}

@@ -18,56 +18,90 @@ import (
 // its drawing.
 type layout func(n names, f experiment.Figure, recs []train.Record) ([]Point, drawing)
 
-// layouts of the paper's figures, by name; others are drawn by generic.
-var layouts = []struct {
-	name string
-	layout
-}{
-	{"fig1", principles}, {"fig2", weights}, {"fig3", weights}, {"fig4", weights}, {"fig5", heuristics}, {"fig6", tightness},
-}
-
+// layoutOf is the layout of one of the paper's figures, or generic.
 func layoutOf(name string) layout {
-	for _, l := range layouts {
-		if l.name == name {
-			return l.layout
-		}
+	switch name {
+	case "fig1":
+		return principles
+	case "fig2", "fig3", "fig4":
+		return weights
+	case "fig5":
+		return heuristics
+	case "fig6":
+		return tightness
 	}
 	return generic
 }
 
 const etaLabel = "η₀"
 
+// view is what panels show, each of one data set.
+type view struct {
+	title, y string // y: of what is no reward
+	lines    []line
+}
+
+type line struct {
+	style
+	points []Point
+	is     func(Point) bool
+}
+
+func logged(pts []Point) line { return line{reference, pts, func(Point) bool { return true }} }
+
+var loggingEntry = entry{"logging policy", reference}
+
+// lay sets the panels of views, by η₀: a row for each data set, with a column for each view,
+// or, of a single view, at most three panels in a row.
+func (d *drawing) lay(data []string, views ...view) {
+	var panels []*panel
+	for row, name := range data {
+		for _, c := range views {
+			p := &panel{title: c.title, x: etaLabel, y: "reward on " + datasetName(name)}
+			switch {
+			case c.y != "":
+				p.title, p.y = datasetName(name)+": "+c.title, c.y
+			case len(views) == 1:
+				p.title, p.y = datasetName(name), "reward"
+			case row > 0:
+				p.title = ""
+			}
+			if len(views) > 1 && row < len(data)-1 {
+				p.x = ""
+			}
+			for _, l := range c.lines {
+				p.curves = append(p.curves, join(l.style, l.points, func(pt Point) bool { return pt.Dataset == name && l.is(pt) }))
+			}
+			panels = append(panels, p)
+		}
+	}
+	if len(views) == 1 {
+		d.panels = inRows(panels)
+	} else if len(panels) > 0 {
+		d.panels = slices.Collect(slices.Chunk(panels, len(views)))
+	}
+}
+
 // principles is fig1's layout: a panel per data set, a curve per bound.
 func principles(n names, f experiment.Figure, recs []train.Record) ([]Point, drawing) {
-	learned := aggregate(f.Name, Reward, recs, learnedOnly(reward))
-	logging := loggingPoints(f.Name, recs)
+	learned, logging := aggregate(f.Name, Reward, learnedOf(recs), reward), loggingPoints(f.Name, recs)
 	d := drawing{name: f.Name, height: 2.6 * 72}
-	var panels []*panel
-	methods := []struct{ objective, lambda string }{
-		{"london", ""}, {"sakhi1", ""}, {"sakhi2", ""}, {"corollary1", "star"}, {"corollary1", "authors"}}
-	order := []int{3, 2, 4, 0, 1} // of the styles: the strongest colours for Corollary 1
-	key := legend{}
-	for i, m := range methods {
-		key.entries = append(key.entries, entry{n.method(m.objective, m.lambda), category(order[i])})
+	c, key := view{lines: []line{logged(logging)}}, legend{}
+	for i, m := range []struct{ objective, lambda string }{
+		{"london", ""}, {"sakhi1", ""}, {"sakhi2", ""}, {"corollary1", "star"}, {"corollary1", "authors"}} {
+		s := category([]int{3, 2, 4, 0, 1}[i]) // the strongest colours for Corollary 1
+		key.entries = append(key.entries, entry{n.method(m.objective, m.lambda), s})
+		c.lines = append(c.lines, line{s, learned, func(p Point) bool { return p.Objective == m.objective && p.Lambda == m.lambda }})
 	}
-	for _, data := range datasets(learned) {
-		p := &panel{title: datasetName(data), x: etaLabel, y: "reward"}
-		p.curves = append(p.curves, loggingCurve(logging, data))
-		for i, m := range methods {
-			p.curves = append(p.curves, join(key.entries[i].style, learned, func(pt Point) bool {
-				return pt.Dataset == data && pt.Objective == m.objective && pt.Lambda == m.lambda
-			}))
-		}
-		panels = append(panels, p)
-	}
-	d.panels = inRows(panels)
-	switch len(panels) {
+	all := datasets(learned)
+	d.lay(all, c)
+	switch len(all) {
 	case 1:
 		d.width = 4 * 72
 	case 2:
 		d.width = 5.6 * 72
 	}
-	key.entries = append(key.entries, entry{"logging policy", reference})
+	key.entries = append(key.entries, loggingEntry)
 	d.legends = []legend{key}
 	return append(learned, logging...), d
 }
@@ -76,141 +110,84 @@ func principles(n names, f experiment.Figure, recs []train.Record) ([]Point, dra
 // weight with a curve per hyperparameter, and a last one with the means over
 // hyperparameters.
 func weights(n names, f experiment.Figure, recs []train.Record) ([]Point, drawing) {
-	learned := aggregate(f.Name, Reward, recs, learnedOnly(reward))
-	means := meanPoints(f.Name, slices.DeleteFunc(slices.Clone(recs), func(r train.Record) bool { return r.Objective == train.LoggingPolicy }))
-	logging := loggingPoints(f.Name, recs)
-	d := drawing{name: f.Name}
-	var names []string
-	for _, w := range []string{"clip", "har", "ix", "es"} { // the paper's order
-		if slices.ContainsFunc(learned, func(p Point) bool { return p.Weight == w }) {
-			names = append(names, w)
-		}
-	}
+	learned, logging := aggregate(f.Name, Reward, learnedOf(recs), reward), loggingPoints(f.Name, recs)
+	means := meanPoints(f.Name, learnedOf(recs))
 	hypers := distinct(learned, func(p Point) train.Number { return p.Hyper })
-	symbols := make([]string, len(names))
-	for i, w := range names {
-		symbols[i] = n.Symbol("", w)
-	}
-	byHyper := legend{title: strings.Join(symbols, ", ") + ":"}
+	byHyper, byWeight := legend{}, legend{title: "mean:"}
 	for i, h := range hypers {
 		byHyper.entries = append(byHyper.entries, entry{short(h), ordered(i, len(hypers))})
 	}
-	byWeight := legend{title: "mean:"}
-	for i, w := range names {
-		byWeight.entries = append(byWeight.entries, entry{n.WeightLabel(w), category(i)})
+	var symbols []string
+	var views []view
+	over := view{title: "mean over values", lines: []line{logged(logging)}}
+	for _, w := range []string{"clip", "har", "ix", "es"} { // the paper's order
+		if !slices.ContainsFunc(learned, func(p Point) bool { return p.Weight == w }) {
+			continue
+		}
+		c := view{title: n.WeightLabel(w) + "(" + n.Symbol("", w) + ")", lines: []line{logged(logging)}}
+		for i, h := range hypers {
+			c.lines = append(c.lines, line{ordered(i, len(hypers)), learned, func(p Point) bool { return p.Weight == w && p.Hyper == h }})
+		}
+		s := category(len(views))
+		over.lines = append(over.lines, line{s, means, func(p Point) bool { return p.Weight == w }})
+		byWeight.entries = append(byWeight.entries, entry{n.WeightLabel(w), s})
+		symbols, views = append(symbols, n.Symbol("", w)), append(views, c)
 	}
-	byWeight.entries = append(byWeight.entries, entry{"logging policy", reference})
-	d.legends = []legend{byHyper, byWeight}
-	all := datasets(learned)
-	for row, data := range all {
-		var panels []*panel
-		add := func(title string) *panel {
-			p := &panel{y: "reward on " + datasetName(data), curves: []curve{loggingCurve(logging, data)}}
-			if row == 0 {
-				p.title = title
-			}
-			if row == len(all)-1 {
-				p.x = etaLabel
-			}
-			panels = append(panels, p)
-			return p
-		}
-		for _, w := range names {
-			p := add(n.WeightLabel(w) + "(" + n.Symbol("", w) + ")")
-			for i, h := range hypers {
-				p.curves = append(p.curves, join(byHyper.entries[i].style, learned, func(pt Point) bool {
-					return pt.Dataset == data && pt.Weight == w && pt.Hyper == h
-				}))
-			}
-		}
-		p := add("mean over values")
-		for i, w := range names {
-			p.curves = append(p.curves, join(byWeight.entries[i].style, means, func(pt Point) bool {
-				return pt.Dataset == data && pt.Weight == w
-			}))
-		}
-		d.panels = append(d.panels, panels)
-	}
+	byHyper.title = strings.Join(symbols, ", ") + ":"
+	byWeight.entries = append(byWeight.entries, loggingEntry)
+	d := drawing{name: f.Name, legends: []legend{byHyper, byWeight}}
+	d.lay(datasets(learned), append(views, over)...)
 	return slices.Concat(learned, means, logging), d
 }
 
 // heuristics is fig5's layout: a row per data set, a panel per penalty.
 func heuristics(n names, f experiment.Figure, recs []train.Record) ([]Point, drawing) {
-	learned := aggregate(f.Name, Reward, recs, learnedOnly(reward))
-	logging := loggingPoints(f.Name, recs)
-	d := drawing{name: f.Name, width: 6 * 72, height: 2 * 72}
+	learned, logging := aggregate(f.Name, Reward, learnedOf(recs), reward), loggingPoints(f.Name, recs)
 	first, second := category(0), category(1)
 	second.open = true
-	key := legend{entries: []entry{{n.method("heuristic", ""), first}, {n.method("l2", ""), second}, {"logging policy", reference}}}
-	all := datasets(learned)
-	for row, data := range all {
-		var panels []*panel
-		for _, pen := range distinct(learned, func(p Point) train.Number { return p.Penalty }) {
-			p := &panel{y: "reward on " + datasetName(data), curves: []curve{loggingCurve(logging, data)}}
-			if row == 0 {
-				p.title = "penalty " + power(pen)
-			}
-			if row == len(all)-1 {
-				p.x = etaLabel
-			}
-			for i, o := range []string{"heuristic", "l2"} {
-				p.curves = append(p.curves, join(key.entries[i].style, learned, func(pt Point) bool {
-					return pt.Dataset == data && pt.Objective == o && pt.Penalty == pen
-				}))
-			}
-			panels = append(panels, p)
+	d := drawing{name: f.Name, width: 6 * 72, height: 2 * 72,
+		legends: []legend{{entries: []entry{{n.method("heuristic", ""), first}, {n.method("l2", ""), second}, loggingEntry}}}}
+	var views []view
+	for _, pen := range distinct(learned, func(p Point) train.Number { return p.Penalty }) {
+		of := func(o string) func(Point) bool {
+			return func(p Point) bool { return p.Objective == o && p.Penalty == pen }
 		}
-		d.panels = append(d.panels, panels)
+		views = append(views, view{title: "penalty " + power(pen),
+			lines: []line{logged(logging), {first, learned, of("heuristic")}, {second, learned, of("l2")}}})
 	}
-	d.legends = []legend{key}
+	d.lay(datasets(learned), views...)
 	return append(learned, logging...), d
 }
 
 // tightness is fig6's layout: for each data set, the bound and the true risk by τ,
 // and beside them their difference.
 func tightness(n names, f experiment.Figure, recs []train.Record) ([]Point, drawing) {
-	bounds := aggregate(f.Name, Bound, recs, learnedOnly(bound))
-	risks := aggregate(f.Name, Risk, recs, learnedOnly(risk))
-	gaps := aggregate(f.Name, Gap, recs, learnedOnly(gap))
-	d := drawing{name: f.Name, ownY: true, width: 6 * 72, height: 2.6 * 72}
+	learned := learnedOf(recs)
+	bounds, risks := aggregate(f.Name, Bound, learned, bound), aggregate(f.Name, Risk, learned, risk)
+	gaps := aggregate(f.Name, Gap, learned, gap)
 	hypers := distinct(gaps, func(p Point) train.Number { return p.Hyper })
+	gray, dashes := rgb(0x555555), []vg.Length{2.5, 1.8}
 	key := legend{title: n.Symbol("", "clip") + ":"}
-	def := map[train.Number]bool{}
-	for _, r := range recs {
-		if experiment.HasDefaultHyper(r) {
-			def[r.Hyper] = true
-		}
-	}
+	kinds := legend{entries: []entry{{"bound", style{color: gray, marker: disc}},
+		{"true risk", style{color: gray, marker: disc, open: true, dashes: dashes}}}}
+	both := view{title: "bound and true risk", y: "risk (−reward)"}
+	difference := view{title: "bound − true risk", y: "bound − true risk"}
 	for i, h := range hypers {
 		label := short(h)
-		if def[h] {
+		if slices.ContainsFunc(recs, func(r train.Record) bool { return r.Hyper == h && experiment.HasDefaultHyper(r) }) {
 			label += " = n⁻¹ᐟ⁴"
 		}
-		key.entries = append(key.entries, entry{label, ordered(i, len(hypers))})
+		is := func(p Point) bool { return p.Hyper == h }
+		solid := ordered(i, len(hypers))
+		solid.dashes = nil
+		dashed := solid
+		dashed.dashes, dashed.open = dashes, true
+		key.entries = append(key.entries, entry{label, solid})
+		both.lines = append(both.lines, line{dashed, risks, is}, line{solid, bounds, is})
+		difference.lines = append(difference.lines, line{solid, gaps, is})
 	}
-	kinds := legend{entries: []entry{
-		{"bound", style{color: rgb(0x555555), marker: disc}},
-		{"true risk", style{color: rgb(0x555555), marker: disc, open: true, dashes: []vg.Length{2.5, 1.8}}}}}
-	all := datasets(gaps)
-	for row, data := range all {
-		x := ""
-		if row == len(all)-1 {
-			x = etaLabel
-		}
-		both := &panel{title: datasetName(data) + ": bound and true risk", x: x, y: "risk (−reward)"}
-		difference := &panel{title: datasetName(data) + ": bound − true risk", x: x, y: "bound − true risk"}
-		for i, h := range hypers {
-			is := func(pt Point) bool { return pt.Dataset == data && pt.Hyper == h }
-			solid, dashed := key.entries[i].style, key.entries[i].style
-			solid.dashes = nil
-			dashed.dashes, dashed.open = kinds.entries[1].dashes, true
-			key.entries[i].style = solid
-			both.curves = append(both.curves, join(dashed, risks, is), join(solid, bounds, is))
-			difference.curves = append(difference.curves, join(solid, gaps, is))
-		}
-		d.panels = append(d.panels, []*panel{both, difference})
-	}
-	d.legends = []legend{key, kinds}
+	d := drawing{name: f.Name, ownY: true, width: 6 * 72, height: 2.6 * 72, legends: []legend{key, kinds}}
+	d.lay(datasets(gaps), both, difference)
 	return slices.Concat(bounds, risks, gaps), d
 }
 
@@ -218,17 +195,12 @@ func tightness(n names, f experiment.Figure, recs []train.Record) ([]Point, draw
 // curve per configuration; more than twelve of them are spread over a row per data
 // set and a column per objective.
 func generic(n names, f experiment.Figure, recs []train.Record) ([]Point, drawing) {
-	learned := aggregate(f.Name, Reward, recs, learnedOnly(reward))
-	logging := loggingPoints(f.Name, recs)
-	d := drawing{name: f.Name, height: 2.6 * 72}
+	learned, logging := aggregate(f.Name, Reward, learnedOf(recs), reward), loggingPoints(f.Name, recs)
 	objective := func(p Point) string { return n.method(p.Objective, p.Lambda) }
-	penalties := map[string]map[train.Number]bool{}
+	penalties := map[string][]train.Number{}
 	for _, p := range learned {
-		if penalties[p.Objective] == nil {
-			penalties[p.Objective] = map[train.Number]bool{}
-		}
-		if p.Penalty.Valid() {
-			penalties[p.Objective][p.Penalty] = true
+		if known := penalties[p.Objective]; p.Penalty.Valid() && !slices.Contains(known, p.Penalty) {
+			penalties[p.Objective] = append(known, p.Penalty)
 		}
 	}
 	rest := func(p Point) string {
@@ -245,60 +217,40 @@ func generic(n names, f experiment.Figure, recs []train.Record) ([]Point, drawin
 		return strings.Join(parts, ", ")
 	}
 	full := func(p Point) string { return strings.TrimSuffix(objective(p)+", "+rest(p), ", ") }
-	columns, label := []string{""}, full
+	titles, label := []string{""}, full
 	if names := distinctNames(learned, objective); len(distinctNames(learned, full)) > 12 && len(names) > 1 {
-		columns, label = names, rest
+		titles, label = names, rest
 	}
-	labels := distinctNames(learned, label)
 	key := legend{}
-	for i, l := range labels {
+	views := make([]view, len(titles))
+	for i, title := range titles {
+		views[i] = view{title: title, lines: []line{logged(logging)}}
+	}
+	for i, l := range distinctNames(learned, label) {
 		key.entries = append(key.entries, entry{l, category(i)})
+		for k, title := range titles {
+			views[k].lines = append(views[k].lines, line{category(i), learned, func(p Point) bool {
+				return label(p) == l && (title == "" || objective(p) == title)
+			}})
+		}
 	}
+	key.entries = append(key.entries, loggingEntry)
+	d := drawing{name: f.Name, height: 2.6 * 72, legends: []legend{key}}
 	all := datasets(append(slices.Clone(learned), logging...))
-	var single []*panel // one per data set
-	for row, data := range all {
-		var panels []*panel
-		for _, col := range columns {
-			p := &panel{title: col, x: etaLabel, y: "reward on " + datasetName(data), curves: []curve{loggingCurve(logging, data)}}
-			switch {
-			case len(columns) == 1:
-				p.title, p.y = datasetName(data), "reward"
-			case row > 0:
-				p.title = ""
-			}
-			if len(columns) > 1 && row < len(all)-1 {
-				p.x = ""
-			}
-			for i, l := range labels {
-				p.curves = append(p.curves, join(key.entries[i].style, learned, func(pt Point) bool {
-					return pt.Dataset == data && label(pt) == l && (col == "" || objective(pt) == col)
-				}))
-			}
-			p.spread()
-			panels = append(panels, p)
-		}
-		if len(columns) == 1 {
-			single = append(single, panels...)
-		} else {
-			d.panels = append(d.panels, panels)
-		}
+	d.lay(all, views...)
+	for _, p := range slices.Concat(d.panels...) {
+		p.spread()
 	}
-	if len(columns) == 1 {
-		d.panels = inRows(single)
-	}
-	if len(all) == 1 && len(columns) == 1 {
+	if len(all) == 1 && len(views) == 1 {
 		d.width = 4 * 72
 	}
-	key.entries = append(key.entries, entry{"logging policy", reference})
-	d.legends = []legend{key}
 	return append(learned, logging...), d
 }
 
 // inRows sets panels at most three in a row, in as few rows as that takes, of about
 // the same length.
 func inRows(panels []*panel) [][]*panel {
-	const most = 3
-	rows := (len(panels) + most - 1) / most
+	rows := (len(panels) + 2) / 3
 	if rows == 0 {
 		return nil
 	}
@@ -308,22 +260,14 @@ func inRows(panels []*panel) [][]*panel {
 // spread sets the curves of a panel side by side if they are all at one and the same
 // η₀, where they would lie on one another.
 func (p *panel) spread() {
-	var at *float64
+	var xs []float64
 	for _, c := range p.curves {
-		for _, x := range c.x {
-			if at == nil {
-				at = &x
-			}
-			if x != *at {
-				return
-			}
-		}
+		xs = append(xs, c.x...)
 	}
-	if at == nil {
+	if len(xs) == 0 || slices.Min(xs) != slices.Max(xs) {
 		return
 	}
-	x := *at
-	p.only = &x
+	p.only = &xs[0]
 	for i, c := range p.curves {
 		if c.marker != noMarker && len(c.x) > 0 {
 			c.x[0] += (float64(i)+.5)/float64(len(p.curves)) - .5
@@ -331,14 +275,8 @@ func (p *panel) spread() {
 	}
 }
 
-// join is the curve of the points that are asked for.
 func join(s style, pts []Point, is func(Point) bool) curve {
-	var of []Point
-	for _, p := range pts {
-		if is(p) {
-			of = append(of, p)
-		}
-	}
+	of := slices.DeleteFunc(slices.Clone(pts), func(p Point) bool { return !is(p) })
 	slices.SortStableFunc(of, func(a, b Point) int { return cmp.Compare(a.Eta0, b.Eta0) })
 	c := curve{style: s}
 	for _, p := range of {
@@ -347,18 +285,8 @@ func join(s style, pts []Point, is func(Point) bool) curve {
 	return c
 }
 
-func loggingCurve(pts []Point, data string) curve {
-	return join(reference, pts, func(p Point) bool { return p.Dataset == data })
-}
-
-// learnedOnly gives logging policies no value.
-func learnedOnly(of func(train.Record) train.Number) func(train.Record) train.Number {
-	return func(r train.Record) train.Number {
-		if r.Objective == train.LoggingPolicy {
-			return train.None()
-		}
-		return of(r)
-	}
+func learnedOf(recs []train.Record) []train.Record {
+	return slices.DeleteFunc(slices.Clone(recs), func(r train.Record) bool { return r.Objective == train.LoggingPolicy })
 }
 
 func datasets(pts []Point) []string {
@@ -392,13 +320,7 @@ func distinctNames(pts []Point, of func(Point) string) []string {
 
 // datasetName is how a data set is called in titles.
 func datasetName(s string) string {
-	switch s {
-	case "mnist":
-		return "MNIST"
-	case "fashion":
-		return "FashionMNIST"
-	}
-	return s
+	return cmp.Or(map[string]string{"mnist": "MNIST", "fashion": "FashionMNIST"}[s], s)
 }
 
 // names are those of a library in titles and legends.
@@ -417,13 +339,7 @@ func (n names) method(objective, lambda string) string {
 }
 
 func lambdaName(lambda string) string {
-	switch lambda {
-	case "star":
-		return "λ*"
-	case "authors":
-		return "authors’ λ"
-	}
-	return "λ = " + lambda
+	return cmp.Or(map[string]string{"star": "λ*", "authors": "authors’ λ"}[lambda], "λ = "+lambda)
 }
 
 // short writes a hyperparameter with at most three digits.

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -12,8 +13,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 
+	"opl/graph/kernel/workers"
 	"opl/policies/wholefile"
 	"opl/train"
 	"opl/train/experiment"
@@ -62,9 +63,7 @@ func WriteAll(dir string, recs []train.Record, o PageOptions) error {
 	if o.Library.Objectives == nil {
 		o.Library = library.Standard()
 	}
-	if o.DPI == 0 {
-		o.DPI = printDPI
-	}
+	o.DPI = cmp.Or(o.DPI, printDPI)
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
@@ -83,32 +82,17 @@ func WriteAll(dir string, recs []train.Record, o PageOptions) error {
 			return err
 		}
 	}
-	files := []struct {
-		name  string
-		write func(io.Writer) error
-	}{
-		{RunsFile, func(w io.Writer) error { return Write(w, CSV, recs) }},
-		{PointsFile, func(w io.Writer) error { return WritePoints(w, p.points()) }},
-		{VerdictsFile, func(w io.Writer) error { return writeVerdicts(w, p.verdicts) }},
-		{VerdictsJSON, func(w io.Writer) error { return encodeJSON(w, p.verdicts) }},
-		{PageFile, p.write},
+	err := errors.Join(
+		writeFile(dir, RunsFile, func(w io.Writer) error { return Write(w, table.CSV, recs) }),
+		writeFile(dir, PointsFile, func(w io.Writer) error { return WritePoints(w, slices.Concat(p.pts...)) }))
+	if p.verdicts != nil {
+		err = errors.Join(err,
+			writeFile(dir, VerdictsFile, func(w io.Writer) error { return writeVerdicts(w, p.verdicts) }),
+			writeFile(dir, VerdictsJSON, func(w io.Writer) error { return encodeJSON(w, p.verdicts, false) }))
 	}
-	for _, f := range files {
-		if p.verdicts == nil && (f.name == VerdictsFile || f.name == VerdictsJSON) {
-			continue
-		}
-		var b bytes.Buffer
-		if err := f.write(&b); err != nil {
-			return err
-		}
-		if err := writeFile(filepath.Join(dir, f.name), b.Bytes()); err != nil {
-			return err
-		}
-	}
-	return nil
+	return errors.Join(err, writeFile(dir, PageFile, p.write))
 }
 
-// page is what report.md is made of.
 type page struct {
 	options  PageOptions
 	recs     []train.Record
@@ -121,7 +105,6 @@ type page struct {
 
 // draw lays out the figures that the records suffice for.
 func (p *page) draw() {
-	used := make([]bool, len(p.recs))
 	add := func(f experiment.Figure, recs []train.Record) {
 		pts, d := layoutOf(f.Name)(names{p.options.Library}, f, recs)
 		if len(d.panels) == 0 || len(d.panels[0]) == 0 { // not one value to show
@@ -129,34 +112,21 @@ func (p *page) draw() {
 		}
 		p.figures, p.pts, p.drawings = append(p.figures, f), append(p.pts, pts), append(p.drawings, d)
 	}
+	rest := slices.Clone(p.recs)
 	for _, f := range experiment.Figures() {
-		var of []train.Record
-		var at []int
-		for i, r := range p.recs {
-			if f.Match(r) {
-				of, at = append(of, r), append(at, i)
-			}
+		of := slices.DeleteFunc(slices.Clone(p.recs), func(r train.Record) bool { return !f.Match(r) })
+		if f.Has(of) {
+			rest = slices.DeleteFunc(rest, f.Match)
+			add(f, of)
 		}
-		if !f.Has(of) {
-			continue
-		}
-		for _, i := range at {
-			used[i] = true
-		}
-		add(f, of)
 	}
-	var rest []train.Record
-	for i, r := range p.recs {
-		if !used[i] && (r.Objective != train.LoggingPolicy || len(p.figures) == 0) {
-			rest = append(rest, r)
-		}
+	if len(p.figures) > 0 {
+		rest = learnedOf(rest)
 	}
 	if len(rest) > 0 {
 		add(experiment.Figure{Name: "grid", Title: "Reward of learned policies"}, rest)
 	}
 }
-
-func (p *page) points() []Point { return slices.Concat(p.pts...) }
 
 // writeCurves draws the learning curves, as many at a time as there are processors.
 func (p *page) writeCurves(dir string) error {
@@ -167,11 +137,7 @@ func (p *page) writeCurves(dir string) error {
 	if len(ds) == 0 {
 		return nil
 	}
-	var b bytes.Buffer
-	if err := writeCurves(&b, p.recs); err != nil {
-		return err
-	}
-	if err := writeFile(filepath.Join(dir, CurvesFile), b.Bytes()); err != nil {
+	if err := writeFile(dir, CurvesFile, func(w io.Writer) error { return writeCurves(w, p.recs) }); err != nil {
 		return err
 	}
 	dir = filepath.Join(dir, CurvesDirectory)
@@ -179,20 +145,7 @@ func (p *page) writeCurves(dir string) error {
 		return fmt.Errorf("report: %w", err)
 	}
 	errs := make([]error, len(ds))
-	next := make(chan int)
-	var workers sync.WaitGroup
-	for range min(len(ds), runtime.GOMAXPROCS(0)) {
-		workers.Go(func() {
-			for i := range next {
-				errs[i] = writeDrawing(dir, ds[i], o)
-			}
-		})
-	}
-	for i := range ds {
-		next <- i
-	}
-	close(next)
-	workers.Wait()
+	workers.Do(runtime.GOMAXPROCS(0), len(ds), func(_, i int) { errs[i] = writeDrawing(dir, ds[i], o) })
 	return errors.Join(errs...)
 }
 
@@ -202,7 +155,7 @@ func writeDrawing(dir string, d drawing, o PageOptions) error {
 		if err != nil {
 			return err
 		}
-		if err := writeFile(filepath.Join(dir, d.name+"."+format), b); err != nil {
+		if err := writeFile(dir, d.name+"."+format, func(w io.Writer) error { _, err := w.Write(b); return err }); err != nil {
 			return err
 		}
 	}
@@ -210,35 +163,38 @@ func writeDrawing(dir string, d drawing, o PageOptions) error {
 }
 
 // writeFile replaces a file as a whole.
-func writeFile(path string, b []byte) error {
-	if err := wholefile.WriteBytes(path, b); err != nil {
+func writeFile(dir, name string, write func(io.Writer) error) error {
+	var b bytes.Buffer
+	if err := write(&b); err != nil {
+		return err
+	}
+	path := filepath.Join(dir, name)
+	if err := wholefile.WriteBytes(path, b.Bytes()); err != nil {
 		return fmt.Errorf("report: writing %s: %w", path, err)
 	}
 	return nil
 }
 
-func encodeJSON(w io.Writer, x any) error {
+func encodeJSON(w io.Writer, x any, html bool) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
+	e.SetEscapeHTML(html)
 	return e.Encode(x)
 }
 
 // writeVerdicts writes a line for every comparison of every verdict.
 func writeVerdicts(w io.Writer, vs []Verdict) error {
-	c := csv.NewWriter(w)
-	_ = c.Write([]string{"conclusion", "claim", "lambda", "verdict", "what", "test", "status", "estimate", "lower", "upper", "seeds", "pairs", "least", "least_at", "incomplete"})
+	lines := [][]string{{"conclusion", "claim", "lambda", "verdict", "what", "test", "status",
+		"estimate", "lower", "upper", "seeds", "pairs", "least", "least_at", "incomplete"}}
 	for _, v := range vs {
 		for _, x := range v.Comparisons {
-			_ = c.Write([]string{fmt.Sprint(v.Conclusion), v.Claim, v.Lambda, string(v.Status), x.What, string(x.Test), string(x.Status),
+			lines = append(lines, []string{fmt.Sprint(v.Conclusion), v.Claim, v.Lambda, string(v.Status), x.What, string(x.Test), string(x.Status),
 				x.Estimate.String(), x.Lower.String(), x.Upper.String(), fmt.Sprint(x.Seeds), fmt.Sprint(x.Pairs), x.Least.String(), x.LeastAt, x.Incomplete})
 		}
 	}
-	c.Flush()
-	return c.Error()
+	return csv.NewWriter(w).WriteAll(lines)
 }
 
-// write writes report.md.
 func (p *page) write(w io.Writer) error {
 	fmt.Fprint(w, "# Results\n\n")
 	if p.options.Command != "" {
@@ -253,10 +209,8 @@ func (p *page) write(w io.Writer) error {
 	}
 	for i, f := range p.figures {
 		fmt.Fprintf(w, "## %s: %s\n\n", f.Name, f.Title)
-		for _, format := range p.options.Formats {
-			if format == "pdf" {
-				fmt.Fprintf(w, "[%s.pdf](%s.pdf)\n\n", f.Name, f.Name)
-			}
+		if slices.Contains(p.options.Formats, "pdf") {
+			fmt.Fprintf(w, "[%s.pdf](%s.pdf)\n\n", f.Name, f.Name)
 		}
 		if format := p.options.Formats[0]; format != "pdf" {
 			fmt.Fprintf(w, "![%s](%s.%s)\n\n", f.Title, f.Name, format)
@@ -280,35 +234,37 @@ func (p *page) writeVerdictTables(w io.Writer) error {
 	var rows, all [][]string
 	seen := map[string]bool{}
 	for _, v := range p.verdicts {
-		c := v.decisive()
-		lambda := "—"
+		lambda := ""
 		if v.Lambda != "" {
 			lambda = lambdaName(v.Lambda)
 		}
-		row := []string{fmt.Sprint(v.Conclusion), v.Claim, lambda, "**" + string(v.Status) + "**"}
+		row := []string{fmt.Sprint(v.Conclusion), v.Claim, dash(lambda), "**" + string(v.Status) + "**"}
 		if v.Status == NotRun {
-			rows = append(rows, append(row, "missing: "+few(v.Missing()), "", ""))
+			row = append(row, "missing: "+few(v.Missing()), "", "")
 		} else {
-			rows = append(rows, append(row, c.What+": "+c.interval(), fmt.Sprint(c.Seeds), fmt.Sprint(c.Pairs)))
+			c := v.decisive()
+			row = append(row, c.What+": "+c.interval(), fmt.Sprint(c.Seeds), fmt.Sprint(c.Pairs))
 		}
+		rows = append(rows, row)
 		for _, c := range v.Comparisons {
-			if name := fmt.Sprint(v.Conclusion, c.What); !seen[name] {
-				seen[name] = true
-				least, by := "—", "—"
-				if c.Status != NotRun {
-					least = fmt.Sprintf("%+.3f at %s", float64(c.Least), c.LeastAt)
-					var parts []string
-					for _, e := range c.ByDataset {
-						parts = append(parts, fmt.Sprintf("%s %+.3f", datasetName(e.Dataset), float64(e.Mean)))
-					}
-					by = strings.Join(parts, ", ")
-				}
-				all = append(all, []string{fmt.Sprint(v.Conclusion), c.What, string(c.Test), string(c.Status), c.interval(),
-					fmt.Sprint(c.Seeds), fmt.Sprint(c.Pairs), by, least, dash(c.Incomplete)})
+			name := fmt.Sprint(v.Conclusion, c.What)
+			if seen[name] {
+				continue
 			}
+			seen[name] = true
+			least := ""
+			if c.Status != NotRun {
+				least = fmt.Sprintf("%+.3f at %s", float64(c.Least), c.LeastAt)
+			}
+			var by []string
+			for _, e := range c.ByDataset {
+				by = append(by, fmt.Sprintf("%s %+.3f", datasetName(e.Dataset), float64(e.Mean)))
+			}
+			all = append(all, []string{fmt.Sprint(v.Conclusion), c.What, string(c.Test), string(c.Status), c.interval(),
+				fmt.Sprint(c.Seeds), fmt.Sprint(c.Pairs), dash(strings.Join(by, ", ")), dash(least), dash(c.Incomplete)})
 		}
 	}
-	if err := table.Write(w, Markdown, []string{"", "conclusion", "λ", "verdict", "decided by", "seeds", "pairs"}, rows); err != nil {
+	if err := table.Write(w, table.Markdown, []string{"", "conclusion", "λ", "verdict", "decided by", "seeds", "pairs"}, rows); err != nil {
 		return err
 	}
 	fmt.Fprintf(w, `
@@ -321,33 +277,26 @@ on every data set. Seeds that lack a pair are left out.
 <details><summary>All comparisons</summary>
 
 `, 100*confidence, alike, fewestSeeds)
-	if err := table.Write(w, Markdown, []string{"", "difference", "claim", "status", "estimate", "seeds", "pairs", "by data set", "smallest", "missing"}, all); err != nil {
+	if err := table.Write(w, table.Markdown, []string{"", "difference", "claim", "status", "estimate", "seeds", "pairs", "by data set", "smallest", "missing"}, all); err != nil {
 		return err
 	}
 	fmt.Fprintf(w, "\n</details>\n\n[%s](%s), [%s](%s)\n\n", VerdictsFile, VerdictsFile, VerdictsJSON, VerdictsJSON)
 	return nil
 }
 
-// few lists the first of what is missing.
+// few lists the first two of what is missing.
 func few(missing []string) string {
-	const most = 2
-	if len(missing) <= most {
-		return strings.Join(missing, "; ")
+	if n := len(missing) - 2; n > 0 {
+		missing = append(missing[:2:2], fmt.Sprintf("and %d more", n))
 	}
-	return fmt.Sprintf("%s; and %d more", strings.Join(missing[:most], "; "), len(missing)-most)
+	return strings.Join(missing, "; ")
 }
 
 // decisive is the comparison that a verdict rests on: of those with its status, the
 // one whose estimate is the least favourable.
 func (v Verdict) decisive() Comparison {
-	var best Comparison
-	found := false
-	for _, c := range v.Comparisons {
-		if c.Status == v.Status && (!found || c.favour() < best.favour()) {
-			best, found = c, true
-		}
-	}
-	return best
+	of := slices.DeleteFunc(slices.Clone(v.Comparisons), func(c Comparison) bool { return c.Status != v.Status })
+	return slices.MinFunc(of, func(a, b Comparison) int { return cmp.Compare(a.favour(), b.favour()) })
 }
 
 // favour is how much an estimate speaks for its claim.
@@ -369,7 +318,6 @@ func (c Comparison) interval() string {
 	return fmt.Sprintf("%+.3f [%+.3f, %+.3f]", float64(c.Estimate), float64(c.Lower), float64(c.Upper))
 }
 
-// captionOf says what a figure shows.
 func captionOf(name string, pts []Point) string {
 	s := "Test reward of the learned policies by the quality η₀ of the logging policy"
 	switch name {
@@ -397,35 +345,27 @@ func captionOf(name string, pts []Point) string {
 func pivots(w io.Writer, n names, pts []Point) error {
 	fmt.Fprint(w, "<details><summary>Numbers</summary>\n\n")
 	for _, data := range datasets(pts) {
-		for _, quantity := range distinctNames(pts, func(p Point) string { return p.Quantity }) {
-			var of []Point
-			for _, p := range pts {
-				if p.Dataset == data && (p.Quantity == quantity) {
-					of = append(of, p)
-				}
-			}
-			if len(of) == 0 {
-				continue
-			}
+		here := slices.DeleteFunc(slices.Clone(pts), func(p Point) bool { return p.Dataset != data })
+		for _, of := range groupBy(here, func(p Point) string { return p.Quantity }) {
 			etas := distinct(of, func(p Point) train.Number { return train.Number(p.Eta0) })
 			head := []string{"η₀ ="}
 			for _, e := range etas {
 				head = append(head, e.String())
 			}
-			labels := distinctNames(of, n.label)
-			rows := make([][]string, len(labels))
-			for i, l := range labels {
-				rows[i] = append([]string{l}, slices.Repeat([]string{"—"}, len(etas))...)
-			}
-			for _, p := range of {
-				cell := fmt.Sprintf("%.3f", float64(p.Mean))
-				if p.SD.Valid() {
-					cell += fmt.Sprintf(" ± %.3f", float64(p.SD))
+			var rows [][]string
+			for _, line := range groupBy(of, n.label) {
+				row := append([]string{n.label(line[0])}, slices.Repeat([]string{"—"}, len(etas))...)
+				for _, p := range line {
+					cell := fmt.Sprintf("%.3f", float64(p.Mean))
+					if p.SD.Valid() {
+						cell += fmt.Sprintf(" ± %.3f", float64(p.SD))
+					}
+					row[1+slices.Index(etas, train.Number(p.Eta0))] = cell
 				}
-				rows[slices.Index(labels, n.label(p))][1+slices.Index(etas, train.Number(p.Eta0))] = cell
+				rows = append(rows, row)
 			}
-			fmt.Fprintf(w, "%s, %s\n\n", datasetName(data), strings.ReplaceAll(quantity, "_", " "))
-			if err := table.Write(w, Markdown, head, rows); err != nil {
+			fmt.Fprintf(w, "%s, %s\n\n", datasetName(data), strings.ReplaceAll(of[0].Quantity, "_", " "))
+			if err := table.Write(w, table.Markdown, head, rows); err != nil {
 				return err
 			}
 			fmt.Fprintln(w)
@@ -435,39 +375,23 @@ func pivots(w io.Writer, n names, pts []Point) error {
 	return nil
 }
 
-// label names a point's curve.
 func (n names) label(p Point) string {
 	if p.Objective == train.LoggingPolicy {
 		return "logging policy"
 	}
-	return n.configuration(train.Run{Objective: p.Objective, Lambda: p.Lambda, Weight: p.Weight, Hyper: p.Hyper, Penalty: p.Penalty})
+	return n.configuration(p.Run)
 }
 
-// writeProvenance says what made the records.
 func (p *page) writeProvenance(w io.Writer) error {
 	fmt.Fprint(w, "## Made by\n\n")
-	type made struct {
-		dataset, hash string
-		n             int
-		versions      train.Versions
-		lr            float64
-		epochs, batch int
-		delta         float64
-		dtype         string
-	}
 	var rows [][]string
-	seen := map[made]bool{}
-	for _, r := range p.recs {
-		if r.Objective == train.LoggingPolicy {
-			continue
+	for _, r := range learnedOf(p.recs) {
+		v := r.Versions
+		row := []string{datasetName(r.Dataset), fmt.Sprint(r.N), dash(r.DataHash), fmt.Sprint(r.Epochs), number(r.LearningRate), fmt.Sprint(r.BatchSize),
+			number(r.Delta), dash(r.Dtype), v.Opl, dash(v.Commit), v.Go, v.System}
+		if !slices.ContainsFunc(rows, func(other []string) bool { return slices.Equal(other, row) }) {
+			rows = append(rows, row)
 		}
-		m := made{r.Dataset, r.DataHash, r.N, r.Versions, r.LearningRate, r.Epochs, r.BatchSize, r.Delta, r.Dtype}
-		if seen[m] {
-			continue
-		}
-		seen[m] = true
-		rows = append(rows, []string{datasetName(m.dataset), fmt.Sprint(m.n), dash(m.hash), fmt.Sprint(m.epochs), number(m.lr), fmt.Sprint(m.batch),
-			number(m.delta), dash(m.dtype), m.versions.Opl, dash(m.versions.Commit), m.versions.Go, m.versions.System})
 	}
-	return table.Write(w, Markdown, []string{"data", "n", "data hash", "epochs", "lr", "batch", "δ", "dtype", "opl", "commit", "Go", "machine"}, rows)
+	return table.Write(w, table.Markdown, []string{"data", "n", "data hash", "epochs", "lr", "batch", "δ", "dtype", "opl", "commit", "Go", "machine"}, rows)
 }

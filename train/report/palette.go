@@ -64,10 +64,6 @@ var reference = style{color: rgb(0x000000), dashes: []vg.Length{3.5, 2.5}, marke
 var viridis = []color.NRGBA{rgb(0x440154), rgb(0x482475), rgb(0x414487), rgb(0x355F8D), rgb(0x2A788E), rgb(0x21918C),
 	rgb(0x22A884), rgb(0x44BF70), rgb(0x7AD151), rgb(0xBDDF26), rgb(0xFDE725)}
 
-var orderedMarkers = []marker{disc, square, upward, diamond, downward, pentagon}
-
-var orderedDashes = [][]vg.Length{nil, {5, 2}, {1.5, 1.5}, {6, 2, 1.5, 2}, {3, 1.5}, {8, 2}}
-
 // ordered returns the style of the i-th of n ordered curves: viridis from dark to
 // 0.88, above which it is too pale for lines on white.
 func ordered(i, n int) style {
@@ -78,14 +74,9 @@ func ordered(i, n int) style {
 	k := min(int(at), len(viridis)-2)
 	part := at - float64(k)
 	mix := func(a, b uint8) uint8 { return uint8(math.Round(float64(a)*(1-part) + float64(b)*part)) }
-	a, b := viridis[k], viridis[k+1]
-	return style{
-		color:  color.NRGBA{mix(a.R, b.R), mix(a.G, b.G), mix(a.B, b.B), 255},
-		marker: orderedMarkers[i%len(orderedMarkers)],
-		dashes: orderedDashes[i%len(orderedDashes)],
-	}
+	a, b, s := viridis[k], viridis[k+1], categories[i%len(categories)]
+	s.color = color.NRGBA{mix(a.R, b.R), mix(a.G, b.G), mix(a.B, b.B), 255}
+	return s
 }
 
-func rgb(x uint32) color.NRGBA {
-	return color.NRGBA{uint8(x >> 16), uint8(x >> 8), uint8(x), 255}
-}
+func rgb(x uint32) color.NRGBA { return color.NRGBA{uint8(x >> 16), uint8(x >> 8), uint8(x), 255} }

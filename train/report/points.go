@@ -24,31 +24,23 @@ const (
 
 // Point is one point of a figure: a quantity over seeds.
 type Point struct {
-	Figure    string
-	Dataset   string
-	Eta0      float64
-	Objective string // logging: of the logging policy
-	Policy    string
-	Lambda    string
-	Weight    string
-	Hyper     train.Number
-	Penalty   train.Number
-	Quantity  string
-	Mean      train.Number
-	SD        train.Number // sample standard deviation over seeds; none of one seed
-	Count     int          // seeds
+	Figure string
+	train.Run
+	Quantity string
+	Mean     train.Number
+	SD       train.Number // sample standard deviation over seeds; none of one seed
+	Count    int          // seeds
 }
 
 // WritePoints writes points as CSV.
 func WritePoints(w io.Writer, pts []Point) error {
-	c := csv.NewWriter(w)
-	_ = c.Write([]string{"figure", "dataset", "eta0", "objective", "policy", "lambda", "weight", "hyperparameter", "penalty", "quantity", "mean", "sd", "count"})
+	lines := [][]string{{"figure", "dataset", "eta0", "objective", "policy", "lambda", "weight", "hyperparameter", "penalty",
+		"quantity", "mean", "sd", "count"}}
 	for _, p := range pts {
-		_ = c.Write([]string{p.Figure, p.Dataset, number(p.Eta0), p.Objective, p.Policy, p.Lambda, p.Weight,
+		lines = append(lines, []string{p.Figure, p.Dataset, number(p.Eta0), p.Objective, p.Policy, p.Lambda, p.Weight,
 			p.Hyper.String(), p.Penalty.String(), p.Quantity, p.Mean.String(), p.SD.String(), fmt.Sprint(p.Count)})
 	}
-	c.Flush()
-	return c.Error()
+	return csv.NewWriter(w).WriteAll(lines)
 }
 
 // canonical sorts records by configuration, whatever order they came in, and keeps
@@ -101,107 +93,81 @@ func datasetRank(a, b string) int {
 	return cmp.Or(cmp.Compare(first(a), first(b)), cmp.Compare(a, b))
 }
 
+// groupBy puts what has the same key together, in order of first appearance.
+func groupBy[T any, K comparable](xs []T, key func(T) K) (groups [][]T) {
+	index := map[K]int{}
+	for _, x := range xs {
+		k := key(x)
+		i, ok := index[k]
+		if !ok {
+			i = len(groups)
+			index[k] = i
+			groups = append(groups, nil)
+		}
+		groups[i] = append(groups[i], x)
+	}
+	return groups
+}
+
+// configuration is the identity of what differs in the seed alone.
+func configuration(r train.Record) string {
+	r.Seed = 0
+	return experiment.Key(r.Run)
+}
+
 // aggregate makes points of records in canonical order: the mean over seeds of a
 // quantity, for each configuration that has it at all.
-func aggregate(figure, quantity string, recs []train.Record, of func(train.Record) train.Number) []Point {
-	var pts []Point
-	var values [][]float64
-	index := map[string]int{}
-	for _, r := range recs {
-		x := of(r)
-		if !finite(x) {
-			continue
-		}
-		key := r.Run
-		key.Seed = 0
-		name := experiment.Key(key)
-		i, ok := index[name]
-		if !ok {
-			i = len(pts)
-			index[name] = i
-			pts = append(pts, Point{Figure: figure, Quantity: quantity, Dataset: r.Dataset, Eta0: r.Eta0, Objective: r.Objective,
-				Policy: r.Policy, Lambda: r.Lambda, Weight: r.Weight, Hyper: r.Hyper, Penalty: r.Penalty})
-			values = append(values, nil)
-		}
-		values[i] = append(values[i], float64(x))
-	}
-	for i := range pts {
-		pts[i].summarize(values[i])
+func aggregate(figure, quantity string, recs []train.Record, of func(train.Record) train.Number) (pts []Point) {
+	recs = slices.DeleteFunc(slices.Clone(recs), func(r train.Record) bool { return !finite(of(r)) })
+	for _, g := range groupBy(recs, configuration) {
+		pts = append(pts, summary(figure, quantity, g[0].Run, numbers(g, of)))
 	}
 	return pts
 }
 
-// summarize sets mean, sd and count.
-func (p *Point) summarize(xs []float64) {
-	p.Mean, p.SD, p.Count = train.None(), train.None(), len(xs)
-	if len(xs) > 0 {
-		p.Mean = train.Number(mean(xs))
-	}
+// summary is the point of one value or more.
+func summary(figure, quantity string, r train.Run, xs []float64) Point {
+	p := Point{Figure: figure, Quantity: quantity, Run: r, Mean: train.Number(mean(xs)), SD: train.None(), Count: len(xs)}
 	if len(xs) > 1 {
 		p.SD = train.Number(deviation(xs))
 	}
+	return p
 }
 
 // loggingPoints are the rewards of the logging policies that records learned from,
 // each seed once.
 func loggingPoints(figure string, recs []train.Record) []Point {
-	var logs []train.Record
-	seen := map[string]bool{}
-	for _, r := range recs {
-		key := fmt.Sprint(r.Dataset, r.Eta0, r.Seed)
-		if finite(r.LoggingReward) && !seen[key] {
-			seen[key] = true
-			logs = append(logs, train.Record{LoggingReward: r.LoggingReward, Run: train.Run{Dataset: r.Dataset, Eta0: r.Eta0, Seed: r.Seed,
-				Objective: train.LoggingPolicy, Policy: "softmax", Hyper: train.None(), Penalty: train.None()}})
-		}
+	logs := slices.Clone(recs)
+	for i, r := range logs {
+		logs[i].Run = train.Run{Dataset: r.Dataset, Eta0: r.Eta0, Seed: r.Seed, Objective: train.LoggingPolicy, Policy: "softmax",
+			Hyper: train.None(), Penalty: train.None()}
 	}
-	slices.SortFunc(logs, func(a, b train.Record) int { return compareRuns(a.Run, b.Run) })
-	return aggregate(figure, Reward, logs, func(r train.Record) train.Number { return r.LoggingReward })
+	logs = slices.DeleteFunc(logs, func(r train.Record) bool { return !finite(r.LoggingReward) })
+	compare := func(a, b train.Record) int { return compareRuns(a.Run, b.Run) }
+	slices.SortStableFunc(logs, compare)
+	return aggregate(figure, Reward, slices.CompactFunc(logs, func(a, b train.Record) bool { return compare(a, b) == 0 }), loggingReward)
 }
 
 // meanPoints average the reward over hyperparameters, per data set, η₀ and weight;
 // sd and count are over seeds. A seed that lacks one of the hyperparameters that
 // another has is left out: its mean would be of something else.
-func meanPoints(figure string, recs []train.Record) []Point {
-	type cell struct {
-		Point
-		hypers map[train.Number]bool
-		seeds  []uint64
-		sums   map[uint64][]float64
-	}
-	var cells []*cell
-	index := map[string]*cell{}
-	for _, r := range recs {
-		if !finite(r.Reward) {
-			continue
+func meanPoints(figure string, recs []train.Record) (pts []Point) {
+	recs = slices.DeleteFunc(slices.Clone(recs), func(r train.Record) bool { return !finite(r.Reward) })
+	for _, g := range groupBy(recs, func(r train.Record) string { r.Hyper = 0; return configuration(r) }) {
+		hypers := map[train.Number]bool{}
+		for _, r := range g {
+			hypers[r.Hyper] = true
 		}
-		key := r.Run
-		key.Seed, key.Hyper = 0, 0
-		c := index[experiment.Key(key)]
-		if c == nil {
-			c = &cell{hypers: map[train.Number]bool{}, sums: map[uint64][]float64{},
-				Point: Point{Figure: figure, Quantity: MeanReward, Dataset: r.Dataset, Eta0: r.Eta0, Objective: r.Objective,
-					Policy: r.Policy, Lambda: r.Lambda, Weight: r.Weight, Hyper: train.None(), Penalty: r.Penalty}}
-			index[experiment.Key(key)] = c
-			cells = append(cells, c)
-		}
-		if c.sums[r.Seed] == nil {
-			c.seeds = append(c.seeds, r.Seed)
-		}
-		c.hypers[r.Hyper] = true
-		c.sums[r.Seed] = append(c.sums[r.Seed], float64(r.Reward))
-	}
-	var pts []Point
-	for _, c := range cells {
+		slices.SortStableFunc(g, func(a, b train.Record) int { return cmp.Compare(a.Seed, b.Seed) })
 		var xs []float64
-		slices.Sort(c.seeds)
-		for _, s := range c.seeds {
-			if len(c.sums[s]) == len(c.hypers) {
-				xs = append(xs, mean(c.sums[s]))
+		for _, of := range groupBy(g, func(r train.Record) uint64 { return r.Seed }) {
+			if len(of) == len(hypers) {
+				xs = append(xs, meanReward(of))
 			}
 		}
-		if c.summarize(xs); c.Count > 0 {
-			pts = append(pts, c.Point)
+		if len(xs) > 0 {
+			g[0].Hyper = train.None()
+			pts = append(pts, summary(figure, MeanReward, g[0].Run, xs))
 		}
 	}
 	slices.SortStableFunc(pts, func(a, b Point) int {
@@ -210,9 +176,10 @@ func meanPoints(figure string, recs []train.Record) []Point {
 	return pts
 }
 
-func reward(r train.Record) train.Number { return r.Reward }
-func bound(r train.Record) train.Number  { return r.ObjectiveValue }
-func risk(r train.Record) train.Number   { return -r.Reward }
-func gap(r train.Record) train.Number    { return r.ObjectiveValue + r.Reward }
+func reward(r train.Record) train.Number        { return r.Reward }
+func loggingReward(r train.Record) train.Number { return r.LoggingReward }
+func bound(r train.Record) train.Number         { return r.ObjectiveValue }
+func risk(r train.Record) train.Number          { return -r.Reward }
+func gap(r train.Record) train.Number           { return r.ObjectiveValue + r.Reward }
 
-func finite(x train.Number) bool { return x.Valid() && !math.IsInf(float64(x), 0) }
+func finite[T ~float64](x T) bool { return !math.IsNaN(float64(x)) && !math.IsInf(float64(x), 0) }

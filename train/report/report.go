@@ -3,8 +3,8 @@
 package report
 
 import (
+	"cmp"
 	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -16,29 +16,14 @@ import (
 	"opl/train/report/table"
 )
 
-// The formats, see package table.
-type Format = table.Format
-
-const (
-	Table    = table.Text
-	Markdown = table.Markdown
-	CSV      = table.CSV
-	JSON     = table.JSON
-)
-
 // Write prints records in a format.
-func Write(w io.Writer, f Format, recs []train.Record) error {
+func Write(w io.Writer, f table.Format, recs []train.Record) error {
 	switch f {
-	case CSV:
+	case table.CSV:
 		return writeCSV(w, recs)
-	case JSON:
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		if recs == nil {
-			recs = []train.Record{}
-		}
-		return e.Encode(recs)
-	case Table, Markdown:
+	case table.JSON:
+		return encodeJSON(w, append([]train.Record{}, recs...), true)
+	case table.Text, table.Markdown:
 		return rewards(w, f, table.Width(w), recs)
 	}
 	return fmt.Errorf("report: unknown format %q", f)
@@ -101,14 +86,12 @@ func setting(name string) column { return column{name: name} }
 // withSettings fills in the columns of settings, and appends those without a place.
 func withSettings(cs []column) []column {
 	for _, e := range train.AllSettings() {
-		if e.Column == "" {
-			continue
+		at := slices.IndexFunc(cs, func(c column) bool { return c.name == e.Column })
+		if at < 0 && e.Column != "" {
+			at, cs = len(cs), append(cs, setting(e.Column))
 		}
-		c := column{e.Column, func(r train.Record) string { return e.Cell(r.Settings) }}
-		if at := slices.IndexFunc(cs, func(c column) bool { return c.name == e.Column }); at >= 0 {
-			cs[at] = c
-		} else {
-			cs = append(cs, c)
+		if at >= 0 {
+			cs[at].of = func(r train.Record) string { return e.Cell(r.Settings) }
 		}
 	}
 	return cs
@@ -147,96 +130,43 @@ func count[T int | float64](n T) string {
 }
 
 func writeCSV(w io.Writer, recs []train.Record) error {
-	c := csv.NewWriter(w)
-	line := make([]string, len(columns))
-	for i, col := range columns {
-		line[i] = col.name
-	}
-	_ = c.Write(line)
-	for _, r := range recs {
-		for i, col := range columns {
-			line[i] = col.of(r)
+	lines := make([][]string, 1+len(recs))
+	for _, col := range columns {
+		lines[0] = append(lines[0], col.name)
+		for i, r := range recs {
+			lines[i+1] = append(lines[i+1], col.of(r))
 		}
-		_ = c.Write(line)
 	}
-	c.Flush()
-	return c.Error()
+	return csv.NewWriter(w).WriteAll(lines)
 }
 
 // group is the runs of one configuration that differ in the seed alone.
 type group struct {
-	train.Record                              // of the first seed
-	reward, logging, atMean, sampled, seconds []float64
-	guaranteed                                []float64
-	verdicts                                  map[provenance.Verdict]int
-	se                                        float64 // Monte Carlo error of one run's reward
-}
-
-// groups puts runs that differ in the seed alone together, in order of first
-// appearance.
-func groups(recs []train.Record) []*group {
-	var gs []*group
-	byRun := map[string]*group{}
-	for _, r := range recs {
-		key := r.Run
-		key.Seed = 0
-		name := fmt.Sprintf("%+v", key)
-		g := byRun[name]
-		if g == nil {
-			g = &group{Record: r, verdicts: map[provenance.Verdict]int{}}
-			byRun[name] = g
-			gs = append(gs, g)
-		}
-		g.reward = append(g.reward, float64(r.Reward))
-		g.logging = append(g.logging, float64(r.LoggingReward))
-		if r.RewardAtMean.Valid() {
-			g.atMean = append(g.atMean, float64(r.RewardAtMean))
-		}
-		if r.SampledReward.Valid() {
-			g.sampled = append(g.sampled, float64(r.SampledReward))
-		}
-		if r.Certificate != nil {
-			g.guaranteed = append(g.guaranteed, r.Certificate.Reward())
-			g.verdicts[r.Certificate.Verdict]++
-		}
-		g.seconds = append(g.seconds, r.Seconds)
-		g.se = math.Max(g.se, float64(r.RewardSE))
-	}
-	return gs
+	train.Record // of the first seed
+	runs         []train.Record
+	reward       float64 // mean
+	se           float64 // Monte Carlo error of one run's reward
 }
 
 // rewards prints one table for each data set and η₀, best reward first.
-func rewards(w io.Writer, f Format, width int, recs []train.Record) error {
-	gs := groups(recs)
+func rewards(w io.Writer, f table.Format, width int, recs []train.Record) error {
+	var gs []*group
+	for _, runs := range groupBy(recs, configuration) {
+		g := &group{Record: runs[0], runs: runs, reward: meanReward(runs)}
+		for _, r := range runs {
+			g.se = math.Max(g.se, float64(r.RewardSE))
+		}
+		gs = append(gs, g)
+	}
 	type problem struct {
 		dataset string
 		eta0    float64
 	}
-	var problems []problem
-	for _, g := range gs {
-		if p := (problem{g.Dataset, g.Eta0}); !slices.Contains(problems, p) {
-			problems = append(problems, p)
-		}
-	}
-	for i, p := range problems {
+	for i, of := range groupBy(gs, func(g *group) problem { return problem{g.Dataset, g.Eta0} }) {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		var of []*group
-		for _, g := range gs {
-			if g.Dataset == p.dataset && g.Eta0 == p.eta0 {
-				of = append(of, g)
-			}
-		}
-		slices.SortStableFunc(of, func(a, b *group) int {
-			switch ma, mb := mean(a.reward), mean(b.reward); {
-			case ma > mb:
-				return -1
-			case ma < mb:
-				return 1
-			}
-			return 0
-		})
+		slices.SortStableFunc(of, func(a, b *group) int { return cmp.Compare(b.reward, a.reward) })
 		if err := rewardTable(w, f, width, of); err != nil {
 			return err
 		}
@@ -272,22 +202,23 @@ func (c field) values() (values []string) {
 // named by their objectives where those suffice.
 func (c field) note(gs []*group) string {
 	values := c.values()
-	if len(values) > 1 {
-		for i, v := range values {
-			var of []string
-			for j, g := range gs {
-				name := g.Objective
-				for k, other := range gs {
-					if other.Objective == g.Objective && c.cells[k] != v {
-						name = strings.TrimSpace(g.Objective + " " + weight(g.Weight, g.Hyper))
-					}
-				}
-				if c.cells[j] == v && !slices.Contains(of, name) {
-					of = append(of, name)
+	for i, v := range values {
+		if len(values) == 1 {
+			break
+		}
+		var of []string
+		for j, g := range gs {
+			name := g.Objective
+			for k, other := range gs {
+				if other.Objective == g.Objective && c.cells[k] != v {
+					name = strings.TrimSpace(g.Objective + " " + weight(g.Weight, g.Hyper))
 				}
 			}
-			values[i] += " (" + strings.Join(of, ", ") + ")"
+			if c.cells[j] == v && !slices.Contains(of, name) {
+				of = append(of, name)
+			}
 		}
+		values[i] += " (" + strings.Join(of, ", ") + ")"
 	}
 	return c.head + ": " + strings.Join(values, ", ")
 }
@@ -301,105 +232,118 @@ func weight(name string, hyper train.Number) string {
 }
 
 // fields are the columns of the reward table, without those that no row has.
-func fields(gs []*group, f Format) []field {
-	column := func(head, join string, below int, of func(g *group) string) field {
+func fields(gs []*group, f table.Format) []field {
+	var all []field
+	add := func(head, join string, below int, of func(g *group) string) {
 		c := field{head: head, join: join, below: below}
 		for _, g := range gs {
 			c.cells = append(c.cells, dash(of(g)))
 		}
-		return c
+		kept := f == table.Markdown && (head == "at mean" || head == "weight" || head == "gain" || head == "seconds")
+		if len(c.values()) > 0 || kept {
+			all = append(all, c)
+		}
 	}
-	learned := func(of func(g *group) string) func(g *group) string {
+	learned := func(format string, of func(g *group) float64) func(g *group) string {
 		return func(g *group) string {
 			if g.Objective == train.LoggingPolicy {
 				return ""
 			}
-			return of(g)
+			return fmt.Sprintf(format, of(g))
+		}
+	}
+	optional := func(of func(r train.Record) train.Number) func(g *group) string {
+		return func(g *group) string {
+			xs := slices.DeleteFunc(numbers(g.runs, of), math.IsNaN)
+			if len(xs) == 0 {
+				return ""
+			}
+			return fmt.Sprintf("%.4f", mean(xs))
 		}
 	}
 	seconds := "sec"
-	if f == Markdown {
+	if f == table.Markdown {
 		seconds = "seconds"
 	}
-	all := []field{
-		column("objective", "", 0, func(g *group) string { return g.Objective }),
-		column("policy", "", 2, func(g *group) string { return g.Policy }),
-		column("weight", "", 0, func(g *group) string { return weight(g.Weight, g.Hyper) }),
-		column("λ", "", 2, func(g *group) string { return g.Lambda }),
-		column("reward", "", 0, func(g *group) string {
-			if len(g.reward) > 1 {
-				return fmt.Sprintf("%.4f ± %.4f", mean(g.reward), deviation(g.reward))
-			}
-			return fmt.Sprintf("%.4f", mean(g.reward))
-		}),
-		column("standard error of the reward", " (%s)", 4, func(g *group) string {
-			if len(g.reward) > 1 || g.se == 0 {
-				return ""
-			}
-			return fmt.Sprintf("%.4f", g.se)
-		}),
-		column("gain", "", 0, learned(func(g *group) string { return fmt.Sprintf("%+.4f", mean(g.reward)-mean(g.logging)) })),
-		column("at mean", "", 0, func(g *group) string { return optional(g.atMean) }),
-		column("guaranteed", "", 0, func(g *group) string { return optional(g.guaranteed) }),
-		column("bound", " by %s", 2, func(g *group) string {
-			if g.Certificate == nil {
-				return ""
-			}
-			return g.Certificate.Best().Name
-		}),
-		column("verdict", "", 3, func(g *group) string { return verdict(g.verdicts) }),
-		column("sampled", "", 4, func(g *group) string { return optional(g.sampled) }),
-		column(seconds, "", 0, learned(func(g *group) string { return fmt.Sprintf("%.1f", mean(g.seconds)) })),
-	}
-	return slices.DeleteFunc(all, func(c field) bool {
-		kept := f == Markdown && (c.head == "at mean" || c.head == "weight" || c.head == "gain" || c.head == seconds)
-		return len(c.values()) == 0 && !kept
+	add("objective", "", 0, func(g *group) string { return g.Objective })
+	add("policy", "", 2, func(g *group) string { return g.Policy })
+	add("weight", "", 0, func(g *group) string { return weight(g.Weight, g.Hyper) })
+	add("λ", "", 2, func(g *group) string { return g.Lambda })
+	add("reward", "", 0, func(g *group) string {
+		if len(g.runs) > 1 {
+			return fmt.Sprintf("%.4f ± %.4f", g.reward, deviation(numbers(g.runs, reward)))
+		}
+		return fmt.Sprintf("%.4f", g.reward)
 	})
+	add("standard error of the reward", " (%s)", 4, func(g *group) string {
+		if len(g.runs) > 1 || g.se == 0 {
+			return ""
+		}
+		return fmt.Sprintf("%.4f", g.se)
+	})
+	add("gain", "", 0, learned("%+.4f", func(g *group) float64 { return g.reward - mean(numbers(g.runs, loggingReward)) }))
+	add("at mean", "", 0, optional(func(r train.Record) train.Number { return r.RewardAtMean }))
+	add("guaranteed", "", 0, optional(func(r train.Record) train.Number {
+		if r.Certificate == nil {
+			return train.None()
+		}
+		return train.Number(r.Certificate.Reward())
+	}))
+	add("bound", " by %s", 2, func(g *group) string {
+		return certified(func(c *provenance.Statement) string { return c.Best().Name })(g.Record)
+	})
+	add("verdict", "", 3, verdict)
+	add("sampled", "", 4, optional(func(r train.Record) train.Number { return r.SampledReward }))
+	add(seconds, "", 0, learned("%.1f", func(g *group) float64 {
+		return mean(numbers(g.runs, func(r train.Record) train.Number { return train.Number(r.Seconds) }))
+	}))
+	return all
 }
 
 // rewardTable prints a title, the table, and what is said under it. A text table says more
 // of it there the narrower it must be: see field.
-func rewardTable(w io.Writer, f Format, width int, gs []*group) error {
+func rewardTable(w io.Writer, f table.Format, width int, gs []*group) error {
 	all := fields(gs, f)
 	var head, under, notes []string
 	var rows [][]string
-	level := 1
-	if f == Markdown {
-		level = 0
+	level, last := 1, 4
+	if f == table.Markdown {
+		level, last = 0, 0
 	}
 	for ; ; level++ {
 		head, under, rows = nil, nil, make([][]string, len(gs))
 		for _, c := range all {
-			switch {
-			case c.under(level):
+			if c.under(level) {
 				under = append(under, c.note(gs))
 				continue
-			case c.join == "":
+			}
+			if c.join == "" {
 				head = append(head, c.head)
 			}
 			for i, cell := range c.cells {
-				switch {
-				case c.join == "":
+				if c.join == "" {
 					rows[i] = append(rows[i], cell)
-				case cell != "—":
+				} else if cell != "—" {
 					rows[i][len(head)-1] += fmt.Sprintf(c.join, cell)
 				}
 			}
 		}
-		if f == Markdown || level == 4 || table.Fits(width, head, rows) {
+		if level == last || table.Wide(head, rows) <= width {
 			break
 		}
 	}
 	first, seeds, mc := gs[0], 1, false
+	var certificate *provenance.Statement
 	for _, g := range gs {
-		seeds = max(seeds, len(g.reward))
+		seeds = max(seeds, len(g.runs))
 		mc = mc || g.se > 0
+		certificate = cmp.Or(certificate, g.Certificate)
 	}
 	title := fmt.Sprintf("%s, η₀ = %v, n = %d, seed %d", first.Dataset, first.Eta0, first.N, first.Seed)
 	if seeds > 1 {
 		title = fmt.Sprintf("%s, η₀ = %v, n = %d, %d seeds", first.Dataset, first.Eta0, first.N, seeds)
 	}
-	if f == Markdown {
+	if f == table.Markdown {
 		title = "**" + title + "**\n"
 	}
 	fmt.Fprintln(w, title)
@@ -409,8 +353,9 @@ func rewardTable(w io.Writer, f Format, width int, gs []*group) error {
 	if under != nil {
 		notes = append(notes, strings.Join(under, "; "))
 	}
-	if d := delta(gs); d > 0 {
-		notes = append(notes, fmt.Sprintf("guaranteed: with probability %v over the log, together with the verdict against the logging policy", 1-d))
+	if certificate != nil {
+		notes = append(notes, fmt.Sprintf("guaranteed: with probability %v over the log, together with the verdict against the logging policy",
+			1-certificate.Delta))
 	}
 	switch {
 	case seeds > 1:
@@ -421,7 +366,7 @@ func rewardTable(w io.Writer, f Format, width int, gs []*group) error {
 		notes = append(notes, "standard error: of rewards that are sampled with 1,024 draws; gain: over the logging policy")
 	}
 	for _, n := range notes {
-		if f == Markdown {
+		if f == table.Markdown {
 			n = "\n" + n
 		} else {
 			n = strings.Join(table.Wrap(width-2, n), "\n  ")
@@ -431,18 +376,13 @@ func rewardTable(w io.Writer, f Format, width int, gs []*group) error {
 	return nil
 }
 
-// delta is the δ of the certificates.
-func delta(gs []*group) float64 {
-	for _, g := range gs {
-		if g.Certificate != nil {
-			return g.Certificate.Delta
+func verdict(g *group) string {
+	of := map[provenance.Verdict]int{}
+	for _, r := range g.runs {
+		if r.Certificate != nil {
+			of[r.Certificate.Verdict]++
 		}
 	}
-	return 0
-}
-
-// verdict lists the verdicts over seeds.
-func verdict(of map[provenance.Verdict]int) string {
 	var parts []string
 	for _, v := range []provenance.Verdict{provenance.Better, provenance.NotShown, provenance.Vacuous} {
 		switch n := of[v]; {
@@ -455,18 +395,14 @@ func verdict(of map[provenance.Verdict]int) string {
 	return strings.Join(parts, ", ")
 }
 
-func dash(s string) string {
-	if s == "" {
-		return "—"
-	}
-	return s
-}
+func dash(s string) string { return cmp.Or(s, "—") }
 
-func optional(xs []float64) string {
-	if len(xs) == 0 {
-		return "—"
+func numbers(recs []train.Record, of func(train.Record) train.Number) []float64 {
+	xs := make([]float64, len(recs))
+	for i, r := range recs {
+		xs[i] = float64(of(r))
 	}
-	return fmt.Sprintf("%.4f", mean(xs))
+	return xs
 }
 
 func mean(xs []float64) float64 {

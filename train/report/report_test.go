@@ -14,6 +14,7 @@ import (
 	"opl/train/certify"
 	"opl/train/provenance"
 	"opl/train/report"
+	"opl/train/report/table"
 )
 
 var update = report.Update
@@ -47,14 +48,14 @@ func TestGolden(t *testing.T) {
 		other[i].Dataset = "fashion"
 	}
 	for name, c := range map[string]struct {
-		format report.Format
+		format table.Format
 		recs   []train.Record
 	}{
-		"table.txt":    {report.Table, append(records(), other...)},
-		"seeds.txt":    {report.Table, seeds},
-		"table.md":     {report.Markdown, records()},
-		"records.csv":  {report.CSV, seeds},
-		"records.json": {report.JSON, records()[:2]},
+		"table.txt":    {table.Text, append(records(), other...)},
+		"seeds.txt":    {table.Text, seeds},
+		"table.md":     {table.Markdown, records()},
+		"records.csv":  {table.CSV, seeds},
+		"records.json": {table.JSON, records()[:2]},
 	} {
 		var b bytes.Buffer
 		if err := report.Write(&b, c.format, c.recs); err != nil {
@@ -75,7 +76,7 @@ func TestGolden(t *testing.T) {
 		}
 	}
 	var b bytes.Buffer
-	if err := report.WriteTerms(&b, report.Table, records()); err != nil || !bytes.Contains(b.Bytes(), []byte("ls")) {
+	if err := report.WriteTerms(&b, table.Text, records()); err != nil || !bytes.Contains(b.Bytes(), []byte("ls")) {
 		t.Errorf("terms: %v\n%s", err, b.Bytes())
 	}
 	if err := report.Write(&bytes.Buffer{}, "yaml", nil); err == nil {
@@ -93,7 +94,7 @@ func TestWidth(t *testing.T) {
 	for width := 80; width <= 160; width += 4 {
 		for _, recs := range [][]train.Record{recs, append(again, recs...)} {
 			var b bytes.Buffer
-			if err := errors.Join(report.Rewards(&b, report.Table, width, recs), report.Blocks(&b, width, recs)); err != nil {
+			if err := errors.Join(report.Rewards(&b, table.Text, width, recs), report.Blocks(&b, width, recs)); err != nil {
 				t.Fatal(err)
 			}
 			for line := range strings.Lines(b.String()) {

@@ -35,26 +35,21 @@ type piece struct {
 	rise vg.Length
 }
 
-func pieces(line string) []piece {
-	var ps []piece
-	add := func(r rune, size, rise vg.Length) {
-		if n := len(ps); n > 0 && ps[n-1].size == size && ps[n-1].rise == rise {
-			ps[n-1].text += string(r)
-			return
-		}
-		ps = append(ps, piece{string(r), size, rise})
-	}
+func pieces(line string) (ps []piece) {
 	for _, r := range line {
+		p := piece{string(r), 1, 0}
 		if s, ok := scripted[r]; ok {
-			add(s.as, scriptSize, s.rise)
+			p = piece{string(s.as), scriptSize, s.rise}
+		}
+		if n := len(ps); n > 0 && ps[n-1].size == p.size && ps[n-1].rise == p.rise {
+			ps[n-1].text += p.text
 		} else {
-			add(r, 1, 0)
+			ps = append(ps, p)
 		}
 	}
 	return ps
 }
 
-// Box implements text.Handler.
 func (h scripts) Box(line string, f font.Font) (width, height, depth vg.Length) {
 	for _, p := range pieces(line) {
 		small := f

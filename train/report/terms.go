@@ -22,7 +22,6 @@ type value struct {
 	of, value, delta, n, ell, terms string
 }
 
-// values are those of records, in their order.
 func values(recs []train.Record) (vs []value) {
 	for _, r := range recs {
 		if r.ObjectiveValue.Valid() {
@@ -46,9 +45,9 @@ func values(recs []train.Record) (vs []value) {
 // WriteTerms prints what the objectives of records, on the whole log, and their
 // certificates are made of: as Markdown in one table, as text a block an objective, within
 // the width of the terminal.
-func WriteTerms(w io.Writer, f Format, recs []train.Record) error {
+func WriteTerms(w io.Writer, f table.Format, recs []train.Record) error {
 	vs := values(recs)
-	if f != Markdown {
+	if f != table.Markdown {
 		return writeBlocks(w, table.Width(w), vs)
 	}
 	var rows [][]string
@@ -64,21 +63,12 @@ func WriteTerms(w io.Writer, f Format, recs []train.Record) error {
 
 // writeBlocks prints a block for what differs in the weight alone.
 func writeBlocks(w io.Writer, width int, vs []value) error {
-	block := func(v value) train.Run {
+	title := func(v value) string {
 		v.run.Weight, v.run.Hyper = "", train.None()
-		return v.run
+		return experiment.Name(v.run)
 	}
-	var names []string
-	blocks := map[string][]value{}
-	for _, v := range vs {
-		name := experiment.Name(block(v))
-		if blocks[name] == nil {
-			names = append(names, name)
-		}
-		blocks[name] = append(blocks[name], v)
-	}
-	for _, name := range names {
-		if err := writeBlock(w, width, name, blocks[name]); err != nil {
+	for _, of := range groupBy(vs, title) {
+		if err := writeBlock(w, width, title(of[0]), of); err != nil {
 			return err
 		}
 	}
@@ -120,14 +110,7 @@ func writeBlock(w io.Writer, width int, title string, vs []value) error {
 		}
 	}
 	head = append(head, "terms")
-	room := width
-	for i, h := range head[:len(head)-1] {
-		m := len([]rune(h))
-		for _, r := range rows {
-			m = max(m, len([]rune(r[i])))
-		}
-		room -= m + 2
-	}
+	room := width - table.Wide(head[:len(head)-1], rows) - 2
 	var lines [][]string
 	for i, r := range rows {
 		r = slices.Clone(r)
@@ -142,7 +125,7 @@ func writeBlock(w io.Writer, width int, title string, vs []value) error {
 		}
 	}
 	fmt.Fprintf(w, "\n%s\n", title)
-	if err := table.WriteWithin(w, Table, 0, head, lines); err != nil {
+	if err := table.WriteWithin(w, table.Text, 0, head, lines); err != nil {
 		return err
 	}
 	for _, line := range under {

@@ -1,7 +1,9 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -39,7 +41,6 @@ const (
 // alike is the largest mean difference of what is called alike.
 const alike = .02
 
-// confidence of intervals.
 const confidence = .95
 
 // fewestSeeds are needed for more than a verdict that points to something.
@@ -102,7 +103,7 @@ func (v Verdict) Missing() []string {
 type side struct {
 	name string
 	is   func(train.Record) bool
-	of   func([]train.Record) float64 // nil: the mean reward
+	of   func([]train.Record) float64
 }
 
 // comparison says what is compared and what is held equal.
@@ -122,23 +123,6 @@ type cellKey struct {
 	rest    string
 }
 
-// sorted orders cells by data set, η₀ and the rest.
-func sorted(keys []cellKey) []cellKey {
-	slices.SortFunc(keys, func(x, y cellKey) int {
-		if c := datasetRank(x.dataset, y.dataset); c != 0 {
-			return c
-		}
-		if x.eta0 != y.eta0 {
-			if x.eta0 < y.eta0 {
-				return -1
-			}
-			return 1
-		}
-		return strings.Compare(x.rest, y.rest)
-	})
-	return keys
-}
-
 func (k cellKey) String() string {
 	s := datasetName(k.dataset)
 	if k.rest != "" {
@@ -150,30 +134,33 @@ func (k cellKey) String() string {
 	return fmt.Sprintf("%s, η₀ = %v", s, k.eta0)
 }
 
-// sideCells are a side's records by cell and seed.
 type sideCells struct {
 	side
 	cells map[cellKey]map[uint64][]train.Record
-	// variants are what a cell must have of every seed: all that any cell with the
+	// variants are how many a cell must have of every seed: all that any cell with the
 	// same rest has, whatever the data set and η₀.
-	variants map[string]map[variant]bool
+	variants map[string]int
 }
 
 func (c comparison) collect(s side, recs []train.Record) sideCells {
-	out := sideCells{s, map[cellKey]map[uint64][]train.Record{}, map[string]map[variant]bool{}}
-	for _, r := range recs {
-		if r.Objective == train.LoggingPolicy || !finite(r.Reward) || !s.is(r) {
+	type kind struct {
+		rest string
+		variant
+	}
+	out, seen := sideCells{s, map[cellKey]map[uint64][]train.Record{}, map[string]int{}}, map[kind]bool{}
+	for _, r := range learnedOf(recs) {
+		if !finite(r.Reward) || !s.is(r) {
 			continue
 		}
 		k := c.key(r)
 		if out.cells[k] == nil {
 			out.cells[k] = map[uint64][]train.Record{}
 		}
-		if out.variants[k.rest] == nil {
-			out.variants[k.rest] = map[variant]bool{}
-		}
 		out.cells[k][r.Seed] = append(out.cells[k][r.Seed], r)
-		out.variants[k.rest][c.variant(r)] = true
+		if v := (kind{k.rest, c.variant(r)}); !seen[v] {
+			seen[v] = true
+			out.variants[k.rest]++
+		}
 	}
 	return out
 }
@@ -214,29 +201,17 @@ func (c comparison) variant(r train.Record) variant {
 // value is the side's number for a cell and seed, if all of its records are there.
 func (s sideCells) value(k cellKey, seed uint64) (float64, bool) {
 	recs := s.cells[k][seed]
-	if len(recs) == 0 || len(recs) < len(s.variants[k.rest]) {
+	if len(recs) == 0 || len(recs) < s.variants[k.rest] {
 		return 0, false
 	}
-	if s.of == nil {
-		return meanReward(recs), true
-	}
 	x := s.of(recs)
-	return x, finite2(x)
+	return x, finite(x)
 }
 
-func meanReward(recs []train.Record) float64 {
-	return meanOf(reward)(recs)
-}
+func meanReward(recs []train.Record) float64 { return mean(numbers(recs, reward)) }
 
-// meanOf averages a quantity over records.
 func meanOf(q func(train.Record) train.Number) func([]train.Record) float64 {
-	return func(recs []train.Record) float64 {
-		var sum float64
-		for _, r := range recs {
-			sum += float64(q(r))
-		}
-		return sum / float64(len(recs))
-	}
+	return func(recs []train.Record) float64 { return mean(numbers(recs, q)) }
 }
 
 // compare computes a comparison from records in canonical order.
@@ -260,129 +235,87 @@ func (c comparison) compare(recs []train.Record) Comparison {
 		out.Incomplete = fmt.Sprintf("no runs of %s and %s on the same data set, η₀ and hyperparameter", c.a.name, c.b.name)
 		return out
 	}
-	seeds := seedsOf(sides, cells)
-	var complete []uint64
+	var d [][]float64 // differences [seed][cell]
 	var lacking []string
-	for _, seed := range seeds {
-		if l := lacks(sides, cells, seed); l != "" {
-			lacking = append(lacking, l)
-		} else {
-			complete = append(complete, seed)
+	var seeds []uint64
+	for _, s := range sides {
+		for _, k := range cells {
+			seeds = slices.AppendSeq(seeds, maps.Keys(s.cells[k]))
 		}
 	}
-	if len(lacking) > 0 {
-		out.Incomplete = strings.Join(lacking, "; ")
+	slices.Sort(seeds)
+	for _, seed := range slices.Compact(seeds) {
+		row, first, more := make([]float64, len(cells)), "", 0
+		for n, s := range sides {
+			for i, k := range cells {
+				x, ok := s.value(k, seed)
+				switch {
+				case ok && n == 0:
+					row[i] = x
+				case ok:
+					row[i] -= x
+				case first == "":
+					first = fmt.Sprintf("seed %d lacks %s on %v", seed, s.name, k)
+				default:
+					more++
+				}
+			}
+		}
+		switch {
+		case more > 0:
+			lacking = append(lacking, fmt.Sprintf("%s and %d more", first, more))
+		case first != "":
+			lacking = append(lacking, first)
+		default:
+			d = append(d, row)
+		}
 	}
-	if len(complete) == 0 {
-		return out
+	out.Incomplete = strings.Join(lacking, "; ")
+	if len(d) > 0 {
+		out.estimate(d, cells)
 	}
-	out.estimate(c.differences(sides, cells, complete), cells)
 	return out
 }
 
 // common lists the cells that pairs can be made in: of the data sets and η₀ at which
 // both sides were run at all, with what either has there.
-func (c comparison) common(sides []sideCells) []cellKey {
-	type problem struct {
-		dataset string
-		eta0    float64
-	}
-	at := make([]map[problem]bool, len(sides))
-	rests := make([]map[string]bool, len(sides))
-	for i, s := range sides {
-		at[i], rests[i] = map[problem]bool{}, map[string]bool{}
+func (c comparison) common(sides []sideCells) (cells []cellKey) {
+	have := map[cellKey]int{} // how many sides have a problem, without rest, or a rest alone
+	for _, s := range sides {
+		own := map[cellKey]bool{}
 		for k := range s.cells {
-			at[i][problem{k.dataset, k.eta0}] = true
-			rests[i][k.rest] = true
+			own[cellKey{k.dataset, k.eta0, k.across, ""}], own[cellKey{rest: k.rest}] = true, true
+		}
+		for k := range own {
+			have[k]++
 		}
 	}
-	both := func(n int, in func(i int) bool) bool {
-		for i := range n {
-			if !in(i) {
-				return false
-			}
-		}
-		return true
-	}
-	var cells []cellKey
-	for p := range at[0] {
-		if !both(len(sides), func(i int) bool { return at[i][p] }) {
-			continue
-		}
-		for rest := range rests[0] {
-			if both(len(sides), func(i int) bool { return rests[i][rest] }) {
-				cells = append(cells, cellKey{p.dataset, p.eta0, c.across, rest})
+	for k, n := range have {
+		for rest, m := range have {
+			if n == len(sides) && m == len(sides) && k.dataset != "" && rest.dataset == "" {
+				cells = append(cells, cellKey{k.dataset, k.eta0, k.across, rest.rest})
 			}
 		}
 	}
-	return sorted(cells)
+	slices.SortFunc(cells, func(x, y cellKey) int {
+		return cmp.Or(datasetRank(x.dataset, y.dataset), cmp.Compare(x.eta0, y.eta0), cmp.Compare(x.rest, y.rest))
+	})
+	return cells
 }
 
-func seedsOf(sides []sideCells, cells []cellKey) []uint64 {
-	var seeds []uint64
-	for _, s := range sides {
-		for _, k := range cells {
-			for seed := range s.cells[k] {
-				seeds = append(seeds, seed)
-			}
-		}
-	}
-	slices.Sort(seeds)
-	return slices.Compact(seeds)
-}
-
-// lacks says what a seed lacks, nothing if it has every cell.
-func lacks(sides []sideCells, cells []cellKey, seed uint64) string {
-	first, more := "", 0
-	for _, s := range sides {
-		for _, k := range cells {
-			if _, ok := s.value(k, seed); ok {
-				continue
-			}
-			if first == "" {
-				first = fmt.Sprintf("seed %d lacks %s on %v", seed, s.name, k)
-			} else {
-				more++
-			}
-		}
-	}
-	if more > 0 {
-		first += fmt.Sprintf(" and %d more", more)
-	}
-	return first
-}
-
-// differences are those of cells [cell][seed].
-func (c comparison) differences(sides []sideCells, cells []cellKey, seeds []uint64) [][]float64 {
-	d := make([][]float64, len(cells))
-	for i, k := range cells {
-		for _, seed := range seeds {
-			x, _ := sides[0].value(k, seed)
-			if len(sides) > 1 {
-				y, _ := sides[1].value(k, seed)
-				x -= y
-			}
-			d[i] = append(d[i], x)
-		}
-	}
-	return d
-}
-
-// estimate fills in everything that follows from the differences [cell][seed].
+// estimate fills in everything that follows from the differences [seed][cell].
 func (out *Comparison) estimate(d [][]float64, cells []cellKey) {
-	out.Seeds = len(d[0])
-	out.Pairs = len(d) * out.Seeds
-	bySeed := make([]float64, out.Seeds)
-	least, at := math.Inf(1), 0
-	for i, row := range d {
-		for s, x := range row {
-			bySeed[s] += x / float64(len(d))
+	out.Seeds, out.Pairs = len(d), len(d)*len(cells)
+	bySeed, byCell := make([]float64, len(d)), make([]float64, len(cells))
+	for i := range cells {
+		for s, row := range d {
+			bySeed[s] += row[i] / float64(len(cells))
+			byCell[i] += row[i]
 		}
-		if m := mean(row); m < least {
-			least, at = m, i
-		}
+		byCell[i] /= float64(len(d))
 	}
-	out.Least, out.LeastAt = train.Number(least), cells[at].String()
+	least := slices.Min(byCell)
+	out.Least, out.LeastAt = train.Number(least), cells[slices.Index(byCell, least)].String()
 	m := mean(bySeed)
 	out.Estimate = train.Number(m)
 	if out.Seeds > 1 {
@@ -391,14 +324,13 @@ func (out *Comparison) estimate(d [][]float64, cells []cellKey) {
 		half := t * deviation(bySeed) / math.Sqrt(s)
 		out.Lower, out.Upper = train.Number(m-half), train.Number(m+half)
 	}
-	for i := 0; i < len(d); {
-		e, sum, n := Estimate{Dataset: cells[i].dataset}, 0.0, 0
-		for ; i < len(d) && cells[i].dataset == e.Dataset; i++ {
-			sum += mean(d[i])
-			n++
+	for i := 0; i < len(cells); {
+		j := i
+		for j < len(cells) && cells[j].dataset == cells[i].dataset {
+			j++
 		}
-		e.Mean = train.Number(sum / float64(n))
-		out.ByDataset = append(out.ByDataset, e)
+		out.ByDataset = append(out.ByDataset, Estimate{cells[i].dataset, train.Number(mean(byCell[i:j]))})
+		i = j
 	}
 	out.Status = out.decide()
 }
@@ -407,41 +339,35 @@ func (out *Comparison) estimate(d [][]float64, cells []cellKey) {
 // all data sets must lie on the same side of the same thresholds.
 func (c Comparison) decide() Status {
 	if c.Seeds >= fewestSeeds {
-		switch {
-		case c.Test.holds(float64(c.Lower), float64(c.Upper)):
-			return Confirmed
-		case c.Test.fails(float64(c.Lower), float64(c.Upper)):
-			return Contradicted
-		}
-		return Undecided
+		return []Status{Contradicted, Undecided, Confirmed}[1+c.Test.judge(c.Lower, c.Upper)]
 	}
-	holds, fails := true, true
+	least, most := 1, -1
 	for _, e := range c.ByDataset {
-		m := float64(e.Mean)
-		holds = holds && c.Test.holds(m, m)
-		fails = fails && c.Test.fails(m, m)
+		j := c.Test.judge(e.Mean, e.Mean)
+		least, most = min(least, j), max(most, j)
 	}
 	switch {
-	case holds:
+	case least == 1:
 		return PointsToConfirmed
-	case fails:
+	case most == -1:
 		return PointsToContradicted
 	}
 	return Undecided
 }
 
-func (t Test) holds(lower, upper float64) bool {
+// judge is 1 for an interval that is as the test has it, −1 for the contrary, else 0.
+func (t Test) judge(lower, upper train.Number) int {
+	holds, contrary := lower > 0, upper < 0
 	if t == Alike {
-		return lower >= -alike && upper <= alike
+		holds, contrary = lower >= -alike && upper <= alike, upper < -alike || lower > alike
 	}
-	return lower > 0
-}
-
-func (t Test) fails(lower, upper float64) bool {
-	if t == Alike {
-		return upper < -alike || lower > alike
+	switch {
+	case holds:
+		return 1
+	case contrary:
+		return -1
 	}
-	return upper < 0
+	return 0
 }
 
 // conclude makes a verdict of comparisons that must all hold: contradicted if one

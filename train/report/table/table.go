@@ -29,9 +29,7 @@ const (
 )
 
 // Formats lists all of them.
-func Formats() []string {
-	return []string{string(Text), string(Markdown), string(CSV), string(JSON)}
-}
+func Formats() []string { return []string{string(Text), string(Markdown), string(CSV), string(JSON)} }
 
 // Parse returns the format of a name, or an error that lists them.
 func Parse(name string) (Format, error) {
@@ -67,21 +65,24 @@ func File(w io.Writer) *os.File {
 	}
 }
 
-// Fits reports that a text table is at most width wide, if need be without lines.
-func Fits(width int, head []string, rows [][]string) bool {
-	return wide(head, rows)+2*(len(head)-1) <= width
+// Wide is the width of a text table without lines.
+func Wide(head []string, rows [][]string) (n int) {
+	for _, size := range sizes(head, rows) {
+		n += size + 2
+	}
+	return n - 2
 }
 
-// wide is the width of all cells, without what is between them.
-func wide(head []string, rows [][]string) (n int) {
+// sizes are the widths of columns; rows may have more cells.
+func sizes(head []string, rows [][]string) []int {
+	size := make([]int, len(head))
 	for i, h := range head {
-		m := utf8.RuneCountInString(h)
+		size[i] = utf8.RuneCountInString(h)
 		for _, r := range rows {
-			m = max(m, utf8.RuneCountInString(r[i]))
+			size[i] = max(size[i], utf8.RuneCountInString(r[i]))
 		}
-		n += m
 	}
-	return n
+	return size
 }
 
 // Write prints rows of cells under a head, as Text or Markdown; Text goes without lines
@@ -102,7 +103,7 @@ func WriteWithin(w io.Writer, f Format, width int, head []string, rows [][]strin
 	switch {
 	case f == Markdown:
 		opts = append(opts, tablewriter.WithRenderer(renderer.NewMarkdown()))
-	case wide(head, rows)+3*len(head)+1 > width:
+	case Wide(head, rows)+len(head)+3 > width:
 		return plain(w, head, rows)
 	}
 	t := tablewriter.NewTable(w, opts...)
@@ -115,11 +116,9 @@ func WriteWithin(w io.Writer, f Format, width int, head []string, rows [][]strin
 
 // plain prints columns with two spaces between them, the head underlined.
 func plain(w io.Writer, head []string, rows [][]string) error {
-	under := make([]string, len(head))
-	size := make([]int, len(head))
-	for i, h := range head {
-		size[i] = wide([]string{h}, column(rows, i))
-		under[i] = strings.Repeat("─", size[i])
+	under, size := make([]string, len(head)), sizes(head, rows)
+	for i, n := range size {
+		under[i] = strings.Repeat("─", n)
 	}
 	for _, r := range slices.Concat([][]string{head, under}, rows) {
 		var b strings.Builder
@@ -131,15 +130,6 @@ func plain(w io.Writer, head []string, rows [][]string) error {
 		}
 	}
 	return nil
-}
-
-// column is column i of rows, as rows of one cell.
-func column(rows [][]string, i int) [][]string {
-	cells := make([][]string, len(rows))
-	for j, r := range rows {
-		cells[j] = r[i : i+1]
-	}
-	return cells
 }
 
 // Wrap breaks a text at spaces into lines of at most width runes; a longer word has a line
