@@ -162,8 +162,8 @@ func (l *log) groups() {
 		factor := max(1, 1+(squares/float64(len(rows))-1)*max(rho, 0))
 		f.Severity = Doubtful
 		f.Measured += fmt.Sprintf("; rewards within a group correlate by %.2g, variance × %.2g", rho, factor)
-		f.Means = fmt.Sprintf("%d rows share a group: they count as independent in every guarantee, and are not", shared)
-		f.Do = "keep one row a group to certify; intervals are clustered by group"
+		f.Means = fmt.Sprintf("%d rows share a group: a guarantee counts a group as one row", shared)
+		f.Do = "nothing, if rows of different groups are independent; intervals are clustered by group"
 		f.Numbers = []Number{{"correlation", rho}, {"variance factor", factor}}
 	}
 	l.add(f)

@@ -59,7 +59,8 @@ func pow10(d int) float64 { return math.Pow(10, float64(d)) }
 // below 1 where actions have no support, and above 1 for no policy. Off by more
 // than 0.0102 at level alpha is doubtful; above 1.1 at z > 6, or where 1 − p
 // would fit and p does not, unusable. Where all propensities are known the
-// exact variance has to agree with the verdict too, and the mean propensity is
+// exact variance has to agree with the verdict too, where rows share groups that of the
+// groups, and the mean propensity is
 // tested against its least value 1/K.
 func (l *log) meanWeight() {
 	m := l.mean(func(i int) float64 { return l.weight[i] })
@@ -76,6 +77,20 @@ func (l *log) meanWeight() {
 		}).value
 		if exact := (m.value - 1) / math.Sqrt(max(v, 0)/float64(l.n)); math.Abs(exact) < math.Abs(z) {
 			z = exact
+		}
+	}
+	if l.Group != nil {
+		groups := map[int32][]float64{}
+		for i, g := range l.Group {
+			if g >= 0 {
+				if groups[g] == nil {
+					groups[g] = make([]float64, 1)
+				}
+				groups[g][0] += l.weight[i] - 1
+			}
+		}
+		if grouped := (m.value - 1) * float64(l.n) / math.Sqrt(sumOfSquares(groups, 0)); math.Abs(grouped) < min(math.Abs(z), 1e6) {
+			z = grouped
 		}
 	}
 	q := threshold(1)
