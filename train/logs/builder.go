@@ -81,13 +81,12 @@ type builder struct {
 	lo, hi     float64 // of rewards
 	costColumn string
 
-	names    []string
-	nameHash []uint64
-	nameID   map[string]uint32
-	category []byte
-	indices  []uint32 // the names "0", "1", …
-	stamp    []int    // the row that had the name last
-	place    []int    // and where in it
+	vocabulary set // of names of values
+	names      []string
+	nameHash   []uint64
+	indices    []uint32 // the names "0", "1", …
+	stamp      []int    // the row that had the name last
+	place      []int    // and where in it
 
 	dense    bool
 	actions  []action
@@ -118,7 +117,8 @@ type builder struct {
 	hash      *xxhash.Digest
 	scratch   []byte
 
-	values, ids, offsets, acts, costs, ps, props, weights, times, group, logger, rowIDs, rows, texts, textEnds, badRows spill
+	values, ids, offsets, acts, costs, ps, props, weights, times, group, logger, rowIDs, rows, category, badRows spill
+	decisionIDs                                                                                                  texts
 }
 
 // memory is what later passes over a file know of it.
@@ -136,21 +136,26 @@ type action struct {
 	hash   uint64
 }
 
+// texts are a column of strings.
+type texts struct{ ends, text spill }
+
+func (t *texts) add(s []byte) {
+	t.text.bytes(s)
+	put(&t.ends, t.text.size)
+}
+
 // set numbers strings in the order in which they come.
 type set struct {
-	all    []string
+	texts
 	places map[string]int32
 }
 
 func (s *set) number(text []byte) int32 {
 	i, ok := s.places[string(text)]
 	if !ok {
-		if s.places == nil {
-			s.places = map[string]int32{}
-		}
-		i = int32(len(s.all))
-		s.all = append(s.all, string(text))
-		s.places[s.all[i]] = i
+		i = int32(len(s.places))
+		s.places[string(text)] = i
+		s.add(text)
 	}
 	return i
 }
@@ -228,8 +233,8 @@ func late[T int32 | float64](s *spill, n int, none T, has bool, v T) {
 }
 
 func newBuilder(path, dir string, o *Options, m *memory) (*builder, error) {
-	b := &builder{o: o, path: path, memory: m, lo: o.RewardMin, hi: o.RewardMax, nameID: map[string]uint32{}, dense: true,
-		actionID: map[string]int32{}, base: -1, hash: xxhash.New()}
+	b := &builder{o: o, path: path, memory: m, lo: o.RewardMin, hi: o.RewardMax, dense: true, actionID: map[string]int32{}, base: -1, hash: xxhash.New()}
+	b.vocabulary.places, b.groups.places, b.policies.places = map[string]int32{}, map[string]int32{}, map[string]int32{}
 	if b.lo == 0 && b.hi == 0 {
 		b.hi = 1
 	}
@@ -247,7 +252,8 @@ func newBuilder(path, dir string, o *Options, m *memory) (*builder, error) {
 // spills are the columns that a cache has, in its order, and the bad rows.
 func (b *builder) spills() []*spill {
 	return []*spill{&b.values, &b.ids, &b.offsets, &b.acts, &b.costs, &b.ps, &b.props, &b.weights, &b.times, &b.group, &b.logger,
-		&b.rowIDs, &b.rows, &b.textEnds, &b.texts, &b.badRows}
+		&b.rowIDs, &b.rows, &b.decisionIDs.ends, &b.decisionIDs.text, &b.groups.ends, &b.groups.text, &b.policies.ends, &b.policies.text,
+		&b.vocabulary.ends, &b.vocabulary.text, &b.category, &b.badRows}
 }
 
 func (b *builder) close() error {
@@ -346,8 +352,8 @@ func (b *builder) skip(raw []byte, reason error) {
 
 // name returns the number of a name.
 func (b *builder) name(name []byte, cat bool) (uint32, error) {
-	if id, ok := b.nameID[string(name)]; ok {
-		return id, nil
+	if id, ok := b.vocabulary.places[string(name)]; ok {
+		return uint32(id), nil
 	}
 	if len(name) == 0 {
 		return 0, bad("context", "a value without a name")
@@ -355,16 +361,14 @@ func (b *builder) name(name []byte, cat bool) (uint32, error) {
 	if len(b.names) == maxNames {
 		return 0, b.fatal("more than %d names of context values: is a column of identifiers among the context?", maxNames)
 	}
-	id, s := uint32(len(b.names)), string(name)
-	b.nameID[s] = id
-	b.names, b.nameHash = append(b.names, s), append(b.nameHash, xxhash.Sum64String(s))
+	b.names, b.nameHash = append(b.names, string(name)), append(b.nameHash, xxhash.Sum64(name))
 	b.stamp, b.place = append(b.stamp, 0), append(b.place, 0)
 	var c byte
 	if cat {
 		c = 1
 	}
-	b.category = append(b.category, c)
-	return id, nil
+	b.category.bytes([]byte{c})
+	return uint32(b.vocabulary.number(name)), nil
 }
 
 // named adds a value by its name to the row's context.
@@ -537,8 +541,7 @@ func (b *builder) add() error {
 	b.hash.Write(word[:])
 	if r.hasID {
 		content = xxhash.Sum64(r.id)
-		b.texts.bytes(r.id)
-		put(&b.textEnds, b.texts.size)
+		b.decisionIDs.add(r.id)
 	}
 	put(&b.rowIDs, content)
 	if r.hasP {

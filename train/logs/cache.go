@@ -242,34 +242,16 @@ func open(ctx context.Context, path string, o *Options) (*Log, error) {
 	return l, nil
 }
 
-// blobBytes returns strings as a blob's ends and text.
-func blobBytes(s []string) (ends, text []byte) {
-	for _, s := range s {
-		text = append(text, s...)
-		ends = binary.NativeEndian.AppendUint64(ends, uint64(len(text)))
-	}
-	return ends, text
-}
-
 // image writes the cache.
 func (b *builder) image(f io.Writer, key string, names []string, src source) error {
 	h := cacheHeader{Key: key, Source: src, Rows: b.n, Width: -1, Actions: names, Notes: b.notes, Hash: fmt.Sprintf("%016x", b.hash.Sum64()), Skipped: b.skipped, HasIDs: b.first.hasID}
 	if b.dense {
 		h.Width = len(b.first.ids)
 	}
-	var heap [][]byte
-	for _, s := range [][]string{b.groups.all, b.policies.all, b.names} {
-		ends, text := blobBytes(s)
-		heap = append(heap, ends, text)
-	}
-	heap = append(heap, b.category)
 	columns := b.spills()
 	columns = columns[:len(columns)-1] // not the bad rows
 	for _, s := range columns {
 		h.Sections = append(h.Sections, s.size)
-	}
-	for _, s := range heap {
-		h.Sections = append(h.Sections, int64(len(s)))
 	}
 	header, err := json.Marshal(h)
 	if err != nil {
@@ -280,21 +262,14 @@ func (b *builder) image(f io.Writer, key string, names []string, src source) err
 	w.Write(binary.NativeEndian.AppendUint64(binary.NativeEndian.AppendUint64(nil, magic), uint64(len(header))))
 	w.Write(header)
 	at := int64(16 + len(header))
-	begin := func(size int64) {
+	for _, s := range columns {
 		for ; at%sectionAlign != 0; at++ {
 			w.WriteByte(0)
 		}
-		at += size
-	}
-	for _, s := range columns {
-		begin(s.size)
 		if err := s.copyTo(w); err != nil {
 			return err
 		}
-	}
-	for _, s := range heap {
-		begin(int64(len(s)))
-		w.Write(s)
+		at += s.size
 	}
 	if err := w.Flush(); err != nil {
 		return err

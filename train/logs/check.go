@@ -1,7 +1,6 @@
 package logs
 
 import (
-	"errors"
 	"fmt"
 	"math"
 )
@@ -129,13 +128,10 @@ func (l *Log) Learnable() error {
 	if err := l.Check(); err != nil {
 		return err
 	}
-	switch {
-	case l.X == nil:
+	if l.X == nil {
 		return fmt.Errorf("%s: the log has no contexts that are encoded, see Encode", l.name())
-	case l.Propensity == nil:
-		return fmt.Errorf("%s: %w", l.name(), errNoPropensities)
 	}
-	if err := l.alike(); err != nil {
+	if err := l.teaches(); err != nil {
 		return err
 	}
 	k := l.K()
@@ -147,10 +143,11 @@ func (l *Log) Learnable() error {
 	return nil
 }
 
-var errNoPropensities = errors.New("the log has no propensities: name what drew the actions by setting logging-policy, or take setting estimate-propensity and do without guarantees")
-
-// alike reports weights that differ.
-func (l *Log) alike() error {
+// teaches reports propensities that are not there, and weights that differ.
+func (l *Log) teaches() error {
+	if l.Propensity == nil {
+		return fmt.Errorf("%s: the log has no propensities: name what drew the actions by setting logging-policy, or take setting estimate-propensity and do without guarantees", l.name())
+	}
 	for i, w := range l.Weight {
 		if w != l.Weight[0] {
 			return fmt.Errorf("%s: row %d, column weight: weights differ from row to row, which learning and guarantees do not know: remove the column, or resample the rows by weight", l.name(), l.Row(i))

@@ -28,7 +28,7 @@ func Collect(actions []string, decisions []Decision) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &collected{actions: actions, left: decisions, weighted: !alike(decisions, 0) && !alike(decisions, 1),
+	r := &collected{lines: &lines{}, actions: actions, left: decisions, weighted: !alike(decisions, 0) && !alike(decisions, 1),
 		grouped: slices.ContainsFunc(decisions, func(d Decision) bool { return d.Group != "" })}
 	if err := b.fill(context.Background(), r); err != nil {
 		return nil, err
@@ -58,13 +58,11 @@ func alike(decisions []Decision, w float64) bool {
 
 // collected reads decisions in memory.
 type collected struct {
+	*lines            // none
 	actions           []string
 	left              []Decision
 	weighted, grouped bool
 }
-
-func (c *collected) raw() []byte  { return nil }
-func (c *collected) close() error { return nil }
 
 func (c *collected) next(b *builder) error {
 	if len(c.left) == 0 {

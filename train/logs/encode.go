@@ -117,13 +117,10 @@ func some(names []string) string {
 // propensity 0 of an action that was not logged becomes Floor. Errors: contexts without
 // names, no propensities at all, weights that differ from row to row.
 func (l *Log) Encode(e *features.Encoder) (*Log, error) {
-	switch {
-	case l.store == nil:
+	if l.store == nil {
 		return nil, errUnnamed
-	case l.Propensity == nil:
-		return nil, fmt.Errorf("%s: %w", l.name(), errNoPropensities)
 	}
-	if err := l.alike(); err != nil {
+	if err := l.teaches(); err != nil {
 		return nil, err
 	}
 	x := &encoded{log: l, encoder: e, feature: make([]int32, len(l.names))}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 
@@ -196,38 +197,35 @@ func (d *decoder) propensities(b *builder, column string) error {
 		}
 		return b.list(column)
 	}
-	count := 0
-	if b.n == 0 {
+	if r.hasProps = true; b.n == 0 {
 		b.slots = b.slots[:0]
 	}
 	err := d.object(column, func(name []byte) error {
 		i := slices.Index(b.slots, string(name))
+		if i < 0 && b.n > 0 {
+			return bad(column, "action %s is none of those of the rows before", quote(name))
+		}
 		if i < 0 {
-			if b.n > 0 {
-				return bad(column, "action %s is none of those of the rows before", quote(name))
-			}
 			i = len(b.slots)
 			b.slots = append(b.slots, string(name))
 		}
 		v, err := d.number(column)
-		for len(r.props) < len(b.slots) {
-			r.props = append(r.props, 0)
-		}
-		r.props[i] = v
-		count++
+		b.propensity(i, v)
 		return err
 	})
-	if err != nil {
-		return err
-	}
 	if b.n == 0 {
 		b.listed = numbered(b.slots)
 	}
-	if count != len(b.slots) {
-		return bad(column, "%d of them, while the rows before have %d", count, len(b.slots))
+	return err
+}
+
+// propensity sets that of the action of a slot.
+func (b *builder) propensity(slot int, v float64) {
+	r := &b.row
+	for r.hasProps = true; len(r.props) < len(b.slots); {
+		r.props = append(r.props, math.NaN()) // missing so far
 	}
-	r.hasProps = true
-	return nil
+	r.props[slot] = v
 }
 
 // list makes the row's propensities those of the actions in their order.

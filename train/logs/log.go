@@ -243,10 +243,7 @@ func (l *Log) WithActions(others []string) (*Log, error) {
 		out.Action[i] = to[a]
 	}
 	if l.Propensities != nil {
-		out.Propensities = make([]float64, l.Len()*wide)
-		for i := range out.Propensities {
-			out.Propensities[i] = Floor
-		}
+		out.Propensities = slices.Repeat([]float64{Floor}, l.Len()*wide)
 		for i := range l.Len() {
 			for a, b := range to {
 				out.Propensities[i*wide+int(b)] = l.Propensities[i*k+a]

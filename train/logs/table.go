@@ -380,10 +380,7 @@ func (t *table) number(b *builder, c *column, form jsontext.Kind, s []byte, v fl
 	case c.slot < 0 || c.slot >= len(b.slots):
 		return bad(c.name, "given, while the rows before have none")
 	default:
-		for r.hasProps = true; len(r.props) < len(b.slots); {
-			r.props = append(r.props, math.NaN()) // missing so far
-		}
-		r.props[c.slot] = v
+		b.propensity(c.slot, v)
 	}
 	return nil
 }
