@@ -167,9 +167,8 @@ func versionCommand() *cobra.Command {
 
 func version() string {
 	v := train.ThisVersion()
-	commit := ""
 	if v.Commit != "" {
-		commit = " (" + v.Commit + ")"
+		v.Opl += " (" + v.Commit + ")"
 	}
-	return fmt.Sprintf("opl %s%s, %s, %s", v.Opl, commit, v.Go, v.System)
+	return fmt.Sprintf("opl %s, %s, %s", v.Opl, v.Go, v.System)
 }

@@ -9,11 +9,11 @@ import (
 	"opl/policies/policyfile"
 )
 
-// bounds are the upper ends of the latency histogram, in seconds.
-var bounds = [...]float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, 1}
-
-// kinds are the kinds of errors that are counted.
-var kinds = [...]string{"request", "too_large", "read", "overload", "log", "path", "method"}
+// The upper ends of the latency histogram, in seconds, and the kinds of errors that are counted.
+var (
+	bounds = [...]float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, 1}
+	kinds  = [...]string{"request", "too_large", "read", "overload", "log", "path", "method"}
+)
 
 // metrics are counters; decisions are those of the histogram.
 type metrics struct {

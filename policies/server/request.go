@@ -17,11 +17,10 @@ import (
 	"opl/policies/features"
 )
 
-// maxID is the length in bytes that a decision id may have.
-const maxID = 256
-
-// deepest is how deep contexts may be nested.
-const deepest = 32
+const (
+	maxID   = 256 // bytes that a decision id may have
+	deepest = 32  // how deep contexts may be nested
+)
 
 // columns are the names that contexts may have, by those of an encoder.
 type columns struct {

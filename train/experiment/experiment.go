@@ -142,10 +142,15 @@ func (e *Runner) Do(ctx context.Context, r train.Run, progress func(train.Progre
 		return rec, err
 	}
 	rec.N, rec.DataHash, rec.LoggingReward = t.Log.Len(), t.Data.Hash, train.Number(t.LoggingReward)
+	evaluate := func(p policies.Policy, q policies.Posterior) {
+		rw := train.Evaluate(p, q, t.Data.Test, t.Data.Test.Labels, r.Seed)
+		rec.Reward, rec.RewardSE, rec.SampledReward = train.Number(rw.Mean), train.Number(rw.SE), train.Number(rw.Sampled)
+		if p.HasPosterior() {
+			rec.RewardAtMean, rec.Sigma, rec.PriorScale = train.Number(rw.AtMean), train.Number(q.Sigma), train.Number(q.Prior.Scale)
+		}
+	}
 	if r.Objective == train.LoggingPolicy {
-		q := policies.Posterior{Actions: t.Data.Classes, Dim: t.Log.Dim(), Mu: t.Prior.Mean, Prior: t.Prior}
-		rw := train.Evaluate(policies.Softmax{}, q, t.Data.Test, t.Data.Test.Labels, r.Seed)
-		rec.Reward, rec.RewardSE, rec.SampledReward = train.Number(rw.Mean), 0, train.Number(rw.Sampled)
+		evaluate(policies.Softmax{}, policies.Posterior{Actions: t.Data.Classes, Dim: t.Log.Dim(), Mu: t.Prior.Mean, Prior: t.Prior})
 		return rec, nil
 	}
 	c, r, err := e.Library.Config(r, t.Log.Len())
@@ -169,13 +174,7 @@ func (e *Runner) Do(ctx context.Context, r train.Run, progress func(train.Progre
 	if err = cmp.Or(err, ctx.Err()); err != nil {
 		return rec, err
 	}
-	rw := train.Evaluate(c.Policy, q, t.Data.Test, t.Data.Test.Labels, r.Seed)
-	rec.Reward, rec.RewardSE = train.Number(rw.Mean), train.Number(rw.SE)
-	rec.SampledReward = train.Number(rw.Sampled)
-	if c.Policy.HasPosterior() {
-		rec.RewardAtMean, rec.Sigma = train.Number(rw.AtMean), train.Number(q.Sigma)
-		rec.PriorScale = train.Number(q.Prior.Scale)
-	}
+	evaluate(c.Policy, q)
 	return rec, nil
 }
 

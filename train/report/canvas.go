@@ -74,13 +74,10 @@ func (o outlined) FillString(f font.Face, pt vg.Point, s string) {
 		if err != nil {
 			continue
 		}
-		if i > 0 {
-			if kern, err := f.Face.Kern(&buf, prev, glyph, ppem, 0); err == nil {
-				pt.X += vg.Length(kern) * scale
-			}
+		if kern, err := f.Face.Kern(&buf, prev, glyph, ppem, 0); err == nil && i > 0 {
+			pt.X += vg.Length(kern) * scale
 		}
-		segments, err := f.Face.LoadGlyph(&buf, glyph, ppem, nil)
-		if err == nil {
+		if segments, err := f.Face.LoadGlyph(&buf, glyph, ppem, nil); err == nil {
 			at := func(p fixed.Point26_6) vg.Point {
 				return vg.Point{X: pt.X + vg.Length(p.X)*scale, Y: pt.Y - vg.Length(p.Y)*scale}
 			}

@@ -98,6 +98,9 @@ func curvesOf(n names, recs []train.Record) drawing {
 
 // configuration names what is learned, apart from the problem.
 func (n names) configuration(r train.Run) string {
+	if r.Objective == train.LoggingPolicy {
+		return "logging policy"
+	}
 	parts := []string{n.method(r.Objective, r.Lambda)}
 	if r.Weight != "" {
 		w := n.WeightLabel(r.Weight)

@@ -343,6 +343,7 @@ func captionOf(name string, pts []Point) string {
 // pivots writes points as tables, one for each data set and quantity, with a column
 // for each η₀.
 func pivots(w io.Writer, n names, pts []Point) error {
+	label := func(p Point) string { return n.configuration(p.Run) }
 	fmt.Fprint(w, "<details><summary>Numbers</summary>\n\n")
 	for _, data := range datasets(pts) {
 		here := slices.DeleteFunc(slices.Clone(pts), func(p Point) bool { return p.Dataset != data })
@@ -353,8 +354,8 @@ func pivots(w io.Writer, n names, pts []Point) error {
 				head = append(head, e.String())
 			}
 			var rows [][]string
-			for _, line := range groupBy(of, n.label) {
-				row := append([]string{n.label(line[0])}, slices.Repeat([]string{"—"}, len(etas))...)
+			for _, line := range groupBy(of, label) {
+				row := append([]string{label(line[0])}, slices.Repeat([]string{"—"}, len(etas))...)
 				for _, p := range line {
 					cell := fmt.Sprintf("%.3f", float64(p.Mean))
 					if p.SD.Valid() {
@@ -373,13 +374,6 @@ func pivots(w io.Writer, n names, pts []Point) error {
 	}
 	fmt.Fprint(w, "</details>\n\n")
 	return nil
-}
-
-func (n names) label(p Point) string {
-	if p.Objective == train.LoggingPolicy {
-		return "logging policy"
-	}
-	return n.configuration(p.Run)
 }
 
 func (p *page) writeProvenance(w io.Writer) error {

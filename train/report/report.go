@@ -122,7 +122,7 @@ func certified(of func(c *provenance.Statement) string) func(train.Record) strin
 func number(x float64) string { return train.Number(x).String() }
 
 // count is empty for 0.
-func count[T int | float64](n T) string {
+func count(n int) string {
 	if n == 0 {
 		return ""
 	}

@@ -38,13 +38,11 @@ const (
 	Alike Test = "within ±0.02"
 )
 
-// alike is the largest mean difference of what is called alike.
-const alike = .02
-
-const confidence = .95
-
-// fewestSeeds are needed for more than a verdict that points to something.
-const fewestSeeds = 3
+const (
+	alike       = .02 // the largest mean difference of what is called alike
+	confidence  = .95 // of intervals
+	fewestSeeds = 3   // needed for more than a verdict that points to something
+)
 
 // Comparison is one mean difference, pooled over cells and clustered by seed.
 //
