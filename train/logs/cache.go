@@ -334,48 +334,48 @@ func loadFile(f *os.File, end func() error, key string) (l *Log, src source, err
 		return nil, src, err
 	}
 	size := info.Size()
-	var first [16]byte
-	if _, err := f.ReadAt(first[:], 0); err != nil || size < 24 || size > math.MaxInt {
-		return nil, src, errDamaged
-	}
-	length := binary.NativeEndian.Uint64(first[8:])
-	if binary.NativeEndian.Uint64(first[:]) != magic || length > uint64(size-24) {
-		return nil, src, errDamaged
-	}
-	text := make([]byte, length)
-	var h cacheHeader
-	if _, err := f.ReadAt(text, 16); err != nil || json.Unmarshal(text, &h) != nil || h.Key != key {
-		return nil, src, errDamaged
-	}
-	sum := xxhash.New()
-	if _, err := io.CopyBuffer(sum, struct{ io.Reader }{io.NewSectionReader(f, 0, size-8)}, make([]byte, 1<<20)); err != nil {
-		return nil, src, err
-	}
-	var last [8]byte
-	if _, err := f.ReadAt(last[:], size-8); err != nil || binary.NativeEndian.Uint64(last[:]) != sum.Sum64() {
+	if size < 24 || size > math.MaxInt {
 		return nil, src, errDamaged
 	}
 	data, unmap, err := mapFile(f, int(size), false)
 	if err != nil {
 		return nil, src, err
 	}
-	if l, err = h.log(data[:size-8], int64(16+length)); err != nil {
+	if l, src, err = parse(data, key); err == nil {
+		sum := xxhash.New()
+		for at := 0; at < len(data)-8; at += span {
+			sum.Write(data[at:min(at+span, len(data)-8)])
+			forget(data) // what was read counts as memory
+		}
+		if sum.Sum64() != binary.NativeEndian.Uint64(data[len(data)-8:]) {
+			err = errDamaged
+		}
+	}
+	if err != nil {
 		return nil, src, errors.Join(err, unmap())
 	}
 	l.unmap = []func() error{unmap, end}
 	if mappable {
 		l.pages.hold(f, data, l.n)
 	}
-	return l, h.Source, nil
+	return l, src, nil
 }
 
-// log is the log of a cache, whose sections begin after the header.
-func (h cacheHeader) log(data []byte, at int64) (*Log, error) {
-	l := &Log{Actions: h.Actions, Notes: h.Notes, Skipped: h.Skipped, store: &store{hash: h.Hash, n: h.Rows, width: h.Width, hasIDs: h.HasIDs}}
-	if !l.place(data, at, h.Sections) || !l.sound() {
-		return nil, errDamaged
+// parse finds the log in a cache, but does not check its sum.
+func parse(data []byte, key string) (*Log, source, error) {
+	length := binary.NativeEndian.Uint64(data[8:])
+	if binary.NativeEndian.Uint64(data) != magic || length > uint64(len(data)-24) {
+		return nil, source{}, errDamaged
 	}
-	return l, nil
+	var h cacheHeader
+	if json.Unmarshal(data[16:16+length], &h) != nil || h.Key != key {
+		return nil, source{}, errDamaged
+	}
+	l := &Log{Actions: h.Actions, Notes: h.Notes, Skipped: h.Skipped, store: &store{hash: h.Hash, n: h.Rows, width: h.Width, hasIDs: h.HasIDs}}
+	if !l.place(data[:len(data)-8], int64(16+length), h.Sections) || !l.sound() {
+		return nil, source{}, errDamaged
+	}
+	return l, h.Source, nil
 }
 
 // place points the log's columns to the sections of a mapped cache.

@@ -3,8 +3,6 @@ package logs
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -42,13 +40,8 @@ func Collect(actions []string, decisions []Decision) (*Log, error) {
 	if err := b.image(&image, "", names, source{}); err != nil {
 		return nil, err
 	}
-	data := image.Bytes()[:image.Len()-8]
-	length := int64(binary.NativeEndian.Uint64(data[8:]))
-	var h cacheHeader
-	if err := json.Unmarshal(data[16:16+length], &h); err != nil {
-		return nil, err
-	}
-	return h.log(data, 16+length)
+	l, _, err := parse(image.Bytes(), "")
+	return l, err
 }
 
 // alike reports that all weights are w.

@@ -34,16 +34,8 @@ func (l *Log) estimate(ctx context.Context) error {
 		}
 		return int(mix(l.Keys[i]) & 1)
 	}
-	k := len(l.Actions)
-	all, err := l.scratch(l.n * k)
-	if err != nil {
-		return err
-	}
-	logged, err := l.scratch(l.n)
-	if err != nil {
-		return err
-	}
-	for fold := range 2 {
+	var models [2]*logistic
+	for fold := range models {
 		var size int
 		for i := range l.n {
 			if half(i) != fold {
@@ -63,27 +55,20 @@ func (l *Log) estimate(ctx context.Context) error {
 		if len(rows) == 0 {
 			return fmt.Errorf("%s: all rows are of one group: propensities cannot be estimated from others", l.path)
 		}
-		m, err := l.regress(ctx, rows)
-		if err != nil {
+		var err error
+		if models[fold], err = l.regress(ctx, rows); err != nil {
 			return err
 		}
-		for i := range l.n {
-			if half(i) != fold {
-				continue
-			}
-			if i%4096 == 0 && ctx.Err() != nil {
-				return ctx.Err()
-			}
-			pi := all[i*k : i*k+k]
-			m.propensities(i, pi)
-			for a, p := range pi {
-				pi[a] = p*(1-leastGuess) + leastGuess/float64(k)
-			}
-			logged[i] = pi[l.Action[i]]
-		}
 	}
-	l.Propensity, l.Propensities, l.Estimated = logged, all, true
-	return nil
+	err := l.known(ctx, "the estimate", func(i int, pi []float64) error {
+		models[half(i)].propensities(i, pi)
+		for a, p := range pi {
+			pi[a] = p*(1-leastGuess) + leastGuess/float64(len(pi))
+		}
+		return nil
+	})
+	l.Estimated = err == nil
+	return err
 }
 
 // logistic is a model of the action: W is [K×(names+1)], the last of each row the

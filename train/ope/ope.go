@@ -139,13 +139,14 @@ func Evaluate(log *logs.Log, targets []Target, o Options) (Result, error) {
 	res.Missing = missing
 	values := make([]map[string]Value, len(targets)) // by target and estimator
 	for j, target := range targets {
-		p, d, err := t.policy(target, o.Model, slices.ContainsFunc(chosen, func(c candidate) bool { return c.Model }))
+		p, d, err := t.policy(target, o.Model, slices.ContainsFunc(chosen, func(e Estimator) bool { return e.Model }))
 		if err != nil {
 			return Result{}, err
 		}
 		values[j] = map[string]Value{}
 		for _, c := range chosen {
-			v := c.Of(d, c.at)
+			at, _ := c.hyper(t.n) // choose has checked it
+			v := c.Of(d, at)
 			if math.IsNaN(v.Value) {
 				res.Missing = append(res.Missing, fmt.Sprintf("%s: it has no value for target %s", c.Name, target.Name))
 				continue
@@ -157,7 +158,7 @@ func Evaluate(log *logs.Log, targets []Target, o Options) (Result, error) {
 			if bad := v.Value + g.SE; bad-bad != 0 {
 				return Result{}, fmt.Errorf("ope: estimator %s: the value %v of target %s, with standard error %v, is not finite", c.Name, v.Value, target.Name, g.SE)
 			}
-			p.Estimates = append(p.Estimates, Estimate{c.Name, c.at, g, t.gain(v, on), c.Biased, c.Model})
+			p.Estimates = append(p.Estimates, Estimate{c.Name, at, g, t.gain(v, on), c.Biased, c.Model})
 			if len(targets) > 1 {
 				values[j][c.Name] = v
 			}
@@ -187,14 +188,8 @@ func Evaluate(log *logs.Log, targets []Target, o Options) (Result, error) {
 	return res, nil
 }
 
-// candidate is an estimator with its hyperparameter.
-type candidate struct {
-	Estimator
-	at float64
-}
-
 // choose lists the estimators that can be computed, and those that cannot.
-func choose(o Options, targets []Target, n int) (chosen []candidate, missing []string, err error) {
+func choose(o Options, targets []Target, n int) (chosen []Estimator, missing []string, err error) {
 	asked := o.Estimators
 	if asked == nil {
 		asked = Estimators()
@@ -202,7 +197,7 @@ func choose(o Options, targets []Target, n int) (chosen []candidate, missing []s
 	logged := slices.IndexFunc(targets, func(t Target) bool { return t.Row == nil })
 	seen := map[string]bool{}
 	for _, e := range asked {
-		at, err := e.hyper(n)
+		_, err := e.hyper(n)
 		switch {
 		case e.Name == "" || e.Of == nil:
 			return nil, nil, fmt.Errorf("ope: estimator %q has no name or no formula Of", e.Name)
@@ -215,7 +210,7 @@ func choose(o Options, targets []Target, n int) (chosen []candidate, missing []s
 		case e.Model && logged >= 0:
 			missing = append(missing, fmt.Sprintf("%s: target %s has no probabilities of all actions", e.Name, targets[logged].Name))
 		default:
-			chosen = append(chosen, candidate{e, at})
+			chosen = append(chosen, e)
 		}
 		seen[e.Name] = true
 	}

@@ -218,7 +218,7 @@ func (l *Log) Join(rewards *Rewards, write func(*logs.Decision) error, o Options
 			s.Missing++
 			r.value = *o.Missing
 		}
-		d := &logs.Decision{ID: row.ID, Time: row.Time, Action: action, Propensity: row.Propensity, Propensities: row.Propensities, Weight: 1, Policy: row.Hash}
+		d := &logs.Decision{ID: row.ID, Time: row.Time, Action: action, Propensity: row.Propensity, Propensities: row.Propensities, Weight: 1, Policy: row.Hash, Row: s.Joined + 1}
 		if d.Cost, err = cost(r.value); err != nil {
 			return err
 		}
@@ -226,7 +226,6 @@ func (l *Log) Join(rewards *Rewards, write func(*logs.Decision) error, o Options
 			return err
 		}
 		s.Joined++
-		d.Row = s.Joined
 		return write(d)
 	})
 	if with := s.Decisions - s.Others - s.Missing; with > 0 {
@@ -245,15 +244,15 @@ func values(context []byte) ([]features.Value, error) {
 	var x []features.Value
 	for dec.More() {
 		key, err := dec.Token()
+		var v any
+		if err == nil {
+			err = dec.Decode(&v)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("context: %w", err)
 		}
 		name := key.(string) // a decoder allows no other key
-		t, err := dec.Token()
-		if err != nil {
-			return nil, fmt.Errorf("context.%s: %w", name, err)
-		}
-		switch v := t.(type) {
+		switch v := v.(type) {
 		case float64:
 			x = append(x, features.Value{Name: name, Number: v})
 		case string:
