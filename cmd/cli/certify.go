@@ -27,21 +27,18 @@ func certifyCommand() *cobra.Command {
 one it was learned from, or a later one. The policy file records which rows taught
 its prior, its scaling of features and its model of the reward: those do not
 certify. On a log that had no part in the policy all rows do, and the policy need
-pay neither for its distance from the prior nor for the choice of one.
+pay neither for its distance from a prior nor for the choice of one.
 
 Rows are told apart by decision_id, or by their content where the log has none.
 Where that cannot tell whether rows are the same, --fresh says that they are not.
 Actions and the range of rewards are those of the policy file unless given.
 
-A log that is older than the one the policy was learned from is no later log: if a
-policy learned from it chose the actions from which this one learned, it had a part
-in this one, which nothing shows.
-
 The exit status is 0 if the policy is better than the logging policy with
 probability 1-δ, 3 if something is guaranteed but not that, 4 if nothing is, and 1
-after an error. It is 3, not 0, if rows share a group, for guarantees take rows for
-independent. The policy that logged the rows is never shown to be better than
-itself.
+after an error. It is 3, not 0, if the log contradicts what the bounds assume. Rows of a
+group, repeated ids and copies count as one. The statement is of one policy: whoever
+certifies several on the same rows and takes the best must share δ among them. The
+policy that logged the rows is never shown to be better than itself.
 
 ` + readHelp,
 		Example: `  opl certify policy.json decisions.parquet

@@ -45,9 +45,10 @@ file that opl serve runs and opl certify certifies again.
 
 The rows are divided. One part teaches what must not depend on the rows that
 certify: the scaling of features and, in the certified recipe (the default), the
-prior and a model of the reward. The other part certifies, and may train the
-posterior. The file records which rows did what. Objectives of softmax policies
-train on all rows, and nothing is guaranteed of them.
+policy and models of the reward; the other part certifies. Other objectives train a
+posterior on the part that certifies. The file records which rows did what.
+Objectives of softmax policies train on all rows, and nothing is guaranteed of them.
+With --prior FILE the policy that plays is a candidate, whose floor may be lowered.
 
 The log is inspected first: an unusable one is refused, doubts become warnings.
 Training stops when the weights π/π₀ are worth fewer than --min-ess rows.
