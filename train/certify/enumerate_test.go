@@ -244,11 +244,11 @@ func TestPosteriorByHand(t *testing.T) {
 		for side, most := range []float64{1, .5} {
 			value := []float64{risk, gain}[side]
 			root := 1 / math.Sqrt(3)
-			low := min(.1*root, most/10)
-			for g := -1; g < 24; g++ {
+			low := min(.3*root, most/10)
+			for g := -1; g < 8; g++ {
 				ell, weight := min(root, most), .5
 				if g >= 0 {
-					ell, weight = low*math.Pow(most/low, float64(g)/23), .5/24
+					ell, weight = low*math.Pow(most/low, float64(g)/7), .5/8
 				}
 				for kind := range 3 {
 					s := -3*math.Log(1-ell*value) - kl - math.Log(4)
@@ -441,7 +441,7 @@ type sampled struct{ propensity.Gaussian }
 func (sampled) Noisy() bool { return true }
 
 // By hand: draws have half of each share of δ, and a sum falls short of their mean by
-// √(log(25/δ) Σ(range)²/(2·draws)) at most, for all of the 25 values of ℓ.
+// √(log(9/δ) Σ(range)²/(2·draws)) at most, for all of the 25 values of ℓ.
 func TestDraws(t *testing.T) {
 	w := two()
 	q := around(2, [2]int{0, 1}, .5)
@@ -462,11 +462,11 @@ func TestDraws(t *testing.T) {
 		for side, most := range []float64{1, .5} {
 			value := []float64{risk, gain}[side]
 			root := 1 / math.Sqrt(3)
-			low := min(.1*root, most/10)
-			for g := -1; g < 24; g++ {
+			low := min(.3*root, most/10)
+			for g := -1; g < 8; g++ {
 				ell, weight := min(root, most), .5
 				if g >= 0 {
-					ell, weight = low*math.Pow(most/low, float64(g)/23), .5/24
+					ell, weight = low*math.Pow(most/low, float64(g)/7), .5/8
 				}
 				s, square, pi := -3*math.Log(1-ell*value), 0., make([]float64, 2)
 				for i, a := range l.Action {
@@ -478,7 +478,7 @@ func TestDraws(t *testing.T) {
 					s += pi[a]*at + (1-pi[a])*rest
 					square += (at - rest) * (at - rest)
 				}
-				sums[side] += weight * math.Exp(s-math.Sqrt(math.Log(25/.05)*square/(2*draws)))
+				sums[side] += weight * math.Exp(s-math.Sqrt(math.Log(9 */.05)*square/(2*draws)))
 			}
 		}
 		near(t, "log E of the risk", e.Risk, math.Log(sums[0]))

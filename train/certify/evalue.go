@@ -11,7 +11,7 @@ import (
 const gridSize = 8
 
 // grid returns the values of ℓ for n units and the logarithms of their weights: half of the
-// weight on 1/√n, half spread over a geometric grid from 0.1/√n to most.
+// weight on 1/√n, half spread over a geometric grid from 0.3/√n to most.
 func grid(n int, most float64) (ell, logWeight []float64) {
 	root := 1 / math.Sqrt(float64(n))
 	low := min(0.3*root, most/10)

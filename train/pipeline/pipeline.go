@@ -345,7 +345,11 @@ func (l *learning) divide() error {
 	teaches := o.Prior == LearnedPrior || l.objective.Recipe // the prior
 	switch {
 	case !teaches && (o.PriorFile != nil || !l.family.HasPosterior()): // none has to
-		l.certifying = open
+		seen := make([]bool, n)
+		for _, i := range l.teaching {
+			seen[i] = true
+		}
+		l.certifying = l.judge.Apart(open, seen)
 		if !l.family.HasPosterior() && o.PriorFile == nil {
 			l.certifying = nil
 			for i := range n {
