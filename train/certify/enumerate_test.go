@@ -441,7 +441,7 @@ type sampled struct{ propensity.Gaussian }
 func (sampled) Noisy() bool { return true }
 
 // By hand: draws have half of each share of δ, and a sum falls short of their mean by
-// √(log(9/δ) Σ(range)²/(2·draws)) at most, for all of the 25 values of ℓ.
+// √(log(9/δ) Σ(range)²/(2·draws)) at most, for all of the 9 values of ℓ.
 func TestDraws(t *testing.T) {
 	w := two()
 	q := around(2, [2]int{0, 1}, .5)
@@ -478,7 +478,7 @@ func TestDraws(t *testing.T) {
 					s += pi[a]*at + (1-pi[a])*rest
 					square += (at - rest) * (at - rest)
 				}
-				sums[side] += weight * math.Exp(s-math.Sqrt(math.Log(9 */.05)*square/(2*draws)))
+				sums[side] += weight * math.Exp(s-math.Sqrt(math.Log(9/.05)*square/(2*draws)))
 			}
 		}
 		near(t, "log E of the risk", e.Risk, math.Log(sums[0]))
