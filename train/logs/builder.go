@@ -322,16 +322,13 @@ func (b *builder) fill(ctx context.Context, rd reader) (err error) {
 	return fmt.Errorf("%s: no rows", b.path)
 }
 
-// fatalError ends the reading, whatever is to be done with bad rows.
-type fatalError struct{ error }
-
-// fatal is one, with the place.
+// fatal is an error that ends the reading, whatever is to be done with bad rows.
 func (b *builder) fatal(format string, args ...any) error {
 	where := b.path
 	if b.at > 0 {
 		where = fmt.Sprintf("%s: row %d", b.path, b.at)
 	}
-	return fatalError{fmt.Errorf("%s: "+format, append([]any{where}, args...)...)}
+	return fmt.Errorf("%s: "+format, append([]any{where}, args...)...)
 }
 
 // errNoDecision is a line that is none, and no error either.

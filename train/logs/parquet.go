@@ -13,8 +13,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/parquet-go/parquet-go"
 	logical "github.com/parquet-go/parquet-go/format"
-
-	"opl/train/internal/parquetfile"
 )
 
 // parquetRows is how many rows are asked for at a time.
@@ -65,7 +63,10 @@ func newParquet(l *lines, b *builder) (_ reader, err error) {
 		return nil, err
 	}
 	defer damaged(b, &err)
-	file, err := parquetfile.Open(f, info.Size())
+	var file *parquet.File
+	if err = checkFooter(f, info.Size()); err == nil {
+		file, err = parquet.OpenFile(f, info.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: not a Parquet file, or damaged: %w", l.path, err)
 	}

@@ -1,5 +1,4 @@
-// Package parquetfile opens Parquet files of unknown origin.
-package parquetfile
+package logs
 
 import (
 	"encoding/binary"
@@ -7,21 +6,11 @@ import (
 	"fmt"
 	"io"
 	"math"
-
-	"github.com/parquet-go/parquet-go"
 )
 
-// Open is parquet.OpenFile, without the page index, for files that may be damaged: it
-// refuses a footer that claims more than there is, a length beyond the file's, or lists
-// and texts beyond its own end, for which memory would be taken before anything else,
-// up to gigabytes. Parquet's readers may panic still.
-func Open(f io.ReaderAt, size int64) (*parquet.File, error) {
-	if err := checkFooter(f, size); err != nil {
-		return nil, err
-	}
-	return parquet.OpenFile(f, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
-}
-
+// checkFooter refuses a Parquet file, which may be damaged, whose footer claims more than
+// there is: a length beyond the file's, or lists and texts beyond its own end, for which
+// the library would take memory before anything else, up to gigabytes.
 func checkFooter(f io.ReaderAt, size int64) error {
 	var end [8]byte
 	if _, err := f.ReadAt(end[:], max(0, size-8)); err != nil {
@@ -46,9 +35,6 @@ type thrift struct {
 	left []byte
 	err  error
 }
-
-// deepest is far below what footers nest.
-const deepest = 32
 
 // fail ends the reading: nothing is left.
 func (t *thrift) fail() { t.left, t.err = nil, errors.New("its footer is damaged") }
