@@ -44,7 +44,7 @@ type cacheHeader struct {
 	Rows     int      `json:"rows"`
 	Width    int      `json:"width"` // of dense contexts; -1: sparse
 	Actions  []string `json:"actions"`
-	Notes    []Note   `json:"notes"`
+	Notes    []string `json:"notes"`
 	Hash     string   `json:"hash"`
 	Skipped  int      `json:"skipped"`
 	HasIDs   bool     `json:"has_ids"`
