@@ -112,7 +112,7 @@ func joinLogs(stdout io.Writer, servedLog, rewards string, f joinFlags) error {
 func printSummary(w io.Writer, s join.Summary, f joinFlags) {
 	fmt.Fprintf(w, "%8d decisions, %s to %s\n", s.Decisions, s.From.Format(time.RFC3339), s.To.Format(time.RFC3339))
 	for _, p := range s.Policies {
-		fmt.Fprintf(w, "%8d by policy %.12s\n", p.Decisions, p.Hash)
+		fmt.Fprintf(w, "%8d by policy %.12s\n", p.Rows, p.Policy)
 	}
 	fmt.Fprintf(w, "%8d written to %s; mean reward where there is one: %.4g\n", s.Joined, f.out, s.MeanReward)
 	for _, c := range []struct {

@@ -382,7 +382,7 @@ func (l *log) reading() {
 			Means: "values inherit their error, and nothing is certified", Do: "log the propensities when the action is drawn"})
 	}
 	for _, n := range l.Notes {
-		l.add(Finding{Check: "reading", Measured: n.String()})
+		l.add(Finding{Check: "reading", Measured: n})
 	}
 	few := Finding{Check: "rows", Measured: fmt.Sprintf("%d rows, %d actions", l.n, l.k)}
 	if l.n < 100 {

@@ -113,7 +113,7 @@ type builder struct {
 	support   int
 	match     [2]int // rows whose propensity is the entry of their action counted from 0, 1
 	skipped   int
-	notes     []Note
+	notes     []string
 	hash      *xxhash.Digest
 	scratch   []byte
 
@@ -309,7 +309,7 @@ func (b *builder) fill(ctx context.Context, rd reader) (err error) {
 		}
 	}
 	if dropped > 0 {
-		b.note(Note{Kind: "dropped", Rows: dropped, Text: "lines without a label, or with _skipLearn, were left out"})
+		b.note("", dropped, "lines without a label, or with _skipLearn, were left out")
 	}
 	switch {
 	case b.n > 0 || b.typesOnly:
@@ -322,16 +322,13 @@ func (b *builder) fill(ctx context.Context, rd reader) (err error) {
 	return fmt.Errorf("%s: no rows", b.path)
 }
 
-// fatalError ends the reading, whatever is to be done with bad rows.
-type fatalError struct{ error }
-
-// fatal is one, with the place.
+// fatal is an error that ends the reading, whatever is to be done with bad rows.
 func (b *builder) fatal(format string, args ...any) error {
 	where := b.path
 	if b.at > 0 {
 		where = fmt.Sprintf("%s: row %d", b.path, b.at)
 	}
-	return fatalError{fmt.Errorf("%s: "+format, append([]any{where}, args...)...)}
+	return fmt.Errorf("%s: "+format, append([]any{where}, args...)...)
 }
 
 // errNoDecision is a line that is none, and no error either.
@@ -643,9 +640,6 @@ func (b *builder) decide() (names []string, number, slot []int32, err error) {
 	fail := func(format string, args ...any) ([]string, []int32, []int32, error) {
 		return nil, nil, nil, fmt.Errorf("%s: "+format, append([]any{b.path}, args...)...)
 	}
-	note := func(rows int, format string, args ...any) {
-		b.note(Note{Kind: "actions", Column: "action", Rows: rows, Text: fmt.Sprintf(format, args...)})
-	}
 	lo, hi, other, named := b.numbers()
 	k := 0 // actions, that are logged by number; 0: by name
 	switch {
@@ -679,10 +673,10 @@ func (b *builder) decide() (names []string, number, slot []int32, err error) {
 		}
 		slices.SortFunc(names, byValue)
 		if other < 0 {
-			note(0, "the %d distinct actions between %d and %d are taken for names", len(names), lo, hi)
+			b.note("action", 0, "the %d distinct actions between %d and %d are taken for names", len(names), lo, hi)
 		} else if !named {
 			a := b.actions[other]
-			note(a.rows, "%q, first in row %d, is no number and most actions are: all are taken for names", a.text, a.row)
+			b.note("action", a.rows, "%q, first in row %d, is no number and most actions are: all are taken for names", a.text, a.row)
 		}
 	}
 	base := max(0, b.base)
@@ -690,9 +684,9 @@ func (b *builder) decide() (names []string, number, slot []int32, err error) {
 		base = 1
 	}
 	if k > 0 && base == 1 {
-		note(0, "actions are the numbers 1 to %d: they are counted from 1", k)
+		b.note("action", 0, "actions are the numbers 1 to %d: they are counted from 1", k)
 	} else if k > 0 {
-		note(0, "actions are the numbers 0 to %d", k-1)
+		b.note("action", 0, "actions are the numbers 0 to %d", k-1)
 	}
 	for a := len(names); a < k; a++ {
 		names = append(names, strconv.Itoa(a+base))
@@ -715,7 +709,7 @@ func (b *builder) decide() (names []string, number, slot []int32, err error) {
 		number = append(number, n)
 	}
 	if taken < k {
-		note(0, "%d of the %d actions were never logged", k-taken, k)
+		b.note("action", 0, "%d of the %d actions were never logged", k-taken, k)
 	}
 	for _, s := range b.slots {
 		j, ok := place[s]
@@ -759,7 +753,19 @@ func duplicate(names []string) (int, bool) {
 	return 0, false
 }
 
-func (b *builder) note(n Note) { b.notes = append(b.notes, n) }
+// note says what a user should know of reading: of a column, "" none, and so many rows, 0 all.
+func (b *builder) note(column string, rows int, format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	switch {
+	case column != "" && rows > 0:
+		text = fmt.Sprintf("column %s, %d rows: %s", column, rows, text)
+	case column != "":
+		text = fmt.Sprintf("column %s: %s", column, text)
+	case rows > 0:
+		text = fmt.Sprintf("%d rows: %s", rows, text)
+	}
+	b.notes = append(b.notes, text)
+}
 
 // finish brings actions and propensities into the order of the names, in place, and
 // finds the rows that contradict themselves. It reports whether there are some, which
@@ -837,14 +843,17 @@ func (b *builder) finish() (names []string, again bool, err error) {
 		}
 		again = true
 	}
-	for _, n := range []Note{
-		{"rounded", "propensities", b.rounded, "rows of propensities are rounded: each was divided by its sum"},
-		{"rounded", "propensity", apart, "the logged propensity is a rounded one: that among all actions was taken"},
-		{"support", "propensities", b.support, "some action has propensity 0: the log says nothing about policies that take it there"},
-		{"skipped", "", b.skipped, "bad rows are in " + b.o.BadRows + ": guarantees speak of the rows that were kept"},
+	for _, n := range []struct {
+		rows         int
+		column, text string
+	}{
+		{b.rounded, "propensities", "rows of propensities are rounded: each was divided by its sum"},
+		{apart, "propensity", "the logged propensity is a rounded one: that among all actions was taken"},
+		{b.support, "propensities", "some action has propensity 0: the log says nothing about policies that take it there"},
+		{b.skipped, "", "bad rows are in " + b.o.BadRows + ": guarantees speak of the rows that were kept"},
 	} {
-		if n.Rows > 0 {
-			b.note(n)
+		if n.rows > 0 {
+			b.note(n.column, n.rows, "%s", n.text)
 		}
 	}
 	return names, again, nil

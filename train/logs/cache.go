@@ -44,7 +44,7 @@ type cacheHeader struct {
 	Rows     int      `json:"rows"`
 	Width    int      `json:"width"` // of dense contexts; -1: sparse
 	Actions  []string `json:"actions"`
-	Notes    []Note   `json:"notes"`
+	Notes    []string `json:"notes"`
 	Hash     string   `json:"hash"`
 	Skipped  int      `json:"skipped"`
 	HasIDs   bool     `json:"has_ids"`
@@ -53,11 +53,7 @@ type cacheHeader struct {
 
 // key is what of the options matters to the cache.
 func key(format string, o *Options) string {
-	b, err := json.Marshal([]any{2, format, o.Preset, o.RewardMin, o.RewardMax, o.Actions, o.Categories, o.BadRows})
-	if err != nil { // of a reward that is not finite, which is refused later
-		return fmt.Sprint(o.RewardMin, o.RewardMax)
-	}
-	return string(b)
+	return fmt.Sprintf("3 %q %q %v %v %q %q %q", format, o.Preset, o.RewardMin, o.RewardMax, o.Actions, o.Categories, o.BadRows)
 }
 
 // fileHash hashes a file: all of it if it is small or that is asked for, else 256 blocks.

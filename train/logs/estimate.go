@@ -29,10 +29,11 @@ func (l *Log) estimate(ctx context.Context) error {
 		return fmt.Errorf("%s: %d rows are too few to estimate propensities from, want %d", l.path, l.n, estimateMin)
 	}
 	half := func(i int) int {
+		key := l.Keys[i]
 		if l.Group != nil {
-			return int(mix(uint64(l.Group[i])+1) & 1)
+			key = uint64(l.Group[i]) + 1
 		}
-		return int(mix(l.Keys[i]) & 1)
+		return int(mix(key) & 1)
 	}
 	var models [2]*logistic
 	for fold := range models {

@@ -11,7 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// deepest is how far a context may be nested.
+// deepest is how far a context may be nested, and the footer of a Parquet file.
 const deepest = 32
 
 // decoder reads JSON into the row of a builder.
@@ -39,16 +39,14 @@ func (d *decoder) whole(column string, text []byte, read func() error) error {
 			return bad("", "text after the end of the JSON value")
 		}
 	}
-	var wrong *rowError
-	var fatal fatalError
 	var syntax *jsontext.SyntacticError
 	switch {
-	case err == nil || err == errNoDecision || errors.As(err, &wrong) || errors.As(err, &fatal):
-		return err
 	case errors.As(err, &syntax) && syntax.Err != nil:
 		return bad(column, "broken JSON after %d bytes: %v", syntax.ByteOffset, syntax.Err)
+	case err == io.EOF:
+		return bad(column, "broken JSON: %v", err)
 	}
-	return bad(column, "broken JSON: %v", err)
+	return err
 }
 
 // read reads a value, of a string its text. It is gone with the next call.

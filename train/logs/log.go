@@ -41,9 +41,9 @@ type Log struct {
 	// the reward RewardMin − c·(RewardMax − RewardMin). Both 0: 0 and 1.
 	RewardMin, RewardMax float64
 
-	Estimated bool   // the propensities are estimates: nothing may be certified
-	Skipped   int    // bad rows, which were left out
-	Notes     []Note // what reading found out
+	Estimated bool     // the propensities are estimates: nothing may be certified
+	Skipped   int      // bad rows, which were left out
+	Notes     []string // what reading found out and a user should know
 
 	*store             // of a log with named contexts; nil: it has vectors alone
 	simulated bool     // see Simulated
@@ -194,17 +194,16 @@ type Logger struct {
 // Loggers are the policies that logged rows, in the order of their first rows.
 func (l *Log) Loggers() []Logger {
 	var loggers []Logger
-	place := map[int32]int{}
+	place := make([]int, len(l.Policies)) // in loggers, from 1; 0: not yet
 	for _, p := range l.Logger {
 		if p < 0 {
 			continue
 		}
-		at, known := place[p]
-		if !known {
-			at = len(loggers)
-			place[p], loggers = at, append(loggers, Logger{Policy: l.Policies[p]})
+		if place[p] == 0 {
+			loggers = append(loggers, Logger{Policy: l.Policies[p]})
+			place[p] = len(loggers)
 		}
-		loggers[at].Rows++
+		loggers[place[p]-1].Rows++
 	}
 	return loggers
 }

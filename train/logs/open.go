@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"opl/policies/features"
 )
@@ -32,29 +31,6 @@ type Options struct {
 	BadRows  string         // the file that bad rows go into; "": a bad row is an error
 	Cache    string         // the cache's file; "": beside the log, or where there is room for it
 	Progress func(rows int) // called now and then with the rows read
-}
-
-// Note is something that reading found out and that a user should know.
-type Note struct {
-	Kind   string // actions, ignored, missing, categories, rounded, support, skipped, weight, dropped
-	Column string // empty: none
-	Rows   int    // that it concerns; 0: all
-	Text   string
-}
-
-// String is the text with the column and the number of rows that it is of.
-func (n Note) String() string {
-	var of []string
-	if n.Column != "" {
-		of = append(of, "column "+n.Column)
-	}
-	if n.Rows > 0 {
-		of = append(of, fmt.Sprintf("%d rows", n.Rows))
-	}
-	if of == nil {
-		return n.Text
-	}
-	return strings.Join(of, ", ") + ": " + n.Text
 }
 
 // Open reads the log at path into a binary cache beside it, or finds it there, and

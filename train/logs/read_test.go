@@ -283,10 +283,7 @@ func TestRead(t *testing.T) {
 			if got := contextOf(l, 0); got != c.first {
 				t.Errorf("context %s, want %s", got, c.first)
 			}
-			var notes []string
-			for _, n := range l.Notes {
-				notes = append(notes, n.String())
-			}
+			notes := l.Notes
 			if !strings.Contains(strings.Join(notes, "; "), c.note) {
 				t.Errorf("notes %q, want %s", notes, c.note)
 			}

@@ -14,8 +14,7 @@ import (
 type Rows struct {
 	reader reader
 	b      *builder // whose row stays empty; the fields are in its table
-	named  bool     // at the beginning of the file
-	what   string   // a row is called
+	what   string   // a row is called; "line" of a file that does not name its fields at its beginning
 	n      int      // of the row, from 1; 0: before the first
 	err    error
 }
@@ -50,7 +49,7 @@ func OpenRows(path string) (*Rows, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Rows{reader: rd, b: b, named: b.table.columns != nil, what: f.row}, nil
+	return &Rows{reader: rd, b: b, what: f.row}, nil
 }
 
 // Next goes to the next row; it is false at the end and after an error.
@@ -87,7 +86,7 @@ func (r *Rows) Where() string {
 // beginning already before the first row, nil then of another.
 func (r *Rows) Fields() (names []string) {
 	for _, c := range r.b.table.columns {
-		if r.named || c.field.row == r.b.at {
+		if r.what != "line" || c.field.row == r.b.at {
 			names = append(names, c.name)
 		}
 	}
@@ -104,7 +103,7 @@ func (r *Rows) find(name string) *field {
 		return nil
 	}
 	c := r.b.table.columns[i]
-	if c.role != roleField || !r.named && c.field.row != r.b.at {
+	if c.role != roleField || r.what == "line" && c.field.row != r.b.at {
 		return nil
 	}
 	return &c.field
@@ -113,7 +112,7 @@ func (r *Rows) find(name string) *field {
 // wrong says that a field is not there, or what it is not.
 func (r *Rows) wrong(name, not string, f fmt.Stringer) error {
 	what := "column"
-	if !r.named {
+	if r.what == "line" {
 		what = "field"
 	}
 	if !r.Has(name) {

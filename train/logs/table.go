@@ -99,10 +99,11 @@ type table struct {
 	preset  string
 	columns []*column
 	index   map[string]int
+	inner   *decoder // of cells that are JSON
 }
 
 func newTable(l *lines, b *builder) *table {
-	b.table = &table{lines: l, preset: b.o.Preset, index: map[string]int{}}
+	b.table = &table{lines: l, preset: b.o.Preset, index: map[string]int{}, inner: newDecoder()}
 	return b.table
 }
 
@@ -158,12 +159,12 @@ func (t *table) settle(b *builder) bool {
 		case c.role == roleIgnored && c.name != "":
 			ignored = append(ignored, c.name)
 		case c.role == roleContext && c.kind == undecided:
-			b.note(Note{Kind: "missing", Column: c.name, Text: "the column has no values"})
+			b.note(c.name, 0, "the column has no values")
 		case c.role == roleContext && c.missing > 0:
-			b.note(Note{Kind: "missing", Column: c.name, Rows: c.missing, Text: "no value: it counts as 0"})
+			b.note(c.name, c.missing, "no value: it counts as 0")
 		}
 		if n := len(c.categories); c.role == roleContext && n > 1000 {
-			b.note(Note{Kind: "categories", Column: c.name, Text: fmt.Sprintf("%d distinct values, each a feature of its own: an identifier is no context", n)})
+			b.note(c.name, 0, "%d distinct values, each a feature of its own: an identifier is no context", n)
 		}
 	}
 	if len(ignored) > 0 {
@@ -174,7 +175,7 @@ func (t *table) settle(b *builder) bool {
 				break
 			}
 		}
-		b.note(Note{Kind: "ignored", Text: text})
+		b.note("", 0, "%s", text)
 	}
 	return false
 }
@@ -328,15 +329,13 @@ func (t *table) cell(b *builder, c *column, form jsontext.Kind, s []byte, v floa
 		return t.context(b, c, s, v, form == '0', typed)
 	case roleContexts, rolePropensities:
 		s = bytes.TrimSpace(s)
-		isJSON := len(s) > 0 && (s[0] == '[' || s[0] == '{')
+		isJSON, d := len(s) > 0 && (s[0] == '[' || s[0] == '{'), t.inner
 		switch {
 		case form == '0':
 			return bad(c.name, "%v is not a list", v)
 		case isJSON && c.role == roleContexts:
-			d := newDecoder()
 			return d.whole(c.name, s, func() error { return d.context(b, c.name) })
 		case isJSON:
-			d := newDecoder()
 			return d.whole(c.name, s, func() error { return d.propensities(b, c.name) })
 		case c.role == roleContexts:
 			return sparse(b, c.name, s)

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -246,23 +247,22 @@ func (w *Writer) Close() error {
 	if w.err == nil && w.n == 0 {
 		w.err = fmt.Errorf("%s: a log without rows is not written", w.path)
 	}
+	steps := []func() error{w.out.Flush, func() error { return w.file.Chmod(0o644) }, w.file.Sync}
+	if w.compress != nil {
+		steps = slices.Insert(steps, 0, w.compress.Close)
+	}
+	if e, ok := w.encoder.(interface{ end() error }); ok {
+		steps = slices.Insert(steps, 0, e.end)
+	}
+	for _, step := range steps {
+		if w.err == nil {
+			w.err = step()
+		}
+	}
 	if w.err != nil {
 		return errors.Join(w.err, w.Abort())
 	}
-	var err error
-	if e, ok := w.encoder.(interface{ end() error }); ok {
-		err = e.end()
-	}
-	if w.compress != nil {
-		err = errors.Join(err, w.compress.Close())
-	}
-	if err = errors.Join(err, w.out.Flush()); err == nil {
-		err = errors.Join(w.file.Chmod(0o644), w.file.Sync())
-	}
-	if err != nil {
-		return errors.Join(err, w.Abort())
-	}
-	err = w.file.Close()
+	err := w.file.Close()
 	if err == nil {
 		err = os.Rename(w.file.Name(), w.path)
 	}

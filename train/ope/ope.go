@@ -12,8 +12,8 @@
 // are their own), which for single rows of equal weight is the sample standard
 // deviation over √n.
 //
-// An [Estimator] is a formula in a file of its own and a line in [Estimators]; one's
-// own is appended to that list in [Options].
+// An [Estimator] is a formula and a line in [Estimators]; one's own is appended to that
+// list in [Options].
 package ope
 
 import (

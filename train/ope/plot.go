@@ -5,6 +5,7 @@ import (
 	"image/color"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 
 	"gonum.org/v1/plot"
@@ -25,11 +26,9 @@ var okabeIto = []color.Color{
 // biased estimators. The format is png, svg or pdf.
 func (r Result) Plot(w io.Writer, format string) error {
 	var labels []string
-	at := map[string]int{}
 	for _, p := range r.Policies {
 		for _, e := range p.Estimates {
-			if _, ok := at[e.Label()]; !ok {
-				at[e.Label()] = len(labels)
+			if !slices.Contains(labels, e.Label()) {
 				labels = append(labels, e.Label())
 			}
 		}
@@ -61,7 +60,7 @@ func (r Result) Plot(w io.Writer, format string) error {
 		s := marks{paint: interval(okabeIto[j%len(okabeIto)])}
 		shift := 0.5 * (float64(j) - float64(len(r.Policies)-1)/2) / float64(max(2, len(r.Policies)))
 		for _, e := range policy.Estimates {
-			s.all = append(s.all, mark{-float64(at[e.Label()]) - shift, e})
+			s.all = append(s.all, mark{-float64(slices.Index(labels, e.Label())) - shift, e})
 			p.X.Min, p.X.Max = math.Min(p.X.Min, e.Low), math.Max(p.X.Max, e.High)
 		}
 		p.Add(s)

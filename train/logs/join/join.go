@@ -47,23 +47,17 @@ type Options struct {
 
 // Summary counts what was joined.
 type Summary struct {
-	Decisions  int // of the served log, without duplicates left out
-	Joined     int // written, those filled in included
-	Others     int // of other policies than the one asked for: left out
-	Missing    int // without a reward: dropped, or filled in
-	Orphans    int // rewards without a decision
-	Left       int // duplicates left out
-	Torn       int // bytes of a last line without an end
-	NoChance   int // decisions with an action of propensity 0
-	Policies   []Policy
+	Decisions  int           // of the served log, without duplicates left out
+	Joined     int           // written, those filled in included
+	Others     int           // of other policies than the one asked for: left out
+	Missing    int           // without a reward: dropped, or filled in
+	Orphans    int           // rewards without a decision
+	Left       int           // duplicates left out
+	Torn       int           // bytes of a last line without an end
+	NoChance   int           // decisions with an action of propensity 0
+	Policies   []logs.Logger // that decided, by their hashes, with the number of their logs
 	From, To   time.Time
 	MeanReward float64 // of the decisions with a reward
-}
-
-// Policy is a policy that decided, with the number of its logs.
-type Policy struct {
-	Hash      string
-	Decisions int
 }
 
 // line is a line of a served log.
@@ -192,12 +186,12 @@ func (l *Log) Join(rewards *Rewards, write func(*logs.Decision) error, o Options
 			s.Others++
 			return nil
 		}
-		at := slices.IndexFunc(s.Policies, func(p Policy) bool { return p.Hash == row.Hash })
+		at := slices.IndexFunc(s.Policies, func(p logs.Logger) bool { return p.Policy == row.Hash })
 		if at < 0 {
 			at = len(s.Policies)
-			s.Policies = append(s.Policies, Policy{Hash: row.Hash})
+			s.Policies = append(s.Policies, logs.Logger{Policy: row.Hash})
 		}
-		s.Policies[at].Decisions++
+		s.Policies[at].Rows++
 		if s.From.IsZero() || row.Time.Before(s.From) {
 			s.From = row.Time
 		}

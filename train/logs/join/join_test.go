@@ -85,12 +85,12 @@ func TestJoin(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.Decisions != 3 || s.Joined != 2 || s.Missing != 1 || s.Orphans != 1 || s.MeanReward != .625 || len(s.Policies) != 1 || s.Policies[0].Decisions != 3 || s.NoChance != 0 {
+		if s.Decisions != 3 || s.Joined != 2 || s.Missing != 1 || s.Orphans != 1 || s.MeanReward != .625 || len(s.Policies) != 1 || s.Policies[0].Rows != 3 || s.NoChance != 0 {
 			t.Errorf("%+v", s)
 		}
 		if len(out) != 2 || out[0].ID != "d1" || out[0].Cost != -.25 || out[1].ID != "d3" || out[1].Cost != -1 || out[0].Time.IsZero() ||
 			fmt.Sprint(out[0].Context) != "[{age 3} {city=Oslo 1}]" || fmt.Sprint(out[1].Context) != "[{age 5} {city=Oslo 1}]" ||
-			out[0].Propensity != out[0].Propensities[out[0].Action] || out[0].Weight != 1 || out[0].Policy != s.Policies[0].Hash || out[0].Policy == "" {
+			out[0].Propensity != out[0].Propensities[out[0].Action] || out[0].Weight != 1 || out[0].Policy != s.Policies[0].Policy || out[0].Policy == "" {
 			t.Errorf("%+v", out)
 		}
 		zero := 0.0
