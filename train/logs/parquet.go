@@ -26,7 +26,6 @@ const parquetRows = 256
 // be a scalar or a list.
 type parquetReader struct {
 	*table
-	file   *os.File
 	leaves []*leaf
 	groups []parquet.RowGroup
 	rows   parquet.Rows // of the group before groups; nil: not open
