@@ -236,6 +236,13 @@ func (b *bets) units() {
 	}
 }
 
+// mix spreads a hash over its bits (the finalizer of SplitMix64).
+func mix(h uint64) uint64 {
+	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
+	h = (h ^ h>>27) * 0x94d049bb133111eb
+	return h ^ h>>31
+}
+
 // omega is a row's weight over the largest.
 func (b *bets) omega(i int) float64 { return b.rowWeight(i) / b.most }
 

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 )
@@ -182,11 +183,7 @@ func (l *log) neighbours() {
 		count[h]++
 	}
 	n := float64(l.n)
-	sizes := make([]int, 0, len(count))
-	for _, c := range count {
-		sizes = append(sizes, c)
-	}
-	slices.Sort(sizes) // sums do not depend on the order of a map
+	sizes := slices.Sorted(maps.Values(count)) // sums do not depend on the order of a map
 	var q, three float64
 	repeated := 0
 	for _, c := range sizes {

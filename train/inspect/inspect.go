@@ -9,6 +9,7 @@
 package inspect
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -201,15 +202,7 @@ func (l *log) timeline() {
 		l.Time = nil
 		return
 	}
-	slices.SortStableFunc(l.order, func(a, b int) int {
-		switch {
-		case l.Time[a] < l.Time[b]:
-			return -1
-		case l.Time[a] > l.Time[b]:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(l.order, func(a, b int) int { return cmp.Compare(l.Time[a], l.Time[b]) })
 	l.report.From, l.report.To = l.stamp(l.order[0]), l.stamp(l.order[l.n-1])
 }
 
@@ -231,13 +224,24 @@ func (l *log) schema() bool {
 		l.add(Finding{Check: "rows", Severity: Unusable, Measured: fmt.Sprintf(what, args...), Means: means, Do: do})
 		return false
 	}
+	contexts := l.n
+	if l.X != nil && l.X.Dim() > 0 {
+		contexts = l.X.Len()
+	} else if l.X != nil {
+		contexts = 0
+	}
+	outside := func(r int) bool { return r < 0 || l.X != nil && r >= contexts }
+	fits := func(there bool, have, want int) bool { return !there || have == want }
+	lengths := len(l.Cost) == l.n && (l.Rows != nil || contexts == l.n) && !slices.ContainsFunc(l.Rows, outside) &&
+		fits(l.Propensity != nil, len(l.Propensity), l.n) && fits(l.Propensities != nil, len(l.Propensities), l.n*l.k) &&
+		fits(l.Weight != nil, len(l.Weight), l.n) && fits(l.Group != nil, len(l.Group), l.n) &&
+		fits(l.Keys != nil, len(l.Keys), l.n) && fits(l.Rows != nil, len(l.Rows), l.n)
 	switch {
 	case l.n == 0:
 		return bad("no rows", "there is nothing to learn from", "give a file that has rows")
 	case l.k < 2:
 		return bad("%d actions", "there was nothing to decide", "log the decisions among at least two actions", l.k)
-	case len(l.Cost) != l.n || l.Propensity != nil && len(l.Propensity) != l.n || l.Propensities != nil && len(l.Propensities) != l.n*l.k ||
-		l.Weight != nil && len(l.Weight) != l.n || l.Group != nil && len(l.Group) != l.n || l.Keys != nil && len(l.Keys) != l.n || !l.contextsFit():
+	case !lengths:
 		return bad("columns of different lengths", "rows cannot be told apart", "give every column a value in every row")
 	}
 	sum := 0.0
@@ -279,14 +283,11 @@ func (l *log) ranges() bool {
 			if out++; first < 0 {
 				first = i
 			}
-			if p >= 1 {
-				above++
-			}
-			if p < 0 {
-				below++
-			}
-		} else if p == 1 {
+		}
+		if p >= 1 {
 			above++
+		} else if p < 0 {
+			below++
 		}
 	}
 	if out > 0 {

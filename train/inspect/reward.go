@@ -38,24 +38,18 @@ func (l *log) reward() {
 // that earns less than the uniform policy would, at z < −5 and by more than a
 // tenth of the spread.
 func (l *log) sign() {
-	low, high := math.Inf(1), math.Inf(-1)
+	low, high, best, worst := slices.Min(l.Cost), slices.Max(l.Cost), 0, 0
 	for _, c := range l.Cost {
-		low, high = min(low, c), max(high, c)
-	}
-	two, best := true, 0
-	for _, c := range l.Cost {
-		switch c {
-		case low:
+		if c == low {
 			best++
-		case high:
-		default:
-			two = false
+		} else if c == high {
+			worst++
 		}
 	}
 	f := Finding{Check: "sign of the reward"}
 	share := float64(best) / float64(l.n)
 	f.Measured = fmt.Sprintf("rewards from %.4g to %.4g", -high+0, -low)
-	if two && low < high && share > 0.95 {
+	if best+worst == l.n && low < high && share > 0.95 {
 		f.Severity, f.Measured = Doubtful, f.Measured+fmt.Sprintf(", %s of rows have the better", percent(share))
 		f.Means = "failures are rare, as successes usually are: a cost may have been read as a reward"
 	}
