@@ -70,17 +70,7 @@ func (p *purse) value(g int) float64 {
 	return logMean(of[:])
 }
 
-func logMean(x []float64) float64 {
-	m := slices.Max(x)
-	if math.IsInf(m, 0) {
-		return m
-	}
-	sum := 0.0
-	for _, v := range x {
-		sum += math.Exp(v - m)
-	}
-	return m + math.Log(sum/float64(len(x)))
-}
+func logMean(x []float64) float64 { return floats.LogSumExp(x) - math.Log(float64(len(x))) }
 
 // bets is the test of propensities by betting against them. Rows are cut in halves by a
 // hash of their unit: their group, or themselves. On each half guesses q(a|x) of the
@@ -203,21 +193,16 @@ func (b *bets) units() {
 	}
 	b.unit = slices.Clone(keys)
 	if doubtful("rows written twice") {
-		type same struct {
-			first, n int
-			differ   bool
-		}
-		of := map[uint64]same{}
+		of := map[uint64][]int{}
 		for i, x := range b.contexts {
-			s := of[x]
-			if s.n++; s.n == 1 {
-				s.first = i
+			of[x] = append(of[x], i)
+		}
+		for x, rows := range of {
+			differs := func(i int) bool { return b.Action[i] != b.Action[rows[0]] || b.Cost[i] != b.Cost[rows[0]] }
+			if len(rows) >= 50 || slices.ContainsFunc(rows, differs) {
+				continue
 			}
-			s.differ = s.differ || b.Action[i] != b.Action[s.first] || b.Cost[i] != b.Cost[s.first]
-			of[x] = s
-		}
-		for i, x := range b.contexts {
-			if s := of[x]; s.n < 50 && !s.differ {
+			for _, i := range rows {
 				b.unit[i] = x
 			}
 		}
@@ -455,10 +440,8 @@ func (b *bets) play() {
 	for j := range scores {
 		scores[j] = matrix(betRows, b.k)
 	}
-	var unit struct {
-		n, weight, fixed float64
-		ratio            [kinds]float64
-	}
+	var n, weight, fixed float64 // of a unit's rows
+	var ratio [kinds]float64
 	for h, rows := range b.halves {
 		guess := b.guesses[1-h]
 		for from := 0; from < len(rows); from += betRows {
@@ -485,18 +468,18 @@ func (b *bets) play() {
 				}
 				p := w / b.Propensity[i]
 				for j, v := range [kinds]float64{q, (of + 4*q) / (seen + 4), scores[0].Data[r*b.k+a], scores[1].Data[r*b.k+a]} {
-					unit.ratio[j] += v * p
+					ratio[j] += v * p
 				}
-				unit.n, unit.weight, unit.fixed = unit.n+1, unit.weight+w, unit.fixed+p/float64(b.k)
+				n, weight, fixed = n+1, weight+w, fixed+p/float64(b.k)
 				if at := from + r + 1; at < len(rows) && b.unit[rows[at]] == b.unit[i] {
 					continue
 				}
 				for j := range b.won[h] {
-					b.won[h][j].bet(unit.weight/unit.n, unit.ratio[j]/unit.n)
+					b.won[h][j].bet(weight/n, ratio[j]/n)
 				}
-				b.fixed.bet(unit.weight/unit.n, unit.fixed/unit.n)
-				clear(unit.ratio[:])
-				unit.n, unit.weight, unit.fixed = 0, 0, 0
+				b.fixed.bet(weight/n, fixed/n)
+				n, weight, fixed = 0, 0, 0
+				clear(ratio[:])
 			}
 		}
 	}

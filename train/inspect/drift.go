@@ -58,10 +58,7 @@ func (l *log) drift() {
 	verdict := func(check, what string, explained, p float64, means, do string) {
 		f := Finding{Check: check, Measured: fmt.Sprintf("%s over %d blocks in the order of %s: %s explained, p = %.2g", what, blocks, order, percent(explained), p),
 			Numbers: []Number{{"explained", explained}, {"p", p}}}
-		if p < alpha && explained > 0.001 {
-			f.Severity, f.Means, f.Do = Doubtful, means, do
-		}
-		l.add(f)
+		l.judge(f, p < alpha && explained > 0.001, Doubtful, means, do)
 	}
 	explained, p := anova(func(i int) float64 { return -l.Cost[i] }, func(b *Block, m, se float64) { b.Reward, b.SE = m, se })
 	verdict("drift of the reward", "mean reward", explained, p,
@@ -78,18 +75,12 @@ func (l *log) drift() {
 	for _, a := range l.Action {
 		total[a]++
 	}
-	class, rest, classes := make([]int, l.k), -1, 0
+	class, classes := make([]int, l.k), 1
 	for a, c := range total {
 		if c >= 5*blocks {
 			class[a] = classes
 			classes++
-			continue
 		}
-		if rest < 0 {
-			rest = classes
-			classes++
-		}
-		class[a] = rest
 	}
 	table := make([]float64, classes*blocks)
 	sums, sizes := make([]float64, classes), make([]float64, blocks)
@@ -108,6 +99,9 @@ func (l *log) drift() {
 			}
 		}
 	}
+	if !slices.Contains(class, 0) {
+		classes--
+	}
 	if df := float64((classes - 1) * (blocks - 1)); df > 0 {
 		verdict("drift of the actions", "shares of actions", max(0, x-df)/float64(l.n), chance(x, df),
 			"contexts or the logging policy changed over time", "see the drift of the propensities; use the recent part if the contexts changed")
@@ -124,43 +118,37 @@ func (l *log) groups() {
 	if l.Group == nil {
 		return
 	}
-	rows := make([]int, 0, l.n)
+	mean := l.mean(func(i int) float64 { return -l.Cost[i] }).value
+	rows, sum := map[int32]int{}, map[int32]float64{}
+	variance, n := 0.0, 0
 	for i, g := range l.Group {
 		if g >= 0 {
-			rows = append(rows, i)
+			d := -l.Cost[i] - mean
+			variance += d * d
+			sum[g] += d
+			rows[g]++
+			n++
 		}
 	}
-	slices.SortStableFunc(rows, func(a, b int) int { return int(l.Group[a]) - int(l.Group[b]) })
-	mean := l.mean(func(i int) float64 { return -l.Cost[i] }).value
-	var number, shared, largest int
-	var variance, pairs, alike, squares float64
-	for from := 0; from < len(rows); {
-		to := from
-		var sum, square float64
-		for ; to < len(rows) && l.Group[rows[to]] == l.Group[rows[from]]; to++ {
-			d := -l.Cost[rows[to]] - mean
-			sum += d
-			square += d * d
-		}
-		m := to - from
-		number++
-		largest = max(largest, m)
-		if m > 1 {
+	var shared, largest int
+	var pairs, squares float64
+	alike := -variance // Σ_{i≠j} d_i d_j over the groups
+	for _, g := range slices.Sorted(maps.Keys(rows)) {
+		m := rows[g]
+		if largest = max(largest, m); m > 1 {
 			shared += m
 		}
-		variance += square
-		alike += sum*sum - square // Σ_{i≠j} d_i d_j
+		alike += sum[g] * sum[g]
 		pairs += float64(m) * float64(m-1)
 		squares += float64(m) * float64(m)
-		from = to
 	}
-	f := Finding{Check: "groups", Measured: fmt.Sprintf("%d groups in %d rows, the largest of %d", number, len(rows), largest)}
+	f := Finding{Check: "groups", Measured: fmt.Sprintf("%d groups in %d rows, the largest of %d", len(rows), n, largest)}
 	if shared > 0 {
 		rho := 0.0
 		if variance > 0 {
-			rho = alike / pairs / (variance / float64(len(rows)))
+			rho = alike / pairs / (variance / float64(n))
 		}
-		factor := max(1, 1+(squares/float64(len(rows))-1)*max(rho, 0))
+		factor := max(1, 1+(squares/float64(n)-1)*max(rho, 0))
 		f.Severity = Doubtful
 		f.Measured += fmt.Sprintf("; rewards within a group correlate by %.2g, variance × %.2g", rho, factor)
 		f.Means = fmt.Sprintf("%d rows share a group: a guarantee counts a group as one row", shared)
@@ -210,11 +198,8 @@ func (l *log) neighbours() {
 	z := counted(same, expected, (n-1)*max(q*(1-q), q*(1-q)+2*(three-q*q)))
 	f.Measured = fmt.Sprintf("%d contexts; %s of rows share theirs; %.0f neighbours in time do, %.4g by chance, z = %.1f", len(sizes), percent(float64(repeated)/n), same, expected, z)
 	f.Numbers = []Number{{"contexts", float64(len(sizes))}, {"z", z}}
-	if z > threshold(1) && same-expected > 0.01*n {
-		f.Severity, f.Means = Doubtful, "rows of one visit stand together: they are not independent"
-		f.Do = "name the visit or user in the column group, and certify on one row of each; a file sorted by context is an innocent cause"
-	}
-	l.add(f)
+	l.judge(f, z > threshold(1) && same-expected > 0.01*n, Doubtful, "rows of one visit stand together: they are not independent",
+		"name the visit or user in the column group, and certify on one row of each; a file sorted by context is an innocent cause")
 }
 
 // repeats looks for rows written twice. Of two consecutive rows of one context the
@@ -245,11 +230,8 @@ func (l *log) repeats() {
 	f := Finding{Check: "rows written twice",
 		Measured: fmt.Sprintf("of %.0f pairs of rows of one context %.0f take the same action, %.4g by chance, z = %.1f", pairs, same, expected, z),
 		Numbers:  []Number{{"z", z}}}
-	if z > threshold(1) && same-expected > max(0.01*pairs, 3) {
-		f.Severity, f.Means = Doubtful, "rows were written more than once, or the action was kept for a while instead of drawn anew"
-		f.Do = "keep one row of each draw"
-	}
-	l.add(f)
+	l.judge(f, z > threshold(1) && same-expected > max(0.01*pairs, 3), Doubtful,
+		"rows were written more than once, or the action was kept for a while instead of drawn anew", "keep one row of each draw")
 }
 
 // autocorrelation tests whether a row's reward says something of the next one's,
@@ -280,8 +262,6 @@ func (l *log) autocorrelation() {
 	// Residuals of a block correlate by −1/rows among themselves.
 	z := (sum + variance*float64(blocks)) / max(math.Sqrt(square), variance*math.Sqrt(float64(l.n)))
 	f := Finding{Check: "rewards in sequence", Measured: fmt.Sprintf("a reward and the next correlate by %.2g, z = %.1f", r, z), Numbers: []Number{{"correlation", r}, {"z", z}}}
-	if math.Abs(z) > threshold(1) && math.Abs(r) > 0.02 {
-		f.Severity, f.Means, f.Do = Doubtful, "rows are not independent of their neighbours", "name what they share in the column group, and certify on one row of each"
-	}
-	l.add(f)
+	l.judge(f, math.Abs(z) > threshold(1) && math.Abs(r) > 0.02, Doubtful, "rows are not independent of their neighbours",
+		"name what they share in the column group, and certify on one row of each")
 }

@@ -140,6 +140,14 @@ func (l *log) add(f Finding) {
 	l.report.Findings = append(l.report.Findings, f)
 }
 
+// judge adds a finding, of the given severity if the check finds against the log.
+func (l *log) judge(f Finding, against bool, s Severity, means, do string) {
+	if against {
+		f.Severity, f.Means, f.Do = s, means, do
+	}
+	l.add(f)
+}
+
 // Inspect runs every check that the columns allow: only Actions, Action and Cost must
 // be there. Where rows are malformed, the checks that need sound rows are left out.
 // Without times the order of rows is taken for that of time.
@@ -385,11 +393,8 @@ func (l *log) reading() {
 	for _, n := range l.Notes {
 		l.add(Finding{Check: "reading", Measured: n.String()})
 	}
-	few := Finding{Check: "rows", Measured: fmt.Sprintf("%d rows, %d actions", l.n, l.k)}
-	if l.n < 100 {
-		few.Severity, few.Means, few.Do = Doubtful, "fewer than 100 rows say little", "log more"
-	}
-	l.add(few)
+	l.judge(Finding{Check: "rows", Measured: fmt.Sprintf("%d rows, %d actions", l.n, l.k)}, l.n < 100, Doubtful,
+		"fewer than 100 rows say little", "log more")
 }
 
 // ids counts decisions that come more than once: any is doubtful, more than 10 %
@@ -407,12 +412,10 @@ func (l *log) ids() {
 			twice++
 		}
 	}
-	f := Finding{Check: "decision ids", Measured: fmt.Sprintf("%d of %d rows repeat an id", twice, l.n)}
-	if twice > 0 {
-		f.Severity, f.Means, f.Do = Doubtful, "a decision that counts twice makes intervals too narrow", "keep one row of each id"
-		if twice*10 > l.n {
-			f.Severity = Unusable
-		}
+	severity := Doubtful
+	if twice*10 > l.n {
+		severity = Unusable
 	}
-	l.add(f)
+	f := Finding{Check: "decision ids", Measured: fmt.Sprintf("%d of %d rows repeat an id", twice, l.n)}
+	l.judge(f, twice > 0, severity, "a decision that counts twice makes intervals too narrow", "keep one row of each id")
 }

@@ -117,10 +117,9 @@ func (l *log) meanWeight() {
 	z = p.against(1 / float64(l.k))
 	g := Finding{Check: "mean propensity", Measured: fmt.Sprintf("%.4g, at least 1/K = %.4g", p.value, 1/float64(l.k)),
 		Numbers: []Number{{"mean", p.value}, {"z", z}}}
-	if z < -q && p.value < 0.9899/float64(l.k) { // .33 is of three actions
-		g.Severity, g.Means, g.Do = Unusable, "actions drawn by a policy have more than 1/K on average: the column looks inverted or belongs to other actions", "log the probability of the action shown"
-	}
-	l.add(g)
+	l.judge(g, z < -q && p.value < 0.9899/float64(l.k), Unusable, // .33 is of three actions
+		"actions drawn by a policy have more than 1/K on average: the column looks inverted or belongs to other actions",
+		"log the probability of the action shown")
 }
 
 // bounded keeps a number within what JSON can say; one that is not defined is 0.
@@ -157,13 +156,12 @@ func (l *log) sharpness() {
 	}
 	f.Measured = fmt.Sprintf("Σ π₀(a_i|x_i) is %.4g, Σ_i Σ_a π₀² says %.4g, z = %.1f", got, want, z)
 	f.Numbers = []Number{{"ratio", got / want}, {"z", z}}
-	if math.Abs(z) > threshold(1) && math.Abs(got/want-1) > 0.01 {
-		f.Severity, f.Do = Doubtful, "log the propensities of the draw itself, not those of a later or earlier policy"
-		if f.Means = "the actions are less concentrated than the propensities say"; z > 0 {
-			f.Means = "the actions are more concentrated than the propensities say"
-		}
+	than := "less"
+	if z > 0 {
+		than = "more"
 	}
-	l.add(f)
+	l.judge(f, math.Abs(z) > threshold(1) && math.Abs(got/want-1) > 0.01, Doubtful, "the actions are "+than+" concentrated than the propensities say",
+		"log the propensities of the draw itself, not those of a later or earlier policy")
 }
 
 // support looks for actions that were never logged: doubtful where uniform draws
@@ -338,10 +336,8 @@ func (l *log) concentration() {
 	f := Finding{Check: "effective sample size",
 		Measured: fmt.Sprintf("%.0f of %d rows; largest weight %.3g (%s of all); top 1 %% of rows carry %s", ess, l.n, slices.Max(l.weight), percent(most/sum), percent(tail/sum)),
 		Numbers:  []Number{{"ess", ess}, {"largest share", most / sum}, {"tail share", tail / sum}}}
-	if l.n >= 100 && (ess < 50 || most > 0.25*sum) {
-		f.Severity, f.Means, f.Do = Doubtful, "policies far from the logging policy would be judged by a handful of rows", "learn with pessimism, or explore more"
-	}
-	l.add(f)
+	l.judge(f, l.n >= 100 && (ess < 50 || most > 0.25*sum), Doubtful,
+		"policies far from the logging policy would be judged by a handful of rows", "learn with pessimism, or explore more")
 }
 
 // effective is the effective size of weights, (Σw)²/Σw², their sum and the largest.
@@ -358,8 +354,5 @@ func (l *log) rowWeights() {
 	}
 	ess, sum, most := effective(l.Weight)
 	f := Finding{Check: "row weights", Measured: fmt.Sprintf("effective size %.0f of %d rows; the largest has %s of all", ess, l.n, percent(most/sum))}
-	if l.n >= 100 && (ess < 50 || most > 0.1*sum) {
-		f.Severity, f.Means, f.Do = Doubtful, "few rows outweigh all others", "see what the column of weights holds"
-	}
-	l.add(f)
+	l.judge(f, l.n >= 100 && (ess < 50 || most > 0.1*sum), Doubtful, "few rows outweigh all others", "see what the column of weights holds")
 }

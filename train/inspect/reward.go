@@ -10,14 +10,14 @@ import (
 // unusable; doubtful are those that differ from the most common one in fewer
 // than 20 rows.
 func (l *log) reward() {
-	sorted := slices.Clone(l.Cost)
-	slices.Sort(sorted)
+	count := map[float64]int{}
+	for _, c := range l.Cost {
+		count[c]++
+	}
 	common, most := 0.0, 0
-	for from, to := 0, 0; from < l.n; from = to {
-		for to = from + 1; to < l.n && sorted[to] == sorted[from]; to++ { // NaN equals nothing
-		}
-		if to-from > most {
-			common, most = sorted[from], to-from
+	for c, n := range count {
+		if n > most || n == most && c < common {
+			common, most = c, n
 		}
 	}
 	m := l.mean(func(i int) float64 { return -l.Cost[i] })
