@@ -35,17 +35,9 @@ var (
 	lambdas = [...]float64{0.01, 0.03, 0.1, 0.3, 0.6, 1}
 )
 
-// purse is what bets have won, for each Γ₀ and λ: the logarithm, and a factor besides.
+// purse is what bets have won, for each Γ₀ and λ: the logarithm, and a factor besides
+// (0: none yet).
 type purse [len(gammas)][len(lambdas)]struct{ log, factor float64 }
-
-func newPurse() (p purse) {
-	for g := range p {
-		for l := range p[g] {
-			p[g][l].factor = 1
-		}
-	}
-	return p
-}
 
 // bet multiplies by 1 − λω + λω q/(Γ₀ π₀), where ω ≤ 1 and ratio is ω q/π₀, both means
 // over the rows of a unit.
@@ -54,7 +46,7 @@ func (p *purse) bet(weight, ratio float64) {
 		d := ratio/gammas[g] - weight
 		for l := range p[g] {
 			v := &p[g][l]
-			if v.factor *= 1 + lambdas[l]*d; v.factor < 1e-100 || v.factor > 1e100 {
+			if v.factor = cmp.Or(v.factor, 1) * (1 + lambdas[l]*d); v.factor < 1e-100 || v.factor > 1e100 {
 				v.log, v.factor = v.log+math.Log(v.factor), 1
 			}
 		}
@@ -65,7 +57,7 @@ func (p *purse) bet(weight, ratio float64) {
 func (p *purse) value(g int) float64 {
 	var of [len(lambdas)]float64
 	for l, v := range p[g] {
-		of[l] = v.log + math.Log(v.factor)
+		of[l] = v.log + math.Log(cmp.Or(v.factor, 1))
 	}
 	return logMean(of[:])
 }
@@ -110,8 +102,8 @@ type feature struct {
 	mean, sd float64
 	n        int
 	most     float64
-	first    float64
 	sum, two float64 // of v − first
+	first    float64
 }
 
 // guess is what one half taught.
@@ -158,13 +150,7 @@ func (b *bets) run() (e [len(gammas)]float64) {
 	for i := range b.n {
 		b.most = max(b.most, b.rowWeight(i))
 	}
-	b.fixed = newPurse()
-	for h := range b.won {
-		b.guesses[h] = b.learn(h)
-		for j := range b.won[h] {
-			b.won[h][j] = newPurse()
-		}
-	}
+	b.guesses = [2]guess{b.learn(0), b.learn(1)}
 	b.play()
 	for g := range e {
 		var all []float64
@@ -414,12 +400,9 @@ func (b *bets) regress(rows []int, x blas64.General, shift []float64) blas64.Gen
 		blas64.Gemm(blas.Trans, blas.NoTrans, 1, pi, x, 0, grad)
 		for j, u := range v {
 			f += ridge * u * u / 2
-			grad.Data[j] += ridge * u
+			grad.Data[j] = (grad.Data[j] + ridge*u) / float64(len(rows))
 		}
 		f /= float64(len(rows))
-		for j := range grad.Data {
-			grad.Data[j] /= float64(len(rows))
-		}
 	}
 	problem := optimize.Problem{
 		Func: func(v []float64) float64 { at(v); return f },

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/stat"
 )
 
 // drift compares up to ten blocks of rows in the order of time: reward and
@@ -24,30 +26,24 @@ func (l *log) drift() {
 		order = "the file"
 	}
 	anova := func(of func(i int) float64, set func(b *Block, mean, se float64)) (explained, p float64) {
-		sum, square, n := make([]float64, blocks), make([]float64, blocks), make([]float64, blocks)
+		values := make([]float64, l.n)
 		for t, i := range l.order {
-			b, v := at(t), of(i)
-			sum[b] += v
-			square[b] += v * v
-			n[b]++
+			values[t] = of(i)
 		}
-		mean, total := 0.0, 0.0
-		for b := range blocks {
-			mean += sum[b] / float64(l.n)
+		mean, variance := stat.PopMeanVariance(values, nil)
+		between, from := 0.0, 0
+		for b := range l.report.Blocks {
+			block := &l.report.Blocks[b]
+			n := float64(block.Rows)
+			m, v := stat.PopMeanVariance(values[from:from+block.Rows], nil)
+			between += n * (m - mean) * (m - mean)
+			set(block, m, math.Sqrt(v/n))
+			from += block.Rows
 		}
-		for _, i := range l.order {
-			total += (of(i) - mean) * (of(i) - mean)
-		}
-		between := 0.0
-		for b := range blocks {
-			m := sum[b] / n[b]
-			between += n[b] * (m - mean) * (m - mean)
-			set(&l.report.Blocks[b], m, math.Sqrt(max(0, square[b]/n[b]-m*m)/n[b]))
-		}
-		if total <= 1e-15*float64(l.n) {
+		if variance <= 1e-15 {
 			return 0, 1
 		}
-		return between / total, chance(between/(total/float64(l.n-1)), float64(blocks-1))
+		return between / variance / float64(l.n), chance(between/variance*float64(l.n-1)/float64(l.n), float64(blocks-1))
 	}
 	for t, i := range l.order {
 		b := &l.report.Blocks[at(t)]
@@ -82,19 +78,16 @@ func (l *log) drift() {
 			classes++
 		}
 	}
-	table := make([]float64, classes*blocks)
-	sums, sizes := make([]float64, classes), make([]float64, blocks)
+	table, sums := make([]float64, classes*blocks), make([]float64, classes)
 	for t, i := range l.order {
 		b, c := at(t), class[l.Action[i]]
 		table[c*blocks+b]++
 		sums[c]++
-		sizes[b]++
 	}
 	x := 0.0
 	for c := range classes {
 		for b := range blocks {
-			e := sums[c] * sizes[b] / float64(l.n)
-			if e > 0 {
+			if e := sums[c] * float64(l.report.Blocks[b].Rows) / float64(l.n); e > 0 {
 				x += (table[c*blocks+b] - e) * (table[c*blocks+b] - e) / e
 			}
 		}
@@ -188,16 +181,11 @@ func (l *log) neighbours() {
 			same++
 		}
 	}
-	f := Finding{Check: "repeated contexts"}
-	if len(sizes) == 1 {
-		f.Measured = "all rows have the same context"
-		l.add(f)
-		return
-	}
 	expected := (n - 1) * q
 	z := counted(same, expected, (n-1)*max(q*(1-q), q*(1-q)+2*(three-q*q)))
-	f.Measured = fmt.Sprintf("%d contexts; %s of rows share theirs; %.0f neighbours in time do, %.4g by chance, z = %.1f", len(sizes), percent(float64(repeated)/n), same, expected, z)
-	f.Numbers = []Number{{"contexts", float64(len(sizes))}, {"z", z}}
+	f := Finding{Check: "repeated contexts", Numbers: []Number{{"contexts", float64(len(sizes))}, {"z", z}},
+		Measured: fmt.Sprintf("%d contexts; %s of rows share theirs; %.0f neighbours in time do, %.4g by chance, z = %.1f",
+			len(sizes), percent(float64(repeated)/n), same, expected, z)}
 	l.judge(f, z > threshold(1) && same-expected > 0.01*n, Doubtful, "rows of one visit stand together: they are not independent",
 		"name the visit or user in the column group, and certify on one row of each; a file sorted by context is an innocent cause")
 }

@@ -110,17 +110,14 @@ func (r Report) Finding(check string) (Finding, bool) {
 
 // Summary is the report in a line.
 func (r Report) Summary() string {
-	s := fmt.Sprintf("%d rows, %d actions: %s", r.Rows, r.K, r.Severity)
-	var what []string
+	s, sep := fmt.Sprintf("%d rows, %d actions: %s", r.Rows, r.K, r.Severity), ": "
 	for _, f := range r.Findings {
 		if f.Severity > Fine {
-			what = append(what, fmt.Sprintf("%s (%s)", f.Check, f.Severity))
+			s += fmt.Sprintf("%s%s (%s)", sep, f.Check, f.Severity)
+			sep = ", "
 		}
 	}
-	if what == nil {
-		return s
-	}
-	return fmt.Sprintf("%s: %s", s, join(what))
+	return s
 }
 
 // log is a log with what several checks need.
@@ -233,10 +230,8 @@ func (l *log) schema() bool {
 		return false
 	}
 	contexts := l.n
-	if l.X != nil && l.X.Dim() > 0 {
+	if l.X != nil {
 		contexts = l.X.Len()
-	} else if l.X != nil {
-		contexts = 0
 	}
 	outside := func(r int) bool { return r < 0 || l.X != nil && r >= contexts }
 	fits := func(there bool, have, want int) bool { return !there || have == want }
@@ -249,7 +244,7 @@ func (l *log) schema() bool {
 		return bad("no rows", "there is nothing to learn from", "give a file that has rows")
 	case l.k < 2:
 		return bad("%d actions", "there was nothing to decide", "log the decisions among at least two actions", l.k)
-	case !lengths:
+	case !lengths || l.X != nil && l.X.Dim() < 1:
 		return bad("columns of different lengths", "rows cannot be told apart", "give every column a value in every row")
 	}
 	sum := 0.0

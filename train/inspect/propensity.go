@@ -199,11 +199,10 @@ func (l *log) support() {
 		f.Severity, f.Means, f.Do = Doubtful, "action 0 was never logged: actions may count from 1", "see how the log counts; give setting actions"
 	case len(never) > 0 && l.n >= 20*l.k:
 		f.Severity, f.Do = Doubtful, "judge only policies that leave these actions out, or log some"
-		f.Means = "never logged: " + join(never[:min(5, len(never))])
 		if len(never) > 5 {
-			f.Means += ", …"
+			never = append(never[:5], "…")
 		}
-		f.Means += "; nothing is known of them"
+		f.Means = "never logged: " + join(never) + "; nothing is known of them"
 	}
 	l.add(f)
 }
