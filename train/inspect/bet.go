@@ -3,6 +3,7 @@ package inspect
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/optimize"
 
 	"opl/graph/kernel"
@@ -33,17 +35,9 @@ var (
 	lambdas = [...]float64{0.01, 0.03, 0.1, 0.3, 0.6, 1}
 )
 
-// purse is what bets have won, for each Γ₀ and λ: the logarithm, and a factor besides.
+// purse is what bets have won, for each Γ₀ and λ: the logarithm, and a factor besides
+// (0: none yet).
 type purse [len(gammas)][len(lambdas)]struct{ log, factor float64 }
-
-func newPurse() (p purse) {
-	for g := range p {
-		for l := range p[g] {
-			p[g][l].factor = 1
-		}
-	}
-	return p
-}
 
 // bet multiplies by 1 − λω + λω q/(Γ₀ π₀), where ω ≤ 1 and ratio is ω q/π₀, both means
 // over the rows of a unit.
@@ -52,7 +46,7 @@ func (p *purse) bet(weight, ratio float64) {
 		d := ratio/gammas[g] - weight
 		for l := range p[g] {
 			v := &p[g][l]
-			if v.factor *= 1 + lambdas[l]*d; v.factor < 1e-100 || v.factor > 1e100 {
+			if v.factor = cmp.Or(v.factor, 1) * (1 + lambdas[l]*d); v.factor < 1e-100 || v.factor > 1e100 {
 				v.log, v.factor = v.log+math.Log(v.factor), 1
 			}
 		}
@@ -63,22 +57,12 @@ func (p *purse) bet(weight, ratio float64) {
 func (p *purse) value(g int) float64 {
 	var of [len(lambdas)]float64
 	for l, v := range p[g] {
-		of[l] = v.log + math.Log(v.factor)
+		of[l] = v.log + math.Log(cmp.Or(v.factor, 1))
 	}
 	return logMean(of[:])
 }
 
-func logMean(x []float64) float64 {
-	m := slices.Max(x)
-	if math.IsInf(m, 0) {
-		return m
-	}
-	sum := 0.0
-	for _, v := range x {
-		sum += math.Exp(v - m)
-	}
-	return m + math.Log(sum/float64(len(x)))
-}
+func logMean(x []float64) float64 { return floats.LogSumExp(x) - math.Log(float64(len(x))) }
 
 // bets is the test of propensities by betting against them. Rows are cut in halves by a
 // hash of their unit: their group, or themselves. On each half guesses q(a|x) of the
@@ -97,13 +81,14 @@ func logMean(x []float64) float64 {
 // products of pairs of features. A last bet, on all rows, is on 1/K and needs no learning.
 type bets struct {
 	*log
-	order    []int // rows by unit, in both halves
 	unit     []uint64
+	halves   [2][]int // rows by unit
 	features []feature
+	terms    [][]int        // features, and pairs of them, that are multiplied
 	at       map[string]int // feature of each name
-	x        []float64      // room for a vector
+	x        []float64      // room for a vector; nil: features have names
 	d        logs.Decision
-	width    int // 1 + features + their products
+	width    int // 1 + terms
 	most     float64
 	guesses  [2]guess // learned on half 0 and half 1
 	won      [2][kinds]purse
@@ -112,14 +97,13 @@ type bets struct {
 
 // feature is a column of contexts: its value less the mean over sd is read.
 type feature struct {
-	name     string // or its number
-	named    bool
-	place    int // in the vector; of a name: in the decision where it was seen last
+	name     string
+	place    int // in the vector
 	mean, sd float64
 	n        int
 	most     float64
-	sum, two float64   // of v − the first
-	values   []float64 // up to nine that occur
+	sum, two float64 // of v − first
+	first    float64
 }
 
 // guess is what one half taught.
@@ -128,9 +112,6 @@ type guess struct {
 	table map[uint64][]float64 // rows of each context by action
 	w     [2]blas64.General    // without and with products
 }
-
-// half is where a unit belongs.
-func half(unit uint64) int { return int(mix(unit^0x9e3779b97f4a7c15) & 1) }
 
 // bet adds the finding, and sets the report's Gamma. Estimated propensities, which
 // certify nothing, are not bet on.
@@ -161,18 +142,15 @@ func (l *log) bet() {
 
 // run returns the logarithms of the e-values, of each Γ₀.
 func (b *bets) run() (e [len(gammas)]float64) {
+	if b.contexts == nil {
+		b.contexts = make([]uint64, b.n)
+	}
 	b.units()
 	b.scan()
 	for i := range b.n {
 		b.most = max(b.most, b.rowWeight(i))
 	}
-	b.fixed = newPurse()
-	for h := range b.won {
-		b.guesses[h] = b.learn(h)
-		for j := range b.won[h] {
-			b.won[h][j] = newPurse()
-		}
-	}
+	b.guesses = [2]guess{b.learn(0), b.learn(1)}
 	b.play()
 	for g := range e {
 		var all []float64
@@ -201,21 +179,16 @@ func (b *bets) units() {
 	}
 	b.unit = slices.Clone(keys)
 	if doubtful("rows written twice") {
-		type same struct {
-			first, n int
-			differ   bool
-		}
-		of := map[uint64]same{}
+		of := map[uint64][]int{}
 		for i, x := range b.contexts {
-			s := of[x]
-			if s.n++; s.n == 1 {
-				s.first = i
+			of[x] = append(of[x], i)
+		}
+		for x, rows := range of {
+			differs := func(i int) bool { return b.Action[i] != b.Action[rows[0]] || b.Cost[i] != b.Cost[rows[0]] }
+			if len(rows) >= 50 || slices.ContainsFunc(rows, differs) {
+				continue
 			}
-			s.differ = s.differ || b.Action[i] != b.Action[s.first] || b.Cost[i] != b.Cost[s.first]
-			of[x] = s
-		}
-		for i, x := range b.contexts {
-			if s := of[x]; s.n < 50 && !s.differ {
+			for _, i := range rows {
 				b.unit[i] = x
 			}
 		}
@@ -225,19 +198,29 @@ func (b *bets) units() {
 			b.unit[i] = mix(uint64(g) + 1<<40)
 		}
 	}
-	b.order = make([]int, b.n)
-	for i := range b.order {
-		b.order[i] = i
+	for i, u := range b.unit {
+		h := mix(u^0x9e3779b97f4a7c15) & 1
+		b.halves[h] = append(b.halves[h], i)
 	}
-	slices.SortFunc(b.order, func(i, j int) int {
-		return cmp.Or(cmp.Compare(b.unit[i], b.unit[j]), cmp.Compare(i, j))
-	})
+	for _, rows := range b.halves {
+		slices.SortStableFunc(rows, func(i, j int) int { return cmp.Compare(b.unit[i], b.unit[j]) })
+	}
 }
+
+// mix spreads a hash over its bits (the finalizer of SplitMix64).
+func mix(h uint64) uint64 {
+	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
+	h = (h ^ h>>27) * 0x94d049bb133111eb
+	return h ^ h>>31
+}
+
+// omega is a row's weight over the largest.
+func (b *bets) omega(i int) float64 { return b.rowWeight(i) / b.most }
 
 // each calls use with the features of row i by their place in b.features; those of
 // value 0 may be left out.
 func (b *bets) each(i int, use func(f int, v float64)) {
-	if b.at == nil {
+	if b.x != nil {
 		b.X.Row64(b.Context(i), b.x)
 		for f := range b.features {
 			use(f, b.x[b.features[f].place])
@@ -245,15 +228,10 @@ func (b *bets) each(i int, use func(f int, v float64)) {
 		return
 	}
 	b.Decision(i, &b.d)
-	for j, v := range b.d.Context {
-		f := j
-		if f >= len(b.features) || b.features[f].place != j || b.features[f].name != v.Name {
-			var ok bool
-			if f, ok = b.at[v.Name]; !ok {
-				continue
-			}
+	for _, v := range b.d.Context {
+		if f, ok := b.at[v.Name]; ok {
+			use(f, v.Number)
 		}
-		use(f, v.Number)
 	}
 }
 
@@ -261,48 +239,33 @@ func (b *bets) each(i int, use func(f int, v float64)) {
 // value, at most 64 and fewer if there are many actions.
 func (b *bets) scan() {
 	names := b.Names()
-	switch {
-	case names != nil:
-		b.at = make(map[string]int, len(names))
-		for j, name := range names {
-			b.at[name], b.features = j, append(b.features, feature{name: name, named: true, place: j})
-		}
-	case b.X != nil:
+	if names == nil && b.X != nil {
 		b.x = make([]float64, b.X.Dim())
 		for j := range b.x {
-			b.features = append(b.features, feature{name: strconv.Itoa(j), place: j})
+			names = append(names, "feature "+strconv.Itoa(j))
 		}
-	default:
-		b.at = map[string]int{}
 	}
-	first, rows := make([]float64, len(b.features)), 0
+	b.at = make(map[string]int, len(names))
+	for j, name := range names {
+		b.at[name], b.features = j, append(b.features, feature{name: name, place: j})
+	}
+	b.each(0, func(j int, v float64) { b.features[j].first = v })
+	rows := 0
 	for i := 0; i < b.n; i += 1 + b.n/50_000 {
 		rows++
 		b.each(i, func(j int, v float64) {
 			f := &b.features[j]
-			if f.n++; f.n == 1 {
-				first[j] = v
-			}
+			f.n++
 			f.most = max(f.most, math.Abs(v))
-			f.sum += v - first[j]
-			f.two += (v - first[j]) * (v - first[j])
-			if len(f.values) <= 8 && !slices.Contains(f.values, v) {
-				f.values = append(f.values, v)
-			}
+			f.sum += v - f.first
+			f.two += (v - f.first) * (v - f.first)
 		})
 	}
 	kept := b.features[:0]
-	for j, f := range b.features {
-		if none := float64(rows - f.n); none > 0 { // rows of value 0
-			f.sum -= none * first[j]
-			f.two += none * first[j] * first[j]
-			if !slices.Contains(f.values, 0) {
-				f.values = append(f.values, 0)
-			}
-		}
-		slices.Sort(f.values)
-		m := f.sum / float64(rows)
-		f.mean, f.sd = first[j]+m, math.Sqrt(f.two/float64(rows)-m*m)
+	for _, f := range b.features {
+		none := float64(rows - f.n) // rows of value 0
+		m := (f.sum - none*f.first) / float64(rows)
+		f.mean, f.sd = f.first+m, math.Sqrt((f.two+none*f.first*f.first)/float64(rows)-m*m)
 		if f.sd > 1e-9*f.most && f.sd < math.MaxFloat64 {
 			kept = append(kept, f)
 		}
@@ -310,44 +273,36 @@ func (b *bets) scan() {
 	slices.SortStableFunc(kept, func(f, g feature) int { return cmp.Compare(g.sd/g.most, f.sd/f.most) })
 	b.features = kept[:min(len(kept), 64, max(8, 2000/b.k))]
 	slices.SortFunc(b.features, func(f, g feature) int { return cmp.Compare(f.place, g.place) })
-	if b.at != nil {
-		clear(b.at)
-		for j, f := range b.features {
-			b.at[f.name] = j
+	clear(b.at)
+	for f := range b.features {
+		b.at[b.features[f].name], b.terms = f, append(b.terms, []int{f})
+	}
+	if d := len(b.features); d <= pairsUpTo {
+		for f := range d {
+			for g := range f + 1 {
+				b.terms = append(b.terms, []int{f, g})
+			}
 		}
 	}
-	b.width = 1 + len(b.features)
-	if d := len(b.features); d <= pairsUpTo {
-		b.width += d * (d + 1) / 2
-	}
+	b.width = 1 + len(b.terms)
 }
 
 // vector writes 1, the features of row i, in units of their sd and at most 5 of them, and
 // their products.
 func (b *bets) vector(i int, dst []float64) {
-	d := len(b.features)
 	read := func(f int, v float64) {
 		v = (v - b.features[f].mean) / b.features[f].sd
-		dst[1+f] = max(-5, min(5, v))
-		if v != v {
+		if dst[1+f] = max(-5, min(5, v)); v != v {
 			dst[1+f] = 0
 		}
 	}
 	dst[0] = 1
-	if b.at != nil {
-		for f := range d {
-			read(f, 0)
-		}
+	for f := range b.features {
+		read(f, 0)
 	}
 	b.each(i, read)
-	if len(dst) > 1+d {
-		at := 1 + d
-		for f := range d {
-			for g := range f + 1 {
-				dst[at] = dst[1+f] * dst[1+g]
-				at++
-			}
-		}
+	for t, of := range b.terms[len(b.features):] {
+		dst[1+len(b.features)+t] = dst[1+of[0]] * dst[1+of[1]]
 	}
 }
 
@@ -364,14 +319,9 @@ func (b *bets) offset(i int, shift, dst []float64) {
 // learn learns the guesses from the rows of half h.
 func (b *bets) learn(h int) guess {
 	q := guess{shift: make([]float64, b.k), table: map[uint64][]float64{}}
-	var rows []int
 	got, want := make([]float64, b.k), make([]float64, b.k)
-	for i, a := range b.Action {
-		if half(b.unit[i]) != h {
-			continue
-		}
-		w := b.rowWeight(i) / b.most
-		rows = append(rows, i)
+	for _, i := range b.halves[h] {
+		a, w := b.Action[i], b.omega(i)
 		got[a] += w
 		for c := range want {
 			if b.Propensities != nil {
@@ -380,28 +330,23 @@ func (b *bets) learn(h int) guess {
 				want[c] += w / float64(b.k)
 			}
 		}
-		if b.contexts != nil {
-			t := q.table[b.contexts[i]]
-			if t == nil {
-				t = make([]float64, b.k)
-				q.table[b.contexts[i]] = t
-			}
-			t[a] += w
+		t := q.table[b.contexts[i]]
+		if t == nil {
+			t = make([]float64, b.k)
+			q.table[b.contexts[i]] = t
 		}
+		t[a] += w
 	}
 	for a := range got {
 		q.shift[a] = math.Log((got[a] + 1) / (want[a] + 1))
 	}
 	// Time is rows × actions × width, and as many exponentials.
 	most := max(1000, min(50_000, 3_000_000/(b.k*(b.width+20))))
-	every := max(1, (len(rows)+most-1)/most)
-	n := 0
-	for at := 0; at < len(rows); at += every {
-		rows[n] = rows[at]
-		n++
+	var rows []int
+	for at := 0; at < len(b.halves[h]); at += 1 + (len(b.halves[h])-1)/most {
+		rows = append(rows, b.halves[h][at])
 	}
-	rows = rows[:n]
-	x := matrix(n, b.width)
+	x := matrix(len(rows), b.width)
 	for r, i := range rows {
 		b.vector(i, x.Data[r*b.width:(r+1)*b.width])
 	}
@@ -445,24 +390,19 @@ func (b *bets) regress(rows []int, x blas64.General, shift []float64) blas64.Gen
 		kernel.Softmax(pi.Data, pi.Data, b.k)
 		f = 0
 		for r, i := range rows {
-			row, weight := pi.Data[r*b.k:(r+1)*b.k], b.rowWeight(i)/b.most
+			row, weight := pi.Data[r*b.k:(r+1)*b.k], b.omega(i)
 			f -= weight * math.Log(max(row[b.Action[i]], 1e-300))
 			row[b.Action[i]]--
-			if weight != 1 {
-				for a := range row {
-					row[a] *= weight
-				}
+			for a := range row {
+				row[a] *= weight
 			}
 		}
 		blas64.Gemm(blas.Trans, blas.NoTrans, 1, pi, x, 0, grad)
 		for j, u := range v {
 			f += ridge * u * u / 2
-			grad.Data[j] += ridge * u
+			grad.Data[j] = (grad.Data[j] + ridge*u) / float64(len(rows))
 		}
 		f /= float64(len(rows))
-		for j := range grad.Data {
-			grad.Data[j] /= float64(len(rows))
-		}
 	}
 	problem := optimize.Problem{
 		Func: func(v []float64) float64 { at(v); return f },
@@ -483,17 +423,9 @@ func (b *bets) play() {
 	for j := range scores {
 		scores[j] = matrix(betRows, b.k)
 	}
-	var unit struct {
-		n, weight, fixed float64
-		ratio            [kinds]float64
-	}
-	for h := range 2 {
-		var rows []int
-		for _, i := range b.order {
-			if half(b.unit[i]) == h {
-				rows = append(rows, i)
-			}
-		}
+	var n, weight, fixed float64 // of a unit's rows
+	var ratio [kinds]float64
+	for h, rows := range b.halves {
 		guess := b.guesses[1-h]
 		for from := 0; from < len(rows); from += betRows {
 			block := rows[from:min(from+betRows, len(rows))]
@@ -512,203 +444,118 @@ func (b *bets) play() {
 			}
 			kernel.Softmax(scores[2].Data, scores[2].Data, b.k)
 			for r, i := range block {
-				a, w := int(b.Action[i]), b.rowWeight(i)/b.most
+				a, w := int(b.Action[i]), b.omega(i)
 				q, seen, of := scores[2].Data[r*b.k+a], 0.0, 0.0
-				for c, n := range guess.table[b.contextOf(i)] {
-					seen += n
-					if c == a {
-						of = n
-					}
+				if t := guess.table[b.contexts[i]]; t != nil {
+					seen, of = floats.Sum(t), t[a]
 				}
 				p := w / b.Propensity[i]
 				for j, v := range [kinds]float64{q, (of + 4*q) / (seen + 4), scores[0].Data[r*b.k+a], scores[1].Data[r*b.k+a]} {
-					unit.ratio[j] += v * p
+					ratio[j] += v * p
 				}
-				unit.n, unit.weight, unit.fixed = unit.n+1, unit.weight+w, unit.fixed+p/float64(b.k)
+				n, weight, fixed = n+1, weight+w, fixed+p/float64(b.k)
 				if at := from + r + 1; at < len(rows) && b.unit[rows[at]] == b.unit[i] {
 					continue
 				}
 				for j := range b.won[h] {
-					b.won[h][j].bet(unit.weight/unit.n, unit.ratio[j]/unit.n)
+					b.won[h][j].bet(weight/n, ratio[j]/n)
 				}
-				b.fixed.bet(unit.weight/unit.n, unit.fixed/unit.n)
-				clear(unit.ratio[:])
-				unit.n, unit.weight, unit.fixed = 0, 0, 0
+				b.fixed.bet(weight/n, fixed/n)
+				n, weight, fixed = 0, 0, 0
+				clear(ratio[:])
 			}
 		}
 	}
 }
-
-func (b *bets) contextOf(i int) uint64 {
-	if b.contexts == nil {
-		return 0
-	}
-	return b.contexts[i]
-}
-
-// cell is the rows where up to two features have a value, by their places in the
-// features named and those features' classes; −1: none. {−2, i} is those of the context of row i.
-type cell [4]int
 
 // why names the features of the largest weights, and one place where actions and
 // propensities differ most, in at most 10,000 rows.
 func (b *bets) why() string {
-	kind, most := -1, b.fixed.value(1) // the guess that won most
-	for j := range kinds {
-		if v := max(b.won[0][j].value(1), b.won[1][j].value(1)); v > most {
-			kind, most = j, v
-		}
+	weight, top := make([]float64, len(b.features)), make([]int, len(b.features))
+	for f := range top {
+		top[f] = f
 	}
-	weight := make([]float64, len(b.features))
 	for _, q := range b.guesses {
 		for _, w := range q.w {
 			for j, v := range w.Data {
-				at := j%w.Cols - 1 - len(b.features)
-				switch {
-				case at >= 0: // product f, g: place f(f+1)/2 + g
-					f := int((math.Sqrt(float64(8*at+1)) - 1) / 2)
-					weight[f] += v * v / 2
-					weight[at-f*(f+1)/2] += v * v / 2
-				case j%w.Cols > 0:
-					weight[j%w.Cols-1] += v * v
+				if t := j % w.Cols; t > 0 {
+					for _, f := range b.terms[t-1] {
+						weight[f] += v * v / float64(len(b.terms[t-1]))
+					}
 				}
 			}
 		}
-	}
-	top := make([]int, len(b.features))
-	for j := range top {
-		top[j] = j
 	}
 	slices.SortStableFunc(top, func(f, g int) int { return cmp.Compare(weight[g], weight[f]) })
 	top = top[:min(3, len(top))]
 
-	type tally struct{ n, taken, said []float64 }
-	cells, first := map[cell]tally{}, map[uint64]int{}
-	raw, value := make([]float64, len(b.features)), make([]int, len(top))
+	shares, more := b.fixed.value(1), math.Inf(-1) // what was won without contexts and with them
+	for _, won := range b.won {
+		shares = max(shares, won[0].value(1))
+		for j := range won[1:] {
+			more = max(more, won[1+j].value(1))
+		}
+	}
+	type place [3]string // what is so of some of the top features
+	rows, raw := map[place][]int{}, make([]float64, len(b.features))
 	for i := 0; i < b.n; i += 1 + b.n/10_000 {
 		clear(raw)
 		b.each(i, func(f int, v float64) { raw[f] = v })
-		in := []cell{{-1, 0, -1, 0}}
-		if kind == 1 {
-			x, ok := first[b.contexts[i]]
-			if !ok {
-				x, first[b.contexts[i]] = i, i
-			}
-			in = append(in, cell{-2, x, -1, 0})
-		}
-		for t, j := range top {
-			value[t] = b.features[j].class(raw[j])
-			in = append(in, cell{t, value[t], -1, 0})
-			for u := range t {
-				in = append(in, cell{u, value[u], t, value[t]})
-			}
-		}
-		for _, c := range in {
-			s, ok := cells[c]
-			if !ok {
-				s = tally{make([]float64, 1), make([]float64, b.k), make([]float64, b.k)}
-				cells[c] = s
-			}
-			s.n[0]++
-			s.taken[b.Action[i]]++
-			if b.Propensities == nil {
-				s.said[b.Action[i]] += 1 / b.Propensity[i]
-				continue
-			}
-			for a := range b.k {
-				s.said[a] += b.Propensities[i*b.k+a]
-			}
-		}
-	}
-	// The plainer of two cells is preferred: all rows, if shares alone won, one feature,
-	// two features or a context.
-	best, where, text := 0.0, cell{-1, 0, -1, 0}, "bets on the actions win"
-	order := make([]cell, 0, len(cells))
-	for c := range cells {
-		order = append(order, c)
-	}
-	slices.SortFunc(order, func(c, d cell) int { return slices.Compare(c[:], d[:]) })
-	for _, c := range order {
-		s := cells[c]
-		n, plain := s.n[0], 1.0
-		switch {
-		case c[0] == -1 && kind > 0:
-			plain = 1e-3
-		case c[0] == -2 || c[2] >= 0:
-			plain = 0.7
-		}
-		for a, taken := range s.taken {
-			said := s.said[a] / n
-			if b.Propensities == nil {
-				if taken == 0 {
-					continue
+		for set := range 1 << len(top) {
+			var c place
+			for t, f := range top {
+				if set>>t&1 == 1 {
+					c[t] = b.features[f].is(raw[f])
 				}
-				said = taken / s.said[a]
 			}
-			if z := plain * math.Abs(taken-n*said) / math.Sqrt(n*said*(1-said)+1); z > best {
-				best, where = z, c
-				text = fmt.Sprintf("action %s was taken in %.2g %% of rows, and its propensities say %.2g %%", b.Actions[a], 100*taken/n, 100*said)
+			rows[c] = append(rows[c], i)
+		}
+	}
+	best, text := 0.0, "bets on the actions win"
+	for _, c := range slices.SortedFunc(maps.Keys(rows), func(c, d place) int { return slices.Compare(c[:], d[:]) }) {
+		taken, said, n := make([]float64, b.k), make([]float64, b.k), float64(len(rows[c]))
+		for _, i := range rows[c] {
+			taken[b.Action[i]]++
+			if b.Propensities == nil {
+				said[b.Action[i]] += 1 / b.Propensity[i]
+			} else {
+				floats.Add(said, b.Propensities[i*b.k:i*b.k+b.k])
+			}
+		}
+		at := slices.DeleteFunc(c[:], func(s string) bool { return s == "" })
+		plain, where := math.Pow(0.7, float64(len(at))), "" // plainer places are preferred
+		switch {
+		case len(at) > 0:
+			where = "where " + strings.Join(at, " and ") + ", "
+		case more > shares:
+			plain = 1e-3
+		}
+		for a, t := range taken {
+			p := said[a] / n
+			if b.Propensities == nil {
+				p = t / max(said[a], 1)
+			}
+			if z := plain * math.Abs(t-n*p) / math.Sqrt(n*p*(1-p)+1); z > best {
+				best = z
+				text = fmt.Sprintf("%saction %s was taken in %.2g %% of rows, and its propensities say %.2g %%", where, b.Actions[a], 100*t/n, 100*p)
 			}
 		}
 	}
-	var at []string
-	if where[0] == -2 {
-		clear(raw)
-		b.each(where[1], func(f int, v float64) { raw[f] = v })
-		for _, j := range top {
-			at = append(at, b.features[j].in(raw[j]))
-		}
+	for t, f := range top {
+		text += [...]string{"; what tells most: ", ", ", ", "}[t] + b.features[f].name
 	}
-	for c := 0; c < 4; c += 2 {
-		if where[c] >= 0 {
-			at = append(at, b.features[top[where[c]]].of(where[c+1]))
-		}
-	}
-	if at == nil {
-		return text
-	}
-	text = "where " + strings.Join(at, " and ") + ", " + text
-	var named []string
-	for _, j := range top {
-		named = append(named, b.features[j].title())
-	}
-	return text + "; what tells most: " + join(named)
+	return text
 }
 
-func (f *feature) title() string {
-	if f.named {
-		return f.name
-	}
-	return "feature " + f.name
-}
-
-// class is the place of a value among up to eight, or whether it is above the mean.
-func (f *feature) class(v float64) int {
-	if len(f.values) <= 8 {
-		at, _ := slices.BinarySearch(f.values, v)
-		return at
-	}
-	if v > f.mean {
-		return 1
-	}
-	return 0
-}
-
-// of says which values a class has.
-func (f *feature) of(class int) string {
+// is says of a whole number what it is, of others on which side of the mean.
+func (f *feature) is(v float64) string {
 	switch {
-	case len(f.values) > 8:
-		return fmt.Sprintf("%s is %s %.3g", f.title(), [...]string{"at most", "above"}[class], f.mean)
-	case class >= len(f.values):
-		return fmt.Sprintf("%s is above %.4g", f.title(), f.values[class-1])
+	case strings.Contains(f.name, "=") && v*v == v:
+		return [...]string{"not ", ""}[int(v)] + f.name
+	case v == math.Trunc(v):
+		return fmt.Sprintf("%s is %.4g", f.name, v)
+	case v > f.mean:
+		return fmt.Sprintf("%s is above %.3g", f.name, f.mean)
 	}
-	return f.in(f.values[class])
-}
-
-// in says what a value is.
-func (f *feature) in(v float64) string {
-	if strings.Contains(f.name, "=") && f.most == 1 && len(f.values) == 2 && v*v == v {
-		return [...]string{"not ", ""}[int(v)] + f.title()
-	}
-	return fmt.Sprintf("%s is %.4g", f.title(), v)
+	return fmt.Sprintf("%s is at most %.3g", f.name, f.mean)
 }

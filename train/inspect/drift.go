@@ -2,8 +2,11 @@ package inspect
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/stat"
 )
 
 // drift compares up to ten blocks of rows in the order of time: reward and
@@ -23,30 +26,24 @@ func (l *log) drift() {
 		order = "the file"
 	}
 	anova := func(of func(i int) float64, set func(b *Block, mean, se float64)) (explained, p float64) {
-		sum, square, n := make([]float64, blocks), make([]float64, blocks), make([]float64, blocks)
+		values := make([]float64, l.n)
 		for t, i := range l.order {
-			b, v := at(t), of(i)
-			sum[b] += v
-			square[b] += v * v
-			n[b]++
+			values[t] = of(i)
 		}
-		mean, total := 0.0, 0.0
-		for b := range blocks {
-			mean += sum[b] / float64(l.n)
+		mean, variance := stat.PopMeanVariance(values, nil)
+		between, from := 0.0, 0
+		for b := range l.report.Blocks {
+			block := &l.report.Blocks[b]
+			n := float64(block.Rows)
+			m, v := stat.PopMeanVariance(values[from:from+block.Rows], nil)
+			between += n * (m - mean) * (m - mean)
+			set(block, m, math.Sqrt(v/n))
+			from += block.Rows
 		}
-		for _, i := range l.order {
-			total += (of(i) - mean) * (of(i) - mean)
-		}
-		between := 0.0
-		for b := range blocks {
-			m := sum[b] / n[b]
-			between += n[b] * (m - mean) * (m - mean)
-			set(&l.report.Blocks[b], m, math.Sqrt(max(0, square[b]/n[b]-m*m)/n[b]))
-		}
-		if total <= 1e-15*float64(l.n) {
+		if variance <= 1e-15 {
 			return 0, 1
 		}
-		return between / total, chance(between/(total/float64(l.n-1)), float64(blocks-1))
+		return between / variance / float64(l.n), chance(between/variance*float64(l.n-1)/float64(l.n), float64(blocks-1))
 	}
 	for t, i := range l.order {
 		b := &l.report.Blocks[at(t)]
@@ -57,10 +54,7 @@ func (l *log) drift() {
 	verdict := func(check, what string, explained, p float64, means, do string) {
 		f := Finding{Check: check, Measured: fmt.Sprintf("%s over %d blocks in the order of %s: %s explained, p = %.2g", what, blocks, order, percent(explained), p),
 			Numbers: []Number{{"explained", explained}, {"p", p}}}
-		if p < alpha && explained > 0.001 {
-			f.Severity, f.Means, f.Do = Doubtful, means, do
-		}
-		l.add(f)
+		l.judge(f, p < alpha && explained > 0.001, Doubtful, means, do)
 	}
 	explained, p := anova(func(i int) float64 { return -l.Cost[i] }, func(b *Block, m, se float64) { b.Reward, b.SE = m, se })
 	verdict("drift of the reward", "mean reward", explained, p,
@@ -77,35 +71,29 @@ func (l *log) drift() {
 	for _, a := range l.Action {
 		total[a]++
 	}
-	class, rest, classes := make([]int, l.k), -1, 0
+	class, classes := make([]int, l.k), 1
 	for a, c := range total {
 		if c >= 5*blocks {
 			class[a] = classes
 			classes++
-			continue
 		}
-		if rest < 0 {
-			rest = classes
-			classes++
-		}
-		class[a] = rest
 	}
-	table := make([]float64, classes*blocks)
-	sums, sizes := make([]float64, classes), make([]float64, blocks)
+	table, sums := make([]float64, classes*blocks), make([]float64, classes)
 	for t, i := range l.order {
 		b, c := at(t), class[l.Action[i]]
 		table[c*blocks+b]++
 		sums[c]++
-		sizes[b]++
 	}
 	x := 0.0
 	for c := range classes {
 		for b := range blocks {
-			e := sums[c] * sizes[b] / float64(l.n)
-			if e > 0 {
+			if e := sums[c] * float64(l.report.Blocks[b].Rows) / float64(l.n); e > 0 {
 				x += (table[c*blocks+b] - e) * (table[c*blocks+b] - e) / e
 			}
 		}
+	}
+	if !slices.Contains(class, 0) {
+		classes--
 	}
 	if df := float64((classes - 1) * (blocks - 1)); df > 0 {
 		verdict("drift of the actions", "shares of actions", max(0, x-df)/float64(l.n), chance(x, df),
@@ -123,43 +111,37 @@ func (l *log) groups() {
 	if l.Group == nil {
 		return
 	}
-	rows := make([]int, 0, l.n)
+	mean := l.mean(func(i int) float64 { return -l.Cost[i] }).value
+	rows, sum := map[int32]int{}, map[int32]float64{}
+	variance, n := 0.0, 0
 	for i, g := range l.Group {
 		if g >= 0 {
-			rows = append(rows, i)
+			d := -l.Cost[i] - mean
+			variance += d * d
+			sum[g] += d
+			rows[g]++
+			n++
 		}
 	}
-	slices.SortStableFunc(rows, func(a, b int) int { return int(l.Group[a]) - int(l.Group[b]) })
-	mean := l.mean(func(i int) float64 { return -l.Cost[i] }).value
-	var number, shared, largest int
-	var variance, pairs, alike, squares float64
-	for from := 0; from < len(rows); {
-		to := from
-		var sum, square float64
-		for ; to < len(rows) && l.Group[rows[to]] == l.Group[rows[from]]; to++ {
-			d := -l.Cost[rows[to]] - mean
-			sum += d
-			square += d * d
-		}
-		m := to - from
-		number++
-		largest = max(largest, m)
-		if m > 1 {
+	var shared, largest int
+	var pairs, squares float64
+	alike := -variance // Σ_{i≠j} d_i d_j over the groups
+	for _, g := range slices.Sorted(maps.Keys(rows)) {
+		m := rows[g]
+		if largest = max(largest, m); m > 1 {
 			shared += m
 		}
-		variance += square
-		alike += sum*sum - square // Σ_{i≠j} d_i d_j
+		alike += sum[g] * sum[g]
 		pairs += float64(m) * float64(m-1)
 		squares += float64(m) * float64(m)
-		from = to
 	}
-	f := Finding{Check: "groups", Measured: fmt.Sprintf("%d groups in %d rows, the largest of %d", number, len(rows), largest)}
+	f := Finding{Check: "groups", Measured: fmt.Sprintf("%d groups in %d rows, the largest of %d", len(rows), n, largest)}
 	if shared > 0 {
 		rho := 0.0
 		if variance > 0 {
-			rho = alike / pairs / (variance / float64(len(rows)))
+			rho = alike / pairs / (variance / float64(n))
 		}
-		factor := max(1, 1+(squares/float64(len(rows))-1)*max(rho, 0))
+		factor := max(1, 1+(squares/float64(n)-1)*max(rho, 0))
 		f.Severity = Doubtful
 		f.Measured += fmt.Sprintf("; rewards within a group correlate by %.2g, variance × %.2g", rho, factor)
 		f.Means = fmt.Sprintf("%d rows share a group: a guarantee counts a group as one row", shared)
@@ -182,11 +164,7 @@ func (l *log) neighbours() {
 		count[h]++
 	}
 	n := float64(l.n)
-	sizes := make([]int, 0, len(count))
-	for _, c := range count {
-		sizes = append(sizes, c)
-	}
-	slices.Sort(sizes) // sums do not depend on the order of a map
+	sizes := slices.Sorted(maps.Values(count)) // sums do not depend on the order of a map
 	var q, three float64
 	repeated := 0
 	for _, c := range sizes {
@@ -203,21 +181,13 @@ func (l *log) neighbours() {
 			same++
 		}
 	}
-	f := Finding{Check: "repeated contexts"}
-	if len(sizes) == 1 {
-		f.Measured = "all rows have the same context"
-		l.add(f)
-		return
-	}
 	expected := (n - 1) * q
 	z := counted(same, expected, (n-1)*max(q*(1-q), q*(1-q)+2*(three-q*q)))
-	f.Measured = fmt.Sprintf("%d contexts; %s of rows share theirs; %.0f neighbours in time do, %.4g by chance, z = %.1f", len(sizes), percent(float64(repeated)/n), same, expected, z)
-	f.Numbers = []Number{{"contexts", float64(len(sizes))}, {"z", z}}
-	if z > threshold(1) && same-expected > 0.01*n {
-		f.Severity, f.Means = Doubtful, "rows of one visit stand together: they are not independent"
-		f.Do = "name the visit or user in the column group, and certify on one row of each; a file sorted by context is an innocent cause"
-	}
-	l.add(f)
+	f := Finding{Check: "repeated contexts", Numbers: []Number{{"contexts", float64(len(sizes))}, {"z", z}},
+		Measured: fmt.Sprintf("%d contexts; %s of rows share theirs; %.0f neighbours in time do, %.4g by chance, z = %.1f",
+			len(sizes), percent(float64(repeated)/n), same, expected, z)}
+	l.judge(f, z > threshold(1) && same-expected > 0.01*n, Doubtful, "rows of one visit stand together: they are not independent",
+		"name the visit or user in the column group, and certify on one row of each; a file sorted by context is an innocent cause")
 }
 
 // repeats looks for rows written twice. Of two consecutive rows of one context the
@@ -248,11 +218,8 @@ func (l *log) repeats() {
 	f := Finding{Check: "rows written twice",
 		Measured: fmt.Sprintf("of %.0f pairs of rows of one context %.0f take the same action, %.4g by chance, z = %.1f", pairs, same, expected, z),
 		Numbers:  []Number{{"z", z}}}
-	if z > threshold(1) && same-expected > max(0.01*pairs, 3) {
-		f.Severity, f.Means = Doubtful, "rows were written more than once, or the action was kept for a while instead of drawn anew"
-		f.Do = "keep one row of each draw"
-	}
-	l.add(f)
+	l.judge(f, z > threshold(1) && same-expected > max(0.01*pairs, 3), Doubtful,
+		"rows were written more than once, or the action was kept for a while instead of drawn anew", "keep one row of each draw")
 }
 
 // autocorrelation tests whether a row's reward says something of the next one's,
@@ -283,8 +250,6 @@ func (l *log) autocorrelation() {
 	// Residuals of a block correlate by −1/rows among themselves.
 	z := (sum + variance*float64(blocks)) / max(math.Sqrt(square), variance*math.Sqrt(float64(l.n)))
 	f := Finding{Check: "rewards in sequence", Measured: fmt.Sprintf("a reward and the next correlate by %.2g, z = %.1f", r, z), Numbers: []Number{{"correlation", r}, {"z", z}}}
-	if math.Abs(z) > threshold(1) && math.Abs(r) > 0.02 {
-		f.Severity, f.Means, f.Do = Doubtful, "rows are not independent of their neighbours", "name what they share in the column group, and certify on one row of each"
-	}
-	l.add(f)
+	l.judge(f, math.Abs(z) > threshold(1) && math.Abs(r) > 0.02, Doubtful, "rows are not independent of their neighbours",
+		"name what they share in the column group, and certify on one row of each")
 }

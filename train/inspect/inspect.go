@@ -9,6 +9,7 @@
 package inspect
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -109,17 +110,14 @@ func (r Report) Finding(check string) (Finding, bool) {
 
 // Summary is the report in a line.
 func (r Report) Summary() string {
-	s := fmt.Sprintf("%d rows, %d actions: %s", r.Rows, r.K, r.Severity)
-	var what []string
+	s, sep := fmt.Sprintf("%d rows, %d actions: %s", r.Rows, r.K, r.Severity), ": "
 	for _, f := range r.Findings {
 		if f.Severity > Fine {
-			what = append(what, fmt.Sprintf("%s (%s)", f.Check, f.Severity))
+			s += fmt.Sprintf("%s%s (%s)", sep, f.Check, f.Severity)
+			sep = ", "
 		}
 	}
-	if what == nil {
-		return s
-	}
-	return fmt.Sprintf("%s: %s", s, join(what))
+	return s
 }
 
 // log is a log with what several checks need.
@@ -137,6 +135,14 @@ func (l *log) add(f Finding) {
 		f.Numbers[i].Value = bounded(f.Numbers[i].Value)
 	}
 	l.report.Findings = append(l.report.Findings, f)
+}
+
+// judge adds a finding, of the given severity if the check finds against the log.
+func (l *log) judge(f Finding, against bool, s Severity, means, do string) {
+	if against {
+		f.Severity, f.Means, f.Do = s, means, do
+	}
+	l.add(f)
 }
 
 // Inspect runs every check that the columns allow: only Actions, Action and Cost must
@@ -201,15 +207,7 @@ func (l *log) timeline() {
 		l.Time = nil
 		return
 	}
-	slices.SortStableFunc(l.order, func(a, b int) int {
-		switch {
-		case l.Time[a] < l.Time[b]:
-			return -1
-		case l.Time[a] > l.Time[b]:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(l.order, func(a, b int) int { return cmp.Compare(l.Time[a], l.Time[b]) })
 	l.report.From, l.report.To = l.stamp(l.order[0]), l.stamp(l.order[l.n-1])
 }
 
@@ -231,13 +229,22 @@ func (l *log) schema() bool {
 		l.add(Finding{Check: "rows", Severity: Unusable, Measured: fmt.Sprintf(what, args...), Means: means, Do: do})
 		return false
 	}
+	contexts := l.n
+	if l.X != nil {
+		contexts = l.X.Len()
+	}
+	outside := func(r int) bool { return r < 0 || l.X != nil && r >= contexts }
+	fits := func(there bool, have, want int) bool { return !there || have == want }
+	lengths := len(l.Cost) == l.n && (l.Rows != nil || contexts == l.n) && !slices.ContainsFunc(l.Rows, outside) &&
+		fits(l.Propensity != nil, len(l.Propensity), l.n) && fits(l.Propensities != nil, len(l.Propensities), l.n*l.k) &&
+		fits(l.Weight != nil, len(l.Weight), l.n) && fits(l.Group != nil, len(l.Group), l.n) &&
+		fits(l.Keys != nil, len(l.Keys), l.n) && fits(l.Rows != nil, len(l.Rows), l.n)
 	switch {
 	case l.n == 0:
 		return bad("no rows", "there is nothing to learn from", "give a file that has rows")
 	case l.k < 2:
 		return bad("%d actions", "there was nothing to decide", "log the decisions among at least two actions", l.k)
-	case len(l.Cost) != l.n || l.Propensity != nil && len(l.Propensity) != l.n || l.Propensities != nil && len(l.Propensities) != l.n*l.k ||
-		l.Weight != nil && len(l.Weight) != l.n || l.Group != nil && len(l.Group) != l.n || l.Keys != nil && len(l.Keys) != l.n || !l.contextsFit():
+	case !lengths || l.X != nil && l.X.Dim() < 1:
 		return bad("columns of different lengths", "rows cannot be told apart", "give every column a value in every row")
 	}
 	sum := 0.0
@@ -279,14 +286,11 @@ func (l *log) ranges() bool {
 			if out++; first < 0 {
 				first = i
 			}
-			if p >= 1 {
-				above++
-			}
-			if p < 0 {
-				below++
-			}
-		} else if p == 1 {
+		}
+		if p >= 1 {
 			above++
+		} else if p < 0 {
+			below++
 		}
 	}
 	if out > 0 {
@@ -384,11 +388,8 @@ func (l *log) reading() {
 	for _, n := range l.Notes {
 		l.add(Finding{Check: "reading", Measured: n})
 	}
-	few := Finding{Check: "rows", Measured: fmt.Sprintf("%d rows, %d actions", l.n, l.k)}
-	if l.n < 100 {
-		few.Severity, few.Means, few.Do = Doubtful, "fewer than 100 rows say little", "log more"
-	}
-	l.add(few)
+	l.judge(Finding{Check: "rows", Measured: fmt.Sprintf("%d rows, %d actions", l.n, l.k)}, l.n < 100, Doubtful,
+		"fewer than 100 rows say little", "log more")
 }
 
 // ids counts decisions that come more than once: any is doubtful, more than 10 %
@@ -406,12 +407,10 @@ func (l *log) ids() {
 			twice++
 		}
 	}
-	f := Finding{Check: "decision ids", Measured: fmt.Sprintf("%d of %d rows repeat an id", twice, l.n)}
-	if twice > 0 {
-		f.Severity, f.Means, f.Do = Doubtful, "a decision that counts twice makes intervals too narrow", "keep one row of each id"
-		if twice*10 > l.n {
-			f.Severity = Unusable
-		}
+	severity := Doubtful
+	if twice*10 > l.n {
+		severity = Unusable
 	}
-	l.add(f)
+	f := Finding{Check: "decision ids", Measured: fmt.Sprintf("%d of %d rows repeat an id", twice, l.n)}
+	l.judge(f, twice > 0, severity, "a decision that counts twice makes intervals too narrow", "keep one row of each id")
 }

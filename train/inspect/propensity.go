@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // shape looks for propensities that are constant, rounded or those of something
@@ -15,14 +17,13 @@ import (
 // off by more than 0.5 %.
 func (l *log) shape() {
 	seen := map[float64]int{}
-	low, high := math.Inf(1), 0.0
+	low, high := slices.Min(l.Propensity), slices.Max(l.Propensity)
 	decimals := 0
 	for _, p := range l.Propensity {
-		low, high = min(low, p), max(high, p)
 		if len(seen) <= max(12, 2*l.k) {
 			seen[p]++
 		}
-		for decimals <= 4 && math.Abs(p*pow10(decimals)-math.Round(p*pow10(decimals))) > 1e-9*pow10(decimals)*p {
+		for decimals <= 4 && math.Abs(p*math.Pow10(decimals)-math.Round(p*math.Pow10(decimals))) > 1e-9*math.Pow10(decimals)*p {
 			decimals++
 		}
 	}
@@ -44,7 +45,7 @@ func (l *log) shape() {
 		default:
 			f.Measured += ": uniform"
 		}
-	} else if off := 0.5 / pow10(decimals) / low; decimals <= 4 && len(seen) > max(12, 2*l.k) && off > 0.005 {
+	} else if off := 0.5 / math.Pow10(decimals) / low; decimals <= 4 && len(seen) > max(12, 2*l.k) && off > 0.005 {
 		f.Severity = Doubtful
 		f.Measured += fmt.Sprintf(", all of at most %d decimals", decimals)
 		f.Means = fmt.Sprintf("rounded: the least may be off by %s, and its weight with it", percent(off))
@@ -52,8 +53,6 @@ func (l *log) shape() {
 	}
 	l.add(f)
 }
-
-func pow10(d int) float64 { return math.Pow(10, float64(d)) }
 
 // meanWeight tests E[1/(K p)] = 1, the mean weight of the uniform policy. It is
 // below 1 where actions have no support, and above 1 for no policy. Off by more
@@ -118,10 +117,9 @@ func (l *log) meanWeight() {
 	z = p.against(1 / float64(l.k))
 	g := Finding{Check: "mean propensity", Measured: fmt.Sprintf("%.4g, at least 1/K = %.4g", p.value, 1/float64(l.k)),
 		Numbers: []Number{{"mean", p.value}, {"z", z}}}
-	if z < -q && p.value < 0.9899/float64(l.k) { // .33 is of three actions
-		g.Severity, g.Means, g.Do = Unusable, "actions drawn by a policy have more than 1/K on average: the column looks inverted or belongs to other actions", "log the probability of the action shown"
-	}
-	l.add(g)
+	l.judge(g, z < -q && p.value < 0.9899/float64(l.k), Unusable, // .33 is of three actions
+		"actions drawn by a policy have more than 1/K on average: the column looks inverted or belongs to other actions",
+		"log the probability of the action shown")
 }
 
 // bounded keeps a number within what JSON can say; one that is not defined is 0.
@@ -158,13 +156,12 @@ func (l *log) sharpness() {
 	}
 	f.Measured = fmt.Sprintf("Σ π₀(a_i|x_i) is %.4g, Σ_i Σ_a π₀² says %.4g, z = %.1f", got, want, z)
 	f.Numbers = []Number{{"ratio", got / want}, {"z", z}}
-	if math.Abs(z) > threshold(1) && math.Abs(got/want-1) > 0.01 {
-		f.Severity, f.Do = Doubtful, "log the propensities of the draw itself, not those of a later or earlier policy"
-		if f.Means = "the actions are less concentrated than the propensities say"; z > 0 {
-			f.Means = "the actions are more concentrated than the propensities say"
-		}
+	than := "less"
+	if z > 0 {
+		than = "more"
 	}
-	l.add(f)
+	l.judge(f, math.Abs(z) > threshold(1) && math.Abs(got/want-1) > 0.01, Doubtful, "the actions are "+than+" concentrated than the propensities say",
+		"log the propensities of the draw itself, not those of a later or earlier policy")
 }
 
 // support looks for actions that were never logged: doubtful where uniform draws
@@ -181,6 +178,7 @@ func (l *log) support() {
 			never = append(never, l.Actions[a])
 		}
 	}
+	word := func(s string) bool { _, err := strconv.Atoi(s); return err != nil }
 	f := Finding{Check: "support", Measured: fmt.Sprintf("%d of %d actions were logged", l.k-len(never), l.k)}
 	if l.Propensities != nil {
 		zero := 0
@@ -197,22 +195,16 @@ func (l *log) support() {
 	switch {
 	case len(never) == l.k-1:
 		f.Severity, f.Means, f.Do = Unusable, "only one action was ever taken", "draw actions at random"
-	case len(never) == 1 && never[0] == "0" && l.numeric() && l.n >= 20*l.k:
+	case len(never) == 1 && never[0] == "0" && !slices.ContainsFunc(l.Actions, word) && l.n >= 20*l.k:
 		f.Severity, f.Means, f.Do = Doubtful, "action 0 was never logged: actions may count from 1", "see how the log counts; give setting actions"
 	case len(never) > 0 && l.n >= 20*l.k:
 		f.Severity, f.Do = Doubtful, "judge only policies that leave these actions out, or log some"
-		f.Means = "never logged: " + join(never[:min(5, len(never))])
 		if len(never) > 5 {
-			f.Means += ", …"
+			never = append(never[:5], "…")
 		}
-		f.Means += "; nothing is known of them"
+		f.Means = "never logged: " + join(never) + "; nothing is known of them"
 	}
 	l.add(f)
-}
-
-// numeric reports whether all actions are named by whole numbers.
-func (l *log) numeric() bool {
-	return !slices.ContainsFunc(l.Actions, func(s string) bool { _, err := strconv.Atoi(s); return err != nil })
 }
 
 // counts compares how often each action was logged with what its propensities
@@ -242,63 +234,63 @@ func (l *log) counts() {
 	if l.Propensity == nil {
 		return
 	}
-	n := float64(l.n)
 	f := Finding{Check: "counts by action"}
-	worst, off, least := 0, 0.0, 0.02
+	// What was got is compared with what was to be expected, and z says how far off it is.
+	got, want, least := make([]float64, l.k), make([]float64, l.k), 0.02
+	var z func(a int) float64
 	if l.Propensities != nil {
 		variance := make([]float64, l.k)
-		got := make([]float64, l.k)
 		groups := map[int32][]float64{} // of rows that may depend on one another, drawn less expected
 		for i := range l.n {
-			w := l.rowWeight(i)
-			got[l.Action[i]] += w
+			w, off := l.rowWeight(i), make([]float64, 0)
 			if l.Group != nil && l.Group[i] >= 0 {
-				off := groups[l.Group[i]]
-				if off == nil {
+				if off = groups[l.Group[i]]; off == nil {
 					off = make([]float64, l.k)
 					groups[l.Group[i]] = off
 				}
 				off[l.Action[i]] += w
-				for a, p := range l.Propensities[i*l.k : i*l.k+l.k] {
+			}
+			got[l.Action[i]] += w
+			for a, p := range l.Propensities[i*l.k : i*l.k+l.k] {
+				want[a] += w * p
+				variance[a] += w * w * p * (1 - p)
+				if a < len(off) {
 					off[a] -= w * p
 				}
 			}
-			for a, p := range l.Propensities[i*l.k : i*l.k+l.k] {
-				by[a].Expected += w * p
-				variance[a] += w * w * p * (1 - p)
-			}
 		}
-		for a := range by {
-			variance[a] = max(variance[a], sumOfSquares(groups, a))
-			by[a].Z = bounded(counted(got[a], by[a].Expected, variance[a]))
-			if math.Abs(by[a].Z) > math.Abs(by[worst].Z) {
-				worst = a
-			}
+		z = func(a int) float64 {
+			by[a].Expected = want[a]
+			return counted(got[a], want[a], max(variance[a], sumOfSquares(groups, a)))
 		}
-		off = got[worst]/max(by[worst].Expected, 1e-300) - 1
-		f.Measured = fmt.Sprintf("largest z of %d is %.1f: %s, %.6g rows against %.5g", l.k, by[worst].Z, by[worst].Name, got[worst], by[worst].Expected)
 	} else {
-		total := make([]float64, l.k)
+		least = 0.1
 		for i, a := range l.Action {
-			total[a] += 1 / l.Propensity[i]
+			got[a] += 1 / l.Propensity[i]
 		}
-		for a := range by {
+		z = func(a int) float64 {
+			want[a] = float64(l.n)
 			if by[a].Rows < 20 {
-				continue
+				return 0
 			}
-			m := l.mean(func(i int) float64 {
+			return l.mean(func(i int) float64 {
 				if int(l.Action[i]) == a {
 					return 1 / l.Propensity[i]
 				}
 				return 0
-			})
-			by[a].Z = bounded(m.against(1))
-			if math.Abs(by[a].Z) > math.Abs(by[worst].Z) {
-				worst = a
-			}
+			}).against(1)
 		}
-		off, least = total[worst]/n-1, 0.1
-		f.Measured = fmt.Sprintf("largest z of %d is %.1f: %s, Σ 1/p is %.4g of n", l.k, by[worst].Z, by[worst].Name, total[worst]/n)
+	}
+	worst := 0
+	for a := range by {
+		if by[a].Z = bounded(z(a)); math.Abs(by[a].Z) > math.Abs(by[worst].Z) {
+			worst = a
+		}
+	}
+	off := got[worst]/max(want[worst], 1e-300) - 1
+	f.Measured = fmt.Sprintf("largest z of %d is %.1f: %s, %.6g rows against %.5g", l.k, by[worst].Z, by[worst].Name, got[worst], want[worst])
+	if l.Propensities == nil {
+		f.Measured = fmt.Sprintf("largest z of %d is %.1f: %s, Σ 1/p is %.4g of n", l.k, by[worst].Z, by[worst].Name, off+1)
 	}
 	f.Numbers = []Number{{"z", by[worst].Z}}
 	if math.Abs(by[worst].Z) > threshold(l.k) && (off > 0.02 || off < -least) {
@@ -332,29 +324,25 @@ func (l *log) concentration() {
 	if l.weight == nil {
 		return
 	}
-	w := make([]float64, l.n)
-	var sum, square, most float64
-	for i := range w {
-		w[i] = l.weight[i] * l.rowWeight(i)
-		sum += w[i]
-		square += w[i] * w[i]
-		most = max(most, w[i])
+	sorted := make([]float64, l.n)
+	for i := range sorted {
+		sorted[i] = l.weight[i] * l.rowWeight(i)
 	}
-	sorted := slices.Clone(w)
 	slices.Sort(sorted)
+	ess, sum, most := effective(sorted)
 	l.report.Weights = []Histogram{histogram("weight 1/(K p) of the uniform policy", l.weight, slices.Min(l.weight), slices.Max(l.weight))}
-	tail := 0.0
-	for _, v := range sorted[l.n-max(1, l.n/100):] {
-		tail += v
-	}
-	ess := sum * sum / square
+	tail := floats.Sum(sorted[l.n-max(1, l.n/100):])
 	f := Finding{Check: "effective sample size",
 		Measured: fmt.Sprintf("%.0f of %d rows; largest weight %.3g (%s of all); top 1 %% of rows carry %s", ess, l.n, slices.Max(l.weight), percent(most/sum), percent(tail/sum)),
 		Numbers:  []Number{{"ess", ess}, {"largest share", most / sum}, {"tail share", tail / sum}}}
-	if l.n >= 100 && (ess < 50 || most > 0.25*sum) {
-		f.Severity, f.Means, f.Do = Doubtful, "policies far from the logging policy would be judged by a handful of rows", "learn with pessimism, or explore more"
-	}
-	l.add(f)
+	l.judge(f, l.n >= 100 && (ess < 50 || most > 0.25*sum), Doubtful,
+		"policies far from the logging policy would be judged by a handful of rows", "learn with pessimism, or explore more")
+}
+
+// effective is the effective size of weights, (Σw)²/Σw², their sum and the largest.
+func effective(w []float64) (ess, sum, most float64) {
+	sum = floats.Sum(w)
+	return sum * sum / floats.Dot(w, w), sum, slices.Max(w)
 }
 
 // rowWeights looks at the weights of rows as a column: an effective size below 50,
@@ -363,15 +351,7 @@ func (l *log) rowWeights() {
 	if l.Weight == nil {
 		return
 	}
-	var sum, square, most float64
-	for _, w := range l.Weight {
-		sum += w
-		square += w * w
-		most = max(most, w)
-	}
-	f := Finding{Check: "row weights", Measured: fmt.Sprintf("effective size %.0f of %d rows; the largest has %s of all", sum*sum/square, l.n, percent(most/sum))}
-	if l.n >= 100 && (sum*sum/square < 50 || most > 0.1*sum) {
-		f.Severity, f.Means, f.Do = Doubtful, "few rows outweigh all others", "see what the column of weights holds"
-	}
-	l.add(f)
+	ess, sum, most := effective(l.Weight)
+	f := Finding{Check: "row weights", Measured: fmt.Sprintf("effective size %.0f of %d rows; the largest has %s of all", ess, l.n, percent(most/sum))}
+	l.judge(f, l.n >= 100 && (ess < 50 || most > 0.1*sum), Doubtful, "few rows outweigh all others", "see what the column of weights holds")
 }

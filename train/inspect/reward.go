@@ -10,14 +10,14 @@ import (
 // unusable; doubtful are those that differ from the most common one in fewer
 // than 20 rows.
 func (l *log) reward() {
-	sorted := slices.Clone(l.Cost)
-	slices.Sort(sorted)
+	count := map[float64]int{}
+	for _, c := range l.Cost {
+		count[c]++
+	}
 	common, most := 0.0, 0
-	for from, to := 0, 0; from < l.n; from = to {
-		for to = from + 1; to < l.n && sorted[to] == sorted[from]; to++ { // NaN equals nothing
-		}
-		if to-from > most {
-			common, most = sorted[from], to-from
+	for c, n := range count {
+		if n > most || n == most && c < common {
+			common, most = c, n
 		}
 	}
 	m := l.mean(func(i int) float64 { return -l.Cost[i] })
@@ -38,24 +38,18 @@ func (l *log) reward() {
 // that earns less than the uniform policy would, at z < −5 and by more than a
 // tenth of the spread.
 func (l *log) sign() {
-	low, high := math.Inf(1), math.Inf(-1)
+	low, high, best, worst := slices.Min(l.Cost), slices.Max(l.Cost), 0, 0
 	for _, c := range l.Cost {
-		low, high = min(low, c), max(high, c)
-	}
-	two, best := true, 0
-	for _, c := range l.Cost {
-		switch c {
-		case low:
+		if c == low {
 			best++
-		case high:
-		default:
-			two = false
+		} else if c == high {
+			worst++
 		}
 	}
 	f := Finding{Check: "sign of the reward"}
 	share := float64(best) / float64(l.n)
 	f.Measured = fmt.Sprintf("rewards from %.4g to %.4g", -high+0, -low)
-	if two && low < high && share > 0.95 {
+	if best+worst == l.n && low < high && share > 0.95 {
 		f.Severity, f.Measured = Doubtful, f.Measured+fmt.Sprintf(", %s of rows have the better", percent(share))
 		f.Means = "failures are rare, as successes usually are: a cost may have been read as a reward"
 	}

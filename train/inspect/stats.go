@@ -64,29 +64,19 @@ func threshold(m int) float64 {
 	return distuv.UnitNormal.Quantile(1 - alpha/2/float64(max(m, 1)))
 }
 
-// rare is the z of a count against its mean m, valid by Chernoff's inequality
-// however small m is: the signed root of 2(x log(x/m) − x + m).
-func rare(x, m float64) float64 {
-	if m <= 0 {
-		if x > 0 {
-			return math.Inf(1)
-		}
-		return 0
-	}
-	d := m - x
-	if x > 0 {
-		d += x * math.Log(x/m)
-	}
-	return math.Copysign(math.Sqrt(2*max(0, d)), x-m)
-}
-
-// counted is the z of a count against its mean and variance: normal where at
-// least 20 are expected to be and not to be, Chernoff's otherwise.
+// counted is the z of a count against its mean and variance: normal where at least 20
+// are expected to be and not to be; otherwise Chernoff's, which is valid however small m
+// is, the signed root of 2(x log(x/m) − x + m).
 func counted(x, m, variance float64) float64 {
-	if variance >= 20 {
+	switch {
+	case variance >= 20:
 		return (x - m) / math.Sqrt(variance)
+	case x <= 0:
+		return -math.Sqrt(2 * max(0, m))
+	case m <= 0:
+		return math.Inf(1)
 	}
-	return rare(x, m)
+	return math.Copysign(math.Sqrt(2*max(0, m-x+x*math.Log(x/m))), x-m)
 }
 
 // chance is the probability that χ² of df degrees of freedom exceeds x.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -12,6 +13,9 @@ import (
 
 // columns is the width of the text.
 const columns = 80
+
+// trailing is the blanks at the ends of lines.
+var trailing = regexp.MustCompile(`(?m) +$`)
 
 // most actions listed in the text; JSON has all.
 const listed = 12
@@ -72,17 +76,8 @@ func (r Report) WriteText(w io.Writer) error {
 			fmt.Fprintf(&b, "  %-20s %8.4g ± %-8.2g %s\n", from, s.Reward, s.SE, bar(s.Reward/max(most, 1e-300), 37))
 		}
 	}
-	_, err := io.WriteString(w, trim(b.String()))
+	_, err := io.WriteString(w, trailing.ReplaceAllString(b.String(), ""))
 	return err
-}
-
-// trim takes blanks off the ends of lines.
-func trim(s string) string {
-	lines := strings.Split(s, "\n")
-	for i := range lines {
-		lines[i] = strings.TrimRight(lines[i], " ")
-	}
-	return strings.Join(lines, "\n")
 }
 
 // actions lists the actions of the most rows.
