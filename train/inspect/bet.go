@@ -350,7 +350,9 @@ func (b *bets) learn(h int) guess {
 	for r, i := range rows {
 		b.vector(i, x.Data[r*b.width:(r+1)*b.width])
 	}
-	q.w[0] = b.regress(rows, view(x, 1+len(b.features)), q.shift)
+	plain := x
+	plain.Cols = 1 + len(b.features)
+	q.w[0] = b.regress(rows, plain, q.shift)
 	q.w[1] = q.w[0]
 	if b.width > 1+len(b.features) {
 		q.w[1] = b.regress(rows, x, q.shift)
@@ -360,12 +362,6 @@ func (b *bets) learn(h int) guess {
 
 func matrix(rows, cols int) blas64.General {
 	return blas64.General{Rows: rows, Cols: cols, Stride: cols, Data: make([]float64, rows*cols)}
-}
-
-// view is the first columns.
-func view(x blas64.General, cols int) blas64.General {
-	x.Cols = cols
-	return x
 }
 
 // regress minimizes −Σ_i ω_i log q(a_i|x_i) + ½ ridge ‖W‖² over W [K×width].
@@ -439,7 +435,8 @@ func (b *bets) play() {
 					continue
 				}
 				copy(scores[j].Data, scores[2].Data)
-				blas64.Gemm(blas.NoTrans, blas.Trans, 1, view(x, w.Cols), w, 1, scores[j])
+				x.Cols = w.Cols
+				blas64.Gemm(blas.NoTrans, blas.Trans, 1, x, w, 1, scores[j])
 				kernel.Softmax(scores[j].Data, scores[j].Data, b.k)
 			}
 			kernel.Softmax(scores[2].Data, scores[2].Data, b.k)
@@ -489,19 +486,12 @@ func (b *bets) why() string {
 	slices.SortStableFunc(top, func(f, g int) int { return cmp.Compare(weight[g], weight[f]) })
 	top = top[:min(3, len(top))]
 
-	shares, more := b.fixed.value(1), math.Inf(-1) // what was won without contexts and with them
-	for _, won := range b.won {
-		shares = max(shares, won[0].value(1))
-		for j := range won[1:] {
-			more = max(more, won[1+j].value(1))
-		}
-	}
 	type place [3]string // what is so of some of the top features
 	rows, raw := map[place][]int{}, make([]float64, len(b.features))
 	for i := 0; i < b.n; i += 1 + b.n/10_000 {
 		clear(raw)
 		b.each(i, func(f int, v float64) { raw[f] = v })
-		for set := range 1 << len(top) {
+		for set := min(1, len(top)); set < 1<<len(top); set++ {
 			var c place
 			for t, f := range top {
 				if set>>t&1 == 1 {
@@ -523,12 +513,9 @@ func (b *bets) why() string {
 			}
 		}
 		at := slices.DeleteFunc(c[:], func(s string) bool { return s == "" })
-		plain, where := math.Pow(0.7, float64(len(at))), "" // plainer places are preferred
-		switch {
-		case len(at) > 0:
-			where = "where " + strings.Join(at, " and ") + ", "
-		case more > shares:
-			plain = 1e-3
+		plain, where := math.Pow(0.7, float64(len(at))), "where "+strings.Join(at, " and ")+", " // plainer places are preferred
+		if len(at) == 0 {
+			where = ""
 		}
 		for a, t := range taken {
 			p := said[a] / n

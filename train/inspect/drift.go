@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // drift compares up to ten blocks of rows in the order of time: reward and
@@ -43,7 +44,7 @@ func (l *log) drift() {
 		if variance <= 1e-15 {
 			return 0, 1
 		}
-		return between / variance / float64(l.n), chance(between/variance*float64(l.n-1)/float64(l.n), float64(blocks-1))
+		return between / variance / float64(l.n), distuv.ChiSquared{K: float64(blocks - 1)}.Survival(between / variance * float64(l.n-1) / float64(l.n))
 	}
 	for t, i := range l.order {
 		b := &l.report.Blocks[at(t)]
@@ -96,7 +97,7 @@ func (l *log) drift() {
 		classes--
 	}
 	if df := float64((classes - 1) * (blocks - 1)); df > 0 {
-		verdict("drift of the actions", "shares of actions", max(0, x-df)/float64(l.n), chance(x, df),
+		verdict("drift of the actions", "shares of actions", max(0, x-df)/float64(l.n), distuv.ChiSquared{K: df}.Survival(x),
 			"contexts or the logging policy changed over time", "see the drift of the propensities; use the recent part if the contexts changed")
 	}
 }

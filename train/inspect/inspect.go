@@ -363,9 +363,7 @@ func (l *log) ranges() bool {
 			}
 		}
 		l.add(g)
-		if g.Severity == Unusable {
-			return false
-		}
+		f.Severity = max(f.Severity, g.Severity)
 	}
 	return f.Severity < Unusable
 }

@@ -79,16 +79,14 @@ func (l *log) meanWeight() {
 		}
 	}
 	if l.Group != nil {
-		groups := map[int32][]float64{}
+		groups := map[int32]float64{}
 		for i, g := range l.Group {
 			if g >= 0 {
-				if groups[g] == nil {
-					groups[g] = make([]float64, 1)
-				}
-				groups[g][0] += l.weight[i] - 1
+				groups[g] += l.weight[i] - 1
 			}
 		}
-		if grouped := (m.value - 1) * float64(l.n) / math.Sqrt(sumOfSquares(groups, 0)); math.Abs(grouped) < min(math.Abs(z), 1e6) {
+		sums := slices.Sorted(maps.Values(groups)) // which does not depend on the order of a map
+		if grouped := (m.value - 1) * float64(l.n) / floats.Norm(sums, 2); math.Abs(grouped) < min(math.Abs(z), 1e6) {
 			z = grouped
 		}
 	}
@@ -261,7 +259,11 @@ func (l *log) counts() {
 		}
 		z = func(a int) float64 {
 			by[a].Expected = want[a]
-			return counted(got[a], want[a], max(variance[a], sumOfSquares(groups, a)))
+			square := 0.0
+			for _, g := range slices.Sorted(maps.Keys(groups)) {
+				square += groups[g][a] * groups[g][a]
+			}
+			return counted(got[a], want[a], max(variance[a], square))
 		}
 	} else {
 		least = 0.1
@@ -307,14 +309,6 @@ func (l *log) counts() {
 		}
 	}
 	l.add(f)
-}
-
-// sumOfSquares is that of the a-th numbers of the groups.
-func sumOfSquares(groups map[int32][]float64, a int) (sum float64) {
-	for _, g := range slices.Sorted(maps.Keys(groups)) {
-		sum += groups[g][a] * groups[g][a]
-	}
-	return sum
 }
 
 // concentration says how few rows carry the weight when the uniform policy is

@@ -79,9 +79,6 @@ func counted(x, m, variance float64) float64 {
 	return math.Copysign(math.Sqrt(2*max(0, m-x+x*math.Log(x/m))), x-m)
 }
 
-// chance is the probability that χ² of df degrees of freedom exceeds x.
-func chance(x, df float64) float64 { return distuv.ChiSquared{K: df}.Survival(x) }
-
 func join(s []string) string { return strings.Join(s, ", ") }
 
 // percent is a share in per cent with three digits.
