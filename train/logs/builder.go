@@ -337,14 +337,12 @@ var errNoDecision = errors.New("no decision")
 // skip puts a row aside.
 func (b *builder) skip(raw []byte, reason error) {
 	b.skipped++
-	line, err := json.Marshal(struct {
+	line, _ := json.Marshal(struct { // of texts it cannot fail
 		Row    int    `json:"row"`
 		Reason string `json:"reason"`
 		Raw    string `json:"raw"`
 	}{b.at, reason.Error(), string(raw)})
-	if err == nil {
-		b.badRows.bytes(append(line, '\n'))
-	}
+	b.badRows.bytes(append(line, '\n'))
 }
 
 // name returns the number of a name.
@@ -615,12 +613,16 @@ func (b *builder) action(text []byte) (int32, error) {
 	return id, nil
 }
 
-// numbers is the least and the largest of the actions that are integers from 0; the place
-// among all of the first that is none, −1 if they all are; and whether most rows have one
-// that is none.
-func (b *builder) numbers() (lo, hi, other int, named bool) {
-	lo, other = math.MaxInt, -1
-	rows := 0
+// decide finds the names of all actions in their order, the number of each action that
+// was logged (−1: it is none of them, which makes its rows bad), and the number of each
+// slot's action.
+func (b *builder) decide() (names []string, number, slot []int32, err error) {
+	fail := func(format string, args ...any) ([]string, []int32, []int32, error) {
+		return nil, nil, nil, fmt.Errorf("%s: "+format, append([]any{b.path}, args...)...)
+	}
+	// The least and the largest of the actions that are integers from 0, the place of the
+	// first that is none, −1: they all are, and whether most rows have one that is none.
+	lo, hi, other, rows := math.MaxInt, 0, -1, 0
 	for i, a := range b.actions {
 		if a.number >= 0 {
 			lo, hi = min(lo, a.number), max(hi, a.number)
@@ -630,17 +632,7 @@ func (b *builder) numbers() (lo, hi, other int, named bool) {
 			other = i
 		}
 	}
-	return lo, hi, other, 2*rows > b.n
-}
-
-// decide finds the names of all actions in their order, the number of each action that
-// was logged (−1: it is none of them, which makes its rows bad), and the number of each
-// slot's action.
-func (b *builder) decide() (names []string, number, slot []int32, err error) {
-	fail := func(format string, args ...any) ([]string, []int32, []int32, error) {
-		return nil, nil, nil, fmt.Errorf("%s: "+format, append([]any{b.path}, args...)...)
-	}
-	lo, hi, other, named := b.numbers()
+	named := 2*rows > b.n
 	k := 0 // actions, that are logged by number; 0: by name
 	switch {
 	case len(b.o.Actions) > 0:

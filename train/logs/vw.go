@@ -75,18 +75,18 @@ func (r *vw) label(b *builder, text []byte) error {
 		if row.hasAction {
 			return bad("label", "two actions have a cost: exactly one was taken")
 		}
-		cost, ok := parseNumber(parts[1])
-		if !ok {
-			return bad("label", "the cost %s is not a number", quote(parts[1]))
+		cost, err := numberIn("cost", parts[1])
+		if err == nil {
+			row.p, err = numberIn("probability", parts[2])
 		}
-		if row.p, ok = parseNumber(parts[2]); !ok {
-			return bad("label", "the probability %s is not a number", quote(parts[2]))
+		if err == nil {
+			err = b.reward("label", -cost, true)
+		}
+		if err != nil {
+			return err
 		}
 		row.hasP, row.hasAction = true, true
 		row.action = strconv.AppendUint(row.action[:0], a, 10)
-		if err := b.reward("label", -cost, true); err != nil {
-			return err
-		}
 	}
 	if !row.hasAction {
 		return bad("label", "no action has a cost: want action:cost:probability")
@@ -102,9 +102,9 @@ func (r *vw) features(b *builder, text []byte) error {
 		space, weight, weighted := bytes.Cut(fields[0], []byte(":"))
 		fields = fields[1:]
 		if weighted {
-			var ok bool
-			if scale, ok = parseNumber(weight); !ok {
-				return bad("features", "the weight %s of namespace %s is not a number", quote(weight), quote(space))
+			var err error
+			if scale, err = numberIn("features", weight); err != nil {
+				return err
 			}
 		}
 		if prefix = append(prefix, space...); len(space) > 0 {

@@ -5,6 +5,7 @@ package join
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -107,10 +108,7 @@ type Log struct {
 // same in all lines. A last line without an end, which a server that runs or died
 // may leave, is left out and counted.
 func Open(path string, d Duplicates) (*Log, error) {
-	if d == "" {
-		d = Refuse
-	}
-	if d != Refuse && d != First && d != Last {
+	if d = cmp.Or(d, Refuse); d != Refuse && d != First && d != Last {
 		return nil, fmt.Errorf("join: duplicates %q: want %s, %s or %s", d, Refuse, First, Last)
 	}
 	l := &Log{path: path, rows: map[string]int{}}
