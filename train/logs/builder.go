@@ -233,7 +233,8 @@ func late[T int32 | float64](s *spill, n int, none T, has bool, v T) {
 }
 
 func newBuilder(path, dir string, o *Options, m *memory) (*builder, error) {
-	b := &builder{o: o, path: path, memory: m, lo: o.RewardMin, hi: o.RewardMax, dense: true, actionID: map[string]int32{}, base: -1, hash: xxhash.New()}
+	b := &builder{o: o, path: path, memory: m, lo: o.RewardMin, hi: o.RewardMax, dense: true,
+		actionID: map[string]int32{}, base: -1, hash: xxhash.New()}
 	b.vocabulary.places, b.groups.places, b.policies.places = map[string]int32{}, map[string]int32{}, map[string]int32{}
 	if b.lo == 0 && b.hi == 0 {
 		b.hi = 1
@@ -511,18 +512,19 @@ func (b *builder) add() error {
 	put(&b.acts, id)
 	b.actions[id].rows++
 	put(&b.costs, r.cost)
+	bits := math.Float64bits
 	var sum uint64 // over values in whatever order
 	for i, name := range r.ids {
-		sum += mix(b.nameHash[name] + mix(math.Float64bits(r.values[i])))
+		sum += mix(b.nameHash[name] + mix(bits(r.values[i])))
 	}
 	for len(b.slotHash) < len(r.props) {
 		b.slotHash = append(b.slotHash, ^xxhash.Sum64String(b.slots[len(b.slotHash)]))
 	}
 	for i, p := range r.props {
-		sum += mix(b.slotHash[i] + mix(math.Float64bits(p)))
+		sum += mix(b.slotHash[i] + mix(bits(p)))
 	}
 	buf := b.scratch[:0]
-	for _, v := range []uint64{sum, math.Float64bits(r.cost), math.Float64bits(r.p), math.Float64bits(r.weight), b.actions[id].hash, uint64(r.time)} {
+	for _, v := range []uint64{sum, bits(r.cost), bits(r.p), bits(r.weight), b.actions[id].hash, uint64(r.time)} {
 		buf = binary.LittleEndian.AppendUint64(buf, v)
 	}
 	buf = append(buf, r.group...)

@@ -66,13 +66,12 @@ func (r *vw) label(b *builder, text []byte) error {
 			return bad("label", "%s is no action: actions are numbers from 1, a label is action:cost:probability", quote(parts[0]))
 		}
 		b.actionsMin = max(b.actionsMin, int(a))
-		if len(parts) == 1 {
+		switch {
+		case len(parts) == 1:
 			continue
-		}
-		if len(parts) != 3 {
+		case len(parts) != 3:
 			return bad("label", "%s is not action:cost:probability", quote(label))
-		}
-		if row.hasAction {
+		case row.hasAction:
 			return bad("label", "two actions have a cost: exactly one was taken")
 		}
 		cost, err := numberIn("cost", parts[1])
@@ -112,9 +111,7 @@ func (r *vw) features(b *builder, text []byte) error {
 		}
 	}
 	for _, f := range fields {
-		v := 1.0
-		name := f
-		category := true
+		name, v, category := f, 1.0, true
 		if colon := bytes.LastIndexByte(f, ':'); colon >= 0 {
 			var ok bool
 			if v, ok = parseNumber(f[colon+1:]); !ok {

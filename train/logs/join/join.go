@@ -179,8 +179,7 @@ func (l *Log) Join(rewards *Rewards, write func(*logs.Decision) error, o Options
 			return io.EOF // came since
 		case l.rows[row.ID] != n:
 			return nil
-		}
-		if !strings.HasPrefix(row.Hash, o.Policy) {
+		case !strings.HasPrefix(row.Hash, o.Policy):
 			s.Others++
 			return nil
 		}
@@ -210,7 +209,8 @@ func (l *Log) Join(rewards *Rewards, write func(*logs.Decision) error, o Options
 			s.Missing++
 			r.value = *o.Missing
 		}
-		d := &logs.Decision{ID: row.ID, Time: row.Time, Action: action, Propensity: row.Propensity, Propensities: row.Propensities, Weight: 1, Policy: row.Hash, Row: s.Joined + 1}
+		d := &logs.Decision{ID: row.ID, Time: row.Time, Action: action, Propensity: row.Propensity, Propensities: row.Propensities,
+			Weight: 1, Policy: row.Hash, Row: s.Joined + 1}
 		if d.Cost, err = cost(r.value); err != nil {
 			return err
 		}
