@@ -233,7 +233,8 @@ func late[T int32 | float64](s *spill, n int, none T, has bool, v T) {
 }
 
 func newBuilder(path, dir string, o *Options, m *memory) (*builder, error) {
-	b := &builder{o: o, path: path, memory: m, lo: o.RewardMin, hi: o.RewardMax, dense: true, actionID: map[string]int32{}, base: -1, hash: xxhash.New()}
+	b := &builder{o: o, path: path, memory: m, lo: o.RewardMin, hi: o.RewardMax, dense: true,
+		actionID: map[string]int32{}, base: -1, hash: xxhash.New()}
 	b.vocabulary.places, b.groups.places, b.policies.places = map[string]int32{}, map[string]int32{}, map[string]int32{}
 	if b.lo == 0 && b.hi == 0 {
 		b.hi = 1
@@ -337,14 +338,12 @@ var errNoDecision = errors.New("no decision")
 // skip puts a row aside.
 func (b *builder) skip(raw []byte, reason error) {
 	b.skipped++
-	line, err := json.Marshal(struct {
+	line, _ := json.Marshal(struct { // of texts it cannot fail
 		Row    int    `json:"row"`
 		Reason string `json:"reason"`
 		Raw    string `json:"raw"`
 	}{b.at, reason.Error(), string(raw)})
-	if err == nil {
-		b.badRows.bytes(append(line, '\n'))
-	}
+	b.badRows.bytes(append(line, '\n'))
 }
 
 // name returns the number of a name.
@@ -513,18 +512,19 @@ func (b *builder) add() error {
 	put(&b.acts, id)
 	b.actions[id].rows++
 	put(&b.costs, r.cost)
+	bits := math.Float64bits
 	var sum uint64 // over values in whatever order
 	for i, name := range r.ids {
-		sum += mix(b.nameHash[name] + mix(math.Float64bits(r.values[i])))
+		sum += mix(b.nameHash[name] + mix(bits(r.values[i])))
 	}
 	for len(b.slotHash) < len(r.props) {
 		b.slotHash = append(b.slotHash, ^xxhash.Sum64String(b.slots[len(b.slotHash)]))
 	}
 	for i, p := range r.props {
-		sum += mix(b.slotHash[i] + mix(math.Float64bits(p)))
+		sum += mix(b.slotHash[i] + mix(bits(p)))
 	}
 	buf := b.scratch[:0]
-	for _, v := range []uint64{sum, math.Float64bits(r.cost), math.Float64bits(r.p), math.Float64bits(r.weight), b.actions[id].hash, uint64(r.time)} {
+	for _, v := range []uint64{sum, bits(r.cost), bits(r.p), bits(r.weight), b.actions[id].hash, uint64(r.time)} {
 		buf = binary.LittleEndian.AppendUint64(buf, v)
 	}
 	buf = append(buf, r.group...)
@@ -615,12 +615,16 @@ func (b *builder) action(text []byte) (int32, error) {
 	return id, nil
 }
 
-// numbers is the least and the largest of the actions that are integers from 0; the place
-// among all of the first that is none, −1 if they all are; and whether most rows have one
-// that is none.
-func (b *builder) numbers() (lo, hi, other int, named bool) {
-	lo, other = math.MaxInt, -1
-	rows := 0
+// decide finds the names of all actions in their order, the number of each action that
+// was logged (−1: it is none of them, which makes its rows bad), and the number of each
+// slot's action.
+func (b *builder) decide() (names []string, number, slot []int32, err error) {
+	fail := func(format string, args ...any) ([]string, []int32, []int32, error) {
+		return nil, nil, nil, fmt.Errorf("%s: "+format, append([]any{b.path}, args...)...)
+	}
+	// The least and the largest of the actions that are integers from 0, the place of the
+	// first that is none, −1: they all are, and whether most rows have one that is none.
+	lo, hi, other, rows := math.MaxInt, 0, -1, 0
 	for i, a := range b.actions {
 		if a.number >= 0 {
 			lo, hi = min(lo, a.number), max(hi, a.number)
@@ -630,17 +634,7 @@ func (b *builder) numbers() (lo, hi, other int, named bool) {
 			other = i
 		}
 	}
-	return lo, hi, other, 2*rows > b.n
-}
-
-// decide finds the names of all actions in their order, the number of each action that
-// was logged (−1: it is none of them, which makes its rows bad), and the number of each
-// slot's action.
-func (b *builder) decide() (names []string, number, slot []int32, err error) {
-	fail := func(format string, args ...any) ([]string, []int32, []int32, error) {
-		return nil, nil, nil, fmt.Errorf("%s: "+format, append([]any{b.path}, args...)...)
-	}
-	lo, hi, other, named := b.numbers()
+	named := 2*rows > b.n
 	k := 0 // actions, that are logged by number; 0: by name
 	switch {
 	case len(b.o.Actions) > 0:

@@ -446,12 +446,14 @@ func (l *Log) sound() bool {
 		if l.offsets != nil || len(l.ids) != l.width || l.width > 0 && len(l.values)/l.width != n || len(l.values) != n*l.width {
 			return false
 		}
-	case len(l.offsets) != n+1 || l.offsets[0] != 0 || l.offsets[n] != int64(len(l.values)) || len(l.ids) != len(l.values) || !slices.IsSorted(l.offsets):
+	case len(l.offsets) != n+1 || l.offsets[0] != 0 || l.offsets[n] != int64(len(l.values)) || len(l.ids) != len(l.values),
+		!slices.IsSorted(l.offsets):
 		return false
 	case l.ids == nil: // contexts that are all empty
 		l.ids, l.values = []uint32{}, []float64{}
 	}
-	if !within(l.ids, 0, len(l.names)) || !within(l.Action, 0, k) || !within(l.Group, 0, len(l.groups.ends)) || !within(l.Logger, -1, len(l.Policies)) {
+	if !within(l.ids, 0, len(l.names)) || !within(l.Action, 0, k) || !within(l.Group, 0, len(l.groups.ends)) ||
+		!within(l.Logger, -1, len(l.Policies)) {
 		return false
 	}
 	for none := range l.groups.ends { // the group without a name is none

@@ -122,11 +122,13 @@ func (r *dsjson) next(b *builder) error {
 		return bad("a", "missing: which action was taken?")
 	}
 	taken := actions[0]
-	if labelAction > 0 && labelAction != taken {
+	switch {
+	case labelAction > 0 && labelAction != taken:
 		return bad("_label_Action", "%d, but the first of a is %d", labelAction, taken)
-	}
-	if labelIndex >= 0 && labelIndex+1 != taken {
+	case labelIndex >= 0 && labelIndex+1 != taken:
 		return bad("_labelIndex", "%d, but the first of a is %d, counted from 1", labelIndex, taken)
+	case len(r.place) > 0 && taken > len(r.place):
+		return bad("a", "%d is none of the %d actions", taken, len(r.place))
 	}
 	k := len(r.place)
 	if k == 0 && len(row.props) > 0 {
@@ -151,9 +153,6 @@ func (r *dsjson) next(b *builder) error {
 		if err := b.list("p"); err != nil {
 			return err
 		}
-	}
-	if len(r.place) > 0 && taken > len(r.place) {
-		return bad("a", "%d is none of the %d actions", taken, len(r.place))
 	}
 	b.actionsMin = max(b.actionsMin, k)
 	row.action, row.hasAction = strconv.AppendInt(row.action[:0], int64(r.number(taken-1)), 10), true

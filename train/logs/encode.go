@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -32,9 +33,7 @@ func (l *Log) FitEncoder(rows []int, how Scaling) (*features.Encoder, error) {
 	if l.store == nil {
 		return nil, errUnnamed
 	}
-	if how.Kind == "" {
-		how.Kind = "max"
-	}
+	how.Kind = cmp.Or(how.Kind, "max")
 	if !slices.Contains([]string{"max", "none", "standard"}, how.Kind) {
 		return nil, fmt.Errorf("log: no scaling %q: it is max, standard or none", how.Kind)
 	}

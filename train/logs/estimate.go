@@ -36,22 +36,21 @@ func (l *Log) estimate(ctx context.Context) error {
 		return int(mix(key) & 1)
 	}
 	var models [2]*logistic
+	var size [2]int
+	for i := range l.n {
+		size[half(i)]++
+	}
 	for fold := range models {
-		var size int
+		every := max(1, (size[1-fold]+estimateRows-1)/estimateRows)
+		rows, at := make([]int, 0, size[1-fold]/every+1), 0
 		for i := range l.n {
-			if half(i) != fold {
-				size++
+			if half(i) == fold {
+				continue
 			}
-		}
-		every := max(1, (size+estimateRows-1)/estimateRows)
-		rows, at := make([]int, 0, size/every+1), 0
-		for i := range l.n {
-			if half(i) != fold {
-				if at%every == 0 {
-					rows = append(rows, i)
-				}
-				at++
+			if at%every == 0 {
+				rows = append(rows, i)
 			}
+			at++
 		}
 		if len(rows) == 0 {
 			return fmt.Errorf("%s: all rows are of one group: propensities cannot be estimated from others", l.path)

@@ -196,10 +196,7 @@ func (r *parquetReader) raw() []byte {
 		some, _ := m[l.path].([]any)
 		m[l.path] = append(some, x)
 	}
-	b, err := json.Marshal(m)
-	if err != nil {
-		return []byte(err.Error())
-	}
+	b, _ := json.Marshal(m) // of texts it cannot fail
 	return b
 }
 
@@ -427,16 +424,15 @@ func (w *parquetWriter) row(d *Decision) error {
 		}
 		put(name, parquet.Int64Value(at), 0, 0)
 	}, func(name string, v float64) { put(name, parquet.DoubleValue(v), 0, 0) })
-	repetition := func(i int) int { return min(i, 1) }
 	switch w.layout {
 	case asList:
 		for i, v := range w.values {
-			put("context", parquet.DoubleValue(v), repetition(i), 1)
+			put("context", parquet.DoubleValue(v), min(i, 1), 1)
 		}
 	case asObject:
 		for i, v := range d.Context {
-			put("context", parquet.ByteArrayValue([]byte(v.Name)), repetition(i), 1)
-			put("context.value", parquet.DoubleValue(v.Number), repetition(i), 1)
+			put("context", parquet.ByteArrayValue([]byte(v.Name)), min(i, 1), 1)
+			put("context.value", parquet.DoubleValue(v.Number), min(i, 1), 1)
 		}
 		if len(d.Context) == 0 {
 			put("context", parquet.NullValue(), 0, 0)

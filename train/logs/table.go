@@ -143,9 +143,7 @@ func (t *table) settle(b *builder) bool {
 		if c.texts > 0 && c.numbers < 9*c.texts {
 			want = category
 		}
-		if c.kind != want && c.kind != undecided || want == number && c.texts > 0 {
-			again = true
-		}
+		again = again || c.kind != want && c.kind != undecided || want == number && c.texts > 0
 		if c.kind != undecided {
 			b.memory.kinds[c.name] = want
 		}

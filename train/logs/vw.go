@@ -66,27 +66,26 @@ func (r *vw) label(b *builder, text []byte) error {
 			return bad("label", "%s is no action: actions are numbers from 1, a label is action:cost:probability", quote(parts[0]))
 		}
 		b.actionsMin = max(b.actionsMin, int(a))
-		if len(parts) == 1 {
+		switch {
+		case len(parts) == 1:
 			continue
-		}
-		if len(parts) != 3 {
+		case len(parts) != 3:
 			return bad("label", "%s is not action:cost:probability", quote(label))
-		}
-		if row.hasAction {
+		case row.hasAction:
 			return bad("label", "two actions have a cost: exactly one was taken")
 		}
-		cost, ok := parseNumber(parts[1])
-		if !ok {
-			return bad("label", "the cost %s is not a number", quote(parts[1]))
+		cost, err := numberIn("cost", parts[1])
+		if err == nil {
+			row.p, err = numberIn("probability", parts[2])
 		}
-		if row.p, ok = parseNumber(parts[2]); !ok {
-			return bad("label", "the probability %s is not a number", quote(parts[2]))
+		if err == nil {
+			err = b.reward("label", -cost, true)
+		}
+		if err != nil {
+			return err
 		}
 		row.hasP, row.hasAction = true, true
 		row.action = strconv.AppendUint(row.action[:0], a, 10)
-		if err := b.reward("label", -cost, true); err != nil {
-			return err
-		}
 	}
 	if !row.hasAction {
 		return bad("label", "no action has a cost: want action:cost:probability")
@@ -102,9 +101,9 @@ func (r *vw) features(b *builder, text []byte) error {
 		space, weight, weighted := bytes.Cut(fields[0], []byte(":"))
 		fields = fields[1:]
 		if weighted {
-			var ok bool
-			if scale, ok = parseNumber(weight); !ok {
-				return bad("features", "the weight %s of namespace %s is not a number", quote(weight), quote(space))
+			var err error
+			if scale, err = numberIn("features", weight); err != nil {
+				return err
 			}
 		}
 		if prefix = append(prefix, space...); len(space) > 0 {
@@ -112,9 +111,7 @@ func (r *vw) features(b *builder, text []byte) error {
 		}
 	}
 	for _, f := range fields {
-		v := 1.0
-		name := f
-		category := true
+		name, v, category := f, 1.0, true
 		if colon := bytes.LastIndexByte(f, ':'); colon >= 0 {
 			var ok bool
 			if v, ok = parseNumber(f[colon+1:]); !ok {

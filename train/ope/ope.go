@@ -17,6 +17,7 @@
 package ope
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -113,10 +114,7 @@ const (
 // or that comes twice, a hyperparameter outside of its domain, and estimates that are
 // not finite.
 func Evaluate(log *logs.Log, targets []Target, o Options) (Result, error) {
-	if o.Delta == 0 {
-		o.Delta = 0.05
-	}
-	if !(o.Delta > 0 && o.Delta < 1) {
+	if o.Delta = cmp.Or(o.Delta, 0.05); !(o.Delta > 0 && o.Delta < 1) {
 		return Result{}, fmt.Errorf("ope: delta %v is outside (0, 1)", o.Delta)
 	}
 	if len(targets) == 0 {

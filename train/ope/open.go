@@ -70,7 +70,7 @@ func FromPolicy(name string, p *policyfile.Policy, l *logs.Log) (Target, error) 
 	}
 	row := make([]float64, len(to))
 	var d logs.Decision
-	t := Target{Name: name, Policy: p, Origin: provenance.FromFile(p.File()), Row: func(dst []float64, i int) error {
+	return Target{Name: name, Policy: p, Origin: provenance.FromFile(p.File()), Row: func(dst []float64, i int) error {
 		l.Decision(i, &d)
 		if err := p.Propensities(row, d.Context); err != nil {
 			return fmt.Errorf("policy %s, row %d of the log: %w", name, d.Row, err)
@@ -80,6 +80,5 @@ func FromPolicy(name string, p *policyfile.Policy, l *logs.Log) (Target, error) 
 			dst[a] = row[j]
 		}
 		return nil
-	}}
-	return t, nil
+	}}, nil
 }

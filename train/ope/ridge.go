@@ -1,6 +1,7 @@
 package ope
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -36,12 +37,7 @@ const largest = 2000
 // features and rows of an action exceed 2000 it is an error. The Model keeps a scratch
 // row and is for one goroutine.
 func Ridge(log *logs.Log, o RidgeOptions) (Model, error) {
-	if o.Folds == 0 {
-		o.Folds = 5
-	}
-	if o.Penalty == 0 {
-		o.Penalty = 1
-	}
+	o.Folds, o.Penalty = cmp.Or(o.Folds, 5), cmp.Or(o.Penalty, 1)
 	if log.X == nil {
 		if log.Path() == "" {
 			return nil, errors.New("ope: the log has no contexts")
@@ -163,8 +159,6 @@ type system struct {
 	penalty float64
 }
 
-var errSolve = errors.New("its equations have no solution; are features finite?")
-
 // primal solves (Σ φφᵀ + λI)θ = Σ φ(r − m) from sums by fold.
 func (s system) primal(mean []float64, at func(f int) []float64) error {
 	d, folds := s.d, len(mean)
@@ -255,11 +249,12 @@ func (s system) dual(mean []float64, at func(f int) []float64) error {
 func solve(x *mat.VecDense, left *mat.SymDense, right *mat.VecDense) error {
 	var chol mat.Cholesky
 	var lost mat.Condition
-	if !chol.Factorize(left) {
-		return errSolve
+	err := errors.New("its equations have no solution; are features finite?")
+	if chol.Factorize(left) {
+		err = chol.SolveVecTo(x, right)
 	}
-	if err := chol.SolveVecTo(x, right); err != nil && !errors.As(err, &lost) {
-		return errSolve
+	if errors.As(err, &lost) {
+		return nil
 	}
-	return nil
+	return err
 }

@@ -42,17 +42,11 @@ func (r Result) Write(w io.Writer, f table.Format) error {
 	return fmt.Errorf("ope: unknown format %q", f)
 }
 
-// digits is how many decimals show two digits of the standard error of the logging
-// policy.
-func (r Result) digits() int {
-	if r.Logging.SE <= 0 {
-		return 4
-	}
-	return max(3, min(8, 1-int(math.Floor(math.Log10(r.Logging.SE)))))
-}
-
 func (r Result) writeTable(w io.Writer, f table.Format) error {
-	d := r.digits()
+	d := 4 // decimals: two digits of the standard error of the logging policy
+	if se := r.Logging.SE; se > 0 {
+		d = max(3, min(8, 1-int(math.Floor(math.Log10(se)))))
+	}
 	level := strconv.FormatFloat(100*(1-r.Delta), 'g', 4, 64) + " % interval"
 	value := func(v float64) string { return strconv.FormatFloat(v, 'f', d, 64) }
 	signed := func(v float64) string { return fmt.Sprintf("%+.*f", d, v) }

@@ -5,6 +5,7 @@ package join
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -107,10 +108,7 @@ type Log struct {
 // same in all lines. A last line without an end, which a server that runs or died
 // may leave, is left out and counted.
 func Open(path string, d Duplicates) (*Log, error) {
-	if d == "" {
-		d = Refuse
-	}
-	if d != Refuse && d != First && d != Last {
+	if d = cmp.Or(d, Refuse); d != Refuse && d != First && d != Last {
 		return nil, fmt.Errorf("join: duplicates %q: want %s, %s or %s", d, Refuse, First, Last)
 	}
 	l := &Log{path: path, rows: map[string]int{}}
@@ -181,8 +179,7 @@ func (l *Log) Join(rewards *Rewards, write func(*logs.Decision) error, o Options
 			return io.EOF // came since
 		case l.rows[row.ID] != n:
 			return nil
-		}
-		if !strings.HasPrefix(row.Hash, o.Policy) {
+		case !strings.HasPrefix(row.Hash, o.Policy):
 			s.Others++
 			return nil
 		}
@@ -212,7 +209,8 @@ func (l *Log) Join(rewards *Rewards, write func(*logs.Decision) error, o Options
 			s.Missing++
 			r.value = *o.Missing
 		}
-		d := &logs.Decision{ID: row.ID, Time: row.Time, Action: action, Propensity: row.Propensity, Propensities: row.Propensities, Weight: 1, Policy: row.Hash, Row: s.Joined + 1}
+		d := &logs.Decision{ID: row.ID, Time: row.Time, Action: action, Propensity: row.Propensity, Propensities: row.Propensities,
+			Weight: 1, Policy: row.Hash, Row: s.Joined + 1}
 		if d.Cost, err = cost(r.value); err != nil {
 			return err
 		}
