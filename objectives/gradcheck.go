@@ -15,6 +15,12 @@ import (
 // compares its symbolic gradient in every parameter with central differences;
 // see [graph.GradCheck]. It is how a new objective, weight or policy is checked.
 func GradCheck(o Objective, w Weight, pol policies.Policy, seed uint64) (graph.GradReport, error) {
+	return GradCheckThrough(nil, o, w, pol, seed)
+}
+
+// GradCheckThrough is GradCheck with a policy that is linear in a representation, in the parameters
+// of which the gradient is checked, too.
+func GradCheckThrough(h Representation, o Objective, w Weight, pol policies.Policy, seed uint64) (graph.GradReport, error) {
 	const b, k, d = 5, 4, 3
 	r := rand.New(rand.NewPCG(seed, 0))
 	normal := func(n int, scale float64) []float64 {
@@ -24,13 +30,26 @@ func GradCheck(o Objective, w Weight, pol policies.Policy, seed uint64) (graph.G
 		}
 		return xs
 	}
-	prior := policies.Prior{Mean: normal(k*d, 1)}
-	params := NewParams(tensor.Float64, pol, prior, k, d)
-	params.Mu.Set(normal(k*d, 1))
+	layers := &Params{Dtype: tensor.Float64, Seed: seed}
+	m, err := layers.Width(h, d)
+	if err != nil {
+		return graph.GradReport{}, err
+	}
+	prior := policies.Prior{Mean: normal(k*m, 1)}
+	params := NewParams(tensor.Float64, pol, prior, k, m)
+	params.Mu.Set(normal(k*m, 1))
+	params.Layers, params.Seed = layers.Layers, seed
+	for _, q := range params.Layers { // away from zero, where units of relu that are off have a kink
+		values := q.Float64s()
+		for i, v := range normal(len(values), .3) {
+			values[i] += v
+		}
+		q.Set(values)
+	}
 	if params.LogSigma != nil {
 		params.LogSigma.Set([]float64{-0.3})
 	}
-	p, err := New(Setup{N: 1000, Policy: pol, Weight: w, Prior: prior, Params: params, Actions: k, Dim: d}, b)
+	p, err := New(Setup{N: 1000, Policy: pol, Weight: w, Prior: prior, Params: params, Actions: k, Dim: d, Representation: h, Training: true}, b)
 	if err != nil {
 		return graph.GradReport{}, err
 	}

@@ -3,6 +3,7 @@ package objectives
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gorgonia.org/tensor"
 
@@ -32,9 +33,11 @@ const (
 // graphs that use them.
 type Params struct {
 	Dtype    tensor.Dtype
-	Mu       *graph.Param   // θ or μ [K×d]
+	Mu       *graph.Param   // θ or μ [K×m]; m = d without a representation
 	LogSigma *graph.Param   // log σ (), of policies with a posterior, else nil
 	Own      []*graph.Param // an objective's own, in order of first use
+	Layers   []*graph.Param // a representation's, likewise
+	Seed     uint64         // of the values that the layers start at
 }
 
 // NewParams returns the parameters at which learning starts: the prior's mean,
@@ -57,7 +60,7 @@ func (ps *Params) All() []*graph.Param {
 	if ps.LogSigma != nil {
 		all = append(all, ps.LogSigma)
 	}
-	return append(all, ps.Own...)
+	return slices.Concat(all, ps.Layers, ps.Own)
 }
 
 // As returns a copy of the parameters in another element type.
@@ -68,9 +71,12 @@ func (ps *Params) As(dt tensor.Dtype) *Params {
 		}
 		return p.As(dt)
 	}
-	q := &Params{Dtype: dt, Mu: copyOf(ps.Mu), LogSigma: copyOf(ps.LogSigma)}
+	q := &Params{Dtype: dt, Mu: copyOf(ps.Mu), LogSigma: copyOf(ps.LogSigma), Seed: ps.Seed}
 	for _, p := range ps.Own {
 		q.Own = append(q.Own, copyOf(p))
+	}
+	for _, p := range ps.Layers {
+		q.Layers = append(q.Layers, copyOf(p))
 	}
 	return q
 }
@@ -88,6 +94,10 @@ type Setup struct {
 	// LoggedOnly says that the log has π₀ of the logged action alone. Objectives
 	// that need the propensities of all actions then fail.
 	LoggedOnly bool
+	// Representation makes the features that the policy is linear in, of policies without
+	// a posterior; nil: φ(x) itself. Params.Mu and Prior.Mean are then [K×m].
+	Representation Representation
+	Training       bool // dropout is on
 }
 
 // delta returns δ.
@@ -119,6 +129,7 @@ type problem struct {
 	b     int // examples
 	draws int // S
 	memo  map[string]graph.Expr
+	chain []link // layers, in the order of their making
 	// Of evaluation on a whole log: the means known from earlier passes, and
 	// those that this pass computes. nil in training.
 	means *means
@@ -145,8 +156,12 @@ func New(s Setup, b int) (Problem, error) {
 		return Problem{}, fmt.Errorf("objectives: delta %v is outside (0, 1)", d)
 	case s.Prior.Scale < 0 || math.IsNaN(s.Prior.Scale):
 		return Problem{}, fmt.Errorf("objectives: prior scale %v, want a positive number", s.Prior.Scale)
-	case len(s.Prior.Mean) != s.Actions*s.Dim:
+	case len(s.Prior.Mean) != s.Params.Mu.Len() || s.Params.Mu.Value.Shape()[0] != s.Actions:
+		return Problem{}, fmt.Errorf("objectives: prior mean of %d numbers for parameters of shape %v and %d actions", len(s.Prior.Mean), s.Params.Mu.Value.Shape(), s.Actions)
+	case s.Representation == nil && len(s.Prior.Mean) != s.Actions*s.Dim:
 		return Problem{}, fmt.Errorf("objectives: prior mean of %d numbers for %d actions and %d features", len(s.Prior.Mean), s.Actions, s.Dim)
+	case s.Representation != nil && s.Policy.HasPosterior():
+		return Problem{}, unfit("the divergence of a posterior says nothing of layers that are learned on the same rows: take a representation learned on other rows, or a policy without a posterior")
 	}
 	if s.Prior.Scale == 0 {
 		s.Prior.Scale = 1
@@ -180,10 +195,14 @@ func (p Problem) Pi() graph.Expr {
 }
 
 func (p Problem) scores() policies.Scores {
-	x := p.once("context", func() graph.Expr { return p.g.Input(InputContext, p.b, p.s.Dim) })
 	return policies.Scores{
-		Mean:  p.once("scores", func() graph.Expr { return x.MatMulT(p.Mu()) }),
-		Norm:  p.once("norm", func() graph.Expr { return p.g.Input(InputNorm, p.b) }),
+		Mean: p.once("scores", func() graph.Expr { return p.Features().MatMulT(p.Mu()) }),
+		Norm: p.once("norm", func() graph.Expr {
+			if p.s.Representation != nil {
+				return p.Features().Square().SumOver(1).Sqrt()
+			}
+			return p.g.Input(InputNorm, p.b)
+		}),
 		Sigma: p.sigma(),
 	}
 }
@@ -275,7 +294,7 @@ func meanRows(rows graph.Expr) graph.Expr {
 // Term names a scalar that is no mean of rows, to be seen in tables.
 func (p Problem) Term(name string, x graph.Expr) graph.Expr { return x.Named(name) }
 
-// Mu returns μ or θ, [K×d].
+// Mu returns μ or θ, [K×m].
 func (p Problem) Mu() graph.Expr { return p.g.Param(p.s.Params.Mu) }
 
 func (p Problem) sigma() graph.Expr {
@@ -287,7 +306,7 @@ func (p Problem) sigma() graph.Expr {
 
 func (p Problem) priorMean() graph.Expr {
 	return p.once("prior mean", func() graph.Expr {
-		return p.g.Const("prior mean", p.s.Prior.Mean, p.s.Actions, p.s.Dim)
+		return p.g.Const("prior mean", p.s.Prior.Mean, p.s.Actions, len(p.s.Prior.Mean)/p.s.Actions)
 	})
 }
 

@@ -25,10 +25,14 @@ type Config struct {
 	Policy    policies.Policy   // nil: softmax
 	Prior     policies.Prior    // mean [K×d]; nil: zero. Learning starts there
 	Delta     float64           // δ in (0, 1); 0: 0.05
+	// Representation makes the features that the policy is linear in, and is learned along,
+	// for policies without a posterior; nil: the log's contexts. It sees them scaled, so that
+	// the mean of ‖φ(x)‖² is d/2. A prior's mean is then [K×m], and nil where it is zero.
+	Representation objectives.Representation
 
 	Epochs       int          // passes over the log, 0 or more
 	BatchSize    int          // 0: 128
-	LearningRate float64      // 0: 0.1; of μ/s and log σ for a prior of scale s
+	LearningRate float64      // 0: 0.1, and 0.002 with a representation; of μ/s and log σ for a prior of scale s
 	Schedule     Schedule     // of the learning rate; nil: constant
 	WeightDecay  float64      // coupled, see Adam
 	Seed         uint64       // of the order of rows and of the noise
@@ -48,11 +52,12 @@ type Config struct {
 
 // Epoch is what an epoch gave.
 type Epoch struct {
-	Stage     string            // of a recipe: what is being learned, such as "prior"
-	Number    int               // from 1
-	Objective float64           // mean over the epoch's rows of the minibatches' objectives
-	Terms     []objectives.Term // their scalar terms, likewise
-	Posterior policies.Posterior
+	Stage       string            // of a recipe: what is being learned, such as "prior"
+	Number      int               // from 1
+	Objective   float64           // mean over the epoch's rows of the minibatches' objectives
+	Terms       []objectives.Term // their scalar terms, likewise
+	Posterior   policies.Posterior
+	Represented *Representation // as it is; it learns on
 }
 
 // Schedule gives the factor of the learning rate at a share t of the training,
@@ -72,12 +77,13 @@ type Progress struct {
 
 // Result is what a training gives.
 type Result struct {
-	Params    *objectives.Params
-	Policy    policies.Policy
-	Posterior policies.Posterior
-	Steps     int
-	Stopped   int     // the epoch after which Config.Epoch stopped the training; 0: it did not
-	Seconds   float64 // of the training alone
+	Params      *objectives.Params
+	Policy      policies.Policy
+	Posterior   policies.Posterior
+	Steps       int
+	Stopped     int             // the epoch after which Config.Epoch stopped the training; 0: it did not
+	Seconds     float64         // of the training alone
+	Represented *Representation // what was learned along; nil: none
 }
 
 // Fit minimizes an objective on a log by Adam over minibatches, reshuffled every
@@ -90,11 +96,26 @@ func Fit(ctx context.Context, log *logs.Log, c Config) (*Result, error) {
 		return nil, err
 	}
 	n, k, d := log.Len(), log.K(), log.Dim()
-	c.BatchSize, c.LearningRate = cmp.Or(c.BatchSize, 128), cmp.Or(c.LearningRate, 0.1)
+	c.BatchSize = cmp.Or(c.BatchSize, 128)
+	if c.Representation == nil {
+		c.LearningRate = cmp.Or(c.LearningRate, 0.1)
+	}
+	c.LearningRate = cmp.Or(c.LearningRate, 0.002)
 	c.Dtype, c.Threads = cmp.Or(c.Dtype, tensor.Float32), cmp.Or(c.Threads, runtime.GOMAXPROCS(0))
 	c.Policy = cmp.Or[policies.Policy](c.Policy, policies.Softmax{})
+	params := &objectives.Params{Dtype: c.Dtype, Seed: c.Seed}
+	m := d
+	if c.Representation != nil {
+		if c.Policy.HasPosterior() {
+			return nil, errPosterior
+		}
+		var err error
+		if m, err = params.Width(c.Representation, d); err != nil {
+			return nil, err
+		}
+	}
 	if c.Prior.Mean == nil {
-		c.Prior.Mean = make([]float64, k*d)
+		c.Prior.Mean = make([]float64, k*m)
 	}
 	switch {
 	case n == 0:
@@ -107,15 +128,22 @@ func Fit(ctx context.Context, log *logs.Log, c Config) (*Result, error) {
 		return nil, fmt.Errorf("train: batch size %d, want at least 1", c.BatchSize)
 	case !(c.LearningRate > 0) || math.IsInf(c.LearningRate, 1):
 		return nil, fmt.Errorf("train: learning rate %v, want a positive number", c.LearningRate)
-	case len(c.Prior.Mean) != k*d:
-		return nil, fmt.Errorf("train: prior mean of %d numbers for %d actions and %d features", len(c.Prior.Mean), k, d)
+	case len(c.Prior.Mean) != k*m:
+		return nil, fmt.Errorf("train: prior mean of %d numbers for %d actions and %d features", len(c.Prior.Mean), k, m)
 	}
 	size := min(c.BatchSize, n)
-	params := objectives.NewParams(c.Dtype, c.Policy, c.Prior, k, d)
+	linear := objectives.NewParams(c.Dtype, c.Policy, c.Prior, k, m)
+	params.Mu, params.LogSigma = linear.Mu, linear.LogSigma
+	r := &Result{Params: params, Policy: c.Policy}
+	if c.Representation != nil {
+		r.Represented = &Representation{build: c.Representation, params: params, scale: inputScale(log), d: d}
+		log = deepLog(log, r.Represented.scale)
+	}
 	compile := func(rows int) (*graph.Program, error) {
 		p, err := objectives.New(objectives.Setup{
 			N: n, Delta: c.Delta, Policy: c.Policy, Weight: c.Weight, Prior: c.Prior,
 			Params: params, Actions: k, Dim: d, LoggedOnly: log.LoggedOnly(),
+			Representation: c.Representation, Training: true,
 		}, rows)
 		if err != nil {
 			return nil, err
@@ -146,7 +174,6 @@ func Fit(ctx context.Context, log *logs.Log, c Config) (*Result, error) {
 	}
 	steps := c.Epochs * ((n + size - 1) / size)
 	feed := Feed(log)
-	r := &Result{Params: params, Policy: c.Policy}
 	begin := time.Now()
 	for epoch := 1; epoch <= c.Epochs; epoch++ {
 		shuffle.Shuffle(n, func(i, j int) { order[i], order[j] = order[j], order[i] })
@@ -181,13 +208,13 @@ func Fit(ctx context.Context, log *logs.Log, c Config) (*Result, error) {
 				sums.add(p, float64(len(rows))/float64(n))
 			}
 		}
-		if c.Epoch != nil && !c.Epoch(Epoch{c.stage, epoch, sums.objective, sums.terms, posterior(params, c.Prior, k, d)}) {
+		if c.Epoch != nil && !c.Epoch(Epoch{c.stage, epoch, sums.objective, sums.terms, posterior(params, c.Prior, k, m), r.Represented}) {
 			r.Stopped = epoch
 			break
 		}
 	}
 	r.Seconds = time.Since(begin).Seconds()
-	r.Posterior = posterior(params, c.Prior, k, d)
+	r.Posterior = posterior(params, c.Prior, k, m)
 	for _, v := range append([]float64{r.Posterior.Sigma}, r.Posterior.Mu...) {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return nil, fmt.Errorf("a learned parameter is %v at the end", v)
@@ -236,10 +263,13 @@ func (r *Result) Propensities(x logs.Contexts, use func(i int, pi []float64)) {
 // learned parameters, in float64.
 func (r *Result) ObjectiveValue(log *logs.Log, c Config) (objectives.Value, error) {
 	if c.Prior.Mean == nil {
-		c.Prior.Mean = make([]float64, log.K()*log.Dim())
+		c.Prior.Mean = make([]float64, r.Params.Mu.Len())
+	}
+	if r.Represented != nil {
+		log = deepLog(log, r.Represented.scale)
 	}
 	return objectives.Evaluate(c.Objective, objectives.Setup{
 		Delta: c.Delta, Policy: c.Policy, Weight: c.Weight, Prior: c.Prior, Params: r.Params,
-		Actions: log.K(), Dim: log.Dim(), LoggedOnly: log.LoggedOnly(),
+		Actions: log.K(), Dim: log.Dim(), LoggedOnly: log.LoggedOnly(), Representation: c.Representation,
 	}, Feed(log), c.Seed)
 }

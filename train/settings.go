@@ -27,6 +27,10 @@ type Settings struct {
 	// guarantee; empty: 1.
 	PriorScales []float64 `json:"prior_scales,omitempty"`
 	Certify     bool      `json:"certify"`
+	// Representation is what the policy is linear in: none, or a name of the library with its
+	// arguments. LayerRate stands for LearningRate where it is learned.
+	Representation string  `json:"representation,omitempty"`
+	LayerRate      float64 `json:"layer_lr,omitempty"`
 }
 
 // Scope says which runs a setting is of.
@@ -88,6 +92,10 @@ func AllSettings() []Setting {
 			Setting{Scope: OfLearning, Help: "scales s of the prior N(·, s²I), fixed in advance; the best guarantee chooses (default 1)"}),
 		entry("certify", func(s *Settings) *bool { return &s.Certify }, false, func(bool) bool { return true }, "want true or false",
 			Setting{Scope: OfMethod, Grid: true, Help: "guarantee of each policy with a posterior, with probability 1-δ"}),
+		entry("representation", func(s *Settings) *string { return &s.Representation }, "", func(string) bool { return true }, "want a representation of the library",
+			Setting{Column: "representation", Scope: OfMethod, Help: "what the policy is linear in: none, mlp=512 or another of the library (default: the context; certified: the best of none and mlp)"}),
+		entry("layer-lr", func(s *Settings) *float64 { return &s.LayerRate }, .002, func(x float64) bool { return x == 0 || finite(x) }, "want a positive number",
+			Setting{Scope: OfMethod, Help: "learning rate of Adam where a representation is learned, in place of --lr"}),
 	}
 }
 

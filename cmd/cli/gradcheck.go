@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -23,7 +24,7 @@ func gradcheckCommand(lib library.Library) *cobra.Command {
 		Use:   "gradcheck",
 		Short: "compare every gradient with central differences",
 		Long: `gradcheck builds every objective with every weight and every policy that it has a
-meaning for, with each choice of λ, on a small random log in float64, and
+meaning for, with each choice of λ, and point policies through every representation, on a small random log in float64, and
 compares its symbolic gradient in all parameters with central differences. It
 prints the worst error of each and exits with status 1 if one is above 1e-5.`,
 		Example: `  opl gradcheck
@@ -59,7 +60,7 @@ func gradcheck(cmd *cobra.Command, lib library.Library, only []string, seed uint
 		if err != nil {
 			return err
 		}
-		rep, err := objectives.GradCheck(c.Objective, c.Weight, c.Policy, seed)
+		rep, err := objectives.GradCheckThrough(c.Representation, c.Objective, c.Weight, c.Policy, seed)
 		if _, unfit := errors.AsType[*objectives.UnfitError](err); unfit {
 			continue
 		}
@@ -108,6 +109,25 @@ func combinations(lib library.Library) ([]train.Run, error) {
 		}
 	}
 	runs, err := g.Runs(lib, func(string, error) {})
+	if err != nil {
+		return nil, err
+	}
+	// Through layers: every objective and weight with point policies.
+	g.Entries = slices.DeleteFunc(g.Entries, func(e experiment.Entry) bool {
+		p, _ := lib.Policy(e.Policy)
+		return p.Make(0, nil, false).HasPosterior()
+	})
+	for i := range g.Entries {
+		g.Entries[i].Hypers = []float64{0.3}
+	}
+	for _, r := range lib.Representations {
+		g.Settings.Representation = strings.TrimSuffix(r.Name+"="+r.Check, "=")
+		layered, err := g.Runs(lib, func(string, error) {})
+		if err != nil {
+			return nil, err
+		}
+		runs = append(runs, layered...)
+	}
 	return slices.DeleteFunc(runs, func(r train.Run) bool { return r.Objective == train.LoggingPolicy }), err
 }
 
@@ -123,6 +143,9 @@ func combination(r train.Run) string {
 		}
 	}
 	s += " × " + r.Policy
+	if r.Representation != "" {
+		s += " of " + r.Representation
+	}
 	if r.Noise != "" {
 		s += ", " + r.Noise
 	}

@@ -10,7 +10,8 @@
 // damaged from one that was not, and says nothing of who wrote it.
 //
 //	format       "opl policy"
-//	version      2; files of version 1, of one component, are read
+//	version      3; files of version 2, whose layers have no activation but relu, and of version 1,
+//	             of one component, are read
 //	digest       64 hexadecimal digits, 0 to f: replace them in the bytes of the file by 64
 //	             zeros, and they are the SHA-256 of the whole. It is the name of the
 //	             policy in answers and logs, "policy_hash"

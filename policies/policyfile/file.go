@@ -19,10 +19,10 @@ import (
 	"opl/policies/wholefile"
 )
 
-// What the first fields of a policy file say. Files of version 1 are read, too.
+// What the first fields of a policy file say. Files of versions 1 and 2 are read, too.
 const (
 	Format  = "opl policy"
-	Version = 2
+	Version = 3
 )
 
 // The kinds of policies that a component can be of.

@@ -33,36 +33,33 @@ type Policy struct {
 type part struct {
 	*Component
 	family propensity.Family
-	place  []int     // of the encoder's names among the inputs; nil: they are these
-	mu     []float64 // [K×d]
-	wide   int       // the most features that it has on its way
+	place  []int // of the encoder's names among the inputs; nil: they are these
+	net    *features.Net
+	mu     []float64 // [K×m]
 }
 
 // scratch is what one choice needs.
-type scratch struct{ raw, x, h, z, pi, sum []float64 }
+type scratch struct{ raw, x, h, room, z, pi, sum []float64 }
 
 func newPolicy(f *File, digest string) (*Policy, error) {
 	p := &Policy{file: f, hash: digest, k: len(f.Actions)}
 	if err := p.vocabulary(); err != nil {
 		return nil, err
 	}
-	wide := 0
+	wide, deep, room := 0, 0, 0
 	for i := range f.Components {
 		c := &f.Components[i]
-		q := part{Component: c, family: c.Family(), mu: c.Weights.flat(), wide: c.Encoder.Dim()}
+		q := part{Component: c, family: c.Family(), net: features.NewNet(c.Layers), mu: c.Weights.flat()}
 		if len(f.Components) > 1 {
 			for _, name := range c.Encoder.Names {
 				q.place = append(q.place, p.inputs.Feature(name))
 			}
 		}
-		for j := range c.Layers {
-			q.wide = max(q.wide, c.Layers[j].Out())
-		}
-		wide = max(wide, q.wide)
+		wide, deep, room = max(wide, c.Encoder.Dim()), max(deep, c.Dim()), max(room, q.net.Room())
 		p.parts = append(p.parts, q)
 	}
 	p.pool.New = func() any {
-		return &scratch{make([]float64, p.inputs.Dim()), make([]float64, wide), make([]float64, wide), make([]float64, p.k), make([]float64, p.k), make([]float64, p.k)}
+		return &scratch{make([]float64, p.inputs.Dim()), make([]float64, wide), make([]float64, deep), make([]float64, room), make([]float64, p.k), make([]float64, p.k), make([]float64, p.k)}
 	}
 	return p, nil
 }
@@ -164,7 +161,7 @@ func (p *Policy) of(dst, values []float64, s *scratch) error {
 
 // scores writes φ(x)ᵀμ_a to z [K], and ‖φ(x)‖ to s.x[0].
 func (q *part) scores(z, values []float64, s *scratch, actions []string) error {
-	x, h := s.x[:q.Encoder.Dim()], s.h
+	x, h := s.x[:q.Encoder.Dim()], s.h[:q.Dim()]
 	if q.place == nil {
 		copy(x, values)
 	} else {
@@ -175,12 +172,9 @@ func (q *part) scores(z, values []float64, s *scratch, actions []string) error {
 	if err := q.Encoder.Finish(x); err != nil {
 		return err
 	}
-	wide := s.x[:cap(s.x)]
-	for j := range q.Layers {
-		l := &q.Layers[j]
-		l.Apply(h[:l.Out()], x)
-		wide, h = h, wide
-		x = wide[:l.Out()]
+	if len(q.Layers) > 0 {
+		q.net.Apply(h, x, s.room)
+		x = h
 	}
 	d := len(x)
 	for a := range z {
@@ -189,8 +183,7 @@ func (q *part) scores(z, values []float64, s *scratch, actions []string) error {
 			return fmt.Errorf("policyfile: the score of action %q is %v", actions[a], z[a])
 		}
 	}
-	norm := math.Sqrt(features.Dot(x, x))
-	s.x[0] = norm
+	s.x[0] = math.Sqrt(features.Dot(x, x))
 	return nil
 }
 

@@ -385,7 +385,7 @@ func TestRefuses(t *testing.T) {
 		{[]byte("{}"), `format is ""`},
 		{[]byte("[1]"), "no policy file"},
 		{bytes.Replace(g, []byte("1.5"), []byte("1.6"), 1), "altered"},
-		{bytes.Replace(g, []byte(`"version":2`), []byte(`"version":3`), 1), "version 3, and versions 1 to 2"},
+		{bytes.Replace(g, []byte(`"version":3`), []byte(`"version":4`), 1), "version 4, and versions 1 to 3"},
 		{sealed(t, g, `"kind":"gaussian"`, `"kind":"mixedlogit"`), "draws alone"},
 		{sealed(t, g, `"kind":"gaussian"`, `"kind":"forest"`), `kind "forest"`},
 		{sealed(t, g, `"kind":"gaussian"`, `"kind":"gaussian","colour":1`), "colour"},

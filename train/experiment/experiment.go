@@ -142,15 +142,15 @@ func (e *Runner) Do(ctx context.Context, r train.Run, progress func(train.Progre
 		return rec, err
 	}
 	rec.N, rec.DataHash, rec.LoggingReward = t.Log.Len(), t.Data.Hash, train.Number(t.LoggingReward)
-	evaluate := func(p policies.Policy, q policies.Posterior) {
-		rw := train.Evaluate(p, q, t.Data.Test, t.Data.Test.Labels, r.Seed)
+	evaluate := func(p policies.Policy, q policies.Posterior, test logs.Contexts) {
+		rw := train.Evaluate(p, q, test, t.Data.Test.Labels, r.Seed)
 		rec.Reward, rec.RewardSE, rec.SampledReward = train.Number(rw.Mean), train.Number(rw.SE), train.Number(rw.Sampled)
 		if p.HasPosterior() {
 			rec.RewardAtMean, rec.Sigma, rec.PriorScale = train.Number(rw.AtMean), train.Number(q.Sigma), train.Number(q.Prior.Scale)
 		}
 	}
 	if r.Objective == train.LoggingPolicy {
-		evaluate(policies.Softmax{}, policies.Posterior{Actions: t.Data.Classes, Dim: t.Log.Dim(), Mu: t.Prior.Mean, Prior: t.Prior})
+		evaluate(policies.Softmax{}, policies.Posterior{Actions: t.Data.Classes, Dim: t.Log.Dim(), Mu: t.Prior.Mean, Prior: t.Prior}, t.Data.Test)
 		return rec, nil
 	}
 	c, r, err := e.Library.Config(r, t.Log.Len())
@@ -170,40 +170,57 @@ func (e *Runner) Do(ctx context.Context, r train.Run, progress func(train.Progre
 	if o.Recipe {
 		learn = e.recipe
 	}
-	q, err := learn(ctx, t, r, c, &rec)
+	q, in, err := learn(ctx, t, r, c, &rec)
 	if err = cmp.Or(err, ctx.Err()); err != nil {
 		return rec, err
 	}
-	evaluate(c.Policy, q)
+	test, err := in.Of(t.Data.Test, c.Threads)
+	if err != nil {
+		return rec, err
+	}
+	evaluate(c.Policy, q, test)
 	return rec, nil
 }
 
-func (e *Runner) recipe(ctx context.Context, t *Task, r train.Run, c train.Config, rec *train.Record) (policies.Posterior, error) {
-	out, err := train.Recipe{Share: r.PriorSplit}.Learn(ctx, provenance.New(t.Log), t.Log, c)
+func (e *Runner) recipe(ctx context.Context, t *Task, r train.Run, c train.Config, rec *train.Record) (policies.Posterior, *train.Representation, error) {
+	out, err := train.Recipe{Share: r.PriorSplit, LayerRate: r.LayerRate}.Learn(ctx, provenance.New(t.Log), t.Log, c)
 	if err != nil {
-		return policies.Posterior{}, err
+		return policies.Posterior{}, nil, err
 	}
 	s := out.Certificate.Statement()
 	rec.Certificate, rec.Seconds = &s, out.Seconds
-	return out.Posterior, nil
+	return out.Posterior, out.Represented, nil
 }
 
 // learn trains an objective, from a prior that is learned on a part of the log if
 // the run says so, at each of its prior scales, of which it keeps the one with the
 // best guarantee.
-func (e *Runner) learn(ctx context.Context, t *Task, r train.Run, c train.Config, rec *train.Record) (policies.Posterior, error) {
+func (e *Runner) learn(ctx context.Context, t *Task, r train.Run, c train.Config, rec *train.Record) (policies.Posterior, *train.Representation, error) {
 	var none policies.Posterior
+	if c.Representation != nil { // learning starts at zero: the logging policy's parameters are of other features
+		c.Prior = policies.Prior{Scale: 1, Fixed: true}
+	}
 	search := train.Search{Log: t.Log, Rows: make([]int, t.Log.Len())}
+	var in *train.Representation // learned on rows that do not certify
 	for i := range search.Rows {
 		search.Rows[i] = i
 	}
 	if r.PriorSplit > 0 {
 		teach, rest, err := train.SplitPrior(t.Log.Len(), r.PriorSplit, r.Seed)
 		if err != nil {
-			return none, err
+			return none, nil, err
 		}
-		if c.Prior, _, err = train.LearnPrior(ctx, t.Log, teach, c); err != nil {
-			return none, err
+		switch {
+		case c.Representation != nil && c.Policy.HasPosterior():
+			if in, c.Prior, err = train.Represent(ctx, t.Log, teach, c, r.LayerRate); err == nil {
+				c.Representation = nil
+				search.Log, err = in.View(t.Log, nil, c.Threads)
+			}
+		case c.Representation == nil:
+			c.Prior, _, err = train.LearnPrior(ctx, t.Log, teach, c)
+		}
+		if err != nil {
+			return none, nil, err
 		}
 		search.Rows = rest
 	}
@@ -212,7 +229,10 @@ func (e *Runner) learn(ctx context.Context, t *Task, r train.Run, c train.Config
 		scales = []float64{1}
 	}
 	if r.Certify && c.Policy.HasPosterior() {
-		search.Judge = provenance.New(t.Log)
+		var err error
+		if search.Judge, err = provenance.New(t.Log).Of(search.Log); err != nil {
+			return none, nil, err
+		}
 	}
 	search.Options = certify.Options{Delta: r.Delta, Priors: len(scales), Seed: r.Seed, Threads: c.Threads}
 	var curves [][]train.CurvePoint // by scale
@@ -220,7 +240,11 @@ func (e *Runner) learn(ctx context.Context, t *Task, r train.Run, c train.Config
 		var curve []train.CurvePoint
 		if e.Curves {
 			c.Epoch = func(p train.Epoch) bool {
-				rw := train.Evaluate(c.Policy, p.Posterior, t.Data.Test, t.Data.Test.Labels, r.Seed)
+				test, err := cmp.Or(in, p.Represented).Of(t.Data.Test, c.Threads)
+				if err != nil {
+					return false
+				}
+				rw := train.Evaluate(c.Policy, p.Posterior, test, t.Data.Test.Labels, r.Seed)
 				curve = append(curve, train.CurvePoint{Epoch: p.Number, Objective: train.Number(p.Objective),
 					Terms: p.Terms, Reward: train.Number(rw.Mean)})
 				return true
@@ -229,23 +253,23 @@ func (e *Runner) learn(ctx context.Context, t *Task, r train.Run, c train.Config
 		return func(*train.Result) { curves = append(curves, curve) }
 	})
 	if err != nil {
-		return none, err
+		return none, nil, err
 	}
-	part := t.Log
+	part := search.Log
 	if r.PriorSplit > 0 {
 		part = part.Subset(search.Rows)
 	}
 	c.Prior = res.Posterior.Prior
 	v, err := res.ObjectiveValue(part, c)
 	if err != nil {
-		return none, err
+		return none, nil, err
 	}
 	rec.ObjectiveValue, rec.Terms, rec.Curve, rec.Seconds = train.Number(v.Objective), v.Terms, curves[best], seconds
 	if search.Certificate != nil {
 		s := search.Certificate.Statement()
 		rec.Certificate = &s
 	}
-	return res.Posterior, nil
+	return res.Posterior, cmp.Or(in, res.Represented), nil
 }
 
 // All runs configurations, Jobs at a time, and hands each record to done in the

@@ -129,7 +129,11 @@ func (g Grid) learned(lib library.Library, left func(what string, why error)) ([
 					}
 					seen[key] = true
 					var unfit *objectives.UnfitError
-					switch err := lib.Check(r); {
+					err := lib.Check(r)
+					if p, _ := lib.Policy(r.Policy); err == nil && r.Representation != "" && r.PriorSplit == 0 && p.Make(0, nil, false).HasPosterior() {
+						err = &objectives.UnfitError{Reason: "the divergence of a posterior from its prior says nothing of a representation learned on the same rows: setting prior-split keeps rows apart that learn it"}
+					}
+					switch {
 					case errors.As(err, &unfit) && left != nil:
 						why = unfit
 						left(what(r), unfit)

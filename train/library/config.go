@@ -24,6 +24,9 @@ func (l Library) Config(r train.Run, n int) (train.Config, train.Run, error) {
 		return c, r, err
 	}
 	c.Delta, c.Epochs, c.BatchSize, c.LearningRate, c.Seed = r.Delta, r.Epochs, r.BatchSize, r.LearningRate, r.Seed
+	if c.Representation != nil && c.Objective != nil && !c.Policy.HasPosterior() {
+		c.LearningRate = r.LayerRate
+	}
 	c.Dtype = tensor.Float32
 	if r.Dtype == "float64" {
 		c.Dtype = tensor.Float64
@@ -130,6 +133,12 @@ func (l Library) parts(r train.Run) (train.Config, error) {
 		}
 		c.Weight = w.Make(float64(r.Hyper))
 	}
+	if r.Representation == "" && o.Recipe && len(l.Representations) > 0 {
+		r.Representation = l.Representations[0].Name // a candidate of its own
+	}
+	if c.Representation, err = l.Representation(r.Representation); err != nil {
+		return c, err
+	}
 	p, err := l.Policy(r.Policy)
 	if err != nil {
 		return c, err
@@ -168,6 +177,14 @@ func (l Library) Settle(r train.Run) (train.Run, error) {
 	p, err := l.Policy(r.Policy)
 	if err != nil {
 		return r, err
+	}
+	if r.Representation == "" || r.Representation == NoRepresentation {
+		if o, err := l.Objective(r.Objective); err == nil && !o.Recipe {
+			r.Representation = "" // a recipe chooses unless it is told
+		}
+		r.LayerRate = 0
+	} else if r.LayerRate == 0 {
+		r.LayerRate = train.DefaultSettings().LayerRate
 	}
 	exact := p.Make(0, nil, false)
 	switch {

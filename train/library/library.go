@@ -26,6 +26,16 @@ type Library struct {
 	Policies   []Policy
 	Noises     []Noise
 	Estimators []ope.Estimator // of evaluate; weights of other names are estimators too
+	// Representations are what policies can be linear in, beside the context itself.
+	Representations []Representation
+}
+
+// Representation is a named constructor, of arguments that stand behind the name: "mlp=256,256".
+type Representation struct {
+	Name  string
+	Make  func(args []string) (objectives.Representation, error) // of no arguments: the default
+	Check string                                                 // arguments of a small one, for gradient checks
+	About string
 }
 
 // Objective is a named constructor.
@@ -109,6 +119,8 @@ func Standard() Library {
 				Make: func(a Args) objectives.Objective { return objectives.SampleVariance(a.Penalty) }},
 			{Name: "likelihood", Policy: "softmax", OwnWeight: true, HasPenalty: true, Penalty: 1e-6, About: "π as a model of the reward, by maximum likelihood",
 				Make: func(a Args) objectives.Objective { return objectives.Likelihood(a.Penalty) }},
+			{Name: "logistic", Policy: "softmax", OwnWeight: true, HasPenalty: true, Penalty: 1e-6, About: "σ(φᵀθ_a) as a model of the reward, by maximum likelihood",
+				Make: func(a Args) objectives.Objective { return objectives.Logistic(a.Penalty) }},
 			{Name: "pseudoloss", Policy: "softmax", OwnWeight: true, HasPenalty: true, Penalty: 1e-5, About: "R̂_IPS + β mean Σ π/π₀, Wang et al. 2023",
 				Make: func(a Args) objectives.Objective { return objectives.PseudoLoss(a.Penalty) }},
 			{Name: "implicit", Policy: "softmax", OwnWeight: true, Hyper: "ix", About: "R̂ with IX and nothing else, Gabbianelli et al. 2023",
@@ -151,6 +163,10 @@ func Standard() Library {
 			{policies.Antithetic{}, "pairs of opposite draws"},
 		},
 		Estimators: ope.Estimators(),
+		Representations: []Representation{
+			{Name: "mlp", Make: mlp, Check: "4,3,tanh,dropout=0.3", About: "layers of these widths (512), relu or tanh, dropout=0…1 (0), such as mlp=256,256,dropout=0.2"},
+			{Name: "fourier", Make: fourier, Check: "3", About: "so many random Fourier features (512), bandwidth=1; nothing is learned"},
+		},
 	}
 }
 
@@ -185,6 +201,9 @@ func (l Library) Validate() error {
 	}
 	for _, e := range l.Estimators {
 		add("estimator", e.Name, e.Of != nil)
+	}
+	for _, r := range l.Representations {
+		add("representation", r.Name, r.Make != nil)
 	}
 	for _, o := range l.Objectives {
 		add("objective", o.Name, o.Make != nil || o.Recipe)

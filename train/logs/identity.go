@@ -22,6 +22,8 @@ const (
 // propensity. A subset keeps what its rows have in the log that it is of.
 func (l *Log) Identity() (how string, keys []uint64) {
 	switch {
+	case l.source != nil:
+		return l.source.Identity()
 	case l.HasIDs():
 		return ByID, l.Keys
 	case l.identity != nil:
@@ -51,6 +53,9 @@ func (l *Log) Hashes(rows []int) []uint64 {
 
 // Hash is that of the content: the same in every format that holds the same rows.
 func (l *Log) Hash() string {
+	if l.source != nil {
+		return l.source.Hash()
+	}
 	if l.store != nil && l.identity == nil {
 		return l.store.hash
 	}
@@ -64,6 +69,9 @@ func (l *Log) ContextHashes() []uint64 { return l.RoundedHashes(nil) }
 // RoundedHashes are those of contexts whose values are rounded first, unless round is nil.
 // What is rounded to 0 is as if it were not there.
 func (l *Log) RoundedHashes(round func(float64) float64) []uint64 {
+	if l.source != nil {
+		return l.source.RoundedHashes(round)
+	}
 	if l.contexts() < 0 {
 		return nil
 	}

@@ -5,6 +5,7 @@
 package logs
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -48,6 +49,7 @@ type Log struct {
 	*store             // of a log with named contexts; nil: it has vectors alone
 	simulated bool     // see Simulated
 	identity  []uint64 // of a subset: what told its rows apart before
+	source    *Log     // see WithContexts; nil: the log itself
 }
 
 // Contexts are feature vectors φ(x), dense or sparse, however many. They are safe
@@ -158,6 +160,9 @@ func (l *Log) Subset(rows []int) *Log {
 	s := *l
 	_, keys := l.Identity()
 	s.identity = pick(keys, rows)
+	if l.source != nil {
+		s.source = l.source.Subset(rows)
+	}
 	s.Rows = make([]int, len(rows))
 	for i, r := range rows {
 		s.Rows[i] = l.Context(r)
@@ -171,6 +176,16 @@ func (l *Log) Subset(rows []int) *Log {
 		}
 	}
 	return &s
+}
+
+// WithContexts is the log with other vectors of its contexts, the row's by its place in rows; nil: as
+// they were. Hashes and what tells rows apart stay those of the contexts as they were.
+func (l *Log) WithContexts(x Contexts, rows []int) *Log {
+	out := *l
+	if out.X, out.source = x, cmp.Or(l.source, l); rows != nil {
+		out.Rows = rows
+	}
+	return &out
 }
 
 // pick returns the elements of some rows, nil of nil.

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 
 	"opl/policies"
@@ -52,7 +53,12 @@ func newWatch(log *logs.Log, rows []int, seed uint64, least float64) *watch {
 // epoch is a train.Config.Epoch for a policy of an exact form.
 func (w *watch) epoch(pol policies.Policy) func(train.Epoch) bool {
 	return func(p train.Epoch) bool {
-		ess := w.scale * estimate(pol, p.Posterior, w.log, w.rows).Effective
+		log, err := p.Represented.View(w.log, w.rows, runtime.GOMAXPROCS(0))
+		if err != nil {
+			w.stopped = err.Error()
+			return false
+		}
+		ess := w.scale * estimate(pol, p.Posterior, log, w.rows).Effective
 		w.curve = append(w.curve, train.CurvePoint{Stage: p.Stage, Scale: p.Posterior.Prior.Scale, Epoch: p.Number,
 			Objective: train.Number(p.Objective), Effective: ess, Terms: p.Terms, Reward: train.None()})
 		if ess >= w.min {

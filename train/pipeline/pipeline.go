@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"gorgonia.org/tensor"
+
 	"opl/objectives"
 	"opl/policies"
 	"opl/policies/features"
@@ -127,6 +129,7 @@ type learning struct {
 	encoder              *features.Encoder
 	rows                 *logs.Log           // encoded
 	prior                policies.Prior      // where learning starts
+	layers               []features.Layer    // of the policy
 	models               []train.RewardModel // of the doubly robust bound
 	search               train.Search
 	out                  *Learned
@@ -176,6 +179,15 @@ func prepare(lib library.Library, log *logs.Log, o Options) (*learning, error) {
 		l.config.Policy = policies.Floor{Policy: l.config.Policy, Epsilon: o.Floor}
 	}
 	l.config.Progress = o.Progress
+	if h := l.config.Representation; h != nil {
+		params := &objectives.Params{Dtype: tensor.Float64}
+		if _, err = params.Width(h, l.rows.Dim()); err == nil {
+			_, err = params.FeatureLayers(h, l.rows.Dim())
+		}
+		if err != nil {
+			return nil, fmt.Errorf("representation %s: %w", cmp.Or(run.Representation, "of the recipe"), err)
+		}
+	}
 	return l, nil
 }
 
@@ -212,6 +224,8 @@ func (l *learning) configure(lib library.Library) (train.Run, error) {
 		return none, fmt.Errorf("share %v: want one in (0, 1)", o.Share)
 	case o.Gamma != 0 && !(o.Gamma >= 1 && o.Gamma <= 1e6):
 		return none, fmt.Errorf("a factor of %v on propensities: want a number of at least 1", o.Gamma)
+	case o.PriorFile != nil && s.Representation != "" && s.Representation != library.NoRepresentation && !objective.Recipe:
+		return none, errors.New("a prior from a file is of its own features, and a representation makes others: give one of them")
 	case o.PriorFile != nil && o.Prior != "":
 		return none, errors.New("a prior from a file is neither zero nor learned")
 	case !slices.Contains([]string{"", ZeroPrior, LearnedPrior}, o.Prior):
@@ -313,8 +327,8 @@ func (l *learning) divide() error {
 	var before *policyfile.File
 	if o.PriorFile != nil {
 		before = o.PriorFile.File()
-		if c := before.Components; len(c) > 1 || len(c[0].Layers) > 0 {
-			return errors.New("a mixture, or a policy with layers, cannot be a prior: learn the prior anew")
+		if len(before.Components) > 1 {
+			return errors.New("a mixture cannot be a prior: learn the prior anew")
 		}
 		if !slices.Equal(before.Actions, l.log.Actions) {
 			return fmt.Errorf("the prior's actions are %s, the log's %s: name them in the prior's order by setting actions", names(before.Actions), names(l.log.Actions))
@@ -342,7 +356,7 @@ func (l *learning) divide() error {
 	if l.seed, err = l.judge.Seed(before, o.Seed); err != nil {
 		return err
 	}
-	teaches := o.Prior == LearnedPrior || l.objective.Recipe // the prior
+	teaches := o.Prior == LearnedPrior || l.objective.Recipe || l.frozen() // the prior, or a representation
 	switch {
 	case !teaches && (o.PriorFile != nil || !l.family.HasPosterior()): // none has to
 		seen := make([]bool, n)
@@ -412,6 +426,11 @@ func (l *learning) divide() error {
 	return nil
 }
 
+// frozen reports that a representation is to be learned on rows of their own, for a posterior.
+func (l *learning) frozen() bool {
+	return l.out.Training.Representation != "" && !l.objective.Recipe && l.family.HasPosterior()
+}
+
 // columns are what some rows of the log are divided by. Rows that may depend on one
 // another are a group, whether the log has one or not.
 func (l *learning) columns(rows []int) Columns {
@@ -445,7 +464,8 @@ func (l *learning) encode() (err error) {
 		if n := len(l.log.Names()); known < n {
 			l.warn("the prior's file does not know %d of the %d names and categories in the contexts: they are left out", n-known, n)
 		}
-		l.prior.Mean = slices.Concat(f.File().Components[0].Weights...)
+		c := &f.File().Components[0]
+		l.prior.Mean, l.layers = slices.Concat(c.Weights...), c.Layers
 		t.Prior = f.Hash()
 	} else {
 		rows := l.teaching
@@ -465,6 +485,11 @@ func (l *learning) encode() (err error) {
 		return err
 	}
 	_, l.rows.Keys = l.log.Identity()
+	if !l.objective.Recipe && l.layers != nil {
+		if l.rows.X, err = logs.Through(l.rows.X, l.layers, runtime.GOMAXPROCS(0)); err != nil {
+			return err
+		}
+	}
 	l.rows.X = hold(l.rows.X, room)
 	if l.prior.Taught = propensity.NewRowSet(l.rows.Hashes(l.teaching)); len(l.teaching) == 0 {
 		l.prior.Fixed = true // no row of this log had a part in the file, see divide
@@ -484,8 +509,12 @@ func (l *learning) recipe(ctx context.Context) error {
 	softmax := w.epoch(policies.Softmax{})
 	c.Epoch = func(p train.Epoch) bool { return p.Stage != "prior" || softmax(p) }
 	c.Prior, c.Threads = l.prior, runtime.GOMAXPROCS(0)
-	got, err := train.Recipe{Floor: l.o.Floor, Gamma: l.o.Gamma, Teaching: l.teaching, Certifying: l.certifying}.Learn(ctx, l.search.Judge, l.rows, c)
+	got, err := train.Recipe{Floor: l.o.Floor, Gamma: l.o.Gamma, Teaching: l.teaching, Certifying: l.certifying,
+		LayerRate: t.LayerRate, StartLayers: l.layers}.Learn(ctx, l.search.Judge, l.rows, c)
 	if err != nil {
+		return err
+	}
+	if err := l.see(got.Represented, l.certifying); err != nil {
 		return err
 	}
 	t.Learner, t.Curve = got.Learner, w.curve
@@ -494,12 +523,55 @@ func (l *learning) recipe(ctx context.Context) error {
 	return nil
 }
 
+// see makes the rows of the log be seen through a representation, and keeps its layers.
+func (l *learning) see(r *train.Representation, rows []int) (err error) {
+	if r == nil {
+		if l.objective.Recipe {
+			l.layers = nil
+		}
+		return nil
+	}
+	if l.layers, err = r.Layers(); err != nil {
+		return err
+	}
+	l.rows, err = r.View(l.rows, rows, runtime.GOMAXPROCS(0))
+	return err
+}
+
+// represent learns a representation on the rows that teach, for a posterior on the others.
+func (l *learning) represent(ctx context.Context, c *train.Config) error {
+	t := &l.out.Training
+	in, prior, err := train.Represent(ctx, l.rows, l.teaching, *c, t.LayerRate)
+	if err == nil {
+		err = l.see(in, nil)
+	}
+	if err != nil {
+		return err
+	}
+	l.rows.X = hold(l.rows.X, room)
+	l.search.Log, c.Representation, c.Prior = l.rows, nil, prior
+	if t.Learner = "likelihood"; l.o.Prior == ZeroPrior {
+		c.Prior.Mean = make([]float64, len(prior.Mean))
+	}
+	if l.search.Judge != nil {
+		l.search.Judge, err = l.judge.Of(l.rows)
+	}
+	return err
+}
+
 // fit trains an objective, at each prior scale, and keeps the one of the best
 // guarantee.
 func (l *learning) fit(ctx context.Context) error {
 	t, c := &l.out.Training, l.config
 	c.Prior = l.prior
-	if l.o.Prior == LearnedPrior {
+	switch {
+	case l.frozen():
+		if err := l.represent(ctx, &c); err != nil {
+			return err
+		}
+	case c.Representation != nil: // learning starts at zero
+		c.Prior.Mean = nil
+	case l.o.Prior == LearnedPrior:
 		learned, name, err := train.LearnPrior(ctx, l.rows, l.teaching, c)
 		if err != nil {
 			return err
@@ -513,7 +585,7 @@ func (l *learning) fit(ctx context.Context) error {
 	t.PriorScales, t.Tried = scales, len(scales)
 	l.search.Options = certify.Options{Delta: c.Delta, Gamma: l.o.Gamma, Priors: len(scales), Seed: c.Seed, Threads: runtime.GOMAXPROCS(0)}
 	var watches []*watch // by scale
-	best, _, _, err := l.search.FitScales(ctx, c, scales, func(c *train.Config) func(*train.Result) {
+	best, res, _, err := l.search.FitScales(ctx, c, scales, func(c *train.Config) func(*train.Result) {
 		w := newWatch(l.rows, l.certifying, l.o.Seed, l.o.MinESS)
 		watches = append(watches, w)
 		c.Epoch = w.epoch(c.Policy)
@@ -523,6 +595,12 @@ func (l *learning) fit(ctx context.Context) error {
 			}
 		}
 	})
+	if err == nil && res.Represented != nil {
+		if w := watches[best]; w.stopped != "" && w.last != nil {
+			return errors.New("training stopped early, and its layers have learned on: " + w.stopped)
+		}
+		err = l.see(res.Represented, l.certifying)
+	}
 	if err != nil {
 		return err
 	}
@@ -553,7 +631,7 @@ func (l *learning) finish() error {
 	case !l.family.HasPosterior() && !l.objective.Recipe:
 		out.Unproven = "a " + t.Policy + " policy is one parameter chosen from the data: nothing can be guaranteed of it on this log; a gaussian policy has a posterior"
 	}
-	c := policyfile.Component{Weight: 1, Kind: t.Policy, Sigma: q.Sigma, Encoder: l.encoder, Weights: matrix(q.Mu, q.Actions)}
+	c := policyfile.Component{Weight: 1, Kind: t.Policy, Sigma: q.Sigma, Encoder: l.encoder, Layers: l.layers, Weights: matrix(q.Mu, q.Actions)}
 	made := provenance.Made{Taught: l.teaching, Chosen: l.certifying, Seed: l.seed, Tried: t.Tried, Loggers: l.o.Loggers}
 	if !l.objective.Recipe {
 		c.Prior = &policyfile.Prior{Scale: cmp.Or(q.Prior.Scale, 1), Mean: matrix(q.Prior.Mean, q.Actions)}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"opl/policies/features"
 	"opl/train/provenance"
 )
 
@@ -12,7 +13,7 @@ import (
 func (l *Learned) WriteText(w io.Writer) error {
 	var b strings.Builder
 	t, f, c := l.Training, l.File, &l.File.Components[0]
-	fmt.Fprintf(&b, "log        %d rows, %d actions, %d features; propensities known: %s\n", t.Rows, len(f.Actions), c.Dim(), l.Log.Known)
+	fmt.Fprintf(&b, "log        %d rows, %d actions, %d features; propensities known: %s\n", t.Rows, len(f.Actions), c.Encoder.Dim(), l.Log.Known)
 	switch {
 	case t.Split != "" && t.Certify:
 		fmt.Fprintf(&b, "rows       %d teach the policy and the scaling of features, %d certify (divided by %s)\n", t.Teaching, t.Certifying, division(t.Split))
@@ -38,6 +39,9 @@ func (l *Learned) WriteText(w io.Writer) error {
 	if c.Family().HasPosterior() {
 		fmt.Fprintf(&b, " of scale %v, σ %.4g", c.Prior.Scale, c.Sigma)
 	}
+	if n := len(c.Layers); n > 0 {
+		fmt.Fprintf(&b, ", through %s", layersText(c.Layers))
+	}
 	if f.Floor > 0 {
 		fmt.Fprintf(&b, ", floor %v", f.Floor)
 	}
@@ -58,6 +62,18 @@ func (l *Learned) WriteText(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// layersText says what layers a policy has.
+func layersText(layers []features.Layer) string {
+	var sizes []string
+	for i := range layers {
+		sizes = append(sizes, fmt.Sprint(layers[i].Out()))
+	}
+	if len(sizes) == 1 {
+		return "a layer of " + sizes[0] + " units"
+	}
+	return "layers of " + strings.Join(sizes, ", ") + " units"
 }
 
 func division(split string) string {

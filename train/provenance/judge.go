@@ -310,7 +310,7 @@ func (j *Judge) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cer
 		on.Notes = append(on.Notes, fmt.Sprintf("the policy does not know %d of the %d names and categories in the contexts, and leaves them out", n-known, n))
 	}
 	c := &f.Components[0]
-	one := len(f.Components) == 1 && len(c.Layers) == 0 && c.Kind == policyfile.Gaussian && c.Prior != nil
+	one := len(f.Components) == 1 && c.Kind == policyfile.Gaussian && c.Prior != nil
 	rows, chosen := j.Apart(every(j.log.Len()), past.Taught), false
 	for _, r := range rows { // of an argmax, they certified it, and changed nothing
 		chosen = chosen || past.Chosen[r] && !(len(f.Components) == 1 && c.Kind == policyfile.ArgMax)
@@ -327,6 +327,9 @@ func (j *Judge) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cer
 	log, err := j.log.Encode(c.Encoder)
 	if err == nil {
 		log, err = log.WithActions(f.Actions)
+	}
+	if err == nil && len(c.Layers) > 0 {
+		log.X, err = logs.Through(log.X, c.Layers, runtime.GOMAXPROCS(0))
 	}
 	if err != nil {
 		return nil, err

@@ -1,0 +1,140 @@
+package objectives_test
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"gorgonia.org/tensor"
+
+	"opl/graph"
+	"opl/objectives"
+	"opl/policies"
+	"opl/policies/features"
+)
+
+// gated is a representation of one's own that is no chain of layers: x·W ⊙ σ(x·V).
+func gated(m int) objectives.Representation {
+	return func(p objectives.Problem, x graph.Expr) graph.Expr {
+		d := x.Shape()[1]
+		w := p.Learned("values", objectives.Spread(1), m, d)
+		v := p.Learned("gates", objectives.Spread(1), m, d)
+		return x.MatMulT(w).Mul(x.MatMulT(v).Sigmoid())
+	}
+}
+
+// Every objective that a point policy can have learns every representation by its gradient.
+func TestGradientsThroughLayers(t *testing.T) {
+	for name, h := range map[string]objectives.Representation{
+		"relu": objectives.MLP("relu", 0, 4, 3), "tanh": objectives.MLP("tanh", .3, 4), "linear": objectives.MLP("", 0, 2),
+		"fourier": objectives.Fourier(1, 5), "own": gated(3),
+	} {
+		for what, o := range map[string]objectives.Objective{
+			"heuristic": objectives.Heuristic(objectives.Penalties{Distance: .1, Variance: .1, Bias: .1}), "likelihood": objectives.Likelihood(.1),
+			"logistic": objectives.Logistic(.1), "variance": objectives.SampleVariance(.1), "implicit": objectives.Implicit(.1), "risk": objectives.Risk(),
+		} {
+			for seed := range uint64(3) {
+				rep, err := objectives.GradCheckThrough(h, o, objectives.Clip(.2), policies.Softmax{}, seed)
+				if err != nil || !(rep.Error < 1e-6) {
+					t.Errorf("%s through %s: %v, %v", what, name, rep, err)
+				}
+			}
+		}
+	}
+}
+
+// A posterior may not learn layers on its own rows.
+func TestPosteriorsRefuseLayers(t *testing.T) {
+	for _, pol := range []policies.Policy{policies.Gaussian{}, policies.SoftmaxPosterior{Samples: 2}, policies.MixedLogit{Samples: 2}} {
+		_, err := objectives.GradCheckThrough(objectives.MLP("relu", 0, 3), objectives.Theorem1(objectives.LambdaStar), objectives.Clip(.2), pol, 1)
+		var unfit *objectives.UnfitError
+		if !errors.As(err, &unfit) || !strings.Contains(unfit.Reason, "learned on other rows") {
+			t.Errorf("%s: %v", pol.Name(), err)
+		}
+	}
+}
+
+// The layers of a chain are its graph, in numbers; dropout is none of it.
+func TestFeatureLayers(t *testing.T) {
+	const d, b = 5, 7
+	r := rand.New(rand.NewPCG(1, 2))
+	x := make([]float64, b*d)
+	for i := range x {
+		x[i] = r.NormFloat64()
+	}
+	for name, h := range map[string]objectives.Representation{
+		"relu": objectives.MLP("relu", .5, 4, 3), "tanh": objectives.MLP("tanh", 0, 6), "fourier": objectives.Fourier(.5, 8), "linear": objectives.MLP("", 0, 2),
+	} {
+		for _, dt := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
+			ps := &objectives.Params{Dtype: dt, Seed: 3}
+			m, err := ps.Width(h, d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			layers, err := ps.FeatureLayers(h, d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			forward, err := ps.Forward(h, d, b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := make([]float64, b*m)
+			if err := forward(got, x); err != nil {
+				t.Fatal(err)
+			}
+			net := features.NewNet(layers)
+			if net.Out(d) != m {
+				t.Fatalf("%s: %d features, want %d", name, net.Out(d), m)
+			}
+			want, room := make([]float64, m), make([]float64, net.Room())
+			for i := range b {
+				net.Apply(want, x[i*d:(i+1)*d], room)
+				for j, v := range want {
+					if math.Abs(got[i*m+j]-v) > 1e-12 {
+						t.Fatalf("%s: feature %d of context %d is %v by the graph, %v by the layers", name, j, i, got[i*m+j], v)
+					}
+				}
+			}
+		}
+		one, other := &objectives.Params{Dtype: tensor.Float64, Seed: 3}, &objectives.Params{Dtype: tensor.Float64, Seed: 4}
+		for _, ps := range []*objectives.Params{one, other} {
+			if _, err := ps.Width(h, d); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if len(one.Layers) > 0 && slices.Equal(one.Layers[0].Float64s(), other.Layers[0].Float64s()) {
+			t.Errorf("%s starts at the same values for every seed", name)
+		}
+	}
+	ps := &objectives.Params{Dtype: tensor.Float64}
+	if _, err := ps.Width(gated(3), d); err != nil {
+		t.Fatal(err)
+	}
+	var unfit *objectives.UnfitError
+	if _, err := ps.FeatureLayers(gated(3), d); !errors.As(err, &unfit) || !strings.Contains(unfit.Reason, "no chain of layers") {
+		t.Errorf("layers of what is no chain: %v", err)
+	}
+}
+
+func TestRepresentationErrors(t *testing.T) {
+	own := func(f func(p objectives.Problem, x graph.Expr) graph.Expr) objectives.Representation { return f }
+	for want, h := range map[string]objectives.Representation{
+		"want [1×m]":           own(func(p objectives.Problem, x graph.Expr) graph.Expr { return x.Sum() }),
+		"activation \"swish\"": objectives.MLP("swish", 0, 2),
+		"has the shape": own(func(p objectives.Problem, x graph.Expr) graph.Expr {
+			p.Learned("a", objectives.Zeros, 2, 3)
+			return p.Learned("a", objectives.Zeros, 3, 2)
+		}),
+		"of shape [0 2]": own(func(p objectives.Problem, x graph.Expr) graph.Expr { return p.Learned("a", objectives.Zeros, 0, 2) }),
+		"bandwidth -1":   objectives.Fourier(-1, 2),
+		"dropout of 1":   own(func(p objectives.Problem, x graph.Expr) graph.Expr { return p.Dropout("a", x, 1) }),
+	} {
+		if _, err := (&objectives.Params{Dtype: tensor.Float64}).Width(h, 3); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+}

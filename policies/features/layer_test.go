@@ -1,0 +1,71 @@
+package features
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+// A net is its layers one after another, to the bit.
+func TestNet(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	in := 9
+	var layers []Layer
+	for _, l := range []struct {
+		out        int
+		activation string
+		bias       bool
+	}{{13, ReLU, true}, {4, Tanh, false}, {20, Cos, true}, {3, Linear, true}} {
+		layer := Layer{Activation: l.activation}
+		for range l.out {
+			row := make([]float64, in)
+			for j := range row {
+				row[j] = r.NormFloat64()
+			}
+			layer.Weights = append(layer.Weights, row)
+			if l.bias {
+				layer.Bias = append(layer.Bias, r.NormFloat64())
+			}
+		}
+		if err := layer.Check(in); err != nil {
+			t.Fatal(err)
+		}
+		layers, in = append(layers, layer), l.out
+	}
+	x := []float64{1, 0, -2, .5, 0, 3, -1, 0, 1e-9}
+	for n := range len(layers) + 1 {
+		net := NewNet(layers[:n])
+		h := x
+		for i := range layers[:n] {
+			l := &layers[i]
+			next := make([]float64, l.Out())
+			for o, row := range l.Weights {
+				for j, v := range h {
+					next[o] += v * row[j]
+				}
+				if l.Bias != nil {
+					next[o] += l.Bias[o]
+				}
+				next[o] = l.activate(next[o])
+			}
+			h = next
+		}
+		got := make([]float64, net.Out(len(x)))
+		net.Apply(got, x, make([]float64, net.Room()))
+		for o, v := range got {
+			if v != h[o] {
+				t.Errorf("%d layers: feature %d is %v, want %v", n, o, v, h[o])
+			}
+		}
+	}
+	room, dst := make([]float64, 100), make([]float64, 3)
+	net := NewNet(layers)
+	if n := testing.AllocsPerRun(100, func() { net.Apply(dst, x, room) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+	bad := layers[0]
+	bad.Activation = "swish"
+	if err := bad.Check(9); err == nil || !strings.Contains(err.Error(), "swish") {
+		t.Error(err)
+	}
+}

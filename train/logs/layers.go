@@ -1,0 +1,67 @@
+package logs
+
+import (
+	"fmt"
+	"math"
+
+	"opl/graph/kernel/simd"
+	"opl/graph/kernel/workers"
+	"opl/policies/features"
+)
+
+// heldNumbers is how many numbers Through keeps in memory: those of a million rows of 64
+// features.
+const heldNumbers = 64 << 20
+
+// Through returns the contexts h(x) that layers make of others, in float64, to the bit as a
+// policy file computes them. Where there is room they are computed once, on threads; else
+// whenever they are asked for.
+func Through(x Contexts, layers []features.Layer, threads int) (Contexts, error) {
+	d := x.Dim()
+	for i := range layers {
+		if err := layers[i].Check(d); err != nil {
+			return nil, fmt.Errorf("layer %d: %w", i+1, err)
+		}
+		d = layers[i].Out()
+	}
+	t := &through{Contexts: x, net: features.NewNet(layers), dim: d}
+	if x.Len() > heldNumbers/d {
+		return t, nil
+	}
+	held := Rows64{Width: d, Data: make([]float64, x.Len()*d)}
+	const block = 64
+	workers.Do(max(1, threads), (x.Len()+block-1)/block, func(_, part int) {
+		for i := part * block; i < min(x.Len(), (part+1)*block); i++ {
+			t.Row64(i, held.Data[i*d:(i+1)*d])
+		}
+	})
+	return held, nil
+}
+
+// through is contexts by layers, computed when they are asked for.
+type through struct {
+	Contexts // φ(x)
+	net      *features.Net
+	dim      int
+}
+
+func (t *through) Dim() int { return t.dim }
+
+func (t *through) Row64(i int, dst []float64) {
+	d := t.Contexts.Dim()
+	room := make([]float64, d+t.net.Room())
+	t.Contexts.Row64(i, room[:d])
+	t.net.Apply(dst[:t.dim], room[:d], room[d:])
+}
+
+func (t *through) Row32(i int, dst []float32) {
+	h := make([]float64, t.dim)
+	t.Row64(i, h)
+	simd.Narrow32(dst, h)
+}
+
+func (t *through) Norm(i int) float64 {
+	h := make([]float64, t.dim)
+	t.Row64(i, h)
+	return math.Sqrt(features.Dot(h, h))
+}

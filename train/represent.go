@@ -1,0 +1,176 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"opl/objectives"
+	"opl/policies"
+	"opl/policies/features"
+	"opl/policies/propensity"
+	"opl/train/logs"
+)
+
+// scaled is contexts times a factor.
+type scaled struct {
+	logs.Contexts
+	by float64
+}
+
+func (s scaled) Norm(i int) float64 { return s.by * s.Contexts.Norm(i) }
+
+func (s scaled) Row64(i int, dst []float64) {
+	s.Contexts.Row64(i, dst)
+	for j := range dst {
+		dst[j] *= s.by
+	}
+}
+
+func (s scaled) Row32(i int, dst []float32) {
+	s.Contexts.Row32(i, dst)
+	by := float32(s.by)
+	for j := range dst {
+		dst[j] *= by
+	}
+}
+
+// inputScale is the factor that layers see contexts by: with it the mean of ‖φ(x)‖² over the
+// log is d/2, and a unit of relu starts at values of variance 1. It is 1 if all φ(x) are 0.
+func inputScale(log *logs.Log) float64 {
+	var s float64
+	for i := range log.Len() {
+		n := log.X.Norm(log.Context(i))
+		s += n * n
+	}
+	if s == 0 {
+		return 1
+	}
+	return math.Sqrt(float64(log.Dim()) / 2 * float64(log.Len()) / s)
+}
+
+// Representation is one that was learned: of contexts φ(x) it makes the features h(x) that
+// scores are linear in. A nil one leaves contexts as they are.
+type Representation struct {
+	ready []features.Layer // if not nil, all that there is
+
+	build  objectives.Representation
+	params *objectives.Params
+	scale  float64
+	d      int
+}
+
+// Layered is the representation by layers that are known, such as a policy file's; nil for none.
+func Layered(layers []features.Layer) *Representation {
+	if len(layers) == 0 {
+		return nil
+	}
+	return &Representation{ready: layers}
+}
+
+// Layers are those of a chain of layers, for a policy file, with the scale of the contexts in
+// the first; nil of nil. Another representation is an error.
+func (r *Representation) Layers() ([]features.Layer, error) {
+	if r == nil || r.ready != nil {
+		if r == nil {
+			return nil, nil
+		}
+		return r.ready, nil
+	}
+	layers, err := r.params.FeatureLayers(r.build, r.d)
+	if err != nil || len(layers) == 0 {
+		return layers, err
+	}
+	for _, row := range layers[0].Weights {
+		for j := range row {
+			row[j] *= r.scale
+		}
+	}
+	return layers, nil
+}
+
+// Of makes h(x) of contexts, as [logs.Through]; representations that are no chain of layers are
+// computed by their graph.
+func (r *Representation) Of(x logs.Contexts, threads int) (logs.Contexts, error) {
+	if r == nil {
+		return x, nil
+	}
+	if layers, err := r.Layers(); err == nil {
+		return logs.Through(x, layers, threads)
+	}
+	if x.Dim() != r.d {
+		return nil, fmt.Errorf("train: contexts of %d features for a representation of %d", x.Dim(), r.d)
+	}
+	const batch = 256
+	h := logs.Rows64{Width: r.params.Mu.Value.Shape()[1]}
+	h.Data = make([]float64, x.Len()*h.Width)
+	for from := 0; from < x.Len(); from += batch {
+		n := min(batch, x.Len()-from)
+		forward, err := r.params.Forward(r.build, r.d, n)
+		if err != nil {
+			return nil, err
+		}
+		in := make([]float64, n*r.d)
+		for i := range n {
+			scaled{x, r.scale}.Row64(from+i, in[i*r.d:(i+1)*r.d])
+		}
+		if err := forward(h.Data[from*h.Width:(from+n)*h.Width], in); err != nil {
+			return nil, err
+		}
+	}
+	return h, nil
+}
+
+// View is a log of which some rows have h(x) as contexts, and the others, nil for none, must not
+// be asked for.
+func (r *Representation) View(log *logs.Log, rows []int, threads int) (*logs.Log, error) {
+	if r == nil {
+		return log, nil
+	}
+	if rows == nil {
+		x, err := r.Of(log.X, threads)
+		return log.WithContexts(x, nil), err
+	}
+	contexts, at := make([]int, len(rows)), make([]int, log.Len())
+	for i := range at {
+		at[i] = -1
+	}
+	for i, row := range rows {
+		contexts[i], at[row] = log.Context(row), i
+	}
+	x, err := r.Of(pick{log.X, contexts}, threads)
+	return log.WithContexts(x, at), err
+}
+
+// pick is some of the contexts.
+type pick struct {
+	logs.Contexts
+	rows []int
+}
+
+func (p pick) Len() int                   { return len(p.rows) }
+func (p pick) Norm(i int) float64         { return p.Contexts.Norm(p.rows[i]) }
+func (p pick) Row64(i int, dst []float64) { p.Contexts.Row64(p.rows[i], dst) }
+func (p pick) Row32(i int, dst []float32) { p.Contexts.Row32(p.rows[i], dst) }
+
+// deepLog is a log whose contexts are scaled for layers.
+func deepLog(log *logs.Log, by float64) *logs.Log {
+	return log.WithContexts(scaled{log.X, by}, nil)
+}
+
+// Represent learns c's representation from some rows of a log, along with a softmax policy, by the
+// likelihood of the rewards, at a learning rate that falls linearly to 0, with c's epochs. It returns
+// what it learned, and a prior at the softmax policy's parameters, which notes the rows. None of
+// them may certify what is made of it.
+func Represent(ctx context.Context, log *logs.Log, rows []int, c Config, rate float64) (*Representation, policies.Prior, error) {
+	c.Policy, c.Objective, c.Weight, c.stage = policies.Softmax{}, objectives.Likelihood(0), objectives.Weight{}, "representation"
+	c.Prior, c.LearningRate, c.Schedule, c.Epoch = policies.Prior{}, rate, Linear, nil
+	res, err := Fit(ctx, log.Subset(rows), c)
+	if err != nil {
+		return nil, policies.Prior{}, fmt.Errorf("learning a representation: %w", err)
+	}
+	return res.Represented, policies.Prior{Mean: res.Posterior.Mu, Taught: propensity.NewRowSet(log.Hashes(rows))}, nil
+}
+
+var errPosterior = errors.New("train: a posterior needs a representation that was learned on rows that never certify, and is then fixed: learn it with a policy without a posterior, on other rows")
