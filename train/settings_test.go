@@ -38,7 +38,7 @@ func TestSettingsFilled(t *testing.T) {
 	if err := d.Check(); err != nil {
 		t.Error(err)
 	}
-	want := train.Settings{Delta: .05, Epochs: 20, LearningRate: .1, BatchSize: 128, Dtype: "float32", Samples: 32, Schedule: "constant"}
+	want := train.Settings{Delta: .05, Epochs: 20, LearningRate: .1, BatchSize: 128, Dtype: "float32", Samples: 32, Schedule: "constant", LayerRate: .002}
 	if !reflect.DeepEqual(d, want) {
 		t.Errorf("%+v, want %+v", d, want)
 	}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"testing"
 
+	"opl/objectives"
 	"opl/policies/features"
 	"opl/policies/policyfile"
 	"opl/train"
@@ -103,7 +104,7 @@ func TestFromFile(t *testing.T) {
 	}
 	train.Stream(1, "order of teaching").Shuffle(len(teach), func(i, j int) { teach[i], teach[j] = teach[j], teach[i] })
 	same := onlyUsed(task.Log, got.File.Components[0].Encoder)
-	want, err := train.Recipe{Teaching: teach, Certifying: rest}.Learn(context.Background(), provenance.New(same), same, train.Config{Epochs: 3, Seed: 1})
+	want, err := train.Recipe{Teaching: teach, Certifying: rest}.Learn(context.Background(), provenance.New(same), same, train.Config{Epochs: 3, Seed: 1, Representation: objectives.MLP(features.ReLU, 0, 512)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +117,11 @@ func TestFromFile(t *testing.T) {
 	p := policy(t, got)
 	file := earns(t, p, task.Data.Test)
 	used := features.Encoder{Names: got.File.Components[0].Encoder.Names, Scale: got.File.Components[0].Encoder.Scale, Unit: true}
-	memory := train.Evaluate(want.Policy, want.Posterior, chosen{task.Data.Test, columnsOf(used.Names)}, task.Data.Test.Labels, 1).Mean
+	seen, err := want.Represented.Of(chosen{task.Data.Test, columnsOf(used.Names)}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	memory := train.Evaluate(want.Policy, want.Posterior, seen, task.Data.Test.Labels, 1).Mean
 	if math.Abs(file-memory) > .01 {
 		t.Errorf("earns %v, from memory %v", file, memory)
 	}
