@@ -123,7 +123,7 @@ func combinations(lib library.Library) ([]train.Run, error) {
 	for _, r := range lib.Representations {
 		g.Settings.Representation = strings.TrimSuffix(r.Name+"="+r.Check, "=")
 		layered, err := g.Runs(lib, func(string, error) {})
-		if err != nil {
+		if unfit := (*objectives.UnfitError)(nil); err != nil && !errors.As(err, &unfit) { // of posteriors alone
 			return nil, err
 		}
 		runs = append(runs, layered...)

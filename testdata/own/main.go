@@ -1,7 +1,8 @@
-// Command own is opl with an objective and a weight of one's own.
+// Command own is opl with an objective, a weight and a representation of one's own.
 package main
 
 import (
+	"math"
 	"os"
 
 	"opl/cmd/cli"
@@ -26,6 +27,16 @@ func Truncated(h float64) objectives.Weight {
 		Of: func(pi, pi0 weights.Value) weights.Value { return pi.Div(pi0).AtMost(1 / h) }}
 }
 
+// Gated is m features h(x) = (W·φ(x)) ⊙ σ(V·φ(x)), learned along with the policy.
+func Gated(m int) objectives.Representation {
+	return func(p objectives.Problem, x graph.Expr) graph.Expr {
+		d := x.Shape()[1]
+		w := p.Learned("values", objectives.Spread(1/math.Sqrt(float64(d))), m, d) // [m×d]
+		v := p.Learned("gates", objectives.Spread(1/math.Sqrt(float64(d))), m, d)
+		return x.MatMulT(w).Mul(x.MatMulT(v).Sigmoid()) // [B×m]
+	}
+}
+
 func main() {
 	lib := library.Standard()
 	lib.Objectives = append(lib.Objectives, library.Objective{
@@ -33,5 +44,8 @@ func main() {
 		Make: func(library.Args) objectives.Objective { return Entropic(1) }})
 	lib.Weights = append(lib.Weights, library.Weight{
 		Name: "truncated", IPSAt: 0, Make: Truncated, About: "min(π/π₀, 1/h)"})
+	lib.Representations = append(lib.Representations, library.Representation{
+		Name: "gated", About: "256 gated features",
+		Make: func([]string) (objectives.Representation, error) { return Gated(256), nil }})
 	os.Exit(cli.Run(lib, os.Args[1:], os.Stdout, os.Stderr))
 }
