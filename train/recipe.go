@@ -128,7 +128,7 @@ func teachers(ctx context.Context, log *logs.Log, c Config, penalty float64) (al
 // Layers learn from so many minibatches: enough for small logs, and no more than large ones
 // need.
 const (
-	leastSteps = 2_000
+	leastSteps = 1_000
 	mostSteps  = 20_000
 	mostPasses = 100
 )
