@@ -89,7 +89,7 @@ func TestFromFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log.parquet")
 	export(t, path, task)
 	log := open(t, path, logs.Options{})
-	o := pipeline.Options{Seed: 1, Settings: train.Settings{Epochs: 3}, Scaling: logs.Scaling{Kind: "none", Unit: true}}
+	o := pipeline.Options{Seed: 1, Settings: train.Settings{Epochs: 3}, Scaling: logs.Scaling{Kind: "none", Unit: true}, Chunks: 1}
 	got := mustLearn(t, log, o)
 
 	var c pipeline.Columns

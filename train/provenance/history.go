@@ -189,10 +189,13 @@ func (j *Judge) ancestors(f *policyfile.File, o Overlap, fresh bool, again strin
 // Made is what had a part in a policy that is being written to a file.
 type Made struct {
 	Taught, Chosen []int // rows, see Overlap
-	Seed           uint64
-	Tried          int                  // priors that the posterior's was chosen among on the rows chosen
-	Before         *policyfile.File     // whose weights are the prior; nil: none
-	Loggers        []*policyfile.Policy // that logged rows of the log, as far as their files are at hand
+	// Chunks are the parts of Chosen that certify the components of a mixture, each of which was taught by
+	// those before, too, see [Judge.Chunks]; nil: one component.
+	Chunks  [][]int
+	Seed    uint64
+	Tried   int                  // priors that the posterior's was chosen among on the rows chosen
+	Before  *policyfile.File     // whose weights are the prior; nil: none
+	Loggers []*policyfile.Policy // that logged rows of the log, as far as their files are at hand
 }
 
 // Seed is what the hashes of rows are to be taken with: that of an earlier file, if rows
@@ -207,11 +210,17 @@ func (j *Judge) Seed(before *policyfile.File, seed uint64) (uint64, error) {
 	return before.History.Seed, nil
 }
 
-// Record writes into a file of one component which rows had a part in it.
+// Record writes into a file which rows had a part in it.
 func (j *Judge) Record(f *policyfile.File, m Made) {
 	j.identity()
-	c := &f.Components[0]
-	c.Taught, c.Chosen = j.hashes(m.Seed, m.Taught), j.hashes(m.Seed, m.Chosen)
+	if m.Chunks == nil {
+		m.Chunks = [][]int{m.Chosen}
+	}
+	taught := slices.Clone(m.Taught)
+	for k, rows := range m.Chunks {
+		f.Components[k].Taught, f.Components[k].Chosen = j.hashes(m.Seed, taught), j.hashes(m.Seed, rows)
+		taught = append(taught, rows...)
+	}
 	f.History = policyfile.History{Known: true, DataHash: j.log.Hash(), How: j.how, Seed: m.Seed, Tried: m.Tried}
 	all := slices.Concat(m.Taught, m.Chosen)
 	f.History.Witnesses = j.witnesses(all)
@@ -256,6 +265,7 @@ func (j *Judge) Record(f *policyfile.File, m Made) {
 	if m.Before.History.Known {
 		f.History.Witnesses = append(f.History.Witnesses, m.Before.History.Witnesses...)
 		f.History.Repeats += m.Before.History.Repeats
+		c := &f.Components[0]
 		for _, b := range m.Before.Components {
 			c.Taught = append(append(c.Taught, b.Taught...), b.Chosen...)
 		}

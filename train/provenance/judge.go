@@ -309,7 +309,17 @@ func (j *Judge) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cer
 	if n := len(j.log.Names()); known < n {
 		on.Notes = append(on.Notes, fmt.Sprintf("the policy does not know %d of the %d names and categories in the contexts, and leaves them out", n-known, n))
 	}
-	c := &f.Components[0]
+	options := j.options(certify.Options{Delta: o.Delta, Gamma: o.Gamma, Priors: 1, Threads: runtime.GOMAXPROCS(0)})
+	if past.Relation == Same {
+		if cert, err := j.again(f, options, on); cert != nil || err != nil {
+			return cert, err
+		}
+	}
+	at := 0 // of the component that has the models of the reward, learned from the most rows
+	for _, m := range f.RewardModels {
+		at = max(at, m.Component)
+	}
+	c := &f.Components[at]
 	one := len(f.Components) == 1 && len(c.Layers) == 0 && c.Kind == policyfile.Gaussian && c.Prior != nil
 	rows, chosen := j.Apart(every(j.log.Len()), past.Taught), false
 	for _, r := range rows { // of an argmax, they certified it, and changed nothing
@@ -331,16 +341,8 @@ func (j *Judge) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cer
 	if err != nil {
 		return nil, err
 	}
-	options := j.options(certify.Options{Delta: o.Delta, Gamma: o.Gamma, Priors: 1, Threads: runtime.GOMAXPROCS(0)})
-	for _, m := range f.RewardModels {
-		theta, link := slices.Concat(m.Weights...), certify.SoftmaxLink
-		if m.Weights == nil {
-			theta = slices.Concat(c.Prior.Mean...)
-		}
-		if m.Kind == policyfile.Logistic {
-			link = certify.LogisticLink
-		}
-		options.Models = append(options.Models, certify.Linear(m.Kind, theta, log, link))
+	if options.Models, err = models(f, at, log); err != nil {
+		return nil, err
 	}
 	if !chosen {
 		var d logs.Decision
@@ -366,4 +368,25 @@ func (j *Judge) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cer
 		logged[r] = pi[i]
 	}
 	return j.certificate(b, on, logged, rows)
+}
+
+// models are those of the reward that a file has for a component, by whose encoder the log is read.
+func models(f *policyfile.File, component int, log *logs.Log) (all []*certify.RewardModel, err error) {
+	if log, err = log.WithActions(f.Actions); err != nil {
+		return nil, err
+	}
+	for _, m := range f.RewardModels {
+		if m.Component != component {
+			continue
+		}
+		theta, link := slices.Concat(m.Weights...), certify.SoftmaxLink
+		if m.Weights == nil {
+			theta = slices.Concat(f.Components[component].Prior.Mean...)
+		}
+		if m.Kind == policyfile.Logistic {
+			link = certify.LogisticLink
+		}
+		all = append(all, certify.Linear(m.Kind, theta, log, link))
+	}
+	return all, nil
 }
