@@ -48,7 +48,7 @@ func (r Recipe) LearnChunks(ctx context.Context, judge *provenance.Judge, log *l
 		}
 		out.Parts = append(out.Parts, p)
 		taught := p.Posterior.Prior.Taught
-		chunk := certify.Chunk{Policy: certify.Play(p.Policy, p.Posterior.Mu, log), Rows: rows}
+		chunk := certify.Chunk{Policy: p.Play(log), Rows: rows}
 		for _, m := range p.Models {
 			chunk.Models = append(chunk.Models, m.on(log, taught))
 		}

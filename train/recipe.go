@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"gonum.org/v1/gonum/floats"
+
 	"opl/objectives"
 	"opl/policies"
 	"opl/policies/propensity"
@@ -25,12 +27,22 @@ type Recipe struct {
 	// Teaching and Certifying, if not nil, are the rows that teach and those that certify,
 	// in place of a random share.
 	Teaching, Certifying []int
+	// Start, if there are several, are the policies that play now, of argmax with these scores, drawn anew
+	// for every decision: together, with the recipe's floor, they are a candidate in place of the prior's mean.
+	Start []Share
+}
+
+// Share is a policy of a mixture, drawn with a probability.
+type Share struct {
+	Weight float64
+	Theta  []float64 // [K×d]
 }
 
 // Certified is what a Recipe gives.
 type Certified struct {
 	Policy      policies.Policy    // argmax, with the floor
 	Posterior   policies.Posterior // its scores Mu, Sigma 0, and in Prior.Taught who learned them
+	Mixture     []Share            // not nil: the policy is Recipe.Start, and Posterior the last of it
 	Bounds      certify.Bounds
 	Certificate *provenance.Certificate // nil: there was no judge
 	Rows        []int                   // that certify
@@ -113,7 +125,7 @@ func teachers(ctx context.Context, log *logs.Log, c Config, penalty float64) (al
 // teach takes the teacher whose argmax policy, learned on four fifths of the rows, has the
 // lowest risk on the last fifth, where risk may use what all of them learned; then it learns from
 // all rows.
-func teach(rows []int, all []teacher, risk func(theta []float64, learned map[string][]float64, rows []int) (float64, error)) (theta []float64, name string, err error) {
+func teach(rows []int, all []teacher, risk func(name string, theta []float64, learned map[string][]float64, rows []int) (float64, error)) (theta []float64, name string, err error) {
 	if len(rows) < 5 {
 		return nil, "", fmt.Errorf("train: %d rows to learn from, want at least 5", len(rows))
 	}
@@ -127,7 +139,7 @@ func teach(rows []int, all []teacher, risk func(theta []float64, learned map[str
 	var best teacher
 	least := math.Inf(1)
 	for _, t := range all {
-		r, err := risk(learned[t.name], learned, rows[cut:])
+		r, err := risk(t.name, learned[t.name], learned, rows[cut:])
 		if err != nil {
 			return nil, "", err
 		}
@@ -146,7 +158,7 @@ func teach(rows []int, all []teacher, risk func(theta []float64, learned map[str
 // last fifth by logarithmic smoothing; then it learns from all of them. The prior
 // notes its rows; its scale is left to be chosen. It returns the learner's name.
 func LearnPrior(ctx context.Context, log *logs.Log, rows []int, c Config) (policies.Prior, string, error) {
-	mean, name, err := teach(rows, teachers(ctx, log, c, 1e-6), func(theta []float64, _ map[string][]float64, rows []int) (float64, error) {
+	mean, name, err := teach(rows, teachers(ctx, log, c, 1e-6), func(_ string, theta []float64, _ map[string][]float64, rows []int) (float64, error) {
 		return smoothedRisk(theta, log, rows), nil
 	})
 	if err != nil {
@@ -202,18 +214,28 @@ func (r Recipe) Learn(ctx context.Context, judge *provenance.Judge, log *logs.Lo
 	all := teachers(ctx, log, c, penalty)
 	logistic := teacher{"logistic", func(_ string, rows []int) ([]float64, error) { return Logistic(ctx, log, rows, c.Threads) }}
 	all = append(all, logistic)
-	if start := c.Prior.Mean; slices.ContainsFunc(start, func(v float64) bool { return v != 0 }) {
+	start := c.Prior.Mean
+	if n := len(r.Start); n > 1 {
+		start = r.Start[n-1].Theta
+	}
+	if slices.ContainsFunc(start, func(v float64) bool { return v != 0 }) {
 		all = append(all, teacher{"start", func(string, []int) ([]float64, error) { return start, nil }})
 	}
 	policy := policies.Floor{Policy: policies.ArgMax{}, Epsilon: r.Floor}
 	o := certify.Options{Delta: c.Delta, Gamma: r.Gamma, Threads: c.Threads}
-	theta, name, err := teach(teaching, all, func(theta []float64, learned map[string][]float64, rows []int) (float64, error) {
+	mixture := func(name string) []Share {
+		if name != "start" || len(r.Start) < 2 {
+			return nil
+		}
+		return r.Start
+	}
+	theta, name, err := teach(teaching, all, func(name string, theta []float64, learned map[string][]float64, rows []int) (float64, error) {
 		o.Models = nil
 		for _, kind := range []string{"softmax", "logistic"} {
 			m := RewardModel{kind, learned[map[string]string{"softmax": "likelihood", "logistic": "logistic"}[kind]]}
 			o.Models = append(o.Models, m.on(log, propensity.RowSet{}))
 		}
-		b, err := certify.Fixed(certify.Play(policy, theta, log), nil, log, rows, o)
+		b, err := certify.Fixed(play(policy, theta, mixture(name), log), nil, log, rows, o)
 		if err != nil {
 			return 0, err
 		}
@@ -225,7 +247,7 @@ func (r Recipe) Learn(ctx context.Context, judge *provenance.Judge, log *logs.Lo
 	if err != nil {
 		return nil, err
 	}
-	out := &Certified{Policy: policy, Rows: rest, Learner: name, Posterior: policies.Posterior{Actions: log.K(), Dim: log.Dim(), Mu: theta}}
+	out := &Certified{Policy: policy, Rows: rest, Learner: name, Mixture: mixture(name), Posterior: policies.Posterior{Actions: log.K(), Dim: log.Dim(), Mu: theta}}
 	// Models of the reward for the doubly robust bounds, from the same rows.
 	softmax, values := theta, theta
 	if name != "likelihood" {
@@ -246,7 +268,7 @@ func (r Recipe) Learn(ctx context.Context, judge *provenance.Judge, log *logs.Lo
 	for _, m := range out.Models {
 		o.Models = append(o.Models, m.on(log, taught))
 	}
-	pi := certify.Play(policy, theta, log)
+	pi := out.Play(log)
 	if judge == nil {
 		out.Bounds, err = certify.Fixed(pi, nil, log, rest, o)
 	} else if out.Certificate, err = judge.Fixed(pi, provenance.TaughtBy(taught), rest, o); err == nil {
@@ -254,4 +276,30 @@ func (r Recipe) Learn(ctx context.Context, judge *provenance.Judge, log *logs.Lo
 	}
 	out.Seconds = time.Since(begin).Seconds()
 	return out, err
+}
+
+// Play is the policy on rows of the log, for [certify.Fixed].
+func (c *Certified) Play(log *logs.Log) func(dst []float64, i int) error {
+	return play(c.Policy, c.Posterior.Mu, c.Mixture, log)
+}
+
+func play(policy policies.Policy, theta []float64, mixture []Share, log *logs.Log) func(dst []float64, i int) error {
+	if mixture == nil {
+		return certify.Play(policy, theta, log)
+	}
+	var all []func(dst []float64, i int) error
+	for _, m := range mixture {
+		all = append(all, certify.Play(policy, m.Theta, log))
+	}
+	one := make([]float64, log.K())
+	return func(dst []float64, i int) error {
+		clear(dst)
+		for m, pi := range all {
+			if err := pi(one, i); err != nil {
+				return err
+			}
+			floats.AddScaled(dst, mixture[m].Weight, one)
+		}
+		return nil
+	}
 }

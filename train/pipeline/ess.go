@@ -13,13 +13,21 @@ import (
 // sampled is the number of rows that the effective sample size is watched on.
 const sampled = 20_000
 
-// estimate is what rows of an encoded log say of π_Q, which has an exact form, or of a mixture, each of its
-// own part.
-func estimate(pol policies.Policy, parts []*train.Certified, log *logs.Log) certify.Estimate {
+// estimate is what rows of an encoded log say of π_Q, which has an exact form.
+func estimate(pol policies.Policy, q policies.Posterior, log *logs.Log, rows []int) certify.Estimate {
+	return certify.SelfNormalized(certify.Logged(pol, q, log, rows))
+}
+
+// estimateParts is what the rows that certify say of the recipe's mixture, each of its own part.
+func estimateParts(parts []*train.Certified, log *logs.Log) certify.Estimate {
 	var pi, pi0, cost []float64
+	all := make([]float64, log.K())
 	for _, p := range parts {
-		a, b, c := certify.Logged(pol, p.Posterior, log, p.Rows)
-		pi, pi0, cost = append(pi, a...), append(pi0, b...), append(cost, c...)
+		play := p.Play(log)
+		for _, r := range p.Rows {
+			_ = play(all, r) // of contexts that are encoded, which does not fail
+			pi, pi0, cost = append(pi, all[log.Action[r]]), append(pi0, log.Propensity[r]), append(cost, log.Cost[r])
+		}
 	}
 	return certify.SelfNormalized(pi, pi0, cost)
 }
@@ -58,7 +66,7 @@ func newWatch(log *logs.Log, rows []int, seed uint64, least float64) *watch {
 // epoch is a train.Config.Epoch for a policy of an exact form.
 func (w *watch) epoch(pol policies.Policy) func(train.Epoch) bool {
 	return func(p train.Epoch) bool {
-		ess := w.scale * estimate(pol, []*train.Certified{{Posterior: p.Posterior, Rows: w.rows}}, w.log).Effective
+		ess := w.scale * estimate(pol, p.Posterior, w.log, w.rows).Effective
 		w.curve = append(w.curve, train.CurvePoint{Stage: p.Stage, Scale: p.Posterior.Prior.Scale, Epoch: p.Number,
 			Objective: train.Number(p.Objective), Effective: ess, Terms: p.Terms, Reward: train.None()})
 		if ess >= w.min {

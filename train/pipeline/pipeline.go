@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -52,8 +53,8 @@ type Options struct {
 	Share float64 // of the rows that teach alone; 0: 0.5, 0.3 before chunks, and 0.1 with a prior of zero, where they teach the encoder alone
 	// Chunks is the number of parts that the rows which certify are divided into, each of which certifies a
 	// policy that the parts before it taught, too, see train.LearnChunks. It needs rows that are alike. 0: 4,
-	// after a share of 0.3 that only teaches, for the recipe on logs of 200 to 50,000 units (groups, or rows that
-	// have none) which are not divided by time and do not drift; else 1.
+	// after a share of 0.3 that only teaches, for the recipe on logs of 50 to 50,000 units (groups, or rows that
+	// have none) which are not divided by time and do not drift, without PriorFile; else 1.
 	Chunks  int
 	Scaling logs.Scaling
 	// Prior is zero or learned; empty: learned for the recipe, zero for others.
@@ -132,6 +133,7 @@ type learning struct {
 	encoder              *features.Encoder
 	rows                 *logs.Log          // encoded
 	prior                policies.Prior     // where learning starts
+	start                []train.Share      // what plays, if it is a mixture
 	parts                []*train.Certified // of the recipe's mixture, with their weights
 	weights              []float64
 	search               train.Search
@@ -450,7 +452,7 @@ func (l *learning) settleChunks(open []int) {
 		l.warn("%s: the log drifts, and learning in chunks needs rows that are alike: they are one chunk", drift.Check)
 		o.Chunks = 1
 	case o.Chunks > 0:
-	case !l.objective.Recipe || l.log.Estimated || o.Split == ByTime || drift != nil:
+	case !l.objective.Recipe || o.PriorFile != nil || l.log.Estimated || o.Split == ByTime || drift != nil:
 		o.Chunks = 1
 	default:
 		n, units := len(open), l.judge.Units()
@@ -461,7 +463,7 @@ func (l *learning) settleChunks(open []int) {
 			}
 			n = len(seen)
 		}
-		if o.Chunks = 1; n >= 200 && n <= 50_000 {
+		if o.Chunks = 1; n >= 50 && n <= 50_000 {
 			o.Chunks = 4
 		}
 	}
@@ -502,6 +504,12 @@ func (l *learning) encode() (err error) {
 			l.warn("the prior's file does not know %d of the %d names and categories in the contexts: they are left out", n-known, n)
 		}
 		l.prior.Mean = slices.Concat(last.Weights...)
+		for _, c := range f.File().Components {
+			if l.start = append(l.start, train.Share{Weight: c.Weight, Theta: slices.Concat(c.Weights...)}); c.Kind != policyfile.ArgMax || !reflect.DeepEqual(c.Encoder, last.Encoder) {
+				l.start = nil // the last alone
+				break
+			}
+		}
 		t.Prior = f.Hash()
 	} else {
 		rows := l.teaching
@@ -540,7 +548,7 @@ func (l *learning) recipe(ctx context.Context) error {
 	softmax := w.epoch(policies.Softmax{})
 	c.Epoch = func(p train.Epoch) bool { return !strings.HasSuffix(p.Stage, "prior") || softmax(p) }
 	c.Prior, c.Threads = l.prior, runtime.GOMAXPROCS(0)
-	r := train.Recipe{Floor: l.o.Floor, Gamma: l.o.Gamma, Teaching: l.teaching, Certifying: l.certifying}
+	r := train.Recipe{Floor: l.o.Floor, Gamma: l.o.Gamma, Teaching: l.teaching, Certifying: l.certifying, Start: l.start}
 	if len(l.chunks) == 1 {
 		got, err := r.Learn(ctx, l.search.Judge, l.rows, c)
 		if err != nil {
@@ -609,8 +617,10 @@ func (l *learning) finish() error {
 	parts, weights := l.parts, l.weights
 	if parts == nil {
 		parts, weights = []*train.Certified{{Posterior: out.Posterior, Rows: l.certifying}}, []float64{1}
+		t.Estimate = estimate(out.Policy, out.Posterior, l.rows, l.certifying)
+	} else {
+		t.Estimate = estimateParts(parts, l.rows)
 	}
-	t.Estimate = estimate(out.Policy, parts, l.rows)
 	if t.Stopped != "" {
 		l.warn("training stopped: %s; a floor, a stronger penalty or another weight keeps the policy nearer to the log", t.Stopped)
 	}
@@ -631,14 +641,20 @@ func (l *learning) finish() error {
 	f.RewardMin, f.RewardMax = l.log.RewardRange()
 	for k, p := range parts {
 		q := p.Posterior
-		c := policyfile.Component{Weight: weights[k], Kind: t.Policy, Sigma: q.Sigma, Encoder: l.encoder, Weights: matrix(q.Mu, q.Actions)}
-		if !l.objective.Recipe {
-			c.Prior = &policyfile.Prior{Scale: cmp.Or(q.Prior.Scale, 1), Mean: matrix(q.Prior.Mean, q.Actions)}
-		}
 		for _, m := range p.Models {
-			f.RewardModels = append(f.RewardModels, policyfile.RewardModel{Component: k, Kind: m.Kind, Weights: matrix(m.Theta, q.Actions)})
+			f.RewardModels = append(f.RewardModels, policyfile.RewardModel{Component: len(f.Components), Kind: m.Kind, Weights: matrix(m.Theta, q.Actions)})
 		}
-		f.Components, made.Chunks = append(f.Components, c), append(made.Chunks, p.Rows)
+		shares := p.Mixture
+		if shares == nil {
+			shares = []train.Share{{Weight: 1, Theta: q.Mu}}
+		}
+		for _, s := range shares {
+			c := policyfile.Component{Weight: weights[k] * s.Weight, Kind: t.Policy, Sigma: q.Sigma, Encoder: l.encoder, Weights: matrix(s.Theta, q.Actions)}
+			if !l.objective.Recipe {
+				c.Prior = &policyfile.Prior{Scale: cmp.Or(q.Prior.Scale, 1), Mean: matrix(q.Prior.Mean, q.Actions)}
+			}
+			f.Components, made.Chunks = append(f.Components, c), append(made.Chunks, p.Rows)
+		}
 	}
 	if l.o.PriorFile != nil {
 		made.Before = l.o.PriorFile.File()

@@ -61,11 +61,13 @@ func promises() []promised {
 	}
 	return []promised{
 		{name: "independent rows", n: 500, full: true, o: o},
+		{name: "independent rows, in halves", n: 500, full: true, o: with(func(o *pipeline.Options) { o.Chunks = 1 })},
 		{name: "logged propensities alone", n: 500, o: o},
 		{name: "60 rows", n: 60, full: true, o: o},
 		{name: "groups of 20 equal rows", n: 50, full: true, copies: 20, grouped: true, o: o},
 		{name: "20 equal rows, no group", n: 50, full: true, copies: 20, o: o},
 		{name: "groups with a common luck", n: 500, full: true, shared: true, o: o},
+		{name: "the same, in three chunks", n: 500, full: true, shared: true, o: with(func(o *pipeline.Options) { o.Chunks = 3 })},
 		{name: "drift, split by time", n: 500, full: true, drift: true, o: with(func(o *pipeline.Options) { o.Split = pipeline.ByTime })},
 		{name: "drift, split at random", n: 500, full: true, drift: true, o: o},
 		{name: "all actions alike", n: 500, full: true, flat: true, o: o},

@@ -3,6 +3,7 @@ package provenance
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"opl/policies/policyfile"
 	"opl/policies/propensity"
@@ -88,9 +89,12 @@ func (j *Judge) again(f *policyfile.File, o certify.Options, on Circumstances) (
 		return rows
 	}
 	var chunks []Chunk
+	var shares []float64 // of chunks, by the file
 	var d logs.Decision
-	for k, c := range f.Components {
+	for k := 0; k < len(f.Components); {
+		c := f.Components[k]
 		chunk := Chunk{Taught: propensity.NewRowSet(j.log.Hashes(rowsOf(c.Taught)))}
+		chunk.Rows = rowsOf(c.Chosen)
 		log, err := j.log.Encode(c.Encoder)
 		if err == nil {
 			chunk.Models, err = models(f, k, log)
@@ -101,9 +105,16 @@ func (j *Judge) again(f *policyfile.File, o certify.Options, on Circumstances) (
 		for _, m := range chunk.Models {
 			m.Taught, m.Fixed = chunk.Taught, chunk.Taught.Len() == 0
 		}
-		chunk.Rows = rowsOf(c.Chosen)
-		c.Weight, c.Taught, c.Chosen = 1, nil, nil
-		p, err := policyfile.New(&policyfile.File{Actions: f.Actions, Floor: f.Floor, RewardMin: f.RewardMin, RewardMax: f.RewardMax, Components: []policyfile.Component{c}})
+		part, share := policyfile.File{Actions: f.Actions, Floor: f.Floor, RewardMin: f.RewardMin, RewardMax: f.RewardMax}, 0.
+		for ; k < len(f.Components) && slices.Equal(f.Components[k].Chosen, c.Chosen) && slices.Equal(f.Components[k].Taught, c.Taught); k++ {
+			part.Components = append(part.Components, f.Components[k])
+			share += f.Components[k].Weight
+		}
+		for i := range part.Components {
+			one := &part.Components[i]
+			one.Weight, one.Taught, one.Chosen = one.Weight/share, nil, nil
+		}
+		p, err := policyfile.New(&part)
 		if err != nil {
 			return nil, err
 		}
@@ -114,7 +125,7 @@ func (j *Judge) again(f *policyfile.File, o certify.Options, on Circumstances) (
 			}
 			return nil
 		}
-		chunks = append(chunks, chunk)
+		chunks, shares = append(chunks, chunk), append(shares, share)
 	}
 	log, err := j.log.WithActions(f.Actions)
 	if err != nil {
@@ -125,8 +136,8 @@ func (j *Judge) again(f *policyfile.File, o certify.Options, on Circumstances) (
 		return nil, err
 	}
 	for k, w := range weights {
-		if math.Abs(w-f.Components[k].Weight) > 1e-9 {
-			return nil, withhold("component %d of the policy file has the weight %v in the mixture, and %v of the rows that certify are of its chunk: nothing is shown of such a mixture on the log that it was learned from; use a later one", k+1, f.Components[k].Weight, w)
+		if math.Abs(w-shares[k]) > 1e-9 {
+			return nil, withhold("chunk %d of the policy file has the weight %v in the mixture, and %v of the rows that certify: nothing is shown of such a mixture on the log that it was learned from; use a later one", k+1, shares[k], w)
 		}
 	}
 	return cert, nil

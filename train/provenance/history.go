@@ -189,8 +189,8 @@ func (j *Judge) ancestors(f *policyfile.File, o Overlap, fresh bool, again strin
 // Made is what had a part in a policy that is being written to a file.
 type Made struct {
 	Taught, Chosen []int // rows, see Overlap
-	// Chunks are the parts of Chosen that certify the components of a mixture, each of which was taught by
-	// those before, too, see [Judge.Chunks]; nil: one component.
+	// Chunks are the parts of Chosen that certify each component of a mixture, which was taught by the parts
+	// before, too, see [Judge.Chunks]; neighbours that share a part were fixed together. nil: one component.
 	Chunks  [][]int
 	Seed    uint64
 	Tried   int                  // priors that the posterior's was chosen among on the rows chosen
@@ -218,8 +218,10 @@ func (j *Judge) Record(f *policyfile.File, m Made) {
 	}
 	taught := slices.Clone(m.Taught)
 	for k, rows := range m.Chunks {
+		if k > 0 && !slices.Equal(rows, m.Chunks[k-1]) {
+			taught = append(taught, m.Chunks[k-1]...)
+		}
 		f.Components[k].Taught, f.Components[k].Chosen = j.hashes(m.Seed, taught), j.hashes(m.Seed, rows)
-		taught = append(taught, rows...)
 	}
 	f.History = policyfile.History{Known: true, DataHash: j.log.Hash(), How: j.how, Seed: m.Seed, Tried: m.Tried}
 	all := slices.Concat(m.Taught, m.Chosen)
@@ -265,11 +267,13 @@ func (j *Judge) Record(f *policyfile.File, m Made) {
 	if m.Before.History.Known {
 		f.History.Witnesses = append(f.History.Witnesses, m.Before.History.Witnesses...)
 		f.History.Repeats += m.Before.History.Repeats
-		c := &f.Components[0]
-		for _, b := range m.Before.Components {
-			c.Taught = append(append(c.Taught, b.Taught...), b.Chosen...)
+		for k := range f.Components {
+			c := &f.Components[k]
+			for _, b := range m.Before.Components {
+				c.Taught = append(append(c.Taught, b.Taught...), b.Chosen...)
+			}
+			slices.Sort(c.Taught)
+			c.Taught = slices.Compact(c.Taught)
 		}
-		slices.Sort(c.Taught)
-		c.Taught = slices.Compact(c.Taught)
 	}
 }

@@ -65,7 +65,7 @@ func (s Statement) Describe(b *strings.Builder) {
 		b.WriteString("groups     rows of a group count as one: what is bounded is the mean over groups of their mean reward, not that over rows\n")
 	}
 	if s.Chunks > 0 {
-		fmt.Fprintf(b, "chunks     %d: rows of each certify the policy that those before taught; what is bounded is the mixture that draws one of these for every decision, as the file plays it, on rows that are alike\n", s.Chunks)
+		fmt.Fprintf(b, "chunks     %d: the rows of each certify the policy that those before taught; what is bounded is the mixture, which draws one of these policies for every decision\n", s.Chunks)
 	}
 	if s.Gamma > 1 {
 		fmt.Fprintf(b, "Γ          for all propensities within the factor %v of those logged\n", s.Gamma)
