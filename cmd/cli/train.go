@@ -88,7 +88,7 @@ The exit status is 0 if the file was written.
 	fl.Uint64Var(&f.o.Seed, "seed", 1, "seed of the division, the order of rows and the noise")
 	fl.StringVar(&f.o.Split, "split", "", "how rows are divided: random, group or time (default: group if the log has groups, else random)")
 	fl.Float64Var(&f.o.Share, "share", 0, "share of the rows that teach and do not certify (default 0.5; 0.3 before chunks; 0.1 where they teach the scaling alone)")
-	fl.IntVar(&f.o.Chunks, "chunks", 0, "parts of the rows that certify; each certifies a policy that those before taught, too (default 4 for certified, 1 for logs under 50 or over 50000 rows, divided by time, or that drift)")
+	fl.IntVar(&f.o.Chunks, "chunks", 0, "parts of the rows that certify; each certifies a policy that those before taught, too (default 4 for certified; 1 with --prior, and for logs under 50 or over 50000 rows, divided by time, or that drift)")
 	fl.StringVar(&f.prior, "prior", "", "zero, learned (from the rows that teach), or a policy file, whose weights and features are taken (default: learned by certified, else zero)")
 	fl.StringVar(&f.o.Scaling.Kind, "scale", "max", "scaling of features: max, none or standard")
 	fl.BoolVar(&f.noIntercept, "no-intercept", false, "no feature that is 1 in every row")
