@@ -79,7 +79,7 @@ type Options struct {
 type Learned struct {
 	File      *policyfile.File
 	Policy    policies.Policy
-	Posterior policies.Posterior
+	Posterior policies.Posterior // of a mixture that of the last component
 	Training  Training
 	Log       inspect.Report
 	// Certificate is nil where nothing could be certified; Unproven then says why.
