@@ -9,9 +9,10 @@ import (
 	"strings"
 	"time"
 
+	"gonum.org/v1/gonum/floats"
+
 	"opl/objectives"
 	"opl/policies"
-	"opl/policies/features"
 	"opl/policies/propensity"
 	"opl/train/certify"
 	"opl/train/logs"
@@ -27,28 +28,39 @@ type Recipe struct {
 	Gamma float64 // Γ, the factor that propensities are known up to; 0: 1
 	// LayerRate is the learning rate of layers, see Config.Representation; 0: 0.002.
 	LayerRate float64
-	// StartLayers are those that the start is linear in the features of; nil: in the contexts.
-	StartLayers []features.Layer
 	// Teaching and Certifying, if not nil, are the rows that teach and those that certify,
 	// in place of a random share.
 	Teaching, Certifying []int
+	// Start are the policies that play now, of argmax with these scores, drawn anew for every decision:
+	// together, with the recipe's floor, they are a candidate. nil: the prior's mean is, unless it is 0.
+	Start []Share
 }
+
+// Share is a policy of a mixture, drawn with a probability: the argmax of scores that are linear in
+// the contexts, or in learned features of them.
+type Share struct {
+	Weight float64
+	Theta  []float64       // [K×m]
+	In     *Representation // nil: the contexts
+}
+
+// alone is a mixture of one.
+func alone(theta []float64, in *Representation) []Share { return []Share{{1, theta, in}} }
 
 // Certified is what a Recipe gives.
 type Certified struct {
 	Policy      policies.Policy    // argmax, with the floor
 	Posterior   policies.Posterior // its scores Mu, Sigma 0, and in Prior.Taught who learned them
+	Shares      []Share            // of the mixture that the policy is, mostly one; Posterior is the last
 	Bounds      certify.Bounds
 	Certificate *provenance.Certificate // nil: there was no judge
 	Rows        []int                   // that certify
 	Models      []RewardModel           // of the doubly robust bound
 	Learner     string                  // heuristic (l2 on logs with logged propensities alone), likelihood, logistic, or start; "layered likelihood" and "layered logistic"
 	Seconds     float64
-
-	Represented *Representation // what the policy and the models are linear in; nil: the contexts
 }
 
-// RewardModel is a model of the reward that is linear in the features of the policy, h(x)ᵀθ_a
+// RewardModel is a model of the reward that is linear in the features of the policy's last share, h(x)ᵀθ_a
 // through a link.
 type RewardModel struct {
 	Kind  string    // softmax or logistic
@@ -94,16 +106,10 @@ func learners(log *logs.Log, penalty float64) []learner {
 	return l
 }
 
-// scores are what a policy is the argmax of: linear in the contexts, or in learned features.
-type scores struct {
-	theta []float64
-	in    *Representation
-}
-
 // teacher learns scores from rows of a log. trial says that they are to be compared alone.
 type teacher struct {
 	name  string
-	learn func(stage string, rows []int, trial bool) (scores, error)
+	learn func(stage string, rows []int, trial bool) ([]Share, error)
 }
 
 // teachers are the learners from c's prior on, at c's learning rate falling linearly to 0,
@@ -112,14 +118,14 @@ func teachers(ctx context.Context, log *logs.Log, c Config, penalty float64) (al
 	c.Policy, c.Schedule, c.Representation = policies.Softmax{}, Linear, nil
 	c.Prior.Scale = 0
 	for _, l := range learners(log, penalty) {
-		all = append(all, teacher{l.name, func(stage string, rows []int, _ bool) (scores, error) {
+		all = append(all, teacher{l.name, func(stage string, rows []int, _ bool) ([]Share, error) {
 			c.stage = stage
 			c.Objective, c.Weight = l.objective, objectives.Clip(objectives.DefaultHyper(len(rows), 0))
 			res, err := Fit(ctx, log.Subset(rows), c)
 			if err != nil {
-				return scores{}, fmt.Errorf("learning by %s: %w", l.name, err)
+				return nil, fmt.Errorf("learning by %s: %w", l.name, err)
 			}
-			return scores{theta: res.Posterior.Mu}, nil
+			return alone(res.Posterior.Mu, nil), nil
 		}})
 	}
 	return all
@@ -139,7 +145,7 @@ func layeredTeachers(ctx context.Context, log *logs.Log, c Config, rate float64,
 	c.Policy, c.Schedule, c.LearningRate, c.Weight, c.Epoch = policies.Softmax{}, Linear, rate, objectives.Weight{}, nil
 	c.Prior = policies.Prior{}
 	for _, l := range []learner{{"likelihood", objectives.Likelihood(0)}, {"logistic", objectives.Logistic(0)}} {
-		all = append(all, teacher{layeredPrefix + l.name, func(stage string, rows []int, trial bool) (scores, error) {
+		all = append(all, teacher{layeredPrefix + l.name, func(stage string, rows []int, trial bool) ([]Share, error) {
 			passes := float64(len(rows)) / float64(cmp.Or(c.BatchSize, 128)) // steps of an epoch, about
 			c := c
 			c.Epochs = max(1, min(max(epochs, int(leastSteps/passes)), mostPasses, int(mostSteps/passes)))
@@ -149,9 +155,9 @@ func layeredTeachers(ctx context.Context, log *logs.Log, c Config, rate float64,
 			c.stage, c.Objective = stage, l.objective
 			res, err := Fit(ctx, log.Subset(rows), c)
 			if err != nil {
-				return scores{}, fmt.Errorf("learning layers by %s: %w", l.name, err)
+				return nil, fmt.Errorf("learning layers by %s: %w", l.name, err)
 			}
-			return scores{res.Posterior.Mu, res.Represented}, nil
+			return alone(res.Posterior.Mu, res.Represented), nil
 		}})
 	}
 	return all
@@ -162,15 +168,15 @@ const layeredPrefix = "layered "
 // teach takes the teacher whose argmax policy, learned on four fifths of the rows, has the
 // lowest risk on the last fifth, where risk may use what all of them learned; then it learns from
 // all rows.
-func teach(rows []int, all []teacher, risk func(s scores, learned map[string]scores, rows []int) (float64, error)) (of scores, name string, err error) {
+func teach(rows []int, all []teacher, risk func(s []Share, learned map[string][]Share, rows []int) (float64, error)) (of []Share, name string, err error) {
 	if len(rows) < 5 {
-		return scores{}, "", fmt.Errorf("train: %d rows to learn from, want at least 5", len(rows))
+		return nil, "", fmt.Errorf("train: %d rows to learn from, want at least 5", len(rows))
 	}
 	cut := len(rows) * 4 / 5
-	learned := map[string]scores{}
+	learned := map[string][]Share{}
 	for _, t := range all {
 		if learned[t.name], err = t.learn("trial of "+t.name, rows[:cut], true); err != nil {
-			return scores{}, "", err
+			return nil, "", err
 		}
 	}
 	var best teacher
@@ -178,7 +184,7 @@ func teach(rows []int, all []teacher, risk func(s scores, learned map[string]sco
 	for _, t := range all {
 		r, err := risk(learned[t.name], learned, rows[cut:])
 		if err != nil {
-			return scores{}, "", err
+			return nil, "", err
 		}
 		if r < least {
 			best, least = t, r
@@ -195,13 +201,13 @@ func teach(rows []int, all []teacher, risk func(s scores, learned map[string]sco
 // last fifth by logarithmic smoothing; then it learns from all of them. The prior
 // notes its rows; its scale is left to be chosen. It returns the learner's name.
 func LearnPrior(ctx context.Context, log *logs.Log, rows []int, c Config) (policies.Prior, string, error) {
-	mean, name, err := teach(rows, teachers(ctx, log, c, 1e-6), func(s scores, _ map[string]scores, rows []int) (float64, error) {
-		return smoothedRisk(s.theta, log, rows), nil
+	mean, name, err := teach(rows, teachers(ctx, log, c, 1e-6), func(s []Share, _ map[string][]Share, rows []int) (float64, error) {
+		return smoothedRisk(s[0].Theta, log, rows), nil
 	})
 	if err != nil {
 		return policies.Prior{}, "", err
 	}
-	return policies.Prior{Mean: mean.theta, Taught: propensity.NewRowSet(log.Hashes(rows))}, name, nil
+	return policies.Prior{Mean: mean[0].Theta, Taught: propensity.NewRowSet(log.Hashes(rows))}, name, nil
 }
 
 // smoothedRisk is the risk of the argmax policy of mu on some rows, by logarithmic
@@ -253,51 +259,55 @@ func (r Recipe) Learn(ctx context.Context, judge *provenance.Judge, log *logs.Lo
 		layered = layeredTeachers(ctx, log, c, cmp.Or(r.LayerRate, 0.002), (3*c.Epochs+3)/4)
 	}
 	c.Representation = nil
-	start, before := c.Prior.Mean, Layered(r.StartLayers)
-	if before != nil { // the start is no start of linear scores
-		c.Prior.Mean = nil
+	if r.Start == nil && slices.ContainsFunc(c.Prior.Mean, func(v float64) bool { return v != 0 }) {
+		r.Start = alone(c.Prior.Mean, nil)
 	}
 	c.Epochs = (c.Epochs + 1) / 2 // more of them fit the noise of large models
 	all := teachers(ctx, log, c, penalty)
-	logistic := teacher{"logistic", func(_ string, rows []int, _ bool) (scores, error) {
+	logistic := teacher{"logistic", func(_ string, rows []int, _ bool) ([]Share, error) {
 		theta, err := Logistic(ctx, log, rows, c.Threads)
-		return scores{theta: theta}, err
+		return alone(theta, nil), err
 	}}
 	all = append(append(all, logistic), layered...)
-	if slices.ContainsFunc(start, func(v float64) bool { return v != 0 }) {
-		all = append(all, teacher{"start", func(string, []int, bool) (scores, error) { return scores{start, before}, nil }})
+	if r.Start != nil {
+		all = append(all, teacher{"start", func(string, []int, bool) ([]Share, error) { return r.Start, nil }})
 	}
-	policy := policies.Floor{Policy: policies.ArgMax{}, Epsilon: r.Floor}
+	out := &Certified{Policy: policies.Floor{Policy: policies.ArgMax{}, Epsilon: r.Floor}, Rows: rest}
 	o := certify.Options{Delta: c.Delta, Gamma: r.Gamma, Threads: c.Threads}
 	views := map[*Representation]*logs.Log{} // of what trials learned
-	view := func(s scores, rows []int) (*logs.Log, error) {
+	view := func(in *Representation, rows []int) (*logs.Log, error) {
 		var err error
-		if views[s.in] == nil {
-			views[s.in], err = s.in.View(log, rows, c.Threads)
+		if views[in] == nil {
+			views[in], err = in.View(log, rows, c.Threads)
 		}
-		return views[s.in], err
+		return views[in], err
 	}
-	chosen, name, err := teach(teaching, all, func(s scores, learned map[string]scores, rows []int) (float64, error) {
+	chosen, name, err := teach(teaching, all, func(s []Share, learned map[string][]Share, rows []int) (float64, error) {
 		o.Models = nil
 		for _, m := range []struct{ kind, learner string }{{"softmax", "likelihood"}, {"logistic", "logistic"}, {"softmax", layeredPrefix + "likelihood"}, {"logistic", layeredPrefix + "logistic"}} {
 			if by, ok := learned[m.learner]; ok {
-				on, err := view(by, rows)
+				on, err := view(by[0].In, rows)
 				if err != nil {
 					return 0, err
 				}
-				o.Models = append(o.Models, RewardModel{m.kind, by.theta}.on(on, propensity.RowSet{}))
+				o.Models = append(o.Models, RewardModel{m.kind, by[0].Theta}.on(on, propensity.RowSet{}))
 			}
 		}
-		on, err := view(s, rows)
+		pi, err := play(out.Policy, s, func(in *Representation) (*logs.Log, error) { return view(in, rows) })
 		if err != nil {
 			return 0, err
 		}
-		b, err := certify.Fixed(certify.Play(policy, s.theta, on), nil, log, rows, o)
+		b, err := certify.Fixed(pi, nil, log, rows, o)
 		if err != nil {
 			return 0, err
 		}
 		if b.Reward() <= 0 { // too few rows to bound anything: behind all that are bounded
-			return math.Exp(smoothedRisk(s.theta, on, rows)), nil
+			last := s[len(s)-1]
+			on, err := view(last.In, rows)
+			if err != nil {
+				return 0, err
+			}
+			return math.Exp(smoothedRisk(last.Theta, on, rows)), nil
 		}
 		return b.Best().Risk, nil
 	})
@@ -305,26 +315,30 @@ func (r Recipe) Learn(ctx context.Context, judge *provenance.Judge, log *logs.Lo
 		return nil, err
 	}
 	clear(views)
-	out := &Certified{Policy: policy, Rows: rest, Learner: name, Represented: chosen.in}
-	taught, err := chosen.in.View(log, teaching, c.Threads)
+	last := chosen[len(chosen)-1]
+	out.Learner, out.Shares = name, chosen
+	taught, err := last.In.View(log, teaching, c.Threads)
 	if err != nil {
 		return nil, err
 	}
-	if out.Models, err = models(ctx, taught, teaching, c, chosen, name, penalty); err != nil {
+	if out.Models, err = models(ctx, taught, teaching, c, last, name, penalty); err != nil {
 		return nil, err
 	}
-	certifying, err := chosen.in.View(log, rest, c.Threads)
+	certifying, err := last.In.View(log, rest, c.Threads)
 	if err != nil {
 		return nil, err
 	}
 	taughtBy := propensity.NewRowSet(log.Hashes(teaching))
-	out.Posterior = policies.Posterior{Actions: log.K(), Dim: certifying.Dim(), Mu: chosen.theta}
+	out.Posterior = policies.Posterior{Actions: log.K(), Dim: certifying.Dim(), Mu: last.Theta}
 	out.Posterior.Prior.Taught = taughtBy
 	o.Models = nil
 	for _, m := range out.Models {
 		o.Models = append(o.Models, m.on(certifying, taughtBy))
 	}
-	pi := certify.Play(policy, chosen.theta, certifying)
+	pi, err := out.Play(log, rest, c.Threads)
+	if err != nil {
+		return nil, err
+	}
 	if judge == nil {
 		out.Bounds, err = certify.Fixed(pi, nil, log, rest, o)
 	} else if out.Certificate, err = judge.Fixed(pi, provenance.TaughtBy(taughtBy), rest, o); err == nil {
@@ -334,12 +348,42 @@ func (r Recipe) Learn(ctx context.Context, judge *provenance.Judge, log *logs.Lo
 	return out, err
 }
 
+// Play is the policy on some rows of the log, for [certify.Fixed].
+func (c *Certified) Play(log *logs.Log, rows []int, threads int) (func(dst []float64, i int) error, error) {
+	return play(c.Policy, c.Shares, func(in *Representation) (*logs.Log, error) { return in.View(log, rows, threads) })
+}
+
+func play(policy policies.Policy, shares []Share, view func(*Representation) (*logs.Log, error)) (func(dst []float64, i int) error, error) {
+	var all []func(dst []float64, i int) error
+	for _, s := range shares {
+		log, err := view(s.In)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, certify.Play(policy, s.Theta, log))
+	}
+	if len(all) == 1 {
+		return all[0], nil
+	}
+	var one []float64
+	return func(dst []float64, i int) error {
+		one = slices.Grow(one[:0], len(dst))[:len(dst)]
+		clear(dst)
+		for m, pi := range all {
+			if err := pi(one, i); err != nil {
+				return err
+			}
+			floats.AddScaled(dst, shares[m].Weight, one)
+		}
+		return nil
+	}, nil
+}
+
 // models are models of the reward for the doubly robust bounds, from the rows that taught the
 // policy, linear in its features. A policy that was learned as one is that one.
-func models(ctx context.Context, log *logs.Log, rows []int, c Config, s scores, name string, penalty float64) ([]RewardModel, error) {
-	softmax, values := s.theta, s.theta
-	c.Prior = policies.Prior{}
-	if s.in != nil {
+func models(ctx context.Context, log *logs.Log, rows []int, c Config, s Share, name string, penalty float64) ([]RewardModel, error) {
+	softmax, values := s.Theta, s.Theta
+	if c.Prior = (policies.Prior{}); s.In != nil {
 		c.LearningRate = 0.002
 	}
 	kind := strings.TrimPrefix(name, layeredPrefix)
@@ -348,7 +392,7 @@ func models(ctx context.Context, log *logs.Log, rows []int, c Config, s scores, 
 		if err != nil {
 			return nil, err
 		}
-		softmax = l.theta
+		softmax = l[0].Theta
 	}
 	if kind != "logistic" {
 		var err error

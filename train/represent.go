@@ -128,31 +128,8 @@ func (r *Representation) View(log *logs.Log, rows []int, threads int) (*logs.Log
 	if r == nil {
 		return log, nil
 	}
-	if rows == nil {
-		x, err := r.Of(log.X, threads)
-		return log.WithContexts(x, nil), err
-	}
-	contexts, at := make([]int, len(rows)), make([]int, log.Len())
-	for i := range at {
-		at[i] = -1
-	}
-	for i, row := range rows {
-		contexts[i], at[row] = log.Context(row), i
-	}
-	x, err := r.Of(pick{log.X, contexts}, threads)
-	return log.WithContexts(x, at), err
+	return log.View(rows, func(x logs.Contexts) (logs.Contexts, error) { return r.Of(x, threads) })
 }
-
-// pick is some of the contexts.
-type pick struct {
-	logs.Contexts
-	rows []int
-}
-
-func (p pick) Len() int                   { return len(p.rows) }
-func (p pick) Norm(i int) float64         { return p.Contexts.Norm(p.rows[i]) }
-func (p pick) Row64(i int, dst []float64) { p.Contexts.Row64(p.rows[i], dst) }
-func (p pick) Row32(i int, dst []float32) { p.Contexts.Row32(p.rows[i], dst) }
 
 // deepLog is a log whose contexts are scaled for layers.
 func deepLog(log *logs.Log, by float64) *logs.Log {

@@ -45,8 +45,11 @@ file that opl serve runs and opl certify certifies again.
 
 The rows are divided. One part teaches what must not depend on the rows that
 certify: the scaling of features and, in the certified recipe (the default), the
-policy and models of the reward; the other part certifies. Other objectives train a
-posterior on the part that certifies. The file records which rows did what.
+policy and models of the reward; the other part certifies. The recipe takes it in
+--chunks: each certifies a policy that the chunks before it taught, too, and what is
+certified and written is the mixture that draws one of these policies for every
+decision. Other objectives train a posterior on the part that certifies. The file
+records which rows did what.
 Objectives of softmax policies train on all rows, and nothing is guaranteed of them.
 With --prior FILE the policy that plays is a candidate, whose floor may be lowered.
 
@@ -84,7 +87,8 @@ The exit status is 0 if the file was written.
 	addSettings(fl, &f.o.Settings, false)
 	fl.Uint64Var(&f.o.Seed, "seed", 1, "seed of the division, the order of rows and the noise")
 	fl.StringVar(&f.o.Split, "split", "", "how rows are divided: random, group or time (default: group if the log has groups, else random)")
-	fl.Float64Var(&f.o.Share, "share", 0, "share of the rows that teach (default 0.5; 0.1 where they teach the scaling alone)")
+	fl.Float64Var(&f.o.Share, "share", 0, "share of the rows that teach and do not certify (default 0.5; 0.3 before chunks; 0.1 where they teach the scaling alone)")
+	fl.IntVar(&f.o.Chunks, "chunks", 0, "parts of the rows that certify; each certifies a policy that those before taught, too (default 4 for certified; 1 with --prior, and for logs under 50 or over 50000 rows, divided by time, or that drift)")
 	fl.StringVar(&f.prior, "prior", "", "zero, learned (from the rows that teach), or a policy file, whose weights and features are taken (default: learned by certified, else zero)")
 	fl.StringVar(&f.o.Scaling.Kind, "scale", "max", "scaling of features: max, none or standard")
 	fl.BoolVar(&f.noIntercept, "no-intercept", false, "no feature that is 1 in every row")
@@ -151,6 +155,8 @@ func (f *trainFlags) options(cmd *cobra.Command, lib library.Library, log string
 		return errors.New("--out: want the policy file to write")
 	case f.o.Settings.Epochs < 1:
 		return fmt.Errorf("--epochs %d: want at least 1", f.o.Settings.Epochs)
+	case changed("chunks") && f.o.Chunks < 1:
+		return fmt.Errorf("--chunks %d: want at least 1", f.o.Chunks)
 	case changed("share") && !(f.o.Share > 0 && f.o.Share < 1):
 		return fmt.Errorf("--share %v: want a number in (0, 1)", f.o.Share)
 	case !(f.minESS >= 0):

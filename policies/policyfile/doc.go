@@ -39,9 +39,11 @@
 //	  taught       hashes of the rows that what must be fixed was learned from: prior, encoder,
 //	               layers, reward model; sorted, distinct, 64 bits little-endian each, in base64
 //	  chosen       likewise, of the rows that the posterior was trained or chosen on; of an argmax
-//	               those that certified it, which changed nothing of it
-//	reward_models  of doubly robust bounds, optional: kind "softmax" or "logistic" and weights [K][d],
-//	             without which they are the first prior's mean
+//	               those that certified it, which changed nothing of it. In a mixture that was learned in
+//	               chunks these are a chunk's, w is their share, and those before are among taught
+//	reward_models  of doubly robust bounds, optional: kind "softmax" or "logistic", weights [K][d],
+//	             without which they are the prior's mean, and the component (from 0, which need not
+//	             be said) whose features they are of, and whose rows taught them
 //	history      where the policy comes from:
 //	  known        true: every row that had a part in it is recorded
 //	  data_hash    of the log that it was learned from; empty: not known

@@ -86,10 +86,11 @@ type Prior struct {
 	Mean  Matrix  `json:"mean"` // [K][d]
 }
 
-// RewardModel predicts rewards, r̂(x, a), from the features of the first component.
+// RewardModel predicts rewards, r̂(x, a), from the features of a component.
 type RewardModel struct {
-	Kind    string `json:"kind"`              // softmax: r̂(x, ·) = softmax(φ(x)ᵀθ); logistic: 1/(1 + exp(−φ(x)ᵀθ_a))
-	Weights Matrix `json:"weights,omitempty"` // θ [K][d]; none: the prior's mean
+	Component int    `json:"component,omitempty"` // from 0; what taught that one taught it
+	Kind      string `json:"kind"`                // softmax: r̂(x, ·) = softmax(φ(x)ᵀθ); logistic: 1/(1 + exp(−φ(x)ᵀθ_a))
+	Weights   Matrix `json:"weights,omitempty"`   // θ [K][d]; none: the prior's mean
 }
 
 // History says where a policy comes from.
@@ -336,10 +337,14 @@ func (f *File) check() error {
 		if m.Kind != Softmax && m.Kind != Logistic {
 			return fmt.Errorf("policy file: a reward model of kind %q, want %s or %s", m.Kind, Softmax, Logistic)
 		}
-		if m.Weights == nil && f.Components[0].Prior != nil {
+		if m.Component < 0 || m.Component >= len(f.Components) {
+			return fmt.Errorf("policy file: a reward model of component %d of %d, from 0", m.Component, len(f.Components))
+		}
+		c := &f.Components[m.Component]
+		if m.Weights == nil && c.Prior != nil {
 			continue
 		}
-		if err := m.Weights.check("a reward model", k, f.Components[0].Dim()); err != nil {
+		if err := m.Weights.check("a reward model", k, c.Dim()); err != nil {
 			return err
 		}
 	}

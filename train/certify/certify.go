@@ -135,6 +135,7 @@ type Bounds struct {
 	Delta   float64  `json:"delta"`
 	N       int      `json:"n"`                // rows that certify
 	Groups  int      `json:"groups,omitempty"` // of them, where rows share groups
+	Chunks  int      `json:"chunks,omitempty"` // of them, where each certifies a policy of its own, see [Chunks]
 	Gamma   float64  `json:"gamma,omitempty"`  // see Options; 0: 1
 	Priors  int      `json:"priors"`           // that the posterior's was chosen among; 1 for a fixed policy
 	KL      float64  `json:"kl"`

@@ -23,6 +23,15 @@ func FixedAt(pi func(dst []float64, i int) error, log *logs.Log, rows []int, o O
 	return at(s, err, risk, gain)
 }
 
+// ChunksAt is that of chunks, with the weights of their mixture.
+func ChunksAt(chunks []Chunk, log *logs.Log, o Options, risk, gain func(weights []float64) float64) (EValues, error) {
+	s, w, err := chunked(chunks, log, o)
+	if err != nil {
+		return EValues{}, err
+	}
+	return at(s, nil, risk(w), gain(w))
+}
+
 // PosteriorAt is that of a posterior.
 func PosteriorAt(pol propensity.Family, q propensity.Posterior, log *logs.Log, rows []int, o Options, risk, gain float64) (EValues, error) {
 	s, err := posterior(pol, q, log, rows, o)

@@ -189,7 +189,7 @@ func (e *Runner) recipe(ctx context.Context, t *Task, r train.Run, c train.Confi
 	}
 	s := out.Certificate.Statement()
 	rec.Certificate, rec.Seconds = &s, out.Seconds
-	return out.Posterior, out.Represented, nil
+	return out.Posterior, out.Shares[0].In, nil
 }
 
 // learn trains an objective, from a prior that is learned on a part of the log if

@@ -100,7 +100,7 @@ func Standard() Library {
 				Make: func(a Args) objectives.Objective { return objectives.Theorem1(a.Lambda) }},
 			{Name: "corollary1", Label: "Corollary 1", Policy: "gaussian", HasLambda: true, About: "the bound of Corollary 1, linear weights",
 				Make: func(a Args) objectives.Objective { return objectives.Corollary1(a.Lambda) }},
-			{Name: "certified", Policy: "argmax", Recipe: true, OwnWeight: true, About: "the recipe for the best guarantee: half of the log learns a policy, the other half certifies it"},
+			{Name: "certified", Policy: "argmax", Recipe: true, OwnWeight: true, About: "the recipe for the best guarantee: rows certify a policy that other rows taught"},
 			{Name: "london", Label: "London et al.", Policy: "gaussian", About: "the bound of London & Sandler 2019, clip alone",
 				Make: func(Args) objectives.Objective { return objectives.London() }},
 			{Name: "sakhi1", Label: "Sakhi et al. 1", Policy: "gaussian", About: "the Catoni bound of Sakhi et al. 2022, clip alone",

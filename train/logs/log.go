@@ -188,6 +188,35 @@ func (l *Log) WithContexts(x Contexts, rows []int) *Log {
 	return &out
 }
 
+// View is a log of which some rows have the vectors that of makes of their contexts, and the
+// others, nil for none, must not be asked for.
+func (l *Log) View(rows []int, of func(Contexts) (Contexts, error)) (*Log, error) {
+	if rows == nil {
+		x, err := of(l.X)
+		return l.WithContexts(x, nil), err
+	}
+	contexts, at := make([]int, len(rows)), make([]int, l.Len())
+	for i := range at {
+		at[i] = -1
+	}
+	for i, r := range rows {
+		contexts[i], at[r] = l.Context(r), i
+	}
+	x, err := of(picked{l.X, contexts})
+	return l.WithContexts(x, at), err
+}
+
+// picked is some of the contexts.
+type picked struct {
+	Contexts
+	rows []int
+}
+
+func (p picked) Len() int                   { return len(p.rows) }
+func (p picked) Norm(i int) float64         { return p.Contexts.Norm(p.rows[i]) }
+func (p picked) Row64(i int, dst []float64) { p.Contexts.Row64(p.rows[i], dst) }
+func (p picked) Row32(i int, dst []float32) { p.Contexts.Row32(p.rows[i], dst) }
+
 // pick returns the elements of some rows, nil of nil.
 func pick[T any](column []T, rows []int) []T {
 	if column == nil {

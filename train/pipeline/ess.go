@@ -19,6 +19,23 @@ func estimate(pol policies.Policy, q policies.Posterior, log *logs.Log, rows []i
 	return certify.SelfNormalized(certify.Logged(pol, q, log, rows))
 }
 
+// estimateParts is what the rows that certify say of the recipe's mixture, each of its own part.
+func estimateParts(parts []*train.Certified, log *logs.Log) (certify.Estimate, error) {
+	var pi, pi0, cost []float64
+	all := make([]float64, log.K())
+	for _, p := range parts {
+		play, err := p.Play(log, p.Rows, runtime.GOMAXPROCS(0))
+		if err != nil {
+			return certify.Estimate{}, err
+		}
+		for _, r := range p.Rows {
+			_ = play(all, r) // of contexts that are encoded, which does not fail
+			pi, pi0, cost = append(pi, all[log.Action[r]]), append(pi0, log.Propensity[r]), append(cost, log.Cost[r])
+		}
+	}
+	return certify.SelfNormalized(pi, pi0, cost), nil
+}
+
 // watch follows a training: it keeps the curve, and stops when too few rows speak
 // for the policy.
 type watch struct {

@@ -86,9 +86,13 @@ func TestLayers(t *testing.T) {
 	log := productLog(t, 3000, 1, nil)
 	o := pipeline.Options{Seed: 1, Floor: .05, Settings: train.Settings{Epochs: 10, Representation: "mlp=32"}}
 	l := mustLearn(t, log, o)
-	c := l.File.Components[0]
-	if len(c.Layers) != 1 || !strings.HasPrefix(l.Training.Learner, "layered ") || c.Kind != policyfile.ArgMax {
-		t.Fatalf("%d layers, learned by %s, %s", len(c.Layers), l.Training.Learner, c.Kind)
+	if len(l.File.Components) != 4 {
+		t.Fatalf("%d components", len(l.File.Components))
+	}
+	for _, c := range l.File.Components {
+		if len(c.Layers) != 1 || !strings.Contains(l.Training.Learner, "layered ") || c.Kind != policyfile.ArgMax {
+			t.Fatalf("%d layers, learned by %s, %s", len(c.Layers), l.Training.Learner, c.Kind)
+		}
 	}
 	path := filepath.Join(t.TempDir(), "policy.json")
 	if err := policyfile.Save(path, l.File); err != nil {

@@ -90,7 +90,7 @@ func TestFromFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log.parquet")
 	export(t, path, task)
 	log := open(t, path, logs.Options{})
-	o := pipeline.Options{Seed: 1, Settings: train.Settings{Epochs: 3}, Scaling: logs.Scaling{Kind: "none", Unit: true}}
+	o := pipeline.Options{Seed: 1, Settings: train.Settings{Epochs: 3}, Scaling: logs.Scaling{Kind: "none", Unit: true}, Chunks: 1}
 	got := mustLearn(t, log, o)
 
 	var c pipeline.Columns
@@ -117,7 +117,7 @@ func TestFromFile(t *testing.T) {
 	p := policy(t, got)
 	file := earns(t, p, task.Data.Test)
 	used := features.Encoder{Names: got.File.Components[0].Encoder.Names, Scale: got.File.Components[0].Encoder.Scale, Unit: true}
-	seen, err := want.Represented.Of(chosen{task.Data.Test, columnsOf(used.Names)}, 1)
+	seen, err := want.Shares[0].In.Of(chosen{task.Data.Test, columnsOf(used.Names)}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

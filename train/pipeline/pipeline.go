@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -33,8 +34,7 @@ const (
 	LearnedPrior = "learned" // from the rows that teach, see train.LearnPrior
 )
 
-// Options says how a policy is learned. The zero value is the certified recipe on
-// halves of the log.
+// Options says how a policy is learned. The zero value is the certified recipe.
 type Options struct {
 	Objective string   // of the library; empty: certified
 	Weight    string   // of objectives that bring none; empty: clip
@@ -51,8 +51,13 @@ type Options struct {
 	Settings train.Settings
 	Seed     uint64
 
-	Split   string  // random, group or time; empty: group where the log has groups, else random
-	Share   float64 // of the rows that teach; 0: 0.5, and 0.1 with a prior of zero, where they teach the encoder alone
+	Split string  // random, group or time; empty: group where the log has groups, else random
+	Share float64 // of the rows that teach alone; 0: 0.5, 0.3 before chunks, and 0.1 with a prior of zero, where they teach the encoder alone
+	// Chunks is the number of parts that the rows which certify are divided into, each of which certifies a
+	// policy that the parts before it taught, too, see train.LearnChunks. It needs rows that are alike. 0: 4,
+	// after a share of 0.3 that only teaches, for the recipe on logs of 50 to 50,000 units (groups, or rows that
+	// have none) which are not divided by time and do not drift, without PriorFile; else 1.
+	Chunks  int
 	Scaling logs.Scaling
 	// Prior is zero or learned; empty: learned for the recipe, zero for others.
 	Prior string
@@ -76,7 +81,7 @@ type Options struct {
 type Learned struct {
 	File      *policyfile.File
 	Policy    policies.Policy
-	Posterior policies.Posterior
+	Posterior policies.Posterior // of a mixture that of the last component
 	Training  Training
 	Log       inspect.Report
 	// Certificate is nil where nothing could be certified; Unproven then says why.
@@ -126,11 +131,14 @@ type learning struct {
 	seed      uint64 // of the hashes of rows
 
 	teaching, certifying []int
+	chunks               [][]int // of the rows that certify
 	encoder              *features.Encoder
-	rows                 *logs.Log           // encoded
-	prior                policies.Prior      // where learning starts
-	layers               []features.Layer    // of the policy
-	models               []train.RewardModel // of the doubly robust bound
+	rows                 *logs.Log          // encoded
+	prior                policies.Prior     // where learning starts
+	start                []train.Share      // what plays, if it has a file
+	layers               []features.Layer   // that objectives' policies are linear in
+	parts                []*train.Certified // of the recipe's mixture, with their weights
+	weights              []float64
 	search               train.Search
 	out                  *Learned
 }
@@ -222,6 +230,12 @@ func (l *learning) configure(lib library.Library) (train.Run, error) {
 		return none, fmt.Errorf("floor %v: want a number in [0, 1)", o.Floor)
 	case !(o.Share >= 0 && o.Share < 1):
 		return none, fmt.Errorf("share %v: want one in (0, 1)", o.Share)
+	case !(o.Chunks >= 0 && o.Chunks <= 100):
+		return none, fmt.Errorf("chunks %d: want 1 to 100", o.Chunks)
+	case o.Chunks > 1 && !objective.Recipe:
+		return none, fmt.Errorf("objective %s learns from all rows that certify: chunks are of the certified recipe", objective.Name)
+	case o.Chunks > 1 && o.Split == ByTime:
+		return none, errors.New("chunks need rows that are alike at all times: they cannot be divided by setting split of time")
 	case o.Gamma != 0 && !(o.Gamma >= 1 && o.Gamma <= 1e6):
 		return none, fmt.Errorf("a factor of %v on propensities: want a number of at least 1", o.Gamma)
 	case o.PriorFile != nil && s.Representation != "" && s.Representation != library.NoRepresentation && !objective.Recipe:
@@ -327,9 +341,6 @@ func (l *learning) divide() error {
 	var before *policyfile.File
 	if o.PriorFile != nil {
 		before = o.PriorFile.File()
-		if len(before.Components) > 1 {
-			return errors.New("a mixture cannot be a prior: learn the prior anew")
-		}
 		if !slices.Equal(before.Actions, l.log.Actions) {
 			return fmt.Errorf("the prior's actions are %s, the log's %s: name them in the prior's order by setting actions", names(before.Actions), names(l.log.Actions))
 		}
@@ -371,16 +382,21 @@ func (l *learning) divide() error {
 			}
 		}
 		return nil
-	case o.Share == 0 && teaches:
-		o.Share = 0.5
-	case o.Share == 0:
-		o.Share = 0.1
 	}
 	if o.Split == "" {
 		o.Split = Random
 		if l.log.Group != nil {
 			o.Split = ByGroup
 		}
+	}
+	l.settleChunks(open)
+	switch {
+	case o.Share == 0 && o.Chunks > 1:
+		o.Share = 0.3
+	case o.Share == 0 && teaches:
+		o.Share = 0.5
+	case o.Share == 0:
+		o.Share = 0.1
 	}
 	if l.judge.Units() != nil && o.Split == Random {
 		o.Split = ByGroup
@@ -396,9 +412,16 @@ func (l *learning) divide() error {
 	}) {
 		l.warn("the log drifts: setting split of time teaches by the earlier rows and certifies on the later ones, which are nearer to what comes")
 	}
-	teach, rest, err := Split(o.Split, o.Share, o.Seed, len(open), l.columns(open))
+	columns := l.columns(open)
+	teach, rest, err := Split(o.Split, o.Share, o.Seed, len(open), columns)
 	if err != nil {
 		return err
+	}
+	chunk := map[int]int{} // by row
+	if o.Chunks > 1 {
+		for i, k := range Chunks(o.Split, o.Share, o.Seed, o.Chunks, rest, columns) {
+			chunk[open[rest[i]]] = k
+		}
 	}
 	taught := make([]bool, n) // or had a part in the prior's file
 	for _, i := range l.teaching {
@@ -423,12 +446,43 @@ func (l *learning) divide() error {
 	if len(l.certifying) == 0 {
 		return errors.New("every row that could certify depends on rows that teach: divide by group")
 	}
+	l.chunks = make([][]int, o.Chunks)
+	for _, r := range l.certifying {
+		l.chunks[chunk[r]] = append(l.chunks[chunk[r]], r)
+	}
+	l.chunks = slices.DeleteFunc(l.chunks, func(rows []int) bool { return len(rows) == 0 })
+	t.Chunks = len(l.chunks)
 	return nil
 }
 
 // frozen reports that a representation is to be learned on rows of their own, for a posterior.
 func (l *learning) frozen() bool {
 	return l.out.Training.Representation != "" && !l.objective.Recipe && l.family.HasPosterior()
+}
+
+// settleChunks decides the number of chunks for rows that no earlier policy saw.
+func (l *learning) settleChunks(open []int) {
+	o, drift := &l.o, l.judge.Drift()
+	switch {
+	case o.Chunks > 1 && drift != nil:
+		l.warn("%s: the log drifts, and learning in chunks needs rows that are alike: they are one chunk", drift.Check)
+		o.Chunks = 1
+	case o.Chunks > 0:
+	case !l.objective.Recipe || o.PriorFile != nil || l.log.Estimated || o.Split == ByTime || drift != nil:
+		o.Chunks = 1
+	default:
+		n, units := len(open), l.judge.Units()
+		if units != nil {
+			seen := map[int32]bool{}
+			for _, r := range open {
+				seen[units[r]] = true
+			}
+			n = len(seen)
+		}
+		if o.Chunks = 1; n >= 50 && n <= 50_000 {
+			o.Chunks = 4
+		}
+	}
 }
 
 // columns are what some rows of the log are divided by. Rows that may depend on one
@@ -456,7 +510,8 @@ func (l *learning) columns(rows []int) Columns {
 func (l *learning) encode() (err error) {
 	t := &l.out.Training
 	if f := l.o.PriorFile; f != nil {
-		l.encoder = f.File().Components[0].Encoder
+		last := f.File().Components[len(f.File().Components)-1] // of a mixture that was learned in chunks, from the most rows
+		l.encoder = last.Encoder
 		known, err := l.log.Known(l.encoder)
 		if err != nil {
 			return err
@@ -464,8 +519,18 @@ func (l *learning) encode() (err error) {
 		if n := len(l.log.Names()); known < n {
 			l.warn("the prior's file does not know %d of the %d names and categories in the contexts: they are left out", n-known, n)
 		}
-		c := &f.File().Components[0]
-		l.prior.Mean, l.layers = slices.Concat(c.Weights...), c.Layers
+		for _, c := range f.File().Components {
+			if l.start = append(l.start, train.Share{Weight: c.Weight, Theta: slices.Concat(c.Weights...), In: train.Layered(c.Layers)}); c.Kind != policyfile.ArgMax || !reflect.DeepEqual(c.Encoder, last.Encoder) {
+				l.start = nil // the last alone
+				break
+			}
+		}
+		if l.start == nil {
+			l.start = []train.Share{{Weight: 1, Theta: slices.Concat(last.Weights...), In: train.Layered(last.Layers)}}
+		}
+		if l.layers = last.Layers; !l.objective.Recipe || l.layers == nil {
+			l.prior.Mean = slices.Concat(last.Weights...)
+		}
 		t.Prior = f.Hash()
 	} else {
 		rows := l.teaching
@@ -507,28 +572,34 @@ func (l *learning) recipe(ctx context.Context) error {
 	t, c := &l.out.Training, l.config
 	w := newWatch(l.rows, l.teaching, l.o.Seed, math.Inf(-1))
 	softmax := w.epoch(policies.Softmax{})
-	c.Epoch = func(p train.Epoch) bool { return p.Stage != "prior" || softmax(p) }
+	c.Epoch = func(p train.Epoch) bool { return !strings.HasSuffix(p.Stage, "prior") || softmax(p) }
 	c.Prior, c.Threads = l.prior, runtime.GOMAXPROCS(0)
-	got, err := train.Recipe{Floor: l.o.Floor, Gamma: l.o.Gamma, Teaching: l.teaching, Certifying: l.certifying,
-		LayerRate: t.LayerRate, StartLayers: l.layers}.Learn(ctx, l.search.Judge, l.rows, c)
-	if err != nil {
-		return err
+	r := train.Recipe{Floor: l.o.Floor, Gamma: l.o.Gamma, Teaching: l.teaching, Certifying: l.certifying, Start: l.start, LayerRate: t.LayerRate}
+	if len(l.chunks) == 1 {
+		got, err := r.Learn(ctx, l.search.Judge, l.rows, c)
+		if err != nil {
+			return err
+		}
+		l.parts, l.weights, l.out.Certificate = []*train.Certified{got}, []float64{1}, got.Certificate
+	} else {
+		got, err := r.LearnChunks(ctx, l.search.Judge, l.rows, c, l.chunks)
+		if err != nil {
+			return err
+		}
+		l.parts, l.weights, l.out.Certificate = got.Parts, got.Weights, got.Certificate
 	}
-	if err := l.see(got.Represented, l.certifying); err != nil {
-		return err
+	var learners []string
+	for _, p := range l.parts {
+		learners = append(learners, p.Learner)
+		l.out.Policy, l.out.Posterior = p.Policy, p.Posterior
 	}
-	t.Learner, t.Curve = got.Learner, w.curve
-	l.out.Policy, l.out.Posterior, l.out.Certificate = got.Policy, got.Posterior, got.Certificate
-	l.models = got.Models
+	t.Learner, t.Curve = strings.Join(learners, ", "), w.curve
 	return nil
 }
 
 // see makes the rows of the log be seen through a representation, and keeps its layers.
 func (l *learning) see(r *train.Representation, rows []int) (err error) {
 	if r == nil {
-		if l.objective.Recipe {
-			l.layers = nil
-		}
 		return nil
 	}
 	if l.layers, err = r.Layers(); err != nil {
@@ -613,9 +684,16 @@ func (l *learning) fit(ctx context.Context) error {
 }
 
 // finish judges, warns, and makes the file.
-func (l *learning) finish() error {
-	t, q, out := &l.out.Training, l.out.Posterior, l.out
-	t.Estimate = estimate(out.Policy, q, l.rows, l.certifying)
+func (l *learning) finish() (err error) {
+	t, out := &l.out.Training, l.out
+	parts, weights := l.parts, l.weights
+	if parts == nil {
+		q := out.Posterior
+		parts, weights = []*train.Certified{{Posterior: q, Rows: l.certifying, Shares: []train.Share{{Weight: 1, Theta: q.Mu, In: train.Layered(l.layers)}}}}, []float64{1}
+		t.Estimate = estimate(out.Policy, q, l.rows, l.certifying)
+	} else if t.Estimate, err = estimateParts(parts, l.rows); err != nil {
+		return err
+	}
 	if t.Stopped != "" {
 		l.warn("training stopped: %s; a floor, a stronger penalty or another weight keeps the policy nearer to the log", t.Stopped)
 	}
@@ -631,21 +709,29 @@ func (l *learning) finish() error {
 	case !l.family.HasPosterior() && !l.objective.Recipe:
 		out.Unproven = "a " + t.Policy + " policy is one parameter chosen from the data: nothing can be guaranteed of it on this log; a gaussian policy has a posterior"
 	}
-	c := policyfile.Component{Weight: 1, Kind: t.Policy, Sigma: q.Sigma, Encoder: l.encoder, Layers: l.layers, Weights: matrix(q.Mu, q.Actions)}
 	made := provenance.Made{Taught: l.teaching, Chosen: l.certifying, Seed: l.seed, Tried: t.Tried, Loggers: l.o.Loggers}
-	if !l.objective.Recipe {
-		c.Prior = &policyfile.Prior{Scale: cmp.Or(q.Prior.Scale, 1), Mean: matrix(q.Prior.Mean, q.Actions)}
-	}
-	f := &policyfile.File{Actions: l.log.Actions, Floor: l.o.Floor, Created: train.ThisVersion(), Components: []policyfile.Component{c}}
+	f := &policyfile.File{Actions: l.log.Actions, Floor: l.o.Floor, Created: train.ThisVersion()}
 	f.RewardMin, f.RewardMax = l.log.RewardRange()
-	for _, m := range l.models {
-		f.RewardModels = append(f.RewardModels, policyfile.RewardModel{Kind: m.Kind, Weights: matrix(m.Theta, q.Actions)})
+	for k, p := range parts {
+		q := p.Posterior
+		for _, m := range p.Models {
+			f.RewardModels = append(f.RewardModels, policyfile.RewardModel{Component: len(f.Components) + len(p.Shares) - 1, Kind: m.Kind, Weights: matrix(m.Theta, q.Actions)})
+		}
+		for _, s := range p.Shares {
+			c := policyfile.Component{Weight: weights[k] * s.Weight, Kind: t.Policy, Sigma: q.Sigma, Encoder: l.encoder, Weights: matrix(s.Theta, q.Actions)}
+			if c.Layers, err = s.In.Layers(); err != nil {
+				return err
+			}
+			if !l.objective.Recipe {
+				c.Prior = &policyfile.Prior{Scale: cmp.Or(q.Prior.Scale, 1), Mean: matrix(q.Prior.Mean, q.Actions)}
+			}
+			f.Components, made.Chunks = append(f.Components, c), append(made.Chunks, p.Rows)
+		}
 	}
 	if l.o.PriorFile != nil {
 		made.Before = l.o.PriorFile.File()
 	}
 	l.judge.Record(f, made)
-	var err error
 	if f.Training, err = json.Marshal(t); err == nil && out.Certificate != nil {
 		f.Certificate, err = json.Marshal(out.Certificate)
 	}

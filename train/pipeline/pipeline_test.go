@@ -442,7 +442,7 @@ func TestPriors(t *testing.T) {
 	// The recipe may start from a file, too.
 	o.Objective, o.PriorFile, o.Settings = "", first, settings(2)
 	w.seed = 3
-	if l := mustLearn(t, w.log(t, 1500), o); l.Training.Teaching < 600 || len(l.File.Components[0].Taught) != 1500+l.Training.Teaching {
+	if l := mustLearn(t, w.log(t, 1500), o); l.Training.Teaching < 400 || len(l.File.Components[0].Taught) != 1500+l.Training.Teaching {
 		t.Errorf("%d teach, %d recorded", l.Training.Teaching, len(l.File.Components[0].Taught))
 	}
 }
@@ -526,6 +526,9 @@ func TestOptions(t *testing.T) {
 		`prior "none"`:              {Prior: "none"},
 		"floor 1":                   {Floor: 1},
 		"share 1":                   {Share: 1},
+		"chunks -1":                 {Chunks: -1},
+		"chunks are of the certifi": {Objective: "ls", Chunks: 2},
+		"chunks need rows that are": {Split: pipeline.ByTime, Chunks: 2},
 		"no way to divide":          {Split: "week"},
 		"no column timestamp":       {Split: pipeline.ByTime},
 		"no scaling":                {Scaling: logs.Scaling{Kind: "log"}},
@@ -562,7 +565,11 @@ func TestFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	training, err := pipeline.TrainingOf(p.File())
-	if err != nil || len(p.File().Components[0].Chosen) != training.Certifying || p.File().RewardMax != 5 || p.File().Components[0].Kind != policyfile.ArgMax {
+	chosen := 0
+	for _, c := range p.File().Components {
+		chosen += len(c.Chosen)
+	}
+	if err != nil || chosen != training.Certifying || training.Chunks != 4 || p.File().RewardMax != 5 || p.File().Components[0].Kind != policyfile.ArgMax {
 		t.Errorf("%+v, %v", training, err)
 	}
 	var g provenance.Statement

@@ -40,6 +40,7 @@ type promised struct {
 	grouped bool // they have a group
 	shared  bool // groups of 2 or 12 rows with a common luck, which the larger ones have
 	drift   bool // reward .1, then .5
+	swap    bool // of drift: each action earns what the next one did, which hardly shows in the mean reward
 	flat    bool // reward .5
 	rounded bool // uniform, logged as .33
 	rounds  bool // a second log is that of the policy of the first
@@ -61,13 +62,16 @@ func promises() []promised {
 	}
 	return []promised{
 		{name: "independent rows", n: 500, full: true, o: o},
+		{name: "independent rows, in halves", n: 500, full: true, o: with(func(o *pipeline.Options) { o.Chunks = 1 })},
 		{name: "logged propensities alone", n: 500, o: o},
 		{name: "60 rows", n: 60, full: true, o: o},
 		{name: "groups of 20 equal rows", n: 50, full: true, copies: 20, grouped: true, o: o},
 		{name: "20 equal rows, no group", n: 50, full: true, copies: 20, o: o},
 		{name: "groups with a common luck", n: 500, full: true, shared: true, o: o},
+		{name: "the same, in three chunks", n: 500, full: true, shared: true, o: with(func(o *pipeline.Options) { o.Chunks = 3 })},
 		{name: "drift, split by time", n: 500, full: true, drift: true, o: with(func(o *pipeline.Options) { o.Split = pipeline.ByTime })},
 		{name: "drift, split at random", n: 500, full: true, drift: true, o: o},
+		{name: "actions change places", n: 500, full: true, drift: true, swap: true, o: with(func(o *pipeline.Options) { o.Chunks = 4 })},
 		{name: "all actions alike", n: 500, full: true, flat: true, o: o},
 		{name: "propensities of .33", n: 1000, rounded: true, o: o},
 		{name: "second round", n: 1000, full: true, rounds: true, o: o},
@@ -82,6 +86,9 @@ func (s promised) reward(x []float64, a int, high bool) float64 {
 	switch {
 	case s.flat:
 		return .5
+	case s.swap && high:
+		a = (a + 1) % 3
+	case s.swap:
 	case s.drift && high:
 		return .5
 	case s.drift:

@@ -30,19 +30,12 @@ func Split(how string, share float64, seed uint64, n int, c Columns) (teaching, 
 	if !(share > 0 && share < 1) {
 		return nil, nil, fmt.Errorf("a share of %v of the rows, want one in (0, 1)", share)
 	}
-	var first func(i int) bool // of the rows that teach
+	first := func(i int) bool { return c.place(how, seed, i) < share } // of the rows that teach
 	switch how {
 	case Random:
-		first = func(i int) bool { return below(share, seed, c.IDs[i]) }
 	case ByGroup:
 		if c.Group == nil {
 			return nil, nil, fmt.Errorf("the log has no column group to divide by")
-		}
-		first = func(i int) bool {
-			if c.Group[i] < 0 {
-				return below(share, seed, c.IDs[i])
-			}
-			return below(share, seed, uint64(c.Group[i]))
 		}
 	case ByTime:
 		if c.Time == nil {
@@ -68,8 +61,21 @@ func Split(how string, share float64, seed uint64, n int, c Columns) (teaching, 
 	return teaching, certifying, nil
 }
 
-// below tells whether what a number stands for is among a share of all, by a hash
-// of it and the seed.
-func below(share float64, seed, of uint64) bool {
-	return float64(provenance.Hash(seed, of)>>11)/(1<<53) < share
+// Chunks divides the rows that a Split, other than by time, left to certify into k parts of about the same
+// size, and returns the part of each, from 0. Rows of the same id or group are never parted.
+func Chunks(how string, share float64, seed uint64, k int, certifying []int, c Columns) []int {
+	of := make([]int, len(certifying))
+	for j, i := range certifying {
+		of[j] = min(k-1, int(float64(k)*(c.place(how, seed, i)-share)/(1-share)))
+	}
+	return of
+}
+
+// place is where row i stands in [0, 1), by a hash of its id or group and the seed.
+func (c Columns) place(how string, seed uint64, i int) float64 {
+	of := c.IDs[i]
+	if how == ByGroup && c.Group[i] >= 0 {
+		of = uint64(c.Group[i])
+	}
+	return float64(provenance.Hash(seed, of)>>11) / (1 << 53)
 }

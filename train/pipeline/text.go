@@ -15,6 +15,8 @@ func (l *Learned) WriteText(w io.Writer) error {
 	t, f, c := l.Training, l.File, &l.File.Components[0]
 	fmt.Fprintf(&b, "log        %d rows, %d actions, %d features; propensities known: %s\n", t.Rows, len(f.Actions), c.Encoder.Dim(), l.Log.Known)
 	switch {
+	case t.Chunks > 1:
+		fmt.Fprintf(&b, "rows       %d teach the first policy and the scaling of features, %d certify in %d chunks, each the policy that the rows before it taught (divided by %s)\n", t.Teaching, t.Certifying, t.Chunks, division(t.Split))
 	case t.Split != "" && t.Certify:
 		fmt.Fprintf(&b, "rows       %d teach the policy and the scaling of features, %d certify (divided by %s)\n", t.Teaching, t.Certifying, division(t.Split))
 	case t.Split != "" && t.Learner != "":
@@ -24,7 +26,11 @@ func (l *Learned) WriteText(w io.Writer) error {
 	default:
 		fmt.Fprintf(&b, "rows       %d of %d train\n", t.Certifying, t.Rows)
 	}
-	fmt.Fprintf(&b, "learned    %s, %s policy", t.Objective, c.Kind)
+	kind := c.Kind + " policy"
+	if n := len(f.Components); n > 1 {
+		kind = fmt.Sprintf("a mixture of %d %s policies", n, c.Kind)
+	}
+	fmt.Fprintf(&b, "learned    %s, %s", t.Objective, kind)
 	if t.Weight != "" {
 		fmt.Fprintf(&b, ", weight %s", t.Weight)
 		if t.Hyper.Valid() {

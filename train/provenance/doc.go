@@ -7,6 +7,7 @@
 // looks at each of the three, for a log, whichever way a policy came to it:
 //
 //	Judge.Posterior      a posterior that was learned in memory, on rows of the log
+//	Judge.Chunks         a mixture of policies, each taught by rows before those that certify it
 //	Judge.File           the policy of a file, on the log it was learned from or a later one
 //	Judge.Probabilities  a fixed policy, known by its probabilities of the logged actions
 //

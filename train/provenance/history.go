@@ -189,10 +189,13 @@ func (j *Judge) ancestors(f *policyfile.File, o Overlap, fresh bool, again strin
 // Made is what had a part in a policy that is being written to a file.
 type Made struct {
 	Taught, Chosen []int // rows, see Overlap
-	Seed           uint64
-	Tried          int                  // priors that the posterior's was chosen among on the rows chosen
-	Before         *policyfile.File     // whose weights are the prior; nil: none
-	Loggers        []*policyfile.Policy // that logged rows of the log, as far as their files are at hand
+	// Chunks are the parts of Chosen that certify each component of a mixture, which was taught by the parts
+	// before, too, see [Judge.Chunks]; neighbours that share a part were fixed together. nil: one component.
+	Chunks  [][]int
+	Seed    uint64
+	Tried   int                  // priors that the posterior's was chosen among on the rows chosen
+	Before  *policyfile.File     // whose weights are the prior; nil: none
+	Loggers []*policyfile.Policy // that logged rows of the log, as far as their files are at hand
 }
 
 // Seed is what the hashes of rows are to be taken with: that of an earlier file, if rows
@@ -207,11 +210,19 @@ func (j *Judge) Seed(before *policyfile.File, seed uint64) (uint64, error) {
 	return before.History.Seed, nil
 }
 
-// Record writes into a file of one component which rows had a part in it.
+// Record writes into a file which rows had a part in it.
 func (j *Judge) Record(f *policyfile.File, m Made) {
 	j.identity()
-	c := &f.Components[0]
-	c.Taught, c.Chosen = j.hashes(m.Seed, m.Taught), j.hashes(m.Seed, m.Chosen)
+	if m.Chunks == nil {
+		m.Chunks = [][]int{m.Chosen}
+	}
+	taught := slices.Clone(m.Taught)
+	for k, rows := range m.Chunks {
+		if k > 0 && !slices.Equal(rows, m.Chunks[k-1]) {
+			taught = append(taught, m.Chunks[k-1]...)
+		}
+		f.Components[k].Taught, f.Components[k].Chosen = j.hashes(m.Seed, taught), j.hashes(m.Seed, rows)
+	}
 	f.History = policyfile.History{Known: true, DataHash: j.log.Hash(), How: j.how, Seed: m.Seed, Tried: m.Tried}
 	all := slices.Concat(m.Taught, m.Chosen)
 	f.History.Witnesses = j.witnesses(all)
@@ -256,10 +267,13 @@ func (j *Judge) Record(f *policyfile.File, m Made) {
 	if m.Before.History.Known {
 		f.History.Witnesses = append(f.History.Witnesses, m.Before.History.Witnesses...)
 		f.History.Repeats += m.Before.History.Repeats
-		for _, b := range m.Before.Components {
-			c.Taught = append(append(c.Taught, b.Taught...), b.Chosen...)
+		for k := range f.Components {
+			c := &f.Components[k]
+			for _, b := range m.Before.Components {
+				c.Taught = append(append(c.Taught, b.Taught...), b.Chosen...)
+			}
+			slices.Sort(c.Taught)
+			c.Taught = slices.Compact(c.Taught)
 		}
-		slices.Sort(c.Taught)
-		c.Taught = slices.Compact(c.Taught)
 	}
 }

@@ -309,7 +309,17 @@ func (j *Judge) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cer
 	if n := len(j.log.Names()); known < n {
 		on.Notes = append(on.Notes, fmt.Sprintf("the policy does not know %d of the %d names and categories in the contexts, and leaves them out", n-known, n))
 	}
-	c := &f.Components[0]
+	options := j.options(certify.Options{Delta: o.Delta, Gamma: o.Gamma, Priors: 1, Threads: runtime.GOMAXPROCS(0)})
+	if past.Relation == Same {
+		if cert, err := j.again(f, options, on); cert != nil || err != nil {
+			return cert, err
+		}
+	}
+	at := 0 // of the component that has the models of the reward, learned from the most rows
+	for _, m := range f.RewardModels {
+		at = max(at, m.Component)
+	}
+	c := &f.Components[at]
 	one := len(f.Components) == 1 && c.Kind == policyfile.Gaussian && c.Prior != nil
 	rows, chosen := j.Apart(every(j.log.Len()), past.Taught), false
 	for _, r := range rows { // of an argmax, they certified it, and changed nothing
@@ -324,26 +334,23 @@ func (j *Judge) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cer
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	some := rows
+	if chosen { // the posterior's bound looks at the whole log
+		some = nil
+	}
 	log, err := j.log.Encode(c.Encoder)
 	if err == nil {
 		log, err = log.WithActions(f.Actions)
 	}
-	if err == nil && len(c.Layers) > 0 {
-		log.X, err = logs.Through(log.X, c.Layers, runtime.GOMAXPROCS(0))
-	}
 	if err != nil {
 		return nil, err
 	}
-	options := j.options(certify.Options{Delta: o.Delta, Gamma: o.Gamma, Priors: 1, Threads: runtime.GOMAXPROCS(0)})
-	for _, m := range f.RewardModels {
-		theta, link := slices.Concat(m.Weights...), certify.SoftmaxLink
-		if m.Weights == nil {
-			theta = slices.Concat(c.Prior.Mean...)
-		}
-		if m.Kind == policyfile.Logistic {
-			link = certify.LogisticLink
-		}
-		options.Models = append(options.Models, certify.Linear(m.Kind, theta, log, link))
+	view, err := seen(c, j.log, some)
+	if err == nil {
+		options.Models, err = models(f, at, view)
+	}
+	if err != nil {
+		return nil, err
 	}
 	if !chosen {
 		var d logs.Decision
@@ -359,6 +366,9 @@ func (j *Judge) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cer
 	q := propensity.Posterior{Actions: len(f.Actions), Dim: c.Dim(), Mu: slices.Concat(c.Weights...), Sigma: c.Sigma,
 		Prior: propensity.Prior{Mean: slices.Concat(c.Prior.Mean...), Scale: c.Prior.Scale}}
 	options.Priors = max(1, f.History.Tried)
+	if log, err = view.WithActions(f.Actions); err != nil {
+		return nil, err
+	}
 	b, err := certify.Posterior(pol, q, log, rows, options)
 	if err != nil {
 		return nil, err
@@ -369,4 +379,34 @@ func (j *Judge) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cer
 		logged[r] = pi[i]
 	}
 	return j.certificate(b, on, logged, rows)
+}
+
+// seen is some rows of a log, nil for all, as a component's scores read it: encoded, and by its layers.
+func seen(c *policyfile.Component, log *logs.Log, rows []int) (*logs.Log, error) {
+	log, err := log.Encode(c.Encoder)
+	if err != nil || len(c.Layers) == 0 {
+		return log, err
+	}
+	return log.View(rows, func(x logs.Contexts) (logs.Contexts, error) { return logs.Through(x, c.Layers, runtime.GOMAXPROCS(0)) })
+}
+
+// models are those of the reward that a file has for a component, by whose encoder and layers the log is read.
+func models(f *policyfile.File, component int, log *logs.Log) (all []*certify.RewardModel, err error) {
+	if log, err = log.WithActions(f.Actions); err != nil {
+		return nil, err
+	}
+	for _, m := range f.RewardModels {
+		if m.Component != component {
+			continue
+		}
+		theta, link := slices.Concat(m.Weights...), certify.SoftmaxLink
+		if m.Weights == nil {
+			theta = slices.Concat(f.Components[component].Prior.Mean...)
+		}
+		if m.Kind == policyfile.Logistic {
+			link = certify.LogisticLink
+		}
+		all = append(all, certify.Linear(m.Kind, theta, log, link))
+	}
+	return all, nil
 }

@@ -64,11 +64,16 @@ func (s Statement) Describe(b *strings.Builder) {
 	if s.Groups > 0 {
 		b.WriteString("groups     rows of a group count as one: what is bounded is the mean over groups of their mean reward, not that over rows\n")
 	}
+	if s.Chunks > 0 {
+		fmt.Fprintf(b, "chunks     %d: the rows of each certify the policy that those before taught; what is bounded is the mixture, which draws one of these policies for every decision\n", s.Chunks)
+	}
 	if s.Gamma > 1 {
 		fmt.Fprintf(b, "Γ          for all propensities within the factor %v of those logged\n", s.Gamma)
 	}
 	kl := fmt.Sprintf("KL %.4g nats", s.KL)
-	if s.KL == 0 {
+	if s.Chunks > 0 {
+		kl = "each fixed before the rows that certify it"
+	} else if s.KL == 0 {
 		kl = "fixed before the rows that certify"
 	} else if s.Priors > 1 {
 		kl += fmt.Sprintf(", which pays for the choice among %d priors", s.Priors)

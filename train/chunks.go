@@ -1,0 +1,72 @@
+package train
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"opl/train/certify"
+	"opl/train/logs"
+	"opl/train/provenance"
+)
+
+// Chunked is what a Recipe gives in chunks: a mixture of policies.
+type Chunked struct {
+	Parts       []*Certified // of the policies, which have no certificates of their own
+	Weights     []float64    // of each in the mixture, drawn anew for every decision
+	Bounds      certify.Bounds
+	Certificate *provenance.Certificate // of the mixture; nil: there was no judge
+}
+
+// LearnChunks runs the recipe once for each chunk: from the rows that teach and the chunks
+// before it learns the policy and the models that the rows of the chunk certify, so that all chunks
+// but the last teach, too. What is certified is the mixture of these policies, see
+// [certify.Chunks]. Certifying is not used; of c, progress and epochs of chunks after the first have
+// stages such as "chunk 2, prior".
+func (r Recipe) LearnChunks(ctx context.Context, judge *provenance.Judge, log *logs.Log, c Config, chunks [][]int) (*Chunked, error) {
+	if r.Teaching == nil || len(chunks) == 0 {
+		return nil, fmt.Errorf("train: %d rows to learn from and %d chunks, want some of each", len(r.Teaching), len(chunks))
+	}
+	out := &Chunked{}
+	var parts []certify.Chunk
+	var judged []provenance.Chunk
+	for k, rows := range chunks {
+		one, config := r, c
+		one.Teaching, one.Certifying = slices.Concat(append([][]int{r.Teaching}, chunks[:k]...)...), rows
+		if k > 0 {
+			stage := fmt.Sprintf("chunk %d, ", k+1)
+			if c.Progress != nil {
+				config.Progress = func(p Progress) { p.Stage = stage + p.Stage; c.Progress(p) }
+			}
+			if c.Epoch != nil {
+				config.Epoch = func(e Epoch) bool { e.Stage = stage + e.Stage; return c.Epoch(e) }
+			}
+		}
+		p, err := one.Learn(ctx, nil, log, config)
+		if err != nil {
+			return nil, fmt.Errorf("chunk %d of %d: %w", k+1, len(chunks), err)
+		}
+		out.Parts = append(out.Parts, p)
+		taught := p.Posterior.Prior.Taught
+		chunk := certify.Chunk{Rows: rows}
+		if chunk.Policy, err = p.Play(log, rows, c.Threads); err != nil {
+			return nil, err
+		}
+		view, err := p.Shares[len(p.Shares)-1].In.View(log, rows, c.Threads)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range p.Models {
+			chunk.Models = append(chunk.Models, m.on(view, taught))
+		}
+		parts, judged = append(parts, chunk), append(judged, provenance.Chunk{Chunk: chunk, Taught: taught})
+	}
+	o := certify.Options{Delta: c.Delta, Gamma: r.Gamma, Threads: c.Threads}
+	var err error
+	if judge == nil {
+		out.Bounds, out.Weights, err = certify.Chunks(parts, log, o)
+	} else if out.Certificate, out.Weights, err = judge.Chunks(judged, o); err == nil {
+		out.Bounds = out.Certificate.Statement().Bounds
+	}
+	return out, err
+}

@@ -1,0 +1,144 @@
+package provenance
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"opl/policies/policyfile"
+	"opl/policies/propensity"
+	"opl/train/certify"
+	"opl/train/inspect"
+	"opl/train/logs"
+)
+
+// Chunk is a part of the rows that certify, see [certify.Chunks], and who taught the policy
+// that they certify.
+type Chunk struct {
+	certify.Chunk
+	Taught propensity.RowSet // rows of the log, see [logs.Log.Hashes]; none: the policy was fixed before it
+}
+
+// Chunks certifies the mixture of the chunks' policies, and returns its weights: the rows of
+// each chunk, and those of all after it, had no part in its policy and its models. Refused as
+// *Withheld: a row that had, or that depends on one; what Admits refuses; a log that drifts, for
+// rows must be alike.
+func (j *Judge) Chunks(chunks []Chunk, o certify.Options) (*Certificate, []float64, error) {
+	return j.chunks(j.log, chunks, o, Circumstances{Relation: Same})
+}
+
+// chunks is Chunks of the log as it is with other actions.
+func (j *Judge) chunks(log *logs.Log, chunks []Chunk, o certify.Options, on Circumstances) (*Certificate, []float64, error) {
+	if err := j.Admits(); err != nil {
+		return nil, nil, err
+	}
+	if f := j.Drift(); f != nil && len(chunks) > 1 {
+		return nil, nil, withhold("the log drifts (%s: %s), and a mixture of policies that were learned and certified in chunks needs rows that are alike", f.Check, f.Measured)
+	}
+	var rows []int
+	parts := make([]certify.Chunk, len(chunks))
+	logged := make([]float64, j.log.Len())
+	for k := len(chunks) - 1; k >= 0; k-- {
+		c := chunks[k].Chunk
+		rows = append(rows, c.Rows...)
+		o.Models = c.Models
+		if err := j.from(TaughtBy(chunks[k].Taught), rows, o); err != nil {
+			return nil, nil, err
+		}
+		parts[k] = c
+		parts[k].Policy = func(dst []float64, i int) error {
+			err := c.Policy(dst, i)
+			logged[i] = dst[log.Action[i]]
+			return err
+		}
+	}
+	b, weights, err := certify.Chunks(parts, log, j.options(o))
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := j.certificate(b, on, logged, rows)
+	return c, weights, err
+}
+
+// Drift is what the inspection found of drift; nil: nothing.
+func (j *Judge) Drift() *inspect.Finding {
+	for _, check := range []string{"drift of the reward", "drift of the propensities", "drift of the actions"} {
+		if f, ok := j.found.Finding(check); ok && f.Severity > inspect.Fine {
+			return &f
+		}
+	}
+	return nil
+}
+
+// again certifies the mixture of a file in the chunks that certified it when it was learned from
+// this log, as the file records them; nil: it was not learned so.
+func (j *Judge) again(f *policyfile.File, o certify.Options, on Circumstances) (*Certificate, error) {
+	how, keys := j.log.Identity()
+	for _, c := range f.Components {
+		if len(f.Components) == 1 || how != f.History.How || c.Kind != policyfile.ArgMax || len(c.Chosen) == 0 {
+			return nil, nil
+		}
+	}
+	rowsOf := func(h policyfile.Hashes) (rows []int) {
+		set := propensity.NewRowSet(h)
+		for i, key := range keys {
+			if set.Has(Hash(f.History.Seed, key)) {
+				rows = append(rows, i)
+			}
+		}
+		return rows
+	}
+	var chunks []Chunk
+	var shares []float64 // of chunks, by the file
+	var d logs.Decision
+	for k := 0; k < len(f.Components); {
+		c := f.Components[k]
+		chunk := Chunk{Taught: propensity.NewRowSet(j.log.Hashes(rowsOf(c.Taught)))}
+		chunk.Rows = rowsOf(c.Chosen)
+		part, share := policyfile.File{Actions: f.Actions, Floor: f.Floor, RewardMin: f.RewardMin, RewardMax: f.RewardMax}, 0.
+		for ; k < len(f.Components) && slices.Equal(f.Components[k].Chosen, c.Chosen) && slices.Equal(f.Components[k].Taught, c.Taught); k++ {
+			part.Components = append(part.Components, f.Components[k])
+			share += f.Components[k].Weight
+		}
+		log, err := seen(&f.Components[k-1], j.log, chunk.Rows)
+		if err == nil {
+			chunk.Models, err = models(f, k-1, log)
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range chunk.Models {
+			m.Taught, m.Fixed = chunk.Taught, chunk.Taught.Len() == 0
+		}
+		for i := range part.Components {
+			one := &part.Components[i]
+			one.Weight, one.Taught, one.Chosen = one.Weight/share, nil, nil
+		}
+		p, err := policyfile.New(&part)
+		if err != nil {
+			return nil, err
+		}
+		chunk.Policy = func(dst []float64, i int) error {
+			j.log.Decision(i, &d)
+			if err := p.Propensities(dst, d.Context); err != nil {
+				return fmt.Errorf("row %d of the log: %w", d.Row, err)
+			}
+			return nil
+		}
+		chunks, shares = append(chunks, chunk), append(shares, share)
+	}
+	log, err := j.log.WithActions(f.Actions)
+	if err != nil {
+		return nil, err
+	}
+	cert, weights, err := j.chunks(log, chunks, o, on)
+	if err != nil {
+		return nil, err
+	}
+	for k, w := range weights {
+		if math.Abs(w-shares[k]) > 1e-9 {
+			return nil, withhold("chunk %d of the policy file has the weight %v in the mixture, and %v of the rows that certify: nothing is shown of such a mixture on the log that it was learned from; use a later one", k+1, shares[k], w)
+		}
+	}
+	return cert, nil
+}
