@@ -387,6 +387,9 @@ func (j *Judge) candidate(p *policyfile.Policy, o Options) (*candidate, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.AnyTime && past.Relation == Ancestral && j.identity() == logs.ByContent {
+		return nil, withhold("%s, as their contents say, which tell them apart in this many rows, and maybe not in more: without decision_id nothing is certified at any time", past.Note)
+	}
 	out := &candidate{seen: past.Taught, chosen: make([]bool, j.log.Len()), on: Circumstances{Relation: past.Relation}}
 	if past.Note != "" {
 		out.on.Notes = append(out.on.Notes, past.Note)
