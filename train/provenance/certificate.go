@@ -120,12 +120,9 @@ func certificate(b certify.Bounds, on Circumstances, samples ...sample) (*Certif
 	skipped := 0
 	for k, s := range samples {
 		units := s.Units()
-		if b.AnyTime {
-			units = s.log.Group
-		}
 		for _, r := range s.rows {
-			u := int32(-1 - r)
-			if units != nil && units[r] >= 0 {
+			u := int32(r)
+			if units != nil {
 				u = units[r]
 			}
 			unit, cost, pi0 = append(unit, [2]int32{int32(k), u}), append(cost, s.log.Cost[r]), append(pi0, s.log.Propensity[r])
