@@ -204,7 +204,7 @@ func (ps Pool) lasting(out, taught [][]bool) (rows [][]int, twice [][]bool, note
 			notes = append(notes, fmt.Sprintf(format, n))
 		}
 	}
-	note(again, "%d rows have the decision_id of a row before, or are the beginning of a file that is that of another: they count once")
+	note(again, "%d rows have the decision_id of a row before, or begin a file as they do another: they count once")
 	note(back, "%d rows are of groups that come back after other rows: a group counts with the rows that stand together first")
 	note(open, "%d rows are of the last group, which may go on: they count once another row follows")
 	return rows, twice, notes, nil
