@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -280,6 +281,55 @@ func TestPoolRounded(t *testing.T) {
 	c, err := ps.File(context.Background(), plays(t, nil), provenance.Options{Fresh: true})
 	if err != nil || c.Statement().Gamma != 1.01 {
 		t.Errorf("%v: Γ = %v", err, c.Statement().Gamma)
+	}
+}
+
+// Three rounds of 300 rows, whose logging policies depend on what was said after each: a false bound
+// after any of them is as rare as δ says.
+func TestPoolRates(t *testing.T) {
+	walks := uint64(10)
+	if os.Getenv("OPL_LONG") != "" {
+		walks = 1000
+	}
+	p := plays(t, nil)
+	const truth = .9*.6 + .1*.4
+	for _, delta := range []float64{.05, .2} {
+		failed, better, falsely, refused := 0, 0, 0, 0
+		for s := range walks {
+			w := rows{d: 4, explore: 1}
+			var ps provenance.Pool
+			logged, wrong, says, lies := 0., false, false, false
+			for round := range uint64(3) {
+				w.seed = 100 + 3*s + round
+				ps = append(ps, collect(t, w.draw(300)))
+				logged += w.explore*.4 + (1-w.explore)*.3
+				c, err := ps.File(context.Background(), p, provenance.Options{Delta: delta, Fresh: true})
+				if err != nil {
+					refused++
+					break
+				}
+				st := c.Statement()
+				mix := logged / float64(len(ps))
+				wrong = wrong || st.Reward() > truth || st.GainAtLeast() > truth-mix
+				says = says || st.Proven()
+				lies = lies || st.Proven() && truth <= mix
+				if w.explore = .3; st.Proven() {
+					w.explore = .6
+				}
+			}
+			for _, is := range []struct {
+				so bool
+				n  *int
+			}{{wrong, &failed}, {says, &better}, {lies, &falsely}} {
+				if is.so {
+					*is.n++
+				}
+			}
+		}
+		t.Logf("δ = %v: of %d walks %d have a false bound, %d say better, %d falsely, %d are refused", delta, walks, failed, better, falsely, refused)
+		if most := delta*float64(walks) + 3.1*math.Sqrt(delta*(1-delta)*float64(walks)); float64(failed) > most || refused > 1+int(walks)/50 {
+			t.Errorf("δ = %v: of %d walks %d have a false bound, %d are refused", delta, walks, failed, refused)
+		}
 	}
 }
 
