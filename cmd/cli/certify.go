@@ -33,8 +33,9 @@ pay neither for its distance from a prior nor for the choice of one.
 A statement is for one look, at rows whose number was fixed before. With --any-time it
 holds at every look as rows come, day by day, and so it does of several files, which
 certify together: give them in the order of their time, and let only the last one grow, at its
-end. Their logging policies, formats and order of actions may differ; the gain is that over
-what logged the rows. A decision_id counts once. A group counts with its rows that stand
+end, by rows whose rewards are final, none of which waited for its own while later ones are
+in. Their logging policies, formats and order of actions may differ; the gain is that over what
+logged the rows. A decision_id counts once. A group counts with its rows that stand
 together first, once another row follows. A file that certifies nothing is an error.
 
 Rows are told apart by decision_id, or by their content where the log has none.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -24,6 +23,7 @@ import (
 // What is stated holds at every look as rows come (see package certify), so that nothing that
 // a row contributes may change after a look. Hence:
 //
+//   - A reward is final when its row is there, and no row waits for its own while later ones are in.
 //   - A decision id counts where it comes first, whatever follows.
 //   - A group counts with its first rows that stand next to each other in one file, once another
 //     row or file follows: a group that comes back, or is the last and may go on, is left out.
@@ -118,7 +118,7 @@ func (j *Judge) named(several bool) string {
 		return ""
 	}
 	if path := j.log.Path(); path != "" {
-		return filepath.Base(path) + ": "
+		return path + ": "
 	}
 	return "a log: "
 }
@@ -142,12 +142,12 @@ func (ps Pool) lasting(out, taught [][]bool) (rows [][]int, twice [][]bool, note
 	group := make([]func(i int) string, len(ps))
 	several := len(ps) > 1
 	for k, j := range ps {
+		group[k] = j.groupOf()
 		for _, check := range []string{"rows written twice", "repeated contexts"} {
-			if f, ok := j.found.Finding(check); ok && f.Severity > inspect.Fine {
+			if f, ok := j.found.Finding(check); ok && f.Severity > inspect.Fine && j.scattered(group[k]) {
 				return nil, nil, nil, j.in(several, withhold("%s: %s: %s; which rows belong together is only seen after a look: name them in the column group, or certify the log alone for one look", check, f.Measured, f.Means))
 			}
 		}
-		group[k] = j.groupOf()
 		for i, is := range taught[k] {
 			if is {
 				tainted[group[k](i)] = true
@@ -157,6 +157,7 @@ func (ps Pool) lasting(out, taught [][]bool) (rows [][]int, twice [][]bool, note
 	delete(tainted, "")
 	seen, ended := map[uint64]bool{}, map[string]bool{}
 	again, back, open := 0, 0, 0
+	var witnesses [][]policyfile.Witnesses
 	for k, j := range ps {
 		double, same := make([]bool, j.log.Len()), j.begins(ps[:k])
 		var kept []int
@@ -193,10 +194,14 @@ func (ps Pool) lasting(out, taught [][]bool) (rows [][]int, twice [][]bool, note
 			ended[last] = true
 		}
 		rows, twice = append(rows, kept), append(twice, double)
-		for _, before := range ps[:k] {
-			if err := j.repeated(before, double); err != nil {
+		for b, before := range ps[:k] {
+			if err := j.repeated(before, witnesses[b], double); err != nil {
 				return nil, nil, nil, j.in(several, err)
 			}
+		}
+		if k < len(ps)-1 {
+			j.identity()
+			witnesses = append(witnesses, j.witnesses(every(j.log.Len())))
 		}
 	}
 	note := func(n int, format string) {
@@ -208,6 +213,18 @@ func (ps Pool) lasting(out, taught [][]bool) (rows [][]int, twice [][]bool, note
 	note(back, "%d rows are of groups that come back after other rows: a group counts with the rows that stand together first")
 	note(open, "%d rows are of the last group, which may go on: they count once another row follows")
 	return rows, twice, notes, nil
+}
+
+// scattered reports rows of one context that do not share a group.
+func (j *Judge) scattered(group func(i int) string) bool {
+	of := map[uint64]string{}
+	for i, x := range j.log.ContextHashes() {
+		g, seen := of[x]
+		if of[x] = group(i); seen && (g == "" || g != of[x]) {
+			return true
+		}
+	}
+	return false
 }
 
 // groupOf names the group of a row, "" if it has none.
@@ -244,11 +261,10 @@ func (j *Judge) begins(before []*Judge) (most int) {
 }
 
 // repeated reports, as a *Withheld, rows of an earlier log among those that are not out.
-func (j *Judge) repeated(before *Judge, out []bool) error {
+func (j *Judge) repeated(before *Judge, by []policyfile.Witnesses, out []bool) error {
 	const which = "%s: rows of one file are in another, and under other ids, or without, it is not seen which; give each row once, and log a decision_id"
-	before.identity()
 	name := strings.TrimSuffix(before.named(true), ": ")
-	if e, says := j.bet(before.witnesses(every(before.log.Len())), out, "a row of "+name); e >= -math.Log(doubt) {
+	if e, says := j.bet(by, out, "a row of "+name); e >= -math.Log(doubt) {
 		return withhold(which, says)
 	}
 	distinct := func(x []uint64) bool {

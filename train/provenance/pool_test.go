@@ -352,6 +352,17 @@ func TestAnyTimeDoors(t *testing.T) {
 	_, err = j.File(context.Background(), plays(t, nil), provenance.Options{AnyTime: true, Fresh: true})
 	withheld(t, "File", err, want)
 
+	visits := slices.Clone(d) // rows of a visit share a context, and the groups say so
+	for i := range visits {
+		visits[i].Context, visits[i].Group = visits[i-i%3].Context, fmt.Sprint("v", i/3)
+	}
+	if c, err := collect(t, visits).Probabilities(pi[:600], provenance.FixedBefore(), o); err != nil || c.Statement().Groups != 199 {
+		t.Errorf("visits: %v", err)
+	}
+	visits[7].Group = ""
+	_, err = collect(t, visits).Probabilities(pi[:600], provenance.FixedBefore(), o)
+	withheld(t, "a visit in pieces", err, "repeated contexts")
+
 	ids := slices.Concat(d, rows{seed: 3, d: 4}.draw(600))
 	for i := range 30 {
 		ids[700+i].ID = ids[i].ID
