@@ -248,7 +248,7 @@ func (w world) draw(r *rand.Rand, n int) *logs.Log {
 // Logs of 8,000 rows looked at every 500, and three rounds of 500 rows whose propensities depend on the
 // rewards before, looked at after each: how many have a false bound at some look.
 func TestAnyTimeRates(t *testing.T) {
-	logsOf := 40
+	logsOf := 10
 	if os.Getenv("OPL_LONG") != "" {
 		logsOf = 1000
 	}
