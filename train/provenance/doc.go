@@ -9,6 +9,7 @@
 //	Judge.Posterior      a posterior that was learned in memory, on rows of the log
 //	Judge.File           the policy of a file, on the log it was learned from or a later one
 //	Judge.Probabilities  a fixed policy, known by its probabilities of the logged actions
+//	Pool.File            the policy of a file, on several logs together, at any time
 //
 // # What a policy file records
 //

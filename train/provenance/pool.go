@@ -248,12 +248,19 @@ func (j *Judge) groupOf() func(i int) string {
 	}
 }
 
-// begins is the number of rows at the beginning of the log that begin an earlier one, too, and
-// are all that one of the two has.
+// begins is the number of rows at the beginning of the log that begin an earlier one, too, where ids
+// do not tell them apart.
 func (j *Judge) begins(before []*Judge) (most int) {
 	for _, b := range before {
-		n := min(j.log.Len(), b.log.Len())
-		if same := j == b || b.log.Path() != "" && j.log.Path() == b.log.Path(); (same || n >= prefix) && slices.Equal(j.contents()[:n], b.contents()[:n]) {
+		same := j == b || b.log.Path() != "" && j.log.Path() == b.log.Path()
+		if !same && (j.log.HasIDs() && b.log.HasIDs() || j.log.ContextHashes() == nil) {
+			continue
+		}
+		x, y, n := j.contents(), b.contents(), 0
+		for n < min(len(x), len(y)) && x[n] == y[n] {
+			n++
+		}
+		if same || n >= prefix {
 			most = max(most, n)
 		}
 	}

@@ -108,6 +108,8 @@ func TestPool(t *testing.T) {
 	same("a file that grew, without ids", certifies("a file that grew, without ids", files(bare(a), slices.Concat(bare(a), bare(b))), 2*n), both)
 	same("the file before it grew, without ids", certifies("the file before it grew, without ids", files(slices.Concat(bare(a), bare(b)), bare(a)), 2*n), both)
 	same("some without ids", certifies("some without ids", files(a, slices.Concat(bare(a), bare(b))), 2*n), both)
+	same("both grew, without ids", certifies("both grew, without ids", files(slices.Concat(bare(a), bare(b[:500])), slices.Concat(bare(a), bare(b[500:]))), 2*n), both)
+	refuses("a file twice, under other ids", files(a, copied(a, "")), "rows of one file are in another")
 	refuses("a part of one, without ids", files(bare(a), slices.Concat(bare(b), bare(a[500:]))), "rows of one file are in another")
 	refuses("five rows of one, without ids", files(bare(a), slices.Concat(bare(b), bare(a[500:505]))), "5 rows have the context, action and reward of rows of a log")
 	refuses("under other ids, rounded", files(a, slices.Concat(b, copied(a, "%.5g"))), "rows of one file are in another")
