@@ -224,7 +224,7 @@ func TestLooks(t *testing.T) {
 	}
 }
 
-// draw is a log of n rows of a world, with a policy of probabilities at least floor on the row before.
+// draw is a log of n rows.
 func (w world) draw(r *rand.Rand, n int) *logs.Log {
 	l := &logs.Log{Actions: logs.Numbered(w.k)}
 	data := make([]float64, 0, 2*n)
