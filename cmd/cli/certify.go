@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -21,13 +22,21 @@ func certifyCommand() *cobra.Command {
 		write  bool
 	)
 	cmd := &cobra.Command{
-		Use:   "certify POLICY FILE",
-		Short: "state what a log guarantees of a policy",
+		Use:   "certify POLICY FILE [FILE ...]",
+		Short: "state what logs guarantee of a policy",
 		Long: `certify bounds the reward of the policy in a file, with probability 1-δ over a log: the
 one it was learned from, or a later one. The policy file records which rows taught
 its prior, its scaling of features and its model of the reward: those do not
 certify. On a log that had no part in the policy all rows do, and the policy need
 pay neither for its distance from a prior nor for the choice of one.
+
+A statement is for one look, at rows whose number was fixed before. With --any-time it
+holds at every look as rows come, day by day, and so it does of several files, which
+certify together: give them in the order of their time, and let only the last one grow, at its
+end, by rows whose rewards are final, none of which waited for its own while later ones are
+in. Their logging policies, formats and order of actions may differ; the gain is that over what
+logged the rows. A decision_id counts once. A group counts with its rows that stand
+together first, once another row follows. A file that certifies nothing is an error.
 
 Rows are told apart by decision_id, or by their content where the log has none.
 Where that cannot tell whether rows are the same, --fresh says that they are not.
@@ -37,17 +46,23 @@ The exit status is 0 if the policy is better than the logging policy with
 probability 1-δ, 3 if something is guaranteed but not that, 4 if nothing is, and 1
 after an error. It is 3, not 0, if the log contradicts what the bounds assume. Rows of a
 group, repeated ids and copies count as one. The statement is of one policy: whoever
-certifies several on the same rows and takes the best must share δ among them. The
+certifies several on the same rows and takes the best must share δ among them; so must
+who states something of several rounds, each with its own δ, and wants all to hold. The
 policy that logged the rows is never shown to be better than itself.
 
 ` + readHelp,
 		Example: `  opl certify policy.json decisions.parquet
-  opl certify policy.json next.parquet --delta 0.01 --write`,
-		Args: operands("a policy file", "a file"),
+  opl certify policy.json next.parquet --delta 0.01 --write
+  opl certify policy.json monday.csv tuesday.parquet     at any time, on the rows of both`,
+		Args: func(c *cobra.Command, args []string) error {
+			return operands("a policy file", "a file")(c, args[:min(2, len(args))])
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case format != "text" && format != "json":
 				return fmt.Errorf("--format %s: want text or json", format)
+			case len(args) > 2 && (f.Cache != "" || f.BadRows != ""):
+				return errors.New("--cache and --skip-bad name a file for one log: leave them out, or certify by one file")
 			case cmd.Flags().Changed("delta") && !(o.Delta > 0 && o.Delta < 1):
 				return fmt.Errorf("--delta %v: want a number in (0, 1)", o.Delta)
 			}
@@ -62,16 +77,25 @@ policy that logged the rows is never shown to be better than itself.
 			if t, err := pipeline.TrainingOf(p.File()); err == nil {
 				o.Delta = cmp.Or(o.Delta, t.Delta)
 			}
-			log, err := f.open(cmd.Context(), args[1])
-			if err != nil {
-				return err
+			var judges provenance.Pool
+			for _, path := range args[1:] {
+				log, err := f.open(cmd.Context(), path)
+				if err != nil {
+					return err
+				}
+				defer log.Close()
+				judge := provenance.New(log)
+				if force {
+					judge.Force()
+				}
+				judges = append(judges, judge)
 			}
-			defer log.Close()
-			judge := provenance.New(log)
-			if force {
-				judge.Force()
+			var c *provenance.Certificate
+			if len(judges) == 1 {
+				c, err = judges[0].File(cmd.Context(), p, o)
+			} else {
+				c, err = judges.File(cmd.Context(), p, o)
 			}
-			c, err := judge.File(cmd.Context(), p, o)
 			if err != nil {
 				return err
 			}
@@ -107,6 +131,7 @@ policy that logged the rows is never shown to be better than itself.
 	fl := cmd.Flags()
 	fl.Float64Var(&o.Delta, "delta", 0, "failure probability δ (default: that of the training)")
 	fl.Float64Var(&o.Gamma, "propensity-error", 1, "Γ: the guarantee holds for all propensities within this factor of those logged")
+	fl.BoolVar(&o.AnyTime, "any-time", false, "a statement that holds at every look as rows come; of several files it always does")
 	fl.StringVar(&format, "format", format, "output: text, json")
 	fl.BoolVar(&write, "write", false, "write the certificate into the policy file, whose hash changes with it")
 	fl.BoolVar(&o.Fresh, "fresh", false, "no row of the log had a part in the policy, where that cannot be seen")

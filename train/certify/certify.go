@@ -32,6 +32,23 @@
 // ℓ ≤ 1/2: the cost of the logging policy on the same row is known. The risk and the gain
 // have δ/2 each, since both are stated.
 //
+// # At any time
+//
+// With ℓ and weights that do not depend on n (Options.AnyTime), each row multiplies the e-value
+// of a fixed policy by a factor of mean 1 given the rows before it: at the true risk it is a
+// martingale that begins at 1, and by Ville's inequality it ever reaches 1/δ with probability
+// at most δ. So the bounds may be looked at after every row, and rows of several logs ([Pool])
+// be counted together, whose logging policies may depend on the rows before. Where the
+// distribution of rows drifts, (1 − ℓR̄)ⁿ ≥ ∏(1 − ℓR_i) (geometric and arithmetic mean): what is
+// bounded is the mean over the rows of the risks R_i given the rows before; and the gain is that
+// over what logged these rows. Nothing that a factor is made of may change after a look:
+//
+//	ℓ_j = most·2^(−j), w_j ∝ 1/(j+1), j = 0…20, most = 1, of the gain 1/2
+//
+// every kind keeps its share, and is ls on rows whose propensities are not all known;
+// models are clipped as for Γ ≥ 1.01, so that a Γ that is raised up to there after a look
+// can only raise X; a unit must be complete when it is counted.
+//
 // # Rows that depend
 //
 // Rows of a group may depend on one another, groups may not. Then n is the number of groups, the
@@ -71,6 +88,9 @@ type Options struct {
 	// Group are the units, by row of the log: rows of one number ≥ 0 may depend on one
 	// another; nil means those of the log.
 	Group []int32
+	// AnyTime asks for bounds that hold at every look, as rows come, and of rows of several
+	// logs together, see the package comment: of fixed policies alone.
+	AnyTime bool
 	// Draws is the number of draws a row that a policy without an exact form is
 	// sampled with; 0 means 256.
 	Draws int
@@ -133,11 +153,12 @@ type Bound struct {
 // Package provenance judges that, and it alone makes a certificate of them.
 type Bounds struct {
 	Delta   float64  `json:"delta"`
-	N       int      `json:"n"`                // rows that certify
-	Groups  int      `json:"groups,omitempty"` // of them, where rows share groups
-	Chunks  int      `json:"chunks,omitempty"` // of them, where each certifies a policy of its own, see [Chunks]
-	Gamma   float64  `json:"gamma,omitempty"`  // see Options; 0: 1
-	Priors  int      `json:"priors"`           // that the posterior's was chosen among; 1 for a fixed policy
+	N       int      `json:"n"`                  // rows that certify
+	Groups  int      `json:"groups,omitempty"`   // of them, where rows share groups
+	Chunks  int      `json:"chunks,omitempty"`   // of them, where each certifies a policy of its own, see [Chunks]
+	Gamma   float64  `json:"gamma,omitempty"`    // see Options; 0: 1
+	AnyTime bool     `json:"any_time,omitempty"` // see Options
+	Priors  int      `json:"priors"`             // that the posterior's was chosen among; 1 for a fixed policy
 	KL      float64  `json:"kl"`
 	All     []Bound  `json:"bounds"`         // one, on the risk; records of old have more, the tightest first
 	Gain    *Bound   `json:"gain,omitempty"` // on R(π) − R(π₀), on the same rows
@@ -173,6 +194,55 @@ func Fixed(pi func(dst []float64, i int) error, logged []float64, log *logs.Log,
 		return Bounds{}, err
 	}
 	return s.bounds(), nil
+}
+
+// Part is what a log has for a [Pool]: as of Fixed, with the Group, Gamma and Models of the
+// options for its rows.
+type Part struct {
+	Pi     func(dst []float64, i int) error
+	Logged []float64
+	Log    *logs.Log
+	Rows   []int
+	Group  []int32
+	Gamma  float64
+	Models []*RewardModel // the same for all parts, but for the rows that they read
+}
+
+// Pool is Fixed of the rows of several logs of the same actions in the order of their time, at
+// any time. A group's rows are in one log.
+func Pool(parts []Part, o Options) (Bounds, error) {
+	s, err := pool(parts, o)
+	if err != nil {
+		return Bounds{}, err
+	}
+	return s.bounds(), nil
+}
+
+func pool(parts []Part, o Options) (*sums, error) {
+	if len(parts) == 0 {
+		return nil, errors.New("certify: no log is given")
+	}
+	o.AnyTime = true
+	var all *sums
+	for i, p := range parts {
+		if k := parts[0].Log.K(); p.Log.K() != k {
+			return nil, fmt.Errorf("certify: log %d has %d actions, the first %d", i+1, p.Log.K(), k)
+		}
+		o.Group, o.Gamma, o.Models = p.Group, p.Gamma, p.Models
+		s, err := fixed(p.Pi, p.Logged, p.Log, p.Rows, o)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("log %d: %w", i+1, err)
+		case all == nil:
+			all = s
+			continue
+		case len(s.kinds) != len(all.kinds):
+			return nil, fmt.Errorf("certify: log %d has %d models of the reward for probabilities of all actions, the first %d", i+1, len(s.kinds)-1, len(all.kinds)-1)
+		}
+		all.o.Gamma = max(all.o.Gamma, s.o.Gamma)
+		all.add(s)
+	}
+	return all, nil
 }
 
 func fixed(pi func(dst []float64, i int) error, logged []float64, log *logs.Log, rows []int, o Options) (*sums, error) {
@@ -213,6 +283,8 @@ func posterior(pol propensity.Family, q propensity.Posterior, log *logs.Log, row
 		return nil, err
 	}
 	switch {
+	case o.AnyTime:
+		return nil, errors.New("certify: bounds at any time are of policies that were fixed before the rows: a posterior is chosen on them anew at every look, and the bound by its divergence is for one look")
 	case !pol.HasPosterior():
 		return nil, fmt.Errorf("certify: policy %s has no posterior, and a single parameter chosen from data has infinite KL", pol.Name())
 	case log.X == nil:

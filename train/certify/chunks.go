@@ -44,8 +44,11 @@ func Chunks(chunks []Chunk, log *logs.Log, o Options) (Bounds, []float64, error)
 }
 
 func chunked(chunks []Chunk, log *logs.Log, o Options) (*sums, []float64, error) {
-	if len(chunks) == 0 {
+	switch {
+	case len(chunks) == 0:
 		return nil, nil, errors.New("certify: no chunks of rows")
+	case o.AnyTime:
+		return nil, nil, errors.New("certify: the weights of a mixture in chunks are those of the rows that there are: nothing can be said of it at any time")
 	}
 	var rows []int
 	of := make([]int, log.Len()) // chunk by row

@@ -23,6 +23,27 @@ func grid(n int, most float64) (ell, logWeight []float64) {
 	return ell, logWeight
 }
 
+// steps is the number of values of ℓ of an e-value that may be looked at at any time: the
+// least is 2⁻²⁰ of the largest, as is best for n rows with n·mean X² near 10¹².
+const steps = 21
+
+// anyTime returns values of ℓ and the logarithms of their weights that serve every n and
+// depend on none: ℓ_j = most·2^(−j), w_j ∝ 1/(j+1), j = 0…20. Weights ∝ 1/(j+1)², whose sum
+// would converge without an end, guarantee less from a few hundred rows on, and a finer
+// grid no more.
+func anyTime(most float64) (ell, logWeight []float64) {
+	var sum float64
+	for j := range steps {
+		w := 1 / float64(j+1)
+		sum += w
+		ell, logWeight = append(ell, math.Ldexp(most, -j)), append(logWeight, math.Log(w))
+	}
+	for j := range logWeight {
+		logWeight[j] -= math.Log(sum)
+	}
+	return ell, logWeight
+}
+
 // mixture is an e-value as a function of what it is about, mixed over ℓ and kinds:
 //
 //	log E(R) = log Σ_g w_g exp(S_g − n log(1 − ℓ_g R)) − KL

@@ -1,6 +1,8 @@
 package certify
 
 import (
+	"math"
+
 	"opl/policies/propensity"
 	"opl/train/logs"
 )
@@ -36,4 +38,22 @@ func ChunksAt(chunks []Chunk, log *logs.Log, o Options, risk, gain func(weights 
 func PosteriorAt(pol propensity.Family, q propensity.Posterior, log *logs.Log, rows []int, o Options, risk, gain float64) (EValues, error) {
 	s, err := posterior(pol, q, log, rows, o)
 	return at(s, err, risk, gain)
+}
+
+// PoolAt is that of a fixed policy by several logs.
+func PoolAt(parts []Part, o Options, risk, gain float64) (EValues, error) {
+	s, err := pool(parts, o)
+	return at(s, err, risk, gain)
+}
+
+// BinaryAt is log E at a risk, of n rows without a model of which k have the cost −x and the others 0.
+func BinaryAt(n, k int, x, risk float64, anyTimes bool) float64 {
+	m := mixture{n: float64(n)}
+	if m.ell, m.logWeight = grid(n, 1); anyTimes {
+		m.ell, m.logWeight = anyTime(1)
+	}
+	for _, l := range m.ell {
+		m.sum = append(m.sum, float64(k)*math.Log1p(l*x))
+	}
+	return m.log(risk)
 }

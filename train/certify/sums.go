@@ -8,6 +8,7 @@ import (
 
 	"opl/graph/kernel/workers"
 	"opl/policies/propensity"
+	"opl/train/inspect"
 	"opl/train/logs"
 )
 
@@ -15,8 +16,9 @@ import (
 type sums struct {
 	log     *logs.Log
 	o       Options
-	rows    []int // that certify, those of a group next to each other
-	first   []int // of each unit among rows, and the end
+	rows    []int                            // that certify, those of a group next to each other
+	first   []int                            // of each unit among rows, and the end
+	pooled  struct{ rows, units, plain int } // of other logs, in the sums of the kinds
 	kinds   []part
 	missing []string
 	draws   int     // a row; 0: π is exact
@@ -76,22 +78,51 @@ func newSums(log *logs.Log, rows []int, o Options) *sums {
 	switch {
 	case len(o.Models) == 0:
 		s.missing = append(s.missing, "dr: no model of the reward was given")
-	case log.LoggedOnly():
-		s.missing = append(s.missing, "dr: the log has no propensities of all actions")
-	default:
+	case log.LoggedOnly() && !o.AnyTime:
+		s.missing = append(s.missing, noPropensities)
+	default: // at any time the shares of the kinds stay, whatever rows come: see row
 		for _, m := range o.Models {
 			s.kinds = append(s.kinds, part{model: m})
 		}
 	}
 	for i := range s.kinds {
 		p := &s.kinds[i]
-		p.ell, p.logW = grid(s.units(), 1)
-		p.ellGain, p.logWG = grid(s.units(), 0.5)
+		if o.AnyTime {
+			p.ell, p.logW = anyTime(1)
+			p.ellGain, p.logWG = anyTime(0.5)
+		} else {
+			p.ell, p.logW = grid(s.units(), 1)
+			p.ellGain, p.logWG = grid(s.units(), 0.5)
+		}
 		for _, x := range []*[]float64{&p.risk, &p.gain, &p.squareR, &p.squareG} {
 			*x = make([]float64, len(p.ell))
 		}
 	}
 	return s
+}
+
+const noPropensities = "dr: the log has no propensities of all actions"
+
+// add adds the sums of other rows, whose e-values do not depend on their number, either.
+func (s *sums) add(other *sums) {
+	s.pooled.rows += len(other.rows)
+	s.pooled.units += other.units()
+	s.pooled.plain += other.plain()
+	for i := range s.kinds {
+		p, q := &s.kinds[i], &other.kinds[i]
+		for g := range p.ell {
+			p.risk[g] += q.risk[g]
+			p.gain[g] += q.gain[g]
+		}
+	}
+}
+
+// plain is the number of rows whose X is that of ls in every kind.
+func (s *sums) plain() int {
+	if s.log.LoggedOnly() {
+		return len(s.rows) + s.pooled.plain
+	}
+	return s.pooled.plain
 }
 
 // without leaves out the kinds that need a model, for a reason.
@@ -113,6 +144,7 @@ type estimate struct {
 	cost   float64
 	model  []float64 // r̂(x, ·); nil: ls
 	gamma  float64
+	clip   float64 // the factor of ℓ where weights are clipped: Γ
 }
 
 // q is the model's cost of an action, clipped so that its weight stays within 1/(2ℓ).
@@ -120,7 +152,7 @@ func (e *estimate) q(b int, l float64) float64 {
 	if e.model == nil {
 		return 0
 	}
-	return -e.model[b] * min(1, e.pi0[b]/(2*l*e.gamma))
+	return -e.model[b] * min(1, e.pi0[b]/(2*l*e.clip))
 }
 
 // correction is (c − q)/π₀ of the logged action, at the propensity where it is largest.
@@ -171,11 +203,14 @@ func (s *sums) over(first, last int, work func(from, to int, into []part) error)
 // row reads row r for a kind. scratch is of K numbers, for the model.
 func (s *sums) row(r int, m *RewardModel, scratch []float64) (estimate, error) {
 	k := s.log.K()
-	e := estimate{p: s.log.Propensity[r], action: int(s.log.Action[r]), cost: s.log.Cost[r], gamma: s.o.Gamma}
+	e := estimate{p: s.log.Propensity[r], action: int(s.log.Action[r]), cost: s.log.Cost[r], gamma: s.o.Gamma, clip: s.o.Gamma}
+	if s.o.AnyTime {
+		e.clip = max(e.clip, inspect.Rounded)
+	}
 	if s.log.Propensities != nil {
 		e.pi0 = s.log.Propensities[r*k : (r+1)*k]
 	}
-	if m != nil {
+	if m != nil && e.pi0 != nil { // else the row's X is that of ls, which is one of dr with r̂ = 0
 		e.model = scratch
 		m.Predict(scratch, r)
 		for a, v := range scratch {
@@ -219,7 +254,8 @@ func (s *sums) fixed(pi func(dst []float64, i int) error, logged []float64) erro
 			}
 		}
 		err := s.over(first, last, func(from, to int, into []part) error {
-			scratch, risk, gain := make([]float64, k), make([]float64, gridSize+1), make([]float64, gridSize+1)
+			ells := len(s.kinds[0].ell)
+			scratch, risk, gain := make([]float64, k), make([]float64, ells), make([]float64, ells)
 			for u := from; u < to; u++ {
 				m := float64(s.first[u+1] - s.first[u])
 				for j := range into {
@@ -234,7 +270,7 @@ func (s *sums) fixed(pi func(dst []float64, i int) error, logged []float64) erro
 						}
 						mean := func(l float64) float64 {
 							x := w[i] * e.correction(l)
-							if p.model != nil {
+							if e.model != nil {
 								for b, q := range all[i*k : (i+1)*k] {
 									x += q * e.q(b, l)
 								}
@@ -339,7 +375,7 @@ func (p *part) add(e *estimate, pi []float64, m float64, sampled bool) {
 
 // mixtures are the e-values of the risk and the gain, and the share of δ that each has.
 func (s *sums) mixtures() (risk, gain mixture, delta float64) {
-	n := float64(s.units())
+	n := float64(s.units() + s.pooled.units)
 	delta = s.o.Delta / 2
 	if s.draws > 0 {
 		delta /= 2
@@ -361,15 +397,22 @@ func (s *sums) mixtures() (risk, gain mixture, delta float64) {
 
 // bounds are what the sums say.
 func (s *sums) bounds() Bounds {
-	b := Bounds{Delta: s.o.Delta, N: len(s.rows), Priors: s.o.Priors, KL: s.kl, Missing: s.missing}
-	if s.units() < len(s.rows) {
-		b.Groups = s.units()
+	b := Bounds{Delta: s.o.Delta, N: len(s.rows) + s.pooled.rows, Priors: s.o.Priors, KL: s.kl, Missing: s.missing, AnyTime: s.o.AnyTime}
+	if units := s.units() + s.pooled.units; units < b.N {
+		b.Groups = units
 	}
 	if s.o.Gamma > 1 {
 		b.Gamma = s.o.Gamma
 	}
 	name := "ls"
-	if len(s.kinds) > 1 {
+	switch plain := s.plain(); {
+	case len(s.kinds) == 1:
+	case plain == b.N:
+		b.Missing = append(b.Missing, noPropensities)
+	case plain > 0:
+		name = "ls+dr"
+		b.Missing = append(b.Missing, fmt.Sprintf("dr on %d rows: their log has no propensities of all actions", plain))
+	default:
 		name = "ls+dr"
 	}
 	risk, gain, delta := s.mixtures()

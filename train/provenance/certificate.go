@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/cespare/xxhash/v2"
+
 	"opl/train/certify"
 	"opl/train/inspect"
 )
@@ -57,16 +59,20 @@ func (s Statement) Promise() float64 {
 
 // Circumstances are what is to be known of the log that certified, where it was read.
 type Circumstances struct {
-	Guaranteed float64          `json:"guaranteed"` // reward, in [0, 1]
-	Relation   Relation         `json:"relation"`   // of the log to the one learned from
-	DataHash   string           `json:"data_hash"`  // of the log
-	Rows       int              `json:"rows"`       // of the log
-	Refused    int              `json:"refused"`    // rows that taught what must be fixed
-	Logged     float64          `json:"logged"`     // mean reward of the rows that certify, in [0, 1]
-	Estimate   certify.Estimate `json:"estimate"`   // on the rows that certify
+	Guaranteed float64          `json:"guaranteed"`      // reward, in [0, 1]
+	Relation   Relation         `json:"relation"`        // of the log to the one learned from
+	DataHash   string           `json:"data_hash"`       // of the log
+	Rows       int              `json:"rows"`            // of the log
+	Files      int              `json:"files,omitempty"` // logs that certify together; 0: one
+	Refused    int              `json:"refused"`         // rows that taught what must be fixed
+	Logged     float64          `json:"logged"`          // mean reward of the rows that certify, in [0, 1]
+	Estimate   certify.Estimate `json:"estimate"`        // on the rows that certify
 	// Contradicted says what in the log contradicts that rows are independent, alike and of the
 	// propensities that they state, and was not accounted for.
 	Contradicted string `json:"contradicted,omitempty"`
+	// ReadOff is the number of actions that no other rows of the log have than those that certify,
+	// where the policy was learned from it: K is taken for known before.
+	ReadOff int `json:"read_off,omitempty"`
 	// RewardMin and RewardMax are the rewards that are 0 and 1.
 	RewardMin float64  `json:"reward_min"`
 	RewardMax float64  `json:"reward_max"`
@@ -82,9 +88,16 @@ func (s Statement) Proven() bool { return s.Verdict == Better }
 // drift leaves the mean over rows bounded, and rows of a unit count as one.
 var contradictions = []string{"draws against propensities", "counts by action", "mean weight of uniform", "rewards in sequence", "rows left out", "p is its row's entry"}
 
-// certificate makes one, of a policy with the probabilities logged[i] = π(a_i|x_i) of the rows
-// that certify; nil: they are sampled, or the log was drawn here.
-func (j *Judge) certificate(b certify.Bounds, on Circumstances, logged []float64, rows []int) (*Certificate, error) {
+// sample is the rows of a log that certify a policy, and its probabilities logged[i] =
+// π(a_i|x_i) of them; nil: they are sampled, or the log was drawn here.
+type sample struct {
+	*Judge
+	logged []float64
+	rows   []int
+}
+
+// certificate makes one, of what rows of a log say, or of several in turn.
+func certificate(b certify.Bounds, on Circumstances, samples ...sample) (*Certificate, error) {
 	if b.Absurd != "" {
 		return nil, withhold("%s: the propensities are far too small for the draws that they speak of (are they tiny by mistake, of other actions, or rounded?), rows were left out by their outcome, or the rows that certify had a part in the policy", b.Absurd)
 	}
@@ -95,34 +108,53 @@ func (j *Judge) certificate(b certify.Bounds, on Circumstances, logged []float64
 	case b.Reward() > 0:
 		v = NotShown
 	}
-	if j.log.Simulated() {
+	first := samples[0]
+	if first.log.Simulated() {
 		return &Certificate{Statement{b, v, nil}}, nil
 	}
-	on.Guaranteed, on.DataHash, on.Rows, on.Refused = max(0, b.Reward()), j.log.Hash(), j.log.Len(), j.log.Len()-len(rows)
-	on.RewardMin, on.RewardMax = j.log.RewardRange()
-	cost, pi0, pi := make([]float64, len(rows)), make([]float64, len(rows)), make([]float64, len(rows))
-	for i, r := range rows {
-		cost[i], pi0[i] = j.log.Cost[r], j.log.Propensity[r]
-		if logged != nil {
-			pi[i] = logged[r]
-		}
-	}
-	on.Logged = -mean(cost)
-	if n := j.log.Skipped; n > 0 {
-		on.Notes = append(on.Notes, LeftOut(n))
-	}
-	for _, f := range j.found.Findings {
-		if f.Severity > inspect.Fine {
-			on.Doubts = append(on.Doubts, fmt.Sprintf("%s: %s: %s", f.Check, f.Measured, f.Means))
-			if f.Severity == inspect.Unusable || slices.Contains(contradictions, f.Check) && (f.Check != "rewards in sequence" || b.Groups == 0) {
-				on.Contradicted = cmp.Or(on.Contradicted, f.Check+": "+f.Measured)
+	on.Guaranteed = max(0, b.Reward())
+	on.RewardMin, on.RewardMax = first.log.RewardRange()
+	var cost, pi0, pi []float64
+	var unit [][2]int32
+	var hashes []uint64
+	skipped := 0
+	for k, s := range samples {
+		units := s.Units()
+		for _, r := range s.rows {
+			u := int32(r)
+			if units != nil {
+				u = units[r]
+			}
+			unit, cost, pi0 = append(unit, [2]int32{int32(k), u}), append(cost, s.log.Cost[r]), append(pi0, s.log.Propensity[r])
+			if s.logged != nil {
+				pi = append(pi, s.logged[r])
 			}
 		}
+		on.Rows += s.log.Len()
+		skipped += s.log.Skipped
+		on.DataHash = s.log.Hash()
+		hashes = append(hashes, xxhash.Sum64String(on.DataHash))
+		on.doubt(s.found, s.named(len(samples) > 1), func(f inspect.Finding) bool {
+			return f.Severity == inspect.Unusable || slices.Contains(contradictions, f.Check) && (f.Check != "rewards in sequence" || b.Groups == 0)
+		})
 	}
-	if logged != nil {
+	if len(samples) > 1 {
+		of := hashes[0]
+		for _, h := range hashes[1:] {
+			of = Hash(of, h)
+		}
+		on.Files, on.DataHash = len(samples), fmt.Sprintf("%016x", of)
+	} else if on.Relation == Same {
+		on.ReadOff = first.readOff()
+	}
+	on.Refused, on.Logged = on.Rows-len(cost), -mean(cost)
+	if skipped > 0 {
+		on.Notes = append(on.Notes, LeftOut(skipped))
+	}
+	if pi != nil {
 		on.Estimate = certify.SelfNormalized(pi, pi0, cost)
 		on.Guaranteed = min(on.Guaranteed, on.Estimate.Reward)
-		if w := j.meanWeight(pi, pi0, rows); w != "" {
+		if w := meanWeight(pi, pi0, unit); w != "" {
 			on.Contradicted = w
 		}
 	}
@@ -132,17 +164,47 @@ func (j *Judge) certificate(b certify.Bounds, on Circumstances, logged []float64
 	return &Certificate{Statement{b, v, &on}}, nil
 }
 
+// doubt adds what an inspection found, of a log of a name, and the first of what contradicts.
+func (on *Circumstances) doubt(found inspect.Report, name string, contradicts func(f inspect.Finding) bool) {
+	for _, f := range found.Findings {
+		if f.Severity > inspect.Fine {
+			on.Doubts = append(on.Doubts, fmt.Sprintf("%s%s: %s: %s", name, f.Check, f.Measured, f.Means))
+			if contradicts(f) {
+				on.Contradicted = cmp.Or(on.Contradicted, name+f.Check+": "+f.Measured)
+			}
+		}
+	}
+}
+
+// readOff counts the actions that no row but those of the sample has.
+func (s sample) readOff() int {
+	certifies, has := make([]bool, s.log.Len()), [2][]bool{make([]bool, s.log.K()), make([]bool, s.log.K())}
+	for _, r := range s.rows {
+		certifies[r] = true
+	}
+	for i, a := range s.log.Action {
+		if certifies[i] {
+			has[1][a] = true
+		} else {
+			has[0][a] = true
+		}
+	}
+	n := 0
+	for a := range has[0] {
+		if has[1][a] && !has[0][a] {
+			n++
+		}
+	}
+	return n
+}
+
 // meanWeight says that the weights π/π₀, whose mean is 1 for true propensities and a policy
 // that the rows had no part in, are far from it: by more than 5 standard errors, and 5 %. Means over
 // units count as one.
-func (j *Judge) meanWeight(pi, pi0 []float64, rows []int) string {
-	sum, size := map[int32]float64{}, map[int32]float64{}
-	var order []int32
-	for i, r := range rows {
-		u := int32(r)
-		if of := j.Units(); of != nil {
-			u = of[r]
-		}
+func meanWeight(pi, pi0 []float64, unit [][2]int32) string {
+	sum, size := map[[2]int32]float64{}, map[[2]int32]float64{}
+	var order [][2]int32
+	for i, u := range unit {
 		if size[u] == 0 {
 			order = append(order, u)
 		}

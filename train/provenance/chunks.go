@@ -56,7 +56,7 @@ func (j *Judge) chunks(log *logs.Log, chunks []Chunk, o certify.Options, on Circ
 	if err != nil {
 		return nil, nil, err
 	}
-	c, err := j.certificate(b, on, logged, rows)
+	c, err := certificate(b, on, sample{j, logged, rows})
 	return c, weights, err
 }
 
@@ -100,7 +100,7 @@ func (j *Judge) again(f *policyfile.File, o certify.Options, on Circumstances) (
 			part.Components = append(part.Components, f.Components[k])
 			share += f.Components[k].Weight
 		}
-		log, err := seen(&f.Components[k-1], j.log, chunk.Rows)
+		log, err := through(&f.Components[k-1], j.log, chunk.Rows)
 		if err == nil {
 			chunk.Models, err = models(f, k-1, log)
 		}

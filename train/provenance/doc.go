@@ -10,6 +10,7 @@
 //	Judge.Chunks         a mixture of policies, each taught by rows before those that certify it
 //	Judge.File           the policy of a file, on the log it was learned from or a later one
 //	Judge.Probabilities  a fixed policy, known by its probabilities of the logged actions
+//	Pool.File            the policy of a file, on several logs together, at any time
 //
 // # What a policy file records
 //

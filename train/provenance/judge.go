@@ -114,13 +114,15 @@ func (j *Judge) Posterior(pol propensity.Family, q propensity.Posterior, rows []
 	if err != nil {
 		return nil, err
 	}
-	return j.certificate(b, Circumstances{Relation: Same}, nil, rows)
+	return certificate(b, Circumstances{Relation: Same}, sample{j, nil, rows})
 }
 
 // options are those of a guarantee on the log: rows count as one by units, and propensities
 // that the inspection found rounded are known up to that.
 func (j *Judge) options(o certify.Options) certify.Options {
-	o.Group = j.Units()
+	if o.Group = j.Units(); o.AnyTime { // see Pool: what joins units may come after a look
+		o.Group = nil
+	}
 	o.Gamma = max(o.Gamma, j.found.Gamma, 1)
 	return o
 }
@@ -202,7 +204,8 @@ func TaughtBy(rows propensity.RowSet) Origin { return Origin{taught: rows, fixed
 
 // Fixed certifies a policy on rows that had no part in it. pi writes π(·|x_i) [K] to dst for
 // row i of the log. Refused as *Withheld: rows that taught the policy or a reward model, or
-// depend on such rows; a policy of which that cannot be told; what Admits refuses.
+// depend on such rows; a policy of which that cannot be told; what Admits refuses. At any time
+// those of the rows certify that a [Pool] of this log would take.
 func (j *Judge) Fixed(pi func(dst []float64, i int) error, from Origin, rows []int, o certify.Options) (*Certificate, error) {
 	if err := j.from(from, rows, o); err != nil {
 		return nil, err
@@ -212,31 +215,63 @@ func (j *Judge) Fixed(pi func(dst []float64, i int) error, from Origin, rows []i
 
 // fixed is Fixed of rows that are admitted, as the log holds them with other actions.
 func (j *Judge) fixed(log *logs.Log, pi func(dst []float64, i int) error, rows []int, o certify.Options, on Circumstances) (*Certificate, error) {
-	logged := make([]float64, log.Len())
-	o = j.options(o)
-	b, err := certify.Fixed(func(dst []float64, i int) error {
-		err := pi(dst, i)
-		logged[i] = dst[log.Action[i]]
-		return err
-	}, nil, log, rows, o)
+	rows, err := j.lasting(rows, o, &on)
 	if err != nil {
 		return nil, err
 	}
-	return j.certificate(b, on, logged, rows)
+	logged := make([]float64, log.Len())
+	b, err := certify.Fixed(noting(logged, log, pi), nil, log, rows, j.options(o))
+	if err != nil {
+		return nil, err
+	}
+	return certificate(b, on, sample{j, logged, rows})
+}
+
+// noting is pi that notes π(a_i|x_i).
+func noting(logged []float64, log *logs.Log, pi func(dst []float64, i int) error) func(dst []float64, i int) error {
+	return func(dst []float64, i int) error {
+		err := pi(dst, i)
+		logged[i] = dst[log.Action[i]]
+		return err
+	}
+}
+
+// lasting are the rows that a Pool of this log takes, at any time; else all.
+func (j *Judge) lasting(rows []int, o certify.Options, on *Circumstances) ([]int, error) {
+	if !o.AnyTime {
+		return rows, nil
+	}
+	out := slices.Repeat([]bool{true}, j.log.Len())
+	for _, r := range rows {
+		if r < 0 || r >= len(out) {
+			return nil, fmt.Errorf("there is no row %d in a log of %d", r, len(out))
+		}
+		out[r] = false
+	}
+	kept, _, notes, err := Pool{j}.lasting([][]bool{out}, [][]bool{nil})
+	if err != nil {
+		return nil, err
+	}
+	on.Notes = append(on.Notes, notes...)
+	return kept[0], nil
 }
 
 // Probabilities certifies a fixed policy by π(a_i|x_i) of each row, on all rows. Refused as
 // [Judge.Fixed].
 func (j *Judge) Probabilities(pi []float64, from Origin, o certify.Options) (*Certificate, error) {
-	rows := every(j.log.Len())
-	if err := j.from(from, rows, o); err != nil {
+	on, rows := Circumstances{Relation: Fresh}, every(j.log.Len())
+	err := j.from(from, rows, o)
+	if err == nil {
+		rows, err = j.lasting(rows, o, &on)
+	}
+	if err != nil {
 		return nil, err
 	}
 	b, err := certify.Fixed(nil, pi, j.log, rows, j.options(o))
 	if err != nil {
 		return nil, err
 	}
-	return j.certificate(b, Circumstances{Relation: Fresh}, pi, rows)
+	return certificate(b, on, sample{j, pi, rows})
 }
 
 // from refuses rows that had a part in a policy of an origin.
@@ -278,6 +313,8 @@ func (j *Judge) flatters(f *policyfile.File) string {
 type Options struct {
 	Delta float64 // δ; 0: 0.05
 	Gamma float64 // Γ, the factor that propensities are known up to; 0: 1
+	// AnyTime asks for a statement that holds at every look as rows come, see Pool.
+	AnyTime bool
 	// Fresh says that no row of the log had a part in the policy, where that cannot
 	// be seen.
 	Fresh bool
@@ -286,10 +323,63 @@ type Options struct {
 // File certifies the policy of a file: on the log that it was learned from or a later one,
 // on rows that taught neither it nor its reward models. Where rows chose a gaussian
 // posterior around a prior that they did not teach, they certify too, and the policy pays for its
-// divergence from the prior, and for a choice among priors. Any other policy is certified on
-// rows that had no part in it. Errors: rows that cannot be told to be admissible, or none that
-// are; what Admits refuses; actions that the policy does not have.
+// divergence from the prior, and for a choice among priors. Any other policy, and every one at any
+// time, is certified on rows that had no part in it. Errors: rows that cannot be told to be
+// admissible, or none that are; what Admits refuses; actions that the policy does not have.
 func (j *Judge) File(ctx context.Context, p *policyfile.Policy, o Options) (*Certificate, error) {
+	if o.AnyTime {
+		return Pool{j}.File(ctx, p, o)
+	}
+	c, err := j.candidate(p, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	options, f := j.options(certify.Options{Delta: o.Delta, Gamma: o.Gamma, Priors: 1, Threads: runtime.GOMAXPROCS(0)}), p.File()
+	if c.on.Relation == Same {
+		if cert, err := j.again(f, options, c.on); cert != nil || err != nil {
+			return cert, err
+		}
+	}
+	rows := j.Apart(every(j.log.Len()), c.seen)
+	if len(rows) == 0 {
+		return nil, withhold("all %d rows of the log had a part in the policy, and none is left to certify it", j.log.Len())
+	}
+	options.Models = c.models
+	if !slices.ContainsFunc(rows, func(r int) bool { return c.chosen[r] }) {
+		return j.fixed(c.log, c.pi, rows, options, c.on)
+	}
+	first := &f.Components[0]
+	pol := propensity.Floor{Family: first.Family(), Epsilon: f.Floor}
+	q := propensity.Posterior{Actions: len(f.Actions), Dim: first.Dim(), Mu: slices.Concat(first.Weights...), Sigma: first.Sigma,
+		Prior: propensity.Prior{Mean: slices.Concat(first.Prior.Mean...), Scale: first.Prior.Scale}}
+	options.Priors = max(1, f.History.Tried)
+	b, err := certify.Posterior(pol, q, c.view, rows, options)
+	if err != nil {
+		return nil, err
+	}
+	logged := make([]float64, c.log.Len())
+	pi, _, _ := certify.Logged(pol, q, c.view, rows)
+	for i, r := range rows {
+		logged[r] = pi[i]
+	}
+	return certificate(b, c.on, sample{j, logged, rows})
+}
+
+// candidate is a policy of a file as a log may certify it.
+type candidate struct {
+	log    *logs.Log // with the policy's features and actions
+	view   *logs.Log // through its layers, too
+	pi     func(dst []float64, i int) error
+	models []*certify.RewardModel
+	seen   []bool // rows that may not certify
+	chosen []bool // rows that certify a posterior that they chose
+	on     Circumstances
+}
+
+func (j *Judge) candidate(p *policyfile.Policy, o Options) (*candidate, error) {
 	if err := j.Admits(); err != nil {
 		return nil, err
 	}
@@ -302,87 +392,59 @@ func (j *Judge) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cer
 	if err != nil {
 		return nil, err
 	}
-	on := Circumstances{Relation: past.Relation}
+	if o.AnyTime && past.Relation == Ancestral && j.identity() == logs.ByContent {
+		return nil, withhold("%s, as their contents say, which tell them apart in this many rows, and maybe not in more: without decision_id nothing is certified at any time", past.Note)
+	}
+	out := &candidate{seen: past.Taught, chosen: make([]bool, j.log.Len()), on: Circumstances{Relation: past.Relation}}
 	if past.Note != "" {
-		on.Notes = append(on.Notes, past.Note)
+		out.on.Notes = append(out.on.Notes, past.Note)
 	}
 	if n := len(j.log.Names()); known < n {
-		on.Notes = append(on.Notes, fmt.Sprintf("the policy does not know %d of the %d names and categories in the contexts, and leaves them out", n-known, n))
-	}
-	options := j.options(certify.Options{Delta: o.Delta, Gamma: o.Gamma, Priors: 1, Threads: runtime.GOMAXPROCS(0)})
-	if past.Relation == Same {
-		if cert, err := j.again(f, options, on); cert != nil || err != nil {
-			return cert, err
-		}
+		out.on.Notes = append(out.on.Notes, fmt.Sprintf("the policy does not know %d of the %d names and categories in the contexts, and leaves them out", n-known, n))
 	}
 	at := 0 // of the component that has the models of the reward, learned from the most rows
 	for _, m := range f.RewardModels {
 		at = max(at, m.Component)
 	}
 	c := &f.Components[at]
-	one := len(f.Components) == 1 && c.Kind == policyfile.Gaussian && c.Prior != nil
-	rows, chosen := j.Apart(every(j.log.Len()), past.Taught), false
-	for _, r := range rows { // of an argmax, they certified it, and changed nothing
-		chosen = chosen || past.Chosen[r] && !(len(f.Components) == 1 && c.Kind == policyfile.ArgMax)
+	alone := len(f.Components) == 1
+	switch {
+	case alone && c.Kind == policyfile.ArgMax: // rows chosen certified it, and changed nothing
+	case alone && c.Kind == policyfile.Gaussian && c.Prior != nil && !o.AnyTime:
+		out.chosen = past.Chosen
+	default:
+		for i, is := range past.Chosen {
+			out.seen[i] = out.seen[i] || is
+		}
 	}
-	if chosen && !one {
-		rows, chosen = j.Apart(rows, past.Chosen), false
+	if out.log, err = j.log.Encode(c.Encoder); err == nil {
+		out.log, err = out.log.WithActions(f.Actions)
 	}
-	if len(rows) == 0 {
-		return nil, withhold("all %d rows of the log had a part in the policy, and none is left to certify it", j.log.Len())
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	some := rows
-	if chosen { // the posterior's bound looks at the whole log
-		some = nil
-	}
-	log, err := j.log.Encode(c.Encoder)
 	if err == nil {
-		log, err = log.WithActions(f.Actions)
+		out.view, err = through(c, j.log, nil)
 	}
-	if err != nil {
-		return nil, err
-	}
-	view, err := seen(c, j.log, some)
 	if err == nil {
-		options.Models, err = models(f, at, view)
+		out.view, err = out.view.WithActions(f.Actions)
+	}
+	if err == nil {
+		out.models, err = models(f, at, out.view)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if !chosen {
-		var d logs.Decision
-		return j.fixed(log, func(dst []float64, i int) error {
-			j.log.Decision(i, &d)
-			if err := p.Propensities(dst, d.Context); err != nil {
-				return fmt.Errorf("row %d of the log: %w", d.Row, err)
-			}
-			return nil
-		}, rows, options, on)
+	var d logs.Decision
+	out.pi = func(dst []float64, i int) error {
+		j.log.Decision(i, &d)
+		if err := p.Propensities(dst, d.Context); err != nil {
+			return fmt.Errorf("row %d of the log: %w", d.Row, err)
+		}
+		return nil
 	}
-	pol := propensity.Floor{Family: c.Family(), Epsilon: f.Floor}
-	q := propensity.Posterior{Actions: len(f.Actions), Dim: c.Dim(), Mu: slices.Concat(c.Weights...), Sigma: c.Sigma,
-		Prior: propensity.Prior{Mean: slices.Concat(c.Prior.Mean...), Scale: c.Prior.Scale}}
-	options.Priors = max(1, f.History.Tried)
-	if log, err = view.WithActions(f.Actions); err != nil {
-		return nil, err
-	}
-	b, err := certify.Posterior(pol, q, log, rows, options)
-	if err != nil {
-		return nil, err
-	}
-	logged := make([]float64, log.Len())
-	pi, _, _ := certify.Logged(pol, q, log, rows)
-	for i, r := range rows {
-		logged[r] = pi[i]
-	}
-	return j.certificate(b, on, logged, rows)
+	return out, nil
 }
 
-// seen is some rows of a log, nil for all, as a component's scores read it: encoded, and by its layers.
-func seen(c *policyfile.Component, log *logs.Log, rows []int) (*logs.Log, error) {
+// through is some rows of a log, nil for all, as a component's scores read it: encoded, and by its layers.
+func through(c *policyfile.Component, log *logs.Log, rows []int) (*logs.Log, error) {
 	log, err := log.Encode(c.Encoder)
 	if err != nil || len(c.Layers) == 0 {
 		return log, err

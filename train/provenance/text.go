@@ -13,11 +13,19 @@ import (
 // WriteText writes the statement about a log that was read, for people.
 func (s Statement) WriteText(w io.Writer) error {
 	var b strings.Builder
-	switch s.Relation {
-	case Fresh:
-		fmt.Fprintf(&b, "rows       %d, of which none had a part in the policy: all certify\n", s.Rows)
+	rows := fmt.Sprint(s.Rows)
+	if s.Files > 1 {
+		rows += fmt.Sprintf(" of %d files", s.Files)
+	}
+	switch {
+	case s.Relation == Fresh && s.Refused == 0:
+		fmt.Fprintf(&b, "rows       %s, of which none had a part in the policy: all certify\n", rows)
+	case s.Relation == Fresh:
+		fmt.Fprintf(&b, "rows       %s, of which none had a part in the policy: %d certify, of %d the notes say why not\n", rows, s.N, s.Refused)
+	case s.AnyTime:
+		fmt.Fprintf(&b, "rows       %s, of which %d taught what must be fixed, or depend on such, or do not count as the notes say, %d certify\n", rows, s.Refused, s.N)
 	default:
-		fmt.Fprintf(&b, "rows       %d, of which %d taught what must be fixed, or depend on such, and are refused, %d certify\n", s.Rows, s.Refused, s.N)
+		fmt.Fprintf(&b, "rows       %s, of which %d taught what must be fixed, or depend on such, and are refused, %d certify\n", rows, s.Refused, s.N)
 	}
 	u := Units{s.RewardMin, s.RewardMax}
 	on := "these rows"
@@ -46,16 +54,27 @@ func (s Statement) Describe(b *strings.Builder) {
 	if s.Groups > 0 {
 		rows = fmt.Sprintf("%d groups of %d rows", s.Groups, s.N)
 	}
-	fmt.Fprintf(b, "guaranteed %s with probability %v, by %s on %s\n", u.Of(s.Guaranteed), 1-s.Delta, s.Best().Name, rows)
+	who, at := "the logging policy", ""
+	if s.Files > 1 {
+		rows, who = fmt.Sprintf("%s of %d files", rows, s.Files), "what logged these rows"
+	}
+	if s.AnyTime {
+		at = " at any time"
+	}
+	fmt.Fprintf(b, "guaranteed %s%s with probability %v, by %s on %s\n", u.Of(s.Guaranteed), at, 1-s.Delta, s.Best().Name, rows)
 	fmt.Fprintf(b, "logging    %s in the same rows", u.Of(s.Logged))
 	if s.Gain != nil {
-		fmt.Fprintf(b, "; gain over it at least %s", u.Width(-s.Gain.Risk))
+		over := "it"
+		if s.Files > 1 {
+			over = "the policies that logged them, each with the share of its rows,"
+		}
+		fmt.Fprintf(b, "; gain over %s at least %s", over, u.Width(-s.Gain.Risk))
 	}
 	verdict := map[Verdict]string{
-		Better:   "better than the logging policy",
-		NotShown: "not shown to be better than the logging policy",
+		Better:   "better than " + who,
+		NotShown: "not shown to be better than " + who,
 		Vacuous:  "nothing is guaranteed: the bound allows the least reward",
-		Doubted:  "not shown to be better than the logging policy, for the log contradicts what the bounds assume",
+		Doubted:  "not shown to be better than " + who + ", for the log contradicts what the bounds assume",
 	}[s.Verdict]
 	fmt.Fprintf(b, "\nverdict    %s\n", verdict)
 	if s.Contradicted != "" {
@@ -98,7 +117,16 @@ func (s Statement) Describe(b *strings.Builder) {
 	for _, m := range s.Missing {
 		fmt.Fprintf(b, "  without %s\n", m)
 	}
-	b.WriteString("  Both hold together, for this one policy on rows that are alike; whoever chooses among several must share δ among them.\n\n")
+	if s.Circumstances != nil && s.ReadOff > 0 {
+		fmt.Fprintf(b, "  %d of the actions occur in rows that certify alone: the bounds take all actions for named before (setting actions).\n", s.ReadOff)
+	}
+	if s.AnyTime {
+		b.WriteString("  At any time: they hold at every look at these rows as more come, all looks together.\n")
+	} else {
+		b.WriteString("  For one look, at rows whose number was fixed before; to look again as rows come: certify by setting any-time.\n")
+	}
+	b.WriteString("  Both hold together, for this one policy on rows that are alike; whoever takes the best of several policies, trainings or\n" +
+		"  statements on the same rows must share δ among them, and what several rounds state fails with the sum of their δ.\n\n")
 }
 
 // Units are those of a log's rewards.

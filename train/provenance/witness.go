@@ -159,15 +159,15 @@ func (j *Judge) known(all []policyfile.Witnesses, out []bool) string {
 	if len(all) == 0 || j.log.Propensity == nil || j.log.Estimated {
 		return ""
 	}
-	e, says := j.bet(all, out)
+	e, says := j.bet(all, out, "a row that had a part in the policy")
 	if e < -math.Log(doubt) {
 		return ""
 	}
 	return fmt.Sprintf("%s, which has a probability below 1e-%.0f of rows drawn anew", says, math.Floor(min(e/math.Ln10, 300)))
 }
 
-// bet is log e, and what says most.
-func (j *Judge) bet(all []policyfile.Witnesses, out []bool) (e float64, says string) {
+// bet is log e, and what says most; whose says what the witnesses are of.
+func (j *Judge) bet(all []policyfile.Witnesses, out []bool, whose string) (e float64, says string) {
 	names := j.actions()
 	var bets []float64 // log e of each
 	most := 0.
@@ -196,7 +196,7 @@ func (j *Judge) bet(all []policyfile.Witnesses, out []bool) (e float64, says str
 		}
 		bets = append(bets, sums...)
 		if best := slices.Max(sums); best > most {
-			most, says = best, fmt.Sprintf("%d rows of this log have %s of a row that had a part in the policy, and %d of them its action", met, what(w), agree)
+			most, says = best, fmt.Sprintf("%d rows of this log have %s of %s, and %d of them its action", met, what(w), whose, agree)
 		}
 	}
 	for _, v := range bets {
@@ -218,17 +218,23 @@ func what(w policyfile.Witnesses) string {
 	return "the context"
 }
 
-// repeats counts those of the rows whose content (context, action, cost) another of them
-// had before.
-func (j *Judge) repeats(rows []int) int {
-	x := j.log.ContextHashes()
-	seen := make(map[[3]uint64]bool, len(rows))
-	for _, r := range rows {
-		k := [3]uint64{0, uint64(j.log.Action[r]), math.Float64bits(j.log.Cost[r])}
-		if x != nil {
-			k[0] = x[r]
+// contents are context, action and cost of each row, the same in every log.
+func (j *Judge) contents() [][3]uint64 {
+	x, names := j.log.ContextHashes(), j.actions()
+	out := make([][3]uint64, j.log.Len())
+	for i, a := range j.log.Action {
+		if out[i] = [3]uint64{0, names[a], math.Float64bits(j.log.Cost[i])}; x != nil {
+			out[i][0] = x[i]
 		}
-		seen[k] = true
+	}
+	return out
+}
+
+// repeats counts those of the rows whose content another of them had before.
+func (j *Judge) repeats(rows []int) int {
+	of, seen := j.contents(), make(map[[3]uint64]bool, len(rows))
+	for _, r := range rows {
+		seen[of[r]] = true
 	}
 	return len(rows) - len(seen)
 }

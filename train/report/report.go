@@ -354,7 +354,7 @@ func rewardTable(w io.Writer, f table.Format, width int, gs []*group) error {
 		notes = append(notes, strings.Join(under, "; "))
 	}
 	if certificate != nil {
-		notes = append(notes, fmt.Sprintf("guaranteed: with probability %v over the log, together with the verdict against the logging policy",
+		notes = append(notes, fmt.Sprintf("guaranteed: with probability %v over the log, together with the verdict against the logging policy, of each line by itself: who takes the best of several must share δ among them",
 			1-certificate.Delta))
 	}
 	switch {

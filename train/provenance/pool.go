@@ -1,0 +1,352 @@
+package provenance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"opl/policies/policyfile"
+	"opl/train/certify"
+	"opl/train/inspect"
+	"opl/train/logs"
+)
+
+// Pool are the judges of logs that certify a fixed policy together, at any time: in the order of
+// their time, of which only the last may still grow, at its end. Their logging policies may differ,
+// and depend on the rows before.
+//
+// What is stated holds at every look as rows come (see package certify), so that nothing that
+// a row contributes may change after a look. Hence:
+//
+//   - A reward is final when its row is there, and no row waits for its own while later ones are in.
+//   - A decision id counts where it comes first, whatever follows.
+//   - A group counts with its first rows that stand next to each other in one file, once another
+//     row or file follows: a group that comes back, or is the last and may go on, is left out.
+//     So are groups of which a row had a part in the policy, in all files.
+//   - Where the inspection finds rows that depend and are of no group, nothing is certified: whom
+//     to join is only seen later.
+//   - Propensities that are taken for rounded at one look and not at an earlier one only make
+//     the bounds wider.
+//   - A guarantee that is withheld at one look and not at another makes no statement false.
+//
+// Rows of a file that are known again in another under other ids, or without ids, are refused;
+// but a file that begins with the rows of another counts with those that follow.
+type Pool []*Judge
+
+// prefix is the number of equal rows from which two files are taken to begin with the same.
+const prefix = 40
+
+// shared are the checks of all files together. The others say nothing of files whose logging
+// policies differ.
+var shared = []string{"bets on propensities", "draws against propensities", "counts by action", "mean weight of uniform"}
+
+// File certifies the policy of a file as [Judge.File] does, on the rows of all logs together that had
+// no part in it. An error names the log, and any log that certifies nothing is one.
+func (ps Pool) File(ctx context.Context, p *policyfile.Policy, o Options) (*Certificate, error) {
+	if len(ps) == 0 {
+		return nil, errors.New("there is no log to certify with")
+	}
+	o.AnyTime = true
+	several := len(ps) > 1
+	var on Circumstances
+	out, taught := make([][]bool, len(ps)), make([][]bool, len(ps))
+	all := make([]*candidate, len(ps))
+	for k, j := range ps {
+		c, err := j.candidate(p, o)
+		if err != nil {
+			return nil, j.in(several, err)
+		}
+		if low, high := j.log.RewardRange(); several {
+			if l, h := ps[0].log.RewardRange(); l != low || h != high {
+				return nil, j.in(several, fmt.Errorf("rewards are from %v to %v, and from %v to %v in the first log", low, high, l, h))
+			}
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if on.Relation == "" {
+			on.Relation = c.on.Relation
+		} else if on.Relation != c.on.Relation {
+			on.Relation = Overlaps
+		}
+		for _, n := range c.on.Notes {
+			on.Notes = append(on.Notes, j.named(several)+n)
+		}
+		all[k], taught[k], out[k] = c, c.seen, c.seen
+	}
+	rows, twice, notes, err := ps.lasting(out, taught)
+	if err != nil {
+		return nil, err
+	}
+	on.Notes = append(on.Notes, notes...)
+	together, err := ps.together(p.Actions(), twice)
+	if err != nil {
+		return nil, err
+	}
+	on.doubt(together, "all files together: ", func(inspect.Finding) bool { return true })
+	options := certify.Options{Delta: o.Delta, AnyTime: true, Threads: runtime.GOMAXPROCS(0)}
+	var parts []certify.Part
+	var samples []sample
+	certifying := 0
+	for k, j := range ps {
+		c, s := all[k], sample{j, make([]float64, j.log.Len()), rows[k]}
+		samples = append(samples, s)
+		certifying += len(s.rows)
+		if len(s.rows) > 0 {
+			gamma := max(j.options(certify.Options{Gamma: o.Gamma}).Gamma, together.Gamma)
+			parts = append(parts, certify.Part{Pi: noting(s.logged, c.log, c.pi), Log: c.log, Rows: s.rows, Gamma: gamma, Models: c.models})
+		}
+	}
+	if certifying == 0 {
+		return nil, withhold("all rows had a part in the policy, depend on such, or may not be counted yet: none is left to certify it")
+	}
+	b, err := certify.Pool(parts, options)
+	if err != nil {
+		return nil, err
+	}
+	return certificate(b, on, samples...)
+}
+
+// named stands before what is said of one of several logs.
+func (j *Judge) named(several bool) string {
+	if !several {
+		return ""
+	}
+	if path := j.log.Path(); path != "" {
+		return path + ": "
+	}
+	return "a log: "
+}
+
+// in names the log in an error.
+func (j *Judge) in(several bool, err error) error {
+	var w *Withheld
+	switch {
+	case !several:
+		return err
+	case errors.As(err, &w):
+		return withhold("%s%s", j.named(true), w.Reason)
+	}
+	return fmt.Errorf("%s%w", j.named(true), err)
+}
+
+// lasting returns the rows of each log that certify, none that are out or share a group with a row
+// that taught; and which rows are another row once more.
+func (ps Pool) lasting(out, taught [][]bool) (rows [][]int, twice [][]bool, notes []string, err error) {
+	tainted := map[string]bool{}
+	group := make([]func(i int) string, len(ps))
+	several := len(ps) > 1
+	for k, j := range ps {
+		group[k] = j.groupOf()
+		for _, check := range []string{"rows written twice", "repeated contexts"} {
+			if f, ok := j.found.Finding(check); ok && f.Severity > inspect.Fine && j.scattered(group[k]) {
+				return nil, nil, nil, j.in(several, withhold("%s: %s: %s; which rows belong together is only seen after a look: name them in the column group, or certify the log alone for one look", check, f.Measured, f.Means))
+			}
+		}
+		for i, is := range taught[k] {
+			if is {
+				tainted[group[k](i)] = true
+			}
+		}
+	}
+	delete(tainted, "")
+	seen, ended := map[uint64]bool{}, map[string]bool{}
+	again, back, open := 0, 0, 0
+	var witnesses [][]policyfile.Witnesses
+	for k, j := range ps {
+		double, same := make([]bool, j.log.Len()), j.begins(ps[:k])
+		var kept []int
+		last, start := "", 0
+		for i := range j.log.Len() {
+			g := group[k](i)
+			if g != last {
+				ended[last] = true
+				last, start = g, len(kept)
+			}
+			double[i] = i < same
+			if j.log.HasIDs() {
+				double[i] = double[i] || seen[j.log.Keys[i]]
+				seen[j.log.Keys[i]] = true
+			}
+			switch {
+			case out[k][i]:
+			case double[i]:
+				again++
+			case g == "":
+				kept = append(kept, i)
+			case tainted[g]:
+			case ended[g]:
+				back++
+			default:
+				kept = append(kept, i)
+			}
+		}
+		switch {
+		case last != "" && k == len(ps)-1:
+			open = len(kept) - start
+			kept = kept[:start]
+		default:
+			ended[last] = true
+		}
+		rows, twice = append(rows, kept), append(twice, double)
+		for b, before := range ps[:k] {
+			if err := j.repeated(before, witnesses[b], double); err != nil {
+				return nil, nil, nil, j.in(several, err)
+			}
+		}
+		if k < len(ps)-1 {
+			j.identity()
+			witnesses = append(witnesses, j.witnesses(every(j.log.Len())))
+		}
+	}
+	note := func(n int, format string) {
+		if n > 0 {
+			notes = append(notes, fmt.Sprintf(format, n))
+		}
+	}
+	note(again, "%d rows have the decision_id of a row before, or begin a file as they do another: they count once")
+	note(back, "%d rows are of groups that come back after other rows: a group counts with the rows that stand together first")
+	note(open, "%d rows are of the last group, which may go on: they count once another row follows")
+	return rows, twice, notes, nil
+}
+
+// scattered reports rows of one context that do not share a group.
+func (j *Judge) scattered(group func(i int) string) bool {
+	of := map[uint64]string{}
+	for i, x := range j.log.ContextHashes() {
+		g, seen := of[x]
+		if of[x] = group(i); seen && (g == "" || g != of[x]) {
+			return true
+		}
+	}
+	return false
+}
+
+// groupOf names the group of a row, "" if it has none.
+func (j *Judge) groupOf() func(i int) string {
+	names := map[int32]string{}
+	var d logs.Decision
+	return func(i int) string {
+		if j.log.Group == nil || j.log.Group[i] < 0 {
+			return ""
+		}
+		g := j.log.Group[i]
+		name, ok := names[g]
+		if !ok {
+			if j.log.Decision(i, &d); d.Group == "" { // of a log of vectors
+				d.Group = fmt.Sprint(g)
+			}
+			name = d.Group
+			names[g] = name
+		}
+		return name
+	}
+}
+
+// begins is the number of rows at the beginning of the log that begin an earlier one, too, where ids
+// do not tell them apart.
+func (j *Judge) begins(before []*Judge) (most int) {
+	for _, b := range before {
+		same := j == b || b.log.Path() != "" && j.log.Path() == b.log.Path()
+		if !same && (j.log.HasIDs() && b.log.HasIDs() || j.log.ContextHashes() == nil) {
+			continue
+		}
+		x, y, n := j.contents(), b.contents(), 0
+		for n < min(len(x), len(y)) && x[n] == y[n] {
+			n++
+		}
+		if same || n >= prefix {
+			most = max(most, n)
+		}
+	}
+	return most
+}
+
+// repeated reports, as a *Withheld, rows of an earlier log among those that are not out.
+func (j *Judge) repeated(before *Judge, by []policyfile.Witnesses, out []bool) error {
+	const which = "%s: rows of one file are in another, and under other ids, or without, it is not seen which; give each row once, and log a decision_id"
+	name := strings.TrimSuffix(before.named(true), ": ")
+	if e, says := j.bet(by, out, "a row of "+name); e >= -math.Log(doubt) {
+		return withhold(which, says)
+	}
+	distinct := func(x []uint64) bool {
+		x = slices.Clone(x)
+		slices.Sort(x)
+		return len(slices.Compact(x)) == len(x)
+	}
+	if x, y := j.log.ContextHashes(), before.log.ContextHashes(); x == nil || y == nil || !distinct(x) || !distinct(y) {
+		return nil
+	}
+	has, n := map[[3]uint64]bool{}, 0
+	for _, c := range before.contents() {
+		has[c] = true
+	}
+	for i, c := range j.contents() {
+		if has[c] && !out[i] {
+			n++
+		}
+	}
+	if n > 0 {
+		return withhold(which, fmt.Sprintf("%d rows have the context, action and reward of rows of %s, and no context comes twice in either", n, name))
+	}
+	return nil
+}
+
+// together is what the inspection of all rows, each once, finds, as far as it speaks of files
+// whose logging policies differ. What refutes their propensities is an error.
+func (ps Pool) together(actions []string, twice [][]bool) (inspect.Report, error) {
+	found := inspect.Report{Gamma: 1}
+	if len(ps) == 1 {
+		return found, nil
+	}
+	has := func(of func(l *logs.Log) bool) bool {
+		return !slices.ContainsFunc(ps, func(j *Judge) bool { return !of(j.log) })
+	}
+	all, ids, times := has(func(l *logs.Log) bool { return !l.LoggedOnly() }), has((*logs.Log).HasIDs), has(func(l *logs.Log) bool { return l.Time != nil })
+	var rows []logs.Decision
+	for k, j := range ps {
+		log, err := j.log.WithActions(actions)
+		if err != nil {
+			return found, j.in(true, err)
+		}
+		for i := range log.Len() {
+			if twice[k][i] {
+				continue
+			}
+			var d logs.Decision
+			log.Decision(i, &d)
+			d.Weight = 1
+			if !all {
+				d.Propensities = nil
+			}
+			if !ids {
+				d.ID = ""
+			}
+			if !times {
+				d.Time = time.Time{}
+			}
+			rows = append(rows, d)
+		}
+	}
+	log, err := logs.Collect(actions, rows)
+	if err != nil {
+		return found, err
+	}
+	r := inspect.Inspect(log)
+	found.Gamma = r.Gamma
+	for _, f := range r.Findings {
+		if !slices.Contains(shared, f.Check) {
+			continue
+		}
+		found.Findings = append(found.Findings, f)
+		if f.Severity == inspect.Unusable && slices.ContainsFunc(ps, func(j *Judge) bool { return !j.force }) {
+			return found, withhold("all files together are unusable: %s: %s: %s", f.Check, f.Measured, f.Means)
+		}
+	}
+	return found, nil
+}
