@@ -25,10 +25,12 @@
 // The kinds of X, after logarithmic smoothing (Sakhi et al. 2024):
 //
 //	ls  X_ia = c_i 1{a = a_i}/π₀(a_i|x_i)
-//	dr  X_ia = q_ia + 1{a = a_i}(c_i − q_ia)/π₀(a_i|x_i),   q_ia = −r̂(x_i,a)·min(1, π₀(a|x_i)/(2ℓ))
+//	dr  X_ia = q_ia + 1{a = a_i}(c_i − q_ia)/π₀(a_i|x_i),   q_ia = −2r̂/(1 + s + √((1 + s)² − 4r̂s))
 //
-// dr for each model r̂ of the reward, with 1 − ℓX ≥ 1/2; it needs the propensities of all
-// actions. The gain D = R(π) − R(π₀) is bounded alike, by X_ia − c_i in place of X_ia and
+// dr for each model r̂ = r̂(x_i,a) of the reward; it needs the propensities of all actions. s is
+// ℓ/π₀(a|x_i), of a fixed policy ℓπ(a|x_i)/π₀(a|x_i). This −q is r̂, shrunk to
+// what E log(1 − ℓX) is largest at where rewards are 0 and 1 and r̂ is right: E_ℓ grows as it can.
+// 1 − ℓX is at least 1 − s(−q) ≥ 1 − r̂ whatever the row, and r̂ is taken for .99 at most. The gain D = R(π) − R(π₀) is bounded alike, by X_ia − c_i in place of X_ia and
 // ℓ ≤ 1/2: the cost of the logging policy on the same row is known. The risk and the gain
 // have δ/2 each, since both are stated.
 //
@@ -42,7 +44,7 @@
 // # Propensities known up to a factor
 //
 // If p/Γ ≤ π₀ ≤ Γp for the logged p, X is taken at the propensity in this range where it is
-// largest, which can only raise the bound, and the clip of dr is at p/(2ℓΓ).
+// largest, which can only raise the bound, and s is Γ times as large.
 package certify
 
 import (
@@ -113,10 +115,12 @@ func (o Options) check() (Options, error) {
 // and never false.
 type RewardModel struct {
 	Name string
-	// Predict writes r̂(x, ·) in [0, 1] [K] to dst, for row i of the log.
+	// Predict writes r̂(x, ·) in [0, 1] [K] to dst, for row i of the log. Many goroutines call it.
 	Predict func(dst []float64, i int)
-	Taught  propensity.RowSet // rows that it was learned from, which may not certify
-	Fixed   bool              // the caller's word that no row that certifies taught it, or only rows after it
+	// Of is Predict of a model that reads π(·|x_i) of a fixed policy, too; nil: Predict.
+	Of     func(dst, pi []float64, i int)
+	Taught propensity.RowSet // rows that it was learned from, which may not certify
+	Fixed  bool              // the caller's word that no row that certifies taught it, or only rows after it
 }
 
 // Bound is one upper bound on a risk, or on a gain, that holds with probability 1 − Delta.

@@ -215,6 +215,20 @@ func around(k int, best [2]int, scale float64) propensity.Posterior {
 	return propensity.Posterior{Actions: k, Dim: 2, Mu: mean, Sigma: scale, Prior: propensity.Prior{Mean: mean, Scale: scale}}
 }
 
+// shrunk is the r̂' ≤ r̂ of s, by its definition: Y = 1 − s r̂' with r̂/(Y + s) + (1 − r̂)/Y = 1.
+func shrunk(r, s float64) float64 {
+	low, high := 0., min(r, 1/s)
+	for range 60 {
+		mid := (low + high) / 2
+		if y := 1 - s*mid; r/(y+s)+(1-r)/y < 1 {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	return low
+}
+
 // By hand: log of the mixture, as section 8 of the mathematics has it.
 func TestPosteriorByHand(t *testing.T) {
 	w := three()
@@ -264,7 +278,7 @@ func TestPosteriorByHand(t *testing.T) {
 						}
 						for a := range 3 {
 							p0 := l.Propensities[3*i+a]
-							v := -r[a] * min(1, p0/(2*ell))
+							v := -shrunk(r[a], ell/p0)
 							if a == int(l.Action[i]) {
 								v += (l.Cost[i] - v) / p0
 							}

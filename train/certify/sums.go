@@ -112,15 +112,36 @@ type estimate struct {
 	action int
 	cost   float64
 	model  []float64 // r̂(x, ·); nil: ls
+	pi     []float64 // π(·|x) of a fixed policy; nil: 1 for all, of a posterior's
 	gamma  float64
 }
 
-// q is the model's cost of an action, clipped so that its weight stays within 1/(2ℓ).
+// q is the model's cost of an action, shrunk to what ℓ can use.
 func (e *estimate) q(b int, l float64) float64 {
 	if e.model == nil {
 		return 0
 	}
-	return -e.model[b] * min(1, e.pi0[b]/(2*l*e.gamma))
+	s := l * e.gamma / e.pi0[b]
+	if e.pi != nil {
+		s *= e.pi[b]
+	}
+	return -shrink(e.model[b], s)
+}
+
+// surest is the largest r̂ that a bound relies on: 1 − ℓX ≥ 1 − surest, so that no single row
+// costs more than log 100.
+const surest = 0.99
+
+// shrink is the r̂' in [0, r̂] that makes E log(1 − ℓX) largest at a reward of 1 with
+// probability r̂, else 0, for s = ℓ times the weight of the action, were the rest of X 0: with
+// Y = 1 − s r̂' where the action was played for nothing, r̂/(Y + s) + (1 − r̂)/Y = 1. It is
+// r̂ as s → 0, and r̂/s as s → ∞. Infinite s, and 0/0, give 0.
+func shrink(r, s float64) float64 {
+	if !(s < 1e100) {
+		return 0
+	}
+	r = min(r, surest)
+	return 2 * r / (1 + s + math.Sqrt((1+s)*(1+s)-4*r*s))
 }
 
 // correction is (c − q)/π₀ of the logged action, at the propensity where it is largest.
@@ -168,16 +189,20 @@ func (s *sums) over(first, last int, work func(from, to int, into []part) error)
 	return nil
 }
 
-// row reads row r for a kind. scratch is of K numbers, for the model.
-func (s *sums) row(r int, m *RewardModel, scratch []float64) (estimate, error) {
+// row reads row r for a kind. pi is π(·|x), nil of a posterior; scratch is of K numbers, for the model.
+func (s *sums) row(r int, m *RewardModel, pi, scratch []float64) (estimate, error) {
 	k := s.log.K()
-	e := estimate{p: s.log.Propensity[r], action: int(s.log.Action[r]), cost: s.log.Cost[r], gamma: s.o.Gamma}
+	e := estimate{pi: pi, p: s.log.Propensity[r], action: int(s.log.Action[r]), cost: s.log.Cost[r], gamma: s.o.Gamma}
 	if s.log.Propensities != nil {
 		e.pi0 = s.log.Propensities[r*k : (r+1)*k]
 	}
 	if m != nil {
 		e.model = scratch
-		m.Predict(scratch, r)
+		if m.Of != nil && pi != nil {
+			m.Of(scratch, pi, r)
+		} else {
+			m.Predict(scratch, r)
+		}
 		for a, v := range scratch {
 			if !(v >= 0 && v <= 1) {
 				return e, fmt.Errorf("certify: row %d: the model %s predicts the reward %v of action %d, outside [0, 1]", r, m.Name, v, a)
@@ -228,14 +253,18 @@ func (s *sums) fixed(pi func(dst []float64, i int) error, logged []float64) erro
 					clear(gain)
 					for at := s.first[u]; at < s.first[u+1]; at++ {
 						i := at - s.first[first]
-						e, err := s.row(rows[i], p.model, scratch)
+						var pi []float64
+						if all != nil {
+							pi = all[i*k : (i+1)*k]
+						}
+						e, err := s.row(rows[i], p.model, pi, scratch)
 						if err != nil {
 							return err
 						}
 						mean := func(l float64) float64 {
 							x := w[i] * e.correction(l)
 							if p.model != nil {
-								for b, q := range all[i*k : (i+1)*k] {
+								for b, q := range pi {
 									x += q * e.q(b, l)
 								}
 							}
@@ -299,7 +328,7 @@ func (s *sums) posterior(pol propensity.Family, q propensity.Posterior) error {
 			for j := range into {
 				p := &into[j]
 				var e estimate
-				if e, err = s.row(s.rows[lo+i], p.model, scratch); err != nil {
+				if e, err = s.row(s.rows[lo+i], p.model, nil, scratch); err != nil {
 					return
 				}
 				p.add(&e, pi, m, s.draws > 0)
