@@ -12,6 +12,7 @@ import (
 	"opl/train/certify"
 	"opl/train/inspect"
 	"opl/train/logs"
+	"opl/train/online"
 )
 
 // Judge decides what a log may certify. It is safe for concurrent use.
@@ -228,15 +229,30 @@ func (j *Judge) fixed(log *logs.Log, pi func(dst []float64, i int) error, rows [
 // Probabilities certifies a fixed policy by π(a_i|x_i) of each row, on all rows. Refused as
 // [Judge.Fixed].
 func (j *Judge) Probabilities(pi []float64, from Origin, o certify.Options) (*Certificate, error) {
+	return j.Target(nil, pi, from, o)
+}
+
+// Target is Probabilities of a policy of which all are known: pi writes π(·|x_i) [K] to dst for
+// row i of the log. Where the log's are known, too, a model that is learned from rows before
+// ([online.Learn]) makes the bound tighter.
+func (j *Judge) Target(pi func(dst []float64, i int) error, logged []float64, from Origin, o certify.Options) (*Certificate, error) {
 	rows := every(j.log.Len())
 	if err := j.from(from, rows, o); err != nil {
 		return nil, err
 	}
-	b, err := certify.Fixed(nil, pi, j.log, rows, j.options(o))
+	o = j.options(o)
+	if pi != nil && !j.log.LoggedOnly() {
+		m, err := online.Learn(j.log, rows, o.Group, logged)
+		if err != nil {
+			return nil, err
+		}
+		o.Models = append(slices.Clip(o.Models), m)
+	}
+	b, err := certify.Fixed(pi, logged, j.log, rows, o)
 	if err != nil {
 		return nil, err
 	}
-	return j.certificate(b, Circumstances{Relation: Fresh}, pi, rows)
+	return j.certificate(b, Circumstances{Relation: Fresh}, logged, rows)
 }
 
 // from refuses rows that had a part in a policy of an origin.
@@ -284,7 +300,8 @@ type Options struct {
 }
 
 // File certifies the policy of a file: on the log that it was learned from or a later one,
-// on rows that taught neither it nor its reward models. Where rows chose a gaussian
+// on rows that taught neither it nor its reward models. A log that had no part in it adds a model
+// that is learned from rows before ([online.Learn]). Where rows chose a gaussian
 // posterior around a prior that they did not teach, they certify too, and the policy pays for its
 // divergence from the prior, and for a choice among priors. Any other policy is certified on
 // rows that had no part in it. Errors: rows that cannot be told to be admissible, or none that
@@ -344,13 +361,28 @@ func (j *Judge) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cer
 	}
 	if !chosen {
 		var d logs.Decision
-		return j.fixed(log, func(dst []float64, i int) error {
+		pi := func(dst []float64, i int) error {
 			j.log.Decision(i, &d)
 			if err := p.Propensities(dst, d.Context); err != nil {
 				return fmt.Errorf("row %d of the log: %w", d.Row, err)
 			}
 			return nil
-		}, rows, options, on)
+		}
+		if past.Relation == Fresh && !log.LoggedOnly() {
+			logged, all := make([]float64, log.Len()), make([]float64, log.K())
+			for _, r := range rows {
+				if err := pi(all, r); err != nil {
+					return nil, err
+				}
+				logged[r] = all[log.Action[r]]
+			}
+			m, err := online.Learn(log, rows, options.Group, logged)
+			if err != nil {
+				return nil, err
+			}
+			options.Models = append(options.Models, m)
+		}
+		return j.fixed(log, pi, rows, options, on)
 	}
 	pol := propensity.Floor{Family: c.Family(), Epsilon: f.Floor}
 	q := propensity.Posterior{Actions: len(f.Actions), Dim: c.Dim(), Mu: slices.Concat(c.Weights...), Sigma: c.Sigma,
