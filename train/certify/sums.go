@@ -153,6 +153,29 @@ func (e *estimate) correction(l float64) float64 {
 	return d / e.p * e.gamma
 }
 
+// paired is X of the gain for a fixed policy and a model, by what the two policies do
+// differently alone: with s_b = ℓ(π_b/π₀_b − 1), g_b the r̂_b shrunk for it and m = ℓ Σ_b (π_b − π₀_b) g_b,
+//
+//	1 − ℓX = 1 − s_a g_a + m − s_a c,   of m < 0 (1 − s_a g_a)/(1 − m) − s_a c
+//
+// Under π₀, s g has the mean m and s(−c) that of ℓ times the gain. It is above 0 for
+// ℓ ≤ 1/2, as 1 − s g is at least .01, at least 1 where s < 0, and 1 − m ≤ 3/2.
+func (e *estimate) paired(l float64) float64 {
+	var m, s, g float64
+	for b, p0 := range e.pi0 {
+		at := l * (e.pi[b]/p0 - 1)
+		r := shrink(e.model[b], at)
+		if m += l * (e.pi[b] - p0) * r; b == e.action {
+			s, g = at, r
+		}
+	}
+	y := 1 - s*g + m
+	if m < 0 {
+		y = (1 - s*g) / (1 - m)
+	}
+	return (1 - y + s*e.cost) / l
+}
+
 // chunk is how many units a thread sums at a time. Sums of chunks are added in order, so
 // that the result is the same for any number of threads.
 const chunk = 1024
@@ -272,7 +295,11 @@ func (s *sums) fixed(pi func(dst []float64, i int) error, logged []float64) erro
 						}
 						for g, l := range p.ell {
 							risk[g] += mean(l) / m
-							gain[g] += (mean(p.ellGain[g]) - e.cost) / m
+							if p.model != nil && e.gamma == 1 {
+								gain[g] += e.paired(p.ellGain[g]) / m
+							} else {
+								gain[g] += (mean(p.ellGain[g]) - e.cost) / m
+							}
 						}
 					}
 					for g, l := range p.ell {
