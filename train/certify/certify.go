@@ -25,19 +25,21 @@
 // The kinds of X, after logarithmic smoothing (Sakhi et al. 2024):
 //
 //	ls  X_ia = c_i 1{a = a_i}/π₀(a_i|x_i)
-//	dr  X_ia = q_ia + 1{a = a_i}(c_i − q_ia)/π₀(a_i|x_i),   q_ia = −2r̂/(1 + s + √((1 + s)² − 4r̂s))
+//	dr  X_ia = q_ia + 1{a = a_i}(c_i − q_ia)/π₀(a_i|x_i)
 //
-// dr for each model r̂ = r̂(x_i,a) of the reward; it needs the propensities of all actions. s is
-// ℓ/π₀(a|x_i), of a fixed policy ℓπ(a|x_i)/π₀(a|x_i). This −q is r̂, shrunk to
-// what E log(1 − ℓX) is largest at where rewards are 0 and 1 and r̂ is right: E_ℓ grows as it can.
-// 1 − ℓX is at least 1 − s(−q) ≥ 1 − r̂ whatever the row, and r̂ is taken for .99 at most. The gain D = R(π) − R(π₀) is bounded alike, by X_ia − c_i in place of X_ia and
-// ℓ ≤ 1/2: the cost of the logging policy on the same row is known. For a fixed policy and a model,
-// rows where both policies do the same say nothing but noise:
+// dr for each model r̂ of the reward; it needs the propensities of all actions. −q_ia is r̂(x_i,a), taken
+// for .99 at most, where s = ℓ/π₀(a|x_i), of a fixed policy ℓπ(a|x_i)/π₀(a|x_i), is at most 1/2. Beyond, it
+// is max(r̂/(2s), 2r̂/(1 + s + √((1 + s)² − 4r̂s))): at the second E log(1 − ℓX) is largest if rewards are 0 and 1
+// and r̂ is right, so that E_ℓ grows as it can. 1 − ℓX ≥ 1 − s(−q) ≥ .01 whatever the row.
+//
+// The gain D = R(π) − R(π₀) is bounded alike, by X_ia − c_i in place of X_ia and ℓ ≤ 1/2: the cost of
+// the logging policy on the same row is known. For a fixed policy, a model and Γ = 1 (below), rows where both
+// policies do the same add no noise:
 //
 //	dr  X_i = Σ_b (π − π₀)(b|x_i) q_ib + (π/π₀ − 1)(a_i|x_i) (c_i − q_{ia_i}),   s = ℓ(π/π₀ − 1)
 //
-// and where the sum is above 0, the part of 1 − ℓX without c_i is scaled to its mean 1, in place
-// of the sum, so that all is above 0. The risk and the gain have δ/2 each, since both are stated.
+// where the sum is above 0, the part of 1 − ℓX without c_i is scaled to its mean 1 in place of
+// adding the sum, so that 1 − ℓX stays above 0. The risk and the gain have δ/2 each, since both are stated.
 //
 // # Rows that depend
 //

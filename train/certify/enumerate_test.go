@@ -216,8 +216,11 @@ func around(k int, best [2]int, scale float64) propensity.Posterior {
 	return propensity.Posterior{Actions: k, Dim: 2, Mu: mean, Sigma: scale, Prior: propensity.Prior{Mean: mean, Scale: scale}}
 }
 
-// shrunk is the r̂' ≤ r̂ of s, by its definition: Y = 1 − s r̂' with r̂/(Y + s) + (1 − r̂)/Y = 1.
+// shrunk is the r̂' ≤ r̂ of s > 1/2, by its definition: Y = 1 − s r̂' with r̂/(Y + s) + (1 − r̂)/Y = 1.
 func shrunk(r, s float64) float64 {
+	if s <= .5 {
+		return r
+	}
 	low, high := 0., min(r, 1/s)
 	for range 60 {
 		mid := (low + high) / 2
@@ -227,7 +230,7 @@ func shrunk(r, s float64) float64 {
 			high = mid
 		}
 	}
-	return low
+	return max(low, r/(2*s))
 }
 
 // By hand: log of the mixture, as section 8 of the mathematics has it.

@@ -132,16 +132,20 @@ func (e *estimate) q(b int, l float64) float64 {
 // costs more than log 100.
 const surest = 0.99
 
-// shrink is the r̂' in [0, r̂] that makes E log(1 − ℓX) largest at a reward of 1 with
-// probability r̂, else 0, for s = ℓ times the weight of the action, were the rest of X 0: with
-// Y = 1 − s r̂' where the action was played for nothing, r̂/(Y + s) + (1 − r̂)/Y = 1. It is
-// r̂ as s → 0, and r̂/s as s → ∞. Infinite s, and 0/0, give 0.
+// shrink is r̂ where s, ℓ times the weight of the action, is at most 1/2. Beyond, a whole r̂
+// would cost too much where it is wrong: it is the r̂' that makes E log(1 − ℓX) largest at a reward of
+// 1 with probability r̂, else 0, were the rest of X 0: with Y = 1 − s r̂' where the action was played
+// for nothing, r̂/(Y + s) + (1 − r̂)/Y = 1; but no less than r̂/(2s), at which Y ≥ 1/2. As s → ∞ it is
+// r̂/s. Infinite s, and 0/0, give 0.
 func shrink(r, s float64) float64 {
-	if !(s < 1e100) {
+	r = min(r, surest)
+	switch {
+	case s <= 0.5:
+		return r
+	case !(s < 1e100):
 		return 0
 	}
-	r = min(r, surest)
-	return 2 * r / (1 + s + math.Sqrt((1+s)*(1+s)-4*r*s))
+	return max(r/(2*s), 2*r/(1+s+math.Sqrt((1+s)*(1+s)-4*r*s)))
 }
 
 // correction is (c − q)/π₀ of the logged action, at the propensity where it is largest.
