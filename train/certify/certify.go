@@ -25,12 +25,21 @@
 // The kinds of X, after logarithmic smoothing (Sakhi et al. 2024):
 //
 //	ls  X_ia = c_i 1{a = a_i}/π₀(a_i|x_i)
-//	dr  X_ia = q_ia + 1{a = a_i}(c_i − q_ia)/π₀(a_i|x_i),   q_ia = −r̂(x_i,a)·min(1, π₀(a|x_i)/(2ℓ))
+//	dr  X_ia = q_ia + 1{a = a_i}(c_i − q_ia)/π₀(a_i|x_i)
 //
-// dr for each model r̂ of the reward, with 1 − ℓX ≥ 1/2; it needs the propensities of all
-// actions. The gain D = R(π) − R(π₀) is bounded alike, by X_ia − c_i in place of X_ia and
-// ℓ ≤ 1/2: the cost of the logging policy on the same row is known. The risk and the gain
-// have δ/2 each, since both are stated.
+// dr for each model r̂ of the reward; it needs the propensities of all actions. −q_ia is r̂(x_i,a), taken
+// for .99 at most, where s = ℓ/π₀(a|x_i), of a fixed policy ℓπ(a|x_i)/π₀(a|x_i), is at most 1/2. Beyond, it
+// is max(r̂/(2s), 2r̂/(1 + s + √((1 + s)² − 4r̂s))): at the second E log(1 − ℓX) is largest if rewards are 0 and 1
+// and r̂ is right, so that E_ℓ grows as it can. 1 − ℓX ≥ 1 − s(−q) ≥ .01 whatever the row.
+//
+// The gain D = R(π) − R(π₀) is bounded alike, by X_ia − c_i in place of X_ia and ℓ ≤ 1/2: the cost of
+// the logging policy on the same row is known. For a fixed policy, a model and Γ = 1 (below), rows where both
+// policies do the same add no noise:
+//
+//	dr  X_i = Σ_b (π − π₀)(b|x_i) q_ib + (π/π₀ − 1)(a_i|x_i) (c_i − q_{ia_i}),   s = ℓ(π/π₀ − 1)
+//
+// where the sum is above 0, the part of 1 − ℓX without c_i is scaled to its mean 1 in place of
+// adding the sum, so that 1 − ℓX stays above 0. The risk and the gain have δ/2 each, since both are stated.
 //
 // # At any time
 //
@@ -59,7 +68,7 @@
 // # Propensities known up to a factor
 //
 // If p/Γ ≤ π₀ ≤ Γp for the logged p, X is taken at the propensity in this range where it is
-// largest, which can only raise the bound, and the clip of dr is at p/(2ℓΓ).
+// largest, which can only raise the bound, and s is Γ times as large.
 package certify
 
 import (
@@ -133,10 +142,12 @@ func (o Options) check() (Options, error) {
 // and never false.
 type RewardModel struct {
 	Name string
-	// Predict writes r̂(x, ·) in [0, 1] [K] to dst, for row i of the log.
+	// Predict writes r̂(x, ·) in [0, 1] [K] to dst, for row i of the log. Many goroutines call it.
 	Predict func(dst []float64, i int)
-	Taught  propensity.RowSet // rows that it was learned from, which may not certify
-	Fixed   bool              // the caller's word that no row that certifies taught it, or only rows after it
+	// Of is Predict of a model that reads π(·|x_i) of a fixed policy, too; nil: Predict.
+	Of     func(dst, pi []float64, i int)
+	Taught propensity.RowSet // rows that it was learned from, which may not certify
+	Fixed  bool              // the caller's word that no row that certifies taught it, or only rows after it
 }
 
 // Bound is one upper bound on a risk, or on a gain, that holds with probability 1 − Delta.

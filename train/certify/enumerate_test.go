@@ -2,6 +2,7 @@ package certify_test
 
 import (
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -215,6 +216,23 @@ func around(k int, best [2]int, scale float64) propensity.Posterior {
 	return propensity.Posterior{Actions: k, Dim: 2, Mu: mean, Sigma: scale, Prior: propensity.Prior{Mean: mean, Scale: scale}}
 }
 
+// shrunk is the r̂' ≤ r̂ of s > 1/2, by its definition: Y = 1 − s r̂' with r̂/(Y + s) + (1 − r̂)/Y = 1.
+func shrunk(r, s float64) float64 {
+	if s <= .5 {
+		return r
+	}
+	low, high := 0., min(r, 1/s)
+	for range 60 {
+		mid := (low + high) / 2
+		if y := 1 - s*mid; r/(y+s)+(1-r)/y < 1 {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	return max(low, r/(2*s))
+}
+
 // By hand: log of the mixture, as section 8 of the mathematics has it.
 func TestPosteriorByHand(t *testing.T) {
 	w := three()
@@ -264,7 +282,7 @@ func TestPosteriorByHand(t *testing.T) {
 						}
 						for a := range 3 {
 							p0 := l.Propensities[3*i+a]
-							v := -r[a] * min(1, p0/(2*ell))
+							v := -shrunk(r[a], ell/p0)
 							if a == int(l.Action[i]) {
 								v += (l.Cost[i] - v) / p0
 							}
@@ -484,4 +502,48 @@ func TestDraws(t *testing.T) {
 		near(t, "log E of the risk", e.Risk, math.Log(sums[0]))
 		near(t, "log E of the gain", e.Gain, math.Log(sums[1]))
 	})
+}
+
+// Whatever π, π₀, r̂ and ℓ, extreme ones too, factors are above 0, and their means over actions and
+// rewards those of the risk and the gain.
+func TestFactors(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	simplex := func(k int) []float64 {
+		p, sum := make([]float64, k), 0.
+		for a := range p {
+			p[a] = math.Pow(r.Float64(), []float64{1, 8, 40}[r.IntN(3)])
+			sum += p[a]
+		}
+		for a := range p {
+			p[a] /= sum
+		}
+		return p
+	}
+	for range 20000 {
+		k := 2 + r.IntN(4)
+		pi, pi0, model, mean := simplex(k), simplex(k), make([]float64, k), make([]float64, k)
+		for a := range model {
+			model[a], mean[a] = min(1, 1.2*r.Float64()), r.Float64()
+		}
+		ell := math.Pow(10, -3*r.Float64())
+		half := min(ell, .5)
+		var risk, gain, wantRisk, wantGain float64
+		for a, p0 := range pi0 {
+			for _, c := range []float64{0, -1} {
+				p := p0 * mean[a]
+				if c == 0 {
+					p = p0 * (1 - mean[a])
+				}
+				f, _ := certify.FactorsAt(pi, pi0, model, a, c, ell)
+				_, g := certify.FactorsAt(pi, pi0, model, a, c, half)
+				if !(f > 0 && g > 0) {
+					t.Fatalf("factors %v and %v: π %v, π₀ %v, r̂ %v, action %d, cost %v, ℓ %v", f, g, pi, pi0, model, a, c, ell)
+				}
+				risk, gain = risk+p*f, gain+p*g
+			}
+			wantRisk, wantGain = wantRisk+ell*pi[a]*mean[a], wantGain+half*(pi[a]-p0)*mean[a]
+		}
+		near(t, "mean factor of the risk", risk, 1+wantRisk)
+		near(t, "mean factor of the gain", gain, 1+wantGain)
+	}
 }

@@ -143,16 +143,41 @@ type estimate struct {
 	action int
 	cost   float64
 	model  []float64 // r̂(x, ·); nil: ls
+	pi     []float64 // π(·|x) of a fixed policy; nil: 1 for all, of a posterior's
 	gamma  float64
 	clip   float64 // the factor of ℓ where weights are clipped: Γ
 }
 
-// q is the model's cost of an action, clipped so that its weight stays within 1/(2ℓ).
+// q is the model's cost of an action, shrunk to what ℓ can use.
 func (e *estimate) q(b int, l float64) float64 {
 	if e.model == nil {
 		return 0
 	}
-	return -e.model[b] * min(1, e.pi0[b]/(2*l*e.clip))
+	s := l * e.clip / e.pi0[b]
+	if e.pi != nil {
+		s *= e.pi[b]
+	}
+	return -shrink(e.model[b], s)
+}
+
+// surest is the largest r̂ that a bound relies on: 1 − ℓX ≥ 1 − surest, so that no single row
+// costs more than log 100.
+const surest = 0.99
+
+// shrink is r̂ where s, ℓ times the weight of the action, is at most 1/2. Beyond, a whole r̂
+// would cost too much where it is wrong: it is the r̂' that makes E log(1 − ℓX) largest at a reward of
+// 1 with probability r̂, else 0, were the rest of X 0: with Y = 1 − s r̂' where the action was played
+// for nothing, r̂/(Y + s) + (1 − r̂)/Y = 1; but no less than r̂/(2s), at which Y ≥ 1/2. As s → ∞ it is
+// r̂/s. Infinite s, and 0/0, give 0.
+func shrink(r, s float64) float64 {
+	r = min(r, surest)
+	switch {
+	case s <= 0.5:
+		return r
+	case !(s < 1e100):
+		return 0
+	}
+	return max(r/(2*s), 2*r/(1+s+math.Sqrt((1+s)*(1+s)-4*r*s)))
 }
 
 // correction is (c − q)/π₀ of the logged action, at the propensity where it is largest.
@@ -162,6 +187,29 @@ func (e *estimate) correction(l float64) float64 {
 		return d / min(1, e.p*e.gamma)
 	}
 	return d / e.p * e.gamma
+}
+
+// paired is X of the gain for a fixed policy and a model, by what the two policies do
+// differently alone: with s_b = ℓ(π_b/π₀_b − 1), g_b the r̂_b shrunk for it and m = ℓ Σ_b (π_b − π₀_b) g_b,
+//
+//	1 − ℓX = 1 − s_a g_a + m − s_a c,   of m < 0 (1 − s_a g_a)/(1 − m) − s_a c
+//
+// Under π₀, s g has the mean m and s(−c) that of ℓ times the gain. It is above 0 for
+// ℓ ≤ 1/2, as 1 − s g is at least .01, at least 1 where s < 0, and 1 − m ≤ 3/2.
+func (e *estimate) paired(l float64) float64 {
+	var m, s, g float64
+	for b, p0 := range e.pi0 {
+		at := l * (e.pi[b]/p0 - 1)
+		r := shrink(e.model[b], at)
+		if m += l * (e.pi[b] - p0) * r; b == e.action {
+			s, g = at, r
+		}
+	}
+	y := 1 - s*g + m
+	if m < 0 {
+		y = (1 - s*g) / (1 - m)
+	}
+	return (1 - y + s*e.cost) / l
 }
 
 // chunk is how many units a thread sums at a time. Sums of chunks are added in order, so
@@ -200,10 +248,10 @@ func (s *sums) over(first, last int, work func(from, to int, into []part) error)
 	return nil
 }
 
-// row reads row r for a kind. scratch is of K numbers, for the model.
-func (s *sums) row(r int, m *RewardModel, scratch []float64) (estimate, error) {
+// row reads row r for a kind. pi is π(·|x), nil of a posterior; scratch is of K numbers, for the model.
+func (s *sums) row(r int, m *RewardModel, pi, scratch []float64) (estimate, error) {
 	k := s.log.K()
-	e := estimate{p: s.log.Propensity[r], action: int(s.log.Action[r]), cost: s.log.Cost[r], gamma: s.o.Gamma, clip: s.o.Gamma}
+	e := estimate{pi: pi, p: s.log.Propensity[r], action: int(s.log.Action[r]), cost: s.log.Cost[r], gamma: s.o.Gamma, clip: s.o.Gamma}
 	if s.o.AnyTime {
 		e.clip = max(e.clip, inspect.Rounded)
 	}
@@ -212,7 +260,11 @@ func (s *sums) row(r int, m *RewardModel, scratch []float64) (estimate, error) {
 	}
 	if m != nil && e.pi0 != nil { // else the row's X is that of ls, which is one of dr with r̂ = 0
 		e.model = scratch
-		m.Predict(scratch, r)
+		if m.Of != nil && pi != nil {
+			m.Of(scratch, pi, r)
+		} else {
+			m.Predict(scratch, r)
+		}
 		for a, v := range scratch {
 			if !(v >= 0 && v <= 1) {
 				return e, fmt.Errorf("certify: row %d: the model %s predicts the reward %v of action %d, outside [0, 1]", r, m.Name, v, a)
@@ -264,14 +316,18 @@ func (s *sums) fixed(pi func(dst []float64, i int) error, logged []float64) erro
 					clear(gain)
 					for at := s.first[u]; at < s.first[u+1]; at++ {
 						i := at - s.first[first]
-						e, err := s.row(rows[i], p.model, scratch)
+						var pi []float64
+						if all != nil {
+							pi = all[i*k : (i+1)*k]
+						}
+						e, err := s.row(rows[i], p.model, pi, scratch)
 						if err != nil {
 							return err
 						}
 						mean := func(l float64) float64 {
 							x := w[i] * e.correction(l)
 							if e.model != nil {
-								for b, q := range all[i*k : (i+1)*k] {
+								for b, q := range pi {
 									x += q * e.q(b, l)
 								}
 							}
@@ -279,7 +335,11 @@ func (s *sums) fixed(pi func(dst []float64, i int) error, logged []float64) erro
 						}
 						for g, l := range p.ell {
 							risk[g] += mean(l) / m
-							gain[g] += (mean(p.ellGain[g]) - e.cost) / m
+							if e.model != nil && e.gamma == 1 && !s.o.AnyTime { // one form at all looks
+								gain[g] += e.paired(p.ellGain[g]) / m
+							} else {
+								gain[g] += (mean(p.ellGain[g]) - e.cost) / m
+							}
 						}
 					}
 					for g, l := range p.ell {
@@ -335,7 +395,7 @@ func (s *sums) posterior(pol propensity.Family, q propensity.Posterior) error {
 			for j := range into {
 				p := &into[j]
 				var e estimate
-				if e, err = s.row(s.rows[lo+i], p.model, scratch); err != nil {
+				if e, err = s.row(s.rows[lo+i], p.model, nil, scratch); err != nil {
 					return
 				}
 				p.add(&e, pi, m, s.draws > 0)

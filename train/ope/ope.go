@@ -161,7 +161,7 @@ func Evaluate(log *logs.Log, targets []Target, o Options) (Result, error) {
 				values[j][c.Name] = v
 			}
 		}
-		c, err := judge.Probabilities(d.Pi, target.Origin, certify.Options{Delta: o.Delta / float64(len(targets))})
+		c, err := judge.Target(target.Row, d.Pi, target.Origin, certify.Options{Delta: o.Delta / float64(len(targets))})
 		var withheld *provenance.Withheld
 		switch {
 		case errors.As(err, &withheld):

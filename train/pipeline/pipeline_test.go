@@ -219,6 +219,16 @@ func TestLearnAndCertify(t *testing.T) {
 		if fresh.Relation != provenance.Fresh || fresh.N != 2500 || fresh.Priors != 1 || fresh.KL > 1e-9 || !(fresh.Guaranteed > g.Guaranteed-.02 && fresh.Guaranteed < real) {
 			t.Errorf("later: %s, %d certify, %d priors, KL %v, guaranteed %v, before %v, earns %v", fresh.Relation, fresh.N, fresh.Priors, fresh.KL, fresh.Guaranteed, g.Guaranteed, real)
 		}
+		// A file without models has that of the rows before, where none of them taught it.
+		bare := *p.File()
+		bare.RewardModels = nil
+		q, err := policyfile.New(&bare)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a, b := mustCertify(t, q, later.log(t, 2500), options{}), mustCertify(t, q, log, options{}); a.Best().Name == "ls+dr" != w.full || b.Best().Name != "ls" {
+			t.Errorf("without models, later %s, again %s", a.Best().Name, b.Best().Name)
+		}
 		// The file is the same policy: of training, certificate and floor.
 		pi := make([]float64, 3)
 		if err := p.Propensities(pi, named([]float64{9, -9, -9})); err != nil || slices.Min(pi) < .1/3-1e-12 || pi[0] < .8 {

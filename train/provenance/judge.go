@@ -12,6 +12,7 @@ import (
 	"opl/train/certify"
 	"opl/train/inspect"
 	"opl/train/logs"
+	"opl/train/online"
 )
 
 // Judge decides what a log may certify. It is safe for concurrent use.
@@ -259,6 +260,13 @@ func (j *Judge) lasting(rows []int, o certify.Options, on *Circumstances) ([]int
 // Probabilities certifies a fixed policy by π(a_i|x_i) of each row, on all rows. Refused as
 // [Judge.Fixed].
 func (j *Judge) Probabilities(pi []float64, from Origin, o certify.Options) (*Certificate, error) {
+	return j.Target(nil, pi, from, o)
+}
+
+// Target is Probabilities of a policy of which all are known: pi writes π(·|x_i) [K] to dst for
+// row i of the log. Where the log's are known, too, a model that is learned from rows before
+// ([online.Learn]) makes the bound tighter; not at any time.
+func (j *Judge) Target(pi func(dst []float64, i int) error, logged []float64, from Origin, o certify.Options) (*Certificate, error) {
 	on, rows := Circumstances{Relation: Fresh}, every(j.log.Len())
 	err := j.from(from, rows, o)
 	if err == nil {
@@ -267,11 +275,19 @@ func (j *Judge) Probabilities(pi []float64, from Origin, o certify.Options) (*Ce
 	if err != nil {
 		return nil, err
 	}
-	b, err := certify.Fixed(nil, pi, j.log, rows, j.options(o))
+	o = j.options(o)
+	if pi != nil && !j.log.LoggedOnly() && !o.AnyTime {
+		m, err := online.Learn(j.log, rows, o.Group, logged)
+		if err != nil {
+			return nil, err
+		}
+		o.Models = append(slices.Clip(o.Models), m)
+	}
+	b, err := certify.Fixed(pi, logged, j.log, rows, o)
 	if err != nil {
 		return nil, err
 	}
-	return certificate(b, on, sample{j, pi, rows})
+	return certificate(b, on, sample{j, logged, rows})
 }
 
 // from refuses rows that had a part in a policy of an origin.
@@ -321,7 +337,8 @@ type Options struct {
 }
 
 // File certifies the policy of a file: on the log that it was learned from or a later one,
-// on rows that taught neither it nor its reward models. Where rows chose a gaussian
+// on rows that taught neither it nor its reward models. A log that had no part in it adds a model
+// that is learned from rows before ([online.Learn]). Where rows chose a gaussian
 // posterior around a prior that they did not teach, they certify too, and the policy pays for its
 // divergence from the prior, and for a choice among priors. Any other policy, and every one at any
 // time, is certified on rows that had no part in it. Errors: rows that cannot be told to be
@@ -349,6 +366,20 @@ func (j *Judge) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cer
 	}
 	options.Models = c.models
 	if !slices.ContainsFunc(rows, func(r int) bool { return c.chosen[r] }) {
+		if c.on.Relation == Fresh && !c.log.LoggedOnly() {
+			logged, all := make([]float64, c.log.Len()), make([]float64, c.log.K())
+			pi := noting(logged, c.log, c.pi)
+			for _, r := range rows {
+				if err := pi(all, r); err != nil {
+					return nil, err
+				}
+			}
+			m, err := online.Learn(c.log, rows, options.Group, logged)
+			if err != nil {
+				return nil, err
+			}
+			options.Models = append(options.Models, m)
+		}
 		return j.fixed(c.log, c.pi, rows, options, c.on)
 	}
 	first := &f.Components[0]

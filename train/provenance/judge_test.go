@@ -11,6 +11,7 @@ import (
 	"opl/train/certify"
 	"opl/train/inspect"
 	"opl/train/logs"
+	"opl/train/online"
 	"opl/train/provenance"
 )
 
@@ -129,6 +130,63 @@ func TestAdmits(t *testing.T) {
 	if err != nil || c.Statement().Groups != 20 {
 		t.Errorf("groups: %v", err)
 	}
+}
+
+// A target whose probabilities are all known is bounded with a model that is learned from rows
+// before, never from a row's own unit, copies that no column tells of included.
+func TestTarget(t *testing.T) {
+	l := example(3000)
+	x := l.X.(logs.Rows64)
+	best := func(i int) int32 {
+		if x.Data[4*i] > 0 {
+			return 1
+		}
+		return 2
+	}
+	for i := range l.Cost { // copies of five rows
+		if at := i / 5 * 5; i > at {
+			copy(x.Data[4*i:4*i+4], x.Data[4*at:4*at+4])
+			l.Action[i], l.Propensity[i] = l.Action[at], l.Propensity[at]
+		}
+		if l.Cost[i] = 0; l.Action[i] == best(i) {
+			l.Cost[i] = -1
+		}
+	}
+	pi, rows, logged := func(dst []float64, i int) error { clear(dst); dst[best(i)] = 1; return nil }, upTo(0, 3000), make([]float64, 3000)
+	for i := range logged {
+		if l.Action[i] == best(i) {
+			logged[i] = 1
+		}
+	}
+	j := provenance.New(l).Force()
+	if j.Units() == nil {
+		t.Fatal("copies are no units")
+	}
+	plain, err := j.Probabilities(logged, provenance.FixedBefore(), certify.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := j.Target(pi, logged, provenance.FixedBefore(), certify.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := online.Learn(l, rows, j.Units(), logged)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := certify.Fixed(pi, nil, l, rows, certify.Options{Group: j.Units(), Models: []*certify.RewardModel{m}})
+	if s := c.Statement(); err != nil || s.Reward() != want.Reward() || s.GainAtLeast() != want.GainAtLeast() || s.Groups != 600 || s.Best().Name != "ls+dr" {
+		t.Errorf("%v and a gain of %v by %s over %d units, want %v and %v (%v)", s.Reward(), s.GainAtLeast(), s.Best().Name, s.Groups, want.Reward(), want.GainAtLeast(), err)
+	}
+	if with, without := c.Statement().Reward(), plain.Statement().Reward(); !(with > without+.01 && with <= 1) || plain.Statement().Best().Name != "ls" {
+		t.Errorf("%v with the model, %v without", with, without)
+	}
+	l.Propensities = nil
+	if c, err := provenance.New(l).Force().Target(pi, logged, provenance.FixedBefore(), certify.Options{}); err != nil || c.Statement().Best().Name != "ls" {
+		t.Errorf("logged propensities alone: %v", err)
+	}
+	_, err = j.Target(pi, logged, provenance.Origin{}, certify.Options{})
+	withheld(t, "no origin", err, "not said where the policy comes from")
 }
 
 func TestVerdict(t *testing.T) {

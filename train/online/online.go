@@ -1,0 +1,246 @@
+// Package online learns a model of the reward for the bound of a fixed policy from the very
+// rows that certify it, each row's prediction from rows before it alone ([Learn]).
+//
+// # Why it may
+//
+// In an order of the units (groups, or rows that have none) that what they say had no part in,
+// the model of unit i is a function of units before i. Given those, unit i is drawn as if they
+// were not: X of package certify stays unbiased, each factor
+// 1 − ℓX has the mean 1 − ℓR, and their product over (1 − ℓR)ⁿ the mean 1, by induction. ℓ does not
+// depend on rows, so under drift, too, the bound is of the mean over the units (1 − ℓR̄ is
+// the larger, by the means). It is one more kind in the mixture of package certify.
+//
+// Assumed is what a bound without a model does not need: units are drawn independently
+// of one another, but for what logged them. A file may be in any order (by
+// reward, say), so units are shuffled by a fixed seed; but where the log names the policies
+// that logged its rows, units of one come after those of one whose rows begin earlier, as
+// policies are learned from rows before. A single policy that changed with its own rows, as of a
+// learner that is updated after each, needs its versions named for this to be exact.
+package online
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/optimize"
+
+	"opl/policies/features"
+	"opl/train/certify"
+	"opl/train/logs"
+)
+
+const (
+	first  = 32      // units before the first model
+	growth = 1.5     // each model is learned from that many times as many units as the one before,
+	rows   = 1 << 15 // from no more rows than this,
+	values = 1 << 24 // nor more features of them
+	shared = 3       // features of context and action that all actions share: 1, log π, log π₀
+	least  = 1e-3    // probabilities whose logarithm is taken
+	seed   = 1
+)
+
+// Learn returns a model of the reward for the bound of a fixed policy on some rows of a log.
+// group are their units, as of [certify.Options]; logged is π(a_i|x_i) by row of the log. With
+// z_a = 1/(1 + exp(−score)),
+//
+//	r̂(x, a) = z_a(u + v log π(a|x) + w log π₀(a|x) + b_a + φ(x)ᵀθ_a)
+//
+// where u … θ minimize −Σ r log r̂ + (1 − r) log(1 − r̂) + (u² + v² + w² + Σ_a (b_a² + 10‖θ_a‖²))/20 over
+// the rows of the units before; 0 for the first 32 units, then learned anew when there are half as
+// many again, up to 32,768 rows. What a policy was made of is in π: it says most where there are few rows.
+//
+// φ(x) is log.X; of a log with names an encoder, standardized on the rows that teach; or
+// nothing. The log must have the propensities of all actions, and stay open.
+func Learn(log *logs.Log, certifying []int, group []int32, logged []float64) (*certify.RewardModel, error) {
+	if log.LoggedOnly() {
+		return nil, errors.New("online: the log has no propensities of all actions")
+	}
+	if len(logged) != log.Len() {
+		return nil, fmt.Errorf("online: %d probabilities for %d rows", len(logged), log.Len())
+	}
+	m, err := learn(log, certifying, group, logged, first)
+	if err != nil {
+		return nil, err
+	}
+	return &certify.RewardModel{Name: "online", Of: m.predict, Fixed: true}, nil
+}
+
+// model is one for each stage: those of a stage are predicted by the same.
+type model struct {
+	log    *logs.Log
+	k      int
+	stage  []int32 // of each row; −1: none
+	stages []stage
+}
+
+// stage is what some units taught.
+type stage struct {
+	x     logs.Contexts // nil: no features
+	d     int
+	theta []float64 // [shared + K×(1 + d)]; nil: r̂ = 0
+}
+
+// learn begins with from units.
+func learn(log *logs.Log, certifying []int, group []int32, logged []float64, from int) (*model, error) {
+	m := &model{log: log, k: log.K(), stage: slices.Repeat([]int32{-1}, log.Len())}
+	units := arrange(log, certifying, group)
+	m.stages = []stage{{}}
+	var taught []int
+	end := from
+	for u, unit := range units {
+		if u == end {
+			if s, err := m.teach(taught, logged); err != nil {
+				return nil, err
+			} else if s.theta != nil {
+				m.stages = append(m.stages, s)
+			}
+			end = int(growth*float64(end)) + 1
+		}
+		for _, r := range unit {
+			m.stage[r] = int32(len(m.stages) - 1)
+		}
+		taught = append(taught, unit...)
+	}
+	return m, nil
+}
+
+// arrange lists the units in the order in which they are predicted.
+func arrange(log *logs.Log, certifying []int, group []int32) [][]int {
+	if group == nil {
+		group = log.Group
+	}
+	certifying = slices.Sorted(slices.Values(certifying))
+	if log.Time != nil {
+		slices.SortStableFunc(certifying, func(a, b int) int { return cmp.Compare(log.Time[a], log.Time[b]) })
+	}
+	var units [][]int
+	var round []int // of each unit
+	place, rounds := map[int32]int{}, map[int32]int{}
+	for _, r := range certifying {
+		if group != nil && group[r] >= 0 {
+			if at, seen := place[group[r]]; seen {
+				units[at] = append(units[at], r)
+				continue
+			}
+			place[group[r]] = len(units)
+		}
+		logger := int32(-1)
+		if log.Logger != nil {
+			logger = log.Logger[r]
+		}
+		if _, seen := rounds[logger]; !seen {
+			rounds[logger] = len(rounds)
+		}
+		units, round = append(units, []int{r}), append(round, rounds[logger])
+	}
+	order := rand.New(rand.NewPCG(seed, 0x0b1e)).Perm(len(units))
+	slices.SortStableFunc(order, func(a, b int) int { return round[a] - round[b] })
+	out := make([][]int, len(units))
+	for i, u := range order {
+		out[i] = units[u]
+	}
+	return out
+}
+
+// teach learns from rows; no theta: there are too many.
+func (m *model) teach(taught []int, logged []float64) (s stage, err error) {
+	log := m.log
+	if len(taught) > rows {
+		return s, nil
+	}
+	switch {
+	case log.X != nil:
+		s.x = log.X
+	case log.Names() != nil:
+		var e *features.Encoder
+		if e, err = log.FitEncoder(taught, logs.Scaling{Kind: "standard"}); err != nil {
+			return s, err
+		}
+		if log, err = log.Encode(e); err != nil {
+			return s, err
+		}
+		s.x = log.X
+	}
+	if s.x != nil {
+		s.d = s.x.Dim()
+	}
+	if len(taught)*s.d > values {
+		return s, nil
+	}
+	phi := make([]float64, len(taught)*s.d)
+	shares := make([][2]float64, len(taught))
+	for i, r := range taught {
+		if s.d > 0 {
+			s.x.Row64(log.Context(r), phi[i*s.d:(i+1)*s.d])
+		}
+		shares[i] = [2]float64{logOf(logged[r]), logOf(log.Propensity[r])}
+	}
+	loss := func(grad, at []float64) (sum float64) {
+		for j, v := range at {
+			penalty := 0.1
+			if j >= shared && (j-shared)%(1+s.d) > 0 {
+				penalty = 1
+			}
+			sum += penalty / 2 * v * v
+			if grad != nil {
+				grad[j] = penalty * v
+			}
+		}
+		for i, r := range taught {
+			a, x := int(log.Action[r]), phi[i*s.d:(i+1)*s.d]
+			z, y := s.score(at, a, shares[i][0], shares[i][1], x), -log.Cost[r]
+			sum += max(z, 0) + math.Log1p(math.Exp(-math.Abs(z))) - y*z
+			if grad != nil {
+				g := 1/(1+math.Exp(-z)) - y
+				grad[0] += g
+				grad[1] += g * shares[i][0]
+				grad[2] += g * shares[i][1]
+				own := grad[shared+a*(1+s.d):][:1+s.d]
+				own[0] += g
+				for c, v := range x {
+					own[1+c] += g * v
+				}
+			}
+		}
+		return sum
+	}
+	p := optimize.Problem{Func: func(at []float64) float64 { return loss(nil, at) }, Grad: func(grad, at []float64) { loss(grad, at) }}
+	start := make([]float64, shared+m.k*(1+s.d))
+	res, _ := optimize.Minimize(p, start, &optimize.Settings{MajorIterations: 50, GradientThreshold: 1e-4 * float64(len(taught))}, &optimize.LBFGS{})
+	s.theta = start // r̂ = 1/2, where nothing better was found: a bound of any r̂ is one
+	if res != nil && res.F <= loss(nil, start) {
+		s.theta = res.X
+	}
+	return s, nil
+}
+
+func logOf(p float64) float64 { return math.Log(max(p, least)) }
+
+// score is the argument of the logistic function.
+func (s *stage) score(theta []float64, a int, logPi, logPi0 float64, x []float64) float64 {
+	own := theta[shared+a*(1+s.d):][:1+s.d]
+	return theta[0] + theta[1]*logPi + theta[2]*logPi0 + own[0] + features.Dot(x, own[1:])
+}
+
+// predict is the model of row i for a policy that plays pi there.
+func (m *model) predict(dst, pi []float64, i int) {
+	clear(dst)
+	s := &m.stages[max(0, m.stage[i])]
+	if s.theta == nil {
+		return
+	}
+	x := make([]float64, s.d)
+	if s.d > 0 {
+		s.x.Row64(m.log.Context(i), x)
+	}
+	pi0 := m.log.Propensities[i*m.k : (i+1)*m.k]
+	for a := range dst {
+		if v := 1 / (1 + math.Exp(-s.score(s.theta, a, logOf(pi[a]), logOf(pi0[a]), x))); v >= 0 { // a value may overflow
+			dst[a] = v
+		}
+	}
+}
