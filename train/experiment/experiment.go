@@ -214,7 +214,7 @@ func (e *Runner) learn(ctx context.Context, t *Task, r train.Run, c train.Config
 	if r.Certify && c.Policy.HasPosterior() {
 		search.Judge = provenance.New(t.Log)
 	}
-	search.Options = certify.Options{Delta: r.Delta, Priors: len(scales), Seed: r.Seed, Threads: c.Threads}
+	search.Options = certify.Options{Delta: r.Delta, Seed: r.Seed, Threads: c.Threads}
 	var curves [][]train.CurvePoint // by scale
 	best, res, seconds, err := search.FitScales(ctx, c, scales, func(c *train.Config) func(*train.Result) {
 		var curve []train.CurvePoint
