@@ -2,6 +2,7 @@ package pipeline_test
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -23,7 +24,7 @@ func refuted(t *testing.T, n int) *logs.Log {
 	t.Helper()
 	r := rand.New(rand.NewPCG(4, 4))
 	var rows []logs.Decision
-	for range n {
+	for i := range n {
 		x := []float64{r.NormFloat64(), r.NormFloat64(), r.NormFloat64()}
 		pi := []float64{.1, .1, .1}
 		for a, v := range x {
@@ -31,7 +32,7 @@ func refuted(t *testing.T, n int) *logs.Log {
 				pi[a] = .8
 			}
 		}
-		d := logs.Decision{Context: named(x), Action: propensity.Draw(pi, r), Propensity: 1. / 3, Weight: 1}
+		d := logs.Decision{ID: fmt.Sprint("r", i), Context: named(x), Action: propensity.Draw(pi, r), Propensity: 1. / 3, Weight: 1}
 		if r.Float64() < reward(x, d.Action) {
 			d.Cost = -1
 		}
