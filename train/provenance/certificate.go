@@ -80,7 +80,7 @@ func (s Statement) Proven() bool { return s.Verdict == Better }
 
 // contradictions are the checks of the inspection whose failure no bound accounts for:
 // drift leaves the mean over rows bounded, and rows of a unit count as one.
-var contradictions = []string{"draws against propensities", "counts by action", "mean weight of uniform", "rewards in sequence", "rows left out", "p is its row's entry"}
+var contradictions = []string{"draws against propensities", "counts by action", "mean weight of uniform", "rewards in sequence", "ends of groups", "rows left out", "p is its row's entry"}
 
 // certificate makes one, of a policy with the probabilities logged[i] = π(a_i|x_i) of the rows
 // that certify; nil: they are sampled, or the log was drawn here.
