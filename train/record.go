@@ -71,10 +71,11 @@ type Record struct {
 	Run
 	N              int               `json:"n"` // rows of the log
 	LoggingReward  Number            `json:"logging_reward"`
-	Reward         Number            `json:"reward"`         // of π_Q, or of π_θ
-	RewardSE       Number            `json:"reward_se"`      // left by sampling π_Q; 0: exact
-	RewardAtMean   Number            `json:"reward_at_mean"` // of the policy at θ = μ
-	SampledReward  Number            `json:"sampled_reward"` // Algorithm 2
+	Reward         Number            `json:"reward"`             // of π_Q, or of π_θ
+	RewardSE       Number            `json:"reward_se"`          // left by sampling π_Q; 0: exact
+	RewardAtMean   Number            `json:"reward_at_mean"`     // of the policy at θ = μ
+	SampledReward  Number            `json:"sampled_reward"`     // Algorithm 2
+	HeldOut        *HeldOut          `json:"held_out,omitempty"` // nil: every row of the log had a part in the policy
 	ObjectiveValue Number            `json:"objective_value"`
 	Terms          []objectives.Term `json:"terms,omitempty"`
 	Sigma          Number            `json:"sigma"`
@@ -85,6 +86,14 @@ type Record struct {
 	Curve       []CurvePoint          `json:"curve,omitempty"`
 	DataHash    string                `json:"data_hash"`
 	Versions    Versions              `json:"versions"`
+}
+
+// HeldOut is what a policy earns on the rows of the log that had no part in it, mean_i π(y_i|x_i):
+// they are drawn as those that taught it, which a test set may not be.
+type HeldOut struct {
+	Rows   int     `json:"rows"`
+	Reward float64 `json:"reward"`
+	SE     float64 `json:"se"` // standard error, of these rows for all that there could be
 }
 
 // CurvePoint is a training after an epoch. Objective and terms are means over the

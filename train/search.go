@@ -10,7 +10,8 @@ import (
 )
 
 // Search chooses among posteriors, on the rows that certify: it keeps the one of the best
-// guarantee. Options.Priors is the number of priors that they have, for which δ pays.
+// guarantee. Options.Priors is the number of priors that they have, for which δ pays;
+// FitScales sets it.
 type Search struct {
 	Log     *logs.Log
 	Rows    []int // of the log, that certify
@@ -40,7 +41,7 @@ func (s *Search) Consider(q policies.Posterior) (best bool, err error) {
 }
 
 // FitScales trains c's objective on the search's rows, from c's prior at each of
-// some scales, and keeps the posterior of the best guarantee; with a single scale and
+// some scales, and keeps the posterior of the best guarantee, for which choice δ pays; with a single scale and
 // without a judge that one, of which nothing is computed. follow, if not nil, is told of each training: it
 // may set c.Epoch, and says what to keep of its result. It returns the place of the best
 // among the scales, its result, and the seconds of all trainings.
@@ -49,7 +50,7 @@ func (s *Search) FitScales(ctx context.Context, c Config, scales []float64, foll
 	if len(s.Rows) < part.Len() {
 		part = part.Subset(s.Rows)
 	}
-	s.Policy = c.Policy
+	s.Policy, s.Options.Priors = c.Policy, len(scales)
 	for i, scale := range scales {
 		c.Prior.Scale = scale
 		keep := func(*Result) {}

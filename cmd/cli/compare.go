@@ -40,7 +40,8 @@ func compareCommand(lib library.Library) *cobra.Command {
 weight on the same log, and prints the reward of each on the test set, exact
 unless said otherwise. The reward is that of the policy the objective speaks of:
 the mixture under the posterior for bounds, the policy itself for heuristics;
-"at mean" is that of the single policy at the posterior's mean.
+"at mean" is that of the single policy at the posterior's mean; "held out" that on
+the rows of the log which certify a policy and had no part in it.
 
 Objectives:
 ` + objectiveList(lib) + `

@@ -52,6 +52,8 @@
 //	  tried        priors that the posterior's was chosen among on the rows chosen; δ pays for them
 //	  repeats      rows that had a part in it and whose content one of them had before, if
 //	               rows are told apart by content
+//	  groups       hashes of the groups of the rows that had a part in it: likewise, of the seed and
+//	               the xxHash64 of the group's name
 //	  witnesses    by what some of the rows can be known again without an id, at several
 //	               roundings of contexts, see [Witnesses]
 //	  ancestors    policies that logged the rows: policy (its hash), known, data_hash, how, seed,

@@ -104,6 +104,7 @@ type History struct {
 	Until     int64       `json:"until,omitempty"`
 	Tried     int         `json:"tried,omitempty"`   // priors that the posterior's was chosen among on the rows chosen; 0: 1
 	Repeats   int         `json:"repeats,omitempty"` // rows that had a part in it and whose content one of them had before; 0 of rows with ids
+	Groups    Hashes      `json:"groups,omitempty"`  // of the rows that had a part in it, by name
 	Witnesses []Witnesses `json:"witnesses,omitempty"`
 	Ancestors []Ancestor  `json:"ancestors,omitempty"`
 }

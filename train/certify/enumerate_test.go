@@ -301,6 +301,31 @@ func TestPosteriorByHand(t *testing.T) {
 	})
 }
 
+// A group of equal rows is one row to a posterior, too: exact or drawn, with models or not.
+func TestPosteriorOfGroups(t *testing.T) {
+	w := two()
+	q := around(2, [2]int{0, 1}, .5)
+	for _, fam := range []propensity.Family{propensity.Gaussian{}, sampled{}} {
+		var want []certify.EValues
+		for _, copies := range []int{1, 3} {
+			i := 0
+			w.logs(2, copies, copies > 1, func(_ float64, l *logs.Log, rows []int) {
+				e, err := certify.PosteriorAt(fam, q, l, rows, certify.Options{Models: models(l), Draws: 300 / copies}, -.4, -.1) // each row has its own
+				if err != nil {
+					t.Fatal(err)
+				}
+				if copies == 1 {
+					want = append(want, e)
+				} else {
+					near(t, "log E of the risk", e.Risk, want[i].Risk)
+					near(t, "log E of the gain", e.Gain, want[i].Gain)
+				}
+				i++
+			})
+		}
+	}
+}
+
 // Who chooses among priors after seeing the rows must say how many: without, the mean of the
 // largest e-value is above 1, with it is not.
 func TestChoiceAmongPriors(t *testing.T) {
@@ -337,37 +362,46 @@ func TestChoiceAmongPriors(t *testing.T) {
 	}
 }
 
-// A posterior that was chosen on the rows pays by its divergence: the mean of the largest
-// e-value over a line of posteriors is at most 1; with half of the divergence it is not.
+// A posterior that was chosen on the rows pays by its divergence. Of 1,000 actions that all earn
+// the same, it goes to the one that happened to earn in a log of one row: the mean of the largest
+// e-value is at most 1, and above it where only half of the divergence is paid.
 func TestChoiceOfPosterior(t *testing.T) {
-	w := two()
+	const k, reward = 1000, .3
 	fam := propensity.Gaussian{}
-	prior := propensity.Prior{Mean: make([]float64, 4), Scale: 1}
-	var mean, half float64
-	w.logs(4, 3, true, func(p float64, l *logs.Log, rows []int) {
-		most, cheap := math.Inf(-1), math.Inf(-1)
-		for _, m := range []float64{0, .5, 1, 1.5} {
-			for _, best := range [][2]float64{{1, 1}, {1, -1}, {-1, 1}, {-1, -1}} {
-				q := propensity.Posterior{Actions: 2, Dim: 2, Sigma: 1, Prior: prior, Mu: []float64{m * best[0], m * best[1], -m * best[0], -m * best[1]}}
-				pi := make([][]float64, 2)
-				for x := range pi {
-					pi[x] = make([]float64, 2)
-					fam.At(pi[x], []float64{q.Mu[x], q.Mu[2+x]}, 1, nil)
-				}
-				risk, logging := w.risks(pi)
-				e, err := certify.PosteriorAt(fam, q, l, rows, certify.Options{}, risk, risk-logging)
-				if err != nil {
-					t.Fatal(err)
-				}
-				most, cheap = max(most, e.Risk), max(cheap, e.Risk+q.KL()/2)
+	prior := propensity.Prior{Mean: make([]float64, k), Scale: 1}
+	uniform := make([]float64, k)
+	for a := range uniform {
+		uniform[a] = 1. / k
+	}
+	var paid, half [2]float64                // of the risk and of the gain
+	for _, earned := range []float64{0, 1} { // action 0 stands for all: e-values do not depend on which it was
+		l := &logs.Log{Actions: logs.Numbered(k), X: logs.Rows64{Width: 1, Data: []float64{1}}, Action: []int32{0}, Cost: []float64{-earned},
+			Propensity: []float64{1. / k}, Propensities: uniform}
+		p := 1 - reward
+		if earned == 1 {
+			p = reward
+		}
+		most, cheap := [2]float64{}, [2]float64{}
+		for m := 0.; m <= 5; m += .25 {
+			q := propensity.Posterior{Actions: k, Dim: 1, Sigma: 1, Prior: prior, Mu: make([]float64, k)}
+			q.Mu[0] = m * (2*earned - 1)
+			e, err := certify.PosteriorAt(fam, q, l, []int{0}, certify.Options{}, -reward, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for side, v := range []float64{e.Risk, e.Gain} {
+				most[side], cheap[side] = max(most[side], math.Exp(v)), max(cheap[side], math.Exp(v+q.KL()/2))
 			}
 		}
-		mean, half = mean+p*math.Exp(most), half+p*math.Exp(cheap)
-	})
-	if !(mean <= 1) {
-		t.Errorf("mean of the best e-value %.4f, want at most 1 (with half of the divergence %.4f)", mean, half)
+		for side := range paid {
+			paid[side], half[side] = paid[side]+p*most[side], half[side]+p*cheap[side]
+		}
 	}
-	t.Logf("paid %.4f, half paid %.4f", mean, half)
+	for side, what := range []string{"risk", "gain"} {
+		if !(paid[side] <= 1 && half[side] > 1.1) {
+			t.Errorf("%s: mean of the best e-value %.4f, want at most 1; with half of the divergence %.4f, want more", what, paid[side], half[side])
+		}
+	}
 }
 
 // For propensities wrong by up to Γ, the mean is at most 1 at that Γ, and above 1 without it.
@@ -415,6 +449,41 @@ func TestGamma(t *testing.T) {
 			if !(mean <= 1+1e-12 && gain <= 1+1e-12 && without > 1.05) {
 				t.Errorf("%d actions, models: %v: mean %.4f, gain %.4f, want at most 1; without Γ %.4f, want more", w.k, with, mean, gain, without)
 			}
+		}
+	}
+}
+
+// Propensities that are logged too large mislead where a model promises more than is earned: with Γ
+// the mean is at most 1, and without it above. At a large Γ the clip keeps 1 − ℓX above 0.
+func TestGammaOfModels(t *testing.T) {
+	w := two()
+	w.reward = [][]float64{{.5, .05}, {.5, .1}}
+	pi := [][]float64{{0, 1}, {0, 1}}
+	for _, c := range []struct {
+		gamma float64
+		rare  float64 // π₀ of the action that is played
+	}{{1.5, .6}, {3, .3}} {
+		w.pi0 = [][]float64{{1 - c.rare, c.rare}, {1 - c.rare, c.rare}}
+		risk, logging := w.risks(pi)
+		var mean, gain, without float64
+		w.logs(3, 1, false, func(p float64, l *logs.Log, rows []int) {
+			for i, a := range l.Action {
+				l.Propensities[2*i], l.Propensities[2*i+1] = 1-c.gamma*c.rare, c.gamma*c.rare // the other action is never played
+				l.Propensity[i] = l.Propensities[2*i+int(a)]
+			}
+			sure := certify.Linear("sure", []float64{3, 3, 3, 3}, l, certify.LogisticLink)
+			o := certify.Options{Gamma: c.gamma, Models: []*certify.RewardModel{sure, sure, sure, sure}}
+			e, err := certify.FixedAt(play(l, pi), l, rows, o, risk, risk-logging)
+			if err != nil {
+				t.Fatal(err)
+			}
+			mean, gain = mean+p*math.Exp(e.Risk), gain+p*math.Exp(e.Gain)
+			o.Gamma = 1
+			e, _ = certify.FixedAt(play(l, pi), l, rows, o, risk, risk-logging)
+			without += p * math.Exp(e.Risk)
+		})
+		if !(mean <= 1 && gain <= 1 && without > 1.02) {
+			t.Errorf("Γ = %v: mean %.4f, gain %.4f, want at most 1; without Γ %.4f, want more", c.gamma, mean, gain, without)
 		}
 	}
 }

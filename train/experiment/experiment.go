@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -189,7 +190,26 @@ func (e *Runner) recipe(ctx context.Context, t *Task, r train.Run, c train.Confi
 	}
 	s := out.Certificate.Statement()
 	rec.Certificate, rec.Seconds = &s, out.Seconds
-	return out.Posterior, out.Shares[0].In, nil
+	pi, err := out.Play(t.Log, out.Rows, c.Threads)
+	if err == nil {
+		rec.HeldOut, err = heldOut(t, pi, out.Rows)
+	}
+	return out.Posterior, out.Shares[0].In, err
+}
+
+// heldOut is what a policy earns on some rows of the log, whose labels are known.
+func heldOut(t *Task, pi func(dst []float64, i int) error, rows []int) (*train.HeldOut, error) {
+	dst, n := make([]float64, t.Log.K()), float64(len(rows))
+	var sum, square float64
+	for _, r := range rows {
+		if err := pi(dst, r); err != nil {
+			return nil, err
+		}
+		p := dst[t.Data.Train.Labels[t.Log.Context(r)]]
+		sum, square = sum+p, square+p*p
+	}
+	mean := sum / n
+	return &train.HeldOut{Rows: len(rows), Reward: mean, SE: math.Sqrt((square/n - mean*mean) / n)}, nil
 }
 
 // learn trains an objective, from a prior that is learned on a part of the log if
@@ -234,7 +254,7 @@ func (e *Runner) learn(ctx context.Context, t *Task, r train.Run, c train.Config
 			return none, nil, err
 		}
 	}
-	search.Options = certify.Options{Delta: r.Delta, Priors: len(scales), Seed: r.Seed, Threads: c.Threads}
+	search.Options = certify.Options{Delta: r.Delta, Seed: r.Seed, Threads: c.Threads}
 	var curves [][]train.CurvePoint // by scale
 	best, res, seconds, err := search.FitScales(ctx, c, scales, func(c *train.Config) func(*train.Result) {
 		var curve []train.CurvePoint

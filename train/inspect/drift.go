@@ -223,6 +223,59 @@ func (l *log) repeats() {
 		"rows were written more than once, or the action was kept for a while instead of drawn anew", "keep one row of each draw")
 }
 
+// ends tests whether the last row of a group earns, on average, what the rows before it
+// do. Where a group goes on until something is earned, as a session that ends with a
+// purchase, it does not: the number of its rows depends on their rewards, and the mean of a
+// group's rewards is no estimate of what a decision earns. Without groups, rows of one context
+// that stand together are one, where they do so beyond chance. At level alpha, and a difference
+// above 0.02, it is doubtful.
+func (l *log) ends() {
+	type run struct{ n, sum, last float64 }
+	var runs []run
+	add := func(at, i int) {
+		r := &runs[at]
+		r.n, r.sum, r.last = r.n+1, r.sum-l.Cost[i], -l.Cost[i]
+	}
+	if l.Group != nil {
+		of := map[int32]int{}
+		for _, i := range l.order {
+			g := l.Group[i]
+			if g < 0 {
+				continue
+			}
+			if _, seen := of[g]; !seen {
+				of[g], runs = len(runs), append(runs, run{})
+			}
+			add(of[g], i)
+		}
+	} else if f, _ := l.report.Finding("repeated contexts"); f.Severity > Fine {
+		for t, i := range l.order {
+			if t == 0 || l.contexts[i] != l.contexts[l.order[t-1]] {
+				runs = append(runs, run{})
+			}
+			add(len(runs)-1, i)
+		}
+	}
+	var n, sum, square float64
+	for _, r := range runs {
+		if r.n > 1 {
+			d := r.last - (r.sum-r.last)/(r.n-1)
+			n, sum, square = n+1, sum+d, square+d*d
+		}
+	}
+	if n < 20 {
+		return
+	}
+	d := sum / n
+	// At least the spread that a single group of another difference would give.
+	z := d / math.Sqrt(max(square/n-d*d, 1/n)/n)
+	f := Finding{Check: "ends of groups", Numbers: []Number{{"difference", d}, {"z", z}},
+		Measured: fmt.Sprintf("the last row of %.0f groups earns %.2g more than those before it, z = %.1f", n, d, z)}
+	l.judge(f, math.Abs(z) > threshold(1) && math.Abs(d) > 0.02, Doubtful,
+		"whether a group goes on depends on what it earned, so that the mean over groups of their mean reward is not what a decision earns; or rewards move along a group",
+		"certify on the first row of each group, or on groups of a length that is known beforehand")
+}
+
 // autocorrelation tests whether a row's reward says something of the next one's,
 // in the order of time, within the blocks of drift: the self-normalized mean of
 // e_t e_{t+1}, whose spread is taken as what independence implies where that is more

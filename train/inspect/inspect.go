@@ -186,6 +186,7 @@ func Inspect(in *logs.Log) Report {
 		l.drift()
 		l.groups()
 		l.neighbours()
+		l.ends()
 		l.repeats()
 		l.autocorrelation()
 		l.bet()

@@ -62,6 +62,19 @@ func (l *Log) Hash() string {
 	return fmt.Sprintf("%016x", hashOf(l.content()...))
 }
 
+// GroupHashes are the hashes of the names of groups, by their numbers in Group; nil of a log
+// that has no groups, or no names of them.
+func (l *Log) GroupHashes() []uint64 {
+	if l.store == nil || l.Group == nil {
+		return nil
+	}
+	hashes := make([]uint64, len(l.groups.ends))
+	for g := range hashes {
+		hashes[g] = xxhash.Sum64String(l.groups.at(g))
+	}
+	return hashes
+}
+
 // ContextHashes returns a hash of each row's context: of its named values, in whatever
 // order; without names of the vector; nil if there are no contexts.
 func (l *Log) ContextHashes() []uint64 { return l.RoundedHashes(nil) }

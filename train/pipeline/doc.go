@@ -2,6 +2,8 @@
 // the encoder, learns and certifies ([Learn]). The log may come from a file or be
 // collected in memory.
 //
+// The example goes from decisions in memory to a file, and plays it.
+//
 // What a bound assumes fixed, the prior, the encoder and the reward model, is learned
 // from rows that do not certify. The policy file records those rows, and the rows that
 // its posterior was chosen or trained on, see package provenance.

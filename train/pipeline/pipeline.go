@@ -654,7 +654,7 @@ func (l *learning) fit(ctx context.Context) error {
 		scales = []float64{1}
 	}
 	t.PriorScales, t.Tried = scales, len(scales)
-	l.search.Options = certify.Options{Delta: c.Delta, Gamma: l.o.Gamma, Priors: len(scales), Seed: c.Seed, Threads: runtime.GOMAXPROCS(0)}
+	l.search.Options = certify.Options{Delta: c.Delta, Gamma: l.o.Gamma, Seed: c.Seed, Threads: runtime.GOMAXPROCS(0)}
 	var watches []*watch // by scale
 	best, res, _, err := l.search.FitScales(ctx, c, scales, func(c *train.Config) func(*train.Result) {
 		w := newWatch(l.rows, l.certifying, l.o.Seed, l.o.MinESS)

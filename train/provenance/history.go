@@ -63,8 +63,17 @@ func (j *Judge) hashes(seed uint64, rows []int) policyfile.Hashes {
 // user's word that there are none, taken where the log does not contradict it. Rows that
 // had a part under another id, or with their contexts rounded, are known again as witness.go
 // says; contents that are equal by chance are not taken for them. An error, a *Withheld, says
-// why it cannot be told.
+// why it cannot be told. Rows of a group that had a part in the policy count as taught, unless
+// fresh.
 func (j *Judge) Compare(f *policyfile.File, fresh bool) (Overlap, error) {
+	o, err := j.compare(f, fresh)
+	if err == nil && !fresh {
+		j.returned(f.History, &o)
+	}
+	return o, err
+}
+
+func (j *Judge) compare(f *policyfile.File, fresh bool) (Overlap, error) {
 	n, h := j.log.Len(), f.History
 	o := Overlap{Relation: Fresh, Taught: make([]bool, n), Chosen: make([]bool, n)}
 	if j.log.Hash() == h.DataHash {
@@ -225,6 +234,9 @@ func (j *Judge) Record(f *policyfile.File, m Made) {
 	}
 	f.History = policyfile.History{Known: true, DataHash: j.log.Hash(), How: j.how, Seed: m.Seed, Tried: m.Tried}
 	all := slices.Concat(m.Taught, m.Chosen)
+	if f.History.Groups = j.groups(m.Seed, all); len(f.Components) == 1 && f.Components[0].Kind == policyfile.ArgMax {
+		f.History.Groups = j.groups(m.Seed, m.Taught) // those that certified it changed nothing
+	}
 	f.History.Witnesses = j.witnesses(all)
 	if j.how == logs.ByContent {
 		f.History.Repeats = j.repeats(all)
@@ -267,6 +279,7 @@ func (j *Judge) Record(f *policyfile.File, m Made) {
 	if m.Before.History.Known {
 		f.History.Witnesses = append(f.History.Witnesses, m.Before.History.Witnesses...)
 		f.History.Repeats += m.Before.History.Repeats
+		f.History.Groups = slices.Compact(slices.Sorted(slices.Values(slices.Concat(f.History.Groups, m.Before.History.Groups))))
 		for k := range f.Components {
 			c := &f.Components[k]
 			for _, b := range m.Before.Components {

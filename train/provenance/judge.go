@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 
 	"opl/policies/policyfile"
@@ -320,7 +321,7 @@ func (j *Judge) flatters(f *policyfile.File) string {
 	case err != nil && p.How != "" && p.How != j.identity():
 		return "its file and this log tell rows apart by other means (decision_id or content), and rows that it was learned from flatter it: see opl certify"
 	case err != nil || o.Relation != Fresh:
-		return "it was learned from rows of this log, which flatter it: see opl certify"
+		return "it was learned from rows of this log, or of their groups, which flatter it: see opl certify"
 	}
 	return ""
 }
@@ -362,7 +363,7 @@ func (j *Judge) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cer
 	}
 	rows := j.Apart(every(j.log.Len()), c.seen)
 	if len(rows) == 0 {
-		return nil, withhold("all %d rows of the log had a part in the policy, and none is left to certify it", j.log.Len())
+		return nil, withhold("all %d rows of the log had a part in the policy, and none is left to certify it%s", j.log.Len(), strings.TrimSuffix(": "+strings.Join(c.on.Notes, "; "), ": "))
 	}
 	options.Models = c.models
 	if !slices.ContainsFunc(rows, func(r int) bool { return c.chosen[r] }) {

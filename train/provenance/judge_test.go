@@ -288,7 +288,7 @@ func TestDoubts(t *testing.T) {
 	// Each check whose failure no bound accounts for, and those whose failure one does.
 	for check, want := range map[string]provenance.Verdict{
 		"draws against propensities": provenance.Doubted, "counts by action": provenance.Doubted, "mean weight of uniform": provenance.Doubted,
-		"rewards in sequence": provenance.Doubted, "rows left out": provenance.Doubted, "p is its row's entry": provenance.Doubted,
+		"rewards in sequence": provenance.Doubted, "ends of groups": provenance.Doubted, "rows left out": provenance.Doubted, "p is its row's entry": provenance.Doubted,
 		"support": provenance.Better, "constant or rounded": provenance.Better,
 	} {
 		c, err := provenance.Finding(sound, check).Probabilities(first(sound, 1), provenance.FixedBefore(), certify.Options{})

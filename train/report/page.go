@@ -243,7 +243,11 @@ func (p *page) writeVerdictTables(w io.Writer) error {
 			row = append(row, "missing: "+few(v.Missing()), "", "")
 		} else {
 			c := v.decisive()
-			row = append(row, c.What+": "+c.interval(), fmt.Sprint(c.Seeds), fmt.Sprint(c.Pairs))
+			by := c.What + ": " + c.interval()
+			if c.Status == Undecided && len(c.ByDataset) > 1 {
+				by += " (" + c.byDataset() + ")"
+			}
+			row = append(row, by, fmt.Sprint(c.Seeds), fmt.Sprint(c.Pairs))
 		}
 		rows = append(rows, row)
 		for _, c := range v.Comparisons {
@@ -256,12 +260,8 @@ func (p *page) writeVerdictTables(w io.Writer) error {
 			if c.Status != NotRun {
 				least = fmt.Sprintf("%+.3f at %s", float64(c.Least), c.LeastAt)
 			}
-			var by []string
-			for _, e := range c.ByDataset {
-				by = append(by, fmt.Sprintf("%s %+.3f", datasetName(e.Dataset), float64(e.Mean)))
-			}
 			all = append(all, []string{fmt.Sprint(v.Conclusion), c.What, string(c.Test), string(c.Status), c.interval(),
-				fmt.Sprint(c.Seeds), fmt.Sprint(c.Pairs), dash(strings.Join(by, ", ")), dash(least), dash(c.Incomplete)})
+				fmt.Sprint(c.Seeds), fmt.Sprint(c.Pairs), dash(c.byDataset()), dash(least), dash(c.Incomplete)})
 		}
 	}
 	if err := table.Write(w, table.Markdown, []string{"", "conclusion", "λ", "verdict", "decided by", "seeds", "pairs"}, rows); err != nil {
@@ -270,9 +270,9 @@ func (p *page) writeVerdictTables(w io.Writer) error {
 	fmt.Fprintf(w, `
 Paired differences, pooled over η₀ and hyperparameters and clustered by seed: the mean over seeds of each seed's mean
 difference, with its %.0f %% t interval (seeds − 1 degrees of freedom). A claim of more is confirmed by an interval above 0 and
-contradicted by one below; a claim of likeness (±%v) by an interval inside or outside. A conclusion of several comparisons needs
-all of them; "decided by" is the one that decides. With fewer than %d seeds a verdict is at most "points to", by the estimate
-on every data set. Seeds that lack a pair are left out.
+contradicted by one below; a claim of likeness (±%v) by an interval inside or outside; in either case the estimate on every
+data set must say the same. A conclusion of several comparisons needs all of them; "decided by" is the one that decides. With
+fewer than %d seeds a verdict is at most "points to", by the estimates. Seeds that lack a pair are left out.
 
 <details><summary>All comparisons</summary>
 
@@ -305,6 +305,15 @@ func (c Comparison) favour() float64 {
 		return alike - max(float64(c.Estimate), -float64(c.Estimate))
 	}
 	return float64(c.Estimate)
+}
+
+// byDataset lists the estimates on data sets.
+func (c Comparison) byDataset() string {
+	var by []string
+	for _, e := range c.ByDataset {
+		by = append(by, fmt.Sprintf("%s %+.4f", datasetName(e.Dataset), float64(e.Mean)))
+	}
+	return strings.Join(by, ", ")
 }
 
 // interval writes the estimate with its interval, if there is one.

@@ -78,6 +78,7 @@ var columns = withSettings([]column{
 	{"certificate_bias", certified(bestTerm("bias"))},
 	{"certificate_variance", certified(bestTerm("variance"))},
 	{"certificate_sampling", certified(bestTerm("sampling"))},
+	{"reward_held_out", func(r train.Record) string { return heldOut(r).String() }},
 })
 
 // setting is the place of a setting's column.
@@ -107,6 +108,14 @@ func bestTerm(name string) func(c *provenance.Statement) string {
 		}
 		return ""
 	}
+}
+
+// heldOut is the reward on rows of the log that had no part in the policy.
+func heldOut(r train.Record) train.Number {
+	if r.HeldOut == nil {
+		return train.None()
+	}
+	return train.Number(r.HeldOut.Reward)
 }
 
 // certified reads a record's certificate, nothing where there is none.
@@ -283,6 +292,7 @@ func fields(gs []*group, f table.Format) []field {
 	})
 	add("gain", "", 0, learned("%+.4f", func(g *group) float64 { return g.reward - mean(numbers(g.runs, loggingReward)) }))
 	add("at mean", "", 0, optional(func(r train.Record) train.Number { return r.RewardAtMean }))
+	add("held out", "", 2, optional(heldOut))
 	add("guaranteed", "", 0, optional(func(r train.Record) train.Number {
 		if r.Certificate == nil {
 			return train.None()
@@ -356,6 +366,9 @@ func rewardTable(w io.Writer, f table.Format, width int, gs []*group) error {
 	if certificate != nil {
 		notes = append(notes, fmt.Sprintf("guaranteed: with probability %v over the log, together with the verdict against the logging policy, of each line by itself: who takes the best of several must share δ among them",
 			1-certificate.Delta))
+	}
+	if slices.ContainsFunc(gs, func(g *group) bool { return g.HeldOut != nil }) {
+		notes = append(notes, "held out: reward on the rows of the log that had no part in the policy")
 	}
 	switch {
 	case seeds > 1:

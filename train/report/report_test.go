@@ -31,7 +31,7 @@ func records() []train.Record {
 	learned.Lambda, learned.Epochs, learned.Reward, learned.RewardAtMean, learned.ObjectiveValue, learned.Seconds = "star", 20, .82, .89, -.7, 12.34
 	own := base
 	own.Objective, own.Policy, own.Hyper, own.Epochs, own.Reward, own.RewardSE, own.Seconds = "implicit", "softmax-posterior", .0647, 20, .83, .0002, 3
-	own.PriorScale = .1
+	own.PriorScale, own.HeldOut = .1, &train.HeldOut{Rows: 28500, Reward: .825, SE: .002}
 	own.Certificate = &provenance.Statement{Verdict: provenance.Better, Bounds: certify.Bounds{Delta: .05, N: 28500, KL: 1.5, Gain: &certify.Bound{Name: "ls", Risk: -.09, Delta: .025},
 		All: []certify.Bound{{Name: "ls", Risk: -.8, Delta: .005, Lambda: .02, Terms: []objectives.Term{{Name: "risk", Value: -.81}}}}}}
 	return []train.Record{logging, learned, own}

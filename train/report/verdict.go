@@ -18,7 +18,8 @@ import (
 type Status string
 
 // A claim is confirmed or contradicted by the interval of its differences, over
-// three seeds at least; with fewer it is pointed to at most, by the estimate.
+// three seeds at least; with fewer it is pointed to at most, by the estimate. In either
+// case the estimates on all data sets must agree.
 const (
 	Confirmed            Status = "confirmed"
 	Contradicted         Status = "contradicted"
@@ -333,22 +334,25 @@ func (out *Comparison) estimate(d [][]float64, cells []cellKey) {
 	out.Status = out.decide()
 }
 
-// decide is the rule of Test for three seeds or more. With fewer, the estimates of
-// all data sets must lie on the same side of the same thresholds.
+// decide is the rule of Test for the interval of three seeds or more, and for the estimate
+// on every data set, which must all be on the same side of the same thresholds.
 func (c Comparison) decide() Status {
-	if c.Seeds >= fewestSeeds {
-		return []Status{Contradicted, Undecided, Confirmed}[1+c.Test.judge(c.Lower, c.Upper)]
-	}
 	least, most := 1, -1
 	for _, e := range c.ByDataset {
 		j := c.Test.judge(e.Mean, e.Mean)
 		least, most = min(least, j), max(most, j)
 	}
+	holds, contrary := PointsToConfirmed, PointsToContradicted
+	if c.Seeds >= fewestSeeds {
+		j := c.Test.judge(c.Lower, c.Upper)
+		least, most = min(least, j), max(most, j)
+		holds, contrary = Confirmed, Contradicted
+	}
 	switch {
 	case least == 1:
-		return PointsToConfirmed
+		return holds
 	case most == -1:
-		return PointsToContradicted
+		return contrary
 	}
 	return Undecided
 }

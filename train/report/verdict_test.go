@@ -251,9 +251,29 @@ func TestDecide(t *testing.T) {
 		{Above, .001, .1, Confirmed}, {Above, -.1, -.001, Contradicted}, {Above, -.1, .1, Undecided}, {Above, 0, .1, Undecided},
 		{Alike, -.02, .02, Confirmed}, {Alike, -.019, .021, Undecided}, {Alike, .0201, .5, Contradicted}, {Alike, -.5, -.0201, Contradicted}, {Alike, -.5, .5, Undecided},
 	} {
-		x := Comparison{Test: c.test, Seeds: 3, Lower: train.Number(c.lower), Upper: train.Number(c.upper)}
+		x := Comparison{Test: c.test, Seeds: 3, Lower: train.Number(c.lower), Upper: train.Number(c.upper),
+			ByDataset: []Estimate{{"mnist", train.Number((c.lower + c.upper) / 2)}}}
 		if got := x.decide(); got != c.want {
 			t.Errorf("%s, [%v, %v]: %s, want %s", c.test, c.lower, c.upper, got, c.want)
+		}
+	}
+}
+
+// Three seeds do not confirm, or contradict, what data sets disagree about, as one does not.
+func TestDatasetsAgree(t *testing.T) {
+	for _, c := range []struct {
+		test           Test
+		mnist, fashion float64
+		want           Status
+	}{
+		{Above, .001, .005, Confirmed}, {Above, -.0015, .005, Undecided}, {Above, .0015, -.005, Undecided}, {Above, -.001, -.005, Contradicted},
+		{Alike, .001, .019, Confirmed}, {Alike, -.021, .021, Undecided}, {Alike, -.01, .03, Undecided}, {Alike, .03, .04, Contradicted},
+	} {
+		m := (c.mnist + c.fashion) / 2
+		x := Comparison{Test: c.test, Seeds: 3, Lower: train.Number(m - .0001), Upper: train.Number(m + .0001),
+			ByDataset: []Estimate{{"mnist", train.Number(c.mnist)}, {"fashion", train.Number(c.fashion)}}}
+		if got := x.decide(); got != c.want {
+			t.Errorf("%s, %v and %v: %s, want %s", c.test, c.mnist, c.fashion, got, c.want)
 		}
 	}
 }

@@ -1,0 +1,71 @@
+package provenance_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"opl/policies/policyfile"
+	"opl/train/certify"
+	"opl/train/logs"
+	"opl/train/provenance"
+)
+
+// in gives rows the groups g_from … g_to−1, in turn.
+func in(d []logs.Decision, from, to int) []logs.Decision {
+	for i := range d {
+		d[i].Group = fmt.Sprint("g", from+i%(to-from))
+	}
+	return d
+}
+
+// A customer who taught a policy comes back in a later log: the rows depend on those that taught,
+// and do not certify.
+func TestGroupsReturn(t *testing.T) {
+	first := rows{seed: 1, d: 3}.draw(400) // rows 0 to 199 teach: the groups 0 to 9 of 20
+	in(first[:200], 0, 10)
+	in(first[200:], 10, 20)
+	argmax := learned(t, first).File()
+	argmax.Components[0].Kind, argmax.Components[0].Sigma, argmax.Components[0].Prior = policyfile.ArgMax, 0, nil
+	collect(t, first).Record(argmax, provenance.Made{Seed: 5, Taught: upTo(0, 200), Chosen: upTo(200, 400)})
+	p, err := policyfile.New(argmax)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		what     string
+		p        *policyfile.Policy
+		from, to int
+		fresh    bool
+		refused  int // of 300 rows
+	}{
+		{"customers who taught and new ones", p, 5, 30, false, 60},
+		{"they are others", p, 5, 30, true, 0},
+		{"new customers", p, 20, 45, false, 0},
+		{"customers who certified it", p, 10, 20, false, 0},
+		{"customers who chose a posterior", learned(t, first), 15, 25, false, 150},
+		{"those of the prior's file", from(t, in(rows{seed: 3, d: 3}.draw(400), 60, 70), provenance.Made{Seed: 5, Before: p.File()}), 5, 30, false, 60},
+	} {
+		j := collect(t, in(rows{seed: 2, d: 3}.draw(300), c.from, c.to))
+		cert, err := j.File(context.Background(), c.p, provenance.Options{Fresh: c.fresh})
+		if err != nil {
+			t.Errorf("%s: %v", c.what, err)
+			continue
+		}
+		if s := cert.Statement(); s.Refused != c.refused || (len(s.Notes) > 0) != (c.refused > 0) || (s.Relation == provenance.Fresh) != (c.refused == 0) {
+			t.Errorf("%s: %d rows refused, %s, %q; want %d", c.what, s.Refused, s.Relation, s.Notes, c.refused)
+		}
+		whole := func(dst []float64, _ int) error { dst[0], dst[1], dst[2] = 1, 0, 0; return nil }
+		_, err = j.Fixed(whole, provenance.FromFile(c.p.File()), upTo(0, 300), certify.Options{})
+		if want := c.refused > 0 || c.fresh; (err != nil) != want {
+			t.Errorf("%s, as a fixed policy on all rows: %v", c.what, err)
+		}
+	}
+	j := collect(t, in(rows{seed: 2, d: 3}.draw(300), 0, 10))
+	_, err = j.File(context.Background(), p, provenance.Options{})
+	withheld(t, "all have taught", err, "300 rows are of groups that had a part in the policy")
+	j = collect(t, rows{seed: 2, d: 3}.draw(300))
+	if _, err := j.File(context.Background(), p, provenance.Options{}); err != nil {
+		t.Error(err)
+	}
+}

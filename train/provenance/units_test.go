@@ -1,0 +1,42 @@
+package provenance_test
+
+import (
+	"testing"
+
+	"opl/policies/propensity"
+	"opl/train/certify"
+	"opl/train/provenance"
+)
+
+// Where the inspection found either, rows of one context are a unit, which counts as one in every
+// guarantee.
+func TestUnitsCount(t *testing.T) {
+	var twice []int
+	for i := range 200 {
+		twice = append(twice, i, i)
+	}
+	log := example(200).Subset(twice)
+	all := upTo(0, 400)
+	uniform := func(dst []float64, _ int) error { dst[0], dst[1], dst[2] = .4, .3, .3; return nil }
+	for check, groups := range map[string]int{"rows written twice": 200, "repeated contexts": 200, "rewards by action": 0} {
+		j := provenance.Finding(log, check)
+		for door, certificate := range map[string]func() (*provenance.Certificate, error){
+			"Fixed": func() (*provenance.Certificate, error) {
+				return j.Fixed(uniform, provenance.FixedBefore(), all, certify.Options{})
+			},
+			"Probabilities": func() (*provenance.Certificate, error) {
+				return j.Probabilities(make([]float64, 400), provenance.FixedBefore(), certify.Options{})
+			},
+			"Posterior": func() (*provenance.Certificate, error) {
+				return j.Posterior(propensity.Gaussian{}, posterior(make([]float64, 12)), all, certify.Options{})
+			},
+		} {
+			c, err := certificate()
+			if err != nil {
+				t.Errorf("%s, %s: %v", check, door, err)
+			} else if s := c.Statement(); s.N != 400 || s.Groups != groups {
+				t.Errorf("%s, %s: %d rows count as %d groups, want %d", check, door, s.N, s.Groups, groups)
+			}
+		}
+	}
+}
