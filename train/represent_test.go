@@ -190,3 +190,44 @@ func TestRepresent(t *testing.T) {
 		t.Errorf("the best action is played %v of the time", got)
 	}
 }
+
+// Layers that saw the rows which certify break the bound; those that did not keep it. Rewards are
+// coins: every policy earns 0.5.
+func TestLayersThatSawTheRows(t *testing.T) {
+	const logged, d = 40, 5
+	honest, cheating := 0, 0
+	for seed := range uint64(logged) {
+		const n = 400
+		r := train.Stream(seed, "coins")
+		x := logs.Rows64{Width: d, Data: make([]float64, n*d)}
+		for i := range x.Data {
+			x.Data[i] = r.NormFloat64()
+		}
+		log := &logs.Log{Actions: logs.Numbered(2), X: x}
+		for range n {
+			log.Action, log.Cost = append(log.Action, int32(r.IntN(2))), append(log.Cost, -float64(r.IntN(2)))
+			log.Propensity, log.Propensities = append(log.Propensity, .5), append(log.Propensities, .5, .5)
+		}
+		rows := make([]int, n)
+		for i := range rows {
+			rows[i] = i
+		}
+		res := fit(t, log.Subset(rows[:n/2]), train.Config{Objective: objectives.Logistic(0), Epochs: 200, BatchSize: 50, LearningRate: .01, Seed: seed, Threads: 1, Representation: objectives.MLP("relu", 0, 128)})
+		deep, err := res.Represented.View(log, nil, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for part, count := range map[int]*int{0: &cheating, 1: &honest} {
+			b, err := certify.Fixed(certify.Play(policies.ArgMax{}, res.Posterior.Mu, deep), nil, log, rows[part*n/2:(part+1)*n/2], certify.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if b.Reward() > .5 {
+				*count++
+			}
+		}
+	}
+	if honest > 5 || cheating < logged*9/10 {
+		t.Errorf("of %d guarantees %d are false on rows that the layers did not see, and %d on those they saw", logged, honest, cheating)
+	}
+}

@@ -51,6 +51,7 @@ type promised struct {
 
 func promises() []promised {
 	o := pipeline.Options{Settings: settings(3), Scaling: unit, Floor: .1}
+	o.Settings.Representation = library.NoRepresentation // layers take time, and have settings of their own
 	with := func(change func(o *pipeline.Options)) pipeline.Options {
 		o := o
 		change(&o)
@@ -77,6 +78,12 @@ func promises() []promised {
 		{name: "propensities of .33", n: 1000, rounded: true, o: o},
 		{name: "second round", n: 1000, full: true, rounds: true, o: o},
 		{name: "a later log", n: 500, full: true, later: true, o: o},
+		{name: "layers", n: 500, full: true, o: with(func(o *pipeline.Options) { o.Settings.Representation = "mlp=8" })},
+		{name: "layers, in halves", n: 500, full: true, o: with(func(o *pipeline.Options) { o.Settings.Representation, o.Chunks = "mlp=8", 1 })},
+		{name: "layers, all actions alike", n: 500, full: true, flat: true, o: with(func(o *pipeline.Options) { o.Settings.Representation = "mlp=8" })},
+		{name: "posterior on layers", n: 500, full: true, o: with(func(o *pipeline.Options) {
+			o.Objective, o.Settings.PriorScales, o.Settings.Representation = "ls", []float64{1, .3}, "mlp=8"
+		})},
 		{name: "posterior, prior of zeros", n: 500, full: true, o: ls(pipeline.ZeroPrior)},
 		{name: "posterior, learned prior", n: 500, full: true, o: ls(pipeline.LearnedPrior)},
 	}
