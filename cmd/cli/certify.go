@@ -27,8 +27,9 @@ func certifyCommand() *cobra.Command {
 		Long: `certify bounds the reward of the policy in a file, with probability 1-δ over a log: the
 one it was learned from, or a later one. The policy file records which rows taught
 its prior, its scaling of features and its model of the reward: those do not
-certify. On a log that had no part in the policy all rows do, and the policy need
-pay neither for its distance from a prior nor for the choice of one.
+certify. On a log that had no part in the policy all rows do, the policy need
+pay neither for its distance from a prior nor for the choice of one, and a model
+of the reward that is learned from rows before helps.
 
 A statement is for one look, at rows whose number was fixed before. With --any-time it
 holds at every look as rows come, day by day, and so it does of several files, which

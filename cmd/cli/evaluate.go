@@ -63,7 +63,8 @@ NAME=TARGET names the policy in tables.
 Estimators (name or name=hyperparameter, in (0, 1]; default n^(-1/4) away from
 unregularized), with rewards r and weights w = π/π₀:
 ` + described(estimators, func(e ope.Estimator) (string, string) { return e.Name, e.About }) + `
-r̂ is learned by ridge regression an action on the other folds of five.
+r̂ is learned by ridge regression an action on the other folds of five; that of the
+guarantee by logistic regression on the rows before, in a fixed random order.
 
 ` + readHelp,
 		Example: `  opl evaluate --target uniform logs.csv

@@ -20,7 +20,7 @@
 // weights fixed in advance, over values of ℓ, over kinds of X and over priors. By Markov's
 // inequality it is below 1/δ with probability 1 − δ, and as it increases in R, the largest
 // R where it is is an upper bound. A mixture is never above the union bound of the same
-// weights. Half of the weight is on ℓ = 1/√n, half on a geometric grid.
+// weights. Of the weight 0.45 is on ℓ = 4/√n, 0.15 on 1/√n, the rest on a geometric grid.
 //
 // The kinds of X, after logarithmic smoothing (Sakhi et al. 2024):
 //

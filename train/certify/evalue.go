@@ -10,15 +10,16 @@ import (
 // gridSize is the number of values of the geometric grid of ℓ.
 const gridSize = 8
 
-// grid returns the values of ℓ for n units and the logarithms of their weights: half of the
-// weight on 1/√n, half spread over a geometric grid from 0.3/√n to most.
+// grid returns the values of ℓ for n units and the logarithms of their weights: 0.15 of the weight on
+// 1/√n and 0.45 on 4/√n, for at variance V of X the best ℓ is √(2 log(1/(weight·δ))/nV), some
+// 4/√(nV); the rest over a geometric grid from 0.3/√n to most.
 func grid(n int, most float64) (ell, logWeight []float64) {
 	root := 1 / math.Sqrt(float64(n))
 	low := min(0.3*root, most/10)
-	ell, logWeight = []float64{min(root, most)}, []float64{math.Log(0.5)}
+	ell, logWeight = []float64{min(root, most), min(4*root, most)}, []float64{math.Log(0.15), math.Log(0.45)}
 	for g := range gridSize {
 		ell = append(ell, low*math.Pow(most/low, float64(g)/(gridSize-1)))
-		logWeight = append(logWeight, math.Log(0.5/gridSize))
+		logWeight = append(logWeight, math.Log(0.4/gridSize))
 	}
 	return ell, logWeight
 }
