@@ -223,7 +223,7 @@ func (j *Judge) Record(f *policyfile.File, m Made) {
 	c.Taught, c.Chosen = j.hashes(m.Seed, m.Taught), j.hashes(m.Seed, m.Chosen)
 	f.History = policyfile.History{Known: true, DataHash: j.log.Hash(), How: j.how, Seed: m.Seed, Tried: m.Tried}
 	all := slices.Concat(m.Taught, m.Chosen)
-	if f.History.Groups = j.groups(m.Seed, all); len(f.Components) == 1 && c.Kind == policyfile.ArgMax {
+	if f.History.Groups = j.groups(m.Seed, all); len(f.Components) == 1 && f.Components[0].Kind == policyfile.ArgMax {
 		f.History.Groups = j.groups(m.Seed, m.Taught) // those that certified it changed nothing
 	}
 	f.History.Witnesses = j.witnesses(all)
