@@ -191,11 +191,11 @@ func TestAnyTimeGamma(t *testing.T) {
 	})
 }
 
-// Exactly: in a world of one context, where π plays an action of propensity 1/20 that earns 1 half
+// Exactly: in a world of one context, where π plays an action of propensity 1/4 that earns 1 half
 // of the time, a log is the number of its rows that did. Looked at after each of 20,000 rows,
 // the bound of one look fails with more than its δ/2, and that at any time with less.
 func TestLooks(t *testing.T) {
-	const weight, chance, share, looks = 20, .5 / 20, .025, 20_000
+	const weight, chance, share, looks = 4, .5 / 4, .025, 20_000
 	for _, anyTime := range []bool{false, true} {
 		at := make([]float64, looks+2) // probability of k such rows, and no failure so far
 		at[0] = 1

@@ -263,10 +263,13 @@ func TestPosteriorByHand(t *testing.T) {
 			value := []float64{risk, gain}[side]
 			root := 1 / math.Sqrt(3)
 			low := min(.3*root, most/10)
-			for g := -1; g < 8; g++ {
-				ell, weight := min(root, most), .5
+			for g := -2; g < 8; g++ {
+				ell, weight := min(root, most), .15
+				if g == -1 {
+					ell, weight = min(4*root, most), .45
+				}
 				if g >= 0 {
-					ell, weight = low*math.Pow(most/low, float64(g)/7), .5/8
+					ell, weight = low*math.Pow(most/low, float64(g)/7), .4/8
 				}
 				for kind := range 3 {
 					s := -3*math.Log(1-ell*value) - kl - math.Log(4)
@@ -550,10 +553,13 @@ func TestDraws(t *testing.T) {
 			value := []float64{risk, gain}[side]
 			root := 1 / math.Sqrt(3)
 			low := min(.3*root, most/10)
-			for g := -1; g < 8; g++ {
-				ell, weight := min(root, most), .5
+			for g := -2; g < 8; g++ {
+				ell, weight := min(root, most), .15
+				if g == -1 {
+					ell, weight = min(4*root, most), .45
+				}
 				if g >= 0 {
-					ell, weight = low*math.Pow(most/low, float64(g)/7), .5/8
+					ell, weight = low*math.Pow(most/low, float64(g)/7), .4/8
 				}
 				s, square, pi := -3*math.Log(1-ell*value), 0., make([]float64, 2)
 				for i, a := range l.Action {
@@ -565,7 +571,7 @@ func TestDraws(t *testing.T) {
 					s += pi[a]*at + (1-pi[a])*rest
 					square += (at - rest) * (at - rest)
 				}
-				sums[side] += weight * math.Exp(s-math.Sqrt(math.Log(9/.05)*square/(2*draws)))
+				sums[side] += weight * math.Exp(s-math.Sqrt(math.Log(10/.05)*square/(2*draws)))
 			}
 		}
 		near(t, "log E of the risk", e.Risk, math.Log(sums[0]))
