@@ -408,7 +408,7 @@ func TestObjectives(t *testing.T) {
 				t.Errorf("%s: a softmax is certified on its own log: %v", ob.Name, err)
 			}
 			g := mustCertify(t, p, world{seed: 2, ids: true, full: true}.log(t, 1200), options{})
-			if g.Relation != provenance.Fresh || g.Best().Name != "ls" {
+			if g.Relation != provenance.Fresh || g.Best().Name != "ls+dr" {
 				t.Errorf("%s: on a later log by %s", ob.Name, g.Best().Name)
 			}
 		} else if err != nil || g.N != l.Training.Certifying || g.Priors != l.Training.Tried {
