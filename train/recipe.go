@@ -132,11 +132,12 @@ func teachers(ctx context.Context, log *logs.Log, c Config, penalty float64) (al
 }
 
 // Layers learn from so many minibatches: enough for small logs, and no more than large ones
-// need.
+// need. Trials take a third of the passes, and no more than trialSteps.
 const (
 	leastSteps = 1_000
 	mostSteps  = 20_000
 	mostPasses = 100
+	trialSteps = 2_500
 )
 
 // layeredTeachers learn c's representation along with scores, with epochs passes over the rows, a
@@ -150,7 +151,7 @@ func layeredTeachers(ctx context.Context, log *logs.Log, c Config, rate float64,
 			c := c
 			c.Epochs = max(1, min(max(epochs, int(leastSteps/passes)), mostPasses, int(mostSteps/passes)))
 			if trial {
-				c.Epochs = (c.Epochs + 2) / 3
+				c.Epochs = max(1, min((c.Epochs+2)/3, int(trialSteps/passes)))
 			}
 			c.stage, c.Objective = stage, l.objective
 			res, err := Fit(ctx, log.Subset(rows), c)
