@@ -102,6 +102,9 @@ func (n names) configuration(r train.Run) string {
 		return "logging policy"
 	}
 	parts := []string{n.method(r.Objective, r.Lambda)}
+	if r.Representation != "" {
+		parts = append(parts, r.Representation)
+	}
 	if r.Weight != "" {
 		w := n.WeightLabel(r.Weight)
 		if r.Hyper.Valid() {
@@ -117,7 +120,7 @@ func (n names) configuration(r train.Run) string {
 
 // fileName is made of letters, digits, dots and dashes alone.
 func fileName(r train.Run) string {
-	parts := []string{r.Dataset, "eta" + number(r.Eta0), r.Objective, r.Lambda, r.Weight, "", r.Penalty.String()}
+	parts := []string{r.Dataset, "eta" + number(r.Eta0), r.Objective, r.Lambda, r.Weight, "", r.Penalty.String(), r.Representation}
 	if r.Hyper.Valid() {
 		parts[5] = short(r.Hyper)
 	}

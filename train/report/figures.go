@@ -205,6 +205,9 @@ func generic(n names, f experiment.Figure, recs []train.Record) ([]Point, drawin
 	}
 	rest := func(p Point) string {
 		var parts []string
+		if p.Representation != "" {
+			parts = append(parts, p.Representation)
+		}
 		if p.Weight != "" {
 			parts = append(parts, n.WeightLabel(p.Weight))
 		}

@@ -74,6 +74,7 @@ func compareRuns(a, b train.Run) int {
 		cmp.Compare(a.Objective, b.Objective),
 		cmp.Compare(a.Policy, b.Policy),
 		cmp.Compare(b.Lambda, a.Lambda), // star before authors
+		cmp.Compare(a.Representation, b.Representation),
 		cmp.Compare(a.Weight, b.Weight),
 		cmp.Compare(a.Hyper, b.Hyper),
 		cmp.Compare(a.Penalty, b.Penalty),
