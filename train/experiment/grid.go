@@ -36,6 +36,8 @@ type Entry struct {
 	Lambdas   []string  // star (the default), authors or a number; ignored by objectives without λ
 	Penalties []float64 // default: the objective's own; ignored by objectives without one
 	Noise     string    // empty: that of the settings
+	// Representations are what policies are linear in; default: that of the settings.
+	Representations []string
 }
 
 // Runs lists the grid's runs in a fixed order, problem by problem, without
@@ -93,54 +95,57 @@ func (g Grid) learned(lib library.Library, left func(what string, why error)) ([
 		if err != nil {
 			return nil, err
 		}
-		r := train.Run{Objective: o.Name, Policy: cmp.Or(entry.Policy, o.Policy),
+		common := train.Run{Objective: o.Name, Policy: cmp.Or(entry.Policy, o.Policy),
 			Hyper: train.None(), Penalty: train.None(), Settings: g.Settings}
-		r.Noise = cmp.Or(entry.Noise, r.Noise)
-		if _, err := lib.Policy(r.Policy); err != nil {
-			return nil, err
-		}
-		if o.Recipe {
-			r.Noise, r.Certify, r.Schedule = "", true, "linear"
-		}
-		if r, err = lib.Settle(r); err != nil {
-			return nil, &train.SettingError{Key: "noise", Reason: fmt.Sprintf("%s: %v", r.Noise, err)}
-		}
-		hypers, err := entry.hypers(lib, o, &r)
-		if err != nil {
-			return nil, err
-		}
-		lambdas, penalties := []string{""}, []float64{math.NaN()}
-		if o.HasLambda {
-			lambdas = orDefault(entry.Lambdas, "star")
-		}
-		if o.HasPenalty {
-			penalties = orDefault(entry.Penalties, o.Penalty)
-			if i := slices.IndexFunc(penalties, func(p float64) bool { return !(p >= 0) || math.IsInf(p, 0) }); i >= 0 {
-				return nil, &train.SettingError{Key: "penalty", Reason: fmt.Sprintf("%v: want a number of at least 0", penalties[i])}
+		for _, common.Representation = range orDefault(entry.Representations, g.Settings.Representation) {
+			r := common
+			r.Noise = cmp.Or(entry.Noise, r.Noise)
+			if _, err := lib.Policy(r.Policy); err != nil {
+				return nil, err
 			}
-		}
-		for _, r.Lambda = range lambdas {
-			for _, p := range penalties {
-				r.Penalty = train.Number(p)
-				for _, r.Hyper = range hypers {
-					key := Key(r)
-					if seen[key] {
-						continue
-					}
-					seen[key] = true
-					var unfit *objectives.UnfitError
-					err := lib.Check(r)
-					if p, _ := lib.Policy(r.Policy); err == nil && r.Representation != "" && r.PriorSplit == 0 && p.Make(0, nil, false).HasPosterior() {
-						err = &objectives.UnfitError{Reason: "the divergence of a posterior from its prior says nothing of a representation learned on the same rows: setting prior-split keeps rows apart that learn it"}
-					}
-					switch {
-					case errors.As(err, &unfit) && left != nil:
-						why = unfit
-						left(what(r), unfit)
-					case err != nil:
-						return nil, fmt.Errorf("%s: %w", what(r), err)
-					default:
-						runs = append(runs, r)
+			if o.Recipe {
+				r.Noise, r.Certify, r.Schedule = "", true, "linear"
+			}
+			if r, err = lib.Settle(r); err != nil {
+				return nil, &train.SettingError{Key: "noise", Reason: fmt.Sprintf("%s: %v", r.Noise, err)}
+			}
+			hypers, err := entry.hypers(lib, o, &r)
+			if err != nil {
+				return nil, err
+			}
+			lambdas, penalties := []string{""}, []float64{math.NaN()}
+			if o.HasLambda {
+				lambdas = orDefault(entry.Lambdas, "star")
+			}
+			if o.HasPenalty {
+				penalties = orDefault(entry.Penalties, o.Penalty)
+				if i := slices.IndexFunc(penalties, func(p float64) bool { return !(p >= 0) || math.IsInf(p, 0) }); i >= 0 {
+					return nil, &train.SettingError{Key: "penalty", Reason: fmt.Sprintf("%v: want a number of at least 0", penalties[i])}
+				}
+			}
+			for _, r.Lambda = range lambdas {
+				for _, p := range penalties {
+					r.Penalty = train.Number(p)
+					for _, r.Hyper = range hypers {
+						key := Key(r)
+						if seen[key] {
+							continue
+						}
+						seen[key] = true
+						var unfit *objectives.UnfitError
+						err := lib.Check(r)
+						if p, _ := lib.Policy(r.Policy); err == nil && r.Representation != "" && r.PriorSplit == 0 && p.Make(0, nil, false).HasPosterior() {
+							err = &objectives.UnfitError{Reason: "the divergence of a posterior from its prior says nothing of a representation learned on the same rows: setting prior-split keeps rows apart that learn it"}
+						}
+						switch {
+						case errors.As(err, &unfit) && left != nil:
+							why = unfit
+							left(what(r), unfit)
+						case err != nil:
+							return nil, fmt.Errorf("%s: %w", what(r), err)
+						default:
+							runs = append(runs, r)
+						}
 					}
 				}
 			}

@@ -30,6 +30,7 @@ const GridExample = `  dataset: [mnist, fashion]       # default: mnist
       lambda: [star, authors]     # default: star
       policy: gaussian            # default: the objective's own
       noise: quadrature           # default: that of the file
+      representation: [none, mlp] # default: that of the file
   epochs: 5                       # and the other settings, named as the flags
 `
 
@@ -173,7 +174,7 @@ func (p gridParser) entries(entries *[]Entry) reader {
 				weights    = []string{"clip"}
 			)
 			hyper := number(func(x float64) bool { return x >= 0 && x <= 1 }, "a number in [0, 1], or default")
-			known := []string{"objectives", "weights", "hyper", "lambda", "penalty", "policy", "noise"}
+			known := []string{"objectives", "weights", "hyper", "lambda", "penalty", "policy", "noise", "representation"}
 			given, err := p.mapping(item, key, known, map[string]reader{
 				"objectives": many(p, &objectives, name(p.lib.Objective)),
 				"weights":    many(p, &weights, name(p.lib.Weight)),
@@ -183,10 +184,11 @@ func (p gridParser) entries(entries *[]Entry) reader {
 					}
 					return hyper(key, text)
 				}),
-				"lambda":  many(p, &e.Lambdas, name(library.ParseLambda)),
-				"penalty": many(p, &e.Penalties, number(func(x float64) bool { return x >= 0 }, "a number of at least 0")),
-				"policy":  one(p, &e.Policy, name(p.lib.Policy)),
-				"noise":   one(p, &e.Noise, name(p.noise)),
+				"lambda":         many(p, &e.Lambdas, name(library.ParseLambda)),
+				"penalty":        many(p, &e.Penalties, number(func(x float64) bool { return x >= 0 }, "a number of at least 0")),
+				"policy":         one(p, &e.Policy, name(p.lib.Policy)),
+				"noise":          one(p, &e.Noise, name(p.noise)),
+				"representation": many(p, &e.Representations, name(p.lib.Representation)),
 			})
 			if err != nil {
 				return err
