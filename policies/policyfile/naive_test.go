@@ -167,7 +167,7 @@ func layered(t testing.TB, r *rand.Rand, kinds []string, activation string, widt
 		if i > 0 {
 			e.Center = normals(6)
 		}
-		c := policyfile.Component{Weight: 1 / float64(len(kinds)), Kind: kind}
+		c := policyfile.Component{Weight: float64(2*(i+1)) / float64(len(kinds)*(len(kinds)+1)), Kind: kind}
 		if kind == policyfile.Gaussian {
 			c.Sigma, c.Nodes = .4, 129*(i%2)
 		}
