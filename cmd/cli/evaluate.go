@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"opl/policies/policyfile"
 	"opl/policies/wholefile"
 	"opl/train/inspect"
 	"opl/train/library"
@@ -26,6 +27,7 @@ type evaluateFlags struct {
 	estimators []string
 	delta      float64
 	seed       uint64
+	model      string // policy file
 	format     string
 	plot       string
 	force      bool
@@ -63,12 +65,16 @@ NAME=TARGET names the policy in tables.
 Estimators (name or name=hyperparameter, in (0, 1]; default n^(-1/4) away from
 unregularized), with rewards r and weights w = π/π₀:
 ` + described(estimators, func(e ope.Estimator) (string, string) { return e.Name, e.About }) + `
-r̂ is learned by ridge regression an action on the other folds of five; that of the
-guarantee by logistic regression on the rows before, in a fixed random order.
+r̂ is learned by ridge regression an action on the other folds of five, or is that of a
+policy file, --reward-model, with its layers: the logistic one if it has several, of the
+last component of a mixture. A log that had a part in that file is predicted by none, as
+its rows flatter it. The r̂ of the guarantee is learned by logistic regression on the rows
+before, in a fixed random order.
 
 ` + readHelp,
 		Example: `  opl evaluate --target uniform logs.csv
   opl evaluate --target new.csv --target old=last.csv --plot values.png logs.csv
+  opl evaluate --target new.json --reward-model new.json later.csv
   opl evaluate --preset obd --target bts.csv --estimators ips,snips,clip=0.01,dr random.csv.gz`,
 		Args: operands("a file"),
 		RunE: func(cmd *cobra.Command, args []string) error { return evaluate(cmd, estimators, f, args[0]) },
@@ -78,6 +84,7 @@ guarantee by logistic regression on the rows before, in a fixed random order.
 	fl.StringSliceVar(&f.estimators, "estimators", nil, "estimators, such as snips,clip=0.1 (default: all that can be had)")
 	fl.Float64Var(&f.delta, "delta", 0.05, "δ: intervals at level 1-δ, guarantees with probability 1-δ")
 	fl.Uint64Var(&f.seed, "seed", 1, "seed of the folds of dm and dr")
+	fl.StringVar(&f.model, "reward-model", "", "policy `file` whose reward model is r̂ of dm and dr (default: ridge regression)")
 	fl.StringVar(&f.format, "format", "table", "output: "+strings.Join(table.Formats(), ", "))
 	fl.StringVar(&f.plot, "plot", "", "also draw the estimates to this `file`: .png, .svg or .pdf")
 	fl.BoolVar(&f.force, "force", false, "evaluate on a log that is unusable too")
@@ -116,13 +123,9 @@ func evaluate(cmd *cobra.Command, estimators []ope.Estimator, f evaluateFlags, p
 		}
 		targets = append(targets, t)
 	}
-	model := slices.ContainsFunc(o.Estimators, func(e ope.Estimator) bool { return e.Model })
-	if model && !slices.ContainsFunc(targets, func(t ope.Target) bool { return t.Row == nil }) {
-		if o.Model, err = ope.Ridge(log, ope.RidgeOptions{Seed: f.seed}); err != nil {
-			if f.estimators != nil {
-				return err
-			}
-			o.Notes = append(o.Notes, oneLine(err))
+	if slices.ContainsFunc(o.Estimators, reads) && !slices.ContainsFunc(targets, func(t ope.Target) bool { return t.Row == nil }) {
+		if err := f.predict(&o, log); err != nil {
+			return err
 		}
 	}
 	result, err := ope.Evaluate(log, targets, o)
@@ -137,6 +140,42 @@ func evaluate(cmd *cobra.Command, estimators []ope.Estimator, f evaluateFlags, p
 		if err != nil {
 			return fmt.Errorf("--plot: %w", err)
 		}
+	}
+	return nil
+}
+
+// reads reports an estimator that needs a model of the reward.
+func reads(e ope.Estimator) bool { return e.Model }
+
+// predict takes the model of the reward from a policy file, or learns one. Why there is none is
+// said below the results, if nobody asked for what needs it.
+func (f evaluateFlags) predict(o *ope.Options, log *logs.Log) error {
+	if f.model == "" {
+		var err error
+		if o.Model, err = ope.Ridge(log, ope.RidgeOptions{Seed: f.seed}); err != nil && f.estimators == nil {
+			o.Notes = append(o.Notes, oneLine(err))
+			return nil
+		}
+		return err
+	}
+	p, err := policyfile.Load(f.model)
+	if err != nil {
+		return fmt.Errorf("--reward-model: %w", err)
+	}
+	m, err := o.Judge.RewardModel(p.File())
+	var withheld *provenance.Withheld
+	switch {
+	case errors.As(err, &withheld):
+		reason := fmt.Sprintf("--reward-model %s: %s: take a later log, or leave the flag out for ridge regression", f.model, withheld.Reason)
+		if f.estimators != nil {
+			return errors.New(reason)
+		}
+		o.Notes = append(o.Notes, reason)
+	case err != nil:
+		return fmt.Errorf("--reward-model %s: %w", f.model, err)
+	default:
+		o.Model = m.Predict
+		o.Notes = append(o.Notes, fmt.Sprintf("r̂ of dm and dr is the %s model of the reward in %s", m.Name, f.model))
 	}
 	return nil
 }
@@ -198,6 +237,9 @@ func (f evaluateFlags) options(estimators []ope.Estimator) (ope.Options, error) 
 			}
 		}
 		o.Estimators = append(o.Estimators, e)
+	}
+	if f.model != "" && !slices.ContainsFunc(o.Estimators, reads) {
+		return o, errors.New("--reward-model: none of the --estimators reads a model of the reward, as dm and dr do")
 	}
 	return o, nil
 }

@@ -234,9 +234,23 @@ func TestSafeForGoroutines(t *testing.T) {
 	wg.Wait()
 }
 
-func TestNoAllocations(t *testing.T) {
+// served are policies of 10 actions and 50 features, also behind 256 units.
+func served(t testing.TB) map[string]*policyfile.File {
+	t.Helper()
+	files := map[string]*policyfile.File{}
 	for _, kind := range []string{policyfile.Softmax, policyfile.Gaussian} {
-		f := example(t, kind, 10, 50, 4)
+		files[kind] = example(t, kind, 10, 50, 4)
+	}
+	deep, units := example(t, policyfile.Softmax, 10, 50, 4), example(t, policyfile.Softmax, 256, 50, 5).Components[0].Weights
+	c := &deep.Components[0]
+	c.Layers, c.Prior = []features.Layer{{Weights: units, Bias: make([]float64, 256), Activation: features.ReLU}}, nil
+	c.Weights = example(t, policyfile.Softmax, 10, 256, 6).Components[0].Weights
+	files["256 units"] = deep
+	return files
+}
+
+func TestNoAllocations(t *testing.T) {
+	for kind, f := range served(t) {
 		p := policy(t, f)
 		r := rand.New(rand.NewChaCha8([32]byte{}))
 		x, pi, phi := context(f, r), make([]float64, 10), make([]float64, 49)
@@ -481,9 +495,8 @@ func TestImports(t *testing.T) {
 }
 
 func BenchmarkChoose(b *testing.B) {
-	for _, kind := range []string{policyfile.Softmax, policyfile.Gaussian} {
+	for kind, f := range served(b) {
 		b.Run(kind, func(b *testing.B) {
-			f := example(b, kind, 10, 50, 1)
 			p := policy(b, f)
 			r := rand.New(rand.NewChaCha8([32]byte{}))
 			x := context(f, r)

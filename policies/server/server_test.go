@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -657,27 +658,53 @@ func big() string {
 	return `{"context":{` + b.String()[1:] + `}}`
 }
 
+// layered puts 256 units between the features of a policy and its scores.
+func layered(f *policyfile.File) {
+	c := &f.Components[0]
+	l := features.Layer{Bias: make([]float64, 256), Activation: features.ReLU}
+	for o := range l.Bias {
+		row := make([]float64, c.Encoder.Dim())
+		for j := range row {
+			row[j] = math.Sin(float64(o*17 + j*5))
+		}
+		l.Weights = append(l.Weights, row)
+	}
+	for a := range c.Weights {
+		c.Weights[a] = slices.Clone(l.Bias)
+		c.Weights[a][a] = 1
+	}
+	c.Layers = []features.Layer{l}
+}
+
+var depths = map[string]func(*policyfile.File){"linear": nil, "256 units": layered}
+
 // All but net/http: parsing, choosing, logging, the answer.
 func TestNoAllocations(t *testing.T) {
-	s, _ := testServer(t, testPolicy(t, 10, 50, nil), Config{})
-	k := &work{body: []byte(big())}
-	if n := testing.AllocsPerRun(200, func() {
-		if _, _, err := s.choose(k, s.current.Load(), time.Now()); err != nil {
-			t.Fatal(err)
+	for name, change := range depths {
+		s, _ := testServer(t, testPolicy(t, 10, 50, change), Config{})
+		k := &work{body: []byte(big())}
+		if n := testing.AllocsPerRun(200, func() {
+			if _, _, err := s.choose(k, s.current.Load(), time.Now()); err != nil {
+				t.Fatal(err)
+			}
+		}); n > mayAllocate {
+			t.Errorf("%s: %v allocations", name, n)
 		}
-	}); n > mayAllocate {
-		t.Errorf("%v allocations", n)
 	}
 }
 
 func BenchmarkChoose(b *testing.B) {
-	s, _ := testServer(b, testPolicy(b, 10, 50, nil), Config{})
-	k := &work{body: []byte(big())}
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, _, err := s.choose(k, s.current.Load(), time.Now()); err != nil {
-			b.Fatal(err)
-		}
+	for name, change := range depths {
+		b.Run(name, func(b *testing.B) {
+			s, _ := testServer(b, testPolicy(b, 10, 50, change), Config{})
+			k := &work{body: []byte(big())}
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, _, err := s.choose(k, s.current.Load(), time.Now()); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }
 

@@ -55,7 +55,8 @@ func FromWeight(name, about string, ipsAt float64, of func(hyper float64) weight
 }
 
 // Model predicts rewards: it writes r̂(x_i, ·) to dst [K]. A model that has seen row
-// i makes the direct and doubly robust estimates optimistic; see [Ridge].
+// i makes the direct and doubly robust estimates optimistic; see [Ridge], and for the model
+// of a policy file [provenance.Judge.RewardModel].
 type Model func(dst []float64, i int)
 
 // DM is the direct method, the mean of Σ_a π(a|x) r̂(x,a). It is biased as r̂ is, and

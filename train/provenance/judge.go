@@ -298,7 +298,7 @@ func (j *Judge) from(o Origin, rows []int, options certify.Options) error {
 			return err
 		}
 		if reason := j.flatters(o.file); reason != "" {
-			return &Withheld{reason}
+			return &Withheld{reason + ": see opl certify"}
 		}
 	} else if !o.fixed && o.taught.Len() == 0 {
 		if err := j.Admits(); err != nil {
@@ -309,19 +309,19 @@ func (j *Judge) from(o Origin, rows []int, options certify.Options) error {
 	return j.admits(o.taught, "policy", rows, options)
 }
 
-// flatters says why nothing can be guaranteed of the policy of a file on all rows of the
-// log; empty: none had a part in it.
+// flatters says why all rows of the log cannot judge the policy of a file or its models; empty:
+// none had a part in it.
 func (j *Judge) flatters(f *policyfile.File) string {
 	o, err := j.Compare(f, false)
 	switch p := f.History; {
 	case j.log.Hash() == p.DataHash:
-		return "it was learned from this log, whose rows flatter it: see opl certify"
+		return "it was learned from this log, whose rows flatter it"
 	case !p.Known:
-		return "its file does not say which rows it was learned from: see opl certify"
+		return "its file does not say which rows it was learned from"
 	case err != nil && p.How != "" && p.How != j.identity():
-		return "its file and this log tell rows apart by other means (decision_id or content), and rows that it was learned from flatter it: see opl certify"
+		return "its file and this log tell rows apart by other means (decision_id or content), and rows that it was learned from flatter it"
 	case err != nil || o.Relation != Fresh:
-		return "it was learned from rows of this log, or of their groups, which flatter it: see opl certify"
+		return "it was learned from rows of this log, or of their groups, which flatter it"
 	}
 	return ""
 }
@@ -434,10 +434,7 @@ func (j *Judge) candidate(p *policyfile.Policy, o Options) (*candidate, error) {
 	if n := len(j.log.Names()); known < n {
 		out.on.Notes = append(out.on.Notes, fmt.Sprintf("the policy does not know %d of the %d names and categories in the contexts, and leaves them out", n-known, n))
 	}
-	at := 0 // of the component that has the models of the reward, learned from the most rows
-	for _, m := range f.RewardModels {
-		at = max(at, m.Component)
-	}
+	at := modelled(f)
 	c := &f.Components[at]
 	alone := len(f.Components) == 1
 	switch {
