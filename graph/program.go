@@ -238,7 +238,7 @@ func (p *Program) Run() error {
 // check returns an error if a value of a run is not finite.
 func (p *Program) check(i int, what, name string) error {
 	v := p.machine.value(i)
-	if j := nonFinite(v); j >= 0 {
+	if j := nonFinite(v, p.threads); j >= 0 {
 		return &NonFiniteError{What: what, Name: name, Index: j, Value: at(v, j)}
 	}
 	return nil
