@@ -91,18 +91,6 @@ func signTo[T float](dst, xs []T) {
 	}
 }
 
-// above makes 1 where x > c, 0 elsewhere.
-func above[T float](c float64) func(dst, xs []T) {
-	return func(dst, xs []T) {
-		for i, x := range xs {
-			dst[i] = 0
-			if float64(x) > c { // in float64: c may not be a float32
-				dst[i] = 1
-			}
-		}
-	}
-}
-
 // AtLeast returns max(x, c). The derivative is 1 where x > c, 0 elsewhere.
 func (x Expr) AtLeast(c float64) Expr {
 	return x.unary("at least", of1(
@@ -116,7 +104,9 @@ func (x Expr) AtMost(c float64) Expr { return x.Neg().AtLeast(-c).Neg() }
 
 // Above returns 1 where x > c and 0 elsewhere, constant for differentiation.
 func (x Expr) Above(c float64) Expr {
-	return x.unary("above", of1(above[float64](c), above[float32](c)).by(byRows).simple("above ", c), nil)
+	return x.unary("above", of1(
+		func(dst, x []float64) { simd.Above(dst, x, c) },
+		func(dst, x []float32) { simd.Above(dst, x, c) }).by(byRows).simple("above ", c), nil)
 }
 
 // Exp returns eˣ.

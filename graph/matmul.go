@@ -140,6 +140,9 @@ func (p *product) run(dst []float32, src [][]float32, threads int) bool {
 				first, parts = 1, 2*threads-1
 				fallthrough
 			default:
+				if n := simd.Panels(p.n); threads > 1 && n >= 2*threads {
+					parts = n
+				}
 				part = func(part, parts int) { s.MulT(dst, src[1], p.n, part, parts) }
 			}
 			workers.Do(threads, first+parts, func(_, i int) {

@@ -2,11 +2,13 @@ package graph
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
 	"opl/graph/kernel/simd"
+	"opl/graph/kernel/workers"
 )
 
 // Param is what is learned: a named tensor that lives outside any graph, so
@@ -84,11 +86,26 @@ func floats(v gorgonia.Value) []float64 {
 
 // nonFinite returns the index of the first element that is NaN or infinite, −1 if
 // there is none.
-func nonFinite(v gorgonia.Value) int {
+func nonFinite(v gorgonia.Value, threads int) int {
 	if v.Dtype() == tensor.Float64 {
-		return simd.NonFinite(elems[float64](v))
+		return firstNonFinite(elems[float64](v), threads)
 	}
-	return simd.NonFinite(elems[float32](v))
+	return firstNonFinite(elems[float32](v), threads)
+}
+
+func firstNonFinite[T float](x []T, threads int) int {
+	if len(x) >= splitElements && threads > 1 {
+		var found atomic.Bool
+		workers.Do(threads, threads, func(_, part int) {
+			if simd.NonFinite(x[len(x)*part/threads:len(x)*(part+1)/threads]) >= 0 {
+				found.Store(true)
+			}
+		})
+		if !found.Load() {
+			return -1
+		}
+	}
+	return simd.NonFinite(x)
 }
 
 // at returns element i of v.

@@ -86,6 +86,7 @@ func (w wide) results(t testing.TB, opts ...graph.Option) []float64 {
 var widths = []wide{
 	{b: 5, s: 3, k: 4, d: 6, share: .9}, {b: 128, s: 32, k: 10, d: 9, share: .2}, {b: 128, s: 32, k: 10, d: 9, share: .9},
 	{b: 7, s: 5, k: 700, d: 33, share: .2}, {b: 6, s: 16, k: 6000, d: 3, share: 1}, {b: 64, s: 1, k: 130, d: 100, share: .1},
+	{b: 64, s: 1, k: 600, d: 100, share: .1}, // a sparse product by panels
 }
 
 // The gradients are right where rows are taken through steps in tiles.

@@ -67,7 +67,7 @@ func (g *Graph) Compile(cost Expr, opts ...Option) (*Program, error) {
 	}
 	g.compiled = true
 
-	p := &Program{g: g, threads: min(o.threads, maxThreads)}
+	p := &Program{g: g, threads: max(1, min(o.threads, maxThreads))}
 	var roots gorgonia.Nodes
 	output := func(x Expr) int {
 		if _, own := x.n.Op().(*op); !own {
@@ -176,7 +176,7 @@ func Buffer[T float32 | float64](p *Program, name string) []T {
 }
 
 // Threads is how many threads a run may use, at least 1.
-func (p *Program) Threads() int { return max(1, p.threads) }
+func (p *Program) Threads() int { return p.threads }
 
 // Refill draws new values for every noise node.
 func (p *Program) Refill(r *rand.Rand) {
@@ -238,7 +238,7 @@ func (p *Program) Run() error {
 // check returns an error if a value of a run is not finite.
 func (p *Program) check(i int, what, name string) error {
 	v := p.machine.value(i)
-	if j := nonFinite(v); j >= 0 {
+	if j := nonFinite(v, p.threads); j >= 0 {
 		return &NonFiniteError{What: what, Name: name, Index: j, Value: at(v, j)}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 
 	"gorgonia.org/tensor"
@@ -151,6 +152,28 @@ func TestNonFinite(t *testing.T) {
 	}
 	wantError(t, err, "gradient in theta is +Inf at element 1")
 	run(t, f, graph.WithoutGradients())
+
+	// So have large parameters, whose shares of each thread are looked at: the first is named.
+	for _, dt := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
+		for _, at := range [][]int{{0}, {99999}, {70000, 30000, 30001}, nil} {
+			values := make([]float64, 100000)
+			for i := range values {
+				values[i] = 1
+			}
+			for _, i := range at {
+				values[i] = map[tensor.Dtype]float64{tensor.Float32: 0x1p-140, tensor.Float64: 0x1p-1070}[dt]
+			}
+			g := graph.New(dt)
+			p, err := g.Compile(g.Param(graph.NewParam("many", dt, values, len(values))).Log().Sum(), graph.Threads(3))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var e *graph.NonFiniteError
+			if err := p.Run(); at == nil && err != nil || at != nil && (!errors.As(err, &e) || e.Name != "many" || e.Index != slices.Min(at)) {
+				t.Errorf("%v, infinite at %v: error %v", dt, at, err)
+			}
+		}
+	}
 
 	// It recovers when the values do.
 	p := compile(t, func(g *graph.Graph) graph.Expr { return g.Param(q).Mul(g.Input("x", 1, 3)).Sum() })

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"opl/graph/kernel/simd"
 	"opl/objectives"
 	"opl/policies"
 	"opl/policies/features"
@@ -30,11 +31,11 @@ func (s scaled) Row64(i int, dst []float64) {
 
 func (s scaled) Row32(i int, dst []float32) {
 	s.Contexts.Row32(i, dst)
-	by := float32(s.by)
-	for j := range dst {
-		dst[j] *= by
-	}
+	simd.Affine(dst, dst, float32(s.by), 0)
 }
+
+// Scaled returns contexts times a factor, as [Fit] feeds them to layers.
+func Scaled(x logs.Contexts, by float64) logs.Contexts { return scaled{x, by} }
 
 // inputScale is the factor that layers see contexts by: with it the mean of ‖φ(x)‖² over the
 // log is d/2, and a unit of relu starts at values of variance 1. It is 1 if all φ(x) are 0.

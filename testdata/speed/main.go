@@ -55,6 +55,7 @@ type options struct {
 	sizes                            map[string]*[]int // by their letters
 	dense, checkOnly, scaling, alone bool
 	noiseName, python, format, data  string
+	steps                            string
 }
 
 func command() *cobra.Command {
@@ -76,6 +77,7 @@ func command() *cobra.Command {
 	f.DurationVar(&o.budget, "budget", 300*time.Millisecond, "time of one side in one round, at least one step")
 	f.Float64Var(&o.memory, "memory", 8, "GiB that PyTorch may take; what needs more does not fit")
 	f.StringVar(&o.noiseName, "noise", "lowdiscrepancy", "our noise: lowdiscrepancy (that of train.Fit), iid or antithetic")
+	f.StringVar(&o.steps, "steps", "", "only steps whose names contain this, such as layer")
 	f.StringVar(&o.python, "python", "", "interpreter that has torch; none: /usr/bin/python3, then python3")
 	f.StringVar(&o.format, "format", "markdown", "markdown or json")
 	f.StringVar(&o.data, "data", "", "folder that holds MNIST; none: the module cache")
@@ -179,7 +181,7 @@ func (o *options) run(ctx context.Context) error {
 		return nil // said above
 	}
 	for _, s := range shapes {
-		if err := b.shape(ctx, newTask(s, images), o.checkOnly, doc); err != nil {
+		if err := b.shape(ctx, newTask(s, images), o.steps, o.checkOnly, doc); err != nil {
 			return err
 		}
 	}
@@ -201,9 +203,12 @@ func (o *options) base(s shape) shape {
 	return s
 }
 
-// shape checks all rows of the table for a task, then measures them.
-func (b *bench) shape(ctx context.Context, t *task, checkOnly bool, doc *document) error {
-	all := rows()
+// shape checks the rows of the table whose labels contain only for a task, then measures them.
+func (b *bench) shape(ctx context.Context, t *task, only string, checkOnly bool, doc *document) error {
+	all := slices.DeleteFunc(rows(), func(r row) bool { return !strings.Contains(r.label, only) })
+	if len(all) == 0 {
+		return fmt.Errorf("--steps %s: no step has this in its name", only)
+	}
 	if b.peer != nil {
 		if err := b.peer.load(t); err != nil {
 			return err

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"time"
 
 	"gorgonia.org/tensor"
@@ -23,6 +24,7 @@ const (
 	delta        = 0.05
 	penalty      = 1e-5
 	batches      = 8    // minibatches that the log is made of
+	units        = 512  // of the hidden layer, H
 	learningRate = 1e-3 // small: both sides stay at about the same parameters
 	seed         = 1
 )
@@ -44,6 +46,13 @@ type task struct {
 	prior    policies.Prior
 	mu       []float64 // [K×d]
 	logSigma float64
+
+	// Of methods with a layer: contexts scaled as train.Fit scales them.
+	deep       *logs.Log
+	scale      float64
+	headPrior  policies.Prior
+	head       []float64 // [K×H]
+	first, off []float64 // weights [H×d] and bias [H] of the layer
 }
 
 // newTask makes a task of a shape: contexts of MNIST, or normal ones of norm 1,
@@ -71,6 +80,17 @@ func newTask(s shape, images *dataset.Data) *task {
 	for i := range t.log.Cost {
 		t.log.Cost[i] = -float64(r.IntN(2))
 	}
+	t.scale = math.Sqrt(float64(s.Dim) / 2) // contexts have norm 1
+	t.deep = t.log.WithContexts(train.Scaled(t.log.X, t.scale), nil)
+	r = train.Stream(seed, "speed layers")
+	normal := func(n int, scale float64) []float64 {
+		x := make([]float64, n)
+		objectives.Spread(scale)(r, x)
+		return x
+	}
+	t.headPrior.Mean = normal(s.Actions*units, 1/math.Sqrt(units))
+	t.head = normal(s.Actions*units, 1/math.Sqrt(units))
+	t.first, t.off = normal(units*s.Dim, math.Sqrt(2/float64(s.Dim))), normal(units, 0.1)
 	return t
 }
 
@@ -97,6 +117,7 @@ type method struct {
 	objective objectives.Objective
 	policy    func(s shape, noise policies.Noise) policies.Policy
 	noise     func(s shape) (draws, dim int) // of one row; nil: none
+	layered   bool                           // through a layer of relus
 }
 
 var (
@@ -104,6 +125,12 @@ var (
 		name:      "heuristic",
 		objective: objectives.Heuristic(objectives.Penalties{Distance: penalty, Variance: penalty, Bias: penalty}),
 		policy:    func(shape, policies.Noise) policies.Policy { return policies.Softmax{} },
+	}
+	heuristicLayer = method{
+		name: "heuristic through a layer", objective: heuristic.objective, policy: heuristic.policy, layered: true,
+	}
+	likelihoodLayer = method{
+		name: "likelihood through a layer", objective: objectives.Likelihood(0), policy: heuristic.policy, layered: true,
 	}
 	theorem1 = method{
 		name:      "theorem1",
@@ -133,6 +160,7 @@ var (
 // trainer takes the steps that train.Fit takes.
 type trainer struct {
 	*task
+	rows    objectives.Rows
 	params  *objectives.Params
 	program *graph.Program
 	noise   *rand.Rand
@@ -144,11 +172,18 @@ type trainer struct {
 // newTrainer compiles a method for minibatches of the given number of rows.
 func newTrainer(t *task, m method, noise policies.Noise, dt tensor.Dtype, rows int) (*trainer, error) {
 	pol := m.policy(t.shape, noise)
-	params := objectives.NewParams(dt, pol, t.prior, t.Actions, t.Dim)
-	p, err := objectives.New(objectives.Setup{
+	s := objectives.Setup{
 		N: logRows, Delta: delta, Policy: pol, Weight: objectives.Clip(tau()), Prior: t.prior,
-		Params: params, Actions: t.Actions, Dim: t.Dim,
-	}, rows)
+		Actions: t.Actions, Dim: t.Dim, Training: true,
+	}
+	log, width := t.log, t.Dim
+	if m.layered {
+		s.Representation, s.Prior = objectives.MLP("relu", 0, units), t.headPrior
+		log, width = t.deep, units
+	}
+	params := objectives.NewParams(dt, pol, s.Prior, t.Actions, width)
+	s.Params = params
+	p, err := objectives.New(s, rows)
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +191,7 @@ func newTrainer(t *task, m method, noise policies.Noise, dt tensor.Dtype, rows i
 	if err != nil {
 		return nil, err
 	}
-	tr := &trainer{task: t, params: params, program: program, order: make([]int, t.log.Len())}
+	tr := &trainer{task: t, rows: train.Feed(log), params: params, program: program, order: make([]int, t.log.Len())}
 	for i := range tr.order {
 		tr.order[i] = i
 	}
@@ -166,7 +201,13 @@ func newTrainer(t *task, m method, noise policies.Noise, dt tensor.Dtype, rows i
 
 // reset goes back to the parameters of the task.
 func (t *trainer) reset() {
-	t.params.Mu.Set(t.mu)
+	if len(t.params.Layers) > 0 {
+		t.params.Mu.Set(t.head)
+		t.params.Layers[0].Set(t.first)
+		t.params.Layers[1].Set(t.off)
+	} else {
+		t.params.Mu.Set(t.mu)
+	}
 	if t.params.LogSigma != nil {
 		t.params.LogSigma.Set([]float64{t.logSigma})
 	}
@@ -183,7 +224,7 @@ func (t *trainer) step() error {
 		t.noise.Shuffle(len(t.order), func(i, j int) { t.order[i], t.order[j] = t.order[j], t.order[i] })
 	}
 	t.steps++
-	if err := train.Feed(t.log).Feed(t.program, t.order[at*t.Batch:(at+1)*t.Batch]); err != nil {
+	if err := t.rows.Feed(t.program, t.order[at*t.Batch:(at+1)*t.Batch]); err != nil {
 		return err
 	}
 	t.program.Refill(t.noise)
@@ -214,7 +255,7 @@ func (t *trainer) time(about time.Duration) (float64, error) {
 // outcome is an objective's value and its gradients.
 type outcome struct {
 	value, logSigma float64
-	mu              []float64
+	gradients       [][]float64 // in the matrix μ, then those of the layer
 }
 
 // frozen returns noise for some rows of a method, and its shape; nil for methods
@@ -236,7 +277,7 @@ func (t *task) evaluate(m method, dt tensor.Dtype, rows int, noise []float64) (o
 		return outcome{}, err
 	}
 	defer tr.program.Close()
-	if err := train.Feed(t.log).Feed(tr.program, tr.order[:rows]); err != nil {
+	if err := tr.rows.Feed(tr.program, tr.order[:rows]); err != nil {
 		return outcome{}, err
 	}
 	if m.noise != nil {
@@ -247,7 +288,10 @@ func (t *task) evaluate(m method, dt tensor.Dtype, rows int, noise []float64) (o
 	if err := tr.program.Run(); err != nil {
 		return outcome{}, err
 	}
-	o := outcome{value: tr.program.Cost(), mu: tr.program.Gradient(tr.params.Mu)}
+	o := outcome{value: tr.program.Cost()}
+	for _, q := range append([]*graph.Param{tr.params.Mu}, tr.params.Layers...) {
+		o.gradients = append(o.gradients, tr.program.Gradient(q))
+	}
 	if tr.params.LogSigma != nil {
 		o.logSigma = tr.program.Gradient(tr.params.LogSigma)[0]
 	}
@@ -255,17 +299,22 @@ func (t *task) evaluate(m method, dt tensor.Dtype, rows int, noise []float64) (o
 }
 
 // differ returns the largest relative difference of value and gradients, that of
-// a gradient relative to its largest element.
+// the gradient in one parameter relative to its largest element. The peer has the
+// gradients next to each other.
 func (o outcome) differ(p outcome) (float64, error) {
-	if len(o.mu) != len(p.mu) {
-		return 0, fmt.Errorf("gradients of %d and %d numbers", len(o.mu), len(p.mu))
+	gap := math.Max(relative(o.value, p.value), relative(o.logSigma, p.logSigma))
+	theirs := slices.Concat(p.gradients...)
+	if ours := slices.Concat(o.gradients...); len(ours) != len(theirs) {
+		return 0, fmt.Errorf("gradients of %d and %d numbers", len(ours), len(theirs))
 	}
-	var gap, size float64
-	for i, g := range o.mu {
-		gap = math.Max(gap, math.Abs(g-p.mu[i]))
-		size = math.Max(size, math.Abs(g))
+	for _, ours := range o.gradients {
+		var most, size float64
+		for i, g := range ours {
+			most, size = math.Max(most, math.Abs(g-theirs[i])), math.Max(size, math.Abs(g))
+		}
+		gap, theirs = math.Max(gap, most/size), theirs[len(ours):]
 	}
-	return math.Max(gap/size, math.Max(relative(o.value, p.value), relative(o.logSigma, p.logSigma))), nil
+	return gap, nil
 }
 
 func relative(a, b float64) float64 {

@@ -134,6 +134,7 @@ func (p *peer) load(t *task) error {
 	for name, values := range map[string][]float64{
 		"x": x, "norm": norm, "action": action, "cost": t.log.Cost, "propensity": t.log.Propensity,
 		"propensities": t.log.Propensities, "prior": t.prior.Mean, "mu": t.mu,
+		"head_prior": t.headPrior.Mean, "head": t.head, "first": t.first, "off": t.off,
 	} {
 		if err := p.write(name, values); err != nil {
 			return err
@@ -142,6 +143,7 @@ func (p *peer) load(t *task) error {
 	return p.call(map[string]any{
 		"op": "load", "dir": p.dir, "rows": n, "batch": t.Batch, "actions": t.Actions, "dim": d,
 		"n": logRows, "delta": delta, "tau": tau(), "penalty": penalty, "lr": learningRate, "log_sigma": t.logSigma,
+		"units": units, "scale": t.scale,
 	}, &struct{}{})
 }
 
@@ -182,10 +184,11 @@ func (p *peer) evaluate(step string, s shape, dt tensor.Dtype, rows int, noise [
 	if err != nil {
 		return outcome{}, err
 	}
-	o := outcome{value: answer.Value, logSigma: answer.LogSigma, mu: make([]float64, len(buf)/8)}
-	if _, err := binary.Decode(buf, binary.LittleEndian, o.mu); err != nil {
+	gradients := make([]float64, len(buf)/8)
+	if _, err := binary.Decode(buf, binary.LittleEndian, gradients); err != nil {
 		return outcome{}, err
 	}
+	o := outcome{value: answer.Value, logSigma: answer.LogSigma, gradients: [][]float64{gradients}}
 	return o, os.Remove(p.path("gradient"))
 }
 

@@ -47,6 +47,10 @@ class Task:
         self.start = read("mu", k, d)
         self.start_log_sigma = r["log_sigma"]
         self.tau = r["tau"]
+        h = r["units"]
+        self.scaled = self.x * r["scale"]
+        self.head_prior = read("head_prior", k, h)
+        self.start_layer = read("head", k, h), read("first", h, d), read("off", h)
         # Minibatches lie ready: they are views, which cost a step nothing.
         self.batches = [Batch(self, slice(i, i + b)) for i in range(0, rows - b + 1, b)]
         self.reset()
@@ -55,7 +59,9 @@ class Task:
         """Parameters as K×d, the faster layout, and Adam, from the start."""
         self.mu = self.start.clone().requires_grad_()
         self.log_sigma = torch.tensor(self.start_log_sigma, dtype=self.dtype, requires_grad=True)
-        self.adam = torch.optim.Adam([self.mu, self.log_sigma], lr=self.lr)
+        self.head, self.first, self.off = self.layer = [x.clone().requires_grad_() for x in self.start_layer]
+        # Adam passes over parameters that a step gives no gradient.
+        self.adam = torch.optim.Adam([self.mu, self.log_sigma, *self.layer], lr=self.lr)
 
     def distance(self):
         return F.mse_loss(self.mu, self.prior, reduction="sum")
@@ -76,7 +82,7 @@ class Batch:
     """Some rows of a task."""
 
     def __init__(self, t, rows):
-        self.x, self.norm, self.cost = t.x[rows], t.norm[rows], t.cost[rows]
+        self.x, self.norm, self.cost, self.scaled = t.x[rows], t.norm[rows], t.cost[rows], t.scaled[rows]
         self.action, self.pi0a, self.pi0 = t.action[rows], t.pi0a[rows], t.pi0[rows]
 
     def logged(self, pi):
@@ -85,12 +91,32 @@ class Batch:
 
 def heuristic(t, b, eps, o):
     """R̂ + λ₁‖θ−θ₀‖² + λ₂Ṽ + λ₃B̃, softmax, Clip."""
-    pi = torch.softmax(F.linear(b.x, t.mu), 1)  # B×K
+    return heuristic_of(t, b, F.linear(b.x, t.mu), t.distance())
+
+
+def heuristic_of(t, b, scores, distance):
+    pi = torch.softmax(scores, 1)  # B×K
     h = b.pi0.clamp(min=t.tau)
     loss = b.logged(pi) / b.pi0a.clamp(min=t.tau) * b.cost
     square, linear = t.penalty * b.pi0 / (h * h), t.penalty * (h - b.pi0) / h
     penalties = (pi * torch.addcmul(linear, pi, square)).sum(1)
-    return (loss + t.penalty * loss.square() + penalties).mean() + t.penalty * t.distance()
+    return (loss + t.penalty * loss.square() + penalties).mean() + t.penalty * distance
+
+
+def through(t, b):
+    """The scores of a layer, relu(x·Wᵀ + b)·θᵀ."""
+    return F.linear(F.relu(F.linear(b.scaled, t.first, t.off)), t.head)
+
+
+def heuristic_layer(t, b, eps, o):
+    return heuristic_of(t, b, through(t, b), F.mse_loss(t.head, t.head_prior, reduction="sum"))
+
+
+def likelihood_layer(t, b, eps, o):
+    """−mean[r log π(a|x) + (1 − r) log(1 − π(a|x))], r = −c."""
+    log_pi = b.logged(torch.log_softmax(through(t, b), 1))
+    miss = torch.log1p(-torch.exp(log_pi).clamp(max=1 - 1e-6))
+    return -torch.lerp(miss, log_pi, -b.cost).mean()
 
 
 def theorem1(t, b, eps, o):
@@ -203,7 +229,7 @@ def quadrature_tuned(t, b, eps, o):
     return corollary1(t, b, Quadrature.apply(shares(t, b), o["nodes"]))
 
 
-STEPS = {f.__name__: f for f in (heuristic, theorem1, theorem1_tuned, authors, quadrature, quadrature_tuned)}
+STEPS = {f.__name__: f for f in (heuristic, heuristic_layer, likelihood_layer, theorem1, theorem1_tuned, authors, quadrature, quadrature_tuned)}
 
 
 class Blas:
@@ -257,7 +283,7 @@ class Peer:
             eps = torch.from_file(r["noise"], size=math.prod(shape), dtype=torch.float64).reshape(shape).to(t.dtype)
         value = STEPS[r["step"]](t, Batch(t, slice(0, r["rows"])), eps, r)
         value.backward()
-        grad = t.mu.grad.double().flatten()
+        grad = torch.cat([p.grad.double().flatten() for p in (t.mu, *t.layer) if p.grad is not None])
         torch.from_file(r["gradient"], shared=True, size=len(grad), dtype=torch.float64).copy_(grad)
         sigma = t.log_sigma.grad
         return {"value": value.item(), "log_sigma": 0.0 if sigma is None else sigma.item()}

@@ -103,6 +103,33 @@ func AtLeast[T Float](dst, x []T, c T) {
 //go:noescape
 func atLeast32(dst, x *float32, n int, c, d float32)
 
+// Above writes 1 where x > c, 0 elsewhere, to dst, which has as many elements as x.
+func Above[T Float](dst, x []T, c float64) {
+	dst = dst[:len(x)]
+	if vector(x) {
+		above32(at(dst), at(x), len(x), floor32(c), 1)
+		return
+	}
+	for i, v := range x {
+		dst[i] = 0
+		if float64(v) > c {
+			dst[i] = 1
+		}
+	}
+}
+
+// floor32 is the largest float32 that is at most c: a float32 is above both or neither.
+func floor32(c float64) float32 {
+	f := float32(c)
+	if float64(f) > c {
+		f = math.Nextafter32(f, float32(math.Inf(-1)))
+	}
+	return f
+}
+
+//go:noescape
+func above32(dst, x *float32, n int, c, d float32)
+
 // Abs writes |x|.
 func Abs[T Float](dst, x []T) {
 	dst = dst[:len(x)]

@@ -90,6 +90,7 @@ done: \
 #define SCALE VMULPS Y8, Y0, Y0
 #define AFFINE VMULPS Y8, Y0, Y0; VADDPS Y9, Y0, Y0
 #define ATLEAST VMAXPS Y0, Y8, Y0
+#define ABOVE VCMPPS $0x1E, Y8, Y0, Y0; VANDPS Y9, Y0, Y0
 #define ABS VANDPS absMask<>(SB), Y0, Y0
 
 // func scale32(dst, x *float32, n int, c, d float32)
@@ -100,6 +101,9 @@ UNARY(·affine32, AFFINE, Y0)
 
 // func atLeast32(dst, x *float32, n int, c, d float32)
 UNARY(·atLeast32, ATLEAST, Y0)
+
+// func above32(dst, x *float32, n int, c, d float32)
+UNARY(·above32, ABOVE, Y0)
 
 // func abs32(dst, x *float32, n int, c, d float32)
 UNARY(·abs32, ABS, Y0)

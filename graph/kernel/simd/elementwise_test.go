@@ -33,6 +33,7 @@ func TestElementwise(t *testing.T) {
 			"scale":   func(dst []float32) { simd.Affine(dst, x, 1.7, 0) },
 			"affine":  func(dst []float32) { simd.Affine(dst, x, 1.7, -.3) },
 			"atLeast": func(dst []float32) { simd.AtLeast(dst, x, .2) },
+			"above":   func(dst []float32) { simd.Above(dst, x, .2) },
 			"abs":     func(dst []float32) { simd.Abs(dst, x) },
 			"narrow": func(dst []float32) {
 				wide := make([]float64, n)
@@ -77,6 +78,28 @@ func TestElementwise(t *testing.T) {
 			}
 			if got := simd.Sum(y[:min(n, 20)]); n <= 20 && math.Abs(got-sum) > 1e-14 {
 				t.Fatalf("%d elements, %s: sum %v, want %v", n, path, got, sum)
+			}
+		})
+	}
+}
+
+// A float32 is above c if it is as a float64, whether c is a float32 or not.
+func TestAbove(t *testing.T) {
+	inf, nan := math.Inf(1), math.NaN()
+	cs := []float64{0, math.Copysign(0, -1), .2, -.2, .25, 1e300, -1e300, 1e-300, -1e-300, math.MaxFloat32, -math.MaxFloat32, inf, -inf, nan}
+	var x []float32
+	for _, c := range cs {
+		v := float32(c)
+		x = append(x, v, math.Nextafter32(v, float32(inf)), math.Nextafter32(v, float32(-inf)))
+	}
+	for _, c := range cs {
+		paths(func(path string) {
+			dst := make([]float32, len(x))
+			simd.Above(dst, x, c)
+			for i, v := range x {
+				if (dst[i] == 1) != (float64(v) > c) || dst[i] != 0 && dst[i] != 1 {
+					t.Errorf("%s: %v above %v gives %v", path, v, c, dst[i])
+				}
 			}
 		})
 	}

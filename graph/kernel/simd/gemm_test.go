@@ -88,7 +88,7 @@ func TestSparse(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(1, 3))
 	var s simd.Sparse
-	for _, c := range [][3]int{{1, 1, 1}, {9, 3, 5}, {128, 784, 10}, {30, 100, 64}, {17, 70, 150}, {5, 7, 49}, {64, 9, 47}} {
+	for _, c := range [][3]int{{1, 1, 1}, {9, 3, 5}, {128, 784, 10}, {30, 100, 64}, {17, 70, 150}, {5, 7, 49}, {64, 9, 47}, {9, 30, 300}, {20, 30, 180}} {
 		rows, cols, n := c[0], c[1], c[2]
 		for _, share := range []float64{0, .1, .3, 1} {
 			x := random(r, rows*cols, share)

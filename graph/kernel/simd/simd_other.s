@@ -23,3 +23,6 @@ NONE(·narrow32, ·softmax32, ·softmaxGrad32, ·adam32, ·normal32)
 NONE(·strataKeys, ·sortLanes, ·strataPoints, ·scramble32, ·compress32)
 NONE(·hazards32, ·dots32, ·pulls32, ·gemm6x16, ·spmm16)
 NONE(·hazards64, ·dots64, ·pulls64, ·transpose8, ·spmm64)
+
+TEXT ·above32(SB), NOSPLIT, $0
+	UNDEF

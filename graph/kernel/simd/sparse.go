@@ -18,6 +18,9 @@ type Sparse struct {
 // panelCols are the columns of a product that a sparse kernel computes at a time.
 const panelCols = 64
 
+// Panels is how many panels n columns of a product make.
+func Panels(n int) int { return (n + panelCols - 1) / panelCols }
+
 // Reset begins another matrix, of which all rows are to be Set. It reports false
 // if there is no room for it. The vector kernels must be on.
 func (s *Sparse) Reset(rows, cols int) bool {
@@ -97,11 +100,12 @@ func (s *Sparse) Prepare() {
 }
 
 // MulT writes a part of s·bᵀ to dst [Rows×b.Rows], for b [n×Cols] row-major; see
-// Gemm32 for parts. The parts are columns where there are many, else rows.
+// Gemm32 for parts. The parts are columns where there are many, or one of [Panels]
+// for each part, else rows, and each part then transposes all of b.
 func (s *Sparse) MulT(dst, b []float32, n, part, parts int) {
-	tiles := (n + panelCols - 1) / panelCols
+	tiles := Panels(n)
 	j, end, row, rows := 0, n, 0, s.Rows
-	if tiles >= 4*parts {
+	if tiles == parts || tiles >= 4*parts {
 		j, end = tiles*part/parts*panelCols, min(n, tiles*(part+1)/parts*panelCols)
 	} else {
 		row, rows = s.Rows*part/parts, s.Rows*(part+1)/parts
