@@ -108,7 +108,7 @@ func (l *Log) open() error {
 		return err
 	}
 	if l.torn = info.Size() - whole; l.torn > 0 {
-		if err := wholefile.SetAside(l.path+".torn", io.NewSectionReader(l.f, whole, l.torn)); err != nil {
+		if err := wholefile.SetAside(l.path+".torn", info.Mode().Perm(), io.NewSectionReader(l.f, whole, l.torn)); err != nil {
 			return err
 		}
 		if err := l.f.Truncate(whole); err != nil {

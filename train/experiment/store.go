@@ -95,7 +95,7 @@ func (s *Store) mend(dir string, text []byte, end int) ([]byte, error) {
 		return append(text, '\n'), s.write([]byte{'\n'})
 	}
 	aside := filepath.Join(dir, TornFile)
-	if err := wholefile.SetAside(aside, bytes.NewReader(text[end:])); err != nil {
+	if err := wholefile.SetAside(aside, 0o666, bytes.NewReader(text[end:])); err != nil {
 		return nil, err
 	}
 	number := bytes.Count(text, []byte{'\n'}) + 1

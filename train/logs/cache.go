@@ -211,7 +211,7 @@ func open(ctx context.Context, path string, o *Options) (*Log, error) {
 			return nil, err
 		}
 		if o.BadRows != "" {
-			if err := wholefile.Write(o.BadRows, func(f *os.File) error { return b.badRows.copyTo(f) }); err != nil {
+			if err := wholefile.Write(o.BadRows, 0, func(f *os.File) error { return b.badRows.copyTo(f) }); err != nil {
 				return nil, err
 			}
 		}
@@ -282,7 +282,7 @@ func (b *builder) save(paths []string, key string, names []string, src source) (
 		if i > 0 {
 			_ = os.MkdirAll(filepath.Dir(path), 0o755) // if not, creating the file says so
 		}
-		err := wholefile.Write(path, func(f *os.File) error { return b.image(f, key, names, src) })
+		err := wholefile.Write(path, 0, func(f *os.File) error { return b.image(f, key, names, src) })
 		if err == nil {
 			l, _, err := load(path, key)
 			return l, err

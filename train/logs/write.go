@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +14,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/klauspost/compress/zstd"
+
+	"opl/policies/wholefile"
 )
 
 // WriterOptions say how a log is written, in the format of the file's ending, see Writable.
@@ -35,7 +35,7 @@ type WriterOptions struct {
 type Writer struct {
 	path     string
 	o        WriterOptions
-	file     *os.File
+	file     *wholefile.File
 	out      *bufio.Writer
 	compress io.WriteCloser
 	encoder  encoder
@@ -91,7 +91,7 @@ func Create(path string, o WriterOptions) (*Writer, error) {
 		w.layout = asList
 	}
 	var err error
-	if w.file, err = os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*.tmp"); err != nil {
+	if w.file, err = wholefile.Create(path, 0); err != nil {
 		return nil, err
 	}
 	w.out = bufio.NewWriterSize(w.file, 1<<20)
@@ -247,7 +247,7 @@ func (w *Writer) Close() error {
 	if w.err == nil && w.n == 0 {
 		w.err = fmt.Errorf("%s: a log without rows is not written", w.path)
 	}
-	steps := []func() error{w.out.Flush, func() error { return w.file.Chmod(0o644) }, w.file.Sync}
+	steps := []func() error{w.out.Flush}
 	if w.compress != nil {
 		steps = slices.Insert(steps, 0, w.compress.Close)
 	}
@@ -262,17 +262,8 @@ func (w *Writer) Close() error {
 	if w.err != nil {
 		return errors.Join(w.err, w.Abort())
 	}
-	err := w.file.Close()
-	if err == nil {
-		err = os.Rename(w.file.Name(), w.path)
-	}
-	if err != nil {
-		err = errors.Join(err, os.Remove(w.file.Name()))
-	}
-	return err
+	return w.file.Commit()
 }
 
 // Abort removes what was written; no log is left.
-func (w *Writer) Abort() error {
-	return errors.Join(w.file.Close(), os.Remove(w.file.Name()))
-}
+func (w *Writer) Abort() error { return w.file.Abort() }
