@@ -3,9 +3,10 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
-	"log"
+	"log/slog"
 	"net"
 	"os"
 	"os/signal"
@@ -19,12 +20,14 @@ import (
 )
 
 type serveFlags struct {
-	listen  string
-	log     string
-	fsync   string
-	address string
-	seed    uint64
-	config  server.Config
+	listen   string
+	log      string
+	fsync    string
+	address  string
+	messages string
+	seed     uint64
+	of       server.LogOptions
+	config   server.Config
 }
 
 func serveCommand() *cobra.Command {
@@ -42,6 +45,12 @@ turns the log and the rewards into one to learn from.
 
 SIGHUP reads the policy file again: a file that is refused leaves the policy as it
 is. SIGINT and SIGTERM stop the server once the requests under way are answered.
+
+A log that is renamed or removed is begun anew, within a second or at once by
+SIGUSR1. --log-max-bytes renames a full one to FILE.000001, FILE.000002 and so on;
+nothing is ever deleted: above --log-max-total decisions are refused until files are
+moved away. A log that cannot be written to, as when the disk is full, makes /decide and
+/healthz answer 503, is told once, and goes on by itself.
 
 A decision that was answered survives the death of the process. --fsync is about
 power cuts: each waits for the disk before it answers, interval may lose the last
@@ -61,6 +70,9 @@ who can reach the address can decide.`,
 	fl.StringVar(&f.listen, "listen", "127.0.0.1:8080", "address to listen on; port 0 takes a free one")
 	fl.StringVar(&f.log, "log", "served.jsonl", "`file` that decisions are appended to")
 	fl.StringVar(&f.fsync, "fsync", string(server.FsyncInterval), "when the log is forced to the disk: each, interval (1 s) or never")
+	fl.Int64Var(&f.of.MaxBytes, "log-max-bytes", 0, "size of a log that is renamed for a new one; 0: none is")
+	fl.Int64Var(&f.of.MaxTotal, "log-max-total", 0, "bytes that the log and those renamed may take; 0: no limit")
+	fl.StringVar(&f.messages, "messages", "text", "form of what is told on stderr: text or json")
 	fl.StringVar(&f.address, "address-file", "", "write the address listened on to this `file`")
 	fl.Int64Var(&f.config.MaxBody, "max-body", 1<<20, "largest request, bytes")
 	fl.IntVar(&f.config.MaxInFlight, "max-requests", 1024, "requests at a time; more are answered 503")
@@ -84,19 +96,26 @@ func runServe(ctx context.Context, path string, f serveFlags, stderr io.Writer) 
 			return fmt.Errorf("--%s: want more than 0", limit.flag)
 		}
 	}
+	tell, err := messages(f.messages, stderr)
+	if err != nil {
+		return err
+	}
 	p, err := policyfile.Load(path)
 	if err != nil {
 		return err
 	}
-	out, err := server.OpenLog(f.log, server.Fsync(f.fsync))
+	f.of.Fsync, f.of.Logger, f.config.Logger = server.Fsync(f.fsync), tell, tell
+	if f.of.MaxBytes < 0 || f.of.MaxTotal < 0 {
+		return errors.New("--log-max-bytes, --log-max-total: want 0 or more")
+	}
+	out, err := server.OpenLog(f.log, f.of)
 	if err != nil {
 		return fmt.Errorf("--log: %w", err)
 	}
 	defer func() { err = cmp.Or(err, out.Close()) }()
 	if n := out.Torn(); n > 0 {
-		fmt.Fprintf(stderr, "opl: %s: the last line was cut off and never answered: its %d bytes are in %s.torn\n", f.log, n, f.log)
+		tell.Warn(fmt.Sprintf("%s: the last line was cut off and never answered: its %d bytes are in %s.torn", f.log, n, f.log), "log", f.log, "bytes", n)
 	}
-	f.config.ErrorLog = log.New(stderr, "opl: ", 0)
 	s, err := server.New(p, out, f.config)
 	if err != nil {
 		return err
@@ -106,48 +125,52 @@ func runServe(ctx context.Context, path string, f serveFlags, stderr io.Writer) 
 		return fmt.Errorf("--listen: %w", err)
 	}
 	if tcp, ok := l.Addr().(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
-		fmt.Fprintf(stderr, "opl: %s can be reached from other machines, and there is no authentication\n", l.Addr())
+		tell.Warn(l.Addr().String() + " can be reached from other machines, and there is no authentication")
 	}
-	warnOfFloor(p, stderr)
+	warnOfFloor(p, tell)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, append(reopenSignals, syscall.SIGHUP)...)
+	defer close(signals)
+	defer signal.Stop(signals)
+	go func() {
+		for sig := range signals {
+			if sig == syscall.SIGHUP {
+				reload(s, path, tell)
+			} else {
+				_ = out.Reopen() // it is told, and tried again
+			}
+		}
+	}()
 	if f.address != "" {
 		if err := wholefile.WriteBytes(f.address, []byte(l.Addr().String()+"\n")); err != nil {
 			return err
 		}
 	}
-	hup := make(chan os.Signal, 1)
-	signal.Notify(hup, syscall.SIGHUP)
-	defer close(hup)
-	defer signal.Stop(hup)
-	go func() {
-		for range hup {
-			reload(s, path, stderr)
-		}
-	}()
-	fmt.Fprintf(stderr, "opl: serving policy %.12s on http://%s, logging to %s\n", s.Hash(), l.Addr(), f.log)
+	tell.Info(fmt.Sprintf("serving policy %.12s on http://%s, logging to %s", s.Hash(), l.Addr(), f.log), "policy_hash", s.Hash(), "address", l.Addr().String(), "log", f.log)
 	if err := s.Serve(ctx, l); err != nil {
 		return err
 	}
-	fmt.Fprintln(stderr, "opl: stopped")
+	tell.Info("stopped")
 	return nil
 }
 
 // reload serves what the policy file holds by now, or says why not.
-func reload(s *server.Server, path string, stderr io.Writer) {
+func reload(s *server.Server, path string, tell *slog.Logger) {
 	p, err := policyfile.Load(path)
 	if err == nil {
 		err = s.Reload(p)
 	}
 	s.Reloaded(err)
 	if err != nil {
-		fmt.Fprintf(stderr, "opl: still serving policy %.12s: %s\n", s.Hash(), oneLine(err))
+		tell.Error(fmt.Sprintf("still serving policy %.12s: %s", s.Hash(), oneLine(err)), "policy_hash", s.Hash())
 		return
 	}
-	fmt.Fprintf(stderr, "opl: serving policy %.12s\n", s.Hash())
-	warnOfFloor(p, stderr)
+	tell.Info(fmt.Sprintf("serving policy %.12s", s.Hash()), "policy_hash", s.Hash())
+	warnOfFloor(p, tell)
 }
 
-func warnOfFloor(p *policyfile.Policy, stderr io.Writer) {
+func warnOfFloor(p *policyfile.Policy, tell *slog.Logger) {
 	if p.File().Floor == 0 {
-		fmt.Fprintln(stderr, "opl: the policy has no floor: propensities may be 0, and its log may say little about other policies")
+		tell.Warn("the policy has no floor: propensities may be 0, and its log may say little about other policies")
 	}
 }

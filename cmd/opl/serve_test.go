@@ -43,11 +43,19 @@ func address(ts *testscript.TestScript, file string) string {
 	return ""
 }
 
-// ask is ask ADDRESSFILE METHOD PATH BODY OUT: sends a request and writes status
-// and answer to OUT.
+// ask is ask ADDRESSFILE METHOD PATH BODY OUT [HEADER: VALUE]...: sends a request and writes
+// status and answer to OUT.
 func ask(ts *testscript.TestScript, _ bool, args []string) {
 	r, err := http.NewRequest(args[1], address(ts, args[0])+args[2], strings.NewReader(args[3]))
 	ts.Check(err)
+	r.Header.Set("Content-Type", "application/json")
+	for _, h := range args[5:] {
+		name, value, _ := strings.Cut(h, ": ")
+		r.Header.Set(name, value)
+		if name == "Host" {
+			r.Host = value
+		}
+	}
 	resp, err := http.DefaultClient.Do(r)
 	ts.Check(err)
 	defer resp.Body.Close()
@@ -56,10 +64,29 @@ func ask(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[4]), fmt.Appendf(nil, "%d %s", resp.StatusCode, b), 0o644))
 }
 
+// reloads is how often a server has reloaded its policy, or tried to.
+func reloads(ts *testscript.TestScript, url string) (n int) {
+	resp, err := http.Get(url + "/metrics")
+	ts.Check(err)
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	ts.Check(err)
+	for line := range strings.Lines(string(b)) {
+		if strings.HasPrefix(line, "opl_reloads_total{") {
+			m, err := strconv.Atoi(strings.TrimSpace(line[strings.Index(line, "} ")+2:]))
+			ts.Check(err)
+			n += m
+		}
+	}
+	return n
+}
+
 // hammer is hammer ADDRESSFILE N: asks N times from 4 goroutines, while the
-// server gets a SIGHUP every 5 ms; all are answered.
+// server gets a SIGHUP every 5 ms; all are answered. It ends once the server has read its policy
+// twice, the second time surely as it was when hammer began.
 func hammer(ts *testscript.TestScript, _ bool, args []string) {
-	url := address(ts, args[0]) + "/decide"
+	server := address(ts, args[0])
+	url, before := server+"/decide", reloads(ts, server)
 	n, err := strconv.Atoi(args[1])
 	ts.Check(err)
 	var wg sync.WaitGroup
@@ -83,7 +110,13 @@ func hammer(ts *testscript.TestScript, _ bool, args []string) {
 		})
 	}
 	done := make(chan struct{})
-	go func() { wg.Wait(); close(done) }()
+	go func() {
+		wg.Wait()
+		for end := time.Now().Add(20 * time.Second); reloads(ts, server) < before+2 && time.Now().Before(end); {
+			time.Sleep(time.Millisecond)
+		}
+		close(done)
+	}()
 	for {
 		select {
 		case <-done:

@@ -4,11 +4,14 @@ package server
 
 import (
 	"bytes"
+	"log/slog"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // A write that finds no room leaves whole lines, and the log goes on once there is
@@ -21,7 +24,8 @@ func TestNoRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "log")
-	l, err := OpenLog(path, FsyncNever)
+	var told bytes.Buffer // read after a lock of the log that follows its writing
+	l, err := OpenLog(path, LogOptions{Fsync: FsyncNever, Logger: slog.New(slog.NewTextHandler(&told, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,14 +40,24 @@ func TestNoRoom(t *testing.T) {
 	for i := range errs {
 		errs[i] = l.Append(row)
 	}
+	if l.Err() == nil {
+		t.Error("a log without room is ready")
+	}
 	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &before); err != nil {
 		t.Fatal(err)
 	}
 	if errs[0] != nil || errs[1] != nil || errs[2] == nil || errs[3] == nil {
 		t.Errorf("2,500 bytes for rows of 1,000: %v", errs)
 	}
+	// It goes on by itself.
+	for end := time.Now().Add(10 * time.Second); l.Err() != nil && time.Now().Before(end); {
+		time.Sleep(10 * time.Millisecond)
+	}
 	if err := l.Append(row); err != nil {
 		t.Errorf("with room again: %v", err)
+	}
+	if s := told.String(); strings.Count(s, "\n") != 2 || !strings.Contains(s, "cannot be logged") || !strings.Contains(s, "file too large") || !strings.Contains(s, "logged again") {
+		t.Errorf("it was said: %s", s)
 	}
 	if b, err := os.ReadFile(path); err != nil || !bytes.Equal(b, bytes.Repeat(row, 3)) {
 		t.Errorf("%d bytes in the log, want 3 whole rows, %v", len(b), err)

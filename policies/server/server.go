@@ -17,11 +17,12 @@
 //
 //	{"decision_id":"…","timestamp":"2006-01-02T15:04:05.999999999Z",
 //	 "context":{name: value, …},"action":"name","propensity":0.7,
-//	 "propensities":[0.7,0.3],"actions":["name","other"],"policy_hash":"…"}
+//	 "propensities":[0.7,0.3],"actions":["name","other"],"policy_hash":"…",
+//	 "crc32c":"89abcdef"}
 //
 // The context is the caller's, flattened, a list by the names of the policy, each
 // value as the policy took it: a number or a category. actions names the
-// propensities. Nothing of a request that was answered by an error is logged,
+// propensities; the last field is the line's checksum, see [wholefile.Seal]. Nothing of a request that was answered by an error is logged,
 // but the line of a decision that was asked for by a client that has gone since is.
 package server
 
@@ -35,7 +36,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
+	"log/slog"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -48,6 +49,7 @@ import (
 
 	"opl/policies/policyfile"
 	"opl/policies/propensity"
+	"opl/policies/wholefile"
 )
 
 // Defaults of Config.
@@ -67,7 +69,7 @@ type Config struct {
 	Drain       time.Duration // for the requests under way when the server stops
 	Strict      bool          // contexts with names or categories that the policy does not know are refused
 	Seed        *uint64       // of the actions drawn, for tests; nil: from the system
-	ErrorLog    *log.Logger   // of net/http; nil: discarded
+	Logger      *slog.Logger  // is told what befalls the server; nil: nobody
 }
 
 // Server answers requests by a policy. Make one by New.
@@ -115,12 +117,12 @@ func New(p *policyfile.Policy, l *Log, c Config) (*Server, error) {
 	if n := min(c.MaxBody, int64(c.MaxInFlight), int64(c.MaxConns), int64(c.Timeout), int64(c.Idle), int64(c.Drain)); n < 0 {
 		return nil, fmt.Errorf("server: a limit of %d", n)
 	}
-	if l.has != nil && !slices.Equal(l.has, p.Actions()) {
-		return nil, fmt.Errorf("%s: its decisions are among other actions, %q instead of %q: give a log of its own", l.path, l.has, p.Actions())
+	if err := l.among(p.Actions()); err != nil {
+		return nil, err
 	}
 	c.MaxBody, c.MaxInFlight, c.MaxConns = cmp.Or(c.MaxBody, 1<<20), cmp.Or(c.MaxInFlight, 1024), cmp.Or(c.MaxConns, 4096)
 	c.Timeout, c.Idle, c.Drain = cmp.Or(c.Timeout, DefaultTimeout), cmp.Or(c.Idle, DefaultIdle), cmp.Or(c.Drain, DefaultDrain)
-	c.ErrorLog = cmp.Or(c.ErrorLog, log.New(io.Discard, "", 0))
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	var seed [32]byte
 	crand.Read(seed[:]) // never fails
 	s := &Server{config: c, log: l, prefix: hex.EncodeToString(seed[:8])}
@@ -171,7 +173,7 @@ func (s *Server) Hash() string { return s.current.Load().policy.Hash() }
 // requests under way finish, for as long as Config.Drain.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	h := &http.Server{
-		Handler: s, ErrorLog: s.config.ErrorLog,
+		Handler: s, ErrorLog: slog.NewLogLogger(s.config.Logger.Handler(), slog.LevelWarn),
 		ReadTimeout: s.config.Timeout, WriteTimeout: s.config.Timeout, IdleTimeout: s.config.Idle,
 		MaxHeaderBytes: 16 << 10,
 	}
@@ -321,7 +323,7 @@ func (s *Server) choose(k *work, l *loaded, now time.Time) (status int, kind str
 	line = append(line, propensities...)
 	line = append(append(line, `,"actions":`...), l.names...)
 	line = append(append(line, `,"policy_hash":"`...), p.Hash()...)
-	line = append(line, "\"}\n"...)
+	line = append(wholefile.Seal(append(line, "\"}"...)), '\n')
 
 	if q.unknown > 0 {
 		out = strconv.AppendInt(append(out, `,"unknown":`...), int64(q.unknown), 10)

@@ -22,6 +22,7 @@ import (
 
 	"opl/policies/features"
 	"opl/policies/policyfile"
+	"opl/policies/wholefile"
 )
 
 // child, if set, is the folder that the test binary serves in, until it is killed.
@@ -69,7 +70,7 @@ func testPolicy(t testing.TB, k, d int, change func(*policyfile.File)) *policyfi
 
 func testLog(t testing.TB) *Log {
 	t.Helper()
-	l, err := OpenLog(filepath.Join(t.TempDir(), "log.jsonl"), FsyncNever)
+	l, err := OpenLog(filepath.Join(t.TempDir(), "log.jsonl"), LogOptions{Fsync: FsyncNever})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,6 +115,15 @@ type line struct {
 	Hash         string         `json:"policy_hash"`
 }
 
+func unsealed(t testing.TB, b []byte) []byte {
+	t.Helper()
+	object, sealed, err := wholefile.Unseal(bytes.TrimSuffix(b, []byte("\n")))
+	if !sealed || err != nil {
+		t.Fatalf("%s: sealed %t, %v", b, sealed, err)
+	}
+	return object
+}
+
 func strict(t testing.TB, b []byte, v any) {
 	t.Helper()
 	dec := json.NewDecoder(bytes.NewReader(b))
@@ -135,7 +145,7 @@ func lines(t testing.TB, path string) (all []line) {
 	}
 	for raw := range bytes.Lines(b) {
 		var l line
-		strict(t, raw, &l)
+		strict(t, unsealed(t, raw), &l)
 		all = append(all, l)
 	}
 	return all
@@ -448,7 +458,7 @@ func TestOtherActions(t *testing.T) {
 		t.Fatal(err)
 	}
 	for k, want := range map[int]string{3: "", 4: "among other actions"} {
-		again, err := OpenLog(path, FsyncNever)
+		again, err := OpenLog(path, LogOptions{Fsync: FsyncNever})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -538,7 +548,7 @@ func serveUntilKilled(folder string) {
 	}
 	p, err := policyfile.Load(filepath.Join(folder, "policy.json"))
 	fail(err)
-	l, err := OpenLog(filepath.Join(folder, "log.jsonl"), FsyncInterval)
+	l, err := OpenLog(filepath.Join(folder, "log.jsonl"), LogOptions{Fsync: FsyncInterval})
 	fail(err)
 	s, err := New(p, l, Config{})
 	fail(err)
@@ -614,7 +624,7 @@ func TestKill(t *testing.T) {
 			f.Close()
 		}
 	}
-	l, err := OpenLog(path, FsyncNever)
+	l, err := OpenLog(path, LogOptions{Fsync: FsyncNever})
 	if err != nil {
 		t.Fatal(err)
 	}
