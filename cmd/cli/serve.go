@@ -10,7 +10,9 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -25,6 +27,11 @@ type serveFlags struct {
 	fsync    string
 	address  string
 	messages string
+	admin    string
+	tokens   string
+	cert     string
+	key      string
+	insecure bool
 	seed     uint64
 	of       server.LogOptions
 	config   server.Config
@@ -54,10 +61,18 @@ moved away. A log that cannot be written to, as when the disk is full, makes /de
 
 A decision that was answered survives the death of the process. --fsync is about
 power cuts: each waits for the disk before it answers, interval may lose the last
-second, never what the system has not written yet. There is no authentication:
-who can reach the address can decide.`,
+second, never what the system has not written yet.
+
+Who asks again with the same decision_id and context gets the same answer, and the log
+has one line, also after a restart; with another context it is refused (409). Requests
+of web pages are refused, by their Origin, Content-Type and Host (--host adds names). With
+--token-file clients send "Authorization: Bearer TOKEN"; an address that other machines
+reach needs it, or --insecure. Certificates, their key and tokens are read again when
+their files change, and by SIGHUP.`,
 		Example: `  opl serve policy.json --log served.jsonl
-  curl -d '{"context":{"age":41,"city":"Oslo"}}' http://127.0.0.1:8080/decide`,
+  curl --json '{"context":{"age":41,"city":"Oslo"}}' http://127.0.0.1:8080/decide
+  opl serve policy.json --listen :8443 --tls-cert cert.pem --tls-key key.pem \
+    --token-file tokens --admin 127.0.0.1:9090`,
 		Args: operands("a policy file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("seed") {
@@ -77,6 +92,14 @@ who can reach the address can decide.`,
 	fl.Int64Var(&f.config.MaxBody, "max-body", 1<<20, "largest request, bytes")
 	fl.IntVar(&f.config.MaxInFlight, "max-requests", 1024, "requests at a time; more are answered 503")
 	fl.IntVar(&f.config.MaxConns, "max-connections", 4096, "connections at a time; more are answered 503")
+	fl.IntVar(&f.config.MaxEach, "max-per-address", 1024, "connections at a time of one address (of a /64 of IPv6)")
+	fl.StringVar(&f.admin, "admin", "", "`address` of a listener of its own for all but decisions, without TLS and tokens")
+	fl.StringVar(&f.tokens, "token-file", "", "`file` of tokens, one a line, of which clients need one")
+	fl.StringVar(&f.cert, "tls-cert", "", "`file` of the certificate, PEM")
+	fl.StringVar(&f.key, "tls-key", "", "`file` of its key, PEM")
+	fl.StringSliceVar(&f.config.Hosts, "host", nil, "names that requests may call the server by, beside addresses and localhost")
+	fl.BoolVar(&f.insecure, "insecure", false, "listen where other machines can reach without a token")
+	fl.Int64Var(&f.config.Remember, "remember-bytes", 32<<20, "memory for answers that are given again to the same decision_id")
 	fl.DurationVar(&f.config.Timeout, "timeout", server.DefaultTimeout, "for reading a request, and for writing its answer")
 	fl.DurationVar(&f.config.Idle, "idle", server.DefaultIdle, "how long a connection may wait for its next request")
 	fl.DurationVar(&f.config.Drain, "drain", server.DefaultDrain, "for the requests under way when the server stops")
@@ -90,7 +113,7 @@ func runServe(ctx context.Context, path string, f serveFlags, stderr io.Writer) 
 	for _, limit := range []struct {
 		flag string
 		n    int64
-	}{{"max-body", c.MaxBody}, {"max-requests", int64(c.MaxInFlight)}, {"max-connections", int64(c.MaxConns)},
+	}{{"max-body", c.MaxBody}, {"max-requests", int64(c.MaxInFlight)}, {"max-connections", int64(c.MaxConns)}, {"max-per-address", int64(c.MaxEach)}, {"remember-bytes", c.Remember},
 		{"timeout", int64(c.Timeout)}, {"idle", int64(c.Idle)}, {"drain", int64(c.Drain)}} {
 		if limit.n <= 0 {
 			return fmt.Errorf("--%s: want more than 0", limit.flag)
@@ -116,28 +139,62 @@ func runServe(ctx context.Context, path string, f serveFlags, stderr io.Writer) 
 	if n := out.Torn(); n > 0 {
 		tell.Warn(fmt.Sprintf("%s: the last line was cut off and never answered: its %d bytes are in %s.torn", f.log, n, f.log), "log", f.log, "bytes", n)
 	}
+	keys, err := f.keys()
+	if err != nil {
+		return err
+	}
+	f.config.Certificate, f.config.Admin = keys.certificate, f.admin != ""
+	if name, _, err := net.SplitHostPort(f.listen); err == nil && name != "" {
+		f.config.Hosts = append(f.config.Hosts, name)
+	}
 	s, err := server.New(p, out, f.config)
 	if err != nil {
 		return err
 	}
-	l, err := net.Listen("tcp", f.listen)
-	if err != nil {
-		return fmt.Errorf("--listen: %w", err)
+	if keys.tokens != "" {
+		if err := keys.read(s); err != nil {
+			return err
+		}
 	}
-	if tcp, ok := l.Addr().(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
-		tell.Warn(l.Addr().String() + " can be reached from other machines, and there is no authentication")
+	l, err := f.open("listen", f.listen, keys.tokens != "")
+	if err != nil {
+		return err
+	}
+	if keys.tokens != "" && keys.certificate == nil && !loopback(l) {
+		tell.Warn("tokens can be read on the way to " + l.Addr().String() + ": --tls-cert and --tls-key, or a proxy that has them, keep them secret")
+	}
+	ctx, stop := context.WithCancel(ctx)
+	var admin sync.WaitGroup
+	defer admin.Wait()
+	defer stop()
+	if f.admin != "" {
+		a, err := f.open("admin", f.admin, false)
+		if err != nil {
+			return errors.Join(err, l.Close())
+		}
+		tell.Info("health, metrics and the policy on http://"+a.Addr().String(), "address", a.Addr().String())
+		admin.Go(func() { _ = s.ServeAdmin(ctx, a) }) // what clients need is told by Serve
 	}
 	warnOfFloor(p, tell)
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, append(reopenSignals, syscall.SIGHUP)...)
-	defer close(signals)
 	defer signal.Stop(signals)
 	go func() {
-		for sig := range signals {
-			if sig == syscall.SIGHUP {
-				reload(s, path, tell)
-			} else {
-				_ = out.Reopen() // it is told, and tried again
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				keys.reload(s, tell, false)
+			case sig := <-signals:
+				if sig == syscall.SIGHUP {
+					reload(s, path, tell)
+					keys.reload(s, tell, true)
+				} else {
+					_ = out.Reopen() // it is told, and tried again
+				}
 			}
 		}
 	}()
@@ -146,7 +203,7 @@ func runServe(ctx context.Context, path string, f serveFlags, stderr io.Writer) 
 			return err
 		}
 	}
-	tell.Info(fmt.Sprintf("serving policy %.12s on http://%s, logging to %s", s.Hash(), l.Addr(), f.log), "policy_hash", s.Hash(), "address", l.Addr().String(), "log", f.log)
+	tell.Info(fmt.Sprintf("serving policy %.12s on %s://%s, logging to %s", s.Hash(), keys.scheme(), l.Addr(), f.log), "policy_hash", s.Hash(), "address", l.Addr().String(), "log", f.log)
 	if err := s.Serve(ctx, l); err != nil {
 		return err
 	}

@@ -61,9 +61,10 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"policy": writePolicy,
-			"ask":    ask,
-			"hammer": hammer,
+			"policy":      writePolicy,
+			"ask":         ask,
+			"hammer":      hammer,
+			"certificate": writeCertificate,
 			// oneline FILE: the file is one line.
 			"oneline": func(ts *testscript.TestScript, _ bool, args []string) {
 				if s := ts.ReadFile(args[0]); len(s) == 0 || s[len(s)-1] != '\n' || countLines(s) != 1 {
@@ -81,6 +82,16 @@ func TestScripts(t *testing.T) {
 				for _, cmd := range ts.BackgroundCmds() {
 					ts.Check(cmd.Process.Signal(map[string]os.Signal{"USR1": syscall.SIGUSR1, "HUP": syscall.SIGHUP}[args[1]]))
 				}
+			},
+			// until ADDRESSFILE STATUS HEADER: asks until that is the answer.
+			"until": func(ts *testscript.TestScript, _ bool, args []string) {
+				for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+					ask(ts, false, []string{args[0], "POST", "/decide", `{"context":{}}`, "until.out", args[2]})
+					if strings.HasPrefix(ts.ReadFile("until.out"), args[1]) {
+						return
+					}
+				}
+				ts.Fatalf("never %s", args[1])
 			},
 			// appears FILE: waits until it is there.
 			"appears": func(ts *testscript.TestScript, _ bool, args []string) {

@@ -1,8 +1,16 @@
 package main
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
 	"fmt"
 	"io"
+	"math/big"
 	"net/http"
 	"os"
 	"strconv"
@@ -43,10 +51,28 @@ func address(ts *testscript.TestScript, file string) string {
 	return ""
 }
 
-// ask is ask ADDRESSFILE METHOD PATH BODY OUT [HEADER: VALUE]...: sends a request and writes
-// status and answer to OUT.
+// writeCertificate is certificate CERT KEY NAME: writes a certificate by this common name.
+func writeCertificate(ts *testscript.TestScript, _ bool, args []string) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	ts.Check(err)
+	of := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: args[2]}, NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, of, of, &key.PublicKey, key)
+	ts.Check(err)
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), 0o600))
+}
+
+// ask is ask [https:]ADDRESSFILE METHOD PATH BODY OUT [HEADER: VALUE]...: sends a request and writes
+// status and answer to OUT, and the name of the certificate.
 func ask(ts *testscript.TestScript, _ bool, args []string) {
-	r, err := http.NewRequest(args[1], address(ts, args[0])+args[2], strings.NewReader(args[3]))
+	file, secure := strings.CutPrefix(args[0], "https:")
+	url := address(ts, file)
+	if secure {
+		url = strings.Replace(url, "http:", "https:", 1)
+	}
+	r, err := http.NewRequest(args[1], url+args[2], strings.NewReader(args[3]))
 	ts.Check(err)
 	r.Header.Set("Content-Type", "application/json")
 	for _, h := range args[5:] {
@@ -56,11 +82,15 @@ func ask(ts *testscript.TestScript, _ bool, args []string) {
 			r.Host = value
 		}
 	}
-	resp, err := http.DefaultClient.Do(r)
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	resp, err := client.Do(r)
 	ts.Check(err)
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
 	ts.Check(err)
+	if resp.TLS != nil {
+		b = append(b, resp.TLS.PeerCertificates[0].Subject.CommonName...)
+	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[4]), fmt.Appendf(nil, "%d %s", resp.StatusCode, b), 0o644))
 }
 

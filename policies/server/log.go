@@ -256,10 +256,13 @@ func wholeLines(f io.ReaderAt, size int64) (int64, error) {
 
 // logged is what is read of a line of the log.
 type logged struct {
-	ID      string          `json:"decision_id"`
-	Context json.RawMessage `json:"context"`
-	Actions []string        `json:"actions"`
-	Hash    string          `json:"policy_hash"`
+	ID           string          `json:"decision_id"`
+	Context      json.RawMessage `json:"context"`
+	Action       string          `json:"action"`
+	Propensities []float64       `json:"propensities"`
+	Actions      []string        `json:"actions"`
+	Unknown      int             `json:"unknown"`
+	Hash         string          `json:"policy_hash"`
 }
 
 // actionsOf reads the actions of the first decision of a log's whole lines, none of an empty

@@ -45,8 +45,10 @@ func servedLog(t testing.TB, bodies ...string) string {
 		t.Fatal(err)
 	}
 	for _, body := range bodies {
-		w := httptest.NewRecorder()
-		if s.ServeHTTP(w, httptest.NewRequest("POST", "/decide", strings.NewReader(body))); w.Code != 200 {
+		w, r := httptest.NewRecorder(), httptest.NewRequest("POST", "/decide", strings.NewReader(body))
+		r.Host = "localhost"
+		r.Header.Set("Content-Type", "application/json")
+		if s.ServeHTTP(w, r); w.Code != 200 {
 			t.Fatalf("%s: %s", body, w.Body)
 		}
 	}
@@ -132,7 +134,11 @@ func TestPolicy(t *testing.T) {
 }
 
 func TestDuplicates(t *testing.T) {
-	log := servedLog(t, `{"context":{"age":3},"decision_id":"d"}`, `{"context":{"age":4},"decision_id":"d"}`)
+	twice, err := os.ReadFile(servedLog(t, `{"context":{"age":3},"decision_id":"d"}`, `{"context":{"age":4},"decision_id":"e"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := write(t, "log", strings.Replace(unsealed(string(twice)), `"e"`, `"d"`, 1))
 	rewards := write(t, "r.csv", "decision_id,reward\nd,0\nd,1\n")
 	for _, c := range []struct {
 		d         Duplicates
