@@ -163,6 +163,7 @@ func printSummary(w io.Writer, s join.Summary, f joinFlags) {
 		{s.Left, "duplicates left out, the " + f.duplicates + " taken"},
 		{s.Bad, "lines that could not be read left out, and written to " + f.bad},
 		{s.Copies, "lines that are equal to others left out"},
+		{s.Plain, "lines have no checksum, as older servers wrote them: damage would not be noticed"},
 		{s.Zeros, "bytes that are zero left out: something truncated the log while it was written"},
 		{s.Torn, "bytes of a last line without an end left out: the server may be writing it"},
 		{s.NoChance, "decisions with an action of propensity 0: a floor keeps a log useful for other policies"},

@@ -21,8 +21,10 @@ import (
 
 const (
 	maxNames = 1 << 24
-	maxBad   = 1 << 22 // bad rows that are remembered
-	maxRow   = 1 << 24 // bytes of a row
+	// actions that numbers alone may stand for, in a log that has fewer rows
+	manyActions = 1 << 16
+	maxBad      = 1 << 22 // bad rows that are remembered
+	maxRow      = 1 << 24 // bytes of a row
 )
 
 // rowError is what is wrong with a row. Reading can go on after it.
@@ -658,6 +660,9 @@ func (b *builder) decide() (names []string, number, slot []int32, err error) {
 		}
 		if k = max(len(b.slots), b.actionsMin); len(b.slots) == 0 {
 			k = max(k, hi+1-b.base)
+		}
+		if k > max(manyActions, b.n) {
+			return fail("actions are numbered up to %d in %d rows: are they identifiers? setting actions lists those that were possible", k-1+b.base, b.n)
 		}
 	case other < 0 && lo <= 1 && hi+1-lo <= 2*len(b.actions):
 		k = hi + 1 - lo

@@ -26,6 +26,7 @@ type file struct {
 	info        fs.FileInfo
 	first       time.Time // of its first decision; zero: it has none
 	torn, zeros int       // bytes left out by each
+	plain       int       // lines without a checksum
 }
 
 func openFile(path string) (*file, error) {
@@ -56,16 +57,16 @@ func openFile(path string) (*file, error) {
 // decoded and checked, with the place of the action, or what is wrong with them. Errors name the file
 // and the line.
 func (f *file) each(use func(n int, raw []byte, s *line, action int, wrong error) error) error {
-	var sealed bool // a line before was: none is without since
+	f.plain = 0
 	var text []byte
 	return f.eachLine(func(n int, raw []byte, wrong error) error {
 		if wrong != nil {
 			return use(n, raw, nil, 0, wrong)
 		}
 		text = append(text[:0], raw[:len(raw)-1]...)
-		object, has, err := wholefile.Unseal(text)
-		if sealed = sealed || has; err == nil && !has && sealed {
-			err = errors.New("the line has no checksum, as those before have")
+		object, sealed, err := wholefile.Unseal(text)
+		if !sealed {
+			f.plain++
 		}
 		var s line
 		action := 0

@@ -59,6 +59,7 @@ type Summary struct {
 	Zeros      int           // bytes that are zero, left out
 	Copies     int           // lines equal to others, left out
 	Bad        int           // lines that could not be read, left out
+	Plain      int           // lines without a checksum
 	NoChance   int           // decisions with an action of propensity 0
 	Policies   []logs.Logger // that decided, by their hashes, with the number of their logs
 	From, To   time.Time
@@ -108,6 +109,7 @@ type Log struct {
 	rows         map[string]place // that counts, of each id
 	left, copies int
 	torn, zeros  int
+	plain        int
 	skip         bool
 }
 
@@ -185,7 +187,7 @@ func Open(paths []string, d Duplicates, bad io.Writer) (_ *Log, err error) {
 			l.rows[s.ID] = now
 			return nil
 		})
-		l.torn, l.zeros = l.torn+f.torn, l.zeros+f.zeros
+		l.torn, l.zeros, l.plain = l.torn+f.torn, l.zeros+f.zeros, l.plain+f.plain
 		if err != nil {
 			return nil, err
 		}
@@ -229,7 +231,7 @@ func (l *Log) Join(rewards *Rewards, write func(*logs.Decision) error, o Options
 		}
 		return -(r - low) / (high - low), nil
 	}
-	s := Summary{Decisions: len(l.rows), Left: l.left + rewards.left, Torn: l.torn, Zeros: l.zeros, Copies: l.copies, Bad: l.Bad}
+	s := Summary{Decisions: len(l.rows), Left: l.left + rewards.left, Torn: l.torn, Zeros: l.zeros, Copies: l.copies, Bad: l.Bad, Plain: l.plain}
 	if o.Missing != nil {
 		if _, err := cost(*o.Missing); err != nil {
 			return s, fmt.Errorf("setting missing-reward: %w", err)
