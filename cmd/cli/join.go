@@ -48,7 +48,7 @@ as after a truncation by logrotate, count once.
 A decision without a reward is dropped, unless --missing-reward says what it
 earned. If whether a reward is there depends on what was done or on what came of
 it (only purchases are reported; late ones are not in yet), dropping biases the
-log: give --missing-reward 0 where no report means no reward, and wait until all
+log: it says how many were dropped, and nothing is guaranteed on it. Give --missing-reward 0 where no report means no reward, and wait until all
 rewards are in.`,
 		Example: `  opl join served.jsonl rewards.csv --out next.parquet
   opl join served.jsonl* rewards.csv --policy policy.json --out next.parquet
@@ -126,7 +126,7 @@ func joinLogs(stdout io.Writer, served []string, rewards string, f joinFlags) (e
 	if err != nil {
 		return err
 	}
-	w, err := logs.Create(f.out, logs.WriterOptions{Actions: log.Actions})
+	w, err := logs.Create(f.out, logs.WriterOptions{Actions: log.Actions, Unrewarded: o.Missing == nil && log.Missing(r) > 0})
 	if err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
@@ -176,7 +176,8 @@ func printSummary(w io.Writer, s join.Summary, f joinFlags) {
 	case s.Missing > 0 && f.missing == "drop":
 		fmt.Fprintf(w, "%8d without a reward were dropped. If a reward is there depends on what was done or on what\n"+
 			"         came of it (late rewards, only successes reported), the log is biased, and so is every\n"+
-			"         estimate and guarantee from it: see --missing-reward\n", s.Missing)
+			"         estimate from it. The log says how many (column unrewarded), and nothing is guaranteed\n"+
+			"         on it: see --missing-reward\n", s.Missing)
 	case s.Missing > 0:
 		fmt.Fprintf(w, "%8d without a reward were given %s: wrong for rewards that are still to come\n", s.Missing, f.missing)
 	}

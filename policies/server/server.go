@@ -5,12 +5,15 @@
 //	             → {"decision_id", "action", "action_name", "propensity", "propensities", "policy_hash"}
 //	GET /healthz → 200 {"status":"ok","policy_hash"}, 503 when the log takes no more
 //	GET /metrics → Prometheus' text format
+//	GET /policy  → the policy: hash, guarantee, actions, features with their ranges
+//	GET /openapi.json → the OpenAPI document of all this
 //
 // The action is counted from 0, and propensities has those of all actions in the
 // order of the policy file; "unknown", where it is there, counts the names and
 // categories of the context that the policy does not know. What is wrong with a
-// request is answered as {"error": …}, starting with the field: 400; 404 and 405
-// for paths and methods, 408 for a body too slow, 413 for one too large, 503 with more requests or
+// request is answered as {"error": …}, starting with the field: 400; 401 without a token; 403 for another
+// site's page; 404 and 405 for paths and methods, 408 for a body too slow, 409 for an id that was asked for
+// with another context, 413 for a body too large, 415 for one that is not JSON, 503 with more requests or
 // connections than allowed, and when the decision cannot be logged.
 //
 // A line of the log, here in several:
@@ -105,6 +108,7 @@ type loaded struct {
 	columns *columns
 	quoted  [][]byte // action names as JSON
 	names   []byte   // all of them, a JSON list
+	about   []byte   // the answer of /policy
 }
 
 // work is what one request needs.
@@ -160,7 +164,7 @@ func New(p *policyfile.Policy, l *Log, c Config) (*Server, error) {
 }
 
 func (s *Server) load(p *policyfile.Policy) *loaded {
-	l := &loaded{policy: p, columns: newColumns(p.Inputs(), int(s.config.MaxBody))}
+	l := &loaded{policy: p, about: describe(p), columns: newColumns(p.Inputs(), int(s.config.MaxBody))}
 	l.names, _ = json.Marshal(p.Actions()) // strings are never refused
 	for _, name := range p.Actions() {
 		quoted, _ := json.Marshal(name)
@@ -242,9 +246,11 @@ type route struct {
 }
 
 var routes = map[string]route{
-	"/decide":  {http.MethodPost, (*Server).decide},
-	"/healthz": {http.MethodGet, (*Server).health},
-	"/metrics": {http.MethodGet, (*Server).writeMetrics},
+	"/decide":       {http.MethodPost, (*Server).decide},
+	"/healthz":      {http.MethodGet, (*Server).health},
+	"/metrics":      {http.MethodGet, (*Server).writeMetrics},
+	"/policy":       {http.MethodGet, (*Server).describe},
+	"/openapi.json": {http.MethodGet, (*Server).document},
 }
 
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {

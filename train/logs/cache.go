@@ -49,21 +49,22 @@ type stamp struct {
 }
 
 type cacheHeader struct {
-	Key      string   `json:"key"`
-	Source   source   `json:"source"`
-	Rows     int      `json:"rows"`
-	Width    int      `json:"width"` // of dense contexts; -1: sparse
-	Actions  []string `json:"actions"`
-	Notes    []string `json:"notes"`
-	Hash     string   `json:"hash"`
-	Skipped  int      `json:"skipped"`
-	HasIDs   bool     `json:"has_ids"`
-	Sections []int64  `json:"sections"` // their lengths in bytes, in the order of Log.sections
+	Key        string   `json:"key"`
+	Source     source   `json:"source"`
+	Rows       int      `json:"rows"`
+	Width      int      `json:"width"` // of dense contexts; -1: sparse
+	Actions    []string `json:"actions"`
+	Notes      []string `json:"notes"`
+	Hash       string   `json:"hash"`
+	Skipped    int      `json:"skipped"`
+	Unrewarded int      `json:"unrewarded"`
+	HasIDs     bool     `json:"has_ids"`
+	Sections   []int64  `json:"sections"` // their lengths in bytes, in the order of Log.sections
 }
 
 // key is what of the options matters to the cache.
 func key(format string, o *Options) string {
-	return fmt.Sprintf("3 %q %q %v %v %q %q %q", format, o.Preset, o.RewardMin, o.RewardMax, o.Actions, o.Categories, o.BadRows)
+	return fmt.Sprintf("4 %q %q %v %v %q %q %q", format, o.Preset, o.RewardMin, o.RewardMax, o.Actions, o.Categories, o.BadRows)
 }
 
 // fileHash hashes a file: all of it if it is small or that is asked for, else 256 blocks.
@@ -250,7 +251,7 @@ func open(ctx context.Context, path string, o *Options) (*Log, error) {
 
 // image writes the cache.
 func (b *builder) image(f io.Writer, key string, names []string, src source) error {
-	h := cacheHeader{Key: key, Source: src, Rows: b.n, Width: -1, Actions: names, Notes: b.notes, Hash: fmt.Sprintf("%016x", b.hash.Sum64()), Skipped: b.skipped, HasIDs: b.first.hasID}
+	h := cacheHeader{Key: key, Source: src, Rows: b.n, Width: -1, Actions: names, Notes: b.notes, Hash: fmt.Sprintf("%016x", b.hash.Sum64()), Skipped: b.skipped, Unrewarded: b.unrewarded, HasIDs: b.first.hasID}
 	if b.dense {
 		h.Width = len(b.first.ids)
 	}
@@ -397,7 +398,7 @@ func parse(data []byte, key string) (*Log, source, error) {
 	if json.Unmarshal(data[16:16+length], &h) != nil || h.Key != key {
 		return nil, source{}, errDamaged
 	}
-	l := &Log{Actions: h.Actions, Notes: h.Notes, Skipped: h.Skipped, store: &store{hash: h.Hash, n: h.Rows, width: h.Width, hasIDs: h.HasIDs}}
+	l := &Log{Actions: h.Actions, Notes: h.Notes, Skipped: h.Skipped, Unrewarded: h.Unrewarded, store: &store{hash: h.Hash, n: h.Rows, width: h.Width, hasIDs: h.HasIDs}}
 	if !l.place(data[:len(data)-8], int64(16+length), h.Sections) || !l.sound() {
 		return nil, source{}, errDamaged
 	}

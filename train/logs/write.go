@@ -24,8 +24,9 @@ type WriterOptions struct {
 	// Names of the context's values that may occur. If all begin with "x_", each is a
 	// column; if they are "0", "1", … in order, the column context is a list. nil, or
 	// others: the column context has values by name.
-	Names  []string
-	Weight bool // write weights, which must all be 1 otherwise
+	Names      []string
+	Weight     bool // write weights, which must all be 1 otherwise
+	Unrewarded bool // write how many decisions without a reward were left out
 }
 
 // Writer writes a log in the schema that Open reads. Whether there are decision ids,
@@ -188,6 +189,9 @@ func (w *Writer) columns(d *Decision, text func(name, s string), number func(nam
 	}
 	if w.o.Weight {
 		number("weight", d.Weight)
+	}
+	if w.o.Unrewarded {
+		number("unrewarded", float64(d.Unrewarded))
 	}
 	if w.layout == asColumns {
 		for i, name := range w.o.Names {

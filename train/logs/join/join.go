@@ -215,8 +215,19 @@ func (l *Log) Close() error {
 	return err
 }
 
+// Missing is the number of decisions, of whatever policy, that have no reward.
+func (l *Log) Missing(rewards *Rewards) (n int) {
+	for id := range l.rows {
+		if _, ok := rewards.of[id]; !ok {
+			n++
+		}
+	}
+	return n
+}
+
 // Join hands the decisions with their rewards to write, such as that of a [logs.Writer],
-// in the order of the served log. They name the policy that took them by its hash.
+// in the order of the served log. They name the policy that took them by its hash, and how many
+// before them, or after the last, were dropped since they have no reward.
 func (l *Log) Join(rewards *Rewards, write func(*logs.Decision) error, o Options) (Summary, error) {
 	low, high := o.Min, o.Max
 	if low == 0 && high == 0 {
@@ -250,7 +261,8 @@ func (l *Log) Join(rewards *Rewards, write func(*logs.Decision) error, o Options
 		return s, wrong
 	}
 	var sum float64
-	seen := 0
+	var held *logs.Decision // the last, to which those that are dropped after it belong
+	seen, dropped := 0, 0
 	use := func(row *line, action int) (err error) {
 		if seen++; !strings.HasPrefix(row.Hash, o.Policy) {
 			s.Others++
@@ -277,6 +289,7 @@ func (l *Log) Join(rewards *Rewards, write func(*logs.Decision) error, o Options
 			sum += r.value
 		case o.Missing == nil:
 			s.Missing++
+			dropped++
 			return nil
 		default:
 			s.Missing++
@@ -291,7 +304,13 @@ func (l *Log) Join(rewards *Rewards, write func(*logs.Decision) error, o Options
 			return err
 		}
 		s.Joined++
-		return write(d)
+		last := held
+		held = d
+		if last == nil {
+			return nil
+		}
+		last.Unrewarded, dropped = dropped, 0
+		return write(last)
 	}
 	for i, f := range l.files {
 		if err := f.each(func(n int, raw []byte, row *line, action int, wrong error) error {
@@ -308,6 +327,12 @@ func (l *Log) Join(rewards *Rewards, write func(*logs.Decision) error, o Options
 	}
 	if seen != len(l.rows) {
 		return s, fmt.Errorf("%s: of %d decisions %d are still there: the file was changed while it was read; join again", l.files[0].path, len(l.rows), seen)
+	}
+	if held != nil {
+		held.Unrewarded = dropped
+		if err := write(held); err != nil {
+			return s, err
+		}
 	}
 	if with := s.Decisions - s.Others - s.Missing; with > 0 {
 		s.MeanReward = sum / float64(with)

@@ -102,6 +102,9 @@ func TestJoin(t *testing.T) {
 			out[0].Propensity != out[0].Propensities[out[0].Action] || out[0].Weight != 1 || out[0].Policy != s.Policies[0].Policy || out[0].Policy == "" {
 			t.Errorf("%+v", out)
 		}
+		if out[0].Unrewarded != 1 || out[1].Unrewarded != 0 { // d2, between them
+			t.Errorf("missing rewards: %d and %d", out[0].Unrewarded, out[1].Unrewarded)
+		}
 		zero := 0.0
 		out, s, err = joined(t, log, rewards, Options{Missing: &zero, Min: 0, Max: 2})
 		if err != nil || len(out) != 3 || s.Joined != 3 || s.Missing != 1 || out[1].Cost != 0 || out[2].Cost != -.5 || fmt.Sprint(out[1].Context) != "[{age 1} {vip=false 1}]" {
