@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"sync"
 	"syscall"
 	"time"
@@ -32,6 +33,8 @@ type serveFlags struct {
 	cert     string
 	key      string
 	insecure bool
+	canary   string
+	share    float64
 	seed     uint64
 	of       server.LogOptions
 	config   server.Config
@@ -63,6 +66,11 @@ A decision that was answered survives the death of the process. --fsync is about
 power cuts: each waits for the disk before it answers, interval may lose the last
 second, never what the system has not written yet.
 
+--canary plays another policy in a share of the decisions. What is served is the
+mixture, a policy of its own whose file is written beside the log: its propensities are
+marginal, so its log is one to learn from; give the file to join --policy and train
+--logged-by.
+
 Who asks again with the same decision_id and context gets the same answer, and the log
 has one line, also after a restart; with another context it is refused (409). Requests
 of web pages are refused, by their Origin, Content-Type and Host (--host adds names). With
@@ -93,6 +101,8 @@ their files change, and by SIGHUP.`,
 	fl.IntVar(&f.config.MaxInFlight, "max-requests", 1024, "requests at a time; more are answered 503")
 	fl.IntVar(&f.config.MaxConns, "max-connections", 4096, "connections at a time; more are answered 503")
 	fl.IntVar(&f.config.MaxEach, "max-per-address", 1024, "connections at a time of one address (of a /64 of IPv6)")
+	fl.StringVar(&f.canary, "canary", "", "policy `file` that plays in a share of the decisions")
+	fl.Float64Var(&f.share, "canary-share", 0.1, "that share")
 	fl.StringVar(&f.admin, "admin", "", "`address` of a listener of its own for all but decisions, without TLS and tokens")
 	fl.StringVar(&f.tokens, "token-file", "", "`file` of tokens, one a line, of which clients need one")
 	fl.StringVar(&f.cert, "tls-cert", "", "`file` of the certificate, PEM")
@@ -123,7 +133,7 @@ func runServe(ctx context.Context, path string, f serveFlags, stderr io.Writer) 
 	if err != nil {
 		return err
 	}
-	p, err := policyfile.Load(path)
+	p, err := f.policy(path, tell)
 	if err != nil {
 		return err
 	}
@@ -190,7 +200,7 @@ func runServe(ctx context.Context, path string, f serveFlags, stderr io.Writer) 
 				keys.reload(s, tell, false)
 			case sig := <-signals:
 				if sig == syscall.SIGHUP {
-					reload(s, path, tell)
+					f.reload(s, path, tell)
 					keys.reload(s, tell, true)
 				} else {
 					_ = out.Reopen() // it is told, and tried again
@@ -211,9 +221,36 @@ func runServe(ctx context.Context, path string, f serveFlags, stderr io.Writer) 
 	return nil
 }
 
-// reload serves what the policy file holds by now, or says why not.
-func reload(s *server.Server, path string, tell *slog.Logger) {
+// policy reads the policy to be served: that of a file, or its mixture with the canary, of which it writes a file.
+func (f *serveFlags) policy(path string, tell *slog.Logger) (*policyfile.Policy, error) {
 	p, err := policyfile.Load(path)
+	if err != nil || f.canary == "" {
+		return p, err
+	}
+	c, err := policyfile.Load(f.canary)
+	if err != nil {
+		return nil, fmt.Errorf("--canary: %w", err)
+	}
+	mixed, err := server.Mix(p, c, f.share)
+	if err != nil {
+		return nil, fmt.Errorf("--canary %s: %w", f.canary, err)
+	}
+	m, err := policyfile.New(mixed)
+	if err != nil {
+		return nil, err
+	}
+	to := filepath.Join(filepath.Dir(f.log), fmt.Sprintf("canary-%.12s.json", m.Hash()))
+	if err := policyfile.Save(to, mixed); err != nil {
+		return nil, err
+	}
+	tell.Info(fmt.Sprintf("policy %.12s plays %.12s, and %.12s in a share of %v: its file is %s", m.Hash(), p.Hash(), c.Hash(), f.share, to),
+		"policy_hash", m.Hash(), "share", f.share, "file", to)
+	return m, nil
+}
+
+// reload serves what the policy file holds by now, or says why not.
+func (f *serveFlags) reload(s *server.Server, path string, tell *slog.Logger) {
+	p, err := f.policy(path, tell)
 	if err == nil {
 		err = s.Reload(p)
 	}
