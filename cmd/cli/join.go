@@ -39,7 +39,8 @@ func joinCommand() *cobra.Command {
 columns decision_id and reward or JSON Lines with the fields of these names, and
 writes the decisions with their rewards as a log that "opl inspect" and "opl
 train" read. The server may be running. Files that the log was rotated to, .gz too,
-are given together: they are one log, in the order of their times.
+are given together: they are one log, in the order of their times. Files that end in
+.torn, which were never answered, are passed over.
 
 Each line has a checksum. One that is damaged is an error that names it; with
 --skip-bad it is written to a file, counted, and left out. Lines that are there twice,
@@ -48,8 +49,8 @@ as after a truncation by logrotate, count once.
 A decision without a reward is dropped, unless --missing-reward says what it
 earned. If whether a reward is there depends on what was done or on what came of
 it (only purchases are reported; late ones are not in yet), dropping biases the
-log: it says how many were dropped, and nothing is guaranteed on it. Give --missing-reward 0 where no report means no reward, and wait until all
-rewards are in.`,
+log: it says how many were dropped, and nothing is guaranteed on it. Give
+--missing-reward 0 where no report means no reward, and wait until all rewards are in.`,
 		Example: `  opl join served.jsonl rewards.csv --out next.parquet
   opl join served.jsonl* rewards.csv --policy policy.json --out next.parquet
   opl join served.jsonl purchases.csv --missing-reward 0 --out next.jsonl`,
@@ -58,7 +59,8 @@ rewards are in.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			last := len(args) - 1
-			return joinLogs(cmd.OutOrStdout(), args[:last], args[last], f)
+			served := slices.DeleteFunc(slices.Clone(args[:last]), func(path string) bool { return strings.HasSuffix(path, ".torn") })
+			return joinLogs(cmd.OutOrStdout(), served, args[last], f)
 		},
 	}
 	fl := cmd.Flags()

@@ -49,9 +49,11 @@ func serveCommand() *cobra.Command {
 propensity. Each decision is appended to the log before it is answered; "opl join"
 turns the log and the rewards into one to learn from.
 
-  POST /decide   {"context": {"name": value, ...}, "decision_id": "optional"}
-  GET  /healthz  200 while decisions can be logged
-  GET  /metrics  Prometheus' text format
+  POST /decide        {"context": {"name": value, ...}, "decision_id": "optional"}
+  GET  /healthz       200 while decisions can be logged
+  GET  /policy        hash, guarantee, actions, features with their ranges
+  GET  /metrics       Prometheus' text format
+  GET  /openapi.json  the OpenAPI document of these
 
 SIGHUP reads the policy file again: a file that is refused leaves the policy as it
 is. SIGINT and SIGTERM stop the server once the requests under way are answered.

@@ -110,6 +110,10 @@ func TestScripts(t *testing.T) {
 					ts.Check(os.WriteFile(ts.MkAbs(file), []byte(text), 0o644))
 				}
 			},
+			// append FILE TEXT: without a line end.
+			"append": func(ts *testscript.TestScript, _ bool, args []string) {
+				ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(ts.ReadFile(args[0])+args[1]), 0o644))
+			},
 			// replace FILE OLD NEW
 			"replace": func(ts *testscript.TestScript, _ bool, args []string) {
 				text := ts.ReadFile(args[0])
