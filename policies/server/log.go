@@ -288,8 +288,9 @@ func actionsOf(f io.ReaderAt, whole int64) ([]string, error) {
 			break
 		}
 		read += len(line)
+		object, _, err := wholefile.Unseal(line[:len(line)-1])
 		var d logged
-		if json.Unmarshal(line, &d) == nil && d.ID != "" && d.Hash != "" && len(d.Actions) > 0 {
+		if err == nil && json.Unmarshal(object, &d) == nil && d.ID != "" && d.Hash != "" && len(d.Actions) > 0 {
 			return d.Actions, nil
 		}
 	}

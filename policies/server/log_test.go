@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+
+	"opl/policies/wholefile"
 )
 
 // Lines of many goroutines are whole and in the order of each; a second process's
@@ -56,6 +59,11 @@ func TestLog(t *testing.T) {
 	}
 }
 
+// sealed is a sealed line that was damaged since.
+func sealed(object, from, to string) string {
+	return strings.Replace(string(wholefile.Seal([]byte(object))), from, to, 1) + "\n"
+}
+
 func TestTorn(t *testing.T) {
 	long := strings.Repeat("z", 200_000)
 	const a = `{"decision_id":"d","actions":["x","y"],"policy_hash":"ab"}` + "\n"
@@ -67,6 +75,7 @@ func TestTorn(t *testing.T) {
 		{"\x00\x00", "", ""},
 		{"\x00\x00x", "", "x\n"},
 		{"\x00\x00" + a + "\x00b", "\x00\x00" + a, "b\n"},
+		{sealed(`{"decision_id":"d","actions":["x","y"],"policy_hash":"ab"}`, "y", "z") + a, sealed(`{"decision_id":"d","actions":["x","y"],"policy_hash":"ab"}`, "y", "z") + a, ""},
 		{"damaged\n" + a, "damaged\n" + a, ""},
 		{a + long, a, long + "\n"},
 	} {
@@ -84,6 +93,9 @@ func TestTorn(t *testing.T) {
 		l.Close()
 		b, _ := os.ReadFile(path)
 		torn, _ := os.ReadFile(path + ".torn")
+		if !slices.Equal(l.has, []string{"x", "y"}) && strings.Contains(c.before, a) {
+			t.Errorf("%.60q: actions %q", c.before, l.has)
+		}
 		if string(b) != c.after+"c\n" || string(torn) != c.torn || l.Torn() != int64(len(c.before)-len(c.after)) {
 			t.Errorf("%.20q: %.20q, %.20q aside, %d bytes torn", c.before, b, torn, l.Torn())
 		}
