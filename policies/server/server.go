@@ -99,7 +99,7 @@ type Server struct {
 
 const (
 	largeBody = 64 << 10 // bytes
-	maxLarge  = 64       // of them at a time
+	maxLarge  = 32       // of them at a time
 )
 
 // loaded is a policy with what answers need of it.
