@@ -63,3 +63,89 @@ func TestNoRoom(t *testing.T) {
 		t.Errorf("%d bytes in the log, want 3 whole rows, %v", len(b), err)
 	}
 }
+
+// What a truncation has lost is written once there is room for it.
+func TestNoRoomAfterTruncation(t *testing.T) {
+	signal.Ignore(syscall.SIGXFSZ)
+	defer signal.Reset(syscall.SIGXFSZ)
+	var before syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &before); err != nil {
+		t.Fatal(err)
+	}
+	for name, lose := range map[string]func(path string) error{"truncated": func(path string) error { return os.Truncate(path, 0) }, "removed": os.Remove} {
+		path := filepath.Join(t.TempDir(), "log")
+		l, err := OpenLog(path, LogOptions{Fsync: FsyncNever})
+		if err != nil {
+			t.Fatal(err)
+		}
+		row := func(b byte) []byte { return append(bytes.Repeat([]byte{b}, 999), '\n') }
+		for _, b := range []byte("abc") {
+			if err := l.Append(row(b)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		little := before
+		little.Cur = 1500
+		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &little); err != nil {
+			t.Fatal(err)
+		}
+		lost := lose(path)
+		failed := l.Reopen()
+		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &before); err != nil {
+			t.Fatal(err)
+		}
+		if lost != nil || failed == nil || l.Err() == nil {
+			t.Errorf("%s: %v, %v, %v", name, lost, failed, l.Err())
+		}
+		for end := time.Now().Add(10 * time.Second); l.Err() != nil && time.Now().Before(end); {
+			time.Sleep(10 * time.Millisecond)
+		}
+		if err := l.Append(row('d')); err != nil {
+			t.Error(err)
+		}
+		text, err := os.ReadFile(path)
+		for _, b := range []byte("abcd") {
+			if err != nil || !bytes.Contains(text, row(b)) {
+				t.Errorf("%s: row %c is in no file, %v", name, b, err)
+			}
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A decision that was written before its file was renamed is answered, although the next file cannot be
+// opened.
+func TestRenamedAndNoNext(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	l, err := OpenLog(path, LogOptions{Fsync: FsyncNever})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path, path+".1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(path, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	first, second := l.Append([]byte("a\n")), l.Append([]byte("b\n"))
+	if b, err := os.ReadFile(path + ".1"); err != nil || string(b) != "a\n" || first != nil || second == nil || l.Err() == nil {
+		t.Errorf("%q, %v, %v, %v", b, err, first, second)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Reopen(); err != nil {
+		t.Error(err)
+	}
+	if err := l.Append([]byte("c\n")); err != nil {
+		t.Error(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	if b, err := os.ReadFile(path); err != nil || string(b) != "c\n" {
+		t.Errorf("%q, %v", b, err)
+	}
+}

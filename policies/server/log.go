@@ -75,6 +75,7 @@ type Log struct {
 	dirty   bool  // written since the last fsync
 	broken  error // an fsync failed: nothing can be written any more
 	recent  recent
+	owed    bool      // what is recent has to be written again
 	looked  time.Time // when the file was compared with its path
 	failing error     // why the last write failed; others are not tried until one of our own succeeds
 	stuck   bool      // a full file could not be renamed
@@ -325,7 +326,9 @@ func (l *Log) Append(line []byte) error {
 		l.pending = nil
 		l.mu.Unlock()
 		if b.err = cmp.Or(l.failing, l.broken); b.err == nil {
-			b.err = l.outcome(l.write(b.lines))
+			var next error
+			b.err, next = l.write(b.lines)
+			l.outcome(cmp.Or(b.err, next))
 		}
 		b.written, b.left = true, b.n
 		if b.err == nil {
@@ -342,7 +345,7 @@ func (l *Log) Append(line []byte) error {
 }
 
 // outcome keeps and tells that writing fails, and that it does so no longer.
-func (l *Log) outcome(err error) error {
+func (l *Log) outcome(err error) {
 	switch {
 	case err != nil && l.failing == nil:
 		l.o.Logger.Error("decisions cannot be logged, and are refused until they can: "+err.Error(), "log", l.path)
@@ -350,24 +353,28 @@ func (l *Log) outcome(err error) error {
 		l.o.Logger.Info("decisions are logged again", "log", l.path)
 	}
 	l.failing = err
-	return err
 }
 
-// write writes at the end of the whole lines, and takes back what a failure left.
-func (l *Log) write(b []byte) error {
+// write writes at the end of the whole lines, and takes back what a failure left. next is why
+// no more can be written, although this was.
+func (l *Log) write(b []byte) (err, next error) {
 	if l.o.MaxBytes > 0 && l.size > 0 && l.size+int64(len(b)) > l.o.MaxBytes {
 		if err := l.rotate(); err != nil {
-			return err
+			return err, nil
 		}
 	}
 	if err := l.room(len(b)); err != nil {
-		return err
+		return err, nil
 	}
 	if err := l.append(b); err != nil {
-		return err
+		return err, nil
 	}
 	l.recent.add(b)
-	return l.follow()
+	if next = l.follow(); next != nil && l.owed { // it may be lost
+		l.recent.now = l.recent.now[:len(l.recent.now)-len(b)]
+		return next, nil
+	}
+	return nil, next
 }
 
 // room reports that there is none for so many bytes more.
@@ -430,17 +437,19 @@ func (l *Log) follow() error {
 			return err
 		}
 		there = there && !lost
-		if lost = lost || size < l.size; there && !lost {
+		lost = lost || size < l.size
+		if l.owed = l.owed || lost; there && !l.owed {
 			return nil
 		}
 		l.looked = time.Time{}
-		if there {
+		switch {
+		case there && lost:
 			l.size = size
 			if err := l.endLine(); err != nil {
 				return err
 			}
 			l.o.Logger.Warn("the log was truncated; the decisions of the last seconds are written again", "log", l.path)
-		} else {
+		case !there:
 			if err := l.sync(); err != nil {
 				return err
 			}
@@ -450,12 +459,13 @@ func (l *Log) follow() error {
 			}
 			l.o.Logger.Info("the log was opened again", "log", l.path)
 		}
-		if !lost {
+		if !l.owed {
 			return nil
 		}
 		if err := l.again(); err != nil {
 			return err
 		}
+		l.owed = false
 	}
 	return fmt.Errorf("%s: the file is taken away again and again", l.path)
 }
