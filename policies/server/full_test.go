@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -147,5 +148,50 @@ func TestRenamedAndNoNext(t *testing.T) {
 	}
 	if b, err := os.ReadFile(path); err != nil || string(b) != "c\n" {
 		t.Errorf("%q, %v", b, err)
+	}
+}
+
+// With little room the latest is written again first, and what was written is not owed any more.
+func TestLatestFirst(t *testing.T) {
+	signal.Ignore(syscall.SIGXFSZ)
+	defer signal.Reset(syscall.SIGXFSZ)
+	var before syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &before); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "log")
+	l, err := OpenLog(path, LogOptions{Fsync: FsyncNever})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	row := func(b byte) []byte { return append(bytes.Repeat([]byte{b}, 999), '\n') }
+	older := slices.Concat(row('a'), row('b'))
+	l.recent.since = time.Now()
+	if err := l.Append(older); err != nil {
+		t.Fatal(err)
+	}
+	l.recent.since = time.Time{} // the next is of the next seconds
+	if err := l.Append(row('c')); err != nil {
+		t.Fatal(err)
+	}
+	little := before
+	little.Cur = 2500
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &little); err != nil {
+		t.Fatal(err)
+	}
+	lost := os.Truncate(path, 0)
+	failed := []error{l.Reopen(), l.Reopen()}
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &before); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(path); err != nil || lost != nil || failed[0] == nil || failed[1] == nil || !bytes.Equal(text, row('c')) {
+		t.Errorf("with little room: %d bytes, %v, %v, %v", len(text), err, lost, failed)
+	}
+	if err := l.Reopen(); err != nil {
+		t.Error(err)
+	}
+	if text, err := os.ReadFile(path); err != nil || !bytes.Equal(text, slices.Concat(row('c'), older)) {
+		t.Errorf("with room: %d bytes, %v", len(text), err)
 	}
 }

@@ -75,7 +75,7 @@ type Log struct {
 	dirty   bool  // written since the last fsync
 	broken  error // an fsync failed: nothing can be written any more
 	recent  recent
-	owed    bool      // what is recent has to be written again
+	owed    int       // parts of what is recent that have to be written again: 2, 1 (the older) or none
 	looked  time.Time // when the file was compared with its path
 	failing error     // why the last write failed; others are not tried until one of our own succeeds
 	stuck   bool      // a full file could not be renamed
@@ -370,7 +370,7 @@ func (l *Log) write(b []byte) (err, next error) {
 		return err, nil
 	}
 	l.recent.add(b)
-	if next = l.follow(); next != nil && l.owed { // it may be lost
+	if next = l.follow(); next != nil && l.owed == 2 { // it may be lost
 		l.recent.now = l.recent.now[:len(l.recent.now)-len(b)]
 		return next, nil
 	}
@@ -438,7 +438,10 @@ func (l *Log) follow() error {
 		}
 		there = there && !lost
 		lost = lost || size < l.size
-		if l.owed = l.owed || lost; there && !l.owed {
+		if lost {
+			l.owed = 2
+		}
+		if there && l.owed == 0 {
 			return nil
 		}
 		l.looked = time.Time{}
@@ -459,13 +462,12 @@ func (l *Log) follow() error {
 			}
 			l.o.Logger.Info("the log was opened again", "log", l.path)
 		}
-		if !l.owed {
+		if l.owed == 0 {
 			return nil
 		}
 		if err := l.again(); err != nil {
 			return err
 		}
-		l.owed = false
 	}
 	return fmt.Errorf("%s: the file is taken away again and again", l.path)
 }
@@ -491,9 +493,13 @@ func (l *Log) endLine() error {
 	return l.append([]byte{'\n'})
 }
 
-// again writes what was written in the last seconds.
+// again writes what was written in the last seconds, the latest first: no copy is likely to have it.
 func (l *Log) again() error {
-	for _, b := range [][]byte{l.recent.before, l.recent.now} {
+	for ; l.owed > 0; l.owed-- {
+		b := l.recent.before
+		if l.owed == 2 {
+			b = l.recent.now
+		}
 		if len(b) == 0 {
 			continue
 		}
