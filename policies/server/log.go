@@ -106,6 +106,9 @@ func (r *recent) add(b []byte) {
 	r.now = append(r.now, b...)
 }
 
+// forget is for a new file: what is in others is not lost with it.
+func (r *recent) forget() { r.now, r.before = r.now[:0], r.before[:0] }
+
 // batch is lines that are written together; written, left and err belong to
 // Log.file.
 type batch struct {
@@ -456,6 +459,9 @@ func (l *Log) follow() error {
 			if err := l.sync(); err != nil {
 				return err
 			}
+			if l.owed == 0 {
+				l.recent.forget()
+			}
 			l.leave()
 			if err := l.open(); err != nil {
 				return err
@@ -551,6 +557,7 @@ func (l *Log) rotate() error {
 	}
 	l.stuck = false
 	l.others += l.size
+	l.recent.forget()
 	l.leave()
 	return l.open()
 }
