@@ -51,6 +51,10 @@ certifies several on the same rows and takes the best must share δ among them; 
 who states something of several rounds, each with its own δ, and wants all to hold. The
 policy that logged the rows is never shown to be better than itself.
 
+The guarantee is computed anew; what the file says to be guaranteed is not read. Which rows
+taught the policy is believed of the file, as far as the log does not contradict it: its digest
+is no signature, so trust the file as much as whoever could write it.
+
 ` + readHelp,
 		Example: `  opl certify policy.json decisions.parquet
   opl certify policy.json next.parquet --delta 0.01 --write

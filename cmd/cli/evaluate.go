@@ -136,7 +136,7 @@ func evaluate(cmd *cobra.Command, estimators []ope.Estimator, f evaluateFlags, p
 		return err
 	}
 	if f.plot != "" {
-		err = wholefile.Write(f.plot, func(to *os.File) error { return result.Plot(to, strings.TrimPrefix(filepath.Ext(f.plot), ".")) })
+		err = wholefile.Write(f.plot, 0, func(to *os.File) error { return result.Plot(to, strings.TrimPrefix(filepath.Ext(f.plot), ".")) })
 		if err != nil {
 			return fmt.Errorf("--plot: %w", err)
 		}

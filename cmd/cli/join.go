@@ -1,9 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"opl/policies/policyfile"
+	"opl/policies/wholefile"
 	"opl/train/logs"
 	"opl/train/logs/join"
 )
@@ -20,32 +25,48 @@ type joinFlags struct {
 	missing    string
 	duplicates string
 	policy     string
+	bad        string
+	overwrite  bool
 	min, max   float64
 }
 
 func joinCommand() *cobra.Command {
 	var f joinFlags
 	cmd := &cobra.Command{
-		Use:   "join SERVED REWARDS",
+		Use:   "join SERVED... REWARDS",
 		Short: "join the log of serve with rewards into a log to learn from",
-		Long: `join reads the log that "opl serve" wrote and a file of rewards, CSV with the
+		Long: `join reads what "opl serve" logged and a file of rewards, CSV with the
 columns decision_id and reward or JSON Lines with the fields of these names, and
 writes the decisions with their rewards as a log that "opl inspect" and "opl
-train" read. The server may be running.
+train" read. The server may be running. Files that the log was rotated to, .gz too,
+are given together: they are one log, in the order of their times. Files that end in
+.torn, which were never answered, are passed over.
+
+Each line has a checksum. One that is damaged is an error that names it; with
+--skip-bad it is written to a file, counted, and left out. Lines that are there twice,
+as after a truncation by logrotate, count once.
 
 A decision without a reward is dropped, unless --missing-reward says what it
 earned. If whether a reward is there depends on what was done or on what came of
 it (only purchases are reported; late ones are not in yet), dropping biases the
-log: give --missing-reward 0 where no report means no reward, and wait until all
-rewards are in.`,
+log: it says how many were dropped, and nothing is guaranteed on it. Give
+--missing-reward 0 where no report means no reward, and wait until all rewards are in.`,
 		Example: `  opl join served.jsonl rewards.csv --out next.parquet
-  opl join served.jsonl rewards.csv --policy policy.json --out next.parquet
+  opl join served.jsonl* rewards.csv --policy policy.json --out next.parquet
   opl join served.jsonl purchases.csv --missing-reward 0 --out next.jsonl`,
-		Args: operands("the log of serve", "a file of rewards"),
-		RunE: func(cmd *cobra.Command, args []string) error { return joinLogs(cmd.OutOrStdout(), args[0], args[1], f) },
+		Args: func(c *cobra.Command, args []string) error {
+			return operands("the log of serve", "a file of rewards")(c, args[:min(2, len(args))])
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			last := len(args) - 1
+			served := slices.DeleteFunc(slices.Clone(args[:last]), func(path string) bool { return strings.HasSuffix(path, ".torn") })
+			return joinLogs(cmd.OutOrStdout(), served, args[last], f)
+		},
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.out, "out", "", "file to write: "+logs.Writable())
+	fl.BoolVar(&f.overwrite, "overwrite", false, "replace the file if there is one")
+	fl.StringVar(&f.bad, "skip-bad", "", "write lines that cannot be read to this `file` and go on without them")
 	fl.StringVar(&f.missing, "missing-reward", "drop", "reward of decisions that have none, or drop")
 	fl.StringVar(&f.duplicates, "duplicates", "error", "of ids that come more than once, take the first or the last, or error")
 	fl.StringVar(&f.policy, "policy", "", "join the decisions of this policy alone: its file, or its hash or how that begins")
@@ -54,13 +75,22 @@ rewards are in.`,
 	return cmd
 }
 
-func joinLogs(stdout io.Writer, servedLog, rewards string, f joinFlags) error {
+func joinLogs(stdout io.Writer, served []string, rewards string, f joinFlags) (err error) {
 	o := join.Options{Duplicates: join.Duplicates(f.duplicates), Min: f.min, Max: f.max}
 	if f.out == "" {
 		return errors.New("--out: say where to write the log")
 	}
-	if err := writable("out", f.out, servedLog, rewards); err != nil {
+	read := append(slices.Clone(served), rewards)
+	if err := cmp.Or(writable("out", f.out, read...), writable("skip-bad", f.bad, append(read, f.out)...)); err != nil {
 		return err
+	}
+	if f.bad != "" && filepath.Clean(f.bad) == filepath.Clean(f.out) {
+		return errors.New("--out and --skip-bad are one file")
+	}
+	for flag, path := range map[string]string{"out": f.out, "skip-bad": f.bad} {
+		if _, err := os.Stat(path); err == nil && !f.overwrite {
+			return fmt.Errorf("--%s %s: there is such a file; replace it by --overwrite", flag, path)
+		}
 	}
 	if !(f.min < f.max) {
 		return errors.New("--reward-min must be below --reward-max")
@@ -79,15 +109,26 @@ func joinLogs(stdout io.Writer, servedLog, rewards string, f joinFlags) error {
 		}
 		o.Policy = p.Hash()
 	}
-	log, err := join.Open(servedLog, o.Duplicates)
+	var bad io.Writer
+	if f.bad != "" {
+		file, err := wholefile.Create(f.bad, 0)
+		if err != nil {
+			return fmt.Errorf("--skip-bad: %w", err)
+		}
+		// What was left out is kept, whatever comes of the rest.
+		defer func() { err = errors.Join(err, file.Commit()) }()
+		bad = file
+	}
+	log, err := join.Open(served, o.Duplicates, bad)
 	if err != nil {
 		return err
 	}
+	defer log.Close()
 	r, err := join.ReadRewards(rewards, o.Duplicates)
 	if err != nil {
 		return err
 	}
-	w, err := logs.Create(f.out, logs.WriterOptions{Actions: log.Actions})
+	w, err := logs.Create(f.out, logs.WriterOptions{Actions: log.Actions, Unrewarded: o.Missing == nil && log.Missing(r) > 0})
 	if err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
@@ -100,7 +141,7 @@ func joinLogs(stdout io.Writer, servedLog, rewards string, f joinFlags) error {
 		if s.Others == s.Decisions {
 			return fmt.Errorf("--policy %s: none of the %d decisions is of this policy", f.policy, s.Decisions)
 		}
-		return fmt.Errorf("none of the %d decisions has a reward: is decision_id the same in %s and %s?", s.Decisions, servedLog, rewards)
+		return fmt.Errorf("none of the %d decisions has a reward: is decision_id the same in %s and %s?", s.Decisions, strings.Join(served, " "), rewards)
 	}
 	if err := w.Close(); err != nil {
 		return err
@@ -122,6 +163,10 @@ func printSummary(w io.Writer, s join.Summary, f joinFlags) {
 		{s.Others, "of other policies left out"},
 		{s.Orphans, "rewards of no decision"},
 		{s.Left, "duplicates left out, the " + f.duplicates + " taken"},
+		{s.Bad, "lines that could not be read left out, and written to " + f.bad},
+		{s.Copies, "lines that are equal to others left out"},
+		{s.Plain, "lines have no checksum, as older servers wrote them: damage would not be noticed"},
+		{s.Zeros, "bytes that are zero left out: something truncated the log while it was written"},
 		{s.Torn, "bytes of a last line without an end left out: the server may be writing it"},
 		{s.NoChance, "decisions with an action of propensity 0: a floor keeps a log useful for other policies"},
 	} {
@@ -133,7 +178,8 @@ func printSummary(w io.Writer, s join.Summary, f joinFlags) {
 	case s.Missing > 0 && f.missing == "drop":
 		fmt.Fprintf(w, "%8d without a reward were dropped. If a reward is there depends on what was done or on what\n"+
 			"         came of it (late rewards, only successes reported), the log is biased, and so is every\n"+
-			"         estimate and guarantee from it: see --missing-reward\n", s.Missing)
+			"         estimate from it. The log says how many (column unrewarded), and nothing is guaranteed\n"+
+			"         on it: see --missing-reward\n", s.Missing)
 	case s.Missing > 0:
 		fmt.Fprintf(w, "%8d without a reward were given %s: wrong for rewards that are still to come\n", s.Missing, f.missing)
 	}

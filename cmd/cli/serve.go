@@ -3,13 +3,17 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
-	"log"
+	"log/slog"
 	"net"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"sync"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,12 +23,21 @@ import (
 )
 
 type serveFlags struct {
-	listen  string
-	log     string
-	fsync   string
-	address string
-	seed    uint64
-	config  server.Config
+	listen   string
+	log      string
+	fsync    string
+	address  string
+	messages string
+	admin    string
+	tokens   string
+	cert     string
+	key      string
+	insecure bool
+	canary   string
+	share    float64
+	seed     uint64
+	of       server.LogOptions
+	config   server.Config
 }
 
 func serveCommand() *cobra.Command {
@@ -36,19 +49,40 @@ func serveCommand() *cobra.Command {
 propensity. Each decision is appended to the log before it is answered; "opl join"
 turns the log and the rewards into one to learn from.
 
-  POST /decide   {"context": {"name": value, ...}, "decision_id": "optional"}
-  GET  /healthz  200 while decisions can be logged
-  GET  /metrics  Prometheus' text format
+  POST /decide        {"context": {"name": value, ...}, "decision_id": "optional"}
+  GET  /healthz       200 while decisions can be logged
+  GET  /policy        hash, guarantee, actions, features with their ranges
+  GET  /metrics       Prometheus' text format
+  GET  /openapi.json  the OpenAPI document of these
 
 SIGHUP reads the policy file again: a file that is refused leaves the policy as it
 is. SIGINT and SIGTERM stop the server once the requests under way are answered.
 
+A log that is renamed or removed is begun anew, within a second or at once by
+SIGUSR1. --log-max-bytes renames a full one to FILE.000001, FILE.000002 and so on;
+nothing is ever deleted: above --log-max-total decisions are refused until files are
+moved away. A log that cannot be written to, as when the disk is full, makes /decide and
+/healthz answer 503, is told once, and goes on by itself.
+
 A decision that was answered survives the death of the process. --fsync is about
 power cuts: each waits for the disk before it answers, interval may lose the last
-second, never what the system has not written yet. There is no authentication:
-who can reach the address can decide.`,
+second, never what the system has not written yet.
+
+--canary plays another policy in a share of the decisions. What is served is the
+mixture, a policy of its own whose file is written beside the log: its propensities are
+marginal, so its log is one to learn from; give the file to join --policy and train
+--logged-by.
+
+Who asks again with the same decision_id and context gets the same answer, and the log
+has one line, also after a restart; with another context it is refused (409). Requests
+of web pages are refused, by their Origin, Content-Type and Host (--host adds names). With
+--token-file clients send "Authorization: Bearer TOKEN"; an address that other machines
+reach needs it, or --insecure. Certificates, their key and tokens are read again when
+their files change, and by SIGHUP.`,
 		Example: `  opl serve policy.json --log served.jsonl
-  curl -d '{"context":{"age":41,"city":"Oslo"}}' http://127.0.0.1:8080/decide`,
+  curl --json '{"context":{"age":41,"city":"Oslo"}}' http://127.0.0.1:8080/decide
+  opl serve policy.json --listen :8443 --tls-cert cert.pem --tls-key key.pem \
+    --token-file tokens --admin 127.0.0.1:9090`,
 		Args: operands("a policy file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("seed") {
@@ -61,10 +95,23 @@ who can reach the address can decide.`,
 	fl.StringVar(&f.listen, "listen", "127.0.0.1:8080", "address to listen on; port 0 takes a free one")
 	fl.StringVar(&f.log, "log", "served.jsonl", "`file` that decisions are appended to")
 	fl.StringVar(&f.fsync, "fsync", string(server.FsyncInterval), "when the log is forced to the disk: each, interval (1 s) or never")
+	fl.Int64Var(&f.of.MaxBytes, "log-max-bytes", 0, "size of a log that is renamed for a new one; 0: none is")
+	fl.Int64Var(&f.of.MaxTotal, "log-max-total", 0, "bytes that the log and those renamed may take; 0: no limit")
+	fl.StringVar(&f.messages, "messages", "text", "form of what is told on stderr: text or json")
 	fl.StringVar(&f.address, "address-file", "", "write the address listened on to this `file`")
 	fl.Int64Var(&f.config.MaxBody, "max-body", 1<<20, "largest request, bytes")
 	fl.IntVar(&f.config.MaxInFlight, "max-requests", 1024, "requests at a time; more are answered 503")
 	fl.IntVar(&f.config.MaxConns, "max-connections", 4096, "connections at a time; more are answered 503")
+	fl.IntVar(&f.config.MaxEach, "max-per-address", 1024, "connections at a time of one address (of a /64 of IPv6)")
+	fl.StringVar(&f.canary, "canary", "", "policy `file` that plays in a share of the decisions")
+	fl.Float64Var(&f.share, "canary-share", 0.1, "that share")
+	fl.StringVar(&f.admin, "admin", "", "`address` of a listener of its own for all but decisions, without TLS and tokens")
+	fl.StringVar(&f.tokens, "token-file", "", "`file` of tokens, one a line, of which clients need one")
+	fl.StringVar(&f.cert, "tls-cert", "", "`file` of the certificate, PEM")
+	fl.StringVar(&f.key, "tls-key", "", "`file` of its key, PEM")
+	fl.StringSliceVar(&f.config.Hosts, "host", nil, "names that requests may call the server by, beside addresses and localhost")
+	fl.BoolVar(&f.insecure, "insecure", false, "listen where other machines can reach without a token")
+	fl.Int64Var(&f.config.Remember, "remember-bytes", 32<<20, "memory for answers that are given again to the same decision_id")
 	fl.DurationVar(&f.config.Timeout, "timeout", server.DefaultTimeout, "for reading a request, and for writing its answer")
 	fl.DurationVar(&f.config.Idle, "idle", server.DefaultIdle, "how long a connection may wait for its next request")
 	fl.DurationVar(&f.config.Drain, "drain", server.DefaultDrain, "for the requests under way when the server stops")
@@ -78,76 +125,148 @@ func runServe(ctx context.Context, path string, f serveFlags, stderr io.Writer) 
 	for _, limit := range []struct {
 		flag string
 		n    int64
-	}{{"max-body", c.MaxBody}, {"max-requests", int64(c.MaxInFlight)}, {"max-connections", int64(c.MaxConns)},
+	}{{"max-body", c.MaxBody}, {"max-requests", int64(c.MaxInFlight)}, {"max-connections", int64(c.MaxConns)}, {"max-per-address", int64(c.MaxEach)}, {"remember-bytes", c.Remember},
 		{"timeout", int64(c.Timeout)}, {"idle", int64(c.Idle)}, {"drain", int64(c.Drain)}} {
 		if limit.n <= 0 {
 			return fmt.Errorf("--%s: want more than 0", limit.flag)
 		}
 	}
-	p, err := policyfile.Load(path)
+	tell, err := messages(f.messages, stderr)
 	if err != nil {
 		return err
 	}
-	out, err := server.OpenLog(f.log, server.Fsync(f.fsync))
+	p, err := f.policy(path, tell)
+	if err != nil {
+		return err
+	}
+	f.of.Fsync, f.of.Logger, f.config.Logger = server.Fsync(f.fsync), tell, tell
+	if f.of.MaxBytes < 0 || f.of.MaxTotal < 0 {
+		return errors.New("--log-max-bytes, --log-max-total: want 0 or more")
+	}
+	out, err := server.OpenLog(f.log, f.of)
 	if err != nil {
 		return fmt.Errorf("--log: %w", err)
 	}
 	defer func() { err = cmp.Or(err, out.Close()) }()
 	if n := out.Torn(); n > 0 {
-		fmt.Fprintf(stderr, "opl: %s: the last line was cut off and never answered: its %d bytes are in %s.torn\n", f.log, n, f.log)
+		tell.Warn(fmt.Sprintf("%s: the last line was cut off and never answered: its %d bytes are in %s.torn", f.log, n, f.log), "log", f.log, "bytes", n)
 	}
-	f.config.ErrorLog = log.New(stderr, "opl: ", 0)
+	keys, err := f.keys()
+	if err != nil {
+		return err
+	}
+	f.config.Certificate, f.config.Admin = keys.certificate, f.admin != ""
+	if name, _, err := net.SplitHostPort(f.listen); err == nil && name != "" {
+		f.config.Hosts = append(f.config.Hosts, name)
+	}
 	s, err := server.New(p, out, f.config)
 	if err != nil {
 		return err
 	}
-	l, err := net.Listen("tcp", f.listen)
+	if keys.tokens != "" {
+		if err := keys.read(s); err != nil {
+			return err
+		}
+	}
+	l, err := f.open("listen", f.listen, keys.tokens != "")
 	if err != nil {
-		return fmt.Errorf("--listen: %w", err)
+		return err
 	}
-	if tcp, ok := l.Addr().(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
-		fmt.Fprintf(stderr, "opl: %s can be reached from other machines, and there is no authentication\n", l.Addr())
+	if keys.tokens != "" && keys.certificate == nil && !loopback(l) {
+		tell.Warn("tokens can be read on the way to " + l.Addr().String() + ": --tls-cert and --tls-key, or a proxy that has them, keep them secret")
 	}
-	warnOfFloor(p, stderr)
+	ctx, stop := context.WithCancel(ctx)
+	var admin sync.WaitGroup
+	defer admin.Wait()
+	defer stop()
+	if f.admin != "" {
+		a, err := f.open("admin", f.admin, false)
+		if err != nil {
+			return errors.Join(err, l.Close())
+		}
+		tell.Info("health, metrics and the policy on http://"+a.Addr().String(), "address", a.Addr().String())
+		admin.Go(func() { _ = s.ServeAdmin(ctx, a) }) // what clients need is told by Serve
+	}
+	warnOfFloor(p, tell)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, append(reopenSignals, syscall.SIGHUP)...)
+	defer signal.Stop(signals)
+	go func() {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				keys.reload(s, tell, false)
+			case sig := <-signals:
+				if sig == syscall.SIGHUP {
+					f.reload(s, path, tell)
+					keys.reload(s, tell, true)
+				} else {
+					_ = out.Reopen() // it is told, and tried again
+				}
+			}
+		}
+	}()
 	if f.address != "" {
 		if err := wholefile.WriteBytes(f.address, []byte(l.Addr().String()+"\n")); err != nil {
 			return err
 		}
 	}
-	hup := make(chan os.Signal, 1)
-	signal.Notify(hup, syscall.SIGHUP)
-	defer close(hup)
-	defer signal.Stop(hup)
-	go func() {
-		for range hup {
-			reload(s, path, stderr)
-		}
-	}()
-	fmt.Fprintf(stderr, "opl: serving policy %.12s on http://%s, logging to %s\n", s.Hash(), l.Addr(), f.log)
+	tell.Info(fmt.Sprintf("serving policy %.12s on %s://%s, logging to %s", s.Hash(), keys.scheme(), l.Addr(), f.log), "policy_hash", s.Hash(), "address", l.Addr().String(), "log", f.log)
 	if err := s.Serve(ctx, l); err != nil {
 		return err
 	}
-	fmt.Fprintln(stderr, "opl: stopped")
+	tell.Info("stopped")
 	return nil
 }
 
-// reload serves what the policy file holds by now, or says why not.
-func reload(s *server.Server, path string, stderr io.Writer) {
+// policy reads the policy to be served: that of a file, or its mixture with the canary, of which it writes a file.
+func (f *serveFlags) policy(path string, tell *slog.Logger) (*policyfile.Policy, error) {
 	p, err := policyfile.Load(path)
+	if err != nil || f.canary == "" {
+		return p, err
+	}
+	c, err := policyfile.Load(f.canary)
+	if err != nil {
+		return nil, fmt.Errorf("--canary: %w", err)
+	}
+	mixed, err := server.Mix(p, c, f.share)
+	if err != nil {
+		return nil, fmt.Errorf("--canary %s: %w", f.canary, err)
+	}
+	m, err := policyfile.New(mixed)
+	if err != nil {
+		return nil, err
+	}
+	to := filepath.Join(filepath.Dir(f.log), fmt.Sprintf("canary-%.12s.json", m.Hash()))
+	if err := policyfile.Save(to, mixed); err != nil {
+		return nil, err
+	}
+	tell.Info(fmt.Sprintf("policy %.12s plays %.12s, and %.12s in a share of %v: its file is %s", m.Hash(), p.Hash(), c.Hash(), f.share, to),
+		"policy_hash", m.Hash(), "share", f.share, "file", to)
+	return m, nil
+}
+
+// reload serves what the policy file holds by now, or says why not.
+func (f *serveFlags) reload(s *server.Server, path string, tell *slog.Logger) {
+	p, err := f.policy(path, tell)
 	if err == nil {
 		err = s.Reload(p)
 	}
 	s.Reloaded(err)
 	if err != nil {
-		fmt.Fprintf(stderr, "opl: still serving policy %.12s: %s\n", s.Hash(), oneLine(err))
+		tell.Error(fmt.Sprintf("still serving policy %.12s: %s", s.Hash(), oneLine(err)), "policy_hash", s.Hash())
 		return
 	}
-	fmt.Fprintf(stderr, "opl: serving policy %.12s\n", s.Hash())
-	warnOfFloor(p, stderr)
+	tell.Info(fmt.Sprintf("serving policy %.12s", s.Hash()), "policy_hash", s.Hash())
+	warnOfFloor(p, tell)
 }
 
-func warnOfFloor(p *policyfile.Policy, stderr io.Writer) {
+func warnOfFloor(p *policyfile.Policy, tell *slog.Logger) {
 	if p.File().Floor == 0 {
-		fmt.Fprintln(stderr, "opl: the policy has no floor: propensities may be 0, and its log may say little about other policies")
+		tell.Warn("the policy has no floor: propensities may be 0, and its log may say little about other policies")
 	}
 }

@@ -132,7 +132,7 @@ func trainPolicy(cmd *cobra.Command, lib library.Library, f trainFlags, path str
 		return err
 	}
 	if f.curves != "" {
-		err := wholefile.Write(f.curves, func(to *os.File) error { return learned.Training.WriteCurve(to) })
+		err := wholefile.Write(f.curves, 0, func(to *os.File) error { return learned.Training.WriteCurve(to) })
 		if err != nil {
 			return err
 		}

@@ -8,7 +8,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -59,9 +61,10 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"policy": writePolicy,
-			"ask":    ask,
-			"hammer": hammer,
+			"policy":      writePolicy,
+			"ask":         ask,
+			"hammer":      hammer,
+			"certificate": writeCertificate,
 			// oneline FILE: the file is one line.
 			"oneline": func(ts *testscript.TestScript, _ bool, args []string) {
 				if s := ts.ReadFile(args[0]); len(s) == 0 || s[len(s)-1] != '\n' || countLines(s) != 1 {
@@ -73,6 +76,51 @@ func TestScripts(t *testing.T) {
 				if a, b := withoutSeconds(ts, args[0]), withoutSeconds(ts, args[1]); a != b {
 					ts.Fatalf("the tables differ:\n%s\n%s", a, b)
 				}
+			},
+			// signal NAME SIGNAL: to a command in the background.
+			"signal": func(ts *testscript.TestScript, _ bool, args []string) {
+				for _, cmd := range ts.BackgroundCmds() {
+					ts.Check(cmd.Process.Signal(map[string]os.Signal{"USR1": syscall.SIGUSR1, "HUP": syscall.SIGHUP}[args[1]]))
+				}
+			},
+			// until ADDRESSFILE STATUS HEADER: asks until that is the answer.
+			"until": func(ts *testscript.TestScript, _ bool, args []string) {
+				for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+					ask(ts, false, []string{args[0], "POST", "/decide", `{"context":{}}`, "until.out", args[2]})
+					if strings.HasPrefix(ts.ReadFile("until.out"), args[1]) {
+						return
+					}
+				}
+				ts.Fatalf("never %s", args[1])
+			},
+			// appears FILE: waits until it is there.
+			"appears": func(ts *testscript.TestScript, _ bool, args []string) {
+				for end := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+					if _, err := os.Stat(ts.MkAbs(args[0])); err == nil {
+						return
+					} else if time.Now().After(end) {
+						ts.Fatalf("%s does not come", args[0])
+					}
+				}
+			},
+			// zeros FILE…: a million zeros before what is there.
+			"zeros": func(ts *testscript.TestScript, _ bool, args []string) {
+				for _, file := range args {
+					text := strings.Repeat("\x00", 1_000_000) + ts.ReadFile(file)
+					ts.Check(os.WriteFile(ts.MkAbs(file), []byte(text), 0o644))
+				}
+			},
+			// append FILE TEXT: without a line end.
+			"append": func(ts *testscript.TestScript, _ bool, args []string) {
+				ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(ts.ReadFile(args[0])+args[1]), 0o644))
+			},
+			// replace FILE OLD NEW
+			"replace": func(ts *testscript.TestScript, _ bool, args []string) {
+				text := ts.ReadFile(args[0])
+				if !strings.Contains(text, args[1]) {
+					ts.Fatalf("%s has no %s", args[0], args[1])
+				}
+				ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.ReplaceAll(text, args[1], args[2])), 0o644))
 			},
 			// truncate FILE: keeps the first half.
 			"truncate": func(ts *testscript.TestScript, _ bool, args []string) {

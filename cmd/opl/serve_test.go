@@ -1,8 +1,16 @@
 package main
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
 	"fmt"
 	"io"
+	"math/big"
 	"net/http"
 	"os"
 	"strconv"
@@ -43,23 +51,72 @@ func address(ts *testscript.TestScript, file string) string {
 	return ""
 }
 
-// ask is ask ADDRESSFILE METHOD PATH BODY OUT: sends a request and writes status
-// and answer to OUT.
-func ask(ts *testscript.TestScript, _ bool, args []string) {
-	r, err := http.NewRequest(args[1], address(ts, args[0])+args[2], strings.NewReader(args[3]))
+// writeCertificate is certificate CERT KEY NAME: writes a certificate by this common name.
+func writeCertificate(ts *testscript.TestScript, _ bool, args []string) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	ts.Check(err)
-	resp, err := http.DefaultClient.Do(r)
+	of := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: args[2]}, NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, of, of, &key.PublicKey, key)
+	ts.Check(err)
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), 0o600))
+}
+
+// ask is ask [https:]ADDRESSFILE METHOD PATH BODY OUT [HEADER: VALUE]...: sends a request and writes
+// status and answer to OUT, and the name of the certificate.
+func ask(ts *testscript.TestScript, _ bool, args []string) {
+	file, secure := strings.CutPrefix(args[0], "https:")
+	url := address(ts, file)
+	if secure {
+		url = strings.Replace(url, "http:", "https:", 1)
+	}
+	r, err := http.NewRequest(args[1], url+args[2], strings.NewReader(args[3]))
+	ts.Check(err)
+	r.Header.Set("Content-Type", "application/json")
+	for _, h := range args[5:] {
+		name, value, _ := strings.Cut(h, ": ")
+		r.Header.Set(name, value)
+		if name == "Host" {
+			r.Host = value
+		}
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	resp, err := client.Do(r)
 	ts.Check(err)
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
 	ts.Check(err)
+	if resp.TLS != nil {
+		b = append(b, resp.TLS.PeerCertificates[0].Subject.CommonName...)
+	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[4]), fmt.Appendf(nil, "%d %s", resp.StatusCode, b), 0o644))
 }
 
+// reloads is how often a server has reloaded its policy, or tried to.
+func reloads(ts *testscript.TestScript, url string) (n int) {
+	resp, err := http.Get(url + "/metrics")
+	ts.Check(err)
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	ts.Check(err)
+	for line := range strings.Lines(string(b)) {
+		if strings.HasPrefix(line, "opl_reloads_total{") {
+			m, err := strconv.Atoi(strings.TrimSpace(line[strings.Index(line, "} ")+2:]))
+			ts.Check(err)
+			n += m
+		}
+	}
+	return n
+}
+
 // hammer is hammer ADDRESSFILE N: asks N times from 4 goroutines, while the
-// server gets a SIGHUP every 5 ms; all are answered.
+// server gets a SIGHUP every 5 ms; all are answered. It ends once the server has read its policy
+// twice, the second time surely as it was when hammer began.
 func hammer(ts *testscript.TestScript, _ bool, args []string) {
-	url := address(ts, args[0]) + "/decide"
+	server := address(ts, args[0])
+	url, before := server+"/decide", reloads(ts, server)
 	n, err := strconv.Atoi(args[1])
 	ts.Check(err)
 	var wg sync.WaitGroup
@@ -83,7 +140,13 @@ func hammer(ts *testscript.TestScript, _ bool, args []string) {
 		})
 	}
 	done := make(chan struct{})
-	go func() { wg.Wait(); close(done) }()
+	go func() {
+		wg.Wait()
+		for end := time.Now().Add(20 * time.Second); reloads(ts, server) < before+2 && time.Now().Before(end); {
+			time.Sleep(time.Millisecond)
+		}
+		close(done)
+	}()
 	for {
 		select {
 		case <-done:

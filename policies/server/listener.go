@@ -2,18 +2,22 @@ package server
 
 import (
 	"net"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// limited is a listener with at most so many connections at a time; those above
-// are told so and closed.
+// limited is a listener with at most so many connections at a time, and so many of one address;
+// those above are told so and closed.
 type limited struct {
 	net.Listener
-	most    int64
-	now     atomic.Int64
-	refused *atomic.Uint64
+	most, each int
+	refused    *atomic.Uint64
+
+	mu  sync.Mutex
+	all int
+	of  map[netip.Addr]int
 }
 
 const tooMany = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nConnection: close\r\nRetry-After: 1\r\nContent-Length: 33\r\n\r\n" +
@@ -25,10 +29,10 @@ func (l *limited) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if l.now.Add(1) <= l.most {
-			return &counted{Conn: c, of: l}, nil
+		from := addressOf(c)
+		if l.add(from) {
+			return &counted{Conn: c, of: l, from: from}, nil
 		}
-		l.now.Add(-1)
 		l.refused.Add(1)
 		c.SetDeadline(time.Now().Add(100 * time.Millisecond))
 		c.Write([]byte(tooMany))
@@ -36,14 +40,53 @@ func (l *limited) Accept() (net.Conn, error) {
 	}
 }
 
+// addressOf is who may have many connections: an address, or a network of 64 bits of version 6,
+// which is what one machine is given.
+func addressOf(c net.Conn) netip.Addr {
+	tcp, ok := c.RemoteAddr().(*net.TCPAddr)
+	if !ok {
+		return netip.Addr{}
+	}
+	a := tcp.AddrPort().Addr().Unmap().WithZone("")
+	if a.Is6() {
+		p, _ := a.Prefix(64) // an address of version 6 has one
+		a = p.Addr()
+	}
+	return a
+}
+
+func (l *limited) add(from netip.Addr) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.all >= l.most || l.of[from] >= l.each {
+		return false
+	}
+	if l.of == nil {
+		l.of = map[netip.Addr]int{}
+	}
+	l.all++
+	l.of[from]++
+	return true
+}
+
+func (l *limited) remove(from netip.Addr) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all--
+	if l.of[from]--; l.of[from] == 0 {
+		delete(l.of, from)
+	}
+}
+
 // counted is a connection that counts until it is closed.
 type counted struct {
 	net.Conn
 	of   *limited
+	from netip.Addr
 	once sync.Once
 }
 
 func (c *counted) Close() error {
-	c.once.Do(func() { c.of.now.Add(-1) })
+	c.once.Do(func() { c.of.remove(c.from) })
 	return c.Conn.Close()
 }

@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+
+	"opl/policies/wholefile"
 )
 
 // Lines of many goroutines are whole and in the order of each; a second process's
@@ -14,11 +17,11 @@ import (
 func TestLog(t *testing.T) {
 	for _, fsync := range []Fsync{FsyncEach, FsyncInterval, FsyncNever} {
 		path := filepath.Join(t.TempDir(), "log")
-		l, err := OpenLog(path, fsync)
+		l, err := OpenLog(path, LogOptions{Fsync: fsync})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := OpenLog(path, fsync); err == nil || !strings.Contains(err.Error(), "another process") {
+		if _, err := OpenLog(path, LogOptions{Fsync: fsync}); err == nil || !strings.Contains(err.Error(), "another process") {
 			t.Errorf("opened twice: %v", err)
 		}
 		var wg sync.WaitGroup
@@ -56,6 +59,11 @@ func TestLog(t *testing.T) {
 	}
 }
 
+// sealed is a sealed line that was damaged since.
+func sealed(object, from, to string) string {
+	return strings.Replace(string(wholefile.Seal([]byte(object))), from, to, 1) + "\n"
+}
+
 func TestTorn(t *testing.T) {
 	long := strings.Repeat("z", 200_000)
 	const a = `{"decision_id":"d","actions":["x","y"],"policy_hash":"ab"}` + "\n"
@@ -64,14 +72,18 @@ func TestTorn(t *testing.T) {
 		{a + "b\n", a + "b\n", ""},
 		{a + "b", a, "b\n"},
 		{`{"deci`, "", `{"deci` + "\n"},
-		{"\x00\x00", "", "\x00\x00\n"},
+		{"\x00\x00", "", ""},
+		{"\x00\x00x", "", "x\n"},
+		{"\x00\x00" + a + "\x00b", "\x00\x00" + a, "b\n"},
+		{sealed(`{"decision_id":"d","actions":["x","y"],"policy_hash":"ab"}`, "y", "z") + a, sealed(`{"decision_id":"d","actions":["x","y"],"policy_hash":"ab"}`, "y", "z") + a, ""},
+		{"damaged\n" + a, "damaged\n" + a, ""},
 		{a + long, a, long + "\n"},
 	} {
 		path := filepath.Join(t.TempDir(), "log")
 		if err := os.WriteFile(path, []byte(c.before), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		l, err := OpenLog(path, FsyncNever)
+		l, err := OpenLog(path, LogOptions{Fsync: FsyncNever})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,20 +93,23 @@ func TestTorn(t *testing.T) {
 		l.Close()
 		b, _ := os.ReadFile(path)
 		torn, _ := os.ReadFile(path + ".torn")
-		if string(b) != c.after+"c\n" || string(torn) != c.torn || l.Torn() != int64(max(0, len(c.torn)-1)) {
+		if !slices.Equal(l.has, []string{"x", "y"}) && strings.Contains(c.before, a) {
+			t.Errorf("%.60q: actions %q", c.before, l.has)
+		}
+		if string(b) != c.after+"c\n" || string(torn) != c.torn || l.Torn() != int64(len(c.before)-len(c.after)) {
 			t.Errorf("%.20q: %.20q, %.20q aside, %d bytes torn", c.before, b, torn, l.Torn())
 		}
 	}
 }
 
 func TestOpenLogRefuses(t *testing.T) {
-	if _, err := OpenLog(filepath.Join(t.TempDir(), "log"), "sometimes"); err == nil {
+	if _, err := OpenLog(filepath.Join(t.TempDir(), "log"), LogOptions{Fsync: "sometimes"}); err == nil {
 		t.Error("an unknown fsync is taken")
 	}
-	if _, err := OpenLog("/dev/null", FsyncNever); err == nil || !strings.Contains(err.Error(), "regular") {
+	if _, err := OpenLog("/dev/null", LogOptions{Fsync: FsyncNever}); err == nil || !strings.Contains(err.Error(), "regular") {
 		t.Errorf("/dev/null: %v", err)
 	}
-	if _, err := OpenLog(t.TempDir(), FsyncNever); err == nil {
+	if _, err := OpenLog(t.TempDir(), LogOptions{Fsync: FsyncNever}); err == nil {
 		t.Error("a folder is taken")
 	}
 	for _, text := range []string{"notes", "notes\n", "{}\n", `{"format":"opl policy"}` + "\n", `{"decision_id":"d","reward":1}` + "\n"} {
@@ -102,7 +117,7 @@ func TestOpenLogRefuses(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := OpenLog(path, FsyncNever); err == nil || !strings.Contains(err.Error(), "does not begin with a decision") {
+		if _, err := OpenLog(path, LogOptions{Fsync: FsyncNever}); err == nil || !strings.Contains(err.Error(), "does not begin with a decision") {
 			t.Errorf("%q: %v", text, err)
 		}
 		if b, err := os.ReadFile(path); err != nil || string(b) != text {

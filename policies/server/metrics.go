@@ -12,7 +12,7 @@ import (
 // The upper ends of the latency histogram, in seconds, and the kinds of errors that are counted.
 var (
 	bounds = [...]float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, 1}
-	kinds  = [...]string{"request", "too_large", "read", "overload", "log", "path", "method"}
+	kinds  = [...]string{"request", "too_large", "read", "overload", "log", "path", "method", "host", "origin", "token", "type", "conflict"}
 )
 
 // metrics are counters; decisions are those of the histogram.
@@ -20,6 +20,7 @@ type metrics struct {
 	errors              [len(kinds)]atomic.Uint64
 	refused             atomic.Uint64 // connections
 	unknown             atomic.Uint64
+	repeated            atomic.Uint64
 	reloads, badReloads atomic.Uint64
 	inFlight            atomic.Int64
 	buckets             [len(bounds) + 1]atomic.Uint64
@@ -51,12 +52,13 @@ func (m *metrics) text(b []byte, l *Log, p *policyfile.Policy) []byte {
 		sum += m.buckets[i].Load()
 		counts[i] = sum
 	}
-	single("opl_decisions_total", "counter", "Decisions logged and answered.", sum)
+	single("opl_decisions_total", "counter", "Decisions answered.", sum)
 	family("opl_errors_total", "counter", "Requests answered by an error, by kind.")
 	for i, k := range kinds {
 		b = fmt.Appendf(b, "opl_errors_total{kind=%q} %d\n", k, m.errors[i].Load())
 	}
-	single("opl_refused_connections_total", "counter", "Connections above the limit.", m.refused.Load())
+	single("opl_refused_connections_total", "counter", "Connections above the limits.", m.refused.Load())
+	single("opl_repeated_answers_total", "counter", "Answers given again to an id that asked again; decisions, but not logged twice.", m.repeated.Load())
 	single("opl_unknown_values_total", "counter", "Names and categories of contexts that the policy does not know.", m.unknown.Load())
 	single("opl_in_flight_requests", "gauge", "Decisions under way.", m.inFlight.Load())
 	family("opl_decide_seconds", "histogram", "Time from a request's header to its answer.")
@@ -67,6 +69,12 @@ func (m *metrics) text(b []byte, l *Log, p *policyfile.Policy) []byte {
 		sum, time.Duration(m.nanoseconds.Load()).Seconds(), sum)
 	single("opl_log_lines_total", "counter", "Decisions written to the log.", l.lines.Load())
 	single("opl_log_writes_total", "counter", "Writes to the log, of one or more decisions.", l.writes.Load())
+	single("opl_log_opens_total", "counter", "Times a file of the log was opened: at the start, and after it was renamed, removed or full.", l.opens.Load())
+	failing := 0
+	if l.Err() != nil {
+		failing = 1
+	}
+	single("opl_log_failing", "gauge", "1 while decisions cannot be logged.", failing)
 	single("opl_log_fsyncs_total", "counter", "Times the log was forced to the disk.", l.fsyncs.Load())
 	family("opl_reloads_total", "counter", "Reloads of the policy, by result.")
 	b = fmt.Appendf(b, "opl_reloads_total{result=\"ok\"} %d\nopl_reloads_total{result=\"failed\"} %d\n", m.reloads.Load(), m.badReloads.Load())

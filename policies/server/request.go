@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io"
 	"math"
 	"slices"
@@ -27,10 +28,17 @@ type columns struct {
 	encoder *features.Encoder
 	of      map[string]int // features by their place, then what categories are of
 	quoted  [][]byte       // the encoder's names as JSON
+	names   int            // that a context may have
+	bytes   int            // that it may take, flat
 }
 
-func newColumns(e *features.Encoder) *columns {
-	c := &columns{encoder: e, of: make(map[string]int, len(e.Names))}
+// A context may have twice the policy's names and so many more.
+const moreNames = 4096
+
+var hashSeed = maphash.MakeSeed()
+
+func newColumns(e *features.Encoder, bytes int) *columns {
+	c := &columns{encoder: e, of: make(map[string]int, len(e.Names)), names: 2*len(e.Names) + moreNames, bytes: bytes}
 	for j, name := range e.Names {
 		c.of[name] = j
 		quoted, _ := json.Marshal(name) // a string is never refused
@@ -70,9 +78,9 @@ type request struct {
 	values  []float64 // raw values of the features [d], as Encoder.Finish takes them
 	unknown int       // names that are none of the policy's
 
-	names, known int    // leaves of the context, and those of the policy
-	seen, set    []bool // columns, features
-	other        map[string]struct{}
+	names, known int                 // leaves of the context, and those of the policy
+	seen, set    []bool              // columns, features
+	other        map[uint64]struct{} // hashes of names that are not the policy's
 	path, name   []byte
 
 	in   bytes.Buffer
@@ -276,18 +284,25 @@ func (q *request) leaf(c *columns) error {
 		return fmt.Errorf("context: %w", err)
 	}
 	col, known := c.of[string(name)]
-	_, twice := q.other[string(name)]
+	twice := false
 	if known {
 		twice, q.seen[col] = q.seen[col], true
 		q.known++
 	} else {
 		if q.other == nil {
-			q.other = make(map[string]struct{})
+			q.other = make(map[uint64]struct{})
 		}
-		q.other[string(name)] = struct{}{}
+		before := len(q.other)
+		q.other[maphash.Bytes(hashSeed, name)] = struct{}{}
+		twice = len(q.other) == before
 	}
-	if q.names++; twice {
-		return fmt.Errorf("context.%s: comes twice", name)
+	switch q.names++; {
+	case twice:
+		return fmt.Errorf("context.%.100s: comes twice", name)
+	case q.names > c.names:
+		return fmt.Errorf("context: more than %d names, the policy has %d", c.names, len(c.encoder.Names))
+	case len(q.context)+len(q.path) > c.bytes: // names of nested objects are written out
+		return fmt.Errorf("context: flat, it has more than %d bytes", c.bytes)
 	}
 	raw, err := q.json.ReadValue()
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 // FuzzRequest: what is taken is valid JSON of the documented shape, says the same
 // as encoding/json reads, and its context is one line of valid JSON.
 func FuzzRequest(f *testing.F) {
-	c := newColumns(testPolicy(f, 2, 2, nil).Inputs())
+	c := newColumns(testPolicy(f, 2, 2, nil).Inputs(), 1<<20)
 	for _, s := range []string{
 		`{"context":{"x_0":1.5,"x_1":-2e0}}`, `{"context":[1,2,0,1],"decision_id":"a\u00e9"}`, big(),
 		" {\n\"decision_id\" : \"ord\\n1\",\t\"context\" : { \"x_0\" : 3 , \"city\":\"Bern\" } } ",

@@ -5,23 +5,27 @@
 //	             → {"decision_id", "action", "action_name", "propensity", "propensities", "policy_hash"}
 //	GET /healthz → 200 {"status":"ok","policy_hash"}, 503 when the log takes no more
 //	GET /metrics → Prometheus' text format
+//	GET /policy  → the policy: hash, guarantee, actions, features with their ranges
+//	GET /openapi.json → the OpenAPI document of all this
 //
 // The action is counted from 0, and propensities has those of all actions in the
 // order of the policy file; "unknown", where it is there, counts the names and
 // categories of the context that the policy does not know. What is wrong with a
-// request is answered as {"error": …}, starting with the field: 400; 404 and 405
-// for paths and methods, 408 for a body too slow, 413 for one too large, 503 with more requests or
+// request is answered as {"error": …}, starting with the field: 400; 401 without a token; 403 for another
+// site's page; 404 and 405 for paths and methods, 408 for a body too slow, 409 for an id that was asked for
+// with another context, 413 for a body too large, 415 for one that is not JSON, 503 with more requests or
 // connections than allowed, and when the decision cannot be logged.
 //
 // A line of the log, here in several:
 //
 //	{"decision_id":"…","timestamp":"2006-01-02T15:04:05.999999999Z",
 //	 "context":{name: value, …},"action":"name","propensity":0.7,
-//	 "propensities":[0.7,0.3],"actions":["name","other"],"policy_hash":"…"}
+//	 "propensities":[0.7,0.3],"actions":["name","other"],"policy_hash":"…",
+//	 "crc32c":"89abcdef"}
 //
 // The context is the caller's, flattened, a list by the names of the policy, each
 // value as the policy took it: a number or a category. actions names the
-// propensities. Nothing of a request that was answered by an error is logged,
+// propensities; the last field is the line's checksum, see [wholefile.Seal]. Nothing of a request that was answered by an error is logged,
 // but the line of a decision that was asked for by a client that has gone since is.
 package server
 
@@ -29,13 +33,14 @@ import (
 	"cmp"
 	"context"
 	crand "crypto/rand"
+	"crypto/tls"
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"log"
+	"log/slog"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -48,6 +53,7 @@ import (
 
 	"opl/policies/policyfile"
 	"opl/policies/propensity"
+	"opl/policies/wholefile"
 )
 
 // Defaults of Config.
@@ -62,12 +68,17 @@ type Config struct {
 	MaxBody     int64         // bytes of a request; 0: 1 MiB
 	MaxInFlight int           // requests at a time; 0: 1024
 	MaxConns    int           // connections at a time; 0: 4096
+	MaxEach     int           // of one address, or network of 64 bits; 0: a quarter of these
+	Remember    int64         // bytes for answers that are given again; 0: 32 MiB
+	Hosts       []string      // names that requests may call the server by, beside addresses and localhost
+	Certificate *Certificate  // of TLS; nil: plain HTTP
+	Admin       bool          // metrics, policy and OpenAPI document are for ServeAdmin alone
 	Timeout     time.Duration // for reading a request and for writing its answer
 	Idle        time.Duration // that a connection may
 	Drain       time.Duration // for the requests under way when the server stops
 	Strict      bool          // contexts with names or categories that the policy does not know are refused
 	Seed        *uint64       // of the actions drawn, for tests; nil: from the system
-	ErrorLog    *log.Logger   // of net/http; nil: discarded
+	Logger      *slog.Logger  // is told what befalls the server; nil: nobody
 }
 
 // Server answers requests by a policy. Make one by New.
@@ -80,7 +91,16 @@ type Server struct {
 	count   atomic.Uint64
 	pool    sync.Pool // of *work
 	metrics metrics
+	answers answers
+	tokens  atomic.Pointer[Tokens]
+	cross   http.CrossOriginProtection
+	large   chan struct{} // holds the bodies above largeBody
 }
+
+const (
+	largeBody = 64 << 10 // bytes
+	maxLarge  = 32       // of them at a time
+)
 
 // loaded is a policy with what answers need of it.
 type loaded struct {
@@ -88,6 +108,7 @@ type loaded struct {
 	columns *columns
 	quoted  [][]byte // action names as JSON
 	names   []byte   // all of them, a JSON list
+	about   []byte   // the answer of /policy
 }
 
 // work is what one request needs.
@@ -95,6 +116,7 @@ type work struct {
 	body, line, out []byte
 	req             request
 	pi              []float64
+	large           bool // it holds a place in Server.large
 }
 
 // locked is a source that goroutines share.
@@ -112,18 +134,21 @@ func (l *locked) Uint64() uint64 {
 // New returns a server of a policy that appends to a log, whose decisions so far must be
 // among the same actions. The log stays the caller's to close, after Serve.
 func New(p *policyfile.Policy, l *Log, c Config) (*Server, error) {
-	if n := min(c.MaxBody, int64(c.MaxInFlight), int64(c.MaxConns), int64(c.Timeout), int64(c.Idle), int64(c.Drain)); n < 0 {
+	if n := min(c.MaxBody, int64(c.MaxInFlight), int64(c.MaxConns), int64(c.MaxEach), c.Remember, int64(c.Timeout), int64(c.Idle), int64(c.Drain)); n < 0 {
 		return nil, fmt.Errorf("server: a limit of %d", n)
 	}
-	if l.has != nil && !slices.Equal(l.has, p.Actions()) {
-		return nil, fmt.Errorf("%s: its decisions are among other actions, %q instead of %q: give a log of its own", l.path, l.has, p.Actions())
+	if err := l.among(p.Actions()); err != nil {
+		return nil, err
 	}
 	c.MaxBody, c.MaxInFlight, c.MaxConns = cmp.Or(c.MaxBody, 1<<20), cmp.Or(c.MaxInFlight, 1024), cmp.Or(c.MaxConns, 4096)
+	c.MaxEach, c.Remember = cmp.Or(c.MaxEach, max(1, c.MaxConns/4)), cmp.Or(c.Remember, 32<<20)
 	c.Timeout, c.Idle, c.Drain = cmp.Or(c.Timeout, DefaultTimeout), cmp.Or(c.Idle, DefaultIdle), cmp.Or(c.Drain, DefaultDrain)
-	c.ErrorLog = cmp.Or(c.ErrorLog, log.New(io.Discard, "", 0))
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	var seed [32]byte
 	crand.Read(seed[:]) // never fails
-	s := &Server{config: c, log: l, prefix: hex.EncodeToString(seed[:8])}
+	s := &Server{config: c, log: l, prefix: hex.EncodeToString(seed[:8]), large: make(chan struct{}, maxLarge)}
+	s.answers.seed, s.answers.most = hashSeed, c.Remember
+	s.tokens.Store(new(Tokens))
 	crand.Read(seed[:])
 	if c.Seed != nil {
 		seed = [32]byte{}
@@ -131,12 +156,15 @@ func New(p *policyfile.Policy, l *Log, c Config) (*Server, error) {
 	}
 	s.rand = rand.New(&locked{src: rand.NewChaCha8(seed)})
 	s.pool.New = func() any { return new(work) }
-	s.current.Store(load(p))
+	s.current.Store(s.load(p))
+	if err := s.remember(l.path); err != nil {
+		return nil, err
+	}
 	return s, nil
 }
 
-func load(p *policyfile.Policy) *loaded {
-	l := &loaded{policy: p, columns: newColumns(p.Inputs())}
+func (s *Server) load(p *policyfile.Policy) *loaded {
+	l := &loaded{policy: p, about: describe(p), columns: newColumns(p.Inputs(), int(s.config.MaxBody))}
 	l.names, _ = json.Marshal(p.Actions()) // strings are never refused
 	for _, name := range p.Actions() {
 		quoted, _ := json.Marshal(name)
@@ -151,7 +179,7 @@ func (s *Server) Reload(p *policyfile.Policy) error {
 	if now := s.current.Load().policy.Actions(); !slices.Equal(now, p.Actions()) {
 		return fmt.Errorf("the policy has other actions, %q instead of %q: start a server with a log of its own", p.Actions(), now)
 	}
-	s.current.Store(load(p))
+	s.current.Store(s.load(p))
 	return nil
 }
 
@@ -170,15 +198,27 @@ func (s *Server) Hash() string { return s.current.Load().policy.Hash() }
 // Serve answers on a listener, which it closes, until ctx ends; then it lets the
 // requests under way finish, for as long as Config.Drain.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	l = &limited{Listener: l, most: s.config.MaxConns, each: s.config.MaxEach, refused: &s.metrics.refused}
+	if s.config.Certificate != nil {
+		l = tls.NewListener(l, s.config.Certificate.config())
+	}
+	return s.serve(ctx, l, s)
+}
+
+// ServeAdmin is Serve of all but /decide, which clients cannot keep from being answered; without TLS
+// and tokens.
+func (s *Server) ServeAdmin(ctx context.Context, l net.Listener) error {
+	return s.serve(ctx, &limited{Listener: l, most: 64, each: 64, refused: &s.metrics.refused}, http.HandlerFunc(s.admin))
+}
+
+func (s *Server) serve(ctx context.Context, l net.Listener, handler http.Handler) error {
 	h := &http.Server{
-		Handler: s, ErrorLog: s.config.ErrorLog,
+		Handler: handler, ErrorLog: slog.NewLogLogger(s.config.Logger.Handler(), slog.LevelWarn),
 		ReadTimeout: s.config.Timeout, WriteTimeout: s.config.Timeout, IdleTimeout: s.config.Idle,
 		MaxHeaderBytes: 16 << 10,
 	}
 	failed := make(chan error, 1)
-	go func() {
-		failed <- h.Serve(&limited{Listener: l, most: int64(s.config.MaxConns), refused: &s.metrics.refused})
-	}()
+	go func() { failed <- h.Serve(l) }()
 	select {
 	case err := <-failed:
 		return err
@@ -199,24 +239,55 @@ var (
 	plainType = []string{"text/plain; version=0.0.4; charset=utf-8"}
 )
 
-var methods = map[string]string{"/decide": http.MethodPost, "/healthz": http.MethodGet, "/metrics": http.MethodGet}
+// route is a path that is answered; only /decide changes something.
+type route struct {
+	method string
+	answer func(s *Server, w http.ResponseWriter, r *http.Request)
+}
+
+var routes = map[string]route{
+	"/decide":       {http.MethodPost, (*Server).decide},
+	"/healthz":      {http.MethodGet, (*Server).health},
+	"/metrics":      {http.MethodGet, (*Server).writeMetrics},
+	"/policy":       {http.MethodGet, (*Server).describe},
+	"/openapi.json": {http.MethodGet, (*Server).document},
+}
 
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	method := methods[r.URL.Path]
-	switch {
-	case method == "":
-		s.fail(w, http.StatusNotFound, "path", fmt.Errorf("%.100s: no such path, there are /decide, /healthz and /metrics", r.URL.Path))
-	case r.Method != method && !(method == http.MethodGet && r.Method == http.MethodHead):
-		w.Header()["Allow"] = []string{method}
-		s.fail(w, http.StatusMethodNotAllowed, "method", fmt.Errorf("%s %s: want %s", r.Method, r.URL.Path, method))
-	case r.URL.Path == "/decide":
-		s.decide(w, r)
-	case r.URL.Path == "/healthz":
-		s.health(w)
-	default:
-		w.Header()["Content-Type"] = plainType
-		w.Write(s.metrics.text(nil, s.log, s.current.Load().policy))
+	if status, kind, err := s.refuse(r); err != nil {
+		if status == http.StatusUnauthorized {
+			w.Header()["Www-Authenticate"] = []string{"Bearer"}
+		}
+		s.fail(w, status, kind, err)
+		return
 	}
+	s.route(w, r, !s.config.Admin || r.URL.Path == "/decide" || r.URL.Path == "/healthz")
+}
+
+func (s *Server) admin(w http.ResponseWriter, r *http.Request) {
+	if !s.known(r.Host) {
+		s.fail(w, http.StatusForbidden, "host", fmt.Errorf("host %.100q: not a name of this server: setting host adds one", r.Host))
+		return
+	}
+	s.route(w, r, r.URL.Path != "/decide")
+}
+
+func (s *Server) route(w http.ResponseWriter, r *http.Request, here bool) {
+	to, ok := routes[r.URL.Path]
+	switch {
+	case !ok || !here:
+		s.fail(w, http.StatusNotFound, "path", fmt.Errorf("%.100s: no such path here, /openapi.json lists them", r.URL.Path))
+	case r.Method != to.method && !(to.method == http.MethodGet && r.Method == http.MethodHead):
+		w.Header()["Allow"] = []string{to.method}
+		s.fail(w, http.StatusMethodNotAllowed, "method", fmt.Errorf("%s %s: want %s", r.Method, r.URL.Path, to.method))
+	default:
+		to.answer(s, w, r)
+	}
+}
+
+func (s *Server) writeMetrics(w http.ResponseWriter, _ *http.Request) {
+	w.Header()["Content-Type"] = plainType
+	w.Write(s.metrics.text(nil, s.log, s.current.Load().policy))
 }
 
 func (s *Server) fail(w http.ResponseWriter, status int, kind string, err error) {
@@ -227,7 +298,7 @@ func (s *Server) fail(w http.ResponseWriter, status int, kind string, err error)
 	w.Write(append(b, '\n'))
 }
 
-func (s *Server) health(w http.ResponseWriter) {
+func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
 	w.Header()["Content-Type"] = jsonType
 	if err := s.log.Err(); err != nil {
 		s.fail(w, http.StatusServiceUnavailable, "log", err)
@@ -245,9 +316,21 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	k := s.pool.Get().(*work)
-	defer s.pool.Put(k)
+	defer func() {
+		if k.large {
+			k.large = false
+			<-s.large
+		}
+		if cap(k.body)+cap(k.line)+cap(k.out)+cap(k.req.context)+32*len(k.req.other) <= 4*largeBody { // else it would be kept
+			s.pool.Put(k)
+		}
+	}()
 	var err error
-	switch k.body, err = read(k.body[:0], r, s.config.MaxBody); {
+	switch err = s.read(k, r); {
+	case errors.Is(err, errManyLarge):
+		w.Header()["Retry-After"], w.Header()["Connection"] = []string{"1"}, []string{"close"}
+		s.fail(w, http.StatusServiceUnavailable, "overload", fmt.Errorf("more than %d requests of more than %d bytes at a time", maxLarge, largeBody))
+		return
 	case errors.Is(err, errTooLarge):
 		w.Header()["Connection"] = []string{"close"}
 		s.fail(w, http.StatusRequestEntityTooLarge, "too_large", fmt.Errorf("the body is larger than %d bytes", s.config.MaxBody))
@@ -293,42 +376,54 @@ func (s *Server) choose(k *work, l *loaded, now time.Time) (status int, kind str
 		return http.StatusBadRequest, "request", fmt.Errorf("context: %w", err)
 	}
 	action := propensity.Draw(k.pi, s.rand)
-	if len(q.id) == 0 {
+	var id string
+	var mine *given
+	if len(q.id) > 0 {
+		name, err := plain(q.id)
+		if err != nil || ours(name) {
+			return http.StatusBadRequest, "request", errors.New("decision_id: of the form of those that the server gives: choose another")
+		}
+		id = string(name)
+		for mine == nil {
+			before, first, same := s.answers.find(id, q.context)
+			switch {
+			case first:
+				mine = before
+				continue
+			case !same:
+				return http.StatusConflict, "conflict", errors.New("decision_id: it was asked for with another context")
+			case before.done != nil:
+				<-before.done
+			}
+			if before.answer != nil {
+				k.out = append(k.out[:0], before.answer...)
+				s.metrics.repeated.Add(1)
+				return 0, "", nil
+			}
+		}
+	} else {
 		q.id = append(append(append(q.id, '"'), s.prefix...), '-')
 		q.id = append(strconv.AppendUint(q.id, s.count.Add(1), 16), '"')
 	}
-
-	// The propensities are written once and copied.
-	out := append(append(k.out[:0], `{"decision_id":`...), q.id...)
-	out = strconv.AppendInt(append(out, `,"action":`...), int64(action), 10)
-	out = append(append(out, `,"action_name":`...), l.quoted[action]...)
-	from := len(out)
-	out = appendFloat(append(out, `,"propensity":`...), k.pi[action])
-	out = append(out, `,"propensities":[`...)
-	for a, v := range k.pi {
-		if a > 0 {
-			out = append(out, ',')
-		}
-		out = appendFloat(out, v)
-	}
-	out = append(out, ']')
-	propensities := out[from:]
-
+	propensities := l.answer(k, action, p.Hash())
 	line := append(append(k.line[:0], `{"decision_id":`...), q.id...)
 	line = now.UTC().AppendFormat(append(line, `,"timestamp":"`...), time.RFC3339Nano)
 	line = append(append(line, `","context":`...), q.context...)
 	line = append(append(line, `,"action":`...), l.quoted[action]...)
 	line = append(line, propensities...)
 	line = append(append(line, `,"actions":`...), l.names...)
+	line = q.appendUnknown(line)
 	line = append(append(line, `,"policy_hash":"`...), p.Hash()...)
-	line = append(line, "\"}\n"...)
-
-	if q.unknown > 0 {
-		out = strconv.AppendInt(append(out, `,"unknown":`...), int64(q.unknown), 10)
+	k.line = append(wholefile.Seal(append(line, "\"}"...)), '\n')
+	err = s.log.Append(k.line)
+	if mine != nil {
+		out := k.out
+		if err != nil {
+			out = nil
+		}
+		s.answers.give(id, mine, out)
 	}
-	out = append(append(out, `,"policy_hash":"`...), p.Hash()...)
-	k.out, k.line = append(out, "\"}\n"...), line
-	if err := s.log.Append(line); err != nil {
+	if err != nil {
 		return http.StatusServiceUnavailable, "log", fmt.Errorf("the decision could not be logged: %w", err)
 	}
 	return 0, "", nil
@@ -337,24 +432,33 @@ func (s *Server) choose(k *work, l *loaded, now time.Time) (status int, kind str
 // appendFloat appends the shortest JSON number that reads back as v.
 func appendFloat(b []byte, v float64) []byte { return strconv.AppendFloat(b, v, 'g', -1, 64) }
 
-var errTooLarge = errors.New("too large")
+var errTooLarge, errManyLarge = errors.New("too large"), errors.New("too many are large")
 
-// read appends the body of a request to b, at most limit bytes.
-func read(b []byte, r *http.Request, limit int64) ([]byte, error) {
-	if r.ContentLength > limit {
-		return b, errTooLarge
+// read reads the body of a request.
+func (s *Server) read(k *work, r *http.Request) (err error) {
+	k.body = k.body[:0]
+	if r.ContentLength > s.config.MaxBody {
+		return errTooLarge
 	}
 	for {
-		b = slices.Grow(b, 1024)
-		n, err := r.Body.Read(b[len(b):cap(b)])
-		b = b[:len(b)+n]
+		if max(int64(len(k.body)), r.ContentLength) > largeBody && !k.large {
+			select {
+			case s.large <- struct{}{}:
+				k.large = true
+			default:
+				return errManyLarge
+			}
+		}
+		k.body = slices.Grow(k.body, 1024)
+		n, err := r.Body.Read(k.body[len(k.body):cap(k.body)])
+		k.body = k.body[:len(k.body)+n]
 		switch {
-		case int64(len(b)) > limit:
-			return b, errTooLarge
+		case int64(len(k.body)) > s.config.MaxBody:
+			return errTooLarge
 		case err == io.EOF:
-			return b, nil
+			return nil
 		case err != nil:
-			return b, err
+			return err
 		}
 	}
 }

@@ -23,6 +23,7 @@ import (
 
 	"opl/policies/features"
 	"opl/policies/policyfile"
+	"opl/policies/wholefile"
 )
 
 // child, if set, is the folder that the test binary serves in, until it is killed.
@@ -70,7 +71,7 @@ func testPolicy(t testing.TB, k, d int, change func(*policyfile.File)) *policyfi
 
 func testLog(t testing.TB) *Log {
 	t.Helper()
-	l, err := OpenLog(filepath.Join(t.TempDir(), "log.jsonl"), FsyncNever)
+	l, err := OpenLog(filepath.Join(t.TempDir(), "log.jsonl"), LogOptions{Fsync: FsyncNever})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,8 +91,16 @@ func testServer(t testing.TB, p *policyfile.Policy, c Config) (*Server, *Log) {
 
 func do(h http.Handler, method, path, body string) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
-	h.ServeHTTP(w, httptest.NewRequest(method, path, strings.NewReader(body)))
+	h.ServeHTTP(w, asked(method, path, strings.NewReader(body)))
 	return w
+}
+
+// asked is a request as clients send it.
+func asked(method, path string, body io.Reader) *http.Request {
+	r := httptest.NewRequest(method, path, body)
+	r.Host = "localhost:8080"
+	r.Header.Set("Content-Type", "application/json")
+	return r
 }
 
 type answer struct {
@@ -112,7 +121,17 @@ type line struct {
 	Propensity   float64        `json:"propensity"`
 	Propensities []float64      `json:"propensities"`
 	Actions      []string       `json:"actions"`
+	Unknown      int            `json:"unknown"`
 	Hash         string         `json:"policy_hash"`
+}
+
+func unsealed(t testing.TB, b []byte) []byte {
+	t.Helper()
+	object, sealed, err := wholefile.Unseal(bytes.TrimSuffix(b, []byte("\n")))
+	if !sealed || err != nil {
+		t.Fatalf("%s: sealed %t, %v", b, sealed, err)
+	}
+	return object
 }
 
 func strict(t testing.TB, b []byte, v any) {
@@ -136,7 +155,7 @@ func lines(t testing.TB, path string) (all []line) {
 	}
 	for raw := range bytes.Lines(b) {
 		var l line
-		strict(t, raw, &l)
+		strict(t, unsealed(t, raw), &l)
 		all = append(all, l)
 	}
 	return all
@@ -191,7 +210,7 @@ func TestDecide(t *testing.T) {
 		}
 		got := all[i]
 		if got.ID != a.ID || got.Action != a.Name || got.Propensity != a.Propensity || fmt.Sprint(got.Propensities) != fmt.Sprint(a.Propensities) ||
-			got.Hash != a.Hash || fmt.Sprint(got.Actions) != fmt.Sprint(p.Actions()) || time.Since(got.Time) > time.Minute {
+			got.Hash != a.Hash || got.Unknown != c.unknown || fmt.Sprint(got.Actions) != fmt.Sprint(p.Actions()) || time.Since(got.Time) > time.Minute {
 			t.Errorf("%s: line %+v of answer %+v", c.body, got, a)
 		}
 		b, _ := os.ReadFile(l.path)
@@ -269,7 +288,7 @@ func TestBadRequests(t *testing.T) {
 		}
 	}
 	// Chunked bodies have no length to refuse beforehand.
-	r := httptest.NewRequest("POST", "/decide", io.MultiReader(strings.NewReader(strings.Repeat(" ", 3000))))
+	r := asked("POST", "/decide", io.MultiReader(strings.NewReader(strings.Repeat(" ", 3000))))
 	r.ContentLength = -1
 	w := httptest.NewRecorder()
 	if s.ServeHTTP(w, r); w.Code != 413 {
@@ -354,7 +373,7 @@ func TestOverloadAndDrain(t *testing.T) {
 	end := make(chan struct{})
 	first := make(chan int)
 	go func() {
-		resp, err := http.Post(url+"/decide", "", slow{end})
+		resp, err := http.Post(url+"/decide", "application/json", slow{end})
 		if err != nil {
 			t.Error(err)
 			first <- 0
@@ -366,7 +385,7 @@ func TestOverloadAndDrain(t *testing.T) {
 	for s.metrics.inFlight.Load() == 0 {
 		time.Sleep(time.Millisecond)
 	}
-	resp, err := http.Post(url+"/decide", "", strings.NewReader(`{"context":{"x_0":1}}`))
+	resp, err := http.Post(url+"/decide", "application/json", strings.NewReader(`{"context":{"x_0":1}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -395,7 +414,7 @@ func TestTimeout(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	fmt.Fprint(c, "POST /decide HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
+	fmt.Fprint(c, "POST /decide HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: 100\r\n\r\n{")
 	c.SetDeadline(time.Now().Add(time.Minute))
 	if b, err := io.ReadAll(c); err != nil || !strings.HasPrefix(string(b), "HTTP/1.1 408 ") || !strings.Contains(string(b), "the body did not come within 1s") {
 		t.Errorf("a body that does not come: %q, %v", b, err)
@@ -449,7 +468,7 @@ func TestOtherActions(t *testing.T) {
 		t.Fatal(err)
 	}
 	for k, want := range map[int]string{3: "", 4: "among other actions"} {
-		again, err := OpenLog(path, FsyncNever)
+		again, err := OpenLog(path, LogOptions{Fsync: FsyncNever})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -539,7 +558,7 @@ func serveUntilKilled(folder string) {
 	}
 	p, err := policyfile.Load(filepath.Join(folder, "policy.json"))
 	fail(err)
-	l, err := OpenLog(filepath.Join(folder, "log.jsonl"), FsyncInterval)
+	l, err := OpenLog(filepath.Join(folder, "log.jsonl"), LogOptions{Fsync: FsyncInterval})
 	fail(err)
 	s, err := New(p, l, Config{})
 	fail(err)
@@ -615,7 +634,7 @@ func TestKill(t *testing.T) {
 			f.Close()
 		}
 	}
-	l, err := OpenLog(path, FsyncNever)
+	l, err := OpenLog(path, LogOptions{Fsync: FsyncNever})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -709,7 +728,7 @@ func BenchmarkChoose(b *testing.B) {
 }
 
 func BenchmarkParse(b *testing.B) {
-	c := newColumns(testPolicy(b, 10, 50, nil).Inputs())
+	c := newColumns(testPolicy(b, 10, 50, nil).Inputs(), 1<<20)
 	var q request
 	body := []byte(big())
 	b.ReportAllocs()

@@ -2,43 +2,136 @@
 package wholefile
 
 import (
+	"cmp"
+	"crypto/rand"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
-// Write replaces the file at path by what write writes: into a temporary file in its
-// folder, which takes its name once write has succeeded and the disk has it. After an
-// error the file that was there is still there, and no other. The name, too, survives a
-// power cut.
-func Write(path string, write func(f *os.File) error) (err error) {
-	folder := filepath.Dir(path)
-	f, err := os.CreateTemp(folder, "."+filepath.Base(path)+"-*.tmp")
+// File is a file that is being written and has no name yet: end it by Commit or Abort. Where
+// the system can, a process that is killed leaves nothing of it; what others leave, the next
+// writer of the same path removes after an hour.
+type File struct {
+	*os.File
+	path  string
+	named bool // it has a temporary name, that of File
+}
+
+// Create begins a file that is to be at path. Its mode is that of the file there, which it
+// will replace, or else 0666; mode, unless 0, goes before both. The umask is honoured but
+// for what is replaced.
+func Create(path string, mode fs.FileMode) (*File, error) {
+	var keep fs.FileMode
+	if info, err := os.Stat(path); err == nil && mode == 0 && info.Mode().IsRegular() {
+		keep = info.Mode().Perm()
+	} else if mode == 0 {
+		mode = 0o666
+	}
+	clean(path)
+	f := &File{path: path}
+	var err error
+	if f.File, err = unnamed(filepath.Dir(path), mode|keep); err != nil {
+		f.named = true
+		f.File, err = os.OpenFile(temporary(path), os.O_RDWR|os.O_CREATE|os.O_EXCL, mode|keep)
+	}
+	if err == nil && keep != 0 {
+		if err = f.Chmod(keep); err != nil {
+			err = errors.Join(err, f.Abort())
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// Commit gives the file its name, in place of what has it, once the disk has it. The name, too,
+// survives a power cut. After an error what was there is still there, and nothing else.
+func (f *File) Commit() error {
+	if err := f.Sync(); err != nil {
+		return errors.Join(err, f.Abort())
+	}
+	err := f.name()
+	if err != nil {
+		return errors.Join(err, f.Abort())
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return SyncFolder(filepath.Dir(f.path))
+}
+
+// name is the step at which a file is there or not.
+func (f *File) name() error {
+	if f.named {
+		return os.Rename(f.Name(), f.path)
+	}
+	err := link(f.File, f.path)
+	if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	// A link takes no name that is in use, a rename does.
+	between := temporary(f.path)
+	if err := link(f.File, between); err != nil {
+		return err
+	}
+	if err := os.Rename(between, f.path); err != nil {
+		return errors.Join(err, os.Remove(between))
+	}
+	return nil
+}
+
+// temporary is a name beside path that no file has.
+func temporary(path string) string {
+	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"-"+rand.Text()+".tmp")
+}
+
+// clean removes what writers of path that were killed have left for an hour.
+func clean(path string) {
+	folder, begin := filepath.Split(temporary(path))
+	begin = begin[:len(begin)-len(rand.Text())-len(".tmp")]
+	files, _ := os.ReadDir(cmp.Or(folder, ".")) // if it cannot be read, nor can it be cleaned
+	for _, e := range files {
+		random, ours := strings.CutPrefix(e.Name(), begin)
+		if !ours || len(random) != len(rand.Text())+len(".tmp") || !strings.HasSuffix(random, ".tmp") {
+			continue
+		}
+		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > time.Hour {
+			_ = os.Remove(filepath.Join(folder, e.Name()))
+		}
+	}
+}
+
+// Abort leaves nothing of the file.
+func (f *File) Abort() error {
+	err := f.Close()
+	if f.named {
+		err = errors.Join(err, os.Remove(f.Name()))
+	}
+	return err
+}
+
+// Write replaces the file at path by what write writes, or after an error leaves it as it is:
+// see Create for mode.
+func Write(path string, mode fs.FileMode, write func(f *os.File) error) error {
+	f, err := Create(path, mode)
 	if err != nil {
 		return err
 	}
-	err = write(f)
-	if err == nil {
-		err = f.Chmod(0o644)
+	if err := write(f.File); err != nil {
+		return errors.Join(err, f.Abort())
 	}
-	if err == nil {
-		err = f.Sync()
-	}
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return SyncFolder(folder)
+	return f.Commit()
 }
 
-// WriteBytes is Write of bytes.
+// WriteBytes is Write of bytes, of mode 0.
 func WriteBytes(path string, b []byte) error {
-	return Write(path, func(f *os.File) error {
+	return Write(path, 0, func(f *os.File) error {
 		_, err := f.Write(b)
 		return err
 	})
@@ -54,9 +147,9 @@ func SyncFolder(folder string) error {
 }
 
 // SetAside appends what was torn off the end of a file, and a line end, to the file at path,
-// and returns when the disk has it.
-func SetAside(path string, torn io.Reader) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
+// made with a mode, and returns when the disk has it.
+func SetAside(path string, mode fs.FileMode, torn io.Reader) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, mode)
 	if err != nil {
 		return err
 	}

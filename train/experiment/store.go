@@ -28,7 +28,8 @@ const (
 	lockFile    = ".runs.lock" // held while a store is open
 )
 
-// Store keeps records in a folder, one a line of JSON in ResultsFile. A record is
+// Store keeps records in a folder, one a line of JSON in ResultsFile, with a checksum, see
+// [wholefile.Seal]. A record is
 // on the disk when Add returns, so that the end of the process at any moment costs
 // at most the runs under way. One process at a time can hold a store.
 type Store struct {
@@ -91,11 +92,11 @@ func (s *Store) open(dir string) error {
 // mend sees to a last line without its end: only the end may be missing, else it
 // is moved to TornFile.
 func (s *Store) mend(dir string, text []byte, end int) ([]byte, error) {
-	if _, err := parseRecord(text[end:]); err == nil {
+	if _, _, err := parseRecord(text[end:]); err == nil {
 		return append(text, '\n'), s.write([]byte{'\n'})
 	}
 	aside := filepath.Join(dir, TornFile)
-	if err := wholefile.SetAside(aside, bytes.NewReader(text[end:])); err != nil {
+	if err := wholefile.SetAside(aside, 0o666, bytes.NewReader(text[end:])); err != nil {
 		return nil, err
 	}
 	number := bytes.Count(text, []byte{'\n'}) + 1
@@ -106,7 +107,7 @@ func (s *Store) mend(dir string, text []byte, end int) ([]byte, error) {
 // read takes the records of text, and notes what else is in it.
 func (s *Store) read(path string, text []byte) {
 	at := map[string]line{}
-	number := 0
+	number, plain := 0, 0
 	for l := range bytes.Lines(text) {
 		number++
 		whole := bytes.HasSuffix(l, []byte{'\n'})
@@ -117,7 +118,7 @@ func (s *Store) read(path string, text []byte) {
 		note := func(format string, args ...any) {
 			s.notes = append(s.notes, fmt.Sprintf("%s:%d: %s", path, number, fmt.Sprintf(format, args...)))
 		}
-		rec, err := parseRecord(l)
+		rec, sealed, err := parseRecord(l)
 		key := ""
 		if err == nil {
 			key = Key(rec.Run)
@@ -133,15 +134,30 @@ func (s *Store) read(path string, text []byte) {
 		case twice:
 			note("repeats the run of line %d with another result, ignored", first.number)
 		default:
+			if !sealed {
+				plain++
+			}
 			at[key] = line{number, rec}
 			s.keys[key] = true
 			s.lines = append(s.lines, at[key])
 		}
 	}
+	if plain > 0 && !strings.HasSuffix(path, ".gz") { // that has a checksum of its own
+
+		s.notes = append(s.notes, fmt.Sprintf("%s: %d records have no checksum, as older versions wrote them: damage would not be noticed", path, plain))
+	}
 }
 
-// parseRecord reads a line, strictly.
-func parseRecord(text []byte) (train.Record, error) {
+// parseRecord reads a line, strictly, which may have no checksum.
+func parseRecord(text []byte) (rec train.Record, sealed bool, err error) {
+	object, sealed, err := wholefile.Unseal(bytes.Clone(text))
+	if err == nil {
+		rec, err = parseObject(object)
+	}
+	return rec, sealed, err
+}
+
+func parseObject(text []byte) (train.Record, error) {
 	var rec train.Record
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
@@ -280,7 +296,7 @@ func (s *Store) Add(rec train.Record) error {
 	if err != nil {
 		return fmt.Errorf("results: %s: %w", Name(rec.Run), err)
 	}
-	if err := s.write(append(text, '\n')); err != nil {
+	if err := s.write(append(wholefile.Seal(text), '\n')); err != nil {
 		return fmt.Errorf("results: %w", err)
 	}
 	s.keys[Key(rec.Run)] = true

@@ -211,7 +211,7 @@ func TestStoreForeign(t *testing.T) {
 	want := []string{
 		":4: not a record of opl, ignored: invalid character", ":6: repeats line 3, ignored",
 		":8: not a record of opl, ignored: dataset, objective", ":9: repeats the run of line 5 with another result, ignored",
-		":10: not a record", ":11: not a record", ":12: not a record", ":13: not a record of opl, ignored: more than one value",
+		":10: not a record", ":11: not a record", ":12: not a record", ":13: not a record of opl, ignored: the line is damaged",
 		":14: not a record of opl, ignored: unknown field \"colour\"", ":15: not a record",
 	}
 	if len(s.Notes()) != len(want) {
@@ -334,7 +334,13 @@ func FuzzStore(f *testing.F) {
 				lines++
 			}
 		}
-		if n := len(first) + len(s.Notes()); n != lines {
+		notes := 0
+		for _, note := range s.Notes() {
+			if !strings.Contains(note, "have no checksum") {
+				notes++
+			}
+		}
+		if n := len(first) + notes; n != lines {
 			t.Errorf("%d records and %d notes of %d lines", len(first), len(s.Notes()), lines)
 		}
 		if err := s.Close(); err != nil {
@@ -348,4 +354,48 @@ func FuzzStore(f *testing.F) {
 			t.Errorf("other records when opened again: %v, before %v", again, first)
 		}
 	})
+}
+
+// A flipped bit costs at most the records it is between, and never changes one.
+func TestStoreFlippedBits(t *testing.T) {
+	dir := t.TempDir()
+	_, recs := records(t, 0)
+	s := open(t, dir)
+	add(t, s, recs[:2]...)
+	s.Close()
+	known := map[string]bool{}
+	for _, rec := range recs[:2] {
+		known[toJSON(t, rec)] = true
+	}
+	b := []byte(read(t, dir, experiment.ResultsFile))
+	for bit := 0; bit < 8*len(b); bit += 13 {
+		b[bit/8] ^= 1 << (bit % 8)
+		write(t, string(b), dir, experiment.ResultsFile)
+		s, err := experiment.ReadStore(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := s.Records()
+		for _, rec := range found {
+			if !known[toJSON(t, rec)] {
+				t.Errorf("bit %d: another record, %+v", bit, rec)
+			}
+		}
+		if bit/8 < len(b)-1 && (len(found) == 2 || len(s.Notes()) == 0) {
+			t.Errorf("bit %d: %d records, notes %q", bit, len(found), s.Notes())
+		}
+		b[bit/8] ^= 1 << (bit % 8)
+	}
+}
+
+// Records that were written without a checksum are read, and that is said.
+func TestStoreWithoutChecksums(t *testing.T) {
+	dir := t.TempDir()
+	_, recs := records(t, 0)
+	write(t, toJSON(t, recs[0])+"\n"+toJSON(t, recs[1])+"\n", dir, experiment.ResultsFile)
+	s := open(t, dir)
+	defer s.Close()
+	if len(s.Records()) != 2 || len(s.Notes()) != 1 || !strings.Contains(s.Notes()[0], "2 records have no checksum") {
+		t.Errorf("%d records, notes %q", len(s.Records()), s.Notes())
+	}
 }

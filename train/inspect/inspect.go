@@ -380,6 +380,11 @@ func (l *log) reading() {
 		}
 		l.add(f)
 	}
+	if l.Unrewarded > 0 {
+		l.add(Finding{Check: "missing rewards", Severity: Doubtful, Measured: fmt.Sprintf("%d of %d decisions had no reward and were left out", l.Unrewarded, l.n+l.Unrewarded),
+			Means: "if a reward comes depends on what was done or on what came of it, every estimate is biased, and nothing is certified",
+			Do:    "join with a value for what is missing, 0 where no report means no reward: setting missing-reward"})
+	}
 	if l.Estimated {
 		l.add(Finding{Check: "estimated propensities", Severity: Doubtful, Measured: "the propensities are estimates",
 			Means: "values inherit their error, and nothing is certified", Do: "log the propensities when the action is drawn"})

@@ -10,13 +10,13 @@ import (
 // unusable; doubtful are those that differ from the most common one in fewer
 // than 20 rows.
 func (l *log) reward() {
-	count := map[float64]int{}
+	count := map[uint64]int{} // by bits: a NaN is a key of its own each time
 	for _, c := range l.Cost {
-		count[c]++
+		count[math.Float64bits(c+0)]++
 	}
 	common, most := 0.0, 0
-	for c, n := range count {
-		if n > most || n == most && c < common {
+	for bits, n := range count {
+		if c := math.Float64frombits(bits); n > most || n == most && c < common {
 			common, most = c, n
 		}
 	}

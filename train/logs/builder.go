@@ -21,8 +21,10 @@ import (
 
 const (
 	maxNames = 1 << 24
-	maxBad   = 1 << 22 // bad rows that are remembered
-	maxRow   = 1 << 24 // bytes of a row
+	// actions that numbers alone may stand for, in a log that has fewer rows
+	manyActions = 1 << 16
+	maxBad      = 1 << 22 // bad rows that are remembered
+	maxRow      = 1 << 24 // bytes of a row
 )
 
 // rowError is what is wrong with a row. Reading can go on after it.
@@ -55,6 +57,7 @@ type row struct {
 	props                                              []float64 // in the order of builder.slots
 	hasID, hasGroup, hasAction, hasTime, hasCost, hasP bool
 	hasProps, hasWeight                                bool
+	unrewarded                                         int // decisions without a reward that were left out with it
 	list                                               int // numbers of a context that is a list of them; 0: it is none
 	ids                                                []uint32
 	values                                             []float64
@@ -105,17 +108,18 @@ type builder struct {
 	table  *table // columns of the file; nil: it has none
 	fields bool   // rows are no log's: their cells are kept in the columns, see Rows
 
-	typesOnly bool
-	first     row // its flags are those of every row
-	listLen   int // numbers of every context that is a list of them; 0: none so far
-	n         int
-	rounded   int
-	support   int
-	match     [2]int // rows whose propensity is the entry of their action counted from 0, 1
-	skipped   int
-	notes     []string
-	hash      *xxhash.Digest
-	scratch   []byte
+	typesOnly  bool
+	first      row // its flags are those of every row
+	listLen    int // numbers of every context that is a list of them; 0: none so far
+	n          int
+	rounded    int
+	support    int
+	match      [2]int // rows whose propensity is the entry of their action counted from 0, 1
+	skipped    int
+	unrewarded int
+	notes      []string
+	hash       *xxhash.Digest
+	scratch    []byte
 
 	values, ids, offsets, acts, costs, ps, props, weights, times, group, logger, rowIDs, rows, category, badRows spill
 	decisionIDs                                                                                                  texts
@@ -297,6 +301,7 @@ func (b *builder) fill(ctx context.Context, rd reader) (err error) {
 		if b.typesOnly {
 			continue
 		}
+		b.unrewarded += r.unrewarded
 		if reason, ok := b.memory.reject[b.at]; ok {
 			err = &rowError{text: reason}
 		} else if err == nil {
@@ -658,6 +663,9 @@ func (b *builder) decide() (names []string, number, slot []int32, err error) {
 		}
 		if k = max(len(b.slots), b.actionsMin); len(b.slots) == 0 {
 			k = max(k, hi+1-b.base)
+		}
+		if k > max(manyActions, b.n) {
+			return fail("actions are numbered up to %d in %d rows: are they identifiers? setting actions lists those that were possible", k-1+b.base, b.n)
 		}
 	case other < 0 && lo <= 1 && hi+1-lo <= 2*len(b.actions):
 		k = hi + 1 - lo

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -25,35 +26,45 @@ import (
 // each at a multiple of 64, and the xxHash64 of all before it. Numbers are in the byte
 // order of the machine, of which the magic number is one.
 const (
-	magic        = uint64(0x4f504c4c4f470002) // the last two bytes are the version
+	magic        = uint64(0x4f504c4c4f470003) // the last two bytes are the version
 	sectionAlign = 64
-	wholeHash    = 64 << 20 // files up to this size are hashed whole on each opening
+	wholeHash    = 64 << 20  // files up to this size are hashed whole on each opening
+	ownCopy      = 512 << 20 // caches up to this size are copied before they are used
 )
 
 // source says which content a file has.
 type source struct {
-	Size   int64  `json:"size"`
-	Time   int64  `json:"time"`   // of its last change, unix nanoseconds
+	stamp
 	Sample uint64 `json:"sample"` // hash of blocks spread over it
 	Whole  uint64 `json:"whole"`  // hash of all of it
 }
 
+// stamp changes with every change of a file that the system knows of, but perhaps its size and Time, which
+// can be set.
+type stamp struct {
+	Size    int64  `json:"size"`
+	Time    int64  `json:"time"`    // of its last change, unix nanoseconds
+	Changed int64  `json:"changed"` // when its content, name, owner or mode last changed; 0: not known
+	File    uint64 `json:"file"`    // its number in its file system
+}
+
 type cacheHeader struct {
-	Key      string   `json:"key"`
-	Source   source   `json:"source"`
-	Rows     int      `json:"rows"`
-	Width    int      `json:"width"` // of dense contexts; -1: sparse
-	Actions  []string `json:"actions"`
-	Notes    []string `json:"notes"`
-	Hash     string   `json:"hash"`
-	Skipped  int      `json:"skipped"`
-	HasIDs   bool     `json:"has_ids"`
-	Sections []int64  `json:"sections"` // their lengths in bytes, in the order of Log.sections
+	Key        string   `json:"key"`
+	Source     source   `json:"source"`
+	Rows       int      `json:"rows"`
+	Width      int      `json:"width"` // of dense contexts; -1: sparse
+	Actions    []string `json:"actions"`
+	Notes      []string `json:"notes"`
+	Hash       string   `json:"hash"`
+	Skipped    int      `json:"skipped"`
+	Unrewarded int      `json:"unrewarded"`
+	HasIDs     bool     `json:"has_ids"`
+	Sections   []int64  `json:"sections"` // their lengths in bytes, in the order of Log.sections
 }
 
 // key is what of the options matters to the cache.
 func key(format string, o *Options) string {
-	return fmt.Sprintf("3 %q %q %v %v %q %q %q", format, o.Preset, o.RewardMin, o.RewardMax, o.Actions, o.Categories, o.BadRows)
+	return fmt.Sprintf("4 %q %q %v %v %q %q %q", format, o.Preset, o.RewardMin, o.RewardMax, o.Actions, o.Categories, o.BadRows)
 }
 
 // fileHash hashes a file: all of it if it is small or that is asked for, else 256 blocks.
@@ -89,7 +100,7 @@ func fresh(path string, was source) bool {
 	if err != nil || info.Size() != was.Size {
 		return false
 	}
-	touched, want := info.ModTime().UnixNano() != was.Time, was.Sample
+	touched, want := stampOf(info) != was.stamp, was.Sample
 	if touched {
 		want = was.Whole
 	}
@@ -172,7 +183,7 @@ func open(ctx context.Context, path string, o *Options) (*Log, error) {
 	}
 	k, paths := key(format.name, o), cachePaths(path, o)
 	for _, c := range paths {
-		l, src, err := load(c, k)
+		l, src, err := load(c, k, info)
 		if err != nil {
 			continue // none, or of another version, or damaged: it is made again
 		}
@@ -211,21 +222,21 @@ func open(ctx context.Context, path string, o *Options) (*Log, error) {
 			return nil, err
 		}
 		if o.BadRows != "" {
-			if err := wholefile.Write(o.BadRows, func(f *os.File) error { return b.badRows.copyTo(f) }); err != nil {
+			if err := wholefile.Write(o.BadRows, modeOf(info), func(f *os.File) error { return b.badRows.copyTo(f) }); err != nil {
 				return nil, err
 			}
 		}
-		src := source{Size: info.Size(), Time: info.ModTime().UnixNano()}
+		src := source{stamp: stampOf(info)}
 		if src.Whole, err = fileHash(path, true); err != nil {
 			return nil, err
 		}
 		if src.Sample, err = fileHash(path, false); err != nil {
 			return nil, err
 		}
-		if after, err := os.Stat(path); err != nil || after.Size() != src.Size || after.ModTime().UnixNano() != src.Time {
+		if after, err := os.Stat(path); err != nil || stampOf(after) != src.stamp {
 			return nil, errors.Join(err, fmt.Errorf("%s: the file changed while it was read", path))
 		}
-		return b.save(paths, k, names, src)
+		return b.save(paths, k, names, src, info)
 	}
 	var l *Log
 	for l == nil && err == nil {
@@ -240,7 +251,7 @@ func open(ctx context.Context, path string, o *Options) (*Log, error) {
 
 // image writes the cache.
 func (b *builder) image(f io.Writer, key string, names []string, src source) error {
-	h := cacheHeader{Key: key, Source: src, Rows: b.n, Width: -1, Actions: names, Notes: b.notes, Hash: fmt.Sprintf("%016x", b.hash.Sum64()), Skipped: b.skipped, HasIDs: b.first.hasID}
+	h := cacheHeader{Key: key, Source: src, Rows: b.n, Width: -1, Actions: names, Notes: b.notes, Hash: fmt.Sprintf("%016x", b.hash.Sum64()), Skipped: b.skipped, Unrewarded: b.unrewarded, HasIDs: b.first.hasID}
 	if b.dense {
 		h.Width = len(b.first.ids)
 	}
@@ -276,15 +287,15 @@ func (b *builder) image(f io.Writer, key string, names []string, src source) err
 
 // save writes the cache to the first path where that is possible and opens it there. If
 // it is nowhere, the cache is in a temporary file as long as the log is open.
-func (b *builder) save(paths []string, key string, names []string, src source) (*Log, error) {
+func (b *builder) save(paths []string, key string, names []string, src source, log os.FileInfo) (*Log, error) {
 	var failed error
 	for i, path := range paths {
 		if i > 0 {
 			_ = os.MkdirAll(filepath.Dir(path), 0o755) // if not, creating the file says so
 		}
-		err := wholefile.Write(path, func(f *os.File) error { return b.image(f, key, names, src) })
+		err := wholefile.Write(path, modeOf(log), func(f *os.File) error { return b.image(f, key, names, src) })
 		if err == nil {
-			l, _, err := load(path, key)
+			l, _, err := load(path, key, log)
 			return l, err
 		}
 		failed = errors.Join(failed, err)
@@ -303,14 +314,34 @@ func (b *builder) save(paths []string, key string, names []string, src source) (
 	return l, err
 }
 
-// load opens a cache.
-func load(path, key string) (*Log, source, error) {
-	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
-		return nil, source{}, errDamaged
+// modeOf is that of files with rows of a log: nobody reads them who may not read the log.
+func modeOf(log os.FileInfo) fs.FileMode {
+	if mode := log.Mode().Perm(); mode&0o004 != 0 {
+		return mode&0o666 | 0o600
 	}
+	return 0o600
+}
+
+// load opens the cache of a log: one that somebody else could have written is none. It reads a copy of its own,
+// unless the cache is large, or there is no room: whoever writes into the cache meanwhile,
+// instead of replacing it, changes nothing of the log.
+func load(path, key string, log os.FileInfo) (*Log, source, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, source{}, err
+	}
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() || !trusted(info, log) {
+		return nil, source{}, errors.Join(errDamaged, err, f.Close())
+	}
+	if mappable && info.Size() <= ownCopy {
+		if own, err := temporary(filepath.Dir(path)); err == nil {
+			if _, err := io.Copy(own.File, f); err == nil {
+				_ = f.Close() // it was only read
+				return loadFile(own.File, own.Close, key)
+			}
+			_ = own.Close() // it is gone all the same
+		}
 	}
 	return loadFile(f, f.Close, key)
 }
@@ -367,7 +398,7 @@ func parse(data []byte, key string) (*Log, source, error) {
 	if json.Unmarshal(data[16:16+length], &h) != nil || h.Key != key {
 		return nil, source{}, errDamaged
 	}
-	l := &Log{Actions: h.Actions, Notes: h.Notes, Skipped: h.Skipped, store: &store{hash: h.Hash, n: h.Rows, width: h.Width, hasIDs: h.HasIDs}}
+	l := &Log{Actions: h.Actions, Notes: h.Notes, Skipped: h.Skipped, Unrewarded: h.Unrewarded, store: &store{hash: h.Hash, n: h.Rows, width: h.Width, hasIDs: h.HasIDs}}
 	if !l.place(data[:len(data)-8], int64(16+length), h.Sections) || !l.sound() {
 		return nil, source{}, errDamaged
 	}

@@ -24,9 +24,20 @@ import (
 // with _skipLearn) are counted and left out. Slates (_slots, _outcomes) are an error.
 type dsjson struct {
 	*jsonl
-	multi []uint64 // hashes of the first row's actions
-	known bool     // they are
-	place []int    // this row's actions among them
+	multi  []uint64 // hashes of the first row's actions
+	known  bool     // they are
+	place  []int    // this row's actions among them
+	sorted []int    // its a
+}
+
+// duplicateOf finds a number that comes twice among sorted ones.
+func duplicateOf(sorted []int) (int, bool) {
+	for i := 1; i < len(sorted); i++ {
+		if sorted[i] == sorted[i-1] {
+			return i, true
+		}
+	}
+	return 0, false
 }
 
 var dsRoles = map[string]role{"_label_cost": roleCost, "_label_probability": rolePropensity, "EventId": roleID, "Timestamp": roleTime}
@@ -122,6 +133,11 @@ func (r *dsjson) next(b *builder) error {
 		return bad("a", "missing: which action was taken?")
 	}
 	taken := actions[0]
+	r.sorted = append(r.sorted[:0], actions...)
+	slices.Sort(r.sorted)
+	if i, twice := duplicateOf(r.sorted); twice {
+		return bad("a", "action %d twice", r.sorted[i])
+	}
 	switch {
 	case labelAction > 0 && labelAction != taken:
 		return bad("_label_Action", "%d, but the first of a is %d", labelAction, taken)
@@ -143,11 +159,7 @@ func (r *dsjson) next(b *builder) error {
 			if a > k {
 				return bad("a", "%d is none of the %d actions", a, k)
 			}
-			j := r.number(a-1) - 1
-			if sorted[j] != 0 {
-				return bad("a", "action %d twice", a)
-			}
-			sorted[j] = row.props[i]
+			sorted[r.number(a-1)-1] = row.props[i]
 		}
 		row.props = append(row.props[:0], sorted...)
 		if err := b.list("p"); err != nil {

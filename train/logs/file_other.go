@@ -26,3 +26,5 @@ func mapFile(f *os.File, n int, writable bool) ([]byte, func() error, error) {
 }
 
 func forget([]byte) {}
+
+func trusted(_, _ os.FileInfo) bool { return true }

@@ -4,6 +4,7 @@ package logs
 
 import (
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -25,6 +26,17 @@ func mapFile(f *os.File, n int, writable bool) ([]byte, func() error, error) {
 		return nil, nil, &os.PathError{Op: "mmap", Path: f.Name(), Err: err}
 	}
 	return b, func() error { return unix.Munmap(b) }, nil
+}
+
+// trusted reports that a cache is by who reads it, by who owns the log, or by the system's administrator, and that
+// nobody can write to it who cannot write to the log.
+func trusted(cache, log os.FileInfo) bool {
+	c, ok := cache.Sys().(*syscall.Stat_t)
+	l, also := log.Sys().(*syscall.Stat_t)
+	if !ok || !also {
+		return false
+	}
+	return (c.Uid == 0 || c.Uid == l.Uid || int(c.Uid) == os.Geteuid()) && cache.Mode().Perm()&^log.Mode().Perm()&0o022 == 0
 }
 
 // forget lets the system drop the pages of a shared mapping, which stay readable.

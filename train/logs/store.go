@@ -24,6 +24,7 @@ type Decision struct {
 	Propensity   float64          // π₀(a|x) of the logged action in (0, 1]; 0: not known
 	Propensities []float64        // π₀(·|x) of all actions; nil: not known
 	Weight       float64          // of the row, 1 where the log has none
+	Unrewarded   int              // decisions without a reward that were left out since the row before; written, not read back
 	Policy       string           // that logged the row, its name or hash; empty: not known
 	Row          int              // in its file, from 1, without the header
 }

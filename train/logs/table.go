@@ -35,12 +35,13 @@ const (
 	roleEach         // that of one action
 	roleWeight
 	rolePolicy // that logged the row
-	roleField  // of rows that are no log's, see Rows
+	roleUnrewarded
+	roleField // of rows that are no log's, see Rows
 )
 
 var roles = map[string]role{
 	"decision_id": roleID, "timestamp": roleTime, "group": roleGroup, "context": roleContexts, "action": roleAction,
-	"reward": roleReward, "cost": roleCost, "propensity": rolePropensity, "propensities": rolePropensities, "weight": roleWeight, "policy": rolePolicy,
+	"reward": roleReward, "cost": roleCost, "propensity": rolePropensity, "propensities": rolePropensities, "weight": roleWeight, "policy": rolePolicy, "unrewarded": roleUnrewarded,
 }
 
 var obdRoles = map[string]role{
@@ -339,7 +340,7 @@ func (t *table) cell(b *builder, c *column, form jsontext.Kind, s []byte, v floa
 			return sparse(b, c.name, s)
 		}
 		return bad(c.name, "%s is not a list", quote(s))
-	case roleReward, roleCost, rolePropensity, roleEach, roleWeight:
+	case roleReward, roleCost, rolePropensity, roleEach, roleWeight, roleUnrewarded:
 		return t.number(b, c, form, s, v)
 	}
 	return nil
@@ -374,6 +375,11 @@ func (t *table) number(b *builder, c *column, form jsontext.Kind, s []byte, v fl
 		r.p, r.hasP = v, true
 	case c.role == roleWeight:
 		r.weight, r.hasWeight = v, true
+	case c.role == roleUnrewarded:
+		if !(v >= 0 && v == math.Trunc(v) && v < 1<<40) {
+			return bad(c.name, "%v is no number of decisions", v)
+		}
+		r.unrewarded = int(v)
 	case c.slot < 0 || c.slot >= len(b.slots):
 		return bad(c.name, "given, while the rows before have none")
 	default:

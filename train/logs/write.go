@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +14,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/klauspost/compress/zstd"
+
+	"opl/policies/wholefile"
 )
 
 // WriterOptions say how a log is written, in the format of the file's ending, see Writable.
@@ -24,8 +24,9 @@ type WriterOptions struct {
 	// Names of the context's values that may occur. If all begin with "x_", each is a
 	// column; if they are "0", "1", … in order, the column context is a list. nil, or
 	// others: the column context has values by name.
-	Names  []string
-	Weight bool // write weights, which must all be 1 otherwise
+	Names      []string
+	Weight     bool // write weights, which must all be 1 otherwise
+	Unrewarded bool // write how many decisions without a reward were left out
 }
 
 // Writer writes a log in the schema that Open reads. Whether there are decision ids,
@@ -35,7 +36,7 @@ type WriterOptions struct {
 type Writer struct {
 	path     string
 	o        WriterOptions
-	file     *os.File
+	file     *wholefile.File
 	out      *bufio.Writer
 	compress io.WriteCloser
 	encoder  encoder
@@ -91,7 +92,7 @@ func Create(path string, o WriterOptions) (*Writer, error) {
 		w.layout = asList
 	}
 	var err error
-	if w.file, err = os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*.tmp"); err != nil {
+	if w.file, err = wholefile.Create(path, 0); err != nil {
 		return nil, err
 	}
 	w.out = bufio.NewWriterSize(w.file, 1<<20)
@@ -189,6 +190,9 @@ func (w *Writer) columns(d *Decision, text func(name, s string), number func(nam
 	if w.o.Weight {
 		number("weight", d.Weight)
 	}
+	if w.o.Unrewarded {
+		number("unrewarded", float64(d.Unrewarded))
+	}
 	if w.layout == asColumns {
 		for i, name := range w.o.Names {
 			number(name, w.values[i])
@@ -247,7 +251,7 @@ func (w *Writer) Close() error {
 	if w.err == nil && w.n == 0 {
 		w.err = fmt.Errorf("%s: a log without rows is not written", w.path)
 	}
-	steps := []func() error{w.out.Flush, func() error { return w.file.Chmod(0o644) }, w.file.Sync}
+	steps := []func() error{w.out.Flush}
 	if w.compress != nil {
 		steps = slices.Insert(steps, 0, w.compress.Close)
 	}
@@ -262,17 +266,8 @@ func (w *Writer) Close() error {
 	if w.err != nil {
 		return errors.Join(w.err, w.Abort())
 	}
-	err := w.file.Close()
-	if err == nil {
-		err = os.Rename(w.file.Name(), w.path)
-	}
-	if err != nil {
-		err = errors.Join(err, os.Remove(w.file.Name()))
-	}
-	return err
+	return w.file.Commit()
 }
 
 // Abort removes what was written; no log is left.
-func (w *Writer) Abort() error {
-	return errors.Join(w.file.Close(), os.Remove(w.file.Name()))
-}
+func (w *Writer) Abort() error { return w.file.Abort() }

@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -178,6 +179,36 @@ func TestWriterLeavesNothing(t *testing.T) {
 			if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 				t.Errorf("%s: left behind: %v %v", ending, left, err)
 			}
+		}
+	}
+}
+
+// Decisions that are missing are counted in every format, and a log that lacks some certifies nothing.
+func TestUnrewarded(t *testing.T) {
+	for _, ending := range []string{"csv", "jsonl", "parquet", "csv.gz"} {
+		path := filepath.Join(t.TempDir(), "l."+ending)
+		w, err := Create(path, WriterOptions{Actions: []string{"a", "b"}, Unrewarded: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 4 {
+			if err := w.Write(&Decision{Action: i % 2, Cost: -float64(i % 2), Propensity: .5, Propensities: []float64{.5, .5}, Unrewarded: i}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // read, and from the cache
+			l := mustOpen(t, path, Options{})
+			if l.Unrewarded != 6 || l.Subset([]int{1}).Unrewarded != 6 {
+				t.Errorf("%s: %d are missing, want 6", ending, l.Unrewarded)
+			}
+		}
+	}
+	for _, v := range []string{"-1", "0.5", "1e300"} {
+		if _, err := Open(context.Background(), write(t, "l.csv", "action,reward,unrewarded\n0,1,"+v+"\n1,0,0\n"), Options{}); err == nil || !strings.Contains(err.Error(), "column unrewarded") {
+			t.Errorf("%s: %v", v, err)
 		}
 	}
 }

@@ -561,7 +561,7 @@ func (l *learning) encode() (err error) {
 	}
 	t.Teaching, t.Certifying = len(l.teaching), len(l.certifying)
 	l.search = train.Search{Log: l.rows, Rows: l.certifying}
-	if (l.family.HasPosterior() || l.objective.Recipe) && !l.log.Estimated {
+	if (l.family.HasPosterior() || l.objective.Recipe) && !l.log.Estimated && l.log.Unrewarded == 0 {
 		l.search.Judge, err = l.judge.Of(l.rows)
 	}
 	return err
@@ -706,6 +706,8 @@ func (l *learning) finish() (err error) {
 	switch {
 	case l.log.Estimated:
 		out.Unproven = "the propensities are estimates: no guarantee holds"
+	case l.log.Unrewarded > 0:
+		out.Unproven = provenance.NoRewards(l.log.Unrewarded)
 	case !l.family.HasPosterior() && !l.objective.Recipe:
 		out.Unproven = "a " + t.Policy + " policy is one parameter chosen from the data: nothing can be guaranteed of it on this log; a gaussian policy has a posterior"
 	}

@@ -91,7 +91,10 @@ func (j *Judge) compare(f *policyfile.File, fresh bool) (Overlap, error) {
 		return o, withhold("the policy file does not record which rows of this log taught it, so none of them may certify it: use a later log")
 	case !h.Known && !fresh:
 		return o, withhold("the policy file does not record which rows it was learned from: if no row of this log had a part in it, say so by setting fresh")
-	case !h.Known || len(taught)+len(chosen) == 0:
+	case !h.Known:
+		return o, nil
+	case len(taught)+len(chosen) == 0:
+		o.Note = "the policy file lists no rows that taught it, and that is believed: the file is not signed, and whoever wrote it could have emptied the list"
 		return o, nil
 	case h.How != how && !fresh:
 		return o, withhold("the policy file tells rows apart by another key than this log has (decision_id or content): it cannot be seen whether they are the same; if no row of this log had a part in the policy, say so by setting fresh")

@@ -83,11 +83,13 @@ func (j *Judge) Usable() error {
 }
 
 // Admits reports, as a *Withheld, why the log can certify nothing: its propensities are
-// not known, or estimates; rows of different weight; or what the inspection found.
+// not known, or estimates; decisions are missing from it; rows of different weight; or what the inspection found.
 func (j *Judge) Admits() error {
 	switch w := j.log.Weight; {
 	case j.log.Estimated:
 		return withhold("the propensities are estimates: no guarantee holds on this log")
+	case j.log.Unrewarded > 0:
+		return withhold("%s", NoRewards(j.log.Unrewarded))
 	case j.log.Propensity == nil:
 		return withhold("the log has no propensities: name what drew the actions by setting logging-policy")
 	case w != nil && slices.Min(w) != slices.Max(w):
@@ -98,6 +100,12 @@ func (j *Judge) Admits() error {
 		return withhold("the log is unusable: %s: %s: %s", f.Check, f.Measured, f.Means)
 	}
 	return nil
+}
+
+// NoRewards says that nothing is guaranteed on a log that decisions are missing from, since
+// their rewards did not come.
+func NoRewards(n int) string {
+	return fmt.Sprintf("%d decisions had no reward and were left out: no guarantee holds, as whether a reward comes may depend on what was done, or on what came of it; join them with one by setting missing-reward", n)
 }
 
 // Posterior certifies π_Q, the mixture of policies of a family under the posterior q, on

@@ -335,3 +335,12 @@ func TestNextRound(t *testing.T) {
 		}
 	}
 }
+
+// That no row taught a policy is believed, as the file is not signed, but said.
+func TestEmptiedList(t *testing.T) {
+	f := &policyfile.File{Components: []policyfile.Component{{Weight: 1}}, History: policyfile.History{Known: true, Seed: 1}}
+	o, err := collect(t, rows{seed: 1, d: 4}.draw(100)).Compare(f, false)
+	if err != nil || o.Relation != provenance.Fresh || !strings.Contains(o.Note, "the file is not signed") {
+		t.Errorf("%+v, %v", o.Note, err)
+	}
+}

@@ -3,7 +3,6 @@
 package join
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"encoding/json"
@@ -15,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/cespare/xxhash/v2"
 
 	"opl/policies/features"
 	"opl/train/logs"
@@ -54,7 +55,11 @@ type Summary struct {
 	Missing    int           // without a reward: dropped, or filled in
 	Orphans    int           // rewards without a decision
 	Left       int           // duplicates left out
-	Torn       int           // bytes of a last line without an end
+	Torn       int           // bytes of last lines without an end
+	Zeros      int           // bytes that are zero, left out
+	Copies     int           // lines equal to others, left out
+	Bad        int           // lines that could not be read, left out
+	Plain      int           // lines without a checksum
 	NoChance   int           // decisions with an action of propensity 0
 	Policies   []logs.Logger // that decided, by their hashes, with the number of their logs
 	From, To   time.Time
@@ -70,6 +75,7 @@ type line struct {
 	Propensity   float64         `json:"propensity"`
 	Propensities []float64       `json:"propensities"`
 	Actions      []string        `json:"actions"`
+	Unknown      int             `json:"unknown"`
 	Hash         string          `json:"policy_hash"`
 }
 
@@ -95,51 +101,133 @@ func (l *line) check() (action int, err error) {
 	return action, nil
 }
 
-// Log is a served log whose ids have been read.
+// Log is served logs, read as one, whose ids have been read.
 type Log struct {
-	Actions    []string
-	path       string
-	rows       map[string]int // the line that counts, of each id
-	left, torn int
-	lines      int
+	Actions      []string
+	Bad          int // lines that were left out
+	files        []*file
+	rows         map[string]place // that counts, of each id
+	left, copies int
+	torn, zeros  int
+	plain        int
+	skip         bool
 }
 
-// Open reads through a served log once: its ids and its actions, which must be the
-// same in all lines. A last line without an end, which a server that runs or died
-// may leave, is left out and counted.
-func Open(path string, d Duplicates) (*Log, error) {
+// place is where a decision is, and what its line was.
+type place struct {
+	file, line int
+	sum        uint64
+}
+
+// Open reads through served logs once, in the order of their first decisions: their ids and their
+// actions, which must be the same in all lines. Close closes them. A file may be compressed by gzip. Left out and counted are
+//
+//   - a last line without an end, which a server that runs or died may leave;
+//   - zeros, which a program that truncates the file of a running server may leave;
+//   - lines that are equal to others, which a server writes after such a truncation;
+//   - with bad, lines that are damaged or no decisions, which are written to it; without, they are
+//     an error.
+func Open(paths []string, d Duplicates, bad io.Writer) (_ *Log, err error) {
 	if d = cmp.Or(d, Refuse); d != Refuse && d != First && d != Last {
 		return nil, fmt.Errorf("join: duplicates %q: want %s, %s or %s", d, Refuse, First, Last)
 	}
-	l := &Log{path: path, rows: map[string]int{}}
-	var err error
-	l.torn, err = each(path, func(n int, s *line, _ int) error {
-		if l.Actions == nil {
-			l.Actions = s.Actions
+	l := &Log{rows: map[string]place{}, skip: bad != nil}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, l.Close())
 		}
-		if !slices.Equal(l.Actions, s.Actions) {
-			return fmt.Errorf("its actions are %q, those of line 1 %q: join logs of different actions apart", s.Actions, l.Actions)
+	}()
+	for _, path := range paths {
+		f, err := openFile(path)
+		if err != nil {
+			return nil, err
 		}
-		if at, twice := l.rows[s.ID]; twice {
-			l.left++
-			switch d {
-			case Refuse:
-				return fmt.Errorf("decision_id %q was on line %d before: take the first or the last of them by setting duplicates", s.ID, at)
-			case First:
-				return nil
+		l.files = append(l.files, f)
+		for _, other := range l.files[:len(l.files)-1] {
+			if os.SameFile(f.info, other.info) {
+				return nil, fmt.Errorf("%s: the file is given twice", path)
 			}
 		}
-		l.rows[s.ID], l.lines = n, n
-		return nil
-	})
-	if err == nil && len(l.rows) == 0 {
-		err = fmt.Errorf("%s: no decisions", path)
 	}
-	return l, err
+	slices.SortStableFunc(l.files, func(a, b *file) int { return a.first.Compare(b.first) })
+	for i, f := range l.files {
+		err := f.each(func(n int, raw []byte, s *line, _ int, wrong error) error {
+			if wrong == nil {
+				if l.Actions == nil {
+					l.Actions = s.Actions
+				}
+				if !slices.Equal(l.Actions, s.Actions) {
+					wrong = fmt.Errorf("its actions are %q, those before %q: join logs of different actions apart", s.Actions, l.Actions)
+				} else if bad != nil {
+					_, wrong = values(s.Context)
+				}
+			}
+			if wrong != nil {
+				if bad == nil {
+					return fmt.Errorf("%w: setting skip-bad goes on without such lines", wrong)
+				}
+				l.Bad++
+				_, err := bad.Write(raw)
+				return err
+			}
+			now := place{i, n, xxhash.Sum64(raw)}
+			if before, twice := l.rows[s.ID]; twice {
+				if before.sum == now.sum {
+					l.copies++
+					return nil
+				}
+				l.left++
+				switch d {
+				case Refuse:
+					return fmt.Errorf("decision_id %q was on %s before: take the first or the last of them by setting duplicates", s.ID, l.where(before, i))
+				case First:
+					return nil
+				}
+			}
+			l.rows[s.ID] = now
+			return nil
+		})
+		l.torn, l.zeros, l.plain = l.torn+f.torn, l.zeros+f.zeros, l.plain+f.plain
+		if err != nil {
+			return nil, err
+		}
+	}
+	if len(l.rows) == 0 {
+		return nil, fmt.Errorf("%s: no decisions", strings.Join(paths, ", "))
+	}
+	return l, nil
+}
+
+// where names a place, in a file of the log.
+func (l *Log) where(p place, file int) string {
+	if p.file == file {
+		return fmt.Sprintf("line %d", p.line)
+	}
+	return fmt.Sprintf("line %d of %s", p.line, l.files[p.file].path)
+}
+
+// Close closes the files.
+func (l *Log) Close() error {
+	var err error
+	for _, f := range l.files {
+		err = errors.Join(err, f.Close())
+	}
+	return err
+}
+
+// Missing is the number of decisions, of whatever policy, that have no reward.
+func (l *Log) Missing(rewards *Rewards) (n int) {
+	for id := range l.rows {
+		if _, ok := rewards.of[id]; !ok {
+			n++
+		}
+	}
+	return n
 }
 
 // Join hands the decisions with their rewards to write, such as that of a [logs.Writer],
-// in the order of the served log. They name the policy that took them by its hash.
+// in the order of the served log. They name the policy that took them by its hash, and how many
+// before them, or after the last, were dropped since they have no reward.
 func (l *Log) Join(rewards *Rewards, write func(*logs.Decision) error, o Options) (Summary, error) {
 	low, high := o.Min, o.Max
 	if low == 0 && high == 0 {
@@ -154,7 +242,7 @@ func (l *Log) Join(rewards *Rewards, write func(*logs.Decision) error, o Options
 		}
 		return -(r - low) / (high - low), nil
 	}
-	s := Summary{Decisions: len(l.rows), Left: l.left + rewards.left, Torn: l.torn}
+	s := Summary{Decisions: len(l.rows), Left: l.left + rewards.left, Torn: l.torn, Zeros: l.zeros, Copies: l.copies, Bad: l.Bad, Plain: l.plain}
 	if o.Missing != nil {
 		if _, err := cost(*o.Missing); err != nil {
 			return s, fmt.Errorf("setting missing-reward: %w", err)
@@ -173,13 +261,10 @@ func (l *Log) Join(rewards *Rewards, write func(*logs.Decision) error, o Options
 		return s, wrong
 	}
 	var sum float64
-	_, err := each(l.path, func(n int, row *line, action int) (err error) {
-		switch {
-		case n > l.lines:
-			return io.EOF // came since
-		case l.rows[row.ID] != n:
-			return nil
-		case !strings.HasPrefix(row.Hash, o.Policy):
+	var held *logs.Decision // the last, to which those that are dropped after it belong
+	seen, dropped := 0, 0
+	use := func(row *line, action int) (err error) {
+		if seen++; !strings.HasPrefix(row.Hash, o.Policy) {
 			s.Others++
 			return nil
 		}
@@ -204,6 +289,7 @@ func (l *Log) Join(rewards *Rewards, write func(*logs.Decision) error, o Options
 			sum += r.value
 		case o.Missing == nil:
 			s.Missing++
+			dropped++
 			return nil
 		default:
 			s.Missing++
@@ -218,12 +304,40 @@ func (l *Log) Join(rewards *Rewards, write func(*logs.Decision) error, o Options
 			return err
 		}
 		s.Joined++
-		return write(d)
-	})
+		last := held
+		held = d
+		if last == nil {
+			return nil
+		}
+		last.Unrewarded, dropped = dropped, 0
+		return write(last)
+	}
+	for i, f := range l.files {
+		if err := f.each(func(n int, raw []byte, row *line, action int, wrong error) error {
+			if wrong != nil && l.skip {
+				return nil // it has been counted
+			}
+			if wrong != nil || l.rows[row.ID] != (place{i, n, xxhash.Sum64(raw)}) {
+				return wrong
+			}
+			return use(row, action)
+		}); err != nil {
+			return s, err
+		}
+	}
+	if seen != len(l.rows) {
+		return s, fmt.Errorf("%s: of %d decisions %d are still there: the file was changed while it was read; join again", l.files[0].path, len(l.rows), seen)
+	}
+	if held != nil {
+		held.Unrewarded = dropped
+		if err := write(held); err != nil {
+			return s, err
+		}
+	}
 	if with := s.Decisions - s.Others - s.Missing; with > 0 {
 		s.MeanReward = sum / float64(with)
 	}
-	return s, err
+	return s, nil
 }
 
 // values are the named values of a context as it was logged, flat, and with each
@@ -259,54 +373,4 @@ func values(context []byte) ([]features.Value, error) {
 		}
 	}
 	return x, nil
-}
-
-// each hands the lines of a served log, decoded and checked, to use, with the place of the
-// action, as eachLine does.
-func each(path string, use func(n int, s *line, action int) error) (torn int, err error) {
-	return eachLine(path, func(n int, b []byte) error {
-		dec := json.NewDecoder(bytes.NewReader(b))
-		dec.DisallowUnknownFields()
-		var s line
-		var other *json.UnmarshalTypeError
-		if err := dec.Decode(&s); errors.As(err, &other) {
-			return fmt.Errorf("%s is a %s, want a %s", other.Field, other.Value, other.Type)
-		} else if err != nil {
-			return fmt.Errorf("no JSON object: %w", err)
-		}
-		if dec.More() {
-			return errors.New("more follows the JSON object")
-		}
-		action, err := s.check()
-		if err != nil {
-			return err
-		}
-		return use(n, &s, action)
-	})
-}
-
-// eachLine hands the lines of a file to use, counted from 1, until it returns
-// io.EOF; it returns the length of a last line without an end, which use does not
-// get. Errors name the file and the line.
-func eachLine(path string, use func(n int, b []byte) error) (torn int, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return 0, err
-	}
-	defer f.Close()
-	r := bufio.NewReaderSize(f, 1<<20)
-	for n := 1; ; n++ {
-		b, err := r.ReadBytes('\n')
-		if err == io.EOF {
-			return len(b), nil
-		}
-		if err == nil {
-			err = use(n, b)
-		}
-		if err == io.EOF {
-			return 0, nil
-		} else if err != nil {
-			return 0, fmt.Errorf("%s: line %d: %w", path, n, err)
-		}
-	}
 }

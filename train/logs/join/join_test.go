@@ -1,6 +1,8 @@
 package join
 
 import (
+	"bytes"
+	"compress/gzip"
 	"fmt"
 	"net/http/httptest"
 	"os"
@@ -33,7 +35,7 @@ func servedLog(t testing.TB, bodies ...string) string {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "served.jsonl")
-	l, err := server.OpenLog(path, server.FsyncNever)
+	l, err := server.OpenLog(path, server.LogOptions{Fsync: server.FsyncNever})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,8 +45,10 @@ func servedLog(t testing.TB, bodies ...string) string {
 		t.Fatal(err)
 	}
 	for _, body := range bodies {
-		w := httptest.NewRecorder()
-		if s.ServeHTTP(w, httptest.NewRequest("POST", "/decide", strings.NewReader(body))); w.Code != 200 {
+		w, r := httptest.NewRecorder(), httptest.NewRequest("POST", "/decide", strings.NewReader(body))
+		r.Host = "localhost"
+		r.Header.Set("Content-Type", "application/json")
+		if s.ServeHTTP(w, r); w.Code != 200 {
 			t.Fatalf("%s: %s", body, w.Body)
 		}
 	}
@@ -60,9 +64,14 @@ func write(t testing.TB, name, text string) string {
 	return path
 }
 
+// unsealed is a log as servers wrote it before its lines had checksums.
+func unsealed(log string) string {
+	return regexp.MustCompile(`,"crc32c":"[0-9a-f]{8}"`).ReplaceAllString(log, "")
+}
+
 func joined(t *testing.T, log, rewards string, o Options) (rows, Summary, error) {
 	t.Helper()
-	l, err := Open(log, o.Duplicates)
+	l, err := Open([]string{log}, o.Duplicates, nil)
 	if err != nil {
 		return nil, Summary{}, err
 	}
@@ -93,6 +102,9 @@ func TestJoin(t *testing.T) {
 			out[0].Propensity != out[0].Propensities[out[0].Action] || out[0].Weight != 1 || out[0].Policy != s.Policies[0].Policy || out[0].Policy == "" {
 			t.Errorf("%+v", out)
 		}
+		if out[0].Unrewarded != 1 || out[1].Unrewarded != 0 { // d2, between them
+			t.Errorf("missing rewards: %d and %d", out[0].Unrewarded, out[1].Unrewarded)
+		}
 		zero := 0.0
 		out, s, err = joined(t, log, rewards, Options{Missing: &zero, Min: 0, Max: 2})
 		if err != nil || len(out) != 3 || s.Joined != 3 || s.Missing != 1 || out[1].Cost != 0 || out[2].Cost != -.5 || fmt.Sprint(out[1].Context) != "[{age 1} {vip=false 1}]" {
@@ -107,9 +119,9 @@ func TestPolicy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, second, _ := strings.Cut(string(b), "\n")
+	first, second, _ := strings.Cut(unsealed(string(b)), "\n")
 	second = regexp.MustCompile(`"policy_hash":"[^"]*"`).ReplaceAllString(second, `"policy_hash":"abcdef"`)
-	l, err := Open(write(t, "served.jsonl", first+"\n"+second), Refuse)
+	l, err := Open([]string{write(t, "served.jsonl", first+"\n"+second)}, Refuse, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +137,11 @@ func TestPolicy(t *testing.T) {
 }
 
 func TestDuplicates(t *testing.T) {
-	log := servedLog(t, `{"context":{"age":3},"decision_id":"d"}`, `{"context":{"age":4},"decision_id":"d"}`)
+	twice, err := os.ReadFile(servedLog(t, `{"context":{"age":3},"decision_id":"d"}`, `{"context":{"age":4},"decision_id":"e"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := write(t, "log", strings.Replace(unsealed(string(twice)), `"e"`, `"d"`, 1))
 	rewards := write(t, "r.csv", "decision_id,reward\nd,0\nd,1\n")
 	for _, c := range []struct {
 		d         Duplicates
@@ -136,13 +152,13 @@ func TestDuplicates(t *testing.T) {
 			t.Errorf("%s: %+v, %+v, %v", c.d, out, s, err)
 		}
 	}
-	if _, err := Open(log, ""); err == nil || !strings.Contains(err.Error(), `line 2: decision_id "d" was on line 1`) {
+	if _, err := Open([]string{log}, "", nil); err == nil || !strings.Contains(err.Error(), `line 2: decision_id "d" was on line 1`) {
 		t.Error(err)
 	}
 	if _, err := ReadRewards(rewards, ""); err == nil || !strings.Contains(err.Error(), `row 2: decision_id "d" has a reward in row 1`) {
 		t.Error(err)
 	}
-	if _, err := Open(log, "all"); err == nil {
+	if _, err := Open([]string{log}, "all", nil); err == nil {
 		t.Error("duplicates all")
 	}
 }
@@ -153,8 +169,8 @@ func TestBadFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := string(b)
-	if l, err := Open(write(t, "torn", text+text[:40]), ""); err != nil || l.torn != 40 {
+	text := unsealed(string(b))
+	if l, err := Open([]string{write(t, "torn", text+text[:40])}, "", nil); err != nil || l.torn != 40 {
 		t.Errorf("a torn line: %v", err)
 	}
 	swap := func(from, to string) string {
@@ -175,11 +191,11 @@ func TestBadFiles(t *testing.T) {
 		{swap(`"action":"`, `"action":"zz`), "line 1: action \"zz"},
 		{swap("}\n", "}{}\n"), "line 1: more follows"},
 	} {
-		if _, err := Open(write(t, "log", c.text), ""); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := Open([]string{write(t, "log", c.text)}, "", nil); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%.200s: %v, want %q", c.text, err, c.want)
 		}
 	}
-	if _, err := Open("nowhere", ""); err == nil {
+	if _, err := Open([]string{"nowhere"}, "", nil); err == nil {
 		t.Error("a file that is not there is read")
 	}
 	for _, c := range []struct{ name, text, want string }{
@@ -213,11 +229,113 @@ func TestBadFiles(t *testing.T) {
 
 // Lines longer than the buffer are read whole.
 func TestLongLines(t *testing.T) {
-	path := write(t, "l", strings.Repeat("x", 3<<20)+"\n"+strings.Repeat("y", 1<<20)+"\nz\nrest")
+	f, err := openFile(write(t, "l", strings.Repeat("x", 3<<20)+"\n"+strings.Repeat("y", 1<<20)+"\n\x00\x00z\n\x00rest"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
 	var got []int
-	torn, err := eachLine(path, func(n int, b []byte) error { got = append(got, n*10_000_000+len(b)); return nil })
-	if err != nil || torn != 4 || fmt.Sprint(got) != fmt.Sprint([]int{10_000_000 + 3<<20 + 1, 20_000_000 + 1<<20 + 1, 30_000_002}) {
-		t.Errorf("%v, torn %d, %v", got, torn, err)
+	err = f.eachLine(func(n int, b []byte, _ error) error { got = append(got, n*10_000_000+len(b)); return nil })
+	if err != nil || f.torn != 4 || f.zeros != 3 || fmt.Sprint(got) != fmt.Sprint([]int{10_000_000 + 3<<20 + 1, 20_000_000 + 1<<20 + 1, 30_000_002}) {
+		t.Errorf("%v, torn %d, %v", got, f.torn, err)
+	}
+}
+
+// Several files are one log, whatever their order; lines that are equal count once, zeros and
+// bad lines do not stop it.
+func TestFiles(t *testing.T) {
+	b, err := os.ReadFile(servedLog(t, `{"context":{"age":1},"decision_id":"a"}`, `{"context":{"age":2},"decision_id":"b"}`, `{"context":{"age":3},"decision_id":"c"}`, `{"context":{"age":4},"decision_id":"d"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := strings.SplitAfter(string(b), "\n")
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	fmt.Fprint(z, rows[0]+rows[1])
+	z.Close()
+	old := write(t, "served.jsonl.2.gz", packed.String())
+	now := write(t, "served.jsonl", strings.Repeat("\x00", 1<<17)+rows[2]+strings.Replace(rows[3], "4", "5", 1)+rows[1]+"\x00"+rows[3]+"\x00\x00")
+	rewards := write(t, "r.csv", "decision_id,reward\na,1\nb,1\nc,1\nd,0\n")
+	if l, err := Open([]string{now, old}, Refuse, nil); err == nil || !strings.Contains(err.Error(), "served.jsonl: line 2: the line is damaged") || !strings.Contains(err.Error(), "setting skip-bad") {
+		t.Errorf("%v, %v", l, err)
+	}
+	var bad strings.Builder
+	l, err := Open([]string{now, old}, Refuse, &bad)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	r, err := ReadRewards(rewards, Refuse)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// What becomes of the files meanwhile does not matter.
+	if err := os.Remove(old); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	s, err := l.Join(r, func(d *logs.Decision) error { got = append(got, d.ID); return nil }, Options{})
+	if err != nil || fmt.Sprint(got) != "[a b c d]" || s.Joined != 4 || s.Copies != 1 || s.Bad != 1 || s.Zeros != 1<<17+3 || s.Torn != 0 || bad.String() != strings.Replace(rows[3], "4", "5", 1) {
+		t.Errorf("%q, %+v, %v, left out %q", got, s, err, bad.String())
+	}
+	// Unless they are written over.
+	if err := os.Truncate(now, 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Join(r, func(*logs.Decision) error { return nil }, Options{}); err == nil || !strings.Contains(err.Error(), "the file was changed") {
+		t.Error(err)
+	}
+	if _, err := Open([]string{now, now}, Refuse, nil); err == nil || !strings.Contains(err.Error(), "given twice") {
+		t.Error(err)
+	}
+}
+
+// A flipped bit never gives another row.
+func TestFlippedBits(t *testing.T) {
+	b, err := os.ReadFile(servedLog(t, `{"context":{"age":1},"decision_id":"a"}`, `{"context":{"age":2},"decision_id":"b"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rewards := write(t, "r.csv", "decision_id,reward\na,1\nb,1\n")
+	read := func(path string) (rows, int) {
+		var bad strings.Builder
+		l, err := Open([]string{path}, Refuse, &bad)
+		if err != nil {
+			return nil, 0
+		}
+		defer l.Close()
+		r, err := ReadRewards(rewards, Refuse)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got rows
+		if _, err := l.Join(r, got.write, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		return got, l.Bad
+	}
+	path := write(t, "log", string(b))
+	want, _ := read(path)
+	known := map[string]string{}
+	for _, d := range want {
+		d.Row = 0
+		known[d.ID] = fmt.Sprint(d)
+	}
+	for bit := 0; bit < 8*len(b); bit += 7 {
+		b[bit/8] ^= 1 << (bit % 8)
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, bad := read(path)
+		if len(got) == len(want) || len(got) > 0 && bad == 0 && bit/8 < len(b)-1 {
+			t.Errorf("bit %d: %d rows, %d bad lines", bit, len(got), bad)
+		}
+		for _, d := range got {
+			if d.Row = 0; fmt.Sprint(d) != known[d.ID] {
+				t.Errorf("bit %d: %v", bit, d)
+			}
+		}
+		b[bit/8] ^= 1 << (bit % 8)
 	}
 }
 
@@ -252,7 +370,7 @@ func FuzzJoin(f *testing.F) {
 				named(err)
 				continue
 			}
-			l, err := Open(log, d)
+			l, err := Open([]string{log}, d, nil)
 			if err != nil {
 				named(err)
 				continue

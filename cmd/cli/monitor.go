@@ -1,0 +1,163 @@
+package cli
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"opl/policies/policyfile"
+	"opl/train/certify"
+	"opl/train/logs"
+	"opl/train/provenance"
+)
+
+func monitorCommand() *cobra.Command {
+	var (
+		f      readFlags
+		delta  float64
+		claim  float64
+		format = "text"
+	)
+	cmd := &cobra.Command{
+		Use:   "monitor POLICY FILE",
+		Short: "what a served policy earns beside what was guaranteed of it",
+		Long: `monitor reads the joined log of a policy that was served and bets against the
+guarantee in its file, or against --claim: that its rewards are at least that on
+average. If the claim is true, the e-value reaches 1/δ at any time with probability δ at
+most, so the log may be looked at as often as one likes, as it grows. Rows of other
+policies are left out; those of a group count as one, their mean.
+
+The guarantee is what the file says: it is not signed. The exit status is 0 if nothing
+speaks against the claim, 3 if it is refuted, and 1 after an error.
+
+` + readHelp,
+		Example: `  opl monitor policy.json next.parquet
+  opl monitor policy.json next.parquet --claim 0.5 --delta 0.001`,
+		Args: operands("a policy file", "a file"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case format != "text" && format != "json":
+				return fmt.Errorf("--format %s: want text or json", format)
+			case !(delta > 0 && delta < 1):
+				return fmt.Errorf("--delta %v: want a number in (0, 1)", delta)
+			}
+			p, err := policyfile.Load(args[0])
+			if err != nil {
+				return err
+			}
+			of := claim
+			if !cmd.Flags().Changed("claim") {
+				if of, err = promised(p); err != nil {
+					return fmt.Errorf("%s: %w", args[0], err)
+				}
+			}
+			f.known(p)
+			if low, high := p.File().RewardMin, p.File().RewardMax; !f.scaled() && (low != 0 || high != 1) {
+				f.scale(low, high)
+			}
+			log, err := f.open(cmd.Context(), args[1])
+			if err != nil {
+				return err
+			}
+			defer log.Close()
+			rewards, rows, err := rewardsOf(log, p)
+			if err != nil {
+				return fmt.Errorf("%s: %w", args[1], err)
+			}
+			w, err := certify.Monitor(rewards, of)
+			if err != nil {
+				return fmt.Errorf("--claim: %w", err)
+			}
+			if err := writeWatch(cmd.OutOrStdout(), format, w, p, rows, delta); err != nil {
+				return err
+			}
+			if w.Refuted(delta) {
+				return exitStatus(3)
+			}
+			return nil
+		},
+	}
+	fl := cmd.Flags()
+	fl.Float64Var(&claim, "claim", 0, "mean reward in [0, 1) that is claimed (default: the guarantee in the file)")
+	fl.Float64Var(&delta, "delta", 0.05, "probability δ of refuting a true claim, at any time")
+	fl.StringVar(&format, "format", format, "output: text, json")
+	f.add(fl)
+	return cmd
+}
+
+// promised is the guarantee that a policy file states.
+func promised(p *policyfile.Policy) (float64, error) {
+	var c struct {
+		Guaranteed *float64 `json:"guaranteed"`
+	}
+	if raw := p.File().Certificate; raw != nil {
+		if err := json.Unmarshal(raw, &c); err != nil {
+			return 0, fmt.Errorf("its certificate: %w", err)
+		}
+	}
+	if c.Guaranteed == nil {
+		return 0, errors.New("nothing is guaranteed in the file: give --claim")
+	}
+	return *c.Guaranteed, nil
+}
+
+// rewardsOf are the rewards of a policy's rows in the order of time, of a group their mean, at its first row.
+func rewardsOf(log *logs.Log, p *policyfile.Policy) (rewards []float64, rows int, err error) {
+	if log.Unrewarded > 0 {
+		return nil, 0, errors.New(provenance.NoRewards(log.Unrewarded))
+	}
+	at := slices.Index(log.Policies, p.Hash())
+	if at < 0 {
+		return nil, 0, fmt.Errorf("no row is by the policy %.12s: its column policy has %q", p.Hash(), log.Policies)
+	}
+	var of []int
+	for i, by := range log.Logger {
+		if int(by) == at {
+			of = append(of, i)
+		}
+	}
+	if t := log.Time; t != nil {
+		slices.SortStableFunc(of, func(a, b int) int { return cmp.Compare(t[a], t[b]) })
+	}
+	place, counts := map[int32]int{}, []float64(nil)
+	for _, i := range of {
+		j := len(rewards)
+		if log.Group != nil && log.Group[i] >= 0 {
+			if first, again := place[log.Group[i]]; again {
+				j = first
+			}
+			place[log.Group[i]] = j
+		}
+		if j == len(rewards) {
+			rewards, counts = append(rewards, 0), append(counts, 0)
+		}
+		counts[j]++
+		rewards[j] += (0 - log.Cost[i] - rewards[j]) / counts[j]
+	}
+	return rewards, len(of), nil
+}
+
+func writeWatch(out io.Writer, format string, w certify.Watch, p *policyfile.Policy, rows int, delta float64) error {
+	if format == "json" {
+		e := json.NewEncoder(out)
+		e.SetIndent("", "  ")
+		return e.Encode(w)
+	}
+	units := ""
+	if rows != w.Rows {
+		units = fmt.Sprintf(" in %d groups", w.Rows)
+	}
+	fmt.Fprintf(out, "policy %.12s: %d rows%s\nearned      %.4f ± %.4f on average\nclaimed     %.4f or more\n", p.Hash(), rows, units, w.Mean, w.SE, w.Claim)
+	fmt.Fprintf(out, "e-value     %.4g against the claim, at most %.4g so far; %.4g refutes it\n", w.E, w.Most, 1/delta)
+	verdict := "nothing speaks against the claim at this level"
+	if w.Refuted(delta) {
+		verdict = fmt.Sprintf("the claim is false, but with probability %.2g: its largest e-value came after row %d", delta, w.At)
+	}
+	_, err := fmt.Fprintln(out, verdict)
+	return err
+}

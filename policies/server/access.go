@@ -1,0 +1,119 @@
+package server
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"mime"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+)
+
+// Tokens are those by which clients may ask, by their SHA-256.
+type Tokens map[[sha256.Size]byte]bool
+
+const leastToken = 16 // bytes
+
+// ReadTokens reads a file of tokens, one a line, of at least 16 visible characters each. Blank
+// lines and those that begin with # are left out.
+func ReadTokens(path string) (Tokens, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	t := Tokens{}
+	n := 0
+	for line := range bytes.Lines(b) {
+		n++
+		line = bytes.TrimSpace(line)
+		switch {
+		case len(line) == 0 || line[0] == '#':
+			continue
+		case len(line) < leastToken || bytes.ContainsFunc(line, func(r rune) bool { return r <= ' ' || r > '~' }):
+			return nil, fmt.Errorf("%s: line %d: no token: want %d visible characters or more, of ASCII", path, n, leastToken)
+		}
+		t[sha256.Sum256(line)] = true
+	}
+	if len(t) == 0 {
+		return nil, fmt.Errorf("%s: no tokens", path)
+	}
+	return t, nil
+}
+
+// SetTokens lets those in who have one of these tokens from now on; nil lets all in.
+func (s *Server) SetTokens(t Tokens) { s.tokens.Store(&t) }
+
+// Certificate is a certificate with its key, read from files.
+type Certificate struct {
+	cert, key string
+	now       atomic.Pointer[tls.Certificate]
+}
+
+// ReadCertificate reads PEM files.
+func ReadCertificate(cert, key string) (*Certificate, error) {
+	c := &Certificate{cert: cert, key: key}
+	return c, c.Read()
+}
+
+// Read reads the files again. After an error those read before stay in use.
+func (c *Certificate) Read() error {
+	pair, err := tls.LoadX509KeyPair(c.cert, c.key)
+	if err != nil {
+		return fmt.Errorf("%s, %s: %w", c.cert, c.key, err)
+	}
+	c.now.Store(&pair)
+	return nil
+}
+
+func (c *Certificate) config() *tls.Config {
+	return &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.now.Load(), nil }}
+}
+
+// refuse says why a request is not let in, nil if it is. What a web page sends from a browser
+// on this machine, or on one that can reach the server, is refused: by its Origin and
+// Sec-Fetch-Site; by the type of its body, which it cannot choose without asking first; and, where neither
+// a certificate nor a token stands in its way, by the name in Host, if it is one that
+// resolves to this server for the page alone.
+func (s *Server) refuse(r *http.Request) (status int, kind string, err error) {
+	tokens := *s.tokens.Load()
+	if s.config.Certificate == nil && tokens == nil && !s.known(r.Host) {
+		return http.StatusForbidden, "host", fmt.Errorf("host %.100q: not a name of this server: setting host adds one", r.Host)
+	}
+	if err := s.cross.Check(r); err != nil {
+		return http.StatusForbidden, "origin", errors.New("a request of another site's page")
+	}
+	if tokens != nil && r.URL.Path != "/healthz" {
+		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+		// Looked up by a hash, the time says nothing of the tokens.
+		if !strings.EqualFold(scheme, "Bearer") || !tokens[sha256.Sum256([]byte(token))] {
+			return http.StatusUnauthorized, "token", errors.New("want a token: Authorization: Bearer …")
+		}
+	}
+	if r.URL.Path == "/decide" && r.Method == http.MethodPost {
+		if kind := r.Header.Get("Content-Type"); kind != "application/json" {
+			if media, _, err := mime.ParseMediaType(kind); err != nil || media != "application/json" {
+				return http.StatusUnsupportedMediaType, "type", fmt.Errorf("content type %.100q: want application/json", kind)
+			}
+		}
+	}
+	return 0, "", nil
+}
+
+// known reports that a request may call the server so: by an address, by localhost, by a name that it was
+// given.
+func (s *Server) known(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
+	_, err := netip.ParseAddr(host)
+	return host == "" || err == nil || host == "localhost" || slices.ContainsFunc(s.config.Hosts, func(name string) bool { return strings.EqualFold(name, host) })
+}

@@ -1,0 +1,93 @@
+package server
+
+import (
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"opl/policies/policyfile"
+)
+
+// The propensities of a mixture are the marginal ones, and its file is one of its own.
+func TestMix(t *testing.T) {
+	a := testPolicy(t, 3, 2, func(f *policyfile.File) {
+		f.Floor = .1
+		f.History = policyfile.History{Known: true, DataHash: "aa", How: "ids", Seed: 7, From: 10, Until: 20, Ancestors: []policyfile.Ancestor{{Policy: "old"}}}
+		f.Components[0].Taught, f.Components[0].Chosen = policyfile.Hashes{3, 5}, policyfile.Hashes{4}
+	})
+	other := func(seed uint64) *policyfile.Policy {
+		return testPolicy(t, 3, 5, func(f *policyfile.File) {
+			f.Floor = .4
+			f.History = policyfile.History{Known: true, How: "ids", Seed: seed, From: 5, Until: 30}
+			f.Components[0].Kind, f.Components[0].Sigma = policyfile.Softmax, 0
+			f.Components[0].Taught = policyfile.Hashes{9}
+		})
+	}
+	b := other(7)
+	const share = .2
+	f, err := Mix(a, b, share)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "mix.json")
+	if err := policyfile.Save(path, f); err != nil {
+		t.Fatal(err)
+	}
+	m, err := policyfile.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := policyfile.New(f)
+	if err != nil || made.Hash() != m.Hash() || m.Hash() == a.Hash() || m.Hash() == b.Hash() || m.File().Certificate != nil {
+		t.Errorf("hashes %s and %s, %v", m.Hash(), made.Hash(), err)
+	}
+	inputs := m.Inputs()
+	of := func(p *policyfile.Policy, x map[string]float64) []float64 {
+		values, pi := make([]float64, p.Inputs().Dim()), make([]float64, 3)
+		for name, v := range x {
+			if j := p.Inputs().Feature(name); j >= 0 {
+				values[j] = v
+			}
+		}
+		if err := p.PropensitiesOf(pi, values); err != nil {
+			t.Fatal(err)
+		}
+		return pi
+	}
+	for i := range 50 {
+		x := map[string]float64{}
+		for j, name := range inputs.Names {
+			x[name] = math.Sin(float64(i*13 + j*5))
+		}
+		p, q, r := of(a, x), of(b, x), of(m, x)
+		for k := range r {
+			if want := (1-share)*p[k] + share*q[k]; math.Abs(r[k]-want) > 1e-14 {
+				t.Errorf("%v: %v, want %v", x, r[k], want)
+			}
+		}
+	}
+	h := m.File().History
+	if !h.Known || h.Seed != 7 || h.From != 5 || h.Until != 30 || !slices.Equal(m.File().Components[0].Chosen, policyfile.Hashes{4}) || len(h.Ancestors) != 3 ||
+		h.Ancestors[0].Policy != a.Hash() || h.Ancestors[0].DataHash != "aa" || !slices.Equal(h.Ancestors[0].Rows, policyfile.Hashes{3, 4, 5}) || h.Ancestors[1].Policy != "old" || h.Ancestors[2].Policy != b.Hash() {
+		t.Errorf("%+v", h)
+	}
+	// Hashes of other seeds are kept with the ancestors alone.
+	if f, err = Mix(a, other(8), share); err != nil || f.History.Known || f.Components[0].Taught != nil || f.Components[1].Taught != nil || len(f.History.Ancestors[2].Rows) != 1 || a.File().Components[0].Taught == nil {
+		t.Errorf("%+v, %v", f, err)
+	}
+	for want, mix := range map[string]func() (*policyfile.File, error){
+		"share of 0":    func() (*policyfile.File, error) { return Mix(a, b, 0) },
+		"share of 1":    func() (*policyfile.File, error) { return Mix(a, b, 1) },
+		"are the same":  func() (*policyfile.File, error) { return Mix(a, a, .5) },
+		"other actions": func() (*policyfile.File, error) { return Mix(a, testPolicy(t, 4, 2, nil), .5) },
+		"other rewards": func() (*policyfile.File, error) {
+			return Mix(a, testPolicy(t, 3, 2, func(f *policyfile.File) { f.RewardMax = 2 }), .5)
+		},
+	} {
+		if _, err := mix(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}

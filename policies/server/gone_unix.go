@@ -1,0 +1,17 @@
+//go:build unix
+
+package server
+
+import (
+	"os"
+	"syscall"
+)
+
+// state is the size of an open file, and whether it has a name.
+func state(f *os.File) (size int64, gone bool, err error) {
+	var s syscall.Stat_t
+	if err := syscall.Fstat(int(f.Fd()), &s); err != nil {
+		return 0, false, &os.PathError{Op: "fstat", Path: f.Name(), Err: err}
+	}
+	return s.Size, s.Nlink == 0, nil
+}

@@ -1,0 +1,130 @@
+//go:build unix
+
+package wholefile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// child, if set, is the file that the test binary begins to write, until it is killed.
+const child = "OPL_WHOLEFILE_CHILD"
+
+func TestMain(m *testing.M) {
+	if path := os.Getenv(child); path != "" {
+		err := Write(path, 0, func(f *os.File) error {
+			fmt.Fprint(f, "half")
+			return syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		})
+		fmt.Fprintln(os.Stderr, "not killed:", err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+func names(t *testing.T, folder string) string {
+	t.Helper()
+	all, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s []string
+	for _, e := range all {
+		s = append(s, e.Name())
+	}
+	return strings.Join(s, " ")
+}
+
+func TestKilled(t *testing.T) {
+	folder := t.TempDir()
+	for range 5 {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), child+"="+filepath.Join(folder, "x"))
+		if b, err := cmd.CombinedOutput(); err == nil || len(b) > 0 {
+			t.Fatalf("%v %s", err, b)
+		}
+	}
+	if got := names(t, folder); got != "" {
+		t.Errorf("after kills: %s", got)
+	}
+}
+
+// Writers of one file at a time leave one of theirs, and what one that was killed left goes.
+func TestConcurrent(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x")
+	left, old := temporary(path), time.Now().Add(-2*time.Hour)
+	for _, name := range []string{path, left} {
+		if err := errors.Join(os.WriteFile(name, []byte("old"), 0o600), os.Chtimes(name, old, old)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			for range 25 {
+				if err := WriteBytes(path, []byte(strings.Repeat(fmt.Sprint(i), 1000))); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	b, err := os.ReadFile(path)
+	if err != nil || len(b) != 1000 || strings.Trim(string(b), string(b[:1])) != "" || names(t, filepath.Dir(path)) != "x" {
+		t.Errorf("%.20q, %v, files %s", b, err, names(t, filepath.Dir(path)))
+	}
+}
+
+func TestMode(t *testing.T) {
+	defer syscall.Umask(syscall.Umask(0o027))
+	folder := t.TempDir()
+	for i, c := range []struct{ there, mode, want fs.FileMode }{
+		{0, 0, 0o640}, {0o600, 0, 0o600}, {0o666, 0, 0o666}, {0, 0o600, 0o600}, {0o666, 0o600, 0o600}, {0, 0o666, 0o640},
+	} {
+		path := filepath.Join(folder, fmt.Sprint(i))
+		if c.there != 0 {
+			if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Chmod(path, c.there)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := Write(path, c.mode, func(*os.File) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := os.Stat(path); err != nil || info.Mode() != c.want {
+			t.Errorf("%v: %v, %v", c, info.Mode(), err)
+		}
+	}
+}
+
+// After an error the old file is there and no other.
+func TestFails(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x")
+	if err := WriteBytes(path, []byte("old")); err != nil {
+		t.Fatal(err)
+	}
+	wrong := errors.New("wrong")
+	if err := Write(path, 0, func(f *os.File) error { fmt.Fprint(f, "new"); return wrong }); !errors.Is(err, wrong) {
+		t.Error(err)
+	}
+	if err := WriteBytes(filepath.Join(path, "y"), nil); err == nil {
+		t.Error("a file in a file")
+	}
+	if err := os.Mkdir(path+"d", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteBytes(path+"d", nil); err == nil {
+		t.Error("a folder is written over")
+	}
+	if b, err := os.ReadFile(path); err != nil || string(b) != "old" || names(t, filepath.Dir(path)) != "x xd" {
+		t.Errorf("%q, %v, files %s", b, err, names(t, filepath.Dir(path)))
+	}
+}

@@ -1,0 +1,153 @@
+package join
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"time"
+
+	"opl/policies/wholefile"
+)
+
+// maxLine is how long a line of a served log may be.
+const maxLine = 1 << 26
+
+// file is a served log as it was when it was opened: what is appended to it later is not read, and
+// renaming it changes nothing.
+type file struct {
+	*os.File
+	path        string
+	info        fs.FileInfo
+	first       time.Time // of its first decision; zero: it has none
+	torn, zeros int       // bytes left out by each
+	plain       int       // lines without a checksum
+}
+
+func openFile(path string) (*file, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	l := &file{File: f, path: path}
+	if l.info, err = f.Stat(); err == nil && !l.info.Mode().IsRegular() {
+		err = fmt.Errorf("%s: not a regular file: a log is read more than once", path)
+	}
+	if err == nil {
+		err = l.each(func(_ int, _ []byte, s *line, _ int, wrong error) error {
+			if wrong != nil {
+				return nil
+			}
+			l.first = s.Time
+			return io.EOF
+		})
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return l, nil
+}
+
+// each hands the lines of a file to use, counted from 1, until it returns io.EOF: as they are, and
+// decoded and checked, with the place of the action, or what is wrong with them. Errors name the file
+// and the line.
+func (f *file) each(use func(n int, raw []byte, s *line, action int, wrong error) error) error {
+	f.plain = 0
+	var text []byte
+	return f.eachLine(func(n int, raw []byte, wrong error) error {
+		if wrong != nil {
+			return use(n, raw, nil, 0, wrong)
+		}
+		text = append(text[:0], raw[:len(raw)-1]...)
+		object, sealed, err := wholefile.Unseal(text)
+		if !sealed {
+			f.plain++
+		}
+		var s line
+		action := 0
+		if err == nil {
+			err = s.decode(object)
+		}
+		if err == nil {
+			action, err = s.check()
+		}
+		return use(n, raw, &s, action, err)
+	})
+}
+
+func (l *line) decode(b []byte) error {
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.DisallowUnknownFields()
+	var other *json.UnmarshalTypeError
+	if err := dec.Decode(l); errors.As(err, &other) {
+		return fmt.Errorf("%s is a %s, want a %s", other.Field, other.Value, other.Type)
+	} else if err != nil {
+		return fmt.Errorf("no JSON object: %w", err)
+	}
+	if dec.More() {
+		return errors.New("more follows the JSON object")
+	}
+	return nil
+}
+
+// eachLine hands the lines of a file to use, with their ends, until it returns io.EOF. It counts the
+// bytes of a last line without an end, which use does not get, and the zeros that lines begin with.
+func (f *file) eachLine(use func(n int, raw []byte, wrong error) error) error {
+	f.torn, f.zeros = 0, 0
+	r := bufio.NewReaderSize(io.NewSectionReader(f, 0, f.info.Size()), 1<<16)
+	if begin, _ := r.Peek(2); bytes.Equal(begin, []byte{0x1f, 0x8b}) {
+		z, err := gzip.NewReader(r)
+		if err != nil {
+			return fmt.Errorf("%s: %w", f.path, err)
+		}
+		r = bufio.NewReaderSize(z, 1<<16)
+	}
+	var long []byte
+	for n := 1; ; n++ {
+		for {
+			b, err := r.ReadByte()
+			if err == nil && b != 0 {
+				err = r.UnreadByte()
+				if err == nil {
+					break
+				}
+			}
+			if err == io.EOF {
+				return nil
+			} else if err != nil {
+				return fmt.Errorf("%s: line %d: %w", f.path, n, err)
+			}
+			f.zeros++
+		}
+		raw, err := r.ReadSlice('\n')
+		var wrong error
+		if err == bufio.ErrBufferFull {
+			for long = long[:0]; err == bufio.ErrBufferFull; raw, err = r.ReadSlice('\n') {
+				if len(long) > maxLine {
+					wrong = fmt.Errorf("a line is longer than %d bytes", maxLine)
+					continue
+				}
+				long = append(long, raw...)
+			}
+			long = append(long, raw...)
+			raw = long
+		}
+		if err == io.EOF {
+			f.torn = len(raw)
+			return nil
+		}
+		if err == nil {
+			err = use(n, raw, wrong)
+		}
+		if err == io.EOF {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("%s: line %d: %w", f.path, n, err)
+		}
+	}
+}
