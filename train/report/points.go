@@ -35,10 +35,10 @@ type Point struct {
 // WritePoints writes points as CSV.
 func WritePoints(w io.Writer, pts []Point) error {
 	lines := [][]string{{"figure", "dataset", "eta0", "objective", "policy", "lambda", "weight", "hyperparameter", "penalty",
-		"quantity", "mean", "sd", "count"}}
+		"quantity", "mean", "sd", "count", "representation"}}
 	for _, p := range pts {
 		lines = append(lines, []string{p.Figure, p.Dataset, number(p.Eta0), p.Objective, p.Policy, p.Lambda, p.Weight,
-			p.Hyper.String(), p.Penalty.String(), p.Quantity, p.Mean.String(), p.SD.String(), fmt.Sprint(p.Count)})
+			p.Hyper.String(), p.Penalty.String(), p.Quantity, p.Mean.String(), p.SD.String(), fmt.Sprint(p.Count), p.Representation})
 	}
 	return csv.NewWriter(w).WriteAll(lines)
 }
