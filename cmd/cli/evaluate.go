@@ -166,7 +166,7 @@ func (f evaluateFlags) predict(o *ope.Options, log *logs.Log) error {
 	var withheld *provenance.Withheld
 	switch {
 	case errors.As(err, &withheld):
-		reason := fmt.Sprintf("--reward-model %s: %s: take a later log, or leave the flag out for ridge regression", f.model, withheld.Reason)
+		reason := fmt.Sprintf("--reward-model %s: %s: take a later log or another file, or leave the flag out for ridge regression", f.model, withheld.Reason)
 		if f.estimators != nil {
 			return errors.New(reason)
 		}
