@@ -169,7 +169,7 @@ const layeredPrefix = "layered "
 // teach takes the teacher whose argmax policy, learned on four fifths of the rows, has the
 // lowest risk on the last fifth, where risk may use what all of them learned; then it learns from
 // all rows.
-func teach(rows []int, all []teacher, risk func(s []Share, learned map[string][]Share, rows []int) (float64, error)) (of []Share, name string, err error) {
+func teach(rows []int, all []teacher, risk func(name string, s []Share, learned map[string][]Share, rows []int) (float64, error)) (of []Share, name string, err error) {
 	if len(rows) < 5 {
 		return nil, "", fmt.Errorf("train: %d rows to learn from, want at least 5", len(rows))
 	}
@@ -183,7 +183,7 @@ func teach(rows []int, all []teacher, risk func(s []Share, learned map[string][]
 	var best teacher
 	least := math.Inf(1)
 	for _, t := range all {
-		r, err := risk(learned[t.name], learned, rows[cut:])
+		r, err := risk(t.name, learned[t.name], learned, rows[cut:])
 		if err != nil {
 			return nil, "", err
 		}
@@ -202,7 +202,7 @@ func teach(rows []int, all []teacher, risk func(s []Share, learned map[string][]
 // last fifth by logarithmic smoothing; then it learns from all of them. The prior
 // notes its rows; its scale is left to be chosen. It returns the learner's name.
 func LearnPrior(ctx context.Context, log *logs.Log, rows []int, c Config) (policies.Prior, string, error) {
-	mean, name, err := teach(rows, teachers(ctx, log, c, 1e-6), func(s []Share, _ map[string][]Share, rows []int) (float64, error) {
+	mean, name, err := teach(rows, teachers(ctx, log, c, 1e-6), func(_ string, s []Share, _ map[string][]Share, rows []int) (float64, error) {
 		return smoothedRisk(s[0].Theta, log, rows), nil
 	})
 	if err != nil {
@@ -233,7 +233,7 @@ func smoothedRisk(mu []float64, log *logs.Log, rows []int) float64 {
 // (half of them) and learning rate of the learners, batch size, seed, element type, δ and progress. The
 // scores are those of the best of the learners of a prior, of the logistic model of the reward,
 // of the start if it is not 0, and, with a representation, of layers that learn by either model
-// of the reward, with three quarters of the epochs.
+// of the reward, with three quarters of the epochs, if they win by a standard error at least.
 //
 // The judge is that of the log; nil: bounds are computed, and nothing is certified.
 func (r Recipe) Learn(ctx context.Context, judge *provenance.Judge, log *logs.Log, c Config) (*Certified, error) {
@@ -283,7 +283,8 @@ func (r Recipe) Learn(ctx context.Context, judge *provenance.Judge, log *logs.Lo
 		}
 		return views[in], err
 	}
-	chosen, name, err := teach(teaching, all, func(s []Share, learned map[string][]Share, rows []int) (float64, error) {
+	least, plain := math.Inf(1), []float64(nil) // of what is not learned by layers here: its risk, and π(a_i|x_i)
+	chosen, name, err := teach(teaching, all, func(name string, s []Share, learned map[string][]Share, rows []int) (float64, error) {
 		o.Models = nil
 		for _, m := range []struct{ kind, learner string }{{"softmax", "likelihood"}, {"logistic", "logistic"}, {"softmax", layeredPrefix + "likelihood"}, {"logistic", layeredPrefix + "logistic"}} {
 			if by, ok := learned[m.learner]; ok {
@@ -302,15 +303,29 @@ func (r Recipe) Learn(ctx context.Context, judge *provenance.Judge, log *logs.Lo
 		if err != nil {
 			return 0, err
 		}
-		if b.Reward() <= 0 { // too few rows to bound anything: behind all that are bounded
+		risk := b.Best().Risk
+		if risk >= 0 { // too few rows to bound anything: behind all that are bounded
 			last := s[len(s)-1]
 			on, err := view(last.In, rows)
 			if err != nil {
 				return 0, err
 			}
-			return math.Exp(smoothedRisk(last.Theta, on, rows)), nil
+			risk = math.Exp(smoothedRisk(last.Theta, on, rows))
 		}
-		return b.Best().Risk, nil
+		logged, all := make([]float64, len(rows)), make([]float64, log.K())
+		for i, row := range rows {
+			if err := pi(all, row); err != nil {
+				return 0, err
+			}
+			logged[i] = all[log.Action[row]]
+		}
+		switch {
+		case strings.HasPrefix(name, layeredPrefix) && plain != nil:
+			risk += apart(logged, plain, log, rows) // layers must win by more than the error of the comparison
+		case risk < least:
+			least, plain = risk, logged
+		}
+		return risk, nil
 	})
 	if err != nil {
 		return nil, err
@@ -347,6 +362,18 @@ func (r Recipe) Learn(ctx context.Context, judge *provenance.Judge, log *logs.Lo
 	}
 	out.Seconds = time.Since(begin).Seconds()
 	return out, err
+}
+
+// apart is the standard error of the difference of two policies' rewards on some rows, by importance
+// weights of π(a_i|x_i).
+func apart(p, q []float64, log *logs.Log, rows []int) float64 {
+	var sum, square float64
+	for i, r := range rows {
+		d := (p[i] - q[i]) * log.Cost[r] / log.Propensity[r]
+		sum, square = sum+d, square+d*d
+	}
+	n := float64(len(rows))
+	return math.Sqrt(max(0, square/n-sum*sum/(n*n)) / n)
 }
 
 // Play is the policy on some rows of the log, for [certify.Fixed].

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"opl/policies/policyfile"
+	"opl/train"
+	"opl/train/library"
 	"opl/train/logs"
 	"opl/train/pipeline"
 	"opl/train/provenance"
@@ -37,7 +39,7 @@ func altered(t *testing.T, l *pipeline.Learned, change func(f *policyfile.File))
 func TestChunks(t *testing.T) {
 	for _, w := range []world{{seed: 1, ids: true, full: true}, {seed: 1, ids: true, full: true, groups: 3}, {seed: 1}} {
 		log := w.log(t, 1500)
-		l := mustLearn(t, log, pipeline.Options{Seed: 1, Settings: settings(2), Scaling: unit, Floor: .1, Chunks: 3})
+		l := mustLearn(t, log, pipeline.Options{Seed: 1, Settings: train.Settings{Epochs: 2, Representation: library.NoRepresentation}, Scaling: unit, Floor: .1, Chunks: 3})
 		f, g := l.File, l.Certificate.Statement()
 		if len(f.Components) != 3 || g.Chunks != 3 || g.N != l.Training.Certifying || l.Training.Chunks != 3 {
 			t.Fatalf("%d components, %d chunks, %d of %d rows certify", len(f.Components), g.Chunks, g.N, l.Training.Certifying)
