@@ -134,15 +134,14 @@ func (p *product) run(dst []float32, src [][]float32, threads int) bool {
 			switch {
 			case p.tx:
 				s.Prepare()
+				parts = panels(p.m, threads, parts)
 				part = func(part, parts int) { s.TMul(dst, src[0], p.m, part, parts) }
 			case p.rows.columns && threads > 1:
 				// What the gradient's product will need can be made meanwhile.
 				first, parts = 1, 2*threads-1
 				fallthrough
 			default:
-				if n := simd.Panels(p.n); threads > 1 && n >= 2*threads {
-					parts = n
-				}
+				parts = panels(p.n, threads, parts)
 				part = func(part, parts int) { s.MulT(dst, src[1], p.n, part, parts) }
 			}
 			workers.Do(threads, first+parts, func(_, i int) {
@@ -157,6 +156,15 @@ func (p *product) run(dst []float32, src [][]float32, threads int) bool {
 	}
 	workers.Do(threads, parts, func(_, i int) { part(i, parts) })
 	return true
+}
+
+// panels is how many parts of a product of n columns there are: one for each panel, where
+// that is two for each thread, else as many as were meant.
+func panels(n, threads, parts int) int {
+	if k := simd.Panels(n); threads > 1 && k >= 2*threads {
+		return k
+	}
+	return parts
 }
 
 const (

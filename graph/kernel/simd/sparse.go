@@ -21,6 +21,10 @@ const panelCols = 64
 // Panels is how many panels n columns of a product make.
 func Panels(n int) int { return (n + panelCols - 1) / panelCols }
 
+// byPanels reports whether each part of a product is a panel of its n columns: what is
+// prepared for a panel is then prepared once.
+func byPanels(n, parts int) bool { return parts >= 4 && parts == Panels(n) }
+
 // Reset begins another matrix, of which all rows are to be Set. It reports false
 // if there is no room for it. The vector kernels must be on.
 func (s *Sparse) Reset(rows, cols int) bool {
@@ -100,12 +104,12 @@ func (s *Sparse) Prepare() {
 }
 
 // MulT writes a part of s·bᵀ to dst [Rows×b.Rows], for b [n×Cols] row-major; see
-// Gemm32 for parts. The parts are columns where there are many, or one of [Panels]
-// for each part, else rows, and each part then transposes all of b.
+// Gemm32 for parts. The parts are columns where there are many, or where the parts
+// are four or more and as many as [Panels], else rows; each part then transposes all of b.
 func (s *Sparse) MulT(dst, b []float32, n, part, parts int) {
 	tiles := Panels(n)
 	j, end, row, rows := 0, n, 0, s.Rows
-	if tiles == parts || tiles >= 4*parts {
+	if byPanels(n, parts) || tiles >= 4*parts {
 		j, end = tiles*part/parts*panelCols, min(n, tiles*(part+1)/parts*panelCols)
 	} else {
 		row, rows = s.Rows*part/parts, s.Rows*(part+1)/parts
@@ -132,19 +136,24 @@ func (s *Sparse) MulT(dst, b []float32, n, part, parts int) {
 }
 
 // TMul writes a part of aᵀ·s to dst [n×Cols], for a [Rows×n] row-major, after
-// Prepare; see Gemm32 for parts, which are columns.
+// Prepare; see Gemm32 for parts, which are rows of dst where there are four or more and
+// as many as [Panels] of n, else columns.
 func (s *Sparse) TMul(dst, a []float32, n, part, parts int) {
 	const chunk = 64 // columns of s at a time
 	chunks := (s.Cols + chunk - 1) / chunk
+	k, end := 0, n
+	if byPanels(n, parts) {
+		k, end, part, parts = part*panelCols, min(n, (part+1)*panelCols), 0, 1
+	}
 	from, to := chunks*part/parts*chunk, min(s.Cols, chunks*(part+1)/parts*chunk)
 	if from >= to {
 		return
 	}
 	mem := borrow((s.Rows + chunk) * panelCols)
 	defer buffers.Put(mem)
-	for k := 0; k < n; {
-		w := panelWidth(n - k)
-		cols := min(w, n-k)
+	for k < end {
+		w := panelWidth(end - k)
+		cols := min(w, end-k)
 		panel, out := (*mem)[:s.Rows*w], (*mem)[s.Rows*w:]
 		if cols < w {
 			clear(panel)
