@@ -135,7 +135,7 @@ func (r Result) writeTable(w io.Writer, f table.Format) error {
 		}
 	}
 	if slices.ContainsFunc(r.Policies, func(p Policy) bool { return p.Guarantee != nil }) {
-		para("guarantees hold together with probability %v, if rows (or groups) are independent and the policies were fixed before this log was seen", 1-r.Delta)
+		para("guarantees hold together with probability %v, for one look, if rows (or groups) are independent and the policies were fixed before this log was seen", 1-r.Delta)
 	}
 	return nil
 }
