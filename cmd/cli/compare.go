@@ -48,6 +48,8 @@ Objectives:
 Weights (name or name=hyperparameter, in [0, 1]; default n^(-1/4) away from
 unregularized):
 ` + weightList(lib) + `
+Representations, what policies are linear in (name or name=arguments; default the context):
+` + described(lib.Representations, func(r library.Representation) (string, string) { return r.Name, r.About }) + `
 Policies: ` + listed(lib.Policies, func(p library.Policy) string { return p.Name }) + `.
 Noise: ` + noiseNames(lib) + `.`,
 		Example: `  opl compare
