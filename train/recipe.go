@@ -233,7 +233,7 @@ func smoothedRisk(mu []float64, log *logs.Log, rows []int) float64 {
 // (half of them) and learning rate of the learners, batch size, seed, element type, δ and progress. The
 // scores are those of the best of the learners of a prior, of the logistic model of the reward,
 // of the start if it is not 0, and, with a representation, of layers that learn by either model
-// of the reward, with three quarters of the epochs, if they win by a standard error at least.
+// of the reward, with three quarters of the epochs, if they win: on small logs by a standard error.
 //
 // The judge is that of the log; nil: bounds are computed, and nothing is certified.
 func (r Recipe) Learn(ctx context.Context, judge *provenance.Judge, log *logs.Log, c Config) (*Certified, error) {
@@ -321,7 +321,8 @@ func (r Recipe) Learn(ctx context.Context, judge *provenance.Judge, log *logs.Lo
 		}
 		switch {
 		case strings.HasPrefix(name, layeredPrefix) && plain != nil:
-			risk += apart(logged, plain, log, rows) // layers must win by more than the error of the comparison
+			// On small logs layers must win by the error of the comparison.
+			risk += apart(logged, plain, log, rows) / (1 + float64(len(rows))/1000)
 		case risk < least:
 			least, plain = risk, logged
 		}
