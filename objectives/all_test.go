@@ -43,6 +43,7 @@ var everyObjective = []struct {
 	{name: "pseudoloss", objective: objectives.PseudoLoss(.1), own: true},
 	{name: "implicit", objective: objectives.Implicit(.3), own: true},
 	{name: "likelihood", objective: objectives.Likelihood(.01), own: true},
+	{name: "logistic", objective: objectives.Logistic(.01), own: true},
 	{name: "ixbound", objective: objectives.IXBound(), own: true, bound: true},
 	{name: "ls", objective: objectives.LogSmoothing(), own: true, bound: true},
 }
@@ -545,6 +546,8 @@ var refusals = []struct {
 		reason: "corollary1 needs a weight that is linear in π, such as clip, and WEIGHT is not"},
 	{objectives: "likelihood", policy: func(p policies.Policy) bool { return p.Draws() > 1 },
 		reason: "likelihood needs a policy that is not given by draws, and policy POLICY is"},
+	{objectives: "logistic", policy: func(p policies.Policy) bool { return p.HasPosterior() },
+		reason: "a model of the reward needs the scores of a point policy, and policy POLICY has none"},
 	{objectives: "london sakhi1 sakhi2", weight: func(w objectives.Weight) bool { return w.Tau == 0 },
 		reason: "OBJECTIVE needs the weight clip with τ > 0, not HYPER"},
 	{policy: func(p policies.Policy) bool { return !p.HasPosterior() },

@@ -5,6 +5,7 @@ import (
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"gorgonia.org/tensor"
 
@@ -237,25 +238,17 @@ func (ps *Params) FeatureLayers(r Representation, d int) ([]features.Layer, erro
 	if err := h.Err(); err != nil {
 		return nil, err
 	}
-	at := p.Context()
 	var layers []features.Layer
-	for !same(at, h) {
-		next := -1
-		for i, l := range p.chain {
-			if same(l.from, at) {
-				next = i
-			}
-		}
-		if next < 0 {
+	for at := h; !same(at, p.Context()) || layers == nil; {
+		i := slices.IndexFunc(p.chain, func(l link) bool { return same(l.to, at) })
+		if i < 0 {
 			return nil, unfit("the representation is no chain of layers, and a policy file can hold nothing else")
 		}
-		l := p.chain[next]
-		layer, err := p.valuesOf(l)
+		layer, err := p.valuesOf(p.chain[i])
 		if err != nil {
 			return nil, err
 		}
-		layers = append(layers, layer)
-		at = l.to
+		layers, at = slices.Insert(layers, 0, layer), p.chain[i].from
 	}
 	return layers, nil
 }

@@ -110,13 +110,22 @@ func TestFeatureLayers(t *testing.T) {
 			t.Errorf("%s starts at the same values for every seed", name)
 		}
 	}
+	// A layer beside the chain is none of it.
 	ps := &objectives.Params{Dtype: tensor.Float64}
-	if _, err := ps.Width(gated(3), d); err != nil {
-		t.Fatal(err)
+	beside := func(p objectives.Problem, x graph.Expr) graph.Expr {
+		h := p.Layer("first", x, 3, "tanh")
+		p.Layer("beside", x, 9, "relu")
+		return p.Layer("second", h, 2, "")
 	}
-	var unfit *objectives.UnfitError
-	if _, err := ps.FeatureLayers(gated(3), d); !errors.As(err, &unfit) || !strings.Contains(unfit.Reason, "no chain of layers") {
-		t.Errorf("layers of what is no chain: %v", err)
+	if layers, err := ps.FeatureLayers(beside, d); err != nil || len(layers) != 2 || layers[0].Out() != 3 || layers[1].Out() != 2 {
+		t.Errorf("%d layers, %v", len(layers), err)
+	}
+	itself := func(_ objectives.Problem, x graph.Expr) graph.Expr { return x }
+	for name, h := range map[string]objectives.Representation{"gated": gated(3), "the context itself": itself} {
+		var unfit *objectives.UnfitError
+		if _, err := (&objectives.Params{Dtype: tensor.Float64}).FeatureLayers(h, d); !errors.As(err, &unfit) || !strings.Contains(unfit.Reason, "no chain of layers") {
+			t.Errorf("layers of %s: %v", name, err)
+		}
 	}
 }
 

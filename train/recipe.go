@@ -240,6 +240,7 @@ func (r Recipe) Learn(ctx context.Context, judge *provenance.Judge, log *logs.Lo
 	if r.Share == 0 {
 		r.Share = 0.5
 	}
+	r.LayerRate = cmp.Or(r.LayerRate, 0.002)
 	if !(r.Floor >= 0 && r.Floor < 1) {
 		return nil, fmt.Errorf("train: floor %v is outside [0, 1)", r.Floor)
 	}
@@ -257,7 +258,7 @@ func (r Recipe) Learn(ctx context.Context, judge *provenance.Judge, log *logs.Lo
 	begin := time.Now()
 	var layered []teacher
 	if c.Representation != nil {
-		layered = layeredTeachers(ctx, log, c, cmp.Or(r.LayerRate, 0.002), (3*c.Epochs+3)/4)
+		layered = layeredTeachers(ctx, log, c, r.LayerRate, (3*c.Epochs+3)/4)
 	}
 	c.Representation = nil
 	if r.Start == nil && slices.ContainsFunc(c.Prior.Mean, func(v float64) bool { return v != 0 }) {
@@ -338,7 +339,7 @@ func (r Recipe) Learn(ctx context.Context, judge *provenance.Judge, log *logs.Lo
 	if err != nil {
 		return nil, err
 	}
-	if out.Models, err = models(ctx, taught, teaching, c, last, name, penalty); err != nil {
+	if out.Models, err = r.models(ctx, taught, teaching, c, last, name, penalty); err != nil {
 		return nil, err
 	}
 	certifying, err := last.In.View(log, rest, c.Threads)
@@ -410,10 +411,10 @@ func play(policy policies.Policy, shares []Share, view func(*Representation) (*l
 
 // models are models of the reward for the doubly robust bounds, from the rows that taught the
 // policy, linear in its features. A policy that was learned as one is that one.
-func models(ctx context.Context, log *logs.Log, rows []int, c Config, s Share, name string, penalty float64) ([]RewardModel, error) {
+func (r Recipe) models(ctx context.Context, log *logs.Log, rows []int, c Config, s Share, name string, penalty float64) ([]RewardModel, error) {
 	softmax, values := s.Theta, s.Theta
 	if c.Prior = (policies.Prior{}); s.In != nil {
-		c.LearningRate = 0.002
+		c.LearningRate = r.LayerRate
 	}
 	kind := strings.TrimPrefix(name, layeredPrefix)
 	if kind != "likelihood" {

@@ -81,8 +81,9 @@ type Record struct {
 	Sigma          Number            `json:"sigma"`
 	// Certificate is what is guaranteed of π_Q, nil where nothing was certified.
 	Certificate *provenance.Statement `json:"certificate,omitempty"`
-	PriorScale  Number                `json:"prior_scale"` // the chosen s
-	Seconds     float64               `json:"seconds"`     // of the training alone
+	PriorScale  Number                `json:"prior_scale"`       // the chosen s
+	Seconds     float64               `json:"seconds"`           // of the training alone
+	Learner     string                `json:"learner,omitempty"` // of a recipe, see Certified
 	Curve       []CurvePoint          `json:"curve,omitempty"`
 	DataHash    string                `json:"data_hash"`
 	Versions    Versions              `json:"versions"`

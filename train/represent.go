@@ -73,15 +73,15 @@ func Layered(layers []features.Layer) *Representation {
 // Layers are those of a chain of layers, for a policy file, with the scale of the contexts in
 // the first; nil of nil. Another representation is an error.
 func (r *Representation) Layers() ([]features.Layer, error) {
-	if r == nil || r.ready != nil {
-		if r == nil {
-			return nil, nil
-		}
+	switch {
+	case r == nil:
+		return nil, nil
+	case r.ready != nil:
 		return r.ready, nil
 	}
 	layers, err := r.params.FeatureLayers(r.build, r.d)
-	if err != nil || len(layers) == 0 {
-		return layers, err
+	if err != nil {
+		return nil, err
 	}
 	for _, row := range layers[0].Weights {
 		for j := range row {

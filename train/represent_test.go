@@ -150,6 +150,19 @@ func TestOwnRepresentation(t *testing.T) {
 	if _, err := res.Represented.Layers(); err == nil || !strings.Contains(err.Error(), "no chain of layers") {
 		t.Errorf("its layers: %v", err)
 	}
+	// The context itself is seen as training saw it: scaled.
+	itself := func(_ objectives.Problem, x graph.Expr) graph.Expr { return x }
+	one := fit(t, log, train.Config{Objective: objectives.Logistic(0), Epochs: 1, Seed: 1, Representation: itself})
+	h, err := one.Represented.Of(fresh.X, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, y := make([]float64, 6), make([]float64, 6)
+	fresh.X.Row64(0, x)
+	h.Row64(0, y)
+	if scale := y[5]; !(scale > 1) || math.Abs(y[0]-scale*x[0]) > 1e-12 {
+		t.Errorf("%v of %v", y, x)
+	}
 }
 
 // A posterior takes what was learned on other rows, and nothing else.

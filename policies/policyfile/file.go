@@ -133,6 +133,27 @@ type Ancestor struct {
 	Witnesses []Witnesses `json:"witnesses,omitempty"` // see History
 }
 
+// Ancestor is the policy as an ancestor of what is learned from its log.
+func (p *Policy) Ancestor() Ancestor {
+	h := p.file.History
+	a := Ancestor{Policy: p.hash, Known: h.Known, DataHash: h.DataHash, How: h.How, Seed: h.Seed, Repeats: h.Repeats, Witnesses: h.Witnesses}
+	for _, c := range p.file.Components {
+		a.Rows = append(append(a.Rows, c.Taught...), c.Chosen...)
+	}
+	slices.Sort(a.Rows)
+	a.Rows = slices.Compact(a.Rows)
+	return a
+}
+
+// Descend adds ancestors, but for those that are known as well already.
+func (h *History) Descend(from ...Ancestor) {
+	for _, a := range from {
+		if !slices.ContainsFunc(h.Ancestors, func(b Ancestor) bool { return b.Policy == a.Policy && (b.Known || !a.Known) }) {
+			h.Ancestors = append(h.Ancestors, a)
+		}
+	}
+}
+
 // Versions says what wrote a file.
 type Versions struct {
 	Opl    string `json:"opl"`

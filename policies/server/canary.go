@@ -56,29 +56,15 @@ func mixedHistory(a, b *policyfile.Policy) policyfile.History {
 	if h.Known {
 		h.How, h.Seed, h.Repeats = x.How, x.Seed, x.Repeats+y.Repeats
 		h.Witnesses = slices.Concat(x.Witnesses, y.Witnesses)
+		h.Groups = slices.Compact(slices.Sorted(slices.Values(slices.Concat(x.Groups, y.Groups))))
 	}
 	h.Until = max(x.Until, y.Until)
 	if h.From = min(x.From, y.From); h.From == 0 { // one is not known
 		h.From, h.Until = 0, 0
 	}
-	add := func(n policyfile.Ancestor) {
-		if !slices.ContainsFunc(h.Ancestors, func(m policyfile.Ancestor) bool { return m.Policy == n.Policy && (m.Known || !n.Known) }) {
-			h.Ancestors = append(h.Ancestors, n)
-		}
-	}
 	for _, p := range []*policyfile.Policy{a, b} {
-		f := p.File()
-		n := policyfile.Ancestor{Policy: p.Hash(), Known: f.History.Known, DataHash: f.History.DataHash, How: f.History.How, Seed: f.History.Seed,
-			Repeats: f.History.Repeats, Witnesses: f.History.Witnesses}
-		for _, c := range f.Components {
-			n.Rows = append(append(n.Rows, c.Taught...), c.Chosen...)
-		}
-		slices.Sort(n.Rows)
-		n.Rows = slices.Compact(n.Rows)
-		add(n)
-		for _, older := range f.History.Ancestors {
-			add(older)
-		}
+		h.Descend(p.Ancestor())
+		h.Descend(p.File().History.Ancestors...)
 	}
 	return h
 }

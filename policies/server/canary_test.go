@@ -14,13 +14,13 @@ import (
 func TestMix(t *testing.T) {
 	a := testPolicy(t, 3, 2, func(f *policyfile.File) {
 		f.Floor = .1
-		f.History = policyfile.History{Known: true, DataHash: "aa", How: "ids", Seed: 7, From: 10, Until: 20, Ancestors: []policyfile.Ancestor{{Policy: "old"}}}
+		f.History = policyfile.History{Known: true, DataHash: "aa", How: "ids", Seed: 7, From: 10, Until: 20, Groups: policyfile.Hashes{2, 9}, Ancestors: []policyfile.Ancestor{{Policy: "old"}}}
 		f.Components[0].Taught, f.Components[0].Chosen = policyfile.Hashes{3, 5}, policyfile.Hashes{4}
 	})
 	other := func(seed uint64) *policyfile.Policy {
 		return testPolicy(t, 3, 5, func(f *policyfile.File) {
 			f.Floor = .4
-			f.History = policyfile.History{Known: true, How: "ids", Seed: seed, From: 5, Until: 30}
+			f.History = policyfile.History{Known: true, How: "ids", Seed: seed, From: 5, Until: 30, Groups: policyfile.Hashes{1, 9}}
 			f.Components[0].Kind, f.Components[0].Sigma = policyfile.Softmax, 0
 			f.Components[0].Taught = policyfile.Hashes{9}
 		})
@@ -70,7 +70,7 @@ func TestMix(t *testing.T) {
 	}
 	h := m.File().History
 	if !h.Known || h.Seed != 7 || h.From != 5 || h.Until != 30 || !slices.Equal(m.File().Components[0].Chosen, policyfile.Hashes{4}) || len(h.Ancestors) != 3 ||
-		h.Ancestors[0].Policy != a.Hash() || h.Ancestors[0].DataHash != "aa" || !slices.Equal(h.Ancestors[0].Rows, policyfile.Hashes{3, 4, 5}) || h.Ancestors[1].Policy != "old" || h.Ancestors[2].Policy != b.Hash() {
+		h.Ancestors[0].Policy != a.Hash() || h.Ancestors[0].DataHash != "aa" || !slices.Equal(h.Ancestors[0].Rows, policyfile.Hashes{3, 4, 5}) || h.Ancestors[1].Policy != "old" || h.Ancestors[2].Policy != b.Hash() || !slices.Equal(h.Groups, policyfile.Hashes{1, 2, 9}) {
 		t.Errorf("%+v", h)
 	}
 	// Hashes of other seeds are kept with the ancestors alone.

@@ -1,6 +1,7 @@
 package certify_test
 
 import (
+	"iter"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -261,16 +262,7 @@ func TestPosteriorByHand(t *testing.T) {
 		var sums [2]float64
 		for side, most := range []float64{1, .5} {
 			value := []float64{risk, gain}[side]
-			root := 1 / math.Sqrt(3)
-			low := min(.3*root, most/10)
-			for g := -2; g < 8; g++ {
-				ell, weight := min(root, most), .15
-				if g == -1 {
-					ell, weight = min(4*root, most), .45
-				}
-				if g >= 0 {
-					ell, weight = low*math.Pow(most/low, float64(g)/7), .4/8
-				}
+			for ell, weight := range byHand(most) {
 				for kind := range 3 {
 					s := -3*math.Log(1-ell*value) - kl - math.Log(4)
 					for i := range 3 {
@@ -551,16 +543,7 @@ func TestDraws(t *testing.T) {
 		var sums [2]float64
 		for side, most := range []float64{1, .5} {
 			value := []float64{risk, gain}[side]
-			root := 1 / math.Sqrt(3)
-			low := min(.3*root, most/10)
-			for g := -2; g < 8; g++ {
-				ell, weight := min(root, most), .15
-				if g == -1 {
-					ell, weight = min(4*root, most), .45
-				}
-				if g >= 0 {
-					ell, weight = low*math.Pow(most/low, float64(g)/7), .4/8
-				}
+			for ell, weight := range byHand(most) {
 				s, square, pi := -3*math.Log(1-ell*value), 0., make([]float64, 2)
 				for i, a := range l.Action {
 					x := make([]float64, 2)
@@ -620,5 +603,17 @@ func TestFactors(t *testing.T) {
 		}
 		near(t, "mean factor of the risk", risk, 1+wantRisk)
 		near(t, "mean factor of the gain", gain, 1+wantGain)
+	}
+}
+
+// byHand are the values of ℓ for three units and their weights.
+func byHand(most float64) iter.Seq2[float64, float64] {
+	return func(yield func(ell, weight float64) bool) {
+		root := 1 / math.Sqrt(3)
+		low := min(.3*root, most/10)
+		ok := yield(min(root, most), .15) && yield(min(4*root, most), .45)
+		for g := 0; ok && g < 8; g++ {
+			ok = yield(low*math.Pow(most/low, float64(g)/7), .4/8)
+		}
 	}
 }

@@ -189,7 +189,7 @@ func (e *Runner) recipe(ctx context.Context, t *Task, r train.Run, c train.Confi
 		return policies.Posterior{}, nil, err
 	}
 	s := out.Certificate.Statement()
-	rec.Certificate, rec.Seconds = &s, out.Seconds
+	rec.Certificate, rec.Seconds, rec.Learner = &s, out.Seconds, out.Learner
 	pi, err := out.Play(t.Log, out.Rows, c.Threads)
 	if err == nil {
 		rec.HeldOut, err = heldOut(t, pi, out.Rows)
@@ -230,13 +230,12 @@ func (e *Runner) learn(ctx context.Context, t *Task, r train.Run, c train.Config
 		if err != nil {
 			return none, nil, err
 		}
-		switch {
-		case c.Representation != nil && c.Policy.HasPosterior():
+		if c.Representation != nil {
 			if in, c.Prior, err = train.Represent(ctx, t.Log, teach, c, r.LayerRate); err == nil {
 				c.Representation = nil
 				search.Log, err = in.View(t.Log, nil, c.Threads)
 			}
-		case c.Representation == nil:
+		} else {
 			c.Prior, _, err = train.LearnPrior(ctx, t.Log, teach, c)
 		}
 		if err != nil {

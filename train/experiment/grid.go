@@ -134,8 +134,8 @@ func (g Grid) learned(lib library.Library, left func(what string, why error)) ([
 						seen[key] = true
 						var unfit *objectives.UnfitError
 						err := lib.Check(r)
-						if p, _ := lib.Policy(r.Policy); err == nil && r.Representation != "" && r.PriorSplit == 0 && p.Make(0, nil, false).HasPosterior() {
-							err = &objectives.UnfitError{Reason: "the divergence of a posterior from its prior says nothing of a representation learned on the same rows: setting prior-split keeps rows apart that learn it"}
+						if p, _ := lib.Policy(r.Policy); err == nil && r.Representation != "" && !o.Recipe {
+							err = representable(p.Make(0, nil, false).HasPosterior(), r.PriorSplit > 0)
 						}
 						switch {
 						case errors.As(err, &unfit) && left != nil:
@@ -208,4 +208,16 @@ func Key(r train.Run) string {
 		panic(err) // a Run is made of strings, integers and checked numbers
 	}
 	return string(b)
+}
+
+// representable says why a policy cannot have a representation: one with a posterior needs rows
+// of their own that learn it, others learn it along.
+func representable(posterior, split bool) error {
+	switch {
+	case posterior && !split:
+		return &objectives.UnfitError{Reason: "the divergence of a posterior from its prior says nothing of a representation learned on the same rows: setting prior-split keeps rows apart that learn it"}
+	case !posterior && split:
+		return &objectives.UnfitError{Reason: "a policy without a posterior learns its representation along, on all rows: it has no use for those of setting prior-split"}
+	}
+	return nil
 }

@@ -178,10 +178,12 @@ func (l Library) Settle(r train.Run) (train.Run, error) {
 	if err != nil {
 		return r, err
 	}
-	if r.Representation == "" || r.Representation == NoRepresentation {
-		if o, err := l.Objective(r.Objective); err == nil && !o.Recipe {
-			r.Representation = "" // a recipe chooses unless it is told
-		}
+	o, err := l.Objective(r.Objective)
+	recipe := err == nil && o.Recipe // which tries layers unless it is told not to
+	if r.Representation == NoRepresentation && !recipe {
+		r.Representation = ""
+	}
+	if none := r.Representation == NoRepresentation || r.Representation == "" && !recipe; none {
 		r.LayerRate = 0
 	} else if r.LayerRate == 0 {
 		r.LayerRate = train.DefaultSettings().LayerRate

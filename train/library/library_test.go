@@ -153,3 +153,34 @@ func TestOwnNoise(t *testing.T) {
 		t.Error("the noise is not in the graph")
 	}
 }
+
+// Representations are read with their arguments, and the rate of layers stays where layers are learned.
+func TestRepresentations(t *testing.T) {
+	lib := library.Standard()
+	for _, spec := range []string{"", "none", "mlp", "mlp=3", "mlp=3,4,tanh,dropout=.5", "fourier", "fourier=7,bandwidth=.5"} {
+		if h, err := lib.Representation(spec); err != nil || (h == nil) != (spec == "" || spec == "none") {
+			t.Errorf("%q: %v", spec, err)
+		}
+	}
+	for spec, want := range map[string]string{
+		"none=1": "takes no arguments", "mpl": `did you mean "mlp"`, "mlp=": "a number of units", "mlp=1e9": "a number of units", "mlp=3,dropout=1": "in [0, 1)",
+		"fourier=3,bandwidth=0": "from 1e-6", "mlp=1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1": "at most 16",
+	} {
+		if _, err := lib.Representation(spec); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", spec, err, want)
+		}
+	}
+	for _, c := range []struct {
+		objective, policy, representation string
+		want                              float64
+		settled                           string
+	}{
+		{"certified", "argmax", "", .01, ""}, {"certified", "argmax", "none", 0, "none"}, {"certified", "argmax", "mlp=3", .01, "mlp=3"},
+		{"heuristic", "softmax", "", 0, ""}, {"heuristic", "softmax", "none", 0, ""}, {"heuristic", "softmax", "mlp=3", .01, "mlp=3"},
+	} {
+		r, err := lib.Settle(train.Run{Objective: c.objective, Policy: c.policy, Settings: train.Settings{Representation: c.representation, LayerRate: .01}})
+		if err != nil || r.LayerRate != c.want || r.Representation != c.settled {
+			t.Errorf("%+v: rate %v, representation %q, %v", c, r.LayerRate, r.Representation, err)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"opl/policies"
+	"opl/policies/features"
 	"opl/train"
 	"opl/train/certify"
 	"opl/train/logs"
@@ -44,7 +45,8 @@ type watch struct {
 	scale   float64 // of the effective sample size of the sample to that of all
 	min     float64 // effective rows
 	curve   []train.CurvePoint
-	last    *policies.Posterior // of the latest epoch with enough
+	last    *policies.Posterior // of the latest epoch with enough,
+	layers  []features.Layer    // and what it is linear in
 	stopped string
 }
 
@@ -81,7 +83,10 @@ func (w *watch) epoch(pol policies.Policy) func(train.Epoch) bool {
 		if ess >= w.min {
 			q := p.Posterior
 			w.last = &q
-			return true
+			if w.layers, err = p.Represented.Layers(); err != nil {
+				w.stopped = err.Error()
+			}
+			return err == nil
 		}
 		w.stopped = fmt.Sprintf("after epoch %d the weights π/π₀ are worth %.1f rows, fewer than %v: the policy plays what the log hardly tried, and what the log says of it rests on a handful of rows", p.Number, ess, w.min)
 		return false

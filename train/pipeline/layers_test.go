@@ -177,11 +177,30 @@ func TestLayersRefused(t *testing.T) {
 		"no chain of layers":              {Objective: "heuristic", Settings: train.Settings{Representation: "gated"}},
 		"none takes no arguments":         {Settings: train.Settings{Representation: "none=3"}},
 		"dropout \"1\": want a number in": {Settings: train.Settings{Representation: "mlp=3,dropout=1"}},
+		"is of other features than":       {Objective: "heuristic", Prior: pipeline.LearnedPrior, Settings: train.Settings{Representation: "mlp=3"}},
 		"is of its own features":          {Objective: "heuristic", PriorFile: linear, Fresh: true, Settings: train.Settings{Representation: "mlp"}},
 	} {
 		o.Settings.Epochs = 1
 		if _, err := pipeline.Learn(context.Background(), lib, log, o); err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), "none=3", "none"), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
+	}
+}
+
+// A training that stops early keeps the layers of the epoch before, as the policy.
+func TestLayersStopped(t *testing.T) {
+	log := productLog(t, 600, 1, nil)
+	o := pipeline.Options{Objective: "risk", Seed: 1, MinESS: 420, Settings: train.Settings{Epochs: 60, LayerRate: .01, Representation: "mlp=32"}}
+	l := mustLearn(t, log, o)
+	if l.Training.Stopped == "" || len(l.Training.Curve) < 2 {
+		t.Fatalf("stopped %q after %d epochs", l.Training.Stopped, len(l.Training.Curve))
+	}
+	kept := l.Training.Curve[len(l.Training.Curve)-2].Effective
+	if got := l.Training.Estimate.Effective; math.Abs(got-kept) > 1e-3*kept {
+		t.Errorf("the policy's weights are worth %v rows, those of the epoch before %v", got, kept)
+	}
+	p, pi := policy(t, l), make([]float64, 2)
+	if err := p.Propensities(pi, []features.Value{{Name: "u", Number: .3}, {Name: "v", Number: -.2}}); err != nil || len(l.File.Components[0].Layers) != 1 {
+		t.Errorf("%v, %v", pi, err)
 	}
 }

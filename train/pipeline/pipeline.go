@@ -314,6 +314,9 @@ func (l *learning) configure(lib library.Library) (train.Run, error) {
 	if l.family = family(); l.family == nil {
 		return none, fmt.Errorf("a %s policy has no propensities in closed form that a policy file knows, which serving and the next log need: learn a gaussian or a softmax one", run.Policy)
 	}
+	if r := s.Representation; o.Prior == LearnedPrior && r != "" && r != library.NoRepresentation && !objective.Recipe && !l.family.HasPosterior() {
+		return none, errors.New("a prior that is learned beforehand is of other features than a representation that is learned along: leave one of them out")
+	}
 	if objective.Recipe {
 		run.Noise, run.Schedule, run.Certify = "", "linear", true
 	}
@@ -666,16 +669,17 @@ func (l *learning) fit(ctx context.Context) error {
 			}
 		}
 	})
-	if err == nil && res.Represented != nil {
-		if w := watches[best]; w.stopped != "" && w.last != nil {
-			return errors.New("training stopped early, and its layers have learned on: " + w.stopped)
-		}
-		err = l.see(res.Represented, l.certifying)
-	}
 	if err != nil {
 		return err
 	}
 	w := watches[best]
+	in := res.Represented
+	if w.stopped != "" && w.last != nil {
+		in = train.Layered(w.layers)
+	}
+	if err := l.see(in, l.certifying); err != nil {
+		return err
+	}
 	l.out.Policy, l.out.Posterior, l.out.Certificate, t.Curve, t.Stopped = c.Policy, l.search.Best, l.search.Certificate, w.curve, w.stopped
 	if w.stopped != "" && w.last != nil {
 		t.Stopped += "; the policy of the epoch before is kept"

@@ -247,38 +247,23 @@ func (j *Judge) Record(f *policyfile.File, m Made) {
 	if t := j.log.Time; t != nil {
 		f.History.From, f.History.Until = slices.Min(t), slices.Max(t)
 	}
-	add := func(a policyfile.Ancestor) {
-		if !slices.ContainsFunc(f.History.Ancestors, func(b policyfile.Ancestor) bool { return b.Policy == a.Policy && (b.Known || !a.Known) }) {
-			f.History.Ancestors = append(f.History.Ancestors, a)
-		}
-	}
 	at := map[string]bool{}
 	for _, p := range m.Loggers {
 		at[p.Hash()] = true
-		g := p.File()
-		a := policyfile.Ancestor{Policy: p.Hash(), Known: g.History.Known, DataHash: g.History.DataHash, How: g.History.How, Seed: g.History.Seed,
-			Repeats: g.History.Repeats, Witnesses: fewer(g.History.Witnesses)}
-		for _, c := range g.Components {
-			a.Rows = append(append(a.Rows, c.Taught...), c.Chosen...)
-		}
-		slices.Sort(a.Rows)
-		a.Rows = slices.Compact(a.Rows)
-		add(a)
-		for _, older := range g.History.Ancestors {
-			add(older)
-		}
+		a := p.Ancestor()
+		a.Witnesses = fewer(a.Witnesses)
+		f.History.Descend(a)
+		f.History.Descend(p.File().History.Ancestors...)
 	}
 	for _, l := range j.log.Loggers() {
 		if !at[l.Policy] {
-			add(policyfile.Ancestor{Policy: l.Policy})
+			f.History.Descend(policyfile.Ancestor{Policy: l.Policy})
 		}
 	}
 	if m.Before == nil {
 		return
 	}
-	for _, older := range m.Before.History.Ancestors {
-		add(older)
-	}
+	f.History.Descend(m.Before.History.Ancestors...)
 	if m.Before.History.Known {
 		f.History.Witnesses = append(f.History.Witnesses, m.Before.History.Witnesses...)
 		f.History.Repeats += m.Before.History.Repeats

@@ -78,6 +78,7 @@ var columns = withSettings([]column{
 	{"certificate_bias", certified(bestTerm("bias"))},
 	{"certificate_variance", certified(bestTerm("variance"))},
 	{"certificate_sampling", certified(bestTerm("sampling"))},
+	{"learner", func(r train.Record) string { return r.Learner }},
 	{"reward_held_out", func(r train.Record) string { return heldOut(r).String() }},
 })
 
