@@ -66,10 +66,19 @@ func (l *Log) Check() error {
 	case l.Rows == nil && contexts >= 0 && contexts != n:
 		return fail("%d contexts for %d actions: Rows says which is of which row", contexts, n)
 	}
+	all, seen := n*k, []int(nil)
+	if l.Choices != nil {
+		if err := l.Choices.check(n, k); err != nil {
+			return fail("%v", err)
+		}
+		if l.Sets() {
+			all, seen = len(l.Choices.Actions), make([]int, k)
+		}
+	}
 	for _, c := range []struct {
 		name       string
 		have, want int
-	}{{"costs", len(l.Cost), n}, {"propensities", len(l.Propensity), n}, {"propensities of all actions", len(l.Propensities), n * k}, {"weights", len(l.Weight), n}, {"times", len(l.Time), n},
+	}{{"costs", len(l.Cost), n}, {"propensities", len(l.Propensity), n}, {"propensities of all actions", len(l.Propensities), all}, {"weights", len(l.Weight), n}, {"times", len(l.Time), n},
 		{"groups", len(l.Group), n}, {"loggers", len(l.Logger), n}, {"keys", len(l.Keys), n}, {"rows of contexts", len(l.Rows), n}} {
 		if c.have != 0 && c.have != c.want {
 			return fail("%d %s for %d actions: lengths do not agree", c.have, c.name, n)
@@ -97,6 +106,11 @@ func (l *Log) Check() error {
 		case l.Rows != nil && (l.Rows[i] < 0 || contexts >= 0 && l.Rows[i] >= contexts):
 			return row(i, "its context %d is none of the %d", l.Rows[i], contexts)
 		}
+		if seen != nil {
+			if err := l.checkRow(i, seen); err != nil {
+				return row(i, "%v", err)
+			}
+		}
 		if l.X != nil {
 			l.X.Row64(l.Context(i), x)
 			for j, v := range x {
@@ -108,11 +122,14 @@ func (l *Log) Check() error {
 		if l.Propensities == nil {
 			continue
 		}
-		pi := l.Propensities[i*k : i*k+k]
-		if _, err := Distribution(pi, l.Actions, Exact); err != nil {
+		pi, names := l.Pi0(i), l.Actions
+		if seen != nil {
+			names = l.offered(i)
+		}
+		if _, err := Distribution(pi, names, Exact); err != nil {
 			return row(i, "propensities: %v", err)
 		}
-		if q := pi[l.Action[i]]; q == 0 {
+		if q := pi[l.Chosen(i)]; q == 0 {
 			return row(i, "the propensity of the logged action %s is 0", l.Actions[l.Action[i]])
 		} else if l.Propensity != nil && !Near(l.Propensity[i], q, Exact) {
 			return row(i, "the logged propensity is %v, but %v among those of all actions", l.Propensity[i], q)
@@ -134,10 +151,25 @@ func (l *Log) Learnable() error {
 	if err := l.teaches(); err != nil {
 		return err
 	}
-	k := l.K()
-	for j, p := range l.Propensities {
-		if p <= 0 {
-			return fmt.Errorf("%s: row %d: the propensity of action %s is 0, want at least Floor", l.name(), l.Row(j/k), l.Actions[j%k])
+	if l.Choices != nil && l.Choices.Z != nil {
+		z := make([]float64, l.Choices.Z.Dim())
+		for a := range l.Choices.Z.Len() {
+			l.Choices.Z.Row64(a, z)
+			for j, v := range z {
+				if v-v != 0 {
+					return fmt.Errorf("%s: feature %d of an action's vector %d is %v", l.name(), j, a, v)
+				}
+			}
+		}
+	}
+	if l.Propensities == nil {
+		return nil
+	}
+	for i := range l.Len() {
+		for j, p := range l.Pi0(i) {
+			if a, _ := l.Option(i, j); p <= 0 {
+				return fmt.Errorf("%s: row %d: the propensity of action %s is 0, want at least Floor", l.name(), l.Row(i), l.Actions[a])
+			}
 		}
 	}
 	return nil

@@ -27,7 +27,7 @@ type Log struct {
 	Action       []int32   // a, from 0
 	Cost         []float64 // c in [−1, 0]
 	Propensity   []float64 // π₀(a|x) in (0, 1]; nil: not known
-	Propensities []float64 // π₀(·|x) [n×K]; nil: not known
+	Propensities []float64 // π₀(·|x) [n×K], of sets [options], see Pi0; nil: not known
 	Weight       []float64 // ω ≥ 0 of rows; nil: all 1
 	Time         []int64   // nanoseconds since 1970; nil: not known
 	Group        []int32   // of rows that may depend on one another, negative: none; nil: none
@@ -37,6 +37,10 @@ type Log struct {
 
 	X    Contexts // φ(x); nil: contexts are not encoded
 	Rows []int    // the context of each row, by its place in X; nil: row i
+
+	// Choices say what rows offer and what actions are described by; nil: all K actions,
+	// by their names alone.
+	Choices *Choices
 
 	// Rewards that are cost 0 and cost −1, in the units of whoever logged them: cost c is
 	// the reward RewardMin − c·(RewardMax − RewardMin). Both 0: 0 and 1.
@@ -170,7 +174,8 @@ func (l *Log) Subset(rows []int) *Log {
 	}
 	s.Keys, s.Action, s.Cost = pick(l.Keys, rows), pick(l.Action, rows), pick(l.Cost, rows)
 	s.Propensity, s.Weight, s.Time, s.Group, s.Logger = pick(l.Propensity, rows), pick(l.Weight, rows), pick(l.Time, rows), pick(l.Group, rows), pick(l.Logger, rows)
-	if k := l.K(); l.Propensities != nil {
+	s.Choices = l.Choices.subset(rows)
+	if k := l.K(); l.Propensities != nil && !l.Sets() {
 		s.Propensities = make([]float64, 0, len(rows)*k)
 		for _, r := range rows {
 			s.Propensities = append(s.Propensities, l.Propensities[r*k:(r+1)*k]...)

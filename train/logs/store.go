@@ -106,9 +106,7 @@ func (l *Log) Decision(i int, d *Decision) {
 	if l.Propensity != nil {
 		d.Propensity = l.Propensity[i]
 	}
-	if k := l.K(); l.Propensities != nil {
-		d.Propensities = l.Propensities[i*k : i*k+k : i*k+k]
-	}
+	d.Propensities = l.Pi0(i)
 	if l.Weight != nil {
 		d.Weight = l.Weight[i]
 	}

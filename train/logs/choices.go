@@ -1,0 +1,143 @@
+package logs
+
+import "fmt"
+
+// Choices are the actions of a log whose rows do not all offer the same ones, or whose
+// actions have features. An option is an action in a row that offers it.
+type Choices struct {
+	// Row i offers the options First[i] to First[i] + Count[i] − 1. Both nil: every row
+	// offers all K actions in the order of Log.Actions, and option a is action a.
+	First []int64
+	Count []int32
+	At    []int32 // by row: the place of the logged action among its options
+
+	Actions []int32 // of each option, its number among Log.Actions; no two of a row are alike
+
+	// Z are the vectors z(a) of what options are described by, that of option j at
+	// Items[j]; nil Items: at the number of its action. Z nil: they are not encoded, see
+	// EncodeItems.
+	Z     Contexts
+	Items []int32
+}
+
+// Sets reports that rows offer sets of actions of their own, and not all K.
+func (l *Log) Sets() bool { return l.Choices != nil && l.Choices.First != nil }
+
+// Options is how many actions row i offers, K unless the log has sets. What is by action,
+// π(·|x_i) and π₀(·|x_i), is so many numbers, in the order in which the row offers them.
+func (l *Log) Options(i int) int {
+	if l.Sets() {
+		return int(l.Choices.Count[i])
+	}
+	return l.K()
+}
+
+// MostOptions is the largest number of actions that a row offers.
+func (l *Log) MostOptions() int {
+	if !l.Sets() {
+		return l.K()
+	}
+	most := 0
+	for i := range l.Len() {
+		most = max(most, l.Options(i))
+	}
+	return most
+}
+
+// Option is the j-th action that row i offers, by its number among Actions, and the place
+// of its vector in Choices.Z.
+func (l *Log) Option(i, j int) (action int32, item int) {
+	if !l.Sets() {
+		return int32(j), j
+	}
+	at := l.Choices.First[i] + int64(j)
+	if action = l.Choices.Actions[at]; l.Choices.Items != nil {
+		return action, int(l.Choices.Items[at])
+	}
+	return action, int(action)
+}
+
+// Chosen is the place of the logged action among those that row i offers: the action itself
+// unless the log has sets.
+func (l *Log) Chosen(i int) int {
+	if l.Sets() {
+		return int(l.Choices.At[i])
+	}
+	return int(l.Action[i])
+}
+
+// Pi0 is π₀(·|x_i) of the actions that row i offers; nil: not known. It is shared with
+// the log.
+func (l *Log) Pi0(i int) []float64 {
+	if l.Propensities == nil {
+		return nil
+	}
+	lo, k := int64(i)*int64(l.K()), l.Options(i)
+	if l.Sets() {
+		lo = l.Choices.First[i]
+	}
+	return l.Propensities[lo : lo+int64(k) : lo+int64(k)]
+}
+
+// offered are the names of what row i offers.
+func (l *Log) offered(i int) []string {
+	names := make([]string, l.Options(i))
+	for j := range names {
+		a, _ := l.Option(i, j)
+		names[j] = l.Actions[a]
+	}
+	return names
+}
+
+// subset is the choices of some rows, which share the options.
+func (c *Choices) subset(rows []int) *Choices {
+	if c == nil || c.First == nil {
+		return c
+	}
+	s := *c
+	s.First, s.Count, s.At = pick(c.First, rows), pick(c.Count, rows), pick(c.At, rows)
+	return &s
+}
+
+// check reports columns of lengths that do not agree.
+func (c *Choices) check(n, k int) error {
+	switch {
+	case c.First == nil && (c.Count != nil || c.At != nil || c.Actions != nil || c.Items != nil):
+		return fmt.Errorf("choices: options without First")
+	case c.First == nil && c.Z != nil && c.Z.Len() != k:
+		return fmt.Errorf("choices: %d vectors for %d actions", c.Z.Len(), k)
+	case c.First != nil && (len(c.First) != n || len(c.Count) != n || len(c.At) != n):
+		return fmt.Errorf("choices: %d, %d and %d of First, Count and At for %d rows", len(c.First), len(c.Count), len(c.At), n)
+	case c.Items != nil && len(c.Items) != len(c.Actions):
+		return fmt.Errorf("choices: %d items for %d options", len(c.Items), len(c.Actions))
+	}
+	return nil
+}
+
+// checkRow reports what is wrong with row i's options: none, one twice or outside of its
+// range, a logged action that is not the one at its place. seen has the row that had an action last, from 1.
+func (l *Log) checkRow(i int, seen []int) error {
+	c := l.Choices
+	first, count := c.First[i], int64(c.Count[i])
+	switch {
+	case count < 1:
+		return fmt.Errorf("no action is offered")
+	case first < 0 || first+count > int64(len(c.Actions)):
+		return fmt.Errorf("its options %d to %d are outside of the %d", first, first+count-1, len(c.Actions))
+	case c.At[i] < 0 || int64(c.At[i]) >= count || c.Actions[first+int64(c.At[i])] != l.Action[i]:
+		return fmt.Errorf("action %s was not offered", l.Actions[l.Action[i]])
+	}
+	for j := range int(count) {
+		a, item := l.Option(i, j)
+		switch {
+		case a < 0 || int(a) >= len(seen):
+			return fmt.Errorf("offered action %d is outside 0 to %d", a, len(seen)-1)
+		case seen[a] == i+1:
+			return fmt.Errorf("action %s is offered twice", l.Actions[a])
+		case c.Z != nil && (item < 0 || item >= c.Z.Len()):
+			return fmt.Errorf("the vector %d of action %s is none of the %d", item, l.Actions[a], c.Z.Len())
+		}
+		seen[a] = i + 1
+	}
+	return nil
+}
