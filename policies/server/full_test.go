@@ -15,6 +15,9 @@ import (
 	"time"
 )
 
+// manyBytes are of a row: more than go test's own file, which meets the limit as well.
+const manyBytes = 200_000
+
 // A write that finds no room leaves whole lines, and the log goes on once there is
 // room again.
 func TestNoRoom(t *testing.T) {
@@ -32,11 +35,11 @@ func TestNoRoom(t *testing.T) {
 	}
 	defer l.Close()
 	little := before
-	little.Cur = 2500
+	little.Cur = 5 * manyBytes / 2
 	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &little); err != nil {
 		t.Fatal(err)
 	}
-	row := append(bytes.Repeat([]byte("x"), 999), '\n')
+	row := append(bytes.Repeat([]byte("x"), manyBytes-1), '\n')
 	var errs [4]error
 	for i := range errs {
 		errs[i] = l.Append(row)
@@ -79,14 +82,14 @@ func TestNoRoomAfterTruncation(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		row := func(b byte) []byte { return append(bytes.Repeat([]byte{b}, 999), '\n') }
+		row := func(b byte) []byte { return append(bytes.Repeat([]byte{b}, manyBytes-1), '\n') }
 		for _, b := range []byte("abc") {
 			if err := l.Append(row(b)); err != nil {
 				t.Fatal(err)
 			}
 		}
 		little := before
-		little.Cur = 1500
+		little.Cur = 3 * manyBytes / 2
 		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &little); err != nil {
 			t.Fatal(err)
 		}
@@ -165,7 +168,7 @@ func TestLatestFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	row := func(b byte) []byte { return append(bytes.Repeat([]byte{b}, 999), '\n') }
+	row := func(b byte) []byte { return append(bytes.Repeat([]byte{b}, manyBytes-1), '\n') }
 	older := slices.Concat(row('a'), row('b'))
 	l.recent.since = time.Now()
 	if err := l.Append(older); err != nil {
@@ -176,7 +179,7 @@ func TestLatestFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	little := before
-	little.Cur = 2500
+	little.Cur = 5 * manyBytes / 2
 	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &little); err != nil {
 		t.Fatal(err)
 	}
