@@ -183,10 +183,10 @@ func (x Expr) MaxPool(p kernel.Pooling) Expr {
 	if bad, ok := x.rank("MaxPool", 2); ok {
 		return bad
 	}
-	h, w := p.Out()
-	if in := p.Height * p.Width * p.Channels; p.Size < 1 || h < 1 || w < 1 || p.Channels < 1 || x.n.Shape()[1] != in {
+	if in := p.Height * p.Width * p.Channels; p.Size < 1 || p.Size > min(p.Height, p.Width) || p.Channels < 1 || x.n.Shape()[1] != in {
 		return Fail("graph: MaxPool of %s over %d×%d of %d×%d pixels of %d channels", x, p.Size, p.Size, p.Height, p.Width, p.Channels)
 	}
+	h, w := p.Out()
 	out := tensor.Shape{x.n.Shape()[0], h * w * p.Channels}
 	return apply("max pool", out, images2(p, func(dst, x, _ []float64) { kernel.Pool(dst, x, p) }, func(dst, x, _ []float32) { kernel.Pool(dst, x, p) }).as("max pool", p),
 		func(in []Expr, _, g Expr, _ []bool) []Expr { return []Expr{in[0].unpool(g, p)} }, x)

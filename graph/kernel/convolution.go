@@ -1,6 +1,10 @@
 package kernel
 
-import "fmt"
+import (
+	"fmt"
+
+	"opl/graph/kernel/simd"
+)
 
 // Convolution is the shape of a convolution of images with kernels of Size×Size pixels, one pixel
 // apart. An image is Height·Width pixels, row by row, of Channels numbers each, next to each other;
@@ -73,12 +77,13 @@ func (c Convolution) Runs() []Run {
 func Unfold[T Float](dst, x []T, runs []Run) {
 	for _, r := range runs {
 		to, from := dst[r.Patches:r.Patches+r.Len], x[r.Image:r.Image+r.Len]
-		if len(to) >= 16 {
+		switch r.Len { // of kernels of one channel
+		case 3:
+			*(*[3]T)(to) = *(*[3]T)(from)
+		case 5:
+			*(*[5]T)(to) = *(*[5]T)(from)
+		default:
 			copy(to, from)
-			continue
-		}
-		for i, v := range from {
-			to[i] = v
 		}
 	}
 }
@@ -87,9 +92,7 @@ func Unfold[T Float](dst, x []T, runs []Run) {
 func Fold[T Float](dst, patches []T, runs []Run) {
 	for _, r := range runs {
 		to, from := dst[r.Image:r.Image+r.Len], patches[r.Patches:r.Patches+r.Len]
-		for i, v := range from {
-			to[i] += v
-		}
+		simd.Add(to, to, from)
 	}
 }
 
