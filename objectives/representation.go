@@ -1,6 +1,7 @@
 package objectives
 
 import (
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"math"
@@ -200,7 +201,7 @@ func (p Problem) Features() graph.Expr {
 }
 
 // Width is m, the number of features that a representation makes of d, d for none. Its
-// parameters are made on the way, in ps.
+// parameters are made on the way, in ps. Features that it cannot read are an [*UnfitError].
 func (ps *Params) Width(r Representation, d int) (int, error) {
 	if r == nil {
 		return d, nil
@@ -211,6 +212,9 @@ func (ps *Params) Width(r Representation, d int) (int, error) {
 	}
 	h := p.Features()
 	if err := h.Err(); err != nil {
+		if bad := (*UnfitError)(nil); errors.As(err, &bad) {
+			return 0, bad
+		}
 		return 0, err
 	}
 	return h.Shape()[1], nil
