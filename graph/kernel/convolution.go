@@ -114,8 +114,21 @@ func (p Pooling) squares(do func(from, to int)) {
 	}
 }
 
+// pairs calls do with the place of the first number of two rows in the image and of what is made of them in
+// the result, which ends at end: the squares of 2×2 pixels.
+func (p Pooling) pairs(do func(from, to, end int)) {
+	h, w := p.Out()
+	for i := range h {
+		do(2*i*p.Width*p.Channels, i*w*p.Channels, (i+1)*w*p.Channels)
+	}
+}
+
 // Pool writes the maxima of an image x to dst; NaN is the largest.
 func Pool[T Float](dst, x []T, p Pooling) {
+	if p.Size == 2 {
+		p.pairs(func(from, to, end int) { simd.Pool2(dst[to:end], x[from:], p.Width*p.Channels, p.Channels) })
+		return
+	}
 	p.squares(func(from, to int) {
 		d := dst[to : to+p.Channels]
 		copy(d, x[from:from+p.Channels])
@@ -130,6 +143,13 @@ func Pool[T Float](dst, x []T, p Pooling) {
 
 // Unpool writes g to the places of the maxima of x, the first of equals, and 0 elsewhere.
 func Unpool[T Float](dst, x, g []T, p Pooling) {
+	if p.Size == 2 {
+		if p.Height%2+p.Width%2 > 0 {
+			clear(dst)
+		}
+		p.pairs(func(from, to, end int) { simd.Unpool2(dst[from:], x[from:], g[to:end], p.Width*p.Channels, p.Channels) })
+		return
+	}
 	clear(dst)
 	places(x, p, func(from, to int) { dst[from] = g[to] })
 }
@@ -142,33 +162,15 @@ func Pick[T Float](dst, x, g []T, p Pooling) {
 // places calls do with the place of each maximum, the first of equals, in the image and in the
 // result.
 func places[T Float](x []T, p Pooling, do func(from, to int)) {
-	right, down := p.Channels, p.Width*p.Channels
 	p.squares(func(from, to int) {
 		for c := range p.Channels {
-			at := from + c
-			if p.Size == 2 { // without branches
-				a, b, c, d := x[at], x[at+right], x[at+down], x[at+down+right]
-				m, k := max(a, b, c, d), down+right
-				if c == m {
-					k = down
+			best := from + c
+			for k := 1; k < p.Size*p.Size; k++ {
+				if at := from + c + (k/p.Size*p.Width+k%p.Size)*p.Channels; x[at] > x[best] {
+					best = at
 				}
-				if b == m {
-					k = right
-				}
-				if a == m {
-					k = 0
-				}
-				do(at+k, to)
-			} else {
-				best := at
-				for k := 1; k < p.Size*p.Size; k++ {
-					if j := at + k/p.Size*down + k%p.Size*right; x[j] > x[best] {
-						best = j
-					}
-				}
-				do(best, to)
 			}
-			to++
+			do(best, to+c)
 		}
 	})
 }
