@@ -144,6 +144,7 @@ func TestConvRefuses(t *testing.T) {
 		"a border of 2 pixels":            x.Conv(w, change(func(c *kernel.Convolution) { c.Pad = 2 })),
 		"is smaller than kernels of 9×9":  x.Conv(w, change(func(c *kernel.Convolution) { c.Size = 9 })),
 		"kernels of 0×0":                  x.Conv(w, change(func(c *kernel.Convolution) { c.Size = 0 })),
+		"at most 67108864 can be":         x.Conv(w, kernel.Convolution{Height: 1 << 14, Width: 1 << 14, Channels: 1 << 14, Size: 1 << 13}),
 		"MaxPool of x[2×12] over 4×4":     x.MaxPool(kernel.Pooling{Height: 4, Width: 3, Channels: 1, Size: 4}),
 		"MaxPool of x[2×12] over 0×0":     x.MaxPool(kernel.Pooling{Height: 4, Width: 3, Channels: 1}),
 		"over 2×2 of 4×3 pixels of 2 cha": x.MaxPool(kernel.Pooling{Height: 4, Width: 3, Channels: 2, Size: 2}),

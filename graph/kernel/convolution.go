@@ -17,11 +17,14 @@ type Convolution struct {
 	Pad      int `json:"pad,omitempty"`
 }
 
-// mostPixels bounds the sides of an image.
-const mostPixels = 1 << 14
+// mostPixels bounds the sides of an image, mostPatches the numbers in all its patches.
+const (
+	mostPixels  = 1 << 14
+	mostPatches = 1 << 26
+)
 
 // Check reports sides, channels and sizes out of range: at least 1, kernels no larger than the image
-// with its border, which is narrower than they are.
+// with its border, which is narrower than they are, and no more than 2²⁶ numbers in all patches.
 func (c Convolution) Check() error {
 	for _, n := range []int{c.Height, c.Width, c.Channels, c.Size} {
 		if n < 1 || n > mostPixels {
@@ -31,8 +34,12 @@ func (c Convolution) Check() error {
 	if c.Pad < 0 || c.Pad >= c.Size {
 		return fmt.Errorf("a border of %d pixels around an image for kernels of %d×%d: want from 0 to %d", c.Pad, c.Size, c.Size, c.Size-1)
 	}
-	if h, w := c.Out(); h < 1 || w < 1 {
+	h, w := c.Out()
+	if h < 1 || w < 1 {
 		return fmt.Errorf("an image of %d×%d pixels is smaller than kernels of %d×%d", c.Height, c.Width, c.Size, c.Size)
+	}
+	if n := float64(h*w) * float64(c.Size*c.Size) * float64(c.Channels); n > mostPatches {
+		return fmt.Errorf("an image of %d×%d pixels of %d channels has %.3g numbers in patches of %d×%d, and at most %d can be computed", c.Height, c.Width, c.Channels, n, c.Size, c.Size, mostPatches)
 	}
 	return nil
 }

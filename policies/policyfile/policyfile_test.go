@@ -459,6 +459,7 @@ func FuzzRead(f *testing.F) {
 	for _, kind := range []string{policyfile.Softmax, policyfile.Gaussian} {
 		f.Add(saved(f, example(f, kind, 3, 3, 1)))
 	}
+	f.Add(saved(f, convolved(rand.New(rand.NewPCG(1, 1)), layered(f, rand.New(rand.NewPCG(1, 1)), []string{policyfile.ArgMax}, "", 1))))
 	f.Add([]byte(`{"format":"opl policy","version":1,"digest":"0000000000000000000000000000000000000000000000000000000000000000","kind":"softmax","actions":["a","b"],"sigma":0,"floor":0,"encoder":{"names":[],"scale":[],"intercept":true,"unit":false},"created":{"opl":"","go":"","system":""},"data_hash":"","weights":[[1],[2]]}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		p, err := policyfile.Read(bytes.NewReader(policyfile.Seal(b)))
