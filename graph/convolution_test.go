@@ -190,6 +190,9 @@ func TestPoolingSizes(t *testing.T) {
 		}
 		h, w := p.Out()
 		y, picked, g, dx := make([]float64, h*w*3), make([]float64, h*w*3), values(h*w*3, 1), make([]float64, len(x))
+		for i := range dx {
+			dx[i] = 7 // of an earlier image
+		}
 		kernel.Pool(y, x, p)
 		kernel.Pick(picked, x, x, p)
 		kernel.Unpool(dx, x, g, p)
