@@ -1,5 +1,21 @@
 package graph
 
+import "opl/graph/kernel"
+
+// ConvImages is the derivative of x.Conv(w, c) in x, for that in the result, g.
+func ConvImages(g, w Expr, c kernel.Convolution) Expr { return newConvolution(c, g, w).images(g, w) }
+
+// ConvKernels is the derivative of x.Conv(w, c) in w.
+func ConvKernels(x, g Expr, c kernel.Convolution) Expr {
+	n := newConvolution(c, x, g)
+	n.m = g.n.Shape()[1] / n.sites
+	return n.kernels(x, g)
+}
+
+// Unpool and Pick are the derivatives of MaxPool and of Unpool.
+func Unpool(x, g Expr, p kernel.Pooling) Expr { return x.unpool(g, p) }
+func Pick(x, v Expr, p kernel.Pooling) Expr   { return x.pick(v, p) }
+
 // Buffers counts the values that a program keeps in memory.
 func (p *Program) Buffers() (n int) {
 	count := func(data []bool) {

@@ -10,6 +10,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"opl/graph"
+	"opl/graph/kernel"
 )
 
 // opCases runs every operation through one routine: values on a small example
@@ -70,6 +71,33 @@ var opCases = []struct {
 	}, nil},
 	{"MatMul", []int{3, 4}, func(x graph.Expr) graph.Expr { return x.MatMul(x.Reshape(4, 3)) }, nil},
 	{"MatMulT", []int{3, 4}, func(x graph.Expr) graph.Expr { return x.MatMulT(x.Exp()) }, nil},
+	{"Conv", []int{2, 12}, func(x graph.Expr) graph.Expr {
+		return x.Conv(x.Exp().Reshape(6, 4), kernel.Convolution{Height: 4, Width: 3, Channels: 1, Size: 2})
+	}, nil},
+	{"Conv with a border", []int{3, 24}, func(x graph.Expr) graph.Expr {
+		return x.Conv(x.Reshape(4, 18), kernel.Convolution{Height: 3, Width: 4, Channels: 2, Size: 3, Pad: 2})
+	}, nil},
+	{"Conv of single pixels", []int{2, 6}, func(x graph.Expr) graph.Expr {
+		return x.Conv(x.Reshape(4, 3), kernel.Convolution{Height: 1, Width: 2, Channels: 3, Size: 1})
+	}, nil},
+	{"Conv images", []int{2, 12}, func(x graph.Expr) graph.Expr {
+		return graph.ConvImages(x, x.Reshape(3, 8).Exp(), kernel.Convolution{Height: 3, Width: 3, Channels: 2, Size: 2})
+	}, nil},
+	{"Conv kernels", []int{2, 12}, func(x graph.Expr) graph.Expr {
+		return graph.ConvKernels(x.Exp(), x.Reshape(2, 12), kernel.Convolution{Height: 2, Width: 3, Channels: 2, Size: 2, Pad: 1})
+	}, nil},
+	{"MaxPool", []int{2, 30}, func(x graph.Expr) graph.Expr {
+		return x.MaxPool(kernel.Pooling{Height: 5, Width: 3, Channels: 2, Size: 2}).Exp()
+	}, nil},
+	{"MaxPool of nine", []int{2, 12}, func(x graph.Expr) graph.Expr {
+		return x.MaxPool(kernel.Pooling{Height: 3, Width: 4, Channels: 1, Size: 3}).Exp()
+	}, nil},
+	{"Unpool", []int{2, 12}, func(x graph.Expr) graph.Expr {
+		return graph.Unpool(x, x.Reshape(8, 3).Sigmoid().Reshape(2, 12).SumOver(0).Exp().Down(2).MaxPool(kernel.Pooling{Height: 3, Width: 2, Channels: 2, Size: 2}), kernel.Pooling{Height: 3, Width: 2, Channels: 2, Size: 2})
+	}, nil},
+	{"Pick", []int{2, 12}, func(x graph.Expr) graph.Expr {
+		return graph.Pick(x, x.Exp(), kernel.Pooling{Height: 2, Width: 3, Channels: 2, Size: 2})
+	}, nil},
 	{"StopGradient", []int{3, 4}, func(x graph.Expr) graph.Expr { return x.Mul(x.StopGradient()) }, nil},
 	{"GaussianQuadrature", []int{3, 4}, func(x graph.Expr) graph.Expr { return x.GaussianQuadrature(65) }, nil},
 	{"GaussianMonteCarlo", []int{3, 4}, func(x graph.Expr) graph.Expr {

@@ -23,6 +23,6 @@ func Fourier(bandwidth float64, m int) Representation {
 				dst[i] = 2 * math.Pi * r.Float64()
 			}
 		}, m)
-		return p.layer(x, w, b, features.Cos)
+		return p.link(link{from: x, w: w, b: b, activation: features.Cos})
 	}
 }

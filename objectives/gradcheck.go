@@ -21,7 +21,7 @@ func GradCheck(o Objective, w Weight, pol policies.Policy, seed uint64) (graph.G
 // GradCheckThrough is GradCheck with a policy that is linear in a representation, in the parameters
 // of which the gradient is checked, too.
 func GradCheckThrough(h Representation, o Objective, w Weight, pol policies.Policy, seed uint64) (graph.GradReport, error) {
-	const b, k, d = 5, 4, 3
+	const b, k, d = 5, 4, 4
 	r := rand.New(rand.NewPCG(seed, 0))
 	normal := func(n int, scale float64) []float64 {
 		xs := make([]float64, n)

@@ -1,6 +1,7 @@
 package objectives
 
 import (
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"math"
@@ -89,20 +90,48 @@ func (p Problem) Layer(name string, x graph.Expr, m int, activation string) grap
 	if len(x.Shape()) != 2 {
 		return graph.Fail("objectives: layer %q wants a matrix, not %s", name, x)
 	}
-	d := x.Shape()[1]
+	w, b := p.weights(name, m, x.Shape()[1], activation)
+	return p.link(link{from: x, w: w, b: b, activation: activation})
+}
+
+// Conv returns what [features.Layer] makes of images x [B×height·width·channels], with m kernels,
+// as a link of the chain like that of [Problem.Layer]: W [m×size·size·channels] starts at N(0, 2/d), for
+// d what a kernel sees, before a relu, at N(0, 1/d) before others, and b [m] at 0.
+func (p Problem) Conv(name string, x graph.Expr, in features.Image, m int, activation string) graph.Expr {
+	if err := in.Check(); err != nil {
+		return p.Unfit("layer %q: %v", name, err)
+	}
+	if s := x.Shape(); len(s) != 2 || s[1] != in.In() {
+		return graph.Fail("objectives: layer %q of %d×%d pixels of %d channels wants rows of %d numbers, not %s", name, in.Height, in.Width, in.Channels, in.In(), x)
+	}
+	w, b := p.weights(name, m, in.Patch(), activation)
+	return p.link(link{from: x, w: w, b: b, activation: activation, image: &in})
+}
+
+// weights are W [m×d] and b [m].
+func (p Problem) weights(name string, m, d int, activation string) (w, b graph.Expr) {
 	variance := 1 / float64(d)
 	if activation == features.ReLU {
 		variance *= 2
 	}
-	w := p.Learned(name+" weights", Spread(math.Sqrt(variance)), m, d)
-	b := p.Learned(name+" bias", Zeros, m)
-	return p.layer(x, w, b, activation)
+	return p.Learned(name+" weights", Spread(math.Sqrt(variance)), m, d), p.Learned(name+" bias", Zeros, m)
 }
 
-// layer is a link of the chain.
-func (p Problem) layer(x, w, b graph.Expr, activation string) graph.Expr {
-	y := x.MatMulT(w).AddRow(b)
-	switch activation {
+// link adds a link to the chain, and returns what it makes.
+func (p Problem) link(l link) graph.Expr {
+	var y graph.Expr
+	if l.image == nil {
+		y = l.from.MatMulT(l.w).AddRow(l.b)
+	} else {
+		y = l.from.Conv(l.w, l.image.Convolution)
+		pool := l.image.Pooling(l.w.Shape()[0])
+		if pool.Size > 1 {
+			y = y.MaxPool(pool)
+		}
+		h, w := pool.Out()
+		y = y.AddRow(l.b.Down(h * w).Reshape(h * w * pool.Channels))
+	}
+	switch l.activation {
 	case features.Linear:
 	case features.ReLU:
 		y = y.ReLU()
@@ -111,10 +140,10 @@ func (p Problem) layer(x, w, b graph.Expr, activation string) graph.Expr {
 	case features.Cos:
 		y = y.Cos()
 	default:
-		return graph.Fail("objectives: activation %q: want none, %s, %s or %s", activation, features.ReLU, features.Tanh, features.Cos)
+		return graph.Fail("objectives: activation %q: want none, %s, %s or %s", l.activation, features.ReLU, features.Tanh, features.Cos)
 	}
-	if y.Err() == nil {
-		p.chain = append(p.chain, link{from: x, to: y, w: w, b: b, activation: activation})
+	if l.to = y; y.Err() == nil {
+		p.chain = append(p.chain, l)
 	}
 	return y
 }
@@ -138,6 +167,7 @@ func (p Problem) Dropout(name string, x graph.Expr, rate float64) graph.Expr {
 type link struct {
 	from, to, w, b graph.Expr
 	activation     string
+	image          *features.Image // of a convolution
 }
 
 // same reports whether two expressions are one node.
@@ -171,7 +201,7 @@ func (p Problem) Features() graph.Expr {
 }
 
 // Width is m, the number of features that a representation makes of d, d for none. Its
-// parameters are made on the way, in ps.
+// parameters are made on the way, in ps. Features that it cannot read are an [*UnfitError].
 func (ps *Params) Width(r Representation, d int) (int, error) {
 	if r == nil {
 		return d, nil
@@ -182,6 +212,9 @@ func (ps *Params) Width(r Representation, d int) (int, error) {
 	}
 	h := p.Features()
 	if err := h.Err(); err != nil {
+		if bad := (*UnfitError)(nil); errors.As(err, &bad) {
+			return 0, bad
+		}
 		return 0, err
 	}
 	return h.Shape()[1], nil
@@ -255,7 +288,7 @@ func (ps *Params) FeatureLayers(r Representation, d int) ([]features.Layer, erro
 
 // valuesOf is a layer as numbers.
 func (p Problem) valuesOf(l link) (features.Layer, error) {
-	out := features.Layer{Activation: l.activation}
+	out := features.Layer{Activation: l.activation, Image: l.image}
 	w, err := p.numbers(l.w)
 	if err != nil {
 		return out, err

@@ -11,6 +11,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"opl/graph"
+	"opl/graph/kernel"
 	"opl/objectives"
 	"opl/policies"
 	"opl/policies/features"
@@ -31,6 +32,8 @@ func TestGradientsThroughLayers(t *testing.T) {
 	for name, h := range map[string]objectives.Representation{
 		"relu": objectives.MLP("relu", 0, 4, 3), "tanh": objectives.MLP("tanh", .3, 4), "linear": objectives.MLP("", 0, 2),
 		"fourier": objectives.Fourier(1, 5), "own": gated(3),
+		"conv":   objectives.Conv(objectives.ConvNet{Kernels: []objectives.Kernels{{Number: 2, Size: 3}}, Pad: true, Widths: []int{3}}),
+		"pixels": objectives.Conv(objectives.ConvNet{Height: 1, Width: 2, Channels: 2, Kernels: []objectives.Kernels{{Number: 2, Size: 1}, {Number: 3, Size: 1}}}),
 	} {
 		for what, o := range map[string]objectives.Objective{
 			"heuristic": objectives.Heuristic(objectives.Penalties{Distance: .1, Variance: .1, Bias: .1}), "likelihood": objectives.Likelihood(.1),
@@ -129,6 +132,78 @@ func TestFeatureLayers(t *testing.T) {
 	}
 }
 
+// A convolutional network is its layers in numbers, in both element types; one of its kernels is its
+// formula.
+func TestConvLayers(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for name, c := range map[string]struct {
+		d, m int
+		net  objectives.ConvNet
+	}{
+		"square":      {64, 5, objectives.ConvNet{Kernels: []objectives.Kernels{{Number: 3, Size: 3}, {Number: 4, Size: 2}}, Widths: []int{7, 5}, Dropout: .5}},
+		"border":      {36, 4, objectives.ConvNet{Kernels: []objectives.Kernels{{Number: 3, Size: 3}, {Number: 4, Size: 1}, {Number: 4, Size: 2}}, Pad: true}},
+		"three sides": {4 * 6 * 3, 40, objectives.ConvNet{Height: 4, Width: 6, Channels: 3, Kernels: []objectives.Kernels{{Number: 20, Size: 3}}}},
+	} {
+		const b = 5
+		x := make([]float64, b*c.d)
+		for i := range x {
+			x[i] = max(0, r.NormFloat64())
+		}
+		h := objectives.Conv(c.net)
+		for _, dt := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
+			ps := &objectives.Params{Dtype: dt, Seed: 3}
+			if _, err := ps.Width(h, c.d); err != nil {
+				t.Fatal(err)
+			}
+			for _, q := range ps.Layers {
+				values := q.Float64s()
+				for i := range values {
+					values[i] += .1 * r.NormFloat64() // biases, too
+				}
+				q.Set(values)
+			}
+			m, err := ps.Width(h, c.d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			layers, err := ps.FeatureLayers(h, c.d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			forward, err := ps.Forward(h, c.d, b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := make([]float64, b*m)
+			if err := forward(got, x); err != nil {
+				t.Fatal(err)
+			}
+			in := c.d
+			for i := range layers {
+				if err := layers[i].Check(in); err != nil {
+					t.Fatal(err)
+				}
+				in = layers[i].Out()
+			}
+			net := features.NewNet(layers)
+			if in != m || net.Out(c.d) != m || m != c.m {
+				t.Fatalf("%s: %d features, want %d, %d", name, m, in, c.m)
+			}
+			want, room := make([]float64, m), make([]float64, net.Room())
+			for i := range b {
+				if n := testing.AllocsPerRun(3, func() { net.Apply(want, x[i*c.d:(i+1)*c.d], room) }); n != 0 {
+					t.Errorf("%s: %v allocations", name, n)
+				}
+				for j, v := range want {
+					if math.Abs(got[i*m+j]-v) > 1e-12 {
+						t.Fatalf("%s: feature %d of context %d is %v by the graph, %v by the layers", name, j, i, got[i*m+j], v)
+					}
+				}
+			}
+		}
+	}
+}
+
 func TestRepresentationErrors(t *testing.T) {
 	own := func(f func(p objectives.Problem, x graph.Expr) graph.Expr) objectives.Representation { return f }
 	for want, h := range map[string]objectives.Representation{
@@ -139,8 +214,17 @@ func TestRepresentationErrors(t *testing.T) {
 			return p.Learned("a", objectives.Zeros, 3, 2)
 		}),
 		"of shape [0 2]": own(func(p objectives.Problem, x graph.Expr) graph.Expr { return p.Learned("a", objectives.Zeros, 0, 2) }),
-		"bandwidth -1":   objectives.Fourier(-1, 2),
-		"dropout of 1":   own(func(p objectives.Problem, x graph.Expr) graph.Expr { return p.Dropout("a", x, 1) }),
+		"3 features are no square image of one channel": objectives.Conv(objectives.ConvNet{Kernels: []objectives.Kernels{{Number: 1, Size: 1}}}),
+		"3 features are no images of 2×2 pixels":        objectives.Conv(objectives.ConvNet{Height: 2, Width: 2, Channels: 1, Kernels: []objectives.Kernels{{Number: 1, Size: 1}}}),
+		"1×3 pixels is smaller than kernels of 2×2":     objectives.Conv(objectives.ConvNet{Height: 1, Width: 3, Channels: 1, Kernels: []objectives.Kernels{{Number: 1, Size: 2}}}),
+		"wants rows of 4 numbers": own(func(p objectives.Problem, x graph.Expr) graph.Expr {
+			return p.Conv("a", x, features.Image{Convolution: kernel.Convolution{Height: 2, Width: 2, Channels: 1, Size: 1}}, 1, "")
+		}),
+		"squares of 3×3": own(func(p objectives.Problem, x graph.Expr) graph.Expr {
+			return p.Conv("a", x, features.Image{Convolution: kernel.Convolution{Height: 1, Width: 3, Channels: 1, Size: 1}, Pool: 3}, 1, "")
+		}),
+		"bandwidth -1": objectives.Fourier(-1, 2),
+		"dropout of 1": own(func(p objectives.Problem, x graph.Expr) graph.Expr { return p.Dropout("a", x, 1) }),
 	} {
 		if _, err := (&objectives.Params{Dtype: tensor.Float64}).Width(h, 3); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)

@@ -20,6 +20,8 @@ import (
 //	m ← β₁m + (1−β₁)g,   v ← β₂v + (1−β₂)g²
 //	x ← x − lr·m/(1−β₁ᵗ) / (√(v/(1−β₂ᵗ)) + ε)
 //
+// or decoupled from it (AdamW, Loshchilov & Hutter 2019): x ← (1 − lr·wd)·x first, and wd = 0 then.
+//
 // The bias corrections are computed in float64 whatever the element type, which
 // Gorgonia's own AdamSolver does not do. It is a gorgonia.Solver. The zero value
 // is ready for use but for the learning rate; keep the order of the parameters
@@ -28,7 +30,8 @@ type Adam struct {
 	LearningRate float64 // lr; may be changed between steps
 	Beta1, Beta2 float64 // 0 means 0.9 and 0.999
 	Epsilon      float64 // 0 means 1e-8
-	WeightDecay  float64
+	WeightDecay  float64 // wd
+	Decoupled    bool
 	// Rates are factors of the learning rate of single parameters, by their
 	// place; missing ones are 1.
 	Rates []float64
@@ -87,30 +90,39 @@ func (a *Adam) update(i int, x, g *tensor.Dense) {
 	if i < len(a.Rates) {
 		lr *= a.Rates[i]
 	}
+	decay := a.WeightDecay
+	if a.Decoupled {
+		if k := 1 - lr*decay; x.Dtype() == tensor.Float64 {
+			simd.Affine(x.Float64s(), x.Float64s(), k, 0)
+		} else {
+			simd.Affine(x.Float32s(), x.Float32s(), float32(k), 0)
+		}
+		decay = 0
+	}
 	t := float64(a.steps)
 	c1, c2 := 1-math.Pow(a.Beta1, t), 1-math.Pow(a.Beta2, t)
 	rate, root := lr/c1, 1/math.Sqrt(c2)
 	if x.Dtype() == tensor.Float64 {
-		a.update64(rate, root, x.Float64s(), g.Float64s(), m.Float64s(), v.Float64s())
+		a.update64(decay, rate, root, x.Float64s(), g.Float64s(), m.Float64s(), v.Float64s())
 	} else {
-		a.update32(rate, root, x.Float32s(), g.Float32s(), m.Float32s(), v.Float32s())
+		a.update32(decay, rate, root, x.Float32s(), g.Float32s(), m.Float32s(), v.Float32s())
 	}
 }
 
-func (a *Adam) update64(rate, root float64, x, g, m, v []float64) {
+func (a *Adam) update64(decay, rate, root float64, x, g, m, v []float64) {
 	g, m, v = g[:len(x)], m[:len(x)], v[:len(x)]
 	for i := range x {
-		d := g[i] + a.WeightDecay*x[i]
+		d := g[i] + decay*x[i]
 		m[i] = a.Beta1*m[i] + (1-a.Beta1)*d
 		v[i] = a.Beta2*v[i] + (1-a.Beta2)*d*d
 		x[i] -= rate * m[i] / (math.Sqrt(v[i])*root + a.Epsilon)
 	}
 }
 
-func (a *Adam) update32(rate, root float64, x, g, m, v []float32) {
+func (a *Adam) update32(decay, rate, root float64, x, g, m, v []float32) {
 	s := simd.AdamStep{
 		Beta1: float32(a.Beta1), Beta2: float32(a.Beta2), Rest1: float32(1 - a.Beta1), Rest2: float32(1 - a.Beta2),
-		Decay: float32(a.WeightDecay), Rate: float32(rate), Root: float32(root), Epsilon: float32(a.Epsilon),
+		Decay: float32(decay), Rate: float32(rate), Root: float32(root), Epsilon: float32(a.Epsilon),
 	}
 	workers.Do(max(1, a.Threads), (len(x)+adamElements-1)/adamElements, func(_, part int) {
 		i, j := part*adamElements, min(len(x), (part+1)*adamElements)

@@ -35,6 +35,7 @@ type Config struct {
 	LearningRate float64      // 0: 0.1, and 0.002 with a representation; of μ/s and log σ for a prior of scale s
 	Schedule     Schedule     // of the learning rate; nil: constant
 	WeightDecay  float64      // coupled, see Adam
+	Decoupled    bool         // the weight decay is: AdamW
 	Seed         uint64       // of the order of rows and of the noise
 	Dtype        tensor.Dtype // zero: float32
 	// Threads is how many threads a step of a large problem may use; 0: as many
@@ -168,7 +169,7 @@ func Fit(ctx context.Context, log *logs.Log, c Config) (*Result, error) {
 		order[i] = i
 	}
 	shuffle, noise := Stream(c.Seed, "order"), Stream(c.Seed, "noise")
-	adam := Adam{LearningRate: c.LearningRate, WeightDecay: c.WeightDecay, Threads: c.Threads}
+	adam := Adam{LearningRate: c.LearningRate, WeightDecay: c.WeightDecay, Decoupled: c.Decoupled, Threads: c.Threads}
 	if s := c.Prior.Scale; s != 0 {
 		adam.Rates = []float64{s} // of μ, the first of params.All()
 	}

@@ -206,6 +206,51 @@ func TestAdamAgainstGorgonia(t *testing.T) {
 	}
 }
 
+// AdamW is its recursion: the trajectory is that of torch.optim.AdamW 1.13, lr = 0.05 and weight_decay = 0.3, in
+// float64. Fit passes it on, at the parameter's own rate.
+func TestAdamW(t *testing.T) {
+	want := [][]float64{
+		{0.9350000012499999, -1.9200000005, 0.4925}, {0.9076581496694088, -1.8698075712071132, 0.4479061848668449},
+		{0.8837493126439473, -1.8624345883107405, 0.4730871721682952}, {0.8559155549194506, -1.8501288787636168, 0.48998337618340665},
+	}
+	for dt, tol := range map[tensor.Dtype]float64{tensor.Float64: 1e-15, tensor.Float32: 1e-6} {
+		x := graph.NewParam("x", dt, []float64{1, -2, .5}, 3)
+		g := graph.New(dt)
+		p, err := g.Compile(g.Param(x).Mul(g.Input("grad", 3)).Sum())
+		if err != nil {
+			t.Fatal(err)
+		}
+		adam := train.Adam{LearningRate: .1, Rates: []float64{.5}, WeightDecay: .3, Decoupled: true}
+		for k, grad := range [][]float64{{.4, -1, 0}, {-.2, .3, 1e-3}, {0, 2, -.7}, {.1, -.1, .05}} {
+			_ = p.Feed("grad", grad)
+			if err := p.Run(); err != nil {
+				t.Fatal(err)
+			}
+			if err := train.Step(&adam, p); err != nil {
+				t.Fatal(err)
+			}
+			for i, v := range x.Float64s() {
+				if math.Abs(v-want[k][i]) > tol {
+					t.Errorf("%v, step %d: x[%d] = %v, want %v", dt, k+1, i, v, want[k][i])
+				}
+			}
+		}
+	}
+	var size [2]float64
+	for i, decoupled := range []bool{false, true} {
+		r, err := train.Fit(context.Background(), task(64, 3, 4), train.Config{Objective: objectives.L2(0), Epochs: 20, WeightDecay: 5, Decoupled: decoupled})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range r.Posterior.Mu {
+			size[i] += v * v
+		}
+	}
+	if !(size[0] < size[1]/2) || size[0] == 0 {
+		t.Errorf("‖θ‖² is %v by coupled decay, %v by decoupled", size[0], size[1])
+	}
+}
+
 func TestSplit(t *testing.T) {
 	logging, log, err := train.Split(1000, 0, 3)
 	if err != nil || len(logging) != 50 || len(log) != 950 {

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
+
+	"opl/graph/kernel"
 )
 
 // The activations of a layer.
@@ -16,15 +18,55 @@ const (
 	Cos    = "cos" // in radians
 )
 
-// Layer is a learned map of features, h = activation(W·x + b), x [in], h [out].
+// Layer is a learned map of features, h = activation(W·x + b), x [in], h [out]. With an image it is a
+// convolution: x is an image, W kernels, and h the activations of the largest of W·x in squares
+// of places:
+//
+//	h[r, s, o] = activation(max_{i,j < pool} Σ_{u,v,c} W[o, (u, v, c)]·x[pool·r + i + u − pad, pool·s + j + v − pad, c] + b[o])
+//
+// where x is 0 outside of the image, and pixels are row by row, the channels of each together.
 type Layer struct {
-	Weights    [][]float64 `json:"weights"`        // W [out][in]
-	Bias       []float64   `json:"bias,omitempty"` // b [out]; none: zero
+	Weights    [][]float64 `json:"weights"`        // W [out][in]; of kernels [m][size·size·channels]
+	Bias       []float64   `json:"bias,omitempty"` // b [out], [m] of kernels; none: zero
 	Activation string      `json:"activation"`     // "", relu, tanh or cos
+	Image      *Image      `json:"image,omitempty"`
+}
+
+// Image says that a layer is a convolution, and what of.
+type Image struct {
+	kernel.Convolution
+	Pool int `json:"pool,omitempty"` // the side of squares; 0: 1
+}
+
+// Out is the pixels that a layer makes of an image, as rows and columns.
+func (i Image) Out() (height, width int) { return i.Pooling(1).Out() }
+
+// Pooling is the pooling of what kernels make.
+func (i Image) Pooling(kernels int) kernel.Pooling {
+	h, w := i.Convolution.Out()
+	return kernel.Pooling{Height: h, Width: w, Channels: kernels, Size: max(1, i.Pool)}
+}
+
+// Check reports what is wrong with an image.
+func (i Image) Check() error {
+	if err := i.Convolution.Check(); err != nil {
+		return err
+	}
+	h, w := i.Convolution.Out()
+	if i.Pool < 0 || i.Pool > min(h, w) {
+		return fmt.Errorf("squares of %d×%d in an image of %d×%d pixels", i.Pool, i.Pool, h, w)
+	}
+	return nil
 }
 
 // Out is the number of features that the layer gives.
-func (l *Layer) Out() int { return len(l.Weights) }
+func (l *Layer) Out() int {
+	if l.Image != nil {
+		h, w := l.Image.Out()
+		return h * w * len(l.Weights)
+	}
+	return len(l.Weights)
+}
 
 // Check reports what is wrong with a layer of in features: sizes that do not fit, numbers
 // that are not finite, an activation that is not known.
@@ -36,6 +78,15 @@ func (l *Layer) Check(in int) error {
 		return fmt.Errorf("features: a layer of %d rows with %d biases", len(l.Weights), len(l.Bias))
 	case !slices.Contains([]string{Linear, ReLU, Tanh, Cos}, l.Activation):
 		return fmt.Errorf("features: activation %q: want none, %s, %s or %s", l.Activation, ReLU, Tanh, Cos)
+	}
+	if l.Image != nil {
+		if err := l.Image.Check(); err != nil {
+			return fmt.Errorf("features: %w", err)
+		}
+		if l.Image.In() != in {
+			return fmt.Errorf("features: an image of %d numbers, %d×%d pixels of %d channels, for %d features", l.Image.In(), l.Image.Height, l.Image.Width, l.Image.Channels, in)
+		}
+		in = l.Image.Patch()
 	}
 	for i, row := range l.Weights {
 		if len(row) != in {
@@ -57,9 +108,11 @@ func (l *Layer) Check(in int) error {
 
 // Net is a chain of layers that is ready to compute. It is safe for many goroutines.
 type Net struct {
-	layers []Layer
-	turned [][]float64 // Wᵀ [in×out] of each
-	wide   int
+	layers  []Layer
+	turned  [][]float64 // Wᵀ [in×out] of each
+	runs    [][]kernel.Run
+	wide    int
+	patches int // of an image, and what kernels make of one
 }
 
 // NewNet makes a chain of layers, each of which takes what the one before gives. They must
@@ -68,7 +121,7 @@ func NewNet(layers []Layer) *Net {
 	n := &Net{layers: layers}
 	for i := range layers {
 		l := &layers[i]
-		in, out := len(l.Weights[0]), l.Out()
+		in, out := len(l.Weights[0]), len(l.Weights)
 		turned := make([]float64, in*out)
 		for o, row := range l.Weights {
 			for j, v := range row {
@@ -76,7 +129,14 @@ func NewNet(layers []Layer) *Net {
 			}
 		}
 		n.turned = append(n.turned, turned)
-		n.wide = max(n.wide, out)
+		n.wide = max(n.wide, l.Out())
+		var runs []kernel.Run
+		if l.Image != nil {
+			h, w := l.Image.Convolution.Out()
+			runs = l.Image.Runs()
+			n.patches = max(n.patches, h*w*in+out)
+		}
+		n.runs = append(n.runs, runs)
 	}
 	return n
 }
@@ -90,7 +150,7 @@ func (n *Net) Out(in int) int {
 }
 
 // Room is how many numbers Apply needs beside its result.
-func (n *Net) Room() int { return 2 * n.wide }
+func (n *Net) Room() int { return 2*n.wide + n.patches }
 
 // Apply writes h(x) to dst [Out], another slice than x, in room of its own. Terms are added in
 // the order of x: zeros of x cost nothing.
@@ -103,15 +163,14 @@ func (n *Net) Apply(dst, x, room []float64) {
 		if i == len(n.layers)-1 {
 			h = dst[:out]
 		}
-		clear(h)
-		for j, v := range x {
-			if v != 0 {
-				floats.AddScaled(h, v, n.turned[i][j*out:(j+1)*out])
-			}
+		if l.Image != nil {
+			n.convolve(h, x, i, room[2*n.wide:])
+		} else {
+			times(h, x, n.turned[i])
 		}
 		for o := range h {
 			if l.Bias != nil {
-				h[o] += l.Bias[o]
+				h[o] += l.Bias[o%len(l.Bias)]
 			}
 			h[o] = l.activate(h[o])
 		}
@@ -120,6 +179,44 @@ func (n *Net) Apply(dst, x, room []float64) {
 	}
 	if len(n.layers) == 0 {
 		copy(dst, x)
+	}
+}
+
+// times writes Wᵀ·x to h, for W [in×out].
+func times(h, x, w []float64) {
+	clear(h)
+	for j, v := range x {
+		if v != 0 {
+			floats.AddScaled(h, v, w[j*len(h):(j+1)*len(h)])
+		}
+	}
+}
+
+// convolve writes what the kernels of layer i make of an image to h.
+func (n *Net) convolve(h, x []float64, i int, room []float64) {
+	l := &n.layers[i]
+	rows, cols := l.Image.Convolution.Out()
+	size, m, pool := l.Image.Patch(), len(l.Weights), l.Image.Pooling(1).Size
+	patches, z := room[:rows*cols*size], room[rows*cols*size:][:m]
+	if l.Image.Pad > 0 {
+		clear(patches)
+	}
+	kernel.Unfold(patches, x, n.runs[i])
+	for r := range rows / pool {
+		for s := range cols / pool {
+			for k := range pool * pool {
+				at := (r*pool+k/pool)*cols + s*pool + k%pool
+				times(z, patches[at*size:(at+1)*size], n.turned[i])
+				if k == 0 {
+					copy(h, z)
+					continue
+				}
+				for o, v := range z {
+					h[o] = max(h[o], v)
+				}
+			}
+			h = h[m:]
+		}
 	}
 }
 

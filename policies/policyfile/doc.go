@@ -10,8 +10,8 @@
 // damaged from one that was not, and says nothing of who wrote it.
 //
 //	format       "opl policy"
-//	version      3; files of version 2, whose layers have no activation but relu, and of version 1,
-//	             of one component, are read
+//	version      3, or 4 where a layer has an image; files of version 2, whose layers have no
+//	             activation but relu, and of version 1, of one component, are read
 //	digest       64 hexadecimal digits, 0 to f: replace them in the bytes of the file by 64
 //	             zeros, and they are the SHA-256 of the whole. It is the name of the
 //	             policy in answers and logs, "policy_hash"
@@ -33,7 +33,8 @@
 //	    intercept    true: a last feature that is 1
 //	    unit         true: the features are divided by their Euclidean norm, unless that is 0
 //	  layers       learned maps of the features, one after another, see [features.Layer];
-//	               what the last gives is φ(x)
+//	               what the last gives is φ(x). With image (height, width, channels, size, and pad
+//	               and pool, without which they are 0 and 1) a layer is a convolution
 //	  weights      μ, K rows of d numbers
 //	  prior        N(mean, scale²·I), optional
 //	  taught       hashes of the rows that what must be fixed was learned from: prior, encoder,

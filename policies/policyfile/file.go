@@ -19,10 +19,12 @@ import (
 	"opl/policies/wholefile"
 )
 
-// What the first fields of a policy file say. Files of versions 1 and 2 are read, too.
+// What the first fields of a policy file say. Files of versions 1 and 2 are read, too; one whose
+// layers are convolutions is of version 4, any other is written as version 3, which older readers know.
 const (
 	Format  = "opl policy"
-	Version = 3
+	Version = 4
+	plain   = 3
 )
 
 // The kinds of policies that a component can be of.
@@ -220,10 +222,14 @@ func (f *File) marshal() ([]byte, error) {
 	if err := f.check(); err != nil {
 		return nil, err
 	}
+	version := plain
+	if f.hasImages() {
+		version = Version
+	}
 	b, err := json.Marshal(struct {
 		header
 		*File
-	}{header{Format, Version, zeros}, f})
+	}{header{Format, version, zeros}, f})
 	if err != nil {
 		return nil, err
 	}
@@ -263,7 +269,17 @@ func parse(b []byte) (f *File, digest string, err error) {
 		header
 		*File
 	}{File: &File{}}
-	return whole.File, h.Digest, whole.decode(b, required, &whole)
+	if err = whole.decode(b, required, &whole); err == nil && whole.hasImages() && h.Version < Version {
+		err = fmt.Errorf("policy file: layers of images, which version %d does not know", h.Version)
+	}
+	return whole.File, h.Digest, err
+}
+
+// hasImages reports that some layer is a convolution.
+func (f *File) hasImages() bool {
+	return slices.ContainsFunc(f.Components, func(c Component) bool {
+		return slices.ContainsFunc(c.Layers, func(l features.Layer) bool { return l.Image != nil })
+	})
 }
 
 // decode reads the fields of a file, strictly, into content, which fills f, and checks f.

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"opl/graph/kernel"
 	"opl/policies/features"
 	"opl/policies/policyfile"
 )
@@ -77,9 +78,17 @@ func naiveComponent(c object, x map[string]float64, k int) []float64 {
 	}
 	if layers, ok := c["layers"]; ok {
 		for _, l := range layers.([]any) {
-			h := times(l.(object)["weights"])
-			for o, b := range numbers(l.(object)["bias"]) {
-				h[o] += b
+			bias := numbers(l.(object)["bias"])
+			var h []float64
+			if image, ok := l.(object)["image"]; ok {
+				h = naiveImage(image.(object), l.(object)["weights"].([]any), phi)
+			} else {
+				h = times(l.(object)["weights"])
+			}
+			if bias != nil {
+				for o := range h {
+					h[o] += bias[o%len(bias)]
+				}
 			}
 			for o, v := range h {
 				switch l.(object)["activation"] {
@@ -145,6 +154,78 @@ func naiveComponent(c object, x map[string]float64, k int) []float64 {
 	return pi
 }
 
+// naiveImage is the largest of what each kernel makes of the pixels around those of each square.
+func naiveImage(image object, kernels []any, x []float64) (h []float64) {
+	of := func(name string, without int) int {
+		if v, ok := image[name]; ok {
+			return int(v.(float64))
+		}
+		return without
+	}
+	height, width, channels, size, pad, pool := of("height", 0), of("width", 0), of("channels", 0), of("size", 0), of("pad", 0), of("pool", 1)
+	for r := 0; (r+1)*pool <= height+2*pad-size+1; r++ {
+		for s := 0; (s+1)*pool <= width+2*pad-size+1; s++ {
+			for _, k := range kernels {
+				w, most := numbers(k), math.Inf(-1)
+				for i := r * pool; i < (r+1)*pool; i++ {
+					for j := s * pool; j < (s+1)*pool; j++ {
+						var sum float64
+						for at, weight := range w {
+							y, z := i+at/channels/size-pad, j+at/channels%size-pad
+							if y >= 0 && y < height && z >= 0 && z < width {
+								sum += weight * x[(y*width+z)*channels+at%channels]
+							}
+						}
+						most = max(most, sum)
+					}
+				}
+				h = append(h, most)
+			}
+		}
+	}
+	return h
+}
+
+// convolved puts convolutions with pooling, a border and channels before the layers of a file's components,
+// whose features become an image of 6 numbers, or of 7 and the intercept.
+func convolved(r *rand.Rand, f *policyfile.File) *policyfile.File {
+	for i := range f.Components {
+		c := &f.Components[i]
+		n := c.Encoder.Dim()
+		images := []features.Image{
+			{Convolution: kernel.Convolution{Height: 1, Width: n, Channels: 1, Size: 1}},
+			{Convolution: kernel.Convolution{Height: 1, Width: n, Channels: 2, Size: 3, Pad: 2}, Pool: 2},
+		}
+		if n == 6 {
+			images[0] = features.Image{Convolution: kernel.Convolution{Height: 2, Width: 3, Channels: 1, Size: 3, Pad: 2}, Pool: 2}
+			images[1] = features.Image{Convolution: kernel.Convolution{Height: 2, Width: 2, Channels: 2, Size: 2}}
+		}
+		var layers []features.Layer
+		for l := range images {
+			layer := features.Layer{Activation: []string{features.ReLU, features.Tanh}[l], Image: &images[l], Bias: []float64{.1, -.2}}
+			for range 2 {
+				row := make([]float64, images[l].Patch())
+				for j := range row {
+					row[j] = r.NormFloat64()
+				}
+				layer.Weights = append(layer.Weights, row)
+			}
+			layers = append(layers, layer)
+		}
+		last := features.Layer{Bias: []float64{1}}
+		row := make([]float64, layers[1].Out())
+		for j := range row {
+			row[j] = r.NormFloat64()
+		}
+		last.Weights, layers[1].Bias = [][]float64{row}, nil
+		c.Layers = append(layers, last)
+		for a := range c.Weights {
+			c.Weights[a] = c.Weights[a][:1]
+		}
+	}
+	return f
+}
+
 // layered is a file of components of these kinds, each with features of its own behind layers
 // of these widths.
 func layered(t testing.TB, r *rand.Rand, kinds []string, activation string, widths ...int) *policyfile.File {
@@ -201,8 +282,12 @@ func TestNaive(t *testing.T) {
 	var worst float64
 	for _, of := range [][]string{kinds[:1], kinds[1:2], kinds[2:], {kinds[2], kinds[2]}, kinds, {kinds[0], kinds[1], kinds[1], kinds[2], kinds[0]}} {
 		for _, activation := range []string{"", features.ReLU, features.Tanh, features.Cos} {
-			for _, widths := range [][]int{nil, {9}, {7, 3}, {1, 12, 5}} {
-				b := saved(t, layered(t, r, of, activation, widths...))
+			for _, widths := range [][]int{nil, {9}, {7, 3}, {1, 12, 5}, {1}} {
+				f := layered(t, r, of, activation, widths...)
+				if len(widths) == 1 && widths[0] == 1 {
+					f = convolved(r, f)
+				}
+				b := saved(t, f)
 				var file object
 				if err := json.Unmarshal(b, &file); err != nil {
 					t.Fatal(err)

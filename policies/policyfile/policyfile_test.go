@@ -399,7 +399,7 @@ func TestRefuses(t *testing.T) {
 		{[]byte("{}"), `format is ""`},
 		{[]byte("[1]"), "no policy file"},
 		{bytes.Replace(g, []byte("1.5"), []byte("1.6"), 1), "altered"},
-		{bytes.Replace(g, []byte(`"version":3`), []byte(`"version":4`), 1), "version 4, and versions 1 to 3"},
+		{bytes.Replace(g, []byte(`"version":3`), []byte(`"version":5`), 1), "version 5, and versions 1 to 4"},
 		{sealed(t, g, `"kind":"gaussian"`, `"kind":"mixedlogit"`), "draws alone"},
 		{sealed(t, g, `"kind":"gaussian"`, `"kind":"forest"`), `kind "forest"`},
 		{sealed(t, g, `"kind":"gaussian"`, `"kind":"gaussian","colour":1`), "colour"},
@@ -426,6 +426,12 @@ func TestRefuses(t *testing.T) {
 		{sealed(t, g, `"weight":1`, `"weight":0`), "weight 0"},
 		{sealed(t, g, `"floor":`, `"catalogue":"abc","floor":`), "catalogue abc"},
 		{sealed(t, g, `"weights":[[1.5`, `"layers":[{"weights":[[1,2,3]],"activation":"relu"}],"weights":[[1.5`), "row 0 of a layer has 3 numbers for 2"},
+		{sealed(t, g, `"weights":[[1.5`, `"layers":[{"weights":[[1]],"activation":"relu","image":{"height":1,"width":2,"channels":1,"size":1}}],"weights":[[1.5`), "layers of images, which version 3 does not know"},
+		{sealed(t, g, `"weights":[[1.5`, `"layers":[{"weights":[[1]],"activation":"relu","image":{"height":2,"width":2,"channels":1,"size":1}}],"weights":[[1.5`), "an image of 4 numbers, 2×2 pixels of 1 channels, for 2 features"},
+		{sealed(t, g, `"weights":[[1.5`, `"layers":[{"weights":[[1]],"activation":"relu","image":{"height":1,"width":2,"channels":1,"size":1,"pool":2}}],"weights":[[1.5`), "squares of 2×2 in an image of 1×2 pixels"},
+		{sealed(t, g, `"weights":[[1.5`, `"layers":[{"weights":[[1,2]],"activation":"relu","image":{"height":1,"width":2,"channels":1,"size":1}}],"weights":[[1.5`), "row 0 of a layer has 2 numbers for 1"},
+		{sealed(t, g, `"weights":[[1.5`, `"layers":[{"weights":[[1]],"activation":"relu","image":{"height":1,"width":2,"channels":1,"size":1,"stride":1}}],"weights":[[1.5`), "stride"},
+		{sealed(t, g, `"weights":[[1.5`, `"layers":[{"weights":[[1]],"activation":"relu","image":{"height":4294967296,"width":4294967296,"channels":1,"size":1}}],"weights":[[1.5`), "want sides from 1"},
 		{sealed(t, g, `"taught":"AAAA`, `"taught":"A!AA`), "base64"},
 		{sealed(t, g, `"taught":"AAAAAAAAAAAF`, `"taught":"BBBBBBBBBBAF`), "not above"},
 		{sealed(t, g, `"history":{`, `"history":{"witnesses":[{"digits":99,"keys":""}],`), "witnesses of 99 digits"},
@@ -453,6 +459,7 @@ func FuzzRead(f *testing.F) {
 	for _, kind := range []string{policyfile.Softmax, policyfile.Gaussian} {
 		f.Add(saved(f, example(f, kind, 3, 3, 1)))
 	}
+	f.Add(saved(f, convolved(rand.New(rand.NewPCG(1, 1)), layered(f, rand.New(rand.NewPCG(1, 1)), []string{policyfile.ArgMax}, "", 1))))
 	f.Add([]byte(`{"format":"opl policy","version":1,"digest":"0000000000000000000000000000000000000000000000000000000000000000","kind":"softmax","actions":["a","b"],"sigma":0,"floor":0,"encoder":{"names":[],"scale":[],"intercept":true,"unit":false},"created":{"opl":"","go":"","system":""},"data_hash":"","weights":[[1],[2]]}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		p, err := policyfile.Read(bytes.NewReader(policyfile.Seal(b)))

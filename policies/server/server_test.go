@@ -21,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"opl/graph/kernel"
 	"opl/policies/features"
 	"opl/policies/policyfile"
 	"opl/policies/wholefile"
@@ -695,7 +696,25 @@ func layered(f *policyfile.File) {
 	c.Layers = []features.Layer{l}
 }
 
-var depths = map[string]func(*policyfile.File){"linear": nil, "256 units": layered}
+// convolved puts 8 kernels of 3×3 pixels between the features, a row of pixels, and the scores.
+func convolved(f *policyfile.File) {
+	c := &f.Components[0]
+	l := features.Layer{Activation: features.ReLU, Image: &features.Image{Convolution: kernel.Convolution{Height: 1, Width: c.Encoder.Dim(), Channels: 1, Size: 3, Pad: 2}, Pool: 2}}
+	for o := range 8 {
+		row := make([]float64, 9)
+		for j := range row {
+			row[j] = math.Sin(float64(o*17 + j*5))
+		}
+		l.Weights = append(l.Weights, row)
+	}
+	for a := range c.Weights {
+		c.Weights[a] = make([]float64, l.Out())
+		c.Weights[a][a] = 1
+	}
+	c.Layers = []features.Layer{l}
+}
+
+var depths = map[string]func(*policyfile.File){"linear": nil, "256 units": layered, "kernels": convolved}
 
 // All but net/http: parsing, choosing, logging, the answer.
 func TestNoAllocations(t *testing.T) {

@@ -205,9 +205,11 @@ func (o *options) base(s shape) shape {
 
 // shape checks the rows of the table whose labels contain only for a task, then measures them.
 func (b *bench) shape(ctx context.Context, t *task, only string, checkOnly bool, doc *document) error {
-	all := slices.DeleteFunc(rows(), func(r row) bool { return !strings.Contains(r.label, only) })
+	all := slices.DeleteFunc(rows(), func(r row) bool {
+		return !strings.Contains(r.label, only) || t.conv == nil && r.ours.name == likelihoodConv.name // no image
+	})
 	if len(all) == 0 {
-		return fmt.Errorf("--steps %s: no step has this in its name", only)
+		return fmt.Errorf("--steps %s: no step of these sizes has this in its name", only)
 	}
 	if b.peer != nil {
 		if err := b.peer.load(t); err != nil {

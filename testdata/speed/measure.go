@@ -39,6 +39,7 @@ func rows() []row {
 		{"heuristic, softmax, Clip", heuristic, "heuristic", nil, actions},
 		{fmt.Sprintf("heuristic, softmax, Clip, layer of %d units", units), heuristicLayer, "heuristic_layer", nil, hidden},
 		{fmt.Sprintf("likelihood, softmax, layer of %d units", units), likelihoodLayer, "likelihood_layer", nil, hidden},
+		{"likelihood, softmax, convolutions", likelihoodConv, "likelihood_conv", nil, func(shape) float64 { return 25 * 24 * 24 }},
 		{"Theorem 1, %d draws", theorem1, "theorem1", nil, draws},
 		{"Theorem 1, %d draws, PyTorch tuned", theorem1, "theorem1_tuned", nil, draws},
 		{"Corollary 1, gaussian, quadrature of %d nodes", corollary1, "quadrature", nil, nodes},

@@ -48,11 +48,18 @@ type task struct {
 	logSigma float64
 
 	// Of methods with a layer: contexts scaled as train.Fit scales them.
-	deep       *logs.Log
-	scale      float64
-	headPrior  policies.Prior
-	head       []float64 // [K×H]
-	first, off []float64 // weights [H×d] and bias [H] of the layer
+	deep        *logs.Log
+	scale       float64
+	layer, conv *network // conv: of images of MNIST's size, else nil
+}
+
+// network is a representation and the parameters that steps start at.
+type network struct {
+	build  objectives.Representation
+	width  int
+	prior  policies.Prior // of the head
+	head   []float64      // [K×width]
+	layers [][]float64    // weights and biases, one after another
 }
 
 // newTask makes a task of a shape: contexts of MNIST, or normal ones of norm 1,
@@ -88,9 +95,21 @@ func newTask(s shape, images *dataset.Data) *task {
 		objectives.Spread(scale)(r, x)
 		return x
 	}
-	t.headPrior.Mean = normal(s.Actions*units, 1/math.Sqrt(units))
-	t.head = normal(s.Actions*units, 1/math.Sqrt(units))
-	t.first, t.off = normal(units*s.Dim, math.Sqrt(2/float64(s.Dim))), normal(units, 0.1)
+	// A network of layers of so many units, each of which sees so many numbers.
+	of := func(build objectives.Representation, sizes ...[2]int) *network {
+		n := &network{build: build, width: sizes[len(sizes)-1][0]}
+		n.prior.Mean = normal(s.Actions*n.width, 1/math.Sqrt(float64(n.width)))
+		n.head = normal(s.Actions*n.width, 1/math.Sqrt(float64(n.width)))
+		for _, l := range sizes {
+			n.layers = append(n.layers, normal(l[0]*l[1], math.Sqrt(2/float64(l[1]))), normal(l[0], 0.1))
+		}
+		return n
+	}
+	t.layer = of(objectives.MLP("relu", 0, units), [2]int{units, s.Dim})
+	if s.Dim == mnistDim {
+		t.conv = of(objectives.Conv(objectives.ConvNet{Kernels: []objectives.Kernels{{Number: 16, Size: 5}, {Number: 32, Size: 5}}, Widths: []int{128}}),
+			[2]int{16, 25}, [2]int{32, 400}, [2]int{128, 512})
+	}
 	return t
 }
 
@@ -117,7 +136,7 @@ type method struct {
 	objective objectives.Objective
 	policy    func(s shape, noise policies.Noise) policies.Policy
 	noise     func(s shape) (draws, dim int) // of one row; nil: none
-	layered   bool                           // through a layer of relus
+	through   func(t *task) *network         // nil: of the contexts
 }
 
 var (
@@ -127,10 +146,16 @@ var (
 		policy:    func(shape, policies.Noise) policies.Policy { return policies.Softmax{} },
 	}
 	heuristicLayer = method{
-		name: "heuristic through a layer", objective: heuristic.objective, policy: heuristic.policy, layered: true,
+		name: "heuristic through a layer", objective: heuristic.objective, policy: heuristic.policy,
+		through: func(t *task) *network { return t.layer },
 	}
 	likelihoodLayer = method{
-		name: "likelihood through a layer", objective: objectives.Likelihood(0), policy: heuristic.policy, layered: true,
+		name: "likelihood through a layer", objective: objectives.Likelihood(0), policy: heuristic.policy,
+		through: func(t *task) *network { return t.layer },
+	}
+	likelihoodConv = method{
+		name: "likelihood through convolutions", objective: objectives.Likelihood(0), policy: heuristic.policy,
+		through: func(t *task) *network { return t.conv },
 	}
 	theorem1 = method{
 		name:      "theorem1",
@@ -163,6 +188,7 @@ type trainer struct {
 	rows    objectives.Rows
 	params  *objectives.Params
 	program *graph.Program
+	network *network
 	noise   *rand.Rand
 	order   []int
 	steps   int
@@ -177,9 +203,11 @@ func newTrainer(t *task, m method, noise policies.Noise, dt tensor.Dtype, rows i
 		Actions: t.Actions, Dim: t.Dim, Training: true,
 	}
 	log, width := t.log, t.Dim
-	if m.layered {
-		s.Representation, s.Prior = objectives.MLP("relu", 0, units), t.headPrior
-		log, width = t.deep, units
+	var net *network
+	if m.through != nil {
+		net = m.through(t)
+		s.Representation, s.Prior = net.build, net.prior
+		log, width = t.deep, net.width
 	}
 	params := objectives.NewParams(dt, pol, s.Prior, t.Actions, width)
 	s.Params = params
@@ -191,7 +219,7 @@ func newTrainer(t *task, m method, noise policies.Noise, dt tensor.Dtype, rows i
 	if err != nil {
 		return nil, err
 	}
-	tr := &trainer{task: t, rows: train.Feed(log), params: params, program: program, order: make([]int, t.log.Len())}
+	tr := &trainer{task: t, rows: train.Feed(log), params: params, program: program, network: net, order: make([]int, t.log.Len())}
 	for i := range tr.order {
 		tr.order[i] = i
 	}
@@ -201,10 +229,11 @@ func newTrainer(t *task, m method, noise policies.Noise, dt tensor.Dtype, rows i
 
 // reset goes back to the parameters of the task.
 func (t *trainer) reset() {
-	if len(t.params.Layers) > 0 {
-		t.params.Mu.Set(t.head)
-		t.params.Layers[0].Set(t.first)
-		t.params.Layers[1].Set(t.off)
+	if t.network != nil {
+		t.params.Mu.Set(t.network.head)
+		for i, values := range t.network.layers {
+			t.params.Layers[i].Set(values)
+		}
 	} else {
 		t.params.Mu.Set(t.mu)
 	}

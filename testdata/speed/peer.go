@@ -131,11 +131,20 @@ func (p *peer) load(t *task) error {
 		t.log.X.Row64(t.log.Context(i), x[i*d:(i+1)*d])
 		norm[i], action[i] = t.log.X.Norm(t.log.Context(i)), float64(t.log.Action[i])
 	}
-	for name, values := range map[string][]float64{
+	all := map[string][]float64{
 		"x": x, "norm": norm, "action": action, "cost": t.log.Cost, "propensity": t.log.Propensity,
 		"propensities": t.log.Propensities, "prior": t.prior.Mean, "mu": t.mu,
-		"head_prior": t.headPrior.Mean, "head": t.head, "first": t.first, "off": t.off,
-	} {
+	}
+	for name, net := range map[string]*network{"layer": t.layer, "conv": t.conv} {
+		if net == nil {
+			continue
+		}
+		all[name+"_prior"], all[name+"_head"] = net.prior.Mean, net.head
+		for i, values := range net.layers {
+			all[fmt.Sprint(name, "_", i)] = values
+		}
+	}
+	for name, values := range all {
 		if err := p.write(name, values); err != nil {
 			return err
 		}
@@ -143,7 +152,7 @@ func (p *peer) load(t *task) error {
 	return p.call(map[string]any{
 		"op": "load", "dir": p.dir, "rows": n, "batch": t.Batch, "actions": t.Actions, "dim": d,
 		"n": logRows, "delta": delta, "tau": tau(), "penalty": penalty, "lr": learningRate, "log_sigma": t.logSigma,
-		"units": units, "scale": t.scale,
+		"units": units, "conv": t.conv != nil, "scale": t.scale,
 	}, &struct{}{})
 }
 

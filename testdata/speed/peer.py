@@ -49,8 +49,12 @@ class Task:
         self.tau = r["tau"]
         h = r["units"]
         self.scaled = self.x * r["scale"]
-        self.head_prior = read("head_prior", k, h)
-        self.start_layer = read("head", k, h), read("first", h, d), read("off", h)
+        self.head_prior = read("layer_prior", k, h)
+        self.start_layer = read("layer_head", k, h), read("layer_0", h, d), read("layer_1", h)
+        self.start_conv = ()
+        if r["conv"]:
+            shapes = (16, 25), (16,), (32, 400), (32,), (128, 512), (128,)
+            self.start_conv = read("conv_head", k, 128), *(read(f"conv_{i}", *s) for i, s in enumerate(shapes))
         # Minibatches lie ready: they are views, which cost a step nothing.
         self.batches = [Batch(self, slice(i, i + b)) for i in range(0, rows - b + 1, b)]
         self.reset()
@@ -60,8 +64,9 @@ class Task:
         self.mu = self.start.clone().requires_grad_()
         self.log_sigma = torch.tensor(self.start_log_sigma, dtype=self.dtype, requires_grad=True)
         self.head, self.first, self.off = self.layer = [x.clone().requires_grad_() for x in self.start_layer]
+        self.conv = [x.clone().requires_grad_() for x in self.start_conv]
         # Adam passes over parameters that a step gives no gradient.
-        self.adam = torch.optim.Adam([self.mu, self.log_sigma, *self.layer], lr=self.lr)
+        self.adam = torch.optim.Adam([self.mu, self.log_sigma, *self.layer, *self.conv], lr=self.lr)
 
     def distance(self):
         return F.mse_loss(self.mu, self.prior, reduction="sum")
@@ -113,8 +118,22 @@ def heuristic_layer(t, b, eps, o):
 
 
 def likelihood_layer(t, b, eps, o):
+    return likelihood_of(b, through(t, b))
+
+
+def likelihood_conv(t, b, eps, o):
+    """The scores of two convolutions by 5×5 pixels with pooling by 2×2 and relu, and a layer of relu."""
+    head, w1, b1, w2, b2, w3, b3 = t.conv
+    # opl has the channels of a pixel together; the kernels are turned, which costs next to nothing.
+    y = F.relu(F.max_pool2d(F.conv2d(b.scaled.view(-1, 1, 28, 28), w1.view(16, 1, 5, 5), b1), 2))
+    y = F.relu(F.max_pool2d(F.conv2d(y, w2.view(32, 5, 5, 16).permute(0, 3, 1, 2).contiguous(), b2), 2))
+    y = F.relu(F.linear(y.flatten(1), w3.view(128, 4, 4, 32).permute(0, 3, 1, 2).flatten(1), b3))
+    return likelihood_of(b, F.linear(y, head))
+
+
+def likelihood_of(b, scores):
     """−mean[r log π(a|x) + (1 − r) log(1 − π(a|x))], r = −c."""
-    log_pi = b.logged(torch.log_softmax(through(t, b), 1))
+    log_pi = b.logged(torch.log_softmax(scores, 1))
     miss = torch.log1p(-torch.exp(log_pi).clamp(max=1 - 1e-6))
     return -torch.lerp(miss, log_pi, -b.cost).mean()
 
@@ -229,7 +248,7 @@ def quadrature_tuned(t, b, eps, o):
     return corollary1(t, b, Quadrature.apply(shares(t, b), o["nodes"]))
 
 
-STEPS = {f.__name__: f for f in (heuristic, heuristic_layer, likelihood_layer, theorem1, theorem1_tuned, authors, quadrature, quadrature_tuned)}
+STEPS = {f.__name__: f for f in (heuristic, heuristic_layer, likelihood_layer, likelihood_conv, theorem1, theorem1_tuned, authors, quadrature, quadrature_tuned)}
 
 
 class Blas:
@@ -283,7 +302,7 @@ class Peer:
             eps = torch.from_file(r["noise"], size=math.prod(shape), dtype=torch.float64).reshape(shape).to(t.dtype)
         value = STEPS[r["step"]](t, Batch(t, slice(0, r["rows"])), eps, r)
         value.backward()
-        grad = torch.cat([p.grad.double().flatten() for p in (t.mu, *t.layer) if p.grad is not None])
+        grad = torch.cat([p.grad.double().flatten() for p in (t.mu, *t.layer, *t.conv) if p.grad is not None])
         torch.from_file(r["gradient"], shared=True, size=len(grad), dtype=torch.float64).copy_(grad)
         sigma = t.log_sigma.grad
         return {"value": value.item(), "log_sigma": 0.0 if sigma is None else sigma.item()}

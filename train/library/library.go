@@ -165,6 +165,7 @@ func Standard() Library {
 		Estimators: ope.Estimators(),
 		Representations: []Representation{
 			{Name: "mlp", Make: mlp, Check: "4,3,tanh,dropout=0.3", About: "layers of these widths (512), relu or tanh, dropout=0…1 (0), such as mlp=256,256,dropout=0.2"},
+			{Name: "conv", Make: conv, Check: "3x3,2,pad,dropout=0.3", About: "convolutions of images, such as conv=16x5,32x5,128 (default): 16 and 32 kernels of 5×5 pixels, a layer; pad, image=28x28x1, dropout"},
 			{Name: "fourier", Make: fourier, Check: "3", About: "so many random Fourier features (512), bandwidth=1; nothing is learned"},
 		},
 	}

@@ -157,13 +157,15 @@ func TestOwnNoise(t *testing.T) {
 // Representations are read with their arguments, and the rate of layers stays where layers are learned.
 func TestRepresentations(t *testing.T) {
 	lib := library.Standard()
-	for _, spec := range []string{"", "none", "mlp", "mlp=3", "mlp=3,4,tanh,dropout=.5", "fourier", "fourier=7,bandwidth=.5"} {
+	for _, spec := range []string{"", "none", "mlp", "mlp=3", "mlp=3,4,tanh,dropout=.5", "fourier", "fourier=7,bandwidth=.5", "conv", "conv=pad", "conv=3x1", "conv=3x5,4x3,pad,image=20x30,10,dropout=.5", "conv=3x5,image=2x9x3"} {
 		if h, err := lib.Representation(spec); err != nil || (h == nil) != (spec == "" || spec == "none") {
 			t.Errorf("%q: %v", spec, err)
 		}
 	}
 	for spec, want := range map[string]string{
 		"none=1": "takes no arguments", "mpl": `did you mean "mlp"`, "mlp=": "a number of units", "mlp=1e9": "a number of units", "mlp=3,dropout=1": "in [0, 1)",
+		"conv=3": "want kernels such as 16x5 before layers", "conv=3,3x5": "want a number of units", "conv=3x": "want kernels such as 16x5", "conv=0x5": "want kernels", "conv=3x5,image=28": "want HEIGHTxWIDTH",
+		"conv=3x5,image=0x5": "want HEIGHTxWIDTH", "conv=3x5,image=1x2x3x4": "want HEIGHTxWIDTH", "conv=3x5,dropout=2": "in [0, 1)", "conv=1x1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1": "at most 16",
 		"fourier=3,bandwidth=0": "from 1e-6", "mlp=1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1": "at most 16",
 	} {
 		if _, err := lib.Representation(spec); err == nil || !strings.Contains(err.Error(), want) {

@@ -55,15 +55,15 @@ func width(s string) (int, error) {
 
 func mlp(args []string) (objectives.Representation, error) {
 	var widths []int
-	activation, dropout := features.ReLU, 0.0
+	activation, rate := features.ReLU, 0.0
 	for _, a := range args {
 		switch key, value, _ := strings.Cut(a, "="); {
 		case a == features.ReLU || a == features.Tanh:
 			activation = a
 		case key == "dropout":
 			var err error
-			if dropout, err = strconv.ParseFloat(value, 64); err != nil || !(dropout >= 0 && dropout < 1) {
-				return nil, fmt.Errorf("dropout %q: want a number in [0, 1)", value)
+			if rate, err = dropout(value); err != nil {
+				return nil, err
 			}
 		default:
 			m, err := width(a)
@@ -79,7 +79,80 @@ func mlp(args []string) (objectives.Representation, error) {
 	if len(widths) > 16 {
 		return nil, errors.New("want at most 16 layers")
 	}
-	return objectives.MLP(activation, dropout, widths...), nil
+	return objectives.MLP(activation, rate, widths...), nil
+}
+
+func conv(args []string) (objectives.Representation, error) {
+	var c objectives.ConvNet
+	for _, a := range args {
+		key, value, _ := strings.Cut(a, "=")
+		number, size, kernels := strings.Cut(a, "x")
+		var err error
+		switch {
+		case a == "pad":
+			c.Pad = true
+		case key == "image":
+			if c.Height, c.Width, c.Channels, err = image(value); err != nil {
+				return nil, err
+			}
+		case key == "dropout":
+			if c.Dropout, err = dropout(value); err != nil {
+				return nil, err
+			}
+		case kernels && len(c.Widths) == 0:
+			k := objectives.Kernels{}
+			if k.Number, err = width(number); err == nil {
+				k.Size, err = width(size)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("%q: want kernels such as 16x5, 16 of 5×5 pixels", a)
+			}
+			c.Kernels = append(c.Kernels, k)
+		default:
+			m, err := width(a)
+			if err != nil {
+				return nil, fmt.Errorf("%w, kernels such as 16x5 before them, pad, image=28x28 or dropout=0.5", err)
+			}
+			c.Widths = append(c.Widths, m)
+		}
+	}
+	if c.Kernels == nil && c.Widths == nil {
+		c.Kernels, c.Widths = []objectives.Kernels{{Number: 16, Size: 5}, {Number: 32, Size: 5}}, []int{128}
+	}
+	switch {
+	case c.Kernels == nil:
+		return nil, errors.New("want kernels such as 16x5 before layers")
+	case len(c.Kernels)+len(c.Widths) > 16:
+		return nil, errors.New("want at most 16 layers")
+	}
+	return objectives.Conv(c), nil
+}
+
+// image reads the sides of an image and its channels, 1 if they are not said.
+func image(s string) (height, width, channels int, err error) {
+	var n [3]int
+	sides := strings.Split(s, "x")
+	if len(sides) == 2 {
+		sides = append(sides, "1")
+	}
+	if len(sides) != 3 {
+		return 0, 0, 0, fmt.Errorf("image %q: want HEIGHTxWIDTH or HEIGHTxWIDTHxCHANNELS", s)
+	}
+	for i, side := range sides {
+		if n[i], err = strconv.Atoi(side); err != nil || n[i] < 1 || n[i] > mostUnits {
+			return 0, 0, 0, fmt.Errorf("image %q: want HEIGHTxWIDTH or HEIGHTxWIDTHxCHANNELS", s)
+		}
+	}
+	return n[0], n[1], n[2], nil
+}
+
+// dropout reads a rate.
+func dropout(s string) (float64, error) {
+	rate, err := strconv.ParseFloat(s, 64)
+	if err != nil || !(rate >= 0 && rate < 1) {
+		return 0, fmt.Errorf("dropout %q: want a number in [0, 1)", s)
+	}
+	return rate, nil
 }
 
 func fourier(args []string) (objectives.Representation, error) {

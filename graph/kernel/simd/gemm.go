@@ -48,15 +48,18 @@ func Gemm32(dst []float32, a, b Matrix, part, parts int) {
 	m, n := a.Rows, b.Cols
 	if n >= m {
 		tiles := (n + tileCols - 1) / tileCols
-		gemm(dst, a, b, 0, m, tiles*part/parts*tileCols, min(n, tiles*(part+1)/parts*tileCols))
+		gemm(dst, a, b, 0, m, tiles*part/parts*tileCols, min(n, tiles*(part+1)/parts*tileCols), false)
 	} else {
 		tiles := (m + tileRows - 1) / tileRows
-		gemm(dst, a, b, tiles*part/parts*tileRows, min(m, tiles*(part+1)/parts*tileRows), 0, n)
+		gemm(dst, a, b, tiles*part/parts*tileRows, min(m, tiles*(part+1)/parts*tileRows), 0, n, false)
 	}
 }
 
-// gemm computes rows i0..i1 and columns j0..j1.
-func gemm(dst []float32, a, b Matrix, i0, i1, j0, j1 int) {
+// GemmAdd32 adds the matrix product a·b to dst, on one thread.
+func GemmAdd32(dst []float32, a, b Matrix) { gemm(dst, a, b, 0, a.Rows, 0, b.Cols, true) }
+
+// gemm computes rows i0..i1 and columns j0..j1, and adds them to dst or writes them.
+func gemm(dst []float32, a, b Matrix, i0, i1, j0, j1 int, add bool) {
 	n, k := b.Cols, a.Cols
 	if i0 >= i1 || j0 >= j1 {
 		return
@@ -90,13 +93,13 @@ func gemm(dst []float32, a, b Matrix, i0, i1, j0, j1 int) {
 					from, ars, acs = &a.Data[i*a.RowStride+t0], a.RowStride, 1
 				}
 				if w == tileCols && i+tileRows <= i1 {
-					gemm6x16(&dst[i*n+j], n, from, ars, acs, cols, ldb, d, t0 > 0)
+					gemm6x16(&dst[i*n+j], n, from, ars, acs, cols, ldb, d, add || t0 > 0)
 					continue
 				}
 				gemm6x16(&edge[0], tileCols, from, ars, acs, cols, ldb, d, false)
 				for r := range min(tileRows, i1-i) {
 					row := dst[(i+r)*n+j : (i+r)*n+j+w]
-					if t0 == 0 {
+					if t0 == 0 && !add {
 						copy(row, edge[r*tileCols:])
 						continue
 					}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"opl/graph/kernel/simd"
@@ -78,6 +79,13 @@ func TestGemm32(t *testing.T) {
 			multiplied(t, fmt.Sprint(s, i), want, scale, func(dst []float32, part, parts int) {
 				simd.Gemm32(dst, pair[0], pair[1], part, parts)
 			})
+			sum := slices.Repeat([]float32{3}, m*n)
+			simd.GemmAdd32(sum, pair[0], pair[1])
+			for e, v := range sum {
+				if math.Abs(float64(v)-3-want[e]) > 3e-6*(3+scale[e]) {
+					t.Fatalf("%v: 3 and element %d are %v, want %v", s, e, v, 3+want[e])
+				}
+			}
 		}
 	}
 }

@@ -26,3 +26,9 @@ NONE(·hazards64, ·dots64, ·pulls64, ·transpose8, ·spmm64)
 
 TEXT ·above32(SB), NOSPLIT, $0
 	UNDEF
+
+TEXT ·pool32(SB), NOSPLIT, $0
+	UNDEF
+
+TEXT ·unpool32(SB), NOSPLIT, $0
+	UNDEF
