@@ -89,7 +89,7 @@ is no signature, so trust the file as much as whoever could write it.
 					return err
 				}
 				defer log.Close()
-				judge := provenance.New(log)
+				judge := provenance.Within(log, o.Gamma)
 				if force {
 					judge.Force()
 				}

@@ -108,6 +108,8 @@ type Options struct {
 	// Threads is how many threads may be used; 0 means 1. The result is the same for
 	// any number.
 	Threads int
+
+	clip float64 // the factor of ℓ where models are shrunk; 0: Γ, see [Strength]
 }
 
 // check fills in what is not given.
