@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"opl/policies/policyfile"
 	"opl/policies/wholefile"
@@ -26,6 +28,7 @@ type evaluateFlags struct {
 	targets    []string
 	estimators []string
 	delta      float64
+	gamma      float64
 	seed       uint64
 	model      string // policy file
 	format     string
@@ -82,14 +85,20 @@ before, in a fixed random order.
 	fl := cmd.Flags()
 	fl.StringArrayVar(&f.targets, "target", nil, "policy to evaluate: uniform, a policy file or a file of probabilities; may be repeated")
 	fl.StringSliceVar(&f.estimators, "estimators", nil, "estimators, such as snips,clip=0.1 (default: all that can be had)")
+	fl.StringVar(&f.plot, "plot", "", "also draw the estimates to this `file`: .png, .svg or .pdf")
+	f.addTargets(fl)
+	return cmd
+}
+
+// addTargets adds the flags of evaluate and select.
+func (f *evaluateFlags) addTargets(fl *pflag.FlagSet) {
 	fl.Float64Var(&f.delta, "delta", 0.05, "δ: intervals at level 1-δ, guarantees with probability 1-δ")
+	fl.Float64Var(&f.gamma, "propensity-error", 1, "Γ: guarantees hold for all propensities within this factor of those logged")
 	fl.Uint64Var(&f.seed, "seed", 1, "seed of the folds of dm and dr")
 	fl.StringVar(&f.model, "reward-model", "", "policy `file` whose reward model is r̂ of dm and dr (default: ridge regression)")
 	fl.StringVar(&f.format, "format", "table", "output: "+strings.Join(table.Formats(), ", "))
-	fl.StringVar(&f.plot, "plot", "", "also draw the estimates to this `file`: .png, .svg or .pdf")
-	fl.BoolVar(&f.force, "force", false, "evaluate on a log that is unusable too")
+	fl.BoolVar(&f.force, "force", false, "go on with a log that is unusable, too: nothing is guaranteed then")
 	f.add(fl)
-	return cmd
 }
 
 func evaluate(cmd *cobra.Command, estimators []ope.Estimator, f evaluateFlags, path string) error {
@@ -100,34 +109,11 @@ func evaluate(cmd *cobra.Command, estimators []ope.Estimator, f evaluateFlags, p
 	if err := writable("plot", f.plot, path); err != nil {
 		return err
 	}
-	log, err := f.open(cmd.Context(), path)
+	log, targets, err := f.read(cmd, &o, path)
 	if err != nil {
 		return err
 	}
 	defer log.Close()
-	o.Judge = provenance.New(log)
-	found := o.Judge.Found()
-	fmt.Fprintf(cmd.ErrOrStderr(), "opl: %s: %s\n", path, found.Summary())
-	if found.Severity == inspect.Unusable && !f.force {
-		return fmt.Errorf("%s is unusable: see opl inspect; --force evaluates it anyway", path)
-	}
-	o.Notes = remarks(log, found, f.readFlags)
-	var targets []ope.Target
-	for _, arg := range f.targets {
-		t, err := ope.Open(arg, log)
-		if err != nil {
-			return err
-		}
-		if slices.ContainsFunc(targets, func(u ope.Target) bool { return u.Name == t.Name }) {
-			return fmt.Errorf("--target %s: there is already a target %s; name it by NAME=%s", arg, t.Name, arg)
-		}
-		targets = append(targets, t)
-	}
-	if slices.ContainsFunc(o.Estimators, reads) && !slices.ContainsFunc(targets, func(t ope.Target) bool { return t.Row == nil }) {
-		if err := f.predict(&o, log); err != nil {
-			return err
-		}
-	}
 	result, err := ope.Evaluate(log, targets, o)
 	if err != nil {
 		return err
@@ -142,6 +128,41 @@ func evaluate(cmd *cobra.Command, estimators []ope.Estimator, f evaluateFlags, p
 		}
 	}
 	return nil
+}
+
+// read opens and inspects the log, reads the targets, and learns the model of the reward that estimators
+// want.
+func (f *evaluateFlags) read(cmd *cobra.Command, o *ope.Options, path string) (_ *logs.Log, targets []ope.Target, err error) {
+	log, err := f.open(cmd.Context(), path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() {
+		if err != nil {
+			log.Close()
+		}
+	}()
+	o.Judge = provenance.Within(log, f.gamma)
+	found := o.Judge.Found()
+	fmt.Fprintf(cmd.ErrOrStderr(), "opl: %s: %s\n", path, found.Summary())
+	if found.Severity == inspect.Unusable && !f.force {
+		return nil, nil, fmt.Errorf("%s is unusable: see opl inspect; --force goes on anyway", path)
+	}
+	o.Notes = remarks(log, found, f.readFlags)
+	for _, arg := range f.targets {
+		t, err := ope.Open(arg, log)
+		if err != nil {
+			return nil, nil, err
+		}
+		if slices.ContainsFunc(targets, func(u ope.Target) bool { return u.Name == t.Name }) {
+			return nil, nil, fmt.Errorf("--target %s: there is already a target %s; name it by NAME=%s", arg, t.Name, arg)
+		}
+		targets = append(targets, t)
+	}
+	if slices.ContainsFunc(o.Estimators, reads) && !slices.ContainsFunc(targets, func(t ope.Target) bool { return t.Row == nil }) {
+		err = f.predict(o, log)
+	}
+	return log, targets, err
 }
 
 // reads reports an estimator that needs a model of the reward.
@@ -202,12 +223,14 @@ func remarks(log *logs.Log, found inspect.Report, f readFlags) []string {
 }
 
 func (f evaluateFlags) options(estimators []ope.Estimator) (ope.Options, error) {
-	o := ope.Options{Delta: f.delta}
+	o := ope.Options{Delta: f.delta, Gamma: f.gamma}
 	switch {
 	case len(f.targets) == 0:
 		return o, errors.New("--target: want a policy to evaluate: uniform, or a file")
 	case !(f.delta > 0 && f.delta < 1):
 		return o, fmt.Errorf("--delta %v: want a number in (0, 1)", f.delta)
+	case !(f.gamma >= 1) || math.IsInf(f.gamma, 1):
+		return o, fmt.Errorf("--propensity-error %v: want a number of at least 1", f.gamma)
 	case !slices.Contains(table.Formats(), f.format):
 		return o, fmt.Errorf("--format %s: want %s", f.format, strings.Join(table.Formats(), ", "))
 	case f.plot != "" && !slices.Contains([]string{".png", ".svg", ".pdf"}, filepath.Ext(f.plot)):

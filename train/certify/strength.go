@@ -1,27 +1,42 @@
 package certify
 
 import (
+	"cmp"
 	"math"
 
+	"opl/train/inspect"
 	"opl/train/logs"
 )
 
 const (
 	// Strongest is the largest Γ that [Strength] looks for.
 	Strongest = 10.0
-	bracket   = 1.1     // ratio of the ends of two brackets
 	kept      = 1 << 22 // probabilities, or predictions, that are kept from one Γ to the next
 )
 
-// Strength is the largest Γ, to 0.1 % below and 10 at most, at which the upper bound on the gain of a
+// bracket is the end of the bracket that Γ is in, where models are shrunk as for it.
+func bracket(gamma float64) float64 {
+	switch {
+	case gamma == 1:
+		return 1
+	case gamma <= inspect.Rounded:
+		return inspect.Rounded
+	}
+	end := 1.1
+	for end < gamma {
+		end *= 1.1
+	}
+	return end
+}
+
+// Strength is the largest Γ, to .001 below and 10 at most, at which the upper bound on the gain of a
 // fixed policy is below 0, as of [Fixed]; 0 where it is not at the Γ of the options.
 //
-// It may be read off the rows: with probability 1 − δ/2 there is no gain that it is wrong about, whatever
-// the true Γ. The Γ are cut at 1.1, 1.1², … times the first. In a bracket models are
-// shrunk as for its upper end, so that X at each row increases in Γ, and with it the bound: if it is below
-// 0 at a Γ of the bracket, so it is at all smaller ones of it. A bracket is looked at only where the
-// bound is below 0 at the upper end of the one before. So whatever the true Γ, the strength is
-// above it only if one bound fails, that of its bracket.
+// It may be read off the rows: whatever the true Γ is, with probability 1 − δ/2 the strength is below it, or
+// the policy better. In a bracket (see the package comment) X of each row increases in Γ, and with it the bound: where it is
+// below 0 at one Γ, so it is at the smaller ones of its bracket. A bracket is looked at only where the bound is below 0 at
+// the end of the one before. So a strength above the true Γ of a policy that is not better needs the
+// bound of the true Γ to fail.
 func Strength(pi func(dst []float64, i int) error, logged []float64, log *logs.Log, rows []int, o Options) (float64, error) {
 	o, err := o.check()
 	if err != nil {
@@ -36,35 +51,28 @@ func Strength(pi func(dst []float64, i int) error, logged []float64, log *logs.L
 			return 0, err
 		}
 	}
-	better := func(gamma, clip float64) bool {
-		if err != nil {
-			return false
-		}
+	better := func(gamma float64) bool {
 		o := o
-		o.Gamma, o.clip = gamma, clip
-		var s *sums
-		if s, err = fixed(pi, logged, log, rows, o); err != nil {
-			return false
-		}
-		_, gain, delta := s.mixtures()
-		return gain.log(0) > -math.Log(delta)
+		o.Gamma = gamma
+		b, e := Fixed(pi, logged, log, rows, o)
+		err = cmp.Or(err, e)
+		return e == nil && b.Better()
 	}
 	low := o.Gamma
-	for low < Strongest {
-		high := min(low*bracket, Strongest)
-		if clip := high; !better(high, clip) {
-			for high-low > 1e-3*low {
-				if mid := (low + high) / 2; better(mid, clip) {
-					low = mid
-				} else {
-					high = mid
-				}
-			}
-			break
-		}
+	next := func() float64 { return min(bracket(math.Nextafter(low, 2*low)), Strongest) }
+	high := next()
+	for low < Strongest && better(high) {
 		low = high
+		high = next()
 	}
-	return low, err
+	for high-low > 1e-3 {
+		if mid := (low + high) / 2; better(mid) {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	return max(o.Gamma, math.Floor(low*1000)/1000), err
 }
 
 // keep computes probabilities and predictions once.

@@ -39,6 +39,9 @@ type Options struct {
 	Estimators []Estimator
 	// Model predicts rewards, for estimators that need it; nil leaves them out.
 	Model Model
+	// Gamma is Γ, the factor that propensities are known up to, in what is guaranteed; 0: 1. The Judge
+	// should know of it, see [provenance.Within].
+	Gamma float64
 	// Judge says what can be guaranteed of the targets; nil: the log's.
 	Judge *provenance.Judge
 	// Notes are said below the results, such as what is known of the log.
@@ -117,8 +120,18 @@ func Evaluate(log *logs.Log, targets []Target, o Options) (Result, error) {
 	if o.Delta = cmp.Or(o.Delta, 0.05); !(o.Delta > 0 && o.Delta < 1) {
 		return Result{}, fmt.Errorf("ope: delta %v is outside (0, 1)", o.Delta)
 	}
+	if o.Gamma != 0 && !(o.Gamma >= 1 && o.Gamma <= math.MaxFloat64) {
+		return Result{}, fmt.Errorf("ope: propensities known up to the factor %v, want a number of at least 1", o.Gamma)
+	}
 	if len(targets) == 0 {
 		return Result{}, errors.New("ope: no target policy")
+	}
+	names := map[string]bool{}
+	for _, t := range targets {
+		if names[t.Name] {
+			return Result{}, fmt.Errorf("ope: there are two targets %q", t.Name)
+		}
+		names[t.Name] = true
 	}
 	t, err := newSample(log, o.Delta)
 	if err != nil {
@@ -126,7 +139,7 @@ func Evaluate(log *logs.Log, targets []Target, o Options) (Result, error) {
 	}
 	judge := o.Judge
 	if judge == nil {
-		judge = provenance.New(log)
+		judge = provenance.Within(log, o.Gamma)
 	}
 	on := t.mean(func(i int) float64 { return t.r[i] })
 	res := Result{Rows: t.n, Groups: t.groups, Delta: o.Delta, Logging: t.gain(on, Value{}), Notes: o.Notes}
@@ -161,7 +174,7 @@ func Evaluate(log *logs.Log, targets []Target, o Options) (Result, error) {
 				values[j][c.Name] = v
 			}
 		}
-		c, err := judge.Target(target.Row, d.Pi, target.Origin, certify.Options{Delta: o.Delta / float64(len(targets))})
+		c, err := judge.Target(target.Row, d.Pi, target.Origin, certify.Options{Delta: o.Delta / float64(len(targets)), Gamma: o.Gamma})
 		var withheld *provenance.Withheld
 		switch {
 		case errors.As(err, &withheld):

@@ -129,12 +129,19 @@ func (r Result) writeTable(w io.Writer, f table.Format) error {
 			continue
 		}
 		g := p.Guarantee
-		para("guaranteed: %s earns at least %s, and %s more than the logging policy: %s", p.Name, value(g.Promise()), signed(g.GainAtLeast()), g.Verdict)
+		verdict := string(g.Verdict)
+		if g.Circumstances != nil && g.Strength > 0 {
+			verdict += fmt.Sprintf(", for propensities within the factor %s of those logged", factor(g.Strength))
+		}
+		para("guaranteed: %s earns at least %s, and %s more than the logging policy: %s", p.Name, value(g.Promise()), signed(g.GainAtLeast()), verdict)
 		if g.Contradicted != "" {
 			para("doubt: %s: %s", p.Name, g.Contradicted)
 		}
 	}
-	if slices.ContainsFunc(r.Policies, func(p Policy) bool { return p.Guarantee != nil }) {
+	if i := slices.IndexFunc(r.Policies, func(p Policy) bool { return p.Guarantee != nil }); i >= 0 {
+		if gamma := r.Policies[i].Guarantee.Gamma; gamma > 1 {
+			para("guarantees hold for all propensities within the factor %v of those logged", gamma)
+		}
 		para("guarantees hold together with probability %v, for one look, if rows (or groups) are independent and the policies were fixed before this log was seen", 1-r.Delta)
 	}
 	return nil
