@@ -207,6 +207,9 @@ func remarks(log *logs.Log, found inspect.Report, f readFlags) []string {
 	if n := log.Skipped; n > 0 {
 		notes = append(notes, fmt.Sprintf("%d rows were left out: all of this, guarantees too, speaks of the rows kept", n))
 	}
+	if log.Estimates != nil {
+		notes = append(notes, log.Estimates.String())
+	}
 	if f.scaled() {
 		notes = append(notes, fmt.Sprintf("a value v stands for the reward %v + %v v", f.RewardMin, f.RewardMax-f.RewardMin))
 	}

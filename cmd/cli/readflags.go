@@ -28,7 +28,7 @@ func (f *readFlags) add(fl *pflag.FlagSet) {
 	fl.Float64Var(&f.RewardMin, "reward-min", 0, "the reward that counts as 0")
 	fl.Float64Var(&f.RewardMax, "reward-max", 1, "the reward that counts as 1")
 	fl.StringVar(&f.LoggingPolicy, "logging-policy", "", "what drew the actions where the log does not say: uniform, or a policy file")
-	fl.BoolVar(&f.Estimate, "estimate-propensity", false, "estimate missing propensities; nothing is certified then")
+	fl.BoolVar(&f.Estimate, "estimate-propensity", false, "estimate propensities, in rows that have none; nothing is certified then")
 	fl.StringVar(&f.BadRows, "skip-bad", "", "write rows that cannot be read to this `file` and go on without them")
 	fl.StringSliceVar(&f.Actions, "actions", nil, "all actions by name, in order (default: those in the log)")
 	fl.StringSliceVar(&f.Categories, "categories", nil, "context columns whose values are names even where they look like numbers")

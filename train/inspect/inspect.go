@@ -396,7 +396,11 @@ func (l *log) reading() {
 			Do:    "join with a value for what is missing, 0 where no report means no reward: setting missing-reward"})
 	}
 	if l.Estimated {
-		l.add(Finding{Check: "estimated propensities", Severity: Doubtful, Measured: "the propensities are estimates",
+		measured := "the propensities are estimates"
+		if l.Estimates != nil {
+			measured = l.Estimates.String()
+		}
+		l.add(Finding{Check: "estimated propensities", Severity: Doubtful, Measured: measured,
 			Means: "values inherit their error, and nothing is certified", Do: "log the propensities when the action is drawn"})
 	}
 	for _, n := range l.Notes {
