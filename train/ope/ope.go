@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 
 	"opl/train/certify"
 	"opl/train/logs"
@@ -33,12 +34,18 @@ type Options struct {
 	// Delta is δ: intervals are at level 1 − δ, guarantees hold together, over all
 	// targets, with probability 1 − δ. 0 means 0.05.
 	Delta float64
-	// Estimators are those of [Estimators] and one's own, with the hyperparameters of
-	// [Estimator.With]; nil means [Estimators]. Those that the log, the targets or a missing
+	// Estimators are some of [Estimators] and one's own, with the hyperparameters of
+	// [Estimator.With]; nil means those that [Default] keeps. Those that the log, the targets or a missing
 	// Model do not admit are left out, and named in Result.Missing.
 	Estimators []Estimator
-	// Model predicts rewards, for estimators that need it; nil leaves them out.
+	// Model predicts rewards, for estimators that need it. Learn learns one from the log, with weights
+	// of rows as [ModelOptions] has them: for Model nil, and for estimators that Teach. Both nil leaves
+	// such estimators out.
 	Model Model
+	Learn func(weight []float64) (Model, error)
+	// Loggers are the policies that logged the rows, named as log.Policies names them, for estimators
+	// that are Balanced; nil leaves these out.
+	Loggers []Target
 	// Judge says what can be guaranteed of the targets; nil: the log's.
 	Judge *provenance.Judge
 	// Notes are said below the results, such as what is known of the log.
@@ -130,20 +137,51 @@ func Evaluate(log *logs.Log, targets []Target, o Options) (Result, error) {
 	}
 	on := t.mean(func(i int) float64 { return t.r[i] })
 	res := Result{Rows: t.n, Groups: t.groups, Delta: o.Delta, Logging: t.gain(on, Value{}), Notes: o.Notes}
-	chosen, missing, err := choose(o, targets, t.n)
+	chosen, missing, err := t.choose(o, targets, judge)
 	if err != nil {
 		return Result{}, err
 	}
 	res.Missing = missing
+	if o.Model == nil && o.Learn != nil && slices.ContainsFunc(chosen, func(e Estimator) bool { return e.Model && e.Teach == nil }) {
+		if o.Model, err = o.Learn(nil); err != nil {
+			return Result{}, err
+		}
+	}
+	var mix []float64
+	if slices.ContainsFunc(chosen, func(e Estimator) bool { return e.Balanced }) {
+		if mix, err = t.mixture(o.Loggers); err != nil {
+			return Result{}, err
+		}
+	}
 	values := make([]map[string]Value, len(targets)) // by target and estimator
 	for j, target := range targets {
-		p, d, err := t.policy(target, o.Model, slices.ContainsFunc(chosen, func(e Estimator) bool { return e.Model }))
+		p, d, err := t.policy(target)
 		if err != nil {
 			return Result{}, err
 		}
+		if d.Delta = o.Delta; mix != nil {
+			d.Balanced = make([]float64, t.n)
+			for i, m := range mix {
+				d.Balanced[i] = d.Pi[i] / m
+			}
+		}
+		if o.Model != nil && slices.ContainsFunc(chosen, func(e Estimator) bool { return e.Model }) {
+			if err := t.predict(d, target, o.Model); err != nil {
+				return Result{}, err
+			}
+		}
 		values[j] = map[string]Value{}
 		for _, c := range chosen {
-			at, _ := c.hyper(t.n) // choose has checked it
+			d := d
+			if c.Teach != nil {
+				if d, err = t.teach(d, target, c, o.Learn); err != nil {
+					return Result{}, err
+				}
+			}
+			at, err := c.hyper(d)
+			if err != nil {
+				return Result{}, fmt.Errorf("ope: estimator %w", err)
+			}
 			v := c.Of(d, at)
 			if math.IsNaN(v.Value) {
 				res.Missing = append(res.Missing, fmt.Sprintf("%s: it has no value for target %s", c.Name, target.Name))
@@ -187,30 +225,42 @@ func Evaluate(log *logs.Log, targets []Target, o Options) (Result, error) {
 }
 
 // choose lists the estimators that can be computed, and those that cannot.
-func choose(o Options, targets []Target, n int) (chosen []Estimator, missing []string, err error) {
+func (t *sample) choose(o Options, targets []Target, judge *provenance.Judge) (chosen []Estimator, missing []string, err error) {
 	asked := o.Estimators
 	if asked == nil {
-		asked = Estimators()
+		asked = Default(Estimators(), o.Loggers != nil)
 	}
 	logged := slices.IndexFunc(targets, func(t Target) bool { return t.Row == nil })
 	seen := map[string]bool{}
+	taught := sync.OnceValue(func() string { return learned(o.Loggers, judge) })
 	for _, e := range asked {
-		_, err := e.hyper(n)
 		switch {
 		case e.Name == "" || e.Of == nil:
 			return nil, nil, fmt.Errorf("ope: estimator %q has no name or no formula Of", e.Name)
 		case seen[e.Name]:
 			return nil, nil, fmt.Errorf("ope: estimator %s comes twice", e.Name)
-		case err != nil:
-			return nil, nil, fmt.Errorf("ope: estimator %w", err)
-		case e.Model && o.Model == nil:
-			missing = append(missing, fmt.Sprintf("%s: no model of the reward", e.Name))
-		case e.Model && logged >= 0:
-			missing = append(missing, fmt.Sprintf("%s: target %s has no probabilities of all actions", e.Name, targets[logged].Name))
-		default:
-			chosen = append(chosen, e)
 		}
 		seen[e.Name] = true
+		why := ""
+		switch {
+		case e.Model && o.Model == nil && o.Learn == nil:
+			why = "no model of the reward"
+		case e.Teach != nil && o.Learn == nil:
+			why = "its model of the reward is learned for each target, none is given"
+		case e.Model && logged >= 0:
+			why = fmt.Sprintf("target %s has no probabilities of all actions", targets[logged].Name)
+		case e.ByLogger && (t.log.Logger == nil || slices.Min(t.log.Logger) < 0):
+			why = "the log does not say who logged each row, in a column policy"
+		case e.Balanced && o.Loggers == nil:
+			why = "the policies that logged the rows are not given, by setting logger"
+		case e.ByLogger:
+			why = taught()
+		}
+		if why != "" {
+			missing = append(missing, e.Name+": "+why)
+			continue
+		}
+		chosen = append(chosen, e)
 	}
 	if chosen == nil {
 		return nil, nil, fmt.Errorf("ope: no estimator is left: %v", missing)
@@ -218,34 +268,15 @@ func choose(o Options, targets []Target, n int) (chosen []Estimator, missing []s
 	return chosen, missing, nil
 }
 
-// policy gathers what estimators read of one target, and what its weights are like.
-// model asks for predictions.
-func (t *sample) policy(target Target, model Model, predict bool) (Policy, *Data, error) {
-	var (
-		p              = Policy{Name: target.Name}
-		d              = &Data{N: t.n, R: t.r, Pi0: t.log.Propensity, Pi: make([]float64, t.n), W: make([]float64, t.n), Weight: t.log.Weight, rows: t}
-		row, predicted = make([]float64, t.k), make([]float64, t.k)
-	)
-	if predict {
-		d.Direct, d.Predicted = make([]float64, t.n), make([]float64, t.n)
-	}
-	if target.Row == nil && len(target.Logged) != t.n {
-		return p, nil, fmt.Errorf("ope: target %s has %d probabilities for %d rows", target.Name, len(target.Logged), t.n)
-	}
+// policy gathers what estimators read of one target but for predictions, and what its weights are like.
+func (t *sample) policy(target Target) (Policy, *Data, error) {
+	p := Policy{Name: target.Name}
+	d := &Data{N: t.n, R: t.r, Pi0: t.log.Propensity, Pi: make([]float64, t.n), W: make([]float64, t.n), Logger: t.log.Logger, Weight: t.omega, rows: t}
+	row := make([]float64, t.k)
 	var sum, square, most float64
 	for i := range t.n {
 		var err error
-		if target.Row == nil {
-			d.Pi[i] = target.Logged[i]
-			err = probability(d.Pi[i])
-		} else {
-			if err := target.Row(row, i); err != nil {
-				return p, nil, err
-			}
-			d.Pi[i] = row[t.log.Action[i]]
-			_, err = logs.Distribution(row, t.log.Actions, logs.Exact)
-		}
-		if err != nil {
+		if d.Pi[i], err = target.logged(row, i, t.log); err != nil {
 			return p, nil, fmt.Errorf("ope: target %s, row %d: %w", target.Name, i+1, err)
 		}
 		w := d.Pi[i] / d.Pi0[i]
@@ -258,16 +289,6 @@ func (t *sample) policy(target Target, model Model, predict bool) (Policy, *Data
 		square += v * v
 		most = max(most, v)
 		p.Largest = max(p.Largest, w)
-		if predict {
-			model(predicted, i)
-			d.Predicted[i] = predicted[t.log.Action[i]]
-			for a, q := range row {
-				d.Direct[i] += q * predicted[a]
-			}
-			if x := d.Direct[i] + d.Predicted[i]; x-x != 0 {
-				return p, nil, fmt.Errorf("ope: row %d: the model predicts a reward that is not finite", i+1)
-			}
-		}
 	}
 	g := t.gain(d.Mean(func(i int) float64 { return d.W[i] }), Value{})
 	p.MeanWeight, p.MeanWeightSE = g.Value, g.SE
@@ -276,6 +297,47 @@ func (t *sample) policy(target Target, model Model, predict bool) (Policy, *Data
 	}
 	t.warn(&p, d.W)
 	return p, d, nil
+}
+
+// predict fills what a model says of a target.
+func (t *sample) predict(d *Data, target Target, model Model) error {
+	d.Direct, d.Predicted = make([]float64, t.n), make([]float64, t.n)
+	row, predicted := make([]float64, t.k), make([]float64, t.k)
+	for i := range t.n {
+		if err := target.Row(row, i); err != nil {
+			return err
+		}
+		model(predicted, i)
+		d.Predicted[i] = predicted[t.log.Action[i]]
+		for a, q := range row {
+			d.Direct[i] += q * predicted[a]
+		}
+		if x := d.Direct[i] + d.Predicted[i]; x-x != 0 {
+			return fmt.Errorf("ope: row %d: the model predicts a reward that is not finite", i+1)
+		}
+	}
+	return nil
+}
+
+// teach is the data with the predictions of a model that is learned as an estimator asks. Where all
+// rows have weight 0 in the regression, every model is as good: it is learned without weights.
+func (t *sample) teach(d *Data, target Target, e Estimator, learn func(weight []float64) (Model, error)) (*Data, error) {
+	own, weight, sum := *d, make([]float64, t.n), 0.0
+	for i, w := range d.W {
+		weight[i] = e.Teach(w, d.Pi0[i])
+		sum += weight[i] * t.weight(i)
+	}
+	if sum == 0 {
+		weight = nil
+	}
+	model, err := learn(weight)
+	if err == nil {
+		err = t.predict(&own, target, model)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("ope: estimator %s: %w", e.Name, err)
+	}
+	return &own, nil
 }
 
 // warn says where estimates rest on a handful of rows, and where the weights do

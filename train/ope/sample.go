@@ -14,6 +14,7 @@ type sample struct {
 	log    *logs.Log
 	n, k   int
 	r      []float64 // −c
+	omega  []float64 // ω of rows; nil: all 1
 	total  float64   // Σω
 	groups int       // G
 	place  []int32   // of each row's group among the G; nil: its own
@@ -23,7 +24,7 @@ type sample struct {
 // newSample checks the log.
 func newSample(log *logs.Log, delta float64) (*sample, error) {
 	n := log.Len()
-	t := &sample{log: log, n: n, k: log.K(), groups: n, z: distuv.UnitNormal.Quantile(1 - delta/2), r: make([]float64, n)}
+	t := &sample{log: log, n: n, k: log.K(), groups: n, omega: log.Weight, z: distuv.UnitNormal.Quantile(1 - delta/2), r: make([]float64, n)}
 	if err := log.Check(); err != nil {
 		return nil, err
 	}
@@ -62,10 +63,10 @@ func newSample(log *logs.Log, delta float64) (*sample, error) {
 
 // weight is ω_i.
 func (t *sample) weight(i int) float64 {
-	if t.log.Weight == nil {
+	if t.omega == nil {
 		return 1
 	}
-	return t.log.Weight[i]
+	return t.omega[i]
 }
 
 // mean is Σω s/Σω with its influences.
