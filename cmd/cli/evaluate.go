@@ -29,6 +29,8 @@ type evaluateFlags struct {
 	seed       uint64
 	model      string // name of one to learn, or policy file
 	loggers    []string
+	interval   string
+	most, half float64
 	format     string
 	plot       string
 	force      bool
@@ -79,6 +81,8 @@ several, of the last component of a mixture. A log that had a part in that file 
 predicted by none, as its rows flatter it. The r̂ of the guarantee is learned by logistic
 regression on the rows before, in a fixed random order.
 
+Intervals (--interval):
+` + described(ope.Methods(), func(m ope.Method) (string, string) { return m.Name, m.About }) + `
 Rows of several policies, named in a column policy, may be weighted by what all of them
 would have done: --logger NAME=TARGET for each gives balanced and weighted. Nothing
 learned from a logger's rows may have logged others.
@@ -95,7 +99,10 @@ learned from a logger's rows may have logged others.
 	fl.StringArrayVar(&f.targets, "target", nil, "policy to evaluate: uniform, a policy file or a file of probabilities; may be repeated")
 	fl.StringSliceVar(&f.estimators, "estimators", nil, "estimators, such as snips,clip=0.1 (default: see above)")
 	fl.Float64Var(&f.delta, "delta", 0.05, "δ: intervals at level 1-δ, guarantees with probability 1-δ")
-	fl.Uint64Var(&f.seed, "seed", 1, "seed of the folds of r̂")
+	fl.Uint64Var(&f.seed, "seed", 1, "seed of the folds of r̂ and of resamples")
+	fl.StringVar(&f.interval, "interval", "normal", "how intervals are made: "+listed(ope.Methods(), func(m ope.Method) string { return m.Name }))
+	fl.Float64Var(&f.most, "max-weight", 0, "no weight π/π₀ can be above it, for the intervals that ask for bounds (default the largest in the log's contexts, if all propensities are logged)")
+	fl.Float64Var(&f.half, "half-width", 0, "say how many rows would give an interval of plus and minus it (default a tenth of the logging policy's value)")
 	fl.StringVar(&f.model, "reward-model", "ridge", "r̂: ridge, logistic, or a policy `file` that holds one")
 	fl.StringArrayVar(&f.loggers, "logger", nil, "policy that logged rows, as NAME=TARGET for each NAME in the column policy; may be repeated")
 	fl.StringVar(&f.format, "format", "table", "output: "+strings.Join(table.Formats(), ", "))
@@ -230,12 +237,16 @@ func remarks(log *logs.Log, found inspect.Report, f readFlags) []string {
 }
 
 func (f evaluateFlags) options(estimators []ope.Estimator) (ope.Options, error) {
-	o := ope.Options{Delta: f.delta}
+	o := ope.Options{Delta: f.delta, Interval: f.interval, MaxWeight: f.most, HalfWidth: f.half, Seed: f.seed}
 	switch {
 	case len(f.targets) == 0:
 		return o, errors.New("--target: want a policy to evaluate: uniform, or a file")
 	case !(f.delta > 0 && f.delta < 1):
 		return o, fmt.Errorf("--delta %v: want a number in (0, 1)", f.delta)
+	case f.set.Changed("max-weight") && !(f.most > 0), f.set.Changed("half-width") && !(f.half > 0):
+		return o, errors.New("--max-weight and --half-width: want numbers above 0")
+	case !slices.ContainsFunc(ope.Methods(), func(m ope.Method) bool { return m.Name == f.interval }):
+		return o, fmt.Errorf("--interval %s: want %s", f.interval, listed(ope.Methods(), func(m ope.Method) string { return m.Name }))
 	case !slices.Contains(table.Formats(), f.format):
 		return o, fmt.Errorf("--format %s: want %s", f.format, strings.Join(table.Formats(), ", "))
 	case f.plot != "" && !slices.Contains([]string{".png", ".svg", ".pdf"}, filepath.Ext(f.plot)):

@@ -126,7 +126,7 @@ type Value struct {
 func (d *Data) Mean(s func(i int) float64) Value { return d.rows.mean(s) }
 
 // SE is the standard error of a value.
-func (d *Data) SE(v Value) float64 { return d.rows.se(v.Influence, nil) }
+func (d *Data) SE(v Value) float64 { return d.rows.se(v.Influence) }
 
 // Ratio is Σω x/Σω y, with the influences of the delta method,
 //
