@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"slices"
-
 	"github.com/spf13/cobra"
 
 	"opl/train/library"
@@ -43,8 +41,8 @@ be shipped, 4 if none is selected, and 1 after an error.
 			estimators := estimators
 			if estimator != "" {
 				f.estimators = []string{estimator}
-			} else { // dr, and snips where it cannot be had
-				estimators = slices.DeleteFunc(slices.Clone(estimators), func(e ope.Estimator) bool { return e.Name != ope.DR().Name })
+			} else { // sndr, and snips where it cannot be had
+				estimators = []ope.Estimator{ope.SNDR()}
 			}
 			o, err := f.options(estimators)
 			if err != nil {
@@ -76,7 +74,7 @@ be shipped, 4 if none is selected, and 1 after an error.
 	}
 	fl := cmd.Flags()
 	fl.StringArrayVar(&f.targets, "target", nil, "policy to choose among: uniform, a policy file or a file of probabilities; may be repeated")
-	fl.StringVar(&estimator, "estimator", "", "estimator of the differences, such as clip=0.1 (default: dr, or snips where it cannot be had)")
+	fl.StringVar(&estimator, "estimator", "", "estimator of the differences, such as clip=0.1 (default: sndr, or snips where it cannot be had)")
 	f.addTargets(fl)
 	return cmd
 }

@@ -73,13 +73,13 @@ type Candidate struct {
 }
 
 // Select chooses among targets by what [Evaluate] guarantees of them. Estimators, of which the
-// differences are estimates, are those of the options, and one is enough; nil: dr where it
+// differences are estimates, are those of the options, and one is enough; nil: sndr where it
 // can be had, else snips. Errors: those of Evaluate.
 func Select(log *logs.Log, targets []Target, o Options) (Selection, error) {
 	if o.Estimators == nil {
 		o.Estimators = []Estimator{SNIPS()}
-		if o.Model != nil && !slices.ContainsFunc(targets, func(t Target) bool { return t.Row == nil }) {
-			o.Estimators = []Estimator{DR()}
+		if (o.Model != nil || o.Learn != nil) && !slices.ContainsFunc(targets, func(t Target) bool { return t.Row == nil }) {
+			o.Estimators = []Estimator{SNDR()}
 		}
 	}
 	if len(o.Estimators) != 1 {
