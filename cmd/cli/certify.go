@@ -129,9 +129,9 @@ is no signature, so trust the file as much as whoever could write it.
 			case err != nil:
 				return err
 			case g.Verdict == provenance.Vacuous:
-				return exitStatus(4)
+				return exitStatus(nothing)
 			case !g.Proven():
-				return exitStatus(3)
+				return exitStatus(notShown)
 			}
 			return nil
 		},

@@ -45,9 +45,9 @@ The exit status is 0 if all is fine, 3 if the log is doubtful, 4 if it is unusab
 			}
 			switch report.Severity {
 			case inspect.Doubtful:
-				return exitStatus(3)
+				return exitStatus(notShown)
 			case inspect.Unusable:
-				return exitStatus(4)
+				return exitStatus(nothing)
 			}
 			return nil
 		},

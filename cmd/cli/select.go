@@ -67,9 +67,9 @@ be shipped, 4 if none is selected, and 1 after an error.
 			case s.Ship:
 				return nil
 			case s.Selected != nil:
-				return exitStatus(3)
+				return exitStatus(notShown)
 			}
-			return exitStatus(4)
+			return exitStatus(nothing)
 		},
 	}
 	fl := cmd.Flags()
