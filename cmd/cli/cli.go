@@ -107,7 +107,7 @@ regularized importance weights.
 		commands []*cobra.Command
 	}{
 		{"Your own log", []*cobra.Command{inspectCommand(), trainCommand(lib), certifyCommand(), evaluateCommand(lib), selectCommand(lib), serveCommand(), joinCommand(), monitorCommand()}},
-		{"Research", []*cobra.Command{compareCommand(lib), reproduceCommand(lib), runCommand(lib), plotCommand(lib), exportCommand(lib), gradcheckCommand(lib)}},
+		{"Research", []*cobra.Command{compareCommand(lib), reproduceCommand(lib), runCommand(lib), plotCommand(lib), exportCommand(lib), benchCommand(lib), gradcheckCommand(lib)}},
 		{"Other", []*cobra.Command{versionCommand()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title + ":"})

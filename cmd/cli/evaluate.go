@@ -278,37 +278,45 @@ func (f evaluateFlags) options(estimators []ope.Estimator) (ope.Options, error) 
 	case f.plot != "" && !slices.Contains([]string{".png", ".svg", ".pdf"}, filepath.Ext(f.plot)):
 		return o, fmt.Errorf("--plot %s: want a name ending in .png, .svg or .pdf", f.plot)
 	}
-	if f.estimators == nil {
-		o.Estimators = ope.Default(estimators, f.loggers != nil)
+	o.Estimators = ope.Default(estimators, f.loggers != nil)
+	if f.estimators != nil {
+		var err error
+		if o.Estimators, err = pickEstimators(f.estimators, estimators); err != nil {
+			return o, err
+		}
+		if f.set.Changed("reward-model") && !slices.Equal(f.estimators, []string{"all"}) && !slices.ContainsFunc(o.Estimators, reads) {
+			return o, errors.New("--reward-model: none of the --estimators reads a model of the reward, as dr does")
+		}
 	}
-	if slices.Equal(f.estimators, []string{"all"}) {
-		o.Estimators = estimators
-		return o, nil
+	return o, nil
+}
+
+// pickEstimators are those that --estimators lists.
+func pickEstimators(asked []string, estimators []ope.Estimator) (chosen []ope.Estimator, err error) {
+	if slices.Equal(asked, []string{"all"}) {
+		return estimators, nil
 	}
-	for _, s := range f.estimators {
+	for _, s := range asked {
 		name, value, given := strings.Cut(s, "=")
 		named := func(e ope.Estimator) bool { return e.Name == name }
 		i := slices.IndexFunc(estimators, named)
 		if i < 0 {
-			return o, fmt.Errorf("--estimators %s: want all, or some of %s", s, listed(estimators, func(e ope.Estimator) string { return e.Name }))
+			return nil, fmt.Errorf("--estimators %s: want all, or some of %s", s, listed(estimators, func(e ope.Estimator) string { return e.Name }))
 		}
-		if slices.ContainsFunc(o.Estimators, named) {
-			return o, fmt.Errorf("--estimators: %s comes twice", name)
+		if slices.ContainsFunc(chosen, named) {
+			return nil, fmt.Errorf("--estimators: %s comes twice", name)
 		}
 		e := estimators[i]
 		if given {
 			v, err := strconv.ParseFloat(value, 64)
 			if err != nil {
-				return o, fmt.Errorf("--estimators %s: want a number for the hyperparameter", s)
+				return nil, fmt.Errorf("--estimators %s: want a number for the hyperparameter", s)
 			}
 			if e, err = e.With(v); err != nil {
-				return o, fmt.Errorf("--estimators %s: %w", s, err)
+				return nil, fmt.Errorf("--estimators %s: %w", s, err)
 			}
 		}
-		o.Estimators = append(o.Estimators, e)
+		chosen = append(chosen, e)
 	}
-	if f.set.Changed("reward-model") && !slices.ContainsFunc(o.Estimators, reads) {
-		return o, errors.New("--reward-model: none of the --estimators reads a model of the reward, as dr does")
-	}
-	return o, nil
+	return chosen, nil
 }

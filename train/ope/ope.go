@@ -60,6 +60,8 @@ type Options struct {
 	Gamma float64
 	// Judge says what can be guaranteed of the targets; nil: the log's.
 	Judge *provenance.Judge
+	// EstimatesAlone leaves out guarantees, and the inspection of the log that they ask for.
+	EstimatesAlone bool
 	// Notes are said below the results, such as what is known of the log.
 	Notes []string
 }
@@ -171,7 +173,7 @@ func Evaluate(log *logs.Log, targets []Target, o Options) (Result, error) {
 		return Result{}, fmt.Errorf("ope: setting half-width: %v, want a number above 0", o.HalfWidth)
 	}
 	judge := o.Judge
-	if judge == nil {
+	if judge == nil && !o.EstimatesAlone {
 		judge = provenance.Within(log, o.Gamma)
 	}
 	reward := func(i int) float64 { return t.r[i] }
@@ -259,6 +261,11 @@ func Evaluate(log *logs.Log, targets []Target, o Options) (Result, error) {
 			}
 		}
 		t.believe(&p, on.Value.Value, o.HalfWidth)
+		if o.EstimatesAlone {
+			p.Uncertified = "estimates alone were asked for"
+			res.Policies = append(res.Policies, p)
+			continue
+		}
 		c, err := judge.Target(target.Row, d.Pi, target.Origin, certify.Options{Delta: o.Delta / float64(len(targets)), Gamma: o.Gamma})
 		var withheld *provenance.Withheld
 		switch {
