@@ -73,7 +73,7 @@ func TestBelieve(t *testing.T) {
 	l, xs := w.log(rand.New(rand.NewPCG(1, 2)), 2000, 1)
 	l.X = oneHot(xs, 6)
 	target := w.target("a", w.pi, xs)
-	learn := func(weight []float64) (ope.Model, error) { return ope.Ridge(l, ope.ModelOptions{Weight: weight}) }
+	learn := learner(l)
 	recommended := func(l *logs.Log, target ope.Target, o ope.Options) ope.Policy {
 		t.Helper()
 		return evaluate(t, l, []ope.Target{target}, o).Policies[0]
