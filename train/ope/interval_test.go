@@ -168,6 +168,16 @@ func TestBootstrap(t *testing.T) {
 		near(t, "low", c.got.Low, c.of[99]+0.9*(c.of[100]-c.of[99])) // 99.9 of 0 … 999
 		near(t, "high", c.got.High, c.of[899]+0.1*(c.of[900]-c.of[899]))
 	}
+	// An estimator that has no value of rows that are drawn anew has no interval.
+	none := ope.Estimator{Name: "none", Of: func(d *ope.Data, _ float64) ope.Value {
+		if d.Weight != nil {
+			return ope.Value{Value: math.Inf(1)}
+		}
+		return d.Mean(func(int) float64 { return 1 })
+	}}
+	if r := evaluate(t, l, []ope.Target{w.target("a", w.pi, xs)}, ope.Options{Estimators: []ope.Estimator{none}, Interval: "bootstrap"}); !slices.Equal(r.Missing, []string{"none: it has no value in resamples for target a"}) {
+		t.Error(r.Missing)
+	}
 	again := evaluate(t, l, []ope.Target{w.target("a", w.pi, xs)}, ope.Options{Estimators: only("snips"), Interval: "bootstrap", Seed: 5, Delta: 0.2})
 	if e, got := r.Policies[0].Estimates[0], again.Policies[0].Estimates[0]; e.Low != got.Low || e.Gain.High != got.Gain.High {
 		t.Errorf("%+v by the same seed, %+v", got, e)
