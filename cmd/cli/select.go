@@ -15,7 +15,7 @@ func selectCommand(lib library.Library) *cobra.Command {
 	)
 	estimators := estimatorsOf(lib)
 	cmd := &cobra.Command{
-		Use:   "select --target TARGET [--target TARGET...] FILE",
+		Use:   "select --target TARGET [--target TARGET...] FILE [FILE...]",
 		Short: "say from a log which of several policies to ship, if any",
 		Long: `select orders target policies by the lower bound on what they earn, selects the first, and
 says in a line whether to ship it: it is shown to earn more than the policy that logged
@@ -36,7 +36,7 @@ be shipped, 4 if none is selected, and 1 after an error.
 ` + readHelp,
 		Example: `  opl select --target new.json --target bolder=floor1.json later.csv
   opl select --target a.csv --target b.csv --target uniform --format json log.csv | jq .selected`,
-		Args: operands("a file"),
+		Args: func(c *cobra.Command, args []string) error { return operands("a file")(c, args[:min(1, len(args))]) },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			estimators := estimators
 			if estimator != "" {
@@ -48,7 +48,7 @@ be shipped, 4 if none is selected, and 1 after an error.
 			if err != nil {
 				return err
 			}
-			log, targets, err := f.read(cmd, &o, args[0])
+			log, targets, err := f.read(cmd, &o, args)
 			if err != nil {
 				return err
 			}

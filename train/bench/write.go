@@ -13,7 +13,8 @@ import (
 )
 
 // Write prints the result in a format. Text and Markdown have biases in hundredths of the reward, variances and
-// mean squared errors in their squares, each ± its standard error over seeds; CSV and JSON as they are.
+// mean squared errors in their squares, ± standard errors over seeds; that of the variance is about the MSE's less the
+// bias's part, and Text, in 80 columns, leaves it out. CSV and JSON have numbers as they are.
 func (r Result) Write(w io.Writer, f table.Format) error {
 	switch f {
 	case table.JSON:
@@ -35,7 +36,11 @@ func (r Result) Write(w io.Writer, f table.Format) error {
 				biased = append(biased, c.Estimator)
 			}
 		}
-		rows = append(rows, []string{c.Logging, strconv.Itoa(c.Rows), c.Estimator, c.Bias.text(100), c.Variance.text(1e4), c.MSE.text(1e4), fmt.Sprintf("%.0f ± %.0f", 100*c.Coverage.Value, 100*c.Coverage.SE)})
+		variance := c.Variance.text(1e4)
+		if f == table.Text { // 80 columns
+			variance, _, _ = strings.Cut(variance, " ")
+		}
+		rows = append(rows, []string{c.Logging, strconv.Itoa(c.Rows), c.Estimator, c.Bias.text(100), variance, c.MSE.text(1e4), fmt.Sprintf("%.0f ± %.0f", 100*c.Coverage.Value, 100*c.Coverage.SE)})
 	}
 	if err := table.Write(w, f, []string{"logging", "rows", "estimate", "bias", "variance", "MSE", "% in"}, rows); err != nil {
 		return err

@@ -255,6 +255,10 @@ func Evaluate(log *logs.Log, targets []Target, o Options) (Result, error) {
 		}
 		values[j] = map[string]quantity{}
 		for _, e := range made {
+			if e.again != nil && !slices.ContainsFunc(e.again, finite) {
+				res.Missing = append(res.Missing, fmt.Sprintf("%s: it has no value in resamples for target %s", e.Name, target.Name))
+				continue
+			}
 			p.Estimates = append(p.Estimates, Estimate{e.Name, e.hyper, t.interval(e.quantity), t.interval(e.less(on)), e.Biased, e.Model})
 			if len(targets) > 1 {
 				values[j][e.Name] = e.quantity
@@ -290,6 +294,8 @@ func Evaluate(log *logs.Log, targets []Target, o Options) (Result, error) {
 	}
 	return res, nil
 }
+
+func finite(v float64) bool { return v-v == 0 }
 
 // estimated is what an estimator makes of a target.
 type estimated struct {
