@@ -192,6 +192,9 @@ func Evaluate(log *logs.Log, targets []Target, o Options) (Result, error) {
 			return Result{}, err
 		}
 	}
+	if i := slices.IndexFunc(chosen, func(e Estimator) bool { return e.ByLogger }); i >= 0 {
+		res.Notes = append(slices.Clip(res.Notes), chosen[i].Name+" and others that read who logged a row hold if no logger learned from rows of another in this log")
+	}
 	var mix []float64
 	if slices.ContainsFunc(chosen, func(e Estimator) bool { return e.Balanced }) {
 		if mix, err = t.mixture(o.Loggers); err != nil {
