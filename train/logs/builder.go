@@ -456,6 +456,8 @@ func (b *builder) add() error {
 		case b.n == 0 || has == was[i] || optional[i] == "weight" && b.lightly || b.o.Estimate && (optional[i] == "propensity" || optional[i] == "propensities"):
 		case has:
 			return bad(optional[i], "given, while the rows before have none")
+		case optional[i] == "propensity":
+			return bad(optional[i], "missing, while the rows before have it: setting estimate-propensity estimates it, and nothing is certified then")
 		default:
 			return bad(optional[i], "missing, while the rows before have it")
 		}

@@ -353,6 +353,8 @@ func (t *table) number(b *builder, c *column, form jsontext.Kind, s []byte, v fl
 	switch {
 	case form == 0 && len(s) == 0 && b.o.Estimate && (c.role == rolePropensity || c.role == roleEach):
 		return nil
+	case form == 0 && len(s) == 0 && c.role == rolePropensity:
+		return bad(c.name, "empty: setting estimate-propensity estimates it, and nothing is certified then")
 	case form == 0 && len(s) == 0:
 		return bad(c.name, "empty")
 	case form == 0:
