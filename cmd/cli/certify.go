@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/spf13/cobra"
 
@@ -70,6 +71,8 @@ is no signature, so trust the file as much as whoever could write it.
 				return errors.New("--cache and --skip-bad name a file for one log: leave them out, or certify by one file")
 			case cmd.Flags().Changed("delta") && !(o.Delta > 0 && o.Delta < 1):
 				return fmt.Errorf("--delta %v: want a number in (0, 1)", o.Delta)
+			case !(o.Gamma >= 1) || math.IsInf(o.Gamma, 1):
+				return fmt.Errorf("--propensity-error %v: want a number of at least 1", o.Gamma)
 			}
 			p, err := policyfile.Load(args[0])
 			if err != nil {
@@ -89,7 +92,7 @@ is no signature, so trust the file as much as whoever could write it.
 					return err
 				}
 				defer log.Close()
-				judge := provenance.New(log)
+				judge := provenance.Within(log, o.Gamma)
 				if force {
 					judge.Force()
 				}
@@ -126,9 +129,9 @@ is no signature, so trust the file as much as whoever could write it.
 			case err != nil:
 				return err
 			case g.Verdict == provenance.Vacuous:
-				return exitStatus(4)
+				return exitStatus(nothing)
 			case !g.Proven():
-				return exitStatus(3)
+				return exitStatus(notShown)
 			}
 			return nil
 		},

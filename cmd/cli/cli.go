@@ -29,6 +29,21 @@ import (
 // interrupted is the exit status after Ctrl-C.
 const interrupted = 130
 
+// The exit statuses of commands that answer a question.
+const (
+	notShown = 3 // not, or not for sure
+	nothing  = 4 // nothing can be said
+)
+
+// statuses is the table of exit statuses in the help.
+const statuses = `Exit statuses: 0 done, 1 an error (a line on stderr, no result), 130 interrupted, and of
+             0                         3                          4
+  inspect    fine                      doubtful                   unusable
+  certify    better than what logged   guaranteed, but not that   nothing is guaranteed
+  select     ship                      selected, not to ship      none is selected
+  monitor    the claim may be true     the claim is refuted
+An unusable log is an error to all others. All else says 0 when it is done, whatever it found.`
+
 // exitStatus is the error of a command that has said what it had to say, and leaves
 // with this status.
 type exitStatus int
@@ -36,8 +51,8 @@ type exitStatus int
 func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 
 // Run runs one command and returns the exit status of the process: 0, 1 after an
-// error, 130 when interrupted, 3 or 4 after inspect has found something. Results go
-// to stdout, one line an error and the progress of long work to stderr.
+// error, 130 when interrupted, 3 or 4 from commands that answer a question, see the help of
+// opl. Results go to stdout, one line an error and the progress of long work to stderr.
 func Run(lib library.Library, args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -70,10 +85,13 @@ func rootCommand(lib library.Library) *cobra.Command {
 		Short: "pessimistic off-policy learning in contextual bandits",
 		Long: `opl learns policies from logs of a contextual bandit, says what is guaranteed of
 them, and compares the ways to do it: PAC-Bayes bounds and heuristics over
-regularized importance weights.`,
+regularized importance weights.
+
+` + statuses,
 		Example: `  opl inspect  log.csv                     can this log be trusted?
   opl train    log.csv --out policy.json   learn a policy, and what is guaranteed of it
   opl evaluate log.csv --target policy.json
+  opl select   log.csv --target policy.json --target other.json
   opl serve    policy.json                 choose actions over HTTP, log each decision
   opl join     served.jsonl rewards.csv --out next.parquet
 
@@ -88,8 +106,8 @@ regularized importance weights.`,
 		title    string
 		commands []*cobra.Command
 	}{
-		{"Your own log", []*cobra.Command{inspectCommand(), trainCommand(lib), certifyCommand(), evaluateCommand(lib), serveCommand(), joinCommand(), monitorCommand()}},
-		{"Research", []*cobra.Command{compareCommand(lib), reproduceCommand(lib), runCommand(lib), plotCommand(lib), exportCommand(lib), gradcheckCommand(lib)}},
+		{"Your own log", []*cobra.Command{inspectCommand(), trainCommand(lib), certifyCommand(), evaluateCommand(lib), selectCommand(lib), serveCommand(), joinCommand(), monitorCommand()}},
+		{"Research", []*cobra.Command{compareCommand(lib), reproduceCommand(lib), runCommand(lib), plotCommand(lib), exportCommand(lib), benchCommand(lib), gradcheckCommand(lib)}},
 		{"Other", []*cobra.Command{versionCommand()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title + ":"})

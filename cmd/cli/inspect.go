@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"math"
 
 	"github.com/spf13/cobra"
 
@@ -10,7 +11,10 @@ import (
 )
 
 func inspectCommand() *cobra.Command {
-	var f readFlags
+	var (
+		f     readFlags
+		gamma float64
+	)
 	format := "text"
 	cmd := &cobra.Command{
 		Use:   "inspect FILE",
@@ -34,25 +38,29 @@ The exit status is 0 if all is fine, 3 if the log is doubtful, 4 if it is unusab
 			if !known {
 				return fmt.Errorf("--format %s: want text or json", format)
 			}
+			if !(gamma >= 1) || math.IsInf(gamma, 1) {
+				return fmt.Errorf("--propensity-error %v: want a number of at least 1", gamma)
+			}
 			log, err := f.open(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
 			defer log.Close()
-			report := inspect.Inspect(log)
+			report := inspect.Within(log, gamma)
 			if err := write(report, cmd.OutOrStdout()); err != nil {
 				return err
 			}
 			switch report.Severity {
 			case inspect.Doubtful:
-				return exitStatus(3)
+				return exitStatus(notShown)
 			case inspect.Unusable:
-				return exitStatus(4)
+				return exitStatus(nothing)
 			}
 			return nil
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", format, "output: text, json")
+	cmd.Flags().Float64Var(&gamma, "propensity-error", 1, "Γ: propensities are known up to this factor, and refuted where they are further off")
 	f.add(cmd.Flags())
 	return cmd
 }

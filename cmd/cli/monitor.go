@@ -77,7 +77,7 @@ speaks against the claim, 3 if it is refuted, and 1 after an error.
 				return err
 			}
 			if w.Refuted(delta) {
-				return exitStatus(3)
+				return exitStatus(notShown)
 			}
 			return nil
 		},

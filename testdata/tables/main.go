@@ -1,7 +1,7 @@
 // Command tables measures how tight the guarantee of a fixed policy is on classification data
 // turned into logs, by the protocol of Kuzborskij et al. (2021) and Sakhi et al. (2024).
 //
-//	go run ./testdata/tables [--seeds 10] [--delta 0.05] FILE.arff FILE.csv …
+//	go run ./testdata/tables [--seeds 10] [--delta 0.05] [--select 4|20] FILE.arff FILE.csv …
 //
 // The last column of a file is the class; a CSV file has a header. Classes are actions, in the order
 // of their names, and the reward is 1 for the right one, flipped with a probability of 0, 0.1 or 0.2.
@@ -12,6 +12,12 @@
 // Columns: LS of the paper, λ = 1/√n with all of δ; ours, whose value has δ/2, without
 // a model, with one of contexts and propensities that is learned from rows before, and with one that
 // reads the policy's probabilities as well, which is what opl does; and how many of these bounds are above R.
+//
+// With --select, a seed is a trial: half of the rows, at most 2,000, logged by the policy of τ = 0.25 with a tenth of the rewards
+// flipped, teach softmax policies by IPS, SNIPS and weighted imitation, and the other half selects among these and one that
+// knows the labels, at τ = 0.2 with a floor of .2 (4), or these with scores times 1/2 and 2 and floors of .1, .3 and .6, and the uniform policy (20).
+// Columns: how often the best, one within .01 of it, one worse than the logging policy, and none was selected; what is
+// lost on average (of none: what the logging policy earns less than the best); and how often opl select says ship.
 package main
 
 import (
@@ -44,7 +50,18 @@ type data struct {
 func main() {
 	seeds := flag.Int("seeds", 10, "seeds")
 	delta := flag.Float64("delta", 0.05, "δ")
+	policies := flag.Int("select", 0, "select among 4 or 20 policies instead, in --seeds trials")
 	flag.Parse()
+	if *policies > 0 {
+		fmt.Println("| data | policies | by | the best | within .01 | worse than logging | none | regret | shipped |\n|---|---|---|---|---|---|---|---|---|")
+		for _, path := range flag.Args() {
+			if err := selection(path, *policies, *seeds, *delta); err != nil {
+				fmt.Fprintln(os.Stderr, "tables:", err)
+				os.Exit(1)
+			}
+		}
+		return
+	}
 	fmt.Println("| data | n | K | LS | ours, no model | contexts | contexts and π | above |\n|---|---|---|---|---|---|---|---|")
 	for _, path := range flag.Args() {
 		if err := table(path, *seeds, *delta); err != nil {
@@ -101,6 +118,7 @@ type trial struct {
 	log   *logs.Log
 	pi    []float64 // [n×k]
 	value float64   // of pi
+	label []int     // of the rows
 }
 
 // draw makes a log of 98 of 99 rows.
@@ -111,6 +129,7 @@ func (d data) draw(r *rand.Rand, noise, target, logging float64) trial {
 	var x []float64
 	for i, at := range rows {
 		y := d.label[at]
+		t.label = append(t.label, y)
 		wrong := y
 		if y < 2 {
 			wrong = (y + 1) % k

@@ -68,7 +68,8 @@
 // # Propensities known up to a factor
 //
 // If p/Γ ≤ π₀ ≤ Γp for the logged p, X is taken at the propensity in this range where it is
-// largest, which can only raise the bound, and s is Γ times as large.
+// largest, which can only raise the bound. s is as many times as large as the end of the bracket that Γ is
+// in, the least of 1, 1.01, 1.1, 1.1², 1.1³ … that is not below it: in a bracket the bound increases in Γ.
 package certify
 
 import (

@@ -68,3 +68,17 @@ func FactorsAt(pi, pi0, r []float64, a int, c, ell float64) (risk, gain float64)
 	}
 	return 1 - ell*x, 1 - ell*e.paired(ell)
 }
+
+// FactorAt is 1 − ℓX of the risk, of row r of a log for a fixed policy and a model.
+func FactorAt(log *logs.Log, r int, pi []float64, m *RewardModel, gamma, ell float64) float64 {
+	s := newSums(log, []int{r}, Options{Gamma: gamma})
+	e, err := s.row(r, m, pi, make([]float64, log.K()))
+	if err != nil {
+		panic(err)
+	}
+	x := pi[e.action] * e.correction(ell)
+	for b, p := range pi {
+		x += p * e.q(b, ell)
+	}
+	return 1 - ell*x
+}

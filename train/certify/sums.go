@@ -251,7 +251,7 @@ func (s *sums) over(first, last int, work func(from, to int, into []part) error)
 // row reads row r for a kind. pi is π(·|x), nil of a posterior; scratch is of K numbers, for the model.
 func (s *sums) row(r int, m *RewardModel, pi, scratch []float64) (estimate, error) {
 	k := s.log.K()
-	e := estimate{pi: pi, p: s.log.Propensity[r], action: int(s.log.Action[r]), cost: s.log.Cost[r], gamma: s.o.Gamma, clip: s.o.Gamma}
+	e := estimate{pi: pi, p: s.log.Propensity[r], action: int(s.log.Action[r]), cost: s.log.Cost[r], gamma: s.o.Gamma, clip: bracket(s.o.Gamma)}
 	if s.o.AnyTime {
 		e.clip = max(e.clip, inspect.Rounded)
 	}

@@ -31,17 +31,16 @@ const (
 )
 
 var (
-	gammas  = [...]float64{1, Rounded}
 	lambdas = [...]float64{0.01, 0.03, 0.1, 0.3, 0.6, 1}
 )
 
 // purse is what bets have won, for each Γ₀ and λ: the logarithm, and a factor besides
 // (0: none yet).
-type purse [len(gammas)][len(lambdas)]struct{ log, factor float64 }
+type purse [2][len(lambdas)]struct{ log, factor float64 }
 
 // bet multiplies by 1 − λω + λω q/(Γ₀ π₀), where ω ≤ 1 and ratio is ω q/π₀, both means
 // over the rows of a unit.
-func (p *purse) bet(weight, ratio float64) {
+func (p *purse) bet(gammas [2]float64, weight, ratio float64) {
 	for g := range p {
 		d := ratio/gammas[g] - weight
 		for l := range p[g] {
@@ -93,6 +92,7 @@ type bets struct {
 	guesses  [2]guess // learned on half 0 and half 1
 	won      [2][kinds]purse
 	fixed    purse
+	gammas   [2]float64 // Γ₀: 1, and Rounded or what propensities are said to be known up to
 }
 
 // feature is a column of contexts: its value less the mean over sd is read.
@@ -120,28 +120,29 @@ func (l *log) bet() {
 		return
 	}
 	b := &bets{log: l}
+	b.gammas = [2]float64{1, max(Rounded, l.gamma)}
 	e := b.run()
 	const check = "bets on propensities"
 	f := Finding{Check: check, Measured: fmt.Sprintf("e = %.3g where %d refutes them", math.Exp(e[1]), refuted),
 		Numbers: []Number{{"log e", e[1]}, {"log e, not rounded", e[0]}}}
 	switch limit := math.Log(refuted); {
 	case e[1] >= limit:
-		f.Severity, l.report.Gamma = Unusable, Rounded
+		f.Severity, l.report.Gamma = Unusable, b.gammas[1]
 		if e[1] > 30 {
 			f.Measured = fmt.Sprintf("e = 10^%.0f where %d refutes them", e[1]/math.Ln10, refuted)
 		}
 		f.Means = "the actions were not drawn with these propensities, or rows were written more than once: " + b.why()
 		f.Do = "log the probability that the action shown was drawn with, in its context and after all filters; no estimate or guarantee from this log holds"
 	case e[0] >= limit:
-		l.report.Gamma = Rounded
-		f.Measured += fmt.Sprintf(", and e = %.3g if they were not rounded", math.Exp(e[0]))
-		f.Means = fmt.Sprintf("they are not exact, and may be rounded: guarantees are to be computed with Γ = %v", Rounded)
+		l.report.Gamma = b.gammas[1]
+		f.Measured += fmt.Sprintf(", and e = %.3g if they were exact", math.Exp(e[0]))
+		f.Means = fmt.Sprintf("they are not exact, and may be rounded: guarantees are to be computed with Γ = %v", b.gammas[1])
 	}
 	l.add(f)
 }
 
 // run returns the logarithms of the e-values, of each Γ₀.
-func (b *bets) run() (e [len(gammas)]float64) {
+func (b *bets) run() (e [2]float64) {
 	if b.contexts == nil {
 		b.contexts = make([]uint64, b.n)
 	}
@@ -455,9 +456,9 @@ func (b *bets) play() {
 					continue
 				}
 				for j := range b.won[h] {
-					b.won[h][j].bet(weight/n, ratio[j]/n)
+					b.won[h][j].bet(b.gammas, weight/n, ratio[j]/n)
 				}
-				b.fixed.bet(weight/n, fixed/n)
+				b.fixed.bet(b.gammas, weight/n, fixed/n)
 				n, weight, fixed = 0, 0, 0
 				clear(ratio[:])
 			}

@@ -78,7 +78,7 @@ type Report struct {
 	Rows         int         `json:"rows"`
 	K            int         `json:"actions"`
 	Known        string      `json:"known"` // none, logged or all: the propensities there are
-	Gamma        float64     `json:"gamma"` // factor that propensities may be off by: 1, or Rounded where betting refutes 1
+	Gamma        float64     `json:"gamma"` // factor that propensities may be off by: as given, or more where betting refutes it
 	From         string      `json:"from,omitempty"`
 	To           string      `json:"to,omitempty"`
 	Findings     []Finding   `json:"findings"` // worst first, then in the order of the checks
@@ -127,8 +127,13 @@ type log struct {
 	order    []int     // rows in the order of time
 	weight   []float64 // of the uniform policy, 1/(K p); nil: no propensities
 	contexts []uint64  // a hash of each row's context; nil: the log has none
+	gamma    float64   // see Within
 	report   *Report
 }
+
+// near is what is nearest to a ratio that is 1 for true propensities, and in [1/Γ, Γ] for what
+// they may be.
+func (l *log) near(ratio float64) float64 { return max(1/l.gamma, min(l.gamma, ratio)) }
 
 func (l *log) add(f Finding) {
 	for i := range f.Numbers {
@@ -148,15 +153,20 @@ func (l *log) judge(f Finding, against bool, s Severity, means, do string) {
 // Inspect runs every check that the columns allow: only Actions, Action and Cost must
 // be there. Where rows are malformed, the checks that need sound rows are left out.
 // Without times the order of rows is taken for that of time.
-func Inspect(in *logs.Log) Report {
-	r := Report{Rows: in.Len(), K: in.K(), Known: "none", Gamma: 1}
+func Inspect(in *logs.Log) Report { return Within(in, 1) }
+
+// Within is Inspect of a log whose propensities are said to be known up to a factor gamma ≥ 1, p/Γ ≤ π₀ ≤ Γp: they
+// are refuted where they are further off.
+func Within(in *logs.Log, gamma float64) Report {
+	gamma = max(gamma, 1)
+	r := Report{Rows: in.Len(), K: in.K(), Known: "none", Gamma: gamma}
 	switch {
 	case in.Propensities != nil:
 		r.Known = "all"
 	case in.Propensity != nil:
 		r.Known = "logged"
 	}
-	l := &log{Log: *in, n: in.Len(), k: in.K(), report: &r}
+	l := &log{Log: *in, n: in.Len(), k: in.K(), gamma: gamma, report: &r}
 	l.timeline()
 	if l.schema() {
 		l.contexts = in.ContextHashes()
@@ -386,7 +396,11 @@ func (l *log) reading() {
 			Do:    "join with a value for what is missing, 0 where no report means no reward: setting missing-reward"})
 	}
 	if l.Estimated {
-		l.add(Finding{Check: "estimated propensities", Severity: Doubtful, Measured: "the propensities are estimates",
+		measured := "the propensities are estimates"
+		if l.Estimates != nil {
+			measured = l.Estimates.String()
+		}
+		l.add(Finding{Check: "estimated propensities", Severity: Doubtful, Measured: measured,
 			Means: "values inherit their error, and nothing is certified", Do: "log the propensities when the action is drawn"})
 	}
 	for _, n := range l.Notes {

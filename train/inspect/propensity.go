@@ -37,7 +37,9 @@ func (l *log) shape() {
 			f.Severity, f.Means, f.Do = Unusable, "the logging policy never explored: no other can be judged", "draw actions at random, and log with what probability"
 		case d > -0.0101 && d < -1e-6:
 			f.Measured += ": uniform, rounded"
-			l.report.Gamma = Rounded
+			l.report.Gamma = max(l.gamma, Rounded)
+		case d < -1e-6 && (1+d)*l.gamma >= 1:
+			f.Measured += fmt.Sprintf(": uniform within the factor %v", l.gamma)
 		case d < -1e-6:
 			f.Severity, f.Means, f.Do = Unusable, fmt.Sprintf("%d actions cannot all have less than 1/%d", l.k, l.k), "see what the column holds"
 		case d > 1e-6:
@@ -63,7 +65,8 @@ func (l *log) shape() {
 // tested against its least value 1/K.
 func (l *log) meanWeight() {
 	m := l.mean(func(i int) float64 { return l.weight[i] })
-	z := m.against(1)
+	want := l.near(m.value)
+	z := m.against(want)
 	if l.Propensities != nil {
 		v := l.mean(func(i int) float64 {
 			s := 0.0
@@ -74,7 +77,7 @@ func (l *log) meanWeight() {
 			}
 			return s/float64(l.k*l.k) - 1
 		}).value
-		if exact := (m.value - 1) / math.Sqrt(max(v, 0)/float64(l.n)); math.Abs(exact) < math.Abs(z) {
+		if exact := (m.value - want) / math.Sqrt(max(v, 0)/float64(l.n)); math.Abs(exact) < math.Abs(z) {
 			z = exact
 		}
 	}
@@ -82,11 +85,11 @@ func (l *log) meanWeight() {
 		groups := map[int32]float64{}
 		for i, g := range l.Group {
 			if g >= 0 {
-				groups[g] += l.weight[i] - 1
+				groups[g] += l.weight[i] - want
 			}
 		}
 		sums := slices.Sorted(maps.Values(groups)) // which does not depend on the order of a map
-		if grouped := (m.value - 1) * float64(l.n) / floats.Norm(sums, 2); math.Abs(grouped) < min(math.Abs(z), 1e6) {
+		if grouped := (m.value - want) * float64(l.n) / floats.Norm(sums, 2); math.Abs(grouped) < min(math.Abs(z), 1e6) {
 			z = grouped
 		}
 	}
@@ -94,11 +97,11 @@ func (l *log) meanWeight() {
 	f := Finding{Check: "mean weight of uniform",
 		Measured: fmt.Sprintf("%.4g, interval %.4g to %.4g, z = %.1f", m.value, m.value-1.96*m.se, m.value+1.96*m.se, z),
 		Numbers:  []Number{{"mean", m.value}, {"se", m.se}, {"z", z}}}
-	if math.Abs(z) > q && math.Abs(m.value-1) > 0.0102 { // what is rounded as uniform's .33 is no more
+	if math.Abs(z) > q && math.Abs(m.value/want-1) > 0.0102 { // what is rounded as uniform's .33 is no more
 		f.Severity = Doubtful
 		if z > 0 {
 			f.Means, f.Do = "weights 1/(K p) cannot average more than 1: propensities are too small", "see that p is that of the action shown, after all filters"
-			if z > 6 && m.value > 1.1 {
+			if z > 6 && m.value > 1.1*want {
 				f.Severity = Unusable
 			}
 		} else {
@@ -112,10 +115,11 @@ func (l *log) meanWeight() {
 	l.add(f)
 
 	p := l.mean(func(i int) float64 { return l.Propensity[i] })
-	z = p.against(1 / float64(l.k))
-	g := Finding{Check: "mean propensity", Measured: fmt.Sprintf("%.4g, at least 1/K = %.4g", p.value, 1/float64(l.k)),
+	least := 1 / float64(l.k) / l.gamma
+	z = p.against(least)
+	g := Finding{Check: "mean propensity", Measured: fmt.Sprintf("%.4g, at least 1/K = %.4g", p.value, least),
 		Numbers: []Number{{"mean", p.value}, {"z", z}}}
-	l.judge(g, z < -q && p.value < 0.9899/float64(l.k), Unusable, // .33 is of three actions
+	l.judge(g, z < -q && p.value < 0.9899*least, Unusable, // .33 is of three actions
 		"actions drawn by a policy have more than 1/K on average: the column looks inverted or belongs to other actions",
 		"log the probability of the action shown")
 }
@@ -148,9 +152,9 @@ func (l *log) sharpness() {
 		variance += w * w * (three - two*two)
 	}
 	f := Finding{Check: "draws against propensities"}
-	z := 0.0
+	z, near := 0.0, l.near(got/want)
 	if variance > 1e-12*want*want {
-		z = (got - want) / math.Sqrt(variance)
+		z = (got - near*want) / math.Sqrt(variance)
 	}
 	f.Measured = fmt.Sprintf("Σ π₀(a_i|x_i) is %.4g, Σ_i Σ_a π₀² says %.4g, z = %.1f", got, want, z)
 	f.Numbers = []Number{{"ratio", got / want}, {"z", z}}
@@ -158,7 +162,7 @@ func (l *log) sharpness() {
 	if z > 0 {
 		than = "more"
 	}
-	l.judge(f, math.Abs(z) > threshold(1) && math.Abs(got/want-1) > 0.01, Doubtful, "the actions are "+than+" concentrated than the propensities say",
+	l.judge(f, math.Abs(z) > threshold(1) && math.Abs(got/want/near-1) > 0.01, Doubtful, "the actions are "+than+" concentrated than the propensities say",
 		"log the propensities of the draw itself, not those of a later or earlier policy")
 }
 
@@ -263,7 +267,8 @@ func (l *log) counts() {
 			for _, g := range slices.Sorted(maps.Keys(groups)) {
 				square += groups[g][a] * groups[g][a]
 			}
-			return counted(got[a], want[a], max(variance[a], square))
+			near := l.near(got[a] / max(want[a], 1e-300))
+			return counted(got[a], near*want[a], max(variance[a], square))
 		}
 	} else {
 		least = 0.1
@@ -280,7 +285,7 @@ func (l *log) counts() {
 					return 1 / l.Propensity[i]
 				}
 				return 0
-			}).against(1)
+			}).against(l.near(got[a] / want[a]))
 		}
 	}
 	worst := 0
@@ -289,10 +294,11 @@ func (l *log) counts() {
 			worst = a
 		}
 	}
-	off := got[worst]/max(want[worst], 1e-300) - 1
+	off := got[worst] / max(want[worst], 1e-300)
+	off = off/l.near(off) - 1
 	f.Measured = fmt.Sprintf("largest z of %d is %.1f: %s, %.6g rows against %.5g", l.k, by[worst].Z, by[worst].Name, got[worst], want[worst])
 	if l.Propensities == nil {
-		f.Measured = fmt.Sprintf("largest z of %d is %.1f: %s, Σ 1/p is %.4g of n", l.k, by[worst].Z, by[worst].Name, off+1)
+		f.Measured = fmt.Sprintf("largest z of %d is %.1f: %s, Σ 1/p is %.4g of n", l.k, by[worst].Z, by[worst].Name, got[worst]/want[worst])
 	}
 	f.Numbers = []Number{{"z", by[worst].Z}}
 	if math.Abs(by[worst].Z) > threshold(l.k) && (off > 0.02 || off < -least) {

@@ -453,9 +453,11 @@ func (b *builder) add() error {
 	was := b.first.has()
 	for i, has := range r.has() {
 		switch {
-		case b.n == 0 || has == was[i] || optional[i] == "weight" && b.lightly:
+		case b.n == 0 || has == was[i] || optional[i] == "weight" && b.lightly || b.o.Estimate && (optional[i] == "propensity" || optional[i] == "propensities"):
 		case has:
 			return bad(optional[i], "given, while the rows before have none")
+		case optional[i] == "propensity":
+			return bad(optional[i], "missing, while the rows before have it: setting estimate-propensity estimates it, and nothing is certified then")
 		default:
 			return bad(optional[i], "missing, while the rows before have it")
 		}
@@ -546,11 +548,13 @@ func (b *builder) add() error {
 		b.decisionIDs.add(r.id)
 	}
 	put(&b.rowIDs, content)
-	if r.hasP {
-		put(&b.ps, r.p)
-	}
-	if r.hasProps {
-		put(&b.props, r.props...)
+	late(&b.ps, b.n, 0, r.hasP, r.p)
+	for k := len(b.slots); (r.hasProps || b.props.size > 0) && b.props.size < 8*int64((b.n+1)*k); { // 0 where they are to be estimated
+		if r.hasProps && b.props.size == 8*int64(b.n*k) {
+			put(&b.props, r.props...)
+		} else {
+			put(&b.props, 0.)
+		}
 	}
 	late(&b.weights, b.n, 1, r.hasWeight, r.weight)
 	if r.hasTime {
@@ -783,10 +787,11 @@ func (b *builder) finish() (names []string, again bool, err error) {
 		return nil, false, err
 	}
 	k := len(names)
-	if b.first.hasProps && k != len(b.slots) {
+	listed := b.props.size > 0
+	if listed && k != len(b.slots) {
 		return nil, false, fmt.Errorf("%s: %d actions, but %d propensities in a row", b.path, k, len(b.slots))
 	}
-	if b.first.hasProps && !b.first.hasP {
+	if listed && b.ps.size == 0 {
 		if err := b.ps.resize(8 * int64(b.n)); err != nil {
 			return nil, false, err
 		}
@@ -823,12 +828,13 @@ func (b *builder) finish() (names []string, again bool, err error) {
 			copy(pi, move)
 			q := pi[a]
 			switch {
+			case b.o.Estimate && slices.Max(pi) == 0: // to be estimated
 			case q <= 0:
 				wrong = bad("propensities", "that of the logged action %s is 0", logged.text)
-			case b.first.hasP && !Near(ps[i], q, Agreement):
+			case ps[i] > 0 && !Near(ps[i], q, Agreement):
 				wrong = bad("propensity", "%v, but %v among those of all actions", ps[i], q)
 			default:
-				if b.first.hasP && !Near(ps[i], q, Exact) {
+				if ps[i] > 0 && !Near(ps[i], q, Exact) {
 					apart++
 				}
 				ps[i] = q

@@ -64,7 +64,11 @@ type cacheHeader struct {
 
 // key is what of the options matters to the cache.
 func key(format string, o *Options) string {
-	return fmt.Sprintf("4 %q %q %v %v %q %q %q", format, o.Preset, o.RewardMin, o.RewardMax, o.Actions, o.Categories, o.BadRows)
+	k := fmt.Sprintf("4 %q %q %v %v %q %q %q", format, o.Preset, o.RewardMin, o.RewardMax, o.Actions, o.Categories, o.BadRows)
+	if o.Estimate { // rows may lack propensities
+		k += " gaps"
+	}
+	return k
 }
 
 // fileHash hashes a file: all of it if it is small or that is asked for, else 256 blocks.

@@ -1,9 +1,11 @@
 package logs
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/optimize"
 
@@ -16,14 +18,56 @@ const (
 	leastGuess   = 1e-6   // of an estimated propensity
 )
 
-// estimate fills the propensities of all actions by multinomial logistic regression of
+// Estimates says how good estimated propensities are, by rows that did not teach them.
+type Estimates struct {
+	Rows int // that have estimates
+	// Error is the expected calibration error, Σ_b n_b |p̄_b − f_b|/Σ_b n_b over bins b of pairs of such a row and an
+	// action in the order of π̂, at most ten of equal size: p̄ is the mean of π̂, f the share of
+	// actions that were taken.
+	Error float64
+	// Predicted and Observed are p̄ and f of the bin that is most standard errors √Σ π̂(1 − π̂)/n_b off, and Z how many.
+	Predicted, Observed, Z float64
+	// Known rows have a propensity, and nine in ten of these are within the factor Within of what would have been
+	// estimated; 0: there are none.
+	Known  int
+	Within float64
+}
+
+// String is a sentence.
+func (e *Estimates) String() string {
+	s := fmt.Sprintf("%d propensities are estimates; where they say %.3g, %.3g of the actions were taken (z = %.1f, the most of ten bins), expected calibration error %.2g",
+		e.Rows, e.Predicted, e.Observed, e.Z, e.Error)
+	if e.Known > 0 {
+		s += fmt.Sprintf("; of %d that are logged 9 in 10 are within the factor %.3g of their estimate", e.Known, e.Within)
+	}
+	return s
+}
+
+// gap reports that the propensities of all actions of row i, of a log that has them, are not there.
+func (l *Log) gap(i int) bool {
+	k := l.K()
+	return slices.Max(l.Propensities[i*k:(i+1)*k]) == 0
+}
+
+// every is 0 … n−1.
+func (l *Log) every() []int {
+	rows := make([]int, l.n)
+	for i := range rows {
+		rows[i] = i
+	}
+	return rows
+}
+
+// estimate fills propensities that are not there by multinomial logistic regression of
 // the action on the context,
 //
 //	π̂(a|x) ∝ exp(w_aᵀφ(x)),  min_W −Σ_i log π̂(a_i|x_i) + ½‖W‖²,
 //
 // φ of values divided by their largest, and an intercept. It is cross-fitted: the model
 // of each half of the rows (by group if there is one, else by ID) has seen only the
-// other half, at most 50,000 of it. No π̂ is below 1e-6/K.
+// other half, at most 50,000 of it, of rows with a propensity, too: it takes for granted that one policy logged all. No π̂ is below
+// 1e-6/K. A row whose logged action's propensity p alone is there gets (1 − p)π̂(a|x)/(1 − π̂(a_i|x)) for the others, if other rows have those of
+// all; if other rows have a propensity, and none those of all, only the logged action's is filled.
 func (l *Log) estimate(ctx context.Context) error {
 	if l.n < estimateMin {
 		return fmt.Errorf("%s: %d rows are too few to estimate propensities from, want %d", l.path, l.n, estimateMin)
@@ -60,15 +104,112 @@ func (l *Log) estimate(ctx context.Context) error {
 			return err
 		}
 	}
-	err := l.known(ctx, "the estimate", func(i int, pi []float64) error {
+	k := len(l.Actions)
+	wide := l.Propensities != nil || l.Propensity == nil // all actions are filled
+	drawn, err := l.scratch(l.n)
+	if err != nil {
+		return err
+	}
+	var all []float64
+	if wide {
+		if all, err = l.scratch(l.n * k); err != nil {
+			return err
+		}
+	}
+	c := calibration{}
+	pi := make([]float64, k)
+	for i := range l.n {
+		if i%4096 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
 		models[half(i)].propensities(i, pi)
 		for a, p := range pi {
-			pi[a] = p*(1-leastGuess) + leastGuess/float64(len(pi))
+			pi[a] = p*(1-leastGuess) + leastGuess/float64(k)
 		}
-		return nil
-	})
-	l.Estimated = err == nil
-	return err
+		a := l.Action[i]
+		switch p := l.propensity(i); {
+		case p == 0:
+			c.add(pi, a)
+			drawn[i] = pi[a]
+		default:
+			c.ratios = append(c.ratios, math.Abs(math.Log(p/pi[a])))
+			if drawn[i] = p; wide && !l.gap(i) {
+				copy(pi, l.Propensities[i*k:(i+1)*k])
+			} else if wide {
+				rest := (1 - p) / (1 - pi[a])
+				for b := range pi {
+					pi[b] *= rest
+				}
+				pi[a] = p
+				c.estimated++
+			}
+		}
+		if wide {
+			copy(all[i*k:], pi)
+		}
+	}
+	l.Propensity, l.Propensities, l.Estimated, l.Estimates = drawn, all, true, c.estimates()
+	return nil
+}
+
+// propensity is that of the logged action, 0 if it is not there.
+func (l *Log) propensity(i int) float64 {
+	if l.Propensity == nil {
+		return 0
+	}
+	return l.Propensity[i]
+}
+
+// calibration gathers what estimates say and what came.
+type calibration struct {
+	said      []float64 // π̂ of pairs of a row and an action
+	came      []bool
+	ratios    []float64 // |log p/π̂| of rows that have p
+	estimated int
+}
+
+// calibrated is how many pairs are kept at most, of the first rows.
+const calibrated = 1 << 22
+
+func (c *calibration) add(pi []float64, action int32) {
+	if c.estimated++; len(c.said)+len(pi) > calibrated {
+		return
+	}
+	for a, p := range pi {
+		c.said, c.came = append(c.said, p), append(c.came, int32(a) == action)
+	}
+}
+
+func (c *calibration) estimates() *Estimates {
+	e := &Estimates{Rows: c.estimated, Known: len(c.ratios)}
+	order := make([]int, len(c.said))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(c.said[a], c.said[b]) })
+	bins := max(1, min(10, len(order)/50))
+	for b := range bins {
+		of := order[b*len(order)/bins : (b+1)*len(order)/bins]
+		var said, came, variance float64
+		for _, i := range of {
+			said += c.said[i]
+			variance += c.said[i] * (1 - c.said[i])
+			if c.came[i] {
+				came++
+			}
+		}
+		if variance == 0 {
+			continue
+		}
+		e.Error += math.Abs(came-said) / float64(len(order))
+		if z := (came - said) / math.Sqrt(variance); math.Abs(z) >= math.Abs(e.Z) {
+			e.Predicted, e.Observed, e.Z = said/float64(len(of)), came/float64(len(of)), z
+		}
+	}
+	if slices.Sort(c.ratios); len(c.ratios) > 0 {
+		e.Within = math.Exp(c.ratios[len(c.ratios)*9/10])
+	}
+	return e
 }
 
 // logistic is a model of the action: W is [K×(names+1)], the last of each row the

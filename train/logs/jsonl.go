@@ -195,12 +195,12 @@ func (d *decoder) propensities(b *builder, column string) error {
 		}
 		return b.list(column)
 	}
-	if r.hasProps = true; b.n == 0 {
+	if r.hasProps = true; b.unlisted() {
 		b.slots = b.slots[:0]
 	}
 	err := d.object(column, func(name []byte) error {
 		i := slices.Index(b.slots, string(name))
-		if i < 0 && b.n > 0 {
+		if i < 0 && !b.unlisted() {
 			return bad(column, "action %s is none of those of the rows before", quote(name))
 		}
 		if i < 0 {
@@ -211,7 +211,7 @@ func (d *decoder) propensities(b *builder, column string) error {
 		b.propensity(i, v)
 		return err
 	})
-	if b.n == 0 {
+	if b.unlisted() {
 		b.listed = numbered(b.slots)
 	}
 	return err
@@ -226,9 +226,12 @@ func (b *builder) propensity(slot int, v float64) {
 	r.props[slot] = v
 }
 
+// unlisted reports that no row before has propensities of all actions.
+func (b *builder) unlisted() bool { return b.n == 0 || b.o.Estimate && b.props.size == 0 }
+
 // list makes the row's propensities those of the actions in their order.
 func (b *builder) list(column string) error {
-	if b.row.hasProps = true; b.n > 0 {
+	if b.row.hasProps = true; !b.unlisted() {
 		return nil
 	}
 	if len(b.row.props) < 2 {

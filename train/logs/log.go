@@ -46,7 +46,8 @@ type Log struct {
 	// the reward RewardMin − c·(RewardMax − RewardMin). Both 0: 0 and 1.
 	RewardMin, RewardMax float64
 
-	Estimated  bool     // the propensities are estimates: nothing may be certified
+	Estimated  bool // propensities are estimates: nothing may be certified
+	Estimates  *Estimates
 	Skipped    int      // bad rows, which were left out
 	Unrewarded int      // decisions without a reward, which were left out: nothing may be certified
 	Notes      []string // what reading found out and a user should know

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"opl/policies/features"
 )
@@ -26,7 +27,7 @@ type Options struct {
 	// agree with them.
 	LoggingPolicy string
 	Logging       func(x []features.Value, dst []float64) error
-	Estimate      bool // of propensities that neither the log nor these two give
+	Estimate      bool // of propensities that neither a row of the log nor these two give
 
 	BadRows  string         // the file that bad rows go into; "": a bad row is an error
 	Cache    string         // the cache's file; "": beside the log, or where there is room for it
@@ -67,7 +68,7 @@ func (l *Log) complete(ctx context.Context, o *Options) error {
 			l.Decision(i, &d)
 			return o.Logging(d.Context, dst)
 		})
-	case o.Estimate && l.Propensity == nil:
+	case o.Estimate && (l.Propensity == nil || slices.Contains(l.Propensity, 0) || l.Propensities != nil && slices.ContainsFunc(l.every(), l.gap)):
 		return l.estimate(ctx)
 	}
 	return nil
@@ -101,9 +102,9 @@ func (l *Log) known(ctx context.Context, who string, policy func(i int, dst []fl
 		switch {
 		case p <= 0:
 			return fmt.Errorf("%s: row %d: %s never takes the logged action %s: another policy logged this", l.path, l.Row(i), who, l.Actions[l.Action[i]])
-		case logged != nil && !Near(logged[i], p, Agreement):
+		case logged != nil && logged[i] > 0 && !Near(logged[i], p, Agreement):
 			return fmt.Errorf("%s: row %d, column propensity: %v was logged, %s with %d actions has %v: another policy logged this, or setting actions must list them all", l.path, l.Row(i), logged[i], who, k, p)
-		case l.Propensities != nil && !Near(l.Propensities[i*k+int(l.Action[i])], p, Agreement):
+		case l.Propensities != nil && !l.gap(i) && !Near(l.Propensities[i*k+int(l.Action[i])], p, Agreement):
 			return fmt.Errorf("%s: row %d, column propensities: they differ from those of %s", l.path, l.Row(i), who)
 		}
 		drawn[i] = p // where the log has it, it is rounded there

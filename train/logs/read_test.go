@@ -714,3 +714,143 @@ func TestParquetNull(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Rows without a propensity are filled row by row, in every format, by models that have not seen them; what is logged stays,
+// and says how good the estimates are.
+func TestEstimateGaps(t *testing.T) {
+	w := newWorld(3, 3, 5)
+	rows := draw(w, 4000)
+	truth := slices.Clone(rows)
+	for _, c := range []struct {
+		name  string
+		lacks func(i int, d *Decision)
+		all   bool // propensities of all actions are there in the end
+	}{
+		{"logged", func(i int, d *Decision) {
+			if d.Propensities = nil; i%3 == 0 {
+				d.Propensity = 0
+			}
+		}, false},
+		{"all", func(i int, d *Decision) {
+			if i%3 == 1 {
+				d.Propensity, d.Propensities = 0, nil
+			}
+		}, true},
+		{"all but the logged one", func(i int, d *Decision) {
+			if i%3 == 1 {
+				d.Propensities = nil
+			}
+		}, true},
+	} {
+		lines := []string{}
+		for i := range rows {
+			d := truth[i]
+			c.lacks(i, &d)
+			line := fmt.Sprintf(`{"decision_id":%q,"action":%q,"cost":%v`, d.ID, w.actions[d.Action], d.Cost)
+			if d.Propensity > 0 {
+				line += fmt.Sprintf(`,"propensity":%v`, d.Propensity)
+			}
+			if d.Propensities != nil {
+				line += fmt.Sprintf(`,"propensities":{%q:%v,%q:%v,%q:%v}`, w.actions[0], d.Propensities[0], w.actions[1], d.Propensities[1], w.actions[2], d.Propensities[2])
+			}
+			line += `,"context":{`
+			for j, v := range d.Context {
+				if j > 0 {
+					line += ","
+				}
+				line += fmt.Sprintf("%q:%v", v.Name, v.Number)
+			}
+			lines = append(lines, line+"}}")
+		}
+		path := write(t, "l.jsonl", strings.Join(lines, "\n"))
+		if c.name == "all" { // as columns with empty cells, the first row's too
+			lines = []string{"decision_id,action,cost,p_" + strings.Join(w.actions, ",p_") + ",x_" + strings.Join(w.names, ",x_")}
+			for i := range rows {
+				d := truth[(i+1)%len(rows)]
+				if c.lacks(i+1, &d); d.Propensities == nil {
+					d.Propensities = []float64{math.NaN(), math.NaN(), math.NaN()}
+				}
+				line := fmt.Sprintf("%s,%s,%v", d.ID, w.actions[d.Action], d.Cost)
+				for _, p := range d.Propensities {
+					line += strings.Replace(fmt.Sprintf(",%v", p), "NaN", "", 1)
+				}
+				x := make([]float64, len(w.names))
+				for _, v := range d.Context {
+					x[slices.Index(w.names, v.Name)] = v.Number
+				}
+				for _, v := range x {
+					line += fmt.Sprintf(",%v", v)
+				}
+				lines = append(lines, line)
+			}
+			l := mustOpen(t, write(t, "l.csv", strings.Join(lines, "\n")), Options{Estimate: true, Actions: w.actions})
+			if l.Check() != nil || l.Estimates.Rows < 1300 || l.Estimates.Error > .02 {
+				t.Errorf("as CSV: %v, %+v", l.Check(), *l.Estimates)
+			}
+		}
+		if _, err := Open(context.Background(), path, Options{}); err == nil || !strings.Contains(err.Error(), "propensit") {
+			t.Errorf("%s: read without being asked to estimate: %v", c.name, err)
+		}
+		l := mustOpen(t, path, Options{Estimate: true, Actions: w.actions})
+		if err := l.Check(); err != nil {
+			t.Fatal(c.name, err)
+		}
+		if !l.Estimated || l.Estimates == nil || (l.Propensities != nil) != c.all {
+			t.Fatalf("%s: %+v, all: %v", c.name, l.Estimates, l.Propensities != nil)
+		}
+		var off, far float64
+		gaps := 0
+		for i := range truth {
+			d := truth[i]
+			c.lacks(i, &d)
+			for a, p := range truth[i].Propensities {
+				switch {
+				case d.Propensity > 0 && a == d.Action && math.Abs(l.Propensity[i]-d.Propensity) > 1e-9:
+					t.Fatalf("%s: row %d: the logged %v became %v", c.name, i, d.Propensity, l.Propensity[i])
+				case d.Propensities != nil && math.Abs(l.Propensities[3*i+a]-p) > 1e-9:
+					t.Fatalf("%s: row %d: a logged propensity became another", c.name, i)
+				case c.all && d.Propensities == nil || !c.all && d.Propensity == 0 && a == d.Action:
+					q := l.Propensity[i]
+					if c.all {
+						q = l.Propensities[3*i+a]
+					}
+					off, far = off+math.Abs(q-p), far+math.Abs(1./3-p)
+					gaps++
+				}
+			}
+		}
+		if n := float64(gaps); off/n > 0.03 || far/n < 0.1 {
+			t.Errorf("%s: mean error %v, of the uniform policy %v", c.name, off/n, far/n)
+		}
+		e := l.Estimates
+		want := 0
+		for i := range truth {
+			d := truth[i]
+			if c.lacks(i, &d); d.Propensity == 0 || c.all && d.Propensities == nil {
+				want++
+			}
+		}
+		if e.Rows != want || e.Known > 0 && !(e.Within > 1 && e.Within < 1.5) || e.Error > .02 || math.Abs(e.Z) > 4 {
+			t.Errorf("%s: %+v, want %d rows", c.name, *e, want)
+		}
+	}
+}
+
+// Where the rows without a propensity were drawn by another policy, the calibration shows it.
+func TestEstimateCalibration(t *testing.T) {
+	w := newWorld(3, 3, 5)
+	rows := draw(w, 3000)
+	var b strings.Builder
+	b.WriteString("action,reward,propensity,x_a\n")
+	for i, d := range rows {
+		p, a := fmt.Sprint(d.Propensity), d.Action
+		if i%4 == 0 {
+			p, a = "", 0
+		}
+		fmt.Fprintf(&b, "%s,%v,%s,%d\n", w.actions[a], -d.Cost, p, i%7)
+	}
+	l := mustOpen(t, write(t, "l.csv", b.String()), Options{Estimate: true})
+	if e := l.Estimates; math.Abs(e.Z) < 10 || e.Error < .1 || !strings.Contains(e.String(), "750 propensities are estimates") {
+		t.Errorf("%+v", *l.Estimates)
+	}
+}

@@ -338,6 +338,8 @@ func (t *table) cell(b *builder, c *column, form jsontext.Kind, s []byte, v floa
 			return d.whole(c.name, s, func() error { return d.propensities(b, c.name) })
 		case c.role == roleContexts:
 			return sparse(b, c.name, s)
+		case b.o.Estimate && form == 0 && len(s) == 0:
+			return nil
 		}
 		return bad(c.name, "%s is not a list", quote(s))
 	case roleReward, roleCost, rolePropensity, roleEach, roleWeight, roleUnrewarded:
@@ -349,6 +351,10 @@ func (t *table) cell(b *builder, c *column, form jsontext.Kind, s []byte, v floa
 // number takes a cell that must be a number; as a reward, true is 1 and false 0.
 func (t *table) number(b *builder, c *column, form jsontext.Kind, s []byte, v float64) error {
 	switch {
+	case form == 0 && len(s) == 0 && b.o.Estimate && (c.role == rolePropensity || c.role == roleEach):
+		return nil
+	case form == 0 && len(s) == 0 && c.role == rolePropensity:
+		return bad(c.name, "empty: setting estimate-propensity estimates it, and nothing is certified then")
 	case form == 0 && len(s) == 0:
 		return bad(c.name, "empty")
 	case form == 0:

@@ -149,7 +149,7 @@ func prepare(lib library.Library, log *logs.Log, o Options) (*learning, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.judge = provenance.New(log)
+	l.judge = provenance.Within(log, o.Gamma)
 	if o.Force {
 		l.judge.Force()
 	}

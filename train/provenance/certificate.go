@@ -67,6 +67,8 @@ type Circumstances struct {
 	Refused    int              `json:"refused"`         // rows that taught what must be fixed
 	Logged     float64          `json:"logged"`          // mean reward of the rows that certify, in [0, 1]
 	Estimate   certify.Estimate `json:"estimate"`        // on the rows that certify
+	// Strength is the largest Γ at which a target is shown to be better, see [certify.Strength]; 0: it is not, or not asked.
+	Strength float64 `json:"strength,omitempty"`
 	// Contradicted says what in the log contradicts that rows are independent, alike and of the
 	// propensities that they state, and was not accounted for.
 	Contradicted string `json:"contradicted,omitempty"`
@@ -154,7 +156,7 @@ func certificate(b certify.Bounds, on Circumstances, samples ...sample) (*Certif
 	if pi != nil {
 		on.Estimate = certify.SelfNormalized(pi, pi0, cost)
 		on.Guaranteed = min(on.Guaranteed, on.Estimate.Reward)
-		if w := meanWeight(pi, pi0, unit); w != "" {
+		if w := meanWeight(pi, pi0, unit, max(1, b.Gamma)); w != "" {
 			on.Contradicted = w
 		}
 	}
@@ -199,9 +201,9 @@ func (s sample) readOff() int {
 }
 
 // meanWeight says that the weights π/π₀, whose mean is 1 for true propensities and a policy
-// that the rows had no part in, are far from it: by more than 5 standard errors, and 5 %. Means over
-// units count as one.
-func meanWeight(pi, pi0 []float64, unit [][2]int32) string {
+// that the rows had no part in, and from 1/Γ to Γ for those known up to Γ, are far from it: by more than 5 standard
+// errors, and 5 %. Means over units count as one.
+func meanWeight(pi, pi0 []float64, unit [][2]int32, gamma float64) string {
 	sum, size := map[[2]int32]float64{}, map[[2]int32]float64{}
 	var order [][2]int32
 	for i, u := range unit {
@@ -219,7 +221,7 @@ func meanWeight(pi, pi0 []float64, unit [][2]int32) string {
 		square += (sum[u]/size[u] - m) * (sum[u]/size[u] - m)
 	}
 	se := math.Sqrt(square) / n
-	if off := math.Abs(m - 1); !(off > 0.05 && off > 5*se) || n < 100 {
+	if off := math.Abs(m - max(1/gamma, min(gamma, m))); !(off > 0.05 && off > 5*se) || n < 100 {
 		return ""
 	}
 	return fmt.Sprintf("the weights π/π₀ of the rows that certify average %.3g ± %.2g, not 1: their propensities are wrong, or these rows had a part in the policy", m, se)

@@ -31,10 +31,14 @@ type Judge struct {
 
 // New inspects a log and returns its judge. A log whose actions were drawn here, from
 // propensities that are known ([logs.FromLabels]), is not inspected.
-func New(log *logs.Log) *Judge {
-	var found inspect.Report
+func New(log *logs.Log) *Judge { return Within(log, 1) }
+
+// Within is New of a log whose propensities are known up to a factor gamma ≥ 1: it is inspected as
+// such ([inspect.Within]), and all that is certified holds for all propensities within that factor.
+func Within(log *logs.Log, gamma float64) *Judge {
+	found := inspect.Report{Gamma: gamma}
 	if !log.Simulated() {
-		found = inspect.Inspect(log)
+		found = inspect.Within(log, gamma)
 	}
 	return judge(log, found, false)
 }
@@ -274,7 +278,7 @@ func (j *Judge) Probabilities(pi []float64, from Origin, o certify.Options) (*Ce
 
 // Target is Probabilities of a policy of which all are known: pi writes π(·|x_i) [K] to dst for
 // row i of the log. Where the log's are known, too, a model that is learned from rows before
-// ([online.Learn]) makes the bound tighter; not at any time.
+// ([online.Learn]) makes the bound tighter; not at any time. Of a target that is better it says up to which Γ it is.
 func (j *Judge) Target(pi func(dst []float64, i int) error, logged []float64, from Origin, o certify.Options) (*Certificate, error) {
 	on, rows := Circumstances{Relation: Fresh}, every(j.log.Len())
 	err := j.from(from, rows, o)
@@ -296,7 +300,11 @@ func (j *Judge) Target(pi func(dst []float64, i int) error, logged []float64, fr
 	if err != nil {
 		return nil, err
 	}
-	return certificate(b, on, sample{j, logged, rows})
+	c, err := certificate(b, on, sample{j, logged, rows})
+	if err == nil && c.statement.Proven() && !o.AnyTime && c.statement.Circumstances != nil {
+		c.statement.Strength, err = certify.Strength(pi, logged, j.log, rows, o)
+	}
+	return c, err
 }
 
 // from refuses rows that had a part in a policy of an origin.

@@ -300,7 +300,10 @@ func (j *Judge) repeated(before *Judge, by []policyfile.Witnesses, out []bool) e
 // together is what the inspection of all rows, each once, finds, as far as it speaks of files
 // whose logging policies differ. What refutes their propensities is an error.
 func (ps Pool) together(actions []string, twice [][]bool) (inspect.Report, error) {
-	found := inspect.Report{Gamma: 1}
+	found := inspect.Report{Gamma: math.Inf(1)}
+	for _, j := range ps { // what all are known up to
+		found.Gamma = min(found.Gamma, max(1, j.found.Gamma))
+	}
 	if len(ps) == 1 {
 		return found, nil
 	}
@@ -337,7 +340,7 @@ func (ps Pool) together(actions []string, twice [][]bool) (inspect.Report, error
 	if err != nil {
 		return found, err
 	}
-	r := inspect.Inspect(log)
+	r := inspect.Within(log, found.Gamma)
 	found.Gamma = r.Gamma
 	for _, f := range r.Findings {
 		if !slices.Contains(shared, f.Check) {

@@ -187,7 +187,7 @@ func (j *Judge) bet(all []policyfile.Witnesses, out []bool, whose string) (e flo
 			met++
 			odds := 0.
 			if names[j.log.Action[i]]&split == action {
-				odds = 1 / j.log.Propensity[i]
+				odds = 1 / (j.log.Propensity[i] * max(1, j.found.Gamma))
 				agree++
 			}
 			for s, stake := range stakes {

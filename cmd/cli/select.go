@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"opl/train/library"
+	"opl/train/ope"
+	"opl/train/report/table"
+)
+
+func selectCommand(lib library.Library) *cobra.Command {
+	var (
+		f         evaluateFlags
+		estimator string
+	)
+	estimators := estimatorsOf(lib)
+	cmd := &cobra.Command{
+		Use:   "select --target TARGET [--target TARGET...] FILE [FILE...]",
+		Short: "say from a log which of several policies to ship, if any",
+		Long: `select orders target policies by the lower bound on what they earn, selects the first, and
+says in a line whether to ship it: it is shown to earn more than the policy that logged
+the rows, or what plays is to be kept, or there are not enough rows. All bounds hold
+together with probability 1-δ, as δ is shared among the targets. So the choice costs nothing
+more; but who adds targets, and looks again at the same rows, must share δ among all.
+
+TARGET and FILE are those of evaluate. The differences to what plays and to the runner-up
+are estimates by --estimator, on the same rows; their intervals guarantee nothing. The
+strength is the largest Γ for which the decision to ship stands if propensities are known up to
+a factor Γ; --propensity-error asks for all bounds at one. Of a policy that rows of this log
+taught nothing is guaranteed, and so it is never selected; a file of probabilities or uniform is
+believed to be fixed before the log was seen.
+
+The exit status is 0 if the selected target is to be shipped, 3 if one is selected and not to
+be shipped, 4 if none is selected, and 1 after an error.
+
+` + readHelp,
+		Example: `  opl select --target new.json --target bolder=floor1.json later.csv
+  opl select --target a.csv --target b.csv --target uniform --format json log.csv | jq .selected`,
+		Args: func(c *cobra.Command, args []string) error { return operands("a file")(c, args[:min(1, len(args))]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			estimators := estimators
+			if estimator != "" {
+				f.estimators = []string{estimator}
+			} else { // sndr, and snips where it cannot be had
+				estimators = []ope.Estimator{ope.SNDR()}
+			}
+			o, err := f.options(estimators)
+			if err != nil {
+				return err
+			}
+			log, targets, err := f.read(cmd, &o, args)
+			if err != nil {
+				return err
+			}
+			defer log.Close()
+			if estimator == "" {
+				o.Estimators = nil
+			}
+			s, err := ope.Select(log, targets, o)
+			if err != nil {
+				return err
+			}
+			if err := s.Write(cmd.OutOrStdout(), table.Format(f.format)); err != nil {
+				return err
+			}
+			switch {
+			case s.Ship:
+				return nil
+			case s.Selected != nil:
+				return exitStatus(notShown)
+			}
+			return exitStatus(nothing)
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringArrayVar(&f.targets, "target", nil, "policy to choose among: uniform, a policy file or a file of probabilities; may be repeated")
+	fl.StringVar(&estimator, "estimator", "", "estimator of the differences, such as clip=0.1 (default: sndr, or snips where it cannot be had)")
+	f.addTargets(fl)
+	return cmd
+}

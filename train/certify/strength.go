@@ -1,0 +1,109 @@
+package certify
+
+import (
+	"cmp"
+	"math"
+
+	"opl/train/inspect"
+	"opl/train/logs"
+)
+
+const (
+	// Strongest is the largest Γ that [Strength] looks for.
+	Strongest = 10.0
+	kept      = 1 << 22 // probabilities, or predictions, that are kept from one Γ to the next
+)
+
+// bracket is the end of the bracket that Γ is in, where models are shrunk as for it.
+func bracket(gamma float64) float64 {
+	switch {
+	case gamma == 1:
+		return 1
+	case gamma <= inspect.Rounded:
+		return inspect.Rounded
+	}
+	end := 1.1
+	for end < gamma {
+		end *= 1.1
+	}
+	return end
+}
+
+// Strength is the largest Γ, to .001 below and 10 at most, at which the upper bound on the gain of a
+// fixed policy is below 0, as of [Fixed]; 0 where it is not at the Γ of the options.
+//
+// It may be read off the rows: whatever the true Γ is, with probability 1 − δ/2 the strength is below it, or
+// the policy better. In a bracket (see the package comment) X of each row increases in Γ, and with it the bound: where it is
+// below 0 at one Γ, so it is at the smaller ones of its bracket. A bracket is looked at only where the bound is below 0 at
+// the end of the one before. So a strength above the true Γ of a policy that is not better needs the
+// bound of the true Γ to fail.
+func Strength(pi func(dst []float64, i int) error, logged []float64, log *logs.Log, rows []int, o Options) (float64, error) {
+	o, err := o.check()
+	if err != nil {
+		return 0, err
+	}
+	b, err := Fixed(pi, logged, log, rows, o)
+	if err != nil || !b.Better() {
+		return 0, err
+	}
+	if k := log.K(); len(rows)*k <= kept && pi != nil {
+		if pi, o.Models, err = keep(pi, o.Models, log, rows); err != nil {
+			return 0, err
+		}
+	}
+	better := func(gamma float64) bool {
+		o := o
+		o.Gamma = gamma
+		b, e := Fixed(pi, logged, log, rows, o)
+		err = cmp.Or(err, e)
+		return e == nil && b.Better()
+	}
+	low := o.Gamma
+	next := func() float64 { return min(bracket(math.Nextafter(low, 2*low)), Strongest) }
+	high := next()
+	for low < Strongest && better(high) {
+		low = high
+		high = next()
+	}
+	for high-low > 1e-3 {
+		if mid := (low + high) / 2; better(mid) {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	return max(o.Gamma, math.Floor(low*1000)/1000), err
+}
+
+// keep computes probabilities and predictions once.
+func keep(pi func(dst []float64, i int) error, models []*RewardModel, log *logs.Log, rows []int) (func(dst []float64, i int) error, []*RewardModel, error) {
+	k := log.K()
+	place := make([]int, log.Len())
+	all := make([]float64, len(rows)*k)
+	for j, r := range rows {
+		place[r] = j * k
+		if err := pi(all[j*k:(j+1)*k], r); err != nil {
+			return nil, nil, err
+		}
+	}
+	read := func(from []float64) func(dst []float64, i int) {
+		return func(dst []float64, i int) { copy(dst[:k], from[place[i]:]) }
+	}
+	var known []*RewardModel
+	if !log.LoggedOnly() {
+		for _, m := range models {
+			of, predicted := *m, make([]float64, len(rows)*k)
+			for j, r := range rows {
+				if m.Of != nil {
+					m.Of(predicted[j*k:(j+1)*k], all[j*k:(j+1)*k], r)
+				} else {
+					m.Predict(predicted[j*k:(j+1)*k], r)
+				}
+			}
+			of.Predict, of.Of = read(predicted), nil
+			known = append(known, &of)
+		}
+	}
+	played := read(all)
+	return func(dst []float64, i int) error { played(dst, i); return nil }, known, nil
+}

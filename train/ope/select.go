@@ -1,0 +1,313 @@
+package ope
+
+import (
+	"cmp"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+
+	"opl/train/logs"
+	"opl/train/provenance"
+	"opl/train/report/table"
+)
+
+// Decision says what to do after a selection.
+type Decision string
+
+// The decisions.
+const (
+	Ship Decision = "ship" // the selected target: it is shown to earn more than what plays
+	// Keep what plays: every target plays as it does, or has an estimated gain whose interval does not reach above 0; or the
+	// log contradicts what guarantees assume, or can guarantee nothing.
+	Keep    Decision = "keep"
+	TooFew  Decision = "not enough rows" // a gain may be there, and is not shown
+	nothing          = "nothing is guaranteed of any target: "
+)
+
+// Selection is the choice of one of several targets by the lower bounds on their values. All
+// bounds hold together with probability 1 − Delta, so that the choice costs no more: of m targets each has
+// δ/m, and half of that for its value and its gain.
+type Selection struct {
+	// Selected is the target with the largest lower bound on its value; nil: none is above 0.
+	Selected *string `json:"selected"`
+	// Ship says that its gain over what logged the rows is shown to be above 0, and nothing
+	// contradicts what that assumes.
+	Ship     bool     `json:"ship"`
+	Decision Decision `json:"decision"`
+	Because  string   `json:"because"` // the decision with its reason, in a line
+	// Needed are rows like these that would show the estimated gain of the selected target, were it true:
+	//
+	//	2 n (se/gain)² (log(2m/δ) + 1)
+	//
+	// 0: it is shown, or not estimated to be above 0.
+	Needed   int         `json:"rows_needed,omitempty"`
+	Rows     int         `json:"rows"`
+	Groups   int         `json:"groups"`
+	Delta    float64     `json:"delta"`
+	Gamma    float64     `json:"gamma"`
+	Logging  Interval    `json:"logging"`
+	Targets  []Candidate `json:"targets"`             // by their lower bounds, the largest first
+	RunnerUp *Pair       `json:"runner_up,omitempty"` // the first less the second of Targets, if something is guaranteed of both: an interval, and no guarantee
+	Alike    [][2]string `json:"alike,omitempty"`     // targets between which the rows cannot tell
+	Missing  []string    `json:"missing,omitempty"`
+	Notes    []string    `json:"notes,omitempty"`
+}
+
+// Candidate is what a selection knows of a target.
+type Candidate struct {
+	Name        string             `json:"name"`
+	AtLeast     *float64           `json:"at_least"`              // lower bound on its value; nil: none
+	GainAtLeast *float64           `json:"gain_at_least"`         // lower bound on its gain
+	Verdict     provenance.Verdict `json:"verdict,omitempty"`     // of the gain
+	Strength    float64            `json:"strength,omitempty"`    // largest Γ at which it is better; 0: it is not
+	Estimate    *Estimate          `json:"estimate"`              // with the gain, by one estimator; nil: it has no value
+	Warnings    []string           `json:"warnings,omitempty"`    // of the estimate
+	Uncertified string             `json:"uncertified,omitempty"` // why nothing is guaranteed
+	Contradicts string             `json:"contradicted,omitempty"`
+	statement   *provenance.Statement
+	same        bool // plays as what logged the rows
+}
+
+// Select chooses among targets by what [Evaluate] guarantees of them. Estimators, of which the
+// differences are estimates, are those of the options, and one is enough; nil: sndr where it
+// can be had, else snips. Errors: those of Evaluate.
+func Select(log *logs.Log, targets []Target, o Options) (Selection, error) {
+	if o.Estimators == nil {
+		o.Estimators = []Estimator{SNIPS()}
+		if (o.Model != nil || o.Learn != nil) && !slices.ContainsFunc(targets, func(t Target) bool { return t.Row == nil }) {
+			o.Estimators = []Estimator{SNDR()}
+		}
+	}
+	if len(o.Estimators) != 1 {
+		return Selection{}, fmt.Errorf("ope: %d estimators, want one, of which the differences are", len(o.Estimators))
+	}
+	r, err := Evaluate(log, targets, o)
+	if err != nil {
+		return Selection{}, err
+	}
+	return r.choose(o.Gamma), nil
+}
+
+// choose is the selection of a result of one estimator.
+func (r Result) choose(gamma float64) Selection {
+	s := Selection{Rows: r.Rows, Groups: r.Groups, Delta: r.Delta, Gamma: max(1, gamma), Logging: r.Logging, Missing: r.Missing, Notes: r.Notes}
+	for _, p := range r.Policies {
+		c := Candidate{Name: p.Name, Warnings: p.Warnings, Uncertified: p.Uncertified, statement: p.Guarantee,
+			same: math.Abs(p.MeanWeight-1) < 1e-9 && p.Largest < 1+1e-9}
+		if len(p.Estimates) > 0 {
+			c.Estimate = &p.Estimates[0]
+		}
+		if g := p.Guarantee; g != nil {
+			value, gain := g.Promise(), g.GainAtLeast()
+			c.AtLeast, c.GainAtLeast, c.Verdict = &value, &gain, g.Verdict
+			s.Gamma = max(s.Gamma, g.Gamma)
+			if g.Circumstances != nil {
+				c.Strength, c.Contradicts = g.Strength, g.Contradicted
+			}
+		}
+		s.Targets = append(s.Targets, c)
+	}
+	slices.SortStableFunc(s.Targets, func(a, b Candidate) int {
+		return cmp.Or(cmp.Compare(b.lower(), a.lower()), cmp.Compare(b.gain(), a.gain()))
+	})
+	for _, p := range r.Pairs {
+		if p.Value == 0 && p.SE == 0 {
+			s.Alike = append(s.Alike, [2]string{p.First, p.Second})
+		}
+		if len(s.Targets) > 1 && s.Targets[1].AtLeast != nil {
+			switch first, second := s.Targets[0].Name, s.Targets[1].Name; {
+			case p.First == first && p.Second == second:
+				s.RunnerUp = &p
+			case p.First == second && p.Second == first:
+				p.First, p.Second, p.Value, p.Low, p.High = first, second, 0-p.Value, 0-p.High, 0-p.Low
+				s.RunnerUp = &p
+			}
+		}
+	}
+	s.decide()
+	return s
+}
+
+// lower is the lower bound on the value, below any where there is none.
+func (c Candidate) lower() float64 {
+	if c.AtLeast == nil {
+		return -1
+	}
+	return *c.AtLeast
+}
+
+func (c Candidate) gain() float64 {
+	if c.GainAtLeast == nil {
+		return math.Inf(-1)
+	}
+	return *c.GainAtLeast
+}
+
+// decide fills in what the bounds say to do.
+func (s *Selection) decide() {
+	best := s.Targets[0]
+	if best.lower() > 0 {
+		s.Selected = &best.Name
+		s.Ship = best.statement.Proven()
+	}
+	worse := true // no target's interval reaches above 0, of those that may be shipped
+	for _, c := range s.Targets {
+		worse = worse && (c.statement == nil || c.same || c.Estimate != nil && c.Estimate.Gain.High <= 0)
+	}
+	shown := ""
+	for _, c := range s.Targets[1:] {
+		if c.statement != nil && c.statement.Proven() {
+			shown = fmt.Sprintf("; %s, of a smaller lower bound, is shown to earn more than what plays", c.Name)
+			break
+		}
+	}
+	switch {
+	case s.Ship:
+		s.Decision = Ship
+		s.Because = fmt.Sprintf("ship %s: it earns at least %.3f, and at least %.3f more than what plays", best.Name, best.lower(), best.gain())
+	case best.AtLeast == nil:
+		s.Decision, s.Because = Keep, "keep what plays: "+nothing+best.Uncertified
+	case best.Verdict == provenance.Doubted:
+		s.Decision, s.Because = Keep, "keep what plays: the log contradicts what guarantees assume: "+best.Contradicts+shown
+	case worse:
+		s.Decision, s.Because = Keep, "keep what plays: no target plays otherwise, or earns more by the estimates"
+	default:
+		s.Decision, s.Because = TooFew, "not enough rows: "
+		switch e := best.Estimate; {
+		case s.Selected == nil:
+			s.Because += nothing + "the lower bounds allow the least reward"
+		default:
+			s.Because += fmt.Sprintf("%s earns at least %.3f, and is not shown to earn more than what plays", best.Name, best.lower())
+			if e != nil && e.Gain.Value > 0 && e.Gain.SE > 0 {
+				m := float64(len(s.Targets))
+				needed := 2 * float64(s.Rows) * math.Pow(e.Gain.SE/e.Gain.Value, 2) * (math.Log(2*m/s.Delta) + 1)
+				if needed > float64(s.Rows) && needed < 1e12 {
+					s.Needed = int(math.Ceil(needed))
+					s.Because += fmt.Sprintf("; %s rows would show it if the gain is as estimated, %+.3f ± %.3f", about(s.Needed), e.Gain.Value, (e.Gain.High-e.Gain.Low)/2)
+				}
+			}
+		}
+		s.Because += shown
+	}
+}
+
+// factor is a Γ to .01 below.
+func factor(gamma float64) string { return fmt.Sprintf("%.2f", math.Floor(100*gamma+1e-6)/100) }
+
+// about is a number to two digits.
+func about(n int) string {
+	unit := math.Pow(10, math.Max(0, math.Floor(math.Log10(float64(n)))-1))
+	return "about " + strconv.Itoa(int(math.Ceil(float64(n)/unit)*unit))
+}
+
+// Write prints the selection in a format: a line a target, and below, but for CSV, what the numbers mean and
+// last the decision.
+func (s Selection) Write(w io.Writer, f table.Format) error {
+	number := func(v *float64, format string) string {
+		if v == nil {
+			return "—"
+		}
+		return fmt.Sprintf(format, *v)
+	}
+	switch f {
+	case table.JSON:
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		e.SetEscapeHTML(false)
+		return e.Encode(s)
+	case table.CSV:
+		c := csv.NewWriter(w)
+		exact := func(v *float64) string {
+			if v == nil {
+				return ""
+			}
+			return strconv.FormatFloat(*v, 'g', -1, 64)
+		}
+		_ = c.Write([]string{"policy", "at_least", "gain_at_least", "verdict", "strength", "estimator", "value", "se", "gain", "gain_se", "selected", "ship"})
+		for i, t := range s.Targets {
+			line := []string{t.Name, exact(t.AtLeast), exact(t.GainAtLeast), string(t.Verdict), exact(&t.Strength)}
+			if e := t.Estimate; e != nil {
+				line = append(line, e.Label(), exact(&e.Value), exact(&e.SE), exact(&e.Gain.Value), exact(&e.Gain.SE))
+			} else {
+				line = append(line, "", "", "", "", "")
+			}
+			chosen := i == 0 && s.Selected != nil
+			_ = c.Write(append(line, strconv.FormatBool(chosen), strconv.FormatBool(chosen && s.Ship)))
+		}
+		c.Flush()
+		return c.Error()
+	case table.Text, table.Markdown:
+	default:
+		return fmt.Errorf("ope: unknown format %q", f)
+	}
+	para := func(format string, args ...any) {
+		if f == table.Markdown {
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintf(w, format+"\n", args...)
+	}
+	rows := [][]string{{"what plays", "", "", fmt.Sprintf("%.3f ± %.3f", s.Logging.Value, (s.Logging.High-s.Logging.Low)/2), "", ""}}
+	estimator := ""
+	for _, t := range s.Targets {
+		line := []string{t.Name, number(t.AtLeast, "%.3f"), number(t.GainAtLeast, "%+.3f"), "—", "—", string(t.Verdict)}
+		if e := t.Estimate; e != nil {
+			estimator = e.Label()
+			line[3] = fmt.Sprintf("%.3f ± %.3f", e.Value, (e.High-e.Low)/2)
+			line[4] = fmt.Sprintf("%+.3f ± %.3f", e.Gain.Value, (e.Gain.High-e.Gain.Low)/2)
+		}
+		rows = append(rows, line)
+	}
+	if err := table.Write(w, f, []string{"policy", "value ≥", "gain ≥", "value", "gain", "verdict"}, rows); err != nil {
+		return err
+	}
+	of := fmt.Sprintf("%d rows", s.Rows)
+	if s.Groups < s.Rows {
+		of += fmt.Sprintf(" in %d groups", s.Groups)
+	}
+	all := "both hold"
+	if m := len(s.Targets); m > 1 {
+		all = fmt.Sprintf("those of all %d targets hold", m)
+	}
+	level := strconv.FormatFloat(100*(1-s.Delta), 'g', 4, 64)
+	para("≥: lower bounds on the mean reward in [0, 1] and on the gain over what logged the %s; %s together with probability %v, for one look, if rows (or groups) are independent and the targets were fixed before this log was seen", of, all, 1-s.Delta)
+	if s.Gamma > 1 {
+		para("they hold for all propensities within the factor %v of those logged", s.Gamma)
+	}
+	if estimator != "" {
+		para("±: value and gain by %s, with the %s %% interval of each; no guarantee", estimator, level)
+	}
+	for _, m := range s.Missing {
+		para("left out: %s", m)
+	}
+	for _, n := range s.Notes {
+		para("%s", n)
+	}
+	for _, t := range s.Targets {
+		for _, m := range t.Warnings {
+			para("warning: %s: %s", t.Name, m)
+		}
+	}
+	for _, t := range s.Targets {
+		if t.Uncertified != "" {
+			para("nothing is guaranteed of %s: %s", t.Name, t.Uncertified)
+		}
+		if t.Contradicts != "" {
+			para("doubt: %s: %s", t.Name, t.Contradicts)
+		}
+	}
+	for _, p := range s.Alike {
+		para("these rows cannot tell %s from %s", p[0], p[1])
+	}
+	if p := s.RunnerUp; p != nil && s.Selected != nil {
+		para("runner-up: %s less %s is %+.3f ± %.3f by %s: an interval, and no guarantee", p.First, p.Second, p.Value, (p.High-p.Low)/2, p.Estimator)
+	}
+	if s.Ship {
+		para("strength: it stands for propensities within the factor %s of those logged", factor(s.Targets[0].Strength))
+	}
+	para("%s", s.Because)
+	return nil
+}
