@@ -76,7 +76,7 @@ func (l *Log) GroupHashes() []uint64 {
 }
 
 // ContextHashes returns a hash of each row's context: of its named values, in whatever
-// order; without names of the vector; nil if there are no contexts.
+// order; without names of the vector; and of the set that it offers; nil if there are no contexts.
 func (l *Log) ContextHashes() []uint64 { return l.RoundedHashes(nil) }
 
 // RoundedHashes are those of contexts whose values are rounded first, unless round is nil.
@@ -101,6 +101,7 @@ func (l *Log) RoundedHashes(round func(float64) float64) []uint64 {
 			}
 			hashes[i] = hashOf(bits...)
 		}
+		l.addOffered(hashes)
 		return hashes
 	}
 	names := make([]uint64, len(l.names))
@@ -119,7 +120,26 @@ func (l *Log) RoundedHashes(round func(float64) float64) []uint64 {
 			hashes[i] += mix(names[id] ^ math.Float64bits(v)*0x9e3779b97f4a7c15)
 		}
 	}
+	l.addOffered(hashes)
 	return hashes
+}
+
+// addOffered adds to the hashes of contexts those of the sets that rows offer, in whatever order: a set is part
+// of the context.
+func (l *Log) addOffered(hashes []uint64) {
+	if !l.Sets() {
+		return
+	}
+	names := make([]uint64, l.K())
+	for a, name := range l.Actions {
+		names[a] = mix(xxhash.Sum64String(name))
+	}
+	for i := range hashes {
+		for j := range l.Options(i) {
+			a, _ := l.Option(i, j)
+			hashes[i] += names[a]
+		}
+	}
 }
 
 // content hashes rows: context, action, cost and propensity.
