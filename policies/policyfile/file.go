@@ -83,6 +83,19 @@ func (c *Component) Dim() int {
 	return c.Encoder.Dim()
 }
 
+// Pull writes what the scores of actions with features are of to g [p],
+//
+//	s(x, a) = gᵀz(a),  g_j = Σ_i h_i W_ji
+//
+// for h = h(x) [d]: what the layers give, or without any the encoder. With both products by
+// [features.Dot], and z(a) by [features.Items.Encode], a score is the same number, bit by bit,
+// as the policy's.
+func (c *Component) Pull(g, h []float64) {
+	for j := range g {
+		g[j] = features.Dot(h, c.Weights[j])
+	}
+}
+
 // rows is how many the weights have, for K actions.
 func (c *Component) rows(k int) int {
 	if c.Items != nil {

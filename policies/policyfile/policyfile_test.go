@@ -453,6 +453,10 @@ func FuzzRead(f *testing.F) {
 	for _, kind := range []string{policyfile.Softmax, policyfile.Gaussian} {
 		f.Add(saved(f, example(f, kind, 3, 3, 1)))
 	}
+	items := shop(f, 3, 2, 2, 1, policyfile.Softmax, policyfile.ArgMax)
+	f.Add(saved(f, items))
+	items.Actions, items.Catalogue = nil, nil
+	f.Add(saved(f, items))
 	f.Add([]byte(`{"format":"opl policy","version":1,"digest":"0000000000000000000000000000000000000000000000000000000000000000","kind":"softmax","actions":["a","b"],"sigma":0,"floor":0,"encoder":{"names":[],"scale":[],"intercept":true,"unit":false},"created":{"opl":"","go":"","system":""},"data_hash":"","weights":[[1],[2]]}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		p, err := policyfile.Read(bytes.NewReader(policyfile.Seal(b)))
@@ -464,7 +468,11 @@ func FuzzRead(f *testing.F) {
 			t.Fatalf("read but not written: %v", err)
 		}
 		pi := make([]float64, len(p.Actions()))
-		if err := again.Propensities(pi, nil); err != nil {
+		if err = again.Propensities(pi, nil); p.HasItems() && len(pi) == 0 {
+			pi = make([]float64, 2)
+			err = again.PropensitiesOffered(pi, nil, []features.Offer{{Action: "a", Features: []features.Value{{Name: "v0", Number: 1}}}, {Action: "b", Features: []features.Value{}}})
+		}
+		if err != nil {
 			return // scores may overflow
 		}
 		var sum float64
