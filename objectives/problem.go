@@ -95,7 +95,7 @@ type Setup struct {
 	Params  *Params
 	Actions int // K; of sets the largest number that a row offers
 	Dim     int // d
-	// Items are the vectors z(a) [p] of actions that have features, for scores s(x, a) = h(x)ᵀWz(a) of policies without
+	// Items are the vectors z(a) [p] of actions that have features, for scores s(x, a) = h(x)ᵀWᵀz(a) of policies without
 	// a posterior; nil: each action has parameters θ_a of its own, s = h(x)ᵀθ_a. Params.Mu and Prior.Mean are
 	// then W [p×m].
 	Items *graph.Items
