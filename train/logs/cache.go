@@ -231,7 +231,9 @@ func open(ctx context.Context, path string, o *Options) (*Log, error) {
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, rd.close()) }()
-		if err := b.fill(ctx, rd); err != nil {
+		if err := b.fill(ctx, rd); err == errAgain {
+			return nil, nil
+		} else if err != nil {
 			return nil, err
 		}
 		if b.table != nil && b.table.settle(b) {
