@@ -256,8 +256,9 @@ func (o *Offered) Reset(p *Policy) {
 	}
 }
 
-// Add adds an action, see [features.Offer]. Errors: a policy whose actions have no features, an
-// action without a name or that is there already; one without features that the catalogue lacks;
+// Add adds an action, see [features.Offer]. One without a name has features. Errors: a policy
+// whose actions have no features, an action that is there already; one without features that the
+// catalogue lacks, or where there is none, unless the policy knows actions by their names alone;
 // those of [features.Encoder.Encode].
 func (o *Offered) Add(offer features.Offer) error {
 	if offer.Features == nil {
@@ -286,19 +287,19 @@ func (o *Offered) add(action string, raw []float64) error {
 	if !p.HasItems() {
 		return errors.New("the policy's actions have no features: all of them are offered, always")
 	}
-	if action == "" {
-		return fmt.Errorf("action %d of those offered has no name", o.Len())
-	}
-	if _, twice := o.seen[action]; twice {
+	if _, twice := o.seen[action]; twice && action != "" {
 		return fmt.Errorf("action %q is offered twice", action)
 	}
 	at := int32(-1)
 	if raw == nil {
-		if at = int32(p.Find(action)); at < 0 {
-			if p.catalogue == nil {
-				return fmt.Errorf("action %q has no features, and the policy no catalogue that has them", action)
-			}
+		switch at = int32(p.Find(action)); {
+		case at >= 0:
+		case action == "":
+			return fmt.Errorf("action %d of those offered has neither name nor features", o.Len())
+		case p.catalogue != nil:
 			return fmt.Errorf("action %q is none of the catalogue's", action)
+		case len(p.items.Names) > 0:
+			return fmt.Errorf("action %q has no features, and the policy no catalogue that has them", action)
 		}
 	}
 	for i := range p.parts {

@@ -299,13 +299,13 @@ func (q *request) offeredID(c *columns) error {
 		return err
 	}
 	q.setText = append(q.setText, raw...)
-	a := c.policy.Find(string(id))
-	if a < 0 {
-		err := q.set.Add(features.Offer{Action: string(id)})
-		q.late = cmp.Or(q.late, fmt.Errorf("offered: %w", err))
-		return nil
+	if a := c.policy.Find(string(id)); a >= 0 {
+		return q.set.AddAt(a)
 	}
-	return q.set.AddAt(a)
+	if err := q.set.Add(features.Offer{Action: string(id)}); err != nil && q.late == nil {
+		q.late = fmt.Errorf("offered: %w", err)
+	}
+	return nil
 }
 
 // describedAction reads an action with its values.
