@@ -18,6 +18,8 @@ type Choices struct {
 	// EncodeItems.
 	Z     Contexts
 	Items []int32
+
+	items *items // that the vectors are of; nil: they have no names
 }
 
 // Sets reports that rows offer sets of actions of their own, and not all K.
@@ -140,4 +142,26 @@ func (l *Log) checkRow(i int, seen []int) error {
 		seen[a] = i + 1
 	}
 	return nil
+}
+
+// sound reports whether the columns have the lengths that they must have, and every number
+// that is an index is within its range.
+func (c *Choices) sound(n, k int, catalogue bool) bool {
+	t := c.items
+	if !t.sound() || catalogue && (t.n != k || t.acts != nil || c.Items != nil) || !catalogue && (len(t.acts) != t.n || len(c.Items) != len(c.Actions) || c.First == nil) ||
+		!within(t.acts, -1, k) || !within(c.Items, 0, t.n) || !within(c.Actions, 0, k) {
+		return false
+	}
+	if c.First == nil {
+		return c.Count == nil && c.At == nil && c.Actions == nil
+	}
+	if len(c.First) != n || len(c.Count) != n || len(c.At) != n {
+		return false
+	}
+	for i, first := range c.First {
+		if count := int64(c.Count[i]); first < 0 || count < 1 || first > int64(len(c.Actions))-count || c.At[i] < 0 || int64(c.At[i]) >= count {
+			return false
+		}
+	}
+	return true
 }

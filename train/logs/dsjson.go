@@ -162,9 +162,7 @@ func (r *dsjson) next(b *builder) error {
 			sorted[r.number(a-1)-1] = row.props[i]
 		}
 		row.props = append(row.props[:0], sorted...)
-		if err := b.list("p"); err != nil {
-			return err
-		}
+		row.hasProps, row.listed = true, true
 	}
 	b.actionsMin = max(b.actionsMin, k)
 	row.action, row.hasAction = strconv.AppendInt(row.action[:0], int64(r.number(taken-1)), 10), true

@@ -15,7 +15,7 @@ import (
 func sane(t *testing.T, l *Log) {
 	t.Helper()
 	k := len(l.Actions)
-	if l.Len() < 1 || k < 2 || !l.sound() {
+	if l.Len() < 1 || k < 2 || !l.sound(l.Choices != nil && l.Choices.items.acts == nil) {
 		t.Fatalf("%d rows, %d actions", l.Len(), k)
 	}
 	var d Decision
@@ -166,9 +166,9 @@ func FuzzCache(f *testing.F) {
 			t.Fatal(err)
 		}
 		format := "csv"
-		l, _, err := load(path, key(format, &Options{}), statOf(t, path))
+		l, _, err := load(path, key(format, &Options{}, 0), statOf(t, path))
 		if err != nil {
-			if l, _, err = load(path, key("jsonl", &Options{}), statOf(t, path)); err != nil {
+			if l, _, err = load(path, key("jsonl", &Options{}, 0), statOf(t, path)); err != nil {
 				return
 			}
 		}

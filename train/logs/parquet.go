@@ -272,7 +272,7 @@ func (r *parquetReader) next(b *builder) (err error) {
 		row.list = at
 	}
 	if listed {
-		return b.list("propensities")
+		row.hasProps, row.listed = true, true
 	}
 	return nil
 }

@@ -714,3 +714,11 @@ func TestParquetNull(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// rewrite changes a file.
+func rewrite(t testing.TB, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
