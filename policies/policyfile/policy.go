@@ -138,6 +138,12 @@ func (p *Policy) Hash() string { return p.hash }
 // where actions have features and there is none.
 func (p *Policy) Actions() []string { return slices.Clone(p.actions) }
 
+// Len is K, the number of actions of Actions.
+func (p *Policy) Len() int { return len(p.actions) }
+
+// Name is the name of action a.
+func (p *Policy) Name(a int) string { return p.actions[a] }
+
 // Inputs are the names of the values in contexts that the policy knows: an encoder that
 // leaves them as they are.
 func (p *Policy) Inputs() *features.Encoder { return p.inputs }

@@ -37,7 +37,7 @@ func TestSets(t *testing.T) {
 		var d Decision
 		l.Decision(1, &d)
 		l.Decision(0, &d)
-		want := []Offer{{"a", []features.Value{{Name: "price", Number: 1}, {Name: "color=red", Number: 1}}}, {"b", []features.Value{{Name: "price", Number: 2.5}, {Name: "color=blue", Number: 1}}}}
+		want := []Offer{{Action: "a", Features: []features.Value{{Name: "price", Number: 1}, {Name: "color=red", Number: 1}}}, {Action: "b", Features: []features.Value{{Name: "price", Number: 2.5}, {Name: "color=blue", Number: 1}}}}
 		if !reflect.DeepEqual(d.Offered, want) || d.Action != 1 {
 			t.Errorf("%+v", d)
 		}
