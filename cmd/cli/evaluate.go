@@ -27,7 +27,10 @@ type evaluateFlags struct {
 	estimators []string
 	delta      float64
 	seed       uint64
-	model      string // policy file
+	model      string // name of one to learn, or policy file
+	loggers    []string
+	interval   string
+	most, half float64
 	format     string
 	plot       string
 	force      bool
@@ -42,6 +45,13 @@ func estimatorsOf(lib library.Library) []ope.Estimator {
 		}
 	}
 	return list
+}
+
+func aboutEstimator(e ope.Estimator) (name, about string) {
+	if e.Biased {
+		return e.Name, e.About + "; biased"
+	}
+	return e.Name, e.About
 }
 
 func evaluateCommand(lib library.Library) *cobra.Command {
@@ -62,14 +72,20 @@ column NAME or p_NAME for each action, a list probabilities, or probability (of 
 logged action alone). Rows are joined by decision_id if both files have it.
 NAME=TARGET names the policy in tables.
 
-Estimators (name or name=hyperparameter, in (0, 1]; default n^(-1/4) away from
-unregularized), with rewards r and weights w = π/π₀:
-` + described(estimators, func(e ope.Estimator) (string, string) { return e.Name, e.About }) + `
-r̂ is learned by ridge regression an action on the other folds of five, or is that of a
-policy file, --reward-model, with its layers: the logistic one if it has several, of the
-last component of a mixture. A log that had a part in that file is predicted by none, as
-its rows flatter it. The r̂ of the guarantee is learned by logistic regression on the rows
-before, in a fixed random order.
+Estimators (name or name=hyperparameter), with rewards r and weights w = π/π₀:
+` + described(ope.Default(estimators, false), aboutEstimator) + `and where they are asked for, by --estimators (all: every one that can be had), of which
+an interval of a biased one is of what it estimates, not of the policy's value:
+` + described(slices.DeleteFunc(slices.Clone(estimators), func(e ope.Estimator) bool { return !e.OnRequest }), aboutEstimator) + `r̂ is learned on the other folds of five, by
+` + described(ope.RewardModels(), func(m ope.RewardModel) (string, string) { return m.Name, m.About }) + `(--reward-model), or is that of a policy file, with its layers: the logistic one if it has
+several, of the last component of a mixture. A log that had a part in that file is
+predicted by none, as its rows flatter it. The r̂ of the guarantee is learned by logistic
+regression on the rows before, in a fixed random order.
+
+Intervals (--interval):
+` + described(ope.Methods(), func(m ope.Method) (string, string) { return m.Name, m.About }) + `
+Rows of several policies, named in a column policy, may be weighted by what all of them
+would have done: --logger NAME=TARGET for each gives balanced and weighted. Nothing
+learned from a logger's rows may have logged others.
 
 ` + readHelp,
 		Example: `  opl evaluate --target uniform logs.csv
@@ -81,10 +97,14 @@ before, in a fixed random order.
 	}
 	fl := cmd.Flags()
 	fl.StringArrayVar(&f.targets, "target", nil, "policy to evaluate: uniform, a policy file or a file of probabilities; may be repeated")
-	fl.StringSliceVar(&f.estimators, "estimators", nil, "estimators, such as snips,clip=0.1 (default: all that can be had)")
+	fl.StringSliceVar(&f.estimators, "estimators", nil, "estimators, such as snips,clip=0.1 (default: see above)")
 	fl.Float64Var(&f.delta, "delta", 0.05, "δ: intervals at level 1-δ, guarantees with probability 1-δ")
-	fl.Uint64Var(&f.seed, "seed", 1, "seed of the folds of dm and dr")
-	fl.StringVar(&f.model, "reward-model", "", "policy `file` whose reward model is r̂ of dm and dr (default: ridge regression)")
+	fl.Uint64Var(&f.seed, "seed", 1, "seed of the folds of r̂ and of resamples")
+	fl.StringVar(&f.interval, "interval", "normal", "how intervals are made: "+listed(ope.Methods(), func(m ope.Method) string { return m.Name }))
+	fl.Float64Var(&f.most, "max-weight", 0, "no weight π/π₀ can be above it, for the intervals that ask for bounds (default the largest in the log's contexts, if all propensities are logged)")
+	fl.Float64Var(&f.half, "half-width", 0, "say how many rows would give an interval of plus and minus it (default a tenth of the logging policy's value)")
+	fl.StringVar(&f.model, "reward-model", "ridge", "r̂: ridge, logistic, or a policy `file` that holds one")
+	fl.StringArrayVar(&f.loggers, "logger", nil, "policy that logged rows, as NAME=TARGET for each NAME in the column policy; may be repeated")
 	fl.StringVar(&f.format, "format", "table", "output: "+strings.Join(table.Formats(), ", "))
 	fl.StringVar(&f.plot, "plot", "", "also draw the estimates to this `file`: .png, .svg or .pdf")
 	fl.BoolVar(&f.force, "force", false, "evaluate on a log that is unusable too")
@@ -113,15 +133,11 @@ func evaluate(cmd *cobra.Command, estimators []ope.Estimator, f evaluateFlags, p
 	}
 	o.Notes = remarks(log, found, f.readFlags)
 	var targets []ope.Target
-	for _, arg := range f.targets {
-		t, err := ope.Open(arg, log)
-		if err != nil {
-			return err
-		}
-		if slices.ContainsFunc(targets, func(u ope.Target) bool { return u.Name == t.Name }) {
-			return fmt.Errorf("--target %s: there is already a target %s; name it by NAME=%s", arg, t.Name, arg)
-		}
-		targets = append(targets, t)
+	if targets, err = openTargets("target", f.targets, log); err != nil {
+		return err
+	}
+	if o.Loggers, err = openTargets("logger", f.loggers, log); err != nil {
+		return err
 	}
 	if slices.ContainsFunc(o.Estimators, reads) && !slices.ContainsFunc(targets, func(t ope.Target) bool { return t.Row == nil }) {
 		if err := f.predict(&o, log); err != nil {
@@ -144,23 +160,42 @@ func evaluate(cmd *cobra.Command, estimators []ope.Estimator, f evaluateFlags, p
 	return nil
 }
 
+// openTargets opens those that a flag lists.
+func openTargets(flag string, args []string, log *logs.Log) (targets []ope.Target, err error) {
+	for _, arg := range args {
+		t, err := ope.Open(arg, log)
+		if err != nil {
+			return nil, fmt.Errorf("--%s: %w", flag, err)
+		}
+		if slices.ContainsFunc(targets, func(u ope.Target) bool { return u.Name == t.Name }) {
+			return nil, fmt.Errorf("--%s %s: there is already a %s %s; name it by NAME=%s", flag, arg, flag, t.Name, arg)
+		}
+		targets = append(targets, t)
+	}
+	return targets, nil
+}
+
 // reads reports an estimator that needs a model of the reward.
 func reads(e ope.Estimator) bool { return e.Model }
 
 // predict takes the model of the reward from a policy file, or learns one. Why there is none is
 // said below the results, if nobody asked for what needs it.
 func (f evaluateFlags) predict(o *ope.Options, log *logs.Log) error {
-	if f.model == "" {
+	models := ope.RewardModels()
+	if i := slices.IndexFunc(models, func(m ope.RewardModel) bool { return m.Name == f.model }); i >= 0 {
+		o.Learn = func(weight []float64) (ope.Model, error) {
+			return models[i].Learn(log, ope.ModelOptions{Seed: f.seed, Weight: weight})
+		}
 		var err error
-		if o.Model, err = ope.Ridge(log, ope.RidgeOptions{Seed: f.seed}); err != nil && f.estimators == nil {
-			o.Notes = append(o.Notes, oneLine(err))
+		if o.Model, err = o.Learn(nil); err != nil && f.estimators == nil {
+			o.Notes, o.Learn = append(o.Notes, oneLine(err)), nil
 			return nil
 		}
 		return err
 	}
 	p, err := policyfile.Load(f.model)
 	if err != nil {
-		return fmt.Errorf("--reward-model: %w", err)
+		return fmt.Errorf("--reward-model: want %s, or a policy file: %w", listed(models, func(m ope.RewardModel) string { return m.Name }), err)
 	}
 	m, err := o.Judge.RewardModel(p.File())
 	var withheld *provenance.Withheld
@@ -175,7 +210,7 @@ func (f evaluateFlags) predict(o *ope.Options, log *logs.Log) error {
 		return fmt.Errorf("--reward-model %s: %w", f.model, err)
 	default:
 		o.Model = m.Predict
-		o.Notes = append(o.Notes, fmt.Sprintf("r̂ of dm and dr is the %s model of the reward in %s", m.Name, f.model))
+		o.Notes = append(o.Notes, fmt.Sprintf("r̂ is the %s model of the reward in %s", m.Name, f.model))
 	}
 	return nil
 }
@@ -202,26 +237,34 @@ func remarks(log *logs.Log, found inspect.Report, f readFlags) []string {
 }
 
 func (f evaluateFlags) options(estimators []ope.Estimator) (ope.Options, error) {
-	o := ope.Options{Delta: f.delta}
+	o := ope.Options{Delta: f.delta, Interval: f.interval, MaxWeight: f.most, HalfWidth: f.half, Seed: f.seed}
 	switch {
 	case len(f.targets) == 0:
 		return o, errors.New("--target: want a policy to evaluate: uniform, or a file")
 	case !(f.delta > 0 && f.delta < 1):
 		return o, fmt.Errorf("--delta %v: want a number in (0, 1)", f.delta)
+	case f.set.Changed("max-weight") && !(f.most > 0), f.set.Changed("half-width") && !(f.half > 0):
+		return o, errors.New("--max-weight and --half-width: want numbers above 0")
+	case !slices.ContainsFunc(ope.Methods(), func(m ope.Method) bool { return m.Name == f.interval }):
+		return o, fmt.Errorf("--interval %s: want %s", f.interval, listed(ope.Methods(), func(m ope.Method) string { return m.Name }))
 	case !slices.Contains(table.Formats(), f.format):
 		return o, fmt.Errorf("--format %s: want %s", f.format, strings.Join(table.Formats(), ", "))
 	case f.plot != "" && !slices.Contains([]string{".png", ".svg", ".pdf"}, filepath.Ext(f.plot)):
 		return o, fmt.Errorf("--plot %s: want a name ending in .png, .svg or .pdf", f.plot)
 	}
 	if f.estimators == nil {
+		o.Estimators = ope.Default(estimators, f.loggers != nil)
+	}
+	if slices.Equal(f.estimators, []string{"all"}) {
 		o.Estimators = estimators
+		return o, nil
 	}
 	for _, s := range f.estimators {
 		name, value, given := strings.Cut(s, "=")
 		named := func(e ope.Estimator) bool { return e.Name == name }
 		i := slices.IndexFunc(estimators, named)
 		if i < 0 {
-			return o, fmt.Errorf("--estimators %s: want %s", s, listed(estimators, func(e ope.Estimator) string { return e.Name }))
+			return o, fmt.Errorf("--estimators %s: want all, or some of %s", s, listed(estimators, func(e ope.Estimator) string { return e.Name }))
 		}
 		if slices.ContainsFunc(o.Estimators, named) {
 			return o, fmt.Errorf("--estimators: %s comes twice", name)
@@ -238,8 +281,8 @@ func (f evaluateFlags) options(estimators []ope.Estimator) (ope.Options, error) 
 		}
 		o.Estimators = append(o.Estimators, e)
 	}
-	if f.model != "" && !slices.ContainsFunc(o.Estimators, reads) {
-		return o, errors.New("--reward-model: none of the --estimators reads a model of the reward, as dm and dr do")
+	if f.set.Changed("reward-model") && !slices.ContainsFunc(o.Estimators, reads) {
+		return o, errors.New("--reward-model: none of the --estimators reads a model of the reward, as dr does")
 	}
 	return o, nil
 }

@@ -129,7 +129,10 @@ func (l *Log) RoundedHashes(round func(float64) float64) []uint64 {
 	for i := range hashes {
 		for j := range l.Options(i) {
 			a, item := l.Option(i, j)
-			h := described[item]
+			var h uint64
+			if t.acts != nil { // else items are told by their names, or vectors of a log that was put together by hand
+				h = described[item]
+			}
 			if !t.byPlace {
 				h += actions[a]
 			}

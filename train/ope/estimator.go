@@ -3,6 +3,7 @@ package ope
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"opl/objectives/weights"
 )
@@ -15,13 +16,22 @@ import (
 //			return d.Mean(func(i int) float64 { return min(d.W[i], 20) * d.R[i] })
 //		}}
 type Estimator struct {
-	Name   string
-	About  string // its formula in one line, for helps
-	Biased bool   // its interval is one of its own expectation, not of the policy's value
-	Model  bool   // reads Direct and Predicted: needs Options.Model, and targets whose probabilities of all actions are known
-	Hyper  *Hyper // nil: no hyperparameter
+	Name      string
+	About     string // its formula in one line, for helps
+	Biased    bool   // its interval is one of its own expectation, not of the policy's value
+	OnRequest bool   // not among those that [Default] keeps
+	Model     bool   // reads Direct and Predicted: needs Options.Model or Learn, and targets whose probabilities of all actions are known
+	Bounded   bool   // a mean of rows in [0, max(1, M)] for weights in [0, M]: it has the intervals that ask for bounds
+	ByLogger  bool   // reads Logger: needs a log that says which of its policies logged each row
+	Balanced  bool   // reads Balanced: needs Options.Loggers
+	Hyper     *Hyper // nil: no hyperparameter
+	// Teach is the weight of a row of importance weight w and propensity π₀ in the regression of
+	// a model of the reward that is learned for the estimator and the target, by Options.Learn; nil:
+	// the model is that of all.
+	Teach func(w, pi0 float64) float64
 	// Of estimates the value from n rows; hyper is 0 where there is none. NaN says that
-	// these rows give no value, and leaves the estimate out.
+	// these rows give no value, and leaves the estimate out. The bootstrap calls it with other
+	// Weights, and the same hyper.
 	Of func(d *Data, hyper float64) Value
 
 	check func(hyper float64) error // more that must hold of it; nil: nothing
@@ -29,7 +39,7 @@ type Estimator struct {
 
 // Hyper is a hyperparameter in (Low, High].
 type Hyper struct {
-	Default   func(n int) float64 // for n rows
+	Default   func(d *Data) float64 // for these rows
 	Low, High float64
 }
 
@@ -42,10 +52,23 @@ func Estimators() []Estimator {
 		FromWeight("ix", "π/(π₀+γ)", 0, weights.IX),
 		FromWeight("es", "π/π₀^α", 1, weights.ES),
 		FromWeight("har", "w/((1−λ)w+λ), w = π/π₀", 1, weights.Har),
+		SubGaussian(),
 		LS(),
 		DM(),
 		DR(),
+		SNDR(),
+		SwitchDR(),
+		DRos(),
+		MRDR(),
+		Balanced(),
+		Weighted(),
 	}
+}
+
+// Default keeps the estimators that are shown where none are asked for: those that are not
+// OnRequest, and where the policies of the loggers are given, those that read them.
+func Default(list []Estimator, loggers bool) []Estimator {
+	return slices.DeleteFunc(slices.Clone(list), func(e Estimator) bool { return e.OnRequest && !(loggers && e.ByLogger) })
 }
 
 // With returns the estimator with a hyperparameter in place of its default. It is an
@@ -55,16 +78,16 @@ func (e Estimator) With(h float64) (Estimator, error) {
 		return e, fmt.Errorf("%s has no hyperparameter", e.Name)
 	}
 	hyper := *e.Hyper
-	hyper.Default = func(int) float64 { return h }
+	hyper.Default = func(*Data) float64 { return h }
 	e.Hyper = &hyper
-	_, err := e.hyper(0)
+	_, err := e.hyper(nil)
 	return e, err
 }
 
-// hyper is the hyperparameter for n rows, 0 if there is none.
-func (e Estimator) hyper(n int) (h float64, err error) {
+// hyper is the hyperparameter for rows, 0 if there is none.
+func (e Estimator) hyper(d *Data) (h float64, err error) {
 	if e.Hyper != nil {
-		if h = e.Hyper.Default(n); !(h > e.Hyper.Low && h <= e.Hyper.High) {
+		if h = e.Hyper.Default(d); !(h > e.Hyper.Low && h <= e.Hyper.High) {
 			return h, fmt.Errorf("%s=%v: want a number in (%v, %v]", e.Name, h, e.Hyper.Low, e.Hyper.High)
 		}
 	}
@@ -78,12 +101,15 @@ func (e Estimator) hyper(n int) (h float64, err error) {
 // not change.
 type Data struct {
 	N         int
+	Delta     float64   // δ of the intervals
 	R         []float64 // rewards r = −c in [0, 1]
 	Pi0       []float64 // π₀(a_i|x_i) in (0, 1]
 	Pi        []float64 // π(a_i|x_i) in [0, 1]
 	W         []float64 // w = π/π₀, at most 1e100
 	Direct    []float64 // Σ_a π(a|x_i) r̂(x_i, a), for estimators that need a Model
 	Predicted []float64 // r̂(x_i, a_i), likewise
+	Logger    []int32   // which policy logged the row, from 0, for estimators ByLogger
+	Balanced  []float64 // π(a_i|x_i)/π̄(a_i|x_i), π̄ the mean policy of the rows' loggers, for Balanced ones
 	Weight    []float64 // ω ≥ 0 of rows, which Mean and Ratio take into account; nil: all 1
 
 	rows *sample
@@ -98,6 +124,9 @@ type Value struct {
 
 // Mean is Σω s/Σω, with u_i = ω_i(s_i − mean)/Σω.
 func (d *Data) Mean(s func(i int) float64) Value { return d.rows.mean(s) }
+
+// SE is the standard error of a value.
+func (d *Data) SE(v Value) float64 { return d.rows.se(v.Influence) }
 
 // Ratio is Σω x/Σω y, with the influences of the delta method,
 //
@@ -119,4 +148,13 @@ func (d *Data) Ratio(x, y func(i int) float64) Value {
 		u[i] = d.rows.weight(i) * (x(i) - v*y(i)) / below
 	}
 	return Value{v, u}
+}
+
+// Plus is the sum of two values of the same rows.
+func (v Value) Plus(w Value) Value {
+	u := slices.Clone(v.Influence)
+	for i := range u {
+		u[i] += w.Influence[i]
+	}
+	return Value{v.Value + w.Value, u}
 }

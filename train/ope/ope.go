@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 
 	"opl/train/certify"
 	"opl/train/logs"
@@ -33,12 +34,27 @@ type Options struct {
 	// Delta is δ: intervals are at level 1 − δ, guarantees hold together, over all
 	// targets, with probability 1 − δ. 0 means 0.05.
 	Delta float64
-	// Estimators are those of [Estimators] and one's own, with the hyperparameters of
-	// [Estimator.With]; nil means [Estimators]. Those that the log, the targets or a missing
+	// Estimators are some of [Estimators] and one's own, with the hyperparameters of
+	// [Estimator.With]; nil means those that [Default] keeps. Those that the log, the targets or a missing
 	// Model do not admit are left out, and named in Result.Missing.
 	Estimators []Estimator
-	// Model predicts rewards, for estimators that need it; nil leaves them out.
+	// Interval is the name of one of [Methods]; "" means the first.
+	Interval string
+	// MaxWeight is M, above which no weight π/π₀ of a target can be, for methods that are Bounded. 0: it is the
+	// largest in the contexts of the log, which must have the propensities of all actions.
+	MaxWeight float64
+	// HalfWidth is that of the interval for which Policy.RowsNeeded is; 0: a tenth of the logging policy's mean reward.
+	HalfWidth float64
+	// Seed is that of the bootstrap, and of the order of rows in bets.
+	Seed uint64
+	// Model predicts rewards, for estimators that need it. Learn learns one from the log, with weights
+	// of rows as [ModelOptions] has them: for Model nil, and for estimators that Teach. Both nil leaves
+	// such estimators out.
 	Model Model
+	Learn func(weight []float64) (Model, error)
+	// Loggers are the policies that logged the rows, named as log.Policies names them, for estimators
+	// that are Balanced; nil leaves these out.
+	Loggers []Target
 	// Judge says what can be guaranteed of the targets; nil: the log's.
 	Judge *provenance.Judge
 	// Notes are said below the results, such as what is known of the log.
@@ -50,12 +66,12 @@ type Estimate struct {
 	Estimator string  `json:"method"`
 	Hyper     float64 `json:"hyperparameter,omitempty"` // 0: none
 	Interval
-	Gain   Interval `json:"gain"` // over the logging policy's mean reward, on the same rows
-	Biased bool     `json:"-"`    // as the estimator is
-	Model  bool     `json:"-"`    // it has a model's predictions
+	Gain   Interval `json:"gain"`             // over the logging policy's mean reward, on the same rows
+	Biased bool     `json:"biased,omitempty"` // as the estimator is: the interval is of what it estimates
+	Model  bool     `json:"-"`                // it has a model's predictions
 }
 
-// Interval is a value, or a paired difference of two, with its normal interval, which may
+// Interval is a value, or a paired difference of two, with its interval, which may
 // leave what values can be.
 type Interval struct {
 	Value float64 `json:"value"`
@@ -73,7 +89,16 @@ type Policy struct {
 	MeanWeightSE float64    `json:"mean_weight_se"`
 	Largest      float64    `json:"largest_weight"` // max w
 	Share        float64    `json:"largest_share"`  // of the row of the largest ωw in Σωw
+	Tail         float64    `json:"pareto_k"`       // shape of the largest weights: from .7 on no interval is to be trusted; 0: there is no tail
+	Uncovered    float64    `json:"uncovered"`      // probability that the target gives to actions that the log could not take, or never took
 	Warnings     []string   `json:"warnings,omitempty"`
+	// Recommended is the estimator to believe: sndr, or without a model snips, or else the first that is not
+	// biased; "" where there are Warnings: none.
+	Recommended string `json:"recommended,omitempty"`
+	// RowsNeeded is how many rows like these would give half of its interval the width
+	// HalfWidth, and 50 effective ones; 0: it cannot be told.
+	RowsNeeded float64 `json:"rows_needed,omitempty"`
+	HalfWidth  float64 `json:"half_width,omitempty"`
 	// Guarantee is nil where none exists; why is in Uncertified.
 	Guarantee   *provenance.Statement `json:"guarantee,omitempty"`
 	Uncertified string                `json:"uncertified,omitempty"`
@@ -93,19 +118,13 @@ type Result struct {
 	Rows     int      `json:"rows"`
 	Groups   int      `json:"groups"` // G; the rows where all are their own
 	Delta    float64  `json:"delta"`
-	Logging  Interval `json:"logging"` // mean reward of the logging policy, on-policy
+	Interval string   `json:"interval"` // the method
+	Logging  Interval `json:"logging"`  // mean reward of the logging policy, on-policy
 	Policies []Policy `json:"policies"`
 	Pairs    []Pair   `json:"pairs,omitempty"`
 	Missing  []string `json:"missing,omitempty"` // estimators left out, and why
 	Notes    []string `json:"notes,omitempty"`
 }
-
-// few is the effective sample size below which, and heavy the share of one row
-// above which, an estimate rests on a handful of rows.
-const (
-	few   = 50
-	heavy = 0.1
-)
 
 // Evaluate estimates the value of every target by every estimator. It reads the
 // columns of the log, not its contexts: those are the targets' and the model's
@@ -124,43 +143,109 @@ func Evaluate(log *logs.Log, targets []Target, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	if t.method, err = method(o.Interval); err != nil {
+		return Result{}, err
+	}
+	if t.seed = o.Seed; t.method.Bounded {
+		if want := t.bounded(); want != "" {
+			return Result{}, fmt.Errorf("ope: setting interval: %s asks for %s: want normal or bootstrap", t.method.Name, want)
+		}
+	}
+	if !(o.MaxWeight >= 0) || math.IsInf(o.MaxWeight, 0) {
+		return Result{}, fmt.Errorf("ope: setting max-weight: %v, want a number above 0", o.MaxWeight)
+	}
+	if !(o.HalfWidth >= 0) || math.IsInf(o.HalfWidth, 0) {
+		return Result{}, fmt.Errorf("ope: setting half-width: %v, want a number above 0", o.HalfWidth)
+	}
 	judge := o.Judge
 	if judge == nil {
 		judge = provenance.New(log)
 	}
-	on := t.mean(func(i int) float64 { return t.r[i] })
-	res := Result{Rows: t.n, Groups: t.groups, Delta: o.Delta, Logging: t.gain(on, Value{}), Notes: o.Notes}
-	chosen, missing, err := choose(o, targets, t.n)
+	reward := func(i int) float64 { return t.r[i] }
+	on := quantity{Value: t.mean(reward), high: 1}
+	for s := range t.draws() {
+		on.again = append(on.again, s.mean(reward).Value)
+	}
+	res := Result{Rows: t.n, Groups: t.groups, Delta: o.Delta, Interval: t.method.Name, Logging: t.interval(on), Notes: o.Notes}
+	chosen, missing, err := t.choose(o, targets, judge)
 	if err != nil {
 		return Result{}, err
 	}
 	res.Missing = missing
-	values := make([]map[string]Value, len(targets)) // by target and estimator
+	if o.Model == nil && o.Learn != nil && slices.ContainsFunc(chosen, func(e Estimator) bool { return e.Model && e.Teach == nil }) {
+		if o.Model, err = o.Learn(nil); err != nil {
+			return Result{}, err
+		}
+	}
+	var mix []float64
+	if slices.ContainsFunc(chosen, func(e Estimator) bool { return e.Balanced }) {
+		if mix, err = t.mixture(o.Loggers); err != nil {
+			return Result{}, err
+		}
+	}
+	values := make([]map[string]quantity, len(targets)) // by target and estimator
 	for j, target := range targets {
-		p, d, err := t.policy(target, o.Model, slices.ContainsFunc(chosen, func(e Estimator) bool { return e.Model }))
+		p, d, err := t.policy(target)
 		if err != nil {
 			return Result{}, err
 		}
-		values[j] = map[string]Value{}
-		for _, c := range chosen {
-			at, _ := c.hyper(t.n) // choose has checked it
-			v := c.Of(d, at)
-			if math.IsNaN(v.Value) {
-				res.Missing = append(res.Missing, fmt.Sprintf("%s: it has no value for target %s", c.Name, target.Name))
-				continue
-			}
-			if len(v.Influence) != t.n {
-				return Result{}, fmt.Errorf("ope: estimator %s has the influences of %d rows, not of %d", c.Name, len(v.Influence), t.n)
-			}
-			g := t.gain(v, Value{})
-			if bad := v.Value + g.SE; bad-bad != 0 {
-				return Result{}, fmt.Errorf("ope: estimator %s: the value %v of target %s, with standard error %v, is not finite", c.Name, v.Value, target.Name, g.SE)
-			}
-			p.Estimates = append(p.Estimates, Estimate{c.Name, at, g, t.gain(v, on), c.Biased, c.Model})
-			if len(targets) > 1 {
-				values[j][c.Name] = v
+		if d.Delta = o.Delta; mix != nil {
+			d.Balanced = make([]float64, t.n)
+			for i, m := range mix {
+				d.Balanced[i] = d.Pi[i] / m
 			}
 		}
+		if o.Model != nil && slices.ContainsFunc(chosen, func(e Estimator) bool { return e.Model }) {
+			if err := t.predict(d, target, o.Model); err != nil {
+				return Result{}, err
+			}
+		}
+		most := max(1, o.MaxWeight)
+		if t.method.Bounded {
+			if most, err = t.most(d, target, o.MaxWeight); err != nil {
+				return Result{}, err
+			}
+		}
+		var made []estimated
+		for _, c := range chosen {
+			e := estimated{Estimator: c, data: d}
+			if c.Teach != nil {
+				if e.data, err = t.teach(d, target, c, o.Learn); err != nil {
+					return Result{}, err
+				}
+			}
+			if e.hyper, err = c.hyper(e.data); err != nil {
+				return Result{}, fmt.Errorf("ope: estimator %w", err)
+			}
+			e.quantity = quantity{Value: c.Of(e.data, e.hyper), high: most}
+			switch v := e.Value; {
+			case math.IsNaN(v.Value):
+				res.Missing = append(res.Missing, fmt.Sprintf("%s: it has no value for target %s", c.Name, target.Name))
+				continue
+			case len(v.Influence) != t.n:
+				return Result{}, fmt.Errorf("ope: estimator %s has the influences of %d rows, not of %d", c.Name, len(v.Influence), t.n)
+			case math.IsInf(v.Value, 0) || !(t.se(v.Influence) < math.Inf(1)):
+				return Result{}, fmt.Errorf("ope: estimator %s: the value %v of target %s, with standard error %v, is not finite", c.Name, v.Value, target.Name, t.se(v.Influence))
+			case t.method.Bounded && slices.ContainsFunc(v.Influence, func(u float64) bool { s := v.Value + float64(t.n)*u; return s < -1e-9 || s > most*(1+1e-9) }):
+				return Result{}, fmt.Errorf("ope: estimator %s: a row of target %s leaves [0, %v], though the estimator is said to be Bounded", c.Name, target.Name, most)
+			}
+			made = append(made, e)
+		}
+		for s := range t.draws() {
+			for i, e := range made {
+				again := *e.data
+				again.rows, again.Weight = s, s.omega
+				made[i].again = append(made[i].again, e.Of(&again, e.hyper).Value)
+			}
+		}
+		values[j] = map[string]quantity{}
+		for _, e := range made {
+			p.Estimates = append(p.Estimates, Estimate{e.Name, e.hyper, t.interval(e.quantity), t.interval(e.less(on)), e.Biased, e.Model})
+			if len(targets) > 1 {
+				values[j][e.Name] = e.quantity
+			}
+		}
+		t.believe(&p, on.Value.Value, o.HalfWidth)
 		c, err := judge.Target(target.Row, d.Pi, target.Origin, certify.Options{Delta: o.Delta / float64(len(targets))})
 		var withheld *provenance.Withheld
 		switch {
@@ -178,7 +263,7 @@ func Evaluate(log *logs.Log, targets []Target, o Options) (Result, error) {
 		for b := a + 1; b < len(targets); b++ {
 			for _, e := range res.Policies[a].Estimates {
 				if v, ok := values[b][e.Estimator]; ok {
-					res.Pairs = append(res.Pairs, Pair{targets[a].Name, targets[b].Name, e.Estimator, t.gain(values[a][e.Estimator], v), e.Biased})
+					res.Pairs = append(res.Pairs, Pair{targets[a].Name, targets[b].Name, e.Estimator, t.interval(values[a][e.Estimator].less(v)), e.Biased})
 				}
 			}
 		}
@@ -186,31 +271,53 @@ func Evaluate(log *logs.Log, targets []Target, o Options) (Result, error) {
 	return res, nil
 }
 
+// estimated is what an estimator makes of a target.
+type estimated struct {
+	Estimator
+	quantity
+	hyper float64
+	data  *Data
+}
+
 // choose lists the estimators that can be computed, and those that cannot.
-func choose(o Options, targets []Target, n int) (chosen []Estimator, missing []string, err error) {
+func (t *sample) choose(o Options, targets []Target, judge *provenance.Judge) (chosen []Estimator, missing []string, err error) {
 	asked := o.Estimators
 	if asked == nil {
-		asked = Estimators()
+		asked = Default(Estimators(), o.Loggers != nil)
 	}
 	logged := slices.IndexFunc(targets, func(t Target) bool { return t.Row == nil })
 	seen := map[string]bool{}
+	taught := sync.OnceValue(func() string { return learned(o.Loggers, judge) })
 	for _, e := range asked {
-		_, err := e.hyper(n)
 		switch {
 		case e.Name == "" || e.Of == nil:
 			return nil, nil, fmt.Errorf("ope: estimator %q has no name or no formula Of", e.Name)
 		case seen[e.Name]:
 			return nil, nil, fmt.Errorf("ope: estimator %s comes twice", e.Name)
-		case err != nil:
-			return nil, nil, fmt.Errorf("ope: estimator %w", err)
-		case e.Model && o.Model == nil:
-			missing = append(missing, fmt.Sprintf("%s: no model of the reward", e.Name))
-		case e.Model && logged >= 0:
-			missing = append(missing, fmt.Sprintf("%s: target %s has no probabilities of all actions", e.Name, targets[logged].Name))
-		default:
-			chosen = append(chosen, e)
 		}
 		seen[e.Name] = true
+		why := ""
+		switch {
+		case t.method.Bounded && !e.Bounded:
+			why = fmt.Sprintf("no interval by %s, as its rows have no bounds", t.method.Name)
+		case e.Model && o.Model == nil && o.Learn == nil:
+			why = "no model of the reward"
+		case e.Teach != nil && o.Learn == nil:
+			why = "its model of the reward is learned for each target, none is given"
+		case e.Model && logged >= 0:
+			why = fmt.Sprintf("target %s has no probabilities of all actions", targets[logged].Name)
+		case e.ByLogger && (t.log.Logger == nil || slices.Min(t.log.Logger) < 0):
+			why = "the log does not say who logged each row, in a column policy"
+		case e.Balanced && o.Loggers == nil:
+			why = "the policies that logged the rows are not given, by setting logger"
+		case e.ByLogger:
+			why = taught()
+		}
+		if why != "" {
+			missing = append(missing, e.Name+": "+why)
+			continue
+		}
+		chosen = append(chosen, e)
 	}
 	if chosen == nil {
 		return nil, nil, fmt.Errorf("ope: no estimator is left: %v", missing)
@@ -218,34 +325,14 @@ func choose(o Options, targets []Target, n int) (chosen []Estimator, missing []s
 	return chosen, missing, nil
 }
 
-// policy gathers what estimators read of one target, and what its weights are like.
-// model asks for predictions.
-func (t *sample) policy(target Target, model Model, predict bool) (Policy, *Data, error) {
-	var (
-		p              = Policy{Name: target.Name}
-		d              = &Data{N: t.n, R: t.r, Pi0: t.log.Propensity, Pi: make([]float64, t.n), W: make([]float64, t.n), Weight: t.log.Weight, rows: t}
-		row, predicted = make([]float64, t.k), make([]float64, t.k)
-	)
-	if predict {
-		d.Direct, d.Predicted = make([]float64, t.n), make([]float64, t.n)
-	}
-	if target.Row == nil && len(target.Logged) != t.n {
-		return p, nil, fmt.Errorf("ope: target %s has %d probabilities for %d rows", target.Name, len(target.Logged), t.n)
-	}
-	var sum, square, most float64
+// policy gathers what estimators read of one target but for predictions, and what its weights are like.
+func (t *sample) policy(target Target) (Policy, *Data, error) {
+	p := Policy{Name: target.Name}
+	d := &Data{N: t.n, R: t.r, Pi0: t.log.Propensity, Pi: make([]float64, t.n), W: make([]float64, t.n), Logger: t.log.Logger, Weight: t.omega, rows: t}
+	row := make([]float64, t.k)
 	for i := range t.n {
 		var err error
-		if target.Row == nil {
-			d.Pi[i] = target.Logged[i]
-			err = probability(d.Pi[i])
-		} else {
-			if err := target.Row(row, i); err != nil {
-				return p, nil, err
-			}
-			d.Pi[i] = row[t.log.Action[i]]
-			_, err = logs.Distribution(row, t.log.Actions, logs.Exact)
-		}
-		if err != nil {
+		if d.Pi[i], err = target.logged(row, i, t.log); err != nil {
 			return p, nil, fmt.Errorf("ope: target %s, row %d: %w", target.Name, i+1, err)
 		}
 		w := d.Pi[i] / d.Pi0[i]
@@ -253,58 +340,49 @@ func (t *sample) policy(target Target, model Model, predict bool) (Policy, *Data
 			return p, nil, fmt.Errorf("ope: target %s, row %d: the weight %v/%v is beyond use", target.Name, i+1, d.Pi[i], d.Pi0[i])
 		}
 		d.W[i] = w
-		v := t.weight(i) * w
-		sum += v
-		square += v * v
-		most = max(most, v)
-		p.Largest = max(p.Largest, w)
-		if predict {
-			model(predicted, i)
-			d.Predicted[i] = predicted[t.log.Action[i]]
-			for a, q := range row {
-				d.Direct[i] += q * predicted[a]
-			}
-			if x := d.Direct[i] + d.Predicted[i]; x-x != 0 {
-				return p, nil, fmt.Errorf("ope: row %d: the model predicts a reward that is not finite", i+1)
-			}
-		}
+		p.Uncovered += t.weight(i) / t.total * t.uncovered(target, row, i)
 	}
-	g := t.gain(d.Mean(func(i int) float64 { return d.W[i] }), Value{})
-	p.MeanWeight, p.MeanWeightSE = g.Value, g.SE
-	if sum > 0 {
-		p.ESS, p.Share = sum*sum/square, most/sum
-	}
-	t.warn(&p, d.W)
+	t.warn(&p, d)
 	return p, d, nil
 }
 
-// warn says where estimates rest on a handful of rows, and where the weights do
-// not average to 1.
-func (t *sample) warn(p *Policy, w []float64) {
-	add := func(format string, args ...any) { p.Warnings = append(p.Warnings, fmt.Sprintf(format, args...)) }
-	switch {
-	case p.ESS == 0:
-		add("the target never takes a logged action: nothing is known of it")
-		return
-	case p.ESS < few:
-		add("the estimate rests on %.1f effective rows of %d", p.ESS, t.n)
-	}
-	if p.Share > heavy {
-		add("one row carries %.0f %% of the weight", 100*p.Share)
-	}
-	paid := 0
-	for i, v := range w {
-		if v > 0 && t.r[i] > 0 && t.weight(i) > 0 {
-			paid++
+// predict fills what a model says of a target.
+func (t *sample) predict(d *Data, target Target, model Model) error {
+	d.Direct, d.Predicted = make([]float64, t.n), make([]float64, t.n)
+	row, predicted := make([]float64, t.k), make([]float64, t.k)
+	for i := range t.n {
+		if err := target.Row(row, i); err != nil {
+			return err
+		}
+		model(predicted, i)
+		d.Predicted[i] = predicted[t.log.Action[i]]
+		for a, q := range row {
+			d.Direct[i] += q * predicted[a]
+		}
+		if x := d.Direct[i] + d.Predicted[i]; x-x != 0 {
+			return fmt.Errorf("ope: row %d: the model predicts a reward that is not finite", i+1)
 		}
 	}
-	if paid < 20 {
-		add("only %d rows of weight have a reward above 0", paid)
+	return nil
+}
+
+// teach is the data with the predictions of a model that is learned as an estimator asks. Where all
+// rows have weight 0 in the regression, every model is as good: it is learned without weights.
+func (t *sample) teach(d *Data, target Target, e Estimator, learn func(weight []float64) (Model, error)) (*Data, error) {
+	own, weight, sum := *d, make([]float64, t.n), 0.0
+	for i, w := range d.W {
+		weight[i] = e.Teach(w, d.Pi0[i])
+		sum += weight[i] * t.weight(i)
 	}
-	if d := p.MeanWeight - 1; math.Abs(d) > 4*p.MeanWeightSE && math.Abs(d) > 0.01 {
-		add("weights average %.3g, not 1: propensities are wrong, or the target takes actions that the log could not", p.MeanWeight)
+	if sum == 0 {
+		weight = nil
 	}
-	if t.groups < 30 && t.groups < t.n {
-		add("%d groups are too few for a normal interval", t.groups)
+	model, err := learn(weight)
+	if err == nil {
+		err = t.predict(&own, target, model)
 	}
+	if err != nil {
+		return nil, fmt.Errorf("ope: estimator %s: %w", e.Name, err)
+	}
+	return &own, nil
 }

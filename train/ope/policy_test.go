@@ -98,7 +98,7 @@ func TestRidgeOfNames(t *testing.T) {
 		b.WriteString("1,up,1,0.5\n0,up,0,0.5\n0,down,0,0.5\n1,down,0,0.5\n")
 	}
 	log, _ := open(t, b.String())
-	model, err := ope.Ridge(log, ope.RidgeOptions{Penalty: 1e-3})
+	model, err := ope.Ridge(log, ope.ModelOptions{Penalty: 1e-3})
 	if err != nil {
 		t.Fatal(err)
 	}

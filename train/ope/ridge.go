@@ -1,152 +1,29 @@
 package ope
 
 import (
-	"cmp"
 	"errors"
-	"fmt"
 	"math"
-	"math/rand/v2"
 
 	"gonum.org/v1/gonum/mat"
 
 	"opl/train/logs"
 )
 
-// RidgeOptions says how rewards are learned. The zero value is useful.
-type RidgeOptions struct {
-	Folds   int     // parts of the log, each predicted by the others; 0 means 5
-	Penalty float64 // λ; 0 means 1
-	Seed    uint64  // of the parts
-}
-
-// largest is the size of the largest system of equations that Ridge solves.
-const largest = 2000
-
-// Ridge learns rewards by one linear model an action and predicts each row by a
-// model that has not seen it (cross-fitting), so that the doubly robust estimate
-// stays unbiased. Over the rows of action a outside of the fold of row i,
+// Ridge learns rewards by one linear model an action, as [ModelOptions] say: over the rows of action a
+// outside of the fold of row i,
 //
 //	r̂(x,a) = m + θ_aᵀφ(x),   θ_a = argmin Σ ω(r − m − θᵀφ(x))² + λ‖θ‖²
 //
 // where m is the mean reward outside of the fold: an action without rows is
 // predicted by m. Predictions may leave [0, 1]: to clip them would raise the mean of
-// rare rewards. Rows of one group are in one fold.
-//
-// φ(x) is log.X. A log of named values that are not encoded is encoded here,
-// standardized and with an intercept, as φ should have; it must stay open. Where both
-// features and rows of an action exceed 2000 it is an error. The Model keeps a scratch
-// row and is for one goroutine.
-func Ridge(log *logs.Log, o RidgeOptions) (Model, error) {
-	o.Folds, o.Penalty = cmp.Or(o.Folds, 5), cmp.Or(o.Penalty, 1)
-	if log.X == nil {
-		if log.Path() == "" {
-			return nil, errors.New("ope: the log has no contexts")
+// rare rewards. Where both features and rows of an action exceed 2000 it is an error.
+func Ridge(log *logs.Log, o ModelOptions) (Model, error) {
+	return crossFit(log, o, func(mean, score float64) float64 { return mean + score }, func(s system, mean []float64, at func(f int) []float64) error {
+		if len(s.mine) < s.d {
+			return s.dual(mean, at)
 		}
-		enc, err := log.FitEncoder(nil, logs.Scaling{Kind: "standard", Intercept: true})
-		if err != nil {
-			return nil, err
-		}
-		if log, err = log.Encode(enc); err != nil {
-			return nil, err
-		}
-	}
-	t, err := newSample(log, 0.5)
-	if err != nil {
-		return nil, err
-	}
-	x := log.X
-	switch {
-	case o.Folds < 2 || o.Folds > 255:
-		return nil, fmt.Errorf("ope: %d folds, want 2 to 255", o.Folds)
-	case !(o.Penalty > 0) || math.IsInf(o.Penalty, 0):
-		return nil, fmt.Errorf("ope: penalty %v, want a number above 0", o.Penalty)
-	}
-	fold := t.folds(o.Folds, o.Seed)
-	mean := t.foldMeans(fold, o.Folds)
-
-	byAction := make([][]int, t.k)
-	for i, a := range log.Action {
-		byAction[a] = append(byAction[a], i)
-	}
-	d := x.Dim()
-	theta := make([]float64, o.Folds*t.k*d) // [F×K×d]
-	for a, mine := range byAction {
-		if len(mine) == 0 {
-			continue
-		}
-		if min(d, len(mine)) > largest {
-			return nil, fmt.Errorf("ope: %d features and %d rows of action %d: too many for the reward model, which solves for at most %d", d, len(mine), a, largest)
-		}
-		phi := make([]float64, len(mine)*d) // √ω φ(x)
-		for j, i := range mine {
-			row := phi[j*d : j*d+d]
-			x.Row64(log.Context(i), row)
-			for c, root := 0, math.Sqrt(t.weight(i)); c < d; c++ {
-				row[c] *= root
-			}
-		}
-		s := system{t: t, mine: mine, fold: fold, phi: phi, d: d, penalty: o.Penalty}
-		solve := s.primal
-		if len(mine) < d {
-			solve = s.dual
-		}
-		if err := solve(mean, func(f int) []float64 { return theta[(f*t.k+a)*d : (f*t.k+a+1)*d] }); err != nil {
-			return nil, fmt.Errorf("ope: reward model of action %d: %w", a, err)
-		}
-	}
-	scratch := make([]float64, d)
-	return func(dst []float64, i int) {
-		x.Row64(log.Context(i), scratch)
-		f := int(fold[i])
-		for a := range dst[:t.k] {
-			r := mean[f]
-			for c, v := range theta[(f*t.k+a)*d : (f*t.k+a+1)*d] {
-				r += v * scratch[c]
-			}
-			dst[a] = r
-		}
-	}, nil
-}
-
-// folds deals rows out, those of a group together.
-func (t *sample) folds(folds int, seed uint64) []uint8 {
-	r := rand.New(rand.NewPCG(seed, 0xf01d))
-	deal := make([]uint8, t.groups)
-	for j, at := range r.Perm(t.groups) {
-		deal[at] = uint8(j % folds)
-	}
-	fold := make([]uint8, t.n)
-	for i := range fold {
-		g := i
-		if t.place != nil {
-			g = int(t.place[i])
-		}
-		fold[i] = deal[g]
-	}
-	return fold
-}
-
-// foldMeans is the mean reward outside of each fold, 0 where there is no row.
-func (t *sample) foldMeans(fold []uint8, folds int) []float64 {
-	sum, total := make([]float64, folds), make([]float64, folds)
-	for i, f := range fold {
-		sum[f] += t.weight(i) * t.r[i]
-		total[f] += t.weight(i)
-	}
-	mean := make([]float64, folds)
-	for f := range mean {
-		var rewards, rest float64
-		for g := range folds {
-			if g != f {
-				rewards += sum[g]
-				rest += total[g]
-			}
-		}
-		if rest > 0 {
-			mean[f] = rewards / rest
-		}
-	}
-	return mean
+		return s.primal(mean, at)
+	}, largest)
 }
 
 // system is the regression of one action.

@@ -14,23 +14,30 @@ type sample struct {
 	log    *logs.Log
 	n, k   int
 	r      []float64 // −c
+	taken  []bool    // of each action, whether a row has it
+	omega  []float64 // ω of rows; nil: all 1
 	total  float64   // Σω
 	groups int       // G
 	place  []int32   // of each row's group among the G; nil: its own
-	z      float64   // quantile of the intervals
+	delta  float64   // δ of the intervals
+	z      float64   // their quantile
+	method Method    // by which they are made
+	seed   uint64    // of its draws
 }
 
 // newSample checks the log.
 func newSample(log *logs.Log, delta float64) (*sample, error) {
 	n := log.Len()
-	t := &sample{log: log, n: n, k: log.K(), groups: n, z: distuv.UnitNormal.Quantile(1 - delta/2), r: make([]float64, n)}
+	t := &sample{log: log, n: n, k: log.K(), groups: n, omega: log.Weight, delta: delta, z: distuv.UnitNormal.Quantile(1 - delta/2), r: make([]float64, n)}
 	if err := log.Check(); err != nil {
 		return nil, err
 	}
 	if log.Propensity == nil {
 		return nil, errors.New("ope: the log has no propensities")
 	}
+	t.taken = make([]bool, t.k)
 	for i, c := range log.Cost {
+		t.taken[log.Action[i]] = true
 		t.r[i] = -c
 		t.total += t.weight(i)
 	}
@@ -62,10 +69,10 @@ func newSample(log *logs.Log, delta float64) (*sample, error) {
 
 // weight is ω_i.
 func (t *sample) weight(i int) float64 {
-	if t.log.Weight == nil {
+	if t.omega == nil {
 		return 1
 	}
-	return t.log.Weight[i]
+	return t.omega[i]
 }
 
 // mean is Σω s/Σω with its influences.
@@ -83,17 +90,14 @@ func (t *sample) mean(s func(i int) float64) Value {
 	return Value{m, u}
 }
 
-// se is the standard error of influences u, or of u − v.
-func (t *sample) se(u, v []float64) float64 {
+// se is the standard error of influences.
+func (t *sample) se(u []float64) float64 {
 	square := 0.0
 	var sums []float64 // over groups, where they are not rows
 	if t.place != nil {
 		sums = make([]float64, t.groups)
 	}
 	for i, d := range u {
-		if v != nil {
-			d -= v[i]
-		}
 		if t.place == nil {
 			square += d * d
 		} else {
@@ -105,10 +109,4 @@ func (t *sample) se(u, v []float64) float64 {
 	}
 	g := float64(t.groups)
 	return math.Sqrt(square * g / (g - 1))
-}
-
-// gain is v, or v − w, with its interval.
-func (t *sample) gain(v, w Value) Interval {
-	d, se := v.Value-w.Value, t.se(v.Influence, w.Influence)
-	return Interval{d, se, d - t.z*se, d + t.z*se}
 }

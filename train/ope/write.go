@@ -25,8 +25,9 @@ func (e Estimate) Label() string {
 
 // Write prints the result in a format. Table and Markdown say below the numbers
 // what they mean, warn, and state guarantees; CSV is one line an estimate, without
-// the pairs; tables show the pairs of unbiased estimators, JSON all. Text has intervals
-// as value ± half of their width, and 80 columns for ordinary names.
+// the pairs; tables show the pairs of unbiased estimators, and no gains of biased ones: JSON has all. Text has
+// intervals as value ± half of their width, or in brackets if they are not symmetric, and 80 columns for ordinary names.
+// Numbers have two digits of that half, or of the standard error.
 func (r Result) Write(w io.Writer, f table.Format) error {
 	switch f {
 	case table.CSV:
@@ -43,19 +44,29 @@ func (r Result) Write(w io.Writer, f table.Format) error {
 }
 
 func (r Result) writeTable(w io.Writer, f table.Format) error {
-	d := 4 // decimals: two digits of the standard error of the logging policy
-	if se := r.Logging.SE; se > 0 {
-		d = max(3, min(8, 1-int(math.Floor(math.Log10(se)))))
-	}
 	level := strconv.FormatFloat(100*(1-r.Delta), 'g', 4, 64) + " % interval"
+	places := func(half float64) int { // two digits of it
+		if half > 0 {
+			return max(1, min(8, 1-int(math.Floor(math.Log10(half)))))
+		}
+		return 4
+	}
+	d := max(3, places(r.Logging.SE))
 	value := func(v float64) string { return strconv.FormatFloat(v, 'f', d, 64) }
 	signed := func(v float64) string { return fmt.Sprintf("%+.*f", d, v) }
 	// cells are an estimate as Text or Markdown has it.
-	cells := func(g Interval, number func(float64) string, se ...string) []string {
-		if f == table.Text {
-			return []string{number(g.Value) + " ± " + value((g.High-g.Low)/2)}
+	cells := func(g Interval, verb string, se bool) []string {
+		half := (g.High - g.Low) / 2
+		number := func(v float64) string { return fmt.Sprintf(verb, places(half), v) }
+		switch {
+		case f == table.Markdown && se:
+			return []string{number(g.Value), fmt.Sprintf("%.2g", g.SE), number(g.Low) + " to " + number(g.High)}
+		case f == table.Markdown:
+			return []string{number(g.Value), number(g.Low) + " to " + number(g.High)}
+		case r.Interval == "normal" || r.Interval == "bernstein":
+			return []string{fmt.Sprintf("%s ± %.*f", number(g.Value), places(half), half)}
 		}
-		return append(append([]string{number(g.Value)}, se...), number(g.Low)+" to "+number(g.High))
+		return []string{fmt.Sprintf("%s [%s, %s]", number(g.Value), number(g.Low), number(g.High))}
 	}
 	para := func(format string, args ...any) {
 		if f == table.Markdown {
@@ -64,22 +75,40 @@ func (r Result) writeTable(w io.Writer, f table.Format) error {
 		fmt.Fprintf(w, format+"\n", args...)
 	}
 
-	head := []string{"policy", "estimator", "value", "s.e.", level, "gain", level, "ESS"}
+	const plain, gain = "%.*f", "%+.*f"
+	head := []string{"policy", "estimator", "value", "s.e.", level, "gain", level}
 	gap := []string{"—", "—"}
 	if f == table.Text {
-		head, gap = []string{"policy", "estimator", "value", "gain", "ESS"}, gap[:1]
+		head, gap = []string{"policy", "estimator", "value", "gain"}, gap[:1]
 	}
-	rows := [][]string{slices.Concat([]string{"logging", "on-policy"}, cells(r.Logging, value, value(r.Logging.SE)), gap, []string{strconv.Itoa(r.Rows)})}
+	rows := [][]string{slices.Concat([]string{"logging", "on-policy"}, cells(r.Logging, plain, true), gap)}
+	weights := [][]string{}
 	for _, p := range r.Policies {
 		for _, e := range p.Estimates {
-			ess := fmt.Sprintf("%.0f", p.ESS)
-			if e.direct() {
-				ess = "—"
+			label, more := e.Label(), gap
+			switch {
+			case e.Biased:
+				label += " (b)"
+			case e.Estimator == p.Recommended:
+				label += " *"
 			}
-			rows = append(rows, slices.Concat([]string{p.Name, e.Label()}, cells(e.Interval, value, value(e.SE)), cells(e.Gain, signed), []string{ess}))
+			if !e.Biased {
+				more = cells(e.Gain, gain, false)
+			}
+			rows = append(rows, slices.Concat([]string{p.Name, label}, cells(e.Interval, plain, true), more))
 		}
+		k := "none"
+		if p.Tail != 0 {
+			k = fmt.Sprintf("%.2f", p.Tail)
+		}
+		weights = append(weights, []string{p.Name, fmt.Sprintf("%.0f", p.ESS), fmt.Sprintf("%.*f (%.*f)", places(p.MeanWeightSE), p.MeanWeight, places(p.MeanWeightSE), p.MeanWeightSE),
+			fmt.Sprintf("%.3g", p.Largest), fmt.Sprintf("%.2g %%", 100*p.Share), k, fmt.Sprintf("%.2g %%", 100*p.Uncovered)})
 	}
 	if err := table.Write(w, f, head, rows); err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	if err := table.Write(w, f, []string{"policy", "ESS", "mean w (s.e.)", "largest", "its share", "tail k", "uncovered"}, weights); err != nil {
 		return err
 	}
 	if len(r.Pairs) > 0 {
@@ -87,7 +116,7 @@ func (r Result) writeTable(w io.Writer, f table.Format) error {
 		rows = nil
 		for _, p := range r.Pairs {
 			if !p.Biased {
-				rows = append(rows, append([]string{p.First, p.Second, p.Estimator}, cells(p.Interval, signed, value(p.SE))...))
+				rows = append(rows, append([]string{p.First, p.Second, p.Estimator}, cells(p.Interval, gain, true)...))
 			}
 		}
 		head = []string{"first", "second", "estimator", "difference", "s.e.", level}
@@ -104,10 +133,34 @@ func (r Result) writeTable(w io.Writer, f table.Format) error {
 	}
 	para("value: mean reward in [0, 1], from %s; gain: over the logging policy, on the same rows", rowsOf)
 	if f == table.Text {
-		para("±: the %s, %.3g standard errors to either side", level, distuv.UnitNormal.Quantile(1-r.Delta/2))
+		switch r.Interval {
+		case "normal":
+			para("±: the %s, %.3g standard errors to either side", level, distuv.UnitNormal.Quantile(1-r.Delta/2))
+		case "bernstein":
+			para("±: the %s by bernstein, for any number of rows", level)
+		default:
+			para("[ ]: the %s by %s", level, r.Interval)
+		}
+	}
+	para("ESS: rows that the weights π/π₀ amount to; k: shape of their tail, .7 or more is too heavy; uncovered: what the policy does that the log could not")
+	for _, p := range r.Policies {
+		rows := ""
+		if p.RowsNeeded > 0 {
+			rows = fmt.Sprintf("about %.3g rows like these would give ± %.2g", p.RowsNeeded, p.HalfWidth)
+		}
+		switch {
+		case p.Recommended != "":
+			para("*: of %s believe %s; %s", p.Name, p.Recommended, rows)
+		case p.Warnings == nil:
+			para("of %s believe nothing: all estimators are biased", p.Name)
+		case rows != "":
+			para("of %s believe nothing; what would help: rows of a policy that does more often what %s does, or more: %s", p.Name, p.Name, rows)
+		default:
+			para("of %s believe nothing; what would help: rows of a policy that does what %s does", p.Name, p.Name)
+		}
 	}
 	if biased := r.names(func(e Estimate) bool { return e.Biased }); biased != "" {
-		para("%s: biased; the interval is of the estimator's own mean", biased)
+		para("(b) %s: biased; the interval is of what it estimates, not of the policy's value", biased)
 	}
 	if direct := r.names(Estimate.direct); direct != "" {
 		para("%s: the interval leaves out the error of the reward model", direct)
@@ -161,10 +214,11 @@ func (r Result) writeCSV(w io.Writer) error {
 	c := csv.NewWriter(w)
 	number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 	_ = c.Write([]string{"policy", "estimator", "hyperparameter", "value", "se", "low", "high", "gain", "gain_se", "gain_low", "gain_high",
-		"rows", "groups", "ess", "mean_weight", "largest_weight", "largest_share", "delta", "guaranteed", "certificate", "gain_guaranteed", "verdict", "warnings"})
+		"rows", "groups", "ess", "mean_weight", "largest_weight", "largest_share", "delta", "guaranteed", "certificate", "gain_guaranteed", "verdict", "warnings",
+		"biased", "recommended", "pareto_k", "uncovered", "rows_needed", "half_width", "interval"})
 	l := r.Logging
 	_ = c.Write([]string{"logging", "on-policy", "", number(l.Value), number(l.SE), number(l.Low), number(l.High), "", "", "", "",
-		strconv.Itoa(r.Rows), strconv.Itoa(r.Groups), "", "", "", "", number(r.Delta), "", "", "", "", ""})
+		strconv.Itoa(r.Rows), strconv.Itoa(r.Groups), "", "", "", "", number(r.Delta), "", "", "", "", "", "", "", "", "", "", "", r.Interval})
 	for _, p := range r.Policies {
 		promise := make([]string, 4)
 		if g := p.Guarantee; g != nil {
@@ -178,7 +232,8 @@ func (r Result) writeCSV(w io.Writer) error {
 			line := []string{p.Name, e.Estimator, hyper, number(e.Value), number(e.SE), number(e.Low), number(e.High),
 				number(e.Gain.Value), number(e.Gain.SE), number(e.Gain.Low), number(e.Gain.High), strconv.Itoa(r.Rows), strconv.Itoa(r.Groups),
 				number(p.ESS), number(p.MeanWeight), number(p.Largest), number(p.Share), number(r.Delta)}
-			_ = c.Write(append(append(line, promise...), strings.Join(p.Warnings, "; ")))
+			_ = c.Write(append(append(line, promise...), strings.Join(p.Warnings, "; "), strconv.FormatBool(e.Biased), strconv.FormatBool(e.Estimator == p.Recommended),
+				number(p.Tail), number(p.Uncovered), number(p.RowsNeeded), number(p.HalfWidth), r.Interval))
 		}
 	}
 	c.Flush()

@@ -17,7 +17,7 @@ import (
 func TestWrite(t *testing.T) {
 	w := newWorld(3, 6, 4, 0.7)
 	l, xs := w.log(rand.New(rand.NewPCG(1, 2)), 600, 1)
-	res := evaluate(t, l, []ope.Target{w.target("first one", w.pi, xs), w.target("other", w.other, xs)}, ope.Options{Notes: []string{"a note"}})
+	res := evaluate(t, l, []ope.Target{w.target("first one", w.pi, xs), w.target("other", w.other, xs)}, ope.Options{Estimators: ope.Estimators(), Notes: []string{"a note"}})
 	of := func(f table.Format) string {
 		var b bytes.Buffer
 		if err := res.Write(&b, f); err != nil {
@@ -42,7 +42,7 @@ func TestWrite(t *testing.T) {
 		t.Errorf("%d rows, %v", len(rows), err)
 	}
 	var back ope.Result
-	if err := json.Unmarshal([]byte(of(table.JSON)), &back); err != nil || len(back.Pairs) != len(ope.Estimators())-2 || back.Policies[1].Estimates[0] != res.Policies[1].Estimates[0] {
+	if err := json.Unmarshal([]byte(of(table.JSON)), &back); err != nil || len(back.Pairs) != len(res.Policies[0].Estimates) || back.Policies[1].Estimates[0] != res.Policies[1].Estimates[0] {
 		t.Errorf("%v, %+v", err, back)
 	}
 	if err := res.Write(&bytes.Buffer{}, "xml"); err == nil {

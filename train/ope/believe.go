@@ -1,0 +1,127 @@
+package ope
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"opl/train/logs"
+)
+
+// few is the effective sample size below which, heavy the share of one row and long the shape of
+// the tail from which on an estimate rests on a handful of rows.
+const (
+	few   = 50
+	heavy = 0.1
+	long  = 0.7
+)
+
+// warn says what the weights of a target are like, where estimates rest on a handful of rows, and where
+// weights do not average to 1.
+func (t *sample) warn(p *Policy, d *Data) {
+	var sum, square, most float64
+	w, paid := make([]float64, t.n), 0 // ωw
+	for i, v := range d.W {
+		w[i] = t.weight(i) * v
+		sum += w[i]
+		square += w[i] * w[i]
+		most = max(most, w[i])
+		p.Largest = max(p.Largest, v)
+		if w[i] > 0 && t.r[i] > 0 {
+			paid++
+		}
+	}
+	mean := d.Mean(func(i int) float64 { return d.W[i] })
+	p.MeanWeight, p.MeanWeightSE, p.Tail = mean.Value, t.se(mean.Influence), tail(w)
+	add := func(format string, args ...any) { p.Warnings = append(p.Warnings, fmt.Sprintf(format, args...)) }
+	if p.Uncovered > 0.01 {
+		add("%.2g of what it does are actions that the log could not take, or never took: what they earn is not known", p.Uncovered)
+	}
+	if sum == 0 {
+		add("the target never takes a logged action: nothing is known of it")
+		return
+	}
+	p.ESS, p.Share = sum*sum/square, most/sum
+	if p.ESS < few {
+		add("the estimate rests on %.1f effective rows of %d", p.ESS, t.n)
+	}
+	if p.Share > heavy {
+		add("one row carries %.0f %% of the weight", 100*p.Share)
+	}
+	if p.Tail >= long {
+		add("the largest weights have the tail k = %.2f: from %v on no interval is to be trusted", p.Tail, long)
+	}
+	if paid < 20 {
+		add("only %d rows of weight have a reward above 0", paid)
+	}
+	if d := p.MeanWeight - 1; math.Abs(d) > 4*p.MeanWeightSE && math.Abs(d) > 0.01 {
+		add("weights average %.3g, not 1: propensities are wrong, or the target takes actions that the log could not", p.MeanWeight)
+	}
+	if t.groups < 30 && t.groups < t.n {
+		add("%d groups are too few for a normal interval", t.groups)
+	}
+}
+
+// uncovered is the probability that π(·|x_i) gives to actions that the log could not take: of propensity 0 where
+// those of all are known, else that no row has.
+func (t *sample) uncovered(target Target, row []float64, i int) (mass float64) {
+	if target.Row == nil {
+		return 0
+	}
+	for a, p := range row {
+		if t.log.LoggedOnly() && !t.taken[a] || !t.log.LoggedOnly() && t.log.Propensities[i*t.k+a] <= logs.Floor {
+			mass += p
+		}
+	}
+	return mass
+}
+
+// most is the largest weight that a target can have, at least 1; given is the user's word, 0: none.
+func (t *sample) most(d *Data, target Target, given float64) (float64, error) {
+	if i := slices.IndexFunc(d.W, func(w float64) bool { return w > given }); given > 0 && i >= 0 {
+		return 0, fmt.Errorf("ope: setting max-weight: target %s, row %d: the weight is %.4g, above %v", target.Name, i+1, d.W[i], given)
+	}
+	if given > 0 {
+		return max(1, given), nil
+	}
+	if t.log.LoggedOnly() || target.Row == nil {
+		return 0, fmt.Errorf("ope: setting interval: %s asks for the largest weight that target %s can have, which a log or a target with probabilities of logged actions alone does not show: set max-weight (setting max-weight), or take normal or bootstrap", t.method.Name, target.Name)
+	}
+	most, row := 1.0, make([]float64, t.k)
+	for i := range t.n {
+		if err := target.Row(row, i); err != nil {
+			return 0, err
+		}
+		for a, p := range row {
+			most = max(most, p/t.log.Propensities[i*t.k+a])
+		}
+	}
+	return most, nil
+}
+
+// believe names the estimator to believe, and how many rows would do for half an interval of half, or of a
+// tenth of the logging policy's value.
+func (t *sample) believe(p *Policy, logging, half float64) {
+	best := -1
+	for _, name := range []string{"sndr", "snips"} {
+		if best < 0 {
+			best = slices.IndexFunc(p.Estimates, func(e Estimate) bool { return e.Estimator == name })
+		}
+	}
+	if best < 0 {
+		best = slices.IndexFunc(p.Estimates, func(e Estimate) bool { return !e.Biased })
+	}
+	if best < 0 || p.ESS == 0 {
+		return
+	}
+	if p.HalfWidth = half; half == 0 {
+		p.HalfWidth = logging / 10
+	}
+	if p.HalfWidth > 0 {
+		ratio := t.z * p.Estimates[best].SE / p.HalfWidth
+		p.RowsNeeded = math.Ceil(float64(t.n) * max(ratio*ratio, few/p.ESS))
+	}
+	if p.Warnings == nil {
+		p.Recommended = p.Estimates[best].Estimator
+	}
+}

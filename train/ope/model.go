@@ -1,0 +1,186 @@
+package ope
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"opl/train/logs"
+)
+
+// Model predicts rewards: it writes r̂(x_i, ·) to dst [K]. A model that has seen row
+// i makes the direct and doubly robust estimates optimistic; see [Ridge], and for the model
+// of a policy file [provenance.Judge.RewardModel].
+type Model func(dst []float64, i int)
+
+// RewardModel is a way to learn a [Model] from a log.
+type RewardModel struct {
+	Name, About string
+	Learn       func(log *logs.Log, o ModelOptions) (Model, error)
+}
+
+// RewardModels lists those of opl, the default first.
+func RewardModels() []RewardModel {
+	return []RewardModel{
+		{"ridge", "ridge regression an action", Ridge},
+		{"logistic", "logistic regression an action", Logistic},
+	}
+}
+
+// ModelOptions says how rewards are learned. The zero value is useful.
+//
+// Each row is predicted by a model that has not seen it (cross-fitting), so that the doubly robust
+// estimate stays unbiased. Rows of one group are in one fold.
+//
+// φ(x) is log.X. A log of named values that are not encoded is encoded,
+// standardized and with an intercept, as φ should have; it must stay open. The Model keeps a scratch
+// row and is for one goroutine.
+type ModelOptions struct {
+	Folds   int       // parts of the log, each predicted by the others; 0 means 5
+	Penalty float64   // λ; 0 means 1
+	Seed    uint64    // of the parts
+	Weight  []float64 // ≥ 0 of rows beside the log's own, which are scaled to the mean 1; nil: all 1
+}
+
+// largest is the size of the largest system of equations that Ridge solves.
+const largest = 2000
+
+// crossFit learns r̂(x,a) = link(m, θ_aᵀφ(x)), θ_a by action as solve writes it for each fold; most is
+// the largest min(rows of an action, features) for which it can.
+func crossFit(log *logs.Log, o ModelOptions, link func(mean, score float64) float64, solve func(s system, mean []float64, at func(f int) []float64) error, most int) (Model, error) {
+	o.Folds, o.Penalty = cmp.Or(o.Folds, 5), cmp.Or(o.Penalty, 1)
+	if log.X == nil {
+		if log.Path() == "" {
+			return nil, errors.New("ope: the log has no contexts")
+		}
+		enc, err := log.FitEncoder(nil, logs.Scaling{Kind: "standard", Intercept: true})
+		if err != nil {
+			return nil, err
+		}
+		if log, err = log.Encode(enc); err != nil {
+			return nil, err
+		}
+	}
+	t, err := newSample(log, 0.5)
+	if err != nil {
+		return nil, err
+	}
+	x := log.X
+	switch {
+	case o.Folds < 2 || o.Folds > 255:
+		return nil, fmt.Errorf("ope: %d folds, want 2 to 255", o.Folds)
+	case !(o.Penalty > 0) || math.IsInf(o.Penalty, 0):
+		return nil, fmt.Errorf("ope: penalty %v, want a number above 0", o.Penalty)
+	case o.Weight != nil:
+		if err := t.reweigh(o.Weight); err != nil {
+			return nil, err
+		}
+	}
+	fold := t.folds(o.Folds, o.Seed)
+	mean := t.foldMeans(fold, o.Folds)
+
+	byAction := make([][]int, t.k)
+	for i, a := range log.Action {
+		byAction[a] = append(byAction[a], i)
+	}
+	d := x.Dim()
+	theta := make([]float64, o.Folds*t.k*d) // [F×K×d]
+	for a, mine := range byAction {
+		if len(mine) == 0 {
+			continue
+		}
+		if min(d, len(mine)) > most {
+			return nil, fmt.Errorf("ope: %d features and %d rows of action %d: too many for the reward model, which solves for at most %d", d, len(mine), a, most)
+		}
+		phi := make([]float64, len(mine)*d) // √ω φ(x)
+		for j, i := range mine {
+			row := phi[j*d : j*d+d]
+			x.Row64(log.Context(i), row)
+			for c, root := 0, math.Sqrt(t.weight(i)); c < d; c++ {
+				row[c] *= root
+			}
+		}
+		s := system{t: t, mine: mine, fold: fold, phi: phi, d: d, penalty: o.Penalty}
+		if err := solve(s, mean, func(f int) []float64 { return theta[(f*t.k+a)*d : (f*t.k+a+1)*d] }); err != nil {
+			return nil, fmt.Errorf("ope: reward model of action %d: %w", a, err)
+		}
+	}
+	scratch := make([]float64, d)
+	return func(dst []float64, i int) {
+		x.Row64(log.Context(i), scratch)
+		f := int(fold[i])
+		for a := range dst[:t.k] {
+			score := 0.0
+			for c, v := range theta[(f*t.k+a)*d : (f*t.k+a+1)*d] {
+				score += v * scratch[c]
+			}
+			dst[a] = link(mean[f], score)
+		}
+	}, nil
+}
+
+// reweigh multiplies the weights of rows, with those of mean 1 that are proportional to more.
+func (t *sample) reweigh(more []float64) error {
+	if len(more) != t.n {
+		return fmt.Errorf("ope: %d weights for the rows of the reward model, want %d", len(more), t.n)
+	}
+	sum, omega := 0.0, make([]float64, t.n)
+	for i, v := range more {
+		if !(v >= 0) || math.IsInf(v, 0) {
+			return fmt.Errorf("ope: row %d has the weight %v in the regression of rewards: want a number that is not negative", i+1, v)
+		}
+		omega[i] = v * t.weight(i)
+		sum += omega[i]
+	}
+	if sum == 0 {
+		return errors.New("ope: all rows have weight 0 in the regression of rewards")
+	}
+	for i := range omega {
+		omega[i] *= t.total / sum
+	}
+	t.omega = omega
+	return nil
+}
+
+// folds deals rows out, those of a group together.
+func (t *sample) folds(folds int, seed uint64) []uint8 {
+	r := rand.New(rand.NewPCG(seed, 0xf01d))
+	deal := make([]uint8, t.groups)
+	for j, at := range r.Perm(t.groups) {
+		deal[at] = uint8(j % folds)
+	}
+	fold := make([]uint8, t.n)
+	for i := range fold {
+		g := i
+		if t.place != nil {
+			g = int(t.place[i])
+		}
+		fold[i] = deal[g]
+	}
+	return fold
+}
+
+// foldMeans is the mean reward outside of each fold, 0 where there is no row.
+func (t *sample) foldMeans(fold []uint8, folds int) []float64 {
+	sum, total := make([]float64, folds), make([]float64, folds)
+	for i, f := range fold {
+		sum[f] += t.weight(i) * t.r[i]
+		total[f] += t.weight(i)
+	}
+	mean := make([]float64, folds)
+	for f := range mean {
+		var rewards, rest float64
+		for g := range folds {
+			if g != f {
+				rewards += sum[g]
+				rest += total[g]
+			}
+		}
+		if rest > 0 {
+			mean[f] = rewards / rest
+		}
+	}
+	return mean
+}
