@@ -125,6 +125,15 @@ func (l *Log) ItemNames() []string { return l.items().names }
 // row offers, from "1": the same name is another action in another row.
 func (l *Log) ByPlace() bool { return l.items().byPlace }
 
+// Catalogue is what actions are described by, where a catalogue says so; nil: rows do, or nothing does. Its Hash
+// is empty.
+func (l *Log) Catalogue() *Catalogue {
+	if t := l.items(); t.acts == nil && !t.byPlace && len(t.names) > 0 {
+		return &Catalogue{Actions: l.Actions, items: t.named}
+	}
+	return nil
+}
+
 // FitItems makes the encoder of what actions are described by. Its vocabulary and scalings
 // are those of the distinct actions, as they are described, that the given rows offer, each
 // counted once; nil: all rows. Actions that these rows logged at least own times have a row
