@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 	"time"
 
 	"gorgonia.org/tensor"
@@ -142,6 +143,8 @@ func Fit(ctx context.Context, log *logs.Log, c Config) (*Result, error) {
 	case c.items != nil && c.Policy.HasPosterior():
 		return nil, &objectives.UnfitError{Reason: objectives.Correlated}
 	}
+	given := c.Prior
+	c.Prior.Mean = c.items.scaled(slices.Clone(c.Prior.Mean), false)
 	size := min(c.BatchSize, n)
 	linear := objectives.NewParams(c.Dtype, c.Policy, c.Prior, k, m)
 	params.Mu, params.LogSigma = linear.Mu, linear.LogSigma
@@ -218,13 +221,13 @@ func Fit(ctx context.Context, log *logs.Log, c Config) (*Result, error) {
 				sums.add(p, float64(len(rows))/float64(n))
 			}
 		}
-		if c.Epoch != nil && !c.Epoch(Epoch{c.stage, epoch, sums.objective, sums.terms, posterior(params, c.Prior, k, m), r.Represented}) {
+		if c.Epoch != nil && !c.Epoch(Epoch{c.stage, epoch, sums.objective, sums.terms, c.items.posterior(params, given, k, m), r.Represented}) {
 			r.Stopped = epoch
 			break
 		}
 	}
 	r.Seconds = time.Since(begin).Seconds()
-	r.Posterior = posterior(params, c.Prior, k, m)
+	r.Posterior = c.items.posterior(params, given, k, m)
 	for _, v := range append([]float64{r.Posterior.Sigma}, r.Posterior.Mu...) {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return nil, fmt.Errorf("a learned parameter is %v at the end", v)
@@ -234,8 +237,8 @@ func Fit(ctx context.Context, log *logs.Log, c Config) (*Result, error) {
 }
 
 // posterior is the one that parameters stand for.
-func posterior(params *objectives.Params, prior policies.Prior, k, d int) policies.Posterior {
-	q := policies.Posterior{Actions: k, Dim: d, Mu: params.Mu.Float64s(), Prior: prior}
+func (t *itemTable) posterior(params *objectives.Params, prior policies.Prior, k, d int) policies.Posterior {
+	q := policies.Posterior{Actions: k, Dim: d, Mu: t.scaled(params.Mu.Float64s(), true), Prior: prior}
 	if params.LogSigma != nil {
 		q.Sigma = math.Exp(params.LogSigma.Float64s()[0])
 	}
@@ -283,6 +286,7 @@ func (r *Result) ObjectiveValue(log *logs.Log, c Config) (objectives.Value, erro
 	if err != nil {
 		return objectives.Value{}, err
 	}
+	c.Prior.Mean = items.scaled(slices.Clone(c.Prior.Mean), false)
 	return objectives.Evaluate(c.Objective, items.setup(log, objectives.Setup{
 		Delta: c.Delta, Policy: c.Policy, Weight: c.Weight, Prior: c.Prior, Params: r.Params, Representation: c.Representation,
 	}), Feed(log), c.Seed)

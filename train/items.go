@@ -14,6 +14,28 @@ import (
 type itemTable struct {
 	*graph.Items
 	rate float64
+	own  int // the first feature that is a row of an action's own, p: none
+}
+
+// ownScale is what the 1 of an action with a row of its own is while W is learned: a step changes such rows by less than what
+// actions share, and penalties hold them the more, so that they learn what features do not explain. With 1 for all the rows
+// of the actions that were logged would learn what is true of all actions, and others would lack it.
+const ownScale = 0.1
+
+// scaled divides, or with back multiplies, the rows of W [p×m] that are actions' own by ownScale, in place.
+func (t *itemTable) scaled(w []float64, back bool) []float64 {
+	if t == nil || w == nil || t.own == t.Dim() {
+		return w
+	}
+	by := 1 / ownScale
+	if back {
+		by = ownScale
+	}
+	m := len(w) / t.Dim()
+	for i := t.own * m; i < len(w); i++ {
+		w[i] *= by
+	}
+	return w
 }
 
 // itemsOf reads the vectors z(a) of a log's actions. W = 0 learns from products h(x)z(a)ᵀ: with the rate divided by the root mean
@@ -30,7 +52,16 @@ func itemsOf(log *logs.Log) (*itemTable, error) {
 	for a := range z.Len() {
 		s += z.Norm(a) * z.Norm(a)
 	}
-	t := &itemTable{Items: graph.NewItems(z.Len(), z.Dim(), func(a int, dst []float64) { z.Row64(a, dst) }), rate: 1}
+	t := &itemTable{rate: 1, own: z.Dim()}
+	if parts, ok := z.(logs.ItemRows); ok {
+		t.own = parts.Values.Dim()
+	}
+	t.Items = graph.NewItems(z.Len(), z.Dim(), func(a int, dst []float64) {
+		z.Row64(a, dst)
+		for j := t.own; j < len(dst); j++ {
+			dst[j] *= ownScale
+		}
+	})
 	if s > 0 {
 		t.rate = math.Sqrt(float64(z.Len()) / s)
 	}

@@ -23,6 +23,7 @@ type shop struct {
 	z       []float64 // [k×(p+1)], with an intercept
 	a       []float64 // [d×p]
 	bias    float64
+	q       []float64 // of items, that no feature says; nil: none
 	sharp   float64
 }
 
@@ -51,6 +52,9 @@ func (s *shop) visitor(r *rand.Rand, x []float64) {
 // click is the probability of a click on an item.
 func (s *shop) click(x []float64, item int) float64 {
 	var v float64
+	if s.q != nil {
+		v = s.q[item] / s.sharp
+	}
 	z := s.z[item*(s.p+1):]
 	for i := range s.d {
 		for j := range s.p {

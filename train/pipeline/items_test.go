@@ -201,7 +201,11 @@ func TestLearnItems(t *testing.T) {
 			policy, best, uniform, fresh, bestFresh := m.earn(t, p, 3, 3000, len(m.z))
 			name := fmt.Sprintf("catalogue %v, %s (%s)", catalogue, got.Training.Objective, got.Training.Learner)
 			t.Logf("%s: %.3f of %.3f, uniform %.3f; new %.3f, best %.3f; own %d", name, policy, best, uniform, fresh, bestFresh, len(got.File.Components[0].Items.Own))
-			if policy < .9*best || fresh < .8*bestFresh {
+			least := .9
+			if got.Training.Objective != "certified" { // a softmax, which plays what is not the best as well
+				least = .6
+			}
+			if policy < least*best || fresh < .8*bestFresh && !catalogue {
 				t.Errorf("%s: earns %.3f of %.3f (uniform %.3f), plays new items %.3f of the time, the best policy %.3f", name, policy, best, uniform, fresh, bestFresh)
 			}
 			if (p.Catalogue() != nil) != catalogue {
