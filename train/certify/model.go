@@ -1,6 +1,7 @@
 package certify
 
 import (
+	"fmt"
 	"math"
 	"sync"
 
@@ -27,34 +28,68 @@ type scorer struct {
 	log         *logs.Log
 	theta       []float64
 	phi, scores []float64
-	shared, z   []float64 // θφ(x) and z(a), where actions have vectors
+	items       logs.ItemRows // z(a); Values nil: actions have no vectors
+	shared      []float64     // θφ(x) of what the encoder gives
+	z           [4][]float64
 }
 
 func newScorer(theta []float64, log *logs.Log) *scorer {
 	s := &scorer{log: log, theta: theta, phi: make([]float64, log.Dim()), scores: make([]float64, log.MostOptions())}
-	if log.Choices != nil && log.Choices.Z != nil {
-		p := log.Choices.Z.Dim()
-		s.shared, s.z = make([]float64, p), make([]float64, p)
+	if log.Choices == nil || log.Choices.Z == nil {
+		return s
+	}
+	parts, ok := log.Choices.Z.(logs.ItemRows)
+	if !ok {
+		parts = logs.ItemRows{Values: log.Choices.Z, Width: log.Choices.Z.Dim()}
+	}
+	s.items, s.shared = parts, make([]float64, parts.Values.Dim())
+	for j := range s.z {
+		s.z[j] = make([]float64, len(s.shared))
 	}
 	return s
 }
 
-// of is the scores of what row i offers, until it is called again.
+// row is φ(x)ᵀθ_c.
+func (s *scorer) row(c int) float64 {
+	return features.Dot(s.phi, s.theta[c*len(s.phi):(c+1)*len(s.phi)])
+}
+
+// of is the scores of what row i offers, until it is called again. They are those of a policy file, to the bit.
 func (s *scorer) of(i int) []float64 {
-	d := len(s.phi)
 	s.log.X.Row64(s.log.Context(i), s.phi)
 	for c := range s.shared {
-		s.shared[c] = features.Dot(s.phi, s.theta[c*d:(c+1)*d])
+		s.shared[c] = s.row(c)
 	}
 	scores := s.scores[:s.log.Options(i)]
-	for j := range scores {
-		a, item := s.log.Option(i, j)
-		if s.z == nil {
-			scores[j] = features.Dot(s.phi, s.theta[int(a)*d:(int(a)+1)*d])
-			continue
+	if s.shared == nil {
+		for j := range scores {
+			a, _ := s.log.Option(i, j)
+			scores[j] = s.row(int(a))
 		}
-		s.log.Choices.Z.Row64(item, s.z)
-		scores[j] = features.Dot(s.shared, s.z)
+		return scores
+	}
+	for j := 0; j < len(scores); j += len(s.z) { // sums need not wait for one another
+		n := min(len(s.z), len(scores)-j)
+		var place [len(s.z)]int
+		for k := range n {
+			_, item := s.log.Option(i, j+k)
+			s.items.Values.Row64(item, s.z[k])
+			place[k] = s.items.Place(item)
+		}
+		var sum [len(s.z)]float64
+		z0, z1, z2, z3 := s.z[0][:len(s.shared)], s.z[1][:len(s.shared)], s.z[2][:len(s.shared)], s.z[3][:len(s.shared)]
+		for c, v := range s.shared {
+			sum[0] += float64(v * z0[c])
+			sum[1] += float64(v * z1[c])
+			sum[2] += float64(v * z2[c])
+			sum[3] += float64(v * z3[c])
+		}
+		for k, at := range place[:n] {
+			if at >= 0 {
+				sum[k] += s.row(at)
+			}
+			scores[j+k] = sum[k]
+		}
 	}
 	return scores
 }
@@ -71,11 +106,17 @@ func LogisticLink(dst, scores []float64) {
 }
 
 // Play is π(·|x) of a point policy with the scores of [Linear], for rows of an encoded log, for
-// [Fixed].
+// [Fixed]. Scores that are not finite are an error.
 func Play(pol propensity.Family, theta []float64, log *logs.Log) func(dst []float64, i int) error {
 	s := newScorer(theta, log)
 	return func(dst []float64, i int) error {
-		pol.AtMean(dst, s.of(i))
+		scores := s.of(i)
+		for a, v := range scores {
+			if v-v != 0 {
+				return fmt.Errorf("certify: row %d: the score of action %d of those offered is %v", i, a, v)
+			}
+		}
+		pol.AtMean(dst, scores)
 		return nil
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"gonum.org/v1/gonum/optimize"
 
 	"opl/graph/kernel"
+	"opl/policies/features"
+	"opl/train/logs"
 )
 
 const (
@@ -29,10 +31,9 @@ const (
 // there shares alone are bet on, by context and in all.
 type options struct {
 	*bets
+	z       logs.Contexts // of what options are described by; nil: nothing
 	items   []feature
-	at      []int     // of each feature of actions, its place among items; −1: it is left out
-	wide    []float64 // room for a vector
-	columns [2]int    // of f, without and with products
+	columns [2]int // of f, without and with products
 	taught  [2]taught
 }
 
@@ -54,47 +55,69 @@ func (b *bets) choices() {
 	o.play()
 }
 
-// each calls use with the features of the options of row i; those of value 0 may be left out.
-func (o *options) each(i int, use func(j, f int, v float64)) {
-	if o.Choices.Z == nil {
-		return
-	}
-	for j := range o.Options(i) {
-		_, item := o.Option(i, j)
-		o.Choices.Z.Row64(item, o.wide)
-		for f, v := range o.wide {
-			use(j, f, v)
-		}
-	}
-}
-
 // scan finds the features of actions that vary most, in at most 50,000 options.
 func (o *options) scan() {
-	if z := o.Choices.Z; z != nil {
-		o.wide = make([]float64, z.Dim())
-		for f := range o.wide {
-			o.items = append(o.items, feature{name: "feature " + strconv.Itoa(f) + " of the action", place: f})
+	names := o.describe(o.ItemNames())
+	if o.z == nil {
+		o.columns = [2]int{placed, placed}
+		return
+	}
+	x := make([]float64, o.z.Dim())
+	for f := range x {
+		name := "feature " + strconv.Itoa(f)
+		if names != nil {
+			name = names[f]
 		}
+		o.items = append(o.items, feature{name: name + " of the action", place: f})
 	}
 	o.items = o.spread(o.items, itemMost, func(i int, use func(f int, v float64)) {
-		at := i % o.Options(i)
-		o.each(i, func(j, f int, v float64) {
-			if j == at {
-				use(f, v)
-			}
-		})
+		_, item := o.Option(i, i%o.Options(i))
+		o.z.Row64(item, x)
+		for f, v := range x {
+			use(f, v)
+		}
 	})
-	o.at = slices.Repeat([]int{-1}, len(o.wide))
-	for f := range o.items {
-		o.at[o.items[f].place] = f
+	if names != nil && len(o.items) > 0 { // the others need not be read
+		var kept []string
+		for f := range o.items {
+			kept = append(kept, names[o.items[f].place])
+			o.items[f].place = f
+		}
+		if o.describe(kept); o.z == nil {
+			o.items = nil
+		}
 	}
 	o.columns[0] = placed + len(o.items)
 	o.columns[1] = o.columns[0] + min(crossed, len(o.items))*min(crossed, len(o.features))
 }
 
+// describe sets z to the vectors of what actions are described by, or their values of some names, and returns the
+// names; none: those that the log was given.
+func (o *options) describe(names []string) []string {
+	if o.z = o.Choices.Z; o.z != nil || names == nil {
+		return nil
+	}
+	scale := make([]float64, len(names))
+	for f := range scale {
+		scale[f] = 1
+	}
+	if e, err := features.New(features.Encoder{Names: names, Scale: scale}); err == nil {
+		if it, err := features.NewItems(e, nil); err == nil {
+			if l, err := o.EncodeItems(it); err == nil { // else there is a number that a policy could not read, either
+				o.z = l.Choices.Z
+			}
+		}
+	}
+	return names
+}
+
 // vectors writes f of the options of row i to dst [K×columns[1]]; x is room for the context's.
 func (o *options) vectors(i int, dst, x []float64) {
 	k, width := o.Options(i), o.columns[1]
+	var z []float64
+	if len(o.items) > 0 {
+		z = make([]float64, o.z.Dim())
+	}
 	for j := range k {
 		row := dst[j*width : (j+1)*width]
 		clear(row)
@@ -107,15 +130,14 @@ func (o *options) vectors(i int, dst, x []float64) {
 		if j == k-1 {
 			row[1] = 1
 		}
+		if z != nil {
+			_, item := o.Option(i, j)
+			o.z.Row64(item, z)
+		}
 		for f := range o.items {
-			row[placed+f] = o.items[f].standard(0)
+			row[placed+f] = o.items[f].standard(z[o.items[f].place])
 		}
 	}
-	o.each(i, func(j, f int, v float64) {
-		if f := o.at[f]; f >= 0 {
-			dst[j*width+placed+f] = o.items[f].standard(v)
-		}
-	})
 	if width == o.columns[0] {
 		return
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 )
 
 // Where rows offer sets of actions, K stands for the number that a row offers: the uniform policy
@@ -20,23 +19,6 @@ func (l *log) even() (off float64, ok bool) {
 		off = max(off, math.Abs(p*float64(l.Options(i))-1))
 	}
 	return off, off <= 0.0101
-}
-
-// positional reports that actions are called by their place in the row's set.
-func (l *log) positional() bool {
-	for a, name := range l.Actions {
-		if name != strconv.Itoa(a+1) {
-			return false
-		}
-	}
-	for i := range l.n {
-		for j := range l.Options(i) {
-			if a, _ := l.Option(i, j); int(a) != j {
-				return false
-			}
-		}
-	}
-	return l.Sets()
 }
 
 // sets says how many actions rows offer. Rows that offer one leave nothing to decide: all of them are
@@ -214,7 +196,7 @@ func (o *odds) mean(a int) mean {
 // independent actions, times the mean size of a set. More than chance, at level alpha and by a hundredth of
 // what is offered, is doubtful. Not where actions are called by their places.
 func (l *log) turnover() {
-	if !l.Sets() || l.n < 200 || l.positional() {
+	if !l.Sets() || l.n < 200 || l.ByPlace() {
 		return
 	}
 	var in [2][]float64
