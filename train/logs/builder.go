@@ -140,6 +140,8 @@ type builder struct {
 type memory struct {
 	kinds  map[string]kind
 	reject map[int]string
+
+	varied, untagged bool // of dsjson: the actions are not those of the first row; some have no id
 }
 
 // action is a distinct action, as logged.
@@ -356,6 +358,9 @@ func (b *builder) fatal(format string, args ...any) error {
 	}
 	return fmt.Errorf("%s: "+format, append([]any{where}, args...)...)
 }
+
+// errAgain ends a pass: the file must be read again, with what the memory has learned.
+var errAgain = errors.New("again")
 
 // errNoDecision is a line that is none, and no error either.
 var errNoDecision = errors.New("no decision")

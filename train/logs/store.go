@@ -127,7 +127,7 @@ func (l *Log) offers(i int, room []Offer) []Offer {
 		if t.byPlace {
 			o.Action = ""
 		}
-		if t.acts != nil {
+		if !t.catalogue {
 			o.Features = t.appendTo(item, o.Features)
 		}
 	}
