@@ -332,7 +332,7 @@ func (f *serveFlags) reload(s *server.Server, path string, tell *slog.Logger) {
 	s.Reloaded(wrong)
 	switch {
 	case wrong != nil && taken:
-		tell.Error("the rest is served, but not this: "+oneLine(wrong), "policy_hash", s.Hash())
+		tell.Error("not taken, so what it was stays: "+oneLine(wrong), "policy_hash", s.Hash())
 	case wrong != nil:
 		tell.Error(fmt.Sprintf("still serving policy %.12s: %s", s.Hash(), oneLine(wrong)), "policy_hash", s.Hash())
 	}

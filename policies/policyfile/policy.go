@@ -199,8 +199,10 @@ func (p *Policy) of(dst, mean, values []float64, o *Offered, s *scratch) error {
 		if err := q.scores(s.z, values, i, o, s); err != nil {
 			return err
 		}
-		if a := slices.IndexFunc(s.z, func(v float64) bool { return v-v != 0 }); a >= 0 {
-			return fmt.Errorf("policyfile: the score of action %q is %v", p.name(o, a), s.z[a])
+		for a, v := range s.z {
+			if v-v != 0 {
+				return fmt.Errorf("policyfile: the score of action %q is %v", p.name(o, a), v)
+			}
 		}
 		if mean != nil {
 			if i == 0 {
