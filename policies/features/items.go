@@ -7,11 +7,10 @@ import (
 	"slices"
 )
 
-// Offer is an action that a decision may take: its id, and the named values that it is described
-// by; nil: those that a catalogue has for the id.
+// Offer is an action that a decision may take.
 type Offer struct {
-	Action   string
-	Features []Value
+	Action   string  // its id; "": it has none, nor has any other, and it is called by its place
+	Features []Value // named values; nil: those of the catalogue, if there is one
 }
 
 // Items turn what is known of an action into the vector z(a) of Dim numbers that a score

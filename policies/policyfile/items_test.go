@@ -382,7 +382,7 @@ func TestBadOffers(t *testing.T) {
 		{nil, "no action is offered"},
 		{append(slices.Clone(good), good[0]), `"item 1" is offered twice`},
 		{append(slices.Clone(good), features.Offer{Action: "item 1"}), `"item 1" is offered twice`},
-		{[]features.Offer{{Action: "", Features: value(1)}}, "no name"},
+		{[]features.Offer{{}}, "neither name nor features"},
 		{[]features.Offer{{Action: "other"}}, "none of the catalogue's"},
 		{[]features.Offer{{Action: "a", Features: value(math.NaN())}}, `"a": features: v1 is NaN`},
 		{[]features.Offer{{Action: "a", Features: append(value(1), value(2)...)}}, "v1 comes twice"},
@@ -419,6 +419,31 @@ func TestBadOffers(t *testing.T) {
 	}
 	if err := policy(t, example(t, policyfile.Softmax, 3, 3, 1)).PropensitiesOffered(want, nil, good); err == nil || !strings.Contains(err.Error(), "have no features") {
 		t.Error(err)
+	}
+}
+
+// Where actions are known by their names alone, or have none, no catalogue is needed.
+func TestNames(t *testing.T) {
+	f := shop(t, 3, 2, 0, 2, policyfile.Softmax)
+	x := context(f, rand.New(rand.NewPCG(3, 3)))
+	described := offers(f, 2, 1)
+	pi := make([]float64, 2)
+	described[0].Action = ""
+	described = append(described[:1], described...)
+	if err := policy(t, f).PropensitiesOffered(make([]float64, 3), x, described); err != nil {
+		t.Error(err)
+	}
+	c := &f.Components[0]
+	e, err := features.New(features.Encoder{Intercept: true})
+	if err == nil {
+		c.Items, err = features.NewItems(e, []string{"a"})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Actions, f.Catalogue, c.Weights = nil, nil, c.Weights[:2]
+	if err := policy(t, f).PropensitiesOffered(pi, x, []features.Offer{{Action: "a"}, {Action: "b"}}); err != nil || pi[0] == pi[1] {
+		t.Errorf("%v, %v", pi, err)
 	}
 }
 

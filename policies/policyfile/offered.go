@@ -256,8 +256,9 @@ func (o *Offered) Reset(p *Policy) {
 	}
 }
 
-// Add adds an action, see [features.Offer]. Errors: a policy whose actions have no features, an
-// action without a name or that is there already; one without features that the catalogue lacks;
+// Add adds an action, see [features.Offer]. One without a name has features. Errors: a policy
+// whose actions have no features, an action that is there already; one without features that the
+// catalogue lacks, or where there is none, unless the policy knows actions by their names alone;
 // those of [features.Encoder.Encode].
 func (o *Offered) Add(offer features.Offer) error {
 	if offer.Features == nil {
@@ -269,11 +270,14 @@ func (o *Offered) Add(offer features.Offer) error {
 	return o.add(offer.Action, o.raw)
 }
 
+// AddAt adds an action of the catalogue by its number.
+func (o *Offered) AddAt(a int) error { return o.add(o.p.actions[a], nil) }
+
 // AddRaw adds an action by the values of the names of ItemInputs, in their order, 0 where it lacks
 // the name.
 func (o *Offered) AddRaw(action string, raw []float64) error {
 	if len(raw) != o.p.items.Dim() {
-		return fmt.Errorf("policyfile: action %q has %d values, want %d", action, len(raw), o.p.items.Dim())
+		return fmt.Errorf("action %q has %d values, want %d", action, len(raw), o.p.items.Dim())
 	}
 	return o.add(action, raw)
 }
@@ -281,21 +285,21 @@ func (o *Offered) AddRaw(action string, raw []float64) error {
 func (o *Offered) add(action string, raw []float64) error {
 	p := o.p
 	if !p.HasItems() {
-		return errors.New("policyfile: the policy's actions have no features: all of them are offered, always")
+		return errors.New("the policy's actions have no features: all of them are offered, always")
 	}
-	if action == "" {
-		return fmt.Errorf("policyfile: action %d of those offered has no name", o.Len())
-	}
-	if _, twice := o.seen[action]; twice {
-		return fmt.Errorf("policyfile: action %q is offered twice", action)
+	if _, twice := o.seen[action]; twice && action != "" {
+		return fmt.Errorf("action %q is offered twice", action)
 	}
 	at := int32(-1)
 	if raw == nil {
-		if at = int32(p.Find(action)); at < 0 {
-			if p.catalogue == nil {
-				return fmt.Errorf("policyfile: action %q has no features, and the policy no catalogue that has them", action)
-			}
-			return fmt.Errorf("policyfile: action %q is none of the catalogue's", action)
+		switch at = int32(p.Find(action)); {
+		case at >= 0:
+		case action == "":
+			return fmt.Errorf("action %d of those offered has neither name nor features", o.Len())
+		case p.catalogue != nil:
+			return fmt.Errorf("action %q is none of the catalogue's", action)
+		case len(p.items.Names) > 0:
+			return fmt.Errorf("action %q has no features, and the policy no catalogue that has them", action)
 		}
 	}
 	for i := range p.parts {
@@ -315,7 +319,7 @@ func (o *Offered) add(action string, raw []float64) error {
 				n := p.parts[i].Items.Encoder.Dim()
 				o.z[i], o.own[i] = o.z[i][:len(o.z[i])-n], o.own[i][:len(o.own[i])-1]
 			}
-			return fmt.Errorf("policyfile: action %q: %w", action, err)
+			return fmt.Errorf("action %q: %w", action, err)
 		}
 		for j, v := range z[:n] {
 			o.z[i][len(o.z[i])-n+j] = float32(v)

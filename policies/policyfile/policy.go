@@ -138,6 +138,12 @@ func (p *Policy) Hash() string { return p.hash }
 // where actions have features and there is none.
 func (p *Policy) Actions() []string { return slices.Clone(p.actions) }
 
+// Len is K, the number of actions of Actions.
+func (p *Policy) Len() int { return len(p.actions) }
+
+// Name is the name of action a.
+func (p *Policy) Name(a int) string { return p.actions[a] }
+
 // Inputs are the names of the values in contexts that the policy knows: an encoder that
 // leaves them as they are.
 func (p *Policy) Inputs() *features.Encoder { return p.inputs }
@@ -193,8 +199,10 @@ func (p *Policy) of(dst, mean, values []float64, o *Offered, s *scratch) error {
 		if err := q.scores(s.z, values, i, o, s); err != nil {
 			return err
 		}
-		if a := slices.IndexFunc(s.z, func(v float64) bool { return v-v != 0 }); a >= 0 {
-			return fmt.Errorf("policyfile: the score of action %q is %v", p.name(o, a), s.z[a])
+		for a, v := range s.z {
+			if v-v != 0 {
+				return fmt.Errorf("policyfile: the score of action %q is %v", p.name(o, a), v)
+			}
 		}
 		if mean != nil {
 			if i == 0 {

@@ -425,9 +425,9 @@ func parse(data []byte, key string) (*Log, source, error) {
 	}
 	l := &Log{Actions: h.Actions, Notes: h.Notes, Skipped: h.Skipped, Unrewarded: h.Unrewarded, store: &store{hash: h.Hash, named: named{n: h.Rows, width: h.Width}, hasIDs: h.HasIDs}}
 	if h.Catalogue || h.Items > 0 {
-		l.Choices = &Choices{items: &items{named: named{n: h.Items, width: h.ItemWidth}, byPlace: h.ByPlace}}
+		l.Choices = &Choices{items: &items{named: named{n: h.Items, width: h.ItemWidth}, byPlace: h.ByPlace, catalogue: h.Catalogue}}
 	}
-	if !l.place(data[:len(data)-8], int64(16+length), h.Sections) || !l.sound(h.Catalogue) {
+	if !l.place(data[:len(data)-8], int64(16+length), h.Sections) || !l.sound() {
 		return nil, source{}, errDamaged
 	}
 	return l, h.Source, nil
@@ -500,12 +500,11 @@ func within[T int32 | uint32](column []T, lo, hi int) bool {
 
 // sound reports whether the columns have the lengths that they must have, and every
 // number that is an index is within its range.
-// catalogue says that there is one.
-func (l *Log) sound(catalogue bool) bool {
+func (l *Log) sound() bool {
 	n, k := l.n, len(l.Actions)
 	all := n * k
 	if l.Choices != nil {
-		if !l.Choices.sound(n, k, catalogue) {
+		if !l.Choices.sound(n, k) {
 			return false
 		}
 		if l.Sets() {

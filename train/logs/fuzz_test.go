@@ -15,7 +15,7 @@ import (
 func sane(t *testing.T, l *Log) {
 	t.Helper()
 	k := len(l.Actions)
-	if l.Len() < 1 || k < 2 || !l.sound(l.Choices != nil && l.Choices.items.acts == nil) {
+	if l.Len() < 1 || k < 2 || !l.sound() {
 		t.Fatalf("%d rows, %d actions", l.Len(), k)
 	}
 	var d Decision

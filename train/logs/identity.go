@@ -120,7 +120,7 @@ func (l *Log) RoundedHashes(round func(float64) float64) []uint64 {
 	for a, name := range l.Actions {
 		actions[a] = xxhash.Sum64String(name)
 	}
-	if t.acts != nil {
+	if !t.catalogue {
 		of := t.hasher(round)
 		for item := range described {
 			described[item] = of(t.row(item, nil))

@@ -14,15 +14,58 @@ import (
 // features that it had in some rows. No two items of a log are alike.
 type items struct {
 	named
-	acts    []int32 // by item, its action; −1: of any, nil: item a is action a
-	byPlace bool    // actions have no ids, but are named by their place among the offered
+	acts      []int32 // by item, its action; −1: of any, nil: item a is action a
+	byPlace   bool    // actions have no ids, but are named by their place among the offered
+	catalogue bool    // they are a catalogue's: rows say nothing of them
 }
 
 // heldItems is how many numbers of encoded actions are kept in memory: 128 MB.
-const heldItems = 16 << 20
+const heldItems = 32 << 20
+
+// rows32 is a matrix of numbers of 32 bits as Contexts.
+type rows32 struct {
+	width int
+	data  []float32
+}
+
+func (m rows32) row(i int) []float32        { return m.data[i*m.width : (i+1)*m.width] }
+func (m rows32) Len() int                   { return len(m.data) / max(1, m.width) }
+func (m rows32) Dim() int                   { return m.width }
+func (m rows32) Row32(i int, dst []float32) { copy(dst, m.row(i)) }
+func (m rows32) Norm(i int) float64 {
+	var s float64
+	for _, v := range m.row(i) {
+		s += float64(v) * float64(v)
+	}
+	return math.Sqrt(s)
+}
+
+func (m rows32) Row64(i int, dst []float64) {
+	for j, v := range m.row(i) {
+		dst[j] = float64(v)
+	}
+}
+
+// rounded is contexts rounded to 32 bits.
+type rounded struct{ Contexts }
+
+func (r rounded) Row64(i int, dst []float64) {
+	dst = dst[:r.Dim()]
+	r.Contexts.Row64(i, dst)
+	for j, v := range dst {
+		dst[j] = float64(float32(v))
+	}
+}
+
+func (r rounded) Norm(i int) float64 {
+	z := make([]float64, r.Dim())
+	r.Row64(i, z)
+	return math.Sqrt(features.Dot(z, z))
+}
 
 // ItemRows are vectors z(a) in two parts: the features by the encoder, and the place of the
-// 1 of an action with a row of its own. They are Contexts, but most of them are zeros where
+// 1 of an action with a row of its own. Features are rounded to 32 bits, as [features.Items]
+// does. They are Contexts, but most of them are zeros where
 // many actions have a row of their own: who knows the parts need not look at those.
 type ItemRows struct {
 	Values Contexts
@@ -48,11 +91,11 @@ func (r ItemRows) Place(i int) int {
 
 // Norm is ‖z‖₂ of vector i.
 func (r ItemRows) Norm(i int) float64 {
-	if n := r.Values.Norm(i); r.Place(i) >= 0 {
-		return math.Hypot(n, 1)
-	} else {
-		return n
+	n := r.Values.Norm(i)
+	if r.Place(i) >= 0 {
+		n = math.Hypot(n, 1)
 	}
+	return n
 }
 
 // Row64 writes vector i.
@@ -81,7 +124,7 @@ func (t *items) encode(it *features.Items, actions []string) (Contexts, error) {
 	if t.knows(it.Encoder) == 0 && len(t.names) > 0 && len(it.Encoder.Names) > 0 {
 		return nil, fmt.Errorf("none of the names of what actions are described by (%s) is one of the policy's (%s): it was learned from others", some(t.names), some(it.Encoder.Names))
 	}
-	r := ItemRows{Values: x, Width: it.Dim()}
+	r := ItemRows{Width: it.Dim()}
 	if len(it.Own) > 0 && !t.byPlace {
 		r.Own = make([]int32, t.n)
 		for i := range r.Own {
@@ -93,16 +136,18 @@ func (t *items) encode(it *features.Items, actions []string) (Contexts, error) {
 		}
 	}
 	d := x.Dim()
+	r.Values = rounded{x}
 	if t.n > heldItems/max(1, d) {
 		return r, nil
 	}
-	held := Rows64{Width: d, Data: make([]float64, t.n*d)}
+	held := rows32{d, make([]float32, t.n*d)}
 	for i := range t.n {
-		x.Row64(i, held.Data[i*d:(i+1)*d])
-	}
-	for _, v := range held.Data {
-		if v-v != 0 {
-			return nil, fmt.Errorf("what an action is described by is no finite number once it is scaled")
+		row := held.row(i)
+		x.Row32(i, row)
+		for j, v := range row {
+			if v-v != 0 {
+				return nil, fmt.Errorf("feature %d of an action is %v once it is scaled, too large for 32 bits", j, v)
+			}
 		}
 	}
 	r.Values = held
@@ -114,7 +159,7 @@ func (l *Log) items() *items {
 	if l.Choices != nil && l.Choices.items != nil {
 		return l.Choices.items
 	}
-	return &items{named: named{n: l.K()}}
+	return &items{named: named{n: l.K()}, catalogue: true}
 }
 
 // ItemNames are the names of all values that actions are described by; nil: they have but
@@ -124,6 +169,15 @@ func (l *Log) ItemNames() []string { return l.items().names }
 // ByPlace reports that actions have no ids, but are called by their place among those that a
 // row offers, from "1": the same name is another action in another row.
 func (l *Log) ByPlace() bool { return l.items().byPlace }
+
+// Catalogue is what actions are described by, where a catalogue says so; nil: rows do, or nothing does. Its Hash
+// is empty.
+func (l *Log) Catalogue() *Catalogue {
+	if t := l.items(); t.acts == nil && !t.byPlace && len(t.names) > 0 {
+		return &Catalogue{Actions: l.Actions, items: t.named}
+	}
+	return nil
+}
 
 // FitItems makes the encoder of what actions are described by. Its vocabulary and scalings
 // are those of the distinct actions, as they are described, that the given rows offer, each

@@ -31,10 +31,7 @@ type Decision struct {
 }
 
 // Offer is an action that a row offers.
-type Offer struct {
-	Action   string           // its id; "": it has none, nor has any other, and it is called by its place
-	Features []features.Value // named values; none: those of the catalogue, if there is one
-}
+type Offer = features.Offer
 
 // store is what a log that was read holds beside its columns: the named values of
 // contexts, and the texts that columns have numbers of. Contexts, ids and rows of the
@@ -130,7 +127,7 @@ func (l *Log) offers(i int, room []Offer) []Offer {
 		if t.byPlace {
 			o.Action = ""
 		}
-		if t.acts != nil {
+		if !t.catalogue {
 			o.Features = t.appendTo(item, o.Features)
 		}
 	}

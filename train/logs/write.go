@@ -22,6 +22,9 @@ import (
 type WriterOptions struct {
 	// Names of all actions, in their order. Nil of a log whose rows all have Offered.
 	Actions []string
+	// Catalogue says that Actions, which may be one alone, are some of a catalogue's, that
+	// whoever reads the log must give.
+	Catalogue bool
 	// Names of the context's values that may occur. If all begin with "x_", each is a
 	// column; if they are "0", "1", … in order, the column context is a list. nil, or
 	// others: the column context has values by name.
@@ -73,7 +76,7 @@ func Create(path string, o WriterOptions) (*Writer, error) {
 		return nil, fmt.Errorf("%s: logs are written as %s", path, Writable())
 	case f.whole && packed != "":
 		return nil, fmt.Errorf("%s: a file of format %s is compressed within: leave out .%s", path, f.name, packed)
-	case o.Actions != nil && len(o.Actions) < 2:
+	case o.Actions != nil && len(o.Actions) < 2 && !(o.Catalogue && len(o.Actions) == 1):
 		return nil, fmt.Errorf("%s: %d actions, want at least 2", path, len(o.Actions))
 	case twice:
 		return nil, fmt.Errorf("%s: action %s twice", path, o.Actions[i])

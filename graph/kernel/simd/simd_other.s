@@ -26,3 +26,9 @@ NONE(·hazards64, ·dots64, ·pulls64, ·transpose8, ·spmm64)
 
 TEXT ·above32(SB), NOSPLIT, $0
 	UNDEF
+TEXT ·columnMax32(SB), NOSPLIT, $0
+	UNDEF
+TEXT ·columnExp32(SB), NOSPLIT, $0
+	UNDEF
+TEXT ·axpy32(SB), NOSPLIT, $0
+	UNDEF
