@@ -58,7 +58,7 @@ func evaluateCommand(lib library.Library) *cobra.Command {
 	var f evaluateFlags
 	estimators := estimatorsOf(lib)
 	cmd := &cobra.Command{
-		Use:   "evaluate --target TARGET [--target TARGET...] FILE",
+		Use:   "evaluate --target TARGET [--target TARGET...] FILE [FILE...]",
 		Short: "estimate from a log what other policies would have earned",
 		Long: `evaluate estimates the mean reward of target policies from the log of another, with
 standard errors, intervals, effective sample sizes, differences on the same rows,
@@ -83,17 +83,23 @@ regression on the rows before, in a fixed random order.
 
 Intervals (--interval):
 ` + described(ope.Methods(), func(m ope.Method) (string, string) { return m.Name, m.About }) + `
-Rows of several policies, named in a column policy, may be weighted by what all of them
-would have done: --logger NAME=TARGET for each gives balanced and weighted. Nothing
-learned from a logger's rows may have logged others.
+Rows of several policies, named in a column policy, or each in a FILE of its own, that names
+them, may be weighted by what all of them would have done: --logger NAME=TARGET for each
+gives balanced and weighted. No policy that learned from some of the rows may have logged
+others. Several files are read into memory.
 
 ` + readHelp,
 		Example: `  opl evaluate --target uniform logs.csv
   opl evaluate --target new.csv --target old=last.csv --plot values.png logs.csv
   opl evaluate --target new.json --reward-model new.json later.csv
   opl evaluate --preset obd --target bts.csv --estimators ips,snips,clip=0.01,dr random.csv.gz`,
-		Args: operands("a file"),
-		RunE: func(cmd *cobra.Command, args []string) error { return evaluate(cmd, estimators, f, args[0]) },
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return operands("a file")(cmd, args)
+			}
+			return evaluate(cmd, estimators, f, args)
+		},
 	}
 	fl := cmd.Flags()
 	fl.StringArrayVar(&f.targets, "target", nil, "policy to evaluate: uniform, a policy file or a file of probabilities; may be repeated")
@@ -104,7 +110,7 @@ learned from a logger's rows may have logged others.
 	fl.Float64Var(&f.most, "max-weight", 0, "no weight π/π₀ can be above it, for the intervals that ask for bounds (default the largest in the log's contexts, if all propensities are logged)")
 	fl.Float64Var(&f.half, "half-width", 0, "say how many rows would give an interval of plus and minus it (default a tenth of the logging policy's value)")
 	fl.StringVar(&f.model, "reward-model", "ridge", "r̂: ridge, logistic, or a policy `file` that holds one")
-	fl.StringArrayVar(&f.loggers, "logger", nil, "policy that logged rows, as NAME=TARGET for each NAME in the column policy; may be repeated")
+	fl.StringArrayVar(&f.loggers, "logger", nil, "policy that logged rows, as NAME=TARGET for each NAME in the column policy or of a FILE; may be repeated")
 	fl.StringVar(&f.format, "format", "table", "output: "+strings.Join(table.Formats(), ", "))
 	fl.StringVar(&f.plot, "plot", "", "also draw the estimates to this `file`: .png, .svg or .pdf")
 	fl.BoolVar(&f.force, "force", false, "evaluate on a log that is unusable too")
@@ -112,15 +118,18 @@ learned from a logger's rows may have logged others.
 	return cmd
 }
 
-func evaluate(cmd *cobra.Command, estimators []ope.Estimator, f evaluateFlags, path string) error {
+func evaluate(cmd *cobra.Command, estimators []ope.Estimator, f evaluateFlags, paths []string) error {
 	o, err := f.options(estimators)
 	if err != nil {
 		return err
 	}
-	if err := writable("plot", f.plot, path); err != nil {
-		return err
+	for _, path := range paths {
+		if err := writable("plot", f.plot, path); err != nil {
+			return err
+		}
 	}
-	log, err := f.open(cmd.Context(), path)
+	path := strings.Join(paths, ", ")
+	log, err := f.together(cmd.Context(), paths)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -58,6 +59,36 @@ func (f *readFlags) open(ctx context.Context, path string) (*logs.Log, error) {
 		o.LoggingPolicy, o.Logging = "", func(x []features.Value, dst []float64) error { return p.Propensities(dst, x) }
 	}
 	return logs.Open(ctx, path, o)
+}
+
+// together opens several logs as one, in memory, in which each of them is a logger of its file's name where its
+// rows do not say who logged them.
+func (f *readFlags) together(ctx context.Context, paths []string) (_ *logs.Log, err error) {
+	if len(paths) == 1 {
+		return f.open(ctx, paths[0])
+	}
+	if f.Cache != "" || f.BadRows != "" {
+		return nil, errors.New("--cache and --skip-bad are for one log: leave them out, or read the logs one at a time")
+	}
+	var all []*logs.Log
+	var names []string
+	defer func() {
+		for _, l := range all {
+			err = errors.Join(err, l.Close())
+		}
+	}()
+	for _, path := range paths {
+		name, _, _ := strings.Cut(filepath.Base(path), ".")
+		if slices.Contains(names, name) {
+			return nil, fmt.Errorf("%s: there is already a log %s: give the files other names, by which their policies are told apart", path, name)
+		}
+		l, err := f.open(ctx, path)
+		if err != nil {
+			return nil, err
+		}
+		all, names = append(all, l), append(names, name)
+	}
+	return logs.Together(all, names)
 }
 
 // scaled reports that rewards are not in [0, 1] in the file.

@@ -1,4 +1,4 @@
-// Command own is opl with an objective, a weight and a representation of one's own.
+// Command own is opl with an objective, a weight, a representation and an estimator of one's own.
 package main
 
 import (
@@ -10,6 +10,7 @@ import (
 	"opl/objectives"
 	"opl/objectives/weights"
 	"opl/train/library"
+	"opl/train/ope"
 )
 
 // Entropic is the entropic risk (1/t)·log mean exp(t·ŵc), t > 0: the larger t,
@@ -47,5 +48,10 @@ func main() {
 	lib.Representations = append(lib.Representations, library.Representation{
 		Name: "gated", About: "256 gated features",
 		Make: func([]string) (objectives.Representation, error) { return Gated(256), nil }})
+	lib.Estimators = append(lib.Estimators, ope.Estimator{
+		Name: "capped", About: "mean of min(w, 2) r", Biased: true,
+		Of: func(d *ope.Data, _ float64) ope.Value {
+			return d.Mean(func(i int) float64 { return min(d.W[i], 2) * d.R[i] })
+		}})
 	os.Exit(cli.Run(lib, os.Args[1:], os.Stdout, os.Stderr))
 }

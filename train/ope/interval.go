@@ -158,10 +158,7 @@ func betting(t *sample, q quantity) (low, high float64) {
 
 // percentiles are the δ/2 and 1 − δ/2 quantiles of the values in resamples, those left out that have none.
 func percentiles(t *sample, q quantity) (low, high float64) {
-	v := slices.DeleteFunc(slices.Clone(q.again), math.IsNaN)
-	if len(v) == 0 {
-		return math.Inf(-1), math.Inf(1)
-	}
+	v := slices.DeleteFunc(slices.Clone(q.again), func(v float64) bool { return !finite(v) })
 	slices.Sort(v)
 	at := func(p float64) float64 { // between the two nearest in rank
 		p *= float64(len(v) - 1)

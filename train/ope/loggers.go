@@ -13,7 +13,7 @@ import (
 
 // Balanced is the mean of r π/π̄, π̄ = Σ_j (n_j/n) π_j the mean policy of the loggers j, n_j their rows: a logger
 // that rarely takes an action does not make its weight large if others take it. Agarwal et al.
-// (2017), eq. 3. Unbiased where no logger learned from rows of others in the log; ranks before ips then.
+// (2017), eq. 3. Unbiased where no logger learned from rows of others in the log.
 func Balanced() Estimator {
 	return Estimator{Name: "balanced", About: "mean of r π/π̄, π̄ the mean of the loggers' policies; unbiased", OnRequest: true, ByLogger: true, Balanced: true,
 		Of: func(d *Data, _ float64) Value {
@@ -26,9 +26,9 @@ func Balanced() Estimator {
 //	Σ_j λ_j Σ_{i of j} ω w r/Σ_{i of j} ω,   λ_j ∝ 1/se_j²
 //
 // Agarwal et al. (2017), eq. 5, with variances estimated from the rows, which makes a
-// bias of order 1/n. NaN where the rows of a logger do not vary: nothing says how to weight them.
+// bias of order 1/n towards loggers that earned little by chance. NaN where the rows of a logger do not vary: nothing says how to weight them.
 func Weighted() Estimator {
-	return Estimator{Name: "weighted", About: "mean of the loggers' ips, by their variances", OnRequest: true, ByLogger: true,
+	return Estimator{Name: "weighted", About: "mean of the loggers' ips, by their variances", Biased: true, OnRequest: true, ByLogger: true,
 		Of: func(d *Data, _ float64) Value {
 			var means []Value
 			var inverse []float64

@@ -52,7 +52,7 @@ const largest = 2000
 func crossFit(log *logs.Log, o ModelOptions, link func(mean, score float64) float64, solve func(s system, mean []float64, at func(f int) []float64) error, most int) (Model, error) {
 	o.Folds, o.Penalty = cmp.Or(o.Folds, 5), cmp.Or(o.Penalty, 1)
 	if log.X == nil {
-		if log.Path() == "" {
+		if log.Names() == nil && log.Path() == "" {
 			return nil, errors.New("ope: the log has no contexts")
 		}
 		enc, err := log.FitEncoder(nil, logs.Scaling{Kind: "standard", Intercept: true})

@@ -177,6 +177,9 @@ func Evaluate(log *logs.Log, targets []Target, o Options) (Result, error) {
 			return Result{}, err
 		}
 	}
+	if i := slices.IndexFunc(chosen, func(e Estimator) bool { return e.ByLogger }); i >= 0 {
+		res.Notes = append(slices.Clip(res.Notes), chosen[i].Name+" and others that read who logged a row hold if no logger learned from rows of another in this log")
+	}
 	var mix []float64
 	if slices.ContainsFunc(chosen, func(e Estimator) bool { return e.Balanced }) {
 		if mix, err = t.mixture(o.Loggers); err != nil {
@@ -240,6 +243,10 @@ func Evaluate(log *logs.Log, targets []Target, o Options) (Result, error) {
 		}
 		values[j] = map[string]quantity{}
 		for _, e := range made {
+			if e.again != nil && !slices.ContainsFunc(e.again, finite) {
+				res.Missing = append(res.Missing, fmt.Sprintf("%s: it has no value in resamples for target %s", e.Name, target.Name))
+				continue
+			}
 			p.Estimates = append(p.Estimates, Estimate{e.Name, e.hyper, t.interval(e.quantity), t.interval(e.less(on)), e.Biased, e.Model})
 			if len(targets) > 1 {
 				values[j][e.Name] = e.quantity
@@ -270,6 +277,8 @@ func Evaluate(log *logs.Log, targets []Target, o Options) (Result, error) {
 	}
 	return res, nil
 }
+
+func finite(v float64) bool { return v-v == 0 }
 
 // estimated is what an estimator makes of a target.
 type estimated struct {

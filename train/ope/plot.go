@@ -23,19 +23,21 @@ var okabeIto = []color.Color{
 
 // Plot draws estimates with their intervals to w, one line an estimator and a colour a
 // policy, beside the on-policy value of the logging policy. Hollow marks are
-// biased estimators. The format is png, svg or pdf.
+// biased estimators, which the legend says. The format is png, svg or pdf.
 func (r Result) Plot(w io.Writer, format string) error {
-	var labels []string
+	var names, labels []string // labels have hyperparameters that all policies share
 	for _, p := range r.Policies {
 		for _, e := range p.Estimates {
-			if !slices.Contains(labels, e.Label()) {
-				labels = append(labels, e.Label())
+			if at := slices.Index(names, e.Estimator); at < 0 {
+				names, labels = append(names, e.Estimator), append(labels, e.Label())
+			} else if labels[at] != e.Label() {
+				labels[at] = e.Estimator
 			}
 		}
 	}
 	lines := float64(len(labels))
 	p := plot.New()
-	p.X.Label.Text = fmt.Sprintf("mean reward, with %.4g %% interval", 100*(1-r.Delta))
+	p.X.Label.Text = fmt.Sprintf("mean reward, with %.4g %% interval (%s)", 100*(1-r.Delta), r.Interval)
 	p.Y.Min, p.Y.Max = -lines+0.4, 0.6
 	p.X.Min, p.X.Max = r.Logging.Low, r.Logging.High
 	ticks := make([]plot.Tick, len(labels))
@@ -53,18 +55,23 @@ func (r Result) Plot(w io.Writer, format string) error {
 	p.Legend.Top, p.Legend.XOffs, p.Legend.YOffs = true, -4, -2
 	p.Legend.Padding = 2
 
-	log := marks{[]mark{{0, Estimate{Interval: r.Logging}}}, band}
+	log := marks{all: []mark{{0, Estimate{Interval: r.Logging}}}, paint: band}
 	p.Add(log)
 	p.Legend.Add("logging, on-policy", log)
 	for j, policy := range r.Policies {
 		s := marks{paint: interval(okabeIto[j%len(okabeIto)])}
 		shift := 0.5 * (float64(j) - float64(len(r.Policies)-1)/2) / float64(max(2, len(r.Policies)))
 		for _, e := range policy.Estimates {
-			s.all = append(s.all, mark{-float64(slices.Index(labels, e.Label())) - shift, e})
+			s.all = append(s.all, mark{-float64(slices.Index(names, e.Estimator)) - shift, e})
 			p.X.Min, p.X.Max = math.Min(p.X.Min, e.Low), math.Max(p.X.Max, e.High)
 		}
 		p.Add(s)
 		p.Legend.Add(policy.Name, s)
+	}
+	above := 1 + len(r.Policies)
+	if r.names(func(e Estimate) bool { return e.Biased }) != "" {
+		p.Legend.Add("hollow: biased, its own mean", marks{paint: interval(darkGrey), hollow: true})
+		above++
 	}
 	margin := 0.03 * (p.X.Max - p.X.Min)
 	if margin == 0 {
@@ -72,7 +79,7 @@ func (r Result) Plot(w io.Writer, format string) error {
 	}
 	p.X.Min, p.X.Max = p.X.Min-margin, p.X.Max+margin
 	// The legend stands above the lines.
-	p.Y.Max += 0.55 * float64(1+len(r.Policies))
+	p.Y.Max += 0.55 * float64(above)
 
 	const width, edge = 6.2 * vg.Inch, 6
 	height := vg.Length(p.Y.Max-p.Y.Min)*0.27*vg.Inch + 0.5*vg.Inch
@@ -117,8 +124,9 @@ var (
 
 // marks are estimates with their intervals, which paint paints.
 type marks struct {
-	all   []mark
-	paint func(c draw.Canvas, low, high, middle, y vg.Length, hollow bool)
+	all    []mark
+	paint  func(c draw.Canvas, low, high, middle, y vg.Length, hollow bool)
+	hollow bool // in the legend
 }
 
 type mark struct {
@@ -136,7 +144,7 @@ func (m marks) Plot(c draw.Canvas, p *plot.Plot) {
 
 // Thumbnail implements plot.Thumbnailer.
 func (m marks) Thumbnail(c *draw.Canvas) {
-	m.paint(*c, c.Min.X, c.Max.X, (c.Min.X+c.Max.X)/2, (c.Min.Y+c.Max.Y)/2, false)
+	m.paint(*c, c.Min.X, c.Max.X, (c.Min.X+c.Max.X)/2, (c.Min.Y+c.Max.Y)/2, m.hollow)
 }
 
 // band paints an interval across all lines.
