@@ -120,7 +120,7 @@ func (r ItemRows) Row32(i int, dst []float32) {
 
 // encode encodes all items; actions are the names of what they are of.
 func (t *items) encode(it *features.Items, actions []string) (Contexts, error) {
-	x := rounded{newEncoded(&t.named, it.Encoder, t.row)}
+	x := newEncoded(&t.named, it.Encoder, t.row)
 	if t.knows(it.Encoder) == 0 && len(t.names) > 0 && len(it.Encoder.Names) > 0 {
 		return nil, fmt.Errorf("none of the names of what actions are described by (%s) is one of the policy's (%s): it was learned from others", some(t.names), some(it.Encoder.Names))
 	}
