@@ -173,7 +173,7 @@ func combine(o Objective, s Setup, known map[string][]float64) (Value, error) {
 		return Value{}, err
 	}
 	defer prog.Close()
-	for _, in := range []string{InputContext, InputNorm, InputAction, InputCost, InputPropensity, InputPropensities} {
+	for _, in := range []string{InputContext, InputNorm, InputAction, InputCost, InputPropensity, InputPropensities, InputOffered} {
 		if prog.Has(in) {
 			return Value{}, fmt.Errorf("objectives: the objective uses %s outside of Problem.Mean, so it has no value on a whole log", in)
 		}

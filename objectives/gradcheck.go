@@ -21,6 +21,16 @@ func GradCheck(o Objective, w Weight, pol policies.Policy, seed uint64) (graph.G
 // GradCheckThrough is GradCheck with a policy that is linear in a representation, in the parameters
 // of which the gradient is checked, too.
 func GradCheckThrough(h Representation, o Objective, w Weight, pol policies.Policy, seed uint64) (graph.GradReport, error) {
+	return gradCheck(h, o, w, pol, seed, nil)
+}
+
+// GradCheckItems is GradCheckThrough with actions that have features: sets of 1 to 4 of 7 items, or else a
+// catalogue of 4.
+func GradCheckItems(sets bool, h Representation, o Objective, w Weight, pol policies.Policy, seed uint64) (graph.GradReport, error) {
+	return gradCheck(h, o, w, pol, seed, &sets)
+}
+
+func gradCheck(h Representation, o Objective, w Weight, pol policies.Policy, seed uint64, sets *bool) (graph.GradReport, error) {
 	const b, k, d = 5, 4, 4
 	r := rand.New(rand.NewPCG(seed, 0))
 	normal := func(n int, scale float64) []float64 {
@@ -35,9 +45,19 @@ func GradCheckThrough(h Representation, o Objective, w Weight, pol policies.Poli
 	if err != nil {
 		return graph.GradReport{}, err
 	}
-	prior := policies.Prior{Mean: normal(k*m, 1)}
-	params := NewParams(tensor.Float64, pol, prior, k, m)
-	params.Mu.Set(normal(k*m, 1))
+	s := Setup{N: 1000, Policy: pol, Weight: w, Actions: k, Dim: d, Representation: h, Training: true}
+	if sets != nil {
+		n, p := k, 3
+		if s.Sets = *sets; s.Sets {
+			n = 7
+		}
+		z := normal(n*p, 1)
+		s.Items = graph.NewItems(n, p, func(a int, dst []float64) { copy(dst, z[a*p:]) })
+	}
+	s.Prior = policies.Prior{Mean: normal(s.outputs()*m, 1)}
+	params := NewParams(tensor.Float64, pol, s.Prior, s.outputs(), m)
+	params.Mu.Set(normal(s.outputs()*m, 1))
+	s.Params = params
 	params.Layers, params.Seed = layers.Layers, seed
 	for _, q := range params.Layers { // away from zero, where units of relu that are off have a kink
 		values := q.Float64s()
@@ -49,7 +69,7 @@ func GradCheckThrough(h Representation, o Objective, w Weight, pol policies.Poli
 	if params.LogSigma != nil {
 		params.LogSigma.Set([]float64{-0.3})
 	}
-	p, err := New(Setup{N: 1000, Policy: pol, Weight: w, Prior: prior, Params: params, Actions: k, Dim: d, Representation: h, Training: true}, b)
+	p, err := New(s, b)
 	if err != nil {
 		return graph.GradReport{}, err
 	}
@@ -60,24 +80,32 @@ func GradCheckThrough(h Representation, o Objective, w Weight, pol policies.Poli
 	defer prog.Close()
 
 	x, norm := normal(b*d, 1), make([]float64, b)
-	action, cost, logged, all := make([]float64, b), make([]float64, b), make([]float64, b), make([]float64, b*k)
+	action, cost, logged, all, offered := make([]float64, b), make([]float64, b), make([]float64, b), make([]float64, b*k), make([]float64, b*k)
 	for i := range b {
 		for _, v := range x[i*d : i*d+d] {
 			norm[i] = math.Hypot(norm[i], v)
 		}
+		n, items := k, make([]int, k)
+		if s.Sets {
+			n, items = 1+(i+3)%k, r.Perm(7)
+		}
 		var sum float64
 		for a := range k {
+			if offered[i*k+a] = float64(items[a]); a >= n {
+				offered[i*k+a], all[i*k+a] = -1, Beyond
+				continue
+			}
 			all[i*k+a] = math.Exp(r.NormFloat64())
 			sum += all[i*k+a]
 		}
-		for a := range k {
+		for a := range n {
 			all[i*k+a] /= sum
 		}
-		action[i], cost[i] = float64(r.IntN(k)), -r.Float64()
+		action[i], cost[i] = float64(r.IntN(n)), -r.Float64()
 		logged[i] = all[i*k+int(action[i])]
 	}
 	for name, v := range map[string][]float64{
-		InputContext: x, InputNorm: norm, InputAction: action, InputCost: cost, InputPropensity: logged, InputPropensities: all,
+		InputContext: x, InputNorm: norm, InputAction: action, InputCost: cost, InputPropensity: logged, InputPropensities: all, InputOffered: offered,
 	} {
 		if prog.Has(name) {
 			if err := prog.Feed(name, v); err != nil {

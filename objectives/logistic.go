@@ -2,7 +2,7 @@ package objectives
 
 import "opl/graph"
 
-// Logistic fits a model of the reward, r̂(x, a) = σ(s(x, a)) with the policy's scores s = φ(x)ᵀθ_a, by
+// Logistic fits a model of the reward, r̂(x, a) = σ(s(x, a)) with the policy's scores s, by
 // maximum likelihood, with a penalty:
 //
 //	mean_i [log(1 + exp s_i) − r_i s_i] + λ‖θ − θ₀‖²
@@ -14,7 +14,7 @@ func Logistic(lambda float64) Objective {
 		if p.draws > 1 || p.s.Policy.HasPosterior() {
 			return p.Unfit("a model of the reward needs the scores of a point policy, and policy %s has none", p.s.Policy.Name())
 		}
-		s := p.scores().Mean.Gather(p.action())
+		s := p.ScoreLogged()
 		return p.Mean("likelihood", s.Softplus().Sub(p.Cost.Neg().Mul(s))).Add(p.SquaredDistance().Scale(lambda))
 	}
 }

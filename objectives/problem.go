@@ -23,17 +23,21 @@ type Objective func(p Problem) graph.Expr
 const (
 	InputContext      = "context"      // φ(x) [B×d]
 	InputNorm         = "norm"         // ‖φ(x)‖ [B]
-	InputAction       = "action"       // a, from 0 [B]
+	InputAction       = "action"       // a, from 0; of sets its place among those offered [B]
 	InputCost         = "cost"         // c in [−1, 0] [B]
 	InputPropensity   = "propensity"   // π₀(a|x) of the logged action [B]
-	InputPropensities = "propensities" // π₀(·|x) of all actions [B×K]
+	InputPropensities = "propensities" // π₀(·|x) of all actions [B×K], of sets of those offered and Beyond after them
+	InputOffered      = "offered"      // of sets: the item of each action offered, −1 beyond [B×K]
 )
+
+// Beyond is π₀ where a set offers no action: there π is 0, and all that weights make of it is 0 or nearly so.
+const Beyond = 1e-30
 
 // Params are the parameters that an objective learns. They live outside of the
 // graphs that use them.
 type Params struct {
 	Dtype    tensor.Dtype
-	Mu       *graph.Param   // θ or μ [K×m]; m = d without a representation
+	Mu       *graph.Param   // θ or μ [K×m]; m = d without a representation; W [p×m] of actions with features
 	LogSigma *graph.Param   // log σ (), of policies with a posterior, else nil
 	Own      []*graph.Param // an objective's own, in order of first use
 	Layers   []*graph.Param // a representation's, likewise
@@ -89,8 +93,14 @@ type Setup struct {
 	Weight  Weight          // none means IPS
 	Prior   policies.Prior
 	Params  *Params
-	Actions int // K
+	Actions int // K; of sets the largest number that a row offers
 	Dim     int // d
+	// Items are the vectors z(a) [p] of actions that have features, for scores s(x, a) = h(x)ᵀWᵀz(a) of policies without
+	// a posterior; nil: each action has parameters θ_a of its own, s = h(x)ᵀθ_a. Params.Mu and Prior.Mean are
+	// then W [p×m].
+	Items *graph.Items
+	// Sets says that rows offer sets of items, see InputOffered, and not all of them.
+	Sets bool
 	// LoggedOnly says that the log has π₀ of the logged action alone. Objectives
 	// that need the propensities of all actions then fail.
 	LoggedOnly bool
@@ -98,6 +108,14 @@ type Setup struct {
 	// a posterior; nil: φ(x) itself. Params.Mu and Prior.Mean are then [K×m].
 	Representation Representation
 	Training       bool // dropout is on
+}
+
+// outputs is the number of rows of Params.Mu.
+func (s Setup) outputs() int {
+	if s.Items != nil {
+		return s.Items.Dim()
+	}
+	return s.Actions
 }
 
 // delta returns δ.
@@ -150,16 +168,22 @@ func New(s Setup, b int) (Problem, error) {
 	switch {
 	case s.Params == nil:
 		return Problem{}, fmt.Errorf("objectives: no parameters")
-	case b < 1 || s.N < 1 || s.Actions < 2 || s.Dim < 1:
+	case s.Items == nil && s.Sets:
+		return Problem{}, fmt.Errorf("objectives: sets of actions without Items")
+	case s.Items != nil && (s.Actions < 1 || s.Items.Dim() < 1 || !s.Sets && s.Items.Len() != s.Actions):
+		return Problem{}, fmt.Errorf("objectives: %d items of %d features for %d actions", s.Items.Len(), s.Items.Dim(), s.Actions)
+	case b < 1 || s.N < 1 || s.Actions < 2 && s.Items == nil || s.Dim < 1:
 		return Problem{}, fmt.Errorf("objectives: %d examples of a log of %d rows, %d actions, %d features: want at least 1, 1, 2, 1", b, s.N, s.Actions, s.Dim)
 	case !(d > 0 && d < 1):
 		return Problem{}, fmt.Errorf("objectives: delta %v is outside (0, 1)", d)
 	case s.Prior.Scale < 0 || math.IsNaN(s.Prior.Scale):
 		return Problem{}, fmt.Errorf("objectives: prior scale %v, want a positive number", s.Prior.Scale)
-	case len(s.Prior.Mean) != s.Params.Mu.Len() || s.Params.Mu.Value.Shape()[0] != s.Actions:
-		return Problem{}, fmt.Errorf("objectives: prior mean of %d numbers for parameters of shape %v and %d actions", len(s.Prior.Mean), s.Params.Mu.Value.Shape(), s.Actions)
-	case s.Representation == nil && len(s.Prior.Mean) != s.Actions*s.Dim:
-		return Problem{}, fmt.Errorf("objectives: prior mean of %d numbers for %d actions and %d features", len(s.Prior.Mean), s.Actions, s.Dim)
+	case len(s.Prior.Mean) != s.Params.Mu.Len() || s.Params.Mu.Value.Shape()[0] != s.outputs():
+		return Problem{}, fmt.Errorf("objectives: prior mean of %d numbers for parameters of shape %v and %d actions, or features of actions", len(s.Prior.Mean), s.Params.Mu.Value.Shape(), s.outputs())
+	case s.Representation == nil && len(s.Prior.Mean) != s.outputs()*s.Dim:
+		return Problem{}, fmt.Errorf("objectives: prior mean of %d numbers for %d actions, or features of actions, and %d features", len(s.Prior.Mean), s.outputs(), s.Dim)
+	case s.Items != nil && s.Policy.HasPosterior():
+		return Problem{}, unfit("%s", Correlated)
 	case s.Representation != nil && s.Policy.HasPosterior():
 		return Problem{}, unfit("the divergence of a posterior says nothing of layers that are learned on the same rows: take a representation learned on other rows, or a policy without a posterior")
 	}
@@ -186,17 +210,27 @@ func (p Problem) once(name string, build func() graph.Expr) graph.Expr {
 	return x
 }
 
-// K returns the number of actions.
+// Correlated is why a policy of actions with features has no posterior.
+const Correlated = "actions with features share their parameters, so that under a posterior their scores are correlated, which its propensities do not allow for: take a softmax policy, or the certified recipe"
+
+// K returns the number of actions; of sets the largest number that a row offers.
 func (p Problem) K() int { return p.s.Actions }
 
-// Pi returns the probabilities of all actions under the policy, [R×K].
+// Pi returns the probabilities of all actions under the policy, [R×K]; of sets those of the
+// actions offered, in their order, and 0 beyond.
 func (p Problem) Pi() graph.Expr {
 	return p.once("pi", func() graph.Expr { return p.s.Policy.Probs(p.scores()) })
 }
 
 func (p Problem) scores() policies.Scores {
 	return policies.Scores{
-		Mean: p.once("scores", func() graph.Expr { return p.Features().MatMulT(p.Mu()) }),
+		Mean: p.once("scores", func() graph.Expr {
+			if p.s.Items == nil {
+				return p.outputs()
+			}
+			return p.outputs().ItemScores(p.s.Items, p.offered())
+		}),
+		Share: p.share(),
 		Norm: p.once("norm", func() graph.Expr {
 			if p.s.Representation != nil {
 				return p.Features().Square().SumOver(1).Sqrt()
@@ -207,9 +241,70 @@ func (p Problem) scores() policies.Scores {
 	}
 }
 
-// PiLogged returns π(a_i|x_i), [R].
+// outputs is h(x)ᵀMuᵀ: the scores [B×K] themselves, or what scores of items are products with [B×p].
+func (p Problem) outputs() graph.Expr {
+	return p.once("outputs", func() graph.Expr { return p.Features().MatMulT(p.Mu()) })
+}
+
+// offered are the items that sets offer, nothing for all.
+func (p Problem) offered() graph.Expr {
+	if !p.s.Sets {
+		return graph.Expr{}
+	}
+	return p.once("offered", func() graph.Expr { return p.g.Input(InputOffered, p.b, p.s.Actions) })
+}
+
+// share is 1/|offered| at each action that a set offers, 0 beyond [B×K].
+func (p Problem) share() graph.Expr {
+	if !p.s.Sets {
+		return graph.Expr{}
+	}
+	return p.once("share", func() graph.Expr {
+		some := p.offered().Above(-.5)
+		return some.Div(some.SumOver(1).Across(p.s.Actions))
+	})
+}
+
+// catalogue reports that π of the logged action can be had without all others, and the floor that it has.
+func (p Problem) catalogue() (floor float64, ok bool) {
+	if p.s.Items == nil || p.s.Sets {
+		return 0, false
+	}
+	pol := p.s.Policy
+	if f, is := pol.(policies.Floor); is {
+		floor, pol = f.Epsilon, f.Policy
+	}
+	_, ok = pol.(policies.Softmax)
+	return floor, ok
+}
+
+// logSoftmaxLogged is the logarithm of the softmax over a catalogue at the logged action, [R].
+func (p Problem) logSoftmaxLogged() graph.Expr {
+	return p.once("log softmax logged", func() graph.Expr { return p.outputs().ItemLogProb(p.s.Items, p.action()) })
+}
+
+// ScoreLogged returns the score s(x_i, a_i), [R], of policies without draws.
+func (p Problem) ScoreLogged() graph.Expr {
+	return p.once("score logged", func() graph.Expr {
+		if p.s.Items == nil || p.s.Sets {
+			return p.scores().Mean.Gather(p.action())
+		}
+		return p.outputs().ItemScores(p.s.Items, p.action().Reshape(p.b, 1)).Reshape(p.b)
+	})
+}
+
+// PiLogged returns π(a_i|x_i), [R]. Of a softmax over a catalogue it takes no [R×K].
 func (p Problem) PiLogged() graph.Expr {
-	return p.once("pi logged", func() graph.Expr { return p.Pi().Gather(p.action()) })
+	return p.once("pi logged", func() graph.Expr {
+		if floor, ok := p.catalogue(); ok {
+			pi := p.logSoftmaxLogged().Exp()
+			if floor > 0 {
+				pi = pi.Scale(1 - floor).Plus(floor / float64(p.s.Actions))
+			}
+			return pi
+		}
+		return p.Pi().Gather(p.action())
+	})
 }
 
 // LogPiLogged returns log π(a_i|x_i), [R], of the softmax without underflow, of
@@ -217,14 +312,17 @@ func (p Problem) PiLogged() graph.Expr {
 func (p Problem) LogPiLogged() graph.Expr {
 	return p.once("log pi logged", func() graph.Expr {
 		if q, ok := p.s.Policy.(policies.Softmax); ok {
+			if _, ok := p.catalogue(); ok {
+				return p.logSoftmaxLogged()
+			}
 			return q.LogProbs(p.scores()).Gather(p.action())
 		}
 		return p.PiLogged().AtLeast(1e-30).Log()
 	})
 }
 
-// Pi0 returns the logging propensities of all actions, [R×K]. An objective that
-// calls it needs a log that has them.
+// Pi0 returns the logging propensities of all actions, [R×K]; of sets those of the actions offered, and [Beyond]
+// after them. An objective that calls it needs a log that has them.
 func (p Problem) Pi0() graph.Expr {
 	if p.s.LoggedOnly {
 		return p.Unfit("the objective needs the logging propensities of all actions, and the log has only those of the logged ones")
@@ -294,7 +392,7 @@ func meanRows(rows graph.Expr) graph.Expr {
 // Term names a scalar that is no mean of rows, to be seen in tables.
 func (p Problem) Term(name string, x graph.Expr) graph.Expr { return x.Named(name) }
 
-// Mu returns μ or θ, [K×m].
+// Mu returns μ or θ, [K×m], or W [p×m].
 func (p Problem) Mu() graph.Expr { return p.g.Param(p.s.Params.Mu) }
 
 func (p Problem) sigma() graph.Expr {
@@ -306,7 +404,8 @@ func (p Problem) sigma() graph.Expr {
 
 func (p Problem) priorMean() graph.Expr {
 	return p.once("prior mean", func() graph.Expr {
-		return p.g.Const("prior mean", p.s.Prior.Mean, p.s.Actions, len(p.s.Prior.Mean)/p.s.Actions)
+		k := p.s.outputs()
+		return p.g.Const("prior mean", p.s.Prior.Mean, k, len(p.s.Prior.Mean)/k)
 	})
 }
 

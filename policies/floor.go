@@ -25,6 +25,9 @@ func (p Floor) Probs(s Scores) graph.Expr {
 	if err != nil || p.Epsilon == 0 {
 		return pi
 	}
+	if s.Share.Err() == nil {
+		return pi.Scale(1 - p.Epsilon).Add(s.Share.Scale(p.Epsilon))
+	}
 	return pi.Scale(1 - p.Epsilon).Plus(p.Epsilon / float64(k))
 }
 

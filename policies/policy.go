@@ -30,9 +30,10 @@ type (
 
 // Scores are what a policy is made of.
 type Scores struct {
-	Mean  graph.Expr // φ(x)ᵀμ_a [B×K]
+	Mean  graph.Expr // φ(x)ᵀμ_a [B×K], −Inf where a set offers no action
 	Norm  graph.Expr // ‖φ(x)‖ [B]
 	Sigma graph.Expr // σ (), of families with a posterior
+	Share graph.Expr // of sets: 1/|offered| at each action offered, 0 beyond [B×K]; empty: all K are
 }
 
 // rows returns B and K.

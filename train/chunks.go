@@ -27,6 +27,10 @@ func (r Recipe) LearnChunks(ctx context.Context, judge *provenance.Judge, log *l
 	if r.Teaching == nil || len(chunks) == 0 {
 		return nil, fmt.Errorf("train: %d rows to learn from and %d chunks, want some of each", len(r.Teaching), len(chunks))
 	}
+	var err error
+	if c.items, err = itemsOf(log); err != nil {
+		return nil, err
+	}
 	out := &Chunked{}
 	var parts []certify.Chunk
 	var judged []provenance.Chunk
@@ -62,7 +66,6 @@ func (r Recipe) LearnChunks(ctx context.Context, judge *provenance.Judge, log *l
 		parts, judged = append(parts, chunk), append(judged, provenance.Chunk{Chunk: chunk, Taught: taught})
 	}
 	o := certify.Options{Delta: c.Delta, Gamma: r.Gamma, Threads: c.Threads}
-	var err error
 	if judge == nil {
 		out.Bounds, out.Weights, err = certify.Chunks(parts, log, o)
 	} else if out.Certificate, out.Weights, err = judge.Chunks(judged, o); err == nil {

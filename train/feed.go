@@ -27,7 +27,8 @@ func feed[T float32 | float64](l *logs.Log, p *graph.Program, rows []int) {
 	cost := graph.Buffer[T](p, objectives.InputCost)
 	logged := graph.Buffer[T](p, objectives.InputPropensity)
 	all := graph.Buffer[T](p, objectives.InputPropensities)
-	k := l.K()
+	offered := graph.Buffer[T](p, objectives.InputOffered)
+	k := max(len(all), len(offered)) / len(rows) // of sets the largest
 	chunk := max(1, feedElements/(l.Dim()+k))
 	workers.Do(p.Threads(), (len(rows)+chunk-1)/chunk, func(_, part int) {
 		for i := part * chunk; i < min(len(rows), (part+1)*chunk); i++ {
@@ -43,12 +44,26 @@ func feed[T float32 | float64](l *logs.Log, p *graph.Program, rows []int) {
 			if norm != nil {
 				norm[i] = T(l.X.Norm(l.Context(r)))
 			}
-			put(action, i, float64(l.Action[r]))
+			put(action, i, float64(l.Chosen(r)))
 			put(cost, i, l.Cost[r])
 			put(logged, i, l.Propensity[r])
 			if all != nil {
-				for a, p0 := range l.Propensities[r*k : r*k+k] {
-					all[i*k+a] = T(p0)
+				to := all[i*k : i*k+k]
+				for a, p0 := range l.Pi0(r) {
+					to[a] = T(p0)
+				}
+				for a := l.Options(r); a < k; a++ {
+					to[a] = objectives.Beyond
+				}
+			}
+			if offered != nil {
+				to := offered[i*k : i*k+k]
+				for j := range to {
+					to[j] = -1
+				}
+				for j := range l.Options(r) {
+					_, item := l.Option(r, j)
+					to[j] = T(item)
 				}
 			}
 		}

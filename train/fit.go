@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 	"time"
 
 	"gorgonia.org/tensor"
@@ -23,7 +24,7 @@ type Config struct {
 	Objective objectives.Objective
 	Weight    objectives.Weight // none: IPS
 	Policy    policies.Policy   // nil: softmax
-	Prior     policies.Prior    // mean [K×d]; nil: zero. Learning starts there
+	Prior     policies.Prior    // mean [K×d], or W [p×d] of actions with features; nil: zero. Learning starts there
 	Delta     float64           // δ in (0, 1); 0: 0.05
 	// Representation makes the features that the policy is linear in, and is learned along,
 	// for policies without a posterior; nil: the log's contexts. It sees them scaled, so that
@@ -48,7 +49,8 @@ type Config struct {
 	// Epoch, if not nil, is told after every epoch, and says whether to go on.
 	Epoch func(Epoch) bool
 
-	stage string // see Epoch
+	stage string     // see Epoch
+	items *itemTable // of the log; nil: not read yet
 }
 
 // Epoch is what an epoch gave.
@@ -89,6 +91,8 @@ type Result struct {
 
 // Fit minimizes an objective on a log by Adam over minibatches, reshuffled every
 // epoch; the last, partial minibatch of an epoch keeps its true number of rows.
+// Of a log whose actions have features, which must be encoded, it learns W [p×m] of the scores h(x)ᵀWᵀz(a): the rows of
+// Posterior.Mu are then features of actions. The vectors z(a) are in memory, in the element type, without most of their zeros.
 // The log is checked first.
 // It stops with ctx's error when ctx ends, and with an error that names epoch and
 // step when a value is not finite.
@@ -96,7 +100,13 @@ func Fit(ctx context.Context, log *logs.Log, c Config) (*Result, error) {
 	if err := log.Learnable(); err != nil {
 		return nil, err
 	}
-	n, k, d := log.Len(), log.K(), log.Dim()
+	if c.items == nil {
+		var err error
+		if c.items, err = itemsOf(log); err != nil {
+			return nil, err
+		}
+	}
+	n, k, d := log.Len(), c.items.outputs(log), log.Dim()
 	c.BatchSize = cmp.Or(c.BatchSize, 128)
 	if c.Representation == nil {
 		c.LearningRate = cmp.Or(c.LearningRate, 0.1)
@@ -130,8 +140,12 @@ func Fit(ctx context.Context, log *logs.Log, c Config) (*Result, error) {
 	case !(c.LearningRate > 0) || math.IsInf(c.LearningRate, 1):
 		return nil, fmt.Errorf("train: learning rate %v, want a positive number", c.LearningRate)
 	case len(c.Prior.Mean) != k*m:
-		return nil, fmt.Errorf("train: prior mean of %d numbers for %d actions and %d features", len(c.Prior.Mean), k, m)
+		return nil, fmt.Errorf("train: prior mean of %d numbers for %d actions, or features of actions, and %d features", len(c.Prior.Mean), k, m)
+	case c.items != nil && c.Policy.HasPosterior():
+		return nil, &objectives.UnfitError{Reason: objectives.Correlated}
 	}
+	given := c.Prior
+	c.Prior.Mean = c.items.scaled(slices.Clone(c.Prior.Mean), false)
 	size := min(c.BatchSize, n)
 	linear := objectives.NewParams(c.Dtype, c.Policy, c.Prior, k, m)
 	params.Mu, params.LogSigma = linear.Mu, linear.LogSigma
@@ -141,11 +155,10 @@ func Fit(ctx context.Context, log *logs.Log, c Config) (*Result, error) {
 		log = deepLog(log, r.Represented.scale)
 	}
 	compile := func(rows int) (*graph.Program, error) {
-		p, err := objectives.New(objectives.Setup{
+		p, err := objectives.New(c.items.setup(log, objectives.Setup{
 			N: n, Delta: c.Delta, Policy: c.Policy, Weight: c.Weight, Prior: c.Prior,
-			Params: params, Actions: k, Dim: d, LoggedOnly: log.LoggedOnly(),
-			Representation: c.Representation, Training: true,
-		}, rows)
+			Params: params, Representation: c.Representation, Training: true,
+		}), rows)
 		if err != nil {
 			return nil, err
 		}
@@ -170,7 +183,7 @@ func Fit(ctx context.Context, log *logs.Log, c Config) (*Result, error) {
 	}
 	shuffle, noise := Stream(c.Seed, "order"), Stream(c.Seed, "noise")
 	adam := Adam{LearningRate: c.LearningRate, WeightDecay: c.WeightDecay, Decoupled: c.Decoupled, Threads: c.Threads}
-	if s := c.Prior.Scale; s != 0 {
+	if s := cmp.Or(c.Prior.Scale, 1) * c.items.factor(); s != 1 {
 		adam.Rates = []float64{s} // of μ, the first of params.All()
 	}
 	steps := c.Epochs * ((n + size - 1) / size)
@@ -209,13 +222,13 @@ func Fit(ctx context.Context, log *logs.Log, c Config) (*Result, error) {
 				sums.add(p, float64(len(rows))/float64(n))
 			}
 		}
-		if c.Epoch != nil && !c.Epoch(Epoch{c.stage, epoch, sums.objective, sums.terms, posterior(params, c.Prior, k, m), r.Represented}) {
+		if c.Epoch != nil && !c.Epoch(Epoch{c.stage, epoch, sums.objective, sums.terms, c.items.posterior(params, given, k, m), r.Represented}) {
 			r.Stopped = epoch
 			break
 		}
 	}
 	r.Seconds = time.Since(begin).Seconds()
-	r.Posterior = posterior(params, c.Prior, k, m)
+	r.Posterior = c.items.posterior(params, given, k, m)
 	for _, v := range append([]float64{r.Posterior.Sigma}, r.Posterior.Mu...) {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return nil, fmt.Errorf("a learned parameter is %v at the end", v)
@@ -225,8 +238,8 @@ func Fit(ctx context.Context, log *logs.Log, c Config) (*Result, error) {
 }
 
 // posterior is the one that parameters stand for.
-func posterior(params *objectives.Params, prior policies.Prior, k, d int) policies.Posterior {
-	q := policies.Posterior{Actions: k, Dim: d, Mu: params.Mu.Float64s(), Prior: prior}
+func (t *itemTable) posterior(params *objectives.Params, prior policies.Prior, k, d int) policies.Posterior {
+	q := policies.Posterior{Actions: k, Dim: d, Mu: t.scaled(params.Mu.Float64s(), true), Prior: prior}
 	if params.LogSigma != nil {
 		q.Sigma = math.Exp(params.LogSigma.Float64s()[0])
 	}
@@ -255,7 +268,8 @@ func (s *epochSums) add(p *graph.Program, weight float64) {
 
 // Propensities computes π_Q(·|x) of the learned policy for contexts, in float64,
 // and hands each one's K probabilities to use, in a slice that is used again. They
-// are exact where the family has an exact form, else means over 1,024 fixed draws.
+// are exact where the family has an exact form, else means over 1,024 fixed draws. Of actions with features
+// contexts do not say what is offered: see certify.Play.
 func (r *Result) Propensities(x logs.Contexts, use func(i int, pi []float64)) {
 	propensities(r.Policy, r.Posterior, x, func(i int, _, mean []float64, _ int, _ [][]float64) { use(i, mean) })
 }
@@ -269,8 +283,12 @@ func (r *Result) ObjectiveValue(log *logs.Log, c Config) (objectives.Value, erro
 	if r.Represented != nil {
 		log = deepLog(log, r.Represented.scale)
 	}
-	return objectives.Evaluate(c.Objective, objectives.Setup{
-		Delta: c.Delta, Policy: c.Policy, Weight: c.Weight, Prior: c.Prior, Params: r.Params,
-		Actions: log.K(), Dim: log.Dim(), LoggedOnly: log.LoggedOnly(), Representation: c.Representation,
-	}, Feed(log), c.Seed)
+	items, err := itemsOf(log)
+	if err != nil {
+		return objectives.Value{}, err
+	}
+	c.Prior.Mean = items.scaled(slices.Clone(c.Prior.Mean), false)
+	return objectives.Evaluate(c.Objective, items.setup(log, objectives.Setup{
+		Delta: c.Delta, Policy: c.Policy, Weight: c.Weight, Prior: c.Prior, Params: r.Params, Representation: c.Representation,
+	}), Feed(log), c.Seed)
 }

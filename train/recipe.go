@@ -96,6 +96,13 @@ type learner struct {
 }
 
 func learners(log *logs.Log, penalty float64) []learner {
+	if log.Choices != nil {
+		l := []learner{{"weighted", objectives.WeightedLikelihood(penalty)}, {"likelihood", objectives.Likelihood(penalty)}}
+		if log.Sets() { // of a catalogue its gradient is lost among the many actions that no row speaks of
+			l = append(l, learner{"implicit", objectives.Implicit(objectives.DefaultHyper(log.Len(), 0))})
+		}
+		return l
+	}
 	l := []learner{
 		{"heuristic", objectives.Heuristic(objectives.Penalties{Distance: 1e-5, Variance: 1e-5, Bias: 1e-5})},
 		{"likelihood", objectives.Likelihood(penalty)},
@@ -113,7 +120,7 @@ type teacher struct {
 }
 
 // teachers are the learners from c's prior on, at c's learning rate falling linearly to 0,
-// with c's epochs. The likelihood has a penalty.
+// with c's epochs. The likelihoods have a penalty.
 func teachers(ctx context.Context, log *logs.Log, c Config, penalty float64) (all []teacher) {
 	c.Policy, c.Schedule, c.Representation = policies.Softmax{}, Linear, nil
 	c.Prior.Scale = 0
@@ -219,13 +226,18 @@ func smoothedRisk(mu []float64, log *logs.Log, rows []int) float64 {
 		contexts[i] = log.Context(r)
 	}
 	l := 1 / math.Sqrt(float64(len(rows)))
-	pi := make([]float64, log.K())
+	pi := make([]float64, log.MostOptions())
 	var risk float64
-	logs.Scores(log.X, contexts, mu, log.K(), func(i int, scores []float64) {
-		policies.Gaussian{}.AtMean(pi, scores)
+	add := func(i int, scores []float64) {
+		policies.Gaussian{}.AtMean(pi[:len(scores)], scores)
 		r := rows[i]
-		risk -= pi[log.Action[r]] * math.Log1p(-l*log.Cost[r]/log.Propensity[r]) / l
-	})
+		risk -= pi[log.Chosen(r)] * math.Log1p(-l*log.Cost[r]/log.Propensity[r]) / l
+	}
+	if log.Choices != nil {
+		logs.OptionScores(log, rows, mu, nil, add)
+	} else {
+		logs.Scores(log.X, contexts, mu, log.K(), add)
+	}
 	return risk / float64(len(rows))
 }
 
@@ -264,10 +276,16 @@ func (r Recipe) Learn(ctx context.Context, judge *provenance.Judge, log *logs.Lo
 	if r.Start == nil && slices.ContainsFunc(c.Prior.Mean, func(v float64) bool { return v != 0 }) {
 		r.Start = alone(c.Prior.Mean, nil)
 	}
+	if c.items == nil {
+		var err error
+		if c.items, err = itemsOf(log); err != nil {
+			return nil, err
+		}
+	}
 	c.Epochs = (c.Epochs + 1) / 2 // more of them fit the noise of large models
 	all := teachers(ctx, log, c, penalty)
-	logistic := teacher{"logistic", func(_ string, rows []int, _ bool) ([]Share, error) {
-		theta, err := Logistic(ctx, log, rows, c.Threads)
+	logistic := teacher{"logistic", func(stage string, rows []int, _ bool) ([]Share, error) {
+		theta, err := logisticModel(ctx, log, rows, c, stage, penalty)
 		return alone(theta, nil), err
 	}}
 	all = append(append(all, logistic), layered...)
@@ -313,12 +331,12 @@ func (r Recipe) Learn(ctx context.Context, judge *provenance.Judge, log *logs.Lo
 			}
 			risk = math.Exp(smoothedRisk(last.Theta, on, rows))
 		}
-		logged, all := make([]float64, len(rows)), make([]float64, log.K())
+		logged, all := make([]float64, len(rows)), make([]float64, log.MostOptions())
 		for i, row := range rows {
-			if err := pi(all, row); err != nil {
+			if err := pi(all[:log.Options(row)], row); err != nil {
 				return 0, err
 			}
-			logged[i] = all[log.Action[row]]
+			logged[i] = all[log.Chosen(row)]
 		}
 		switch {
 		case strings.HasPrefix(name, layeredPrefix) && plain != nil:
@@ -347,7 +365,7 @@ func (r Recipe) Learn(ctx context.Context, judge *provenance.Judge, log *logs.Lo
 		return nil, err
 	}
 	taughtBy := propensity.NewRowSet(log.Hashes(teaching))
-	out.Posterior = policies.Posterior{Actions: log.K(), Dim: certifying.Dim(), Mu: last.Theta}
+	out.Posterior = policies.Posterior{Actions: c.items.outputs(log), Dim: certifying.Dim(), Mu: last.Theta}
 	out.Posterior.Prior.Taught = taughtBy
 	o.Models = nil
 	for _, m := range out.Models {
@@ -412,6 +430,9 @@ func play(policy policies.Policy, shares []Share, view func(*Representation) (*l
 // models are models of the reward for the doubly robust bounds, from the rows that taught the
 // policy, linear in its features. A policy that was learned as one is that one.
 func (r Recipe) models(ctx context.Context, log *logs.Log, rows []int, c Config, s Share, name string, penalty float64) ([]RewardModel, error) {
+	if log.Choices != nil && log.LoggedOnly() { // no bound can use them
+		return nil, nil
+	}
 	softmax, values := s.Theta, s.Theta
 	if c.Prior = (policies.Prior{}); s.In != nil {
 		c.LearningRate = r.LayerRate
@@ -426,9 +447,24 @@ func (r Recipe) models(ctx context.Context, log *logs.Log, rows []int, c Config,
 	}
 	if kind != "logistic" {
 		var err error
-		if values, err = Logistic(ctx, log, rows, c.Threads); err != nil {
+		if values, err = logisticModel(ctx, log, rows, c, "reward model", penalty); err != nil {
 			return nil, err
 		}
 	}
 	return []RewardModel{{"softmax", softmax}, {"logistic", values}}, nil
+}
+
+// logisticModel is [Logistic], or of actions with features one model for all of them, W by Adam, at c's learning rate
+// falling linearly to 0, with c's epochs and a penalty.
+func logisticModel(ctx context.Context, log *logs.Log, rows []int, c Config, stage string, penalty float64) ([]float64, error) {
+	if log.Choices == nil {
+		return Logistic(ctx, log, rows, c.Threads)
+	}
+	c.Policy, c.Schedule, c.Representation, c.stage = policies.Softmax{}, Linear, nil, stage
+	c.Objective, c.Weight, c.Epoch = objectives.Logistic(penalty), objectives.Weight{}, nil
+	res, err := Fit(ctx, log.Subset(rows), c)
+	if err != nil {
+		return nil, fmt.Errorf("learning by logistic: %w", err)
+	}
+	return res.Posterior.Mu, nil
 }

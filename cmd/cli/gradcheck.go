@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"opl/graph"
 	"opl/objectives"
 	"opl/train"
 	"opl/train/experiment"
@@ -24,7 +25,8 @@ func gradcheckCommand(lib library.Library) *cobra.Command {
 		Use:   "gradcheck",
 		Short: "compare every gradient with central differences",
 		Long: `gradcheck builds every objective with every weight and every policy that it has a
-meaning for, with each choice of λ, and point policies through every representation, on a small random log in float64, and
+meaning for, with each choice of λ, and point policies through every representation and of actions with features, in
+sets and in a catalogue, on a small random log in float64, and
 compares its symbolic gradient in all parameters with central differences. It
 prints the worst error of each and exits with status 1 if one is above 1e-5.`,
 		Example: `  opl gradcheck
@@ -60,20 +62,30 @@ func gradcheck(cmd *cobra.Command, lib library.Library, only []string, seed uint
 		if err != nil {
 			return err
 		}
-		rep, err := objectives.GradCheckThrough(c.Representation, c.Objective, c.Weight, c.Policy, seed)
-		if _, unfit := errors.AsType[*objectives.UnfitError](err); unfit {
-			continue
+		for i, actions := range []string{"", ", of sets", ", of a catalogue"} {
+			var rep graph.GradReport
+			if i == 0 {
+				rep, err = objectives.GradCheckThrough(c.Representation, c.Objective, c.Weight, c.Policy, seed)
+			} else if !c.Policy.HasPosterior() {
+				rep, err = objectives.GradCheckItems(i == 1, c.Representation, c.Objective, c.Weight, c.Policy, seed)
+			} else {
+				break
+			}
+			if _, unfit := errors.AsType[*objectives.UnfitError](err); unfit {
+				continue
+			}
+			name := combination(r) + actions
+			if err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			checked++
+			mark := ""
+			if !(rep.Error <= tolerance) {
+				failed++
+				mark = "  WRONG: " + rep.String()
+			}
+			fmt.Fprintf(out, "%8.1e  %s%s\n", rep.Error, name, mark)
 		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", combination(r), err)
-		}
-		checked++
-		mark := ""
-		if !(rep.Error <= tolerance) {
-			failed++
-			mark = "  WRONG: " + rep.String()
-		}
-		fmt.Fprintf(out, "%8.1e  %s%s\n", rep.Error, combination(r), mark)
 	}
 	fmt.Fprintf(out, "%d combinations checked, %d above %v\n", checked, failed, tolerance)
 	if failed > 0 {

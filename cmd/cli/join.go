@@ -128,7 +128,7 @@ func joinLogs(stdout io.Writer, served []string, rewards string, f joinFlags) (e
 	if err != nil {
 		return err
 	}
-	w, err := logs.Create(f.out, logs.WriterOptions{Actions: log.Actions, Unrewarded: o.Missing == nil && log.Missing(r) > 0})
+	w, err := logs.Create(f.out, logs.WriterOptions{Actions: log.Actions, Catalogue: log.Catalogue, Unrewarded: o.Missing == nil && log.Missing(r) > 0})
 	if err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}

@@ -17,9 +17,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"opl/policies/features"
 	"opl/policies/policyfile"
 	"opl/policies/server"
 	"opl/policies/wholefile"
+	"opl/train/logs"
 )
 
 type serveFlags struct {
@@ -35,9 +37,18 @@ type serveFlags struct {
 	insecure bool
 	canary   string
 	share    float64
+	items    string
+	played   played
 	seed     uint64
 	of       server.LogOptions
 	config   server.Config
+}
+
+// played is what serve reads of the files that it serves.
+type played struct {
+	policy, canary *policyfile.Policy
+	catalogue      *policyfile.Catalogue // nil: that of the policy
+	actions        []string
 }
 
 func serveCommand() *cobra.Command {
@@ -50,13 +61,15 @@ propensity. Each decision is appended to the log before it is answered; "opl joi
 turns the log and the rewards into one to learn from.
 
   POST /decide        {"context": {"name": value, ...}, "decision_id": "optional"}
+                      where actions have features also "actions": [{"id": "...", name: value, ...}, ...]
+                      or "offered": ["id", ...] of the catalogue, else all of it; "top": 5
   GET  /healthz       200 while decisions can be logged
   GET  /policy        hash, guarantee, actions, features with their ranges
   GET  /metrics       Prometheus' text format
   GET  /openapi.json  the OpenAPI document of these
 
-SIGHUP reads the policy file again: a file that is refused leaves the policy as it
-is. SIGINT and SIGTERM stop the server once the requests under way are answered.
+SIGHUP reads the policy file and the catalogue again: a file that is refused leaves the
+policy, or the catalogue, as it is. SIGINT and SIGTERM stop the server once the requests under way are answered.
 
 A log that is renamed or removed is begun anew, within a second or at once by
 SIGUSR1. --log-max-bytes renames a full one to FILE.000001, FILE.000002 and so on;
@@ -67,6 +80,10 @@ moved away. A log that cannot be written to, as when the disk is full, makes /de
 A decision that was answered survives the death of the process. --fsync is about
 power cuts: each waits for the disk before it answers, interval may lose the last
 second, never what the system has not written yet.
+
+--catalogue says which actions there are by now, in place of those of the policy file: new
+ones are played by their features, those that are gone no longer. The log has the hash of
+the catalogue of each decision. What was guaranteed is of the policy file's own.
 
 --canary plays another policy in a share of the decisions. What is served is the
 mixture, a policy of its own whose file is written beside the log: its propensities are
@@ -103,6 +120,7 @@ their files change, and by SIGHUP.`,
 	fl.IntVar(&f.config.MaxInFlight, "max-requests", 1024, "requests at a time; more are answered 503")
 	fl.IntVar(&f.config.MaxConns, "max-connections", 4096, "connections at a time; more are answered 503")
 	fl.IntVar(&f.config.MaxEach, "max-per-address", 1024, "connections at a time of one address (of a /64 of IPv6)")
+	fl.StringVar(&f.items, "catalogue", "", "`file` of the actions to choose among and their features z_*: parquet, csv or jsonl")
 	fl.StringVar(&f.canary, "canary", "", "policy `file` that plays in a share of the decisions")
 	fl.Float64Var(&f.share, "canary-share", 0.1, "that share")
 	fl.StringVar(&f.admin, "admin", "", "`address` of a listener of its own for all but decisions, without TLS and tokens")
@@ -135,7 +153,10 @@ func runServe(ctx context.Context, path string, f serveFlags, stderr io.Writer) 
 	if err != nil {
 		return err
 	}
-	p, err := f.policy(path, tell)
+	if err := f.read(path); err != nil {
+		return err
+	}
+	p, err := f.policy(tell)
 	if err != nil {
 		return err
 	}
@@ -215,7 +236,7 @@ func runServe(ctx context.Context, path string, f serveFlags, stderr io.Writer) 
 			return err
 		}
 	}
-	tell.Info(fmt.Sprintf("serving policy %.12s on %s://%s, logging to %s", s.Hash(), keys.scheme(), l.Addr(), f.log), "policy_hash", s.Hash(), "address", l.Addr().String(), "log", f.log)
+	tell.Info(fmt.Sprintf("serving policy %.12s%s on %s://%s, logging to %s", s.Hash(), among(p), keys.scheme(), l.Addr(), f.log), "policy_hash", s.Hash(), "address", l.Addr().String(), "log", f.log)
 	if err := s.Serve(ctx, l); err != nil {
 		return err
 	}
@@ -223,15 +244,59 @@ func runServe(ctx context.Context, path string, f serveFlags, stderr io.Writer) 
 	return nil
 }
 
-// policy reads the policy to be served: that of a file, or its mixture with the canary, of which it writes a file.
-func (f *serveFlags) policy(path string, tell *slog.Logger) (*policyfile.Policy, error) {
-	p, err := policyfile.Load(path)
+// read reads the files of what is served. What of them is refused stays as it was.
+func (f *serveFlags) read(path string) error {
+	load := func(to **policyfile.Policy, path string) error {
+		p, err := policyfile.Load(path)
+		if err == nil {
+			*to = p
+		}
+		return err
+	}
+	err := load(&f.played.policy, path)
+	if f.canary != "" {
+		if wrong := load(&f.played.canary, f.canary); wrong != nil {
+			err = errors.Join(err, fmt.Errorf("--canary: %w", wrong))
+		}
+	}
+	if f.items != "" {
+		of, wrong := logs.ReadCatalogue(f.items)
+		var c *policyfile.Catalogue
+		if wrong == nil {
+			var values []features.Value
+			c, wrong = policyfile.NewCatalogue(of.Actions, func(a int) []features.Value {
+				values = of.Features(a, values[:0])
+				return values
+			})
+		}
+		if wrong != nil {
+			return errors.Join(err, fmt.Errorf("--catalogue: %w", wrong))
+		}
+		f.played.catalogue, f.played.actions = c, of.Actions
+	}
+	return err
+}
+
+// policy is the policy to be served: that of a file, or its mixture with the canary, of which it writes a file;
+// with the catalogue.
+func (f *serveFlags) policy(tell *slog.Logger) (*policyfile.Policy, error) {
+	with := func(p *policyfile.Policy) (*policyfile.Policy, error) {
+		if f.played.catalogue == nil {
+			return p, nil
+		}
+		w, err := p.WithCatalogue(f.played.catalogue, f.played.actions)
+		if err != nil {
+			return nil, fmt.Errorf("--catalogue: %w", err)
+		}
+		return w, nil
+	}
+	p, err := with(f.played.policy)
 	if err != nil || f.canary == "" {
 		return p, err
 	}
-	c, err := policyfile.Load(f.canary)
+	c, err := with(f.played.canary)
 	if err != nil {
-		return nil, fmt.Errorf("--canary: %w", err)
+		return nil, err
 	}
 	mixed, err := server.Mix(p, c, f.share)
 	if err != nil {
@@ -247,22 +312,43 @@ func (f *serveFlags) policy(path string, tell *slog.Logger) (*policyfile.Policy,
 	}
 	tell.Info(fmt.Sprintf("policy %.12s plays %.12s, and %.12s in a share of %v: its file is %s", m.Hash(), p.Hash(), c.Hash(), f.share, to),
 		"policy_hash", m.Hash(), "share", f.share, "file", to)
-	return m, nil
+	return with(m)
 }
 
-// reload serves what the policy file holds by now, or says why not.
+// reload serves what the files hold by now, and says of those that are refused why.
 func (f *serveFlags) reload(s *server.Server, path string, tell *slog.Logger) {
-	p, err := f.policy(path, tell)
-	if err == nil {
-		err = s.Reload(p)
+	before := f.played
+	wrong := f.read(path)
+	taken := f.played.policy != before.policy || f.played.canary != before.canary || f.played.catalogue != before.catalogue
+	if taken {
+		p, err := f.policy(tell)
+		if err == nil {
+			err = s.Reload(p)
+		}
+		if err != nil {
+			f.played, taken, wrong = before, false, errors.Join(wrong, err)
+		}
 	}
-	s.Reloaded(err)
-	if err != nil {
-		tell.Error(fmt.Sprintf("still serving policy %.12s: %s", s.Hash(), oneLine(err)), "policy_hash", s.Hash())
-		return
+	s.Reloaded(wrong)
+	switch {
+	case wrong != nil && taken:
+		tell.Error("not taken, so what it was stays: "+oneLine(wrong), "policy_hash", s.Hash())
+	case wrong != nil:
+		tell.Error(fmt.Sprintf("still serving policy %.12s: %s", s.Hash(), oneLine(wrong)), "policy_hash", s.Hash())
 	}
-	tell.Info(fmt.Sprintf("serving policy %.12s", s.Hash()), "policy_hash", s.Hash())
-	warnOfFloor(p, tell)
+	if taken {
+		tell.Info(fmt.Sprintf("serving policy %.12s%s", s.Hash(), among(s.Policy())), "policy_hash", s.Hash())
+		warnOfFloor(s.Policy(), tell)
+	}
+}
+
+// among says which catalogue is served.
+func among(p *policyfile.Policy) string {
+	c := p.Catalogue()
+	if c == nil {
+		return ""
+	}
+	return fmt.Sprintf(" among the %d actions of catalogue %.12s", p.Len(), c.Hash)
 }
 
 func warnOfFloor(p *policyfile.Policy, tell *slog.Logger) {

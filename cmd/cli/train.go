@@ -93,6 +93,7 @@ The exit status is 0 if the file was written.
 	fl.StringVar(&f.o.Scaling.Kind, "scale", "max", "scaling of features: max, none or standard")
 	fl.BoolVar(&f.noIntercept, "no-intercept", false, "no feature that is 1 in every row")
 	fl.BoolVar(&f.noUnit, "no-unit", false, "features are not divided by their norm")
+	fl.IntVar(&f.o.Own, "own", 0, "times that an action must be logged to have a row of its own beside its features, of logs with offered sets or a catalogue; negative: none (default 100; 1 where actions have no features)")
 	fl.Float64Var(&f.minESS, "min-ess", 30, "stop when the weights are worth fewer rows than this; 0: never")
 	fl.StringVar(&f.curves, "curves", "", "also write the learning curve to this `file` (.csv)")
 	fl.BoolVar(&f.o.Fresh, "fresh", false, "the log has no row that the file of --prior was learned from, where that cannot be seen")

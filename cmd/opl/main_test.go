@@ -62,6 +62,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"policy":      writePolicy,
+			"shop":        writeShop,
 			"ask":         ask,
 			"hammer":      hammer,
 			"certificate": writeCertificate,

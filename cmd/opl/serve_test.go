@@ -40,6 +40,28 @@ func writePolicy(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(policyfile.Save(ts.MkAbs(args[0]), f))
 }
 
+// writeShop is shop FILE FLOOR [ACTION…]: writes the file of a small policy whose actions have features,
+// a price, which it plays the lower the better, and a color; with a catalogue of these actions if there are some.
+func writeShop(ts *testscript.TestScript, _ bool, args []string) {
+	floor, err := strconv.ParseFloat(args[1], 64)
+	ts.Check(err)
+	e, err := features.New(features.Encoder{Names: []string{"age"}, Scale: []float64{0.1}, Intercept: true})
+	ts.Check(err)
+	z, err := features.New(features.Encoder{Names: []string{"price", "color=red", "color=blue"}, Scale: []float64{1, 1, 1}})
+	ts.Check(err)
+	items, err := features.NewItems(z, nil)
+	ts.Check(err)
+	f := &policyfile.File{Floor: floor, RewardMax: 1, Actions: args[2:],
+		Components: []policyfile.Component{{Weight: 1, Kind: policyfile.ArgMax, Encoder: e, Items: items, Weights: policyfile.Matrix{{0, -1}, {0, 0}, {1, 0}}}}}
+	if len(f.Actions) > 0 {
+		f.Catalogue, err = policyfile.NewCatalogue(f.Actions, func(a int) []features.Value {
+			return []features.Value{{Name: "price", Number: float64(a + 1)}, {Name: "color=red", Number: 1}, {Name: "color=blue", Number: 0}}
+		})
+		ts.Check(err)
+	}
+	ts.Check(policyfile.Save(ts.MkAbs(args[0]), f))
+}
+
 // address waits for the file that serve writes its address to.
 func address(ts *testscript.TestScript, file string) string {
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {

@@ -17,7 +17,7 @@ func LogSoftmax[T Float](dst, x []T, k int) {
 	rows := rowsOf("LogSoftmax", len(x), k, len(dst))
 	for i := range rows {
 		from, to := x[i*k:(i+1)*k], dst[i*k:(i+1)*k]
-		m, tail, ties := sumExp(from)
+		m, tail, ties := sumExp(from, nil)
 		if math.IsInf(m, 0) {
 			share(to, from, T(m), -math.Log(float64(ties)), math.Inf(-1))
 			continue
@@ -47,9 +47,16 @@ func Softmax[T Float](dst, x []T, k int) {
 			}
 		}
 		from, to := x[i*k:(i+1)*k], dst[i*k:(i+1)*k]
-		m, tail, ties := sumExp(from)
+		exps, _ := any(to).([]float64)
+		m, tail, ties := sumExp(from, exps)
 		if math.IsInf(m, 0) {
 			share(to, from, T(m), 1/float64(ties), 0)
+			continue
+		}
+		for a, e := range exps {
+			exps[a] = e / (1 + tail)
+		}
+		if exps != nil {
 			continue
 		}
 		for a, v := range from {
@@ -60,8 +67,9 @@ func Softmax[T Float](dst, x []T, k int) {
 
 // sumExp returns the maximum m of a row, Σ exp(x_i − m) over all entries but
 // the first that reaches it, and, only where m is infinite, the number of
-// entries that reach it (the sum is then 0).
-func sumExp[T Float](row []T) (m, tail float64, ties int) {
+// entries that reach it (the sum is then 0). keep, if it is not nil, takes the exp(x_i − m); it
+// may be row.
+func sumExp[T Float](row []T, keep []float64) (m, tail float64, ties int) {
 	top := 0
 	for i, v := range row {
 		if v > row[top] || v != v {
@@ -78,8 +86,12 @@ func sumExp[T Float](row []T) (m, tail float64, ties int) {
 		return m, 0, ties
 	}
 	for i, v := range row {
+		e := math.Exp(float64(v) - m)
 		if i != top {
-			tail += math.Exp(float64(v) - m)
+			tail += e
+		}
+		if keep != nil {
+			keep[i] = e
 		}
 	}
 	return m, tail, 0

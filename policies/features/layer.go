@@ -232,12 +232,13 @@ func (l *Layer) activate(h float64) float64 {
 	return h
 }
 
-// Dot is xᵀy, for y at least as long as x.
+// Dot is xᵀy, for y at least as long as x. Terms are rounded and added in their order: it is
+// the same number wherever it is computed.
 func Dot(x, y []float64) float64 {
 	var s float64
 	y = y[:len(x)]
 	for j, v := range x {
-		s += v * y[j]
+		s += float64(v * y[j])
 	}
 	return s
 }

@@ -10,13 +10,15 @@
 // damaged from one that was not, and says nothing of who wrote it.
 //
 //	format       "opl policy"
-//	version      3, or 4 where a layer has an image; files of version 2, whose layers have no
+//	version      3, or 4 where a layer has an image or actions have features; files of version 2, whose layers have no
 //	             activation but relu, and of version 1, of one component, are read
 //	digest       64 hexadecimal digits, 0 to f: replace them in the bytes of the file by 64
 //	             zeros, and they are the SHA-256 of the whole. It is the name of the
 //	             policy in answers and logs, "policy_hash"
-//	actions      K ≥ 2 names, no two alike; action a is the a-th, from 0
-//	catalogue    the hash of a catalogue of actions; refused where it cannot be read
+//	actions      K ≥ 2 names, no two alike; action a is the a-th, from 0. Where they have features
+//	             those of the catalogue; none without one
+//	catalogue    what actions are described by, where they have features, see below; optional: a
+//	             policy without is one of actions that each decision offers with their features
 //	floor        ε in [0, 1)
 //	reward_min   the rewards, in the log's units, that are 0 and 1
 //	reward_max
@@ -35,14 +37,17 @@
 //	  layers       learned maps of the features, one after another, see [features.Layer];
 //	               what the last gives is φ(x). With image (height, width, channels, size, and pad
 //	               and pool, without which they are 0 and 1) a layer is a convolution
-//	  weights      μ, K rows of d numbers
+//	  items        where actions have features, and then in all components, z(a) of p numbers:
+//	    encoder      of an action's named values; its fields are those of encoder above
+//	    own          names of actions that have a row of their own
+//	  weights      μ, K rows of d numbers; with items W, p rows
 //	  prior        N(mean, scale²·I), optional
 //	  taught       hashes of the rows that what must be fixed was learned from: prior, encoder,
 //	               layers, reward model; sorted, distinct, 64 bits little-endian each, in base64
 //	  chosen       likewise, of the rows that the posterior was trained or chosen on; of an argmax
 //	               those that certified it, which changed nothing of it. In a mixture that was learned in
 //	               chunks these are a chunk's, w is their share, and those before are among taught
-//	reward_models  of doubly robust bounds, optional: kind "softmax" or "logistic", weights [K][d],
+//	reward_models  of doubly robust bounds, optional: kind "softmax" or "logistic", weights as those of the component,
 //	             without which they are the prior's mean, and the component (from 0, which need not
 //	             be said) whose features they are of, and whose rows taught them
 //	history      where the policy comes from:
@@ -78,4 +83,34 @@
 // for J = 65 and [m−9, m+9] above; φ_N and Φ are the standard normal density and
 // distribution function. If φ(x) = 0 a gaussian gives 1/K. Policies that are known by
 // draws alone have no propensities that a log could be sure of, and no file.
+//
+// # Actions with features
+//
+// With items the scores are
+//
+//	s_a = Σ_j g_j z_j(a),   g_j = Σ_i φ_i(x) W_ji
+//
+// each sum in the order of its index, every product and every sum rounded to 64 bits. z(a) is what the
+// items' encoder gives of a's named values, rounded to 32 bits, and then a 1 for each
+// name in own that is a's, else 0. K is the number of actions that are offered, and so is that of the
+// floor ε/K. The kinds are softmax and argmax: actions share W, so that the scores under a gaussian are
+// correlated, and it has no quadrature.
+//
+// The catalogue has, for the K actions,
+//
+//	hash         64 hexadecimal digits: the SHA-256 of K and then, for each action in order, the number of bytes of
+//	             its name and these, and then, for each column in the order of the bytes of its name, the
+//	             same of that, for each action whose value is not 0 its number from 0
+//	             and the bits of the value as a 64-bit floating-point number, and 2⁶⁴ − 1; all numbers
+//	             are 64 bits, little-endian
+//	columns      of values by name, each with one of float64, float32 and ones:
+//	  name         not two alike; a category v of a column c is the value 1 of "c=v"
+//	  float64      K numbers of 64 bits, little-endian, in base64
+//	  float32      likewise of 32 bits, if all values are such numbers
+//	  ones         actions whose value is 1, ascending, as integers of 32 bits, little-endian, in
+//	               base64; the others have 0
+//
+// An action lacks no value: one that is not told is 0. [Policy.WithCatalogue] serves another catalogue with the
+// same weights. What is guaranteed of a policy is guaranteed of the actions that the certificate's log
+// offered: among others softmax and argmax are other policies.
 package policyfile

@@ -20,7 +20,8 @@ import (
 )
 
 // What the first fields of a policy file say. Files of versions 1 and 2 are read, too; one whose
-// layers are convolutions is of version 4, any other is written as version 3, which older readers know.
+// layers are convolutions or whose actions have features is of version 4, any other is written as version 3, which
+// older readers know.
 const (
 	Format  = "opl policy"
 	Version = 4
@@ -41,7 +42,7 @@ const Logistic = "logistic"
 // mean.
 type File struct {
 	Actions      []string          `json:"actions"`
-	Catalogue    string            `json:"catalogue,omitempty"`
+	Catalogue    *Catalogue        `json:"catalogue,omitempty"` // what Actions are described by; nil: actions without items, or sets that are offered
 	Floor        float64           `json:"floor"`
 	RewardMin    float64           `json:"reward_min"`
 	RewardMax    float64           `json:"reward_max"`
@@ -62,7 +63,8 @@ type Component struct {
 	Nodes   int               `json:"nodes,omitempty"`
 	Encoder *features.Encoder `json:"encoder"`
 	Layers  []features.Layer  `json:"layers,omitempty"`
-	Weights Matrix            `json:"weights"` // μ [K][d]
+	Items   *features.Items   `json:"items,omitempty"` // z(a) [p], what actions are; nil: action a is row a of the weights
+	Weights Matrix            `json:"weights"`         // μ [K][d]; with Items W [p][d]
 	Prior   *Prior            `json:"prior,omitempty"`
 	Taught  Hashes            `json:"taught"` // rows that what must be fixed was learned from
 	Chosen  Hashes            `json:"chosen"` // rows that the posterior was trained or chosen on
@@ -82,10 +84,35 @@ func (c *Component) Dim() int {
 	return c.Encoder.Dim()
 }
 
+// Pull writes what the scores of actions with features are of to g [p],
+//
+//	s(x, a) = gᵀz(a),  g_j = Σ_i h_i W_ji
+//
+// for h = h(x) [d]: what the layers give, or without any the encoder. With both products by
+// [features.Dot], and z(a) by [features.Items.Encode], a score is the same number, bit by bit,
+// as the policy's.
+func (c *Component) Pull(g, h []float64) {
+	for j := range g {
+		g[j] = features.Dot(h, c.Weights[j])
+	}
+}
+
+// rows is how many the weights have, for K actions.
+func (c *Component) rows(k int) int {
+	if c.Items != nil {
+		return c.Items.Dim()
+	}
+	return k
+}
+
+// HasItems reports that actions have features: z(a), by which what is offered can differ from
+// decision to decision.
+func (f *File) HasItems() bool { return len(f.Components) > 0 && f.Components[0].Items != nil }
+
 // Prior is N(Mean, Scale²·I).
 type Prior struct {
 	Scale float64 `json:"scale"`
-	Mean  Matrix  `json:"mean"` // [K][d]
+	Mean  Matrix  `json:"mean"` // as the weights
 }
 
 // RewardModel predicts rewards, r̂(x, a), from the features of a component.
@@ -222,14 +249,17 @@ func (f *File) marshal() ([]byte, error) {
 	if err := f.check(); err != nil {
 		return nil, err
 	}
-	version := plain
-	if f.hasImages() {
+	of, version := *f, plain
+	if f.hasImages() || f.HasItems() {
 		version = Version
+	}
+	if f.HasItems() && of.Actions == nil {
+		of.Actions = []string{}
 	}
 	b, err := json.Marshal(struct {
 		header
 		*File
-	}{header{Format, version, zeros}, f})
+	}{header{Format, version, zeros}, &of})
 	if err != nil {
 		return nil, err
 	}
@@ -269,8 +299,13 @@ func parse(b []byte) (f *File, digest string, err error) {
 		header
 		*File
 	}{File: &File{}}
-	if err = whole.decode(b, required, &whole); err == nil && whole.hasImages() && h.Version < Version {
-		err = fmt.Errorf("policy file: layers of images, which version %d does not know", h.Version)
+	if err = whole.decode(b, required, &whole); err == nil && h.Version < Version {
+		switch {
+		case whole.hasImages():
+			err = fmt.Errorf("policy file: layers of images, which version %d does not know", h.Version)
+		case whole.HasItems():
+			err = fmt.Errorf("policy file: its actions have features, which version %d does not know", h.Version)
+		}
 	}
 	return whole.File, h.Digest, err
 }
@@ -336,16 +371,18 @@ func verify(b []byte, digest string) error {
 func (f *File) check() error {
 	k := len(f.Actions)
 	switch {
-	case f.Catalogue != "":
-		return fmt.Errorf("policy file: it is of the catalogue %.12s, and policies over catalogues cannot be read", f.Catalogue)
-	case k < 2:
+	case len(f.Components) == 0:
+		return errors.New("policy file: no components")
+	case f.HasItems() && f.Catalogue == nil && k > 0:
+		return fmt.Errorf("policy file: %d actions that have features, and no catalogue of these: a policy of sets that are offered has no actions", k)
+	case !f.HasItems() && f.Catalogue != nil:
+		return errors.New("policy file: a catalogue, and no component that reads what it says of actions")
+	case k < 2 && (!f.HasItems() || f.Catalogue != nil):
 		return fmt.Errorf("policy file: %d actions, want at least 2", k)
 	case !(f.Floor >= 0 && f.Floor < 1):
 		return fmt.Errorf("policy file: floor %v is outside [0, 1)", f.Floor)
 	case !(f.RewardMin < f.RewardMax) || math.IsInf(f.RewardMax-f.RewardMin, 0):
 		return fmt.Errorf("policy file: rewards from %v to %v are no range", f.RewardMin, f.RewardMax)
-	case len(f.Components) == 0:
-		return errors.New("policy file: no components")
 	}
 	seen := make(map[string]bool, k)
 	for a, name := range f.Actions {
@@ -357,9 +394,17 @@ func (f *File) check() error {
 		}
 		seen[name] = true
 	}
+	if f.Catalogue != nil {
+		if err := f.Catalogue.check(f.Actions); err != nil {
+			return fmt.Errorf("policy file: the catalogue: %w", err)
+		}
+	}
 	var total float64
 	for i := range f.Components {
 		c := &f.Components[i]
+		if (c.Items != nil) != f.HasItems() {
+			return fmt.Errorf("policy file: component %d and the first differ in whether actions have features", i)
+		}
 		if !(c.Weight > 0 && c.Weight <= 1) {
 			return fmt.Errorf("policy file: component %d has the weight %v, want one in (0, 1]", i, c.Weight)
 		}
@@ -382,7 +427,7 @@ func (f *File) check() error {
 		if m.Weights == nil && c.Prior != nil {
 			continue
 		}
-		if err := m.Weights.check("a reward model", k, c.Dim()); err != nil {
+		if err := m.Weights.check("a reward model", c.rows(k), c.Dim()); err != nil {
 			return err
 		}
 	}
@@ -412,6 +457,8 @@ func (c *Component) check(k int) error {
 		return fmt.Errorf("policy file: kind %q, want %s, %s or %s: the log of policies that are known by draws alone would lack exact propensities", c.Kind, Softmax, Gaussian, ArgMax)
 	}
 	switch posterior := family.HasPosterior(); {
+	case posterior && c.Items != nil:
+		return fmt.Errorf("policy file: a %s whose actions have features: they share their weights, so their scores are correlated, and it has no quadrature; want %s or %s", c.Kind, Softmax, ArgMax)
 	case c.Sigma-c.Sigma != 0 || c.Sigma < 0:
 		return fmt.Errorf("policy file: sigma is %v, want a finite number of at least 0", c.Sigma)
 	case posterior && c.Sigma == 0:
@@ -432,6 +479,7 @@ func (c *Component) check(k int) error {
 		}
 		d = c.Layers[i].Out()
 	}
+	k = c.rows(k)
 	if err := c.Weights.check("weights", k, d); err != nil {
 		return err
 	}
@@ -456,7 +504,7 @@ func (c *Component) check(k int) error {
 
 func (m Matrix) check(name string, k, d int) error {
 	if len(m) != k {
-		return fmt.Errorf("policy file: %s: %d rows for %d actions", name, len(m), k)
+		return fmt.Errorf("policy file: %s: %d rows for %d actions, or features of actions", name, len(m), k)
 	}
 	for a, row := range m {
 		if len(row) != d {

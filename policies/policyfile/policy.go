@@ -1,6 +1,7 @@
 package policyfile
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -18,15 +19,21 @@ const (
 	maxNodes     = 4096
 )
 
-// Policy is a policy that serves, π = (1 − ε)·Σ_m w_m π_m + ε/K. It is safe for many
-// goroutines; its methods allocate nothing once warm.
+// Policy is a policy that serves, π = (1 − ε)·Σ_m w_m π_m + ε/K. Where actions have features K is
+// the number of those that are offered: some, see PropensitiesOffered, or all of the catalogue. It
+// is safe for many goroutines; its methods allocate nothing once warm.
 type Policy struct {
-	file   *File
-	hash   string
-	k      int
-	inputs *features.Encoder // the names that contexts may have, as they are
-	parts  []part
-	pool   sync.Pool // of *scratch
+	file    *File
+	hash    string
+	actions []string
+	inputs  *features.Encoder // the names that contexts may have, as they are
+	parts   []part
+	pool    *sync.Pool // of *scratch
+
+	// Where actions have features:
+	items     *features.Encoder // the names that actions may be described by, as they are
+	catalogue *Catalogue        // of actions; nil: there is none
+	find      map[string]int32  // actions of the catalogue
 }
 
 // part is a component that is ready to compute.
@@ -35,17 +42,35 @@ type part struct {
 	family propensity.Family
 	place  []int // of the encoder's names among the inputs; nil: they are these
 	net    *features.Net
-	mu     []float64 // [K×m]
+	mu     []float64 // [K×m], or [p×m]
+
+	itemPlace []int    // of the items' names among those of all
+	z         *encoded // of the catalogue
 }
 
 // scratch is what one choice needs.
-type scratch struct{ raw, x, h, room, z, pi, sum []float64 }
+type scratch struct {
+	raw, x, h, room, g, z, pi, sum []float64
+	offered                        *Offered
+}
 
 func newPolicy(f *File, digest string) (*Policy, error) {
-	p := &Policy{file: f, hash: digest, k: len(f.Actions)}
-	if err := p.vocabulary(); err != nil {
+	p := &Policy{file: f, hash: digest, actions: f.Actions}
+	var contexts, items []*features.Encoder
+	for i := range f.Components {
+		c := &f.Components[i]
+		if contexts = append(contexts, c.Encoder); c.Items != nil {
+			items = append(items, c.Items.Encoder)
+		}
+	}
+	var err error
+	if p.inputs, err = vocabulary(contexts); err != nil {
 		return nil, err
 	}
+	if p.items, err = vocabulary(items); err != nil {
+		return nil, err
+	}
+	most := 0
 	wide, deep, room := 0, 0, 0
 	for i := range f.Components {
 		c := &f.Components[i]
@@ -55,21 +80,30 @@ func newPolicy(f *File, digest string) (*Policy, error) {
 				q.place = append(q.place, p.inputs.Feature(name))
 			}
 		}
+		if c.Items != nil {
+			most = max(most, c.Items.Dim())
+			for _, name := range c.Items.Encoder.Names {
+				q.itemPlace = append(q.itemPlace, p.items.Feature(name))
+			}
+		}
 		wide, deep, room = max(wide, c.Encoder.Dim()), max(deep, c.Dim()), max(room, q.net.Room())
 		p.parts = append(p.parts, q)
 	}
-	p.pool.New = func() any {
-		return &scratch{make([]float64, p.inputs.Dim()), make([]float64, wide), make([]float64, deep), make([]float64, room), make([]float64, p.k), make([]float64, p.k), make([]float64, p.k)}
+	p.pool = &sync.Pool{New: func() any {
+		return &scratch{raw: make([]float64, p.inputs.Dim()), x: make([]float64, wide), h: make([]float64, deep), room: make([]float64, room), g: make([]float64, most)}
+	}}
+	if f.Catalogue == nil {
+		return p, nil
 	}
-	return p, nil
+	return p.WithCatalogue(f.Catalogue, f.Actions)
 }
 
-// vocabulary collects the names that the components know, in the order of the first.
-func (p *Policy) vocabulary() error {
+// vocabulary collects the names that encoders know, in the order of the first.
+func vocabulary(of []*features.Encoder) (*features.Encoder, error) {
 	var e features.Encoder
 	seen := map[string]bool{}
-	for i := range p.file.Components {
-		for _, name := range p.file.Components[i].Encoder.Names {
+	for _, from := range of {
+		for _, name := range from.Names {
 			if !seen[name] {
 				seen[name] = true
 				e.Names, e.Scale = append(e.Names, name), append(e.Scale, 1)
@@ -77,9 +111,7 @@ func (p *Policy) vocabulary() error {
 		}
 	}
 	e.Intercept = len(e.Names) == 0 // an encoder has some feature
-	var err error
-	p.inputs, err = features.New(e)
-	return err
+	return features.New(e)
 }
 
 // Family is the family of the component's kind, without the floor of its file; nil where
@@ -102,8 +134,15 @@ func (p *Policy) File() *File { return p.file }
 // Hash is the digest of the policy's file, 64 hexadecimal digits.
 func (p *Policy) Hash() string { return p.hash }
 
-// Actions returns the names of the K actions, from action 0.
-func (p *Policy) Actions() []string { return slices.Clone(p.file.Actions) }
+// Actions returns the names of the K actions, from action 0: with a catalogue those of it; none
+// where actions have features and there is none.
+func (p *Policy) Actions() []string { return slices.Clone(p.actions) }
+
+// Len is K, the number of actions of Actions.
+func (p *Policy) Len() int { return len(p.actions) }
+
+// Name is the name of action a.
+func (p *Policy) Name(a int) string { return p.actions[a] }
 
 // Inputs are the names of the values in contexts that the policy knows: an encoder that
 // leaves them as they are.
@@ -114,32 +153,64 @@ func (p *Policy) Inputs() *features.Encoder { return p.inputs }
 func (p *Policy) Propensities(dst []float64, x []features.Value) error {
 	s := p.pool.Get().(*scratch)
 	defer p.pool.Put(s)
-	return p.propensities(dst, x, s)
+	return p.propensities(dst, x, nil, s)
 }
 
-func (p *Policy) propensities(dst []float64, x []features.Value, s *scratch) error {
+func (p *Policy) propensities(dst []float64, x []features.Value, o *Offered, s *scratch) error {
 	if _, err := p.inputs.Encode(s.raw, x); err != nil {
 		return err
 	}
-	return p.of(dst, s.raw, s)
+	return p.of(dst, nil, s.raw, o, s)
 }
 
 // PropensitiesOf writes π(·|x) to dst [K] for the values of the names of Inputs, in their
 // order, 0 where the context lacks the name.
 func (p *Policy) PropensitiesOf(dst, values []float64) error {
-	s := p.pool.Get().(*scratch)
-	defer p.pool.Put(s)
-	return p.of(dst, values, s)
+	return p.PropensitiesOn(dst, nil, values, nil)
 }
 
-func (p *Policy) of(dst, values []float64, s *scratch) error {
-	if len(dst) != p.k || len(values) != p.inputs.Dim() {
-		return fmt.Errorf("policyfile: %d values and room for %d propensities, want %d and %d", len(values), len(dst), p.inputs.Dim(), p.k)
+// PropensitiesOn is PropensitiesOf the actions that are offered; nil: all K, or those of the
+// catalogue. scores, if it is not nil, takes Σ_m w_m s_m of each.
+func (p *Policy) PropensitiesOn(dst, scores, values []float64, o *Offered) error {
+	s := p.pool.Get().(*scratch)
+	defer p.pool.Put(s)
+	return p.of(dst, scores, values, o, s)
+}
+
+func (p *Policy) of(dst, mean, values []float64, o *Offered, s *scratch) error {
+	k := len(p.actions)
+	if o != nil {
+		k = o.Len()
+	}
+	switch {
+	case k == 0 && o == nil:
+		return errors.New("policyfile: the policy has no catalogue: say which actions are offered")
+	case k == 0:
+		return errors.New("policyfile: no action is offered")
+	case len(dst) != k || mean != nil && len(mean) != k || len(values) != p.inputs.Dim():
+		return fmt.Errorf("policyfile: %d values and room for %d propensities, want %d and %d", len(values), len(dst), p.inputs.Dim(), k)
+	}
+	s.z = slices.Grow(s.z[:0], k)[:k]
+	if len(p.parts) > 1 {
+		s.sum = slices.Grow(s.sum[:0], k)[:k]
 	}
 	for i := range p.parts {
 		q := &p.parts[i]
-		if err := q.scores(s.z, values, s, p.file.Actions); err != nil {
+		if err := q.scores(s.z, values, i, o, s); err != nil {
 			return err
+		}
+		for a, v := range s.z {
+			if v-v != 0 {
+				return fmt.Errorf("policyfile: the score of action %q is %v", p.name(o, a), v)
+			}
+		}
+		if mean != nil {
+			if i == 0 {
+				clear(mean)
+			}
+			for a, v := range s.z {
+				mean[a] += q.Weight * v
+			}
 		}
 		if len(p.parts) == 1 {
 			q.family.At(dst, s.z, q.Sigma*s.x[0], nil)
@@ -159,8 +230,8 @@ func (p *Policy) of(dst, values []float64, s *scratch) error {
 	return nil
 }
 
-// scores writes φ(x)ᵀμ_a to z [K], and ‖φ(x)‖ to s.x[0].
-func (q *part) scores(z, values []float64, s *scratch, actions []string) error {
+// scores writes the scores s_a to z, and ‖φ(x)‖ to s.x[0].
+func (q *part) scores(z, values []float64, at int, o *Offered, s *scratch) error {
 	x, h := s.x[:q.Encoder.Dim()], s.h[:q.Dim()]
 	if q.place == nil {
 		copy(x, values)
@@ -176,15 +247,35 @@ func (q *part) scores(z, values []float64, s *scratch, actions []string) error {
 		q.net.Apply(h, x, s.room)
 		x = h
 	}
-	d := len(x)
-	for a := range z {
-		z[a] = features.Dot(x, q.mu[a*d:(a+1)*d])
-		if z[a]-z[a] != 0 {
-			return fmt.Errorf("policyfile: the score of action %q is %v", actions[a], z[a])
+	switch {
+	case q.Items == nil:
+		q.pull(z, x)
+	default:
+		n := q.Items.Encoder.Dim()
+		g := s.g[:n]
+		if o == nil {
+			g = s.g[:q.Items.Dim()]
+		}
+		q.pull(g, x)
+		if j := slices.IndexFunc(g[:n], func(v float64) bool { return v-v != 0 }); j >= 0 {
+			return fmt.Errorf("policyfile: what the scores take of feature %d of actions is %v", j, g[j])
+		}
+		if o == nil {
+			q.z.scores(z, g)
+		} else {
+			o.scores(z, g, x, at)
 		}
 	}
 	s.x[0] = math.Sqrt(features.Dot(x, x))
 	return nil
+}
+
+// pull writes the products of x and the first rows of the weights to dst.
+func (q *part) pull(dst, x []float64) {
+	d := len(x)
+	for a := range dst {
+		dst[a] = features.Dot(x, q.mu[a*d:(a+1)*d])
+	}
 }
 
 // Choose draws an action from π(·|x) and returns it with its propensity π(a|x). r
@@ -192,7 +283,16 @@ func (q *part) scores(z, values []float64, s *scratch, actions []string) error {
 func (p *Policy) Choose(x []features.Value, r *rand.Rand) (action int, pi float64, err error) {
 	s := p.pool.Get().(*scratch)
 	defer p.pool.Put(s)
-	if err := p.propensities(s.pi, x, s); err != nil {
+	return p.choose(x, nil, r, s)
+}
+
+func (p *Policy) choose(x []features.Value, o *Offered, r *rand.Rand, s *scratch) (action int, pi float64, err error) {
+	k := len(p.actions)
+	if o != nil {
+		k = o.Len()
+	}
+	s.pi = slices.Grow(s.pi[:0], k)[:k]
+	if err := p.propensities(s.pi, x, o, s); err != nil {
 		return 0, 0, err
 	}
 	action = propensity.Draw(s.pi, r)

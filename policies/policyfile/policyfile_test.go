@@ -424,7 +424,7 @@ func TestRefuses(t *testing.T) {
 		{sealed(t, g, `"scale":0.1`, `"scale":0`), "prior's scale"},
 		{sealed(t, g, `"weight":1`, `"weight":0.5`), "sum to 0.5"},
 		{sealed(t, g, `"weight":1`, `"weight":0`), "weight 0"},
-		{sealed(t, g, `"floor":`, `"catalogue":"abc","floor":`), "catalogue abc"},
+		{sealed(t, g, `"floor":`, `"catalogue":"abc","floor":`), "cannot unmarshal string into Go struct field"},
 		{sealed(t, g, `"weights":[[1.5`, `"layers":[{"weights":[[1,2,3]],"activation":"relu"}],"weights":[[1.5`), "row 0 of a layer has 3 numbers for 2"},
 		{sealed(t, g, `"weights":[[1.5`, `"layers":[{"weights":[[1]],"activation":"relu","image":{"height":1,"width":2,"channels":1,"size":1}}],"weights":[[1.5`), "layers of images, which version 3 does not know"},
 		{sealed(t, g, `"weights":[[1.5`, `"layers":[{"weights":[[1]],"activation":"relu","image":{"height":2,"width":2,"channels":1,"size":1}}],"weights":[[1.5`), "an image of 4 numbers, 2×2 pixels of 1 channels, for 2 features"},
@@ -460,6 +460,10 @@ func FuzzRead(f *testing.F) {
 		f.Add(saved(f, example(f, kind, 3, 3, 1)))
 	}
 	f.Add(saved(f, convolved(rand.New(rand.NewPCG(1, 1)), layered(f, rand.New(rand.NewPCG(1, 1)), []string{policyfile.ArgMax}, "", 1))))
+	items := shop(f, 3, 2, 2, 1, policyfile.Softmax, policyfile.ArgMax)
+	f.Add(saved(f, items))
+	items.Actions, items.Catalogue = nil, nil
+	f.Add(saved(f, items))
 	f.Add([]byte(`{"format":"opl policy","version":1,"digest":"0000000000000000000000000000000000000000000000000000000000000000","kind":"softmax","actions":["a","b"],"sigma":0,"floor":0,"encoder":{"names":[],"scale":[],"intercept":true,"unit":false},"created":{"opl":"","go":"","system":""},"data_hash":"","weights":[[1],[2]]}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		p, err := policyfile.Read(bytes.NewReader(policyfile.Seal(b)))
@@ -471,7 +475,11 @@ func FuzzRead(f *testing.F) {
 			t.Fatalf("read but not written: %v", err)
 		}
 		pi := make([]float64, len(p.Actions()))
-		if err := again.Propensities(pi, nil); err != nil {
+		if err = again.Propensities(pi, nil); p.HasItems() && len(pi) == 0 {
+			pi = make([]float64, 2)
+			err = again.PropensitiesOffered(pi, nil, []features.Offer{{Action: "a", Features: []features.Value{{Name: "v0", Number: 1}}}, {Action: "b", Features: []features.Value{}}})
+		}
+		if err != nil {
 			return // scores may overflow
 		}
 		var sum float64

@@ -28,8 +28,8 @@ func (p Prior) scale() float64 {
 // Posterior is a learned Q = N(μ, σ²I) and the prior that it is measured
 // against; for a point policy θ = μ and σ = 0.
 type Posterior struct {
-	Actions, Dim int       // K, d
-	Mu           []float64 // [K×d]
+	Actions, Dim int       // K, d; of actions with features p, the number of these, and d
+	Mu           []float64 // [K×d], or W [p×d]
 	Sigma        float64
 	Prior        Prior
 }

@@ -32,17 +32,26 @@ type answers struct {
 
 // given is an answer, or one that is under way.
 type given struct {
-	context uint64        // hash
-	done    chan struct{} // closed when answer is there; nil: it is
-	answer  []byte        // nil when done: there is none, ask again
+	asked  uint64        // hash of context and actions offered
+	done   chan struct{} // closed when answer is there; nil: it is
+	answer []byte        // nil when done: there is none, ask again
 }
 
 // overhead is about what an answer takes beside its bytes.
 const overhead = 200
 
+// sum is the hash of a context and of what is offered.
+func (a *answers) sum(context, set []byte) uint64 {
+	var h maphash.Hash
+	h.SetSeed(a.seed)
+	h.Write(context)
+	h.WriteByte(0) // JSON has none
+	h.Write(set)
+	return h.Sum64()
+}
+
 // find returns what was given to an id, or, if it is the caller's to give, true.
-func (a *answers) find(id string, context []byte) (g *given, mine, same bool) {
-	sum := maphash.Bytes(a.seed, context)
+func (a *answers) find(id string, sum uint64) (g *given, mine, same bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	g = a.now[id]
@@ -50,9 +59,9 @@ func (a *answers) find(id string, context []byte) (g *given, mine, same bool) {
 		g = a.before[id]
 	}
 	if g != nil {
-		return g, false, g.context == sum
+		return g, false, g.asked == sum
 	}
-	g = &given{context: sum, done: make(chan struct{})}
+	g = &given{asked: sum, done: make(chan struct{})}
 	a.put(id, g, 0)
 	return g, true, true
 }
@@ -153,15 +162,26 @@ func (s *Server) rememberFrom(path string, from int64) error {
 		if err != nil || json.Unmarshal(object, &d) != nil || d.ID == "" || ours([]byte(d.ID)) {
 			continue // cut off, damaged, or an id that is not asked for again
 		}
-		action := slices.Index(actions, d.Action)
-		if action < 0 || !slices.Equal(d.Actions, actions) || len(d.Propensities) != len(actions) {
-			continue
-		}
+		g := &given{asked: s.answers.sum(d.Context, d.set())}
 		id, _ := jsontext.AppendQuote(nil, d.ID) // was read as a string
 		k := &work{pi: d.Propensities}
 		k.req.id, k.req.unknown = id, d.Unknown
-		s.current.Load().answer(k, action, d.Hash)
-		s.answers.put(d.ID, &given{context: maphash.Bytes(s.answers.seed, d.Context), answer: k.out}, len(k.out))
+		if of := s.current.Load(); of.policy.HasItems() {
+			c, ok := d.choice()
+			if !ok {
+				continue
+			}
+			k.out = c.answer(nil, &k.req)
+		} else {
+			names, err := d.names()
+			action := slices.Index(actions, d.Action)
+			if err != nil || action < 0 || !slices.Equal(names, actions) || len(d.Propensities) != len(actions) {
+				continue
+			}
+			of.answer(k, action, d.Hash)
+		}
+		g.answer = k.out
+		s.answers.put(d.ID, g, len(k.out))
 	}
 }
 

@@ -15,20 +15,30 @@ import (
 //
 // as a file of its own, whose components have the weights w (1 − s)(1 − ε_a)/(1 − ε) and
 // w s (1 − ε_b)/(1 − ε). Its propensities are marginal ones, so that its log is one to learn from like
-// any other. Nothing is guaranteed of it. 0 < share < 1; actions, rewards and columns must be the same.
+// any other. Nothing is guaranteed of it. 0 < share < 1; actions, rewards and columns must be the same. Where
+// actions have features so must be the catalogues, of the files or, if these differ, those that the policies
+// were given (policyfile.Policy.WithCatalogue).
 func Mix(a, b *policyfile.Policy, share float64) (*policyfile.File, error) {
 	f, g := a.File(), b.File()
+	actions, catalogue, theirs := f.Actions, f.Catalogue, g.Catalogue
+	if hashOf(catalogue) != hashOf(theirs) {
+		actions, catalogue, theirs = a.Actions(), a.Catalogue(), b.Catalogue()
+	}
 	switch {
 	case !(share > 0 && share < 1):
 		return nil, fmt.Errorf("a share of %v: want a number in (0, 1)", share)
 	case a.Hash() == b.Hash():
 		return nil, errors.New("both policies are the same")
-	case !slices.Equal(f.Actions, g.Actions):
+	case a.HasItems() != b.HasItems():
+		return nil, errors.New("actions have features in one of the policies, and not in the other")
+	case hashOf(catalogue) != hashOf(theirs):
+		return nil, fmt.Errorf("the policies have other catalogues, %.12q and %.12q: give both one", hashOf(catalogue), hashOf(theirs))
+	case !a.HasItems() && !slices.Equal(f.Actions, g.Actions):
 		return nil, fmt.Errorf("the policies are among other actions, %q and %q", f.Actions, g.Actions)
 	case f.RewardMin != g.RewardMin || f.RewardMax != g.RewardMax || !maps.Equal(f.Columns, g.Columns):
 		return nil, errors.New("the policies are of other rewards or columns")
 	}
-	m := &policyfile.File{Actions: f.Actions, RewardMin: f.RewardMin, RewardMax: f.RewardMax, Columns: f.Columns, Created: g.Created,
+	m := &policyfile.File{Actions: actions, Catalogue: catalogue, RewardMin: f.RewardMin, RewardMax: f.RewardMax, Columns: f.Columns, Created: g.Created,
 		Floor: (1-share)*f.Floor + share*g.Floor}
 	for _, of := range []struct {
 		*policyfile.File
@@ -46,6 +56,14 @@ func Mix(a, b *policyfile.Policy, share float64) (*policyfile.File, error) {
 		}
 	}
 	return m, nil
+}
+
+// hashOf is a catalogue's hash; "" is none's.
+func hashOf(c *policyfile.Catalogue) string {
+	if c == nil {
+		return ""
+	}
+	return c.Hash
 }
 
 // mixedHistory says which rows had a part in either policy, if both tell rows apart alike. Both are ancestors of

@@ -3,10 +3,12 @@ package server
 import (
 	_ "embed"
 	"encoding/json"
+	"fmt"
 	"math"
 	"net/http"
 	"strings"
 
+	"opl/policies/features"
 	"opl/policies/policyfile"
 )
 
@@ -15,13 +17,21 @@ var openapi []byte
 
 // description is what /policy says.
 type description struct {
-	Hash      string               `json:"policy_hash"`
-	Actions   []string             `json:"actions"`
-	Floor     float64              `json:"floor"`
-	Parts     []partDescription    `json:"parts"`
-	Guarantee json.RawMessage      `json:"guarantee"`
-	Trust     string               `json:"guarantee_is"`
-	Features  []featureDescription `json:"features"`
+	Hash      string                `json:"policy_hash"`
+	Actions   []string              `json:"actions"` // none where actions have features
+	Floor     float64               `json:"floor"`
+	Parts     []partDescription     `json:"parts"`
+	Guarantee json.RawMessage       `json:"guarantee"`
+	Trust     string                `json:"guarantee_is"`
+	Features  []featureDescription  `json:"features"`
+	Items     []featureDescription  `json:"action_features,omitempty"` // what actions are described by
+	Catalogue *catalogueDescription `json:"catalogue,omitempty"`
+}
+
+type catalogueDescription struct {
+	Hash    string `json:"hash"`
+	Actions int    `json:"actions"`            // how many
+	OfFile  string `json:"of_the_policy_file"` // hash of the file's; "": it has none
 }
 
 type partDescription struct {
@@ -39,18 +49,58 @@ type featureDescription struct {
 // unsigned is what a stored guarantee can be trusted for.
 const unsigned = "what the policy file says; the file is not signed, so it is worth what whoever wrote it is: opl certify computes it anew"
 
+// What a guarantee of a policy whose actions have features is of: others that are offered make it another
+// policy.
+const (
+	ofSets  = "; it is of decisions whose contexts and offered actions come as those of the log that certified did"
+	ofFile  = "; it is of decisions among the catalogue of the policy file, which is the one served, and not among others that a request offers"
+	ofOther = "the policy file has one for its own catalogue, %.12s; the one served is %.12s, and nothing is guaranteed of it: certify on a log of decisions among it"
+)
+
 // describe is the answer of /policy.
 func describe(p *policyfile.Policy) []byte {
 	f := p.File()
-	d := description{Hash: p.Hash(), Actions: f.Actions, Floor: f.Floor, Guarantee: f.Certificate, Trust: unsigned, Features: []featureDescription{}}
+	d := description{Hash: p.Hash(), Actions: f.Actions, Floor: f.Floor, Guarantee: f.Certificate, Trust: unsigned}
 	if f.Certificate == nil {
 		d.Guarantee, d.Trust = json.RawMessage("null"), "none is in the policy file"
 	}
-	seen := map[string]bool{}
+	var contexts, items []*features.Encoder
 	for i := range f.Components {
 		c := &f.Components[i]
 		d.Parts = append(d.Parts, partDescription{c.Kind, c.Weight})
-		for j, name := range c.Encoder.Names {
+		if contexts = append(contexts, c.Encoder); c.Items != nil {
+			items = append(items, c.Items.Encoder)
+		}
+	}
+	d.Features, d.Items = named(contexts), named(items)
+	if p.HasItems() {
+		d.Actions = []string{}
+		if c := p.Catalogue(); c != nil {
+			d.Catalogue = &catalogueDescription{Hash: c.Hash, Actions: p.Len()}
+			if f.Catalogue != nil {
+				d.Catalogue.OfFile = f.Catalogue.Hash
+			}
+		}
+		switch c := d.Catalogue; {
+		case f.Certificate == nil:
+		case f.Catalogue == nil:
+			d.Trust += ofSets
+		case c.Hash == c.OfFile:
+			d.Trust += ofFile
+		default:
+			d.Guarantee, d.Trust = json.RawMessage("null"), fmt.Sprintf(ofOther, c.OfFile, c.Hash)
+		}
+	}
+	b, _ := json.Marshal(d) // numbers are finite and the certificate was read from JSON
+	return append(b, '\n')
+}
+
+// named are the features of encoders, by the first that has each.
+func named(of []*features.Encoder) []featureDescription {
+	all := []featureDescription{}
+	seen := map[string]bool{}
+	for _, e := range of {
+		for j, name := range e.Names {
 			if seen[name] {
 				continue
 			}
@@ -58,17 +108,16 @@ func describe(p *policyfile.Policy) []byte {
 			of := featureDescription{Name: name, Kind: "number"}
 			if column, _, is := strings.Cut(name, "="); is && column != "" {
 				of.Kind, of.High = "category", 1
-			} else if s := math.Abs(c.Encoder.Scale[j]); s > 0 && !math.IsInf(1/s, 0) {
-				if c.Encoder.Center != nil {
-					of.Low = c.Encoder.Center[j]
+			} else if s := math.Abs(e.Scale[j]); s > 0 && !math.IsInf(1/s, 0) {
+				if e.Center != nil {
+					of.Low = e.Center[j]
 				}
 				of.Low, of.High = of.Low-1/s, of.Low+1/s
 			}
-			d.Features = append(d.Features, of)
+			all = append(all, of)
 		}
 	}
-	b, _ := json.Marshal(d) // numbers are finite and the certificate was read from JSON
-	return append(b, '\n')
+	return all
 }
 
 func (s *Server) describe(w http.ResponseWriter, _ *http.Request) {

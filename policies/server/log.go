@@ -21,6 +21,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"opl/policies/policyfile"
 	"opl/policies/wholefile"
 )
 
@@ -215,6 +216,9 @@ func (l *Log) take(f *os.File, lock *flock.Flock) (same bool, err error) {
 }
 
 func otherActions(has, want []string) error {
+	if len(has) == 0 || len(want) == 0 {
+		return errors.New("in its decisions actions have features and the policy's have none, or the other way round: give a log of its own")
+	}
 	return fmt.Errorf("its decisions are among other actions, %q instead of %q: give a log of its own", has, want)
 }
 
@@ -263,10 +267,33 @@ type logged struct {
 	ID           string          `json:"decision_id"`
 	Context      json.RawMessage `json:"context"`
 	Action       string          `json:"action"`
+	Propensity   float64         `json:"propensity"`
 	Propensities []float64       `json:"propensities"`
-	Actions      []string        `json:"actions"`
+	Actions      json.RawMessage `json:"actions"`
+	Offered      json.RawMessage `json:"offered"`
+	Top          []ranked        `json:"top"`
 	Unknown      int             `json:"unknown"`
+	Catalogue    string          `json:"catalogue"`
 	Hash         string          `json:"policy_hash"`
+}
+
+// names are the actions of a line of a policy whose actions have no features; an error of one whose have.
+func (d *logged) names() (names []string, err error) {
+	if d.Actions == nil {
+		return nil, errors.New("no actions")
+	}
+	return names, json.Unmarshal(d.Actions, &names)
+}
+
+// sets stands for the actions of a log whose actions have features: no two rows need offer the same.
+var sets = []string{}
+
+// among are the actions that a log of a policy is among.
+func among(p *policyfile.Policy) []string {
+	if p.HasItems() {
+		return sets
+	}
+	return p.Actions()
 }
 
 // actionsOf reads the actions of the first decision of a log's whole lines, none of an empty
@@ -294,8 +321,14 @@ func actionsOf(f io.ReaderAt, whole int64) ([]string, error) {
 		read += len(line)
 		object, _, err := wholefile.Unseal(line[:len(line)-1])
 		var d logged
-		if err == nil && json.Unmarshal(object, &d) == nil && d.ID != "" && d.Hash != "" && len(d.Actions) > 0 {
-			return d.Actions, nil
+		if err != nil || json.Unmarshal(object, &d) != nil || d.ID == "" || d.Hash == "" {
+			continue
+		}
+		if names, err := d.names(); err == nil && len(names) > 0 {
+			return names, nil
+		}
+		if _, ok := d.choice(); ok {
+			return sets, nil
 		}
 	}
 	return nil, other

@@ -79,5 +79,10 @@ func (m *metrics) text(b []byte, l *Log, p *policyfile.Policy) []byte {
 	family("opl_reloads_total", "counter", "Reloads of the policy, by result.")
 	b = fmt.Appendf(b, "opl_reloads_total{result=\"ok\"} %d\nopl_reloads_total{result=\"failed\"} %d\n", m.reloads.Load(), m.badReloads.Load())
 	family("opl_policy_info", "gauge", "The policy being served.")
-	return fmt.Appendf(b, "opl_policy_info{hash=%q,kind=%q} 1\n", p.Hash(), p.File().Components[0].Kind)
+	b = fmt.Appendf(b, "opl_policy_info{hash=%q,kind=%q} 1\n", p.Hash(), p.File().Components[0].Kind)
+	if c := p.Catalogue(); c != nil {
+		family("opl_catalogue_actions", "gauge", "Actions of the catalogue being served, by its hash.")
+		b = fmt.Appendf(b, "opl_catalogue_actions{hash=%q} %d\n", c.Hash, p.Len())
+	}
+	return b
 }

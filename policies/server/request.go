@@ -16,11 +16,18 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"opl/policies/features"
+	"opl/policies/policyfile"
 )
 
 const (
-	maxID   = 256 // bytes that a decision id may have
+	maxID   = 256 // bytes that the id of a decision, or of an action, may have
 	deepest = 32  // how deep contexts may be nested
+)
+
+// Limits of what a request may offer and ask for.
+const (
+	MaxOffered = 4096 // actions
+	MaxTop     = 100
 )
 
 // columns are the names that contexts may have, by those of an encoder.
@@ -30,6 +37,11 @@ type columns struct {
 	quoted  [][]byte       // the encoder's names as JSON
 	names   int            // that a context may have
 	bytes   int            // that it may take, flat
+	group   []int          // the column of each feature
+	strict  bool           // actions must have all of them
+
+	policy *policyfile.Policy // whose actions have features; nil: they have none
+	items  *columns           // of these
 }
 
 // A context may have twice the policy's names and so many more.
@@ -50,6 +62,22 @@ func newColumns(e *features.Encoder, bytes int) *columns {
 				c.of[col] = len(c.of)
 			}
 		}
+	}
+	for j, name := range e.Names {
+		c.group = append(c.group, j)
+		if col, _, ok := strings.Cut(name, "="); ok && col != "" {
+			c.group[j] = c.of[col]
+		}
+	}
+	return c
+}
+
+// columnsOf are the names that a policy knows contexts and actions by.
+func columnsOf(p *policyfile.Policy, bytes int, strict bool) *columns {
+	c := newColumns(p.Inputs(), bytes)
+	if p.HasItems() {
+		c.policy, c.items = p, newColumns(p.ItemInputs(), bytes)
+		c.items.strict = strict
 	}
 	return c
 }
@@ -78,8 +106,18 @@ type request struct {
 	values  []float64 // raw values of the features [d], as Encoder.Finish takes them
 	unknown int       // names that are none of the policy's
 
+	set     *policyfile.Offered // what is offered; nil: all of the policy's actions
+	setText []byte              // "actions":[…] or "offered":[…], in one line; empty: nothing
+	top     int                 // of how many actions the propensities are asked for
+	late    error               // an action that the catalogue lacks
+
+	field        string    // that errors of what is being read begin with
+	flat, action []byte    // the action that is being read
+	described    []float64 // its values
+	spare        *policyfile.Offered
+	inSet        bool
 	names, known int                 // leaves of the context, and those of the policy
-	seen, set    []bool              // columns, features
+	seen, filled []bool              // columns, features
 	other        map[uint64]struct{} // hashes of names that are not the policy's
 	path, name   []byte
 
@@ -94,6 +132,9 @@ var repeated = jsontext.AllowDuplicateNames(true)
 //
 //	{"context": {name: value, …} or [value, …], "decision_id": "…"}
 //
+// and, where actions have features, "actions": [{"id": "…", name: value, …}, …] or "offered":
+// ["id", …], and "top": a number,
+//
 // as the reader of decision logs does. A value is a number, or a string, the category
 // of a column; null and "" are no value. true and false are 1 and 0 where the policy
 // reads a number, else categories, as a number is where the policy has but
@@ -102,6 +143,7 @@ var repeated = jsontext.AllowDuplicateNames(true)
 // Errors start with the field that is wrong.
 func (q *request) parse(body []byte, c *columns) error {
 	q.id, q.context, q.unknown = q.id[:0], q.context[:0], 0
+	q.set, q.setText, q.top, q.late = nil, q.setText[:0], 0, nil
 	q.in = *bytes.NewBuffer(body)
 	q.json.Reset(&q.in, repeated)
 	err := q.fields(c)
@@ -137,8 +179,20 @@ func (q *request) fields(c *columns) error {
 				return errors.New("decision_id: comes twice")
 			}
 			err = q.parseID()
+		case `"actions"`, `"offered"`, `"top"`:
+			field := string(key[1 : len(key)-1])
+			switch {
+			case c.policy == nil:
+				return fmt.Errorf("%s: the policy's actions have no features: it chooses among all of its own, and answers the propensities of all", field)
+			case field == "top":
+				err = q.parseTop()
+			case len(q.setText) > 0:
+				return fmt.Errorf("%s: comes twice, or both of actions and offered are there", field)
+			default:
+				err = q.parseSet(field, c)
+			}
 		default:
-			err = fmt.Errorf("%s: unknown field, want context and decision_id", key)
+			err = fmt.Errorf("%s: unknown field, want context and decision_id, and where actions have features actions or offered, and top", key)
 		}
 	}
 	if err == nil {
@@ -149,6 +203,9 @@ func (q *request) fields(c *columns) error {
 	}
 	if len(q.context) == 0 {
 		return errors.New("context: missing")
+	}
+	if c.policy != nil && q.set == nil && c.policy.Catalogue() == nil {
+		return errors.New("actions: missing, and the policy has no catalogue: say which are offered")
 	}
 	if _, err := q.json.ReadToken(); err != io.EOF {
 		return errors.New("the body: more follows the JSON object")
@@ -173,13 +230,158 @@ func (q *request) parseID() error {
 	return nil
 }
 
+func (q *request) parseTop() error {
+	raw, err := q.json.ReadValue()
+	if err != nil {
+		return err
+	}
+	n, err := strconv.Atoi(string(raw))
+	if err != nil || n < 1 || n > MaxTop || q.top > 0 {
+		return fmt.Errorf("top: want a number of actions, 1 to %d, once", MaxTop)
+	}
+	q.top = n
+	return nil
+}
+
+// parseSet reads the actions that are offered: objects with id and values, or ids.
+func (q *request) parseSet(field string, c *columns) error {
+	if q.spare == nil {
+		q.spare = c.policy.NewOffered()
+	}
+	q.set = q.spare
+	q.set.Reset(c.policy)
+	if kind := q.json.PeekKind(); kind != '[' {
+		if _, err := q.json.ReadValue(); err != nil {
+			return err
+		}
+		return fmt.Errorf("%s: want a list", field)
+	}
+	_, err := q.json.ReadToken()
+	q.setText = append(append(append(q.setText, '"'), field...), `":[`...)
+	for i := 0; err == nil && q.json.PeekKind() != ']'; i++ {
+		if i == MaxOffered {
+			return fmt.Errorf("%s: more than %d", field, MaxOffered)
+		}
+		if i > 0 {
+			q.setText = append(q.setText, ',')
+		}
+		if field == "offered" {
+			err = q.offeredID(c)
+		} else {
+			err = q.describedAction(i, c)
+		}
+		if _, syntax := errors.AsType[*jsontext.SyntacticError](err); err != nil && !syntax && !strings.HasPrefix(err.Error(), field) {
+			err = fmt.Errorf("%s[%d]: %w", field, i, err)
+		}
+		if len(q.setText) > 2*c.bytes {
+			return fmt.Errorf("%s: flat, they have more than %d bytes", field, 2*c.bytes)
+		}
+	}
+	if err == nil {
+		_, err = q.json.ReadToken()
+	}
+	if err == nil && len(q.setText) == len(field)+4 {
+		err = fmt.Errorf("%s: no action is offered", field)
+	}
+	q.setText = append(q.setText, ']')
+	return err
+}
+
+// offeredID reads an id of the catalogue. One that it lacks is told when the request turns out to be
+// none that was answered before.
+func (q *request) offeredID(c *columns) error {
+	raw, err := q.json.ReadValue()
+	if err != nil {
+		return err
+	}
+	id, err := actionID(raw)
+	if err != nil {
+		return err
+	}
+	q.setText = append(q.setText, raw...)
+	if a := c.policy.Find(string(id)); a >= 0 {
+		return q.set.AddAt(a)
+	}
+	if err := q.set.Add(features.Offer{Action: string(id)}); err != nil && q.late == nil {
+		q.late = fmt.Errorf("offered: %w", err)
+	}
+	return nil
+}
+
+// describedAction reads an action with its values.
+func (q *request) describedAction(i int, c *columns) (err error) {
+	if q.json.PeekKind() != '{' {
+		if _, err := q.json.ReadValue(); err != nil {
+			return err
+		}
+		return errors.New("want an object of id, names and values; ids of the catalogue are a list offered")
+	}
+	d := c.items.encoder.Dim()
+	q.described = slices.Grow(q.described[:0], d)[:d]
+	clear(q.described)
+	q.field, q.inSet, q.action = "actions["+strconv.Itoa(i)+"]", true, q.action[:0]
+	context, values := q.context, q.values
+	q.context, q.values = q.flat[:0], q.described
+	err = q.parseObject(c.items)
+	q.flat, q.described = q.context, q.values
+	q.context, q.values, q.inSet = context, values, false
+	if err != nil {
+		return err
+	}
+	if len(q.action) == 0 {
+		return errors.New("id: missing")
+	}
+	if name := q.missing(c.items); c.items.strict && name != "" {
+		return fmt.Errorf("%s: missing, the policy reads it", name)
+	}
+	q.setText = append(append(q.setText, `{"id":`...), q.action...)
+	q.setText = append(append(q.setText, q.flat...), '}')
+	id, err := plain(q.action)
+	if err != nil {
+		return err
+	}
+	return q.set.AddRaw(string(id), q.described)
+}
+
+// actionID is what an id in JSON means.
+func actionID(raw jsontext.Value) ([]byte, error) {
+	switch {
+	case raw.Kind() != '"':
+		return nil, errors.New("id: want a string")
+	case len(raw) == 2 || len(raw) > maxID+2:
+		return nil, fmt.Errorf("id: %d bytes, want 1 to %d", len(raw)-2, maxID)
+	}
+	id, err := plain(raw)
+	if err != nil {
+		return nil, fmt.Errorf("id: %w", err)
+	}
+	return id, nil
+}
+
+// missing is a name of the policy's, or a column of its categories, that an object did not have.
+func (q *request) missing(c *columns) string {
+	for j, of := range c.group {
+		q.seen[of] = q.seen[of] || q.seen[j]
+	}
+	for j, of := range c.group {
+		if !q.seen[of] {
+			name, _, _ := strings.Cut(c.encoder.Names[j], "=")
+			return cmp.Or(name, c.encoder.Names[j])
+		}
+	}
+	return ""
+}
+
 func (q *request) parseContext(c *columns) error {
+	q.field = "context"
 	d := c.encoder.Dim()
 	q.values = slices.Grow(q.values[:0], d)[:d]
 	clear(q.values)
 	switch q.json.PeekKind() {
 	case '{':
-		return q.parseObject(c)
+		err := q.parseObject(c)
+		q.closeContext()
+		return err
 	case '[':
 		return q.parseList(c)
 	}
@@ -227,18 +429,17 @@ func (q *request) closeContext() {
 
 func (q *request) parseObject(c *columns) error {
 	q.seen = slices.Grow(q.seen[:0], len(c.of))[:len(c.of)]
-	q.set = slices.Grow(q.set[:0], len(q.values))[:len(q.values)]
+	q.filled = slices.Grow(q.filled[:0], len(q.values))[:len(q.values)]
 	clear(q.seen)
-	clear(q.set)
+	clear(q.filled)
 	clear(q.other)
 	q.names, q.known = 0, 0
 	q.path = append(q.path[:0], '"')
 	if err := q.members(c, 0); err != nil {
 		return err
 	}
-	q.closeContext()
 	if q.unknown += q.names - q.known; q.names > 0 && q.known == 0 {
-		return fmt.Errorf("context: none of its %d names is one of the policy's: %s", q.names, c.some())
+		return fmt.Errorf("%s: none of its %d names is one of the policy's: %s", q.field, q.names, c.some())
 	}
 	return nil
 }
@@ -246,7 +447,7 @@ func (q *request) parseObject(c *columns) error {
 // members reads an object, or a list in it, whose members' names begin with q.path.
 func (q *request) members(c *columns, depth int) error {
 	if depth > deepest {
-		return fmt.Errorf("context: nested deeper than %d", deepest)
+		return fmt.Errorf("%s: nested deeper than %d", q.field, deepest)
 	}
 	begin, list := len(q.path), q.json.PeekKind() == '['
 	_, err := q.json.ReadToken()
@@ -262,6 +463,13 @@ func (q *request) members(c *columns, depth int) error {
 			if err != nil {
 				return err
 			}
+			if q.inSet && depth == 0 {
+				if is, err := q.readID(name); err != nil {
+					return err
+				} else if is {
+					continue
+				}
+			}
 			q.path = append(q.path, name[1:len(name)-1]...)
 		}
 		if kind := q.json.PeekKind(); kind == '{' || kind == '[' {
@@ -276,12 +484,30 @@ func (q *request) members(c *columns, depth int) error {
 	return err
 }
 
+// readID reads the id of an action, if name is its.
+func (q *request) readID(name jsontext.Value) (is bool, err error) {
+	if word, err := plain(name); err != nil || string(word) != "id" {
+		return false, nil // leaf tells what is wrong
+	}
+	raw, err := q.json.ReadValue()
+	switch {
+	case err != nil:
+	case len(q.action) > 0:
+		err = errors.New("id: comes twice")
+	default:
+		if _, err = actionID(raw); err == nil {
+			q.action = append(q.action, raw...)
+		}
+	}
+	return true, err
+}
+
 // leaf reads the value of the name q.path, logs what it was taken for, and puts it into
 // its place.
 func (q *request) leaf(c *columns) error {
 	name, err := plain(q.path)
 	if err != nil {
-		return fmt.Errorf("context: %w", err)
+		return fmt.Errorf("%s: %w", q.field, err)
 	}
 	col, known := c.of[string(name)]
 	twice := false
@@ -298,11 +524,11 @@ func (q *request) leaf(c *columns) error {
 	}
 	switch q.names++; {
 	case twice:
-		return fmt.Errorf("context.%.100s: comes twice", name)
+		return fmt.Errorf("%s.%.100s: comes twice", q.field, name)
 	case q.names > c.names:
-		return fmt.Errorf("context: more than %d names, the policy has %d", c.names, len(c.encoder.Names))
+		return fmt.Errorf("%s: more than %d names, the policy has %d", q.field, c.names, len(c.encoder.Names))
 	case len(q.context)+len(q.path) > c.bytes: // names of nested objects are written out
-		return fmt.Errorf("context: flat, it has more than %d bytes", c.bytes)
+		return fmt.Errorf("%s: flat, it has more than %d bytes", q.field, c.bytes)
 	}
 	raw, err := q.json.ReadValue()
 	if err != nil {
@@ -318,7 +544,7 @@ func (q *request) leaf(c *columns) error {
 		v = 1
 	}
 	if err != nil {
-		return fmt.Errorf("context.%s: %w", name, err)
+		return fmt.Errorf("%s.%s: %w", q.field, name, err)
 	}
 	q.context = append(append(append(q.context, ','), q.path...), ':')
 	isFeature := known && col < len(c.encoder.Names)
@@ -342,7 +568,7 @@ func (q *request) leaf(c *columns) error {
 	case j >= 0:
 		return q.put(q.name, j, 1)
 	case isFeature:
-		return fmt.Errorf("context.%s: a string, where the policy reads a number", name)
+		return fmt.Errorf("%s.%s: a string, where the policy reads a number", q.field, name)
 	}
 	q.unknown++ // a category that training did not see
 	return nil
@@ -350,10 +576,10 @@ func (q *request) leaf(c *columns) error {
 
 // put sets a feature, which a name and a category may both mean.
 func (q *request) put(name []byte, feature int, v float64) error {
-	if q.set[feature] {
-		return fmt.Errorf("context.%s: comes twice", name)
+	if q.filled[feature] {
+		return fmt.Errorf("%s.%s: comes twice", q.field, name)
 	}
-	q.set[feature], q.values[feature] = true, v
+	q.filled[feature], q.values[feature] = true, v
 	return nil
 }
 

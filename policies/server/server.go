@@ -3,6 +3,9 @@
 //
 //	POST /decide   {"context": {name: value, …} or [value, …], "decision_id": optional}
 //	             → {"decision_id", "action", "action_name", "propensity", "propensities", "policy_hash"}
+//	             where actions have features, also "actions": [{"id": id, name: value, …}, …] or
+//	             "offered": [id, …] of the catalogue, else all of that; and "top": m
+//	             → {"decision_id", "action", "action_name", "propensity", "top", "policy_hash", "catalogue"}
 //	GET /healthz → 200 {"status":"ok","policy_hash"}, 503 when the log takes no more
 //	GET /metrics → Prometheus' text format
 //	GET /policy  → the policy: hash, guarantee, actions, features with their ranges
@@ -22,6 +25,18 @@
 //	 "context":{name: value, …},"action":"name","propensity":0.7,
 //	 "propensities":[0.7,0.3],"actions":["name","other"],"policy_hash":"…",
 //	 "crc32c":"89abcdef"}
+//
+// Where actions have features, action is the place among those that the request offers, and not
+// there where it offers none; the answer has no propensities but those of the top m, as
+// [policyfile.Top] orders them. A line of the log has what was offered as the request does, with actions
+// flattened like contexts,
+//
+//	{…,"actions":[{"id":"a",name: value, …}, …],"action":"a","propensity":0.7,"propensities":[0.7,0.3],…
+//	{…,"offered":["a","b"],"action":"a","propensity":0.7,"propensities":[0.7,0.3],…,"catalogue":"hash",…
+//	{…,"action":"a","propensity":0.0001,…,"catalogue":"hash",…
+//
+// propensities in the order of what was offered, of the whole catalogue that of the action
+// alone; and catalogue is the hash of the one that was served, if it had a part.
 //
 // The context is the caller's, flattened, a list by the names of the policy, each
 // value as the policy took it: a number or a category. actions names the
@@ -45,6 +60,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"sync"
@@ -95,7 +111,11 @@ type Server struct {
 	tokens  atomic.Pointer[Tokens]
 	cross   http.CrossOriginProtection
 	large   chan struct{} // holds the bodies above largeBody
+	rooms   chan *room    // for decisions among a catalogue, as many as processors
 }
+
+// room is what a decision among a catalogue needs.
+type room struct{ pi, scores []float64 }
 
 const (
 	largeBody = 64 << 10 // bytes
@@ -106,7 +126,7 @@ const (
 type loaded struct {
 	policy  *policyfile.Policy
 	columns *columns
-	quoted  [][]byte // action names as JSON
+	quoted  [][]byte // action names as JSON; nil where actions have features
 	names   []byte   // all of them, a JSON list
 	about   []byte   // the answer of /policy
 }
@@ -115,7 +135,8 @@ type loaded struct {
 type work struct {
 	body, line, out []byte
 	req             request
-	pi              []float64
+	pi, scores      []float64
+	top             []int
 	large           bool // it holds a place in Server.large
 }
 
@@ -137,7 +158,7 @@ func New(p *policyfile.Policy, l *Log, c Config) (*Server, error) {
 	if n := min(c.MaxBody, int64(c.MaxInFlight), int64(c.MaxConns), int64(c.MaxEach), c.Remember, int64(c.Timeout), int64(c.Idle), int64(c.Drain)); n < 0 {
 		return nil, fmt.Errorf("server: a limit of %d", n)
 	}
-	if err := l.among(p.Actions()); err != nil {
+	if err := l.among(among(p)); err != nil {
 		return nil, err
 	}
 	c.MaxBody, c.MaxInFlight, c.MaxConns = cmp.Or(c.MaxBody, 1<<20), cmp.Or(c.MaxInFlight, 1024), cmp.Or(c.MaxConns, 4096)
@@ -146,7 +167,10 @@ func New(p *policyfile.Policy, l *Log, c Config) (*Server, error) {
 	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	var seed [32]byte
 	crand.Read(seed[:]) // never fails
-	s := &Server{config: c, log: l, prefix: hex.EncodeToString(seed[:8]), large: make(chan struct{}, maxLarge)}
+	s := &Server{config: c, log: l, prefix: hex.EncodeToString(seed[:8]), large: make(chan struct{}, maxLarge), rooms: make(chan *room, runtime.GOMAXPROCS(0))}
+	for range cap(s.rooms) {
+		s.rooms <- new(room)
+	}
 	s.answers.seed, s.answers.most = hashSeed, c.Remember
 	s.tokens.Store(new(Tokens))
 	crand.Read(seed[:])
@@ -164,7 +188,10 @@ func New(p *policyfile.Policy, l *Log, c Config) (*Server, error) {
 }
 
 func (s *Server) load(p *policyfile.Policy) *loaded {
-	l := &loaded{policy: p, about: describe(p), columns: newColumns(p.Inputs(), int(s.config.MaxBody))}
+	l := &loaded{policy: p, about: describe(p), columns: columnsOf(p, int(s.config.MaxBody), s.config.Strict)}
+	if p.HasItems() {
+		return l
+	}
 	l.names, _ = json.Marshal(p.Actions()) // strings are never refused
 	for _, name := range p.Actions() {
 		quoted, _ := json.Marshal(name)
@@ -174,10 +201,15 @@ func (s *Server) load(p *policyfile.Policy) *loaded {
 }
 
 // Reload serves another policy from now on: requests under way keep the one they
-// have. A policy of other actions is refused, as the log could not be read as one.
+// have. A policy of other actions is refused, as the log could not be read as one, unless actions
+// have features; then the policy may be the same with another catalogue.
 func (s *Server) Reload(p *policyfile.Policy) error {
-	if now := s.current.Load().policy.Actions(); !slices.Equal(now, p.Actions()) {
-		return fmt.Errorf("the policy has other actions, %q instead of %q: start a server with a log of its own", p.Actions(), now)
+	now := s.current.Load().policy
+	switch {
+	case now.HasItems() != p.HasItems():
+		return errors.New("actions have features in one of the policies, and not in the other: start a server with a log of its own")
+	case !p.HasItems() && !slices.Equal(now.Actions(), p.Actions()):
+		return fmt.Errorf("the policy has other actions, %q instead of %q: start a server with a log of its own", p.Actions(), now.Actions())
 	}
 	s.current.Store(s.load(p))
 	return nil
@@ -191,6 +223,9 @@ func (s *Server) Reloaded(err error) {
 	}
 	s.metrics.reloads.Add(1)
 }
+
+// Policy is the one being served.
+func (s *Server) Policy() *policyfile.Policy { return s.current.Load().policy }
 
 // Hash is that of the policy being served.
 func (s *Server) Hash() string { return s.current.Load().policy.Hash() }
@@ -370,12 +405,6 @@ func (s *Server) choose(k *work, l *loaded, now time.Time) (status int, kind str
 		}
 		s.metrics.unknown.Add(uint64(q.unknown))
 	}
-	p := l.policy
-	k.pi = slices.Grow(k.pi[:0], len(l.quoted))[:len(l.quoted)]
-	if err := p.PropensitiesOf(k.pi, q.values); err != nil {
-		return http.StatusBadRequest, "request", fmt.Errorf("context: %w", err)
-	}
-	action := propensity.Draw(k.pi, s.rand)
 	var id string
 	var mine *given
 	if len(q.id) > 0 {
@@ -384,14 +413,15 @@ func (s *Server) choose(k *work, l *loaded, now time.Time) (status int, kind str
 			return http.StatusBadRequest, "request", errors.New("decision_id: of the form of those that the server gives: choose another")
 		}
 		id = string(name)
+		sum := s.answers.sum(q.context, q.setText)
 		for mine == nil {
-			before, first, same := s.answers.find(id, q.context)
+			before, first, same := s.answers.find(id, sum)
 			switch {
 			case first:
 				mine = before
 				continue
 			case !same:
-				return http.StatusConflict, "conflict", errors.New("decision_id: it was asked for with another context")
+				return http.StatusConflict, "conflict", errors.New("decision_id: it was asked for with another context, or other actions")
 			case before.done != nil:
 				<-before.done
 			}
@@ -405,17 +435,7 @@ func (s *Server) choose(k *work, l *loaded, now time.Time) (status int, kind str
 		q.id = append(append(append(q.id, '"'), s.prefix...), '-')
 		q.id = append(strconv.AppendUint(q.id, s.count.Add(1), 16), '"')
 	}
-	propensities := l.answer(k, action, p.Hash())
-	line := append(append(k.line[:0], `{"decision_id":`...), q.id...)
-	line = now.UTC().AppendFormat(append(line, `,"timestamp":"`...), time.RFC3339Nano)
-	line = append(append(line, `","context":`...), q.context...)
-	line = append(append(line, `,"action":`...), l.quoted[action]...)
-	line = append(line, propensities...)
-	line = append(append(line, `,"actions":`...), l.names...)
-	line = q.appendUnknown(line)
-	line = append(append(line, `,"policy_hash":"`...), p.Hash()...)
-	k.line = append(wholefile.Seal(append(line, "\"}"...)), '\n')
-	err = s.log.Append(k.line)
+	status, kind, err = s.draw(k, l, now)
 	if mine != nil {
 		out := k.out
 		if err != nil {
@@ -423,7 +443,51 @@ func (s *Server) choose(k *work, l *loaded, now time.Time) (status int, kind str
 		}
 		s.answers.give(id, mine, out)
 	}
-	if err != nil {
+	return status, kind, err
+}
+
+// draw draws an action, logs it and leaves the answer in k.out.
+func (s *Server) draw(k *work, l *loaded, now time.Time) (status int, kind string, err error) {
+	q, p := &k.req, l.policy
+	if q.late != nil {
+		return http.StatusBadRequest, "request", q.late
+	}
+	n, pi, scores := len(l.quoted), &k.pi, &k.scores
+	switch {
+	case q.set != nil:
+		n = q.set.Len()
+	case p.HasItems():
+		of := <-s.rooms
+		defer func() { s.rooms <- of }()
+		n, pi, scores = p.Len(), &of.pi, &of.scores
+	}
+	*pi = slices.Grow((*pi)[:0], n)[:n]
+	var ranks []float64
+	if q.top > 0 {
+		*scores = slices.Grow((*scores)[:0], n)[:n]
+		ranks = *scores
+	}
+	if err := p.PropensitiesOn(*pi, ranks, q.values, q.set); err != nil {
+		return http.StatusBadRequest, "request", fmt.Errorf("context: %w", err)
+	}
+	action := propensity.Draw(*pi, s.rand)
+	line := append(append(k.line[:0], `{"decision_id":`...), q.id...)
+	line = now.UTC().AppendFormat(append(line, `,"timestamp":"`...), time.RFC3339Nano)
+	line = append(append(line, `","context":`...), q.context...)
+	if p.HasItems() {
+		c := l.choice(k, action, *pi, ranks)
+		line = c.line(line, q)
+		k.out = c.answer(k.out[:0], q)
+	} else {
+		propensities := l.answer(k, action, p.Hash())
+		line = append(append(line, `,"action":`...), l.quoted[action]...)
+		line = append(line, propensities...)
+		line = append(append(line, `,"actions":`...), l.names...)
+		line = q.appendUnknown(line)
+	}
+	line = append(append(line, `,"policy_hash":"`...), p.Hash()...)
+	k.line = append(wholefile.Seal(append(line, "\"}"...)), '\n')
+	if err := s.log.Append(k.line); err != nil {
 		return http.StatusServiceUnavailable, "log", fmt.Errorf("the decision could not be logged: %w", err)
 	}
 	return 0, "", nil

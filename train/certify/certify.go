@@ -143,7 +143,7 @@ func (o Options) check() (Options, error) {
 // and never false.
 type RewardModel struct {
 	Name string
-	// Predict writes r̂(x, ·) in [0, 1] [K] to dst, for row i of the log. Many goroutines call it.
+	// Predict writes r̂(x, ·) in [0, 1] of the actions offered [Options] to dst, for row i of the log. Many goroutines call it.
 	Predict func(dst []float64, i int)
 	// Of is Predict of a model that reads π(·|x_i) of a fixed policy, too; nil: Predict.
 	Of     func(dst, pi []float64, i int)
@@ -176,6 +176,10 @@ type Bounds struct {
 	Gain    *Bound   `json:"gain,omitempty"` // on R(π) − R(π₀), on the same rows
 	Absurd  string   `json:"absurd,omitempty"`
 	Missing []string `json:"missing"` // kinds that could not be used, and why
+	// Of a log with choices: Plays is Σ_i π(a_i|x_i), how often the rows play what the policy would, and
+	// Wanted how often they should for half of their mean reward to be guaranteed; 0: there are too few.
+	Plays  float64 `json:"plays,omitempty"`
+	Wanted float64 `json:"plays_wanted,omitempty"`
 	// LoggingUpper is the bound of the logging policy's reward that records of old have.
 	LoggingUpper float64 `json:"logging_upper,omitempty"`
 }
@@ -198,8 +202,9 @@ func (b Bounds) GainAtLeast() float64 {
 func (b Bounds) Better() bool { return b.Gain != nil && b.Gain.Risk < 0 }
 
 // Fixed bounds the risk and the gain of a policy that was fixed before the rows. pi writes
-// π(·|x_i) [K] to dst for row i of the log; where logged is not nil it has π(a_i|x_i) by row
-// instead, and there is no dr.
+// π(·|x_i), of the actions that the row offers [Options], to dst for row i of the log; where it is nil, logged
+// has π(a_i|x_i) by row instead, and there is no dr. Sets that change from row to row, and actions that
+// were never logged, change nothing above: a row's set is part of its context.
 func Fixed(pi func(dst []float64, i int) error, logged []float64, log *logs.Log, rows []int, o Options) (Bounds, error) {
 	s, err := fixed(pi, logged, log, rows, o)
 	if err != nil {
@@ -237,7 +242,7 @@ func pool(parts []Part, o Options) (*sums, error) {
 	o.AnyTime = true
 	var all *sums
 	for i, p := range parts {
-		if k := parts[0].Log.K(); p.Log.K() != k {
+		if k := parts[0].Log.K(); p.Log.K() != k && p.Log.Choices == nil {
 			return nil, fmt.Errorf("certify: log %d has %d actions, the first %d", i+1, p.Log.K(), k)
 		}
 		o.Group, o.Gamma, o.Models = p.Group, p.Gamma, p.Models
@@ -299,6 +304,8 @@ func posterior(pol propensity.Family, q propensity.Posterior, log *logs.Log, row
 		return nil, errors.New("certify: bounds at any time are of policies that were fixed before the rows: a posterior is chosen on them anew at every look, and the bound by its divergence is for one look")
 	case !pol.HasPosterior():
 		return nil, fmt.Errorf("certify: policy %s has no posterior, and a single parameter chosen from data has infinite KL", pol.Name())
+	case log.Choices != nil:
+		return nil, fmt.Errorf("certify: policy %s has a posterior of scores that are independent of one another, and those of actions that rows offer by their features are not: they share parameters", pol.Name())
 	case log.X == nil:
 		return nil, errors.New("certify: the contexts of the log are not encoded")
 	case q.Actions != log.K() || q.Dim != log.Dim():

@@ -44,7 +44,14 @@ func Logged(pol propensity.Family, q propensity.Posterior, log *logs.Log, rows [
 	for i, r := range rows {
 		contexts[i], pi0[i], cost[i] = log.Context(r), log.Propensity[r], log.Cost[r]
 	}
-	all := make([]float64, q.Actions)
+	all := make([]float64, log.MostOptions())
+	if log.Choices != nil { // of a point policy
+		logs.OptionScores(log, rows, q.Mu, nil, func(i int, scores []float64) {
+			pol.At(all[:len(scores)], scores, 0, nil)
+			pi[i] = all[log.Chosen(rows[i])]
+		})
+		return pi, pi0, cost
+	}
 	logs.Scores(log.X, contexts, q.Mu, q.Actions, func(i int, scores []float64) {
 		pol.At(all, scores, q.Sigma*log.X.Norm(contexts[i]), nil)
 		pi[i] = all[log.Action[rows[i]]]

@@ -1,6 +1,7 @@
 package certify
 
 import (
+	"fmt"
 	"math"
 	"sync"
 
@@ -11,20 +12,86 @@ import (
 )
 
 // Linear is a model of the reward that is linear in the features of an encoded log's
-// contexts: θ [K×d] gives the scores φ(x)ᵀθ_a, and link turns them into r̂.
+// contexts: θ [K×d] gives the scores φ(x)ᵀθ_a, and link turns them into r̂. Of a log whose actions have
+// vectors, θ is [p×d] and scores are φ(x)ᵀθᵀz(a), of the actions offered.
 func Linear(name string, theta []float64, log *logs.Log, link func(dst, scores []float64)) *RewardModel {
-	d, k := log.Dim(), log.K()
-	type room struct{ phi, scores []float64 }
-	rooms := sync.Pool{New: func() any { return &room{make([]float64, d), make([]float64, k)} }}
+	rooms := sync.Pool{New: func() any { return newScorer(theta, log) }}
 	return &RewardModel{Name: name, Predict: func(dst []float64, i int) {
-		r := rooms.Get().(*room)
-		log.X.Row64(log.Context(i), r.phi)
-		for a := range r.scores {
-			r.scores[a] = features.Dot(r.phi, theta[a*d:(a+1)*d])
-		}
-		link(dst, r.scores)
-		rooms.Put(r)
+		s := rooms.Get().(*scorer)
+		link(dst, s.of(i))
+		rooms.Put(s)
 	}}
+}
+
+// scorer computes the scores of a row's actions.
+type scorer struct {
+	log         *logs.Log
+	theta       []float64
+	phi, scores []float64
+	items       logs.ItemRows // z(a); Values nil: actions have no vectors
+	shared      []float64     // θφ(x) of what the encoder gives
+	z           [4][]float64
+}
+
+func newScorer(theta []float64, log *logs.Log) *scorer {
+	s := &scorer{log: log, theta: theta, phi: make([]float64, log.Dim()), scores: make([]float64, log.MostOptions())}
+	if log.Choices == nil || log.Choices.Z == nil {
+		return s
+	}
+	parts, ok := log.Choices.Z.(logs.ItemRows)
+	if !ok {
+		parts = logs.ItemRows{Values: log.Choices.Z, Width: log.Choices.Z.Dim()}
+	}
+	s.items, s.shared = parts, make([]float64, parts.Values.Dim())
+	for j := range s.z {
+		s.z[j] = make([]float64, len(s.shared))
+	}
+	return s
+}
+
+// row is φ(x)ᵀθ_c.
+func (s *scorer) row(c int) float64 {
+	return features.Dot(s.phi, s.theta[c*len(s.phi):(c+1)*len(s.phi)])
+}
+
+// of is the scores of what row i offers, until it is called again. They are those of a policy file, to the bit.
+func (s *scorer) of(i int) []float64 {
+	s.log.X.Row64(s.log.Context(i), s.phi)
+	for c := range s.shared {
+		s.shared[c] = s.row(c)
+	}
+	scores := s.scores[:s.log.Options(i)]
+	if s.shared == nil {
+		for j := range scores {
+			a, _ := s.log.Option(i, j)
+			scores[j] = s.row(int(a))
+		}
+		return scores
+	}
+	for j := 0; j < len(scores); j += len(s.z) { // sums need not wait for one another
+		n := min(len(s.z), len(scores)-j)
+		var place [len(s.z)]int
+		for k := range n {
+			_, item := s.log.Option(i, j+k)
+			s.items.Values.Row64(item, s.z[k])
+			place[k] = s.items.Place(item)
+		}
+		var sum [len(s.z)]float64
+		z0, z1, z2, z3 := s.z[0][:len(s.shared)], s.z[1][:len(s.shared)], s.z[2][:len(s.shared)], s.z[3][:len(s.shared)]
+		for c, v := range s.shared {
+			sum[0] += float64(v * z0[c])
+			sum[1] += float64(v * z1[c])
+			sum[2] += float64(v * z2[c])
+			sum[3] += float64(v * z3[c])
+		}
+		for k, at := range place[:n] {
+			if at >= 0 {
+				sum[k] += s.row(at)
+			}
+			scores[j+k] = sum[k]
+		}
+	}
+	return scores
 }
 
 // SoftmaxLink is r̂(x, ·) = softmax(scores), for problems in which one action of a context is
@@ -38,15 +105,16 @@ func LogisticLink(dst, scores []float64) {
 	}
 }
 
-// Play is π(·|x) of a point policy with scores φ(x)ᵀθ_a, for rows of an encoded log, for
-// [Fixed].
+// Play is π(·|x) of a point policy with the scores of [Linear], for rows of an encoded log, for
+// [Fixed]. Scores that are not finite are an error.
 func Play(pol propensity.Family, theta []float64, log *logs.Log) func(dst []float64, i int) error {
-	d, k := log.Dim(), log.K()
-	phi, scores := make([]float64, d), make([]float64, k)
+	s := newScorer(theta, log)
 	return func(dst []float64, i int) error {
-		log.X.Row64(log.Context(i), phi)
-		for a := range scores {
-			scores[a] = features.Dot(phi, theta[a*d:(a+1)*d])
+		scores := s.of(i)
+		for a, v := range scores {
+			if v-v != 0 {
+				return fmt.Errorf("certify: row %d: the score of action %d of those offered is %v", i, a, v)
+			}
 		}
 		pol.AtMean(dst, scores)
 		return nil

@@ -46,7 +46,7 @@ func Strength(pi func(dst []float64, i int) error, logged []float64, log *logs.L
 	if err != nil || !b.Better() {
 		return 0, err
 	}
-	if k := log.K(); len(rows)*k <= kept && pi != nil {
+	if k := log.MostOptions(); len(rows)*k <= kept && pi != nil {
 		if pi, o.Models, err = keep(pi, o.Models, log, rows); err != nil {
 			return 0, err
 		}
@@ -77,17 +77,17 @@ func Strength(pi func(dst []float64, i int) error, logged []float64, log *logs.L
 
 // keep computes probabilities and predictions once.
 func keep(pi func(dst []float64, i int) error, models []*RewardModel, log *logs.Log, rows []int) (func(dst []float64, i int) error, []*RewardModel, error) {
-	k := log.K()
+	k := log.MostOptions()
 	place := make([]int, log.Len())
 	all := make([]float64, len(rows)*k)
 	for j, r := range rows {
 		place[r] = j * k
-		if err := pi(all[j*k:(j+1)*k], r); err != nil {
+		if err := pi(all[j*k:][:log.Options(r)], r); err != nil {
 			return nil, nil, err
 		}
 	}
 	read := func(from []float64) func(dst []float64, i int) {
-		return func(dst []float64, i int) { copy(dst[:k], from[place[i]:]) }
+		return func(dst []float64, i int) { copy(dst[:log.Options(i)], from[place[i]:]) }
 	}
 	var known []*RewardModel
 	if !log.LoggedOnly() {
@@ -95,9 +95,9 @@ func keep(pi func(dst []float64, i int) error, models []*RewardModel, log *logs.
 			of, predicted := *m, make([]float64, len(rows)*k)
 			for j, r := range rows {
 				if m.Of != nil {
-					m.Of(predicted[j*k:(j+1)*k], all[j*k:(j+1)*k], r)
+					m.Of(predicted[j*k:][:log.Options(r)], all[j*k:][:log.Options(r)], r)
 				} else {
-					m.Predict(predicted[j*k:(j+1)*k], r)
+					m.Predict(predicted[j*k:][:log.Options(r)], r)
 				}
 			}
 			of.Predict, of.Of = read(predicted), nil

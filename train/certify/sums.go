@@ -22,6 +22,7 @@ type sums struct {
 	kinds   []part
 	missing []string
 	draws   int     // a row; 0: π is exact
+	plays   float64 // Σ π(a_i|x_i), of a fixed policy
 	kl      float64 // KL(Q‖P) + log of the number of priors
 }
 
@@ -108,6 +109,7 @@ func (s *sums) add(other *sums) {
 	s.pooled.rows += len(other.rows)
 	s.pooled.units += other.units()
 	s.pooled.plain += other.plain()
+	s.plays += other.plays
 	for i := range s.kinds {
 		p, q := &s.kinds[i], &other.kinds[i]
 		for g := range p.ell {
@@ -138,9 +140,9 @@ func (s *sums) units() int { return len(s.first) - 1 }
 
 // estimate is X for one ℓ of the action b of a row, less shift: the row's cost for the gain.
 type estimate struct {
-	pi0    []float64 // of all actions; nil: only the logged one's is known
+	pi0    []float64 // of all actions that the row offers; nil: only the logged one's is known
 	p      float64   // π₀ of the logged action
-	action int
+	action int       // its place among them
 	cost   float64
 	model  []float64 // r̂(x, ·); nil: ls
 	pi     []float64 // π(·|x) of a fixed policy; nil: 1 for all, of a posterior's
@@ -248,17 +250,14 @@ func (s *sums) over(first, last int, work func(from, to int, into []part) error)
 	return nil
 }
 
-// row reads row r for a kind. pi is π(·|x), nil of a posterior; scratch is of K numbers, for the model.
+// row reads row r for a kind. pi is π(·|x), nil of a posterior; scratch is of MostOptions numbers, for the model.
 func (s *sums) row(r int, m *RewardModel, pi, scratch []float64) (estimate, error) {
-	k := s.log.K()
-	e := estimate{pi: pi, p: s.log.Propensity[r], action: int(s.log.Action[r]), cost: s.log.Cost[r], gamma: s.o.Gamma, clip: bracket(s.o.Gamma)}
+	e := estimate{pi0: s.log.Pi0(r), pi: pi, p: s.log.Propensity[r], action: s.log.Chosen(r), cost: s.log.Cost[r], gamma: s.o.Gamma, clip: bracket(s.o.Gamma)}
 	if s.o.AnyTime {
 		e.clip = max(e.clip, inspect.Rounded)
 	}
-	if s.log.Propensities != nil {
-		e.pi0 = s.log.Propensities[r*k : (r+1)*k]
-	}
 	if m != nil && e.pi0 != nil { // else the row's X is that of ls, which is one of dr with r̂ = 0
+		scratch = scratch[:len(e.pi0)]
 		e.model = scratch
 		if m.Of != nil && pi != nil {
 			m.Of(scratch, pi, r)
@@ -277,21 +276,28 @@ func (s *sums) row(r int, m *RewardModel, pi, scratch []float64) (estimate, erro
 // fixed sums log(1 − ℓ X̄) over units, X̄ the mean of Σ_a π X over the rows of a unit.
 func (s *sums) fixed(pi func(dst []float64, i int) error, logged []float64) error {
 	const block = 16 * chunk
-	k, one := s.log.K(), make([]float64, s.log.K())
+	most := s.log.MostOptions()
+	one := make([]float64, most)
 	for first := 0; first < s.units(); first += block {
 		last := min(s.units(), first+block)
 		rows := s.rows[s.first[first]:s.first[last]]
-		all, w := []float64(nil), make([]float64, len(rows)) // π(·|x), where models need it, and π(a_i|x_i)
-		if len(s.kinds) > 1 {
-			all = make([]float64, len(rows)*k)
+		all, w := make([][]float64, len(rows)), make([]float64, len(rows)) // π(·|x), where models need it, and π(a_i|x_i)
+		room := []float64(nil)
+		if len(s.kinds) > 1 && !s.log.LoggedOnly() { // see row
+			n := 0
+			for _, r := range rows {
+				n += s.log.Options(r)
+			}
+			room = make([]float64, n)
 		}
 		for i, r := range rows { // in order: π may read contexts from a file
 			if pi == nil {
 				w[i] = logged[r]
 			} else {
-				dst := one
-				if all != nil {
-					dst = all[i*k : (i+1)*k]
+				dst := one[:s.log.Options(r)]
+				if room != nil {
+					dst, room = room[:len(dst):len(dst)], room[len(dst):]
+					all[i] = dst
 				}
 				if err := pi(dst, r); err != nil {
 					return err
@@ -299,15 +305,16 @@ func (s *sums) fixed(pi func(dst []float64, i int) error, logged []float64) erro
 				if err := distribution(dst); err != nil {
 					return fmt.Errorf("certify: row %d: %w", r, err)
 				}
-				w[i] = dst[s.log.Action[r]]
+				w[i] = dst[s.log.Chosen(r)]
 			}
 			if !(w[i] >= 0 && w[i] <= 1+1e-9) {
 				return fmt.Errorf("certify: row %d: the probability %v is outside [0, 1]", r, w[i])
 			}
+			s.plays += w[i]
 		}
 		err := s.over(first, last, func(from, to int, into []part) error {
 			ells := len(s.kinds[0].ell)
-			scratch, risk, gain := make([]float64, k), make([]float64, ells), make([]float64, ells)
+			scratch, risk, gain := make([]float64, most), make([]float64, ells), make([]float64, ells)
 			for u := from; u < to; u++ {
 				m := float64(s.first[u+1] - s.first[u])
 				for j := range into {
@@ -316,10 +323,7 @@ func (s *sums) fixed(pi func(dst []float64, i int) error, logged []float64) erro
 					clear(gain)
 					for at := s.first[u]; at < s.first[u+1]; at++ {
 						i := at - s.first[first]
-						var pi []float64
-						if all != nil {
-							pi = all[i*k : (i+1)*k]
-						}
+						pi := all[i]
 						e, err := s.row(rows[i], p.model, pi, scratch)
 						if err != nil {
 							return err
@@ -464,6 +468,9 @@ func (s *sums) bounds() Bounds {
 	if s.o.Gamma > 1 {
 		b.Gamma = s.o.Gamma
 	}
+	if s.log.Choices != nil {
+		b.Plays, b.Wanted = s.plays, s.wanted()
+	}
 	name := "ls"
 	switch plain := s.plain(); {
 	case len(s.kinds) == 1:
@@ -483,6 +490,36 @@ func (s *sums) bounds() Bounds {
 	}
 	b.All, b.Gain = []Bound{first}, &second
 	return b
+}
+
+// wanted is the least m, from 1, at which n rows of the mean reward r̄ of these, of which a policy's
+// choice is played in m with the propensity m/n, guarantee r̄/2; 0: none does.
+func (s *sums) wanted() float64 {
+	n, reward := float64(len(s.rows)+s.pooled.rows), 0.
+	for _, r := range s.rows {
+		reward -= s.log.Cost[r] / float64(len(s.rows))
+	}
+	p := s.kinds[0]
+	half := func(m float64) bool {
+		mix := mixture{n: n, ell: p.ell, logWeight: p.logW, sum: make([]float64, len(p.ell))}
+		for g, l := range p.ell {
+			mix.sum[g] = m * reward * math.Log1p(l*n/m)
+		}
+		r, _ := mix.upper(-1, 0, s.o.Delta/2)
+		return -r >= reward/2
+	}
+	if reward == 0 || !half(n) {
+		return 0
+	}
+	low, high := 1., n
+	for high-low > 0.5 {
+		if m := math.Sqrt(low * high); half(m) {
+			high = m
+		} else {
+			low = m
+		}
+	}
+	return high
 }
 
 // distribution refuses probabilities that are none, but for rounding.

@@ -77,7 +77,7 @@ func logMean(x []float64) float64 { return floats.LogSumExp(x) - math.Log(float6
 // of 1,000 sound logs. Guesses are π₀ (if all propensities are known; else 1) times
 // exp(b_a), of each action's share alone; the shares in rows of the same context, shrunk to
 // those; and exp(b_a + w_aᵀx), a multinomial logistic regression, x without and with
-// products of pairs of features. A last bet, on all rows, is on 1/K and needs no learning.
+// products of pairs of features; of logs with choices see choices. A last bet, on all rows, is on 1/K and needs no learning.
 type bets struct {
 	*log
 	unit     []uint64
@@ -90,6 +90,7 @@ type bets struct {
 	width    int // 1 + terms
 	most     float64
 	guesses  [2]guess // learned on half 0 and half 1
+	say      func() string
 	won      [2][kinds]purse
 	fixed    purse
 	gammas   [2]float64 // Γ₀: 1, and Rounded or what propensities are said to be known up to
@@ -121,6 +122,7 @@ func (l *log) bet() {
 	}
 	b := &bets{log: l}
 	b.gammas = [2]float64{1, max(Rounded, l.gamma)}
+	b.say = b.why
 	e := b.run()
 	const check = "bets on propensities"
 	f := Finding{Check: check, Measured: fmt.Sprintf("e = %.3g where %d refutes them", math.Exp(e[1]), refuted),
@@ -131,7 +133,7 @@ func (l *log) bet() {
 		if e[1] > 30 {
 			f.Measured = fmt.Sprintf("e = 10^%.0f where %d refutes them", e[1]/math.Ln10, refuted)
 		}
-		f.Means = "the actions were not drawn with these propensities, or rows were written more than once: " + b.why()
+		f.Means = "the actions were not drawn with these propensities, or rows were written more than once: " + b.say()
 		f.Do = "log the probability that the action shown was drawn with, in its context and after all filters; no estimate or guarantee from this log holds"
 	case e[0] >= limit:
 		l.report.Gamma = b.gammas[1]
@@ -151,8 +153,12 @@ func (b *bets) run() (e [2]float64) {
 	for i := range b.n {
 		b.most = max(b.most, b.rowWeight(i))
 	}
-	b.guesses = [2]guess{b.learn(0), b.learn(1)}
-	b.play()
+	if b.Sets() || b.Choices != nil && b.k > manyActions {
+		b.choices()
+	} else {
+		b.guesses = [2]guess{b.learn(0), b.learn(1)}
+		b.play()
+	}
 	for g := range e {
 		var all []float64
 		for h := range b.won {
@@ -250,29 +256,7 @@ func (b *bets) scan() {
 	for j, name := range names {
 		b.at[name], b.features = j, append(b.features, feature{name: name, place: j})
 	}
-	b.each(0, func(j int, v float64) { b.features[j].first = v })
-	rows := 0
-	for i := 0; i < b.n; i += 1 + b.n/50_000 {
-		rows++
-		b.each(i, func(j int, v float64) {
-			f := &b.features[j]
-			f.n++
-			f.most = max(f.most, math.Abs(v))
-			f.sum += v - f.first
-			f.two += (v - f.first) * (v - f.first)
-		})
-	}
-	kept := b.features[:0]
-	for _, f := range b.features {
-		none := float64(rows - f.n) // rows of value 0
-		m := (f.sum - none*f.first) / float64(rows)
-		f.mean, f.sd = f.first+m, math.Sqrt((f.two+none*f.first*f.first)/float64(rows)-m*m)
-		if f.sd > 1e-9*f.most && f.sd < math.MaxFloat64 {
-			kept = append(kept, f)
-		}
-	}
-	slices.SortStableFunc(kept, func(f, g feature) int { return cmp.Compare(g.sd/g.most, f.sd/f.most) })
-	b.features = kept[:min(len(kept), 64, max(8, 2000/b.k))]
+	b.features = b.spread(b.features, min(64, max(8, 2000/b.MostOptions())), b.each)
 	slices.SortFunc(b.features, func(f, g feature) int { return cmp.Compare(f.place, g.place) })
 	clear(b.at)
 	for f := range b.features {
@@ -288,15 +272,46 @@ func (b *bets) scan() {
 	b.width = 1 + len(b.terms)
 }
 
+// spread are the features, of those that each hands out, that vary most for their largest value, at
+// most so many.
+func (b *bets) spread(features []feature, most int, each func(i int, use func(j int, v float64))) []feature {
+	each(0, func(j int, v float64) { features[j].first = v })
+	rows := 0
+	for i := 0; i < b.n; i += 1 + b.n/50_000 {
+		rows++
+		each(i, func(j int, v float64) {
+			f := &features[j]
+			f.n++
+			f.most = max(f.most, math.Abs(v))
+			f.sum += v - f.first
+			f.two += (v - f.first) * (v - f.first)
+		})
+	}
+	kept := features[:0]
+	for _, f := range features {
+		none := float64(rows - f.n) // rows of value 0
+		m := (f.sum - none*f.first) / float64(rows)
+		f.mean, f.sd = f.first+m, math.Sqrt((f.two+none*f.first*f.first)/float64(rows)-m*m)
+		if f.sd > 1e-9*f.most && f.sd < math.MaxFloat64 {
+			kept = append(kept, f)
+		}
+	}
+	slices.SortStableFunc(kept, func(f, g feature) int { return cmp.Compare(g.sd/g.most, f.sd/f.most) })
+	return kept[:min(len(kept), most)]
+}
+
+// standard is a value in units of its sd, at most 5 of them.
+func (f *feature) standard(v float64) float64 {
+	if v = max(-5, min(5, (v-f.mean)/f.sd)); v != v {
+		return 0
+	}
+	return v
+}
+
 // vector writes 1, the features of row i, in units of their sd and at most 5 of them, and
 // their products.
 func (b *bets) vector(i int, dst []float64) {
-	read := func(f int, v float64) {
-		v = (v - b.features[f].mean) / b.features[f].sd
-		if dst[1+f] = max(-5, min(5, v)); v != v {
-			dst[1+f] = 0
-		}
-	}
+	read := func(f int, v float64) { dst[1+f] = b.features[f].standard(v) }
 	dst[0] = 1
 	for f := range b.features {
 		read(f, 0)

@@ -125,7 +125,8 @@ type log struct {
 	logs.Log
 	n, k     int
 	order    []int     // rows in the order of time
-	weight   []float64 // of the uniform policy, 1/(K p); nil: no propensities
+	weight   []float64 // of the uniform policy, 1/(K p), K of the row's set; nil: no propensities
+	least    float64   // mean of 1/K
 	contexts []uint64  // a hash of each row's context; nil: the log has none
 	gamma    float64   // see Within
 	report   *Report
@@ -166,14 +167,14 @@ func Within(in *logs.Log, gamma float64) Report {
 	case in.Propensity != nil:
 		r.Known = "logged"
 	}
-	l := &log{Log: *in, n: in.Len(), k: in.K(), gamma: gamma, report: &r}
+	l := &log{Log: *in, n: in.Len(), k: in.K(), least: 1 / float64(in.K()), gamma: gamma, report: &r}
 	l.timeline()
 	if l.schema() {
 		l.contexts = in.ContextHashes()
 		if l.Propensity == nil && l.Propensities != nil {
 			l.Propensity = make([]float64, l.n)
-			for i, a := range l.Action {
-				l.Propensity[i] = l.Propensities[i*l.k+int(a)]
+			for i := range l.n {
+				l.Propensity[i] = l.Pi0(i)[l.Chosen(i)]
 			}
 		}
 		l.reading()
@@ -181,12 +182,13 @@ func Within(in *logs.Log, gamma float64) Report {
 		if l.Propensity != nil {
 			l.weight = make([]float64, l.n)
 			for i, p := range l.Propensity {
-				l.weight[i] = 1 / (float64(l.k) * p)
+				l.weight[i] = 1 / (float64(l.Options(i)) * p)
 			}
 			l.shape()
 			l.meanWeight()
 			l.sharpness()
 		}
+		l.sets()
 		l.support()
 		l.counts()
 		l.concentration()
@@ -194,6 +196,7 @@ func Within(in *logs.Log, gamma float64) Report {
 		l.reward()
 		l.sign()
 		l.drift()
+		l.turnover()
 		l.groups()
 		l.neighbours()
 		l.ends()
@@ -247,7 +250,7 @@ func (l *log) schema() bool {
 	outside := func(r int) bool { return r < 0 || l.X != nil && r >= contexts }
 	fits := func(there bool, have, want int) bool { return !there || have == want }
 	lengths := len(l.Cost) == l.n && (l.Rows != nil || contexts == l.n) && !slices.ContainsFunc(l.Rows, outside) &&
-		fits(l.Propensity != nil, len(l.Propensity), l.n) && fits(l.Propensities != nil, len(l.Propensities), l.n*l.k) &&
+		fits(l.Propensity != nil, len(l.Propensity), l.n) && fits(l.Propensities != nil && !l.Sets(), len(l.Propensities), l.n*l.k) &&
 		fits(l.Weight != nil, len(l.Weight), l.n) && fits(l.Group != nil, len(l.Group), l.n) &&
 		fits(l.Keys != nil, len(l.Keys), l.n) && fits(l.Rows != nil, len(l.Rows), l.n)
 	switch {
@@ -257,6 +260,11 @@ func (l *log) schema() bool {
 		return bad("%d actions", "there was nothing to decide", "log the decisions among at least two actions", l.k)
 	case !lengths || l.X != nil && l.X.Dim() < 1:
 		return bad("columns of different lengths", "rows cannot be told apart", "give every column a value in every row")
+	}
+	if l.Choices != nil {
+		if err := l.Check(); err != nil {
+			return bad("%v", "it is not known what was on offer", "repair or leave out the rows", err)
+		}
 	}
 	sum := 0.0
 	for i, a := range l.Action {
@@ -328,7 +336,7 @@ func (l *log) ranges() bool {
 	var worst, differ float64
 	worstRow, differRow, negative := 0, 0, -1
 	for i := range l.n {
-		row := l.Propensities[i*l.k : i*l.k+l.k]
+		row := l.Pi0(i)
 		sum := 0.0
 		for _, p := range row {
 			if !(p >= 0 && p <= 1) && negative < 0 {
@@ -339,7 +347,7 @@ func (l *log) ranges() bool {
 		if d := math.Abs(sum - 1); !(d <= worst) {
 			worst, worstRow = d, i
 		}
-		q := row[l.Action[i]]
+		q := row[l.Chosen(i)]
 		if q <= tiny && negative < 0 {
 			negative = i
 		}
@@ -363,7 +371,7 @@ func (l *log) ranges() bool {
 	}
 	l.add(f)
 	if l.Propensity != nil {
-		m := l.mean(func(i int) float64 { return l.Propensities[i*l.k+int(l.Action[i])] / l.Propensity[i] })
+		m := l.mean(func(i int) float64 { return l.Pi0(i)[l.Chosen(i)] / l.Propensity[i] })
 		g := Finding{Check: "p is its row's entry",
 			Measured: fmt.Sprintf("within %.2g of itself (row %d); mean weight of the logging policy %.6g, interval %.6g to %.6g", differ, differRow+1, m.value, m.value-1.96*m.se, m.value+1.96*m.se),
 			Numbers:  []Number{{"mean", m.value}, {"se", m.se}}}

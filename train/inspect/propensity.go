@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -19,8 +20,9 @@ func (l *log) shape() {
 	seen := map[float64]int{}
 	low, high := slices.Min(l.Propensity), slices.Max(l.Propensity)
 	decimals := 0
+	values := max(12, 2*l.MostOptions())
 	for _, p := range l.Propensity {
-		if len(seen) <= max(12, 2*l.k) {
+		if len(seen) <= values {
 			seen[p]++
 		}
 		for decimals <= 4 && math.Abs(p*math.Pow10(decimals)-math.Round(p*math.Pow10(decimals))) > 1e-9*math.Pow10(decimals)*p {
@@ -29,10 +31,20 @@ func (l *log) shape() {
 	}
 	l.report.Propensities = []Histogram{histogram("propensity of the logged action", l.Propensity, low, high)}
 	f := Finding{Check: "constant or rounded", Measured: fmt.Sprintf("from %.4g to %.4g", low, high)}
-	if high-low <= 1e-9*high {
-		p := l.Propensity[0]
+	if off, ok := l.even(); ok {
+		f.Measured = "every propensity is 1 over the number of actions that its row offers: uniform"
+		if off > 1e-6 {
+			f.Measured += ", rounded"
+			l.report.Gamma = Rounded
+		}
+	} else if high-low <= 1e-9*high {
+		p, d := l.Propensity[0], l.Propensity[0]*float64(l.k)-1
 		f.Measured = fmt.Sprintf("every propensity is %.6g, K = %d", p, l.k)
-		switch d := p*float64(l.k) - 1; {
+		if l.Sets() {
+			d = p/l.least - 1
+			f.Measured = fmt.Sprintf("every propensity is %.6g, the mean of 1/K %.6g", p, l.least)
+		}
+		switch {
 		case p == 1:
 			f.Severity, f.Means, f.Do = Unusable, "the logging policy never explored: no other can be judged", "draw actions at random, and log with what probability"
 		case d > -0.0101 && d < -1e-6:
@@ -41,13 +53,13 @@ func (l *log) shape() {
 		case d < -1e-6 && (1+d)*l.gamma >= 1:
 			f.Measured += fmt.Sprintf(": uniform within the factor %v", l.gamma)
 		case d < -1e-6:
-			f.Severity, f.Means, f.Do = Unusable, fmt.Sprintf("%d actions cannot all have less than 1/%d", l.k, l.k), "see what the column holds"
+			f.Severity, f.Means, f.Do = Unusable, fmt.Sprintf("%.4g actions cannot all have less than %.4g", 1/l.least, l.least), "see what the column holds"
 		case d > 1e-6:
-			f.Severity, f.Means, f.Do = Doubtful, fmt.Sprintf("uniform would be %.6g; the column may be a placeholder", 1/float64(l.k)), "see what it holds, and whether each context offers all actions"
+			f.Severity, f.Means, f.Do = Doubtful, fmt.Sprintf("uniform would be %.6g; the column may be a placeholder", l.least), "see what it holds, and whether each context offers all actions"
 		default:
 			f.Measured += ": uniform"
 		}
-	} else if off := 0.5 / math.Pow10(decimals) / low; decimals <= 4 && len(seen) > max(12, 2*l.k) && off > 0.005 {
+	} else if off := 0.5 / math.Pow10(decimals) / low; decimals <= 4 && len(seen) > values && off > 0.005 {
 		f.Severity = Doubtful
 		f.Measured += fmt.Sprintf(", all of at most %d decimals", decimals)
 		f.Means = fmt.Sprintf("rounded: the least may be off by %s, and its weight with it", percent(off))
@@ -70,12 +82,13 @@ func (l *log) meanWeight() {
 	if l.Propensities != nil {
 		v := l.mean(func(i int) float64 {
 			s := 0.0
-			for _, p := range l.Propensities[i*l.k : i*l.k+l.k] {
+			pi := l.Pi0(i)
+			for _, p := range pi {
 				if p > 0 {
 					s += 1 / p
 				}
 			}
-			return s/float64(l.k*l.k) - 1
+			return s/float64(len(pi)*len(pi)) - 1
 		}).value
 		if exact := (m.value - want) / math.Sqrt(max(v, 0)/float64(l.n)); math.Abs(exact) < math.Abs(z) {
 			z = exact
@@ -108,16 +121,19 @@ func (l *log) meanWeight() {
 			f.Means, f.Do = "weights 1/(K p) average less than 1: propensities are too large, or not every action can be drawn in every context",
 				"see that p is that of the action shown; judge only policies that keep to what was on offer"
 		}
-		if flip := l.mean(func(i int) float64 { return 1 / (float64(l.k) * max(1-l.Propensity[i], 1e-12)) }); math.Abs(z) > 6 && math.Abs(flip.against(1)) < q && math.Abs(flip.value-1) < 0.2 {
+		if flip := l.mean(func(i int) float64 { return 1 / (float64(l.Options(i)) * max(1-l.Propensity[i], 1e-12)) }); math.Abs(z) > 6 && math.Abs(flip.against(1)) < q && math.Abs(flip.value-1) < 0.2 {
 			f.Severity, f.Means, f.Do = Unusable, "1 − p fits and p does not: the column looks inverted", "log the probability of the action shown"
 		}
 	}
 	l.add(f)
 
-	p := l.mean(func(i int) float64 { return l.Propensity[i] })
-	least := 1 / float64(l.k) / l.gamma
-	z = p.against(least)
-	g := Finding{Check: "mean propensity", Measured: fmt.Sprintf("%.4g, at least 1/K = %.4g", p.value, least),
+	least := l.least / l.gamma
+	p, over := l.mean(func(i int) float64 { return l.Propensity[i] }), "1/K"
+	if z = p.against(least); l.Sets() {
+		over = "the mean of 1/K"
+		z = l.mean(func(i int) float64 { return l.Propensity[i] - 1/float64(l.Options(i))/l.gamma }).against(0)
+	}
+	g := Finding{Check: "mean propensity", Measured: fmt.Sprintf("%.4g, at least %s = %.4g", p.value, over, least),
 		Numbers: []Number{{"mean", p.value}, {"z", z}}}
 	l.judge(g, z < -q && p.value < 0.9899*least, Unusable, // .33 is of three actions
 		"actions drawn by a policy have more than 1/K on average: the column looks inverted or belongs to other actions",
@@ -143,11 +159,11 @@ func (l *log) sharpness() {
 	for i := range l.n {
 		var two, three float64
 		w := l.rowWeight(i)
-		for _, p := range l.Propensities[i*l.k : i*l.k+l.k] {
+		for _, p := range l.Pi0(i) {
 			two += p * p
 			three += p * p * p
 		}
-		got += w * l.Propensities[i*l.k+int(l.Action[i])]
+		got += w * l.Pi0(i)[l.Chosen(i)]
 		want += w * two
 		variance += w * w * (three - two*two)
 	}
@@ -173,6 +189,10 @@ func (l *log) support() {
 	count := make([]int, l.k)
 	for _, a := range l.Action {
 		count[a]++
+	}
+	if l.Choices != nil {
+		l.offered(count)
+		return
 	}
 	var never []string
 	for a, c := range count {
@@ -209,6 +229,9 @@ func (l *log) support() {
 	l.add(f)
 }
 
+// byAction is how many actions of a log with choices are reported.
+const byAction = 1000
+
 // counts compares how often each action was logged with what its propensities
 // say: with those of all actions the rows against Σ_i π₀(a|x_i), otherwise
 // Σ_i 1{a_i = a}/p_i against n, for actions of at least 20 rows. An action off at
@@ -233,6 +256,12 @@ func (l *log) counts() {
 		}
 	}
 	l.report.ByAction = by
+	if l.Choices != nil { // of a catalogue, those logged most
+		defer func() {
+			slices.SortStableFunc(by, func(a, b Action) int { return b.Rows - a.Rows })
+			l.report.ByAction = slices.Clip(by[:min(len(by), byAction)])
+		}()
+	}
 	if l.Propensity == nil {
 		return
 	}
@@ -242,43 +271,35 @@ func (l *log) counts() {
 	var z func(a int) float64
 	if l.Propensities != nil {
 		variance := make([]float64, l.k)
-		groups := map[int32][]float64{} // of rows that may depend on one another, drawn less expected
 		for i := range l.n {
-			w, off := l.rowWeight(i), make([]float64, 0)
-			if l.Group != nil && l.Group[i] >= 0 {
-				if off = groups[l.Group[i]]; off == nil {
-					off = make([]float64, l.k)
-					groups[l.Group[i]] = off
-				}
-				off[l.Action[i]] += w
-			}
+			w := l.rowWeight(i)
 			got[l.Action[i]] += w
-			for a, p := range l.Propensities[i*l.k : i*l.k+l.k] {
+			for j, p := range l.Pi0(i) {
+				a, _ := l.Option(i, j)
 				want[a] += w * p
 				variance[a] += w * w * p * (1 - p)
-				if a < len(off) {
-					off[a] -= w * p
-				}
 			}
 		}
+		apart := l.apart()
 		z = func(a int) float64 {
 			by[a].Expected = want[a]
-			square := 0.0
-			for _, g := range slices.Sorted(maps.Keys(groups)) {
-				square += groups[g][a] * groups[g][a]
-			}
 			near := l.near(got[a] / max(want[a], 1e-300))
-			return counted(got[a], near*want[a], max(variance[a], square))
+			return counted(got[a], near*want[a], max(variance[a], apart[a]))
 		}
 	} else {
 		least = 0.1
 		for i, a := range l.Action {
 			got[a] += 1 / l.Propensity[i]
 		}
+		of := l.odds()
 		z = func(a int) float64 {
-			want[a] = float64(l.n)
+			want[a] = of.rows(a)
 			if by[a].Rows < 20 {
 				return 0
+			}
+			if l.Choices != nil {
+				m := of.mean(a)
+				return m.against(l.near(m.value))
 			}
 			return l.mean(func(i int) float64 {
 				if int(l.Action[i]) == a {
@@ -298,7 +319,7 @@ func (l *log) counts() {
 	off = off/l.near(off) - 1
 	f.Measured = fmt.Sprintf("largest z of %d is %.1f: %s, %.6g rows against %.5g", l.k, by[worst].Z, by[worst].Name, got[worst], want[worst])
 	if l.Propensities == nil {
-		f.Measured = fmt.Sprintf("largest z of %d is %.1f: %s, Σ 1/p is %.4g of n", l.k, by[worst].Z, by[worst].Name, got[worst]/want[worst])
+		f.Measured = fmt.Sprintf("largest z of %d is %.1f: %s, Σ 1/p is %.4g of %s", l.k, by[worst].Z, by[worst].Name, got[worst]/max(want[worst], 1e-300), map[bool]string{true: "the rows that offer it", false: "n"}[l.Sets()])
 	}
 	f.Numbers = []Number{{"z", by[worst].Z}}
 	if math.Abs(by[worst].Z) > threshold(l.k) && (off > 0.02 || off < -least) {
@@ -315,6 +336,38 @@ func (l *log) counts() {
 		}
 	}
 	l.add(f)
+}
+
+// apart is the variance of how often each action was drawn if groups are as rows: Σ_g (Σ_{i in g} ω_i(1{a_i = a}
+// − π₀(a|x_i)))².
+func (l *log) apart() []float64 {
+	square, off := make([]float64, l.k), make([]float64, l.k)
+	if l.Group == nil {
+		return square
+	}
+	rows := slices.DeleteFunc(slices.Clone(l.order), func(i int) bool { return l.Group[i] < 0 })
+	slices.SortFunc(rows, func(i, j int) int { return cmp.Or(cmp.Compare(l.Group[i], l.Group[j]), i-j) })
+	from := 0
+	for at, i := range rows {
+		w := l.rowWeight(i)
+		off[l.Action[i]] += w
+		for j, p := range l.Pi0(i) {
+			a, _ := l.Option(i, j)
+			off[a] -= w * p
+		}
+		if at+1 < len(rows) && l.Group[rows[at+1]] == l.Group[i] {
+			continue
+		}
+		for _, i := range rows[from : at+1] {
+			for j := range l.Options(i) {
+				a, _ := l.Option(i, j)
+				square[a] += off[a] * off[a]
+				off[a] = 0
+			}
+		}
+		from = at + 1
+	}
+	return square
 }
 
 // concentration says how few rows carry the weight when the uniform policy is

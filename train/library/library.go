@@ -121,6 +121,8 @@ func Standard() Library {
 				Make: func(a Args) objectives.Objective { return objectives.Likelihood(a.Penalty) }},
 			{Name: "logistic", Policy: "softmax", OwnWeight: true, HasPenalty: true, Penalty: 1e-6, About: "σ(φᵀθ_a) as a model of the reward, by maximum likelihood",
 				Make: func(a Args) objectives.Objective { return objectives.Logistic(a.Penalty) }},
+			{Name: "weighted", Label: "weighted likelihood", Policy: "softmax", HasPenalty: true, Penalty: 1e-6, About: "mean of r/h(π₀)·log π for linear weights π/h, for many actions, Aouali & Sakhi 2025",
+				Make: func(a Args) objectives.Objective { return objectives.WeightedLikelihood(a.Penalty) }},
 			{Name: "pseudoloss", Policy: "softmax", OwnWeight: true, HasPenalty: true, Penalty: 1e-5, About: "R̂_IPS + β mean Σ π/π₀, Wang et al. 2023",
 				Make: func(a Args) objectives.Objective { return objectives.PseudoLoss(a.Penalty) }},
 			{Name: "implicit", Policy: "softmax", OwnWeight: true, Hyper: "ix", About: "R̂ with IX and nothing else, Gabbianelli et al. 2023",

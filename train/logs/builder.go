@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io"
 	"math"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"unsafe"
 
 	"github.com/cespare/xxhash/v2"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 const (
@@ -56,11 +58,10 @@ type row struct {
 	cost, p, weight                                    float64
 	props                                              []float64 // in the order of builder.slots
 	hasID, hasGroup, hasAction, hasTime, hasCost, hasP bool
-	hasProps, hasWeight                                bool
-	unrewarded                                         int // decisions without a reward that were left out with it
-	list                                               int // numbers of a context that is a list of them; 0: it is none
-	ids                                                []uint32
-	values                                             []float64
+	hasProps, hasWeight, hasSet, listed                bool          // listed: props are those of all in their order
+	form                                               jsontext.Kind // of action, see table.cell
+	unrewarded                                         int           // decisions without a reward that were left out with it
+	list                                               int           // numbers of a context that is a list of them; 0: it is none
 }
 
 // kind is what the values of a context column are.
@@ -84,14 +85,22 @@ type builder struct {
 	lo, hi     float64 // of rewards
 	costColumn string
 
-	vocabulary set // of names of values
-	names      []string
-	nameHash   []uint64
-	indices    []uint32 // the names "0", "1", …
-	stamp      []int    // the row that had the name last
-	place      []int    // and where in it
+	contexts, items bag
+	into            *bag // of these, that values go into
 
-	dense    bool
+	offers       offers        // of the row
+	serial       int           // of the row, that marks what it offers
+	catalogue    *Catalogue    // of all actions; nil: there is none
+	describes    bool          // the file is a catalogue, and rows are actions
+	idForm       jsontext.Kind // of ids of actions, '0' or '"'; 0: not known yet
+	byPlace      bool          // actions have no ids
+	described    bool          // actions have features
+	mayLack      bool          // of features, some actions of a row
+	off, differs bool          // the row's propensities were divided by their sum; the logged one is rounded
+	seeds        [2]maphash.Seed
+	itemNumbers  map[itemKey]int32
+	itemHash     []uint64
+
 	actions  []action
 	actionID map[string]int32
 	groups   set
@@ -113,6 +122,7 @@ type builder struct {
 	listLen    int // numbers of every context that is a list of them; 0: none so far
 	n          int
 	rounded    int
+	apart      int
 	support    int
 	match      [2]int // rows whose propensity is the entry of their action counted from 0, 1
 	skipped    int
@@ -121,14 +131,17 @@ type builder struct {
 	hash       *xxhash.Digest
 	scratch    []byte
 
-	values, ids, offsets, acts, costs, ps, props, weights, times, group, logger, rowIDs, rows, category, badRows spill
-	decisionIDs                                                                                                  texts
+	acts, costs, ps, props, weights, times, group, logger, rowIDs, rows, badRows spill
+	optionFirst, optionCount, optionAt, optionActs, optionItems, itemActs        spill
+	decisionIDs                                                                  texts
 }
 
 // memory is what later passes over a file know of it.
 type memory struct {
 	kinds  map[string]kind
 	reject map[int]string
+
+	varied, untagged bool // of dsjson: the actions are not those of the first row; some have no id
 }
 
 // action is a distinct action, as logged.
@@ -138,6 +151,9 @@ type action struct {
 	row    int // that had it first
 	rows   int
 	hash   uint64
+
+	offered int // the serial of the row that offered it last
+	offers  int // rows that did
 }
 
 // texts are a column of strings.
@@ -237,9 +253,11 @@ func late[T int32 | float64](s *spill, n int, none T, has bool, v T) {
 }
 
 func newBuilder(path, dir string, o *Options, m *memory) (*builder, error) {
-	b := &builder{o: o, path: path, memory: m, lo: o.RewardMin, hi: o.RewardMax, dense: true,
+	b := &builder{o: o, path: path, memory: m, lo: o.RewardMin, hi: o.RewardMax,
 		actionID: map[string]int32{}, base: -1, hash: xxhash.New()}
-	b.vocabulary.places, b.groups.places, b.policies.places = map[string]int32{}, map[string]int32{}, map[string]int32{}
+	b.contexts.vocabulary.places, b.items.vocabulary.places = map[string]int32{}, map[string]int32{}
+	b.itemNumbers, b.seeds = map[itemKey]int32{}, [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
+	b.groups.places, b.policies.places, b.into = map[string]int32{}, map[string]int32{}, &b.contexts
 	if b.lo == 0 && b.hi == 0 {
 		b.hi = 1
 	}
@@ -256,9 +274,10 @@ func newBuilder(path, dir string, o *Options, m *memory) (*builder, error) {
 
 // spills are the columns that a cache has, in its order, and the bad rows.
 func (b *builder) spills() []*spill {
-	return []*spill{&b.values, &b.ids, &b.offsets, &b.acts, &b.costs, &b.ps, &b.props, &b.weights, &b.times, &b.group, &b.logger,
-		&b.rowIDs, &b.rows, &b.decisionIDs.ends, &b.decisionIDs.text, &b.groups.ends, &b.groups.text, &b.policies.ends, &b.policies.text,
-		&b.vocabulary.ends, &b.vocabulary.text, &b.category, &b.badRows}
+	own := []*spill{&b.acts, &b.costs, &b.ps, &b.props, &b.weights, &b.times, &b.group, &b.logger, &b.rowIDs, &b.rows,
+		&b.decisionIDs.ends, &b.decisionIDs.text, &b.groups.ends, &b.groups.text, &b.policies.ends, &b.policies.text}
+	own = append(own, &b.optionFirst, &b.optionCount, &b.optionAt, &b.optionActs, &b.optionItems, &b.itemActs)
+	return append(slices.Concat(own, b.contexts.spills(), b.items.spills()), &b.badRows)
 }
 
 func (b *builder) close() error {
@@ -285,7 +304,10 @@ func (b *builder) fill(ctx context.Context, rd reader) (err error) {
 			}
 		}
 		r := &b.row
-		*r = row{ids: r.ids[:0], values: r.values[:0], props: r.props[:0], id: r.id[:0], group: r.group[:0], action: r.action[:0], policy: r.policy[:0]}
+		*r = row{props: r.props[:0], id: r.id[:0], group: r.group[:0], action: r.action[:0], policy: r.policy[:0]}
+		b.into = &b.contexts
+		b.into.begin()
+		b.offers = offers{ids: b.offers.ids[:0], ends: b.offers.ends[:0], starts: b.offers.starts[:0], numbers: b.offers.numbers, hashes: b.offers.hashes}
 		err := rd.next(b)
 		if err == io.EOF {
 			break
@@ -337,6 +359,9 @@ func (b *builder) fatal(format string, args ...any) error {
 	return fmt.Errorf("%s: "+format, append([]any{where}, args...)...)
 }
 
+// errAgain ends a pass: the file must be read again, with what the memory has learned.
+var errAgain = errors.New("again")
+
 // errNoDecision is a line that is none, and no error either.
 var errNoDecision = errors.New("no decision")
 
@@ -349,56 +374,6 @@ func (b *builder) skip(raw []byte, reason error) {
 		Raw    string `json:"raw"`
 	}{b.at, reason.Error(), string(raw)})
 	b.badRows.bytes(append(line, '\n'))
-}
-
-// name returns the number of a name.
-func (b *builder) name(name []byte, cat bool) (uint32, error) {
-	if id, ok := b.vocabulary.places[string(name)]; ok {
-		return uint32(id), nil
-	}
-	if len(name) == 0 {
-		return 0, bad("context", "a value without a name")
-	}
-	if len(b.names) == maxNames {
-		return 0, b.fatal("more than %d names of context values: is a column of identifiers among the context?", maxNames)
-	}
-	b.names, b.nameHash = append(b.names, string(name)), append(b.nameHash, xxhash.Sum64(name))
-	b.stamp, b.place = append(b.stamp, 0), append(b.place, 0)
-	var c byte
-	if cat {
-		c = 1
-	}
-	b.category.bytes([]byte{c})
-	return uint32(b.vocabulary.number(name)), nil
-}
-
-// named adds a value by its name to the row's context.
-func (b *builder) named(column string, name []byte, cat bool, v float64) error {
-	id, err := b.name(name, cat)
-	if err != nil {
-		return err
-	}
-	return b.value(column, id, v)
-}
-
-// value adds a value to the row's context.
-func (b *builder) value(column string, id uint32, v float64) error {
-	if v-v != 0 {
-		return bad(column, "%v is not finite", v)
-	}
-	if b.stamp[id] == b.at {
-		if !b.sums {
-			return bad(column, "the context has %s twice", b.names[id])
-		}
-		if v += b.row.values[b.place[id]]; v-v != 0 {
-			return bad(column, "the values of %s add up to more than a number can be", b.names[id])
-		}
-		b.row.values[b.place[id]] = v
-		return nil
-	}
-	b.stamp[id], b.place[id] = b.at, len(b.row.ids)
-	b.row.ids, b.row.values = append(b.row.ids, id), append(b.row.values, v)
-	return nil
 }
 
 // reward sets the cost of the row from its reward, which the column may have as a cost, −reward.
@@ -420,16 +395,20 @@ func (b *builder) reward(column string, r float64, isCost bool) error {
 }
 
 // optional are the columns that all rows have or none.
-var optional = [...]string{"decision_id", "timestamp", "group", "propensity", "propensities", "weight"}
+var optional = [...]string{"decision_id", "timestamp", "group", "propensity", "propensities", "weight", "offered"}
 
 // has says which of them the row has.
 func (r *row) has() [len(optional)]bool {
-	return [...]bool{r.hasID, r.hasTime, r.hasGroup, r.hasP, r.hasProps, r.hasWeight}
+	return [...]bool{r.hasID, r.hasTime, r.hasGroup, r.hasP, r.hasProps, r.hasWeight, r.hasSet}
 }
 
 // add checks the row and appends it to the columns.
 func (b *builder) add() error {
+	if b.describes {
+		return b.describe()
+	}
 	r := &b.row
+	r.hasSet = b.offers.column != ""
 	switch {
 	case !r.hasAction || len(r.action) == 0:
 		return bad("action", "missing")
@@ -453,7 +432,7 @@ func (b *builder) add() error {
 	was := b.first.has()
 	for i, has := range r.has() {
 		switch {
-		case b.n == 0 || has == was[i] || optional[i] == "weight" && b.lightly || b.o.Estimate && (optional[i] == "propensity" || optional[i] == "propensities"):
+		case b.n == 0 || has == was[i] || optional[i] == "weight" && b.lightly || b.o.Estimate && !r.hasSet && b.catalogue == nil && (optional[i] == "propensity" || optional[i] == "propensities"):
 		case has:
 			return bad(optional[i], "given, while the rows before have none")
 		case optional[i] == "propensity":
@@ -465,35 +444,16 @@ func (b *builder) add() error {
 	if r.list > 0 && b.listLen > 0 && r.list != b.listLen {
 		return bad("context", "%d numbers, while the rows before have %d", r.list, b.listLen)
 	}
-	off := false
-	if r.hasProps {
-		if len(r.props) != len(b.slots) {
-			return bad("propensities", "%d of them, while the rows before have %d", len(r.props), len(b.slots))
-		}
-		if i := slices.IndexFunc(r.props, math.IsNaN); i >= 0 {
-			return bad("p_"+b.slots[i], "missing")
-		}
-		sum, err := Distribution(r.props, b.slots, Rounding)
-		if err != nil {
-			return bad("propensities", "%v", err)
-		}
-		if off = !Near(sum, 1, Exact) || slices.Max(r.props) > 1; off {
-			for i := range r.props {
-				r.props[i] /= sum
-			}
-		}
+	b.off, b.differs = false, false
+	var id int32
+	var err error
+	if r.hasSet {
+		err = b.options()
+	} else {
+		id, err = b.fixed()
 	}
-	id, err := b.action(r.action)
 	if err != nil {
 		return err
-	}
-	a := b.actions[id].number
-	if r.hasProps && r.hasP && a >= 0 {
-		for base := range 2 {
-			if j := a - base; j >= 0 && j < len(r.props) && Near(r.props[j], r.p, Agreement) {
-				b.match[base]++
-			}
-		}
 	}
 
 	// The row is good: nothing below can refuse it.
@@ -503,8 +463,11 @@ func (b *builder) add() error {
 	if r.list > 0 {
 		b.listLen = r.list
 	}
-	if off {
+	if b.off {
 		b.rounded++
+	}
+	if b.differs {
+		b.apart++
 	}
 	if slices.Contains(r.props, 0) {
 		b.support++
@@ -515,23 +478,30 @@ func (b *builder) add() error {
 		}
 		put(&b.rows, int64(b.at))
 	}
-	b.context()
+	b.contexts.add()
+	sum := b.contexts.content()
+	logged := uint64(0)
+	if r.hasSet {
+		var offered uint64
+		logged, offered = b.offer()
+		sum, id = sum+offered, b.offers.numbers[b.offers.at]
+	} else {
+		logged = b.actions[id].hash
+	}
 	put(&b.acts, id)
 	b.actions[id].rows++
 	put(&b.costs, r.cost)
 	bits := math.Float64bits
-	var sum uint64 // over values in whatever order
-	for i, name := range r.ids {
-		sum += mix(b.nameHash[name] + mix(bits(r.values[i])))
-	}
-	for len(b.slotHash) < len(r.props) {
-		b.slotHash = append(b.slotHash, ^xxhash.Sum64String(b.slots[len(b.slotHash)]))
-	}
-	for i, p := range r.props {
-		sum += mix(b.slotHash[i] + mix(bits(p)))
+	if !r.hasSet {
+		for len(b.slotHash) < len(r.props) {
+			b.slotHash = append(b.slotHash, ^xxhash.Sum64String(b.slots[len(b.slotHash)]))
+		}
+		for i, p := range r.props {
+			sum += mix(b.slotHash[i] + mix(bits(p)))
+		}
 	}
 	buf := b.scratch[:0]
-	for _, v := range []uint64{sum, bits(r.cost), bits(r.p), bits(r.weight), b.actions[id].hash, uint64(r.time)} {
+	for _, v := range []uint64{sum, bits(r.cost), bits(r.p), bits(r.weight), logged, uint64(r.time)} {
 		buf = binary.LittleEndian.AppendUint64(buf, v)
 	}
 	buf = append(buf, r.group...)
@@ -548,8 +518,11 @@ func (b *builder) add() error {
 		b.decisionIDs.add(r.id)
 	}
 	put(&b.rowIDs, content)
-	late(&b.ps, b.n, 0, r.hasP, r.p)
-	for k := len(b.slots); (r.hasProps || b.props.size > 0) && b.props.size < 8*int64((b.n+1)*k); { // 0 where they are to be estimated
+	late(&b.ps, b.n, 0, r.hasP || r.hasSet && r.hasProps, r.p)
+	if r.hasSet && r.hasProps {
+		put(&b.props, r.props...)
+	}
+	for k := len(b.slots); !r.hasSet && (r.hasProps || b.props.size > 0) && b.props.size < 8*int64((b.n+1)*k); { // 0 where they are to be estimated
 		if r.hasProps && b.props.size == 8*int64(b.n*k) {
 			put(&b.props, r.props...)
 		} else {
@@ -572,28 +545,59 @@ func (b *builder) add() error {
 	return nil
 }
 
-// context appends the row's context: values alone as long as all rows have the names of
-// the first in its order, with offsets and names once one has not.
-func (b *builder) context() {
+// fixed checks the propensities of a row that offers what all rows do, and returns the number
+// of its action.
+func (b *builder) fixed() (int32, error) {
 	r := &b.row
-	switch {
-	case b.n == 0:
-		put(&b.ids, r.ids...)
-		b.first.ids = slices.Clone(r.ids)
-	case b.dense && !slices.Equal(b.first.ids, r.ids):
-		b.dense = false
-		w := int64(len(b.first.ids))
-		put(&b.offsets, 0, w)
-		for i := range int64(b.n - 1) {
-			put(&b.ids, b.first.ids...)
-			put(&b.offsets, (i+2)*w)
+	if r.listed && b.unlisted() {
+		if len(r.props) < 2 {
+			return 0, bad("propensities", "%d of them: there must be at least 2 actions", len(r.props))
 		}
-		fallthrough
-	case !b.dense:
-		put(&b.ids, r.ids...)
-		put(&b.offsets, b.values.size/8+int64(len(r.ids)))
+		b.slots, b.listed = b.slots[:0], true
+		for i := range r.props {
+			b.slots = append(b.slots, strconv.Itoa(i))
+		}
 	}
-	put(&b.values, r.values...)
+	if r.hasProps {
+		if b.catalogue != nil {
+			return 0, bad("propensities", "those of all actions of a catalogue are not read: want the logged action's, or column offered")
+		}
+		if len(r.props) != len(b.slots) {
+			return 0, bad("propensities", "%d of them, while the rows before have %d", len(r.props), len(b.slots))
+		}
+		if i := slices.IndexFunc(r.props, math.IsNaN); i >= 0 {
+			return 0, bad("p_"+b.slots[i], "missing")
+		}
+		sum, err := Distribution(r.props, b.slots, Rounding)
+		if err != nil {
+			return 0, bad("propensities", "%v", err)
+		}
+		if b.off = !Near(sum, 1, Exact) || slices.Max(r.props) > 1; b.off {
+			for i := range r.props {
+				r.props[i] /= sum
+			}
+		}
+	}
+	text := r.action
+	if b.catalogue != nil {
+		var err error
+		if text, err = b.idText("action", r.form, text); err != nil {
+			return 0, err
+		}
+	}
+	id, err := b.action(text)
+	if err != nil {
+		return 0, err
+	}
+	a := b.actions[id].number
+	if r.hasProps && r.hasP && a >= 0 {
+		for base := range 2 {
+			if j := a - base; j >= 0 && j < len(r.props) && Near(r.props[j], r.p, Agreement) {
+				b.match[base]++
+			}
+		}
+	}
+	return id, nil
 }
 
 // action returns the number of an action by its text. An integer that is written as
@@ -602,11 +606,14 @@ func (b *builder) action(text []byte) (int32, error) {
 	if id, ok := b.actionID[string(text)]; ok {
 		return id, nil
 	}
+	if b.catalogue != nil {
+		return 0, bad("action", "%s is none of the %d of the catalogue %s: it must have all actions that the log speaks of", quote(text), len(b.actions), b.o.Catalogue)
+	}
 	if len(b.actionID) == maxNames {
 		return 0, b.fatal("more than %d actions", maxNames)
 	}
 	s, n := string(text), -1
-	if strings.ContainsAny(s, ".eE") {
+	if b.offers.column == "" && strings.ContainsAny(s, ".eE") {
 		if v, ok := parseNumber(text); ok && v == math.Trunc(v) && math.Abs(v) < 1<<31 {
 			s = strconv.Itoa(int(v))
 		}
@@ -618,7 +625,7 @@ func (b *builder) action(text []byte) (int32, error) {
 	if !ok {
 		id = int32(len(b.actions))
 		b.actionID[s] = id
-		b.actions = append(b.actions, action{s, n, b.at, 0, xxhash.Sum64String(s)})
+		b.actions = append(b.actions, action{text: s, number: n, row: b.at, hash: xxhash.Sum64String(s)})
 	}
 	b.actionID[string(text)] = id
 	return id, nil
@@ -630,6 +637,9 @@ func (b *builder) action(text []byte) (int32, error) {
 func (b *builder) decide() (names []string, number, slot []int32, err error) {
 	fail := func(format string, args ...any) ([]string, []int32, []int32, error) {
 		return nil, nil, nil, fmt.Errorf("%s: "+format, append([]any{b.path}, args...)...)
+	}
+	if b.catalogue != nil || b.first.hasSet {
+		return b.decideSets()
 	}
 	// The least and the largest of the actions that are integers from 0, the place of the
 	// first that is none, −1: they all are, and whether most rows have one that is none.
@@ -787,7 +797,8 @@ func (b *builder) finish() (names []string, again bool, err error) {
 		return nil, false, err
 	}
 	k := len(names)
-	listed := b.props.size > 0
+	sets := b.first.hasSet
+	listed := b.props.size > 0 && !sets
 	if listed && k != len(b.slots) {
 		return nil, false, fmt.Errorf("%s: %d actions, but %d propensities in a row", b.path, k, len(b.slots))
 	}
@@ -796,10 +807,11 @@ func (b *builder) finish() (names []string, again bool, err error) {
 			return nil, false, err
 		}
 	}
-	var acts []int32
+	var acts, options, count, described []int32
 	var all, ps []float64
 	var numbers []int64
-	for s, see := range map[*spill]func([]byte) bool{&b.acts: to(&acts), &b.props: to(&all), &b.ps: to(&ps), &b.rows: to(&numbers)} {
+	for s, see := range map[*spill]func([]byte) bool{&b.acts: to(&acts), &b.props: to(&all), &b.ps: to(&ps), &b.rows: to(&numbers),
+		&b.optionActs: to(&options), &b.optionCount: to(&count), &b.itemActs: to(&described)} {
 		data, unmap, err := s.mapped()
 		if err != nil {
 			return nil, false, err
@@ -808,7 +820,11 @@ func (b *builder) finish() (names []string, again bool, err error) {
 		see(data)
 	}
 
-	apart := 0
+	for i, a := range described {
+		if a >= 0 {
+			described[i] = number[a]
+		}
+	}
 	move := make([]float64, k)
 	for i := range b.n {
 		at := i + 1
@@ -818,9 +834,17 @@ func (b *builder) finish() (names []string, again bool, err error) {
 		logged := b.actions[acts[i]]
 		a := number[acts[i]]
 		var wrong error
-		if a < 0 {
+		if a < 0 && !sets {
 			wrong = bad("action", "%q is none of the %d actions %s to %s", logged.text, k, names[0], names[k-1])
-		} else if acts[i] = a; all != nil {
+		} else if acts[i] = a; sets { // among which the logged one is
+			row := options[:count[i]]
+			options = options[count[i]:]
+			for j, a := range row {
+				if row[j] = number[a]; row[j] < 0 {
+					wrong = bad("offered", "%q is none of the %d actions that setting actions lists", b.actions[a].text, k)
+				}
+			}
+		} else if all != nil {
 			pi := all[i*k : i*k+k]
 			for s, p := range pi {
 				move[slot[s]] = p
@@ -835,7 +859,7 @@ func (b *builder) finish() (names []string, again bool, err error) {
 				wrong = bad("propensity", "%v, but %v among those of all actions", ps[i], q)
 			default:
 				if ps[i] > 0 && !Near(ps[i], q, Exact) {
-					apart++
+					b.apart++
 				}
 				ps[i] = q
 			}
@@ -856,7 +880,7 @@ func (b *builder) finish() (names []string, again bool, err error) {
 		column, text string
 	}{
 		{b.rounded, "propensities", "rows of propensities are rounded: each was divided by its sum"},
-		{apart, "propensity", "the logged propensity is a rounded one: that among all actions was taken"},
+		{b.apart, "propensity", "the logged propensity is a rounded one: that among all actions was taken"},
 		{b.support, "propensities", "some action has propensity 0: the log says nothing about policies that take it there"},
 		{b.skipped, "", "bad rows are in " + b.o.BadRows + ": guarantees speak of the rows that were kept"},
 	} {

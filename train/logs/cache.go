@@ -26,7 +26,7 @@ import (
 // each at a multiple of 64, and the xxHash64 of all before it. Numbers are in the byte
 // order of the machine, of which the magic number is one.
 const (
-	magic        = uint64(0x4f504c4c4f470003) // the last two bytes are the version
+	magic        = uint64(0x4f504c4c4f470004) // the last two bytes are the version
 	sectionAlign = 64
 	wholeHash    = 64 << 20  // files up to this size are hashed whole on each opening
 	ownCopy      = 512 << 20 // caches up to this size are copied before they are used
@@ -59,12 +59,17 @@ type cacheHeader struct {
 	Skipped    int      `json:"skipped"`
 	Unrewarded int      `json:"unrewarded"`
 	HasIDs     bool     `json:"has_ids"`
-	Sections   []int64  `json:"sections"` // their lengths in bytes, in the order of Log.sections
+	Catalogue  bool     `json:"catalogue"` // items are those of all actions, in their order
+	Items      int      `json:"items"`
+	ItemWidth  int      `json:"item_width"` // as Width, of what actions are described by
+	ByPlace    bool     `json:"by_place"`   // actions have no ids
+	Sections   []int64  `json:"sections"`   // their lengths in bytes, in the order of Log.sections
 }
 
-// key is what of the options matters to the cache.
-func key(format string, o *Options) string {
-	k := fmt.Sprintf("4 %q %q %v %v %q %q %q", format, o.Preset, o.RewardMin, o.RewardMax, o.Actions, o.Categories, o.BadRows)
+// key is what of the options matters to the cache, with the hash of the catalogue's file; 0:
+// there is none.
+func key(format string, o *Options, catalogue uint64) string {
+	k := fmt.Sprintf("5 %q %q %v %v %q %q %q %x", format, o.Preset, o.RewardMin, o.RewardMax, o.Actions, o.Categories, o.BadRows, catalogue)
 	if o.Estimate { // rows may lack propensities
 		k += " gaps"
 	}
@@ -185,7 +190,13 @@ func open(ctx context.Context, path string, o *Options) (*Log, error) {
 	if err := spare(path, info, o); err != nil {
 		return nil, err
 	}
-	k, paths := key(format.name, o), cachePaths(path, o)
+	var listed uint64
+	if o.Catalogue != "" {
+		if listed, err = catalogueHash(path, o); err != nil {
+			return nil, err
+		}
+	}
+	k, paths := key(format.name, o, listed), cachePaths(path, o)
 	for _, c := range paths {
 		l, src, err := load(c, k, info)
 		if err != nil {
@@ -204,18 +215,29 @@ func open(ctx context.Context, path string, o *Options) (*Log, error) {
 	for _, c := range o.Categories {
 		m.kinds[c] = category
 	}
+	var catalogue *Catalogue
+	if o.Catalogue != "" {
+		if catalogue, err = ReadCatalogue(o.Catalogue, o.Categories...); err != nil {
+			return nil, err
+		}
+	}
 	pass := func() (l *Log, err error) {
 		b, err := newBuilder(path, filepath.Dir(paths[0]), o, m)
 		if err != nil {
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, b.close()) }()
+		if catalogue != nil {
+			b.use(catalogue)
+		}
 		rd, err := format.reader(path, packed, b)
 		if err != nil {
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, rd.close()) }()
-		if err := b.fill(ctx, rd); err != nil {
+		if err := b.fill(ctx, rd); err == errAgain {
+			return nil, nil
+		} else if err != nil {
 			return nil, err
 		}
 		if b.table != nil && b.table.settle(b) {
@@ -240,6 +262,11 @@ func open(ctx context.Context, path string, o *Options) (*Log, error) {
 		if after, err := os.Stat(path); err != nil || stampOf(after) != src.stamp {
 			return nil, errors.Join(err, fmt.Errorf("%s: the file changed while it was read", path))
 		}
+		if o.Catalogue != "" {
+			if h, err := fileHash(o.Catalogue, true); err != nil || h != listed {
+				return nil, errors.Join(err, fmt.Errorf("%s: the catalogue changed while it was read", o.Catalogue))
+			}
+		}
 		return b.save(paths, k, names, src, info)
 	}
 	var l *Log
@@ -255,10 +282,8 @@ func open(ctx context.Context, path string, o *Options) (*Log, error) {
 
 // image writes the cache.
 func (b *builder) image(f io.Writer, key string, names []string, src source) error {
-	h := cacheHeader{Key: key, Source: src, Rows: b.n, Width: -1, Actions: names, Notes: b.notes, Hash: fmt.Sprintf("%016x", b.hash.Sum64()), Skipped: b.skipped, Unrewarded: b.unrewarded, HasIDs: b.first.hasID}
-	if b.dense {
-		h.Width = len(b.first.ids)
-	}
+	h := cacheHeader{Key: key, Source: src, Rows: b.n, Width: b.contexts.width(), Actions: names, Notes: b.notes, Hash: fmt.Sprintf("%016x", b.hash.Sum64()), Skipped: b.skipped, Unrewarded: b.unrewarded, HasIDs: b.first.hasID,
+		Catalogue: b.catalogue != nil, Items: b.items.n, ItemWidth: b.items.width(), ByPlace: b.byPlace}
 	columns := b.spills()
 	columns = columns[:len(columns)-1] // not the bad rows
 	for _, s := range columns {
@@ -402,7 +427,10 @@ func parse(data []byte, key string) (*Log, source, error) {
 	if json.Unmarshal(data[16:16+length], &h) != nil || h.Key != key {
 		return nil, source{}, errDamaged
 	}
-	l := &Log{Actions: h.Actions, Notes: h.Notes, Skipped: h.Skipped, Unrewarded: h.Unrewarded, store: &store{hash: h.Hash, n: h.Rows, width: h.Width, hasIDs: h.HasIDs}}
+	l := &Log{Actions: h.Actions, Notes: h.Notes, Skipped: h.Skipped, Unrewarded: h.Unrewarded, store: &store{hash: h.Hash, named: named{n: h.Rows, width: h.Width}, hasIDs: h.HasIDs}}
+	if h.Catalogue || h.Items > 0 {
+		l.Choices = &Choices{items: &items{named: named{n: h.Items, width: h.ItemWidth}, byPlace: h.ByPlace, catalogue: h.Catalogue}}
+	}
 	if !l.place(data[:len(data)-8], int64(16+length), h.Sections) || !l.sound() {
 		return nil, source{}, errDamaged
 	}
@@ -411,9 +439,17 @@ func parse(data []byte, key string) (*Log, source, error) {
 
 // place points the log's columns to the sections of a mapped cache.
 func (l *Log) place(data []byte, at int64, sections []int64) bool {
-	var names, policies blob
-	columns := []func([]byte) bool{to(&l.values), to(&l.ids), to(&l.offsets), to(&l.Action), to(&l.Cost), to(&l.Propensity), to(&l.Propensities), to(&l.Weight), to(&l.Time), to(&l.Group), to(&l.Logger),
-		to(&l.Keys), to(&l.rows), to(&l.texts.ends), to(&l.texts.text), to(&l.groups.ends), to(&l.groups.text), to(&policies.ends), to(&policies.text), to(&names.ends), to(&names.text), to(&l.category)}
+	var names, described, policies blob
+	c, t := l.Choices, &items{}
+	if c == nil {
+		c = &Choices{}
+	} else {
+		t = c.items
+	}
+	columns := []func([]byte) bool{to(&l.Action), to(&l.Cost), to(&l.Propensity), to(&l.Propensities), to(&l.Weight), to(&l.Time), to(&l.Group), to(&l.Logger),
+		to(&l.Keys), to(&l.rows), to(&l.texts.ends), to(&l.texts.text), to(&l.groups.ends), to(&l.groups.text), to(&policies.ends), to(&policies.text),
+		to(&c.First), to(&c.Count), to(&c.At), to(&c.Actions), to(&c.Items), to(&t.acts)}
+	columns = append(append(columns, l.named.columns(&names)...), t.columns(&described)...)
 	if len(sections) != len(columns) {
 		return false
 	}
@@ -428,11 +464,11 @@ func (l *Log) place(data []byte, at int64, sections []int64) bool {
 			return false
 		}
 	}
-	if !l.texts.sound() || !l.groups.sound() || !policies.sound() || !names.sound() {
+	if !l.texts.sound() || !l.groups.sound() || !policies.sound() || !names.sound() || !described.sound() {
 		return false
 	}
-	l.names, l.Policies = names.all(), policies.all()
-	return true
+	l.names, l.Policies, t.names = names.all(), policies.all(), described.all()
+	return l.Choices != nil || c.First == nil && t.ids == nil
 }
 
 // to returns what reads bytes as a column, of whole elements; none is nil.
@@ -470,24 +506,22 @@ func within[T int32 | uint32](column []T, lo, hi int) bool {
 // number that is an index is within its range.
 func (l *Log) sound() bool {
 	n, k := l.n, len(l.Actions)
-	some := func(have, want int) bool { return have == 0 || have == want }
-	if n < 1 || k < 2 || n > math.MaxInt/8/k || len(l.Action) != n || len(l.Cost) != n || len(l.Keys) != n || !some(len(l.Propensity), n) ||
-		!some(len(l.Propensities), n*k) || l.Propensities != nil && l.Propensity == nil || !some(len(l.Weight), n) || !some(len(l.Time), n) ||
-		!some(len(l.Group), n) || !some(len(l.Logger), n) || !some(len(l.rows), n) || len(l.category) != len(l.names) || l.hasIDs != (len(l.texts.ends) == n) {
-		return false
-	}
-	switch {
-	case l.width >= 0:
-		if l.offsets != nil || len(l.ids) != l.width || l.width > 0 && len(l.values)/l.width != n || len(l.values) != n*l.width {
+	all := n * k
+	if l.Choices != nil {
+		if !l.Choices.sound(n, k) {
 			return false
 		}
-	case len(l.offsets) != n+1 || l.offsets[0] != 0 || l.offsets[n] != int64(len(l.values)) || len(l.ids) != len(l.values),
-		!slices.IsSorted(l.offsets):
-		return false
-	case l.ids == nil: // contexts that are all empty
-		l.ids, l.values = []uint32{}, []float64{}
+		if l.Sets() {
+			all = len(l.Choices.Actions)
+		}
 	}
-	if !within(l.ids, 0, len(l.names)) || !within(l.Action, 0, k) || !within(l.Group, 0, len(l.groups.ends)) ||
+	some := func(have, want int) bool { return have == 0 || have == want }
+	if n < 1 || k < 2 || n > math.MaxInt/8/k || len(l.Action) != n || len(l.Cost) != n || len(l.Keys) != n || !some(len(l.Propensity), n) ||
+		!some(len(l.Propensities), all) || l.Propensities != nil && l.Propensity == nil || !some(len(l.Weight), n) || !some(len(l.Time), n) ||
+		!some(len(l.Group), n) || !some(len(l.Logger), n) || !some(len(l.rows), n) || l.hasIDs != (len(l.texts.ends) == n) {
+		return false
+	}
+	if !l.named.sound() || !within(l.Action, 0, k) || !within(l.Group, 0, len(l.groups.ends)) ||
 		!within(l.Logger, -1, len(l.Policies)) {
 		return false
 	}

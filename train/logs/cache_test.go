@@ -100,7 +100,7 @@ func TestCacheMode(t *testing.T) {
 func TestPlantedCache(t *testing.T) {
 	path := write(t, "l.csv", "action,reward\n0,1\n1,0\n")
 	cache := cacheOf(t, path)
-	log, k := statOf(t, path), key("csv", &Options{})
+	log, k := statOf(t, path), key("csv", &Options{}, 0)
 	if l, _, err := load(cache, k, log); err != nil {
 		t.Fatal(err)
 	} else if err := l.Close(); err != nil {

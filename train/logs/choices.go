@@ -18,6 +18,8 @@ type Choices struct {
 	// EncodeItems.
 	Z     Contexts
 	Items []int32
+
+	items *items // that the vectors are of; nil: they have no names
 }
 
 // Sets reports that rows offer sets of actions of their own, and not all K.
@@ -99,6 +101,45 @@ func (c *Choices) subset(rows []int) *Choices {
 	return &s
 }
 
+// among is the choices with each of the k actions at its place among so many.
+func (c *Choices) among(to []int32, k, wide int) (*Choices, error) {
+	if c.First == nil {
+		return nil, fmt.Errorf("its rows offer all %d actions of a catalogue, and not those of another of %d", k, wide)
+	}
+	s := *c
+	move := func(column []int32) []int32 {
+		moved := make([]int32, len(column))
+		for i, a := range column {
+			if moved[i] = a; a >= 0 {
+				moved[i] = to[a]
+			}
+		}
+		return moved
+	}
+	if s.Actions = move(c.Actions); c.Items == nil && (c.Z != nil || c.items != nil) {
+		s.Items = c.Actions // the vectors stay those of the actions as they were numbered
+	}
+	if c.items != nil {
+		t := *c.items
+		if t.acts == nil { // a catalogue's
+			t.acts = move(numbers32(t.n))
+		} else {
+			t.acts = move(t.acts)
+		}
+		s.items = &t
+	}
+	return &s, nil
+}
+
+// numbers32 are the numbers 0 to n−1.
+func numbers32(n int) []int32 {
+	s := make([]int32, n)
+	for i := range s {
+		s[i] = int32(i)
+	}
+	return s
+}
+
 // check reports columns of lengths that do not agree.
 func (c *Choices) check(n, k int) error {
 	switch {
@@ -140,4 +181,26 @@ func (l *Log) checkRow(i int, seen []int) error {
 		seen[a] = i + 1
 	}
 	return nil
+}
+
+// sound reports whether the columns have the lengths that they must have, and every number
+// that is an index is within its range.
+func (c *Choices) sound(n, k int) bool {
+	t := c.items
+	if !t.sound() || t.catalogue && (t.n != k || t.acts != nil || c.Items != nil) || !t.catalogue && (len(t.acts) != t.n || len(c.Items) != len(c.Actions) || c.First == nil) ||
+		!within(t.acts, -1, k) || !within(c.Items, 0, t.n) || !within(c.Actions, 0, k) {
+		return false
+	}
+	if c.First == nil {
+		return c.Count == nil && c.At == nil && c.Actions == nil
+	}
+	if len(c.First) != n || len(c.Count) != n || len(c.At) != n {
+		return false
+	}
+	for i, first := range c.First {
+		if count := int64(c.Count[i]); first < 0 || count < 1 || first > int64(len(c.Actions))-count || c.At[i] < 0 || int64(c.At[i]) >= count {
+			return false
+		}
+	}
+	return true
 }

@@ -17,7 +17,8 @@ import (
 )
 
 // Collect makes a log in memory, with named contexts, of decisions among the named
-// actions. They are checked as the rows of a file are; an error names the row, from 1.
+// actions, or, if decisions have Offered, among those: then actions may be nil, and are all
+// that were offered; else none is offered that they lack. They are checked as the rows of a file are; an error names the row, from 1.
 // The log is that of a file with the columns that decisions have, with the same Keys and
 // Hash. IDs, times, propensities and all propensities must be there in all rows or in
 // none; so must weights, which are none if they are all 0 or all 1. Rewards come as
@@ -26,7 +27,8 @@ import (
 // not read. The log need not be closed, and the decisions may change afterwards.
 func Collect(actions []string, decisions []Decision) (*Log, error) {
 	const path = "log"
-	if len(actions) < 2 {
+	sets := len(decisions) > 0 && decisions[0].Offered != nil
+	if len(actions) < 2 && (!sets || actions != nil) {
 		return nil, fmt.Errorf("%s: %d actions, want at least 2", path, len(actions))
 	}
 	b, err := newBuilder(path, "", &Options{Actions: actions}, &memory{})
@@ -117,10 +119,17 @@ func (c *collected) next(b *builder) error {
 	}
 	d, r := &c.left[0], &b.row
 	c.left = c.left[1:]
-	if d.Action < 0 || d.Action >= len(c.actions) {
+	switch {
+	case d.Offered != nil:
+		if err := c.offers(b, d); err != nil {
+			return err
+		}
+	case d.Action < 0 || d.Action >= len(c.actions):
 		return bad("action", "%d is outside 0 to %d", d.Action, len(c.actions)-1)
+	default:
+		r.action = append(r.action, c.actions[d.Action]...)
 	}
-	r.action, r.hasAction = append(r.action, c.actions[d.Action]...), true
+	r.hasAction = true
 	r.id, r.hasID = append(r.id, d.ID...), d.ID != ""
 	r.group, r.hasGroup = append(r.group, d.Group...), c.grouped
 	r.policy = append(r.policy, d.Policy...)
@@ -134,7 +143,9 @@ func (c *collected) next(b *builder) error {
 			return bad("timestamp", "%s is outside 1678 to 2261", d.Time)
 		}
 	}
-	if d.Propensities != nil {
+	if d.Propensities != nil && d.Offered != nil {
+		r.props, r.hasProps, r.listed = append(r.props, d.Propensities...), true, true
+	} else if d.Propensities != nil {
 		if b.n == 0 {
 			b.slots = c.actions
 		}
@@ -152,6 +163,35 @@ func (c *collected) next(b *builder) error {
 		return bad("cost", "%v is outside [-1, 0]", d.Cost)
 	}
 	return b.reward("cost", -d.Cost, true)
+}
+
+// offers takes what a decision offers.
+func (c *collected) offers(b *builder, d *Decision) error {
+	const column = "offered"
+	if err := b.offering(column); err != nil {
+		return err
+	}
+	if d.Action < 0 || d.Action >= len(d.Offered) {
+		return bad("action", "%d is outside 0 to %d, the places of what is offered", d.Action, len(d.Offered)-1)
+	}
+	for j := range d.Offered {
+		o := &d.Offered[j]
+		b.option()
+		for _, v := range o.Features {
+			if err := b.named(column, []byte(v.Name), v.Number == 1 && strings.Contains(v.Name, "="), v.Number); err != nil {
+				return err
+			}
+		}
+		var id []byte
+		if o.Action != "" {
+			id = []byte(o.Action)
+		}
+		if err := b.optionID(0, id); err != nil {
+			return err
+		}
+	}
+	b.row.action = append(b.row.action, b.offers.name(d.Action)...)
+	return nil
 }
 
 // Floor is the least propensity that a logging policy of this package has.

@@ -171,6 +171,12 @@ func (w csvWriter) row(d *Decision) error {
 	w.buf = w.buf[:0]
 	if w.n == 1 {
 		w.columns(d, func(name, _ string) { w.cell(name) }, func(name string, _ float64) { w.cell(name) })
+		if d.Offered != nil {
+			w.cell(map[bool]string{true: "actions", false: "offered"}[w.described])
+			if d.Propensities != nil {
+				w.cell("propensities")
+			}
+		}
 		if w.layout != asColumns {
 			w.cell("context")
 		}
@@ -180,12 +186,18 @@ func (w csvWriter) row(d *Decision) error {
 		w.number(v)
 		w.buf = append(w.buf, ',')
 	})
-	if w.layout != asColumns {
-		at := len(w.buf)
-		w.context(d)
+	at := 0
+	begin := func(string) { at = len(w.buf) }
+	end := func() {
 		s := string(w.buf[at:])
 		w.buf = w.buf[:at]
 		w.cell(s)
+	}
+	w.sets(d, begin, end)
+	if w.layout != asColumns {
+		begin("context")
+		w.context(d)
+		end()
 	}
 	w.buf[len(w.buf)-1] = '\n'
 	return w.flush()

@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"bytes"
 	"slices"
 	"strconv"
 
@@ -17,11 +18,14 @@ import (
 //	pdrop                              the row's weight is 1/(1 − pdrop), 1 without it
 //	EventId, Timestamp                 decision_id and timestamp
 //
-// Within c, names that begin with "_" are left out. _multi, the features of the actions,
-// must be those of the first row in every row, whatever their order: its entries are
-// actions 1 to K of the first row, and tell nothing more, since policies here have a
-// fixed list of actions. Lines without a label (of rewards that came late, and those
-// with _skipLearn) are counted and left out. Slates (_slots, _outcomes) are an error.
+// Within c, names that begin with "_" are left out. _multi are the actions, numbered from 1.
+// As long as they are those of the first row in every row, whatever their order, they are
+// actions 1 to K of the first row, and their features tell nothing more. Once they are not,
+// rows offer sets of actions with features: their ids are _tag where every action of the log
+// has one that differs from the others' of its row, and else they are called by their place
+// in _multi. _a and _p may stand for a and p. Lines without a label (of rewards that came
+// late, and those with _skipLearn) are counted and left out. Decisions that take several
+// actions, slates and conditional contextual bandits (_slots, _outcomes), are an error.
 type dsjson struct {
 	*jsonl
 	multi  []uint64 // hashes of the first row's actions
@@ -39,6 +43,9 @@ func duplicateOf(sorted []int) (int, bool) {
 	}
 	return 0, false
 }
+
+// several is why decisions of slots are refused.
+const several = "slates are not supported, nor are conditional contextual bandits: a decision takes one action"
 
 var dsRoles = map[string]role{"_label_cost": roleCost, "_label_probability": rolePropensity, "EventId": roleID, "Timestamp": roleTime}
 
@@ -71,7 +78,7 @@ func (r *dsjson) next(b *builder) error {
 			labelAction, err = whole(column)
 		case "_labelIndex":
 			labelIndex, err = whole(column)
-		case "a":
+		case "a", "_a":
 			return d.list(column, func(int) error {
 				a, err := whole(column)
 				if err == nil && a < 1 {
@@ -80,7 +87,7 @@ func (r *dsjson) next(b *builder) error {
 				actions = append(actions, a)
 				return err
 			})
-		case "p":
+		case "p", "_p":
 			return d.list(column, func(int) error {
 				p, err := d.number(column)
 				row.props = append(row.props, p)
@@ -101,7 +108,7 @@ func (r *dsjson) next(b *builder) error {
 			context = true
 			return r.context(b)
 		case "_outcomes":
-			return bad(column, "slates are not supported: a decision takes one action")
+			return bad(column, several)
 		default:
 			if dsRoles[column] == roleIgnored {
 				return d.SkipValue()
@@ -143,10 +150,14 @@ func (r *dsjson) next(b *builder) error {
 		return bad("_label_Action", "%d, but the first of a is %d", labelAction, taken)
 	case labelIndex >= 0 && labelIndex+1 != taken:
 		return bad("_labelIndex", "%d, but the first of a is %d, counted from 1", labelIndex, taken)
-	case len(r.place) > 0 && taken > len(r.place):
-		return bad("a", "%d is none of the %d actions", taken, len(r.place))
 	}
-	k := len(r.place)
+	sets, k := b.offers.column != "", len(r.place)
+	if sets {
+		k = len(b.offers.ends)
+	}
+	if k > 0 && taken > k {
+		return bad("a", "%d is none of the %d actions", taken, k)
+	}
 	if k == 0 && len(row.props) > 0 {
 		k = len(actions)
 	}
@@ -162,9 +173,11 @@ func (r *dsjson) next(b *builder) error {
 			sorted[r.number(a-1)-1] = row.props[i]
 		}
 		row.props = append(row.props[:0], sorted...)
-		if err := b.list("p"); err != nil {
-			return err
-		}
+		row.hasProps, row.listed = true, true
+	}
+	if sets {
+		row.action, row.hasAction = append(row.action[:0], b.offers.name(taken-1)...), true
+		return nil
 	}
 	b.actionsMin = max(b.actionsMin, k)
 	row.action, row.hasAction = strconv.AppendInt(row.action[:0], int64(r.number(taken-1)), 10), true
@@ -185,9 +198,9 @@ func (r *dsjson) context(b *builder) error {
 	return d.object("c", func(name []byte) error {
 		switch {
 		case string(name) == "_multi":
-			return r.actions()
+			return r.actions(b)
 		case string(name) == "_slots":
-			return bad("c._slots", "slates are not supported: a decision takes one action")
+			return bad("c._slots", several)
 		case len(name) > 0 && name[0] == '_':
 			return d.SkipValue()
 		}
@@ -196,9 +209,12 @@ func (r *dsjson) context(b *builder) error {
 }
 
 // actions reads _multi.
-func (r *dsjson) actions() error {
+func (r *dsjson) actions(b *builder) error {
 	const column = "c._multi"
 	d := r.decoder
+	if b.memory.varied {
+		return r.set(b, column)
+	}
 	if !r.known {
 		r.multi = r.multi[:0]
 	}
@@ -227,8 +243,44 @@ func (r *dsjson) actions() error {
 	case len(r.place) == 0:
 		return bad(column, "no actions")
 	case len(r.place) != len(r.multi) || slices.Contains(r.place, -1):
-		return bad(column, "other actions than in the first row: logs whose actions change from row to row are not supported")
+		b.memory.varied = true
+		return errAgain
 	}
 	r.known = true
 	return nil
+}
+
+// set reads _multi as what the row offers.
+func (r *dsjson) set(b *builder, column string) error {
+	d := r.decoder
+	if err := b.offering(column); err != nil {
+		return err
+	}
+	seen := map[string]bool{}
+	return d.list(column, func(int) error {
+		var tag []byte
+		b.option()
+		err := d.object(column, func(name []byte) error {
+			switch {
+			case string(name) == "_tag":
+				_, s, err := d.read()
+				tag = bytes.Clone(s)
+				return err
+			case len(name) > 0 && name[0] == '_':
+				return d.SkipValue()
+			}
+			return d.flatten(b, column, bytes.Clone(name), 1)
+		})
+		switch {
+		case err != nil:
+			return err
+		case b.memory.untagged:
+			return b.optionID(0, nil)
+		case len(tag) == 0 || seen[string(tag)]:
+			b.memory.untagged = true
+			return errAgain
+		}
+		seen[string(tag)] = true
+		return b.optionID(0, tag)
+	})
 }

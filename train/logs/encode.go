@@ -33,40 +33,60 @@ func (l *Log) FitEncoder(rows []int, how Scaling) (*features.Encoder, error) {
 	if l.store == nil {
 		return nil, errUnnamed
 	}
+	var at []int
+	if rows != nil || l.Rows != nil {
+		n := l.Len()
+		if rows != nil {
+			n = len(rows)
+		}
+		at = make([]int, n)
+		for i := range at {
+			if r := i; rows == nil {
+				at[i] = l.Context(r)
+			} else {
+				at[i] = l.Context(rows[i])
+			}
+		}
+	}
+	return l.fit(at, how, l.context)
+}
+
+// fit makes an encoder of some of the rows, which read reads; nil: all.
+func (v *named) fit(rows []int, how Scaling, read func(i int, room []float64) ([]uint32, []float64)) (*features.Encoder, error) {
+	n := v.n
+	if rows != nil {
+		n = len(rows)
+	}
 	how.Kind = cmp.Or(how.Kind, "max")
 	if !slices.Contains([]string{"max", "none", "standard"}, how.Kind) {
 		return nil, fmt.Errorf("log: no scaling %q: it is max, standard or none", how.Kind)
 	}
-	n := l.Len()
-	if rows != nil {
-		n = len(rows)
-	}
-	seen := make([]int, len(l.names))
-	most, mean, m2 := make([]float64, len(l.names)), make([]float64, len(l.names)), make([]float64, len(l.names))
-	room := make([]float64, max(0, l.width))
+	seen := make([]int, len(v.names))
+	most, mean, m2 := make([]float64, len(v.names)), make([]float64, len(v.names)), make([]float64, len(v.names))
+	room := make([]float64, max(0, v.width))
 	for i := range n {
 		r := i
 		if rows != nil {
 			r = rows[i]
 		}
-		ids, values := l.context(l.Context(r), room)
+		ids, values := read(r, room)
 		for j, id := range ids {
-			v := values[j]
+			u := values[j]
 			seen[id]++
-			most[id] = max(most[id], math.Abs(v))
-			delta := v - mean[id]
+			most[id] = max(most[id], math.Abs(u))
+			delta := u - mean[id]
 			mean[id] += delta / float64(seen[id])
-			m2[id] += delta * (v - mean[id])
+			m2[id] += delta * (u - mean[id])
 		}
 	}
 	e := features.Encoder{Intercept: how.Intercept, Unit: how.Unit}
-	for id, name := range l.names {
+	for id, name := range v.names {
 		if seen[id] == 0 {
 			continue
 		}
 		scale, center := 1.0, 0.0
 		switch {
-		case how.Kind == "none" || l.category[id] != 0 || most[id] == 0:
+		case how.Kind == "none" || v.category[id] != 0 || most[id] == 0:
 		case how.Kind == "standard" && seen[id] == n:
 			center = mean[id]
 			if sd := math.Sqrt(m2[id] / float64(n)); sd > 1e-12*most[id] {
@@ -92,15 +112,20 @@ func (l *Log) Known(e *features.Encoder) (n int, err error) {
 	if l.store == nil {
 		return 0, errUnnamed
 	}
-	for _, name := range l.names {
+	if n = l.knows(e); n == 0 && len(l.names) > 0 && len(e.Names) > 0 {
+		return 0, fmt.Errorf("%s: none of the names in its contexts (%s) is one of the policy's (%s): it was learned from other columns", l.name(), some(l.names), some(e.Names))
+	}
+	return n, nil
+}
+
+// knows counts the names that are features of an encoder.
+func (v *named) knows(e *features.Encoder) (n int) {
+	for _, name := range v.names {
 		if e.Feature(name) >= 0 {
 			n++
 		}
 	}
-	if n == 0 && len(l.names) > 0 && len(e.Names) > 0 {
-		return 0, fmt.Errorf("%s: none of the names in its contexts (%s) is one of the policy's (%s): it was learned from other columns", l.name(), some(l.names), some(e.Names))
-	}
-	return n, nil
+	return n
 }
 
 // some lists names in an error.
@@ -122,12 +147,8 @@ func (l *Log) Encode(e *features.Encoder) (*Log, error) {
 	if err := l.teaches(); err != nil {
 		return nil, err
 	}
-	x := &encoded{log: l, encoder: e, feature: make([]int32, len(l.names))}
-	for id, name := range l.names {
-		x.feature[id] = int32(e.Feature(name))
-	}
 	out := *l
-	out.X = x
+	out.X = newEncoded(&l.named, e, l.context)
 	if slices.Contains(out.Propensities, 0) {
 		all, err := l.scratch(len(out.Propensities))
 		if err != nil {
@@ -141,16 +162,25 @@ func (l *Log) Encode(e *features.Encoder) (*Log, error) {
 	return &out, nil
 }
 
-// encoded is the contexts of a log by an encoder.
+// encoded is rows of named values by an encoder.
 type encoded struct {
-	log     *Log
+	rows    *named
+	read    func(i int, room []float64) (ids []uint32, values []float64)
 	encoder *features.Encoder
 	feature []int32 // of each name; −1: none
 }
 
+func newEncoded(rows *named, e *features.Encoder, read func(i int, room []float64) ([]uint32, []float64)) *encoded {
+	x := &encoded{rows: rows, read: read, encoder: e, feature: make([]int32, len(rows.names))}
+	for id, name := range rows.names {
+		x.feature[id] = int32(e.Feature(name))
+	}
+	return x
+}
+
 var _ Contexts = (*encoded)(nil)
 
-func (x *encoded) Len() int { return x.log.store.n }
+func (x *encoded) Len() int { return x.rows.n }
 func (x *encoded) Dim() int { return x.encoder.Dim() }
 
 // Row64 writes what Encoder.Encode would. A value that overflows, which no row that the
@@ -159,7 +189,7 @@ func (x *encoded) Row64(i int, dst []float64) {
 	dst = dst[:x.encoder.Dim()]
 	clear(dst)
 	var room [256]float64
-	ids, values := x.log.context(i, room[:])
+	ids, values := x.read(i, room[:])
 	for j, id := range ids {
 		if f := x.feature[id]; f >= 0 {
 			dst[f] = values[j]

@@ -45,8 +45,7 @@ func (e *Estimates) String() string {
 
 // gap reports that the propensities of all actions of row i, of a log that has them, are not there.
 func (l *Log) gap(i int) bool {
-	k := l.K()
-	return slices.Max(l.Propensities[i*k:(i+1)*k]) == 0
+	return slices.Max(l.Pi0(i)) == 0
 }
 
 // every is 0 … n−1.
@@ -134,7 +133,7 @@ func (l *Log) estimate(ctx context.Context) error {
 		default:
 			c.ratios = append(c.ratios, math.Abs(math.Log(p/pi[a])))
 			if drawn[i] = p; wide && !l.gap(i) {
-				copy(pi, l.Propensities[i*k:(i+1)*k])
+				copy(pi, l.Pi0(i))
 			} else if wide {
 				rest := (1 - p) / (1 - pi[a])
 				for b := range pi {

@@ -17,7 +17,10 @@ const (
 
 // Identity is what tells rows apart, wherever they are copied to, and how: ByID or
 // ByContent. Rows of the same decision_id are one. Without ids, rows of equal content
-// differ by their place among them: which of them is which makes no difference. A log
+// differ by their place among them: which of them is which makes no difference. Content is
+// what the file says of the row: of a log with sets also which actions it offers, in whatever
+// order, with their ids, features and propensities, and which of these was taken. What a
+// catalogue says of actions is none of it: a row stays the same row when prices change. A log
 // with neither ids nor Keys has as content of a row its context, action, cost and
 // propensity. A subset keeps what its rows have in the log that it is of.
 func (l *Log) Identity() (how string, keys []uint64) {
@@ -76,7 +79,9 @@ func (l *Log) GroupHashes() []uint64 {
 }
 
 // ContextHashes returns a hash of each row's context: of its named values, in whatever
-// order; without names of the vector; nil if there are no contexts.
+// order; without names of the vector; nil if there are no contexts. Of a log with sets what
+// the row offers is part of its context: ids and features of its actions, in whatever order,
+// of actions without ids the features alone. What a catalogue says of actions is not.
 func (l *Log) ContextHashes() []uint64 { return l.RoundedHashes(nil) }
 
 // RoundedHashes are those of contexts whose values are rounded first, unless round is nil.
@@ -101,25 +106,61 @@ func (l *Log) RoundedHashes(round func(float64) float64) []uint64 {
 			}
 			hashes[i] = hashOf(bits...)
 		}
+	} else {
+		of := l.hasher(round)
+		for i := range hashes {
+			hashes[i] = of(l.context(l.Context(i), nil))
+		}
+	}
+	if !l.Sets() {
 		return hashes
 	}
-	names := make([]uint64, len(l.names))
-	for id, name := range l.names {
-		names[id] = xxhash.Sum64String(name)
+	t := l.items()
+	actions, described := make([]uint64, l.K()), make([]uint64, t.n)
+	for a, name := range l.Actions {
+		actions[a] = xxhash.Sum64String(name)
+	}
+	if !t.catalogue {
+		of := t.hasher(round)
+		for item := range described {
+			described[item] = of(t.row(item, nil))
+		}
 	}
 	for i := range hashes {
-		ids, values := l.context(l.Context(i), nil)
-		for j, id := range ids { // a sum does not depend on the order
+		for j := range l.Options(i) {
+			a, item := l.Option(i, j)
+			var h uint64
+			if t.acts != nil { // else items are told by their names, or vectors of a log that was put together by hand
+				h = described[item]
+			}
+			if !t.byPlace {
+				h += actions[a]
+			}
+			hashes[i] += mix(h)
+		}
+	}
+	return hashes
+}
+
+// hasher hashes rows of named values that are rounded first, unless round is nil, in whatever
+// order.
+func (v *named) hasher(round func(float64) float64) func(ids []uint32, values []float64) uint64 {
+	names := make([]uint64, len(v.names))
+	for id, name := range v.names {
+		names[id] = xxhash.Sum64String(name)
+	}
+	return func(ids []uint32, values []float64) (sum uint64) {
+		for j, id := range ids {
 			v := values[j]
 			if round != nil {
 				if v = round(v); v == 0 {
 					continue
 				}
 			}
-			hashes[i] += mix(names[id] ^ math.Float64bits(v)*0x9e3779b97f4a7c15)
+			sum += mix(names[id] ^ math.Float64bits(v)*0x9e3779b97f4a7c15)
 		}
+		return sum
 	}
-	return hashes
 }
 
 // content hashes rows: context, action, cost and propensity.

@@ -193,7 +193,8 @@ func (d *decoder) propensities(b *builder, column string) error {
 		if err != nil {
 			return err
 		}
-		return b.list(column)
+		r.hasProps, r.listed = true, true
+		return err
 	}
 	if r.hasProps = true; b.unlisted() {
 		b.slots = b.slots[:0]
@@ -229,31 +230,60 @@ func (b *builder) propensity(slot int, v float64) {
 // unlisted reports that no row before has propensities of all actions.
 func (b *builder) unlisted() bool { return b.n == 0 || b.o.Estimate && b.props.size == 0 }
 
-// list makes the row's propensities those of the actions in their order.
-func (b *builder) list(column string) error {
-	if b.row.hasProps = true; !b.unlisted() {
-		return nil
+// offers reads what the row offers: a list of ids, or of objects with an id and features.
+func (d *decoder) offers(b *builder, c *column) error {
+	if err := b.offering(c.name); err != nil {
+		return err
 	}
-	if len(b.row.props) < 2 {
-		return bad(column, "%d of them: there must be at least 2 actions", len(b.row.props))
+	return d.list(c.name, func(int) error {
+		if k := d.PeekKind(); k == '{' && c.role == roleActions {
+			return d.offer(b, c.name)
+		} else if k == '{' {
+			return bad(c.name, "an object among ids: actions with features are column actions")
+		} else if c.role == roleActions {
+			return bad(c.name, "an entry is no object: a list of ids is column offered")
+		}
+		form, s, err := d.read()
+		if err != nil {
+			return err
+		}
+		b.option()
+		return b.optionID(form, s)
+	})
+}
+
+// offer reads an action with its features.
+func (d *decoder) offer(b *builder, column string) error {
+	var id []byte
+	form := jsontext.Kind(0)
+	b.option()
+	err := d.object(column, func(name []byte) error {
+		if string(name) != "id" {
+			return d.flatten(b, column, bytes.Clone(name), 1)
+		}
+		var s []byte
+		var err error
+		form, s, err = d.read()
+		id = append([]byte{}, s...)
+		return err
+	})
+	if err != nil {
+		return err
 	}
-	b.slots, b.listed = b.slots[:0], true
-	for i := range b.row.props {
-		b.slots = append(b.slots, strconv.Itoa(i))
-	}
-	return nil
+	return b.optionID(form, id)
 }
 
 // indexed returns the number of the name that index i of a list has.
 func (b *builder) indexed(i int) (uint32, error) {
-	for len(b.indices) <= i {
-		id, err := b.name(strconv.AppendInt(nil, int64(len(b.indices)), 10), false)
+	g := b.into
+	for len(g.indices) <= i {
+		id, err := b.name(strconv.AppendInt(nil, int64(len(g.indices)), 10), false)
 		if err != nil {
 			return 0, err
 		}
-		b.indices = append(b.indices, id)
+		g.indices = append(g.indices, id)
 	}
-	return b.indices[i], nil
+	return g.indices[i], nil
 }
 
 // jsonl reads JSON Lines: an object with the columns of the schema in each line. A blank line is none.
@@ -305,6 +335,8 @@ func (j *jsonl) value(b *builder, c *column) error {
 		return d.context(b, c.name)
 	case c.role == rolePropensities && k != '"':
 		return d.propensities(b, c.name)
+	case (c.role == roleOffered || c.role == roleActions) && k != '"':
+		return d.offers(b, c)
 	}
 	form, s, err := d.read()
 	x := 0.0
@@ -339,6 +371,7 @@ func (w jsonWriter) row(d *Decision) error {
 		w.number(v)
 		w.buf = append(w.buf, ',')
 	})
+	w.sets(d, w.key, func() { w.buf = append(w.buf, ',') })
 	if w.layout != asColumns {
 		w.key("context")
 		w.context(d)

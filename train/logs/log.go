@@ -278,7 +278,8 @@ func (l *Log) ActionsOf(others []string) ([]int32, error) {
 }
 
 // WithActions returns the log with its actions among others, in their order. Those that the
-// log does not have were never played there.
+// log does not have were never played there; rows that offer sets go on offering what they
+// did. Among the actions of a catalogue, of which rows offer all, there are no others: an error.
 func (l *Log) WithActions(others []string) (*Log, error) {
 	if slices.Equal(l.Actions, others) {
 		return l, nil
@@ -288,11 +289,16 @@ func (l *Log) WithActions(others []string) (*Log, error) {
 		return nil, err
 	}
 	out, k, wide := *l, l.K(), len(others)
+	if l.Choices != nil {
+		if out.Choices, err = l.Choices.among(to, k, wide); err != nil {
+			return nil, fmt.Errorf("%s: %w", l.name(), err)
+		}
+	}
 	out.Actions, out.Action = others, make([]int32, l.Len())
 	for i, a := range l.Action {
 		out.Action[i] = to[a]
 	}
-	if l.Propensities != nil {
+	if l.Propensities != nil && !l.Sets() {
 		out.Propensities = slices.Repeat([]float64{Floor}, l.Len()*wide)
 		for i := range l.Len() {
 			for a, b := range to {

@@ -19,6 +19,10 @@ type Options struct {
 	// the reward −c. Both 0: rewards are in [0, 1].
 	RewardMin, RewardMax float64
 
+	// Catalogue is a file that says which actions there are and what they are described by,
+	// see [ReadCatalogue]: rows offer all of them, or those that they name. "": there is none.
+	Catalogue string
+
 	Actions    []string // names of the actions in their order; nil: as found
 	Categories []string // context columns whose values are names even where they look like numbers
 
@@ -52,7 +56,11 @@ func Open(ctx context.Context, path string, o Options) (*Log, error) {
 
 // complete adds the propensities that the file does not have.
 func (l *Log) complete(ctx context.Context, o *Options) error {
-	switch {
+	switch chosen := l.Choices != nil; {
+	case chosen && o.Logging != nil:
+		return fmt.Errorf("%s: setting logging-policy: what a policy does among actions that have features or differ from row to row must be in the log: want column propensity", l.path)
+	case chosen && o.Estimate && l.Propensity == nil:
+		return fmt.Errorf("%s: setting estimate-propensity is not for actions that have features or differ from row to row: want column propensity", l.path)
 	case o.LoggingPolicy != "" && o.LoggingPolicy != "uniform":
 		return fmt.Errorf("%s: no logging policy %q: setting logging-policy is uniform or a policy file", l.path, o.LoggingPolicy)
 	case o.LoggingPolicy == "uniform":
@@ -78,7 +86,17 @@ func (l *Log) complete(ctx context.Context, o *Options) error {
 // those that were logged against it.
 func (l *Log) known(ctx context.Context, who string, policy func(i int, dst []float64) error) error {
 	k := len(l.Actions)
-	all, err := l.scratch(l.n * k)
+	var all []float64
+	var err error
+	catalogue := l.Choices != nil && !l.Sets()
+	switch {
+	case l.Sets():
+		all, err = l.scratch(len(l.Choices.Actions))
+	case catalogue: // π₀ of all actions is not kept, and the one policy that is asked of it is uniform
+		all = make([]float64, k)
+	default:
+		all, err = l.scratch(l.n * k)
+	}
 	if err != nil {
 		return err
 	}
@@ -91,24 +109,35 @@ func (l *Log) known(ctx context.Context, who string, policy func(i int, dst []fl
 		if i%4096 == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		pi := all[i*k : i*k+k]
-		if err := policy(i, pi); err != nil {
-			return fmt.Errorf("%s: row %d: %w", l.path, l.Row(i), err)
+		first, names := i*k, l.Actions
+		switch {
+		case l.Sets():
+			first, names = int(l.Choices.First[i]), l.offered(i)
+		case catalogue:
+			first = 0
 		}
-		if _, err := Distribution(pi, l.Actions, Exact); err != nil {
-			return fmt.Errorf("%s: row %d: the propensities of %s: %w", l.path, l.Row(i), who, err)
+		pi := all[first : first+len(names)]
+		if i == 0 || !catalogue {
+			if err := policy(i, pi); err != nil {
+				return fmt.Errorf("%s: row %d: %w", l.path, l.Row(i), err)
+			}
+			if _, err := Distribution(pi, names, Exact); err != nil {
+				return fmt.Errorf("%s: row %d: the propensities of %s: %w", l.path, l.Row(i), who, err)
+			}
 		}
-		p := pi[l.Action[i]]
+		p := pi[l.Chosen(i)]
 		switch {
 		case p <= 0:
 			return fmt.Errorf("%s: row %d: %s never takes the logged action %s: another policy logged this", l.path, l.Row(i), who, l.Actions[l.Action[i]])
 		case logged != nil && logged[i] > 0 && !Near(logged[i], p, Agreement):
-			return fmt.Errorf("%s: row %d, column propensity: %v was logged, %s with %d actions has %v: another policy logged this, or setting actions must list them all", l.path, l.Row(i), logged[i], who, k, p)
-		case l.Propensities != nil && !l.gap(i) && !Near(l.Propensities[i*k+int(l.Action[i])], p, Agreement):
+			return fmt.Errorf("%s: row %d, column propensity: %v was logged, %s with %d actions has %v: another policy logged this, or setting actions must list them all", l.path, l.Row(i), logged[i], who, len(pi), p)
+		case l.Propensities != nil && !l.gap(i) && !Near(l.Pi0(i)[l.Chosen(i)], p, Agreement):
 			return fmt.Errorf("%s: row %d, column propensities: they differ from those of %s", l.path, l.Row(i), who)
 		}
 		drawn[i] = p // where the log has it, it is rounded there
 	}
-	l.Propensity, l.Propensities = drawn, all
+	if l.Propensity = drawn; !catalogue {
+		l.Propensities = all
+	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -32,6 +33,22 @@ type parquetReader struct {
 	buf    []parquet.Row
 	have   []parquet.Row // read and not used
 	row    parquet.Row
+	set    []option // what the row offers
+}
+
+// option is an action that a row offers, as its columns have it.
+type option struct {
+	id     []byte
+	form   jsontext.Kind
+	has    bool // an id
+	keyed  int  // values of a map that have both key and number
+	values []optionValue
+}
+
+type optionValue struct {
+	name     []byte
+	category bool
+	number   float64
 }
 
 // leaf is a column of the file that holds values.
@@ -41,7 +58,9 @@ type leaf struct {
 	list     bool
 	entry    int    // definition level from which a null is one of the list's, and not the list
 	key      bool   // of a map
-	inner    string // its name within the context, if that is a group
+	inner    string // its name within the context, if that is a group, or within an action
+	outer    int    // of an action's, definition level from which there is one
+	deep     bool   // it is a list or a map within an action
 	unit     int64  // nanoseconds, of a timestamp; 0: none
 	unsigned bool
 }
@@ -81,7 +100,7 @@ func newParquet(l *lines, b *builder) (_ reader, err error) {
 			return nil, err
 		}
 		before := len(r.leaves)
-		if err := r.walk(c, top, 0); err != nil {
+		if err := r.walk(c, top, 0, nil); err != nil {
 			return nil, err
 		}
 		if b.fields && len(r.leaves) != before+1 {
@@ -91,14 +110,19 @@ func newParquet(l *lines, b *builder) (_ reader, err error) {
 	return r, r.check(b)
 }
 
-// walk finds the leaves of a column.
-func (r *parquetReader) walk(c *column, p *parquet.Column, entry int) error {
+// walk finds the leaves of a column. element is the one that holds an entry of its list; nil:
+// it is not below one.
+func (r *parquetReader) walk(c *column, p *parquet.Column, entry int, element *parquet.Column) error {
 	if p.Repeated() {
-		entry = p.MaxDefinitionLevel()
+		if entry = p.MaxDefinitionLevel(); element == nil {
+			if element = p; !p.Leaf() && len(p.Columns()) == 1 && p.Name() != "array" && p.Name() != c.name+"_tuple" {
+				element = p.Columns()[0] // the group that is repeated is but that of the format's lists
+			}
+		}
 	}
 	if !p.Leaf() {
 		for _, child := range p.Columns() {
-			if err := r.walk(c, child, entry); err != nil {
+			if err := r.walk(c, child, entry, element); err != nil {
 				return err
 			}
 		}
@@ -111,6 +135,8 @@ func (r *parquetReader) walk(c *column, p *parquet.Column, entry int) error {
 	many := c.role == roleContexts || c.role == rolePropensities
 	switch {
 	case !ofLog:
+	case c.role == roleActions && l.list && p.MaxRepetitionLevel() <= 2 && element != p, c.role == roleOffered && p.MaxRepetitionLevel() == 1 && element == p:
+		l.within(p, element)
 	case p.MaxRepetitionLevel() > 1 || l.list && !many || !l.list && len(path) > 1 && c.role != roleContexts:
 		return fmt.Errorf("%s: column %s: a nested column cannot be read here", r.path, l.path)
 	case l.list && len(path) == 3 && path[2] == "key":
@@ -142,6 +168,23 @@ func (r *parquetReader) walk(c *column, p *parquet.Column, entry int) error {
 		}
 	}
 	return nil
+}
+
+// within finds out what the leaf p is within an action.
+func (l *leaf) within(p, element *parquet.Column) {
+	path := p.Path()[len(element.Path()):]
+	l.outer = element.MaxDefinitionLevel()
+	if element.Optional() {
+		l.outer-- // an action that is null is there
+	}
+	if l.deep = p.MaxRepetitionLevel() > 1; l.deep {
+		if l.key = path[len(path)-1] == "key"; l.key || path[len(path)-1] == "value" {
+			path = nil // names are the map's keys
+		} else {
+			path = path[:max(0, len(path)-2)] // list.element
+		}
+	}
+	l.inner = strings.Join(path, ".")
 }
 
 func (r *parquetReader) close() error {
@@ -208,8 +251,11 @@ func (r *parquetReader) next(b *builder) (err error) {
 		return b.fatal("damaged: %w", err)
 	}
 	row := &b.row
+	r.set = r.set[:0]
+	sets := ""
 	var keys []parquet.Value
 	listed, at := false, 0
+	last, place, nth := -1, 0, 0 // the leaf of an action, its place among the offered, and that in the leaf's list
 	for _, v := range r.row {
 		i := v.Column()
 		if i < 0 || i >= len(r.leaves) {
@@ -222,6 +268,21 @@ func (r *parquetReader) next(b *builder) (err error) {
 			continue
 		case c.role == roleField:
 			r.field(b, l, v)
+			continue
+		case (c.role == roleOffered || c.role == roleActions) && l.list:
+			if sets = c.name; v.DefinitionLevel() < l.outer { // no action at all
+				continue
+			}
+			if last != i {
+				last, place, nth = i, -1, 0
+			}
+			if v.RepetitionLevel() < 2 {
+				place, nth = place+1, 0
+			}
+			if err := r.option(l, v, place, nth); err != nil {
+				return err
+			}
+			nth++
 			continue
 		case l.key:
 			if !v.IsNull() {
@@ -271,8 +332,108 @@ func (r *parquetReader) next(b *builder) (err error) {
 	if keys == nil {
 		row.list = at
 	}
+	if sets != "" {
+		if err := r.offers(b, sets); err != nil {
+			return err
+		}
+	}
 	if listed {
-		return b.list("propensities")
+		row.hasProps, row.listed = true, true
+	}
+	return nil
+}
+
+// option takes the value of a leaf for the action at a place, the i-th of the leaf there.
+func (r *parquetReader) option(l *leaf, v parquet.Value, place, i int) error {
+	for len(r.set) <= place {
+		if len(r.set) < cap(r.set) {
+			r.set = r.set[:len(r.set)+1]
+		} else {
+			r.set = append(r.set, option{})
+		}
+		o := &r.set[len(r.set)-1]
+		*o = option{id: o.id[:0], values: o.values[:0]}
+	}
+	o, column := &r.set[place], l.column.name
+	if v.IsNull() {
+		if l.column.role == roleOffered || l.deep && v.DefinitionLevel() >= l.entry && !l.key {
+			return bad(column, "null among the entries of a list")
+		}
+		return nil
+	}
+	form, s, x := l.value(v)
+	switch {
+	case form == 0:
+		return bad(column, "%s is none of what the column may have", v)
+	case form == '"' && !utf8.Valid(s):
+		return bad(column, "the text is not UTF-8")
+	case l.column.role == roleOffered || l.inner == "id" && !l.deep:
+		if form == '0' {
+			s = l.digits(v, x)
+		}
+		o.id, o.form, o.has = append(o.id, s...), form, true
+	case l.key && form != '"':
+		return bad(column, "the key %s of a map is no text", v)
+	case l.key:
+		o.values = append(o.values, optionValue{name: s, number: math.NaN()})
+	case l.deep && l.inner == "": // of a map, whose keys are there
+		for o.keyed < len(o.values) && o.values[o.keyed].number == o.values[o.keyed].number {
+			o.keyed++
+		}
+		if form != '0' || o.keyed == len(o.values) {
+			return bad(column, "%s: want a map of numbers by name", v)
+		}
+		if x != x {
+			return bad(column, "%v is not finite", x)
+		}
+		o.values[o.keyed].number = x
+	case form == '0':
+		name := []byte(l.inner)
+		if l.deep {
+			name = strconv.AppendInt(append(name, '.'), int64(i), 10)
+		}
+		o.values = append(o.values, optionValue{name: name, number: x})
+	case len(s) > 0:
+		name := []byte(l.inner)
+		if l.deep {
+			name = strconv.AppendInt(append(name, '.'), int64(i), 10)
+		}
+		o.values = append(o.values, optionValue{name: slices.Concat(name, []byte("="), s), category: true, number: 1})
+	}
+	return nil
+}
+
+// digits is a number as an id is written.
+func (l *leaf) digits(v parquet.Value, x float64) []byte {
+	switch k := v.Kind(); {
+	case k == parquet.Int64 && l.unsigned:
+		return strconv.AppendUint(nil, v.Uint64(), 10)
+	case k == parquet.Int64:
+		return strconv.AppendInt(nil, v.Int64(), 10)
+	}
+	return strconv.AppendFloat(nil, x, 'g', -1, 64)
+}
+
+// offers hands over what the row offers.
+func (r *parquetReader) offers(b *builder, column string) error {
+	if err := b.offering(column); err != nil {
+		return err
+	}
+	for i := range r.set {
+		o := &r.set[i]
+		b.option()
+		for _, v := range o.values {
+			if err := b.named(column, v.name, v.category, v.number); err != nil {
+				return err
+			}
+		}
+		var id []byte
+		if o.has {
+			id = append([]byte{}, o.id...)
+		}
+		if err := b.optionID(o.form, id); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -385,6 +546,20 @@ func (w *parquetWriter) begin(d *Decision) {
 			g[name] = parquet.Timestamp(parquet.Nanosecond)
 		}
 	}, func(name string, _ float64) { g[name] = parquet.Leaf(parquet.DoubleType) })
+	if d.Offered != nil {
+		g["offered"] = parquet.List(parquet.String())
+		if d.Propensities != nil {
+			g["propensities"] = parquet.List(parquet.Leaf(parquet.DoubleType))
+		}
+	}
+	if w.described {
+		delete(g, "offered")
+		action := parquet.Group{"features": parquet.Map(parquet.String(), parquet.Leaf(parquet.DoubleType))}
+		if d.Offered[0].Action != "" {
+			action["id"] = parquet.String()
+		}
+		g["actions"] = parquet.List(action)
+	}
 	switch w.layout {
 	case asList:
 		g["context"] = parquet.List(parquet.Leaf(parquet.DoubleType))
@@ -395,8 +570,8 @@ func (w *parquetWriter) begin(d *Decision) {
 	w.place = map[string]int{}
 	for i, path := range schema.Columns() {
 		name := path[0]
-		if path[len(path)-1] == "value" && len(path) > 1 {
-			name += ".value"
+		if end := path[len(path)-1]; end == "value" && len(path) > 1 || name == "actions" {
+			name += "." + end
 		}
 		w.place[name] = i
 	}
@@ -437,6 +612,32 @@ func (w *parquetWriter) row(d *Decision) error {
 		if len(d.Context) == 0 {
 			put("context", parquet.NullValue(), 0, 0)
 			put("context.value", parquet.NullValue(), 0, 0)
+		}
+	}
+	for j, o := range d.Offered {
+		if !w.described {
+			put("offered", parquet.ByteArrayValue([]byte(o.Action)), min(j, 1), 1)
+			continue
+		}
+		if o.Action != "" {
+			put("actions.id", parquet.ByteArrayValue([]byte(o.Action)), min(j, 1), 1)
+		}
+		for i, v := range o.Features {
+			level := min(j, 1)
+			if i > 0 {
+				level = 2
+			}
+			put("actions.key", parquet.ByteArrayValue([]byte(v.Name)), level, 2)
+			put("actions.value", parquet.DoubleValue(v.Number), level, 2)
+		}
+		if len(o.Features) == 0 {
+			put("actions.key", parquet.NullValue(), min(j, 1), 1)
+			put("actions.value", parquet.NullValue(), min(j, 1), 1)
+		}
+	}
+	if d.Offered != nil {
+		for j, p := range d.Propensities {
+			put("propensities", parquet.DoubleValue(p), min(j, 1), 1)
 		}
 	}
 	slices.SortStableFunc(row, func(a, b parquet.Value) int { return a.Column() - b.Column() })

@@ -178,10 +178,20 @@ func TestBroken(t *testing.T) {
 		{"json lengths", "l.jsonl", `{"action":0,"reward":1,"propensities":[0.5,0.5]}` + "\n" + `{"action":0,"reward":1,"propensities":[1]}` + "\n", "row 2, column propensities: 1 of them"},
 		{"json deep", "l.jsonl", `{"action":0,"reward":1,"context":` + strings.Repeat(`{"a":`, 99) + "1" + strings.Repeat("}", 100) + "\n", "nested deeper"},
 		{"vw no bar", "l.vw", "1:0:0.5 a b\n", "row 1, no |"},
-		{"vw no label", "l.vw", "| a b\n", "no action has a cost"},
+		{"vw no label", "l.vw", "1:0:0.5 | a\n2:0:0.5 | a\n| a b\n", "row 3, column label: no action has a cost"},
+		{"vw none labelled", "l.vw", "shared | a\n| b\n| c\n\n", "row 1, column label: none of the 2 actions has a cost"},
+		{"vw two labelled", "l.vw", "| a\n0:0:0.5 | b\n\n0:0:0.5 | b\n0:0:0.5 | c\n", "row 2, column label: two actions have a cost"},
+		{"vw no actions", "l.vw", "shared | a\n\nshared | a\n", "row 1, column label: no action is offered"},
+		{"vw shared twice", "l.vw", "shared | a\n0:0:0.5 | b\nshared | a\n", "row 1, column label: line 3 of the example is shared"},
+		{"vw shared late", "l.vw", "1:0:0.5 | b\n2:0:0.5 | b\nshared | a\n", "row 3, column label: a line shared among lines of a decision each"},
+		{"vw ccb", "l.vw", "ccb shared | a\nccb action | b\nccb slot 0:0:1 | c\n", "row 1, column label: decisions of several actions each (ccb)"},
+		{"vw slates", "l.vw", "slates shared 0.8 | a\nslates action 0 | b\n", "(slates) are not supported"},
+		{"vw adf value", "l.vw", "shared | a\n0:0:0.5 | b:nan\n| c\n", "row 1, column features: NaN is not finite"},
+		{"vw adf cost", "l.vw", "shared | a\n0:5:0.5 | b\n| c\n", "row 1, column label: cost 5 is outside"},
+		{"vw adf p", "l.vw", "shared | a\n0:0:2 | b\n| c\n", "row 1, column propensity: 2 is outside"},
+		{"vw adf no bar", "l.vw", "shared | a\n0:0:0.5 | b\nc\n", "row 1, no |"},
 		{"vw two", "l.vw", "1:0:0.5 2:0:0.5 | a\n", "two actions have a cost"},
 		{"vw zero", "l.vw", "0:0:0.5 | a\n", "actions are numbers from 1"},
-		{"vw shared", "l.vw", "shared | a\n0:0:0.5 | b\n", "not supported"},
 		{"vw name", "l.vw", "1:0:0.5 | :2\n", "column context: a value without a name"},
 		{"name", "l.jsonl", "{\"action\":0,\"reward\":1,\"context\":{\"\":1}}\n", "column context: a value without a name"},
 		{"vw value", "l.vw", "1:0:0.5 | a:b\n", "the value of \"a:b\""},
@@ -195,8 +205,38 @@ func TestBroken(t *testing.T) {
 		{"ds action", "l.dsjson", `{"_label_cost":-1,"_label_probability":0.5,"c":{}}`, "which action was taken"},
 		{"ds slates", "l.dsjson", `{"_outcomes":[],"c":{"_slots":[]}}`, "slates are not supported"},
 		{"ds disagree", "l.dsjson", `{"_label_cost":-1,"_label_probability":0.5,"_label_Action":2,"a":[1,2],"p":[0.5,0.5],"c":{"_multi":[{"b":1},{"b":2}]}}`, "_label_Action: 2, but"},
-		{"ds actions", "l.dsjson", `{"_label_cost":-1,"_label_probability":0.5,"a":[1,2],"p":[0.5,0.5],"c":{"_multi":[{"b":1},{"b":2}]}}` + "\n" +
-			`{"_label_cost":-1,"_label_probability":0.5,"a":[1,2],"p":[0.5,0.5],"c":{"_multi":[{"b":1},{"b":3}]}}`, "row 2, column c._multi: other actions"},
+		{"offered none", "l.jsonl", `{"action":"a","reward":1,"offered":[]}` + "\n", "row 1, column offered: no action is offered"},
+		{"offered twice", "l.jsonl", `{"action":"a","reward":1,"offered":["a","b","a"]}` + "\n", "row 1, column offered: action a is offered twice"},
+		{"not offered", "l.jsonl", `{"action":"c","reward":1,"offered":["a","b"]}` + "\n", `row 1, column action: "c" was not offered: the row has a, b`},
+		{"offered once", "l.jsonl", `{"action":"a","reward":1,"offered":["a"]}` + "\n", "a is the only one ever offered"},
+		{"offered later", "l.jsonl", `{"action":"a","reward":1}` + "\n" + `{"action":"a","reward":1,"offered":["a","b"]}` + "\n", "row 2, column offered: given, while"},
+		{"offered missing", "l.jsonl", `{"action":"a","reward":1,"offered":["a","b"]}` + "\n" + `{"action":"a","reward":1}` + "\n", "row 2, column offered: missing, while"},
+		{"offered null", "l.jsonl", `{"action":"a","reward":1,"offered":["a",null]}` + "\n", "column offered: \"null\" is no id"},
+		{"offered fraction", "l.jsonl", `{"action":1.5,"reward":1,"offered":[1.5,2]}` + "\n", `column offered: "1.5" is no id`},
+		{"offered objects", "l.jsonl", `{"action":"a","reward":1,"offered":[{"id":"a"}]}` + "\n", "actions with features are column actions"},
+		{"actions of ids", "l.jsonl", `{"action":"a","reward":1,"actions":["a","b"]}` + "\n", "a list of ids is column offered"},
+		{"both", "l.jsonl", `{"action":"a","reward":1,"actions":[{"id":"a"},{"id":"b"}],"offered":["a","b"]}` + "\n", "the row has column actions as well"},
+		{"number and text", "l.jsonl", `{"action":"1","reward":1,"offered":[1,2]}` + "\n", `row 1, column action: the id "1" is a text, and others, of the rows before or of the catalogue, are numbers`},
+		{"text and number", "l.jsonl", `{"action":"1","reward":1,"offered":["1","2"]}` + "\n" + `{"action":1,"reward":1,"offered":["1","2"]}` + "\n", "row 2, column action: the id 1 is a number"},
+		{"types in a set", "l.jsonl", `{"action":"1","reward":1,"offered":["1",1]}` + "\n", "row 1, column offered: the id 1 is a number"},
+		{"one number", "l.jsonl", `{"action":1,"reward":1,"offered":[1,1.0]}` + "\n", "row 1, column offered: action 1 is offered twice"},
+		{"ids and none", "l.jsonl", `{"action":"a","reward":1,"actions":[{"id":"a","z":1},{"z":2}]}` + "\n", "column actions: 1 of 2 actions have an id"},
+		{"no features", "l.jsonl", `{"action":"a","reward":1,"actions":[{"id":"a","z":1},{"id":"b"}]}` + "\n", "column actions: action b has no features, and others have"},
+		{"features later", "l.jsonl", `{"action":"a","reward":1,"actions":[{"id":"a"},{"id":"b"}]}` + "\n" + `{"action":"a","reward":1,"actions":[{"id":"a","z":1}]}` + "\n", "row 2, column actions: features of actions must be there in all rows or in none"},
+		{"nothing known", "l.jsonl", `{"action":"1","reward":1,"actions":[{},{}]}` + "\n", "neither ids nor features"},
+		{"nan", "l.jsonl", `{"action":"a","reward":1,"actions":[{"id":"a","z":1e999},{"id":"b","z":1}]}` + "\n", "row 1, column actions: +Inf is not finite"},
+		{"two ids", "l.jsonl", `{"action":"a","reward":1,"actions":[{"id":"a","id":"b","z":1}]}` + "\n", "duplicate"},
+		{"feature twice", "l.jsonl", `{"action":"a","reward":1,"actions":[{"id":"a","z":{"y":1},"z.y":1}]}` + "\n", "the action has z.y twice"},
+		{"lengths of a set", "l.jsonl", `{"action":"a","reward":1,"offered":["a","b"],"propensities":[1]}` + "\n", "row 1, column propensities: 1 of them for 2 actions offered"},
+		{"sum of a set", "l.jsonl", `{"action":"a","reward":1,"offered":["a","b"],"propensities":[0.5,0.6]}` + "\n", "row 1, column propensities: the probabilities sum to 1.1"},
+		{"object of a set", "l.jsonl", `{"action":"a","reward":1,"offered":["a","b"],"propensities":{"a":0.5,"b":0.5}}` + "\n", "they must be a list, in the order of column offered"},
+		{"disagreement in a set", "l.jsonl", `{"action":"a","reward":1,"offered":["a","b"],"propensities":[0.5,0.5],"propensity":0.6}` + "\n", "row 1, column propensity: 0.6, but 0.5"},
+		{"never in a set", "l.jsonl", `{"action":"a","reward":1,"offered":["a","b"],"propensities":[0,1]}` + "\n", "that of the logged action a is 0"},
+		{"set and p_", "l.csv", "action,reward,offered,p_a,p_b\na,1,\"[\"\"a\"\",\"\"b\"\"]\",0.5,0.5\n", "exactly one of them may be there"},
+		{"set no list", "l.csv", "action,reward,offered\na,1,a b\n", `column offered: "a b" is not a list`},
+		{"ds _multi", "l.dsjson", `{"_label_cost":-1,"_label_probability":0.5,"a":[3,1],"c":{"_multi":[{"b":1},{"b":2}]}}` + "\n" + `{"_label_cost":-1,"_label_probability":0.5,"a":[1],"c":{"_multi":[{"b":1},{"b":3}]}}`, "row 1, column a: 3 is none of the 2 actions"},
+		{"ds empty _multi", "l.dsjson", `{"_label_cost":-1,"_label_probability":0.5,"a":[1],"c":{"_multi":[{"b":1},{"b":2}]}}` + "\n" + `{"_label_cost":-1,"_label_probability":0.5,"a":[1],"c":{"_multi":[]}}`, "row 2, column c._multi: no actions"},
+		{"ds p of a set", "l.dsjson", `{"_label_cost":-1,"_label_probability":0.5,"a":[1],"c":{"_multi":[{"b":1},{"b":2}]}}` + "\n" + `{"_label_cost":-1,"_label_probability":0.5,"a":[1,2],"p":[0.5,0.5],"c":{"_multi":[{"b":1},{"b":2},{"b":3}]}}`, "row 2, column p: 2 probabilities for 2 of 3 actions"},
 		{"ds no labels", "l.dsjson", `{"EventId":"late","RewardValue":1}` + "\n" + `{"EventId":"later"}`, "none of its 2 lines is a decision with a label"},
 		{"ds pdrop", "l.dsjson", `{"_label_cost":-1,"pdrop":1,"a":[1],"c":{}}`, "column pdrop: 1 is outside [0, 1)"},
 	} {
@@ -852,5 +892,13 @@ func TestEstimateCalibration(t *testing.T) {
 	l := mustOpen(t, write(t, "l.csv", b.String()), Options{Estimate: true})
 	if e := l.Estimates; math.Abs(e.Z) < 10 || e.Error < .1 || !strings.Contains(e.String(), "750 propensities are estimates") {
 		t.Errorf("%+v", *l.Estimates)
+	}
+}
+
+// rewrite changes a file.
+func rewrite(t testing.TB, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
 	}
 }

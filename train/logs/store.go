@@ -19,36 +19,33 @@ type Decision struct {
 	Time         time.Time        // zero: the log has none
 	Group        string           // of rows that may depend on one another; empty: none
 	Context      []features.Value // named values
-	Action       int              // from 0, see Log.Actions
+	Offered      []Offer          // what could be done; nil: all of Log.Actions, without features of the row's own
+	Action       int              // from 0, the place among Offered, or else in Log.Actions
 	Cost         float64          // in [−1, 0]
 	Propensity   float64          // π₀(a|x) of the logged action in (0, 1]; 0: not known
-	Propensities []float64        // π₀(·|x) of all actions; nil: not known
+	Propensities []float64        // π₀(·|x) of Offered, or of all actions; nil: not known
 	Weight       float64          // of the row, 1 where the log has none
 	Unrewarded   int              // decisions without a reward that were left out since the row before; written, not read back
 	Policy       string           // that logged the row, its name or hash; empty: not known
 	Row          int              // in its file, from 1, without the header
 }
 
+// Offer is an action that a row offers.
+type Offer = features.Offer
+
 // store is what a log that was read holds beside its columns: the named values of
 // contexts, and the texts that columns have numbers of. Contexts, ids and rows of the
 // file are those of Log.Context.
 type store struct {
-	path     string
-	unmap    []func() error
-	pages    pages
-	names    []string
-	hash     string
-	n, width int // width: names in every row, if dense
-
-	values  []float64
-	ids     []uint32 // of names; of every row, if dense
-	offsets []int64  // into values, n+1; nil: dense
-
-	rows     []int64 // in the file; nil: i+1
-	category []byte  // 1 for the names of categories
-	groups   blob
-	texts    blob // decision ids
-	hasIDs   bool
+	path   string
+	unmap  []func() error
+	pages  pages
+	hash   string
+	named          // contexts
+	rows   []int64 // in the file; nil: i+1
+	groups blob
+	texts  blob // decision ids
+	hasIDs bool
 }
 
 // Path is the file that the log was read from, "" for one in memory.
@@ -90,7 +87,7 @@ func (l *Log) Decision(i int, d *Decision) {
 			x = append(x, features.Value{Name: l.names[id], Number: values[j]})
 		}
 	}
-	*d = Decision{Context: x, Action: int(l.Action[i]), Cost: l.Cost[i], Weight: 1, Row: l.Row(i)}
+	*d = Decision{Context: x, Offered: l.offers(i, d.Offered[:0]), Action: l.Chosen(i), Cost: l.Cost[i], Weight: 1, Row: l.Row(i)}
 	if l.HasIDs() {
 		d.ID = l.texts.at(l.Context(i))
 	}
@@ -110,6 +107,31 @@ func (l *Log) Decision(i int, d *Decision) {
 	if l.Weight != nil {
 		d.Weight = l.Weight[i]
 	}
+}
+
+// offers are what row i offers, in room; nil of a log without sets.
+func (l *Log) offers(i int, room []Offer) []Offer {
+	if !l.Sets() {
+		return nil
+	}
+	t := l.items()
+	for j := range l.Options(i) {
+		a, item := l.Option(i, j)
+		if len(room) < cap(room) {
+			room = room[:j+1]
+		} else {
+			room = append(room, Offer{})
+		}
+		o := &room[j]
+		o.Action, o.Features = l.Actions[a], o.Features[:0]
+		if t.byPlace {
+			o.Action = ""
+		}
+		if !t.catalogue {
+			o.Features = t.appendTo(item, o.Features)
+		}
+	}
+	return room
 }
 
 // Close gives the memory of a log that was read back. Slices of the log, and of what
@@ -222,13 +244,7 @@ func (p *pages) ordered(i int) bool {
 
 // context returns the names and values of row i. It may write the values to room.
 func (l *Log) context(i int, room []float64) (ids []uint32, values []float64) {
-	lo, hi := i*l.width, (i+1)*l.width
-	ids = l.ids
-	if l.offsets != nil {
-		lo, hi = int(l.offsets[i]), int(l.offsets[i+1])
-		ids = l.ids[lo:hi]
-	}
-	values = l.values[lo:hi]
+	ids, values = l.named.row(i, nil)
 	if l.pages.ordered(i) {
 		return ids, values
 	}

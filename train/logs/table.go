@@ -36,12 +36,15 @@ const (
 	roleWeight
 	rolePolicy // that logged the row
 	roleUnrewarded
-	roleField // of rows that are no log's, see Rows
+	roleOffered // ids of the actions that the row offers
+	roleActions // the actions that the row offers, with their features
+	roleField   // of rows that are no log's, see Rows
 )
 
 var roles = map[string]role{
 	"decision_id": roleID, "timestamp": roleTime, "group": roleGroup, "context": roleContexts, "action": roleAction,
 	"reward": roleReward, "cost": roleCost, "propensity": rolePropensity, "propensities": rolePropensities, "weight": roleWeight, "policy": rolePolicy, "unrewarded": roleUnrewarded,
+	"offered": roleOffered, "actions": roleActions,
 }
 
 var obdRoles = map[string]role{
@@ -79,12 +82,15 @@ type column struct {
 	kind kind // of the values of a context
 	told bool // the kind is known from the start
 
+	as         string // what values are called: the name, in a catalogue without z_
 	id         uint32
 	hasID      bool
 	categories map[string]categoryID
 	numbers    int
 	texts      int
 	missing    int
+
+	filled, last, gap int // of a catalogue: rows with a number, the last, the first without
 
 	field // for roleField
 }
@@ -117,8 +123,12 @@ func (t *table) column(b *builder, name []byte) (*column, error) {
 		return nil, b.fatal("more than %d columns", maxNames)
 	}
 	c := &column{name: string(name), role: roleOf(string(name), t.preset), slot: -1, kind: b.memory.kinds[string(name)]}
-	if b.fields {
+	c.as = c.name
+	switch {
+	case b.fields:
 		c.role = roleField
+	case b.describes:
+		c.role, c.as = roleInCatalogue(c.name), strings.TrimPrefix(c.name, "z_")
 	}
 	if c.told = c.kind != undecided; t.preset == "obd" && (c.name == "position" || strings.HasPrefix(c.name, "user_feature_")) {
 		c.kind, c.told = category, true
@@ -202,7 +212,7 @@ func (t *table) check(b *builder) error {
 		}
 		has[c.role] = c.name
 	}
-	for _, pair := range [][2]role{{roleReward, roleCost}, {rolePropensities, roleEach}, {roleContexts, roleContext}} {
+	for _, pair := range [][2]role{{roleReward, roleCost}, {rolePropensities, roleEach}, {roleContexts, roleContext}, {roleOffered, roleActions}, {roleOffered, roleEach}, {roleActions, roleEach}} {
 		if one, other := has[pair[0]], has[pair[1]]; one != "" && other != "" {
 			return fmt.Errorf("%s: there are columns %s and %s: exactly one of them may be there", t.path, one, other)
 		}
@@ -214,6 +224,8 @@ func (t *table) check(b *builder) error {
 	switch {
 	case has[roleAction] == "":
 		wanted = action
+	case b.describes:
+		return nil
 	case has[roleReward] == "" && has[roleCost] == "":
 		wanted = reward
 	default:
@@ -302,7 +314,7 @@ func (t *table) cell(b *builder, c *column, form jsontext.Kind, s []byte, v floa
 		if len(s) == 0 {
 			return bad(c.name, "empty")
 		}
-		r.action, r.hasAction = append(r.action[:0], s...), true
+		r.action, r.hasAction, r.form = append(r.action[:0], s...), true, form
 	case roleTime:
 		if form != '0' {
 			var ok bool
@@ -326,7 +338,7 @@ func (t *table) cell(b *builder, c *column, form jsontext.Kind, s []byte, v floa
 			}
 		}
 		return t.context(b, c, s, v, form == '0', typed)
-	case roleContexts, rolePropensities:
+	case roleContexts, rolePropensities, roleOffered, roleActions:
 		s = bytes.TrimSpace(s)
 		isJSON, d := len(s) > 0 && (s[0] == '[' || s[0] == '{'), t.inner
 		switch {
@@ -334,8 +346,10 @@ func (t *table) cell(b *builder, c *column, form jsontext.Kind, s []byte, v floa
 			return bad(c.name, "%v is not a list", v)
 		case isJSON && c.role == roleContexts:
 			return d.whole(c.name, s, func() error { return d.context(b, c.name) })
-		case isJSON:
+		case isJSON && c.role == rolePropensities:
 			return d.whole(c.name, s, func() error { return d.propensities(b, c.name) })
+		case isJSON:
+			return d.whole(c.name, s, func() error { return d.offers(b, c) })
 		case c.role == roleContexts:
 			return sparse(b, c.name, s)
 		case b.o.Estimate && form == 0 && len(s) == 0:
@@ -431,12 +445,15 @@ func (t *table) context(b *builder, c *column, s []byte, v float64, isNumber, ty
 		return nil
 	}
 	if c.kind == number {
-		c.numbers++
+		if c.numbers++; c.gap == 0 && c.last+1 != b.at {
+			c.gap = c.last + 1
+		}
+		c.filled, c.last = c.filled+1, b.at
 		if b.typesOnly {
 			return nil
 		}
 		if !c.hasID {
-			id, err := b.name([]byte(c.name), false)
+			id, err := b.name([]byte(c.as), false)
 			if err != nil {
 				return err
 			}
@@ -448,7 +465,7 @@ func (t *table) context(b *builder, c *column, s []byte, v float64, isNumber, ty
 	if !ok {
 		_, known.numeric = parseNumber(s)
 		if !b.typesOnly {
-			name := append(append([]byte(c.name), '='), s...)
+			name := append(append([]byte(c.as), '='), s...)
 			id, err := b.name(name, true)
 			if err != nil {
 				return err

@@ -2,6 +2,9 @@ package logs
 
 import (
 	"bytes"
+	"errors"
+	"io"
+	"slices"
 	"strconv"
 )
 
@@ -12,83 +15,253 @@ import (
 // A label is action:cost:probability, the action from 1; exactly one has a cost, others
 // (bare action numbers) say which actions there are. A tag is the decision_id. A
 // feature is namespace^name, or its name where the namespace has none; features that
-// come twice are added up, as VW does. Lines of several actions each ("shared |…", then
-// one line an action) are not supported, since policies here have a fixed list of
-// actions.
+// come twice are added up, as VW does.
+//
+// Or a decision is several lines, ended by an empty one, where actions have features:
+//
+//	shared ['tag]|features of the context
+//	|features of the first action
+//	a:cost:probability |features of the second, which was taken
+//
+// The line shared may be missing. Actions are called by their place in the set, from 1,
+// whatever the number a. A file is of this kind if its first line is shared or has no label,
+// or if the one after it has none.
 type vw struct {
 	*lines
-	name []byte
+	name    []byte
+	decided bool
+	multi   bool // decisions are of several lines
+	ends    []int
 }
 
 func newVW(l *lines, b *builder) (reader, error) {
-	b.base, b.sums = 1, true
+	b.base, b.sums, b.mayLack = 1, true, true
 	return &vw{lines: l}, nil
 }
 
 func (r *vw) next(b *builder) error {
-	if err := r.lines.next(); err != nil {
-		return err
-	}
-	bar := bytes.IndexByte(r.text, '|')
-	if bar < 0 {
-		return bad("", "no | between the label and the features")
-	}
-	if err := r.label(b, r.text[:bar]); err != nil {
-		return err
-	}
-	for _, space := range bytes.Split(r.text[bar+1:], []byte("|")) {
-		if err := r.features(b, space); err != nil {
+	if !r.decided {
+		if err := r.decide(); err != nil {
 			return err
 		}
 	}
-	return nil
+	if r.multi {
+		return r.example(b)
+	}
+	if err := r.lines.next(); err != nil {
+		return err
+	}
+	label, spaces, err := r.parts(r.text)
+	if err == nil {
+		err = r.label(b, r.tag(b, label))
+	}
+	if err == nil {
+		err = r.spaces(b, spaces)
+	}
+	return err
 }
 
-// label reads what is in front of the features.
-func (r *vw) label(b *builder, text []byte) error {
-	row := &b.row
-	fields := bytes.Fields(text)
-	if n := len(fields); n > 0 {
-		last := fields[n-1]
-		tag, quoted := bytes.CutPrefix(last, []byte("'"))
-		if quoted || text[len(text)-1] > ' ' && bytes.IndexByte(last, ':') < 0 {
-			row.id, row.hasID = append(row.id[:0], tag...), true
-			fields = fields[:n-1]
-		}
-	}
-	for _, label := range fields {
-		parts := bytes.Split(label, []byte(":"))
-		if string(parts[0]) == "shared" {
-			return bad("label", "lines of several actions each (shared |…) are not supported: the list of actions must be fixed, a decision a line")
-		}
-		a, err := strconv.ParseUint(string(parts[0]), 10, 24)
-		if err != nil || a < 1 {
-			return bad("label", "%s is no action: actions are numbers from 1, a label is action:cost:probability", quote(parts[0]))
-		}
-		b.actionsMin = max(b.actionsMin, int(a))
-		switch {
-		case len(parts) == 1:
-			continue
-		case len(parts) != 3:
-			return bad("label", "%s is not action:cost:probability", quote(label))
-		case row.hasAction:
-			return bad("label", "two actions have a cost: exactly one was taken")
-		}
-		cost, err := numberIn("cost", parts[1])
-		if err == nil {
-			row.p, err = numberIn("probability", parts[2])
-		}
-		if err == nil {
-			err = b.reward("label", -cost, true)
+// decide finds out which kind the file is, and has the lines for that read again.
+func (r *vw) decide() error {
+	r.decided = true
+	var seen []byte
+	for i := 0; i < 2; {
+		line, err := r.line()
+		var wrong *rowError
+		if errors.As(err, &wrong) || err == io.EOF { // what is left says what it is
+			break
 		}
 		if err != nil {
 			return err
 		}
-		row.hasP, row.hasAction = true, true
-		row.action = strconv.AppendUint(row.action[:0], a, 10)
+		seen = append(seen, line...)
+		blank := len(bytes.TrimSpace(line)) == 0
+		if blank && i == 0 {
+			continue
+		} else if blank {
+			break
+		}
+		label, _, _ := bytes.Cut(line, []byte("|"))
+		_, fields := tagged(label)
+		r.multi = r.multi || len(fields) == 0 || marks(fields[0])
+		i++
 	}
-	if !row.hasAction {
+	r.back = append(seen, r.back...)
+	return nil
+}
+
+// marks reports a word that begins a line of a decision of several lines.
+func marks(word []byte) bool {
+	return slices.Contains([]string{"shared", "ccb", "slates"}, string(word))
+}
+
+// example reads a decision of several lines.
+func (r *vw) example(b *builder) error {
+	var text []byte
+	var wrong error
+	for r.ends = r.ends[:0]; ; {
+		line, err := r.line()
+		var bad *rowError
+		switch {
+		case errors.As(err, &bad):
+			wrong, line = err, line[:min(len(line), 1000)]
+		case err == io.EOF && (len(text) > 0 || wrong != nil):
+		case err != nil:
+			return err
+		}
+		blank := len(bytes.TrimSpace(line)) == 0
+		if blank && len(text) == 0 && err == nil {
+			continue
+		} else if blank {
+			break
+		}
+		if len(text) > maxRow {
+			continue
+		}
+		text = append(text, line...)
+		r.ends = append(r.ends, len(text))
+	}
+	if r.text = text; wrong == nil && len(text) > maxRow {
+		wrong = bad("", "an example is longer than %d bytes: an empty line ends one", maxRow)
+	}
+	if wrong == nil {
+		wrong = checkText(text)
+	}
+	if wrong == nil {
+		wrong = b.offering("label")
+	}
+	lo, actions := 0, 0
+	for i, end := range r.ends {
+		if wrong != nil {
+			return wrong
+		}
+		var label, spaces []byte
+		if label, spaces, wrong = r.parts(text[lo:end]); wrong != nil {
+			return wrong
+		}
+		lo = end
+		fields := r.tag(b, label)
+		if len(fields) > 0 && marks(fields[0]) {
+			if word := string(fields[0]); word != "shared" {
+				return bad("label", "decisions of several actions each (%s) are not supported: a decision takes one action", word)
+			}
+			if i > 0 {
+				return bad("label", "line %d of the example is shared: it must be the first, and an empty line ends an example", i+1)
+			}
+			wrong = r.spaces(b, spaces)
+			continue
+		}
+		actions++
+		b.option()
+		if wrong = r.spaces(b, spaces); wrong == nil {
+			wrong = b.optionID(0, nil)
+		}
+		for _, f := range fields {
+			if bytes.IndexByte(f, ':') < 0 {
+				continue // an action without a cost
+			}
+			if wrong != nil {
+				return wrong
+			}
+			wrong = r.cost(b, f, strconv.AppendInt(nil, int64(actions), 10))
+		}
+	}
+	switch {
+	case wrong != nil:
+	case actions == 0:
+		wrong = bad("label", "no action is offered: the line shared is followed by one of each")
+	case !b.row.hasAction:
+		wrong = bad("label", "none of the %d actions has a cost: want action:cost:probability on the line of that which was taken", actions)
+	}
+	return wrong
+}
+
+// parts divides a line at the first bar.
+func (r *vw) parts(line []byte) (label, spaces []byte, err error) {
+	label, spaces, found := bytes.Cut(line, []byte("|"))
+	if !found {
+		return nil, nil, bad("", "no | between the label and the features")
+	}
+	return label, spaces, nil
+}
+
+// tagged divides what is in front of the features into labels and tag; nil: there is none.
+func tagged(text []byte) (tag []byte, fields [][]byte) {
+	fields = bytes.Fields(text)
+	if n := len(fields); n > 0 {
+		last := fields[n-1]
+		tag, quoted := bytes.CutPrefix(last, []byte("'"))
+		if quoted || text[len(text)-1] > ' ' && bytes.IndexByte(last, ':') < 0 && !marks(last) {
+			return tag, fields[:n-1]
+		}
+	}
+	return nil, fields
+}
+
+// tag takes the tag, the first of several lines, and returns the labels.
+func (r *vw) tag(b *builder, text []byte) [][]byte {
+	tag, labels := tagged(text)
+	if tag != nil && !b.row.hasID {
+		b.row.id, b.row.hasID = append(b.row.id[:0], tag...), true
+	}
+	return labels
+}
+
+// label reads the labels of a decision in a line.
+func (r *vw) label(b *builder, fields [][]byte) error {
+	for _, label := range fields {
+		number, _, costed := bytes.Cut(label, []byte(":"))
+		if marks(label) {
+			return bad("label", "a line %s among lines of a decision each: the file begins with one of these", label)
+		}
+		a, err := strconv.ParseUint(string(number), 10, 24)
+		if err != nil || a < 1 {
+			return bad("label", "%s is no action: actions are numbers from 1, a label is action:cost:probability", quote(number))
+		}
+		b.actionsMin = max(b.actionsMin, int(a))
+		if !costed {
+			continue
+		}
+		if err := r.cost(b, label, strconv.AppendUint(nil, a, 10)); err != nil {
+			return err
+		}
+	}
+	if !b.row.hasAction {
 		return bad("label", "no action has a cost: want action:cost:probability")
+	}
+	return nil
+}
+
+// cost reads the label of the action that was taken.
+func (r *vw) cost(b *builder, label, action []byte) error {
+	parts, row := bytes.Split(label, []byte(":")), &b.row
+	switch {
+	case len(parts) != 3:
+		return bad("label", "%s is not action:cost:probability", quote(label))
+	case row.hasAction:
+		return bad("label", "two actions have a cost: exactly one was taken")
+	}
+	cost, err := numberIn("cost", parts[1])
+	if err == nil {
+		row.p, err = numberIn("probability", parts[2])
+	}
+	if err == nil {
+		err = b.reward("label", -cost, true)
+	}
+	if err != nil {
+		return err
+	}
+	row.hasP, row.hasAction = true, true
+	row.action = append(row.action[:0], action...)
+	return nil
+}
+
+// spaces reads the namespaces of a line.
+func (r *vw) spaces(b *builder, text []byte) error {
+	for _, space := range bytes.Split(text, []byte("|")) {
+		if err := r.features(b, space); err != nil {
+			return err
+		}
 	}
 	return nil
 }

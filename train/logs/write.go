@@ -20,7 +20,11 @@ import (
 
 // WriterOptions say how a log is written, in the format of the file's ending, see Writable.
 type WriterOptions struct {
-	Actions []string // names of all actions, in their order
+	// Names of all actions, in their order. Nil of a log whose rows all have Offered.
+	Actions []string
+	// Catalogue says that Actions, which may be one alone, are some of a catalogue's, that
+	// whoever reads the log must give.
+	Catalogue bool
 	// Names of the context's values that may occur. If all begin with "x_", each is a
 	// column; if they are "0", "1", … in order, the column context is a list. nil, or
 	// others: the column context has values by name.
@@ -34,19 +38,20 @@ type WriterOptions struct {
 // single rows without a policy. The file is there
 // once Close has succeeded, whole, or not at all.
 type Writer struct {
-	path     string
-	o        WriterOptions
-	file     *wholefile.File
-	out      *bufio.Writer
-	compress io.WriteCloser
-	encoder  encoder
-	first    *Decision
-	layout   layout
-	index    map[string]int
-	values   []float64
-	buf      []byte
-	n        int
-	err      error
+	path      string
+	o         WriterOptions
+	file      *wholefile.File
+	out       *bufio.Writer
+	compress  io.WriteCloser
+	encoder   encoder
+	first     *Decision
+	described bool // offered actions have features
+	layout    layout
+	index     map[string]int
+	values    []float64
+	buf       []byte
+	n         int
+	err       error
 }
 
 // encoder writes rows in one format, by what the Writer that it is of has: see
@@ -71,7 +76,7 @@ func Create(path string, o WriterOptions) (*Writer, error) {
 		return nil, fmt.Errorf("%s: logs are written as %s", path, Writable())
 	case f.whole && packed != "":
 		return nil, fmt.Errorf("%s: a file of format %s is compressed within: leave out .%s", path, f.name, packed)
-	case len(o.Actions) < 2:
+	case o.Actions != nil && len(o.Actions) < 2 && !(o.Catalogue && len(o.Actions) == 1):
 		return nil, fmt.Errorf("%s: %d actions, want at least 2", path, len(o.Actions))
 	case twice:
 		return nil, fmt.Errorf("%s: action %s twice", path, o.Actions[i])
@@ -123,12 +128,21 @@ func (w *Writer) write(d *Decision) error {
 		return fmt.Errorf("%s: row %d: %s", w.path, w.n+1, fmt.Sprintf(format, args...))
 	}
 	if w.first == nil {
-		w.first = &Decision{ID: d.ID, Time: d.Time, Group: d.Group, Policy: d.Policy, Propensity: d.Propensity, Propensities: d.Propensities}
+		w.first = &Decision{ID: d.ID, Time: d.Time, Group: d.Group, Policy: d.Policy, Propensity: d.Propensity, Propensities: d.Propensities, Offered: d.Offered}
+		if d.Offered != nil {
+			w.first.Offered = []Offer{} // they are the caller's
+			w.described = slices.ContainsFunc(d.Offered, func(o Offer) bool { return o.Features != nil || o.Action == "" })
+		}
 	}
-	f := w.first
+	f, k := w.first, len(w.o.Actions)
+	if d.Offered != nil {
+		k = len(d.Offered)
+	}
 	switch {
-	case d.Action < 0 || d.Action >= len(w.o.Actions):
-		return fail("action %d is outside 0 to %d", d.Action, len(w.o.Actions)-1)
+	case (d.Offered == nil) != (f.Offered == nil):
+		return fail("offered actions must be there in all rows or in none")
+	case d.Action < 0 || d.Action >= k:
+		return fail("action %d is outside 0 to %d", d.Action, k-1)
 	case !(d.Cost >= -1 && d.Cost <= 0):
 		return fail("cost %v is outside [-1, 0]", d.Cost)
 	case (d.ID == "") != (f.ID == ""), d.Time.IsZero() != f.Time.IsZero(), (d.Group == "") != (f.Group == ""),
@@ -138,8 +152,8 @@ func (w *Writer) write(d *Decision) error {
 		return fail("policy %q, but the first row has none", d.Policy)
 	case d.Propensity != 0 && !(d.Propensity > 0 && d.Propensity <= 1):
 		return fail("propensity %v is outside (0, 1]", d.Propensity)
-	case d.Propensities != nil && len(d.Propensities) != len(w.o.Actions):
-		return fail("%d propensities for %d actions", len(d.Propensities), len(w.o.Actions))
+	case d.Propensities != nil && len(d.Propensities) != k:
+		return fail("%d propensities for %d actions", len(d.Propensities), k)
 	case !w.o.Weight && d.Weight != 0 && d.Weight != 1:
 		return fail("weight %v, but the log has none", d.Weight)
 	}
@@ -147,6 +161,9 @@ func (w *Writer) write(d *Decision) error {
 		if !(p >= 0 && p <= 1) {
 			return fail("propensity %v is outside [0, 1]", p)
 		}
+	}
+	if err := w.offers(d); err != nil {
+		return fail("%v", err)
 	}
 	clear(w.values)
 	for _, v := range d.Context {
@@ -179,12 +196,15 @@ func (w *Writer) columns(d *Decision, text func(name, s string), number func(nam
 	if w.first.Policy != "" {
 		text("policy", d.Policy)
 	}
-	text("action", w.o.Actions[d.Action])
+	text("action", w.name(d))
 	number("reward", 0-d.Cost) // not −0
 	if d.Propensity != 0 {
 		number("propensity", d.Propensity)
 	}
 	for a, p := range d.Propensities {
+		if d.Offered != nil {
+			break
+		}
 		number("p_"+w.o.Actions[a], p)
 	}
 	if w.o.Weight {
@@ -198,6 +218,92 @@ func (w *Writer) columns(d *Decision, text func(name, s string), number func(nam
 			number(name, w.values[i])
 		}
 	}
+}
+
+// name is what the logged action is called.
+func (w *Writer) name(d *Decision) string {
+	switch {
+	case d.Offered == nil:
+		return w.o.Actions[d.Action]
+	case d.Offered[d.Action].Action == "":
+		return strconv.Itoa(d.Action + 1)
+	}
+	return d.Offered[d.Action].Action
+}
+
+// offers checks what a decision offers.
+func (w *Writer) offers(d *Decision) error {
+	for i, o := range d.Offered {
+		switch {
+		case !w.described && len(o.Features) > 0:
+			return fmt.Errorf("action %q has features, and those of the first row have none", o.Action)
+		case (o.Action == "") != (d.Offered[0].Action == ""):
+			return fmt.Errorf("some of the actions have ids, and others have none")
+		case !w.described && o.Action == "":
+			return fmt.Errorf("action %d has neither an id nor features", i+1)
+		}
+		for _, v := range o.Features {
+			if v.Name == "id" || v.Number-v.Number != 0 {
+				return fmt.Errorf("action %q: its feature %s is %v: want a finite number, and another name than id", o.Action, v.Name, v.Number)
+			}
+		}
+	}
+	return nil
+}
+
+// sets appends what a decision offers, and their propensities, as JSON in columns that key
+// begins and next ends.
+func (w *Writer) sets(d *Decision, key func(name string), next func()) {
+	if d.Offered == nil {
+		return
+	}
+	name := "offered"
+	if w.described {
+		name = "actions"
+	}
+	key(name)
+	w.buf = append(w.buf, '[')
+	for i, o := range d.Offered {
+		if i > 0 {
+			w.buf = append(w.buf, ',')
+		}
+		if !w.described {
+			w.quote(o.Action)
+			continue
+		}
+		w.buf = append(w.buf, '{')
+		if o.Action != "" {
+			w.key("id")
+			w.quote(o.Action)
+			w.buf = append(w.buf, ',')
+		}
+		for _, v := range o.Features {
+			w.key(v.Name)
+			w.number(v.Number)
+			w.buf = append(w.buf, ',')
+		}
+		w.buf = append(bytes.TrimSuffix(w.buf, []byte(",")), '}')
+	}
+	w.buf = append(w.buf, ']')
+	next()
+	if d.Propensities == nil {
+		return
+	}
+	key("propensities")
+	w.list(d.Propensities)
+	next()
+}
+
+// list appends numbers as JSON.
+func (w *Writer) list(values []float64) {
+	w.buf = append(w.buf, '[')
+	for i, v := range values {
+		if i > 0 {
+			w.buf = append(w.buf, ',')
+		}
+		w.number(v)
+	}
+	w.buf = append(w.buf, ']')
 }
 
 // flush hands over what is in the buffer.
@@ -229,12 +335,7 @@ func (w *Writer) key(name string) {
 // context appends the context as JSON.
 func (w *Writer) context(d *Decision) {
 	if w.layout == asList {
-		w.buf = append(w.buf, '[')
-		for _, v := range w.values {
-			w.number(v)
-			w.buf = append(w.buf, ',')
-		}
-		w.buf[len(w.buf)-1] = ']'
+		w.list(w.values)
 		return
 	}
 	w.buf = append(w.buf, '{')

@@ -40,6 +40,7 @@ const (
 	values = 1 << 24 // nor more features of them
 	shared = 3       // features of context and action that all actions share: 1, log π, log π₀
 	least  = 1e-3    // probabilities whose logarithm is taken
+	ownRow = 10      // times that an action of a log with choices was logged, for a 1 of its own
 	seed   = 1
 )
 
@@ -52,6 +53,9 @@ const (
 // where u … θ minimize −Σ r log r̂ + (1 − r) log(1 − r̂) + (u² + v² + w² + Σ_a (b_a² + 10‖θ_a‖²))/20 over
 // the rows of the units before; 0 for the first 32 units, then learned anew when there are half as
 // many again, up to 32,768 rows. What a policy was made of is in π: it says most where there are few rows.
+//
+// Of a log with choices b_a + φ(x)ᵀθ_a is b + φ(x)ᵀθ + z(a)ᵀβ: z(a) is what actions are described by, and a 1 for each
+// that was logged 10 times.
 //
 // φ(x) is log.X; of a log with names an encoder, standardized on the rows that teach; or
 // nothing. The log must have the propensities of all actions, and stay open.
@@ -81,7 +85,8 @@ type model struct {
 type stage struct {
 	x     logs.Contexts // nil: no features
 	d     int
-	theta []float64 // [shared + K×(1 + d)]; nil: r̂ = 0
+	z     *logs.ItemRows // of what a log with choices describes its actions by; nil: it has none
+	theta []float64      // [shared + K×(1 + d)], with choices [shared + 1 + d + p]; nil: r̂ = 0
 }
 
 // learn begins with from units.
@@ -168,7 +173,14 @@ func (m *model) teach(taught []int, logged []float64) (s stage, err error) {
 	if s.x != nil {
 		s.d = s.x.Dim()
 	}
-	if len(taught)*s.d > values {
+	size := m.k * (1 + s.d)
+	if m.log.Choices != nil {
+		if err := s.items(m.log, taught); err != nil {
+			return s, err
+		}
+		size = 1 + s.d + s.z.Width
+	}
+	if len(taught)*s.d > values || s.z != nil && len(taught)*s.z.Values.Dim() > values {
 		return s, nil
 	}
 	phi := make([]float64, len(taught)*s.d)
@@ -179,10 +191,15 @@ func (m *model) teach(taught []int, logged []float64) (s stage, err error) {
 		}
 		shares[i] = [2]float64{logOf(logged[r]), logOf(log.Propensity[r])}
 	}
+	zs := make([][]float64, len(taught))
+	for i := range zs {
+		zs[i] = s.vector(nil, m.log, taught[i], log.Chosen(taught[i]))
+	}
 	loss := func(grad, at []float64) (sum float64) {
 		for j, v := range at {
 			penalty := 0.1
-			if j >= shared && (j-shared)%(1+s.d) > 0 {
+			switch own := j - shared - 1 - s.d; {
+			case s.z == nil && j >= shared && (j-shared)%(1+s.d) > 0, s.z != nil && j > shared && own < s.z.Values.Dim():
 				penalty = 1
 			}
 			sum += penalty / 2 * v * v
@@ -191,15 +208,23 @@ func (m *model) teach(taught []int, logged []float64) (s stage, err error) {
 			}
 		}
 		for i, r := range taught {
-			a, x := int(log.Action[r]), phi[i*s.d:(i+1)*s.d]
-			z, y := s.score(at, a, shares[i][0], shares[i][1], x), -log.Cost[r]
+			a, x := s.place(m.log, r, log.Chosen(r)), phi[i*s.d:(i+1)*s.d]
+			z, y := s.score(at, a, shares[i][0], shares[i][1], x, zs[i]), -log.Cost[r]
 			sum += max(z, 0) + math.Log1p(math.Exp(-math.Abs(z))) - y*z
 			if grad != nil {
 				g := 1/(1+math.Exp(-z)) - y
 				grad[0] += g
 				grad[1] += g * shares[i][0]
 				grad[2] += g * shares[i][1]
-				own := grad[shared+a*(1+s.d):][:1+s.d]
+				own := s.own(grad, a)
+				if s.z != nil {
+					for c, v := range zs[i] {
+						grad[shared+1+s.d+c] += g * v
+					}
+					if a >= 0 {
+						grad[shared+1+s.d+a] += g
+					}
+				}
 				own[0] += g
 				for c, v := range x {
 					own[1+c] += g * v
@@ -209,7 +234,7 @@ func (m *model) teach(taught []int, logged []float64) (s stage, err error) {
 		return sum
 	}
 	p := optimize.Problem{Func: func(at []float64) float64 { return loss(nil, at) }, Grad: func(grad, at []float64) { loss(grad, at) }}
-	start := make([]float64, shared+m.k*(1+s.d))
+	start := make([]float64, shared+size)
 	res, _ := optimize.Minimize(p, start, &optimize.Settings{MajorIterations: 50, GradientThreshold: 1e-4 * float64(len(taught))}, &optimize.LBFGS{})
 	s.theta = start // r̂ = 1/2, where nothing better was found: a bound of any r̂ is one
 	if res != nil && res.F <= loss(nil, start) {
@@ -220,10 +245,67 @@ func (m *model) teach(taught []int, logged []float64) (s stage, err error) {
 
 func logOf(p float64) float64 { return math.Log(max(p, least)) }
 
+// items sets z to what rows teach of the actions' vectors.
+func (s *stage) items(log *logs.Log, taught []int) error {
+	if log.Choices.Z == nil {
+		it, err := log.FitItems(taught, logs.Scaling{Kind: "standard", Intercept: true}, ownRow)
+		if err == nil {
+			log, err = log.EncodeItems(it)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	z, ok := log.Choices.Z.(logs.ItemRows)
+	if !ok {
+		z = logs.ItemRows{Values: log.Choices.Z, Width: log.Choices.Z.Dim()}
+	}
+	s.z = &z
+	return nil
+}
+
+// place is the number of option j of a row: of the action; of its 1 in z(a), −1 for none.
+func (s *stage) place(log *logs.Log, row, j int) int {
+	a, item := log.Option(row, j)
+	if s.z == nil {
+		return int(a)
+	}
+	return s.z.Place(item)
+}
+
+// vector is z(a) of option j of a row without its 1, in dst if that is long enough.
+func (s *stage) vector(dst []float64, log *logs.Log, row, j int) []float64 {
+	if s.z == nil {
+		return nil
+	}
+	d := s.z.Values.Dim()
+	if cap(dst) < d {
+		dst = make([]float64, d)
+	}
+	_, item := log.Option(row, j)
+	s.z.Values.Row64(item, dst[:d])
+	return dst[:d]
+}
+
+// own is what theta has of an action: b_a and θ_a, of a log with choices b and θ.
+func (s *stage) own(theta []float64, a int) []float64 {
+	if s.z != nil {
+		return theta[shared:][:1+s.d]
+	}
+	return theta[shared+a*(1+s.d):][:1+s.d]
+}
+
 // score is the argument of the logistic function.
-func (s *stage) score(theta []float64, a int, logPi, logPi0 float64, x []float64) float64 {
-	own := theta[shared+a*(1+s.d):][:1+s.d]
-	return theta[0] + theta[1]*logPi + theta[2]*logPi0 + own[0] + features.Dot(x, own[1:])
+func (s *stage) score(theta []float64, a int, logPi, logPi0 float64, x, z []float64) float64 {
+	own := s.own(theta, a)
+	v := theta[0] + theta[1]*logPi + theta[2]*logPi0 + own[0] + features.Dot(x, own[1:])
+	if s.z != nil {
+		of := theta[shared+1+s.d:]
+		if v += features.Dot(z, of); a >= 0 {
+			v += of[a]
+		}
+	}
+	return v
 }
 
 // predict is the model of row i for a policy that plays pi there.
@@ -237,10 +319,11 @@ func (m *model) predict(dst, pi []float64, i int) {
 	if s.d > 0 {
 		s.x.Row64(m.log.Context(i), x)
 	}
-	pi0 := m.log.Propensities[i*m.k : (i+1)*m.k]
-	for a := range dst {
-		if v := 1 / (1 + math.Exp(-s.score(s.theta, a, logOf(pi[a]), logOf(pi0[a]), x))); v >= 0 { // a value may overflow
-			dst[a] = v
+	pi0, z := m.log.Pi0(i), []float64(nil)
+	for j := range dst {
+		z = s.vector(z, m.log, i, j)
+		if v := 1 / (1 + math.Exp(-s.score(s.theta, s.place(m.log, i, j), logOf(pi[j]), logOf(pi0[j]), x, z))); v >= 0 { // a value may overflow
+			dst[j] = v
 		}
 	}
 }

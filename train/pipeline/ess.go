@@ -12,7 +12,7 @@ import (
 	"opl/train/logs"
 )
 
-// sampled is the number of rows that the effective sample size is watched on.
+// sampled is the number of rows that the effective sample size is watched on, at most.
 const sampled = 20_000
 
 // estimate is what rows of an encoded log say of π_Q, which has an exact form.
@@ -20,18 +20,21 @@ func estimate(pol policies.Policy, q policies.Posterior, log *logs.Log, rows []i
 	return certify.SelfNormalized(certify.Logged(pol, q, log, rows))
 }
 
+// watched is how many rows the effective sample size is watched on: fewer where they offer many actions.
+func watched(log *logs.Log) int { return max(1000, min(sampled, 100_000_000/log.MostOptions())) }
+
 // estimateParts is what the rows that certify say of the recipe's mixture, each of its own part.
 func estimateParts(parts []*train.Certified, log *logs.Log) (certify.Estimate, error) {
 	var pi, pi0, cost []float64
-	all := make([]float64, log.K())
+	all := make([]float64, log.MostOptions())
 	for _, p := range parts {
 		play, err := p.Play(log, p.Rows, runtime.GOMAXPROCS(0))
 		if err != nil {
 			return certify.Estimate{}, err
 		}
 		for _, r := range p.Rows {
-			_ = play(all, r) // of contexts that are encoded, which does not fail
-			pi, pi0, cost = append(pi, all[log.Action[r]]), append(pi0, log.Propensity[r]), append(cost, log.Cost[r])
+			_ = play(all[:log.Options(r)], r) // of contexts that are encoded, which does not fail
+			pi, pi0, cost = append(pi, all[log.Chosen(r)]), append(pi0, log.Propensity[r]), append(cost, log.Cost[r])
 		}
 	}
 	return certify.SelfNormalized(pi, pi0, cost), nil
@@ -57,14 +60,14 @@ func newWatch(log *logs.Log, rows []int, seed uint64, least float64) *watch {
 		rough.X = rounded{h}
 		w.log = &rough
 	}
-	if len(rows) > sampled {
+	if sampled := watched(log); len(rows) > sampled {
 		some := train.Stream(seed, "effective sample size").Perm(len(rows))[:sampled]
 		slices.Sort(some)
 		w.rows = make([]int, sampled)
 		for i, s := range some {
 			w.rows[i] = rows[s]
 		}
-		w.scale = float64(len(rows)) / sampled
+		w.scale = float64(len(rows)) / float64(sampled)
 	}
 	return w
 }

@@ -59,6 +59,10 @@ type Options struct {
 	// have none) which are not divided by time and do not drift, without PriorFile; else 1.
 	Chunks  int
 	Scaling logs.Scaling
+	// Own is how often the rows that teach must have logged an action for it to have a row of its own in W, beside what it
+	// is described by, where rows offer sets or actions have features. 0: 100, or 1 where actions have no features;
+	// negative: none has.
+	Own int
 	// Prior is zero or learned; empty: learned for the recipe, zero for others.
 	Prior string
 	// PriorFile, if not nil, is a policy whose weights are the prior's mean, or
@@ -133,6 +137,7 @@ type learning struct {
 	teaching, certifying []int
 	chunks               [][]int // of the rows that certify
 	encoder              *features.Encoder
+	items                *features.Items    // of actions with features, or sets; nil: none
 	rows                 *logs.Log          // encoded
 	prior                policies.Prior     // where learning starts
 	start                []train.Share      // what plays, if it has a file
@@ -314,6 +319,14 @@ func (l *learning) configure(lib library.Library) (train.Run, error) {
 	if l.family = family(); l.family == nil {
 		return none, fmt.Errorf("a %s policy has no propensities in closed form that a policy file knows, which serving and the next log need: learn a gaussian or a softmax one", run.Policy)
 	}
+	switch {
+	case o.Own != 0 && l.log.Choices == nil:
+		return none, errors.New("setting own: every action of the log has a row of its own, for none has features nor is missing from a row")
+	case l.log.Choices != nil && l.family.HasPosterior():
+		return none, fmt.Errorf("%s: %s", objective.Name, objectives.Correlated)
+	case o.PriorFile != nil && o.PriorFile.File().HasItems() != (l.log.Choices != nil):
+		return none, errors.New("the prior's policy and the log differ in whether actions have features, or rows offer sets of them")
+	}
 	if r := s.Representation; o.Prior == LearnedPrior && r != "" && r != library.NoRepresentation && !objective.Recipe && !l.family.HasPosterior() {
 		return none, errors.New("a prior that is learned beforehand is of other features than a representation that is learned along: leave one of them out")
 	}
@@ -344,7 +357,7 @@ func (l *learning) divide() error {
 	var before *policyfile.File
 	if o.PriorFile != nil {
 		before = o.PriorFile.File()
-		if !slices.Equal(before.Actions, l.log.Actions) {
+		if !before.HasItems() && !slices.Equal(before.Actions, l.log.Actions) {
 			return fmt.Errorf("the prior's actions are %s, the log's %s: name them in the prior's order by setting actions", names(before.Actions), names(l.log.Actions))
 		}
 		old, err := l.judge.Compare(before, o.Fresh)
@@ -514,7 +527,7 @@ func (l *learning) encode() (err error) {
 	t := &l.out.Training
 	if f := l.o.PriorFile; f != nil {
 		last := f.File().Components[len(f.File().Components)-1] // of a mixture that was learned in chunks, from the most rows
-		l.encoder = last.Encoder
+		l.encoder, l.items = last.Encoder, last.Items
 		known, err := l.log.Known(l.encoder)
 		if err != nil {
 			return err
@@ -523,7 +536,7 @@ func (l *learning) encode() (err error) {
 			l.warn("the prior's file does not know %d of the %d names and categories in the contexts: they are left out", n-known, n)
 		}
 		for _, c := range f.File().Components {
-			if l.start = append(l.start, train.Share{Weight: c.Weight, Theta: slices.Concat(c.Weights...), In: train.Layered(c.Layers)}); c.Kind != policyfile.ArgMax || !reflect.DeepEqual(c.Encoder, last.Encoder) {
+			if l.start = append(l.start, train.Share{Weight: c.Weight, Theta: slices.Concat(c.Weights...), In: train.Layered(c.Layers)}); c.Kind != policyfile.ArgMax || !reflect.DeepEqual(c.Encoder, last.Encoder) || !reflect.DeepEqual(c.Items, last.Items) {
 				l.start = nil // the last alone
 				break
 			}
@@ -547,10 +560,22 @@ func (l *learning) encode() (err error) {
 		if t.Scaling == "" {
 			t.Scaling = "max"
 		}
-		l.prior.Mean = make([]float64, l.log.K()*l.encoder.Dim())
+		outputs := l.log.K()
+		if l.log.Choices != nil {
+			if l.items, err = l.log.FitItems(rows, l.itemScaling(), l.own()); err != nil {
+				return err
+			}
+			outputs = l.items.Dim()
+		}
+		l.prior.Mean = make([]float64, outputs*l.encoder.Dim())
 	}
 	if l.rows, err = l.log.Encode(l.encoder); err != nil {
 		return err
+	}
+	if l.items != nil {
+		if l.rows, err = l.rows.EncodeItems(l.items); err != nil {
+			return err
+		}
 	}
 	_, l.rows.Keys = l.log.Identity()
 	if !l.objective.Recipe && l.layers != nil {
@@ -568,6 +593,26 @@ func (l *learning) encode() (err error) {
 		l.search.Judge, err = l.judge.Of(l.rows)
 	}
 	return err
+}
+
+// own is how often an action must have been logged to have a row of its own, 0: none has.
+func (l *learning) own() int {
+	switch {
+	case l.o.Own != 0:
+		return max(0, l.o.Own)
+	case l.log.ItemNames() == nil:
+		return 1
+	}
+	return 100
+}
+
+// itemScaling is that of what actions are described by: as of contexts, but not divided by their norm, which would
+// change how actions compare, and with an intercept, by which h(x) has a column
+// that all actions share.
+func (l *learning) itemScaling() logs.Scaling {
+	s := l.o.Scaling
+	s.Intercept, s.Unit = true, false
+	return s
 }
 
 // recipe runs train.Recipe.
@@ -717,6 +762,11 @@ func (l *learning) finish() (err error) {
 	}
 	made := provenance.Made{Taught: l.teaching, Chosen: l.certifying, Seed: l.seed, Tried: t.Tried, Loggers: l.o.Loggers}
 	f := &policyfile.File{Actions: l.log.Actions, Floor: l.o.Floor, Created: train.ThisVersion()}
+	if l.items != nil {
+		if f.Actions, f.Catalogue, err = catalogueOf(l.log); err != nil {
+			return err
+		}
+	}
 	f.RewardMin, f.RewardMax = l.log.RewardRange()
 	for k, p := range parts {
 		q := p.Posterior
@@ -724,7 +774,7 @@ func (l *learning) finish() (err error) {
 			f.RewardModels = append(f.RewardModels, policyfile.RewardModel{Component: len(f.Components) + len(p.Shares) - 1, Kind: m.Kind, Weights: matrix(m.Theta, q.Actions)})
 		}
 		for _, s := range p.Shares {
-			c := policyfile.Component{Weight: weights[k] * s.Weight, Kind: t.Policy, Sigma: q.Sigma, Encoder: l.encoder, Weights: matrix(s.Theta, q.Actions)}
+			c := policyfile.Component{Weight: weights[k] * s.Weight, Kind: t.Policy, Sigma: q.Sigma, Encoder: l.encoder, Items: l.items, Weights: matrix(s.Theta, q.Actions)}
 			if c.Layers, err = s.In.Layers(); err != nil {
 				return err
 			}
@@ -743,6 +793,20 @@ func (l *learning) finish() (err error) {
 	}
 	out.File = f
 	return err
+}
+
+// catalogueOf is the catalogue of a log as a policy file has it, nothing where rows say what there is.
+func catalogueOf(log *logs.Log) ([]string, *policyfile.Catalogue, error) {
+	from := log.Catalogue()
+	if from == nil {
+		return nil, nil, nil
+	}
+	var values []features.Value
+	c, err := policyfile.NewCatalogue(from.Actions, func(a int) []features.Value {
+		values = from.Features(a, values[:0])
+		return values
+	})
+	return from.Actions, c, err
 }
 
 // matrix is [k×d] as rows.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"opl/policies/features"
+	"opl/policies/policyfile"
 	"opl/train/provenance"
 )
 
@@ -13,7 +14,7 @@ import (
 func (l *Learned) WriteText(w io.Writer) error {
 	var b strings.Builder
 	t, f, c := l.Training, l.File, &l.File.Components[0]
-	fmt.Fprintf(&b, "log        %d rows, %d actions, %d features; propensities known: %s\n", t.Rows, len(f.Actions), c.Encoder.Dim(), l.Log.Known)
+	fmt.Fprintf(&b, "log        %d rows, %s, %d features; propensities known: %s\n", t.Rows, actionsText(f), c.Encoder.Dim(), l.Log.Known)
 	switch {
 	case t.Chunks > 1:
 		fmt.Fprintf(&b, "rows       %d teach the first policy and the scaling of features, %d certify in %d chunks, each the policy that the rows before it taught (divided by %s)\n", t.Teaching, t.Certifying, t.Chunks, division(t.Split))
@@ -68,6 +69,25 @@ func (l *Learned) WriteText(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// actionsText says what a policy chooses among.
+func actionsText(f *policyfile.File) string {
+	text := fmt.Sprintf("%d actions", len(f.Actions))
+	it := f.Components[0].Items
+	if it == nil {
+		return text
+	}
+	if f.Catalogue == nil {
+		text = "sets of actions"
+	}
+	if n := it.Encoder.Dim(); n > 1 {
+		text += fmt.Sprintf(" of %d features", n)
+	}
+	if n := len(it.Own); n > 0 {
+		text += fmt.Sprintf(" (%d with a row of their own)", n)
+	}
+	return text
 }
 
 // layersText says what layers a policy has.

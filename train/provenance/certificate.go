@@ -150,6 +150,9 @@ func certificate(b certify.Bounds, on Circumstances, samples ...sample) (*Certif
 		on.ReadOff = first.readOff()
 	}
 	on.Refused, on.Logged = on.Rows-len(cost), -mean(cost)
+	if b.Plays < b.Wanted {
+		on.Notes = append(on.Notes, fmt.Sprintf("the rows play what the policy would %.4g times in %d: to guarantee half of their mean reward takes about %.3g; log by a policy that plays it more often, such as one learned from these rows with a floor", b.Plays, b.N, b.Wanted))
+	}
 	if skipped > 0 {
 		on.Notes = append(on.Notes, LeftOut(skipped))
 	}
@@ -180,6 +183,9 @@ func (on *Circumstances) doubt(found inspect.Report, name string, contradicts fu
 
 // readOff counts the actions that no row but those of the sample has.
 func (s sample) readOff() int {
+	if s.log.Choices != nil { // what a row offers is part of its context
+		return 0
+	}
 	certifies, has := make([]bool, s.log.Len()), [2][]bool{make([]bool, s.log.K()), make([]bool, s.log.K())}
 	for _, r := range s.rows {
 		certifies[r] = true

@@ -1,7 +1,6 @@
 package provenance
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -48,7 +47,7 @@ func (j *Judge) chunks(log *logs.Log, chunks []Chunk, o certify.Options, on Circ
 		parts[k] = c
 		parts[k].Policy = func(dst []float64, i int) error {
 			err := c.Policy(dst, i)
-			logged[i] = dst[log.Action[i]]
+			logged[i] = dst[log.Chosen(i)]
 			return err
 		}
 	}
@@ -90,12 +89,11 @@ func (j *Judge) again(f *policyfile.File, o certify.Options, on Circumstances) (
 	}
 	var chunks []Chunk
 	var shares []float64 // of chunks, by the file
-	var d logs.Decision
 	for k := 0; k < len(f.Components); {
 		c := f.Components[k]
 		chunk := Chunk{Taught: propensity.NewRowSet(j.log.Hashes(rowsOf(c.Taught)))}
 		chunk.Rows = rowsOf(c.Chosen)
-		part, share := policyfile.File{Actions: f.Actions, Floor: f.Floor, RewardMin: f.RewardMin, RewardMax: f.RewardMax}, 0.
+		part, share := policyfile.File{Actions: f.Actions, Catalogue: f.Catalogue, Floor: f.Floor, RewardMin: f.RewardMin, RewardMax: f.RewardMax}, 0.
 		for ; k < len(f.Components) && slices.Equal(f.Components[k].Chosen, c.Chosen) && slices.Equal(f.Components[k].Taught, c.Taught); k++ {
 			part.Components = append(part.Components, f.Components[k])
 			share += f.Components[k].Weight
@@ -118,16 +116,12 @@ func (j *Judge) again(f *policyfile.File, o certify.Options, on Circumstances) (
 		if err != nil {
 			return nil, err
 		}
-		chunk.Policy = func(dst []float64, i int) error {
-			j.log.Decision(i, &d)
-			if err := p.Propensities(dst, d.Context); err != nil {
-				return fmt.Errorf("row %d of the log: %w", d.Row, err)
-			}
-			return nil
+		if chunk.Policy, err = Plays(p, j.log); err != nil {
+			return nil, err
 		}
 		chunks, shares = append(chunks, chunk), append(shares, share)
 	}
-	log, err := j.log.WithActions(f.Actions)
+	log, err := named(j.log, f)
 	if err != nil {
 		return nil, err
 	}

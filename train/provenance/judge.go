@@ -216,8 +216,8 @@ func FromFile(f *policyfile.File) Origin { return Origin{file: f} }
 // in: they may not certify it. They are told by [logs.Log.Hashes].
 func TaughtBy(rows propensity.RowSet) Origin { return Origin{taught: rows, fixed: rows.Len() == 0} }
 
-// Fixed certifies a policy on rows that had no part in it. pi writes π(·|x_i) [K] to dst for
-// row i of the log. Refused as *Withheld: rows that taught the policy or a reward model, or
+// Fixed certifies a policy on rows that had no part in it. pi writes π(·|x_i), of the actions that the row
+// offers, to dst for row i of the log. Refused as *Withheld: rows that taught the policy or a reward model, or
 // depend on such rows; a policy of which that cannot be told; what Admits refuses. At any time
 // those of the rows certify that a [Pool] of this log would take.
 func (j *Judge) Fixed(pi func(dst []float64, i int) error, from Origin, rows []int, o certify.Options) (*Certificate, error) {
@@ -245,7 +245,7 @@ func (j *Judge) fixed(log *logs.Log, pi func(dst []float64, i int) error, rows [
 func noting(logged []float64, log *logs.Log, pi func(dst []float64, i int) error) func(dst []float64, i int) error {
 	return func(dst []float64, i int) error {
 		err := pi(dst, i)
-		logged[i] = dst[log.Action[i]]
+		logged[i] = dst[log.Chosen(i)]
 		return err
 	}
 }
@@ -276,8 +276,8 @@ func (j *Judge) Probabilities(pi []float64, from Origin, o certify.Options) (*Ce
 	return j.Target(nil, pi, from, o)
 }
 
-// Target is Probabilities of a policy of which all are known: pi writes π(·|x_i) [K] to dst for
-// row i of the log. Where the log's are known, too, a model that is learned from rows before
+// Target is Probabilities of a policy of which all are known: pi writes π(·|x_i), of the actions that the row
+// offers, to dst for row i of the log. Where the log's are known, too, a model that is learned from rows before
 // ([online.Learn]) makes the bound tighter; not at any time. Of a target that is better it says up to which Γ it is.
 func (j *Judge) Target(pi func(dst []float64, i int) error, logged []float64, from Origin, o certify.Options) (*Certificate, error) {
 	on, rows := Circumstances{Relation: Fresh}, every(j.log.Len())
@@ -382,12 +382,23 @@ func (j *Judge) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cer
 		return nil, withhold("all %d rows of the log had a part in the policy, and none is left to certify it%s", j.log.Len(), strings.TrimSuffix(": "+strings.Join(c.on.Notes, "; "), ": "))
 	}
 	options.Models = c.models
+	if c.log.Choices != nil && c.log.LoggedOnly() { // most of the time goes to scores of what was not logged
+		pi, err := logged(c.plays, c.log, rows, options.Threads)
+		if err != nil {
+			return nil, err
+		}
+		b, err := certify.Fixed(nil, pi, c.log, rows, options)
+		if err != nil {
+			return nil, err
+		}
+		return certificate(b, c.on, sample{j, pi, rows})
+	}
 	if !slices.ContainsFunc(rows, func(r int) bool { return c.chosen[r] }) {
 		if c.on.Relation == Fresh && !c.log.LoggedOnly() {
-			logged, all := make([]float64, c.log.Len()), make([]float64, c.log.K())
+			logged, all := make([]float64, c.log.Len()), make([]float64, c.log.MostOptions())
 			pi := noting(logged, c.log, c.pi)
 			for _, r := range rows {
-				if err := pi(all, r); err != nil {
+				if err := pi(all[:c.log.Options(r)], r); err != nil {
 					return nil, err
 				}
 			}
@@ -420,7 +431,8 @@ func (j *Judge) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cer
 type candidate struct {
 	log    *logs.Log // with the policy's features and actions
 	view   *logs.Log // through its layers, too
-	pi     func(dst []float64, i int) error
+	plays  func() func(dst []float64, i int) error
+	pi     func(dst []float64, i int) error // one of them
 	models []*certify.RewardModel
 	seen   []bool // rows that may not certify
 	chosen []bool // rows that certify a posterior that they chose
@@ -436,6 +448,9 @@ func (j *Judge) candidate(p *policyfile.Policy, o Options) (*candidate, error) {
 		return nil, err
 	}
 	f := p.File()
+	if err := j.fits(f); err != nil {
+		return nil, err
+	}
 	past, err := j.Compare(f, o.Fresh)
 	if err != nil {
 		return nil, err
@@ -462,35 +477,39 @@ func (j *Judge) candidate(p *policyfile.Policy, o Options) (*candidate, error) {
 			out.seen[i] = out.seen[i] || is
 		}
 	}
+	if n := len(j.log.ItemNames()); n > 0 {
+		if known := knows(p.ItemInputs(), j.log.ItemNames()); known < n {
+			out.on.Notes = append(out.on.Notes, fmt.Sprintf("the policy does not know %d of the %d names of what actions are described by, and leaves them out", n-known, n))
+		}
+	}
 	if out.log, err = j.log.Encode(c.Encoder); err == nil {
-		out.log, err = out.log.WithActions(f.Actions)
+		out.log, err = named(out.log, f)
 	}
 	if err == nil {
 		out.view, err = through(c, j.log, nil)
 	}
 	if err == nil {
-		out.view, err = out.view.WithActions(f.Actions)
+		out.view, err = named(out.view, f)
 	}
 	if err == nil {
 		out.models, err = models(f, at, out.view)
 	}
+	if err == nil {
+		out.plays, err = players(p, j.log)
+	}
 	if err != nil {
 		return nil, err
 	}
-	var d logs.Decision
-	out.pi = func(dst []float64, i int) error {
-		j.log.Decision(i, &d)
-		if err := p.Propensities(dst, d.Context); err != nil {
-			return fmt.Errorf("row %d of the log: %w", d.Row, err)
-		}
-		return nil
-	}
+	out.pi = out.plays()
 	return out, nil
 }
 
 // through is some rows of a log, nil for all, as a component's scores read it: encoded, and by its layers.
 func through(c *policyfile.Component, log *logs.Log, rows []int) (*logs.Log, error) {
 	log, err := log.Encode(c.Encoder)
+	if err == nil && c.Items != nil {
+		log, err = log.EncodeItems(c.Items)
+	}
 	if err != nil || len(c.Layers) == 0 {
 		return log, err
 	}
@@ -499,7 +518,7 @@ func through(c *policyfile.Component, log *logs.Log, rows []int) (*logs.Log, err
 
 // models are those of the reward that a file has for a component, by whose encoder and layers the log is read.
 func models(f *policyfile.File, component int, log *logs.Log) (all []*certify.RewardModel, err error) {
-	if log, err = log.WithActions(f.Actions); err != nil {
+	if log, err = named(log, f); err != nil {
 		return nil, err
 	}
 	for _, m := range f.RewardModels {

@@ -38,9 +38,15 @@ func (j *Judge) RewardModel(f *policyfile.File) (*certify.RewardModel, error) {
 	if _, err := j.log.Known(c.Encoder); err != nil {
 		return nil, err
 	}
-	to, err := j.log.ActionsOf(f.Actions)
-	if err != nil {
+	if err := j.fits(f); err != nil {
 		return nil, err
+	}
+	var to []int32
+	if !f.HasItems() {
+		var err error
+		if to, err = j.log.ActionsOf(f.Actions); err != nil {
+			return nil, err
+		}
 	}
 	if reason := j.flatters(f); reason != "" {
 		return nil, &Withheld{reason}
@@ -54,6 +60,9 @@ func (j *Judge) RewardModel(f *policyfile.File) (*certify.RewardModel, error) {
 		return nil, err
 	}
 	m := *all[max(0, slices.IndexFunc(all, func(m *certify.RewardModel) bool { return m.Name == policyfile.Logistic }))]
+	if to == nil {
+		return &m, nil
+	}
 	predict, rooms := m.Predict, sync.Pool{New: func() any { r := make([]float64, len(f.Actions)); return &r }}
 	m.Predict = func(dst []float64, i int) {
 		r := rooms.Get().(*[]float64)

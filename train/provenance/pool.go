@@ -312,10 +312,18 @@ func (ps Pool) together(actions []string, twice [][]bool) (inspect.Report, error
 	}
 	all, ids, times := has(func(l *logs.Log) bool { return !l.LoggedOnly() }), has((*logs.Log).HasIDs), has(func(l *logs.Log) bool { return l.Time != nil })
 	var rows []logs.Decision
+	catalogue := false
 	for k, j := range ps {
-		log, err := j.log.WithActions(actions)
-		if err != nil {
-			return found, j.in(true, err)
+		log := j.log
+		if log.Choices == nil {
+			var err error
+			if log, err = log.WithActions(actions); err != nil {
+				return found, j.in(true, err)
+			}
+		} else if catalogue = !log.Sets(); catalogue && !slices.Equal(log.Actions, ps[0].log.Actions) {
+			return found, j.in(true, errors.New("its catalogue is another than the first log's"))
+		} else {
+			actions = log.Actions
 		}
 		for i := range log.Len() {
 			if twice[k][i] {
@@ -339,6 +347,9 @@ func (ps Pool) together(actions []string, twice [][]bool) (inspect.Report, error
 	log, err := logs.Collect(actions, rows)
 	if err != nil {
 		return found, err
+	}
+	if catalogue {
+		log.Choices = &logs.Choices{}
 	}
 	r := inspect.Within(log, found.Gamma)
 	found.Gamma = r.Gamma

@@ -32,3 +32,12 @@ TEXT ·pool32(SB), NOSPLIT, $0
 
 TEXT ·unpool32(SB), NOSPLIT, $0
 	UNDEF
+
+TEXT ·columnMax32(SB), NOSPLIT, $0
+	UNDEF
+
+TEXT ·columnExp32(SB), NOSPLIT, $0
+	UNDEF
+
+TEXT ·axpy32(SB), NOSPLIT, $0
+	UNDEF

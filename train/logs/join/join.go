@@ -74,25 +74,104 @@ type line struct {
 	Action       string          `json:"action"`
 	Propensity   float64         `json:"propensity"`
 	Propensities []float64       `json:"propensities"`
-	Actions      []string        `json:"actions"`
+	Actions      json.RawMessage `json:"actions"` // names of all, or what was offered: objects
+	Offered      []string        `json:"offered"` // ids of a catalogue; neither: all of it
+	Top          json.RawMessage `json:"top"`
 	Unknown      int             `json:"unknown"`
+	Catalogue    string          `json:"catalogue"`
 	Hash         string          `json:"policy_hash"`
+
+	kind  string       // of what a decision is among
+	names []string     // of actions, in the order of the propensities; none of a whole catalogue
+	set   []logs.Offer // what was offered; nil: all actions
 }
 
-// check reports what is wrong with a line, and returns the action's place.
+// What decisions are among, which must be the same for all of a log.
+const (
+	fixed     = "the same actions"
+	offered   = "offered actions of a catalogue"
+	described = "offered actions with features"
+	whole     = "all actions of a catalogue"
+)
+
+// among finds out what the decision is among.
+func (l *line) among() error {
+	l.kind = fixed
+	var objects []json.RawMessage
+	switch {
+	case l.Actions != nil && l.Offered != nil:
+		return errors.New("actions and offered are both there")
+	case l.Offered != nil:
+		l.kind = offered
+		for _, id := range l.Offered {
+			l.set = append(l.set, logs.Offer{Action: id})
+		}
+	case l.Actions == nil && l.Catalogue != "":
+		l.kind = whole
+	case l.Actions == nil || json.Unmarshal(l.Actions, &l.names) == nil:
+		return nil
+	case json.Unmarshal(l.Actions, &objects) != nil:
+		return errors.New("actions: no list")
+	default:
+		l.kind, l.names = described, nil
+		for i, o := range objects {
+			var a logs.Offer
+			var err error
+			if a.Features, err = values(fmt.Sprintf("actions[%d]", i), o, &a.Action); err != nil {
+				return err
+			}
+			l.set = append(l.set, a)
+		}
+	}
+	for _, a := range l.set {
+		if l.names = append(l.names, a.Action); a.Action == "" {
+			return errors.New("an action without an id")
+		}
+	}
+	if i, twice := duplicate(l.names); twice {
+		return fmt.Errorf("action %q is offered twice", l.names[i])
+	}
+	return nil
+}
+
+// duplicate finds a name that comes twice.
+func duplicate(names []string) (int, bool) {
+	seen := make(map[string]bool, len(names))
+	for i, s := range names {
+		if seen[s] {
+			return i, true
+		}
+		seen[s] = true
+	}
+	return 0, false
+}
+
+// check reports what is wrong with a line, and returns the action's place among what it is
+// among; of a whole catalogue it is 0.
 func (l *line) check() (action int, err error) {
-	action = slices.Index(l.Actions, l.Action)
+	if err := l.among(); err != nil {
+		return 0, err
+	}
+	action = slices.Index(l.names, l.Action)
+	least := 2
+	if l.set != nil {
+		least = 1
+	}
 	switch {
 	case l.ID == "":
 		return 0, errors.New("no decision_id")
 	case l.Time.IsZero():
 		return 0, errors.New("no timestamp")
-	case len(l.Actions) < 2 || len(l.Propensities) != len(l.Actions):
-		return 0, fmt.Errorf("%d actions and %d propensities", len(l.Actions), len(l.Propensities))
+	case l.kind == whole && (l.Action == "" || l.Propensities != nil || !(l.Propensity > 0 && l.Propensity <= 1)):
+		return 0, fmt.Errorf("action %q of a catalogue with the propensity %v, and %d propensities: want one in (0, 1], and no list", l.Action, l.Propensity, len(l.Propensities))
+	case l.kind == whole:
+		return 0, nil
+	case len(l.names) < least || len(l.Propensities) != len(l.names):
+		return 0, fmt.Errorf("%d actions and %d propensities", len(l.names), len(l.Propensities))
 	case action < 0:
-		return 0, fmt.Errorf("action %q is none of %q", l.Action, l.Actions)
+		return 0, fmt.Errorf("action %q is none of %q", l.Action, l.names)
 	}
-	if _, err := logs.Distribution(l.Propensities, l.Actions, logs.Rounding); err != nil {
+	if _, err := logs.Distribution(l.Propensities, l.names, logs.Rounding); err != nil {
 		return 0, fmt.Errorf("the propensities: %w", err)
 	}
 	if p := l.Propensities[action]; p != l.Propensity || p == 0 {
@@ -103,8 +182,13 @@ func (l *line) check() (action int, err error) {
 
 // Log is served logs, read as one, whose ids have been read.
 type Log struct {
+	// Names of the actions, if decisions are all among the same; of decisions among a whole
+	// catalogue those that were taken; else nil: decisions have Offered.
 	Actions      []string
-	Bad          int // lines that were left out
+	Catalogue    bool // decisions are among a whole catalogue, or offered actions of one
+	kind         string
+	index        map[string]int // of Actions
+	Bad          int            // lines that were left out
 	files        []*file
 	rows         map[string]place // that counts, of each id
 	left, copies int
@@ -131,7 +215,7 @@ func Open(paths []string, d Duplicates, bad io.Writer) (_ *Log, err error) {
 	if d = cmp.Or(d, Refuse); d != Refuse && d != First && d != Last {
 		return nil, fmt.Errorf("join: duplicates %q: want %s, %s or %s", d, Refuse, First, Last)
 	}
-	l := &Log{rows: map[string]place{}, skip: bad != nil}
+	l := &Log{rows: map[string]place{}, index: map[string]int{}, skip: bad != nil}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, l.Close())
@@ -153,13 +237,8 @@ func Open(paths []string, d Duplicates, bad io.Writer) (_ *Log, err error) {
 	for i, f := range l.files {
 		err := f.each(func(n int, raw []byte, s *line, _ int, wrong error) error {
 			if wrong == nil {
-				if l.Actions == nil {
-					l.Actions = s.Actions
-				}
-				if !slices.Equal(l.Actions, s.Actions) {
-					wrong = fmt.Errorf("its actions are %q, those before %q: join logs of different actions apart", s.Actions, l.Actions)
-				} else if bad != nil {
-					_, wrong = values(s.Context)
+				if wrong = l.take(s); wrong == nil && bad != nil {
+					_, wrong = values("context", s.Context, nil)
 				}
 			}
 			if wrong != nil {
@@ -196,6 +275,28 @@ func Open(paths []string, d Duplicates, bad io.Writer) (_ *Log, err error) {
 		return nil, fmt.Errorf("%s: no decisions", strings.Join(paths, ", "))
 	}
 	return l, nil
+}
+
+// take checks that a decision is among what those before are, and takes the names of actions.
+func (l *Log) take(s *line) error {
+	if l.kind == "" {
+		l.kind, l.Catalogue = s.kind, s.kind == whole || s.kind == offered
+	}
+	switch {
+	case l.kind != s.kind:
+		return fmt.Errorf("it is among %s, those before among %s: join such logs apart", s.kind, l.kind)
+	case s.kind == whole:
+		if _, known := l.index[s.Action]; !known {
+			l.index[s.Action] = len(l.Actions)
+			l.Actions = append(l.Actions, s.Action)
+		}
+	case s.kind != fixed:
+	case l.Actions == nil:
+		l.Actions = s.names
+	case !slices.Equal(l.Actions, s.names):
+		return fmt.Errorf("its actions are %q, those before %q: join logs of different actions apart", s.names, l.Actions)
+	}
+	return nil
 }
 
 // where names a place, in a file of the log.
@@ -295,12 +396,15 @@ func (l *Log) Join(rewards *Rewards, write func(*logs.Decision) error, o Options
 			s.Missing++
 			r.value = *o.Missing
 		}
-		d := &logs.Decision{ID: row.ID, Time: row.Time, Action: action, Propensity: row.Propensity, Propensities: row.Propensities,
+		if l.kind == whole {
+			action = l.index[row.Action]
+		}
+		d := &logs.Decision{ID: row.ID, Time: row.Time, Offered: row.set, Action: action, Propensity: row.Propensity, Propensities: row.Propensities,
 			Weight: 1, Policy: row.Hash, Row: s.Joined + 1}
 		if d.Cost, err = cost(r.value); err != nil {
 			return err
 		}
-		if d.Context, err = values(row.Context); err != nil {
+		if d.Context, err = values("context", row.Context, nil); err != nil {
 			return err
 		}
 		s.Joined++
@@ -340,12 +444,13 @@ func (l *Log) Join(rewards *Rewards, write func(*logs.Decision) error, o Options
 	return s, nil
 }
 
-// values are the named values of a context as it was logged, flat, and with each
-// value as the policy took it: see package policies/server.
-func values(context []byte) ([]features.Value, error) {
-	dec := json.NewDecoder(bytes.NewReader(context))
+// values are the named values of a context, or of an action, as it was logged, flat, and with
+// each value as the policy took it: see package policies/server. The string id of an action
+// goes to id; nil: there is none.
+func values(what string, object []byte, id *string) ([]features.Value, error) {
+	dec := json.NewDecoder(bytes.NewReader(object))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
-		return nil, errors.New("context: no object")
+		return nil, fmt.Errorf("%s: no object", what)
 	}
 	var x []features.Value
 	for dec.More() {
@@ -355,9 +460,13 @@ func values(context []byte) ([]features.Value, error) {
 			err = dec.Decode(&v)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("context: %w", err)
+			return nil, fmt.Errorf("%s: %w", what, err)
 		}
 		name := key.(string) // a decoder allows no other key
+		if text, ok := v.(string); ok && id != nil && name == "id" {
+			*id = text
+			continue
+		}
 		switch v := v.(type) {
 		case float64:
 			x = append(x, features.Value{Name: name, Number: v})
@@ -369,7 +478,7 @@ func values(context []byte) ([]features.Value, error) {
 			x = append(x, features.Value{Name: fmt.Sprintf("%s=%t", name, v), Number: 1})
 		case nil:
 		default:
-			return nil, fmt.Errorf("context.%s: want a number, a string, true, false or null", name)
+			return nil, fmt.Errorf("%s.%s: want a number, a string, true, false or null", what, name)
 		}
 	}
 	return x, nil

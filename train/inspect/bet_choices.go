@@ -1,0 +1,384 @@
+package inspect
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/optimize"
+
+	"opl/graph/kernel"
+	"opl/policies/features"
+	"opl/train/logs"
+)
+
+const (
+	manyActions = 200       // of a catalogue, from which on each has no regression of its own
+	optionRoom  = 4_000_000 // numbers that a regression over options is learned from
+	placed      = 3         // features of an option's place: first, last, and place/(K−1) − 1/2
+	itemMost    = 16        // features of actions
+	crossed     = 8         // features of contexts and of actions that are multiplied
+)
+
+// options bet on the choices of rows that offer sets, or a catalogue. Guesses are, normalized over what
+// is offered, π₀ (if all propensities are known; else 1) times exp(b_a), of each action's share of what the
+// propensities say (else of uniform draws); the shares in rows of the same context, shrunk to those; and
+// exp(b_a + wᵀf(x, a)), a conditional logistic regression, f the action's place in its set and its features,
+// without and with products of these and those of the context. A regression for each action, as other logs
+// have, needs the same actions in every row, and for a catalogue of more than 200 more rows than there are:
+// there shares alone are bet on, by context and in all.
+type options struct {
+	*bets
+	z       logs.Contexts // of what options are described by; nil: nothing
+	items   []feature
+	columns [2]int // of f, without and with products
+	taught  [2]taught
+}
+
+// taught is what one half taught.
+type taught struct {
+	shift []float64                    // b_a
+	table map[uint64]map[int32]float64 // rows of each context by action
+	w     [2][]float64
+	sum   float64 // Σ_a exp(b_a)
+}
+
+func (b *bets) choices() {
+	o := &options{bets: b}
+	b.say = o.why
+	if o.Sets() {
+		o.scan()
+	}
+	o.taught = [2]taught{o.learn(0), o.learn(1)}
+	o.play()
+}
+
+// scan finds the features of actions that vary most, in at most 50,000 options.
+func (o *options) scan() {
+	names := o.describe(o.ItemNames())
+	if o.z == nil {
+		o.columns = [2]int{placed, placed}
+		return
+	}
+	x := make([]float64, o.z.Dim())
+	for f := range x {
+		name := "feature " + strconv.Itoa(f)
+		if names != nil {
+			name = names[f]
+		}
+		o.items = append(o.items, feature{name: name + " of the action", place: f})
+	}
+	o.items = o.spread(o.items, itemMost, func(i int, use func(f int, v float64)) {
+		_, item := o.Option(i, i%o.Options(i))
+		o.z.Row64(item, x)
+		for f, v := range x {
+			use(f, v)
+		}
+	})
+	if names != nil && len(o.items) > 0 { // the others need not be read
+		var kept []string
+		for f := range o.items {
+			kept = append(kept, names[o.items[f].place])
+			o.items[f].place = f
+		}
+		if o.describe(kept); o.z == nil {
+			o.items = nil
+		}
+	}
+	o.columns[0] = placed + len(o.items)
+	o.columns[1] = o.columns[0] + min(crossed, len(o.items))*min(crossed, len(o.features))
+}
+
+// describe sets z to the vectors of what actions are described by, or their values of some names, and returns the
+// names; none: those that the log was given.
+func (o *options) describe(names []string) []string {
+	if o.z = o.Choices.Z; o.z != nil || names == nil {
+		return nil
+	}
+	scale := make([]float64, len(names))
+	for f := range scale {
+		scale[f] = 1
+	}
+	if e, err := features.New(features.Encoder{Names: names, Scale: scale}); err == nil {
+		if it, err := features.NewItems(e, nil); err == nil {
+			if l, err := o.EncodeItems(it); err == nil { // else there is a number that a policy could not read, either
+				o.z = l.Choices.Z
+			}
+		}
+	}
+	return names
+}
+
+// vectors writes f of the options of row i to dst [K×columns[1]]; x is room for the context's.
+func (o *options) vectors(i int, dst, x []float64) {
+	k, width := o.Options(i), o.columns[1]
+	var z []float64
+	if len(o.items) > 0 {
+		z = make([]float64, o.z.Dim())
+	}
+	for j := range k {
+		row := dst[j*width : (j+1)*width]
+		clear(row)
+		if row[2] = 0; k > 1 {
+			row[2] = float64(j)/float64(k-1) - 0.5
+		}
+		if j == 0 {
+			row[0] = 1
+		}
+		if j == k-1 {
+			row[1] = 1
+		}
+		if z != nil {
+			_, item := o.Option(i, j)
+			o.z.Row64(item, z)
+		}
+		for f := range o.items {
+			row[placed+f] = o.items[f].standard(z[o.items[f].place])
+		}
+	}
+	if width == o.columns[0] {
+		return
+	}
+	o.vector(i, x)
+	for j := range k {
+		row, c := dst[j*width:(j+1)*width], o.columns[0]
+		for f := range min(crossed, len(o.items)) {
+			for g := range min(crossed, len(o.features)) {
+				row[c] = row[placed+f] * x[1+g]
+				c++
+			}
+		}
+	}
+}
+
+// offset writes b_a and, if it is known, log π₀ of the options of row i.
+func (o *options) offset(i int, shift, dst []float64) {
+	pi := o.Pi0(i)
+	for j := range dst {
+		a, _ := o.Option(i, j)
+		if dst[j] = shift[a]; pi != nil {
+			dst[j] += math.Log(max(pi[j], 1e-300))
+		}
+	}
+}
+
+func (o *options) learn(h int) taught {
+	t := taught{shift: make([]float64, o.k), table: map[uint64]map[int32]float64{}}
+	got, want, all := make([]float64, o.k), make([]float64, o.k), 0.
+	for _, i := range o.halves[h] {
+		w, pi, k := o.omega(i), o.Pi0(i), o.Options(i)
+		got[o.Action[i]] += w
+		if pi == nil && !o.Sets() {
+			all += w / float64(k)
+		} else {
+			for j := range k {
+				a, _ := o.Option(i, j)
+				if pi != nil {
+					want[a] += w * pi[j]
+				} else {
+					want[a] += w / float64(k)
+				}
+			}
+		}
+		if t.table[o.contexts[i]] == nil {
+			t.table[o.contexts[i]] = map[int32]float64{}
+		}
+		t.table[o.contexts[i]][o.Action[i]] += w
+	}
+	for a := range got {
+		t.shift[a] = math.Log((got[a] + 1) / (want[a] + all + 1))
+		t.sum += math.Exp(t.shift[a])
+	}
+	if o.Sets() {
+		t.w[0] = o.regress(o.halves[h], o.columns[0], t.shift)
+		if t.w[1] = t.w[0]; o.columns[1] > o.columns[0] {
+			t.w[1] = o.regress(o.halves[h], o.columns[1], t.shift)
+		}
+	}
+	return t
+}
+
+// regress minimizes −Σ_i ω_i log q(a_i|x_i) + ½ ridge ‖w‖² over w [columns].
+func (o *options) regress(of []int, columns int, shift []float64) []float64 {
+	width := o.columns[1]
+	var x, offsets []float64
+	var rows []int
+	room, context := make([]float64, o.MostOptions()*width), make([]float64, o.width)
+	for at := 0; at < len(of); at += 1 + (len(of)-1)*o.MostOptions()*width/(4*optionRoom) {
+		i := of[at]
+		k := o.Options(i)
+		if len(x)+k*width > optionRoom {
+			break
+		}
+		o.vectors(i, room, context)
+		x, rows = append(x, room[:k*width]...), append(rows, i)
+		offsets = append(offsets, make([]float64, k)...)
+		o.offset(i, shift, offsets[len(offsets)-k:])
+	}
+	scores := make([]float64, o.MostOptions())
+	loss := func(grad, w []float64) (sum float64) {
+		first := 0
+		for j, v := range w {
+			sum += ridge * v * v / 2
+			if grad != nil {
+				grad[j] = ridge * v
+			}
+		}
+		for _, i := range rows {
+			k, weight := o.Options(i), o.omega(i)
+			pi := scores[:k]
+			for j := range pi {
+				pi[j] = offsets[first+j] + floats.Dot(w, x[(first+j)*width:][:columns])
+			}
+			kernel.Softmax(pi, pi, k)
+			sum -= weight * math.Log(max(pi[o.Chosen(i)], 1e-300))
+			if grad != nil {
+				pi[o.Chosen(i)]--
+				for j, g := range pi {
+					floats.AddScaled(grad, weight*g, x[(first+j)*width:][:columns])
+				}
+			}
+			first += k
+		}
+		n := float64(max(1, len(rows)))
+		if grad != nil {
+			floats.Scale(1/n, grad)
+		}
+		return sum / n
+	}
+	problem := optimize.Problem{Func: func(w []float64) float64 { return loss(nil, w) }, Grad: func(grad, w []float64) { loss(grad, w) }}
+	// It need not converge: any w makes a valid bet.
+	result, _ := optimize.Minimize(problem, make([]float64, columns), &optimize.Settings{GradientThreshold: 1e-5, MajorIterations: iterate}, &optimize.LBFGS{})
+	if result == nil || slices.ContainsFunc(result.X, func(v float64) bool { return v-v != 0 }) {
+		return make([]float64, columns)
+	}
+	return result.X
+}
+
+// play bets on every row by what the other half taught.
+func (o *options) play() {
+	var n, weight, fixed float64 // of a unit's rows
+	var ratio [kinds]float64
+	most := o.MostOptions()
+	base, scores, x, context := make([]float64, most), make([]float64, most), make([]float64, most*o.columns[1]), make([]float64, o.width)
+	for h, rows := range o.halves {
+		t := &o.taught[1-h]
+		for at, i := range rows {
+			k, a, w := o.Options(i), o.Chosen(i), o.omega(i)
+			p := w / o.Propensity[i]
+			var guess [kinds]float64
+			if o.Sets() || o.Propensities != nil {
+				o.offset(i, t.shift, base[:k])
+				kernel.Softmax(scores[:k], base[:k], k)
+				guess[0] = scores[a]
+			} else {
+				guess[0] = math.Exp(t.shift[a]) / t.sum
+			}
+			seen, of := 0., 0.
+			for c, v := range t.table[o.contexts[i]] {
+				if seen += v; c == o.Action[i] {
+					of = v
+				}
+			}
+			guess[1] = (of + 4*guess[0]) / (seen + 4)
+			if o.Sets() {
+				o.vectors(i, x, context)
+				for c, w := range t.w {
+					for j := range k {
+						scores[j] = base[j] + floats.Dot(w, x[j*o.columns[1]:][:len(w)])
+					}
+					kernel.Softmax(scores[:k], scores[:k], k)
+					guess[2+c] = scores[a]
+				}
+			}
+			for j, v := range guess {
+				ratio[j] += v * p
+			}
+			n, weight, fixed = n+1, weight+w, fixed+p/float64(k)
+			if at+1 < len(rows) && o.unit[rows[at+1]] == o.unit[i] {
+				continue
+			}
+			for j := range o.won[h] {
+				if j < 2 || o.Sets() {
+					o.won[h][j].bet(o.gammas, weight/n, ratio[j]/n)
+				}
+			}
+			o.fixed.bet(o.gammas, weight/n, fixed/n)
+			n, weight, fixed = 0, 0, 0
+			clear(ratio[:])
+		}
+	}
+}
+
+// variance is about that of a column of f among the options of a row.
+func (o *options) variance(c int) float64 {
+	switch c {
+	case 0, 1:
+		return o.least
+	case 2:
+		return 1. / 12
+	}
+	return 1
+}
+
+// why names what tells most, and where all propensities are known one place where actions and propensities
+// differ most, in at most 50,000 rows.
+func (o *options) why() string {
+	best, text := 3., "bets on the actions win"
+	type count struct{ taken, said, variance float64 }
+	add := func(c *count, taken bool, p float64) {
+		if taken {
+			c.taken++
+		}
+		c.said, c.variance = c.said+p, c.variance+p*(1-p)
+	}
+	say := func(what string, c count) {
+		if z := math.Abs(c.taken-c.said) / math.Sqrt(c.variance+1); z > best {
+			best, text = z, fmt.Sprintf("%s was taken in %.4g rows, and its propensities say %.4g", what, c.taken, c.said)
+		}
+	}
+	var first, last count
+	by := make([]count, o.k)
+	for i := 0; i < o.n && o.Propensities != nil; i += 1 + o.n/50_000 {
+		pi, chosen := o.Pi0(i), o.Chosen(i)
+		add(&first, chosen == 0, pi[0])
+		add(&last, chosen == len(pi)-1, pi[len(pi)-1])
+		for j, p := range pi {
+			a, _ := o.Option(i, j)
+			add(&by[a], j == chosen, p)
+		}
+	}
+	if o.Sets() {
+		say("the first of the actions offered", first)
+		say("the last of the actions offered", last)
+	}
+	for a, c := range by {
+		say("action "+o.Actions[a], c)
+	}
+	weight, names := make([]float64, o.columns[1]), []string{"whether an action is the first", "whether it is the last", "its place"}
+	for _, f := range o.items {
+		names = append(names, f.name)
+	}
+	for f := range min(crossed, len(o.items)) {
+		for g := range min(crossed, len(o.features)) {
+			names = append(names, o.items[f].name+" with "+o.features[g].name)
+		}
+	}
+	for _, t := range o.taught {
+		for _, w := range t.w {
+			for c, v := range w {
+				weight[c] += v * v * o.variance(c)
+			}
+		}
+	}
+	if most := floats.Max(append(weight, 0)); most > 0 {
+		what := "; what tells most: " // beside the propensities, where all are known
+		if o.LoggedOnly() {
+			what = "; the actions follow most "
+		}
+		text += what + names[slices.Index(weight, most)]
+	}
+	return text
+}

@@ -1,0 +1,179 @@
+package logs
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"opl/policies/features"
+)
+
+// Catalogue says which actions there are, and what they are described by.
+type Catalogue struct {
+	Actions []string // their names, in the order of the file
+	Hash    string   // of names and features, the same in every format
+
+	items named
+	form  jsontext.Kind // of the names: '0' numbers, '"' texts, 0 either
+}
+
+// ReadCatalogue reads a catalogue from CSV, JSON Lines or Parquet: the column action, and
+// features in columns z_NAME, numbers or categories as the context's columns x_NAME are; those
+// of categories are names even where they look like numbers. A feature is called NAME, a
+// category NAME=value, as in a log whose rows describe their actions. Errors name file, row
+// and column: an action twice or without a name, no features, a number that is missing or not
+// finite, fewer than two actions.
+func ReadCatalogue(path string, categories ...string) (*Catalogue, error) {
+	o := &Options{}
+	f, packed, err := formatFor(path, o)
+	if err != nil {
+		return nil, err
+	}
+	if f.row == "" {
+		return nil, fmt.Errorf("%s: a catalogue is a file of named columns: %s", path, endingsOf(func(f *format) bool { return f.row != "" }))
+	}
+	m := &memory{kinds: map[string]kind{}}
+	for _, c := range categories {
+		m.kinds[c] = category
+	}
+	for {
+		c, err := readCatalogue(path, packed, f, o, m)
+		if c != nil || err != nil {
+			return c, err
+		}
+	}
+}
+
+// readCatalogue is a pass; it returns no catalogue if there must be another.
+func readCatalogue(path, packed string, format *format, o *Options, m *memory) (_ *Catalogue, err error) {
+	b, err := newBuilder(path, "", o, m)
+	if err != nil {
+		return nil, err
+	}
+	b.describes = true
+	rd, err := format.reader(path, packed, b)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rd.close()) }()
+	if err := b.fill(context.Background(), rd); err != nil || b.table.settle(b) {
+		return nil, err
+	}
+	for _, c := range b.table.columns {
+		if c.role == roleContext && c.kind == number && c.filled < b.n {
+			if c.gap == 0 {
+				c.gap = c.last + 1
+			}
+			return nil, fmt.Errorf("%s: row %d, column %s: missing: every action must have the number", path, c.gap, c.name)
+		}
+	}
+	if len(b.contexts.names) == 0 {
+		return nil, fmt.Errorf("%s: no features: want columns z_NAME that describe the actions", path)
+	}
+	if len(b.actions) < 2 {
+		return nil, fmt.Errorf("%s: %d actions, want at least 2", path, len(b.actions))
+	}
+	c := &Catalogue{Hash: fmt.Sprintf("%016x", b.hash.Sum64()), form: b.idForm, items: named{n: b.n, width: b.contexts.width()}}
+	for _, a := range b.actions {
+		c.Actions = append(c.Actions, a.text)
+	}
+	var names blob
+	for i, column := range c.items.columns(&names) {
+		s := b.contexts.spills()[i]
+		if err := s.w.Flush(); err != nil {
+			return nil, err
+		}
+		column(bytes.Clone(s.memory.Bytes()))
+	}
+	c.items.names = names.all()
+	return c, nil
+}
+
+// describe appends the row of a catalogue.
+func (b *builder) describe() error {
+	r := &b.row
+	if !r.hasAction || len(r.action) == 0 {
+		return bad("action", "missing")
+	}
+	text, err := b.idText("action", r.form, r.action)
+	if err != nil {
+		return err
+	}
+	if a, twice := b.actionID[string(text)]; twice {
+		return bad("action", "%s is in row %d as well", quote(text), b.actions[a].row)
+	}
+	id, err := b.action(text)
+	if err != nil {
+		return err
+	}
+	b.contexts.add()
+	b.n++
+	var word [16]byte
+	binary.LittleEndian.PutUint64(word[:], b.actions[id].hash)
+	binary.LittleEndian.PutUint64(word[8:], b.contexts.content())
+	b.hash.Write(word[:])
+	return nil
+}
+
+// roleInCatalogue is the role of a catalogue's column by its name.
+func roleInCatalogue(name string) role {
+	switch {
+	case name == "action":
+		return roleAction
+	case strings.HasPrefix(name, "z_"):
+		return roleContext
+	}
+	return roleIgnored
+}
+
+// use makes the catalogue's the actions of a log that is read.
+func (b *builder) use(c *Catalogue) {
+	b.catalogue, b.idForm = c, c.form
+	b.actions = make([]action, len(c.Actions))
+	for i, name := range c.Actions {
+		b.actions[i] = action{text: name, number: -1, hash: xxhash.Sum64String(name)}
+		b.actionID[name] = int32(i)
+	}
+	v, g := &c.items, &b.items
+	put(&g.values, v.values...)
+	put(&g.numbers, v.ids...)
+	put(&g.offsets, v.offsets...)
+	for _, name := range v.names {
+		g.vocabulary.number([]byte(name))
+	}
+	g.category.bytes(v.category)
+	if g.n, g.dense = v.n, v.width >= 0; g.dense {
+		g.first = v.ids
+	}
+}
+
+// Len is the number of actions.
+func (c *Catalogue) Len() int { return len(c.Actions) }
+
+// Names are the names of all values that actions are described by.
+func (c *Catalogue) Names() []string { return c.items.names }
+
+// Features appends the named values of action a to values.
+func (c *Catalogue) Features(a int, values []features.Value) []features.Value {
+	return c.items.appendTo(a, values)
+}
+
+// Encode returns z(a) of all actions by their numbers. Actions are encoded once, or when they
+// are asked for if there is no room. An error: the encoder knows none of the names.
+func (c *Catalogue) Encode(it *features.Items) (Contexts, error) {
+	return (&items{named: c.items}).encode(it, c.Actions)
+}
+
+// catalogueHash is that of the file of the catalogue of a log.
+func catalogueHash(path string, o *Options) (uint64, error) {
+	if o.Actions != nil {
+		return 0, fmt.Errorf("%s: setting actions and setting catalogue both say which actions there are: give one of them", path)
+	}
+	return fileHash(o.Catalogue, true)
+}

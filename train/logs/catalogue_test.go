@@ -1,0 +1,106 @@
+package logs
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"opl/policies/features"
+)
+
+func TestCatalogue(t *testing.T) {
+	const csv = "action,z_price,z_kind,other\nred,1,a,x\ngreen,2.5,b,y\nblue,-4,a,\n"
+	files := map[string]string{"c.csv": csv, "c.jsonl": `{"action":"red","z_price":1,"z_kind":"a"}` + "\n" + `{"z_kind":"b","action":"green","z_price":2.5}` + "\n" + `{"action":"blue","z_price":-4,"z_kind":"a"}` + "\n"}
+	hash := ""
+	for name, text := range files {
+		c, err := ReadCatalogue(write(t, name, text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(c.Actions, []string{"red", "green", "blue"}) || len(c.Names()) != 3 {
+			t.Errorf("%s: %q, %q", name, c.Actions, c.Names())
+		}
+		if v := c.Features(1, nil); !slices.Contains(v, features.Value{Name: "price", Number: 2.5}) || !slices.Contains(v, features.Value{Name: "kind=b", Number: 1}) {
+			t.Errorf("%s: %v", name, v)
+		}
+		if hash == "" {
+			hash = c.Hash
+		}
+		if c.Hash != hash {
+			t.Errorf("%s: hash %s, elsewhere %s", name, c.Hash, hash)
+		}
+	}
+	path := write(t, "c.csv", csv)
+	log := write(t, "l.csv", "action,reward,propensity,x_a\nblue,1,0.01,2\nred,0,0.5,3\n")
+	for range 2 {
+		l := mustOpen(t, log, Options{Catalogue: path})
+		if err := l.Check(); err != nil {
+			t.Fatal(err)
+		}
+		if l.K() != 3 || l.Sets() || l.Options(0) != 3 || l.Chosen(0) != 2 || l.Actions[l.Action[1]] != "red" || !slices.Equal(l.ItemNames(), []string{"price", "kind=a", "kind=b"}) {
+			t.Errorf("%q %v", l.Actions, l.Action)
+		}
+		it, err := l.FitItems(nil, Scaling{Intercept: true}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := l.EncodeItems(it)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := e.Check(); err != nil {
+			t.Fatal(err)
+		}
+		z := make([]float64, it.Dim())
+		if e.Choices.Z.Row64(2, z); !slices.Equal(z, []float64{-1, 1, 0, 1, 0, 1}) {
+			t.Errorf("z %v of %v", z, it.Own)
+		}
+		c, err := ReadCatalogue(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		other, err := c.Encode(it)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if other.Row64(2, z); !slices.Equal(z, []float64{-1, 1, 0, 1, 0, 1}) {
+			t.Errorf("z %v of %v", z, it.Own)
+		}
+	}
+	sets := write(t, "s.jsonl", `{"offered":["blue","green"],"action":"green","reward":1,"propensities":[0.25,0.75]}`+"\n"+`{"offered":["red"],"action":"red","reward":1,"propensities":[1]}`+"\n")
+	l := mustOpen(t, sets, Options{Catalogue: path})
+	if err := l.Check(); err != nil || !l.Sets() || l.Choices.Items != nil || !slices.Equal(l.Choices.Actions, []int32{2, 1, 0}) || l.Propensity[0] != .75 {
+		t.Errorf("%+v %v", l.Choices, err)
+	}
+	// A catalogue that changed is read again, and one that shrank is an error that names what it lacks.
+	rewrite(t, path, strings.Replace(csv, "2.5", "3.5", 1))
+	again := mustOpen(t, sets, Options{Catalogue: path})
+	if v := again.Choices.items.appendTo(1, nil); v[0].Number != 3.5 || again.Hash() != l.Hash() {
+		t.Errorf("%v, hash %s, was %s", v, again.Hash(), l.Hash())
+	}
+	rewrite(t, path, strings.Replace(csv, "green", "grey", 1))
+	if _, err := Open(context.Background(), sets, Options{Catalogue: path}); err == nil || !strings.Contains(err.Error(), `row 1, column action: "green" is none of the 3 of the catalogue`) {
+		t.Error(err)
+	}
+}
+
+// A catalogue of 100,000 actions, of which a few were logged, is read as it is: nothing of
+// rows times actions.
+func TestLargeCatalogue(t *testing.T) {
+	const k, n = 100_000, 2000
+	var c, l strings.Builder
+	c.WriteString("action,z_a,z_b\n")
+	for a := range k {
+		fmt.Fprintf(&c, "item-%d,%d,%v\n", a, a%7, float64(a%11)/8)
+	}
+	l.WriteString("action,reward,x_u\n")
+	for i := range n {
+		fmt.Fprintf(&l, "item-%d,%d,%d\n", i*49%k, i%2, i%5)
+	}
+	log := mustOpen(t, write(t, "l.csv", l.String()), Options{Catalogue: write(t, "c.csv", c.String()), LoggingPolicy: "uniform"})
+	if err := log.Check(); err != nil || log.K() != k || log.Propensities != nil || log.Propensity[7] != 1./k {
+		t.Fatalf("%d actions, %v", log.K(), err)
+	}
+}

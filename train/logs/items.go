@@ -1,0 +1,331 @@
+package logs
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+
+	"opl/policies/features"
+)
+
+// items are what the actions of a log are described by: an item is an action with the
+// features that it had in some rows. No two items of a log are alike.
+type items struct {
+	named
+	acts      []int32 // by item, its action; −1: of any, nil: item a is action a
+	byPlace   bool    // actions have no ids, but are named by their place among the offered
+	catalogue bool    // they are a catalogue's: rows say nothing of them
+}
+
+// heldItems is how many numbers of encoded actions are kept in memory: 128 MB.
+const heldItems = 32 << 20
+
+// rows32 is a matrix of numbers of 32 bits as Contexts.
+type rows32 struct {
+	width int
+	data  []float32
+}
+
+func (m rows32) row(i int) []float32        { return m.data[i*m.width : (i+1)*m.width] }
+func (m rows32) Len() int                   { return len(m.data) / max(1, m.width) }
+func (m rows32) Dim() int                   { return m.width }
+func (m rows32) Row32(i int, dst []float32) { copy(dst, m.row(i)) }
+func (m rows32) Norm(i int) float64 {
+	var s float64
+	for _, v := range m.row(i) {
+		s += float64(v) * float64(v)
+	}
+	return math.Sqrt(s)
+}
+
+func (m rows32) Row64(i int, dst []float64) {
+	for j, v := range m.row(i) {
+		dst[j] = float64(v)
+	}
+}
+
+// rounded is contexts rounded to 32 bits.
+type rounded struct{ Contexts }
+
+func (r rounded) Row64(i int, dst []float64) {
+	dst = dst[:r.Dim()]
+	r.Contexts.Row64(i, dst)
+	for j, v := range dst {
+		dst[j] = float64(float32(v))
+	}
+}
+
+func (r rounded) Norm(i int) float64 {
+	z := make([]float64, r.Dim())
+	r.Row64(i, z)
+	return math.Sqrt(features.Dot(z, z))
+}
+
+// ItemRows are vectors z(a) in two parts: the features by the encoder, and the place of the
+// 1 of an action with a row of its own. Features are rounded to 32 bits, as [features.Items]
+// does. They are Contexts, but most of them are zeros where
+// many actions have a row of their own: who knows the parts need not look at those.
+type ItemRows struct {
+	Values Contexts
+	Own    []int32 // the place of the 1, from Values.Dim(); −1: none. nil: of all
+	Width  int     // of z(a)
+}
+
+var _ Contexts = ItemRows{}
+
+// Len is the number of vectors.
+func (r ItemRows) Len() int { return r.Values.Len() }
+
+// Dim is the number of features, p.
+func (r ItemRows) Dim() int { return r.Width }
+
+// Place is where vector i has the 1 of an action with a row of its own, −1: nowhere.
+func (r ItemRows) Place(i int) int {
+	if r.Own == nil {
+		return -1
+	}
+	return int(r.Own[i])
+}
+
+// Norm is ‖z‖₂ of vector i.
+func (r ItemRows) Norm(i int) float64 {
+	n := r.Values.Norm(i)
+	if r.Place(i) >= 0 {
+		n = math.Hypot(n, 1)
+	}
+	return n
+}
+
+// Row64 writes vector i.
+func (r ItemRows) Row64(i int, dst []float64) {
+	d := r.Values.Dim()
+	r.Values.Row64(i, dst[:d])
+	clear(dst[d:r.Width])
+	if at := r.Place(i); at >= 0 {
+		dst[at] = 1
+	}
+}
+
+// Row32 writes vector i, rounded.
+func (r ItemRows) Row32(i int, dst []float32) {
+	d := r.Values.Dim()
+	r.Values.Row32(i, dst[:d])
+	clear(dst[d:r.Width])
+	if at := r.Place(i); at >= 0 {
+		dst[at] = 1
+	}
+}
+
+// encode encodes all items; actions are the names of what they are of.
+func (t *items) encode(it *features.Items, actions []string) (Contexts, error) {
+	x := newEncoded(&t.named, it.Encoder, t.row)
+	if t.knows(it.Encoder) == 0 && len(t.names) > 0 && len(it.Encoder.Names) > 0 {
+		return nil, fmt.Errorf("none of the names of what actions are described by (%s) is one of the policy's (%s): it was learned from others", some(t.names), some(it.Encoder.Names))
+	}
+	r := ItemRows{Width: it.Dim()}
+	if len(it.Own) > 0 && !t.byPlace {
+		r.Own = make([]int32, t.n)
+		for i := range r.Own {
+			a := i
+			if t.acts != nil {
+				a = int(t.acts[i])
+			}
+			r.Own[i] = int32(it.Place(actions[a]))
+		}
+	}
+	d := x.Dim()
+	r.Values = rounded{x}
+	if t.n > heldItems/max(1, d) {
+		return r, nil
+	}
+	held := rows32{d, make([]float32, t.n*d)}
+	for i := range t.n {
+		row := held.row(i)
+		x.Row32(i, row)
+		for j, v := range row {
+			if v-v != 0 {
+				return nil, fmt.Errorf("feature %d of an action is %v once it is scaled, too large for 32 bits", j, v)
+			}
+		}
+	}
+	r.Values = held
+	return r, nil
+}
+
+// items are those of the log; of one whose actions are not described, K of nothing.
+func (l *Log) items() *items {
+	if l.Choices != nil && l.Choices.items != nil {
+		return l.Choices.items
+	}
+	return &items{named: named{n: l.K()}, catalogue: true}
+}
+
+// ItemNames are the names of all values that actions are described by; nil: they have but
+// their own names.
+func (l *Log) ItemNames() []string { return l.items().names }
+
+// ByPlace reports that actions have no ids, but are called by their place among those that a
+// row offers, from "1": the same name is another action in another row.
+func (l *Log) ByPlace() bool { return l.items().byPlace }
+
+// Catalogue is what actions are described by, where a catalogue says so; nil: rows do, or nothing does. Its Hash
+// is empty.
+func (l *Log) Catalogue() *Catalogue {
+	if t := l.items(); t.acts == nil && !t.byPlace && len(t.names) > 0 {
+		return &Catalogue{Actions: l.Actions, items: t.named}
+	}
+	return nil
+}
+
+// FitItems makes the encoder of what actions are described by. Its vocabulary and scalings
+// are those of the distinct actions, as they are described, that the given rows offer, each
+// counted once; nil: all rows. Actions that these rows logged at least own times have a row
+// of their own, in the order of Actions; 0: none has, nor has any that is named by its place.
+// The intercept, and nothing else of how, is needed where actions have no features.
+func (l *Log) FitItems(rows []int, how Scaling, own int) (*features.Items, error) {
+	t := l.items()
+	if l.Choices != nil && l.Choices.items == nil && l.Choices.Z != nil {
+		return nil, errUnnamed
+	}
+	n := l.Len()
+	if rows != nil {
+		n = len(rows)
+	}
+	at := func(i int) int {
+		if rows != nil {
+			return rows[i]
+		}
+		return i
+	}
+	var offered []int // items
+	if l.Sets() {
+		seen := make([]bool, t.n)
+		for i := range n {
+			for j := range l.Options(at(i)) {
+				if _, item := l.Option(at(i), j); !seen[item] {
+					seen[item] = true
+				}
+			}
+		}
+		offered = make([]int, 0, t.n)
+		for item, has := range seen {
+			if has {
+				offered = append(offered, item)
+			}
+		}
+	}
+	e, err := t.fit(offered, how, t.row)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	if own > 0 && !t.byPlace {
+		logged := make([]int, l.K())
+		for i := range n {
+			logged[l.Action[at(i)]]++
+		}
+		for a, times := range logged {
+			if times >= own {
+				names = append(names, l.Actions[a])
+			}
+		}
+	}
+	return features.NewItems(e, names)
+}
+
+// EncodeItems returns the log with the vectors z(a) of what its actions are described by, in
+// Choices.Z: an [ItemRows], encoded once where there is room. The log must stay open. Errors:
+// the encoder knows none of the names, actions that are vectors without names.
+func (l *Log) EncodeItems(it *features.Items) (*Log, error) {
+	var c Choices
+	if l.Choices != nil {
+		c = *l.Choices
+	}
+	if c.items == nil && c.Z != nil {
+		return nil, errUnnamed
+	}
+	z, err := l.items().encode(it, l.Actions)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", l.name(), err)
+	}
+	c.Z = z
+	out := *l
+	out.Choices = &c
+	return &out, nil
+}
+
+// OptionScores computes s(x_i, a) = h(x_i)ᵀ W z(a) in float64 of what each of the rows offers,
+// in its order, and hands them to use with the row's place among rows; nil rows: all. theta
+// is Wᵀ, by feature of the action, [p×m]; h are the contexts of m features by their places,
+// see [Log.Context]; nil: l.X. Choices.Z must be there. The slice is used again after the call.
+func OptionScores(l *Log, rows []int, theta []float64, h Contexts, use func(i int, scores []float64)) {
+	if h == nil {
+		h = l.X
+	}
+	z, n := l.Choices.Z, len(rows)
+	if rows == nil {
+		n = l.Len()
+	}
+	m, p := h.Dim(), z.Dim()
+	parts, ok := z.(ItemRows)
+	if !ok {
+		parts = ItemRows{Values: z, Width: p}
+	}
+	d := parts.Values.Dim()
+	block, most := 64, l.MostOptions()
+	block = max(1, min(block, (1<<20)/max(1, most)))
+	x, v := make([]float64, block*m), make([]float64, block*p)
+	scores := make([]float64, block*most)
+	const tile = 512
+	room := make([]float64, tile*d)
+	general := func(rows, cols, stride int, data []float64) blas64.General {
+		return blas64.General{Rows: rows, Cols: cols, Stride: stride, Data: data}
+	}
+	for from := 0; from < n; from += block {
+		b := min(block, n-from)
+		row := func(i int) int {
+			if rows != nil {
+				return rows[from+i]
+			}
+			return from + i
+		}
+		for i := range b {
+			h.Row64(l.Context(row(i)), x[i*m:(i+1)*m])
+		}
+		// v_i = W h(x_i) [p], of which the scores are products with z(a)
+		blas64.Gemm(blas.NoTrans, blas.Trans, 1, general(b, m, m, x), general(p, m, m, theta), 0, general(b, p, p, v))
+		if l.Sets() {
+			for i := range b {
+				r := row(i)
+				s := scores[:l.Options(r)]
+				for j := range s {
+					_, item := l.Option(r, j)
+					parts.Values.Row64(item, room[:d])
+					if s[j] = features.Dot(room[:d], v[i*p:i*p+d]); parts.Place(item) >= 0 {
+						s[j] += v[i*p+parts.Place(item)]
+					}
+				}
+				use(from+i, s)
+			}
+			continue
+		}
+		for a := 0; a < most; a += tile {
+			some := min(tile, most-a)
+			for j := range some {
+				parts.Values.Row64(a+j, room[j*d:(j+1)*d])
+			}
+			blas64.Gemm(blas.NoTrans, blas.Trans, 1, general(b, d, p, v), general(some, d, d, room), 0, general(b, some, most, scores[a:]))
+		}
+		for i := range b {
+			s := scores[i*most : (i+1)*most]
+			for a := range s {
+				if at := parts.Place(a); at >= 0 {
+					s[a] += v[i*p+at]
+				}
+			}
+			use(from+i, s)
+		}
+	}
+}

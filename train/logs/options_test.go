@@ -1,0 +1,332 @@
+package logs
+
+import (
+	"context"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+
+	"opl/policies/features"
+)
+
+const setsJSON = `{"action":"b","reward":1,"propensity":0.5,"x_u":1,"actions":[{"id":"a","price":1,"color":"red"},{"id":"b","price":2.5,"color":"blue"}],"propensities":[0.5,0.5]}
+{"propensities":[0.25,0.5,0.25],"action":"c","reward":0,"x_u":-2,"propensity":0.25,"actions":[{"id":"c","price":-1,"brand":{"size":3}},{"color":"red","price":1,"id":"a"},{"id":"b","price":2,"color":"blue"}]}
+`
+
+func TestSets(t *testing.T) {
+	path := write(t, "l.jsonl", setsJSON)
+	for range 2 { // read, and from the cache
+		l := mustOpen(t, path, Options{})
+		if err := l.Check(); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(l.Actions, []string{"a", "b", "c"}) || !slices.Equal(l.ItemNames(), []string{"price", "color=red", "color=blue", "brand.size"}) || l.ByPlace() {
+			t.Errorf("actions %q, described by %q", l.Actions, l.ItemNames())
+		}
+		c := l.Choices
+		if !slices.Equal(c.Actions, []int32{0, 1, 2, 0, 1}) || !slices.Equal(c.Items, []int32{0, 1, 2, 0, 3}) || l.Chosen(0) != 1 || l.Chosen(1) != 0 || l.Options(0) != 2 || l.MostOptions() != 3 {
+			t.Errorf("options %v, items %v", c.Actions, c.Items)
+		}
+		if p := l.Pi0(1); !slices.Equal(p, []float64{.25, .5, .25}) {
+			t.Errorf("π₀ %v", p)
+		}
+		var d Decision
+		l.Decision(1, &d)
+		l.Decision(0, &d)
+		want := []Offer{{Action: "a", Features: []features.Value{{Name: "price", Number: 1}, {Name: "color=red", Number: 1}}}, {Action: "b", Features: []features.Value{{Name: "price", Number: 2.5}, {Name: "color=blue", Number: 1}}}}
+		if !reflect.DeepEqual(d.Offered, want) || d.Action != 1 {
+			t.Errorf("%+v", d)
+		}
+		it, err := l.FitItems([]int{0}, Scaling{Intercept: true}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(it.Encoder.Names, []string{"price", "color=red", "color=blue"}) || !slices.Equal(it.Encoder.Scale, []float64{.4, 1, 1}) || !slices.Equal(it.Own, []string{"b"}) {
+			t.Errorf("%+v", it)
+		}
+		e, err := l.EncodeItems(it)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := e.Check(); err != nil {
+			t.Error(err)
+		}
+		z := make([]float64, 5)
+		e.Choices.Z.Row64(3, z)
+		z32 := []float64{float64(float32(.8)), 0, 1, 1, 1} // rounded to 32 bits
+		if !slices.Equal(z, z32) || e.Choices.Z.Dim() != 5 || math.Abs(e.Choices.Z.Norm(3)-math.Sqrt(3.64)) > 1e-7 {
+			t.Errorf("z %v", z)
+		}
+		if s := e.Subset([]int{1}); s.Options(0) != 3 || s.Check() != nil || l.Hash() == s.Hash() {
+			t.Errorf("%v", s.Check())
+		}
+	}
+}
+
+// drawSets are decisions of the kinds that a log may have: actions with ids and features,
+// with ids alone, and with features alone.
+func drawSets(kind string, n int) (rows []Decision) {
+	w := newWorld(3, 6, 1)
+	for i := range n {
+		var d Decision
+		w.next(&d)
+		d = clone(d)
+		m := 1 + (i+i/6)%6
+		var sum float64
+		d.Propensities = d.Propensities[:m]
+		for _, p := range d.Propensities {
+			sum += p
+		}
+		for j := range m {
+			d.Propensities[j] /= sum
+			o := Offer{Action: w.actions[(i+j)%6]}
+			if kind != "ids" {
+				o.Features = []features.Value{{Name: "price", Number: float64((i+j)%6) / 7}, {Name: "color=é\"", Number: 1}, {Name: "big", Number: 1e300}}[:1+(i+j)%6/2]
+			}
+			if kind == "features" {
+				o.Action = ""
+			}
+			d.Offered = append(d.Offered, o)
+		}
+		d.Action %= m
+		d.Propensity = d.Propensities[d.Action]
+		rows = append(rows, d)
+	}
+	return rows
+}
+
+// What is written is read again, bit by bit, has one hash in every format, and is what
+// Collect makes of it.
+func TestSetsRoundTrip(t *testing.T) {
+	for _, kind := range []string{"both", "ids", "features"} {
+		rows := drawSets(kind, 60)
+		for _, shape := range []string{"whole", "logged", "bare"} {
+			for i := range rows {
+				if shape != "whole" {
+					rows[i].Propensities, rows[i].ID = nil, ""
+				}
+				if shape == "bare" {
+					rows[i].Propensity = 0
+				}
+			}
+			hash := ""
+			for _, ending := range []string{"jsonl", "csv", "parquet", "jsonl.zst"} {
+				t.Run(kind+"/"+shape+"/"+ending, func(t *testing.T) {
+					path := t.TempDir() + "/l." + ending
+					save(t, path, WriterOptions{}, rows)
+					for range 2 {
+						l := mustOpen(t, path, Options{})
+						same(t, l, rows)
+						if hash == "" {
+							hash = l.Hash()
+						}
+						if l.Hash() != hash {
+							t.Errorf("hash %s, elsewhere %s", l.Hash(), hash)
+						}
+						for _, names := range [][]string{nil, l.Actions} {
+							c, err := Collect(names, decisionsOf(l))
+							if err != nil {
+								t.Fatal(err)
+							}
+							sameLog(t, c, l)
+							if err := c.Check(); err != nil {
+								t.Error(err)
+							}
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// Lists of structures, with lists, maps and groups within, are what JSON Lines has.
+func TestSetsParquet(t *testing.T) {
+	type item struct {
+		ID    int64              `parquet:"id"`
+		Price *float64           `parquet:"price,optional"`
+		Kind  *string            `parquet:"kind,optional"`
+		New   bool               `parquet:"new"`
+		Where []float64          `parquet:"where,list"`
+		Tags  map[string]float64 `parquet:"tags"`
+		Sub   struct {
+			A float64 `parquet:"a"`
+		} `parquet:"sub"`
+	}
+	type listed struct {
+		Action  int64   `parquet:"action"`
+		Reward  float64 `parquet:"reward"`
+		Actions []item  `parquet:"actions,list"`
+	}
+	type repeated struct {
+		Action  int64   `parquet:"action"`
+		Reward  float64 `parquet:"reward"`
+		Actions []item  `parquet:"actions"`
+	}
+	two, red := 2., "red"
+	a := item{ID: 7, Price: &two, Where: []float64{1, -3}}
+	b := item{ID: 9, Kind: &red, New: true, Tags: map[string]float64{"x": 5}}
+	b.Sub.A = 4
+	want := mustOpen(t, write(t, "l.jsonl", `{"action":9,"reward":1,"actions":[{"id":7,"price":2,"new":false,"where":[1,-3],"sub":{"a":0}},{"id":9,"kind":"red","new":true,"x":5,"sub":{"a":4}}]}`+"\n"+
+		`{"action":9,"reward":0,"actions":[{"id":9,"kind":"red","new":true,"x":5,"sub":{"a":4}}]}`+"\n"), Options{})
+	one, other := t.TempDir()+"/one.parquet", t.TempDir()+"/other.parquet"
+	if err := parquet.WriteFile(one, []listed{{9, 1, []item{a, b}}, {9, 0, []item{b}}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := parquet.WriteFile(other, []repeated{{9, 1, []item{a, b}}, {9, 0, []item{b}}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{one, other} {
+		l := mustOpen(t, path, Options{})
+		if l.Hash() != want.Hash() || !slices.Equal(l.Actions, []string{"7", "9"}) || offersOf(l, 1) != offersOf(want, 1) {
+			t.Errorf("%s: %s; %s; want %s", path, offersOf(l, 0), offersOf(l, 1), offersOf(want, 0))
+		}
+	}
+	for text, rows := range map[string][]listed{
+		"row 2, column actions: no action is offered":      {{9, 1, []item{a, b}}, {9, 1, nil}},
+		"row 1, column actions: action 7 is offered twice": {{7, 1, []item{a, a}}},
+		"row 1, column actions: NaN is not finite":         {{7, 1, []item{{ID: 7, Tags: map[string]float64{"x": math.NaN()}}}}},
+		"row 1, column action: \"8\" was not offered":      {{8, 1, []item{a, b}}},
+	} {
+		path := t.TempDir() + "/bad.parquet"
+		if err := parquet.WriteFile(path, rows); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(context.Background(), path, Options{}); err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("%v, want %s", err, text)
+		}
+	}
+	type ids struct {
+		Action  string   `parquet:"action"`
+		Reward  float64  `parquet:"reward"`
+		Offered []string `parquet:"offered,list"`
+	}
+	path := t.TempDir() + "/ids.parquet"
+	if err := parquet.WriteFile(path, []ids{{"b", 1, []string{"a", "b"}}, {"c", 0, []string{"c"}}}); err != nil {
+		t.Fatal(err)
+	}
+	if l := mustOpen(t, path, Options{}); !slices.Equal(l.Choices.Actions, []int32{0, 1, 2}) || l.ItemNames() != nil {
+		t.Errorf("%+v", l.Choices)
+	}
+}
+
+// OptionScores are h(x)ᵀ W z(a) of what is offered.
+func TestOptionScores(t *testing.T) {
+	rows := drawSets("both", 150)
+	for i := range rows {
+		rows[i].Action %= len(rows[i].Offered)
+	}
+	sets, err := Collect(nil, rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := mustOpen(t, write(t, "l.csv", "action,reward,propensity,x_a,x_b\n1,1,.5,2,3\n3,0,.25,-1,0.5\n2,0,.25,-1,0.5\n"), Options{Catalogue: write(t, "c.csv", "action,z_a,z_b\n1,2,x\n2,3,y\n3,-1,x\n4,0,x\n")})
+	for _, l := range []*Log{sets, whole} {
+		e, err := l.FitEncoder(nil, Scaling{Intercept: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l, err = l.Encode(e); err != nil {
+			t.Fatal(err)
+		}
+		it, err := l.FitItems(nil, Scaling{Intercept: true}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l, err = l.EncodeItems(it); err != nil {
+			t.Fatal(err)
+		}
+		p, m := it.Dim(), l.Dim()
+		theta := make([]float64, p*m)
+		for j := range theta {
+			theta[j] = float64(j%13) - 5
+		}
+		x, z, at := make([]float64, m), make([]float64, p), 0
+		chosen := []int{l.Len() - 1, 0, 1}
+		for _, some := range [][]int{nil, chosen} {
+			at = 0
+			OptionScores(l, some, theta, nil, func(i int, scores []float64) {
+				if at++; i != at-1 || len(scores) != l.Options(nth(some, i)) {
+					t.Fatalf("row %d: %d scores", i, len(scores))
+				}
+				r := nth(some, i)
+				l.X.Row64(l.Context(r), x)
+				for j, s := range scores {
+					_, item := l.Option(r, j)
+					l.Choices.Z.Row64(item, z)
+					var want float64
+					for a, v := range z {
+						want += v * features.Dot(theta[a*m:(a+1)*m], x)
+					}
+					if math.Abs(s-want) > 1e-12*(1+math.Abs(want)) {
+						t.Fatalf("row %d, option %d: %v, want %v", r, j, s, want)
+					}
+				}
+			})
+		}
+	}
+}
+
+// nth is the i-th of rows, nil: all.
+func nth(rows []int, i int) int {
+	if rows == nil {
+		return i
+	}
+	return rows[i]
+}
+
+// Among more actions, in another order, rows offer what they did, and are the same rows.
+func TestSetsAmongOthers(t *testing.T) {
+	catalogue := write(t, "c.csv", "action,z_a\na,1\nb,2\nc,3\n")
+	for _, l := range []*Log{mustOpen(t, write(t, "l.jsonl", setsJSON), Options{}),
+		mustOpen(t, write(t, "s.jsonl", `{"offered":["b","a"],"action":"a","reward":1,"propensities":[0.25,0.75]}`+"\n"), Options{Catalogue: catalogue})} {
+		it, err := l.FitItems(nil, Scaling{Intercept: true}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plain, err := l.EncodeItems(it)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, from := range []*Log{l, plain} {
+			o, err := from.WithActions([]string{"d", "c", "b", "a"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if o, err = o.EncodeItems(it); err != nil {
+				t.Fatal(err)
+			}
+			if err := o.Check(); err != nil {
+				t.Fatal(err)
+			}
+			a, b := make([]float64, it.Dim()), make([]float64, it.Dim())
+			for i := range l.Len() {
+				if offersOf(o, i)[1:] != offersOf(l, i)[1:] && len(l.ItemNames()) > 1 || o.Chosen(i) != l.Chosen(i) || !slices.Equal(o.Pi0(i), l.Pi0(i)) {
+					t.Errorf("%s, was %s", offersOf(o, i), offersOf(l, i))
+				}
+				for j := range l.Options(i) {
+					_, x := plain.Option(i, j)
+					_, y := o.Option(i, j)
+					plain.Choices.Z.Row64(x, a)
+					if o.Choices.Z.Row64(y, b); !slices.Equal(a, b) {
+						t.Errorf("z %v, was %v", b, a)
+					}
+				}
+			}
+			if !slices.Equal(o.ContextHashes(), l.ContextHashes()) {
+				t.Error("contexts are others")
+			}
+		}
+	}
+	whole := mustOpen(t, write(t, "l.csv", "action,reward\na,1\nb,0\n"), Options{Catalogue: catalogue})
+	if _, err := whole.WithActions([]string{"a", "b", "c", "d"}); err == nil || !strings.Contains(err.Error(), "all 3 actions of a catalogue") {
+		t.Error(err)
+	}
+	if same, err := whole.WithActions([]string{"a", "b", "c"}); err != nil || same != whole {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,202 @@
+package logs
+
+import (
+	"math"
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+
+	"opl/policies/features"
+)
+
+// named is rows of named values, as a cache holds them.
+type named struct {
+	names    []string
+	category []byte // 1 for the names of categories
+	n, width int    // rows; names in every row, if dense, or −1
+
+	values  []float64
+	ids     []uint32 // of names; of every row, if dense
+	offsets []int64  // into values, n+1; nil: dense
+}
+
+// span is where row i is among the values.
+func (v *named) span(i int) (lo, hi int) {
+	if v.offsets != nil {
+		return int(v.offsets[i]), int(v.offsets[i+1])
+	}
+	return i * v.width, (i + 1) * v.width
+}
+
+// row returns the names and values of row i, shared with the rows.
+func (v *named) row(i int, _ []float64) (ids []uint32, values []float64) {
+	lo, hi := v.span(i)
+	if ids = v.ids; v.offsets != nil {
+		ids = v.ids[lo:hi]
+	}
+	return ids, v.values[lo:hi]
+}
+
+// appendTo appends the named values of row i.
+func (v *named) appendTo(i int, to []features.Value) []features.Value {
+	ids, values := v.row(i, nil)
+	for j, id := range ids {
+		to = append(to, features.Value{Name: v.names[id], Number: values[j]})
+	}
+	return to
+}
+
+// sound reports whether the columns have the lengths that they must have, and every number
+// that is an index is within its range.
+func (v *named) sound() bool {
+	if len(v.category) != len(v.names) {
+		return false
+	}
+	switch {
+	case v.width >= 0:
+		if v.offsets != nil || len(v.ids) != v.width || v.width > 0 && len(v.values)/v.width != v.n || len(v.values) != v.n*v.width {
+			return false
+		}
+	case len(v.offsets) != v.n+1 || v.offsets[0] != 0 || v.offsets[v.n] != int64(len(v.values)) || len(v.ids) != len(v.values),
+		!slices.IsSorted(v.offsets):
+		return false
+	case v.ids == nil: // rows that are all empty
+		v.ids, v.values = []uint32{}, []float64{}
+	}
+	return within(v.ids, 0, len(v.names))
+}
+
+// bag makes the columns of named.
+type bag struct {
+	vocabulary set // of names of values
+	names      []string
+	nameHash   []uint64
+	indices    []uint32 // the names "0", "1", …
+	stamp      []int    // the row that had the name last
+	place      []int    // and where in it
+
+	at    int // of the row being read
+	ids   []uint32
+	vals  []float64
+	first []uint32 // those of the first row
+	n     int      // rows
+	dense bool
+
+	values, numbers, offsets, category spill
+}
+
+// begin begins a row.
+func (g *bag) begin() {
+	g.at++
+	g.ids, g.vals = g.ids[:0], g.vals[:0]
+}
+
+// spills are the columns, in their order in a cache.
+func (g *bag) spills() []*spill {
+	return []*spill{&g.values, &g.numbers, &g.offsets, &g.vocabulary.ends, &g.vocabulary.text, &g.category}
+}
+
+// columns are the same of rows that were read; ends and text are those of the names.
+func (v *named) columns(names *blob) []func([]byte) bool {
+	return []func([]byte) bool{to(&v.values), to(&v.ids), to(&v.offsets), to(&names.ends), to(&names.text), to(&v.category)}
+}
+
+// width is the number of names in every row, −1: they differ.
+func (g *bag) width() int {
+	if g.dense {
+		return len(g.first)
+	}
+	return -1
+}
+
+// add appends the row: values alone as long as all rows have the names of the first in its
+// order, with offsets and names once one has not.
+func (g *bag) add() {
+	switch {
+	case g.n == 0:
+		put(&g.numbers, g.ids...)
+		g.first, g.dense = slices.Clone(g.ids), true
+	case g.dense && !slices.Equal(g.first, g.ids):
+		g.dense = false
+		w := int64(len(g.first))
+		put(&g.offsets, 0, w)
+		for i := range int64(g.n - 1) {
+			put(&g.numbers, g.first...)
+			put(&g.offsets, (i+2)*w)
+		}
+		fallthrough
+	case !g.dense:
+		put(&g.numbers, g.ids...)
+		put(&g.offsets, g.values.size/8+int64(len(g.ids)))
+	}
+	put(&g.values, g.vals...)
+	g.n++
+}
+
+// content is the hash of the row: of values by name, in whatever order.
+func (g *bag) content() (sum uint64) {
+	for i, name := range g.ids {
+		sum += mix(g.nameHash[name] + mix(math.Float64bits(g.vals[i])))
+	}
+	return sum
+}
+
+// name returns the number of a name.
+func (b *builder) name(name []byte, cat bool) (uint32, error) {
+	g := b.into
+	if id, ok := g.vocabulary.places[string(name)]; ok {
+		return uint32(id), nil
+	}
+	if len(name) == 0 {
+		return 0, bad(b.what(), "a value without a name")
+	}
+	if len(g.names) == maxNames {
+		return 0, b.fatal("more than %d names of %s values: is a column of identifiers among the %s?", maxNames, b.what(), b.what())
+	}
+	g.names, g.nameHash = append(g.names, string(name)), append(g.nameHash, xxhash.Sum64(name))
+	g.stamp, g.place = append(g.stamp, 0), append(g.place, 0)
+	var c byte
+	if cat {
+		c = 1
+	}
+	g.category.bytes([]byte{c})
+	return uint32(g.vocabulary.number(name)), nil
+}
+
+// what is what errors call what is being read.
+func (b *builder) what() string {
+	if b.into == &b.items {
+		return "action"
+	}
+	return "context"
+}
+
+// named adds a value by its name to the row's context, or to the action's features.
+func (b *builder) named(column string, name []byte, cat bool, v float64) error {
+	id, err := b.name(name, cat)
+	if err != nil {
+		return err
+	}
+	return b.value(column, id, v)
+}
+
+// value adds a value to the row's context, or to the action's features.
+func (b *builder) value(column string, id uint32, v float64) error {
+	g := b.into
+	if v-v != 0 {
+		return bad(column, "%v is not finite", v)
+	}
+	if g.stamp[id] == g.at {
+		if !b.sums {
+			return bad(column, "the %s has %s twice", b.what(), g.names[id])
+		}
+		if v += g.vals[g.place[id]]; v-v != 0 {
+			return bad(column, "the values of %s add up to more than a number can be", g.names[id])
+		}
+		g.vals[g.place[id]] = v
+		return nil
+	}
+	g.stamp[id], g.place[id] = g.at, len(g.ids)
+	g.ids, g.vals = append(g.ids, id), append(g.vals, v)
+	return nil
+}

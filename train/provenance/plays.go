@@ -1,0 +1,131 @@
+package provenance
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"opl/graph/kernel/workers"
+	"opl/policies/features"
+	"opl/policies/policyfile"
+	"opl/policies/propensity"
+	"opl/train/certify"
+	"opl/train/logs"
+)
+
+// fits reports a policy that has nothing to play in the rows of the log: one whose actions have features needs
+// rows that say what they offered, and one of a fixed set rows that offer it.
+func (j *Judge) fits(f *policyfile.File) error {
+	switch log := j.log; {
+	case f.HasItems() && log.Choices == nil:
+		return errors.New("the actions of the policy have features, and the log does not say what its rows offered: give setting catalogue, or a log with the columns offered or actions")
+	case !f.HasItems() && log.Sets():
+		return fmt.Errorf("the rows of the log offer sets of their own, and the policy plays one of %d actions that have no features, whatever is offered", len(f.Actions))
+	case !f.HasItems() && log.Choices != nil:
+		return fmt.Errorf("the policy plays one of %d actions that have no features: read the log without setting catalogue", len(f.Actions))
+	}
+	return nil
+}
+
+// named is the log with the actions of a policy's file, those that rows offer if they have features.
+func named(log *logs.Log, f *policyfile.File) (*logs.Log, error) {
+	if f.HasItems() {
+		return log, nil
+	}
+	return log.WithActions(f.Actions)
+}
+
+// knows counts names that an encoder has.
+func knows(e *features.Encoder, names []string) (n int) {
+	for _, name := range names {
+		if e.Feature(name) >= 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// Plays is π(·|x_i) of a file's policy for rows of a log that was not encoded: of its K actions, or where these
+// have features, of those that the row offers, as the log describes them. It is for one goroutine.
+func Plays(p *policyfile.Policy, log *logs.Log) (func(dst []float64, i int) error, error) {
+	plays, err := players(p, log)
+	if err != nil {
+		return nil, err
+	}
+	return plays(), nil
+}
+
+// Logged is π(a_i|x_i) of the policy of Plays, for some rows of the log and 0 for others, on threads.
+func Logged(p *policyfile.Policy, log *logs.Log, rows []int, threads int) ([]float64, error) {
+	plays, err := players(p, log)
+	if err != nil {
+		return nil, err
+	}
+	return logged(plays, log, rows, threads)
+}
+
+func logged(plays func() func(dst []float64, i int) error, log *logs.Log, rows []int, threads int) ([]float64, error) {
+	const block = 64
+	pi, of, errs := make([]float64, log.Len()), make([]func(dst []float64, i int) error, threads), make([]error, threads)
+	rooms := make([][]float64, threads)
+	workers.Do(threads, (len(rows)+block-1)/block, func(worker, part int) {
+		if of[worker] == nil {
+			of[worker], rooms[worker] = plays(), make([]float64, log.MostOptions())
+		}
+		for _, r := range rows[part*block : min(len(rows), (part+1)*block)] {
+			dst := rooms[worker][:log.Options(r)]
+			if err := of[worker](dst, r); err != nil {
+				errs[worker] = cmp.Or(errs[worker], err)
+				return
+			}
+			pi[r] = dst[log.Chosen(r)]
+		}
+	})
+	return pi, errors.Join(errs...)
+}
+
+// players makes those of Plays, each for one goroutine.
+func players(p *policyfile.Policy, log *logs.Log) (func() func(dst []float64, i int) error, error) {
+	f := p.File()
+	if !f.HasItems() {
+		return func() func(dst []float64, i int) error {
+			var d logs.Decision
+			return func(dst []float64, i int) error {
+				log.Decision(i, &d)
+				if err := p.Propensities(dst, d.Context); err != nil {
+					return fmt.Errorf("row %d of the log: %w", d.Row, err)
+				}
+				return nil
+			}
+		}, nil
+	}
+	views, thetas := make([]*logs.Log, len(f.Components)), make([][]float64, len(f.Components))
+	for k := range f.Components {
+		var err error
+		if views[k], err = through(&f.Components[k], log, nil); err != nil {
+			return nil, err
+		}
+		thetas[k] = slices.Concat(f.Components[k].Weights...)
+	}
+	return func() func(dst []float64, i int) error {
+		parts := make([]func(dst []float64, i int) error, len(views))
+		for k, view := range views {
+			parts[k] = certify.Play(f.Components[k].Family(), thetas[k], view)
+		}
+		one := make([]float64, log.MostOptions())
+		return func(dst []float64, i int) error {
+			clear(dst)
+			for k, part := range parts {
+				if err := part(one[:len(dst)], i); err != nil {
+					return err
+				}
+				for a, v := range one[:len(dst)] {
+					dst[a] += f.Components[k].Weight * v
+				}
+			}
+			propensity.AddFloor(dst, f.Floor)
+			return nil
+		}
+	}, nil
+}
