@@ -26,3 +26,6 @@ NONE(·hazards64, ·dots64, ·pulls64, ·transpose8, ·spmm64)
 
 TEXT ·above32(SB), NOSPLIT, $0
 	UNDEF
+
+TEXT ·products32(SB), NOSPLIT, $0
+	UNDEF
