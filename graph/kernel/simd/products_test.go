@@ -19,13 +19,17 @@ func TestAbreast(t *testing.T) {
 				g[j] = r.NormFloat64()
 			}
 			for i := range want {
+				want[i] = float64(i)
 				for j, v := range g {
 					want[i] += float64(v * float64(z[i/simd.Abreast*simd.Abreast*n+j*simd.Abreast+i%simd.Abreast]))
 				}
 			}
 			paths(func(name string) {
 				got := make([]float64, len(want))
-				simd.Products(got, z, g)
+				for i := range got {
+					got[i] = float64(i)
+				}
+				simd.AddProducts(got, z, g)
 				for i := range want {
 					if math.Float64bits(got[i]) != math.Float64bits(want[i]) {
 						t.Fatalf("%s, %d numbers, %d panels: row %d is %v, want %v", name, n, panels, i, got[i], want[i])
@@ -39,7 +43,7 @@ func TestAbreast(t *testing.T) {
 			t.Error("panels that do not fit are taken")
 		}
 	}()
-	simd.Products(make([]float64, 16), make([]float32, 31), make([]float64, 2))
+	simd.AddProducts(make([]float64, 16), make([]float32, 31), make([]float64, 2))
 }
 
 func BenchmarkAbreast(b *testing.B) {
@@ -48,7 +52,7 @@ func BenchmarkAbreast(b *testing.B) {
 	paths(func(name string) {
 		b.Run(fmt.Sprint(name), func(b *testing.B) {
 			for b.Loop() {
-				simd.Products(dst, z, g)
+				simd.AddProducts(dst, z, g)
 			}
 		})
 	})
