@@ -286,7 +286,7 @@ func TestItems(t *testing.T) {
 
 // However numbers and categories alternate, the catalogue's scores are those of described actions.
 func TestAlternating(t *testing.T) {
-	for _, every := range []int{1, 3, 25} { // of as many runs as features, some, and two
+	for _, every := range []int{1, 5, 25} { // of as many runs as features, some, and two
 		f := shop(t, 1100, 25, 25, 3, policyfile.Softmax)
 		c := &f.Components[0]
 		e := *c.Items.Encoder

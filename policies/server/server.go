@@ -357,7 +357,8 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request) {
 			k.large = false
 			<-s.large
 		}
-		if cap(k.body)+cap(k.line)+cap(k.out)+cap(k.req.context)+32*len(k.req.other) <= 4*largeBody { // else it would be kept
+		q := &k.req
+		if cap(k.body)+cap(k.line)+cap(k.out)+cap(q.context)+cap(q.setText)+cap(q.flat)+32*len(q.other) <= 4*largeBody && (q.set == nil || q.set.Len() <= MaxOffered/4) { // else it would be kept
 			s.pool.Put(k)
 		}
 	}()
