@@ -284,6 +284,36 @@ func TestItems(t *testing.T) {
 	t.Logf("largest difference from the file %v", worst)
 }
 
+// However numbers and categories alternate, the catalogue's scores are those of described actions.
+func TestAlternating(t *testing.T) {
+	for _, every := range []int{1, 5, 25} { // of as many runs as features, some, and two
+		f := shop(t, 1100, 25, 25, 3, policyfile.Softmax)
+		c := &f.Components[0]
+		e := *c.Items.Encoder
+		var mixed []string
+		for i := 0; i < 25; i += every {
+			mixed = append(append(mixed, e.Names[i:min(25, i+every)]...), e.Names[25+i:min(50, 25+i+every)]...)
+		}
+		e.Names = mixed
+		made, err := features.New(e)
+		if err == nil {
+			c.Items, err = features.NewItems(made, c.Items.Own)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole := make([]int, len(f.Actions))
+		for a := range whole {
+			whole[a] = a
+		}
+		p, x := policy(t, f), context(f, rand.New(rand.NewPCG(4, 4)))
+		got, want := make([]float64, len(whole)), make([]float64, len(whole))
+		if err := errors.Join(p.Propensities(got, x), p.PropensitiesOffered(want, x, offers(f, whole...))); err != nil || !slices.Equal(got, want) {
+			t.Errorf("runs of %d: other propensities, %v", every, err)
+		}
+	}
+}
+
 // Actions are drawn as often as they say, also those that no catalogue has.
 func TestChooseOffered(t *testing.T) {
 	f := shop(t, 50, 3, 0, 2, policyfile.Softmax)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"opl/graph/kernel/simd"
 	"opl/policies/features"
 )
 
@@ -80,23 +81,56 @@ func (c *Catalogue) fits(e *features.Encoder) error {
 	return nil
 }
 
-// encoded are the vectors z(a) of a catalogue's actions: what an encoder gives, as rows of
-// numbers or, where most are 0, of those that are not, and the place among the rows of actions'
-// own, −1: none.
+// encoded are the vectors z(a) of a catalogue's actions: what an encoder gives, by runs of
+// features, and the place among the rows of actions' own, −1: none.
 type encoded struct {
-	n     int       // numbers of a row
-	rows  []float32 // [K×n]; nil:
-	first []int     // row a is the numbers first[a] to first[a+1] − 1
-	at    []int32   // and their places
-	some  []float32
-	own   []int32 // [K], places in z(a); nil: none
+	runs []run
+	own  []int32 // [K], places in z(a); nil: none
 }
 
-const block = 1024 // actions that are encoded at a time
+// run is features from to to − 1 of all actions: as rows of numbers, or where most are 0 as those that are not.
+type run struct {
+	from, to int
+	rows     []float32 // [K×(to−from)], by panels of [simd.AddProducts]; nil:
+	first    []int     // row a is the numbers first[a] to first[a+1] − 1
+	at       []int32   // and their features
+	some     []float32
+}
+
+const (
+	block    = 1024 // actions that are encoded at a time
+	mostRuns = 16
+)
+
+// runsOf parts features, of which many[j] of so many actions have another value than 0.
+func runsOf(many []int, actions, k int) (runs []run) {
+	for j, n := range many {
+		dense := 4*n >= actions
+		if last := len(runs) - 1; last < 0 || dense != (runs[last].rows != nil) {
+			runs = append(runs, run{from: j})
+			if dense {
+				runs[last+1].rows = []float32{}
+			}
+		}
+		runs[len(runs)-1].to = j + 1
+	}
+	if len(runs) > mostRuns { // each takes a look at all actions
+		runs = []run{{to: len(many)}}
+	}
+	for i := range runs {
+		r := &runs[i]
+		if r.rows != nil {
+			r.rows = make([]float32, (k+simd.Abreast-1)/simd.Abreast*simd.Abreast*(r.to-r.from))
+		} else {
+			r.first = append(make([]int, 0, k+1), 0)
+		}
+	}
+	return runs
+}
 
 // encode gives z(a) of all actions.
 func (c *Catalogue) encode(it *features.Items, actions []string) (*encoded, error) {
-	e := &encoded{n: it.Encoder.Dim()}
+	e, n := &encoded{}, it.Encoder.Dim()
 	columns := make([]*Column, len(it.Encoder.Names)) // nil: no action has the category
 	for i := range c.Columns {
 		if j := it.Encoder.Feature(c.Columns[i].Name); j >= 0 {
@@ -110,7 +144,7 @@ func (c *Catalogue) encode(it *features.Items, actions []string) (*encoded, erro
 		}
 	}
 	p := it.Dim()
-	raw, z, used := make([]float64, min(block, len(actions))*e.n), make([]float64, p), make([]int, len(columns))
+	raw, z, used := make([]float64, min(block, len(actions))*n), make([]float64, p), make([]int, len(columns))
 	for lo := 0; lo < len(actions); lo += block {
 		hi := min(lo+block, len(actions))
 		clear(raw)
@@ -119,20 +153,20 @@ func (c *Catalogue) encode(it *features.Items, actions []string) (*encoded, erro
 			case col == nil:
 			case col.Ones != nil:
 				for ; used[j] < len(*col.Ones) && int((*col.Ones)[used[j]]) < hi; used[j]++ {
-					raw[(int((*col.Ones)[used[j]])-lo)*e.n+j] = 1
+					raw[(int((*col.Ones)[used[j]])-lo)*n+j] = 1
 				}
 			case col.Float32 != nil:
 				for a, v := range col.Float32[lo:hi] {
-					raw[a*e.n+j] = float64(v)
+					raw[a*n+j] = float64(v)
 				}
 			default:
 				for a, v := range col.Float64[lo:hi] {
-					raw[a*e.n+j] = v
+					raw[a*n+j] = v
 				}
 			}
 		}
 		for a := lo; a < hi; a++ {
-			row := raw[(a-lo)*e.n:][:e.n]
+			row := raw[(a-lo)*n:][:n]
 			copy(z, row)
 			if err := it.Finish(z, actions[a]); err != nil {
 				return nil, fmt.Errorf("action %q of the catalogue: %w", actions[a], err)
@@ -140,46 +174,85 @@ func (c *Catalogue) encode(it *features.Items, actions []string) (*encoded, erro
 			copy(row, z)
 		}
 		if lo == 0 {
-			zeros := 0
-			for _, v := range raw[:hi*e.n] {
-				if v == 0 {
-					zeros++
+			many := make([]int, n)
+			for i, v := range raw[:hi*n] {
+				if v != 0 {
+					many[i%n]++
 				}
 			}
-			if 3*zeros > 2*hi*e.n {
-				e.first = append(make([]int, 0, len(actions)+1), 0)
-			} else {
-				e.rows = make([]float32, 0, len(actions)*e.n)
-			}
+			e.runs = runsOf(many, hi, len(actions))
 		}
-		for a := range hi - lo {
-			for j, v := range raw[a*e.n:][:e.n] {
-				switch {
-				case e.first == nil:
-					e.rows = append(e.rows, float32(v))
-				case v != 0:
-					e.at, e.some = append(e.at, int32(j)), append(e.some, float32(v))
-				}
-			}
-			if e.first != nil {
-				e.first = append(e.first, len(e.at))
+		for a := lo; a < hi; a++ {
+			for i := range e.runs {
+				e.runs[i].add(a, raw[(a-lo)*n:])
 			}
 		}
 	}
 	return e, nil
 }
 
-// score is s_a = Σ_j g_j z_j(a) of an action without a row of its own. Zeros add nothing, so
-// that it does not depend on how z(a) is held.
-func (e *encoded) score(g []float64, a int) (s float64) {
-	if e.first == nil {
-		return dot32(g, e.rows[a*e.n:][:e.n])
+// add takes the run's features of an action.
+func (r *run) add(a int, z []float64) {
+	for j := r.from; j < r.to; j++ {
+		switch {
+		case r.rows != nil:
+			r.rows[r.place(a)+simd.Abreast*(j-r.from)] = float32(z[j])
+		case z[j] != 0:
+			r.at, r.some = append(r.at, int32(j)), append(r.some, float32(z[j]))
+		}
 	}
-	at, some := e.at[e.first[a]:e.first[a+1]], e.some[e.first[a]:e.first[a+1]]
+	if r.rows == nil {
+		r.first = append(r.first, len(r.at))
+	}
+}
+
+// place is where the row of an action begins in panels.
+func (r *run) place(a int) int {
+	return a/simd.Abreast*simd.Abreast*(r.to-r.from) + a%simd.Abreast
+}
+
+// plus is s + Σ_j g_j z_j(a). Zeros add nothing, so that it does not depend on how z(a) is held.
+func (r *run) plus(s float64, g []float64, a int) float64 {
+	if r.rows != nil {
+		row := r.rows[r.place(a):]
+		for j, v := range g[r.from:r.to] {
+			s += float64(v * float64(row[simd.Abreast*j]))
+		}
+		return s
+	}
+	at, some := r.at[r.first[a]:r.first[a+1]], r.some[r.first[a]:r.first[a+1]]
 	for i, j := range at {
 		s += float64(g[j] * float64(some[i]))
 	}
 	return s
+}
+
+// score is s_a of an action but for its row of its own.
+func (e *encoded) score(g []float64, a int) (s float64) {
+	for i := range e.runs {
+		s = e.runs[i].plus(s, g, a)
+	}
+	return s
+}
+
+// scores writes s_a of all actions to dst, from g [p].
+func (e *encoded) scores(dst, g []float64) {
+	clear(dst)
+	for i := range e.runs {
+		r, a := &e.runs[i], 0
+		if r.rows != nil {
+			a = len(dst) / simd.Abreast * simd.Abreast
+			simd.AddProducts(dst[:a], r.rows[:a*(r.to-r.from)], g[r.from:r.to])
+		}
+		for ; a < len(dst); a++ {
+			dst[a] = r.plus(dst[a], g, a)
+		}
+	}
+	for a, j := range e.own {
+		if j >= 0 {
+			dst[a] += g[j]
+		}
+	}
 }
 
 // dot32 is gᵀz, computed as features.Dot does.
@@ -189,32 +262,6 @@ func dot32(g []float64, z []float32) (s float64) {
 		s += float64(v * float64(z[j]))
 	}
 	return s
-}
-
-// scores writes s_a of all actions to dst, from g [p].
-func (e *encoded) scores(dst, g []float64) {
-	a, n := 0, e.n
-	if e.first == nil {
-		for ; a+4 <= len(dst); a += 4 { // whose sums need not wait for one another
-			z0, z1, z2, z3 := e.rows[a*n:][:n], e.rows[(a+1)*n:][:n], e.rows[(a+2)*n:][:n], e.rows[(a+3)*n:][:n]
-			var s0, s1, s2, s3 float64
-			for j, v := range g[:n] {
-				s0 += float64(v * float64(z0[j]))
-				s1 += float64(v * float64(z1[j]))
-				s2 += float64(v * float64(z2[j]))
-				s3 += float64(v * float64(z3[j]))
-			}
-			dst[a], dst[a+1], dst[a+2], dst[a+3] = s0, s1, s2, s3
-		}
-	}
-	for ; a < len(dst); a++ {
-		dst[a] = e.score(g[:n], a)
-	}
-	for a, j := range e.own {
-		if j >= 0 {
-			dst[a] += g[j]
-		}
-	}
 }
 
 // Offered is a set of actions that a decision may take, ready for a policy's scores. Make one by

@@ -41,3 +41,6 @@ TEXT ·columnExp32(SB), NOSPLIT, $0
 
 TEXT ·axpy32(SB), NOSPLIT, $0
 	UNDEF
+
+TEXT ·products32(SB), NOSPLIT, $0
+	UNDEF
