@@ -388,8 +388,42 @@ func TestSetsUniform(t *testing.T) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
+	catalogue := write(t, "c.csv", "action,z_a\na,1\nb,2\nc,2\nd,2\n")
+	for _, o := range []Options{{BadRows: catalogue, Catalogue: catalogue}, {Cache: catalogue, Catalogue: catalogue}} {
+		if _, err := Open(context.Background(), path, o); err == nil || !strings.Contains(err.Error(), "would write over the catalogue") {
+			t.Error(err)
+		}
+	}
 	described := write(t, "d.jsonl", `{"action":"b","reward":1,"actions":[{"id":"a","q":1},{"id":"b","q":2}]}`+"\n")
 	if _, err := Open(context.Background(), described, Options{Catalogue: write(t, "c.csv", "action,z_a\na,2\nb,3\n")}); err == nil || !strings.Contains(err.Error(), "features in the log, and in setting catalogue") {
 		t.Error(err)
+	}
+}
+
+// The order of what is offered, and of features, makes no other row; an id, a feature, a
+// propensity, or another action taken does.
+func TestSetsIdentity(t *testing.T) {
+	row := func(text string) *Log {
+		return mustOpen(t, write(t, "l.jsonl", text+"\n"), Options{})
+	}
+	const one = `{"action":"b","reward":1,"propensities":[0.25,0.75],"actions":[{"id":"a","z":1,"y":3},{"id":"b","z":2,"y":4}]}`
+	want := row(one)
+	same := row(`{"actions":[{"y":4,"id":"b","z":2},{"id":"a","y":3,"z":1}],"action":"b","reward":1,"propensities":[0.75,0.25]}`)
+	if same.Keys[0] != want.Keys[0] || same.Hash() != want.Hash() || same.ContextHashes()[0] != want.ContextHashes()[0] {
+		t.Error("another order is another row")
+	}
+	near := row(strings.Replace(one, `"z":2`, `"z":2.0001`, 1))
+	if h := func(l *Log) uint64 { return l.RoundedHashes(math.Round)[0] }; near.ContextHashes()[0] == want.ContextHashes()[0] || h(near) != h(want) {
+		t.Error("features of actions are not rounded")
+	}
+	for _, change := range [][2]string{{`"id":"a"`, `"id":"c"`}, {`"z":1`, `"z":1.5`}, {`0.25,0.75`, `0.5,0.5`}, {`"action":"b"`, `"action":"a"`}, {`{"id":"a","z":1,"y":3}`, `{"id":"a","z":4,"y":3}`}} {
+		if other := row(strings.Replace(one, change[0], change[1], 1)); other.Keys[0] == want.Keys[0] || other.Hash() == want.Hash() {
+			t.Errorf("%s: the same row", change[1])
+		}
+	}
+	// Two actions with the same features are told apart by their ids.
+	twins := row(`{"action":"a","reward":1,"actions":[{"id":"a","z":1},{"id":"b","z":1}]}`)
+	if other := row(`{"action":"b","reward":1,"actions":[{"id":"a","z":1},{"id":"b","z":1}]}`); other.Keys[0] == twins.Keys[0] {
+		t.Error("the action taken is not part of the row")
 	}
 }
