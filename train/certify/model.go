@@ -98,7 +98,8 @@ func (s *scorer) of(i int) []float64 {
 		return scores
 	}
 	if s.panels != nil {
-		simd.Products(s.all, s.panels, s.shared)
+		clear(s.all)
+		simd.AddProducts(s.all, s.panels, s.shared)
 		for j := range scores {
 			if scores[j] = s.all[j]; s.items.Place(j) >= 0 {
 				scores[j] += s.row(s.items.Place(j))
