@@ -7,12 +7,9 @@
 package main
 
 import (
-	"bytes"
 	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
 	"net/http"
@@ -69,7 +66,7 @@ func (v visit) values() []features.Value {
 
 func main() {
 	root := &cobra.Command{Use: "loop", Short: "a world to learn in", SilenceUsage: true, SilenceErrors: true}
-	root.AddCommand(firstCommand(), askCommand(), valueCommand())
+	root.AddCommand(firstCommand(), askCommand(), valueCommand(), shopCommand())
 	if err := root.Execute(); err != nil {
 		fmt.Fprintln(os.Stderr, "loop:", err)
 		os.Exit(1)
@@ -130,7 +127,7 @@ func askCommand() *cobra.Command {
 			var sum float64
 			for range n {
 				v := next(r)
-				id, action, err := ask(server, v)
+				id, action, err := decide(server, map[string]any{"context": v.context()})
 				if err != nil {
 					return err
 				}
@@ -163,36 +160,6 @@ func await(server string) error {
 			return err
 		}
 	}
-}
-
-// ask posts one context.
-func ask(server string, v visit) (id, action string, err error) {
-	context := map[string]any{"city": v.city}
-	for j, u := range v.x {
-		context[fmt.Sprintf("f%d", j)] = u
-	}
-	body, err := json.Marshal(map[string]any{"context": context})
-	if err != nil {
-		return "", "", err
-	}
-	resp, err := http.Post(server+"/decide", "application/json", bytes.NewReader(body))
-	if err != nil {
-		return "", "", err
-	}
-	defer resp.Body.Close()
-	answer, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return "", "", err
-	}
-	if resp.StatusCode != http.StatusOK {
-		return "", "", fmt.Errorf("%s: %s", resp.Status, answer)
-	}
-	var d struct {
-		ID     string `json:"decision_id"`
-		Action string `json:"action_name"`
-	}
-	err = json.Unmarshal(answer, &d)
-	return d.ID, d.Action, err
 }
 
 func valueCommand() *cobra.Command {
