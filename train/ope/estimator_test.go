@@ -102,7 +102,11 @@ func TestNoWeight(t *testing.T) {
 		l.Propensity[i] = 1e-30
 	}
 	target := ope.Target{Name: "never", Logged: make([]float64, 50)}
-	for _, e := range evaluate(t, l, []ope.Target{target}, ope.Options{Estimators: with(t, hypers{"har": 1e-300, "es": 1e-300})}).Policies[0].Estimates {
+	p := evaluate(t, l, []ope.Target{target}, ope.Options{Estimators: with(t, hypers{"har": 1e-300, "es": 1e-300})}).Policies[0]
+	if e, ok := estimate(p, "sg"); !ok || e.Hyper != 1 {
+		t.Errorf("sg where no weight is above 0: %+v", e)
+	}
+	for _, e := range p.Estimates {
 		if e.Value != 0 || e.SE != 0 {
 			t.Errorf("%+v", e)
 		}
