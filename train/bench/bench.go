@@ -14,7 +14,6 @@ package bench
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -160,7 +159,7 @@ func Run(ctx context.Context, data *dataset.Data, o Options) (Result, error) {
 			if ctx.Err() != nil {
 				return Result{}, ctx.Err()
 			}
-			if err := errors.Join(errs...); err != nil {
+			if err := cmp.Or(errs...); err != nil {
 				return Result{}, fmt.Errorf("logging policy %s, %d rows: %w", l.Name, n, err)
 			}
 			for _, e := range o.Estimators {

@@ -73,12 +73,14 @@ type Candidate struct {
 }
 
 // Select chooses among targets by what [Evaluate] guarantees of them. Estimators, of which the
-// differences are estimates, are those of the options, and one is enough; nil: sndr where it
-// can be had, else snips. Errors: those of Evaluate.
+// differences are estimates, are those of the options, and one is enough; nil: ips for intervals that ask for
+// bounds, else sndr where it can be had, else snips. Errors: those of Evaluate.
 func Select(log *logs.Log, targets []Target, o Options) (Selection, error) {
 	if o.Estimators == nil {
 		o.Estimators = []Estimator{SNIPS()}
-		if (o.Model != nil || o.Learn != nil) && !slices.ContainsFunc(targets, func(t Target) bool { return t.Row == nil }) {
+		if m, err := method(o.Interval); err == nil && m.Bounded {
+			o.Estimators = []Estimator{IPS()}
+		} else if (o.Model != nil || o.Learn != nil) && !slices.ContainsFunc(targets, func(t Target) bool { return t.Row == nil }) {
 			o.Estimators = []Estimator{SNDR()}
 		}
 	}
