@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"opl/graph/kernel/simd"
 	"opl/policies/features"
 )
 
@@ -85,7 +86,7 @@ func (c *Catalogue) fits(e *features.Encoder) error {
 // own, −1: none.
 type encoded struct {
 	n     int       // numbers of a row
-	rows  []float32 // [K×n]; nil:
+	rows  []float32 // [K×n], by panels of [simd.Products]; nil:
 	first []int     // row a is the numbers first[a] to first[a+1] − 1
 	at    []int32   // and their places
 	some  []float32
@@ -149,14 +150,14 @@ func (c *Catalogue) encode(it *features.Items, actions []string) (*encoded, erro
 			if 3*zeros > 2*hi*e.n {
 				e.first = append(make([]int, 0, len(actions)+1), 0)
 			} else {
-				e.rows = make([]float32, 0, len(actions)*e.n)
+				e.rows = make([]float32, (len(actions)+simd.Abreast-1)/simd.Abreast*simd.Abreast*e.n)
 			}
 		}
 		for a := range hi - lo {
 			for j, v := range raw[a*e.n:][:e.n] {
 				switch {
 				case e.first == nil:
-					e.rows = append(e.rows, float32(v))
+					e.rows[e.place(lo+a)+simd.Abreast*j] = float32(v)
 				case v != 0:
 					e.at, e.some = append(e.at, int32(j)), append(e.some, float32(v))
 				}
@@ -173,7 +174,11 @@ func (c *Catalogue) encode(it *features.Items, actions []string) (*encoded, erro
 // that it does not depend on how z(a) is held.
 func (e *encoded) score(g []float64, a int) (s float64) {
 	if e.first == nil {
-		return dot32(g, e.rows[a*e.n:][:e.n])
+		row := e.rows[e.place(a):]
+		for j, v := range g {
+			s += float64(v * float64(row[simd.Abreast*j]))
+		}
+		return s
 	}
 	at, some := e.at[e.first[a]:e.first[a+1]], e.some[e.first[a]:e.first[a+1]]
 	for i, j := range at {
@@ -191,21 +196,15 @@ func dot32(g []float64, z []float32) (s float64) {
 	return s
 }
 
+// place is where the row of an action begins in panels.
+func (e *encoded) place(a int) int { return a/simd.Abreast*simd.Abreast*e.n + a%simd.Abreast }
+
 // scores writes s_a of all actions to dst, from g [p].
 func (e *encoded) scores(dst, g []float64) {
 	a, n := 0, e.n
 	if e.first == nil {
-		for ; a+4 <= len(dst); a += 4 { // whose sums need not wait for one another
-			z0, z1, z2, z3 := e.rows[a*n:][:n], e.rows[(a+1)*n:][:n], e.rows[(a+2)*n:][:n], e.rows[(a+3)*n:][:n]
-			var s0, s1, s2, s3 float64
-			for j, v := range g[:n] {
-				s0 += float64(v * float64(z0[j]))
-				s1 += float64(v * float64(z1[j]))
-				s2 += float64(v * float64(z2[j]))
-				s3 += float64(v * float64(z3[j]))
-			}
-			dst[a], dst[a+1], dst[a+2], dst[a+3] = s0, s1, s2, s3
-		}
+		a = len(dst) / simd.Abreast * simd.Abreast
+		simd.Products(dst[:a], e.rows[:a*n], g[:n])
 	}
 	for ; a < len(dst); a++ {
 		dst[a] = e.score(g[:n], a)

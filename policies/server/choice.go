@@ -17,6 +17,7 @@ type choice struct {
 	propensity   float64
 	propensities []float64 // of those offered
 	top          []ranked
+	named        bool   // those offered are called by their ids
 	catalogue    string // hash of the one that was served; empty: it had no part
 	hash         string // of the policy
 }
@@ -36,7 +37,8 @@ func (l *loaded) choice(k *work, action int, pi, scores []float64) choice {
 	if set != nil {
 		name, c.place, c.propensities = set.Name, action, pi
 	}
-	if catalogue := p.Catalogue(); catalogue != nil && (set == nil || k.req.setText[1] == 'o') { // "offered"
+	c.named = set != nil && k.req.setText[1] == 'o' // "offered"
+	if catalogue := p.Catalogue(); catalogue != nil && (set == nil || c.named) {
 		c.catalogue = catalogue.Hash
 	}
 	c.action = name(action)
@@ -47,6 +49,17 @@ func (l *loaded) choice(k *work, action int, pi, scores []float64) choice {
 		}
 	}
 	return c
+}
+
+// kind says what the decision is among.
+func (c *choice) kind() string {
+	switch {
+	case c.place < 0:
+		return all
+	case c.named:
+		return offered
+	}
+	return described
 }
 
 // line appends the members of a line of the log.
@@ -118,7 +131,7 @@ func (d *logged) choice() (c choice, ok bool) {
 	var ids []string
 	switch {
 	case d.Offered != nil:
-		ok = json.Unmarshal(d.Offered, &ids) == nil
+		ok, c.named = json.Unmarshal(d.Offered, &ids) == nil, true
 	case d.Actions != nil:
 		var of []struct {
 			ID string `json:"id"`

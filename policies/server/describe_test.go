@@ -19,6 +19,7 @@ type schema struct {
 	Properties map[string]*schema `json:"properties"`
 	Required   []string           `json:"required"`
 	Items      *schema            `json:"items"`
+	More       *bool              `json:"additionalProperties"`
 }
 
 // fits says in what a value differs from a schema.
@@ -35,7 +36,7 @@ func fits(all map[string]*schema, s *schema, v any) error {
 	case map[string]any:
 		is["object"] = true
 		for name := range v {
-			if s.Properties != nil && s.Properties[name] == nil {
+			if s.Properties != nil && s.Properties[name] == nil && (s.More == nil || !*s.More) {
 				return fmt.Errorf("the document has no %s", name)
 			}
 		}
@@ -145,6 +146,24 @@ func TestOpenAPI(t *testing.T) {
 	send("POST", "/decide", `{`)
 	send("POST", "/decide", strings.Repeat(" ", 2<<20))
 	send("POST", "/decide", ask, "Content-Type", "text/plain")
+	for _, set := range []string{``, `,"offered":["i\"3","i\"1"]`, `,"actions":[{"id":"i\"1","price":3,"u":1}]`} {
+		items, _ := testServer(t, shopPolicy(t, 5, nil), Config{})
+		body := `{"context":{"x_0":1},"decision_id":"d","top":2` + set + `}`
+		for path, method := range map[string]string{"/policy": "GET", "/decide": "POST"} {
+			w := do(items, method, path, body)
+			if w.Code != 200 {
+				t.Errorf("%s: %d %s", body, w.Code, w.Body)
+			}
+			check(method, path, w)
+		}
+		var v any
+		if err := json.Unmarshal([]byte(body), &v); err != nil {
+			t.Fatal(err)
+		}
+		if err := fits(doc.Components.Schemas, doc.Components.Schemas["Request"], v); err != nil {
+			t.Errorf("%s: %v", body, err)
+		}
+	}
 	s.SetTokens(Tokens{})
 	for path, route := range routes {
 		send(route.method, path, ask)

@@ -106,7 +106,6 @@ func itemLines(t testing.TB, path string) (all []itemLine) {
 // Answers and lines are those of the Go API, to the last bit, and the log has what was offered.
 func TestDecideItems(t *testing.T) {
 	p := shopPolicy(t, 40, nil)
-	s, l := testServer(t, p, Config{Seed: new(uint64)})
 	names, of := shopItems(40, 0)
 	x := []features.Value{{Name: "x_0", Number: 1.5}, {Name: "city=Bern", Number: 1}}
 	const context = `"context":{"x_0":1.5,"city":"Bern"}`
@@ -130,6 +129,7 @@ func TestDecideItems(t *testing.T) {
 			[]features.Offer{{Action: "i\"1", Features: []features.Value{{Name: "price", Number: 1}, {Name: "brand=1", Number: 1}}}, {Action: "new", Features: of[2][1:]}, {Action: "i\"5", Features: []features.Value{{Name: "price", Number: 3}}}},
 			`"actions":[{"id":"i\"1","price":1.0,"brand":"1"},{"id":"new","brand":"2"},{"id":"i\"5","o.u.0":1,"price":3}]`, 1, 2},
 	} {
+		s, l := testServer(t, p, Config{Seed: new(uint64)})
 		body := "{" + context + c.set + "}"
 		if i%2 == 1 { // in another order
 			body = "{" + strings.TrimPrefix(c.set+",", ",") + context + "}"
@@ -157,7 +157,7 @@ func TestDecideItems(t *testing.T) {
 			}
 		}
 		all := itemLines(t, l.path)
-		got := all[i]
+		got := all[0]
 		b, _ := os.ReadFile(l.path)
 		if got.Action != a.Name || got.Propensity != a.Propensity || got.ID != a.ID || got.Unknown != a.Unknown || got.Catalogue != a.Catalogue || !slices.Equal(got.Top, a.Top) || !strings.Contains(string(b), c.text) {
 			t.Errorf("%s: line %+v of %s, want %s", body, got, w.Body, c.text)
@@ -251,7 +251,13 @@ func TestBadItems(t *testing.T) {
 	}
 	// A request leaves nothing to the next.
 	s, l := testServer(t, with, Config{})
+	do(s, "POST", "/decide", ask)
 	for range 3 {
+		for _, kind := range []string{`"actions":[` + good + `]`, `"offered":["i\"1"]`} {
+			if w := do(s, "POST", "/decide", `{"context":{"x_0":1},`+kind+`}`); w.Code != 400 || !strings.Contains(w.Body.String(), "those in the log are among all actions of the catalogue") {
+				t.Errorf("another kind of decision: %d %s", w.Code, w.Body)
+			}
+		}
 		do(s, "POST", "/decide", `{"context":{"x_0":1},"actions":[{"id":"a","price":1},{"id":"a","price":1}],"top":5}`)
 		do(s, "POST", "/decide", `{"context":{"x_0":1},"offered":["i\"1","nothing"]}`)
 		do(s, "POST", "/decide", ask)
@@ -265,11 +271,20 @@ func TestBadItems(t *testing.T) {
 
 // Who asks again gets the same answer, also of a server that was started since and of another catalogue.
 func TestItemsAgain(t *testing.T) {
+	const one, two = `,"offered":["i\"7","i\"1","i\"3"]`, `,"actions":[{"price":1,"id":"i\"1","brand":1,"x":2},{"id":"new","brand":"2"}]`
+	testItemsAgain(t, "", `,"top":2`, `,"offered":["i\"7"]`)
+	testItemsAgain(t, one, one+`,"top":2`, ``)
+	testItemsAgain(t, one, one+`,"top":2`, `,"offered":["i\"1","i\"7","i\"3"]`)
+	testItemsAgain(t, two, two+`,"top":2`, strings.Replace(two, "1", "1.0", 1))
+}
+
+func testItemsAgain(t *testing.T, plain, top, other string) {
+	t.Helper()
 	p := shopPolicy(t, 40, nil)
 	s, l := testServer(t, p, Config{})
 	bodies := map[string]string{}
 	for i := range 8 {
-		for j, set := range []string{``, `,"top":2`, `,"offered":["i\"7","i\"1","i\"3"]`, `,"actions":[{"price":1,"id":"i\"1","brand":1,"x":2},{"id":"new","brand":"2"}],"top":2`} {
+		for j, set := range []string{plain, top} {
 			body := fmt.Sprintf(`{"context":{"x_0":%d,"y":1},"decision_id":"%d %d"%s}`, i, i, j, set)
 			w := do(s, "POST", "/decide", body)
 			if w.Code != 200 {
@@ -285,10 +300,8 @@ func TestItemsAgain(t *testing.T) {
 				t.Errorf("%s: %d %s, want %s", body, w.Code, w.Body, answer)
 			}
 		}
-		for _, other := range []string{`{"context":{"x_0":1,"y":1},"decision_id":"1 0","offered":["i\"7"]}`, `{"context":{"x_0":1,"y":1},"decision_id":"1 2"}`, `{"context":{"x_0":1,"y":1},"decision_id":"1 2","offered":["i\"1","i\"7","i\"3"]}`} {
-			if w := do(s, "POST", "/decide", other); w.Code != 409 {
-				t.Errorf("%s: %d %s", other, w.Code, w.Body)
-			}
+		if w := do(s, "POST", "/decide", `{"context":{"x_0":1,"y":1},"decision_id":"1 0"`+other+"}"); w.Code != 409 {
+			t.Errorf("%s: %d %s", other, w.Code, w.Body)
 		}
 	}
 	check(s)
@@ -308,6 +321,9 @@ func TestItemsAgain(t *testing.T) {
 	check(next)
 	if n := len(itemLines(t, l.path)); n != len(bodies) {
 		t.Errorf("%d lines of %d decisions", n, len(bodies))
+	}
+	if !strings.HasPrefix(plain, `,"offered`) {
+		return
 	}
 	// An id whose action was refused is free.
 	gone := `{"context":{"x_0":1},"decision_id":"free","offered":["i\"1"]}`

@@ -63,7 +63,8 @@ type Log struct {
 	torn int64
 	has  []string // actions of its first decision; nil: it has none
 
-	mu      sync.Mutex // of pending and spare
+	mu      sync.Mutex // of kind, pending and spare
+	kind    string     // what its decisions are among, where actions have features; "": not known yet
 	pending *batch     // nil: none waits
 	spare   *batch     // to be used again
 
@@ -187,8 +188,11 @@ func (l *Log) take(f *os.File, lock *flock.Flock) (same bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	has, err := actionsOf(f, whole)
+	has, kind, err := actionsOf(f, whole)
 	if err != nil {
+		return false, err
+	}
+	if err := l.admit(kind); err != nil {
 		return false, err
 	}
 	if l.has == nil {
@@ -230,6 +234,24 @@ func (l *Log) among(actions []string) error {
 		return fmt.Errorf("%s: %w", l.path, otherActions(l.has, actions))
 	}
 	l.has = actions
+	return nil
+}
+
+// What decisions are among, where actions have features: a log of one is read as one.
+const (
+	described = "actions that requests describe"
+	offered   = "actions of the catalogue that requests offer"
+	all       = "all actions of the catalogue"
+)
+
+// admit says whether a decision of that kind may be among the log's.
+func (l *Log) admit(kind string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.kind = cmp.Or(l.kind, kind)
+	if kind != "" && kind != l.kind {
+		return fmt.Errorf("the decision would be among %s, those in the log are among %s: they could not be read as one; a server with a log of its own takes it", kind, l.kind)
+	}
 	return nil
 }
 
@@ -296,23 +318,23 @@ func among(p *policyfile.Policy) []string {
 	return p.Actions()
 }
 
-// actionsOf reads the actions of the first decision of a log's whole lines, none of an empty
-// log. Decisions begin in its first lines, of which some may be damaged.
-func actionsOf(f io.ReaderAt, whole int64) ([]string, error) {
+// actionsOf reads the actions of the first decision of a log's whole lines, or of what kind it is,
+// none of an empty log. Decisions begin in its first lines, of which some may be damaged.
+func actionsOf(f io.ReaderAt, whole int64) (names []string, kind string, err error) {
 	other := errors.New("it does not begin with a decision of a server: is it another file? give one that is new, or a server's log")
 	if whole == 0 {
 		var b [1]byte
 		if n, _ := f.ReadAt(b[:], 0); n > 0 && b[0] != '{' && b[0] != 0 { // a power cut may leave zeros
-			return nil, other
+			return nil, "", other
 		}
-		return nil, nil
+		return nil, "", nil
 	}
 	r := bufio.NewReaderSize(io.NewSectionReader(f, 0, whole), 1<<16)
 	for read := 0; read < 4<<20; {
 		if err := skipZeros(r); err == io.EOF {
 			break
 		} else if err != nil {
-			return nil, err
+			return nil, "", err
 		}
 		line, err := r.ReadBytes('\n')
 		if err != nil {
@@ -325,13 +347,13 @@ func actionsOf(f io.ReaderAt, whole int64) ([]string, error) {
 			continue
 		}
 		if names, err := d.names(); err == nil && len(names) > 0 {
-			return names, nil
+			return names, "", nil
 		}
-		if _, ok := d.choice(); ok {
-			return sets, nil
+		if c, ok := d.choice(); ok {
+			return sets, c.kind(), nil
 		}
 	}
-	return nil, other
+	return nil, "", other
 }
 
 // Torn is the number of bytes of a last line without an end that opening set aside.

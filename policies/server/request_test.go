@@ -85,6 +85,68 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
+// FuzzSet: what is taken of offered actions says the same as encoding/json reads, and is logged as one
+// line of valid JSON, which a server that starts reads as the same request.
+func FuzzSet(f *testing.F) {
+	p := shopPolicy(f, 5, nil)
+	c := columnsOf(p, 1<<20, false)
+	for _, s := range []string{
+		`{"context":{"x_0":1}}`, `{"offered":["i\"1","i\u00223"],"context":[1,2,0,1],"top":3}`, `{"context":{},"offered":["x","x"]}`, `{"context":{},"actions":[]}`,
+		`{"context":{},"actions":[{"id":"a","price":1},{"brand":2,"id":"b\n"}]}`, `{"context":{},"actions":[{"\u0069d":"a","a":{"id":[1,{"id":"d"}]},"brand=1":1}],"decision_id":"x"}`,
+		`{"context":{},"actions":[{"id":"a"},{"id":"a"}]}`, `{"context":{},"actions":[{"id":"a","price":true,"brand":null},7]}`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var q request
+		if q.parse(b, c) != nil || q.late != nil {
+			return
+		}
+		var want struct {
+			Actions []json.RawMessage `json:"actions"`
+			Offered []string          `json:"offered"`
+			Top     int               `json:"top"`
+		}
+		if err := json.Unmarshal(b, &want); err != nil {
+			t.Fatalf("%q is taken, encoding/json says %v", b, err)
+		}
+		names := want.Offered
+		for _, raw := range want.Actions {
+			var of map[string]any
+			if err := json.Unmarshal(raw, &of); err != nil {
+				t.Fatal(err)
+			}
+			names = append(names, of["id"].(string))
+			if price, ok := of["price"].(float64); ok && len(want.Actions) == 1 && q.described[0] != price {
+				t.Fatalf("%q: the price is %v", b, q.described[0])
+			}
+		}
+		if q.top != want.Top || (q.set == nil) != (names == nil) || len(q.setText) > 0 != (q.set != nil) {
+			t.Fatalf("%q: top %d, %q, want %+v", b, q.top, q.setText, want)
+		}
+		if q.set == nil {
+			return
+		}
+		for i, name := range names {
+			if q.set.Len() != len(names) || q.set.Name(i) != name {
+				t.Fatalf("%q: %d actions, the %d-th is %q, want %q", b, q.set.Len(), i, q.set.Name(i), names)
+			}
+		}
+		var d logged
+		if err := json.Unmarshal(append(append([]byte{'{'}, q.setText...), '}'), &d); err != nil || bytes.ContainsAny(q.setText, "\n\r") || !bytes.Equal(d.set(), q.setText) {
+			t.Fatalf("%q: logged %q, read %q, %v", b, q.setText, d.set(), err)
+		}
+		d.Action, d.Propensity = names[len(names)-1], .5
+		if choice, ok := d.choice(); !ok || choice.place != len(names)-1 {
+			t.Fatalf("%q: logged %q, which says the place %d", b, q.setText, choice.place)
+		}
+		pi := make([]float64, len(names))
+		if err := p.PropensitiesOn(pi, nil, q.values, q.set); err != nil {
+			return // numbers may be too large
+		}
+	})
+}
+
 // flatten puts the leaves of the next value into a map; the path begins with a dot.
 func flatten(to map[string]any, path string, d *json.Decoder) error {
 	t, err := d.Token()

@@ -35,7 +35,8 @@
 //	{…,"offered":["a","b"],"action":"a","propensity":0.7,"propensities":[0.7,0.3],…,"catalogue":"hash",…
 //	{…,"action":"a","propensity":0.0001,…,"catalogue":"hash",…
 //
-// propensities in the order of what was offered, of the whole catalogue that of the action
+// A log has decisions of one of these three kinds, that of its first: others are refused, as they could
+// not be read as one log. propensities are in the order of what was offered, of the whole catalogue that of the action
 // alone; and catalogue is the hash of the one that was served, if it had a part.
 //
 // The context is the caller's, flattened, a list by the names of the policy, each
@@ -476,6 +477,9 @@ func (s *Server) draw(k *work, l *loaded, now time.Time) (status int, kind strin
 	line = append(append(line, `","context":`...), q.context...)
 	if p.HasItems() {
 		c := l.choice(k, action, *pi, ranks)
+		if err := s.log.admit(c.kind()); err != nil {
+			return http.StatusBadRequest, "request", fmt.Errorf("actions: %w", err)
+		}
 		line = c.line(line, q)
 		k.out = c.answer(k.out[:0], q)
 	} else {

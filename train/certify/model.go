@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"opl/graph/kernel"
+	"opl/graph/kernel/simd"
 	"opl/policies/features"
 	"opl/policies/propensity"
 	"opl/train/logs"
@@ -31,6 +32,8 @@ type scorer struct {
 	items       logs.ItemRows // z(a); Values nil: actions have no vectors
 	shared      []float64     // θφ(x) of what the encoder gives
 	z           [4][]float64
+	panels      []float32 // of a catalogue: z(a) of all actions, for simd.Products; nil: not held, or not of 32 bits
+	all         []float64 // their scores
 }
 
 func newScorer(theta []float64, log *logs.Log) *scorer {
@@ -46,7 +49,33 @@ func newScorer(theta []float64, log *logs.Log) *scorer {
 	for j := range s.z {
 		s.z[j] = make([]float64, len(s.shared))
 	}
+	if !log.Sets() {
+		s.hold()
+	}
 	return s
+}
+
+// heldPanels is how many numbers of a catalogue are held for fast products: 256 MB.
+const heldPanels = 64 << 20
+
+// hold holds z(a) of the catalogue.
+func (s *scorer) hold() {
+	n, q, z := s.log.K(), len(s.shared), s.z[0]
+	wide := (n + simd.Abreast - 1) / simd.Abreast * simd.Abreast
+	if q == 0 || wide > heldPanels/q {
+		return
+	}
+	panels := make([]float32, wide*q)
+	for a := range n {
+		s.items.Values.Row64(a, z)
+		to := panels[a/simd.Abreast*simd.Abreast*q+a%simd.Abreast:]
+		for j, v := range z {
+			if to[j*simd.Abreast] = float32(v); float64(float32(v)) != v {
+				return
+			}
+		}
+	}
+	s.panels, s.all = panels, make([]float64, wide)
 }
 
 // row is φ(x)ᵀθ_c.
@@ -65,6 +94,15 @@ func (s *scorer) of(i int) []float64 {
 		for j := range scores {
 			a, _ := s.log.Option(i, j)
 			scores[j] = s.row(int(a))
+		}
+		return scores
+	}
+	if s.panels != nil {
+		simd.Products(s.all, s.panels, s.shared)
+		for j := range scores {
+			if scores[j] = s.all[j]; s.items.Place(j) >= 0 {
+				scores[j] += s.row(s.items.Place(j))
+			}
 		}
 		return scores
 	}

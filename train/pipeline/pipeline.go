@@ -757,6 +757,8 @@ func (l *learning) finish() (err error) {
 		out.Unproven = "the propensities are estimates: no guarantee holds"
 	case l.log.Unrewarded > 0:
 		out.Unproven = provenance.NoRewards(l.log.Unrewarded)
+	case l.items != nil && !l.objective.Recipe:
+		out.Unproven = "a " + t.Policy + " policy is one parameter chosen from the data: nothing can be guaranteed of it on this log; the certified recipe leaves rows for that"
 	case !l.family.HasPosterior() && !l.objective.Recipe:
 		out.Unproven = "a " + t.Policy + " policy is one parameter chosen from the data: nothing can be guaranteed of it on this log; a gaussian policy has a posterior"
 	}

@@ -32,3 +32,5 @@ TEXT ·columnExp32(SB), NOSPLIT, $0
 	UNDEF
 TEXT ·axpy32(SB), NOSPLIT, $0
 	UNDEF
+TEXT ·products32(SB), NOSPLIT, $0
+	UNDEF
