@@ -68,8 +68,9 @@ func (t *sample) uncovered(target Target, row []float64, i int) (mass float64) {
 	if target.Row == nil {
 		return 0
 	}
-	for a, p := range row {
-		if t.log.LoggedOnly() && !t.taken[a] || !t.log.LoggedOnly() && t.log.Propensities[i*t.k+a] <= logs.Floor {
+	pi0 := t.log.Pi0(i)
+	for j, p := range row[:t.log.Options(i)] {
+		if a, _ := t.log.Option(i, j); pi0 == nil && !t.taken[a] || pi0 != nil && pi0[j] <= logs.Floor {
 			mass += p
 		}
 	}
@@ -87,13 +88,14 @@ func (t *sample) most(d *Data, target Target, given float64) (float64, error) {
 	if t.log.LoggedOnly() || target.Row == nil {
 		return 0, fmt.Errorf("ope: setting interval: %s asks for the largest weight that target %s can have, which a log or a target with probabilities of logged actions alone does not show: set max-weight (setting max-weight), or take normal or bootstrap", t.method.Name, target.Name)
 	}
-	most, row := 1.0, make([]float64, t.k)
+	most, room := 1.0, make([]float64, t.log.MostOptions())
 	for i := range t.n {
+		row, pi0 := room[:t.log.Options(i)], t.log.Pi0(i)
 		if err := target.Row(row, i); err != nil {
 			return 0, err
 		}
 		for a, p := range row {
-			most = max(most, p/t.log.Propensities[i*t.k+a])
+			most = max(most, p/pi0[a])
 		}
 	}
 	return most, nil

@@ -24,6 +24,7 @@ type Estimator struct {
 	Bounded   bool   // a mean of rows in [0, max(1, M)] for weights in [0, M]: it has the intervals that ask for bounds
 	ByLogger  bool   // reads Logger: needs a log that says which of its policies logged each row
 	Balanced  bool   // reads Balanced: needs Options.Loggers
+	Marginal  bool   // calls Marginal: needs actions that are described, with the propensities of all that is offered
 	Hyper     *Hyper // nil: no hyperparameter
 	// Teach is the weight of a row of importance weight w and propensity π₀ in the regression of
 	// a model of the reward that is learned for the estimator and the target, by Options.Learn; nil:
@@ -62,6 +63,7 @@ func Estimators() []Estimator {
 		MRDR(),
 		Balanced(),
 		Weighted(),
+		MIPS(),
 	}
 }
 
@@ -110,7 +112,9 @@ type Data struct {
 	Predicted []float64 // r̂(x_i, a_i), likewise
 	Logger    []int32   // which policy logged the row, from 0, for estimators ByLogger
 	Balanced  []float64 // π(a_i|x_i)/π̄(a_i|x_i), π̄ the mean policy of the rows' loggers, for Balanced ones
-	Weight    []float64 // ω ≥ 0 of rows, which Mean and Ratio take into account; nil: all 1
+	// Marginal gives w(x_i, e_i), see [MIPS], for a number of clusters, for Marginal estimators.
+	Marginal func(clusters int) []float64
+	Weight   []float64 // ω ≥ 0 of rows, which Mean and Ratio take into account; nil: all 1
 
 	rows *sample
 }

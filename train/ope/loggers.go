@@ -82,7 +82,7 @@ func (t *sample) mixture(loggers []Target) ([]float64, error) {
 			return nil, fmt.Errorf("ope: setting logger: no row is logged by %q: the log names %s", l.Name, strings.Join(log.Policies, ", "))
 		}
 	}
-	mix, row := make([]float64, t.n), make([]float64, t.k)
+	mix, row := make([]float64, t.n), make([]float64, log.MostOptions())
 	for j, name := range log.Policies {
 		if !slices.Contains(log.Logger, int32(j)) {
 			continue
@@ -126,9 +126,14 @@ func (target *Target) logged(row []float64, i int, log *logs.Log) (float64, erro
 		}
 		return target.Logged[i], probability(target.Logged[i])
 	}
+	row = row[:log.Options(i)]
 	if err := target.Row(row, i); err != nil {
 		return math.NaN(), err
 	}
-	_, err := logs.Distribution(row, log.Actions, logs.Exact)
-	return row[log.Action[i]], err
+	names := log.Actions
+	if log.Sets() {
+		names = nil
+	}
+	_, err := logs.Distribution(row, names, logs.Exact)
+	return row[log.Chosen(i)], err
 }

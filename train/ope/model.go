@@ -37,6 +37,11 @@ func RewardModels() []RewardModel {
 // φ(x) is log.X. A log of named values that are not encoded is encoded,
 // standardized and with an intercept, as φ should have; it must stay open. The Model keeps a scratch
 // row and is for one goroutine.
+//
+// Of a log with choices one model is learned for all actions, of what they are described by: θᵀf(x, a) in place
+// of θ_aᵀφ(x), f the products of φ(x) and z(a), or where these are more than 400 numbers φ(x) and z(a) one after
+// the other. z(a) is Choices.Z, or is encoded as φ is, with a 1 of its own for each action that was logged 20 times
+// where actions have no features.
 type ModelOptions struct {
 	Folds   int       // parts of the log, each predicted by the others; 0 means 5
 	Penalty float64   // λ; 0 means 1
@@ -81,6 +86,13 @@ func crossFit(log *logs.Log, o ModelOptions, link func(mean, score float64) floa
 	fold := t.folds(o.Folds, o.Seed)
 	mean := t.foldMeans(fold, o.Folds)
 
+	if log.Choices != nil {
+		c, err := cross(log)
+		if err != nil {
+			return nil, err
+		}
+		return c.fit(t, o, fold, mean, link, solve)
+	}
 	byAction := make([][]int, t.k)
 	for i, a := range log.Action {
 		byAction[a] = append(byAction[a], i)

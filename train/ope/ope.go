@@ -207,6 +207,7 @@ func Evaluate(log *logs.Log, targets []Target, o Options) (Result, error) {
 		if err != nil {
 			return Result{}, err
 		}
+		d.Marginal = t.marginal(target)
 		if d.Delta = o.Delta; mix != nil {
 			d.Balanced = make([]float64, t.n)
 			for i, m := range mix {
@@ -341,6 +342,10 @@ func (t *sample) choose(o Options, targets []Target, judge *provenance.Judge) (c
 			why = "the policies that logged the rows are not given, by setting logger"
 		case e.ByLogger:
 			why = taught()
+		case e.Marginal && logged >= 0:
+			why = fmt.Sprintf("target %s has no probabilities of all actions", targets[logged].Name)
+		case e.Marginal:
+			why = t.described()
 		}
 		if why != "" {
 			missing = append(missing, e.Name+": "+why)
@@ -358,7 +363,7 @@ func (t *sample) choose(o Options, targets []Target, judge *provenance.Judge) (c
 func (t *sample) policy(target Target) (Policy, *Data, error) {
 	p := Policy{Name: target.Name}
 	d := &Data{N: t.n, R: t.r, Pi0: t.log.Propensity, Pi: make([]float64, t.n), W: make([]float64, t.n), Logger: t.log.Logger, Weight: t.omega, rows: t}
-	row := make([]float64, t.k)
+	row := make([]float64, t.log.MostOptions())
 	for i := range t.n {
 		var err error
 		if d.Pi[i], err = target.logged(row, i, t.log); err != nil {
@@ -378,13 +383,15 @@ func (t *sample) policy(target Target) (Policy, *Data, error) {
 // predict fills what a model says of a target.
 func (t *sample) predict(d *Data, target Target, model Model) error {
 	d.Direct, d.Predicted = make([]float64, t.n), make([]float64, t.n)
-	row, predicted := make([]float64, t.k), make([]float64, t.k)
+	most := t.log.MostOptions()
+	room, all := make([]float64, most), make([]float64, most)
 	for i := range t.n {
+		row, predicted := room[:t.log.Options(i)], all[:t.log.Options(i)]
 		if err := target.Row(row, i); err != nil {
 			return err
 		}
 		model(predicted, i)
-		d.Predicted[i] = predicted[t.log.Action[i]]
+		d.Predicted[i] = predicted[t.log.Chosen(i)]
 		for a, q := range row {
 			d.Direct[i] += q * predicted[a]
 		}

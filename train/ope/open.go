@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -51,11 +52,33 @@ func Open(arg string, l *logs.Log) (Target, error) {
 
 // FromPolicy is the target of a policy file, computed row by row from the log, which
 // must stay open; it is for one goroutine. The policy's actions must be among the log's;
-// the others have probability 0. Some of the names in the log's contexts must be the
+// the others have probability 0. One whose actions have features plays what the rows offer; of a catalogue with
+// logged propensities alone, its probabilities of the logged actions are computed at once. Some of the names in the log's contexts must be the
 // policy's. Nothing is guaranteed of a policy that this log taught.
 func FromPolicy(name string, p *policyfile.Policy, l *logs.Log) (Target, error) {
 	if l.Names() == nil {
 		return Target{}, fmt.Errorf("policy %s: the log has no named values, which a policy file reads", name)
+	}
+	f := p.File()
+	if err := provenance.Fits(f, l); err != nil {
+		return Target{}, fmt.Errorf("policy %s: %w", name, err)
+	}
+	if _, err := l.Known(p.Inputs()); err != nil {
+		return Target{}, err
+	}
+	if f.HasItems() {
+		t := Target{Name: name, Policy: p, Origin: provenance.FromFile(f)}
+		var err error
+		if l.Sets() || !l.LoggedOnly() {
+			t.Row, err = provenance.Plays(p, l)
+			return t, err
+		}
+		rows := make([]int, l.Len())
+		for i := range rows {
+			rows[i] = i
+		}
+		t.Logged, err = provenance.Logged(p, l, rows, runtime.GOMAXPROCS(0))
+		return t, err
 	}
 	to := make([]int, 0, l.K())
 	for _, action := range p.Actions() {
@@ -64,9 +87,6 @@ func FromPolicy(name string, p *policyfile.Policy, l *logs.Log) (Target, error) 
 			return Target{}, fmt.Errorf("policy %s: the log has no action %q", name, action)
 		}
 		to = append(to, a)
-	}
-	if _, err := l.Known(p.Inputs()); err != nil {
-		return Target{}, err
 	}
 	row := make([]float64, len(to))
 	var d logs.Decision

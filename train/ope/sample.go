@@ -23,6 +23,9 @@ type sample struct {
 	z      float64   // their quantile
 	method Method    // by which they are made
 	seed   uint64    // of its draws
+
+	items logs.Contexts   // what actions are described by, for MIPS
+	of    map[int][]int32 // their clusters, by the number of these
 }
 
 // newSample checks the log.

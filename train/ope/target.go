@@ -16,7 +16,7 @@ import (
 // a log. It must be fixed independently of the log for a guarantee to hold.
 type Target struct {
 	Name string
-	// Row writes π(·|x_i) to dst [K]; nil: only the logged action's is known.
+	// Row writes π(·|x_i), of the actions that the row offers, to dst [Options]; nil: only the logged action's is known.
 	Row func(dst []float64, i int) error
 	// Logged is π(a_i|x_i) [n], needed where Row is nil.
 	Logged []float64
@@ -25,11 +25,11 @@ type Target struct {
 	Policy *policyfile.Policy // of a policy file; nil: it is none
 }
 
-// Uniform is the target that takes every one of k actions alike.
-func Uniform(k int) Target {
+// Uniform is the target that takes every one of k actions alike, or every one that a row offers, where these are others.
+func Uniform(_ int) Target {
 	return Target{Name: "uniform", Origin: provenance.FixedBefore(), Row: func(dst []float64, _ int) error {
-		for a := range dst[:k] {
-			dst[a] = 1 / float64(k)
+		for a := range dst {
+			dst[a] = 1 / float64(len(dst))
 		}
 		return nil
 	}}
@@ -49,7 +49,8 @@ func Matrix(name string, pi []float64, k int) Target {
 //	probabilities or propensities           the same, as a list
 //	probability                             of the logged action alone, by row of the log
 //
-// Those by row belong to the row of the same decision_id if both have one, which
+// Of a log whose rows offer sets, and of one of a catalogue but for the first form, they are a list probabilities, of
+// what the row offers in its order, or probability. Those by row belong to the row of the same decision_id if both have one, which
 // must then be there for every row of the log, and otherwise to the rows in order,
 // of which there must be as many. Probabilities of all actions must sum to 1 within
 // 1e-6. Without them there is no direct method, and no doubly robust one.
@@ -70,11 +71,24 @@ func readTarget(r *logs.Rows, l *logs.Log) (Target, error) {
 	if !r.Next() {
 		return fail("no rows")
 	}
-	if r.Has("action") && r.Has("probability") {
+	if r.Has("action") && r.Has("probability") && !l.Sets() {
 		pi, err := byAction(r, l.Actions)
 		return Target{Row: func(dst []float64, _ int) error { copy(dst[:k], pi); return nil }}, err
 	}
-	read, width, err := fields(r, l.Actions)
+	var read func(dst []float64) error
+	var width int
+	var err error
+	var sets [][]float64 // of each row; nil: rows are of one width
+	switch {
+	case l.Choices == nil:
+		read, width, err = fields(r, l.Actions)
+	case r.Has("probabilities"):
+		sets = make([][]float64, n)
+	case r.Has("probability"):
+		read, width = func(dst []float64) (err error) { dst[0], err = r.Number("probability"); return err }, 1
+	default:
+		err = fmt.Errorf("%s: no probabilities of what rows offer; want a list probabilities, in the order of the row's actions, or probability, of the logged action", r.Where())
+	}
 	if err != nil {
 		return Target{}, err
 	}
@@ -112,10 +126,18 @@ func readTarget(r *logs.Rows, l *logs.Log) (Target, error) {
 			return fail("this decision_id came before")
 		}
 		row := pi[at*width : (at+1)*width]
-		if err := read(row); err != nil {
+		if sets == nil {
+			err = read(row)
+		} else if row, err = r.List("probabilities"); err == nil && len(row) != l.Options(at) {
+			err = fmt.Errorf("%s: %d probabilities for %d actions offered", r.Where(), len(row), l.Options(at))
+		}
+		if err != nil {
 			return Target{}, err
 		}
-		if width == 1 {
+		if sets != nil {
+			sets[at] = slices.Clone(row)
+			_, err = logs.Distribution(row, nil, logs.Exact)
+		} else if width == 1 {
 			err = probability(row[0])
 		} else {
 			_, err = logs.Distribution(row, l.Actions, logs.Exact)
@@ -131,6 +153,8 @@ func readTarget(r *logs.Rows, l *logs.Log) (Target, error) {
 		return fail("%d of the log's %d decisions are missing, the first is %q", n-count, n, id(slices.Index(given, false)))
 	case count < n:
 		return fail("%d rows, but the log has %d rows", count, n)
+	case sets != nil:
+		return Target{Row: func(dst []float64, i int) error { copy(dst, sets[i]); return nil }}, nil
 	case width == 1:
 		return Target{Logged: pi}, nil
 	}

@@ -448,7 +448,7 @@ func (j *Judge) candidate(p *policyfile.Policy, o Options) (*candidate, error) {
 		return nil, err
 	}
 	f := p.File()
-	if err := j.fits(f); err != nil {
+	if err := Fits(f, j.log); err != nil {
 		return nil, err
 	}
 	past, err := j.Compare(f, o.Fresh)

@@ -38,7 +38,7 @@ func (j *Judge) RewardModel(f *policyfile.File) (*certify.RewardModel, error) {
 	if _, err := j.log.Known(c.Encoder); err != nil {
 		return nil, err
 	}
-	if err := j.fits(f); err != nil {
+	if err := Fits(f, j.log); err != nil {
 		return nil, err
 	}
 	var to []int32

@@ -14,10 +14,10 @@ import (
 	"opl/train/logs"
 )
 
-// fits reports a policy that has nothing to play in the rows of the log: one whose actions have features needs
+// Fits reports a policy that has nothing to play in the rows of the log: one whose actions have features needs
 // rows that say what they offered, and one of a fixed set rows that offer it.
-func (j *Judge) fits(f *policyfile.File) error {
-	switch log := j.log; {
+func Fits(f *policyfile.File, log *logs.Log) error {
+	switch {
 	case f.HasItems() && log.Choices == nil:
 		return errors.New("the actions of the policy have features, and the log does not say what its rows offered: give setting catalogue, or a log with the columns offered or actions")
 	case !f.HasItems() && log.Sets():
