@@ -1,8 +1,6 @@
 package graph
 
 import (
-	"gonum.org/v1/gonum/blas/blas32"
-	"gonum.org/v1/gonum/blas/blas64"
 	"gorgonia.org/tensor"
 
 	"opl/graph/kernel"
@@ -137,42 +135,6 @@ func convolve[T float](c *convolution, name string, dst, x, y []T, threads int, 
 		})
 		clear(dst)
 		simd.AddRows(dst, sums)
-	}
-}
-
-// times writes op(x)·op(y) to dst, or adds it, where y has rows and columns and op transposes.
-func times[T float](dst, x, y []T, rows, cols int, tx, ty, add bool) {
-	k, n := dims(tensor.Shape{rows, cols}, ty)
-	m := len(dst) / n
-	xr, xc := dims(tensor.Shape{m, k}, tx)
-	var beta T
-	if add {
-		beta = 1
-	}
-	switch dst := any(dst).(type) {
-	case []float64:
-		x, y := any(x).([]float64), any(y).([]float64)
-		blas64.Gemm(trans(tx), trans(ty), 1, blas64.General{Rows: xr, Cols: xc, Stride: xc, Data: x},
-			blas64.General{Rows: rows, Cols: cols, Stride: cols, Data: y}, float64(beta), blas64.General{Rows: m, Cols: n, Stride: n, Data: dst})
-	case []float32:
-		x, y := any(x).([]float32), any(y).([]float32)
-		if !simd.Vector() {
-			blas32.Gemm(trans(tx), trans(ty), 1, blas32.General{Rows: xr, Cols: xc, Stride: xc, Data: x},
-				blas32.General{Rows: rows, Cols: cols, Stride: cols, Data: y}, float32(beta), blas32.General{Rows: m, Cols: n, Stride: n, Data: dst})
-			return
-		}
-		a, b := simd.RowMajor(xr, xc, x), simd.RowMajor(rows, cols, y)
-		if tx {
-			a = a.T()
-		}
-		if ty {
-			b = b.T()
-		}
-		if add {
-			simd.GemmAdd32(dst, a, b)
-		} else {
-			simd.Gemm32(dst, a, b, 0, 1)
-		}
 	}
 }
 

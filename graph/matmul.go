@@ -33,18 +33,8 @@ func matmul(x, y Expr, tx, ty bool) Expr {
 	}
 	xs, ys := x.n.Shape(), y.n.Shape()
 	r := of2(
-		func(dst, x, y []float64) {
-			blas64.Gemm(trans(tx), trans(ty), 1,
-				blas64.General{Rows: xs[0], Cols: xs[1], Stride: xs[1], Data: x},
-				blas64.General{Rows: ys[0], Cols: ys[1], Stride: ys[1], Data: y},
-				0, blas64.General{Rows: m, Cols: n, Stride: n, Data: dst})
-		},
-		func(dst, x, y []float32) {
-			blas32.Gemm(trans(tx), trans(ty), 1,
-				blas32.General{Rows: xs[0], Cols: xs[1], Stride: xs[1], Data: x},
-				blas32.General{Rows: ys[0], Cols: ys[1], Stride: ys[1], Data: y},
-				0, blas32.General{Rows: m, Cols: n, Stride: n, Data: dst})
-		}).as("matmul ", tx, ty)
+		func(dst, x, y []float64) { times(dst, x, y, ys[0], ys[1], tx, ty, false) },
+		func(dst, x, y []float32) { times(dst, x, y, ys[0], ys[1], tx, ty, false) }).as("matmul ", tx, ty)
 	p := product{tx: tx, ty: ty, x: xs, y: ys, m: m, n: n}
 	switch {
 	case !tx && ty:
@@ -90,6 +80,42 @@ func trans(t bool) blas.Transpose {
 		return blas.Trans
 	}
 	return blas.NoTrans
+}
+
+// times writes op(x)·op(y) to dst, or adds it, where op transposes; y has so many rows and columns.
+func times[T float](dst, x, y []T, rows, cols int, tx, ty, add bool) {
+	k, n := dims(tensor.Shape{rows, cols}, ty)
+	m := len(dst) / n
+	xr, xc := dims(tensor.Shape{m, k}, tx)
+	var beta T
+	if add {
+		beta = 1
+	}
+	switch dst := any(dst).(type) {
+	case []float64:
+		x, y := any(x).([]float64), any(y).([]float64)
+		blas64.Gemm(trans(tx), trans(ty), 1, blas64.General{Rows: xr, Cols: xc, Stride: xc, Data: x},
+			blas64.General{Rows: rows, Cols: cols, Stride: cols, Data: y}, float64(beta), blas64.General{Rows: m, Cols: n, Stride: n, Data: dst})
+	case []float32:
+		x, y := any(x).([]float32), any(y).([]float32)
+		if !simd.Vector() {
+			blas32.Gemm(trans(tx), trans(ty), 1, blas32.General{Rows: xr, Cols: xc, Stride: xc, Data: x},
+				blas32.General{Rows: rows, Cols: cols, Stride: cols, Data: y}, float32(beta), blas32.General{Rows: m, Cols: n, Stride: n, Data: dst})
+			return
+		}
+		a, b := simd.RowMajor(xr, xc, x), simd.RowMajor(rows, cols, y)
+		if tx {
+			a = a.T()
+		}
+		if ty {
+			b = b.T()
+		}
+		if add {
+			simd.GemmAdd32(dst, a, b)
+		} else {
+			simd.Gemm32(dst, a, b, 0, 1)
+		}
+	}
 }
 
 // product is a matrix product in float32 by vector kernels.

@@ -14,7 +14,7 @@ type ConvNet struct {
 	// Height, Width and Channels are of the images; 0: square, of one channel.
 	Height, Width, Channels int
 	Kernels                 []Kernels // of the convolutions, one after another
-	Pad                     bool      // a border lets convolutions keep the sides of the image
+	Pad                     bool      // a border of half a kernel: those of odd sizes keep the sides of the image
 	Widths                  []int     // of the layers behind them
 	Dropout                 float64   // behind each of these, in [0, 1)
 }
