@@ -68,8 +68,9 @@ turns the log and the rewards into one to learn from.
   GET  /metrics       Prometheus' text format
   GET  /openapi.json  the OpenAPI document of these
 
-SIGHUP reads the policy file and the catalogue again: a file that is refused leaves the
-policy, or the catalogue, as it is. SIGINT and SIGTERM stop the server once the requests under way are answered.
+SIGHUP reads the policy file and the catalogue again: a file that is refused leaves what
+it was as it is. SIGINT and SIGTERM stop the server once the requests under way are
+answered.
 
 A log that is renamed or removed is begun anew, within a second or at once by
 SIGUSR1. --log-max-bytes renames a full one to FILE.000001, FILE.000002 and so on;

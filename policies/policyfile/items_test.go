@@ -311,6 +311,13 @@ func TestAlternating(t *testing.T) {
 		if err := errors.Join(p.Propensities(got, x), p.PropensitiesOffered(want, x, offers(f, whole...))); err != nil || !slices.Equal(got, want) {
 			t.Errorf("runs of %d: other propensities, %v", every, err)
 		}
+		ids := offers(f, whole...)
+		for i := range ids {
+			ids[i].Features = nil
+		}
+		if err := p.PropensitiesOffered(want, x, ids); err != nil || !slices.Equal(got, want) {
+			t.Errorf("runs of %d: other propensities of ids, %v", every, err)
+		}
 	}
 }
 

@@ -277,7 +277,7 @@ type Offered struct {
 	room  []float64
 }
 
-// NewOffered returns an empty set for a policy, and for those that WithCatalogue makes of it.
+// NewOffered returns an empty set for a policy.
 func (p *Policy) NewOffered() *Offered {
 	o := &Offered{p: p, seen: map[string]struct{}{}, z: make([][]float32, len(p.parts)), own: make([][]int32, len(p.parts)), raw: make([]float64, p.items.Dim())}
 	for i := range p.parts {
@@ -294,8 +294,12 @@ func (o *Offered) Len() int { return len(o.at) }
 // Name is the i-th action.
 func (o *Offered) Name(i int) string { return o.names[i] }
 
-// Reset takes all actions out, and makes the set one for p, which has the same file.
+// Reset takes all actions out, and makes the set one for p.
 func (o *Offered) Reset(p *Policy) {
+	if p.file != o.p.file {
+		*o = *p.NewOffered()
+		return
+	}
 	clear(o.seen)
 	o.p, o.names, o.at = p, o.names[:0], o.at[:0]
 	for i := range o.z {

@@ -421,6 +421,40 @@ func TestReloadCatalogue(t *testing.T) {
 	}
 }
 
+// A policy with more components and other features of actions takes over.
+func TestReloadItems(t *testing.T) {
+	s, _ := testServer(t, shopPolicy(t, 40, nil), Config{})
+	more := shopPolicy(t, 40, func(f *policyfile.File) {
+		c := f.Components[0]
+		e, err := features.New(features.Encoder{Names: []string{"size", "price"}, Scale: []float64{1, 1}})
+		if err == nil {
+			c.Items, err = features.NewItems(e, nil)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Actions, f.Catalogue, c.Weights, f.Components[0].Weight, c.Weight = nil, nil, c.Weights[:2], .5, .5
+		f.Components = append(f.Components, c, c)
+		f.Components[2].Weight = .25
+		f.Components[1].Weight = .25
+	})
+	x := []features.Value{{Name: "x_0", Number: 1}}
+	for i := range 6 {
+		if i == 3 {
+			if err := s.Reload(more); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w := do(s, "POST", "/decide", `{"context":{"x_0":1},"actions":[{"id":"a","price":1},{"id":"b","price":2,"size":3}],"top":2}`)
+		var a itemAnswer
+		strict(t, w.Body.Bytes(), &a)
+		pi := make([]float64, 2)
+		if err := s.Policy().PropensitiesOffered(pi, x, []features.Offer{{Action: "a", Features: []features.Value{{Name: "price", Number: 1}}}, {Action: "b", Features: []features.Value{{Name: "price", Number: 2}, {Name: "size", Number: 3}}}}); err != nil || a.Action == nil || a.Propensity != pi[*a.Action] {
+			t.Errorf("%d: %s, want %v, %v", i, w.Body, pi, err)
+		}
+	}
+}
+
 // What is guaranteed is of the policy file's catalogue.
 func TestItemsDescription(t *testing.T) {
 	certified := func(f *policyfile.File) { f.Certificate = json.RawMessage(`{"guaranteed":0.5}`) }
