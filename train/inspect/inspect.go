@@ -157,7 +157,7 @@ func Inspect(in *logs.Log) Report {
 	case in.Propensity != nil:
 		r.Known = "logged"
 	}
-	l := &log{Log: *in, n: in.Len(), k: in.K(), least: 1 / float64(in.K()), report: &r}
+	l := &log{Log: *in, n: in.Len(), k: in.K(), report: &r}
 	l.timeline()
 	if l.schema() {
 		l.contexts = in.ContextHashes()
@@ -170,7 +170,7 @@ func Inspect(in *logs.Log) Report {
 		l.reading()
 		l.ids()
 		if l.Propensity != nil {
-			l.weight = make([]float64, l.n)
+			l.weight, l.least = make([]float64, l.n), l.evenly()
 			for i, p := range l.Propensity {
 				l.weight[i] = 1 / (float64(l.Options(i)) * p)
 			}
