@@ -257,7 +257,7 @@ func writable(flag, path string, read ...string) error {
 // known takes the names of actions from a policy, unless they are given, or come with
 // the logging policy.
 func (f *readFlags) known(p *policyfile.Policy) {
-	if f.Actions == nil && (f.LoggingPolicy == "" || f.LoggingPolicy == "uniform") {
+	if f.Actions == nil && f.Catalogue == "" && !p.HasItems() && (f.LoggingPolicy == "" || f.LoggingPolicy == "uniform") {
 		f.Actions = p.Actions()
 	}
 }

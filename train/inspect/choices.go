@@ -21,6 +21,14 @@ func (l *log) even() (off float64, ok bool) {
 	return off, off <= 0.0101
 }
 
+// evenly is the mean of 1/K.
+func (l *log) evenly() float64 {
+	if !l.Sets() {
+		return 1 / float64(l.k)
+	}
+	return l.mean(func(i int) float64 { return 1 / float64(l.Options(i)) }).value
+}
+
 // sets says how many actions rows offer. Rows that offer one leave nothing to decide: all of them are
 // unusable, more than half doubtful.
 func (l *log) sets() {
@@ -28,7 +36,6 @@ func (l *log) sets() {
 		return
 	}
 	size, single, sum := make([]int, l.n), 0, 0.
-	l.least = 0
 	for i := range size {
 		size[i] = l.Options(i)
 		sum += float64(size[i])

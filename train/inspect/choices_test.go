@@ -234,6 +234,9 @@ func TestOffered(t *testing.T) {
 	if !strings.Contains(f.Measured, "uniform") || r.Gamma != 1 {
 		t.Errorf("%+v", f)
 	}
+	if f, _ = r.Finding("mean propensity"); !strings.Contains(f.Measured, "0.2454, at least the mean of 1/K = 0.2454") {
+		t.Errorf("%+v", f)
+	}
 	never := shop{n: 3000, k: 40, most: 8, all: true, policy: func(x []float64, z [][]float64, a []int32, pi []float64) {
 		evenly(x, z, a, pi)
 		for j := range a {

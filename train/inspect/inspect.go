@@ -167,7 +167,7 @@ func Within(in *logs.Log, gamma float64) Report {
 	case in.Propensity != nil:
 		r.Known = "logged"
 	}
-	l := &log{Log: *in, n: in.Len(), k: in.K(), least: 1 / float64(in.K()), gamma: gamma, report: &r}
+	l := &log{Log: *in, n: in.Len(), k: in.K(), gamma: gamma, report: &r}
 	l.timeline()
 	if l.schema() {
 		l.contexts = in.ContextHashes()
@@ -180,7 +180,7 @@ func Within(in *logs.Log, gamma float64) Report {
 		l.reading()
 		l.ids()
 		if l.Propensity != nil {
-			l.weight = make([]float64, l.n)
+			l.weight, l.least = make([]float64, l.n), l.evenly()
 			for i, p := range l.Propensity {
 				l.weight[i] = 1 / (float64(l.Options(i)) * p)
 			}
