@@ -39,11 +39,12 @@ type Selection struct {
 	Ship     bool     `json:"ship"`
 	Decision Decision `json:"decision"`
 	Because  string   `json:"because"` // the decision with its reason, in a line
-	// Needed are rows like these that would show the estimated gain of the selected target, were it true:
+	// Needed are rows like these that would show the estimated gain of the selected target in some four of five
+	// logs, were it true:
 	//
-	//	2 n (se/gain)² (log(2m/δ) + 1)
+	//	n (se/gain)² (√(2 log(2m/δ) + 4) + .84)²
 	//
-	// 0: it is shown, or not estimated to be above 0.
+	// where 4 is about what the choice of ℓ costs. 0: it is shown, or not estimated to be above 0.
 	Needed   int         `json:"rows_needed,omitempty"`
 	Rows     int         `json:"rows"`
 	Groups   int         `json:"groups"`
@@ -186,7 +187,7 @@ func (s *Selection) decide() {
 			s.Because += fmt.Sprintf("%s earns at least %.3f, and is not shown to earn more than what plays", best.Name, best.lower())
 			if e != nil && e.Gain.Value > 0 && e.Gain.SE > 0 {
 				m := float64(len(s.Targets))
-				needed := 2 * float64(s.Rows) * math.Pow(e.Gain.SE/e.Gain.Value, 2) * (math.Log(2*m/s.Delta) + 1)
+				needed := float64(s.Rows) * math.Pow(e.Gain.SE/e.Gain.Value*(math.Sqrt(2*math.Log(2*m/s.Delta)+4)+.84), 2)
 				if needed > float64(s.Rows) && needed < 1e12 {
 					s.Needed = int(math.Ceil(needed))
 					s.Because += fmt.Sprintf("; %s rows would show it if the gain is as estimated, %+.3f ± %.3f", about(s.Needed), e.Gain.Value, (e.Gain.High-e.Gain.Low)/2)
