@@ -48,6 +48,9 @@ func (f *readFlags) open(ctx context.Context, path string) (*logs.Log, error) {
 		o.RewardMin, o.RewardMax = 0, 0
 	}
 	if o.LoggingPolicy != "" && o.LoggingPolicy != "uniform" {
+		if o.Catalogue != "" {
+			return nil, errors.New("--logging-policy with --catalogue is uniform: what a policy did among its actions must be in the log, in the column propensity")
+		}
 		p, err := policyfile.Load(o.LoggingPolicy)
 		if err != nil {
 			return nil, err

@@ -60,6 +60,7 @@ type row struct {
 	hasID, hasGroup, hasAction, hasTime, hasCost, hasP bool
 	hasProps, hasWeight, hasSet, listed                bool          // listed: props are those of all in their order
 	form                                               jsontext.Kind // of action, see table.cell
+	ids                                                jsontext.Kind // as builder.idForm, of the row's
 	unrewarded                                         int           // decisions without a reward that were left out with it
 	list                                               int           // numbers of a context that is a list of them; 0: it is none
 }
@@ -92,7 +93,7 @@ type builder struct {
 	serial       int           // of the row, that marks what it offers
 	catalogue    *Catalogue    // of all actions; nil: there is none
 	describes    bool          // the file is a catalogue, and rows are actions
-	idForm       jsontext.Kind // of ids of actions, '0' or '"'; 0: not known yet
+	idForm       jsontext.Kind // of ids of actions, '0' or '"', of the rows before; 0: not known yet
 	byPlace      bool          // actions have no ids
 	described    bool          // actions have features
 	mayLack      bool          // of features, some actions of a row
@@ -455,6 +456,7 @@ func (b *builder) add() error {
 	}
 
 	// The row is good: nothing below can refuse it.
+	b.idForm = cmp.Or(b.idForm, r.ids)
 	if b.n == 0 {
 		b.first = *r
 	}

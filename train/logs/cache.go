@@ -135,10 +135,13 @@ func spare(path string, log os.FileInfo, o *Options) error {
 			continue
 		}
 		info, err := os.Stat(f.path)
+		catalogue, unlisted := os.Stat(o.Catalogue)
 		dir, none := os.Stat(filepath.Dir(f.path))
 		switch {
 		case err == nil && os.SameFile(info, log):
 			return fmt.Errorf("%s: %s %s would write over the log", path, f.what, f.path)
+		case err == nil && unlisted == nil && os.SameFile(info, catalogue):
+			return fmt.Errorf("%s: %s %s would write over the catalogue", path, f.what, f.path)
 		case err == nil && info.IsDir():
 			return fmt.Errorf("%s: %s %s is a folder, want a file", path, f.what, f.path)
 		case none != nil || !dir.IsDir():

@@ -2,6 +2,7 @@ package logs
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -112,6 +113,7 @@ func (b *builder) describe() error {
 	if err != nil {
 		return err
 	}
+	b.idForm = cmp.Or(b.idForm, r.ids)
 	b.contexts.add()
 	b.n++
 	var word [16]byte

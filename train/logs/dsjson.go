@@ -269,7 +269,8 @@ func (r *dsjson) set(b *builder, column string) error {
 			case len(name) > 0 && name[0] == '_':
 				return d.SkipValue()
 			}
-			return d.flatten(b, column, bytes.Clone(name), 1)
+			d.name = append(d.name[:0], name...)
+			return d.flatten(b, column, d.name, 1)
 		})
 		switch {
 		case err != nil:

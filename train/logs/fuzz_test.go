@@ -21,13 +21,36 @@ func sane(t *testing.T, l *Log) {
 	var d Decision
 	for i := range l.Len() {
 		l.Decision(i, &d)
-		if !(d.Cost >= -1 && d.Cost <= 0) || d.Action < 0 || d.Action >= k || l.Propensity != nil && !(d.Propensity > 0 && d.Propensity <= 1) {
+		if !(d.Cost >= -1 && d.Cost <= 0) || d.Action < 0 || d.Action >= l.Options(i) || l.Propensity != nil && !(d.Propensity > 0 && d.Propensity <= 1) {
 			t.Fatalf("row %d: %+v", i, d)
 		}
 		for _, v := range d.Context {
 			if v.Number-v.Number != 0 {
 				t.Fatalf("row %d: %+v", i, d)
 			}
+		}
+	}
+	if l.Check() != nil {
+		t.Fatal(l.Check())
+	}
+	if l.Choices != nil {
+		it, err := l.FitItems(nil, Scaling{Intercept: true}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if z, err := l.EncodeItems(it); err == nil { // numbers may be too large for 32 bits
+			if err := z.Check(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var rows []Decision
+		for i := range l.Len() {
+			var d Decision
+			l.Decision(i, &d)
+			rows = append(rows, d)
+		}
+		if c, err := Collect(l.Actions, rows); err != nil || c.Hash() != l.Hash() && l.Time == nil && l.Group == nil && l.Weight == nil {
+			t.Fatalf("collected: %v", err)
 		}
 	}
 	e, err := l.FitEncoder(nil, Scaling{Intercept: true, Unit: true})
@@ -112,16 +135,18 @@ func FuzzOBD(f *testing.F) {
 
 func FuzzJSONL(f *testing.F) {
 	fuzz(f, "jsonl", Options{}, `{"action":0,"reward":1,"x_a":1,"x_b":"c"}`+"\n"+`{"action":1,"reward":0.5,"x_a":2}`, `{"action":"b","cost":-1,"context":{"a":{"b":[1,"x",true,null]}},"propensities":{"b":0.25,"a":0.75}}`,
-		`{"decision_id":"i","timestamp":1574553602,"group":3,"action":1,"reward":true,"context":[1,2],"propensity":0.5,"propensities":[0.5,0.5],"weight":2}`, `{"action":1,"reward":0,"context":["3:1","9:2"],"p_0":0.5,"p_1":0.5}`)
+		`{"decision_id":"i","timestamp":1574553602,"group":3,"action":1,"reward":true,"context":[1,2],"propensity":0.5,"propensities":[0.5,0.5],"weight":2}`, `{"action":1,"reward":0,"context":["3:1","9:2"],"p_0":0.5,"p_1":0.5}`,
+		setsJSON, `{"action":2,"reward":0,"offered":[1,2],"propensities":[0.5,0.5]}`+"\n"+`{"action":1,"reward":0,"offered":[1],"propensity":1,"propensities":[1]}`, `{"action":"2","cost":-1,"actions":[{"a":{"b":1}},{"c":"d"}]}`)
 }
 
 func FuzzVW(f *testing.F) {
-	fuzz(f, "vw", Options{}, "1 2:-1:0.4 3 'first |user age:2 male |:0.5 x x:3 |\n3:0:0.5 'second|\n", "1:0:0.5 | a b:2\n2:-1:0.5 | a\n", "shared | a\n0:0:0.5 | b\n")
+	fuzz(f, "vw", Options{}, "1 2:-1:0.4 3 'first |user age:2 male |:0.5 x x:3 |\n3:0:0.5 'second|\n", "1:0:0.5 | a b:2\n2:-1:0.5 | a\n", "shared | a\n0:0:0.5 | b\n", "shared 't|a x:2\n|b y\n0:-1:0.25 |c z:3\n\n| a\n0:0:0.5 'u| b a:2 a:3\n", "| a\n0:0:1 | b\n")
 }
 
 func FuzzDSJSON(f *testing.F) {
 	fuzz(f, "dsjson", Options{}, `{"_label_cost":-1,"_label_probability":0.7,"_label_Action":2,"_labelIndex":1,"EventId":"e","Timestamp":"2020-01-02T03:04:05.6Z","a":[2,1],"p":[0.7,0.3],"c":{"u":{"age":3},"_multi":[{"b":1},{"b":2}]},"pdrop":0.5}`+"\n"+
-		`{"EventId":"late","RewardValue":1}`+"\n"+`{"_label_cost":0,"_label_probability":0.7,"_labelIndex":0,"EventId":"e","Timestamp":"2020-01-02T03:04:05.6Z","a":[1,2],"p":[0.7,0.3],"c":{"u":{"age":3,"_x":1},"_multi":[{"b":2},{"b":1}]},"pdrop":0.5}`)
+		`{"EventId":"late","RewardValue":1}`+"\n"+`{"_label_cost":0,"_label_probability":0.7,"_labelIndex":0,"EventId":"e","Timestamp":"2020-01-02T03:04:05.6Z","a":[1,2],"p":[0.7,0.3],"c":{"u":{"age":3,"_x":1},"_multi":[{"b":2},{"b":1}]},"pdrop":0.5}`,
+		`{"_label_cost":-1,"_label_probability":0.75,"a":[2,1],"p":[0.75,0.25],"c":{"u":3,"_multi":[{"_tag":"x","b":1},{"_tag":"y","i":{"b":2},"k":"v"}]}}`+"\n"+`{"_label_cost":0,"_label_probability":0.5,"_a":[3,1,2],"_p":[0.5,0.25,0.25],"c":{"_multi":[{"_tag":"y","b":2},{"_tag":"z"},{"_tag":"w","b":7}]}}`)
 }
 
 func FuzzParquet(f *testing.F) {
@@ -136,14 +161,63 @@ func FuzzParquet(f *testing.F) {
 		}
 		seeds = append(seeds, string(b))
 	}
+	for _, kind := range []string{"both", "ids", "features"} {
+		path := filepath.Join(f.TempDir(), "l.parquet")
+		save(f, path, WriterOptions{}, drawSets(kind, 4))
+		b, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		seeds = append(seeds, string(b))
+	}
 	fuzz(f, "parquet", Options{}, seeds...)
+}
+
+// A catalogue is an error that names the file, or can be used whole.
+func FuzzCatalogue(f *testing.F) {
+	f.Add([]byte("action,z_a,z_b,other\nx,1,red,2\ny,2,blue,\n"), "csv")
+	f.Add([]byte(`{"action":1,"z_a":2,"z_b":"c"}`+"\n"+`{"action":2,"z_b":"d","z_a":1e300}`), "jsonl")
+	f.Fuzz(func(t *testing.T, text []byte, format string) {
+		if format != "csv" && format != "jsonl" {
+			return
+		}
+		path := filepath.Join(t.TempDir(), "c."+format)
+		rewrite(t, path, string(text))
+		c, err := ReadCatalogue(path)
+		if err != nil {
+			if !strings.Contains(err.Error(), "c."+format) {
+				t.Fatalf("an error without the file: %v", err)
+			}
+			return
+		}
+		log := filepath.Join(t.TempDir(), "l.jsonl")
+		save(t, log, WriterOptions{}, []Decision{{Offered: []Offer{{Action: c.Actions[0]}, {Action: c.Actions[1]}}, Action: 1, Weight: 1}})
+		l, err := Open(context.Background(), log, Options{Catalogue: path})
+		if err != nil {
+			if c.form != '0' { // ids are texts in the log
+				t.Fatal(err)
+			}
+			return
+		}
+		sane(t, l)
+		if l.K() != len(c.Actions) {
+			t.Fatalf("%d actions of %d", l.K(), len(c.Actions))
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
 }
 
 // A cache whose checksum is right, but nothing else, is refused or sound.
 func FuzzCache(f *testing.F) {
-	for _, format := range []string{"csv", "jsonl"} {
+	for i, format := range []string{"csv", "jsonl", "jsonl"} {
 		path := filepath.Join(f.TempDir(), "l."+format)
-		writeAs(f, path, format, newWorld(2, 2, 1), 3)
+		if i < 2 {
+			writeAs(f, path, format, newWorld(2, 2, 1), 3)
+		} else {
+			save(f, path, WriterOptions{}, drawSets("both", 3))
+		}
 		l, err := Open(context.Background(), path, Options{})
 		if err != nil {
 			f.Fatal(err)

@@ -19,9 +19,6 @@ type items struct {
 	catalogue bool    // they are a catalogue's: rows say nothing of them
 }
 
-// heldItems is how many numbers of encoded actions are kept in memory: 128 MB.
-const heldItems = 32 << 20
-
 // rows32 is a matrix of numbers of 32 bits as Contexts.
 type rows32 struct {
 	width int
@@ -137,7 +134,7 @@ func (t *items) encode(it *features.Items, actions []string) (Contexts, error) {
 	}
 	d := x.Dim()
 	r.Values = rounded{x}
-	if t.n > heldItems/max(1, d) {
+	if t.n > heldNumbers/max(1, d) {
 		return r, nil
 	}
 	held := rows32{d, make([]float32, t.n*d)}

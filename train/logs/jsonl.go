@@ -20,6 +20,7 @@ type decoder struct {
 	in   bytes.Reader
 	hide bool // names that begin with "_"
 	text []byte
+	name []byte // of an action's value
 }
 
 func newDecoder() *decoder {
@@ -256,7 +257,8 @@ func (d *decoder) offer(b *builder, column string) error {
 	b.option()
 	err := d.object(column, func(name []byte) error {
 		if string(name) != "id" {
-			return d.flatten(b, column, bytes.Clone(name), 1)
+			d.name = append(d.name[:0], name...)
+			return d.flatten(b, column, d.name, 1)
 		}
 		var s []byte
 		var err error

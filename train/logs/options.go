@@ -81,11 +81,12 @@ func (b *builder) idText(column string, form jsontext.Kind, s []byte) ([]byte, e
 	default:
 		return nil, bad(column, "%s is no id: want a text or an integer", quote(s))
 	}
-	if b.idForm == 0 {
-		b.idForm = form
+	r := &b.row
+	if r.ids == 0 {
+		r.ids = form
 	}
-	if b.idForm != form {
-		const mixed = "the id %s is a %s, and others, of the rows before or of the catalogue, are %ss: write all of them one way"
+	if r.ids != form || b.idForm != 0 && b.idForm != form {
+		const mixed = "the id %s is a %s, and others, of the row, the rows before or the catalogue, are %ss: write all of them one way"
 		if form == '0' {
 			return nil, bad(column, mixed, s, "number", "text")
 		}
@@ -129,8 +130,6 @@ func (b *builder) options() (err error) {
 		return bad(o.column, "%d of %d actions have an id: all of them must, or none", o.named, n)
 	case b.n > 0 && (o.named == 0) != b.byPlace:
 		return bad(o.column, "ids of actions must be there in all rows or in none")
-	case described > 0 && b.catalogue != nil:
-		return bad(o.column, "the actions have features in the log, and in setting catalogue: exactly one of them may say")
 	case b.mayLack:
 	case o.named == 0 && described == 0:
 		return bad(o.column, "the actions have neither ids nor features")

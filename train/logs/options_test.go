@@ -330,3 +330,100 @@ func TestSetsAmongOthers(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What a bad row says decides nothing of the rows that are kept: neither its actions, nor
+// whether ids are numbers, nor which mode the file is read in.
+func TestSetsSkipBad(t *testing.T) {
+	good := `{"action":"b","reward":1,"propensity":0.5,"actions":[{"id":"a","z":1},{"id":"b","z":2}]}` + "\n" + `{"action":"c","reward":0,"propensity":0.25,"actions":[{"id":"c","z":1},{"id":"b","z":2}]}` + "\n"
+	want := mustOpen(t, write(t, "l.jsonl", good), Options{})
+	for _, bad := range []string{
+		`{"action":1,"reward":1,"propensity":0.5,"actions":[{"id":1,"z":1},{"id":1,"z":2}]}`,
+		`{"action":"x","reward":1,"propensity":0.5,"actions":[{"id":"x","z":1},{"id":"y","y":null}]}`,
+		`{"action":"1","reward":1,"propensity":0.5,"actions":[{"z":1},{"z":"x"}],"propensities":[1]}`,
+		`{"action":"x","reward":1,"propensity":0.5,"actions":[]}`,
+		`{"action":"x","reward":1,"propensity":2,"actions":[{"id":"x","z":1},{"id":"y","z":2}]}`,
+		`{"action":"x","reward":1,"propensity":0.5,"actions":[{"id":"x","z":1},{"id":`,
+	} {
+		for _, at := range []string{"first", "last"} {
+			text := bad + "\n" + good
+			if at == "last" {
+				text = good + bad + "\n"
+			}
+			file := t.TempDir() + "/bad"
+			l := mustOpen(t, write(t, "l.jsonl", text), Options{BadRows: file})
+			if l.Skipped != 1 || l.Hash() != want.Hash() || !slices.Equal(l.Actions, want.Actions) || l.Check() != nil {
+				t.Errorf("%s %s: %d left out, %q", at, bad, l.Skipped, l.Actions)
+			}
+		}
+	}
+	// A first line that is too long is bad, and the second says what the file is.
+	text := "| " + strings.Repeat("x", maxRow) + "\n\nshared | a\n0:0:0.5 | b\n| c\n"
+	if l := mustOpen(t, write(t, "l.vw", text), Options{BadRows: t.TempDir() + "/bad"}); l.Len() != 1 || l.Skipped != 1 || l.MostOptions() != 2 {
+		t.Errorf("%d rows, %d left out", l.Len(), l.Skipped)
+	}
+}
+
+// The uniform policy is 1/M among M that are offered.
+func TestSetsUniform(t *testing.T) {
+	path := write(t, "l.jsonl", `{"action":"b","reward":1,"offered":["a","b"]}`+"\n"+`{"action":"c","reward":1,"offered":["c","a","b","d"]}`+"\n")
+	l := mustOpen(t, path, Options{LoggingPolicy: "uniform"})
+	if !slices.Equal(l.Propensities, []float64{.5, .5, .25, .25, .25, .25}) || !slices.Equal(l.Propensity, []float64{.5, .25}) || l.Check() != nil {
+		t.Errorf("%v %v %v", l.Propensities, l.Propensity, l.Check())
+	}
+	for want, o := range map[string]Options{
+		"setting estimate-propensity is not for actions":    {Estimate: true},
+		"setting logging-policy: what a policy does among":  {Logging: func([]features.Value, []float64) error { return nil }},
+		`"d" is none of the 3 actions that setting actions`: {Actions: []string{"a", "b", "c"}},
+		"setting actions and setting catalogue both":        {Actions: []string{"a"}, Catalogue: path},
+		"no column action":                                        {Catalogue: write(t, "c.csv", "id,z_a\n1,2\n")},
+		"a catalogue is a file of named columns":                  {Catalogue: write(t, "c.vw", "1:0:1 | a\n")},
+		"row 2, column z_a: NaN is not finite":                    {Catalogue: write(t, "c.csv", "action,z_a\n1,2\n2,nan\n")},
+		"row 1, column z_a: missing: every action must":           {Catalogue: write(t, "c.jsonl", `{"action":"a","z_b":1}`+"\n"+`{"action":"b","z_b":1,"z_a":2}`+"\n")},
+		"c.csv: 1 actions, want at least 2":                       {Catalogue: write(t, "c.csv", "action,z_a\n1,2\n")},
+		`row 2, column action: the id "b" is a text, and others`:  {Catalogue: write(t, "c.jsonl", `{"action":1,"z_b":1}`+"\n"+`{"action":"b","z_b":1}`+"\n")},
+		`row 1, column offered: the id "a" is a text, and others`: {Catalogue: write(t, "c.jsonl", `{"action":1,"z_b":1}`+"\n"+`{"action":2,"z_b":1}`+"\n")},
+		"row 2, column action: empty":                             {Catalogue: write(t, "c.csv", "action,z_a\n1,2\n,3\n")},
+	} {
+		if _, err := Open(context.Background(), path, o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	catalogue := write(t, "c.csv", "action,z_a\na,1\nb,2\nc,2\nd,2\n")
+	for _, o := range []Options{{BadRows: catalogue, Catalogue: catalogue}, {Cache: catalogue, Catalogue: catalogue}} {
+		if _, err := Open(context.Background(), path, o); err == nil || !strings.Contains(err.Error(), "would write over the catalogue") {
+			t.Error(err)
+		}
+	}
+	described := write(t, "d.jsonl", `{"action":"b","reward":1,"actions":[{"id":"a","q":1},{"id":"b","q":2}]}`+"\n")
+	if _, err := Open(context.Background(), described, Options{Catalogue: write(t, "c.csv", "action,z_a\na,2\nb,3\n")}); err == nil || !strings.Contains(err.Error(), "features in the log, and in setting catalogue") {
+		t.Error(err)
+	}
+}
+
+// The order of what is offered, and of features, makes no other row; an id, a feature, a
+// propensity, or another action taken does.
+func TestSetsIdentity(t *testing.T) {
+	row := func(text string) *Log {
+		return mustOpen(t, write(t, "l.jsonl", text+"\n"), Options{})
+	}
+	const one = `{"action":"b","reward":1,"propensities":[0.25,0.75],"actions":[{"id":"a","z":1,"y":3},{"id":"b","z":2,"y":4}]}`
+	want := row(one)
+	same := row(`{"actions":[{"y":4,"id":"b","z":2},{"id":"a","y":3,"z":1}],"action":"b","reward":1,"propensities":[0.75,0.25]}`)
+	if same.Keys[0] != want.Keys[0] || same.Hash() != want.Hash() || same.ContextHashes()[0] != want.ContextHashes()[0] {
+		t.Error("another order is another row")
+	}
+	near := row(strings.Replace(one, `"z":2`, `"z":2.0001`, 1))
+	if h := func(l *Log) uint64 { return l.RoundedHashes(math.Round)[0] }; near.ContextHashes()[0] == want.ContextHashes()[0] || h(near) != h(want) {
+		t.Error("features of actions are not rounded")
+	}
+	for _, change := range [][2]string{{`"id":"a"`, `"id":"c"`}, {`"z":1`, `"z":1.5`}, {`0.25,0.75`, `0.5,0.5`}, {`"action":"b"`, `"action":"a"`}, {`{"id":"a","z":1,"y":3}`, `{"id":"a","z":4,"y":3}`}} {
+		if other := row(strings.Replace(one, change[0], change[1], 1)); other.Keys[0] == want.Keys[0] || other.Hash() == want.Hash() {
+			t.Errorf("%s: the same row", change[1])
+		}
+	}
+	// Two actions with the same features are told apart by their ids.
+	twins := row(`{"action":"a","reward":1,"actions":[{"id":"a","z":1},{"id":"b","z":1}]}`)
+	if other := row(`{"action":"b","reward":1,"actions":[{"id":"a","z":1},{"id":"b","z":1}]}`); other.Keys[0] == twins.Keys[0] {
+		t.Error("the action taken is not part of the row")
+	}
+}

@@ -144,6 +144,9 @@ func (g *bag) content() (sum uint64) {
 // name returns the number of a name.
 func (b *builder) name(name []byte, cat bool) (uint32, error) {
 	g := b.into
+	if g == &b.items && b.catalogue != nil {
+		return 0, bad(b.offers.column, "the actions have features in the log, and in setting catalogue: exactly one of them may say")
+	}
 	if id, ok := g.vocabulary.places[string(name)]; ok {
 		return uint32(id), nil
 	}

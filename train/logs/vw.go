@@ -61,32 +61,20 @@ func (r *vw) next(b *builder) error {
 	return err
 }
 
-// decide finds out which kind the file is, and has the lines for that read again.
+// decide finds out which kind the file is by its first two lines, which are read again.
 func (r *vw) decide() error {
-	r.decided = true
-	var seen []byte
-	for i := 0; i < 2; {
-		line, err := r.line()
-		var wrong *rowError
-		if errors.As(err, &wrong) || err == io.EOF { // what is left says what it is
-			break
-		}
-		if err != nil {
-			return err
-		}
-		seen = append(seen, line...)
-		blank := len(bytes.TrimSpace(line)) == 0
-		if blank && i == 0 {
-			continue
-		} else if blank {
-			break
-		}
-		label, _, _ := bytes.Cut(line, []byte("|"))
-		_, fields := tagged(label)
-		r.multi = r.multi || len(fields) == 0 || marks(fields[0])
-		i++
+	if err := r.lines.next(); err != nil {
+		return err
 	}
-	r.back = append(seen, r.back...)
+	r.decided = true
+	r.back = bytes.Clone(r.text)
+	ahead, _ := r.r.Peek(1 << 10) // of a label longer than that there is one
+	second, _, _ := bytes.Cut(ahead, []byte("\n"))
+	for _, line := range [][]byte{r.back, second} {
+		label, _, found := bytes.Cut(line, []byte("|"))
+		_, fields := tagged(label)
+		r.multi = r.multi || found && (len(fields) == 0 || marks(fields[0]))
+	}
 	return nil
 }
 
@@ -171,7 +159,7 @@ func (r *vw) example(b *builder) error {
 	case actions == 0:
 		wrong = bad("label", "no action is offered: the line shared is followed by one of each")
 	case !b.row.hasAction:
-		wrong = bad("label", "none of the %d actions has a cost: want action:cost:probability on the line of that which was taken", actions)
+		wrong = bad("label", "none of the %d actions has a cost: want action:cost:probability on the line of that which was taken; setting skip-bad leaves out examples that only ask for a prediction", actions)
 	}
 	return wrong
 }

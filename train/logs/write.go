@@ -233,6 +233,7 @@ func (w *Writer) name(d *Decision) string {
 
 // offers checks what a decision offers.
 func (w *Writer) offers(d *Decision) error {
+	seen := make(map[string]bool, len(d.Offered))
 	for i, o := range d.Offered {
 		switch {
 		case !w.described && len(o.Features) > 0:
@@ -241,7 +242,10 @@ func (w *Writer) offers(d *Decision) error {
 			return fmt.Errorf("some of the actions have ids, and others have none")
 		case !w.described && o.Action == "":
 			return fmt.Errorf("action %d has neither an id nor features", i+1)
+		case seen[o.Action]:
+			return fmt.Errorf("action %q is offered twice", o.Action)
 		}
+		seen[o.Action] = o.Action != ""
 		for _, v := range o.Features {
 			if v.Name == "id" || v.Number-v.Number != 0 {
 				return fmt.Errorf("action %q: its feature %s is %v: want a finite number, and another name than id", o.Action, v.Name, v.Number)
