@@ -11,6 +11,7 @@ import (
 
 	"opl/train/certify"
 	"opl/train/inspect"
+	"opl/train/logs"
 )
 
 // Verdict says how the guaranteed reward compares with the logging policy's.
@@ -91,11 +92,30 @@ func (s Statement) Proven() bool { return s.Verdict == Better }
 var contradictions = []string{"draws against propensities", "counts by action", "mean weight of uniform", "rewards in sequence", "ends of groups", "rows left out", "p is its row's entry"}
 
 // sample is the rows of a log that certify a policy, and its probabilities logged[i] =
-// π(a_i|x_i) of them; nil: they are sampled, or the log was drawn here.
+// π(a_i|x_i) of them; nil: they are sampled, or the log was drawn here. Where all of π and π₀ are known,
+// spread[i] = Σ_a π(a|x_i)²/π₀(a|x_i), the mean of the squared weight; else 0.
 type sample struct {
 	*Judge
-	logged []float64
-	rows   []int
+	rows           []int
+	logged, spread []float64
+}
+
+func (j *Judge) sample(rows []int) sample {
+	return sample{j, rows, make([]float64, j.log.Len()), make([]float64, j.log.Len())}
+}
+
+// noting is pi that notes what a sample has.
+func (s sample) noting(log *logs.Log, pi func(dst []float64, i int) error) func(dst []float64, i int) error {
+	return func(dst []float64, i int) error {
+		err := pi(dst, i)
+		s.logged[i], s.spread[i] = dst[log.Chosen(i)], 0
+		for a, p0 := range log.Pi0(i) {
+			if p := dst[a]; p > 0 {
+				s.spread[i] += p * p / p0
+			}
+		}
+		return err
+	}
 }
 
 // certificate makes one, of what rows of a log say, or of several in turn.
@@ -116,7 +136,7 @@ func certificate(b certify.Bounds, on Circumstances, samples ...sample) (*Certif
 	}
 	on.Guaranteed = max(0, b.Reward())
 	on.RewardMin, on.RewardMax = first.log.RewardRange()
-	var cost, pi0, pi []float64
+	var cost, pi0, pi, spread []float64
 	var unit [][2]int32
 	var hashes []uint64
 	skipped := 0
@@ -130,6 +150,9 @@ func certificate(b certify.Bounds, on Circumstances, samples ...sample) (*Certif
 			unit, cost, pi0 = append(unit, [2]int32{int32(k), u}), append(cost, s.log.Cost[r]), append(pi0, s.log.Propensity[r])
 			if s.logged != nil {
 				pi = append(pi, s.logged[r])
+				if s.spread != nil {
+					spread = append(spread, s.spread[r])
+				}
 			}
 		}
 		on.Rows += s.log.Len()
@@ -159,7 +182,7 @@ func certificate(b certify.Bounds, on Circumstances, samples ...sample) (*Certif
 	if pi != nil {
 		on.Estimate = certify.SelfNormalized(pi, pi0, cost)
 		on.Guaranteed = min(on.Guaranteed, on.Estimate.Reward)
-		if w := meanWeight(pi, pi0, unit, max(1, b.Gamma)); w != "" {
+		if w := meanWeight(pi, pi0, spread, unit, max(1, b.Gamma)); w != "" {
 			on.Contradicted = w
 		}
 	}
@@ -208,9 +231,10 @@ func (s sample) readOff() int {
 
 // meanWeight says that the weights π/π₀, whose mean is 1 for true propensities and a policy
 // that the rows had no part in, and from 1/Γ to Γ for those known up to Γ, are far from it: by more than 5 standard
-// errors, and 5 %. Means over units count as one.
-func meanWeight(pi, pi0 []float64, unit [][2]int32, gamma float64) string {
-	sum, size := map[[2]int32]float64{}, map[[2]int32]float64{}
+// errors, and 5 %. Means over units count as one. Few rows have the largest weights, and those that have none know nothing
+// of the error: where it is known what it must be at least, from π and π₀ of all actions, that is taken.
+func meanWeight(pi, pi0, spread []float64, unit [][2]int32, gamma float64) string {
+	sum, size, known := map[[2]int32]float64{}, map[[2]int32]float64{}, map[[2]int32]float64{}
 	var order [][2]int32
 	for i, u := range unit {
 		if size[u] == 0 {
@@ -218,15 +242,19 @@ func meanWeight(pi, pi0 []float64, unit [][2]int32, gamma float64) string {
 		}
 		sum[u] += pi[i] / pi0[i]
 		size[u]++
+		if len(spread) == len(pi) {
+			known[u] += max(0, spread[i]-1)
+		}
 	}
-	n, m, square := float64(len(order)), 0., 0.
+	n, m, square, least := float64(len(order)), 0., 0., 0.
 	for _, u := range order {
 		m += sum[u] / size[u] / n
 	}
 	for _, u := range order {
 		square += (sum[u]/size[u] - m) * (sum[u]/size[u] - m)
+		least += known[u] / (size[u] * size[u]) // of rows that do not depend on one another
 	}
-	se := math.Sqrt(square) / n
+	se := math.Sqrt(max(square, least)) / n
 	if off := math.Abs(m - max(1/gamma, min(gamma, m))); !(off > 0.05 && off > 5*se) || n < 100 {
 		return ""
 	}

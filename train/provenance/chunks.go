@@ -36,7 +36,7 @@ func (j *Judge) chunks(log *logs.Log, chunks []Chunk, o certify.Options, on Circ
 	}
 	var rows []int
 	parts := make([]certify.Chunk, len(chunks))
-	logged := make([]float64, j.log.Len())
+	all := j.sample(nil)
 	for k := len(chunks) - 1; k >= 0; k-- {
 		c := chunks[k].Chunk
 		rows = append(rows, c.Rows...)
@@ -45,17 +45,14 @@ func (j *Judge) chunks(log *logs.Log, chunks []Chunk, o certify.Options, on Circ
 			return nil, nil, err
 		}
 		parts[k] = c
-		parts[k].Policy = func(dst []float64, i int) error {
-			err := c.Policy(dst, i)
-			logged[i] = dst[log.Chosen(i)]
-			return err
-		}
+		parts[k].Policy = all.noting(log, c.Policy)
 	}
 	b, weights, err := certify.Chunks(parts, log, j.options(o))
 	if err != nil {
 		return nil, nil, err
 	}
-	c, err := certificate(b, on, sample{j, logged, rows})
+	all.rows = rows
+	c, err := certificate(b, on, all)
 	return c, weights, err
 }
 

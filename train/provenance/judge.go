@@ -128,7 +128,7 @@ func (j *Judge) Posterior(pol propensity.Family, q propensity.Posterior, rows []
 	if err != nil {
 		return nil, err
 	}
-	return certificate(b, Circumstances{Relation: Same}, sample{j, nil, rows})
+	return certificate(b, Circumstances{Relation: Same}, sample{Judge: j, rows: rows})
 }
 
 // options are those of a guarantee on the log: rows count as one by units, and propensities
@@ -233,21 +233,12 @@ func (j *Judge) fixed(log *logs.Log, pi func(dst []float64, i int) error, rows [
 	if err != nil {
 		return nil, err
 	}
-	logged := make([]float64, log.Len())
-	b, err := certify.Fixed(noting(logged, log, pi), nil, log, rows, j.options(o))
+	s := j.sample(rows)
+	b, err := certify.Fixed(s.noting(log, pi), nil, log, rows, j.options(o))
 	if err != nil {
 		return nil, err
 	}
-	return certificate(b, on, sample{j, logged, rows})
-}
-
-// noting is pi that notes π(a_i|x_i).
-func noting(logged []float64, log *logs.Log, pi func(dst []float64, i int) error) func(dst []float64, i int) error {
-	return func(dst []float64, i int) error {
-		err := pi(dst, i)
-		logged[i] = dst[log.Chosen(i)]
-		return err
-	}
+	return certificate(b, on, s)
 }
 
 // lasting are the rows that a Pool of this log takes, at any time; else all.
@@ -296,11 +287,17 @@ func (j *Judge) Target(pi func(dst []float64, i int) error, logged []float64, fr
 		}
 		o.Models = append(slices.Clip(o.Models), m)
 	}
-	b, err := certify.Fixed(pi, logged, j.log, rows, o)
+	s, noted := sample{Judge: j, rows: rows, logged: logged}, pi
+	if pi != nil {
+		s = j.sample(rows)
+		copy(s.logged, logged) // for where no model asks for all
+		noted = s.noting(j.log, pi)
+	}
+	b, err := certify.Fixed(noted, logged, j.log, rows, o)
 	if err != nil {
 		return nil, err
 	}
-	c, err := certificate(b, on, sample{j, logged, rows})
+	c, err := certificate(b, on, s)
 	if err == nil && c.statement.Proven() && !o.AnyTime && c.statement.Circumstances != nil {
 		c.statement.Strength, err = certify.Strength(pi, logged, j.log, rows, o)
 	}
@@ -393,18 +390,18 @@ func (j *Judge) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cer
 		if err != nil {
 			return nil, err
 		}
-		return certificate(b, c.on, sample{j, pi, rows})
+		return certificate(b, c.on, sample{Judge: j, logged: pi, rows: rows})
 	}
 	if !slices.ContainsFunc(rows, func(r int) bool { return c.chosen[r] }) {
 		if c.on.Relation == Fresh && !c.log.LoggedOnly() {
-			logged, all := make([]float64, c.log.Len()), make([]float64, c.log.MostOptions())
-			pi := noting(logged, c.log, c.pi)
+			s, all := j.sample(rows), make([]float64, c.log.MostOptions())
+			pi := s.noting(c.log, c.pi)
 			for _, r := range rows {
 				if err := pi(all[:c.log.Options(r)], r); err != nil {
 					return nil, err
 				}
 			}
-			m, err := online.Learn(c.log, rows, options.Group, logged)
+			m, err := online.Learn(c.log, rows, options.Group, s.logged)
 			if err != nil {
 				return nil, err
 			}
@@ -426,7 +423,7 @@ func (j *Judge) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cer
 	for i, r := range rows {
 		logged[r] = pi[i]
 	}
-	return certificate(b, c.on, sample{j, logged, rows})
+	return certificate(b, c.on, sample{Judge: j, logged: logged, rows: rows})
 }
 
 // candidate is a policy of a file as a log may certify it.

@@ -356,3 +356,37 @@ func TestUnits(t *testing.T) {
 		}
 	}
 }
+
+// A sound log that happens to lack its few heaviest weights contradicts nothing: their spread is known where
+// all propensities are.
+func TestRareWeights(t *testing.T) {
+	const n, rare = 2000, .0005
+	l := &logs.Log{Actions: logs.Numbered(2), X: logs.Rows64{Width: 1, Data: make([]float64, n)}}
+	for i := range n { // the second action was never drawn, as in one log of e
+		l.X.(logs.Rows64).Data[i] = float64(i)
+		l.Action, l.Cost = append(l.Action, 0), append(l.Cost, -float64(i%2))
+		l.Propensity, l.Propensities = append(l.Propensity, 1-rare), append(l.Propensities, 1-rare, rare)
+	}
+	tenth := func(dst []float64, i int) error {
+		dst[0], dst[1] = 1, 0
+		if i%10 == 0 {
+			dst[0], dst[1] = 0, 1
+		}
+		return nil
+	}
+	logged := make([]float64, n)
+	for i := range logged {
+		pi := make([]float64, 2)
+		_ = tenth(pi, i)
+		logged[i] = pi[0]
+	}
+	for name, pi := range map[string]func(dst []float64, i int) error{"all are known": tenth, "those logged alone": nil} {
+		c, err := provenance.New(l).Force().Target(pi, logged, provenance.FixedBefore(), certify.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(c.Statement().Contradicted, "weights π/π₀"); got != (pi == nil) {
+			t.Errorf("%s: %q", name, c.Statement().Contradicted)
+		}
+	}
+}

@@ -94,12 +94,12 @@ func (ps Pool) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cert
 	var samples []sample
 	certifying := 0
 	for k, j := range ps {
-		c, s := all[k], sample{j, make([]float64, j.log.Len()), rows[k]}
+		c, s := all[k], j.sample(rows[k])
 		samples = append(samples, s)
 		certifying += len(s.rows)
 		if len(s.rows) > 0 {
 			gamma := max(j.options(certify.Options{Gamma: o.Gamma}).Gamma, together.Gamma)
-			parts = append(parts, certify.Part{Pi: noting(s.logged, c.log, c.pi), Log: c.log, Rows: s.rows, Gamma: gamma, Models: c.models})
+			parts = append(parts, certify.Part{Pi: s.noting(c.log, c.pi), Log: c.log, Rows: s.rows, Gamma: gamma, Models: c.models})
 		}
 	}
 	if certifying == 0 {
