@@ -34,7 +34,8 @@ func (t *sample) warn(p *Policy, d *Data) {
 	mean := d.Mean(func(i int) float64 { return d.W[i] })
 	p.MeanWeight, p.MeanWeightSE, p.Tail = mean.Value, t.se(mean.Influence), tail(w)
 	add := func(format string, args ...any) { p.Warnings = append(p.Warnings, fmt.Sprintf(format, args...)) }
-	if p.Uncovered > 0.01 {
+	// Actions that were not seen in few rows may have been possible: weights that average more than what is left of the target say so.
+	if p.Uncovered > 0.01 && !(t.log.LoggedOnly() && p.MeanWeight-3*p.MeanWeightSE > 1-p.Uncovered) {
 		add("%.2g of what it does are actions that the log could not take, or never took: what they earn is not known", p.Uncovered)
 	}
 	if sum == 0 {
@@ -77,7 +78,7 @@ func (t *sample) uncovered(target Target, row []float64, i int) (mass float64) {
 	return mass
 }
 
-// most is the largest weight that a target can have, at least 1; given is the user's word, 0: none.
+// most is the largest weight that a target can have in rows that are logged, at least 1; given is the user's word, 0: none.
 func (t *sample) most(d *Data, target Target, given float64) (float64, error) {
 	if i := slices.IndexFunc(d.W, func(w float64) bool { return w > given }); given > 0 && i >= 0 {
 		return 0, fmt.Errorf("ope: setting max-weight: target %s, row %d: the weight is %.4g, above %v", target.Name, i+1, d.W[i], given)
@@ -88,14 +89,16 @@ func (t *sample) most(d *Data, target Target, given float64) (float64, error) {
 	if t.log.LoggedOnly() || target.Row == nil {
 		return 0, fmt.Errorf("ope: setting interval: %s asks for the largest weight that target %s can have, which a log or a target with probabilities of logged actions alone does not show: set max-weight (setting max-weight), or take normal or bootstrap", t.method.Name, target.Name)
 	}
-	most, room := 1.0, make([]float64, t.log.MostOptions())
+	most, room := max(1, slices.Max(d.W)), make([]float64, t.log.MostOptions())
 	for i := range t.n {
 		row, pi0 := room[:t.log.Options(i)], t.log.Pi0(i)
 		if err := target.Row(row, i); err != nil {
 			return 0, err
 		}
 		for a, p := range row {
-			most = max(most, p/pi0[a])
+			if pi0[a] > logs.Floor { // else it is never logged: no weight, but uncovered
+				most = max(most, p/pi0[a])
+			}
 		}
 	}
 	return most, nil

@@ -64,9 +64,12 @@ func crossFit(log *logs.Log, o ModelOptions, link func(mean, score float64) floa
 		if err != nil {
 			return nil, err
 		}
-		if log, err = log.Encode(enc); err != nil {
+		bare, weight := *log, log.Weight // Encode refuses weights, as what reads a log mostly does not know them: this does
+		bare.Weight = nil
+		if log, err = bare.Encode(enc); err != nil {
 			return nil, err
 		}
+		log.Weight = weight
 	}
 	t, err := newSample(log, 0.5)
 	if err != nil {
