@@ -55,6 +55,12 @@ func TestTail(t *testing.T) {
 	if k := evaluate(t, l, []ope.Target{target}, ope.Options{}).Policies[0].Tail; math.Abs(k+0.16212169806034435) > 1e-9 {
 		t.Errorf("k = %.12f", k)
 	}
+	few := slices.Repeat([]float64{1}, 1000) // the tail is of 3 values
+	for i := range 60 {
+		few[i*16] = []float64{5, 7, 9}[i%3]
+	}
+	l, target = weighing(few)
+	near(t, "k of three values", evaluate(t, l, []ope.Target{target}, ope.Options{}).Policies[0].Tail, 0)
 	for _, values := range [][]float64{{1}, {0, 2}, {0, 1, 7, 50}} {
 		w := make([]float64, 1000)
 		for i := range w {

@@ -102,9 +102,54 @@ func TestNoWeight(t *testing.T) {
 		l.Propensity[i] = 1e-30
 	}
 	target := ope.Target{Name: "never", Logged: make([]float64, 50)}
-	for _, e := range evaluate(t, l, []ope.Target{target}, ope.Options{Estimators: with(t, hypers{"har": 1e-300, "es": 1e-300})}).Policies[0].Estimates {
+	p := evaluate(t, l, []ope.Target{target}, ope.Options{Estimators: with(t, hypers{"har": 1e-300, "es": 1e-300})}).Policies[0]
+	if e, ok := estimate(p, "sg"); !ok || e.Hyper != 1 {
+		t.Errorf("sg where no weight is above 0: %+v", e)
+	}
+	for _, e := range p.Estimates {
 		if e.Value != 0 || e.SE != 0 {
 			t.Errorf("%+v", e)
+		}
+	}
+}
+
+// Hyperparameters that rows choose are what they are said to be: the λ of sg solves its equation, those of
+// shrunk weights have the least se² + (difference to dr)².
+func TestChosen(t *testing.T) {
+	w := newWorld(3, 6, 4, 1.2)
+	l, xs := w.log(rand.New(rand.NewPCG(4, 2)), 500, 1)
+	target := w.target("a", w.pi, xs)
+	model := func(dst []float64, i int) {
+		for a := range dst {
+			dst[a] = 0.3 + 0.1*float64(a)*float64(xs[i]%2)
+		}
+	}
+	o := ope.Options{Delta: 0.1, Model: model, Estimators: only("sg", "dr", "switch", "dros")}
+	p := evaluate(t, l, []ope.Target{target}, o).Policies[0]
+	sg, _ := estimate(p, "sg")
+	square := 0.0
+	for i, a := range l.Action {
+		v := w.pi[xs[i]*4+int(a)] / l.Propensity[i]
+		v *= sg.Hyper / (1 - sg.Hyper + sg.Hyper*v)
+		square += v * v
+	}
+	near(t, "n λ² times the second moment", square, 2*math.Log(10)/3)
+	dr, _ := estimate(p, "dr")
+	for _, e := range []ope.Estimator{ope.SwitchDR(), ope.DRos()} {
+		least, best := math.Inf(1), 0.0
+		for j := 40; j >= -10; j-- {
+			at, err := e.With(math.Pow(2, float64(j)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			o.Estimators = []ope.Estimator{at}
+			got := evaluate(t, l, []ope.Target{target}, o).Policies[0].Estimates[0]
+			if err := got.SE*got.SE + (got.Value-dr.Value)*(got.Value-dr.Value); err < least*(1-1e-9) {
+				least, best = err, got.Hyper
+			}
+		}
+		if got, _ := estimate(p, e.Name); got.Hyper != best || best > 1e6 || best < 0.01 {
+			t.Errorf("%s=%v, want %v", e.Name, got.Hyper, best)
 		}
 	}
 }

@@ -160,6 +160,9 @@ func TestBootstrap(t *testing.T) {
 		gains[b] = v - on[b]
 	}
 	e := r.Policies[0].Estimates[0]
+	if ratio := (e.High - e.Low) / 2 / (1.2815515655446004 * e.SE); math.Abs(ratio-1) > 0.2 {
+		t.Errorf("its interval is %v times as wide as the normal one", ratio)
+	}
 	for _, c := range []struct {
 		of  []float64
 		got ope.Interval

@@ -97,11 +97,12 @@ func TestLogistic(t *testing.T) {
 func TestModelWeights(t *testing.T) {
 	for _, m := range ope.RewardModels() {
 		l, _ := regression(60, 3)
-		l.Weight = nil
-		more, sum := make([]float64, 60), 0.0
+		more, product := make([]float64, 60), make([]float64, 60)
+		var sum, total float64
 		for i := range more {
 			more[i] = float64(i % 5)
-			sum += more[i]
+			product[i] = more[i] * l.Weight[i]
+			sum, total = sum+product[i], total+l.Weight[i]
 		}
 		predict := func(o ope.ModelOptions) []float64 {
 			t.Helper()
@@ -116,9 +117,10 @@ func TestModelWeights(t *testing.T) {
 			return out
 		}
 		plain, by := predict(ope.ModelOptions{}), predict(ope.ModelOptions{Weight: more})
-		for i := range more {
-			l.Weight = append(l.Weight, more[i]*60/sum)
+		for i := range product {
+			product[i] *= total / sum
 		}
+		l.Weight = product
 		own := predict(ope.ModelOptions{})
 		for i := range own {
 			if math.Abs(own[i]-by[i]) > 1e-7 || own[i] == plain[i] {
@@ -141,5 +143,22 @@ func TestModelWeights(t *testing.T) {
 				t.Errorf("%s: %v, want %s", m.Name, err, want)
 			}
 		}
+	}
+}
+
+// An estimator whose model is learned with weights that are all 0, as of mrdr where propensities are 1, has the
+// model of all.
+func TestTeachNothing(t *testing.T) {
+	l, _ := regression(60, 3)
+	for i := range l.Propensity {
+		l.Propensity[i] = 1
+	}
+	p := evaluate(t, l, []ope.Target{ope.Uniform(2)}, ope.Options{Learn: learner(l), Estimators: only("dr", "mrdr")}).Policies[0]
+	near(t, "mrdr", p.Estimates[1].Value, p.Estimates[0].Value)
+	// One that asks for weights that are none is told so.
+	bad := ope.DR()
+	bad.Name, bad.Teach = "bad", func(_, _ float64) float64 { return -1 }
+	if _, err := ope.Evaluate(l, []ope.Target{ope.Uniform(2)}, ope.Options{Learn: learner(l), Estimators: []ope.Estimator{bad}}); err == nil || !strings.Contains(err.Error(), "estimator bad: ope: row 1 has the weight -1") {
+		t.Error(err)
 	}
 }

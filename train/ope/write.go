@@ -104,11 +104,11 @@ func (r Result) writeTable(w io.Writer, f table.Format) error {
 		weights = append(weights, []string{p.Name, fmt.Sprintf("%.0f", p.ESS), fmt.Sprintf("%.*f (%.*f)", places(p.MeanWeightSE), p.MeanWeight, places(p.MeanWeightSE), p.MeanWeightSE),
 			fmt.Sprintf("%.3g", p.Largest), fmt.Sprintf("%.2g %%", 100*p.Share), k, fmt.Sprintf("%.2g %%", 100*p.Uncovered)})
 	}
-	if err := table.Write(w, f, head, rows); err != nil {
+	if err := table.WriteWithin(w, f, min(table.Width(w), 80), head, rows); err != nil {
 		return err
 	}
 	fmt.Fprintln(w)
-	if err := table.Write(w, f, []string{"policy", "ESS", "mean w (s.e.)", "largest", "its share", "tail k", "uncovered"}, weights); err != nil {
+	if err := table.WriteWithin(w, f, min(table.Width(w), 80), []string{"policy", "ESS", "mean w (s.e.)", "largest", "its share", "tail k", "uncovered"}, weights); err != nil {
 		return err
 	}
 	if len(r.Pairs) > 0 {
@@ -123,7 +123,7 @@ func (r Result) writeTable(w io.Writer, f table.Format) error {
 		if f == table.Text {
 			head = head[:4]
 		}
-		if err := table.Write(w, f, head, rows); err != nil {
+		if err := table.WriteWithin(w, f, min(table.Width(w), 80), head, rows); err != nil {
 			return err
 		}
 	}
