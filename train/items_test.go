@@ -245,6 +245,48 @@ func TestFitItemsSameBits(t *testing.T) {
 	}
 }
 
+// W is in the units of z(a), rows of actions' own too: what is learned is what scores by it say, and learning starts at the prior's mean.
+func TestOwnRows(t *testing.T) {
+	s := newShop(rand.New(rand.NewPCG(4, 1)), 3, 2, 20)
+	r := rand.New(rand.NewPCG(5, 1))
+	for _, set := range []int{6, 0} {
+		l := s.log(r, 300, set, 20)
+		own := make([]int32, s.k)
+		for a := range own {
+			own[a] = int32(s.p + 1 + a)
+			if a%3 == 0 {
+				own[a] = -1
+			}
+		}
+		width := s.p + 1 + s.k
+		l.Choices.Z = logs.ItemRows{Values: l.Choices.Z, Own: own, Width: width}
+		mean := make([]float64, width*(s.d+1))
+		for i := range mean {
+			mean[i] = r.NormFloat64()
+		}
+		for _, epochs := range []int{0, 3} {
+			c := train.Config{Objective: objectives.Logistic(0), Epochs: epochs, Prior: policies.Prior{Mean: mean}, Dtype: tensor.Float64, Seed: 1}
+			res, err := train.Fit(context.Background(), l, c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, v := range res.Posterior.Mu {
+				if epochs == 0 && math.Abs(v-mean[i]) > 1e-12 {
+					t.Fatalf("starts at %v, want %v", v, mean[i])
+				}
+			}
+			var want float64
+			logs.OptionScores(l, nil, res.Posterior.Mu, nil, func(i int, scores []float64) {
+				v := scores[l.Chosen(i)]
+				want += (math.Log1p(math.Exp(v)) + l.Cost[i]*v) / float64(l.Len())
+			})
+			if got, err := res.ObjectiveValue(l, c); err != nil || math.Abs(got.Objective-want) > 1e-9 {
+				t.Errorf("%d epochs: the objective is %v, by the scores %v (%v)", epochs, got.Objective, want, err)
+			}
+		}
+	}
+}
+
 // Posteriors, actions that are not encoded and objectives that lack propensities are refused with the reason.
 func TestFitItemsRefuse(t *testing.T) {
 	s := newShop(rand.New(rand.NewPCG(4, 1)), 2, 2, 5)

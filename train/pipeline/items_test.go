@@ -205,6 +205,9 @@ func TestLearnItems(t *testing.T) {
 			if policy < least*best || fresh < .8*bestFresh && !catalogue {
 				t.Errorf("%s: earns %.3f of %.3f (uniform %.3f), plays new items %.3f of the time, the best policy %.3f", name, policy, best, uniform, fresh, bestFresh)
 			}
+			if it := got.File.Components[0].Items; it.Encoder.Unit || !it.Encoder.Intercept {
+				t.Errorf("%s: items are encoded by %+v", name, it.Encoder) // norms would change how they compare
+			}
 			if (p.Catalogue() != nil) != catalogue {
 				t.Errorf("%s: catalogue %v", name, p.Catalogue())
 			}
