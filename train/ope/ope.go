@@ -329,7 +329,7 @@ func (t *sample) choose(o Options, targets []Target, judge *provenance.Judge) (c
 		why := ""
 		switch {
 		case t.method.Bounded && !e.Bounded:
-			why = fmt.Sprintf("no interval by %s, as its rows have no bounds", t.method.Name)
+			why = fmt.Sprintf("no interval by %s, as it is no mean of independent rows of known bounds", t.method.Name)
 		case (e.Model || e.Marginal) && logged >= 0:
 			why = fmt.Sprintf("target %s has no probabilities of all actions", targets[logged].Name)
 		case e.Model && o.Model == nil && o.Learn == nil:

@@ -46,7 +46,7 @@ func (r Result) Write(w io.Writer, f table.Format) error {
 func (r Result) writeTable(w io.Writer, f table.Format) error {
 	level := strconv.FormatFloat(100*(1-r.Delta), 'g', 4, 64) + " % interval"
 	places := func(half float64) int { // two digits of it
-		if half > 0 {
+		if half > 1e-12 { // else it is 0 but for rounding
 			return max(1, min(8, 1-int(math.Floor(math.Log10(half)))))
 		}
 		return 4
