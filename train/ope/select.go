@@ -281,7 +281,11 @@ func (s Selection) Write(w io.Writer, f table.Format) error {
 		all = fmt.Sprintf("those of all %d targets hold", m)
 	}
 	level := strconv.FormatFloat(100*(1-s.Delta), 'g', 4, 64)
-	para("≥: lower bounds on the mean reward in [0, 1] and on the gain over what logged the %s; %s together with probability %v, for one look, if rows (or groups) are independent and the targets were fixed before this log was seen", of, all, 1-s.Delta)
+	if slices.ContainsFunc(s.Targets, func(t Candidate) bool { return t.AtLeast != nil }) {
+		para("≥: lower bounds on the mean reward in [0, 1] and on the gain over what logged the %s; %s together with probability %v, for one look, if rows (or groups) are independent and the targets were fixed before this log was seen", of, all, 1-s.Delta)
+	} else {
+		para("gain: over what logged the %s", of)
+	}
 	if s.Gamma > 1 {
 		para("they hold for all propensities within the factor %v of those logged", s.Gamma)
 	}
