@@ -66,7 +66,7 @@ func (s *served) start(args ...string) {
 	s.t.Helper()
 	addr := filepath.Join(s.folder, "addr")
 	_ = os.Remove(addr) // there is none before the first
-	s.cmd = exec.Command("opl", append([]string{"serve", "policy.json", "--listen", "127.0.0.1:0", "--address-file", "addr", "--log", s.log, "--log-max-bytes", "30000"}, args...)...)
+	s.cmd = exec.Command("opl", append([]string{"serve", "policy.json", "--listen", "127.0.0.1:0", "--address-file", "addr", "--log", s.log}, args...)...)
 	s.cmd.Dir, s.cmd.Stderr = s.folder, &s.stderr
 	s.stderr.Reset()
 	if err := s.cmd.Start(); err != nil {
@@ -190,27 +190,28 @@ func (s *served) store(round int) {
 }
 
 // What may befall a server before it is killed. A log that is copied and truncated is one of which docs/serving.md promises
-// nothing to who dies before the next write, so that these wait for it.
+// nothing to who dies before the next write, so that these wait for it, nor to who has the server rename it as well.
 var befalls = []struct {
 	name string
+	max  string // bytes of a log that is renamed
 	do   func(s *served, r *rand.Rand, round int)
 }{
-	{"nothing", func(*served, *rand.Rand, int) {}},
-	{"reload", func(s *served, r *rand.Rand, round int) {
+	{"nothing", "30000", func(*served, *rand.Rand, int) {}},
+	{"reload", "30000", func(s *served, r *rand.Rand, round int) {
 		for range 1 + r.IntN(3) {
 			s.policy("policy.json", 2*round+r.IntN(2))
 			s.must(s.cmd.Process.Signal(syscall.SIGHUP))
 			s.more(int64(r.IntN(20)))
 		}
 	}},
-	{"a bad reload", func(s *served, r *rand.Rand, round int) {
+	{"a bad reload", "30000", func(s *served, r *rand.Rand, round int) {
 		path := filepath.Join(s.folder, "policy.json")
 		b, err := os.ReadFile(path)
 		s.must(err, os.WriteFile(path, b[:r.IntN(len(b))], 0o600), s.cmd.Process.Signal(syscall.SIGHUP))
 		s.more(int64(r.IntN(20)))
 		s.must(os.WriteFile(path, b, 0o600))
 	}},
-	{"renamed", func(s *served, r *rand.Rand, round int) {
+	{"renamed", "30000", func(s *served, r *rand.Rand, round int) {
 		err := os.Rename(s.log, s.log+".1")
 		if os.IsNotExist(err) { // it is being renamed
 			return
@@ -221,24 +222,11 @@ var befalls = []struct {
 		}
 		s.more(int64(r.IntN(20)))
 	}},
-	{"copied and truncated", func(s *served, r *rand.Rand, round int) {
-		// The file by its handle, as logrotate has it: it may be renamed meanwhile.
-		f, err := os.OpenFile(s.log, os.O_RDWR, 0)
-		if os.IsNotExist(err) {
-			return
-		}
-		s.must(err)
-		defer f.Close()
-		b, err := io.ReadAll(f)
-		s.must(err, os.WriteFile(filepath.Join(s.archi, fmt.Sprintf("%06d-copy", round)), b, 0o600))
-		if now, err := os.Stat(s.log); err == nil {
-			if of, err := f.Stat(); err == nil && os.SameFile(now, of) {
-				s.must(f.Truncate(0))
-			}
-		}
+	{"copied and truncated", "0", func(s *served, r *rand.Rand, round int) {
+		s.must(copyFile(s.log, filepath.Join(s.archi, fmt.Sprintf("%06d-copy", round))), os.Truncate(s.log, 0))
 		s.more(20)
 	}},
-	{"full", func(s *served, r *rand.Rand, round int) {
+	{"full", "30000", func(s *served, r *rand.Rand, round int) {
 		if s.full == "" {
 			return
 		}
@@ -289,19 +277,22 @@ func TestServeKilled(t *testing.T) {
 	s.log = filepath.Join(small, "served.jsonl")
 	s.policy("policy.json", 0)
 	s.policy("next.json", -7)
-	did := map[string]int{}
+	did, what := map[string]int{}, map[int]string{}
 	refused := int64(0)
 	before := false // was there a canary
 	for round := range kills {
-		args := []string{"--fsync", []string{"interval", "never", "each"}[r.IntN(3)]}
+		b := befalls[r.IntN(len(befalls))]
+		did[b.name]++
+		what[round] = b.name
+		args := []string{"--fsync", []string{"interval", "never", "each"}[r.IntN(3)], "--log-max-bytes", b.max}
 		if r.IntN(3) == 0 {
 			args = append(args, "--canary", "next.json", "--canary-share", "0.3")
 			did["canary"]++
 		}
-		if s.full != "" && len(args) > 2 && !before { // the disk has no room for the file of a new mixture
+		if s.full != "" && slices.Contains(args, "--canary") && !before { // the disk has no room for the file of a new mixture
 			_ = os.Remove(s.full) // if it is there
 		}
-		before = len(args) > 2
+		before = slices.Contains(args, "--canary")
 		s.start(args...)
 		if s.full != "" {
 			_ = os.Remove(s.full)
@@ -321,8 +312,6 @@ func TestServeKilled(t *testing.T) {
 		s.store(round)
 		wg := s.load(round)
 		s.more(int64(r.IntN(100)))
-		b := befalls[r.IntN(len(befalls))]
-		did[b.name]++
 		b.do(s, r, round)
 		time.Sleep(time.Duration(r.IntN(30)) * time.Millisecond)
 		s.kill()
@@ -370,7 +359,9 @@ func TestServeKilled(t *testing.T) {
 		delete(s.answered, d.ID)
 	}
 	t.Logf("seed %d: %d kills, %v; %d decisions in %d files of %d bytes, %d answers of 503", seed, kills, did, rows, len(files), bytes, refused)
-	if len(s.answered) > 0 {
-		t.Errorf("%d answered decisions are in no log: %v", len(s.answered), s.answered)
+	for id, a := range s.answered {
+		var round int
+		_, err := fmt.Sscan(strings.Split(id, "/")[0], &round)
+		t.Errorf("%+v is in no log: answered before %s, %v", a, what[round], err)
 	}
 }
