@@ -238,9 +238,21 @@ func open(ctx context.Context, path string, o *Options) (*Log, error) {
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, rd.close()) }()
+		keepBad := func() error {
+			if o.BadRows == "" {
+				return nil
+			}
+			if err := b.badRows.w.Flush(); err != nil {
+				return err
+			}
+			return wholefile.Write(o.BadRows, modeOf(info), func(f *os.File) error { return b.badRows.copyTo(f) })
+		}
 		if err := b.fill(ctx, rd); err == errAgain {
 			return nil, nil
 		} else if err != nil {
+			if b.n == 0 && b.skipped > 0 {
+				err = errors.Join(err, keepBad())
+			}
 			return nil, err
 		}
 		if b.table != nil && b.table.settle(b) {
@@ -250,10 +262,8 @@ func open(ctx context.Context, path string, o *Options) (*Log, error) {
 		if err != nil || again {
 			return nil, err
 		}
-		if o.BadRows != "" {
-			if err := wholefile.Write(o.BadRows, modeOf(info), func(f *os.File) error { return b.badRows.copyTo(f) }); err != nil {
-				return nil, err
-			}
+		if err := keepBad(); err != nil {
+			return nil, err
 		}
 		src := source{stamp: stampOf(path, info)}
 		if src.Whole, err = fileHash(path, true); err != nil {
