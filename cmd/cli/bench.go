@@ -24,7 +24,7 @@ func benchCommand(lib library.Library) *cobra.Command {
 		name, dir, format     string
 		plot, model           string
 		estimators, loggings  []string
-		list, models, methods = estimatorsOf(lib), ope.RewardModels(), ope.Methods()
+		list, models, methods = estimatorsOf(lib), modelsOf(lib), ope.Methods()
 	)
 	cmd := &cobra.Command{
 		Use:   "bench",
@@ -61,10 +61,10 @@ The data set is mnist, fashion, or any folder of four such files, --data.`,
 				}
 				o.Loggings = append(o.Loggings, all[i])
 			}
-			i := slices.IndexFunc(models, func(m ope.RewardModel) bool { return m.Name == model })
+			learned, err := models(cmd.Context(), model)
 			switch {
-			case i < 0:
-				return fmt.Errorf("--reward-model %s: want %s", model, listed(models, func(m ope.RewardModel) string { return m.Name }))
+			case err != nil:
+				return fmt.Errorf("--reward-model %s: want %s, or a representation such as mlp=64: %w", model, listed(ope.RewardModels(), func(m ope.RewardModel) string { return m.Name }), err)
 			case !slices.ContainsFunc(methods, func(m ope.Method) bool { return m.Name == o.Interval }):
 				return fmt.Errorf("--interval %s: want %s", o.Interval, listed(methods, func(m ope.Method) string { return m.Name }))
 			case !(o.Delta > 0 && o.Delta < 1):
@@ -82,7 +82,7 @@ The data set is mnist, fashion, or any folder of four such files, --data.`,
 			case plot != "" && !slices.Contains([]string{".png", ".svg", ".pdf"}, filepath.Ext(plot)):
 				return fmt.Errorf("--plot %s: want a name ending in .png, .svg or .pdf", plot)
 			}
-			o.Model = models[i]
+			o.Model = learned
 			if err := writable("plot", plot, ""); err != nil {
 				return err
 			}
@@ -117,7 +117,7 @@ The data set is mnist, fashion, or any folder of four such files, --data.`,
 	fl.Float64Var(&o.Noise, "noise", 0.1, "probability of flipping a reward")
 	fl.Float64Var(&o.Delta, "delta", 0.05, "δ: intervals at level 1-δ")
 	fl.StringVar(&o.Interval, "interval", methods[0].Name, "how intervals are made: "+listed(methods, func(m ope.Method) string { return m.Name }))
-	fl.StringVar(&model, "reward-model", models[0].Name, "r̂: "+listed(models, func(m ope.RewardModel) string { return m.Name }))
+	fl.StringVar(&model, "reward-model", ope.RewardModels()[0].Name, "r̂: "+listed(ope.RewardModels(), func(m ope.RewardModel) string { return m.Name })+", or a representation such as mlp=64")
 	fl.StringVar(&format, "format", "table", "output: "+strings.Join(table.Formats(), ", "))
 	fl.StringVar(&plot, "plot", "", "also draw errors by rows to this `file`: .png, .svg or .pdf")
 	fl.IntVar(&o.Threads, "jobs", runtime.GOMAXPROCS(0), "logs side by side")

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -15,6 +16,7 @@ import (
 
 	"opl/policies/policyfile"
 	"opl/policies/wholefile"
+	"opl/train"
 	"opl/train/inspect"
 	"opl/train/library"
 	"opl/train/logs"
@@ -37,6 +39,23 @@ type evaluateFlags struct {
 	format     string
 	plot       string
 	force      bool
+	models     func(ctx context.Context, name string) (ope.RewardModel, error) // see modelsOf
+}
+
+// modelsOf finds a way to learn a model of the reward by its name: one of ope's, or a representation.
+func modelsOf(lib library.Library) func(ctx context.Context, name string) (ope.RewardModel, error) {
+	return func(ctx context.Context, name string) (ope.RewardModel, error) {
+		for _, m := range ope.RewardModels() {
+			if m.Name == name {
+				return m, nil
+			}
+		}
+		h, err := lib.Representation(name)
+		if err == nil && h == nil {
+			err = errors.New("no model of the reward")
+		}
+		return train.LayeredModel(ctx, name, h), err
+	}
 }
 
 // estimatorsOf lists the estimators of the library, then one for each weight of another name.
@@ -58,7 +77,7 @@ func aboutEstimator(e ope.Estimator) (name, about string) {
 }
 
 func evaluateCommand(lib library.Library) *cobra.Command {
-	var f evaluateFlags
+	f := evaluateFlags{models: modelsOf(lib)}
 	estimators := estimatorsOf(lib)
 	cmd := &cobra.Command{
 		Use:   "evaluate --target TARGET [--target TARGET...] FILE [FILE...]",
@@ -120,7 +139,7 @@ func (f *evaluateFlags) addTargets(fl *pflag.FlagSet) {
 	fl.Uint64Var(&f.seed, "seed", 1, "seed of the folds of r̂ and of resamples")
 	fl.StringVar(&f.interval, "interval", "normal", "how intervals are made: "+listed(ope.Methods(), func(m ope.Method) string { return m.Name }))
 	fl.Float64Var(&f.most, "max-weight", 0, "no weight π/π₀ can be above it, for the intervals that ask for bounds (default the largest in the log's contexts, if all propensities are logged)")
-	fl.StringVar(&f.model, "reward-model", "ridge", "r̂: ridge, logistic, or a policy `file` that holds one")
+	fl.StringVar(&f.model, "reward-model", "ridge", "r̂: ridge, logistic, a representation such as mlp=64, or a policy `file` that holds one")
 	fl.StringArrayVar(&f.loggers, "logger", nil, "policy that logged rows, as NAME=TARGET for each NAME in the column policy or of a FILE; may be repeated")
 	fl.StringVar(&f.format, "format", "table", "output: "+strings.Join(table.Formats(), ", "))
 	fl.BoolVar(&f.force, "force", false, "go on with a log that is unusable, too: nothing is guaranteed then")
@@ -185,7 +204,7 @@ func (f *evaluateFlags) read(cmd *cobra.Command, o *ope.Options, paths []string)
 		return nil, nil, err
 	}
 	if slices.ContainsFunc(o.Estimators, reads) && !slices.ContainsFunc(targets, func(t ope.Target) bool { return t.Row == nil }) {
-		err = f.predict(o, log)
+		err = f.predict(cmd.Context(), o, log)
 	}
 	return log, targets, err
 }
@@ -210,11 +229,11 @@ func reads(e ope.Estimator) bool { return e.Model }
 
 // predict takes the model of the reward from a policy file, or learns one. Why there is none is
 // said below the results, if nobody asked for what needs it.
-func (f evaluateFlags) predict(o *ope.Options, log *logs.Log) error {
-	models := ope.RewardModels()
-	if i := slices.IndexFunc(models, func(m ope.RewardModel) bool { return m.Name == f.model }); i >= 0 {
+func (f evaluateFlags) predict(ctx context.Context, o *ope.Options, log *logs.Log) error {
+	learned, unknown := f.models(ctx, f.model)
+	if unknown == nil {
 		o.Learn = func(weight []float64) (ope.Model, error) {
-			return models[i].Learn(log, ope.ModelOptions{Seed: f.seed, Weight: weight})
+			return learned.Learn(log, ope.ModelOptions{Seed: f.seed, Weight: weight})
 		}
 		var err error
 		if o.Model, err = o.Learn(nil); err != nil && f.estimators == nil {
@@ -225,7 +244,10 @@ func (f evaluateFlags) predict(o *ope.Options, log *logs.Log) error {
 	}
 	p, err := policyfile.Load(f.model)
 	if err != nil {
-		return fmt.Errorf("--reward-model: want %s, or a policy file: %w", listed(models, func(m ope.RewardModel) string { return m.Name }), err)
+		if strings.HasPrefix(unknown.Error(), "representation ") {
+			return fmt.Errorf("--reward-model: %w", unknown)
+		}
+		return fmt.Errorf("--reward-model: want %s, a representation such as mlp=64, or a policy file: %w", listed(ope.RewardModels(), func(m ope.RewardModel) string { return m.Name }), err)
 	}
 	m, err := o.Judge.RewardModel(p.File())
 	var withheld *provenance.Withheld

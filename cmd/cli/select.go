@@ -10,7 +10,7 @@ import (
 
 func selectCommand(lib library.Library) *cobra.Command {
 	var (
-		f         evaluateFlags
+		f         = evaluateFlags{models: modelsOf(lib)}
 		estimator string
 	)
 	estimators := estimatorsOf(lib)

@@ -160,6 +160,19 @@ func (t *sample) reweigh(more []float64) error {
 }
 
 // folds deals rows out, those of a group together.
+// Folds deals the rows of a log into so many parts, groups whole: fold[i] is that of row i, by which models that
+// are cross-fitted with the seed are learned.
+func Folds(log *logs.Log, folds int, seed uint64) (fold []uint8, err error) {
+	if folds < 2 || folds > 255 {
+		return nil, fmt.Errorf("ope: %d folds, want 2 to 255", folds)
+	}
+	t, err := newSample(log, 0.5)
+	if err != nil {
+		return nil, err
+	}
+	return t.folds(folds, seed), nil
+}
+
 func (t *sample) folds(folds int, seed uint64) []uint8 {
 	r := rand.New(rand.NewPCG(seed, 0xf01d))
 	deal := make([]uint8, t.groups)
