@@ -21,6 +21,7 @@ import (
 )
 
 type joinFlags struct {
+	catalogue  string
 	out        string
 	missing    string
 	duplicates string
@@ -70,6 +71,7 @@ log: it says how many were dropped, and nothing is guaranteed on it. Give
 	fl.StringVar(&f.missing, "missing-reward", "drop", "reward of decisions that have none, or drop")
 	fl.StringVar(&f.duplicates, "duplicates", "error", "of ids that come more than once, take the first or the last, or error")
 	fl.StringVar(&f.policy, "policy", "", "join the decisions of this policy alone: its file, or its hash or how that begins")
+	fl.StringVar(&f.catalogue, "catalogue", "", "join the decisions among this catalogue alone: its file, or its hash or how that begins")
 	fl.Float64Var(&f.min, "reward-min", 0, "least possible reward")
 	fl.Float64Var(&f.max, "reward-max", 1, "largest possible reward")
 	return cmd
@@ -109,6 +111,13 @@ func joinLogs(stdout io.Writer, served []string, rewards string, f joinFlags) (e
 		}
 		o.Policy = p.Hash()
 	}
+	if o.Catalogue = f.catalogue; strings.Trim(f.catalogue, "0123456789abcdef") != "" {
+		c, _, err := readCatalogue(f.catalogue)
+		if err != nil {
+			return fmt.Errorf("--catalogue: %w", err)
+		}
+		o.Catalogue = c.Hash
+	}
 	var bad io.Writer
 	if f.bad != "" {
 		file, err := wholefile.Create(f.bad, 0)
@@ -139,6 +148,9 @@ func joinLogs(stdout io.Writer, served []string, rewards string, f joinFlags) (e
 	if s.Joined == 0 {
 		_ = w.Abort()
 		if s.Others == s.Decisions {
+			if f.catalogue != "" {
+				return fmt.Errorf("--catalogue %s: none of the %d decisions is among this catalogue, or is of the policy", f.catalogue, s.Decisions)
+			}
 			return fmt.Errorf("--policy %s: none of the %d decisions is of this policy", f.policy, s.Decisions)
 		}
 		return fmt.Errorf("none of the %d decisions has a reward: is decision_id the same in %s and %s?", s.Decisions, strings.Join(served, " "), rewards)
@@ -160,7 +172,7 @@ func printSummary(w io.Writer, s join.Summary, f joinFlags) {
 		n    int
 		what string
 	}{
-		{s.Others, "of other policies left out"},
+		{s.Others, "of other policies or catalogues left out"},
 		{s.Orphans, "rewards of no decision"},
 		{s.Left, "duplicates left out, the " + f.duplicates + " taken"},
 		{s.Bad, "lines that could not be read left out, and written to " + f.bad},

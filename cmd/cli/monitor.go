@@ -30,7 +30,9 @@ func monitorCommand() *cobra.Command {
 guarantee in its file, or against --claim: that its rewards are at least that on
 average. If the claim is true, the e-value reaches 1/δ at any time with probability δ at
 most, so the log may be looked at as often as one likes, as it grows. Rows of other
-policies are left out; those of a group count as one, their mean.
+policies are left out; those of a group count as one, their mean. A log among another
+catalogue than the policy's own is refused: "opl join --catalogue" keeps the decisions
+of one.
 
 The guarantee is what the file says: it is not signed. The exit status is 0 if nothing
 speaks against the claim, 3 if it is refuted, and 1 after an error.
@@ -65,6 +67,9 @@ speaks against the claim, 3 if it is refuted, and 1 after an error.
 				return err
 			}
 			defer log.Close()
+			if err := sameCatalogue(log, p); err != nil {
+				return fmt.Errorf("%s: %w", args[1], err)
+			}
 			rewards, rows, err := rewardsOf(log, p)
 			if err != nil {
 				return fmt.Errorf("%s: %w", args[1], err)
@@ -104,6 +109,19 @@ func promised(p *policyfile.Policy) (float64, error) {
 		return 0, errors.New("nothing is guaranteed in the file: give --claim")
 	}
 	return *c.Guaranteed, nil
+}
+
+// sameCatalogue refuses rows among another catalogue than the policy file's, of which nothing is claimed.
+func sameCatalogue(log *logs.Log, p *policyfile.Policy) error {
+	own, of := p.Catalogue(), log.Catalogue()
+	if own == nil || of == nil {
+		return nil
+	}
+	c, err := hashed(of)
+	if err == nil && c.Hash != own.Hash {
+		err = fmt.Errorf("the log is among the catalogue %.12s, what is claimed of the policy is among its own, %.12s", c.Hash, own.Hash)
+	}
+	return err
 }
 
 // rewardsOf are the rewards of a policy's rows in the order of time, of a group their mean, at its first row.

@@ -261,21 +261,32 @@ func (f *serveFlags) read(path string) error {
 		}
 	}
 	if f.items != "" {
-		of, wrong := logs.ReadCatalogue(f.items)
-		var c *policyfile.Catalogue
-		if wrong == nil {
-			var values []features.Value
-			c, wrong = policyfile.NewCatalogue(of.Actions, func(a int) []features.Value {
-				values = of.Features(a, values[:0])
-				return values
-			})
-		}
+		c, actions, wrong := readCatalogue(f.items)
 		if wrong != nil {
 			return errors.Join(err, fmt.Errorf("--catalogue: %w", wrong))
 		}
-		f.played.catalogue, f.played.actions = c, of.Actions
+		f.played.catalogue, f.played.actions = c, actions
 	}
 	return err
+}
+
+// readCatalogue reads a catalogue as policy files and served logs know it, by its hash.
+func readCatalogue(path string) (*policyfile.Catalogue, []string, error) {
+	of, err := logs.ReadCatalogue(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := hashed(of)
+	return c, of.Actions, err
+}
+
+// hashed is a catalogue with the hash that policy files and served logs know it by.
+func hashed(of *logs.Catalogue) (*policyfile.Catalogue, error) {
+	var values []features.Value
+	return policyfile.NewCatalogue(of.Actions, func(a int) []features.Value {
+		values = of.Features(a, values[:0])
+		return values
+	})
 }
 
 // policy is the policy to be served: that of a file, or its mixture with the canary, of which it writes a file;

@@ -42,6 +42,9 @@ type Options struct {
 	// Policy, unless empty, is the hash of the policy whose decisions are joined, or
 	// how it begins.
 	Policy string
+	// Catalogue, unless empty, is the hash of the catalogue that decisions are among, or how it
+	// begins; others are left out. Decisions among several are an error, as a log is read with one.
+	Catalogue string
 	// Min and Max are the range of rewards, mapped to costs from 0 to −1; both 0:
 	// 0 and 1.
 	Min, Max float64
@@ -51,7 +54,7 @@ type Options struct {
 type Summary struct {
 	Decisions  int           // of the served log, without duplicates left out
 	Joined     int           // written, those filled in included
-	Others     int           // of other policies than the one asked for: left out
+	Others     int           // of other policies or catalogues than the one asked for: left out
 	Missing    int           // without a reward: dropped, or filled in
 	Orphans    int           // rewards without a decision
 	Left       int           // duplicates left out
@@ -364,10 +367,14 @@ func (l *Log) Join(rewards *Rewards, write func(*logs.Decision) error, o Options
 	var sum float64
 	var held *logs.Decision // the last, to which those that are dropped after it belong
 	seen, dropped := 0, 0
+	among := "" // which catalogue
 	use := func(row *line, action int) (err error) {
-		if seen++; !strings.HasPrefix(row.Hash, o.Policy) {
+		if seen++; !strings.HasPrefix(row.Hash, o.Policy) || !strings.HasPrefix(row.Catalogue, o.Catalogue) {
 			s.Others++
 			return nil
+		}
+		if among = cmp.Or(among, row.Catalogue); row.Catalogue != among {
+			return fmt.Errorf("decision_id %q is among the catalogue %.12s, those before among %.12s: a log is read with one: setting catalogue joins the decisions of one", row.ID, row.Catalogue, among)
 		}
 		at := slices.IndexFunc(s.Policies, func(p logs.Logger) bool { return p.Policy == row.Hash })
 		if at < 0 {

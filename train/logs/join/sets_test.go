@@ -14,7 +14,7 @@ const (
 	described2 = `{"decision_id":"d2","timestamp":"2026-01-02T03:04:06Z","context":{"u":2},"actions":[{"id":"c","price":5}],"action":"c","propensity":1,"propensities":[1],"policy_hash":"f"}` + "\n"
 	offered1   = `{"decision_id":"d1","timestamp":"2026-01-02T03:04:05Z","context":{"u":1},"offered":["a","c"],"action":"c","propensity":0.75,"propensities":[0.25,0.75],"catalogue":"77","policy_hash":"f"}` + "\n"
 	whole1     = `{"decision_id":"d1","timestamp":"2026-01-02T03:04:05Z","context":{"u":1},"action":"c","propensity":0.01,"catalogue":"77","policy_hash":"f"}` + "\n"
-	whole2     = `{"decision_id":"d2","timestamp":"2026-01-02T03:04:06Z","context":{"u":1},"action":"a","propensity":0.02,"catalogue":"78","policy_hash":"f"}` + "\n"
+	whole2     = `{"decision_id":"d2","timestamp":"2026-01-02T03:04:06Z","context":{"u":1},"action":"a","propensity":0.02,"catalogue":"77","policy_hash":"f"}` + "\n"
 )
 
 // What was offered comes with the decision, and the log that is written is read again.
