@@ -248,3 +248,64 @@ func TestDiskFull(t *testing.T) {
 		}
 	}
 }
+
+// A merge that is killed leaves all of the results or none, and two at once do no harm.
+func TestKillMerge(t *testing.T) {
+	dir := writeGrid(t)
+	run := func(args ...string) {
+		t.Helper()
+		cmd, stderr := opl(t, dir, args...)
+		if err := cmd.Run(); err != nil {
+			t.Fatalf("%v: %s", err, stderr)
+		}
+	}
+	run("run", "small.yaml", "--out", "one")
+	for _, shard := range []string{"1", "2", "3"} {
+		run("run", "small.yaml", "--shard", shard+"/3", "--out", "shards/"+shard)
+	}
+	want := read(t, filepath.Join(dir, "one", "runs.jsonl"))
+	path := filepath.Join(dir, "all", "runs.jsonl")
+	begin := time.Now()
+	run("merge", "shards", "--out", "all")
+	took := time.Since(begin)
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	whole := 0
+	for range 20 {
+		if err := os.RemoveAll(filepath.Dir(path)); err != nil {
+			t.Fatal(err)
+		}
+		cmd, _ := opl(t, dir, "merge", "shards", "--out", "all")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Duration(r.Float64() * float64(took) / 2))
+		cmd.Process.Kill()
+		cmd.Wait()
+		switch text, err := os.ReadFile(path); {
+		case err == nil && string(text) == want:
+			whole++
+		case err == nil && len(text) > 0:
+			t.Fatalf("a part of the results:\n%s", text)
+		}
+	}
+	t.Logf("%d of 20 had merged before", whole)
+	var both []*exec.Cmd
+	for range 2 {
+		cmd, _ := opl(t, dir, "merge", "shards", "--out", "all")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		both = append(both, cmd)
+	}
+	ended := 0
+	for _, cmd := range both {
+		if cmd.Wait() == nil {
+			ended++
+		}
+	}
+	if ended == 0 || read(t, path) != want {
+		t.Errorf("%d of two merges ended well, the results are\n%s", ended, read(t, path))
+	}
+}
