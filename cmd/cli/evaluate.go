@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
@@ -31,6 +32,7 @@ type evaluateFlags struct {
 	format     string
 	plot       string
 	force      bool
+	part       partFlags
 }
 
 // estimatorsOf lists the estimators of the library, then one for each weight of another name.
@@ -88,6 +90,7 @@ before, in a fixed random order.
 	fl.StringVar(&f.format, "format", "table", "output: "+strings.Join(table.Formats(), ", "))
 	fl.StringVar(&f.plot, "plot", "", "also draw the estimates to this `file`: .png, .svg or .pdf")
 	fl.BoolVar(&f.force, "force", false, "evaluate on a log that is unusable too")
+	f.part.add(fl)
 	f.add(fl)
 	return cmd
 }
@@ -95,6 +98,9 @@ before, in a fixed random order.
 func evaluate(cmd *cobra.Command, estimators []ope.Estimator, f evaluateFlags, path string) error {
 	o, err := f.options(estimators)
 	if err != nil {
+		return err
+	}
+	if err := f.part.check(cmd, "format", "plot"); err != nil {
 		return err
 	}
 	if err := writable("plot", f.plot, path); err != nil {
@@ -128,6 +134,17 @@ func evaluate(cmd *cobra.Command, estimators []ope.Estimator, f evaluateFlags, p
 			return err
 		}
 	}
+	if f.part.shard.Of > 0 {
+		of, err := f.identity(o)
+		if err != nil {
+			return err
+		}
+		p, err := ope.EvaluatePart(log, targets, o, f.part.shard, of)
+		if err != nil {
+			return err
+		}
+		return f.part.write(cmd, "evaluate", p)
+	}
 	result, err := ope.Evaluate(log, targets, o)
 	if err != nil {
 		return err
@@ -142,6 +159,24 @@ func evaluate(cmd *cobra.Command, estimators []ope.Estimator, f evaluateFlags, p
 		}
 	}
 	return nil
+}
+
+// identity is of the targets, estimators and model that are asked for, by what is in the files.
+func (f evaluateFlags) identity(o ope.Options) (string, error) {
+	var all []string
+	for _, arg := range append(slices.Clone(f.targets), f.model) {
+		path := arg[strings.Index(arg, "=")+1:]
+		text, err := os.ReadFile(path)
+		if err != nil && path != "uniform" && path != "" {
+			return "", err
+		}
+		all = append(all, arg, fmt.Sprintf("%x", sha256.Sum256(text)))
+	}
+	all = append(all, fmt.Sprint(f.seed), strings.Join(f.estimators, ","))
+	for _, e := range o.Estimators {
+		all = append(all, e.Name)
+	}
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(all, "\x00")))), nil
 }
 
 // reads reports an estimator that needs a model of the reward.

@@ -97,7 +97,13 @@ type Value struct {
 }
 
 // Mean is Σω s/Σω, with u_i = ω_i(s_i − mean)/Σω.
-func (d *Data) Mean(s func(i int) float64) Value { return d.rows.mean(s) }
+func (d *Data) Mean(s func(i int) float64) Value {
+	v := d.rows.mean(s)
+	if d.rows.note != nil {
+		d.rows.note(s, nil, v)
+	}
+	return v
+}
 
 // Ratio is Σω x/Σω y, with the influences of the delta method,
 //
@@ -111,12 +117,15 @@ func (d *Data) Ratio(x, y func(i int) float64) Value {
 		above += d.rows.weight(i) * x(i)
 		below += d.rows.weight(i) * y(i)
 	}
-	if below == 0 {
-		return Value{math.NaN(), u}
+	v := math.NaN()
+	if below != 0 {
+		v = above / below
+		for i := range u {
+			u[i] = d.rows.weight(i) * (x(i) - v*y(i)) / below
+		}
 	}
-	v := above / below
-	for i := range u {
-		u[i] = d.rows.weight(i) * (x(i) - v*y(i)) / below
+	if d.rows.note != nil {
+		d.rows.note(x, y, Value{v, u})
 	}
 	return Value{v, u}
 }

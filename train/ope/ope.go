@@ -121,6 +121,9 @@ func Evaluate(log *logs.Log, targets []Target, o Options) (Result, error) {
 		return Result{}, errors.New("ope: no target policy")
 	}
 	t, err := newSample(log, o.Delta)
+	if err == nil {
+		err = t.enough()
+	}
 	if err != nil {
 		return Result{}, err
 	}
@@ -229,28 +232,28 @@ func (t *sample) policy(target Target, model Model, predict bool) (Policy, *Data
 	if predict {
 		d.Direct, d.Predicted = make([]float64, t.n), make([]float64, t.n)
 	}
-	if target.Row == nil && len(target.Logged) != t.n {
-		return p, nil, fmt.Errorf("ope: target %s has %d probabilities for %d rows", target.Name, len(target.Logged), t.n)
+	if target.Row == nil && len(target.Logged) != t.whole {
+		return p, nil, fmt.Errorf("ope: target %s has %d probabilities for %d rows", target.Name, len(target.Logged), t.whole)
 	}
 	var sum, square, most float64
 	for i := range t.n {
 		var err error
 		if target.Row == nil {
-			d.Pi[i] = target.Logged[i]
+			d.Pi[i] = target.Logged[t.row(i)]
 			err = probability(d.Pi[i])
 		} else {
-			if err := target.Row(row, i); err != nil {
+			if err := target.Row(row, t.row(i)); err != nil {
 				return p, nil, err
 			}
 			d.Pi[i] = row[t.log.Action[i]]
 			_, err = logs.Distribution(row, t.log.Actions, logs.Exact)
 		}
 		if err != nil {
-			return p, nil, fmt.Errorf("ope: target %s, row %d: %w", target.Name, i+1, err)
+			return p, nil, fmt.Errorf("ope: target %s, row %d: %w", target.Name, t.row(i)+1, err)
 		}
 		w := d.Pi[i] / d.Pi0[i]
 		if w > 1e100 {
-			return p, nil, fmt.Errorf("ope: target %s, row %d: the weight %v/%v is beyond use", target.Name, i+1, d.Pi[i], d.Pi0[i])
+			return p, nil, fmt.Errorf("ope: target %s, row %d: the weight %v/%v is beyond use", target.Name, t.row(i)+1, d.Pi[i], d.Pi0[i])
 		}
 		d.W[i] = w
 		v := t.weight(i) * w
@@ -259,44 +262,59 @@ func (t *sample) policy(target Target, model Model, predict bool) (Policy, *Data
 		most = max(most, v)
 		p.Largest = max(p.Largest, w)
 		if predict {
-			model(predicted, i)
+			model(predicted, t.row(i))
 			d.Predicted[i] = predicted[t.log.Action[i]]
 			for a, q := range row {
 				d.Direct[i] += q * predicted[a]
 			}
 			if x := d.Direct[i] + d.Predicted[i]; x-x != 0 {
-				return p, nil, fmt.Errorf("ope: row %d: the model predicts a reward that is not finite", i+1)
+				return p, nil, fmt.Errorf("ope: row %d: the model predicts a reward that is not finite", t.row(i)+1)
 			}
 		}
 	}
-	g := t.gain(d.Mean(func(i int) float64 { return d.W[i] }), Value{})
+	g := t.gain(t.mean(func(i int) float64 { return d.W[i] }), Value{})
 	p.MeanWeight, p.MeanWeightSE = g.Value, g.SE
-	if sum > 0 {
-		p.ESS, p.Share = sum*sum/square, most/sum
+	s := spread{Square: square, Most: most, Largest: p.Largest}
+	for i, v := range d.W {
+		if v > 0 && t.r[i] > 0 && t.weight(i) > 0 {
+			s.Paid++
+		}
 	}
-	t.warn(&p, d.W)
+	s.say(&p, sum, t.n, t.groups)
+	t.spread = s
 	return p, d, nil
+}
+
+// spread is how unequal the weights of a target are.
+type spread struct {
+	Square  float64 `json:"square"`  // Σ(ωw)²
+	Most    float64 `json:"most"`    // max ωw
+	Largest float64 `json:"largest"` // max w
+	Paid    int     `json:"paid"`    // rows of weight with a reward above 0
+}
+
+// say puts into p what follows, sum = Σωw, with warnings.
+func (s spread) say(p *Policy, sum float64, n, groups int) {
+	p.Largest = s.Largest
+	if sum > 0 {
+		p.ESS, p.Share = sum*sum/s.Square, s.Most/sum
+	}
+	p.warn(s.Paid, n, groups)
 }
 
 // warn says where estimates rest on a handful of rows, and where the weights do
 // not average to 1.
-func (t *sample) warn(p *Policy, w []float64) {
+func (p *Policy) warn(paid, n, groups int) {
 	add := func(format string, args ...any) { p.Warnings = append(p.Warnings, fmt.Sprintf(format, args...)) }
 	switch {
 	case p.ESS == 0:
 		add("the target never takes a logged action: nothing is known of it")
 		return
 	case p.ESS < few:
-		add("the estimate rests on %.1f effective rows of %d", p.ESS, t.n)
+		add("the estimate rests on %.1f effective rows of %d", p.ESS, n)
 	}
 	if p.Share > heavy {
 		add("one row carries %.0f %% of the weight", 100*p.Share)
-	}
-	paid := 0
-	for i, v := range w {
-		if v > 0 && t.r[i] > 0 && t.weight(i) > 0 {
-			paid++
-		}
 	}
 	if paid < 20 {
 		add("only %d rows of weight have a reward above 0", paid)
@@ -304,7 +322,7 @@ func (t *sample) warn(p *Policy, w []float64) {
 	if d := p.MeanWeight - 1; math.Abs(d) > 4*p.MeanWeightSE && math.Abs(d) > 0.01 {
 		add("weights average %.3g, not 1: propensities are wrong, or the target takes actions that the log could not", p.MeanWeight)
 	}
-	if t.groups < 30 && t.groups < t.n {
-		add("%d groups are too few for a normal interval", t.groups)
+	if groups < 30 && groups < n {
+		add("%d groups are too few for a normal interval", groups)
 	}
 }

@@ -18,12 +18,24 @@ type sample struct {
 	groups int       // G
 	place  []int32   // of each row's group among the G; nil: its own
 	z      float64   // quantile of the intervals
+	rows   []int     // of a larger log; nil: the log's own
+	whole  int       // rows of that log
+	spread spread    // of the weights of the last target
+	note   func(x, y func(i int) float64, v Value)
+}
+
+// row is the row's place in the log that targets and models know.
+func (t *sample) row(i int) int {
+	if t.rows == nil {
+		return i
+	}
+	return t.rows[i]
 }
 
 // newSample checks the log.
 func newSample(log *logs.Log, delta float64) (*sample, error) {
 	n := log.Len()
-	t := &sample{log: log, n: n, k: log.K(), groups: n, z: distuv.UnitNormal.Quantile(1 - delta/2), r: make([]float64, n)}
+	t := &sample{log: log, n: n, whole: n, k: log.K(), groups: n, z: distuv.UnitNormal.Quantile(1 - delta/2), r: make([]float64, n)}
 	if err := log.Check(); err != nil {
 		return nil, err
 	}
@@ -33,9 +45,6 @@ func newSample(log *logs.Log, delta float64) (*sample, error) {
 	for i, c := range log.Cost {
 		t.r[i] = -c
 		t.total += t.weight(i)
-	}
-	if t.total == 0 {
-		return nil, errors.New("ope: all rows have weight 0")
 	}
 	if log.Group != nil {
 		places := map[int32]int32{}
@@ -54,10 +63,18 @@ func newSample(log *logs.Log, delta float64) (*sample, error) {
 			t.place = nil
 		}
 	}
-	if t.groups < 2 {
-		return nil, errors.New("ope: a standard error needs at least two rows, of two groups")
-	}
 	return t, nil
+}
+
+// enough refuses rows that say nothing.
+func (t *sample) enough() error {
+	switch {
+	case t.total == 0:
+		return errors.New("ope: all rows have weight 0")
+	case t.groups < 2:
+		return errors.New("ope: a standard error needs at least two rows, of two groups")
+	}
+	return nil
 }
 
 // weight is ω_i.
