@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"opl/policies/wholefile"
+	"opl/train"
 	"opl/train/logs"
 	"opl/train/ope"
 	"opl/train/provenance"
@@ -53,9 +54,16 @@ func (p *partFlags) check(cmd *cobra.Command, others ...string) (err error) {
 	return err
 }
 
+// madePart is the content of a file of a part, with what made it.
+type madePart[T any] struct {
+	Part       T              `json:"part"`
+	Extensions string         `json:"extensions,omitempty"`
+	Versions   train.Versions `json:"versions"`
+}
+
 // write writes a part of a kind, sealed, whole or not at all.
 func (p *partFlags) write(cmd *cobra.Command, kind string, part any) error {
-	text, err := json.Marshal(part)
+	text, err := json.Marshal(madePart[any]{part, train.Extensions(), train.ThisVersion()})
 	if err == nil {
 		err = os.MkdirAll(p.out, 0o777)
 	}
@@ -97,9 +105,12 @@ func escape(path string) string {
 	return strings.NewReplacer("[", `\[`, "*", `\*`, "?", `\?`, `\`, `\\`).Replace(path)
 }
 
-// readParts reads parts, strictly. One that is damaged is as good as missing: it is named, and left out.
+// readParts reads parts, strictly, of one version of opl. One that is damaged is as good as missing: it is
+// named, and left out.
 func readParts[T any](cmd *cobra.Command, paths []string) (parts []T, err error) {
 	bad := 0
+	var first madePart[T]
+	var from string
 	for _, path := range paths {
 		text, err := os.ReadFile(path)
 		if err != nil {
@@ -109,7 +120,7 @@ func readParts[T any](cmd *cobra.Command, paths []string) (parts []T, err error)
 		if err == nil && !sealed {
 			err = errors.New("it has no checksum")
 		}
-		var p T
+		var p madePart[T]
 		if err == nil {
 			d := json.NewDecoder(bytes.NewReader(object))
 			d.DisallowUnknownFields()
@@ -120,7 +131,14 @@ func readParts[T any](cmd *cobra.Command, paths []string) (parts []T, err error)
 			fmt.Fprintf(cmd.ErrOrStderr(), "opl: %s is ignored: %v\n", path, err)
 			continue
 		}
-		parts = append(parts, p)
+		switch v, w := first.Versions, p.Versions; {
+		case from == "":
+			first, from = p, path
+		case v.Opl != w.Opl || v.Commit != w.Commit:
+			return nil, fmt.Errorf("merge: %s and %s are of different versions of opl (%s %s, %s %s), whose sums may be of other formulas: make them by one",
+				from, path, v.Opl, v.Commit, w.Opl, w.Commit)
+		}
+		parts = append(parts, p.Part)
 	}
 	if len(parts) == 0 {
 		return nil, fmt.Errorf("merge: none of %d parts can be used", bad)

@@ -11,7 +11,8 @@ import (
 
 // Shard is one of several parts of long work that know nothing of each other.
 type Shard struct {
-	Number, Of int // 1 ≤ Number ≤ Of
+	Number int `json:"number"` // from 1 to Of
+	Of     int `json:"of"`
 }
 
 // MostShards is the number of shards that work may be cut into.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"opl/graph/kernel"
 	"opl/objectives/weights"
 )
 
@@ -112,11 +113,12 @@ func (d *Data) Mean(s func(i int) float64) Value {
 // It is NaN where Σω y is 0.
 func (d *Data) Ratio(x, y func(i int) float64) Value {
 	u := make([]float64, d.N)
-	var above, below float64
+	var over, under kernel.Sum
 	for i := range u {
-		above += d.rows.weight(i) * x(i)
-		below += d.rows.weight(i) * y(i)
+		over.Add(d.rows.weight(i) * x(i))
+		under.Add(d.rows.weight(i) * y(i))
 	}
+	above, below := over.Value(), under.Value()
 	v := math.NaN()
 	if below != 0 {
 		v = above / below

@@ -23,6 +23,7 @@ import (
 	"math"
 	"slices"
 
+	"opl/graph/kernel"
 	"opl/train/certify"
 	"opl/train/logs"
 	"opl/train/provenance"
@@ -235,7 +236,8 @@ func (t *sample) policy(target Target, model Model, predict bool) (Policy, *Data
 	if target.Row == nil && len(target.Logged) != t.whole {
 		return p, nil, fmt.Errorf("ope: target %s has %d probabilities for %d rows", target.Name, len(target.Logged), t.whole)
 	}
-	var sum, square, most float64
+	var sum, square kernel.Sum
+	var most float64
 	for i := range t.n {
 		var err error
 		if target.Row == nil {
@@ -257,8 +259,8 @@ func (t *sample) policy(target Target, model Model, predict bool) (Policy, *Data
 		}
 		d.W[i] = w
 		v := t.weight(i) * w
-		sum += v
-		square += v * v
+		sum.Add(v)
+		square.Add(v * v)
 		most = max(most, v)
 		p.Largest = max(p.Largest, w)
 		if predict {
@@ -274,13 +276,13 @@ func (t *sample) policy(target Target, model Model, predict bool) (Policy, *Data
 	}
 	g := t.gain(t.mean(func(i int) float64 { return d.W[i] }), Value{})
 	p.MeanWeight, p.MeanWeightSE = g.Value, g.SE
-	s := spread{Square: square, Most: most, Largest: p.Largest}
+	s := spread{Square: square.Value(), Most: most, Largest: p.Largest}
 	for i, v := range d.W {
 		if v > 0 && t.r[i] > 0 && t.weight(i) > 0 {
 			s.Paid++
 		}
 	}
-	s.say(&p, sum, t.n, t.groups)
+	s.say(&p, sum.Value(), t.n, t.groups)
 	t.spread = s
 	return p, d, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"opl/graph/kernel"
 	"opl/train/logs"
 )
 
@@ -150,13 +151,13 @@ func (t *sample) moments(columns [][]float64) (first, second []float64) {
 			g[at*c+k] += v
 		}
 	}
-	sum, square := make([]exact, c), make([]exact, c*(c+1)/2)
+	sum, square := make([]kernel.Sum, c), make([]kernel.Sum, c*(c+1)/2)
 	for ; len(g) > 0; g = g[c:] {
 		at := 0
 		for k, v := range g[:c] {
-			sum[k].add(v)
+			sum[k].Add(v)
 			for _, w := range g[k:c] {
-				square[at].add(v * w)
+				square[at].Add(v * w)
 				at++
 			}
 		}
@@ -164,23 +165,10 @@ func (t *sample) moments(columns [][]float64) (first, second []float64) {
 	return values(sum), values(square)
 }
 
-// exact is a sum with what rounding took from it. Neumaier (1974).
-type exact struct{ sum, rest float64 }
-
-func (e *exact) add(v float64) {
-	s := e.sum + v
-	if math.Abs(e.sum) >= math.Abs(v) {
-		e.rest += e.sum - s + v
-	} else {
-		e.rest += v - s + e.sum
-	}
-	e.sum = s
-}
-
-func values(xs []exact) []float64 {
+func values(xs []kernel.Sum) []float64 {
 	out := make([]float64, len(xs))
 	for i, x := range xs {
-		out[i] = x.sum + x.rest
+		out[i] = x.Value()
 	}
 	return out
 }
@@ -212,7 +200,7 @@ func Combine(parts []Part) (Result, error) {
 	}
 	var lost []string
 	var sum *Part
-	var s, square []exact
+	var s, square []kernel.Sum
 	rows, groups := 0, 0
 	for i, p := range all {
 		switch {
@@ -224,7 +212,7 @@ func Combine(parts []Part) (Result, error) {
 		case sum == nil:
 			q := *p
 			sum, q.Targets = &q, slices.Clone(p.Targets)
-			s, square = make([]exact, len(p.Sum)), make([]exact, len(p.Square))
+			s, square = make([]kernel.Sum, len(p.Sum)), make([]kernel.Sum, len(p.Square))
 		case len(p.Sum) != len(sum.Sum) || len(p.Targets) != len(sum.Targets):
 			return none, fmt.Errorf("shards %s and %s have other estimates", sum.Shard, p.Shard)
 		default:
@@ -235,10 +223,10 @@ func Combine(parts []Part) (Result, error) {
 		}
 		rows, groups = rows+p.Rows, groups+p.Groups
 		for i, v := range p.Sum {
-			s[i].add(v)
+			s[i].Add(v)
 		}
 		for i, v := range p.Square {
-			square[i].add(v)
+			square[i].Add(v)
 		}
 	}
 	switch {
@@ -303,7 +291,7 @@ func (m moments) gain(v, w ratio) Interval {
 	for c, x := range w.form {
 		a[c] -= x
 	}
-	var form, size exact
+	var form, size kernel.Sum
 	at := 0
 	for i := range a {
 		for j := i; j < len(a); j++ {
@@ -311,12 +299,12 @@ func (m moments) gain(v, w ratio) Interval {
 			if at++; i != j {
 				x *= 2
 			}
-			form.add(x)
-			size.add(math.Abs(x))
+			form.Add(x)
+			size.Add(math.Abs(x))
 		}
 	}
-	variance := form.sum + form.rest
-	if !(variance > 1e-15*size.sum) { // rounding
+	variance := form.Value()
+	if !(variance > 1e-15*size.Value()) { // rounding
 		variance = 0
 	}
 	d, se := v.value-w.value, math.Sqrt(variance*m.groups/(m.groups-1))

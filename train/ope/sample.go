@@ -6,6 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"opl/graph/kernel"
 	"opl/train/logs"
 )
 
@@ -42,10 +43,12 @@ func newSample(log *logs.Log, delta float64) (*sample, error) {
 	if log.Propensity == nil {
 		return nil, errors.New("ope: the log has no propensities")
 	}
+	var total kernel.Sum
 	for i, c := range log.Cost {
 		t.r[i] = -c
-		t.total += t.weight(i)
+		total.Add(t.weight(i))
 	}
+	t.total = total.Value()
 	if log.Group != nil {
 		places := map[int32]int32{}
 		t.place = make([]int32, n)
@@ -88,12 +91,12 @@ func (t *sample) weight(i int) float64 {
 // mean is Σω s/Σω with its influences.
 func (t *sample) mean(s func(i int) float64) Value {
 	u := make([]float64, t.n)
-	sum := 0.0
+	var sum kernel.Sum
 	for i := range u {
 		u[i] = s(i)
-		sum += t.weight(i) * u[i]
+		sum.Add(t.weight(i) * u[i])
 	}
-	m := sum / t.total
+	m := sum.Value() / t.total
 	for i := range u {
 		u[i] = t.weight(i) * (u[i] - m) / t.total
 	}
@@ -102,7 +105,7 @@ func (t *sample) mean(s func(i int) float64) Value {
 
 // se is the standard error of influences u, or of u − v.
 func (t *sample) se(u, v []float64) float64 {
-	square := 0.0
+	var square kernel.Sum
 	var sums []float64 // over groups, where they are not rows
 	if t.place != nil {
 		sums = make([]float64, t.groups)
@@ -112,16 +115,16 @@ func (t *sample) se(u, v []float64) float64 {
 			d -= v[i]
 		}
 		if t.place == nil {
-			square += d * d
+			square.Add(d * d)
 		} else {
 			sums[t.place[i]] += d
 		}
 	}
 	for _, s := range sums {
-		square += s * s
+		square.Add(s * s)
 	}
 	g := float64(t.groups)
-	return math.Sqrt(square * g / (g - 1))
+	return math.Sqrt(square.Value() * g / (g - 1))
 }
 
 // gain is v, or v − w, with its interval.

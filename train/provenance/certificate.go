@@ -9,6 +9,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
+	"opl/graph/kernel"
 	"opl/train/certify"
 	"opl/train/inspect"
 )
@@ -267,9 +268,10 @@ func LeftOut(n int) string {
 }
 
 // mean is 0 of nothing.
-func mean(xs []float64) (m float64) {
+func mean(xs []float64) float64 {
+	var sum kernel.Sum
 	for _, x := range xs {
-		m += x / float64(len(xs))
+		sum.Add(x)
 	}
-	return m
+	return sum.Value() / float64(max(1, len(xs)))
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"opl/graph/kernel"
 	"opl/policies/policyfile"
 	"opl/train/certify"
 	"opl/train/logs"
@@ -68,14 +69,17 @@ func (ps Pool) Part(ctx context.Context, p *policyfile.Policy, o Options, shard 
 	if out.Sums, err = certify.PoolSums(parts, certify.Options{Delta: o.Delta, AnyTime: true, Threads: runtime.GOMAXPROCS(0)}); err != nil {
 		return out, err
 	}
+	var cost kernel.Sum
+	var weight [5]kernel.Sum
+	var unit [3]kernel.Sum
 	for _, s := range c.samples {
 		size, sum := map[int32]float64{}, map[int32]float64{}
 		var order []int32
 		for _, r := range s.rows {
 			w, reward := s.logged[r]/s.log.Propensity[r], -s.log.Cost[r]
-			out.Cost -= reward
+			cost.Add(-reward)
 			for i, v := range []float64{w, w * w, w * reward, w * w * reward, w * w * reward * reward} {
-				out.Weight[i] += v
+				weight[i].Add(v)
 			}
 			u := s.unit(r)
 			if size[u] == 0 {
@@ -86,8 +90,17 @@ func (ps Pool) Part(ctx context.Context, p *policyfile.Policy, o Options, shard 
 		}
 		for _, u := range order {
 			m := sum[u] / size[u]
-			out.Unit[0], out.Unit[1], out.Unit[2] = out.Unit[0]+1, out.Unit[1]+m, out.Unit[2]+m*m
+			for i, v := range []float64{1, m, m * m} {
+				unit[i].Add(v)
+			}
 		}
+	}
+	out.Cost = cost.Value()
+	for i := range weight {
+		out.Weight[i] = weight[i].Value()
+	}
+	for i := range unit {
+		out.Unit[i] = unit[i].Value()
 	}
 	return out, nil
 }
