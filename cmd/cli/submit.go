@@ -233,6 +233,9 @@ func (s *submitFlags) submit(ctx context.Context, stderr io.Writer, w engine.Wor
 		fmt.Fprintf(stderr, "opl: cancelled %d tasks; %d of %d runs are stored in %s\n", len(queue), st.Done, len(plan), out)
 		return nil
 	}
+	if len(queue) > 0 && st.Before > 0 && st.Before != st.Shards {
+		return fmt.Errorf("--shards %d: jobs of %d shards are in the queue: leave the flag out, or take them off by --cancel first", st.Shards, st.Before)
+	}
 	lack := slices.DeleteFunc(slices.Clone(st.Lack), func(part int) bool {
 		return slices.ContainsFunc(queue, func(t engine.SlurmTask) bool { return t.Part == part })
 	})

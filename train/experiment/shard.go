@@ -366,6 +366,7 @@ func (s *Store) fill(all map[string]line) error {
 // Standing is how far the runs of a plan are whose shards write to folders below one.
 type Standing struct {
 	Shards int   // that the plan is cut into
+	Before int   // shards that it was cut into before; 0: it was not
 	Done   int   // runs that are stored
 	Lack   []int // shards with runs that are not, from 1
 	Merged bool  // all are in the folder itself
@@ -403,14 +404,13 @@ func Stand(lib library.Library, plan []train.Run, out string, n int) (st Standin
 	if err != nil {
 		return st, err
 	}
-	before := 0
 	for _, dir := range folders {
 		p, err := readPlan(filepath.Join(dir, PlanFile))
 		if err == nil {
 			if diff := p.differs(planned{Runs: plan}); diff != "" {
 				return st, fmt.Errorf("%s is of other runs: %s: give another folder", dir, diff)
 			}
-			before = p.Shards
+			st.Before = p.Shards
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			return st, err
 		}
@@ -418,7 +418,7 @@ func Stand(lib library.Library, plan []train.Run, out string, n int) (st Standin
 			return st, err
 		}
 	}
-	st.Shards = min(cmp.Or(n, before, 8), len(plan))
+	st.Shards = min(cmp.Or(n, st.Before, 8), len(plan))
 	lack := map[int]bool{}
 	for i, of := range shards(lib, plan, st.Shards) {
 		if done[Key(plan[i])] {
