@@ -82,7 +82,7 @@ type Record struct {
 	// Certificate is what is guaranteed of π_Q, nil where nothing was certified.
 	Certificate *provenance.Statement `json:"certificate,omitempty"`
 	PriorScale  Number                `json:"prior_scale"`       // the chosen s
-	Seconds     float64               `json:"seconds,omitzero"`  // of the training alone
+	Seconds     float64               `json:"seconds"`           // of the training alone
 	Learner     string                `json:"learner,omitempty"` // of a recipe, see Certified
 	Curve       []CurvePoint          `json:"curve,omitempty"`
 	DataHash    string                `json:"data_hash"`

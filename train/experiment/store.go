@@ -326,8 +326,10 @@ func (s *Store) Add(rec train.Record) error {
 
 // sealed is the line of a record: what it took is not in it, so that equal runs have equal lines.
 func sealed(rec train.Record) ([]byte, error) {
-	rec.Seconds = 0
-	text, err := json.Marshal(rec)
+	text, err := json.Marshal(struct {
+		train.Record
+		Seconds *float64 `json:"seconds,omitempty"` // in place of the record's
+	}{Record: rec})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", Name(rec.Run), err)
 	}
