@@ -232,8 +232,15 @@ func TestStoreForeign(t *testing.T) {
 		t.Error("the file was changed")
 	}
 	// Once settled they are set aside, and the records are in their order, whatever it was.
+	old := filepath.Join(dir, "old")
+	if err := os.Link(filepath.Join(dir, experiment.ResultsFile), old); err != nil {
+		t.Fatal(err)
+	}
 	if err := s.Settle(); err != nil {
 		t.Fatal(err)
+	}
+	if read(t, old) != text {
+		t.Error("the file was written over, not replaced: a kill would leave a part of it")
 	}
 	slices.Sort(lines)
 	if got := read(t, dir, experiment.ResultsFile); got != strings.Join(lines, "") {

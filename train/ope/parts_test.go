@@ -115,7 +115,12 @@ func TestCombineDegenerate(t *testing.T) {
 	w := newWorld(3, 4, 3, 1)
 	l, xs := w.log(rand.New(rand.NewPCG(4, 4)), 1000, 1)
 	never := ope.Target{Name: "never", Logged: make([]float64, l.Len())}
-	for _, targets := range [][]ope.Target{{w.target("itself", w.pi0, xs)}, {never}} {
+	for _, targets := range [][]ope.Target{{w.target("itself", w.pi0, xs)}, {never}, {w.target("all rewards alike", w.pi, xs)}} {
+		if targets[0].Name == "all rewards alike" {
+			for i := range l.Cost {
+				l.Cost[i] = -.3
+			}
+		}
 		o := ope.Options{Estimators: only("ips", "snips")}
 		want := evaluate(t, l, targets, o)
 		got, err := ope.Combine(parts(t, l, targets, o, 5))

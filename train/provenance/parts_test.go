@@ -47,6 +47,7 @@ func TestParts(t *testing.T) {
 		"some taught":    {files: [][]logs.Decision{slices.Concat(old[:300], a)}},
 		"several":        {files: [][]logs.Decision{a, b}, o: provenance.Options{Delta: .01, Gamma: 1.1}},
 		"groups":         {files: [][]logs.Decision{grouped(a, "a", 7), grouped(b, "b", 5)}},
+		"its own log":    {files: [][]logs.Decision{old}},
 		"few rows":       {files: [][]logs.Decision{a[:10]}},
 		"rows come back": {files: [][]logs.Decision{a, slices.Concat(a[500:], b)}},
 	} {
