@@ -348,17 +348,8 @@ func (s *Store) fill(all map[string]line) error {
 		}
 	}
 	s.lines, s.keys = nil, map[string]bool{}
-	seconds := map[string]float64{}
 	for key, l := range all {
 		s.lines, s.keys[key] = append(s.lines, l), true
-		if l.rec.Seconds > 0 {
-			seconds[key] = l.rec.Seconds
-		}
-	}
-	times := readTimes(filepath.Join(filepath.Dir(s.path), TimesFile))
-	maps.DeleteFunc(seconds, func(key string, _ float64) bool { return times[hashOf(key)] > 0 })
-	if err := s.addTimes(seconds); err != nil {
-		return fmt.Errorf("results: %w", err)
 	}
 	return s.Settle()
 }

@@ -347,6 +347,9 @@ func hashOf(key string) string { return fmt.Sprintf("%016x", xxhash.Sum64String(
 
 // addTimes notes what runs took, by key. These lines are not waited for: what is lost is no result.
 func (s *Store) addTimes(seconds map[string]float64) error {
+	if len(seconds) == 0 {
+		return nil
+	}
 	var b bytes.Buffer
 	for _, key := range slices.Sorted(maps.Keys(seconds)) {
 		text, err := json.Marshal(took{hashOf(key), seconds[key]})
@@ -389,7 +392,16 @@ func (s *Store) Settle() error {
 		}
 		b.Write(append(text, '\n'))
 	}
+	seconds, known := map[string]float64{}, readTimes(filepath.Join(filepath.Dir(s.path), TimesFile))
+	for _, rec := range once { // files of before have them in the records
+		if key := Key(rec.Run); rec.Seconds > 0 && known[hashOf(key)] == 0 {
+			seconds[key] = rec.Seconds
+		}
+	}
 	now, err := os.ReadFile(s.path)
+	if err == nil {
+		err = s.addTimes(seconds)
+	}
 	if err == nil && bytes.Equal(now, b.Bytes()) {
 		return nil
 	}

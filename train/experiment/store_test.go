@@ -430,4 +430,13 @@ func TestStoreWithoutChecksums(t *testing.T) {
 	if len(s.Records()) != 2 || len(s.Notes()) != 1 || !strings.Contains(s.Notes()[0], "2 records have no checksum") {
 		t.Errorf("%d records, notes %q", len(s.Records()), s.Notes())
 	}
+	// Once settled they have one, and their seconds, which stood in them, are kept.
+	if err := s.Settle(); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	s = open(t, dir)
+	if got := s.Records(); len(s.Notes()) != 0 || strings.Contains(read(t, dir, experiment.ResultsFile), "seconds") || got[0].Seconds+got[1].Seconds != 1 {
+		t.Errorf("notes %q, records %s", s.Notes(), toJSON(t, got))
+	}
 }
