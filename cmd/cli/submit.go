@@ -94,6 +94,9 @@ func (s *submitFlags) work(cmd *cobra.Command, f *gridFlags, st experiment.Stand
 	if err != nil {
 		return engine.Work{}, err
 	}
+	if s.engine == "slurm" && strings.HasPrefix(self, filepath.Join(os.TempDir(), "go-build")) {
+		return engine.Work{}, errors.New("--submit slurm: go run deletes its program when it ends: build opl, where all nodes see it")
+	}
 	folder, err := os.Getwd()
 	if err != nil {
 		return engine.Work{}, err
