@@ -104,7 +104,7 @@ func TestFileOfItems(t *testing.T) {
 		for i, d := range decisions {
 			var offered []features.Offer
 			for _, o := range d.Offered {
-				offered = append(offered, features.Offer{Action: o.Action, Features: o.Features})
+				offered = append(offered, features.Offer(o))
 			}
 			pi := make([]float64, len(offered))
 			if err := p.PropensitiesOffered(pi, d.Context, offered); err != nil {
