@@ -179,6 +179,13 @@ func evaluate(cmd *cobra.Command, estimators []ope.Estimator, f evaluateFlags, p
 // want.
 func (f *evaluateFlags) read(cmd *cobra.Command, o *ope.Options, paths []string) (_ *logs.Log, targets []ope.Target, err error) {
 	path := strings.Join(paths, ", ")
+	for _, arg := range f.targets { // a policy file knows the log's names of columns
+		if name := arg[strings.Index(arg, "=")+1:]; filepath.Ext(name) == ".json" {
+			if p, err := policyfile.Load(name); err == nil { // else it is told where it is opened
+				f.before(p)
+			}
+		}
+	}
 	log, err := f.together(cmd.Context(), paths)
 	if err != nil {
 		return nil, nil, err

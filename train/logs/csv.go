@@ -47,6 +47,9 @@ func newCSV(l *lines, b *builder) (reader, error) {
 			return nil, err
 		}
 	}
+	if err := c.absent(b); err != nil {
+		return nil, err
+	}
 	err = c.check(b)
 	isNumber := func(name []byte) bool { _, ok := parseNumber(name); return ok }
 	if i := slices.IndexFunc(c.cells, isNumber); i >= 0 && err != nil {

@@ -2,7 +2,6 @@ package logs
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -122,20 +121,28 @@ func (t *table) column(b *builder, name []byte) (*column, error) {
 	if len(t.columns) == maxNames {
 		return nil, b.fatal("more than %d columns", maxNames)
 	}
-	c := &column{name: string(name), role: roleOf(string(name), t.preset), slot: -1, kind: b.memory.kinds[string(name)]}
-	c.as = c.name
+	as, renamed := b.renamed[string(name)]
+	c := &column{name: string(name), slot: -1, kind: b.memory.kinds[string(name)]}
+	switch {
+	case renamed:
+		c.as, c.role = as, roleOf(as, "")
+	case b.taken[c.name]:
+		c.as = c.name
+	default:
+		c.as, c.role = c.name, roleOf(c.name, t.preset)
+	}
 	switch {
 	case b.fields:
 		c.role = roleField
 	case b.describes:
 		c.role, c.as = roleInCatalogue(c.name), strings.TrimPrefix(c.name, "z_")
 	}
-	if c.told = c.kind != undecided; t.preset == "obd" && (c.name == "position" || strings.HasPrefix(c.name, "user_feature_")) {
+	if c.told = c.kind != undecided; t.preset == "obd" && !renamed && (c.name == "position" || strings.HasPrefix(c.name, "user_feature_")) {
 		c.kind, c.told = category, true
 	}
 	if c.role == roleEach && b.n == 0 {
 		c.slot = len(b.slots)
-		b.slots = append(b.slots, strings.TrimPrefix(c.name, "p_"))
+		b.slots = append(b.slots, strings.TrimPrefix(c.as, "p_"))
 	}
 	t.index[c.name] = len(t.columns)
 	t.columns = append(t.columns, c)
@@ -179,7 +186,7 @@ func (t *table) settle(b *builder) bool {
 	if len(ignored) > 0 {
 		text := "columns that are not read: " + strings.Join(ignored, ", ")
 		for _, name := range ignored {
-			if near := nearest(name); near != "" {
+			if near := nearest(name); near != "" && near != name {
 				text += fmt.Sprintf("; did you mean %s by %s?", near, name)
 				break
 			}
@@ -201,7 +208,7 @@ func (t *table) check(b *builder) error {
 		return nil
 	}
 	b.listed = b.listed || b.slots != nil && numbered(b.slots)
-	has := map[role]string{}
+	has, contexts := map[role]string{}, map[string]string{}
 	var names []string
 	for _, c := range t.columns {
 		if names = append(names, c.name); strings.TrimSpace(c.name) != c.name {
@@ -209,6 +216,12 @@ func (t *table) check(b *builder) error {
 		}
 		if other := has[c.role]; other != "" && c.role != roleContext && c.role != roleEach && c.role != roleIgnored {
 			return fmt.Errorf("%s: columns %s and %s are the same", t.path, other, c.name)
+		}
+		if c.role == roleContext {
+			if other, twice := contexts[c.as]; twice {
+				return fmt.Errorf("%s: columns %s and %s are the same", t.path, other, c.name)
+			}
+			contexts[c.as] = c.name
 		}
 		has[c.role] = c.name
 	}
@@ -231,6 +244,9 @@ func (t *table) check(b *builder) error {
 	default:
 		return nil
 	}
+	if err := t.absent(b); err != nil {
+		return err
+	}
 	shown := names
 	if len(names) > 20 {
 		shown = append(names[:20:20], "…")
@@ -244,7 +260,7 @@ func (t *table) check(b *builder) error {
 	if t.preset == "" && t.index["item_id"] > 0 && t.index["click"] > 0 {
 		text += ": setting preset obd reads the Open Bandit Dataset"
 	}
-	return errors.New(text)
+	return fmt.Errorf("%s: setting columns reads another as it, such as %s=NAME", text, strings.Fields(wanted)[0])
 }
 
 // parseNumber reads a decimal number, or one of the words for what is not finite.

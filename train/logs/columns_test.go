@@ -1,0 +1,109 @@
+package logs_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"opl/train/logs"
+)
+
+// A log whose columns have other names is that with the schema's, in all formats that have columns; what is not there, or stands for
+// two, is told by its name, with the nearest of the file.
+func TestColumns(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	open := func(path string, columns, before map[string]string) (*logs.Log, error) {
+		l, err := logs.Open(context.Background(), path, logs.Options{Columns: columns, ColumnsBefore: before})
+		if l != nil {
+			t.Cleanup(func() { l.Close() })
+		}
+		return l, err
+	}
+	plain, err := open(write("plain.csv", "x_age,x_city,action,reward,propensity\n3,Bonn,a,1,.5\n4,Ulm,b,0,.25\n5,Ulm,a,1,.5\n"), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	columns := map[string]string{"x_age": "age", "x_city": "city name", "action": "variant", "reward": "clicked", "propensity": "p"}
+	named := write("named.csv", "age,city name,variant,clicked,p,reward\n3,Bonn,a,1,.5,7\n4,Ulm,b,0,.25,7\n5,Ulm,a,1,.5,7\n")
+	parquet := filepath.Join(dir, "own.parquet")
+	lines := write("named.jsonl", `{"age":3,"city name":"Bonn","variant":"a","clicked":1,"p":0.5,"reward":7}
+{"variant":"b","city name":"Ulm","age":4,"clicked":0,"p":0.25}
+{"age":5,"city name":"Ulm","variant":"a","clicked":true,"p":0.5}
+`)
+	for _, path := range []string{named, lines} {
+		for range 2 { // the second is from the cache
+			l, err := open(path, columns, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if l.Hash() != plain.Hash() || l.Len() != 3 {
+				t.Errorf("%s: hash %s of %d rows, want %s", path, l.Hash(), l.Len(), plain.Hash())
+			}
+		}
+		// The names of a policy file read the same.
+		if l, err := open(path, nil, columns); err != nil || l.Hash() != plain.Hash() {
+			t.Errorf("%s: %v", path, err)
+		}
+		if _, err := open(path, map[string]string{"action": "varient", "reward": "clicked"}, nil); err == nil || !strings.Contains(err.Error(), "setting columns action=varient: there is no column varient: did you mean variant?") {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if l, err := open(plain.Path(), nil, columns); err != nil || l.Hash() != plain.Hash() {
+		t.Errorf("the schema's names: %v", err)
+	}
+	if _, err := open(plain.Path(), columns, nil); err == nil || !strings.Contains(err.Error(), "no column") {
+		t.Errorf("said, and not there: %v", err)
+	}
+	w, err := logs.Create(parquet, logs.WriterOptions{Actions: plain.Actions, Names: plain.Names()})
+	if err == nil {
+		var d logs.Decision
+		for i := range plain.Len() {
+			plain.Decision(i, &d)
+			if e := w.Write(&d); e != nil {
+				t.Fatal(e)
+			}
+		}
+		err = w.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := open(parquet, map[string]string{"reward": "rewards"}, nil); err == nil || !strings.Contains(err.Error(), "no column rewards: did you mean reward?") {
+		t.Errorf("parquet: %v", err)
+	}
+	if l, err := open(parquet, map[string]string{"cost": "reward", "x_years": "x_age"}, nil); err == nil || l != nil || !strings.Contains(err.Error(), "reward") {
+		t.Errorf("a reward as a cost: %v", err)
+	}
+	last := write("last.jsonl", `{"action":"a","reward":1,"propensity":0.5}
+{"action":"b","reward":1,"propensity":0.5,"x_age":3}
+`)
+	if _, err := open(last, map[string]string{"x_old": "age"}, nil); err == nil || !strings.Contains(err.Error(), "there is no column age") {
+		t.Errorf("in no line: %v", err)
+	}
+	for want, of := range map[string]map[string]string{
+		"no column \"actoin\" is read":                  {"actoin": "a"},
+		"did you mean action?":                          {"actoin": "variant"},
+		"want the name of a column":                     {"action": ""},
+		"column p cannot be both propensity and reward": {"reward": "p", "propensity": "p"},
+		"no column \"x_\"":                              {"x_": "p"},
+	} {
+		if _, err := open(named, of, nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %q", of, err, want)
+		}
+	}
+	if _, err := open(named, nil, map[string]string{"x_age": "age", "action": "variant", "reward": "clicked", "propensity": "p"}); err == nil || !strings.Contains(err.Error(), "columns clicked and reward are the same") {
+		t.Errorf("both are there: %v", err)
+	}
+	if _, err := open(write("a.vw", "0:-1:.5 | x:1\n"), map[string]string{"action": "a"}, nil); err == nil || !strings.Contains(err.Error(), "setting columns is not for format vw") {
+		t.Errorf("vw: %v", err)
+	}
+}
