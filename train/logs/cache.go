@@ -73,6 +73,9 @@ func key(format string, o *Options, catalogue uint64) string {
 	if len(o.Columns)+len(o.ColumnsBefore) > 0 {
 		k += fmt.Sprintf(" columns %q %q", o.Columns, o.ColumnsBefore)
 	}
+	if o.Delimiter+o.Dates != "" {
+		k += fmt.Sprintf(" as %q %q", o.Delimiter, o.Dates)
+	}
 	if o.Estimate { // rows may lack propensities
 		k += " gaps"
 	}
@@ -206,6 +209,10 @@ func open(ctx context.Context, path string, o *Options) (*Log, error) {
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", path, err)
+	case o.Dates != "" && dateLayouts[o.Dates] == nil:
+		return nil, fmt.Errorf("%s: setting dates %s: want us or eu", path, o.Dates)
+	case o.Delimiter != "" && format.name != "csv":
+		return nil, fmt.Errorf("%s: setting delimiter is for CSV, not for format %s", path, format.name)
 	case format.row == "" && len(o.Columns) > 0:
 		return nil, fmt.Errorf("%s: setting columns is not for format %s, which has none", path, format.name)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -105,5 +106,57 @@ func TestColumns(t *testing.T) {
 	}
 	if _, err := open(write("a.vw", "0:-1:.5 | x:1\n"), map[string]string{"action": "a"}, nil); err == nil || !strings.Contains(err.Error(), "setting columns is not for format vw") {
 		t.Errorf("vw: %v", err)
+	}
+}
+
+// What spreadsheets write: semicolons, tabs or bars, Windows line ends, True and False, dates as in the US or in Europe.
+func TestSpreadsheets(t *testing.T) {
+	dir := t.TempDir()
+	open := func(name, text string, o logs.Options) (*logs.Log, error) {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		l, err := logs.Open(context.Background(), path, o)
+		if l != nil {
+			t.Cleanup(func() { l.Close() })
+		}
+		return l, err
+	}
+	want, err := open("want.csv", "action,reward,propensity,x_a,timestamp\na,1,.5,\"1,5; |\",2026-02-03T00:00:00Z\nb,0,.5,b,2026-11-22T15:04:05Z\n", logs.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ us, eu string }{{"2/3/2026", "3.2.2026"}, {"02/03/2026 0:00", "03/02/2026 00:00"}, {"2/3/2026 12:00:00 AM", "3.2.2026 12:00 AM"}} {
+		for _, d := range []string{",", ";", "\t", "|"} {
+			for _, end := range []string{"\n", "\r\n"} {
+				for dates, first := range map[string]string{"us": c.us, "eu": c.eu} {
+					text := strings.NewReplacer("~", d, "\n", end).Replace("\"action\"~reward~propensity~x_a~timestamp\na~True~.5~\"1,5; |\"~" + first + "\nb~FALSE~.5~b~2026-11-22 15:04:05\n")
+					for _, given := range []string{"", d} {
+						l, err := open("l.csv", text, logs.Options{Dates: dates, Delimiter: given})
+						if err != nil {
+							t.Errorf("%q: %v", text, err)
+						} else if l.Hash() != want.Hash() || !slices.Equal(l.Time, want.Time) {
+							t.Errorf("%q is another log", text)
+						}
+					}
+				}
+			}
+		}
+	}
+	const text = "action;reward;x_a,b\na;1;2\nb;0;3\n"
+	if l, err := open("name.csv", text, logs.Options{Delimiter: ";"}); err != nil || l.Names()[0] != "x_a,b" {
+		t.Errorf("a comma in a name: %v", err)
+	}
+	for wrong, o := range map[string]logs.Options{"there are action;reward;x_a": {}, "want one of": {Delimiter: "::"}, "want us or eu": {Dates: "uk"}} {
+		if _, err := open("name.csv", text, o); err == nil || !strings.Contains(err.Error(), wrong) {
+			t.Errorf("%+v: %v, want %q", o, err, wrong)
+		}
+	}
+	if _, err := open("us.csv", "action,reward,timestamp\na,1,31/12/2026\n", logs.Options{Dates: "us"}); err == nil || !strings.Contains(err.Error(), "is no time") {
+		t.Errorf("no such month: %v", err)
+	}
+	if _, err := open("l.jsonl", `{"action":"a","reward":1}`, logs.Options{Delimiter: ";"}); err == nil || !strings.Contains(err.Error(), "setting delimiter is for CSV") {
+		t.Error(err)
 	}
 }

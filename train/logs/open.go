@@ -30,6 +30,9 @@ type Options struct {
 	// may have the schema's.
 	Columns, ColumnsBefore map[string]string
 
+	Delimiter string // of fields of CSV: one of , ; | and a tab; "": as the header has it
+	Dates     string // "us", month/day/year, or "eu", day/month/year or day.month.year, beside what times are read by; "": neither
+
 	Categories []string // context columns whose values are names even where they look like numbers
 
 	// The propensities of all actions, where the log has none: "uniform", 1/K, or

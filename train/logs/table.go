@@ -335,8 +335,8 @@ func (t *table) cell(b *builder, c *column, form jsontext.Kind, s []byte, v floa
 		if form != '0' {
 			var ok bool
 			if v, ok = parseNumber(s); !ok {
-				if r.time, r.hasTime = parseTime(s); !r.hasTime {
-					return bad(c.name, "%s is no time: want RFC 3339 or seconds since 1970", quote(s))
+				if r.time, r.hasTime = parseTime(s, b.o.Dates); !r.hasTime {
+					return bad(c.name, "%s is no time: want RFC 3339 or seconds since 1970; setting dates us reads 12/31/2026, eu 31/12/2026 and 31.12.2026", quote(s))
 				}
 				return nil
 			}
@@ -378,7 +378,18 @@ func (t *table) cell(b *builder, c *column, form jsontext.Kind, s []byte, v floa
 	return nil
 }
 
-// number takes a cell that must be a number; as a reward, true is 1 and false 0.
+// boolean is what a word of CSV means as a reward.
+func boolean(s []byte) (v float64, ok bool) {
+	switch string(s) {
+	case "true", "True", "TRUE":
+		return 1, true
+	case "false", "False", "FALSE":
+		return 0, true
+	}
+	return 0, false
+}
+
+// number takes a cell that must be a number; as a reward, true is 1 and false 0, also written True or TRUE in CSV.
 func (t *table) number(b *builder, c *column, form jsontext.Kind, s []byte, v float64) error {
 	switch {
 	case form == 0 && len(s) == 0 && b.o.Estimate && (c.role == rolePropensity || c.role == roleEach):
@@ -389,7 +400,9 @@ func (t *table) number(b *builder, c *column, form jsontext.Kind, s []byte, v fl
 		return bad(c.name, "empty")
 	case form == 0:
 		var err error
-		if v, err = numberIn(c.name, s); err != nil {
+		if is, ok := boolean(s); ok && c.role == roleReward {
+			v = is
+		} else if v, err = numberIn(c.name, s); err != nil {
 			return err
 		}
 	case form == 't' && c.role == roleReward:
@@ -523,12 +536,25 @@ func (t *table) time(b *builder, c *column, v float64) error {
 	return nil
 }
 
-// parseTime reads RFC 3339, also with a blank for the T and without a zone: UTC.
-func parseTime(s []byte) (int64, bool) {
+// dateLayouts are days, by the setting that they are read by; clocks the times that may follow.
+var (
+	dateLayouts = map[string][]string{"us": {"1/2/2006"}, "eu": {"2/1/2006", "2.1.2006"}}
+	clocks      = []string{"", " 15:04", " 15:04:05", " 3:04 PM", " 3:04:05 PM", ", 3:04:05 PM"}
+)
+
+// parseTime reads RFC 3339, also with a blank for the T and without a zone: UTC; and dates as a setting has them.
+func parseTime(s []byte, dates string) (int64, bool) {
 	text := unsafe.String(unsafe.SliceData(s), len(s))
 	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05Z07:00", "2006-01-02T15:04:05", "2006-01-02 15:04:05", time.DateOnly} {
 		if t, err := time.Parse(layout, text); err == nil {
 			return unixNano(t)
+		}
+	}
+	for _, day := range dateLayouts[dates] {
+		for _, clock := range clocks {
+			if t, err := time.Parse(day+clock, text); err == nil {
+				return unixNano(t)
+			}
 		}
 	}
 	return 0, false
