@@ -43,7 +43,7 @@ Estimators, as of evaluate (all: every one that can be had):
 The data set is mnist, fashion, or any folder of four such files, --data.`,
 		Example: `  opl bench
   opl bench --dataset fashion --estimators all --seeds 300 --plot bench.png
-  opl bench --estimators dr,switch-dr,dros --logging far --rows 250,500,1000,2000 --format csv`,
+  opl bench --estimators dr,switch,dros --logging far --rows 250,500,1000,2000 --format csv`,
 		Args: operands(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error

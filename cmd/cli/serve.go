@@ -308,8 +308,10 @@ func (f *serveFlags) policy(tell *slog.Logger) (*policyfile.Policy, error) {
 		return nil, err
 	}
 	to := filepath.Join(filepath.Dir(f.log), fmt.Sprintf("canary-%.12s.json", m.Hash()))
-	if err := policyfile.Save(to, mixed); err != nil {
-		return nil, err
+	if there, err := policyfile.Load(to); err != nil || there.Hash() != m.Hash() { // a full disk has room for what is there
+		if err := policyfile.Save(to, mixed); err != nil {
+			return nil, fmt.Errorf("--canary: the file of the mixture, without which its log says little, cannot be written: %w", err)
+		}
 	}
 	tell.Info(fmt.Sprintf("policy %.12s plays %.12s, and %.12s in a share of %v: its file is %s", m.Hash(), p.Hash(), c.Hash(), f.share, to),
 		"policy_hash", m.Hash(), "share", f.share, "file", to)

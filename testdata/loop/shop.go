@@ -8,14 +8,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"math"
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"opl/policies/features"
+	"opl/policies/policyfile"
 )
 
 // shop is a world of items: a visitor of five numbers and a city is shown some of the items that
@@ -53,7 +58,7 @@ func (s *shop) sold() []item {
 }
 
 // reward is the probability of a reward of 1.
-func (v visit) buys(it item) float64 {
+func (v visit) buys(it *item) float64 {
 	score := -1.0
 	for j, x := range v.x[:4] {
 		score += 0.9 * x * it.z[j]
@@ -89,7 +94,16 @@ func (v visit) context() map[string]any {
 	return c
 }
 
-func (it item) object() map[string]any {
+// values is the item as policies have it.
+func (it *item) values() []features.Value {
+	v := []features.Value{{Name: "brand=" + it.brand, Number: 1}}
+	for j, z := range it.z {
+		v = append(v, features.Value{Name: fmt.Sprintf("z%d", j), Number: z})
+	}
+	return v
+}
+
+func (it *item) object() map[string]any {
 	return map[string]any{"id": it.id, "z0": it.z[0], "z1": it.z[1], "z2": it.z[2], "z3": it.z[3], "brand": it.brand}
 }
 
@@ -174,7 +188,7 @@ func shopCommand() *cobra.Command {
 					for j, i := range offer {
 						pi[j] = 1
 						if s.sharp != 0 {
-							pi[j] = math.Exp(s.sharp * v.buys(sold[i]))
+							pi[j] = math.Exp(s.sharp * v.buys(&sold[i]))
 						}
 						sum += pi[j]
 					}
@@ -186,7 +200,7 @@ func shopCommand() *cobra.Command {
 						pi[j] /= sum
 					}
 					reward := 0
-					if r.Float64() < v.buys(sold[offer[a]]) {
+					if r.Float64() < v.buys(&sold[offer[a]]) {
 						reward = 1
 					}
 					row["action"], row["propensity"], row["reward"] = sold[offer[a]].id, pi[a], reward
@@ -203,6 +217,55 @@ func shopCommand() *cobra.Command {
 	first.Flags().StringVar(&out, "out", "shop.jsonl", "file to write")
 	first.Flags().Float64Var(&s.sharp, "sharp", 0, "the policy plays an item with a probability proportional to exp(sharp·P(reward)); 0: uniform")
 	first.Flags().BoolVar(&s.propensityOfOnly, "logged-only", false, "propensities of the logged actions alone")
+
+	value := &cobra.Command{Use: "value POLICY", Short: "what a policy truly earns in the round, by visits without end", Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			p, err := policyfile.Load(args[0])
+			if err != nil {
+				return err
+			}
+			sold := s.sold()
+			names := make([]string, len(sold))
+			for i, it := range sold {
+				names[i] = it.id
+			}
+			if c := p.Catalogue(); c != nil && !slices.Equal(p.Actions(), names) {
+				if c, err = policyfile.NewCatalogue(names, func(i int) []features.Value { return sold[i].values() }); err == nil {
+					p, err = p.WithCatalogue(c, names)
+				}
+				if err != nil {
+					return err
+				}
+			}
+			r, pi := rand.New(rand.NewPCG(1, 13)), make([]float64, len(sold))
+			var sum, square, best float64
+			for range n {
+				v, offer := next(r), s.offer(r)
+				if offer == nil {
+					err = p.Propensities(pi, v.values())
+				} else {
+					offered := make([]features.Offer, len(offer))
+					for j, i := range offer {
+						if offered[j].Action = sold[i].id; !s.ids {
+							offered[j].Features = sold[i].values()
+						}
+					}
+					err = p.PropensitiesOffered(pi[:len(offer)], v.values(), offered)
+				}
+				if err != nil {
+					return err
+				}
+				var earned, most float64
+				for j, it := range shown(sold, offer) {
+					q := v.buys(it)
+					earned, most = earned+pi[j]*q, max(most, q)
+				}
+				sum, square, best = sum+earned, square+earned*earned, best+most
+			}
+			mean, rows := sum/float64(n), float64(n)
+			fmt.Printf("%s earns %.4f ± %.4f; the best there is, %.4f\n", args[0], mean, math.Sqrt((square/rows-mean*mean)/rows), best/rows)
+			return nil
+		}}
 
 	ask := &cobra.Command{Use: "ask", Short: "ask a server for decisions and write their rewards", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) (err error) {
@@ -238,7 +301,7 @@ func shopCommand() *cobra.Command {
 					return fmt.Errorf("the server played %q, which is not sold in round %d", action, s.round)
 				}
 				reward := 0
-				if r.Float64() < v.buys(sold[i]) {
+				if r.Float64() < v.buys(&sold[i]) {
 					reward = 1
 				}
 				sum += float64(reward)
@@ -250,20 +313,33 @@ func shopCommand() *cobra.Command {
 		}}
 	ask.Flags().StringVar(&server, "server", "http://127.0.0.1:8080", "address of opl serve")
 	ask.Flags().StringVar(&rewards, "rewards", "rewards.csv", "file to write")
-	c.AddCommand(items, first, ask)
+	c.AddCommand(items, first, ask, value)
 	return c
+}
+
+// shown are the items that a visitor chooses among, and their places in the offer.
+func shown(sold []item, offer []int) iter.Seq2[int, *item] {
+	return func(yield func(int, *item) bool) {
+		if offer == nil {
+			for i := range sold {
+				if !yield(i, &sold[i]) {
+					return
+				}
+			}
+		}
+		for j, i := range offer {
+			if !yield(j, &sold[i]) {
+				return
+			}
+		}
+	}
 }
 
 // best is the largest probability of a reward among the offered.
 func (s *shop) best(v visit, sold []item, offer []int) float64 {
 	best := 0.0
-	if offer == nil {
-		for _, it := range sold {
-			best = max(best, v.buys(it))
-		}
-	}
-	for _, i := range offer {
-		best = max(best, v.buys(sold[i]))
+	for _, it := range shown(sold, offer) {
+		best = max(best, v.buys(it))
 	}
 	return best
 }

@@ -291,7 +291,7 @@ func (l *log) counts() {
 		for i, a := range l.Action {
 			got[a] += 1 / l.Propensity[i]
 		}
-		of := l.odds()
+		of, rarest := l.odds(), slices.Min(l.Propensity)
 		z = func(a int) float64 {
 			want[a] = of.rows(a)
 			if by[a].Rows < 20 {
@@ -299,7 +299,10 @@ func (l *log) counts() {
 			}
 			if l.Choices != nil {
 				m := of.mean(a)
-				return m.against(l.near(m.value))
+				z := m.against(l.near(m.value))
+				// Rows that did not take it have propensities that nobody logged: as small as the least, they
+				// would have brought n/p of variance, of which those that took it for its large ones show nothing.
+				return max(z, min(0, (got[a]-want[a])/math.Sqrt(want[a]/rarest)))
 			}
 			return l.mean(func(i int) float64 {
 				if int(l.Action[i]) == a {

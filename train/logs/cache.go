@@ -44,7 +44,7 @@ type source struct {
 type stamp struct {
 	Size    int64  `json:"size"`
 	Time    int64  `json:"time"`    // of its last change, unix nanoseconds
-	Changed int64  `json:"changed"` // when its content, name, owner or mode last changed; 0: not known
+	Changed int64  `json:"changed"` // when its content, name, owner or mode last changed; 0: not known, or it can be set
 	File    uint64 `json:"file"`    // its number in its file system
 }
 
@@ -115,7 +115,7 @@ func fresh(path string, was source) bool {
 	if err != nil || info.Size() != was.Size {
 		return false
 	}
-	touched, want := stampOf(info) != was.stamp, was.Sample
+	touched, want := was.Changed == 0 || stampOf(path, info) != was.stamp, was.Sample // where changes are not told, all is read
 	if touched {
 		want = was.Whole
 	}
@@ -267,9 +267,21 @@ func open(ctx context.Context, path string, o *Options) (*Log, error) {
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, rd.close()) }()
+		keepBad := func() error {
+			if o.BadRows == "" {
+				return nil
+			}
+			if err := b.badRows.w.Flush(); err != nil {
+				return err
+			}
+			return wholefile.Write(o.BadRows, modeOf(info), func(f *os.File) error { return b.badRows.copyTo(f) })
+		}
 		if err := b.fill(ctx, rd); err == errAgain {
 			return nil, nil
 		} else if err != nil {
+			if b.n == 0 && b.skipped > 0 {
+				err = errors.Join(err, keepBad())
+			}
 			return nil, err
 		}
 		if b.table != nil {
@@ -284,19 +296,17 @@ func open(ctx context.Context, path string, o *Options) (*Log, error) {
 		if err != nil || again {
 			return nil, err
 		}
-		if o.BadRows != "" {
-			if err := wholefile.Write(o.BadRows, modeOf(info), func(f *os.File) error { return b.badRows.copyTo(f) }); err != nil {
-				return nil, err
-			}
+		if err := keepBad(); err != nil {
+			return nil, err
 		}
-		src := source{stamp: stampOf(info)}
+		src := source{stamp: stampOf(path, info)}
 		if src.Whole, err = fileHash(path, true); err != nil {
 			return nil, err
 		}
 		if src.Sample, err = fileHash(path, false); err != nil {
 			return nil, err
 		}
-		if after, err := os.Stat(path); err != nil || stampOf(after) != src.stamp {
+		if after, err := os.Stat(path); err != nil || stampOf(path, after) != src.stamp {
 			return nil, errors.Join(err, fmt.Errorf("%s: the file changed while it was read", path))
 		}
 		if o.Catalogue != "" {

@@ -55,6 +55,16 @@ func TestCacheOfChangedFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// Where the system tells no change but the time, which can be set, all is read.
+	whole, err := fileHash(path, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain := stampOf(path, statOf(t, path))
+	plain.Changed = 0
+	if !fresh(path, source{plain, sampled, whole}) || fresh(path, source{plain, sampled, whole + 1}) {
+		t.Error("the samples were believed, or the whole was not")
+	}
 	for i, replace := range []bool{false, true} {
 		for at := len(text) / 2; ; at++ { // a reward that no sample holds
 			at += bytes.Index(text[at:], []byte("0.25"))

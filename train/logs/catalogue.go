@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/cespare/xxhash/v2"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"opl/policies/features"
 )
@@ -21,7 +20,6 @@ type Catalogue struct {
 	Hash    string   // of names and features, the same in every format
 
 	items named
-	form  jsontext.Kind // of the names: '0' numbers, '"' texts, 0 either
 }
 
 // ReadCatalogue reads a catalogue from CSV, JSON Lines or Parquet: the column action, and
@@ -80,7 +78,7 @@ func readCatalogue(path, packed string, format *format, o *Options, m *memory) (
 	if len(b.actions) < 2 {
 		return nil, fmt.Errorf("%s: %d actions, want at least 2", path, len(b.actions))
 	}
-	c := &Catalogue{Hash: fmt.Sprintf("%016x", b.hash.Sum64()), form: b.idForm, items: named{n: b.n, width: b.contexts.width()}}
+	c := &Catalogue{Hash: fmt.Sprintf("%016x", b.hash.Sum64()), items: named{n: b.n, width: b.contexts.width()}}
 	for _, a := range b.actions {
 		c.Actions = append(c.Actions, a.text)
 	}
@@ -136,7 +134,7 @@ func roleInCatalogue(name string) role {
 
 // use makes the catalogue's the actions of a log that is read.
 func (b *builder) use(c *Catalogue) {
-	b.catalogue, b.idForm = c, c.form
+	b.catalogue = c
 	b.actions = make([]action, len(c.Actions))
 	for i, name := range c.Actions {
 		b.actions[i] = action{text: name, number: -1, hash: xxhash.Sum64String(name)}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -44,12 +45,14 @@ func sane(t *testing.T, l *Log) {
 			}
 		}
 		var rows []Decision
+		lacks := false // actions without features among others, which VW's text may have, and rows of a program may not
 		for i := range l.Len() {
 			var d Decision
 			l.Decision(i, &d)
 			rows = append(rows, d)
+			lacks = lacks || len(l.ItemNames()) > 0 && slices.ContainsFunc(d.Offered, func(o Offer) bool { return len(o.Features) == 0 })
 		}
-		if c, err := Collect(l.Actions, rows); err != nil || c.Hash() != l.Hash() && l.Time == nil && l.Group == nil && l.Weight == nil {
+		if c, err := Collect(l.Actions, rows); !(lacks && err != nil && strings.Contains(err.Error(), "features")) && (err != nil || c.Hash() != l.Hash() && l.Time == nil && l.Group == nil && l.Weight == nil) {
 			t.Fatalf("collected: %v", err)
 		}
 	}
@@ -140,7 +143,7 @@ func FuzzJSONL(f *testing.F) {
 }
 
 func FuzzVW(f *testing.F) {
-	fuzz(f, "vw", Options{}, "1 2:-1:0.4 3 'first |user age:2 male |:0.5 x x:3 |\n3:0:0.5 'second|\n", "1:0:0.5 | a b:2\n2:-1:0.5 | a\n", "shared | a\n0:0:0.5 | b\n", "shared 't|a x:2\n|b y\n0:-1:0.25 |c z:3\n\n| a\n0:0:0.5 'u| b a:2 a:3\n", "| a\n0:0:1 | b\n")
+	fuzz(f, "vw", Options{}, "1 2:-1:0.4 3 'first |user age:2 male |:0.5 x x:3 |\n3:0:0.5 'second|\n", "1:0:0.5 | a b:2\n2:-1:0.5 | a\n", "shared | a\n0:0:0.5 | b\n", "shared 't|a x:2\n|b y\n0:-1:0.25 |c z:3\n\n| a\n0:0:0.5 'u| b a:2 a:3\n", "| a\n0:0:1 | b\n", "shared |u\n|\n0:-1:0.25 |c x:3\n")
 }
 
 func FuzzDSJSON(f *testing.F) {
@@ -194,10 +197,7 @@ func FuzzCatalogue(f *testing.F) {
 		save(t, log, WriterOptions{}, []Decision{{Offered: []Offer{{Action: c.Actions[0]}, {Action: c.Actions[1]}}, Action: 1, Weight: 1}})
 		l, err := Open(context.Background(), log, Options{Catalogue: path})
 		if err != nil {
-			if c.form != '0' { // ids are texts in the log
-				t.Fatal(err)
-			}
-			return
+			t.Fatal(err)
 		}
 		sane(t, l)
 		if l.K() != len(c.Actions) {

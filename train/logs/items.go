@@ -272,7 +272,7 @@ func OptionScores(l *Log, rows []int, theta []float64, h Contexts, use func(i in
 	}
 	d := parts.Values.Dim()
 	block, most := 64, l.MostOptions()
-	block = max(1, min(block, (1<<20)/max(1, most)))
+	block = max(1, min(block, (1<<22)/max(1, most))) // scores in 32 MB: the vectors are made once a block
 	x, v := make([]float64, block*m), make([]float64, block*p)
 	scores := make([]float64, block*most)
 	const tile = 512

@@ -72,7 +72,8 @@ func (b *builder) optionID(form jsontext.Kind, id []byte) error {
 }
 
 // idText is an id as actions are named: a text as it is, a number without the fraction of
-// an integer. Where a file says which they are, all ids must be one of them.
+// an integer. Where a file says which they are, all ids must be one of them; a catalogue may write
+// 1 where the log has "1".
 func (b *builder) idText(column string, form jsontext.Kind, s []byte) ([]byte, error) {
 	switch form {
 	case 0:
@@ -86,7 +87,7 @@ func (b *builder) idText(column string, form jsontext.Kind, s []byte) ([]byte, e
 		r.ids = form
 	}
 	if r.ids != form || b.idForm != 0 && b.idForm != form {
-		const mixed = "the id %s is a %s, and others, of the row, the rows before or the catalogue, are %ss: write all of them one way"
+		const mixed = "the id %s is a %s, and others, of the row or the rows before, are %ss: write all of them one way"
 		if form == '0' {
 			return nil, bad(column, mixed, s, "number", "text")
 		}

@@ -220,7 +220,7 @@ func TestBroken(t *testing.T) {
 		{"offered objects", "l.jsonl", `{"action":"a","reward":1,"offered":[{"id":"a"}]}` + "\n", "actions with features are column actions"},
 		{"actions of ids", "l.jsonl", `{"action":"a","reward":1,"actions":["a","b"]}` + "\n", "a list of ids is column offered"},
 		{"both", "l.jsonl", `{"action":"a","reward":1,"actions":[{"id":"a"},{"id":"b"}],"offered":["a","b"]}` + "\n", "the row has column actions as well"},
-		{"number and text", "l.jsonl", `{"action":"1","reward":1,"offered":[1,2]}` + "\n", `row 1, column action: the id "1" is a text, and others, of the row, the rows before or the catalogue, are numbers`},
+		{"number and text", "l.jsonl", `{"action":"1","reward":1,"offered":[1,2]}` + "\n", `row 1, column action: the id "1" is a text, and others, of the row or the rows before, are numbers`},
 		{"text and number", "l.jsonl", `{"action":"1","reward":1,"offered":["1","2"]}` + "\n" + `{"action":1,"reward":1,"offered":["1","2"]}` + "\n", "row 2, column action: the id 1 is a number"},
 		{"types in a set", "l.jsonl", `{"action":"1","reward":1,"offered":["1",1]}` + "\n", "row 1, column offered: the id 1 is a number"},
 		{"one number", "l.jsonl", `{"action":1,"reward":1,"offered":[1,1.0]}` + "\n", "row 1, column offered: action 1 is offered twice"},
@@ -408,6 +408,9 @@ func TestBadRows(t *testing.T) {
 	}
 	if _, err := Open(context.Background(), write(t, "l.csv", "action,reward\n0,7\n"), Options{BadRows: bad}); err == nil || !strings.Contains(err.Error(), "all 1 rows are bad") {
 		t.Error(err)
+	}
+	if b, err := os.ReadFile(bad); err != nil || !strings.Contains(string(b), `"raw":"0,7"`) {
+		t.Errorf("where all rows are bad they are not in the file that the error names: %s %v", b, err)
 	}
 }
 

@@ -4,6 +4,6 @@ package logs
 
 import "os"
 
-func stampOf(info os.FileInfo) stamp {
+func stampOf(_ string, info os.FileInfo) stamp {
 	return stamp{Size: info.Size(), Time: info.ModTime().UnixNano()}
 }

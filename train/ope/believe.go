@@ -19,12 +19,13 @@ const (
 
 // spread is what the weights of a target are like.
 type spread struct {
-	Sum       float64   `json:"sum"`       // Σωw
-	Square    float64   `json:"square"`    // Σ(ωw)²
-	Largest   float64   `json:"largest"`   // max w
-	Paid      int       `json:"paid"`      // rows of weight with a reward above 0
-	Uncovered float64   `json:"uncovered"` // Σω of the probability of actions that the log could not take, or never took
-	Top       []float64 `json:"top"`       // the largest ωw, in order, see top
+	Sum       float64   `json:"sum"`         // Σωw
+	Square    float64   `json:"square"`      // Σ(ωw)²
+	Largest   float64   `json:"largest"`     // max w
+	Paid      int       `json:"paid"`        // rows of weight with a reward above 0
+	Uncovered float64   `json:"uncovered"`   // Σω of the probability of actions that the log could not take, or never took
+	Alone     bool      `json:"logged_only"` // no row has the propensities of all actions
+	Top       []float64 `json:"top"`         // the largest ωw, in order, see top
 }
 
 // spread is that of rows that are some of whole, but for Uncovered.
@@ -40,13 +41,14 @@ func (t *sample) spread(d *Data, whole int) (s spread) {
 			s.Paid++
 		}
 	}
+	s.Alone = t.log.LoggedOnly()
 	s.Sum, s.Square, s.Top = sum.Value(), square.Value(), top(w, whole)
 	return s
 }
 
 // add adds that of other rows of the same whole.
 func (s *spread) add(other spread, whole int) {
-	*s = spread{s.Sum + other.Sum, s.Square + other.Square, max(s.Largest, other.Largest), s.Paid + other.Paid, s.Uncovered + other.Uncovered,
+	*s = spread{s.Sum + other.Sum, s.Square + other.Square, max(s.Largest, other.Largest), s.Paid + other.Paid, s.Uncovered + other.Uncovered, s.Alone,
 		top(slices.Concat(s.Top, other.Top), whole)}
 }
 
@@ -56,7 +58,8 @@ func (s spread) say(p *Policy, total float64, n, groups int) {
 	most := s.Top[len(s.Top)-1]
 	p.Largest, p.Uncovered, p.Tail = s.Largest, s.Uncovered/total, tail(slices.Clone(s.Top), n)
 	add := func(format string, args ...any) { p.Warnings = append(p.Warnings, fmt.Sprintf(format, args...)) }
-	if p.Uncovered > 0.01 {
+	// Actions that were not seen in few rows may have been possible: weights that average more than what is left of the target say so.
+	if p.Uncovered > 0.01 && !(s.Alone && p.MeanWeight-3*p.MeanWeightSE > 1-p.Uncovered) {
 		add("%.2g of what it does are actions that the log could not take, or never took: what they earn is not known", p.Uncovered)
 	}
 	if s.Sum == 0 {
@@ -99,7 +102,7 @@ func (t *sample) uncovered(target Target, row []float64, i int) (mass float64) {
 	return mass
 }
 
-// most is the largest weight that a target can have, at least 1; given is the user's word, 0: none.
+// most is the largest weight that a target can have in rows that are logged, at least 1; given is the user's word, 0: none.
 func (t *sample) most(d *Data, target Target, given float64) (float64, error) {
 	if i := slices.IndexFunc(d.W, func(w float64) bool { return w > given }); given > 0 && i >= 0 {
 		return 0, fmt.Errorf("ope: setting max-weight: target %s, row %d: the weight is %.4g, above %v", target.Name, i+1, d.W[i], given)
@@ -110,14 +113,16 @@ func (t *sample) most(d *Data, target Target, given float64) (float64, error) {
 	if t.log.LoggedOnly() || target.Row == nil {
 		return 0, fmt.Errorf("ope: setting interval: %s asks for the largest weight that target %s can have, which a log or a target with probabilities of logged actions alone does not show: set max-weight (setting max-weight), or take normal or bootstrap", t.method.Name, target.Name)
 	}
-	most, room := 1.0, make([]float64, t.log.MostOptions())
+	most, room := max(1, slices.Max(d.W)), make([]float64, t.log.MostOptions())
 	for i := range t.n {
 		row, pi0 := room[:t.log.Options(i)], t.log.Pi0(i)
 		if err := target.Row(row, i); err != nil {
 			return 0, err
 		}
 		for a, p := range row {
-			most = max(most, p/pi0[a])
+			if pi0[a] > logs.Floor { // else it is never logged: no weight, but uncovered
+				most = max(most, p/pi0[a])
+			}
 		}
 	}
 	return most, nil

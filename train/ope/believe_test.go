@@ -154,3 +154,30 @@ func TestUncovered(t *testing.T) {
 	}
 	near(t, "could not be taken", evaluate(t, l, []ope.Target{ope.Uniform(4)}, ope.Options{}).Policies[0].Uncovered, (100*0.25+300*0.5)/400)
 }
+
+// Where only logged propensities are known, actions that no row has are no reason for doubt if weights average 1.
+func TestUncoveredRefuted(t *testing.T) {
+	const n, k = 400, 200 // an action is missing from the rows with probability .13
+	l := &logs.Log{Actions: logs.Numbered(k), Action: make([]int32, n), Cost: make([]float64, n), Propensity: slices.Repeat([]float64{1. / k}, n)}
+	r := rand.New(rand.NewPCG(1, 2))
+	for i := range n {
+		l.Action[i], l.Cost[i] = int32(r.IntN(k)), -float64(i%2)
+	}
+	warned := func() bool {
+		p := evaluate(t, l, []ope.Target{ope.Uniform(k)}, ope.Options{Estimators: only("ips"), EstimatesAlone: true}).Policies[0]
+		if p.Uncovered < 0.05 {
+			t.Fatalf("%v of the target are actions without rows", p.Uncovered)
+		}
+		return p.Warnings != nil
+	}
+	if warned() {
+		t.Error("all actions have the propensity of the target, and there is a warning")
+	}
+	for i := range n { // half of the actions are never taken
+		l.Action[i] %= k / 2
+		l.Propensity[i] = 2. / k
+	}
+	if !warned() {
+		t.Error("half of the target is never logged, and there is no warning")
+	}
+}

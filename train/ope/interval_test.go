@@ -95,6 +95,23 @@ func halves(cost []float64) *logs.Log {
 	return &logs.Log{Actions: logs.Numbered(2), Action: make([]int32, n), Cost: cost, Propensity: slices.Repeat([]float64{0.5}, n), Propensities: slices.Repeat([]float64{0.5}, 2*n)}
 }
 
+// Actions of propensity 0 are in no row: the largest weight is of the others.
+func TestBoundedUncovered(t *testing.T) {
+	l := halves([]float64{-1, 0, -0.5, -1})
+	l.Actions, l.Propensities = logs.Numbered(3), slices.Repeat([]float64{0.5, 0.5, 0}, 4)
+	for name, probabilities := range map[string][]float64{"plays it": {0.25, 0.25, 0.5}, "does not": {0.5, 0.5, 0}} {
+		target := ope.Target{Name: name, Row: func(dst []float64, _ int) error { copy(dst, probabilities); return nil }}
+		for _, method := range []string{"bernstein", "betting"} {
+			e := evaluate(t, l, []ope.Target{target}, ope.Options{Estimators: only("ips"), Interval: method}).Policies[0].Estimates[0]
+			for _, v := range []ope.Interval{e.Interval, e.Gain} {
+				if !(v.Low > -10 && v.Low <= v.Value && v.Value <= v.High && v.High < 10) {
+					t.Errorf("%s, %s: %+v", name, method, v)
+				}
+			}
+		}
+	}
+}
+
 // Four rows by hand: rewards 1, 0, ½, 1 with weights 1.
 func TestBoundedByHand(t *testing.T) {
 	l := halves([]float64{-1, 0, -0.5, -1})

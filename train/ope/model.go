@@ -41,7 +41,7 @@ func RewardModels() []RewardModel {
 // Of a log with choices one model is learned for all actions, of what they are described by: θᵀf(x, a) in place
 // of θ_aᵀφ(x), f the products of φ(x) and z(a), or where these are more than 400 numbers φ(x) and z(a) one after
 // the other. z(a) is Choices.Z, or is encoded as φ is, with a 1 of its own for each action that was logged 20 times
-// where actions have no features.
+// where actions have no features; it is held in 32 bits.
 type ModelOptions struct {
 	Folds   int       // parts of the log, each predicted by the others; 0 means 5
 	Penalty float64   // λ; 0 means 1
@@ -64,9 +64,12 @@ func crossFit(log *logs.Log, o ModelOptions, link func(mean, score float64) floa
 		if err != nil {
 			return nil, err
 		}
-		if log, err = log.Encode(enc); err != nil {
+		bare, weight := *log, log.Weight // Encode refuses weights, as what reads a log mostly does not know them: this does
+		bare.Weight = nil
+		if log, err = bare.Encode(enc); err != nil {
 			return nil, err
 		}
+		log.Weight = weight
 	}
 	t, err := newSample(log, 0.5)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -124,7 +125,6 @@ func TestRewardModelRefused(t *testing.T) {
 		"an action too few": {later, func(f *policyfile.File) { f.Actions = []string{"up", "left", "side"} }, `an action "down" that the policy does not know`, false},
 		"other units":       {later, func(f *policyfile.File) { f.RewardMax = 5 }, "from 0 to 5, the log is read with 0 to 1", false},
 		"a log of no names": {&logs.Log{Actions: later.Actions}, nil, "names", false},
-		"weights that vary": {weighted(t), nil, "weights differ", false},
 		"an encoder of others": {later, func(f *policyfile.File) {
 			e, err := features.New(features.Encoder{Names: []string{"age"}, Scale: []float64{1}})
 			if err != nil {
@@ -143,6 +143,46 @@ func TestRewardModelRefused(t *testing.T) {
 		var w *provenance.Withheld
 		if err == nil || !strings.Contains(err.Error(), c.want) || errors.As(err, &w) != c.withheld {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+// Rows of different weights have the models that their encoded log has, and are predicted by those of a file.
+func TestModelsOfWeightedRows(t *testing.T) {
+	l := weighted(t)
+	_, f := taught(t)
+	if _, err := provenance.New(l).RewardModel(f); err != nil {
+		t.Error(err)
+	}
+	e, err := l.FitEncoder(nil, logs.Scaling{Kind: "standard", Intercept: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoded := *l
+	encoded.Weight = nil
+	alike, err := encoded.Encode(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	both := *alike
+	both.Weight = l.Weight
+	for _, m := range ope.RewardModels() {
+		var got [3][]float64
+		for j, log := range []*logs.Log{l, &both, alike} {
+			r, err := m.Learn(log, ope.ModelOptions{Seed: 1})
+			if err != nil {
+				t.Fatalf("%s: %v", m.Name, err)
+			}
+			for i, dst := 0, make([]float64, l.K()); i < l.Len(); i++ {
+				r(dst, i)
+				got[j] = append(got[j], dst...)
+			}
+		}
+		if !slices.Equal(got[0], got[1]) {
+			t.Errorf("%s: %v from the file, %v encoded", m.Name, got[0], got[1])
+		}
+		if slices.Equal(got[0], got[2]) {
+			t.Errorf("%s: weights change nothing: %v", m.Name, got[0])
 		}
 	}
 }

@@ -341,21 +341,19 @@ func (t *sample) choose(o Options, targets []Target, judge *provenance.Judge) (c
 		why := ""
 		switch {
 		case t.method.Bounded && !e.Bounded:
-			why = fmt.Sprintf("no interval by %s, as its rows have no bounds", t.method.Name)
+			why = fmt.Sprintf("no interval by %s, as it is no mean of independent rows of known bounds", t.method.Name)
+		case (e.Model || e.Marginal) && logged >= 0:
+			why = fmt.Sprintf("target %s has no probabilities of all actions", targets[logged].Name)
 		case e.Model && o.Model == nil && o.Learn == nil:
 			why = "no model of the reward"
 		case e.Teach != nil && o.Learn == nil:
 			why = "its model of the reward is learned for each target, none is given"
-		case e.Model && logged >= 0:
-			why = fmt.Sprintf("target %s has no probabilities of all actions", targets[logged].Name)
 		case e.ByLogger && (t.log.Logger == nil || slices.Min(t.log.Logger) < 0):
 			why = "the log does not say who logged each row, in a column policy"
 		case e.Balanced && o.Loggers == nil:
 			why = "the policies that logged the rows are not given, by setting logger"
 		case e.ByLogger:
 			why = taught()
-		case e.Marginal && logged >= 0:
-			why = fmt.Sprintf("target %s has no probabilities of all actions", targets[logged].Name)
 		case e.Marginal:
 			why = t.described()
 		}

@@ -44,7 +44,7 @@ type Selection struct {
 	//
 	//	n (se/gain)² (√(2 log(2m/δ) + 4) + .84)²
 	//
-	// where 4 is about what the choice of ℓ costs. 0: it is shown, or not estimated to be above 0.
+	// where 4 is about what the choice of ℓ costs. 0: it is shown, or not estimated to be above 0, or Gamma is above 1.
 	Needed   int         `json:"rows_needed,omitempty"`
 	Rows     int         `json:"rows"`
 	Groups   int         `json:"groups"`
@@ -185,12 +185,14 @@ func (s *Selection) decide() {
 			s.Because += nothing + "the lower bounds allow the least reward"
 		default:
 			s.Because += fmt.Sprintf("%s earns at least %.3f, and is not shown to earn more than what plays", best.Name, best.lower())
-			if e != nil && e.Gain.Value > 0 && e.Gain.SE > 0 {
+			if s.Gamma > 1 { // which more rows do not make smaller
+				s.Because += fmt.Sprintf(" for all propensities within the factor %v", s.Gamma)
+			} else if e != nil && e.Gain.Value > 0 && e.Gain.SE > 0 {
 				m := float64(len(s.Targets))
 				needed := float64(s.Rows) * math.Pow(e.Gain.SE/e.Gain.Value*(math.Sqrt(2*math.Log(2*m/s.Delta)+4)+.84), 2)
 				if needed > float64(s.Rows) && needed < 1e12 {
 					s.Needed = int(math.Ceil(needed))
-					s.Because += fmt.Sprintf("; %s rows would show it if the gain is as estimated, %+.3f ± %.3f", about(s.Needed), e.Gain.Value, (e.Gain.High-e.Gain.Low)/2)
+					s.Because += fmt.Sprintf("; %s would show it if the gain is as estimated, %+.3f ± %.3f", about(float64(s.Needed)), e.Gain.Value, (e.Gain.High-e.Gain.Low)/2)
 				}
 			}
 		}
@@ -201,10 +203,13 @@ func (s *Selection) decide() {
 // factor is a Γ to .01 below.
 func factor(gamma float64) string { return fmt.Sprintf("%.2f", math.Floor(100*gamma+1e-6)/100) }
 
-// about is a number to two digits.
-func about(n int) string {
-	unit := math.Pow(10, math.Max(0, math.Floor(math.Log10(float64(n)))-1))
-	return "about " + strconv.Itoa(int(math.Ceil(float64(n)/unit)*unit))
+// about is a number of rows, from 1 on, to two digits above it.
+func about(n float64) string {
+	unit := math.Pow(10, math.Max(0, math.Floor(math.Log10(n))-1))
+	if n = math.Ceil(n/unit) * unit; n >= 1e12 {
+		return fmt.Sprintf("about %.1e rows", n)
+	}
+	return fmt.Sprintf("about %.0f rows", n)
 }
 
 // Write prints the selection in a format: a line a target, and below, but for CSV, what the numbers mean and
@@ -276,7 +281,11 @@ func (s Selection) Write(w io.Writer, f table.Format) error {
 		all = fmt.Sprintf("those of all %d targets hold", m)
 	}
 	level := strconv.FormatFloat(100*(1-s.Delta), 'g', 4, 64)
-	para("≥: lower bounds on the mean reward in [0, 1] and on the gain over what logged the %s; %s together with probability %v, for one look, if rows (or groups) are independent and the targets were fixed before this log was seen", of, all, 1-s.Delta)
+	if slices.ContainsFunc(s.Targets, func(t Candidate) bool { return t.AtLeast != nil }) {
+		para("≥: lower bounds on the mean reward in [0, 1] and on the gain over what logged the %s; %s together with probability %v, for one look, if rows (or groups) are independent and the targets were fixed before this log was seen", of, all, 1-s.Delta)
+	} else {
+		para("gain: over what logged the %s", of)
+	}
 	if s.Gamma > 1 {
 		para("they hold for all propensities within the factor %v of those logged", s.Gamma)
 	}

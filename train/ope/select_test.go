@@ -101,6 +101,11 @@ func TestSelectWithheld(t *testing.T) {
 	if err != nil || s.Selected == nil || *s.Selected != "knew" || s.Ship || s.Decision != ope.Keep || !strings.Contains(s.Because, "the weights π/π₀") {
 		t.Errorf("%v: %+v", err, s)
 	}
+	// More rows do not make up for propensities that are not known.
+	s, err = ope.Select(l, []ope.Target{always("c", 2)}, ope.Options{Gamma: 3})
+	if err != nil || s.Ship || s.Needed != 0 || !strings.HasSuffix(s.Because, "more than what plays for all propensities within the factor 3") {
+		t.Errorf("%v: %+v", err, s)
+	}
 	for want, targets := range map[string][]ope.Target{"no target": nil, `two targets "a"`: {always("a", 0), always("a", 0)}} {
 		if _, err := ope.Select(l, targets, ope.Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)

@@ -46,7 +46,7 @@ func (r Result) Write(w io.Writer, f table.Format) error {
 func (r Result) writeTable(w io.Writer, f table.Format) error {
 	level := strconv.FormatFloat(100*(1-r.Delta), 'g', 4, 64) + " % interval"
 	places := func(half float64) int { // two digits of it
-		if half > 0 {
+		if half > 1e-12 { // else it is 0 but for rounding
 			return max(1, min(8, 1-int(math.Floor(math.Log10(half)))))
 		}
 		return 4
@@ -142,11 +142,11 @@ func (r Result) writeTable(w io.Writer, f table.Format) error {
 			para("[ ]: the %s by %s", level, r.Interval)
 		}
 	}
-	para("ESS: rows that the weights π/π₀ amount to; k: shape of their tail, .7 or more is too heavy; uncovered: what the policy does that the log could not")
+	para("ESS: rows that the weights π/π₀ amount to; k: shape of their tail, .7 or more is too heavy; uncovered: what the policy does that the log could not, or never did")
 	for _, p := range r.Policies {
 		rows := ""
 		if p.RowsNeeded > 0 {
-			rows = fmt.Sprintf("about %.3g rows like these would give ± %.2g", p.RowsNeeded, p.HalfWidth)
+			rows = fmt.Sprintf("%s like these would give ± %.2g", about(p.RowsNeeded), p.HalfWidth)
 		}
 		switch {
 		case p.Recommended != "":

@@ -83,3 +83,20 @@ func TestPlot(t *testing.T) {
 		t.Error("no error for an unknown format")
 	}
 }
+
+// Half an interval that is 0 but for rounding has no digits, and numbers of rows have two.
+func TestWriteRounded(t *testing.T) {
+	off := ope.Interval{Value: 1e-18, SE: 1e-17, Low: -2e-17, High: 2e-17}
+	r := ope.Result{Rows: 100, Groups: 100, Delta: 0.05, Interval: "normal", Policies: []ope.Policy{
+		{Name: "a", Estimates: []ope.Estimate{{Estimator: "ips", Interval: off, Gain: off}}, Recommended: "ips", RowsNeeded: 5431, HalfWidth: 0.01},
+		{Name: "b", Warnings: []string{"few"}, RowsNeeded: 1e30, HalfWidth: 0.01}}}
+	var b bytes.Buffer
+	if err := r.Write(&b, table.Text); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{" +0.0000 ± 0.0000 ", "believe ips; about 5500 rows like these", "or more: about 1.0e+30 rows like these"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+}

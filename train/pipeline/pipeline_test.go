@@ -326,7 +326,7 @@ func TestCheating(t *testing.T) {
 		{"the log", w, 1500, "learned from this log"},
 		{"part of it", taught, 1500, "learned from rows of this log"},
 		{"more than it", w, 3000, "learned from rows of this log"},
-		{"altered ids", other, 1500, "learned from rows of this log"},
+		{"altered ids", other, 1500, "their ids were changed"},
 		{"without ids", bare, 1500, "by other means"},
 		{"a later log", fresh, 1500, ""},
 	} {

@@ -102,12 +102,8 @@ func TestFileOfItems(t *testing.T) {
 		}
 		logged, value := make([]float64, log.Len()), 0.
 		for i, d := range decisions {
-			var offered []features.Offer
-			for _, o := range d.Offered {
-				offered = append(offered, features.Offer(o))
-			}
-			pi := make([]float64, len(offered))
-			if err := p.PropensitiesOffered(pi, d.Context, offered); err != nil {
+			pi := make([]float64, len(d.Offered))
+			if err := p.PropensitiesOffered(pi, d.Context, d.Offered); err != nil {
 				t.Fatal(err)
 			}
 			logged[i] = pi[d.Action]

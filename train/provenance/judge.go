@@ -334,7 +334,7 @@ func (j *Judge) flatters(f *policyfile.File) string {
 	case err != nil && p.How != "" && p.How != j.identity():
 		return "its file and this log tell rows apart by other means (decision_id or content), and rows that it was learned from flatter it"
 	case err != nil:
-		return "it is not shown that no row of this log, or of one of its groups, had a part in it"
+		return err.Error()
 	case o.Relation != Fresh:
 		return "it was learned from rows of this log, or of their groups, which flatter it"
 	}

@@ -51,7 +51,9 @@ func (j *Judge) RewardModel(f *policyfile.File) (*certify.RewardModel, error) {
 	if reason := j.flatters(f); reason != "" {
 		return nil, &Withheld{reason}
 	}
-	view, err := through(c, j.log, nil)
+	bare := *j.log
+	bare.Weight = nil // predictions are of single rows
+	view, err := through(c, &bare, nil)
 	if err != nil {
 		return nil, err
 	}
