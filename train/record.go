@@ -86,6 +86,7 @@ type Record struct {
 	Learner     string                `json:"learner,omitempty"` // of a recipe, see Certified
 	Curve       []CurvePoint          `json:"curve,omitempty"`
 	DataHash    string                `json:"data_hash"`
+	Extensions  string                `json:"extensions,omitempty"` // of the processor, see Extensions
 	Versions    Versions              `json:"versions"`
 }
 

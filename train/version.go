@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"opl/graph/kernel/simd"
 	"opl/policies/policyfile"
 )
 
@@ -47,6 +48,20 @@ var ThisVersion = sync.OnceValue(func() Versions {
 		v.Commit = commitOfSources()
 	}
 	return v
+})
+
+// Extensions names what of the processor, and of the compiler's target, results hang on to the last
+// bit: equal runs of one version give equal bits where these are equal. Empty: none is used.
+var Extensions = sync.OnceValue(func() string {
+	names := simd.Extensions()
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "GOAMD64" && s.Value != "v1" { // above it the compiler fuses products and sums
+				names = append(names, s.Value)
+			}
+		}
+	}
+	return strings.Join(names, "+")
 })
 
 // commitOfSources asks git for the commit that the sources are of.

@@ -21,6 +21,7 @@ func certifyCommand() *cobra.Command {
 		force  bool
 		format = "text"
 		write  bool
+		part   partFlags
 	)
 	cmd := &cobra.Command{
 		Use:   "certify POLICY FILE [FILE ...]",
@@ -74,6 +75,12 @@ is no signature, so trust the file as much as whoever could write it.
 			case !(o.Gamma >= 1) || math.IsInf(o.Gamma, 1):
 				return fmt.Errorf("--propensity-error %v: want a number of at least 1", o.Gamma)
 			}
+			if err := part.check(cmd, "format", "write"); err != nil {
+				return err
+			}
+			if part.shard.Of > 0 && !o.AnyTime && len(args) == 2 {
+				return errors.New("--shard wants --any-time: for one look the values of ℓ hang on all rows, and a model of the reward is learned from rows before, one by one")
+			}
 			p, err := policyfile.Load(args[0])
 			if err != nil {
 				return err
@@ -97,6 +104,13 @@ is no signature, so trust the file as much as whoever could write it.
 					judge.Force()
 				}
 				judges = append(judges, judge)
+			}
+			if part.shard.Of > 0 {
+				p, err := judges.Part(cmd.Context(), p, o, part.shard)
+				if err != nil {
+					return err
+				}
+				return part.write(cmd, "certify", p)
 			}
 			var c *provenance.Certificate
 			if len(judges) == 1 {
@@ -125,18 +139,14 @@ is no signature, so trust the file as much as whoever could write it.
 			} else {
 				err = g.WriteText(cmd.OutOrStdout())
 			}
-			switch {
-			case err != nil:
+			if err != nil {
 				return err
-			case g.Verdict == provenance.Vacuous:
-				return exitStatus(nothing)
-			case !g.Proven():
-				return exitStatus(notShown)
 			}
-			return nil
+			return statusOf(g)
 		},
 	}
 	fl := cmd.Flags()
+	part.add(fl)
 	fl.Float64Var(&o.Delta, "delta", 0, "failure probability δ (default: that of the training)")
 	fl.Float64Var(&o.Gamma, "propensity-error", 1, "Γ: the guarantee holds for all propensities within this factor of those logged")
 	fl.BoolVar(&o.AnyTime, "any-time", false, "a statement that holds at every look as rows come; of several files it always does")
@@ -146,4 +156,15 @@ is no signature, so trust the file as much as whoever could write it.
 	fl.BoolVar(&force, "force", false, "certify on a log that is unusable, too")
 	f.add(fl)
 	return cmd
+}
+
+// statusOf is the exit status of a guarantee.
+func statusOf(g provenance.Statement) error {
+	switch {
+	case g.Verdict == provenance.Vacuous:
+		return exitStatus(nothing)
+	case !g.Proven():
+		return exitStatus(notShown)
+	}
+	return nil
 }

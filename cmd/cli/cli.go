@@ -65,7 +65,7 @@ func Run(lib library.Library, args []string, stdout, stderr io.Writer) int {
 	flags := flagsOf(root.Commands())
 	root.SetOut(flagWriter{stdout, flags})
 	root.SetErr(flagWriter{stderr, flags})
-	err := root.ExecuteContext(ctx)
+	err := root.ExecuteContext(context.WithValue(ctx, argsKey{}, args))
 	var status exitStatus
 	switch {
 	case err == nil:
@@ -107,7 +107,7 @@ regularized importance weights.
 		commands []*cobra.Command
 	}{
 		{"Your own log", []*cobra.Command{inspectCommand(), trainCommand(lib), certifyCommand(), evaluateCommand(lib), selectCommand(lib), serveCommand(), joinCommand(), monitorCommand()}},
-		{"Research", []*cobra.Command{compareCommand(lib), reproduceCommand(lib), runCommand(lib), plotCommand(lib), exportCommand(lib), benchCommand(lib), gradcheckCommand(lib)}},
+		{"Research", []*cobra.Command{compareCommand(lib), reproduceCommand(lib), runCommand(lib), mergeCommand(lib), plotCommand(lib), exportCommand(lib), benchCommand(lib), gradcheckCommand(lib)}},
 		{"Other", []*cobra.Command{versionCommand()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title + ":"})

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"math"
@@ -39,6 +40,7 @@ type evaluateFlags struct {
 	format     string
 	plot       string
 	force      bool
+	part       partFlags
 	models     func(ctx context.Context, name string) (ope.RewardModel, error) // see modelsOf
 }
 
@@ -128,6 +130,7 @@ others. Several files are read into memory.
 	fl.StringSliceVar(&f.estimators, "estimators", nil, "estimators, such as snips,clip=0.1 (default: see above)")
 	fl.Float64Var(&f.half, "half-width", 0, "say how many rows would give an interval of plus and minus it (default a tenth of the logging policy's value)")
 	fl.StringVar(&f.plot, "plot", "", "also draw the estimates to this `file`: .png, .svg or .pdf")
+	f.part.add(fl)
 	f.addTargets(fl)
 	return cmd
 }
@@ -151,6 +154,9 @@ func evaluate(cmd *cobra.Command, estimators []ope.Estimator, f evaluateFlags, p
 	if err != nil {
 		return err
 	}
+	if err := f.part.check(cmd, "format", "plot"); err != nil {
+		return err
+	}
 	for _, path := range paths {
 		if err := writable("plot", f.plot, path); err != nil {
 			return err
@@ -161,6 +167,17 @@ func evaluate(cmd *cobra.Command, estimators []ope.Estimator, f evaluateFlags, p
 		return err
 	}
 	defer log.Close()
+	if f.part.shard.Of > 0 {
+		of, err := f.identity(o)
+		if err != nil {
+			return err
+		}
+		p, err := ope.EvaluatePart(log, targets, o, f.part.shard, of)
+		if err != nil {
+			return err
+		}
+		return f.part.write(cmd, "evaluate", p)
+	}
 	result, err := ope.Evaluate(log, targets, o)
 	if err != nil {
 		return err
@@ -181,6 +198,13 @@ func evaluate(cmd *cobra.Command, estimators []ope.Estimator, f evaluateFlags, p
 // want.
 func (f *evaluateFlags) read(cmd *cobra.Command, o *ope.Options, paths []string) (_ *logs.Log, targets []ope.Target, err error) {
 	path := strings.Join(paths, ", ")
+	for _, arg := range f.targets { // a policy file knows the log's names of columns
+		if name := arg[strings.Index(arg, "=")+1:]; filepath.Ext(name) == ".json" {
+			if p, err := policyfile.Load(name); err == nil { // else it is told where it is opened
+				f.before(p)
+			}
+		}
+	}
 	log, err := f.together(cmd.Context(), paths)
 	if err != nil {
 		return nil, nil, err
@@ -222,6 +246,25 @@ func openTargets(flag string, args []string, log *logs.Log) (targets []ope.Targe
 		targets = append(targets, t)
 	}
 	return targets, nil
+}
+
+// identity is of the targets, estimators and model that are asked for, by what is in the files.
+func (f evaluateFlags) identity(o ope.Options) (string, error) {
+	var all []string
+	learned := slices.ContainsFunc(ope.RewardModels(), func(m ope.RewardModel) bool { return m.Name == f.model })
+	for _, arg := range append(slices.Clone(f.targets), f.model) {
+		path := arg[strings.Index(arg, "=")+1:]
+		text, err := os.ReadFile(path)
+		if err != nil && path != "uniform" && !(arg == f.model && (learned || o.Model == nil)) {
+			return "", err
+		}
+		all = append(all, arg, fmt.Sprintf("%x", sha256.Sum256(text)))
+	}
+	all = append(all, fmt.Sprint(f.seed), strings.Join(f.estimators, ","))
+	for _, e := range o.Estimators {
+		all = append(all, e.Name)
+	}
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(all, "\x00")))), nil
 }
 
 // reads reports an estimator that needs a model of the reward.

@@ -15,6 +15,7 @@ import (
 	"opl/train"
 	"opl/train/experiment"
 	"opl/train/library"
+	"opl/train/logs"
 )
 
 // gridFlags are the flags of the commands that run grids and store their results.
@@ -27,6 +28,8 @@ type gridFlags struct {
 	dry      bool
 	curves   bool
 	pdf      bool
+	shard    string
+	submit   submitFlags
 }
 
 // namedGrid is a grid with what it is called in messages.
@@ -46,11 +49,28 @@ func (f *gridFlags) add(fl *pflag.FlagSet, lib library.Library, datasets []strin
 	fl.BoolVar(&f.dry, "dry-run", false, "say what would be run, and for how long, and run nothing")
 	fl.BoolVar(&f.curves, "curves", false, "store and draw learning curves: objective, terms and reward by epoch")
 	fl.BoolVar(&f.pdf, "pdf", false, "figures as PDF as well")
+	addShard(fl, &f.shard)
+	f.submit.add(fl)
+}
+
+// addShard adds the flag of a part of long work.
+func addShard(fl *pflag.FlagSet, to *string) {
+	fl.StringVar(to, "shard", "", "do the i-th of n parts, `i/n`, which know nothing of each other: see opl merge")
 }
 
 // run runs what the store of --out lacks of some grids, and draws.
 func (f *gridFlags) run(cmd *cobra.Command, lib library.Library, grids []namedGrid, left leftOut) error {
 	stderr := cmd.ErrOrStderr()
+	if err := f.submit.check(cmd.Flags()); err != nil {
+		return err
+	}
+	var shard logs.Shard
+	if cmd.Flags().Changed("shard") {
+		var err error
+		if shard, err = logs.ParseShard(f.shard); err != nil {
+			return fmt.Errorf("--%w", err)
+		}
+	}
 	e := &experiment.Runner{Library: lib, DataDir: f.data, Jobs: f.jobs, Curves: f.curves}
 	lists := make([][]train.Run, len(grids))
 	for i, g := range grids {
@@ -66,9 +86,22 @@ func (f *gridFlags) run(cmd *cobra.Command, lib library.Library, grids []namedGr
 	if err != nil {
 		return err
 	}
+	if f.submit.engine != "" {
+		left.print(stderr)
+		return f.submit.run(cmd, lib, f, plan)
+	}
+	share := plan
+	if shard.Of > 0 {
+		share = experiment.Share(lib, plan, shard)
+		if !f.dry {
+			if err := experiment.WritePlan(f.out, lib, plan, shard.Of); err != nil {
+				return err
+			}
+		}
+	}
 	if f.dry {
 		left.print(stderr)
-		return f.plan(cmd, e, grids, lists, plan)
+		return f.plan(cmd, e, grids, lists, share)
 	}
 	store, err := experiment.OpenStore(f.out)
 	if err != nil {
@@ -80,14 +113,16 @@ func (f *gridFlags) run(cmd *cobra.Command, lib library.Library, grids []namedGr
 		return err
 	}
 	left.print(stderr)
+	whole := plan
+	plan = share
 	missing := store.Missing(plan)
 	say := func(n int, format string, of any) {
 		if n > 0 {
 			fmt.Fprintf(stderr, "opl: "+format+"\n", n, of)
 		}
 	}
-	say(store.OtherVersions(train.ThisVersion()), "%d results in %s are of other versions of opl, Go or the system", store.Path())
-	say(store.Others(plan), "%d results in %s are not of these grids, and are kept", store.Path())
+	say(store.OtherVersions(train.ThisVersion(), train.Extensions()), "%d results in %s are of other versions of opl, Go or the system, or of processors with other extensions", store.Path())
+	say(store.Others(whole), "%d results in %s are not of these grids, and are kept", store.Path())
 	say(len(plan)-len(missing), "%d of %d results are there already", len(plan))
 	if f.curves {
 		say(flat(lib, store.Records(), plan),
@@ -112,6 +147,13 @@ func (f *gridFlags) run(cmd *cobra.Command, lib library.Library, grids []namedGr
 	if errors.Is(err, context.Canceled) {
 		fmt.Fprintf(stderr, "opl: interrupted: %d of %d results are in %s; the same command goes on from there\n",
 			len(plan)-len(store.Missing(plan)), len(plan), store.Path())
+		return err
+	}
+	if unsettled := store.Settle(); unsettled != nil {
+		return errors.Join(err, unsettled)
+	}
+	if shard.Of > 0 {
+		fmt.Fprintln(cmd.OutOrStdout(), store.Path())
 		return err
 	}
 	if recs := store.Records(); len(recs) > 0 {

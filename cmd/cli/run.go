@@ -31,6 +31,7 @@ Objectives, weights, policies and noises are those of opl compare --help.`,
 			if err != nil {
 				return err
 			}
+			f.submit.grid = args[0]
 			return f.run(cmd, lib, []namedGrid{grid}, nil)
 		},
 	}

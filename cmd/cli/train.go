@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -121,6 +122,7 @@ func trainPolicy(cmd *cobra.Command, lib library.Library, f trainFlags, path str
 	}
 	show := newTicker(stderr)
 	f.o.Progress = show.training
+	f.o.Columns = f.columns()
 	learned, err := pipeline.Learn(cmd.Context(), lib, log, f.o)
 	show.stop()
 	if err != nil {
@@ -254,10 +256,26 @@ func writable(flag, path string, read ...string) error {
 	return nil
 }
 
-// known takes the names of actions from a policy, unless they are given, or come with
+// known takes the names of columns and actions from a policy, unless they are given, or come with
 // the logging policy.
 func (f *readFlags) known(p *policyfile.Policy) {
 	if f.Actions == nil && f.Catalogue == "" && !p.HasItems() && (f.LoggingPolicy == "" || f.LoggingPolicy == "uniform") {
 		f.Actions = p.Actions()
 	}
+	f.before(p)
+}
+
+// before takes the names of columns from a policy's file, for what is not given.
+func (f *readFlags) before(p *policyfile.Policy) {
+	if f.ColumnsBefore == nil {
+		f.ColumnsBefore = p.File().Columns
+	}
+}
+
+// columns are the log's own names of columns, as far as they are known.
+func (f *readFlags) columns() map[string]string {
+	out := map[string]string{}
+	maps.Copy(out, f.ColumnsBefore)
+	maps.Copy(out, f.Columns)
+	return out
 }

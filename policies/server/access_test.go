@@ -257,7 +257,7 @@ func TestLargeContexts(t *testing.T) {
 	s, l := testServer(t, testPolicy(t, 2, 1, nil), Config{})
 	var many strings.Builder
 	for i := range 100_000 {
-		fmt.Fprintf(&many, `,"%x":0`, i)
+		fmt.Fprintf(&many, `,"n%x":0`, i)
 	}
 	deep := `{"context":{"x_0":1,"` + strings.Repeat("n", 1000) + `":[` + strings.Repeat("0,", 3000) + `0]}}`
 	for body, want := range map[string]string{`{"context":{"x_0":1` + many.String() + `}}`: "more than 4102 names", deep: "flat, it has more than 1048576 bytes"} {

@@ -33,15 +33,45 @@ const (
 // columns are the names that contexts may have, by those of an encoder.
 type columns struct {
 	encoder *features.Encoder
-	of      map[string]int // features by their place, then what categories are of
-	quoted  [][]byte       // the encoder's names as JSON
-	names   int            // that a context may have
-	bytes   int            // that it may take, flat
-	group   []int          // the column of each feature
-	strict  bool           // actions must have all of them
+	of      map[string]int   // features by their place, then what categories are of
+	quoted  [][]byte         // the encoder's names as JSON
+	names   int              // that a context may have
+	bytes   int              // that it may take, flat
+	group   []int            // the column of each feature
+	strict  bool             // actions must have all of them
+	alias   map[string]alias // what the log of the policy calls them, by that name
 
 	policy *policyfile.Policy // whose actions have features; nil: they have none
 	items  *columns           // of these
+}
+
+// alias is the name that a policy has for one of its log.
+type alias struct {
+	name   []byte
+	quoted []byte // as JSON
+}
+
+// called adds names that columns of the log had: NAME for x_NAME, and those that the policy file keeps. None stands
+// for two.
+func (c *columns) called(kept map[string]string) {
+	c.alias = map[string]alias{}
+	add := func(short, name string) {
+		if _, is := c.of[short]; is || short == "" || short == name {
+			return
+		}
+		quoted, _ := json.Marshal(name) // a string is never refused
+		c.alias[short] = alias{[]byte(name), quoted}
+	}
+	for name := range c.of {
+		if short, ok := strings.CutPrefix(name, "x_"); ok {
+			add(short, name)
+		}
+	}
+	for name, column := range kept {
+		if _, is := c.of[name]; is {
+			add(column, name)
+		}
+	}
 }
 
 // A context may have twice the policy's names and so many more.
@@ -75,6 +105,7 @@ func newColumns(e *features.Encoder, bytes int) *columns {
 // columnsOf are the names that a policy knows contexts and actions by.
 func columnsOf(p *policyfile.Policy, bytes int, strict bool) *columns {
 	c := newColumns(p.Inputs(), bytes)
+	c.called(p.File().Columns)
 	if p.HasItems() {
 		c.policy, c.items = p, newColumns(p.ItemInputs(), bytes)
 		c.items.strict = strict
@@ -509,7 +540,11 @@ func (q *request) leaf(c *columns) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", q.field, err)
 	}
+	path := q.path
 	col, known := c.of[string(name)]
+	if a, is := c.alias[string(name)]; is && !known {
+		name, path, col, known = a.name, a.quoted, c.of[string(a.name)], true
+	}
 	twice := false
 	if known {
 		twice, q.seen[col] = q.seen[col], true
@@ -527,7 +562,7 @@ func (q *request) leaf(c *columns) error {
 		return fmt.Errorf("%s.%.100s: comes twice", q.field, name)
 	case q.names > c.names:
 		return fmt.Errorf("%s: more than %d names, the policy has %d", q.field, c.names, len(c.encoder.Names))
-	case len(q.context)+len(q.path) > c.bytes: // names of nested objects are written out
+	case len(q.context)+len(path) > c.bytes: // names of nested objects are written out
 		return fmt.Errorf("%s: flat, it has more than %d bytes", q.field, c.bytes)
 	}
 	raw, err := q.json.ReadValue()
@@ -546,7 +581,7 @@ func (q *request) leaf(c *columns) error {
 	if err != nil {
 		return fmt.Errorf("%s.%s: %w", q.field, name, err)
 	}
-	q.context = append(append(append(q.context, ','), q.path...), ':')
+	q.context = append(append(append(q.context, ','), path...), ':')
 	isFeature := known && col < len(c.encoder.Names)
 	switch {
 	case !known || kind == 'n' || kind == '"' && len(raw) == 2: // "" is no value

@@ -3,8 +3,12 @@ package server
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
+
+	"opl/policies/features"
 )
 
 // FuzzRequest: what is taken is valid JSON of the documented shape, says the same
@@ -173,4 +177,34 @@ func flatten(to map[string]any, path string, d *json.Decoder) error {
 	}
 	_, err = d.Token()
 	return err
+}
+
+// Contexts may use the names of the log; what is logged are the policy's.
+func TestNamesOfLog(t *testing.T) {
+	e, err := features.New(features.Encoder{Names: []string{"x_age", "x_city=Bonn", "b", "x_b", "x_height"}, Scale: []float64{1, 1, 1, 1, 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newColumns(e, 1<<10)
+	c.called(map[string]string{"x_height": "size \"cm\"", "action": "variant", "x_weight": "kg"})
+	for _, test := range []struct{ context, logged, wrong string }{
+		{`{"age":3,"city":"Bonn","b":1,"x_b":2,"size \"cm\"":180}`, `{"x_age":3,"x_city":"Bonn","b":1,"x_b":2,"x_height":180}`, ""},
+		{`{"x_age":3,"x_city":"Bonn","b":1,"x_b":2,"height":180}`, `{"x_age":3,"x_city":"Bonn","b":1,"x_b":2,"x_height":180}`, ""},
+		{`{"age":3,"x_age":3}`, "", "context.x_age: comes twice"},
+		{`{"x_age":3,"age":4}`, "", "context.x_age: comes twice"},
+		{`{"age":"old"}`, "", "a string, where the policy reads a number"},
+		{`{"variant":1,"kg":1,"x_x_age":2}`, "", "none of its 3 names"},
+	} {
+		var q request
+		err := q.parse([]byte(`{"context":`+test.context+`}`), c)
+		if test.wrong != "" {
+			if err == nil || !strings.Contains(err.Error(), test.wrong) {
+				t.Errorf("%s: %v, want %q", test.context, err, test.wrong)
+			}
+			continue
+		}
+		if err != nil || string(q.context) != test.logged || q.unknown != 0 || !slices.Equal(q.values, []float64{3, 1, 1, 2, 180}) {
+			t.Errorf("%s: %v: %s, values %v, %d unknown", test.context, err, q.context, q.values, q.unknown)
+		}
+	}
 }

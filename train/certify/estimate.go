@@ -3,6 +3,7 @@ package certify
 import (
 	"math"
 
+	"opl/graph/kernel"
 	"opl/policies/propensity"
 	"opl/train/logs"
 )
@@ -18,21 +19,24 @@ type Estimate struct {
 
 // SelfNormalized estimates a reward from π(a_i|x_i), π₀(a_i|x_i) and c_i of n rows.
 func SelfNormalized(pi, pi0, cost []float64) Estimate {
-	var sum, square, reward float64
+	var sums, squares, rewards, spread kernel.Sum
 	for i, p := range pi {
 		w := p / pi0[i]
-		sum, square, reward = sum+w, square+w*w, reward-w*cost[i]
+		sums.Add(w)
+		squares.Add(w * w)
+		rewards.Add(-w * cost[i])
 	}
 	e := Estimate{Rows: len(pi)}
+	sum, square, reward := sums.Value(), squares.Value(), rewards.Value()
 	if !(sum > 0) {
 		return e
 	}
 	e.Reward, e.Effective = reward/sum, sum*sum/square
 	for i, p := range pi {
 		d := p / pi0[i] * (-cost[i] - e.Reward)
-		e.SE += d * d
+		spread.Add(d * d)
 	}
-	e.SE = math.Sqrt(e.SE) / sum
+	e.SE = math.Sqrt(spread.Value()) / sum
 	return e
 }
 

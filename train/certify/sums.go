@@ -14,11 +14,14 @@ import (
 
 // sums are what the bounds need of the rows.
 type sums struct {
-	log     *logs.Log
-	o       Options
-	rows    []int                            // that certify, those of a group next to each other
-	first   []int                            // of each unit among rows, and the end
-	pooled  struct{ rows, units, plain int } // of other logs, in the sums of the kinds
+	log    *logs.Log
+	o      Options
+	rows   []int    // that certify, those of a group next to each other
+	first  []int    // of each unit among rows, and the end
+	pooled struct { // of other logs, in the sums of the kinds
+		rows, units, plain int
+		cost               float64
+	}
 	kinds   []part
 	missing []string
 	draws   int     // a row; 0: π is exact
@@ -109,6 +112,7 @@ func (s *sums) add(other *sums) {
 	s.pooled.rows += len(other.rows)
 	s.pooled.units += other.units()
 	s.pooled.plain += other.plain()
+	s.pooled.cost += other.cost()
 	s.plays += other.plays
 	for i := range s.kinds {
 		p, q := &s.kinds[i], &other.kinds[i]
@@ -125,6 +129,15 @@ func (s *sums) plain() int {
 		return len(s.rows) + s.pooled.plain
 	}
 	return s.pooled.plain
+}
+
+// cost is Σ c.
+func (s *sums) cost() float64 {
+	sum := s.pooled.cost
+	for _, r := range s.rows {
+		sum += s.log.Cost[r]
+	}
+	return sum
 }
 
 // without leaves out the kinds that need a model, for a reason.
@@ -495,10 +508,8 @@ func (s *sums) bounds() Bounds {
 // wanted is the least m, from 1, at which n rows of the mean reward r̄ of these, of which a policy's
 // choice is played in m with the propensity m/n, guarantee r̄/2; 0: none does.
 func (s *sums) wanted() float64 {
-	n, reward := float64(len(s.rows)+s.pooled.rows), 0.
-	for _, r := range s.rows {
-		reward -= s.log.Cost[r] / float64(len(s.rows))
-	}
+	n := float64(len(s.rows) + s.pooled.rows)
+	reward := -s.cost() / n
 	p := s.kinds[0]
 	half := func(m float64) bool {
 		mix := mixture{n: n, ell: p.ell, logWeight: p.logW, sum: make([]float64, len(p.ell))}

@@ -135,7 +135,7 @@ func (e *Runner) Hash(name string) (string, error) {
 
 // Do runs one configuration. progress may be nil.
 func (e *Runner) Do(ctx context.Context, r train.Run, progress func(train.Progress)) (train.Record, error) {
-	rec := train.Record{Run: r, Versions: train.ThisVersion(),
+	rec := train.Record{Run: r, Versions: train.ThisVersion(), Extensions: train.Extensions(),
 		Reward: train.None(), RewardSE: train.None(), RewardAtMean: train.None(), SampledReward: train.None(),
 		ObjectiveValue: train.None(), Sigma: train.None(), PriorScale: train.None()}
 	t, err := e.Task(ctx, r)

@@ -90,6 +90,9 @@ func Work(l library.Library, r train.Run, n int) float64 {
 func (e *Runner) Estimate(runs []train.Run, stored []train.Record) (total time.Duration, guessed int, err error) {
 	took, work := map[[3]string]float64{}, map[[3]string]float64{} // of an objective, policy and weight
 	for _, rec := range stored {
+		if rec.Seconds == 0 { // not known
+			continue
+		}
 		k := [3]string{rec.Objective, rec.Policy, rec.Weight}
 		took[k] += rec.Seconds
 		work[k] += Work(e.Library, rec.Run, rec.N)

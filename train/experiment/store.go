@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cespare/xxhash/v2"
 	"github.com/gofrs/flock"
 
 	"opl/policies/wholefile"
@@ -23,13 +24,14 @@ import (
 
 // Names of the files of a store.
 const (
-	ResultsFile = "runs.jsonl" // a record a line
-	TornFile    = "runs.torn"  // what was cut off the end of the results
-	lockFile    = ".runs.lock" // held while a store is open
+	ResultsFile = "runs.jsonl"  // a record a line
+	TimesFile   = "times.jsonl" // the seconds that runs took, which differ where results do not
+	TornFile    = "runs.torn"   // lines that were taken out of the results, as they are no records
+	lockFile    = ".runs.lock"  // held while a store is open
 )
 
 // Store keeps records in a folder, one a line of JSON in ResultsFile, with a checksum, see
-// [wholefile.Seal]. A record is
+// [wholefile.Seal], their seconds in TimesFile. A record is
 // on the disk when Add returns, so that the end of the process at any moment costs
 // at most the runs under way. One process at a time can hold a store.
 type Store struct {
@@ -37,15 +39,19 @@ type Store struct {
 	file  *os.File
 	lock  *flock.Flock
 	lines []line
+	bad   [][]byte // lines that are no records, or other results of a run
 	keys  map[string]bool
 	notes []string
 }
 
 // line is a record with the line of the file that it stands in.
 type line struct {
+	path   string
 	number int
 	rec    train.Record
 }
+
+func (l line) String() string { return fmt.Sprintf("%s:%d", l.path, l.number) }
 
 // OpenStore opens the store of a folder, and makes both if need be. A line that
 // was being written when a process ended is cut off and kept in TornFile. See
@@ -107,6 +113,7 @@ func (s *Store) mend(dir string, text []byte, end int) ([]byte, error) {
 // read takes the records of text, and notes what else is in it.
 func (s *Store) read(path string, text []byte) {
 	at := map[string]line{}
+	times := readTimes(filepath.Join(filepath.Dir(path), TimesFile))
 	number, plain := 0, 0
 	for l := range bytes.Lines(text) {
 		number++
@@ -115,7 +122,11 @@ func (s *Store) read(path string, text []byte) {
 		if len(l) == 0 {
 			continue
 		}
+		odd := true
 		note := func(format string, args ...any) {
+			if odd {
+				s.bad = append(s.bad, l)
+			}
 			s.notes = append(s.notes, fmt.Sprintf("%s:%d: %s", path, number, fmt.Sprintf(format, args...)))
 		}
 		rec, sealed, err := parseRecord(l)
@@ -130,6 +141,7 @@ func (s *Store) read(path string, text []byte) {
 		case err != nil:
 			note("not a record of opl, ignored: %v", err)
 		case twice && sameResult(first.rec, rec):
+			odd = false
 			note("repeats line %d, ignored", first.number)
 		case twice:
 			note("repeats the run of line %d with another result, ignored", first.number)
@@ -137,7 +149,10 @@ func (s *Store) read(path string, text []byte) {
 			if !sealed {
 				plain++
 			}
-			at[key] = line{number, rec}
+			if rec.Seconds == 0 {
+				rec.Seconds = times[hashOf(key)]
+			}
+			at[key] = line{path, number, rec}
 			s.keys[key] = true
 			s.lines = append(s.lines, at[key])
 		}
@@ -174,12 +189,13 @@ func parseObject(text []byte) (train.Record, error) {
 }
 
 // sameResult reports whether two records of a run are equal but for times and
-// versions, and for learning curves that one of them lacks.
+// what made them, and for learning curves that one of them lacks.
 func sameResult(a, b train.Record) bool {
 	if a.Curve == nil || b.Curve == nil {
 		a.Curve, b.Curve = nil, nil
 	}
 	a.Seconds, b.Seconds = 0, 0
+	a.Extensions, b.Extensions = "", ""
 	a.Versions, b.Versions = train.Versions{}, train.Versions{}
 	x, errX := json.Marshal(a)
 	y, errY := json.Marshal(b)
@@ -210,11 +226,11 @@ func (s *Store) Check(plan []train.Run, hash func(dataset string) (string, error
 	differs := agreement(plan)
 	for _, l := range s.lines {
 		if h, known := hashes[l.rec.Dataset]; known && h != l.rec.DataHash {
-			return fmt.Errorf("%s:%d: made on other data than the data set %s at hand (hash %s, not %s): use that data, or give another folder",
-				s.path, l.number, l.rec.Dataset, l.rec.DataHash, h)
+			return fmt.Errorf("%s: made on other data than the data set %s at hand (hash %s, not %s): use that data, or give another folder",
+				l, l.rec.Dataset, l.rec.DataHash, h)
 		}
 		if diff := differs(l.rec.Run); diff != "" {
-			return fmt.Errorf("%s:%d: %s: use that setting, or give another folder", s.path, l.number, diff)
+			return fmt.Errorf("%s: %s: use that setting, or give another folder", l, diff)
 		}
 	}
 	return nil
@@ -267,11 +283,11 @@ func (s *Store) Missing(plan []train.Run) []train.Run {
 }
 
 // OtherVersions is the number of stored records that other versions of opl, Go or
-// the system made.
-func (s *Store) OtherVersions(v train.Versions) int {
+// the system made, or processors with other extensions.
+func (s *Store) OtherVersions(v train.Versions, extensions string) int {
 	n := 0
 	for _, l := range s.lines {
-		if l.rec.Versions != v {
+		if l.rec.Versions != v || l.rec.Extensions != extensions {
 			n++
 		}
 	}
@@ -292,15 +308,119 @@ func (s *Store) Others(plan []train.Run) int {
 
 // Add appends a record and returns when it is on the disk.
 func (s *Store) Add(rec train.Record) error {
-	text, err := json.Marshal(rec)
-	if err != nil {
-		return fmt.Errorf("results: %s: %w", Name(rec.Run), err)
+	key := Key(rec.Run)
+	text, err := sealed(rec)
+	if err == nil {
+		err = s.write(append(text, '\n'))
 	}
-	if err := s.write(append(wholefile.Seal(text), '\n')); err != nil {
+	if err == nil {
+		err = s.addTimes(map[string]float64{key: rec.Seconds})
+	}
+	if err != nil {
 		return fmt.Errorf("results: %w", err)
 	}
-	s.keys[Key(rec.Run)] = true
-	s.lines = append(s.lines, line{rec: rec})
+	s.keys[key] = true
+	s.lines = append(s.lines, line{path: s.path, rec: rec})
+	return nil
+}
+
+// sealed is the line of a record: what it took is not in it, so that equal runs have equal lines.
+func sealed(rec train.Record) ([]byte, error) {
+	text, err := json.Marshal(struct {
+		train.Record
+		Seconds *float64 `json:"seconds,omitempty"` // in place of the record's
+	}{Record: rec})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", Name(rec.Run), err)
+	}
+	return wholefile.Seal(text), nil
+}
+
+// took is a line of TimesFile.
+type took struct {
+	Run     string  `json:"run"` // see hashOf
+	Seconds float64 `json:"seconds"`
+}
+
+// hashOf stands for a key in TimesFile.
+func hashOf(key string) string { return fmt.Sprintf("%016x", xxhash.Sum64String(key)) }
+
+// addTimes notes what runs took, by key. These lines are not waited for: what is lost is no result.
+func (s *Store) addTimes(seconds map[string]float64) error {
+	if len(seconds) == 0 {
+		return nil
+	}
+	var b bytes.Buffer
+	for _, key := range slices.Sorted(maps.Keys(seconds)) {
+		text, err := json.Marshal(took{hashOf(key), seconds[key]})
+		if err != nil {
+			return err
+		}
+		b.Write(append(text, '\n'))
+	}
+	f, err := os.OpenFile(filepath.Join(filepath.Dir(s.path), TimesFile), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o666)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b.Bytes())
+	return errors.Join(err, f.Close())
+}
+
+// readTimes is what runs took, by hash. Lines that cannot be read are passed over.
+func readTimes(path string) map[string]float64 {
+	text, _ := os.ReadFile(path)
+	times := map[string]float64{}
+	for l := range bytes.Lines(text) {
+		var t took
+		if json.Unmarshal(l, &t) == nil && t.Seconds > 0 {
+			times[t.Run] = t.Seconds
+		}
+	}
+	return times
+}
+
+// Settle writes the records anew in an order of their own, that of Records, so that the file is
+// the same to the byte whatever order runs ended in. Lines that are no records go to TornFile.
+// The file is replaced whole or not at all.
+func (s *Store) Settle() error {
+	var b bytes.Buffer
+	once := slices.CompactFunc(s.Records(), func(x, y train.Record) bool { return Key(x.Run) == Key(y.Run) })
+	for _, rec := range once {
+		text, err := sealed(rec)
+		if err != nil {
+			return fmt.Errorf("results: %w", err)
+		}
+		b.Write(append(text, '\n'))
+	}
+	seconds, known := map[string]float64{}, readTimes(filepath.Join(filepath.Dir(s.path), TimesFile))
+	for _, rec := range once { // files of before have them in the records
+		if key := Key(rec.Run); rec.Seconds > 0 && known[hashOf(key)] == 0 {
+			seconds[key] = rec.Seconds
+		}
+	}
+	now, err := os.ReadFile(s.path)
+	if err == nil {
+		err = s.addTimes(seconds)
+	}
+	if err == nil && bytes.Equal(now, b.Bytes()) {
+		return nil
+	}
+	if err == nil && len(s.bad) > 0 {
+		err = wholefile.SetAside(filepath.Join(filepath.Dir(s.path), TornFile), 0o666, bytes.NewReader(bytes.Join(s.bad, []byte{'\n'})))
+	}
+	if err == nil {
+		err = wholefile.WriteBytes(s.path, b.Bytes())
+	}
+	if err == nil {
+		s.bad = nil
+		err = s.file.Close()
+	}
+	if err == nil {
+		s.file, err = os.OpenFile(s.path, os.O_WRONLY|os.O_APPEND, 0o666)
+	}
+	if err != nil {
+		return fmt.Errorf("results: %w", err)
+	}
 	return nil
 }
 
@@ -326,7 +446,7 @@ func (s *Store) Records() []train.Record {
 	for i, l := range s.lines {
 		recs[i] = l.rec
 	}
-	slices.SortFunc(recs, func(a, b train.Record) int { return cmp.Compare(Key(a.Run), Key(b.Run)) })
+	slices.SortStableFunc(recs, func(a, b train.Record) int { return cmp.Compare(Key(a.Run), Key(b.Run)) })
 	return recs
 }
 
@@ -364,11 +484,16 @@ func ReadStore(path string) (*Store, error) {
 	}
 	s := &Store{path: path, keys: map[string]bool{}}
 	s.read(path, text)
+	return s, s.agree()
+}
+
+// agree refuses records whose settings or data do not agree.
+func (s *Store) agree() error {
 	hashes := map[string]string{}
 	plan := make([]train.Run, len(s.lines))
 	for i, l := range s.lines {
 		plan[i] = l.rec.Run
 		hashes[l.rec.Dataset] = cmp.Or(hashes[l.rec.Dataset], l.rec.DataHash)
 	}
-	return s, s.Check(plan, func(dataset string) (string, error) { return hashes[dataset], nil })
+	return s.Check(plan, func(dataset string) (string, error) { return hashes[dataset], nil })
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -157,8 +158,10 @@ func TestStoreTruncated(t *testing.T) {
 	text := read(t, dir, experiment.ResultsFile)
 	begin := strings.LastIndex(strings.TrimSuffix(text, "\n"), "\n") + 1
 	for cut := begin + 1; cut < len(text); cut += 1 + (len(text)-cut)/7 {
+		times := read(t, dir, experiment.TimesFile)
 		dir := t.TempDir()
 		write(t, text[:cut], dir, experiment.ResultsFile)
+		write(t, times, dir, experiment.TimesFile)
 		if r, err := experiment.ReadStore(dir); err != nil || read(t, dir, experiment.ResultsFile) != text[:cut] || cut < len(text)-1 && len(r.Notes()) != 1 {
 			t.Fatalf("reading alone: %v, notes %v", err, r.Notes())
 		}
@@ -228,6 +231,35 @@ func TestStoreForeign(t *testing.T) {
 	if read(t, dir, experiment.ResultsFile) != text {
 		t.Error("the file was changed")
 	}
+	// Once settled they are set aside, and the records are in their order, whatever it was.
+	old := filepath.Join(dir, "old")
+	if err := os.Link(filepath.Join(dir, experiment.ResultsFile), old); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Settle(); err != nil {
+		t.Fatal(err)
+	}
+	if read(t, old) != text {
+		t.Error("the file was written over, not replaced: a kill would leave a part of it")
+	}
+	slices.Sort(lines)
+	if got := read(t, dir, experiment.ResultsFile); got != strings.Join(lines, "") {
+		t.Errorf("settled:\n%s", got)
+	}
+	torn := read(t, dir, experiment.TornFile)
+	for _, odd := range []string{"hello\n", "\n[1]\n", toJSON(t, other) + "\n", "\x00\x00\xff\n"} {
+		if !strings.Contains(torn, odd) {
+			t.Errorf("%q was lost: %s", odd, torn)
+		}
+	}
+	add(t, s, recs[0]) // the store can still be written to
+	if err := s.Settle(); err != nil || read(t, dir, experiment.TornFile) != torn {
+		t.Errorf("settled twice: %v", err)
+	}
+	s.Close()
+	if s = open(t, dir); len(s.Notes()) != 0 || toJSON(t, s.Records()) != whole {
+		t.Errorf("notes %q, records %s", s.Notes(), toJSON(t, s.Records()))
+	}
 }
 
 // Results of other settings or other data are refused, and those of other grids
@@ -274,7 +306,7 @@ func TestStoreCheck(t *testing.T) {
 	if _, err := experiment.ReadStore(dir); err == nil || !strings.Contains(err.Error(), "setting limit") {
 		t.Errorf("mixed: %v", err)
 	}
-	if n := s.OtherVersions(train.ThisVersion()); n != 2 {
+	if n := s.OtherVersions(train.ThisVersion(), train.Extensions()); n != 2 {
 		t.Errorf("%d records of other versions, want 2", n)
 	}
 }
@@ -397,5 +429,14 @@ func TestStoreWithoutChecksums(t *testing.T) {
 	defer s.Close()
 	if len(s.Records()) != 2 || len(s.Notes()) != 1 || !strings.Contains(s.Notes()[0], "2 records have no checksum") {
 		t.Errorf("%d records, notes %q", len(s.Records()), s.Notes())
+	}
+	// Once settled they have one, and their seconds, which stood in them, are kept.
+	if err := s.Settle(); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	s = open(t, dir)
+	if got := s.Records(); len(s.Notes()) != 0 || strings.Contains(read(t, dir, experiment.ResultsFile), "seconds") || got[0].Seconds+got[1].Seconds != 1 {
+		t.Errorf("notes %q, records %s", s.Notes(), toJSON(t, got))
 	}
 }

@@ -115,8 +115,10 @@ type builder struct {
 	sums       bool     // values that come twice are added up
 	lightly    bool     // a row without a weight has 1, even where others have one
 
-	table  *table // columns of the file; nil: it has none
-	fields bool   // rows are no log's: their cells are kept in the columns, see Rows
+	table   *table            // columns of the file; nil: it has none
+	renamed map[string]string // names of the schema, by the file's
+	taken   map[string]bool   // names that a column has by renamed alone
+	fields  bool              // rows are no log's: their cells are kept in the columns, see Rows
 
 	typesOnly  bool
 	first      row // its flags are those of every row

@@ -70,6 +70,12 @@ type cacheHeader struct {
 // there is none.
 func key(format string, o *Options, catalogue uint64) string {
 	k := fmt.Sprintf("5 %q %q %v %v %q %q %q %x", format, o.Preset, o.RewardMin, o.RewardMax, o.Actions, o.Categories, o.BadRows, catalogue)
+	if len(o.Columns)+len(o.ColumnsBefore) > 0 {
+		k += fmt.Sprintf(" columns %q %q", o.Columns, o.ColumnsBefore)
+	}
+	if o.Delimiter+o.Dates != "" {
+		k += fmt.Sprintf(" as %q %q", o.Delimiter, o.Dates)
+	}
 	if o.Estimate { // rows may lack propensities
 		k += " gaps"
 	}
@@ -199,9 +205,28 @@ func open(ctx context.Context, path string, o *Options) (*Log, error) {
 			return nil, err
 		}
 	}
+	renamed, taken, err := o.renames()
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", path, err)
+	case o.Dates != "" && dateLayouts[o.Dates] == nil:
+		return nil, fmt.Errorf("%s: setting dates %s: want us or eu", path, o.Dates)
+	case o.Delimiter != "" && format.name != "csv":
+		return nil, fmt.Errorf("%s: setting delimiter is for CSV, not for format %s", path, format.name)
+	case format.row == "" && len(o.Columns) > 0:
+		return nil, fmt.Errorf("%s: setting columns is not for format %s, which has none", path, format.name)
+	}
 	k, paths := key(format.name, o, listed), cachePaths(path, o)
+	said := *o // the same columns, if it was said that they are there
+	said.Columns, said.ColumnsBefore = map[string]string{}, nil
+	for column, name := range renamed {
+		said.Columns[name] = column
+	}
 	for _, c := range paths {
 		l, src, err := load(c, k, info)
+		if err != nil && len(o.Columns) == 0 && len(renamed) > 0 {
+			l, src, err = load(c, key(format.name, &said, listed), info)
+		}
 		if err != nil {
 			continue // none, or of another version, or damaged: it is made again
 		}
@@ -217,6 +242,9 @@ func open(ctx context.Context, path string, o *Options) (*Log, error) {
 	m := &memory{kinds: map[string]kind{}, reject: map[int]string{}}
 	for _, c := range o.Categories {
 		m.kinds[c] = category
+		if column, ok := said.Columns[c]; ok {
+			m.kinds[column] = category
+		}
 	}
 	var catalogue *Catalogue
 	if o.Catalogue != "" {
@@ -230,6 +258,7 @@ func open(ctx context.Context, path string, o *Options) (*Log, error) {
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, b.close()) }()
+		b.renamed, b.taken = renamed, taken
 		if catalogue != nil {
 			b.use(catalogue)
 		}
@@ -254,6 +283,11 @@ func open(ctx context.Context, path string, o *Options) (*Log, error) {
 				err = errors.Join(err, keepBad())
 			}
 			return nil, err
+		}
+		if b.table != nil {
+			if err := b.table.absent(b); err != nil { // of a format without a header
+				return nil, err
+			}
 		}
 		if b.table != nil && b.table.settle(b) {
 			return nil, nil

@@ -10,15 +10,28 @@ import (
 	"strings"
 )
 
-// csv reads comma-separated values (RFC 4180) with a header. A blank line is none.
+// csv reads comma-separated values (RFC 4180) with a header. A blank line is none. Where the header has no comma outside of quotes, but
+// semicolons, tabs or bars, fields are separated by the first of these.
 type csv struct {
 	*table
+	comma byte     // or what separates fields
+	guess bool     // what separates fields, in the header
 	cells [][]byte // of the row
 }
 
 func newCSV(l *lines, b *builder) (reader, error) {
-	c := &csv{table: newTable(l, b)}
+	c := &csv{table: newTable(l, b), comma: ','}
+	switch d := b.o.Delimiter; {
+	case b.fields:
+	case d == "":
+		c.guess = true
+	case len(d) == 1 && strings.Contains(separators, d):
+		c.comma = d[0]
+	default:
+		return nil, fmt.Errorf("%s: setting delimiter %q: want one of %q", l.path, d, separators)
+	}
 	err := c.read()
+	c.guess = false
 	var wrong *rowError
 	switch {
 	case err == io.EOF:
@@ -33,8 +46,6 @@ func newCSV(l *lines, b *builder) (reader, error) {
 			name = bytes.TrimSpace(name)
 		}
 		switch _, twice := c.index[string(name)]; {
-		case len(c.cells) == 1 && !b.fields && bytes.ContainsAny(name, ";\t|"):
-			return nil, fmt.Errorf("%s: header %s: columns are separated by commas", l.path, quote(name))
 		case bytes.IndexByte(name, '\r') >= 0:
 			return nil, fmt.Errorf("%s: header: a carriage return within the column %s: lines end in \\n or \\r\\n", l.path, quote(name))
 		case twice:
@@ -46,6 +57,9 @@ func newCSV(l *lines, b *builder) (reader, error) {
 		if _, err := c.column(b, name); err != nil {
 			return nil, err
 		}
+	}
+	if err := c.absent(b); err != nil {
+		return nil, err
 	}
 	err = c.check(b)
 	isNumber := func(name []byte) bool { _, ok := parseNumber(name); return ok }
@@ -118,7 +132,10 @@ func (c *csv) split(quotes bool) error {
 		return err
 	}
 	rest := bytes.TrimSuffix(bytes.TrimSuffix(c.text, []byte("\n")), []byte("\r"))
-	comma, mark := []byte(","), []byte(`"`)
+	if c.guess {
+		c.comma = separator(rest)
+	}
+	comma, mark := []byte{c.comma}, []byte(`"`)
 	for more := true; more; {
 		var cell []byte
 		if !bytes.HasPrefix(rest, mark) {
@@ -140,13 +157,34 @@ func (c *csv) split(quotes bool) error {
 			}
 			rest = after
 		}
-		if len(rest) > 0 && rest[0] != ',' {
+		if len(rest) > 0 && rest[0] != c.comma {
 			return bad("", "text after the closing quote of %s", quote(cell))
 		}
 		_, rest, more = bytes.Cut(rest, comma)
 		c.cells = append(c.cells, cell)
 	}
 	return nil
+}
+
+// separators are what may separate fields.
+const separators = ",;\t|"
+
+// separator is what separates the fields of a header: the first of the separators that is in it, outside of quotes.
+func separator(header []byte) byte {
+	var has [256]bool
+	quoted := false
+	for _, c := range header {
+		if c == '"' {
+			quoted = !quoted
+		}
+		has[c] = has[c] || !quoted
+	}
+	for _, c := range []byte(separators) {
+		if has[c] {
+			return c
+		}
+	}
+	return ','
 }
 
 // numbered reports whether names are the numbers from 0, each once.

@@ -23,7 +23,16 @@ type Options struct {
 	// see [ReadCatalogue]: rows offer all of them, or those that they name. "": there is none.
 	Catalogue string
 
-	Actions    []string // names of the actions in their order; nil: as found
+	Actions []string // names of the actions in their order; nil: as found
+	// Columns are the file's columns that are read as those of the schema, by their names there, such as
+	// "action": "variant", "x_age": "age"; a column of such a name itself is not read then. A file of CSV, JSON Lines or
+	// Parquet must have them. ColumnsBefore is the same of a log before: a file that lacks the column
+	// may have the schema's.
+	Columns, ColumnsBefore map[string]string
+
+	Delimiter string // of fields of CSV: one of , ; | and a tab; "": as the header has it
+	Dates     string // "us", month/day/year, or "eu", day/month/year or day.month.year, beside what times are read by; "": neither
+
 	Categories []string // context columns whose values are names even where they look like numbers
 
 	// The propensities of all actions, where the log has none: "uniform", 1/K, or

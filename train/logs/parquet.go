@@ -107,6 +107,9 @@ func newParquet(l *lines, b *builder) (_ reader, err error) {
 			c.role = roleIgnored
 		}
 	}
+	if err := r.absent(b); err != nil {
+		return nil, err
+	}
 	return r, r.check(b)
 }
 

@@ -2,7 +2,6 @@ package logs
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -122,20 +121,28 @@ func (t *table) column(b *builder, name []byte) (*column, error) {
 	if len(t.columns) == maxNames {
 		return nil, b.fatal("more than %d columns", maxNames)
 	}
-	c := &column{name: string(name), role: roleOf(string(name), t.preset), slot: -1, kind: b.memory.kinds[string(name)]}
-	c.as = c.name
+	as, renamed := b.renamed[string(name)]
+	c := &column{name: string(name), slot: -1, kind: b.memory.kinds[string(name)]}
+	switch {
+	case renamed:
+		c.as, c.role = as, roleOf(as, "")
+	case b.taken[c.name]:
+		c.as = c.name
+	default:
+		c.as, c.role = c.name, roleOf(c.name, t.preset)
+	}
 	switch {
 	case b.fields:
 		c.role = roleField
 	case b.describes:
 		c.role, c.as = roleInCatalogue(c.name), strings.TrimPrefix(c.name, "z_")
 	}
-	if c.told = c.kind != undecided; t.preset == "obd" && (c.name == "position" || strings.HasPrefix(c.name, "user_feature_")) {
+	if c.told = c.kind != undecided; t.preset == "obd" && !renamed && (c.name == "position" || strings.HasPrefix(c.name, "user_feature_")) {
 		c.kind, c.told = category, true
 	}
 	if c.role == roleEach && b.n == 0 {
 		c.slot = len(b.slots)
-		b.slots = append(b.slots, strings.TrimPrefix(c.name, "p_"))
+		b.slots = append(b.slots, strings.TrimPrefix(c.as, "p_"))
 	}
 	t.index[c.name] = len(t.columns)
 	t.columns = append(t.columns, c)
@@ -179,7 +186,7 @@ func (t *table) settle(b *builder) bool {
 	if len(ignored) > 0 {
 		text := "columns that are not read: " + strings.Join(ignored, ", ")
 		for _, name := range ignored {
-			if near := nearest(name); near != "" {
+			if near := nearest(name); near != "" && near != name {
 				text += fmt.Sprintf("; did you mean %s by %s?", near, name)
 				break
 			}
@@ -201,7 +208,7 @@ func (t *table) check(b *builder) error {
 		return nil
 	}
 	b.listed = b.listed || b.slots != nil && numbered(b.slots)
-	has := map[role]string{}
+	has, contexts := map[role]string{}, map[string]string{}
 	var names []string
 	for _, c := range t.columns {
 		if names = append(names, c.name); strings.TrimSpace(c.name) != c.name {
@@ -209,6 +216,12 @@ func (t *table) check(b *builder) error {
 		}
 		if other := has[c.role]; other != "" && c.role != roleContext && c.role != roleEach && c.role != roleIgnored {
 			return fmt.Errorf("%s: columns %s and %s are the same", t.path, other, c.name)
+		}
+		if c.role == roleContext {
+			if other, twice := contexts[c.as]; twice {
+				return fmt.Errorf("%s: columns %s and %s are the same", t.path, other, c.name)
+			}
+			contexts[c.as] = c.name
 		}
 		has[c.role] = c.name
 	}
@@ -231,6 +244,9 @@ func (t *table) check(b *builder) error {
 	default:
 		return nil
 	}
+	if err := t.absent(b); err != nil {
+		return err
+	}
 	shown := names
 	if len(names) > 20 {
 		shown = append(names[:20:20], "…")
@@ -244,7 +260,7 @@ func (t *table) check(b *builder) error {
 	if t.preset == "" && t.index["item_id"] > 0 && t.index["click"] > 0 {
 		text += ": setting preset obd reads the Open Bandit Dataset"
 	}
-	return errors.New(text)
+	return fmt.Errorf("%s: setting columns reads another as it, such as %s=NAME", text, strings.Fields(wanted)[0])
 }
 
 // parseNumber reads a decimal number, or one of the words for what is not finite.
@@ -319,8 +335,8 @@ func (t *table) cell(b *builder, c *column, form jsontext.Kind, s []byte, v floa
 		if form != '0' {
 			var ok bool
 			if v, ok = parseNumber(s); !ok {
-				if r.time, r.hasTime = parseTime(s); !r.hasTime {
-					return bad(c.name, "%s is no time: want RFC 3339 or seconds since 1970", quote(s))
+				if r.time, r.hasTime = parseTime(s, b.o.Dates); !r.hasTime {
+					return bad(c.name, "%s is no time: want RFC 3339 or seconds since 1970; setting dates us reads 12/31/2026, eu 31/12/2026 and 31.12.2026", quote(s))
 				}
 				return nil
 			}
@@ -362,7 +378,18 @@ func (t *table) cell(b *builder, c *column, form jsontext.Kind, s []byte, v floa
 	return nil
 }
 
-// number takes a cell that must be a number; as a reward, true is 1 and false 0.
+// boolean is what a word of CSV means as a reward.
+func boolean(s []byte) (v float64, ok bool) {
+	switch string(s) {
+	case "true", "True", "TRUE":
+		return 1, true
+	case "false", "False", "FALSE":
+		return 0, true
+	}
+	return 0, false
+}
+
+// number takes a cell that must be a number; as a reward, true is 1 and false 0, also written True or TRUE in CSV.
 func (t *table) number(b *builder, c *column, form jsontext.Kind, s []byte, v float64) error {
 	switch {
 	case form == 0 && len(s) == 0 && b.o.Estimate && (c.role == rolePropensity || c.role == roleEach):
@@ -373,7 +400,9 @@ func (t *table) number(b *builder, c *column, form jsontext.Kind, s []byte, v fl
 		return bad(c.name, "empty")
 	case form == 0:
 		var err error
-		if v, err = numberIn(c.name, s); err != nil {
+		if is, ok := boolean(s); ok && c.role == roleReward {
+			v = is
+		} else if v, err = numberIn(c.name, s); err != nil {
 			return err
 		}
 	case form == 't' && c.role == roleReward:
@@ -507,12 +536,25 @@ func (t *table) time(b *builder, c *column, v float64) error {
 	return nil
 }
 
-// parseTime reads RFC 3339, also with a blank for the T and without a zone: UTC.
-func parseTime(s []byte) (int64, bool) {
+// dateLayouts are days, by the setting that they are read by; clocks the times that may follow.
+var (
+	dateLayouts = map[string][]string{"us": {"1/2/2006"}, "eu": {"2/1/2006", "2.1.2006"}}
+	clocks      = []string{"", " 15:04", " 15:04:05", " 3:04 PM", " 3:04:05 PM", ", 3:04:05 PM"}
+)
+
+// parseTime reads RFC 3339, also with a blank for the T and without a zone: UTC; and dates as a setting has them.
+func parseTime(s []byte, dates string) (int64, bool) {
 	text := unsafe.String(unsafe.SliceData(s), len(s))
 	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05Z07:00", "2006-01-02T15:04:05", "2006-01-02 15:04:05", time.DateOnly} {
 		if t, err := time.Parse(layout, text); err == nil {
 			return unixNano(t)
+		}
+	}
+	for _, day := range dateLayouts[dates] {
+		for _, clock := range clocks {
+			if t, err := time.Parse(day+clock, text); err == nil {
+				return unixNano(t)
+			}
 		}
 	}
 	return 0, false

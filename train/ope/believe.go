@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"opl/graph/kernel"
 	"opl/train/logs"
 )
 
@@ -16,35 +17,58 @@ const (
 	long  = 0.7
 )
 
-// warn says what the weights of a target are like, where estimates rest on a handful of rows, and where
-// weights do not average to 1.
-func (t *sample) warn(p *Policy, d *Data) {
-	var sum, square, most float64
-	w, paid := make([]float64, t.n), 0 // ωw
+// spread is what the weights of a target are like.
+type spread struct {
+	Sum       float64   `json:"sum"`         // Σωw
+	Square    float64   `json:"square"`      // Σ(ωw)²
+	Largest   float64   `json:"largest"`     // max w
+	Paid      int       `json:"paid"`        // rows of weight with a reward above 0
+	Uncovered float64   `json:"uncovered"`   // Σω of the probability of actions that the log could not take, or never took
+	Alone     bool      `json:"logged_only"` // no row has the propensities of all actions
+	Top       []float64 `json:"top"`         // the largest ωw, in order, see top
+}
+
+// spread is that of rows that are some of whole, but for Uncovered.
+func (t *sample) spread(d *Data, whole int) (s spread) {
+	var sum, square kernel.Sum
+	w := make([]float64, t.n) // ωw
 	for i, v := range d.W {
 		w[i] = t.weight(i) * v
-		sum += w[i]
-		square += w[i] * w[i]
-		most = max(most, w[i])
-		p.Largest = max(p.Largest, v)
+		sum.Add(w[i])
+		square.Add(w[i] * w[i])
+		s.Largest = max(s.Largest, v)
 		if w[i] > 0 && t.r[i] > 0 {
-			paid++
+			s.Paid++
 		}
 	}
-	mean := d.Mean(func(i int) float64 { return d.W[i] })
-	p.MeanWeight, p.MeanWeightSE, p.Tail = mean.Value, t.se(mean.Influence), tail(w)
+	s.Alone = t.log.LoggedOnly()
+	s.Sum, s.Square, s.Top = sum.Value(), square.Value(), top(w, whole)
+	return s
+}
+
+// add adds that of other rows of the same whole.
+func (s *spread) add(other spread, whole int) {
+	*s = spread{s.Sum + other.Sum, s.Square + other.Square, max(s.Largest, other.Largest), s.Paid + other.Paid, s.Uncovered + other.Uncovered, s.Alone,
+		top(slices.Concat(s.Top, other.Top), whole)}
+}
+
+// say puts into p what the spread of n rows of total weight Σω says, and warns where estimates rest on a handful of rows, and where
+// weights do not average to 1.
+func (s spread) say(p *Policy, total float64, n, groups int) {
+	most := s.Top[len(s.Top)-1]
+	p.Largest, p.Uncovered, p.Tail = s.Largest, s.Uncovered/total, tail(slices.Clone(s.Top), n)
 	add := func(format string, args ...any) { p.Warnings = append(p.Warnings, fmt.Sprintf(format, args...)) }
 	// Actions that were not seen in few rows may have been possible: weights that average more than what is left of the target say so.
-	if p.Uncovered > 0.01 && !(t.log.LoggedOnly() && p.MeanWeight-3*p.MeanWeightSE > 1-p.Uncovered) {
+	if p.Uncovered > 0.01 && !(s.Alone && p.MeanWeight-3*p.MeanWeightSE > 1-p.Uncovered) {
 		add("%.2g of what it does are actions that the log could not take, or never took: what they earn is not known", p.Uncovered)
 	}
-	if sum == 0 {
+	if s.Sum == 0 {
 		add("the target never takes a logged action: nothing is known of it")
 		return
 	}
-	p.ESS, p.Share = sum*sum/square, most/sum
+	p.ESS, p.Share = s.Sum*s.Sum/s.Square, most/s.Sum
 	if p.ESS < few {
-		add("the estimate rests on %.1f effective rows of %d", p.ESS, t.n)
+		add("the estimate rests on %.1f effective rows of %d", p.ESS, n)
 	}
 	if p.Share > heavy {
 		add("one row carries %.0f %% of the weight", 100*p.Share)
@@ -52,14 +76,14 @@ func (t *sample) warn(p *Policy, d *Data) {
 	if p.Tail >= long {
 		add("the largest weights have the tail k = %.2f: from %v on no interval is to be trusted", p.Tail, long)
 	}
-	if paid < 20 {
-		add("only %d rows of weight have a reward above 0", paid)
+	if s.Paid < 20 {
+		add("only %d rows of weight have a reward above 0", s.Paid)
 	}
 	if d := p.MeanWeight - 1; math.Abs(d) > 4*p.MeanWeightSE && math.Abs(d) > 0.01 {
 		add("weights average %.3g, not 1: propensities are wrong, or the target takes actions that the log could not", p.MeanWeight)
 	}
-	if t.groups < 30 && t.groups < t.n {
-		add("%d groups are too few for a normal interval", t.groups)
+	if groups < 30 && groups < n {
+		add("%d groups are too few for a normal interval", groups)
 	}
 }
 
@@ -105,8 +129,8 @@ func (t *sample) most(d *Data, target Target, given float64) (float64, error) {
 }
 
 // believe names the estimator to believe, and how many rows would do for half an interval of half, or of a
-// tenth of the logging policy's value.
-func (t *sample) believe(p *Policy, logging, half float64) {
+// tenth of the logging policy's value, of n rows; z is the quantile of the intervals.
+func (p *Policy) believe(logging, half, z float64, n int) {
 	best := -1
 	for _, name := range []string{"sndr", "snips"} {
 		if best < 0 {
@@ -123,8 +147,8 @@ func (t *sample) believe(p *Policy, logging, half float64) {
 		p.HalfWidth = logging / 10
 	}
 	if p.HalfWidth > 0 {
-		ratio := t.z * p.Estimates[best].SE / p.HalfWidth
-		p.RowsNeeded = math.Ceil(float64(t.n) * max(ratio*ratio, few/p.ESS))
+		ratio := z * p.Estimates[best].SE / p.HalfWidth
+		p.RowsNeeded = math.Ceil(float64(n) * max(ratio*ratio, few/p.ESS))
 	}
 	if p.Warnings == nil {
 		p.Recommended = p.Estimates[best].Estimator

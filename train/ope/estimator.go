@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"opl/graph/kernel"
 	"opl/objectives/weights"
 )
 
@@ -42,6 +43,8 @@ type Estimator struct {
 type Hyper struct {
 	Default   func(d *Data) float64 // for these rows
 	Low, High float64
+	// ByCount says that Default reads N and Delta alone: shards of the rows can take it for all rows.
+	ByCount bool
 }
 
 // Estimators lists the estimators of opl in the order of tables.
@@ -80,7 +83,7 @@ func (e Estimator) With(h float64) (Estimator, error) {
 		return e, fmt.Errorf("%s has no hyperparameter", e.Name)
 	}
 	hyper := *e.Hyper
-	hyper.Default = func(*Data) float64 { return h }
+	hyper.Default, hyper.ByCount = func(*Data) float64 { return h }, true
 	e.Hyper = &hyper
 	_, err := e.hyper(nil)
 	return e, err
@@ -124,10 +127,19 @@ type Data struct {
 type Value struct {
 	Value     float64
 	Influence []float64
+
+	terms []term // whose sum it is; nil: it is made by other means
 }
 
+// term is Σω x/Σω y; y nil is 1.
+type term struct{ x, y func(i int) float64 }
+
 // Mean is Σω s/Σω, with u_i = ω_i(s_i − mean)/Σω.
-func (d *Data) Mean(s func(i int) float64) Value { return d.rows.mean(s) }
+func (d *Data) Mean(s func(i int) float64) Value {
+	v := d.rows.mean(s)
+	v.terms = []term{{s, nil}}
+	return v
+}
 
 // SE is the standard error of a value.
 func (d *Data) SE(v Value) float64 { return d.rows.se(v.Influence) }
@@ -139,19 +151,20 @@ func (d *Data) SE(v Value) float64 { return d.rows.se(v.Influence) }
 // It is NaN where Σω y is 0.
 func (d *Data) Ratio(x, y func(i int) float64) Value {
 	u := make([]float64, d.N)
-	var above, below float64
+	var over, under kernel.Sum
 	for i := range u {
-		above += d.rows.weight(i) * x(i)
-		below += d.rows.weight(i) * y(i)
+		over.Add(d.rows.weight(i) * x(i))
+		under.Add(d.rows.weight(i) * y(i))
 	}
-	if below == 0 {
-		return Value{math.NaN(), u}
+	above, below := over.Value(), under.Value()
+	v := math.NaN()
+	if below != 0 {
+		v = above / below
+		for i := range u {
+			u[i] = d.rows.weight(i) * (x(i) - v*y(i)) / below
+		}
 	}
-	v := above / below
-	for i := range u {
-		u[i] = d.rows.weight(i) * (x(i) - v*y(i)) / below
-	}
-	return Value{v, u}
+	return Value{v, u, []term{{x, y}}}
 }
 
 // Plus is the sum of two values of the same rows.
@@ -160,5 +173,9 @@ func (v Value) Plus(w Value) Value {
 	for i := range u {
 		u[i] += w.Influence[i]
 	}
-	return Value{v.Value + w.Value, u}
+	out := Value{Value: v.Value + w.Value, Influence: u}
+	if v.terms != nil && w.terms != nil {
+		out.terms = slices.Concat(v.terms, w.terms)
+	}
+	return out
 }

@@ -26,7 +26,7 @@ func SNIPS() Estimator {
 // 1/√n. Sakhi et al. (2024); it errs below.
 func LS() Estimator {
 	return Estimator{Name: "ls", About: "mean of log(1 + ℓ w r)/ℓ, logarithmic smoothing; ℓ = 1/√n", Biased: true, OnRequest: true, Bounded: true,
-		Hyper: &Hyper{Default: func(d *Data) float64 { return 1 / math.Sqrt(float64(d.N)) }, High: 1},
+		Hyper: &Hyper{Default: func(d *Data) float64 { return 1 / math.Sqrt(float64(d.N)) }, High: 1, ByCount: true},
 		Of: func(d *Data, ell float64) Value {
 			return d.Mean(func(i int) float64 { return math.Log1p(ell*d.W[i]*d.R[i]) / ell })
 		}}
@@ -49,7 +49,7 @@ func FromWeight(name, about string, ipsAt float64, of func(hyper float64) weight
 			})
 		}}
 	if ipsAt == ipsAt {
-		e.Hyper = &Hyper{Default: func(d *Data) float64 { return weights.DefaultHyper(d.N, ipsAt) }, High: 1}
+		e.Hyper = &Hyper{Default: func(d *Data) float64 { return weights.DefaultHyper(d.N, ipsAt) }, High: 1, ByCount: true}
 	}
 	return e
 }

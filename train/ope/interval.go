@@ -57,7 +57,7 @@ type quantity struct {
 
 // less is the difference of two quantities of the same rows.
 func (q quantity) less(other quantity) quantity {
-	out := quantity{Value: Value{q.Value.Value - other.Value.Value, make([]float64, len(q.Influence))}, low: q.low - other.high, high: q.high - other.low}
+	out := quantity{Value: Value{Value: q.Value.Value - other.Value.Value, Influence: make([]float64, len(q.Influence))}, low: q.low - other.high, high: q.high - other.low}
 	for i, u := range q.Influence {
 		out.Influence[i] = u - other.Influence[i]
 	}

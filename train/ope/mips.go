@@ -19,7 +19,7 @@ import (
 // default 100. Saito & Joachims (2022), eq. 6. It asks for π₀ of all that is offered.
 func MIPS() Estimator {
 	return Estimator{Name: "mips", About: "mean of w r, w = Σ_a π 1{a in e}/Σ_a π₀ 1{a in e}, e the logged action's cluster of features, of C", Biased: true, OnRequest: true, Marginal: true,
-		Hyper: &Hyper{Default: func(*Data) float64 { return 100 }, Low: 1, High: 1e4},
+		Hyper: &Hyper{Default: func(*Data) float64 { return 100 }, Low: 1, High: 1e4, ByCount: true},
 		Of: func(d *Data, clusters float64) Value {
 			w := d.Marginal(int(clusters))
 			return d.Mean(func(i int) float64 { return w[i] * d.R[i] })

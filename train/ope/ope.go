@@ -138,21 +138,8 @@ type Result struct {
 // or that comes twice, a hyperparameter outside of its domain, and estimates that are
 // not finite.
 func Evaluate(log *logs.Log, targets []Target, o Options) (Result, error) {
-	if o.Delta = cmp.Or(o.Delta, 0.05); !(o.Delta > 0 && o.Delta < 1) {
-		return Result{}, fmt.Errorf("ope: delta %v is outside (0, 1)", o.Delta)
-	}
-	if o.Gamma != 0 && !(o.Gamma >= 1 && o.Gamma <= math.MaxFloat64) {
-		return Result{}, fmt.Errorf("ope: propensities known up to the factor %v, want a number of at least 1", o.Gamma)
-	}
-	if len(targets) == 0 {
-		return Result{}, errors.New("ope: no target policy")
-	}
-	names := map[string]bool{}
-	for _, t := range targets {
-		if names[t.Name] {
-			return Result{}, fmt.Errorf("ope: there are two targets %q", t.Name)
-		}
-		names[t.Name] = true
+	if err := o.check(targets); err != nil {
+		return Result{}, err
 	}
 	t, err := newSample(log, o.Delta)
 	if err != nil {
@@ -165,12 +152,6 @@ func Evaluate(log *logs.Log, targets []Target, o Options) (Result, error) {
 		if want := t.bounded(); want != "" {
 			return Result{}, fmt.Errorf("ope: setting interval: %s asks for %s: want normal or bootstrap", t.method.Name, want)
 		}
-	}
-	if !(o.MaxWeight >= 0) || math.IsInf(o.MaxWeight, 0) {
-		return Result{}, fmt.Errorf("ope: setting max-weight: %v, want a number above 0", o.MaxWeight)
-	}
-	if !(o.HalfWidth >= 0) || math.IsInf(o.HalfWidth, 0) {
-		return Result{}, fmt.Errorf("ope: setting half-width: %v, want a number above 0", o.HalfWidth)
 	}
 	judge := o.Judge
 	if judge == nil && !o.EstimatesAlone {
@@ -203,10 +184,14 @@ func Evaluate(log *logs.Log, targets []Target, o Options) (Result, error) {
 	}
 	values := make([]map[string]quantity, len(targets)) // by target and estimator
 	for j, target := range targets {
-		p, d, err := t.policy(target)
+		p := Policy{Name: target.Name}
+		d, s, err := t.policy(target, t.n)
 		if err != nil {
 			return Result{}, err
 		}
+		mean := d.Mean(func(i int) float64 { return d.W[i] })
+		p.MeanWeight, p.MeanWeightSE = mean.Value, t.se(mean.Influence)
+		s.say(&p, t.total, t.n, t.groups)
 		d.Marginal = t.marginal(target)
 		if d.Delta = o.Delta; mix != nil {
 			d.Balanced = make([]float64, t.n)
@@ -268,7 +253,7 @@ func Evaluate(log *logs.Log, targets []Target, o Options) (Result, error) {
 				values[j][e.Name] = e.quantity
 			}
 		}
-		t.believe(&p, on.Value.Value, o.HalfWidth)
+		p.believe(on.Value.Value, o.HalfWidth, t.z, t.n)
 		if o.EstimatesAlone {
 			p.Uncertified = "estimates alone were asked for"
 			res.Policies = append(res.Policies, p)
@@ -297,6 +282,33 @@ func Evaluate(log *logs.Log, targets []Target, o Options) (Result, error) {
 		}
 	}
 	return res, nil
+}
+
+// check fills in δ and refuses what no log could do.
+func (o *Options) check(targets []Target) error {
+	if o.Delta = cmp.Or(o.Delta, 0.05); !(o.Delta > 0 && o.Delta < 1) {
+		return fmt.Errorf("ope: delta %v is outside (0, 1)", o.Delta)
+	}
+	if o.Gamma != 0 && !(o.Gamma >= 1 && o.Gamma <= math.MaxFloat64) {
+		return fmt.Errorf("ope: propensities known up to the factor %v, want a number of at least 1", o.Gamma)
+	}
+	if !(o.MaxWeight >= 0) || math.IsInf(o.MaxWeight, 0) {
+		return fmt.Errorf("ope: setting max-weight: %v, want a number above 0", o.MaxWeight)
+	}
+	if !(o.HalfWidth >= 0) || math.IsInf(o.HalfWidth, 0) {
+		return fmt.Errorf("ope: setting half-width: %v, want a number above 0", o.HalfWidth)
+	}
+	if len(targets) == 0 {
+		return errors.New("ope: no target policy")
+	}
+	names := map[string]bool{}
+	for _, t := range targets {
+		if names[t.Name] {
+			return fmt.Errorf("ope: there are two targets %q", t.Name)
+		}
+		names[t.Name] = true
+	}
+	return nil
 }
 
 func finite(v float64) bool { return v-v == 0 }
@@ -357,25 +369,27 @@ func (t *sample) choose(o Options, targets []Target, judge *provenance.Judge) (c
 	return chosen, missing, nil
 }
 
-// policy gathers what estimators read of one target but for predictions, and what its weights are like.
-func (t *sample) policy(target Target) (Policy, *Data, error) {
-	p := Policy{Name: target.Name}
+// policy gathers what estimators read of one target but for predictions, and what its weights are like; the rows are
+// some of whole.
+func (t *sample) policy(target Target, whole int) (*Data, spread, error) {
 	d := &Data{N: t.n, R: t.r, Pi0: t.log.Propensity, Pi: make([]float64, t.n), W: make([]float64, t.n), Logger: t.log.Logger, Weight: t.omega, rows: t}
 	row := make([]float64, t.log.MostOptions())
+	uncovered := 0.
 	for i := range t.n {
 		var err error
 		if d.Pi[i], err = target.logged(row, i, t.log); err != nil {
-			return p, nil, fmt.Errorf("ope: target %s, row %d: %w", target.Name, i+1, err)
+			return nil, spread{}, fmt.Errorf("ope: target %s, row %d: %w", target.Name, t.row(i)+1, err)
 		}
 		w := d.Pi[i] / d.Pi0[i]
 		if w > 1e100 {
-			return p, nil, fmt.Errorf("ope: target %s, row %d: the weight %v/%v is beyond use", target.Name, i+1, d.Pi[i], d.Pi0[i])
+			return nil, spread{}, fmt.Errorf("ope: target %s, row %d: the weight %v/%v is beyond use", target.Name, t.row(i)+1, d.Pi[i], d.Pi0[i])
 		}
 		d.W[i] = w
-		p.Uncovered += t.weight(i) / t.total * t.uncovered(target, row, i)
+		uncovered += t.weight(i) * t.uncovered(target, row, i)
 	}
-	t.warn(&p, d)
-	return p, d, nil
+	s := t.spread(d, whole)
+	s.Uncovered = uncovered
+	return d, s, nil
 }
 
 // predict fills what a model says of a target.
@@ -394,7 +408,7 @@ func (t *sample) predict(d *Data, target Target, model Model) error {
 			d.Direct[i] += q * predicted[a]
 		}
 		if x := d.Direct[i] + d.Predicted[i]; x-x != 0 {
-			return fmt.Errorf("ope: row %d: the model predicts a reward that is not finite", i+1)
+			return fmt.Errorf("ope: row %d: the model predicts a reward that is not finite", t.row(i)+1)
 		}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"opl/graph/kernel"
 	"opl/train/logs"
 )
 
@@ -23,13 +24,37 @@ type sample struct {
 	z      float64   // their quantile
 	method Method    // by which they are made
 	seed   uint64    // of its draws
+	rows   []int     // of the log that the rows are a shard of; nil: the log's own
 
 	items logs.Contexts   // what actions are described by, for MIPS
 	of    map[int][]int32 // their clusters, by the number of these
 }
 
+// row is the row's place in the log that it comes from.
+func (t *sample) row(i int) int {
+	if t.rows == nil {
+		return i
+	}
+	return t.rows[i]
+}
+
 // newSample checks the log.
 func newSample(log *logs.Log, delta float64) (*sample, error) {
+	t, err := sampleOf(log, delta)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case t.total == 0:
+		return nil, errors.New("ope: all rows have weight 0")
+	case t.groups < 2:
+		return nil, errors.New("ope: a standard error needs at least two rows, of two groups")
+	}
+	return t, nil
+}
+
+// sampleOf is newSample of rows that need not say anything alone.
+func sampleOf(log *logs.Log, delta float64) (*sample, error) {
 	n := log.Len()
 	t := &sample{log: log, n: n, k: log.K(), groups: n, omega: log.Weight, delta: delta, z: distuv.UnitNormal.Quantile(1 - delta/2), r: make([]float64, n)}
 	if err := log.Check(); err != nil {
@@ -39,14 +64,13 @@ func newSample(log *logs.Log, delta float64) (*sample, error) {
 		return nil, errors.New("ope: the log has no propensities")
 	}
 	t.taken = make([]bool, t.k)
+	var total kernel.Sum
 	for i, c := range log.Cost {
 		t.taken[log.Action[i]] = true
 		t.r[i] = -c
-		t.total += t.weight(i)
+		total.Add(t.weight(i))
 	}
-	if t.total == 0 {
-		return nil, errors.New("ope: all rows have weight 0")
-	}
+	t.total = total.Value()
 	if log.Group != nil {
 		places := map[int32]int32{}
 		t.place = make([]int32, n)
@@ -64,9 +88,6 @@ func newSample(log *logs.Log, delta float64) (*sample, error) {
 			t.place = nil
 		}
 	}
-	if t.groups < 2 {
-		return nil, errors.New("ope: a standard error needs at least two rows, of two groups")
-	}
 	return t, nil
 }
 
@@ -81,35 +102,35 @@ func (t *sample) weight(i int) float64 {
 // mean is Σω s/Σω with its influences.
 func (t *sample) mean(s func(i int) float64) Value {
 	u := make([]float64, t.n)
-	sum := 0.0
+	var sum kernel.Sum
 	for i := range u {
 		u[i] = s(i)
-		sum += t.weight(i) * u[i]
+		sum.Add(t.weight(i) * u[i])
 	}
-	m := sum / t.total
+	m := sum.Value() / t.total
 	for i := range u {
 		u[i] = t.weight(i) * (u[i] - m) / t.total
 	}
-	return Value{m, u}
+	return Value{Value: m, Influence: u}
 }
 
 // se is the standard error of influences.
 func (t *sample) se(u []float64) float64 {
-	square := 0.0
+	var square kernel.Sum
 	var sums []float64 // over groups, where they are not rows
 	if t.place != nil {
 		sums = make([]float64, t.groups)
 	}
 	for i, d := range u {
 		if t.place == nil {
-			square += d * d
+			square.Add(d * d)
 		} else {
 			sums[t.place[i]] += d
 		}
 	}
 	for _, s := range sums {
-		square += s * s
+		square.Add(s * s)
 	}
 	g := float64(t.groups)
-	return math.Sqrt(square * g / (g - 1))
+	return math.Sqrt(square.Value() * g / (g - 1))
 }

@@ -5,7 +5,18 @@ import (
 	"slices"
 )
 
-// tail is the shape k of the generalized Pareto distribution of the largest weights, min(n/5, 3√n) of them
+// tailLength is the number of the weights that are the largest of n.
+func tailLength(n int) int {
+	return int(math.Ceil(min(float64(n)/5, 3*math.Sqrt(float64(n)))))
+}
+
+// top are those of w that are, or may be, among the largest of n, and the next, in order.
+func top(w []float64, n int) []float64 {
+	x := slices.Sorted(slices.Values(w))
+	return x[max(0, len(x)-tailLength(n)-1):]
+}
+
+// tail is, of x the top of n weights, which it overwrites, the shape k of the generalized Pareto distribution of the largest weights, min(n/5, 3√n) of them
 // above the next: moments of order 1/k and above do not exist, and from .7 on the error of a mean of
 // weights cannot be told from its rows. Vehtari et al. (2024), by the estimate of Zhang & Stephens
 // (2009) on the excesses x_1 ≤ … ≤ x_m above 0,
@@ -14,10 +25,8 @@ import (
 //	log L_i = m(log(−θ_i/k_i) − k_i),   k_i = mean log(1 − θ_i x_j)
 //
 // shrunk to ½ by ten rows, (mk + 5)/(m + 10). 0 where there are fewer than 5 different excesses: no tail.
-func tail(w []float64) float64 {
-	n := float64(len(w))
-	x := slices.Sorted(slices.Values(w))
-	length := int(math.Ceil(min(n/5, 3*math.Sqrt(n))))
+func tail(x []float64, n int) float64 {
+	length := tailLength(n)
 	if length >= len(x) {
 		return 0
 	}

@@ -76,6 +76,8 @@ type Options struct {
 	// hand: what taught them had a part in what is learned from the log.
 	Loggers []*policyfile.Policy
 
+	Columns map[string]string // the log's own names of columns, by the schema's, which the policy file keeps; see [logs.Options]
+
 	MinESS   float64 // effective sample size that the weights must have; 0: 30, negative: any
 	Force    bool    // learn from a log that cannot be used, too
 	Progress func(train.Progress)
@@ -763,7 +765,7 @@ func (l *learning) finish() (err error) {
 		out.Unproven = "a " + t.Policy + " policy is one parameter chosen from the data: nothing can be guaranteed of it on this log; a gaussian policy has a posterior"
 	}
 	made := provenance.Made{Taught: l.teaching, Chosen: l.certifying, Seed: l.seed, Tried: t.Tried, Loggers: l.o.Loggers}
-	f := &policyfile.File{Actions: l.log.Actions, Floor: l.o.Floor, Created: train.ThisVersion()}
+	f := &policyfile.File{Actions: l.log.Actions, Columns: l.o.Columns, Floor: l.o.Floor, Created: train.ThisVersion()}
 	if l.items != nil {
 		if f.Actions, f.Catalogue, err = catalogueOf(l.log); err != nil {
 			return err

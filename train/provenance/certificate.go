@@ -9,6 +9,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
+	"opl/graph/kernel"
 	"opl/train/certify"
 	"opl/train/inspect"
 	"opl/train/logs"
@@ -120,34 +121,19 @@ func (s sample) noting(log *logs.Log, pi func(dst []float64, i int) error) func(
 
 // certificate makes one, of what rows of a log say, or of several in turn.
 func certificate(b certify.Bounds, on Circumstances, samples ...sample) (*Certificate, error) {
-	if b.Absurd != "" {
-		return nil, withhold("%s: the propensities are far too small for the draws that they speak of (are they tiny by mistake, of other actions, or rounded?), rows were left out by their outcome, or the rows that certify had a part in the policy", b.Absurd)
+	if err := absurd(b); err != nil {
+		return nil, err
 	}
-	v := Vacuous
-	switch {
-	case b.Better():
-		v = Better
-	case b.Reward() > 0:
-		v = NotShown
-	}
-	first := samples[0]
-	if first.log.Simulated() {
+	v := verdict(b)
+	if samples[0].log.Simulated() {
 		return &Certificate{Statement{b, v, nil}}, nil
 	}
-	on.Guaranteed = max(0, b.Reward())
-	on.RewardMin, on.RewardMax = first.log.RewardRange()
+	on.of(b.Groups > 0, samples...)
 	var cost, pi0, pi, spread []float64
 	var unit [][2]int32
-	var hashes []uint64
-	skipped := 0
 	for k, s := range samples {
-		units := s.Units()
 		for _, r := range s.rows {
-			u := int32(r)
-			if units != nil {
-				u = units[r]
-			}
-			unit, cost, pi0 = append(unit, [2]int32{int32(k), u}), append(cost, s.log.Cost[r]), append(pi0, s.log.Propensity[r])
+			unit, cost, pi0 = append(unit, [2]int32{int32(k), s.unit(r)}), append(cost, s.log.Cost[r]), append(pi0, s.log.Propensity[r])
 			if s.logged != nil {
 				pi = append(pi, s.logged[r])
 				if s.spread != nil {
@@ -155,12 +141,57 @@ func certificate(b certify.Bounds, on Circumstances, samples ...sample) (*Certif
 				}
 			}
 		}
+	}
+	on.Logged = -mean(cost)
+	var estimate *certify.Estimate
+	if pi != nil {
+		e := certify.SelfNormalized(pi, pi0, cost)
+		estimate = &e
+		on.Contradicted = cmp.Or(meanWeight(pi, pi0, spread, unit, max(1, b.Gamma)), on.Contradicted)
+	}
+	return &Certificate{conclude(b, v, on, estimate)}, nil
+}
+
+// verdict is that of bounds alone.
+func verdict(b certify.Bounds) Verdict {
+	switch {
+	case b.Better():
+		return Better
+	case b.Reward() > 0:
+		return NotShown
+	}
+	return Vacuous
+}
+
+// absurd refuses, as a *Withheld, bounds that cannot be.
+func absurd(b certify.Bounds) error {
+	if b.Absurd == "" {
+		return nil
+	}
+	return withhold("%s: the propensities are far too small for the draws that they speak of (are they tiny by mistake, of other actions, or rounded?), rows were left out by their outcome, or the rows that certify had a part in the policy", b.Absurd)
+}
+
+// unit is that of a row.
+func (j *Judge) unit(r int) int32 {
+	if units := j.Units(); units != nil {
+		return units[r]
+	}
+	return int32(r)
+}
+
+// of is what the logs are, whose rows certify, in groups or not.
+func (on *Circumstances) of(grouped bool, samples ...sample) {
+	first := samples[0]
+	on.RewardMin, on.RewardMax = first.log.RewardRange()
+	var hashes []uint64
+	skipped := 0
+	for _, s := range samples {
 		on.Rows += s.log.Len()
 		skipped += s.log.Skipped
 		on.DataHash = s.log.Hash()
 		hashes = append(hashes, xxhash.Sum64String(on.DataHash))
 		on.doubt(s.found, s.named(len(samples) > 1), func(f inspect.Finding) bool {
-			return f.Severity == inspect.Unusable || slices.Contains(contradictions, f.Check) && (f.Check != "rewards in sequence" || b.Groups == 0)
+			return f.Severity == inspect.Unusable || slices.Contains(contradictions, f.Check) && (f.Check != "rewards in sequence" || !grouped)
 		})
 	}
 	if len(samples) > 1 {
@@ -172,24 +203,26 @@ func certificate(b certify.Bounds, on Circumstances, samples ...sample) (*Certif
 	} else if on.Relation == Same {
 		on.ReadOff = first.readOff()
 	}
-	on.Refused, on.Logged = on.Rows-len(cost), -mean(cost)
-	if b.Plays < b.Wanted {
-		on.Notes = append(on.Notes, fmt.Sprintf("the rows play what the policy would %.4g times in %d: to guarantee half of their mean reward takes about %.3g; log by a policy that plays it more often, such as one learned from these rows with a floor", b.Plays, b.N, b.Wanted))
-	}
 	if skipped > 0 {
 		on.Notes = append(on.Notes, LeftOut(skipped))
 	}
-	if pi != nil {
-		on.Estimate = certify.SelfNormalized(pi, pi0, cost)
-		on.Guaranteed = min(on.Guaranteed, on.Estimate.Reward)
-		if w := meanWeight(pi, pi0, spread, unit, max(1, b.Gamma)); w != "" {
-			on.Contradicted = w
-		}
+}
+
+// conclude states what bounds say, beside an estimate on the same rows, if there is one.
+func conclude(b certify.Bounds, v Verdict, on Circumstances, estimate *certify.Estimate) Statement {
+	on.Guaranteed = max(0, b.Reward())
+	on.Refused = on.Rows - b.N
+	if b.Plays < b.Wanted {
+		on.Notes = append(slices.Clip(on.Notes), fmt.Sprintf("the rows play what the policy would %.4g times in %d: to guarantee half of their mean reward takes about %.3g; log by a policy that plays it more often, such as one learned from these rows with a floor", b.Plays, b.N, b.Wanted))
+	}
+	if estimate != nil {
+		on.Estimate = *estimate
+		on.Guaranteed = min(on.Guaranteed, estimate.Reward)
 	}
 	if v == Better && on.Contradicted != "" {
 		v = Doubted
 	}
-	return &Certificate{Statement{b, v, &on}}, nil
+	return Statement{b, v, &on}
 }
 
 // doubt adds what an inspection found, of a log of a name, and the first of what contradicts.
@@ -254,7 +287,11 @@ func meanWeight(pi, pi0, spread []float64, unit [][2]int32, gamma float64) strin
 		square += (sum[u]/size[u] - m) * (sum[u]/size[u] - m)
 		least += known[u] / (size[u] * size[u]) // of rows that do not depend on one another
 	}
-	se := math.Sqrt(max(square, least)) / n
+	return farFromOne(n, m, math.Sqrt(max(square, least))/n, gamma)
+}
+
+// farFromOne is meanWeight of n units whose weights have a mean m and a standard error.
+func farFromOne(n, m, se, gamma float64) string {
 	if off := math.Abs(m - max(1/gamma, min(gamma, m))); !(off > 0.05 && off > 5*se) || n < 100 {
 		return ""
 	}
@@ -267,9 +304,10 @@ func LeftOut(n int) string {
 }
 
 // mean is 0 of nothing.
-func mean(xs []float64) (m float64) {
+func mean(xs []float64) float64 {
+	var sum kernel.Sum
 	for _, x := range xs {
-		m += x / float64(len(xs))
+		sum.Add(x)
 	}
-	return m
+	return sum.Value() / float64(max(1, len(xs)))
 }

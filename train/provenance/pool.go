@@ -48,8 +48,28 @@ var shared = []string{"bets on propensities", "draws against propensities", "cou
 // File certifies the policy of a file as [Judge.File] does, on the rows of all logs together that had
 // no part in it. An error names the log, and any log that certifies nothing is one.
 func (ps Pool) File(ctx context.Context, p *policyfile.Policy, o Options) (*Certificate, error) {
+	c, err := ps.pooled(ctx, p, o)
+	if err != nil {
+		return nil, err
+	}
+	b, err := certify.Pool(c.bounded(), certify.Options{Delta: o.Delta, AnyTime: true, Threads: runtime.GOMAXPROCS(0)})
+	if err != nil {
+		return nil, err
+	}
+	return certificate(b, c.on, c.samples...)
+}
+
+// pooled is what certifies a policy together.
+type pooled struct {
+	parts   []certify.Part
+	samples []sample // of the rows that certify
+	rows    int
+	on      Circumstances
+}
+
+func (ps Pool) pooled(ctx context.Context, p *policyfile.Policy, o Options) (c pooled, err error) {
 	if len(ps) == 0 {
-		return nil, errors.New("there is no log to certify with")
+		return c, errors.New("there is no log to certify with")
 	}
 	o.AnyTime = true
 	several := len(ps) > 1
@@ -57,59 +77,60 @@ func (ps Pool) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cert
 	out, taught := make([][]bool, len(ps)), make([][]bool, len(ps))
 	all := make([]*candidate, len(ps))
 	for k, j := range ps {
-		c, err := j.candidate(p, o)
+		one, err := j.candidate(p, o)
 		if err != nil {
-			return nil, j.in(several, err)
+			return c, j.in(several, err)
 		}
 		if low, high := j.log.RewardRange(); several {
 			if l, h := ps[0].log.RewardRange(); l != low || h != high {
-				return nil, j.in(several, fmt.Errorf("rewards are from %v to %v, and from %v to %v in the first log", low, high, l, h))
+				return c, j.in(several, fmt.Errorf("rewards are from %v to %v, and from %v to %v in the first log", low, high, l, h))
 			}
 		}
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return c, err
 		}
 		if on.Relation == "" {
-			on.Relation = c.on.Relation
-		} else if on.Relation != c.on.Relation {
+			on.Relation = one.on.Relation
+		} else if on.Relation != one.on.Relation {
 			on.Relation = Overlaps
 		}
-		for _, n := range c.on.Notes {
+		for _, n := range one.on.Notes {
 			on.Notes = append(on.Notes, j.named(several)+n)
 		}
-		all[k], taught[k], out[k] = c, c.seen, c.seen
+		all[k], taught[k], out[k] = one, one.seen, one.seen
 	}
 	rows, twice, notes, err := ps.lasting(out, taught)
 	if err != nil {
-		return nil, err
+		return c, err
 	}
 	on.Notes = append(on.Notes, notes...)
 	together, err := ps.together(p.Actions(), twice)
 	if err != nil {
-		return nil, err
+		return c, err
 	}
 	on.doubt(together, "all files together: ", func(inspect.Finding) bool { return true })
-	options := certify.Options{Delta: o.Delta, AnyTime: true, Threads: runtime.GOMAXPROCS(0)}
-	var parts []certify.Part
-	var samples []sample
-	certifying := 0
 	for k, j := range ps {
-		c, s := all[k], j.sample(rows[k])
-		samples = append(samples, s)
-		certifying += len(s.rows)
-		if len(s.rows) > 0 {
-			gamma := max(j.options(certify.Options{Gamma: o.Gamma}).Gamma, together.Gamma)
-			parts = append(parts, certify.Part{Pi: s.noting(c.log, c.pi), Log: c.log, Rows: s.rows, Gamma: gamma, Models: c.models})
+		gamma := max(j.options(certify.Options{Gamma: o.Gamma}).Gamma, together.Gamma)
+		c.parts = append(c.parts, certify.Part{Log: all[k].log, Pi: all[k].pi, Rows: rows[k], Gamma: gamma, Models: all[k].models})
+		c.samples = append(c.samples, j.sample(rows[k]))
+		c.rows += len(rows[k])
+	}
+	if c.rows == 0 {
+		return c, withhold("all rows had a part in the policy, depend on such, or may not be counted yet: none is left to certify it")
+	}
+	c.on = on
+	return c, nil
+}
+
+// bounded are the parts of logs that have rows, which note what the samples have.
+func (c pooled) bounded() (parts []certify.Part) {
+	for k, p := range c.parts {
+		if p.Rows = c.samples[k].rows; len(p.Rows) > 0 {
+			p.Pi = c.samples[k].noting(p.Log, p.Pi)
+			parts = append(parts, p)
 		}
 	}
-	if certifying == 0 {
-		return nil, withhold("all rows had a part in the policy, depend on such, or may not be counted yet: none is left to certify it")
-	}
-	b, err := certify.Pool(parts, options)
-	if err != nil {
-		return nil, err
-	}
-	return certificate(b, on, samples...)
+	return parts
 }
 
 // named stands before what is said of one of several logs.

@@ -14,3 +14,15 @@ func Use(on bool) bool {
 	avx2 = on && hasAVX2
 	return was
 }
+
+// Extensions are those of the processor on which the last bits of results hang: of the vector
+// kernels, and of Go's own math.Exp, which fuses products and sums where it can.
+func Extensions() (names []string) {
+	if cpu.X86.HasAVX && cpu.X86.HasFMA {
+		names = append(names, "fma")
+	}
+	if avx2 {
+		names = append(names, "avx2")
+	}
+	return names
+}

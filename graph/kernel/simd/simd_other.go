@@ -7,3 +7,6 @@ const avx2 = false
 
 // Use does nothing, for there are no vector kernels.
 func Use(bool) bool { return false }
+
+// Extensions are none: there are no vector kernels.
+func Extensions() []string { return nil }

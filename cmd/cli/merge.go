@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"opl/train/experiment"
+	"opl/train/library"
+	"opl/train/report/table"
+)
+
+func mergeCommand(lib library.Library) *cobra.Command {
+	var (
+		out                  string
+		partial, curves, pdf bool
+		format               = "table"
+	)
+	cmd := &cobra.Command{
+		Use:   "merge DIR... --out DIR",
+		Short: "put the results of shards together",
+		Long: `merge puts together what run and reproduce stored with --shard, on one machine or many: DIR is the folder
+of a shard, or a folder of such folders. OUT gets the report and ` + experiment.ResultsFile + `, equal to the byte with what one
+machine stores, on processors with the same extensions, which each record names; how long the runs
+took is in ` + experiment.TimesFile + `, apart. It is written whole or not at all, and again without harm.
+
+Shards that lack runs are named, and nothing is written, unless with --partial; run them again with the
+same --shard. A result that comes twice counts once; two results of a run, and shards of different
+grids, are an error. Lines that are damaged are named and counted.
+
+Of evaluate and certify with --shard it adds the sums up, prints what the command prints of all rows, equal to
+1e-12, and writes it to OUT as JSON. The exit status is that of certify.`,
+		Example: `  opl run grid.yaml --shard 1/2 --out a
+  opl run grid.yaml --shard 2/2 --out b         on another machine
+  opl merge a b --out results
+  opl certify policy.json --any-time log.parquet --shard 1/4 --out sums
+  opl merge sums --out certified`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usage(c, "want the folders of shards")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if out == "" {
+				return errors.New("--out: want the folder for the results")
+			}
+			kind, paths, err := partsIn(args)
+			switch {
+			case err != nil:
+				return err
+			case paths != nil && partial:
+				return errors.New("--partial: sums over a part of the rows say nothing of all: run the shards that are missing")
+			case paths != nil:
+				return mergeParts(cmd, kind, paths, out, format)
+			case cmd.Flags().Changed("format"):
+				return errors.New("--format is for the sums of evaluate and certify, of which these folders have none")
+			}
+			store, m, err := experiment.Merge(args, out, partial)
+			stderr := cmd.ErrOrStderr()
+			for _, n := range m.Notes {
+				fmt.Fprintf(stderr, "opl: %s\n", n)
+			}
+			if m.Damaged > 0 {
+				fmt.Fprintf(stderr, "opl: %d lines could not be used\n", m.Damaged)
+			}
+			if err != nil {
+				return err
+			}
+			defer store.Close()
+			for _, what := range m.Missing {
+				fmt.Fprintf(stderr, "opl: not all: %s\n", what)
+			}
+			fmt.Fprintf(stderr, "opl: %d results of %d folders in %s, %d that came twice\n", m.Records, m.Sources, store.Path(), m.Repeats)
+			return draw(cmd, lib, out, store.Records(), pdf, curves)
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&out, "out", "", "`folder` for the results")
+	fl.StringVar(&format, "format", format, "of the sums of evaluate: "+strings.Join(table.Formats(), ", ")+"; of certify: json, else text")
+	fl.BoolVar(&partial, "partial", false, "take what there is, though shards lack runs")
+	fl.BoolVar(&curves, "curves", false, "draw learning curves, of runs that have them")
+	fl.BoolVar(&pdf, "pdf", false, "figures as PDF as well")
+	return cmd
+}

@@ -1,0 +1,116 @@
+package certify
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"opl/train/logs"
+)
+
+// Sums are what the bounds at any time need of rows: those of some shards of the same rows add up to
+// those of all, but for the rounding of sums.
+type Sums struct {
+	Delta   float64     `json:"delta"`
+	Gamma   float64     `json:"gamma"`
+	Rows    int         `json:"rows"`
+	Units   int         `json:"units"`
+	Plain   int         `json:"plain"` // rows whose X is that of ls in every kind
+	Risk    [][]float64 `json:"risk"`  // Σ log(1 − ℓX) over units, by kind and ℓ; none without rows
+	Gain    [][]float64 `json:"gain"`
+	Missing []string    `json:"missing"`
+	// Of logs with choices: Σ π(a_i|x_i) and Σ c.
+	Choices bool    `json:"choices,omitempty"`
+	Plays   float64 `json:"plays,omitempty"`
+	Cost    float64 `json:"cost,omitempty"`
+}
+
+// PoolSums are the sums that [Pool] makes its bounds of.
+func PoolSums(parts []Part, o Options) (Sums, error) {
+	s, err := pool(parts, o)
+	if err != nil {
+		return Sums{}, err
+	}
+	out := Sums{Delta: s.o.Delta, Gamma: s.o.Gamma, Rows: len(s.rows) + s.pooled.rows, Units: s.units() + s.pooled.units, Plain: s.plain(), Missing: s.missing}
+	if s.log.Choices != nil {
+		out.Choices, out.Plays, out.Cost = true, s.plays, s.cost()
+	}
+	for _, k := range s.kinds {
+		out.Risk, out.Gain = append(out.Risk, k.risk), append(out.Gain, k.gain)
+	}
+	return out, nil
+}
+
+// Add adds the sums of other rows, made with the same options and models.
+func (s *Sums) Add(other Sums) error {
+	switch {
+	case other.Rows == 0:
+		return nil
+	case s.Rows == 0:
+		*s = Sums{}
+		*s = other
+		s.Risk, s.Gain = copied(other.Risk), copied(other.Gain)
+		return nil
+	case s.Delta != other.Delta || s.Choices != other.Choices || len(s.Risk) != len(other.Risk):
+		return errors.New("certify: sums of other bounds")
+	}
+	s.Gamma = max(s.Gamma, other.Gamma)
+	s.Rows, s.Units, s.Plain = s.Rows+other.Rows, s.Units+other.Units, s.Plain+other.Plain
+	s.Plays, s.Cost = s.Plays+other.Plays, s.Cost+other.Cost
+	for i := range s.Risk {
+		for g := range s.Risk[i] {
+			s.Risk[i][g] += other.Risk[i][g]
+			s.Gain[i][g] += other.Gain[i][g]
+		}
+	}
+	return nil
+}
+
+func copied(xs [][]float64) (out [][]float64) {
+	for _, x := range xs {
+		out = append(out, append([]float64(nil), x...))
+	}
+	return out
+}
+
+// Check refuses sums that are none.
+func (s Sums) Check() error {
+	if s.Rows == 0 {
+		return nil
+	}
+	bad := !(s.Delta > 0 && s.Delta < 1) || !(s.Gamma >= 1) || s.Units < 1 || s.Units > s.Rows || s.Plain < 0 || s.Plain > s.Rows || !(s.Plays >= 0 && s.Plays <= math.MaxFloat64) || !(s.Cost <= 0 && s.Cost >= -float64(s.Rows)*(1+1e-9)) || len(s.Risk) < 1 || len(s.Risk) != len(s.Gain)
+	for _, of := range [][][]float64{s.Risk, s.Gain} {
+		for _, x := range of {
+			bad = bad || len(x) != steps
+			for _, v := range x {
+				bad = bad || math.IsNaN(v) || math.IsInf(v, 0)
+			}
+		}
+	}
+	if bad {
+		return fmt.Errorf("certify: these are no sums of bounds at any time: %d rows in %d units, %d kinds", s.Rows, s.Units, len(s.Risk))
+	}
+	return nil
+}
+
+// Bounds are those of [Pool] of the same rows, to within the rounding of sums.
+func (s Sums) Bounds() (Bounds, error) {
+	if s.Rows == 0 {
+		return Bounds{}, errors.New("certify: no rows are left to certify with")
+	}
+	if err := s.Check(); err != nil {
+		return Bounds{}, err
+	}
+	t := sums{log: &logs.Log{}, first: []int{0}, missing: s.Missing, o: Options{Delta: s.Delta, Gamma: s.Gamma, AnyTime: true, Priors: 1}}
+	t.pooled.rows, t.pooled.units, t.pooled.plain, t.pooled.cost, t.plays = s.Rows, s.Units, s.Plain, s.Cost, s.Plays
+	if s.Choices {
+		t.log.Choices = &logs.Choices{}
+	}
+	for i := range s.Risk {
+		p := part{risk: s.Risk[i], gain: s.Gain[i]}
+		p.ell, p.logW = anyTime(1)
+		p.ellGain, p.logWG = anyTime(0.5)
+		t.kinds = append(t.kinds, p)
+	}
+	return t.bounds(), nil
+}

@@ -1,0 +1,423 @@
+package experiment
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"opl/policies/wholefile"
+	"opl/train"
+	"opl/train/library"
+	"opl/train/logs"
+)
+
+// PlanFile is beside the results of a shard: all runs of the grids that it is a shard of.
+const PlanFile = "plan.json"
+
+// Share lists the runs of a plan that shard s has: a stretch of them, so that it makes few logs,
+// of about an equal share of the Work. Every run is of one shard, whatever is stored.
+func Share(lib library.Library, plan []train.Run, s logs.Shard) (share []train.Run) {
+	for i, of := range shards(lib, plan, s.Of) {
+		if of == s.Number {
+			share = append(share, plan[i])
+		}
+	}
+	return share
+}
+
+// shards are the shards, 1 to n, of runs: a run is of the one in whose part of the work its middle is.
+func shards(lib library.Library, plan []train.Run, n int) []int {
+	var total int64
+	work := make([]int64, len(plan)) // in milliseconds, for whole numbers are the same everywhere
+	for i, r := range plan {
+		work[i] = 1 + int64(1000*Work(lib, r, 10_000))
+		total += work[i]
+	}
+	of, before := make([]int, len(plan)), int64(0)
+	for i, w := range work {
+		of[i] = 1 + int(float64(2*before+w)/float64(2*total)*float64(n))
+		before += w
+	}
+	return of
+}
+
+// planned is the content of PlanFile.
+type planned struct {
+	Shards int         `json:"shards"`
+	Of     []int       `json:"of"` // the shard of each run
+	Runs   []train.Run `json:"runs"`
+}
+
+// WritePlan notes in a folder of which plan its runs are a shard. A folder that has shards of another plan
+// is refused.
+func WritePlan(dir string, lib library.Library, plan []train.Run, n int) error {
+	p := planned{n, shards(lib, plan, n), plan}
+	path := filepath.Join(dir, PlanFile)
+	switch old, err := readPlan(path); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil: // written anew
+	case old.differs(p) != "":
+		return fmt.Errorf("%s is of other runs: %s: give another folder", path, old.differs(p))
+	}
+	text, err := json.Marshal(p)
+	if err == nil {
+		err = os.MkdirAll(dir, 0o777)
+	}
+	if err == nil {
+		err = wholefile.WriteBytes(path, append(wholefile.Seal(text), '\n'))
+	}
+	return err
+}
+
+func readPlan(path string) (p planned, err error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return p, err
+	}
+	object, sealed, err := wholefile.Unseal(bytes.TrimSpace(text))
+	if err == nil && !sealed {
+		err = errors.New("it has no checksum")
+	}
+	if err == nil {
+		d := json.NewDecoder(bytes.NewReader(object))
+		d.DisallowUnknownFields()
+		err = d.Decode(&p)
+	}
+	if err == nil && (p.Shards < 1 || len(p.Of) != len(p.Runs)) {
+		err = errors.New("it has no shard for every run")
+	}
+	if err != nil {
+		return p, fmt.Errorf("%s: %w: run the shard again, which writes it anew", path, err)
+	}
+	return p, nil
+}
+
+// differs names a run that one of two plans lacks.
+func (p planned) differs(q planned) string {
+	keys := map[string]bool{}
+	for _, r := range p.Runs {
+		keys[Key(r)] = true
+	}
+	for _, r := range q.Runs {
+		key := Key(r)
+		if !keys[key] {
+			for _, has := range p.Runs {
+				if diff := mismatch(r, has, train.OfProblem, train.OfLearning, train.OfMethod); diff != "" && Name(r) == Name(has) {
+					return diff
+				}
+			}
+			return fmt.Sprintf("it lacks %s", Name(r))
+		}
+		delete(keys, key)
+	}
+	for _, r := range p.Runs {
+		if keys[Key(r)] {
+			return fmt.Sprintf("it has %s, too", Name(r))
+		}
+	}
+	return ""
+}
+
+// Merged is what Merge found.
+type Merged struct {
+	Records int
+	Sources int      // folders with results
+	Repeats int      // records of runs that another folder has, too, with the same result
+	Damaged int      // lines that are no records
+	Missing []string // what shards lack, by shard
+	Notes   []string
+}
+
+// Sources lists the folders with results or plans of dirs: a folder itself, or those in it.
+func Sources(dirs []string) (list []string, err error) {
+	has := func(dir string) bool {
+		for _, name := range []string{ResultsFile, PlanFile} {
+			if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+				return true
+			}
+		}
+		return false
+	}
+	for _, dir := range dirs {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			return nil, fmt.Errorf("merge: %w", err)
+		}
+		found := []string{}
+		if has(dir) {
+			found = []string{dir}
+		} else {
+			for _, e := range entries {
+				if sub := filepath.Join(dir, e.Name()); has(sub) {
+					found = append(found, sub)
+				}
+			}
+		}
+		if len(found) == 0 {
+			return nil, fmt.Errorf("merge: %s has no %s, nor has a folder in it: has its shard begun?", dir, ResultsFile)
+		}
+		for _, f := range found {
+			if !slices.ContainsFunc(list, func(g string) bool { return same(f, g) }) {
+				list = append(list, f)
+			}
+		}
+	}
+	return list, nil
+}
+
+// same reports two names of one folder.
+func same(a, b string) bool {
+	x, errX := os.Stat(a)
+	y, errY := os.Stat(b)
+	return errX == nil && errY == nil && os.SameFile(x, y)
+}
+
+// Merge puts the results of folders, and of folders in them, together in the folder out, with those that it
+// has: see [Store.Settle]. It is done whole or not at all, and again without harm. Runs that several have count once.
+// Errors: two results of a run; records or plans that do not go together; and, unless partial, runs of
+// the shards' plan that no folder has, and a plan that cannot be read.
+func Merge(dirs []string, out string, partial bool) (*Store, Merged, error) {
+	var m Merged
+	dirs, err := Sources(dirs)
+	if err != nil {
+		return nil, m, err
+	}
+	dirs = slices.DeleteFunc(dirs, func(d string) bool { return same(d, out) }) // that of out itself
+	if _, err := os.Stat(filepath.Join(out, PlanFile)); err == nil {
+		return nil, m, fmt.Errorf("merge: %s is the folder of a shard, whose plan is not that of all results: give another folder", out)
+	}
+	all := map[string]line{} // by key
+	var plan *planned
+	var planFrom string
+	take := func(s *Store) error {
+		m.Notes, m.Damaged = append(m.Notes, s.notes...), m.Damaged+len(s.bad)
+		for _, l := range s.lines {
+			key := Key(l.rec.Run)
+			first, twice := all[key]
+			switch {
+			case !twice:
+				all[key] = l
+				continue
+			case !sameResult(first.rec, l.rec):
+				return fmt.Errorf("merge: %s: %s has another result than in %s%s: take one out, or run it again", l, Name(l.rec.Run), first, apart(first.rec, l.rec))
+			case preferred(l.rec, first.rec):
+				l.rec.Seconds = cmp.Or(l.rec.Seconds, first.rec.Seconds)
+				all[key] = l
+			}
+			m.Repeats++
+		}
+		return nil
+	}
+	for _, dir := range dirs {
+		p, err := readPlan(filepath.Join(dir, PlanFile))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil && partial:
+			m.Notes = append(m.Notes, err.Error())
+		case err != nil:
+			return nil, m, fmt.Errorf("merge: %w", err)
+		case plan == nil:
+			plan, planFrom = &p, dir
+		case plan.differs(p) != "":
+			return nil, m, fmt.Errorf("merge: %s and %s are shards of different runs: of the first, %s", planFrom, dir, plan.differs(p))
+		}
+		s, err := ReadStore(dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // begun, and nothing stored
+		}
+		if err == nil {
+			err = take(s)
+		}
+		if err != nil {
+			return nil, m, err
+		}
+		m.Sources++
+	}
+	old, err := ReadStore(out)
+	if err == nil {
+		err = take(old)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, m, err
+	}
+	if plan != nil {
+		m.Missing = plan.missing(all)
+		if len(m.Missing) > 0 && !partial {
+			return nil, m, fmt.Errorf("merge: %s: run these again with the same setting shard, or take what there is with setting partial", strings.Join(m.Missing, "; "))
+		}
+	}
+	if err := together(all); err != nil {
+		return nil, m, err
+	}
+	if len(all) == 0 {
+		return nil, m, errors.New("merge: there are no results in these folders")
+	}
+	store, err := OpenStore(out)
+	if err != nil {
+		return nil, m, err
+	}
+	if err := store.fill(all); err != nil {
+		return nil, m, errors.Join(err, store.Close())
+	}
+	m.Records = len(all)
+	m.Notes = append(m.Notes, kinds(all)...)
+	if plan != nil {
+		if n := store.Others(plan.Runs); n > 0 {
+			m.Notes = append(m.Notes, fmt.Sprintf("%d results are of other grids than the shards, and are kept", n))
+		}
+	}
+	return store, m, nil
+}
+
+// apart says what differs between what made two records.
+func apart(a, b train.Record) string {
+	switch {
+	case a.Extensions != b.Extensions:
+		return fmt.Sprintf(", where the processor has other extensions (%s, %s)", cmp.Or(a.Extensions, "none"), cmp.Or(b.Extensions, "none"))
+	case a.Versions != b.Versions:
+		return fmt.Sprintf(", which another version made (%v, %v)", a.Versions, b.Versions)
+	}
+	return ""
+}
+
+// preferred reports that a is to be kept rather than b, both of one run and result: learning curves, then
+// an order that does not hang on that of the folders.
+func preferred(a, b train.Record) bool {
+	if (a.Curve == nil) != (b.Curve == nil) {
+		return a.Curve != nil
+	}
+	x, _ := sealed(a)
+	y, _ := sealed(b)
+	return bytes.Compare(x, y) < 0
+}
+
+// missing says which runs of the plan are not there, by shard.
+func (p planned) missing(all map[string]line) (list []string) {
+	lacks, first, total := map[int]int{}, map[int]string{}, map[int]int{}
+	for i, r := range p.Runs {
+		total[p.Of[i]]++
+		if _, is := all[Key(r)]; !is {
+			lacks[p.Of[i]]++
+			first[p.Of[i]] = cmp.Or(first[p.Of[i]], Name(r))
+		}
+	}
+	for _, s := range slices.Sorted(maps.Keys(lacks)) {
+		list = append(list, fmt.Sprintf("shard %d/%d lacks %d of %d runs (%s)", s, p.Shards, lacks[s], total[s], first[s]))
+	}
+	return list
+}
+
+// together refuses records of different settings or data.
+func together(all map[string]line) error {
+	s := &Store{}
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		s.lines = append(s.lines, all[key])
+	}
+	return s.agree()
+}
+
+// kinds says how many records are of each version and each set of extensions, if of several.
+func kinds(all map[string]line) (notes []string) {
+	by := map[string]int{}
+	for _, l := range all {
+		v := l.rec.Versions
+		by[fmt.Sprintf("opl %s %s, %s, %s, extensions %s", v.Opl, v.Commit, v.Go, v.System, cmp.Or(l.rec.Extensions, "none"))]++
+	}
+	if len(by) < 2 {
+		return nil
+	}
+	for _, k := range slices.Sorted(maps.Keys(by)) {
+		notes = append(notes, fmt.Sprintf("%d results are of %s", by[k], k))
+	}
+	return append(notes, "where versions or extensions differ, results may differ from one machine's in their last digits")
+}
+
+// fill puts records into an open store in place of its own, all at once.
+func (s *Store) fill(all map[string]line) error {
+	for _, l := range s.lines { // added since they were read
+		if _, is := all[Key(l.rec.Run)]; !is {
+			return fmt.Errorf("merge: %s has changed meanwhile: merge again", s.path)
+		}
+	}
+	s.lines, s.keys = nil, map[string]bool{}
+	for key, l := range all {
+		s.lines, s.keys[key] = append(s.lines, l), true
+	}
+	return s.Settle()
+}
+
+// Standing is how far the runs of a plan are whose shards write to folders below one.
+type Standing struct {
+	Shards int   // that the plan is cut into
+	Before int   // shards that it was cut into before; 0: it was not
+	Done   int   // runs that are stored
+	Lack   []int // shards with runs that are not, from 1
+	Merged bool  // all are in the folder itself
+}
+
+// ShardFolder is that of a shard below the folder of the results; so is index of an engine that counts in its
+// own way.
+func ShardFolder(out string, number any, of int) string {
+	return filepath.Join(out, "shards", fmt.Sprintf("%v-of-%d", number, of))
+}
+
+// Stand says how far a plan is, whose results are to be in the folder out. It is cut into n shards, or, if n is 0, into
+// those that it was cut into before, or else 8.
+func Stand(lib library.Library, plan []train.Run, out string, n int) (st Standing, err error) {
+	done := map[string]bool{}
+	read := func(dir string) error {
+		s, err := ReadStore(dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for key := range s.keys {
+			done[key] = true
+		}
+		return nil
+	}
+	if err := read(out); err != nil {
+		return st, err
+	}
+	all := func() bool { return !slices.ContainsFunc(plan, func(r train.Run) bool { return !done[Key(r)] }) }
+	st.Merged = all()
+	folders, err := filepath.Glob(filepath.Join(out, "shards", "*"))
+	if err != nil {
+		return st, err
+	}
+	for _, dir := range folders {
+		p, err := readPlan(filepath.Join(dir, PlanFile))
+		if err == nil {
+			if diff := p.differs(planned{Runs: plan}); diff != "" {
+				return st, fmt.Errorf("%s is of other runs: %s: give another folder", dir, diff)
+			}
+			st.Before = p.Shards
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return st, err
+		}
+		if err := read(dir); err != nil {
+			return st, err
+		}
+	}
+	st.Shards = min(cmp.Or(n, st.Before, 8), len(plan))
+	lack := map[int]bool{}
+	for i, of := range shards(lib, plan, st.Shards) {
+		if done[Key(plan[i])] {
+			st.Done++
+		} else {
+			lack[of] = true
+		}
+	}
+	st.Lack = slices.Sorted(maps.Keys(lack))
+	return st, nil
+}

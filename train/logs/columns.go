@@ -1,0 +1,67 @@
+package logs
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"opl/train/internal/spelling"
+)
+
+// renames are the names of the schema that columns of the file have, by theirs, and the names that no other
+// column has then.
+func (o *Options) renames() (of map[string]string, taken map[string]bool, err error) {
+	of, taken = map[string]string{}, map[string]bool{}
+	for _, from := range []map[string]string{o.Columns, o.ColumnsBefore} {
+		given := len(taken) == 0
+		for _, name := range slices.Sorted(maps.Keys(from)) {
+			column := from[name]
+			switch other, twice := of[column]; {
+			case roleOf(name, "") == roleIgnored || name == "x_" || name == "p_":
+				text := fmt.Sprintf("setting columns %s=%s: no column %q is read: want %s, x_NAME or p_NAME", name, column, name, either(slices.Sorted(maps.Keys(roles))))
+				if near := nearest(name); near != "" {
+					text += fmt.Sprintf("; did you mean %s?", near)
+				}
+				return nil, nil, fmt.Errorf("%s", text)
+			case column == "":
+				return nil, nil, fmt.Errorf("setting columns %s=: want the name of a column of the file", name)
+			case taken[name] && !given, twice && !given: // what is said now goes before
+				continue
+			case twice:
+				return nil, nil, fmt.Errorf("setting columns: column %s cannot be both %s and %s", column, other, name)
+			}
+			of[column] = name
+		}
+		for name := range o.Columns {
+			taken[name] = true
+		}
+	}
+	return of, taken, nil
+}
+
+// absent is the error that the file lacks a column that the options name.
+func (t *table) absent(b *builder) error {
+	if b.renamed == nil {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(b.o.Columns)) {
+		column := b.o.Columns[name]
+		if _, ok := t.index[column]; ok {
+			continue
+		}
+		var names []string
+		for _, c := range t.columns {
+			names = append(names, c.name)
+		}
+		text := fmt.Sprintf("%s: setting columns %s=%s: there is no column %s", t.path, name, column, column)
+		if near := spelling.Nearest(strings.ToLower(column), names, 2); near != "" {
+			return fmt.Errorf("%s: did you mean %s?", text, near)
+		}
+		if len(names) > 20 {
+			names = append(names[:20:20], "…")
+		}
+		return fmt.Errorf("%s; there are %s", text, strings.Join(names, ", "))
+	}
+	return nil
+}

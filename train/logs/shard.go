@@ -1,0 +1,44 @@
+package logs
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// Shard is one of several parts of long work that know nothing of each other.
+type Shard struct {
+	Number int `json:"number"` // from 1 to Of
+	Of     int `json:"of"`
+}
+
+// MostShards is the number of shards that work may be cut into.
+const MostShards = 10_000
+
+// ParseShard reads 3/8, the third of eight, which may also be written 2+1/8: engines count their tasks from 0.
+func ParseShard(text string) (Shard, error) {
+	bad := fmt.Errorf("shard %q: want i/n with 1 ≤ i ≤ n ≤ %d, such as 3/8", text, MostShards)
+	i, n, ok := strings.Cut(text, "/")
+	from, zero := strings.CutSuffix(i, "+1")
+	number, err := strconv.ParseUint(from, 10, 31)
+	of, errOf := strconv.ParseUint(n, 10, 31)
+	if zero {
+		number++
+	}
+	if !ok || err != nil || errOf != nil || number < 1 || number > of || of > MostShards {
+		return Shard{}, bad
+	}
+	return Shard{int(number), int(of)}, nil
+}
+
+func (s Shard) String() string { return fmt.Sprintf("%d/%d", s.Number, s.Of) }
+
+// Has reports that the shard has what a number names, of rows that must stay together: each is of one
+// shard, by a hash, the same on every machine.
+func (s Shard) Has(number int) bool {
+	h := xxhash.Sum64(binary.LittleEndian.AppendUint64(nil, uint64(number)))
+	return int(h%uint64(s.Of)) == s.Number-1
+}

@@ -1,0 +1,272 @@
+package ope_test
+
+import (
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"opl/train/logs"
+	"opl/train/ope"
+)
+
+// agree compares all numbers of two results, to a part in 10¹².
+func agree(t *testing.T, what string, got, want any) {
+	t.Helper()
+	var walk func(path string, x, y reflect.Value)
+	walk = func(path string, x, y reflect.Value) {
+		switch x.Kind() {
+		case reflect.Float64:
+			if a, b := x.Float(), y.Float(); !(math.Abs(a-b) <= 1e-12*max(1, math.Abs(b))) {
+				t.Errorf("%s: %s is %v, want %v", what, path, a, b)
+			}
+		case reflect.Struct:
+			for i := range x.NumField() {
+				walk(path+"."+x.Type().Field(i).Name, x.Field(i), y.Field(i))
+			}
+		case reflect.Slice:
+			if x.Len() != y.Len() {
+				t.Errorf("%s: %s has %d entries, want %d", what, path, x.Len(), y.Len())
+				return
+			}
+			for i := range x.Len() {
+				walk(path, x.Index(i), y.Index(i))
+			}
+		default:
+			if !x.Equal(y) {
+				t.Errorf("%s: %s is %v, want %v", what, path, x, y)
+			}
+		}
+	}
+	walk("", reflect.ValueOf(got), reflect.ValueOf(want))
+}
+
+// parts are those of n shards, as they are read back.
+func parts(t *testing.T, l *logs.Log, targets []ope.Target, o ope.Options, n int) (all []ope.Part) {
+	t.Helper()
+	for i := range n {
+		p, err := ope.EvaluatePart(l, targets, o, logs.Shard{Number: i + 1, Of: n}, "x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := json.Marshal(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back ope.Part
+		if err := json.Unmarshal(b, &back); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, back)
+	}
+	return all
+}
+
+// Sums of shards give what all rows give, with groups and weights, and whatever the number of shards.
+func TestCombine(t *testing.T) {
+	w := newWorld(1, 5, 4, 1)
+	for _, c := range []struct {
+		what string
+		size int
+		n    int
+	}{{"rows", 1, 3000}, {"groups", 7, 3000}, {"few rows", 1, 20}, {"few groups", 20, 60}} {
+		l, xs := w.log(rand.New(rand.NewPCG(2, uint64(c.size))), c.n, c.size)
+		if c.what == "rows" {
+			l.Weight = make([]float64, c.n)
+			for i := range l.Weight {
+				l.Weight[i] = float64(i % 3)
+			}
+		}
+		targets := []ope.Target{w.target("new", w.pi, xs), w.target("other", w.other, xs), ope.Uniform(w.k)}
+		o := ope.Options{Model: func(dst []float64, i int) { copy(dst, w.mu[xs[i]*w.k:]) }, Notes: []string{"a note"}}
+		want, err := ope.Evaluate(l, targets, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range want.Policies {
+			want.Policies[i].Guarantee = nil
+		}
+		for _, n := range []int{1, 3, 64} {
+			all := parts(t, l, targets, o, n)
+			got, err := ope.Combine(append(all, all[n/2])) // one comes twice
+			if err != nil {
+				t.Fatalf("%s: %v", c.what, err)
+			}
+			for i := range got.Policies {
+				if !strings.Contains(got.Policies[i].Uncertified, "without a guarantee") {
+					t.Errorf("says %q", got.Policies[i].Uncertified)
+				}
+				got.Policies[i].Uncertified = want.Policies[i].Uncertified
+			}
+			agree(t, c.what, got, want)
+			if n > 1 {
+				if _, err := ope.Combine(all[1:]); err == nil || !strings.Contains(err.Error(), "1/"+map[int]string{3: "3", 64: "64"}[n]+" is missing") {
+					t.Errorf("without the first: %v", err)
+				}
+			}
+		}
+	}
+}
+
+// The target that logged the rows has no gain, with no error, and one that never acts as logged has no value.
+func TestCombineDegenerate(t *testing.T) {
+	w := newWorld(3, 4, 3, 1)
+	l, xs := w.log(rand.New(rand.NewPCG(4, 4)), 1000, 1)
+	never := ope.Target{Name: "never", Logged: make([]float64, l.Len())}
+	for _, targets := range [][]ope.Target{{w.target("itself", w.pi0, xs)}, {never}, {w.target("all rewards alike", w.pi, xs)}} {
+		if targets[0].Name == "all rewards alike" {
+			for i := range l.Cost {
+				l.Cost[i] = -.3
+			}
+		}
+		o := ope.Options{Estimators: only("ips", "snips")}
+		want := evaluate(t, l, targets, o)
+		got, err := ope.Combine(parts(t, l, targets, o, 5))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want.Policies[0].Guarantee, want.Policies[0].Uncertified, got.Policies[0].Uncertified = nil, "", ""
+		agree(t, targets[0].Name, got, want)
+	}
+}
+
+// What does not go together is refused, and so is an estimator that is no mean.
+func TestCombineRefuses(t *testing.T) {
+	w := newWorld(5, 4, 3, 1)
+	l, xs := w.log(rand.New(rand.NewPCG(6, 6)), 500, 1)
+	other, _ := w.log(rand.New(rand.NewPCG(7, 6)), 500, 1)
+	targets := []ope.Target{w.target("new", w.pi, xs)}
+	o := ope.Options{Estimators: only("ips")}
+	all := parts(t, l, targets, o, 3)
+	for what, c := range map[string]struct {
+		change func(p *ope.Part)
+		want   string
+	}{
+		"log":        {func(p *ope.Part) { *p = parts(t, other, targets, o, 3)[1] }, "different targets, logs or options"},
+		"delta":      {func(p *ope.Part) { *p = parts(t, l, targets, ope.Options{Delta: .1, Estimators: o.Estimators}, 3)[1] }, "different targets, logs or options"},
+		"shards":     {func(p *ope.Part) { *p = parts(t, l, targets, o, 4)[1] }, "another number of shards"},
+		"none":       {func(p *ope.Part) { *p = ope.Part{} }, "is none"},
+		"number":     {func(p *ope.Part) { p.Shard.Number = 9 }, "is none"},
+		"rows":       {func(p *ope.Part) { p.Rows++ }, "501 rows together, not 500"},
+		"other sums": {func(p *ope.Part) { p.Shard.Number = 1 }, "shard 1/3 comes twice with different sums"},
+		"columns":    {func(p *ope.Part) { p.Sum, p.Square = p.Sum[:2], p.Square[:3] }, "other estimates"},
+	} {
+		changed := append([]ope.Part{}, all...)
+		c.change(&changed[1])
+		if _, err := ope.Combine(changed); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", what, err, c.want)
+		}
+	}
+	shard := logs.Shard{Number: 1, Of: 2}
+	for want, o := range map[string]ope.Options{
+		"betting reads all rows":              {Interval: "betting"},
+		"want normal":                         {Interval: "x"},
+		"weighs rows by those of all loggers": {Estimators: only("balanced")},
+		"no estimator is left":                {Estimators: only("weighted", "mrdr", "sg", "switch", "dros")},
+	} {
+		if _, err := ope.EvaluatePart(l, targets, o, shard, ""); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %q", o, err, want)
+		}
+	}
+	if _, err := ope.EvaluatePart(l, append(targets, targets[0]), ope.Options{}, shard, ""); err == nil || !strings.Contains(err.Error(), "two targets") {
+		t.Error(err)
+	}
+	if _, err := ope.Combine(nil); err == nil {
+		t.Error("nothing is merged")
+	}
+	for what, of := range map[string]func(d *ope.Data, _ float64) ope.Value{
+		"twice": func(d *ope.Data, _ float64) ope.Value {
+			v := d.Mean(func(i int) float64 { return d.R[i] })
+			v.Value *= 2
+			return v
+		},
+		"other influences": func(d *ope.Data, _ float64) ope.Value {
+			v := d.Mean(func(i int) float64 { return d.R[i] })
+			v.Influence[0]++
+			return v
+		},
+		"plus one that is no mean": func(d *ope.Data, _ float64) ope.Value {
+			return d.Mean(func(i int) float64 { return d.R[i] }).Plus(ope.Value{Influence: make([]float64, d.N)})
+		},
+		"no mean": func(d *ope.Data, _ float64) ope.Value { return ope.Value{Influence: make([]float64, d.N)} },
+	} {
+		o := ope.Options{Estimators: []ope.Estimator{{Name: "own", Of: of}}}
+		if _, err := ope.EvaluatePart(l, targets, o, logs.Shard{Number: 1, Of: 2}, ""); err == nil || !strings.Contains(err.Error(), "own is not a Mean or a Ratio") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// Every estimator whose hyperparameter is known before the rows is that of all rows, of sets of actions, too; the tail of the weights is
+// the same to the bit, and the others say why they cannot be had.
+func TestCombineAll(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 8))
+	w := newStore(r, 20, .5, true)
+	l, pi, _, _ := w.log(r, 2000)
+	row := func(dst []float64, i int) error { copy(dst, pi[i*w.k:]); return nil }
+	sets, weight := &logs.Log{Actions: l.Actions, Choices: &logs.Choices{Z: l.Choices.Z}, Group: make([]int32, 0, 2000)}, make([][]float64, 2000)
+	for i := range 2000 {
+		offered := r.Perm(w.k)[:2+r.IntN(6)]
+		at, c := r.IntN(len(offered)), sets.Choices
+		c.First, c.Count, c.At = append(c.First, int64(len(c.Actions))), append(c.Count, int32(len(offered))), append(c.At, int32(at))
+		for j, a := range offered {
+			c.Actions = append(c.Actions, int32(a))
+			sets.Propensities = append(sets.Propensities, 1/float64(len(offered)))
+			weight[i] = append(weight[i], 2*float64(j)/float64(len(offered)*(len(offered)-1)))
+		}
+		sets.Group = append(sets.Group, int32(i/3))
+		sets.Action, sets.Cost, sets.Propensity = append(sets.Action, int32(offered[at])), append(sets.Cost, l.Cost[i]), append(sets.Propensity, 1/float64(len(offered)))
+	}
+	sets.X = l.X
+	model := func(dst []float64, i int) {
+		for j := range dst {
+			dst[j] = .05 * float64((i+j)%7)
+		}
+	}
+	var list []ope.Estimator
+	for _, e := range ope.Estimators() {
+		if h := map[string]float64{"sg": .5, "switch": 4, "dros": 9, "mips": 6}[e.Name]; h > 0 {
+			var err error
+			if e, err = e.With(h); err != nil {
+				t.Fatal(err)
+			}
+		}
+		list = append(list, e)
+	}
+	for what, c := range map[string]struct {
+		log    *logs.Log
+		target ope.Target
+	}{
+		"catalogue": {l, ope.Target{Name: "best", Row: row}},
+		"sets":      {sets, ope.Target{Name: "last", Row: func(dst []float64, i int) error { copy(dst, weight[i]); return nil }}},
+	} {
+		o := ope.Options{Estimators: list, EstimatesAlone: true, HalfWidth: .01, Seed: 3, Learn: func([]float64) (ope.Model, error) { return model, nil }}
+		targets := []ope.Target{c.target, ope.Uniform(w.k)}
+		want := evaluate(t, c.log, targets, o)
+		got, err := ope.Combine(parts(t, c.log, targets, o, 7))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got.Missing) != 3 || !strings.Contains(strings.Join(got.Missing, "; "), "mrdr: in shards, its model") {
+			t.Errorf("%s: %q is missing", what, got.Missing)
+		}
+		for _, left := range []string{"balanced", "weighted", "mrdr"} {
+			is := func(e ope.Estimate) bool { return e.Estimator == left }
+			for i := range want.Policies {
+				want.Policies[i].Estimates = slices.DeleteFunc(want.Policies[i].Estimates, is)
+			}
+			want.Pairs = slices.DeleteFunc(want.Pairs, func(p ope.Pair) bool { return p.Estimator == left })
+		}
+		got.Missing, want.Missing = nil, nil
+		for i := range got.Policies {
+			if p := &got.Policies[i]; p.Tail != want.Policies[i].Tail || p.HalfWidth != .01 || len(p.Estimates) != 14 {
+				t.Errorf("%s: %+v", what, p)
+			}
+			got.Policies[i].Uncertified = want.Policies[i].Uncertified
+		}
+		agree(t, what, got, want)
+	}
+}
