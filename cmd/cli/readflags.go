@@ -33,7 +33,8 @@ func (f *readFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.BadRows, "skip-bad", "", "write rows that cannot be read to this `file` and go on without them")
 	fl.StringVar(&f.Catalogue, "catalogue", "", "a `file` of all actions (column action) and what they are described by (columns z_*)")
 	fl.StringSliceVar(&f.Actions, "actions", nil, "all actions by name, in order (default: those in the log)")
-	fl.StringToStringVar(&f.Columns, "columns", nil, "the log's own names of columns, as action=variant,reward=clicked,x_age=age; a policy file keeps them (default: the names below)")
+	fl.StringToStringVar(&f.Columns, "columns", nil, "the log's own `names` of columns, as action=variant,reward=clicked,x_age=age; a policy file keeps them (default the names below)")
+	fl.Lookup("columns").DefValue = ""
 	fl.StringVar(&f.Delimiter, "delimiter", "", "what separates fields of CSV: comma, semicolon, tab or bar, itself (default: as in the header)")
 	fl.StringVar(&f.Dates, "dates", "", "read timestamps as 12/31/2026 (us) or 31/12/2026 and 31.12.2026 (eu), too")
 	fl.StringSliceVar(&f.Categories, "categories", nil, "context columns whose values are names even where they look like numbers")

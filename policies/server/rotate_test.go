@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -56,7 +57,13 @@ func TestFollow(t *testing.T) {
 		"renamed":                   func(_ *Log, path, to string) error { return os.Rename(path, to) },
 		"renamed, and opened again": func(l *Log, path, to string) error { return errors.Join(os.Rename(path, to), l.Reopen()) },
 		"renamed, and another made": func(l *Log, path, to string) error {
-			return errors.Join(os.Rename(path, to), os.WriteFile(path, []byte(firstLine), 0o600))
+			err := os.Rename(path, to)
+			f, other := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // as logrotate's create
+			if errors.Is(other, fs.ErrExist) {                                      // the log was first; who would truncate and write it, would write over its lines
+				return err
+			}
+			_, wrote := f.WriteString(firstLine)
+			return errors.Join(err, other, wrote, f.Close())
 		},
 		"copied and truncated": func(_ *Log, path, to string) error {
 			err := copyOf(path, to)
