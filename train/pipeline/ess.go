@@ -23,6 +23,17 @@ func estimate(pol policies.Policy, q policies.Posterior, log *logs.Log, rows []i
 // watched is how many rows the effective sample size is watched on: fewer where they offer many actions.
 func watched(log *logs.Log) int { return max(1000, min(sampled, 100_000_000/log.MostOptions())) }
 
+// few are rows, evenly spaced, for an estimate that nothing is decided by: all, unless the scores of what they offer
+// take seconds.
+func few(log *logs.Log, rows []int) []int {
+	every := 1 + len(rows)/max(1000, 500_000_000/log.MostOptions())
+	var some []int
+	for i := 0; i < len(rows); i += every {
+		some = append(some, rows[i])
+	}
+	return some
+}
+
 // estimateParts is what the rows that certify say of the recipe's mixture, each of its own part.
 func estimateParts(parts []*train.Certified, log *logs.Log) (certify.Estimate, error) {
 	var pi, pi0, cost []float64

@@ -741,7 +741,7 @@ func (l *learning) finish() (err error) {
 	if parts == nil {
 		q := out.Posterior
 		parts, weights = []*train.Certified{{Posterior: q, Rows: l.certifying, Shares: []train.Share{{Weight: 1, Theta: q.Mu, In: train.Layered(l.layers)}}}}, []float64{1}
-		t.Estimate = estimate(out.Policy, q, l.rows, l.certifying)
+		t.Estimate = estimate(out.Policy, q, l.rows, few(l.rows, l.certifying))
 	} else if t.Estimate, err = estimateParts(parts, l.rows); err != nil {
 		return err
 	}

@@ -57,6 +57,9 @@ func (l *Learned) WriteText(w io.Writer) error {
 	on := "the rows that certify"
 	if !t.Certify { // no recipe that leaves them alone
 		on = "the rows it was learned from, which flatters"
+		if n := t.Estimate.Rows; f.HasItems() && n < t.Rows {
+			on = fmt.Sprintf("%d of %s", n, on)
+		}
 	}
 	fmt.Fprintf(&b, "estimate   %s ± %s on %s, worth %.0f rows\n", u.Of(t.Estimate.Reward), u.Width(t.Estimate.SE), on, t.Estimate.Effective)
 	if l.Certificate == nil {
