@@ -52,6 +52,7 @@ func (r Result) Plot(w io.Writer, format string) error {
 		}
 		for _, name := range names {
 			line := of(name, names)
+			line.shift *= beside(len(names), len(rows))
 			for _, c := range r.Cells {
 				if c.Logging == l.Logging && c.Estimator == name {
 					line.cells, line.open = append(line.cells, c), c.Biased
@@ -136,11 +137,20 @@ type curve struct {
 	colour color.Color
 	dashes []vg.Length
 	open   bool
+	shift  vg.Length // to the right, so that marks stand beside one another
+}
+
+// beside is how far apart the marks of so many estimators stand, of logs of so many lengths.
+func beside(estimators, lengths int) vg.Length {
+	if lengths > 1 {
+		return 1.5
+	}
+	return min(10, 110/vg.Length(estimators))
 }
 
 func of(name string, names []string) curve {
 	i := slices.Index(names, name)
-	return curve{colour: colours[i%len(colours)], dashes: dashes[i/len(colours)%len(dashes)]}
+	return curve{colour: colours[i%len(colours)], dashes: dashes[i/len(colours)%len(dashes)], shift: vg.Length(i) - vg.Length(len(names)-1)/2}
 }
 
 // Plot implements plot.Plotter.
@@ -150,7 +160,7 @@ func (l curve) Plot(c draw.Canvas, p *plot.Plot) {
 	for _, cell := range l.cells {
 		if cell.MSE.Value > 0 {
 			low, high := cell.ends()
-			at := x(float64(cell.Rows))
+			at := x(float64(cell.Rows)) + l.shift
 			points = append(points, vg.Point{X: at, Y: y(math.Sqrt(cell.MSE.Value))})
 			c.StrokeLine2(draw.LineStyle{Color: l.colour, Width: vg.Points(.8)}, at, y(low), at, y(high))
 		}
