@@ -265,7 +265,8 @@ func (s sample) readOff() int {
 // meanWeight says that the weights π/π₀, whose mean is 1 for true propensities and a policy
 // that the rows had no part in, and from 1/Γ to Γ for those known up to Γ, are far from it: by more than 5 standard
 // errors, and 5 %. Means over units count as one. Few rows have the largest weights, and those that have none know nothing
-// of the error: where it is known what it must be at least, from π and π₀ of all actions, that is taken.
+// of the error: it is at least what π and π₀ of all actions say, or, where these are not known, what it is if the
+// weight that is missing is 1 over the least propensity that was logged.
 func meanWeight(pi, pi0, spread []float64, unit [][2]int32, gamma float64) string {
 	sum, size, known := map[[2]int32]float64{}, map[[2]int32]float64{}, map[[2]int32]float64{}
 	var order [][2]int32
@@ -286,6 +287,9 @@ func meanWeight(pi, pi0, spread []float64, unit [][2]int32, gamma float64) strin
 	for _, u := range order {
 		square += (sum[u]/size[u] - m) * (sum[u]/size[u] - m)
 		least += known[u] / (size[u] * size[u]) // of rows that do not depend on one another
+	}
+	if slices.Max(append(spread, 0)) == 0 && m < 1 { // what is missing may be played with the least propensity that was logged
+		least = n * (1 - m) / slices.Min(pi0)
 	}
 	return farFromOne(n, m, math.Sqrt(max(square, least))/n, gamma)
 }

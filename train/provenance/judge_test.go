@@ -380,13 +380,22 @@ func TestRareWeights(t *testing.T) {
 		_ = tenth(pi, i)
 		logged[i] = pi[0]
 	}
-	for name, pi := range map[string]func(dst []float64, i int) error{"all are known": tenth, "those logged alone": nil} {
+	contradicts := func(pi func(dst []float64, i int) error) bool {
+		t.Helper()
 		c, err := provenance.New(l).Force().Target(pi, logged, provenance.FixedBefore(), certify.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.Contains(c.Statement().Contradicted, "weights π/π₀"); got != (pi == nil) {
-			t.Errorf("%s: %q", name, c.Statement().Contradicted)
-		}
+		return strings.Contains(c.Statement().Contradicted, "weights π/π₀")
+	}
+	if contradicts(tenth) {
+		t.Error("a sound log whose propensities are all known is doubted")
+	}
+	l.Propensities = nil
+	if !contradicts(nil) {
+		t.Error("no row was logged with a small propensity, a tenth of the weight is missing, and nothing is doubted")
+	}
+	if l.Propensity[1], l.Action[1], logged[1] = rare, 1, 0; contradicts(nil) {
+		t.Error("a sound log of rare draws is doubted")
 	}
 }
