@@ -288,7 +288,12 @@ func (r Recipe) Learn(ctx context.Context, judge *provenance.Judge, log *logs.Lo
 		theta, err := logisticModel(ctx, log, rows, c, stage, penalty)
 		return alone(theta, nil), err
 	}}
-	all = append(append(all, logistic), layered...)
+	if log.Choices != nil {
+		all = slices.Insert(all, 0, logistic) // which others must win over by more than chance, see below
+	} else {
+		all = append(all, logistic)
+	}
+	all = append(all, layered...)
 	if r.Start != nil {
 		all = append(all, teacher{"start", func(string, []int, bool) ([]Share, error) { return r.Start, nil }})
 	}
@@ -339,8 +344,9 @@ func (r Recipe) Learn(ctx context.Context, judge *provenance.Judge, log *logs.Lo
 			logged[i] = all[log.Chosen(row)]
 		}
 		switch {
-		case strings.HasPrefix(name, layeredPrefix) && plain != nil:
-			// On small logs layers must win by the error of the comparison.
+		case (strings.HasPrefix(name, layeredPrefix) || log.Choices != nil) && plain != nil:
+			// On small logs layers must win by the error of the comparison, and so must, where actions have
+			// features, all but the first: few rows play what a policy would.
 			risk += apart(logged, plain, log, rows) / (1 + float64(len(rows))/1000)
 		case risk < least:
 			least, plain = risk, logged

@@ -57,7 +57,8 @@ type Options struct {
 	// policy that the parts before it taught, too, see train.LearnChunks. It needs rows that are alike. 0: 4,
 	// after a share of 0.3 that only teaches, for the recipe on logs of 50 to 50,000 units (groups, or rows that
 	// have none) which are not divided by time and do not drift, without PriorFile; else 1.
-	Chunks  int
+	Chunks int
+	// Scaling of features; Kind empty: max, or standard for actions with features, for which Unit is not used.
 	Scaling logs.Scaling
 	// Own is how often the rows that teach must have logged an action for it to have a row of its own in W, beside what it
 	// is described by, where rows offer sets or actions have features. 0: 100, or 1 where actions have no features;
@@ -555,16 +556,14 @@ func (l *learning) encode() (err error) {
 		if rows == nil { // nothing is certified
 			rows = l.certifying
 		}
-		if l.encoder, err = l.log.FitEncoder(rows, l.o.Scaling); err != nil {
+		how := l.scaling()
+		if l.encoder, err = l.log.FitEncoder(rows, how); err != nil {
 			return err
 		}
-		t.Prior, t.Scaling = l.o.Prior, l.o.Scaling.Kind
-		if t.Scaling == "" {
-			t.Scaling = "max"
-		}
+		t.Prior, t.Scaling = l.o.Prior, how.Kind
 		outputs := l.log.K()
 		if l.log.Choices != nil {
-			if l.items, err = l.log.FitItems(rows, l.itemScaling(), l.own()); err != nil {
+			if l.items, err = l.log.FitItems(rows, logs.Scaling{Kind: how.Kind, Intercept: true}, l.own()); err != nil {
 				return err
 			}
 			outputs = l.items.Dim()
@@ -608,12 +607,16 @@ func (l *learning) own() int {
 	return 100
 }
 
-// itemScaling is that of what actions are described by: as of contexts, but not divided by their norm, which would
-// change how actions compare, and with an intercept, by which h(x) has a column
-// that all actions share.
-func (l *learning) itemScaling() logs.Scaling {
+// scaling is that of contexts, and but for the norm of what actions are described by, whose intercept gives h(x) a column
+// that all actions share. Where actions have features no posterior needs contexts of norm 1, and models of the
+// reward lose by it.
+func (l *learning) scaling() logs.Scaling {
 	s := l.o.Scaling
-	s.Intercept, s.Unit = true, false
+	if l.log.Choices == nil {
+		s.Kind = cmp.Or(s.Kind, "max")
+		return s
+	}
+	s.Kind, s.Unit = cmp.Or(s.Kind, "standard"), false
 	return s
 }
 
