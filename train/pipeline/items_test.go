@@ -236,7 +236,7 @@ func TestLearnFewSets(t *testing.T) {
 		for seed := range uint64(3) {
 			m := newMarket(seed, 120, 60, 12)
 			m.far = far
-			log, items := m.write(t, seed+2, 2000, false)
+			log, items := m.write(t, seed+2, 600, false)
 			_, p := m.learn(t, log, items, pipeline.Options{Seed: 1, Scaling: unit, Settings: train.Settings{Representation: "none"}})
 			policy, best, uniform, _, _ := m.earn(t, p, 3, 2000, len(m.z))
 			t.Logf("%v, seed %d: earns %.3f of %.3f, uniform %.3f", far, seed, policy, best, uniform)
