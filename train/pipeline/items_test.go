@@ -250,7 +250,7 @@ func TestLearnFewSets(t *testing.T) {
 
 // fewSets lies between what the defaults earn of the difference between the best policy and the uniform one,
 // and what each of the three above would leave of it.
-const fewSets = .8
+const fewSets = .876 // .886 of what is to be had; .866 by the luckiest, .846 by norm 1, .22 between −1 and 1
 
 // What has no meaning for actions with features is refused with the reason.
 func TestLearnItemsRefuses(t *testing.T) {
