@@ -1,6 +1,7 @@
 package certify
 
 import (
+	"fmt"
 	"math"
 
 	"opl/graph/kernel"
@@ -15,6 +16,21 @@ type Estimate struct {
 	Reward    float64 `json:"reward"`    // Σ w r/Σ w, in [0, 1]
 	SE        float64 `json:"se"`        // √Σ w²(r − reward)²/Σ w
 	Effective float64 `json:"effective"` // effective sample size, (Σ w)²/Σ w² rows
+	// Weight is the mean of w, whose expectation is 1. Where it is small these rows lack what the policy mostly does,
+	// and the rest is of what it does beside.
+	Weight float64 `json:"mean_weight"`
+}
+
+// Tells says that the rows play at least half of what the policy does, by the mean weight: of another, such as one of few rows
+// among very many actions, Reward is hardly an estimate.
+func (e Estimate) Tells() bool { return e.Weight >= 0.5 }
+
+// Text is the estimate in one line, of rewards as value and widths as width write them, on rows that are so called.
+func (e Estimate) Text(value, width func(float64) string, on string) string {
+	if !e.Tells() {
+		return fmt.Sprintf("none on %s: the weights π/π₀ average %.2g there, not 1: they hardly show what the policy does", on, e.Weight)
+	}
+	return fmt.Sprintf("%s ± %s on %s, worth %.0f rows", value(e.Reward), width(e.SE), on, e.Effective)
 }
 
 // SelfNormalized estimates a reward from π(a_i|x_i), π₀(a_i|x_i) and c_i of n rows.
@@ -31,7 +47,7 @@ func SelfNormalized(pi, pi0, cost []float64) Estimate {
 	if !(sum > 0) {
 		return e
 	}
-	e.Reward, e.Effective = reward/sum, sum*sum/square
+	e.Reward, e.Effective, e.Weight = reward/sum, sum*sum/square, sum/float64(len(pi))
 	for i, p := range pi {
 		d := p / pi0[i] * (-cost[i] - e.Reward)
 		spread.Add(d * d)

@@ -146,7 +146,7 @@ func (p *Policy) believe(logging, half, z float64, n int) {
 	if p.HalfWidth = half; half == 0 {
 		p.HalfWidth = logging / 10
 	}
-	if p.HalfWidth > 0 {
+	if p.HalfWidth > 0 && p.MeanWeight >= 0.5 { // else rows like these hardly show what it does
 		ratio := z * p.Estimates[best].SE / p.HalfWidth
 		p.RowsNeeded = math.Ceil(float64(n) * max(ratio*ratio, few/p.ESS))
 	}

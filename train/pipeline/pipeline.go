@@ -94,7 +94,7 @@ type Learned struct {
 	// Certificate is nil where nothing could be certified; Unproven then says why.
 	Certificate *provenance.Certificate
 	Unproven    string
-	// Worse says that by the estimate the policy earns less than the logging policy.
+	// Worse says that by the estimate, if that is one, the policy earns less than the logging policy.
 	Worse bool
 }
 
@@ -754,7 +754,10 @@ func (l *learning) finish() (err error) {
 	if t.Estimate.Effective < l.o.MinESS && t.Stopped == "" {
 		l.warn("the weights π/π₀ of the %d rows are worth %.1f rows: what the log says of the policy rests on a handful of rows", t.Estimate.Rows, t.Estimate.Effective)
 	}
-	if out.Worse = t.Estimate.Reward < -mean(l.log.Cost); out.Worse {
+	if !t.Estimate.Tells() {
+		l.warn("the rows hardly show what the policy does: nothing is known of what it earns; serve it with its floor to a share of the decisions, and certify it on what it logs")
+	}
+	if out.Worse = t.Estimate.Tells() && t.Estimate.Effective >= l.o.MinESS && t.Estimate.Reward < -mean(l.log.Cost); out.Worse {
 		l.warn("by the estimate the policy earns less than the logging policy: there was too little to learn from, or too much was learned from it; take fewer epochs or a stronger penalty, or keep the logging policy")
 	}
 	switch {

@@ -61,7 +61,7 @@ func (l *Learned) WriteText(w io.Writer) error {
 			on = fmt.Sprintf("%d of %s", n, on)
 		}
 	}
-	fmt.Fprintf(&b, "estimate   %s ± %s on %s, worth %.0f rows\n", u.Of(t.Estimate.Reward), u.Width(t.Estimate.SE), on, t.Estimate.Effective)
+	fmt.Fprintf(&b, "estimate   %s\n", t.Estimate.Text(u.Of, u.Width, on))
 	if l.Certificate == nil {
 		fmt.Fprintf(&b, "guaranteed nothing: %s\n", l.Unproven)
 	} else {

@@ -168,7 +168,7 @@ func Conclude(parts []Part) (Statement, error) {
 	on.Logged = -cost / n
 	e := certify.Estimate{Rows: sums.Rows}
 	if w[0] > 0 {
-		e.Reward, e.Effective = w[2]/w[0], w[0]*w[0]/w[1]
+		e.Reward, e.Effective, e.Weight = w[2]/w[0], w[0]*w[0]/w[1], w[0]/n
 		e.SE = math.Sqrt(max(0, w[4]-2*e.Reward*w[3]+e.Reward*e.Reward*w[1])) / w[0]
 	}
 	m := u[1] / u[0]

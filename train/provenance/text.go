@@ -35,7 +35,7 @@ func (s Statement) WriteText(w io.Writer) error {
 	if s.KL != 0 {
 		on += ", which flatters if it was trained on them"
 	}
-	fmt.Fprintf(&b, "estimate   %s ± %s on %s, worth %.0f rows\n", u.Of(s.Estimate.Reward), u.Width(s.Estimate.SE), on, s.Estimate.Effective)
+	fmt.Fprintf(&b, "estimate   %s\n", s.Estimate.Text(u.Of, u.Width, on))
 	s.Describe(&b)
 	for _, n := range s.Notes {
 		fmt.Fprintf(&b, "note       %s\n", n)
