@@ -1,5 +1,11 @@
 #include "vector_amd64.h"
 
+// UNLESS puts 0 in place of |X| below that in least; S is scratch.
+#define UNLESS(X, least, S) \
+	VANDPS absMask<>(SB), X, S \
+	VCMPPS $0x15, least<>(SB), S, S \
+	VANDPS S, X, X
+
 // func adam32(x, d, m, v *float32, n int, c *AdamStep)
 TEXT ·adam32(SB), NOSPLIT, $0-48
 	MOVQ x+0(FP), DI
@@ -22,14 +28,18 @@ loop:
 	VMOVUPS (DI), Y0
 	VMULPS  Y12, Y0, Y1
 	VADDPS  (SI), Y1, Y1 // g + wd·x
+	UNLESS(Y1, adamLow, Y5)
 	VMULPS  (R8), Y8, Y2
 	VMULPS  Y10, Y1, Y3
 	VADDPS  Y3, Y2, Y2 // m
+	UNLESS(Y2, adamLow, Y5)
 	VMOVUPS Y2, (R8)
+	UNLESS(Y1, adamSquare, Y5)
 	VMULPS  (R9), Y9, Y3
 	VMULPS  Y11, Y1, Y4
 	VMULPS  Y1, Y4, Y4
 	VADDPS  Y4, Y3, Y3 // v
+	UNLESS(Y3, adamVar, Y5)
 	VMOVUPS Y3, (R9)
 	VSQRTPS Y3, Y3
 	VMULPS  Y14, Y3, Y3

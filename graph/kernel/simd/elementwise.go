@@ -147,8 +147,8 @@ func abs32(dst, x *float32, n int, c, d float32)
 
 // Exp32 writes eˣ to dst, which may be x itself; dst has at least len(x)
 // elements. The error is below 1.5 units in the last place, e⁰ is exactly 1,
-// results below the least normal number are rounded to subnormal ones, −Inf
-// gives 0, NaN stays NaN.
+// results below √2·2⁻¹²⁶ are 0, of which many processors are faster than of
+// subnormal numbers, −Inf gives 0, NaN stays NaN.
 func Exp32(dst, x []float32) {
 	dst = dst[:len(x)]
 	if vector(x) {
@@ -156,8 +156,16 @@ func Exp32(dst, x []float32) {
 		return
 	}
 	for i, v := range x {
-		dst[i] = float32(math.Exp(float64(v)))
+		dst[i] = exp(v)
 	}
+}
+
+// exp is eˣ, 0 where the vector kernels' 2ⁿ with n = round(x·log₂e) is at most 2⁻¹²⁶.
+func exp(x float32) float32 {
+	if float32(x*math.Log2E) <= -125.5 {
+		return 0
+	}
+	return float32(math.Exp(float64(x)))
 }
 
 //go:noescape

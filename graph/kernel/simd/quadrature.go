@@ -21,15 +21,18 @@ const (
 	Planes64 = 9  // Φ(c+δ) = Σ c_n δⁿ, n < 9; the derivative is φ
 )
 
-// Hazards32 writes the block's hazards r [k×32], the products P_j = ∏_k Φ(u_kj)
-// and the sums all_j = Σ_k up_k r_kj, k = len(at). The products are
+// Lift32 is the factor of the products that [Hazards32] writes. With products and hazards 0
+// or at least 2⁻¹⁰⁰, and hazards at most 7, no product of the two is subnormal in float32.
+const Lift32 = 0x1p74
+
+// Hazards32 writes the block's hazards r [k×32], the products P_j = Lift32·∏_k Φ(u_kj),
+// 0 where ∏ is below 2⁻¹⁰⁰, and the sums all_j = Σ_k up_k r_kj, k = len(at). The products are
 // exp(Σ log Φ), the sums over k carried to float64 every 16 terms.
 func Hazards32(r, p, all, table []float32, plane int, at []int32, delta, up []float32) {
 	k := len(at)
 	r, p, all, delta, up = r[:k*Lanes32], p[:Lanes32], all[:Lanes32], delta[:k], up[:k]
 	if avx2 && k > 0 {
 		hazards32(&r[0], &p[0], &all[0], &table[0], plane, &at[0], &delta[0], &up[0], k)
-		Exp32(p, p)
 		return
 	}
 	var logs, sums [Lanes32]float64
@@ -53,12 +56,15 @@ func Hazards32(r, p, all, table []float32, plane int, at []int32, delta, up []fl
 		}
 	}
 	for j := range p {
-		p[j], all[j] = float32(math.Exp(logs[j])), float32(sums[j])
+		p[j], all[j] = 0, float32(sums[j])
+		if l := float32(logs[j]); !(l < -100*math.Ln2) {
+			p[j] = Lift32 * float32(math.Exp(logs[j]))
+		}
 	}
 }
 
 // Hazards64 is Hazards32 in float64, with blocks of 8 nodes, the products taken
-// directly.
+// directly, 0 once below 2⁻⁶⁰⁰, and without a factor.
 func Hazards64(r, p, all, table []float64, plane int, at []int32, delta, up []float64) {
 	k := len(at)
 	r, p, all, delta, up = r[:k*Lanes64], p[:Lanes64], all[:Lanes64], delta[:k], up[:k]
@@ -82,7 +88,9 @@ func Hazards64(r, p, all, table []float64, plane int, at []int32, delta, up []fl
 			cdf := c[0] + δ*v
 			d /= cdf
 			out[j] = d
-			p[j] *= cdf
+			if p[j] *= cdf; p[j] < 0x1p-600 {
+				p[j] = 0
+			}
 			all[j] += up[i] * d
 		}
 	}
@@ -123,7 +131,7 @@ func dots[T float32 | float64](dst, r, p []T) {
 //
 //	Σ_j p_j r_kj [up_k (r_kj + t_j + gap_k) − all_j]
 //
-// r is len(dst)×32.
+// but for the terms of ∏Φ·r below 2⁻¹⁰⁰. r is len(dst)×32.
 func Pulls32(dst, r, p, all, t, gap, up []float32) {
 	k := len(dst)
 	r, p, all, t, gap, up = r[:k*Lanes32], p[:Lanes32], all[:Lanes32], t[:Lanes32], gap[:k], up[:k]
@@ -131,10 +139,10 @@ func Pulls32(dst, r, p, all, t, gap, up []float32) {
 		pulls32(&dst[0], &r[0], &p[0], &all[0], &t[0], &gap[0], &up[0], k)
 		return
 	}
-	pulls(dst, r, p, all, t, gap, up)
+	pulls(dst, r, p, all, t, gap, up, 0x1p-100*Lift32)
 }
 
-// Pulls64 is Pulls32 in float64 with blocks of 8 nodes.
+// Pulls64 is Pulls32 in float64 with blocks of 8 nodes, and with all terms.
 func Pulls64(dst, r, p, all, t, gap, up []float64) {
 	k := len(dst)
 	r, p, all, t, gap, up = r[:k*Lanes64], p[:Lanes64], all[:Lanes64], t[:Lanes64], gap[:k], up[:k]
@@ -142,14 +150,16 @@ func Pulls64(dst, r, p, all, t, gap, up []float64) {
 		pulls64(&dst[0], &r[0], &p[0], &all[0], &t[0], &gap[0], &up[0], k)
 		return
 	}
-	pulls(dst, r, p, all, t, gap, up)
+	pulls(dst, r, p, all, t, gap, up, math.Inf(-1))
 }
 
-func pulls[T float32 | float64](dst, r, p, all, t, gap, up []T) {
+func pulls[T float32 | float64](dst, r, p, all, t, gap, up []T, low T) {
 	for i := range dst {
 		var s T
 		for j, v := range r[i*len(p):][:len(p)] {
-			s += p[j] * v * (up[i]*(v+gap[i]+t[j]) - all[j])
+			if w := p[j] * v; !(w < low) {
+				s += w * (up[i]*(v+gap[i]+t[j]) - all[j])
+			}
 		}
 		dst[i] += s
 	}

@@ -3,6 +3,9 @@
 DATA one64<>+0(SB)/8, $1.0
 GLOBL one64<>(SB), RODATA|NOPTR, $8
 
+DATA least64<>+0(SB)/8, $0x1a70000000000000 // 2⁻⁶⁰⁰
+GLOBL least64<>(SB), RODATA|NOPTR, $8
+
 // HORNER takes a step of Horner's rule for a polynomial, from V to W with the
 // coefficients at c, and for its derivative in Y10; Y8 is the variable.
 #define HORNER(FMA231, FMA213, c, V, W) \
@@ -41,6 +44,16 @@ GLOBL one64<>(SB), RODATA|NOPTR, $8
 	VMOVUPS X10, dst \
 	VCVTPD2PSY (o+32)(SP), X11 \
 	VMOVUPS X11, 16+dst
+
+// LIFT writes 2⁷⁴·exp of eight float64 at o(SP) as float32, 0 where exp is below 2⁻¹⁰⁰.
+#define LIFT(o, dst) \
+	NARROW(o, dst) \
+	VMOVUPS dst, Y0 \
+	VCMPPS $0x15, liftLow<>(SB), Y0, Y4 \
+	EXP(Y0, Y1, Y2, Y3) \
+	VMULPS liftScale<>(SB), Y3, Y3 \
+	VANDPS Y4, Y3, Y3 \
+	VMOVUPS Y3, dst
 
 // HAZARDS loads the arguments of hazards32 and hazards64, and makes of plane, in
 // numbers of 2^s bytes, the bytes of 1 and 3 planes.
@@ -117,10 +130,10 @@ action:
 
 	MOVQ p+8(FP), DI
 	MOVQ all+16(FP), SI
-	NARROW(0, 0(DI))
-	NARROW(64, 32(DI))
-	NARROW(128, 64(DI))
-	NARROW(192, 96(DI))
+	LIFT(0, 0(DI))
+	LIFT(64, 32(DI))
+	LIFT(128, 64(DI))
+	LIFT(192, 96(DI))
 	NARROW(256, 0(SI))
 	NARROW(320, 32(SI))
 	NARROW(384, 64(SI))
@@ -129,7 +142,7 @@ action:
 	RET
 
 // CELL64 evaluates four nodes of one action: Y10 = Σ n·c_n δⁿ⁻¹ (φ),
-// Y13 = Σ c_n δⁿ (Φ), PROD *= Φ, ALL += up·φ/Φ. SI is the table at the action's
+// Y13 = Σ c_n δⁿ (Φ), PROD *= Φ, 0 where that is below Y14, ALL += up·φ/Φ; Y15 is scratch. SI is the table at the action's
 // first node; DX, R8, R9 and BX are the bytes of 1, 3, 5 and 7 planes.
 #define CELL64(o, PROD, ALL) \
 	VMOVUPD o(SI)(DX*8), Y10 \
@@ -143,6 +156,8 @@ action:
 	VMOVUPD o(SI), Y13 \
 	VFMADD231PD Y12, Y8, Y13 \
 	VMULPD Y13, PROD, PROD \
+	VCMPPD $0x15, Y14, PROD, Y15 \
+	VANDPD Y15, PROD, PROD \
 	VDIVPD Y13, Y10, Y10 \
 	VMOVUPD Y10, o(DI) \
 	VFMADD231PD Y10, Y9, ALL
@@ -154,6 +169,7 @@ TEXT ·hazards64(SB), NOSPLIT, $0-72
 	LEAQ (R8)(DX*4), BX
 
 	VBROADCASTSD one64<>(SB), Y0
+	VBROADCASTSD least64<>(SB), Y14
 	VMOVAPD      Y0, Y1
 	VXORPD       Y2, Y2, Y2
 	VXORPD       Y3, Y3, Y3
@@ -240,13 +256,16 @@ dot64:
 	VZEROUPPER
 	RET
 
-// PULL32: ACC += p·r·(up·(r + gap + t) − all) for eight nodes, Y8 = gap, Y9 = up.
+// PULL32: ACC += p·r·(up·(r + gap + t) − all) for eight nodes, Y8 = gap, Y9 = up, without p·r below
+// Y15; Y14 is scratch.
 #define PULL32(o, P, ALL, ACC) \
 	VMOVUPS o(SI), Y10 \
 	VADDPS Y8, Y10, Y11 \
 	VADDPS o(R10), Y11, Y11 \
 	VFMSUB213PS ALL, Y9, Y11 \
 	VMULPS P, Y10, Y10 \
+	VCMPPS $0x15, Y15, Y10, Y14 \
+	VANDPS Y14, Y10, Y10 \
 	VFMADD231PS Y10, Y11, ACC
 
 // func pulls32(dst, r, p, all, t, gap, up *float32, k int)
@@ -254,6 +273,7 @@ TEXT ·pulls32(SB), NOSPLIT, $0-64
 	PULLS
 	LOAD4(AX, Y0, Y1, Y2, Y3)
 	LOAD4(BX, Y4, Y5, Y6, Y7)
+	VMOVUPS pullLow<>(SB), Y15
 
 pull32:
 	VBROADCASTSS (R12), Y8

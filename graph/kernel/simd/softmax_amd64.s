@@ -21,8 +21,12 @@ end:
 	VMOVUPS Y3, (DI)(DX*4) \
 	VADDPS  Y3, Y10, Y10
 
+// SCALE multiplies by Y0, 0 in place of what is below Y9 = 2⁻¹²⁶/Y0.
 #define SCALE \
-	VMULPS (DI)(DX*4), Y0, Y1 \
+	VMOVUPS (DI)(DX*4), Y1 \
+	VCMPPS $0x15, Y9, Y1, Y2 \
+	VANDPS Y2, Y1, Y1 \
+	VMULPS Y1, Y0, Y1 \
 	VMOVUPS Y1, (DI)(DX*4)
 
 // func softmax32(dst, x *float32, rows, k int) int
@@ -68,11 +72,15 @@ sum:
 	VUCOMISS X0, X0
 	JPS  done // NaN
 	VMOVSS expOne<>(SB), X1
+	VMULSS least<>(SB), X0, X9
+	VBROADCASTSS X9, Y9
 	VDIVSS X0, X1, X0
 	VBROADCASTSS X0, Y0
 	VECTORS(scaleLoop, scaleRest, SCALE)
 	TESTQ CX, CX
 	JZ   next
+	VCMPPS $0x15, Y9, Y11, Y2
+	VANDPS Y2, Y11, Y11
 	VMULPS Y11, Y0, Y1
 	LEAQ (DI)(R10*4), DX
 	PUT(Y1, Y7, DX)
@@ -89,12 +97,25 @@ done:
 
 #define DOT \
 	VMOVUPS (SI)(DX*4), Y1 \
+	VCMPPS $0x15, Y8, Y1, Y2 \
+	VANDPS Y2, Y1, Y1 \
 	VFMADD231PS (BX)(DX*4), Y1, Y0
+
+// PRODUCT multiplies D by Y ≥ 0, 0 in place of what might be subnormal: where |D| is less than the
+// number whose bits are those of 2, in Y9, less those of Y, at least 2⁻¹²⁶/Y. T and U are scratch, Y10 is
+// the mask of |D|.
+#define PRODUCT(Y, D, T, U) \
+	VPSUBD Y, Y9, T \
+	VANDPS Y10, D, U \
+	VCMPPS $0x15, T, U, U \
+	VANDPS U, D, D \
+	VMULPS Y, D, D
 
 #define PULL \
 	VMOVUPS (BX)(DX*4), Y1 \
+	VMOVUPS (SI)(DX*4), Y2 \
 	VSUBPS Y0, Y1, Y1 \
-	VMULPS (SI)(DX*4), Y1, Y1 \
+	PRODUCT(Y2, Y1, Y3, Y4) \
 	VMOVUPS Y1, (DI)(DX*4)
 
 // func softmaxGrad32(dst, y, dy *float32, rows, k int)
@@ -105,19 +126,24 @@ TEXT ·softmaxGrad32(SB), NOSPLIT, $0-40
 	MOVQ rows+24(FP), R8
 	MOVQ k+32(FP), R9
 	COLUMNS(Y7)
+	VMOVUPS softLow<>(SB), Y8
+	VMOVUPS two<>(SB), Y9
+	VMOVUPS absMask<>(SB), Y10
 	MOVQ R9, R10
 	ANDQ $-8, R10
 
 row:
 	VMASKMOVPS (SI)(R10*4), Y7, Y5
 	VMASKMOVPS (BX)(R10*4), Y7, Y6
-	VMULPS Y5, Y6, Y0
+	VCMPPS $0x15, Y8, Y5, Y1
+	VANDPS Y1, Y5, Y0
+	VMULPS Y0, Y6, Y0
 	VECTORS(dot, sum, DOT)
 	HSUM
 	VBROADCASTSS X0, Y0
 	VECTORS(loop, rest, PULL)
 	VSUBPS Y0, Y6, Y6
-	VMULPS Y5, Y6, Y6
+	PRODUCT(Y5, Y6, Y1, Y2)
 	TESTQ CX, CX
 	JZ   next
 	LEAQ (DI)(R10*4), DX

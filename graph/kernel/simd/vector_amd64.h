@@ -18,7 +18,7 @@
 	GLOBL name<>(SB), RODATA|NOPTR, $32
 
 LANES(expHigh, 0x42b20000)
-LANES(expLow, 0xc2d00000)
+LANES(expLow, 0xc2af0000)
 LANES(expLog2e, 0x3fb8aa3b)
 LANES(expLn2Hi, 0x3f318000)
 LANES(expLn2Lo, 0xb95e8083)
@@ -28,7 +28,15 @@ LANES(expP2, 0x3c088908)
 LANES(expP3, 0x3d2aa9c1)
 LANES(expP4, 0x3e2aaaaa)
 LANES(expOne, 0x3f800000)
-LANES(expBias, 127)
+LANES(expBias, 126)
+LANES(liftLow, 0xc28aa123)
+LANES(liftScale, 0x64800000)
+LANES(adamLow, 0x08800000)
+LANES(adamSquare, 0x24000000)
+LANES(adamVar, 0x03800000)
+LANES(pullLow, 0x32800000)
+LANES(least, 0x00800000)
+LANES(softLow, 0x0d800000)
 LANES(absMask, 0x7fffffff)
 LANES(minusInf, 0xff800000)
 QUADS(laneNumbers, 0, 1<<32, 3<<32|2, 5<<32|4, 7<<32|6)
@@ -38,6 +46,7 @@ LANES(half, 0x3f000000)
 LANES(over32, 0x2f800000)
 LANES(over31, 0x30000000)
 LANES(signBit, 0x80000000)
+LANES(two, 0x40000000)
 LANES(four, 0x40800000)
 LANES(sqrtHalf, 0x3f3504f3)
 LANES(minusHalf, 0xbf000000)
@@ -93,10 +102,10 @@ GLOBL tailMask<>(SB), RODATA|NOPTR, $64
 
 // EXP computes T = exp(X) in eight float32. N and R are scratch; X is spent.
 //
-//	n = round(x·log₂e),  r = x − n·ln 2,  eˣ = 2ⁿ·(1 + r + r²·P(r))
+//	n = round(x·log₂e),  r = x − n·ln 2,  eˣ = 2ⁿ⁻¹·2(1 + r + r²·P(r))
 //
-// with Cephes' polynomial P, and 2ⁿ in two factors, so that it neither
-// overflows nor underflows before the result does.
+// with Cephes' polynomial P. The factor 2ⁿ⁻¹ is finite where the result is. It is 0, and so is
+// the result, for n = −126, the least that the clamp leaves: no result is subnormal.
 #define EXP(X, N, R, T) \
 	VMOVUPS expHigh<>(SB), N \
 	VMINPS X, N, X \
@@ -115,12 +124,8 @@ GLOBL tailMask<>(SB), RODATA|NOPTR, $64
 	VMULPS X, X, R \
 	VFMADD213PS X, R, T \
 	VADDPS expOne<>(SB), T, T \
+	VADDPS T, T, T \
 	VCVTPS2DQ N, N \
-	VPSRAD $1, N, R \
-	VPSUBD R, N, N \
-	VPADDD expBias<>(SB), R, R \
-	VPSLLD $23, R, R \
-	VMULPS R, T, T \
 	VPADDD expBias<>(SB), N, N \
 	VPSLLD $23, N, N \
 	VMULPS N, T, T
