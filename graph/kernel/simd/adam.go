@@ -1,8 +1,11 @@
 package simd
 
-import "math"
+import (
+	"math"
+	"unsafe"
+)
 
-// AdamStep holds the numbers of one step of Adam, see [Adam32].
+// AdamStep holds the numbers of one step of Adam, see [Adam32]; the kernel reads them in this order.
 type AdamStep struct {
 	Beta1, Beta2 float32
 	Rest1, Rest2 float32 // 1 − β₁, 1 − β₂
@@ -23,9 +26,9 @@ type AdamStep struct {
 func Adam32(s AdamStep, x, d, m, v []float32) {
 	d, m, v = d[:len(x)], m[:len(x)], v[:len(x)]
 	n := 0
-	if avx2 && len(x) >= 8 {
+	if has(kAdam) && len(x) >= 8 {
 		n = len(x) &^ 7
-		adam32(&x[0], &d[0], &m[0], &v[0], n, &s)
+		adam32(&x[0], &d[0], &m[0], &v[0], n, (*[8]float32)(unsafe.Pointer(&s)))
 	}
 	for i := n; i < len(x); i++ {
 		g := unless(d[i]+float32(s.Decay*x[i]), 0x1p-110)
@@ -43,6 +46,3 @@ func unless(x, least float32) float32 {
 	}
 	return x
 }
-
-//go:noescape
-func adam32(x, d, m, v *float32, n int, c *AdamStep)

@@ -161,9 +161,3 @@ func transpose(dst []float32, ldd int, src []float32, lds, rows, cols int) {
 		}
 	}
 }
-
-//go:noescape
-func gemm6x16(c *float32, ldc int, a *float32, ars, acs int, b *float32, ldb, k int, add bool)
-
-//go:noescape
-func transpose8(dst *float32, ldd int, src *float32, lds int, n int)

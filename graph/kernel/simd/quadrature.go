@@ -31,7 +31,7 @@ const Lift32 = 0x1p74
 func Hazards32(r, p, all, table []float32, plane int, at []int32, delta, up []float32) {
 	k := len(at)
 	r, p, all, delta, up = r[:k*Lanes32], p[:Lanes32], all[:Lanes32], delta[:k], up[:k]
-	if avx2 && k > 0 {
+	if has(kHazards32) && k > 0 {
 		hazards32(&r[0], &p[0], &all[0], &table[0], plane, &at[0], &delta[0], &up[0], k)
 		return
 	}
@@ -68,7 +68,7 @@ func Hazards32(r, p, all, table []float32, plane int, at []int32, delta, up []fl
 func Hazards64(r, p, all, table []float64, plane int, at []int32, delta, up []float64) {
 	k := len(at)
 	r, p, all, delta, up = r[:k*Lanes64], p[:Lanes64], all[:Lanes64], delta[:k], up[:k]
-	if avx2 && k > 0 {
+	if has(kHazards64) && k > 0 {
 		hazards64(&r[0], &p[0], &all[0], &table[0], plane, &at[0], &delta[0], &up[0], k)
 		return
 	}
@@ -99,7 +99,7 @@ func Hazards64(r, p, all, table []float64, plane int, at []int32, delta, up []fl
 // Dots32 adds Σ_j p_j r_kj to every dst_k. r is len(dst)×32.
 func Dots32(dst, r, p []float32) {
 	r, p = r[:len(dst)*Lanes32], p[:Lanes32]
-	if avx2 && len(dst) > 0 {
+	if has(kDots32) && len(dst) > 0 {
 		dots32(&dst[0], &r[0], &p[0], len(dst))
 		return
 	}
@@ -109,7 +109,7 @@ func Dots32(dst, r, p []float32) {
 // Dots64 is Dots32 in float64 with blocks of 8 nodes.
 func Dots64(dst, r, p []float64) {
 	r, p = r[:len(dst)*Lanes64], p[:Lanes64]
-	if avx2 && len(dst) > 0 {
+	if has(kDots64) && len(dst) > 0 {
 		dots64(&dst[0], &r[0], &p[0], len(dst))
 		return
 	}
@@ -135,7 +135,7 @@ func dots[T float32 | float64](dst, r, p []T) {
 func Pulls32(dst, r, p, all, t, gap, up []float32) {
 	k := len(dst)
 	r, p, all, t, gap, up = r[:k*Lanes32], p[:Lanes32], all[:Lanes32], t[:Lanes32], gap[:k], up[:k]
-	if avx2 && k > 0 {
+	if has(kPulls32) && k > 0 {
 		pulls32(&dst[0], &r[0], &p[0], &all[0], &t[0], &gap[0], &up[0], k)
 		return
 	}
@@ -146,7 +146,7 @@ func Pulls32(dst, r, p, all, t, gap, up []float32) {
 func Pulls64(dst, r, p, all, t, gap, up []float64) {
 	k := len(dst)
 	r, p, all, t, gap, up = r[:k*Lanes64], p[:Lanes64], all[:Lanes64], t[:Lanes64], gap[:k], up[:k]
-	if avx2 && k > 0 {
+	if has(kPulls64) && k > 0 {
 		pulls64(&dst[0], &r[0], &p[0], &all[0], &t[0], &gap[0], &up[0], k)
 		return
 	}
@@ -164,21 +164,3 @@ func pulls[T float32 | float64](dst, r, p, all, t, gap, up []T, low T) {
 		dst[i] += s
 	}
 }
-
-//go:noescape
-func hazards32(r, p, all, table *float32, plane int, at *int32, delta, up *float32, k int)
-
-//go:noescape
-func hazards64(r, p, all, table *float64, plane int, at *int32, delta, up *float64, k int)
-
-//go:noescape
-func dots32(dst, r, p *float32, k int)
-
-//go:noescape
-func dots64(dst, r, p *float64, k int)
-
-//go:noescape
-func pulls32(dst, r, p, all, t, gap, up *float32, k int)
-
-//go:noescape
-func pulls64(dst, r, p, all, t, gap, up *float64, k int)

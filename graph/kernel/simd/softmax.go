@@ -16,7 +16,7 @@ import (
 // equal entries gives exactly 1/k.
 func Softmax32(dst, x []float32, k int) int {
 	dst = dst[:len(x)]
-	if !avx2 || len(x) == 0 {
+	if !has(kSoftmax) || len(x) == 0 {
 		return 0
 	}
 	if &dst[0] != &x[0] || k%Lanes == 0 {
@@ -35,7 +35,7 @@ func Softmax32(dst, x []float32, k int) int {
 // 2⁻¹⁰⁰ (2⁻⁵⁰⁰ in float64); products that would be subnormal are 0.
 func SoftmaxGrad[T Float](dst, y, g []T, k int) {
 	y, g = y[:len(dst)], g[:len(dst)]
-	if vector(dst) {
+	if vector(kSoftmaxGrad, dst) {
 		softmaxGrad32(at(dst), at(y), at(g), len(dst)/k, k)
 		return
 	}
@@ -62,9 +62,3 @@ func SoftmaxGrad[T Float](dst, y, g []T, k int) {
 
 // softLow is where a propensity counts as 0 in a sum.
 const softLow = 0x1p-100
-
-//go:noescape
-func softmax32(dst, x *float32, rows, k int) int
-
-//go:noescape
-func softmaxGrad32(dst, y, dy *float32, rows, k int)
