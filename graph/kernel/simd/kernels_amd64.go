@@ -129,3 +129,15 @@ func dots64(dst *float64, r *float64, p *float64, k int)
 
 //go:noescape
 func pulls64(dst *float64, r *float64, p *float64, all *float64, t *float64, gap *float64, up *float64, k int)
+
+//go:noescape
+func gemm12x16(c *float32, ldc int, a *float32, second int, ars int, acs int, b *float32, ldb int, k int, add bool)
+
+//go:noescape
+func hazards32x16(r *float32, p *float32, all *float32, table *float32, plane int, at *int32, delta *float32, up *float32, k int)
+
+//go:noescape
+func dots32x16(dst *float32, r *float32, p *float32, k int)
+
+//go:noescape
+func pulls32x16(dst *float32, r *float32, p *float32, all *float32, t *float32, gap *float32, up *float32, k int)

@@ -2937,3 +2937,532 @@ pull64:
 	JNZ          pull64
 	VZEROUPPER
 	RET
+
+// func gemm12x16(c *float32, ldc int, a *float32, second int, ars int, acs int, b *float32, ldb int, k int, add bool)
+// Requires: AVX, AVX512F
+TEXT ·gemm12x16(SB), NOSPLIT, $0-73
+	MOVQ   c+0(FP), DI
+	MOVQ   ldc+8(FP), DX
+	MOVQ   a+16(FP), SI
+	MOVQ   second+24(FP), R12
+	MOVQ   ars+32(FP), R8
+	MOVQ   acs+40(FP), R9
+	MOVQ   b+48(FP), BX
+	MOVQ   ldb+56(FP), R11
+	MOVQ   k+64(FP), CX
+	SHLQ   $0x02, R11
+	SHLQ   $0x02, DX
+	SHLQ   $0x02, R8
+	SHLQ   $0x02, R9
+	LEAQ   (SI)(R12*4), R12
+	LEAQ   (R8)(R8*2), R13
+	LEAQ   (SI)(R13*1), R10
+	ADDQ   R12, R13
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+
+loop:
+	VMOVUPS          (BX), Z0
+	VFMADD231PS.BCST (SI), Z0, Z4
+	VFMADD231PS.BCST (SI)(R8*1), Z0, Z5
+	VFMADD231PS.BCST (SI)(R8*2), Z0, Z6
+	VFMADD231PS.BCST (R10), Z0, Z7
+	VFMADD231PS.BCST (R10)(R8*1), Z0, Z8
+	VFMADD231PS.BCST (R10)(R8*2), Z0, Z9
+	VFMADD231PS.BCST (R12), Z0, Z10
+	VFMADD231PS.BCST (R12)(R8*1), Z0, Z11
+	VFMADD231PS.BCST (R12)(R8*2), Z0, Z12
+	VFMADD231PS.BCST (R13), Z0, Z13
+	VFMADD231PS.BCST (R13)(R8*1), Z0, Z14
+	VFMADD231PS.BCST (R13)(R8*2), Z0, Z15
+	ADDQ             R9, SI
+	ADDQ             R9, R10
+	ADDQ             R9, R12
+	ADDQ             R9, R13
+	ADDQ             R11, BX
+	DECQ             CX
+	JNZ              loop
+	MOVBLZX          add+72(FP), AX
+	TESTL            AX, AX
+	JNZ              sum
+	VMOVUPS          Z4, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z5, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z6, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z7, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z8, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z9, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z10, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z11, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z12, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z13, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z14, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z15, (DI)
+	ADDQ             DX, DI
+	VZEROUPPER
+	RET
+
+sum:
+	VADDPS  (DI), Z4, Z4
+	VMOVUPS Z4, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z5, Z5
+	VMOVUPS Z5, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z6, Z6
+	VMOVUPS Z6, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z7, Z7
+	VMOVUPS Z7, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z8, Z8
+	VMOVUPS Z8, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z9, Z9
+	VMOVUPS Z9, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z10, Z10
+	VMOVUPS Z10, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z11, Z11
+	VMOVUPS Z11, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z12, Z12
+	VMOVUPS Z12, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z13, Z13
+	VMOVUPS Z13, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z14, Z14
+	VMOVUPS Z14, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z15, Z15
+	VMOVUPS Z15, (DI)
+	ADDQ    DX, DI
+	VZEROUPPER
+	RET
+
+// func hazards32x16(r *float32, p *float32, all *float32, table *float32, plane int, at *int32, delta *float32, up *float32, k int)
+// Requires: AVX, AVX512F, CMOV
+TEXT ·hazards32x16(SB), NOSPLIT, $0-72
+	MOVQ   r+0(FP), DI
+	MOVQ   table+24(FP), R11
+	MOVQ   plane+32(FP), DX
+	SHLQ   $0x02, DX
+	LEAQ   (DX)(DX*2), R8
+	MOVQ   at+40(FP), R10
+	MOVQ   delta+48(FP), R12
+	MOVQ   up+56(FP), R13
+	MOVQ   k+64(FP), CX
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+
+chunk:
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	MOVQ    $0x00000010, BX
+	CMPQ    CX, BX
+	CMOVQLT CX, BX
+	SUBQ    BX, CX
+
+action:
+	MOVLQSX           (R10), SI
+	LEAQ              (R11)(SI*4), SI
+	VBROADCASTSS      (R12), Z8
+	VBROADCASTSS      (R13), Z9
+	VMOVUPS           (SI)(DX*4), Z10
+	VMOVAPS           Z10, Z12
+	VMOVUPS           (SI)(R8*1), Z13
+	VFMADD231PS       Z12, Z8, Z13
+	VFMADD213PS       Z13, Z8, Z10
+	VMOVUPS           (SI)(DX*2), Z12
+	VFMADD231PS       Z13, Z8, Z12
+	VFMADD213PS       Z12, Z8, Z10
+	VMOVUPS           (SI)(DX*1), Z13
+	VFMADD231PS       Z12, Z8, Z13
+	VFMADD213PS       Z13, Z8, Z10
+	VMOVUPS           (SI), Z12
+	VFMADD231PS       Z13, Z8, Z12
+	VADDPS            Z12, Z0, Z0
+	VMOVUPS           Z10, (DI)
+	VFMADD231PS       Z10, Z9, Z4
+	VMOVUPS           64(SI)(DX*4), Z10
+	VMOVAPS           Z10, Z12
+	VMOVUPS           64(SI)(R8*1), Z13
+	VFMADD231PS       Z12, Z8, Z13
+	VFMADD213PS       Z13, Z8, Z10
+	VMOVUPS           64(SI)(DX*2), Z12
+	VFMADD231PS       Z13, Z8, Z12
+	VFMADD213PS       Z12, Z8, Z10
+	VMOVUPS           64(SI)(DX*1), Z13
+	VFMADD231PS       Z12, Z8, Z13
+	VFMADD213PS       Z13, Z8, Z10
+	VMOVUPS           64(SI), Z12
+	VFMADD231PS       Z13, Z8, Z12
+	VADDPS            Z12, Z1, Z1
+	VMOVUPS           Z10, 64(DI)
+	VFMADD231PS       Z10, Z9, Z5
+	ADDQ              $0x04, R10
+	ADDQ              $0x04, R12
+	ADDQ              $0x04, R13
+	SUBQ              $-128, DI
+	DECQ              BX
+	JNZ               action
+	VCVTPS2PD         Y0, Z10
+	VADDPD            Z10, Z16, Z16
+	VEXTRACTF64X4     $0x01, Z0, Y11
+	VCVTPS2PD         Y11, Z11
+	VADDPD            Z11, Z17, Z17
+	VCVTPS2PD         Y1, Z10
+	VADDPD            Z10, Z18, Z18
+	VEXTRACTF64X4     $0x01, Z1, Y11
+	VCVTPS2PD         Y11, Z11
+	VADDPD            Z11, Z19, Z19
+	VCVTPS2PD         Y4, Z10
+	VADDPD            Z10, Z20, Z20
+	VEXTRACTF64X4     $0x01, Z4, Y11
+	VCVTPS2PD         Y11, Z11
+	VADDPD            Z11, Z21, Z21
+	VCVTPS2PD         Y5, Z10
+	VADDPD            Z10, Z22, Z22
+	VEXTRACTF64X4     $0x01, Z5, Y11
+	VCVTPS2PD         Y11, Z11
+	VADDPD            Z11, Z23, Z23
+	TESTQ             CX, CX
+	JNZ               chunk
+	VCVTPD2PS         Z16, Y0
+	VCVTPD2PS         Z17, Y10
+	VINSERTF64X4      $0x01, Y10, Z0, Z0
+	VCVTPD2PS         Z18, Y1
+	VCVTPD2PS         Z19, Y10
+	VINSERTF64X4      $0x01, Y10, Z1, Z1
+	VCVTPD2PS         Z20, Y4
+	VCVTPD2PS         Z21, Y10
+	VINSERTF64X4      $0x01, Y10, Z4, Z4
+	VCVTPD2PS         Z22, Y5
+	VCVTPD2PS         Z23, Y10
+	VINSERTF64X4      $0x01, Y10, Z5, Z5
+	MOVQ              p+8(FP), DI
+	MOVQ              all+16(FP), SI
+	VCMPPS.BCST       $0x15, liftLow<>+0(SB), Z0, K1
+	VBROADCASTSS      expHigh<>+0(SB), Z10
+	VMINPS            Z0, Z10, Z0
+	VBROADCASTSS      expLow<>+0(SB), Z10
+	VMAXPS            Z0, Z10, Z0
+	VMULPS.BCST       expLog2e<>+0(SB), Z0, Z10
+	VRNDSCALEPS       $0x00, Z10, Z10
+	VFNMADD231PS.BCST expLn2Hi<>+0(SB), Z10, Z0
+	VFNMADD231PS.BCST expLn2Lo<>+0(SB), Z10, Z0
+	VBROADCASTSS      expP0<>+0(SB), Z12
+	VFMADD213PS.BCST  expP1<>+0(SB), Z0, Z12
+	VFMADD213PS.BCST  expP2<>+0(SB), Z0, Z12
+	VFMADD213PS.BCST  expP3<>+0(SB), Z0, Z12
+	VFMADD213PS.BCST  expP4<>+0(SB), Z0, Z12
+	VFMADD213PS.BCST  half<>+0(SB), Z0, Z12
+	VMULPS            Z0, Z0, Z11
+	VFMADD213PS       Z0, Z11, Z12
+	VADDPS.BCST       expOne<>+0(SB), Z12, Z12
+	VADDPS            Z12, Z12, Z12
+	VCVTPS2DQ         Z10, Z10
+	VPADDD.BCST       expBias<>+0(SB), Z10, Z10
+	VPSLLD            $0x17, Z10, Z10
+	VMULPS            Z10, Z12, Z12
+	VMULPS.BCST.Z     liftScale<>+0(SB), Z12, K1, Z12
+	VMOVUPS           Z12, (DI)
+	VMOVUPS           Z4, (SI)
+	VCMPPS.BCST       $0x15, liftLow<>+0(SB), Z1, K1
+	VBROADCASTSS      expHigh<>+0(SB), Z10
+	VMINPS            Z1, Z10, Z1
+	VBROADCASTSS      expLow<>+0(SB), Z10
+	VMAXPS            Z1, Z10, Z1
+	VMULPS.BCST       expLog2e<>+0(SB), Z1, Z10
+	VRNDSCALEPS       $0x00, Z10, Z10
+	VFNMADD231PS.BCST expLn2Hi<>+0(SB), Z10, Z1
+	VFNMADD231PS.BCST expLn2Lo<>+0(SB), Z10, Z1
+	VBROADCASTSS      expP0<>+0(SB), Z12
+	VFMADD213PS.BCST  expP1<>+0(SB), Z1, Z12
+	VFMADD213PS.BCST  expP2<>+0(SB), Z1, Z12
+	VFMADD213PS.BCST  expP3<>+0(SB), Z1, Z12
+	VFMADD213PS.BCST  expP4<>+0(SB), Z1, Z12
+	VFMADD213PS.BCST  half<>+0(SB), Z1, Z12
+	VMULPS            Z1, Z1, Z11
+	VFMADD213PS       Z1, Z11, Z12
+	VADDPS.BCST       expOne<>+0(SB), Z12, Z12
+	VADDPS            Z12, Z12, Z12
+	VCVTPS2DQ         Z10, Z10
+	VPADDD.BCST       expBias<>+0(SB), Z10, Z10
+	VPSLLD            $0x17, Z10, Z10
+	VMULPS            Z10, Z12, Z12
+	VMULPS.BCST.Z     liftScale<>+0(SB), Z12, K1, Z12
+	VMOVUPS           Z12, 64(DI)
+	VMOVUPS           Z5, 64(SI)
+	VZEROUPPER
+	RET
+
+// func dots32x16(dst *float32, r *float32, p *float32, k int)
+// Requires: AVX, AVX512F
+TEXT ·dots32x16(SB), NOSPLIT, $0-32
+	MOVQ    dst+0(FP), DI
+	MOVQ    r+8(FP), SI
+	MOVQ    p+16(FP), AX
+	MOVQ    k+24(FP), CX
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	SUBQ    $0x04, CX
+	JLT     rest
+
+four:
+	VMULPS        (SI), Z0, Z16
+	VFMADD231PS   64(SI), Z1, Z16
+	VMULPS        128(SI), Z0, Z17
+	VFMADD231PS   192(SI), Z1, Z17
+	VMULPS        256(SI), Z0, Z18
+	VFMADD231PS   320(SI), Z1, Z18
+	VMULPS        384(SI), Z0, Z19
+	VFMADD231PS   448(SI), Z1, Z19
+	VEXTRACTF64X4 $0x01, Z16, Y14
+	VADDPS        Y14, Y16, Y10
+	VEXTRACTF128  $0x01, Y10, X14
+	VADDPS        X14, X10, X10
+	VEXTRACTF64X4 $0x01, Z17, Y14
+	VADDPS        Y14, Y17, Y11
+	VEXTRACTF128  $0x01, Y11, X14
+	VADDPS        X14, X11, X11
+	VEXTRACTF64X4 $0x01, Z18, Y14
+	VADDPS        Y14, Y18, Y12
+	VEXTRACTF128  $0x01, Y12, X14
+	VADDPS        X14, X12, X12
+	VEXTRACTF64X4 $0x01, Z19, Y14
+	VADDPS        Y14, Y19, Y13
+	VEXTRACTF128  $0x01, Y13, X14
+	VADDPS        X14, X13, X13
+	VHADDPS       X11, X10, X10
+	VHADDPS       X13, X12, X12
+	VHADDPS       X12, X10, X10
+	VADDPS        (DI), X10, X10
+	VMOVUPS       X10, (DI)
+	ADDQ          $0x10, DI
+	ADDQ          $0x00000200, SI
+	SUBQ          $0x04, CX
+	JGE           four
+
+rest:
+	ADDQ $0x04, CX
+	JZ   done
+
+one:
+	VMULPS        (SI), Z0, Z16
+	VFMADD231PS   64(SI), Z1, Z16
+	VEXTRACTF64X4 $0x01, Z16, Y14
+	VADDPS        Y14, Y16, Y10
+	VEXTRACTF128  $0x01, Y10, X14
+	VADDPS        X14, X10, X10
+	VHADDPS       X10, X10, X10
+	VHADDPS       X10, X10, X10
+	VADDSS        (DI), X10, X10
+	VMOVSS        X10, (DI)
+	ADDQ          $0x04, DI
+	ADDQ          $0x00000080, SI
+	DECQ          CX
+	JNZ           one
+
+done:
+	VZEROUPPER
+	RET
+
+// func pulls32x16(dst *float32, r *float32, p *float32, all *float32, t *float32, gap *float32, up *float32, k int)
+// Requires: AVX, AVX512F
+TEXT ·pulls32x16(SB), NOSPLIT, $0-64
+	MOVQ         dst+0(FP), DI
+	MOVQ         r+8(FP), SI
+	MOVQ         p+16(FP), AX
+	MOVQ         all+24(FP), BX
+	MOVQ         t+32(FP), R10
+	MOVQ         gap+40(FP), R12
+	MOVQ         up+48(FP), R13
+	MOVQ         k+56(FP), CX
+	VMOVUPS      (AX), Z0
+	VMOVUPS      (BX), Z2
+	VMOVUPS      (R10), Z4
+	VMOVUPS      64(AX), Z1
+	VMOVUPS      64(BX), Z3
+	VMOVUPS      64(R10), Z5
+	VBROADCASTSS pullLow<>+0(SB), Z15
+	SUBQ         $0x04, CX
+	JLT          rest
+
+four:
+	VBROADCASTSS  (R12), Z8
+	VBROADCASTSS  (R13), Z9
+	VPXORD        Z16, Z16, Z16
+	VMOVUPS       (SI), Z6
+	VADDPS        Z8, Z6, Z7
+	VADDPS        Z4, Z7, Z7
+	VFMSUB213PS   Z2, Z9, Z7
+	VMULPS        Z0, Z6, Z6
+	VCMPPS        $0x15, Z15, Z6, K1
+	VMOVAPS.Z     Z6, K1, Z6
+	VFMADD231PS   Z6, Z7, Z16
+	VMOVUPS       64(SI), Z6
+	VADDPS        Z8, Z6, Z7
+	VADDPS        Z5, Z7, Z7
+	VFMSUB213PS   Z3, Z9, Z7
+	VMULPS        Z1, Z6, Z6
+	VCMPPS        $0x15, Z15, Z6, K1
+	VMOVAPS.Z     Z6, K1, Z6
+	VFMADD231PS   Z6, Z7, Z16
+	VBROADCASTSS  4(R12), Z8
+	VBROADCASTSS  4(R13), Z9
+	VPXORD        Z17, Z17, Z17
+	VMOVUPS       128(SI), Z6
+	VADDPS        Z8, Z6, Z7
+	VADDPS        Z4, Z7, Z7
+	VFMSUB213PS   Z2, Z9, Z7
+	VMULPS        Z0, Z6, Z6
+	VCMPPS        $0x15, Z15, Z6, K1
+	VMOVAPS.Z     Z6, K1, Z6
+	VFMADD231PS   Z6, Z7, Z17
+	VMOVUPS       192(SI), Z6
+	VADDPS        Z8, Z6, Z7
+	VADDPS        Z5, Z7, Z7
+	VFMSUB213PS   Z3, Z9, Z7
+	VMULPS        Z1, Z6, Z6
+	VCMPPS        $0x15, Z15, Z6, K1
+	VMOVAPS.Z     Z6, K1, Z6
+	VFMADD231PS   Z6, Z7, Z17
+	VBROADCASTSS  8(R12), Z8
+	VBROADCASTSS  8(R13), Z9
+	VPXORD        Z18, Z18, Z18
+	VMOVUPS       256(SI), Z6
+	VADDPS        Z8, Z6, Z7
+	VADDPS        Z4, Z7, Z7
+	VFMSUB213PS   Z2, Z9, Z7
+	VMULPS        Z0, Z6, Z6
+	VCMPPS        $0x15, Z15, Z6, K1
+	VMOVAPS.Z     Z6, K1, Z6
+	VFMADD231PS   Z6, Z7, Z18
+	VMOVUPS       320(SI), Z6
+	VADDPS        Z8, Z6, Z7
+	VADDPS        Z5, Z7, Z7
+	VFMSUB213PS   Z3, Z9, Z7
+	VMULPS        Z1, Z6, Z6
+	VCMPPS        $0x15, Z15, Z6, K1
+	VMOVAPS.Z     Z6, K1, Z6
+	VFMADD231PS   Z6, Z7, Z18
+	VBROADCASTSS  12(R12), Z8
+	VBROADCASTSS  12(R13), Z9
+	VPXORD        Z19, Z19, Z19
+	VMOVUPS       384(SI), Z6
+	VADDPS        Z8, Z6, Z7
+	VADDPS        Z4, Z7, Z7
+	VFMSUB213PS   Z2, Z9, Z7
+	VMULPS        Z0, Z6, Z6
+	VCMPPS        $0x15, Z15, Z6, K1
+	VMOVAPS.Z     Z6, K1, Z6
+	VFMADD231PS   Z6, Z7, Z19
+	VMOVUPS       448(SI), Z6
+	VADDPS        Z8, Z6, Z7
+	VADDPS        Z5, Z7, Z7
+	VFMSUB213PS   Z3, Z9, Z7
+	VMULPS        Z1, Z6, Z6
+	VCMPPS        $0x15, Z15, Z6, K1
+	VMOVAPS.Z     Z6, K1, Z6
+	VFMADD231PS   Z6, Z7, Z19
+	VEXTRACTF64X4 $0x01, Z16, Y14
+	VADDPS        Y14, Y16, Y10
+	VEXTRACTF128  $0x01, Y10, X14
+	VADDPS        X14, X10, X10
+	VEXTRACTF64X4 $0x01, Z17, Y14
+	VADDPS        Y14, Y17, Y11
+	VEXTRACTF128  $0x01, Y11, X14
+	VADDPS        X14, X11, X11
+	VEXTRACTF64X4 $0x01, Z18, Y14
+	VADDPS        Y14, Y18, Y12
+	VEXTRACTF128  $0x01, Y12, X14
+	VADDPS        X14, X12, X12
+	VEXTRACTF64X4 $0x01, Z19, Y14
+	VADDPS        Y14, Y19, Y13
+	VEXTRACTF128  $0x01, Y13, X14
+	VADDPS        X14, X13, X13
+	VHADDPS       X11, X10, X10
+	VHADDPS       X13, X12, X12
+	VHADDPS       X12, X10, X10
+	VADDPS        (DI), X10, X10
+	VMOVUPS       X10, (DI)
+	ADDQ          $0x10, DI
+	ADDQ          $0x00000200, SI
+	ADDQ          $0x10, R12
+	ADDQ          $0x10, R13
+	SUBQ          $0x04, CX
+	JGE           four
+
+rest:
+	ADDQ $0x04, CX
+	JZ   done
+
+one:
+	VBROADCASTSS  (R12), Z8
+	VBROADCASTSS  (R13), Z9
+	VPXORD        Z16, Z16, Z16
+	VMOVUPS       (SI), Z6
+	VADDPS        Z8, Z6, Z7
+	VADDPS        Z4, Z7, Z7
+	VFMSUB213PS   Z2, Z9, Z7
+	VMULPS        Z0, Z6, Z6
+	VCMPPS        $0x15, Z15, Z6, K1
+	VMOVAPS.Z     Z6, K1, Z6
+	VFMADD231PS   Z6, Z7, Z16
+	VMOVUPS       64(SI), Z6
+	VADDPS        Z8, Z6, Z7
+	VADDPS        Z5, Z7, Z7
+	VFMSUB213PS   Z3, Z9, Z7
+	VMULPS        Z1, Z6, Z6
+	VCMPPS        $0x15, Z15, Z6, K1
+	VMOVAPS.Z     Z6, K1, Z6
+	VFMADD231PS   Z6, Z7, Z16
+	VEXTRACTF64X4 $0x01, Z16, Y14
+	VADDPS        Y14, Y16, Y10
+	VEXTRACTF128  $0x01, Y10, X14
+	VADDPS        X14, X10, X10
+	VHADDPS       X10, X10, X10
+	VHADDPS       X10, X10, X10
+	VADDSS        (DI), X10, X10
+	VMOVSS        X10, (DI)
+	ADDQ          $0x04, DI
+	ADDQ          $0x00000080, SI
+	ADDQ          $0x04, R12
+	ADDQ          $0x04, R13
+	DECQ          CX
+	JNZ           one
+
+done:
+	VZEROUPPER
+	RET

@@ -220,3 +220,16 @@ func pulls32(dst, r, p, all, t, gap, up *float32, k int) {
 func pulls64(dst, r, p, all, t, gap, up *float64, k int) {
 	Pulls64(of(dst, k), of(r, k*Lanes64), of(p, Lanes64), of(all, Lanes64), of(t, Lanes64), of(gap, k), of(up, k))
 }
+
+func gemm12x16(c *float32, ldc int, a *float32, second, ars, acs int, b *float32, ldb, k int, add bool) {
+	gemm6x16(c, ldc, a, ars, acs, b, ldb, k, add)
+	gemm6x16(after(c, tileRows*ldc), ldc, after(a, second), ars, acs, b, ldb, k, add)
+}
+
+func hazards32x16(r, p, all, table *float32, plane int, at *int32, delta, up *float32, k int) {
+	hazards32(r, p, all, table, plane, at, delta, up, k)
+}
+
+func dots32x16(dst, r, p *float32, k int) { dots32(dst, r, p, k) }
+
+func pulls32x16(dst, r, p, all, t, gap, up *float32, k int) { pulls32(dst, r, p, all, t, gap, up, k) }

@@ -32,7 +32,11 @@ func Hazards32(r, p, all, table []float32, plane int, at []int32, delta, up []fl
 	k := len(at)
 	r, p, all, delta, up = r[:k*Lanes32], p[:Lanes32], all[:Lanes32], delta[:k], up[:k]
 	if has(kHazards32) && k > 0 {
-		hazards32(&r[0], &p[0], &all[0], &table[0], plane, &at[0], &delta[0], &up[0], k)
+		if level[kHazards32] >= avx512 {
+			hazards32x16(&r[0], &p[0], &all[0], &table[0], plane, &at[0], &delta[0], &up[0], k)
+		} else {
+			hazards32(&r[0], &p[0], &all[0], &table[0], plane, &at[0], &delta[0], &up[0], k)
+		}
 		return
 	}
 	var logs, sums [Lanes32]float64
@@ -100,7 +104,11 @@ func Hazards64(r, p, all, table []float64, plane int, at []int32, delta, up []fl
 func Dots32(dst, r, p []float32) {
 	r, p = r[:len(dst)*Lanes32], p[:Lanes32]
 	if has(kDots32) && len(dst) > 0 {
-		dots32(&dst[0], &r[0], &p[0], len(dst))
+		if level[kDots32] >= avx512 {
+			dots32x16(&dst[0], &r[0], &p[0], len(dst))
+		} else {
+			dots32(&dst[0], &r[0], &p[0], len(dst))
+		}
 		return
 	}
 	dots(dst, r, p)
@@ -136,7 +144,11 @@ func Pulls32(dst, r, p, all, t, gap, up []float32) {
 	k := len(dst)
 	r, p, all, t, gap, up = r[:k*Lanes32], p[:Lanes32], all[:Lanes32], t[:Lanes32], gap[:k], up[:k]
 	if has(kPulls32) && k > 0 {
-		pulls32(&dst[0], &r[0], &p[0], &all[0], &t[0], &gap[0], &up[0], k)
+		if level[kPulls32] >= avx512 {
+			pulls32x16(&dst[0], &r[0], &p[0], &all[0], &t[0], &gap[0], &up[0], k)
+		} else {
+			pulls32(&dst[0], &r[0], &p[0], &all[0], &t[0], &gap[0], &up[0], k)
+		}
 		return
 	}
 	pulls(dst, r, p, all, t, gap, up, 0x1p-100*Lift32)

@@ -115,13 +115,12 @@ func BenchmarkQuadrature(b *testing.B) {
 		{"Dots64", func() { Dots64(dst, r, p) }},
 		{"Pulls64", func() { Pulls64(dst, r, p, all, t, gap, up) }},
 	} {
-		for _, path := range []string{"vectors", "go"} {
-			b.Run(c.name+"/"+path, func(b *testing.B) {
-				defer Use(Use(path == "vectors"))
+		isas(func(isa string) {
+			b.Run(c.name+"/"+isa, func(b *testing.B) {
 				for range b.N {
 					c.f()
 				}
 			})
-		}
+		})
 	}
 }

@@ -9,15 +9,21 @@ var written = func() (t [routines][]isa) {
 	for r := range t {
 		t[r] = []isa{avx2}
 	}
+	for _, r := range []routine{kGemm, kHazards32, kDots32, kPulls32} {
+		t[r] = append(t[r], avx512)
+	}
 	return t
 }()
 
 // processor is the most that this processor has.
 var processor = func() isa {
-	if cpu.X86.HasAVX2 && cpu.X86.HasFMA {
+	switch {
+	case !cpu.X86.HasAVX2 || !cpu.X86.HasFMA:
+		return plain
+	case !cpu.X86.HasAVX512F || !cpu.X86.HasAVX512VL || !cpu.X86.HasAVX512DQ || !cpu.X86.HasAVX512BW:
 		return avx2
 	}
-	return plain
+	return avx512
 }()
 
 // Extensions are those of the processor on which the last bits of results hang: of the vector

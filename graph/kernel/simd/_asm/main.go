@@ -31,5 +31,9 @@ func main() {
 	hazards64()
 	dots64()
 	pulls64()
+	gemm12x16()
+	hazards32x16()
+	dots32x16()
+	pulls32x16()
 	Generate()
 }
