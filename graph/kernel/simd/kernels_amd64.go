@@ -137,7 +137,4 @@ func gemm12x16(c *float32, ldc int, a *float32, second int, ars int, acs int, b 
 func hazards32x16(r *float32, p *float32, all *float32, table *float32, plane int, at *int32, delta *float32, up *float32, k int)
 
 //go:noescape
-func dots32x16(dst *float32, r *float32, p *float32, k int)
-
-//go:noescape
 func pulls32x16(dst *float32, r *float32, p *float32, all *float32, t *float32, gap *float32, up *float32, k int)

@@ -230,6 +230,4 @@ func hazards32x16(r, p, all, table *float32, plane int, at *int32, delta, up *fl
 	hazards32(r, p, all, table, plane, at, delta, up, k)
 }
 
-func dots32x16(dst, r, p *float32, k int) { dots32(dst, r, p, k) }
-
 func pulls32x16(dst, r, p, all, t, gap, up *float32, k int) { pulls32(dst, r, p, all, t, gap, up, k) }

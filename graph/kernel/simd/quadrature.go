@@ -104,11 +104,7 @@ func Hazards64(r, p, all, table []float64, plane int, at []int32, delta, up []fl
 func Dots32(dst, r, p []float32) {
 	r, p = r[:len(dst)*Lanes32], p[:Lanes32]
 	if has(kDots32) && len(dst) > 0 {
-		if level[kDots32] >= avx512 {
-			dots32x16(&dst[0], &r[0], &p[0], len(dst))
-		} else {
-			dots32(&dst[0], &r[0], &p[0], len(dst))
-		}
+		dots32(&dst[0], &r[0], &p[0], len(dst))
 		return
 	}
 	dots(dst, r, p)

@@ -168,69 +168,12 @@ func hazards32x16() {
 	RET()
 }
 
-// byFours goes through the actions, CX of them, four at a time and then one: sum(i) leaves the block's
-// sixteen partial sums of the action i places on in z[i], advance goes so many actions on. What they add to, at DI, is
-// added in the order of addTo32.
-func byFours(sum func(i int, z VecPhysical), advance func(n int)) {
-	z, y := []VecPhysical{Z16, Z17, Z18, Z19}, []VecPhysical{Y16, Y17, Y18, Y19}
-	low, other := []VecPhysical{Y10, Y11, Y12, Y13}, []VecPhysical{X10, X11, X12, X13}
-	fold := func(i int) {
-		VEXTRACTF64X4(Imm(1), z[i], Y14)
-		VADDPS(Y14, y[i], low[i])
-		VEXTRACTF128(Imm(1), low[i], X14)
-		VADDPS(X14, other[i], other[i])
-	}
-	SUBQ(Imm(4), RCX)
-	JLT(LabelRef("rest"))
-	Label("four")
-	for i := range z {
-		sum(i, z[i])
-	}
-	for i := range z {
-		fold(i)
-	}
-	VHADDPS(X11, X10, X10)
-	VHADDPS(X13, X12, X12)
-	VHADDPS(X12, X10, X10)
-	VADDPS(Mem{Base: RDI}, X10, X10)
-	VMOVUPS(X10, Mem{Base: RDI})
-	ADDQ(Imm(16), RDI)
-	advance(4)
-	SUBQ(Imm(4), RCX)
-	JGE(LabelRef("four"))
-	Label("rest")
-	ADDQ(Imm(4), RCX)
-	JZ(LabelRef("done"))
-	Label("one")
-	sum(0, z[0])
-	fold(0)
-	VHADDPS(X10, X10, X10)
-	VHADDPS(X10, X10, X10)
-	VADDSS(Mem{Base: RDI}, X10, X10)
-	VMOVSS(X10, Mem{Base: RDI})
-	ADDQ(Imm(4), RDI)
-	advance(1)
-	DECQ(RCX)
-	JNZ(LabelRef("one"))
-	Label("done")
-	VZEROUPPER()
-	RET()
-}
-
-// dots32x16 is dots32.
-func dots32x16() {
-	TEXT("dots32x16", NOSPLIT, "func(dst, r, p *float32, k int)")
-	Pragma("noescape")
-	MOVQ(arg("dst"), RDI)
-	MOVQ(arg("r"), RSI)
-	MOVQ(arg("p"), RAX)
-	MOVQ(arg("k"), RCX)
-	VMOVUPS(Mem{Base: RAX}, Z0)
-	VMOVUPS(Mem{Base: RAX, Disp: 64}, Z1)
-	byFours(func(i int, z VecPhysical) {
-		VMULPS(Mem{Base: RSI, Disp: 128 * i}, Z0, z)
-		VFMADD231PS(Mem{Base: RSI, Disp: 128*i + 64}, Z1, z)
-	}, func(n int) { ADDQ(U32(128*n), RSI) })
+// fold adds the sixteen lanes of Z14 to four in X.
+func fold(X Op) {
+	VEXTRACTF64X4(Imm(1), Z14, Y13)
+	VADDPS(Y13, Y14, Y14)
+	VEXTRACTF128(Imm(1), Y14, X13)
+	VADDPS(X13, X14, X)
 }
 
 // pulls32x16 is pulls32.
@@ -245,20 +188,21 @@ func pulls32x16() {
 		VMOVUPS(Mem{Base: R10, Disp: 64 * i}, t[i])
 	}
 	VBROADCASTSS(pullLow, Z15)
-	byFours(func(i int, z VecPhysical) {
-		VBROADCASTSS(Mem{Base: R12, Disp: 4 * i}, Z8)
-		VBROADCASTSS(Mem{Base: R13, Disp: 4 * i}, Z9)
-		VPXORD(z, z, z)
+	byFours(func(i int, x Op) {
+		VBROADCASTSS(Mem{Base: R12, Disp: 4 * i}, Z16)
+		VBROADCASTSS(Mem{Base: R13, Disp: 4 * i}, Z17)
+		VPXORD(Z14, Z14, Z14)
 		for h := range 2 {
 			VMOVUPS(Mem{Base: RSI, Disp: 128*i + 64*h}, Z6)
-			VADDPS(Z8, Z6, Z7)
+			VADDPS(Z16, Z6, Z7)
 			VADDPS(t[h], Z7, Z7)
-			VFMSUB213PS(all[h], Z9, Z7)
+			VFMSUB213PS(all[h], Z17, Z7)
 			VMULPS(p[h], Z6, Z6)
 			VCMPPS(Imm(0x15), Z15, Z6, K1)
 			VMOVAPS_Z(Z6, K1, Z6)
-			VFMADD231PS(Z6, Z7, z)
+			VFMADD231PS(Z6, Z7, Z14)
 		}
+		fold(x)
 	}, func(n int) {
 		ADDQ(U32(128*n), RSI)
 		ADDQ(Imm(uint64(4*n)), R12)

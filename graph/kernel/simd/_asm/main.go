@@ -33,7 +33,6 @@ func main() {
 	pulls64()
 	gemm12x16()
 	hazards32x16()
-	dots32x16()
 	pulls32x16()
 	Generate()
 }

@@ -210,14 +210,42 @@ func hazards64() {
 	RET()
 }
 
-// addTo32 adds the eight lanes of Y (low half X) to the float32 at (DI).
-func addTo32(Y, X Op) {
-	VEXTRACTF128(Imm(1), Y, X14)
-	VADDPS(X14, X, X)
-	VHADDPS(X, X, X)
-	VHADDPS(X, X, X)
-	VADDSS(Mem{Base: RDI}, X, X)
-	VMOVSS(X, Mem{Base: RDI})
+// byFours goes through the actions, CX of them, four at a time and then one: sum leaves a quarter of the
+// block's sum for the action i places on in each lane of X, advance goes so many actions on. The sums are added to the float32
+// at DI.
+func byFours(sum func(i int, X Op), advance func(n int)) {
+	x := []VecPhysical{X8, X9, X10, X11}
+	SUBQ(Imm(4), RCX)
+	JLT(LabelRef("rest"))
+	Label("four")
+	for i := range x {
+		sum(i, x[i])
+	}
+	VHADDPS(X9, X8, X8)
+	VHADDPS(X11, X10, X10)
+	VHADDPS(X10, X8, X8)
+	VADDPS(Mem{Base: RDI}, X8, X8)
+	VMOVUPS(X8, Mem{Base: RDI})
+	ADDQ(Imm(16), RDI)
+	advance(4)
+	SUBQ(Imm(4), RCX)
+	JGE(LabelRef("four"))
+	Label("rest")
+	ADDQ(Imm(4), RCX)
+	JZ(LabelRef("done"))
+	Label("one")
+	sum(0, X8)
+	VHADDPS(X8, X8, X8)
+	VHADDPS(X8, X8, X8)
+	VADDSS(Mem{Base: RDI}, X8, X8)
+	VMOVSS(X8, Mem{Base: RDI})
+	ADDQ(Imm(4), RDI)
+	advance(1)
+	DECQ(RCX)
+	JNZ(LabelRef("one"))
+	Label("done")
+	VZEROUPPER()
+	RET()
 }
 
 // addTo64 adds the four lanes of Y (low half X) to the float64 at (DI).
@@ -237,20 +265,15 @@ func dots32() {
 	MOVQ(arg("p"), RAX)
 	MOVQ(arg("k"), RCX)
 	load4(RAX, Y0, Y1, Y2, Y3)
-
-	Label("dot32")
-	VMULPS(Mem{Base: RSI}, Y0, Y4)
-	VMULPS(Mem{Base: RSI, Disp: 32}, Y1, Y5)
-	VFMADD231PS(Mem{Base: RSI, Disp: 64}, Y2, Y4)
-	VFMADD231PS(Mem{Base: RSI, Disp: 96}, Y3, Y5)
-	VADDPS(Y5, Y4, Y4)
-	addTo32(Y4, X4)
-	ADDQ(Imm(128), RSI)
-	ADDQ(Imm(4), RDI)
-	DECQ(RCX)
-	JNZ(LabelRef("dot32"))
-	VZEROUPPER()
-	RET()
+	byFours(func(i int, X Op) {
+		VMULPS(Mem{Base: RSI, Disp: 128 * i}, Y0, Y4)
+		VMULPS(Mem{Base: RSI, Disp: 128*i + 32}, Y1, Y5)
+		VFMADD231PS(Mem{Base: RSI, Disp: 128*i + 64}, Y2, Y4)
+		VFMADD231PS(Mem{Base: RSI, Disp: 128*i + 96}, Y3, Y5)
+		VADDPS(Y5, Y4, Y4)
+		VEXTRACTF128(Imm(1), Y4, X5)
+		VADDPS(X5, X4, X)
+	}, func(n int) { ADDQ(U32(128*n), RSI) })
 }
 
 func dots64() {
@@ -275,17 +298,17 @@ func dots64() {
 	RET()
 }
 
-// pull32: ACC += p·r·(up·(r + gap + t) − all) for eight nodes, Y8 = gap, Y9 = up, without p·r below
-// Y15; Y14 is scratch.
-func pull32(o int, P, ALL, ACC Op) {
-	VMOVUPS(Mem{Base: RSI, Disp: o}, Y10)
-	VADDPS(Y8, Y10, Y11)
-	VADDPS(Mem{Base: R10, Disp: o}, Y11, Y11)
-	VFMSUB213PS(ALL, Y9, Y11)
-	VMULPS(P, Y10, Y10)
-	VCMPPS(Imm(0x15), Y15, Y10, Y14)
-	VANDPS(Y14, Y10, Y10)
-	VFMADD231PS(Y10, Y11, ACC)
+// pull32: ACC += p·r·(up·(r + gap + t) − all) for the eight nodes at o, Y4 = gap, Y5 = up, without p·r below
+// Y15, of the action i places on; all is at BX, t at R10; Y6, Y7 and Y14 are scratch.
+func pull32(i, o int, P, ACC Op) {
+	VMOVUPS(Mem{Base: RSI, Disp: 128*i + o}, Y6)
+	VADDPS(Y4, Y6, Y7)
+	VADDPS(Mem{Base: R10, Disp: o}, Y7, Y7)
+	VFMSUB213PS(Mem{Base: RBX, Disp: o}, Y5, Y7)
+	VMULPS(P, Y6, Y6)
+	VCMPPS(Imm(0x15), Y15, Y6, Y14)
+	VANDPS(Y14, Y6, Y6)
+	VFMADD231PS(Y6, Y7, ACC)
 }
 
 func pulls32() {
@@ -293,28 +316,24 @@ func pulls32() {
 	Pragma("noescape")
 	pulls()
 	load4(RAX, Y0, Y1, Y2, Y3)
-	load4(RBX, Y4, Y5, Y6, Y7)
 	VMOVUPS(pullLow, Y15)
-
-	Label("pull32")
-	VBROADCASTSS(Mem{Base: R12}, Y8)
-	VBROADCASTSS(Mem{Base: R13}, Y9)
-	VXORPS(Y12, Y12, Y12)
-	VXORPS(Y13, Y13, Y13)
-	pull32(0, Y0, Y4, Y12)
-	pull32(32, Y1, Y5, Y13)
-	pull32(64, Y2, Y6, Y12)
-	pull32(96, Y3, Y7, Y13)
-	VADDPS(Y13, Y12, Y12)
-	addTo32(Y12, X12)
-	ADDQ(Imm(128), RSI)
-	ADDQ(Imm(4), RDI)
-	ADDQ(Imm(4), R12)
-	ADDQ(Imm(4), R13)
-	DECQ(RCX)
-	JNZ(LabelRef("pull32"))
-	VZEROUPPER()
-	RET()
+	byFours(func(i int, X Op) {
+		VBROADCASTSS(Mem{Base: R12, Disp: 4 * i}, Y4)
+		VBROADCASTSS(Mem{Base: R13, Disp: 4 * i}, Y5)
+		VXORPS(Y12, Y12, Y12)
+		VXORPS(Y13, Y13, Y13)
+		pull32(i, 0, Y0, Y12)
+		pull32(i, 32, Y1, Y13)
+		pull32(i, 64, Y2, Y12)
+		pull32(i, 96, Y3, Y13)
+		VADDPS(Y13, Y12, Y12)
+		VEXTRACTF128(Imm(1), Y12, X13)
+		VADDPS(X13, X12, X)
+	}, func(n int) {
+		ADDQ(U32(128*n), RSI)
+		ADDQ(Imm(uint64(4*n)), R12)
+		ADDQ(Imm(uint64(4*n)), R13)
+	})
 }
 
 // pull64 is pull32 for four nodes in float64.
