@@ -131,6 +131,9 @@ func dots64(dst *float64, r *float64, p *float64, k int)
 func pulls64(dst *float64, r *float64, p *float64, all *float64, t *float64, gap *float64, up *float64, k int)
 
 //go:noescape
+func log1p64(dst *float64, x *float64, n int)
+
+//go:noescape
 func gemm12x16(c *float32, ldc int, a *float32, second int, ars int, acs int, b *float32, ldb int, k int, add bool)
 
 //go:noescape

@@ -3158,6 +3158,128 @@ pull64:
 	VZEROUPPER
 	RET
 
+// func log1p64(dst *float64, x *float64, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·log1p64(SB), NOSPLIT, $0-24
+	MOVQ    dst+0(FP), DI
+	MOVQ    x+8(FP), SI
+	MOVQ    n+16(FP), CX
+	VMOVUPD logOne<>+0(SB), Y15
+	VMOVUPD logRoot<>+0(SB), Y14
+	VMOVUPD logMagic<>+0(SB), Y13
+	VMOVUPD logHalf<>+0(SB), Y12
+
+loop:
+	VMOVUPD      (SI), Y0
+	VADDPD       Y15, Y0, Y1
+	VSUBPD       Y15, Y1, Y2
+	VSUBPD       Y2, Y0, Y2
+	VDIVPD       Y1, Y2, Y2
+	VPSUBQ       Y14, Y1, Y3
+	VPSRLQ       $0x34, Y3, Y5
+	VPSLLQ       $0x34, Y5, Y5
+	VPSUBQ       Y5, Y1, Y1
+	VPADDQ       logBias<>+0(SB), Y3, Y4
+	VPSRLQ       $0x34, Y4, Y4
+	VPOR         Y13, Y4, Y4
+	VSUBPD       logBiased<>+0(SB), Y4, Y4
+	VSUBPD       Y15, Y1, Y1
+	VADDPD       logTwo<>+0(SB), Y1, Y5
+	VDIVPD       Y5, Y1, Y5
+	VMULPD       Y5, Y5, Y6
+	VBROADCASTSD logR<>+0(SB), Y7
+	VBROADCASTSD logR<>+8(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD logR<>+16(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD logR<>+24(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD logR<>+32(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD logR<>+40(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD logR<>+48(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VMULPD       Y6, Y7, Y7
+	VMULPD       Y1, Y1, Y8
+	VMULPD       Y12, Y8, Y8
+	VADDPD       Y8, Y7, Y7
+	VFMADD231PD  logLn2Lo<>+0(SB), Y4, Y2
+	VFMADD231PD  Y5, Y7, Y2
+	VSUBPD       Y2, Y8, Y8
+	VSUBPD       Y8, Y1, Y1
+	VFMADD231PD  logLn2Hi<>+0(SB), Y4, Y1
+	VMOVUPD      Y1, (DI)
+	ADDQ         $0x20, SI
+	ADDQ         $0x20, DI
+	SUBQ         $0x04, CX
+	JG           loop
+	VZEROUPPER
+	RET
+
+DATA logOne<>+0(SB)/8, $0x3ff0000000000000
+DATA logOne<>+8(SB)/8, $0x3ff0000000000000
+DATA logOne<>+16(SB)/8, $0x3ff0000000000000
+DATA logOne<>+24(SB)/8, $0x3ff0000000000000
+GLOBL logOne<>(SB), RODATA|NOPTR, $32
+
+DATA logTwo<>+0(SB)/8, $0x4000000000000000
+DATA logTwo<>+8(SB)/8, $0x4000000000000000
+DATA logTwo<>+16(SB)/8, $0x4000000000000000
+DATA logTwo<>+24(SB)/8, $0x4000000000000000
+GLOBL logTwo<>(SB), RODATA|NOPTR, $32
+
+DATA logHalf<>+0(SB)/8, $0x3fe0000000000000
+DATA logHalf<>+8(SB)/8, $0x3fe0000000000000
+DATA logHalf<>+16(SB)/8, $0x3fe0000000000000
+DATA logHalf<>+24(SB)/8, $0x3fe0000000000000
+GLOBL logHalf<>(SB), RODATA|NOPTR, $32
+
+DATA logRoot<>+0(SB)/8, $0x3fe6a09e667f3bcd
+DATA logRoot<>+8(SB)/8, $0x3fe6a09e667f3bcd
+DATA logRoot<>+16(SB)/8, $0x3fe6a09e667f3bcd
+DATA logRoot<>+24(SB)/8, $0x3fe6a09e667f3bcd
+GLOBL logRoot<>(SB), RODATA|NOPTR, $32
+
+DATA logMagic<>+0(SB)/8, $0x4330000000000000
+DATA logMagic<>+8(SB)/8, $0x4330000000000000
+DATA logMagic<>+16(SB)/8, $0x4330000000000000
+DATA logMagic<>+24(SB)/8, $0x4330000000000000
+GLOBL logMagic<>(SB), RODATA|NOPTR, $32
+
+DATA logBias<>+0(SB)/8, $0x3ff0000000000000
+DATA logBias<>+8(SB)/8, $0x3ff0000000000000
+DATA logBias<>+16(SB)/8, $0x3ff0000000000000
+DATA logBias<>+24(SB)/8, $0x3ff0000000000000
+GLOBL logBias<>(SB), RODATA|NOPTR, $32
+
+DATA logBiased<>+0(SB)/8, $0x43300000000003ff
+DATA logBiased<>+8(SB)/8, $0x43300000000003ff
+DATA logBiased<>+16(SB)/8, $0x43300000000003ff
+DATA logBiased<>+24(SB)/8, $0x43300000000003ff
+GLOBL logBiased<>(SB), RODATA|NOPTR, $32
+
+DATA logLn2Hi<>+0(SB)/8, $0x3fe62e42fee00000
+DATA logLn2Hi<>+8(SB)/8, $0x3fe62e42fee00000
+DATA logLn2Hi<>+16(SB)/8, $0x3fe62e42fee00000
+DATA logLn2Hi<>+24(SB)/8, $0x3fe62e42fee00000
+GLOBL logLn2Hi<>(SB), RODATA|NOPTR, $32
+
+DATA logLn2Lo<>+0(SB)/8, $0x3dea39ef35793c76
+DATA logLn2Lo<>+8(SB)/8, $0x3dea39ef35793c76
+DATA logLn2Lo<>+16(SB)/8, $0x3dea39ef35793c76
+DATA logLn2Lo<>+24(SB)/8, $0x3dea39ef35793c76
+GLOBL logLn2Lo<>(SB), RODATA|NOPTR, $32
+
+DATA logR<>+0(SB)/8, $0x3fc2f112df3e5244
+DATA logR<>+8(SB)/8, $0x3fc39a09d078c69f
+DATA logR<>+16(SB)/8, $0x3fc7466496cb03de
+DATA logR<>+24(SB)/8, $0x3fcc71c51d8e78af
+DATA logR<>+32(SB)/8, $0x3fd2492494229359
+DATA logR<>+40(SB)/8, $0x3fd999999997fa04
+DATA logR<>+48(SB)/8, $0x3fe5555555555593
+GLOBL logR<>(SB), RODATA|NOPTR, $56
+
 // func gemm12x16(c *float32, ldc int, a *float32, second int, ars int, acs int, b *float32, ldb int, k int, add bool)
 // Requires: AVX, AVX512F
 TEXT ·gemm12x16(SB), NOSPLIT, $0-73

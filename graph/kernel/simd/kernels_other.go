@@ -231,3 +231,5 @@ func hazards32x16(r, p, all, table *float32, plane int, at *int32, delta, up *fl
 }
 
 func pulls32x16(dst, r, p, all, t, gap, up *float32, k int) { pulls32(dst, r, p, all, t, gap, up, k) }
+
+func log1p64(dst, x *float64, n int) { Log1p(of(dst, n), of(x, n)) }

@@ -49,6 +49,7 @@ const (
 	kHazards64
 	kDots64
 	kPulls64
+	kLog1p
 	routines
 )
 

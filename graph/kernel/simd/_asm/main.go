@@ -31,6 +31,7 @@ func main() {
 	hazards64()
 	dots64()
 	pulls64()
+	log1p64()
 	gemm12x16()
 	hazards32x16()
 	pulls32x16()
