@@ -346,7 +346,9 @@ func (s *sums) fixed(pi func(dst []float64, i int) error, logged []float64) erro
 							x := w[i] * e.correction(l)
 							if e.model != nil {
 								for b, q := range pi {
-									x += q * e.q(b, l)
+									if q > 0 {
+										x += q * e.q(b, l)
+									}
 								}
 							}
 							return x
