@@ -112,11 +112,21 @@ func (a *Adam) update(i int, x, g *tensor.Dense) {
 func (a *Adam) update64(decay, rate, root float64, x, g, m, v []float64) {
 	g, m, v = g[:len(x)], m[:len(x)], v[:len(x)]
 	for i := range x {
-		d := g[i] + decay*x[i]
-		m[i] = a.Beta1*m[i] + (1-a.Beta1)*d
-		v[i] = a.Beta2*v[i] + (1-a.Beta2)*d*d
+		d := unless(g[i]+decay*x[i], 0x1p-960)
+		m[i] = unless(a.Beta1*m[i]+(1-a.Beta1)*d, 0x1p-960)
+		d = unless(d, 0x1p-480)
+		v[i] = unless(a.Beta2*v[i]+(1-a.Beta2)*d*d, 0x1p-980)
 		x[i] -= rate * m[i] / (math.Sqrt(v[i])*root + a.Epsilon)
 	}
+}
+
+// unless returns x, 0 if |x| is below least: moments of what has no gradient any more do not end as
+// subnormal numbers, see [simd.Adam32].
+func unless(x, least float64) float64 {
+	if x > -least && x < least {
+		return 0
+	}
+	return x
 }
 
 func (a *Adam) update32(decay, rate, root float64, x, g, m, v []float32) {

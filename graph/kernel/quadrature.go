@@ -18,16 +18,16 @@ import (
 //
 // A grid is safe for concurrent use.
 type grid[E float32 | float64] struct {
-	h          float64
-	t          []E     // points, blocks·lanes of them; those past the last node belong to the same rule
-	cell       float64 // width of a cell
-	far        float64 // gap from which r is 0 at all points
-	at         []int32 // where the coefficients for a cell of gap 0, 1, … begin
-	table      []E
-	plane      int // length of a row of one coefficient
-	lanes      int // points of a block
-	negligible E   // products below it are taken for 0
-	pool       sync.Pool
+	h     float64
+	t     []E     // points, blocks·lanes of them; those past the last node belong to the same rule
+	cell  float64 // width of a cell
+	far   float64 // gap from which r is 0 at all points
+	at    []int32 // where the coefficients for a cell of gap 0, 1, … begin
+	table []E
+	plane int     // length of a row of one coefficient
+	lanes int     // points of a block
+	lift  float64 // factor of the products that hazards writes
+	pool  sync.Pool
 
 	hazards func(r, p, all, table []E, plane int, at []int32, delta, up []E)
 	dots    func(dst, r, p []E)
@@ -38,15 +38,18 @@ type grid[E float32 | float64] struct {
 const high32 = 7
 
 // newGrid32 makes the grid in float32. Cells hold log Φ to the fourth power;
-// their relative error in r is below 2e-7 up to u = 6.
+// their relative error in r is below 2e-7 up to u = 6. Hazards below 2⁻¹⁰⁰ are 0.
 func newGrid32(nodes int) *grid[float32] {
-	g := &grid[float32]{lanes: simd.Lanes32, negligible: 1e-37,
+	g := &grid[float32]{lanes: simd.Lanes32, lift: simd.Lift32,
 		hazards: simd.Hazards32, dots: simd.Dots32, pulls: simd.Pulls32}
 	used := 0
 	for h, low := step(nodes); used < nodes && low+float64(used)*h <= high32; {
 		used++
 	}
 	g.fill(nodes, used, simd.Planes32, 12.5, func(c []float64, u float64) {
+		if u > 11.7 {
+			return
+		}
 		// r' = −r(u + r) gives the series of r, log Φ is its integral.
 		r0 := InvMills(u)
 		s := u + r0
@@ -60,7 +63,7 @@ func newGrid32(nodes int) *grid[float32] {
 
 // newGrid64 makes the grid in float64. Cells hold Φ to the eighth power.
 func newGrid64(nodes int) *grid[float64] {
-	g := &grid[float64]{lanes: simd.Lanes64, negligible: negligible,
+	g := &grid[float64]{lanes: simd.Lanes64, lift: 1,
 		hazards: simd.Hazards64, dots: simd.Dots64, pulls: simd.Pulls64}
 	g.fill(nodes, nodes, simd.Planes64, 16, func(c []float64, u float64) {
 		t := taylor(u)
@@ -148,8 +151,9 @@ type row[E float32 | float64] struct {
 	at    []int32
 	delta []E
 	gap   []E
-	up    []E // the gradient with respect to their propensities
-	sum   []E // the result
+	up    []E // the gradient with respect to their propensities, times a power of 2
+	sum   []E // the result, times unit⁻¹
+	unit  float64
 	r     []E // hazards, lanes to an action
 	p     []E // products ∏_k Φ(u_kj)
 	all   []E // Σ_k up_k r_kj
@@ -181,7 +185,8 @@ func lay[T Float, E float32 | float64](g *grid[E], s *row[E], z, up []T) bool {
 	}
 	k := len(z)
 	who, at, delta, gap, ups := s.who[:k], s.at[:k], s.delta[:k], s.gap[:k], s.up[:k]
-	n, perCell := 0, 1/g.cell
+	n, perCell, raise := 0, 1/g.cell, g.raise(widest(up))
+	s.unit = 1 / (raise * g.lift)
 	for a, v := range z {
 		d := 0.0
 		if v != m { // both may be −Inf
@@ -189,7 +194,7 @@ func lay[T Float, E float32 | float64](g *grid[E], s *row[E], z, up []T) bool {
 		}
 		u := E(0)
 		if up != nil {
-			u = E(up[a])
+			u = E(clearBelow(float64(up[a])*raise, 0x1p-126))
 		}
 		if d >= g.far {
 			if u-u == 0 {
@@ -206,11 +211,40 @@ func lay[T Float, E float32 | float64](g *grid[E], s *row[E], z, up []T) bool {
 	return true
 }
 
-// write puts h·sum in its columns of dst, 0 in the others.
+// raise is the power of 2 that brings gradients of at most so much near 2³² in float32, where
+// products with hazards are hardly ever subnormal; 1 in float64. Where P is not 0 the hazards add
+// to less than 2¹⁰, so that no sum in pulls reaches 2¹²⁶.
+func (g *grid[E]) raise(most float64) float64 {
+	if g.lift == 1 || most == 0 || math.IsInf(most, 0) || most != most {
+		return 1
+	}
+	_, e := math.Frexp(most)
+	return math.Ldexp(1, 32-e)
+}
+
+// widest returns the largest |x_i|, NaN if one is.
+func widest[T Float](x []T) float64 {
+	var most T
+	for _, v := range x {
+		most = max(most, v, -v)
+	}
+	return float64(most)
+}
+
+// clearBelow returns 0 in place of what is nearer to it than least.
+func clearBelow(x, least float64) float64 {
+	if math.Abs(x) < least {
+		return 0
+	}
+	return x
+}
+
+// write puts h·sum in its columns of dst, 0 in the others and in place of subnormal numbers.
 func write[T Float, E float32 | float64](g *grid[E], s *row[E], dst []T) {
 	clear(dst)
+	least := leastNormal[T]()
 	for i, a := range s.who {
-		dst[a] = T(g.h * float64(s.sum[i]))
+		dst[a] = T(clearBelow(g.h*float64(s.sum[i])*s.unit, least))
 	}
 }
 
@@ -228,11 +262,11 @@ func integrate[T Float, E float32 | float64](g *grid[E], dst, z []T, k int) {
 			fill(to, T(math.NaN()))
 			continue
 		}
-		// P grows with t: once it is negligible, so is it at all points left.
+		// P grows with t: once it is 0, so is it at all points left.
 		for j := len(g.t) - g.lanes; j >= 0; j -= g.lanes {
 			g.hazards(s.r, s.p, s.all, g.table[j:], g.plane, s.at, s.delta, s.up)
 			g.dots(s.sum, s.r, s.p)
-			if s.p[0] < g.negligible {
+			if s.p[0] == 0 {
 				break
 			}
 		}
@@ -253,7 +287,7 @@ func integrateGrad[T Float, E float32 | float64](g *grid[E], dz, z, dpi []T, k i
 		for j := len(g.t) - g.lanes; j >= 0; j -= g.lanes {
 			g.hazards(s.r, s.p, s.all, g.table[j:], g.plane, s.at, s.delta, s.up)
 			g.pulls(s.sum, s.r, s.p, s.all, g.t[j:], s.gap, s.up)
-			if s.p[0] < g.negligible {
+			if s.p[0] == 0 {
 				break
 			}
 		}

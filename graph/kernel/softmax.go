@@ -22,9 +22,9 @@ func LogSoftmax[T Float](dst, x []T, k int) {
 			share(to, from, T(m), -math.Log(float64(ties)), math.Inf(-1))
 			continue
 		}
-		z := math.Log1p(tail)
+		z, least := math.Log1p(tail), leastNormal[T]()
 		for a, v := range from {
-			to[a] = T((float64(v) - m) - z)
+			to[a] = T(clearBelow((float64(v)-m)-z, least))
 		}
 	}
 }
@@ -36,7 +36,8 @@ func LogSoftmax[T Float](dst, x []T, k int) {
 // x and dst are rows×k. Any x: an entry of −Inf has π = 0; where the maximum
 // is infinite, the entries that reach it share the row evenly (so a row of
 // −Inf gives 1/k throughout). A row of equal entries gives exactly 1/k. In
-// float32, with vector kernels, the arithmetic is float32 inside.
+// float32, with vector kernels, the arithmetic is float32 inside. What would be
+// subnormal is 0.
 func Softmax[T Float](dst, x []T, k int) {
 	rows := rowsOf("Softmax", len(x), k, len(dst))
 	x32, is32 := any(x).([]float32)
@@ -53,14 +54,15 @@ func Softmax[T Float](dst, x []T, k int) {
 			share(to, from, T(m), 1/float64(ties), 0)
 			continue
 		}
+		least := leastNormal[T]() * (1 + tail)
 		for a, e := range exps {
-			exps[a] = e / (1 + tail)
+			exps[a] = clearBelow(e, least) / (1 + tail)
 		}
 		if exps != nil {
 			continue
 		}
 		for a, v := range from {
-			to[a] = T(math.Exp(float64(v)-m) / (1 + tail))
+			to[a] = T(clearBelow(exp(float64(v)-m), least) / (1 + tail))
 		}
 	}
 }
@@ -86,7 +88,7 @@ func sumExp[T Float](row []T, keep []float64) (m, tail float64, ties int) {
 		return m, 0, ties
 	}
 	for i, v := range row {
-		e := math.Exp(float64(v) - m)
+		e := exp(float64(v) - m)
 		if i != top {
 			tail += e
 		}
@@ -95,6 +97,14 @@ func sumExp[T Float](row []T, keep []float64) (m, tail float64, ties int) {
 		}
 	}
 	return m, tail, 0
+}
+
+// exp is eˣ, 0 where that is subnormal.
+func exp(x float64) float64 {
+	if x < -708 {
+		return 0
+	}
+	return math.Exp(x)
 }
 
 // share gives the entries equal to m the value in, all others out.

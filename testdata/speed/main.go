@@ -3,6 +3,9 @@
 //	go run ./testdata/speed              # the table
 //	go run ./testdata/speed --check      # that both compute the same, nothing else
 //	go run ./testdata/speed --scaling    # how a step's time grows
+//	go run ./testdata/speed --limits     # a step's operations and bytes, and the share of the machine's peak
+//	go run ./testdata/speed --regress    # kernels and steps beside the path in Go, and what baseline.json keeps
+//	go run ./testdata/speed --evaluation # how certify and evaluate grow in rows and actions
 //
 // One step is forward, backward and the update by Adam, in float32. Ours is the
 // step of train.Fit: rows fed from the log in shuffled order, fresh noise, a run of
@@ -22,6 +25,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -55,7 +59,9 @@ type options struct {
 	sizes                            map[string]*[]int // by their letters
 	dense, checkOnly, scaling, alone bool
 	noiseName, python, format, data  string
-	steps                            string
+	steps, baseline                  string
+	limits, regress, write           bool
+	evaluation                       bool
 }
 
 func command() *cobra.Command {
@@ -72,6 +78,11 @@ func command() *cobra.Command {
 	f.BoolVar(&o.dense, "dense", false, "random dense contexts in place of MNIST's")
 	f.BoolVar(&o.checkOnly, "check", false, "compare values and gradients, and measure nothing")
 	f.BoolVar(&o.scaling, "scaling", false, "measure how the time of a step grows in B, K, d and S, without PyTorch")
+	f.BoolVar(&o.limits, "limits", false, "print each step's operations and bytes, and its share of the measured peak, on one thread")
+	f.BoolVar(&o.regress, "regress", false, "compare kernels and steps, as ratios to the path in Go, with --baseline; fail if one is slower")
+	f.StringVar(&o.baseline, "baseline", "testdata/speed/baseline.json", "file of the ratios that --regress compares with")
+	f.BoolVar(&o.write, "write", false, "with --regress: keep today's ratios in --baseline")
+	f.BoolVar(&o.evaluation, "evaluation", false, "measure how certificates and estimates grow in n and K")
 	f.BoolVar(&o.alone, "alone", false, "measure without PyTorch")
 	f.IntVar(&o.rounds, "rounds", 5, "rounds of turns")
 	f.DurationVar(&o.budget, "budget", 300*time.Millisecond, "time of one side in one round, at least one step")
@@ -149,6 +160,13 @@ func (o *options) run(ctx context.Context) error {
 	b := &o.bench
 	b.noise = noise.Noise
 
+	switch {
+	case o.regress:
+		runtime.GOMAXPROCS(1)
+		return b.regress(ctx, os.Stdout, o.baseline, o.write)
+	case o.evaluation:
+		return b.evaluation(ctx, os.Stdout)
+	}
 	var images *dataset.Data
 	if o.scaling || slices.ContainsFunc(shapes, func(s shape) bool { return !s.Dense }) {
 		if images, err = dataset.Open("mnist", o.data); err != nil {
@@ -170,6 +188,14 @@ func (o *options) run(ctx context.Context) error {
 		}
 	}
 
+	if o.limits {
+		runtime.GOMAXPROCS(1)
+		var tasks []*task
+		for _, s := range shapes {
+			tasks = append(tasks, newTask(s, images))
+		}
+		return b.limits(ctx, os.Stdout, tasks)
+	}
 	doc := newDocument(b)
 	if o.scaling {
 		if doc.Growth, err = b.scaling(ctx, o.base(shapes[0]), images); err != nil {

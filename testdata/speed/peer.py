@@ -323,6 +323,18 @@ class Peer:
             micros.append((time.perf_counter() - before) * 1e6)
         return {"micros": statistics.median(micros), "peak": peak(False)}
 
+    def product(self, r):
+        """Processor time of a product of two square matrices on one thread."""
+        torch.set_num_threads(1)
+        self.blas.threads(1)
+        x, y, micros = torch.randn(r["n"], r["n"]), torch.randn(r["n"], r["n"]), []
+        z, begin = torch.mm(x, y), time.perf_counter()
+        while len(micros) < 3 or time.perf_counter() - begin < r["seconds"]:
+            before = time.process_time()
+            torch.mm(x, y, out=z)
+            micros.append((time.process_time() - before) * 1e6)
+        return {"micros": statistics.median(micros)}
+
     @staticmethod
     def step(t, objective, i, r):
         t.adam.zero_grad(set_to_none=True)

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"opl/graph/kernel/simd"
 	"opl/graph/kernel/workers"
 	"opl/policies/propensity"
 	"opl/train/inspect"
@@ -345,7 +346,9 @@ func (s *sums) fixed(pi func(dst []float64, i int) error, logged []float64) erro
 							x := w[i] * e.correction(l)
 							if e.model != nil {
 								for b, q := range pi {
-									x += q * e.q(b, l)
+									if q > 0 {
+										x += q * e.q(b, l)
+									}
 								}
 							}
 							return x
@@ -390,6 +393,7 @@ func (s *sums) posterior(pol propensity.Family, q propensity.Posterior) error {
 		pi, one, eps, scratch := make([]float64, k), make([]float64, k), make([]float64, k), make([]float64, k)
 		unit := from
 		noise := rand.New(rand.NewPCG(s.o.Seed, 0xce27+uint64(from)))
+		var buf addends
 		var err error
 		logs.Scores(s.log.X, contexts, q.Mu, k, func(i int, scores []float64) {
 			if err != nil {
@@ -415,24 +419,48 @@ func (s *sums) posterior(pol propensity.Family, q propensity.Posterior) error {
 				if e, err = s.row(s.rows[lo+i], p.model, nil, scratch); err != nil {
 					return
 				}
-				p.add(&e, pi, m, s.draws > 0)
+				p.add(&e, pi, m, s.draws > 0, &buf)
 			}
 		})
 		return err
 	})
 }
 
-// add adds a row of a posterior's policy.
-func (p *part) add(e *estimate, pi []float64, m float64, sampled bool) {
+// faint is a probability whose terms are left out: all of a row's are below 1e-15 of its sum.
+const faint = 0x1p-70
+
+// add adds a row of a posterior's policy. buf is scratch.
+func (p *part) add(e *estimate, pi []float64, m float64, sampled bool, buf *addends) {
+	buf.w = buf.w[:0]
+	buf.b = buf.b[:0]
+	if p.model != nil {
+		for b, w := range pi {
+			if b != e.action && w > faint {
+				buf.b, buf.w = append(buf.b, b), append(buf.w, w)
+			}
+		}
+	}
 	for _, side := range []struct {
 		ell, sum, square []float64
 		shift            float64
 	}{{p.ell, p.risk, p.squareR, 0}, {p.ellGain, p.gain, p.squareG, e.cost}} {
-		for g, l := range side.ell {
-			c := e.correction(l)
-			at := math.Log1p(-l * (e.q(e.action, l) + c - side.shift)) // of the logged action
+		y := buf.log[:0] // −ℓX of the logged action and of the others, by ℓ
+		for _, l := range side.ell {
+			y = append(y, -l*(e.q(e.action, l)+e.correction(l)-side.shift))
 			if p.model == nil {
-				rest := math.Log1p(l * side.shift) // of every other one
+				y = append(y, l*side.shift) // of every other one
+			}
+			for _, b := range buf.b {
+				y = append(y, -l*(e.q(b, l)-side.shift))
+			}
+		}
+		buf.log = y
+		simd.Log1p(y, y)
+		for g := range side.ell {
+			at := y[0]
+			if y = y[1:]; p.model == nil {
+				rest := y[0]
+				y = y[1:]
 				side.sum[g] += (rest + pi[e.action]*(at-rest)) / m
 				if sampled {
 					side.square[g] += (at - rest) * (at - rest) / (m * m)
@@ -440,14 +468,19 @@ func (p *part) add(e *estimate, pi []float64, m float64, sampled bool) {
 				continue
 			}
 			x := pi[e.action] * at
-			for b, w := range pi {
-				if b != e.action && w > 0 {
-					x += w * math.Log1p(-l*(e.q(b, l)-side.shift))
-				}
+			for i, w := range buf.w {
+				x += w * y[i]
 			}
+			y = y[len(buf.w):]
 			side.sum[g] += x / m
 		}
 	}
+}
+
+// addends are what add computes at once.
+type addends struct {
+	b      []int
+	w, log []float64
 }
 
 // mixtures are the e-values of the risk and the gain, and the share of δ that each has.

@@ -5,7 +5,7 @@ import "math"
 // Add writes x + y to dst; all have len(dst) elements. dst may be an operand.
 func Add[T Float](dst, x, y []T) {
 	x, y = x[:len(dst)], y[:len(dst)]
-	if vector(dst) {
+	if vector(kAdd, dst) {
 		add32(at(dst), at(x), at(y), len(dst))
 		return
 	}
@@ -14,13 +14,10 @@ func Add[T Float](dst, x, y []T) {
 	}
 }
 
-//go:noescape
-func add32(dst, x, y *float32, n int)
-
 // Sub writes x − y to dst; all have len(dst) elements. dst may be an operand.
 func Sub[T Float](dst, x, y []T) {
 	x, y = x[:len(dst)], y[:len(dst)]
-	if vector(dst) {
+	if vector(kSub, dst) {
 		sub32(at(dst), at(x), at(y), len(dst))
 		return
 	}
@@ -29,13 +26,10 @@ func Sub[T Float](dst, x, y []T) {
 	}
 }
 
-//go:noescape
-func sub32(dst, x, y *float32, n int)
-
 // Mul writes x · y to dst; all have len(dst) elements. dst may be an operand.
 func Mul[T Float](dst, x, y []T) {
 	x, y = x[:len(dst)], y[:len(dst)]
-	if vector(dst) {
+	if vector(kMul, dst) {
 		mul32(at(dst), at(x), at(y), len(dst))
 		return
 	}
@@ -44,13 +38,10 @@ func Mul[T Float](dst, x, y []T) {
 	}
 }
 
-//go:noescape
-func mul32(dst, x, y *float32, n int)
-
 // Div writes x / y to dst; all have len(dst) elements. dst may be an operand.
 func Div[T Float](dst, x, y []T) {
 	x, y = x[:len(dst)], y[:len(dst)]
-	if vector(dst) {
+	if vector(kDiv, dst) {
 		div32(at(dst), at(x), at(y), len(dst))
 		return
 	}
@@ -59,17 +50,14 @@ func Div[T Float](dst, x, y []T) {
 	}
 }
 
-//go:noescape
-func div32(dst, x, y *float32, n int)
-
 // Affine writes c·x + d, the product rounded, to dst, which has as many elements as
 // x. Where d is 0 nothing is added, which keeps −0.
 func Affine[T Float](dst, x []T, c, d T) {
 	dst = dst[:len(x)]
 	switch {
-	case vector(x) && d == 0:
+	case vector(kAffine, x) && d == 0:
 		scale32(at(dst), at(x), len(x), float32(c), 0)
-	case vector(x):
+	case vector(kAffine, x):
 		affine32(at(dst), at(x), len(x), float32(c), float32(d))
 	case d == 0:
 		for i, v := range x {
@@ -82,16 +70,10 @@ func Affine[T Float](dst, x []T, c, d T) {
 	}
 }
 
-//go:noescape
-func scale32(dst, x *float32, n int, c, d float32)
-
-//go:noescape
-func affine32(dst, x *float32, n int, c, d float32)
-
 // AtLeast writes max(x, c), NaN where x is, to dst, which has as many elements as x.
 func AtLeast[T Float](dst, x []T, c T) {
 	dst = dst[:len(x)]
-	if vector(x) {
+	if vector(kAtLeast, x) {
 		atLeast32(at(dst), at(x), len(x), float32(c), 0)
 		return
 	}
@@ -100,13 +82,10 @@ func AtLeast[T Float](dst, x []T, c T) {
 	}
 }
 
-//go:noescape
-func atLeast32(dst, x *float32, n int, c, d float32)
-
 // Above writes 1 where x > c, 0 elsewhere, to dst, which has as many elements as x.
 func Above[T Float](dst, x []T, c float64) {
 	dst = dst[:len(x)]
-	if vector(x) {
+	if vector(kAbove, x) {
 		above32(at(dst), at(x), len(x), floor32(c), 1)
 		return
 	}
@@ -127,13 +106,10 @@ func floor32(c float64) float32 {
 	return f
 }
 
-//go:noescape
-func above32(dst, x *float32, n int, c, d float32)
-
 // Abs writes |x|.
 func Abs[T Float](dst, x []T) {
 	dst = dst[:len(x)]
-	if vector(x) {
+	if vector(kAbs, x) {
 		abs32(at(dst), at(x), len(x), 0, 0)
 		return
 	}
@@ -142,30 +118,32 @@ func Abs[T Float](dst, x []T) {
 	}
 }
 
-//go:noescape
-func abs32(dst, x *float32, n int, c, d float32)
-
 // Exp32 writes eˣ to dst, which may be x itself; dst has at least len(x)
 // elements. The error is below 1.5 units in the last place, e⁰ is exactly 1,
-// results below the least normal number are rounded to subnormal ones, −Inf
-// gives 0, NaN stays NaN.
+// results below √2·2⁻¹²⁶ are 0, of which many processors are faster than of
+// subnormal numbers, −Inf gives 0, NaN stays NaN.
 func Exp32(dst, x []float32) {
 	dst = dst[:len(x)]
-	if vector(x) {
+	if vector(kExp, x) {
 		exp32(at(dst), at(x), len(x), 0, 0)
 		return
 	}
 	for i, v := range x {
-		dst[i] = float32(math.Exp(float64(v)))
+		dst[i] = exp(v)
 	}
 }
 
-//go:noescape
-func exp32(dst, x *float32, n int, c, d float32)
+// exp is eˣ, 0 where the vector kernels' 2ⁿ with n = round(x·log₂e) is at most 2⁻¹²⁶.
+func exp(x float32) float32 {
+	if float32(x*math.Log2E) <= -125.5 {
+		return 0
+	}
+	return float32(math.Exp(float64(x)))
+}
 
 // Fill sets every element to c.
 func Fill[T Float](dst []T, c T) {
-	if vector(dst) {
+	if vector(kAcross, dst) {
 		v := float32(c)
 		across32(at(dst), &v, 1, len(dst))
 		return
@@ -178,7 +156,7 @@ func Fill[T Float](dst []T, c T) {
 // Across fills row i of dst, [len(x)×k], with x_i.
 func Across[T Float](dst, x []T, k int) {
 	dst = dst[:len(x)*k]
-	if vector(dst) {
+	if vector(kAcross, dst) {
 		across32(at(dst), at(x), len(x), k)
 		return
 	}
@@ -187,13 +165,10 @@ func Across[T Float](dst, x []T, k int) {
 	}
 }
 
-//go:noescape
-func across32(dst, x *float32, rows, k int)
-
 // RowSums writes the sum of each row of x, [len(dst)×k].
 func RowSums[T Float](dst, x []T, k int) {
 	x = x[:len(dst)*k]
-	if vector(x) {
+	if vector(kRowSums, x) {
 		rowSums32(at(dst), at(x), len(dst), k)
 		return
 	}
@@ -206,13 +181,10 @@ func RowSums[T Float](dst, x []T, k int) {
 	}
 }
 
-//go:noescape
-func rowSums32(dst, x *float32, rows, k int)
-
 // Sum returns the sum of x, added in float64 whatever T is: over a batch it is then
 // exact to the last place of float32.
 func Sum[T Float](x []T) float64 {
-	if vector(x) {
+	if vector(kSum, x) {
 		return sum32(at(x), len(x))
 	}
 	var s float64
@@ -222,13 +194,10 @@ func Sum[T Float](x []T) float64 {
 	return s
 }
 
-//go:noescape
-func sum32(x *float32, n int) float64
-
 // NonFinite returns the index of the first element that is NaN or infinite, −1 if
 // there is none.
 func NonFinite[T Float](x []T) int {
-	if vector(x) && finite32(at(x), len(x)) {
+	if vector(kFinite, x) && finite32(at(x), len(x)) {
 		return -1
 	}
 	for i, v := range x {
@@ -238,9 +207,6 @@ func NonFinite[T Float](x []T) int {
 	}
 	return -1
 }
-
-//go:noescape
-func finite32(x *float32, n int) bool
 
 // Repeat writes to dst the rows of k elements that come of repeating each row of x
 // s times, from row number from of these on.
@@ -254,7 +220,7 @@ func Repeat[T Float](dst, x []T, k, s, from int) {
 				dst[i] = v
 			}
 		}
-	case vector(dst):
+	case vector(kRepeat, dst):
 		x = x[from/s*k : ((from+rows-1)/s+1)*k]
 		repeat32(at(dst), at(x), rows, k, s, s-from%s)
 	default:
@@ -264,12 +230,9 @@ func Repeat[T Float](dst, x []T, k, s, from int) {
 	}
 }
 
-//go:noescape
-func repeat32(dst, x *float32, rows, k, s, left int)
-
 // AddRows adds each of the rows of x, of len(dst) elements, to dst, in order.
 func AddRows[T Float](dst, x []T) {
-	if vector(dst) && len(x) >= len(dst) {
+	if vector(kAddRows, dst) && len(x) >= len(dst) {
 		sumRows32(at(dst), at(x), len(x)/len(dst), len(dst))
 		return
 	}
@@ -280,14 +243,11 @@ func AddRows[T Float](dst, x []T) {
 	}
 }
 
-//go:noescape
-func sumRows32(dst, x *float32, rows, k int)
-
 // Narrow32 rounds x to float32.
 func Narrow32(dst []float32, x []float64) {
 	dst = dst[:len(x)]
 	n := 0
-	if avx2 && len(x) >= 8 {
+	if has(kNarrow) && len(x) >= 8 {
 		n = len(x) &^ 7
 		narrow32(&dst[0], &x[0], n)
 	}
@@ -295,6 +255,3 @@ func Narrow32(dst []float32, x []float64) {
 		dst[i] = float32(x[i])
 	}
 }
-
-//go:noescape
-func narrow32(dst *float32, x *float64, n int)

@@ -21,7 +21,7 @@ func (m Matrix) T() Matrix {
 }
 
 const (
-	tileRows = 6   // of a product that a kernel holds in registers
+	tileRows = 6   // of a product that a kernel holds in registers; AVX-512 holds two
 	tileCols = 16  // likewise
 	depth    = 384 // terms of a sum between two stores
 
@@ -66,7 +66,7 @@ func gemm(dst []float32, a, b Matrix, i0, i1, j0, j1 int, add bool) {
 	}
 	blocks := (i1 - i0 + tileRows - 1) / tileRows
 	kc := min(k, depth)
-	mem := borrow(kc*tileCols + blocks*tileRows*kc + tileRows*tileCols)
+	mem := borrow(kc*tileCols + blocks*tileRows*kc + 2*tileRows*tileCols)
 	defer buffers.Put(mem)
 	panel, rest := (*mem)[:kc*tileCols], (*mem)[kc*tileCols:]
 	packed, edge := rest[:blocks*tileRows*kc], rest[blocks*tileRows*kc:]
@@ -87,17 +87,29 @@ func gemm(dst []float32, a, b Matrix, i0, i1, j0, j1 int, add bool) {
 			} else {
 				packCols(panel, b, t0, t1, j, j+w)
 			}
-			for i := i0; i < i1; i += tileRows {
-				from, ars, acs := &packed[(i-i0)*d], 1, tileRows
-				if a.ColStride == 1 && i+tileRows <= i1 {
-					from, ars, acs = &a.Data[i*a.RowStride+t0], a.RowStride, 1
+			for i, step := i0, 0; i < i1; i += step {
+				step = tileRows
+				if level[kGemm] >= avx512 && i+tileRows < i1 && (i+2*tileRows <= i1 || a.ColStride != 1) {
+					step = 2 * tileRows
 				}
-				if w == tileCols && i+tileRows <= i1 {
-					gemm6x16(&dst[i*n+j], n, from, ars, acs, cols, ldb, d, add || t0 > 0)
+				from, second, ars, acs := &packed[(i-i0)*d], tileRows*d, 1, tileRows
+				if a.ColStride == 1 && i+tileRows <= i1 {
+					from, second, ars, acs = &a.Data[i*a.RowStride+t0], tileRows*a.RowStride, a.RowStride, 1
+				}
+				to, ldc, sum := &edge[0], tileCols, false
+				whole := w == tileCols && i+step <= i1
+				if whole {
+					to, ldc, sum = &dst[i*n+j], n, add || t0 > 0
+				}
+				if step == tileRows {
+					gemm6x16(to, ldc, from, ars, acs, cols, ldb, d, sum)
+				} else {
+					gemm12x16(to, ldc, from, second, ars, acs, cols, ldb, d, sum)
+				}
+				if whole {
 					continue
 				}
-				gemm6x16(&edge[0], tileCols, from, ars, acs, cols, ldb, d, false)
-				for r := range min(tileRows, i1-i) {
+				for r := range min(step, i1-i) {
 					row := dst[(i+r)*n+j : (i+r)*n+j+w]
 					if t0 == 0 && !add {
 						copy(row, edge[r*tileCols:])
@@ -161,9 +173,3 @@ func transpose(dst []float32, ldd int, src []float32, lds, rows, cols int) {
 		}
 	}
 }
-
-//go:noescape
-func gemm6x16(c *float32, ldc int, a *float32, ars, acs int, b *float32, ldb, k int, add bool)
-
-//go:noescape
-func transpose8(dst *float32, ldd int, src *float32, lds int, n int)

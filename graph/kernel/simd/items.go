@@ -55,12 +55,3 @@ func AddScaled32(dst, x []float32, c float32) {
 	_ = x[len(dst)-1]
 	axpy32(&dst[0], &x[0], len(dst), c)
 }
-
-//go:noescape
-func columnMax32(m, s *float32, rows, w, ws int)
-
-//go:noescape
-func columnExp32(s, m, sum *float32, rows, w, ws int)
-
-//go:noescape
-func axpy32(dst, x *float32, n int, c float32)

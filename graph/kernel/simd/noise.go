@@ -47,7 +47,7 @@ func (s *Strata) Points(dst []uint32, stride int, buf []uint32, key uint64, colu
 	width := uint32((stride + Lanes - 1) &^ (Lanes - 1)) // of the hashed counters' rows
 	first, second := uint32(column), uint32(s.n)*width+uint32(column)
 	lanes := min(Lanes, stride-column)
-	if avx2 {
+	if has(kStrata) {
 		strataKeys(&buf[0], s.n, key, first, width, s.mask)
 		if s.n > 1 {
 			sortLanes(&buf[0], &s.pairs[0], len(s.pairs)/2)
@@ -99,7 +99,7 @@ func hash(key uint64, counter uint32) uint32 {
 func Scramble(dst, points, seeds, shifts []uint32) {
 	points = points[:len(dst)]
 	n := 0
-	if avx2 && len(dst) >= Lanes {
+	if has(kScramble) && len(dst) >= Lanes {
 		n = len(dst) &^ (Lanes - 1)
 		scramble32(&dst[0], &points[0], n, &seeds[0], &shifts[0], len(seeds))
 	}
@@ -131,7 +131,7 @@ func Bits(x []float32) []uint32 {
 func Normal32(dst []float32, x []uint32) {
 	x = x[:len(dst)]
 	n := 0
-	if avx2 {
+	if has(kNormal) {
 		if n = len(dst) &^ (Lanes - 1); n > 0 {
 			normal32(&dst[0], &x[0], n)
 		}
@@ -178,18 +178,3 @@ var (
 		0.0008981622522696853, -0.001138171530328691, 0.0017973874928429723, -0.003348331432789564,
 		0.005207735579460859, 1.4240477085113525, 4.631628036499023}
 )
-
-//go:noescape
-func strataKeys(buf *uint32, n int, key uint64, counter, step, mask uint32)
-
-//go:noescape
-func sortLanes(buf *uint32, pairs *uint32, n int)
-
-//go:noescape
-func strataPoints(dst *uint32, stride int, buf *uint32, n int, key uint64, counter, step, mask, width uint32)
-
-//go:noescape
-func scramble32(dst, points *uint32, n int, seeds, shifts *uint32, period int)
-
-//go:noescape
-func normal32(dst *float32, x *uint32, n int)

@@ -4,7 +4,7 @@ package simd
 // of pixels, the second row elements after the first. NaN is the largest.
 func Pool2[T Float](dst, x []T, row, c int) {
 	x = x[:row+2*len(dst)]
-	if vector(dst) && c%8 == 0 {
+	if vector(kPool, dst) && c%8 == 0 {
 		pool32(at(dst), at(x), row, c, len(dst)/c)
 		return
 	}
@@ -14,14 +14,11 @@ func Pool2[T Float](dst, x []T, row, c int) {
 	}
 }
 
-//go:noescape
-func pool32(dst, x *float32, row, c, n int)
-
 // Unpool2 writes g [n·c] to the places of the maxima of x, of which dst has the shape: the first of
 // equals, from left to right and from top to bottom; to the other places of the squares 0.
 func Unpool2[T Float](dst, x, g []T, row, c int) {
 	x, dst = x[:row+2*len(g)], dst[:row+2*len(g)]
-	if vector(dst) && c%8 == 0 && len(g) > 0 {
+	if vector(kUnpool, dst) && c%8 == 0 && len(g) > 0 {
 		unpool32(at(dst), at(x), at(g), row, c, len(g)/c)
 		return
 	}
@@ -42,6 +39,3 @@ func Unpool2[T Float](dst, x, g []T, row, c int) {
 		dst[k+place] = v
 	}
 }
-
-//go:noescape
-func unpool32(dst, x, grad *float32, row, c, n int)

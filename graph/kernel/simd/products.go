@@ -14,7 +14,7 @@ func AddProducts(dst []float64, z []float32, g []float64) {
 	if len(dst)%Abreast != 0 || len(z) != len(dst)*n {
 		panic("simd: panels that do not fit")
 	}
-	if avx2 && n > 0 && len(dst) > 0 {
+	if has(kProducts) && n > 0 && len(dst) > 0 {
 		products32(&dst[0], &z[0], &g[0], n, len(dst)/Abreast)
 		return
 	}
@@ -27,6 +27,3 @@ func AddProducts(dst []float64, z []float32, g []float64) {
 		}
 	}
 }
-
-//go:noescape
-func products32(dst *float64, z *float32, by *float64, n, panels int)

@@ -21,15 +21,22 @@ const (
 	Planes64 = 9  // Φ(c+δ) = Σ c_n δⁿ, n < 9; the derivative is φ
 )
 
-// Hazards32 writes the block's hazards r [k×32], the products P_j = ∏_k Φ(u_kj)
-// and the sums all_j = Σ_k up_k r_kj, k = len(at). The products are
+// Lift32 is the factor of the products that [Hazards32] writes. With products and hazards 0
+// or at least 2⁻¹⁰⁰, and hazards at most 7, no product of the two is subnormal in float32.
+const Lift32 = 0x1p74
+
+// Hazards32 writes the block's hazards r [k×32], the products P_j = Lift32·∏_k Φ(u_kj),
+// 0 where ∏ is below 2⁻¹⁰⁰, and the sums all_j = Σ_k up_k r_kj, k = len(at). The products are
 // exp(Σ log Φ), the sums over k carried to float64 every 16 terms.
 func Hazards32(r, p, all, table []float32, plane int, at []int32, delta, up []float32) {
 	k := len(at)
 	r, p, all, delta, up = r[:k*Lanes32], p[:Lanes32], all[:Lanes32], delta[:k], up[:k]
-	if avx2 && k > 0 {
-		hazards32(&r[0], &p[0], &all[0], &table[0], plane, &at[0], &delta[0], &up[0], k)
-		Exp32(p, p)
+	if has(kHazards32) && k > 0 {
+		if level[kHazards32] >= avx512 {
+			hazards32x16(&r[0], &p[0], &all[0], &table[0], plane, &at[0], &delta[0], &up[0], k)
+		} else {
+			hazards32(&r[0], &p[0], &all[0], &table[0], plane, &at[0], &delta[0], &up[0], k)
+		}
 		return
 	}
 	var logs, sums [Lanes32]float64
@@ -53,16 +60,19 @@ func Hazards32(r, p, all, table []float32, plane int, at []int32, delta, up []fl
 		}
 	}
 	for j := range p {
-		p[j], all[j] = float32(math.Exp(logs[j])), float32(sums[j])
+		p[j], all[j] = 0, float32(sums[j])
+		if l := float32(logs[j]); !(l < -100*math.Ln2) {
+			p[j] = Lift32 * float32(math.Exp(logs[j]))
+		}
 	}
 }
 
 // Hazards64 is Hazards32 in float64, with blocks of 8 nodes, the products taken
-// directly.
+// directly, 0 once below 2⁻⁶⁰⁰, and without a factor.
 func Hazards64(r, p, all, table []float64, plane int, at []int32, delta, up []float64) {
 	k := len(at)
 	r, p, all, delta, up = r[:k*Lanes64], p[:Lanes64], all[:Lanes64], delta[:k], up[:k]
-	if avx2 && k > 0 {
+	if has(kHazards64) && k > 0 {
 		hazards64(&r[0], &p[0], &all[0], &table[0], plane, &at[0], &delta[0], &up[0], k)
 		return
 	}
@@ -82,7 +92,9 @@ func Hazards64(r, p, all, table []float64, plane int, at []int32, delta, up []fl
 			cdf := c[0] + δ*v
 			d /= cdf
 			out[j] = d
-			p[j] *= cdf
+			if p[j] *= cdf; p[j] < 0x1p-600 {
+				p[j] = 0
+			}
 			all[j] += up[i] * d
 		}
 	}
@@ -91,7 +103,7 @@ func Hazards64(r, p, all, table []float64, plane int, at []int32, delta, up []fl
 // Dots32 adds Σ_j p_j r_kj to every dst_k. r is len(dst)×32.
 func Dots32(dst, r, p []float32) {
 	r, p = r[:len(dst)*Lanes32], p[:Lanes32]
-	if avx2 && len(dst) > 0 {
+	if has(kDots32) && len(dst) > 0 {
 		dots32(&dst[0], &r[0], &p[0], len(dst))
 		return
 	}
@@ -101,7 +113,7 @@ func Dots32(dst, r, p []float32) {
 // Dots64 is Dots32 in float64 with blocks of 8 nodes.
 func Dots64(dst, r, p []float64) {
 	r, p = r[:len(dst)*Lanes64], p[:Lanes64]
-	if avx2 && len(dst) > 0 {
+	if has(kDots64) && len(dst) > 0 {
 		dots64(&dst[0], &r[0], &p[0], len(dst))
 		return
 	}
@@ -123,52 +135,40 @@ func dots[T float32 | float64](dst, r, p []T) {
 //
 //	Σ_j p_j r_kj [up_k (r_kj + t_j + gap_k) − all_j]
 //
-// r is len(dst)×32.
+// but for the terms of ∏Φ·r below 2⁻¹⁰⁰. r is len(dst)×32.
 func Pulls32(dst, r, p, all, t, gap, up []float32) {
 	k := len(dst)
 	r, p, all, t, gap, up = r[:k*Lanes32], p[:Lanes32], all[:Lanes32], t[:Lanes32], gap[:k], up[:k]
-	if avx2 && k > 0 {
-		pulls32(&dst[0], &r[0], &p[0], &all[0], &t[0], &gap[0], &up[0], k)
+	if has(kPulls32) && k > 0 {
+		if level[kPulls32] >= avx512 {
+			pulls32x16(&dst[0], &r[0], &p[0], &all[0], &t[0], &gap[0], &up[0], k)
+		} else {
+			pulls32(&dst[0], &r[0], &p[0], &all[0], &t[0], &gap[0], &up[0], k)
+		}
 		return
 	}
-	pulls(dst, r, p, all, t, gap, up)
+	pulls(dst, r, p, all, t, gap, up, 0x1p-100*Lift32)
 }
 
-// Pulls64 is Pulls32 in float64 with blocks of 8 nodes.
+// Pulls64 is Pulls32 in float64 with blocks of 8 nodes, and with all terms.
 func Pulls64(dst, r, p, all, t, gap, up []float64) {
 	k := len(dst)
 	r, p, all, t, gap, up = r[:k*Lanes64], p[:Lanes64], all[:Lanes64], t[:Lanes64], gap[:k], up[:k]
-	if avx2 && k > 0 {
+	if has(kPulls64) && k > 0 {
 		pulls64(&dst[0], &r[0], &p[0], &all[0], &t[0], &gap[0], &up[0], k)
 		return
 	}
-	pulls(dst, r, p, all, t, gap, up)
+	pulls(dst, r, p, all, t, gap, up, math.Inf(-1))
 }
 
-func pulls[T float32 | float64](dst, r, p, all, t, gap, up []T) {
+func pulls[T float32 | float64](dst, r, p, all, t, gap, up []T, low T) {
 	for i := range dst {
 		var s T
 		for j, v := range r[i*len(p):][:len(p)] {
-			s += p[j] * v * (up[i]*(v+gap[i]+t[j]) - all[j])
+			if w := p[j] * v; !(w < low) {
+				s += w * (up[i]*(v+gap[i]+t[j]) - all[j])
+			}
 		}
 		dst[i] += s
 	}
 }
-
-//go:noescape
-func hazards32(r, p, all, table *float32, plane int, at *int32, delta, up *float32, k int)
-
-//go:noescape
-func hazards64(r, p, all, table *float64, plane int, at *int32, delta, up *float64, k int)
-
-//go:noescape
-func dots32(dst, r, p *float32, k int)
-
-//go:noescape
-func dots64(dst, r, p *float64, k int)
-
-//go:noescape
-func pulls32(dst, r, p, all, t, gap, up *float32, k int)
-
-//go:noescape
-func pulls64(dst, r, p, all, t, gap, up *float64, k int)

@@ -8,7 +8,7 @@ import (
 )
 
 // block is random input to the quadrature of k actions, with coefficients that
-// keep Φ near 1.
+// keep Φ near 1 and hazards positive.
 func block(k, lanes, planes int) (table, delta, up, gap, t []float64, plane int, at []int32) {
 	rng := rand.New(rand.NewPCG(8, uint64(k)))
 	plane = 3 * lanes
@@ -21,8 +21,13 @@ func block(k, lanes, planes int) (table, delta, up, gap, t []float64, plane int,
 	}
 	table, delta, up, gap, t = uniform(4*plane*planes), uniform(k), uniform(k), uniform(k), uniform(lanes)
 	for i := range table {
-		if table[i] *= 0.01; planes == Planes64 && i/plane%planes == 0 {
-			table[i]++
+		switch table[i] *= 0.01; i / plane % planes {
+		case 0:
+			if planes == Planes64 {
+				table[i]++
+			}
+		case 1:
+			table[i] = 0.05 + math.Abs(table[i])
 		}
 	}
 	at = make([]int32, k)
@@ -110,13 +115,12 @@ func BenchmarkQuadrature(b *testing.B) {
 		{"Dots64", func() { Dots64(dst, r, p) }},
 		{"Pulls64", func() { Pulls64(dst, r, p, all, t, gap, up) }},
 	} {
-		for _, path := range []string{"vectors", "go"} {
-			b.Run(c.name+"/"+path, func(b *testing.B) {
-				defer Use(Use(path == "vectors"))
+		isas(func(isa string) {
+			b.Run(c.name+"/"+isa, func(b *testing.B) {
 				for range b.N {
 					c.f()
 				}
 			})
-		}
+		})
 	}
 }

@@ -1,7 +1,9 @@
-// Package simd holds vector kernels in assembly with a pure Go path beside
-// each: AVX2 with FMA on amd64 where the processor has them, Go elsewhere. The
-// kernels are declared everywhere, and called where avx2 is true alone.
+// Package simd holds vector kernels with a pure Go path beside each. The kernels for amd64 are in
+// assembly that go generate writes, by the module in _asm; which of them run is said by one table, routine
+// by routine. On other processors the same routines are in Go.
 package simd
+
+//go:generate go -C _asm run . -out ../kernels_amd64.s -stubs ../kernels_amd64.go -pkg simd
 
 import "unsafe"
 
@@ -9,13 +11,94 @@ import "unsafe"
 // the quadrature.
 type Float interface{ ~float32 | ~float64 }
 
-// Vector reports whether the vector kernels are in use.
-func Vector() bool { return avx2 }
+// A routine is a row of the table of kernels.
+type routine int
+
+const (
+	kAdd routine = iota
+	kSub
+	kMul
+	kDiv
+	kAffine
+	kAtLeast
+	kAbove
+	kAbs
+	kExp
+	kAcross
+	kRepeat
+	kAddRows
+	kRowSums
+	kSum
+	kFinite
+	kNarrow
+	kSoftmax
+	kSoftmaxGrad
+	kAdam
+	kPool
+	kUnpool
+	kProducts
+	kGemm
+	kSparse
+	kItems
+	kStrata
+	kScramble
+	kNormal
+	kHazards32
+	kDots32
+	kPulls32
+	kHazards64
+	kDots64
+	kPulls64
+	kLog1p
+	routines
+)
+
+// An isa is the instructions that a kernel is written in; each includes those before it.
+type isa int
+
+const (
+	plain isa = iota // Go
+	avx2             // with FMA
+	avx512
+)
+
+// level says what each routine runs on: the best that it is written in and the processor has.
+var level = upTo(processor)
+
+// upTo is the table for a processor with so much.
+func upTo(most isa) (t [routines]isa) {
+	for r := range t {
+		for _, v := range written[r] {
+			if v <= most {
+				t[r] = max(t[r], v)
+			}
+		}
+	}
+	return t
+}
+
+// has reports whether a routine has a vector kernel here.
+func has(r routine) bool { return level[r] > plain }
+
+// Vector reports whether the kernels are in use of which this package has no Go path: products of
+// matrices and items.
+func Vector() bool { return has(kGemm) && has(kSparse) && has(kItems) }
+
+// Use turns the vector kernels on or off for tests; it reports whether they
+// were on. Where the processor has none they stay off. Not for concurrent use.
+func Use(on bool) bool {
+	was := level != [routines]isa{}
+	level = [routines]isa{}
+	if on {
+		level = upTo(processor)
+	}
+	return was
+}
 
 // vector reports whether a vector kernel is to compute on x.
-func vector[T Float](x []T) bool {
+func vector[T Float](r routine, x []T) bool {
 	var z T
-	return avx2 && len(x) > 0 && unsafe.Sizeof(z) == 4
+	return has(r) && len(x) > 0 && unsafe.Sizeof(z) == 4
 }
 
 // at returns where the elements of x are, which are float32.

@@ -1,19 +1,30 @@
+//go:build !purego
+
 package simd
 
 import "golang.org/x/sys/cpu"
 
-var hasAVX2 = cpu.X86.HasAVX2 && cpu.X86.HasFMA
+// written is what each routine is written in beside Go.
+var written = func() (t [routines][]isa) {
+	for r := range t {
+		t[r] = []isa{avx2}
+	}
+	for _, r := range []routine{kGemm, kHazards32, kPulls32} {
+		t[r] = append(t[r], avx512)
+	}
+	return t
+}()
 
-// avx2 says whether the vector kernels are in use.
-var avx2 = hasAVX2
-
-// Use turns the vector kernels on or off for tests; it reports whether they
-// were on. Where the processor has none they stay off. Not for concurrent use.
-func Use(on bool) bool {
-	was := avx2
-	avx2 = on && hasAVX2
-	return was
-}
+// processor is the most that this processor has.
+var processor = func() isa {
+	switch {
+	case !cpu.X86.HasAVX2 || !cpu.X86.HasFMA:
+		return plain
+	case !cpu.X86.HasAVX512F || !cpu.X86.HasAVX512VL || !cpu.X86.HasAVX512DQ || !cpu.X86.HasAVX512BW:
+		return avx2
+	}
+	return avx512
+}()
 
 // Extensions are those of the processor on which the last bits of results hang: of the vector
 // kernels, and of Go's own math.Exp, which fuses products and sums where it can.
@@ -21,7 +32,7 @@ func Extensions() (names []string) {
 	if cpu.X86.HasAVX && cpu.X86.HasFMA {
 		names = append(names, "fma")
 	}
-	if avx2 {
+	if level[kGemm] > plain {
 		names = append(names, "avx2")
 	}
 	return names

@@ -1,12 +1,12 @@
-//go:build !amd64
+//go:build !amd64 || purego
 
 package simd
 
-// avx2 is a constant, so that no call of a vector kernel is linked.
-const avx2 = false
+// written is what each routine is written in beside Go.
+var written [routines][]isa
 
-// Use does nothing, for there are no vector kernels.
-func Use(bool) bool { return false }
+// processor is the most that this processor has.
+var processor = plain
 
 // Extensions are none: there are no vector kernels.
 func Extensions() []string { return nil }

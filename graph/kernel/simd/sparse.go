@@ -203,12 +203,3 @@ func newLanesOf() (t [256][8]uint8) {
 	}
 	return t
 }
-
-//go:noescape
-func spmm64(dst *float32, rows int, ptr, idx *int32, val, p *float32)
-
-//go:noescape
-func spmm16(dst *float32, rows int, ptr, idx *int32, val, p *float32)
-
-//go:noescape
-func compress32(val *float32, idx *int32, x *float32, n int, lanes *[256][8]uint8) int

@@ -1,0 +1,5 @@
+package mxcsr
+
+func get() uint32
+
+func set(uint32)

@@ -1,0 +1,211 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// The kernels of AVX-512 add in the order of those of AVX2: their results are the same bits.
+
+// gemm12x16 is gemm6x16 for twelve rows of a, of which the seventh begins second elements after
+// the first.
+func gemm12x16() {
+	TEXT("gemm12x16", NOSPLIT, "func(c *float32, ldc int, a *float32, second, ars, acs int, b *float32, ldb, k int, add bool)")
+	Pragma("noescape")
+	MOVQ(arg("c"), RDI)
+	MOVQ(arg("ldc"), RDX)
+	MOVQ(arg("a"), RSI)
+	MOVQ(arg("second"), R12)
+	MOVQ(arg("ars"), R8)
+	MOVQ(arg("acs"), R9)
+	MOVQ(arg("b"), RBX)
+	MOVQ(arg("ldb"), R11)
+	MOVQ(arg("k"), RCX)
+	for _, r := range []GPPhysical{R11, RDX, R8, R9} {
+		SHLQ(Imm(2), r)
+	}
+	LEAQ(Mem{Base: RSI, Index: R12, Scale: 4}, R12)
+	LEAQ(Mem{Base: R8, Index: R8, Scale: 2}, R13)
+	LEAQ(Mem{Base: RSI, Index: R13, Scale: 1}, R10) // row 3
+	ADDQ(R12, R13)                                  // row 9
+	sums := []VecPhysical{Z4, Z5, Z6, Z7, Z8, Z9, Z10, Z11, Z12, Z13, Z14, Z15}
+	for _, z := range sums {
+		VPXORD(z, z, z)
+	}
+	Label("loop")
+	VMOVUPS(Mem{Base: RBX}, Z0)
+	for i, base := range []Register{RSI, R10, R12, R13} {
+		VFMADD231PS_BCST(Mem{Base: base}, Z0, sums[3*i])
+		VFMADD231PS_BCST(Mem{Base: base, Index: R8, Scale: 1}, Z0, sums[3*i+1])
+		VFMADD231PS_BCST(Mem{Base: base, Index: R8, Scale: 2}, Z0, sums[3*i+2])
+	}
+	for _, r := range []Register{RSI, R10, R12, R13} {
+		ADDQ(R9, r)
+	}
+	ADDQ(R11, RBX)
+	DECQ(RCX)
+	JNZ(LabelRef("loop"))
+	MOVBLZX(arg("add"), EAX)
+	TESTL(EAX, EAX)
+	JNZ(LabelRef("sum"))
+	for _, z := range sums {
+		VMOVUPS(z, Mem{Base: RDI})
+		ADDQ(RDX, RDI)
+	}
+	VZEROUPPER()
+	RET()
+	Label("sum")
+	for _, z := range sums {
+		VADDPS(Mem{Base: RDI}, z, z)
+		VMOVUPS(z, Mem{Base: RDI})
+		ADDQ(RDX, RDI)
+	}
+	VZEROUPPER()
+	RET()
+}
+
+// expZ is exp for sixteen numbers.
+func expZ(X, N, R, T Op) {
+	VBROADCASTSS(expHigh, N)
+	VMINPS(X, N, X)
+	VBROADCASTSS(expLow, N)
+	VMAXPS(X, N, X)
+	VMULPS_BCST(expLog2e, X, N)
+	VRNDSCALEPS(Imm(0), N, N)
+	VFNMADD231PS_BCST(expLn2Hi, N, X)
+	VFNMADD231PS_BCST(expLn2Lo, N, X)
+	VBROADCASTSS(expP0, T)
+	for _, p := range []Mem{expP1, expP2, expP3, expP4, half} {
+		VFMADD213PS_BCST(p, X, T)
+	}
+	VMULPS(X, X, R)
+	VFMADD213PS(X, R, T)
+	VADDPS_BCST(expOne, T, T)
+	VADDPS(T, T, T)
+	VCVTPS2DQ(N, N)
+	VPADDD_BCST(expBias, N, N)
+	VPSLLD(Imm(23), N, N)
+	VMULPS(N, T, T)
+}
+
+// cell32Z is cell32 for sixteen nodes.
+func cell32Z(o int, sum, all Op) {
+	VMOVUPS(Mem{Base: RSI, Disp: o, Index: RDX, Scale: 4}, Z10)
+	v, w := Z12, Z13
+	VMOVAPS(Z10, v)
+	for _, c := range []Mem{{Base: RSI, Disp: o, Index: R8, Scale: 1}, {Base: RSI, Disp: o, Index: RDX, Scale: 2}, {Base: RSI, Disp: o, Index: RDX, Scale: 1}} {
+		VMOVUPS(c, w)
+		VFMADD231PS(v, Z8, w)
+		VFMADD213PS(w, Z8, Z10)
+		v, w = w, v
+	}
+	VMOVUPS(Mem{Base: RSI, Disp: o}, w)
+	VFMADD231PS(v, Z8, w)
+	VADDPS(w, sum, sum)
+	VMOVUPS(Z10, Mem{Base: RDI, Disp: o})
+	VFMADD231PS(Z10, Z9, all)
+}
+
+// hazards32x16 is hazards32.
+func hazards32x16() {
+	TEXT("hazards32x16", NOSPLIT, "func(r, p, all, table *float32, plane int, at *int32, delta, up *float32, k int)")
+	Pragma("noescape")
+	hazards(2)
+	acc, lower, wide := []VecPhysical{Z0, Z1, Z4, Z5}, []VecPhysical{Y0, Y1, Y4, Y5}, []VecPhysical{Z16, Z17, Z18, Z19, Z20, Z21, Z22, Z23}
+	for _, z := range wide {
+		VPXORD(z, z, z)
+	}
+
+	Label("chunk") // of at most 16 actions
+	for _, z := range acc {
+		VPXORD(z, z, z)
+	}
+	MOVQ(U32(16), RBX)
+	CMPQ(RCX, RBX)
+	CMOVQLT(RCX, RBX)
+	SUBQ(RBX, RCX)
+
+	Label("action")
+	MOVLQSX(Mem{Base: R10}, RSI)
+	LEAQ(Mem{Base: R11, Index: RSI, Scale: 4}, RSI)
+	VBROADCASTSS(Mem{Base: R12}, Z8)
+	VBROADCASTSS(Mem{Base: R13}, Z9)
+	cell32Z(0, Z0, Z4)
+	cell32Z(64, Z1, Z5)
+	ADDQ(Imm(4), R10)
+	ADDQ(Imm(4), R12)
+	ADDQ(Imm(4), R13)
+	SUBQ(I8(-128), RDI)
+	DECQ(RBX)
+	JNZ(LabelRef("action"))
+
+	for i, z := range acc {
+		VCVTPS2PD(lower[i], Z10)
+		VADDPD(Z10, wide[2*i], wide[2*i])
+		VEXTRACTF64X4(Imm(1), z, Y11)
+		VCVTPS2PD(Y11, Z11)
+		VADDPD(Z11, wide[2*i+1], wide[2*i+1])
+	}
+	TESTQ(RCX, RCX)
+	JNZ(LabelRef("chunk"))
+
+	for i := range acc {
+		VCVTPD2PS(wide[2*i], lower[i])
+		VCVTPD2PS(wide[2*i+1], Y10)
+		VINSERTF64X4(Imm(1), Y10, acc[i], acc[i])
+	}
+	MOVQ(arg("p"), RDI)
+	MOVQ(arg("all"), RSI)
+	for i := range 2 {
+		VCMPPS_BCST(Imm(0x15), liftLow, acc[i], K1)
+		expZ(acc[i], Z10, Z11, Z12)
+		VMULPS_BCST_Z(liftScale, Z12, K1, Z12)
+		VMOVUPS(Z12, Mem{Base: RDI, Disp: 64 * i})
+		VMOVUPS(acc[2+i], Mem{Base: RSI, Disp: 64 * i})
+	}
+	VZEROUPPER()
+	RET()
+}
+
+// fold adds the sixteen lanes of Z14 to four in X.
+func fold(X Op) {
+	VEXTRACTF64X4(Imm(1), Z14, Y13)
+	VADDPS(Y13, Y14, Y14)
+	VEXTRACTF128(Imm(1), Y14, X13)
+	VADDPS(X13, X14, X)
+}
+
+// pulls32x16 is pulls32.
+func pulls32x16() {
+	TEXT("pulls32x16", NOSPLIT, "func(dst, r, p, all, t, gap, up *float32, k int)")
+	Pragma("noescape")
+	pulls()
+	p, all, t := []VecPhysical{Z0, Z1}, []VecPhysical{Z2, Z3}, []VecPhysical{Z4, Z5}
+	for i := range 2 {
+		VMOVUPS(Mem{Base: RAX, Disp: 64 * i}, p[i])
+		VMOVUPS(Mem{Base: RBX, Disp: 64 * i}, all[i])
+		VMOVUPS(Mem{Base: R10, Disp: 64 * i}, t[i])
+	}
+	VBROADCASTSS(pullLow, Z15)
+	byFours(func(i int, x Op) {
+		VBROADCASTSS(Mem{Base: R12, Disp: 4 * i}, Z16)
+		VBROADCASTSS(Mem{Base: R13, Disp: 4 * i}, Z17)
+		VPXORD(Z14, Z14, Z14)
+		for h := range 2 {
+			VMOVUPS(Mem{Base: RSI, Disp: 128*i + 64*h}, Z6)
+			VADDPS(Z16, Z6, Z7)
+			VADDPS(t[h], Z7, Z7)
+			VFMSUB213PS(all[h], Z17, Z7)
+			VMULPS(p[h], Z6, Z6)
+			VCMPPS(Imm(0x15), Z15, Z6, K1)
+			VMOVAPS_Z(Z6, K1, Z6)
+			VFMADD231PS(Z6, Z7, Z14)
+		}
+		fold(x)
+	}, func(n int) {
+		ADDQ(U32(128*n), RSI)
+		ADDQ(Imm(uint64(4*n)), R12)
+		ADDQ(Imm(uint64(4*n)), R13)
+	})
+}

@@ -1,0 +1,174 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// vectors goes through the whole vectors of a row, R10 elements.
+func vectors(loop, end string, F func()) {
+	XORQ(RDX, RDX)
+	CMPQ(RDX, R10)
+	JGE(LabelRef(end))
+	Label(loop)
+	F()
+	ADDQ(Imm(8), RDX)
+	CMPQ(RDX, R10)
+	JLT(LabelRef(loop))
+	Label(end)
+}
+
+func maximum() {
+	VMAXPS(Mem{Base: RSI, Index: RDX, Scale: 4}, Y0, Y0)
+}
+
+func expsum() {
+	VMOVUPS(Mem{Base: RSI, Index: RDX, Scale: 4}, Y0)
+	VSUBPS(Y9, Y0, Y0)
+	exp(Y0, Y1, Y2, Y3)
+	VMOVUPS(Y3, Mem{Base: RDI, Index: RDX, Scale: 4})
+	VADDPS(Y3, Y10, Y10)
+}
+
+// scaleRow multiplies by Y0, 0 in place of what is below Y9 = 2⁻¹²⁶/Y0.
+func scaleRow() {
+	VMOVUPS(Mem{Base: RDI, Index: RDX, Scale: 4}, Y1)
+	VCMPPS(Imm(0x15), Y9, Y1, Y2)
+	VANDPS(Y2, Y1, Y1)
+	VMULPS(Y1, Y0, Y1)
+	VMOVUPS(Y1, Mem{Base: RDI, Index: RDX, Scale: 4})
+}
+
+// It returns the number of rows done; the next one has a maximum that is not
+// finite. Y7 holds the mask of the last k mod 8 columns, Y8 −Inf. dst must not be
+// x, see put.
+func softmax32() {
+	TEXT("softmax32", NOSPLIT, "func(dst, x *float32, rows, k int) int")
+	Pragma("noescape")
+	rows()
+	columns(Y7)
+	VMOVUPS(minusInf, Y8)
+	MOVQ(R9, R10)
+	ANDQ(I8(-8), R10) // whole vectors of a row, in elements
+
+	Label("row")
+	// The maximum of the row.
+	VMOVUPS(Y8, Y0)
+	vectors("maxLoop", "maxRest", maximum)
+	VMASKMOVPS(Mem{Base: RSI, Index: R10, Scale: 4}, Y7, Y1)
+	VBLENDVPS(Y7, Y1, Y8, Y1)
+	VMAXPS(Y1, Y0, Y0)
+	VEXTRACTF128(Imm(1), Y0, X1)
+	VMAXPS(X1, X0, X0)
+	VMOVHLPS(X0, X0, X1)
+	VMAXPS(X1, X0, X0)
+	VMOVSHDUP(X0, X1)
+	VMAXSS(X1, X0, X0)
+	VBROADCASTSS(X0, Y9)
+
+	// exp(x − max), and its sum.
+	VXORPS(Y10, Y10, Y10)
+	vectors("expLoop", "expRest", expsum)
+	TESTQ(RCX, RCX)
+	JZ(LabelRef("sum"))
+	VMASKMOVPS(Mem{Base: RSI, Index: R10, Scale: 4}, Y7, Y0)
+	VSUBPS(Y9, Y0, Y0)
+	exp(Y0, Y1, Y2, Y3)
+	VANDPS(Y3, Y7, Y11)
+	VADDPS(Y11, Y10, Y10)
+	Label("sum")
+	VMOVAPS(Y10, Y0)
+	hsum()
+	VUCOMISS(X0, X0)
+	JPS(LabelRef("done")) // NaN
+	VMOVSS(expOne, X1)
+	VMULSS(least, X0, X9)
+	VBROADCASTSS(X9, Y9)
+	VDIVSS(X0, X1, X0)
+	VBROADCASTSS(X0, Y0)
+	vectors("scaleLoop", "scaleRest", scaleRow)
+	TESTQ(RCX, RCX)
+	JZ(LabelRef("next"))
+	VCMPPS(Imm(0x15), Y9, Y11, Y2)
+	VANDPS(Y2, Y11, Y11)
+	VMULPS(Y11, Y0, Y1)
+	LEAQ(Mem{Base: RDI, Index: R10, Scale: 4}, RDX)
+	put(Y1, Y7, RDX)
+	LEAQ(Mem{Base: RSI, Index: R9, Scale: 4}, RSI)
+	LEAQ(Mem{Base: RDI, Index: R9, Scale: 4}, RDI)
+	DECQ(R8)
+	JNZ(LabelRef("row"))
+	Label("done")
+	MOVQ(arg("rows"), RAX)
+	SUBQ(R8, RAX)
+	MOVQ(RAX, arg("ret"))
+	VZEROUPPER()
+	RET()
+}
+
+func dotRow() {
+	VMOVUPS(Mem{Base: RSI, Index: RDX, Scale: 4}, Y1)
+	VCMPPS(Imm(0x15), Y8, Y1, Y2)
+	VANDPS(Y2, Y1, Y1)
+	VFMADD231PS(Mem{Base: RBX, Index: RDX, Scale: 4}, Y1, Y0)
+}
+
+// product multiplies D by Y ≥ 0, 0 in place of what might be subnormal: where |D| is less than the
+// number whose bits are those of 2, in Y9, less those of Y, at least 2⁻¹²⁶/Y. T and U are scratch, Y10 is
+// the mask of |D|.
+func product(Y, D, T, U Op) {
+	VPSUBD(Y, Y9, T)
+	VANDPS(Y10, D, U)
+	VCMPPS(Imm(0x15), T, U, U)
+	VANDPS(U, D, D)
+	VMULPS(Y, D, D)
+}
+
+func pullRow() {
+	VMOVUPS(Mem{Base: RBX, Index: RDX, Scale: 4}, Y1)
+	VMOVUPS(Mem{Base: RSI, Index: RDX, Scale: 4}, Y2)
+	VSUBPS(Y0, Y1, Y1)
+	product(Y2, Y1, Y3, Y4)
+	VMOVUPS(Y1, Mem{Base: RDI, Index: RDX, Scale: 4})
+}
+
+func softmaxGrad32() {
+	TEXT("softmaxGrad32", NOSPLIT, "func(dst, y, dy *float32, rows, k int)")
+	Pragma("noescape")
+	MOVQ(arg("dst"), RDI)
+	MOVQ(arg("y"), RSI)
+	MOVQ(arg("dy"), RBX)
+	MOVQ(arg("rows"), R8)
+	MOVQ(arg("k"), R9)
+	columns(Y7)
+	VMOVUPS(softLow, Y8)
+	VMOVUPS(two, Y9)
+	VMOVUPS(absMask, Y10)
+	MOVQ(R9, R10)
+	ANDQ(I8(-8), R10)
+
+	Label("row")
+	VMASKMOVPS(Mem{Base: RSI, Index: R10, Scale: 4}, Y7, Y5)
+	VMASKMOVPS(Mem{Base: RBX, Index: R10, Scale: 4}, Y7, Y6)
+	VCMPPS(Imm(0x15), Y8, Y5, Y1)
+	VANDPS(Y1, Y5, Y0)
+	VMULPS(Y0, Y6, Y0)
+	vectors("dot", "sum", dotRow)
+	hsum()
+	VBROADCASTSS(X0, Y0)
+	vectors("loop", "rest", pullRow)
+	VSUBPS(Y0, Y6, Y6)
+	product(Y5, Y6, Y1, Y2)
+	TESTQ(RCX, RCX)
+	JZ(LabelRef("next"))
+	LEAQ(Mem{Base: RDI, Index: R10, Scale: 4}, RDX)
+	put(Y6, Y7, RDX)
+	LEAQ(Mem{Base: RSI, Index: R9, Scale: 4}, RSI)
+	LEAQ(Mem{Base: RDI, Index: R9, Scale: 4}, RDI)
+	LEAQ(Mem{Base: RBX, Index: R9, Scale: 4}, RBX)
+	DECQ(R8)
+	JNZ(LabelRef("row"))
+	VZEROUPPER()
+	RET()
+}

@@ -1,0 +1,89 @@
+package simd
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// isas runs a test or benchmark with each extension that this processor has and some routine is written in.
+func isas(run func(name string)) {
+	defer func() { level = upTo(processor) }()
+	for v, name := range []string{"go", "avx2", "avx512"} {
+		if isa(v) <= processor {
+			level = upTo(isa(v))
+			run(name)
+		}
+	}
+}
+
+// The kernels of AVX-512 give the bits of those of AVX2, NaN and infinities too.
+func TestAVX512(t *testing.T) {
+	if processor < avx512 {
+		return
+	}
+	both := func(name string, f func() []float32) {
+		t.Helper()
+		var want []float32
+		isas(func(isa string) {
+			got := f()
+			for i := range got {
+				if isa == "avx512" && math.Float32bits(got[i]) != math.Float32bits(want[i]) {
+					t.Fatalf("%s: number %d is %v, with AVX2 %v", name, i, got[i], want[i])
+				}
+			}
+			want = got
+		})
+	}
+	rng := rand.New(rand.NewPCG(21, 2))
+	numbers := func(n int) []float32 {
+		x := make([]float32, n)
+		for i := range x {
+			x[i] = float32(rng.NormFloat64())
+		}
+		return x
+	}
+	for _, s := range [][3]int{{1, 1, 1}, {12, 16, 8}, {13, 17, 9}, {128, 10, 784}, {10, 784, 128}, {100, 33, 47}, {30, 5, 400}, {128, 100, 1000}, {40, 15, 769}} {
+		m, n, k := s[0], s[1], s[2]
+		x, y, from := numbers(m*k), numbers(k*n), numbers(m*n)
+		for i, a := range []Matrix{RowMajor(m, k, x), RowMajor(k, m, x).T()} {
+			for j, b := range []Matrix{RowMajor(k, n, y), RowMajor(n, k, y).T()} {
+				both(fmt.Sprint("product ", s, i, j), func() []float32 {
+					if level[kGemm] == plain {
+						return make([]float32, 2*m*n)
+					}
+					dst := make([]float32, m*n)
+					Gemm32(dst, a, b, 0, 1)
+					sum := slices.Clone(from)
+					GemmAdd32(sum, a, b)
+					return append(dst, sum...)
+				})
+			}
+		}
+	}
+	for _, k := range []int{1, 2, 3, 4, 5, 10, 15, 16, 17, 33, 100} {
+		table, delta, up, gap, at64, plane, at := block(k, Lanes32, Planes32)
+		for _, bad := range []float64{0, math.NaN(), math.Inf(1), 1e-30} {
+			if bad != 0 {
+				up[k/2] = bad
+			}
+			for _, down := range []float64{0, 4, 9} { // products to e^(−9k)
+				shifted := slices.Clone(table)
+				for i := range shifted {
+					if i/plane%Planes32 == 0 {
+						shifted[i] -= down * rng.Float64()
+					}
+				}
+				both(fmt.Sprintf("quadrature, K=%d, up %v, %v down", k, bad, down), func() []float32 {
+					r, p, all, dst := make([]float32, k*Lanes32), make([]float32, Lanes32), make([]float32, Lanes32), make([]float32, k)
+					Hazards32(r, p, all, single(shifted), plane, at, single(delta), single(up))
+					Dots32(dst, r, p)
+					Pulls32(dst, r, p, all, single(at64), single(gap), single(up))
+					return slices.Concat(r, p, all, dst)
+				})
+			}
+		}
+	}
+}
