@@ -422,7 +422,7 @@ func (l *Log) Join(rewards *Rewards, write func(*logs.Decision) error, o Options
 			action = l.index[row.Action]
 		}
 		d := &logs.Decision{ID: row.ID, Time: row.Time, Offered: row.set, Action: action, Propensity: row.Propensity, Propensities: row.Propensities,
-			Weight: 1, Policy: row.Hash, Row: s.Joined + 1}
+			Weight: 1, Policy: row.Hash, Catalogue: row.Catalogue, Row: s.Joined + 1}
 		if d.Cost, err = cost(r.value); err != nil {
 			return err
 		}
