@@ -113,15 +113,21 @@ func promised(p *policyfile.Policy) (float64, error) {
 
 // sameCatalogue refuses rows among another catalogue than the policy file's, of which nothing is claimed.
 func sameCatalogue(log *logs.Log, p *policyfile.Policy) error {
-	own, of := p.Catalogue(), log.Catalogue()
-	if own == nil || of == nil {
+	own, of, among := p.Catalogue(), log.Catalogue(), log.Among
+	if own == nil || of == nil && among == "" {
 		return nil
 	}
-	c, err := hashed(of)
-	if err == nil && c.Hash != own.Hash {
-		err = fmt.Errorf("the log is among the catalogue %.12s, what is claimed of the policy is among its own, %.12s", c.Hash, own.Hash)
+	if among == "" {
+		c, err := of.Served()
+		if err != nil {
+			return err
+		}
+		among = c.Hash
 	}
-	return err
+	if among != own.Hash {
+		return fmt.Errorf("the log is among the catalogue %.12s, what is claimed of the policy is among its own, %.12s", among, own.Hash)
+	}
+	return nil
 }
 
 // rewardsOf are the rewards of a policy's rows in the order of time, of a group their mean, at its first row.

@@ -17,7 +17,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"opl/policies/features"
 	"opl/policies/policyfile"
 	"opl/policies/server"
 	"opl/policies/wholefile"
@@ -276,17 +275,8 @@ func readCatalogue(path string) (*policyfile.Catalogue, []string, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	c, err := hashed(of)
+	c, err := of.Served()
 	return c, of.Actions, err
-}
-
-// hashed is a catalogue with the hash that policy files and served logs know it by.
-func hashed(of *logs.Catalogue) (*policyfile.Catalogue, error) {
-	var values []features.Value
-	return policyfile.NewCatalogue(of.Actions, func(a int) []features.Value {
-		values = of.Features(a, values[:0])
-		return values
-	})
 }
 
 // policy is the policy to be served: that of a file, or its mixture with the canary, of which it writes a file;

@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -82,7 +81,7 @@ func TestScripts(t *testing.T) {
 			// signal NAME SIGNAL: to a command in the background.
 			"signal": func(ts *testscript.TestScript, _ bool, args []string) {
 				for _, cmd := range ts.BackgroundCmds() {
-					ts.Check(cmd.Process.Signal(map[string]os.Signal{"USR1": syscall.SIGUSR1, "HUP": syscall.SIGHUP}[args[1]]))
+					ts.Check(cmd.Process.Signal(signals[args[1]]))
 				}
 			},
 			// until ADDRESSFILE STATUS HEADER: asks until that is the answer.

@@ -58,7 +58,7 @@ func TestFollow(t *testing.T) {
 		"renamed, and opened again": func(l *Log, path, to string) error { return errors.Join(os.Rename(path, to), l.Reopen()) },
 		"renamed, and another made": func(l *Log, path, to string) error {
 			err := os.Rename(path, to)
-			f, other := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // as logrotate's create
+			f, other := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600) // as logrotate's create
 			if errors.Is(other, fs.ErrExist) {                                      // the log was first; who would truncate and write it, would write over its lines
 				return err
 			}
@@ -135,7 +135,7 @@ func TestFollow(t *testing.T) {
 					}
 				}
 			}
-			if missing > 0 || !strings.Contains(name, "truncated") && opened < 5 {
+			if missing > 0 || !strings.Contains(name, "truncated") && opened < 2 {
 				t.Errorf("%d of %d lines are in no file; it was opened %d times", missing, all, opened)
 			}
 		})

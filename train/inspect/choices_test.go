@@ -314,3 +314,38 @@ func TestInspectCatalogue(t *testing.T) {
 		}
 	}
 }
+
+// Of a catalogue's log with logged propensities alone, an action is taken mostly where it is likely: that its rare draws are
+// missing is no doubt, and that those which are no rarer than 1/20 are missing is one.
+func TestRareDrawsOfCatalogue(t *testing.T) {
+	const k, n = 20, 4000
+	for _, c := range []struct {
+		rare   float64 // chance of all but the favorite
+		lost   bool
+		doubts bool
+	}{{.001, false, false}, {.5, false, false}, {.5, true, true}} {
+		for seed := range uint64(3) {
+			r := rand.New(rand.NewPCG(seed, 21))
+			l := &logs.Log{Actions: logs.Numbered(k), Choices: &logs.Choices{}}
+			var data []float64
+			for len(l.Action) < n {
+				favorite := r.IntN(k)
+				a, p := favorite, 1-c.rare
+				if r.Float64() < c.rare {
+					a, p = (favorite+1+r.IntN(k-1))%k, c.rare/(k-1)
+				}
+				if c.lost && a != favorite && a == 3 {
+					continue
+				}
+				data = append(data, float64(favorite), r.NormFloat64())
+				l.Action, l.Propensity = append(l.Action, int32(a)), append(l.Propensity, p)
+				l.Cost = append(l.Cost, -float64(r.IntN(2)))
+			}
+			l.X = logs.Rows64{Width: 2, Data: data}
+			f, _ := inspect.Inspect(l).Finding("counts by action")
+			if (f.Severity > inspect.Fine) != c.doubts {
+				t.Errorf("%+v, seed %d: %+v", c, seed, f)
+			}
+		}
+	}
+}

@@ -130,6 +130,7 @@ type builder struct {
 	match      [2]int // rows whose propensity is the entry of their action counted from 0, 1
 	skipped    int
 	unrewarded int
+	among      string // see Log.Among
 	notes      []string
 	hash       *xxhash.Digest
 	scratch    []byte

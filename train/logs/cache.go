@@ -58,6 +58,7 @@ type cacheHeader struct {
 	Hash       string   `json:"hash"`
 	Skipped    int      `json:"skipped"`
 	Unrewarded int      `json:"unrewarded"`
+	Among      string   `json:"among,omitempty"`
 	HasIDs     bool     `json:"has_ids"`
 	Catalogue  bool     `json:"catalogue"` // items are those of all actions, in their order
 	Items      int      `json:"items"`
@@ -69,7 +70,7 @@ type cacheHeader struct {
 // key is what of the options matters to the cache, with the hash of the catalogue's file; 0:
 // there is none.
 func key(format string, o *Options, catalogue uint64) string {
-	k := fmt.Sprintf("5 %q %q %v %v %q %q %q %x", format, o.Preset, o.RewardMin, o.RewardMax, o.Actions, o.Categories, o.BadRows, catalogue)
+	k := fmt.Sprintf("6 %q %q %v %v %q %q %q %x", format, o.Preset, o.RewardMin, o.RewardMax, o.Actions, o.Categories, o.BadRows, catalogue)
 	if len(o.Columns)+len(o.ColumnsBefore) > 0 {
 		k += fmt.Sprintf(" columns %q %q", o.Columns, o.ColumnsBefore)
 	}
@@ -313,6 +314,9 @@ func open(ctx context.Context, path string, o *Options) (*Log, error) {
 			if h, err := fileHash(o.Catalogue, true); err != nil || h != listed {
 				return nil, errors.Join(err, fmt.Errorf("%s: the catalogue changed while it was read", o.Catalogue))
 			}
+			if err := amongIt(path, b.among, o); err != nil {
+				return nil, err
+			}
 		}
 		return b.save(paths, k, names, src, info)
 	}
@@ -329,7 +333,7 @@ func open(ctx context.Context, path string, o *Options) (*Log, error) {
 
 // image writes the cache.
 func (b *builder) image(f io.Writer, key string, names []string, src source) error {
-	h := cacheHeader{Key: key, Source: src, Rows: b.n, Width: b.contexts.width(), Actions: names, Notes: b.notes, Hash: fmt.Sprintf("%016x", b.hash.Sum64()), Skipped: b.skipped, Unrewarded: b.unrewarded, HasIDs: b.first.hasID,
+	h := cacheHeader{Key: key, Source: src, Rows: b.n, Width: b.contexts.width(), Actions: names, Notes: b.notes, Hash: fmt.Sprintf("%016x", b.hash.Sum64()), Skipped: b.skipped, Unrewarded: b.unrewarded, Among: b.among, HasIDs: b.first.hasID,
 		Catalogue: b.catalogue != nil, Items: b.items.n, ItemWidth: b.items.width(), ByPlace: b.byPlace}
 	columns := b.spills()
 	columns = columns[:len(columns)-1] // not the bad rows
@@ -474,7 +478,7 @@ func parse(data []byte, key string) (*Log, source, error) {
 	if json.Unmarshal(data[16:16+length], &h) != nil || h.Key != key {
 		return nil, source{}, errDamaged
 	}
-	l := &Log{Actions: h.Actions, Notes: h.Notes, Skipped: h.Skipped, Unrewarded: h.Unrewarded, store: &store{hash: h.Hash, named: named{n: h.Rows, width: h.Width}, hasIDs: h.HasIDs}}
+	l := &Log{Actions: h.Actions, Notes: h.Notes, Skipped: h.Skipped, Unrewarded: h.Unrewarded, Among: h.Among, store: &store{hash: h.Hash, named: named{n: h.Rows, width: h.Width}, hasIDs: h.HasIDs}}
 	if h.Catalogue || h.Items > 0 {
 		l.Choices = &Choices{items: &items{named: named{n: h.Items, width: h.ItemWidth}, byPlace: h.ByPlace, catalogue: h.Catalogue}}
 	}

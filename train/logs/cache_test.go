@@ -16,15 +16,6 @@ import (
 	"time"
 )
 
-func statOf(t testing.TB, path string) os.FileInfo {
-	t.Helper()
-	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return info
-}
-
 // cacheOf opens a log and returns where its cache is.
 func cacheOf(t *testing.T, path string) string {
 	t.Helper()

@@ -12,6 +12,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"opl/policies/features"
+	"opl/policies/policyfile"
 )
 
 // Catalogue says which actions there are, and what they are described by.
@@ -119,6 +120,31 @@ func (b *builder) describe() error {
 	binary.LittleEndian.PutUint64(word[8:], b.contexts.content())
 	b.hash.Write(word[:])
 	return nil
+}
+
+// amongIt refuses a catalogue that is another than the one that the rows of a log were decided among.
+func amongIt(path, among string, o *Options) error {
+	if among == "" {
+		return nil
+	}
+	c, err := ReadCatalogue(o.Catalogue) // as a server reads it
+	if err != nil {
+		return err
+	}
+	served, err := c.Served()
+	if err == nil && served.Hash != among {
+		err = fmt.Errorf("%s: its decisions were among the catalogue %.12s, %s is %.12s: give the one that was served", path, among, o.Catalogue, served.Hash)
+	}
+	return err
+}
+
+// Served is the catalogue with the hash that policy files and served logs know it by.
+func (c *Catalogue) Served() (*policyfile.Catalogue, error) {
+	var values []features.Value
+	return policyfile.NewCatalogue(c.Actions, func(a int) []features.Value {
+		values = c.Features(a, values[:0])
+		return values
+	})
 }
 
 // roleInCatalogue is the role of a catalogue's column by its name.

@@ -108,6 +108,9 @@ func Together(all []*Log, names []string) (*Log, error) {
 	}
 	l.RewardMin, l.RewardMax = all[0].RewardMin, all[0].RewardMax
 	l.Skipped, l.Unrewarded, l.Estimated, l.Notes = out.Skipped, out.Unrewarded, out.Estimated, out.Notes
+	if l.Among = all[0].Among; slices.ContainsFunc(all, func(o *Log) bool { return o.Among != l.Among }) {
+		l.Among = ""
+	}
 	return l, nil
 }
 

@@ -255,3 +255,12 @@ func FuzzCache(f *testing.F) {
 		}
 	})
 }
+
+func statOf(t testing.TB, path string) os.FileInfo {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info
+}

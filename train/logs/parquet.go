@@ -83,10 +83,7 @@ func newParquet(l *lines, b *builder) (_ reader, err error) {
 		return nil, err
 	}
 	defer damaged(b, &err)
-	var file *parquet.File
-	if err = checkFooter(f, info.Size()); err == nil {
-		file, err = parquet.OpenFile(f, info.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
-	}
+	file, err := openParquet(f, info.Size())
 	if err != nil {
 		return nil, fmt.Errorf("%s: not a Parquet file, or damaged: %w", l.path, err)
 	}

@@ -26,6 +26,7 @@ type Decision struct {
 	Propensities []float64        // π₀(·|x) of Offered, or of all actions; nil: not known
 	Weight       float64          // of the row, 1 where the log has none
 	Unrewarded   int              // decisions without a reward that were left out since the row before; written, not read back
+	Catalogue    string           // hash of the catalogue that the decision was among, see Log.Among; empty: not known
 	Policy       string           // that logged the row, its name or hash; empty: not known
 	Row          int              // in its file, from 1, without the header
 }
@@ -87,7 +88,7 @@ func (l *Log) Decision(i int, d *Decision) {
 			x = append(x, features.Value{Name: l.names[id], Number: values[j]})
 		}
 	}
-	*d = Decision{Context: x, Offered: l.offers(i, d.Offered[:0]), Action: l.Chosen(i), Cost: l.Cost[i], Weight: 1, Row: l.Row(i)}
+	*d = Decision{Context: x, Offered: l.offers(i, d.Offered[:0]), Action: l.Chosen(i), Cost: l.Cost[i], Weight: 1, Catalogue: l.Among, Row: l.Row(i)}
 	if l.HasIDs() {
 		d.ID = l.texts.at(l.Context(i))
 	}

@@ -35,6 +35,7 @@ const (
 	roleWeight
 	rolePolicy // that logged the row
 	roleUnrewarded
+	roleAmong   // hash of the catalogue that the decision was among
 	roleOffered // ids of the actions that the row offers
 	roleActions // the actions that the row offers, with their features
 	roleField   // of rows that are no log's, see Rows
@@ -42,7 +43,7 @@ const (
 
 var roles = map[string]role{
 	"decision_id": roleID, "timestamp": roleTime, "group": roleGroup, "context": roleContexts, "action": roleAction,
-	"reward": roleReward, "cost": roleCost, "propensity": rolePropensity, "propensities": rolePropensities, "weight": roleWeight, "policy": rolePolicy, "unrewarded": roleUnrewarded,
+	"reward": roleReward, "cost": roleCost, "propensity": rolePropensity, "propensities": rolePropensities, "weight": roleWeight, "policy": rolePolicy, "unrewarded": roleUnrewarded, "catalogue_hash": roleAmong,
 	"offered": roleOffered, "actions": roleActions,
 }
 
@@ -290,7 +291,7 @@ func numberIn(column string, s []byte) (float64, error) {
 // textual reports that the values of the column are texts, whatever they look like.
 func (c *column) textual() bool {
 	switch c.role {
-	case roleID, roleGroup, roleAction, rolePolicy:
+	case roleID, roleGroup, roleAction, rolePolicy, roleAmong:
 		return true
 	}
 	return c.role == roleContext && c.kind == category
@@ -324,6 +325,13 @@ func (t *table) cell(b *builder, c *column, form jsontext.Kind, s []byte, v floa
 		r.id, r.hasID = append(r.id[:0], s...), true
 	case roleGroup:
 		r.group, r.hasGroup = append(r.group[:0], s...), true
+	case roleAmong:
+		if b.among == "" {
+			b.among = string(s)
+		}
+		if string(s) != b.among {
+			return bad(c.name, "%s, that of rows before is %s: rows of one log are among one catalogue: join the decisions of one by setting catalogue", quote(s), quote([]byte(b.among)))
+		}
 	case rolePolicy:
 		r.policy = append(r.policy[:0], s...)
 	case roleAction:

@@ -128,7 +128,7 @@ func (w *Writer) write(d *Decision) error {
 		return fmt.Errorf("%s: row %d: %s", w.path, w.n+1, fmt.Sprintf(format, args...))
 	}
 	if w.first == nil {
-		w.first = &Decision{ID: d.ID, Time: d.Time, Group: d.Group, Policy: d.Policy, Propensity: d.Propensity, Propensities: d.Propensities, Offered: d.Offered}
+		w.first = &Decision{ID: d.ID, Time: d.Time, Group: d.Group, Policy: d.Policy, Catalogue: d.Catalogue, Propensity: d.Propensity, Propensities: d.Propensities, Offered: d.Offered}
 		if d.Offered != nil {
 			w.first.Offered = []Offer{} // they are the caller's
 			w.described = slices.ContainsFunc(d.Offered, func(o Offer) bool { return o.Features != nil || o.Action == "" })
@@ -150,6 +150,8 @@ func (w *Writer) write(d *Decision) error {
 		return fail("id, time, group and propensities must be there in all rows or in none")
 	case d.Policy != "" && f.Policy == "":
 		return fail("policy %q, but the first row has none", d.Policy)
+	case d.Catalogue != f.Catalogue:
+		return fail("decided among the catalogue %.12s, the first row among %.12s", d.Catalogue, f.Catalogue)
 	case d.Propensity != 0 && !(d.Propensity > 0 && d.Propensity <= 1):
 		return fail("propensity %v is outside (0, 1]", d.Propensity)
 	case d.Propensities != nil && len(d.Propensities) != k:
@@ -195,6 +197,9 @@ func (w *Writer) columns(d *Decision, text func(name, s string), number func(nam
 	}
 	if w.first.Policy != "" {
 		text("policy", d.Policy)
+	}
+	if w.first.Catalogue != "" {
+		text("catalogue_hash", d.Catalogue)
 	}
 	text("action", w.name(d))
 	number("reward", 0-d.Cost) // not −0

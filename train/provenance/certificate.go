@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/cespare/xxhash/v2"
@@ -94,22 +93,34 @@ var contradictions = []string{"draws against propensities", "counts by action", 
 
 // sample is the rows of a log that certify a policy, and its probabilities logged[i] =
 // π(a_i|x_i) of them; nil: they are sampled, or the log was drawn here. Where all of π and π₀ are known,
-// spread[i] = Σ_a π(a|x_i)²/π₀(a|x_i), the mean of the squared weight; else 0.
+// spread[i] = Σ_a π(a|x_i)²/π₀(a|x_i), the mean of the squared weight; else 0. Where all of π is known, and π₀ of the logged
+// action alone, missing[i] = Σ_a π(a|x_i)/q_a, q_a what the action's propensity may be, see rarities; else 0.
 type sample struct {
 	*Judge
-	rows           []int
-	logged, spread []float64
+	rows                    []int
+	logged, spread, missing []float64
 }
 
 func (j *Judge) sample(rows []int) sample {
-	return sample{j, rows, make([]float64, j.log.Len()), make([]float64, j.log.Len())}
+	n := j.log.Len()
+	return sample{j, rows, make([]float64, n), make([]float64, n), make([]float64, n)}
 }
 
 // noting is pi that notes what a sample has.
 func (s sample) noting(log *logs.Log, pi func(dst []float64, i int) error) func(dst []float64, i int) error {
+	var rare []float64
+	if log.LoggedOnly() && log.Propensity != nil {
+		rare = rarities(log)
+	}
 	return func(dst []float64, i int) error {
 		err := pi(dst, i)
-		s.logged[i], s.spread[i] = dst[log.Chosen(i)], 0
+		s.logged[i], s.spread[i], s.missing[i] = dst[log.Chosen(i)], 0, 0
+		if rare != nil {
+			for j, p := range dst[:log.Options(i)] {
+				a, _ := log.Option(i, j)
+				s.missing[i] += p * rare[a]
+			}
+		}
 		for a, p0 := range log.Pi0(i) {
 			if p := dst[a]; p > 0 {
 				s.spread[i] += p * p / p0
@@ -129,16 +140,12 @@ func certificate(b certify.Bounds, on Circumstances, samples ...sample) (*Certif
 		return &Certificate{Statement{b, v, nil}}, nil
 	}
 	on.of(b.Groups > 0, samples...)
-	var cost, pi0, pi, spread []float64
-	var unit [][2]int32
-	for k, s := range samples {
+	var cost, pi0, pi []float64
+	for _, s := range samples {
 		for _, r := range s.rows {
-			unit, cost, pi0 = append(unit, [2]int32{int32(k), s.unit(r)}), append(cost, s.log.Cost[r]), append(pi0, s.log.Propensity[r])
+			cost, pi0 = append(cost, s.log.Cost[r]), append(pi0, s.log.Propensity[r])
 			if s.logged != nil {
 				pi = append(pi, s.logged[r])
-				if s.spread != nil {
-					spread = append(spread, s.spread[r])
-				}
 			}
 		}
 	}
@@ -147,7 +154,8 @@ func certificate(b certify.Bounds, on Circumstances, samples ...sample) (*Certif
 	if pi != nil {
 		e := certify.SelfNormalized(pi, pi0, cost)
 		estimate = &e
-		on.Contradicted = cmp.Or(meanWeight(pi, pi0, spread, unit, max(1, b.Gamma)), on.Contradicted)
+		w := weigh(samples...)
+		on.Contradicted = cmp.Or(w.farFromOne(max(1, b.Gamma)), on.Contradicted)
 	}
 	return &Certificate{conclude(b, v, on, estimate)}, nil
 }
@@ -260,46 +268,6 @@ func (s sample) readOff() int {
 		}
 	}
 	return n
-}
-
-// meanWeight says that the weights π/π₀, whose mean is 1 for true propensities and a policy
-// that the rows had no part in, and from 1/Γ to Γ for those known up to Γ, are far from it: by more than 5 standard
-// errors, and 5 %. Means over units count as one. Few rows have the largest weights, and those that have none know nothing
-// of the error: it is at least what π and π₀ of all actions say, or, where these are not known, what it is if the
-// weight that is missing is 1 over the least propensity that was logged.
-func meanWeight(pi, pi0, spread []float64, unit [][2]int32, gamma float64) string {
-	sum, size, known := map[[2]int32]float64{}, map[[2]int32]float64{}, map[[2]int32]float64{}
-	var order [][2]int32
-	for i, u := range unit {
-		if size[u] == 0 {
-			order = append(order, u)
-		}
-		sum[u] += pi[i] / pi0[i]
-		size[u]++
-		if len(spread) == len(pi) {
-			known[u] += max(0, spread[i]-1)
-		}
-	}
-	n, m, square, least := float64(len(order)), 0., 0., 0.
-	for _, u := range order {
-		m += sum[u] / size[u] / n
-	}
-	for _, u := range order {
-		square += (sum[u]/size[u] - m) * (sum[u]/size[u] - m)
-		least += known[u] / (size[u] * size[u]) // of rows that do not depend on one another
-	}
-	if slices.Max(append(spread, 0)) == 0 && m < 1 { // what is missing may be played with the least propensity that was logged
-		least = n * (1 - m) / slices.Min(pi0)
-	}
-	return farFromOne(n, m, math.Sqrt(max(square, least))/n, gamma)
-}
-
-// farFromOne is meanWeight of n units whose weights have a mean m and a standard error.
-func farFromOne(n, m, se, gamma float64) string {
-	if off := math.Abs(m - max(1/gamma, min(gamma, m))); !(off > 0.05 && off > 5*se) || n < 100 {
-		return ""
-	}
-	return fmt.Sprintf("the weights π/π₀ of the rows that certify average %.3g ± %.2g, not 1: their propensities are wrong, or these rows had a part in the policy", m, se)
 }
 
 // LeftOut says what n rows that could not be read mean.

@@ -464,6 +464,9 @@ func (j *Judge) candidate(p *policyfile.Policy, o Options) (*candidate, error) {
 	if n := len(j.log.Names()); known < n {
 		out.on.Notes = append(out.on.Notes, fmt.Sprintf("the policy does not know %d of the %d names and categories in the contexts, and leaves them out", n-known, n))
 	}
+	if own := p.Catalogue(); own != nil && j.log.Among != "" && j.log.Among != own.Hash {
+		out.on.Notes = append(out.on.Notes, fmt.Sprintf("the log's decisions were among the catalogue %.12s, the policy file's own is %.12s: this is of the policy among the log's", j.log.Among, own.Hash))
+	}
 	at := modelled(f)
 	c := &f.Components[at]
 	alone := len(f.Components) == 1

@@ -24,7 +24,7 @@ type Part struct {
 	Sums   certify.Sums   `json:"sums"`   // of the bounds
 	Cost   float64        `json:"cost"`   // Σ c
 	Weight [5]float64     `json:"weight"` // Σ w, w², w r, w² r, w² r², w = π/π₀
-	Unit   [4]float64     `json:"unit"`   // Σ 1, m, m² over units, m the unit's mean w, and what m² − 1 must be at least
+	Units  weights        `json:"units"`
 	On     *Circumstances `json:"on"`
 }
 
@@ -71,37 +71,19 @@ func (ps Pool) Part(ctx context.Context, p *policyfile.Policy, o Options, shard 
 	}
 	var cost kernel.Sum
 	var weight [5]kernel.Sum
-	var unit [4]kernel.Sum
 	for _, s := range c.samples {
-		size, sum, known := map[int32]float64{}, map[int32]float64{}, map[int32]float64{}
-		var order []int32
 		for _, r := range s.rows {
 			w, reward := s.logged[r]/s.log.Propensity[r], -s.log.Cost[r]
 			cost.Add(-reward)
 			for i, v := range []float64{w, w * w, w * reward, w * w * reward, w * w * reward * reward} {
 				weight[i].Add(v)
 			}
-			u := s.unit(r)
-			if size[u] == 0 {
-				order = append(order, u)
-			}
-			size[u]++
-			sum[u] += w
-			known[u] += max(0, s.spread[r]-1)
-		}
-		for _, u := range order {
-			m := sum[u] / size[u]
-			for i, v := range []float64{1, m, m * m, known[u] / (size[u] * size[u])} {
-				unit[i].Add(v)
-			}
 		}
 	}
+	out.Units = weigh(c.samples...)
 	out.Cost = cost.Value()
 	for i := range weight {
 		out.Weight[i] = weight[i].Value()
-	}
-	for i := range unit {
-		out.Unit[i] = unit[i].Value()
 	}
 	return out, nil
 }
@@ -134,7 +116,7 @@ func Conclude(parts []Part) (Statement, error) {
 	var sums certify.Sums
 	var cost float64
 	var w [5]float64
-	var u [4]float64
+	var u weights
 	for i, p := range all {
 		if p == nil {
 			lost = append(lost, fmt.Sprintf("%d/%d", i+1, len(all)))
@@ -147,9 +129,7 @@ func Conclude(parts []Part) (Statement, error) {
 		for i := range w {
 			w[i] += p.Weight[i]
 		}
-		for i := range u {
-			u[i] += p.Unit[i]
-		}
+		u.add(p.Units)
 	}
 	if lost != nil {
 		return none, fmt.Errorf("%s missing: run these shards", strings.Join(lost, ", ")+map[bool]string{true: " is", false: " are"}[len(lost) == 1])
@@ -171,8 +151,7 @@ func Conclude(parts []Part) (Statement, error) {
 		e.Reward, e.Effective, e.Weight = w[2]/w[0], w[0]*w[0]/w[1], w[0]/n
 		e.SE = math.Sqrt(max(0, w[4]-2*e.Reward*w[3]+e.Reward*e.Reward*w[1])) / w[0]
 	}
-	m := u[1] / u[0]
-	if far := farFromOne(u[0], m, math.Sqrt(max(0, u[2]-u[0]*m*m, u[3]))/u[0], max(1, b.Gamma)); far != "" {
+	if far := u.farFromOne(max(1, b.Gamma)); far != "" {
 		on.Contradicted = far
 	}
 	return conclude(b, verdict(b), on, &e), nil
@@ -181,7 +160,7 @@ func Conclude(parts []Part) (Statement, error) {
 // near reports parts of one shard that agree but for what processors differ in.
 func near(a, b Part) bool {
 	close := func(x, y float64) bool { return math.Abs(x-y) <= 1e-9*max(1, math.Abs(x), math.Abs(y)) }
-	if a.Sums.Rows != b.Sums.Rows || a.Sums.Units != b.Sums.Units || len(a.Sums.Risk) != len(b.Sums.Risk) || !close(a.Cost, b.Cost) {
+	if a.Sums.Rows != b.Sums.Rows || a.Sums.Units != b.Sums.Units || len(a.Sums.Risk) != len(b.Sums.Risk) || !close(a.Cost, b.Cost) || !close(a.Units.Sum, b.Units.Sum) {
 		return false
 	}
 	for i := range a.Sums.Risk {

@@ -4,13 +4,16 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"opl/policies/wholefile"
 )
@@ -81,18 +84,17 @@ func (f *file) each(use func(n int, raw []byte, s *line, action int, wrong error
 }
 
 func (l *line) decode(b []byte) error {
-	dec := json.NewDecoder(bytes.NewReader(b))
-	dec.DisallowUnknownFields()
-	var other *json.UnmarshalTypeError
-	if err := dec.Decode(l); errors.As(err, &other) {
-		return fmt.Errorf("%s is a %s, want a %s", other.Field, other.Value, other.Type)
-	} else if err != nil {
-		return fmt.Errorf("no JSON object: %w", err)
+	err := json.Unmarshal(b, l, json.RejectUnknownMembers(true), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	wrong, ok := errors.AsType[*json.SemanticError](err)
+	switch {
+	case err == nil:
+		return nil
+	case ok && errors.Is(err, json.ErrUnknownName):
+		return fmt.Errorf("unknown field %q", wrong.JSONPointer.LastToken())
+	case ok && wrong.Err == nil && wrong.GoType != nil:
+		return fmt.Errorf("%s is a %s, want a %s", strings.ReplaceAll(strings.Trim(string(wrong.JSONPointer), "/"), "/", "."), wrong.JSONKind, wrong.GoType)
 	}
-	if dec.More() {
-		return errors.New("more follows the JSON object")
-	}
-	return nil
+	return fmt.Errorf("no JSON object: %w", err)
 }
 
 // eachLine hands the lines of a file to use, with their ends, until it returns io.EOF. It counts the

@@ -5,17 +5,18 @@ package join
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"opl/policies/features"
 	"opl/train/logs"
@@ -71,18 +72,18 @@ type Summary struct {
 
 // line is a line of a served log.
 type line struct {
-	ID           string          `json:"decision_id"`
-	Time         time.Time       `json:"timestamp"`
-	Context      json.RawMessage `json:"context"`
-	Action       string          `json:"action"`
-	Propensity   float64         `json:"propensity"`
-	Propensities []float64       `json:"propensities"`
-	Actions      json.RawMessage `json:"actions"` // names of all, or what was offered: objects
-	Offered      []string        `json:"offered"` // ids of a catalogue; neither: all of it
-	Top          json.RawMessage `json:"top"`
-	Unknown      int             `json:"unknown"`
-	Catalogue    string          `json:"catalogue"`
-	Hash         string          `json:"policy_hash"`
+	ID           string         `json:"decision_id"`
+	Time         time.Time      `json:"timestamp"`
+	Context      jsontext.Value `json:"context"`
+	Action       string         `json:"action"`
+	Propensity   float64        `json:"propensity"`
+	Propensities []float64      `json:"propensities"`
+	Actions      jsontext.Value `json:"actions"` // names of all, or what was offered: objects
+	Offered      []string       `json:"offered"` // ids of a catalogue; neither: all of it
+	Top          jsontext.Value `json:"top"`
+	Unknown      int            `json:"unknown"`
+	Catalogue    string         `json:"catalogue"`
+	Hash         string         `json:"policy_hash"`
 
 	kind  string       // of what a decision is among
 	names []string     // of actions, in the order of the propensities; none of a whole catalogue
@@ -100,7 +101,6 @@ const (
 // among finds out what the decision is among.
 func (l *line) among() error {
 	l.kind = fixed
-	var objects []json.RawMessage
 	switch {
 	case l.Actions != nil && l.Offered != nil:
 		return errors.New("actions and offered are both there")
@@ -111,20 +111,35 @@ func (l *line) among() error {
 		}
 	case l.Actions == nil && l.Catalogue != "":
 		l.kind = whole
-	case l.Actions == nil || json.Unmarshal(l.Actions, &l.names) == nil:
+	case l.Actions == nil:
 		return nil
-	case json.Unmarshal(l.Actions, &objects) != nil:
-		return errors.New("actions: no list")
 	default:
-		l.kind, l.names = described, nil
-		for i, o := range objects {
+		d := decoder(l.Actions)
+		if t, err := d.ReadToken(); err != nil || t.Kind() != '[' {
+			return errors.New("actions: no list")
+		}
+		for d.PeekKind() == '"' {
+			t, err := d.ReadToken()
+			if err != nil {
+				return fmt.Errorf("actions: %w", err)
+			}
+			l.names = append(l.names, t.String())
+		}
+		for i := len(l.names); d.PeekKind() != ']'; i++ {
 			var a logs.Offer
 			var err error
-			if a.Features, err = values(fmt.Sprintf("actions[%d]", i), o, &a.Action); err != nil {
+			if a.Features, err = read(d, fmt.Sprintf("actions[%d]", i), &a.Action); err != nil {
 				return err
 			}
 			l.set = append(l.set, a)
 		}
+		if l.set == nil {
+			return nil
+		}
+		if l.names != nil {
+			return errors.New("actions: names and objects")
+		}
+		l.kind = described
 	}
 	for _, a := range l.set {
 		if l.names = append(l.names, a.Action); a.Action == "" {
@@ -407,7 +422,7 @@ func (l *Log) Join(rewards *Rewards, write func(*logs.Decision) error, o Options
 			action = l.index[row.Action]
 		}
 		d := &logs.Decision{ID: row.ID, Time: row.Time, Offered: row.set, Action: action, Propensity: row.Propensity, Propensities: row.Propensities,
-			Weight: 1, Policy: row.Hash, Row: s.Joined + 1}
+			Weight: 1, Policy: row.Hash, Catalogue: row.Catalogue, Row: s.Joined + 1}
 		if d.Cost, err = cost(r.value); err != nil {
 			return err
 		}
@@ -455,38 +470,49 @@ func (l *Log) Join(rewards *Rewards, write func(*logs.Decision) error, o Options
 // each value as the policy took it: see package policies/server. The string id of an action
 // goes to id; nil: there is none.
 func values(what string, object []byte, id *string) ([]features.Value, error) {
-	dec := json.NewDecoder(bytes.NewReader(object))
-	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+	return read(decoder(object), what, id)
+}
+
+// decoder reads a value of a line, which has been checked to be JSON.
+func decoder(b []byte) *jsontext.Decoder {
+	return jsontext.NewDecoder(bytes.NewBuffer(b), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+}
+
+// read is values of what comes next.
+func read(d *jsontext.Decoder, what string, id *string) ([]features.Value, error) {
+	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
 		return nil, fmt.Errorf("%s: no object", what)
 	}
 	var x []features.Value
-	for dec.More() {
-		key, err := dec.Token()
-		var v any
-		if err == nil {
-			err = dec.Decode(&v)
-		}
+	for d.PeekKind() != '}' {
+		t, err := d.ReadToken()
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", what, err)
 		}
-		name := key.(string) // a decoder allows no other key
-		if text, ok := v.(string); ok && id != nil && name == "id" {
-			*id = text
-			continue
+		name := t.String()
+		if t, err = d.ReadToken(); err != nil {
+			return nil, fmt.Errorf("%s.%s: %w", what, name, err)
 		}
-		switch v := v.(type) {
-		case float64:
+		switch t.Kind() {
+		case '0':
+			v, err := strconv.ParseFloat(t.String(), 64)
+			if err != nil {
+				return nil, fmt.Errorf("%s.%s: %s is out of range", what, name, t)
+			}
 			x = append(x, features.Value{Name: name, Number: v})
-		case string:
-			if v != "" {
+		case '"':
+			if v := t.String(); id != nil && name == "id" {
+				*id = v
+			} else if v != "" {
 				x = append(x, features.Value{Name: name + "=" + v, Number: 1})
 			}
-		case bool:
-			x = append(x, features.Value{Name: fmt.Sprintf("%s=%t", name, v), Number: 1})
-		case nil:
+		case 't', 'f':
+			x = append(x, features.Value{Name: fmt.Sprintf("%s=%t", name, t.Bool()), Number: 1})
+		case 'n':
 		default:
 			return nil, fmt.Errorf("%s.%s: want a number, a string, true, false or null", what, name)
 		}
 	}
-	return x, nil
+	_, err := d.ReadToken()
+	return x, err
 }

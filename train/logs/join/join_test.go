@@ -189,7 +189,7 @@ func TestBadFiles(t *testing.T) {
 		{swap(`"propensities":[`, `"propensities":[1.5,`), "2 actions and 3"},
 		{swap(`"propensity":`, `"propensity":1`), "propensity is"},
 		{swap(`"action":"`, `"action":"zz`), "line 1: action \"zz"},
-		{swap("}\n", "}{}\n"), "line 1: more follows"},
+		{swap("}\n", "}{}\n"), "after top-level value"},
 	} {
 		if _, err := Open([]string{write(t, "log", c.text)}, "", nil); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%.200s: %v, want %q", c.text, err, c.want)
