@@ -82,13 +82,16 @@ type bag struct {
 	n     int      // rows
 	dense bool
 
+	sum    uint64 // content of the row
+	summed bool   // and it is known
+
 	values, numbers, offsets, category spill
 }
 
 // begin begins a row.
 func (g *bag) begin() {
 	g.at++
-	g.ids, g.vals = g.ids[:0], g.vals[:0]
+	g.ids, g.vals, g.summed = g.ids[:0], g.vals[:0], false
 }
 
 // spills are the columns, in their order in a cache.
@@ -135,6 +138,9 @@ func (g *bag) add() {
 
 // content is the hash of the row: of values by name, in whatever order.
 func (g *bag) content() (sum uint64) {
+	if g.summed {
+		return g.sum
+	}
 	for i, name := range g.ids {
 		sum += mix(g.nameHash[name] + mix(math.Float64bits(g.vals[i])))
 	}
