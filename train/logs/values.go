@@ -37,6 +37,15 @@ func (v *named) row(i int, _ []float64) (ids []uint32, values []float64) {
 	return ids, v.values[lo:hi]
 }
 
+// Values are the values of row i's context and the places of their names in Names, none of a log of vectors alone. They are
+// shared with the log.
+func (l *Log) Values(i int) (names []uint32, values []float64) {
+	if l.store == nil {
+		return nil, nil
+	}
+	return l.context(l.Context(i), nil)
+}
+
 // appendTo appends the named values of row i.
 func (v *named) appendTo(i int, to []features.Value) []features.Value {
 	ids, values := v.row(i, nil)
