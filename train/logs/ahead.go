@@ -73,11 +73,13 @@ func (w *wide) row(b *builder, values []float64, sum uint64) {
 func (w *wide) number(t *table, b *builder, j int, v float64) error {
 	c := w.columns[j]
 	switch {
+	case isAbsent(v):
+		if c != nil {
+			c.missing++
+		}
+		return nil
 	case c == nil:
 		return b.value("context", w.ids[j], v)
-	case isAbsent(v):
-		c.missing++
-		return nil
 	case c.kind == number && c.hasID && !b.typesOnly && v-v == 0:
 		c.numbers++
 		return b.value(c.name, c.id, v)

@@ -105,8 +105,9 @@ type table struct {
 	preset  string
 	columns []*column
 	index   map[string]int
-	inner   *decoder // of cells that are JSON
-	wide    wide     // of the columns, those that are read ahead
+	inner   *decoder   // of cells that are JSON
+	wide    wide       // of the columns, those that are read ahead
+	blocks  *textAhead // nil: lines are read one by one
 }
 
 func newTable(l *lines, b *builder) *table {
