@@ -17,8 +17,10 @@ import (
 // readers is how many goroutines read ahead; 0: none does.
 var readers = min(runtime.GOMAXPROCS(0), 8)
 
+// readAfter is the rows of a text from which one knows its columns.
+var readAfter = 64
+
 const (
-	readAfter   = 64      // rows of a text, from which one knows its columns
 	blockValues = 1 << 17 // numbers of a block
 	blockBytes  = 1 << 18 // of a block of text
 )

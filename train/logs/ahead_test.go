@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // withReaders calls do with so many goroutines that read ahead.
@@ -67,6 +68,31 @@ func everyWay(t *testing.T, path string, o Options) {
 			}
 		}
 	}
+}
+
+// FuzzReadAhead reads whatever it is given in every way.
+func FuzzReadAhead(f *testing.F) {
+	defer func(was int) { readAfter = was }(readAfter)
+	readAfter = 1
+	r := rand.New(rand.NewPCG(1, 1))
+	for i := range 8 {
+		f.Add([]byte(messy(r, "csv", 4+i, 0.05)), uint8(0))
+		f.Add([]byte(messy(r, "jsonl", 4+i, 0.05)), uint8(1))
+		path := filepath.Join(f.TempDir(), "l.parquet")
+		writeAs(f, path, "parquet", newWorld(2, 2, 1), 3)
+		b, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b, uint8(2))
+	}
+	f.Add([]byte("action,reward,x_a\n1,1,2\n0,1,3\n1,0,\"4\n0,1,\"\n1,1,5\n"), uint8(0))
+	f.Fuzz(func(t *testing.T, text []byte, kind uint8) {
+		path := filepath.Join(t.TempDir(), "log."+[]string{"csv", "jsonl", "parquet"}[kind%3])
+		rewrite(t, path, string(text))
+		everyWay(t, path, Options{})
+		everyWay(t, path, Options{BadRows: "bad"})
+	})
 }
 
 // messy writes rows as a text, most of them as most are, some odd or wrong.
@@ -236,5 +262,28 @@ func FuzzDigits(f *testing.F) {
 				t.Fatalf("%q is no number of JSON: %v", s, err)
 			}
 		}
+	})
+}
+
+// FuzzStamped reads a time as time.Parse does, or leaves it to it.
+func FuzzStamped(f *testing.F) {
+	for _, s := range []string{"2024-02-29T23:59:59Z", "2023-02-29 00:00:00", "2024-01-01T24:00:00", "2024-01-01T00:00:60Z", "2024-13-01 00:00:00", "2024-00-10 00:00:00", "2024-04-31 00:00:00.5", "2024-04-00 00:00:00",
+		"1677-01-01 00:00:00", "2024-01-01 00:00:00.123456789Z", "2024-01-01 00:00:00.1234567891", "2024-01-01 00:00:00.", "2024-01-01 00:00:00z", "2024-01-01T00:00:00+01:00", "2024-01-01 1:00:00", "0000-01-01 00:00:00"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		got, ok := stamped([]byte(s))
+		if !ok {
+			return
+		}
+		for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05Z07:00", "2006-01-02T15:04:05", "2006-01-02 15:04:05"} {
+			if want, err := time.Parse(layout, s); err == nil {
+				if !got.Equal(want) {
+					t.Fatalf("%q: %v, want %v", s, got, want)
+				}
+				return
+			}
+		}
+		t.Fatalf("%q: %v, and it is no time", s, got)
 	})
 }

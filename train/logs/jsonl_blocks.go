@@ -13,6 +13,7 @@ type jsonField struct {
 	key   []byte // in quotes
 	is    byte   // '0' a number of the context, '[' a list of them, '{' numbers by name; 0: any other
 	list  bool   // it may be a list of numbers
+	text  bool   // or must be a text
 	inner jsonLine
 	many  int // numbers in a list
 }
@@ -71,7 +72,7 @@ func (j *jsonl) readAhead(b *builder) {
 			if c.role == roleContext || c.role == roleContexts {
 				w.alone = false
 			}
-			f.list = c.role == rolePropensities
+			f.list, f.text = c.role == rolePropensities, c.role == rolePropensities || c.role == roleContexts
 			var k textBlock
 			end, there = f.other(&k, j.text, at, 0)
 		}
@@ -118,8 +119,10 @@ func (l jsonLine) object(k *textBlock, s []byte, at, base int) (int, bool) {
 		switch f.is {
 		case '0':
 			var v float64
-			if v, at, ok = jsonNumber(s, at); !ok && bytes.HasPrefix(s[at:], []byte("null")) {
+			if bytes.HasPrefix(s[at:], []byte("null")) {
 				v, at, ok = absent, at+4, true
+			} else {
+				v, at, ok = jsonNumber(s, at)
 			}
 			k.numbers = append(k.numbers, v)
 		case '[':
@@ -173,8 +176,13 @@ func (f *jsonField) other(k *textBlock, s []byte, at, base int) (int, bool) {
 		}
 		if cell.form = 't'; c == 'n' {
 			cell.form = 'n'
+		} else if f.text {
+			return at, false
 		}
 	default:
+		if f.text {
+			return at, false
+		}
 		cell.form = '0'
 		cell.number, end, ok = jsonNumber(s, at)
 	}

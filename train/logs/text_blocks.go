@@ -126,10 +126,7 @@ func (a *textAhead) fill(k *textBlock) {
 			a.err = errLong
 		}
 	}
-	last := bytes.LastIndexByte(k.text, '\n') + 1
-	if a.err == io.EOF { // the last line need have no end
-		last = len(k.text)
-	}
+	last := bytes.LastIndexByte(k.text, '\n') + 1 // one without an end is read by itself
 	a.rest = append(a.rest[:0], k.text[last:]...)
 	k.text = k.text[:last]
 }
