@@ -3,6 +3,7 @@
 //	go run ./testdata/speed              # the table
 //	go run ./testdata/speed --check      # that both compute the same, nothing else
 //	go run ./testdata/speed --scaling    # how a step's time grows
+//	go run ./testdata/speed --reading DIR --duckdb FOLDER --opl OPL   # reading logs beside DuckDB, see reading.go
 //
 // One step is forward, backward and the update by Adam, in float32. Ours is the
 // step of train.Fit: rows fed from the log in shuffled order, fresh noise, a run of
@@ -56,6 +57,8 @@ type options struct {
 	dense, checkOnly, scaling, alone bool
 	noiseName, python, format, data  string
 	steps                            string
+	reading                          reading
+	duckdb                           string
 }
 
 func command() *cobra.Command {
@@ -72,6 +75,12 @@ func command() *cobra.Command {
 	f.BoolVar(&o.dense, "dense", false, "random dense contexts in place of MNIST's")
 	f.BoolVar(&o.checkOnly, "check", false, "compare values and gradients, and measure nothing")
 	f.BoolVar(&o.scaling, "scaling", false, "measure how the time of a step grows in B, K, d and S, without PyTorch")
+	f.StringVar(&o.reading.dir, "reading", "", "measure how long opl inspect takes for log.parquet, log.csv and log.jsonl in this folder, which are made if they are not there, beside DuckDB, and nothing else")
+	f.StringVar(&o.duckdb, "duckdb", ".", "folder where npm has installed @duckdb/node-api")
+	f.StringVar(&o.reading.opl, "opl", "opl", "the opl that reads")
+	f.IntVar(&o.reading.rows, "rows", 1_000_000, "rows of a log that is made")
+	f.IntVar(&o.reading.features, "features", 50, "features of a log that is made")
+	f.IntVar(&o.reading.digits, "digits", 3, "decimals of its features; negative: all")
 	f.BoolVar(&o.alone, "alone", false, "measure without PyTorch")
 	f.IntVar(&o.rounds, "rounds", 5, "rounds of turns")
 	f.DurationVar(&o.budget, "budget", 300*time.Millisecond, "time of one side in one round, at least one step")
@@ -141,6 +150,10 @@ func (o *options) run(ctx context.Context) error {
 	}
 	if o.rounds < 1 {
 		return fmt.Errorf("--rounds %d: want at least 1", o.rounds)
+	}
+	if r := o.reading; r.dir != "" {
+		r.rounds, r.log, r.duckdb = o.rounds, o.log, o.duckdb
+		return r.run(ctx, os.Stdout)
 	}
 	noise, err := library.Standard().Noise(o.noiseName)
 	if err != nil {
