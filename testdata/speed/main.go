@@ -6,6 +6,7 @@
 //	go run ./testdata/speed --limits     # a step's operations and bytes, and the share of the machine's peak
 //	go run ./testdata/speed --regress    # kernels and steps beside the path in Go, and what baseline.json keeps
 //	go run ./testdata/speed --evaluation # how certify and evaluate grow in rows and actions
+//	go run ./testdata/speed --reading DIR --duckdb FOLDER --opl OPL   # reading logs beside DuckDB, see reading.go
 //
 // One step is forward, backward and the update by Adam, in float32. Ours is the
 // step of train.Fit: rows fed from the log in shuffled order, fresh noise, a run of
@@ -62,6 +63,8 @@ type options struct {
 	steps, baseline                  string
 	limits, regress, write           bool
 	evaluation                       bool
+	reading                          reading
+	duckdb                           string
 }
 
 func command() *cobra.Command {
@@ -83,6 +86,12 @@ func command() *cobra.Command {
 	f.StringVar(&o.baseline, "baseline", "testdata/speed/baseline.json", "file of the ratios that --regress compares with")
 	f.BoolVar(&o.write, "write", false, "with --regress: keep today's ratios in --baseline")
 	f.BoolVar(&o.evaluation, "evaluation", false, "measure how certificates and estimates grow in n and K")
+	f.StringVar(&o.reading.dir, "reading", "", "measure how long opl inspect takes for log.parquet, log.csv and log.jsonl in this folder, which are made if they are not there, beside DuckDB, and nothing else")
+	f.StringVar(&o.duckdb, "duckdb", ".", "folder where npm has installed @duckdb/node-api")
+	f.StringVar(&o.reading.opl, "opl", "opl", "the opl that reads")
+	f.IntVar(&o.reading.rows, "rows", 1_000_000, "rows of a log that is made")
+	f.IntVar(&o.reading.features, "features", 50, "features of a log that is made")
+	f.IntVar(&o.reading.digits, "digits", 3, "decimals of its features; negative: all")
 	f.BoolVar(&o.alone, "alone", false, "measure without PyTorch")
 	f.IntVar(&o.rounds, "rounds", 5, "rounds of turns")
 	f.DurationVar(&o.budget, "budget", 300*time.Millisecond, "time of one side in one round, at least one step")
@@ -152,6 +161,10 @@ func (o *options) run(ctx context.Context) error {
 	}
 	if o.rounds < 1 {
 		return fmt.Errorf("--rounds %d: want at least 1", o.rounds)
+	}
+	if r := o.reading; r.dir != "" {
+		r.rounds, r.log, r.duckdb = o.rounds, o.log, o.duckdb
+		return r.run(ctx, os.Stdout)
 	}
 	noise, err := library.Standard().Noise(o.noiseName)
 	if err != nil {

@@ -342,6 +342,9 @@ func (s *sums) fixed(pi func(dst []float64, i int) error, logged []float64) erro
 						if err != nil {
 							return err
 						}
+						if e.model == nil && e.cost == 0 {
+							continue // X = 0, and so is that of the gain
+						}
 						mean := func(l float64) float64 {
 							x := w[i] * e.correction(l)
 							if e.model != nil {
@@ -384,11 +387,17 @@ func (s *sums) posterior(pol propensity.Family, q propensity.Posterior) error {
 	if pol.Noisy() {
 		s.draws, draws = s.o.Draws, s.o.Draws
 	}
+	// X = 0, and so is that of the gain, for ls on rows that cost nothing, whatever π is: of draws, too, but each row has its own.
+	some := s.draws == 0 && !slices.ContainsFunc(s.kinds, func(p part) bool { return p.model != nil })
 	return s.over(0, s.units(), func(from, to int, into []part) error {
-		lo, hi := s.first[from], s.first[to]
-		contexts := make([]int, hi-lo)
-		for i := range contexts {
-			contexts[i] = s.log.Context(s.rows[lo+i])
+		var contexts, at []int // at: of the row among s.rows
+		for i := s.first[from]; i < s.first[to]; i++ {
+			if !some || s.log.Cost[s.rows[i]] != 0 {
+				contexts, at = append(contexts, s.log.Context(s.rows[i])), append(at, i)
+			}
+		}
+		if contexts == nil {
+			return nil
 		}
 		pi, one, eps, scratch := make([]float64, k), make([]float64, k), make([]float64, k), make([]float64, k)
 		unit := from
@@ -399,7 +408,7 @@ func (s *sums) posterior(pol propensity.Family, q propensity.Posterior) error {
 			if err != nil {
 				return
 			}
-			for s.first[unit+1] <= lo+i {
+			for s.first[unit+1] <= at[i] {
 				unit++
 			}
 			m := float64(s.first[unit+1] - s.first[unit])
@@ -416,7 +425,7 @@ func (s *sums) posterior(pol propensity.Family, q propensity.Posterior) error {
 			for j := range into {
 				p := &into[j]
 				var e estimate
-				if e, err = s.row(s.rows[lo+i], p.model, nil, scratch); err != nil {
+				if e, err = s.row(s.rows[at[i]], p.model, nil, scratch); err != nil {
 					return
 				}
 				p.add(&e, pi, m, s.draws > 0, &buf)

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -15,7 +17,6 @@ import (
 	"gonum.org/v1/gonum/optimize"
 
 	"opl/graph/kernel"
-	"opl/train/logs"
 )
 
 // Rounded is the factor Γ₀ that propensities may be off by through rounding.
@@ -83,11 +84,11 @@ type bets struct {
 	unit     []uint64
 	halves   [2][]int // rows by unit
 	features []feature
-	terms    [][]int        // features, and pairs of them, that are multiplied
-	at       map[string]int // feature of each name
-	x        []float64      // room for a vector; nil: features have names
-	d        logs.Decision
-	width    int // 1 + terms
+	terms    [][]int   // features, and pairs of them, that are multiplied
+	at       []int     // feature of each name, by its place in Names; negative: none
+	x        []float64 // room for a vector; nil: features have names
+	none     []float64 // features of value 0, as a vector has them
+	width    int       // 1 + terms
 	most     float64
 	guesses  [2]guess // learned on half 0 and half 1
 	say      func() string
@@ -110,7 +111,7 @@ type feature struct {
 // guess is what one half taught.
 type guess struct {
 	shift []float64            // b_a
-	table map[uint64][]float64 // rows of each context by action
+	table map[uint64][]float64 // rows by action of each context that is shared
 	w     [2]blas64.General    // without and with products
 }
 
@@ -147,6 +148,7 @@ func (l *log) bet() {
 func (b *bets) run() (e [2]float64) {
 	if b.contexts == nil {
 		b.contexts = make([]uint64, b.n)
+		_, b.shared = shares(b.contexts)
 	}
 	b.units()
 	b.scan()
@@ -210,7 +212,7 @@ func (b *bets) units() {
 		b.halves[h] = append(b.halves[h], i)
 	}
 	for _, rows := range b.halves {
-		slices.SortStableFunc(rows, func(i, j int) int { return cmp.Compare(b.unit[i], b.unit[j]) })
+		sortRows(rows, b.unit)
 	}
 }
 
@@ -234,10 +236,10 @@ func (b *bets) each(i int, use func(f int, v float64)) {
 		}
 		return
 	}
-	b.Decision(i, &b.d)
-	for _, v := range b.d.Context {
-		if f, ok := b.at[v.Name]; ok {
-			use(f, v.Number)
+	ids, values := b.Values(i)
+	for j, id := range ids {
+		if f := b.at[id]; f >= 0 {
+			use(f, values[j])
 		}
 	}
 }
@@ -252,15 +254,18 @@ func (b *bets) scan() {
 			names = append(names, "feature "+strconv.Itoa(j))
 		}
 	}
-	b.at = make(map[string]int, len(names))
+	b.at = make([]int, len(names))
 	for j, name := range names {
-		b.at[name], b.features = j, append(b.features, feature{name: name, place: j})
+		b.at[j], b.features = j, append(b.features, feature{name: name, place: j})
 	}
 	b.features = b.spread(b.features, min(64, max(8, 2000/b.MostOptions())), b.each)
 	slices.SortFunc(b.features, func(f, g feature) int { return cmp.Compare(f.place, g.place) })
-	clear(b.at)
+	for j := range b.at {
+		b.at[j] = -1
+	}
 	for f := range b.features {
-		b.at[b.features[f].name], b.terms = f, append(b.terms, []int{f})
+		b.at[b.features[f].place], b.terms = f, append(b.terms, []int{f})
+		b.none = append(b.none, b.features[f].standard(0))
 	}
 	if d := len(b.features); d <= pairsUpTo {
 		for f := range d {
@@ -311,12 +316,18 @@ func (f *feature) standard(v float64) float64 {
 // vector writes 1, the features of row i, in units of their sd and at most 5 of them, and
 // their products.
 func (b *bets) vector(i int, dst []float64) {
-	read := func(f int, v float64) { dst[1+f] = b.features[f].standard(v) }
 	dst[0] = 1
-	for f := range b.features {
-		read(f, 0)
+	copy(dst[1:], b.none)
+	if b.x == nil {
+		ids, values := b.Values(i)
+		for j, id := range ids {
+			if f := b.at[id]; f >= 0 {
+				dst[1+f] = b.features[f].standard(values[j])
+			}
+		}
+	} else {
+		b.each(i, func(f int, v float64) { dst[1+f] = b.features[f].standard(v) })
 	}
-	b.each(i, read)
 	for t, of := range b.terms[len(b.features):] {
 		dst[1+len(b.features)+t] = dst[1+of[0]] * dst[1+of[1]]
 	}
@@ -345,6 +356,9 @@ func (b *bets) learn(h int) guess {
 			} else {
 				want[c] += w / float64(b.k)
 			}
+		}
+		if !b.shared.has(b.contexts[i]) {
+			continue
 		}
 		t := q.table[b.contexts[i]]
 		if t == nil {
@@ -429,56 +443,133 @@ func (b *bets) regress(rows []int, x blas64.General, shift []float64) blas64.Gen
 	return w
 }
 
+// played is rows of a half that are guessed at together.
+type played struct {
+	half   int
+	rows   []int
+	x      blas64.General
+	scores [3]blas64.General // of both regressions and of shares alone
+}
+
+// guessed are the probabilities that both regressions and shares alone give the logged actions of all rows, by the
+// guesses of the other half. Rows are read in their order.
+func (b *bets) guessed() []float64 {
+	q := make([]float64, len(b.halves[0])*3+len(b.halves[1])*3)
+	work, used := make(chan *played), make(chan *played, runtime.GOMAXPROCS(0)+3)
+	for range cap(used) {
+		p := &played{x: matrix(betRows, b.width)}
+		for j := range p.scores {
+			p.scores[j] = matrix(betRows, b.k)
+		}
+		used <- p
+	}
+	var all sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		all.Go(func() {
+			for p := range work {
+				b.guess(p, q)
+				p.rows = p.rows[:0]
+				used <- p
+			}
+		})
+	}
+	of := make([]int8, b.n) // half of each row
+	for _, i := range b.halves[1] {
+		of[i] = 1
+	}
+	now := [2]*played{<-used, <-used}
+	for i, h := range of {
+		p := now[h]
+		p.half = int(h)
+		r := len(p.rows)
+		b.vector(i, p.x.Data[r*b.width:(r+1)*b.width])
+		if p.rows = append(p.rows, i); len(p.rows) == betRows {
+			work <- p
+			now[h] = <-used
+		}
+	}
+	for _, p := range now {
+		work <- p
+	}
+	close(work)
+	all.Wait()
+	return q
+}
+
+// guess writes the probabilities of the logged actions of some rows.
+func (b *bets) guess(p *played, q []float64) {
+	guess, scores := b.guesses[1-p.half], &p.scores
+	for r, i := range p.rows {
+		b.offset(i, guess.shift, scores[2].Data[r*b.k:(r+1)*b.k])
+	}
+	x := p.x
+	for j, w := range guess.w {
+		if j > 0 && w.Cols == guess.w[0].Cols { // there are no products
+			copy(scores[j].Data, scores[0].Data)
+			continue
+		}
+		copy(scores[j].Data, scores[2].Data)
+		x.Cols = w.Cols
+		blas64.Gemm(blas.NoTrans, blas.Trans, 1, x, w, 1, scores[j])
+		kernel.Softmax(scores[j].Data, scores[j].Data, b.k)
+	}
+	kernel.Softmax(scores[2].Data, scores[2].Data, b.k)
+	for r, i := range p.rows {
+		for j := range scores {
+			q[3*i+j] = scores[j].Data[r*b.k+int(b.Action[i])]
+		}
+	}
+}
+
 // play bets on every row by the guesses of the other half.
 func (b *bets) play() {
-	x, scores := matrix(betRows, b.width), [3]blas64.General{} // of both regressions and of shares alone
-	for j := range scores {
-		scores[j] = matrix(betRows, b.k)
-	}
-	var n, weight, fixed float64 // of a unit's rows
-	var ratio [kinds]float64
+	all := b.guessed()
+	var both sync.WaitGroup
 	for h, rows := range b.halves {
-		guess := b.guesses[1-h]
-		for from := 0; from < len(rows); from += betRows {
-			block := rows[from:min(from+betRows, len(rows))]
-			for r, i := range block {
-				b.vector(i, x.Data[r*b.width:(r+1)*b.width])
-				b.offset(i, guess.shift, scores[2].Data[r*b.k:(r+1)*b.k])
-			}
-			for j, w := range guess.w {
-				if j > 0 && w.Cols == guess.w[0].Cols { // there are no products
-					copy(scores[j].Data, scores[0].Data)
-					continue
-				}
-				copy(scores[j].Data, scores[2].Data)
-				x.Cols = w.Cols
-				blas64.Gemm(blas.NoTrans, blas.Trans, 1, x, w, 1, scores[j])
-				kernel.Softmax(scores[j].Data, scores[j].Data, b.k)
-			}
-			kernel.Softmax(scores[2].Data, scores[2].Data, b.k)
-			for r, i := range block {
-				a, w := int(b.Action[i]), b.omega(i)
-				q, seen, of := scores[2].Data[r*b.k+a], 0.0, 0.0
-				if t := guess.table[b.contexts[i]]; t != nil {
-					seen, of = floats.Sum(t), t[a]
+		both.Go(func() {
+			guess := b.guesses[1-h]
+			var n, weight float64 // of a unit's rows
+			var ratio [kinds]float64
+			for at, i := range rows {
+				w := b.omega(i)
+				q, seen, of := all[3*i+2], 0.0, 0.0
+				if b.shared.has(b.contexts[i]) {
+					if t := guess.table[b.contexts[i]]; t != nil {
+						seen, of = floats.Sum(t), t[b.Action[i]]
+					}
 				}
 				p := w / b.Propensity[i]
-				for j, v := range [kinds]float64{q, (of + 4*q) / (seen + 4), scores[0].Data[r*b.k+a], scores[1].Data[r*b.k+a]} {
+				for j, v := range [kinds]float64{q, (of + 4*q) / (seen + 4), all[3*i], all[3*i+1]} {
 					ratio[j] += v * p
 				}
-				n, weight, fixed = n+1, weight+w, fixed+p/float64(b.k)
-				if at := from + r + 1; at < len(rows) && b.unit[rows[at]] == b.unit[i] {
+				if n, weight = n+1, weight+w; b.unitGoesOn(rows, at) {
 					continue
 				}
 				for j := range b.won[h] {
 					b.won[h][j].bet(b.gammas, weight/n, ratio[j]/n)
 				}
-				b.fixed.bet(b.gammas, weight/n, fixed/n)
-				n, weight, fixed = 0, 0, 0
+				n, weight = 0, 0
 				clear(ratio[:])
 			}
+		})
+	}
+	var n, weight, fixed float64
+	for _, rows := range b.halves {
+		for at, i := range rows {
+			w := b.omega(i)
+			if n, weight, fixed = n+1, weight+w, fixed+w/b.Propensity[i]/float64(b.k); b.unitGoesOn(rows, at) {
+				continue
+			}
+			b.fixed.bet(b.gammas, weight/n, fixed/n)
+			n, weight, fixed = 0, 0, 0
 		}
 	}
+	both.Wait()
+}
+
+// unitGoesOn reports that the row after one of a half is of its unit.
+func (b *bets) unitGoesOn(rows []int, at int) bool {
+	return at+1 < len(rows) && b.unit[rows[at+1]] == b.unit[rows[at]]
 }
 
 // why names the features of the largest weights, and one place where actions and

@@ -160,12 +160,9 @@ func (l *log) neighbours() {
 	if l.contexts == nil || l.n < 100 {
 		return
 	}
-	count := make(map[uint64]int, 1024)
-	for _, h := range l.contexts {
-		count[h]++
-	}
 	n := float64(l.n)
-	sizes := slices.Sorted(maps.Values(count)) // sums do not depend on the order of a map
+	sizes := slices.Clone(l.sizes)
+	slices.Sort(sizes)
 	var q, three float64
 	repeated := 0
 	for _, c := range sizes {
@@ -201,6 +198,9 @@ func (l *log) repeats() {
 	last := make(map[uint64]int, 1024)
 	var pairs, same, expected, variance float64
 	for _, i := range l.order {
+		if !l.shared.has(l.contexts[i]) {
+			continue
+		}
 		if j, ok := last[l.contexts[i]]; ok {
 			pairs++
 			p := l.Propensity[j]

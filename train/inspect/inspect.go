@@ -128,6 +128,8 @@ type log struct {
 	weight   []float64 // of the uniform policy, 1/(K p), K of the row's set; nil: no propensities
 	least    float64   // mean of 1/K
 	contexts []uint64  // a hash of each row's context; nil: the log has none
+	sizes    []int     // rows of each context
+	shared   filter    // of contexts that more than one row has
 	gamma    float64   // see Within
 	report   *Report
 }
@@ -171,6 +173,7 @@ func Within(in *logs.Log, gamma float64) Report {
 	l.timeline()
 	if l.schema() {
 		l.contexts = in.ContextHashes()
+		l.sizes, l.shared = shares(l.contexts)
 		if l.Propensity == nil && l.Propensities != nil {
 			l.Propensity = make([]float64, l.n)
 			for i := range l.n {
@@ -221,7 +224,9 @@ func (l *log) timeline() {
 		l.Time = nil
 		return
 	}
-	slices.SortStableFunc(l.order, func(a, b int) int { return cmp.Compare(l.Time[a], l.Time[b]) })
+	if !slices.IsSorted(l.Time) {
+		slices.SortStableFunc(l.order, func(a, b int) int { return cmp.Compare(l.Time[a], l.Time[b]) })
+	}
 	l.report.From, l.report.To = l.stamp(l.order[0]), l.stamp(l.order[l.n-1])
 }
 
@@ -426,7 +431,7 @@ func (l *log) ids() {
 		return
 	}
 	sorted := slices.Clone(l.Keys)
-	slices.Sort(sorted)
+	sortKeys(sorted)
 	twice := 0
 	for i := 1; i < l.n; i++ {
 		if sorted[i] == sorted[i-1] {

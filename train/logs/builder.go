@@ -189,6 +189,7 @@ type spill struct {
 	file   tempFile
 	memory bytes.Buffer
 	w      *bufio.Writer
+	later  *behind // of a file that is written while rows are read; nil: it is written at once
 	size   int64
 }
 
@@ -198,6 +199,23 @@ func (s *spill) open(dir string) (err error) {
 		s.w = bufio.NewWriter(&s.memory)
 	} else if s.file, err = temporary(dir); err == nil {
 		s.w = bufio.NewWriterSize(s.file, 1<<16)
+	}
+	return err
+}
+
+// behind has the column, if it is in a file, written by a goroutine.
+func (s *spill) behind() {
+	if s.file.File != nil {
+		s.later = newBehind(s.file)
+		s.w = bufio.NewWriterSize(s.later, behindBytes)
+	}
+}
+
+// flush writes what is left.
+func (s *spill) flush() error {
+	err := s.w.Flush()
+	if s.later != nil {
+		err = errors.Join(err, s.later.end())
 	}
 	return err
 }
@@ -273,6 +291,7 @@ func newBuilder(path, dir string, o *Options, m *memory) (*builder, error) {
 			return nil, errors.Join(err, b.close())
 		}
 	}
+	b.contexts.values.behind() // most of what is written
 	return b, nil
 }
 
@@ -287,6 +306,9 @@ func (b *builder) spills() []*spill {
 func (b *builder) close() error {
 	var err error
 	for _, s := range b.spills() {
+		if s.later != nil {
+			_ = s.later.end() // flush has said what went wrong, or something else did before
+		}
 		if s.file.File != nil {
 			err = errors.Join(err, s.file.Close())
 		}
@@ -793,7 +815,7 @@ func (b *builder) note(column string, rows int, format string, args ...any) {
 // must be left out in another pass.
 func (b *builder) finish() (names []string, again bool, err error) {
 	for _, s := range b.spills() {
-		if err := s.w.Flush(); err != nil {
+		if err := s.flush(); err != nil {
 			return nil, false, fmt.Errorf("%s: no room for the cache: %w", b.path, err)
 		}
 	}

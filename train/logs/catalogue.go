@@ -86,7 +86,7 @@ func readCatalogue(path, packed string, format *format, o *Options, m *memory) (
 	var names blob
 	for i, column := range c.items.columns(&names) {
 		s := b.contexts.spills()[i]
-		if err := s.w.Flush(); err != nil {
+		if err := s.flush(); err != nil {
 			return nil, err
 		}
 		column(bytes.Clone(s.memory.Bytes()))

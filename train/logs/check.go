@@ -87,10 +87,7 @@ func (l *Log) Check() error {
 	row := func(i int, format string, args ...any) error {
 		return fail("row %d: %s", l.Row(i), fmt.Sprintf(format, args...))
 	}
-	var x []float64
-	if l.X != nil {
-		x = make([]float64, l.Dim())
-	}
+	infinite := l.infinite()
 	for i := range n {
 		switch a, c := l.Action[i], l.Cost[i]; {
 		case a < 0 || int(a) >= k:
@@ -111,7 +108,8 @@ func (l *Log) Check() error {
 				return row(i, "%v", err)
 			}
 		}
-		if l.X != nil {
+		if i == infinite {
+			x := make([]float64, l.Dim())
 			l.X.Row64(l.Context(i), x)
 			for j, v := range x {
 				if v-v != 0 { // NaN or infinite
@@ -136,6 +134,45 @@ func (l *Log) Check() error {
 		}
 	}
 	return nil
+}
+
+// infinite is the first row whose context has a feature that is not finite, or that has no context; n: there is none.
+func (l *Log) infinite() int {
+	n := l.Len()
+	e, encoded := l.X.(*encoded)
+	if l.X == nil || encoded && e.finite.Load() {
+		return n
+	}
+	const part = 1 << 12
+	first := make([]int, (n+part-1)/part)
+	each(len(first), func(p int) {
+		x := make([]float64, l.Dim())
+		first[p] = n
+		for i := p * part; i < min(n, (p+1)*part); i++ {
+			c := l.Context(i)
+			if c < 0 || c >= l.X.Len() {
+				first[p] = i
+				return
+			}
+			l.X.Row64(c, x)
+			var none float64
+			for _, v := range x {
+				none += v - v
+			}
+			if none != 0 {
+				first[p] = i
+				return
+			}
+		}
+	})
+	row := n
+	for _, i := range first {
+		row = min(row, i)
+	}
+	if encoded && row == n && l.Rows == nil {
+		e.finite.Store(true) // what was read does not change
+	}
+	return row
 }
 
 // Learnable is Check, and reports what else learning and certifying need: contexts that

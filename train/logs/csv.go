@@ -70,6 +70,20 @@ func newCSV(l *lines, b *builder) (reader, error) {
 }
 
 func (c *csv) next(b *builder) error {
+	if b.at == readAfter+1 && b.n > 0 && readers > 0 && !b.fields && !b.describes {
+		c.readAhead()
+	}
+	if c.blocks != nil {
+		there, err := c.ahead(b, func(col *column, k *textBlock, cell *textCell) error {
+			return c.cell(b, col, 0, k.text[cell.from:cell.to], 0)
+		})
+		if there {
+			return err
+		}
+		if text := c.back; bytes.Count(text, []byte{'"'})%2 == 1 { // it may go over several lines
+			c.alone(c.blocks.block.text[c.blocks.block.rows[c.blocks.row-1].from:])
+		}
+	}
 	if err := c.read(); err != nil {
 		return err
 	}
@@ -83,6 +97,66 @@ func (c *csv) next(b *builder) error {
 		}
 	}
 	return nil
+}
+
+// csvLine reads lines without quotes.
+type csvLine struct {
+	comma   byte
+	numbers []bool // columns that are
+}
+
+// readAhead begins to read lines ahead, columns that had numbers so far as numbers of the context.
+func (c *csv) readAhead() {
+	r, slots, w := &csvLine{comma: c.comma}, []slot(nil), &c.wide
+	w.alone = true
+	for _, col := range c.columns {
+		s := slot{column: col, place: -1}
+		if col.role == roleContext && col.kind == number && col.hasID {
+			s.place = len(w.columns)
+			w.add(col)
+		} else if col.role == roleContext || col.role == roleContexts {
+			w.alone = false
+		}
+		slots, r.numbers = append(slots, s), append(r.numbers, s.place >= 0)
+	}
+	c.begin(r, slots)
+}
+
+func (r *csvLine) blank(line []byte) bool { return len(bytes.TrimRight(line, "\r\n")) == 0 }
+
+func (r *csvLine) line(k *textBlock, line []byte, at int) bool {
+	if bytes.IndexByte(line, '"') >= 0 {
+		return false
+	}
+	line = bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
+	from := 0
+	for _, isNumber := range r.numbers {
+		if from > len(line) {
+			return false
+		}
+		if isNumber {
+			if v, end, ok := digits(line, from); ok && (end == len(line) || line[end] == r.comma) {
+				k.numbers, from = append(k.numbers, v), end+1
+				continue
+			}
+		}
+		end := bytes.IndexByte(line[from:], r.comma) + from
+		if end < from {
+			end = len(line)
+		}
+		switch v, ok := parseNumber(line[from:end]); {
+		case !isNumber:
+			k.cells = append(k.cells, textCell{from: at + from, to: at + end})
+		case from == end:
+			k.numbers = append(k.numbers, absent)
+		case !ok || v-v != 0:
+			return false
+		default:
+			k.numbers = append(k.numbers, v)
+		}
+		from = end + 1
+	}
+	return from == len(line)+1
 }
 
 // read reads a record into cells. One with quotes in it may go over several lines; of one

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"opl/policies/features"
 )
@@ -167,7 +168,8 @@ type encoded struct {
 	rows    *named
 	read    func(i int, room []float64) (ids []uint32, values []float64)
 	encoder *features.Encoder
-	feature []int32 // of each name; −1: none
+	feature []int32     // of each name; −1: none
+	finite  atomic.Bool // all features of all rows are, as was found
 }
 
 func newEncoded(rows *named, e *features.Encoder, read func(i int, room []float64) ([]uint32, []float64)) *encoded {

@@ -108,9 +108,12 @@ func (l *Log) RoundedHashes(round func(float64) float64) []uint64 {
 		}
 	} else {
 		of := l.hasher(round)
-		for i := range hashes {
-			hashes[i] = of(l.context(l.Context(i), nil))
-		}
+		const part = 1 << 13
+		each((len(hashes)+part-1)/part, func(p int) {
+			for i := p * part; i < min(len(hashes), (p+1)*part); i++ {
+				hashes[i] = of(l.context(l.Context(i), nil))
+			}
+		})
 	}
 	if !l.Sets() {
 		return hashes

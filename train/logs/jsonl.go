@@ -297,6 +297,15 @@ type jsonl struct {
 func newJSONL(l *lines, b *builder) (reader, error) { return &jsonl{newTable(l, b), newDecoder()}, nil }
 
 func (j *jsonl) next(b *builder) error {
+	if b.at == readAfter+1 && b.n > 0 && readers > 0 && !b.fields && !b.describes {
+		j.readAhead(b)
+	}
+	if j.blocks != nil {
+		there, err := j.ahead(b, func(c *column, k *textBlock, cell *textCell) error { return j.plain(b, c, k, cell) })
+		if there {
+			return err
+		}
+	}
 	if err := j.lines.next(); err != nil {
 		return err
 	}

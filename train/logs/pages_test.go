@@ -56,11 +56,12 @@ func TestOrder(t *testing.T) {
 		if !mappable {
 			continue
 		}
+		p := pages{file: l.pages.file, every: 1 << 40}
 		for _, c := range []struct {
 			row     int
 			ordered bool
-		}{{3, false}, {4, true}, {4, true}, {4 + near, true}, {5 + 2*near, false}, {0, false}, {1, true}} {
-			if got := l.pages.ordered(c.row); got != c.ordered {
+		}{{3, true}, {4, true}, {4 + near, true}, {9 * near, false}, {1 + 9*near, true}, {5 + 2*near, true}, {10 * near, true}, {3 * near, true}, {0, true}, {7 * near, false}, {66 * near, false}, {near, true}, {2 * near, true}, {66*near + 1, false}} {
+			if got := p.ordered(c.row); got != c.ordered {
 				t.Errorf("%s: row %d in order: %v", layout, c.row, got)
 			}
 		}

@@ -34,6 +34,11 @@ type parquetReader struct {
 	have   []parquet.Row // read and not used
 	row    parquet.Row
 	set    []option // what the row offers
+
+	ahead       *ahead[*parquetBlock] // nil: rows are read one by one
+	block       *parquetBlock         // with the row; nil: it is in row
+	at          int                   // the row's place there
+	group, from int                   // after the blocks before
 }
 
 // option is an action that a row offers, as its columns have it.
@@ -63,6 +68,10 @@ type leaf struct {
 	deep     bool   // it is a list or a map within an action
 	unit     int64  // nanoseconds, of a timestamp; 0: none
 	unsigned bool
+
+	parquet parquet.Kind
+	level   int // definition level of a value
+	place   int // among the numbers that are read ahead; negative: it is none of them
 }
 
 // damaged turns a panic, which the library has for some damaged files, into an error.
@@ -107,7 +116,11 @@ func newParquet(l *lines, b *builder) (_ reader, err error) {
 	if err := r.absent(b); err != nil {
 		return nil, err
 	}
-	return r, r.check(b)
+	if err := r.check(b); err != nil {
+		return nil, err
+	}
+	r.begin(b)
+	return r, nil
 }
 
 // walk finds the leaves of a column. element is the one that holds an entry of its list; nil:
@@ -129,7 +142,7 @@ func (r *parquetReader) walk(c *column, p *parquet.Column, entry int, element *p
 		return nil
 	}
 	path := p.Path()
-	l := &leaf{column: c, path: strings.Join(path, "."), list: p.MaxRepetitionLevel() > 0, entry: entry}
+	l := &leaf{column: c, path: strings.Join(path, "."), list: p.MaxRepetitionLevel() > 0, entry: entry, parquet: p.Type().Kind(), level: p.MaxDefinitionLevel(), place: -1}
 	r.leaves = append(r.leaves, l)
 	ofLog := c.role != roleIgnored && c.role != roleField
 	many := c.role == roleContexts || c.role == rolePropensities
@@ -188,6 +201,7 @@ func (l *leaf) within(p, element *parquet.Column) {
 }
 
 func (r *parquetReader) close() error {
+	r.ahead.end()
 	var err error
 	if r.rows != nil {
 		err = r.rows.Close()
@@ -197,6 +211,9 @@ func (r *parquetReader) close() error {
 
 // step reads a row.
 func (r *parquetReader) step() error {
+	if there, err := r.nextAhead(); there || err != nil {
+		return err
+	}
 	for len(r.have) == 0 {
 		if r.rows == nil {
 			if len(r.groups) == 0 {
@@ -226,7 +243,7 @@ func (r *parquetReader) step() error {
 // raw is the row as a JSON object.
 func (r *parquetReader) raw() []byte {
 	m := map[string]any{}
-	for _, v := range r.row {
+	for _, v := range r.whole() {
 		l := r.leaves[v.Column()]
 		var x any
 		if !v.IsNull() {
@@ -250,81 +267,114 @@ func (r *parquetReader) next(b *builder) (err error) {
 	} else if err != nil {
 		return b.fatal("damaged: %w", err)
 	}
-	row := &b.row
+	row, values := &b.row, r.row
 	r.set = r.set[:0]
 	sets := ""
 	var keys []parquet.Value
 	listed, at := false, 0
-	last, place, nth := -1, 0, 0 // the leaf of an action, its place among the offered, and that in the leaf's list
-	for _, v := range r.row {
-		i := v.Column()
-		if i < 0 || i >= len(r.leaves) {
-			return b.fatal("damaged: no column %d", i)
-		}
-		l := r.leaves[i]
+	take := func(l *leaf, values []parquet.Value) error {
 		c := l.column
-		switch {
-		case c.role == roleIgnored:
-			continue
-		case c.role == roleField:
-			r.field(b, l, v)
-			continue
-		case (c.role == roleOffered || c.role == roleActions) && l.list:
-			if sets = c.name; v.DefinitionLevel() < l.outer { // no action at all
-				continue
-			}
-			if last != i {
-				last, place, nth = i, -1, 0
-			}
-			if v.RepetitionLevel() < 2 {
-				place, nth = place+1, 0
-			}
-			if err := r.option(l, v, place, nth); err != nil {
-				return err
-			}
-			nth++
-			continue
-		case l.key:
-			if !v.IsNull() {
-				keys = append(keys, v)
-			}
-			continue
-		case v.IsNull() && l.list && v.DefinitionLevel() >= l.entry:
-			return bad(c.name, "null among the numbers of a list")
-		case v.IsNull():
-			if c.role == roleContext {
-				c.missing++
-			}
-			continue
-		case l.list:
-			form, _, x := l.value(v)
-			if form != '0' {
-				return bad(c.name, "%s is not a number", v)
-			}
-			if c.role == rolePropensities {
-				row.props, listed = append(row.props, x), true
-				continue
-			}
-			var err error
+		place, nth := -1, 0 // of an action among the offered, and that in the leaf's list
+		for _, v := range values {
 			switch {
-			case keys == nil:
-				var id uint32
-				if id, err = b.indexed(at); err == nil {
-					err = b.value(c.name, id, x)
+			case c.role == roleIgnored:
+				continue
+			case c.role == roleField:
+				r.field(b, l, v)
+				continue
+			case (c.role == roleOffered || c.role == roleActions) && l.list:
+				if sets = c.name; v.DefinitionLevel() < l.outer { // no action at all
+					continue
 				}
-			case at >= len(keys):
-				err = bad(c.name, "a map of more values than keys")
-			default:
-				err = b.named(c.name, keys[at].ByteArray(), false, x)
+				if v.RepetitionLevel() < 2 {
+					place, nth = place+1, 0
+				}
+				if err := r.option(l, v, place, nth); err != nil {
+					return err
+				}
+				nth++
+				continue
+			case l.key:
+				if !v.IsNull() {
+					keys = append(keys, v)
+				}
+				continue
+			case v.IsNull() && l.list && v.DefinitionLevel() >= l.entry:
+				return bad(c.name, "null among the numbers of a list")
+			case v.IsNull():
+				if c.role == roleContext {
+					c.missing++
+				}
+				continue
+			case l.list:
+				form, _, x := l.value(v)
+				if form != '0' {
+					return bad(c.name, "%s is not a number", v)
+				}
+				if c.role == rolePropensities {
+					row.props, listed = append(row.props, x), true
+					continue
+				}
+				var err error
+				switch {
+				case keys == nil:
+					var id uint32
+					if id, err = b.indexed(at); err == nil {
+						err = b.value(c.name, id, x)
+					}
+				case at >= len(keys):
+					err = bad(c.name, "a map of more values than keys")
+				default:
+					err = b.named(c.name, keys[at].ByteArray(), false, x)
+				}
+				if at++; err != nil {
+					return err
+				}
+				continue
 			}
-			if at++; err != nil {
+			if err := r.scalar(b, l, v); err != nil {
 				return err
 			}
+		}
+		return nil
+	}
+	var numbers []float64
+	even := false
+	if k := r.block; k != nil {
+		width := len(r.wide.columns)
+		numbers = k.numbers[r.at*width : (r.at+1)*width]
+		even = k.even[r.at] && r.wide.alone && r.wide.known()
+	}
+	for i, l := range r.leaves {
+		var err error
+		switch {
+		case r.block == nil:
+			n := 0
+			for n < len(values) && values[n].Column() == i {
+				n++
+			}
+			err = take(l, values[:n])
+			values = values[n:]
+		case l.place < 0:
+			err = take(l, r.block.values[i].row(r.at))
+		case !even:
+			err = r.wide.number(r.table, b, l.place, numbers[l.place])
+		}
+		if err == nil {
 			continue
 		}
-		if err := r.scalar(b, l, v); err != nil {
-			return err
+		for _, before := range r.leaves[:i] {
+			if even && before.place >= 0 {
+				before.column.numbers++
+			}
 		}
+		return err
+	}
+	if r.block == nil && len(values) > 0 {
+		return b.fatal("damaged: no column %d", values[0].Column())
+	}
+	if even {
+		r.wide.row(b, numbers, r.block.sums[r.at])
 	}
 	if keys != nil && at != len(keys) {
 		return bad("context", "a map with %d keys and %d values", len(keys), at)

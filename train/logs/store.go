@@ -210,7 +210,7 @@ type pages struct {
 	file   *os.File // it as well; nil: nothing is mapped
 	every  int64    // rows
 	passed atomic.Int64
-	last   atomic.Int64 // row that was read
+	recent [64]atomic.Int64 // of near rows each, that were read last, from 1: a reader in order is among them, and so are several
 }
 
 // hold begins with the cache of n rows.
@@ -226,15 +226,19 @@ func (p *pages) forget() {
 	}
 }
 
-// ordered counts a row as read, and reports whether it comes soon after the last.
+// ordered counts a row as read, and reports whether it comes soon after one that was read.
 func (p *pages) ordered(i int) bool {
 	if p.file == nil {
 		return true
 	}
-	ahead := int64(i) - p.last.Swap(int64(i))
-	ordered := ahead >= 0 && ahead <= near
-	if !ordered {
-		ahead = 1
+	at := int64(i)/near + 1
+	here, before := &p.recent[at%int64(len(p.recent))], &p.recent[(at-1)%int64(len(p.recent))]
+	if here.Load() == at {
+		return true
+	}
+	ordered, ahead := before.Load() == at-1, int64(1)
+	if here.Store(at); ordered {
+		ahead = near
 	}
 	if p.passed.Add(ahead) >= p.every {
 		p.passed.Store(0)

@@ -37,6 +37,15 @@ func (v *named) row(i int, _ []float64) (ids []uint32, values []float64) {
 	return ids, v.values[lo:hi]
 }
 
+// Values are the values of row i's context and the places of their names in Names, none of a log of vectors alone. They are
+// shared with the log.
+func (l *Log) Values(i int) (names []uint32, values []float64) {
+	if l.store == nil {
+		return nil, nil
+	}
+	return l.context(l.Context(i), nil)
+}
+
 // appendTo appends the named values of row i.
 func (v *named) appendTo(i int, to []features.Value) []features.Value {
 	ids, values := v.row(i, nil)
@@ -82,13 +91,16 @@ type bag struct {
 	n     int      // rows
 	dense bool
 
+	sum    uint64 // content of the row
+	summed bool   // and it is known
+
 	values, numbers, offsets, category spill
 }
 
 // begin begins a row.
 func (g *bag) begin() {
 	g.at++
-	g.ids, g.vals = g.ids[:0], g.vals[:0]
+	g.ids, g.vals, g.summed = g.ids[:0], g.vals[:0], false
 }
 
 // spills are the columns, in their order in a cache.
@@ -135,6 +147,9 @@ func (g *bag) add() {
 
 // content is the hash of the row: of values by name, in whatever order.
 func (g *bag) content() (sum uint64) {
+	if g.summed {
+		return g.sum
+	}
 	for i, name := range g.ids {
 		sum += mix(g.nameHash[name] + mix(math.Float64bits(g.vals[i])))
 	}

@@ -1,0 +1,52 @@
+package inspect
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// Keys of all kinds are sorted as by comparing, rows of one key in their order.
+func TestSort(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, n := range []int{0, 1, 2, 100, few, 3000, 70000} {
+		for kind := range 4 {
+			keys, rows := make([]uint64, n), make([]int, 0, n)
+			for i := range keys {
+				keys[i] = [...]uint64{r.Uint64(), r.Uint64N(7), 5, uint64(i) << 40}[kind]
+				if i%3 > 0 {
+					rows = append(rows, i)
+				}
+			}
+			want, ordered := slices.Clone(keys), slices.Clone(rows)
+			slices.SortStableFunc(ordered, func(i, j int) int { return cmp.Compare(keys[i], keys[j]) })
+			if sortRows(rows, keys); !slices.Equal(rows, ordered) {
+				t.Fatalf("%d rows, kind %d", n, kind)
+			}
+			count := map[uint64]int{}
+			for _, k := range keys {
+				count[k]++
+			}
+			sizes, shared := shares(keys)
+			slices.Sort(want)
+			if len(sizes) != len(count) || len(want) > 0 && sizes[0] != count[want[0]] {
+				t.Fatalf("%d keys, kind %d: %d sizes of %d", n, kind, len(sizes), len(count))
+			}
+			wrong := 0
+			for k, m := range count {
+				if m > 1 && !shared.has(k) {
+					t.Fatalf("key %d comes %d times", k, m)
+				} else if m == 1 && shared.has(k) {
+					wrong++
+				}
+			}
+			if wrong > len(count)/8+1 {
+				t.Errorf("%d keys, kind %d: %d are not shared, and found", n, kind, wrong)
+			}
+			if sortKeys(keys); !slices.Equal(keys, want) {
+				t.Fatalf("%d keys, kind %d", n, kind)
+			}
+		}
+	}
+}

@@ -1,0 +1,164 @@
+package logs
+
+import (
+	"math"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// Rows are read ahead of the builder in blocks, by several goroutines, where they are as most are: numbers of the
+// context in columns that are known. Whatever is not goes through the reader's next, value by value, in its place: what comes
+// out is the same, bit by bit, whatever the number of goroutines, and so are errors.
+
+// readers is how many goroutines read ahead; 0: none does.
+var readers = min(runtime.GOMAXPROCS(0), 8)
+
+// readAfter is the rows of a text from which one knows its columns.
+var readAfter = 64
+
+const (
+	blockValues = 1 << 17 // numbers of a block
+	blockBytes  = 1 << 18 // of a block of text
+)
+
+// absent stands in a block for a number that the row does not have. Other NaN of a file never stand beside it.
+var absent = math.Float64frombits(0x7ff86d697373696e)
+
+func isAbsent(v float64) bool { return math.Float64bits(v) == math.Float64bits(absent) }
+
+// wide are the numbers of contexts that are read ahead, by their places in a block's rows.
+type wide struct {
+	columns []*column // nil of a number within a context
+	hashes  []uint64  // of their names
+	ids     []uint32  // of their names; nil: not all are known yet
+	alone   bool      // nothing else is in a context
+	list    int       // as row.list
+	rows    int       // in which each of the columns had a number, and none has counted it
+}
+
+func (w *wide) add(c *column) {
+	w.columns, w.hashes = append(w.columns, c), append(w.hashes, xxhash.Sum64String(c.as))
+}
+
+// known reports that the names of all columns are known, which are then all of numbers.
+func (w *wide) known() bool {
+	if w.ids != nil || len(w.columns) == 0 {
+		return w.ids != nil
+	}
+	for _, c := range w.columns {
+		if c.kind != number || !c.hasID {
+			return false
+		}
+	}
+	for _, c := range w.columns {
+		w.ids = append(w.ids, c.id)
+	}
+	return true
+}
+
+// row takes a row of numbers that are all there, and sum, what they add to its content.
+func (w *wide) row(b *builder, values []float64, sum uint64) {
+	if w.rows++; b.typesOnly {
+		return
+	}
+	g := &b.contexts
+	g.ids, g.vals = append(g.ids[:0], w.ids...), append(g.vals[:0], values...)
+	g.sum, g.summed = sum, true
+	b.row.list = w.list
+}
+
+// number takes number j of a row by itself.
+func (w *wide) number(t *table, b *builder, j int, v float64) error {
+	c := w.columns[j]
+	switch {
+	case isAbsent(v):
+		if c != nil {
+			c.missing++
+		}
+		return nil
+	case c == nil:
+		return b.value("context", w.ids[j], v)
+	case c.kind == number && c.hasID && !b.typesOnly && v-v == 0:
+		c.numbers++
+		return b.value(c.name, c.id, v)
+	}
+	return t.cell(b, c, '0', nil, v)
+}
+
+// settle counts the numbers of rows.
+func (w *wide) settle() {
+	for _, c := range w.columns {
+		if c != nil {
+			c.numbers += w.rows
+		}
+	}
+	w.rows = 0
+}
+
+// sum is what the numbers of a row add to its content; even reports that all are there and finite.
+func (w *wide) sum(values []float64) (sum uint64, even bool) {
+	var none float64
+	for j, v := range values {
+		none += v - v
+		sum += mix(w.hashes[j] + mix(math.Float64bits(v)))
+	}
+	return sum, none == 0
+}
+
+// each calls do for each i < n, in as many goroutines as there are readers.
+func each(n int, do func(i int)) {
+	var next atomic.Int64
+	var all sync.WaitGroup
+	work := func() {
+		for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+			do(i)
+		}
+	}
+	for range min(n, readers) - 1 {
+		all.Go(work)
+	}
+	work()
+	all.Wait()
+}
+
+// ahead hands over blocks that a goroutine makes of those that have been used.
+type ahead[T any] struct {
+	made, used chan T
+	quit       chan struct{}
+	all        sync.WaitGroup
+}
+
+// begin calls make in a goroutine; it makes blocks of what get returns, and gives them to put. ok is false once nobody wants more.
+func begin[T any](blocks []T, produce func(get func() (T, bool), put func(T))) *ahead[T] {
+	a := &ahead[T]{made: make(chan T, len(blocks)), used: make(chan T, len(blocks)), quit: make(chan struct{})}
+	for _, b := range blocks {
+		a.used <- b
+	}
+	a.all.Go(func() {
+		defer close(a.made)
+		produce(func() (block T, ok bool) {
+			select {
+			case <-a.quit:
+				return block, false
+			case block = <-a.used:
+				return block, true
+			}
+		}, func(block T) { a.made <- block })
+	})
+	return a
+}
+
+// end ends the goroutine, and waits until it has ended.
+func (a *ahead[T]) end() {
+	if a != nil {
+		close(a.quit)
+		a.all.Wait()
+	}
+}
+
+// grown is a slice of length n, s itself if it is long enough.
+func grown[T any](s []T, n int) []T { return slices.Grow(s[:0], n)[:n] }

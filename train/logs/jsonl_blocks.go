@@ -1,0 +1,287 @@
+package logs
+
+import (
+	"bytes"
+	"slices"
+)
+
+// jsonLine reads lines with the fields of one that was read, in their order, whose contexts are numbers.
+type jsonLine []jsonField
+
+// jsonField is a field of a line.
+type jsonField struct {
+	key   []byte // in quotes
+	is    byte   // '0' a number of the context, '[' a list of them, '{' numbers by name; 0: any other
+	list  bool   // it may be a list of numbers
+	text  bool   // or must be a text
+	inner jsonLine
+	many  int // numbers in a list
+}
+
+// readAhead begins to read lines ahead that are as the last one, if it is one of a context of numbers.
+func (j *jsonl) readAhead(b *builder) {
+	w := wide{alone: true}
+	var slots []slot
+	known := func(name []byte) bool {
+		id, ok := b.contexts.vocabulary.places[string(name)]
+		if ok {
+			w.columns, w.hashes, w.ids = append(w.columns, nil), append(w.hashes, b.contexts.nameHash[id]), append(w.ids, uint32(id))
+		}
+		return ok
+	}
+	var line jsonLine
+	at, ok := jsonObject(j.text, 0, func(key []byte, at int) (int, bool) {
+		i, there := j.index[string(key[1:len(key)-1])]
+		if !there || at == len(j.text) {
+			return at, false
+		}
+		f, c := jsonField{key: bytes.Clone(key)}, j.columns[i]
+		s := slot{column: c, place: -1}
+		end := at
+		switch first := j.text[at]; {
+		case c.role == roleOffered || c.role == roleActions:
+			return at, false
+		case c.role == roleContext && c.kind == number && c.hasID:
+			f.is, s.place = '0', len(w.columns)
+			w.add(c)
+			w.ids = append(w.ids, c.id)
+			_, end, there = jsonNumber(j.text, at)
+		case c.role == roleContexts && first == '{':
+			f.is, s.column = '{', nil
+			end, there = jsonObject(j.text, at, func(key []byte, at int) (int, bool) {
+				f.inner = append(f.inner, jsonField{key: bytes.Clone(key), is: '0'})
+				slots = append(slots, slot{place: len(w.columns)})
+				if !known(key[1 : len(key)-1]) {
+					return at, false
+				}
+				_, end, ok := jsonNumber(j.text, at)
+				return end, ok
+			})
+		case c.role == roleContexts && first == '[':
+			f.is, s.column = '[', nil
+			end, there = jsonList(j.text, at, func(float64) {
+				if f.many < len(b.contexts.indices) {
+					slots = append(slots, slot{place: len(w.columns)})
+					there = known([]byte(b.contexts.names[b.contexts.indices[f.many]])) && there
+				}
+				f.many++
+			})
+			w.list = f.many
+			there = there && f.many <= len(b.contexts.indices)
+		default:
+			if c.role == roleContext || c.role == roleContexts {
+				w.alone = false
+			}
+			f.list, f.text = c.role == rolePropensities, c.role == rolePropensities || c.role == roleContexts
+			var k textBlock
+			end, there = f.other(&k, j.text, at, 0)
+		}
+		if line = append(line, f); s.column != nil {
+			slots = append(slots, s)
+		}
+		return end, there
+	})
+	if ok && len(bytes.TrimSpace(j.text[at:])) == 0 && len(w.columns) > 0 {
+		j.wide = w
+		j.begin(line, slots)
+	}
+}
+
+func (l jsonLine) blank(line []byte) bool { return len(bytes.TrimSpace(line)) == 0 }
+
+func (l jsonLine) line(k *textBlock, line []byte, at int) bool {
+	end, ok := l.object(k, line, blanks(line, 0), at)
+	return ok && blanks(line, end) == len(line)
+}
+
+// object reads an object that begins at s[at].
+func (l jsonLine) object(k *textBlock, s []byte, at, base int) (int, bool) {
+	if at >= len(s) || s[at] != '{' {
+		return at, false
+	}
+	at++
+	for i := range l {
+		f := &l[i]
+		if i > 0 {
+			if at = blanks(s, at); at >= len(s) || s[at] != ',' {
+				return at, false
+			}
+			at++
+		}
+		if at = blanks(s, at); len(s)-at <= len(f.key) || string(s[at:at+len(f.key)]) != string(f.key) {
+			return at, false
+		}
+		if at = blanks(s, at+len(f.key)); at >= len(s) || s[at] != ':' {
+			return at, false
+		}
+		at = blanks(s, at+1)
+		ok := false
+		switch f.is {
+		case '0':
+			var v float64
+			if bytes.HasPrefix(s[at:], []byte("null")) {
+				v, at, ok = absent, at+4, true
+			} else {
+				v, at, ok = jsonNumber(s, at)
+			}
+			k.numbers = append(k.numbers, v)
+		case '[':
+			n := len(k.numbers)
+			at, ok = jsonList(s, at, func(v float64) { k.numbers = append(k.numbers, v) })
+			ok = ok && len(k.numbers)-n == f.many
+		case '{':
+			at, ok = f.inner.object(k, s, at, base)
+		default:
+			at, ok = f.other(k, s, at, base)
+		}
+		if !ok {
+			return at, false
+		}
+	}
+	if at = blanks(s, at); at >= len(s) || s[at] != '}' {
+		return at, false
+	}
+	return at + 1, true
+}
+
+// other reads a cell that begins at s[at].
+func (f *jsonField) other(k *textBlock, s []byte, at, base int) (int, bool) {
+	if at >= len(s) {
+		return at, false
+	}
+	cell := textCell{from: base + at}
+	end, ok := at, false
+	switch c := s[at]; c {
+	case '"':
+		if end, ok = jsonText(s, at); !ok {
+			return at, false
+		}
+		cell = textCell{'"', base + at + 1, base + end - 1, 0}
+		k.cells = append(k.cells, cell)
+		return end, true
+	case '[':
+		if !f.list {
+			return at, false
+		}
+		cell.from = len(k.lists)
+		end, ok = jsonList(s, at, func(v float64) { k.lists = append(k.lists, v) })
+		cell.form, cell.to = '[', len(k.lists)
+		k.cells = append(k.cells, cell)
+		return end, ok
+	case 't', 'f', 'n':
+		for _, word := range []string{"true", "false", "null"} {
+			if len(s)-at >= len(word) && string(s[at:at+len(word)]) == word {
+				end, ok = at+len(word), true
+			}
+		}
+		if cell.form = 't'; c == 'n' {
+			cell.form = 'n'
+		} else if f.text {
+			return at, false
+		}
+	default:
+		if f.text {
+			return at, false
+		}
+		cell.form = '0'
+		cell.number, end, ok = jsonNumber(s, at)
+	}
+	cell.to = base + end
+	k.cells = append(k.cells, cell)
+	return end, ok
+}
+
+// plain takes a cell that was read ahead.
+func (j *jsonl) plain(b *builder, c *column, k *textBlock, cell *textCell) error {
+	switch {
+	case c.role == roleIgnored:
+		return nil
+	case cell.form == 'n':
+		if c.role == roleContext {
+			c.missing++
+		}
+		return nil
+	case cell.form == '[':
+		if b.row.hasProps {
+			return bad(c.name, "given twice")
+		}
+		b.row.props = append(b.row.props, k.lists[cell.from:cell.to]...)
+		b.row.hasProps, b.row.listed = true, true
+		return nil
+	}
+	return j.cell(b, c, cell.form, k.text[cell.from:cell.to], cell.number)
+}
+
+// jsonObject goes through an object that begins at s[at], blanks before it; field gets each key in its quotes and where its value
+// begins, and returns where that ends.
+func jsonObject(s []byte, at int, field func(key []byte, at int) (int, bool)) (int, bool) {
+	if at = blanks(s, at); at >= len(s) || s[at] != '{' {
+		return at, false
+	}
+	var keys []string
+	for at++; ; at++ {
+		at = blanks(s, at)
+		end, ok := jsonText(s, at)
+		if !ok || slices.Contains(keys, string(s[at:end])) {
+			return at, false
+		}
+		key := s[at:end]
+		keys = append(keys, string(key))
+		if at = blanks(s, end); at >= len(s) || s[at] != ':' {
+			return at, false
+		}
+		if at, ok = field(key, blanks(s, at+1)); !ok {
+			return at, false
+		}
+		if at = blanks(s, at); at < len(s) && s[at] == '}' {
+			return at + 1, true
+		}
+		if at >= len(s) || s[at] != ',' {
+			return at, false
+		}
+	}
+}
+
+// jsonList goes through a list of numbers that begins at s[at].
+func jsonList(s []byte, at int, use func(v float64)) (int, bool) {
+	if at >= len(s) || s[at] != '[' {
+		return at, false
+	}
+	for at++; ; at++ {
+		v, end, ok := jsonNumber(s, blanks(s, at))
+		if !ok {
+			return at, false
+		}
+		use(v)
+		if at = blanks(s, end); at < len(s) && s[at] == ']' {
+			return at + 1, true
+		}
+		if at >= len(s) || s[at] != ',' {
+			return at, false
+		}
+	}
+}
+
+// jsonText finds the end of a text without escapes that begins at s[at].
+func jsonText(s []byte, at int) (int, bool) {
+	if at >= len(s) || s[at] != '"' {
+		return at, false
+	}
+	for i, c := range s[at+1:] {
+		switch {
+		case c == '"':
+			return at + i + 2, true
+		case c < ' ' || c == '\\':
+			return at, false
+		}
+	}
+	return at, false
+}
+
+// blanks is the first place from at on that is none.
+func blanks(s []byte, at int) int {
+	for at < len(s) && (s[at] == ' ' || s[at] == '\t' || s[at] == '\n' || s[at] == '\r') {
+		at++
+	}
+	return at
+}

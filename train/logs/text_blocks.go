@@ -1,0 +1,332 @@
+package logs
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"sync"
+	"unsafe"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// textBlock is whole lines of a text file that were read ahead.
+type textBlock struct {
+	text    []byte
+	rows    []textRow
+	numbers []float64
+	sums    []uint64
+	cells   []textCell // the others, of rows that were understood
+	lists   []float64
+	done    chan struct{}
+}
+
+// textRow is a line that is not blank.
+type textRow struct {
+	from, to int  // in the text, with its end
+	place    int  // among rows that were understood; negative: it is to be read by itself
+	even     bool // its numbers are all there, and finite
+}
+
+// textCell is a cell as table.cell takes it, between from and to; of form '[' a list, whose numbers are there in the block's lists.
+type textCell struct {
+	form     jsontext.Kind
+	from, to int
+	number   float64
+}
+
+// slot is a column of the lines that are read ahead.
+type slot struct {
+	column *column // nil: numbers of a context
+	place  int     // among the numbers; negative: it is a cell
+}
+
+// lineReader understands lines that are as most are.
+type lineReader interface {
+	// line appends the numbers and the other cells of a line that begins at a place of the block's text, in their order. If the line is not as
+	// most are, it is false, and may have appended anything.
+	line(k *textBlock, line []byte, at int) bool
+	// blank reports whether a line is none.
+	blank(line []byte) bool
+}
+
+// textAhead reads lines ahead.
+type textAhead struct {
+	*ahead[*textBlock]
+	slots  []slot
+	others int        // slots that are cells
+	block  *textBlock // nil: none yet
+	row    int        // the next of the block
+	in     io.Reader
+	rest   []byte // what was read, and is in no block, once none is made
+	err    error  // what came after it; nil: more
+}
+
+// begin begins to read lines ahead.
+func (t *table) begin(r lineReader, slots []slot) {
+	w, a := &t.wide, &textAhead{in: t.lines.r, slots: slots, rest: bytes.Clone(t.lines.back)}
+	for _, s := range slots {
+		if s.place < 0 {
+			a.others++
+		}
+	}
+	blocks := make([]*textBlock, 2*readers+1)
+	for i := range blocks {
+		blocks[i] = &textBlock{}
+	}
+	t.blocks, t.lines.back = a, nil
+	a.ahead = begin(blocks, func(get func() (*textBlock, bool), put func(*textBlock)) {
+		var all sync.WaitGroup
+		work := make(chan *textBlock, len(blocks))
+		for range readers {
+			all.Go(func() {
+				for k := range work {
+					k.read(w, r, a.others)
+					close(k.done)
+				}
+			})
+		}
+		defer all.Wait()
+		defer close(work)
+		for a.err == nil {
+			k, ok := get()
+			if !ok {
+				return
+			}
+			a.fill(k)
+			k.done = make(chan struct{})
+			work <- k
+			put(k)
+		}
+	})
+}
+
+// errLong is a line longer than a row may be, which is read by itself.
+var errLong = errors.New("a long line")
+
+// fill reads whole lines into a block.
+func (a *textAhead) fill(k *textBlock) {
+	k.text = append(k.text[:0], a.rest...)
+	for size := blockBytes; a.err == nil; size *= 2 {
+		k.text = slices.Grow(k.text, max(0, size-len(k.text)))
+		whole := false
+		for len(k.text) < size && a.err == nil {
+			n, err := a.in.Read(k.text[len(k.text):size])
+			whole = whole || bytes.IndexByte(k.text[len(k.text):len(k.text)+n], '\n') >= 0
+			k.text, a.err = k.text[:len(k.text)+n], err
+		}
+		if whole {
+			break
+		}
+		if a.err == nil && size > maxRow {
+			a.err = errLong
+		}
+	}
+	last := bytes.LastIndexByte(k.text, '\n') + 1 // one without an end is read by itself
+	a.rest = append(a.rest[:0], k.text[last:]...)
+	k.text = k.text[:last]
+}
+
+// read reads the rows of a block.
+func (k *textBlock) read(w *wide, r lineReader, others int) {
+	k.rows, k.numbers, k.cells, k.sums, k.lists = k.rows[:0], k.numbers[:0], k.cells[:0], k.sums[:0], k.lists[:0]
+	sound := checkText(k.text) == nil
+	for at, place := 0, 0; at < len(k.text); {
+		end := bytes.IndexByte(k.text[at:], '\n') + 1
+		if end == 0 {
+			end = len(k.text) - at
+		}
+		row := textRow{from: at, to: at + end, place: -1}
+		line := k.text[at:row.to]
+		if at = row.to; r.blank(line) {
+			continue
+		}
+		numbers, cells := len(k.numbers), len(k.cells)
+		if len(line) <= maxRow && (sound || checkText(line) == nil) && r.line(k, line, row.from) && len(k.numbers) == numbers+len(w.columns) && len(k.cells) == cells+others {
+			row.place = place
+			place++
+			var sum uint64
+			sum, row.even = w.sum(k.numbers[numbers:])
+			k.sums = append(k.sums, sum)
+		} else {
+			k.numbers, k.cells = k.numbers[:numbers], k.cells[:cells]
+		}
+		k.rows = append(k.rows, row)
+	}
+}
+
+// ahead reads the next row, if it was read ahead and understood, taking the cells that are no numbers by value. If not, it is false,
+// and the row is the next line.
+func (t *table) ahead(b *builder, value func(c *column, k *textBlock, cell *textCell) error) (bool, error) {
+	a := t.blocks
+	for a.block == nil || a.row == len(a.block.rows) {
+		if a.block != nil {
+			a.used <- a.block
+			a.block = nil
+		}
+		k, ok := <-a.made
+		if !ok {
+			t.alone(nil)
+			return false, nil
+		}
+		<-k.done
+		a.block, a.row = k, 0
+	}
+	k, w := a.block, &t.wide
+	row := &k.rows[a.row]
+	if a.row++; row.to-row.from > maxRow {
+		t.alone(k.text[row.from:])
+		return false, nil
+	} else if row.place < 0 {
+		t.lines.back = k.text[row.from:row.to:row.to]
+		return false, nil
+	}
+	t.lines.text = k.text[row.from:row.to:row.to]
+	width := len(w.columns)
+	numbers, cells := k.numbers[row.place*width:(row.place+1)*width], k.cells[row.place*a.others:]
+	even := row.even && w.alone && w.known()
+	for i, s := range a.slots {
+		var err error
+		switch {
+		case s.place < 0:
+			err = value(s.column, k, &cells[0])
+			cells = cells[1:]
+		case !even:
+			err = w.number(t, b, s.place, numbers[s.place])
+		}
+		if err == nil {
+			continue
+		}
+		for _, before := range a.slots[:i] {
+			if even && before.place >= 0 && before.column != nil {
+				before.column.numbers++
+			}
+		}
+		return true, err
+	}
+	if even {
+		w.row(b, numbers, k.sums[row.place])
+	} else {
+		b.row.list = w.list
+	}
+	return true, nil
+}
+
+// alone ends reading ahead: the next line is that of the text, what was read after it, and what was not.
+func (t *table) alone(text []byte) {
+	a := t.blocks
+	t.blocks = nil
+	a.end()
+	text = bytes.Clone(text)
+	for k := range a.made {
+		<-k.done
+		text = append(text, k.text...)
+	}
+	tail := a.in
+	if a.err != nil && a.err != errLong {
+		tail = broken{a.err}
+	}
+	t.lines.back, t.lines.r = nil, bufio.NewReaderSize(io.MultiReader(bytes.NewReader(append(text, a.rest...)), tail), 1<<20)
+}
+
+// broken is a reader of an error.
+type broken struct{ err error }
+
+func (r broken) Read([]byte) (int, error) { return 0, r.err }
+
+// close ends what reads ahead, and closes the file.
+func (t *table) close() error {
+	if t.blocks != nil {
+		t.blocks.end()
+	}
+	return t.lines.close()
+}
+
+// digits reads the decimal digits, point and exponent of a number that begins at s[at], as JSON has them, and returns its end. exact
+// is false where the number is to be read by strconv, or if there is none.
+//
+// A number of at most 15 digits and a power of ten up to 10^22 are float64's, so that their product or quotient is rounded once, and
+// correctly (Clinger 1990).
+func digits(s []byte, at int) (v float64, end int, exact bool) {
+	negative := at < len(s) && s[at] == '-'
+	if negative {
+		at++
+	}
+	from := at
+	var m uint64
+	for at < len(s) && s[at]-'0' < 10 {
+		m = m*10 + uint64(s[at]-'0')
+		at++
+	}
+	n, point := at-from, 0
+	if n == 0 || n > 1 && s[from] == '0' {
+		return 0, at, false
+	}
+	if at < len(s) && s[at] == '.' {
+		at++
+		first := at
+		for at < len(s) && s[at]-'0' < 10 {
+			m = m*10 + uint64(s[at]-'0')
+			at++
+		}
+		if point = at - first; point == 0 {
+			return 0, at, false
+		}
+	}
+	if n+point > 15 || at < len(s) && (s[at] == 'e' || s[at] == 'E') {
+		return 0, at, false
+	}
+	v = float64(m)
+	if point > 0 {
+		v /= powers[point]
+	}
+	if negative {
+		v = -v
+	}
+	return v, at, true
+}
+
+var powers = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15}
+
+// jsonNumber reads a number of JSON that begins at s[at].
+func jsonNumber(s []byte, at int) (v float64, end int, ok bool) {
+	if v, end, ok = digits(s, at); ok {
+		return v, end, true
+	}
+	end = at
+	some := func() bool {
+		from := end
+		for end < len(s) && s[end]-'0' < 10 {
+			end++
+		}
+		return end > from
+	}
+	if end < len(s) && s[end] == '-' {
+		end++
+	}
+	if first := end; !some() || s[first] == '0' && end > first+1 {
+		return 0, end, false
+	}
+	if end < len(s) && s[end] == '.' {
+		if end++; !some() {
+			return 0, end, false
+		}
+	}
+	if end < len(s) && s[end]|32 == 'e' {
+		if end++; end < len(s) && (s[end] == '+' || s[end] == '-') {
+			end++
+		}
+		if !some() {
+			return 0, end, false
+		}
+	}
+	if end-at > 400 {
+		return 0, end, false
+	}
+	v, err := strconv.ParseFloat(unsafe.String(&s[at], end-at), 64)
+	return v, end, err == nil && !math.IsInf(v, 0)
+}
