@@ -50,6 +50,7 @@ type stamp struct {
 
 type cacheHeader struct {
 	Key        string   `json:"key"`
+	Log        string   `json:"log"`
 	Source     source   `json:"source"`
 	Rows       int      `json:"rows"`
 	Width      int      `json:"width"` // of dense contexts; -1: sparse
@@ -129,10 +130,10 @@ func cachePaths(path string, o *Options) []string {
 	if o.Cache != "" {
 		return []string{o.Cache}
 	}
-	paths := []string{filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".opl-cache")}
+	paths := []string{filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+cacheEnding)}
 	abs, err := filepath.Abs(path)
 	if user, e := os.UserCacheDir(); err == nil && e == nil {
-		paths = append(paths, filepath.Join(user, "opl", strconv.FormatUint(xxhash.Sum64String(abs), 16)+".opl-cache"))
+		paths = append(paths, filepath.Join(user, "opl", strconv.FormatUint(xxhash.Sum64String(abs), 16)+cacheEnding))
 	}
 	return paths
 }
@@ -375,8 +376,10 @@ func sourceOf(path string, info os.FileInfo) (src source, err error) {
 	if src.Whole, err = fileHash(path, true); err != nil {
 		return src, err
 	}
-	if src.Sample, err = fileHash(path, false); err != nil {
-		return src, err
+	if src.Sample = src.Whole; info.Size() > wholeHash {
+		if src.Sample, err = fileHash(path, false); err != nil {
+			return src, err
+		}
 	}
 	if after, err := os.Stat(path); err != nil || stampOf(path, after) != src.stamp {
 		return src, errors.Join(err, fmt.Errorf("%s: the file changed while it was read", path))
@@ -386,7 +389,7 @@ func sourceOf(path string, info os.FileInfo) (src source, err error) {
 
 // image writes the cache.
 func (b *builder) image(f io.Writer, key string, names []string, src source) error {
-	h := cacheHeader{Key: key, Source: src, Rows: b.n, Width: b.contexts.width(), Actions: names, Notes: b.notes, Hash: fmt.Sprintf("%016x", b.hash.Sum64()), Skipped: b.skipped, Unrewarded: b.unrewarded, HasIDs: b.first.hasID,
+	h := cacheHeader{Key: key, Log: b.absolute(), Source: src, Rows: b.n, Width: b.contexts.width(), Actions: names, Notes: b.notes, Hash: fmt.Sprintf("%016x", b.hash.Sum64()), Skipped: b.skipped, Unrewarded: b.unrewarded, HasIDs: b.first.hasID,
 		Catalogue: b.catalogue != nil, Items: b.items.n, ItemWidth: b.items.width(), ByPlace: b.byPlace}
 	columns := b.spills()
 	columns = columns[:len(columns)-1] // not the bad rows
@@ -443,6 +446,14 @@ func (b *builder) save(paths []string, key string, names []string, src source, l
 		return nil, fmt.Errorf("%s: the cache cannot be written: %w", b.o.Cache, failed)
 	}
 	return b.keep(os.TempDir(), key, names, src, failed)
+}
+
+// absolute is the log's path, whatever folder one is in.
+func (b *builder) absolute() string {
+	if abs, err := filepath.Abs(b.path); err == nil {
+		return abs
+	}
+	return b.path
 }
 
 // size is about that of the cache in bytes.

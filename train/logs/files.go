@@ -85,12 +85,7 @@ func Find(ctx context.Context, args []string, o Options) (_ *Files, err error) {
 	}
 	seen := map[string]bool{}
 	for _, g := range f.list {
-		id := g.name
-		if g.bucket == nil {
-			if abs, err := filepath.Abs(id); err == nil {
-				id = abs
-			}
-		}
+		id := g.id()
 		if seen[id] {
 			return nil, fmt.Errorf("%s: it is there twice, and so its rows would be", g.name)
 		}
@@ -100,6 +95,16 @@ func Find(ctx context.Context, args []string, o Options) (_ *Files, err error) {
 	return f, nil
 }
 
+// id is the URL, or the path from the root.
+func (f *file) id() string {
+	if f.bucket == nil {
+		if abs, err := filepath.Abs(f.name); err == nil {
+			return abs
+		}
+	}
+	return f.name
+}
+
 // Names are the paths and URLs of the files.
 func (f *Files) Names() []string {
 	var names []string
@@ -107,6 +112,25 @@ func (f *Files) Names() []string {
 		names = append(names, g.name)
 	}
 	return names
+}
+
+// Copy copies objects to files of the same names in new folders in dir, and returns the paths of all files, those that are local as they are.
+func (f *Files) Copy(ctx context.Context, dir string) (paths []string, err error) {
+	for _, g := range f.list {
+		path := g.name
+		if g.bucket != nil {
+			folder, err := os.MkdirTemp(dir, "")
+			if err != nil {
+				return nil, err
+			}
+			path = filepath.Join(folder, filepath.Base(g.object.Key))
+			if err := g.copy(ctx, path); err != nil {
+				return nil, err
+			}
+		}
+		paths = append(paths, path)
+	}
+	return paths, nil
 }
 
 // Close closes the buckets.
@@ -302,4 +326,47 @@ func fits(pattern, key []string) bool {
 	}
 	ok, _ := path.Match(pattern[0], key[0])
 	return ok && !hidden(key[0], pattern[0]) && fits(pattern[1:], key[1:])
+}
+
+// remoteError is what went wrong on the way to a bucket.
+type remoteError struct{ err error }
+
+func (e *remoteError) Error() string { return e.err.Error() }
+func (e *remoteError) Unwrap() error { return e.err }
+
+// copy copies an object to a path. It must not change meanwhile.
+func (f *file) copy(ctx context.Context, path string) (err error) {
+	to, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err = errors.Join(err, to.Close()); err != nil {
+			_ = os.Remove(path) // what went wrong is told
+		}
+	}()
+	from, err := f.bucket.Read(ctx, f.object.Key)
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.name, &remoteError{err})
+	}
+	n, err := io.Copy(to, from)
+	if err = errors.Join(err, from.Close()); err != nil {
+		return fmt.Errorf("%s: %w", f.name, &remoteError{err})
+	}
+	var now *Object
+	err = f.bucket.List(ctx, f.object.Key, func(o Object) error {
+		if o.Key == f.object.Key {
+			now = &o
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: %w", f.name, &remoteError{err})
+	case now == nil:
+		return fmt.Errorf("%s: gone while it was read: %w", f.name, fs.ErrNotExist)
+	case n != f.object.Size || now.Tag != f.object.Tag || now.Size != n:
+		return fmt.Errorf("%s: the file changed while it was read", f.name)
+	}
+	return nil
 }

@@ -16,8 +16,6 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/klauspost/compress/zstd"
-
-	"opl/policies/wholefile"
 )
 
 // as is the column of the schema that folders called name=value stand for; "": none.
@@ -202,12 +200,6 @@ func (m *many) each(ctx context.Context, do func(i int) error) []error {
 	return failed
 }
 
-// remoteError is what went wrong on the way to a bucket.
-type remoteError struct{ err error }
-
-func (e *remoteError) Error() string { return e.err.Error() }
-func (e *remoteError) Unwrap() error { return e.err }
-
 // leave reports that a file which fails so may be left out: it is gone, or what is wrong is in it. That there is no right
 // to read it, no room or no network may be another tomorrow.
 func (m *many) leave(err error) bool {
@@ -371,30 +363,29 @@ func (m *many) part(ctx context.Context, i int, with *memory, was *partHeader) (
 		}
 	}
 	m.said.Do(func() { m.announce(paths) })
-	if f.bucket != nil {
-		path, err := m.fetch(ctx, f, i)
-		if err != nil {
-			return nil, err
-		}
-		defer os.Remove(path)
-		local = path
-	}
 	dir, err := m.folder()
 	if err != nil {
 		return nil, err
 	}
+	if f.bucket != nil {
+		local = filepath.Join(dir, strconv.Itoa(i)+".object")
+		if err := f.copy(ctx, local); err != nil {
+			return nil, err
+		}
+		defer os.Remove(local)
+	}
 	var failed error
-	for _, path := range append(paths, filepath.Join(dir, strconv.Itoa(i)+".opl-part")) {
+	for _, path := range append(paths, filepath.Join(dir, strconv.Itoa(i)+partEnding)) {
 		_ = os.MkdirAll(filepath.Dir(path), 0o755) // if not, creating the file says so
 		mode := fs.FileMode(0o600)
 		if info != nil {
 			mode = modeOf(info)
 		}
 		var wrong error // with the file, not with the place
-		err := wholefile.Write(path, mode, func(to *os.File) error {
+		err := placePart(path, mode, func(to *os.File) error {
 			var h partHeader
 			h, wrong = m.scan(ctx, f, local, with, was, to)
-			if h.Key, h.Tag = k, f.tag(); wrong == nil && info != nil {
+			if h.Key, h.Log, h.Tag = k, f.id(), f.tag(); wrong == nil && info != nil {
 				h.Source, wrong = sourceOf(f.name, info)
 			}
 			if wrong != nil {
@@ -416,6 +407,28 @@ func (m *many) part(ctx context.Context, i int, with *memory, was *partHeader) (
 	}
 	return nil, fmt.Errorf("%s: the cache cannot be written: %w", f.name, failed)
 }
+
+// placePart writes a part that is there whole or not at all. Its checksum says whether the disk has it, so nobody waits for that.
+func placePart(path string, mode fs.FileMode, write func(f *os.File) error) error {
+	f, err := os.CreateTemp(filepath.Dir(path), unplaced)
+	if err != nil {
+		return err
+	}
+	err = write(f)
+	if err == nil {
+		err = f.Chmod(mode)
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name()) // what went wrong is told
+	}
+	return err
+}
+
+// unplaced are the names of parts that are being written.
+const unplaced = ".opl-*.part.tmp"
 
 // unfinished adds to an error that a file of a format with an end has none.
 func unfinished(f *file, local string, err error) error {
@@ -462,18 +475,12 @@ func (f *file) tag() string {
 
 // partPaths are where the cache of one of several files may be.
 func (m *many) partPaths(f *file) (paths []string) {
-	id := f.name
-	if f.bucket == nil {
-		if abs, err := filepath.Abs(f.name); err == nil {
-			id = abs
-		}
-	}
-	hash := strconv.FormatUint(xxhash.Sum64String(id), 16) + ".opl-part"
+	hash := strconv.FormatUint(xxhash.Sum64String(f.id()), 16) + partEnding
 	if m.o.Cache != "" {
 		return []string{filepath.Join(m.o.Cache, hash)}
 	}
 	if f.bucket == nil {
-		paths = append(paths, filepath.Join(filepath.Dir(f.name), "."+filepath.Base(f.name)+".opl-part"))
+		paths = append(paths, filepath.Join(filepath.Dir(f.name), "."+filepath.Base(f.name)+partEnding))
 	}
 	if user, err := os.UserCacheDir(); err == nil {
 		paths = append(paths, filepath.Join(user, "opl", hash))
@@ -489,48 +496,6 @@ func (m *many) folder() (_ string, err error) {
 		m.temp, err = os.MkdirTemp("", "opl-")
 	}
 	return m.temp, err
-}
-
-// fetch copies an object, which must not change meanwhile.
-func (m *many) fetch(ctx context.Context, f *file, i int) (path string, err error) {
-	dir, err := m.folder()
-	if err != nil {
-		return "", err
-	}
-	path = filepath.Join(dir, strconv.Itoa(i)+".object")
-	to, err := os.Create(path)
-	if err != nil {
-		return "", err
-	}
-	defer func() {
-		if err = errors.Join(err, to.Close()); err != nil {
-			_ = os.Remove(path) // the folder goes, too
-		}
-	}()
-	from, err := f.bucket.Read(ctx, f.object.Key)
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", f.name, &remoteError{err})
-	}
-	n, err := io.Copy(to, from)
-	if err = errors.Join(err, from.Close()); err != nil {
-		return "", fmt.Errorf("%s: %w", f.name, &remoteError{err})
-	}
-	var now *Object
-	err = f.bucket.List(ctx, f.object.Key, func(o Object) error {
-		if o.Key == f.object.Key {
-			now = &o
-		}
-		return nil
-	})
-	switch {
-	case err != nil:
-		return "", fmt.Errorf("%s: %w", f.name, &remoteError{err})
-	case now == nil:
-		return "", fmt.Errorf("%s: gone while it was read: %w", f.name, fs.ErrNotExist)
-	case n != f.object.Size || now.Tag != f.object.Tag || now.Size != n:
-		return "", fmt.Errorf("%s: the file changed while it was read", f.name)
-	}
-	return path, nil
 }
 
 // walk gives the rows of all parts, one part after the other.
@@ -631,7 +596,7 @@ func (w *walk) next(b *builder) error {
 			continue
 		}
 		if err == errPart {
-			return fmt.Errorf("%s: %w: remove %s", w.r.Log, err, w.r.path)
+			return fmt.Errorf("%s: %w: remove %s", w.files[w.at-1].name, err, w.r.path)
 		}
 		if err != nil {
 			return err
@@ -642,7 +607,7 @@ func (w *walk) next(b *builder) error {
 			}
 		}
 		if b.o.LoggedByFile && len(b.row.policy) == 0 {
-			b.row.policy = append(b.row.policy, loggerOf(w.r.Log)...)
+			b.row.policy = append(b.row.policy, loggerOf(w.files[w.at-1].name)...)
 		}
 		return nil
 	}
@@ -673,7 +638,7 @@ func (w *walk) enter(b *builder) error {
 			w.fixed = append(w.fixed, fixedCell{b.table.columns[i], []byte(c[1])})
 		}
 	}
-	return r.begin(b)
+	return r.begin(b, f.name)
 }
 
 func (w *walk) raw() []byte {

@@ -91,29 +91,29 @@ func TestManyAsOne(t *testing.T) {
 		o              logs.Options
 		bad            bool // some rows are
 	}{
-		"names": {ending: "csv", header: "decision_id,action,reward,propensity,x_age,x_city,group,timestamp\n", lines: rows(300, func(i int) string {
+		"names": {ending: "csv", header: "decision_id,action,reward,propensity,x_age,x_city,group,timestamp\n", lines: rows(150, func(i int) string {
 			return fmt.Sprintf("d%d,%c,%d,0.5,%v,%s,g%d,%d", i, "bac"[min(2, i*r.IntN(3)/100)], r.IntN(2), r.Float64(), []string{"Oslo", "Rome", "Ålesund"}[r.IntN(3)], i/7, 1700000000+i)
 		})},
-		"numbers":           {ending: "csv", header: "action,reward,propensity,x_1\n", lines: rows(300, func(i int) string { return fmt.Sprintf("%d,%d,0.25,%d", 1+r.IntN(4), r.IntN(2), r.IntN(9)) })},
-		"numbers, then not": {ending: "csv", header: "action,reward,propensity,x_1\n", lines: rows(300, func(i int) string { return fmt.Sprintf("%d,1,0.25,%s", r.IntN(4), []string{"1", "a"}[i/150]) })},
-		"texts are errors": {ending: "csv", header: "action,reward,propensity,x_1\n", bad: true, lines: rows(300, func(i int) string {
+		"numbers":           {ending: "csv", header: "action,reward,propensity,x_1\n", lines: rows(150, func(i int) string { return fmt.Sprintf("%d,%d,0.25,%d", 1+r.IntN(4), r.IntN(2), r.IntN(9)) })},
+		"numbers, then not": {ending: "csv", header: "action,reward,propensity,x_1\n", lines: rows(150, func(i int) string { return fmt.Sprintf("%d,1,0.25,%s", r.IntN(4), []string{"1", "a"}[i/75]) })},
+		"texts are errors": {ending: "csv", header: "action,reward,propensity,x_1\n", bad: true, lines: rows(150, func(i int) string {
 			return fmt.Sprintf("%d,1,0.25,%s", r.IntN(4), map[bool]string{true: "unknown", false: "3"}[i < 12])
 		})},
 		"numbers that are names": {ending: "csv", header: "action,reward,propensity,x_1\n", o: logs.Options{Categories: []string{"x_1"}}, lines: rows(90, func(i int) string { return fmt.Sprintf("%d,1,0.25,%d", r.IntN(4), i%5) })},
-		"an action comes late":   {ending: "csv", header: "action,reward,propensity\n", lines: rows(200, func(i int) string { return fmt.Sprintf("%d,1,0.25", map[bool]int{true: 1, false: 2 + i%2}[i < 120]) })},
-		"bad rows": {ending: "csv", header: "action,reward,p_a,p_b,x_1\n", bad: true, lines: rows(200, func(i int) string {
+		"an action comes late":   {ending: "csv", header: "action,reward,propensity\n", lines: rows(100, func(i int) string { return fmt.Sprintf("%d,1,0.25", map[bool]int{true: 1, false: 2 + i%2}[i < 60]) })},
+		"bad rows": {ending: "csv", header: "action,reward,p_a,p_b,x_1\n", bad: true, lines: rows(100, func(i int) string {
 			return fmt.Sprintf("%s,%s,%s,%d", []string{"a", "b"}[i%2], []string{"1", "0", "2"}[min(2, i%9)], []string{"0.5,0.5", "1,0", "0.3,0.7", "0.2,0.2"}[i%4], i)
 		})},
-		"json": {ending: "jsonl", lines: rows(200, func(i int) string {
+		"json": {ending: "jsonl", lines: rows(100, func(i int) string {
 			return fmt.Sprintf(`{"action":%d,"cost":-%d,"propensities":[0.1,0.9],"context":{"u":{"n":%d,"t":"v%d"},"l":[1,%v]},"weight":%d,"policy":"p%d"}`, i%2, i%2, i%3, i%5, r.Float64(), i%3, i/90)
 		})},
-		"propensities by name": {ending: "jsonl", lines: rows(200, func(i int) string {
-			if i < 100 {
+		"propensities by name": {ending: "jsonl", lines: rows(100, func(i int) string {
+			if i < 50 {
 				return fmt.Sprintf(`{"action":"b","reward":1,"propensities":{"b":0.2,"a":0.8},"context":[%d,2]}`, i)
 			}
 			return fmt.Sprintf(`{"action":"a","reward":1,"propensities":{"a":0.75,"b":0.25},"context":[%d,3]}`, i)
 		})},
-		"sets": {ending: "jsonl", lines: rows(200, func(i int) string {
+		"sets": {ending: "jsonl", lines: rows(100, func(i int) string {
 			return fmt.Sprintf(`{"action":"a%d","reward":0,"propensity":0.5,"x_1":%d,"actions":[{"id":"a%d","price":%d},{"id":"b","price":3,"kind":"k%d"}]}`, i%5, i, i%5, i%7, i%3)
 		})},
 		"vw": {ending: "vw", lines: rows(100, func(i int) string {
@@ -128,7 +128,7 @@ func TestManyAsOne(t *testing.T) {
 			return fmt.Sprintf(`{"_label_cost":-%d,"_label_probability":0.5,"_label_Action":%d,"_labelIndex":%d,"EventId":"e%d","c":{"u":{"n":%d},"_multi":[%s]}}`, i%2, 1+i%2, i%2, i, i%7, multi)
 		}), o: logs.Options{Preset: "dsjson"}},
 	} {
-		for _, every := range []int{7, 50} {
+		for _, every := range []int{11, 50} {
 			t.Run(fmt.Sprintf("%s/%d", name, every), func(t *testing.T) {
 				dir, whole := cut(t, c.ending, c.header, c.lines, every)
 				o, o1 := c.o, c.o

@@ -14,6 +14,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/go-json-experiment/json/jsontext"
@@ -156,10 +157,12 @@ func (p *plan) scanOnce(ctx context.Context, f *file, local string, m *memory, t
 	if _, err := to.Write(binary.LittleEndian.AppendUint64(nil, partMagic)); err != nil {
 		return h, false, err
 	}
-	z, err := zstd.NewWriter(to, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<19))
+	z, err := compressor()
 	if err != nil {
 		return h, false, err
 	}
+	defer encoders.Put(z)
+	z.Reset(to)
 	w := partWriter{to: bufio.NewWriterSize(z, 1<<16)}
 	for b.at = 1; ; b.at++ {
 		if b.at%1024 == 0 && ctx.Err() != nil {
@@ -199,7 +202,7 @@ func (p *plan) scanOnce(ctx context.Context, f *file, local string, m *memory, t
 			put(&b.props, 0.) // slots are those of this row
 		}
 	}
-	h = partHeader{Log: f.name, Rows: b.at - 1, Names: b.contexts.names, ItemNames: b.items.names, Slots: b.slots, Listed: b.listed, CostColumn: b.costColumn,
+	h = partHeader{Rows: b.at - 1, Names: b.contexts.names, ItemNames: b.items.names, Slots: b.slots, Listed: b.listed, CostColumn: b.costColumn,
 		Base: b.base, ActionsMin: b.actionsMin, Sums: b.sums, MayLack: b.mayLack, Lightly: b.lightly, Varied: m.varied, Untagged: m.untagged}
 	if h.Category, err = b.contexts.flags(); err == nil {
 		h.ItemCat, err = b.items.flags()
@@ -219,6 +222,16 @@ func (p *plan) scanOnce(ctx context.Context, f *file, local string, m *memory, t
 		return h, false, err
 	}
 	return h, b.typesOnly, nil
+}
+
+// encoders are those that compress parts.
+var encoders sync.Pool
+
+func compressor() (*zstd.Encoder, error) {
+	if z, ok := encoders.Get().(*zstd.Encoder); ok {
+		return z, nil
+	}
+	return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<19))
 }
 
 // flags say which of the names are those of categories.
@@ -434,7 +447,7 @@ func (r *partReader) close() error { return r.f.Close() }
 func (r *partReader) raw() []byte { return r.text }
 
 // begin brings what the reader found out to a builder, which has the rows of files before.
-func (r *partReader) begin(b *builder) error {
+func (r *partReader) begin(b *builder, name string) error {
 	b.base, b.actionsMin = r.Base, max(b.actionsMin, r.ActionsMin)
 	b.sums, b.mayLack, b.lightly, b.costColumn = r.Sums, r.MayLack, r.Lightly, cmp.Or(b.costColumn, r.CostColumn)
 	if len(r.Slots) == 0 {
@@ -450,7 +463,7 @@ func (r *partReader) begin(b *builder) error {
 	for _, s := range r.Slots {
 		i := slices.Index(b.slots, s)
 		if i < 0 || len(r.Slots) != len(b.slots) {
-			return fmt.Errorf("%s: propensities of the actions %s, and of %s in the files before", r.Log, some(r.Slots), some(b.slots))
+			return fmt.Errorf("%s: propensities of the actions %s, and of %s in the files before", name, some(r.Slots), some(b.slots))
 		}
 		r.order = append(r.order, i)
 	}
