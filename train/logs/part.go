@@ -420,7 +420,7 @@ type partReader struct {
 	short bool   // there was less than there should be
 	text  []byte // of a bad row, as it was read
 
-	ids, row     []uint32 // of the row before, in the file and in the builder
+	row          []uint32 // names of the row before, in the builder
 	names, items []int64  // of the builder, by those of the file; −1: not asked for yet
 	order        []int    // of slots in the builder, by those of the file; nil: the same
 	props        []float64
