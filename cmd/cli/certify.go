@@ -10,13 +10,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"opl/policies/policyfile"
+	"opl/train/library"
 	"opl/train/pipeline"
 	"opl/train/provenance"
 )
 
-func certifyCommand() *cobra.Command {
+func certifyCommand(lib library.Library) *cobra.Command {
 	var (
-		f      readFlags
+		f      = reading(lib)
 		o      provenance.Options
 		force  bool
 		format = "text"
@@ -38,7 +39,7 @@ holds at every look as rows come, day by day, and so it does of several files, w
 certify together: give them in the order of their time, and let only the last one grow, at its
 end, by rows whose rewards are final, none of which waited for its own while later ones are
 in. Their logging policies, formats and order of actions may differ; the gain is that over what
-logged the rows. A decision_id counts once. A group counts with its rows that stand
+logged the rows. A folder, pattern or URL is one such file. A decision_id counts once. A group counts with its rows that stand
 together first, once another row follows. A file that certifies nothing is an error.
 
 Rows are told apart by decision_id, or by their content where the log has none.
@@ -94,7 +95,7 @@ is no signature, so trust the file as much as whoever could write it.
 			}
 			var judges provenance.Pool
 			for _, path := range args[1:] {
-				log, err := f.open(cmd.Context(), path)
+				log, err := f.open(cmd, path)
 				if err != nil {
 					return err
 				}

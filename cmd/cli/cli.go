@@ -106,7 +106,7 @@ regularized importance weights.
 		title    string
 		commands []*cobra.Command
 	}{
-		{"Your own log", []*cobra.Command{inspectCommand(), trainCommand(lib), certifyCommand(), evaluateCommand(lib), selectCommand(lib), serveCommand(), joinCommand(), monitorCommand()}},
+		{"Your own log", []*cobra.Command{inspectCommand(lib), trainCommand(lib), certifyCommand(lib), evaluateCommand(lib), selectCommand(lib), serveCommand(), joinCommand(lib), monitorCommand(lib), cacheCommand()}},
 		{"Research", []*cobra.Command{compareCommand(lib), reproduceCommand(lib), runCommand(lib), mergeCommand(lib), plotCommand(lib), exportCommand(lib), benchCommand(lib), gradcheckCommand(lib)}},
 		{"Other", []*cobra.Command{versionCommand()}},
 	} {
@@ -162,6 +162,11 @@ func operands(want ...string) cobra.PositionalArgs {
 		}
 		return nil
 	}
+}
+
+// some wants at least one of what is described.
+func some(want string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error { return operands(want)(c, args[:min(1, len(args))]) }
 }
 
 // usage is the error of a command that is not called as it should be.

@@ -79,7 +79,7 @@ func aboutEstimator(e ope.Estimator) (name, about string) {
 }
 
 func evaluateCommand(lib library.Library) *cobra.Command {
-	f := evaluateFlags{models: modelsOf(lib)}
+	f := evaluateFlags{models: modelsOf(lib), readFlags: reading(lib)}
 	estimators := estimatorsOf(lib)
 	cmd := &cobra.Command{
 		Use:   "evaluate --target TARGET [--target TARGET...] FILE [FILE...]",
@@ -107,10 +107,10 @@ regression on the rows before, in a fixed random order.
 
 Intervals (--interval):
 ` + described(ope.Methods(), func(m ope.Method) (string, string) { return m.Name, m.About }) + `
-Rows of several policies, named in a column policy, or each in a FILE of its own, that names
-them, may be weighted by what all of them would have done: --logger NAME=TARGET for each
-gives balanced and weighted. No policy that learned from some of the rows may have logged
-others. Several files are read into memory.
+Several FILEs are one log. Rows of several policies, named in a column policy, or with --logger each
+in a FILE of its own, that names them, may be weighted by what all of them would have done: --logger
+NAME=TARGET for each gives balanced and weighted. No policy that learned from some of the rows may have
+logged others.
 
 ` + readHelp,
 		Example: `  opl evaluate --target uniform logs.csv
@@ -205,7 +205,8 @@ func (f *evaluateFlags) read(cmd *cobra.Command, o *ope.Options, paths []string)
 			}
 		}
 	}
-	log, err := f.together(cmd.Context(), paths)
+	f.LoggedByFile = f.loggers != nil
+	log, err := f.open(cmd, paths...)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -313,6 +314,9 @@ func (f evaluateFlags) predict(ctx context.Context, o *ope.Options, log *logs.Lo
 // remarks are what the reading and the inspection leave to be said.
 func remarks(log *logs.Log, found inspect.Report, f readFlags) []string {
 	var notes []string
+	if n := log.LeftOut; n > 0 {
+		notes = append(notes, fmt.Sprintf("%d files were left out: all of this, guarantees too, speaks of the others", n))
+	}
 	if n := log.Skipped; n > 0 {
 		notes = append(notes, fmt.Sprintf("%d rows were left out: all of this, guarantees too, speaks of the rows kept", n))
 	}

@@ -8,30 +8,32 @@ import (
 	"github.com/spf13/cobra"
 
 	"opl/train/inspect"
+	"opl/train/library"
 )
 
-func inspectCommand() *cobra.Command {
+func inspectCommand(lib library.Library) *cobra.Command {
 	var (
-		f     readFlags
+		f     = reading(lib)
 		gamma float64
 	)
 	format := "text"
 	cmd := &cobra.Command{
-		Use:   "inspect FILE",
+		Use:   "inspect FILE [FILE...]",
 		Short: "say whether a log of decisions can be trusted",
 		Long: `inspect checks the log of a contextual bandit before anything is learned from it:
 whether its rows are well formed, whether the actions were drawn with the
 propensities it states, how few rows carry the weight, and whether rows look
 independent and identically distributed, which every guarantee assumes. Each
-finding says what was measured, what it means and what to do.
+finding says what was measured, what it means and what to do. Several FILEs are one log.
 
 The exit status is 0 if all is fine, 3 if the log is doubtful, 4 if it is unusable,
 1 if it cannot be read.
 
 ` + readHelp,
 		Example: `  opl inspect decisions.csv
+  opl inspect 'logs/dt=2026-11-*/*.parquet'
   opl inspect --preset obd bts.csv.gz --format json`,
-		Args: operands("a file"),
+		Args: some("a file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			write, known := map[string]func(inspect.Report, io.Writer) error{
 				"text": inspect.Report.WriteText, "json": inspect.Report.WriteJSON}[format]
@@ -41,7 +43,7 @@ The exit status is 0 if all is fine, 3 if the log is doubtful, 4 if it is unusab
 			if !(gamma >= 1) || math.IsInf(gamma, 1) {
 				return fmt.Errorf("--propensity-error %v: want a number of at least 1", gamma)
 			}
-			log, err := f.open(cmd.Context(), args[0])
+			log, err := f.open(cmd, args...)
 			if err != nil {
 				return err
 			}

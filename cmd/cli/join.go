@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ import (
 
 	"opl/policies/policyfile"
 	"opl/policies/wholefile"
+	"opl/train/library"
 	"opl/train/logs"
 	"opl/train/logs/join"
 )
@@ -31,7 +33,7 @@ type joinFlags struct {
 	min, max   float64
 }
 
-func joinCommand() *cobra.Command {
+func joinCommand(lib library.Library) *cobra.Command {
 	var f joinFlags
 	cmd := &cobra.Command{
 		Use:   "join SERVED... REWARDS",
@@ -41,7 +43,8 @@ columns decision_id and reward or JSON Lines with the fields of these names, and
 writes the decisions with their rewards as a log that "opl inspect" and "opl
 train" read. The server may be running. Files that the log was rotated to, .gz too,
 are given together: they are one log, in the order of their times. Files that end in
-.torn, which were never answered, are passed over.
+.torn, which were never answered, are passed over. Each argument may be a folder, a pattern in
+quotes, or a URL, and stands for all files there.
 
 Each line has a checksum. One that is damaged is an error that names it; with
 --skip-bad it is written to a file, counted, and left out. Lines that are there twice,
@@ -59,9 +62,22 @@ log: it says how many were dropped, and nothing is guaranteed on it. Give
 			return operands("the log of serve", "a file of rewards")(c, args[:min(2, len(args))])
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			dir, err := os.MkdirTemp("", "opl-") // for copies of objects
+			if err != nil {
+				return err
+			}
+			defer os.RemoveAll(dir)
 			last := len(args) - 1
-			served := slices.DeleteFunc(slices.Clone(args[:last]), func(path string) bool { return strings.HasSuffix(path, ".torn") })
-			return joinLogs(cmd.OutOrStdout(), served, args[last], f)
+			served, err := local(cmd.Context(), lib, args[:last], dir)
+			if err != nil {
+				return err
+			}
+			served = slices.DeleteFunc(served, func(path string) bool { return strings.HasSuffix(path, ".torn") })
+			rewards, err := local(cmd.Context(), lib, args[last:], dir)
+			if err != nil {
+				return err
+			}
+			return joinLogs(cmd.OutOrStdout(), served, rewards, f)
 		},
 	}
 	fl := cmd.Flags()
@@ -77,12 +93,22 @@ log: it says how many were dropped, and nothing is guaranteed on it. Give
 	return cmd
 }
 
-func joinLogs(stdout io.Writer, served []string, rewards string, f joinFlags) (err error) {
+// local are the files that arguments stand for, objects as copies in a folder.
+func local(ctx context.Context, lib library.Library, args []string, dir string) (paths []string, err error) {
+	files, err := logs.Find(ctx, args, logs.Options{Bucket: lib.Bucket, Format: "jsonl"}) // whatever their names end in
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, files.Close()) }()
+	return files.Copy(ctx, dir)
+}
+
+func joinLogs(stdout io.Writer, served, rewards []string, f joinFlags) (err error) {
 	o := join.Options{Duplicates: join.Duplicates(f.duplicates), Min: f.min, Max: f.max}
 	if f.out == "" {
 		return errors.New("--out: say where to write the log")
 	}
-	read := append(slices.Clone(served), rewards)
+	read := slices.Concat(served, rewards)
 	if err := cmp.Or(writable("out", f.out, read...), writable("skip-bad", f.bad, append(read, f.out)...)); err != nil {
 		return err
 	}
@@ -133,7 +159,12 @@ func joinLogs(stdout io.Writer, served []string, rewards string, f joinFlags) (e
 		return err
 	}
 	defer log.Close()
-	r, err := join.ReadRewards(rewards, o.Duplicates)
+	r, err := join.ReadRewards(rewards[0], o.Duplicates)
+	for _, path := range rewards[1:] {
+		if err == nil {
+			err = r.Read(path, o.Duplicates)
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -153,7 +184,7 @@ func joinLogs(stdout io.Writer, served []string, rewards string, f joinFlags) (e
 			}
 			return fmt.Errorf("--policy %s: none of the %d decisions is of this policy", f.policy, s.Decisions)
 		}
-		return fmt.Errorf("none of the %d decisions has a reward: is decision_id the same in %s and %s?", s.Decisions, strings.Join(served, " "), rewards)
+		return fmt.Errorf("none of the %d decisions has a reward: is decision_id the same in %s and %s?", s.Decisions, strings.Join(served, " "), strings.Join(rewards, " "))
 	}
 	if err := w.Close(); err != nil {
 		return err

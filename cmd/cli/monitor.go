@@ -12,13 +12,14 @@ import (
 
 	"opl/policies/policyfile"
 	"opl/train/certify"
+	"opl/train/library"
 	"opl/train/logs"
 	"opl/train/provenance"
 )
 
-func monitorCommand() *cobra.Command {
+func monitorCommand(lib library.Library) *cobra.Command {
 	var (
-		f      readFlags
+		f      = reading(lib)
 		delta  float64
 		claim  float64
 		format = "text"
@@ -62,7 +63,7 @@ speaks against the claim, 3 if it is refuted, and 1 after an error.
 			if low, high := p.File().RewardMin, p.File().RewardMax; !f.scaled() && (low != 0 || high != 1) {
 				f.scale(low, high)
 			}
-			log, err := f.open(cmd.Context(), args[1])
+			log, err := f.open(cmd, args[1])
 			if err != nil {
 				return err
 			}

@@ -1,17 +1,17 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"opl/policies/features"
 	"opl/policies/policyfile"
+	"opl/train/library"
 	"opl/train/logs"
 )
 
@@ -22,6 +22,11 @@ type readFlags struct {
 	ranged bool // see scale
 }
 
+// reading reads by what the library has.
+func reading(lib library.Library) readFlags {
+	return readFlags{Options: logs.Options{Bucket: lib.Bucket}}
+}
+
 func (f *readFlags) add(fl *pflag.FlagSet) {
 	f.set = fl
 	fl.StringVar(&f.Preset, "preset", "", "the log's layout: "+logs.Presets())
@@ -30,7 +35,7 @@ func (f *readFlags) add(fl *pflag.FlagSet) {
 	fl.Float64Var(&f.RewardMax, "reward-max", 1, "the reward that counts as 1")
 	fl.StringVar(&f.LoggingPolicy, "logging-policy", "", "what drew the actions where the log does not say: uniform, or a policy file")
 	fl.BoolVar(&f.Estimate, "estimate-propensity", false, "estimate propensities, in rows that have none; nothing is certified then")
-	fl.StringVar(&f.BadRows, "skip-bad", "", "write rows that cannot be read to this `file` and go on without them")
+	fl.StringVar(&f.BadRows, "skip-bad", "", "write rows, and which of several files, cannot be read to this `file` and go on without them")
 	fl.StringVar(&f.Catalogue, "catalogue", "", "a `file` of all actions (column action) and what they are described by (columns z_*)")
 	fl.StringSliceVar(&f.Actions, "actions", nil, "all actions by name, in order (default: those in the log)")
 	fl.StringToStringVar(&f.Columns, "columns", nil, "the log's own `names` of columns, as action=variant,reward=clicked,x_age=age; a policy file keeps them (default the names below)")
@@ -38,14 +43,22 @@ func (f *readFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.Delimiter, "delimiter", "", "what separates fields of CSV: comma, semicolon, tab or bar, itself (default: as in the header)")
 	fl.StringVar(&f.Dates, "dates", "", "read timestamps as 12/31/2026 (us) or 31/12/2026 and 31.12.2026 (eu), too")
 	fl.StringSliceVar(&f.Categories, "categories", nil, "context columns whose values are names even where they look like numbers")
-	fl.StringVar(&f.Cache, "cache", "", "the binary `file` that the log is read into (default: beside the log)")
+	fl.StringVar(&f.Cache, "cache", "", "the binary `file` that the log is read into, of several files a folder (default: beside them)")
+	fl.BoolVar(&f.NoCache, "no-cache", false, "leave no cache, and read none")
 }
 
-// open reads the log. A policy file as logging policy brings its actions, in their
+// open reads the log, of all files that paths stand for. A policy file as logging policy brings its actions, in their
 // order.
-func (f *readFlags) open(ctx context.Context, path string) (*logs.Log, error) {
+func (f *readFlags) open(cmd *cobra.Command, paths ...string) (*logs.Log, error) {
 	o := f.Options
+	o.Caching = func(path string, bytes int64) {
+		if bytes >= 1<<20 {
+			fmt.Fprintf(cmd.ErrOrStderr(), "opl: the cache takes about %s, in %s: --no-cache leaves none, opl cache --clean removes it\n", amount(bytes), path)
+		}
+	}
 	switch {
+	case o.NoCache && o.Cache != "":
+		return nil, errors.New("--cache and --no-cache: give one of them")
 	case !(o.RewardMin < o.RewardMax):
 		return nil, errors.New("--reward-min must be below --reward-max")
 	case !f.scaled():
@@ -65,37 +78,15 @@ func (f *readFlags) open(ctx context.Context, path string) (*logs.Log, error) {
 		o.Actions = p.Actions()
 		o.LoggingPolicy, o.Logging = "", func(x []features.Value, dst []float64) error { return p.Propensities(dst, x) }
 	}
-	return logs.Open(ctx, path, o)
+	return logs.OpenAll(cmd.Context(), paths, o)
 }
 
-// together opens several logs as one, in memory, in which each of them is a logger of its file's name where its
-// rows do not say who logged them.
-func (f *readFlags) together(ctx context.Context, paths []string) (_ *logs.Log, err error) {
-	if len(paths) == 1 {
-		return f.open(ctx, paths[0])
+// amount is a number of bytes as people say it.
+func amount(bytes int64) string {
+	if bytes >= 1<<30 {
+		return fmt.Sprintf("%.1f GB", float64(bytes)/1e9)
 	}
-	if f.Cache != "" || f.BadRows != "" {
-		return nil, errors.New("--cache and --skip-bad are for one log: leave them out, or read the logs one at a time")
-	}
-	var all []*logs.Log
-	var names []string
-	defer func() {
-		for _, l := range all {
-			err = errors.Join(err, l.Close())
-		}
-	}()
-	for _, path := range paths {
-		name, _, _ := strings.Cut(filepath.Base(path), ".")
-		if slices.Contains(names, name) {
-			return nil, fmt.Errorf("%s: there is already a log %s: give the files other names, by which their policies are told apart", path, name)
-		}
-		l, err := f.open(ctx, path)
-		if err != nil {
-			return nil, err
-		}
-		all, names = append(all, l), append(names, name)
-	}
-	return logs.Together(all, names)
+	return fmt.Sprintf("%.1f MB", float64(bytes)/1e6)
 }
 
 // scaled reports that rewards are not in [0, 1] in the file.
@@ -111,4 +102,6 @@ var readHelp = strings.TrimSpace(`
 FILE is CSV (also .gz, .zst), JSON lines or Parquet with the columns action, reward
 or cost, propensity; optional are propensities (a list) or p_0 to p_{K-1}, x_* (the
 context), decision_id, timestamp, group (of rows that depend on one another), weight
-and policy (the name or hash of the one that took the action).`)
+and policy (the name or hash of the one that took the action). It may be a folder, a
+pattern in quotes, such as 'logs/dt=2026-11-*/*.parquet', or a URL: all files there are one log,
+and folders called key=value may stand for a column.`)

@@ -10,7 +10,7 @@ import (
 
 func selectCommand(lib library.Library) *cobra.Command {
 	var (
-		f         = evaluateFlags{models: modelsOf(lib)}
+		f         = evaluateFlags{models: modelsOf(lib), readFlags: reading(lib)}
 		estimator string
 	)
 	estimators := estimatorsOf(lib)

@@ -37,12 +37,12 @@ type trainFlags struct {
 }
 
 func trainCommand(lib library.Library) *cobra.Command {
-	f := trainFlags{o: pipeline.Options{Settings: train.DefaultSettings()}}
+	f := trainFlags{readFlags: reading(lib), o: pipeline.Options{Settings: train.DefaultSettings()}}
 	cmd := &cobra.Command{
-		Use:   "train FILE --out POLICY",
+		Use:   "train FILE [FILE...] --out POLICY",
 		Short: "learn a policy from a log of decisions, certify it, and write its file",
 		Long: `train learns a policy from a log and writes it, with what is guaranteed of it, to a
-file that opl serve runs and opl certify certifies again.
+file that opl serve runs and opl certify certifies again. Several FILEs are one log.
 
 The rows are divided. One part teaches what must not depend on the rows that
 certify: the scaling of features and, in the certified recipe (the default), the
@@ -72,8 +72,8 @@ The exit status is 0 if the file was written.
   opl train decisions.csv --out policy.json --floor 0.05 --split time
   opl train decisions.csv --out policy.json --objective ls --prior last.json --lr 0.01
   opl train decisions.csv --out policy.json --objective heuristic --weight ix=0.1`,
-		Args: operands("a file"),
-		RunE: func(cmd *cobra.Command, args []string) error { return trainPolicy(cmd, lib, f, args[0]) },
+		Args: some("a file"),
+		RunE: func(cmd *cobra.Command, args []string) error { return trainPolicy(cmd, lib, f, args) },
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.out, "out", "", "the policy `file` to write (.json)")
@@ -104,21 +104,21 @@ The exit status is 0 if the file was written.
 	return cmd
 }
 
-func trainPolicy(cmd *cobra.Command, lib library.Library, f trainFlags, path string) error {
-	if err := f.options(cmd, lib, path); err != nil {
+func trainPolicy(cmd *cobra.Command, lib library.Library, f trainFlags, paths []string) error {
+	if err := f.options(cmd, lib, paths); err != nil {
 		return err
 	}
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(50) // large logs: memory before speed
 	}
-	log, err := f.open(cmd.Context(), path)
+	log, err := f.open(cmd, paths...)
 	if err != nil {
 		return err
 	}
 	defer log.Close()
 	stderr := cmd.ErrOrStderr()
 	for _, n := range log.Notes {
-		fmt.Fprintf(stderr, "opl: %s: %s\n", path, n)
+		fmt.Fprintf(stderr, "opl: %s: %s\n", strings.Join(paths, ", "), n)
 	}
 	show := newTicker(stderr)
 	f.o.Progress = show.training
@@ -151,7 +151,7 @@ func trainPolicy(cmd *cobra.Command, lib library.Library, f trainFlags, path str
 	return err
 }
 
-func (f *trainFlags) options(cmd *cobra.Command, lib library.Library, log string) error {
+func (f *trainFlags) options(cmd *cobra.Command, lib library.Library, read []string) error {
 	changed := cmd.Flags().Changed
 	switch {
 	case f.out == "":
@@ -168,7 +168,7 @@ func (f *trainFlags) options(cmd *cobra.Command, lib library.Library, log string
 	if err := f.o.Settings.Check(); err != nil {
 		return flagError(err)
 	}
-	if err := cmp.Or(writable("out", f.out, log), writable("curves", f.curves, log)); err != nil {
+	if err := cmp.Or(writable("out", f.out, read...), writable("curves", f.curves, read...)); err != nil {
 		return err
 	}
 	if _, err := os.Stat(f.out); err == nil && !f.overwrite {

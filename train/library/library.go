@@ -5,6 +5,7 @@ package library
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -15,6 +16,7 @@ import (
 	"opl/policies"
 	"opl/train"
 	"opl/train/internal/spelling"
+	"opl/train/logs"
 	"opl/train/ope"
 )
 
@@ -28,6 +30,8 @@ type Library struct {
 	Estimators []ope.Estimator // of evaluate; weights of other names are estimators too
 	// Representations are what policies can be linear in, beside the context itself.
 	Representations []Representation
+	// Bucket opens the bucket of a URL such as s3://name?region=x, in which files of logs are; nil: they are local.
+	Bucket func(ctx context.Context, url string) (logs.Bucket, error)
 }
 
 // Representation is a named constructor, of arguments that stand behind the name: "mlp=256,256".

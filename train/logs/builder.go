@@ -79,6 +79,9 @@ const (
 type builder struct {
 	o      *Options
 	path   string
+	local  string // where the file is that is called path; "": there
+	ends   bool   // the last line of a text must have its end
+	files  places // of which the rows are, if there are several
 	memory *memory
 	row    row
 	at     int // the number of the row being read, from 1
@@ -145,7 +148,8 @@ type memory struct {
 	kinds  map[string]kind
 	reject map[int]string
 
-	varied, untagged bool // of dsjson: the actions are not those of the first row; some have no id
+	multi            []uint64 // of dsjson: the actions of the first row, of a file before; nil: those of this one
+	varied, untagged bool     // of dsjson: the actions are not those of the first row; some have no id
 }
 
 // action is a distinct action, as logged.
@@ -316,6 +320,15 @@ func (b *builder) close() error {
 	return err
 }
 
+// begin begins a row.
+func (b *builder) begin() {
+	r := &b.row
+	*r = row{props: r.props[:0], id: r.id[:0], group: r.group[:0], action: r.action[:0], policy: r.policy[:0]}
+	b.into = &b.contexts
+	b.into.begin()
+	b.offers = offers{ids: b.offers.ids[:0], ends: b.offers.ends[:0], starts: b.offers.starts[:0], numbers: b.offers.numbers, hashes: b.offers.hashes}
+}
+
 // fill reads all rows. again: the pass must be made once more, with what the memory
 // has learned.
 func (b *builder) fill(ctx context.Context, rd reader) (err error) {
@@ -330,10 +343,7 @@ func (b *builder) fill(ctx context.Context, rd reader) (err error) {
 			}
 		}
 		r := &b.row
-		*r = row{props: r.props[:0], id: r.id[:0], group: r.group[:0], action: r.action[:0], policy: r.policy[:0]}
-		b.into = &b.contexts
-		b.into.begin()
-		b.offers = offers{ids: b.offers.ids[:0], ends: b.offers.ends[:0], starts: b.offers.starts[:0], numbers: b.offers.numbers, hashes: b.offers.hashes}
+		b.begin()
 		err := rd.next(b)
 		if err == io.EOF {
 			break
@@ -357,7 +367,7 @@ func (b *builder) fill(ctx context.Context, rd reader) (err error) {
 		}
 		if err != nil {
 			if b.o.BadRows == "" {
-				return fmt.Errorf("%s: row %d, %w", b.path, b.at, err)
+				return fmt.Errorf("%s, %w", b.where(b.at), err)
 			}
 			b.skip(rd.raw(), err)
 		}
@@ -380,7 +390,7 @@ func (b *builder) fill(ctx context.Context, rd reader) (err error) {
 func (b *builder) fatal(format string, args ...any) error {
 	where := b.path
 	if b.at > 0 {
-		where = fmt.Sprintf("%s: row %d", b.path, b.at)
+		where = b.where(b.at)
 	}
 	return fmt.Errorf("%s: "+format, append([]any{where}, args...)...)
 }
@@ -394,13 +404,23 @@ var errNoDecision = errors.New("no decision")
 // skip puts a row aside.
 func (b *builder) skip(raw []byte, reason error) {
 	b.skipped++
+	name, row := b.files.place(b.at)
+	b.aside(name, row, reason, raw)
+}
+
+// aside writes what is left out to the bad rows: a row, or of row 0 a whole file.
+func (b *builder) aside(name string, row int, reason error, raw []byte) {
 	line, _ := json.Marshal(struct { // of texts it cannot fail
+		File   string `json:"file,omitempty"`
 		Row    int    `json:"row"`
 		Reason string `json:"reason"`
 		Raw    string `json:"raw"`
-	}{b.at, reason.Error(), string(raw)})
+	}{name, row, reason.Error(), string(raw)})
 	b.badRows.bytes(append(line, '\n'))
 }
+
+// where names file and row for errors.
+func (b *builder) where(at int) string { return b.files.where(b.path, at) }
 
 // reward sets the cost of the row from its reward, which the column may have as a cost, −reward.
 func (b *builder) reward(column string, r float64, isCost bool) error {
@@ -435,25 +455,8 @@ func (b *builder) add() error {
 	}
 	r := &b.row
 	r.hasSet = b.offers.column != ""
-	switch {
-	case !r.hasAction || len(r.action) == 0:
-		return bad("action", "missing")
-	case !r.hasCost:
-		return bad(cmp.Or(b.costColumn, "reward"), "missing")
-	case r.hasP && !(r.p > 0 && r.p <= 1):
-		hint := ""
-		switch {
-		case b.n > 0: // propensities of the rows before were
-		case r.p > 1:
-			hint = ": is it 1/p, or a percentage?"
-		case r.p < 0:
-			hint = ": is it log p?"
-		}
-		return bad("propensity", "%v is outside (0, 1]%s", r.p, hint)
-	case r.hasWeight && !(r.weight >= 0 && r.weight-r.weight == 0):
-		return bad("weight", "%v is negative or not finite", r.weight)
-	case r.hasID && len(r.id) == 0:
-		return bad("decision_id", "empty")
+	if err := b.whole(); err != nil {
+		return err
 	}
 	was := b.first.has()
 	for i, has := range r.has() {
@@ -572,6 +575,32 @@ func (b *builder) add() error {
 	return nil
 }
 
+// whole checks what a row must have, whatever the others have.
+func (b *builder) whole() error {
+	r := &b.row
+	switch {
+	case !r.hasAction || len(r.action) == 0:
+		return bad("action", "missing")
+	case !r.hasCost:
+		return bad(cmp.Or(b.costColumn, "reward"), "missing")
+	case r.hasP && !(r.p > 0 && r.p <= 1):
+		hint := ""
+		switch {
+		case b.n > 0: // propensities of the rows before were
+		case r.p > 1:
+			hint = ": is it 1/p, or a percentage?"
+		case r.p < 0:
+			hint = ": is it log p?"
+		}
+		return bad("propensity", "%v is outside (0, 1]%s", r.p, hint)
+	case r.hasWeight && !(r.weight >= 0 && r.weight-r.weight == 0):
+		return bad("weight", "%v is negative or not finite", r.weight)
+	case r.hasID && len(r.id) == 0:
+		return bad("decision_id", "empty")
+	}
+	return nil
+}
+
 // fixed checks the propensities of a row that offers what all rows do, and returns the number
 // of its action.
 func (b *builder) fixed() (int32, error) {
@@ -580,10 +609,7 @@ func (b *builder) fixed() (int32, error) {
 		if len(r.props) < 2 {
 			return 0, bad("propensities", "%d of them: there must be at least 2 actions", len(r.props))
 		}
-		b.slots, b.listed = b.slots[:0], true
-		for i := range r.props {
-			b.slots = append(b.slots, strconv.Itoa(i))
-		}
+		b.list()
 	}
 	if r.hasProps {
 		if b.catalogue != nil {
@@ -895,7 +921,7 @@ func (b *builder) finish() (names []string, again bool, err error) {
 			continue
 		}
 		if b.o.BadRows == "" {
-			return nil, false, fmt.Errorf("%s: row %d, %w", b.path, at, wrong)
+			return nil, false, fmt.Errorf("%s, %w", b.where(at), wrong)
 		}
 		if b.memory.reject[at] = wrong.Error(); len(b.memory.reject) > maxBad {
 			return nil, false, fmt.Errorf("%s: more than %d bad rows", b.path, maxBad)

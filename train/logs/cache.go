@@ -50,6 +50,7 @@ type stamp struct {
 
 type cacheHeader struct {
 	Key        string   `json:"key"`
+	Log        string   `json:"log"`
 	Source     source   `json:"source"`
 	Rows       int      `json:"rows"`
 	Width      int      `json:"width"` // of dense contexts; -1: sparse
@@ -130,10 +131,10 @@ func cachePaths(path string, o *Options) []string {
 	if o.Cache != "" {
 		return []string{o.Cache}
 	}
-	paths := []string{filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".opl-cache")}
+	paths := []string{filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+cacheEnding)}
 	abs, err := filepath.Abs(path)
 	if user, e := os.UserCacheDir(); err == nil && e == nil {
-		paths = append(paths, filepath.Join(user, "opl", strconv.FormatUint(xxhash.Sum64String(abs), 16)+".opl-cache"))
+		paths = append(paths, filepath.Join(user, "opl", strconv.FormatUint(xxhash.Sum64String(abs), 16)+cacheEnding))
 	}
 	return paths
 }
@@ -177,36 +178,24 @@ func spare(path string, log os.FileInfo, o *Options) error {
 	return nil
 }
 
-// open finds the cache of a log, or makes it.
-func open(ctx context.Context, path string, o *Options) (*Log, error) {
-	if path == "-" {
-		return nil, errors.New("standard input: a log is read more than once: write it to a file first")
-	}
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return nil, err
-	case info.IsDir():
-		return nil, fmt.Errorf("%s: a folder, want a file", path)
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s: not a regular file: a log is read more than once: write it to a file first", path)
-	case info.Size() == 0:
-		return nil, fmt.Errorf("%s: the file is empty", path)
-	}
-	format, packed, err := formatFor(path, o)
-	if err != nil {
-		return nil, err
-	}
-	if err := spare(path, info, o); err != nil {
-		return nil, err
-	}
-	var listed uint64
+// plan is what the options say of reading.
+type plan struct {
+	o               *Options
+	listed          uint64 // hash of the catalogue's file
+	catalogue       *Catalogue
+	renamed, before map[string]string // names of the schema by the file's; as if all of them were to be there
+	taken           map[string]bool
+}
+
+// plan checks what the options say of a file of a format.
+func (o *Options) plan(path string, format *format) (p *plan, err error) {
+	p = &plan{o: o}
 	if o.Catalogue != "" {
-		if listed, err = catalogueHash(path, o); err != nil {
+		if p.listed, err = catalogueHash(path, o); err != nil {
 			return nil, err
 		}
 	}
-	renamed, taken, err := o.renames()
+	p.renamed, p.taken, err = o.renames()
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -217,53 +206,45 @@ func open(ctx context.Context, path string, o *Options) (*Log, error) {
 	case format.row == "" && len(o.Columns) > 0:
 		return nil, fmt.Errorf("%s: setting columns is not for format %s, which has none", path, format.name)
 	}
-	k, paths := key(format.name, o, listed), cachePaths(path, o)
-	said := *o // the same columns, if it was said that they are there
-	said.Columns, said.ColumnsBefore = map[string]string{}, nil
-	for column, name := range renamed {
-		said.Columns[name] = column
+	p.before = map[string]string{}
+	for column, name := range p.renamed {
+		p.before[name] = column
 	}
-	for _, c := range paths {
-		l, src, err := load(c, k, info)
-		if err != nil && len(o.Columns) == 0 && len(renamed) > 0 {
-			l, src, err = load(c, key(format.name, &said, listed), info)
-		}
-		if err != nil {
-			continue // none, or of another version, or damaged: it is made again
-		}
-		_, missing := os.Stat(o.BadRows)
-		if (o.BadRows == "" || missing == nil) && fresh(path, src) {
-			l.path = path
-			return l, nil
-		}
-		if err := l.Close(); err != nil {
-			return nil, err
-		}
-	}
+	return p, nil
+}
+
+// memory is what is known before the first pass.
+func (p *plan) memory() (*memory, error) {
 	m := &memory{kinds: map[string]kind{}, reject: map[int]string{}}
-	for _, c := range o.Categories {
+	for _, c := range p.o.Categories {
 		m.kinds[c] = category
-		if column, ok := said.Columns[c]; ok {
+		if column, ok := p.before[c]; ok {
 			m.kinds[column] = category
 		}
 	}
-	var catalogue *Catalogue
-	if o.Catalogue != "" {
-		if catalogue, err = ReadCatalogue(o.Catalogue, o.Categories...); err != nil {
-			return nil, err
-		}
+	if p.o.Catalogue == "" || p.catalogue != nil {
+		return m, nil
 	}
+	var err error
+	p.catalogue, err = ReadCatalogue(p.o.Catalogue, p.o.Categories...)
+	return m, err
+}
+
+// build makes passes over the rows that open reads until one is whole, and hands it to save. The columns are in
+// dir meanwhile; the bad rows get a mode.
+func (p *plan) build(ctx context.Context, path, dir string, mode fs.FileMode, m *memory, open func(b *builder) (reader, error), save func(b *builder, names []string) (*Log, error)) (*Log, error) {
+	o := p.o
 	pass := func() (l *Log, err error) {
-		b, err := newBuilder(path, filepath.Dir(paths[0]), o, m)
+		b, err := newBuilder(path, dir, o, m)
 		if err != nil {
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, b.close()) }()
-		b.renamed, b.taken = renamed, taken
-		if catalogue != nil {
-			b.use(catalogue)
+		b.renamed, b.taken = p.renamed, p.taken
+		if p.catalogue != nil {
+			b.use(p.catalogue)
 		}
-		rd, err := format.reader(path, packed, b)
+		rd, err := open(b)
 		if err != nil {
 			return nil, err
 		}
@@ -275,7 +256,7 @@ func open(ctx context.Context, path string, o *Options) (*Log, error) {
 			if err := b.badRows.w.Flush(); err != nil {
 				return err
 			}
-			return wholefile.Write(o.BadRows, modeOf(info), func(f *os.File) error { return b.badRows.copyTo(f) })
+			return wholefile.Write(o.BadRows, mode, func(f *os.File) error { return b.badRows.copyTo(f) })
 		}
 		if err := b.fill(ctx, rd); err == errAgain {
 			return nil, nil
@@ -300,40 +281,119 @@ func open(ctx context.Context, path string, o *Options) (*Log, error) {
 		if err := keepBad(); err != nil {
 			return nil, err
 		}
-		src := source{stamp: stampOf(path, info)}
-		if src.Whole, err = fileHash(path, true); err != nil {
-			return nil, err
-		}
-		if src.Sample, err = fileHash(path, false); err != nil {
-			return nil, err
-		}
-		if after, err := os.Stat(path); err != nil || stampOf(path, after) != src.stamp {
-			return nil, errors.Join(err, fmt.Errorf("%s: the file changed while it was read", path))
-		}
 		if o.Catalogue != "" {
-			if h, err := fileHash(o.Catalogue, true); err != nil || h != listed {
+			if h, err := fileHash(o.Catalogue, true); err != nil || h != p.listed {
 				return nil, errors.Join(err, fmt.Errorf("%s: the catalogue changed while it was read", o.Catalogue))
 			}
 			if err := amongIt(path, b.among, o); err != nil {
 				return nil, err
 			}
 		}
-		return b.save(paths, k, names, src, info)
+		if l, err = save(b, names); err == nil {
+			l.path, l.files = path, b.files
+		}
+		return l, err
 	}
-	var l *Log
-	for l == nil && err == nil {
-		l, err = pass()
+	for {
+		if l, err := pass(); l != nil || err != nil {
+			return l, err
+		}
 	}
+}
+
+// statLog is the file of a log, which must be one that is read again.
+func statLog(path string) (os.FileInfo, error) {
+	if path == "-" {
+		return nil, errors.New("standard input: a log is read more than once: write it to a file first")
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return nil, fmt.Errorf("%s: a folder, want a file", path)
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s: not a regular file: a log is read more than once: write it to a file first", path)
+	case info.Size() == 0:
+		return nil, fmt.Errorf("%s: the file is empty", path)
+	}
+	return info, nil
+}
+
+// open finds the cache of a log of one file, or makes it.
+func open(ctx context.Context, path string, o *Options) (*Log, error) {
+	info, err := statLog(path)
 	if err != nil {
 		return nil, err
 	}
-	l.path = path
-	return l, nil
+	format, packed, err := formatFor(path, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := spare(path, info, o); err != nil {
+		return nil, err
+	}
+	p, err := o.plan(path, format)
+	if err != nil {
+		return nil, err
+	}
+	k, paths := key(format.name, o, p.listed), cachePaths(path, o)
+	said := *o // the same columns, if it was said that they are there
+	said.Columns, said.ColumnsBefore = p.before, nil
+	for _, c := range paths {
+		if o.NoCache {
+			break
+		}
+		l, src, err := load(c, k, info)
+		if err != nil && len(o.Columns) == 0 && len(p.renamed) > 0 {
+			l, src, err = load(c, key(format.name, &said, p.listed), info)
+		}
+		if err != nil {
+			continue // none, or of another version, or damaged: it is made again
+		}
+		_, missing := os.Stat(o.BadRows)
+		if (o.BadRows == "" || missing == nil) && fresh(path, src) {
+			l.path = path
+			return l, nil
+		}
+		if err := l.Close(); err != nil {
+			return nil, err
+		}
+	}
+	m, err := p.memory()
+	if err != nil {
+		return nil, err
+	}
+	return p.build(ctx, path, filepath.Dir(paths[0]), modeOf(info), m, func(b *builder) (reader, error) { return format.reader(path, packed, b) },
+		func(b *builder, names []string) (*Log, error) {
+			src, err := sourceOf(path, info)
+			if err != nil {
+				return nil, err
+			}
+			return b.save(paths, k, names, src, info)
+		})
+}
+
+// sourceOf is the content of a file that was read, which is as info had it before.
+func sourceOf(path string, info os.FileInfo) (src source, err error) {
+	src.stamp = stampOf(path, info)
+	if src.Whole, err = fileHash(path, true); err != nil {
+		return src, err
+	}
+	if src.Sample = src.Whole; info.Size() > wholeHash {
+		if src.Sample, err = fileHash(path, false); err != nil {
+			return src, err
+		}
+	}
+	if after, err := os.Stat(path); err != nil || stampOf(path, after) != src.stamp {
+		return src, errors.Join(err, fmt.Errorf("%s: the file changed while it was read", path))
+	}
+	return src, nil
 }
 
 // image writes the cache.
 func (b *builder) image(f io.Writer, key string, names []string, src source) error {
-	h := cacheHeader{Key: key, Source: src, Rows: b.n, Width: b.contexts.width(), Actions: names, Notes: b.notes, Hash: fmt.Sprintf("%016x", b.hash.Sum64()), Skipped: b.skipped, Unrewarded: b.unrewarded, Among: b.among, HasIDs: b.first.hasID,
+	h := cacheHeader{Key: key, Log: b.absolute(), Source: src, Rows: b.n, Width: b.contexts.width(), Actions: names, Notes: b.notes, Hash: fmt.Sprintf("%016x", b.hash.Sum64()), Skipped: b.skipped, Unrewarded: b.unrewarded, Among: b.among, HasIDs: b.first.hasID,
 		Catalogue: b.catalogue != nil, Items: b.items.n, ItemWidth: b.items.width(), ByPlace: b.byPlace}
 	columns := b.spills()
 	columns = columns[:len(columns)-1] // not the bad rows
@@ -370,6 +430,12 @@ func (b *builder) image(f io.Writer, key string, names []string, src source) err
 func (b *builder) save(paths []string, key string, names []string, src source, log os.FileInfo) (*Log, error) {
 	var failed error
 	for i, path := range paths {
+		if b.o.NoCache {
+			break
+		}
+		if i == 0 && b.o.Caching != nil {
+			b.o.Caching(path, b.size())
+		}
 		if i > 0 {
 			_ = os.MkdirAll(filepath.Dir(path), 0o755) // if not, creating the file says so
 		}
@@ -380,10 +446,31 @@ func (b *builder) save(paths []string, key string, names []string, src source, l
 		}
 		failed = errors.Join(failed, err)
 	}
-	if b.o.Cache != "" {
+	if b.o.Cache != "" && !b.o.NoCache {
 		return nil, fmt.Errorf("%s: the cache cannot be written: %w", b.o.Cache, failed)
 	}
-	f, err := temporary(os.TempDir())
+	return b.keep(os.TempDir(), key, names, src, failed)
+}
+
+// absolute is the log's path, whatever folder one is in.
+func (b *builder) absolute() string {
+	if abs, err := filepath.Abs(b.path); err == nil {
+		return abs
+	}
+	return b.path
+}
+
+// size is about that of the cache in bytes.
+func (b *builder) size() (bytes int64) {
+	for _, s := range b.spills() {
+		bytes += s.size
+	}
+	return bytes
+}
+
+// keep has the cache in a temporary file as long as the log is open; failed is why it is nowhere else.
+func (b *builder) keep(dir, key string, names []string, src source, failed error) (*Log, error) {
+	f, err := temporary(dir)
 	if err != nil {
 		return nil, fmt.Errorf("%s: the cache cannot be written: %w", b.path, errors.Join(failed, err))
 	}

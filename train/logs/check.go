@@ -205,7 +205,7 @@ func (l *Log) Learnable() error {
 	for i := range l.Len() {
 		for j, p := range l.Pi0(i) {
 			if a, _ := l.Option(i, j); p <= 0 {
-				return fmt.Errorf("%s: row %d: the propensity of action %s is 0, want at least Floor", l.name(), l.Row(i), l.Actions[a])
+				return fmt.Errorf("%s: the propensity of action %s is 0, want at least Floor", l.where(i), l.Actions[a])
 			}
 		}
 	}
@@ -219,7 +219,7 @@ func (l *Log) teaches() error {
 	}
 	for i, w := range l.Weight {
 		if w != l.Weight[0] {
-			return fmt.Errorf("%s: row %d, column weight: weights differ from row to row, which learning and guarantees do not know: remove the column, or resample the rows by weight", l.name(), l.Row(i))
+			return fmt.Errorf("%s, column weight: weights differ from row to row, which learning and guarantees do not know: remove the column, or resample the rows by weight", l.where(i))
 		}
 	}
 	return nil

@@ -53,67 +53,6 @@ func Collect(actions []string, decisions []Decision) (*Log, error) {
 	return l, err
 }
 
-// Together makes one log in memory of several with named contexts, in their order. Rows that do not say
-// which policy logged them are said to be logged by names[j], of the log j they are of. Columns that not all have, or of
-// propensities of all actions where the logs' actions differ, are an error; so are rewards in other units, a
-// catalogue, and sets in some alone. The logs may be closed afterwards.
-func Together(all []*Log, names []string) (*Log, error) {
-	var actions []string
-	same := true
-	for _, l := range all {
-		if l.Choices != nil && !l.Sets() {
-			return nil, fmt.Errorf("%s: a log of a catalogue is not read together with others: make one file of them", l.name())
-		}
-		if l.Sets() != all[0].Sets() {
-			return nil, fmt.Errorf("%s: rows offer actions of their own in some of the logs and not in all", l.name())
-		}
-		for _, a := range l.Actions {
-			if !slices.Contains(actions, a) {
-				actions = append(actions, a)
-			}
-		}
-		low, high := l.RewardRange()
-		if first, most := all[0].RewardRange(); low != first || high != most {
-			return nil, fmt.Errorf("%s: rewards are from %v to %v, in the log before from %v to %v", l.name(), low, high, first, most)
-		}
-	}
-	for _, l := range all {
-		same = same && slices.Equal(l.Actions, actions)
-	}
-	var decisions []Decision
-	out := Log{}
-	for j, l := range all {
-		if !same && l.Propensities != nil && !l.Sets() {
-			return nil, fmt.Errorf("%s: it has the actions %s, all logs together %s: list them by setting actions", l.name(), strings.Join(l.Actions, ", "), strings.Join(actions, ", "))
-		}
-		for i := range l.Len() {
-			var d Decision
-			l.Decision(i, &d)
-			if d.Offered == nil {
-				d.Action = slices.Index(actions, l.Actions[d.Action])
-			}
-			if d.Policy == "" {
-				d.Policy = names[j]
-			}
-			decisions = append(decisions, d)
-		}
-		out.Skipped, out.Unrewarded, out.Estimated, out.Notes = out.Skipped+l.Skipped, out.Unrewarded+l.Unrewarded, out.Estimated || l.Estimated, append(out.Notes, l.Notes...)
-	}
-	if all[0].Sets() {
-		actions = nil
-	}
-	l, err := Collect(actions, decisions)
-	if err != nil {
-		return nil, err
-	}
-	l.RewardMin, l.RewardMax = all[0].RewardMin, all[0].RewardMax
-	l.Skipped, l.Unrewarded, l.Estimated, l.Notes = out.Skipped, out.Unrewarded, out.Estimated, out.Notes
-	if l.Among = all[0].Among; slices.ContainsFunc(all, func(o *Log) bool { return o.Among != l.Among }) {
-		l.Among = ""
-	}
-	return l, nil
-}
-
 // alike reports that all weights are w.
 func alike(decisions []Decision, w float64) bool {
 	return !slices.ContainsFunc(decisions, func(d Decision) bool { return d.Weight != w })

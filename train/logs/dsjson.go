@@ -53,6 +53,7 @@ func newDSJSON(l *lines, b *builder) (reader, error) {
 	b.base, b.lightly = 1, true
 	r := &dsjson{jsonl: &jsonl{newTable(l, b), newDecoder()}}
 	r.preset, r.decoder.hide = "dsjson", true
+	r.multi, r.known = b.memory.multi, b.memory.multi != nil
 	return r, nil
 }
 

@@ -45,9 +45,9 @@ func temporary(dir string) (tempFile, error) {
 	return tempFile{}, failed
 }
 
-// stream opens a file for reading, uncompressed; end closes it.
-func stream(path, compression string) (r io.Reader, end func() error, err error) {
-	f, err := os.Open(path)
+// stream opens a file, which errors call path, for reading, uncompressed; end closes it.
+func stream(local, path, compression string) (r io.Reader, end func() error, err error) {
+	f, err := os.Open(local)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -69,14 +69,16 @@ func stream(path, compression string) (r io.Reader, end func() error, err error)
 
 // lines reads a text file line by line.
 type lines struct {
-	path string
-	end  func() error // closes what r reads; nil: r is none
-	r    *bufio.Reader
-	buf  []byte
-	back []byte // lines to be read again
-	any  bool
-	text []byte // the line that next read
-	n    int    // its number, from 1
+	path  string
+	local string       // where the file is
+	ends  bool         // the last line must have its end
+	end   func() error // closes what r reads; nil: r is none
+	r     *bufio.Reader
+	buf   []byte
+	back  []byte // lines to be read again
+	any   bool
+	text  []byte // the line that next read
+	n     int    // its number, from 1
 }
 
 // next reads the next line that is not blank into text.
@@ -132,6 +134,9 @@ func (l *lines) line() ([]byte, error) {
 	if !l.any {
 		b = bytes.TrimPrefix(b, []byte("\ufeff"))
 		l.any = true
+	}
+	if l.ends && b[len(b)-1] != '\n' {
+		return b, bad("", "the last line has no end: is the file still being written?")
 	}
 	return b, nil
 }

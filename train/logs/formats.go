@@ -2,6 +2,7 @@ package logs
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -137,10 +138,10 @@ func formatFor(path string, o *Options) (f *format, packed string, err error) {
 
 // reader opens a file for reading from its beginning into the row of a builder.
 func (f *format) reader(path, packed string, b *builder) (rd reader, err error) {
-	l := &lines{path: path}
+	l := &lines{path: path, local: cmp.Or(b.local, path), ends: b.ends}
 	if !f.whole {
 		var in io.Reader
-		if in, l.end, err = stream(path, packed); err != nil {
+		if in, l.end, err = stream(l.local, path, packed); err != nil {
 			return nil, err
 		}
 		l.r = bufio.NewReaderSize(in, 1<<20)

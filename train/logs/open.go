@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"opl/policies/features"
 )
@@ -43,16 +44,46 @@ type Options struct {
 	Estimate      bool // of propensities that neither a row of the log nor these two give
 
 	BadRows  string         // the file that bad rows go into; "": a bad row is an error
-	Cache    string         // the cache's file; "": beside the log, or where there is room for it
+	Cache    string         // the cache's file, of several files the folder of theirs; "": beside the log, or where there is room for it
+	NoCache  bool           // no cache is read, and none is left
 	Progress func(rows int) // called now and then with the rows read
+
+	Caching func(path string, bytes int64)                        // called before a cache is written, with its size; of several files before the first, with that of the files
+	Bucket  func(ctx context.Context, url string) (Bucket, error) // opens the bucket of a URL such as s3://name?region=x; nil: files are local
+
+	// LoggedByFile says that rows of several files which do not name the policy that logged them were logged by one of
+	// the name of their file, up to its first point.
+	LoggedByFile bool
 }
 
 // Open reads the log at path into a binary cache beside it, or finds it there, and
 // maps it into memory. The cache is made again when the file or what o says of
 // reading has changed. An error names file, row and column; no half of a cache is
-// left behind. What it reads may be larger than memory.
+// left behind. What it reads may be larger than memory. A folder, a pattern or a URL is read as [OpenAll] reads it.
 func Open(ctx context.Context, path string, o Options) (*Log, error) {
-	l, err := open(ctx, path, &o)
+	return OpenAll(ctx, []string{path}, o)
+}
+
+// OpenAll reads all files that paths stand for, see [Files], as one log: that of one file with their rows, one after
+// the other, to the bit. Each file has a cache of its own, compressed, so that only files that are new or have changed are read
+// again. Columns with a role must be the same in all files of CSV and Parquet; folders called key=value stand for a column key where
+// the file has none. The last line of a text must have its end. A file that is damaged, of other columns, empty, gone, or that changes
+// while it is read is an error that names it, or, if o has BadRows, left out, counted (LeftOut) and listed there.
+func OpenAll(ctx context.Context, paths []string, o Options) (_ *Log, err error) {
+	f, err := Find(ctx, paths, o)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	var l *Log
+	named := plan{o: &o} // what is wrong with its names is said later
+	named.renamed, named.taken, _ = o.renames()
+	column := func(c [2]string) bool { return named.as(c[0]) != "" }
+	if g := f.list[0]; len(f.list) == 1 && g.name == paths[0] && g.bucket == nil && !slices.ContainsFunc(g.fixed, column) {
+		l, err = open(ctx, g.name, &o)
+	} else {
+		l, err = f.open(ctx, strings.Join(paths, ", "), &o)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -128,20 +159,20 @@ func (l *Log) known(ctx context.Context, who string, policy func(i int, dst []fl
 		pi := all[first : first+len(names)]
 		if i == 0 || !catalogue {
 			if err := policy(i, pi); err != nil {
-				return fmt.Errorf("%s: row %d: %w", l.path, l.Row(i), err)
+				return fmt.Errorf("%s: %w", l.where(i), err)
 			}
 			if _, err := Distribution(pi, names, Exact); err != nil {
-				return fmt.Errorf("%s: row %d: the propensities of %s: %w", l.path, l.Row(i), who, err)
+				return fmt.Errorf("%s: the propensities of %s: %w", l.where(i), who, err)
 			}
 		}
 		p := pi[l.Chosen(i)]
 		switch {
 		case p <= 0:
-			return fmt.Errorf("%s: row %d: %s never takes the logged action %s: another policy logged this", l.path, l.Row(i), who, l.Actions[l.Action[i]])
+			return fmt.Errorf("%s: %s never takes the logged action %s: another policy logged this", l.where(i), who, l.Actions[l.Action[i]])
 		case logged != nil && logged[i] > 0 && !Near(logged[i], p, Agreement):
-			return fmt.Errorf("%s: row %d, column propensity: %v was logged, %s with %d actions has %v: another policy logged this, or setting actions must list them all", l.path, l.Row(i), logged[i], who, len(pi), p)
+			return fmt.Errorf("%s, column propensity: %v was logged, %s with %d actions has %v: another policy logged this, or setting actions must list them all", l.where(i), logged[i], who, len(pi), p)
 		case l.Propensities != nil && !l.gap(i) && !Near(l.Pi0(i)[l.Chosen(i)], p, Agreement):
-			return fmt.Errorf("%s: row %d, column propensities: they differ from those of %s", l.path, l.Row(i), who)
+			return fmt.Errorf("%s, column propensities: they differ from those of %s", l.where(i), who)
 		}
 		drawn[i] = p // where the log has it, it is rounded there
 	}

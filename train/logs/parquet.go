@@ -82,7 +82,7 @@ func damaged(b *builder, err *error) {
 }
 
 func newParquet(l *lines, b *builder) (_ reader, err error) {
-	f, err := os.Open(l.path)
+	f, err := os.Open(l.local)
 	if err != nil {
 		return nil, err
 	}

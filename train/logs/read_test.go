@@ -581,7 +581,8 @@ func TestSpares(t *testing.T) {
 		{path, Options{BadRows: filepath.Join(dir, "none", "bad")}, "there is no such folder"},
 		{path, Options{BadRows: filepath.Join(dir, "b"), Cache: filepath.Join(dir, ".", "b")}, "are one file"},
 		{path, Options{Cache: other, BadRows: filepath.Join(dir, "b")}, "no cache: remove it"},
-		{dir, Options{Format: "csv"}, "a folder, want a file"},
+		{dir, Options{BadRows: path}, "would write over the log"},
+		{dir, Options{Cache: other}, "want a folder, for several files"},
 		{os.DevNull, Options{Format: "csv"}, "read more than once"},
 		{"-", Options{Format: "csv"}, "read more than once"},
 	} {

@@ -1,7 +1,9 @@
 package logs
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -39,6 +41,7 @@ type Offer = features.Offer
 // file are those of Log.Context.
 type store struct {
 	path   string
+	files  places // of which the rows are, if there are several
 	unmap  []func() error
 	pages  pages
 	hash   string
@@ -69,7 +72,41 @@ func (l *Log) Names() []string {
 // HasIDs reports that rows have a decision_id.
 func (l *Log) HasIDs() bool { return l.store != nil && l.hasIDs }
 
-// Row is the place of row i in its file, from 1, without the header.
+// where names file and row for errors.
+func (l *Log) where(i int) string {
+	if l.store == nil {
+		return fmt.Sprintf("%s: row %d", l.name(), l.Row(i))
+	}
+	return l.files.where(l.name(), l.Row(i))
+}
+
+// places are the files of a log, in their order.
+type places []struct {
+	name string
+	from int // the rows before it
+}
+
+// place is the file of a row, and its place there; the row itself if there is one file alone.
+func (p places) place(row int) (name string, at int) {
+	i, _ := slices.BinarySearchFunc(p, row, func(f struct {
+		name string
+		from int
+	}, row int) int {
+		return cmp.Compare(f.from, row)
+	})
+	if i == 0 {
+		return "", row
+	}
+	return p[i-1].name, row - p[i-1].from
+}
+
+// where names file and row for errors, of a log that is called path.
+func (p places) where(path string, row int) string {
+	name, at := p.place(row)
+	return fmt.Sprintf("%s: row %d", cmp.Or(name, path), at)
+}
+
+// Row is the place of row i in its file, from 1, without the header; of several files that among the rows of all, one after the other.
 func (l *Log) Row(i int) int {
 	if l.store == nil || l.rows == nil {
 		return i + 1

@@ -372,8 +372,8 @@ func (l *Log) Join(rewards *Rewards, write func(*logs.Decision) error, o Options
 	for id, r := range rewards.of { // in any order: only a count and a minimum are taken
 		if _, ok := l.rows[id]; !ok {
 			s.Orphans++
-		} else if _, err := cost(r.value); err != nil && r.row < first {
-			wrong, first = fmt.Errorf("%s: row %d: %w", rewards.path, r.row, err), r.row
+		} else if _, err := cost(r.value); err != nil && r.nth < first {
+			wrong, first = fmt.Errorf("%s: row %d: %w", r.path, r.row, err), r.nth
 		}
 	}
 	if wrong != nil {

@@ -9,23 +9,31 @@ import (
 
 // Rewards are the rewards of decisions, by id.
 type Rewards struct {
-	path string
 	of   map[string]reward
 	left int // duplicates left out
+	n    int // rows with a reward
 }
 
 type reward struct {
 	value float64
+	path  string
 	row   int
+	nth   int // of all files
 }
 
 // ReadRewards reads a file of rewards, see [logs.OpenRows]: columns decision_id and reward
 // (others are left alone), or JSON Lines with the fields of these names and no others. An
 // empty or null reward is none.
-func ReadRewards(path string, d Duplicates) (_ *Rewards, err error) {
+func ReadRewards(path string, d Duplicates) (*Rewards, error) {
+	r := &Rewards{of: map[string]reward{}}
+	return r, r.Read(path, d)
+}
+
+// Read adds those of another file: a decision_id that is in both is there twice.
+func (r *Rewards) Read(path string, d Duplicates) (err error) {
 	rows, err := logs.OpenRows(path)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() {
 		if e := rows.Close(); err == nil {
@@ -35,14 +43,13 @@ func ReadRewards(path string, d Duplicates) (_ *Rewards, err error) {
 	const id, value = "decision_id", "reward"
 	columns := rows.Fields()
 	if columns != nil && !(rows.Has(id) && rows.Has(value)) {
-		return nil, fmt.Errorf("%s: the columns are %q: want %s and %s", path, columns, id, value)
+		return fmt.Errorf("%s: the columns are %q: want %s and %s", path, columns, id, value)
 	}
-	r := &Rewards{path: path, of: map[string]reward{}}
 	for n := 1; rows.Next(); n++ {
 		if columns == nil {
 			for _, f := range rows.Fields() {
 				if f != id && f != value {
-					return nil, fmt.Errorf("%s: unknown field %q: want %s and %s", rows.Where(), f, id, value)
+					return fmt.Errorf("%s: unknown field %q: want %s and %s", rows.Where(), f, id, value)
 				}
 			}
 			if !rows.Has(value) {
@@ -51,21 +58,22 @@ func ReadRewards(path string, d Duplicates) (_ *Rewards, err error) {
 		}
 		text, err := rows.Text(value)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if text == "" {
 			continue
 		}
 		v, err := rows.Number(value)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		of := ""
 		if rows.Has(id) {
 			if of, err = rows.Text(id); err != nil {
-				return nil, err
+				return err
 			}
 		}
+		r.n++
 		before, twice := r.of[of]
 		switch {
 		case of == "":
@@ -73,16 +81,24 @@ func ReadRewards(path string, d Duplicates) (_ *Rewards, err error) {
 		case math.IsNaN(v) || math.IsInf(v, 0):
 			err = fmt.Errorf("reward %v is not finite", v)
 		case twice && d != First && d != Last:
-			err = fmt.Errorf("decision_id %q has a reward in row %d already: take the first or the last of them by setting duplicates", of, before.row)
+			err = fmt.Errorf("decision_id %q has a reward in %srow %d already: take the first or the last of them by setting duplicates", of, other(before.path, path), before.row)
 		case twice:
 			r.left++
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: row %d: %w", path, n, err)
+			return fmt.Errorf("%s: row %d: %w", path, n, err)
 		}
 		if !twice || d == Last {
-			r.of[of] = reward{v, n}
+			r.of[of] = reward{v, path, n, r.n}
 		}
 	}
-	return r, rows.Err()
+	return rows.Err()
+}
+
+// other names a file that is not the one that is read.
+func other(path, read string) string {
+	if path == read {
+		return ""
+	}
+	return path + ", "
 }

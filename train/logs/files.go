@@ -1,0 +1,372 @@
+package logs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Bucket is a store of files by their keys, as object storage has them.
+type Bucket interface {
+	// List hands over the objects whose keys begin with prefix, in any order.
+	List(ctx context.Context, prefix string, each func(Object) error) error
+	// Read opens an object. That there is none is fs.ErrNotExist.
+	Read(ctx context.Context, key string) (io.ReadCloser, error)
+	Close() error
+}
+
+// Object is a file in a bucket.
+type Object struct {
+	Key  string
+	Size int64
+	Time time.Time // of its last change
+	Tag  string    // another one for other content, such as the ETag
+}
+
+// file is one of the files of a log.
+type file struct {
+	format *format
+	packed string
+	name   string      // as errors and results call it: its path or URL
+	bucket Bucket      // that has the object; nil: name is a path
+	object Object      // in it
+	fixed  [][2]string // the folders of its path that are called key=value, which stand for columns
+}
+
+// Files are what an argument that names a log stands for: the file itself; of a folder all files in it, and in
+// folders in it, whose names say that they are logs (all, if the options say the format); of a pattern, such as
+// logs/dt=2026-11-*/*.parquet, what it fits, folders included, where ** is any number of folders; of a URL the same within a
+// bucket that o.Bucket opens. Names that begin with . or _ are passed over, if the pattern does not begin so. They are in the order of
+// their names, byte by byte. A file of the name of a pattern is that file.
+type Files struct {
+	list    []*file
+	Passed  int // files of other endings, which were passed over
+	buckets []Bucket
+}
+
+// Find lists the files of arguments, one after the other, see [Files]. None, or one twice, is an error. The buckets
+// stay open until Close.
+func Find(ctx context.Context, args []string, o Options) (_ *Files, err error) {
+	f := &Files{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, f.Close())
+		}
+	}()
+	own := findFormat(func(g *format) bool { return g.name == o.Preset && g.row == "" })
+	known := func(name string) bool {
+		g, _ := formatOf(name)
+		return g != nil || o.Format != "" || own != nil
+	}
+	for _, arg := range args {
+		before := len(f.list)
+		if scheme, _, remote := strings.Cut(arg, "://"); remote && scheme != "file" {
+			err = f.remote(ctx, arg, o.Bucket, known)
+		} else {
+			err = f.local(strings.TrimPrefix(arg, "file://"), known)
+		}
+		if err != nil {
+			return nil, err
+		}
+		found := f.list[before:]
+		slices.SortFunc(found, func(a, b *file) int { return strings.Compare(a.name, b.name) })
+		if len(found) == 0 {
+			return nil, fmt.Errorf("%s: no file there whose name ends as those of logs do (%s); setting input-format reads others", arg, endingsOf(func(*format) bool { return true }))
+		}
+	}
+	seen := map[string]bool{}
+	for _, g := range f.list {
+		id := g.id()
+		if seen[id] {
+			return nil, fmt.Errorf("%s: it is there twice, and so its rows would be", g.name)
+		}
+		seen[id] = true
+		g.fixed = fixedOf(g)
+	}
+	return f, nil
+}
+
+// id is the URL, or the path from the root.
+func (f *file) id() string {
+	if f.bucket == nil {
+		if abs, err := filepath.Abs(f.name); err == nil {
+			return abs
+		}
+	}
+	return f.name
+}
+
+// Names are the paths and URLs of the files.
+func (f *Files) Names() []string {
+	var names []string
+	for _, g := range f.list {
+		names = append(names, g.name)
+	}
+	return names
+}
+
+// Copy copies objects to files of the same names in new folders in dir, and returns the paths of all files, those that are local as they are.
+func (f *Files) Copy(ctx context.Context, dir string) (paths []string, err error) {
+	for _, g := range f.list {
+		path := g.name
+		if g.bucket != nil {
+			folder, err := os.MkdirTemp(dir, "")
+			if err != nil {
+				return nil, err
+			}
+			path = filepath.Join(folder, filepath.Base(g.object.Key))
+			if err := g.copy(ctx, path); err != nil {
+				return nil, err
+			}
+		}
+		paths = append(paths, path)
+	}
+	return paths, nil
+}
+
+// Close closes the buckets.
+func (f *Files) Close() error {
+	var err error
+	for _, b := range f.buckets {
+		err = errors.Join(err, b.Close())
+	}
+	return err
+}
+
+// fixedOf are the columns that stand in the names of folders, the last of a name.
+func fixedOf(g *file) (fixed [][2]string) {
+	name := filepath.ToSlash(g.name)
+	if g.bucket != nil {
+		name = g.object.Key
+	}
+	dir, _ := path.Split(name)
+	for part := range strings.SplitSeq(dir, "/") {
+		key, value, ok := strings.Cut(part, "=")
+		if !ok || key == "" {
+			continue
+		}
+		if v, err := url.PathUnescape(value); err == nil {
+			value = v
+		}
+		if value == "__HIVE_DEFAULT_PARTITION__" {
+			value = ""
+		}
+		fixed = slices.DeleteFunc(fixed, func(f [2]string) bool { return f[0] == key })
+		fixed = append(fixed, [2]string{key, value})
+	}
+	return fixed
+}
+
+const wild = "*?["
+
+// hidden reports a name that is passed over where no pattern asks for it.
+func hidden(name, pattern string) bool {
+	return strings.IndexByte("._", name[0]) >= 0 && (pattern == "" || pattern[0] != name[0])
+}
+
+// local adds what is at a path.
+func (f *Files) local(arg string, known func(string) bool) error {
+	info, err := os.Stat(arg)
+	switch {
+	case err == nil && info.IsDir():
+		return f.folder(arg, known)
+	case err == nil || !strings.ContainsAny(arg, wild):
+		f.list = append(f.list, &file{name: arg}) // that there is none is said where it is opened
+		return nil
+	}
+	pattern := filepath.ToSlash(arg)
+	if _, err := path.Match(pattern, ""); err != nil {
+		return fmt.Errorf("%s: no pattern: %w", arg, err)
+	}
+	root, rest := "", pattern
+	if strings.HasPrefix(pattern, "/") {
+		root, rest = "/", pattern[1:]
+	}
+	return f.glob(root, strings.Split(rest, "/"), known)
+}
+
+// glob adds what fits a pattern below a folder.
+func (f *Files) glob(dir string, pattern []string, known func(string) bool) error {
+	if len(pattern) == 0 {
+		return f.folder(strings.TrimSuffix(dir, "/"), known) // of a pattern that ends in **
+	}
+	first, rest := pattern[0], pattern[1:]
+	if first == "**" {
+		if err := f.glob(dir, rest, known); err != nil {
+			return err
+		}
+	} else if !strings.ContainsAny(first, wild) && len(rest) > 0 {
+		return f.glob(dir+first+"/", rest, known)
+	}
+	if info, err := os.Stat(system(dir)); err != nil || !info.IsDir() {
+		return nil
+	}
+	entries, err := os.ReadDir(system(dir))
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		name := e.Name()
+		fits, _ := path.Match(first, name)
+		if first == "**" {
+			fits = true
+		}
+		switch isDir := e.IsDir(); {
+		case !fits || hidden(name, first):
+		case first == "**" && isDir:
+			err = f.glob(dir+name+"/", pattern, known)
+		case first == "**":
+		case len(rest) > 0:
+			err = f.glob(dir+name+"/", rest, known)
+		case isDir:
+			err = f.folder(dir+name, known)
+		case known(name):
+			f.list = append(f.list, &file{name: filepath.FromSlash(dir + name)})
+		default:
+			f.Passed++
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// system is a folder's name for the system.
+func system(dir string) string {
+	if dir == "" {
+		return "."
+	}
+	return filepath.FromSlash(dir)
+}
+
+// folder adds the files in a folder, and in those in it. Links to folders are not followed.
+func (f *Files) folder(dir string, known func(string) bool) error {
+	return filepath.WalkDir(system(dir), func(p string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case p != system(dir) && hidden(e.Name(), ""):
+			if e.IsDir() {
+				return fs.SkipDir
+			}
+		case e.IsDir():
+		case known(e.Name()):
+			f.list = append(f.list, &file{name: p})
+		default:
+			f.Passed++
+		}
+		return nil
+	})
+}
+
+// remote adds what is at a URL.
+func (f *Files) remote(ctx context.Context, arg string, open func(context.Context, string) (Bucket, error), known func(string) bool) error {
+	scheme, rest, _ := strings.Cut(arg, "://")
+	if open == nil {
+		return fmt.Errorf("%s: this program reads local files alone: one that reads %s:// is made as docs/logs.md says", arg, scheme)
+	}
+	rest, query, _ := strings.Cut(rest, "?")
+	host, key, _ := strings.Cut(rest, "/")
+	at := scheme + "://" + host
+	if query != "" {
+		query = "?" + query
+	}
+	b, err := open(ctx, at+query)
+	if err != nil {
+		return fmt.Errorf("%s: %w", at, err)
+	}
+	f.buckets = append(f.buckets, b)
+	var pattern []string // of all: none
+	if key = strings.TrimSuffix(key, "/"); key != "" {
+		pattern = strings.Split(key, "/")
+	}
+	if _, err := path.Match(key, ""); err != nil {
+		return fmt.Errorf("%s: no pattern: %w", arg, err)
+	}
+	fixed := key
+	if i := strings.IndexAny(key, wild); i >= 0 {
+		fixed = key[:i]
+	}
+	err = b.List(ctx, fixed, func(o Object) error {
+		switch {
+		case strings.HasSuffix(o.Key, "/") || o.Key == "": // a folder, as some stores mark it
+		case o.Key != key && !fits(pattern, strings.Split(o.Key, "/")):
+		case o.Key == key || known(path.Base(o.Key)):
+			f.list = append(f.list, &file{name: at + "/" + o.Key, bucket: b, object: o})
+		default:
+			f.Passed++
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", arg, err)
+	}
+	return nil
+}
+
+// fits reports that a key, or a folder that it is in, fits a pattern.
+func fits(pattern, key []string) bool {
+	switch {
+	case len(pattern) == 0:
+		return !slices.ContainsFunc(key, func(name string) bool { return name == "" || hidden(name, "") })
+	case len(key) == 0 || key[0] == "":
+		return false
+	case pattern[0] == "**":
+		return fits(pattern[1:], key) || !hidden(key[0], "") && fits(pattern, key[1:])
+	}
+	ok, _ := path.Match(pattern[0], key[0])
+	return ok && !hidden(key[0], pattern[0]) && fits(pattern[1:], key[1:])
+}
+
+// remoteError is what went wrong on the way to a bucket.
+type remoteError struct{ err error }
+
+func (e *remoteError) Error() string { return e.err.Error() }
+func (e *remoteError) Unwrap() error { return e.err }
+
+// copy copies an object to a path. It must not change meanwhile.
+func (f *file) copy(ctx context.Context, path string) (err error) {
+	to, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err = errors.Join(err, to.Close()); err != nil {
+			_ = os.Remove(path) // what went wrong is told
+		}
+	}()
+	from, err := f.bucket.Read(ctx, f.object.Key)
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.name, &remoteError{err})
+	}
+	n, err := io.Copy(to, from)
+	if err = errors.Join(err, from.Close()); err != nil {
+		return fmt.Errorf("%s: %w", f.name, &remoteError{err})
+	}
+	var now *Object
+	err = f.bucket.List(ctx, f.object.Key, func(o Object) error {
+		if o.Key == f.object.Key {
+			now = &o
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: %w", f.name, &remoteError{err})
+	case now == nil:
+		return fmt.Errorf("%s: gone while it was read: %w", f.name, fs.ErrNotExist)
+	case n != f.object.Size || now.Tag != f.object.Tag || now.Size != n:
+		return fmt.Errorf("%s: the file changed while it was read", f.name)
+	}
+	return nil
+}
