@@ -19,13 +19,14 @@ import (
 	"opl/train"
 	"opl/train/experiment"
 	"opl/train/library"
+	"opl/train/report/figure"
 	"opl/train/report/table"
 )
 
 // PageOptions say what WriteAll writes.
 type PageOptions struct {
 	Library library.Library // that the records were made with, for what its entries are called; none: library.Standard()
-	Formats []string        // of figures, see FigureFormats; empty: png and svg
+	Formats []string        // of figures, see figure.Formats; empty: png and svg
 	Command string          // that made the records, for the page
 	Curves  bool            // learning curves too, of records that have them
 	DPI     int             // of PNG figures, learning curves at half of it; 0: 300
@@ -56,14 +57,14 @@ func WriteAll(dir string, recs []train.Record, o PageOptions) error {
 		o.Formats = []string{"png", "svg"}
 	}
 	for _, f := range o.Formats {
-		if !slices.Contains(FigureFormats(), f) {
-			return fmt.Errorf("report: unknown figure format %q (known: %s)", f, strings.Join(FigureFormats(), ", "))
+		if !slices.Contains(figure.Formats(), f) {
+			return fmt.Errorf("report: unknown figure format %q (known: %s)", f, strings.Join(figure.Formats(), ", "))
 		}
 	}
 	if o.Library.Objectives == nil {
 		o.Library = library.Standard()
 	}
-	o.DPI = cmp.Or(o.DPI, printDPI)
+	o.DPI = cmp.Or(o.DPI, figure.PrintDPI)
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
@@ -98,7 +99,7 @@ type page struct {
 	recs     []train.Record
 	verdicts []Verdict // nil: none has records
 	figures  []experiment.Figure
-	drawings []drawing
+	drawings []figure.Figure
 	pts      [][]Point // of each figure
 	curves   int       // drawings of learning curves
 }
@@ -107,7 +108,7 @@ type page struct {
 func (p *page) draw() {
 	add := func(f experiment.Figure, recs []train.Record) {
 		pts, d := layoutOf(f.Name)(names{p.options.Library}, f, recs)
-		if len(d.panels) == 0 || len(d.panels[0]) == 0 { // not one value to show
+		if len(d.Panels) == 0 || len(d.Panels[0]) == 0 { // not one value to show
 			return
 		}
 		p.figures, p.pts, p.drawings = append(p.figures, f), append(p.pts, pts), append(p.drawings, d)
@@ -149,13 +150,13 @@ func (p *page) writeCurves(dir string) error {
 	return errors.Join(errs...)
 }
 
-func writeDrawing(dir string, d drawing, o PageOptions) error {
+func writeDrawing(dir string, d figure.Figure, o PageOptions) error {
 	for _, format := range o.Formats {
-		b, err := d.encode(format, o.DPI)
+		b, err := d.Encode(format, o.DPI)
 		if err != nil {
 			return err
 		}
-		if err := writeFile(dir, d.name+"."+format, func(w io.Writer) error { _, err := w.Write(b); return err }); err != nil {
+		if err := writeFile(dir, d.Name+"."+format, func(w io.Writer) error { _, err := w.Write(b); return err }); err != nil {
 			return err
 		}
 	}
