@@ -47,7 +47,7 @@ func (r Result) Figure() figure.Figure {
 	// Marks stand beside one another: so much further right a line.
 	step := math.Pow(1.35, 1/float64(len(names)))
 	for i := 1; i < len(rows); i++ {
-		step = min(step, math.Pow(rows[i]/rows[i-1], .25/float64(len(names))))
+		step = min(step, math.Pow(rows[i]/rows[i-1], .15/float64(len(names))))
 	}
 	var key figure.Legend
 	var panels []*figure.Panel
