@@ -21,7 +21,16 @@ import (
 )
 
 // reportFlag is that of the commands that conclude: a page to share.
-type reportFlag struct{ path string }
+type reportFlag struct {
+	path  string
+	files []readFile
+}
+
+// readFile is a file that the command reads, as it was before.
+type readFile struct {
+	html.File
+	was os.FileInfo
+}
 
 func (r *reportFlag) add(fl *pflag.FlagSet) {
 	fl.StringVar(&r.path, "report", "", "also write a page to share to this `file` (.html): verdict, figures, tables, and what makes it again")
@@ -76,7 +85,26 @@ func (r *reportFlag) check(cmd *cobra.Command) error {
 			}
 		}
 	})
+	if err == nil {
+		err = r.read(cmd)
+	}
 	return err
+}
+
+// read notes the files that the command reads, before it does.
+func (r *reportFlag) read(cmd *cobra.Command) error {
+	var errs []error
+	names(cmd, func(role, path string) {
+		info, err := os.Stat(path)
+		if err != nil || !info.Mode().IsRegular() || slices.Contains(written, role) || slices.ContainsFunc(r.files, func(f readFile) bool { return f.Name == path }) {
+			return
+		}
+		f := readFile{html.File{Name: path, Role: role, Bytes: info.Size()}, info}
+		f.SHA256, err = hashOf(path)
+		errs = append(errs, err)
+		r.files = append(r.files, f)
+	})
+	return errors.Join(errs...)
 }
 
 // same reports that two paths are of one file, there or not.
@@ -96,18 +124,16 @@ func (r *reportFlag) write(cmd *cobra.Command, page html.Page) error {
 		return nil
 	}
 	page.By = cmd.CommandPath()
-	err := r.made(cmd, &page)
-	if err == nil {
-		err = wholefile.Write(r.path, 0, func(to *os.File) error { return page.Write(to) })
-	}
-	if err != nil {
+	r.made(cmd, &page)
+	flags := flagsOf(cmd.Root().Commands())
+	if err := wholefile.Write(r.path, 0, func(to *os.File) error { return page.Write(flagWriter{to, flags}) }); err != nil {
 		return fmt.Errorf("--report: %w", err)
 	}
 	return nil
 }
 
 // made says what makes a page again: the command, the versions, the files that were read, all settings.
-func (r *reportFlag) made(cmd *cobra.Command, page *html.Page) error {
+func (r *reportFlag) made(cmd *cobra.Command, page *html.Page) {
 	args, _ := cmd.Context().Value(argsKey{}).([]string)
 	m := &page.Made
 	m.Command = strings.Join(quoted(append([]string{cmd.Root().Name()}, args...)), " ")
@@ -128,17 +154,12 @@ func (r *reportFlag) made(cmd *cobra.Command, page *html.Page) error {
 		}
 		add("seed", seeds)
 	}
-	var errs []error
-	names(cmd, func(role, path string) {
-		info, err := os.Stat(path)
-		if err != nil || !info.Mode().IsRegular() || slices.Contains(written, role) || slices.ContainsFunc(m.Files, func(f html.File) bool { return f.Name == path }) {
-			return
+	for _, f := range r.files {
+		if now, err := os.Stat(f.Name); err != nil || now.Size() != f.was.Size() || !now.ModTime().Equal(f.was.ModTime()) {
+			f.Role += ", changed since"
 		}
-		f := html.File{Name: path, Role: role, Bytes: info.Size()}
-		f.SHA256, err = hashOf(path)
-		errs = append(errs, err)
-		m.Files = append(m.Files, f)
-	})
+		m.Files = append(m.Files, f.File)
+	}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if value := strings.Trim(f.Value.String(), "[]"); value != "" && f.Name != "help" {
 			m.Settings = append(m.Settings, html.Fact{Name: f.Name, Value: value})
@@ -153,7 +174,6 @@ func (r *reportFlag) made(cmd *cobra.Command, page *html.Page) error {
 	} else {
 		page.Subject += strings.Join(read, ", ")
 	}
-	return errors.Join(errs...)
 }
 
 func hashOf(path string) (string, error) {

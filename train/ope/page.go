@@ -41,6 +41,7 @@ func (r Result) Page() html.Page {
 			}
 		}
 	}
+	once(p.Sections)
 	if i := slices.IndexFunc(r.Policies, func(q Policy) bool { return q.Guarantee != nil }); i >= 0 {
 		p.Sections = append(p.Sections, r.Policies[i].Guarantee.Assumptions())
 	}
@@ -86,6 +87,18 @@ func guaranteed(name string, g provenance.Statement) html.Section {
 	return s
 }
 
+// once leaves notes out that stand in a section before.
+func once(sections []html.Section) {
+	seen := map[string]bool{}
+	for i := range sections {
+		sections[i].Notes = slices.DeleteFunc(sections[i].Notes, func(n string) bool {
+			again := seen[n]
+			seen[n] = true
+			return again
+		})
+	}
+}
+
 // Page is the selection to be shared.
 func (s Selection) Page() html.Page {
 	p := html.Page{Question: "Which of these policies is to be shipped?", Subject: rowsText(s.Rows, s.Groups), Verdict: strings.ToUpper(s.Because[:1]) + s.Because[1:] + ".",
@@ -99,6 +112,7 @@ func (s Selection) Page() html.Page {
 			p.Sections = append(p.Sections, guaranteed(t.Name, *t.statement))
 		}
 	}
+	once(p.Sections)
 	if i := slices.IndexFunc(s.Targets, func(t Candidate) bool { return t.statement != nil }); i >= 0 {
 		p.Sections = append(p.Sections, s.Targets[i].statement.Assumptions())
 	}

@@ -196,7 +196,7 @@ func hash(text string) string {
 // laidTable is a table as the layout has it.
 type laidTable struct {
 	Caption, Label, More string
-	Sorts                bool
+	Sorts, Brief         bool
 	Head                 []cell
 	Rows                 [][]cell
 }
@@ -207,10 +207,10 @@ type cell struct {
 }
 
 // leading is a number at the beginning of a cell.
-var leading = regexp.MustCompile(`^[≥≤<>~]?\s*[-+−]?(\d|\.\d)`)
+var leading = regexp.MustCompile(`^[≥≤<>~]?\s*[-+−]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?($|[\s%±×\[(,;])`)
 
 func lay(t Table) laidTable {
-	out := laidTable{Caption: t.Caption, Label: t.Caption, Sorts: len(t.Rows) > 1 && len(t.Rows) <= mostRows}
+	out := laidTable{Caption: t.Caption, Label: t.Caption, Sorts: len(t.Rows) > 1 && len(t.Rows) <= mostRows, Brief: len(t.Rows) <= 16}
 	if out.Label == "" {
 		out.Label = "Table"
 	}

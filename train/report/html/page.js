@@ -1,8 +1,8 @@
 'use strict';
 // Tables sort by the buttons in their heads, by numbers where all cells start with one.
 const number = s => {
-  const m = s.replace(/[−–]/g, '-').replace(/^[≥≤<>~]\s*/, '').match(/^[+-]?(\d[\d ]*\.?\d*|\.\d+)(e[+-]?\d+)?/i);
-  return m ? parseFloat(m[0].replace(/ /g, '')) : NaN;
+  const m = s.replace(/[−–]/g, '-').replace(/^[≥≤<>~]\s*/, '').match(/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?(?=$|[\s%±×[(,;])/i);
+  return m ? parseFloat(m[0]) : NaN;
 };
 const empty = s => s === '' || s === '—';
 for (const table of document.querySelectorAll('table.sorts')) {

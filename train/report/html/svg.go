@@ -71,6 +71,7 @@ func contrast(a, b color.NRGBA) float64 {
 // drawing is a figure as the layout has it.
 type drawing struct {
 	Caption, Class  string
+	Narrow          bool // it fits beside another
 	Panels, Legends template.HTML
 	Numbers         Table
 }
@@ -96,7 +97,7 @@ func (k *inks) draw(f Figure) drawing {
 	panels := slices.Concat(f.Panels...)
 	out := drawing{Caption: f.Caption, Class: "many", Numbers: numbersOf(panels)}
 	if n := len(panels); n <= 2 {
-		out.Class = [...]string{"none", "one", "two"}[n]
+		out.Class, out.Narrow = [...]string{"none", "one", "two"}[n], n == 1 && len(panels[0].Lines) <= 12
 	}
 	for _, p := range panels {
 		d.panel(f.Figure, p)
@@ -303,9 +304,7 @@ func outline(m figure.Marker, r float64) string {
 	if m.Corners <= 0 {
 		return fmt.Sprintf("M%s 0a%[2]s %[2]s 0 1 0 %[3]s 0a%[2]s %[2]s 0 1 0 -%[3]s 0Z", number(-r), number(r), number(2*r))
 	}
-	if m.Corners == 3 {
-		r *= 1.2
-	}
+	r *= 1.25 // they look smaller than a disc
 	var corners []string
 	for i := range m.Corners {
 		sin, cos := math.Sincos(m.Turn + 2*math.Pi*float64(i)/float64(m.Corners))
