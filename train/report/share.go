@@ -167,7 +167,7 @@ func judged(vs []Verdict) (string, html.Tone) {
 			parts = append(parts, fmt.Sprintf("%d %s", count[s], s))
 		}
 	}
-	text := fmt.Sprintf("Of %d claims that were run: %s.", ran, strings.Join(parts, ", "))
+	text := fmt.Sprintf("Of the claims that were run, %d in all: %s.", ran, strings.Join(parts, ", "))
 	if count[NotRun] > 0 {
 		text += fmt.Sprintf(" %d were not run.", count[NotRun])
 	}
