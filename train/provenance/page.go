@@ -127,21 +127,21 @@ func (s Statement) Assumptions() html.Section {
 	one := html.Check{Name: "One statement", Text: []string{fmt.Sprintf("Its bounds fail together with probability δ = %v at most. Who takes the best of several on the same rows must share δ among them.", s.Delta)}}
 	u := s.units()
 	ends := html.Check{Name: fmt.Sprintf("Rewards are from %v to %v", u.Low, u.High)}
+	all := []html.Check{alike, stated, taught, ends, looks, one}
 	if c := s.Circumstances; c != nil {
-		nothing := "The checks of the log found nothing against it."
-		switch {
-		case c.Contradicted != "":
-			alike.Tone, alike.Text = html.Bad, append(alike.Text, "The log contradicts what the bounds assume: "+c.Contradicted)
-		case c.Doubts != nil:
-			alike.Tone, alike.Text = html.Doubt, append(alike.Text, c.Doubts...)
-		default:
-			alike.Text = append(alike.Text, nothing)
+		found := html.Check{Name: "What the log's checks say of this", Tone: html.Good, Text: []string{"They found nothing against it."}}
+		if c.Contradicted != "" || c.Doubts != nil {
+			found.Tone, found.Text = html.Doubt, c.Doubts
+		}
+		if c.Contradicted != "" {
+			found.Tone, found.Text = html.Bad, append([]string{"They contradict it: " + c.Contradicted}, c.Doubts...)
 		}
 		if c.Strength > 0 {
-			stated.Text = append(stated.Text, fmt.Sprintf("That it is better stands for all propensities within the factor Γ = %.4g of them: that is how strong it is.", c.Strength))
+			all[1].Text = append(all[1].Text, fmt.Sprintf("That it is better stands for all propensities within the factor Γ = %.4g of them: that is how strong it is.", c.Strength))
 		}
+		all = append([]html.Check{found}, all...)
 	}
-	return html.Section{Title: "What the guarantee assumes, and how strong it is", Checks: []html.Check{alike, stated, taught, ends, looks, one}}
+	return html.Section{Title: "What the guarantee assumes, and how strong it is", Checks: all}
 }
 
 // figure is the bound beside the estimate and what logged the rows.

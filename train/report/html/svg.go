@@ -137,7 +137,7 @@ func (d *drawer) curve(name string) int {
 
 // panel draws a panel: x in parts of its width, y in pixels, so that text keeps its size however wide it is.
 func (d *drawer) panel(f figure.Figure, p *figure.Panel) {
-	x, y := f.Axes(p, 5, 6)
+	x, y := f.Axes(p, 6, 6)
 	height, row := tall, 0.
 	if p.Lines != nil {
 		across := 0
@@ -167,7 +167,7 @@ func (d *drawer) panel(f figure.Figure, p *figure.Panel) {
 	}
 	d.printf("\n<div class=\"panel %s\">", class)
 	if p.Title != "" {
-		d.printf("<h4>%s</h4>", esc(short(p.Title, mostRunes)))
+		d.printf("<h3>%s</h3>", esc(short(p.Title, mostRunes)))
 	}
 	points := 0
 	for _, c := range p.Curves {
