@@ -23,6 +23,7 @@ func certifyCommand(lib library.Library) *cobra.Command {
 		format = "text"
 		write  bool
 		part   partFlags
+		page   reportFlag
 	)
 	cmd := &cobra.Command{
 		Use:   "certify POLICY FILE [FILE ...]",
@@ -77,6 +78,9 @@ is no signature, so trust the file as much as whoever could write it.
 				return fmt.Errorf("--propensity-error %v: want a number of at least 1", o.Gamma)
 			}
 			if err := part.check(cmd, "format", "write"); err != nil {
+				return err
+			}
+			if err := page.check(cmd); err != nil {
 				return err
 			}
 			if part.shard.Of > 0 && !o.AnyTime && len(args) == 2 {
@@ -143,11 +147,23 @@ is no signature, so trust the file as much as whoever could write it.
 			if err != nil {
 				return err
 			}
+			said := g.Page()
+			for i, judge := range judges {
+				checks := judge.Found().Checks()
+				if len(judges) > 1 {
+					checks.Title += " " + args[1+i]
+				}
+				said.Sections = append(said.Sections, checks)
+			}
+			if err := page.write(cmd, said); err != nil {
+				return err
+			}
 			return statusOf(g)
 		},
 	}
 	fl := cmd.Flags()
 	part.add(fl)
+	page.add(fl)
 	fl.Float64Var(&o.Delta, "delta", 0, "failure probability δ (default: that of the training)")
 	fl.Float64Var(&o.Gamma, "propensity-error", 1, "Γ: the guarantee holds for all propensities within this factor of those logged")
 	fl.BoolVar(&o.AnyTime, "any-time", false, "a statement that holds at every look as rows come; of several files it always does")

@@ -28,6 +28,7 @@ type compareFlags struct {
 	sampled    bool
 	format     string
 	terms      bool
+	page       reportFlag
 }
 
 func compareCommand(lib library.Library) *cobra.Command {
@@ -72,6 +73,7 @@ Noise: ` + noiseNames(lib) + `.`,
 	fl.BoolVar(&f.terms, "terms", false, "also the terms of every objective and bound")
 	fl.BoolVar(&f.sampled, "sampled-reward", false, "also the reward of one sampled action an example (Algorithm 2)")
 	fl.StringVar(&f.format, "format", "table", "output: "+strings.Join(table.Formats(), ", "))
+	f.page.add(fl)
 	return cmd
 }
 
@@ -207,6 +209,9 @@ func compare(cmd *cobra.Command, lib library.Library, f compareFlags) error {
 	if err != nil {
 		return err
 	}
+	if err := f.page.check(cmd); err != nil {
+		return err
+	}
 	var left leftOut
 	runs, err := g.Runs(lib, left.add)
 	if err != nil {
@@ -239,6 +244,13 @@ func compare(cmd *cobra.Command, lib library.Library, f compareFlags) error {
 				return err
 			}
 		}
+	}
+	if err == nil && f.page.path != "" {
+		page, err := report.ShareRewards(recs, report.PageOptions{Library: lib})
+		if err != nil {
+			return err
+		}
+		return f.page.write(cmd, page)
 	}
 	if errors.Is(err, context.Canceled) {
 		fmt.Fprintf(stderr, "opl: interrupted: %d of %d runs finished\n", len(recs), len(runs))

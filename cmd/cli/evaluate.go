@@ -41,6 +41,7 @@ type evaluateFlags struct {
 	plot       string
 	force      bool
 	part       partFlags
+	page       reportFlag
 	models     func(ctx context.Context, name string) (ope.RewardModel, error) // see modelsOf
 }
 
@@ -146,6 +147,7 @@ func (f *evaluateFlags) addTargets(fl *pflag.FlagSet) {
 	fl.StringArrayVar(&f.loggers, "logger", nil, "policy that logged rows, as NAME=TARGET for each NAME in the column policy or of a FILE; may be repeated")
 	fl.StringVar(&f.format, "format", "table", "output: "+strings.Join(table.Formats(), ", "))
 	fl.BoolVar(&f.force, "force", false, "go on with a log that is unusable, too: nothing is guaranteed then")
+	f.page.add(fl)
 	f.add(fl)
 }
 
@@ -161,6 +163,9 @@ func evaluate(cmd *cobra.Command, estimators []ope.Estimator, f evaluateFlags, p
 		if err := writable("plot", f.plot, path); err != nil {
 			return err
 		}
+	}
+	if err := f.page.check(cmd); err != nil {
+		return err
 	}
 	log, targets, err := f.read(cmd, &o, paths)
 	if err != nil {
@@ -191,7 +196,9 @@ func evaluate(cmd *cobra.Command, estimators []ope.Estimator, f evaluateFlags, p
 			return fmt.Errorf("--plot: %w", err)
 		}
 	}
-	return nil
+	page := result.Page()
+	page.Sections = append(page.Sections, o.Judge.Found().Checks())
+	return f.page.write(cmd, page)
 }
 
 // read opens and inspects the log, reads the targets, and learns the model of the reward that estimators

@@ -16,6 +16,7 @@ import (
 	"opl/train/experiment"
 	"opl/train/library"
 	"opl/train/logs"
+	"opl/train/report"
 )
 
 // gridFlags are the flags of the commands that run grids and store their results.
@@ -30,6 +31,8 @@ type gridFlags struct {
 	pdf      bool
 	shard    string
 	submit   submitFlags
+	page     reportFlag
+	own      string // the text of a grid file
 }
 
 // namedGrid is a grid with what it is called in messages.
@@ -51,6 +54,7 @@ func (f *gridFlags) add(fl *pflag.FlagSet, lib library.Library, datasets []strin
 	fl.BoolVar(&f.pdf, "pdf", false, "figures as PDF as well")
 	addShard(fl, &f.shard)
 	f.submit.add(fl)
+	f.page.add(fl)
 }
 
 // addShard adds the flag of a part of long work.
@@ -62,6 +66,9 @@ func addShard(fl *pflag.FlagSet, to *string) {
 func (f *gridFlags) run(cmd *cobra.Command, lib library.Library, grids []namedGrid, left leftOut) error {
 	stderr := cmd.ErrOrStderr()
 	if err := f.submit.check(cmd.Flags()); err != nil {
+		return err
+	}
+	if err := f.page.check(cmd); err != nil {
 		return err
 	}
 	var shard logs.Shard
@@ -157,9 +164,21 @@ func (f *gridFlags) run(cmd *cobra.Command, lib library.Library, grids []namedGr
 		return err
 	}
 	if recs := store.Records(); len(recs) > 0 {
-		err = errors.Join(err, draw(cmd, lib, f.out, recs, f.pdf, f.curves))
+		err = errors.Join(err, draw(cmd, lib, f.out, recs, f.own, f.pdf, f.curves))
 	}
-	return err
+	if err != nil || f.page.path == "" {
+		return err
+	}
+	planned := map[string]bool{}
+	for _, r := range whole {
+		planned[experiment.Key(r)] = true
+	}
+	recs := slices.DeleteFunc(store.Records(), func(r train.Record) bool { return !planned[experiment.Key(r.Run)] })
+	page, err := report.Share(recs, report.PageOptions{Library: lib, Grid: f.own, Curves: f.curves})
+	if err != nil {
+		return err
+	}
+	return f.page.write(cmd, page)
 }
 
 // flat is the number of records of a plan that lack the learning curve that they
@@ -232,7 +251,7 @@ func commandLine(cmd *cobra.Command) string {
 			value = strings.Trim(value, "[]")
 		}
 		switch {
-		case slices.Contains([]string{"jobs", "out", "data", "pdf"}, f.Name):
+		case slices.Contains([]string{"jobs", "out", "data", "pdf", "report"}, f.Name):
 		case f.Value.Type() == "bool":
 			parts = append(parts, "--"+f.Name)
 		default:

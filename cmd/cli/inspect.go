@@ -14,6 +14,7 @@ import (
 func inspectCommand(lib library.Library) *cobra.Command {
 	var (
 		f     = reading(lib)
+		page  reportFlag
 		gamma float64
 	)
 	format := "text"
@@ -43,6 +44,9 @@ The exit status is 0 if all is fine, 3 if the log is doubtful, 4 if it is unusab
 			if !(gamma >= 1) || math.IsInf(gamma, 1) {
 				return fmt.Errorf("--propensity-error %v: want a number of at least 1", gamma)
 			}
+			if err := page.check(cmd); err != nil {
+				return err
+			}
 			log, err := f.open(cmd, args...)
 			if err != nil {
 				return err
@@ -50,6 +54,9 @@ The exit status is 0 if all is fine, 3 if the log is doubtful, 4 if it is unusab
 			defer log.Close()
 			report := inspect.Within(log, gamma)
 			if err := write(report, cmd.OutOrStdout()); err != nil {
+				return err
+			}
+			if err := page.write(cmd, report.Page()); err != nil {
 				return err
 			}
 			switch report.Severity {
@@ -63,6 +70,7 @@ The exit status is 0 if all is fine, 3 if the log is doubtful, 4 if it is unusab
 	}
 	cmd.Flags().StringVar(&format, "format", format, "output: text, json")
 	cmd.Flags().Float64Var(&gamma, "propensity-error", 1, "Γ: propensities are known up to this factor, and refuted where they are further off")
+	page.add(cmd.Flags())
 	f.add(cmd.Flags())
 	return cmd
 }

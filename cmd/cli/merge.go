@@ -74,7 +74,7 @@ Of evaluate and certify with --shard it adds the sums up, prints what the comman
 				fmt.Fprintf(stderr, "opl: not all: %s\n", what)
 			}
 			fmt.Fprintf(stderr, "opl: %d results of %d folders in %s, %d that came twice\n", m.Records, m.Sources, store.Path(), m.Repeats)
-			return draw(cmd, lib, out, store.Records(), pdf, curves)
+			return draw(cmd, lib, out, store.Records(), "", pdf, curves)
 		},
 	}
 	fl := cmd.Flags()

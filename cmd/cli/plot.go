@@ -37,7 +37,7 @@ of a file (compressed by gzip if its name ends in .gz), without running anything
 			if out == "" {
 				out = filepath.Dir(store.Path())
 			}
-			return draw(cmd, lib, out, store.Records(), pdf, curves)
+			return draw(cmd, lib, out, store.Records(), "", pdf, curves)
 		},
 	}
 	cmd.Flags().StringVar(&out, "out", "", "`folder` to write to (default: that of the results)")
@@ -46,8 +46,8 @@ of a file (compressed by gzip if its name ends in .gz), without running anything
 	return cmd
 }
 
-func draw(cmd *cobra.Command, lib library.Library, dir string, recs []train.Record, pdf, curves bool) error {
-	page := report.PageOptions{Library: lib, Formats: []string{"png", "svg"}, Command: commandLine(cmd), Curves: curves}
+func draw(cmd *cobra.Command, lib library.Library, dir string, recs []train.Record, grid string, pdf, curves bool) error {
+	page := report.PageOptions{Library: lib, Formats: []string{"png", "svg"}, Command: commandLine(cmd), Grid: grid, Curves: curves}
 	if pdf {
 		page.Formats = append(page.Formats, "pdf")
 	}

@@ -46,6 +46,7 @@ func (f *gridFlags) file(cmd *cobra.Command, lib library.Library, path string) (
 	if err != nil {
 		return namedGrid{}, fmt.Errorf("grid: %w", err)
 	}
+	f.own = string(text)
 	g, err := experiment.ParseGrid(path, text, lib)
 	if err != nil {
 		return namedGrid{}, err

@@ -48,6 +48,9 @@ be shipped, 4 if none is selected, and 1 after an error.
 			if err != nil {
 				return err
 			}
+			if err := f.page.check(cmd); err != nil {
+				return err
+			}
 			log, targets, err := f.read(cmd, &o, args)
 			if err != nil {
 				return err
@@ -61,6 +64,11 @@ be shipped, 4 if none is selected, and 1 after an error.
 				return err
 			}
 			if err := s.Write(cmd.OutOrStdout(), table.Format(f.format)); err != nil {
+				return err
+			}
+			page := s.Page()
+			page.Sections = append(page.Sections, o.Judge.Found().Checks())
+			if err := f.page.write(cmd, page); err != nil {
 				return err
 			}
 			switch {

@@ -34,6 +34,7 @@ type trainFlags struct {
 	minESS      float64
 	curves      string
 	loggers     []string
+	page        reportFlag
 }
 
 func trainCommand(lib library.Library) *cobra.Command {
@@ -100,12 +101,13 @@ The exit status is 0 if the file was written.
 	fl.BoolVar(&f.o.Fresh, "fresh", false, "the log has no row that the file of --prior was learned from, where that cannot be seen")
 	fl.StringArrayVar(&f.loggers, "logged-by", nil, "the `file` of a policy that logged rows: what taught it had a part in what is learned; may be repeated")
 	fl.BoolVar(&f.o.Force, "force", false, "learn from a log that is unusable, too")
+	f.page.add(fl)
 	f.add(fl)
 	return cmd
 }
 
 func trainPolicy(cmd *cobra.Command, lib library.Library, f trainFlags, paths []string) error {
-	if err := f.options(cmd, lib, paths); err != nil {
+	if err := cmp.Or(f.options(cmd, lib, paths), f.page.check(cmd)); err != nil {
 		return err
 	}
 	if os.Getenv("GOGC") == "" {
@@ -141,6 +143,9 @@ func trainPolicy(cmd *cobra.Command, lib library.Library, f trainFlags, paths []
 		}
 	}
 	if err := learned.WriteText(cmd.OutOrStdout()); err != nil {
+		return err
+	}
+	if err := f.page.write(cmd, learned.Page()); err != nil {
 		return err
 	}
 	next := "opl serve " + f.out

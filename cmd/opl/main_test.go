@@ -177,7 +177,7 @@ func TestDocsShowCode(t *testing.T) {
 		t.Error("the README's example is not testdata/own/main.go")
 	}
 	var built string
-	for _, path := range []string{"testdata/own/main.go", "testdata/loop/main.go", "testdata/loop/shop.go", "train/example_test.go", "objectives/example_test.go", "policies/policyfile/example_test.go"} {
+	for _, path := range []string{"testdata/own/main.go", "testdata/loop/main.go", "testdata/loop/shop.go", "train/example_test.go", "objectives/example_test.go", "policies/policyfile/example_test.go", "train/report/html/example_test.go"} {
 		built += flat(read(path))
 	}
 	pages, err := filepath.Glob("../../docs/*.md")

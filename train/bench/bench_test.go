@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"math"
 	"path/filepath"
 	"reflect"
@@ -148,9 +149,9 @@ func TestWrite(t *testing.T) {
 		if err := r.Plot(&b, f); err != nil || b.Len() < 1000 {
 			t.Errorf("%s: %v, %d bytes", f, err, b.Len())
 		}
-		if f == "svg" && !strings.Contains(b.String(), "open: biased") {
-			t.Error("open marks are not explained")
-		}
+	}
+	if key := fmt.Sprint(r.Figure().Legends); !strings.Contains(key, "open: biased") {
+		t.Errorf("open marks are not explained: %s", key)
 	}
 	if r.Write(&bytes.Buffer{}, "x") == nil || r.Plot(&bytes.Buffer{}, "gif") == nil {
 		t.Error("unknown formats are taken")

@@ -10,6 +10,7 @@ import (
 
 	"opl/objectives"
 	"opl/train"
+	"opl/train/report/figure"
 )
 
 // writeCurves writes the learning curves of records as CSV, a line for every
@@ -35,65 +36,65 @@ func quantities(p train.CurvePoint) []objectives.Term {
 
 // learningCurves draws each configuration that has curves: a panel per quantity,
 // by epoch, a curve per seed.
-func learningCurves(n names, recs []train.Record) (ds []drawing) {
+func learningCurves(n names, recs []train.Record) (ds []figure.Figure) {
 	recs = slices.DeleteFunc(slices.Clone(recs), func(r train.Record) bool { return len(r.Curve) == 0 })
 	taken := map[string]bool{}
 	for _, g := range groupBy(recs, configuration) {
 		d := curvesOf(n, g)
-		for name, n := d.name, 2; taken[d.name]; n++ {
-			d.name = fmt.Sprintf("%s_%d", name, n)
+		for name, n := d.Name, 2; taken[d.Name]; n++ {
+			d.Name = fmt.Sprintf("%s_%d", name, n)
 		}
-		taken[d.name] = true
+		taken[d.Name] = true
 		ds = append(ds, d)
 	}
 	return ds
 }
 
 // curvesOf draws runs that differ in the seed alone.
-func curvesOf(n names, recs []train.Record) drawing {
+func curvesOf(n names, recs []train.Record) figure.Figure {
 	type key struct {
 		quantity string
 		record   int
 	}
 	var names []string
-	curves := map[key]*curve{}
-	seeds := legend{}
+	curves := map[key]*figure.Curve{}
+	seeds := figure.Legend{}
 	for i, r := range recs {
-		s := category(i)
-		s.marker = noMarker
-		seeds.entries = append(seeds.entries, entry{fmt.Sprintf("seed %d", r.Seed), s})
+		s := figure.Category(i)
+		s.Marker = figure.NoMarker
+		seeds.Entries = append(seeds.Entries, figure.Entry{Label: fmt.Sprintf("seed %d", r.Seed), Style: s})
 		for _, p := range r.Curve {
 			for _, q := range quantities(p) {
 				k := key{q.Name, i}
 				if curves[k] == nil {
-					curves[k] = &curve{style: s}
+					curves[k] = &figure.Curve{Name: fmt.Sprintf("seed %d", r.Seed), Style: s}
 				}
-				curves[k].x, curves[k].y = append(curves[k].x, float64(p.Epoch)), append(curves[k].y, q.Value)
+				curves[k].X, curves[k].Y = append(curves[k].X, float64(p.Epoch)), append(curves[k].Y, q.Value)
 				if !slices.Contains(names, q.Name) {
 					names = append(names, q.Name)
 				}
 			}
 		}
 	}
-	var panels []*panel
+	var panels []*figure.Panel
 	for _, name := range names {
-		p := &panel{title: name, x: "epoch", whole: true}
+		p := &figure.Panel{Title: name, X: "epoch", Whole: true}
 		for i, r := range recs {
 			c := curves[key{name, i}]
 			if c == nil {
 				continue
 			}
 			if level := float64(r.LoggingReward); name == Reward && finite(level) {
-				p.curves = append(p.curves, curve{style: reference, x: []float64{c.x[0], c.x[len(c.x)-1]}, y: []float64{level, level}})
+				p.Curves = append(p.Curves, figure.Curve{Name: "logging policy", Style: figure.Reference, X: []float64{c.X[0], c.X[len(c.X)-1]}, Y: []float64{level, level}})
 			}
-			p.curves = append(p.curves, *c)
+			p.Curves = append(p.Curves, *c)
 		}
 		panels = append(panels, p)
 	}
-	seeds.entries = append(seeds.entries, loggingEntry)
+	seeds.Entries = append(seeds.Entries, loggingEntry)
 	first := recs[0]
-	title := legend{title: fmt.Sprintf("%s, η₀ = %s: %s", datasetName(first.Dataset), tickLabel(first.Eta0), n.configuration(first.Run))}
-	return drawing{name: fileName(first.Run), ownY: true, height: 1.7 * 72, panels: inRows(panels), legends: []legend{seeds, title}}
+	title := figure.Legend{Title: fmt.Sprintf("%s, η₀ = %s: %s", datasetName(first.Dataset), figure.Label(first.Eta0), n.configuration(first.Run))}
+	return figure.Figure{Name: fileName(first.Run), OwnY: true, Height: 1.7 * 72, Panels: inRows(panels), Legends: []figure.Legend{seeds, title}}
 }
 
 // configuration names what is learned, apart from the problem.

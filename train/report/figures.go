@@ -12,11 +12,12 @@ import (
 	"opl/train"
 	"opl/train/experiment"
 	"opl/train/library"
+	"opl/train/report/figure"
 )
 
 // A layout turns the records of a figure, in canonical order, into its points and
 // its drawing.
-type layout func(n names, f experiment.Figure, recs []train.Record) ([]Point, drawing)
+type layout func(n names, f experiment.Figure, recs []train.Record) ([]Point, figure.Figure)
 
 // layoutOf is the layout of one of the paper's figures, or generic.
 func layoutOf(name string) layout {
@@ -42,80 +43,86 @@ type view struct {
 }
 
 type line struct {
-	style
+	name string
+	figure.Style
 	points []Point
 	is     func(Point) bool
 }
 
-func logged(pts []Point) line { return line{reference, pts, func(Point) bool { return true }} }
+func logged(pts []Point) line {
+	return line{"logging policy", figure.Reference, pts, func(Point) bool { return true }}
+}
 
-var loggingEntry = entry{"logging policy", reference}
+var loggingEntry = figure.Entry{Label: "logging policy", Style: figure.Reference}
+
+// openLegend says what open markers mean where the filled ones do not suffice.
+var openLegend = figure.Legend{Title: "open and filled markers only tell curves apart"}
 
 // lay sets the panels of views, by η₀: a row for each data set, with a column for each view,
 // or, of a single view, at most three panels in a row.
-func (d *drawing) lay(data []string, views ...view) {
-	var panels []*panel
+func lay(d *figure.Figure, data []string, views ...view) {
+	var panels []*figure.Panel
 	for row, name := range data {
 		for _, c := range views {
-			p := &panel{title: c.title, x: etaLabel, y: "reward on " + datasetName(name)}
+			p := &figure.Panel{Title: c.title, X: etaLabel, Y: "reward on " + datasetName(name)}
 			switch {
 			case c.y != "":
-				p.title, p.y = datasetName(name)+": "+c.title, c.y
+				p.Title, p.Y = datasetName(name)+": "+c.title, c.y
 			case len(views) == 1:
-				p.title, p.y = datasetName(name), "reward"
+				p.Title, p.Y = datasetName(name), "reward"
 			case row > 0:
-				p.title = ""
+				p.Title = ""
 			}
 			if len(views) > 1 && row < len(data)-1 {
-				p.x = ""
+				p.X = ""
 			}
 			for _, l := range c.lines {
-				p.curves = append(p.curves, join(l.style, l.points, func(pt Point) bool { return pt.Dataset == name && l.is(pt) }))
+				p.Curves = append(p.Curves, join(l.name, l.Style, l.points, func(pt Point) bool { return pt.Dataset == name && l.is(pt) }))
 			}
 			panels = append(panels, p)
 		}
 	}
 	if len(views) == 1 {
-		d.panels = inRows(panels)
+		d.Panels = inRows(panels)
 	} else if len(panels) > 0 {
-		d.panels = slices.Collect(slices.Chunk(panels, len(views)))
+		d.Panels = slices.Collect(slices.Chunk(panels, len(views)))
 	}
 }
 
 // principles is fig1's layout: a panel per data set, a curve per bound.
-func principles(n names, f experiment.Figure, recs []train.Record) ([]Point, drawing) {
+func principles(n names, f experiment.Figure, recs []train.Record) ([]Point, figure.Figure) {
 	learned, logging := aggregate(f.Name, Reward, learnedOf(recs), reward), loggingPoints(f.Name, recs)
-	d := drawing{name: f.Name, height: 2.6 * 72}
-	c, key := view{lines: []line{logged(logging)}}, legend{}
+	d := figure.Figure{Name: f.Name, Height: 2.6 * 72}
+	c, key := view{lines: []line{logged(logging)}}, figure.Legend{}
 	for i, m := range []struct{ objective, lambda string }{
 		{"london", ""}, {"sakhi1", ""}, {"sakhi2", ""}, {"corollary1", "star"}, {"corollary1", "authors"}} {
-		s := category([]int{3, 2, 4, 0, 1}[i]) // the strongest colours for Corollary 1
-		key.entries = append(key.entries, entry{n.method(m.objective, m.lambda), s})
-		c.lines = append(c.lines, line{s, learned, func(p Point) bool { return p.Objective == m.objective && p.Lambda == m.lambda }})
+		s := figure.Category([]int{3, 2, 4, 0, 1}[i]) // the strongest colours for Corollary 1
+		key.Entries = append(key.Entries, figure.Entry{Label: n.method(m.objective, m.lambda), Style: s})
+		c.lines = append(c.lines, line{n.method(m.objective, m.lambda), s, learned, func(p Point) bool { return p.Objective == m.objective && p.Lambda == m.lambda }})
 	}
 	all := datasets(learned)
-	d.lay(all, c)
+	lay(&d, all, c)
 	switch len(all) {
 	case 1:
-		d.width = 4 * 72
+		d.Width = 4 * 72
 	case 2:
-		d.width = 5.6 * 72
+		d.Width = 5.6 * 72
 	}
-	key.entries = append(key.entries, loggingEntry)
-	d.legends = []legend{key}
+	key.Entries = append(key.Entries, loggingEntry)
+	d.Legends = []figure.Legend{key}
 	return append(learned, logging...), d
 }
 
 // weights is the layout of fig2, fig3 and fig4: a row per data set, a panel per
 // weight with a curve per hyperparameter, and a last one with the means over
 // hyperparameters.
-func weights(n names, f experiment.Figure, recs []train.Record) ([]Point, drawing) {
+func weights(n names, f experiment.Figure, recs []train.Record) ([]Point, figure.Figure) {
 	learned, logging := aggregate(f.Name, Reward, learnedOf(recs), reward), loggingPoints(f.Name, recs)
 	means := meanPoints(f.Name, learnedOf(recs))
 	hypers := distinct(learned, func(p Point) train.Number { return p.Hyper })
-	byHyper, byWeight := legend{}, legend{title: "mean:"}
+	byHyper, byWeight := figure.Legend{}, figure.Legend{Title: "mean:"}
 	for i, h := range hypers {
-		byHyper.entries = append(byHyper.entries, entry{short(h), ordered(i, len(hypers))})
+		byHyper.Entries = append(byHyper.Entries, figure.Entry{Label: short(h), Style: figure.Ordered(i, len(hypers))})
 	}
 	var symbols []string
 	var views []view
@@ -126,50 +133,51 @@ func weights(n names, f experiment.Figure, recs []train.Record) ([]Point, drawin
 		}
 		c := view{title: n.WeightLabel(w) + "(" + n.Symbol("", w) + ")", lines: []line{logged(logging)}}
 		for i, h := range hypers {
-			c.lines = append(c.lines, line{ordered(i, len(hypers)), learned, func(p Point) bool { return p.Weight == w && p.Hyper == h }})
+			c.lines = append(c.lines, line{n.Symbol("", w) + " = " + short(h), figure.Ordered(i, len(hypers)), learned, func(p Point) bool { return p.Weight == w && p.Hyper == h }})
 		}
-		s := category(len(views))
-		over.lines = append(over.lines, line{s, means, func(p Point) bool { return p.Weight == w }})
-		byWeight.entries = append(byWeight.entries, entry{n.WeightLabel(w), s})
+		s := figure.Category(len(views))
+		over.lines = append(over.lines, line{n.WeightLabel(w), s, means, func(p Point) bool { return p.Weight == w }})
+		byWeight.Entries = append(byWeight.Entries, figure.Entry{Label: n.WeightLabel(w), Style: s})
 		symbols, views = append(symbols, n.Symbol("", w)), append(views, c)
 	}
-	byHyper.title = strings.Join(symbols, ", ") + ":"
-	byWeight.entries = append(byWeight.entries, loggingEntry)
-	d := drawing{name: f.Name, legends: []legend{byHyper, byWeight}}
-	d.lay(datasets(learned), append(views, over)...)
+	byHyper.Title = strings.Join(symbols, ", ") + ":"
+	byWeight.Entries = append(byWeight.Entries, loggingEntry)
+	d := figure.Figure{Name: f.Name, Legends: []figure.Legend{byHyper, byWeight}}
+	lay(&d, datasets(learned), append(views, over)...)
 	return slices.Concat(learned, means, logging), d
 }
 
 // heuristics is fig5's layout: a row per data set, a panel per penalty.
-func heuristics(n names, f experiment.Figure, recs []train.Record) ([]Point, drawing) {
+func heuristics(n names, f experiment.Figure, recs []train.Record) ([]Point, figure.Figure) {
 	learned, logging := aggregate(f.Name, Reward, learnedOf(recs), reward), loggingPoints(f.Name, recs)
-	first, second := category(0), category(1)
-	second.open = true
-	d := drawing{name: f.Name, width: 6 * 72, height: 2 * 72,
-		legends: []legend{{entries: []entry{{n.method("heuristic", ""), first}, {n.method("l2", ""), second}, loggingEntry}}}}
+	first, second := figure.Category(0), figure.Category(1)
+	second.Open = true
+	d := figure.Figure{Name: f.Name, Width: 6 * 72, Height: 2 * 72,
+		Legends: []figure.Legend{{Entries: []figure.Entry{{Label: n.method("heuristic", ""), Style: first}, {Label: n.method("l2", ""), Style: second}, loggingEntry}}}}
 	var views []view
 	for _, pen := range distinct(learned, func(p Point) train.Number { return p.Penalty }) {
 		of := func(o string) func(Point) bool {
 			return func(p Point) bool { return p.Objective == o && p.Penalty == pen }
 		}
 		views = append(views, view{title: "penalty " + power(pen),
-			lines: []line{logged(logging), {first, learned, of("heuristic")}, {second, learned, of("l2")}}})
+			lines: []line{logged(logging), {n.method("heuristic", ""), first, learned, of("heuristic")}, {n.method("l2", ""), second, learned, of("l2")}}})
 	}
-	d.lay(datasets(learned), views...)
+	lay(&d, datasets(learned), views...)
 	return append(learned, logging...), d
 }
 
 // tightness is fig6's layout: for each data set, the bound and the true risk by τ,
 // and beside them their difference.
-func tightness(n names, f experiment.Figure, recs []train.Record) ([]Point, drawing) {
+func tightness(n names, f experiment.Figure, recs []train.Record) ([]Point, figure.Figure) {
 	learned := learnedOf(recs)
 	bounds, risks := aggregate(f.Name, Bound, learned, bound), aggregate(f.Name, Risk, learned, risk)
 	gaps := aggregate(f.Name, Gap, learned, gap)
 	hypers := distinct(gaps, func(p Point) train.Number { return p.Hyper })
-	gray, dashes := rgb(0x555555), []vg.Length{2.5, 1.8}
-	key := legend{title: n.Symbol("", "clip") + ":"}
-	kinds := legend{entries: []entry{{"bound", style{color: gray, marker: disc}},
-		{"true risk", style{color: gray, marker: disc, open: true, dashes: dashes}}}}
+	dashes := []vg.Length{2.5, 1.8}
+	open := figure.Neutral
+	open.Open, open.Dashes = true, dashes
+	key := figure.Legend{Title: n.Symbol("", "clip") + ":"}
+	kinds := figure.Legend{Entries: []figure.Entry{{Label: "bound", Style: figure.Neutral}, {Label: "true risk", Style: open}}}
 	both := view{title: "bound and true risk", y: "risk (−reward)"}
 	difference := view{title: "bound − true risk", y: "bound − true risk"}
 	for i, h := range hypers {
@@ -178,23 +186,23 @@ func tightness(n names, f experiment.Figure, recs []train.Record) ([]Point, draw
 			label += " = n⁻¹ᐟ⁴"
 		}
 		is := func(p Point) bool { return p.Hyper == h }
-		solid := ordered(i, len(hypers))
-		solid.dashes = nil
+		solid := figure.Ordered(i, len(hypers))
+		solid.Dashes = nil
 		dashed := solid
-		dashed.dashes, dashed.open = dashes, true
-		key.entries = append(key.entries, entry{label, solid})
-		both.lines = append(both.lines, line{dashed, risks, is}, line{solid, bounds, is})
-		difference.lines = append(difference.lines, line{solid, gaps, is})
+		dashed.Dashes, dashed.Open = dashes, true
+		key.Entries = append(key.Entries, figure.Entry{Label: label, Style: solid})
+		both.lines = append(both.lines, line{"true risk, " + label, dashed, risks, is}, line{"bound, " + label, solid, bounds, is})
+		difference.lines = append(difference.lines, line{label, solid, gaps, is})
 	}
-	d := drawing{name: f.Name, ownY: true, width: 6 * 72, height: 2.6 * 72, legends: []legend{key, kinds}}
-	d.lay(datasets(gaps), both, difference)
+	d := figure.Figure{Name: f.Name, OwnY: true, Width: 6 * 72, Height: 2.6 * 72, Legends: []figure.Legend{key, kinds}}
+	lay(&d, datasets(gaps), both, difference)
 	return slices.Concat(bounds, risks, gaps), d
 }
 
 // generic is the layout of any other grid: a panel per data set, reward by η₀ with a
 // curve per configuration; more than twelve of them are spread over a row per data
 // set and a column per objective.
-func generic(n names, f experiment.Figure, recs []train.Record) ([]Point, drawing) {
+func generic(n names, f experiment.Figure, recs []train.Record) ([]Point, figure.Figure) {
 	learned, logging := aggregate(f.Name, Reward, learnedOf(recs), reward), loggingPoints(f.Name, recs)
 	objective := func(p Point) string { return n.method(p.Objective, p.Lambda) }
 	penalties := map[string][]train.Number{}
@@ -224,35 +232,38 @@ func generic(n names, f experiment.Figure, recs []train.Record) ([]Point, drawin
 	if names := distinctNames(learned, objective); len(distinctNames(learned, full)) > 12 && len(names) > 1 {
 		titles, label = names, rest
 	}
-	key := legend{}
+	key := figure.Legend{}
 	views := make([]view, len(titles))
 	for i, title := range titles {
 		views[i] = view{title: title, lines: []line{logged(logging)}}
 	}
 	for i, l := range distinctNames(learned, label) {
-		key.entries = append(key.entries, entry{l, category(i)})
+		key.Entries = append(key.Entries, figure.Entry{Label: l, Style: figure.Category(i)})
 		for k, title := range titles {
-			views[k].lines = append(views[k].lines, line{category(i), learned, func(p Point) bool {
+			views[k].lines = append(views[k].lines, line{l, figure.Category(i), learned, func(p Point) bool {
 				return label(p) == l && (title == "" || objective(p) == title)
 			}})
 		}
 	}
-	key.entries = append(key.entries, loggingEntry)
-	d := drawing{name: f.Name, height: 2.6 * 72, legends: []legend{key}}
+	key.Entries = append(key.Entries, loggingEntry)
+	d := figure.Figure{Name: f.Name, Height: 2.6 * 72, Legends: []figure.Legend{key}}
+	if len(key.Entries) > figure.Categories+1 {
+		d.Legends = append(d.Legends, openLegend)
+	}
 	all := datasets(append(slices.Clone(learned), logging...))
-	d.lay(all, views...)
-	for _, p := range slices.Concat(d.panels...) {
-		p.spread()
+	lay(&d, all, views...)
+	for _, p := range slices.Concat(d.Panels...) {
+		spread(p)
 	}
 	if len(all) == 1 && len(views) == 1 {
-		d.width = 4 * 72
+		d.Width = 4 * 72
 	}
 	return append(learned, logging...), d
 }
 
 // inRows sets panels at most three in a row, in as few rows as that takes, of about
 // the same length.
-func inRows(panels []*panel) [][]*panel {
+func inRows(panels []*figure.Panel) [][]*figure.Panel {
 	rows := (len(panels) + 2) / 3
 	if rows == 0 {
 		return nil
@@ -262,28 +273,30 @@ func inRows(panels []*panel) [][]*panel {
 
 // spread sets the curves of a panel side by side if they are all at one and the same
 // η₀, where they would lie on one another.
-func (p *panel) spread() {
+func spread(p *figure.Panel) {
 	var xs []float64
-	for _, c := range p.curves {
-		xs = append(xs, c.x...)
+	for _, c := range p.Curves {
+		xs = append(xs, c.X...)
 	}
 	if len(xs) == 0 || slices.Min(xs) != slices.Max(xs) {
 		return
 	}
-	p.only = &xs[0]
-	for i, c := range p.curves {
-		if c.marker != noMarker && len(c.x) > 0 {
-			c.x[0] += (float64(i)+.5)/float64(len(p.curves)) - .5
+	p.At = xs[:1]
+	for i, c := range p.Curves {
+		if c.Marker != figure.NoMarker && len(c.X) > 0 {
+			c.X[0] += (float64(i)+.5)/float64(len(p.Curves)) - .5
 		}
 	}
 }
 
-func join(s style, pts []Point, is func(Point) bool) curve {
+func join(name string, s figure.Style, pts []Point, is func(Point) bool) figure.Curve {
 	of := slices.DeleteFunc(slices.Clone(pts), func(p Point) bool { return !is(p) })
 	slices.SortStableFunc(of, func(a, b Point) int { return cmp.Compare(a.Eta0, b.Eta0) })
-	c := curve{style: s}
+	c := figure.Curve{Name: name, Style: s}
 	for _, p := range of {
-		c.x, c.y, c.sd = append(c.x, p.Eta0), append(c.y, float64(p.Mean)), append(c.sd, float64(p.SD))
+		c.X, c.Y = append(c.X, p.Eta0), append(c.Y, float64(p.Mean))
+		c.Low, c.High = append(c.Low, float64(p.Mean-p.SD)), append(c.High, float64(p.Mean+p.SD))
+		c.Texts = append(c.Texts, map[bool]string{true: fmt.Sprintf("%d seeds", p.Count), false: "one seed"}[p.Count > 1])
 	}
 	return c
 }

@@ -19,15 +19,18 @@ import (
 	"opl/train"
 	"opl/train/experiment"
 	"opl/train/library"
+	"opl/train/report/figure"
+	"opl/train/report/html"
 	"opl/train/report/table"
 )
 
 // PageOptions say what WriteAll writes.
 type PageOptions struct {
 	Library library.Library // that the records were made with, for what its entries are called; none: library.Standard()
-	Formats []string        // of figures, see FigureFormats; empty: png and svg
+	Formats []string        // of figures, see figure.Formats; empty: png and svg
 	Command string          // that made the records, for the page
 	Curves  bool            // learning curves too, of records that have them
+	Grid    string          // the file of a grid of one's own: the page shows it, and no verdicts on the paper
 	DPI     int             // of PNG figures, learning curves at half of it; 0: 300
 }
 
@@ -48,30 +51,13 @@ const (
 // verdicts if one of them has records. Every file is replaced as a whole. The same
 // records in any order give the same bytes.
 func WriteAll(dir string, recs []train.Record, o PageOptions) error {
-	recs = canonical(recs)
-	if len(recs) == 0 {
-		return errors.New("report: no records to show")
+	p, err := newPage(recs, &o)
+	if err != nil {
+		return err
 	}
-	if len(o.Formats) == 0 {
-		o.Formats = []string{"png", "svg"}
-	}
-	for _, f := range o.Formats {
-		if !slices.Contains(FigureFormats(), f) {
-			return fmt.Errorf("report: unknown figure format %q (known: %s)", f, strings.Join(FigureFormats(), ", "))
-		}
-	}
-	if o.Library.Objectives == nil {
-		o.Library = library.Standard()
-	}
-	o.DPI = cmp.Or(o.DPI, printDPI)
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
-	p := page{options: o, recs: recs, verdicts: Verdicts(recs)}
-	if !slices.ContainsFunc(p.verdicts, func(v Verdict) bool { return v.Status != NotRun }) {
-		p.verdicts = nil
-	}
-	p.draw()
 	for _, d := range p.drawings {
 		if err := writeDrawing(dir, d, o); err != nil {
 			return err
@@ -82,8 +68,8 @@ func WriteAll(dir string, recs []train.Record, o PageOptions) error {
 			return err
 		}
 	}
-	err := errors.Join(
-		writeFile(dir, RunsFile, func(w io.Writer) error { return Write(w, table.CSV, recs) }),
+	err = errors.Join(
+		writeFile(dir, RunsFile, func(w io.Writer) error { return Write(w, table.CSV, p.recs) }),
 		writeFile(dir, PointsFile, func(w io.Writer) error { return WritePoints(w, slices.Concat(p.pts...)) }))
 	if p.verdicts != nil {
 		err = errors.Join(err,
@@ -93,12 +79,41 @@ func WriteAll(dir string, recs []train.Record, o PageOptions) error {
 	return errors.Join(err, writeFile(dir, PageFile, p.write))
 }
 
+// newPage draws what WriteAll writes, of options that it completes.
+func newPage(recs []train.Record, o *PageOptions) (*page, error) {
+	recs = canonical(recs)
+	if len(recs) == 0 {
+		return nil, errors.New("report: no records to show")
+	}
+	if len(o.Formats) == 0 {
+		o.Formats = []string{"png", "svg"}
+	}
+	for _, f := range o.Formats {
+		if !slices.Contains(figure.Formats(), f) {
+			return nil, fmt.Errorf("report: unknown figure format %q (known: %s)", f, strings.Join(figure.Formats(), ", "))
+		}
+	}
+	if o.Library.Objectives == nil {
+		o.Library = library.Standard()
+	}
+	o.DPI = cmp.Or(o.DPI, figure.PrintDPI)
+	p := &page{options: *o, recs: recs}
+	if o.Grid == "" {
+		p.verdicts = Verdicts(recs)
+	}
+	if !slices.ContainsFunc(p.verdicts, func(v Verdict) bool { return v.Status != NotRun }) {
+		p.verdicts = nil
+	}
+	p.draw()
+	return p, nil
+}
+
 type page struct {
 	options  PageOptions
 	recs     []train.Record
 	verdicts []Verdict // nil: none has records
 	figures  []experiment.Figure
-	drawings []drawing
+	drawings []figure.Figure
 	pts      [][]Point // of each figure
 	curves   int       // drawings of learning curves
 }
@@ -107,13 +122,17 @@ type page struct {
 func (p *page) draw() {
 	add := func(f experiment.Figure, recs []train.Record) {
 		pts, d := layoutOf(f.Name)(names{p.options.Library}, f, recs)
-		if len(d.panels) == 0 || len(d.panels[0]) == 0 { // not one value to show
+		if len(d.Panels) == 0 || len(d.Panels[0]) == 0 { // not one value to show
 			return
 		}
 		p.figures, p.pts, p.drawings = append(p.figures, f), append(p.pts, pts), append(p.drawings, d)
 	}
 	rest := slices.Clone(p.recs)
-	for _, f := range experiment.Figures() {
+	paper := experiment.Figures()
+	if p.options.Grid != "" {
+		paper = nil
+	}
+	for _, f := range paper {
 		of := slices.DeleteFunc(slices.Clone(p.recs), func(r train.Record) bool { return !f.Match(r) })
 		if f.Has(of) {
 			rest = slices.DeleteFunc(rest, f.Match)
@@ -149,13 +168,13 @@ func (p *page) writeCurves(dir string) error {
 	return errors.Join(errs...)
 }
 
-func writeDrawing(dir string, d drawing, o PageOptions) error {
+func writeDrawing(dir string, d figure.Figure, o PageOptions) error {
 	for _, format := range o.Formats {
-		b, err := d.encode(format, o.DPI)
+		b, err := d.Encode(format, o.DPI)
 		if err != nil {
 			return err
 		}
-		if err := writeFile(dir, d.name+"."+format, func(w io.Writer) error { _, err := w.Write(b); return err }); err != nil {
+		if err := writeFile(dir, d.Name+"."+format, func(w io.Writer) error { _, err := w.Write(b); return err }); err != nil {
 			return err
 		}
 	}
@@ -202,6 +221,9 @@ func (p *page) write(w io.Writer) error {
 	}
 	fmt.Fprintf(w, "%d runs: [%s](%s), a line each; [%s](%s), the points of the figures with mean, standard deviation and count.\n\n",
 		len(p.recs), RunsFile, RunsFile, PointsFile, PointsFile)
+	if p.options.Grid != "" {
+		fmt.Fprintf(w, "## The grid\n\n    %s\n\n", strings.ReplaceAll(strings.TrimSpace(p.options.Grid), "\n", "\n    "))
+	}
 	if p.verdicts != nil {
 		if err := p.writeVerdictTables(w); err != nil {
 			return err
@@ -216,7 +238,7 @@ func (p *page) write(w io.Writer) error {
 			fmt.Fprintf(w, "![%s](%s.%s)\n\n", f.Title, f.Name, format)
 		}
 		fmt.Fprintf(w, "%s\n\n", captionOf(f.Name, p.pts[i]))
-		if err := pivots(w, names{p.options.Library}, p.pts[i]); err != nil {
+		if err := writePivots(w, pivots(names{p.options.Library}, p.pts[i])); err != nil {
 			return err
 		}
 	}
@@ -227,18 +249,21 @@ func (p *page) write(w io.Writer) error {
 	return p.writeProvenance(w)
 }
 
-// writeVerdictTables writes one line for each verdict, and behind it every
-// comparison.
-func (p *page) writeVerdictTables(w io.Writer) error {
-	fmt.Fprint(w, "## Verdicts\n\n")
-	var rows, all [][]string
+// Heads of the tables of verdicts.
+var (
+	verdictHead    = []string{"", "conclusion", "λ", "verdict", "decided by", "seeds", "pairs"}
+	comparisonHead = []string{"", "difference", "claim", "status", "estimate", "seeds", "pairs", "by data set", "smallest", "missing"}
+)
+
+// verdictRows are a line for each verdict, and one for every comparison.
+func (p *page) verdictRows() (rows, all [][]string) {
 	seen := map[string]bool{}
 	for _, v := range p.verdicts {
 		lambda := ""
 		if v.Lambda != "" {
 			lambda = lambdaName(v.Lambda)
 		}
-		row := []string{fmt.Sprint(v.Conclusion), v.Claim, dash(lambda), "**" + string(v.Status) + "**"}
+		row := []string{fmt.Sprint(v.Conclusion), v.Claim, dash(lambda), string(v.Status)}
 		if v.Status == NotRun {
 			row = append(row, "missing: "+few(v.Missing()), "", "")
 		} else {
@@ -264,20 +289,31 @@ func (p *page) writeVerdictTables(w io.Writer) error {
 				fmt.Sprint(c.Seeds), fmt.Sprint(c.Pairs), dash(c.byDataset()), dash(least), dash(c.Incomplete)})
 		}
 	}
-	if err := table.Write(w, table.Markdown, []string{"", "conclusion", "λ", "verdict", "decided by", "seeds", "pairs"}, rows); err != nil {
-		return err
-	}
-	fmt.Fprintf(w, `
-Paired differences, pooled over η₀ and hyperparameters and clustered by seed: the mean over seeds of each seed's mean
+	return rows, all
+}
+
+// verdictNote says how verdicts are reached.
+func verdictNote() string {
+	return fmt.Sprintf(`Paired differences, pooled over η₀ and hyperparameters and clustered by seed: the mean over seeds of each seed's mean
 difference, with its %.0f %% t interval (seeds − 1 degrees of freedom). A claim of more is confirmed by an interval above 0 and
 contradicted by one below; a claim of likeness (±%v) by an interval inside or outside; in either case the estimate on every
 data set must say the same. A conclusion of several comparisons needs all of them; "decided by" is the one that decides. With
-fewer than %d seeds a verdict is at most "points to", by the estimates. Seeds that lack a pair are left out.
+fewer than %d seeds a verdict is at most "points to", by the estimates. Seeds that lack a pair are left out.`, 100*confidence, alike, fewestSeeds)
+}
 
-<details><summary>All comparisons</summary>
-
-`, 100*confidence, alike, fewestSeeds)
-	if err := table.Write(w, table.Markdown, []string{"", "difference", "claim", "status", "estimate", "seeds", "pairs", "by data set", "smallest", "missing"}, all); err != nil {
+// writeVerdictTables writes one line for each verdict, and behind it every
+// comparison.
+func (p *page) writeVerdictTables(w io.Writer) error {
+	fmt.Fprint(w, "## Verdicts\n\n")
+	rows, all := p.verdictRows()
+	for _, row := range rows {
+		row[3] = "**" + row[3] + "**"
+	}
+	if err := table.Write(w, table.Markdown, verdictHead, rows); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\n%s\n\n<details><summary>All comparisons</summary>\n\n", verdictNote())
+	if err := table.Write(w, table.Markdown, comparisonHead, all); err != nil {
 		return err
 	}
 	fmt.Fprintf(w, "\n</details>\n\n[%s](%s), [%s](%s)\n\n", VerdictsFile, VerdictsFile, VerdictsJSON, VerdictsJSON)
@@ -349,11 +385,10 @@ func captionOf(name string, pts []Point) string {
 	return s
 }
 
-// pivots writes points as tables, one for each data set and quantity, with a column
+// pivots are points as tables, one for each data set and quantity, with a column
 // for each η₀.
-func pivots(w io.Writer, n names, pts []Point) error {
+func pivots(n names, pts []Point) (ts []html.Table) {
 	label := func(p Point) string { return n.configuration(p.Run) }
-	fmt.Fprint(w, "<details><summary>Numbers</summary>\n\n")
 	for _, data := range datasets(pts) {
 		here := slices.DeleteFunc(slices.Clone(pts), func(p Point) bool { return p.Dataset != data })
 		for _, of := range groupBy(here, func(p Point) string { return p.Quantity }) {
@@ -374,15 +409,10 @@ func pivots(w io.Writer, n names, pts []Point) error {
 				}
 				rows = append(rows, row)
 			}
-			fmt.Fprintf(w, "%s, %s\n\n", datasetName(data), strings.ReplaceAll(of[0].Quantity, "_", " "))
-			if err := table.Write(w, table.Markdown, head, rows); err != nil {
-				return err
-			}
-			fmt.Fprintln(w)
+			ts = append(ts, html.Table{Caption: fmt.Sprintf("%s, %s", datasetName(data), strings.ReplaceAll(of[0].Quantity, "_", " ")), Head: head, Rows: rows})
 		}
 	}
-	fmt.Fprint(w, "</details>\n\n")
-	return nil
+	return ts
 }
 
 func (p *page) writeProvenance(w io.Writer) error {

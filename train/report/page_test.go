@@ -17,6 +17,7 @@ import (
 	"opl/objectives"
 	"opl/train"
 	"opl/train/experiment"
+	"opl/train/report/figure"
 )
 
 // small figures, which take little time.
@@ -157,7 +158,7 @@ func TestOrder(t *testing.T) {
 	first := map[string][]byte{}
 	for round := range 2 {
 		dir := t.TempDir()
-		if err := WriteAll(dir, recs, PageOptions{Formats: FigureFormats(), DPI: smallDPI, Curves: true}); err != nil {
+		if err := WriteAll(dir, recs, PageOptions{Formats: figure.Formats(), DPI: smallDPI, Curves: true}); err != nil {
 			t.Fatal(err)
 		}
 		files := 0
@@ -190,7 +191,7 @@ func TestOrder(t *testing.T) {
 func TestFormats(t *testing.T) {
 	recs := canonical(stored(t))
 	_, d := principles(paper, experiment.Figures()[0], recs)
-	pdf, err := d.encode("pdf", 0)
+	pdf, err := d.Encode("pdf", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,14 +199,14 @@ func TestFormats(t *testing.T) {
 	if len(dates) == 0 || slices.ContainsFunc(dates, func(s string) bool { return s != "D:20000101000000" }) {
 		t.Errorf("dates %v", dates)
 	}
-	svg, err := d.encode("svg", 0)
+	svg, err := d.Encode("svg", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if bytes.Contains(svg, []byte("<text")) || bytes.Contains(svg, []byte("NaN")) || !bytes.Contains(svg, []byte("#0072B2")) {
 		t.Error("the SVG has text, NaN, or lacks the curve of Corollary 1")
 	}
-	if _, err := d.encode("gif", 0); err == nil {
+	if _, err := d.Encode("gif", 0); err == nil {
 		t.Error("drawn as GIF")
 	}
 }

@@ -93,6 +93,10 @@ func Write(w io.Writer, f Format, head []string, rows [][]string) error {
 
 // WriteWithin is Write for a width.
 func WriteWithin(w io.Writer, f Format, width int, head []string, rows [][]string) error {
+	if r, ok := w.(*Recorder); ok {
+		r.blocks = append(r.blocks, Block{Head: head, Rows: rows})
+		return nil
+	}
 	opts := []tablewriter.Option{
 		tablewriter.WithHeaderAutoFormat(tw.Off),
 		tablewriter.WithHeaderAlignment(tw.AlignLeft),

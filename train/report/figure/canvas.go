@@ -1,4 +1,4 @@
-package report
+package figure
 
 import (
 	"bytes"
@@ -17,11 +17,14 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// printDPI is the resolution of PNG figures.
-const printDPI = 300
+// Resolutions of PNG figures.
+const (
+	PrintDPI  = 300
+	ScreenDPI = 150
+)
 
-// FigureFormats lists the formats that figures can be written in.
-func FigureFormats() []string { return []string{"png", "svg", "pdf"} }
+// Formats lists the formats that figures can be written in.
+func Formats() []string { return []string{"png", "svg", "pdf"} }
 
 // render draws a picture of a size in a format. Equal pictures give equal bytes:
 // nothing in them depends on the date or on installed fonts.
@@ -39,12 +42,12 @@ func render(format string, w, h vg.Length, dpi int, paint func(draw.Canvas)) ([]
 		pdf := vgpdf.New(w, h)
 		c, sizer = pdf, straightened{outlined{pdf}}
 	default:
-		return nil, fmt.Errorf("report: unknown figure format %q (known: png, svg, pdf)", format)
+		return nil, fmt.Errorf("figure: unknown figure format %q (known: png, svg, pdf)", format)
 	}
 	paint(draw.New(sizer))
 	var b bytes.Buffer
 	if _, err := c.WriteTo(&b); err != nil {
-		return nil, fmt.Errorf("report: %s: %w", format, err)
+		return nil, fmt.Errorf("figure: %s: %w", format, err)
 	}
 	if format == "pdf" {
 		return pdfDates.ReplaceAll(b.Bytes(), []byte("/$1 (D:20000101000000)")), nil
@@ -135,20 +138,20 @@ func polygon(points []vg.Point) vg.Path {
 	return p
 }
 
-func (m marker) outline(at vg.Point, r vg.Length) vg.Path {
-	if m.corners == 0 {
+func (m Marker) outline(at vg.Point, r vg.Length) vg.Path {
+	if m.Corners == 0 {
 		var p vg.Path
 		p.Move(vg.Point{X: at.X + r, Y: at.Y})
 		p.Arc(at, r, 0, 2*math.Pi)
 		p.Close()
 		return p
 	}
-	if m.corners == 3 {
+	if m.Corners == 3 {
 		r *= 1.2
 	}
-	pts := make([]vg.Point, m.corners)
+	pts := make([]vg.Point, m.Corners)
 	for i := range pts {
-		sin, cos := math.Sincos(m.turn + 2*math.Pi*float64(i)/float64(m.corners))
+		sin, cos := math.Sincos(m.Turn + 2*math.Pi*float64(i)/float64(m.Corners))
 		pts[i] = vg.Point{X: at.X + r*vg.Length(cos), Y: at.Y + r*vg.Length(sin)}
 	}
 	return polygon(pts)

@@ -1,0 +1,205 @@
+package cli
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"opl/policies/wholefile"
+	"opl/train"
+	"opl/train/report/html"
+)
+
+// reportFlag is that of the commands that conclude: a page to share.
+type reportFlag struct {
+	path  string
+	files []readFile
+}
+
+// readFile is a file that the command reads, as it was before.
+type readFile struct {
+	html.File
+	was os.FileInfo
+}
+
+func (r *reportFlag) add(fl *pflag.FlagSet) {
+	fl.StringVar(&r.path, "report", "", "also write a page to share to this `file` (.html): verdict, figures, tables, and what makes it again")
+}
+
+// written are the flags that name what a command writes.
+var written = []string{"report", "out", "plot", "curves", "skip-bad", "cache"}
+
+// names calls f for what may be a file among the arguments of a command: for the role of each its path.
+func names(cmd *cobra.Command, f func(role, path string)) {
+	for _, a := range cmd.Flags().Args() {
+		f("argument", a)
+	}
+	cmd.Flags().Visit(func(fl *pflag.Flag) {
+		values := []string{fl.Value.String()}
+		if list, ok := fl.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		}
+		for _, v := range values {
+			f(fl.Name, v)
+			if _, path, named := strings.Cut(v, "="); named { // NAME=TARGET
+				f(fl.Name, path)
+			}
+		}
+	})
+}
+
+// check reports, before the work, that the page cannot be written, or would be in place of what the command reads or
+// writes.
+func (r *reportFlag) check(cmd *cobra.Command) error {
+	given := cmd.Flags().Changed
+	switch ext := strings.ToLower(filepath.Ext(r.path)); {
+	case !given("report"):
+		return nil
+	case ext != ".html" && ext != ".htm":
+		return fmt.Errorf("--report %s: want a name ending in .html", r.path)
+	}
+	for _, name := range []string{"shard", "dry-run", "submit"} {
+		if f := cmd.Flags().Lookup(name); f != nil && f.Changed {
+			return fmt.Errorf("--report has no place beside --%s, which concludes nothing", name)
+		}
+	}
+	if err := writable("report", r.path); err != nil {
+		return err
+	}
+	var err error
+	names(cmd, func(role, path string) {
+		if role != "report" && same(path, r.path) {
+			err = cmp.Or(err, fmt.Errorf("--report %s: it would be written over what --%s names", r.path, role))
+			if role == "argument" {
+				err = fmt.Errorf("--report %s: it would be written over what is read", r.path)
+			}
+		}
+	})
+	if err == nil {
+		err = r.read(cmd)
+	}
+	return err
+}
+
+// read notes the files that the command reads, before it does.
+func (r *reportFlag) read(cmd *cobra.Command) error {
+	var errs []error
+	names(cmd, func(role, path string) {
+		info, err := os.Stat(path)
+		if err != nil || !info.Mode().IsRegular() || slices.Contains(written, role) || slices.ContainsFunc(r.files, func(f readFile) bool { return f.Name == path }) {
+			return
+		}
+		f := readFile{html.File{Name: path, Role: role, Bytes: info.Size()}, info}
+		f.SHA256, err = hashOf(path)
+		errs = append(errs, err)
+		r.files = append(r.files, f)
+	})
+	return errors.Join(errs...)
+}
+
+// same reports that two paths are of one file, there or not.
+func same(a, b string) bool {
+	if x, err := os.Stat(a); err == nil {
+		y, err := os.Stat(b)
+		return err == nil && os.SameFile(x, y)
+	}
+	x, errA := filepath.Abs(a)
+	y, errB := filepath.Abs(b)
+	return a != "" && errA == nil && errB == nil && x == y
+}
+
+// write fills in what made a page, and writes it, whole or not at all.
+func (r *reportFlag) write(cmd *cobra.Command, page html.Page) error {
+	if r.path == "" {
+		return nil
+	}
+	page.By = cmd.CommandPath()
+	r.made(cmd, &page)
+	flags := flagsOf(cmd.Root().Commands())
+	if err := wholefile.Write(r.path, 0, func(to *os.File) error { return page.Write(flagWriter{to, flags}) }); err != nil {
+		return fmt.Errorf("--report: %w", err)
+	}
+	return nil
+}
+
+// made says what makes a page again: the command, the versions, the files that were read, all settings.
+func (r *reportFlag) made(cmd *cobra.Command, page *html.Page) {
+	args, _ := cmd.Context().Value(argsKey{}).([]string)
+	m := &page.Made
+	m.Command = strings.Join(quoted(append([]string{cmd.Root().Name()}, args...)), " ")
+	v := train.ThisVersion()
+	add := func(name, value string) {
+		if value != "" {
+			m.Facts = append(m.Facts, html.Fact{Name: name, Value: value})
+		}
+	}
+	add("version", v.Opl)
+	add("commit", v.Commit)
+	add("Go", v.Go)
+	add("system", strings.TrimSpace(v.System+" "+train.Extensions()))
+	if f := cmd.Flags().Lookup("seed"); f != nil {
+		seeds := f.Value.String()
+		if n := cmd.Flags().Lookup("seeds"); n != nil && n.Changed {
+			seeds = fmt.Sprintf("%s seeds from %s on", n.Value, seeds)
+		}
+		add("seed", seeds)
+	}
+	for _, f := range r.files {
+		if now, err := os.Stat(f.Name); err != nil || now.Size() != f.was.Size() || !now.ModTime().Equal(f.was.ModTime()) {
+			f.Role += ", changed since"
+		}
+		m.Files = append(m.Files, f.File)
+	}
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if value := strings.Trim(f.Value.String(), "[]"); value != "" && f.Name != "help" {
+			m.Settings = append(m.Settings, html.Fact{Name: f.Name, Value: value})
+		}
+	})
+	var read []string
+	for _, f := range m.Files {
+		read = append(read, filepath.Base(f.Name))
+	}
+	if read != nil && page.Subject != "" {
+		page.Subject = strings.Join(read, ", ") + ": " + page.Subject
+	} else {
+		page.Subject += strings.Join(read, ", ")
+	}
+}
+
+func hashOf(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%x", h.Sum(nil)), nil
+}
+
+// quoted are arguments as a shell reads them.
+func quoted(args []string) []string {
+	out := slices.Clone(args)
+	for i, a := range out {
+		switch plain := strings.Trim(a, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=+./,:@%") == ""; {
+		case plain && a != "":
+		case strconv.CanBackquote(a) || !strings.ContainsFunc(a, func(r rune) bool { return r < ' ' }):
+			out[i] = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+		default:
+			out[i] = "$" + "'" + strings.ReplaceAll(strings.Trim(strconv.QuoteToASCII(a), `"`), "'", `\'`) + "'"
+		}
+	}
+	return out
+}

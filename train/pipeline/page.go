@@ -1,0 +1,101 @@
+package pipeline
+
+import (
+	"fmt"
+	"strings"
+
+	"opl/train/inspect"
+	"opl/train/report/figure"
+	"opl/train/report/html"
+)
+
+// Page is the report of a training, to be shared.
+func (l *Learned) Page() html.Page {
+	var text strings.Builder
+	_ = l.WriteText(&text) // a builder takes all
+	p := html.Page{Question: "What was learned from this log, and what is guaranteed of it?", Subject: fmt.Sprintf("%d rows, %s", l.Training.Rows, actionsText(l.File))}
+	p.Data = map[string]any{"training": l.Training, "certificate": l.Certificate, "unproven": l.Unproven, "worse": l.Worse, "log": l.Log}
+	learned := html.Section{Title: "What was learned"}
+	facts, _ := html.Said(text.String())
+	if l.Certificate == nil {
+		p.Tone, p.Verdict = html.Bad, fmt.Sprintf("A policy was learned, and nothing is guaranteed of it: %s.", strings.TrimSuffix(l.Unproven, "."))
+		learned.Facts = facts
+		p.Sections = []html.Section{learned}
+	} else {
+		s := l.Certificate.Statement()
+		p.Tone, p.Verdict = s.Tone(), "A policy was learned. "+s.Sentence()
+		said := s.Section()
+		has := map[html.Fact]bool{}
+		for _, f := range said.Facts {
+			has[f] = true
+		}
+		for _, f := range facts {
+			if !has[f] {
+				learned.Facts = append(learned.Facts, f)
+			}
+		}
+		p.Sections = []html.Section{learned, said, s.Assumptions()}
+	}
+	if l.Worse {
+		p.Tone = html.Bad
+		p.Verdict += " By the estimate it earns less than what plays: keep that, or learn again."
+	}
+	if f := l.Training.figure(); len(f.Panels) > 0 {
+		p.Sections = append(p.Sections, html.Section{Title: "How it was learned", Figures: []html.Figure{f}})
+	}
+	if l.Log.Severity > inspect.Fine && p.Tone == html.Good {
+		p.Verdict += " The log gives reason for doubt."
+	}
+	p.Sections = append(p.Sections, l.Log.Checks())
+	return p
+}
+
+// figure draws the learning curve: the objective by epoch, and how many rows the weights are worth, a curve for each
+// stage.
+func (t Training) figure() html.Figure {
+	type key struct {
+		stage string
+		scale float64
+	}
+	var order []key
+	value, worth := map[key]*figure.Curve{}, map[key]*figure.Curve{}
+	last, epoch := key{}, 0
+	again, seen := map[key]int{}, map[key]bool{}
+	for _, p := range t.Curve {
+		k := key{p.Stage, p.Scale}
+		if seen[k] && (k != last || p.Epoch <= epoch) { // the stage of another chunk
+			again[k]++
+		}
+		seen[k], last, epoch = true, k, p.Epoch
+		if again[k] > 0 {
+			k.stage = fmt.Sprintf("%s %d", k.stage, again[k]+1)
+		}
+		if value[k] == nil {
+			s := figure.Category(len(order))
+			s.Marker = figure.NoMarker
+			name := k.stage
+			if k.scale != 0 {
+				name = strings.TrimSpace(fmt.Sprintf("%s, prior scale %.3g", name, k.scale))
+			}
+			if name == "" {
+				name = "training"
+			}
+			value[k], worth[k] = &figure.Curve{Name: name, Style: s}, &figure.Curve{Name: name, Style: s}
+			order = append(order, k)
+		}
+		for of, y := range map[*figure.Curve]float64{value[k]: float64(p.Objective), worth[k]: p.Effective} {
+			of.X, of.Y = append(of.X, float64(p.Epoch)), append(of.Y, y)
+		}
+	}
+	objective, effective := &figure.Panel{Title: "objective", X: "epoch", Whole: true}, &figure.Panel{Title: "rows that the weights are worth", X: "epoch", Whole: true}
+	var legend figure.Legend
+	for _, k := range order {
+		objective.Curves, effective.Curves = append(objective.Curves, *value[k]), append(effective.Curves, *worth[k])
+		legend.Entries = append(legend.Entries, figure.Entry{Label: value[k].Name, Style: value[k].Style})
+	}
+	f := html.Figure{Caption: "Learning: the objective and the rows that the weights are worth, by epoch."}
+	if len(order) > 0 {
+		f.Figure = figure.Figure{Name: "learning", Panels: [][]*figure.Panel{{objective, effective}}, Legends: []figure.Legend{legend}, OwnY: true}
+	}
+	return f
+}

@@ -1,0 +1,61 @@
+package provenance_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"opl/objectives/weights"
+	"opl/train/certify"
+	"opl/train/provenance"
+)
+
+// A page says all that the text says, and the verdict of each kind.
+func TestPageSaysAll(t *testing.T) {
+	gain := certify.Bound{Name: "ls", Risk: -.01, Delta: .025, Terms: []weights.Term{{Name: "risk", Value: -.03}}}
+	of := func(v provenance.Verdict) provenance.Statement {
+		return provenance.Statement{Verdict: v, Bounds: certify.Bounds{Delta: .05, N: 400, Groups: 40, Chunks: 4, Gamma: 1.5, KL: 2, Priors: 3,
+			All: []certify.Bound{{Name: "ls+dr", Risk: -.4, Delta: .025, Terms: []weights.Term{{Name: "risk", Value: -.45}, {Name: "kappa", Value: .02}}}}, Gain: &gain,
+			Missing: []string{"dr: the log has <no> propensities"}},
+			Circumstances: &provenance.Circumstances{Guaranteed: .4, Rows: 600, Refused: 200, Logged: .38, ReadOff: 2, RewardMin: 0, RewardMax: 200, Strength: 1.25,
+				Contradicted: "counts by action", Doubts: []string{"drift of the reward"}, Notes: []string{"12 rows were left out"},
+				Estimate: certify.Estimate{Rows: 400, Reward: .5, SE: .01, Effective: 300}}}
+	}
+	for v, want := range map[provenance.Verdict]string{
+		provenance.Better:   "It earns at least 80, and at least 2 more than what logged the rows, with probability 0.95.",
+		provenance.NotShown: "It earns at least 80, with probability 0.95; it is not shown to earn more than what logged the rows.",
+		provenance.Vacuous:  "Nothing is guaranteed",
+		provenance.Doubted:  "Not shown to be better than what logged the rows",
+	} {
+		s := of(v)
+		page := s.Page()
+		if !strings.HasPrefix(page.Verdict, want) {
+			t.Errorf("%s: %s", v, page.Verdict)
+		}
+		said := fmt.Sprint(page.Sections)
+		var text bytes.Buffer
+		if err := s.WriteText(&text); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(text.String()) {
+			for word := range strings.FieldsSeq(line) {
+				if strings.Contains(line, "bound on the") {
+					continue
+				}
+				if !strings.Contains(said, word) {
+					t.Errorf("%s: the page lacks %q of %q", v, word, line)
+				}
+			}
+		}
+		for _, want := range []string{"within the factor Γ = 1.5", "Γ = 1.25", "drift of the reward", "from 0 to 200"} {
+			if !strings.Contains(said, want) {
+				t.Errorf("no %q in %s", want, said)
+			}
+		}
+		var b bytes.Buffer
+		if err := page.Write(&b); err != nil || !strings.Contains(b.String(), "&lt;no&gt;") {
+			t.Error(err)
+		}
+	}
+}

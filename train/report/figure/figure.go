@@ -1,0 +1,572 @@
+// Package figure draws: panels of curves, marks, bars and intervals with a legend below, as PNG, SVG or PDF.
+// The pages of opl/train/report/html draw the same figures for browsers.
+package figure
+
+import (
+	"cmp"
+	"image/color"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Figure is rows of panels, and legends below them.
+type Figure struct {
+	Name    string // of its file
+	Panels  [][]*Panel
+	Legends []Legend
+	Width   vg.Length // 0: that of a page's text
+	Height  vg.Length // of one row of panels; 0: as usual
+	OwnY    bool      // every panel has a y axis of its own range
+}
+
+// Panel is one pair of axes.
+type Panel struct {
+	Title, X, Y string
+	Curves      []Curve
+	At          []float64 // the ticks of the x axis; nil: as usual
+	Whole       bool      // x counts
+	LogX, LogY  bool      // logarithmic axes, of positive values
+	Lines       []string  // names of y = 0, −1, −2, … in place of numbers
+}
+
+// Kind says what the points of a curve are.
+type Kind int
+
+// The kinds of curves. Low and High are the ends of
+const (
+	Joined Kind = iota // a band around Y; points are joined
+	Barred             // an interval around Y, at each point; points are joined
+	Across             // an interval around X, at each point
+	Bars               // a bar from 0 to Y, along x
+	Span               // a stretch of x, over the whole height, with a line at X
+)
+
+// Curve is points in the order of x, of which some may be missing: NaN.
+type Curve struct {
+	Name string // in the legend
+	Style
+	X, Y      []float64
+	Low, High []float64 // see Kind; nil or NaN: none
+	Kind      Kind
+	Hollow    []bool   // points with open markers; nil: as Style has it
+	Texts     []string // said of points, beside their numbers; nil: nothing
+	small     bool     // in a small panel
+}
+
+// Legend is a line of entries, broken where it is longer than the figure is wide.
+type Legend struct {
+	Title   string
+	Entries []Entry
+}
+
+// Entry is a style with what it stands for.
+type Entry struct {
+	Label string
+	Style
+}
+
+// Sizes on paper: a figure is as wide as a page's text.
+const (
+	textWidth    = 7.2 * vg.Inch
+	rowHeight    = 1.85 * vg.Inch
+	titleRoom    = vg.Length(11)
+	titleSize    = vg.Length(8.5)
+	labelSize    = vg.Length(8.5)
+	tickSize     = vg.Length(7.5)
+	legendSize   = vg.Length(8)
+	legendLine   = vg.Length(12)
+	lineWidth    = vg.Length(1.2)
+	markerRadius = vg.Length(2.1)
+	sampleWidth  = vg.Length(22)
+)
+
+func sans(size vg.Length) font.Font {
+	return font.Font{Typeface: "Liberation", Variant: "Sans", Size: size}
+}
+
+func textStyle(size vg.Length) text.Style {
+	return text.Style{Color: color.Black, Font: sans(size), Handler: handler(), YAlign: draw.YCenter}
+}
+
+func (d Figure) size() (w, h vg.Length) {
+	w = cmp.Or(d.Width, textWidth)
+	h = cmp.Or(d.Height, rowHeight)*vg.Length(len(d.Panels)) + 4
+	for _, l := range d.Legends {
+		h += legendLine * vg.Length(len(l.lines(w)))
+	}
+	return w, h + 4
+}
+
+// Encode draws the figure in a format of [Formats]; dpi is of PNG.
+func (d Figure) Encode(format string, dpi int) ([]byte, error) {
+	w, h := d.size()
+	return render(format, w, h, dpi, d.paint)
+}
+
+func (d Figure) paint(c draw.Canvas) {
+	bottom := c.Min.Y + 4
+	for _, l := range slices.Backward(d.Legends) {
+		for _, line := range slices.Backward(l.lines(c.Max.X - c.Min.X)) {
+			line.paint(c, bottom+legendLine/2)
+			bottom += legendLine
+		}
+	}
+	cols := 0
+	for _, row := range d.Panels {
+		cols = max(cols, len(row))
+	}
+	plots := make([][]*plot.Plot, len(d.Panels))
+	for i, row := range d.Panels {
+		plots[i] = make([]*plot.Plot, cols)
+		for j, p := range row {
+			plots[i][j] = d.plot(p, cols, d.OwnY || j == 0)
+		}
+	}
+	area := draw.Crop(c, 2, -6, bottom-c.Min.Y, -4)
+	tiles := draw.Tiles{Rows: len(d.Panels), Cols: cols, PadX: 5, PadY: 7, PadTop: titleRoom}
+	if len(d.Panels) > 1 && d.Panels[1][0].Title != "" {
+		tiles.PadY += titleRoom
+	}
+	title := textStyle(titleSize)
+	title.XAlign, title.YAlign = draw.XCenter, draw.YBottom
+	at := plot.Align(plots, tiles, area)
+	for i, row := range d.Panels {
+		for j, p := range row {
+			plots[i][j].Draw(at[i][j])
+			axes := plots[i][j].DataCanvas(at[i][j])
+			c.FillText(title, vg.Point{X: axes.Center().X, Y: axes.Max.Y + 5}, p.Title)
+		}
+	}
+}
+
+// Axis is the range of an axis, with a margin, and its ticks.
+type Axis struct {
+	Min, Max float64
+	Log      bool
+	Ticks    []plot.Tick
+}
+
+// At is where a value is, of a range from 0 to 1.
+func (a Axis) At(v float64) float64 {
+	if a.Log {
+		return math.Log(v/a.Min) / math.Log(a.Max/a.Min)
+	}
+	return (v - a.Min) / (a.Max - a.Min)
+}
+
+// Axes are those of one of the figure's panels, with at most so many ticks. Panels share the range of y unless OwnY.
+func (d Figure) Axes(p *Panel, mostX, mostY int) (x, y Axis) {
+	x, y = newAxis(p.LogX), newAxis(p.LogY)
+	for _, c := range p.Curves {
+		for i := range c.X {
+			low, high := c.ends(i)
+			x.hold(c.X[i])
+			if c.Kind >= Across {
+				x.hold(low, high)
+			}
+		}
+	}
+	all := []*Panel{p}
+	if !d.OwnY {
+		all = slices.Concat(d.Panels...)
+	}
+	bars := false
+	for _, p := range all {
+		for _, c := range p.Curves {
+			bars = bars || c.Kind == Bars
+			for i := range c.Y {
+				if low, high := c.ends(i); c.Kind <= Barred && finite(low) {
+					y.hold(low, high)
+				} else if c.Kind != Span {
+					y.hold(c.Y[i])
+				}
+			}
+		}
+	}
+	x.widen()
+	x.Ticks = x.marks(ticks{most: mostX, labels: true, whole: p.Whole})
+	if p.At != nil {
+		x.Ticks = nil
+		for _, v := range p.At {
+			x.Ticks = append(x.Ticks, plot.Tick{Value: v, Label: Label(v)})
+		}
+	}
+	if p.Lines != nil {
+		y = Axis{Min: .4 - float64(len(p.Lines)), Max: .6}
+		for i, name := range p.Lines {
+			y.Ticks = append(y.Ticks, plot.Tick{Value: -float64(i), Label: name})
+		}
+		return x, y
+	}
+	if bars {
+		y.hold(0)
+	}
+	y.widen()
+	if bars {
+		y.Min = 0
+	}
+	y.Ticks = y.marks(ticks{most: mostY, labels: true})
+	return x, y
+}
+
+func newAxis(log bool) Axis { return Axis{Min: math.Inf(1), Max: math.Inf(-1), Log: log} }
+
+// hold widens a range to hold values, if they can be drawn.
+func (a *Axis) hold(values ...float64) {
+	for _, v := range values {
+		if finite(v) && (v > 0 || !a.Log) {
+			a.Min, a.Max = math.Min(a.Min, v), math.Max(a.Max, v)
+		}
+	}
+}
+
+// widen widens a range by a part, an empty one to something.
+func (a *Axis) widen() {
+	switch {
+	case a.Log && !(a.Min <= a.Max):
+		a.Min, a.Max = 1, 10
+	case a.Log:
+		pad := max(1.05, math.Pow(a.Max/a.Min, .04))
+		a.Min, a.Max = a.Min/pad, a.Max*pad
+	default:
+		a.Min, a.Max = margin(a.Min, a.Max)
+	}
+}
+
+// marks are the ticks of an axis: at 1, 2 and 5 times powers of ten where it is logarithmic.
+func (a Axis) marks(t ticks) (out []plot.Tick) {
+	if !a.Log {
+		return t.Ticks(a.Min, a.Max)
+	}
+	for _, of := range [][]float64{{1, 2, 5}, {1, 3}, {1}} {
+		out = nil
+		for e := math.Floor(math.Log10(a.Min)); e <= math.Log10(a.Max); e++ {
+			for _, m := range of {
+				if v := m * math.Pow(10, e); v >= a.Min && v <= a.Max {
+					out = append(out, plot.Tick{Value: v, Label: Label(v)})
+				}
+			}
+		}
+		if len(out) <= t.most {
+			break
+		}
+	}
+	return out
+}
+
+// margin widens a range by a part, an empty one to something.
+func margin(lo, hi float64) (float64, float64) {
+	if !(lo <= hi) {
+		return 0, 1
+	}
+	pad := .04 * (hi - lo)
+	if pad < 1e-12*math.Max(1, math.Abs(hi)) {
+		pad = math.Max(.05, .05*math.Abs(hi))
+	}
+	return lo - pad, hi + pad
+}
+
+// plot makes gonum's plot of a panel, with the ticks' numbers at the y axis only if
+// labelled.
+func (d Figure) plot(p *Panel, cols int, labelled bool) *plot.Plot {
+	g := plot.New()
+	labels := 6
+	if cols > 3 {
+		labels = 3
+	}
+	x, y := d.Axes(p, labels, 7)
+	for _, a := range []struct {
+		of *plot.Axis
+		as Axis
+	}{{&g.X, x}, {&g.Y, y}} {
+		a.of.Label.TextStyle.Handler = handler()
+		a.of.Label.TextStyle.Font, a.of.Tick.Label.Font = sans(labelSize), sans(tickSize)
+		a.of.Padding, a.of.Tick.Length, a.of.Label.Padding = 0, 2.5, 1
+		a.of.Width, a.of.Tick.Width = .6, .6
+		a.of.Min, a.of.Max = a.as.Min, a.as.Max
+		if a.as.Log {
+			a.of.Scale = plot.LogScale{}
+		}
+		a.of.Tick.Marker = plot.ConstantTicks(a.as.Ticks)
+	}
+	g.X.Label.Text = p.X
+	if p.Lines != nil {
+		g.Y.Tick.Length = 0
+	}
+	if labelled {
+		g.Y.Label.Text = p.Y
+	} else {
+		bare := slices.Clone(y.Ticks)
+		for i := range bare {
+			bare[i].Label = ""
+		}
+		g.Y.Tick.Marker = plot.ConstantTicks(bare)
+	}
+	g.Add(frame{lines: p.Lines != nil})
+	for _, c := range p.Curves {
+		c.small = cols > 3
+		g.Add(painter{c, p})
+	}
+	return g
+}
+
+// ticks are at multiples of 1, 2 or 5 times a power of ten, at most so many in the
+// range.
+type ticks struct {
+	most   int
+	labels bool
+	whole  bool // whole numbers alone
+}
+
+func (t ticks) Ticks(lo, hi float64) []plot.Tick {
+	step := math.Pow(10, math.Floor(math.Log10((hi-lo)/float64(t.most))))
+	if t.whole {
+		step = math.Max(1, step)
+	}
+	for i := 0; math.Floor(hi/step)-math.Ceil(lo/step)+1 > float64(t.most); i++ {
+		step *= []float64{2, 2.5, 2}[i%3] // 1, 2, 5, 10
+	}
+	var out []plot.Tick
+	for k := math.Ceil(lo / step); k*step <= hi; k++ {
+		tick := plot.Tick{Value: k * step}
+		if t.labels {
+			tick.Label = Label(k * step)
+		}
+		out = append(out, tick)
+	}
+	return out
+}
+
+// Label writes a number with a minus sign, and none before zero.
+func Label(x float64) string {
+	return strings.Replace(strconv.FormatFloat(x+0, 'g', 6, 64), "-", "−", 1)
+}
+
+// frame is a pale grid behind the curves.
+type frame struct{ lines bool }
+
+func (f frame) Plot(c draw.Canvas, p *plot.Plot) {
+	line := draw.LineStyle{Color: color.Gray{225}, Width: .4}
+	tx, ty := p.Transforms(&c)
+	for _, t := range p.X.Tick.Marker.Ticks(p.X.Min, p.X.Max) {
+		c.StrokeLine2(line, tx(t.Value), c.Min.Y, tx(t.Value), c.Max.Y)
+	}
+	if f.lines {
+		return
+	}
+	for _, t := range p.Y.Tick.Marker.Ticks(p.Y.Min, p.Y.Max) {
+		c.StrokeLine2(line, c.Min.X, ty(t.Value), c.Max.X, ty(t.Value))
+	}
+}
+
+// ends are Low and High at a point: of a joined curve Y where there are none, else NaN.
+func (c Curve) ends(i int) (low, high float64) {
+	if i < len(c.Low) && i < len(c.High) && finite(c.Low[i]) && finite(c.High[i]) {
+		return c.Low[i], c.High[i]
+	}
+	if c.Kind <= Barred {
+		return c.Y[i], c.Y[i]
+	}
+	return math.NaN(), math.NaN()
+}
+
+// Drawn reports that a point is there to be drawn.
+func (p *Panel) Drawn(c Curve, i int) bool {
+	return finite(c.X[i]) && finite(c.Y[i]) && (c.X[i] > 0 || !p.LogX) && (c.Y[i] > 0 || !p.LogY)
+}
+
+// Runs are the stretches of a curve without missing points, [from, to).
+func (p *Panel) Runs(c Curve) (runs [][2]int) {
+	for i := range c.Y {
+		switch n := len(runs); {
+		case !p.Drawn(c, i):
+		case n > 0 && runs[n-1][1] == i:
+			runs[n-1][1]++
+		default:
+			runs = append(runs, [2]int{i, i + 1})
+		}
+	}
+	return runs
+}
+
+// Ends are Low and High at a point, within an axis; NaN: there are none.
+func (c Curve) Ends(i int, a Axis) (low, high float64) {
+	low, high = c.ends(i)
+	return math.Max(a.Min, math.Min(a.Max, low)), math.Max(a.Min, math.Min(a.Max, high))
+}
+
+// painter is a curve in a panel.
+type painter struct {
+	Curve
+	panel *Panel
+}
+
+// Plot implements plot.Plotter: the band below the line below the markers, broken
+// where a value is missing.
+func (c painter) Plot(da draw.Canvas, p *plot.Plot) {
+	tx, ty := p.Transforms(&da)
+	xs, ys := Axis{Min: p.X.Min, Max: p.X.Max}, Axis{Min: p.Y.Min, Max: p.Y.Max}
+	size := vg.Length(1)
+	if c.small {
+		size = .75
+	}
+	for _, run := range c.panel.Runs(c.Curve) {
+		var line, upper, lower []vg.Point
+		for i := run[0]; i < run[1]; i++ {
+			x, y := tx(c.X[i]), ty(c.Y[i])
+			line = append(line, vg.Point{X: x, Y: y})
+			switch low, high := c.ends(i); {
+			case c.Kind == Bars && finite(low):
+				pale := c.Color
+				pale.A = 200
+				da.SetColor(pale)
+				da.Fill(polygon([]vg.Point{{X: tx(low), Y: ty(0)}, {X: tx(high), Y: ty(0)}, {X: tx(high), Y: y}, {X: tx(low), Y: y}}))
+			case c.Kind == Span:
+				if finite(low) {
+					da.SetColor(color.Gray{228})
+					da.Fill(polygon([]vg.Point{{X: tx(low), Y: da.Min.Y}, {X: tx(high), Y: da.Min.Y}, {X: tx(high), Y: da.Max.Y}, {X: tx(low), Y: da.Max.Y}}))
+				}
+				da.StrokeLine2(c.line(size), x, da.Min.Y, x, da.Max.Y)
+			case c.Kind == Across && finite(low):
+				low, high = c.Ends(i, xs)
+				da.StrokeLine2(c.line(size), tx(low), y, tx(high), y)
+			case c.Kind <= Barred:
+				low, high = c.Ends(i, ys)
+				lower, upper = append(lower, vg.Point{X: x, Y: ty(low)}), append(upper, vg.Point{X: x, Y: ty(high)})
+				if c.Kind == Barred {
+					da.StrokeLine2(draw.LineStyle{Color: c.Color, Width: .8}, x, ty(low), x, ty(high))
+				}
+			}
+		}
+		if c.Kind == Bars || c.Kind == Span {
+			continue
+		}
+		if c.Kind == Joined {
+			c.paintBand(da, lower, upper)
+		}
+		if len(line) == 1 && c.Marker == NoMarker { // a level, at one x
+			line = []vg.Point{{X: da.Min.X, Y: line[0].Y}, {X: da.Max.X, Y: line[0].Y}}
+		}
+		if c.Kind != Across {
+			da.StrokeLines(c.line(size), line)
+		}
+		for i, pt := range line {
+			s := c.Style
+			if at := run[0] + i; at < len(c.Hollow) {
+				s.Open = c.Hollow[at]
+			}
+			s.paintMarker(da, pt, size)
+		}
+	}
+}
+
+// paintBand fills between two lines; over a single point it is a bar.
+func (c Curve) paintBand(da draw.Canvas, lower, upper []vg.Point) {
+	pale := c.Color
+	pale.A = 46
+	if len(lower) == 1 && upper[0].Y > lower[0].Y {
+		da.StrokeLine2(draw.LineStyle{Color: c.Color, Width: .8}, lower[0].X, lower[0].Y, upper[0].X, upper[0].Y)
+		return
+	}
+	if slices.Equal(lower, upper) {
+		return
+	}
+	slices.Reverse(lower)
+	da.SetColor(pale)
+	da.Fill(polygon(append(upper, lower...)))
+}
+
+// line is the style of the curve's line, in parts of its usual width.
+func (s Style) line(size vg.Length) draw.LineStyle {
+	return draw.LineStyle{Color: s.Color, Width: cmp.Or(s.Width, lineWidth) * size, Dashes: s.Dashes}
+}
+
+// paintMarker draws the marker with a white rim, which keeps markers apart that lie
+// on one another.
+func (s Style) paintMarker(c draw.Canvas, at vg.Point, size vg.Length) {
+	if s.Marker.Corners < 0 {
+		return
+	}
+	path := s.Marker.outline(at, markerRadius*size)
+	var fill, rim color.Color = s.Color, color.White
+	width := vg.Length(.35)
+	if s.Open {
+		fill, rim, width = rim, fill, .8
+	}
+	c.SetColor(fill)
+	c.Fill(path)
+	c.SetLineStyle(draw.LineStyle{Color: rim, Width: width})
+	c.Stroke(path)
+}
+
+const legendGap = vg.Length(12)
+
+func (l Legend) widthOf(e Entry) vg.Length {
+	return sampleWidth + 4 + textStyle(legendSize).Width(e.Label) + legendGap
+}
+
+func (l Legend) titleWidth() vg.Length {
+	if l.Title == "" {
+		return 0
+	}
+	return textStyle(legendSize).Width(l.Title) + legendGap
+}
+
+// lines breaks the legend into as few lines as fit into a width, of about the same
+// length.
+func (l Legend) lines(width vg.Length) []Legend {
+	out := l.fill(width)
+	for w := width - 10; w > 0; w -= 10 {
+		narrow := l.fill(w)
+		if len(narrow) != len(out) {
+			break
+		}
+		out = narrow
+	}
+	return out
+}
+
+func (l Legend) fill(width vg.Length) []Legend {
+	out := []Legend{{Title: l.Title}}
+	used := l.titleWidth()
+	for _, e := range l.Entries {
+		last := &out[len(out)-1]
+		if used+l.widthOf(e) > width && len(last.Entries) > 0 {
+			out = append(out, Legend{})
+			last, used = &out[len(out)-1], 0
+		}
+		last.Entries = append(last.Entries, e)
+		used += l.widthOf(e)
+	}
+	return out
+}
+
+// paint draws a line of the legend, centred around y.
+func (l Legend) paint(c draw.Canvas, y vg.Length) {
+	width := l.titleWidth() - legendGap
+	for _, e := range l.Entries {
+		width += l.widthOf(e)
+	}
+	sty := textStyle(legendSize)
+	x := max(c.Min.X+2, c.Center().X-width/2)
+	if l.Title != "" {
+		c.FillText(sty, vg.Point{X: x, Y: y}, l.Title)
+		x += l.titleWidth()
+	}
+	for _, e := range l.Entries {
+		c.StrokeLine2(e.line(1), x, y, x+sampleWidth, y)
+		e.paintMarker(c, vg.Point{X: x + sampleWidth/2, Y: y}, 1)
+		c.FillText(sty, vg.Point{X: x + sampleWidth + 4, Y: y}, e.Label)
+		x += l.widthOf(e)
+	}
+}
+
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
