@@ -86,9 +86,6 @@ is no signature, so trust the file as much as whoever could write it.
 				return err
 			}
 			f.known(p)
-			if low, high := p.File().RewardMin, p.File().RewardMax; !f.scaled() && (low != 0 || high != 1) {
-				f.scale(low, high)
-			}
 			if t, err := pipeline.TrainingOf(p.File()); err == nil {
 				o.Delta = cmp.Or(o.Delta, t.Delta)
 			}

@@ -198,10 +198,14 @@ func evaluate(cmd *cobra.Command, estimators []ope.Estimator, f evaluateFlags, p
 // want.
 func (f *evaluateFlags) read(cmd *cobra.Command, o *ope.Options, paths []string) (_ *logs.Log, targets []ope.Target, err error) {
 	path := strings.Join(paths, ", ")
-	for _, arg := range f.targets { // a policy file knows the log's names of columns
+	told := f.scaled()
+	for _, arg := range f.targets { // a policy file knows the log's names of columns, and the range of its rewards
 		if name := arg[strings.Index(arg, "=")+1:]; filepath.Ext(name) == ".json" {
 			if p, err := policyfile.Load(name); err == nil { // else it is told where it is opened
 				f.before(p)
+				if low, high := p.File().RewardMin, p.File().RewardMax; !told && f.ranged && (low != f.RewardMin || high != f.RewardMax) {
+					return nil, nil, fmt.Errorf("--target %s: its rewards are from %v to %v, those of another target from %v to %v: say by --reward-min and --reward-max what the log's are", arg, low, high, f.RewardMin, f.RewardMax)
+				}
 			}
 		}
 	}
@@ -220,7 +224,7 @@ func (f *evaluateFlags) read(cmd *cobra.Command, o *ope.Options, paths []string)
 	if found.Severity == inspect.Unusable && !f.force {
 		return nil, nil, fmt.Errorf("%s is unusable: see opl inspect; --force goes on anyway", path)
 	}
-	o.Notes = remarks(log, found, f.readFlags)
+	o.Notes = remarks(log, found)
 	if targets, err = openTargets("target", f.targets, log); err != nil {
 		return nil, nil, err
 	}
@@ -311,16 +315,13 @@ func (f evaluateFlags) predict(ctx context.Context, o *ope.Options, log *logs.Lo
 }
 
 // remarks are what the reading and the inspection leave to be said.
-func remarks(log *logs.Log, found inspect.Report, f readFlags) []string {
+func remarks(log *logs.Log, found inspect.Report) []string {
 	var notes []string
 	if n := log.Skipped; n > 0 {
 		notes = append(notes, fmt.Sprintf("%d rows were left out: all of this, guarantees too, speaks of the rows kept", n))
 	}
 	if log.Estimates != nil {
 		notes = append(notes, log.Estimates.String())
-	}
-	if f.scaled() {
-		notes = append(notes, fmt.Sprintf("a value v stands for the reward %v + %v v", f.RewardMin, f.RewardMax-f.RewardMin))
 	}
 	var doubts []string
 	for _, d := range found.Findings {

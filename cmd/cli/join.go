@@ -72,7 +72,7 @@ log: it says how many were dropped, and nothing is guaranteed on it. Give
 	fl.StringVar(&f.duplicates, "duplicates", "error", "of ids that come more than once, take the first or the last, or error")
 	fl.StringVar(&f.policy, "policy", "", "join the decisions of this policy alone: its file, or its hash or how that begins")
 	fl.StringVar(&f.catalogue, "catalogue", "", "join the decisions among this catalogue alone: its file, or its hash or how that begins")
-	fl.Float64Var(&f.min, "reward-min", 0, "least possible reward")
+	fl.Float64Var(&f.min, "reward-min", 0, "least possible reward, which is written as it is")
 	fl.Float64Var(&f.max, "reward-max", 1, "largest possible reward")
 	return cmd
 }
@@ -137,7 +137,7 @@ func joinLogs(stdout io.Writer, served []string, rewards string, f joinFlags) (e
 	if err != nil {
 		return err
 	}
-	w, err := logs.Create(f.out, logs.WriterOptions{Actions: log.Actions, Catalogue: log.Catalogue, Unrewarded: o.Missing == nil && log.Missing(r) > 0})
+	w, err := logs.Create(f.out, logs.WriterOptions{Actions: log.Actions, Catalogue: log.Catalogue, Unrewarded: o.Missing == nil && log.Missing(r) > 0, RewardMin: f.min, RewardMax: f.max})
 	if err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
@@ -168,6 +168,9 @@ func printSummary(w io.Writer, s join.Summary, f joinFlags) {
 		fmt.Fprintf(w, "%8d by policy %.12s\n", p.Rows, p.Policy)
 	}
 	fmt.Fprintf(w, "%8d written to %s; mean reward where there is one: %.4g\n", s.Joined, f.out, s.MeanReward)
+	if f.min != 0 || f.max != 1 {
+		fmt.Fprintf(w, "         rewards are as they were: read the log by --reward-min %v --reward-max %v, which a policy file that was learned so brings\n", f.min, f.max)
+	}
 	for _, c := range []struct {
 		n    int
 		what string

@@ -59,9 +59,6 @@ speaks against the claim, 3 if it is refuted, and 1 after an error.
 				}
 			}
 			f.known(p)
-			if low, high := p.File().RewardMin, p.File().RewardMax; !f.scaled() && (low != 0 || high != 1) {
-				f.scale(low, high)
-			}
 			log, err := f.open(cmd.Context(), args[1])
 			if err != nil {
 				return err
@@ -74,11 +71,18 @@ speaks against the claim, 3 if it is refuted, and 1 after an error.
 			if err != nil {
 				return fmt.Errorf("%s: %w", args[1], err)
 			}
+			u := log.Units()
+			if cmd.Flags().Changed("claim") {
+				of = (claim - u.Low) / u.Span()
+				if !(of >= 0 && of < 1) {
+					return fmt.Errorf("--claim %v: want one in [%v, %v)", claim, u.Low, u.High)
+				}
+			}
 			w, err := certify.Monitor(rewards, of)
 			if err != nil {
 				return fmt.Errorf("--claim: %w", err)
 			}
-			if err := writeWatch(cmd.OutOrStdout(), format, w, p, rows, delta); err != nil {
+			if err := writeWatch(cmd.OutOrStdout(), format, w, u, p, rows, delta); err != nil {
 				return err
 			}
 			if w.Refuted(delta) {
@@ -88,7 +92,7 @@ speaks against the claim, 3 if it is refuted, and 1 after an error.
 		},
 	}
 	fl := cmd.Flags()
-	fl.Float64Var(&claim, "claim", 0, "mean reward in [0, 1) that is claimed (default: the guarantee in the file)")
+	fl.Float64Var(&claim, "claim", 0, "mean reward that is claimed, in the log's units (default: the guarantee in the file)")
 	fl.Float64Var(&delta, "delta", 0.05, "probability δ of refuting a true claim, at any time")
 	fl.StringVar(&format, "format", format, "output: text, json")
 	f.add(fl)
@@ -160,7 +164,8 @@ func rewardsOf(log *logs.Log, p *policyfile.Policy) (rewards []float64, rows int
 	return rewards, len(of), nil
 }
 
-func writeWatch(out io.Writer, format string, w certify.Watch, p *policyfile.Policy, rows int, delta float64) error {
+func writeWatch(out io.Writer, format string, w certify.Watch, u logs.Units, p *policyfile.Policy, rows int, delta float64) error {
+	w.Mean, w.SE, w.Claim = u.At(w.Mean), w.SE*u.Span(), u.At(w.Claim)
 	if format == "json" {
 		e := json.NewEncoder(out)
 		e.SetIndent("", "  ")

@@ -175,7 +175,7 @@ func mergeParts(cmd *cobra.Command, kind string, paths []string, out, format str
 		if err != nil {
 			return fmt.Errorf("merge: %w", err)
 		}
-		result, print = r, func() error { return r.Write(stdout, table.Format(format)) }
+		result, print = r.InUnits(), func() error { return r.Write(stdout, table.Format(format)) }
 	default:
 		return fmt.Errorf("merge: %s is of no command whose parts can be merged", paths[0])
 	}

@@ -238,6 +238,9 @@ func writable(flag, path string, read ...string) error {
 		return nil
 	}
 	wrong := func(why string) error { return fmt.Errorf("--%s %s: %s", flag, path, why) }
+	if path == "-" {
+		return wrong("want the name of a file: nothing but reports goes to standard output")
+	}
 	if folder, err := os.Stat(filepath.Dir(path)); err != nil || !folder.IsDir() {
 		return wrong("there is no such folder")
 	}
@@ -265,10 +268,13 @@ func (f *readFlags) known(p *policyfile.Policy) {
 	f.before(p)
 }
 
-// before takes the names of columns from a policy's file, for what is not given.
+// before takes the names of columns and the range of rewards from a policy's file, for what is not given.
 func (f *readFlags) before(p *policyfile.Policy) {
 	if f.ColumnsBefore == nil {
 		f.ColumnsBefore = p.File().Columns
+	}
+	if low, high := p.File().RewardMin, p.File().RewardMax; !f.scaled() && (low != 0 || high != 1) {
+		f.scale(low, high)
 	}
 }
 

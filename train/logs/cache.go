@@ -2,6 +2,7 @@ package logs
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -285,7 +286,7 @@ func open(ctx context.Context, path string, o *Options) (*Log, error) {
 			return nil, err
 		}
 		if b.table != nil {
-			if err := b.table.absent(b); err != nil { // of a format without a header
+			if err := cmp.Or(b.table.absent(b), b.table.uncategorized(o, catalogue)); err != nil { // of a format without a header
 				return nil, err
 			}
 		}

@@ -25,6 +25,7 @@ var okabeIto = []color.Color{
 // policy, beside the on-policy value of the logging policy. Hollow marks are
 // biased estimators, which the legend says. The format is png, svg or pdf.
 func (r Result) Plot(w io.Writer, format string) error {
+	r = r.InUnits()
 	var names, labels []string // labels have hyperparameters that all policies share
 	for _, p := range r.Policies {
 		for _, e := range p.Estimates {

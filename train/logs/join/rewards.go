@@ -20,7 +20,7 @@ type reward struct {
 }
 
 // ReadRewards reads a file of rewards, see [logs.OpenRows]: columns decision_id and reward
-// (others are left alone), or JSON Lines with the fields of these names and no others. An
+// (others are left alone), or JSON Lines with the fields of these names and no others. True is the reward 1, false 0, as in logs; an
 // empty or null reward is none.
 func ReadRewards(path string, d Duplicates) (_ *Rewards, err error) {
 	rows, err := logs.OpenRows(path)
@@ -49,14 +49,10 @@ func ReadRewards(path string, d Duplicates) (_ *Rewards, err error) {
 				continue
 			}
 		}
-		text, err := rows.Text(value)
-		if err != nil {
-			return nil, err
-		}
-		if text == "" {
+		if text, err := rows.Text(value); err == nil && text == "" {
 			continue
 		}
-		v, err := rows.Number(value)
+		v, err := rows.Reward(value)
 		if err != nil {
 			return nil, err
 		}
