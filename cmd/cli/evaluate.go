@@ -178,11 +178,18 @@ func evaluate(cmd *cobra.Command, estimators []ope.Estimator, f evaluateFlags, p
 		}
 		return f.part.write(cmd, "evaluate", p)
 	}
+	show := newStages(cmd.ErrOrStderr(), "estimating")
 	result, err := ope.Evaluate(log, targets, o)
+	show.stop()
 	if err != nil {
 		return err
 	}
-	if err := result.Write(cmd.OutOrStdout(), table.Format(f.format)); err != nil {
+	if f.format == string(table.JSON) {
+		err = writeAnswer(cmd.OutOrStdout(), "evaluate", result.InUnits(), nil)
+	} else {
+		err = result.Write(cmd.OutOrStdout(), table.Format(f.format))
+	}
+	if err != nil {
 		return err
 	}
 	if f.plot != "" {
@@ -209,6 +216,9 @@ func (f *evaluateFlags) read(cmd *cobra.Command, o *ope.Options, paths []string)
 			}
 		}
 	}
+	show := newStages(cmd.ErrOrStderr(), "reading "+path)
+	defer func() { show.stop() }()
+	f.Progress = show.read
 	log, err := f.together(cmd.Context(), paths)
 	if err != nil {
 		return nil, nil, err
@@ -218,13 +228,16 @@ func (f *evaluateFlags) read(cmd *cobra.Command, o *ope.Options, paths []string)
 			log.Close()
 		}
 	}()
+	show.next("inspecting")
 	o.Judge = provenance.Within(log, f.gamma)
 	found := o.Judge.Found()
+	show.stop()
 	fmt.Fprintf(cmd.ErrOrStderr(), "opl: %s: %s\n", path, found.Summary())
 	if found.Severity == inspect.Unusable && !f.force {
 		return nil, nil, fmt.Errorf("%s is unusable: see opl inspect; --force goes on anyway", path)
 	}
 	o.Notes = remarks(log, found)
+	show = newStages(cmd.ErrOrStderr(), "reading the targets")
 	if targets, err = openTargets("target", f.targets, log); err != nil {
 		return nil, nil, err
 	}
@@ -232,6 +245,7 @@ func (f *evaluateFlags) read(cmd *cobra.Command, o *ope.Options, paths []string)
 		return nil, nil, err
 	}
 	if slices.ContainsFunc(o.Estimators, reads) && !slices.ContainsFunc(targets, func(t ope.Target) bool { return t.Row == nil }) {
+		show.next("learning a model of the reward")
 		err = f.predict(cmd.Context(), o, log)
 	}
 	return log, targets, err

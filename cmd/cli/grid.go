@@ -232,7 +232,7 @@ func commandLine(cmd *cobra.Command) string {
 			value = strings.Trim(value, "[]")
 		}
 		switch {
-		case slices.Contains([]string{"jobs", "out", "data", "pdf"}, f.Name):
+		case slices.Contains([]string{"jobs", "out", "data", "pdf", "quiet"}, f.Name):
 		case f.Value.Type() == "bool":
 			parts = append(parts, "--"+f.Name)
 		default:

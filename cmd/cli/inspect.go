@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"io"
 	"math"
 
 	"github.com/spf13/cobra"
@@ -33,30 +32,31 @@ The exit status is 0 if all is fine, 3 if the log is doubtful, 4 if it is unusab
   opl inspect --preset obd bts.csv.gz --format json`,
 		Args: operands("a file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			write, known := map[string]func(inspect.Report, io.Writer) error{
-				"text": inspect.Report.WriteText, "json": inspect.Report.WriteJSON}[format]
-			if !known {
-				return fmt.Errorf("--format %s: want text or json", format)
+			if err := textOrJSON(format); err != nil {
+				return err
 			}
 			if !(gamma >= 1) || math.IsInf(gamma, 1) {
 				return fmt.Errorf("--propensity-error %v: want a number of at least 1", gamma)
 			}
+			show := newStages(cmd.ErrOrStderr(), "reading "+args[0])
+			defer show.stop()
+			f.Progress = show.read
 			log, err := f.open(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
 			defer log.Close()
+			show.next("inspecting")
 			report := inspect.Within(log, gamma)
-			if err := write(report, cmd.OutOrStdout()); err != nil {
+			show.stop()
+			end := map[inspect.Severity]error{inspect.Doubtful: exitStatus(notShown), inspect.Unusable: exitStatus(nothing)}[report.Severity]
+			if format == "json" {
+				return writeAnswer(cmd.OutOrStdout(), "inspect", report, end)
+			}
+			if err := report.WriteText(cmd.OutOrStdout()); err != nil {
 				return err
 			}
-			switch report.Severity {
-			case inspect.Doubtful:
-				return exitStatus(notShown)
-			case inspect.Unusable:
-				return exitStatus(nothing)
-			}
-			return nil
+			return end
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", format, "output: text, json")

@@ -29,6 +29,7 @@ type joinFlags struct {
 	bad        string
 	overwrite  bool
 	min, max   float64
+	format     string
 }
 
 func joinCommand() *cobra.Command {
@@ -61,7 +62,7 @@ log: it says how many were dropped, and nothing is guaranteed on it. Give
 		RunE: func(cmd *cobra.Command, args []string) error {
 			last := len(args) - 1
 			served := slices.DeleteFunc(slices.Clone(args[:last]), func(path string) bool { return strings.HasSuffix(path, ".torn") })
-			return joinLogs(cmd.OutOrStdout(), served, args[last], f)
+			return joinLogs(cmd, served, args[last], f)
 		},
 	}
 	fl := cmd.Flags()
@@ -72,13 +73,17 @@ log: it says how many were dropped, and nothing is guaranteed on it. Give
 	fl.StringVar(&f.duplicates, "duplicates", "error", "of ids that come more than once, take the first or the last, or error")
 	fl.StringVar(&f.policy, "policy", "", "join the decisions of this policy alone: its file, or its hash or how that begins")
 	fl.StringVar(&f.catalogue, "catalogue", "", "join the decisions among this catalogue alone: its file, or its hash or how that begins")
+	fl.StringVar(&f.format, "format", "text", "output: text, json")
 	fl.Float64Var(&f.min, "reward-min", 0, "least possible reward, which is written as it is")
 	fl.Float64Var(&f.max, "reward-max", 1, "largest possible reward")
 	return cmd
 }
 
-func joinLogs(stdout io.Writer, served []string, rewards string, f joinFlags) (err error) {
+func joinLogs(cmd *cobra.Command, served []string, rewards string, f joinFlags) (err error) {
 	o := join.Options{Duplicates: join.Duplicates(f.duplicates), Min: f.min, Max: f.max}
+	if err := textOrJSON(f.format); err != nil {
+		return err
+	}
 	if f.out == "" {
 		return errors.New("--out: say where to write the log")
 	}
@@ -128,11 +133,14 @@ func joinLogs(stdout io.Writer, served []string, rewards string, f joinFlags) (e
 		defer func() { err = errors.Join(err, file.Commit()) }()
 		bad = file
 	}
+	show := newStages(cmd.ErrOrStderr(), "reading "+strings.Join(served, ", "))
+	defer show.stop()
 	log, err := join.Open(served, o.Duplicates, bad)
 	if err != nil {
 		return err
 	}
 	defer log.Close()
+	show.next("reading " + rewards)
 	r, err := join.ReadRewards(rewards, o.Duplicates)
 	if err != nil {
 		return err
@@ -141,6 +149,7 @@ func joinLogs(stdout io.Writer, served []string, rewards string, f joinFlags) (e
 	if err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
+	show.next("writing " + f.out)
 	s, err := log.Join(r, w.Write, o)
 	if err != nil {
 		return errors.Join(err, w.Abort())
@@ -158,7 +167,11 @@ func joinLogs(stdout io.Writer, served []string, rewards string, f joinFlags) (e
 	if err := w.Close(); err != nil {
 		return err
 	}
-	printSummary(stdout, s, f)
+	show.stop()
+	if f.format == "json" {
+		return writeAnswer(cmd.OutOrStdout(), "join", joinedOf(s, f), nil)
+	}
+	printSummary(cmd.OutOrStdout(), s, f)
 	return nil
 }
 

@@ -33,6 +33,7 @@ type trainFlags struct {
 	noUnit      bool
 	minESS      float64
 	curves      string
+	format      string
 	loggers     []string
 }
 
@@ -96,6 +97,7 @@ The exit status is 0 if the file was written.
 	fl.BoolVar(&f.noUnit, "no-unit", false, "features are not divided by their norm")
 	fl.IntVar(&f.o.Own, "own", 0, "times that an action must be logged to have a row of its own beside its features, of logs with offered sets or a catalogue; negative: none (default 100; 1 where actions have no features)")
 	fl.Float64Var(&f.minESS, "min-ess", 30, "stop when the weights are worth fewer rows than this; 0: never")
+	fl.StringVar(&f.format, "format", "text", "output: text, json")
 	fl.StringVar(&f.curves, "curves", "", "also write the learning curve to this `file` (.csv)")
 	fl.BoolVar(&f.o.Fresh, "fresh", false, "the log has no row that the file of --prior was learned from, where that cannot be seen")
 	fl.StringArrayVar(&f.loggers, "logged-by", nil, "the `file` of a policy that logged rows: what taught it had a part in what is learned; may be repeated")
@@ -111,7 +113,10 @@ func trainPolicy(cmd *cobra.Command, lib library.Library, f trainFlags, path str
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(50) // large logs: memory before speed
 	}
+	reading := newStages(cmd.ErrOrStderr(), "reading "+path)
+	f.Progress = reading.read
 	log, err := f.open(cmd.Context(), path)
+	reading.stop()
 	if err != nil {
 		return err
 	}
@@ -140,6 +145,13 @@ func trainPolicy(cmd *cobra.Command, lib library.Library, f trainFlags, path str
 			return err
 		}
 	}
+	if f.format == "json" {
+		p, err := policyfile.Load(f.out)
+		if err != nil {
+			return err
+		}
+		return writeAnswer(cmd.OutOrStdout(), "train", trainedOf(learned, f.out, p.Hash()), nil)
+	}
 	if err := learned.WriteText(cmd.OutOrStdout()); err != nil {
 		return err
 	}
@@ -153,6 +165,9 @@ func trainPolicy(cmd *cobra.Command, lib library.Library, f trainFlags, path str
 
 func (f *trainFlags) options(cmd *cobra.Command, lib library.Library, log string) error {
 	changed := cmd.Flags().Changed
+	if err := textOrJSON(f.format); err != nil {
+		return err
+	}
 	switch {
 	case f.out == "":
 		return errors.New("--out: want the policy file to write")
