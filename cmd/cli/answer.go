@@ -6,12 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
+	"opl/train"
 	"opl/train/certify"
 	"opl/train/logs"
 	"opl/train/logs/join"
 	"opl/train/pipeline"
 	"opl/train/provenance"
+	"opl/train/report"
 )
 
 // answerVersion is of the form that commands answer in as JSON, docs/scripts.md. It grows when a field goes or changes its
@@ -143,6 +146,21 @@ type watched struct {
 	Delta   float64 `json:"delta"`
 	Logged  int     `json:"logged_rows"` // Rows are those or their groups
 	certify.Watch
+}
+
+// drawn is what plot, reproduce and run answer.
+type drawn struct {
+	Page        string           `json:"page"`
+	Results     int              `json:"results"`
+	Conclusions []report.Verdict `json:"conclusions"` // those that results speak of
+}
+
+func drawnOf(page string, recs []train.Record) drawn {
+	all := report.Verdicts(recs)
+	if !slices.ContainsFunc(all, func(v report.Verdict) bool { return v.Status != report.NotRun }) {
+		all = []report.Verdict{}
+	}
+	return drawn{page, len(recs), all}
 }
 
 // joined is what join answers.

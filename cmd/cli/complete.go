@@ -62,7 +62,7 @@ func completions(root *cobra.Command, lib library.Library) {
 		"interval":    namesOf(ope.Methods(), func(m ope.Method) (string, string) { return m.Name, m.About }),
 		"noise":       namesOf(lib.Noises, func(n library.Noise) (string, string) { return n.Name(), "" }).orQuadrature(),
 		"bench noise": {}, "policy": policies, "train policy": listedIn("softmax, gaussian"), "join policy": file, "export policy": file,
-		"format": formats, "inspect format": textual, "train format": textual, "certify format": textual, "join format": textual, "monitor format": textual,
+		"format": formats, "inspect format": textual, "train format": textual, "certify format": textual, "join format": textual, "plot format": textual, "reproduce format": textual, "run format": textual, "monitor format": textual,
 		"input-format": listedIn(logs.Formats()), "preset": listedIn(logs.Presets()),
 		"logging":        namesOf(bench.Loggings(), func(l bench.Logging) (string, string) { return l.Name, l.About }),
 		"logging-policy": uniform, "target": uniform, "logger": file, "logged-by": file, "prior": file.orFile("zero", "learned"),

@@ -63,9 +63,15 @@ func TestScriptsByJSON(t *testing.T) {
 	}
 	run("sh", "-c", strings.ReplaceAll(script, " --out policy.json", " --epochs 3 --out policy.json"))
 
+	paper, err := filepath.Abs("../../testdata/paper")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run("sh", "-c", "opl plot "+paper+" --out figures --format json > plot.json")
+
 	want := documented(t, string(page))
 	for file, command := range map[string]string{"inspect": "inspect", "train": "train", "again": "train", "certify": "certify",
-		"join": "join", "monitor": "monitor", "evaluate": "evaluate", "select": "select"} {
+		"join": "join", "monitor": "monitor", "evaluate": "evaluate", "select": "select", "plot": "plot"} {
 		text, err := os.ReadFile(filepath.Join(dir, file+".json"))
 		if err != nil {
 			t.Fatal(err)
@@ -128,9 +134,9 @@ func documented(t *testing.T, page string) map[string][]field {
 	for _, line := range strings.Split(page, "\n") {
 		switch {
 		case strings.HasPrefix(line, "Of every command"):
-			commands = []string{"inspect", "train", "certify", "evaluate", "select", "join", "monitor"}
+			commands = []string{"inspect", "train", "certify", "evaluate", "select", "join", "monitor", "plot"}
 		case strings.HasPrefix(line, "### "):
-			commands = strings.Split(strings.TrimPrefix(line, "### "), " and ")
+			commands = strings.Split(strings.ReplaceAll(strings.TrimPrefix(line, "### "), ", ", " and "), " and ")
 		case strings.HasPrefix(line, "and of train alone"):
 			commands = []string{"train"}
 		case strings.HasPrefix(line, "of certify alone"):
