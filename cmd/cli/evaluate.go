@@ -128,7 +128,7 @@ others. Several files are read into memory.
 	fl := cmd.Flags()
 	fl.StringArrayVar(&f.targets, "target", nil, "policy to evaluate: uniform, a policy file or a file of probabilities; may be repeated")
 	fl.StringSliceVar(&f.estimators, "estimators", nil, "estimators, such as snips,clip=0.1 (default: see above)")
-	fl.Float64Var(&f.half, "half-width", 0, "say how many rows would give an interval of plus and minus it (default a tenth of the logging policy's value)")
+	fl.Float64Var(&f.half, "half-width", 0, "say how many rows would give an interval of plus and minus it (default a tenth of the logging policy's value above the least)")
 	fl.StringVar(&f.plot, "plot", "", "also draw the estimates to this `file`: .png, .svg or .pdf")
 	f.part.add(fl)
 	f.addTargets(fl)

@@ -43,7 +43,7 @@ type Options struct {
 	// MaxWeight is M, above which no weight π/π₀ of a target can be, for methods that are Bounded. 0: it is the
 	// largest in the contexts of the log, which must have the propensities of all actions.
 	MaxWeight float64
-	// HalfWidth is that of the interval for which Policy.RowsNeeded is, in the log's units; 0: a tenth of the logging policy's mean reward.
+	// HalfWidth is that of the interval for which Policy.RowsNeeded is, in the log's units; 0: a tenth of the logging policy's mean reward above the least.
 	HalfWidth float64
 	// Seed is that of the bootstrap, and of the order of rows in bets.
 	Seed uint64
@@ -135,6 +135,8 @@ type Result struct {
 	Pairs     []Pair   `json:"pairs,omitempty"`
 	Missing   []string `json:"missing,omitempty"` // estimators left out, and why
 	Notes     []string `json:"notes,omitempty"`
+
+	inUnits bool // see InUnits
 }
 
 // Evaluate estimates the value of every target by every estimator. It reads the

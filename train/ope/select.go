@@ -59,6 +59,8 @@ type Selection struct {
 	Alike     [][2]string `json:"alike,omitempty"`     // targets between which the rows cannot tell
 	Missing   []string    `json:"missing,omitempty"`
 	Notes     []string    `json:"notes,omitempty"`
+
+	inUnits bool // see InUnits
 }
 
 // Candidate is what a selection knows of a target.

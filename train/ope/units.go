@@ -8,8 +8,13 @@ import (
 )
 
 // InUnits is the result with rewards in the log's own units, and what is guaranteed in Guaranteed and GainGuaranteed; the
-// statements, which bounds on rewards in [0, 1] make, stay as they are. [Result.Write] and [Result.Plot] do it by themselves.
+// statements, which bounds on rewards in [0, 1] make, stay as they are. One that is in them stays as it is.
+// [Result.Write] and [Result.Plot] do it by themselves.
 func (r Result) InUnits() Result {
+	if r.inUnits {
+		return r
+	}
+	r.inUnits = true
 	u := logs.Units{Low: r.RewardMin, High: r.RewardMax}
 	r.Logging = r.Logging.at(u)
 	r.Policies, r.Pairs = slices.Clone(r.Policies), slices.Clone(r.Pairs)
@@ -33,6 +38,10 @@ func (r Result) InUnits() Result {
 
 // InUnits is the selection with rewards in the log's own units. [Selection.Write] does it by itself.
 func (s Selection) InUnits() Selection {
+	if s.inUnits {
+		return s
+	}
+	s.inUnits = true
 	u := logs.Units{Low: s.RewardMin, High: s.RewardMax}
 	s.Logging, s.Targets = s.Logging.at(u), slices.Clone(s.Targets)
 	for i := range s.Targets {
