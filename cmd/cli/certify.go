@@ -67,9 +67,10 @@ is no signature, so trust the file as much as whoever could write it.
 			return operands("a policy file", "a file")(c, args[:min(2, len(args))])
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := textOrJSON(format); err != nil {
+				return err
+			}
 			switch {
-			case format != "text" && format != "json":
-				return fmt.Errorf("--format %s: want text or json", format)
 			case len(args) > 2 && (f.Cache != "" || f.BadRows != ""):
 				return errors.New("--cache and --skip-bad name a file for one log: leave them out, or certify by one file")
 			case cmd.Flags().Changed("delta") && !(o.Delta > 0 && o.Delta < 1):
@@ -91,25 +92,28 @@ is no signature, so trust the file as much as whoever could write it.
 				return err
 			}
 			f.known(p)
-			if low, high := p.File().RewardMin, p.File().RewardMax; !f.scaled() && (low != 0 || high != 1) {
-				f.scale(low, high)
-			}
 			if t, err := pipeline.TrainingOf(p.File()); err == nil {
 				o.Delta = cmp.Or(o.Delta, t.Delta)
 			}
+			show := newStages(cmd.ErrOrStderr(), "")
+			defer show.stop()
+			f.Progress = show.read
 			var judges provenance.Pool
 			for _, path := range args[1:] {
+				show.next("reading " + path)
 				log, err := f.open(cmd, path)
 				if err != nil {
 					return err
 				}
 				defer log.Close()
+				show.next("inspecting " + path)
 				judge := provenance.Within(log, o.Gamma)
 				if force {
 					judge.Force()
 				}
 				judges = append(judges, judge)
 			}
+			show.next("certifying")
 			if part.shard.Of > 0 {
 				p, err := judges.Part(cmd.Context(), p, o, part.shard)
 				if err != nil {
@@ -126,6 +130,7 @@ is no signature, so trust the file as much as whoever could write it.
 			if err != nil {
 				return err
 			}
+			show.stop()
 			g := c.Statement()
 			if write {
 				file := *p.File()
@@ -136,17 +141,6 @@ is no signature, so trust the file as much as whoever could write it.
 					return err
 				}
 			}
-			if format == "json" {
-				e := json.NewEncoder(cmd.OutOrStdout())
-				e.SetIndent("", "  ")
-				e.SetEscapeHTML(false)
-				err = e.Encode(c)
-			} else {
-				err = g.WriteText(cmd.OutOrStdout())
-			}
-			if err != nil {
-				return err
-			}
 			said := g.Page()
 			for i, judge := range judges {
 				checks := judge.Found().Checks()
@@ -156,6 +150,12 @@ is no signature, so trust the file as much as whoever could write it.
 				said.Sections = append(said.Sections, checks)
 			}
 			if err := page.write(cmd, said); err != nil {
+				return err
+			}
+			if format == "json" {
+				return writeAnswer(cmd.OutOrStdout(), "certify", certifiedOf(g), statusOf(g))
+			}
+			if err := g.WriteText(cmd.OutOrStdout()); err != nil {
 				return err
 			}
 			return statusOf(g)

@@ -41,8 +41,11 @@ const statuses = `Exit statuses: 0 done, 1 an error (a line on stderr, no result
   inspect    fine                      doubtful                   unusable
   certify    better than what logged   guaranteed, but not that   nothing is guaranteed
   select     ship                      selected, not to ship      none is selected
+  merge      as certify, of its parts
   monitor    the claim may be true     the claim is refuted
-An unusable log is an error to all others. All else says 0 when it is done, whatever it found.`
+  gradcheck  no gradient is off (else 1)
+  all others done, whatever was found
+An unusable log is an error to all but inspect. docs/scripts.md has the JSON of --format json.`
 
 // exitStatus is the error of a command that has said what it had to say, and leaves
 // with this status.
@@ -102,6 +105,17 @@ regularized importance weights.
 		SilenceUsage:  true,
 	}
 	cobra.EnableCommandSorting = false
+	root.PersistentFlags().Bool("quiet", false, "only errors on stderr: neither progress nor remarks")
+	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
+		switch quiet, err := c.Flags().GetBool("quiet"); {
+		case err != nil || !quiet:
+			return err
+		case c.Name() == "serve":
+			return errors.New("serve: --quiet: what befalls the server is told on stderr, and it matters")
+		}
+		root.SetErr(io.Discard)
+		return nil
+	}
 	for _, g := range []struct {
 		title    string
 		commands []*cobra.Command
@@ -125,6 +139,7 @@ regularized importance weights.
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fmt.Errorf("%w; see %s --help", err, c.CommandPath())
 	})
+	completions(root, lib)
 	for _, c := range root.Commands() {
 		switch c.Name() {
 		case "completion":

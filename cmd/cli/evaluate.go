@@ -129,7 +129,7 @@ logged others.
 	fl := cmd.Flags()
 	fl.StringArrayVar(&f.targets, "target", nil, "policy to evaluate: uniform, a policy file or a file of probabilities; may be repeated")
 	fl.StringSliceVar(&f.estimators, "estimators", nil, "estimators, such as snips,clip=0.1 (default: see above)")
-	fl.Float64Var(&f.half, "half-width", 0, "say how many rows would give an interval of plus and minus it (default a tenth of the logging policy's value)")
+	fl.Float64Var(&f.half, "half-width", 0, "say how many rows would give an interval of plus and minus it (default a tenth of the logging policy's value above the least)")
 	fl.StringVar(&f.plot, "plot", "", "also draw the estimates to this `file`: .png, .svg or .pdf")
 	f.part.add(fl)
 	f.addTargets(fl)
@@ -183,11 +183,18 @@ func evaluate(cmd *cobra.Command, estimators []ope.Estimator, f evaluateFlags, p
 		}
 		return f.part.write(cmd, "evaluate", p)
 	}
+	show := newStages(cmd.ErrOrStderr(), "estimating")
 	result, err := ope.Evaluate(log, targets, o)
+	show.stop()
 	if err != nil {
 		return err
 	}
-	if err := result.Write(cmd.OutOrStdout(), table.Format(f.format)); err != nil {
+	if f.format == string(table.JSON) {
+		err = writeAnswer(cmd.OutOrStdout(), "evaluate", result.InUnits(), nil)
+	} else {
+		err = result.Write(cmd.OutOrStdout(), table.Format(f.format))
+	}
+	if err != nil {
 		return err
 	}
 	if f.plot != "" {
@@ -205,13 +212,20 @@ func evaluate(cmd *cobra.Command, estimators []ope.Estimator, f evaluateFlags, p
 // want.
 func (f *evaluateFlags) read(cmd *cobra.Command, o *ope.Options, paths []string) (_ *logs.Log, targets []ope.Target, err error) {
 	path := strings.Join(paths, ", ")
-	for _, arg := range f.targets { // a policy file knows the log's names of columns
+	told := f.scaled()
+	for _, arg := range f.targets { // a policy file knows the log's names of columns, and the range of its rewards
 		if name := arg[strings.Index(arg, "=")+1:]; filepath.Ext(name) == ".json" {
 			if p, err := policyfile.Load(name); err == nil { // else it is told where it is opened
 				f.before(p)
+				if low, high := p.File().RewardMin, p.File().RewardMax; !told && f.ranged && (low != f.RewardMin || high != f.RewardMax) {
+					return nil, nil, fmt.Errorf("--target %s: its rewards are from %v to %v, those of another target from %v to %v: say by --reward-min and --reward-max what the log's are", arg, low, high, f.RewardMin, f.RewardMax)
+				}
 			}
 		}
 	}
+	show := newStages(cmd.ErrOrStderr(), "reading "+path)
+	defer func() { show.stop() }()
+	f.Progress = show.read
 	f.LoggedByFile = f.loggers != nil
 	log, err := f.open(cmd, paths...)
 	if err != nil {
@@ -222,13 +236,16 @@ func (f *evaluateFlags) read(cmd *cobra.Command, o *ope.Options, paths []string)
 			log.Close()
 		}
 	}()
+	show.next("inspecting")
 	o.Judge = provenance.Within(log, f.gamma)
 	found := o.Judge.Found()
+	show.stop()
 	fmt.Fprintf(cmd.ErrOrStderr(), "opl: %s: %s\n", path, found.Summary())
 	if found.Severity == inspect.Unusable && !f.force {
 		return nil, nil, fmt.Errorf("%s is unusable: see opl inspect; --force goes on anyway", path)
 	}
-	o.Notes = remarks(log, found, f.readFlags)
+	o.Notes = remarks(log, found)
+	show = newStages(cmd.ErrOrStderr(), "reading the targets")
 	if targets, err = openTargets("target", f.targets, log); err != nil {
 		return nil, nil, err
 	}
@@ -236,6 +253,7 @@ func (f *evaluateFlags) read(cmd *cobra.Command, o *ope.Options, paths []string)
 		return nil, nil, err
 	}
 	if slices.ContainsFunc(o.Estimators, reads) && !slices.ContainsFunc(targets, func(t ope.Target) bool { return t.Row == nil }) {
+		show.next("learning a model of the reward")
 		err = f.predict(cmd.Context(), o, log)
 	}
 	return log, targets, err
@@ -319,7 +337,7 @@ func (f evaluateFlags) predict(ctx context.Context, o *ope.Options, log *logs.Lo
 }
 
 // remarks are what the reading and the inspection leave to be said.
-func remarks(log *logs.Log, found inspect.Report, f readFlags) []string {
+func remarks(log *logs.Log, found inspect.Report) []string {
 	var notes []string
 	if n := log.LeftOut; n > 0 {
 		notes = append(notes, fmt.Sprintf("%d files were left out: all of this, guarantees too, speaks of the others", n))
@@ -329,9 +347,6 @@ func remarks(log *logs.Log, found inspect.Report, f readFlags) []string {
 	}
 	if log.Estimates != nil {
 		notes = append(notes, log.Estimates.String())
-	}
-	if f.scaled() {
-		notes = append(notes, fmt.Sprintf("a value v stands for the reward %v + %v v", f.RewardMin, f.RewardMax-f.RewardMin))
 	}
 	var doubts []string
 	for _, d := range found.Findings {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"slices"
 	"strings"
@@ -30,6 +31,7 @@ type gridFlags struct {
 	curves   bool
 	pdf      bool
 	shard    string
+	format   string
 	submit   submitFlags
 	page     reportFlag
 	own      string // the text of a grid file
@@ -52,6 +54,7 @@ func (f *gridFlags) add(fl *pflag.FlagSet, lib library.Library, datasets []strin
 	fl.BoolVar(&f.dry, "dry-run", false, "say what would be run, and for how long, and run nothing")
 	fl.BoolVar(&f.curves, "curves", false, "store and draw learning curves: objective, terms and reward by epoch")
 	fl.BoolVar(&f.pdf, "pdf", false, "figures as PDF as well")
+	fl.StringVar(&f.format, "format", "text", "output: text, json")
 	addShard(fl, &f.shard)
 	f.submit.add(fl)
 	f.page.add(fl)
@@ -65,6 +68,12 @@ func addShard(fl *pflag.FlagSet, to *string) {
 // run runs what the store of --out lacks of some grids, and draws.
 func (f *gridFlags) run(cmd *cobra.Command, lib library.Library, grids []namedGrid, left leftOut) error {
 	stderr := cmd.ErrOrStderr()
+	if err := textOrJSON(f.format); err != nil {
+		return err
+	}
+	if f.format == "json" && (f.dry || f.shard != "" || f.submit.engine != "") {
+		return errors.New("--format json is of grids that have been run: leave it out with --dry-run, --shard and --submit")
+	}
 	if err := f.submit.check(cmd.Flags()); err != nil {
 		return err
 	}
@@ -164,6 +173,9 @@ func (f *gridFlags) run(cmd *cobra.Command, lib library.Library, grids []namedGr
 		return err
 	}
 	if recs := store.Records(); len(recs) > 0 {
+		if err != nil && f.format == "json" {
+			cmd.SetOut(io.Discard) // no answer after an error
+		}
 		err = errors.Join(err, draw(cmd, lib, f.out, recs, f.own, f.pdf, f.curves))
 	}
 	if err != nil || f.page.path == "" {
@@ -251,7 +263,7 @@ func commandLine(cmd *cobra.Command) string {
 			value = strings.Trim(value, "[]")
 		}
 		switch {
-		case slices.Contains([]string{"jobs", "out", "data", "pdf", "report"}, f.Name):
+		case slices.Contains([]string{"jobs", "out", "data", "pdf", "report", "quiet", "format"}, f.Name):
 		case f.Value.Type() == "bool":
 			parts = append(parts, "--"+f.Name)
 		default:

@@ -2,8 +2,8 @@ package cli
 
 import (
 	"fmt"
-	"io"
 	"math"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -36,10 +36,8 @@ The exit status is 0 if all is fine, 3 if the log is doubtful, 4 if it is unusab
   opl inspect --preset obd bts.csv.gz --format json`,
 		Args: some("a file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			write, known := map[string]func(inspect.Report, io.Writer) error{
-				"text": inspect.Report.WriteText, "json": inspect.Report.WriteJSON}[format]
-			if !known {
-				return fmt.Errorf("--format %s: want text or json", format)
+			if err := textOrJSON(format); err != nil {
+				return err
 			}
 			if !(gamma >= 1) || math.IsInf(gamma, 1) {
 				return fmt.Errorf("--propensity-error %v: want a number of at least 1", gamma)
@@ -47,25 +45,28 @@ The exit status is 0 if all is fine, 3 if the log is doubtful, 4 if it is unusab
 			if err := page.check(cmd); err != nil {
 				return err
 			}
+			show := newStages(cmd.ErrOrStderr(), "reading "+strings.Join(args, ", "))
+			defer show.stop()
+			f.Progress = show.read
 			log, err := f.open(cmd, args...)
 			if err != nil {
 				return err
 			}
 			defer log.Close()
+			show.next("inspecting")
 			report := inspect.Within(log, gamma)
-			if err := write(report, cmd.OutOrStdout()); err != nil {
-				return err
-			}
+			show.stop()
+			end := map[inspect.Severity]error{inspect.Doubtful: exitStatus(notShown), inspect.Unusable: exitStatus(nothing)}[report.Severity]
 			if err := page.write(cmd, report.Page()); err != nil {
 				return err
 			}
-			switch report.Severity {
-			case inspect.Doubtful:
-				return exitStatus(notShown)
-			case inspect.Unusable:
-				return exitStatus(nothing)
+			if format == "json" {
+				return writeAnswer(cmd.OutOrStdout(), "inspect", report, end)
 			}
-			return nil
+			if err := report.WriteText(cmd.OutOrStdout()); err != nil {
+				return err
+			}
+			return end
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", format, "output: text, json")

@@ -31,6 +31,7 @@ type joinFlags struct {
 	bad        string
 	overwrite  bool
 	min, max   float64
+	format     string
 }
 
 func joinCommand(lib library.Library) *cobra.Command {
@@ -77,7 +78,7 @@ log: it says how many were dropped, and nothing is guaranteed on it. Give
 			if err != nil {
 				return err
 			}
-			return joinLogs(cmd.OutOrStdout(), served, rewards, f)
+			return joinLogs(cmd, served, rewards, f)
 		},
 	}
 	fl := cmd.Flags()
@@ -88,7 +89,8 @@ log: it says how many were dropped, and nothing is guaranteed on it. Give
 	fl.StringVar(&f.duplicates, "duplicates", "error", "of ids that come more than once, take the first or the last, or error")
 	fl.StringVar(&f.policy, "policy", "", "join the decisions of this policy alone: its file, or its hash or how that begins")
 	fl.StringVar(&f.catalogue, "catalogue", "", "join the decisions among this catalogue alone: its file, or its hash or how that begins")
-	fl.Float64Var(&f.min, "reward-min", 0, "least possible reward")
+	fl.StringVar(&f.format, "format", "text", "output: text, json")
+	fl.Float64Var(&f.min, "reward-min", 0, "least possible reward, which is written as it is")
 	fl.Float64Var(&f.max, "reward-max", 1, "largest possible reward")
 	return cmd
 }
@@ -103,8 +105,11 @@ func local(ctx context.Context, lib library.Library, args []string, dir string) 
 	return files.Copy(ctx, dir)
 }
 
-func joinLogs(stdout io.Writer, served, rewards []string, f joinFlags) (err error) {
+func joinLogs(cmd *cobra.Command, served, rewards []string, f joinFlags) (err error) {
 	o := join.Options{Duplicates: join.Duplicates(f.duplicates), Min: f.min, Max: f.max}
+	if err := textOrJSON(f.format); err != nil {
+		return err
+	}
 	if f.out == "" {
 		return errors.New("--out: say where to write the log")
 	}
@@ -154,11 +159,14 @@ func joinLogs(stdout io.Writer, served, rewards []string, f joinFlags) (err erro
 		defer func() { err = errors.Join(err, file.Commit()) }()
 		bad = file
 	}
+	show := newStages(cmd.ErrOrStderr(), "reading "+strings.Join(served, ", "))
+	defer show.stop()
 	log, err := join.Open(served, o.Duplicates, bad)
 	if err != nil {
 		return err
 	}
 	defer log.Close()
+	show.next("reading " + strings.Join(rewards, ", "))
 	r, err := join.ReadRewards(rewards[0], o.Duplicates)
 	for _, path := range rewards[1:] {
 		if err == nil {
@@ -168,10 +176,11 @@ func joinLogs(stdout io.Writer, served, rewards []string, f joinFlags) (err erro
 	if err != nil {
 		return err
 	}
-	w, err := logs.Create(f.out, logs.WriterOptions{Actions: log.Actions, Catalogue: log.Catalogue, Unrewarded: o.Missing == nil && log.Missing(r) > 0})
+	w, err := logs.Create(f.out, logs.WriterOptions{Actions: log.Actions, Catalogue: log.Catalogue, Unrewarded: o.Missing == nil && log.Missing(r) > 0, RewardMin: f.min, RewardMax: f.max})
 	if err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
+	show.next("writing " + f.out)
 	s, err := log.Join(r, w.Write, o)
 	if err != nil {
 		return errors.Join(err, w.Abort())
@@ -189,7 +198,11 @@ func joinLogs(stdout io.Writer, served, rewards []string, f joinFlags) (err erro
 	if err := w.Close(); err != nil {
 		return err
 	}
-	printSummary(stdout, s, f)
+	show.stop()
+	if f.format == "json" {
+		return writeAnswer(cmd.OutOrStdout(), "join", joinedOf(s, f), nil)
+	}
+	printSummary(cmd.OutOrStdout(), s, f)
 	return nil
 }
 
@@ -199,6 +212,9 @@ func printSummary(w io.Writer, s join.Summary, f joinFlags) {
 		fmt.Fprintf(w, "%8d by policy %.12s\n", p.Rows, p.Policy)
 	}
 	fmt.Fprintf(w, "%8d written to %s; mean reward where there is one: %.4g\n", s.Joined, f.out, s.MeanReward)
+	if f.min != 0 || f.max != 1 {
+		fmt.Fprintf(w, "         rewards are as they were: read the log by --reward-min %v --reward-max %v, which a policy file that was learned so brings\n", f.min, f.max)
+	}
 	for _, c := range []struct {
 		n    int
 		what string

@@ -43,10 +43,10 @@ speaks against the claim, 3 if it is refuted, and 1 after an error.
   opl monitor policy.json next.parquet --claim 0.5 --delta 0.001`,
 		Args: operands("a policy file", "a file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			switch {
-			case format != "text" && format != "json":
-				return fmt.Errorf("--format %s: want text or json", format)
-			case !(delta > 0 && delta < 1):
+			if err := textOrJSON(format); err != nil {
+				return err
+			}
+			if !(delta > 0 && delta < 1) {
 				return fmt.Errorf("--delta %v: want a number in (0, 1)", delta)
 			}
 			p, err := policyfile.Load(args[0])
@@ -60,9 +60,6 @@ speaks against the claim, 3 if it is refuted, and 1 after an error.
 				}
 			}
 			f.known(p)
-			if low, high := p.File().RewardMin, p.File().RewardMax; !f.scaled() && (low != 0 || high != 1) {
-				f.scale(low, high)
-			}
 			log, err := f.open(cmd, args[1])
 			if err != nil {
 				return err
@@ -75,21 +72,34 @@ speaks against the claim, 3 if it is refuted, and 1 after an error.
 			if err != nil {
 				return fmt.Errorf("%s: %w", args[1], err)
 			}
+			u := log.Units()
+			if cmd.Flags().Changed("claim") {
+				of = (claim - u.Low) / u.Span()
+				if !(of >= 0 && of < 1) {
+					return fmt.Errorf("--claim %v: want one in [%v, %v)", claim, u.Low, u.High)
+				}
+			}
 			w, err := certify.Monitor(rewards, of)
 			if err != nil {
 				return fmt.Errorf("--claim: %w", err)
 			}
-			if err := writeWatch(cmd.OutOrStdout(), format, w, p, rows, delta); err != nil {
+			var end error
+			refuted := w.Refuted(delta)
+			if refuted {
+				end = exitStatus(notShown)
+			}
+			w.Mean, w.SE, w.Claim = u.At(w.Mean), w.SE*u.Span(), u.At(w.Claim)
+			if format == "json" {
+				return writeAnswer(cmd.OutOrStdout(), "monitor", watched{p.Hash(), refuted, delta, rows, w}, end)
+			}
+			if err := writeWatch(cmd.OutOrStdout(), w, p, rows, delta); err != nil {
 				return err
 			}
-			if w.Refuted(delta) {
-				return exitStatus(notShown)
-			}
-			return nil
+			return end
 		},
 	}
 	fl := cmd.Flags()
-	fl.Float64Var(&claim, "claim", 0, "mean reward in [0, 1) that is claimed (default: the guarantee in the file)")
+	fl.Float64Var(&claim, "claim", 0, "mean reward that is claimed, in the log's units (default: the guarantee in the file)")
 	fl.Float64Var(&delta, "delta", 0.05, "probability δ of refuting a true claim, at any time")
 	fl.StringVar(&format, "format", format, "output: text, json")
 	f.add(fl)
@@ -167,12 +177,7 @@ func rewardsOf(log *logs.Log, p *policyfile.Policy) (rewards []float64, rows int
 	return rewards, len(of), nil
 }
 
-func writeWatch(out io.Writer, format string, w certify.Watch, p *policyfile.Policy, rows int, delta float64) error {
-	if format == "json" {
-		e := json.NewEncoder(out)
-		e.SetIndent("", "  ")
-		return e.Encode(w)
-	}
+func writeWatch(out io.Writer, w certify.Watch, p *policyfile.Policy, rows int, delta float64) error {
 	units := ""
 	if rows != w.Rows {
 		units = fmt.Sprintf(" in %d groups", w.Rows)

@@ -162,7 +162,7 @@ func mergeParts(cmd *cobra.Command, kind string, paths []string, out, format str
 		if err != nil {
 			return fmt.Errorf("merge: %w", err)
 		}
-		result, print, status = s, func() error { return s.WriteText(stdout) }, statusOf(s)
+		result, print, status = certifiedOf(s), func() error { return s.WriteText(stdout) }, statusOf(s)
 	case "evaluate":
 		if !slices.Contains(table.Formats(), format) {
 			return fmt.Errorf("--format %s: want %s", format, strings.Join(table.Formats(), ", "))
@@ -175,16 +175,13 @@ func mergeParts(cmd *cobra.Command, kind string, paths []string, out, format str
 		if err != nil {
 			return fmt.Errorf("merge: %w", err)
 		}
-		result, print = r, func() error { return r.Write(stdout, table.Format(format)) }
+		result, print = r.InUnits(), func() error { return r.Write(stdout, table.Format(format)) }
 	default:
 		return fmt.Errorf("merge: %s is of no command whose parts can be merged", paths[0])
 	}
 	var text bytes.Buffer
-	e := json.NewEncoder(&text)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	err := e.Encode(result)
-	if err == nil {
+	err := writeAnswer(&text, kind, result, status)
+	if err == status {
 		err = os.MkdirAll(out, 0o777)
 	}
 	if err == nil {

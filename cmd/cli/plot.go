@@ -14,7 +14,7 @@ import (
 
 func plotCommand(lib library.Library) *cobra.Command {
 	var (
-		out         string
+		out, format string
 		curves, pdf bool
 	)
 	cmd := &cobra.Command{
@@ -26,6 +26,9 @@ of a file (compressed by gzip if its name ends in .gz), without running anything
   opl plot results/runs.jsonl --out figures --pdf`,
 		Args: operands("a folder or file of results"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := textOrJSON(format); err != nil {
+				return err
+			}
 			store, err := experiment.ReadStore(args[0])
 			if err != nil {
 				return err
@@ -41,6 +44,7 @@ of a file (compressed by gzip if its name ends in .gz), without running anything
 		},
 	}
 	cmd.Flags().StringVar(&out, "out", "", "`folder` to write to (default: that of the results)")
+	cmd.Flags().StringVar(&format, "format", "text", "output: text, json")
 	cmd.Flags().BoolVar(&curves, "curves", false, "draw learning curves, of runs that have them")
 	cmd.Flags().BoolVar(&pdf, "pdf", false, "figures as PDF as well")
 	return cmd
@@ -54,6 +58,10 @@ func draw(cmd *cobra.Command, lib library.Library, dir string, recs []train.Reco
 	if err := report.WriteAll(dir, recs, page); err != nil {
 		return err
 	}
-	fmt.Fprintln(cmd.OutOrStdout(), filepath.Join(dir, report.PageFile))
+	at := filepath.Join(dir, report.PageFile)
+	if f := cmd.Flags().Lookup("format"); f != nil && f.Value.String() == "json" {
+		return writeAnswer(cmd.OutOrStdout(), cmd.Name(), drawnOf(at, recs), nil)
+	}
+	fmt.Fprintln(cmd.OutOrStdout(), at)
 	return nil
 }

@@ -24,7 +24,13 @@ type ticker struct {
 	shown    time.Time
 }
 
-func newTicker(out io.Writer) *ticker { return &ticker{out: out, terminal: terminal(out)} }
+func newTicker(out io.Writer) *ticker {
+	t := &ticker{out: out, terminal: terminal(out)}
+	if plainTerminal() {
+		t.terminal = nil
+	}
+	return t
+}
 
 // show writes a line, unless the last one is too new and this one not due now.
 func (t *ticker) show(now bool, line func() string) {

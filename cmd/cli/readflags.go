@@ -19,7 +19,7 @@ import (
 type readFlags struct {
 	logs.Options
 	set    *pflag.FlagSet
-	ranged bool // see scale
+	ranged bool // the range of rewards is that of a policy file
 }
 
 // reading reads by what the library has.
@@ -78,7 +78,25 @@ func (f *readFlags) open(cmd *cobra.Command, paths ...string) (*logs.Log, error)
 		o.Actions = p.Actions()
 		o.LoggingPolicy, o.Logging = "", func(x []features.Value, dst []float64) error { return p.Propensities(dst, x) }
 	}
-	return logs.OpenAll(cmd.Context(), paths, o)
+	l, err := logs.OpenAll(cmd.Context(), paths, o)
+	if err == nil && f.ranged && scaledBefore(l) {
+		low, high := l.RewardRange()
+		err = errors.Join(fmt.Errorf("%s: all rewards are in [0, 1], and the policy file says that they can be from %v to %v: if they were scaled before, as join once did, give --reward-min 0 --reward-max 1, else --reward-min %v --reward-max %v", strings.Join(paths, ", "), low, high, low, high), l.Close())
+	}
+	return l, err
+}
+
+// scaledBefore reports rewards that look as if they had been scaled to [0, 1] already, and would be once more.
+func scaledBefore(l *logs.Log) bool {
+	low, high := l.RewardRange()
+	most := low
+	for _, c := range l.Cost {
+		r := low - c*(high-low)
+		if most = max(most, r); r < -1e-9*(high-low) {
+			return false
+		}
+	}
+	return high >= 2 && most > max(low, 0) && most <= 1+1e-9*(high-low)
 }
 
 // amount is a number of bytes as people say it.

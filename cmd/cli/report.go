@@ -39,8 +39,8 @@ func (r *reportFlag) add(fl *pflag.FlagSet) {
 // written are the flags that name what a command writes.
 var written = []string{"report", "out", "plot", "curves", "skip-bad", "cache"}
 
-// names calls f for what may be a file among the arguments of a command: for the role of each its path.
-func names(cmd *cobra.Command, f func(role, path string)) {
+// given calls f for what may be a file among the arguments of a command: for the role of each its path.
+func given(cmd *cobra.Command, f func(role, path string)) {
 	for _, a := range cmd.Flags().Args() {
 		f("argument", a)
 	}
@@ -61,9 +61,9 @@ func names(cmd *cobra.Command, f func(role, path string)) {
 // check reports, before the work, that the page cannot be written, or would be in place of what the command reads or
 // writes.
 func (r *reportFlag) check(cmd *cobra.Command) error {
-	given := cmd.Flags().Changed
+	changed := cmd.Flags().Changed
 	switch ext := strings.ToLower(filepath.Ext(r.path)); {
-	case !given("report"):
+	case !changed("report"):
 		return nil
 	case ext != ".html" && ext != ".htm":
 		return fmt.Errorf("--report %s: want a name ending in .html", r.path)
@@ -77,7 +77,7 @@ func (r *reportFlag) check(cmd *cobra.Command) error {
 		return err
 	}
 	var err error
-	names(cmd, func(role, path string) {
+	given(cmd, func(role, path string) {
 		if role != "report" && same(path, r.path) {
 			err = cmp.Or(err, fmt.Errorf("--report %s: it would be written over what --%s names", r.path, role))
 			if role == "argument" {
@@ -94,7 +94,7 @@ func (r *reportFlag) check(cmd *cobra.Command) error {
 // read notes the files that the command reads, before it does.
 func (r *reportFlag) read(cmd *cobra.Command) error {
 	var errs []error
-	names(cmd, func(role, path string) {
+	given(cmd, func(role, path string) {
 		info, err := os.Stat(path)
 		if err != nil || !info.Mode().IsRegular() || slices.Contains(written, role) || slices.ContainsFunc(r.files, func(f readFile) bool { return f.Name == path }) {
 			return

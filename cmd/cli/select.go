@@ -59,25 +59,31 @@ be shipped, 4 if none is selected, and 1 after an error.
 			if estimator == "" {
 				o.Estimators = nil
 			}
+			show := newStages(cmd.ErrOrStderr(), "estimating")
 			s, err := ope.Select(log, targets, o)
+			show.stop()
 			if err != nil {
 				return err
 			}
-			if err := s.Write(cmd.OutOrStdout(), table.Format(f.format)); err != nil {
-				return err
+			var end error
+			switch {
+			case s.Selected == nil:
+				end = exitStatus(nothing)
+			case !s.Ship:
+				end = exitStatus(notShown)
 			}
 			page := s.Page()
 			page.Sections = append(page.Sections, o.Judge.Found().Checks())
 			if err := f.page.write(cmd, page); err != nil {
 				return err
 			}
-			switch {
-			case s.Ship:
-				return nil
-			case s.Selected != nil:
-				return exitStatus(notShown)
+			if f.format == string(table.JSON) {
+				return writeAnswer(cmd.OutOrStdout(), "select", s.InUnits(), end)
 			}
-			return exitStatus(nothing)
+			if err := s.Write(cmd.OutOrStdout(), table.Format(f.format)); err != nil {
+				return err
+			}
+			return end
 		},
 	}
 	fl := cmd.Flags()

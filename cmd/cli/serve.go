@@ -133,7 +133,7 @@ their files change, and by SIGHUP.`,
 	fl.DurationVar(&f.config.Timeout, "timeout", server.DefaultTimeout, "for reading a request, and for writing its answer")
 	fl.DurationVar(&f.config.Idle, "idle", server.DefaultIdle, "how long a connection may wait for its next request")
 	fl.DurationVar(&f.config.Drain, "drain", server.DefaultDrain, "for the requests under way when the server stops")
-	fl.BoolVar(&f.config.Strict, "strict", false, "refuse contexts with names or categories that the policy does not know")
+	fl.BoolVar(&f.config.Strict, "strict", false, "refuse contexts with names or categories that the policy does not know, or without those that it reads")
 	fl.Uint64Var(&f.seed, "seed", 0, "seed of the actions drawn, for tests (default: from the system)")
 	return cmd
 }

@@ -33,6 +33,7 @@ type trainFlags struct {
 	noUnit      bool
 	minESS      float64
 	curves      string
+	format      string
 	loggers     []string
 	page        reportFlag
 }
@@ -97,6 +98,7 @@ The exit status is 0 if the file was written.
 	fl.BoolVar(&f.noUnit, "no-unit", false, "contexts are not divided by their norm, as none are where actions have features")
 	fl.IntVar(&f.o.Own, "own", 0, "times that an action must be logged to have a row of its own beside its features, of logs with offered sets or a catalogue; negative: none (default 100; 1 where actions have no features)")
 	fl.Float64Var(&f.minESS, "min-ess", 30, "stop when the weights are worth fewer rows than this; 0: never")
+	fl.StringVar(&f.format, "format", "text", "output: text, json")
 	fl.StringVar(&f.curves, "curves", "", "also write the learning curve to this `file` (.csv)")
 	fl.BoolVar(&f.o.Fresh, "fresh", false, "the log has no row that the file of --prior was learned from, where that cannot be seen")
 	fl.StringArrayVar(&f.loggers, "logged-by", nil, "the `file` of a policy that logged rows: what taught it had a part in what is learned; may be repeated")
@@ -113,7 +115,10 @@ func trainPolicy(cmd *cobra.Command, lib library.Library, f trainFlags, paths []
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(50) // large logs: memory before speed
 	}
+	reading := newStages(cmd.ErrOrStderr(), "reading "+strings.Join(paths, ", "))
+	f.Progress = reading.read
 	log, err := f.open(cmd, paths...)
+	reading.stop()
 	if err != nil {
 		return err
 	}
@@ -142,10 +147,17 @@ func trainPolicy(cmd *cobra.Command, lib library.Library, f trainFlags, paths []
 			return err
 		}
 	}
-	if err := learned.WriteText(cmd.OutOrStdout()); err != nil {
+	if err := f.page.write(cmd, learned.Page()); err != nil {
 		return err
 	}
-	if err := f.page.write(cmd, learned.Page()); err != nil {
+	if f.format == "json" {
+		p, err := policyfile.Load(f.out)
+		if err != nil {
+			return err
+		}
+		return writeAnswer(cmd.OutOrStdout(), "train", trainedOf(learned, f.out, p.Hash()), nil)
+	}
+	if err := learned.WriteText(cmd.OutOrStdout()); err != nil {
 		return err
 	}
 	next := "opl serve " + f.out
@@ -158,6 +170,9 @@ func trainPolicy(cmd *cobra.Command, lib library.Library, f trainFlags, paths []
 
 func (f *trainFlags) options(cmd *cobra.Command, lib library.Library, read []string) error {
 	changed := cmd.Flags().Changed
+	if err := textOrJSON(f.format); err != nil {
+		return err
+	}
 	switch {
 	case f.out == "":
 		return errors.New("--out: want the policy file to write")
@@ -243,6 +258,9 @@ func writable(flag, path string, read ...string) error {
 		return nil
 	}
 	wrong := func(why string) error { return fmt.Errorf("--%s %s: %s", flag, path, why) }
+	if path == "-" {
+		return wrong("want the name of a file: nothing but reports goes to standard output")
+	}
 	if folder, err := os.Stat(filepath.Dir(path)); err != nil || !folder.IsDir() {
 		return wrong("there is no such folder")
 	}
@@ -270,10 +288,13 @@ func (f *readFlags) known(p *policyfile.Policy) {
 	f.before(p)
 }
 
-// before takes the names of columns from a policy's file, for what is not given.
+// before takes the names of columns and the range of rewards from a policy's file, for what is not given.
 func (f *readFlags) before(p *policyfile.Policy) {
 	if f.ColumnsBefore == nil {
 		f.ColumnsBefore = p.File().Columns
+	}
+	if low, high := p.File().RewardMin, p.File().RewardMax; !f.scaled() && (low != 0 || high != 1) {
+		f.scale(low, high)
 	}
 }
 

@@ -22,7 +22,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"opl": main, "own": own})
+	testscript.Main(m, map[string]func(){"opl": main, "own": own, "jq": jq})
 }
 
 // own is the command line with an objective and a weight of one's own, those of

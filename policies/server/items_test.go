@@ -223,16 +223,16 @@ func TestBadItems(t *testing.T) {
 		{with, true, `"actions":[` + good + `]`, ""},
 		{with, true, `"actions":[{"id":"a","price":null,"brand":null}]`, ""},
 		{with, true, `"actions":[{"id":"a","price":1,"brand=1":1}]`, ""},
-		{with, true, `"actions":[{"id":"a"}]`, "actions[0]: price: missing"},
-		{with, true, `"actions":[` + good + `,{"id":"b","price":1}]`, "actions[1]: brand: missing"},
-		{with, true, `"actions":[{"id":"b","brand":"1"}]`, "actions[0]: price: missing"},
-		{with, true, `"actions":[{"id":"a","price":1,"brand":"9"}]`, "does not know 1 of"},
-		{with, true, `"actions":[{"id":"a","price":1,"brand":"1","colour":2}]`, "does not know 1 of"},
+		{with, true, `"actions":[{"id":"a"}]`, "actions[0].price: missing"},
+		{with, true, `"actions":[` + good + `,{"id":"b","price":1}]`, "actions[1].brand: missing"},
+		{with, true, `"actions":[{"id":"b","brand":"1"}]`, "actions[0].price: missing"},
+		{with, true, `"actions":[{"id":"a","price":1,"brand":"9"}]`, `actions[0].brand: the policy does not know the category "9"`},
+		{with, true, `"actions":[{"id":"a","price":1,"brand":"1","colour":2}]`, "actions[0].colour: the policy does not know the name"},
 		{testPolicy(t, 3, 2, nil), false, `"actions":[` + good + `]`, "actions: the policy's actions have no features"},
 		{testPolicy(t, 3, 2, nil), false, `"top":1`, "top: the policy's actions have no features"},
 	} {
 		s, l := testServer(t, c.p, Config{Strict: c.strict})
-		body := strings.TrimSuffix(`{"context":{"x_0":1},`+c.set, ",") + "}"
+		body := strings.TrimSuffix(`{"context":{"x_0":1,"x_1":0,"city":null},`+c.set, ",") + "}"
 		w := do(s, "POST", "/decide", body)
 		if c.want == "" {
 			if w.Code != 200 {

@@ -38,7 +38,7 @@ type columns struct {
 	names   int              // that a context may have
 	bytes   int              // that it may take, flat
 	group   []int            // the column of each feature
-	strict  bool             // actions must have all of them
+	strict  bool             // objects must have all of them, and no other
 	alias   map[string]alias // what the log of the policy calls them, by that name
 
 	policy *policyfile.Policy // whose actions have features; nil: they have none
@@ -106,6 +106,7 @@ func newColumns(e *features.Encoder, bytes int) *columns {
 func columnsOf(p *policyfile.Policy, bytes int, strict bool) *columns {
 	c := newColumns(p.Inputs(), bytes)
 	c.called(p.File().Columns)
+	c.strict = strict
 	if p.HasItems() {
 		c.policy, c.items = p, newColumns(p.ItemInputs(), bytes)
 		c.items.strict = strict
@@ -148,6 +149,7 @@ type request struct {
 	spare        *policyfile.Offered
 	inSet        bool
 	names, known int                 // leaves of the context, and those of the policy
+	stranger     string              // what is wrong with the first name or category that the policy does not know, if columns are strict
 	seen, filled []bool              // columns, features
 	other        map[uint64]struct{} // hashes of names that are not the policy's
 	path, name   []byte
@@ -362,9 +364,6 @@ func (q *request) describedAction(i int, c *columns) (err error) {
 	if len(q.action) == 0 {
 		return errors.New("id: missing")
 	}
-	if name := q.missing(c.items); c.items.strict && name != "" {
-		return fmt.Errorf("%s: missing, the policy reads it", name)
-	}
 	q.setText = append(append(q.setText, `{"id":`...), q.action...)
 	q.setText = append(append(q.setText, q.flat...), '}')
 	id, err := plain(q.action)
@@ -464,13 +463,21 @@ func (q *request) parseObject(c *columns) error {
 	clear(q.seen)
 	clear(q.filled)
 	clear(q.other)
-	q.names, q.known = 0, 0
+	q.names, q.known, q.stranger = 0, 0, ""
 	q.path = append(q.path[:0], '"')
 	if err := q.members(c, 0); err != nil {
 		return err
 	}
 	if q.unknown += q.names - q.known; q.names > 0 && q.known == 0 {
 		return fmt.Errorf("%s: none of its %d names is one of the policy's: %s", q.field, q.names, c.some())
+	}
+	if c.strict && q.stranger != "" {
+		return errors.New(q.stranger)
+	}
+	if c.strict {
+		if name := q.missing(c); name != "" {
+			return fmt.Errorf("%s.%s: missing, the policy reads it; null says that there is none", q.field, name)
+		}
 	}
 	return nil
 }
@@ -556,6 +563,9 @@ func (q *request) leaf(c *columns) error {
 		before := len(q.other)
 		q.other[maphash.Bytes(hashSeed, name)] = struct{}{}
 		twice = len(q.other) == before
+		if c.strict && q.stranger == "" {
+			q.stranger = fmt.Sprintf("%s.%.100s: the policy does not know the name; it has %s", q.field, name, c.some())
+		}
 	}
 	switch q.names++; {
 	case twice:
@@ -606,6 +616,9 @@ func (q *request) leaf(c *columns) error {
 		return fmt.Errorf("%s.%s: a string, where the policy reads a number", q.field, name)
 	}
 	q.unknown++ // a category that training did not see
+	if c.strict && q.stranger == "" {
+		q.stranger = fmt.Sprintf("%s.%.100s: the policy does not know the category %.100q", q.field, name, category)
+	}
 	return nil
 }
 

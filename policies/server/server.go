@@ -93,7 +93,7 @@ type Config struct {
 	Timeout     time.Duration // for reading a request and for writing its answer
 	Idle        time.Duration // that a connection may
 	Drain       time.Duration // for the requests under way when the server stops
-	Strict      bool          // contexts with names or categories that the policy does not know are refused
+	Strict      bool          // refused are contexts and actions with names or categories that the policy does not know, or without those that it reads
 	Seed        *uint64       // of the actions drawn, for tests; nil: from the system
 	Logger      *slog.Logger  // is told what befalls the server; nil: nobody
 }
@@ -402,9 +402,6 @@ func (s *Server) choose(k *work, l *loaded, now time.Time) (status int, kind str
 		return http.StatusBadRequest, "request", err
 	}
 	if q.unknown > 0 {
-		if s.config.Strict {
-			return http.StatusBadRequest, "request", fmt.Errorf("context: the policy does not know %d of its names or categories", q.unknown)
-		}
 		s.metrics.unknown.Add(uint64(q.unknown))
 	}
 	var id string

@@ -308,9 +308,17 @@ func TestBadRequests(t *testing.T) {
 
 func TestStrict(t *testing.T) {
 	s, _ := testServer(t, testPolicy(t, 3, 2, nil), Config{Strict: true})
-	for body, status := range map[string]int{`{"context":{"x_0":1,"y":1}}`: 400, `{"context":{"x_0":1,"city":"Rome"}}`: 400, `{"context":{"x_0":1,"city":"Oslo"}}`: 200} {
-		if w := do(s, "POST", "/decide", body); w.Code != status {
-			t.Errorf("%s: %d %s", body, w.Code, w.Body)
+	for body, want := range map[string]string{
+		`{"context":{"x_0":1,"city":"Oslo","x_1":2,"y":1}}`: "context.y: the policy does not know the name",
+		`{"context":{"x_0":1,"x_1":2,"city":"Rome"}}`:       `context.city: the policy does not know the category \"Rome\"`,
+		`{"context":{"x_0":1,"city":"Oslo"}}`:               "context.x_1: missing",
+		`{"context":{"x_0":1,"x_1":2}}`:                     "context.city: missing",
+		`{"context":{"x_0":1,"x_1":2,"city":null}}`:         "",
+		`{"context":{"x_0":1,"1":2,"city":"Oslo"}}`:         "",
+	} {
+		switch w := do(s, "POST", "/decide", body); {
+		case want == "" && w.Code != 200, want != "" && (w.Code != 400 || !strings.Contains(w.Body.String(), want)):
+			t.Errorf("%s: %d %s, want %s", body, w.Code, w.Body, want)
 		}
 	}
 }

@@ -468,6 +468,11 @@ func (s *Store) Close() error {
 func ReadStore(path string) (*Store, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, ResultsFile)
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			if _, err := os.Stat(path + ".gz"); err == nil {
+				path += ".gz"
+			}
+		}
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {

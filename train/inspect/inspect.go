@@ -59,7 +59,7 @@ type Action struct {
 	Rows     int     `json:"rows"`
 	Expected float64 `json:"expected,omitempty"` // Σ_i π₀(a|x_i), where all propensities are known
 	Z        float64 `json:"z"`                  // of Rows against Expected, or of Σ 1{a_i = a}/p_i against n
-	Reward   float64 `json:"reward"`             // mean of −c over its rows
+	Reward   float64 `json:"reward"`             // mean over its rows
 	SE       float64 `json:"se"`                 // of Reward
 }
 
@@ -77,8 +77,10 @@ type Report struct {
 	Severity     Severity    `json:"severity"`
 	Rows         int         `json:"rows"`
 	K            int         `json:"actions"`
-	Known        string      `json:"known"` // none, logged or all: the propensities there are
-	Gamma        float64     `json:"gamma"` // factor that propensities may be off by: as given, or more where betting refutes it
+	Known        string      `json:"known"`      // none, logged or all: the propensities there are
+	Gamma        float64     `json:"gamma"`      // factor that propensities may be off by: as given, or more where betting refutes it
+	RewardMin    float64     `json:"reward_min"` // what rewards can be, in the log's units, which are those of all that is said of them here
+	RewardMax    float64     `json:"reward_max"`
 	From         string      `json:"from,omitempty"`
 	To           string      `json:"to,omitempty"`
 	Findings     []Finding   `json:"findings"` // worst first, then in the order of the checks
@@ -131,6 +133,7 @@ type log struct {
 	sizes    []int     // rows of each context
 	shared   filter    // of contexts that more than one row has
 	gamma    float64   // see Within
+	units    logs.Units
 	report   *Report
 }
 
@@ -169,7 +172,8 @@ func Within(in *logs.Log, gamma float64) Report {
 	case in.Propensity != nil:
 		r.Known = "logged"
 	}
-	l := &log{Log: *in, n: in.Len(), k: in.K(), gamma: gamma, report: &r}
+	l := &log{Log: *in, n: in.Len(), k: in.K(), gamma: gamma, units: in.Units(), report: &r}
+	r.RewardMin, r.RewardMax = l.units.Low, l.units.High
 	l.timeline()
 	if l.schema() {
 		l.contexts = in.ContextHashes()
@@ -206,6 +210,14 @@ func Within(in *logs.Log, gamma float64) Report {
 		l.repeats()
 		l.autocorrelation()
 		l.bet()
+	}
+	for i := range r.ByAction {
+		a := &r.ByAction[i]
+		a.Reward, a.SE = l.units.At(a.Reward), a.SE*l.units.Span()
+	}
+	for i := range r.Blocks {
+		b := &r.Blocks[i]
+		b.Reward, b.SE = l.units.At(b.Reward), b.SE*l.units.Span()
 	}
 	for _, f := range r.Findings {
 		r.Severity = max(r.Severity, f.Severity)

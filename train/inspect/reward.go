@@ -22,8 +22,8 @@ func (l *log) reward() {
 	}
 	m := l.mean(func(i int) float64 { return -l.Cost[i] })
 	f := Finding{Check: "reward",
-		Measured: fmt.Sprintf("mean %.4g ± %.2g; %s of rows have %v", m.value, m.se, percent(float64(most)/float64(l.n)), -common+0),
-		Numbers:  []Number{{"mean", m.value}, {"se", m.se}}}
+		Measured: fmt.Sprintf("mean %.4g ± %.2g; %s of rows have %.6g", l.units.At(m.value), m.se*l.units.Span(), percent(float64(most)/float64(l.n)), l.units.At(-common+0)),
+		Numbers:  []Number{{"mean", l.units.At(m.value)}, {"se", m.se * l.units.Span()}}}
 	switch rest := l.n - most; {
 	case rest == 0:
 		f.Severity, f.Means, f.Do = Unusable, "every row has the same reward: nothing can be learned", "see that the right column was read, and wait for rewards that come late"
@@ -48,7 +48,7 @@ func (l *log) sign() {
 	}
 	f := Finding{Check: "sign of the reward"}
 	share := float64(best) / float64(l.n)
-	f.Measured = fmt.Sprintf("rewards from %.4g to %.4g", -high+0, -low)
+	f.Measured = fmt.Sprintf("rewards from %.4g to %.4g", l.units.At(-high+0), l.units.At(-low))
 	if best+worst == l.n && low < high && share > 0.95 {
 		f.Severity, f.Measured = Doubtful, f.Measured+fmt.Sprintf(", %s of rows have the better", percent(share))
 		f.Means = "failures are rare, as successes usually are: a cost may have been read as a reward"
@@ -63,7 +63,7 @@ func (l *log) sign() {
 		if d.se > 0 {
 			z = (on - uniform) / d.se
 		}
-		f.Measured += fmt.Sprintf("; logging policy %.4g, uniform %.4g, z = %.1f", on, uniform, z)
+		f.Measured += fmt.Sprintf("; logging policy %.4g, uniform %.4g, z = %.1f", l.units.At(on), l.units.At(uniform), z)
 		if spread := (high - low) * math.Sqrt(share*(1-share)); z < -5 && on-uniform < -0.1*max(spread, 0.01) && f.Severity == Fine {
 			f.Severity, f.Means = Doubtful, "the logging policy earns less than chance: rewards and costs may be exchanged"
 		}

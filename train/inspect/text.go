@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"opl/train/logs"
 )
 
 // columns is the width of the text.
@@ -32,6 +34,9 @@ func (r Report) WriteJSON(w io.Writer) error {
 func (r Report) WriteText(w io.Writer) error {
 	var b strings.Builder
 	head := fmt.Sprintf("%d rows, %d actions, propensities known: %s", r.Rows, r.K, r.Known)
+	if can := (logs.Units{Low: r.RewardMin, High: r.RewardMax}).Range(); can != "" {
+		head += ", rewards " + can
+	}
 	if r.From != "" {
 		head += fmt.Sprintf(", from %s to %s", r.From, r.To)
 	}
@@ -63,7 +68,7 @@ func (r Report) WriteText(w io.Writer) error {
 	}
 	r.actions(&b)
 	if len(r.Blocks) > 1 {
-		most := 0.0
+		most := r.RewardMin
 		for _, s := range r.Blocks {
 			most = max(most, s.Reward)
 		}
@@ -73,7 +78,7 @@ func (r Report) WriteText(w io.Writer) error {
 			if from == "" {
 				from = fmt.Sprintf("%d rows", s.Rows)
 			}
-			fmt.Fprintf(&b, "  %-20s %8.4g ± %-8.2g %s\n", from, s.Reward, s.SE, bar(s.Reward/max(most, 1e-300), 37))
+			fmt.Fprintf(&b, "  %-20s %8.4g ± %-8.2g %s\n", from, s.Reward, s.SE, bar((s.Reward-r.RewardMin)/max(most-r.RewardMin, 1e-300), 37))
 		}
 	}
 	_, err := io.WriteString(w, trailing.ReplaceAllString(b.String(), ""))
@@ -87,7 +92,7 @@ func (r Report) actions(b *strings.Builder) {
 	}
 	by := slices.Clone(r.ByAction)
 	slices.SortStableFunc(by, func(a, b Action) int { return b.Rows - a.Rows })
-	most, width, expected := 0.0, 6, false
+	most, width, expected := r.RewardMin, 6, false
 	by, rest := by[:min(listed, len(by))], max(0, len(by)-listed)
 	for _, a := range by {
 		most = max(most, a.Reward)
@@ -108,7 +113,7 @@ func (r Report) actions(b *strings.Builder) {
 		if expected {
 			fmt.Fprintf(b, " %9.6g", math.Round(a.Expected*10)/10)
 		}
-		fmt.Fprintf(b, " %6.3g %8.4g ± %-8.2g %s\n", a.Z, a.Reward, a.SE, bar(a.Reward/max(most, 1e-300), 16))
+		fmt.Fprintf(b, " %6.3g %8.4g ± %-8.2g %s\n", a.Z, a.Reward, a.SE, bar((a.Reward-r.RewardMin)/max(most-r.RewardMin, 1e-300), 16))
 	}
 	if rest > 0 {
 		fmt.Fprintf(b, "  and %d more\n", rest)

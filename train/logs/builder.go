@@ -112,6 +112,7 @@ type builder struct {
 
 	slotHash   []uint64
 	slots      []string // names of the propensities' actions
+	added      int      // of them, the last ones: actions that setting actions lists and the log does not name, of propensity 0
 	listed     bool     // they are numbers 0 to K−1
 	base       int      // actions are numbers from here; −1: to be found out
 	actionsMin int      // there are at least so many
@@ -526,7 +527,7 @@ func (b *builder) add() error {
 		for len(b.slotHash) < len(r.props) {
 			b.slotHash = append(b.slotHash, ^xxhash.Sum64String(b.slots[len(b.slotHash)]))
 		}
-		for i, p := range r.props {
+		for i, p := range r.props[:max(0, len(r.props)-b.added)] {
 			sum += mix(b.slotHash[i] + mix(bits(p)))
 		}
 	}
@@ -611,6 +612,14 @@ func (b *builder) fixed() (int32, error) {
 		}
 		b.list()
 	}
+	if r.hasProps && !r.listed && b.catalogue == nil {
+		if b.unlisted() {
+			b.extend()
+		}
+		for j := len(b.slots) - b.added; j <= len(r.props) && j < len(b.slots); j++ {
+			r.props = append(r.props[:j], 0)
+		}
+	}
 	if r.hasProps {
 		if b.catalogue != nil {
 			return 0, bad("propensities", "those of all actions of a catalogue are not read: want the logged action's, or column offered")
@@ -651,6 +660,21 @@ func (b *builder) fixed() (int32, error) {
 		}
 	}
 	return id, nil
+}
+
+// extend adds the actions that setting actions lists to those that propensities are named by, if it lists all of these.
+func (b *builder) extend() {
+	for j, s := range b.slots {
+		if at := slices.Index(b.o.Actions, s); at < 0 || b.listed && at != j {
+			return
+		}
+	}
+	for _, s := range b.o.Actions {
+		if !slices.Contains(b.slots, s) {
+			b.slots = append(b.slots, s)
+			b.added++
+		}
+	}
 }
 
 // action returns the number of an action by its text. An integer that is written as
@@ -712,7 +736,7 @@ func (b *builder) decide() (names []string, number, slot []int32, err error) {
 	case len(b.o.Actions) > 0:
 		names = slices.Clone(b.o.Actions)
 		if len(b.slots) > 0 && len(b.slots) != len(names) {
-			return fail("%d propensities in a row, but setting actions lists %d", len(b.slots), len(names))
+			return fail("%d propensities in a row, but setting actions lists %d: a list has all of them in their order, columns p_NAME only those that are not 0", len(b.slots), len(names))
 		}
 		if i, twice := duplicate(names); twice {
 			return fail("setting actions has %s twice", names[i])

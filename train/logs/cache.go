@@ -2,6 +2,7 @@ package logs
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -267,7 +268,7 @@ func (p *plan) build(ctx context.Context, path, dir string, mode fs.FileMode, m 
 			return nil, err
 		}
 		if b.table != nil {
-			if err := b.table.absent(b); err != nil { // of a format without a header
+			if err := cmp.Or(b.table.absent(b), b.table.uncategorized(o, b.catalogue)); err != nil { // of a format without a header
 				return nil, err
 			}
 		}

@@ -20,7 +20,8 @@ type Catalogue struct {
 	Actions []string // their names, in the order of the file
 	Hash    string   // of names and features, the same in every format
 
-	items named
+	items   named
+	columns []string // of the file
 }
 
 // ReadCatalogue reads a catalogue from CSV, JSON Lines or Parquet: the column action, and
@@ -92,6 +93,9 @@ func readCatalogue(path, packed string, format *format, o *Options, m *memory) (
 		column(bytes.Clone(s.memory.Bytes()))
 	}
 	c.items.names = names.all()
+	for _, column := range b.table.columns {
+		c.columns = append(c.columns, column.name)
+	}
 	return c, nil
 }
 

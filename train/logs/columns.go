@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -38,6 +39,30 @@ func (o *Options) renames() (of map[string]string, taken map[string]bool, err er
 		}
 	}
 	return of, taken, nil
+}
+
+// uncategorized is the error that neither the file nor the catalogue has a column that setting categories names.
+func (t *table) uncategorized(o *Options, catalogue *Catalogue) error {
+	var names []string
+	for _, c := range t.columns {
+		if names = append(names, c.name); c.as != c.name && c.as != "" {
+			names = append(names, c.as)
+		}
+	}
+	if catalogue != nil {
+		names = append(names, catalogue.columns...)
+	}
+	for _, name := range o.Categories {
+		if slices.Contains(names, name) {
+			continue
+		}
+		text := fmt.Sprintf("%s: setting categories %s: there is no such column", t.path, name)
+		if near := spelling.Nearest(name, names, 2); near != "" {
+			text += fmt.Sprintf(": did you mean %s?", near)
+		}
+		return errors.New(text)
+	}
+	return nil
 }
 
 // absent is the error that the file lacks a column that the options name.

@@ -198,7 +198,7 @@ func (d *decoder) propensities(b *builder, column string) error {
 		return err
 	}
 	if r.hasProps = true; b.unlisted() {
-		b.slots = b.slots[:0]
+		b.slots, b.added = b.slots[:0], 0
 	}
 	err := d.object(column, func(name []byte) error {
 		i := slices.Index(b.slots, string(name))

@@ -149,6 +149,16 @@ func (r *Rows) Number(name string) (float64, error) {
 	return 0, r.wrong(name, "number", f)
 }
 
+// Reward reads a field that is a number, or true or false, 1 or 0, in the words that a log's rewards may have.
+func (r *Rows) Reward(name string) (float64, error) {
+	if f := r.find(name); f != nil && (f.form == 0 || f.form == 't') {
+		if v, ok := boolean(f.text); ok {
+			return v, nil
+		}
+	}
+	return r.Number(name)
+}
+
 // List reads a field of several numbers: a list, or in a text numbers in brackets or
 // without, separated by commas, semicolons or blanks. It is gone with the next row.
 func (r *Rows) List(name string) ([]float64, error) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,6 +32,9 @@ type WriterOptions struct {
 	Names      []string
 	Weight     bool // write weights, which must all be 1 otherwise
 	Unrewarded bool // write how many decisions without a reward were left out
+	// RewardMin and RewardMax are the rewards, in units of their own, that are cost 0 and cost −1, and that are written for
+	// them, to 15 digits. Both 0: 0 and 1.
+	RewardMin, RewardMax float64
 }
 
 // Writer writes a log in the schema that Open reads. Whether there are decision ids,
@@ -82,6 +86,8 @@ func Create(path string, o WriterOptions) (*Writer, error) {
 		return nil, fmt.Errorf("%s: action %s twice", path, o.Actions[i])
 	case named:
 		return nil, fmt.Errorf("%s: name %s twice", path, o.Names[j])
+	case o.RewardMin > o.RewardMax || math.IsNaN(o.RewardMax-o.RewardMin) || math.IsInf(o.RewardMax-o.RewardMin, 0):
+		return nil, fmt.Errorf("%s: rewards from %v to %v are no range", path, o.RewardMin, o.RewardMax)
 	}
 	w := &Writer{path: path, o: o, index: map[string]int{}, values: make([]float64, len(o.Names))}
 	w.encoder = f.write(w)
@@ -202,7 +208,7 @@ func (w *Writer) columns(d *Decision, text func(name, s string), number func(nam
 		text("catalogue_hash", d.Catalogue)
 	}
 	text("action", w.name(d))
-	number("reward", 0-d.Cost) // not −0
+	number("reward", w.reward(0-d.Cost)) // not −0
 	if d.Propensity != 0 {
 		number("propensity", d.Propensity)
 	}
@@ -223,6 +229,16 @@ func (w *Writer) columns(d *Decision, text func(name, s string), number func(nam
 			number(name, w.values[i])
 		}
 	}
+}
+
+// reward is one in [0, 1] in units of its own, as a decimal number of them was before.
+func (w *Writer) reward(r float64) float64 {
+	low, high := w.o.RewardMin, w.o.RewardMax
+	if low == 0 && high == 0 {
+		return r
+	}
+	v, _ := strconv.ParseFloat(strconv.FormatFloat(low+r*(high-low), 'g', 15, 64), 64)
+	return max(low, min(high, v))
 }
 
 // name is what the logged action is called.

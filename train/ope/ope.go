@@ -43,7 +43,7 @@ type Options struct {
 	// MaxWeight is M, above which no weight π/π₀ of a target can be, for methods that are Bounded. 0: it is the
 	// largest in the contexts of the log, which must have the propensities of all actions.
 	MaxWeight float64
-	// HalfWidth is that of the interval for which Policy.RowsNeeded is; 0: a tenth of the logging policy's mean reward.
+	// HalfWidth is that of the interval for which Policy.RowsNeeded is, in the log's units; 0: a tenth of the logging policy's mean reward above the least.
 	HalfWidth float64
 	// Seed is that of the bootstrap, and of the order of rows in bets.
 	Seed uint64
@@ -105,8 +105,11 @@ type Policy struct {
 	RowsNeeded float64 `json:"rows_needed,omitempty"`
 	HalfWidth  float64 `json:"half_width,omitempty"`
 	// Guarantee is nil where none exists; why is in Uncertified.
-	Guarantee   *provenance.Statement `json:"guarantee,omitempty"`
-	Uncertified string                `json:"uncertified,omitempty"`
+	Guarantee *provenance.Statement `json:"guarantee,omitempty"`
+	// Guaranteed and GainGuaranteed are what it says of the value and of the gain, see [Result.InUnits].
+	Guaranteed     *float64 `json:"guaranteed,omitempty"`
+	GainGuaranteed *float64 `json:"gain_guaranteed,omitempty"`
+	Uncertified    string   `json:"uncertified,omitempty"`
 }
 
 // Pair is the difference of two targets, first less second, by one estimator.
@@ -120,15 +123,20 @@ type Pair struct {
 
 // Result is a table of estimates.
 type Result struct {
-	Rows     int      `json:"rows"`
-	Groups   int      `json:"groups"` // G; the rows where all are their own
-	Delta    float64  `json:"delta"`
-	Interval string   `json:"interval"` // the method
-	Logging  Interval `json:"logging"`  // mean reward of the logging policy, on-policy
-	Policies []Policy `json:"policies"`
-	Pairs    []Pair   `json:"pairs,omitempty"`
-	Missing  []string `json:"missing,omitempty"` // estimators left out, and why
-	Notes    []string `json:"notes,omitempty"`
+	Rows     int     `json:"rows"`
+	Groups   int     `json:"groups"` // G; the rows where all are their own
+	Delta    float64 `json:"delta"`
+	Interval string  `json:"interval"` // the method
+	// RewardMin and RewardMax are the rewards, in the log's units, that are 0 and 1, see [Result.InUnits]; both 0: these.
+	RewardMin float64  `json:"reward_min"`
+	RewardMax float64  `json:"reward_max"`
+	Logging   Interval `json:"logging"` // mean reward of the logging policy, on-policy
+	Policies  []Policy `json:"policies"`
+	Pairs     []Pair   `json:"pairs,omitempty"`
+	Missing   []string `json:"missing,omitempty"` // estimators left out, and why
+	Notes     []string `json:"notes,omitempty"`
+
+	inUnits bool // see InUnits
 }
 
 // Evaluate estimates the value of every target by every estimator. It reads the
@@ -163,6 +171,7 @@ func Evaluate(log *logs.Log, targets []Target, o Options) (Result, error) {
 		on.again = append(on.again, s.mean(reward).Value)
 	}
 	res := Result{Rows: t.n, Groups: t.groups, Delta: o.Delta, Interval: t.method.Name, Logging: t.interval(on), Notes: o.Notes}
+	res.RewardMin, res.RewardMax = log.RewardRange()
 	chosen, missing, err := t.choose(o, targets, judge)
 	if err != nil {
 		return Result{}, err
@@ -253,7 +262,7 @@ func Evaluate(log *logs.Log, targets []Target, o Options) (Result, error) {
 				values[j][e.Name] = e.quantity
 			}
 		}
-		p.believe(on.Value.Value, o.HalfWidth, t.z, t.n)
+		p.believe(on.Value.Value, o.HalfWidth/(res.RewardMax-res.RewardMin), t.z, t.n)
 		if o.EstimatesAlone {
 			p.Uncertified = "estimates alone were asked for"
 			res.Policies = append(res.Policies, p)

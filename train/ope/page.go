@@ -15,6 +15,7 @@ import (
 
 // Page is the result to be shared.
 func (r Result) Page() html.Page {
+	r = r.InUnits()
 	p := html.Page{Question: "What would other policies have earned?", Subject: rowsText(r.Rows, r.Groups), Data: r}
 	estimates := recorded("Estimates", func(w *table.Recorder) error { return r.Write(w, table.Markdown) })
 	captions := []string{"Values and gains over the logging policy; * is the estimator to believe", "Weights π/π₀", "Differences on the same rows, first less second"}
@@ -101,6 +102,7 @@ func once(sections []html.Section) {
 
 // Page is the selection to be shared.
 func (s Selection) Page() html.Page {
+	s = s.InUnits()
 	p := html.Page{Question: "Which of these policies is to be shipped?", Subject: rowsText(s.Rows, s.Groups), Verdict: strings.ToUpper(s.Because[:1]) + s.Because[1:] + ".",
 		Tone: map[Decision]html.Tone{Ship: html.Good, Keep: html.Bad, TooFew: html.Doubt}[s.Decision], Data: s}
 	targets := recorded("The policies", func(w *table.Recorder) error { return s.Write(w, table.Markdown) })

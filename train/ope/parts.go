@@ -29,6 +29,9 @@ type Part struct {
 	Square  []float64    `json:"square"` // ΣGGᵀ, its rows from the diagonal on [C(C+1)/2]
 	Missing []string     `json:"missing,omitempty"`
 	Notes   []string     `json:"notes,omitempty"`
+
+	RewardMin float64 `json:"reward_min"` // as in a Result
+	RewardMax float64 `json:"reward_max"`
 }
 
 // The first columns are of no target: ω, ω r.
@@ -117,7 +120,9 @@ func EvaluatePart(log *logs.Log, targets []Target, o Options, shard logs.Shard, 
 	if slices.ContainsFunc(chosen, func(e Estimator) bool { return e.Marginal }) && whole.of == nil {
 		whole.of = map[int][]int32{}
 	}
-	out := Part{Shard: shard, Of: strings.Join([]string{log.Hash(), fmt.Sprint(o.Delta, o.HalfWidth, o.Seed), of}, " "), Whole: log.Len(), Delta: o.Delta, Half: o.HalfWidth, Missing: missing, Notes: o.Notes}
+	out := Part{Shard: shard, Of: strings.Join([]string{log.Hash(), fmt.Sprint(o.Delta, o.HalfWidth, o.Seed), of}, " "), Whole: log.Len(), Delta: o.Delta, Missing: missing, Notes: o.Notes}
+	out.RewardMin, out.RewardMax = log.RewardRange()
+	out.Half = o.HalfWidth / (out.RewardMax - out.RewardMin)
 	var rows []int
 	for i := range log.Len() {
 		unit := i
@@ -403,7 +408,7 @@ func (m moments) gain(v, w ratio) Interval {
 
 func (m moments) result(p Part, rows, groups int) (Result, error) {
 	on := m.ratio([2]int{columnReward, columnOne})
-	res := Result{Rows: rows, Groups: groups, Delta: p.Delta, Interval: Methods()[0].Name, Logging: m.gain(on, ratio{}), Missing: p.Missing, Notes: p.Notes}
+	res := Result{Rows: rows, Groups: groups, Delta: p.Delta, Interval: Methods()[0].Name, Logging: m.gain(on, ratio{}), Missing: p.Missing, Notes: p.Notes, RewardMin: p.RewardMin, RewardMax: p.RewardMax}
 	estimates := make([]map[string]ratio, len(p.Targets))
 	for j, t := range p.Targets {
 		w := m.gain(m.ratio([2]int{t.Weight, columnOne}), ratio{})

@@ -25,6 +25,7 @@ func (r Result) Plot(w io.Writer, format string) error {
 
 // Figure is what Plot draws.
 func (r Result) Figure() figure.Figure {
+	r = r.InUnits()
 	var names, labels []string // labels have hyperparameters that all policies share
 	for _, p := range r.Policies {
 		for _, e := range p.Estimates {

@@ -45,17 +45,22 @@ type Selection struct {
 	//	n (se/gain)² (√(2 log(2m/δ) + 4) + .84)²
 	//
 	// where 4 is about what the choice of ℓ costs. 0: it is shown, or not estimated to be above 0, or Gamma is above 1.
-	Needed   int         `json:"rows_needed,omitempty"`
-	Rows     int         `json:"rows"`
-	Groups   int         `json:"groups"`
-	Delta    float64     `json:"delta"`
-	Gamma    float64     `json:"gamma"`
-	Logging  Interval    `json:"logging"`
-	Targets  []Candidate `json:"targets"`             // by their lower bounds, the largest first
-	RunnerUp *Pair       `json:"runner_up,omitempty"` // the first less the second of Targets, if something is guaranteed of both: an interval, and no guarantee
-	Alike    [][2]string `json:"alike,omitempty"`     // targets between which the rows cannot tell
-	Missing  []string    `json:"missing,omitempty"`
-	Notes    []string    `json:"notes,omitempty"`
+	Needed int     `json:"rows_needed,omitempty"`
+	Rows   int     `json:"rows"`
+	Groups int     `json:"groups"`
+	Delta  float64 `json:"delta"`
+	Gamma  float64 `json:"gamma"`
+	// RewardMin and RewardMax are the rewards, in the log's units, that are 0 and 1, see [Selection.InUnits]; both 0: these.
+	RewardMin float64     `json:"reward_min"`
+	RewardMax float64     `json:"reward_max"`
+	Logging   Interval    `json:"logging"`
+	Targets   []Candidate `json:"targets"`             // by their lower bounds, the largest first
+	RunnerUp  *Pair       `json:"runner_up,omitempty"` // the first less the second of Targets, if something is guaranteed of both: an interval, and no guarantee
+	Alike     [][2]string `json:"alike,omitempty"`     // targets between which the rows cannot tell
+	Missing   []string    `json:"missing,omitempty"`
+	Notes     []string    `json:"notes,omitempty"`
+
+	inUnits bool // see InUnits
 }
 
 // Candidate is what a selection knows of a target.
@@ -97,7 +102,7 @@ func Select(log *logs.Log, targets []Target, o Options) (Selection, error) {
 
 // choose is the selection of a result of one estimator.
 func (r Result) choose(gamma float64) Selection {
-	s := Selection{Rows: r.Rows, Groups: r.Groups, Delta: r.Delta, Gamma: max(1, gamma), Logging: r.Logging, Missing: r.Missing, Notes: r.Notes}
+	s := Selection{Rows: r.Rows, Groups: r.Groups, Delta: r.Delta, Gamma: max(1, gamma), Logging: r.Logging, Missing: r.Missing, Notes: r.Notes, RewardMin: r.RewardMin, RewardMax: r.RewardMax}
 	for _, p := range r.Policies {
 		c := Candidate{Name: p.Name, Warnings: p.Warnings, Uncertified: p.Uncertified, statement: p.Guarantee,
 			same: math.Abs(p.MeanWeight-1) < 1e-9 && p.Largest < 1+1e-9}
@@ -153,6 +158,7 @@ func (c Candidate) gain() float64 {
 // decide fills in what the bounds say to do.
 func (s *Selection) decide() {
 	best := s.Targets[0]
+	u, d := logs.Units{Low: s.RewardMin, High: s.RewardMax}, digits(s.RewardMin, s.RewardMax, 3)
 	if best.lower() > 0 {
 		s.Selected = &best.Name
 		s.Ship = best.statement.Proven()
@@ -171,7 +177,7 @@ func (s *Selection) decide() {
 	switch {
 	case s.Ship:
 		s.Decision = Ship
-		s.Because = fmt.Sprintf("ship %s: it earns at least %.3f, and at least %.3f more than what plays", best.Name, best.lower(), best.gain())
+		s.Because = fmt.Sprintf("ship %s: it earns at least %.*f, and at least %.*f more than what plays", best.Name, d, u.At(best.lower()), d, best.gain()*u.Span())
 	case best.AtLeast == nil:
 		s.Decision, s.Because = Keep, "keep what plays: "+nothing+best.Uncertified
 	case best.Verdict == provenance.Doubted:
@@ -184,7 +190,7 @@ func (s *Selection) decide() {
 		case s.Selected == nil:
 			s.Because += nothing + "the lower bounds allow the least reward"
 		default:
-			s.Because += fmt.Sprintf("%s earns at least %.3f, and is not shown to earn more than what plays", best.Name, best.lower())
+			s.Because += fmt.Sprintf("%s earns at least %.*f, and is not shown to earn more than what plays", best.Name, d, u.At(best.lower()))
 			if s.Gamma > 1 { // which more rows do not make smaller
 				s.Because += fmt.Sprintf(" for all propensities within the factor %v", s.Gamma)
 			} else if e != nil && e.Gain.Value > 0 && e.Gain.SE > 0 {
@@ -192,7 +198,7 @@ func (s *Selection) decide() {
 				needed := float64(s.Rows) * math.Pow(e.Gain.SE/e.Gain.Value*(math.Sqrt(2*math.Log(2*m/s.Delta)+4)+.84), 2)
 				if needed > float64(s.Rows) && needed < 1e12 {
 					s.Needed = int(math.Ceil(needed))
-					s.Because += fmt.Sprintf("; %s would show it if the gain is as estimated, %+.3f ± %.3f", about(float64(s.Needed)), e.Gain.Value, (e.Gain.High-e.Gain.Low)/2)
+					s.Because += fmt.Sprintf("; %s would show it if the gain is as estimated, %+.*f ± %.*f", about(float64(s.Needed)), d, e.Gain.Value*u.Span(), d, (e.Gain.High-e.Gain.Low)/2*u.Span())
 				}
 			}
 		}
@@ -215,11 +221,13 @@ func about(n float64) string {
 // Write prints the selection in a format: a line a target, and below, but for CSV, what the numbers mean and
 // last the decision.
 func (s Selection) Write(w io.Writer, f table.Format) error {
+	s = s.InUnits()
+	d := digits(s.RewardMin, s.RewardMax, 3)
 	number := func(v *float64, format string) string {
 		if v == nil {
 			return "—"
 		}
-		return fmt.Sprintf(format, *v)
+		return fmt.Sprintf(format, d, *v)
 	}
 	switch f {
 	case table.JSON:
@@ -258,14 +266,14 @@ func (s Selection) Write(w io.Writer, f table.Format) error {
 		}
 		fmt.Fprintf(w, format+"\n", args...)
 	}
-	rows := [][]string{{"what plays", "", "", fmt.Sprintf("%.3f ± %.3f", s.Logging.Value, (s.Logging.High-s.Logging.Low)/2), "", ""}}
+	rows := [][]string{{"what plays", "", "", fmt.Sprintf("%.*f ± %.*f", d, s.Logging.Value, d, (s.Logging.High-s.Logging.Low)/2), "", ""}}
 	estimator := ""
 	for _, t := range s.Targets {
-		line := []string{t.Name, number(t.AtLeast, "%.3f"), number(t.GainAtLeast, "%+.3f"), "—", "—", string(t.Verdict)}
+		line := []string{t.Name, number(t.AtLeast, "%.*f"), number(t.GainAtLeast, "%+.*f"), "—", "—", string(t.Verdict)}
 		if e := t.Estimate; e != nil {
 			estimator = e.Label()
-			line[3] = fmt.Sprintf("%.3f ± %.3f", e.Value, (e.High-e.Low)/2)
-			line[4] = fmt.Sprintf("%+.3f ± %.3f", e.Gain.Value, (e.Gain.High-e.Gain.Low)/2)
+			line[3] = fmt.Sprintf("%.*f ± %.*f", d, e.Value, d, (e.High-e.Low)/2)
+			line[4] = fmt.Sprintf("%+.*f ± %.*f", d, e.Gain.Value, d, (e.Gain.High-e.Gain.Low)/2)
 		}
 		rows = append(rows, line)
 	}
@@ -282,7 +290,7 @@ func (s Selection) Write(w io.Writer, f table.Format) error {
 	}
 	level := strconv.FormatFloat(100*(1-s.Delta), 'g', 4, 64)
 	if slices.ContainsFunc(s.Targets, func(t Candidate) bool { return t.AtLeast != nil }) {
-		para("≥: lower bounds on the mean reward in [0, 1] and on the gain over what logged the %s; %s together with probability %v, for one look, if rows (or groups) are independent and the targets were fixed before this log was seen", of, all, 1-s.Delta)
+		para("≥: lower bounds on the %s, and on the gain over what logged the %s; %s together with probability %v, for one look, if rows (or groups) are independent and the targets were fixed before this log was seen", meanReward(s.RewardMin, s.RewardMax), of, all, 1-s.Delta)
 	} else {
 		para("gain: over what logged the %s", of)
 	}
@@ -315,7 +323,7 @@ func (s Selection) Write(w io.Writer, f table.Format) error {
 		para("these rows cannot tell %s from %s", p[0], p[1])
 	}
 	if p := s.RunnerUp; p != nil && s.Selected != nil {
-		para("runner-up: %s less %s is %+.3f ± %.3f by %s: an interval, and no guarantee", p.First, p.Second, p.Value, (p.High-p.Low)/2, p.Estimator)
+		para("runner-up: %s less %s is %+.*f ± %.*f by %s: an interval, and no guarantee", p.First, p.Second, d, p.Value, d, (p.High-p.Low)/2, p.Estimator)
 	}
 	if s.Ship {
 		para("strength: it stands for propensities within the factor %s of those logged", factor(s.Targets[0].Strength))

@@ -23,12 +23,13 @@ func (e Estimate) Label() string {
 	return fmt.Sprintf("%s=%.3g", e.Estimator, e.Hyper)
 }
 
-// Write prints the result in a format. Table and Markdown say below the numbers
+// Write prints the result in a format, with rewards in the log's units, see [Result.InUnits]. Table and Markdown say below the numbers
 // what they mean, warn, and state guarantees; CSV is one line an estimate, without
 // the pairs; tables show the pairs of unbiased estimators, and no gains of biased ones: JSON has all. Text has
 // intervals as value ± half of their width, or in brackets if they are not symmetric, and 80 columns for ordinary names.
 // Numbers have two digits of that half, or of the standard error.
 func (r Result) Write(w io.Writer, f table.Format) error {
+	r = r.InUnits()
 	switch f {
 	case table.CSV:
 		return r.writeCSV(w)
@@ -51,7 +52,7 @@ func (r Result) writeTable(w io.Writer, f table.Format) error {
 		}
 		return 4
 	}
-	d := max(3, places(r.Logging.SE))
+	d := max(digits(r.RewardMin, r.RewardMax, 3), places(r.Logging.SE))
 	value := func(v float64) string { return strconv.FormatFloat(v, 'f', d, 64) }
 	signed := func(v float64) string { return fmt.Sprintf("%+.*f", d, v) }
 	// cells are an estimate as Text or Markdown has it.
@@ -131,7 +132,7 @@ func (r Result) writeTable(w io.Writer, f table.Format) error {
 	if r.Groups < r.Rows {
 		rowsOf += fmt.Sprintf(" in %d groups", r.Groups)
 	}
-	para("value: mean reward in [0, 1], from %s; gain: over the logging policy, on the same rows", rowsOf)
+	para("value: %s, from %s; gain: over the logging policy, on the same rows", meanReward(r.RewardMin, r.RewardMax), rowsOf)
 	if f == table.Text {
 		switch r.Interval {
 		case "normal":
@@ -186,7 +187,7 @@ func (r Result) writeTable(w io.Writer, f table.Format) error {
 		if g.Circumstances != nil && g.Strength > 0 {
 			verdict += fmt.Sprintf(", for propensities within the factor %s of those logged", factor(g.Strength))
 		}
-		para("guaranteed: %s earns at least %s, and %s more than the logging policy: %s", p.Name, value(g.Promise()), signed(g.GainAtLeast()), verdict)
+		para("guaranteed: %s earns at least %s, and %s more than the logging policy: %s", p.Name, value(*p.Guaranteed), signed(*p.GainGuaranteed), verdict)
 		if g.Contradicted != "" {
 			para("doubt: %s: %s", p.Name, g.Contradicted)
 		}
@@ -229,7 +230,7 @@ func (r Result) writeCSV(w io.Writer) error {
 	for _, p := range r.Policies {
 		promise := make([]string, 4)
 		if g := p.Guarantee; g != nil {
-			promise = []string{number(g.Promise()), g.Best().Name, number(g.GainAtLeast()), string(g.Verdict)}
+			promise = []string{number(*p.Guaranteed), g.Best().Name, number(*p.GainGuaranteed), string(g.Verdict)}
 		}
 		for _, e := range p.Estimates {
 			hyper := ""

@@ -7,7 +7,7 @@ import (
 
 	"opl/policies/features"
 	"opl/policies/policyfile"
-	"opl/train/provenance"
+	"opl/train/logs"
 )
 
 // WriteText writes the report of a training for people.
@@ -53,7 +53,7 @@ func (l *Learned) WriteText(w io.Writer) error {
 		fmt.Fprintf(&b, ", floor %v", f.Floor)
 	}
 	fmt.Fprintf(&b, "; %.1f s\n", t.Seconds)
-	u := provenance.Units{Low: f.RewardMin, High: f.RewardMax}
+	u := logs.Units{Low: f.RewardMin, High: f.RewardMax}
 	on := "the rows that certify"
 	if !t.Certify { // no recipe that leaves them alone
 		on = "the rows it was learned from, which flatters"

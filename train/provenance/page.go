@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/plot/vg"
 
+	"opl/train/logs"
 	"opl/train/report/figure"
 	"opl/train/report/html"
 )
@@ -72,11 +73,11 @@ func (s Statement) section(text string) html.Section {
 }
 
 // units are those of the log's rewards, as far as they are known.
-func (s Statement) units() Units {
+func (s Statement) units() logs.Units {
 	if s.Circumstances == nil || s.RewardMin == s.RewardMax {
-		return Units{0, 1}
+		return logs.Units{Low: 0, High: 1}
 	}
-	return Units{s.RewardMin, s.RewardMax}
+	return logs.Units{Low: s.RewardMin, High: s.RewardMax}
 }
 
 // Sentence is the verdict in a sentence.

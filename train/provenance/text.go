@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"opl/train/certify"
+	"opl/train/logs"
 )
 
 // WriteText writes the statement about a log that was read, for people.
@@ -27,7 +28,7 @@ func (s Statement) WriteText(w io.Writer) error {
 	default:
 		fmt.Fprintf(&b, "rows       %s, of which %d taught what must be fixed, or depend on such, and are refused, %d certify\n", rows, s.Refused, s.N)
 	}
-	u := Units{s.RewardMin, s.RewardMax}
+	u := logs.Units{Low: s.RewardMin, High: s.RewardMax}
 	on := "these rows"
 	if s.Relation != Fresh {
 		on = "the rows that certify"
@@ -49,7 +50,7 @@ func (s Statement) WriteText(w io.Writer) error {
 
 // Describe writes what is guaranteed, for people: the same words wherever it is printed.
 func (s Statement) Describe(b *strings.Builder) {
-	u := Units{s.RewardMin, s.RewardMax}
+	u := logs.Units{Low: s.RewardMin, High: s.RewardMax}
 	rows := fmt.Sprintf("%d rows", s.N)
 	if s.Groups > 0 {
 		rows = fmt.Sprintf("%d groups of %d rows", s.Groups, s.N)
@@ -99,7 +100,7 @@ func (s Statement) Describe(b *strings.Builder) {
 	}
 	fmt.Fprintf(b, "\n  %-21s %10s %9s  of: (%s)\n", "bound on the", "value", "δ", kl)
 	for i, bound := range append(slices.Clone(s.All), *cmp.Or(s.Gain, &certify.Bound{})) {
-		name, value := "reward", u.Of(-bound.Risk)
+		name, value := "reward", u.Of(max(0, -bound.Risk))
 		switch {
 		case i == len(s.All):
 			if name, value = "gain", u.Width(-bound.Risk); s.Gain == nil {
@@ -117,6 +118,9 @@ func (s Statement) Describe(b *strings.Builder) {
 	for _, m := range s.Missing {
 		fmt.Fprintf(b, "  without %s\n", m)
 	}
+	if can := u.Range(); can != "" {
+		fmt.Fprintf(b, "  Rewards are the log's, which can be %s; the terms are of rewards scaled from that range to [0, 1].\n", can)
+	}
 	if s.Circumstances != nil && s.ReadOff > 0 {
 		fmt.Fprintf(b, "  %d of the actions occur in rows that certify alone: the bounds take all actions for named before (setting actions).\n", s.ReadOff)
 	}
@@ -128,12 +132,3 @@ func (s Statement) Describe(b *strings.Builder) {
 	b.WriteString("  Both hold together, for this one policy on rows that are alike; whoever takes the best of several policies, trainings or\n" +
 		"  statements on the same rows must share δ among them, and what several rounds state fails with the sum of their δ.\n\n")
 }
-
-// Units are those of a log's rewards.
-type Units struct{ Low, High float64 }
-
-// Of is a reward in [0, 1] in the log's units.
-func (u Units) Of(reward float64) string { return fmt.Sprintf("%.4g", u.Low+reward*(u.High-u.Low)) }
-
-// Width is a difference of rewards, likewise.
-func (u Units) Width(v float64) string { return fmt.Sprintf("%.2g", v*(u.High-u.Low)) }

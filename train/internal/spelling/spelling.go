@@ -38,9 +38,9 @@ func Nearest(name string, names []string, most int) string {
 }
 
 // Suggest is ": did you mean X?" for the nearest of the names, or nothing if none
-// is near.
+// is near: within changes of half its letters.
 func Suggest(name string, names []string) string {
-	if best := Nearest(name, names, len(name)/2+1); best != "" {
+	if best := Nearest(name, names, (len(name)+1)/2); best != "" {
 		return fmt.Sprintf(": did you mean %q?", best)
 	}
 	return ""

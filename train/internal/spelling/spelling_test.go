@@ -12,3 +12,12 @@ func TestDistance(t *testing.T) {
 		}
 	}
 }
+
+func TestSuggest(t *testing.T) {
+	formats := []string{"table", "markdown", "csv", "json"}
+	for name, want := range map[string]string{"yaml": "", "xml": "", "jsno": `: did you mean "json"?`, "tabel": `: did you mean "table"?`, "": ""} {
+		if got := Suggest(name, formats); got != want {
+			t.Errorf("Suggest(%q) = %q, want %q", name, got, want)
+		}
+	}
+}

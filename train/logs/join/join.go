@@ -384,6 +384,12 @@ func (l *Log) Join(rewards *Rewards, write func(*logs.Decision) error, o Options
 	seen, dropped := 0, 0
 	among := "" // which catalogue
 	use := func(row *line, action int) (err error) {
+		if s.From.IsZero() || row.Time.Before(s.From) {
+			s.From = row.Time
+		}
+		if row.Time.After(s.To) {
+			s.To = row.Time
+		}
 		if seen++; !strings.HasPrefix(row.Hash, o.Policy) || !strings.HasPrefix(row.Catalogue, o.Catalogue) {
 			s.Others++
 			return nil
@@ -397,12 +403,6 @@ func (l *Log) Join(rewards *Rewards, write func(*logs.Decision) error, o Options
 			s.Policies = append(s.Policies, logs.Logger{Policy: row.Hash})
 		}
 		s.Policies[at].Rows++
-		if s.From.IsZero() || row.Time.Before(s.From) {
-			s.From = row.Time
-		}
-		if row.Time.After(s.To) {
-			s.To = row.Time
-		}
 		if slices.Contains(row.Propensities, 0) {
 			s.NoChance++
 		}

@@ -22,7 +22,7 @@ type reward struct {
 }
 
 // ReadRewards reads a file of rewards, see [logs.OpenRows]: columns decision_id and reward
-// (others are left alone), or JSON Lines with the fields of these names and no others. An
+// (others are left alone), or JSON Lines with the fields of these names and no others. True is the reward 1, false 0, as in logs; an
 // empty or null reward is none.
 func ReadRewards(path string, d Duplicates) (*Rewards, error) {
 	r := &Rewards{of: map[string]reward{}}
@@ -63,7 +63,7 @@ func (r *Rewards) Read(path string, d Duplicates) (err error) {
 		if text == "" {
 			continue
 		}
-		v, err := rows.Number(value)
+		v, err := rows.Reward(value)
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,204 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"opl/train"
+	"opl/train/certify"
+	"opl/train/logs"
+	"opl/train/logs/join"
+	"opl/train/pipeline"
+	"opl/train/provenance"
+	"opl/train/report"
+)
+
+// answerVersion is of the form that commands answer in as JSON, docs/scripts.md. It grows when a field goes or changes its
+// meaning; new ones may come.
+const answerVersion = 1
+
+// writeAnswer writes what a command answers as JSON, an object, after the version of the form, the command and the exit
+// status that it will leave with, and returns the error that it is to end with.
+func writeAnswer(w io.Writer, command string, content any, end error) error {
+	var status exitStatus
+	if end != nil && !errors.As(end, &status) {
+		return end
+	}
+	var body, out bytes.Buffer
+	e := json.NewEncoder(&body)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(content); err != nil {
+		return err
+	}
+	text := fmt.Appendf(nil, `{"version":%d,"command":%q,"status":%d,`, answerVersion, command, int(status))
+	if err := json.Indent(&out, append(text, bytes.TrimPrefix(body.Bytes(), []byte("{"))...), "", "  "); err != nil {
+		return err
+	}
+	if _, err := w.Write(out.Bytes()); err != nil {
+		return err
+	}
+	return end
+}
+
+// textOrJSON refuses a --format that is neither.
+func textOrJSON(format string) error {
+	if format != "text" && format != "json" {
+		return fmt.Errorf("--format %s: want text or json", format)
+	}
+	return nil
+}
+
+// estimate is one in the log's units.
+type estimate struct {
+	Value     float64 `json:"value"`
+	SE        float64 `json:"se"`
+	Effective float64 `json:"effective_rows"`
+	Rows      int     `json:"rows"`
+	Weight    float64 `json:"mean_weight"` // below ½ the rows hardly show what the policy does, and value is no estimate
+}
+
+func estimateIn(u logs.Units, e certify.Estimate) estimate {
+	return estimate{u.At(e.Reward), e.SE * u.Span(), e.Effective, e.Rows, e.Weight}
+}
+
+// guarantee is what is guaranteed, in the log's units.
+type guarantee struct {
+	Verdict        string   `json:"verdict"`         // that of the statement, or "none": there is none
+	Guaranteed     *float64 `json:"guaranteed"`      // reward
+	GainGuaranteed *float64 `json:"gain_guaranteed"` // over what logged the rows
+	Probability    *float64 `json:"probability"`     // 1 − δ
+	Logging        *float64 `json:"logging"`         // mean reward of the rows that certify
+	RewardMin      float64  `json:"reward_min"`
+	RewardMax      float64  `json:"reward_max"`
+	Contradicted   string   `json:"contradicted,omitempty"`
+	Warnings       []string `json:"warnings"`
+	Notes          []string `json:"notes"`
+
+	Certificate *provenance.Statement `json:"certificate"`
+}
+
+func guaranteeOf(s provenance.Statement) guarantee {
+	u := logs.Units{Low: s.RewardMin, High: s.RewardMax}
+	value, p, logging := u.At(s.Promise()), 1-s.Delta, u.At(s.Logged)
+	g := guarantee{Verdict: string(s.Verdict), Guaranteed: &value, Probability: &p, Logging: &logging, RewardMin: u.Low, RewardMax: u.High,
+		Contradicted: s.Contradicted, Warnings: list(s.Doubts), Notes: list(s.Notes), Certificate: &s}
+	if s.Gain != nil {
+		gain := -s.Gain.Risk * u.Span()
+		g.GainGuaranteed = &gain
+	}
+	return g
+}
+
+// list is one that is [] in JSON where it is empty.
+func list(all []string) []string { return append([]string{}, all...) }
+
+// certified is what certify answers.
+type certified struct {
+	guarantee
+	Estimate   estimate `json:"estimate"`
+	Rows       int      `json:"rows"`
+	Certifying int      `json:"certifying"`
+	Refused    int      `json:"refused"`
+	Files      int      `json:"files"`
+}
+
+func certifiedOf(s provenance.Statement) certified {
+	return certified{guaranteeOf(s), estimateIn(logs.Units{Low: s.RewardMin, High: s.RewardMax}, s.Estimate), s.Rows, s.N, s.Refused, max(1, s.Files)}
+}
+
+// trained is what train answers.
+type trained struct {
+	Policy string `json:"policy"` // its file
+	Hash   string `json:"hash"`
+	guarantee
+	Unproven   string            `json:"unproven"` // why nothing is guaranteed
+	Worse      bool              `json:"worse"`    // by the estimate, than what logged
+	Estimate   estimate          `json:"estimate"`
+	Rows       int               `json:"rows"`
+	Teaching   int               `json:"teaching"`
+	Certifying int               `json:"certifying"`
+	Objective  string            `json:"objective"`
+	Seconds    float64           `json:"seconds"`
+	Training   pipeline.Training `json:"training"`
+}
+
+func trainedOf(l *pipeline.Learned, path, hash string) trained {
+	t, f := l.Training, l.File
+	brief := t
+	brief.Curve = nil // the file has it
+	a := trained{Policy: path, Hash: hash, Unproven: l.Unproven, Worse: l.Worse, Rows: t.Rows, Teaching: t.Teaching, Certifying: t.Certifying,
+		Objective: t.Objective, Seconds: t.Seconds, Training: brief, Estimate: estimateIn(logs.Units{Low: f.RewardMin, High: f.RewardMax}, t.Estimate),
+		guarantee: guarantee{Verdict: "none", RewardMin: f.RewardMin, RewardMax: f.RewardMax, Notes: list(nil)}}
+	if l.Certificate != nil {
+		a.guarantee = guaranteeOf(l.Certificate.Statement())
+	}
+	a.Warnings = list(t.Warnings)
+	return a
+}
+
+// watched is what monitor answers.
+type watched struct {
+	Policy  string  `json:"policy"` // its hash
+	Refuted bool    `json:"refuted"`
+	Delta   float64 `json:"delta"`
+	Logged  int     `json:"logged_rows"` // Rows are those or their groups
+	certify.Watch
+}
+
+// drawn is what plot, reproduce and run answer.
+type drawn struct {
+	Page        string           `json:"page"`
+	Results     int              `json:"results"`
+	Conclusions []report.Verdict `json:"conclusions"` // those that results speak of
+}
+
+func drawnOf(page string, recs []train.Record) drawn {
+	all := report.Verdicts(recs)
+	if !slices.ContainsFunc(all, func(v report.Verdict) bool { return v.Status != report.NotRun }) {
+		all = []report.Verdict{}
+	}
+	return drawn{page, len(recs), all}
+}
+
+// joined is what join answers.
+type joined struct {
+	Out        string   `json:"out"`
+	Decisions  int      `json:"decisions"`
+	From       string   `json:"from"`
+	To         string   `json:"to"`
+	Written    int      `json:"written"`
+	MeanReward float64  `json:"mean_reward"`
+	RewardMin  float64  `json:"reward_min"`
+	RewardMax  float64  `json:"reward_max"`
+	Policies   []player `json:"policies"`
+	Missing    int      `json:"missing"`
+	Dropped    bool     `json:"dropped"`
+	Others     int      `json:"others"`
+	Orphans    int      `json:"orphans"`
+	Duplicates int      `json:"duplicates"`
+	Bad        int      `json:"bad"`
+	Copies     int      `json:"copies"`
+	Unchecked  int      `json:"unchecked"`
+	NoChance   int      `json:"no_chance"`
+	TornBytes  int      `json:"torn_bytes"`
+	ZeroBytes  int      `json:"zero_bytes"`
+}
+
+type player struct {
+	Policy string `json:"policy"`
+	Rows   int    `json:"rows"`
+}
+
+func joinedOf(s join.Summary, f joinFlags) joined {
+	const stamp = "2006-01-02T15:04:05.999999999Z07:00"
+	a := joined{f.out, s.Decisions, s.From.Format(stamp), s.To.Format(stamp), s.Joined, s.MeanReward, f.min, f.max, []player{}, s.Missing, s.Missing > 0 && f.missing == "drop",
+		s.Others, s.Orphans, s.Left, s.Bad, s.Copies, s.Plain, s.NoChance, s.Torn, s.Zeros}
+	for _, p := range s.Policies {
+		a.Policies = append(a.Policies, player{p.Policy, p.Rows})
+	}
+	return a
+}
