@@ -294,7 +294,7 @@ func (m *many) differing(first *memory, again []*memory) bool {
 			multi = p.Multi
 		}
 		for _, c := range p.Columns {
-			if c.Role != roleContext {
+			if c.Role != roleContext || c.Told {
 				continue
 			}
 			if total[c.Name] == nil {
@@ -315,7 +315,7 @@ func (m *many) differing(first *memory, again []*memory) bool {
 	for i, p := range m.parts {
 		stale := p.Varied != varied || p.Untagged != untagged || !varied && p.Multi != nil && !slices.Equal(p.Multi, multi)
 		for _, c := range p.Columns {
-			stale = stale || c.Role == roleContext && c.Kind != undecided && c.Kind != kinds[c.Name]
+			stale = stale || c.Role == roleContext && !c.Told && c.Kind != undecided && c.Kind != kinds[c.Name]
 		}
 		if !stale {
 			continue

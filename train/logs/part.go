@@ -62,7 +62,7 @@ type partColumn struct {
 	Numbers int    `json:"numbers"`
 	Texts   int    `json:"texts"`
 	Missing int    `json:"missing"`
-	Values  int    `json:"values"` // that are different, of categories
+	Told    bool   `json:"told"` // the format says its kind
 }
 
 // part is a part in a file, at a place.
@@ -109,7 +109,7 @@ func (p *plan) scan(ctx context.Context, f *file, local string, m *memory, was *
 			was = &partHeader{Columns: h.Columns}
 		}
 		for _, c := range h.Columns {
-			if c.Role == roleContext && m.kinds[c.Name] == undecided {
+			if c.Role == roleContext && !c.Told && m.kinds[c.Name] == undecided {
 				m.kinds[c.Name] = c.want()
 			}
 		}
@@ -216,7 +216,8 @@ func (p *plan) scanOnce(ctx context.Context, f *file, local string, m *memory, t
 	}
 	if b.table != nil {
 		for _, c := range b.table.columns {
-			h.Columns = append(h.Columns, partColumn{Name: c.name, As: c.as, Role: c.role, Kind: c.kind, Numbers: c.numbers, Texts: c.texts, Missing: c.missing, Values: len(c.categories)})
+			h.Columns = append(h.Columns, partColumn{Name: c.name, As: c.as, Role: c.role, Kind: c.kind, Numbers: c.numbers, Texts: c.texts, Missing: c.missing,
+				Told: c.told && m.kinds[c.name] != c.kind})
 		}
 	}
 	if err := errors.Join(w.to.Flush(), z.Close()); err != nil {
@@ -397,7 +398,7 @@ func loadPart(path, key string, log os.FileInfo) (*part, error) {
 		return nil, err
 	}
 	p := &part{path: path, at: 8, size: size - 24 - length}
-	if json.Unmarshal(header, &p.partHeader) != nil || p.Key != key {
+	if json.Unmarshal(header, &p.partHeader) != nil || p.Key != key || len(p.Category) != len(p.Names) || len(p.ItemCat) != len(p.ItemNames) {
 		return nil, errDamaged
 	}
 	sum := xxhash.New()
