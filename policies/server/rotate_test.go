@@ -59,7 +59,7 @@ func TestFollow(t *testing.T) {
 		"renamed, and another made": func(l *Log, path, to string) error {
 			err := os.Rename(path, to)
 			f, other := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600) // as logrotate's create
-			if errors.Is(other, fs.ErrExist) {                                      // the log was first; who would truncate and write it, would write over its lines
+			if errors.Is(other, fs.ErrExist) {                                                  // the log was first; who would truncate and write it, would write over its lines
 				return err
 			}
 			_, wrote := f.WriteString(firstLine)
