@@ -21,6 +21,15 @@ const (
 func TestJoinSets(t *testing.T) {
 	rewards := write(t, "r.csv", "decision_id,reward\nd1,1\nd2,0\n")
 	catalogue := write(t, "c.csv", "action,z_price\na,1\nb,2\nc,3\n")
+	read, err := logs.ReadCatalogue(catalogue)
+	if err != nil {
+		t.Fatal(err)
+	}
+	served, err := read.Served()
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := write(t, "other.csv", "action,z_price\na,1\nb,2\nc,4\n")
 	for name, c := range map[string]struct {
 		log, want, actions string
 		o                  logs.Options
@@ -30,6 +39,7 @@ func TestJoinSets(t *testing.T) {
 		"catalogue": {whole1 + whole2, "0: [] []; 1: [] []; ", "[a b c]", logs.Options{Catalogue: catalogue}},
 		"one":       {whole1, "0: [] []; ", "[a b c]", logs.Options{Catalogue: catalogue}},
 	} {
+		c.log = strings.ReplaceAll(c.log, `"catalogue":"77"`, fmt.Sprintf(`"catalogue":%q`, served.Hash))
 		out, s, err := joined(t, write(t, "s.jsonl", c.log), rewards, Options{})
 		if err != nil {
 			t.Fatal(name, err)
@@ -69,8 +79,18 @@ func TestJoinSets(t *testing.T) {
 			if err := log.Check(); err != nil || fmt.Sprint(log.Actions) != c.actions || log.Len() != len(out) || log.Propensity[0] != out[0].Propensity {
 				t.Errorf("%s: %v %v", name, log.Actions, err)
 			}
+			among := log.Among
 			if err := log.Close(); err != nil {
 				t.Fatal(err)
+			}
+			if c.o.Catalogue == "" {
+				continue
+			}
+			if among != served.Hash {
+				t.Errorf("%s, %s: among %q, want %q", name, ending, among, served.Hash)
+			}
+			if _, err := logs.Open(t.Context(), path, logs.Options{Catalogue: other}); err == nil || !strings.Contains(err.Error(), "give the one that was served") {
+				t.Errorf("%s, %s: another catalogue: %v", name, ending, err)
 			}
 		}
 	}
