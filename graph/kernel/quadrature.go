@@ -224,11 +224,11 @@ func (g *grid[E]) raise(most float64) float64 {
 
 // widest returns the largest |x_i|, NaN if one is.
 func widest[T Float](x []T) float64 {
-	var most T
+	var most uint64 // bits without the sign are in the order of numbers, NaN last
 	for _, v := range x {
-		most = max(most, v, -v)
+		most = max(most, math.Float64bits(float64(v))&^(1<<63))
 	}
-	return float64(most)
+	return math.Float64frombits(most)
 }
 
 // clearBelow returns 0 in place of what is nearer to it than least.
@@ -242,9 +242,9 @@ func clearBelow(x, least float64) float64 {
 // write puts h·sum in its columns of dst, 0 in the others and in place of subnormal numbers.
 func write[T Float, E float32 | float64](g *grid[E], s *row[E], dst []T) {
 	clear(dst)
-	least := leastNormal[T]()
+	least, h := leastNormal[T](), g.h*s.unit
 	for i, a := range s.who {
-		dst[a] = T(clearBelow(g.h*float64(s.sum[i])*s.unit, least))
+		dst[a] = T(clearBelow(h*float64(s.sum[i]), least))
 	}
 }
 

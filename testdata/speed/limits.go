@@ -52,7 +52,7 @@ func (b *bench) peaks() (p peaks, err error) {
 // an exponential 20 and a normal number 40, and bytes of arrays that are read or written once by each operation
 // that cannot be joined with the one before it.
 func work(m method, t *task) (flops, bytes float64) {
-	B, K, d, S, J, H := float64(t.Batch), float64(t.Actions), float64(t.Dim), float64(t.Samples), float64(t.Nodes), float64(units)
+	B, K, d, S, J, H := float64(t.Batch), float64(t.Actions), float64(t.Dim), float64(t.Samples), float64(t.Nodes), float64(t.Units)
 	entries := B * d
 	if !t.Dense {
 		entries = 0

@@ -80,7 +80,7 @@ func command() *cobra.Command {
 	}
 	f.BoolVar(&o.dense, "dense", false, "random dense contexts in place of MNIST's")
 	f.BoolVar(&o.checkOnly, "check", false, "compare values and gradients, and measure nothing")
-	f.BoolVar(&o.scaling, "scaling", false, "measure how the time of a step grows in B, K, d and S, without PyTorch")
+	f.BoolVar(&o.scaling, "scaling", false, "measure how the processor time of a step, on one thread, grows in B, K, d, S and H, and in actions offered, without PyTorch")
 	f.BoolVar(&o.limits, "limits", false, "print each step's operations and bytes, and its share of the measured peak, on one thread")
 	f.BoolVar(&o.regress, "regress", false, "compare kernels and steps, as ratios to the path in Go, with --baseline; fail if one is slower")
 	f.StringVar(&o.baseline, "baseline", "testdata/speed/baseline.json", "file of the ratios that --regress compares with")
@@ -120,6 +120,7 @@ var sizes = []size{
 		"K, actions; with --scaling the first is K where K does not vary, by default 100", ""},
 	{"d", "dim", []int{mnistDim}, 1, func(s *shape) *int { return &s.Dim }, "d, features; other than 784 implies --dense", ""},
 	{"S", "samples", []int{32}, 1, func(s *shape) *int { return &s.Samples }, "S, draws of noise", ""},
+	{"H", "units", []int{usualUnits}, 1, func(s *shape) *int { return &s.Units }, "H, units of a hidden layer", ""},
 	{"J", "nodes", []int{0}, 2, func(s *shape) *int { return &s.Nodes },
 		"J, nodes of the quadrature on both sides; 0: 33 up to K = 12, 65 above", ", or 0 for the default"},
 }
@@ -211,6 +212,7 @@ func (o *options) run(ctx context.Context) error {
 	}
 	doc := newDocument(b)
 	if o.scaling {
+		runtime.GOMAXPROCS(1)
 		if doc.Growth, err = b.scaling(ctx, o.base(shapes[0]), images); err != nil {
 			return err
 		}

@@ -34,11 +34,11 @@ func rows() []row {
 	nodes := func(s shape) float64 { return float64(s.Nodes) * float64(s.Actions) }
 	pairs := func(s shape) float64 { return float64(s.Samples) * float64(s.Actions) * float64(s.Actions) }
 	actions := func(s shape) float64 { return float64(s.Actions) }
-	hidden := func(s shape) float64 { return float64(max(s.Actions, s.Dim, units)) }
+	hidden := func(s shape) float64 { return float64(max(s.Actions, s.Dim, s.Units)) }
 	return []row{
 		{"heuristic, softmax, Clip", heuristic, "heuristic", nil, actions},
-		{fmt.Sprintf("heuristic, softmax, Clip, layer of %d units", units), heuristicLayer, "heuristic_layer", nil, hidden},
-		{fmt.Sprintf("likelihood, softmax, layer of %d units", units), likelihoodLayer, "likelihood_layer", nil, hidden},
+		{"heuristic, softmax, Clip, layer of %d units", heuristicLayer, "heuristic_layer", nil, hidden},
+		{"likelihood, softmax, layer of %d units", likelihoodLayer, "likelihood_layer", nil, hidden},
 		{"likelihood, softmax, convolutions", likelihoodConv, "likelihood_conv", nil, func(shape) float64 { return 25 * 24 * 24 }},
 		{"Theorem 1, %d draws", theorem1, "theorem1", nil, draws},
 		{"Theorem 1, %d draws, PyTorch tuned", theorem1, "theorem1_tuned", nil, draws},
@@ -53,6 +53,8 @@ func (r row) name(s shape) string {
 	switch {
 	case r.ours.name == corollary1.name && r.value == nil:
 		return fmt.Sprintf(r.label, s.Nodes)
+	case r.ours.through != nil && strings.Contains(r.label, "%"):
+		return fmt.Sprintf(r.label, s.Units)
 	case !strings.Contains(r.label, "%"):
 		return r.label
 	}

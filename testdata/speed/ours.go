@@ -24,7 +24,7 @@ const (
 	delta        = 0.05
 	penalty      = 1e-5
 	batches      = 8    // minibatches that the log is made of
-	units        = 512  // of the hidden layer, H
+	usualUnits   = 512  // of the hidden layer, H
 	learningRate = 1e-3 // small: both sides stay at about the same parameters
 	seed         = 1
 )
@@ -36,6 +36,7 @@ type shape struct {
 	Actions int  `json:"actions"` // K
 	Samples int  `json:"samples"` // S
 	Nodes   int  `json:"nodes"`   // J
+	Units   int  `json:"units"`   // H
 	Dense   bool `json:"dense"`   // random contexts in place of MNIST's
 }
 
@@ -105,7 +106,7 @@ func newTask(s shape, images *dataset.Data) *task {
 		}
 		return n
 	}
-	t.layer = of(objectives.MLP("relu", 0, units), [2]int{units, s.Dim})
+	t.layer = of(objectives.MLP("relu", 0, s.Units), [2]int{s.Units, s.Dim})
 	if s.Dim == mnistDim {
 		t.conv = of(objectives.Conv(objectives.ConvNet{Kernels: []objectives.Kernels{{Number: 16, Size: 5}, {Number: 32, Size: 5}}, Widths: []int{128}}),
 			[2]int{16, 25}, [2]int{32, 400}, [2]int{128, 512})

@@ -152,7 +152,7 @@ func (p *peer) load(t *task) error {
 	return p.call(map[string]any{
 		"op": "load", "dir": p.dir, "rows": n, "batch": t.Batch, "actions": t.Actions, "dim": d,
 		"n": logRows, "delta": delta, "tau": tau(), "penalty": penalty, "lr": learningRate, "log_sigma": t.logSigma,
-		"units": units, "conv": t.conv != nil, "scale": t.scale,
+		"units": t.Units, "conv": t.conv != nil, "scale": t.scale,
 	}, &struct{}{})
 }
 

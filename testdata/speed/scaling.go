@@ -7,6 +7,8 @@ import (
 
 	"gorgonia.org/tensor"
 
+	"opl/graph/kernel"
+	"opl/train"
 	"opl/train/dataset"
 )
 
@@ -16,7 +18,7 @@ type sweep struct {
 	from, to int
 }
 
-var sweeps = []sweep{{sizes[0], 64, 1024}, {sizes[1], 50, 800}, {sizes[2], 256, 4096}, {sizes[3], 8, 128}}
+var sweeps = []sweep{{sizes[0], 64, 1024}, {sizes[1], 50, 800}, {sizes[2], 256, 4096}, {sizes[3], 8, 128}, {sizes[4], 64, 1024}}
 
 // growth is how a step's time grows in one size.
 type growth struct {
@@ -28,13 +30,13 @@ type growth struct {
 	Steepest float64   `json:"steepest"` // largest slope of a doubling
 }
 
-// scaling measures the growth of each step's time in each size, the others being
+// scaling measures the growth of each step's processor time, on one thread, in each size, the others being
 // those of base.
 func (b *bench) scaling(ctx context.Context, base shape, images *dataset.Data) ([]*growth, error) {
 	var all []*growth
-	for _, m := range []method{heuristic, theorem1, corollary1} {
+	for _, m := range []method{heuristic, theorem1, corollary1, likelihoodLayer} {
 		for _, sw := range sweeps {
-			if sw.letter == "S" && m.noise == nil {
+			if sw.letter == "S" && m.noise == nil || sw.letter == "H" && m.through == nil {
 				continue
 			}
 			g, err := b.growth(ctx, m, sw, base, images)
@@ -45,10 +47,38 @@ func (b *bench) scaling(ctx context.Context, base shape, images *dataset.Data) (
 			fmt.Fprintf(b.log, "%s in %s: exponent %.2f\n", g.Step, g.Size, g.Exponent)
 		}
 	}
-	return all, nil
+	return append(all, b.offered(base)), nil
 }
 
-// growth measures one step's time in one size, whose values take turns.
+// offered measures the growth of log-probabilities and their gradients in the number of actions offered, M,
+// of 64 features each.
+func (b *bench) offered(base shape) *growth {
+	const p = 64
+	r := train.Stream(seed, "offered")
+	g := &growth{Step: "log π of actions offered", Size: "M"}
+	u, action := make([]float32, base.Batch*p), make([]float32, base.Batch)
+	for i := range u {
+		u[i] = float32(r.NormFloat64())
+	}
+	dst := make([]float32, base.Batch*(p+1))
+	for m := 64; m <= 4096; m *= 4 {
+		items := kernel.NewItems[float32](m, p, func(_ int, dst []float64) {
+			for j := range dst {
+				dst[j] = r.NormFloat64()
+			}
+		})
+		g.Values = append(g.Values, m)
+		var micros []float64
+		for range b.rounds {
+			micros = append(micros, cost(func() { items.LogProb(dst, u, action, true) }, b.budget/4))
+		}
+		g.Micros = append(g.Micros, spreadOf(micros))
+	}
+	g.fit()
+	return g
+}
+
+// growth measures one step's processor time in one size, whose values take turns.
 func (b *bench) growth(ctx context.Context, m method, sw sweep, base shape, images *dataset.Data) (*growth, error) {
 	g := &growth{Step: m.name, Size: sw.letter}
 	var trainers []*trainer
@@ -69,11 +99,16 @@ func (b *bench) growth(ctx context.Context, m method, sw sweep, base shape, imag
 			return nil, err
 		}
 		for i, tr := range trainers {
-			t, err := tr.time(b.budget)
-			if err != nil {
-				return nil, err
+			tr.reset()
+			var failed error
+			micros[i] = append(micros[i], cost(func() {
+				if err := tr.step(); err != nil {
+					failed = err
+				}
+			}, b.budget))
+			if failed != nil {
+				return nil, failed
 			}
-			micros[i] = append(micros[i], t)
 		}
 	}
 	for _, t := range micros {
@@ -92,7 +127,7 @@ func (g *growth) fit() {
 		x, y := math.Log(float64(v)), math.Log(g.Micros[i].Median)
 		sx, sy, sxx, sxy = sx+x, sy+y, sxx+x*x, sxy+x*y
 		if i > 0 {
-			g.Steepest = math.Max(g.Steepest, math.Log2(g.Micros[i].Median/g.Micros[i-1].Median))
+			g.Steepest = math.Max(g.Steepest, math.Log(g.Micros[i].Median/g.Micros[i-1].Median)/math.Log(float64(v)/float64(g.Values[i-1])))
 		}
 	}
 	g.Exponent = (n*sxy - sx*sy) / (n*sxx - sx*sx)
