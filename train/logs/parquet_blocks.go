@@ -429,6 +429,7 @@ func (r *parquetReader) nextAhead() (bool, error) {
 	}
 	r.ahead.end()
 	r.ahead, r.block = nil, nil
+	r.wide.settle()
 	if ok {
 		r.group, r.from = block.group, block.from
 	}

@@ -155,7 +155,6 @@ func (t *table) column(b *builder, name []byte) (*column, error) {
 // settle ends a pass: it reports whether the file must be read again, with other kinds,
 // and notes what is to be said of the columns.
 func (t *table) settle(b *builder) bool {
-	t.wide.settle()
 	again := false
 	for _, c := range t.columns {
 		if c.role != roleContext || c.told {

@@ -221,6 +221,7 @@ func (t *table) alone(text []byte) {
 	a := t.blocks
 	t.blocks = nil
 	a.end()
+	t.wide.settle()
 	text = bytes.Clone(text)
 	for k := range a.made {
 		<-k.done
