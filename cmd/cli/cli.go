@@ -106,7 +106,7 @@ regularized importance weights.
 		title    string
 		commands []*cobra.Command
 	}{
-		{"Your own log", []*cobra.Command{inspectCommand(), trainCommand(lib), certifyCommand(), evaluateCommand(lib), selectCommand(lib), serveCommand(), joinCommand(), monitorCommand()}},
+		{"Your own log", []*cobra.Command{inspectCommand(), trainCommand(lib), certifyCommand(), evaluateCommand(lib), selectCommand(lib), scoreCommand(), serveCommand(), joinCommand(), monitorCommand()}},
 		{"Research", []*cobra.Command{compareCommand(lib), reproduceCommand(lib), runCommand(lib), mergeCommand(lib), plotCommand(lib), exportCommand(lib), benchCommand(lib), gradcheckCommand(lib)}},
 		{"Other", []*cobra.Command{versionCommand()}},
 	} {
