@@ -108,7 +108,7 @@ regularized importance weights.
 	}{
 		{"Your own log", []*cobra.Command{inspectCommand(), trainCommand(lib), certifyCommand(), evaluateCommand(lib), selectCommand(lib), scoreCommand(), serveCommand(), joinCommand(), monitorCommand()}},
 		{"Research", []*cobra.Command{compareCommand(lib), reproduceCommand(lib), runCommand(lib), mergeCommand(lib), plotCommand(lib), exportCommand(lib), benchCommand(lib), gradcheckCommand(lib)}},
-		{"Other", []*cobra.Command{versionCommand()}},
+		{"Other", []*cobra.Command{pythonCommand(), versionCommand()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title + ":"})
 		for _, c := range g.commands {

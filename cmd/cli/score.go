@@ -27,8 +27,9 @@ or .jsonl, with the columns
   probabilities  the policy's of all its actions in their order, or of what the row
                  offers in its order: a list
 
-The file is one to give "opl evaluate" as --target. It may be larger than memory, and is there
-whole or not at all. A policy whose actions or columns are not those of the log is refused.
+The file may be larger than memory, and is there whole or not at all. "opl evaluate" takes
+it as --target, but guarantees nothing of it: only the policy file says what taught the
+policy. A policy whose actions or columns are not those of the log is refused.
 
 ` + readHelp,
 		Example: `  opl score policy.json decisions.parquet --out scores.parquet

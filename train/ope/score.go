@@ -43,7 +43,7 @@ type ScoreOptions struct {
 //	probabilities  π(·|x_i), a list of what the row offers in its order, or else of the policy's actions in theirs; not of more
 //	               than 100 of these unless o.All
 //
-// [ReadTarget] reads it. It returns these names, as far as they are written. Memory is bounded, whatever the number of rows; the file
+// [ReadTarget] reads it, but nothing is guaranteed of that target, as the policy's file alone says which rows taught it. It returns these names, as far as they are written. Memory is bounded, whatever the number of rows; the file
 // is there whole, or not at all. Errors: another ending, and a policy whose actions or features are not the log's: of the
 // columns that it reads all must be there, but for o.Missing, as numbers or as categories.
 func WriteScores(ctx context.Context, path string, p *policyfile.Policy, l *logs.Log, o ScoreOptions) (columns []string, err error) {
