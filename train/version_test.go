@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"runtime/debug"
 	"strings"
@@ -11,7 +12,8 @@ import (
 )
 
 func TestVersionOf(t *testing.T) {
-	module := func(version string) debug.Module { return debug.Module{Path: "opl", Version: version} }
+	path := strings.TrimSuffix(reflect.TypeFor[Versions]().PkgPath(), "/policies/policyfile")
+	module := func(version string) debug.Module { return debug.Module{Path: path, Version: version} }
 	replaced := module("v0.0.0")
 	folder, fork := replaced, replaced
 	folder.Replace, fork.Replace = &debug.Module{Path: "../opl"}, &debug.Module{Path: "example.com/fork", Version: "v2.0.1"}
