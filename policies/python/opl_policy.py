@@ -639,27 +639,25 @@ class Policy:
         return self._names.vector(c, what)
 
     def _describe(self, raw, ids):
-        """z(a) for each component, by features: the actions that have another value than 0, and these; and how many actions there are.
-        raw: values by name [names, m], or the numbers of actions of the catalogue."""
+        """z(a) for each component: by feature the actions that have another value than 0, and these; then the actions with a row of
+        their own, and these rows. And how many actions there are. raw: values by name [names, m], or numbers of actions of the catalogue."""
         whole, out = ids is None, []
         ids = self.actions if whole else ids
         for c in self._parts:
-            e, z = c.items, []
-            if whole:
+            e, parts = c.items, [[] for _ in range(c.items.dim)]
+            block = max(1, (1 << 22) // e.dim)
+            for lo in range(0, len(ids), block):
+                hi = min(lo + block, len(ids))
+                columns = [self._catalogue.raw(name, raw[lo:hi]) for name in e.names] if whole else raw[self._items.at[e], lo:hi]
                 with np.errstate(all="ignore"):
-                    columns = [self._catalogue.raw(name, raw) for name in e.names]
-            else:
-                columns = raw[self._items.at[e]]
-            with np.errstate(all="ignore"):
-                dense = e(np.array(columns, dtype=float).reshape(len(e.names), len(ids))).astype(np.float32).astype(float)
-            _finite(dense, lambda j: "%s of actions, in 32 bits," % (e.names + [1])[j])
-            for v in dense:
-                at = np.flatnonzero(v)
-                z.append((at, v[at]))
-            places = {c.own[name]: a for a, name in enumerate(ids) if name in c.own}
-            for j in range(e.dim, len(c.mu)):
-                z.append((np.array([places[j]]), np.ones(1)) if j in places else (np.zeros(0, int), np.zeros(0)))
-            out.append(z)
+                    z = e(np.array(columns, dtype=float).reshape(len(e.names), hi - lo)).astype(np.float32).astype(float)
+                _finite(z, lambda j: "%s of actions, in 32 bits," % (e.names + [1])[j])
+                for part, v in zip(parts, z):
+                    at = np.flatnonzero(v)
+                    part.append((at + lo, v[at]))
+            features = [tuple(np.concatenate(x) for x in zip(*part)) for part in parts]
+            own = [(a, c.own[name]) for a, name in enumerate(ids) if name in c.own]
+            out.append((features,) + tuple(np.array(own, dtype=int).reshape(-1, 2).T))
         return out, len(ids)
 
     def _of(self, raw, described=None):
@@ -672,7 +670,7 @@ class Policy:
             described = self._all
         z, k = described if self.has_items else (None, len(self.actions))
         n, pi = raw.shape[1], np.empty((raw.shape[1], k))
-        wide = max([k, len(raw)] + [c.encoder.dim for c in self._parts] + [l.out for c in self._parts for l in c.layers])
+        wide = max([k, len(raw)] + [len(c.mu) for c in self._parts] + [c.encoder.dim for c in self._parts] + [l.out for c in self._parts for l in c.layers])
         block = max(1, (1 << 20) // wide)
         for at in range(0, n, block):
             with np.errstate(all="ignore"):
@@ -689,8 +687,10 @@ class Policy:
             s = _dot(c.mu, x)
             if c.items is not None:
                 g, s = s, np.zeros_like(total)
-                for j, (at, v) in enumerate(z[i]):
-                    s[at] += g[j] * v[:, None]
+                features, at, own = z[i]
+                for j, (some, v) in enumerate(features):
+                    s[some] += g[j] * v[:, None]
+                s[at] += g[own]
             pi = c.family(s, x)
             if len(self._parts) == 1:
                 total = pi

@@ -41,6 +41,10 @@ for c in contexts:
     except opl_policy.Error as e:
         a["error"] = str(e)
     print(json.dumps(dict(a, context=c)))
+columns = {"0": [1, .5, None], "x_1": [2, float("nan"), 1e3], "kept": [True, False, True], "city": ["Oslo", None, "Rome"], "other": [0, 0, 0]}
+rows = [{name: c[i] for name, c in columns.items() if c[i] == c[i]} for i in range(3)]
+assert (p.propensities_of(columns) == p.propensities(rows)).all() and len({tuple(r) for r in p.propensities(rows).tolist()}) == 3
+assert (p.propensities(opl_policy.np.array([[1, 2, 1, 1, 0]])) == p.propensities(rows[:1])).all()
 assert s.decide({"x_0": 1}, decision_id="mine") == s.decide({"x_0": 1}, decision_id="mine")
 assert s.policy()["policy_hash"] == p.hash
 
@@ -52,6 +56,12 @@ def fails(with_, f):
         return
     raise AssertionError(with_)
 
+fails("no city, which the policy reads", lambda: p.propensities_of({"0": [1], "x_1": [1], "x_2": [1]}))
+fails("column x_1: not all of it are numbers", lambda: p.propensities_of(dict(columns, x_1=["a", 1, 2])))
+fails("all of one length", lambda: p.propensities_of(dict(columns, x_1=[1])))
+fails("want [n, 5]", lambda: p.propensities(opl_policy.np.zeros((2, 4))))
+fails("want a dictionary", lambda: p.propensities(["x"]))
+fails("all of them are offered, always", lambda: p.offered({}, ["a"]))
 fails("ServerError: 401", lambda: opl_policy.Server(url, token="another-token-0123", cafile=cert).decide({"x_0": 1}))
 fails("CERTIFICATE_VERIFY_FAILED", lambda: opl_policy.Server(url, token="a-token-of-sixteen").decide({"x_0": 1}))
 fails("ServerError: 302", lambda: opl_policy.Server(elsewhere, token="a-token-of-sixteen", cafile=cert).decide({"x_0": 1}))
