@@ -611,8 +611,8 @@ class Policy:
         """π(·|x) of what is offered, where actions have features: ids of the catalogue, or dictionaries of named values with an id."""
         if not self.has_items:
             raise Error("the policy's actions have no features: all of them are offered, always")
-        if not len(actions):
-            raise Error("no action is offered")
+        if not isinstance(actions, (list, tuple)) or not actions:
+            raise Error("no action is offered: want a list of ids or of dictionaries")
         raw, ids = np.zeros((len(self.item_inputs), len(actions))), []
         known = [i for i, a in enumerate(actions) if isinstance(a, str)]
         for i, a in enumerate(actions):
