@@ -39,7 +39,7 @@ func opl(t *testing.T, dir string, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	}
 	cmd := exec.Command("opl", args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "OPL_DATA="+data, "GIT_DIR=none")
+	cmd.Env = append(os.Environ(), "OPL_DATA="+data)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	return cmd, &stderr

@@ -1,6 +1,8 @@
 package features
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -30,6 +32,37 @@ type Layer struct {
 	Bias       []float64   `json:"bias,omitempty"` // b [out], [m] of kernels; none: zero
 	Activation string      `json:"activation"`     // "", relu, tanh or cos
 	Image      *Image      `json:"image,omitempty"`
+}
+
+// UnmarshalJSON reads a layer. A field that it does not know and null among its numbers are errors.
+func (l *Layer) UnmarshalJSON(b []byte) error {
+	var p struct {
+		Weights    json.RawMessage `json:"weights"`
+		Bias       json.RawMessage `json:"bias"`
+		Activation string          `json:"activation"`
+		Image      *Image          `json:"image"`
+	}
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&p); err != nil {
+		return err
+	}
+	*l = Layer{Activation: p.Activation, Image: p.Image}
+	for _, of := range []struct {
+		raw json.RawMessage
+		to  any
+	}{{p.Weights, &l.Weights}, {p.Bias, &l.Bias}} {
+		if of.raw == nil || string(of.raw) == "null" {
+			continue
+		}
+		if bytes.IndexByte(of.raw, 'n') >= 0 { // of null: no number has one
+			return fmt.Errorf("features: null among the numbers of a layer")
+		}
+		if err := json.Unmarshal(of.raw, of.to); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Image says that a layer is a convolution, and what of.

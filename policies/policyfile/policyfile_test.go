@@ -425,6 +425,8 @@ func TestRefuses(t *testing.T) {
 		{sealed(t, g, `"weight":1`, `"weight":0.5`), "sum to 0.5"},
 		{sealed(t, g, `"weight":1`, `"weight":0`), "weight 0"},
 		{sealed(t, g, `"floor":`, `"catalogue":"abc","floor":`), "cannot unmarshal string into Go struct field"},
+		{sealed(t, g, `"weights":[[1.5`, `"layers":[{"weights":[[1,null]],"activation":"relu"}],"weights":[[1.5`), "null among the numbers of a layer"},
+		{sealed(t, g, `"weights":[[1.5`, `"layers":[{"weights":[[1,2]],"bias":[null],"activation":"relu"}],"weights":[[1.5`), "null among the numbers of a layer"},
 		{sealed(t, g, `"weights":[[1.5`, `"layers":[{"weights":[[1,2,3]],"activation":"relu"}],"weights":[[1.5`), "row 0 of a layer has 3 numbers for 2"},
 		{sealed(t, g, `"weights":[[1.5`, `"layers":[{"weights":[[1]],"activation":"relu","image":{"height":1,"width":2,"channels":1,"size":1}}],"weights":[[1.5`), "layers of images, which version 3 does not know"},
 		{sealed(t, g, `"weights":[[1.5`, `"layers":[{"weights":[[1]],"activation":"relu","image":{"height":2,"width":2,"channels":1,"size":1}}],"weights":[[1.5`), "an image of 4 numbers, 2×2 pixels of 1 channels, for 2 features"},

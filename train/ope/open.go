@@ -46,7 +46,9 @@ func Open(arg string, l *logs.Log) (Target, error) {
 	}
 	defer rows.Close()
 	t, err := ReadTarget(name, rows, l)
-	t.Origin = provenance.FixedBefore() // the word of who gives the file
+	if !t.scores {
+		t.Origin = provenance.FixedBefore() // the word of who gives the file
+	}
 	return t, err
 }
 

@@ -23,6 +23,7 @@ type Target struct {
 	// Origin says where the target comes from; without it nothing is guaranteed.
 	Origin provenance.Origin
 	Policy *policyfile.Policy // of a policy file; nil: it is none
+	scores bool               // of a policy file, by WriteScores: only that says which rows had a part in it
 }
 
 // Uniform is the target that takes every one of k actions alike, or every one that a row offers, where these are others.
@@ -63,7 +64,7 @@ func ReadTarget(name string, r *logs.Rows, l *logs.Log) (Target, error) {
 	return t, err
 }
 
-func readTarget(r *logs.Rows, l *logs.Log) (Target, error) {
+func readTarget(r *logs.Rows, l *logs.Log) (t Target, err error) {
 	fail := func(format string, args ...any) (Target, error) {
 		return Target{}, fmt.Errorf("%s: "+format, append([]any{r.Where()}, args...)...)
 	}
@@ -71,13 +72,14 @@ func readTarget(r *logs.Rows, l *logs.Log) (Target, error) {
 	if !r.Next() {
 		return fail("no rows")
 	}
+	scores := r.Has("logged_action")
+	defer func() { t.scores = scores }()
 	if r.Has("action") && r.Has("probability") && !l.Sets() {
 		pi, err := byAction(r, l.Actions)
 		return Target{Row: func(dst []float64, _ int) error { copy(dst[:k], pi); return nil }}, err
 	}
 	var read func(dst []float64) error
 	var width int
-	var err error
 	var sets [][]float64 // of each row; nil: rows are of one width
 	switch {
 	case l.Choices == nil:
@@ -141,6 +143,15 @@ func readTarget(r *logs.Rows, l *logs.Log) (Target, error) {
 			err = probability(row[0])
 		} else {
 			_, err = logs.Distribution(row, l.Actions, logs.Exact)
+		}
+		if err == nil && (sets != nil || width > 1) && r.Has("probability") { // of the logged action, as WriteScores has it
+			var p float64
+			if p, err = r.Number("probability"); err != nil {
+				return Target{}, err
+			}
+			if q := row[l.Chosen(at)]; !logs.Near(p, q, logs.Exact) {
+				err = fmt.Errorf("the logged action has probability %v, and at its place among all of them %v: these are of another log, or in another order of actions, which setting actions gives", p, q)
+			}
 		}
 		if err != nil {
 			return fail("%w", err)

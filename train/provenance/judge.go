@@ -497,7 +497,7 @@ func (j *Judge) candidate(p *policyfile.Policy, o Options) (*candidate, error) {
 		out.models, err = models(f, at, out.view)
 	}
 	if err == nil {
-		out.plays, err = players(p, j.log)
+		out.plays, err = Players(p, j.log)
 	}
 	if err != nil {
 		return nil, err

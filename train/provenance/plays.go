@@ -49,7 +49,7 @@ func knows(e *features.Encoder, names []string) (n int) {
 // Plays is π(·|x_i) of a file's policy for rows of a log that was not encoded: of its K actions, or where these
 // have features, of those that the row offers, as the log describes them. It is for one goroutine.
 func Plays(p *policyfile.Policy, log *logs.Log) (func(dst []float64, i int) error, error) {
-	plays, err := players(p, log)
+	plays, err := Players(p, log)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func Plays(p *policyfile.Policy, log *logs.Log) (func(dst []float64, i int) erro
 
 // Logged is π(a_i|x_i) of the policy of Plays, for some rows of the log and 0 for others, on threads.
 func Logged(p *policyfile.Policy, log *logs.Log, rows []int, threads int) ([]float64, error) {
-	plays, err := players(p, log)
+	plays, err := Players(p, log)
 	if err != nil {
 		return nil, err
 	}
@@ -85,8 +85,8 @@ func logged(plays func() func(dst []float64, i int) error, log *logs.Log, rows [
 	return pi, errors.Join(errs...)
 }
 
-// players makes those of Plays, each for one goroutine.
-func players(p *policyfile.Policy, log *logs.Log) (func() func(dst []float64, i int) error, error) {
+// Players makes functions such as that of Plays, each for one goroutine.
+func Players(p *policyfile.Policy, log *logs.Log) (func() func(dst []float64, i int) error, error) {
 	f := p.File()
 	if !f.HasItems() {
 		return func() func(dst []float64, i int) error {

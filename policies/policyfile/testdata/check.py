@@ -1,0 +1,29 @@
+"""Answers for each policy file of cases.json what opl_policy says of it: propensities, or why it is refused."""
+import json
+import sys
+
+sys.path.insert(0, sys.argv[1])
+import numpy as np
+import opl_policy
+
+np.seterr(all="raise")  # a warning would be a traceback elsewhere
+
+
+def answer(case):
+    try:
+        p = opl_policy.load(case["file"])
+        if case["offered"]:
+            names = lambda o: o if len(o) > 1 else o["id"]
+            return {"pi": [p.offered(x, [names(a) for a in o]).tolist() for x, o in zip(case["contexts"], case["offered"])], "hash": p.hash}
+        pi = p.propensities(case["contexts"])
+        one = [p.propensities(x) for x in case["contexts"][:3]]
+        columns = {name: [x.get(name) for x in case["contexts"]] for name in {n for x in case["contexts"] for n in x}}
+        same = abs(pi[:3] - one).max() <= 1e-15 and (pi == p.propensities_of(columns, True)).all()
+        return {"pi": pi.tolist(), "hash": p.hash, "error": "" if same else "one by one, or by columns, they are others"}
+    except opl_policy.Error as e:
+        return {"error": str(e), "refused": True}
+
+
+with open(sys.argv[2]) as f:
+    for case in json.load(f):
+        print(json.dumps(answer(case)))

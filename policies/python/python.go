@@ -1,0 +1,9 @@
+// Package python holds the file by which Python reads policy files and asks the server.
+package python
+
+import _ "embed"
+
+// Source is opl_policy.py, to be copied beside the program that imports it.
+//
+//go:embed opl_policy.py
+var Source string
