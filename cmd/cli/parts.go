@@ -109,7 +109,7 @@ func escape(path string) string {
 // named, and left out.
 func readParts[T any](cmd *cobra.Command, paths []string) (parts []T, err error) {
 	bad := 0
-	var first madePart[T]
+	var first train.Versions
 	var from string
 	for _, path := range paths {
 		text, err := os.ReadFile(path)
@@ -119,6 +119,20 @@ func readParts[T any](cmd *cobra.Command, paths []string) (parts []T, err error)
 		object, sealed, err := wholefile.Unseal(bytes.TrimSpace(text))
 		if err == nil && !sealed {
 			err = errors.New("it has no checksum")
+		}
+		var by struct {
+			Versions train.Versions `json:"versions"`
+		}
+		if err == nil {
+			err = json.Unmarshal(object, &by)
+		}
+		switch v, w := first, by.Versions; {
+		case err != nil:
+		case from == "":
+			first, from = w, path
+		case v.Opl != w.Opl || v.Commit != w.Commit: // which may have other fields
+			return nil, fmt.Errorf("merge: %s and %s are of different versions of opl (%s %s, %s %s), whose sums may be of other formulas: make them by one",
+				from, path, v.Opl, v.Commit, w.Opl, w.Commit)
 		}
 		var p madePart[T]
 		if err == nil {
@@ -130,13 +144,6 @@ func readParts[T any](cmd *cobra.Command, paths []string) (parts []T, err error)
 			bad++
 			fmt.Fprintf(cmd.ErrOrStderr(), "opl: %s is ignored: %v\n", path, err)
 			continue
-		}
-		switch v, w := first.Versions, p.Versions; {
-		case from == "":
-			first, from = p, path
-		case v.Opl != w.Opl || v.Commit != w.Commit:
-			return nil, fmt.Errorf("merge: %s and %s are of different versions of opl (%s %s, %s %s), whose sums may be of other formulas: make them by one",
-				from, path, v.Opl, v.Commit, w.Opl, w.Commit)
 		}
 		parts = append(parts, p.Part)
 	}

@@ -56,11 +56,7 @@ func (r *Rewards) Read(path string, d Duplicates) (err error) {
 				continue
 			}
 		}
-		text, err := rows.Text(value)
-		if err != nil {
-			return err
-		}
-		if text == "" {
+		if text, err := rows.Text(value); err == nil && text == "" {
 			continue
 		}
 		v, err := rows.Reward(value)
