@@ -40,7 +40,9 @@ policy. A policy whose actions or columns are not those of the log is refused.
 			if out == "" {
 				return fmt.Errorf("--out: say where to write the propensities, to a file that ends in .parquet, .csv or .jsonl")
 			}
-			check := func() error { return writable("out", out, args[0], args[1], f.Catalogue, f.Cache, f.BadRows) }
+			check := func() error {
+				return writable("out", out, append(filesOf(cmd, args[1]), args[0], f.Catalogue, f.Cache, f.BadRows)...)
+			}
 			if err := check(); err != nil {
 				return err
 			}
