@@ -64,6 +64,9 @@ policy. A policy whose actions or columns are not those of the log is refused.
 				return fmt.Errorf("policy %s, %s: %w", args[0], args[1], err)
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "%d rows written to %s: %s\n", log.Len(), out, strings.Join(columns, ", "))
+			if n := log.LeftOut; n > 0 {
+				fmt.Fprintf(cmd.OutOrStdout(), "%d files were left out\n", n)
+			}
 			if n := log.Skipped; n > 0 {
 				fmt.Fprintf(cmd.OutOrStdout(), "%d bad rows were left out\n", n)
 			}
