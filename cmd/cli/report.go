@@ -17,6 +17,7 @@ import (
 
 	"opl/policies/wholefile"
 	"opl/train"
+	"opl/train/logs"
 	"opl/train/report/html"
 )
 
@@ -42,7 +43,9 @@ var written = []string{"report", "out", "plot", "curves", "skip-bad", "cache"}
 // given calls f for what may be a file among the arguments of a command: for the role of each its path.
 func given(cmd *cobra.Command, f func(role, path string)) {
 	for _, a := range cmd.Flags().Args() {
-		f("argument", a)
+		for _, path := range filesOf(cmd, a) {
+			f("argument", path)
+		}
 	}
 	cmd.Flags().Visit(func(fl *pflag.Flag) {
 		values := []string{fl.Value.String()}
@@ -56,6 +59,21 @@ func given(cmd *cobra.Command, f func(role, path string)) {
 			}
 		}
 	})
+}
+
+// filesOf are the files that an argument stands for, a log's of a folder or pattern, or else it itself.
+func filesOf(cmd *cobra.Command, arg string) []string {
+	var o logs.Options
+	for name, to := range map[string]*string{"input-format": &o.Format, "preset": &o.Preset} {
+		if fl := cmd.Flags().Lookup(name); fl != nil {
+			*to = fl.Value.String()
+		}
+	}
+	f, err := logs.Find(cmd.Context(), []string{arg}, o)
+	if err != nil { // no log, or one that opening says it of
+		return []string{arg}
+	}
+	return f.Names()
 }
 
 // check reports, before the work, that the page cannot be written, or would be in place of what the command reads or
@@ -168,6 +186,9 @@ func (r *reportFlag) made(cmd *cobra.Command, page *html.Page) {
 	var read []string
 	for _, f := range m.Files {
 		read = append(read, filepath.Base(f.Name))
+	}
+	if n := len(read); n > 5 {
+		read = append(read[:4], fmt.Sprintf("%d more files", n-4))
 	}
 	if read != nil && page.Subject != "" {
 		page.Subject = strings.Join(read, ", ") + ": " + page.Subject

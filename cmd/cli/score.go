@@ -40,7 +40,9 @@ policy. A policy whose actions or columns are not those of the log is refused.
 			if out == "" {
 				return fmt.Errorf("--out: say where to write the propensities, to a file that ends in .parquet, .csv or .jsonl")
 			}
-			check := func() error { return writable("out", out, args[0], args[1], f.Catalogue, f.Cache, f.BadRows) }
+			check := func() error {
+				return writable("out", out, append(filesOf(cmd, args[1]), args[0], f.Catalogue, f.Cache, f.BadRows)...)
+			}
 			if err := check(); err != nil {
 				return err
 			}
@@ -62,6 +64,9 @@ policy. A policy whose actions or columns are not those of the log is refused.
 				return fmt.Errorf("policy %s, %s: %w", args[0], args[1], err)
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "%d rows written to %s: %s\n", log.Len(), out, strings.Join(columns, ", "))
+			if n := log.LeftOut; n > 0 {
+				fmt.Fprintf(cmd.OutOrStdout(), "%d files were left out\n", n)
+			}
 			if n := log.Skipped; n > 0 {
 				fmt.Fprintf(cmd.OutOrStdout(), "%d bad rows were left out\n", n)
 			}

@@ -188,7 +188,11 @@ func (f *trainFlags) options(cmd *cobra.Command, lib library.Library, read []str
 	if err := f.o.Settings.Check(); err != nil {
 		return flagError(err)
 	}
-	if err := cmp.Or(writable("out", f.out, read...), writable("curves", f.curves, read...)); err != nil {
+	var files []string
+	for _, arg := range read {
+		files = append(files, filesOf(cmd, arg)...)
+	}
+	if err := cmp.Or(writable("out", f.out, files...), writable("curves", f.curves, files...)); err != nil {
 		return err
 	}
 	if _, err := os.Stat(f.out); err == nil && !f.overwrite {

@@ -83,14 +83,23 @@ func Find(ctx context.Context, args []string, o Options) (_ *Files, err error) {
 			return nil, fmt.Errorf("%s: no file there whose name ends as those of logs do (%s); setting input-format reads others", arg, endingsOf(func(*format) bool { return true }))
 		}
 	}
-	seen := map[string]bool{}
-	for _, g := range f.list {
+	seen, alike := map[string]bool{}, map[[2]int64][]int{}
+	for i, g := range f.list {
 		id := g.id()
 		if seen[id] {
 			return nil, fmt.Errorf("%s: it is there twice, and so its rows would be", g.name)
 		}
 		seen[id] = true
 		g.fixed = fixedOf(g)
+		if info, err := os.Stat(g.name); len(f.list) > 1 && g.bucket == nil && err == nil { // if not, reading it says so
+			size := [2]int64{info.Size(), info.ModTime().UnixNano()}
+			for _, b := range alike[size] {
+				if was, err := os.Stat(f.list[b].name); err == nil && os.SameFile(was, info) {
+					return nil, fmt.Errorf("%s: it is the file %s by another name, and its rows would be there twice", g.name, f.list[b].name)
+				}
+			}
+			alike[size] = append(alike[size], i)
+		}
 	}
 	return f, nil
 }

@@ -78,6 +78,18 @@ func TestFind(t *testing.T) {
 	if _, err := logs.Find(context.Background(), []string{"logs/dt=1", "./logs/dt=1/b.csv"}, logs.Options{}); err == nil || !strings.Contains(err.Error(), "b.csv: it is there twice") {
 		t.Error(err)
 	}
+	for name, link := range map[string]func(string, string) error{"link.csv": os.Symlink, "hard.csv": os.Link} {
+		if err := link("z.csv", name); err != nil {
+			t.Log(err) // of a system without
+			continue
+		}
+		if _, err := logs.Find(context.Background(), []string{"*.csv"}, logs.Options{}); err == nil || !strings.Contains(err.Error(), "z.csv: it is the file "+name+" by another name") {
+			t.Error(err)
+		}
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if f, err := logs.Find(context.Background(), []string{"z.csv", "logs/dt=1"}, logs.Options{}); err != nil || f.Names()[0] != "z.csv" {
 		t.Error("arguments are not in their order", err)
 	}

@@ -88,7 +88,10 @@ func OpenAll(ctx context.Context, paths []string, o Options) (_ *Log, err error)
 		return nil, err
 	}
 	l.RewardMin, l.RewardMax = o.RewardMin, o.RewardMax
-	if err := l.complete(ctx, &o); err != nil {
+	if err = l.complete(ctx, &o); err == nil {
+		err = l.copies()
+	}
+	if err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
 	return l, nil

@@ -1,6 +1,10 @@
 package logs
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+	"strconv"
+)
 
 // Units are those of a log's rewards.
 type Units struct{ Low, High float64 }
@@ -18,6 +22,39 @@ func (u Units) Span() float64 {
 
 // Of is At in words.
 func (u Units) Of(reward float64) string { return fmt.Sprintf("%.4g", u.At(reward)) }
+
+// Least is Of a lower bound, which is never rounded up.
+func (u Units) Least(reward float64) string {
+	v := u.At(reward)
+	text := u.Of(reward)
+	if above(text, v) {
+		text = fmt.Sprintf("%.4g", v-place(v, 4)/2)
+	}
+	return text
+}
+
+// LeastWidth is Width of a lower bound, likewise.
+func (u Units) LeastWidth(v float64) string {
+	text := u.Width(v)
+	if v *= u.Span(); !above(text, v) {
+		return text
+	}
+	if v > -100 && v < 100 {
+		return fmt.Sprintf("%.2g", v-place(v, 2)/2)
+	}
+	return fmt.Sprintf("%.0f", math.Floor(v))
+}
+
+// above reports a text of more than v, beyond what computing it may be wrong.
+func above(text string, v float64) bool {
+	f, err := strconv.ParseFloat(text, 64)
+	return err == nil && f > v+1e-9*math.Abs(v)
+}
+
+// place is what one of the last of so many digits of v is worth.
+func place(v float64, digits int) float64 {
+	return math.Pow10(int(math.Floor(math.Log10(math.Abs(v)))) - digits + 1)
+}
 
 // Width is a difference of rewards, likewise.
 func (u Units) Width(v float64) string {

@@ -45,3 +45,25 @@ func TestWriteInUnits(t *testing.T) {
 		t.Error("rewards from 1 to 0 are taken")
 	}
 }
+
+// A lower bound is never said to be more than it is.
+func TestUnitsLeast(t *testing.T) {
+	for _, c := range []struct {
+		u           logs.Units
+		v           float64
+		least, gain string
+	}{
+		{logs.Units{}, 0.77097946, "0.7709", "0.77"},
+		{logs.Units{}, 0.29604, "0.296", "0.29"},
+		{logs.Units{}, 0.99999, "0.9999", "0.99"},
+		{logs.Units{}, -0.00623, "-0.00623", "-0.0063"},
+		{logs.Units{}, 0, "0", "0"},
+		{logs.Units{Low: 0, High: 200}, 0.7, "140", "140"},
+		{logs.Units{Low: 0, High: 200}, 0.75339, "150.6", "150"},
+		{logs.Units{Low: 0, High: 1000}, 0.7539, "753.9", "753"},
+	} {
+		if least, gain := c.u.Least(c.v), c.u.LeastWidth(c.v); least != c.least || gain != c.gain {
+			t.Errorf("%v of %v: %s, %s; want %s, %s", c.v, c.u, least, gain, c.least, c.gain)
+		}
+	}
+}

@@ -177,7 +177,7 @@ func (s *Selection) decide() {
 	switch {
 	case s.Ship:
 		s.Decision = Ship
-		s.Because = fmt.Sprintf("ship %s: it earns at least %.*f, and at least %.*f more than what plays", best.Name, d, u.At(best.lower()), d, best.gain()*u.Span())
+		s.Because = fmt.Sprintf("ship %s: it earns at least %.*f, and at least %.*f more than what plays", best.Name, d, below(u.At(best.lower()), d), d, below(best.gain()*u.Span(), d))
 	case best.AtLeast == nil:
 		s.Decision, s.Because = Keep, "keep what plays: "+nothing+best.Uncertified
 	case best.Verdict == provenance.Doubted:
@@ -190,7 +190,7 @@ func (s *Selection) decide() {
 		case s.Selected == nil:
 			s.Because += nothing + "the lower bounds allow the least reward"
 		default:
-			s.Because += fmt.Sprintf("%s earns at least %.*f, and is not shown to earn more than what plays", best.Name, d, u.At(best.lower()))
+			s.Because += fmt.Sprintf("%s earns at least %.*f, and is not shown to earn more than what plays", best.Name, d, below(u.At(best.lower()), d))
 			if s.Gamma > 1 { // which more rows do not make smaller
 				s.Because += fmt.Sprintf(" for all propensities within the factor %v", s.Gamma)
 			} else if e != nil && e.Gain.Value > 0 && e.Gain.SE > 0 {
@@ -227,7 +227,7 @@ func (s Selection) Write(w io.Writer, f table.Format) error {
 		if v == nil {
 			return "—"
 		}
-		return fmt.Sprintf(format, d, *v)
+		return fmt.Sprintf(format, d, below(*v, d))
 	}
 	switch f {
 	case table.JSON:

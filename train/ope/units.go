@@ -81,6 +81,12 @@ func digits(low, high float64, n int) int {
 	return max(0, n-int(math.Floor(math.Log10(logs.Units{Low: low, High: high}.Span()))))
 }
 
+// below is a lower bound as d decimals say it, which are never more than it.
+func below(v float64, d int) float64 {
+	p := math.Pow10(d)
+	return math.Floor(v*p+1e-6) / p
+}
+
 // meanReward says what values are.
 func meanReward(low, high float64) string {
 	if can := (logs.Units{Low: low, High: high}).Range(); can != "" {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"opl/train/logs"
@@ -93,4 +94,14 @@ func TestInUnits(t *testing.T) {
 		t.Fatal(err)
 	}
 	near("written", back.Logging.Value, in.Logging.Value)
+}
+
+// Lower bounds are rounded down where they are printed.
+func TestLowerBoundsRoundDown(t *testing.T) {
+	value, gain := 0.7678, 0.2928
+	var b strings.Builder
+	s := ope.Selection{Targets: []ope.Candidate{{Name: "a", AtLeast: &value, GainAtLeast: &gain}}}
+	if err := s.Write(&b, table.Text); err != nil || !strings.Contains(b.String(), " 0.767 ") || !strings.Contains(b.String(), " +0.292 ") {
+		t.Error(b.String(), err)
+	}
 }

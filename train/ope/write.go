@@ -187,7 +187,7 @@ func (r Result) writeTable(w io.Writer, f table.Format) error {
 		if g.Circumstances != nil && g.Strength > 0 {
 			verdict += fmt.Sprintf(", for propensities within the factor %s of those logged", factor(g.Strength))
 		}
-		para("guaranteed: %s earns at least %s, and %s more than the logging policy: %s", p.Name, value(*p.Guaranteed), signed(*p.GainGuaranteed), verdict)
+		para("guaranteed: %s earns at least %s, and %s more than the logging policy: %s", p.Name, value(below(*p.Guaranteed, d)), signed(below(*p.GainGuaranteed, d)), verdict)
 		if g.Contradicted != "" {
 			para("doubt: %s: %s", p.Name, g.Contradicted)
 		}

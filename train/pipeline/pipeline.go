@@ -174,8 +174,8 @@ func prepare(lib library.Library, log *logs.Log, o Options) (*learning, error) {
 		}
 	}
 	l.out.Training = Training{Run: run, Rows: log.Len(), Estimated: log.Estimated, Tried: 1}
-	if n := log.Skipped; n > 0 {
-		l.warn("%s", provenance.LeftOut(n))
+	if left := provenance.LeftOut(log.LeftOut, log.Skipped); left != "" {
+		l.warn("%s", left)
 	}
 	for _, f := range l.out.Log.Findings {
 		if f.Severity > inspect.Fine {

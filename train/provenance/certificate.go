@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -192,10 +193,10 @@ func (on *Circumstances) of(grouped bool, samples ...sample) {
 	first := samples[0]
 	on.RewardMin, on.RewardMax = first.log.RewardRange()
 	var hashes []uint64
-	skipped := 0
+	skipped, files := 0, 0
 	for _, s := range samples {
 		on.Rows += s.log.Len()
-		skipped += s.log.Skipped
+		skipped, files = skipped+s.log.Skipped, files+s.log.LeftOut
 		on.DataHash = s.log.Hash()
 		hashes = append(hashes, xxhash.Sum64String(on.DataHash))
 		on.doubt(s.found, s.named(len(samples) > 1), func(f inspect.Finding) bool {
@@ -211,8 +212,8 @@ func (on *Circumstances) of(grouped bool, samples ...sample) {
 	} else if on.Relation == Same {
 		on.ReadOff = first.readOff()
 	}
-	if skipped > 0 {
-		on.Notes = append(on.Notes, LeftOut(skipped))
+	if note := LeftOut(files, skipped); note != "" {
+		on.Notes = append(on.Notes, note)
 	}
 }
 
@@ -270,9 +271,19 @@ func (s sample) readOff() int {
 	return n
 }
 
-// LeftOut says what n rows that could not be read mean.
-func LeftOut(n int) string {
-	return fmt.Sprintf("%d rows could not be read: all of this speaks of the rows kept", n)
+// LeftOut says what it means that files, and rows of others, could not be read; "" of none.
+func LeftOut(files, rows int) string {
+	var what []string
+	if files > 0 {
+		what = append(what, fmt.Sprintf("%d files", files))
+	}
+	if rows > 0 {
+		what = append(what, fmt.Sprintf("%d rows", rows))
+	}
+	if what == nil {
+		return ""
+	}
+	return strings.Join(what, " and ") + " could not be read: all of this speaks of the rows kept"
 }
 
 // mean is 0 of nothing.

@@ -58,9 +58,9 @@ func (s Statement) section(text string) html.Section {
 	u := s.units()
 	t := html.Table{Caption: "Bounds: together they fail with probability δ at most", Head: []string{"on the", "at least", "its share of δ", "by", "made of"}}
 	for i, b := range all {
-		what, value := "reward", u.Of(-b.Risk)
+		what, value := "reward", u.Least(-b.Risk)
 		if i == len(s.All) {
-			what, value = "gain", u.Width(-b.Risk)
+			what, value = "gain", u.LeastWidth(-b.Risk)
 		}
 		var terms []string
 		for _, term := range b.Terms {
@@ -84,10 +84,10 @@ func (s Statement) units() logs.Units {
 func (s Statement) Sentence() string {
 	u := s.units()
 	sure := fmt.Sprintf("with probability %v", 1-s.Delta)
-	least := fmt.Sprintf("It earns at least %s", u.Of(s.Promise()))
+	least := fmt.Sprintf("It earns at least %s", u.Least(s.Promise()))
 	switch s.Verdict {
 	case Better:
-		return fmt.Sprintf("%s, and at least %s more than what logged the rows, %s.", least, u.Width(s.GainAtLeast()), sure)
+		return fmt.Sprintf("%s, and at least %s more than what logged the rows, %s.", least, u.LeastWidth(s.GainAtLeast()), sure)
 	case Vacuous:
 		return "Nothing is guaranteed: the bound allows the least reward."
 	case Doubted:

@@ -62,14 +62,14 @@ func (s Statement) Describe(b *strings.Builder) {
 	if s.AnyTime {
 		at = " at any time"
 	}
-	fmt.Fprintf(b, "guaranteed %s%s with probability %v, by %s on %s\n", u.Of(s.Guaranteed), at, 1-s.Delta, s.Best().Name, rows)
+	fmt.Fprintf(b, "guaranteed %s%s with probability %v, by %s on %s\n", u.Least(s.Guaranteed), at, 1-s.Delta, s.Best().Name, rows)
 	fmt.Fprintf(b, "logging    %s in the same rows", u.Of(s.Logged))
 	if s.Gain != nil {
 		over := "it"
 		if s.Files > 1 {
 			over = "the policies that logged them, each with the share of its rows,"
 		}
-		fmt.Fprintf(b, "; gain over %s at least %s", over, u.Width(-s.Gain.Risk))
+		fmt.Fprintf(b, "; gain over %s at least %s", over, u.LeastWidth(-s.Gain.Risk))
 	}
 	verdict := map[Verdict]string{
 		Better:   "better than " + who,
@@ -100,10 +100,10 @@ func (s Statement) Describe(b *strings.Builder) {
 	}
 	fmt.Fprintf(b, "\n  %-21s %10s %9s  of: (%s)\n", "bound on the", "value", "δ", kl)
 	for i, bound := range append(slices.Clone(s.All), *cmp.Or(s.Gain, &certify.Bound{})) {
-		name, value := "reward", u.Of(max(0, -bound.Risk))
+		name, value := "reward", u.Least(max(0, -bound.Risk))
 		switch {
 		case i == len(s.All):
-			if name, value = "gain", u.Width(-bound.Risk); s.Gain == nil {
+			if name, value = "gain", u.LeastWidth(-bound.Risk); s.Gain == nil {
 				continue
 			}
 		case len(s.All) > 1: // a record of old
