@@ -307,7 +307,12 @@ func (b *bets) spread(features []feature, most int, each func(i int, use func(j 
 
 // standard is a value in units of its sd, at most 5 of them.
 func (f *feature) standard(v float64) float64 {
-	if v = max(-5, min(5, (v-f.mean)/f.sd)); v != v {
+	switch v = (v - f.mean) / f.sd; {
+	case v > 5:
+		return 5
+	case v < -5:
+		return -5
+	case v != v:
 		return 0
 	}
 	return v
@@ -357,7 +362,7 @@ func (b *bets) learn(h int) guess {
 				want[c] += w / float64(b.k)
 			}
 		}
-		if !b.shared.has(b.contexts[i]) {
+		if !b.several(i) {
 			continue
 		}
 		t := q.table[b.contexts[i]]
@@ -451,10 +456,16 @@ type played struct {
 	scores [3]blas64.General // of both regressions and of shares alone
 }
 
-// guessed are the probabilities that both regressions and shares alone give the logged actions of all rows, by the
-// guesses of the other half. Rows are read in their order.
-func (b *bets) guessed() []float64 {
-	q := make([]float64, len(b.halves[0])*3+len(b.halves[1])*3)
+// guessing is what is known of a row when it is bet on.
+type guessing struct {
+	unit uint64
+	p    float64    // ω_i/π₀
+	q    [3]float64 // of the logged action, as played.scores, by the guesses of the other half
+}
+
+// guessed are the rows of the first half and then of the second, in their order there. The log is read in its own.
+func (b *bets) guessed() []guessing {
+	all, place := make([]guessing, b.n), make([]int, b.n)
 	work, used := make(chan *played), make(chan *played, runtime.GOMAXPROCS(0)+3)
 	for range cap(used) {
 		p := &played{x: matrix(betRows, b.width)}
@@ -463,24 +474,29 @@ func (b *bets) guessed() []float64 {
 		}
 		used <- p
 	}
-	var all sync.WaitGroup
+	for h, rows := range b.halves {
+		for at, i := range rows {
+			place[i] = h*len(b.halves[0]) + at
+		}
+	}
+	var workers sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
-		all.Go(func() {
+		workers.Go(func() {
 			for p := range work {
-				b.guess(p, q)
+				b.guess(p, place, all)
 				p.rows = p.rows[:0]
 				used <- p
 			}
 		})
 	}
-	of := make([]int8, b.n) // half of each row
-	for _, i := range b.halves[1] {
-		of[i] = 1
-	}
 	now := [2]*played{<-used, <-used}
-	for i, h := range of {
+	for i, at := range place {
+		h := 0
+		if at >= len(b.halves[0]) {
+			h = 1
+		}
 		p := now[h]
-		p.half = int(h)
+		p.half = h
 		r := len(p.rows)
 		b.vector(i, p.x.Data[r*b.width:(r+1)*b.width])
 		if p.rows = append(p.rows, i); len(p.rows) == betRows {
@@ -492,72 +508,88 @@ func (b *bets) guessed() []float64 {
 		work <- p
 	}
 	close(work)
-	all.Wait()
-	return q
+	workers.Wait()
+	return all
 }
 
-// guess writes the probabilities of the logged actions of some rows.
-func (b *bets) guess(p *played, q []float64) {
+// guess writes what is known of some rows to their places.
+func (b *bets) guess(p *played, place []int, all []guessing) {
 	guess, scores := b.guesses[1-p.half], &p.scores
 	for r, i := range p.rows {
 		b.offset(i, guess.shift, scores[2].Data[r*b.k:(r+1)*b.k])
 	}
 	x := p.x
-	for j, w := range guess.w {
-		if j > 0 && w.Cols == guess.w[0].Cols { // there are no products
-			copy(scores[j].Data, scores[0].Data)
-			continue
-		}
+	for j, w := range guess.w[:b.regressions()] {
 		copy(scores[j].Data, scores[2].Data)
 		x.Cols = w.Cols
 		blas64.Gemm(blas.NoTrans, blas.Trans, 1, x, w, 1, scores[j])
 		kernel.Softmax(scores[j].Data, scores[j].Data, b.k)
 	}
-	kernel.Softmax(scores[2].Data, scores[2].Data, b.k)
-	for r, i := range p.rows {
-		for j := range scores {
-			q[3*i+j] = scores[j].Data[r*b.k+int(b.Action[i])]
-		}
+	differ := min(len(p.rows), 1) // rows whose shares do
+	if b.Propensities != nil {
+		differ = len(p.rows)
 	}
+	shares := scores[2].Data[:differ*b.k]
+	kernel.Softmax(shares, shares, b.k)
+	for r, i := range p.rows {
+		a := int(b.Action[i])
+		g := guessing{unit: b.unit[i], p: b.omega(i) / b.Propensity[i]}
+		for j := range b.regressions() {
+			g.q[j] = scores[j].Data[r*b.k+a]
+		}
+		g.q[2] = shares[min(r, differ-1)*b.k+a]
+		all[place[i]] = g
+	}
+}
+
+// regressions is how many there are: without products of features the second is the first.
+func (b *bets) regressions() int {
+	if b.width > 1+len(b.features) {
+		return 2
+	}
+	return 1
 }
 
 // play bets on every row by the guesses of the other half.
 func (b *bets) play() {
 	all := b.guessed()
+	from := [2][]guessing{all[:len(b.halves[0])], all[len(b.halves[0]):]}
+	differ := kinds - 2 + b.regressions()
 	var both sync.WaitGroup
 	for h, rows := range b.halves {
 		both.Go(func() {
-			guess := b.guesses[1-h]
+			guess, won := b.guesses[1-h], &b.won[h]
 			var n, weight float64 // of a unit's rows
 			var ratio [kinds]float64
 			for at, i := range rows {
-				w := b.omega(i)
-				q, seen, of := all[3*i+2], 0.0, 0.0
-				if b.shared.has(b.contexts[i]) {
+				g := &from[h][at]
+				q, seen, of := g.q[2], 0.0, 0.0
+				if b.several(i) {
 					if t := guess.table[b.contexts[i]]; t != nil {
 						seen, of = floats.Sum(t), t[b.Action[i]]
 					}
 				}
-				p := w / b.Propensity[i]
-				for j, v := range [kinds]float64{q, (of + 4*q) / (seen + 4), all[3*i], all[3*i+1]} {
-					ratio[j] += v * p
+				for j, v := range [kinds]float64{q, (of + 4*q) / (seen + 4), g.q[0], g.q[1]} {
+					ratio[j] += v * g.p
 				}
-				if n, weight = n+1, weight+w; b.unitGoesOn(rows, at) {
+				if n, weight = n+1, weight+b.omega(i); goesOn(from[h], at) {
 					continue
 				}
-				for j := range b.won[h] {
-					b.won[h][j].bet(b.gammas, weight/n, ratio[j]/n)
+				for j := range won[:differ] {
+					won[j].bet(b.gammas, weight/n, ratio[j]/n)
 				}
 				n, weight = 0, 0
 				clear(ratio[:])
 			}
+			for j := differ; j < kinds; j++ {
+				won[j] = won[j-1]
+			}
 		})
 	}
 	var n, weight, fixed float64
-	for _, rows := range b.halves {
+	for h, rows := range b.halves {
 		for at, i := range rows {
-			w := b.omega(i)
-			if n, weight, fixed = n+1, weight+w, fixed+w/b.Propensity[i]/float64(b.k); b.unitGoesOn(rows, at) {
+			if n, weight, fixed = n+1, weight+b.omega(i), fixed+from[h][at].p/float64(b.k); goesOn(from[h], at) {
 				continue
 			}
 			b.fixed.bet(b.gammas, weight/n, fixed/n)
@@ -567,10 +599,13 @@ func (b *bets) play() {
 	both.Wait()
 }
 
-// unitGoesOn reports that the row after one of a half is of its unit.
-func (b *bets) unitGoesOn(rows []int, at int) bool {
-	return at+1 < len(rows) && b.unit[rows[at+1]] == b.unit[rows[at]]
+// goesOn reports that the row after one of a half is of its unit.
+func goesOn(half []guessing, at int) bool {
+	return at+1 < len(half) && half[at+1].unit == half[at].unit
 }
+
+// several reports that more than one row may have the context of row i.
+func (l *log) several(i int) bool { return l.shared.bits != nil && l.shared.has(l.contexts[i]) }
 
 // why names the features of the largest weights, and one place where actions and
 // propensities differ most, in at most 10,000 rows.

@@ -198,7 +198,7 @@ func (l *log) repeats() {
 	last := make(map[uint64]int, 1024)
 	var pairs, same, expected, variance float64
 	for _, i := range l.order {
-		if !l.shared.has(l.contexts[i]) {
+		if !l.several(i) {
 			continue
 		}
 		if j, ok := last[l.contexts[i]]; ok {

@@ -60,8 +60,8 @@ func (w *wide) known() bool {
 	return true
 }
 
-// row takes a row of numbers that are all there, and sum, what they add to its content.
-func (w *wide) row(b *builder, values []float64, sum uint64) {
+// row takes a row of numbers that are all there, and their sums.
+func (w *wide) row(b *builder, values []float64, sum sums) {
 	if w.rows++; b.typesOnly {
 		return
 	}
@@ -99,12 +99,12 @@ func (w *wide) settle() {
 	w.rows = 0
 }
 
-// sum is what the numbers of a row add to its content; even reports that all are there and finite.
-func (w *wide) sum(values []float64) (sum uint64, even bool) {
+// sum are the sums of the numbers of a row; even reports that all are there and finite.
+func (w *wide) sum(values []float64) (sum sums, even bool) {
 	var none float64
 	for j, v := range values {
 		none += v - v
-		sum += mix(w.hashes[j] + mix(math.Float64bits(v)))
+		sum.add(w.hashes[j], v)
 	}
 	return sum, none == 0
 }

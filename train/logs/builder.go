@@ -139,9 +139,9 @@ type builder struct {
 	hash       *xxhash.Digest
 	scratch    []byte
 
-	acts, costs, ps, props, weights, times, group, logger, rowIDs, rows, badRows spill
-	optionFirst, optionCount, optionAt, optionActs, optionItems, itemActs        spill
-	decisionIDs                                                                  texts
+	acts, costs, ps, props, weights, times, group, logger, rowIDs, contextHash, rows, badRows spill
+	optionFirst, optionCount, optionAt, optionActs, optionItems, itemActs                     spill
+	decisionIDs                                                                               texts
 }
 
 // memory is what later passes over a file know of it.
@@ -302,7 +302,7 @@ func newBuilder(path, dir string, o *Options, m *memory) (*builder, error) {
 
 // spills are the columns that a cache has, in its order, and the bad rows.
 func (b *builder) spills() []*spill {
-	own := []*spill{&b.acts, &b.costs, &b.ps, &b.props, &b.weights, &b.times, &b.group, &b.logger, &b.rowIDs, &b.rows,
+	own := []*spill{&b.acts, &b.costs, &b.ps, &b.props, &b.weights, &b.times, &b.group, &b.logger, &b.rowIDs, &b.contextHash, &b.rows,
 		&b.decisionIDs.ends, &b.decisionIDs.text, &b.groups.ends, &b.groups.text, &b.policies.ends, &b.policies.text}
 	own = append(own, &b.optionFirst, &b.optionCount, &b.optionAt, &b.optionActs, &b.optionItems, &b.itemActs)
 	return append(slices.Concat(own, b.contexts.spills(), b.items.spills()), &b.badRows)
@@ -510,7 +510,9 @@ func (b *builder) add() error {
 		put(&b.rows, int64(b.at))
 	}
 	b.contexts.add()
-	sum := b.contexts.content()
+	values := b.contexts.content()
+	sum := values.content
+	put(&b.contextHash, values.context)
 	logged := uint64(0)
 	if r.hasSet {
 		var offered uint64

@@ -27,7 +27,7 @@ import (
 // each at a multiple of 64, and the xxHash64 of all before it. Numbers are in the byte
 // order of the machine, of which the magic number is one.
 const (
-	magic        = uint64(0x4f504c4c4f470004) // the last two bytes are the version
+	magic        = uint64(0x4f504c4c4f470005) // the last two bytes are the version
 	sectionAlign = 64
 	wholeHash    = 64 << 20  // files up to this size are hashed whole on each opening
 	ownCopy      = 512 << 20 // caches up to this size are copied before they are used
@@ -586,7 +586,7 @@ func (l *Log) place(data []byte, at int64, sections []int64) bool {
 		t = c.items
 	}
 	columns := []func([]byte) bool{to(&l.Action), to(&l.Cost), to(&l.Propensity), to(&l.Propensities), to(&l.Weight), to(&l.Time), to(&l.Group), to(&l.Logger),
-		to(&l.Keys), to(&l.rows), to(&l.texts.ends), to(&l.texts.text), to(&l.groups.ends), to(&l.groups.text), to(&policies.ends), to(&policies.text),
+		to(&l.Keys), to(&l.contextHash), to(&l.rows), to(&l.texts.ends), to(&l.texts.text), to(&l.groups.ends), to(&l.groups.text), to(&policies.ends), to(&policies.text),
 		to(&c.First), to(&c.Count), to(&c.At), to(&c.Actions), to(&c.Items), to(&t.acts)}
 	columns = append(append(columns, l.named.columns(&names)...), t.columns(&described)...)
 	if len(sections) != len(columns) {
@@ -655,7 +655,7 @@ func (l *Log) sound() bool {
 		}
 	}
 	some := func(have, want int) bool { return have == 0 || have == want }
-	if n < 1 || k < 2 || n > math.MaxInt/8/k || len(l.Action) != n || len(l.Cost) != n || len(l.Keys) != n || !some(len(l.Propensity), n) ||
+	if n < 1 || k < 2 || n > math.MaxInt/8/k || len(l.Action) != n || len(l.Cost) != n || len(l.Keys) != n || len(l.contextHash) != n || !some(len(l.Propensity), n) ||
 		!some(len(l.Propensities), all) || l.Propensities != nil && l.Propensity == nil || !some(len(l.Weight), n) || !some(len(l.Time), n) ||
 		!some(len(l.Group), n) || !some(len(l.Logger), n) || !some(len(l.rows), n) || l.hasIDs != (len(l.texts.ends) == n) {
 		return false

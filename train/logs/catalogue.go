@@ -121,7 +121,7 @@ func (b *builder) describe() error {
 	b.n++
 	var word [16]byte
 	binary.LittleEndian.PutUint64(word[:], b.actions[id].hash)
-	binary.LittleEndian.PutUint64(word[8:], b.contexts.content())
+	binary.LittleEndian.PutUint64(word[8:], b.contexts.content().content)
 	b.hash.Write(word[:])
 	return nil
 }

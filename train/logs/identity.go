@@ -106,6 +106,10 @@ func (l *Log) RoundedHashes(round func(float64) float64) []uint64 {
 			}
 			hashes[i] = hashOf(bits...)
 		}
+	} else if round == nil {
+		for i := range hashes {
+			hashes[i] = l.contextHash[l.Context(i)]
+		}
 	} else {
 		of := l.hasher(round)
 		const part = 1 << 13
@@ -160,11 +164,14 @@ func (v *named) hasher(round func(float64) float64) func(ids []uint32, values []
 					continue
 				}
 			}
-			sum += mix(names[id] ^ math.Float64bits(v)*0x9e3779b97f4a7c15)
+			sum += contextHash(names[id], math.Float64bits(v))
 		}
 		return sum
 	}
 }
+
+// contextHash is what the bits of a value add to the hash of a context.
+func contextHash(name, bits uint64) uint64 { return mix(name ^ bits*0x9e3779b97f4a7c15) }
 
 // content hashes rows: context, action, cost and propensity.
 func (l *Log) content() []uint64 {

@@ -282,7 +282,7 @@ func (b *builder) item(action int32) (number int32, content uint64) {
 	if !ok {
 		number = int32(len(b.itemHash))
 		b.itemNumbers[key] = number
-		b.itemHash = append(b.itemHash, g.content())
+		b.itemHash = append(b.itemHash, g.content().content)
 		put(&b.itemActs, action)
 		g.add()
 	}

@@ -12,8 +12,8 @@ import (
 type parquetBlock struct {
 	group, from, n int // rows from on, of a row group
 	numbers        []float64
-	sums           []uint64 // of a row's numbers
-	even           []bool   // the row's numbers are all there, and finite
+	sums           []sums // of a row's numbers
+	even           []bool // the row's numbers are all there, and finite
 	values         []leafValues
 	err            error // the rows cannot be read so
 }

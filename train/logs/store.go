@@ -40,16 +40,17 @@ type Offer = features.Offer
 // contexts, and the texts that columns have numbers of. Contexts, ids and rows of the
 // file are those of Log.Context.
 type store struct {
-	path   string
-	files  places // of which the rows are, if there are several
-	unmap  []func() error
-	pages  pages
-	hash   string
-	named          // contexts
-	rows   []int64 // in the file; nil: i+1
-	groups blob
-	texts  blob // decision ids
-	hasIDs bool
+	path        string
+	files       places // of which the rows are, if there are several
+	unmap       []func() error
+	pages       pages
+	hash        string
+	named                // contexts
+	rows        []int64  // in the file; nil: i+1
+	contextHash []uint64 // of its named values, see ContextHashes
+	groups      blob
+	texts       blob // decision ids
+	hasIDs      bool
 }
 
 // Path is the file that the log was read from, "" for one in memory.

@@ -19,7 +19,7 @@ type textBlock struct {
 	text    []byte
 	rows    []textRow
 	numbers []float64
-	sums    []uint64
+	sums    []sums
 	cells   []textCell // the others, of rows that were understood
 	lists   []float64
 	done    chan struct{}
@@ -149,7 +149,7 @@ func (k *textBlock) read(w *wide, r lineReader, others int) {
 		if len(line) <= maxRow && (sound || checkText(line) == nil) && r.line(k, line, row.from) && len(k.numbers) == numbers+len(w.columns) && len(k.cells) == cells+others {
 			row.place = place
 			place++
-			var sum uint64
+			var sum sums
 			sum, row.even = w.sum(k.numbers[numbers:])
 			k.sums = append(k.sums, sum)
 		} else {

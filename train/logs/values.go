@@ -91,8 +91,8 @@ type bag struct {
 	n     int      // rows
 	dense bool
 
-	sum    uint64 // content of the row
-	summed bool   // and it is known
+	sum    sums // of the row
+	summed bool // and they are known
 
 	values, numbers, offsets, category spill
 }
@@ -145,13 +145,23 @@ func (g *bag) add() {
 	g.n++
 }
 
-// content is the hash of the row: of values by name, in whatever order.
-func (g *bag) content() (sum uint64) {
+// sums are hashes of a row's values by name, in whatever order: what it adds to the hash of the log, and of
+// [Log.ContextHashes].
+type sums struct{ content, context uint64 }
+
+func (s *sums) add(name uint64, v float64) {
+	bits := math.Float64bits(v)
+	s.content += mix(name + mix(bits))
+	s.context += contextHash(name, bits)
+}
+
+// content are those of the row.
+func (g *bag) content() (sum sums) {
 	if g.summed {
 		return g.sum
 	}
 	for i, name := range g.ids {
-		sum += mix(g.nameHash[name] + mix(math.Float64bits(g.vals[i])))
+		sum.add(g.nameHash[name], g.vals[i])
 	}
 	return sum
 }
