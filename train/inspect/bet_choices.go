@@ -5,12 +5,12 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"sync"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/optimize"
 
 	"opl/graph/kernel"
-	"opl/policies/features"
 	"opl/train/logs"
 )
 
@@ -31,7 +31,8 @@ const (
 // there shares alone are bet on, by context and in all.
 type options struct {
 	*bets
-	z       logs.Contexts // of what options are described by; nil: nothing
+	z       logs.Contexts // of what options are described by, where these have no names
+	room    []float64     // for one
 	items   []feature
 	columns [2]int // of f, without and with products
 	taught  [2]taught
@@ -51,77 +52,84 @@ func (b *bets) choices() {
 	if o.Sets() {
 		o.scan()
 	}
-	o.taught = [2]taught{o.learn(0), o.learn(1)}
-	o.play()
+	halves := [2]*options{o.alone(), o.alone()}
+	both := func(do func(h int)) {
+		var one sync.WaitGroup
+		one.Go(func() { do(1) })
+		do(0)
+		one.Wait()
+	}
+	both(func(h int) { o.taught[h] = halves[h].learn(h) })
+	both(func(h int) { halves[h].play(h, &o.taught[1-h], &o.won[h]) })
+	var n, weight, fixed float64 // of a unit's rows
+	for _, rows := range o.halves {
+		for at, i := range rows {
+			w := o.omega(i)
+			if n, weight, fixed = n+1, weight+w, fixed+w/o.Propensity[i]/float64(o.Options(i)); o.goesOn(rows, at) {
+				continue
+			}
+			o.fixed.bet(o.gammas, weight/n, fixed/n)
+			n, weight, fixed = 0, 0, 0
+		}
+	}
+}
+
+// alone is the options with rooms of their own.
+func (o *options) alone() *options {
+	c, b := *o, *o.bets
+	b.x, c.room = slices.Clone(b.x), slices.Clone(o.room)
+	c.bets = &b
+	return &c
+}
+
+// goesOn reports that the row after one of a half is of its unit.
+func (o *options) goesOn(rows []int, at int) bool {
+	return at+1 < len(rows) && o.unit[rows[at+1]] == o.unit[rows[at]]
 }
 
 // scan finds the features of actions that vary most, in at most 50,000 options.
 func (o *options) scan() {
-	names := o.describe(o.ItemNames())
-	if o.z == nil {
-		o.columns = [2]int{placed, placed}
-		return
-	}
-	x := make([]float64, o.z.Dim())
-	for f := range x {
-		name := "feature " + strconv.Itoa(f)
-		if names != nil {
-			name = names[f]
+	names := slices.Clone(o.ItemNames())
+	if o.z = o.Choices.Z; o.z != nil {
+		names = nil
+		for f := range o.z.Dim() {
+			names = append(names, "feature "+strconv.Itoa(f))
 		}
+	}
+	for f, name := range names {
 		o.items = append(o.items, feature{name: name + " of the action", place: f})
 	}
+	o.room = make([]float64, len(names))
 	o.items = o.spread(o.items, itemMost, func(i int, use func(f int, v float64)) {
-		_, item := o.Option(i, i%o.Options(i))
-		o.z.Row64(item, x)
-		for f, v := range x {
+		for f, v := range o.described(i, i%o.Options(i)) {
 			use(f, v)
 		}
 	})
-	if names != nil && len(o.items) > 0 { // the others need not be read
-		var kept []string
-		for f := range o.items {
-			kept = append(kept, names[o.items[f].place])
-			o.items[f].place = f
-		}
-		if o.describe(kept); o.z == nil {
-			o.items = nil
-		}
-	}
 	o.columns[0] = placed + len(o.items)
 	o.columns[1] = o.columns[0] + min(crossed, len(o.items))*min(crossed, len(o.features))
 }
 
-// describe sets z to the vectors of what actions are described by, or their values of some names, and returns the
-// names; none: those that the log was given.
-func (o *options) describe(names []string) []string {
-	if o.z = o.Choices.Z; o.z != nil || names == nil {
-		return nil
+// described is what option j of row i is described by, rounded as policies read it. It is gone with the next call.
+func (o *options) described(i, j int) []float64 {
+	_, item := o.Option(i, j)
+	if o.z != nil {
+		o.z.Row64(item, o.room)
+		return o.room
 	}
-	scale := make([]float64, len(names))
-	for f := range scale {
-		scale[f] = 1
+	clear(o.room)
+	ids, values := o.ItemValues(item)
+	for at, id := range ids {
+		o.room[id] = float64(float32(values[at]))
 	}
-	if e, err := features.New(features.Encoder{Names: names, Scale: scale}); err == nil {
-		if it, err := features.NewItems(e, nil); err == nil {
-			if l, err := o.EncodeItems(it); err == nil { // else there is a number that a policy could not read, either
-				o.z = l.Choices.Z
-			}
-		}
-	}
-	return names
+	return o.room
 }
 
 // vectors writes f of the options of row i to dst [K×columns[1]]; x is room for the context's.
 func (o *options) vectors(i int, dst, x []float64) {
 	k, width := o.Options(i), o.columns[1]
-	var z []float64
-	if len(o.items) > 0 {
-		z = make([]float64, o.z.Dim())
-	}
 	for j := range k {
 		row := dst[j*width : (j+1)*width]
-		clear(row)
-		if row[2] = 0; k > 1 {
+		if row[0], row[1], row[2] = 0, 0, 0; k > 1 {
 			row[2] = float64(j)/float64(k-1) - 0.5
 		}
 		if j == 0 {
@@ -130,10 +138,10 @@ func (o *options) vectors(i int, dst, x []float64) {
 		if j == k-1 {
 			row[1] = 1
 		}
-		if z != nil {
-			_, item := o.Option(i, j)
-			o.z.Row64(item, z)
+		if len(o.items) == 0 {
+			continue
 		}
+		z := o.described(i, j)
 		for f := range o.items {
 			row[placed+f] = o.items[f].standard(z[o.items[f].place])
 		}
@@ -182,6 +190,9 @@ func (o *options) learn(h int) taught {
 				}
 			}
 		}
+		if !o.several(i) {
+			continue
+		}
 		if t.table[o.contexts[i]] == nil {
 			t.table[o.contexts[i]] = map[int32]float64{}
 		}
@@ -218,13 +229,18 @@ func (o *options) regress(of []int, columns int, shift []float64) []float64 {
 		o.offset(i, shift, offsets[len(offsets)-k:])
 	}
 	scores := make([]float64, o.MostOptions())
-	loss := func(grad, w []float64) (sum float64) {
+	grad, last, sum := make([]float64, columns), make([]float64, columns), 0.
+	last[0] = math.NaN()
+	at := func(w []float64) {
+		if slices.Equal(last, w) {
+			return
+		}
+		copy(last, w)
 		first := 0
+		sum = 0
 		for j, v := range w {
 			sum += ridge * v * v / 2
-			if grad != nil {
-				grad[j] = ridge * v
-			}
+			grad[j] = ridge * v
 		}
 		for _, i := range rows {
 			k, weight := o.Options(i), o.omega(i)
@@ -234,21 +250,20 @@ func (o *options) regress(of []int, columns int, shift []float64) []float64 {
 			}
 			kernel.Softmax(pi, pi, k)
 			sum -= weight * math.Log(max(pi[o.Chosen(i)], 1e-300))
-			if grad != nil {
-				pi[o.Chosen(i)]--
-				for j, g := range pi {
-					floats.AddScaled(grad, weight*g, x[(first+j)*width:][:columns])
-				}
+			pi[o.Chosen(i)]--
+			for j, g := range pi {
+				floats.AddScaled(grad, weight*g, x[(first+j)*width:][:columns])
 			}
 			first += k
 		}
 		n := float64(max(1, len(rows)))
-		if grad != nil {
-			floats.Scale(1/n, grad)
-		}
-		return sum / n
+		floats.Scale(1/n, grad)
+		sum /= n
 	}
-	problem := optimize.Problem{Func: func(w []float64) float64 { return loss(nil, w) }, Grad: func(grad, w []float64) { loss(grad, w) }}
+	problem := optimize.Problem{
+		Func: func(w []float64) float64 { at(w); return sum },
+		Grad: func(g, w []float64) { at(w); copy(g, grad) },
+	}
 	// It need not converge: any w makes a valid bet.
 	result, _ := optimize.Minimize(problem, make([]float64, columns), &optimize.Settings{GradientThreshold: 1e-5, MajorIterations: iterate}, &optimize.LBFGS{})
 	if result == nil || slices.ContainsFunc(result.X, func(v float64) bool { return v-v != 0 }) {
@@ -257,58 +272,53 @@ func (o *options) regress(of []int, columns int, shift []float64) []float64 {
 	return result.X
 }
 
-// play bets on every row by what the other half taught.
-func (o *options) play() {
-	var n, weight, fixed float64 // of a unit's rows
+// play bets on every row of a half by what the other taught.
+func (o *options) play(h int, t *taught, won *[kinds]purse) {
+	var n, weight float64 // of a unit's rows
 	var ratio [kinds]float64
-	most := o.MostOptions()
+	most, rows := o.MostOptions(), o.halves[h]
 	base, scores, x, context := make([]float64, most), make([]float64, most), make([]float64, most*o.columns[1]), make([]float64, o.width)
-	for h, rows := range o.halves {
-		t := &o.taught[1-h]
-		for at, i := range rows {
-			k, a, w := o.Options(i), o.Chosen(i), o.omega(i)
-			p := w / o.Propensity[i]
-			var guess [kinds]float64
-			if o.Sets() || o.Propensities != nil {
-				o.offset(i, t.shift, base[:k])
-				kernel.Softmax(scores[:k], base[:k], k)
-				guess[0] = scores[a]
-			} else {
-				guess[0] = math.Exp(t.shift[a]) / t.sum
-			}
-			seen, of := 0., 0.
-			for c, v := range t.table[o.contexts[i]] {
-				if seen += v; c == o.Action[i] {
-					of = v
-				}
-			}
-			guess[1] = (of + 4*guess[0]) / (seen + 4)
-			if o.Sets() {
-				o.vectors(i, x, context)
-				for c, w := range t.w {
-					for j := range k {
-						scores[j] = base[j] + floats.Dot(w, x[j*o.columns[1]:][:len(w)])
-					}
-					kernel.Softmax(scores[:k], scores[:k], k)
-					guess[2+c] = scores[a]
-				}
-			}
-			for j, v := range guess {
-				ratio[j] += v * p
-			}
-			n, weight, fixed = n+1, weight+w, fixed+p/float64(k)
-			if at+1 < len(rows) && o.unit[rows[at+1]] == o.unit[i] {
-				continue
-			}
-			for j := range o.won[h] {
-				if j < 2 || o.Sets() {
-					o.won[h][j].bet(o.gammas, weight/n, ratio[j]/n)
-				}
-			}
-			o.fixed.bet(o.gammas, weight/n, fixed/n)
-			n, weight, fixed = 0, 0, 0
-			clear(ratio[:])
+	for at, i := range rows {
+		k, a, w := o.Options(i), o.Chosen(i), o.omega(i)
+		p := w / o.Propensity[i]
+		var guess [kinds]float64
+		if o.Sets() || o.Propensities != nil {
+			o.offset(i, t.shift, base[:k])
+			kernel.Softmax(scores[:k], base[:k], k)
+			guess[0] = scores[a]
+		} else {
+			guess[0] = math.Exp(t.shift[a]) / t.sum
 		}
+		seen, of := 0., 0.
+		for c, v := range t.table[o.contexts[i]] {
+			if seen += v; c == o.Action[i] {
+				of = v
+			}
+		}
+		guess[1] = (of + 4*guess[0]) / (seen + 4)
+		if o.Sets() {
+			o.vectors(i, x, context)
+			for c, w := range t.w {
+				for j := range k {
+					scores[j] = base[j] + floats.Dot(w, x[j*o.columns[1]:][:len(w)])
+				}
+				kernel.Softmax(scores[:k], scores[:k], k)
+				guess[2+c] = scores[a]
+			}
+		}
+		for j, v := range guess {
+			ratio[j] += v * p
+		}
+		if n, weight = n+1, weight+w; o.goesOn(rows, at) {
+			continue
+		}
+		for j := range won {
+			if j < 2 || o.Sets() {
+				won[j].bet(o.gammas, weight/n, ratio[j]/n)
+			}
+		}
+		n, weight = 0, 0
+		clear(ratio[:])
 	}
 }
 

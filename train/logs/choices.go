@@ -120,13 +120,11 @@ func (c *Choices) among(to []int32, k, wide int) (*Choices, error) {
 		s.Items = c.Actions // the vectors stay those of the actions as they were numbered
 	}
 	if c.items != nil {
-		t := *c.items
-		if t.acts == nil { // a catalogue's
-			t.acts = move(numbers32(t.n))
-		} else {
-			t.acts = move(t.acts)
+		acts := c.items.acts
+		if acts == nil { // a catalogue's
+			acts = numbers32(c.items.n)
 		}
-		s.items = &t
+		s.items = &items{named: c.items.named, acts: move(acts), byPlace: c.items.byPlace, catalogue: c.items.catalogue}
 	}
 	return &s, nil
 }

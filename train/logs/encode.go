@@ -190,8 +190,7 @@ func (x *encoded) Dim() int { return x.encoder.Dim() }
 func (x *encoded) Row64(i int, dst []float64) {
 	dst = dst[:x.encoder.Dim()]
 	clear(dst)
-	var room [256]float64
-	ids, values := x.read(i, room[:])
+	ids, values := x.read(i, nil)
 	for j, id := range ids {
 		if f := x.feature[id]; f >= 0 {
 			dst[f] = values[j]
@@ -202,6 +201,63 @@ func (x *encoded) Row64(i int, dst []float64) {
 			dst[j] = math.NaN()
 		}
 	}
+}
+
+// all32 writes all rows [n×d], rounded, and reports whether all features are finite. Those of rows with the same names are
+// computed without a vector of 64-bit numbers between.
+func (x *encoded) all32(dst []float32) bool {
+	const part = 1 << 12
+	n, d, e, v := x.Len(), x.Dim(), x.encoder, x.rows
+	type column struct {
+		from          int // among the row's values; −1: none
+		center, scale float64
+	}
+	columns := make([]column, len(e.Names))
+	for f := range columns {
+		if columns[f] = (column{-1, 0, e.Scale[f]}); e.Center != nil {
+			columns[f].center = e.Center[f]
+		}
+	}
+	if v.offsets == nil {
+		for j, id := range v.ids {
+			if f := x.feature[id]; f >= 0 {
+				columns[f].from = j
+			}
+		}
+	}
+	var infinite atomic.Bool
+	each((n+part-1)/part, func(p int) {
+		row := make([]float64, d)
+		var none float32
+		for i := p * part; i < min(n, (p+1)*part); i++ {
+			to := dst[i*d : (i+1)*d]
+			if v.offsets != nil || e.Unit {
+				x.Row64(i, row)
+				for f, u := range row {
+					to[f] = float32(u)
+					none += to[f] - to[f]
+				}
+				continue
+			}
+			if e.Intercept {
+				to[d-1] = 1
+			}
+			_, values := x.read(i, nil)
+			for f, c := range columns {
+				var u float64
+				if c.from >= 0 {
+					u = values[c.from]
+				}
+				u32 := float32((u - c.center) * c.scale)
+				to[f] = u32
+				none += u32 - u32
+			}
+		}
+		if none != 0 {
+			infinite.Store(true)
+		}
+	})
+	return !infinite.Load()
 }
 
 // Row32 is Row64, rounded.

@@ -82,25 +82,31 @@ func (l *Log) GroupHashes() []uint64 {
 // order; without names of the vector; nil if there are no contexts. Of a log with sets what
 // the row offers is part of its context: ids and features of its actions, in whatever order,
 // of actions without ids the features alone. What a catalogue says of actions is not.
-func (l *Log) ContextHashes() []uint64 { return l.RoundedHashes(nil) }
+func (l *Log) ContextHashes() []uint64 { return l.RoundedHashes(nil, nil, true) }
 
-// RoundedHashes are those of contexts whose values are rounded first, unless round is nil.
-// What is rounded to 0 is as if it were not there.
-func (l *Log) RoundedHashes(round func(float64) float64) []uint64 {
+// RoundedHashes are those of the contexts of the given rows, nil: of all, whose values are rounded first, in place, unless round
+// is nil. What is rounded to 0 is as if it were not there. Without offered, what rows offer is left out.
+func (l *Log) RoundedHashes(round func([]float64), rows []int, offered bool) []uint64 {
 	if l.source != nil {
-		return l.source.RoundedHashes(round)
+		return l.source.RoundedHashes(round, rows, offered)
 	}
 	if l.contexts() < 0 {
 		return nil
 	}
-	hashes := make([]uint64, l.Len())
+	n, row := l.Len(), func(i int) int { return i }
+	if rows != nil {
+		n, row = len(rows), func(i int) int { return rows[i] }
+	}
+	hashes := make([]uint64, n)
 	if l.store == nil {
 		x, bits := make([]float64, l.Dim()), make([]uint64, l.Dim())
 		for i := range hashes {
-			l.X.Row64(l.Context(i), x)
+			if l.X.Row64(l.Context(row(i)), x); round != nil {
+				round(x)
+			}
 			for j, v := range x {
 				if round != nil {
-					v = round(v) + 0 // no −0
+					v += 0 // no −0
 				}
 				bits[j] = math.Float64bits(v)
 			}
@@ -108,34 +114,32 @@ func (l *Log) RoundedHashes(round func(float64) float64) []uint64 {
 		}
 	} else if round == nil {
 		for i := range hashes {
-			hashes[i] = l.contextHash[l.Context(i)]
+			hashes[i] = l.contextHash[l.Context(row(i))]
 		}
 	} else {
-		of := l.hasher(round)
-		const part = 1 << 13
-		each((len(hashes)+part-1)/part, func(p int) {
-			for i := p * part; i < min(len(hashes), (p+1)*part); i++ {
-				hashes[i] = of(l.context(l.Context(i), nil))
-			}
-		})
+		l.hashes(hashes, round, func(i int) ([]uint32, []float64) { return l.context(l.Context(row(i)), nil) })
 	}
-	if !l.Sets() {
+	if !offered || !l.Sets() {
 		return hashes
 	}
 	t := l.items()
-	actions, described := make([]uint64, l.K()), make([]uint64, t.n)
+	var some []bool // items that are offered
+	if rows != nil {
+		some = make([]bool, t.n)
+		for _, i := range rows {
+			for j := range l.Options(i) {
+				_, item := l.Option(i, j)
+				some[item] = true
+			}
+		}
+	}
+	actions, described := make([]uint64, l.K()), t.described(round, some)
 	for a, name := range l.Actions {
 		actions[a] = xxhash.Sum64String(name)
 	}
-	if !t.catalogue {
-		of := t.hasher(round)
-		for item := range described {
-			described[item] = of(t.row(item, nil))
-		}
-	}
 	for i := range hashes {
-		for j := range l.Options(i) {
-			a, item := l.Option(i, j)
+		for j := range l.Options(row(i)) {
+			a, item := l.Option(row(i), j)
 			var h uint64
 			if t.acts != nil { // else items are told by their names, or vectors of a log that was put together by hand
 				h = described[item]
@@ -149,25 +153,53 @@ func (l *Log) RoundedHashes(round func(float64) float64) []uint64 {
 	return hashes
 }
 
-// hasher hashes rows of named values that are rounded first, unless round is nil, in whatever
-// order.
-func (v *named) hasher(round func(float64) float64) func(ids []uint32, values []float64) uint64 {
+// described are the hashes of what some of the items are described by, nil: all; 0 of a catalogue's.
+func (t *items) described(round func([]float64), some []bool) []uint64 {
+	whole := round == nil && some == nil
+	if h := t.plain.Load(); h != nil && whole {
+		return *h
+	}
+	hashes := make([]uint64, t.n)
+	if t.catalogue {
+		return hashes
+	}
+	t.hashes(hashes, round, func(i int) ([]uint32, []float64) {
+		if some != nil && !some[i] {
+			return nil, nil
+		}
+		return t.row(i, nil)
+	})
+	if whole {
+		t.plain.Store(&hashes)
+	}
+	return hashes
+}
+
+// hashes writes to dst those of rows of named values, in whatever order, that are rounded first, unless round is nil.
+func (v *named) hashes(dst []uint64, round func([]float64), row func(i int) ([]uint32, []float64)) {
 	names := make([]uint64, len(v.names))
 	for id, name := range v.names {
 		names[id] = xxhash.Sum64String(name)
 	}
-	return func(ids []uint32, values []float64) (sum uint64) {
-		for j, id := range ids {
-			v := values[j]
+	const part = 1 << 13
+	each((len(dst)+part-1)/part, func(p int) {
+		var room []float64
+		for i := p * part; i < min(len(dst), (p+1)*part); i++ {
+			ids, values := row(i)
 			if round != nil {
-				if v = round(v); v == 0 {
-					continue
+				room = append(room[:0], values...)
+				round(room)
+				values = room
+			}
+			var sum uint64
+			for j, id := range ids {
+				if u := values[j]; round == nil || u != 0 {
+					sum += contextHash(names[id], math.Float64bits(u))
 				}
 			}
-			sum += contextHash(names[id], math.Float64bits(v))
+			dst[i] = sum
 		}
-		return sum
-	}
+	})
 }
 
 // contextHash is what the bits of a value add to the hash of a context.

@@ -3,6 +3,8 @@ package logs
 import (
 	"fmt"
 	"math"
+	"slices"
+	"sync/atomic"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -17,6 +19,8 @@ type items struct {
 	acts      []int32 // by item, its action; −1: of any, nil: item a is action a
 	byPlace   bool    // actions have no ids, but are named by their place among the offered
 	catalogue bool    // they are a catalogue's: rows say nothing of them
+
+	plain atomic.Pointer[[]uint64] // see described, once these are known
 }
 
 // rows32 is a matrix of numbers of 32 bits as Contexts.
@@ -138,14 +142,9 @@ func (t *items) encode(it *features.Items, actions []string) (Contexts, error) {
 		return r, nil
 	}
 	held := rows32{d, make([]float32, t.n*d)}
-	for i := range t.n {
-		row := held.row(i)
-		x.Row32(i, row)
-		for j, v := range row {
-			if v-v != 0 {
-				return nil, fmt.Errorf("feature %d of an action is %v once it is scaled, too large for 32 bits", j, v)
-			}
-		}
+	if !x.all32(held.data) {
+		i := slices.IndexFunc(held.data, func(v float32) bool { return v-v != 0 })
+		return nil, fmt.Errorf("feature %d of an action is %v once it is scaled, too large for 32 bits", i%d, held.data[i])
 	}
 	r.Values = held
 	return r, nil
@@ -162,6 +161,15 @@ func (l *Log) items() *items {
 // ItemNames are the names of all values that actions are described by; nil: they have but
 // their own names.
 func (l *Log) ItemNames() []string { return l.items().names }
+
+// ItemValues are the values that an action is described by, by its place in Choices.Z as [Log.Option] has it, and the places of their
+// names in ItemNames; none of a log of vectors. They are shared with the log.
+func (l *Log) ItemValues(item int) (names []uint32, values []float64) {
+	if t := l.items(); len(t.names) > 0 {
+		return t.row(item, nil)
+	}
+	return nil, nil
+}
 
 // ByPlace reports that actions have no ids, but are called by their place among those that a
 // row offers, from "1": the same name is another action in another row.

@@ -70,21 +70,71 @@ func (j *Judge) keysOf(w policyfile.Witnesses) (keys []uint64, from int) {
 		}
 		return keys, min(w.Run, n)
 	}
-	keys = j.log.RoundedHashes(rounding(w.Digits, w.Decimals))
-	if w.Time && j.log.Time == nil || !w.Time && keys == nil {
-		return nil, 0
+	return j.contextKeys(w, nil, true), 0
+}
+
+// contextKeys are those of the given rows, nil: of all, by their contexts; without offered by these without what the rows offer.
+func (j *Judge) contextKeys(w policyfile.Witnesses, rows []int, offered bool) []uint64 {
+	if w.Time && j.log.Time == nil {
+		return nil
 	}
-	if keys == nil {
-		keys = make([]uint64, n)
+	keys := j.log.RoundedHashes(rounding(w.Digits, w.Decimals), rows, offered)
+	switch {
+	case keys != nil:
+	case !w.Time:
+		return nil
+	case rows == nil:
+		keys = make([]uint64, j.log.Len())
+	default:
+		keys = make([]uint64, len(rows))
 	}
 	for i, k := range keys {
-		var t uint64
+		r, t := i, uint64(0)
+		if rows != nil {
+			r = rows[i]
+		}
 		if w.Time {
-			t = uint64(j.log.Time[i]/1e9) + 1
+			t = uint64(j.log.Time[r]/1e9) + 1
 		}
 		keys[i] = Hash(t, k)
 	}
-	return keys, 0
+	return keys
+}
+
+// offeredKeys are keysOf of a log with sets, of as few of the rows as witnesses need, which it returns with some of them: rows
+// that are told apart without what they offer are read whole only if they may become witnesses. Of the first 1½ thousand
+// of a list so many do as there may be.
+func (j *Judge) offeredKeys(w policyfile.Witnesses, rows []int, some [2][]int) (keys []uint64, of []int, may [2][]int) {
+	parts := j.contextKeys(w, nil, false)
+	if parts == nil {
+		return nil, nil, may
+	}
+	times := make(map[uint64]int, len(rows))
+	for _, r := range rows {
+		times[parts[r]]++
+	}
+	reads := make([]bool, len(parts))
+	for i, list := range some {
+		alone := 0
+		for _, r := range list {
+			if times[parts[r]] == 1 {
+				if alone++; alone > 3*witnesses/2 {
+					continue
+				}
+			}
+			may[i], reads[r] = append(may[i], r), true
+		}
+	}
+	for _, r := range rows {
+		if reads[r] || times[parts[r]] > 1 {
+			of = append(of, r)
+		}
+	}
+	keys = make([]uint64, len(parts))
+	for i, k := range j.contextKeys(w, of, true) {
+		keys[of[i]] = k
+	}
+	return keys, of, may
 }
 
 // actions are the hashes of the actions' names.
@@ -115,7 +165,13 @@ func (j *Judge) witnesses(rows []int) (all []policyfile.Witnesses) {
 		some[i] = some[i][:min(len(rows), 25*witnesses)]
 	}
 	for _, w := range kinds {
-		keys, from := j.keysOf(w)
+		var keys []uint64
+		from, of, some := 0, rows, some
+		if j.log.Sets() && w.Run == 0 {
+			keys, of, some = j.offeredKeys(w, rows, some)
+		} else {
+			keys, from = j.keysOf(w)
+		}
 		if keys == nil {
 			continue
 		}
@@ -123,7 +179,7 @@ func (j *Judge) witnesses(rows []int) (all []policyfile.Witnesses) {
 		for _, r := range slices.Concat(some[:]...) {
 			times[keys[r]] = 0
 		}
-		for _, r := range rows {
+		for _, r := range of {
 			if n, ok := times[keys[r]]; ok {
 				times[keys[r]] = n + 1
 			}
@@ -272,29 +328,48 @@ var tens = func() (t [609]float64) {
 
 const lowest = 300
 
-// rounding rounds to the coarser of some significant digits and decimal places; 0 of
+// powers are, by the biased exponent of a number, floor(log₁₀) of the least such number, and the power of ten above it.
+var powers = func() (t [2048]struct {
+	e    int
+	next float64
+}) {
+	for b := range t {
+		e := int(math.Floor(float64(b-1023) * math.Log10E * math.Ln2))
+		t[b].e, t[b].next = e, tens[min(max(lowest+e+1, 0), len(tens)-1)]
+	}
+	return t
+}()
+
+// rounding rounds numbers, in place, to the coarser of some significant digits and decimal places; 0 of
 // either is none, of both nil. What decimals of as many digits were read as gives the same
 // number.
-func rounding(digits, decimals int) func(float64) float64 {
+func rounding(digits, decimals int) func([]float64) {
 	if digits == 0 && decimals == 0 {
 		return nil
 	}
-	return func(x float64) float64 {
-		abs := math.Abs(x)
-		if !(abs >= 1e-270 && abs < 1e270) {
-			return 0
-		}
-		step := -1 << 30
-		if digits > 0 {
-			e := int(math.Floor(float64(int(math.Float64bits(abs)>>52)-1023) * math.Log10E * math.Ln2))
-			if abs >= tens[lowest+e+1] {
-				e++
+	const below = 0.5 - 1./(1<<54) // the last number before ½: cut(y ± below) is y rounded, halves away from 0
+	return func(x []float64) {
+		for i, v := range x {
+			abs := math.Abs(v)
+			if !(abs >= 1e-270 && abs < 1e270) {
+				x[i] = 0
+				continue
 			}
-			step = e - digits + 1
+			step := -1 << 30
+			if digits > 0 {
+				p := &powers[math.Float64bits(abs)>>52]
+				more := 0
+				if abs >= p.next {
+					more = 1
+				}
+				step = p.e + more - digits + 1
+			}
+			if decimals > 0 {
+				step = max(step, -decimals)
+			}
+			ten := tens[lowest-step]
+			y := v * ten
+			x[i] = math.Trunc(y+math.Copysign(below, y)) / ten
 		}
-		if decimals > 0 {
-			step = max(step, -decimals)
-		}
-		return math.Round(x*tens[lowest-step]) / tens[lowest-step]
 	}
 }
