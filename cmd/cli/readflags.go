@@ -72,11 +72,24 @@ func (f *readFlags) open(cmd *cobra.Command, paths ...string) (*logs.Log, error)
 		if err != nil {
 			return nil, err
 		}
-		if o.Actions != nil && !slices.Equal(o.Actions, p.Actions()) {
-			return nil, fmt.Errorf("--actions differ from those of the policy %s: leave them out", o.LoggingPolicy)
+		if !p.HasItems() {
+			if o.Actions != nil && !slices.Equal(o.Actions, p.Actions()) {
+				return nil, fmt.Errorf("--actions differ from those of the policy %s: leave them out", o.LoggingPolicy)
+			}
+			o.Actions = p.Actions()
 		}
-		o.Actions = p.Actions()
-		o.LoggingPolicy, o.Logging = "", func(x []features.Value, dst []float64) error { return p.Propensities(dst, x) }
+		name := o.LoggingPolicy
+		o.LoggingPolicy, o.Logging = "", func(x []features.Value, offered []features.Offer, dst []float64) error {
+			switch {
+			case p.HasItems() != (offered != nil) && p.HasItems():
+				return fmt.Errorf("--logging-policy %s draws among actions that have features, and the log does not say what was offered", name)
+			case p.HasItems() != (offered != nil):
+				return fmt.Errorf("--logging-policy %s draws among its own %d actions, and the log's rows offer sets of theirs", name, p.Len())
+			case offered != nil:
+				return p.PropensitiesOffered(dst, x, offered)
+			}
+			return p.Propensities(dst, x)
+		}
 	}
 	l, err := logs.OpenAll(cmd.Context(), paths, o)
 	if err == nil && f.ranged && scaledBefore(l) {

@@ -37,10 +37,10 @@ type Options struct {
 	Categories []string // context columns whose values are names even where they look like numbers
 
 	// The propensities of all actions, where the log has none: "uniform", 1/K, or
-	// Logging, which writes π₀(·|x) [K] to dst. Propensities of logged actions must
-	// agree with them.
+	// Logging, which writes π₀(·|x) [K] to dst, of a log with sets that of what the row offers; not of a
+	// catalogue. Propensities of logged actions must agree with them.
 	LoggingPolicy string
-	Logging       func(x []features.Value, dst []float64) error
+	Logging       func(x []features.Value, offered []Offer, dst []float64) error
 	Estimate      bool // of propensities that neither a row of the log nor these two give
 
 	BadRows  string         // the file that bad rows go into; "": a bad row is an error
@@ -100,8 +100,8 @@ func OpenAll(ctx context.Context, paths []string, o Options) (_ *Log, err error)
 // complete adds the propensities that the file does not have.
 func (l *Log) complete(ctx context.Context, o *Options) error {
 	switch chosen := l.Choices != nil; {
-	case chosen && o.Logging != nil:
-		return fmt.Errorf("%s: setting logging-policy: what a policy does among actions that have features or differ from row to row must be in the log: want column propensity", l.path)
+	case chosen && o.Logging != nil && l.items().catalogue:
+		return fmt.Errorf("%s: setting logging-policy: what a policy did among the actions of a catalogue depends on what that said then, and must be in the log: want column propensity", l.path)
 	case chosen && o.Estimate && l.Propensity == nil:
 		return fmt.Errorf("%s: setting estimate-propensity is not for actions that have features or differ from row to row: want column propensity", l.path)
 	case o.LoggingPolicy != "" && o.LoggingPolicy != "uniform":
@@ -117,7 +117,7 @@ func (l *Log) complete(ctx context.Context, o *Options) error {
 		var d Decision
 		return l.known(ctx, "the logging policy", func(i int, dst []float64) error {
 			l.Decision(i, &d)
-			return o.Logging(d.Context, dst)
+			return o.Logging(d.Context, d.Offered, dst)
 		})
 	case o.Estimate && (l.Propensity == nil || slices.Contains(l.Propensity, 0) || l.Propensities != nil && slices.ContainsFunc(l.every(), l.gap)):
 		return l.estimate(ctx)

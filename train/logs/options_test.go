@@ -363,6 +363,30 @@ func TestSetsSkipBad(t *testing.T) {
 	}
 }
 
+// A policy that drew among what rows offer, and its propensities, to the number.
+func TestSetsLogging(t *testing.T) {
+	path := write(t, "l.jsonl", `{"action":"b","reward":1,"x_u":3,"actions":[{"id":"a","z":1},{"id":"b","z":4}]}`+"\n"+`{"action":"c","reward":1,"actions":[{"id":"b","z":1},{"id":"a","z":2},{"id":"c","z":3}]}`+"\n")
+	by := func(x []features.Value, offered []Offer, dst []float64) error {
+		var sum float64
+		for j, o := range offered {
+			dst[j] = o.Features[0].Number + float64(len(x))
+			sum += dst[j]
+		}
+		for j := range dst {
+			dst[j] /= sum
+		}
+		return nil
+	}
+	l := mustOpen(t, path, Options{Logging: by})
+	if !slices.Equal(l.Propensities, []float64{2. / 7, 5. / 7, 1. / 6, 2. / 6, 3. / 6}) || !slices.Equal(l.Propensity, []float64{5. / 7, .5}) || l.Check() != nil {
+		t.Errorf("%v %v %v", l.Propensities, l.Propensity, l.Check())
+	}
+	other := write(t, "o.jsonl", `{"action":"b","reward":1,"propensity":0.5,"x_u":3,"actions":[{"id":"a","z":1},{"id":"b","z":4}]}`+"\n")
+	if _, err := Open(t.Context(), other, Options{Logging: by}); err == nil || !strings.Contains(err.Error(), "another policy logged this") {
+		t.Errorf("propensities of another policy: %v", err)
+	}
+}
+
 // The uniform policy is 1/M among M that are offered.
 func TestSetsUniform(t *testing.T) {
 	path := write(t, "l.jsonl", `{"action":"b","reward":1,"offered":["a","b"]}`+"\n"+`{"action":"c","reward":1,"offered":["c","a","b","d"]}`+"\n")
@@ -372,7 +396,7 @@ func TestSetsUniform(t *testing.T) {
 	}
 	for want, o := range map[string]Options{
 		"setting estimate-propensity is not for actions":    {Estimate: true},
-		"setting logging-policy: what a policy does among":  {Logging: func([]features.Value, []float64) error { return nil }},
+		"setting logging-policy: what a policy did among":   {Catalogue: write(t, "c.csv", "action,z_a\na,1\nb,2\nc,3\nd,4\n"), Logging: func([]features.Value, []Offer, []float64) error { return nil }},
 		`"d" is none of the 3 actions that setting actions`: {Actions: []string{"a", "b", "c"}},
 		"setting actions and setting catalogue both":        {Actions: []string{"a"}, Catalogue: path},
 		"no column action":                                       {Catalogue: write(t, "c.csv", "id,z_a\n1,2\n")},

@@ -620,7 +620,7 @@ func TestCancel(t *testing.T) {
 // that were logged.
 func TestLogging(t *testing.T) {
 	path := write(t, "l.csv", "action,reward,propensity,x_a\n0,1,0.25,1\n1,0,0.1,9\n")
-	policy := func(x []features.Value, dst []float64) error {
+	policy := func(x []features.Value, _ []Offer, dst []float64) error {
 		dst[0] = 0.25
 		if x[0].Number == 9 {
 			dst[0] = 0.9
