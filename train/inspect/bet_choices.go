@@ -203,31 +203,45 @@ func (o *options) learn(h int) taught {
 		t.sum += math.Exp(t.shift[a])
 	}
 	if o.Sets() {
-		t.w[0] = o.regress(o.halves[h], o.columns[0], t.shift)
+		some := o.lesson(o.halves[h], t.shift)
+		t.w[0] = some.regress(o.columns[0])
 		if t.w[1] = t.w[0]; o.columns[1] > o.columns[0] {
-			t.w[1] = o.regress(o.halves[h], o.columns[1], t.shift)
+			t.w[1] = some.regress(o.columns[1])
 		}
 	}
 	return t
 }
 
-// regress minimizes −Σ_i ω_i log q(a_i|x_i) + ½ ridge ‖w‖² over w [columns].
-func (o *options) regress(of []int, columns int, shift []float64) []float64 {
-	width := o.columns[1]
-	var x, offsets []float64
-	var rows []int
-	room, context := make([]float64, o.MostOptions()*width), make([]float64, o.width)
-	for at := 0; at < len(of); at += 1 + (len(of)-1)*o.MostOptions()*width/(4*optionRoom) {
-		i := of[at]
+// lesson are some rows, with f and the offsets of their options, one after the other.
+type lesson struct {
+	*options
+	rows       []int
+	x, offsets []float64
+}
+
+// lesson reads as many rows as there is room for.
+func (o *options) lesson(of []int, shift []float64) *lesson {
+	t, width := &lesson{options: o}, o.columns[1]
+	step := 1 + max(0, len(of)-1)*o.MostOptions()*width/(4*optionRoom)
+	t.x = make([]float64, 0, min(optionRoom, (len(of)/step+1)*o.MostOptions()*width))
+	context := make([]float64, o.width)
+	for at := 0; at < len(of); at += step {
+		i, had := of[at], len(t.x)
 		k := o.Options(i)
-		if len(x)+k*width > optionRoom {
+		if had+k*width > cap(t.x) {
 			break
 		}
-		o.vectors(i, room, context)
-		x, rows = append(x, room[:k*width]...), append(rows, i)
-		offsets = append(offsets, make([]float64, k)...)
-		o.offset(i, shift, offsets[len(offsets)-k:])
+		t.x = t.x[:had+k*width]
+		o.vectors(i, t.x[had:], context)
+		t.rows, t.offsets = append(t.rows, i), append(t.offsets, make([]float64, k)...)
+		o.offset(i, shift, t.offsets[len(t.offsets)-k:])
 	}
+	return t
+}
+
+// regress minimizes −Σ_i ω_i log q(a_i|x_i) + ½ ridge ‖w‖² over w [columns].
+func (o *lesson) regress(columns int) []float64 {
+	width, x, offsets, rows := o.columns[1], o.x, o.offsets, o.rows
 	scores := make([]float64, o.MostOptions())
 	grad, last, sum := make([]float64, columns), make([]float64, columns), 0.
 	last[0] = math.NaN()
