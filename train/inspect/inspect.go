@@ -208,6 +208,7 @@ func Within(in *logs.Log, gamma float64) Report {
 		l.neighbours()
 		l.ends()
 		l.repeats()
+		l.again()
 		l.autocorrelation()
 		l.bet()
 	}
