@@ -21,21 +21,31 @@ import (
 // meaning; new ones may come.
 const answerVersion = 1
 
-// writeAnswer writes what a command answers as JSON, an object, after the version of the form, the command and the exit
-// status that it will leave with, and returns the error that it is to end with.
-func writeAnswer(w io.Writer, command string, content any, end error) error {
+// answer is what a command answers as JSON, an object, after the version of the form, the command and the exit status that
+// it will leave with by the error that it is to end with; that error, if there is no answer then.
+func answer(command string, content any, end error) (json.RawMessage, error) {
 	var status exitStatus
 	if end != nil && !errors.As(end, &status) {
-		return end
+		return nil, end
 	}
-	var body, out bytes.Buffer
+	var body bytes.Buffer
 	e := json.NewEncoder(&body)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(content); err != nil {
-		return err
+		return nil, err
 	}
 	text := fmt.Appendf(nil, `{"version":%d,"command":%q,"status":%d,`, answerVersion, command, int(status))
-	if err := json.Indent(&out, append(text, bytes.TrimPrefix(body.Bytes(), []byte("{"))...), "", "  "); err != nil {
+	return append(text, bytes.TrimPrefix(body.Bytes(), []byte("{"))...), nil
+}
+
+// writeAnswer writes the answer of a command, and returns the error that it is to end with.
+func writeAnswer(w io.Writer, command string, content any, end error) error {
+	text, err := answer(command, content, end)
+	if err != nil {
+		return err
+	}
+	var out bytes.Buffer
+	if err := json.Indent(&out, text, "", "  "); err != nil {
 		return err
 	}
 	if _, err := w.Write(out.Bytes()); err != nil {
@@ -162,6 +172,11 @@ func drawnOf(page string, recs []train.Record) drawn {
 		all = []report.Verdict{}
 	}
 	return drawn{page, len(recs), all}
+}
+
+// compared is what compare answers.
+type compared struct {
+	Rows []train.Record `json:"rows"`
 }
 
 // joined is what join answers.

@@ -94,7 +94,12 @@ The data set is mnist, fashion, or any folder of four such files, --data.`,
 			if err != nil {
 				return err
 			}
-			if err := r.Write(cmd.OutOrStdout(), table.Format(format)); err != nil {
+			if format == string(table.JSON) {
+				err = writeAnswer(cmd.OutOrStdout(), "bench", r, nil)
+			} else {
+				err = r.Write(cmd.OutOrStdout(), table.Format(format))
+			}
+			if err != nil {
 				return err
 			}
 			if plot != "" {

@@ -149,7 +149,7 @@ is no signature, so trust the file as much as whoever could write it.
 				}
 				said.Sections = append(said.Sections, checks)
 			}
-			if err := page.write(cmd, said); err != nil {
+			if err := page.conclude(cmd, said, certifiedOf(g), statusOf(g)); err != nil {
 				return err
 			}
 			if format == "json" {

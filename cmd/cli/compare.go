@@ -235,7 +235,12 @@ func compare(cmd *cobra.Command, lib library.Library, f compareFlags) error {
 	})
 	p.stop()
 	format := table.Format(f.format)
-	if len(recs) > 0 {
+	switch {
+	case format == table.JSON && err == nil: // no answer after an error
+		if err := writeAnswer(cmd.OutOrStdout(), "compare", compared{append([]train.Record{}, recs...)}, nil); err != nil {
+			return err
+		}
+	case format != table.JSON && len(recs) > 0:
 		if err := report.Write(cmd.OutOrStdout(), format, recs); err != nil {
 			return err
 		}
@@ -250,7 +255,7 @@ func compare(cmd *cobra.Command, lib library.Library, f compareFlags) error {
 		if err != nil {
 			return err
 		}
-		return f.page.write(cmd, page)
+		return f.page.conclude(cmd, page, compared{recs}, nil)
 	}
 	if errors.Is(err, context.Canceled) {
 		fmt.Fprintf(stderr, "opl: interrupted: %d of %d runs finished\n", len(recs), len(runs))

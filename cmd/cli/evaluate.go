@@ -205,7 +205,7 @@ func evaluate(cmd *cobra.Command, estimators []ope.Estimator, f evaluateFlags, p
 	}
 	page := result.Page()
 	page.Sections = append(page.Sections, o.Judge.Found().Checks())
-	return f.page.write(cmd, page)
+	return f.page.conclude(cmd, page, result.InUnits(), nil)
 }
 
 // read opens and inspects the log, reads the targets, and learns the model of the reward that estimators

@@ -57,7 +57,7 @@ The exit status is 0 if all is fine, 3 if the log is doubtful, 4 if it is unusab
 			report := inspect.Within(log, gamma)
 			show.stop()
 			end := map[inspect.Severity]error{inspect.Doubtful: exitStatus(notShown), inspect.Unusable: exitStatus(nothing)}[report.Severity]
-			if err := page.write(cmd, report.Page()); err != nil {
+			if err := page.conclude(cmd, report.Page(), report, end); err != nil {
 				return err
 			}
 			if format == "json" {

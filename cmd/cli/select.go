@@ -74,7 +74,7 @@ be shipped, 4 if none is selected, and 1 after an error.
 			}
 			page := s.Page()
 			page.Sections = append(page.Sections, o.Judge.Found().Checks())
-			if err := f.page.write(cmd, page); err != nil {
+			if err := f.page.conclude(cmd, page, s.InUnits(), end); err != nil {
 				return err
 			}
 			if f.format == string(table.JSON) {

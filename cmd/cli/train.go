@@ -147,14 +147,14 @@ func trainPolicy(cmd *cobra.Command, lib library.Library, f trainFlags, paths []
 			return err
 		}
 	}
-	if err := f.page.write(cmd, learned.Page()); err != nil {
+	p, err := policyfile.Load(f.out)
+	if err != nil {
+		return err
+	}
+	if err := f.page.conclude(cmd, learned.Page(), trainedOf(learned, f.out, p.Hash()), nil); err != nil {
 		return err
 	}
 	if f.format == "json" {
-		p, err := policyfile.Load(f.out)
-		if err != nil {
-			return err
-		}
 		return writeAnswer(cmd.OutOrStdout(), "train", trainedOf(learned, f.out, p.Hash()), nil)
 	}
 	if err := learned.WriteText(cmd.OutOrStdout()); err != nil {

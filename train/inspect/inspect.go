@@ -208,6 +208,7 @@ func Within(in *logs.Log, gamma float64) Report {
 		l.neighbours()
 		l.ends()
 		l.repeats()
+		l.again()
 		l.autocorrelation()
 		l.bet()
 	}
@@ -404,13 +405,16 @@ func (l *log) ranges() bool {
 	return f.Severity < Unusable
 }
 
-// reading notes how the rows came about. More than 1 % of rows left out is
+// reading notes how the rows came about. More than 1 % of rows or files left out is
 // doubtful, and so is any propensity that is an estimate.
 func (l *log) reading() {
-	if l.Skipped > 0 {
+	if l.Skipped > 0 || l.LeftOut > 0 {
 		f := Finding{Check: "rows left out", Measured: fmt.Sprintf("%d of %d rows could not be read", l.Skipped, l.n+l.Skipped)}
+		if l.LeftOut > 0 {
+			f.Measured += fmt.Sprintf(", and %d of %d files", l.LeftOut, l.Files)
+		}
 		f.Means, f.Do = "everything said is of the rows kept", "read the file of bad rows"
-		if l.Skipped*100 > l.n+l.Skipped {
+		if l.Skipped*100 > l.n+l.Skipped || l.LeftOut*100 > l.Files {
 			f.Severity = Doubtful
 		}
 		l.add(f)

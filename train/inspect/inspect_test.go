@@ -222,6 +222,7 @@ func TestDefects(t *testing.T) {
 		{"estimated", "estimated propensities", inspect.Doubtful, "certified", plain, func(in *logs.Log) { in.Estimated = true }},
 		{"missing rewards", "missing rewards", inspect.Doubtful, "nothing is certified", plain, func(in *logs.Log) { in.Unrewarded = 1 }},
 		{"skipped", "rows left out", inspect.Doubtful, "kept", plain, func(in *logs.Log) { in.Skipped = 100 }},
+		{"files left out", "rows left out", inspect.Doubtful, "2 of 199 files", plain, func(in *logs.Log) { in.LeftOut, in.Files = 2, 199 }},
 		{"reward drifts", "drift of the reward", inspect.Doubtful, "", plain, each(func(in *logs.Log, i int) {
 			if i > 3000 && i%2 == 0 {
 				in.Cost[i] = 0

@@ -50,6 +50,7 @@ type Log struct {
 	Estimates  *Estimates
 	Skipped    int      // bad rows, which were left out
 	LeftOut    int      // files of several that could not be read, and were left out with all their rows
+	Files      int      // of several: how many there are, those that were left out among them
 	Unrewarded int      // decisions without a reward, which were left out: nothing may be certified
 	Among      string   // hash of the catalogue that the rows say they were decided among, as policy files and served logs know it; "": they do not
 	Notes      []string // what reading found out and a user should know

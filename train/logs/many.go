@@ -131,7 +131,7 @@ func (f *Files) open(ctx context.Context, name string, o *Options) (_ *Log, err 
 		}
 		l, err := b.keep(dir, "", names, source{}, nil)
 		if err == nil {
-			l.LeftOut = len(m.left)
+			l.LeftOut, l.Files = len(m.left), len(f.list)
 		}
 		return l, err
 	})

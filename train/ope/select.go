@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 
+	"opl/train/certify"
 	"opl/train/logs"
 	"opl/train/provenance"
 	"opl/train/report/table"
@@ -70,7 +71,7 @@ type Candidate struct {
 	GainAtLeast *float64           `json:"gain_at_least"`         // lower bound on its gain
 	Verdict     provenance.Verdict `json:"verdict,omitempty"`     // of the gain
 	Strength    float64            `json:"strength,omitempty"`    // largest Γ at which it is better; 0: it is not
-	Estimate    *Estimate          `json:"estimate"`              // with the gain, by one estimator; nil: it has no value
+	Estimate    *Estimate          `json:"estimate"`              // with the gain, by one estimator; nil: it has no value, or weights average less than ½, see certify.Estimate
 	Warnings    []string           `json:"warnings,omitempty"`    // of the estimate
 	Uncertified string             `json:"uncertified,omitempty"` // why nothing is guaranteed
 	Contradicts string             `json:"contradicted,omitempty"`
@@ -106,7 +107,7 @@ func (r Result) choose(gamma float64) Selection {
 	for _, p := range r.Policies {
 		c := Candidate{Name: p.Name, Warnings: p.Warnings, Uncertified: p.Uncertified, statement: p.Guarantee,
 			same: math.Abs(p.MeanWeight-1) < 1e-9 && p.Largest < 1+1e-9}
-		if len(p.Estimates) > 0 {
+		if len(p.Estimates) > 0 && (certify.Estimate{Weight: p.MeanWeight}).Tells() {
 			c.Estimate = &p.Estimates[0]
 		}
 		if g := p.Guarantee; g != nil {
@@ -126,7 +127,7 @@ func (r Result) choose(gamma float64) Selection {
 		if p.Value == 0 && p.SE == 0 {
 			s.Alike = append(s.Alike, [2]string{p.First, p.Second})
 		}
-		if len(s.Targets) > 1 && s.Targets[1].AtLeast != nil {
+		if len(s.Targets) > 1 && s.Targets[1].AtLeast != nil && s.Targets[0].Estimate != nil && s.Targets[1].Estimate != nil {
 			switch first, second := s.Targets[0].Name, s.Targets[1].Name; {
 			case p.First == first && p.Second == second:
 				s.RunnerUp = &p

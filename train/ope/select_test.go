@@ -106,6 +106,19 @@ func TestSelectWithheld(t *testing.T) {
 	if err != nil || s.Ship || s.Needed != 0 || !strings.HasSuffix(s.Because, "more than what plays for all propensities within the factor 3") {
 		t.Errorf("%v: %+v", err, s)
 	}
+	// What the rows hardly show has no estimate, and no number of rows that would show its gain.
+	elsewhere := ope.Target{Name: "elsewhere", Origin: provenance.FixedBefore(), Logged: make([]float64, l.Len())}
+	for i, c := range l.Cost {
+		elsewhere.Logged[i] = .01 - .001*c
+	}
+	s, err = ope.Select(l, []ope.Target{elsewhere, always("a", 0)}, ope.Options{})
+	if err != nil || s.Targets[0].Name != "a" || s.Targets[0].Estimate == nil || s.Targets[1].Estimate != nil || s.RunnerUp != nil {
+		t.Errorf("%v: %+v", err, s)
+	}
+	s, err = ope.Select(l, []ope.Target{elsewhere}, ope.Options{})
+	if err != nil || s.Ship || s.Needed != 0 || len(s.Targets[0].Warnings) == 0 {
+		t.Errorf("%v: %+v", err, s)
+	}
 	for want, targets := range map[string][]ope.Target{"no target": nil, `two targets "a"`: {always("a", 0), always("a", 0)}} {
 		if _, err := ope.Select(l, targets, ope.Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)

@@ -1,0 +1,82 @@
+package inspect
+
+import (
+	"fmt"
+	"math"
+)
+
+// again looks for a stretch of rows that the log has twice, as a file that was appended to itself has: the same actions and costs in the
+// same order, wherever. Rows of one id count as one, and where rows of one context do, copies do. The second stretch agrees with the
+// first with a probability of at most Π π₀(a_i|x_i), which is to be below 1e-6 for all pairs of stretches together; as files may be sorted by
+// what happened, only rows that differ from the one before them count. Stretches are of w rows: a copy of 2w − 1 is found, among
+// hashes of each w rows and of those from 0, w, 2w, … on. Such a log is unusable.
+func (l *log) again() {
+	for _, check := range []string{"rows written twice", "repeated contexts"} {
+		if f, _ := l.report.Finding(check); f.Severity > Fine {
+			return
+		}
+	}
+	if l.Propensity == nil || l.Estimated {
+		return
+	}
+	said := func(i int) float64 { // nats that the draw of row i would need to be foretold
+		if i == 0 || l.Action[i] == l.Action[i-1] && l.Cost[i] == l.Cost[i-1] || l.Group != nil && l.Group[i] >= 0 {
+			return 0
+		}
+		return -math.Log(l.Propensity[i])
+	}
+	enough, sum := 2*math.Log(float64(l.n))-math.Log(1e-6), 0.0
+	for i := range l.n {
+		sum += said(i)
+	}
+	if !(sum > 4*enough) || l.n < 80 {
+		return
+	}
+	w := max(40, int(math.Ceil(2*enough*float64(l.n)/sum)))
+	row := func(i int) uint64 {
+		h := (math.Float64bits(l.Cost[i]) ^ uint64(l.Action[i])*0x9e3779b97f4a7c15) * 0xbf58476d1ce4e5b9
+		return h ^ h>>29
+	}
+	const base = 0x94d049bb133111eb // odd; sums are modulo 2⁶⁴
+	last := uint64(1)               // base^w
+	for range w {
+		last *= base
+	}
+	same := func(i, j int) bool { return l.Action[i] == l.Action[j] && l.Cost[i] == l.Cost[j] }
+	var h uint64
+	var foretold float64
+	first := make(map[uint64]int, l.n/w)
+	for end := 1; end <= l.n; end++ {
+		h, foretold = h*base+row(end-1), foretold+said(end-1)
+		at := end - w // the stretch is of the rows from at on
+		if at > 0 {
+			h, foretold = h-last*row(at-1), foretold-said(at-1)
+		}
+		if at < 0 {
+			continue
+		}
+		from, seen := first[h]
+		if !seen && at%w == 0 {
+			first[h] = at
+		}
+		if !seen || from+w > at || foretold < enough || l.HasIDs() && l.Keys[from] == l.Keys[at] {
+			continue
+		}
+		n := 0
+		for from+n < at && at+n < l.n && same(from+n, at+n) {
+			n++
+		}
+		if n < w {
+			continue
+		}
+		for from > 0 && from+n < at && same(from-1, at-1) {
+			from, at, n = from-1, at-1, n+1
+		}
+		l.add(Finding{Check: "rows written again", Severity: Unusable, Numbers: []Number{{"rows", float64(n)}},
+			Measured: fmt.Sprintf("rows %d to %d have the actions and the rewards of rows %d to %d", at+1, at+n, from+1, from+n),
+			Means:    "rows are in the log more than once, or were drawn by the same random numbers: they are not independent",
+			Do:       "give each row once, or log a decision_id"})
+		return
+	}
+	l.add(Finding{Check: "rows written again", Measured: fmt.Sprintf("no stretch of %d rows comes twice", 2*w-1)})
+}
