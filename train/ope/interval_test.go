@@ -115,7 +115,7 @@ func TestBoundedUncovered(t *testing.T) {
 // Four rows by hand: rewards 1, 0, ½, 1 with weights 1.
 func TestBoundedByHand(t *testing.T) {
 	l := halves([]float64{-1, 0, -0.5, -1})
-	all := intervals(t, l, []ope.Target{ope.Uniform(2)}, ope.Options{Estimators: only("ips")})
+	all := intervals(t, l, []ope.Target{ope.Uniform()}, ope.Options{Estimators: only("ips")})
 	// The mean is .625, squares around it .140625, .390625, .015625, .140625.
 	half := math.Sqrt(2*(0.6875/3)*math.Log(80)/4) + 7*math.Log(80)/9
 	b := all["bernstein"].Policies[0].Estimates[0]
@@ -130,7 +130,7 @@ func TestBoundedByHand(t *testing.T) {
 // μ̂ = ½ and σ̂² = 1/(4t), so λ_t = √(8t log(2/δ)/n), cut.
 func TestBettingAlike(t *testing.T) {
 	const n, delta = 40, 0.05
-	e := evaluate(t, halves(slices.Repeat([]float64{-0.5}, n)), []ope.Target{ope.Uniform(2)}, ope.Options{Estimators: only("ips"), Interval: "betting"}).Policies[0].Estimates[0]
+	e := evaluate(t, halves(slices.Repeat([]float64{-0.5}, n)), []ope.Target{ope.Uniform()}, ope.Options{Estimators: only("ips"), Interval: "betting"}).Policies[0].Estimates[0]
 	capital := func(m float64) (k float64) {
 		k = 1
 		for i := 1; i <= n; i++ {
@@ -214,7 +214,7 @@ func TestIntervalErrors(t *testing.T) {
 		}
 		return l, ope.Options{Estimators: append(only("ips"), ope.SNIPS()), Interval: "betting"}
 	}
-	target := ope.Uniform(4)
+	target := ope.Uniform()
 	for want, spoil := range map[string]func(l *logs.Log, o *ope.Options, target *ope.Target){
 		"setting interval: no interval \"t\": want normal, ": func(_ *logs.Log, o *ope.Options, _ *ope.Target) { o.Interval = "t" },
 		"betting asks for rows of equal weight":              func(l *logs.Log, _ *ope.Options, _ *ope.Target) { l.Weight = make([]float64, 60); l.Weight[3] = 1 },

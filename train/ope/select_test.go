@@ -48,7 +48,7 @@ func always(name string, a int) ope.Target {
 // The bounds of m targets are those of one at δ/m each, at each Γ; the first of them is selected.
 func TestSelectShares(t *testing.T) {
 	l := shop(rand.New(rand.NewPCG(1, 1)), 600, third, third, func(_, _ float64, a int) float64 { return [3]float64{.2, .5, .8}[a] })
-	targets := []ope.Target{always("a", 0), always("b", 1), always("c", 2), ope.Uniform(3)}
+	targets := []ope.Target{always("a", 0), always("b", 1), always("c", 2), ope.Uniform()}
 	for _, gamma := range []float64{0, 1.2} {
 		s, err := ope.Select(l, targets, ope.Options{Delta: .1, Gamma: gamma})
 		if err != nil || s.Selected == nil || *s.Selected != "c" || !s.Ship || s.Decision != ope.Ship || !strings.HasPrefix(s.Because, "ship c: ") {
