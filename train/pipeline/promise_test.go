@@ -54,7 +54,6 @@ type promised struct {
 
 func promises() []promised {
 	o := pipeline.Options{Settings: settings(3), Scaling: unit, Floor: .1}
-	o.Settings.Representation = library.NoRepresentation // layers take time, and have settings of their own
 	with := func(change func(o *pipeline.Options)) pipeline.Options {
 		o := o
 		change(&o)
@@ -396,7 +395,7 @@ func binomial(n int, p float64) int {
 // OPL_LOGS of each setting, 1,000 if not set, by the seed OPL_SEED, and prints a table; OPL_SETTING is a part of the names
 // of settings that are tried alone.
 func TestPromise(t *testing.T) {
-	count, seed := 14, uint64(1)
+	count, seed := 7, uint64(1)
 	if os.Getenv("OPL_LONG") != "" {
 		count = 1000
 	}
