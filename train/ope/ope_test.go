@@ -490,7 +490,7 @@ func TestCoverage(t *testing.T) {
 		name  string
 		sharp float64
 		size  int
-	}{{"uniform", 0, 1}, {"softmax", 0.7, 1}, {"groups of 4", 0.7, 4}} {
+	}{{"uniform", 0, 1}, {"softmax", 0.7, 1}, {"groups of 10", 0.7, 10}} {
 		const m, k = 8, 5
 		w := newWorld(11, m, k, c.sharp)
 		truth, other, logging := w.value(w.pi), w.value(w.other), w.value(w.pi0)
