@@ -199,7 +199,7 @@ func TestSetsOfOtherSizes(t *testing.T) {
 // Scores far apart, propensities near 0 and sets of one leave every objective and its gradient finite, in float32, too.
 func TestItemExtremes(t *testing.T) {
 	const n, d, p = 5, 2, 2
-	for seed := range uint64(4) {
+	for seed := range uint64(2) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		b := randomBatch(r, 4, n, d)
 		for i := range b.pi0 {

@@ -320,7 +320,7 @@ func kinds(t *testing.T, dir string) []kind {
 // checksum, or as numbers that cannot be, where it has none; none ends in a panic, lasts, or takes a gigabyte.
 // OPL_LONG=1 damages 100,000.
 func TestDamaged(t *testing.T) {
-	n := 2000
+	n := 600
 	if os.Getenv("OPL_LONG") != "" {
 		n = 100_000
 	}

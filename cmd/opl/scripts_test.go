@@ -63,11 +63,11 @@ func TestScriptsByJSON(t *testing.T) {
 	}
 	run("sh", "-c", strings.ReplaceAll(script, " --out policy.json", " --epochs 3 --out policy.json"))
 
-	paper, err := filepath.Abs("../../testdata/paper")
+	paper, err := filepath.Abs("../../testdata/paper/runs.jsonl.gz")
 	if err != nil {
 		t.Fatal(err)
 	}
-	run("sh", "-c", "opl plot "+paper+" --out figures --format json > plot.json")
+	run("sh", "-c", "mkdir results; zcat "+paper+" | head -100 > results/runs.jsonl; opl plot results --out figures --format json > plot.json")
 
 	want := documented(t, string(page))
 	for file, command := range map[string]string{"inspect": "inspect", "train": "train", "again": "train", "certify": "certify",

@@ -211,7 +211,7 @@ func adaptive(seed uint64) *logs.Log {
 
 // Of 1,000 sound logs at most 1 is refuted, at 1 or at Rounded.
 func TestBetsAlarms(t *testing.T) {
-	seeds := 25
+	seeds := 8
 	if os.Getenv("OPL_LONG") != "" {
 		seeds = 500
 	}
@@ -291,7 +291,7 @@ func TestBetsRefute(t *testing.T) {
 		for _, n := range []int{300, 1000, 4000} {
 			w, found, least := c.w, 0, math.Inf(1)
 			w.n = n
-			const seeds = 5
+			const seeds = 3
 			for s := range uint64(seeds) {
 				r, f, e, _ := bet(t, w.log(t, s))
 				least = min(least, e)
@@ -380,12 +380,12 @@ func TestBetsMean(t *testing.T) {
 		weight []float64
 	}{
 		{name: "logged", n: 4, k: 3, copies: 1, gamma: 1},
-		{name: "all known", n: 4, k: 3, copies: 1, gamma: 1, all: true},
-		{name: "rounded", n: 4, k: 3, copies: 1, gamma: inspect.Rounded},
-		{name: "groups", n: 4, k: 3, copies: 2, gamma: 1},
+		{name: "all known", n: 3, k: 3, copies: 1, gamma: 1, all: true},
+		{name: "rounded", n: 3, k: 3, copies: 1, gamma: inspect.Rounded},
+		{name: "groups", n: 3, k: 3, copies: 2, gamma: 1},
 		{name: "groups, rounded", n: 3, k: 3, copies: 2, gamma: inspect.Rounded},
-		{name: "weights", n: 4, k: 3, copies: 1, gamma: 1, all: true, weight: []float64{1, 0.5, 2, 0.7}},
-		{name: "two actions", n: 6, k: 2, copies: 1, gamma: 1},
+		{name: "weights", n: 3, k: 3, copies: 1, gamma: 1, all: true, weight: []float64{1, 0.5, 2}},
+		{name: "two actions", n: 5, k: 2, copies: 1, gamma: 1},
 	} {
 		var at [2]float64 // mean at Rounded and at 1
 		total, outcomes := 0.0, 1

@@ -89,7 +89,7 @@ func contexts(l *logs.Log) []float64 { return l.X.(logs.Rows64).Data }
 
 // Sound logs pass: over fresh logs of every world at most 1 in 100 is doubtful.
 func TestFalseAlarms(t *testing.T) {
-	logs := 15
+	logs := 6
 	if os.Getenv("OPL_LONG") != "" {
 		logs = 400
 	}

@@ -74,7 +74,7 @@ const (
 	category
 )
 
-// builder makes columns of rows, checking them, in temporary files. One pass over a
+// builder makes columns of rows, checking them, in temporary files where they are long. One pass over a
 // file is one builder; what a pass learns for the next is in memory.
 type builder struct {
 	o      *Options
@@ -189,8 +189,9 @@ func (s *set) number(text []byte) int32 {
 	return i
 }
 
-// spill is a column in a temporary file, or in memory if it has none.
+// spill is a column in memory, or in a temporary file once it is longer than a buffer.
 type spill struct {
+	dir    string // where the file is to be; "": there is never one
 	file   tempFile
 	memory bytes.Buffer
 	w      *bufio.Writer
@@ -198,20 +199,41 @@ type spill struct {
 	size   int64
 }
 
-// open begins a column in a folder, or in memory if that is "".
-func (s *spill) open(dir string) (err error) {
-	if dir == "" {
-		s.w = bufio.NewWriter(&s.memory)
-	} else if s.file, err = temporary(dir); err == nil {
-		s.w = bufio.NewWriterSize(s.file, 1<<16)
+const spillBuffer = 1 << 16
+
+// open begins a column, whose file is to be in a folder; "": it has none.
+func (s *spill) open(dir string) {
+	if s.dir, s.w = dir, bufio.NewWriter(s); dir != "" {
+		s.w = bufio.NewWriterSize(s, spillBuffer)
+	}
+}
+
+// room has the column in a file if so many bytes are too many for memory.
+func (s *spill) room(bytes int64) (err error) {
+	if s.dir == "" || s.file.File != nil || bytes < spillBuffer {
+		return nil
+	}
+	if s.file, err = temporary(s.dir); err == nil {
+		_, err = s.memory.WriteTo(s.file)
 	}
 	return err
 }
 
-// behind has the column, if it is in a file, written by a goroutine.
-func (s *spill) behind() {
+// Write takes full buffers, and what is left of one in the end.
+func (s *spill) Write(b []byte) (int, error) {
+	if err := s.room(int64(s.memory.Len() + len(b))); err != nil {
+		return 0, err
+	}
 	if s.file.File != nil {
-		s.later = newBehind(s.file)
+		return s.file.Write(b)
+	}
+	return s.memory.Write(b)
+}
+
+// behind has the column, if it may be in a file, written by a goroutine.
+func (s *spill) behind() {
+	if s.dir != "" {
+		s.later = newBehind(s)
 		s.w = bufio.NewWriterSize(s.later, behindBytes)
 	}
 }
@@ -232,6 +254,9 @@ func (s *spill) bytes(b []byte) {
 
 // resize makes a column of size bytes, zeros where there was nothing.
 func (s *spill) resize(size int64) error {
+	if err := s.room(size); err != nil {
+		return err
+	}
 	if s.size = size; s.file.File != nil {
 		return s.file.Truncate(size)
 	}
@@ -292,9 +317,7 @@ func newBuilder(path, dir string, o *Options, m *memory) (*builder, error) {
 		return nil, fmt.Errorf("%s: setting reward-min %v is not below setting reward-max %v", path, b.lo, b.hi)
 	}
 	for _, s := range b.spills() {
-		if err := s.open(dir); err != nil {
-			return nil, errors.Join(err, b.close())
-		}
+		s.open(dir)
 	}
 	b.contexts.values.behind() // most of what is written
 	return b, nil

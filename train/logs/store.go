@@ -194,11 +194,12 @@ func (l *Log) scratch(n int) (x []float64, err error) {
 		return make([]float64, n), nil
 	}
 	var s spill
-	if err := s.open(filepath.Dir(l.path)); err != nil {
-		return nil, err
+	s.open(filepath.Dir(l.path))
+	err = s.resize(8 * int64(n))
+	if s.file.File != nil {
+		defer s.file.Close()
 	}
-	defer s.file.Close()
-	if err := s.resize(8 * int64(n)); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	b, unmap, err := s.mapped()

@@ -139,7 +139,7 @@ func TestUncovered(t *testing.T) {
 	for i := range 400 {
 		l.Action, l.Cost, l.Propensity = append(l.Action, int32(i%2)), append(l.Cost, -float64(i/2%2)), append(l.Propensity, 0.5)
 	}
-	p := evaluate(t, l, []ope.Target{ope.Uniform(4)}, ope.Options{}).Policies[0]
+	p := evaluate(t, l, []ope.Target{ope.Uniform()}, ope.Options{}).Policies[0]
 	near(t, "never taken", p.Uncovered, 0.5)
 	if p.Recommended != "" || !strings.Contains(p.Warnings[0], "0.5 of what it does") {
 		t.Errorf("%+v", p)
@@ -152,7 +152,7 @@ func TestUncovered(t *testing.T) {
 		}
 		l.Propensities = append(l.Propensities, row...)
 	}
-	near(t, "could not be taken", evaluate(t, l, []ope.Target{ope.Uniform(4)}, ope.Options{}).Policies[0].Uncovered, (100*0.25+300*0.5)/400)
+	near(t, "could not be taken", evaluate(t, l, []ope.Target{ope.Uniform()}, ope.Options{}).Policies[0].Uncovered, (100*0.25+300*0.5)/400)
 }
 
 // Where only logged propensities are known, actions that no row has are no reason for doubt if weights average 1.
@@ -164,7 +164,7 @@ func TestUncoveredRefuted(t *testing.T) {
 		l.Action[i], l.Cost[i] = int32(r.IntN(k)), -float64(i%2)
 	}
 	warned := func() bool {
-		p := evaluate(t, l, []ope.Target{ope.Uniform(k)}, ope.Options{Estimators: only("ips"), EstimatesAlone: true}).Policies[0]
+		p := evaluate(t, l, []ope.Target{ope.Uniform()}, ope.Options{Estimators: only("ips"), EstimatesAlone: true}).Policies[0]
 		if p.Uncovered < 0.05 {
 			t.Fatalf("%v of the target are actions without rows", p.Uncovered)
 		}

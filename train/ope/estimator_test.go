@@ -62,11 +62,11 @@ func TestOwn(t *testing.T) {
 	}
 	// A weight that is refused names itself; so does a value that is none.
 	nothing := ope.FromWeight("nothing", "", math.NaN(), func(float64) weights.Weight { return weights.Weight{Name: "nothing"} })
-	if _, err := ope.Evaluate(l, []ope.Target{ope.Uniform(4)}, ope.Options{Estimators: []ope.Estimator{nothing}}); err == nil || !strings.Contains(err.Error(), "nothing") {
+	if _, err := ope.Evaluate(l, []ope.Target{ope.Uniform()}, ope.Options{Estimators: []ope.Estimator{nothing}}); err == nil || !strings.Contains(err.Error(), "nothing") {
 		t.Error(err)
 	}
 	none := ope.Estimator{Name: "none", Of: func(*ope.Data, float64) ope.Value { return ope.Value{Value: math.NaN()} }}
-	if r := evaluate(t, l, []ope.Target{ope.Uniform(4)}, ope.Options{Estimators: []ope.Estimator{none}}); !slices.Equal(r.Missing, []string{"none: it has no value for target uniform"}) {
+	if r := evaluate(t, l, []ope.Target{ope.Uniform()}, ope.Options{Estimators: []ope.Estimator{none}}); !slices.Equal(r.Missing, []string{"none: it has no value for target uniform"}) {
 		t.Error(r.Missing)
 	}
 }

@@ -147,7 +147,7 @@ func TestLoggersErrors(t *testing.T) {
 	for want, spoil := range map[string]func(l *logs.Log, o *ope.Options){
 		"setting logger: rows are logged by four, whose":                          func(_ *logs.Log, o *ope.Options) { o.Loggers = o.Loggers[:2] },
 		`setting logger: no row is logged by "five": the log names one, two, nob`: func(_ *logs.Log, o *ope.Options) { o.Loggers[2].Name = "five" },
-		"it takes the action with probability 0.25, 0.":                           func(_ *logs.Log, o *ope.Options) { o.Loggers[0].Row = ope.Uniform(4).Row },
+		"it takes the action with probability 0.25, 0.":                           func(_ *logs.Log, o *ope.Options) { o.Loggers[0].Row = ope.Uniform().Row },
 		"two, row 1: it has 3 probabilities for 300 rows": func(_ *logs.Log, o *ope.Options) {
 			o.Loggers[1] = ope.Target{Name: "two", Logged: make([]float64, 3)}
 		},
@@ -185,9 +185,9 @@ func TestLoggersLearned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	taughtBy := ope.Target{Name: "one", Row: ope.Uniform(l.K()).Row, Policy: p}
+	taughtBy := ope.Target{Name: "one", Row: ope.Uniform().Row, Policy: p}
 	l.Policies, l.Logger = []string{"one"}, make([]int32, l.Len())
-	r := evaluate(t, l, []ope.Target{ope.Uniform(l.K())}, ope.Options{Estimators: only("ips", "balanced"), Loggers: []ope.Target{taughtBy}})
+	r := evaluate(t, l, []ope.Target{ope.Uniform()}, ope.Options{Estimators: only("ips", "balanced"), Loggers: []ope.Target{taughtBy}})
 	if want := "balanced: logger one learned from rows of this log"; len(r.Missing) != 1 || !strings.HasPrefix(r.Missing[0], want) {
 		t.Errorf("%v, want %s", r.Missing, want)
 	}

@@ -153,12 +153,12 @@ func TestTeachNothing(t *testing.T) {
 	for i := range l.Propensity {
 		l.Propensity[i] = 1
 	}
-	p := evaluate(t, l, []ope.Target{ope.Uniform(2)}, ope.Options{Learn: learner(l), Estimators: only("dr", "mrdr")}).Policies[0]
+	p := evaluate(t, l, []ope.Target{ope.Uniform()}, ope.Options{Learn: learner(l), Estimators: only("dr", "mrdr")}).Policies[0]
 	near(t, "mrdr", p.Estimates[1].Value, p.Estimates[0].Value)
 	// One that asks for weights that are none is told so.
 	bad := ope.DR()
 	bad.Name, bad.Teach = "bad", func(_, _ float64) float64 { return -1 }
-	if _, err := ope.Evaluate(l, []ope.Target{ope.Uniform(2)}, ope.Options{Learn: learner(l), Estimators: []ope.Estimator{bad}}); err == nil || !strings.Contains(err.Error(), "estimator bad: ope: row 1 has the weight -1") {
+	if _, err := ope.Evaluate(l, []ope.Target{ope.Uniform()}, ope.Options{Learn: learner(l), Estimators: []ope.Estimator{bad}}); err == nil || !strings.Contains(err.Error(), "estimator bad: ope: row 1 has the weight -1") {
 		t.Error(err)
 	}
 }

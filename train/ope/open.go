@@ -27,7 +27,7 @@ func Open(arg string, l *logs.Log) (Target, error) {
 	}
 	switch ext := filepath.Ext(path); {
 	case path == "uniform":
-		t := Uniform(l.K())
+		t := Uniform()
 		t.Name = name
 		return t, nil
 	case ext == ".json":

@@ -80,7 +80,7 @@ func TestCombine(t *testing.T) {
 				l.Weight[i] = float64(i % 3)
 			}
 		}
-		targets := []ope.Target{w.target("new", w.pi, xs), w.target("other", w.other, xs), ope.Uniform(w.k)}
+		targets := []ope.Target{w.target("new", w.pi, xs), w.target("other", w.other, xs), ope.Uniform()}
 		o := ope.Options{Model: func(dst []float64, i int) { copy(dst, w.mu[xs[i]*w.k:]) }, Notes: []string{"a note"}}
 		want, err := ope.Evaluate(l, targets, o)
 		if err != nil {
@@ -244,7 +244,7 @@ func TestCombineAll(t *testing.T) {
 		"sets":      {sets, ope.Target{Name: "last", Row: func(dst []float64, i int) error { copy(dst, weight[i]); return nil }}},
 	} {
 		o := ope.Options{Estimators: list, EstimatesAlone: true, HalfWidth: .01, Seed: 3, Learn: func([]float64) (ope.Model, error) { return model, nil }}
-		targets := []ope.Target{c.target, ope.Uniform(w.k)}
+		targets := []ope.Target{c.target, ope.Uniform()}
 		want := evaluate(t, c.log, targets, o)
 		got, err := ope.Combine(parts(t, c.log, targets, o, 7))
 		if err != nil {

@@ -48,7 +48,7 @@ func always(name string, a int) ope.Target {
 // The bounds of m targets are those of one at δ/m each, at each Γ; the first of them is selected.
 func TestSelectShares(t *testing.T) {
 	l := shop(rand.New(rand.NewPCG(1, 1)), 600, third, third, func(_, _ float64, a int) float64 { return [3]float64{.2, .5, .8}[a] })
-	targets := []ope.Target{always("a", 0), always("b", 1), always("c", 2), ope.Uniform(3)}
+	targets := []ope.Target{always("a", 0), always("b", 1), always("c", 2), ope.Uniform()}
 	for _, gamma := range []float64{0, 1.2} {
 		s, err := ope.Select(l, targets, ope.Options{Delta: .1, Gamma: gamma})
 		if err != nil || s.Selected == nil || *s.Selected != "c" || !s.Ship || s.Decision != ope.Ship || !strings.HasPrefix(s.Because, "ship c: ") {
@@ -134,7 +134,7 @@ func TestSelectWithheld(t *testing.T) {
 // Propensities that are off by Γ as is worst for the log: where no target earns more than the logging policy and all
 // look better, at Γ one is shipped as rarely as δ says; at Γ = 1 the log is refused or doubted, or would ship in most cases.
 func TestSelectGamma(t *testing.T) {
-	const gamma, trials = 1.3, 100
+	const gamma, trials = 1.3, 50
 	pi0 := [3]float64{.3, .3, .4}
 	logged := [3]float64{(1 - .4/gamma) / 2, (1 - .4/gamma) / 2, .4 / gamma}
 	false1, falseΓ, above := 0, 0, 0
@@ -157,9 +157,11 @@ func TestSelectGamma(t *testing.T) {
 			}
 		}
 		// Without the judge's doubts: the bounds alone.
-		s, err = ope.Select(l, targets, ope.Options{Delta: .2, Judge: provenance.Within(l, gamma), Gamma: 1})
-		if err != nil || s.Gamma != gamma {
-			t.Fatalf("%v: a judge that knows of Γ = %v states it for %v", err, gamma, s.Gamma)
+		if seed == 0 {
+			s, err = ope.Select(l, targets, ope.Options{Delta: .2, Judge: provenance.Within(l, gamma), Gamma: 1})
+			if err != nil || s.Gamma != gamma {
+				t.Fatalf("%v: a judge that knows of Γ = %v states it for %v", err, gamma, s.Gamma)
+			}
 		}
 		rows, ell := make([]int, l.Len()), certify.Options{Delta: .2 / 3}
 		for i := range rows {
@@ -169,7 +171,7 @@ func TestSelectGamma(t *testing.T) {
 			false1++
 		}
 	}
-	if falseΓ > 20 || above > 20 || false1 < 60 {
+	if falseΓ > trials/5 || above > trials/5 || false1 < trials*3/5 {
 		t.Errorf("of %d logs %d ship a policy that earns no more at Γ = %v, with %d values above the truth; at Γ = 1 %d bounds on the gain fail", trials, falseΓ, gamma, above, false1)
 	}
 	t.Logf("of %d logs %d ship at Γ = %v, %d values are above the truth; at Γ = 1 %d bounds on the gain fail", trials, falseΓ, gamma, above, false1)

@@ -26,8 +26,8 @@ type Target struct {
 	scores bool               // of a policy file, by WriteScores: only that says which rows had a part in it
 }
 
-// Uniform is the target that takes every one of k actions alike, or every one that a row offers, where these are others.
-func Uniform(_ int) Target {
+// Uniform is the target that takes every action alike, or every one that a row offers.
+func Uniform() Target {
 	return Target{Name: "uniform", Origin: provenance.FixedBefore(), Row: func(dst []float64, _ int) error {
 		for a := range dst {
 			dst[a] = 1 / float64(len(dst))

@@ -33,7 +33,7 @@ func TestInUnits(t *testing.T) {
 			t.Fatal(err)
 		}
 		l.RewardMin, l.RewardMax = u.Low, u.High
-		targets, o := []ope.Target{ope.Uniform(2), first}, ope.Options{HalfWidth: 0.01 * u.Span()}
+		targets, o := []ope.Target{ope.Uniform(), first}, ope.Options{HalfWidth: 0.01 * u.Span()}
 		for i := range targets {
 			targets[i].Origin = provenance.FixedBefore()
 		}

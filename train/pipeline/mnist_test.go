@@ -90,7 +90,7 @@ func TestFromFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log.parquet")
 	export(t, path, task)
 	log := open(t, path, logs.Options{})
-	o := pipeline.Options{Seed: 1, Settings: train.Settings{Epochs: 3}, Scaling: logs.Scaling{Kind: "none", Unit: true}, Chunks: 1}
+	o := pipeline.Options{Seed: 1, Settings: train.Settings{Epochs: 3, Representation: "mlp=64"}, Scaling: logs.Scaling{Kind: "none", Unit: true}, Chunks: 1}
 	got := mustLearn(t, log, o)
 
 	var c pipeline.Columns
@@ -104,7 +104,7 @@ func TestFromFile(t *testing.T) {
 	}
 	train.Stream(1, "order of teaching").Shuffle(len(teach), func(i, j int) { teach[i], teach[j] = teach[j], teach[i] })
 	same := onlyUsed(task.Log, got.File.Components[0].Encoder)
-	want, err := train.Recipe{Teaching: teach, Certifying: rest}.Learn(context.Background(), provenance.New(same), same, train.Config{Epochs: 3, Seed: 1, Representation: objectives.MLP(features.ReLU, 0, 512)})
+	want, err := train.Recipe{Teaching: teach, Certifying: rest}.Learn(context.Background(), provenance.New(same), same, train.Config{Epochs: 3, Seed: 1, Representation: objectives.MLP(features.ReLU, 0, 64)})
 	if err != nil {
 		t.Fatal(err)
 	}

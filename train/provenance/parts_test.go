@@ -64,7 +64,7 @@ func TestParts(t *testing.T) {
 			t.Fatalf("%s: %v", what, err)
 		}
 		want := cert.Statement()
-		for _, of := range []int{1, 3, 64} {
+		for _, of := range []int{1, 3, 16} {
 			all := parts(pool(), o, of)
 			got, err := provenance.Conclude(append(all, all[of/2]))
 			if err != nil {

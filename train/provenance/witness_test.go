@@ -307,7 +307,7 @@ func TestNextRound(t *testing.T) {
 		{"one coarse feature", coarse, 0, true},
 	} {
 		for _, ids := range []bool{true, false} {
-			const n, rounds = 600, 60
+			const n, rounds = 600, 20
 			if !ids && !c.bare {
 				continue
 			}
