@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -375,6 +376,7 @@ func (l *Log) Append(line []byte) error {
 	b.lines = append(b.lines, line...)
 	b.n++
 	l.mu.Unlock()
+	runtime.Gosched() // those that can go on by now join the batch
 
 	// The first of the batch to come this far writes it for all.
 	l.file.Lock()
