@@ -7,9 +7,8 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/floats"
-
 	"opl/graph/kernel"
+	"opl/graph/kernel/simd"
 )
 
 // The activations of a layer.
@@ -228,10 +227,11 @@ func (n *Net) Apply(dst, x, room []float64) {
 // times writes Wᵀ·x to h, for W [in×out].
 func times(h, x, w []float64) {
 	clear(h)
-	for j, v := range x {
-		if v != 0 {
-			floats.AddScaled(h, v, w[j*len(h):(j+1)*len(h)])
+	for from, to := 0, 0; from < len(x); from = to + 1 {
+		for to = from; to < len(x) && x[to] != 0; {
+			to++
 		}
+		simd.AddRowsTimes(h, w[from*len(h):to*len(h)], x[from:to])
 	}
 }
 
