@@ -681,8 +681,8 @@ func (l *Log) everySecond() {
 			return
 		case <-l.out:
 			l.file.Lock()
-			f, from, n := l.f, l.begun, l.size-l.begun
-			l.begun = l.size
+			f, from, n := l.f, l.begun, (l.size-stretch/16-l.begun)&^0xffff // not the pages that are written to next, which would wait
+			l.begun += max(0, n)
 			l.file.Unlock()
 			if f != nil && n > 0 {
 				writeOut(f, from, n)
