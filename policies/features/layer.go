@@ -7,9 +7,8 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/floats"
-
 	"opl/graph/kernel"
+	"opl/graph/kernel/simd"
 )
 
 // The activations of a layer.
@@ -201,11 +200,21 @@ func (n *Net) Apply(dst, x, room []float64) {
 		} else {
 			times(h, x, n.turned[i])
 		}
-		for o := range h {
-			if l.Bias != nil {
-				h[o] += l.Bias[o%len(l.Bias)]
+		if l.Bias != nil {
+			for at := 0; at < out; at += len(l.Bias) {
+				for o, v := range l.Bias {
+					h[at+o] += v
+				}
 			}
-			h[o] = l.activate(h[o])
+		}
+		if l.Activation == ReLU {
+			for o, v := range h {
+				h[o] = max(v, 0)
+			}
+		} else if l.Activation != Linear {
+			for o, v := range h {
+				h[o] = l.activate(v)
+			}
 		}
 		x = h
 		a, b = b, a
@@ -218,10 +227,11 @@ func (n *Net) Apply(dst, x, room []float64) {
 // times writes Wᵀ·x to h, for W [in×out].
 func times(h, x, w []float64) {
 	clear(h)
-	for j, v := range x {
-		if v != 0 {
-			floats.AddScaled(h, v, w[j*len(h):(j+1)*len(h)])
+	for from, to := 0, 0; from < len(x); from = to + 1 {
+		for to = from; to < len(x) && x[to] != 0; {
+			to++
 		}
+		simd.AddRowsTimes(h, w[from*len(h):to*len(h)], x[from:to])
 	}
 }
 
@@ -256,7 +266,7 @@ func (n *Net) convolve(h, x []float64, i int, room []float64) {
 func (l *Layer) activate(h float64) float64 {
 	switch l.Activation {
 	case ReLU:
-		return math.Max(h, 0)
+		return max(h, 0)
 	case Tanh:
 		return math.Tanh(h)
 	case Cos:
@@ -274,4 +284,23 @@ func Dot(x, y []float64) float64 {
 		s += float64(v * y[j])
 	}
 	return s
+}
+
+// Dots writes the products Wx, of W [len(dst)×len(x)], to dst: the numbers of Dot, some at a time.
+func Dots(dst, w, x []float64) {
+	d := len(x)
+	for ; len(dst) >= 4; dst, w = dst[4:], w[4*d:] {
+		var s, t, u, v float64
+		p, q, r, last := w[:d], w[d:2*d], w[2*d:3*d], w[3*d:4*d]
+		for j, x := range x {
+			s += float64(x * p[j])
+			t += float64(x * q[j])
+			u += float64(x * r[j])
+			v += float64(x * last[j])
+		}
+		dst[0], dst[1], dst[2], dst[3] = s, t, u, v
+	}
+	for i := range dst {
+		dst[i] = Dot(x, w[i*d:(i+1)*d])
+	}
 }

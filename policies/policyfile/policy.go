@@ -249,14 +249,14 @@ func (q *part) scores(z, values []float64, at int, o *Offered, s *scratch) error
 	}
 	switch {
 	case q.Items == nil:
-		q.pull(z, x)
+		features.Dots(z, q.mu[:len(z)*len(x)], x)
 	default:
 		n := q.Items.Encoder.Dim()
 		g := s.g[:n]
 		if o == nil {
 			g = s.g[:q.Items.Dim()]
 		}
-		q.pull(g, x)
+		features.Dots(g, q.mu[:len(g)*len(x)], x)
 		if j := slices.IndexFunc(g[:n], func(v float64) bool { return v-v != 0 }); j >= 0 {
 			return fmt.Errorf("policyfile: what the scores take of feature %d of actions is %v", j, g[j])
 		}
@@ -268,14 +268,6 @@ func (q *part) scores(z, values []float64, at int, o *Offered, s *scratch) error
 	}
 	s.x[0] = math.Sqrt(features.Dot(x, x))
 	return nil
-}
-
-// pull writes the products of x and the first rows of the weights to dst.
-func (q *part) pull(dst, x []float64) {
-	d := len(x)
-	for a := range dst {
-		dst[a] = features.Dot(x, q.mu[a*d:(a+1)*d])
-	}
 }
 
 // Choose draws an action from π(·|x) and returns it with its propensity π(a|x). r

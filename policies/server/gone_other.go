@@ -13,3 +13,6 @@ func state(f *os.File) (size int64, gone bool, err error) {
 	}
 	return info.Size(), false, nil
 }
+
+// writeOut leaves the file to fsync.
+func writeOut(*os.File, int64, int64) {}

@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -75,6 +76,7 @@ type Log struct {
 	size    int64 // of whole lines
 	others  int64 // of the files that it was renamed to
 	dirty   bool  // written since the last fsync
+	begun   int64 // what was handed to everySecond to write out
 	broken  error // an fsync failed: nothing can be written any more
 	recent  recent
 	owed    int       // parts of what is recent that have to be written again: 2, 1 (the older) or none
@@ -84,32 +86,56 @@ type Log struct {
 
 	writes, fsyncs, lines, opens atomic.Int64
 	stop                         chan struct{}
+	out                          chan struct{} // there is much to be written out
 	stopped                      sync.WaitGroup
 }
 
 // recent is what was written in the last seconds: at least those of recentTime, unless that
-// is more than recentBytes.
+// is more than recentBytes. It is kept in parts, since a slice that grows is copied, which takes long.
 type recent struct {
-	now, before []byte
-	since       time.Time
+	now, before, spare [][]byte
+	bytes              int // of now
+	since              time.Time
 }
 
 const (
 	recentTime  = 5 * time.Second
 	recentBytes = 16 << 20
 	lookAgain   = 20 * time.Millisecond
+	stretch     = 1 << 20  // bytes that are written out together, so that an fsync has little left to do at once
 	spareRoom   = 64 << 10 // bytes for which there must be room before a log that was full goes on
 )
 
 func (r *recent) add(b []byte) {
-	if t := time.Now(); t.Sub(r.since) > recentTime || len(r.now) > recentBytes {
-		r.now, r.before, r.since = r.before[:0], r.now, t
+	if t := time.Now(); t.Sub(r.since) > recentTime || r.bytes > recentBytes {
+		r.spare = append(r.spare, r.before...)
+		r.now, r.before, r.bytes, r.since = r.before[:0], r.now, 0, t
 	}
-	r.now = append(r.now, b...)
+	last := len(r.now) - 1
+	if last < 0 || len(r.now[last])+len(b) > cap(r.now[last]) {
+		part := make([]byte, 0, max(stretch, len(b)))
+		if n := len(r.spare) - 1; n >= 0 && len(b) <= cap(r.spare[n]) {
+			part, r.spare = r.spare[n][:0], r.spare[:n]
+		}
+		r.now = append(r.now, part)
+		last++
+	}
+	r.now[last] = append(r.now[last], b...)
+	r.bytes += len(b)
+}
+
+// takeBack is for what was added last, of n bytes.
+func (r *recent) takeBack(n int) {
+	last := &r.now[len(r.now)-1]
+	*last = (*last)[:len(*last)-n]
+	r.bytes -= n
 }
 
 // forget is for a new file: what is in others is not lost with it.
-func (r *recent) forget() { r.now, r.before = r.now[:0], r.before[:0] }
+func (r *recent) forget() {
+	r.spare = slices.Concat(r.spare, r.now, r.before)
+	r.now, r.before, r.bytes = r.now[:0], r.before[:0], 0
+}
 
 // batch is lines that are written together; written, left and err belong to
 // Log.file.
@@ -134,7 +160,7 @@ func OpenLog(path string, o LogOptions) (*Log, error) {
 		return nil, errors.New("a log cannot be smaller than nothing")
 	}
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
-	l := &Log{path: path, o: o, mode: 0o666, stop: make(chan struct{})}
+	l := &Log{path: path, o: o, mode: 0o666, stop: make(chan struct{}), out: make(chan struct{}, 1)}
 	if err := l.open(); err != nil {
 		return nil, err
 	}
@@ -215,7 +241,7 @@ func (l *Log) take(f *os.File, lock *flock.Flock) (same bool, err error) {
 			return false, err
 		}
 	}
-	l.size, l.mode, l.dirty = whole, info.Mode().Perm(), false
+	l.size, l.begun, l.mode, l.dirty = whole, whole, info.Mode().Perm(), false
 	return true, f.Sync()
 }
 
@@ -375,6 +401,7 @@ func (l *Log) Append(line []byte) error {
 	b.lines = append(b.lines, line...)
 	b.n++
 	l.mu.Unlock()
+	runtime.Gosched() // those that can go on by now join the batch
 
 	// The first of the batch to come this far writes it for all.
 	l.file.Lock()
@@ -429,7 +456,7 @@ func (l *Log) write(b []byte) (err, next error) {
 	}
 	l.recent.add(b)
 	if next = l.follow(); next != nil && l.owed == 2 { // it may be lost
-		l.recent.now = l.recent.now[:len(l.recent.now)-len(b)]
+		l.recent.takeBack(len(b))
 		return next, nil
 	}
 	return nil, next
@@ -456,11 +483,16 @@ func (l *Log) append(b []byte) error {
 			err = l.sync()
 		}
 	}
-	if err == nil {
-		l.size += int64(len(b))
-		return nil
+	if err != nil {
+		return errors.Join(err, l.cut())
 	}
-	return errors.Join(err, l.cut())
+	if l.size += int64(len(b)); l.size-l.begun > stretch && l.o.Fsync == FsyncInterval {
+		select {
+		case l.out <- struct{}{}:
+		default:
+		}
+	}
+	return nil
 }
 
 // cut takes back what is after the whole lines. If it cannot, the file is opened again, which
@@ -505,7 +537,7 @@ func (l *Log) follow() error {
 		l.looked = time.Time{}
 		switch {
 		case there && lost:
-			l.size = size
+			l.size, l.begun = size, size
 			if err := l.endLine(); err != nil {
 				return err
 			}
@@ -557,15 +589,17 @@ func (l *Log) endLine() error {
 // again writes what was written in the last seconds, the latest first: no copy is likely to have it.
 func (l *Log) again() error {
 	for ; l.owed > 0; l.owed-- {
-		b := l.recent.before
+		parts := l.recent.before
 		if l.owed == 2 {
-			b = l.recent.now
+			parts = l.recent.now
 		}
-		if len(b) == 0 {
-			continue
-		}
-		if err := l.append(b); err != nil {
-			return err
+		for _, b := range parts {
+			if len(b) == 0 {
+				continue
+			}
+			if err := l.append(b); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -636,7 +670,7 @@ func (l *Log) unsafe(err error) error {
 	return l.broken
 }
 
-// everySecond forces the log to the disk, without holding the lock while the disk works, follows
+// everySecond forces the log to the disk, of which it begins much of it sooner, without holding the lock while the disk works, follows
 // its file, and tries whether one that failed can be written to.
 func (l *Log) everySecond() {
 	tick := time.NewTicker(time.Second)
@@ -645,6 +679,15 @@ func (l *Log) everySecond() {
 		select {
 		case <-l.stop:
 			return
+		case <-l.out:
+			l.file.Lock()
+			f, from, n := l.f, l.begun, (l.size-stretch/16-l.begun)&^0xffff // not the pages that are written to next, which would wait
+			l.begun += max(0, n)
+			l.file.Unlock()
+			if f != nil && n > 0 {
+				writeOut(f, from, n)
+			}
+			continue
 		case <-tick.C:
 		}
 		l.file.Lock()

@@ -33,43 +33,60 @@ const (
 // columns are the names that contexts may have, by those of an encoder.
 type columns struct {
 	encoder *features.Encoder
-	of      map[string]int   // features by their place, then what categories are of
-	quoted  [][]byte         // the encoder's names as JSON
-	names   int              // that a context may have
-	bytes   int              // that it may take, flat
-	group   []int            // the column of each feature
-	strict  bool             // objects must have all of them, and no other
-	alias   map[string]alias // what the log of the policy calls them, by that name
+	of      map[string]int32 // calls, by what is called
+	calls   []call
+	width   int      // features, and what categories are of
+	quoted  [][]byte // the encoder's names as JSON
+	names   int      // that a context may have
+	bytes   int      // that it may take, flat
+	group   []int    // the column of each feature
+	strict  bool     // objects must have all of them, and no other
 
 	policy *policyfile.Policy // whose actions have features; nil: they have none
 	items  *columns           // of these
 }
 
-// alias is the name that a policy has for one of its log.
-type alias struct {
-	name   []byte
-	quoted []byte // as JSON
+// call is what contexts may call a column by.
+type call struct {
+	called string
+	name   []byte // the policy's
+	quoted []byte // as JSON; nil: as called
+	col    int    // a feature by its place, or after these what categories are of
+}
+
+// as is the policy's name, as JSON what the log has, and the column.
+func (l *call) as(name, path []byte) ([]byte, []byte, int) {
+	if l.quoted != nil {
+		return l.name, l.quoted, l.col
+	}
+	return name, path, l.col
+}
+
+func (c *columns) add(l call) {
+	c.of[l.called] = int32(len(c.calls))
+	c.calls = append(c.calls, l)
 }
 
 // called adds names that columns of the log had: NAME for x_NAME, and those that the policy file keeps. None stands
 // for two.
 func (c *columns) called(kept map[string]string) {
-	c.alias = map[string]alias{}
-	add := func(short, name string) {
-		if _, is := c.of[short]; is || short == "" || short == name {
+	own := slices.Clone(c.calls)
+	add := func(short string, of call) {
+		if at, is := c.of[short]; is && int(at) < len(own) || short == "" || short == of.called {
 			return
 		}
-		quoted, _ := json.Marshal(name) // a string is never refused
-		c.alias[short] = alias{[]byte(name), quoted}
+		of.quoted, _ = json.Marshal(of.called) // a string is never refused
+		of.called = short
+		c.add(of)
 	}
-	for name := range c.of {
-		if short, ok := strings.CutPrefix(name, "x_"); ok {
-			add(short, name)
+	for _, of := range own {
+		if short, ok := strings.CutPrefix(of.called, "x_"); ok {
+			add(short, of)
 		}
 	}
 	for name, column := range kept {
-		if _, is := c.of[name]; is {
-			add(column, name)
+		if at, is := c.of[name]; is && int(at) < len(own) {
+			add(column, own[at])
 		}
 	}
 }
@@ -80,23 +97,24 @@ const moreNames = 4096
 var hashSeed = maphash.MakeSeed()
 
 func newColumns(e *features.Encoder, bytes int) *columns {
-	c := &columns{encoder: e, of: make(map[string]int, len(e.Names)), names: 2*len(e.Names) + moreNames, bytes: bytes}
+	c := &columns{encoder: e, of: make(map[string]int32, len(e.Names)), names: 2*len(e.Names) + moreNames, bytes: bytes}
 	for j, name := range e.Names {
-		c.of[name] = j
+		c.add(call{called: name, name: []byte(name), col: j})
 		quoted, _ := json.Marshal(name) // a string is never refused
 		c.quoted = append(c.quoted, quoted)
 	}
 	for _, name := range e.Names {
 		if col, _, ok := strings.Cut(name, "="); ok && col != "" {
 			if _, known := c.of[col]; !known {
-				c.of[col] = len(c.of)
+				c.add(call{called: col, name: []byte(col), col: len(c.calls)})
 			}
 		}
 	}
+	c.width = len(c.calls)
 	for j, name := range e.Names {
 		c.group = append(c.group, j)
 		if col, _, ok := strings.Cut(name, "="); ok && col != "" {
-			c.group[j] = c.of[col]
+			c.group[j] = c.calls[c.of[col]].col
 		}
 	}
 	return c
@@ -152,7 +170,8 @@ type request struct {
 	stranger     string              // what is wrong with the first name or category that the policy does not know, if columns are strict
 	seen, filled []bool              // columns, features
 	other        map[uint64]struct{} // hashes of names that are not the policy's
-	path, name   []byte
+	path, joined []byte
+	order        []int32 // the calls of the last context's names
 
 	in   bytes.Buffer
 	json jsontext.Decoder
@@ -175,8 +194,11 @@ var repeated = jsontext.AllowDuplicateNames(true)
 // list instead of the context has the values of all the encoder's names in order.
 // Errors start with the field that is wrong.
 func (q *request) parse(body []byte, c *columns) error {
-	q.id, q.context, q.unknown = q.id[:0], q.context[:0], 0
-	q.set, q.setText, q.top, q.late = nil, q.setText[:0], 0, nil
+	q.reset()
+	if c.policy == nil && q.quick(body, c) {
+		return nil
+	}
+	q.reset()
 	q.in = *bytes.NewBuffer(body)
 	q.json.Reset(&q.in, repeated)
 	err := q.fields(c)
@@ -189,6 +211,11 @@ func (q *request) parse(body []byte, c *columns) error {
 		err = errors.New("the JSON ends")
 	}
 	return fmt.Errorf("%s: %w, after %d bytes", cmp.Or(field, "the body"), err, wrong.ByteOffset)
+}
+
+func (q *request) reset() {
+	q.id, q.context, q.unknown = q.id[:0], q.context[:0], 0
+	q.set, q.setText, q.top, q.late = nil, q.setText[:0], 0, nil
 }
 
 func (q *request) fields(c *columns) error {
@@ -402,11 +429,16 @@ func (q *request) missing(c *columns) string {
 	return ""
 }
 
-func (q *request) parseContext(c *columns) error {
+// begin is for a context.
+func (q *request) begin(c *columns) {
 	q.field = "context"
 	d := c.encoder.Dim()
 	q.values = slices.Grow(q.values[:0], d)[:d]
 	clear(q.values)
+}
+
+func (q *request) parseContext(c *columns) error {
+	q.begin(c)
 	switch q.json.PeekKind() {
 	case '{':
 		err := q.parseObject(c)
@@ -458,16 +490,24 @@ func (q *request) closeContext() {
 }
 
 func (q *request) parseObject(c *columns) error {
-	q.seen = slices.Grow(q.seen[:0], len(c.of))[:len(c.of)]
+	q.beginObject(c)
+	q.path = append(q.path[:0], '"')
+	if err := q.members(c, 0); err != nil {
+		return err
+	}
+	return q.endObject(c)
+}
+
+func (q *request) beginObject(c *columns) {
+	q.seen = slices.Grow(q.seen[:0], c.width)[:c.width]
 	q.filled = slices.Grow(q.filled[:0], len(q.values))[:len(q.values)]
 	clear(q.seen)
 	clear(q.filled)
 	clear(q.other)
 	q.names, q.known, q.stranger = 0, 0, ""
-	q.path = append(q.path[:0], '"')
-	if err := q.members(c, 0); err != nil {
-		return err
-	}
+}
+
+func (q *request) endObject(c *columns) error {
 	if q.unknown += q.names - q.known; q.names > 0 && q.known == 0 {
 		return fmt.Errorf("%s: none of its %d names is one of the policy's: %s", q.field, q.names, c.some())
 	}
@@ -547,13 +587,30 @@ func (q *request) leaf(c *columns) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", q.field, err)
 	}
-	path := q.path
-	col, known := c.of[string(name)]
-	if a, is := c.alias[string(name)]; is && !known {
-		name, path, col, known = a.name, a.quoted, c.of[string(a.name)], true
+	path, col := q.path, -1
+	if at, known := c.of[string(name)]; known {
+		name, path, col = c.calls[at].as(name, path)
 	}
+	if err := q.name(c, name, path, col); err != nil {
+		return err
+	}
+	raw, err := q.json.ReadValue()
+	if err != nil {
+		return err
+	}
+	var v float64
+	if raw.Kind() == '0' {
+		if v, err = number(raw); err != nil {
+			return fmt.Errorf("%s.%s: %w", q.field, name, err)
+		}
+	}
+	return q.value(c, name, path, col, raw, byte(raw.Kind()), v)
+}
+
+// name counts a name of the column, −1 of none, and says what is wrong with it.
+func (q *request) name(c *columns, name, path []byte, col int) error {
 	twice := false
-	if known {
+	if col >= 0 {
 		twice, q.seen[col] = q.seen[col], true
 		q.known++
 	} else {
@@ -575,21 +632,21 @@ func (q *request) leaf(c *columns) error {
 	case len(q.context)+len(path) > c.bytes: // names of nested objects are written out
 		return fmt.Errorf("%s: flat, it has more than %d bytes", q.field, c.bytes)
 	}
-	raw, err := q.json.ReadValue()
-	if err != nil {
-		return err
-	}
-	kind, v, category := raw.Kind(), 0.0, []byte(raw)
+	return nil
+}
+
+// value logs a value, of the kind as [jsontext.Kind] has it, as what it is taken for, and puts it into its place. v is what
+// it is as a number.
+func (q *request) value(c *columns, name, path []byte, col int, raw []byte, kind byte, v float64) error {
+	category, known := raw, col >= 0
 	switch kind {
 	case '"':
-		category, err = plain(raw)
-	case '0':
-		v, err = number(raw)
+		var err error
+		if category, err = plain(raw); err != nil {
+			return fmt.Errorf("%s.%s: %w", q.field, name, err)
+		}
 	case 't':
 		v = 1
-	}
-	if err != nil {
-		return fmt.Errorf("%s.%s: %w", q.field, name, err)
 	}
 	q.context = append(append(append(q.context, ','), path...), ':')
 	isFeature := known && col < len(c.encoder.Names)
@@ -608,10 +665,10 @@ func (q *request) leaf(c *columns) error {
 	default:
 		q.context = append(q.context, raw...)
 	}
-	q.name = append(append(append(q.name[:0], name...), '='), category...)
-	switch j := c.encoder.FeatureOf(q.name); {
+	q.joined = append(append(append(q.joined[:0], name...), '='), category...)
+	switch j := c.encoder.FeatureOf(q.joined); {
 	case j >= 0:
-		return q.put(q.name, j, 1)
+		return q.put(q.joined, j, 1)
 	case isFeature:
 		return fmt.Errorf("%s.%s: a string, where the policy reads a number", q.field, name)
 	}

@@ -7,6 +7,7 @@
 //	go run ./testdata/speed --regress    # kernels and steps beside the path in Go, and what baseline.json keeps
 //	go run ./testdata/speed --evaluation # how certify and evaluate grow in rows and actions
 //	go run ./testdata/speed --reading DIR --duckdb FOLDER --opl OPL   # reading logs beside DuckDB, see reading.go
+//	go run ./testdata/speed --serving ADDRESS   # how long decisions of a server take, at a rate
 //
 // One step is forward, backward and the update by Adam, in float32. Ours is the
 // step of train.Fit: rows fed from the log in shuffled order, fresh noise, a run of
@@ -64,6 +65,7 @@ type options struct {
 	limits, regress, write           bool
 	evaluation                       bool
 	reading                          reading
+	serving                          serving
 	duckdb                           string
 }
 
@@ -92,6 +94,10 @@ func command() *cobra.Command {
 	f.IntVar(&o.reading.rows, "rows", 1_000_000, "rows of a log that is made")
 	f.IntVar(&o.reading.features, "features", 50, "features of a log that is made")
 	f.IntVar(&o.reading.digits, "digits", 3, "decimals of its features; negative: all")
+	f.StringVar(&o.serving.address, "serving", "", "measure how long decisions of the server at this address take, and nothing else")
+	f.IntVar(&o.serving.rate, "rate", 20_000, "decisions a second")
+	f.IntVar(&o.serving.conns, "connections", 8, "connections that ask for them")
+	f.IntVar(&o.serving.seconds, "seconds", 10, "how long")
 	f.BoolVar(&o.alone, "alone", false, "measure without PyTorch")
 	f.IntVar(&o.rounds, "rounds", 5, "rounds of turns")
 	f.DurationVar(&o.budget, "budget", 300*time.Millisecond, "time of one side in one round, at least one step")
@@ -166,6 +172,9 @@ func (o *options) run(ctx context.Context) error {
 	if r := o.reading; r.dir != "" {
 		r.rounds, r.log, r.duckdb = o.rounds, o.log, o.duckdb
 		return r.run(ctx, os.Stdout)
+	}
+	if o.serving.address != "" {
+		return o.serving.run(ctx, os.Stdout)
 	}
 	noise, err := library.Standard().Noise(o.noiseName)
 	if err != nil {

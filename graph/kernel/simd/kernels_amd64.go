@@ -74,6 +74,9 @@ func unpool32(dst *float32, x *float32, grad *float32, row int, c int, n int)
 func products32(dst *float64, z *float32, by *float64, n int, panels int)
 
 //go:noescape
+func rows64(dst *float64, w *float64, by *float64, n int, columns int)
+
+//go:noescape
 func gemm6x16(c *float32, ldc int, a *float32, ars int, acs int, b *float32, ldb int, k int, add bool)
 
 //go:noescape

@@ -1670,6 +1670,94 @@ term:
 	VZEROUPPER
 	RET
 
+// func rows64(dst *float64, w *float64, by *float64, n int, columns int)
+// Requires: AVX
+TEXT ·rows64(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), DI
+	MOVQ w+8(FP), SI
+	MOVQ by+16(FP), DX
+	MOVQ n+24(FP), R8
+	MOVQ columns+32(FP), R9
+	MOVQ R9, R10
+	SHLQ $0x03, R10
+
+wide:
+	CMPQ    R9, $0x00000020
+	JLT     wideDone
+	VMOVUPD (DI), Y0
+	VMOVUPD 32(DI), Y1
+	VMOVUPD 64(DI), Y2
+	VMOVUPD 96(DI), Y3
+	VMOVUPD 128(DI), Y4
+	VMOVUPD 160(DI), Y5
+	VMOVUPD 192(DI), Y6
+	VMOVUPD 224(DI), Y7
+	MOVQ    SI, AX
+	MOVQ    DX, BX
+	MOVQ    R8, CX
+
+wideRow:
+	VBROADCASTSD (BX), Y8
+	VMULPD       (AX), Y8, Y9
+	VADDPD       Y9, Y0, Y0
+	VMULPD       32(AX), Y8, Y9
+	VADDPD       Y9, Y1, Y1
+	VMULPD       64(AX), Y8, Y9
+	VADDPD       Y9, Y2, Y2
+	VMULPD       96(AX), Y8, Y9
+	VADDPD       Y9, Y3, Y3
+	VMULPD       128(AX), Y8, Y9
+	VADDPD       Y9, Y4, Y4
+	VMULPD       160(AX), Y8, Y9
+	VADDPD       Y9, Y5, Y5
+	VMULPD       192(AX), Y8, Y9
+	VADDPD       Y9, Y6, Y6
+	VMULPD       224(AX), Y8, Y9
+	VADDPD       Y9, Y7, Y7
+	ADDQ         R10, AX
+	ADDQ         $0x08, BX
+	DECQ         CX
+	JNZ          wideRow
+	VMOVUPD      Y0, (DI)
+	VMOVUPD      Y1, 32(DI)
+	VMOVUPD      Y2, 64(DI)
+	VMOVUPD      Y3, 96(DI)
+	VMOVUPD      Y4, 128(DI)
+	VMOVUPD      Y5, 160(DI)
+	VMOVUPD      Y6, 192(DI)
+	VMOVUPD      Y7, 224(DI)
+	ADDQ         $0x00000100, DI
+	ADDQ         $0x00000100, SI
+	SUBQ         $0x00000020, R9
+	JMP          wide
+
+wideDone:
+narrow:
+	CMPQ    R9, $0x00000004
+	JLT     narrowDone
+	VMOVUPD (DI), Y0
+	MOVQ    SI, AX
+	MOVQ    DX, BX
+	MOVQ    R8, CX
+
+narrowRow:
+	VBROADCASTSD (BX), Y8
+	VMULPD       (AX), Y8, Y9
+	VADDPD       Y9, Y0, Y0
+	ADDQ         R10, AX
+	ADDQ         $0x08, BX
+	DECQ         CX
+	JNZ          narrowRow
+	VMOVUPD      Y0, (DI)
+	ADDQ         $0x00000020, DI
+	ADDQ         $0x00000020, SI
+	SUBQ         $0x00000004, R9
+	JMP          narrow
+
+narrowDone:
+	VZEROUPPER
+	RET
+
 // func gemm6x16(c *float32, ldc int, a *float32, ars int, acs int, b *float32, ldb int, k int, add bool)
 // Requires: AVX, FMA3
 TEXT ·gemm6x16(SB), NOSPLIT, $0-65

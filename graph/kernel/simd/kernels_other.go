@@ -79,6 +79,10 @@ func products32(dst *float64, z *float32, by *float64, n, panels int) {
 	AddProducts(of(dst, panels*Abreast), of(z, panels*Abreast*n), of(by, n))
 }
 
+func rows64(dst, w, by *float64, n, columns int) {
+	AddRowsTimes(of(dst, columns), of(w, n*columns), of(by, n))
+}
+
 func gemm6x16(c *float32, ldc int, a *float32, ars, acs int, b *float32, ldb, k int, add bool) {
 	for r := range tileRows {
 		var sum [tileCols]float32

@@ -27,3 +27,28 @@ func AddProducts(dst []float64, z []float32, g []float64) {
 		}
 	}
 }
+
+// AddRowsTimes adds the products of rows with numbers to dst,
+//
+//	dst_o = dst_o + x_0 w_0o + x_1 w_1o + …
+//
+// each product and each sum rounded, in the order of j: the same numbers by either path. w is [len(x)×len(dst)].
+func AddRowsTimes(dst, w, x []float64) {
+	k := len(dst)
+	if len(w) != k*len(x) {
+		panic("simd: rows that do not fit")
+	}
+	at := 0
+	if has(kProducts) && len(x) > 0 && k >= 4 {
+		rows64(&dst[0], &w[0], &x[0], len(x), k)
+		at = k &^ 3
+	}
+	if at == k {
+		return
+	}
+	for j, v := range x {
+		for o, c := range w[j*k+at : (j+1)*k] {
+			dst[at+o] += float64(v * c)
+		}
+	}
+}

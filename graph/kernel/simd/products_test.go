@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"opl/graph/kernel/simd"
@@ -44,6 +45,55 @@ func TestAbreast(t *testing.T) {
 		}
 	}()
 	simd.AddProducts(make([]float64, 16), make([]float32, 31), make([]float64, 2))
+}
+
+func TestAddRowsTimes(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 1))
+	numbers := func(n int) []float64 {
+		x := make([]float64, n)
+		for i := range x {
+			x[i] = r.NormFloat64()
+		}
+		return x
+	}
+	for _, n := range []int{0, 1, 2, 51} {
+		for _, k := range []int{0, 1, 3, 4, 5, 31, 32, 39, 64, 256, 303} {
+			w, x, from := numbers(n*k), numbers(n), numbers(k+1)
+			want := slices.Clone(from)
+			for j, v := range x {
+				for o, c := range w[j*k : (j+1)*k] {
+					want[o] += float64(v * c)
+				}
+			}
+			paths(func(name string) {
+				got := slices.Clone(from)
+				simd.AddRowsTimes(got[:k], w, x)
+				for o := range want {
+					if math.Float64bits(got[o]) != math.Float64bits(want[o]) {
+						t.Fatalf("%s, %d rows of %d: number %d is %v, want %v", name, n, k, o, got[o], want[o])
+					}
+				}
+			})
+		}
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("rows that do not fit are taken")
+		}
+	}()
+	simd.AddRowsTimes(make([]float64, 16), make([]float64, 31), make([]float64, 2))
+}
+
+func BenchmarkAddRowsTimes(b *testing.B) {
+	const n, k = 51, 256
+	w, x, dst := make([]float64, n*k), make([]float64, n), make([]float64, k)
+	paths(func(name string) {
+		b.Run(fmt.Sprint(name), func(b *testing.B) {
+			for b.Loop() {
+				simd.AddRowsTimes(dst, w, x)
+			}
+		})
+	})
 }
 
 func BenchmarkAbreast(b *testing.B) {

@@ -12,6 +12,7 @@ func main() {
 	pool32()
 	unpool32()
 	products32()
+	rows64()
 	gemm6x16()
 	transpose8()
 	spmm64()

@@ -50,3 +50,51 @@ func products32() {
 	VZEROUPPER()
 	RET()
 }
+
+// rows64 adds rows times numbers to dst, 32 columns and then 4 at a time; none of fewer.
+func rows64() {
+	TEXT("rows64", NOSPLIT, "func(dst, w, by *float64, n, columns int)")
+	Pragma("noescape")
+	MOVQ(arg("dst"), RDI)
+	MOVQ(arg("w"), RSI)
+	MOVQ(arg("by"), RDX)
+	MOVQ(arg("n"), R8)
+	MOVQ(arg("columns"), R9)
+	MOVQ(R9, R10)
+	SHLQ(Imm(3), R10) // from row to row
+	sums := []VecPhysical{Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7}
+	for _, block := range []struct {
+		name  string
+		lanes int
+	}{{"wide", 8}, {"narrow", 1}} {
+		Label(block.name)
+		CMPQ(R9, U32(4*block.lanes))
+		JLT(LabelRef(block.name + "Done"))
+		for i, y := range sums[:block.lanes] {
+			VMOVUPD(Mem{Base: RDI, Disp: 32 * i}, y)
+		}
+		MOVQ(RSI, RAX)
+		MOVQ(RDX, RBX)
+		MOVQ(R8, RCX)
+		Label(block.name + "Row")
+		VBROADCASTSD(Mem{Base: RBX}, Y8)
+		for i, y := range sums[:block.lanes] {
+			VMULPD(Mem{Base: RAX, Disp: 32 * i}, Y8, Y9)
+			VADDPD(Y9, y, y)
+		}
+		ADDQ(R10, RAX)
+		ADDQ(Imm(8), RBX)
+		DECQ(RCX)
+		JNZ(LabelRef(block.name + "Row"))
+		for i, y := range sums[:block.lanes] {
+			VMOVUPD(y, Mem{Base: RDI, Disp: 32 * i})
+		}
+		ADDQ(U32(32*block.lanes), RDI)
+		ADDQ(U32(32*block.lanes), RSI)
+		SUBQ(U32(4*block.lanes), R9)
+		JMP(LabelRef(block.name))
+		Label(block.name + "Done")
+	}
+	VZEROUPPER()
+	RET()
+}
