@@ -49,8 +49,9 @@ type Config struct {
 	// Epoch, if not nil, is told after every epoch, and says whether to go on.
 	Epoch func(Epoch) bool
 
-	stage string     // see Epoch
-	items *itemTable // of the log; nil: not read yet
+	stage   string     // see Epoch
+	items   *itemTable // of the log; nil: not read yet
+	checked bool       // the log is some rows of one that is learnable
 }
 
 // Epoch is what an epoch gave.
@@ -97,8 +98,10 @@ type Result struct {
 // It stops with ctx's error when ctx ends, and with an error that names epoch and
 // step when a value is not finite.
 func Fit(ctx context.Context, log *logs.Log, c Config) (*Result, error) {
-	if err := log.Learnable(); err != nil {
-		return nil, err
+	if !c.checked {
+		if err := log.Learnable(); err != nil {
+			return nil, err
+		}
 	}
 	if c.items == nil {
 		var err error

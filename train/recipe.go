@@ -259,6 +259,7 @@ func (r Recipe) Learn(ctx context.Context, judge *provenance.Judge, log *logs.Lo
 	if err := log.Learnable(); err != nil {
 		return nil, err
 	}
+	c.checked = true
 	teaching, rest := r.Teaching, r.Certifying
 	if teaching == nil {
 		var err error
@@ -441,7 +442,7 @@ func (r Recipe) models(ctx context.Context, log *logs.Log, rows []int, c Config,
 	}
 	softmax, values := s.Theta, s.Theta
 	if c.Prior = (policies.Prior{}); s.In != nil {
-		c.LearningRate = r.LayerRate
+		c.LearningRate, c.checked = r.LayerRate, false
 	}
 	kind := strings.TrimPrefix(name, layeredPrefix)
 	if kind != "likelihood" {

@@ -103,7 +103,7 @@ func command() *cobra.Command {
 	f.DurationVar(&o.budget, "budget", 300*time.Millisecond, "time of one side in one round, at least one step")
 	f.Float64Var(&o.memory, "memory", 8, "GiB that PyTorch may take; what needs more does not fit")
 	f.StringVar(&o.noiseName, "noise", "lowdiscrepancy", "our noise: lowdiscrepancy (that of train.Fit), iid or antithetic")
-	f.StringVar(&o.steps, "steps", "", "only steps whose names contain this, such as layer")
+	f.StringVar(&o.steps, "steps", "", "only steps whose names contain this, such as layer; of --scaling as in its table")
 	f.StringVar(&o.python, "python", "", "interpreter that has torch; none: /usr/bin/python3, then python3")
 	f.StringVar(&o.format, "format", "markdown", "markdown or json")
 	f.StringVar(&o.data, "data", "", "folder that holds MNIST; none: the module cache")
@@ -222,7 +222,7 @@ func (o *options) run(ctx context.Context) error {
 	doc := newDocument(b)
 	if o.scaling {
 		runtime.GOMAXPROCS(1)
-		if doc.Growth, err = b.scaling(ctx, o.base(shapes[0]), images); err != nil {
+		if doc.Growth, err = b.scaling(ctx, o.base(shapes[0]), o.steps, images); err != nil {
 			return err
 		}
 		return write(os.Stdout, doc)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strings"
 
 	"gorgonia.org/tensor"
 
@@ -31,12 +32,12 @@ type growth struct {
 }
 
 // scaling measures the growth of each step's processor time, on one thread, in each size, the others being
-// those of base.
-func (b *bench) scaling(ctx context.Context, base shape, images *dataset.Data) ([]*growth, error) {
+// those of base, of steps whose names contain a text.
+func (b *bench) scaling(ctx context.Context, base shape, steps string, images *dataset.Data) ([]*growth, error) {
 	var all []*growth
 	for _, m := range []method{heuristic, theorem1, corollary1, likelihoodLayer} {
 		for _, sw := range sweeps {
-			if sw.letter == "S" && m.noise == nil || sw.letter == "H" && m.through == nil {
+			if !strings.Contains(m.name, steps) || sw.letter == "S" && m.noise == nil || sw.letter == "H" && m.through == nil {
 				continue
 			}
 			g, err := b.growth(ctx, m, sw, base, images)
@@ -47,15 +48,18 @@ func (b *bench) scaling(ctx context.Context, base shape, images *dataset.Data) (
 			fmt.Fprintf(b.log, "%s in %s: exponent %.2f\n", g.Step, g.Size, g.Exponent)
 		}
 	}
-	return append(all, b.offered(base)), nil
+	if offered := "log π of actions offered"; strings.Contains(offered, steps) {
+		all = append(all, b.offered(offered, base))
+	}
+	return all, nil
 }
 
 // offered measures the growth of log-probabilities and their gradients in the number of actions offered, M,
 // of 64 features each.
-func (b *bench) offered(base shape) *growth {
+func (b *bench) offered(name string, base shape) *growth {
 	const p = 64
 	r := train.Stream(seed, "offered")
-	g := &growth{Step: "log π of actions offered", Size: "M"}
+	g := &growth{Step: name, Size: "M"}
 	u, action := make([]float32, base.Batch*p), make([]float32, base.Batch)
 	for i := range u {
 		u[i] = float32(r.NormFloat64())

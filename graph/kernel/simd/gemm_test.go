@@ -1,7 +1,9 @@
 package simd_test
 
 import (
+	"encoding/binary"
 	"fmt"
+	"hash/fnv"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -158,5 +160,43 @@ func BenchmarkProducts(b *testing.B) {
 				b.ReportMetric(2*rows*d*float64(k)*float64(b.N)/float64(b.Elapsed().Nanoseconds()), "Gflop/s")
 			})
 		}
+	}
+}
+
+// Products are the same bits with AVX2, from which the numbers here are, AVX-512 and NEON.
+func TestProductBits(t *testing.T) {
+	if !slices.Contains(simd.Extensions(), "avx2") && !slices.Contains(simd.Extensions(), "neon") {
+		return
+	}
+	r := rand.New(rand.NewPCG(4, 4))
+	some := func(n int, share float64) []float32 {
+		x := make([]float32, n)
+		for i := range x {
+			if r.Float64() < share {
+				x[i] = r.Float32() - .5
+			}
+		}
+		return x
+	}
+	h := fnv.New64a()
+	for _, c := range [][3]int{{1, 1, 1}, {13, 5, 16}, {30, 500, 33}, {14, 90, 150}} {
+		rows, d, n := c[0], c[1], c[2]
+		x, b, g := some(rows*d, .4), some(n*d, 1), some(rows*n, 1)
+		z, sum, grad := make([]float32, rows*n), slices.Repeat([]float32{1. / 3}, rows*n), make([]float32, n*d)
+		simd.Gemm32(z, simd.RowMajor(rows, d, x), simd.RowMajor(n, d, b).T(), 0, 1)
+		simd.GemmAdd32(sum, simd.RowMajor(rows, d, x), simd.RowMajor(n, d, b).T())
+		var s simd.Sparse
+		s.Reset(rows, d)
+		s.Set(x, 0, rows)
+		sparse := make([]float32, rows*n)
+		s.MulT(sparse, b, n, 0, 1)
+		s.Prepare()
+		s.TMul(grad, g, n, 0, 1)
+		if err := binary.Write(h, binary.LittleEndian, slices.Concat(z, sum, sparse, grad)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := h.Sum64(); got != 0xf3f9903c74ddc89d {
+		t.Errorf("%#x", got)
 	}
 }

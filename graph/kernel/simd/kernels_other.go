@@ -83,50 +83,10 @@ func rows64(dst, w, by *float64, n, columns int) {
 	AddRowsTimes(of(dst, columns), of(w, n*columns), of(by, n))
 }
 
-func gemm6x16(c *float32, ldc int, a *float32, ars, acs int, b *float32, ldb, k int, add bool) {
-	for r := range tileRows {
-		var sum [tileCols]float32
-		for t := range k {
-			v := *after(a, r*ars+t*acs)
-			for j, w := range of(after(b, t*ldb), tileCols) {
-				sum[j] += v * w
-			}
-		}
-		for j, to := 0, of(after(c, r*ldc), tileCols); j < tileCols; j++ {
-			if !add {
-				to[j] = 0
-			}
-			to[j] += sum[j]
-		}
-	}
-}
-
 func transpose8(dst *float32, ldd int, src *float32, lds int, n int) {
 	for r := range 8 {
 		for t, v := range of(after(src, r*lds), n) {
 			*after(dst, t*ldd+r) = v
-		}
-	}
-}
-
-func spmm64(dst *float32, rows int, ptr, idx *int32, val, p *float32) {
-	multiply(dst, 64, rows, ptr, idx, val, p)
-}
-
-func spmm16(dst *float32, rows int, ptr, idx *int32, val, p *float32) {
-	multiply(dst, 16, rows, ptr, idx, val, p)
-}
-
-// multiply writes rows of a sparse matrix times p, of w columns.
-func multiply(dst *float32, w, rows int, ptr, idx *int32, val, p *float32) {
-	for r, ends := range of((*[2]int32)(unsafe.Pointer(ptr)), rows) {
-		to := of(after(dst, r*w), w)
-		clear(to)
-		for e := ends[0]; e < ends[1]; e++ {
-			v := *after(val, int(e))
-			for j, x := range of(after(p, int(*after(idx, int(e)))*w), w) {
-				to[j] += v * x
-			}
 		}
 	}
 }
