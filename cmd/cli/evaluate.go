@@ -181,7 +181,7 @@ func evaluate(cmd *cobra.Command, estimators []ope.Estimator, f evaluateFlags, p
 		if err != nil {
 			return err
 		}
-		return f.part.write(cmd, "evaluate", p)
+		return f.part.write(cmd, f.Bucket, "evaluate", p)
 	}
 	show := newStages(cmd.ErrOrStderr(), "estimating")
 	result, err := ope.Evaluate(log, targets, o)

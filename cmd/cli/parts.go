@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,7 +30,7 @@ type partFlags struct {
 
 func (p *partFlags) add(fl *pflag.FlagSet) {
 	addShard(fl, &p.text)
-	fl.StringVar(&p.out, "out", "", "`folder` for the sums of --shard")
+	fl.StringVar(&p.out, "out", "", "`folder` for the sums of --shard, or its URL")
 }
 
 // check reads the flags; some others have no place beside --shard.
@@ -62,12 +63,18 @@ type madePart[T any] struct {
 }
 
 // write writes a part of a kind, sealed, whole or not at all.
-func (p *partFlags) write(cmd *cobra.Command, kind string, part any) error {
+func (p *partFlags) write(cmd *cobra.Command, open func(context.Context, string) (logs.Bucket, error), kind string, part any) (err error) {
+	far := remotes(cmd, open)
+	defer func() { err = far.close(err) }()
+	dir, err := far.to(p.out)
+	if err != nil {
+		return err
+	}
 	text, err := json.Marshal(madePart[any]{part, train.Extensions(), train.ThisVersion()})
 	if err == nil {
-		err = os.MkdirAll(p.out, 0o777)
+		err = os.MkdirAll(dir, 0o777)
 	}
-	path := filepath.Join(p.out, fmt.Sprintf("%s-%d-of-%d.part", kind, p.shard.Number, p.shard.Of))
+	path := filepath.Join(dir, fmt.Sprintf("%s-%d-of-%d.part", kind, p.shard.Number, p.shard.Of))
 	if err == nil {
 		err = wholefile.WriteBytes(path, append(wholefile.Seal(text), '\n'))
 	}

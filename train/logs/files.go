@@ -24,6 +24,13 @@ type Bucket interface {
 	Close() error
 }
 
+// WritableBucket is a bucket that can be written to, as run folders want.
+type WritableBucket interface {
+	Bucket
+	// Write puts an object in the place of the one of its key, whole or not at all.
+	Write(ctx context.Context, key string, text []byte) error
+}
+
 // Object is a file in a bucket.
 type Object struct {
 	Key  string
@@ -278,17 +285,23 @@ func (f *Files) folder(dir string, known func(string) bool) error {
 	})
 }
 
-// remote adds what is at a URL.
-func (f *Files) remote(ctx context.Context, arg string, open func(context.Context, string) (Bucket, error), known func(string) bool) error {
-	scheme, rest, _ := strings.Cut(arg, "://")
-	if open == nil {
-		return fmt.Errorf("%s: this program reads local files alone: one that reads %s:// is made as docs/logs.md says", arg, scheme)
-	}
-	rest, query, _ := strings.Cut(rest, "?")
-	host, key, _ := strings.Cut(rest, "/")
-	at := scheme + "://" + host
+// SplitURL cuts scheme://host/key?query behind the host and before the question mark.
+func SplitURL(url string) (at, key, query string) {
+	scheme, rest, _ := strings.Cut(url, "://")
+	rest, query, _ = strings.Cut(rest, "?")
 	if query != "" {
 		query = "?" + query
+	}
+	host, key, _ := strings.Cut(rest, "/")
+	return scheme + "://" + host, key, query
+}
+
+// remote adds what is at a URL.
+func (f *Files) remote(ctx context.Context, arg string, open func(context.Context, string) (Bucket, error), known func(string) bool) error {
+	at, key, query := SplitURL(arg)
+	if open == nil {
+		scheme, _, _ := strings.Cut(arg, "://")
+		return fmt.Errorf("%s: this program reads local files alone: one that reads %s:// is made as docs/logs.md says", arg, scheme)
 	}
 	b, err := open(ctx, at+query)
 	if err != nil {
