@@ -24,12 +24,16 @@ import (
 
 // partFlags are those of commands over a log of which a part of the rows can be summed.
 type partFlags struct {
-	text, out string
-	shard     logs.Shard
+	text, out, by string
+	shard         logs.Shard
 }
+
+// byFiles reports that a shard reads its own files alone.
+func (p *partFlags) byFiles() bool { return p.by == "files" }
 
 func (p *partFlags) add(fl *pflag.FlagSet) {
 	addShard(fl, &p.text)
+	fl.StringVar(&p.by, "shard-by", "rows", "what --shard cuts: rows, all of which each shard reads, or files, of which each reads its own")
 	fl.StringVar(&p.out, "out", "", "`folder` for the sums of --shard, or its URL")
 }
 
@@ -37,8 +41,12 @@ func (p *partFlags) add(fl *pflag.FlagSet) {
 func (p *partFlags) check(cmd *cobra.Command, others ...string) (err error) {
 	given := cmd.Flags().Changed
 	switch {
-	case !given("shard") && given("out"):
-		return errors.New("--out goes with --shard")
+	case !given("shard") && (given("out") || given("shard-by")):
+		return errors.New("--out and --shard-by go with --shard")
+	case p.by != "rows" && p.by != "files":
+		return fmt.Errorf("--shard-by %s: want rows or files", p.by)
+	case p.byFiles() && cmd.Name() == "certify":
+		return errors.New("--shard-by files: what is guaranteed hangs on all rows, for a decision must count once, whatever file it is in: leave it out, or certify files apart, each with its share of δ")
 	case !given("shard"):
 		return nil
 	case p.out == "":
