@@ -119,7 +119,7 @@ is no signature, so trust the file as much as whoever could write it.
 				if err != nil {
 					return err
 				}
-				return part.write(cmd, "certify", p)
+				return part.write(cmd, f.Bucket, "certify", p)
 			}
 			var c *provenance.Certificate
 			if len(judges) == 1 {

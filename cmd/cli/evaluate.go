@@ -167,6 +167,9 @@ func evaluate(cmd *cobra.Command, estimators []ope.Estimator, f evaluateFlags, p
 	if err := f.page.check(cmd); err != nil {
 		return err
 	}
+	if f.part.byFiles() {
+		f.Share = f.part.shard
+	}
 	log, targets, err := f.read(cmd, &o, paths)
 	if err != nil {
 		return err
@@ -181,7 +184,7 @@ func evaluate(cmd *cobra.Command, estimators []ope.Estimator, f evaluateFlags, p
 		if err != nil {
 			return err
 		}
-		return f.part.write(cmd, "evaluate", p)
+		return f.part.write(cmd, f.Bucket, "evaluate", p)
 	}
 	show := newStages(cmd.ErrOrStderr(), "estimating")
 	result, err := ope.Evaluate(log, targets, o)
@@ -252,7 +255,7 @@ func (f *evaluateFlags) read(cmd *cobra.Command, o *ope.Options, paths []string)
 	if o.Loggers, err = openTargets("logger", f.loggers, log); err != nil {
 		return nil, nil, err
 	}
-	if slices.ContainsFunc(o.Estimators, reads) && !slices.ContainsFunc(targets, func(t ope.Target) bool { return t.Row == nil }) {
+	if slices.ContainsFunc(o.Estimators, reads) && (!f.part.byFiles() || filepath.Ext(f.model) == ".json") && !slices.ContainsFunc(targets, func(t ope.Target) bool { return t.Row == nil }) {
 		show.next("learning a model of the reward")
 		err = f.predict(cmd.Context(), o, log)
 	}

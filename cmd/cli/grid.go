@@ -27,6 +27,7 @@ type gridFlags struct {
 	eta0     []string
 	hypers   []float64
 	out      string
+	dir      string // the local folder that is out, or stands for it
 	dry      bool
 	curves   bool
 	pdf      bool
@@ -50,7 +51,7 @@ func (f *gridFlags) add(fl *pflag.FlagSet, lib library.Library, datasets []strin
 	addSettings(fl, &f.settings, true)
 	fl.StringSliceVar(&f.eta0, "eta0", nil, "η₀ of the logging policies (default: all of the grid)")
 	fl.Float64SliceVar(&f.hypers, "hyper", nil, "hyperparameters in place of the grid's numbers, in [0, 1]")
-	fl.StringVar(&f.out, "out", out, "folder of results and report")
+	fl.StringVar(&f.out, "out", out, "folder of results and report, or its URL")
 	fl.BoolVar(&f.dry, "dry-run", false, "say what would be run, and for how long, and run nothing")
 	fl.BoolVar(&f.curves, "curves", false, "store and draw learning curves: objective, terms and reward by epoch")
 	fl.BoolVar(&f.pdf, "pdf", false, "figures as PDF as well")
@@ -66,8 +67,7 @@ func addShard(fl *pflag.FlagSet, to *string) {
 }
 
 // run runs what the store of --out lacks of some grids, and draws.
-func (f *gridFlags) run(cmd *cobra.Command, lib library.Library, grids []namedGrid, left leftOut) error {
-	stderr := cmd.ErrOrStderr()
+func (f *gridFlags) run(cmd *cobra.Command, lib library.Library, grids []namedGrid, left leftOut) (err error) {
 	if err := textOrJSON(f.format); err != nil {
 		return err
 	}
@@ -87,6 +87,12 @@ func (f *gridFlags) run(cmd *cobra.Command, lib library.Library, grids []namedGr
 			return fmt.Errorf("--%w", err)
 		}
 	}
+	far := remotes(cmd, lib.Bucket)
+	defer func() { err = far.close(err) }()
+	if f.dir, err = far.to(f.out); err != nil {
+		return err
+	}
+	stderr := cmd.ErrOrStderr()
 	e := &experiment.Runner{Library: lib, DataDir: f.data, Jobs: f.jobs, Curves: f.curves}
 	lists := make([][]train.Run, len(grids))
 	for i, g := range grids {
@@ -104,13 +110,13 @@ func (f *gridFlags) run(cmd *cobra.Command, lib library.Library, grids []namedGr
 	}
 	if f.submit.engine != "" {
 		left.print(stderr)
-		return f.submit.run(cmd, lib, f, plan)
+		return f.submit.run(cmd, lib, f, plan, far.refresh)
 	}
 	share := plan
 	if shard.Of > 0 {
 		share = experiment.Share(lib, plan, shard)
 		if !f.dry {
-			if err := experiment.WritePlan(f.out, lib, plan, shard.Of); err != nil {
+			if err := experiment.WritePlan(f.dir, lib, plan, shard.Of); err != nil {
 				return err
 			}
 		}
@@ -119,7 +125,7 @@ func (f *gridFlags) run(cmd *cobra.Command, lib library.Library, grids []namedGr
 		left.print(stderr)
 		return f.plan(cmd, e, grids, lists, share)
 	}
-	store, err := experiment.OpenStore(f.out)
+	store, err := experiment.OpenStore(f.dir)
 	if err != nil {
 		return err
 	}
@@ -176,7 +182,7 @@ func (f *gridFlags) run(cmd *cobra.Command, lib library.Library, grids []namedGr
 		if err != nil && f.format == "json" {
 			cmd.SetOut(io.Discard) // no answer after an error
 		}
-		err = errors.Join(err, draw(cmd, lib, f.out, recs, f.own, f.pdf, f.curves))
+		err = errors.Join(err, draw(cmd, lib, f.dir, recs, f.own, f.pdf, f.curves))
 	}
 	if err != nil || f.page.path == "" {
 		return err
@@ -218,7 +224,7 @@ func notes(cmd *cobra.Command, store *experiment.Store) {
 func (f *gridFlags) plan(cmd *cobra.Command, e *experiment.Runner, grids []namedGrid, lists [][]train.Run, plan []train.Run) error {
 	var stored []train.Record
 	missing := plan
-	store, err := experiment.ReadStore(f.out)
+	store, err := experiment.ReadStore(f.dir)
 	switch {
 	case err == nil:
 		notes(cmd, store)

@@ -22,7 +22,7 @@ func mergeCommand(lib library.Library) *cobra.Command {
 		Use:   "merge DIR... --out DIR",
 		Short: "put the results of shards together",
 		Long: `merge puts together what run and reproduce stored with --shard, on one machine or many: DIR is the folder
-of a shard, or a folder of such folders. OUT gets the report and ` + experiment.ResultsFile + `, equal to the byte with what one
+of a shard, or a folder of such folders, or the URL of one. OUT gets the report and ` + experiment.ResultsFile + `, equal to the byte with what one
 machine stores, on processors with the same extensions, which each record names; how long the runs
 took is in ` + experiment.TimesFile + `, apart. It is written whole or not at all, and again without harm.
 
@@ -43,22 +43,34 @@ Of evaluate and certify with --shard it adds the sums up, prints what the comman
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if out == "" {
 				return errors.New("--out: want the folder for the results")
 			}
-			kind, paths, err := partsIn(args)
+			far := remotes(cmd, lib.Bucket)
+			defer func() { err = far.close(err) }()
+			dirs := make([]string, len(args))
+			for i, a := range args {
+				if dirs[i], err = far.from(a); err != nil {
+					return err
+				}
+			}
+			dir, err := far.to(out)
+			if err != nil {
+				return err
+			}
+			kind, paths, err := partsIn(dirs)
 			switch {
 			case err != nil:
 				return err
 			case paths != nil && partial:
 				return errors.New("--partial: sums over a part of the rows say nothing of all: run the shards that are missing")
 			case paths != nil:
-				return mergeParts(cmd, kind, paths, out, format)
+				return mergeParts(cmd, kind, paths, dir, format)
 			case cmd.Flags().Changed("format"):
 				return errors.New("--format is for the sums of evaluate and certify, of which these folders have none")
 			}
-			store, m, err := experiment.Merge(args, out, partial)
+			store, m, err := experiment.Merge(dirs, dir, partial)
 			stderr := cmd.ErrOrStderr()
 			for _, n := range m.Notes {
 				fmt.Fprintf(stderr, "opl: %s\n", n)
@@ -74,11 +86,11 @@ Of evaluate and certify with --shard it adds the sums up, prints what the comman
 				fmt.Fprintf(stderr, "opl: not all: %s\n", what)
 			}
 			fmt.Fprintf(stderr, "opl: %d results of %d folders in %s, %d that came twice\n", m.Records, m.Sources, store.Path(), m.Repeats)
-			return draw(cmd, lib, out, store.Records(), "", pdf, curves)
+			return draw(cmd, lib, dir, store.Records(), "", pdf, curves)
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&out, "out", "", "`folder` for the results")
+	fl.StringVar(&out, "out", "", "`folder` for the results, or its URL")
 	fl.StringVar(&format, "format", format, "of the sums of evaluate: "+strings.Join(table.Formats(), ", ")+"; of certify: json, else text")
 	fl.BoolVar(&partial, "partial", false, "take what there is, though shards lack runs")
 	fl.BoolVar(&curves, "curves", false, "draw learning curves, of runs that have them")

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,21 +24,29 @@ import (
 
 // partFlags are those of commands over a log of which a part of the rows can be summed.
 type partFlags struct {
-	text, out string
-	shard     logs.Shard
+	text, out, by string
+	shard         logs.Shard
 }
+
+// byFiles reports that a shard reads its own files alone.
+func (p *partFlags) byFiles() bool { return p.by == "files" }
 
 func (p *partFlags) add(fl *pflag.FlagSet) {
 	addShard(fl, &p.text)
-	fl.StringVar(&p.out, "out", "", "`folder` for the sums of --shard")
+	fl.StringVar(&p.by, "shard-by", "rows", "what --shard cuts: rows, all of which each shard reads, or files, of which each reads its own")
+	fl.StringVar(&p.out, "out", "", "`folder` for the sums of --shard, or its URL")
 }
 
 // check reads the flags; some others have no place beside --shard.
 func (p *partFlags) check(cmd *cobra.Command, others ...string) (err error) {
 	given := cmd.Flags().Changed
 	switch {
-	case !given("shard") && given("out"):
-		return errors.New("--out goes with --shard")
+	case !given("shard") && (given("out") || given("shard-by")):
+		return errors.New("--out and --shard-by go with --shard")
+	case p.by != "rows" && p.by != "files":
+		return fmt.Errorf("--shard-by %s: want rows or files", p.by)
+	case p.byFiles() && cmd.Name() == "certify":
+		return errors.New("--shard-by files: what is guaranteed hangs on all rows, for a decision must count once, whatever file it is in: leave it out, or certify files apart, each with its share of δ")
 	case !given("shard"):
 		return nil
 	case p.out == "":
@@ -62,12 +71,18 @@ type madePart[T any] struct {
 }
 
 // write writes a part of a kind, sealed, whole or not at all.
-func (p *partFlags) write(cmd *cobra.Command, kind string, part any) error {
+func (p *partFlags) write(cmd *cobra.Command, open func(context.Context, string) (logs.Bucket, error), kind string, part any) (err error) {
+	far := remotes(cmd, open)
+	defer func() { err = far.close(err) }()
+	dir, err := far.to(p.out)
+	if err != nil {
+		return err
+	}
 	text, err := json.Marshal(madePart[any]{part, train.Extensions(), train.ThisVersion()})
 	if err == nil {
-		err = os.MkdirAll(p.out, 0o777)
+		err = os.MkdirAll(dir, 0o777)
 	}
-	path := filepath.Join(p.out, fmt.Sprintf("%s-%d-of-%d.part", kind, p.shard.Number, p.shard.Of))
+	path := filepath.Join(dir, fmt.Sprintf("%s-%d-of-%d.part", kind, p.shard.Number, p.shard.Of))
 	if err == nil {
 		err = wholefile.WriteBytes(path, append(wholefile.Seal(text), '\n'))
 	}

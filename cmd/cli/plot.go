@@ -21,15 +21,25 @@ func plotCommand(lib library.Library) *cobra.Command {
 		Use:   "plot DIR|" + experiment.ResultsFile,
 		Short: "draw figures and write tables and report from stored results",
 		Long: `plot does what reproduce and run do at their end, from the results of a folder or
-of a file (compressed by gzip if its name ends in .gz), without running anything.`,
+of a file (compressed by gzip if its name ends in .gz), or of the URL of such a folder, without running anything.`,
 		Example: `  opl plot reproduction
   opl plot results/runs.jsonl --out figures --pdf`,
 		Args: operands("a folder or file of results"),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if err := textOrJSON(format); err != nil {
 				return err
 			}
-			store, err := experiment.ReadStore(args[0])
+			far := remotes(cmd, lib.Bucket)
+			defer func() { err = far.close(err) }()
+			at, err := far.from(args[0])
+			if err != nil {
+				return err
+			}
+			dir, err := far.to(out)
+			if err != nil {
+				return err
+			}
+			store, err := experiment.ReadStore(at)
 			if err != nil {
 				return err
 			}
@@ -38,12 +48,13 @@ of a file (compressed by gzip if its name ends in .gz), without running anything
 				return fmt.Errorf("no results in %s", store.Path())
 			}
 			if out == "" {
-				out = filepath.Dir(store.Path())
+				dir = filepath.Dir(store.Path())
+				far.writes(dir)
 			}
-			return draw(cmd, lib, out, store.Records(), "", pdf, curves)
+			return draw(cmd, lib, dir, store.Records(), "", pdf, curves)
 		},
 	}
-	cmd.Flags().StringVar(&out, "out", "", "`folder` to write to (default: that of the results)")
+	cmd.Flags().StringVar(&out, "out", "", "`folder` to write to, or its URL (default: that of the results)")
 	cmd.Flags().StringVar(&format, "format", "text", "output: text, json")
 	cmd.Flags().BoolVar(&curves, "curves", false, "draw learning curves, of runs that have them")
 	cmd.Flags().BoolVar(&pdf, "pdf", false, "figures as PDF as well")

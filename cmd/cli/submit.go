@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -106,6 +107,11 @@ func (s *submitFlags) work(cmd *cobra.Command, f *gridFlags, st experiment.Stand
 		return engine.Work{}, err
 	}
 	w := engine.Work{Name: engine.JobName(filepath.Base(absolute), absolute), Of: st.Shards, Folder: folder, Logs: filepath.Join(absolute, s.engine)}
+	if isURL(out) {
+		_, key, _ := logs.SplitURL(out)
+		w.Name, w.Remote = engine.JobName(path.Base(key), out), true
+		w.Logs = filepath.Join(folder, w.Name)
+	}
 	for _, text := range s.options {
 		o, err := engine.ParseOption(text)
 		if err != nil {
@@ -123,7 +129,7 @@ func (s *submitFlags) work(cmd *cobra.Command, f *gridFlags, st experiment.Stand
 	}
 	w.Part = append([]string{self, cmd.Name(), "--shard", fmt.Sprintf("%s/%d", index, st.Shards),
 		"--out", experiment.ShardFolder(out, index, st.Shards)}, rest...)
-	w.Merge = []string{self, "merge", filepath.Join(out, "shards"), "--out", out}
+	w.Merge = []string{self, "merge", experiment.Join(out, "shards"), "--out", out}
 	for _, name := range []string{"curves", "pdf"} {
 		if on, err := cmd.Flags().GetBool(name); err == nil && on {
 			w.Merge = append(w.Merge, "--"+name)
@@ -133,12 +139,16 @@ func (s *submitFlags) work(cmd *cobra.Command, f *gridFlags, st experiment.Stand
 }
 
 // run hands the missing runs of a plan to an engine.
-func (s *submitFlags) run(cmd *cobra.Command, lib library.Library, f *gridFlags, plan []train.Run) error {
-	out, err := filepath.Abs(f.out)
+func (s *submitFlags) run(cmd *cobra.Command, lib library.Library, f *gridFlags, plan []train.Run, refresh func(context.Context) error) error {
+	dir, err := filepath.Abs(f.dir)
 	if err != nil {
 		return err
 	}
-	st, err := experiment.Stand(lib, plan, out, s.shards)
+	out := dir
+	if isURL(f.out) {
+		out = f.out
+	}
+	st, err := experiment.Stand(lib, plan, dir, s.shards)
 	if err != nil {
 		return err
 	}
@@ -157,10 +167,10 @@ func (s *submitFlags) run(cmd *cobra.Command, lib library.Library, f *gridFlags,
 		}
 		return err
 	}
-	return s.slurm(cmd.Context(), cmd.ErrOrStderr(), cmd.OutOrStdout(), w, lib, plan, st, out)
+	return s.slurm(cmd.Context(), cmd.ErrOrStderr(), cmd.OutOrStdout(), w, lib, plan, st, dir, refresh)
 }
 
-func (s *submitFlags) slurm(ctx context.Context, stderr, stdout io.Writer, w engine.Work, lib library.Library, plan []train.Run, st experiment.Standing, out string) error {
+func (s *submitFlags) slurm(ctx context.Context, stderr, stdout io.Writer, w engine.Work, lib library.Library, plan []train.Run, st experiment.Standing, out string, refresh func(context.Context) error) error {
 	if _, _, err := w.SlurmScripts(); err != nil { // before anything is done
 		return err
 	}
@@ -182,6 +192,9 @@ func (s *submitFlags) slurm(ctx context.Context, stderr, stdout io.Writer, w eng
 	for {
 		queue, err := s.queue(ctx, w)
 		if err != nil {
+			return err
+		}
+		if err := refresh(ctx); err != nil {
 			return err
 		}
 		if st, err = experiment.Stand(lib, plan, out, st.Shards); err != nil {
@@ -294,7 +307,10 @@ func progressOf(st experiment.Standing, plan []train.Run, queue []engine.SlurmTa
 }
 
 func (s *submitFlags) kubernetes(cmd *cobra.Command, f *gridFlags, st experiment.Standing, out string) error {
-	w, err := s.work(cmd, f, st, engine.KubernetesOut+"/"+filepath.Base(out))
+	if !isURL(out) {
+		out = engine.KubernetesOut + "/" + filepath.Base(out)
+	}
+	w, err := s.work(cmd, f, st, out)
 	if err != nil {
 		return err
 	}

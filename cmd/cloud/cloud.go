@@ -1,4 +1,4 @@
-// Package cloud reads logs from object storage, by gocloud.dev/blob. It is a module of its own, so that who reads
+// Package cloud has logs and the folders of runs in object storage, by gocloud.dev/blob. It is a module of its own, so that who reads
 // local files needs none of what it needs. A main of a few lines reads from one more kind of store by one import:
 //
 //	import (
@@ -40,7 +40,7 @@ func Open(ctx context.Context, url string) (logs.Bucket, error) {
 }
 
 // Bucket is a bucket of gocloud.dev, which it closes.
-func Bucket(b *blob.Bucket) logs.Bucket { return bucket{b} }
+func Bucket(b *blob.Bucket) logs.WritableBucket { return bucket{b} }
 
 type bucket struct{ *blob.Bucket }
 
@@ -65,6 +65,10 @@ func (b bucket) Read(ctx context.Context, key string) (io.ReadCloser, error) {
 		return nil, found(err)
 	}
 	return r, nil
+}
+
+func (b bucket) Write(ctx context.Context, key string, text []byte) error {
+	return b.WriteAll(ctx, key, text, nil)
 }
 
 // found says of an error that there is no such object, if that is what it says.

@@ -121,37 +121,9 @@ func TestS3(t *testing.T) {
 	if os.Getenv("OPL_LONG") == "" {
 		t.Skip("OPL_LONG is not set")
 	}
-	server, err := exec.LookPath("versitygw")
-	if err != nil {
-		t.Fatal("versitygw is not in the path: go install github.com/versity/versitygw/cmd/versitygw@latest")
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
 	whole, dir := cut(t, 20000, 1000)
-	gateway := exec.Command(server, "--access", "access", "--secret", "secret-of-tests", "--port", address, "posix", filepath.Dir(dir))
-	if err := gateway.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = gateway.Process.Kill(); _ = gateway.Wait() })
-	t.Setenv("AWS_ACCESS_KEY_ID", "access")
-	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret-of-tests")
+	query := gateway(t, filepath.Dir(dir))
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	for i := 0; ; i++ {
-		if r, err := http.Get("http://" + address); err == nil {
-			_ = r.Body.Close()
-			break
-		} else if i == 100 {
-			t.Fatal(err)
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-	query := "?region=us-east-1&use_path_style=true&response_checksum_validation=when_required&endpoint=http://" + address
 	for _, command := range [][]string{{"inspect"}, {"evaluate", "--target", "uniform"}} {
 		_, want, stderr := opl(t, nil, append(command, whole)...)
 		for range 2 { // by the caches then
@@ -183,4 +155,38 @@ func (v vanishing) List(ctx context.Context, prefix string, each func(logs.Objec
 	err := v.Bucket.List(ctx, prefix, each)
 	_ = os.Remove(v.path)
 	return err
+}
+
+// gateway serves the folders of a folder as buckets by S3, and returns the query of their URLs.
+func gateway(t *testing.T, dir string) string {
+	t.Helper()
+	path, err := exec.LookPath("versitygw")
+	if err != nil {
+		t.Fatal("versitygw is not in the path: go install github.com/versity/versitygw/cmd/versitygw@latest")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	server := exec.Command(path, "--access", "access", "--secret", "secret-of-tests", "--port", address, "posix", dir)
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Process.Kill(); _ = server.Wait() })
+	t.Setenv("AWS_ACCESS_KEY_ID", "access")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret-of-tests")
+	for i := 0; ; i++ {
+		if r, err := http.Get("http://" + address); err == nil {
+			_ = r.Body.Close()
+			break
+		} else if i == 100 {
+			t.Fatal(err)
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return "?region=us-east-1&use_path_style=true&response_checksum_validation=when_required&endpoint=http://" + address
 }

@@ -21,6 +21,7 @@ type Work struct {
 	Merge   []string
 	Of      int      // parts
 	Options []Option // the engine's own
+	Remote  bool     // what they write goes to a URL, not to a folder that all see
 	Folder  string   // that the commands are run in
 	Logs    string   // folder of what they print
 }

@@ -23,7 +23,7 @@ type object = map[string]any
 
 // Kubernetes is the manifest of an Indexed Job of the parts, and that of a Job for the merge, to be applied once the
 // first is complete. grid, if not empty, becomes a file of this name in KubernetesGrid. The claim is a
-// PersistentVolumeClaim that all pods write to (ReadWriteMany). A part is tried again on its own.
+// PersistentVolumeClaim that all pods write to (ReadWriteMany), which remote work needs not. A part is tried again on its own.
 func (w Work) Kubernetes(gridName string, grid []byte) (parts, merge []byte, err error) {
 	given := map[string]string{"retries": "6", "command": w.Part[0]}
 	var paths []Option
@@ -38,7 +38,7 @@ func (w Work) Kubernetes(gridName string, grid []byte) (parts, merge []byte, err
 		}
 	}
 	for _, key := range []string{"image", "claim"} {
-		if given[key] == "" {
+		if given[key] == "" && (key == "image" || !w.Remote) {
 			return nil, nil, fmt.Errorf("setting engine: Kubernetes wants %s=..., %s", key, map[string]string{
 				"image": "an image that has opl and the data sets", "claim": "a PersistentVolumeClaim that all pods can write to"}[key])
 		}
@@ -57,13 +57,20 @@ func (w Work) Kubernetes(gridName string, grid []byte) (parts, merge []byte, err
 		for i := range args {
 			args[i] = strings.ReplaceAll(strings.ReplaceAll(args[i], "$", "$$"), Index, "$(JOB_COMPLETION_INDEX)")
 		}
-		mounts := []object{{"name": "out", "mountPath": KubernetesOut}}
-		volumes := []object{{"name": "out", "persistentVolumeClaim": object{"claimName": given["claim"]}}}
+		var mounts, volumes []object
+		if given["claim"] != "" {
+			mounts = []object{{"name": "out", "mountPath": KubernetesOut}}
+			volumes = []object{{"name": "out", "persistentVolumeClaim": object{"claimName": given["claim"]}}}
+		}
 		if grid != nil {
 			mounts = append(mounts, object{"name": "grid", "mountPath": KubernetesGrid})
 			volumes = append(volumes, object{"name": "grid", "configMap": object{"name": w.Name}})
 		}
-		container := object{"name": "opl", "image": given["image"], "command": []string{given["command"]}, "args": args, "volumeMounts": mounts}
+		container := object{"name": "opl", "image": given["image"], "command": []string{given["command"]}, "args": args}
+		pod := object{"restartPolicy": "Never", "containers": []object{container}}
+		if mounts != nil {
+			container["volumeMounts"], pod["volumes"] = mounts, volumes
+		}
 		resources := object{}
 		for _, key := range []string{"cpu", "memory"} {
 			if given[key] != "" {
@@ -73,7 +80,7 @@ func (w Work) Kubernetes(gridName string, grid []byte) (parts, merge []byte, err
 		if len(resources) > 0 {
 			container["resources"] = object{"requests": resources, "limits": resources}
 		}
-		spec["template"] = object{"spec": object{"restartPolicy": "Never", "containers": []object{container}, "volumes": volumes}}
+		spec["template"] = object{"spec": pod}
 		if given["deadline"] != "" {
 			spec["activeDeadlineSeconds"] = numbers["deadline"]
 		}

@@ -363,10 +363,10 @@ type Standing struct {
 	Merged bool  // all are in the folder itself
 }
 
-// ShardFolder is that of a shard below the folder of the results; so is index of an engine that counts in its
+// ShardFolder is that of a shard below the folder, or URL, of the results; so is index of an engine that counts in its
 // own way.
 func ShardFolder(out string, number any, of int) string {
-	return filepath.Join(out, "shards", fmt.Sprintf("%v-of-%d", number, of))
+	return Join(out, "shards", fmt.Sprintf("%v-of-%d", number, of))
 }
 
 // Stand says how far a plan is, whose results are to be in the folder out. It is cut into n shards, or, if n is 0, into

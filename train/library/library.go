@@ -30,7 +30,7 @@ type Library struct {
 	Estimators []ope.Estimator // of evaluate; weights of other names are estimators too
 	// Representations are what policies can be linear in, beside the context itself.
 	Representations []Representation
-	// Bucket opens the bucket of a URL such as s3://name?region=x, in which files of logs are; nil: they are local.
+	// Bucket opens the bucket of a URL such as s3://name?region=x, in which logs and folders of runs are; nil: they are local.
 	Bucket func(ctx context.Context, url string) (logs.Bucket, error)
 }
 

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/cespare/xxhash/v2"
 )
 
 // Bucket is a store of files by their keys, as object storage has them.
@@ -22,6 +24,13 @@ type Bucket interface {
 	// Read opens an object. That there is none is fs.ErrNotExist.
 	Read(ctx context.Context, key string) (io.ReadCloser, error)
 	Close() error
+}
+
+// WritableBucket is a bucket that can be written to, as run folders want.
+type WritableBucket interface {
+	Bucket
+	// Write puts an object in the place of the one of its key, whole or not at all.
+	Write(ctx context.Context, key string, text []byte) error
 }
 
 // Object is a file in a bucket.
@@ -46,11 +55,13 @@ type file struct {
 // folders in it, whose names say that they are logs (all, if the options say the format); of a pattern, such as
 // logs/dt=2026-11-*/*.parquet, what it fits, folders included, where ** is any number of folders; of a URL the same within a
 // bucket that o.Bucket opens. Names that begin with . or _ are passed over, if the pattern does not begin so. They are in the order of
-// their names, byte by byte. A file of the name of a pattern is that file.
+// their names, byte by byte. A file of the name of a pattern is that file. Of n shards, each has about an n-th of the files, which follow
+// one another.
 type Files struct {
 	list    []*file
 	Passed  int // files of other endings, which were passed over
 	buckets []Bucket
+	hash    string // of all names and sizes, if these are a share
 }
 
 // Find lists the files of arguments, one after the other, see [Files]. None, or one twice, is an error. The buckets
@@ -101,7 +112,33 @@ func Find(ctx context.Context, args []string, o Options) (_ *Files, err error) {
 			alike[size] = append(alike[size], i)
 		}
 	}
-	return f, nil
+	return f, f.share(o.Share)
+}
+
+// share keeps the files of a shard.
+func (f *Files) share(s Shard) error {
+	if s.Of == 0 {
+		return nil
+	}
+	n := len(f.list)
+	if n < s.Of {
+		return fmt.Errorf("shard %s: there are only %d files: cut them into fewer shards", s, n)
+	}
+	h := xxhash.New()
+	for _, g := range f.list {
+		size := g.object.Size
+		if g.bucket == nil {
+			info, err := os.Stat(g.name)
+			if err != nil {
+				return err
+			}
+			size = info.Size()
+		}
+		fmt.Fprintf(h, "%s %d\n", path.Base(filepath.ToSlash(g.name)), size)
+	}
+	f.hash = fmt.Sprintf("%d files %016x", n, h.Sum64())
+	f.list = f.list[(s.Number-1)*n/s.Of : s.Number*n/s.Of]
+	return nil
 }
 
 // id is the URL, or the path from the root.
@@ -278,17 +315,23 @@ func (f *Files) folder(dir string, known func(string) bool) error {
 	})
 }
 
-// remote adds what is at a URL.
-func (f *Files) remote(ctx context.Context, arg string, open func(context.Context, string) (Bucket, error), known func(string) bool) error {
-	scheme, rest, _ := strings.Cut(arg, "://")
-	if open == nil {
-		return fmt.Errorf("%s: this program reads local files alone: one that reads %s:// is made as docs/logs.md says", arg, scheme)
-	}
-	rest, query, _ := strings.Cut(rest, "?")
-	host, key, _ := strings.Cut(rest, "/")
-	at := scheme + "://" + host
+// SplitURL cuts scheme://host/key?query behind the host and before the question mark.
+func SplitURL(url string) (at, key, query string) {
+	scheme, rest, _ := strings.Cut(url, "://")
+	rest, query, _ = strings.Cut(rest, "?")
 	if query != "" {
 		query = "?" + query
+	}
+	host, key, _ := strings.Cut(rest, "/")
+	return scheme + "://" + host, key, query
+}
+
+// remote adds what is at a URL.
+func (f *Files) remote(ctx context.Context, arg string, open func(context.Context, string) (Bucket, error), known func(string) bool) error {
+	at, key, query := SplitURL(arg)
+	if open == nil {
+		scheme, _, _ := strings.Cut(arg, "://")
+		return fmt.Errorf("%s: this program reads local files alone: one that reads %s:// is made as docs/logs.md says", arg, scheme)
 	}
 	b, err := open(ctx, at+query)
 	if err != nil {

@@ -18,8 +18,9 @@ import (
 // standard errors quadratic forms of ΣGGᵀ.
 type Part struct {
 	Shard   logs.Shard   `json:"shard"`
-	Of      string       `json:"of"`    // what all parts must share: the log's hash, the options, and what the caller adds
-	Whole   int          `json:"whole"` // rows of all shards
+	Of      string       `json:"of"`                 // what all parts must share: the log's hash, the options, and what the caller adds
+	ByFiles bool         `json:"by_files,omitempty"` // the shard has read its own files alone
+	Whole   int          `json:"whole"`              // rows of all shards; by files, its own
 	Rows    int          `json:"rows"`
 	Groups  int          `json:"groups"`
 	Delta   float64      `json:"delta"`
@@ -75,6 +76,11 @@ func indivisible(e Estimator) string {
 // Mean or a Ratio of their Data, or some of these by Plus; others are errors. Those that are ByLogger, Teach, or choose a
 // hyperparameter by more than the number of rows are left out, and named in Missing. Intervals are normal. Nothing is
 // guaranteed by parts. of is what else parts must share, such as what the targets are.
+//
+// Of a log that is the shard's share of files ([logs.Options.Share]) the part is of all its rows. No shard knows what stands in the
+// others' files, so that what is learned or counted in all rows is left out, too: a model that is not given, hyperparameters that are not,
+// estimators that are Marginal. The actions and the range of rewards must be the same in all shards. A row that comes twice, or a
+// group, in files of two shards counts as two; an action that a shard's files never took is uncovered there.
 func EvaluatePart(log *logs.Log, targets []Target, o Options, shard logs.Shard, of string) (Part, error) {
 	if err := o.check(targets); err != nil {
 		return Part{}, err
@@ -96,8 +102,19 @@ func EvaluatePart(log *logs.Log, targets []Target, o Options, shard logs.Shard, 
 	}
 	var missing []string
 	o.Estimators = make([]Estimator, 0, len(asked))
+	byFiles := log.Files != ""
 	for _, e := range asked {
-		if why := indivisible(e); why != "" {
+		why := indivisible(e)
+		switch {
+		case why != "" || !byFiles:
+		case e.Hyper != nil && e.Hyper.Default(&Data{N: 1, Delta: o.Delta}) != e.Hyper.Default(&Data{N: 1 << 40, Delta: o.Delta}):
+			why = fmt.Sprintf("in shards by files, no shard knows the number of all rows, by which its hyperparameter is chosen: give one, by %s=NUMBER", e.Name)
+		case e.Model && o.Model == nil:
+			why = "in shards by files, no shard has the rows that r̂ is learned from: give a policy file that holds one, by setting reward-model"
+		case e.Marginal:
+			why = "in shards by files, no shard has the rows that actions are put together by"
+		}
+		if why != "" {
 			missing = append(missing, e.Name+": "+why)
 		} else {
 			o.Estimators = append(o.Estimators, e)
@@ -120,7 +137,12 @@ func EvaluatePart(log *logs.Log, targets []Target, o Options, shard logs.Shard, 
 	if slices.ContainsFunc(chosen, func(e Estimator) bool { return e.Marginal }) && whole.of == nil {
 		whole.of = map[int][]int32{}
 	}
-	out := Part{Shard: shard, Of: strings.Join([]string{log.Hash(), fmt.Sprint(o.Delta, o.HalfWidth, o.Seed), of}, " "), Whole: log.Len(), Delta: o.Delta, Missing: missing, Notes: o.Notes}
+	known, all := log.Hash(), log.Len() // all: rows by which the largest weights are chosen
+	if byFiles {
+		low, high := log.RewardRange()
+		known, all = fmt.Sprint(log.Files, low, high, len(log.Actions), strings.Join(log.Actions, "\x00")), log.Len()*shard.Of
+	}
+	out := Part{Shard: shard, ByFiles: byFiles, Of: strings.Join([]string{known, fmt.Sprint(o.Delta, o.HalfWidth, o.Seed), of}, " "), Whole: log.Len(), Delta: o.Delta, Missing: missing, Notes: o.Notes}
 	out.RewardMin, out.RewardMax = log.RewardRange()
 	out.Half = o.HalfWidth / (out.RewardMax - out.RewardMin)
 	var rows []int
@@ -129,7 +151,7 @@ func EvaluatePart(log *logs.Log, targets []Target, o Options, shard logs.Shard, 
 		if log.Group != nil && log.Group[i] >= 0 {
 			unit = int(log.Group[i])
 		}
-		if shard.Has(unit) {
+		if byFiles || shard.Has(unit) {
 			rows = append(rows, i)
 		}
 	}
@@ -161,7 +183,7 @@ func EvaluatePart(log *logs.Log, targets []Target, o Options, shard logs.Shard, 
 			return out, fmt.Errorf("ope: target %s has %d probabilities for %d rows", target.Name, len(target.Logged), log.Len())
 		}
 		target = target.of(rows)
-		d, spread, err := t.policy(target, log.Len())
+		d, spread, err := t.policy(target, all)
 		if err == nil && models {
 			err = t.predict(d, target, model)
 		}
@@ -278,7 +300,7 @@ func Combine(parts []Part) (Result, error) {
 		if p.Shard.Number < 1 || p.Shard.Number > p.Shard.Of || len(p.Square) != len(p.Sum)*(len(p.Sum)+1)/2 {
 			return none, fmt.Errorf("part %d of an evaluation is none", i+1)
 		}
-		if p.Shard.Of != first.Shard.Of || p.Of != first.Of || p.Whole != first.Whole || p.Delta != first.Delta {
+		if p.Shard.Of != first.Shard.Of || p.Of != first.Of || p.ByFiles != first.ByFiles || !p.ByFiles && p.Whole != first.Whole || p.Delta != first.Delta {
 			return none, fmt.Errorf("shards %s and %s are of different targets, logs or options, or of another number of shards: merge those of one command", first.Shard, p.Shard)
 		}
 		at := &all[p.Shard.Number-1]
@@ -290,7 +312,15 @@ func Combine(parts []Part) (Result, error) {
 	var lost []string
 	var sum *Part
 	var s, square []kernel.Sum
-	rows, groups := 0, 0
+	rows, groups, whole := 0, 0, first.Whole
+	if first.ByFiles {
+		whole = 0
+		for _, p := range all {
+			if p != nil {
+				whole += p.Whole
+			}
+		}
+	}
 	for i, p := range all {
 		switch {
 		case p == nil:
@@ -300,13 +330,18 @@ func Combine(parts []Part) (Result, error) {
 			continue
 		case sum == nil:
 			q := *p
-			sum, q.Targets = &q, slices.Clone(p.Targets)
+			sum, q.Targets, q.Notes = &q, slices.Clone(p.Targets), slices.Clone(p.Notes)
 			s, square = make([]kernel.Sum, len(p.Sum)), make([]kernel.Sum, len(p.Square))
 		case len(p.Sum) != len(sum.Sum) || len(p.Targets) != len(sum.Targets):
 			return none, fmt.Errorf("shards %s and %s have other estimates", sum.Shard, p.Shard)
 		default:
 			for j, t := range p.Targets {
-				sum.Targets[j].Spread.add(t.Spread, first.Whole)
+				sum.Targets[j].Spread.add(t.Spread, whole)
+			}
+			for _, n := range p.Notes {
+				if !slices.Contains(sum.Notes, n) {
+					sum.Notes = append(sum.Notes, n)
+				}
 			}
 		}
 		rows, groups = rows+p.Rows, groups+p.Groups
@@ -320,8 +355,16 @@ func Combine(parts []Part) (Result, error) {
 	switch {
 	case lost != nil:
 		return none, fmt.Errorf("%s missing: run these shards", strings.Join(lost, ", ")+map[bool]string{true: " is", false: " are"}[len(lost) == 1])
-	case sum == nil || rows != first.Whole:
-		return none, fmt.Errorf("the shards have %d rows together, not %d: their logs differ", rows, first.Whole)
+	case sum == nil || rows != whole:
+		return none, fmt.Errorf("the shards have %d rows together, not %d: their logs differ", rows, whole)
+	}
+	for j := range sum.Targets { // that have more than are the largest of all
+		if s := &sum.Targets[j].Spread; first.ByFiles {
+			s.Top = top(s.Top, whole)
+		}
+	}
+	if first.ByFiles {
+		sum.Notes = append(sum.Notes, "shards have read their own files alone: rows that come twice, and groups, in files of two shards are counted twice")
 	}
 	m := moments{values(s), values(square), float64(groups), distuv.UnitNormal.Quantile(1 - first.Delta/2)}
 	if err := m.check(sum.Targets); err != nil {
