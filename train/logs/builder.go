@@ -12,6 +12,7 @@ import (
 	"hash/maphash"
 	"io"
 	"math"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,6 +20,8 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"opl/policies/wholefile"
 )
 
 const (
@@ -139,6 +142,12 @@ type builder struct {
 	hash       *xxhash.Digest
 	scratch    []byte
 
+	cache   *wholefile.File // that is written; nil: none is
+	caches  []string        // where else it could be
+	own     *os.File        // the cache, or a temporary file of the same
+	sum     blockSum        // of what is in it
+	abandon func() error    // of own; nil: it is in use
+
 	acts, costs, ps, props, weights, times, group, logger, rowIDs, contextHash, rows, badRows spill
 	optionFirst, optionCount, optionAt, optionActs, optionItems, itemActs                     spill
 	decisionIDs                                                                               texts
@@ -206,14 +215,6 @@ func (s *spill) open(dir string) (err error) {
 		s.w = bufio.NewWriterSize(s.file, 1<<16)
 	}
 	return err
-}
-
-// behind has the column, if it is in a file, written by a goroutine.
-func (s *spill) behind() {
-	if s.file.File != nil {
-		s.later = newBehind(s.file)
-		s.w = bufio.NewWriterSize(s.later, behindBytes)
-	}
 }
 
 // flush writes what is left.
@@ -292,20 +293,23 @@ func newBuilder(path, dir string, o *Options, m *memory) (*builder, error) {
 		return nil, fmt.Errorf("%s: setting reward-min %v is not below setting reward-max %v", path, b.lo, b.hi)
 	}
 	for _, s := range b.spills() {
-		if err := s.open(dir); err != nil {
+		in := dir
+		if s == &b.contexts.values { // see begins
+			in = ""
+		}
+		if err := s.open(in); err != nil {
 			return nil, errors.Join(err, b.close())
 		}
 	}
-	b.contexts.values.behind() // most of what is written
 	return b, nil
 }
 
 // spills are the columns that a cache has, in its order, and the bad rows.
 func (b *builder) spills() []*spill {
-	own := []*spill{&b.acts, &b.costs, &b.ps, &b.props, &b.weights, &b.times, &b.group, &b.logger, &b.rowIDs, &b.contextHash, &b.rows,
+	own := []*spill{&b.contexts.values, &b.acts, &b.costs, &b.ps, &b.props, &b.weights, &b.times, &b.group, &b.logger, &b.rowIDs, &b.contextHash, &b.rows,
 		&b.decisionIDs.ends, &b.decisionIDs.text, &b.groups.ends, &b.groups.text, &b.policies.ends, &b.policies.text}
 	own = append(own, &b.optionFirst, &b.optionCount, &b.optionAt, &b.optionActs, &b.optionItems, &b.itemActs)
-	return append(slices.Concat(own, b.contexts.spills(), b.items.spills()), &b.badRows)
+	return append(slices.Concat(own, b.contexts.spills()[1:], b.items.spills()), &b.badRows)
 }
 
 func (b *builder) close() error {
@@ -317,6 +321,9 @@ func (b *builder) close() error {
 		if s.file.File != nil {
 			err = errors.Join(err, s.file.Close())
 		}
+	}
+	if b.abandon != nil {
+		err = errors.Join(err, b.abandon())
 	}
 	return err
 }
