@@ -1,7 +1,6 @@
 package logs
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -200,35 +199,53 @@ func (s *set) number(text []byte) int32 {
 
 // spill is a column in a temporary file, or in memory if it has none.
 type spill struct {
-	file   tempFile
-	memory bytes.Buffer
-	w      *bufio.Writer
-	later  *behind // of a file that is written while rows are read; nil: it is written at once
-	size   int64
+	file  tempFile
+	buf   []byte  // all of it in memory, or what is not written yet
+	most  int     // bytes of buf
+	later *behind // of a file that is written while rows are read; nil: it is written at once
+	size  int64
+	err   error // of writing
 }
 
 // open begins a column in a folder, or in memory if that is "".
 func (s *spill) open(dir string) (err error) {
-	if dir == "" {
-		s.w = bufio.NewWriter(&s.memory)
-	} else if s.file, err = temporary(dir); err == nil {
-		s.w = bufio.NewWriterSize(s.file, 1<<16)
+	if s.most = math.MaxInt; dir != "" {
+		s.most = 1 << 16
+		s.file, err = temporary(dir)
 	}
 	return err
 }
 
 // flush writes what is left.
 func (s *spill) flush() error {
-	err := s.w.Flush()
-	if s.later != nil {
-		err = errors.Join(err, s.later.end())
+	if s.file.File != nil || s.later != nil {
+		s.drain()
 	}
-	return err
+	if s.later != nil {
+		s.err = cmp.Or(s.err, s.later.end())
+	}
+	return s.err
+}
+
+// drain writes the buffer.
+func (s *spill) drain() {
+	switch {
+	case len(s.buf) == 0:
+	case s.later != nil:
+		s.buf = s.later.hand(s.buf)
+	case s.err == nil:
+		_, s.err = s.file.Write(s.buf)
+		fallthrough
+	default:
+		s.buf = s.buf[:0]
+	}
 }
 
 func (s *spill) bytes(b []byte) {
 	s.size += int64(len(b))
-	s.w.Write(b) // an error stays until Flush
+	if s.buf = append(s.buf, b...); len(s.buf) >= s.most {
+		s.drain() // an error stays until flush
+	}
 }
 
 // resize makes a column of size bytes, zeros where there was nothing.
@@ -236,13 +253,13 @@ func (s *spill) resize(size int64) error {
 	if s.size = size; s.file.File != nil {
 		return s.file.Truncate(size)
 	}
-	_, err := s.memory.Write(make([]byte, int(size)-s.memory.Len()))
-	return err
+	s.buf = append(s.buf, make([]byte, int(size)-len(s.buf))...)
+	return nil
 }
 
 // copyTo writes the column to w.
 func (s *spill) copyTo(w io.Writer) error {
-	var from io.Reader = bytes.NewReader(s.memory.Bytes())
+	var from io.Reader = bytes.NewReader(s.buf)
 	if s.file.File != nil {
 		from = io.NewSectionReader(s.file, 0, s.size)
 	}
@@ -256,7 +273,7 @@ func (s *spill) copyTo(w io.Writer) error {
 // mapped is the column as bytes that can be changed in place, until the function is called.
 func (s *spill) mapped() ([]byte, func() error, error) {
 	if s.file.File == nil {
-		return s.memory.Bytes(), func() error { return nil }, nil
+		return s.buf, func() error { return nil }, nil
 	}
 	return mapFile(s.file.File, int(s.size), true)
 }

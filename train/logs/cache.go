@@ -255,7 +255,7 @@ func (p *plan) build(ctx context.Context, path, dir string, caches []string, mod
 			if o.BadRows == "" {
 				return nil
 			}
-			if err := b.badRows.w.Flush(); err != nil {
+			if err := b.badRows.flush(); err != nil {
 				return err
 			}
 			return wholefile.Write(o.BadRows, mode, func(f *os.File) error { return b.badRows.copyTo(f) })

@@ -101,8 +101,7 @@ func (b *builder) begins(paths []string, dir string, mode fs.FileMode) (err erro
 		return err
 	}
 	s := &b.contexts.values
-	s.later = newBehind(io.MultiWriter(b.own, &b.sum))
-	s.w = bufio.NewWriterSize(s.later, behindBytes)
+	s.most, s.later = behindBytes, newBehind(io.MultiWriter(b.own, &b.sum))
 	return nil
 }
 
