@@ -21,7 +21,7 @@ var readers = min(runtime.GOMAXPROCS(0), 8)
 var readAfter = 64
 
 const (
-	blockValues = 1 << 17 // numbers of a block
+	blockValues = 1 << 15 // numbers of a block
 	blockBytes  = 1 << 18 // of a block of text
 )
 

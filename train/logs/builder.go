@@ -197,8 +197,9 @@ func (s *set) number(text []byte) int32 {
 	return i
 }
 
-// spill is a column in a temporary file, or in memory if it has none.
+// spill is a column in a temporary file once it is long, and in memory before, or always if it has no folder.
 type spill struct {
+	dir   string
 	file  tempFile
 	buf   []byte  // all of it in memory, or what is not written yet
 	most  int     // bytes of buf
@@ -207,13 +208,15 @@ type spill struct {
 	err   error // of writing
 }
 
+// spillBytes is how much of a column is in memory.
+const spillBytes = 1 << 16
+
 // open begins a column in a folder, or in memory if that is "".
-func (s *spill) open(dir string) (err error) {
-	if s.most = math.MaxInt; dir != "" {
-		s.most = 1 << 16
-		s.file, err = temporary(dir)
+func (s *spill) open(dir string) {
+	s.dir, s.most = dir, math.MaxInt
+	if dir != "" {
+		s.most = spillBytes
 	}
-	return err
 }
 
 // flush writes what is left.
@@ -233,11 +236,18 @@ func (s *spill) drain() {
 	case len(s.buf) == 0:
 	case s.later != nil:
 		s.buf = s.later.hand(s.buf)
-	case s.err == nil:
-		_, s.err = s.file.Write(s.buf)
-		fallthrough
 	default:
+		if s.create(); s.err == nil {
+			_, s.err = s.file.Write(s.buf)
+		}
 		s.buf = s.buf[:0]
+	}
+}
+
+// create makes the file, if there is none.
+func (s *spill) create() {
+	if s.file.File == nil && s.err == nil {
+		s.file, s.err = temporary(s.dir)
 	}
 }
 
@@ -250,7 +260,14 @@ func (s *spill) bytes(b []byte) {
 
 // resize makes a column of size bytes, zeros where there was nothing.
 func (s *spill) resize(size int64) error {
-	if s.size = size; s.file.File != nil {
+	if s.size = size; size >= int64(s.most) {
+		s.create()
+		s.drain()
+	}
+	if s.err != nil {
+		return s.err
+	}
+	if s.file.File != nil {
 		return s.file.Truncate(size)
 	}
 	s.buf = append(s.buf, make([]byte, int(size)-len(s.buf))...)
@@ -314,9 +331,7 @@ func newBuilder(path, dir string, o *Options, m *memory) (*builder, error) {
 		if s == &b.contexts.values { // see begins
 			in = ""
 		}
-		if err := s.open(in); err != nil {
-			return nil, errors.Join(err, b.close())
-		}
+		s.open(in)
 	}
 	return b, nil
 }
