@@ -56,8 +56,7 @@ func (f *File) Commit() error {
 	if err := f.Sync(); err != nil {
 		return errors.Join(err, f.Abort())
 	}
-	err := f.name()
-	if err != nil {
+	if err := f.Place(); err != nil {
 		return errors.Join(err, f.Abort())
 	}
 	if err := f.Close(); err != nil {
@@ -66,8 +65,9 @@ func (f *File) Commit() error {
 	return SyncFolder(filepath.Dir(f.path))
 }
 
-// name is the step at which a file is there or not.
-func (f *File) name() error {
+// Place gives the file its name, in place of what has it, without waiting for the disk: for what is checked when it
+// is read. The file stays open, after an error, too, and has no name then.
+func (f *File) Place() error {
 	if f.named {
 		return os.Rename(f.Name(), f.path)
 	}

@@ -158,7 +158,15 @@ func (b *bets) run() (e [2]float64) {
 	if b.Sets() || b.Choices != nil && b.k > manyActions {
 		b.choices()
 	} else {
-		b.guesses = [2]guess{b.learn(0), b.learn(1)}
+		if b.x != nil { // which both would write to
+			b.guesses = [2]guess{b.learn(0), b.learn(1)}
+		} else {
+			var both sync.WaitGroup
+			for h := range b.guesses {
+				both.Go(func() { b.guesses[h] = b.learn(h) })
+			}
+			both.Wait()
+		}
 		b.play()
 	}
 	for g := range e {

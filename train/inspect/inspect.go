@@ -134,6 +134,7 @@ type log struct {
 	shared   filter    // of contexts that more than one row has
 	gamma    float64   // see Within
 	units    logs.Units
+	column   []float64 // room for mean
 	report   *Report
 }
 

@@ -1,6 +1,9 @@
 package inspect
 
-import "slices"
+import (
+	"math/bits"
+	"slices"
+)
 
 // few is how many keys are compared; more are sorted by their digits.
 const few = 512
@@ -30,15 +33,20 @@ func sortRows(rows []int, key []uint64) {
 	}
 }
 
-// byDigits sorts by keys, stably: by their bytes from the lowest (Knuth, TAOCP 3, algorithm 5.2.5R).
+// byDigits sorts by keys, stably: hashes by their first digits and then by comparing, other keys by their bytes from the lowest (Knuth, TAOCP 3,
+// algorithm 5.2.5R).
 func byDigits[T any](all []T, key func(T) uint64) {
+	to := make([]T, len(all))
+	if spread(all, to, key) {
+		return
+	}
 	var count [8][256]int
 	for _, v := range all {
 		for d, k := 0, key(v); d < 8; d, k = d+1, k>>8 {
 			count[d][k&255]++
 		}
 	}
-	from, to := all, make([]T, len(all))
+	from := all
 	for d := range 8 {
 		if slices.Contains(count[d][:], len(all)) { // all are alike
 			continue
@@ -57,6 +65,42 @@ func byDigits[T any](all []T, key func(T) uint64) {
 	if len(all) > 0 && &from[0] != &all[0] {
 		copy(all, from)
 	}
+}
+
+// spread sorts what has keys spread as evenly as those of hashes, with room for as many, and reports whether they are.
+func spread[T any](all, room []T, key func(T) uint64) bool {
+	digits := min(16, bits.Len(uint(len(all)))-3) // of which about 8 keys are alike
+	if digits < 1 {
+		return false
+	}
+	ends := make([]int32, 1<<digits)
+	for _, v := range all {
+		ends[key(v)>>(64-digits)]++
+	}
+	at, most := int32(0), int32(64+len(all)>>(digits-1))
+	for b, n := range ends {
+		if n > most {
+			return false
+		}
+		ends[b], at = at, at+n
+	}
+	for _, v := range all {
+		b := key(v) >> (64 - digits)
+		room[ends[b]] = v
+		ends[b]++
+	}
+	from := int32(0)
+	for _, end := range ends {
+		for i := from; i < end; i++ { // insertion, Knuth's 5.2.1S
+			v, j := room[i], i
+			for k := key(v); j > from && key(all[j-1]) > k; j-- {
+				all[j] = all[j-1]
+			}
+			all[j] = v
+		}
+		from = end
+	}
+	return true
 }
 
 // filter holds hashes; it may find one that it does not hold, in one of 16 cases at most. The zero value holds none.

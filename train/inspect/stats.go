@@ -3,6 +3,7 @@ package inspect
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"gonum.org/v1/gonum/stat/distuv"
@@ -16,16 +17,18 @@ type mean struct {
 }
 
 func (l *log) mean(s func(i int) float64) mean {
+	l.column = slices.Grow(l.column[:0], l.n)[:l.n]
 	var sum, total float64
-	for i := range l.n {
-		w := l.rowWeight(i)
-		sum += w * s(i)
+	for i := range l.column {
+		v, w := s(i), l.rowWeight(i)
+		l.column[i] = v
+		sum += w * v
 		total += w
 	}
 	m := mean{value: sum / total, n: l.n}
 	var two, three float64
-	for i := range l.n {
-		d := l.rowWeight(i) * (s(i) - m.value)
+	for i, v := range l.column {
+		d := l.rowWeight(i) * (v - m.value)
 		two += d * d
 		three += d * d * d
 	}

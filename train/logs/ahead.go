@@ -21,7 +21,7 @@ var readers = min(runtime.GOMAXPROCS(0), 8)
 var readAfter = 64
 
 const (
-	blockValues = 1 << 17 // numbers of a block
+	blockValues = 1 << 15 // numbers of a block
 	blockBytes  = 1 << 18 // of a block of text
 )
 
@@ -66,7 +66,10 @@ func (w *wide) row(b *builder, values []float64, sum sums) {
 		return
 	}
 	g := &b.contexts
-	g.ids, g.vals = append(g.ids[:0], w.ids...), append(g.vals[:0], values...)
+	if g.ids = append(g.ids[:0], w.ids...); !g.lent {
+		g.room = g.vals
+	}
+	g.vals, g.lent = values, true
 	g.sum, g.summed = sum, true
 	b.row.list = w.list
 }
@@ -100,13 +103,17 @@ func (w *wide) settle() {
 }
 
 // sum are the sums of the numbers of a row; even reports that all are there and finite.
-func (w *wide) sum(values []float64) (sum sums, even bool) {
+func (w *wide) sum(values []float64) (sums, bool) {
 	var none float64
+	var content, context uint64
+	names := w.hashes[:len(values)]
 	for j, v := range values {
 		none += v - v
-		sum.add(w.hashes[j], v)
+		bits := math.Float64bits(v)
+		content += mix(names[j] + mix(bits))
+		context += contextHash(names[j], bits)
 	}
-	return sum, none == 0
+	return sums{content, context}, none == 0
 }
 
 // each calls do for each i < n, in as many goroutines as there are readers.

@@ -1,7 +1,6 @@
 package logs
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -12,6 +11,7 @@ import (
 	"hash/maphash"
 	"io"
 	"math"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,6 +19,8 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"opl/policies/wholefile"
 )
 
 const (
@@ -74,7 +76,7 @@ const (
 	category
 )
 
-// builder makes columns of rows, checking them, in temporary files where they are long. One pass over a
+// builder makes columns of rows, checking them, in temporary files. One pass over a
 // file is one builder; what a pass learns for the next is in memory.
 type builder struct {
 	o      *Options
@@ -139,6 +141,12 @@ type builder struct {
 	hash       *xxhash.Digest
 	scratch    []byte
 
+	cache   *wholefile.File // that is written; nil: none is
+	caches  []string        // where else it could be
+	own     *os.File        // the cache, or a temporary file of the same
+	sum     blockSum        // of what is in it
+	abandon func() error    // of own; nil: it is in use
+
 	acts, costs, ps, props, weights, times, group, logger, rowIDs, contextHash, rows, badRows spill
 	optionFirst, optionCount, optionAt, optionActs, optionItems, itemActs                     spill
 	decisionIDs                                                                               texts
@@ -189,84 +197,86 @@ func (s *set) number(text []byte) int32 {
 	return i
 }
 
-// spill is a column in memory, or in a temporary file once it is longer than a buffer.
+// spill is a column in a temporary file once it is long, and in memory before, or always if it has no folder.
 type spill struct {
-	dir    string // where the file is to be; "": there is never one
-	file   tempFile
-	memory bytes.Buffer
-	w      *bufio.Writer
-	later  *behind // of a file that is written while rows are read; nil: it is written at once
-	size   int64
+	dir   string
+	file  tempFile
+	buf   []byte  // all of it in memory, or what is not written yet
+	most  int     // bytes of buf
+	later *behind // of a file that is written while rows are read; nil: it is written at once
+	size  int64
+	err   error // of writing
 }
 
-const spillBuffer = 1 << 16
+// spillBytes is how much of a column is in memory.
+const spillBytes = 1 << 16
 
-// open begins a column, whose file is to be in a folder; "": it has none.
+// open begins a column in a folder, or in memory if that is "".
 func (s *spill) open(dir string) {
-	if s.dir, s.w = dir, bufio.NewWriter(s); dir != "" {
-		s.w = bufio.NewWriterSize(s, spillBuffer)
-	}
-}
-
-// room has the column in a file if so many bytes are too many for memory.
-func (s *spill) room(bytes int64) (err error) {
-	if s.dir == "" || s.file.File != nil || bytes < spillBuffer {
-		return nil
-	}
-	if s.file, err = temporary(s.dir); err == nil {
-		_, err = s.memory.WriteTo(s.file)
-	}
-	return err
-}
-
-// Write takes full buffers, and what is left of one in the end.
-func (s *spill) Write(b []byte) (int, error) {
-	if err := s.room(int64(s.memory.Len() + len(b))); err != nil {
-		return 0, err
-	}
-	if s.file.File != nil {
-		return s.file.Write(b)
-	}
-	return s.memory.Write(b)
-}
-
-// behind has the column, if it may be in a file, written by a goroutine.
-func (s *spill) behind() {
-	if s.dir != "" {
-		s.later = newBehind(s)
-		s.w = bufio.NewWriterSize(s.later, behindBytes)
+	s.dir, s.most = dir, math.MaxInt
+	if dir != "" {
+		s.most = spillBytes
 	}
 }
 
 // flush writes what is left.
 func (s *spill) flush() error {
-	err := s.w.Flush()
-	if s.later != nil {
-		err = errors.Join(err, s.later.end())
+	if s.file.File != nil || s.later != nil {
+		s.drain()
 	}
-	return err
+	if s.later != nil {
+		s.err = cmp.Or(s.err, s.later.end())
+	}
+	return s.err
+}
+
+// drain writes the buffer.
+func (s *spill) drain() {
+	switch {
+	case len(s.buf) == 0:
+	case s.later != nil:
+		s.buf = s.later.hand(s.buf)
+	default:
+		if s.create(); s.err == nil {
+			_, s.err = s.file.Write(s.buf)
+		}
+		s.buf = s.buf[:0]
+	}
+}
+
+// create makes the file, if there is none.
+func (s *spill) create() {
+	if s.file.File == nil && s.err == nil {
+		s.file, s.err = temporary(s.dir)
+	}
 }
 
 func (s *spill) bytes(b []byte) {
 	s.size += int64(len(b))
-	s.w.Write(b) // an error stays until Flush
+	if s.buf = append(s.buf, b...); len(s.buf) >= s.most {
+		s.drain() // an error stays until flush
+	}
 }
 
 // resize makes a column of size bytes, zeros where there was nothing.
 func (s *spill) resize(size int64) error {
-	if err := s.room(size); err != nil {
-		return err
+	if s.size = size; size >= int64(s.most) {
+		s.create()
+		s.drain()
 	}
-	if s.size = size; s.file.File != nil {
+	if s.err != nil {
+		return s.err
+	}
+	if s.file.File != nil {
 		return s.file.Truncate(size)
 	}
-	_, err := s.memory.Write(make([]byte, int(size)-s.memory.Len()))
-	return err
+	s.buf = append(s.buf, make([]byte, int(size)-len(s.buf))...)
+	return nil
 }
 
 // copyTo writes the column to w.
 func (s *spill) copyTo(w io.Writer) error {
-	var from io.Reader = bytes.NewReader(s.memory.Bytes())
+	var from io.Reader = bytes.NewReader(s.buf)
 	if s.file.File != nil {
 		from = io.NewSectionReader(s.file, 0, s.size)
 	}
@@ -280,7 +290,7 @@ func (s *spill) copyTo(w io.Writer) error {
 // mapped is the column as bytes that can be changed in place, until the function is called.
 func (s *spill) mapped() ([]byte, func() error, error) {
 	if s.file.File == nil {
-		return s.memory.Bytes(), func() error { return nil }, nil
+		return s.buf, func() error { return nil }, nil
 	}
 	return mapFile(s.file.File, int(s.size), true)
 }
@@ -317,18 +327,21 @@ func newBuilder(path, dir string, o *Options, m *memory) (*builder, error) {
 		return nil, fmt.Errorf("%s: setting reward-min %v is not below setting reward-max %v", path, b.lo, b.hi)
 	}
 	for _, s := range b.spills() {
-		s.open(dir)
+		in := dir
+		if s == &b.contexts.values { // see begins
+			in = ""
+		}
+		s.open(in)
 	}
-	b.contexts.values.behind() // most of what is written
 	return b, nil
 }
 
 // spills are the columns that a cache has, in its order, and the bad rows.
 func (b *builder) spills() []*spill {
-	own := []*spill{&b.acts, &b.costs, &b.ps, &b.props, &b.weights, &b.times, &b.group, &b.logger, &b.rowIDs, &b.contextHash, &b.rows,
+	own := []*spill{&b.contexts.values, &b.acts, &b.costs, &b.ps, &b.props, &b.weights, &b.times, &b.group, &b.logger, &b.rowIDs, &b.contextHash, &b.rows,
 		&b.decisionIDs.ends, &b.decisionIDs.text, &b.groups.ends, &b.groups.text, &b.policies.ends, &b.policies.text}
 	own = append(own, &b.optionFirst, &b.optionCount, &b.optionAt, &b.optionActs, &b.optionItems, &b.itemActs)
-	return append(slices.Concat(own, b.contexts.spills(), b.items.spills()), &b.badRows)
+	return append(slices.Concat(own, b.contexts.spills()[1:], b.items.spills()), &b.badRows)
 }
 
 func (b *builder) close() error {
@@ -340,6 +353,9 @@ func (b *builder) close() error {
 		if s.file.File != nil {
 			err = errors.Join(err, s.file.Close())
 		}
+	}
+	if b.abandon != nil {
+		err = errors.Join(err, b.abandon())
 	}
 	return err
 }

@@ -1,11 +1,9 @@
 package logs
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -23,14 +21,14 @@ import (
 	"opl/policies/wholefile"
 )
 
-// A cache is the magic number, the length of the header, the header in JSON, sections
-// each at a multiple of 64, and the xxHash64 of all before it. Numbers are in the byte
+// A cache is the magic number, the place of the header, sections each at a multiple of 64, of which values of contexts
+// come first, the header in JSON, and the sum, see blockSum. Numbers are in the byte
 // order of the machine, of which the magic number is one.
 const (
-	magic        = uint64(0x4f504c4c4f470005) // the last two bytes are the version
+	magic        = uint64(0x4f504c4c4f470006) // the last two bytes are the version
 	sectionAlign = 64
 	wholeHash    = 64 << 20  // files up to this size are hashed whole on each opening
-	ownCopy      = 512 << 20 // caches up to this size are copied before they are used
+	ownCopy      = 512 << 20 // caches up to this size are copied before they are used, where they cannot be watched
 )
 
 // source says which content a file has.
@@ -232,8 +230,8 @@ func (p *plan) memory() (*memory, error) {
 }
 
 // build makes passes over the rows that open reads until one is whole, and hands it to save. The columns are in
-// dir meanwhile; the bad rows get a mode.
-func (p *plan) build(ctx context.Context, path, dir string, mode fs.FileMode, m *memory, open func(b *builder) (reader, error), save func(b *builder, names []string) (*Log, error)) (*Log, error) {
+// dir meanwhile, and the cache is written at one of caches; it and the bad rows get a mode.
+func (p *plan) build(ctx context.Context, path, dir string, caches []string, mode fs.FileMode, m *memory, open func(b *builder) (reader, error), save func(b *builder, names []string) (*Log, error)) (*Log, error) {
 	o := p.o
 	pass := func() (l *Log, err error) {
 		b, err := newBuilder(path, dir, o, m)
@@ -241,6 +239,9 @@ func (p *plan) build(ctx context.Context, path, dir string, mode fs.FileMode, m 
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, b.close()) }()
+		if err := b.begins(caches, dir, mode); err != nil {
+			return nil, err
+		}
 		b.renamed, b.taken = p.renamed, p.taken
 		if p.catalogue != nil {
 			b.use(p.catalogue)
@@ -254,7 +255,7 @@ func (p *plan) build(ctx context.Context, path, dir string, mode fs.FileMode, m 
 			if o.BadRows == "" {
 				return nil
 			}
-			if err := b.badRows.w.Flush(); err != nil {
+			if err := b.badRows.flush(); err != nil {
 				return err
 			}
 			return wholefile.Write(o.BadRows, mode, func(f *os.File) error { return b.badRows.copyTo(f) })
@@ -345,9 +346,9 @@ func open(ctx context.Context, path string, o *Options) (*Log, error) {
 		if o.NoCache {
 			break
 		}
-		l, src, err := load(c, k, info)
+		l, src, err := load(c, k, info, nil)
 		if err != nil && len(o.Columns) == 0 && len(p.renamed) > 0 {
-			l, src, err = load(c, key(format.name, &said, p.listed), info)
+			l, src, err = load(c, key(format.name, &said, p.listed), info, nil)
 		}
 		if err != nil {
 			continue // none, or of another version, or damaged: it is made again
@@ -365,13 +366,17 @@ func open(ctx context.Context, path string, o *Options) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.build(ctx, path, filepath.Dir(paths[0]), modeOf(info), m, func(b *builder) (reader, error) { return format.reader(path, packed, b) },
+	dir := filepath.Dir(paths[0])
+	if o.NoCache {
+		paths = nil
+	}
+	return p.build(ctx, path, dir, paths, modeOf(info), m, func(b *builder) (reader, error) { return format.reader(path, packed, b) },
 		func(b *builder, names []string) (*Log, error) {
 			src, err := sourceOf(path, info)
 			if err != nil {
 				return nil, err
 			}
-			return b.save(paths, k, names, src, info)
+			return b.save(k, names, src, info)
 		})
 }
 
@@ -392,67 +397,6 @@ func sourceOf(path string, info os.FileInfo) (src source, err error) {
 	return src, nil
 }
 
-// image writes the cache.
-func (b *builder) image(f io.Writer, key string, names []string, src source) error {
-	h := cacheHeader{Key: key, Log: b.absolute(), Source: src, Rows: b.n, Width: b.contexts.width(), Actions: names, Notes: b.notes, Hash: fmt.Sprintf("%016x", b.hash.Sum64()), Skipped: b.skipped, Unrewarded: b.unrewarded, Among: b.among, HasIDs: b.first.hasID,
-		Catalogue: b.catalogue != nil, Items: b.items.n, ItemWidth: b.items.width(), ByPlace: b.byPlace}
-	columns := b.spills()
-	columns = columns[:len(columns)-1] // not the bad rows
-	for _, s := range columns {
-		h.Sections = append(h.Sections, s.size)
-	}
-	header, err := json.Marshal(h)
-	if err != nil {
-		return err
-	}
-	sum := xxhash.New()
-	w := bufio.NewWriterSize(io.MultiWriter(f, sum), 1<<20)
-	w.Write(binary.NativeEndian.AppendUint64(binary.NativeEndian.AppendUint64(nil, magic), uint64(len(header))))
-	w.Write(header)
-	at := int64(16 + len(header))
-	for _, s := range columns {
-		for ; at%sectionAlign != 0; at++ {
-			w.WriteByte(0)
-		}
-		if err := s.copyTo(w); err != nil {
-			return err
-		}
-		at += s.size
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	_, err = f.Write(binary.NativeEndian.AppendUint64(nil, sum.Sum64()))
-	return err
-}
-
-// save writes the cache to the first path where that is possible and opens it there. If
-// it is nowhere, the cache is in a temporary file as long as the log is open.
-func (b *builder) save(paths []string, key string, names []string, src source, log os.FileInfo) (*Log, error) {
-	var failed error
-	for i, path := range paths {
-		if b.o.NoCache {
-			break
-		}
-		if i == 0 && b.o.Caching != nil {
-			b.o.Caching(path, b.size())
-		}
-		if i > 0 {
-			_ = os.MkdirAll(filepath.Dir(path), 0o755) // if not, creating the file says so
-		}
-		err := wholefile.Write(path, modeOf(log), func(f *os.File) error { return b.image(f, key, names, src) })
-		if err == nil {
-			l, _, err := load(path, key, log)
-			return l, err
-		}
-		failed = errors.Join(failed, err)
-	}
-	if b.o.Cache != "" && !b.o.NoCache {
-		return nil, fmt.Errorf("%s: the cache cannot be written: %w", b.o.Cache, failed)
-	}
-	return b.keep(os.TempDir(), key, names, src, failed)
-}
-
 // absolute is the log's path, whatever folder one is in.
 func (b *builder) absolute() string {
 	if abs, err := filepath.Abs(b.path); err == nil {
@@ -469,19 +413,6 @@ func (b *builder) size() (bytes int64) {
 	return bytes
 }
 
-// keep has the cache in a temporary file as long as the log is open; failed is why it is nowhere else.
-func (b *builder) keep(dir, key string, names []string, src source, failed error) (*Log, error) {
-	f, err := temporary(dir)
-	if err != nil {
-		return nil, fmt.Errorf("%s: the cache cannot be written: %w", b.path, errors.Join(failed, err))
-	}
-	if err := b.image(f, key, names, src); err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	l, _, err := loadFile(f.File, f.Close, key)
-	return l, err
-}
-
 // modeOf is that of files with rows of a log: nobody reads them who may not read the log.
 func modeOf(log os.FileInfo) fs.FileMode {
 	if mode := log.Mode().Perm(); mode&0o004 != 0 {
@@ -490,94 +421,8 @@ func modeOf(log os.FileInfo) fs.FileMode {
 	return 0o600
 }
 
-// load opens the cache of a log: one that somebody else could have written is none. It reads a copy of its own,
-// unless the cache is large, or there is no room: whoever writes into the cache meanwhile,
-// instead of replacing it, changes nothing of the log.
-func load(path, key string, log os.FileInfo) (*Log, source, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, source{}, err
-	}
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() || !trusted(info, log) {
-		return nil, source{}, errors.Join(errDamaged, err, f.Close())
-	}
-	if mappable && info.Size() <= ownCopy {
-		if own, err := temporary(filepath.Dir(path)); err == nil {
-			if _, err := io.Copy(own.File, f); err == nil {
-				_ = f.Close() // it was only read
-				return loadFile(own.File, own.Close, key)
-			}
-			_ = own.Close() // it is gone all the same
-		}
-	}
-	return loadFile(f, f.Close, key)
-}
-
-var errDamaged = errors.New("no cache of this version, or damaged")
-
-// loadFile maps a cache that is found sound: its key, its checksum, and every number that
-// is used as an index. end closes the file, after an error or with the log.
-func loadFile(f *os.File, end func() error, key string) (l *Log, src source, err error) {
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, end())
-		}
-	}()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, src, err
-	}
-	size := info.Size()
-	if size < 24 || size > math.MaxInt {
-		return nil, src, errDamaged
-	}
-	data, unmap, err := mapFile(f, int(size), false)
-	if err != nil {
-		return nil, src, err
-	}
-	if l, src, err = parse(data, key); err == nil {
-		sum := xxhash.New()
-		for at := 0; at < len(data)-8; at += span {
-			sum.Write(data[at:min(at+span, len(data)-8)])
-			forget(data) // what was read counts as memory
-		}
-		if sum.Sum64() != binary.NativeEndian.Uint64(data[len(data)-8:]) {
-			err = errDamaged
-		}
-	}
-	if err != nil {
-		return nil, src, errors.Join(err, unmap())
-	}
-	l.unmap = []func() error{unmap, end}
-	if mappable {
-		l.pages.hold(f, data, l.n)
-	}
-	return l, src, nil
-}
-
-// parse finds the log in a cache, but does not check its sum.
-func parse(data []byte, key string) (*Log, source, error) {
-	length := binary.NativeEndian.Uint64(data[8:])
-	if binary.NativeEndian.Uint64(data) != magic || length > uint64(len(data)-24) {
-		return nil, source{}, errDamaged
-	}
-	var h cacheHeader
-	if json.Unmarshal(data[16:16+length], &h) != nil || h.Key != key {
-		return nil, source{}, errDamaged
-	}
-	l := &Log{Actions: h.Actions, Notes: h.Notes, Skipped: h.Skipped, Unrewarded: h.Unrewarded, Among: h.Among, store: &store{hash: h.Hash, named: named{n: h.Rows, width: h.Width}, hasIDs: h.HasIDs}}
-	if h.Catalogue || h.Items > 0 {
-		l.Choices = &Choices{items: &items{named: named{n: h.Items, width: h.ItemWidth}, byPlace: h.ByPlace, catalogue: h.Catalogue}}
-	}
-	if !l.place(data[:len(data)-8], int64(16+length), h.Sections) || !l.sound() {
-		return nil, source{}, errDamaged
-	}
-	return l, h.Source, nil
-}
-
 // place points the log's columns to the sections of a mapped cache.
-func (l *Log) place(data []byte, at int64, sections []int64) bool {
+func (l *Log) place(data []byte, sections []int64) bool {
 	var names, described, policies blob
 	c, t := l.Choices, &items{}
 	if c == nil {
@@ -585,10 +430,11 @@ func (l *Log) place(data []byte, at int64, sections []int64) bool {
 	} else {
 		t = c.items
 	}
-	columns := []func([]byte) bool{to(&l.Action), to(&l.Cost), to(&l.Propensity), to(&l.Propensities), to(&l.Weight), to(&l.Time), to(&l.Group), to(&l.Logger),
+	columns := []func([]byte) bool{to(&l.values), to(&l.Action), to(&l.Cost), to(&l.Propensity), to(&l.Propensities), to(&l.Weight), to(&l.Time), to(&l.Group), to(&l.Logger),
 		to(&l.Keys), to(&l.contextHash), to(&l.rows), to(&l.texts.ends), to(&l.texts.text), to(&l.groups.ends), to(&l.groups.text), to(&policies.ends), to(&policies.text),
 		to(&c.First), to(&c.Count), to(&c.At), to(&c.Actions), to(&c.Items), to(&t.acts)}
-	columns = append(append(columns, l.named.columns(&names)...), t.columns(&described)...)
+	columns = append(append(columns, l.named.columns(&names)[1:]...), t.columns(&described)...)
+	at := int64(sectionAlign)
 	if len(sections) != len(columns) {
 		return false
 	}

@@ -102,7 +102,7 @@ func TestPlantedCache(t *testing.T) {
 	path := write(t, "l.csv", "action,reward\n0,1\n1,0\n")
 	cache := cacheOf(t, path)
 	log, k := statOf(t, path), key("csv", &Options{}, 0)
-	if l, _, err := load(cache, k, log); err != nil {
+	if l, _, err := load(cache, k, log, nil); err != nil {
 		t.Fatal(err)
 	} else if err := l.Close(); err != nil {
 		t.Fatal(err)
@@ -110,7 +110,7 @@ func TestPlantedCache(t *testing.T) {
 	if err := os.Chmod(cache, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := load(cache, k, log); err == nil {
+	if _, _, err := load(cache, k, log, nil); err == nil {
 		t.Error("a cache that all may write to is read")
 	}
 	if err := os.Chmod(cache, 0o600); err != nil {
@@ -123,13 +123,13 @@ func TestPlantedCache(t *testing.T) {
 	if err := os.Chown(cache, 4242, -1); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := load(cache, k, log); err == nil {
+	if _, _, err := load(cache, k, log, nil); err == nil {
 		t.Error("a cache that another user owns is read")
 	}
 	if err := os.Chown(path, 4242, -1); err != nil {
 		t.Fatal(err)
 	}
-	if l, _, err := load(cache, k, statOf(t, path)); err != nil {
+	if l, _, err := load(cache, k, statOf(t, path), nil); err != nil {
 		t.Errorf("the cache of the log's owner: %v", err)
 	} else if err := l.Close(); err != nil {
 		t.Fatal(err)

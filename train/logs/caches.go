@@ -93,12 +93,13 @@ func cacheAt(path string) (c CacheFile, ok bool) {
 		Source source `json:"source"`
 		Tag    string `json:"tag"`
 	}
-	at, length := int64(16), int64(binary.NativeEndian.Uint64(first[8:]))
+	at, length := int64(0), int64(binary.NativeEndian.Uint64(first[8:]))
 	switch {
 	case binary.NativeEndian.Uint64(first[:])>>16 == magic>>16:
 		if binary.NativeEndian.Uint64(first[:]) != magic {
 			return c, true
 		}
+		at, length = length, info.Size()-8-length
 	case binary.LittleEndian.Uint64(first[:])>>8 == partMagic>>8:
 		if binary.LittleEndian.Uint64(first[:]) != partMagic || info.Size() < 24 {
 			return c, true

@@ -90,7 +90,7 @@ func readCatalogue(path, packed string, format *format, o *Options, m *memory) (
 		if err := s.flush(); err != nil {
 			return nil, err
 		}
-		column(bytes.Clone(s.memory.Bytes()))
+		column(bytes.Clone(s.buf))
 	}
 	c.items.names = names.all()
 	for _, column := range b.table.columns {

@@ -1,7 +1,6 @@
 package logs
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -45,12 +44,7 @@ func Collect(actions []string, decisions []Decision) (*Log, error) {
 		return nil, err
 	}
 	b.notes = nil // of actions and columns that the caller gave
-	var image bytes.Buffer
-	if err := b.image(&image, "", names, source{}); err != nil {
-		return nil, err
-	}
-	l, _, err := parse(image.Bytes(), "")
-	return l, err
+	return b.inMemory(names)
 }
 
 // alike reports that all weights are w.

@@ -143,7 +143,7 @@ func FuzzJSONL(f *testing.F) {
 }
 
 func FuzzVW(f *testing.F) {
-	fuzz(f, "vw", Options{}, "1 2:-1:0.4 3 'first |user age:2 male |:0.5 x x:3 |\n3:0:0.5 'second|\n", "1:0:0.5 | a b:2\n2:-1:0.5 | a\n", "shared | a\n0:0:0.5 | b\n", "shared 't|a x:2\n|b y\n0:-1:0.25 |c z:3\n\n| a\n0:0:0.5 'u| b a:2 a:3\n", "| a\n0:0:1 | b\n", "shared |u\n|\n0:-1:0.25 |c x:3\n")
+	fuzz(f, "vw", Options{}, "1 2:-1:0.4 3 'first |user age:2 male |:0.5 x x:3 |\n3:0:0.5 'second|\n", "1:0:0.5 | a b:2\n2:-1:0.5 | a\n", "shared | a\n0:0:0.5 | b\n", "shared 't|a x:2\n|b y\n0:-1:0.25 |c z:3\n\n| a\n0:0:0.5 'u| b a:2 a:3\n", "| a\n0:0:1 | b\n", "shared |u\n|\n0:-1:0.25 |c x:3\n", "|\n:-0:.1|")
 }
 
 func FuzzDSJSON(f *testing.F) {
@@ -240,9 +240,9 @@ func FuzzCache(f *testing.F) {
 			t.Fatal(err)
 		}
 		format := "csv"
-		l, _, err := load(path, key(format, &Options{}, 0), statOf(t, path))
+		l, _, err := load(path, key(format, &Options{}, 0), statOf(t, path), nil)
 		if err != nil {
-			if l, _, err = load(path, key("jsonl", &Options{}, 0), statOf(t, path)); err != nil {
+			if l, _, err = load(path, key("jsonl", &Options{}, 0), statOf(t, path), nil); err != nil {
 				return
 			}
 		}

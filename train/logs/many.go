@@ -115,7 +115,7 @@ func (f *Files) open(ctx context.Context, name string, o *Options) (_ *Log, err 
 	if m.files[0].bucket != nil {
 		dir = os.TempDir()
 	}
-	return m.build(ctx, name, dir, mode|0o600, first, func(b *builder) (reader, error) {
+	return m.build(ctx, name, dir, nil, mode|0o600, first, func(b *builder) (reader, error) {
 		for _, l := range m.left {
 			b.aside(l.name, 0, l.err, nil)
 		}
@@ -129,7 +129,7 @@ func (f *Files) open(ctx context.Context, name string, o *Options) (_ *Log, err 
 		if n := len(m.left); n > 0 {
 			b.note("", 0, "%d of %d files were left out, see %s: guarantees speak of the rows of the others. The first: %v", n, len(f.list), o.BadRows, m.left[0].err)
 		}
-		l, err := b.keep(dir, "", names, source{}, nil)
+		l, err := b.save("", names, source{}, nil)
 		if err == nil {
 			l.LeftOut, l.Files = len(m.left), len(f.list)
 		}

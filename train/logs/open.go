@@ -88,7 +88,7 @@ func OpenAll(ctx context.Context, paths []string, o Options) (_ *Log, err error)
 	if err != nil {
 		return nil, err
 	}
-	l.RewardMin, l.RewardMax, l.Files = o.RewardMin, o.RewardMax, f.hash
+	l.RewardMin, l.RewardMax, l.FilesHash = o.RewardMin, o.RewardMax, f.hash
 	if err = l.complete(ctx, &o); err == nil {
 		err = l.copies()
 	}

@@ -314,6 +314,9 @@ func (b *builder) decideSets() (names []string, number, slot []int32, err error)
 		}
 		slices.SortFunc(names, byValue)
 	}
+	if b.mayLack && b.byPlace && len(b.items.names) == 0 {
+		return nil, nil, nil, fmt.Errorf("%s: column label: the actions have neither ids nor features", b.path)
+	}
 	if len(names) < 2 {
 		return nil, nil, nil, fmt.Errorf("%s: column action: %s is the only one ever offered, and there is nothing to learn", b.path, names[0])
 	}

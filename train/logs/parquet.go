@@ -39,6 +39,8 @@ type parquetReader struct {
 	block       *parquetBlock         // with the row; nil: it is in row
 	at          int                   // the row's place there
 	group, from int                   // after the blocks before
+	every       []int                 // the places of leaves
+	others      []int                 // of those that are no numbers read ahead
 }
 
 // option is an action that a row offers, as its columns have it.
@@ -143,7 +145,7 @@ func (r *parquetReader) walk(c *column, p *parquet.Column, entry int, element *p
 	}
 	path := p.Path()
 	l := &leaf{column: c, path: strings.Join(path, "."), list: p.MaxRepetitionLevel() > 0, entry: entry, parquet: p.Type().Kind(), level: p.MaxDefinitionLevel(), place: -1}
-	r.leaves = append(r.leaves, l)
+	r.every, r.leaves = append(r.every, len(r.leaves)), append(r.leaves, l)
 	ofLog := c.role != roleIgnored && c.role != roleField
 	many := c.role == roleContexts || c.role == rolePropensities
 	switch {
@@ -345,7 +347,12 @@ func (r *parquetReader) next(b *builder) (err error) {
 		numbers = k.numbers[r.at*width : (r.at+1)*width]
 		even = k.even[r.at] && r.wide.alone && r.wide.known()
 	}
-	for i, l := range r.leaves {
+	leaves := r.every
+	if even {
+		leaves = r.others
+	}
+	for _, i := range leaves {
+		l := r.leaves[i]
 		var err error
 		switch {
 		case r.block == nil:

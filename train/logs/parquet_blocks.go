@@ -73,8 +73,11 @@ func (r *parquetReader) begin(b *builder) {
 	}
 	w := &r.table.wide
 	w.alone = true
-	for _, l := range r.leaves {
-		switch l.place = -1; {
+	for i, l := range r.leaves {
+		if l.place = -1; !l.plain() && l.column.role != roleIgnored {
+			r.others = append(r.others, i)
+		}
+		switch {
 		case l.plain():
 			l.place = len(w.columns)
 			w.add(l.column)
@@ -252,7 +255,7 @@ func (l *leafReader) open() error {
 		var all pageNumbers
 		all.of(l.parquet, dict.Page())
 		l.of, l.dict = dict, make([]float64, dict.Len())
-		return all.take(l.dict, nil)
+		return all.take(l.dict, 1, len(l.dict), nil)
 	}
 	return nil
 }
@@ -271,36 +274,41 @@ func (p *pageNumbers) of(kind parquet.Kind, page parquet.Page) {
 	}
 }
 
-// take takes numbers out of a page, as many as dst has room for. Integers that are none of float64's are an error.
-func (p *pageNumbers) take(dst, dict []float64) error {
-	n := len(dst)
+// take takes n numbers out of a page to dst, every stride-th of it. Integers that are none of float64's are an error, and so is what stands
+// for no number.
+func (p *pageNumbers) take(dst []float64, stride, n int, dict []float64) error {
 	switch {
+	case n == 0:
 	case p.places != nil:
 		for i, at := range p.places[:n] {
-			dst[i] = dict[at]
+			dst[i*stride] = dict[at]
 		}
 		p.places = p.places[n:]
 	case p.doubles != nil:
-		copy(dst, p.doubles[:n])
+		for i, v := range p.doubles[:n] {
+			if dst[i*stride] = v; isAbsent(v) {
+				return errors.New("a number that is none")
+			}
+		}
 		p.doubles = p.doubles[n:]
 	case p.floats != nil:
 		for i, v := range p.floats[:n] {
-			dst[i] = float64(v)
+			dst[i*stride] = float64(v)
 		}
 		p.floats = p.floats[n:]
 	case p.ints != nil:
 		for i, v := range p.ints[:n] {
-			dst[i] = float64(v)
+			dst[i*stride] = float64(v)
 		}
 		p.ints = p.ints[n:]
 	case p.longs != nil:
 		for i, v := range p.longs[:n] {
-			if dst[i] = float64(v); v > 1<<53 || v < -1<<53 {
+			if dst[i*stride] = float64(v); v > 1<<53 || v < -1<<53 {
 				return errors.New("an integer beyond 2^53")
 			}
 		}
 		p.longs = p.longs[n:]
-	case n > 0:
+	default:
 		return errUneven
 	}
 	return nil
@@ -308,7 +316,6 @@ func (p *pageNumbers) take(dst, dict []float64) error {
 
 // numbers writes those of the next n rows to dst, every stride-th of it.
 func (l *leafReader) numbers(dst []float64, stride, n int) error {
-	l.room = grown(l.room, n)
 	for at := 0; at < n; {
 		for l.rows == 0 {
 			if err := l.open(); err != nil {
@@ -317,37 +324,32 @@ func (l *leafReader) numbers(dst []float64, stride, n int) error {
 		}
 		m := min(n-at, l.rows)
 		l.rows -= m
-		room, there := l.room[:m], m
-		var levels []byte
-		if l.levels != nil {
-			levels, l.levels = l.levels[:m], l.levels[m:]
-			there = 0
-			for _, d := range levels {
-				if int(d) == l.level {
-					there++
-				}
+		to := dst[at*stride:]
+		at += m
+		if l.levels == nil {
+			if err := l.data.take(to, stride, m, l.dict); err != nil {
+				return err
+			}
+			continue
+		}
+		levels, there := l.levels[:m], 0
+		for _, d := range levels {
+			if int(d) == l.level {
+				there++
 			}
 		}
-		if err := l.data.take(room[:there], l.dict); err != nil {
+		l.levels, l.room = l.levels[m:], grown(l.room, there)
+		if err := l.data.take(l.room, 1, there, l.dict); err != nil {
 			return err
 		}
-		for i := m - 1; i >= 0 && levels != nil; i-- {
-			if int(levels[i]) != l.level {
-				room[i] = absent
+		room := l.room
+		for i, d := range levels {
+			if int(d) != l.level {
+				to[i*stride] = absent
 				continue
 			}
-			if there--; isAbsent(room[there]) {
-				return errors.New("a number that is none")
-			}
-			room[i] = room[there]
+			to[i*stride], room = room[0], room[1:]
 		}
-		for i, v := range room {
-			if isAbsent(v) && levels == nil {
-				return errors.New("a number that is none")
-			}
-			dst[(at+i)*stride] = v
-		}
-		at += m
 	}
 	return nil
 }

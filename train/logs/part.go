@@ -205,12 +205,7 @@ func (p *plan) scanOnce(ctx context.Context, f *file, local string, m *memory, t
 	}
 	h = partHeader{Rows: b.at - 1, Names: b.contexts.names, ItemNames: b.items.names, Slots: b.slots, Listed: b.listed, CostColumn: b.costColumn,
 		Base: b.base, ActionsMin: b.actionsMin, Sums: b.sums, MayLack: b.mayLack, Lightly: b.lightly, Varied: m.varied, Untagged: m.untagged, Among: b.among}
-	if h.Category, err = b.contexts.flags(); err == nil {
-		h.ItemCat, err = b.items.flags()
-	}
-	if err != nil {
-		return h, false, err
-	}
+	h.Category, h.ItemCat = b.contexts.category.buf, b.items.category.buf
 	if d, ok := rd.(*dsjson); ok && d.known {
 		h.Multi = d.multi
 	}
@@ -234,12 +229,6 @@ func compressor() (*zstd.Encoder, error) {
 		return z, nil
 	}
 	return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<19))
-}
-
-// flags say which of the names are those of categories.
-func (g *bag) flags() ([]byte, error) {
-	err := g.category.w.Flush()
-	return g.category.memory.Bytes(), err
 }
 
 // partWriter writes rows.

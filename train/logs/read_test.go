@@ -227,6 +227,7 @@ func TestBroken(t *testing.T) {
 		{"ids and none", "l.jsonl", `{"action":"a","reward":1,"actions":[{"id":"a","z":1},{"z":2}]}` + "\n", "column actions: 1 of 2 actions have an id"},
 		{"no features", "l.jsonl", `{"action":"a","reward":1,"actions":[{"id":"a","z":1},{"id":"b"}]}` + "\n", "column actions: action b has no features, and others have"},
 		{"features later", "l.jsonl", `{"action":"a","reward":1,"actions":[{"id":"a"},{"id":"b"}]}` + "\n" + `{"action":"a","reward":1,"actions":[{"id":"a","z":1}]}` + "\n", "row 2, column actions: features of actions must be there in all rows or in none"},
+		{"nothing known of any action", "l.vw", "|\n0:-1:0.5 |\n", "neither ids nor features"},
 		{"nothing known", "l.jsonl", `{"action":"1","reward":1,"actions":[{},{}]}` + "\n", "neither ids nor features"},
 		{"nan", "l.jsonl", `{"action":"a","reward":1,"actions":[{"id":"a","z":1e999},{"id":"b","z":1}]}` + "\n", "row 1, column actions: +Inf is not finite"},
 		{"two ids", "l.jsonl", `{"action":"a","reward":1,"actions":[{"id":"a","id":"b","z":1}]}` + "\n", "duplicate"},

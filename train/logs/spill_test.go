@@ -9,52 +9,47 @@ import (
 // A column has all that was written to it, in memory as long as that is short, in a file otherwise, whatever the pieces were,
 // and after it is made longer.
 func TestSpill(t *testing.T) {
-	for _, behind := range []bool{false, true} {
-		for _, size := range []int{0, 1, spillBuffer - 1, spillBuffer, spillBuffer + 1, 3 * spillBuffer, 5*behindBytes + 7} {
-			var s spill
-			s.open(t.TempDir())
-			if behind {
-				s.behind()
-			}
-			r := rand.New(rand.NewPCG(uint64(size), 1))
-			want := make([]byte, size)
-			for i := range want {
-				want[i] = byte(r.Uint32())
-			}
-			for rest := want; len(rest) > 0; {
-				n := min(len(rest), 1+r.IntN(1+r.IntN(2*spillBuffer)))
-				s.bytes(rest[:n])
-				rest = rest[n:]
-			}
-			check := func(want []byte) {
-				t.Helper()
-				b, unmap, err := s.mapped()
-				if err != nil {
-					t.Fatal(err)
-				}
-				var out bytes.Buffer
-				if err := s.copyTo(&out); err != nil || !bytes.Equal(b, want) || !bytes.Equal(out.Bytes(), want) || s.size != int64(len(want)) {
-					t.Errorf("behind %v, %d bytes: other bytes: %v", behind, len(want), err)
-				}
-				if err := unmap(); err != nil {
-					t.Error(err)
-				}
-			}
-			if err := s.flush(); err != nil {
+	for _, size := range []int{0, 1, spillBytes - 1, spillBytes, spillBytes + 1, 3 * spillBytes} {
+		var s spill
+		s.open(t.TempDir())
+		r := rand.New(rand.NewPCG(uint64(size), 1))
+		want := make([]byte, size)
+		for i := range want {
+			want[i] = byte(r.Uint32())
+		}
+		for rest := want; len(rest) > 0; {
+			n := min(len(rest), 1+r.IntN(1+r.IntN(2*spillBytes)))
+			s.bytes(rest[:n])
+			rest = rest[n:]
+		}
+		check := func(want []byte) {
+			t.Helper()
+			b, unmap, err := s.mapped()
+			if err != nil {
 				t.Fatal(err)
 			}
-			check(want)
-			if in := s.file.File != nil; in != (size >= spillBuffer) {
-				t.Errorf("%d bytes, in a file: %v", size, in)
+			var out bytes.Buffer
+			if err := s.copyTo(&out); err != nil || !bytes.Equal(b, want) || !bytes.Equal(out.Bytes(), want) || s.size != int64(len(want)) {
+				t.Errorf("%d bytes: other bytes: %v", len(want), err)
 			}
-			long := append(want, make([]byte, 2*spillBuffer)...)
-			if err := s.resize(int64(len(long))); err != nil {
-				t.Fatal(err)
-			}
-			check(long)
-			if err := s.file.Close(); err != nil {
+			if err := unmap(); err != nil {
 				t.Error(err)
 			}
+		}
+		if err := s.flush(); err != nil {
+			t.Fatal(err)
+		}
+		check(want)
+		if in := s.file.File != nil; in != (size >= spillBytes) {
+			t.Errorf("%d bytes, in a file: %v", size, in)
+		}
+		long := append(want, make([]byte, 2*spillBytes)...)
+		if err := s.resize(int64(len(long))); err != nil {
+			t.Fatal(err)
+		}
+		check(long)
+		if err := s.file.Close(); err != nil {
+			t.Error(err)
 		}
 	}
 }

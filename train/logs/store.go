@@ -193,16 +193,15 @@ func (l *Log) scratch(n int) (x []float64, err error) {
 	if n < 1<<22 || !mappable || l.path == "" {
 		return make([]float64, n), nil
 	}
-	var s spill
-	s.open(filepath.Dir(l.path))
-	err = s.resize(8 * int64(n))
-	if s.file.File != nil {
-		defer s.file.Close()
-	}
+	f, err := temporary(filepath.Dir(l.path))
 	if err != nil {
 		return nil, err
 	}
-	b, unmap, err := s.mapped()
+	defer f.Close()
+	if err := f.Truncate(8 * int64(n)); err != nil {
+		return nil, err
+	}
+	b, unmap, err := mapFile(f.File, 8*n, true)
 	if err != nil {
 		return nil, err
 	}

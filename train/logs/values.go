@@ -91,6 +91,9 @@ type bag struct {
 	n     int      // rows
 	dense bool
 
+	room []float64 // of vals, while these are of what was read ahead
+	lent bool
+
 	sum    sums // of the row
 	summed bool // and they are known
 
@@ -100,6 +103,9 @@ type bag struct {
 // begin begins a row.
 func (g *bag) begin() {
 	g.at++
+	if g.lent {
+		g.vals, g.lent = g.room, false
+	}
 	g.ids, g.vals, g.summed = g.ids[:0], g.vals[:0], false
 }
 

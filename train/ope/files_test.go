@@ -39,7 +39,7 @@ func TestByFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer l.Close()
-			p, err := ope.EvaluatePart(l, []ope.Target{ope.Uniform(3)}, o, logs.Shard{Number: i + 1, Of: n}, "x")
+			p, err := ope.EvaluatePart(l, []ope.Target{ope.Uniform()}, o, logs.Shard{Number: i + 1, Of: n}, "x")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -60,7 +60,7 @@ func TestByFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	want, err := ope.Combine(parts(t, l, []ope.Target{ope.Uniform(3)}, o, 3))
+	want, err := ope.Combine(parts(t, l, []ope.Target{ope.Uniform()}, o, 3))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestByFiles(t *testing.T) {
 				t.Fatal(what, err)
 			}
 			defer l.Close()
-			p, err := ope.EvaluatePart(l, []ope.Target{ope.Uniform(3)}, o, logs.Shard{Number: 2 - i, Of: 2}, "x")
+			p, err := ope.EvaluatePart(l, []ope.Target{ope.Uniform()}, o, logs.Shard{Number: 2 - i, Of: 2}, "x")
 			if err != nil {
 				t.Fatal(err)
 			}

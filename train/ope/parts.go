@@ -102,7 +102,7 @@ func EvaluatePart(log *logs.Log, targets []Target, o Options, shard logs.Shard, 
 	}
 	var missing []string
 	o.Estimators = make([]Estimator, 0, len(asked))
-	byFiles := log.Files != ""
+	byFiles := log.FilesHash != ""
 	for _, e := range asked {
 		why := indivisible(e)
 		switch {
@@ -140,7 +140,7 @@ func EvaluatePart(log *logs.Log, targets []Target, o Options, shard logs.Shard, 
 	known, all := log.Hash(), log.Len() // all: rows by which the largest weights are chosen
 	if byFiles {
 		low, high := log.RewardRange()
-		known, all = fmt.Sprint(log.Files, low, high, len(log.Actions), strings.Join(log.Actions, "\x00")), log.Len()*shard.Of
+		known, all = fmt.Sprint(log.FilesHash, low, high, len(log.Actions), strings.Join(log.Actions, "\x00")), log.Len()*shard.Of
 	}
 	out := Part{Shard: shard, ByFiles: byFiles, Of: strings.Join([]string{known, fmt.Sprint(o.Delta, o.HalfWidth, o.Seed), of}, " "), Whole: log.Len(), Delta: o.Delta, Missing: missing, Notes: o.Notes}
 	out.RewardMin, out.RewardMax = log.RewardRange()
