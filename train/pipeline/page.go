@@ -75,7 +75,7 @@ func (t Training) figure() html.Figure {
 			s.Marker = figure.NoMarker
 			name := k.stage
 			if k.scale != 0 {
-				name = strings.TrimSpace(fmt.Sprintf("%s, prior scale %.3g", name, k.scale))
+				name = strings.TrimPrefix(fmt.Sprintf("%s, prior scale %.3g", name, k.scale), ", ")
 			}
 			if name == "" {
 				name = "training"
