@@ -121,8 +121,8 @@ func joinLogs(cmd *cobra.Command, served, rewards []string, f joinFlags) (err er
 		return errors.New("--out and --skip-bad are one file")
 	}
 	for flag, path := range map[string]string{"out": f.out, "skip-bad": f.bad} {
-		if _, err := os.Stat(path); err == nil && !f.overwrite {
-			return fmt.Errorf("--%s %s: there is such a file; replace it by --overwrite", flag, path)
+		if err := absent(flag, path, f.overwrite); err != nil {
+			return err
 		}
 	}
 	if !(f.min < f.max) {

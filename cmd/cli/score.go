@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -15,6 +16,7 @@ func scoreCommand(lib library.Library) *cobra.Command {
 	f := reading(lib)
 	var o ope.ScoreOptions
 	var out string
+	var overwrite bool
 	cmd := &cobra.Command{
 		Use:   "score POLICY FILE --out SCORES",
 		Short: "write the propensities of a policy for each row of a log",
@@ -43,7 +45,7 @@ policy. A policy whose actions or columns are not those of the log is refused.
 			check := func() error {
 				return writable("out", out, append(filesOf(cmd, args[1]), args[0], f.Catalogue, f.Cache, f.BadRows)...)
 			}
-			if err := check(); err != nil {
+			if err := cmp.Or(check(), absent("out", out, overwrite)); err != nil {
 				return err
 			}
 			p, err := policyfile.Load(args[0])
@@ -75,6 +77,7 @@ policy. A policy whose actions or columns are not those of the log is refused.
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&out, "out", "", "the `file` to write: .parquet, .csv or .jsonl")
+	fl.BoolVar(&overwrite, "overwrite", false, "replace the file if there is one")
 	fl.BoolVar(&o.All, "all", false, "write probabilities of more than 100 actions, too")
 	fl.BoolVar(&o.Missing, "missing-as-zero", false, "count columns that the policy reads and the log lacks as 0")
 	f.add(fl)

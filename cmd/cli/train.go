@@ -195,8 +195,8 @@ func (f *trainFlags) options(cmd *cobra.Command, lib library.Library, read []str
 	if err := cmp.Or(writable("out", f.out, files...), writable("curves", f.curves, files...)); err != nil {
 		return err
 	}
-	if _, err := os.Stat(f.out); err == nil && !f.overwrite {
-		return fmt.Errorf("--out %s: there is such a file; replace it by --overwrite", f.out)
+	if err := absent("out", f.out, f.overwrite); err != nil {
+		return err
 	}
 	if f.o.MinESS = f.minESS; f.minESS == 0 {
 		f.o.MinESS = -1
@@ -253,6 +253,14 @@ func weightOf(lib library.Library, flag, text string) (library.Weight, *float64,
 		return w, nil, fmt.Errorf("--%s %s: %s has no hyperparameter", flag, text, name)
 	}
 	return w, &h, nil
+}
+
+// absent says no to a file that is there already, unless it may be replaced.
+func absent(flag, path string, overwrite bool) error {
+	if _, err := os.Stat(path); err == nil && !overwrite {
+		return fmt.Errorf("--%s %s: there is such a file; replace it by --overwrite", flag, path)
+	}
+	return nil
 }
 
 // writable reports, before the work, that the file of a flag cannot be written: there is no
