@@ -157,12 +157,14 @@ func (e *Encoder) Encode(dst []float64, x []Value) (unknown int, err error) {
 // into φ(x) in place.
 func (e *Encoder) Finish(dst []float64) error {
 	n := len(e.Names)
-	for j, v := range dst[:n] {
-		if e.Center != nil {
-			v -= e.Center[j]
-		}
-		if dst[j] = v * e.Scale[j]; dst[j]-dst[j] != 0 {
-			return fmt.Errorf("features: %s is %v", e.Names[j], dst[j])
+	raw, scale := dst[:n], e.Scale[:n]
+	for j, c := range e.Center {
+		raw[j] -= c
+	}
+	for j, v := range raw {
+		v *= scale[j]
+		if raw[j] = v; v-v != 0 {
+			return fmt.Errorf("features: %s is %v", e.Names[j], v)
 		}
 	}
 	if e.Intercept {
@@ -171,25 +173,34 @@ func (e *Encoder) Finish(dst []float64) error {
 	if !e.Unit {
 		return nil
 	}
-	var most, sum float64
-	for _, v := range dst {
-		most = max(most, math.Abs(v))
-	}
-	if most == 0 {
-		return nil
-	}
-	// Where squares could overflow or vanish, the largest is taken out first.
-	if most > 1e100 || most < 1e-100 {
-		for j := range dst {
-			dst[j] /= most
+	sum := squares(dst)
+	if !(sum > 1e-190*float64(len(dst)) && sum < 1e190) {
+		var most float64
+		for _, v := range dst {
+			most = max(most, math.Abs(v))
 		}
-	}
-	for _, v := range dst {
-		sum += v * v
+		if most == 0 {
+			return nil
+		}
+		// Where squares could overflow or vanish, the largest is taken out first.
+		if most > 1e100 || most < 1e-100 {
+			for j := range dst {
+				dst[j] /= most
+			}
+			sum = squares(dst)
+		}
 	}
 	inverse := 1 / math.Sqrt(sum)
 	for j := range dst {
 		dst[j] *= inverse
 	}
 	return nil
+}
+
+// squares is the sum of squares, in order.
+func squares(x []float64) (sum float64) {
+	for _, v := range x {
+		sum += v * v
+	}
+	return sum
 }
