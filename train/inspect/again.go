@@ -74,8 +74,8 @@ func (l *log) again() {
 		}
 		l.add(Finding{Check: "rows written again", Severity: Unusable, Numbers: []Number{{"rows", float64(n)}},
 			Measured: fmt.Sprintf("rows %d to %d have the actions and the rewards of rows %d to %d", at+1, at+n, from+1, from+n),
-			Means:    "rows are in the log more than once, or were drawn by the same random numbers: they are not independent",
-			Do:       "give each row once, or log a decision_id"})
+			Means:    "rows are in the log more than once, or actions came in turn or by the same random numbers: they are not independent",
+			Do:       "give each row once, or log a decision_id; draw actions at random"})
 		return
 	}
 	l.add(Finding{Check: "rows written again", Measured: fmt.Sprintf("no stretch of %d rows comes twice", 2*w-1)})
