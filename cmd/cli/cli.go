@@ -59,6 +59,7 @@ func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)
 func Run(lib library.Library, args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	if err := lib.Validate(); err != nil {
 		fmt.Fprintf(stderr, "opl: %s\n", oneLine(err))
 		return 1
