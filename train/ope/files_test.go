@@ -81,28 +81,31 @@ func TestByFiles(t *testing.T) {
 		t.Error(err)
 	}
 	// Of a shard whose rewards, actions or files are others, nothing is merged.
-	for what, other := range map[string]func(*logs.Options){
-		"actions": func(o *logs.Options) { o.Actions = []string{"a", "c", "b"} },
-		"rewards": func(o *logs.Options) { o.RewardMin, o.RewardMax = -1, 1 },
-		"files": func(*logs.Options) {
+	for _, c := range []struct {
+		what  string
+		other func(*logs.Options)
+	}{
+		{"actions", func(o *logs.Options) { o.Actions = []string{"a", "c", "b"} }},
+		{"rewards", func(o *logs.Options) { o.RewardMin, o.RewardMax = -1, 1 }},
+		{"files", func(*logs.Options) { // to the end of the test
 			if err := os.WriteFile(filepath.Join(dir, "1.csv"), []byte("action,reward,propensity\na,1,.5\nb,1,.5\n"), 0o666); err != nil {
 				t.Fatal(err)
 			}
-		},
+		}},
 	} {
 		var all []ope.Part
 		for i := range 2 {
 			lo := logs.Options{NoCache: true, Share: logs.Shard{Number: 2 - i, Of: 2}, Actions: []string{"a", "b", "c"}}
 			if i == 1 {
-				other(&lo)
+				c.other(&lo)
 			}
 			l, err := logs.Open(context.Background(), dir, lo)
-			if what == "files" && i == 1 && err != nil {
+			if c.what == "files" && i == 1 && err != nil {
 				lo.Share.Number = 2 // whose files are the same
 				l, err = logs.Open(context.Background(), dir, lo)
 			}
 			if err != nil {
-				t.Fatal(what, err)
+				t.Fatal(c.what, err)
 			}
 			defer l.Close()
 			p, err := ope.EvaluatePart(l, []ope.Target{ope.Uniform()}, o, logs.Shard{Number: 2 - i, Of: 2}, "x")
@@ -112,7 +115,7 @@ func TestByFiles(t *testing.T) {
 			all = append(all, p)
 		}
 		if _, err := ope.Combine(all); err == nil || !strings.Contains(err.Error(), "different targets, logs") {
-			t.Error(what, err)
+			t.Error(c.what, err)
 		}
 	}
 }
