@@ -49,7 +49,7 @@ type Options struct {
 	Progress func(rows int) // called now and then with the rows read
 
 	Caching func(path string, bytes int64)                        // called before a cache is written, with its size; of several files before the first, with that of the files
-	Share   Shard                                                 // of several files, read the share of a shard alone, see Files; zero: all
+	Share   Shard                                                 // of several files, read the share of a shard alone, see [Log].FilesHash; zero: all
 	Bucket  func(ctx context.Context, url string) (Bucket, error) // opens the bucket of a URL such as s3://name?region=x; nil: files are local
 
 	// LoggedByFile says that rows of several files which do not name the policy that logged them were logged by one of
