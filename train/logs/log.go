@@ -112,6 +112,31 @@ func (m Rows64) Row32(i int, dst []float32) {
 	simd.Narrow32(dst, m.Data[i*m.Width:(i+1)*m.Width])
 }
 
+// Ahead asks memory for row i.
+func (m Rows64) Ahead(i int) { simd.Prefetch(m.Data[i*m.Width : (i+1)*m.Width]) }
+
+// Ahead asks memory for what training reads of row i but its context, and for where that is.
+func (l *Log) Ahead(i int) {
+	simd.Prefetch(l.Action[i : i+1])
+	simd.Prefetch(l.Cost[i : i+1])
+	if l.Propensity != nil {
+		simd.Prefetch(l.Propensity[i : i+1])
+	}
+	if l.Rows != nil {
+		simd.Prefetch(l.Rows[i : i+1])
+	}
+	if !l.Sets() {
+		simd.Prefetch(l.Pi0(i))
+	}
+}
+
+// ContextAhead asks memory for the context of row i, if X can.
+func (l *Log) ContextAhead(i int) {
+	if x, ok := l.X.(interface{ Ahead(i int) }); ok {
+		x.Ahead(l.Context(i))
+	}
+}
+
 // Len is n, the number of rows.
 func (l *Log) Len() int { return len(l.Action) }
 
@@ -228,6 +253,11 @@ func (p picked) Len() int                   { return len(p.rows) }
 func (p picked) Norm(i int) float64         { return p.Contexts.Norm(p.rows[i]) }
 func (p picked) Row64(i int, dst []float64) { p.Contexts.Row64(p.rows[i], dst) }
 func (p picked) Row32(i int, dst []float32) { p.Contexts.Row32(p.rows[i], dst) }
+func (p picked) Ahead(i int) {
+	if x, ok := p.Contexts.(interface{ Ahead(i int) }); ok {
+		x.Ahead(p.rows[i])
+	}
+}
 
 // pick returns the elements of some rows, nil of nil.
 func pick[T any](column []T, rows []int) []T {

@@ -255,3 +255,29 @@ func Narrow32(dst []float32, x []float64) {
 		dst[i] = float32(x[i])
 	}
 }
+
+// Bytes32 writes x·c, computed in float64 and rounded to float32: the same bits on either path.
+func Bytes32(dst []float32, x []uint8, c float64) {
+	dst = dst[:len(x)]
+	n := 0
+	if has(kBytes) && len(x) >= 8 {
+		n = len(x) &^ 7
+		bytes32(&dst[0], &x[0], n, c)
+	}
+	for i := n; i < len(x); i++ {
+		dst[i] = float32(float64(x[i]) * c)
+	}
+}
+
+// Bytes64 writes x/c: the same bits on either path.
+func Bytes64(dst []float64, x []uint8, c float64) {
+	dst = dst[:len(x)]
+	n := 0
+	if has(kBytes) && len(x) >= 8 {
+		n = len(x) &^ 7
+		bytes64(&dst[0], &x[0], n, c)
+	}
+	for i := n; i < len(x); i++ {
+		dst[i] = float64(x[i]) / c
+	}
+}

@@ -25,6 +25,10 @@ func TestElementwise(t *testing.T) {
 				x[i], y[len(y)-1-i] = v, v
 			}
 		}
+		pixels := make([]uint8, n)
+		for i := range pixels {
+			pixels[i] = uint8(37*i + 201)
+		}
 		for name, f := range map[string]func(dst []float32){
 			"add":     func(dst []float32) { simd.Add(dst, x, y) },
 			"sub":     func(dst []float32) { simd.Sub(dst, x, y) },
@@ -41,6 +45,20 @@ func TestElementwise(t *testing.T) {
 					wide[i] = float64(v) * (1 + 1e-9)
 				}
 				simd.Narrow32(dst, wide)
+			},
+			"bytes": func(dst []float32) {
+				simd.Bytes32(dst, pixels, 1/1234.5)
+				wide := make([]float64, n+1)
+				wide[n] = 7
+				simd.Bytes64(wide[:n], pixels, 1234.5)
+				for i, b := range pixels {
+					if wide[i] != float64(b)/1234.5 {
+						t.Fatalf("%d bytes: %d became %v", n, b, wide[i])
+					}
+				}
+				if wide[n] != 7 {
+					t.Fatalf("%d bytes: wrote beyond the end", n)
+				}
 			},
 			"fill": func(dst []float32) { simd.Fill(dst, 3) },
 		} {

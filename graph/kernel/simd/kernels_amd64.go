@@ -56,6 +56,15 @@ func finite32(x *float32, n int) bool
 func narrow32(dst *float32, x *float64, n int)
 
 //go:noescape
+func bytes32(dst *float32, x *uint8, n int, c float64)
+
+//go:noescape
+func bytes64(dst *float64, x *uint8, n int, c float64)
+
+//go:noescape
+func prefetch(p *uint8, n int)
+
+//go:noescape
 func adam32(x *float32, d *float32, m *float32, v *float32, n int, c *[8]float32)
 
 //go:noescape

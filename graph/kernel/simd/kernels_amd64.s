@@ -1208,6 +1208,71 @@ loop:
 	VZEROUPPER
 	RET
 
+// func bytes32(dst *float32, x *uint8, n int, c float64)
+// Requires: AVX
+TEXT ·bytes32(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSD c+24(FP), Y8
+
+loop:
+	VPMOVZXBD  (SI), X0
+	VPMOVZXBD  4(SI), X1
+	VCVTDQ2PD  X0, Y0
+	VCVTDQ2PD  X1, Y1
+	VMULPD     Y8, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VMULPD     Y8, Y1, Y1
+	VCVTPD2PSY Y1, X1
+	VMOVUPS    X0, (DI)
+	VMOVUPS    X1, 16(DI)
+	ADDQ       $0x08, SI
+	ADDQ       $0x20, DI
+	SUBQ       $0x08, CX
+	JG         loop
+	VZEROUPPER
+	RET
+
+// func bytes64(dst *float64, x *uint8, n int, c float64)
+// Requires: AVX
+TEXT ·bytes64(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSD c+24(FP), Y8
+
+loop:
+	VPMOVZXBD (SI), X0
+	VPMOVZXBD 4(SI), X1
+	VCVTDQ2PD X0, Y0
+	VCVTDQ2PD X1, Y1
+	VDIVPD    Y8, Y0, Y0
+	VDIVPD    Y8, Y1, Y1
+	VMOVUPD   Y0, (DI)
+	VMOVUPD   Y1, 32(DI)
+	ADDQ      $0x08, SI
+	ADDQ      $0x40, DI
+	SUBQ      $0x08, CX
+	JG        loop
+	VZEROUPPER
+	RET
+
+// func prefetch(p *uint8, n int)
+// Requires: MMX+
+TEXT ·prefetch(SB), NOSPLIT, $0-16
+	MOVQ p+0(FP), SI
+	MOVQ n+8(FP), CX
+	LEAQ -1(SI)(CX*1), CX
+	ANDQ $-64, SI
+
+loop:
+	PREFETCHT0 (SI)
+	ADDQ       $0x40, SI
+	CMPQ       SI, CX
+	JLE        loop
+	RET
+
 // func adam32(x *float32, d *float32, m *float32, v *float32, n int, c *[8]float32)
 // Requires: AVX
 TEXT ·adam32(SB), NOSPLIT, $0-48

@@ -18,22 +18,25 @@ func after[T any](p *T, n int) *T {
 	return (*T)(unsafe.Add(unsafe.Pointer(p), n*int(unsafe.Sizeof(*p))))
 }
 
-func add32(dst, x, y *float32, n int)                { Add(of(dst, n), of(x, n), of(y, n)) }
-func sub32(dst, x, y *float32, n int)                { Sub(of(dst, n), of(x, n), of(y, n)) }
-func mul32(dst, x, y *float32, n int)                { Mul(of(dst, n), of(x, n), of(y, n)) }
-func div32(dst, x, y *float32, n int)                { Div(of(dst, n), of(x, n), of(y, n)) }
-func scale32(dst, x *float32, n int, c, d float32)   { Affine(of(dst, n), of(x, n), c, 0) }
-func affine32(dst, x *float32, n int, c, d float32)  { Affine(of(dst, n), of(x, n), c, d) }
-func atLeast32(dst, x *float32, n int, c, d float32) { AtLeast(of(dst, n), of(x, n), c) }
-func above32(dst, x *float32, n int, c, d float32)   { Above(of(dst, n), of(x, n), float64(c)) }
-func abs32(dst, x *float32, n int, c, d float32)     { Abs(of(dst, n), of(x, n)) }
-func exp32(dst, x *float32, n int, c, d float32)     { Exp32(of(dst, n), of(x, n)) }
-func across32(dst, x *float32, rows, k int)          { Across(of(dst, rows*k), of(x, rows), k) }
-func sumRows32(dst, x *float32, rows, k int)         { AddRows(of(dst, k), of(x, rows*k)) }
-func rowSums32(dst, x *float32, rows, k int)         { RowSums(of(dst, rows), of(x, rows*k), k) }
-func sum32(x *float32, n int) float64                { return Sum(of(x, n)) }
-func finite32(x *float32, n int) bool                { return NonFinite(of(x, n)) < 0 }
-func narrow32(dst *float32, x *float64, n int)       { Narrow32(of(dst, n), of(x, n)) }
+func add32(dst, x, y *float32, n int)                  { Add(of(dst, n), of(x, n), of(y, n)) }
+func sub32(dst, x, y *float32, n int)                  { Sub(of(dst, n), of(x, n), of(y, n)) }
+func mul32(dst, x, y *float32, n int)                  { Mul(of(dst, n), of(x, n), of(y, n)) }
+func div32(dst, x, y *float32, n int)                  { Div(of(dst, n), of(x, n), of(y, n)) }
+func scale32(dst, x *float32, n int, c, d float32)     { Affine(of(dst, n), of(x, n), c, 0) }
+func affine32(dst, x *float32, n int, c, d float32)    { Affine(of(dst, n), of(x, n), c, d) }
+func atLeast32(dst, x *float32, n int, c, d float32)   { AtLeast(of(dst, n), of(x, n), c) }
+func above32(dst, x *float32, n int, c, d float32)     { Above(of(dst, n), of(x, n), float64(c)) }
+func abs32(dst, x *float32, n int, c, d float32)       { Abs(of(dst, n), of(x, n)) }
+func exp32(dst, x *float32, n int, c, d float32)       { Exp32(of(dst, n), of(x, n)) }
+func across32(dst, x *float32, rows, k int)            { Across(of(dst, rows*k), of(x, rows), k) }
+func sumRows32(dst, x *float32, rows, k int)           { AddRows(of(dst, k), of(x, rows*k)) }
+func rowSums32(dst, x *float32, rows, k int)           { RowSums(of(dst, rows), of(x, rows*k), k) }
+func sum32(x *float32, n int) float64                  { return Sum(of(x, n)) }
+func finite32(x *float32, n int) bool                  { return NonFinite(of(x, n)) < 0 }
+func narrow32(dst *float32, x *float64, n int)         { Narrow32(of(dst, n), of(x, n)) }
+func bytes32(dst *float32, x *uint8, n int, c float64) { Bytes32(of(dst, n), of(x, n), c) }
+func bytes64(dst *float64, x *uint8, n int, c float64) { Bytes64(of(dst, n), of(x, n), c) }
+func prefetch(*uint8, int)                             {}
 
 func repeat32(dst, x *float32, rows, k, s, left int) {
 	Repeat(of(dst, rows*k), of(x, ((s-left+rows-1)/s+1)*k), k, s, s-left)

@@ -31,6 +31,7 @@ const (
 	kSum
 	kFinite
 	kNarrow
+	kBytes
 	kSoftmax
 	kSoftmaxGrad
 	kAdam
@@ -103,3 +104,10 @@ func vector[T Float](r routine, x []T) bool {
 
 // at returns where the elements of x are, which are float32.
 func at[T Float](x []T) *float32 { return (*float32)(unsafe.Pointer(unsafe.SliceData(x))) }
+
+// Prefetch asks memory for x, which will be read soon; it changes nothing.
+func Prefetch[T any](x []T) {
+	if n := len(x) * int(unsafe.Sizeof(*new(T))); n > 0 {
+		prefetch((*uint8)(unsafe.Pointer(unsafe.SliceData(x))), n)
+	}
+}

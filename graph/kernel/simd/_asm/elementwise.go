@@ -103,6 +103,9 @@ func elementwise() {
 	sum32()
 	finite32()
 	narrow32()
+	bytes32()
+	bytes64()
+	prefetch()
 }
 
 func across32() {
@@ -341,5 +344,58 @@ func narrow32() {
 	SUBQ(Imm(8), RCX)
 	JG(LabelRef("loop"))
 	VZEROUPPER()
+	RET()
+}
+
+// n is a multiple of 8.
+func bytes32() {
+	TEXT("bytes32", NOSPLIT, "func(dst *float32, x *uint8, n int, c float64)")
+	Pragma("noescape")
+	ofBytes(4, func(Y, X Op) { VMULPD(Y8, Y, Y); VCVTPD2PSY(Y, X) }, VMOVUPS, X0, X1)
+}
+
+// n is a multiple of 8.
+func bytes64() {
+	TEXT("bytes64", NOSPLIT, "func(dst *float64, x *uint8, n int, c float64)")
+	Pragma("noescape")
+	ofBytes(8, func(Y, X Op) { VDIVPD(Y8, Y, Y) }, VMOVUPD, Y0, Y1)
+}
+
+// ofBytes writes f of eight bytes at a time, made float64, as numbers of size bytes from A and B; Y8 is c.
+func ofBytes(size int, f func(Y, X Op), store func(...Op), A, B Op) {
+	MOVQ(arg("dst"), RDI)
+	MOVQ(arg("x"), RSI)
+	MOVQ(arg("n"), RCX)
+	VBROADCASTSD(arg("c"), Y8)
+	Label("loop")
+	VPMOVZXBD(Mem{Base: RSI}, X0)
+	VPMOVZXBD(Mem{Base: RSI, Disp: 4}, X1)
+	VCVTDQ2PD(X0, Y0)
+	VCVTDQ2PD(X1, Y1)
+	f(Y0, X0)
+	f(Y1, X1)
+	store(A, Mem{Base: RDI})
+	store(B, Mem{Base: RDI, Disp: 4 * size})
+	ADDQ(Imm(8), RSI)
+	ADDQ(Imm(uint64(8*size)), RDI)
+	SUBQ(Imm(8), RCX)
+	JG(LabelRef("loop"))
+	VZEROUPPER()
+	RET()
+}
+
+// prefetch asks for n > 0 bytes from p on, a line at a time.
+func prefetch() {
+	TEXT("prefetch", NOSPLIT, "func(p *uint8, n int)")
+	Pragma("noescape")
+	MOVQ(arg("p"), RSI)
+	MOVQ(arg("n"), RCX)
+	LEAQ(Mem{Base: RSI, Index: RCX, Scale: 1, Disp: -1}, RCX) // the last byte
+	ANDQ(I8(-64), RSI)
+	Label("loop")
+	PREFETCHT0(Mem{Base: RSI})
+	ADDQ(Imm(64), RSI)
+	CMPQ(RSI, RCX)
+	JLE(LabelRef("loop"))
 	RET()
 }
