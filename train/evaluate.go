@@ -2,6 +2,7 @@ package train
 
 import (
 	"math"
+	"slices"
 
 	"opl/policies"
 	"opl/policies/propensity"
@@ -79,19 +80,46 @@ func propensities(pol policies.Policy, q policies.Posterior, x logs.Contexts, us
 		eps = make([]float64, sets*draws*k)
 		propensity.Gauss(Stream(0, "evaluation"), eps)
 	}
-	mean, byDraw := make([]float64, k), make([][]float64, draws)
+	var (
+		mean, byDraw = make([]float64, k), make([][]float64, draws)
+		all          = make([]float64, draws*k)
+		shared, fast = pol.(interface {
+			AtExps(dst, scores, exps []float64)
+		})
+		exps, of []float64 // exp(scale·eps), and the scale that they are of, by set
+		largest  = 1.      // |eps|
+	)
+	for _, e := range eps {
+		largest = max(largest, math.Abs(e))
+	}
 	for s := range byDraw {
-		byDraw[s] = make([]float64, k)
+		byDraw[s] = all[s*k : s*k+k]
+	}
+	if fast = fast && eps != nil; fast {
+		exps, of = make([]float64, len(eps)), slices.Repeat([]float64{-1}, sets)
 	}
 	logs.Scores(x, nil, q.Mu, k, func(i int, scores []float64) {
 		scale, set := q.Sigma*x.Norm(i), i%sets
-		clear(mean)
-		for s, pi := range byDraw {
-			var e []float64
-			if j := set*draws + s; eps != nil {
-				e = eps[j*k : j*k+k]
+		if fast && scale*largest <= 300 && finite(scores) {
+			from, exps := eps[set*draws*k:(set+1)*draws*k], exps[set*draws*k:(set+1)*draws*k]
+			if of[set] != scale { // contexts of one norm share them
+				for j, e := range from {
+					exps[j] = math.Exp(scale * e)
+				}
+				of[set] = scale
 			}
-			pol.At(pi, scores, scale, e)
+			shared.AtExps(all, scores, exps)
+		} else {
+			for s, pi := range byDraw {
+				var e []float64
+				if j := set*draws + s; eps != nil {
+					e = eps[j*k : j*k+k]
+				}
+				pol.At(pi, scores, scale, e)
+			}
+		}
+		clear(mean)
+		for _, pi := range byDraw {
 			for a, p := range pi {
 				mean[a] += p
 			}
@@ -101,6 +129,16 @@ func propensities(pol policies.Policy, q policies.Posterior, x logs.Contexts, us
 		}
 		use(i, scores, mean, set, byDraw)
 	})
+}
+
+// finite reports that no x is infinite or NaN.
+func finite(xs []float64) bool {
+	for _, x := range xs {
+		if x-x != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // variance is the sample variance, 0 for fewer than two values.

@@ -340,6 +340,39 @@ func TestEvaluate(t *testing.T) {
 	}
 }
 
+// Draws that contexts share by their exponentials give what each draw by itself does, whatever the
+// norms of the contexts, a hundred sets of draws, scores far apart or infinite.
+func TestEvaluateShared(t *testing.T) {
+	log := task(400, 4, 10)
+	x := log.X.(logs.Rows64)
+	labels := make([]uint8, 400)
+	for i := range labels {
+		labels[i] = uint8(i % 4)
+		if i%7 == 0 {
+			clear(x.Data[i*10 : i*10+10])
+		} else if i%3 > 0 { // of one norm
+			n := x.Norm(i)
+			for j := range 10 {
+				x.Data[i*10+j] /= n
+			}
+		}
+	}
+	r := train.Stream(9, "mu")
+	for _, far := range []float64{1, 30, 1e3, 1e306} {
+		for _, sigma := range []float64{1e-3, .7, 20, 100} { // the last too far for exponentials
+			q := policies.Posterior{Actions: 4, Dim: 10, Sigma: sigma, Mu: make([]float64, 40)}
+			for i := range q.Mu {
+				q.Mu[i] = far * r.NormFloat64()
+			}
+			got := train.Evaluate(policies.SoftmaxPosterior{}, q, x, labels, 1)
+			want := train.Evaluate(struct{ policies.Policy }{policies.SoftmaxPosterior{}}, q, x, labels, 1)
+			if math.Abs(got.Mean-want.Mean) > 1e-14 || math.Abs(got.SE-want.SE) > 1e-14 || got.AtMean != want.AtMean {
+				t.Errorf("scores of %v, σ = %v: %+v, draw by draw %+v", far, sigma, got, want)
+			}
+		}
+	}
+}
+
 // The number of threads changes no bit, and the vector kernels none that matters.
 func TestFitThreadsAndKernels(t *testing.T) {
 	was := simd.Use(true)

@@ -2,6 +2,8 @@ package propensity
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"sync"
 
 	"opl/graph/kernel"
@@ -124,6 +126,30 @@ func (SoftmaxPosterior) At(dst, scores []float64, scale float64, eps []float64) 
 		z[a] += scale * eps[a]
 	}
 	kernel.Softmax(dst, z, len(z))
+}
+
+// AtExps writes to dst [S×K] what At writes for each of S draws that many contexts share, given as
+// exps = exp(scale·eps) [S×K], each in [e⁻³⁰⁰, e³⁰⁰]: K exponentials in place of S·K. Scores are finite.
+// It differs from At by rounding, and where a propensity is below e⁻¹⁰⁰.
+func (SoftmaxPosterior) AtExps(dst, scores, exps []float64) {
+	var buf [64]float64
+	of, top := append(buf[:0], scores...), slices.Max(scores)
+	for a, s := range of {
+		of[a] = math.Exp(s - top)
+	}
+	for k := len(of); len(exps) > 0; dst, exps = dst[k:], exps[k:] {
+		to, e := dst[:k], exps[:k]
+		var sum float64
+		for a, w := range of {
+			v := w * e[a]
+			to[a] = v
+			sum += v
+		}
+		sum = 1 / sum
+		for a := range to {
+			to[a] *= sum
+		}
+	}
 }
 
 // AtMean writes softmax(scores) to dst.
