@@ -74,21 +74,8 @@ func halfOver(y float64) float64 {
 // Abs returns |x|, whose derivative at 0 is 0.
 func (x Expr) Abs() Expr {
 	return x.unary("abs", of1(simd.Abs[float64], simd.Abs[float32]).by(byRows).simple("abs"), func(x, _, g Expr) Expr {
-		return g.Mul(x.unary("sign", of1(signTo[float64], signTo[float32]).by(byRows).simple("sign"), nil))
+		return g.Mul(x.unary("sign", of1(simd.Sign[float64], simd.Sign[float32]).by(byRows).simple("sign"), nil))
 	})
-}
-
-func signTo[T float](dst, xs []T) {
-	for i, x := range xs {
-		switch {
-		case x > 0:
-			dst[i] = 1
-		case x < 0:
-			dst[i] = -1
-		default:
-			dst[i] = 0 * x // NaN stays NaN
-		}
-	}
 }
 
 // AtLeast returns max(x, c). The derivative is 1 where x > c, 0 elsewhere.

@@ -97,6 +97,20 @@ func Above[T Float](dst, x []T, c float64) {
 	}
 }
 
+// Sign writes 1 where x > 0, −1 where x < 0, and x where it is 0 or NaN, to dst, which has as many elements as x.
+func Sign[T Float](dst, x []T) {
+	dst = dst[:len(x)]
+	if vector(kSign, x) {
+		sign32(at(dst), at(x), len(x), 1, float32(math.Copysign(0, -1)))
+		return
+	}
+	for i, v := range x {
+		if dst[i] = v; v == v && v != 0 {
+			dst[i] = T(math.Copysign(1, float64(v)))
+		}
+	}
+}
+
 // floor32 is the largest float32 that is at most c: a float32 is above both or neither.
 func floor32(c float64) float32 {
 	f := float32(c)

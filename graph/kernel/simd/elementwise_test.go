@@ -39,6 +39,7 @@ func TestElementwise(t *testing.T) {
 			"atLeast": func(dst []float32) { simd.AtLeast(dst, x, .2) },
 			"above":   func(dst []float32) { simd.Above(dst, x, .2) },
 			"abs":     func(dst []float32) { simd.Abs(dst, x) },
+			"sign":    func(dst []float32) { simd.Sign(dst, x) },
 			"narrow": func(dst []float32) {
 				wide := make([]float64, n)
 				for i, v := range x {

@@ -32,6 +32,9 @@ func above32(dst *float32, x *float32, n int, c float32, d float32)
 func abs32(dst *float32, x *float32, n int, c float32, d float32)
 
 //go:noescape
+func sign32(dst *float32, x *float32, n int, c float32, d float32)
+
+//go:noescape
 func exp32(dst *float32, x *float32, n int, c float32, d float32)
 
 //go:noescape

@@ -817,6 +817,49 @@ done:
 	VZEROUPPER
 	RET
 
+// func sign32(dst *float32, x *float32, n int, c float32, d float32)
+// Requires: AVX
+TEXT ·sign32(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSS c+24(FP), Y8
+	VBROADCASTSS d+28(FP), Y9
+	SUBQ         $0x08, CX
+	JLT          rest
+
+loop:
+	VMOVUPS   (SI), Y0
+	VANDPS    Y9, Y0, Y1
+	VORPS     Y8, Y1, Y1
+	VXORPS    Y2, Y2, Y2
+	VCMPPS    $0x0c, Y2, Y0, Y2
+	VBLENDVPS Y2, Y1, Y0, Y0
+	VMOVUPS   Y0, (DI)
+	ADDQ      $0x20, SI
+	ADDQ      $0x20, DI
+	SUBQ      $0x08, CX
+	JGE       loop
+
+rest:
+	ADDQ       $0x08, CX
+	JLE        done
+	LEAQ       tailMask<>+32(SB), AX
+	NEGQ       CX
+	VMOVUPS    (AX)(CX*4), Y4
+	NEGQ       CX
+	VMASKMOVPS (SI), Y4, Y0
+	VANDPS     Y9, Y0, Y1
+	VORPS      Y8, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VCMPPS     $0x0c, Y2, Y0, Y2
+	VBLENDVPS  Y2, Y1, Y0, Y0
+	VMASKMOVPS Y0, Y4, (DI)
+
+done:
+	VZEROUPPER
+	RET
+
 // func exp32(dst *float32, x *float32, n int, c float32, d float32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·exp32(SB), NOSPLIT, $0-32

@@ -27,6 +27,7 @@ func affine32(dst, x *float32, n int, c, d float32)    { Affine(of(dst, n), of(x
 func atLeast32(dst, x *float32, n int, c, d float32)   { AtLeast(of(dst, n), of(x, n), c) }
 func above32(dst, x *float32, n int, c, d float32)     { Above(of(dst, n), of(x, n), float64(c)) }
 func abs32(dst, x *float32, n int, c, d float32)       { Abs(of(dst, n), of(x, n)) }
+func sign32(dst, x *float32, n int, c, d float32)      { Sign(of(dst, n), of(x, n)) }
 func exp32(dst, x *float32, n int, c, d float32)       { Exp32(of(dst, n), of(x, n)) }
 func across32(dst, x *float32, rows, k int)            { Across(of(dst, rows*k), of(x, rows), k) }
 func sumRows32(dst, x *float32, rows, k int)           { AddRows(of(dst, k), of(x, rows*k)) }

@@ -23,6 +23,7 @@ const (
 	kAtLeast
 	kAbove
 	kAbs
+	kSign
 	kExp
 	kAcross
 	kRepeat

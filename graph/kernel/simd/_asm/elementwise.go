@@ -95,6 +95,13 @@ func elementwise() {
 	unary("atLeast32", func() { VMAXPS(Y0, Y8, Y0) }, Y0)
 	unary("above32", func() { VCMPPS(Imm(0x1E), Y8, Y0, Y0); VANDPS(Y9, Y0, Y0) }, Y0)
 	unary("abs32", func() { VANDPS(absMask, Y0, Y0) }, Y0)
+	unary("sign32", func() { // 1 and −0 in Y8 and Y9
+		VANDPS(Y9, Y0, Y1)
+		VORPS(Y8, Y1, Y1)
+		VXORPS(Y2, Y2, Y2)
+		VCMPPS(Imm(0x0C), Y2, Y0, Y2) // neither 0 nor NaN, which stay
+		VBLENDVPS(Y2, Y1, Y0, Y0)
+	}, Y0)
 	unary("exp32", func() { exp(Y0, Y1, Y2, Y3) }, Y3)
 	across32()
 	repeat32()
