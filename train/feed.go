@@ -36,12 +36,15 @@ func feed[T float32 | float64](l *logs.Log, p *graph.Program, rows []int) {
 	workers.Do(p.Threads(), (len(rows)+chunk-1)/chunk, func(_, part int) {
 		rows, first := rows[part*chunk:min(len(rows), (part+1)*chunk)], part*chunk
 		// Rows come in random order: without asking ahead, each waits for memory.
-		for _, r := range rows {
+		for _, r := range rows[:min(rowAhead, len(rows))] {
 			l.Ahead(r)
 		}
 		for j, r := range rows {
-			if j+ahead < len(rows) {
-				l.ContextAhead(rows[j+ahead])
+			if j+rowAhead < len(rows) {
+				l.Ahead(rows[j+rowAhead])
+			}
+			if x != nil && j+contextAhead < len(rows) {
+				logs.Ahead(l.X, l.Context(rows[j+contextAhead]))
 			}
 			i := first + j
 			if x != nil {
@@ -84,8 +87,8 @@ func feed[T float32 | float64](l *logs.Log, p *graph.Program, rows []int) {
 // feedElements is about how many elements of the inputs a thread writes at a time.
 const feedElements = 1 << 15
 
-// ahead is how many contexts before it is read one is asked for.
-const ahead = 3
+// How many rows before they are read a row, and then its context, is asked for.
+const rowAhead, contextAhead = 16, 3
 
 // put sets an element of an input that there is.
 func put[T float32 | float64](to []T, i int, x float64) {

@@ -34,6 +34,9 @@ func (s scaled) Row32(i int, dst []float32) {
 	simd.Affine(dst, dst, float32(s.by), 0)
 }
 
+// Ahead asks memory for row i.
+func (s scaled) Ahead(i int) { logs.Ahead(s.Contexts, i) }
+
 // Scaled returns contexts times a factor, as [Fit] feeds them to layers.
 func Scaled(x logs.Contexts, by float64) logs.Contexts { return scaled{x, by} }
 

@@ -130,10 +130,11 @@ func (l *Log) Ahead(i int) {
 	}
 }
 
-// ContextAhead asks memory for the context of row i, if X can.
-func (l *Log) ContextAhead(i int) {
-	if x, ok := l.X.(interface{ Ahead(i int) }); ok {
-		x.Ahead(l.Context(i))
+// Ahead asks memory for φ(x_i), if x has a method Ahead: in random order each context would wait for memory
+// when it is read.
+func Ahead(x Contexts, i int) {
+	if x, ok := x.(interface{ Ahead(i int) }); ok {
+		x.Ahead(i)
 	}
 }
 
@@ -253,11 +254,7 @@ func (p picked) Len() int                   { return len(p.rows) }
 func (p picked) Norm(i int) float64         { return p.Contexts.Norm(p.rows[i]) }
 func (p picked) Row64(i int, dst []float64) { p.Contexts.Row64(p.rows[i], dst) }
 func (p picked) Row32(i int, dst []float32) { p.Contexts.Row32(p.rows[i], dst) }
-func (p picked) Ahead(i int) {
-	if x, ok := p.Contexts.(interface{ Ahead(i int) }); ok {
-		x.Ahead(p.rows[i])
-	}
-}
+func (p picked) Ahead(i int)                { Ahead(p.Contexts, p.rows[i]) }
 
 // pick returns the elements of some rows, nil of nil.
 func pick[T any](column []T, rows []int) []T {

@@ -1,6 +1,9 @@
 package pipeline
 
-import "opl/train/logs"
+import (
+	"opl/graph/kernel/simd"
+	"opl/train/logs"
+)
 
 // room is the number of bytes that the vectors of contexts may take in memory: those of
 // a million rows of 50 features have it.
@@ -42,6 +45,13 @@ func (h *held) Row32(i int, dst []float32) {
 		return
 	}
 	copy(dst, h.data[i*h.d:(i+1)*h.d])
+}
+
+// Ahead asks memory for a vector that is held.
+func (h *held) Ahead(i int) {
+	if h.data != nil {
+		simd.Prefetch(h.data[i*h.d : (i+1)*h.d])
+	}
 }
 
 // rounded are held contexts whose vectors are of 32 bits for all: for what need not
