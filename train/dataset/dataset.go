@@ -78,6 +78,26 @@ func (s *Set) Row32(i int, dst []float32) {
 	}
 }
 
+// Sparse32 writes the elements of Row32 that are not 0 to val and their places, ascending, to at, and returns how
+// many they are.
+func (s *Set) Sparse32(i int, val []float32, at []int32) int {
+	lo, hi, scale := s.start[i], s.start[i+1], 1/s.norm[i]
+	n := copy(at, s.col[lo:hi])
+	val = val[:n]
+	for k, p := range s.pix[lo:hi] {
+		val[k] = float32(values[p] * scale)
+	}
+	return n
+}
+
+// values are the bytes in float64.
+var values = func() (v [256]float64) {
+	for i := range v {
+		v[i] = float64(i)
+	}
+	return v
+}()
+
 // Pixels writes x_i, from 0 to 255 a pixel, into dst[:Dim()].
 func (s *Set) Pixels(i int, dst []float64) {
 	dst = dst[:s.dim]

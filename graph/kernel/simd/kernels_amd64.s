@@ -2048,6 +2048,60 @@ store:
 	VZEROUPPER
 	RET
 
+// func scatter16(dst *float32, rows int, ptr *int32, idx *int32, val *float32, a *float32, lda int, w int)
+// Requires: AVX, CMOV, FMA3
+TEXT ·scatter16(SB), NOSPLIT, $0-64
+	MOVQ    w+56(FP), AX
+	MOVQ    $0x00000008, R9
+	CMPQ    AX, R9
+	CMOVQLT AX, R9
+	SUBQ    R9, AX
+	LEAQ    tailMask<>+32(SB), R11
+	NEGQ    R9
+	VMOVUPS (R11)(R9*4), Y6
+	NEGQ    R9
+	LEAQ    tailMask<>+32(SB), R11
+	NEGQ    AX
+	VMOVUPS (R11)(AX*4), Y7
+	NEGQ    AX
+	MOVQ    dst+0(FP), DI
+	MOVQ    rows+8(FP), CX
+	MOVQ    ptr+16(FP), BX
+	MOVQ    idx+24(FP), SI
+	MOVQ    val+32(FP), DX
+	MOVQ    a+40(FP), R8
+	MOVQ    lda+48(FP), R13
+	SHLQ    $0x02, R13
+
+row:
+	MOVLQSX    (BX), R9
+	MOVLQSX    4(BX), R10
+	VMASKMOVPS (R8), Y6, Y0
+	VMASKMOVPS 32(R8), Y7, Y1
+	CMPQ       R9, R10
+	JGE        next
+
+loop:
+	MOVLQSX      (SI)(R9*4), R11
+	VBROADCASTSS (DX)(R9*4), Y2
+	VMOVAPS      Y2, Y3
+	SHLQ         $0x06, R11
+	VFMADD213PS  (DI)(R11*1), Y0, Y2
+	VFMADD213PS  32(DI)(R11*1), Y1, Y3
+	VMOVUPS      Y2, (DI)(R11*1)
+	VMOVUPS      Y3, 32(DI)(R11*1)
+	INCQ         R9
+	CMPQ         R9, R10
+	JLT          loop
+
+next:
+	ADDQ R13, R8
+	ADDQ $0x08, BX
+	DECQ CX
+	JNZ  row
+	VZEROUPPER
+	RET
+
 // func compress32(val *float32, idx *int32, x *float32, n int, lanes *[256][8]uint8) int
 // Requires: AVX, AVX2, POPCNT
 TEXT ·compress32(SB), NOSPLIT, $0-48
@@ -3489,6 +3543,48 @@ sum:
 	VADDPS  (DI), Z15, Z15
 	VMOVUPS Z15, (DI)
 	ADDQ    DX, DI
+	VZEROUPPER
+	RET
+
+// func scatter16x16(dst *float32, rows int, ptr *int32, idx *int32, val *float32, a *float32, lda int, w int)
+// Requires: AVX, AVX512F
+TEXT ·scatter16x16(SB), NOSPLIT, $0-64
+	MOVQ  w+56(FP), CX
+	MOVL  $0x00000001, AX
+	SHLL  CL, AX
+	DECL  AX
+	KMOVW AX, K1
+	MOVQ  dst+0(FP), DI
+	MOVQ  rows+8(FP), CX
+	MOVQ  ptr+16(FP), BX
+	MOVQ  idx+24(FP), SI
+	MOVQ  val+32(FP), DX
+	MOVQ  a+40(FP), R8
+	MOVQ  lda+48(FP), R13
+	SHLQ  $0x02, R13
+
+row:
+	MOVLQSX   (BX), R9
+	MOVLQSX   4(BX), R10
+	VMOVUPS.Z (R8), K1, Z0
+	CMPQ      R9, R10
+	JGE       next
+
+loop:
+	MOVLQSX      (SI)(R9*4), R11
+	VBROADCASTSS (DX)(R9*4), Z2
+	SHLQ         $0x06, R11
+	VFMADD213PS  (DI)(R11*1), Z0, Z2
+	VMOVUPS      Z2, (DI)(R11*1)
+	INCQ         R9
+	CMPQ         R9, R10
+	JLT          loop
+
+next:
+	ADDQ R13, R8
+	ADDQ $0x08, BX
+	DECQ CX
+	JNZ  row
 	VZEROUPPER
 	RET
 

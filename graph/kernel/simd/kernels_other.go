@@ -102,6 +102,22 @@ func compress32(val *float32, idx *int32, x *float32, n int, lanes *[256][8]uint
 	return m
 }
 
+func scatter16(dst *float32, rows int, ptr, idx *int32, val, a *float32, lda, w int) {
+	for r, ends := range of((*[2]int32)(unsafe.Pointer(ptr)), rows) {
+		for e := ends[0]; e < ends[1]; e++ {
+			v := *after(val, int(e))
+			to := of(after(dst, int(*after(idx, int(e)))*tileCols), tileCols)
+			for j, x := range of(after(a, r*lda), w) {
+				to[j] += v * x
+			}
+		}
+	}
+}
+
+func scatter16x16(dst *float32, rows int, ptr, idx *int32, val, a *float32, lda, w int) {
+	scatter16(dst, rows, ptr, idx, val, a, lda, w)
+}
+
 func columnMax32(m, s *float32, rows, w, ws int) {
 	for i := range rows {
 		for j, v := range of(after(s, i*ws), w) {

@@ -39,6 +39,7 @@ const (
 	kProducts
 	kGemm
 	kSparse
+	kScatter
 	kItems
 	kStrata
 	kScramble

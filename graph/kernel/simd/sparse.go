@@ -1,6 +1,9 @@
 package simd
 
-import "math"
+import (
+	"fmt"
+	"math"
+)
 
 // Sparse is a matrix of which only the elements that are not 0 are stored, row by
 // row, and column by column as well once that is asked for. The zero value is
@@ -43,13 +46,13 @@ func (s *Sparse) Reset(rows, cols int) bool {
 	return true
 }
 
-// Set stores rows from..to of x [Rows×Cols] and returns how many elements of them
+// Set stores rows from..to of x [Rows×Cols], next to one another, and returns how many elements of them
 // are not 0. Different rows may be set at the same time.
 func (s *Sparse) Set(x []float32, from, to int) int {
-	total, whole := 0, s.Cols&^(Lanes-1)
+	first, whole := from*(s.Cols+Lanes), s.Cols&^(Lanes-1)
+	n := first
 	for i := from; i < to; i++ {
-		begin := i * (s.Cols + Lanes)
-		row, n := x[i*s.Cols:(i+1)*s.Cols], begin
+		row, begin := x[i*s.Cols:(i+1)*s.Cols], n
 		if whole > 0 {
 			n += compress32(&s.val[n], &s.idx[n], &row[0], whole, &lanesOf)
 		}
@@ -60,9 +63,36 @@ func (s *Sparse) Set(x []float32, from, to int) int {
 			}
 		}
 		s.ptr[2*i], s.ptr[2*i+1] = int32(begin), int32(n)
-		total += n - begin
 	}
-	return total
+	return n - first
+}
+
+// SetRows is Set of rows as fill writes them: the elements of row i that are not 0 and their columns, ascending,
+// to slices of Cols elements. Fill returns how many there are. A column that there is not panics.
+func (s *Sparse) SetRows(from, to int, fill func(i int, val []float32, columns []int32) int) int {
+	first := from * (s.Cols + Lanes)
+	n := first
+	for i := from; i < to; i++ {
+		begin := n
+		n += fill(i, s.val[n:n+s.Cols:n+s.Cols], s.idx[n:n+s.Cols:n+s.Cols])
+		if n < begin || n > begin+s.Cols || n > begin && last(s.idx[begin:n]) >= uint32(s.Cols) {
+			panic(fmt.Sprintf("simd: row %d of a sparse matrix of %d columns has %d elements, or one beyond", i, s.Cols, n-begin))
+		}
+		s.ptr[2*i], s.ptr[2*i+1] = int32(begin), int32(n)
+	}
+	return n - first
+}
+
+// last is the largest of some columns; one below 0 is the largest.
+func last(columns []int32) uint32 {
+	var a, b, c, d uint32
+	for ; len(columns) >= 4; columns = columns[4:] {
+		a, b, c, d = max(a, uint32(columns[0])), max(b, uint32(columns[1])), max(c, uint32(columns[2])), max(d, uint32(columns[3]))
+	}
+	for _, j := range columns {
+		a = max(a, uint32(j))
+	}
+	return max(a, b, c, d)
 }
 
 // Prepare makes what TMul needs, for all its parts, unless it is there: it sorts
@@ -167,6 +197,55 @@ func (s *Sparse) TMul(dst, a []float32, n, part, parts int) {
 			transpose(dst[k*s.Cols+j:], s.Cols, out, w, c, cols)
 		}
 		k += cols
+	}
+}
+
+// Scatters reports whether there is a kernel for [Sparse.Scatter].
+func Scatters() bool { return has(kScatter) }
+
+// Scattered says into how many parts [Sparse.Scatter] divides a product of n columns, and how many numbers all of
+// them write.
+func (s *Sparse) Scattered(n int) (parts, numbers int) {
+	parts = (s.Rows + depth - 1) / depth * ((n + tileCols - 1) / tileCols)
+	return parts, parts * s.Cols * tileCols
+}
+
+// Scatter writes a part of the sums that aᵀ·s [n×Cols] is made of, for a [Rows×n] row-major, to memory that
+// all parts share, for Gather: each part those of depth rows and tileCols columns of a. It adds in the order
+// of [Gemm32], and needs no Prepare.
+func (s *Sparse) Scatter(sums, a []float32, n, part int) {
+	blocks := (s.Rows + depth - 1) / depth
+	k, row := part/blocks*tileCols, part%blocks*depth
+	size := s.Cols * tileCols
+	to := sums[part*size : (part+1)*size]
+	clear(to)
+	kernel := scatter16
+	if level[kScatter] >= avx512 {
+		kernel = scatter16x16
+	}
+	kernel(&to[0], min(depth, s.Rows-row), &s.ptr[2*row], &s.idx[0], &s.val[0], &a[row*n+k], n, min(tileCols, n-k))
+}
+
+// Gather writes aᵀ·s to dst when all parts have been scattered to sums, which it spends.
+func (s *Sparse) Gather(dst, sums []float32, n int) {
+	blocks, size := (s.Rows+depth-1)/depth, s.Cols*tileCols
+	for k := 0; k < n; k += tileCols {
+		total := sums[:size]
+		for b := 1; b < blocks; b++ {
+			Add(total, total, sums[b*size:(b+1)*size])
+		}
+		sums = sums[blocks*size:]
+		transpose(dst[k*s.Cols:], s.Cols, total, tileCols, s.Cols, min(tileCols, n-k))
+	}
+}
+
+// Dense writes the matrix with its zeros to x [Rows×Cols].
+func (s *Sparse) Dense(x []float32) {
+	clear(x)
+	for i := range s.Rows {
+		for e := s.ptr[2*i]; e < s.ptr[2*i+1]; e++ {
+			x[i*s.Cols+int(s.idx[e])] = s.val[e]
+		}
 	}
 }
 

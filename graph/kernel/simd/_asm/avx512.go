@@ -65,6 +65,34 @@ func gemm12x16() {
 	RET()
 }
 
+// scatter16x16 is scatter16.
+func scatter16x16() {
+	TEXT("scatter16x16", NOSPLIT, "func(dst *float32, rows int, ptr, idx *int32, val, a *float32, lda, w int)")
+	Pragma("noescape")
+	MOVQ(arg("w"), RCX)
+	MOVL(U32(1), EAX)
+	SHLL(CL, EAX)
+	DECL(EAX)
+	KMOVW(EAX, K1)
+	scatter()
+	Label("row")
+	MOVLQSX(Mem{Base: RBX}, R9)
+	MOVLQSX(Mem{Base: RBX, Disp: 4}, R10)
+	VMOVUPS_Z(Mem{Base: R8}, K1, Z0)
+	CMPQ(R9, R10)
+	JGE(LabelRef("next"))
+	Label("loop")
+	MOVLQSX(Mem{Base: RSI, Index: R9, Scale: 4}, R11)
+	VBROADCASTSS(Mem{Base: RDX, Index: R9, Scale: 4}, Z2)
+	SHLQ(Imm(6), R11)
+	VFMADD213PS(Mem{Base: RDI, Index: R11, Scale: 1}, Z0, Z2)
+	VMOVUPS(Z2, Mem{Base: RDI, Index: R11, Scale: 1})
+	INCQ(R9)
+	CMPQ(R9, R10)
+	JLT(LabelRef("loop"))
+	scattered()
+}
+
 // expZ is exp for sixteen numbers.
 func expZ(X, N, R, T Op) {
 	VBROADCASTSS(expHigh, N)

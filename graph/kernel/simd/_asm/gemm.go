@@ -237,6 +237,64 @@ func spmm16() {
 	RET()
 }
 
+// Adds row r of a, its first w numbers of 16, times each element of row r of a sparse matrix to the row of
+// dst, of 16 numbers, that the element's column says.
+func scatter16() {
+	TEXT("scatter16", NOSPLIT, "func(dst *float32, rows int, ptr, idx *int32, val, a *float32, lda, w int)")
+	Pragma("noescape")
+	MOVQ(arg("w"), RAX)
+	MOVQ(U32(8), R9)
+	CMPQ(RAX, R9)
+	CMOVQLT(RAX, R9)
+	SUBQ(R9, RAX)
+	tail(R9, R11, Y6)
+	tail(RAX, R11, Y7)
+	scatter()
+	Label("row")
+	MOVLQSX(Mem{Base: RBX}, R9)
+	MOVLQSX(Mem{Base: RBX, Disp: 4}, R10)
+	VMASKMOVPS(Mem{Base: R8}, Y6, Y0)
+	VMASKMOVPS(Mem{Base: R8, Disp: 32}, Y7, Y1)
+	CMPQ(R9, R10)
+	JGE(LabelRef("next"))
+	Label("loop")
+	MOVLQSX(Mem{Base: RSI, Index: R9, Scale: 4}, R11)
+	VBROADCASTSS(Mem{Base: RDX, Index: R9, Scale: 4}, Y2)
+	VMOVAPS(Y2, Y3)
+	SHLQ(Imm(6), R11)
+	VFMADD213PS(Mem{Base: RDI, Index: R11, Scale: 1}, Y0, Y2)
+	VFMADD213PS(Mem{Base: RDI, Disp: 32, Index: R11, Scale: 1}, Y1, Y3)
+	VMOVUPS(Y2, Mem{Base: RDI, Index: R11, Scale: 1})
+	VMOVUPS(Y3, Mem{Base: RDI, Disp: 32, Index: R11, Scale: 1})
+	INCQ(R9)
+	CMPQ(R9, R10)
+	JLT(LabelRef("loop"))
+	scattered()
+}
+
+// scatter loads the arguments of scatter16 but w.
+func scatter() {
+	MOVQ(arg("dst"), RDI)
+	MOVQ(arg("rows"), RCX)
+	MOVQ(arg("ptr"), RBX)
+	MOVQ(arg("idx"), RSI)
+	MOVQ(arg("val"), RDX)
+	MOVQ(arg("a"), R8)
+	MOVQ(arg("lda"), R13)
+	SHLQ(Imm(2), R13)
+}
+
+// scattered ends a row of scatter16.
+func scattered() {
+	Label("next")
+	ADDQ(R13, R8)
+	ADDQ(Imm(8), RBX)
+	DECQ(RCX)
+	JNZ(LabelRef("row"))
+	VZEROUPPER()
+	RET()
+}
+
 // Writes the elements of x that are not 0, and their places, and returns how
 // many there are. Up to 8 elements beyond them are overwritten. n is a multiple
 // of 8.
