@@ -177,6 +177,7 @@ func (p *product) sparse(s *simd.Sparse, dst []float32, src [][]float32, threads
 		parts := panels(p.m, threads)
 		workers.Do(threads, parts, func(_, part int) { s.TMul(dst, src[0], p.m, part, parts) })
 	default:
+		s.Split(p.n)
 		parts, first := panels(p.n, threads), 0 // parts that are something else
 		if p.rows.columns && threads > 1 {
 			// What the gradient's product will need can be made meanwhile.

@@ -89,6 +89,12 @@ func spmm64(dst *float32, rows int, ptr *int32, idx *int32, val *float32, p *flo
 func spmm16(dst *float32, rows int, ptr *int32, idx *int32, val *float32, p *float32)
 
 //go:noescape
+func spmm32(dst *float32, rows int, ptr *int32, idx *int32, val *float32, p *float32)
+
+//go:noescape
+func spmm48(dst *float32, rows int, ptr *int32, idx *int32, val *float32, p *float32)
+
+//go:noescape
 func scatter16(dst *float32, rows int, ptr *int32, idx *int32, val *float32, a *float32, lda int, w int)
 
 //go:noescape
@@ -141,6 +147,21 @@ func log1p64(dst *float64, x *float64, n int)
 
 //go:noescape
 func gemm12x16(c *float32, ldc int, a *float32, second int, ars int, acs int, b *float32, ldb int, k int, add bool)
+
+//go:noescape
+func spmm64x16(dst *float32, rows int, ptr *int32, idx *int32, val *float32, p *float32)
+
+//go:noescape
+func spmmAdd64x16(dst *float32, rows int, ptr *int32, idx *int32, val *float32, p *float32)
+
+//go:noescape
+func spmm16x16(dst *float32, rows int, ptr *int32, idx *int32, val *float32, p *float32)
+
+//go:noescape
+func spmm32x16(dst *float32, rows int, ptr *int32, idx *int32, val *float32, p *float32)
+
+//go:noescape
+func spmm48x16(dst *float32, rows int, ptr *int32, idx *int32, val *float32, p *float32)
 
 //go:noescape
 func scatter16x16(dst *float32, rows int, ptr *int32, idx *int32, val *float32, a *float32, lda int, w int)

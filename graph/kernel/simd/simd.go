@@ -39,6 +39,7 @@ const (
 	kProducts
 	kGemm
 	kSparse
+	kPanels
 	kScatter
 	kItems
 	kStrata

@@ -3,6 +3,7 @@ package simd
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Sparse is a matrix of which only the elements that are not 0 are stored, row by
@@ -16,6 +17,23 @@ type Sparse struct {
 	colPtr, colIdx []int32 // the same by columns
 	colVal         []float32
 	byCols         bool
+
+	// The same by blocks of rows of a panel, ptr and colPtr of one block after the other's.
+	blockPtr, colBlocks []int32
+	byBlocks            bool
+}
+
+// panelRows is about how many rows of a panel the first cache has room for, beside what is read and written.
+const panelRows = 128
+
+// blocksOf is into how many blocks a panel of n rows is divided, which its kernel takes one after the other, and how many rows
+// each has: 1 where the kernels cannot.
+func blocksOf(n int) (blocks, rows int) {
+	if level[kPanels] < avx512 {
+		return 1, n
+	}
+	blocks = max(1, (n+panelRows/2)/panelRows)
+	return blocks, (n + blocks - 1) / blocks
 }
 
 // panelCols are the columns of a product that a sparse kernel computes at a time.
@@ -41,7 +59,7 @@ func (s *Sparse) Reset(rows, cols int) bool {
 	if cap(s.ptr) < 2*rows {
 		s.ptr = make([]int32, 2*rows)
 	}
-	s.Rows, s.Cols, s.byCols = rows, cols, false
+	s.Rows, s.Cols, s.byCols, s.byBlocks = rows, cols, false, false
 	s.val, s.idx, s.ptr = s.val[:room], s.idx[:room], s.ptr[:2*rows]
 	return true
 }
@@ -122,13 +140,49 @@ func (s *Sparse) Prepare() {
 		s.colVal, s.colIdx = make([]float32, n+n/4+1), make([]int32, n+n/4+1)
 	}
 	val, idx := s.colVal[:cap(s.colVal)], s.colIdx[:cap(s.colIdx)]
+	blocks, rows := blocksOf(s.Rows)
+	s.colBlocks = slices.Grow(s.colBlocks[:0], blocks*2*s.Cols)[:blocks*2*s.Cols]
+	for b := range blocks {
+		block := s.colBlocks[b*2*s.Cols : (b+1)*2*s.Cols]
+		for j := range s.Cols {
+			block[2*j], block[2*j+1] = ptr[2*j+1], ptr[2*j+1]
+		}
+		for i := b * rows; i < min(s.Rows, (b+1)*rows); i++ {
+			begin, end := s.ptr[2*i], s.ptr[2*i+1]
+			from := s.val[begin:end]
+			for e, j := range s.idx[begin:end] {
+				to := &block[2*j+1]
+				val[*to], idx[*to] = from[e], int32(i)
+				*to++
+			}
+		}
+		for j := range s.Cols {
+			ptr[2*j+1] = block[2*j+1]
+		}
+	}
+}
+
+// Split finds where the blocks of columns begin in the rows, for MulT, unless it is known or would not pay
+// for a product of n columns.
+func (s *Sparse) Split(n int) {
+	blocks, cols := blocksOf(s.Cols)
+	if s.byBlocks || blocks == 1 || Panels(n) < 4 {
+		return
+	}
+	s.byBlocks = true
+	s.blockPtr = slices.Grow(s.blockPtr[:0], blocks*2*s.Rows)[:blocks*2*s.Rows]
 	for i := range s.Rows {
-		begin, end := s.ptr[2*i], s.ptr[2*i+1]
-		from := s.val[begin:end]
-		for e, j := range s.idx[begin:end] {
-			to := &ptr[2*j+1]
-			val[*to], idx[*to] = from[e], int32(i)
-			*to++
+		at, end := s.ptr[2*i], s.ptr[2*i+1]
+		for b := range blocks {
+			place := b*2*s.Rows + 2*i
+			s.blockPtr[place] = at
+			if to := int32((b + 1) * cols); b < blocks-1 {
+				k, _ := slices.BinarySearch(s.idx[at:end], to)
+				at += int32(k)
+			} else {
+				at = end
+			}
+			s.blockPtr[place+1] = at
 		}
 	}
 }
@@ -157,7 +211,11 @@ func (s *Sparse) MulT(dst, b []float32, n, part, parts int) {
 			clear(panel)
 		}
 		transpose(panel, w, b[j*s.Cols:], s.Cols, cols, s.Cols)
-		spmm(out, w, rows-row, s.ptr[2*row:], s.idx, s.val, panel)
+		ptr := s.ptr
+		if s.byBlocks && w == panelCols {
+			ptr = s.blockPtr
+		}
+		spmm(out, w, rows-row, ptr[2*row:], 2*s.Rows, s.idx, s.val, panel)
 		for i := row; i < rows; i++ {
 			copy(dst[i*n+j:i*n+j+cols], out[(i-row)*w:])
 		}
@@ -193,7 +251,11 @@ func (s *Sparse) TMul(dst, a []float32, n, part, parts int) {
 		}
 		for j := from; j < to; j += chunk {
 			c := min(chunk, to-j)
-			spmm(out, w, c, s.colPtr[2*j:], s.colIdx, s.colVal, panel)
+			ptr := s.colPtr
+			if w == panelCols {
+				ptr = s.colBlocks
+			}
+			spmm(out, w, c, ptr[2*j:], 2*s.Cols, s.colIdx, s.colVal, panel)
 			transpose(dst[k*s.Cols+j:], s.Cols, out, w, c, cols)
 		}
 		k += cols
@@ -249,20 +311,42 @@ func (s *Sparse) Dense(x []float32) {
 	}
 }
 
-// panelWidth is the number of columns to take next of those that are left. Kernels
-// of different widths add in different orders; parts begin at multiples of
-// panelCols, so that a column is always in a panel of one width.
+// panelWidth is the number of columns to take next of those that are left. Panels of panelCols add in
+// another order than others; parts begin at multiples of panelCols, so that a column is always in a panel of one kind.
 func panelWidth(left int) int {
-	if left > 3*tileCols {
+	switch {
+	case left > 3*tileCols:
 		return panelCols
+	case !has(kPanels):
+		return tileCols
 	}
-	return tileCols
+	return (left + tileCols - 1) / tileCols * tileCols
 }
 
-func spmm(dst []float32, w, rows int, ptr, idx []int32, val, panel []float32) {
-	if w == panelCols {
+// spmm writes rows of a sparse matrix times a panel of w columns to dst. What is in ptr after next more is
+// of the next block of the panel's rows.
+func spmm(dst []float32, w, rows int, ptr []int32, next int, idx []int32, val, panel []float32) {
+	wide := level[kPanels] >= avx512
+	switch {
+	case w == panelCols && wide:
+		spmm64x16(&dst[0], rows, &ptr[0], &idx[0], &val[0], &panel[0])
+		for len(ptr) > next {
+			ptr = ptr[next:]
+			spmmAdd64x16(&dst[0], rows, &ptr[0], &idx[0], &val[0], &panel[0])
+		}
+	case w == panelCols:
 		spmm64(&dst[0], rows, &ptr[0], &idx[0], &val[0], &panel[0])
-	} else {
+	case w == 3*tileCols && wide:
+		spmm48x16(&dst[0], rows, &ptr[0], &idx[0], &val[0], &panel[0])
+	case w == 3*tileCols:
+		spmm48(&dst[0], rows, &ptr[0], &idx[0], &val[0], &panel[0])
+	case w == 2*tileCols && wide:
+		spmm32x16(&dst[0], rows, &ptr[0], &idx[0], &val[0], &panel[0])
+	case w == 2*tileCols:
+		spmm32(&dst[0], rows, &ptr[0], &idx[0], &val[0], &panel[0])
+	case wide:
+		spmm16x16(&dst[0], rows, &ptr[0], &idx[0], &val[0], &panel[0])
+	default:
 		spmm16(&dst[0], rows, &ptr[0], &idx[0], &val[0], &panel[0])
 	}
 }

@@ -194,42 +194,58 @@ func spmm64() {
 	RET()
 }
 
-// As spmm64, with 16 columns. Two sums for even and odd entries hide latency.
-func spmm16() {
-	TEXT("spmm16", NOSPLIT, "func(dst *float32, rows int, ptr, idx *int32, val, p *float32)")
+// spmmPairs is spmm64 with 16 columns times n. Two sums for even and odd entries hide latency; wide has sixteen numbers in a vector.
+func spmmPairs(name string, n int, wide bool) {
+	TEXT(name, NOSPLIT, "func(dst *float32, rows int, ptr, idx *int32, val, p *float32)")
 	Pragma("noescape")
 	sparse()
-	zero4(Y0, Y1, Y2, Y3)
+	all, size := []VecPhysical{Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7, Y8, Y9, Y10, Y11, Y12, Y13}, 32
+	if wide {
+		all, size = []VecPhysical{Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7}, 64
+	}
+	m := 64 * n / size
+	even, odd, by, next := all[:m], all[m:2*m], all[2*m], all[2*m+1]
+	for _, v := range all[:2*m] {
+		if wide {
+			VPXORD(v, v, v)
+		} else {
+			VXORPS(v, v, v)
+		}
+	}
+	// The row of p of an element.
+	row := func(at int, to GPPhysical, v VecPhysical) {
+		MOVLQSX(Mem{Base: RSI, Disp: at, Index: R9, Scale: 4}, to)
+		VBROADCASTSS(Mem{Base: RDX, Disp: at, Index: R9, Scale: 4}, v)
+		if n == 3 {
+			LEAQ(Mem{Base: to, Index: to, Scale: 2}, to)
+		}
+		SHLQ(Imm(map[int]uint64{1: 6, 2: 7, 3: 6}[n]), to)
+	}
 	DECQ(R10)
 	CMPQ(R9, R10)
 	JGE(LabelRef("last"))
 	Label("loop")
-	MOVLQSX(Mem{Base: RSI, Index: R9, Scale: 4}, R11)
-	MOVLQSX(Mem{Base: RSI, Disp: 4, Index: R9, Scale: 4}, R12)
-	VBROADCASTSS(Mem{Base: RDX, Index: R9, Scale: 4}, Y8)
-	VBROADCASTSS(Mem{Base: RDX, Disp: 4, Index: R9, Scale: 4}, Y9)
-	SHLQ(Imm(6), R11)
-	SHLQ(Imm(6), R12)
-	VFMADD231PS(Mem{Base: R8, Index: R11, Scale: 1}, Y8, Y0)
-	VFMADD231PS(Mem{Base: R8, Disp: 32, Index: R11, Scale: 1}, Y8, Y1)
-	VFMADD231PS(Mem{Base: R8, Index: R12, Scale: 1}, Y9, Y2)
-	VFMADD231PS(Mem{Base: R8, Disp: 32, Index: R12, Scale: 1}, Y9, Y3)
+	row(0, R11, by)
+	row(4, R12, next)
+	for i := range m {
+		VFMADD231PS(Mem{Base: R8, Disp: size * i, Index: R11, Scale: 1}, by, even[i])
+		VFMADD231PS(Mem{Base: R8, Disp: size * i, Index: R12, Scale: 1}, next, odd[i])
+	}
 	ADDQ(Imm(2), R9)
 	CMPQ(R9, R10)
 	JLT(LabelRef("loop"))
 	Label("last")
 	JGT(LabelRef("store"))
-	MOVLQSX(Mem{Base: RSI, Index: R9, Scale: 4}, R11)
-	VBROADCASTSS(Mem{Base: RDX, Index: R9, Scale: 4}, Y8)
-	SHLQ(Imm(6), R11)
-	VFMADD231PS(Mem{Base: R8, Index: R11, Scale: 1}, Y8, Y0)
-	VFMADD231PS(Mem{Base: R8, Disp: 32, Index: R11, Scale: 1}, Y8, Y1)
+	row(0, R11, by)
+	for i := range m {
+		VFMADD231PS(Mem{Base: R8, Disp: size * i, Index: R11, Scale: 1}, by, even[i])
+	}
 	Label("store")
-	VADDPS(Y2, Y0, Y0)
-	VADDPS(Y3, Y1, Y1)
-	VMOVUPS(Y0, Mem{Base: RDI})
-	VMOVUPS(Y1, Mem{Base: RDI, Disp: 32})
-	ADDQ(Imm(64), RDI)
+	for i := range m {
+		VADDPS(odd[i], even[i], even[i])
+		VMOVUPS(even[i], Mem{Base: RDI, Disp: size * i})
+	}
+	ADDQ(U32(uint32(64*n)), RDI)
 	ADDQ(Imm(8), RBX)
 	DECQ(RCX)
 	JNZ(LabelRef("row"))
