@@ -101,6 +101,9 @@ func scatter16(dst *float32, rows int, ptr *int32, idx *int32, val *float32, a *
 func compress32(val *float32, idx *int32, x *float32, n int, lanes *[256][8]uint8) int
 
 //go:noescape
+func most32(x *int32, n int) uint32
+
+//go:noescape
 func columnMax32(m *float32, s *float32, rows int, w int, ws int)
 
 //go:noescape

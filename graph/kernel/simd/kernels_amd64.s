@@ -2291,6 +2291,29 @@ loop:
 	VZEROUPPER
 	RET
 
+// func most32(x *int32, n int) uint32
+// Requires: AVX, AVX2
+TEXT ·most32(SB), NOSPLIT, $0-20
+	MOVQ  x+0(FP), SI
+	MOVQ  n+8(FP), CX
+	VPXOR Y0, Y0, Y0
+
+loop:
+	VPMAXUD      (SI), Y0, Y0
+	ADDQ         $0x20, SI
+	SUBQ         $0x08, CX
+	JG           loop
+	VEXTRACTI128 $0x01, Y0, X1
+	VPMAXUD      X1, X0, X0
+	VPSHUFD      $0x4e, X0, X1
+	VPMAXUD      X1, X0, X0
+	VPSHUFD      $0xb1, X0, X1
+	VPMAXUD      X1, X0, X0
+	VMOVD        X0, AX
+	MOVL         AX, ret+16(FP)
+	VZEROUPPER
+	RET
+
 // func columnMax32(m *float32, s *float32, rows int, w int, ws int)
 // Requires: AVX
 TEXT ·columnMax32(SB), NOSPLIT, $0-40

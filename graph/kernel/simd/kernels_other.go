@@ -162,6 +162,13 @@ func scatter16x16(dst *float32, rows int, ptr, idx *int32, val, a *float32, lda,
 	scatter16(dst, rows, ptr, idx, val, a, lda, w)
 }
 
+func most32(x *int32, n int) (most uint32) {
+	for _, v := range of(x, n) {
+		most = max(most, uint32(v))
+	}
+	return most
+}
+
 func columnMax32(m, s *float32, rows, w, ws int) {
 	for i := range rows {
 		for j, v := range of(after(s, i*ws), w) {

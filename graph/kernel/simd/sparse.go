@@ -101,16 +101,15 @@ func (s *Sparse) SetRows(from, to int, fill func(i int, val []float32, columns [
 	return n - first
 }
 
-// last is the largest of some columns; one below 0 is the largest.
-func last(columns []int32) uint32 {
-	var a, b, c, d uint32
-	for ; len(columns) >= 4; columns = columns[4:] {
-		a, b, c, d = max(a, uint32(columns[0])), max(b, uint32(columns[1])), max(c, uint32(columns[2])), max(d, uint32(columns[3]))
+// last is the largest of some columns; one below 0 is larger than all others.
+func last(columns []int32) (most uint32) {
+	if n := len(columns) &^ (Lanes - 1); n > 0 && has(kPanels) {
+		most, columns = most32(&columns[0], n), columns[n:]
 	}
 	for _, j := range columns {
-		a = max(a, uint32(j))
+		most = max(most, uint32(j))
 	}
-	return max(a, b, c, d)
+	return most
 }
 
 // Prepare makes what TMul needs, for all its parts, unless it is there: it sorts

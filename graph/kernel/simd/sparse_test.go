@@ -46,13 +46,15 @@ func TestScatter(t *testing.T) {
 		for part := range parts {
 			s.Scatter(sums, a, n, parts-1-part)
 		}
-		for _, bad := range []int32{int32(cols), -1, math.MaxInt32} {
-			if !panics(func() {
+		for place := range cols {
+			for _, bad := range []int32{int32(cols), -1, math.MaxInt32} {
 				var s simd.Sparse
-				s.Reset(rows, cols)
-				s.SetRows(0, 1, func(_ int, _ []float32, at []int32) int { at[0] = bad; return 1 })
-			}) {
-				t.Errorf("%v: column %d is taken", c, bad)
+				s.Reset(1, cols)
+				if !panics(func() {
+					s.SetRows(0, 1, func(_ int, _ []float32, at []int32) int { clear(at); at[place] = bad; return cols })
+				}) {
+					t.Errorf("%v: column %d is taken at %d", c, bad, place)
+				}
 			}
 		}
 		full := make([]float32, rows*cols)

@@ -345,3 +345,27 @@ func compress32() {
 	VZEROUPPER()
 	RET()
 }
+
+// most32 is the largest of n numbers without sign, n a multiple of 8, at least 8.
+func most32() {
+	TEXT("most32", NOSPLIT, "func(x *int32, n int) uint32")
+	Pragma("noescape")
+	MOVQ(arg("x"), RSI)
+	MOVQ(arg("n"), RCX)
+	VPXOR(Y0, Y0, Y0)
+	Label("loop")
+	VPMAXUD(Mem{Base: RSI}, Y0, Y0)
+	ADDQ(Imm(32), RSI)
+	SUBQ(Imm(8), RCX)
+	JG(LabelRef("loop"))
+	VEXTRACTI128(Imm(1), Y0, X1)
+	VPMAXUD(X1, X0, X0)
+	VPSHUFD(Imm(0x4e), X0, X1)
+	VPMAXUD(X1, X0, X0)
+	VPSHUFD(Imm(0xb1), X0, X1)
+	VPMAXUD(X1, X0, X0)
+	VMOVD(X0, EAX)
+	MOVL(EAX, arg("ret"))
+	VZEROUPPER()
+	RET()
+}

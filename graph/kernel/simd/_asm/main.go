@@ -21,6 +21,7 @@ func main() {
 	spmmPairs("spmm48", 3, false)
 	scatter16()
 	compress32()
+	most32()
 	columnMax32()
 	columnExp32()
 	axpy32()
