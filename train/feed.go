@@ -30,6 +30,9 @@ func feed[T float32 | float64](l *logs.Log, p *graph.Program, rows []int) {
 	var x []T // nil: fed without its zeros, or not read
 	sparse, ok := l.X.(logs.SparseContexts)
 	if !ok || !p.FeedSparse(objectives.InputContext, func(i int, val []float32, at []int32) int {
+		if i+ahead < len(rows) {
+			sparse.Ahead(l.Context(rows[i+ahead]))
+		}
 		return sparse.Sparse32(l.Context(rows[i]), val, at)
 	}) {
 		x = graph.Buffer[T](p, objectives.InputContext)
@@ -86,6 +89,10 @@ func feed[T float32 | float64](l *logs.Log, p *graph.Program, rows []int) {
 
 // feedElements is about how many elements of the inputs a thread writes at a time.
 const feedElements = 1 << 15
+
+// ahead is how many rows before it is read a row is asked for: rows are read in random order, and memory takes as long as
+// a row.
+const ahead = 2
 
 // narrow writes x to dst.
 func narrow[T float32 | float64](dst []T, x []float64) {

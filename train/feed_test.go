@@ -29,6 +29,8 @@ func (w withoutZeros) Sparse32(i int, val []float32, at []int32) (n int) {
 	return n
 }
 
+func (w withoutZeros) Ahead(i int) { _ = w.Data[i*w.Width] } // panics beyond the end
+
 func (w withoutZeros) Row32(i int, dst []float32) {
 	*w.full++
 	w.Rows64.Row32(i, dst)

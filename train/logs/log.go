@@ -80,6 +80,8 @@ type SparseContexts interface {
 	// Sparse32 writes the elements of φ(x_i) that are not 0, those of Row32, to val and their places, ascending, to at,
 	// both of Dim elements, and returns how many they are.
 	Sparse32(i int, val []float32, at []int32) int
+	// Ahead says that row i will be read soon: a chance to fetch it from memory. It may do nothing.
+	Ahead(i int)
 }
 
 // Rows64 is a matrix as Contexts: row i of Data, Width numbers.

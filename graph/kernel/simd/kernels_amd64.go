@@ -104,6 +104,9 @@ func compress32(val *float32, idx *int32, x *float32, n int, lanes *[256][8]uint
 func most32(x *int32, n int) uint32
 
 //go:noescape
+func prefetch(x *byte, n int)
+
+//go:noescape
 func columnMax32(m *float32, s *float32, rows int, w int, ws int)
 
 //go:noescape

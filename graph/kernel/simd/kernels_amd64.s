@@ -2314,6 +2314,19 @@ loop:
 	VZEROUPPER
 	RET
 
+// func prefetch(x *byte, n int)
+// Requires: MMX+
+TEXT ·prefetch(SB), NOSPLIT, $0-16
+	MOVQ x+0(FP), SI
+	MOVQ n+8(FP), CX
+
+loop:
+	PREFETCHT0 (SI)
+	ADDQ       $0x40, SI
+	SUBQ       $0x40, CX
+	JG         loop
+	RET
+
 // func columnMax32(m *float32, s *float32, rows int, w int, ws int)
 // Requires: AVX
 TEXT ·columnMax32(SB), NOSPLIT, $0-40

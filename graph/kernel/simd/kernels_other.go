@@ -169,6 +169,8 @@ func most32(x *int32, n int) (most uint32) {
 	return most
 }
 
+func prefetch(*byte, int) {}
+
 func columnMax32(m, s *float32, rows, w, ws int) {
 	for i := range rows {
 		for j, v := range of(after(s, i*ws), w) {

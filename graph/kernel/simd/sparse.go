@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"unsafe"
 )
 
 // Sparse is a matrix of which only the elements that are not 0 are stored, row by
@@ -99,6 +100,13 @@ func (s *Sparse) SetRows(from, to int, fill func(i int, val []float32, columns [
 		s.ptr[2*i], s.ptr[2*i+1] = int32(begin), int32(n)
 	}
 	return n - first
+}
+
+// Prefetch tells the processor that x will be read soon.
+func Prefetch[T any](x []T) {
+	if len(x) > 0 {
+		prefetch((*byte)(unsafe.Pointer(&x[0])), len(x)*int(unsafe.Sizeof(x[0])))
+	}
 }
 
 // last is the largest of some columns; one below 0 is larger than all others.

@@ -369,3 +369,17 @@ func most32() {
 	VZEROUPPER()
 	RET()
 }
+
+// prefetch asks for n bytes, n > 0.
+func prefetch() {
+	TEXT("prefetch", NOSPLIT, "func(x *byte, n int)")
+	Pragma("noescape")
+	MOVQ(arg("x"), RSI)
+	MOVQ(arg("n"), RCX)
+	Label("loop")
+	PREFETCHT0(Mem{Base: RSI})
+	ADDQ(Imm(64), RSI)
+	SUBQ(Imm(64), RCX)
+	JG(LabelRef("loop"))
+	RET()
+}

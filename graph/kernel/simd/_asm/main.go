@@ -22,6 +22,7 @@ func main() {
 	scatter16()
 	compress32()
 	most32()
+	prefetch()
 	columnMax32()
 	columnExp32()
 	axpy32()
