@@ -37,6 +37,14 @@ type input struct {
 	compressed *compressed // of a matrix that enters products
 }
 
+// written notes that the value has been fed, in full.
+func (in *input) written() {
+	in.given = true
+	if in.compressed != nil {
+		in.compressed.fed = false
+	}
+}
+
 type param struct {
 	p    *Param
 	node *gorgonia.Node

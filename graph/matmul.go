@@ -40,15 +40,16 @@ func matmul(x, y Expr, tx, ty bool) Expr {
 	case !tx && ty:
 		p.rows = x.g.compressed(x)
 	case tx && !ty:
-		if m >= sparseColumns {
-			p.rows = x.g.compressed(y)
-			if p.rows != nil {
-				p.rows.columns = true
-			}
+		if m < sparseColumns && !simd.Scatters() {
+			break
 		}
+		if p.rows = x.g.compressed(y); p.rows != nil && m >= sparseColumns {
+			p.rows.columns = true
+		}
+		r.sparseAt = 1
 	}
 	p.work = m * n * k
-	r.vector = p.run
+	r.vector, r.sparse = p.run, p.rows
 	return apply("matmul", tensor.Shape{m, n}, r, func(in []Expr, _, g Expr, need []bool) []Expr {
 		x, y := in[0], in[1]
 		return []Expr{
@@ -125,6 +126,7 @@ type product struct {
 	m, n   int
 	work   int         // multiplications
 	rows   *compressed // the input among the operands, nil if it is none
+	sums   []float32   // of a product that is scattered
 }
 
 // splitWork is the number of multiplications from which a product is worth a
@@ -139,58 +141,68 @@ func (p *product) run(dst []float32, src [][]float32, threads int) bool {
 	if p.work < splitWork {
 		threads = 1
 	}
-	parts := threads
-	part := func(part, parts int) {
-		x, y := simd.RowMajor(p.x[0], p.x[1], src[0]), simd.RowMajor(p.y[0], p.y[1], src[1])
-		if p.tx {
-			x = x.T()
-		}
-		if p.ty {
-			y = y.T()
-		}
-		simd.Gemm32(dst, x, y, part, parts)
-	}
-	first := 0 // parts that are something else
 	if p.rows != nil {
 		input := src[0]
 		if p.tx { // xᵀ·y with y the input
 			input = src[1]
 		}
 		if s := p.rows.get(input, threads); s != nil {
-			switch {
-			case p.tx:
-				s.Prepare()
-				parts = panels(p.m, threads, parts)
-				part = func(part, parts int) { s.TMul(dst, src[0], p.m, part, parts) }
-			case p.rows.columns && threads > 1:
-				// What the gradient's product will need can be made meanwhile.
-				first, parts = 1, 2*threads-1
-				fallthrough
-			default:
-				parts = panels(p.n, threads, parts)
-				part = func(part, parts int) { s.MulT(dst, src[1], p.n, part, parts) }
-			}
-			workers.Do(threads, first+parts, func(_, i int) {
-				if i < first {
-					s.Prepare()
-				} else {
-					part(i-first, parts)
-				}
-			})
+			p.sparse(s, dst, src, threads)
 			return true
 		}
 	}
-	workers.Do(threads, parts, func(_, i int) { part(i, parts) })
+	x, y := simd.RowMajor(p.x[0], p.x[1], src[0]), simd.RowMajor(p.y[0], p.y[1], src[1])
+	if p.tx {
+		x = x.T()
+	}
+	if p.ty {
+		y = y.T()
+	}
+	workers.Do(threads, threads, func(_, part int) { simd.Gemm32(dst, x, y, part, threads) })
 	return true
 }
 
+// sparse is run with the input without its zeros.
+func (p *product) sparse(s *simd.Sparse, dst []float32, src [][]float32, threads int) {
+	switch {
+	case p.tx && p.m < sparseColumns:
+		parts, numbers := s.Scattered(p.m)
+		if len(p.sums) < numbers {
+			p.sums = make([]float32, numbers)
+		}
+		workers.Do(threads, parts, func(_, part int) { s.Scatter(p.sums, src[0], p.m, part) })
+		s.Gather(dst, p.sums, p.m)
+	case p.tx:
+		s.Prepare()
+		parts := panels(p.m, threads)
+		workers.Do(threads, parts, func(_, part int) { s.TMul(dst, src[0], p.m, part, parts) })
+	default:
+		s.Split(p.n)
+		parts, first := panels(p.n, threads), 0 // parts that are something else
+		if p.rows.columns && threads > 1 {
+			// What the gradient's product will need can be made meanwhile.
+			first = 1
+			if parts == threads {
+				parts = 2*threads - 1
+			}
+		}
+		workers.Do(threads, first+parts, func(_, i int) {
+			if i < first {
+				s.Prepare()
+			} else {
+				s.MulT(dst, src[1], p.n, i-first, parts)
+			}
+		})
+	}
+}
+
 // panels is how many parts of a product of n columns there are: one for each panel, where
-// that is two for each thread, else as many as were meant.
-func panels(n, threads, parts int) int {
+// that is two for each thread, else one for each thread.
+func panels(n, threads int) int {
 	if k := simd.Panels(n); threads > 1 && k >= 2*threads {
 		return k
 	}
-	return parts
+	return threads
 }
 
 const (
@@ -206,6 +218,8 @@ type compressed struct {
 	g          *Graph
 	rows, cols int
 	columns    bool // a product needs it by columns
+	alone      bool // nothing but products without its zeros reads it, in a compiled program
+	fed        bool // without its zeros, by FeedSparse
 
 	run    int // in which it was made
 	matrix simd.Sparse
@@ -228,12 +242,12 @@ func (g *Graph) compressed(x Expr) *compressed {
 
 // get returns the matrix, nil if it is dense, as its first rows tell.
 func (c *compressed) get(x []float32, threads int) *simd.Sparse {
-	if c.run == c.g.runs {
+	if c.fed || c.run == c.g.runs {
 		return c.kept
 	}
 	c.run, c.kept = c.g.runs, nil
 	first := min(c.rows, compressRows)
-	if !c.matrix.Reset(c.rows, c.cols) || c.matrix.Set(x, 0, first) > int(sparseShare*float64(first*c.cols)) {
+	if !c.matrix.Reset(c.rows, c.cols) || !c.few(c.matrix.Set(x, 0, first)) {
 		return nil
 	}
 	c.kept = &c.matrix
@@ -241,6 +255,27 @@ func (c *compressed) get(x []float32, threads int) *simd.Sparse {
 		c.matrix.Set(x, (part+1)*compressRows, min(c.rows, (part+2)*compressRows))
 	})
 	return c.kept
+}
+
+// few says of the number of elements that are not 0 in the first rows whether to multiply without zeros.
+func (c *compressed) few(elements int) bool {
+	return elements <= int(sparseShare*float64(min(c.rows, compressRows)*c.cols))
+}
+
+// feed stores the rows; false: the input is to be fed in full.
+func (c *compressed) feed(row func(i int, val []float32, at []int32) int, threads int) bool {
+	if !c.alone || !simd.Vector() || !c.matrix.Reset(c.rows, c.cols) {
+		return false
+	}
+	set := func(part int) int {
+		return c.matrix.SetRows(part*compressRows, min(c.rows, (part+1)*compressRows), row)
+	}
+	if !c.few(set(0)) {
+		return false
+	}
+	workers.Do(threads, (c.rows-1)/compressRows, func(_, part int) { set(part + 1) })
+	c.kept = &c.matrix
+	return true
 }
 
 // compressRows is how many rows are compressed at a time.

@@ -44,6 +44,10 @@ type run struct {
 	// threads where that pays; false: it cannot, use f32.
 	vector func(dst []float32, src [][]float32, threads int) bool
 
+	// sparse, if not nil, is an input, operand number sparseAt, whose zeros vector does not read where it is sparse.
+	sparse   *compressed
+	sparseAt int
+
 	// per is how many multiplications there are to an element of the result, at
 	// least, where it is more than a few.
 	per int

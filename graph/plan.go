@@ -26,6 +26,20 @@ type value struct {
 	foreign bool           // made or read by an operation that is not this package's
 }
 
+// sparse reports whether all that reads an input are products that can do without its zeros.
+func (p *plan) sparse(input gorgonia.Value, c *compressed) bool {
+	for _, s := range p.steps {
+		for _, in := range s.code {
+			for k, i := range in.in {
+				if p.values[i].leaf == input && (in.own == nil || in.own.run.sparse != c || in.own.run.sparseAt != k) {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
 // width is the number of elements in a row.
 func (v *value) width() int {
 	if len(v.shape) < 2 {

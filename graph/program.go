@@ -8,6 +8,8 @@ import (
 
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
+
+	"opl/graph/kernel/simd"
 )
 
 // Program is a compiled graph: one cost, its gradients in the parameters, and
@@ -108,6 +110,11 @@ func (g *Graph) Compile(cost Expr, opts ...Option) (*Program, error) {
 		p.used[n] = true
 	}
 	steps, values := lower(g.g, roots)
+	for _, in := range g.inputs {
+		if c := in.compressed; c != nil {
+			c.alone = g.dt == tensor.Float32 && steps.sparse(in.value, c)
+		}
+	}
 	p.cost = values[p.cost]
 	for _, results := range [][]int{p.terms, p.grads} {
 		for i, r := range results {
@@ -155,8 +162,25 @@ func (p *Program) Feed(name string, values []float64) error {
 	if err := put(in.value, values); err != nil {
 		return fmt.Errorf("graph: input %q: %w", name, err)
 	}
-	in.given = true
+	in.written()
 	return nil
+}
+
+// FeedSparse feeds a matrix by the elements of its rows that are not 0: row writes those of row i to val and
+// their columns, ascending, to at, both as long as the matrix is wide, and returns how many they are. It is called
+// once for each row, by several goroutines. FeedSparse reports false, and the input has then still to be fed, where the program
+// does more with it than multiply without its zeros: where the first rows have few zeros, on a processor without vector
+// kernels, in float64, or where it reads single elements. Results are those of the matrix in full, to the bit.
+func (p *Program) FeedSparse(name string, row func(i int, val []float32, at []int32) int) bool {
+	in := p.g.input(name)
+	if in == nil || in.compressed == nil || !p.used[in.node] {
+		return false
+	}
+	c := in.compressed
+	in.given = in.given && !c.fed
+	c.fed = c.feed(row, p.threads)
+	in.given = in.given || c.fed
+	return c.fed
 }
 
 // Buffer returns the elements of an input, to be written in place before a run,
@@ -171,9 +195,12 @@ func Buffer[T float32 | float64](p *Program, name string) []T {
 	if _, is64 := any(z).(float64); is64 != (p.g.dt == tensor.Float64) {
 		return nil
 	}
-	in.given = true
+	in.written()
 	return elems[T](in.value)
 }
+
+// Dtype is the element type of the graph.
+func (p *Program) Dtype() tensor.Dtype { return p.g.dt }
 
 // Threads is how many threads a run may use, at least 1.
 func (p *Program) Threads() int { return p.threads }
@@ -184,7 +211,7 @@ func (p *Program) Refill(r *rand.Rand) {
 		if in.fill == nil || !p.used[in.node] {
 			continue
 		}
-		in.given = true
+		in.written()
 		if p.g.dt == tensor.Float64 {
 			in.fill(r, elems[float64](in.value))
 			continue
@@ -209,6 +236,10 @@ func (p *Program) Run() error {
 	for _, in := range p.g.inputs {
 		if !in.given && p.used[in.node] {
 			return fmt.Errorf("graph: input %q was not fed", in.name)
+		}
+		if c := in.compressed; c != nil && c.fed && !simd.Vector() { // the kernels were turned off since
+			c.matrix.Dense(elems[float32](in.value))
+			in.written()
 		}
 	}
 	p.g.runs++

@@ -1,7 +1,10 @@
 package train
 
 import (
+	"gorgonia.org/tensor"
+
 	"opl/graph"
+	"opl/graph/kernel/simd"
 	"opl/graph/kernel/workers"
 	"opl/objectives"
 	"opl/train/logs"
@@ -14,25 +17,38 @@ type rows struct{ *logs.Log }
 
 // Feed implements objectives.Rows.
 func (l rows) Feed(p *graph.Program, rows []int) error {
-	feed[float32](l.Log, p, rows)
-	feed[float64](l.Log, p, rows)
+	if p.Dtype() == tensor.Float64 {
+		feed[float64](l.Log, p, rows)
+	} else {
+		feed[float32](l.Log, p, rows)
+	}
 	return nil
 }
 
-// feed writes the rows, if T is the program's element type.
+// feed writes the rows, for T the program's element type.
 func feed[T float32 | float64](l *logs.Log, p *graph.Program, rows []int) {
-	x := graph.Buffer[T](p, objectives.InputContext)
+	var x []T // nil: fed without its zeros, or not read
+	sparse, ok := l.X.(logs.SparseContexts)
+	if !ok || !p.FeedSparse(objectives.InputContext, func(i int, val []float32, at []int32) int {
+		if i+contextAhead < len(rows) {
+			logs.Ahead(sparse, l.Context(rows[i+contextAhead]))
+		}
+		return sparse.Sparse32(l.Context(rows[i]), val, at)
+	}) {
+		x = graph.Buffer[T](p, objectives.InputContext)
+	}
 	norm := graph.Buffer[T](p, objectives.InputNorm)
 	action := graph.Buffer[T](p, objectives.InputAction)
 	cost := graph.Buffer[T](p, objectives.InputCost)
 	logged := graph.Buffer[T](p, objectives.InputPropensity)
 	all := graph.Buffer[T](p, objectives.InputPropensities)
 	offered := graph.Buffer[T](p, objectives.InputOffered)
-	if x == nil && norm == nil && action == nil && cost == nil && logged == nil && all == nil && offered == nil {
-		return
-	}
 	k := max(len(all), len(offered)) / len(rows) // of sets the largest
-	chunk := max(1, feedElements/(l.Dim()+k))
+	width := k + 1
+	if x != nil {
+		width += l.Dim()
+	}
+	chunk := max(1, feedElements/width)
 	workers.Do(p.Threads(), (len(rows)+chunk-1)/chunk, func(_, part int) {
 		rows, first := rows[part*chunk:min(len(rows), (part+1)*chunk)], part*chunk
 		// Rows come in random order: without asking ahead, each waits for memory.
@@ -63,9 +79,7 @@ func feed[T float32 | float64](l *logs.Log, p *graph.Program, rows []int) {
 			put(logged, i, l.Propensity[r])
 			if all != nil {
 				to := all[i*k : i*k+k]
-				for a, p0 := range l.Pi0(r) {
-					to[a] = T(p0)
-				}
+				narrow(to, l.Pi0(r))
 				for a := l.Options(r); a < k; a++ {
 					to[a] = objectives.Beyond
 				}
@@ -89,6 +103,16 @@ const feedElements = 1 << 15
 
 // How many rows before they are read a row, and then its context, is asked for.
 const rowAhead, contextAhead = 16, 3
+
+// narrow writes x to dst.
+func narrow[T float32 | float64](dst []T, x []float64) {
+	switch dst := any(dst).(type) {
+	case []float32:
+		simd.Narrow32(dst, x)
+	case []float64:
+		copy(dst, x)
+	}
+}
 
 // put sets an element of an input that there is.
 func put[T float32 | float64](to []T, i int, x float64) {

@@ -37,8 +37,25 @@ func (s scaled) Row32(i int, dst []float32) {
 // Ahead asks memory for row i.
 func (s scaled) Ahead(i int) { logs.Ahead(s.Contexts, i) }
 
+// sparselyScaled is scaled of contexts without their zeros.
+type sparselyScaled struct {
+	scaled
+	x logs.SparseContexts
+}
+
+func (s sparselyScaled) Sparse32(i int, val []float32, at []int32) int {
+	n := s.x.Sparse32(i, val, at)
+	simd.Affine(val[:n], val[:n], float32(s.by), 0)
+	return n
+}
+
 // Scaled returns contexts times a factor, as [Fit] feeds them to layers.
-func Scaled(x logs.Contexts, by float64) logs.Contexts { return scaled{x, by} }
+func Scaled(x logs.Contexts, by float64) logs.Contexts {
+	if x, ok := x.(logs.SparseContexts); ok {
+		return sparselyScaled{scaled{x, by}, x}
+	}
+	return scaled{x, by}
+}
 
 // inputScale is the factor that layers see contexts by: with it the mean of ‖φ(x)‖² over the
 // log is d/2, and a unit of relu starts at values of variance 1. It is 1 if all φ(x) are 0.
@@ -137,7 +154,7 @@ func (r *Representation) View(log *logs.Log, rows []int, threads int) (*logs.Log
 
 // deepLog is a log whose contexts are scaled for layers.
 func deepLog(log *logs.Log, by float64) *logs.Log {
-	return log.WithContexts(scaled{log.X, by}, nil)
+	return log.WithContexts(Scaled(log.X, by), nil)
 }
 
 // Represent learns c's representation from some rows of a log, along with a softmax policy, by the

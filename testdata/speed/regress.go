@@ -93,6 +93,41 @@ func contests() []contest {
 					blas32.General{Rows: k, Cols: d, Stride: d, Data: W}, 0, blas32.General{Rows: B, Cols: k, Stride: k, Data: to})
 			}})
 	}
+	// Products with contexts of which a fifth is not 0, and their gradients, beside dense ones.
+	const rows = 512
+	s, sparse := new(simd.Sparse), numbers(rows*d, 1)
+	for i := range sparse {
+		if r.Float64() > .2 {
+			sparse[i] = 0
+		}
+	}
+	s.Reset(rows, d)
+	s.Set(sparse, 0, rows)
+	s.Prepare()
+	X := blas32.General{Rows: rows, Cols: d, Stride: d, Data: sparse}
+	for _, k := range []int{10, 100, 256} {
+		W, g, z, dW := numbers(k*d, 1), numbers(rows*k, 1), make([]float32, rows*k), make([]float32, k*d)
+		s.Split(k)
+		parts, size := s.Scattered(k)
+		sums := make([]float32, size)
+		gradient := func() { s.TMul(dW, g, k, 0, 1) }
+		if k < 64 && simd.Scatters() {
+			gradient = func() {
+				for part := range parts {
+					s.Scatter(sums, g, k, part)
+				}
+				s.Gather(dW, sums, k)
+			}
+		}
+		at := func(n int, x []float32) blas32.General {
+			return blas32.General{Rows: n, Cols: len(x) / n, Stride: len(x) / n, Data: x}
+		}
+		all = append(all,
+			contest{fmt.Sprintf("sparse product, K=%d", k), func() { s.MulT(z, W, k, 0, 1) },
+				func() { blas32.Gemm(blas.NoTrans, blas.Trans, 1, X, at(k, W), 0, at(rows, z)) }},
+			contest{fmt.Sprintf("sparse gradient, K=%d", k), gradient,
+				func() { blas32.Gemm(blas.Trans, blas.NoTrans, 1, at(rows, g), X, 0, at(k, dW)) }})
+	}
 	return all
 }
 

@@ -2,7 +2,7 @@
 //
 // The four gzipped files of a set are found by name (see [Open]), checked from the first byte
 // to the last, and only then handed to GoMNIST, which trusts what a header says. The pixels
-// stay bytes; the features of an example,
+// stay bytes, in full and without those that are 0; the features of an example,
 //
 //	φ(x) = x/‖x‖₂,
 //
@@ -10,6 +10,7 @@
 package dataset
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
@@ -42,6 +43,11 @@ type Set struct {
 
 	pix  []uint8   // [Rows×Dim], 0 … 255
 	norm []float64 // [Rows]: ‖x_i‖₂
+
+	// The pixels that are not 0, those of example i from start[i] to start[i+1].
+	start []int   // [Rows+1]
+	col   []int32 // where one is, 0 … dim−1, ascending within an example
+	ink   []uint8 // what it is
 }
 
 // Len is the number of examples.
@@ -73,8 +79,35 @@ func (s *Set) Row32(i int, dst []float32) {
 	simd.Bytes32(dst, s.image(i), 1/s.norm[i])
 }
 
-// Ahead asks memory for x_i.
-func (s *Set) Ahead(i int) { simd.Prefetch(s.image(i)) }
+// Sparse32 writes the elements of Row32 that are not 0 to val and their places, ascending, to at, and returns how
+// many they are.
+func (s *Set) Sparse32(i int, val []float32, at []int32) int {
+	lo, hi, scale := s.start[i], s.start[i+1], 1/s.norm[i]
+	n := copy(at, s.col[lo:hi])
+	val = val[:n]
+	for k, p := range s.ink[lo:hi] {
+		val[k] = float32(values[p] * scale)
+	}
+	return n
+}
+
+// values are the bytes in float64.
+var values = func() (v [256]float64) {
+	for i := range v {
+		v[i] = float64(i)
+	}
+	return v
+}()
+
+// Ahead asks memory for x_i, without its zeros if these are two thirds or more.
+func (s *Set) Ahead(i int) {
+	if lo, hi := s.start[i], s.start[i+1]; 3*(hi-lo) <= s.dim {
+		simd.Prefetch(s.col[lo:hi])
+		simd.Prefetch(s.ink[lo:hi])
+	} else {
+		simd.Prefetch(s.image(i))
+	}
+}
 
 // Pixels writes x_i, from 0 to 255 a pixel, into dst[:Dim()].
 func (s *Set) Pixels(i int, dst []float64) { simd.Bytes64(dst[:s.dim], s.image(i), 1) }
@@ -84,14 +117,30 @@ func (s *Set) image(i int) []uint8 { return s.pix[i*s.dim : (i+1)*s.dim] }
 
 // newSet copies images of dim pixels each.
 func newSet(images []GoMNIST.RawImage, labels []GoMNIST.Label, dim int) *Set {
-	n := len(images)
-	s := &Set{rows: n, dim: dim, Labels: make([]uint8, n), pix: make([]uint8, 0, n*dim), norm: make([]float64, n)}
+	n, ink := len(images), 0
+	for _, x := range images {
+		ink += len(x) - bytes.Count(x, []byte{0})
+	}
+	s := &Set{
+		rows: n, dim: dim,
+		Labels: make([]uint8, n),
+		pix:    make([]uint8, 0, n*dim),
+		norm:   make([]float64, n),
+		start:  make([]int, 1, n+1),
+		col:    make([]int32, 0, ink),
+		ink:    make([]uint8, 0, ink),
+	}
 	for i, x := range images {
 		square := 0
-		for _, v := range x {
-			square += int(v) * int(v)
+		for j, v := range x {
+			if v != 0 {
+				s.col = append(s.col, int32(j))
+				s.ink = append(s.ink, v)
+				square += int(v) * int(v)
+			}
 		}
 		s.pix = append(s.pix, x...)
+		s.start = append(s.start, len(s.col))
 		s.norm[i] = math.Sqrt(float64(square))
 		s.Labels[i] = uint8(labels[i])
 	}

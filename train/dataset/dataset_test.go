@@ -47,6 +47,31 @@ func TestRow(t *testing.T) {
 	}
 }
 
+// Without zeros a row is the same numbers in the same places.
+func TestSparse32(t *testing.T) {
+	d, err := Open("mnist", subset("mnist"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := d.Train
+	row, val, at := make([]float32, s.Dim()), make([]float32, s.Dim()), make([]int32, s.Dim())
+	for i := range s.Len() {
+		s.Row32(i, row)
+		n := s.Sparse32(i, val, at)
+		for k, j := range at[:n] {
+			if val[k] == 0 || val[k] != row[j] || k > 0 && j <= at[k-1] {
+				t.Fatalf("image %d: element %d is %v at %d, the row has %v there", i, k, val[k], j, row[j])
+			}
+			row[j] = 0
+		}
+		for j, v := range row {
+			if v != 0 {
+				t.Fatalf("image %d: %v at %d is missing", i, v, j)
+			}
+		}
+	}
+}
+
 func TestRowsHaveUnitNorm(t *testing.T) {
 	for _, name := range known {
 		d, err := Open(name, subset(name))

@@ -74,6 +74,14 @@ type Contexts interface {
 	Row32(i int, dst []float32)
 }
 
+// SparseContexts are Contexts that are stored without their zeros.
+type SparseContexts interface {
+	Contexts
+	// Sparse32 writes the elements of φ(x_i) that are not 0, those of Row32, to val and their places, ascending, to at,
+	// both of Dim elements, and returns how many they are.
+	Sparse32(i int, val []float32, at []int32) int
+}
+
 // Rows64 is a matrix as Contexts: row i of Data, Width numbers.
 type Rows64 struct {
 	Width int

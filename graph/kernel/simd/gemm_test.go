@@ -120,6 +120,7 @@ func TestSparse(t *testing.T) {
 			m := simd.RowMajor(rows, cols, x)
 			b, a := random(r, n*cols, 1), random(r, rows*n, 1)
 			want, scale := product(m, simd.RowMajor(n, cols, b).T())
+			s.Split(n)
 			multiplied(t, fmt.Sprint(c, share, " MulT"), want, scale, func(dst []float32, part, parts int) { s.MulT(dst, b, n, part, parts) })
 			want, scale = product(simd.RowMajor(rows, n, a).T(), m)
 			s.Prepare()

@@ -63,6 +63,36 @@ func TestAVX512(t *testing.T) {
 			}
 		}
 	}
+	// Sparse products, of panels in blocks too.
+	for _, s := range [][3]int{{1, 1, 1}, {193, 391, 260}, {391, 193, 200}, {30, 300, 64}, {257, 40, 116}, {100, 70, 33}} {
+		rows, cols, n := s[0], s[1], s[2]
+		x, b, a := numbers(rows*cols), numbers(n*cols), numbers(rows*n)
+		for i := range x {
+			if rng.Float64() < .8 || i/cols == 2 || i%cols == 3 {
+				x[i] = 0
+			}
+		}
+		both(fmt.Sprint("sparse product ", s), func() []float32 {
+			z, grad := make([]float32, rows*n), make([]float32, n*cols)
+			if level[kGemm] == plain {
+				return append(z, grad...)
+			}
+			var m Sparse
+			m.Reset(rows, cols)
+			m.Set(x, 0, rows)
+			m.Split(n)
+			m.Prepare()
+			if _, of := blocksOf(cols); level[kPanels] >= avx512 && cols > 2*panelRows && n > 3*panelCols && (of == cols || !m.byBlocks) {
+				t.Fatalf("%v: not in blocks", s)
+			}
+			parts := Panels(n)
+			for part := range parts {
+				m.MulT(z, b, n, part, parts)
+				m.TMul(grad, a, n, part, parts)
+			}
+			return append(z, grad...)
+		})
+	}
 	for _, k := range []int{1, 2, 3, 4, 5, 10, 15, 16, 17, 33, 100} {
 		table, delta, up, gap, at64, plane, at := block(k, Lanes32, Planes32)
 		for _, bad := range []float64{0, math.NaN(), math.Inf(1), 1e-30} {

@@ -101,7 +101,19 @@ func spmm64(dst *float32, rows int, ptr *int32, idx *int32, val *float32, p *flo
 func spmm16(dst *float32, rows int, ptr *int32, idx *int32, val *float32, p *float32)
 
 //go:noescape
+func spmm32(dst *float32, rows int, ptr *int32, idx *int32, val *float32, p *float32)
+
+//go:noescape
+func spmm48(dst *float32, rows int, ptr *int32, idx *int32, val *float32, p *float32)
+
+//go:noescape
+func scatter16(dst *float32, rows int, ptr *int32, idx *int32, val *float32, a *float32, lda int, w int)
+
+//go:noescape
 func compress32(val *float32, idx *int32, x *float32, n int, lanes *[256][8]uint8) int
+
+//go:noescape
+func most32(x *int32, n int) uint32
 
 //go:noescape
 func columnMax32(m *float32, s *float32, rows int, w int, ws int)
@@ -150,6 +162,24 @@ func log1p64(dst *float64, x *float64, n int)
 
 //go:noescape
 func gemm12x16(c *float32, ldc int, a *float32, second int, ars int, acs int, b *float32, ldb int, k int, add bool)
+
+//go:noescape
+func spmm64x16(dst *float32, rows int, ptr *int32, idx *int32, val *float32, p *float32)
+
+//go:noescape
+func spmmAdd64x16(dst *float32, rows int, ptr *int32, idx *int32, val *float32, p *float32)
+
+//go:noescape
+func spmm16x16(dst *float32, rows int, ptr *int32, idx *int32, val *float32, p *float32)
+
+//go:noescape
+func spmm32x16(dst *float32, rows int, ptr *int32, idx *int32, val *float32, p *float32)
+
+//go:noescape
+func spmm48x16(dst *float32, rows int, ptr *int32, idx *int32, val *float32, p *float32)
+
+//go:noescape
+func scatter16x16(dst *float32, rows int, ptr *int32, idx *int32, val *float32, a *float32, lda int, w int)
 
 //go:noescape
 func hazards32x16(r *float32, p *float32, all *float32, table *float32, plane int, at *int32, delta *float32, up *float32, k int)

@@ -2123,15 +2123,79 @@ row:
 
 loop:
 	MOVLQSX      (SI)(R9*4), R11
-	MOVLQSX      4(SI)(R9*4), R12
-	VBROADCASTSS (DX)(R9*4), Y8
-	VBROADCASTSS 4(DX)(R9*4), Y9
+	VBROADCASTSS (DX)(R9*4), Y4
 	SHLQ         $0x06, R11
+	MOVLQSX      4(SI)(R9*4), R12
+	VBROADCASTSS 4(DX)(R9*4), Y5
 	SHLQ         $0x06, R12
+	VFMADD231PS  (R8)(R11*1), Y4, Y0
+	VFMADD231PS  (R8)(R12*1), Y5, Y2
+	VFMADD231PS  32(R8)(R11*1), Y4, Y1
+	VFMADD231PS  32(R8)(R12*1), Y5, Y3
+	ADDQ         $0x02, R9
+	CMPQ         R9, R10
+	JLT          loop
+
+last:
+	JGT          store
+	MOVLQSX      (SI)(R9*4), R11
+	VBROADCASTSS (DX)(R9*4), Y4
+	SHLQ         $0x06, R11
+	VFMADD231PS  (R8)(R11*1), Y4, Y0
+	VFMADD231PS  32(R8)(R11*1), Y4, Y1
+
+store:
+	VADDPS  Y2, Y0, Y0
+	VMOVUPS Y0, (DI)
+	VADDPS  Y3, Y1, Y1
+	VMOVUPS Y1, 32(DI)
+	ADDQ    $0x00000040, DI
+	ADDQ    $0x08, BX
+	DECQ    CX
+	JNZ     row
+	VZEROUPPER
+	RET
+
+// func spmm32(dst *float32, rows int, ptr *int32, idx *int32, val *float32, p *float32)
+// Requires: AVX, FMA3
+TEXT ·spmm32(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), DI
+	MOVQ rows+8(FP), CX
+	MOVQ ptr+16(FP), BX
+	MOVQ idx+24(FP), SI
+	MOVQ val+32(FP), DX
+	MOVQ p+40(FP), R8
+
+row:
+	MOVLQSX (BX), R9
+	MOVLQSX 4(BX), R10
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	DECQ    R10
+	CMPQ    R9, R10
+	JGE     last
+
+loop:
+	MOVLQSX      (SI)(R9*4), R11
+	VBROADCASTSS (DX)(R9*4), Y8
+	SHLQ         $0x07, R11
+	MOVLQSX      4(SI)(R9*4), R12
+	VBROADCASTSS 4(DX)(R9*4), Y9
+	SHLQ         $0x07, R12
 	VFMADD231PS  (R8)(R11*1), Y8, Y0
+	VFMADD231PS  (R8)(R12*1), Y9, Y4
 	VFMADD231PS  32(R8)(R11*1), Y8, Y1
-	VFMADD231PS  (R8)(R12*1), Y9, Y2
-	VFMADD231PS  32(R8)(R12*1), Y9, Y3
+	VFMADD231PS  32(R8)(R12*1), Y9, Y5
+	VFMADD231PS  64(R8)(R11*1), Y8, Y2
+	VFMADD231PS  64(R8)(R12*1), Y9, Y6
+	VFMADD231PS  96(R8)(R11*1), Y8, Y3
+	VFMADD231PS  96(R8)(R12*1), Y9, Y7
 	ADDQ         $0x02, R9
 	CMPQ         R9, R10
 	JLT          loop
@@ -2140,19 +2204,166 @@ last:
 	JGT          store
 	MOVLQSX      (SI)(R9*4), R11
 	VBROADCASTSS (DX)(R9*4), Y8
-	SHLQ         $0x06, R11
+	SHLQ         $0x07, R11
 	VFMADD231PS  (R8)(R11*1), Y8, Y0
 	VFMADD231PS  32(R8)(R11*1), Y8, Y1
+	VFMADD231PS  64(R8)(R11*1), Y8, Y2
+	VFMADD231PS  96(R8)(R11*1), Y8, Y3
 
 store:
-	VADDPS  Y2, Y0, Y0
-	VADDPS  Y3, Y1, Y1
+	VADDPS  Y4, Y0, Y0
 	VMOVUPS Y0, (DI)
+	VADDPS  Y5, Y1, Y1
 	VMOVUPS Y1, 32(DI)
-	ADDQ    $0x40, DI
+	VADDPS  Y6, Y2, Y2
+	VMOVUPS Y2, 64(DI)
+	VADDPS  Y7, Y3, Y3
+	VMOVUPS Y3, 96(DI)
+	ADDQ    $0x00000080, DI
 	ADDQ    $0x08, BX
 	DECQ    CX
 	JNZ     row
+	VZEROUPPER
+	RET
+
+// func spmm48(dst *float32, rows int, ptr *int32, idx *int32, val *float32, p *float32)
+// Requires: AVX, FMA3
+TEXT ·spmm48(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), DI
+	MOVQ rows+8(FP), CX
+	MOVQ ptr+16(FP), BX
+	MOVQ idx+24(FP), SI
+	MOVQ val+32(FP), DX
+	MOVQ p+40(FP), R8
+
+row:
+	MOVLQSX (BX), R9
+	MOVLQSX 4(BX), R10
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	VXORPS  Y10, Y10, Y10
+	VXORPS  Y11, Y11, Y11
+	DECQ    R10
+	CMPQ    R9, R10
+	JGE     last
+
+loop:
+	MOVLQSX      (SI)(R9*4), R11
+	VBROADCASTSS (DX)(R9*4), Y12
+	LEAQ         (R11)(R11*2), R11
+	SHLQ         $0x06, R11
+	MOVLQSX      4(SI)(R9*4), R12
+	VBROADCASTSS 4(DX)(R9*4), Y13
+	LEAQ         (R12)(R12*2), R12
+	SHLQ         $0x06, R12
+	VFMADD231PS  (R8)(R11*1), Y12, Y0
+	VFMADD231PS  (R8)(R12*1), Y13, Y6
+	VFMADD231PS  32(R8)(R11*1), Y12, Y1
+	VFMADD231PS  32(R8)(R12*1), Y13, Y7
+	VFMADD231PS  64(R8)(R11*1), Y12, Y2
+	VFMADD231PS  64(R8)(R12*1), Y13, Y8
+	VFMADD231PS  96(R8)(R11*1), Y12, Y3
+	VFMADD231PS  96(R8)(R12*1), Y13, Y9
+	VFMADD231PS  128(R8)(R11*1), Y12, Y4
+	VFMADD231PS  128(R8)(R12*1), Y13, Y10
+	VFMADD231PS  160(R8)(R11*1), Y12, Y5
+	VFMADD231PS  160(R8)(R12*1), Y13, Y11
+	ADDQ         $0x02, R9
+	CMPQ         R9, R10
+	JLT          loop
+
+last:
+	JGT          store
+	MOVLQSX      (SI)(R9*4), R11
+	VBROADCASTSS (DX)(R9*4), Y12
+	LEAQ         (R11)(R11*2), R11
+	SHLQ         $0x06, R11
+	VFMADD231PS  (R8)(R11*1), Y12, Y0
+	VFMADD231PS  32(R8)(R11*1), Y12, Y1
+	VFMADD231PS  64(R8)(R11*1), Y12, Y2
+	VFMADD231PS  96(R8)(R11*1), Y12, Y3
+	VFMADD231PS  128(R8)(R11*1), Y12, Y4
+	VFMADD231PS  160(R8)(R11*1), Y12, Y5
+
+store:
+	VADDPS  Y6, Y0, Y0
+	VMOVUPS Y0, (DI)
+	VADDPS  Y7, Y1, Y1
+	VMOVUPS Y1, 32(DI)
+	VADDPS  Y8, Y2, Y2
+	VMOVUPS Y2, 64(DI)
+	VADDPS  Y9, Y3, Y3
+	VMOVUPS Y3, 96(DI)
+	VADDPS  Y10, Y4, Y4
+	VMOVUPS Y4, 128(DI)
+	VADDPS  Y11, Y5, Y5
+	VMOVUPS Y5, 160(DI)
+	ADDQ    $0x000000c0, DI
+	ADDQ    $0x08, BX
+	DECQ    CX
+	JNZ     row
+	VZEROUPPER
+	RET
+
+// func scatter16(dst *float32, rows int, ptr *int32, idx *int32, val *float32, a *float32, lda int, w int)
+// Requires: AVX, CMOV, FMA3
+TEXT ·scatter16(SB), NOSPLIT, $0-64
+	MOVQ    w+56(FP), AX
+	MOVQ    $0x00000008, R9
+	CMPQ    AX, R9
+	CMOVQLT AX, R9
+	SUBQ    R9, AX
+	LEAQ    tailMask<>+32(SB), R11
+	NEGQ    R9
+	VMOVUPS (R11)(R9*4), Y6
+	NEGQ    R9
+	LEAQ    tailMask<>+32(SB), R11
+	NEGQ    AX
+	VMOVUPS (R11)(AX*4), Y7
+	NEGQ    AX
+	MOVQ    dst+0(FP), DI
+	MOVQ    rows+8(FP), CX
+	MOVQ    ptr+16(FP), BX
+	MOVQ    idx+24(FP), SI
+	MOVQ    val+32(FP), DX
+	MOVQ    a+40(FP), R8
+	MOVQ    lda+48(FP), R13
+	SHLQ    $0x02, R13
+
+row:
+	MOVLQSX    (BX), R9
+	MOVLQSX    4(BX), R10
+	VMASKMOVPS (R8), Y6, Y0
+	VMASKMOVPS 32(R8), Y7, Y1
+	CMPQ       R9, R10
+	JGE        next
+
+loop:
+	MOVLQSX      (SI)(R9*4), R11
+	VBROADCASTSS (DX)(R9*4), Y2
+	VMOVAPS      Y2, Y3
+	SHLQ         $0x06, R11
+	VFMADD213PS  (DI)(R11*1), Y0, Y2
+	VFMADD213PS  32(DI)(R11*1), Y1, Y3
+	VMOVUPS      Y2, (DI)(R11*1)
+	VMOVUPS      Y3, 32(DI)(R11*1)
+	INCQ         R9
+	CMPQ         R9, R10
+	JLT          loop
+
+next:
+	ADDQ R13, R8
+	ADDQ $0x08, BX
+	DECQ CX
+	JNZ  row
 	VZEROUPPER
 	RET
 
@@ -2185,6 +2396,29 @@ loop:
 	SUBQ      $0x08, CX
 	JG        loop
 	MOVQ      R9, ret+40(FP)
+	VZEROUPPER
+	RET
+
+// func most32(x *int32, n int) uint32
+// Requires: AVX, AVX2
+TEXT ·most32(SB), NOSPLIT, $0-20
+	MOVQ  x+0(FP), SI
+	MOVQ  n+8(FP), CX
+	VPXOR Y0, Y0, Y0
+
+loop:
+	VPMAXUD      (SI), Y0, Y0
+	ADDQ         $0x20, SI
+	SUBQ         $0x08, CX
+	JG           loop
+	VEXTRACTI128 $0x01, Y0, X1
+	VPMAXUD      X1, X0, X0
+	VPSHUFD      $0x4e, X0, X1
+	VPMAXUD      X1, X0, X0
+	VPSHUFD      $0xb1, X0, X1
+	VPMAXUD      X1, X0, X0
+	VMOVD        X0, AX
+	MOVL         AX, ret+16(FP)
 	VZEROUPPER
 	RET
 
@@ -3597,6 +3831,481 @@ sum:
 	VADDPS  (DI), Z15, Z15
 	VMOVUPS Z15, (DI)
 	ADDQ    DX, DI
+	VZEROUPPER
+	RET
+
+// func spmm64x16(dst *float32, rows int, ptr *int32, idx *int32, val *float32, p *float32)
+// Requires: AVX, AVX512F, CMOV
+TEXT ·spmm64x16(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), DI
+	MOVQ rows+8(FP), CX
+	MOVQ ptr+16(FP), BX
+	MOVQ idx+24(FP), SI
+	MOVQ val+32(FP), DX
+	MOVQ p+40(FP), R8
+
+row:
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	MOVLQSX (BX), R9
+	MOVLQSX 4(BX), R10
+	CMPQ    CX, $0x02
+	JLT     single
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	MOVLQSX 8(BX), R12
+	MOVLQSX 12(BX), R13
+	MOVQ    R10, AX
+	SUBQ    R9, AX
+	MOVQ    R13, R11
+	SUBQ    R12, R11
+	CMPQ    R11, AX
+	CMOVQLT R11, AX
+	TESTQ   AX, AX
+	JLE     rests
+
+both:
+	MOVLQSX      (SI)(R9*4), R11
+	VBROADCASTSS (DX)(R9*4), Z8
+	SHLQ         $0x08, R11
+	ADDQ         R8, R11
+	VFMADD231PS  (R11), Z8, Z0
+	VFMADD231PS  64(R11), Z8, Z1
+	VFMADD231PS  128(R11), Z8, Z2
+	VFMADD231PS  192(R11), Z8, Z3
+	INCQ         R9
+	MOVLQSX      (SI)(R12*4), R15
+	VBROADCASTSS (DX)(R12*4), Z9
+	SHLQ         $0x08, R15
+	ADDQ         R8, R15
+	VFMADD231PS  (R15), Z9, Z4
+	VFMADD231PS  64(R15), Z9, Z5
+	VFMADD231PS  128(R15), Z9, Z6
+	VFMADD231PS  192(R15), Z9, Z7
+	INCQ         R12
+	DECQ         AX
+	JNZ          both
+
+rests:
+	CMPQ R9, R10
+	JGE  firstStore
+
+first:
+	MOVLQSX      (SI)(R9*4), R11
+	VBROADCASTSS (DX)(R9*4), Z8
+	SHLQ         $0x08, R11
+	ADDQ         R8, R11
+	VFMADD231PS  (R11), Z8, Z0
+	VFMADD231PS  64(R11), Z8, Z1
+	VFMADD231PS  128(R11), Z8, Z2
+	VFMADD231PS  192(R11), Z8, Z3
+	INCQ         R9
+	CMPQ         R9, R10
+	JLT          first
+
+firstStore:
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, 64(DI)
+	VMOVUPS Z2, 128(DI)
+	VMOVUPS Z3, 192(DI)
+	CMPQ    R12, R13
+	JGE     secondStore
+
+second:
+	MOVLQSX      (SI)(R12*4), R11
+	VBROADCASTSS (DX)(R12*4), Z8
+	SHLQ         $0x08, R11
+	ADDQ         R8, R11
+	VFMADD231PS  (R11), Z8, Z4
+	VFMADD231PS  64(R11), Z8, Z5
+	VFMADD231PS  128(R11), Z8, Z6
+	VFMADD231PS  192(R11), Z8, Z7
+	INCQ         R12
+	CMPQ         R12, R13
+	JLT          second
+
+secondStore:
+	VMOVUPS Z4, 256(DI)
+	VMOVUPS Z5, 320(DI)
+	VMOVUPS Z6, 384(DI)
+	VMOVUPS Z7, 448(DI)
+	ADDQ    $0x00000200, DI
+	ADDQ    $0x10, BX
+	SUBQ    $0x02, CX
+	JNZ     row
+	VZEROUPPER
+	RET
+
+single:
+	CMPQ R9, R10
+	JGE  lastStore
+
+last:
+	MOVLQSX      (SI)(R9*4), R11
+	VBROADCASTSS (DX)(R9*4), Z8
+	SHLQ         $0x08, R11
+	ADDQ         R8, R11
+	VFMADD231PS  (R11), Z8, Z0
+	VFMADD231PS  64(R11), Z8, Z1
+	VFMADD231PS  128(R11), Z8, Z2
+	VFMADD231PS  192(R11), Z8, Z3
+	INCQ         R9
+	CMPQ         R9, R10
+	JLT          last
+
+lastStore:
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, 64(DI)
+	VMOVUPS Z2, 128(DI)
+	VMOVUPS Z3, 192(DI)
+	VZEROUPPER
+	RET
+
+// func spmmAdd64x16(dst *float32, rows int, ptr *int32, idx *int32, val *float32, p *float32)
+// Requires: AVX, AVX512F, CMOV
+TEXT ·spmmAdd64x16(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), DI
+	MOVQ rows+8(FP), CX
+	MOVQ ptr+16(FP), BX
+	MOVQ idx+24(FP), SI
+	MOVQ val+32(FP), DX
+	MOVQ p+40(FP), R8
+
+row:
+	VMOVUPS (DI), Z0
+	VMOVUPS 64(DI), Z1
+	VMOVUPS 128(DI), Z2
+	VMOVUPS 192(DI), Z3
+	MOVLQSX (BX), R9
+	MOVLQSX 4(BX), R10
+	CMPQ    CX, $0x02
+	JLT     single
+	VMOVUPS 256(DI), Z4
+	VMOVUPS 320(DI), Z5
+	VMOVUPS 384(DI), Z6
+	VMOVUPS 448(DI), Z7
+	MOVLQSX 8(BX), R12
+	MOVLQSX 12(BX), R13
+	MOVQ    R10, AX
+	SUBQ    R9, AX
+	MOVQ    R13, R11
+	SUBQ    R12, R11
+	CMPQ    R11, AX
+	CMOVQLT R11, AX
+	TESTQ   AX, AX
+	JLE     rests
+
+both:
+	MOVLQSX      (SI)(R9*4), R11
+	VBROADCASTSS (DX)(R9*4), Z8
+	SHLQ         $0x08, R11
+	ADDQ         R8, R11
+	VFMADD231PS  (R11), Z8, Z0
+	VFMADD231PS  64(R11), Z8, Z1
+	VFMADD231PS  128(R11), Z8, Z2
+	VFMADD231PS  192(R11), Z8, Z3
+	INCQ         R9
+	MOVLQSX      (SI)(R12*4), R15
+	VBROADCASTSS (DX)(R12*4), Z9
+	SHLQ         $0x08, R15
+	ADDQ         R8, R15
+	VFMADD231PS  (R15), Z9, Z4
+	VFMADD231PS  64(R15), Z9, Z5
+	VFMADD231PS  128(R15), Z9, Z6
+	VFMADD231PS  192(R15), Z9, Z7
+	INCQ         R12
+	DECQ         AX
+	JNZ          both
+
+rests:
+	CMPQ R9, R10
+	JGE  firstStore
+
+first:
+	MOVLQSX      (SI)(R9*4), R11
+	VBROADCASTSS (DX)(R9*4), Z8
+	SHLQ         $0x08, R11
+	ADDQ         R8, R11
+	VFMADD231PS  (R11), Z8, Z0
+	VFMADD231PS  64(R11), Z8, Z1
+	VFMADD231PS  128(R11), Z8, Z2
+	VFMADD231PS  192(R11), Z8, Z3
+	INCQ         R9
+	CMPQ         R9, R10
+	JLT          first
+
+firstStore:
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, 64(DI)
+	VMOVUPS Z2, 128(DI)
+	VMOVUPS Z3, 192(DI)
+	CMPQ    R12, R13
+	JGE     secondStore
+
+second:
+	MOVLQSX      (SI)(R12*4), R11
+	VBROADCASTSS (DX)(R12*4), Z8
+	SHLQ         $0x08, R11
+	ADDQ         R8, R11
+	VFMADD231PS  (R11), Z8, Z4
+	VFMADD231PS  64(R11), Z8, Z5
+	VFMADD231PS  128(R11), Z8, Z6
+	VFMADD231PS  192(R11), Z8, Z7
+	INCQ         R12
+	CMPQ         R12, R13
+	JLT          second
+
+secondStore:
+	VMOVUPS Z4, 256(DI)
+	VMOVUPS Z5, 320(DI)
+	VMOVUPS Z6, 384(DI)
+	VMOVUPS Z7, 448(DI)
+	ADDQ    $0x00000200, DI
+	ADDQ    $0x10, BX
+	SUBQ    $0x02, CX
+	JNZ     row
+	VZEROUPPER
+	RET
+
+single:
+	CMPQ R9, R10
+	JGE  lastStore
+
+last:
+	MOVLQSX      (SI)(R9*4), R11
+	VBROADCASTSS (DX)(R9*4), Z8
+	SHLQ         $0x08, R11
+	ADDQ         R8, R11
+	VFMADD231PS  (R11), Z8, Z0
+	VFMADD231PS  64(R11), Z8, Z1
+	VFMADD231PS  128(R11), Z8, Z2
+	VFMADD231PS  192(R11), Z8, Z3
+	INCQ         R9
+	CMPQ         R9, R10
+	JLT          last
+
+lastStore:
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, 64(DI)
+	VMOVUPS Z2, 128(DI)
+	VMOVUPS Z3, 192(DI)
+	VZEROUPPER
+	RET
+
+// func spmm16x16(dst *float32, rows int, ptr *int32, idx *int32, val *float32, p *float32)
+// Requires: AVX, AVX512F
+TEXT ·spmm16x16(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), DI
+	MOVQ rows+8(FP), CX
+	MOVQ ptr+16(FP), BX
+	MOVQ idx+24(FP), SI
+	MOVQ val+32(FP), DX
+	MOVQ p+40(FP), R8
+
+row:
+	MOVLQSX (BX), R9
+	MOVLQSX 4(BX), R10
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	DECQ    R10
+	CMPQ    R9, R10
+	JGE     last
+
+loop:
+	MOVLQSX      (SI)(R9*4), R11
+	VBROADCASTSS (DX)(R9*4), Z2
+	SHLQ         $0x06, R11
+	MOVLQSX      4(SI)(R9*4), R12
+	VBROADCASTSS 4(DX)(R9*4), Z3
+	SHLQ         $0x06, R12
+	VFMADD231PS  (R8)(R11*1), Z2, Z0
+	VFMADD231PS  (R8)(R12*1), Z3, Z1
+	ADDQ         $0x02, R9
+	CMPQ         R9, R10
+	JLT          loop
+
+last:
+	JGT          store
+	MOVLQSX      (SI)(R9*4), R11
+	VBROADCASTSS (DX)(R9*4), Z2
+	SHLQ         $0x06, R11
+	VFMADD231PS  (R8)(R11*1), Z2, Z0
+
+store:
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, (DI)
+	ADDQ    $0x00000040, DI
+	ADDQ    $0x08, BX
+	DECQ    CX
+	JNZ     row
+	VZEROUPPER
+	RET
+
+// func spmm32x16(dst *float32, rows int, ptr *int32, idx *int32, val *float32, p *float32)
+// Requires: AVX, AVX512F
+TEXT ·spmm32x16(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), DI
+	MOVQ rows+8(FP), CX
+	MOVQ ptr+16(FP), BX
+	MOVQ idx+24(FP), SI
+	MOVQ val+32(FP), DX
+	MOVQ p+40(FP), R8
+
+row:
+	MOVLQSX (BX), R9
+	MOVLQSX 4(BX), R10
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	DECQ    R10
+	CMPQ    R9, R10
+	JGE     last
+
+loop:
+	MOVLQSX      (SI)(R9*4), R11
+	VBROADCASTSS (DX)(R9*4), Z4
+	SHLQ         $0x07, R11
+	MOVLQSX      4(SI)(R9*4), R12
+	VBROADCASTSS 4(DX)(R9*4), Z5
+	SHLQ         $0x07, R12
+	VFMADD231PS  (R8)(R11*1), Z4, Z0
+	VFMADD231PS  (R8)(R12*1), Z5, Z2
+	VFMADD231PS  64(R8)(R11*1), Z4, Z1
+	VFMADD231PS  64(R8)(R12*1), Z5, Z3
+	ADDQ         $0x02, R9
+	CMPQ         R9, R10
+	JLT          loop
+
+last:
+	JGT          store
+	MOVLQSX      (SI)(R9*4), R11
+	VBROADCASTSS (DX)(R9*4), Z4
+	SHLQ         $0x07, R11
+	VFMADD231PS  (R8)(R11*1), Z4, Z0
+	VFMADD231PS  64(R8)(R11*1), Z4, Z1
+
+store:
+	VADDPS  Z2, Z0, Z0
+	VMOVUPS Z0, (DI)
+	VADDPS  Z3, Z1, Z1
+	VMOVUPS Z1, 64(DI)
+	ADDQ    $0x00000080, DI
+	ADDQ    $0x08, BX
+	DECQ    CX
+	JNZ     row
+	VZEROUPPER
+	RET
+
+// func spmm48x16(dst *float32, rows int, ptr *int32, idx *int32, val *float32, p *float32)
+// Requires: AVX, AVX512F
+TEXT ·spmm48x16(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), DI
+	MOVQ rows+8(FP), CX
+	MOVQ ptr+16(FP), BX
+	MOVQ idx+24(FP), SI
+	MOVQ val+32(FP), DX
+	MOVQ p+40(FP), R8
+
+row:
+	MOVLQSX (BX), R9
+	MOVLQSX 4(BX), R10
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	DECQ    R10
+	CMPQ    R9, R10
+	JGE     last
+
+loop:
+	MOVLQSX      (SI)(R9*4), R11
+	VBROADCASTSS (DX)(R9*4), Z6
+	LEAQ         (R11)(R11*2), R11
+	SHLQ         $0x06, R11
+	MOVLQSX      4(SI)(R9*4), R12
+	VBROADCASTSS 4(DX)(R9*4), Z7
+	LEAQ         (R12)(R12*2), R12
+	SHLQ         $0x06, R12
+	VFMADD231PS  (R8)(R11*1), Z6, Z0
+	VFMADD231PS  (R8)(R12*1), Z7, Z3
+	VFMADD231PS  64(R8)(R11*1), Z6, Z1
+	VFMADD231PS  64(R8)(R12*1), Z7, Z4
+	VFMADD231PS  128(R8)(R11*1), Z6, Z2
+	VFMADD231PS  128(R8)(R12*1), Z7, Z5
+	ADDQ         $0x02, R9
+	CMPQ         R9, R10
+	JLT          loop
+
+last:
+	JGT          store
+	MOVLQSX      (SI)(R9*4), R11
+	VBROADCASTSS (DX)(R9*4), Z6
+	LEAQ         (R11)(R11*2), R11
+	SHLQ         $0x06, R11
+	VFMADD231PS  (R8)(R11*1), Z6, Z0
+	VFMADD231PS  64(R8)(R11*1), Z6, Z1
+	VFMADD231PS  128(R8)(R11*1), Z6, Z2
+
+store:
+	VADDPS  Z3, Z0, Z0
+	VMOVUPS Z0, (DI)
+	VADDPS  Z4, Z1, Z1
+	VMOVUPS Z1, 64(DI)
+	VADDPS  Z5, Z2, Z2
+	VMOVUPS Z2, 128(DI)
+	ADDQ    $0x000000c0, DI
+	ADDQ    $0x08, BX
+	DECQ    CX
+	JNZ     row
+	VZEROUPPER
+	RET
+
+// func scatter16x16(dst *float32, rows int, ptr *int32, idx *int32, val *float32, a *float32, lda int, w int)
+// Requires: AVX, AVX512F
+TEXT ·scatter16x16(SB), NOSPLIT, $0-64
+	MOVQ  w+56(FP), CX
+	MOVL  $0x00000001, AX
+	SHLL  CL, AX
+	DECL  AX
+	KMOVW AX, K1
+	MOVQ  dst+0(FP), DI
+	MOVQ  rows+8(FP), CX
+	MOVQ  ptr+16(FP), BX
+	MOVQ  idx+24(FP), SI
+	MOVQ  val+32(FP), DX
+	MOVQ  a+40(FP), R8
+	MOVQ  lda+48(FP), R13
+	SHLQ  $0x02, R13
+
+row:
+	MOVLQSX   (BX), R9
+	MOVLQSX   4(BX), R10
+	VMOVUPS.Z (R8), K1, Z0
+	CMPQ      R9, R10
+	JGE       next
+
+loop:
+	MOVLQSX      (SI)(R9*4), R11
+	VBROADCASTSS (DX)(R9*4), Z2
+	SHLQ         $0x06, R11
+	VFMADD213PS  (DI)(R11*1), Z0, Z2
+	VMOVUPS      Z2, (DI)(R11*1)
+	INCQ         R9
+	CMPQ         R9, R10
+	JLT          loop
+
+next:
+	ADDQ R13, R8
+	ADDQ $0x08, BX
+	DECQ CX
+	JNZ  row
 	VZEROUPPER
 	RET
 

@@ -106,6 +106,73 @@ func compress32(val *float32, idx *int32, x *float32, n int, lanes *[256][8]uint
 	return m
 }
 
+func spmm32(dst *float32, rows int, ptr, idx *int32, val, p *float32) {
+	multiply(dst, 32, false, rows, ptr, idx, val, p)
+}
+
+func spmm48(dst *float32, rows int, ptr, idx *int32, val, p *float32) {
+	multiply(dst, 48, false, rows, ptr, idx, val, p)
+}
+
+func spmm16x16(dst *float32, rows int, ptr, idx *int32, val, p *float32) {
+	multiply(dst, 16, false, rows, ptr, idx, val, p)
+}
+
+func spmm32x16(dst *float32, rows int, ptr, idx *int32, val, p *float32) {
+	multiply(dst, 32, false, rows, ptr, idx, val, p)
+}
+
+func spmm48x16(dst *float32, rows int, ptr, idx *int32, val, p *float32) {
+	multiply(dst, 48, false, rows, ptr, idx, val, p)
+}
+
+func spmm64x16(dst *float32, rows int, ptr, idx *int32, val, p *float32) {
+	multiply(dst, 64, false, rows, ptr, idx, val, p)
+}
+
+func spmmAdd64x16(dst *float32, rows int, ptr, idx *int32, val, p *float32) {
+	multiply(dst, 64, true, rows, ptr, idx, val, p)
+}
+
+// multiply writes rows of a sparse matrix times p, of w columns, or adds them.
+func multiply(dst *float32, w int, add bool, rows int, ptr, idx *int32, val, p *float32) {
+	for r, ends := range of((*[2]int32)(unsafe.Pointer(ptr)), rows) {
+		to := of(after(dst, r*w), w)
+		if !add {
+			clear(to)
+		}
+		for e := ends[0]; e < ends[1]; e++ {
+			v := *after(val, int(e))
+			for j, x := range of(after(p, int(*after(idx, int(e)))*w), w) {
+				to[j] += v * x
+			}
+		}
+	}
+}
+
+func scatter16(dst *float32, rows int, ptr, idx *int32, val, a *float32, lda, w int) {
+	for r, ends := range of((*[2]int32)(unsafe.Pointer(ptr)), rows) {
+		for e := ends[0]; e < ends[1]; e++ {
+			v := *after(val, int(e))
+			to := of(after(dst, int(*after(idx, int(e)))*tileCols), tileCols)
+			for j, x := range of(after(a, r*lda), w) {
+				to[j] += v * x
+			}
+		}
+	}
+}
+
+func scatter16x16(dst *float32, rows int, ptr, idx *int32, val, a *float32, lda, w int) {
+	scatter16(dst, rows, ptr, idx, val, a, lda, w)
+}
+
+func most32(x *int32, n int) (most uint32) {
+	for _, v := range of(x, n) {
+		most = max(most, uint32(v))
+	}
+	return most
+}
+
 func columnMax32(m, s *float32, rows, w, ws int) {
 	for i := range rows {
 		for j, v := range of(after(s, i*ws), w) {

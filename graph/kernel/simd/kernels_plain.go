@@ -2,8 +2,6 @@
 
 package simd
 
-import "unsafe"
-
 // What is written in assembly for arm64, too.
 
 func gemm6x16(c *float32, ldc int, a *float32, ars, acs int, b *float32, ldb, k int, add bool) {
@@ -25,23 +23,9 @@ func gemm6x16(c *float32, ldc int, a *float32, ars, acs int, b *float32, ldb, k 
 }
 
 func spmm64(dst *float32, rows int, ptr, idx *int32, val, p *float32) {
-	multiply(dst, 64, rows, ptr, idx, val, p)
+	multiply(dst, 64, false, rows, ptr, idx, val, p)
 }
 
 func spmm16(dst *float32, rows int, ptr, idx *int32, val, p *float32) {
-	multiply(dst, 16, rows, ptr, idx, val, p)
-}
-
-// multiply writes rows of a sparse matrix times p, of w columns.
-func multiply(dst *float32, w, rows int, ptr, idx *int32, val, p *float32) {
-	for r, ends := range of((*[2]int32)(unsafe.Pointer(ptr)), rows) {
-		to := of(after(dst, r*w), w)
-		clear(to)
-		for e := ends[0]; e < ends[1]; e++ {
-			v := *after(val, int(e))
-			for j, x := range of(after(p, int(*after(idx, int(e)))*w), w) {
-				to[j] += v * x
-			}
-		}
-	}
+	multiply(dst, 16, false, rows, ptr, idx, val, p)
 }

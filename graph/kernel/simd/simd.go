@@ -41,6 +41,8 @@ const (
 	kProducts
 	kGemm
 	kSparse
+	kPanels
+	kScatter
 	kItems
 	kStrata
 	kScramble

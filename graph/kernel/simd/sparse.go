@@ -1,6 +1,10 @@
 package simd
 
-import "math"
+import (
+	"fmt"
+	"math"
+	"slices"
+)
 
 // Sparse is a matrix of which only the elements that are not 0 are stored, row by
 // row, and column by column as well once that is asked for. The zero value is
@@ -13,6 +17,23 @@ type Sparse struct {
 	colPtr, colIdx []int32 // the same by columns
 	colVal         []float32
 	byCols         bool
+
+	// The same by blocks of rows of a panel, ptr and colPtr of one block after the other's.
+	blockPtr, colBlocks []int32
+	byBlocks            bool
+}
+
+// panelRows is about how many rows of a panel the first cache has room for, beside what is read and written.
+const panelRows = 128
+
+// blocksOf is into how many blocks a panel of n rows is divided, which its kernel takes one after the other, and how many rows
+// each has: 1 where the kernels cannot.
+func blocksOf(n int) (blocks, rows int) {
+	if level[kPanels] < avx512 {
+		return 1, n
+	}
+	blocks = max(1, (n+panelRows/2)/panelRows)
+	return blocks, (n + blocks - 1) / blocks
 }
 
 // panelCols are the columns of a product that a sparse kernel computes at a time.
@@ -38,18 +59,18 @@ func (s *Sparse) Reset(rows, cols int) bool {
 	if cap(s.ptr) < 2*rows {
 		s.ptr = make([]int32, 2*rows)
 	}
-	s.Rows, s.Cols, s.byCols = rows, cols, false
+	s.Rows, s.Cols, s.byCols, s.byBlocks = rows, cols, false, false
 	s.val, s.idx, s.ptr = s.val[:room], s.idx[:room], s.ptr[:2*rows]
 	return true
 }
 
-// Set stores rows from..to of x [Rows×Cols] and returns how many elements of them
+// Set stores rows from..to of x [Rows×Cols], next to one another, and returns how many elements of them
 // are not 0. Different rows may be set at the same time.
 func (s *Sparse) Set(x []float32, from, to int) int {
-	total, whole := 0, s.Cols&^(Lanes-1)
+	first, whole := from*(s.Cols+Lanes), s.Cols&^(Lanes-1)
+	n := first
 	for i := from; i < to; i++ {
-		begin := i * (s.Cols + Lanes)
-		row, n := x[i*s.Cols:(i+1)*s.Cols], begin
+		row, begin := x[i*s.Cols:(i+1)*s.Cols], n
 		if whole > 0 {
 			n += compress32(&s.val[n], &s.idx[n], &row[0], whole, &lanesOf)
 		}
@@ -60,9 +81,35 @@ func (s *Sparse) Set(x []float32, from, to int) int {
 			}
 		}
 		s.ptr[2*i], s.ptr[2*i+1] = int32(begin), int32(n)
-		total += n - begin
 	}
-	return total
+	return n - first
+}
+
+// SetRows is Set of rows as fill writes them: the elements of row i that are not 0 and their columns, ascending,
+// to slices of Cols elements. Fill returns how many there are. A column that there is not panics.
+func (s *Sparse) SetRows(from, to int, fill func(i int, val []float32, columns []int32) int) int {
+	first := from * (s.Cols + Lanes)
+	n := first
+	for i := from; i < to; i++ {
+		begin := n
+		n += fill(i, s.val[n:n+s.Cols:n+s.Cols], s.idx[n:n+s.Cols:n+s.Cols])
+		if n < begin || n > begin+s.Cols || n > begin && last(s.idx[begin:n]) >= uint32(s.Cols) {
+			panic(fmt.Sprintf("simd: row %d of a sparse matrix of %d columns has %d elements, or one beyond", i, s.Cols, n-begin))
+		}
+		s.ptr[2*i], s.ptr[2*i+1] = int32(begin), int32(n)
+	}
+	return n - first
+}
+
+// last is the largest of some columns; one below 0 is larger than all others.
+func last(columns []int32) (most uint32) {
+	if n := len(columns) &^ (Lanes - 1); n > 0 && has(kPanels) {
+		most, columns = most32(&columns[0], n), columns[n:]
+	}
+	for _, j := range columns {
+		most = max(most, uint32(j))
+	}
+	return most
 }
 
 // Prepare makes what TMul needs, for all its parts, unless it is there: it sorts
@@ -92,13 +139,49 @@ func (s *Sparse) Prepare() {
 		s.colVal, s.colIdx = make([]float32, n+n/4+1), make([]int32, n+n/4+1)
 	}
 	val, idx := s.colVal[:cap(s.colVal)], s.colIdx[:cap(s.colIdx)]
+	blocks, rows := blocksOf(s.Rows)
+	s.colBlocks = slices.Grow(s.colBlocks[:0], blocks*2*s.Cols)[:blocks*2*s.Cols]
+	for b := range blocks {
+		block := s.colBlocks[b*2*s.Cols : (b+1)*2*s.Cols]
+		for j := range s.Cols {
+			block[2*j], block[2*j+1] = ptr[2*j+1], ptr[2*j+1]
+		}
+		for i := b * rows; i < min(s.Rows, (b+1)*rows); i++ {
+			begin, end := s.ptr[2*i], s.ptr[2*i+1]
+			from := s.val[begin:end]
+			for e, j := range s.idx[begin:end] {
+				to := &block[2*j+1]
+				val[*to], idx[*to] = from[e], int32(i)
+				*to++
+			}
+		}
+		for j := range s.Cols {
+			ptr[2*j+1] = block[2*j+1]
+		}
+	}
+}
+
+// Split finds where the blocks of columns begin in the rows, for MulT, unless it is known or would not pay
+// for a product of n columns.
+func (s *Sparse) Split(n int) {
+	blocks, cols := blocksOf(s.Cols)
+	if s.byBlocks || blocks == 1 || Panels(n) < 4 {
+		return
+	}
+	s.byBlocks = true
+	s.blockPtr = slices.Grow(s.blockPtr[:0], blocks*2*s.Rows)[:blocks*2*s.Rows]
 	for i := range s.Rows {
-		begin, end := s.ptr[2*i], s.ptr[2*i+1]
-		from := s.val[begin:end]
-		for e, j := range s.idx[begin:end] {
-			to := &ptr[2*j+1]
-			val[*to], idx[*to] = from[e], int32(i)
-			*to++
+		at, end := s.ptr[2*i], s.ptr[2*i+1]
+		for b := range blocks {
+			place := b*2*s.Rows + 2*i
+			s.blockPtr[place] = at
+			if to := int32((b + 1) * cols); b < blocks-1 {
+				k, _ := slices.BinarySearch(s.idx[at:end], to)
+				at += int32(k)
+			} else {
+				at = end
+			}
+			s.blockPtr[place+1] = at
 		}
 	}
 }
@@ -127,7 +210,11 @@ func (s *Sparse) MulT(dst, b []float32, n, part, parts int) {
 			clear(panel)
 		}
 		transpose(panel, w, b[j*s.Cols:], s.Cols, cols, s.Cols)
-		spmm(out, w, rows-row, s.ptr[2*row:], s.idx, s.val, panel)
+		ptr := s.ptr
+		if s.byBlocks && w == panelCols {
+			ptr = s.blockPtr
+		}
+		spmm(out, w, rows-row, ptr[2*row:], 2*s.Rows, s.idx, s.val, panel)
 		for i := row; i < rows; i++ {
 			copy(dst[i*n+j:i*n+j+cols], out[(i-row)*w:])
 		}
@@ -163,27 +250,102 @@ func (s *Sparse) TMul(dst, a []float32, n, part, parts int) {
 		}
 		for j := from; j < to; j += chunk {
 			c := min(chunk, to-j)
-			spmm(out, w, c, s.colPtr[2*j:], s.colIdx, s.colVal, panel)
+			ptr := s.colPtr
+			if w == panelCols {
+				ptr = s.colBlocks
+			}
+			spmm(out, w, c, ptr[2*j:], 2*s.Cols, s.colIdx, s.colVal, panel)
 			transpose(dst[k*s.Cols+j:], s.Cols, out, w, c, cols)
 		}
 		k += cols
 	}
 }
 
-// panelWidth is the number of columns to take next of those that are left. Kernels
-// of different widths add in different orders; parts begin at multiples of
-// panelCols, so that a column is always in a panel of one width.
-func panelWidth(left int) int {
-	if left > 3*tileCols {
-		return panelCols
-	}
-	return tileCols
+// Scatters reports whether there is a kernel for [Sparse.Scatter].
+func Scatters() bool { return has(kScatter) }
+
+// Scattered says into how many parts [Sparse.Scatter] divides a product of n columns, and how many numbers all of
+// them write.
+func (s *Sparse) Scattered(n int) (parts, numbers int) {
+	parts = (s.Rows + depth - 1) / depth * ((n + tileCols - 1) / tileCols)
+	return parts, parts * s.Cols * tileCols
 }
 
-func spmm(dst []float32, w, rows int, ptr, idx []int32, val, panel []float32) {
-	if w == panelCols {
+// Scatter writes a part of the sums that aᵀ·s [n×Cols] is made of, for a [Rows×n] row-major, to memory that
+// all parts share, for Gather: each part those of depth rows and tileCols columns of a. It adds in the order
+// of [Gemm32], and needs no Prepare.
+func (s *Sparse) Scatter(sums, a []float32, n, part int) {
+	blocks := (s.Rows + depth - 1) / depth
+	k, row := part/blocks*tileCols, part%blocks*depth
+	size := s.Cols * tileCols
+	to := sums[part*size : (part+1)*size]
+	clear(to)
+	kernel := scatter16
+	if level[kScatter] >= avx512 {
+		kernel = scatter16x16
+	}
+	kernel(&to[0], min(depth, s.Rows-row), &s.ptr[2*row], &s.idx[0], &s.val[0], &a[row*n+k], n, min(tileCols, n-k))
+}
+
+// Gather writes aᵀ·s to dst when all parts have been scattered to sums, which it spends.
+func (s *Sparse) Gather(dst, sums []float32, n int) {
+	blocks, size := (s.Rows+depth-1)/depth, s.Cols*tileCols
+	for k := 0; k < n; k += tileCols {
+		total := sums[:size]
+		for b := 1; b < blocks; b++ {
+			Add(total, total, sums[b*size:(b+1)*size])
+		}
+		sums = sums[blocks*size:]
+		transpose(dst[k*s.Cols:], s.Cols, total, tileCols, s.Cols, min(tileCols, n-k))
+	}
+}
+
+// Dense writes the matrix with its zeros to x [Rows×Cols].
+func (s *Sparse) Dense(x []float32) {
+	clear(x)
+	for i := range s.Rows {
+		for e := s.ptr[2*i]; e < s.ptr[2*i+1]; e++ {
+			x[i*s.Cols+int(s.idx[e])] = s.val[e]
+		}
+	}
+}
+
+// panelWidth is the number of columns to take next of those that are left. Panels of panelCols add in
+// another order than others; parts begin at multiples of panelCols, so that a column is always in a panel of one kind.
+func panelWidth(left int) int {
+	switch {
+	case left > 3*tileCols:
+		return panelCols
+	case !has(kPanels):
+		return tileCols
+	}
+	return (left + tileCols - 1) / tileCols * tileCols
+}
+
+// spmm writes rows of a sparse matrix times a panel of w columns to dst. What is in ptr after next more is
+// of the next block of the panel's rows.
+func spmm(dst []float32, w, rows int, ptr []int32, next int, idx []int32, val, panel []float32) {
+	wide := level[kPanels] >= avx512
+	switch {
+	case w == panelCols && wide:
+		spmm64x16(&dst[0], rows, &ptr[0], &idx[0], &val[0], &panel[0])
+		for len(ptr) > next {
+			ptr = ptr[next:]
+			spmmAdd64x16(&dst[0], rows, &ptr[0], &idx[0], &val[0], &panel[0])
+		}
+	case w == panelCols:
 		spmm64(&dst[0], rows, &ptr[0], &idx[0], &val[0], &panel[0])
-	} else {
+	case w == 3*tileCols && wide:
+		spmm48x16(&dst[0], rows, &ptr[0], &idx[0], &val[0], &panel[0])
+	case w == 3*tileCols:
+		spmm48(&dst[0], rows, &ptr[0], &idx[0], &val[0], &panel[0])
+	case w == 2*tileCols && wide:
+		spmm32x16(&dst[0], rows, &ptr[0], &idx[0], &val[0], &panel[0])
+	case w == 2*tileCols:
+		spmm32(&dst[0], rows, &ptr[0], &idx[0], &val[0], &panel[0])
+	case wide:
+		spmm16x16(&dst[0], rows, &ptr[0], &idx[0], &val[0], &panel[0])
+	default:
 		spmm16(&dst[0], rows, &ptr[0], &idx[0], &val[0], &panel[0])
 	}
 }

@@ -65,6 +65,115 @@ func gemm12x16() {
 	RET()
 }
 
+// spmm64x16 is spmm64. Two rows at a time hide latency: as many elements of both as the shorter has, then
+// what is left of the other.
+func spmm64x16(name string, more bool) {
+	TEXT(name, NOSPLIT, "func(dst *float32, rows int, ptr, idx *int32, val, p *float32)")
+	Pragma("noescape")
+	MOVQ(arg("dst"), RDI)
+	MOVQ(arg("rows"), RCX)
+	MOVQ(arg("ptr"), RBX)
+	MOVQ(arg("idx"), RSI)
+	MOVQ(arg("val"), RDX)
+	MOVQ(arg("p"), R8)
+	one, two := []VecPhysical{Z0, Z1, Z2, Z3}, []VecPhysical{Z4, Z5, Z6, Z7}
+	add := func(at, row GPPhysical, v VecPhysical, sums []VecPhysical) {
+		MOVLQSX(Mem{Base: RSI, Index: at, Scale: 4}, row)
+		VBROADCASTSS(Mem{Base: RDX, Index: at, Scale: 4}, v)
+		SHLQ(Imm(8), row)
+		ADDQ(R8, row)
+		for i, z := range sums {
+			VFMADD231PS(Mem{Base: row, Disp: 64 * i}, v, z)
+		}
+		INCQ(at)
+	}
+	// What is left of a row, which is stored.
+	rest := func(name string, at, end GPPhysical, o int, sums []VecPhysical) {
+		CMPQ(at, end)
+		JGE(LabelRef(name + "Store"))
+		Label(name)
+		add(at, R11, Z8, sums)
+		CMPQ(at, end)
+		JLT(LabelRef(name))
+		Label(name + "Store")
+		for i, z := range sums {
+			VMOVUPS(z, Mem{Base: RDI, Disp: o + 64*i})
+		}
+	}
+	begin := func(sums []VecPhysical, o int) {
+		for i, z := range sums {
+			if more {
+				VMOVUPS(Mem{Base: RDI, Disp: o + 64*i}, z)
+			} else {
+				VPXORD(z, z, z)
+			}
+		}
+	}
+	Label("row")
+	begin(one, 0)
+	MOVLQSX(Mem{Base: RBX}, R9)
+	MOVLQSX(Mem{Base: RBX, Disp: 4}, R10)
+	CMPQ(RCX, Imm(2))
+	JLT(LabelRef("single"))
+	begin(two, 256)
+	MOVLQSX(Mem{Base: RBX, Disp: 8}, R12)
+	MOVLQSX(Mem{Base: RBX, Disp: 12}, R13)
+	MOVQ(R10, RAX)
+	SUBQ(R9, RAX)
+	MOVQ(R13, R11)
+	SUBQ(R12, R11)
+	CMPQ(R11, RAX)
+	CMOVQLT(R11, RAX)
+	TESTQ(RAX, RAX)
+	JLE(LabelRef("rests"))
+	Label("both")
+	add(R9, R11, Z8, one)
+	add(R12, R15, Z9, two)
+	DECQ(RAX)
+	JNZ(LabelRef("both"))
+	Label("rests")
+	rest("first", R9, R10, 0, one)
+	rest("second", R12, R13, 256, two)
+	ADDQ(U32(512), RDI)
+	ADDQ(Imm(16), RBX)
+	SUBQ(Imm(2), RCX)
+	JNZ(LabelRef("row"))
+	VZEROUPPER()
+	RET()
+	Label("single")
+	rest("last", R9, R10, 0, one)
+	VZEROUPPER()
+	RET()
+}
+
+// scatter16x16 is scatter16.
+func scatter16x16() {
+	TEXT("scatter16x16", NOSPLIT, "func(dst *float32, rows int, ptr, idx *int32, val, a *float32, lda, w int)")
+	Pragma("noescape")
+	MOVQ(arg("w"), RCX)
+	MOVL(U32(1), EAX)
+	SHLL(CL, EAX)
+	DECL(EAX)
+	KMOVW(EAX, K1)
+	scatter()
+	Label("row")
+	MOVLQSX(Mem{Base: RBX}, R9)
+	MOVLQSX(Mem{Base: RBX, Disp: 4}, R10)
+	VMOVUPS_Z(Mem{Base: R8}, K1, Z0)
+	CMPQ(R9, R10)
+	JGE(LabelRef("next"))
+	Label("loop")
+	MOVLQSX(Mem{Base: RSI, Index: R9, Scale: 4}, R11)
+	VBROADCASTSS(Mem{Base: RDX, Index: R9, Scale: 4}, Z2)
+	SHLQ(Imm(6), R11)
+	VFMADD213PS(Mem{Base: RDI, Index: R11, Scale: 1}, Z0, Z2)
+	VMOVUPS(Z2, Mem{Base: RDI, Index: R11, Scale: 1})
+	INCQ(R9)
+	CMPQ(R9, R10)
+	JLT(LabelRef("loop"))
+	scattered()
+}
+
 // expZ is exp for sixteen numbers.
 func expZ(X, N, R, T Op) {
 	VBROADCASTSS(expHigh, N)

@@ -194,42 +194,116 @@ func spmm64() {
 	RET()
 }
 
-// As spmm64, with 16 columns. Two sums for even and odd entries hide latency.
-func spmm16() {
-	TEXT("spmm16", NOSPLIT, "func(dst *float32, rows int, ptr, idx *int32, val, p *float32)")
+// spmmPairs is spmm64 with 16 columns times n. Two sums for even and odd entries hide latency; wide has sixteen numbers in a vector.
+func spmmPairs(name string, n int, wide bool) {
+	TEXT(name, NOSPLIT, "func(dst *float32, rows int, ptr, idx *int32, val, p *float32)")
 	Pragma("noescape")
 	sparse()
-	zero4(Y0, Y1, Y2, Y3)
+	all, size := []VecPhysical{Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7, Y8, Y9, Y10, Y11, Y12, Y13}, 32
+	if wide {
+		all, size = []VecPhysical{Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7}, 64
+	}
+	m := 64 * n / size
+	even, odd, by, next := all[:m], all[m:2*m], all[2*m], all[2*m+1]
+	for _, v := range all[:2*m] {
+		if wide {
+			VPXORD(v, v, v)
+		} else {
+			VXORPS(v, v, v)
+		}
+	}
+	// The row of p of an element.
+	row := func(at int, to GPPhysical, v VecPhysical) {
+		MOVLQSX(Mem{Base: RSI, Disp: at, Index: R9, Scale: 4}, to)
+		VBROADCASTSS(Mem{Base: RDX, Disp: at, Index: R9, Scale: 4}, v)
+		if n == 3 {
+			LEAQ(Mem{Base: to, Index: to, Scale: 2}, to)
+		}
+		SHLQ(Imm(map[int]uint64{1: 6, 2: 7, 3: 6}[n]), to)
+	}
 	DECQ(R10)
 	CMPQ(R9, R10)
 	JGE(LabelRef("last"))
 	Label("loop")
-	MOVLQSX(Mem{Base: RSI, Index: R9, Scale: 4}, R11)
-	MOVLQSX(Mem{Base: RSI, Disp: 4, Index: R9, Scale: 4}, R12)
-	VBROADCASTSS(Mem{Base: RDX, Index: R9, Scale: 4}, Y8)
-	VBROADCASTSS(Mem{Base: RDX, Disp: 4, Index: R9, Scale: 4}, Y9)
-	SHLQ(Imm(6), R11)
-	SHLQ(Imm(6), R12)
-	VFMADD231PS(Mem{Base: R8, Index: R11, Scale: 1}, Y8, Y0)
-	VFMADD231PS(Mem{Base: R8, Disp: 32, Index: R11, Scale: 1}, Y8, Y1)
-	VFMADD231PS(Mem{Base: R8, Index: R12, Scale: 1}, Y9, Y2)
-	VFMADD231PS(Mem{Base: R8, Disp: 32, Index: R12, Scale: 1}, Y9, Y3)
+	row(0, R11, by)
+	row(4, R12, next)
+	for i := range m {
+		VFMADD231PS(Mem{Base: R8, Disp: size * i, Index: R11, Scale: 1}, by, even[i])
+		VFMADD231PS(Mem{Base: R8, Disp: size * i, Index: R12, Scale: 1}, next, odd[i])
+	}
 	ADDQ(Imm(2), R9)
 	CMPQ(R9, R10)
 	JLT(LabelRef("loop"))
 	Label("last")
 	JGT(LabelRef("store"))
-	MOVLQSX(Mem{Base: RSI, Index: R9, Scale: 4}, R11)
-	VBROADCASTSS(Mem{Base: RDX, Index: R9, Scale: 4}, Y8)
-	SHLQ(Imm(6), R11)
-	VFMADD231PS(Mem{Base: R8, Index: R11, Scale: 1}, Y8, Y0)
-	VFMADD231PS(Mem{Base: R8, Disp: 32, Index: R11, Scale: 1}, Y8, Y1)
+	row(0, R11, by)
+	for i := range m {
+		VFMADD231PS(Mem{Base: R8, Disp: size * i, Index: R11, Scale: 1}, by, even[i])
+	}
 	Label("store")
-	VADDPS(Y2, Y0, Y0)
-	VADDPS(Y3, Y1, Y1)
-	VMOVUPS(Y0, Mem{Base: RDI})
-	VMOVUPS(Y1, Mem{Base: RDI, Disp: 32})
-	ADDQ(Imm(64), RDI)
+	for i := range m {
+		VADDPS(odd[i], even[i], even[i])
+		VMOVUPS(even[i], Mem{Base: RDI, Disp: size * i})
+	}
+	ADDQ(U32(uint32(64*n)), RDI)
+	ADDQ(Imm(8), RBX)
+	DECQ(RCX)
+	JNZ(LabelRef("row"))
+	VZEROUPPER()
+	RET()
+}
+
+// Adds row r of a, its first w numbers of 16, times each element of row r of a sparse matrix to the row of
+// dst, of 16 numbers, that the element's column says.
+func scatter16() {
+	TEXT("scatter16", NOSPLIT, "func(dst *float32, rows int, ptr, idx *int32, val, a *float32, lda, w int)")
+	Pragma("noescape")
+	MOVQ(arg("w"), RAX)
+	MOVQ(U32(8), R9)
+	CMPQ(RAX, R9)
+	CMOVQLT(RAX, R9)
+	SUBQ(R9, RAX)
+	tail(R9, R11, Y6)
+	tail(RAX, R11, Y7)
+	scatter()
+	Label("row")
+	MOVLQSX(Mem{Base: RBX}, R9)
+	MOVLQSX(Mem{Base: RBX, Disp: 4}, R10)
+	VMASKMOVPS(Mem{Base: R8}, Y6, Y0)
+	VMASKMOVPS(Mem{Base: R8, Disp: 32}, Y7, Y1)
+	CMPQ(R9, R10)
+	JGE(LabelRef("next"))
+	Label("loop")
+	MOVLQSX(Mem{Base: RSI, Index: R9, Scale: 4}, R11)
+	VBROADCASTSS(Mem{Base: RDX, Index: R9, Scale: 4}, Y2)
+	VMOVAPS(Y2, Y3)
+	SHLQ(Imm(6), R11)
+	VFMADD213PS(Mem{Base: RDI, Index: R11, Scale: 1}, Y0, Y2)
+	VFMADD213PS(Mem{Base: RDI, Disp: 32, Index: R11, Scale: 1}, Y1, Y3)
+	VMOVUPS(Y2, Mem{Base: RDI, Index: R11, Scale: 1})
+	VMOVUPS(Y3, Mem{Base: RDI, Disp: 32, Index: R11, Scale: 1})
+	INCQ(R9)
+	CMPQ(R9, R10)
+	JLT(LabelRef("loop"))
+	scattered()
+}
+
+// scatter loads the arguments of scatter16 but w.
+func scatter() {
+	MOVQ(arg("dst"), RDI)
+	MOVQ(arg("rows"), RCX)
+	MOVQ(arg("ptr"), RBX)
+	MOVQ(arg("idx"), RSI)
+	MOVQ(arg("val"), RDX)
+	MOVQ(arg("a"), R8)
+	MOVQ(arg("lda"), R13)
+	SHLQ(Imm(2), R13)
+}
+
+// scattered ends a row of scatter16.
+func scattered() {
+	Label("next")
+	ADDQ(R13, R8)
 	ADDQ(Imm(8), RBX)
 	DECQ(RCX)
 	JNZ(LabelRef("row"))
@@ -268,6 +342,30 @@ func compress32() {
 	SUBQ(Imm(8), RCX)
 	JG(LabelRef("loop"))
 	MOVQ(R9, arg("ret"))
+	VZEROUPPER()
+	RET()
+}
+
+// most32 is the largest of n numbers without sign, n a multiple of 8, at least 8.
+func most32() {
+	TEXT("most32", NOSPLIT, "func(x *int32, n int) uint32")
+	Pragma("noescape")
+	MOVQ(arg("x"), RSI)
+	MOVQ(arg("n"), RCX)
+	VPXOR(Y0, Y0, Y0)
+	Label("loop")
+	VPMAXUD(Mem{Base: RSI}, Y0, Y0)
+	ADDQ(Imm(32), RSI)
+	SUBQ(Imm(8), RCX)
+	JG(LabelRef("loop"))
+	VEXTRACTI128(Imm(1), Y0, X1)
+	VPMAXUD(X1, X0, X0)
+	VPSHUFD(Imm(0x4e), X0, X1)
+	VPMAXUD(X1, X0, X0)
+	VPSHUFD(Imm(0xb1), X0, X1)
+	VPMAXUD(X1, X0, X0)
+	VMOVD(X0, EAX)
+	MOVL(EAX, arg("ret"))
 	VZEROUPPER()
 	RET()
 }
