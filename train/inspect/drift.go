@@ -154,7 +154,7 @@ func (l *log) groups() {
 	}
 	mean := l.mean("reward", func(i int) float64 { return -l.Cost[i] }).value
 	s := l.byGroup("reward", func(i int) float64 { return -l.Cost[i] })
-	count := l.sums("groups", func() []float64 { // their number, rows in them, in those of several, Σr, Σr²
+	count := l.sums("groups", 5, func() []float64 { // their number, rows in them, in those of several, Σr, Σr²
 		rows := map[int32]int{}
 		out := make([]float64, 5)
 		for i, g := range l.Group {
@@ -316,7 +316,7 @@ func (l *log) lastRows() {
 			add(len(runs)-1, i)
 		}
 	}
-	s := l.sums("ends of groups", func() []float64 {
+	s := l.sums("ends of groups", 3, func() []float64 {
 		var n, sum, square float64
 		for _, r := range runs {
 			if r.n > 1 {

@@ -414,8 +414,9 @@ func (l *log) bets(all []*Part) {
 			return
 		}
 		for g := range e {
-			product[g] += f.Numbers[g].Value
-			each[g] = append(each[g], f.Numbers[g].Value)
+			v := f.Numbers[1-g].Value // see wins
+			product[g] += v
+			each[g] = append(each[g], v)
 		}
 		if f.Numbers[0].Value > most {
 			best, most = f, f.Numbers[0].Value

@@ -201,7 +201,7 @@ func (l *log) support() {
 	word := func(s string) bool { _, err := strconv.Atoi(s); return err != nil }
 	f := Finding{Check: "support", Measured: fmt.Sprintf("%d of %d actions were logged", l.k-len(never), l.k)}
 	if l.Propensities != nil {
-		zero := l.sums("propensities of 0", func() []float64 {
+		zero := l.sums("propensities of 0", 1, func() []float64 {
 			zero := 0
 			for _, p := range l.Propensities {
 				if p <= 0 {
@@ -282,7 +282,7 @@ func (l *log) counts() {
 		})
 		var variance []float64
 		got, want, variance = sums[:l.k], sums[l.k:2*l.k], sums[2*l.k:]
-		apart := l.sums("variance by action in groups", l.apart)
+		apart := l.sums("variance by action in groups", l.k, l.apart)
 		z = func(a int) float64 {
 			by[a].Expected = want[a]
 			near := l.near(got[a] / max(want[a], 1e-300))
@@ -389,7 +389,7 @@ type groupSums struct{ square, product, rows float64 }
 
 // byGroup are those of a column.
 func (l *log) byGroup(name string, of func(i int) float64) groupSums {
-	s := l.sums(name+" by group", func() []float64 {
+	s := l.sums(name+" by group", 3, func() []float64 {
 		n, sum := map[int32]float64{}, map[int32]float64{}
 		for i, g := range l.Group {
 			if g >= 0 {

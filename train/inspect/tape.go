@@ -42,9 +42,13 @@ func read[T any](l *log, on func(t *tape) map[string]T, name string, of func() T
 	return v
 }
 
-// sums are those of columns over rows.
-func (l *log) sums(name string, of func() []float64) []float64 {
-	return read(l, func(t *tape) map[string][]float64 { return t.Sums }, name, of)
+// sums are those of so many columns over rows.
+func (l *log) sums(name string, width int, of func() []float64) []float64 {
+	s := read(l, func(t *tape) map[string][]float64 { return t.Sums }, name, of)
+	if len(s) != width {
+		panic(lacking(name))
+	}
+	return s
 }
 
 // stretch is how many rows are added up at a time, before these sums are, compensated.
@@ -52,7 +56,7 @@ const stretch = 512
 
 // totals are sums over rows, of so many numbers that each row adds to.
 func (l *log) totals(name string, width int, add func(i int, to []float64)) []float64 {
-	return l.sums(name, func() []float64 {
+	return l.sums(name, width, func() []float64 {
 		all, part := make([]kernel.Sum, width), make([]float64, width)
 		most := max(stretch, width)
 		for i := range l.n {

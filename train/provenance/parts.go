@@ -158,6 +158,9 @@ func Conclude(parts []Part) (Statement, error) {
 	if lost != nil {
 		return none, fmt.Errorf("%s missing: run these shards", strings.Join(lost, ", ")+map[bool]string{true: " is", false: " are"}[len(lost) == 1])
 	}
+	if rows == 0 && first.ByFiles != nil {
+		return none, noneLeft()
+	}
 	if sums.Rows != rows {
 		return none, fmt.Errorf("the shards have %d rows together, not the %d that certify: their policies or logs differ", sums.Rows, rows)
 	}

@@ -156,14 +156,15 @@ func concludeFiles(all []*Part) (on Circumstances, err error) {
 // log e of each bet adds up over rows.
 func knownAgain(all []*Part) error {
 	first := all[0].ByFiles.Bets
+	for _, p := range all {
+		if !slices.EqualFunc(p.ByFiles.Bets, first, func(a, b []float64) bool { return len(a) == len(b) && len(a) > 0 }) {
+			return fmt.Errorf("shards %s and %s look for other rows that had a part in the policy: make them by one policy file", all[0].Shard, p.Shard)
+		}
+	}
 	for k := range first {
 		sums := make([]float64, len(first[k]))
 		for _, p := range all {
-			bets := p.ByFiles.Bets
-			if len(bets) != len(first) || len(bets[k]) != len(sums) || len(sums) == 0 {
-				return fmt.Errorf("shards %s and %s look for other rows that had a part in the policy: make them by one policy file", all[0].Shard, p.Shard)
-			}
-			for i, v := range bets[k] {
+			for i, v := range p.ByFiles.Bets[k] {
 				sums[i] += v
 			}
 		}
