@@ -151,7 +151,7 @@ func TestShares(t *testing.T) {
 		dir := t.TempDir()
 		d.write(t, dir)
 		want := inspected(t, dir)
-		for _, n := range []int{1, 2, 5} {
+		for _, n := range []int{1, 5} {
 			all := shares(t, dir, n)
 			got, err := inspect.Combine(append(slices.Clone(all[n/2:]), all[:n/2+1]...)) // one comes twice, in another order
 			if err != nil {
@@ -201,4 +201,135 @@ func TestShares(t *testing.T) {
 			}
 		}
 	}
+}
+
+// What stands in files of two shards is found, and what shards cannot say is said.
+func TestSharesAcross(t *testing.T) {
+	d := days{files: 4, rows: 300, ids: true, times: true}
+	edit := func(t *testing.T, dir, file string, change func(lines []string) []string) {
+		t.Helper()
+		path := filepath.Join(dir, file)
+		text, err := os.ReadFile(path)
+		if err == nil {
+			lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+			err = os.WriteFile(path, []byte(strings.Join(append(lines[:1:1], change(lines[1:])...), "\n")+"\n"), 0o666)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	rows := func(t *testing.T, dir, file string) []string {
+		t.Helper()
+		text, err := os.ReadFile(filepath.Join(dir, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Split(strings.TrimSpace(string(text)), "\n")[1:]
+	}
+	field := func(lines []string, at int, of func(i int, was string) string) (out []string) {
+		for i, line := range lines {
+			cells := strings.Split(line, ",")
+			cells[at] = of(i, cells[at])
+			out = append(out, strings.Join(cells, ","))
+		}
+		return out
+	}
+	const action, id, timestamp, xa = 0, 1, 4, 5 // columns, sorted by name
+	for what, c := range map[string]struct {
+		d        days
+		change   func(t *testing.T, dir string)
+		check    string
+		severity inspect.Severity
+		measured string
+		own      bool // of shards alone, not of the whole log
+	}{
+		"an id in two files": {d, func(t *testing.T, dir string) {
+			edit(t, dir, "03.csv", func(l []string) []string {
+				return field(l, id, func(i int, was string) string { return map[bool]string{true: "0-7", false: was}[i == 9] })
+			})
+		}, "decision ids", inspect.Doubtful, "1 of 1422 rows repeat an id", false},
+		"a copy": {d, func(t *testing.T, dir string) {
+			edit(t, dir, "03.csv", func(l []string) []string { return rows(t, dir, "00.csv") })
+		}, "decision ids", inspect.Unusable, "300 of 1311 rows repeat an id", false},
+		"other ids and contexts": {d, func(t *testing.T, dir string) {
+			edit(t, dir, "03.csv", func(l []string) []string {
+				return append(l[:50:50], field(field(rows(t, dir, "00.csv")[20:220], id, func(i int, _ string) string { return fmt.Sprint("n", i) }), xa, func(i int, _ string) string { return fmt.Sprint(i) })...)
+			})
+		}, "rows written again", inspect.Unusable, "", false},
+		"in another order, other ids": {d, func(t *testing.T, dir string) {
+			edit(t, dir, "03.csv", func(l []string) []string {
+				copied := field(rows(t, dir, "00.csv"), id, func(i int, _ string) string { return fmt.Sprint("n", i) })
+				slices.Reverse(copied)
+				return field(copied, timestamp, func(i int, _ string) string { return fmt.Sprint(1.8e9 + float64(i)) })
+			})
+		}, "rows written twice", inspect.Doubtful, "", false},
+		"a group in two": {days{files: 4, rows: 300, groups: true}, func(t *testing.T, dir string) {
+			edit(t, dir, "03.csv", func(l []string) []string {
+				return field(l, 1, func(i int, was string) string { return map[bool]string{true: "g0-1", false: was}[i < 3] })
+			})
+		}, "groups across shards", inspect.Doubtful, "1 groups have rows in several shards", true},
+		"a shard without weight": {days{files: 4, rows: 300, weights: true}, func(t *testing.T, dir string) {
+			edit(t, dir, "03.csv", func(l []string) []string { return field(l, 3, func(int, string) string { return "0" }) })
+		}, "rows", inspect.Unusable, "in shard 4/4: all rows have weight 0", true},
+		"shards of few rows": {days{files: 4, rows: 30, times: true}, func(*testing.T, string) {}, "rewards in sequence", inspect.Doubtful, "too few rows in each shard; not looked at in 4 shards", true},
+		"times that mix": {d, func(t *testing.T, dir string) {
+			edit(t, dir, "03.csv", func(l []string) []string {
+				return field(l, timestamp, func(i int, _ string) string { return fmt.Sprint(1.7e9 + float64(i)) })
+			})
+		}, "shards", inspect.Doubtful, "4, by files", true},
+	} {
+		dir := t.TempDir()
+		c.d.write(t, dir)
+		c.change(t, dir)
+		r, err := inspect.Combine(shares(t, dir, 4))
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		f, _ := r.Finding(c.check)
+		if f.Severity != c.severity || !strings.HasPrefix(f.Measured, c.measured) || r.Severity < c.severity || c.severity > inspect.Fine && f.Means == "" {
+			t.Errorf("%s: %+v", what, f)
+		}
+		if !c.own {
+			if f, _ := inspected(t, dir).Finding(c.check); f.Severity != c.severity {
+				t.Errorf("%s: of the whole log %+v", what, f)
+			}
+		}
+	}
+
+	// Parts that do not go together.
+	dir := t.TempDir()
+	d.write(t, dir)
+	all := shares(t, dir, 2)
+	refused := func(want string, parts ...inspect.Part) {
+		t.Helper()
+		if _, err := inspect.Combine(parts); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	refused("there are no parts")
+	refused("2/2 is missing", all[0])
+	refused("different files, actions or options, or of another number of shards", all[0], share(t, dir, 3, 3))
+	refused("name all actions by setting actions", all[0], share(t, dir, 2, 2, func(o *logs.Options) { o.Actions = []string{"a", "c", "b"} }))
+	refused("different files", all[0], share(t, dir, 2, 2, func(o *logs.Options) { o.RewardMin, o.RewardMax = -1, 1 }))
+	refused("read column x_a as numbers and as names: say by setting categories", all[0], share(t, dir, 2, 2, func(o *logs.Options) { o.Categories = []string{"x_a"} }))
+	broken := all[1]
+	broken.Tape = nil
+	refused("part 2 of an inspection is none", all[0], broken)
+	text, err := json.Marshal(all[1])
+	if err == nil {
+		err = json.Unmarshal([]byte(strings.Replace(string(text), `"rows by action":[`, `"rows by action":[1,`, 1)), &broken)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused("other sums of rows by action", all[0], broken)
+	refused("what a check reads, rows by action", func() inspect.Part { p := broken; p.Shard = logs.Shard{Number: 1, Of: 1}; return p }())
+	// A file that changes between shards: of another size, of the same.
+	edit(t, dir, "03.csv", func(l []string) []string { return l[:len(l)-1] })
+	refused("different files", all[0], share(t, dir, 2, 2))
+	d.write(t, dir)
+	edit(t, dir, "03.csv", func(l []string) []string {
+		return field(l, action, func(int, string) string { return "a" })
+	})
+	refused("shard 2/2 comes twice with different sums", all[0], all[1], share(t, dir, 2, 2))
 }
