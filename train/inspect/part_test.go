@@ -166,6 +166,13 @@ func TestShares(t *testing.T) {
 			if n > 1 && what == "drift" && got.Severity == inspect.Fine {
 				t.Error("drift is not seen")
 			}
+			if f, _ := got.Finding("bets on propensities"); n == 1 {
+				for i, v := range f.Numbers {
+					if w, _ := want.Finding(f.Check); !near(v.Value, w.Numbers[i].Value) {
+						t.Errorf("%s: %+v, want %+v", what, f, w)
+					}
+				}
+			}
 			seen := 0
 			for _, f := range want.Findings {
 				if slices.ContainsFunc(own, func(name string) bool { return strings.HasPrefix(f.Check, name) }) {
@@ -332,4 +339,17 @@ func TestSharesAcross(t *testing.T) {
 		return field(l, action, func(int, string) string { return "a" })
 	})
 	refused("shard 2/2 comes twice with different sums", all[0], all[1], share(t, dir, 2, 2))
+	d.write(t, dir)
+	edit(t, dir, "03.csv", func(l []string) []string {
+		return append([]string{strings.Replace(l[0], ",3-0,", ",9-0,", 1)}, l[1:]...)
+	})
+	refused("shard 2/2 comes twice with different sums", all[0], all[1], share(t, dir, 2, 2))
+	bare := t.TempDir()
+	days{files: 4, rows: 300, ids: true}.write(t, bare)
+	for _, f := range []string{"02.csv", "03.csv"} {
+		if err := os.Rename(filepath.Join(bare, f), filepath.Join(dir, f)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refused("have other columns: times, ids", share(t, dir, 1, 2), share(t, dir, 2, 2))
 }

@@ -1,6 +1,7 @@
 package provenance_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -66,16 +67,21 @@ func TestByFiles(t *testing.T) {
 		d[3].Group, d[4].Group = d[9].Group, d[9].Group
 		return d
 	}
+	unpaid := slices.Clone(c[:20])
+	for i := range unpaid {
+		unpaid[i].Cost = 0
+	}
 	for what, x := range map[string]struct {
 		files [][]logs.Decision
 		o     provenance.Options
 	}{
-		"three":            {files: [][]logs.Decision{a, b, c}},
-		"some taught":      {files: [][]logs.Decision{slices.Concat(old[:300], a), b}, o: provenance.Options{Delta: .01, Gamma: 1.1}},
-		"a file taught":    {files: [][]logs.Decision{old, a, b}},
-		"groups":           {files: [][]logs.Decision{grouped(a, "a", 7), grouped(b, "b", 5), grouped(c, "c", 3)}},
-		"groups at ends":   {files: [][]logs.Decision{odd(a), odd(b), odd(c)}},
-		"a row comes back": {files: [][]logs.Decision{slices.Concat(a, a[10:12]), b}},
+		"three":             {files: [][]logs.Decision{a, b, c}},
+		"some taught":       {files: [][]logs.Decision{slices.Concat(old[:300], a), b}, o: provenance.Options{Delta: .01, Gamma: 1.1}},
+		"a file taught":     {files: [][]logs.Decision{old, a, b}},
+		"groups":            {files: [][]logs.Decision{grouped(a, "a", 7), grouped(b, "b", 5), grouped(c, "c", 3)}},
+		"groups at ends":    {files: [][]logs.Decision{odd(a), odd(b), odd(c)}},
+		"no rewards in one": {files: [][]logs.Decision{a, unpaid, b}},
+		"a row comes back":  {files: [][]logs.Decision{slices.Concat(a, a[10:12]), b}},
 	} {
 		x.o.AnyTime = true
 		cert, err := collect(t, slices.Concat(x.files...)).File(context.Background(), p, x.o)
@@ -109,6 +115,14 @@ func TestByFilesRefused(t *testing.T) {
 		change(d)
 		return d
 	}
+	parents := rows{seed: 9, d: 4}.draw(n)
+	weighing := func(d []logs.Decision, w float64) []logs.Decision {
+		return with(d, func(d []logs.Decision) {
+			for i := range d {
+				d[i].Weight = w
+			}
+		})
+	}
 	moved := func(d []logs.Decision) []logs.Decision { // to other contexts
 		for i := range d {
 			d[i].Context = b[i].Context
@@ -139,6 +153,7 @@ func TestByFilesRefused(t *testing.T) {
 	for what, x := range map[string]struct {
 		files [][]logs.Decision
 		o     provenance.Options
+		p     *policyfile.Policy
 		want  string
 	}{
 		"an id in two":            {files: [][]logs.Decision{a, with(b, func(d []logs.Decision) { d[5].ID = a[7].ID })}, want: "1 decision ids have rows in files of several shards, as of 1/2 and 2/2"},
@@ -148,14 +163,12 @@ func TestByFilesRefused(t *testing.T) {
 		"a shuffled copy":         {files: [][]logs.Decision{a, b, mixed}, want: "rows written twice"},
 		"no ids":                  {files: [][]logs.Decision{bare(a), bare(b)}, want: "by decision_id alone, and the log has none"},
 		"fresh":                   {files: [][]logs.Decision{a, b}, o: provenance.Options{Fresh: true}, want: "setting fresh is about"},
-		"weights": {files: [][]logs.Decision{a, with(b, func(d []logs.Decision) {
-			for i := range d {
-				d[i].Weight = 2
-			}
-		})}, want: "weights"},
-		"ids that were changed": {files: cut(copied(old[:500], ""), 8), want: "in this log under other decision ids: their ids were changed, and may not certify: what they are known by agrees in all shards"},
-		"all of them":           {files: cut(old[:500], 100), want: "none is left to certify it"},
-		"rounded":               {files: cut(rounded(5, 6000), 600), want: "run all shards with setting propensity-error 1.01"},
+		"weights":                 {files: [][]logs.Decision{weighing(a, 2), weighing(b, 3)}, want: "rows of shards 1/2 and 2/2 have different weights"},
+		"columns":                 {files: [][]logs.Decision{a, weighing(b, 3)}, want: "have other columns"},
+		"ancestors":               {files: [][]logs.Decision{slices.Concat(parents[:20], a), b}, p: learned(t, old, learned(t, parents)), want: "20 rows of these files taught a policy that logged what this policy was learned from"},
+		"ids that were changed":   {files: cut(copied(old[:500], ""), 8), want: "in this log under other decision ids: their ids were changed, and may not certify: what they are known by agrees in all shards"},
+		"all of them":             {files: cut(old[:500], 100), want: "none is left to certify it"},
+		"rounded":                 {files: cut(rounded(5, 6000), 600), want: "run all shards with setting propensity-error 1.01"},
 		"wrong in one": {files: [][]logs.Decision{a, b, with(c, func(d []logs.Decision) {
 			for i := range d {
 				d[i].Propensity, d[i].Propensities = d[i].Propensity/2, nil
@@ -163,7 +176,7 @@ func TestByFilesRefused(t *testing.T) {
 		})}, want: ""},
 	} {
 		x.o.AnyTime = true
-		_, err := concluded(t, p, x.o, x.files...)
+		_, err := concluded(t, cmp.Or(x.p, p), x.o, x.files...)
 		if x.want == "" {
 			if err == nil {
 				t.Errorf("%s: certified", what)
