@@ -131,11 +131,15 @@ func (l *log) stretches(shards int) (all []stretches) {
 
 // sample are up to perContext rows of each context that is in it.
 func (l *log) sample() (level int, rows policyfile.Hashes) {
+	for min(l.n, perContext*len(l.sizes))>>level > perContext*sampled { // to count in few of many contexts
+		level++
+	}
 	of, many := map[uint64]int{}, [65]int{}
 	for _, i := range l.order {
-		if c := l.contexts[i]; of[c] < perContext {
+		c := l.contexts[i]
+		if zeros := bits.LeadingZeros64(mix(c)); zeros >= level && of[c] < perContext {
 			of[c]++
-			many[bits.LeadingZeros64(mix(c))]++
+			many[zeros]++
 		}
 	}
 	kept := 0

@@ -318,7 +318,7 @@ func TestSharesAcross(t *testing.T) {
 	refused("different files, actions or options, or of another number of shards", all[0], share(t, dir, 3, 3))
 	refused("name all actions by setting actions", all[0], share(t, dir, 2, 2, func(o *logs.Options) { o.Actions = []string{"a", "c", "b"} }))
 	refused("different files", all[0], share(t, dir, 2, 2, func(o *logs.Options) { o.RewardMin, o.RewardMax = -1, 1 }))
-	refused("read column x_a as numbers and as names: say by setting categories", all[0], share(t, dir, 2, 2, func(o *logs.Options) { o.Categories = []string{"x_a"} }))
+	refused("different files", all[0], share(t, dir, 2, 2, func(o *logs.Options) { o.Categories = []string{"x_a"} }))
 	broken := all[1]
 	broken.Tape = nil
 	refused("part 2 of an inspection is none", all[0], broken)
@@ -344,6 +344,10 @@ func TestSharesAcross(t *testing.T) {
 		return append([]string{strings.Replace(l[0], ",3-0,", ",9-0,", 1)}, l[1:]...)
 	})
 	refused("shard 2/2 comes twice with different sums", all[0], all[1], share(t, dir, 2, 2))
+	for _, f := range []string{"02.csv", "03.csv"} {
+		edit(t, dir, f, func(l []string) []string { return field(l, xa, func(i int, _ string) string { return "Oslo" }) })
+	}
+	refused("read column x_a as numbers and as names: say by setting categories", share(t, dir, 1, 2), share(t, dir, 2, 2))
 	bare := t.TempDir()
 	days{files: 4, rows: 300, ids: true}.write(t, bare)
 	for _, f := range []string{"02.csv", "03.csv"} {
@@ -352,4 +356,50 @@ func TestSharesAcross(t *testing.T) {
 		}
 	}
 	refused("have other columns: times, ids", share(t, dir, 1, 2), share(t, dir, 2, 2))
+}
+
+// Sound logs pass in shards, too.
+func TestSharesAlarms(t *testing.T) {
+	n, shards := 1, 8
+	if os.Getenv("OPL_LONG") != "" {
+		n = 20
+	}
+	alarms, of := 0, map[string]int{}
+	for _, w := range worlds {
+		for s := range n {
+			l := w.log(uint64(s) + 1)
+			var parts []inspect.Part
+			for k := range shards {
+				var rows []int
+				for i := k * l.Len() / shards; i < (k+1)*l.Len()/shards; i++ {
+					rows = append(rows, i)
+				}
+				part := l.Subset(rows)
+				part.FilesHash = "files"
+				p, err := inspect.Share(part, 1, logs.Shard{Number: k + 1, Of: shards})
+				if err != nil {
+					t.Fatal(err)
+				}
+				parts = append(parts, *p)
+			}
+			r, err := inspect.Combine(parts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found := false
+			for _, f := range r.Findings {
+				if f.Severity > inspect.Fine && !strings.Contains(f.Measured, "not looked at in") {
+					of[w.name+", "+f.Check]++
+					found = true
+				}
+			}
+			if found {
+				alarms++
+			}
+		}
+	}
+	t.Logf("%d of %d sound logs in %d shards are doubted: %v", alarms, n*len(worlds), shards, of)
+	if limit := max(1, n*len(worlds)/50); alarms > limit {
+		t.Errorf("more than %d", limit)
+	}
 }
