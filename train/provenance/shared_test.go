@@ -67,6 +67,13 @@ func TestByFiles(t *testing.T) {
 		d[3].Group, d[4].Group = d[9].Group, d[9].Group
 		return d
 	}
+	alone := func(d []logs.Decision) []logs.Decision {
+		d = slices.Clone(d)
+		for i := range d {
+			d[i].Propensities = nil
+		}
+		return d
+	}
 	unpaid := slices.Clone(c[:20])
 	for i := range unpaid {
 		unpaid[i].Cost = 0
@@ -80,6 +87,7 @@ func TestByFiles(t *testing.T) {
 		"a file taught":     {files: [][]logs.Decision{old, a, b}},
 		"groups":            {files: [][]logs.Decision{grouped(a, "a", 7), grouped(b, "b", 5), grouped(c, "c", 3)}},
 		"groups at ends":    {files: [][]logs.Decision{odd(a), odd(b), odd(c)}},
+		"logged alone":      {files: [][]logs.Decision{alone(a), alone(b), alone(c)}},
 		"no rewards in one": {files: [][]logs.Decision{a, unpaid, b}},
 		"a row comes back":  {files: [][]logs.Decision{slices.Concat(a, a[10:12]), b}},
 	} {
