@@ -67,6 +67,9 @@ func (l *log) said(i int) float64 {
 	return -math.Log(l.Propensity[i])
 }
 
+// enough are the nats by which stretches of n rows are not alike by chance, all pairs of them together, with a probability of 1 − 1e-6.
+func enough(n int) float64 { return 2*math.Log(float64(n)) - math.Log(1e-6) }
+
 // rowHash is that of a row's action and cost.
 func (l *log) rowHash(i int) uint64 {
 	h := (math.Float64bits(l.Cost[i]) ^ uint64(l.Action[i])*0x9e3779b97f4a7c15) * 0xbf58476d1ce4e5b9
@@ -78,7 +81,7 @@ const rolling = 0x94d049bb133111eb // base of hashes of stretches, odd; sums are
 // stretches are of 40 rows, 80, 160, … up to where all of that length say enough: that two are alike by chance in any of all shards, of as
 // many rows each, has a probability below 1e-6.
 func (l *log) stretches(shards int) (all []stretches) {
-	enough := 2*math.Log(float64(l.n)*float64(shards)) - math.Log(1e-6)
+	enough := enough(l.n * shards)
 	nats := make([]float64, l.n+1) // of the rows before
 	for i := range l.n {
 		nats[i+1] = nats[i] + l.said(i)

@@ -19,7 +19,7 @@ func (l *log) again() {
 	if l.Propensity == nil || l.Estimated {
 		return
 	}
-	enough, sum := 2*math.Log(float64(l.n))-math.Log(1e-6), 0.0
+	enough, sum := enough(l.n), 0.0
 	for i := range l.n {
 		sum += l.said(i)
 	}

@@ -29,6 +29,7 @@ type Part struct {
 	Costs    map[string]float64 `json:"costs,omitempty"` // rows of each cost, of up to manyRewards
 	Ends     [2]float64         `json:"ends"`            // rows of the least cost, and of the largest
 	Traces   traces             `json:"traces"`
+	Nats     float64            `json:"nats"` // that it takes to foretell all draws, see again
 }
 
 // present are the columns that there are.
@@ -87,6 +88,11 @@ func Share(in *logs.Log, gamma float64, shard logs.Shard) (*Part, error) {
 			}
 		}
 		p.Traces = l.traces(shard.Of)
+		if l.Propensity != nil && !l.Estimated {
+			for i := range l.n {
+				p.Nats += l.said(i)
+			}
+		}
 		l.tape.bound()
 	}
 	p.Report = l.done()
@@ -358,8 +364,16 @@ func (l *log) between(all []*Part) {
 	l.differ(of, [3]string{"reward between shards", "propensity between shards", "actions between shards"}, fmt.Sprintf("over %d blocks of shards in the order of their files", blocks))
 }
 
-// worstOf adds the worst finding of each check that shards make on their own rows, and says of which there is none.
+// worstOf adds the worst finding of each check that shards make on their own rows. Where shards of more than a tenth of the rows are too small for
+// one that all rows together are not, that is a doubt.
 func (l *log) worstOf(all []*Part) {
+	nats := 0.
+	for _, p := range all {
+		nats += p.Nats
+	}
+	asked := map[string]bool{"repeated contexts": all[0].Has.Contexts && l.n >= 100, "rewards in sequence": l.n >= 200, "rows written again": l.n >= 80 && nats > 4*enough(l.n),
+		drifts[0]: l.n >= 200, drifts[1]: l.n >= 200 && l.Propensity != nil,
+		drifts[2]: l.n >= 200 && slices.ContainsFunc(l.report.ByAction, func(a Action) bool { return a.Rows >= 50 })}
 	for _, check := range alone {
 		if _, is := l.report.Finding(check); is {
 			continue
@@ -376,12 +390,11 @@ func (l *log) worstOf(all []*Part) {
 			}
 		}
 		f := Finding{Check: check, Measured: "too few rows in each shard"}
-		switch short := slices.Max(sizes(all)) < 200; {
-		case worst == nil && (!short || l.n < 200 || strings.HasPrefix(check, "ends") || strings.HasPrefix(check, "repeated") && !all[0].Has.Contexts || check == drifts[1] && l.Propensity == nil):
-			continue // no log of these rows is asked
-		case worst != nil:
+		if worst != nil {
 			f = *worst
 			f.Measured = fmt.Sprintf("the worst of %d shards, %s: %s", len(all)-n, where, f.Measured)
+		} else if !asked[check] {
+			continue
 		}
 		if 10*rows > l.n {
 			f.Measured += fmt.Sprintf("; not looked at in %d shards", n)
@@ -392,13 +405,6 @@ func (l *log) worstOf(all []*Part) {
 		}
 		l.add(f)
 	}
-}
-
-func sizes(all []*Part) (n []int) {
-	for _, p := range all {
-		n = append(n, p.Report.Rows)
-	}
-	return n
 }
 
 // bets puts together the e-values of shards.

@@ -358,6 +358,43 @@ func TestSharesAcross(t *testing.T) {
 	refused("have other columns: times, ids", share(t, dir, 1, 2), share(t, dir, 2, 2))
 }
 
+// cut are shards of a log's rows, as if each were of files of its own.
+func cut(t *testing.T, l *logs.Log, shards int) (parts []inspect.Part) {
+	t.Helper()
+	for k := range shards {
+		var rows []int
+		for i := k * l.Len() / shards; i < (k+1)*l.Len()/shards; i++ {
+			rows = append(rows, i)
+		}
+		part := l.Subset(rows)
+		part.FilesHash = "files"
+		p, err := inspect.Share(part, 1, logs.Shard{Number: k + 1, Of: shards})
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts = append(parts, *p)
+	}
+	return parts
+}
+
+// What one machine looks at, and no shard has rows enough for, is no silence.
+func TestSharesTooSmall(t *testing.T) {
+	const check = "rows written again"
+	l := world{n: 6000, k: 2, sharpness: 4, rate: .02}.log(3)
+	if _, is := inspect.Inspect(l).Finding(check); !is {
+		t.Fatal("the log is too small itself")
+	}
+	for shards, want := range map[int]inspect.Severity{2: inspect.Fine, 20: inspect.Doubtful} {
+		r, err := inspect.Combine(cut(t, l, shards))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f, is := r.Finding(check); !is || f.Severity != want || f.Severity > inspect.Fine && f.Means == "" {
+			t.Errorf("%d shards: %+v", shards, f)
+		}
+	}
+}
+
 // Sound logs pass in shards, too.
 func TestSharesAlarms(t *testing.T) {
 	n, shards, some := 1, 8, worlds[:3]
@@ -367,21 +404,7 @@ func TestSharesAlarms(t *testing.T) {
 	alarms, of := 0, map[string]int{}
 	for _, w := range some {
 		for s := range n {
-			l := w.log(uint64(s) + 1)
-			var parts []inspect.Part
-			for k := range shards {
-				var rows []int
-				for i := k * l.Len() / shards; i < (k+1)*l.Len()/shards; i++ {
-					rows = append(rows, i)
-				}
-				part := l.Subset(rows)
-				part.FilesHash = "files"
-				p, err := inspect.Share(part, 1, logs.Shard{Number: k + 1, Of: shards})
-				if err != nil {
-					t.Fatal(err)
-				}
-				parts = append(parts, *p)
-			}
+			parts := cut(t, w.log(uint64(s)+1), shards)
 			r, err := inspect.Combine(parts)
 			if err != nil {
 				t.Fatal(err)
