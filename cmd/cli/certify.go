@@ -78,7 +78,7 @@ is no signature, so trust the file as much as whoever could write it.
 			case !(o.Gamma >= 1) || math.IsInf(o.Gamma, 1):
 				return fmt.Errorf("--propensity-error %v: want a number of at least 1", o.Gamma)
 			}
-			if err := part.check(cmd, "format", "write"); err != nil {
+			if err := part.check(cmd, "format", "write", "report"); err != nil {
 				return err
 			}
 			if err := page.check(cmd); err != nil {
@@ -86,6 +86,11 @@ is no signature, so trust the file as much as whoever could write it.
 			}
 			if part.shard.Of > 0 && !o.AnyTime && len(args) == 2 {
 				return errors.New("--shard wants --any-time: for one look the values of ℓ hang on all rows, and a model of the reward is learned from rows before, one by one")
+			}
+			if part.byFiles() {
+				if f.Share = part.shard; len(args) > 2 {
+					return errors.New("--shard-by files: several FILEs are rounds, each a log of its own, which shards by files cannot tell apart: give one, a folder or a pattern in quotes, or leave --shard-by out")
+				}
 			}
 			p, err := policyfile.Load(args[0])
 			if err != nil {
@@ -107,7 +112,14 @@ is no signature, so trust the file as much as whoever could write it.
 				}
 				defer log.Close()
 				show.next("inspecting " + path)
-				judge := provenance.Within(log, o.Gamma)
+				var judge *provenance.Judge
+				if part.byFiles() {
+					if judge, err = provenance.Share(log, o.Gamma, part.shard); err != nil {
+						return err
+					}
+				} else {
+					judge = provenance.Within(log, o.Gamma)
+				}
 				if force {
 					judge.Force()
 				}
@@ -115,7 +127,11 @@ is no signature, so trust the file as much as whoever could write it.
 			}
 			show.next("certifying")
 			if part.shard.Of > 0 {
-				p, err := judges.Part(cmd.Context(), p, o, part.shard)
+				sums := func() (provenance.Part, error) { return judges.Part(cmd.Context(), p, o, part.shard) }
+				if part.byFiles() {
+					sums = func() (provenance.Part, error) { return judges[0].FilesPart(cmd.Context(), p, o) }
+				}
+				p, err := sums()
 				if err != nil {
 					return err
 				}

@@ -156,7 +156,7 @@ func evaluate(cmd *cobra.Command, estimators []ope.Estimator, f evaluateFlags, p
 	if err != nil {
 		return err
 	}
-	if err := f.part.check(cmd, "format", "plot"); err != nil {
+	if err := f.part.check(cmd, "format", "plot", "report"); err != nil {
 		return err
 	}
 	for _, path := range paths {

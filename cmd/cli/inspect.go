@@ -15,6 +15,7 @@ func inspectCommand(lib library.Library) *cobra.Command {
 	var (
 		f     = reading(lib)
 		page  reportFlag
+		part  partFlags
 		gamma float64
 	)
 	format := "text"
@@ -25,7 +26,8 @@ func inspectCommand(lib library.Library) *cobra.Command {
 whether its rows are well formed, whether the actions were drawn with the
 propensities it states, how few rows carry the weight, and whether rows look
 independent and identically distributed, which every guarantee assumes. Each
-finding says what was measured, what it means and what to do. Several FILEs are one log.
+finding says what was measured, what it means and what to do. Several FILEs are one log, of
+which --shard i/n --shard-by files inspects an n-th, for opl merge.
 
 The exit status is 0 if all is fine, 3 if the log is doubtful, 4 if it is unusable,
 1 if it cannot be read.
@@ -45,6 +47,12 @@ The exit status is 0 if all is fine, 3 if the log is doubtful, 4 if it is unusab
 			if err := page.check(cmd); err != nil {
 				return err
 			}
+			if err := part.check(cmd, "format", "report"); err != nil {
+				return err
+			}
+			if part.byFiles() {
+				f.Share = part.shard
+			}
 			show := newStages(cmd.ErrOrStderr(), "reading "+strings.Join(args, ", "))
 			defer show.stop()
 			f.Progress = show.read
@@ -54,9 +62,16 @@ The exit status is 0 if all is fine, 3 if the log is doubtful, 4 if it is unusab
 			}
 			defer log.Close()
 			show.next("inspecting")
+			if part.byFiles() {
+				p, err := inspect.Share(log, gamma, part.shard)
+				if err != nil {
+					return err
+				}
+				return part.write(cmd, f.Bucket, "inspect", p)
+			}
 			report := inspect.Within(log, gamma)
 			show.stop()
-			end := map[inspect.Severity]error{inspect.Doubtful: exitStatus(notShown), inspect.Unusable: exitStatus(nothing)}[report.Severity]
+			end := inspectedStatus(report)
 			if err := page.conclude(cmd, report.Page(), report, end); err != nil {
 				return err
 			}
@@ -71,7 +86,13 @@ The exit status is 0 if all is fine, 3 if the log is doubtful, 4 if it is unusab
 	}
 	cmd.Flags().StringVar(&format, "format", format, "output: text, json")
 	cmd.Flags().Float64Var(&gamma, "propensity-error", 1, "Γ: propensities are known up to this factor, and refuted where they are further off")
+	part.add(cmd.Flags())
 	page.add(cmd.Flags())
 	f.add(cmd.Flags())
 	return cmd
+}
+
+// inspectedStatus is the exit status of an inspection.
+func inspectedStatus(r inspect.Report) error {
+	return map[inspect.Severity]error{inspect.Doubtful: exitStatus(notShown), inspect.Unusable: exitStatus(nothing)}[r.Severity]
 }

@@ -30,8 +30,8 @@ Shards that lack runs are named, and nothing is written, unless with --partial; 
 same --shard. A result that comes twice counts once; two results of a run, and shards of different
 grids, are an error. Lines that are damaged are named and counted.
 
-Of evaluate and certify with --shard it adds the sums up, prints what the command prints of all rows, equal to
-1e-12, and writes it to OUT as JSON. The exit status is that of certify.`,
+Of evaluate, certify and inspect with --shard it adds the sums up, prints what the command prints of all rows, equal to
+1e-12, and writes it to OUT as JSON. The exit status is that of certify or inspect.`,
 		Example: `  opl run grid.yaml --shard 1/2 --out a
   opl run grid.yaml --shard 2/2 --out b         on another machine
   opl merge a b --out results
@@ -68,7 +68,7 @@ Of evaluate and certify with --shard it adds the sums up, prints what the comman
 			case paths != nil:
 				return mergeParts(cmd, kind, paths, dir, format)
 			case cmd.Flags().Changed("format"):
-				return errors.New("--format is for the sums of evaluate and certify, of which these folders have none")
+				return errors.New("--format is for the sums of evaluate, certify and inspect, of which these folders have none")
 			}
 			store, m, err := experiment.Merge(dirs, dir, partial)
 			stderr := cmd.ErrOrStderr()
@@ -91,7 +91,7 @@ Of evaluate and certify with --shard it adds the sums up, prints what the comman
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&out, "out", "", "`folder` for the results, or its URL")
-	fl.StringVar(&format, "format", format, "of the sums of evaluate: "+strings.Join(table.Formats(), ", ")+"; of certify: json, else text")
+	fl.StringVar(&format, "format", format, "of the sums of evaluate: "+strings.Join(table.Formats(), ", ")+"; of certify and inspect: json, else text")
 	fl.BoolVar(&partial, "partial", false, "take what there is, though shards lack runs")
 	fl.BoolVar(&curves, "curves", false, "draw learning curves, of runs that have them")
 	fl.BoolVar(&pdf, "pdf", false, "figures as PDF as well")

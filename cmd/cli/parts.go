@@ -16,6 +16,7 @@ import (
 
 	"opl/policies/wholefile"
 	"opl/train"
+	"opl/train/inspect"
 	"opl/train/logs"
 	"opl/train/ope"
 	"opl/train/provenance"
@@ -45,10 +46,10 @@ func (p *partFlags) check(cmd *cobra.Command, others ...string) (err error) {
 		return errors.New("--out and --shard-by go with --shard")
 	case p.by != "rows" && p.by != "files":
 		return fmt.Errorf("--shard-by %s: want rows or files", p.by)
-	case p.byFiles() && cmd.Name() == "certify":
-		return errors.New("--shard-by files: what is guaranteed hangs on all rows, for a decision must count once, whatever file it is in: leave it out, or certify files apart, each with its share of δ")
 	case !given("shard"):
 		return nil
+	case !p.byFiles() && cmd.Name() == "inspect":
+		return errors.New("--shard wants --shard-by files here: by rows each shard would read the whole log, which is most of what inspect does")
 	case p.out == "":
 		return errors.New("--shard wants --out, a folder for what opl merge reads")
 	}
@@ -198,6 +199,16 @@ func mergeParts(cmd *cobra.Command, kind string, paths []string, out, format str
 			return fmt.Errorf("merge: %w", err)
 		}
 		result, print = r.InUnits(), func() error { return r.Write(stdout, table.Format(format)) }
+	case "inspect":
+		parts, err := readParts[inspect.Part](cmd, paths)
+		if err != nil {
+			return err
+		}
+		r, err := inspect.Combine(parts)
+		if err != nil {
+			return fmt.Errorf("merge: %w", err)
+		}
+		result, print, status = r, func() error { return r.WriteText(stdout) }, inspectedStatus(r)
 	default:
 		return fmt.Errorf("merge: %s is of no command whose parts can be merged", paths[0])
 	}

@@ -64,6 +64,7 @@ func (f *readFlags) open(cmd *cobra.Command, paths ...string) (*logs.Log, error)
 	case !f.scaled():
 		o.RewardMin, o.RewardMax = 0, 0
 	}
+	drawn := "" // the hash of the policy file that drew the actions
 	if o.LoggingPolicy != "" && o.LoggingPolicy != "uniform" {
 		if o.Catalogue != "" {
 			return nil, errors.New("--logging-policy with --catalogue is uniform: what a policy did among its actions must be in the log, in the column propensity")
@@ -72,7 +73,7 @@ func (f *readFlags) open(cmd *cobra.Command, paths ...string) (*logs.Log, error)
 		if err != nil {
 			return nil, err
 		}
-		if !p.HasItems() {
+		if drawn = p.Hash(); !p.HasItems() {
 			if o.Actions != nil && !slices.Equal(o.Actions, p.Actions()) {
 				return nil, fmt.Errorf("--actions differ from those of the policy %s: leave them out", o.LoggingPolicy)
 			}
@@ -92,6 +93,9 @@ func (f *readFlags) open(cmd *cobra.Command, paths ...string) (*logs.Log, error)
 		}
 	}
 	l, err := logs.OpenAll(cmd.Context(), paths, o)
+	if err == nil && l.FilesHash != "" {
+		l.FilesHash += " " + drawn
+	}
 	if err == nil && f.ranged && scaledBefore(l) {
 		low, high := l.RewardRange()
 		err = errors.Join(fmt.Errorf("%s: all rewards are in [0, 1], and the policy file says that they can be from %v to %v: if they were scaled before, as join once did, give --reward-min 0 --reward-max 1, else --reward-min %v --reward-max %v", strings.Join(paths, ", "), low, high, low, high), l.Close())

@@ -19,38 +19,27 @@ func (l *log) again() {
 	if l.Propensity == nil || l.Estimated {
 		return
 	}
-	said := func(i int) float64 { // nats that the draw of row i would need to be foretold
-		if i == 0 || l.Action[i] == l.Action[i-1] && l.Cost[i] == l.Cost[i-1] || l.Group != nil && l.Group[i] >= 0 {
-			return 0
-		}
-		return -math.Log(l.Propensity[i])
-	}
-	enough, sum := 2*math.Log(float64(l.n))-math.Log(1e-6), 0.0
+	enough, sum := enough(l.n), 0.0
 	for i := range l.n {
-		sum += said(i)
+		sum += l.said(i)
 	}
 	if !(sum > 4*enough) || l.n < 80 {
 		return
 	}
 	w := max(40, int(math.Ceil(2*enough*float64(l.n)/sum)))
-	row := func(i int) uint64 {
-		h := (math.Float64bits(l.Cost[i]) ^ uint64(l.Action[i])*0x9e3779b97f4a7c15) * 0xbf58476d1ce4e5b9
-		return h ^ h>>29
-	}
-	const base = 0x94d049bb133111eb // odd; sums are modulo 2⁶⁴
-	last := uint64(1)               // base^w
+	last := uint64(1) // rolling^w
 	for range w {
-		last *= base
+		last *= rolling
 	}
 	same := func(i, j int) bool { return l.Action[i] == l.Action[j] && l.Cost[i] == l.Cost[j] }
 	var h uint64
 	var foretold float64
 	first := make(map[uint64]int, l.n/w)
 	for end := 1; end <= l.n; end++ {
-		h, foretold = h*base+row(end-1), foretold+said(end-1)
+		h, foretold = h*rolling+l.rowHash(end-1), foretold+l.said(end-1)
 		at := end - w // the stretch is of the rows from at on
 		if at > 0 {
-			h, foretold = h-last*row(at-1), foretold-said(at-1)
+			h, foretold = h-last*l.rowHash(at-1), foretold-l.said(at-1)
 		}
 		if at < 0 {
 			continue

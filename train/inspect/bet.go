@@ -125,21 +125,27 @@ func (l *log) bet() {
 	b.gammas = [2]float64{1, max(Rounded, l.gamma)}
 	b.say = b.why
 	e := b.run()
+	l.wins(e, func() string { return b.say() })
+}
+
+// wins adds the finding of the logarithms of e-values; why says what they tell.
+func (l *log) wins(e [2]float64, why func() string) {
 	const check = "bets on propensities"
+	gamma := max(Rounded, l.gamma)
 	f := Finding{Check: check, Measured: fmt.Sprintf("e = %.3g where %d refutes them", math.Exp(e[1]), refuted),
 		Numbers: []Number{{"log e", e[1]}, {"log e, not rounded", e[0]}}}
 	switch limit := math.Log(refuted); {
 	case e[1] >= limit:
-		f.Severity, l.report.Gamma = Unusable, b.gammas[1]
+		f.Severity, l.report.Gamma = Unusable, gamma
 		if e[1] > 30 {
 			f.Measured = fmt.Sprintf("e = 10^%.0f where %d refutes them", e[1]/math.Ln10, refuted)
 		}
-		f.Means = "the actions were not drawn with these propensities, or rows were written more than once: " + b.say()
+		f.Means = "the actions were not drawn with these propensities, or rows were written more than once: " + why()
 		f.Do = "log the probability that the action shown was drawn with, in its context and after all filters; no estimate or guarantee from this log holds"
 	case e[0] >= limit:
-		l.report.Gamma = b.gammas[1]
+		l.report.Gamma = gamma
 		f.Measured += fmt.Sprintf(", and e = %.3g if they were exact", math.Exp(e[0]))
-		f.Means = fmt.Sprintf("they are not exact, and may be rounded: guarantees are to be computed with Γ = %v", b.gammas[1])
+		f.Means = fmt.Sprintf("they are not exact, and may be rounded: guarantees are to be computed with Γ = %v", gamma)
 	}
 	l.add(f)
 }

@@ -26,7 +26,7 @@ func (l *log) evenly() float64 {
 	if !l.Sets() {
 		return 1 / float64(l.k)
 	}
-	return l.mean(func(i int) float64 { return 1 / float64(l.Options(i)) }).value
+	return l.mean("1/K", func(i int) float64 { return 1 / float64(l.Options(i)) }).value
 }
 
 // sets says how many actions rows offer. Rows that offer one leave nothing to decide: all of them are

@@ -2,11 +2,9 @@ package inspect
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -20,75 +18,117 @@ func (l *log) drift() {
 		return
 	}
 	blocks := min(10, l.n/100)
-	at := func(t int) int { return t * blocks / l.n } // block of the t-th row in time
 	l.report.Blocks = make([]Block, blocks)
+	of := make([]span, blocks)
 	order := "time"
 	if l.Time == nil {
 		order = "the file"
 	}
-	anova := func(of func(i int) float64, set func(b *Block, mean, se float64)) (explained, p float64) {
-		values := make([]float64, l.n)
-		for t, i := range l.order {
-			values[t] = of(i)
+	for b := range of {
+		first, end := (b*l.n+blocks-1)/blocks, ((b+1)*l.n+blocks-1)/blocks // of t·blocks/n = b
+		of[b] = l.span(l.order[first:end])
+		if l.Time != nil {
+			of[b].From = l.stamp(l.order[first])
 		}
-		mean, variance := stat.PopMeanVariance(values, nil)
-		between, from := 0.0, 0
-		for b := range l.report.Blocks {
-			block := &l.report.Blocks[b]
-			n := float64(block.Rows)
-			m, v := stat.PopMeanVariance(values[from:from+block.Rows], nil)
-			between += n * (m - mean) * (m - mean)
-			set(block, m, math.Sqrt(v/n))
-			from += block.Rows
+	}
+	l.differ(of, drifts, fmt.Sprintf("over %d blocks in the order of %s", blocks, order))
+}
+
+// span is what drift reads of a stretch of rows.
+type span struct {
+	From       string    `json:"from,omitempty"`
+	To         string    `json:"to,omitempty"`
+	Reward     moments   `json:"reward"`
+	Propensity moments   `json:"propensity"`
+	Actions    []float64 `json:"actions"` // rows of each
+}
+
+func (l *log) span(rows []int) span {
+	s := span{Actions: make([]float64, l.k)}
+	column := make([]float64, len(rows))
+	one := func(int) float64 { return 1 }
+	for t, i := range rows {
+		column[t] = -l.Cost[i]
+		s.Actions[l.Action[i]]++
+	}
+	s.Reward = momentsOf(column, one)
+	if l.Propensity != nil {
+		for t, i := range rows {
+			column[t] = l.Propensity[i]
+		}
+		s.Propensity = momentsOf(column, one)
+	}
+	return s
+}
+
+// drifts are the checks of drift.
+var drifts = [3]string{"drift of the reward", "drift of the propensities", "drift of the actions"}
+
+// differ adds the findings of drift over stretches of rows, by the names of these checks.
+func (l *log) differ(of []span, names [3]string, over string) {
+	blocks := len(of)
+	anova := func(column func(s *span) *moments) (explained, p float64) {
+		var parts []moments
+		for i := range of {
+			parts = append(parts, *column(&of[i]))
+		}
+		all := pooled(parts)
+		variance, between := all.Square[2]/float64(l.n), 0.0
+		for _, m := range parts {
+			between += float64(m.Rows) * (m.Mean - all.Mean) * (m.Mean - all.Mean)
 		}
 		if variance <= 1e-15 {
 			return 0, 1
 		}
 		return between / variance / float64(l.n), distuv.ChiSquared{K: float64(blocks - 1)}.Survival(between / variance * float64(l.n-1) / float64(l.n))
 	}
-	for t, i := range l.order {
-		b := &l.report.Blocks[at(t)]
-		if b.Rows++; b.Rows == 1 && l.Time != nil {
-			b.From = l.stamp(i)
+	for b, s := range of {
+		n := float64(s.Reward.Rows)
+		l.report.Blocks[b] = Block{Rows: s.Reward.Rows, From: s.From, Reward: s.Reward.Mean, SE: math.Sqrt(s.Reward.Square[2]/n) / math.Sqrt(n)}
+		if l.Propensity != nil {
+			l.report.Blocks[b].Propensity = s.Propensity.Mean
 		}
 	}
 	verdict := func(check, what string, explained, p float64, means, do string) {
-		f := Finding{Check: check, Measured: fmt.Sprintf("%s over %d blocks in the order of %s: %s explained, p = %.2g", what, blocks, order, percent(explained), p),
+		f := Finding{Check: check, Measured: fmt.Sprintf("%s %s: %s explained, p = %.2g", what, over, percent(explained), p),
 			Numbers: []Number{{"explained", explained}, {"p", p}}}
 		l.judge(f, p < alpha && explained > 0.001, Doubtful, means, do)
 	}
-	explained, p := anova(func(i int) float64 { return -l.Cost[i] }, func(b *Block, m, se float64) { b.Reward, b.SE = m, se })
-	verdict("drift of the reward", "mean reward", explained, p,
+	explained, p := anova(func(s *span) *moments { return &s.Reward })
+	verdict(names[0], "mean reward", explained, p,
 		"rows are not identically distributed: guarantees speak of the mixture of times, not of tomorrow", "use the recent part, or put time into the context")
 
 	if l.Propensity != nil {
-		explained, p = anova(func(i int) float64 { return l.Propensity[i] }, func(b *Block, m, _ float64) { b.Propensity = m })
-		verdict("drift of the propensities", "mean propensity", explained, p,
+		explained, p = anova(func(s *span) *moments { return &s.Propensity })
+		verdict(names[1], "mean propensity", explained, p,
 			"the logging policy changed; if it learned from its own rewards, rows depend on earlier ones", "certify on rows of one fixed logging policy; estimates stay unbiased with each row's own propensities")
 	}
 
 	// Actions whose blocks expect fewer than 5 rows are put together.
-	total := make([]int, l.k)
-	for _, a := range l.Action {
-		total[a]++
+	total := make([]float64, l.k)
+	for _, s := range of {
+		for a, n := range s.Actions {
+			total[a] += n
+		}
 	}
 	class, classes := make([]int, l.k), 1
 	for a, c := range total {
-		if c >= 5*blocks {
+		if c >= float64(5*blocks) {
 			class[a] = classes
 			classes++
 		}
 	}
 	table, sums := make([]float64, classes*blocks), make([]float64, classes)
-	for t, i := range l.order {
-		b, c := at(t), class[l.Action[i]]
-		table[c*blocks+b]++
-		sums[c]++
+	for b, s := range of {
+		for a, n := range s.Actions {
+			table[class[a]*blocks+b] += n
+			sums[class[a]] += n
+		}
 	}
 	x := 0.0
 	for c := range classes {
 		for b := range blocks {
-			if e := sums[c] * float64(l.report.Blocks[b].Rows) / float64(l.n); e > 0 {
+			if e := sums[c] * float64(of[b].Reward.Rows) / float64(l.n); e > 0 {
 				x += (table[c*blocks+b] - e) * (table[c*blocks+b] - e) / e
 			}
 		}
@@ -97,7 +137,7 @@ func (l *log) drift() {
 		classes--
 	}
 	if df := float64((classes - 1) * (blocks - 1)); df > 0 {
-		verdict("drift of the actions", "shares of actions", max(0, x-df)/float64(l.n), distuv.ChiSquared{K: df}.Survival(x),
+		verdict(names[2], "shares of actions", max(0, x-df)/float64(l.n), distuv.ChiSquared{K: df}.Survival(x),
 			"contexts or the logging policy changed over time", "see the drift of the propensities; use the recent part if the contexts changed")
 	}
 }
@@ -112,40 +152,53 @@ func (l *log) groups() {
 	if l.Group == nil {
 		return
 	}
-	mean := l.mean(func(i int) float64 { return -l.Cost[i] }).value
-	rows, sum := map[int32]int{}, map[int32]float64{}
-	variance, n := 0.0, 0
-	for i, g := range l.Group {
-		if g >= 0 {
-			d := -l.Cost[i] - mean
-			variance += d * d
-			sum[g] += d
-			rows[g]++
-			n++
+	mean := l.mean("reward", func(i int) float64 { return -l.Cost[i] }).value
+	s := l.byGroup("reward", func(i int) float64 { return -l.Cost[i] })
+	count := l.sums("groups", 5, func() []float64 { // their number, rows in them, in those of several, Σr, Σr²
+		rows := map[int32]int{}
+		out := make([]float64, 5)
+		for i, g := range l.Group {
+			if g >= 0 {
+				rows[g]++
+				out[1]++
+				out[3] -= l.Cost[i]
+				out[4] += l.Cost[i] * l.Cost[i]
+			}
 		}
-	}
-	var shared, largest int
-	var pairs, squares float64
-	alike := -variance // Σ_{i≠j} d_i d_j over the groups
-	for _, g := range slices.Sorted(maps.Keys(rows)) {
-		m := rows[g]
-		if largest = max(largest, m); m > 1 {
-			shared += m
+		for _, m := range rows {
+			if out[0]++; m > 1 {
+				out[2] += float64(m)
+			}
 		}
-		alike += sum[g] * sum[g]
-		pairs += float64(m) * float64(m-1)
-		squares += float64(m) * float64(m)
+		return out
+	})
+	largest := int(-l.lowest("group, the largest", func() float64 {
+		rows, largest := map[int32]int{}, 0
+		for _, g := range l.Group {
+			if g >= 0 {
+				rows[g]++
+				largest = max(largest, rows[g])
+			}
+		}
+		return -float64(largest)
+	}))
+	n, shared, squares := count[1], count[2], s.rows
+	variance := count[4] - 2*mean*count[3] + mean*mean*n // Σd², d the rewards less their mean
+	if !(variance > 1e-12*n) {
+		variance = 0
 	}
-	f := Finding{Check: "groups", Measured: fmt.Sprintf("%d groups in %d rows, the largest of %d", len(rows), n, largest)}
+	pairs := squares - n
+	alike := s.square - 2*mean*s.product + mean*mean*squares - variance // Σ_{i≠j} d_i d_j over the groups
+	f := Finding{Check: "groups", Measured: fmt.Sprintf("%.0f groups in %.0f rows, the largest of %d", count[0], n, largest)}
 	if shared > 0 {
 		rho := 0.0
 		if variance > 0 {
-			rho = alike / pairs / (variance / float64(n))
+			rho = alike / pairs / (variance / n)
 		}
-		factor := max(1, 1+(squares/float64(n)-1)*max(rho, 0))
+		factor := max(1, 1+(squares/n-1)*max(rho, 0))
 		f.Severity = Doubtful
 		f.Measured += fmt.Sprintf("; rewards within a group correlate by %.2g, variance × %.2g", rho, factor)
-		f.Means = fmt.Sprintf("%d rows share a group: a guarantee counts a group as one row", shared)
+		f.Means = fmt.Sprintf("%.0f rows share a group: a guarantee counts a group as one row", shared)
 		f.Do = "nothing, if rows of different groups are independent; intervals are clustered by group"
 		f.Numbers = []Number{{"correlation", rho}, {"variance factor", factor}}
 	}
@@ -215,21 +268,28 @@ func (l *log) repeats() {
 	if pairs == 0 {
 		return
 	}
-	z := counted(same, expected, variance)
-	f := Finding{Check: "rows written twice",
-		Measured: fmt.Sprintf("of %.0f pairs of rows of one context %.0f take the same action, %.4g by chance, z = %.1f", pairs, same, expected, z),
-		Numbers:  []Number{{"z", z}}}
-	l.judge(f, z > threshold(1) && same-expected > max(0.01*pairs, 3), Doubtful,
-		"rows were written more than once, or the action was kept for a while instead of drawn anew", "keep one row of each draw")
+	l.add(twiceSaid("rows written twice", pairs, same, expected, variance))
 }
 
-// ends tests whether the last row of a group earns, on average, what the rows before it
+// twiceSaid is the finding of repeats.
+func twiceSaid(check string, pairs, same, expected, variance float64) Finding {
+	z := counted(same, expected, variance)
+	f := Finding{Check: check,
+		Measured: fmt.Sprintf("of %.0f pairs of rows of one context %.0f take the same action, %.4g by chance, z = %.1f", pairs, same, expected, z),
+		Numbers:  []Number{{"z", z}}}
+	if z > threshold(1) && same-expected > max(0.01*pairs, 3) {
+		f.Severity, f.Means, f.Do = Doubtful, "rows were written more than once, or the action was kept for a while instead of drawn anew", "keep one row of each draw"
+	}
+	return f
+}
+
+// lastRows tests whether the last row of a group earns, on average, what the rows before it
 // do. Where a group goes on until something is earned, as a session that ends with a
 // purchase, it does not: the number of its rows depends on their rewards, and the mean of a
 // group's rewards is no estimate of what a decision earns. Without groups, rows of one context
 // that stand together are one, where they do so beyond chance. At level alpha, and a difference
 // above 0.02, it is doubtful.
-func (l *log) ends() {
+func (l *log) lastRows() {
 	type run struct{ n, sum, last float64 }
 	var runs []run
 	add := func(at, i int) {
@@ -256,13 +316,17 @@ func (l *log) ends() {
 			add(len(runs)-1, i)
 		}
 	}
-	var n, sum, square float64
-	for _, r := range runs {
-		if r.n > 1 {
-			d := r.last - (r.sum-r.last)/(r.n-1)
-			n, sum, square = n+1, sum+d, square+d*d
+	s := l.sums("ends of groups", 3, func() []float64 {
+		var n, sum, square float64
+		for _, r := range runs {
+			if r.n > 1 {
+				d := r.last - (r.sum-r.last)/(r.n-1)
+				n, sum, square = n+1, sum+d, square+d*d
+			}
 		}
-	}
+		return []float64{n, sum, square}
+	})
+	n, sum, square := s[0], s[1], s[2]
 	if n < 20 {
 		return
 	}

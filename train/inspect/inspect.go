@@ -125,17 +125,25 @@ func (r Report) Summary() string {
 // log is a log with what several checks need.
 type log struct {
 	logs.Log
-	n, k     int
-	order    []int     // rows in the order of time
-	weight   []float64 // of the uniform policy, 1/(K p), K of the row's set; nil: no propensities
-	least    float64   // mean of 1/K
-	contexts []uint64  // a hash of each row's context; nil: the log has none
-	sizes    []int     // rows of each context
-	shared   filter    // of contexts that more than one row has
-	gamma    float64   // see Within
-	units    logs.Units
-	column   []float64 // room for mean
-	report   *Report
+	n, k      int
+	order     []int     // rows in the order of time
+	weight    []float64 // of the uniform policy, 1/(K p), K of the row's set; nil: no propensities
+	least     float64   // mean of 1/K
+	contexts  []uint64  // a hash of each row's context; nil: the log has none
+	sizes     []int     // rows of each context
+	shared    filter    // of contexts that more than one row has
+	gamma     float64   // see Within
+	units     logs.Units
+	column    []float64 // room for mean
+	report    *Report
+	tape      *tape           // nil: none
+	described bool            // the log has contexts
+	complete  bool            // all checks were made: the rows are well formed
+	merged    bool            // the rows are those of shards, of which there is the tape alone
+	ids       bool            // rows have ids
+	twice     int             // rows that repeat one
+	costs     map[uint64]int  // rows by the bits of their costs, see commonest
+	ends      map[float64]int // rows of the least and the largest cost, of shards
 }
 
 // near is what is nearest to a ratio that is 1 for true propensities, and in [1/Γ, Γ] for what
@@ -164,7 +172,10 @@ func Inspect(in *logs.Log) Report { return Within(in, 1) }
 
 // Within is Inspect of a log whose propensities are said to be known up to a factor gamma ≥ 1, p/Γ ≤ π₀ ≤ Γp: they
 // are refuted where they are further off.
-func Within(in *logs.Log, gamma float64) Report {
+func Within(in *logs.Log, gamma float64) Report { return within(in, gamma, nil).done() }
+
+// within are the checks of a log, on a tape if there is one.
+func within(in *logs.Log, gamma float64, on *tape) *log {
 	gamma = max(gamma, 1)
 	r := Report{Rows: in.Len(), K: in.K(), Known: "none", Gamma: gamma}
 	switch {
@@ -173,11 +184,13 @@ func Within(in *logs.Log, gamma float64) Report {
 	case in.Propensity != nil:
 		r.Known = "logged"
 	}
-	l := &log{Log: *in, n: in.Len(), k: in.K(), gamma: gamma, units: in.Units(), report: &r}
+	l := &log{Log: *in, n: in.Len(), k: in.K(), gamma: gamma, units: in.Units(), report: &r, tape: on}
+	l.ids = in.Keys != nil && (in.HasIDs() || in.Path() == "" && in.Names() == nil)
 	r.RewardMin, r.RewardMax = l.units.Low, l.units.High
 	l.timeline()
 	if l.schema() {
 		l.contexts = in.ContextHashes()
+		l.described = l.contexts != nil
 		l.sizes, l.shared = shares(l.contexts)
 		if l.Propensity == nil && l.Propensities != nil {
 			l.Propensity = make([]float64, l.n)
@@ -186,7 +199,7 @@ func Within(in *logs.Log, gamma float64) Report {
 			}
 		}
 		l.reading()
-		l.ids()
+		l.repeatIDs()
 		if l.Propensity != nil {
 			l.weight, l.least = make([]float64, l.n), l.evenly()
 			for i, p := range l.Propensity {
@@ -207,12 +220,19 @@ func Within(in *logs.Log, gamma float64) Report {
 		l.turnover()
 		l.groups()
 		l.neighbours()
-		l.ends()
+		l.lastRows()
 		l.repeats()
 		l.again()
 		l.autocorrelation()
 		l.bet()
+		l.complete = true
 	}
+	return l
+}
+
+// done is the report, with rewards in their units, of the severity of its worst finding.
+func (l *log) done() Report {
+	r := *l.report
 	for i := range r.ByAction {
 		a := &r.ByAction[i]
 		a.Reward, a.SE = l.units.At(a.Reward), a.SE*l.units.Span()
@@ -301,12 +321,16 @@ func (l *log) schema() bool {
 		return bad("all rows have weight 0", "no row counts", "repair the column of weights")
 	}
 	if l.Propensity == nil && l.Propensities == nil {
-		l.add(Finding{Check: "propensities", Severity: Unusable, Measured: "none are known",
-			Means: "what another policy earns cannot be told from this log",
-			Do:    "log them, give setting logging-policy, or estimate them with setting estimate-propensity"})
+		l.noPropensities()
 		return true
 	}
 	return l.ranges()
+}
+
+func (l *log) noPropensities() {
+	l.add(Finding{Check: "propensities", Severity: Unusable, Measured: "none are known",
+		Means: "what another policy earns cannot be told from this log",
+		Do:    "log them, give setting logging-policy, or estimate them with setting estimate-propensity"})
 }
 
 // tiny is where propensities end: actions of less are never drawn.
@@ -316,10 +340,9 @@ const tiny = 1e-100
 // sum off by more than 1e-6 is doubtful, by more than 1e-3 unusable; so is p that
 // differs from the row's entry by as much, relatively.
 func (l *log) ranges() bool {
-	low, high, out, first := math.Inf(1), math.Inf(-1), 0, -1
+	out, first := 0, -1
 	above, below := 0, 0 // 1, 0
 	for i, p := range l.Propensity {
-		low, high = min(low, p), max(high, p)
 		if !(p > tiny && p <= 1) {
 			if out++; first < 0 {
 				first = i
@@ -332,6 +355,7 @@ func (l *log) ranges() bool {
 		}
 	}
 	if out > 0 {
+		low, high := l.spans()
 		f := Finding{Check: "propensity range", Severity: Unusable,
 			Measured: fmt.Sprintf("%d of %d propensities are outside (0, 1], the first in row %d: %v", out, l.n, first+1, l.Propensity[first]),
 			Means:    "these are not probabilities of the logged actions", Do: "repair the column"}
@@ -347,34 +371,42 @@ func (l *log) ranges() bool {
 		return false
 	}
 	if l.Propensity != nil {
+		low, high := l.spans()
 		l.add(Finding{Check: "propensity range", Measured: fmt.Sprintf("%d propensities from %.4g to %.4g", l.n, low, high)})
 	}
 	if l.Propensities == nil {
 		return true
 	}
-	var worst, differ float64
-	worstRow, differRow, negative := 0, 0, -1
-	for i := range l.n {
-		row := l.Pi0(i)
-		sum := 0.0
-		for _, p := range row {
-			if !(p >= 0 && p <= 1) && negative < 0 {
+	var differ float64
+	differRow, negative := 0, -1
+	worst, worstRow := l.worst("sum of a row", func() (worst float64, at int) {
+		for i := range l.n {
+			row := l.Pi0(i)
+			sum := 0.0
+			for _, p := range row {
+				if !(p >= 0 && p <= 1) && negative < 0 {
+					negative = i
+				}
+				sum += p
+			}
+			if d := math.Abs(sum - 1); !(d <= worst) {
+				worst, at = d, i
+			}
+			if row[l.Chosen(i)] <= tiny && negative < 0 {
 				negative = i
 			}
-			sum += p
 		}
-		if d := math.Abs(sum - 1); !(d <= worst) {
-			worst, worstRow = d, i
-		}
-		q := row[l.Chosen(i)]
-		if q <= tiny && negative < 0 {
-			negative = i
-		}
-		if l.Propensity != nil {
-			if d := math.Abs(l.Propensity[i]-q) / l.Propensity[i]; !(d <= differ) {
-				differ, differRow = d, i
+		return worst, at
+	})
+	if l.Propensity != nil {
+		differ, differRow = l.worst("entry of a row", func() (differ float64, at int) {
+			for i := range l.n {
+				if d := math.Abs(l.Propensity[i]-l.Pi0(i)[l.Chosen(i)]) / l.Propensity[i]; !(d <= differ) {
+					differ, at = d, i
+				}
 			}
-		}
+			return differ, at
+		})
 	}
 	if negative >= 0 {
 		l.add(Finding{Check: "rows sum to 1", Severity: Unusable, Measured: fmt.Sprintf("row %d: a propensity outside [0, 1], or 0 for the logged action", negative+1),
@@ -390,7 +422,7 @@ func (l *log) ranges() bool {
 	}
 	l.add(f)
 	if l.Propensity != nil {
-		m := l.mean(func(i int) float64 { return l.Pi0(i)[l.Chosen(i)] / l.Propensity[i] })
+		m := l.mean("entry over p", func(i int) float64 { return l.Pi0(i)[l.Chosen(i)] / l.Propensity[i] })
 		g := Finding{Check: "p is its row's entry",
 			Measured: fmt.Sprintf("within %.2g of itself (row %d); mean weight of the logging policy %.6g, interval %.6g to %.6g", differ, differRow+1, m.value, m.value-1.96*m.se, m.value+1.96*m.se),
 			Numbers:  []Number{{"mean", m.value}, {"se", m.se}}}
@@ -440,21 +472,23 @@ func (l *log) reading() {
 		"fewer than 100 rows say little", "log more")
 }
 
-// ids counts decisions that come more than once: any is doubtful, more than 10 %
+// repeatIDs counts decisions that come more than once: any is doubtful, more than 10 %
 // unusable. Keys of a log with named contexts are ids only if it has them; those of a log
 // of vectors always are.
-func (l *log) ids() {
-	if l.Keys == nil || (l.Path() != "" || l.Names() != nil) && !l.HasIDs() {
+func (l *log) repeatIDs() {
+	if !l.ids {
 		return
 	}
-	sorted := slices.Clone(l.Keys)
-	sortKeys(sorted)
-	twice := 0
-	for i := 1; i < l.n; i++ {
-		if sorted[i] == sorted[i-1] {
-			twice++
+	if !l.merged {
+		sorted := slices.Clone(l.Keys)
+		sortKeys(sorted)
+		for i := 1; i < l.n; i++ {
+			if sorted[i] == sorted[i-1] {
+				l.twice++
+			}
 		}
 	}
+	twice := l.twice
 	severity := Doubtful
 	if twice*10 > l.n {
 		severity = Unusable

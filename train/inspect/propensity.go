@@ -9,6 +9,8 @@ import (
 	"strconv"
 
 	"gonum.org/v1/gonum/floats"
+
+	"opl/graph/kernel"
 )
 
 // shape looks for propensities that are constant, rounded or those of something
@@ -17,19 +19,21 @@ import (
 // max(12, 2K) different values, all of at most 4 decimals, whose least could be
 // off by more than 0.5 %.
 func (l *log) shape() {
-	seen := map[float64]int{}
-	low, high := slices.Min(l.Propensity), slices.Max(l.Propensity)
-	decimals := 0
+	low, high := l.spans()
 	values := max(12, 2*l.MostOptions())
-	for _, p := range l.Propensity {
-		if len(seen) <= values {
-			seen[p]++
+	seen := l.different("propensities", values, func(i int) float64 { return l.Propensity[i] })
+	decimals := int(-l.lowest("decimals", func() float64 {
+		decimals := 0
+		for _, p := range l.Propensity {
+			for decimals <= 4 && math.Abs(p*math.Pow10(decimals)-math.Round(p*math.Pow10(decimals))) > 1e-9*math.Pow10(decimals)*p {
+				decimals++
+			}
 		}
-		for decimals <= 4 && math.Abs(p*math.Pow10(decimals)-math.Round(p*math.Pow10(decimals))) > 1e-9*math.Pow10(decimals)*p {
-			decimals++
-		}
+		return -float64(decimals)
+	}))
+	if !l.merged {
+		l.report.Propensities = []Histogram{histogram("propensity of the logged action", l.Propensity, low, high)}
 	}
-	l.report.Propensities = []Histogram{histogram("propensity of the logged action", l.Propensity, low, high)}
 	f := Finding{Check: "constant or rounded", Measured: fmt.Sprintf("from %.4g to %.4g", low, high)}
 	if off, ok := l.even(); ok {
 		f.Measured = "every propensity is 1 over the number of actions that its row offers: uniform"
@@ -38,7 +42,7 @@ func (l *log) shape() {
 			l.report.Gamma = Rounded
 		}
 	} else if high-low <= 1e-9*high {
-		p, d := l.Propensity[0], l.Propensity[0]*float64(l.k)-1
+		p, d := low, low*float64(l.k)-1
 		f.Measured = fmt.Sprintf("every propensity is %.6g, K = %d", p, l.k)
 		if l.Sets() {
 			d = p/l.least - 1
@@ -76,11 +80,11 @@ func (l *log) shape() {
 // groups, and the mean propensity is
 // tested against its least value 1/K.
 func (l *log) meanWeight() {
-	m := l.mean(func(i int) float64 { return l.weight[i] })
+	m := l.mean("weight", func(i int) float64 { return l.weight[i] })
 	want := l.near(m.value)
 	z := m.against(want)
 	if l.Propensities != nil {
-		v := l.mean(func(i int) float64 {
+		v := l.mean("variance of the weight", func(i int) float64 {
 			s := 0.0
 			pi := l.Pi0(i)
 			for _, p := range pi {
@@ -95,17 +99,14 @@ func (l *log) meanWeight() {
 		}
 	}
 	if l.Group != nil {
-		groups := map[int32]float64{}
-		for i, g := range l.Group {
-			if g >= 0 {
-				groups[g] += l.weight[i] - want
-			}
-		}
-		sums := slices.Sorted(maps.Values(groups)) // which does not depend on the order of a map
-		if grouped := (m.value - want) * float64(l.n) / floats.Norm(sums, 2); math.Abs(grouped) < min(math.Abs(z), 1e6) {
+		s := l.byGroup("weight", func(i int) float64 { return l.weight[i] - 1 })
+		d := want - 1
+		norm := math.Sqrt(max(0, s.square-2*d*s.product+d*d*s.rows))
+		if grouped := (m.value - want) * float64(l.n) / norm; math.Abs(grouped) < min(math.Abs(z), 1e6) {
 			z = grouped
 		}
 	}
+	flip := l.mean("1/(K(1-p))", func(i int) float64 { return 1 / (float64(l.Options(i)) * max(1-l.Propensity[i], 1e-12)) })
 	q := threshold(1)
 	f := Finding{Check: "mean weight of uniform",
 		Measured: fmt.Sprintf("%.4g, interval %.4g to %.4g, z = %.1f", m.value, m.value-1.96*m.se, m.value+1.96*m.se, z),
@@ -121,17 +122,17 @@ func (l *log) meanWeight() {
 			f.Means, f.Do = "weights 1/(K p) average less than 1: propensities are too large, or not every action can be drawn in every context",
 				"see that p is that of the action shown; judge only policies that keep to what was on offer"
 		}
-		if flip := l.mean(func(i int) float64 { return 1 / (float64(l.Options(i)) * max(1-l.Propensity[i], 1e-12)) }); math.Abs(z) > 6 && math.Abs(flip.against(1)) < q && math.Abs(flip.value-1) < 0.2 {
+		if math.Abs(z) > 6 && math.Abs(flip.against(1)) < q && math.Abs(flip.value-1) < 0.2 {
 			f.Severity, f.Means, f.Do = Unusable, "1 − p fits and p does not: the column looks inverted", "log the probability of the action shown"
 		}
 	}
 	l.add(f)
 
 	least := l.least / l.gamma
-	p, over := l.mean(func(i int) float64 { return l.Propensity[i] }), "1/K"
+	p, over := l.mean("propensity", func(i int) float64 { return l.Propensity[i] }), "1/K"
 	if z = p.against(least); l.Sets() {
 		over = "the mean of 1/K"
-		z = l.mean(func(i int) float64 { return l.Propensity[i] - 1/float64(l.Options(i))/l.gamma }).against(0)
+		z = l.mean("propensity above 1/K", func(i int) float64 { return l.Propensity[i] - 1/float64(l.Options(i))/l.gamma }).against(0)
 	}
 	g := Finding{Check: "mean propensity", Measured: fmt.Sprintf("%.4g, at least %s = %.4g", p.value, over, least),
 		Numbers: []Number{{"mean", p.value}, {"z", z}}}
@@ -155,18 +156,18 @@ func (l *log) sharpness() {
 	if l.Propensities == nil {
 		return
 	}
-	var got, want, variance float64
-	for i := range l.n {
+	sums := l.totals("draws", 3, func(i int, to []float64) {
 		var two, three float64
 		w := l.rowWeight(i)
 		for _, p := range l.Pi0(i) {
 			two += p * p
 			three += p * p * p
 		}
-		got += w * l.Pi0(i)[l.Chosen(i)]
-		want += w * two
-		variance += w * w * (three - two*two)
-	}
+		to[0] += w * l.Pi0(i)[l.Chosen(i)]
+		to[1] += w * two
+		to[2] += w * w * (three - two*two)
+	})
+	got, want, variance := sums[0], sums[1], sums[2]
 	f := Finding{Check: "draws against propensities"}
 	z, near := 0.0, l.near(got/want)
 	if variance > 1e-12*want*want {
@@ -186,10 +187,7 @@ func (l *log) sharpness() {
 // would have given 20 rows each, unusable where one action is all there is. With
 // all propensities it also counts the pairs of row and action without support.
 func (l *log) support() {
-	count := make([]int, l.k)
-	for _, a := range l.Action {
-		count[a]++
-	}
+	count := l.perAction()
 	if l.Choices != nil {
 		l.offered(count)
 		return
@@ -203,14 +201,17 @@ func (l *log) support() {
 	word := func(s string) bool { _, err := strconv.Atoi(s); return err != nil }
 	f := Finding{Check: "support", Measured: fmt.Sprintf("%d of %d actions were logged", l.k-len(never), l.k)}
 	if l.Propensities != nil {
-		zero := 0
-		for _, p := range l.Propensities {
-			if p <= 0 {
-				zero++
+		zero := l.sums("propensities of 0", 1, func() []float64 {
+			zero := 0
+			for _, p := range l.Propensities {
+				if p <= 0 {
+					zero++
+				}
 			}
-		}
+			return []float64{float64(zero)}
+		})[0]
 		if zero > 0 {
-			f.Measured += fmt.Sprintf("; %s of propensities are 0", percent(float64(zero)/float64(l.n*l.k)))
+			f.Measured += fmt.Sprintf("; %s of propensities are 0", percent(zero/float64(l.n*l.k)))
 			f.Severity, f.Means, f.Do = Doubtful, "a policy that plays them cannot be judged", "judge only policies that keep to what was on offer"
 		}
 	}
@@ -241,18 +242,17 @@ const byAction = 1000
 // depend on one another: the variance is at least that of the groups.
 func (l *log) counts() {
 	by := make([]Action, l.k)
-	square := make([]float64, l.k)
-	for i, a := range l.Action {
-		by[a].Rows++
-		by[a].Reward -= l.Cost[i]
-		square[a] += l.Cost[i] * l.Cost[i]
-	}
-	for a := range by {
+	sums := l.totals("rewards by action", 2*l.k, func(i int, to []float64) { // and their squares
+		a, c := int(l.Action[i]), l.Cost[i]
+		to[a] -= c
+		to[l.k+a] += c * c
+	})
+	for a, rows := range l.perAction() {
 		b := &by[a]
-		b.Name = l.Actions[a]
+		b.Name, b.Rows = l.Actions[a], rows
 		if n := float64(b.Rows); n > 0 {
-			b.Reward /= n
-			b.SE = math.Sqrt(max(0, square[a]/n-b.Reward*b.Reward) / max(n-1, 1))
+			b.Reward = sums[a] / n
+			b.SE = math.Sqrt(max(0, sums[l.k+a]/n-b.Reward*b.Reward) / max(n-1, 1))
 		}
 	}
 	l.report.ByAction = by
@@ -267,20 +267,22 @@ func (l *log) counts() {
 	}
 	f := Finding{Check: "counts by action"}
 	// What was got is compared with what was to be expected, and z says how far off it is.
-	got, want, least := make([]float64, l.k), make([]float64, l.k), 0.02
+	want, least := make([]float64, l.k), 0.02
+	var got []float64
 	var z func(a int) float64
 	if l.Propensities != nil {
-		variance := make([]float64, l.k)
-		for i := range l.n {
+		sums := l.totals("expected by action", 3*l.k, func(i int, to []float64) {
 			w := l.rowWeight(i)
-			got[l.Action[i]] += w
+			to[l.Action[i]] += w
 			for j, p := range l.Pi0(i) {
 				a, _ := l.Option(i, j)
-				want[a] += w * p
-				variance[a] += w * w * p * (1 - p)
+				to[l.k+int(a)] += w * p
+				to[2*l.k+int(a)] += w * w * p * (1 - p)
 			}
-		}
-		apart := l.apart()
+		})
+		var variance []float64
+		got, want, variance = sums[:l.k], sums[l.k:2*l.k], sums[2*l.k:]
+		apart := l.sums("variance by action in groups", l.k, l.apart)
 		z = func(a int) float64 {
 			by[a].Expected = want[a]
 			near := l.near(got[a] / max(want[a], 1e-300))
@@ -288,28 +290,30 @@ func (l *log) counts() {
 		}
 	} else {
 		least = 0.1
-		for i, a := range l.Action {
-			got[a] += 1 / l.Propensity[i]
+		got = l.totals("1/p by action", l.k, func(i int, to []float64) { to[l.Action[i]] += 1 / l.Propensity[i] })
+		rarest, _ := l.spans()
+		var of *odds
+		var means []mean
+		if l.Choices != nil {
+			of = l.odds()
+		} else {
+			means = l.oddsByAction()
 		}
-		of, rarest := l.odds(), slices.Min(l.Propensity)
 		z = func(a int) float64 {
-			want[a] = of.rows(a)
+			if want[a] = float64(l.n); of != nil {
+				want[a] = of.rows(a)
+			}
 			if by[a].Rows < 20 {
 				return 0
 			}
-			if l.Choices != nil {
+			if of != nil {
 				m := of.mean(a)
 				z := m.against(l.near(m.value))
 				// Rows that did not take it have propensities that nobody logged: as small as the least, they
 				// would have brought n/p of variance, of which those that took it for its large ones show nothing.
 				return max(z, min(0, (got[a]-want[a])/math.Sqrt(want[a]/rarest)))
 			}
-			return l.mean(func(i int) float64 {
-				if int(l.Action[i]) == a {
-					return 1 / l.Propensity[i]
-				}
-				return 0
-			}).against(l.near(got[a] / want[a]))
+			return means[a].against(l.near(got[a] / want[a]))
 		}
 	}
 	worst := 0
@@ -339,6 +343,69 @@ func (l *log) counts() {
 		}
 	}
 	l.add(f)
+}
+
+// perAction counts the rows of each action.
+func (l *log) perAction() []int {
+	rows := l.totals("rows by action", l.k, func(i int, to []float64) { to[l.Action[i]]++ })
+	count := make([]int, len(rows))
+	for a, n := range rows {
+		count[a] = int(n)
+	}
+	return count
+}
+
+// spans are the least and the largest propensity.
+func (l *log) spans() (low, high float64) {
+	return l.lowest("propensity", func() float64 { return slices.Min(l.Propensity) }), -l.lowest("propensity, the largest", func() float64 { return -slices.Max(l.Propensity) })
+}
+
+// oddsByAction are log.mean of 1{a_i = a}/p_i, by action: with v that of row i, Σω²(v − m)² = Σω²v² − 2mΣω²v + m²Σω², and so of cubes.
+func (l *log) oddsByAction() []mean {
+	const terms = 6 // Σωv, Σω²v, Σω²v², Σω³v, Σω³v², Σω³v³
+	s := l.totals("odds by action", terms*l.k, func(i int, to []float64) {
+		w, v := l.rowWeight(i), 1/l.Propensity[i]
+		to = to[terms*int(l.Action[i]):]
+		for j, x := range [terms]float64{w * v, w * w * v, w * w * v * v, w * w * w * v, w * w * w * v * v, w * w * w * v * v * v} {
+			to[j] += x
+		}
+	})
+	all := l.totals("powers of weights", 3, func(i int, to []float64) {
+		w := l.rowWeight(i)
+		to[0], to[1], to[2] = to[0]+w, to[1]+w*w, to[2]+w*w*w
+	})
+	means := make([]mean, l.k)
+	for a := range means {
+		v := s[terms*a : terms*(a+1)]
+		m := v[0] / all[0]
+		means[a] = moments{Rows: l.n, Weight: all[0], Mean: m, Square: [3]float64{2: v[2] - 2*m*v[1] + m*m*all[1]},
+			Cube: [4]float64{3: v[5] - 3*m*v[4] + 3*m*m*v[3] - m*m*m*all[2]}}.mean()
+	}
+	return means
+}
+
+// groupSums are Σ s_g², Σ s_g n_g and Σ n_g² over groups of n_g rows, s_g the sum of a column over those of group g.
+type groupSums struct{ square, product, rows float64 }
+
+// byGroup are those of a column.
+func (l *log) byGroup(name string, of func(i int) float64) groupSums {
+	s := l.sums(name+" by group", 3, func() []float64 {
+		n, sum := map[int32]float64{}, map[int32]float64{}
+		for i, g := range l.Group {
+			if g >= 0 {
+				n[g]++
+				sum[g] += of(i)
+			}
+		}
+		var s [3]kernel.Sum
+		for _, g := range slices.Sorted(maps.Keys(n)) {
+			s[0].Add(sum[g] * sum[g])
+			s[1].Add(sum[g] * n[g])
+			s[2].Add(n[g] * n[g])
+		}
+		return []float64{s[0].Value(), s[1].Value(), s[2].Value()}
+	})
+	return groupSums{s[0], s[1], s[2]}
 }
 
 // apart is the variance of how often each action was drawn if groups are as rows: Σ_g (Σ_{i in g} ω_i(1{a_i = a}
@@ -380,25 +447,37 @@ func (l *log) concentration() {
 	if l.weight == nil {
 		return
 	}
-	sorted := make([]float64, l.n)
-	for i := range sorted {
-		sorted[i] = l.weight[i] * l.rowWeight(i)
-	}
-	slices.Sort(sorted)
-	ess, sum, most := effective(sorted)
-	l.report.Weights = []Histogram{histogram("weight 1/(K p) of the uniform policy", l.weight, slices.Min(l.weight), slices.Max(l.weight))}
-	tail := floats.Sum(sorted[l.n-max(1, l.n/100):])
+	ess, sum, most := l.effective("weight of uniform", func(i int) float64 { return l.weight[i] * l.rowWeight(i) })
+	largest := -l.lowest("weight", func() float64 { return -slices.Max(l.weight) })
 	f := Finding{Check: "effective sample size",
-		Measured: fmt.Sprintf("%.0f of %d rows; largest weight %.3g (%s of all); top 1 %% of rows carry %s", ess, l.n, slices.Max(l.weight), percent(most/sum), percent(tail/sum)),
-		Numbers:  []Number{{"ess", ess}, {"largest share", most / sum}, {"tail share", tail / sum}}}
+		Measured: fmt.Sprintf("%.0f of %d rows; largest weight %.3g (%s of all)", ess, l.n, largest, percent(most/sum)),
+		Numbers:  []Number{{"ess", ess}, {"largest share", most / sum}}}
+	if !l.merged {
+		sorted := make([]float64, l.n)
+		for i := range sorted {
+			sorted[i] = l.weight[i] * l.rowWeight(i)
+		}
+		slices.Sort(sorted)
+		tail := floats.Sum(sorted[l.n-max(1, l.n/100):])
+		f.Measured += fmt.Sprintf("; top 1 %% of rows carry %s", percent(tail/sum))
+		f.Numbers = append(f.Numbers, Number{"tail share", tail / sum})
+		l.report.Weights = []Histogram{histogram("weight 1/(K p) of the uniform policy", l.weight, slices.Min(l.weight), largest)}
+	}
 	l.judge(f, l.n >= 100 && (ess < 50 || most > 0.25*sum), Doubtful,
 		"policies far from the logging policy would be judged by a handful of rows", "learn with pessimism, or explore more")
 }
 
 // effective is the effective size of weights, (Σw)²/Σw², their sum and the largest.
-func effective(w []float64) (ess, sum, most float64) {
-	sum = floats.Sum(w)
-	return sum * sum / floats.Dot(w, w), sum, slices.Max(w)
+func (l *log) effective(name string, w func(i int) float64) (ess, sum, most float64) {
+	s := l.totals(name, 2, func(i int, to []float64) { to[0], to[1] = to[0]+w(i), to[1]+w(i)*w(i) })
+	most = -l.lowest(name+", the largest", func() float64 {
+		most := math.Inf(-1)
+		for i := range l.n {
+			most = max(most, w(i))
+		}
+		return -most
+	})
+	return s[0] * s[0] / s[1], s[0], most
 }
 
 // rowWeights looks at the weights of rows as a column: an effective size below 50,
@@ -407,7 +486,7 @@ func (l *log) rowWeights() {
 	if l.Weight == nil {
 		return
 	}
-	ess, sum, most := effective(l.Weight)
+	ess, sum, most := l.effective("weight of rows", l.rowWeight)
 	f := Finding{Check: "row weights", Measured: fmt.Sprintf("effective size %.0f of %d rows; the largest has %s of all", ess, l.n, percent(most/sum))}
 	l.judge(f, l.n >= 100 && (ess < 50 || most > 0.1*sum), Doubtful, "few rows outweigh all others", "see what the column of weights holds")
 }

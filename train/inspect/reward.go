@@ -10,20 +10,13 @@ import (
 // unusable; doubtful are those that differ from the most common one in fewer
 // than 20 rows.
 func (l *log) reward() {
-	count := map[uint64]int{} // by bits: a NaN is a key of its own each time
-	for _, c := range l.Cost {
-		count[math.Float64bits(c+0)]++
+	common, most, exact := l.commonest()
+	m := l.mean("reward", func(i int) float64 { return -l.Cost[i] })
+	f := Finding{Check: "reward", Measured: fmt.Sprintf("mean %.4g ± %.2g", l.units.At(m.value), m.se*l.units.Span()),
+		Numbers: []Number{{"mean", l.units.At(m.value)}, {"se", m.se * l.units.Span()}}}
+	if exact {
+		f.Measured += fmt.Sprintf("; %s of rows have %.6g", percent(float64(most)/float64(l.n)), l.units.At(-common+0))
 	}
-	common, most := 0.0, 0
-	for bits, n := range count {
-		if c := math.Float64frombits(bits); n > most || n == most && c < common {
-			common, most = c, n
-		}
-	}
-	m := l.mean(func(i int) float64 { return -l.Cost[i] })
-	f := Finding{Check: "reward",
-		Measured: fmt.Sprintf("mean %.4g ± %.2g; %s of rows have %.6g", l.units.At(m.value), m.se*l.units.Span(), percent(float64(most)/float64(l.n)), l.units.At(-common+0)),
-		Numbers:  []Number{{"mean", l.units.At(m.value)}, {"se", m.se * l.units.Span()}}}
 	switch rest := l.n - most; {
 	case rest == 0:
 		f.Severity, f.Means, f.Do = Unusable, "every row has the same reward: nothing can be learned", "see that the right column was read, and wait for rewards that come late"
@@ -33,18 +26,45 @@ func (l *log) reward() {
 	l.add(f)
 }
 
+// manyRewards are so many different ones that no rows are few.
+const manyRewards = 1000
+
+// commonest is the most common cost, and in how many rows it is. Of shards whose rewards are of more than manyRewards values it is not known,
+// and at most so many rows less than all.
+func (l *log) commonest() (common float64, most int, exact bool) {
+	if l.merged && len(l.tape.Sets["costs"]) > manyRewards {
+		return 0, l.n - manyRewards, false
+	}
+	count := l.costs
+	if !l.merged {
+		count = map[uint64]int{} // by bits: a NaN is a key of its own each time
+		for _, c := range l.Cost {
+			count[math.Float64bits(c+0)]++
+		}
+		if l.tape != nil {
+			l.different("costs", manyRewards, func(i int) float64 { return l.Cost[i] + 0 })
+			if len(count) <= manyRewards {
+				l.costs = count
+			}
+		}
+	}
+	for bits, n := range count {
+		if c := math.Float64frombits(bits); n > most || n == most && c < common {
+			common, most = c, n
+		}
+	}
+	return common, most, true
+}
+
 // sign looks for costs read as rewards or the reverse. Doubtful are rewards of two
 // values that are the larger one in more than 95 % of rows, and a logging policy
 // that earns less than the uniform policy would, at z < −5 and by more than a
 // tenth of the spread.
 func (l *log) sign() {
-	low, high, best, worst := slices.Min(l.Cost), slices.Max(l.Cost), 0, 0
-	for _, c := range l.Cost {
-		if c == low {
-			best++
-		} else if c == high {
-			worst++
-		}
+	low, high := l.lowest("cost", func() float64 { return slices.Min(l.Cost) }), -l.lowest("cost, the largest", func() float64 { return -slices.Max(l.Cost) })
+	best, worst := l.having(low), 0
+	if low < high {
+		worst = l.having(high)
 	}
 	f := Finding{Check: "sign of the reward"}
 	share := float64(best) / float64(l.n)
@@ -53,15 +73,14 @@ func (l *log) sign() {
 		f.Severity, f.Measured = Doubtful, f.Measured+fmt.Sprintf(", %s of rows have the better", percent(share))
 		f.Means = "failures are rare, as successes usually are: a cost may have been read as a reward"
 	}
+	var on, uniform, se float64
+	if l.weight != nil {
+		on, uniform, se = l.againstUniform()
+	}
 	if l.weight != nil && low < high {
-		// Self-normalized, as in the difference of on-policy and SNIPS values.
-		on := l.mean(func(i int) float64 { return -l.Cost[i] }).value
-		sum := l.mean(func(i int) float64 { return l.weight[i] })
-		uniform := l.mean(func(i int) float64 { return -l.weight[i] * l.Cost[i] }).value / sum.value
-		d := l.mean(func(i int) float64 { return -l.Cost[i] - on - l.weight[i]/sum.value*(-l.Cost[i]-uniform) })
 		z := 0.0
-		if d.se > 0 {
-			z = (on - uniform) / d.se
+		if se > 0 {
+			z = (on - uniform) / se
 		}
 		f.Measured += fmt.Sprintf("; logging policy %.4g, uniform %.4g, z = %.1f", l.units.At(on), l.units.At(uniform), z)
 		if spread := (high - low) * math.Sqrt(share*(1-share)); z < -5 && on-uniform < -0.1*max(spread, 0.01) && f.Severity == Fine {
@@ -72,4 +91,56 @@ func (l *log) sign() {
 		f.Do = "see whether the column is a cost; give setting reward-min and setting reward-max accordingly"
 	}
 	l.add(f)
+}
+
+// having counts the rows of the least or the largest cost.
+func (l *log) having(cost float64) int {
+	count := func(c float64) (n int) {
+		for _, v := range l.Cost {
+			if v == c {
+				n++
+			}
+		}
+		return n
+	}
+	if !l.merged {
+		return count(cost)
+	}
+	return l.ends[cost]
+}
+
+// againstUniform are the logging policy's value on its rows, that of uniform, self-normalized, and the standard error of their difference:
+// with r rewards and w weights over their mean W, and u = Σωwr/Σωw, that of the mean of r − r̄ − (w/W)(r − u), as a quadratic form
+// of Σω²xxᵀ, x = (1, r, w, wr).
+func (l *log) againstUniform() (on, uniform, se float64) {
+	s := l.totals("against uniform", 14, func(i int, to []float64) { // Σωx, Σω²xxᵀ from the diagonal on
+		w, c := l.rowWeight(i), l.Cost[i]
+		x, at := [4]float64{1, -c, l.weight[i], -l.weight[i] * c}, 4
+		for j, v := range x {
+			to[j] += w * v
+			for _, u := range x[j:] {
+				to[at] += w * v * w * u
+				at++
+			}
+		}
+	})
+	on, uniform = s[1]/s[0], s[3]/s[2]
+	mean := s[2] / s[0]
+	a := [4]float64{-on, 1, uniform / mean, -1 / mean}
+	var form, size float64
+	at := 4
+	for j := range a {
+		for k := j; k < len(a); k++ {
+			v := a[j] * a[k] * s[at]
+			if at++; k > j {
+				v *= 2
+			}
+			form, size = form+v, size+math.Abs(v)
+		}
+	}
+	if !(form > 1e-14*size) { // rounding
+		return on, uniform, 0
+	}
+	n := float64(l.n)
+	return on, uniform, math.Sqrt(form*n/max(n-1, 1)) / s[0]
 }

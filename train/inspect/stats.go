@@ -3,44 +3,15 @@ package inspect
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// mean is the weighted mean Σω s/Σω of a column with its standard error by
-// linearization, and the skewness of the terms ω(s − mean).
+// mean is a mean over n rows with its standard error and skewness, see log.mean.
 type mean struct {
 	value, se, skew float64
 	n               int
-}
-
-func (l *log) mean(s func(i int) float64) mean {
-	l.column = slices.Grow(l.column[:0], l.n)[:l.n]
-	var sum, total float64
-	for i := range l.column {
-		v, w := s(i), l.rowWeight(i)
-		l.column[i] = v
-		sum += w * v
-		total += w
-	}
-	m := mean{value: sum / total, n: l.n}
-	var two, three float64
-	for i, v := range l.column {
-		d := l.rowWeight(i) * (v - m.value)
-		two += d * d
-		three += d * d * d
-	}
-	n := float64(l.n)
-	m.se = math.Sqrt(two) / total
-	if l.n > 1 {
-		m.se *= math.Sqrt(n / (n - 1))
-	}
-	if two > 0 {
-		m.skew = three / n / math.Pow(two/n, 1.5)
-	}
-	return m
 }
 
 // against is Hall's (1992) transformation of the t statistic of the mean against

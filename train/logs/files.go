@@ -61,7 +61,7 @@ type Files struct {
 	list    []*file
 	Passed  int // files of other endings, which were passed over
 	buckets []Bucket
-	hash    string // of all names and sizes, if these are a share
+	hash    string // of all names and sizes, and of what the options say of reading, if these are a share
 }
 
 // Find lists the files of arguments, one after the other, see [Files]. None, or one twice, is an error. The buckets
@@ -112,11 +112,12 @@ func Find(ctx context.Context, args []string, o Options) (_ *Files, err error) {
 			alike[size] = append(alike[size], i)
 		}
 	}
-	return f, f.share(o.Share)
+	return f, f.share(&o)
 }
 
 // share keeps the files of a shard.
-func (f *Files) share(s Shard) error {
+func (f *Files) share(o *Options) error {
+	s := o.Share
 	if s.Of == 0 {
 		return nil
 	}
@@ -124,7 +125,9 @@ func (f *Files) share(s Shard) error {
 	if n < s.Of {
 		return fmt.Errorf("shard %s: there are only %d files: cut them into fewer shards", s, n)
 	}
-	h := xxhash.New()
+	h, reading := xxhash.New(), *o
+	reading.BadRows = "" // each shard has its own
+	fmt.Fprintf(h, "%s %q %v %v\n", key("", &reading, 0), o.LoggingPolicy, o.Logging != nil, o.LoggedByFile)
 	for _, g := range f.list {
 		size := g.object.Size
 		if g.bucket == nil {

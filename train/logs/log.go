@@ -35,7 +35,7 @@ type Log struct {
 	Policies     []string  // names or hashes of policies that logged rows
 	Keys         []uint64  // what tells rows apart, wherever they are copied to; nil: their content, see Identity
 
-	FilesHash string // which files there are, if it is of a share of them, see [Options]; the same in every share
+	FilesHash string // which files there are and how they are read, if it is of a share of them, see [Options]; the same in every share
 
 	X    Contexts // φ(x); nil: contexts are not encoded
 	Rows []int    // the context of each row, by its place in X; nil: row i

@@ -199,9 +199,7 @@ func (on *Circumstances) of(grouped bool, samples ...sample) {
 		skipped, files = skipped+s.log.Skipped, files+s.log.LeftOut
 		on.DataHash = s.log.Hash()
 		hashes = append(hashes, xxhash.Sum64String(on.DataHash))
-		on.doubt(s.found, s.named(len(samples) > 1), func(f inspect.Finding) bool {
-			return f.Severity == inspect.Unusable || slices.Contains(contradictions, f.Check) && (f.Check != "rewards in sequence" || !grouped)
-		})
+		on.doubt(s.found, s.named(len(samples) > 1), func(f inspect.Finding) bool { return contradicts(f, grouped) })
 	}
 	if len(samples) > 1 {
 		of := hashes[0]
@@ -215,6 +213,11 @@ func (on *Circumstances) of(grouped bool, samples ...sample) {
 	if note := LeftOut(files, skipped); note != "" {
 		on.Notes = append(on.Notes, note)
 	}
+}
+
+// contradicts reports a finding whose failure no bound accounts for, of rows that certify in groups or not.
+func contradicts(f inspect.Finding, grouped bool) bool {
+	return f.Severity == inspect.Unusable || slices.Contains(contradictions, f.Check) && (f.Check != "rewards in sequence" || !grouped)
 }
 
 // conclude states what bounds say, beside an estimate on the same rows, if there is one.

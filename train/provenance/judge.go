@@ -27,6 +27,7 @@ type Judge struct {
 	keys []uint64
 
 	units func() []int32
+	share *byFiles // of a shard that has read its own files alone
 }
 
 // New inspects a log and returns its judge. A log whose actions were drawn here, from

@@ -26,16 +26,32 @@ type Part struct {
 	Weight [5]float64     `json:"weight"` // Σ w, w², w r, w² r, w² r², w = π/π₀
 	Units  weights        `json:"units"`
 	On     *Circumstances `json:"on"`
+
+	ByFiles *byFiles `json:"by_files,omitempty"` // of a shard that has read its own files alone, see [Judge.FilesPart]
+	grouped bool
 }
 
 // Part computes what a shard of the rows that certify in [Pool.File] adds to its sums. The logs are read and
 // judged whole, as whether rows may certify hangs on all of them; probabilities and sums, which take the most, are of the
 // shard's units alone. [Conclude] makes the statement of all parts.
 func (ps Pool) Part(ctx context.Context, p *policyfile.Policy, o Options, shard logs.Shard) (Part, error) {
+	out, c, err := ps.whole(ctx, p, o, shard)
+	if err != nil {
+		return out, err
+	}
+	for k := range c.samples {
+		s := &c.samples[k]
+		s.rows = slices.DeleteFunc(slices.Clone(s.rows), func(r int) bool { return !shard.Has(int(s.unit(r))) })
+	}
+	return out, out.sum(c, o)
+}
+
+// whole is a part before its sums, of rows that certify, all of them.
+func (ps Pool) whole(ctx context.Context, p *policyfile.Policy, o Options, shard logs.Shard) (Part, *pooled, error) {
 	out := Part{Shard: shard}
 	c, err := ps.pooled(ctx, p, o)
 	if err != nil {
-		return out, err
+		return out, nil, err
 	}
 	out.Rows, out.On = c.rows, &c.on
 	groups := 0
@@ -57,17 +73,18 @@ func (ps Pool) Part(ctx context.Context, p *policyfile.Policy, o Options, shard 
 	for _, s := range c.samples {
 		of = append(of, s.log.Hash())
 	}
-	out.Of = strings.Join(of, " ")
-	for k := range c.samples {
-		s := &c.samples[k]
-		s.rows = slices.DeleteFunc(slices.Clone(s.rows), func(r int) bool { return !shard.Has(int(s.unit(r))) })
-	}
+	out.Of, out.grouped = strings.Join(of, " "), groups < c.rows
+	return out, &c, nil
+}
+
+// sum adds up what the samples' rows say.
+func (out *Part) sum(c *pooled, o Options) (err error) {
 	parts := c.bounded()
 	if len(parts) == 0 {
-		return out, nil
+		return nil
 	}
 	if out.Sums, err = certify.PoolSums(parts, certify.Options{Delta: o.Delta, AnyTime: true, Threads: runtime.GOMAXPROCS(0)}); err != nil {
-		return out, err
+		return err
 	}
 	var cost kernel.Sum
 	var weight [5]kernel.Sum
@@ -85,7 +102,7 @@ func (ps Pool) Part(ctx context.Context, p *policyfile.Policy, o Options, shard 
 	for i := range weight {
 		out.Weight[i] = weight[i].Value()
 	}
-	return out, nil
+	return nil
 }
 
 // Conclude states what [Pool.File] of all rows does, of the parts of all shards, to within the rounding of
@@ -103,7 +120,7 @@ func Conclude(parts []Part) (Statement, error) {
 		if p.On == nil || p.Shard.Number < 1 || p.Shard.Number > p.Shard.Of {
 			return none, fmt.Errorf("part %d of a guarantee is none", i+1)
 		}
-		if p.Shard.Of != first.Shard.Of || p.Of != first.Of || p.Rows != first.Rows {
+		if p.Shard.Of != first.Shard.Of || p.Of != first.Of || (p.ByFiles == nil) != (first.ByFiles == nil) || p.ByFiles == nil && p.Rows != first.Rows {
 			return none, fmt.Errorf("shards %s and %s are of different policies, logs or options, or of another number of shards: merge those of one command", first.Shard, p.Shard)
 		}
 		at := &all[p.Shard.Number-1]
@@ -117,6 +134,10 @@ func Conclude(parts []Part) (Statement, error) {
 	var cost float64
 	var w [5]float64
 	var u weights
+	rows := first.Rows
+	if first.ByFiles != nil {
+		rows = 0
+	}
 	for i, p := range all {
 		if p == nil {
 			lost = append(lost, fmt.Sprintf("%d/%d", i+1, len(all)))
@@ -124,6 +145,9 @@ func Conclude(parts []Part) (Statement, error) {
 		}
 		if err := sums.Add(p.Sums); err != nil {
 			return none, err
+		}
+		if p.ByFiles != nil {
+			rows += p.Rows
 		}
 		cost += p.Cost
 		for i := range w {
@@ -134,8 +158,18 @@ func Conclude(parts []Part) (Statement, error) {
 	if lost != nil {
 		return none, fmt.Errorf("%s missing: run these shards", strings.Join(lost, ", ")+map[bool]string{true: " is", false: " are"}[len(lost) == 1])
 	}
-	if sums.Rows != first.Rows {
-		return none, fmt.Errorf("the shards have %d rows together, not the %d that certify: their policies or logs differ", sums.Rows, first.Rows)
+	if rows == 0 && first.ByFiles != nil {
+		return none, noneLeft()
+	}
+	if sums.Rows != rows {
+		return none, fmt.Errorf("the shards have %d rows together, not the %d that certify: their policies or logs differ", sums.Rows, rows)
+	}
+	on := *first.On
+	if first.ByFiles != nil {
+		var err error
+		if on, err = concludeFiles(all); err != nil {
+			return none, err
+		}
 	}
 	b, err := sums.Bounds()
 	if err == nil {
@@ -144,7 +178,7 @@ func Conclude(parts []Part) (Statement, error) {
 	if err != nil {
 		return none, err
 	}
-	on, n := *first.On, float64(sums.Rows)
+	n := float64(sums.Rows)
 	on.Logged = -cost / n
 	e := certify.Estimate{Rows: sums.Rows}
 	if w[0] > 0 {
@@ -160,7 +194,7 @@ func Conclude(parts []Part) (Statement, error) {
 // near reports parts of one shard that agree but for what processors differ in.
 func near(a, b Part) bool {
 	close := func(x, y float64) bool { return math.Abs(x-y) <= 1e-9*max(1, math.Abs(x), math.Abs(y)) }
-	if a.Sums.Rows != b.Sums.Rows || a.Sums.Units != b.Sums.Units || len(a.Sums.Risk) != len(b.Sums.Risk) || !close(a.Cost, b.Cost) || !close(a.Units.Sum, b.Units.Sum) {
+	if (a.ByFiles != nil && (a.ByFiles.Found == nil || b.ByFiles.Found == nil || !slices.Equal(a.ByFiles.Found.Traces.IDs, b.ByFiles.Found.Traces.IDs))) || a.Sums.Rows != b.Sums.Rows || a.Sums.Units != b.Sums.Units || len(a.Sums.Risk) != len(b.Sums.Risk) || !close(a.Cost, b.Cost) || !close(a.Units.Sum, b.Units.Sum) {
 		return false
 	}
 	for i := range a.Sums.Risk {

@@ -115,11 +115,15 @@ func (ps Pool) pooled(ctx context.Context, p *policyfile.Policy, o Options) (c p
 		c.samples = append(c.samples, j.sample(rows[k]))
 		c.rows += len(rows[k])
 	}
-	if c.rows == 0 {
-		return c, withhold("all rows had a part in the policy, depend on such, or may not be counted yet: none is left to certify it")
+	if c.rows == 0 && ps[0].share == nil {
+		return c, noneLeft()
 	}
 	c.on = on
 	return c, nil
+}
+
+func noneLeft() error {
+	return withhold("all rows had a part in the policy, depend on such, or may not be counted yet: none is left to certify it")
 }
 
 // bounded are the parts of logs that have rows, which note what the samples have.
@@ -208,7 +212,7 @@ func (ps Pool) lasting(out, taught [][]bool) (rows [][]int, twice [][]bool, note
 			}
 		}
 		switch {
-		case last != "" && k == len(ps)-1:
+		case last != "" && k == len(ps)-1 && !j.followed():
 			open = len(kept) - start
 			kept = kept[:start]
 		default:
@@ -234,6 +238,11 @@ func (ps Pool) lasting(out, taught [][]bool) (rows [][]int, twice [][]bool, note
 	note(back, "%d rows are of groups that come back after other rows: a group counts with the rows that stand together first")
 	note(open, "%d rows are of the last group, which may go on: they count once another row follows")
 	return rows, twice, notes, nil
+}
+
+// followed reports a shard by files that rows of other files come after.
+func (j *Judge) followed() bool {
+	return j.share != nil && j.share.Found.Shard.Number < j.share.Found.Shard.Of
 }
 
 // scattered reports rows of one context that do not share a group.

@@ -255,10 +255,22 @@ func (j *Judge) bet(all []policyfile.Witnesses, out []bool, whose string) (e flo
 			most, says = best, fmt.Sprintf("%d rows of this log have %s of %s, and %d of them its action", met, what(w), whose, agree)
 		}
 	}
-	for _, v := range bets {
+	if j.share != nil {
+		j.share.Bets = append(j.share.Bets, bets)
+	}
+	return meanExp(bets), says
+}
+
+// meanExp is the logarithm of the mean of exponentials.
+func meanExp(of []float64) (e float64) {
+	if len(of) == 0 {
+		return math.Inf(-1)
+	}
+	most := max(0, slices.Max(of))
+	for _, v := range of {
 		e += math.Exp(v - most)
 	}
-	return most + math.Log(e/float64(len(bets))), says
+	return most + math.Log(e/float64(len(of)))
 }
 
 // what says what rows are known again by.

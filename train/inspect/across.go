@@ -1,0 +1,314 @@
+package inspect
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+
+	"opl/policies/policyfile"
+)
+
+// traces are what tells rows of one shard that depend on rows of another: all ids and groups, and of rows that may have come under other
+// ids stretches and a sample of contexts.
+type traces struct {
+	IDs       policyfile.Hashes `json:"ids,omitempty"`       // of the rows, sorted; none where rows have none
+	Groups    policyfile.Hashes `json:"groups,omitempty"`    // of the groups, sorted
+	Stretches []stretches       `json:"stretches,omitempty"` // of each length
+	Level     int               `json:"level"`               // contexts whose hash begins with so many zeros are in the sample
+	Sample    policyfile.Hashes `json:"sample,omitempty"`    // of each row in the order of time its time or number, context, action and propensity
+}
+
+// stretches are hashes of the actions and costs of some stretches of so many rows: of each 2·Rows − 1 rows, at least one that is the
+// same wherever these rows stand (winnowing: Schleimer, Wilkerson & Aiken 2003). Those that come twice by chance with a probability that
+// is not small are left out.
+type stretches struct {
+	Rows   int               `json:"rows"`
+	Hashes policyfile.Hashes `json:"hashes"` // sorted
+}
+
+const (
+	sampled    = 1 << 14 // rows of a sample, about
+	perContext = 64      // rows of a context in it
+	perSampled = 4       // numbers of a row in it
+)
+
+// traces are those of the log's rows, one of so many shards.
+func (l *log) traces(shards int) (t traces) {
+	if l.ids {
+		t.IDs = slices.Clone(l.Keys)
+		sortKeys(t.IDs)
+	}
+	if names := l.GroupHashes(); l.Group != nil && names != nil {
+		for _, g := range l.Group {
+			if g >= 0 {
+				t.Groups = append(t.Groups, names[g])
+			}
+		}
+		slices.Sort(t.Groups)
+		t.Groups = slices.Compact(t.Groups)
+	}
+	if l.Propensity == nil || l.Estimated {
+		return t
+	}
+	t.Stretches = l.stretches(shards)
+	if l.described {
+		t.Level, t.Sample = l.sample()
+	}
+	return t
+}
+
+// said are the nats that it takes to foretell the draw of row i; none of rows that are as those before them, or told apart by their groups.
+func (l *log) said(i int) float64 {
+	if i == 0 || l.Action[i] == l.Action[i-1] && l.Cost[i] == l.Cost[i-1] || l.Group != nil && l.Group[i] >= 0 {
+		return 0
+	}
+	return -math.Log(l.Propensity[i])
+}
+
+// enough are the nats by which stretches of n rows are not alike by chance, all pairs of them together, with a probability of 1 − 1e-6.
+func enough(n int) float64 { return 2*math.Log(float64(n)) - math.Log(1e-6) }
+
+// rowHash is that of a row's action and cost.
+func (l *log) rowHash(i int) uint64 {
+	h := (math.Float64bits(l.Cost[i]) ^ uint64(l.Action[i])*0x9e3779b97f4a7c15) * 0xbf58476d1ce4e5b9
+	return h ^ h>>29
+}
+
+const rolling = 0x94d049bb133111eb // base of hashes of stretches, odd; sums are modulo 2⁶⁴
+
+// stretches are of 40 rows, 80, 160, … up to where all of that length say enough: that two are alike by chance in any of all shards, of as
+// many rows each, has a probability below 1e-6.
+func (l *log) stretches(shards int) (all []stretches) {
+	enough := enough(l.n * shards)
+	nats := make([]float64, l.n+1) // of the rows before
+	for i := range l.n {
+		nats[i+1] = nats[i] + l.said(i)
+	}
+	for w, ended := 40, false; w <= l.n && !ended; w *= 2 {
+		s := stretches{Rows: w}
+		last := uint64(1)
+		for range w {
+			last *= rolling
+		}
+		type place struct {
+			at   int
+			hash uint64
+		}
+		var least []place // of the last w places, with what follows each that is not larger
+		var h uint64
+		ended = true
+		for end := 1; end <= l.n; end++ {
+			at := end - w
+			if h = h*rolling + l.rowHash(end-1); at > 0 {
+				h -= last * l.rowHash(at-1)
+			}
+			if at < 0 {
+				continue
+			}
+			if nats[end]-nats[at+1] < enough { // the first row of a stretch has another before it elsewhere
+				ended = false
+			} else {
+				p := place{at, mix(h)}
+				for len(least) > 0 && least[len(least)-1].hash >= p.hash {
+					least = least[:len(least)-1]
+				}
+				least = append(least, p)
+			}
+			for len(least) > 0 && least[0].at <= at-w {
+				least = least[1:]
+			}
+			if n := len(s.Hashes); len(least) > 0 && (n == 0 || s.Hashes[n-1] != least[0].hash) {
+				s.Hashes = append(s.Hashes, least[0].hash)
+			}
+		}
+		if len(s.Hashes) > 0 {
+			slices.Sort(s.Hashes)
+			s.Hashes = slices.Compact(s.Hashes)
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// sample are up to perContext rows of each context that is in it.
+func (l *log) sample() (level int, rows policyfile.Hashes) {
+	for min(l.n, perContext*len(l.sizes))>>level > perContext*sampled { // to count in few of many contexts
+		level++
+	}
+	of, many := map[uint64]int{}, [65]int{}
+	for _, i := range l.order {
+		c := l.contexts[i]
+		if zeros := bits.LeadingZeros64(mix(c)); zeros >= level && of[c] < perContext {
+			of[c]++
+			many[zeros]++
+		}
+	}
+	kept := 0
+	for _, n := range many {
+		kept += n
+	}
+	for ; kept > sampled && many[level] < kept; level++ { // while some are left
+		kept -= many[level]
+	}
+	clear(of)
+	for t, i := range l.order {
+		c := l.contexts[i]
+		if bits.LeadingZeros64(mix(c)) < level || of[c] == perContext {
+			continue
+		}
+		of[c]++
+		at := uint64(t)
+		if l.Time != nil {
+			at = uint64(l.Time[i]) ^ 1<<63 // in the order of times, those before 1970, too
+		}
+		rows = append(rows, at, c, uint64(l.Action[i]), math.Float64bits(l.Propensity[i]))
+	}
+	return level, rows
+}
+
+// shared counts the hashes that are in more than one list of sorted ones, and names two lists of one, by their places.
+func shared(lists []policyfile.Hashes) (n int, which [2]int) {
+	type one struct {
+		hash uint64
+		list int
+	}
+	var all []one
+	for k, list := range lists {
+		for _, h := range list {
+			all = append(all, one{h, k})
+		}
+	}
+	slices.SortFunc(all, func(a, b one) int { return cmp.Or(cmp.Compare(a.hash, b.hash), a.list-b.list) })
+	for from, to := 0, 0; from < len(all); from = to {
+		for to = from + 1; to < len(all) && all[to].hash == all[from].hash; to++ {
+		}
+		if all[from].list != all[to-1].list {
+			if n++; n == 1 {
+				which = [2]int{all[from].list, all[to-1].list}
+			}
+		}
+	}
+	return n, which
+}
+
+// acrossRows are the findings of rows that stand in two shards, or depend on one another.
+func (l *log) acrossRows(parts []*Part, byTime bool) {
+	if n, two := shared(lists(parts, func(t *traces) policyfile.Hashes { return t.Groups })); n > 0 {
+		l.add(Finding{Check: "groups across shards", Severity: Doubtful, Numbers: []Number{{"groups", float64(n)}},
+			Measured: fmt.Sprintf("%d groups have rows in several shards, as in %s and %s", n, parts[two[0]].Shard, parts[two[1]].Shard),
+			Means:    "what is said of groups takes the rows of each shard for groups of their own", Do: "cut the log so that a group is in files of one shard"})
+	}
+	l.repeatsAcross(parts, byTime)
+	if f, _ := l.report.Finding("rows written twice"); f.Severity > Fine {
+		return // rows of one context count as one
+	}
+	lengths := map[int]bool{}
+	for _, p := range parts {
+		for _, s := range p.Traces.Stretches {
+			lengths[s.Rows] = true
+		}
+	}
+	for w := range lengths {
+		n, two := shared(lists(parts, func(t *traces) policyfile.Hashes {
+			for _, s := range t.Stretches {
+				if s.Rows == w {
+					return s.Hashes
+				}
+			}
+			return nil
+		}))
+		if n > 0 {
+			l.add(Finding{Check: "rows written again", Severity: Unusable, Numbers: []Number{{"stretches", float64(n)}},
+				Measured: fmt.Sprintf("stretches of %d rows of shard %s have the actions and the rewards of such of shard %s", w, parts[two[1]].Shard, parts[two[0]].Shard),
+				Means:    "rows are in files of several shards, or actions came in turn or by the same random numbers: they are not independent",
+				Do:       "give each row once, or log a decision_id; draw actions at random"})
+			return
+		}
+	}
+}
+
+func lists(parts []*Part, of func(t *traces) policyfile.Hashes) (all []policyfile.Hashes) {
+	for _, p := range parts {
+		all = append(all, of(&p.Traces))
+	}
+	return all
+}
+
+// repeatsAcross is repeats of the rows of all samples.
+func (l *log) repeatsAcross(parts []*Part, byTime bool) {
+	level := 0
+	for _, p := range parts {
+		level = max(level, p.Traces.Level)
+	}
+	type row struct {
+		at, context, action uint64
+		p                   float64
+		shard               int
+	}
+	var rows []row
+	for k, part := range parts {
+		for s := part.Traces.Sample; len(s) >= perSampled; s = s[perSampled:] {
+			if bits.LeadingZeros64(mix(s[1])) >= level {
+				rows = append(rows, row{s[0], s[1], s[2], math.Float64frombits(s[3]), k})
+			}
+		}
+	}
+	if byTime {
+		slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(a.at, b.at) })
+	}
+	const check = "rows written twice"
+	twice := func(check string, across bool) Finding {
+		last := map[uint64][]row{} // of each context the last row, and the last of another shard
+		var pairs, same, expected, variance float64
+		for _, r := range rows {
+			before := last[r.context]
+			if across {
+				before = slices.DeleteFunc(slices.Clone(before), func(b row) bool { return b.shard == r.shard })
+			}
+			if len(before) > 0 {
+				p := before[0].p
+				pairs, expected, variance = pairs+1, expected+p, variance+p*(1-p)
+				if r.action == before[0].action {
+					same++
+				}
+			}
+			kept := slices.DeleteFunc(slices.Clone(last[r.context]), func(b row) bool { return b.shard == r.shard })
+			last[r.context] = append([]row{r}, kept[:min(1, len(kept))]...)
+		}
+		if pairs == 0 {
+			return Finding{}
+		}
+		return twiceSaid(check, pairs, same, expected, variance)
+	}
+	all := twice(check, false)
+	for _, p := range parts {
+		if f, _ := p.Report.Finding(check); f.Severity > all.Severity {
+			all = f
+			all.Measured = fmt.Sprintf("in shard %s: %s", p.Shard, f.Measured)
+		}
+	}
+	if all.Check != "" {
+		l.add(all)
+	}
+	if f := twice(check+", across shards", true); f.Severity > Fine {
+		l.add(f)
+	}
+}
+
+// Across says which ids and groups are in several shards; "": none.
+func Across(parts []Part) (ids, groups string) {
+	var all []*Part
+	for i := range parts {
+		all = append(all, &parts[i])
+	}
+	say := func(what string, of func(t *traces) policyfile.Hashes) string {
+		n, two := shared(lists(all, of))
+		if n == 0 {
+			return ""
+		}
+		return fmt.Sprintf("%d %s have rows in files of several shards, as of %s and %s", n, what, all[two[0]].Shard, all[two[1]].Shard)
+	}
+	return say("decision ids", func(t *traces) policyfile.Hashes { return t.IDs }), say("groups", func(t *traces) policyfile.Hashes { return t.Groups })
+}

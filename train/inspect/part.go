@@ -1,0 +1,454 @@
+package inspect
+
+import (
+	"encoding"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"opl/train/logs"
+)
+
+// Part is what a shard of the files of a log says of its rows, see [Share].
+type Part struct {
+	Shard    logs.Shard         `json:"shard"`
+	Of       string             `json:"of"` // what all parts must share: the files, actions, columns, range of rewards and Γ
+	Actions  []string           `json:"actions"`
+	Columns  map[string]bool    `json:"columns"`  // of contexts that are numbers (true) or names
+	Report   Report             `json:"report"`   // of the shard's rows
+	Complete bool               `json:"complete"` // the rows are well formed: all checks were made
+	Within   float64            `json:"within"`   // Γ as it was given
+	Has      present            `json:"has"`
+	Left     left               `json:"left"`
+	Notes    []string           `json:"notes,omitempty"`
+	Tape     *tape              `json:"tape"`
+	Span     span               `json:"span"`
+	Costs    map[string]float64 `json:"costs,omitempty"` // rows of each cost, of up to manyRewards
+	Ends     [2]float64         `json:"ends"`            // rows of the least cost, and of the largest
+	Traces   traces             `json:"traces"`
+	Nats     float64            `json:"nats"` // that it takes to foretell all draws, see again
+}
+
+// present are the columns that there are.
+type present struct {
+	All, Logged, Times, IDs, Groups, Weights, Contexts, Estimated bool
+}
+
+// left are rows and files that are not in the log.
+type left struct{ Skipped, LeftOut, Files, Unrewarded int }
+
+// UnmarshalText reads what MarshalText wrote.
+func (s *Severity) UnmarshalText(text []byte) error {
+	for v := Fine; v <= Unusable; v++ {
+		if v.String() == string(text) {
+			*s = v
+			return nil
+		}
+	}
+	return fmt.Errorf("inspect: no severity %q", text)
+}
+
+var _ encoding.TextUnmarshaler = (*Severity)(nil)
+
+// Share inspects the log, which is a shard's share of files ([logs.Options.Share]), as [Within] does, for [Combine]. What it returns has a hash of each
+// decision_id, and a few numbers for each action and group. Errors: a log that was read whole, or whose rows offer sets of actions.
+func Share(in *logs.Log, gamma float64, shard logs.Shard) (*Part, error) {
+	switch {
+	case in.FilesHash == "":
+		return nil, errors.New("inspect: the log is no shard's share of files")
+	case in.Choices != nil:
+		return nil, errors.New("inspect: of logs whose rows offer sets of actions, or have a catalogue, there are no shards: inspect the whole log")
+	}
+	l := within(in, gamma, newTape())
+	low, high := in.RewardRange()
+	p := &Part{Shard: shard, Actions: in.Actions, Columns: map[string]bool{}, Complete: l.complete, Within: l.gamma, Notes: in.Notes, Tape: l.tape, Left: left{in.Skipped, in.LeftOut, in.Files, in.Unrewarded}}
+	p.Has = present{in.Propensities != nil, in.Propensity != nil, in.Time != nil, l.ids, in.Group != nil, in.Weight != nil, l.described, in.Estimated}
+	p.Of = fmt.Sprint(in.FilesHash, " ", low, " ", high, " ", l.gamma, " ", len(in.Actions), " ", strings.Join(in.Actions, "\x00"))
+	for _, name := range in.Names() {
+		if column, _, is := strings.Cut(name, "="); is {
+			p.Columns[column] = false
+		} else {
+			p.Columns[name] = true
+		}
+	}
+	if l.complete {
+		p.Span = l.span(l.order)
+		if l.Time != nil {
+			p.Span.From, p.Span.To = l.stamp(l.order[0]), l.stamp(l.order[l.n-1])
+		}
+		low, high := slices.Min(l.Cost), slices.Max(l.Cost)
+		p.Ends = [2]float64{float64(l.having(low)), float64(l.having(high))}
+		if l.costs != nil {
+			p.Costs = map[string]float64{}
+			for bits, n := range l.costs {
+				p.Costs[fmt.Sprintf("%016x", bits)] = float64(n)
+			}
+		}
+		p.Traces = l.traces(shard.Of)
+		if l.Propensity != nil && !l.Estimated {
+			for i := range l.n {
+				p.Nats += l.said(i)
+			}
+		}
+		l.tape.bound()
+	}
+	p.Report = l.done()
+	p.Report.ByAction, p.Report.Blocks, p.Report.Propensities, p.Report.Weights = nil, nil, nil, nil // see Tape and Span
+	return p, nil
+}
+
+// bound keeps numbers within what JSON can say.
+func (t *tape) bound() {
+	for _, s := range t.Sums {
+		for j := range s {
+			s[j] = bounded(s[j])
+		}
+	}
+	for name, m := range t.Means {
+		m.Mean = bounded(m.Mean)
+		for j := range m.Square {
+			m.Square[j] = bounded(m.Square[j])
+		}
+		for j := range m.Cube {
+			m.Cube[j] = bounded(m.Cube[j])
+		}
+		t.Means[name] = m
+	}
+	for name, v := range t.Least {
+		t.Least[name] = bounded(v)
+	}
+}
+
+// alone are the checks that go through rows in their order, or learn from them: each shard makes them on its own rows, and what is worst is said.
+var alone = []string{"repeated contexts", "ends of groups", "rewards in sequence", "rows written again", drifts[0], drifts[1], drifts[2]}
+
+// Combine says of the rows of all shards what [Within] says of a log, as far as shards can:
+//
+//   - Sums, means and extremes, what is tested by them, and ids that come twice, are those of all rows, to within the rounding of sums.
+//   - The e-value of the bets on propensities is the mean of two: the product of those of shards, and their mean.
+//   - Drift is that between shards, which have the rows of files that follow one another.
+//   - Sequences, stretches, ends of groups without a column for them, and drift are looked at within each shard, at the level of each test, and the worst is said. Where
+//     shards have too few rows for a test, or rows of several shards are of the same time, that is a doubt.
+//   - Rows of one shard that stand in another once more are found as far as docs/scale.md says: by ids all of them.
+//   - Classes of propensities and of weights, and the share of the top 1 %, are not said.
+//
+// Errors: parts of other files, actions, columns or options, or of another number of shards; parts of one shard that differ; shards that are not there.
+func Combine(parts []Part) (r Report, err error) {
+	all, err := whole(parts)
+	if err != nil {
+		return r, err
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			name, is := v.(lacking)
+			if !is {
+				panic(v)
+			}
+			err = fmt.Errorf("shards do not say what a check reads, %s: make them by one version", string(name))
+		}
+	}()
+	first := all[0]
+	r = Report{K: len(first.Actions), Known: first.Report.Known, Gamma: first.Within, RewardMin: first.Report.RewardMin, RewardMax: first.Report.RewardMax}
+	for _, p := range all {
+		r.Rows += p.Report.Rows
+		if t := p.Report.From; r.From == "" || t != "" && t < r.From {
+			r.From = t
+		}
+		r.To = max(r.To, p.Report.To)
+	}
+	l := &log{n: r.Rows, k: r.K, gamma: first.Within, units: logs.Units{Low: r.RewardMin, High: r.RewardMax}, report: &r, merged: true}
+	if bad := slices.IndexFunc(all, func(p *Part) bool { return !p.Complete }); bad >= 0 {
+		for _, p := range all {
+			for _, f := range p.Report.Findings {
+				if !p.Complete {
+					f.Measured = fmt.Sprintf("in shard %s: %s", p.Shard, f.Measured)
+					l.add(f)
+				}
+			}
+		}
+		return l.done(), nil
+	}
+	l.Log = logs.Log{Actions: first.Actions}
+	l.ids = first.Has.IDs
+	if first.Has.All {
+		l.Propensities = []float64{}
+	}
+	if first.Has.Logged || first.Has.All { // see within
+		l.Propensity, l.weight, l.least = []float64{}, []float64{}, l.evenly()
+	}
+	if first.Has.Groups {
+		l.Group = []int32{}
+	}
+	if first.Has.Weights {
+		l.Weight = []float64{}
+	}
+	l.Estimated = first.Has.Estimated
+	var tapes []*tape
+	var from []int
+	rows, notes := 0, map[string]int{}
+	for _, p := range all {
+		tapes, from, rows = append(tapes, p.Tape), append(from, rows), rows+p.Report.Rows
+		l.Skipped, l.LeftOut, l.Files, l.Unrewarded = l.Skipped+p.Left.Skipped, l.LeftOut+p.Left.LeftOut, l.Files+p.Left.Files, l.Unrewarded+p.Left.Unrewarded
+		for _, n := range p.Notes {
+			notes[n]++
+		}
+	}
+	for _, p := range all {
+		for _, n := range p.Notes {
+			if notes[n] < len(all) {
+				n = fmt.Sprintf("shard %s: %s", p.Shard, n)
+			} else if p != first {
+				continue
+			}
+			l.Notes = append(l.Notes, n)
+		}
+	}
+	if l.tape, err = add(tapes, from); err != nil {
+		return r, err
+	}
+	if err := l.rewards(all); err != nil {
+		return r, err
+	}
+	if l.ids {
+		l.twice = repeated(idsOf(all))
+	}
+	if l.Propensity == nil {
+		l.noPropensities()
+	} else {
+		l.ranges()
+	}
+	l.reading()
+	l.repeatIDs()
+	if l.Propensity != nil {
+		l.shape()
+		l.meanWeight()
+		l.sharpness()
+	}
+	l.support()
+	l.counts()
+	l.concentration()
+	l.rowWeights()
+	l.reward()
+	l.sign()
+	l.between(all)
+	l.groups()
+	if l.Group != nil {
+		l.lastRows()
+	}
+	l.acrossRows(all, first.Has.Times)
+	l.worstOf(all)
+	l.bets(all)
+	l.orders(all)
+	return l.done(), nil
+}
+
+// whole are the parts by the numbers of their shards.
+func whole(parts []Part) (all []*Part, err error) {
+	if len(parts) == 0 {
+		return nil, errors.New("there are no parts to merge")
+	}
+	first := parts[0]
+	if n := first.Shard.Of; n < 1 || n > logs.MostShards {
+		return nil, errors.New("part 1 of an inspection is none")
+	}
+	all = make([]*Part, first.Shard.Of)
+	numbers := map[string]*Part{}
+	for i := range parts {
+		p := &parts[i]
+		if p.Shard.Number < 1 || p.Shard.Number > p.Shard.Of || p.Tape == nil || p.Report.K != len(p.Actions) || p.Report.Rows < 1 && p.Complete || p.Complete && len(p.Span.Actions) != len(p.Actions) {
+			return nil, fmt.Errorf("part %d of an inspection is none", i+1)
+		}
+		if p.Shard.Of != first.Shard.Of || p.Of != first.Of || p.Within != first.Within || !slices.Equal(p.Actions, first.Actions) {
+			return nil, fmt.Errorf("shards %s and %s are of different files, actions or options, or of another number of shards: merge those of one command, and name all actions by setting actions", first.Shard, p.Shard)
+		}
+		if p.Has != first.Has && p.Complete && first.Complete {
+			return nil, fmt.Errorf("shards %s and %s have other columns: times, ids, groups, weights or propensities are in the files of one alone", first.Shard, p.Shard)
+		}
+		for name, number := range p.Columns {
+			was := numbers[name]
+			if was != nil && was.Columns[name] != number {
+				return nil, fmt.Errorf("shards %s and %s read column %s as numbers and as names: say by setting categories that it has names", was.Shard, p.Shard, name)
+			}
+			numbers[name] = p
+		}
+		at := &all[p.Shard.Number-1]
+		if *at != nil && !near(*at, p) {
+			return nil, fmt.Errorf("shard %s comes twice with different sums: make it again", p.Shard)
+		}
+		*at = p
+	}
+	var lost []string
+	for i, p := range all {
+		if p == nil {
+			lost = append(lost, fmt.Sprintf("%d/%d", i+1, len(all)))
+		}
+	}
+	if lost != nil {
+		return nil, fmt.Errorf("%s missing: run these shards", strings.Join(lost, ", ")+map[bool]string{true: " is", false: " are"}[len(lost) == 1])
+	}
+	return all, nil
+}
+
+// near reports parts of one shard that agree but for what processors differ in.
+func near(a, b *Part) bool {
+	close := func(x, y float64) bool { return math.Abs(x-y) <= 1e-9*max(math.Abs(x), math.Abs(y), 1e-9) }
+	return a.Complete == b.Complete && a.Report.Rows == b.Report.Rows && slices.Equal(a.Traces.IDs, b.Traces.IDs) && slices.Equal(a.Traces.Sample, b.Traces.Sample) &&
+		maps.EqualFunc(a.Tape.Sums, b.Tape.Sums, func(x, y []float64) bool { return slices.EqualFunc(x, y, close) })
+}
+
+// idsOf are the ids of all rows.
+func idsOf(all []*Part) (ids []uint64) {
+	for _, p := range all {
+		ids = append(ids, p.Traces.IDs...)
+	}
+	return ids
+}
+
+// repeated counts the keys that were there before.
+func repeated(keys []uint64) (n int) {
+	sortKeys(keys)
+	for i := 1; i < len(keys); i++ {
+		if keys[i] == keys[i-1] {
+			n++
+		}
+	}
+	return n
+}
+
+// rewards puts together how often each comes.
+func (l *log) rewards(all []*Part) error {
+	l.costs, l.ends = map[uint64]int{}, map[float64]int{}
+	low, high := l.tape.Least["cost"], -l.tape.Least["cost, the largest"]
+	for _, p := range all {
+		for text, n := range p.Costs {
+			var bits uint64
+			if _, err := fmt.Sscanf(text, "%x", &bits); err != nil {
+				return fmt.Errorf("shard %s: cost %q: %w", p.Shard, text, err)
+			}
+			l.costs[bits] += int(n)
+		}
+		if p.Tape.Least["cost"] == low {
+			l.ends[low] += int(p.Ends[0])
+		}
+		if -p.Tape.Least["cost, the largest"] == high && low < high {
+			l.ends[high] += int(p.Ends[1])
+		}
+	}
+	return nil
+}
+
+// between is drift from shard to shard, of up to ten blocks of them.
+func (l *log) between(all []*Part) {
+	blocks := min(10, len(all))
+	if blocks < 2 || l.n < 200 {
+		return
+	}
+	of := make([]span, blocks)
+	for b := range of {
+		parts := all[b*len(all)/blocks : (b+1)*len(all)/blocks]
+		var reward, propensity []moments
+		s := span{From: parts[0].Span.From, Actions: make([]float64, l.k)}
+		for _, p := range parts {
+			reward, propensity = append(reward, p.Span.Reward), append(propensity, p.Span.Propensity)
+			for a, n := range p.Span.Actions {
+				s.Actions[a] += n
+			}
+		}
+		s.Reward, s.Propensity = pooled(reward), pooled(propensity)
+		of[b] = s
+	}
+	l.report.Blocks = make([]Block, blocks)
+	l.differ(of, [3]string{"reward between shards", "propensity between shards", "actions between shards"}, fmt.Sprintf("over %d blocks of shards in the order of their files", blocks))
+}
+
+// worstOf adds the worst finding of each check that shards make on their own rows. Where shards of more than a tenth of the rows are too small for
+// one that all rows together are not, that is a doubt.
+func (l *log) worstOf(all []*Part) {
+	nats := 0.
+	for _, p := range all {
+		nats += p.Nats
+	}
+	asked := map[string]bool{"repeated contexts": all[0].Has.Contexts && l.n >= 100, "rewards in sequence": l.n >= 200, "rows written again": l.n >= 80 && nats > 4*enough(l.n),
+		drifts[0]: l.n >= 200, drifts[1]: l.n >= 200 && l.Propensity != nil,
+		drifts[2]: l.n >= 200 && slices.ContainsFunc(l.report.ByAction, func(a Action) bool { return a.Rows >= 50 })}
+	for _, check := range alone {
+		if _, is := l.report.Finding(check); is {
+			continue
+		}
+		var worst *Finding
+		var where logs.Shard
+		rows, n := 0, 0 // of shards without
+		for _, p := range all {
+			f, is := p.Report.Finding(check)
+			if !is {
+				rows, n = rows+p.Report.Rows, n+1
+			} else if worst == nil || f.Severity > worst.Severity {
+				worst, where = &f, p.Shard
+			}
+		}
+		f := Finding{Check: check, Measured: "too few rows in each shard"}
+		if worst != nil {
+			f = *worst
+			f.Measured = fmt.Sprintf("the worst of %d shards, %s: %s", len(all)-n, where, f.Measured)
+		} else if !asked[check] {
+			continue
+		}
+		if 10*rows > l.n {
+			f.Measured += fmt.Sprintf("; not looked at in %d shards", n)
+			f.Severity = max(f.Severity, Doubtful)
+			if f.Means == "" {
+				f.Means, f.Do = "these shards have too few rows for this check, and it goes through rows of one shard alone", "cut the log into fewer shards, or inspect it whole"
+			}
+		}
+		l.add(f)
+	}
+}
+
+// bets puts together the e-values of shards.
+func (l *log) bets(all []*Part) {
+	const check = "bets on propensities"
+	var e, product [2]float64
+	each := [2][]float64{}
+	var best Finding
+	most := math.Inf(-1)
+	for _, p := range all {
+		f, is := p.Report.Finding(check)
+		if !is || len(f.Numbers) != 2 {
+			return
+		}
+		for g := range e {
+			v := f.Numbers[1-g].Value // see wins
+			product[g] += v
+			each[g] = append(each[g], v)
+		}
+		if f.Numbers[0].Value > most {
+			best, most = f, f.Numbers[0].Value
+		}
+	}
+	for g := range e {
+		e[g] = logMean([]float64{product[g], logMean(each[g])})
+	}
+	l.wins(e, func() string {
+		_, why, _ := strings.Cut(best.Means, ": ")
+		if why == "" {
+			return "no shard alone shows it"
+		}
+		return why
+	})
+}
+
+// orders says what is not looked at where rows of several shards are of the same time, and what is not said.
+func (l *log) orders(all []*Part) {
+	f := Finding{Check: "shards", Measured: fmt.Sprintf("%d, by files, each with its own rows; classes of propensities and weights, and the share of the top 1 %% of rows, are not said of shards", len(all))}
+	n := 0
+	for i, p := range all[1:] {
+		if p.Span.From != "" && p.Span.From < all[i].Span.To {
+			n++
+		}
+	}
+	l.judge(f, n > 0, Doubtful, fmt.Sprintf("rows of %d shards are of times before the last of the shard before: whether rows next to one another in time are alike is not looked at across shards", n),
+		"name files so that their order is that of time, or inspect the log whole")
+}

@@ -1,0 +1,262 @@
+package inspect
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"opl/graph/kernel"
+)
+
+// tape holds what checks read of all rows, by name. A check that reads rows by nothing else is that of all rows where the tapes of
+// shards are put together, see [Combine].
+type tape struct {
+	Sums  map[string][]float64  `json:"sums"`
+	Means map[string]moments    `json:"means"`
+	Least map[string]float64    `json:"least"`
+	Worst map[string][2]float64 `json:"worst"` // a largest value, and its row
+	Sets  map[string][]float64  `json:"sets"`  // different values, sorted
+}
+
+func newTape() *tape {
+	return &tape{map[string][]float64{}, map[string]moments{}, map[string]float64{}, map[string][2]float64{}, map[string][]float64{}}
+}
+
+// lacking is what a check panics with that reads what is not on the tape.
+type lacking string
+
+// read is a value of the tape of a log that is put together; of another that of its rows, which is written to the tape, if there is one.
+func read[T any](l *log, on func(t *tape) map[string]T, name string, of func() T) T {
+	if l.merged {
+		v, ok := on(l.tape)[name]
+		if !ok {
+			panic(lacking(name))
+		}
+		return v
+	}
+	v := of()
+	if l.tape != nil {
+		on(l.tape)[name] = v
+	}
+	return v
+}
+
+// sums are those of so many columns over rows.
+func (l *log) sums(name string, width int, of func() []float64) []float64 {
+	s := read(l, func(t *tape) map[string][]float64 { return t.Sums }, name, of)
+	if len(s) != width {
+		panic(lacking(name))
+	}
+	return s
+}
+
+// stretch is how many rows are added up at a time, before these sums are, compensated.
+const stretch = 512
+
+// totals are sums over rows, of so many numbers that each row adds to.
+func (l *log) totals(name string, width int, add func(i int, to []float64)) []float64 {
+	return l.sums(name, width, func() []float64 {
+		all, part := make([]kernel.Sum, width), make([]float64, width)
+		most := max(stretch, width)
+		for i := range l.n {
+			if add(i, part); (i+1)%most == 0 || i == l.n-1 {
+				for j, v := range part {
+					all[j].Add(v)
+				}
+				clear(part)
+			}
+		}
+		for j := range part {
+			part[j] = all[j].Value()
+		}
+		return part
+	})
+}
+
+// lowest is the least of numbers.
+func (l *log) lowest(name string, of func() float64) float64 {
+	return read(l, func(t *tape) map[string]float64 { return t.Least }, name, of)
+}
+
+// worst is the largest of numbers, and its row.
+func (l *log) worst(name string, of func() (float64, int)) (float64, int) {
+	v := read(l, func(t *tape) map[string][2]float64 { return t.Worst }, name, func() [2]float64 {
+		v, row := of()
+		return [2]float64{v, float64(row)}
+	})
+	return v[0], int(v[1])
+}
+
+// different are the different values of a column, sorted, some of them where they are more than most.
+func (l *log) different(name string, most int, of func(i int) float64) []float64 {
+	return read(l, func(t *tape) map[string][]float64 { return t.Sets }, name, func() []float64 {
+		seen := map[float64]bool{}
+		for i := range l.n {
+			if seen[of(i)] = true; len(seen) > most {
+				break
+			}
+		}
+		return slices.Sorted(maps.Keys(seen))
+	})
+}
+
+// moments are Σω, m = Σωv/Σω, and Σω²(v − m)^j and Σω³(v − m)^j of a column v over rows of weights ω.
+type moments struct {
+	Rows   int        `json:"rows"`
+	Weight float64    `json:"weight"`
+	Mean   float64    `json:"mean"`
+	Square [3]float64 `json:"square"`
+	Cube   [4]float64 `json:"cube"`
+}
+
+// momentsOf are those of a column of n rows of weights.
+func momentsOf(column []float64, weight func(i int) float64) moments {
+	m := moments{Rows: len(column)}
+	var sum, total kernel.Sum
+	for from := 0; from < len(column); from += stretch {
+		var s, t float64
+		for i := from; i < min(len(column), from+stretch); i++ {
+			w := weight(i)
+			s, t = s+w*column[i], t+w
+		}
+		sum.Add(s)
+		total.Add(t)
+	}
+	m.Weight = total.Value()
+	m.Mean = sum.Value() / m.Weight
+	var all [7]kernel.Sum
+	for from := 0; from < len(column); from += stretch {
+		var s [7]float64
+		for i := from; i < min(len(column), from+stretch); i++ {
+			w, d := weight(i), column[i]-m.Mean
+			square := w * w
+			two := square * d * d
+			s[0], s[1], s[2] = s[0]+square, s[1]+square*d, s[2]+two
+			square *= w
+			s[3], s[4], s[5], s[6] = s[3]+square, s[4]+square*d, s[5]+w*two, s[6]+w*two*d
+		}
+		for j, v := range s {
+			all[j].Add(v)
+		}
+	}
+	for j := range all {
+		if v := all[j].Value(); j < 3 {
+			m.Square[j] = v
+		} else {
+			m.Cube[j-3] = v
+		}
+	}
+	return m
+}
+
+// around are the same rows' sums around another mean.
+func (m moments) around(mean float64) moments {
+	d, s, c := m.Mean-mean, m.Square, m.Cube
+	m.Mean = mean
+	m.Square = [3]float64{s[0], s[1] + d*s[0], s[2] + d*(2*s[1]+d*s[0])}
+	m.Cube = [4]float64{c[0], c[1] + d*c[0], c[2] + d*(2*c[1]+d*c[0]), c[3] + d*(3*c[2]+d*(3*c[1]+d*c[0]))}
+	return m
+}
+
+// pooled are the moments of the rows of all.
+func pooled(all []moments) (out moments) {
+	var sum, total kernel.Sum
+	for _, m := range all {
+		if m.Weight > 0 {
+			sum.Add(m.Weight * m.Mean)
+			total.Add(m.Weight)
+		}
+	}
+	out.Weight = total.Value()
+	out.Mean = sum.Value() / out.Weight
+	for _, m := range all {
+		out.Rows += m.Rows
+		if !(m.Weight > 0) {
+			continue
+		}
+		m = m.around(out.Mean)
+		for j, v := range m.Square {
+			out.Square[j] += v
+		}
+		for j, v := range m.Cube {
+			out.Cube[j] += v
+		}
+	}
+	return out
+}
+
+// mean is the weighted mean Σω s/Σω of a column with its standard error by
+// linearization, and the skewness of the terms ω(s − mean).
+func (l *log) mean(name string, s func(i int) float64) mean {
+	return read(l, func(t *tape) map[string]moments { return t.Means }, name, func() moments {
+		l.column = slices.Grow(l.column[:0], l.n)[:l.n]
+		for i := range l.column {
+			l.column[i] = s(i)
+		}
+		return momentsOf(l.column, l.rowWeight)
+	}).mean()
+}
+
+func (m moments) mean() mean {
+	n, two, three := float64(m.Rows), m.Square[2], m.Cube[3]
+	out := mean{value: m.Mean, n: m.Rows, se: math.Sqrt(max(0, two)) / m.Weight}
+	if m.Rows > 1 {
+		out.se *= math.Sqrt(n / (n - 1))
+	}
+	if two > 0 {
+		out.skew = three / n / math.Pow(two/n, 1.5)
+	}
+	return out
+}
+
+// add puts the tapes of shards together, whose first rows have those numbers.
+func add(tapes []*tape, first []int) (*tape, error) {
+	out := newTape()
+	for name := range tapes[0].Sums {
+		var sums []kernel.Sum
+		for _, t := range tapes {
+			v := t.Sums[name]
+			if sums == nil {
+				sums = make([]kernel.Sum, len(v))
+			}
+			if len(v) != len(sums) {
+				return nil, fmt.Errorf("shards have other sums of %s: make them by one version", name)
+			}
+			for j, x := range v {
+				sums[j].Add(x)
+			}
+		}
+		out.Sums[name] = make([]float64, len(sums))
+		for j, s := range sums {
+			out.Sums[name][j] = s.Value()
+		}
+	}
+	for i, t := range tapes {
+		for name, v := range t.Least {
+			if was, ok := out.Least[name]; !ok || v < was {
+				out.Least[name] = v
+			}
+		}
+		for name, v := range t.Worst {
+			if was, ok := out.Worst[name]; !ok || v[0] > was[0] {
+				out.Worst[name] = [2]float64{v[0], v[1] + float64(first[i])}
+			}
+		}
+		for name, v := range t.Sets {
+			out.Sets[name] = slices.Compact(slices.Sorted(slices.Values(slices.Concat(out.Sets[name], v))))
+		}
+	}
+	for name := range tapes[0].Means {
+		var all []moments
+		for _, t := range tapes {
+			m, ok := t.Means[name]
+			if !ok {
+				return nil, fmt.Errorf("a shard has no mean of %s", name)
+			}
+			all = append(all, m)
+		}
+		out.Means[name] = pooled(all)
+	}
+	return out, nil
+}
