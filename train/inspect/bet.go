@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -37,18 +38,23 @@ var (
 
 // purse is what bets have won, for each Γ₀ and λ: the logarithm, and a factor besides
 // (0: none yet).
-type purse [2][len(lambdas)]struct{ log, factor float64 }
+type purse [2]struct{ log, factor [len(lambdas)]float64 }
 
 // bet multiplies by 1 − λω + λω q/(Γ₀ π₀), where ω ≤ 1 and ratio is ω q/π₀, both means
 // over the rows of a unit.
 func (p *purse) bet(gammas [2]float64, weight, ratio float64) {
 	for g := range p {
-		d := ratio/gammas[g] - weight
-		for l := range p[g] {
-			v := &p[g][l]
-			if v.factor = cmp.Or(v.factor, 1) * (1 + lambdas[l]*d); v.factor < 1e-100 || v.factor > 1e100 {
-				v.log, v.factor = v.log+math.Log(v.factor), 1
-			}
+		w, d, far := &p[g], ratio/gammas[g]-weight, false
+		if w.factor[0] == 0 {
+			w.factor = [...]float64{1, 1, 1, 1, 1, 1}
+		}
+		for l, f := range w.factor {
+			f *= 1 + lambdas[l]*d
+			w.factor[l] = f
+			far = far || f < 1e-100 || f > 1e100
+		}
+		for l := 0; far && l < len(lambdas); l++ {
+			w.log[l], w.factor[l] = w.log[l]+math.Log(w.factor[l]), 1
 		}
 	}
 }
@@ -56,8 +62,8 @@ func (p *purse) bet(gammas [2]float64, weight, ratio float64) {
 // value is the logarithm of the mean over the grid of λ.
 func (p *purse) value(g int) float64 {
 	var of [len(lambdas)]float64
-	for l, v := range p[g] {
-		of[l] = v.log + math.Log(cmp.Or(v.factor, 1))
+	for l, f := range p[g].factor {
+		of[l] = p[g].log[l] + math.Log(cmp.Or(f, 1))
 	}
 	return logMean(of[:])
 }
@@ -158,15 +164,11 @@ func (b *bets) run() (e [2]float64) {
 	if b.Sets() || b.Choices != nil && b.k > manyActions {
 		b.choices()
 	} else {
-		if b.x != nil { // which both would write to
-			b.guesses = [2]guess{b.learn(0), b.learn(1)}
-		} else {
-			var both sync.WaitGroup
-			for h := range b.guesses {
-				both.Go(func() { b.guesses[h] = b.learn(h) })
-			}
-			both.Wait()
+		var both sync.WaitGroup
+		for h := range b.guesses {
+			both.Go(func() { b.guesses[h] = b.alone().learn(h) })
 		}
+		both.Wait()
 		b.play()
 	}
 	for g := range e {
@@ -186,10 +188,7 @@ func (b *bets) run() (e [2]float64) {
 // 50 which are all alike in action and cost, as rows that were written again are. (Where
 // actions follow the context against their propensities, rows of one context agree, too.)
 func (b *bets) units() {
-	doubtful := func(check string) bool {
-		f, _ := b.report.Finding(check)
-		return f.Severity > Fine
-	}
+	doubtful := func(check string) bool { return b.finding(check).Severity > Fine }
 	_, keys := b.Identity()
 	if doubtful("decision ids") {
 		keys = b.Keys
@@ -464,6 +463,14 @@ type played struct {
 	scores [3]blas64.General // of both regressions and of shares alone
 }
 
+func (b *bets) newPlayed(half int) *played {
+	p := &played{half: half, rows: make([]int, 0, betRows), x: matrix(betRows, b.width)}
+	for j := range p.scores {
+		p.scores[j] = matrix(betRows, b.k)
+	}
+	return p
+}
+
 // guessing is what is known of a row when it is bet on.
 type guessing struct {
 	unit uint64
@@ -473,67 +480,66 @@ type guessing struct {
 
 // guessed are the rows of the first half and then of the second, in their order there. The log is read in its own.
 func (b *bets) guessed() []guessing {
-	all, place := make([]guessing, b.n), make([]int, b.n)
-	work, used := make(chan *played), make(chan *played, runtime.GOMAXPROCS(0)+3)
-	for range cap(used) {
-		p := &played{x: matrix(betRows, b.width)}
-		for j := range p.scores {
-			p.scores[j] = matrix(betRows, b.k)
-		}
-		used <- p
-	}
+	all, place := make([]guessing, b.n), make([]int32, b.n)
 	for h, rows := range b.halves {
 		for at, i := range rows {
-			place[i] = h*len(b.halves[0]) + at
+			place[i] = int32(h*len(b.halves[0]) + at)
 		}
 	}
+	var next atomic.Int64
 	var workers sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
-			for p := range work {
-				b.guess(p, place, all)
-				p.rows = p.rows[:0]
-				used <- p
+			c := b.alone()
+			halves := [2]*played{c.newPlayed(0), c.newPlayed(1)}
+			for from := int(next.Add(betRows)) - betRows; from < c.n; from = int(next.Add(betRows)) - betRows {
+				for i, at := range place[from:min(from+betRows, c.n)] {
+					p := halves[0]
+					if int(at) >= len(c.halves[0]) {
+						p = halves[1]
+					}
+					r := len(p.rows)
+					c.vector(from+i, p.x.Data[r*c.width:(r+1)*c.width])
+					p.rows = append(p.rows, from+i)
+				}
+				for _, p := range halves {
+					c.guess(p, place, all)
+					p.rows = p.rows[:0]
+				}
 			}
 		})
 	}
-	now := [2]*played{<-used, <-used}
-	for i, at := range place {
-		h := 0
-		if at >= len(b.halves[0]) {
-			h = 1
-		}
-		p := now[h]
-		p.half = h
-		r := len(p.rows)
-		b.vector(i, p.x.Data[r*b.width:(r+1)*b.width])
-		if p.rows = append(p.rows, i); len(p.rows) == betRows {
-			work <- p
-			now[h] = <-used
-		}
-	}
-	for _, p := range now {
-		work <- p
-	}
-	close(work)
 	workers.Wait()
 	return all
 }
 
+// alone is the bets with room of their own.
+func (b *bets) alone() *bets {
+	c := *b
+	c.x = slices.Clone(b.x)
+	return &c
+}
+
 // guess writes what is known of some rows to their places.
-func (b *bets) guess(p *played, place []int, all []guessing) {
+func (b *bets) guess(p *played, place []int32, all []guessing) {
+	if len(p.rows) == 0 {
+		return
+	}
 	guess, scores := b.guesses[1-p.half], &p.scores
 	for r, i := range p.rows {
 		b.offset(i, guess.shift, scores[2].Data[r*b.k:(r+1)*b.k])
 	}
 	x := p.x
+	x.Rows = len(p.rows)
 	for j, w := range guess.w[:b.regressions()] {
-		copy(scores[j].Data, scores[2].Data)
+		s := scores[j]
+		s.Rows, s.Data = x.Rows, s.Data[:x.Rows*b.k]
+		copy(s.Data, scores[2].Data)
 		x.Cols = w.Cols
-		blas64.Gemm(blas.NoTrans, blas.Trans, 1, x, w, 1, scores[j])
-		kernel.Softmax(scores[j].Data, scores[j].Data, b.k)
+		blas64.Gemm(blas.NoTrans, blas.Trans, 1, x, w, 1, s)
+		kernel.Softmax(s.Data, s.Data, b.k)
 	}
-	differ := min(len(p.rows), 1) // rows whose shares do
+	differ := 1 // rows whose shares do
 	if b.Propensities != nil {
 		differ = len(p.rows)
 	}

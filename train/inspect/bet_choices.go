@@ -76,9 +76,8 @@ func (b *bets) choices() {
 
 // alone is the options with rooms of their own.
 func (o *options) alone() *options {
-	c, b := *o, *o.bets
-	b.x, c.room = slices.Clone(b.x), slices.Clone(o.room)
-	c.bets = &b
+	c := *o
+	c.bets, c.room = o.bets.alone(), slices.Clone(o.room)
 	return &c
 }
 

@@ -248,7 +248,7 @@ func (l *log) ends() {
 			}
 			add(of[g], i)
 		}
-	} else if f, _ := l.report.Finding("repeated contexts"); f.Severity > Fine {
+	} else if l.finding("repeated contexts").Severity > Fine {
 		for t, i := range l.order {
 			if t == 0 || l.contexts[i] != l.contexts[l.order[t-1]] {
 				runs = append(runs, run{})

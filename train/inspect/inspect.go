@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"opl/train/logs"
@@ -135,7 +136,53 @@ type log struct {
 	gamma    float64   // see Within
 	units    logs.Units
 	column   []float64 // room for mean
+	found    []found
+	place    int // of the check that is run
 	report   *Report
+}
+
+// found is a finding, by the place of its check.
+type found struct {
+	Finding
+	place int
+}
+
+// finding returns that of a check, none if there is none.
+func (l *log) finding(check string) Finding {
+	for _, f := range l.found {
+		if f.Check == check {
+			return f.Finding
+		}
+	}
+	return Finding{}
+}
+
+// lane are checks that are run one after the other; the first has a place, and the others those after it.
+type lane struct {
+	place  int
+	checks []func(l *log)
+}
+
+// run runs lanes beside each other.
+func (l *log) run(lanes ...lane) {
+	copies := make([]log, len(lanes))
+	var all sync.WaitGroup
+	for at, lane := range lanes {
+		c := &copies[at]
+		*c = *l
+		c.column, c.found = nil, slices.Clip(l.found)
+		all.Go(func() {
+			for j, check := range lane.checks {
+				c.place = lane.place + j
+				check(c)
+			}
+		})
+	}
+	all.Wait()
+	before := len(l.found)
+	for _, c := range copies {
+		l.found = append(l.found, c.found[before:]...)
+	}
 }
 
 // near is what is nearest to a ratio that is 1 for true propensities, and in [1/Γ, Γ] for what
@@ -146,7 +193,7 @@ func (l *log) add(f Finding) {
 	for i := range f.Numbers {
 		f.Numbers[i].Value = bounded(f.Numbers[i].Value)
 	}
-	l.report.Findings = append(l.report.Findings, f)
+	l.found = append(l.found, found{f, l.place})
 }
 
 // judge adds a finding, of the given severity if the check finds against the log.
@@ -177,8 +224,11 @@ func Within(in *logs.Log, gamma float64) Report {
 	r.RewardMin, r.RewardMax = l.units.Low, l.units.High
 	l.timeline()
 	if l.schema() {
-		l.contexts = in.ContextHashes()
-		l.sizes, l.shared = shares(l.contexts)
+		var alike sync.WaitGroup
+		alike.Go(func() {
+			l.contexts = in.ContextHashes()
+			l.sizes, l.shared = shares(l.contexts)
+		})
 		if l.Propensity == nil && l.Propensities != nil {
 			l.Propensity = make([]float64, l.n)
 			for i := range l.n {
@@ -192,26 +242,18 @@ func Within(in *logs.Log, gamma float64) Report {
 			for i, p := range l.Propensity {
 				l.weight[i] = 1 / (float64(l.Options(i)) * p)
 			}
-			l.shape()
-			l.meanWeight()
-			l.sharpness()
 		}
-		l.sets()
-		l.support()
-		l.counts()
-		l.concentration()
-		l.rowWeights()
-		l.reward()
-		l.sign()
-		l.drift()
-		l.turnover()
-		l.groups()
-		l.neighbours()
-		l.ends()
-		l.repeats()
-		l.again()
-		l.autocorrelation()
-		l.bet()
+		alike.Wait()
+		type checks = []func(*log)
+		// Places are those in the report. What comes later asks what was found or set before.
+		l.run(lane{1, checks{(*log).shape}},
+			lane{11, checks{(*log).drift, (*log).turnover, (*log).groups, (*log).neighbours, (*log).ends, (*log).repeats}})
+		l.run(lane{2, checks{(*log).meanWeight, (*log).sharpness, (*log).sets, (*log).support, (*log).counts, (*log).concentration, (*log).rowWeights, (*log).reward, (*log).sign}},
+			lane{17, checks{(*log).again, (*log).autocorrelation}}, lane{19, checks{(*log).bet}})
+	}
+	slices.SortStableFunc(l.found, func(a, b found) int { return cmp.Or(int(b.Severity-a.Severity), a.place-b.place) })
+	for _, f := range l.found {
+		r.Findings, r.Severity = append(r.Findings, f.Finding), max(r.Severity, f.Severity)
 	}
 	for i := range r.ByAction {
 		a := &r.ByAction[i]
@@ -221,10 +263,6 @@ func Within(in *logs.Log, gamma float64) Report {
 		b := &r.Blocks[i]
 		b.Reward, b.SE = l.units.At(b.Reward), b.SE*l.units.Span()
 	}
-	for _, f := range r.Findings {
-		r.Severity = max(r.Severity, f.Severity)
-	}
-	slices.SortStableFunc(r.Findings, func(a, b Finding) int { return int(b.Severity - a.Severity) })
 	return r
 }
 

@@ -17,6 +17,9 @@ import (
 // max(12, 2K) different values, all of at most 4 decimals, whose least could be
 // off by more than 0.5 %.
 func (l *log) shape() {
+	if l.Propensity == nil {
+		return
+	}
 	seen := map[float64]int{}
 	low, high := slices.Min(l.Propensity), slices.Max(l.Propensity)
 	decimals := 0
@@ -76,6 +79,9 @@ func (l *log) shape() {
 // groups, and the mean propensity is
 // tested against its least value 1/K.
 func (l *log) meanWeight() {
+	if l.Propensity == nil {
+		return
+	}
 	m := l.mean(func(i int) float64 { return l.weight[i] })
 	want := l.near(m.value)
 	z := m.against(want)
