@@ -19,11 +19,16 @@ func (l *log) again() {
 	if l.Propensity == nil || l.Estimated {
 		return
 	}
+	p, nats := 1.0, 0.0
 	said := func(i int) float64 { // nats that the draw of row i would need to be foretold
 		if i == 0 || l.Action[i] == l.Action[i-1] && l.Cost[i] == l.Cost[i-1] || l.Group != nil && l.Group[i] >= 0 {
 			return 0
 		}
-		return -math.Log(l.Propensity[i])
+		if l.Propensity[i] != p {
+			p = l.Propensity[i]
+			nats = -math.Log(p)
+		}
+		return nats
 	}
 	enough, sum := 2*math.Log(float64(l.n))-math.Log(1e-6), 0.0
 	for i := range l.n {

@@ -43,6 +43,7 @@ type purse [2]struct{ log, factor [len(lambdas)]float64 }
 // bet multiplies by 1 − λω + λω q/(Γ₀ π₀), where ω ≤ 1 and ratio is ω q/π₀, both means
 // over the rows of a unit.
 func (p *purse) bet(gammas [2]float64, weight, ratio float64) {
+	low, high := math.Float64bits(1e-100), math.Float64bits(1e100)
 	for g := range p {
 		w, d, far := &p[g], ratio/gammas[g]-weight, false
 		if w.factor[0] == 0 {
@@ -51,7 +52,7 @@ func (p *purse) bet(gammas [2]float64, weight, ratio float64) {
 		for l, f := range w.factor {
 			f *= 1 + lambdas[l]*d
 			w.factor[l] = f
-			far = far || f < 1e-100 || f > 1e100
+			far = far || math.Float64bits(f)-low > high-low // f is outside
 		}
 		for l := 0; far && l < len(lambdas); l++ {
 			w.log[l], w.factor[l] = w.log[l]+math.Log(w.factor[l]), 1
@@ -94,6 +95,7 @@ type bets struct {
 	at       []int     // feature of each name, by its place in Names; negative: none
 	x        []float64 // room for a vector; nil: features have names
 	none     []float64 // features of value 0, as a vector has them
+	scales   []scale   // of the features
 	width    int       // 1 + terms
 	most     float64
 	guesses  [2]guess // learned on half 0 and half 1
@@ -113,6 +115,9 @@ type feature struct {
 	sum, two float64 // of v − first
 	first    float64
 }
+
+// scale is a feature's mean and 1/sd.
+type scale struct{ mean, over float64 }
 
 // guess is what one half taught.
 type guess struct {
@@ -272,7 +277,8 @@ func (b *bets) scan() {
 	}
 	for f := range b.features {
 		b.at[b.features[f].place], b.terms = f, append(b.terms, []int{f})
-		b.none = append(b.none, b.features[f].standard(0))
+		b.scales = append(b.scales, scale{b.features[f].mean, 1 / b.features[f].sd})
+		b.none = append(b.none, b.scales[f].standard(0))
 	}
 	if d := len(b.features); d <= pairsUpTo {
 		for f := range d {
@@ -313,16 +319,18 @@ func (b *bets) spread(features []feature, most int, each func(i int, use func(j 
 }
 
 // standard is a value in units of its sd, at most 5 of them.
-func (f *feature) standard(v float64) float64 {
-	switch v = (v - f.mean) / f.sd; {
-	case v > 5:
-		return 5
-	case v < -5:
-		return -5
-	case v != v:
+func (s scale) standard(v float64) float64 {
+	if v = (v - s.mean) * s.over; math.Abs(v) <= 5 {
+		return v
+	}
+	return beyond(v)
+}
+
+func beyond(v float64) float64 {
+	if v != v {
 		return 0
 	}
-	return v
+	return math.Copysign(5, v)
 }
 
 // vector writes 1, the features of row i, in units of their sd and at most 5 of them, and
@@ -332,13 +340,14 @@ func (b *bets) vector(i int, dst []float64) {
 	copy(dst[1:], b.none)
 	if b.x == nil {
 		ids, values := b.Values(i)
+		values = values[:len(ids)]
 		for j, id := range ids {
-			if f := b.at[id]; f >= 0 {
-				dst[1+f] = b.features[f].standard(values[j])
+			if f := b.at[id]; uint(f) < uint(len(b.scales)) {
+				dst[1+f] = b.scales[f].standard(values[j])
 			}
 		}
 	} else {
-		b.each(i, func(f int, v float64) { dst[1+f] = b.features[f].standard(v) })
+		b.each(i, func(f int, v float64) { dst[1+f] = b.scales[f].standard(v) })
 	}
 	for t, of := range b.terms[len(b.features):] {
 		dst[1+len(b.features)+t] = dst[1+of[0]] * dst[1+of[1]]
@@ -358,15 +367,15 @@ func (b *bets) offset(i int, shift, dst []float64) {
 // learn learns the guesses from the rows of half h.
 func (b *bets) learn(h int) guess {
 	q := guess{shift: make([]float64, b.k), table: map[uint64][]float64{}}
-	got, want := make([]float64, b.k), make([]float64, b.k)
+	got, want, all := make([]float64, b.k), make([]float64, b.k), 0.0
 	for _, i := range b.halves[h] {
 		a, w := b.Action[i], b.omega(i)
 		got[a] += w
-		for c := range want {
-			if b.Propensities != nil {
-				want[c] += w * b.Propensities[i*b.k+c]
-			} else {
-				want[c] += w / float64(b.k)
+		if b.Propensities == nil {
+			all += w / float64(b.k)
+		} else {
+			for c, p := range b.Propensities[i*b.k : i*b.k+b.k] {
+				want[c] += w * p
 			}
 		}
 		if !b.several(i) {
@@ -380,7 +389,7 @@ func (b *bets) learn(h int) guess {
 		t[a] += w
 	}
 	for a := range got {
-		q.shift[a] = math.Log((got[a] + 1) / (want[a] + 1))
+		q.shift[a] = math.Log((got[a] + 1) / (want[a] + all + 1))
 	}
 	// Time is rows × actions × width, and as many exponentials.
 	most := max(1000, min(50_000, 3_000_000/(b.k*(b.width+20))))
