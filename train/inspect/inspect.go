@@ -131,7 +131,7 @@ type log struct {
 	weight   []float64 // of the uniform policy, 1/(K p), K of the row's set; nil: no propensities
 	least    float64   // mean of 1/K
 	contexts []uint64  // a hash of each row's context; nil: the log has none
-	sizes    []int     // rows of each context
+	sizes    []int     // rows of each context that more than one has
 	shared   filter    // of contexts that more than one row has
 	gamma    float64   // see Within
 	units    logs.Units
@@ -485,10 +485,9 @@ func (l *log) ids() {
 	if l.Keys == nil || (l.Path() != "" || l.Names() != nil) && !l.HasIDs() {
 		return
 	}
-	sorted := slices.Clone(l.Keys)
-	sortKeys(sorted)
+	sorted := repeated(l.Keys)
 	twice := 0
-	for i := 1; i < l.n; i++ {
+	for i := 1; i < len(sorted); i++ {
 		if sorted[i] == sorted[i-1] {
 			twice++
 		}

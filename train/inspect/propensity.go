@@ -82,7 +82,7 @@ func (l *log) meanWeight() {
 	if l.Propensity == nil {
 		return
 	}
-	m := l.mean(func(i int) float64 { return l.weight[i] })
+	m := l.meanOf(l.weight)
 	want := l.near(m.value)
 	z := m.against(want)
 	if l.Propensities != nil {
@@ -134,7 +134,7 @@ func (l *log) meanWeight() {
 	l.add(f)
 
 	least := l.least / l.gamma
-	p, over := l.mean(func(i int) float64 { return l.Propensity[i] }), "1/K"
+	p, over := l.meanOf(l.Propensity), "1/K"
 	if z = p.against(least); l.Sets() {
 		over = "the mean of 1/K"
 		z = l.mean(func(i int) float64 { return l.Propensity[i] - 1/float64(l.Options(i))/l.gamma }).against(0)
@@ -303,19 +303,13 @@ func (l *log) counts() {
 			if by[a].Rows < 20 {
 				return 0
 			}
-			if l.Choices != nil {
-				m := of.mean(a)
-				z := m.against(l.near(m.value))
-				// Rows that did not take it have propensities that nobody logged: as small as the least, they
-				// would have brought n/p of variance, of which those that took it for its large ones show nothing.
-				return max(z, min(0, (got[a]-want[a])/math.Sqrt(want[a]/rarest)))
+			m := of.mean(a)
+			if l.Choices == nil {
+				return m.against(l.near(got[a] / want[a]))
 			}
-			return l.mean(func(i int) float64 {
-				if int(l.Action[i]) == a {
-					return 1 / l.Propensity[i]
-				}
-				return 0
-			}).against(l.near(got[a] / want[a]))
+			// Rows that did not take it have propensities that nobody logged: as small as the least, they
+			// would have brought n/p of variance, of which those that took it for its large ones show nothing.
+			return max(m.against(l.near(m.value)), min(0, (got[a]-want[a])/math.Sqrt(want[a]/rarest)))
 		}
 	}
 	worst := 0

@@ -11,16 +11,26 @@ import (
 // than 20 rows.
 func (l *log) reward() {
 	count := map[uint64]int{} // by bits: a NaN is a key of its own each time
+	low, high, lows, highs := slices.Min(l.Cost), slices.Max(l.Cost), 0, 0
 	for _, c := range l.Cost {
-		count[math.Float64bits(c+0)]++
+		switch c {
+		case low:
+			lows++
+		case high:
+			highs++
+		default:
+			count[math.Float64bits(c+0)]++
+		}
 	}
+	count[math.Float64bits(low+0)] += lows
+	count[math.Float64bits(high+0)] += highs
 	common, most := 0.0, 0
 	for bits, n := range count {
 		if c := math.Float64frombits(bits); n > most || n == most && c < common {
 			common, most = c, n
 		}
 	}
-	m := l.mean(func(i int) float64 { return -l.Cost[i] })
+	m := l.meanReward()
 	f := Finding{Check: "reward",
 		Measured: fmt.Sprintf("mean %.4g ± %.2g; %s of rows have %.6g", l.units.At(m.value), m.se*l.units.Span(), percent(float64(most)/float64(l.n)), l.units.At(-common+0)),
 		Numbers:  []Number{{"mean", l.units.At(m.value)}, {"se", m.se * l.units.Span()}}}
@@ -55,8 +65,8 @@ func (l *log) sign() {
 	}
 	if l.weight != nil && low < high {
 		// Self-normalized, as in the difference of on-policy and SNIPS values.
-		on := l.mean(func(i int) float64 { return -l.Cost[i] }).value
-		sum := l.mean(func(i int) float64 { return l.weight[i] })
+		on := l.meanReward().value
+		sum := l.meanOf(l.weight)
 		uniform := l.mean(func(i int) float64 { return -l.weight[i] * l.Cost[i] }).value / sum.value
 		d := l.mean(func(i int) float64 { return -l.Cost[i] - on - l.weight[i]/sum.value*(-l.Cost[i]-uniform) })
 		z := 0.0

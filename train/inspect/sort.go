@@ -135,16 +135,34 @@ func (f *filter) has(h uint64) bool {
 	return f.bits[b/64]>>(b%64)&1 != 0
 }
 
-// shares finds how many rows have each of the contexts, in their order, and the contexts that more than one row has.
+// repeated are the keys that come more than once, each as often as it comes, in their order, among a few that do not.
+func repeated(keys []uint64) (some []uint64) {
+	seen := newFilter(len(keys))
+	twice := filter{make([]uint64, len(seen.bits)), seen.shift}
+	for _, k := range keys {
+		b := mix(k) >> seen.shift
+		bit := uint64(1) << (b % 64)
+		twice.bits[b/64] |= seen.bits[b/64] & bit
+		seen.bits[b/64] |= bit
+	}
+	for _, k := range keys {
+		if twice.has(k) {
+			some = append(some, k)
+		}
+	}
+	sortKeys(some)
+	return some
+}
+
+// shares finds the contexts that more than one row has, and of how many rows they are, in their order.
 func shares(contexts []uint64) (sizes []int, shared filter) {
-	sorted := slices.Clone(contexts)
-	sortKeys(sorted)
+	sorted := repeated(contexts)
 	var twice []uint64
 	for from, to := 0, 0; from < len(sorted); from = to {
 		for to = from + 1; to < len(sorted) && sorted[to] == sorted[from]; to++ {
 		}
-		if sizes = append(sizes, to-from); to-from > 1 {
-			twice = append(twice, sorted[from])
+		if to-from > 1 {
+			sizes, twice = append(sizes, to-from), append(twice, sorted[from])
 		}
 	}
 	if len(twice) > 0 {

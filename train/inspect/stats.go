@@ -18,16 +18,22 @@ type mean struct {
 
 func (l *log) mean(s func(i int) float64) mean {
 	l.column = slices.Grow(l.column[:0], l.n)[:l.n]
-	var sum, total float64
 	for i := range l.column {
-		v, w := s(i), l.rowWeight(i)
-		l.column[i] = v
+		l.column[i] = s(i)
+	}
+	return l.meanOf(l.column)
+}
+
+func (l *log) meanOf(column []float64) mean {
+	var sum, total float64
+	for i, v := range column {
+		w := l.rowWeight(i)
 		sum += w * v
 		total += w
 	}
 	m := mean{value: sum / total, n: l.n}
 	var two, three float64
-	for i, v := range l.column {
+	for i, v := range column {
 		d := l.rowWeight(i) * (v - m.value)
 		two += d * d
 		three += d * d * d
@@ -40,6 +46,12 @@ func (l *log) mean(s func(i int) float64) mean {
 	if two > 0 {
 		m.skew = three / n / math.Pow(two/n, 1.5)
 	}
+	return m
+}
+
+func (l *log) meanReward() mean {
+	m := l.meanOf(l.Cost)
+	m.value, m.skew = 0-m.value, -m.skew
 	return m
 }
 
