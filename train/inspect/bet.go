@@ -219,6 +219,9 @@ func (b *bets) units() {
 			b.unit[i] = mix(uint64(g) + 1<<40)
 		}
 	}
+	for h := range b.halves {
+		b.halves[h] = make([]int, 0, b.n/2+b.n/64)
+	}
 	for i, u := range b.unit {
 		h := mix(u^0x9e3779b97f4a7c15) & 1
 		b.halves[h] = append(b.halves[h], i)

@@ -27,7 +27,7 @@ func (l *log) drift() {
 		order = "the file"
 	}
 	anova := func(of func(i int) float64, set func(b *Block, mean, se float64)) (explained, p float64) {
-		values := make([]float64, l.n)
+		values := l.room()
 		for t, i := range l.order {
 			values[t] = of(i)
 		}
@@ -285,7 +285,7 @@ func (l *log) autocorrelation() {
 		return
 	}
 	blocks := len(l.report.Blocks)
-	e := make([]float64, l.n)
+	e := l.room()
 	variance := 0.0
 	for t, i := range l.order {
 		e[t] = -l.Cost[i] - l.report.Blocks[t*blocks/l.n].Reward

@@ -135,7 +135,7 @@ type log struct {
 	shared   filter    // of contexts that more than one row has
 	gamma    float64   // see Within
 	units    logs.Units
-	column   []float64 // room for mean
+	column   []float64 // see room
 	found    []found
 	place    int // of the check that is run
 	report   *Report

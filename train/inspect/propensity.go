@@ -380,7 +380,7 @@ func (l *log) concentration() {
 	if l.weight == nil {
 		return
 	}
-	sorted := make([]float64, l.n)
+	sorted := l.room()
 	for i := range sorted {
 		sorted[i] = l.weight[i] * l.rowWeight(i)
 	}

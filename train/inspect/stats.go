@@ -17,11 +17,17 @@ type mean struct {
 }
 
 func (l *log) mean(s func(i int) float64) mean {
-	l.column = slices.Grow(l.column[:0], l.n)[:l.n]
-	for i := range l.column {
-		l.column[i] = s(i)
+	column := l.room()
+	for i := range column {
+		column[i] = s(i)
 	}
-	return l.meanOf(l.column)
+	return l.meanOf(column)
+}
+
+// room is a column, which is gone with the next call.
+func (l *log) room() []float64 {
+	l.column = slices.Grow(l.column[:0], l.n)[:l.n]
+	return l.column
 }
 
 func (l *log) meanOf(column []float64) mean {
