@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/parquet-go/parquet-go"
 )
@@ -11,8 +12,9 @@ import (
 // parquetBlock is rows of a Parquet file that were read ahead, column by column.
 type parquetBlock struct {
 	group, from, n int // rows from on, of a row group
-	numbers        []float64
-	sums           []sums // of a row's numbers
+	columns        []float64 // numbers as they are read, one column after the other
+	numbers        []float64 // row after row
+	sums           []sums    // of a row's numbers
 	even           []bool // the row's numbers are all there, and finite
 	values         []leafValues
 	err            error // the rows cannot be read so
@@ -140,7 +142,8 @@ func guard(do func() error) (err error) {
 // read reads the block's rows, the last of their group.
 func (k *parquetBlock) read(w *wide, all []*leafReader, last bool) {
 	width := len(w.columns)
-	k.numbers, k.sums, k.even = grown(k.numbers, k.n*width), grown(k.sums, k.n), grown(k.even, k.n)
+	long := k.n + 8 // no power of 2, of which a processor remembers few at a time
+	k.columns, k.numbers, k.sums, k.even = grown(k.columns, long*width), grown(k.numbers, k.n*width), grown(k.sums, k.n), grown(k.even, k.n)
 	k.values = grown(k.values, len(all))
 	errs := make([]error, len(all))
 	each(len(all), func(i int) {
@@ -151,7 +154,7 @@ func (k *parquetBlock) read(w *wide, all []*leafReader, last bool) {
 		}
 		errs[i] = guard(func() error {
 			if l.place >= 0 {
-				if err := l.numbers(k.numbers[l.place:], width, k.n); err != nil {
+				if err := l.numbers(k.columns[l.place*long:][:k.n]); err != nil {
 					return err
 				}
 			} else if err := l.all(&k.values[i], k.n); err != nil {
@@ -170,7 +173,11 @@ func (k *parquetBlock) read(w *wide, all []*leafReader, last bool) {
 	const part = 256
 	each((k.n+part-1)/part, func(p int) {
 		for i := p * part; i < min(k.n, (p+1)*part); i++ {
-			k.sums[i], k.even[i] = w.sum(k.numbers[i*width : (i+1)*width])
+			row := k.numbers[i*width : (i+1)*width]
+			for j, at := 0, i; j < len(row); j, at = j+1, at+long {
+				row[j] = k.columns[at]
+			}
+			k.sums[i], k.even[i] = w.sum(row)
 		}
 	})
 }
@@ -255,7 +262,7 @@ func (l *leafReader) open() error {
 		var all pageNumbers
 		all.of(l.parquet, dict.Page())
 		l.of, l.dict = dict, make([]float64, dict.Len())
-		return all.take(l.dict, 1, len(l.dict), nil)
+		return all.take(l.dict, nil)
 	}
 	return nil
 }
@@ -274,36 +281,36 @@ func (p *pageNumbers) of(kind parquet.Kind, page parquet.Page) {
 	}
 }
 
-// take takes n numbers out of a page to dst, every stride-th of it. Integers that are none of float64's are an error, and so is what stands
+// take takes as many numbers out of a page as dst has. Integers that are none of float64's are an error, and so is what stands
 // for no number.
-func (p *pageNumbers) take(dst []float64, stride, n int, dict []float64) error {
+func (p *pageNumbers) take(dst []float64, dict []float64) error {
+	n := len(dst)
 	switch {
 	case n == 0:
 	case p.places != nil:
 		for i, at := range p.places[:n] {
-			dst[i*stride] = dict[at]
+			dst[i] = dict[at]
 		}
 		p.places = p.places[n:]
 	case p.doubles != nil:
-		for i, v := range p.doubles[:n] {
-			if dst[i*stride] = v; isAbsent(v) {
-				return errors.New("a number that is none")
-			}
+		copy(dst, p.doubles[:n])
+		if slices.ContainsFunc(dst, isAbsent) {
+			return errors.New("a number that is none")
 		}
 		p.doubles = p.doubles[n:]
 	case p.floats != nil:
 		for i, v := range p.floats[:n] {
-			dst[i*stride] = float64(v)
+			dst[i] = float64(v)
 		}
 		p.floats = p.floats[n:]
 	case p.ints != nil:
 		for i, v := range p.ints[:n] {
-			dst[i*stride] = float64(v)
+			dst[i] = float64(v)
 		}
 		p.ints = p.ints[n:]
 	case p.longs != nil:
 		for i, v := range p.longs[:n] {
-			if dst[i*stride] = float64(v); v > 1<<53 || v < -1<<53 {
+			if dst[i] = float64(v); v > 1<<53 || v < -1<<53 {
 				return errors.New("an integer beyond 2^53")
 			}
 		}
@@ -314,20 +321,20 @@ func (p *pageNumbers) take(dst []float64, stride, n int, dict []float64) error {
 	return nil
 }
 
-// numbers writes those of the next n rows to dst, every stride-th of it.
-func (l *leafReader) numbers(dst []float64, stride, n int) error {
-	for at := 0; at < n; {
+// numbers writes those of the next rows to dst, as many as it has.
+func (l *leafReader) numbers(dst []float64) error {
+	for len(dst) > 0 {
 		for l.rows == 0 {
 			if err := l.open(); err != nil {
 				return err
 			}
 		}
-		m := min(n-at, l.rows)
+		m := min(len(dst), l.rows)
 		l.rows -= m
-		to := dst[at*stride:]
-		at += m
+		to := dst[:m]
+		dst = dst[m:]
 		if l.levels == nil {
-			if err := l.data.take(to, stride, m, l.dict); err != nil {
+			if err := l.data.take(to, l.dict); err != nil {
 				return err
 			}
 			continue
@@ -339,16 +346,16 @@ func (l *leafReader) numbers(dst []float64, stride, n int) error {
 			}
 		}
 		l.levels, l.room = l.levels[m:], grown(l.room, there)
-		if err := l.data.take(l.room, 1, there, l.dict); err != nil {
+		if err := l.data.take(l.room, l.dict); err != nil {
 			return err
 		}
 		room := l.room
 		for i, d := range levels {
 			if int(d) != l.level {
-				to[i*stride] = absent
+				to[i] = absent
 				continue
 			}
-			to[i*stride], room = room[0], room[1:]
+			to[i], room = room[0], room[1:]
 		}
 	}
 	return nil
