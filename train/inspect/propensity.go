@@ -24,7 +24,10 @@ func (l *log) shape() {
 	low, high := slices.Min(l.Propensity), slices.Max(l.Propensity)
 	decimals := 0
 	values := max(12, 2*l.MostOptions())
-	for _, p := range l.Propensity {
+	for i, p := range l.Propensity {
+		if i > 0 && p == l.Propensity[i-1] {
+			continue
+		}
 		if len(seen) <= values {
 			seen[p]++
 		}
