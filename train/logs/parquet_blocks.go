@@ -11,11 +11,11 @@ import (
 
 // parquetBlock is rows of a Parquet file that were read ahead, column by column.
 type parquetBlock struct {
-	group, from, n int // rows from on, of a row group
+	group, from, n int       // rows from on, of a row group
 	columns        []float64 // numbers as they are read, one column after the other
 	numbers        []float64 // row after row
 	sums           []sums    // of a row's numbers
-	even           []bool // the row's numbers are all there, and finite
+	even           []bool    // the row's numbers are all there, and finite
 	values         []leafValues
 	err            error // the rows cannot be read so
 }
