@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 
 	"github.com/parquet-go/parquet-go"
@@ -17,6 +18,7 @@ type parquetBlock struct {
 	sums           []sums    // of a row's numbers
 	even           []bool    // the row's numbers are all there, and finite
 	values         []leafValues
+	singles        [][]float64 // numbers of leaves beside the context; nil: the leaf has values
 	err            error // the rows cannot be read so
 }
 
@@ -52,18 +54,34 @@ type pageNumbers struct {
 	ints    []int32
 	longs   []int64
 	places  []int32 // in a dictionary
+
+	exact bool // see leaf
 }
 
 var errUneven = errors.New("columns of different lengths")
 
 // plain reports whether the leaf's values can be read ahead as numbers of the context.
 func (l *leaf) plain() bool {
-	if l.column.role != roleContext || l.column.kind == category || l.list || l.inner != "" || l.unsigned {
-		return false
-	}
+	return l.column.role == roleContext && l.column.kind != category && l.numeric()
+}
+
+func (l *leaf) numeric() bool {
 	switch l.parquet {
 	case parquet.Double, parquet.Float, parquet.Int32, parquet.Int64:
-		return true
+		return !l.list && l.inner == "" && !l.unsigned
+	}
+	return false
+}
+
+// alone reports whether the leaf's values can be read ahead as numbers beside the context.
+func (l *leaf) alone() bool {
+	switch l.column.role {
+	case roleReward, roleCost, rolePropensity, roleEach, roleWeight:
+		return l.numeric()
+	case roleAction:
+		return l.numeric() && (l.parquet == parquet.Int32 || l.parquet == parquet.Int64)
+	case roleTime:
+		return l.numeric() && (l.unit == 0 || l.parquet == parquet.Int64)
 	}
 	return false
 }
@@ -79,6 +97,8 @@ func (r *parquetReader) begin(b *builder) {
 		if l.place = -1; !l.plain() && l.column.role != roleIgnored {
 			r.others = append(r.others, i)
 		}
+		l.single = l.alone()
+		l.exact = l.single && l.column.role == roleTime && l.unit != 0
 		switch {
 		case l.plain():
 			l.place = len(w.columns)
@@ -144,7 +164,7 @@ func (k *parquetBlock) read(w *wide, all []*leafReader, last bool) {
 	width := len(w.columns)
 	long := k.n + 8 // no power of 2, of which a processor remembers few at a time
 	k.columns, k.numbers, k.sums, k.even = grown(k.columns, long*width), grown(k.numbers, k.n*width), grown(k.sums, k.n), grown(k.even, k.n)
-	k.values = grown(k.values, len(all))
+	k.values, k.singles = grown(k.values, len(all)), grown(k.singles, len(all))
 	errs := make([]error, len(all))
 	each(len(all), func(i int) {
 		l := all[i]
@@ -153,11 +173,17 @@ func (k *parquetBlock) read(w *wide, all []*leafReader, last bool) {
 			return
 		}
 		errs[i] = guard(func() error {
-			if l.place >= 0 {
-				if err := l.numbers(k.columns[l.place*long:][:k.n]); err != nil {
-					return err
-				}
-			} else if err := l.all(&k.values[i], k.n); err != nil {
+			var err error
+			switch {
+			case l.place >= 0:
+				err = l.numbers(k.columns[l.place*long:][:k.n])
+			case l.single:
+				k.singles[i] = grown(k.singles[i], k.n)
+				err = l.numbers(k.singles[i])
+			default:
+				err = l.all(&k.values[i], k.n)
+			}
+			if err != nil {
 				return err
 			}
 			if last {
@@ -244,7 +270,7 @@ func (l *leafReader) open() error {
 	if err != nil {
 		return err
 	}
-	if l.page = page; l.place < 0 {
+	if l.page = page; l.place < 0 && !l.single {
 		l.reader = page.Values()
 		return nil
 	}
@@ -252,14 +278,14 @@ func (l *leafReader) open() error {
 	if page.NumNulls() > 0 {
 		l.levels = page.DefinitionLevels()
 	}
-	l.data = pageNumbers{}
+	l.data = pageNumbers{exact: l.exact}
 	dict, data := page.Dictionary(), page.Data()
 	if dict == nil {
 		l.data.of(l.parquet, page)
 		return nil
 	}
 	if l.data.places = data.Int32(); l.of != dict {
-		var all pageNumbers
+		all := pageNumbers{exact: l.exact}
 		all.of(l.parquet, dict.Page())
 		l.of, l.dict = dict, make([]float64, dict.Len())
 		return all.take(l.dict, nil)
@@ -308,6 +334,13 @@ func (p *pageNumbers) take(dst []float64, dict []float64) error {
 			dst[i] = float64(v)
 		}
 		p.ints = p.ints[n:]
+	case p.longs != nil && p.exact:
+		for i, v := range p.longs[:n] {
+			if dst[i] = math.Float64frombits(uint64(v)); isAbsent(dst[i]) {
+				return errors.New("a number that is none")
+			}
+		}
+		p.longs = p.longs[n:]
 	case p.longs != nil:
 		for i, v := range p.longs[:n] {
 			if dst[i] = float64(v); v > 1<<53 || v < -1<<53 {
@@ -464,14 +497,22 @@ func (r *parquetReader) whole() parquet.Row {
 	}
 	row := r.row[:0]
 	for i, l := range r.leaves {
-		if l.place < 0 {
+		var x float64
+		switch {
+		case l.single:
+			x = k.singles[i][r.at]
+		case l.place < 0:
 			row = append(row, k.values[i].row(r.at)...)
 			continue
+		default:
+			x = k.numbers[r.at*len(r.wide.columns)+l.place]
 		}
 		var v parquet.Value
-		switch x := k.numbers[r.at*len(r.wide.columns)+l.place]; {
-		case isAbsent(x) && !k.even[r.at]:
+		switch {
+		case isAbsent(x):
 			v = parquet.NullValue()
+		case l.exact:
+			v = parquet.Int64Value(int64(math.Float64bits(x)))
 		case l.parquet == parquet.Double:
 			v = parquet.DoubleValue(x)
 		case l.parquet == parquet.Float:
