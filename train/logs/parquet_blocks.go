@@ -19,7 +19,7 @@ type parquetBlock struct {
 	even           []bool    // the row's numbers are all there, and finite
 	values         []leafValues
 	singles        [][]float64 // numbers of leaves beside the context; nil: the leaf has values
-	err            error // the rows cannot be read so
+	err            error       // the rows cannot be read so
 }
 
 // leafValues are a leaf's values in rows.
