@@ -276,7 +276,7 @@ func digits(s []byte, at int) (v float64, end int, exact bool) {
 	if at < len(s) && s[at] == '.' {
 		at++
 		first := at
-		for at+8 <= len(s) {
+		for at+8 <= len(s) && s[at+3]-'0' < 10 { // most are short, or long
 			eight, ok := eightDigits(binary.LittleEndian.Uint64(s[at:]))
 			if !ok {
 				break
