@@ -170,8 +170,8 @@ func (b *bets) run() (e [2]float64) {
 		b.choices()
 	} else {
 		var both sync.WaitGroup
-		for h := range b.guesses {
-			both.Go(func() { b.guesses[h] = b.alone().learn(h) })
+		for h, half := range [2]*bets{b.alone(), b.alone()} {
+			both.Go(func() { b.guesses[h] = half.learn(h) })
 		}
 		both.Wait()
 		b.play()
