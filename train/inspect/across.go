@@ -134,7 +134,11 @@ func (l *log) stretches(shards int) (all []stretches) {
 
 // sample are up to perContext rows of each context that is in it.
 func (l *log) sample() (level int, rows policyfile.Hashes) {
-	for min(l.n, perContext*len(l.sizes))>>level > perContext*sampled { // to count in few of many contexts
+	contexts := l.n
+	for _, rows := range l.sizes {
+		contexts -= rows - 1
+	}
+	for min(l.n, perContext*contexts)>>level > perContext*sampled { // to count in few of many contexts
 		level++
 	}
 	of, many := map[uint64]int{}, [65]int{}
@@ -201,7 +205,7 @@ func (l *log) acrossRows(parts []*Part, byTime bool) {
 			Means:    "what is said of groups takes the rows of each shard for groups of their own", Do: "cut the log so that a group is in files of one shard"})
 	}
 	l.repeatsAcross(parts, byTime)
-	if f, _ := l.report.Finding("rows written twice"); f.Severity > Fine {
+	if f, _ := l.finding("rows written twice"); f.Severity > Fine {
 		return // rows of one context count as one
 	}
 	lengths := map[int]bool{}

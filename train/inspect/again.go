@@ -12,7 +12,7 @@ import (
 // hashes of each w rows and of those from 0, w, 2w, … on. Such a log is unusable.
 func (l *log) again() {
 	for _, check := range []string{"rows written twice", "repeated contexts"} {
-		if f, _ := l.report.Finding(check); f.Severity > Fine {
+		if f, _ := l.finding(check); f.Severity > Fine {
 			return
 		}
 	}
@@ -34,7 +34,7 @@ func (l *log) again() {
 	same := func(i, j int) bool { return l.Action[i] == l.Action[j] && l.Cost[i] == l.Cost[j] }
 	var h uint64
 	var foretold float64
-	first := make(map[uint64]int, l.n/w)
+	first, some := make(map[uint64]int, l.n/w), newFilter(l.n/w)
 	for end := 1; end <= l.n; end++ {
 		h, foretold = h*rolling+l.rowHash(end-1), foretold+l.said(end-1)
 		at := end - w // the stretch is of the rows from at on
@@ -44,9 +44,13 @@ func (l *log) again() {
 		if at < 0 {
 			continue
 		}
-		from, seen := first[h]
+		from, seen := 0, some.has(h)
+		if seen {
+			from, seen = first[h]
+		}
 		if !seen && at%w == 0 {
 			first[h] = at
+			some.add(h)
 		}
 		if !seen || from+w > at || foretold < enough || l.HasIDs() && l.Keys[from] == l.Keys[at] {
 			continue

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -37,18 +38,24 @@ var (
 
 // purse is what bets have won, for each Γ₀ and λ: the logarithm, and a factor besides
 // (0: none yet).
-type purse [2][len(lambdas)]struct{ log, factor float64 }
+type purse [2]struct{ log, factor [len(lambdas)]float64 }
 
 // bet multiplies by 1 − λω + λω q/(Γ₀ π₀), where ω ≤ 1 and ratio is ω q/π₀, both means
 // over the rows of a unit.
 func (p *purse) bet(gammas [2]float64, weight, ratio float64) {
+	low, high := math.Float64bits(1e-100), math.Float64bits(1e100)
 	for g := range p {
-		d := ratio/gammas[g] - weight
-		for l := range p[g] {
-			v := &p[g][l]
-			if v.factor = cmp.Or(v.factor, 1) * (1 + lambdas[l]*d); v.factor < 1e-100 || v.factor > 1e100 {
-				v.log, v.factor = v.log+math.Log(v.factor), 1
-			}
+		w, d, far := &p[g], ratio/gammas[g]-weight, false
+		if w.factor[0] == 0 {
+			w.factor = [...]float64{1, 1, 1, 1, 1, 1}
+		}
+		for l, f := range w.factor {
+			f *= 1 + lambdas[l]*d
+			w.factor[l] = f
+			far = far || math.Float64bits(f)-low > high-low // f is outside
+		}
+		for l := 0; far && l < len(lambdas); l++ {
+			w.log[l], w.factor[l] = w.log[l]+math.Log(w.factor[l]), 1
 		}
 	}
 }
@@ -56,8 +63,8 @@ func (p *purse) bet(gammas [2]float64, weight, ratio float64) {
 // value is the logarithm of the mean over the grid of λ.
 func (p *purse) value(g int) float64 {
 	var of [len(lambdas)]float64
-	for l, v := range p[g] {
-		of[l] = v.log + math.Log(cmp.Or(v.factor, 1))
+	for l, f := range p[g].factor {
+		of[l] = p[g].log[l] + math.Log(cmp.Or(f, 1))
 	}
 	return logMean(of[:])
 }
@@ -88,6 +95,7 @@ type bets struct {
 	at       []int     // feature of each name, by its place in Names; negative: none
 	x        []float64 // room for a vector; nil: features have names
 	none     []float64 // features of value 0, as a vector has them
+	scales   []scale   // of the features
 	width    int       // 1 + terms
 	most     float64
 	guesses  [2]guess // learned on half 0 and half 1
@@ -107,6 +115,9 @@ type feature struct {
 	sum, two float64 // of v − first
 	first    float64
 }
+
+// scale is a feature's mean and 1/sd.
+type scale struct{ mean, over float64 }
 
 // guess is what one half taught.
 type guess struct {
@@ -164,15 +175,11 @@ func (b *bets) run() (e [2]float64) {
 	if b.Sets() || b.Choices != nil && b.k > manyActions {
 		b.choices()
 	} else {
-		if b.x != nil { // which both would write to
-			b.guesses = [2]guess{b.learn(0), b.learn(1)}
-		} else {
-			var both sync.WaitGroup
-			for h := range b.guesses {
-				both.Go(func() { b.guesses[h] = b.learn(h) })
-			}
-			both.Wait()
+		var both sync.WaitGroup
+		for h, half := range [2]*bets{b.alone(), b.alone()} {
+			both.Go(func() { b.guesses[h] = half.learn(h) })
 		}
+		both.Wait()
 		b.play()
 	}
 	for g := range e {
@@ -193,7 +200,7 @@ func (b *bets) run() (e [2]float64) {
 // actions follow the context against their propensities, rows of one context agree, too.)
 func (b *bets) units() {
 	doubtful := func(check string) bool {
-		f, _ := b.report.Finding(check)
+		f, _ := b.finding(check)
 		return f.Severity > Fine
 	}
 	_, keys := b.Identity()
@@ -220,6 +227,9 @@ func (b *bets) units() {
 		if g >= 0 {
 			b.unit[i] = mix(uint64(g) + 1<<40)
 		}
+	}
+	for h := range b.halves {
+		b.halves[h] = make([]int, 0, b.n/2+b.n/64)
 	}
 	for i, u := range b.unit {
 		h := mix(u^0x9e3779b97f4a7c15) & 1
@@ -279,7 +289,8 @@ func (b *bets) scan() {
 	}
 	for f := range b.features {
 		b.at[b.features[f].place], b.terms = f, append(b.terms, []int{f})
-		b.none = append(b.none, b.features[f].standard(0))
+		b.scales = append(b.scales, scale{b.features[f].mean, 1 / b.features[f].sd})
+		b.none = append(b.none, b.scales[f].standard(0))
 	}
 	if d := len(b.features); d <= pairsUpTo {
 		for f := range d {
@@ -320,16 +331,18 @@ func (b *bets) spread(features []feature, most int, each func(i int, use func(j 
 }
 
 // standard is a value in units of its sd, at most 5 of them.
-func (f *feature) standard(v float64) float64 {
-	switch v = (v - f.mean) / f.sd; {
-	case v > 5:
-		return 5
-	case v < -5:
-		return -5
-	case v != v:
+func (s scale) standard(v float64) float64 {
+	if v = (v - s.mean) * s.over; math.Abs(v) <= 5 {
+		return v
+	}
+	return beyond(v)
+}
+
+func beyond(v float64) float64 {
+	if v != v {
 		return 0
 	}
-	return v
+	return math.Copysign(5, v)
 }
 
 // vector writes 1, the features of row i, in units of their sd and at most 5 of them, and
@@ -339,13 +352,14 @@ func (b *bets) vector(i int, dst []float64) {
 	copy(dst[1:], b.none)
 	if b.x == nil {
 		ids, values := b.Values(i)
+		values = values[:len(ids)]
 		for j, id := range ids {
-			if f := b.at[id]; f >= 0 {
-				dst[1+f] = b.features[f].standard(values[j])
+			if f := b.at[id]; uint(f) < uint(len(b.scales)) {
+				dst[1+f] = b.scales[f].standard(values[j])
 			}
 		}
 	} else {
-		b.each(i, func(f int, v float64) { dst[1+f] = b.features[f].standard(v) })
+		b.each(i, func(f int, v float64) { dst[1+f] = b.scales[f].standard(v) })
 	}
 	for t, of := range b.terms[len(b.features):] {
 		dst[1+len(b.features)+t] = dst[1+of[0]] * dst[1+of[1]]
@@ -365,15 +379,15 @@ func (b *bets) offset(i int, shift, dst []float64) {
 // learn learns the guesses from the rows of half h.
 func (b *bets) learn(h int) guess {
 	q := guess{shift: make([]float64, b.k), table: map[uint64][]float64{}}
-	got, want := make([]float64, b.k), make([]float64, b.k)
+	got, want, all := make([]float64, b.k), make([]float64, b.k), 0.0
 	for _, i := range b.halves[h] {
 		a, w := b.Action[i], b.omega(i)
 		got[a] += w
-		for c := range want {
-			if b.Propensities != nil {
-				want[c] += w * b.Propensities[i*b.k+c]
-			} else {
-				want[c] += w / float64(b.k)
+		if b.Propensities == nil {
+			all += w / float64(b.k)
+		} else {
+			for c, p := range b.Propensities[i*b.k : i*b.k+b.k] {
+				want[c] += w * p
 			}
 		}
 		if !b.several(i) {
@@ -387,7 +401,7 @@ func (b *bets) learn(h int) guess {
 		t[a] += w
 	}
 	for a := range got {
-		q.shift[a] = math.Log((got[a] + 1) / (want[a] + 1))
+		q.shift[a] = math.Log((got[a] + 1) / (want[a] + all + 1))
 	}
 	// Time is rows × actions × width, and as many exponentials.
 	most := max(1000, min(50_000, 3_000_000/(b.k*(b.width+20))))
@@ -470,6 +484,14 @@ type played struct {
 	scores [3]blas64.General // of both regressions and of shares alone
 }
 
+func (b *bets) newPlayed(half int) *played {
+	p := &played{half: half, rows: make([]int, 0, betRows), x: matrix(betRows, b.width)}
+	for j := range p.scores {
+		p.scores[j] = matrix(betRows, b.k)
+	}
+	return p
+}
+
 // guessing is what is known of a row when it is bet on.
 type guessing struct {
 	unit uint64
@@ -479,67 +501,66 @@ type guessing struct {
 
 // guessed are the rows of the first half and then of the second, in their order there. The log is read in its own.
 func (b *bets) guessed() []guessing {
-	all, place := make([]guessing, b.n), make([]int, b.n)
-	work, used := make(chan *played), make(chan *played, runtime.GOMAXPROCS(0)+3)
-	for range cap(used) {
-		p := &played{x: matrix(betRows, b.width)}
-		for j := range p.scores {
-			p.scores[j] = matrix(betRows, b.k)
-		}
-		used <- p
-	}
+	all, place := make([]guessing, b.n), make([]int32, b.n)
 	for h, rows := range b.halves {
 		for at, i := range rows {
-			place[i] = h*len(b.halves[0]) + at
+			place[i] = int32(h*len(b.halves[0]) + at)
 		}
 	}
+	var next atomic.Int64
 	var workers sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
-			for p := range work {
-				b.guess(p, place, all)
-				p.rows = p.rows[:0]
-				used <- p
+			c := b.alone()
+			halves := [2]*played{c.newPlayed(0), c.newPlayed(1)}
+			for from := int(next.Add(betRows)) - betRows; from < c.n; from = int(next.Add(betRows)) - betRows {
+				for i, at := range place[from:min(from+betRows, c.n)] {
+					p := halves[0]
+					if int(at) >= len(c.halves[0]) {
+						p = halves[1]
+					}
+					r := len(p.rows)
+					c.vector(from+i, p.x.Data[r*c.width:(r+1)*c.width])
+					p.rows = append(p.rows, from+i)
+				}
+				for _, p := range halves {
+					c.guess(p, place, all)
+					p.rows = p.rows[:0]
+				}
 			}
 		})
 	}
-	now := [2]*played{<-used, <-used}
-	for i, at := range place {
-		h := 0
-		if at >= len(b.halves[0]) {
-			h = 1
-		}
-		p := now[h]
-		p.half = h
-		r := len(p.rows)
-		b.vector(i, p.x.Data[r*b.width:(r+1)*b.width])
-		if p.rows = append(p.rows, i); len(p.rows) == betRows {
-			work <- p
-			now[h] = <-used
-		}
-	}
-	for _, p := range now {
-		work <- p
-	}
-	close(work)
 	workers.Wait()
 	return all
 }
 
+// alone is the bets with room of their own.
+func (b *bets) alone() *bets {
+	c := *b
+	c.x = slices.Clone(b.x)
+	return &c
+}
+
 // guess writes what is known of some rows to their places.
-func (b *bets) guess(p *played, place []int, all []guessing) {
+func (b *bets) guess(p *played, place []int32, all []guessing) {
+	if len(p.rows) == 0 {
+		return
+	}
 	guess, scores := b.guesses[1-p.half], &p.scores
 	for r, i := range p.rows {
 		b.offset(i, guess.shift, scores[2].Data[r*b.k:(r+1)*b.k])
 	}
 	x := p.x
+	x.Rows = len(p.rows)
 	for j, w := range guess.w[:b.regressions()] {
-		copy(scores[j].Data, scores[2].Data)
+		s := scores[j]
+		s.Rows, s.Data = x.Rows, s.Data[:x.Rows*b.k]
+		copy(s.Data, scores[2].Data)
 		x.Cols = w.Cols
-		blas64.Gemm(blas.NoTrans, blas.Trans, 1, x, w, 1, scores[j])
-		kernel.Softmax(scores[j].Data, scores[j].Data, b.k)
+		blas64.Gemm(blas.NoTrans, blas.Trans, 1, x, w, 1, s)
+		kernel.Softmax(s.Data, s.Data, b.k)
 	}
-	differ := min(len(p.rows), 1) // rows whose shares do
+	differ := 1 // rows whose shares do
 	if b.Propensities != nil {
 		differ = len(p.rows)
 	}

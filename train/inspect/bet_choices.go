@@ -34,6 +34,7 @@ type options struct {
 	z       logs.Contexts // of what options are described by, where these have no names
 	room    []float64     // for one
 	items   []feature
+	units   []scale
 	columns [2]int // of f, without and with products
 	taught  [2]taught
 }
@@ -76,9 +77,8 @@ func (b *bets) choices() {
 
 // alone is the options with rooms of their own.
 func (o *options) alone() *options {
-	c, b := *o, *o.bets
-	b.x, c.room = slices.Clone(b.x), slices.Clone(o.room)
-	c.bets = &b
+	c := *o
+	c.bets, c.room = o.bets.alone(), slices.Clone(o.room)
 	return &c
 }
 
@@ -105,6 +105,9 @@ func (o *options) scan() {
 			use(f, v)
 		}
 	})
+	for _, f := range o.items {
+		o.units = append(o.units, scale{f.mean, 1 / f.sd})
+	}
 	o.columns[0] = placed + len(o.items)
 	o.columns[1] = o.columns[0] + min(crossed, len(o.items))*min(crossed, len(o.features))
 }
@@ -143,7 +146,7 @@ func (o *options) vectors(i int, dst, x []float64) {
 		}
 		z := o.described(i, j)
 		for f := range o.items {
-			row[placed+f] = o.items[f].standard(z[o.items[f].place])
+			row[placed+f] = o.units[f].standard(z[o.items[f].place])
 		}
 	}
 	if width == o.columns[0] {

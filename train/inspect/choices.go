@@ -132,15 +132,18 @@ type odds struct {
 }
 
 func (l *log) odds() *odds {
-	o := &odds{log: l}
-	if l.Choices == nil {
-		return o
-	}
-	k := 1
+	o, k := &odds{log: l}, 1
 	if l.Sets() {
 		k = l.k
 	}
 	o.n, o.w, o.w2, o.w3, o.logged = make([]float64, k), make([]float64, k), make([]float64, k), make([]float64, k), make([][]int, l.k)
+	count := make([]int, l.k)
+	for _, a := range l.Action {
+		count[a]++
+	}
+	for a, n := range count {
+		o.logged[a] = make([]int, 0, n)
+	}
 	for i, a := range l.Action {
 		o.logged[a] = append(o.logged[a], i)
 		w := l.rowWeight(i)
@@ -161,10 +164,7 @@ func (l *log) odds() *odds {
 
 // rows is how many offer an action.
 func (o *odds) rows(a int) float64 {
-	switch {
-	case o.n == nil:
-		return float64(o.log.n)
-	case len(o.n) == 1:
+	if len(o.n) == 1 {
 		return o.n[0]
 	}
 	return o.n[a]

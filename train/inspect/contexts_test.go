@@ -58,7 +58,7 @@ func TestVectors(t *testing.T) {
 func TestRewardOfNaN(t *testing.T) {
 	l := &log{Log: logs.Log{Cost: []float64{math.NaN(), 0, math.NaN()}}, n: 3, k: 2, report: &Report{}}
 	l.reward()
-	if len(l.report.Findings) != 1 {
-		t.Errorf("%+v", l.report.Findings)
+	if len(l.found) != 1 {
+		t.Errorf("%+v", l.found)
 	}
 }

@@ -222,10 +222,10 @@ func (l *log) neighbours() {
 		s := float64(c) / n
 		q += s * (float64(c) - 1) / (n - 1)
 		three += s * s * s
-		if c > 1 {
-			repeated += c
-		}
+		repeated += c
 	}
+	alone := l.n - repeated
+	three += float64(alone) / (n * n * n)
 	var same float64
 	for t := 1; t < l.n; t++ {
 		if l.contexts[l.order[t]] == l.contexts[l.order[t-1]] {
@@ -234,9 +234,9 @@ func (l *log) neighbours() {
 	}
 	expected := (n - 1) * q
 	z := counted(same, expected, (n-1)*max(q*(1-q), q*(1-q)+2*(three-q*q)))
-	f := Finding{Check: "repeated contexts", Numbers: []Number{{"contexts", float64(len(sizes))}, {"z", z}},
+	f := Finding{Check: "repeated contexts", Numbers: []Number{{"contexts", float64(len(sizes) + alone)}, {"z", z}},
 		Measured: fmt.Sprintf("%d contexts; %s of rows share theirs; %.0f neighbours in time do, %.4g by chance, z = %.1f",
-			len(sizes), percent(float64(repeated)/n), same, expected, z)}
+			len(sizes)+alone, percent(float64(repeated)/n), same, expected, z)}
 	l.judge(f, z > threshold(1) && same-expected > 0.01*n, Doubtful, "rows of one visit stand together: they are not independent",
 		"name the visit or user in the column group, and certify on one row of each; a file sorted by context is an innocent cause")
 }
@@ -308,7 +308,7 @@ func (l *log) lastRows() {
 			}
 			add(of[g], i)
 		}
-	} else if f, _ := l.report.Finding("repeated contexts"); f.Severity > Fine {
+	} else if f, _ := l.finding("repeated contexts"); f.Severity > Fine {
 		for t, i := range l.order {
 			if t == 0 || l.contexts[i] != l.contexts[l.order[t-1]] {
 				runs = append(runs, run{})
@@ -349,7 +349,7 @@ func (l *log) autocorrelation() {
 		return
 	}
 	blocks := len(l.report.Blocks)
-	e := make([]float64, l.n)
+	e := l.room()
 	variance := 0.0
 	for t, i := range l.order {
 		e[t] = -l.Cost[i] - l.report.Blocks[t*blocks/l.n].Reward

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"opl/train/logs"
@@ -130,11 +131,13 @@ type log struct {
 	weight    []float64 // of the uniform policy, 1/(K p), K of the row's set; nil: no propensities
 	least     float64   // mean of 1/K
 	contexts  []uint64  // a hash of each row's context; nil: the log has none
-	sizes     []int     // rows of each context
+	sizes     []int     // rows of each context that more than one has
 	shared    filter    // of contexts that more than one row has
 	gamma     float64   // see Within
 	units     logs.Units
 	column    []float64 // room for mean
+	found     []found
+	place     int // of the check that is run
 	report    *Report
 	tape      *tape           // nil: none
 	described bool            // the log has contexts
@@ -146,6 +149,59 @@ type log struct {
 	ends      map[float64]int // rows of the least and the largest cost, of shards
 }
 
+// found is a finding, by the place of its check.
+type found struct {
+	Finding
+	place int
+}
+
+// finding returns that of a check.
+func (l *log) finding(check string) (f Finding, is bool) {
+	for _, f := range l.found {
+		if f.Check == check {
+			return f.Finding, true
+		}
+	}
+	return Finding{}, false
+}
+
+// lane are checks that are run one after the other; the first has a place, and the others those after it.
+type lane struct {
+	place  int
+	checks []func(l *log)
+}
+
+// run runs lanes beside each other, or, where they write to one tape, one after the other.
+func (l *log) run(lanes ...lane) {
+	if l.tape != nil {
+		for _, lane := range lanes {
+			for j, check := range lane.checks {
+				l.place = lane.place + j
+				check(l)
+			}
+		}
+		return
+	}
+	copies := make([]log, len(lanes))
+	var all sync.WaitGroup
+	for at, lane := range lanes {
+		c := &copies[at]
+		*c = *l
+		c.column, c.found = nil, slices.Clip(l.found)
+		all.Go(func() {
+			for j, check := range lane.checks {
+				c.place = lane.place + j
+				check(c)
+			}
+		})
+	}
+	all.Wait()
+	before := len(l.found)
+	for _, c := range copies {
+		l.found = append(l.found, c.found[before:]...)
+	}
+}
+
 // near is what is nearest to a ratio that is 1 for true propensities, and in [1/Γ, Γ] for what
 // they may be.
 func (l *log) near(ratio float64) float64 { return max(1/l.gamma, min(l.gamma, ratio)) }
@@ -154,7 +210,7 @@ func (l *log) add(f Finding) {
 	for i := range f.Numbers {
 		f.Numbers[i].Value = bounded(f.Numbers[i].Value)
 	}
-	l.report.Findings = append(l.report.Findings, f)
+	l.found = append(l.found, found{f, l.place})
 }
 
 // judge adds a finding, of the given severity if the check finds against the log.
@@ -189,9 +245,12 @@ func within(in *logs.Log, gamma float64, on *tape) *log {
 	r.RewardMin, r.RewardMax = l.units.Low, l.units.High
 	l.timeline()
 	if l.schema() {
-		l.contexts = in.ContextHashes()
-		l.described = l.contexts != nil
-		l.sizes, l.shared = shares(l.contexts)
+		var alike sync.WaitGroup
+		alike.Go(func() {
+			l.contexts = in.ContextHashes()
+			l.described = l.contexts != nil
+			l.sizes, l.shared = shares(l.contexts)
+		})
 		if l.Propensity == nil && l.Propensities != nil {
 			l.Propensity = make([]float64, l.n)
 			for i := range l.n {
@@ -205,26 +264,21 @@ func within(in *logs.Log, gamma float64, on *tape) *log {
 			for i, p := range l.Propensity {
 				l.weight[i] = 1 / (float64(l.Options(i)) * p)
 			}
-			l.shape()
-			l.meanWeight()
-			l.sharpness()
 		}
-		l.sets()
-		l.support()
-		l.counts()
-		l.concentration()
-		l.rowWeights()
-		l.reward()
-		l.sign()
-		l.drift()
-		l.turnover()
-		l.groups()
-		l.neighbours()
-		l.lastRows()
-		l.repeats()
-		l.again()
-		l.autocorrelation()
-		l.bet()
+		alike.Wait()
+		type checks = []func(*log)
+		// Places are those in the report. What comes later asks what was found or set before.
+		known := func(check func(*log)) func(*log) {
+			return func(l *log) {
+				if l.Propensity != nil {
+					check(l)
+				}
+			}
+		}
+		l.run(lane{1, checks{known((*log).shape)}},
+			lane{11, checks{(*log).drift, (*log).turnover, (*log).groups, (*log).neighbours, (*log).lastRows, (*log).repeats}})
+		l.run(lane{2, checks{known((*log).meanWeight), known((*log).sharpness), (*log).sets, (*log).support, (*log).counts, (*log).concentration, (*log).rowWeights, (*log).reward, (*log).sign}},
+			lane{17, checks{(*log).again, (*log).autocorrelation}}, lane{19, checks{(*log).bet}})
 		l.complete = true
 	}
 	return l
@@ -241,10 +295,10 @@ func (l *log) done() Report {
 		b := &r.Blocks[i]
 		b.Reward, b.SE = l.units.At(b.Reward), b.SE*l.units.Span()
 	}
-	for _, f := range r.Findings {
-		r.Severity = max(r.Severity, f.Severity)
+	slices.SortStableFunc(l.found, func(a, b found) int { return cmp.Or(int(b.Severity-a.Severity), a.place-b.place) })
+	for _, f := range l.found {
+		r.Findings, r.Severity = append(r.Findings, f.Finding), max(r.Severity, f.Severity)
 	}
-	slices.SortStableFunc(r.Findings, func(a, b Finding) int { return int(b.Severity - a.Severity) })
 	return r
 }
 
@@ -480,13 +534,7 @@ func (l *log) repeatIDs() {
 		return
 	}
 	if !l.merged {
-		sorted := slices.Clone(l.Keys)
-		sortKeys(sorted)
-		for i := 1; i < l.n; i++ {
-			if sorted[i] == sorted[i-1] {
-				l.twice++
-			}
-		}
+		l.twice = again(l.Keys)
 	}
 	twice := l.twice
 	severity := Doubtful

@@ -213,7 +213,7 @@ func Combine(parts []Part) (r Report, err error) {
 		return r, err
 	}
 	if l.ids {
-		l.twice = repeated(idsOf(all))
+		l.twice = again(idsOf(all))
 	}
 	if l.Propensity == nil {
 		l.noPropensities()
@@ -307,17 +307,6 @@ func idsOf(all []*Part) (ids []uint64) {
 	return ids
 }
 
-// repeated counts the keys that were there before.
-func repeated(keys []uint64) (n int) {
-	sortKeys(keys)
-	for i := 1; i < len(keys); i++ {
-		if keys[i] == keys[i-1] {
-			n++
-		}
-	}
-	return n
-}
-
 // rewards puts together how often each comes.
 func (l *log) rewards(all []*Part) error {
 	l.costs, l.ends = map[uint64]int{}, map[float64]int{}
@@ -375,7 +364,7 @@ func (l *log) worstOf(all []*Part) {
 		drifts[0]: l.n >= 200, drifts[1]: l.n >= 200 && l.Propensity != nil,
 		drifts[2]: l.n >= 200 && slices.ContainsFunc(l.report.ByAction, func(a Action) bool { return a.Rows >= 50 })}
 	for _, check := range alone {
-		if _, is := l.report.Finding(check); is {
+		if _, is := l.finding(check); is {
 			continue
 		}
 		var worst *Finding

@@ -24,7 +24,10 @@ func (l *log) shape() {
 	seen := l.different("propensities", values, func(i int) float64 { return l.Propensity[i] })
 	decimals := int(-l.lowest("decimals", func() float64 {
 		decimals := 0
-		for _, p := range l.Propensity {
+		for i, p := range l.Propensity {
+			if i > 0 && p == l.Propensity[i-1] {
+				continue
+			}
 			for decimals <= 4 && math.Abs(p*math.Pow10(decimals)-math.Round(p*math.Pow10(decimals))) > 1e-9*math.Pow10(decimals)*p {
 				decimals++
 			}

@@ -14,89 +14,95 @@ func sortKeys(keys []uint64) {
 		slices.Sort(keys)
 		return
 	}
-	byDigits(keys, func(key uint64) uint64 { return key })
+	byDigits(keys, nil)
 }
 
 // sortRows sorts rows by their keys; those of one key stay in their order.
 func sortRows(rows []int, key []uint64) {
-	type row struct {
-		key uint64
-		i   int
-	}
-	all := make([]row, len(rows))
+	keys, places := make([]uint64, len(rows)), make([]int32, len(rows))
 	for at, i := range rows {
-		all[at] = row{key[i], i}
+		keys[at], places[at] = key[i], int32(i)
 	}
-	byDigits(all, func(r row) uint64 { return r.key })
-	for at, r := range all {
-		rows[at] = r.i
+	byDigits(keys, places)
+	for at, i := range places {
+		rows[at] = int(i)
 	}
 }
 
-// byDigits sorts by keys, stably: hashes by their first digits and then by comparing, other keys by their bytes from the lowest (Knuth, TAOCP 3,
-// algorithm 5.2.5R).
-func byDigits[T any](all []T, key func(T) uint64) {
-	to := make([]T, len(all))
-	if spread(all, to, key) {
+// byDigits sorts keys, and rows with them unless they are nil, stably: hashes by their first digits and then by comparing, other keys by their bytes
+// from the lowest (Knuth, TAOCP 3, algorithm 5.2.5R).
+func byDigits(keys []uint64, rows []int32) {
+	to, toRows := make([]uint64, len(keys)), make([]int32, len(rows))
+	if spread(keys, to, rows, toRows) {
 		return
 	}
 	var count [8][256]int
-	for _, v := range all {
-		for d, k := 0, key(v); d < 8; d, k = d+1, k>>8 {
-			count[d][k&255]++
+	for _, k := range keys {
+		for d := range 8 {
+			count[d][k>>(8*d)&255]++
 		}
 	}
-	from := all
+	from, fromRows := keys, rows
 	for d := range 8 {
-		if slices.Contains(count[d][:], len(all)) { // all are alike
+		if slices.Contains(count[d][:], len(keys)) { // all are alike
 			continue
 		}
 		at := 0
 		for b, n := range count[d] {
 			count[d][b], at = at, at+n
 		}
-		for _, v := range from {
-			b := key(v) >> (8 * d) & 255
-			to[count[d][b]] = v
-			count[d][b]++
+		for i, k := range from {
+			b := k >> (8 * d) & 255
+			at := count[d][b]
+			if count[d][b]++; len(rows) > 0 {
+				toRows[at] = fromRows[i]
+			}
+			to[at] = k
 		}
-		from, to = to, from
+		from, to, fromRows, toRows = to, from, toRows, fromRows
 	}
-	if len(all) > 0 && &from[0] != &all[0] {
-		copy(all, from)
+	if len(keys) > 0 && &from[0] != &keys[0] {
+		copy(keys, from)
+		copy(rows, fromRows)
 	}
 }
 
-// spread sorts what has keys spread as evenly as those of hashes, with room for as many, and reports whether they are.
-func spread[T any](all, room []T, key func(T) uint64) bool {
-	digits := min(16, bits.Len(uint(len(all)))-3) // of which about 8 keys are alike
+// spread is byDigits of keys that are spread as evenly as hashes, with room for as many, and reports whether they are.
+func spread(keys, room []uint64, rows, roomRows []int32) bool {
+	digits := min(16, bits.Len(uint(len(keys)))-3) // of which about 8 keys are alike
 	if digits < 1 {
 		return false
 	}
-	ends := make([]int32, 1<<digits)
-	for _, v := range all {
-		ends[key(v)>>(64-digits)]++
+	ends, shift := make([]int32, 1<<digits), uint(64-digits)
+	for _, k := range keys {
+		ends[k>>(shift&63)]++
 	}
-	at, most := int32(0), int32(64+len(all)>>(digits-1))
+	at, most := int32(0), int32(64+len(keys)>>(digits-1))
 	for b, n := range ends {
 		if n > most {
 			return false
 		}
 		ends[b], at = at, at+n
 	}
-	for _, v := range all {
-		b := key(v) >> (64 - digits)
-		room[ends[b]] = v
-		ends[b]++
+	for i, k := range keys {
+		b := k >> (shift & 63)
+		at := ends[b]
+		if ends[b]++; rows != nil {
+			roomRows[at] = rows[i]
+		}
+		room[at] = k
 	}
 	from := int32(0)
 	for _, end := range ends {
 		for i := from; i < end; i++ { // insertion, Knuth's 5.2.1S
-			v, j := room[i], i
-			for k := key(v); j > from && key(all[j-1]) > k; j-- {
-				all[j] = all[j-1]
+			k, j := room[i], i
+			for ; j > from && keys[j-1] > k; j-- {
+				keys[j] = keys[j-1]
 			}
-			all[j] = v
+			if keys[j] = k; rows != nil {
+				copy(rows[j+1:i+1], rows[j:i])
+				rows[j] = roomRows[i]
+			}
 		}
 		from = end
 	}
@@ -129,16 +135,45 @@ func (f *filter) has(h uint64) bool {
 	return f.bits[b/64]>>(b%64)&1 != 0
 }
 
-// shares finds how many rows have each of the contexts, in their order, and the contexts that more than one row has.
+// repeated are the keys that come more than once, each as often as it comes, in their order, among a few that do not.
+func repeated(keys []uint64) (some []uint64) {
+	seen := newFilter(len(keys))
+	twice := filter{make([]uint64, len(seen.bits)), seen.shift}
+	for _, k := range keys {
+		b := mix(k) >> seen.shift
+		bit := uint64(1) << (b % 64)
+		twice.bits[b/64] |= seen.bits[b/64] & bit
+		seen.bits[b/64] |= bit
+	}
+	for _, k := range keys {
+		if twice.has(k) {
+			some = append(some, k)
+		}
+	}
+	sortKeys(some)
+	return some
+}
+
+// again counts the keys that were there before.
+func again(keys []uint64) (n int) {
+	sorted := repeated(keys)
+	for i := 1; i < len(sorted); i++ {
+		if sorted[i] == sorted[i-1] {
+			n++
+		}
+	}
+	return n
+}
+
+// shares finds the contexts that more than one row has, and of how many rows they are, in their order.
 func shares(contexts []uint64) (sizes []int, shared filter) {
-	sorted := slices.Clone(contexts)
-	sortKeys(sorted)
+	sorted := repeated(contexts)
 	var twice []uint64
 	for from, to := 0, 0; from < len(sorted); from = to {
 		for to = from + 1; to < len(sorted) && sorted[to] == sorted[from]; to++ {
 		}
-		if sizes = append(sizes, to-from); to-from > 1 {
-			twice = append(twice, sorted[from])
+		if to-from > 1 {
+			sizes, twice = append(sizes, to-from), append(twice, sorted[from])
 		}
 	}
 	if len(twice) > 0 {

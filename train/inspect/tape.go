@@ -92,9 +92,12 @@ func (l *log) worst(name string, of func() (float64, int)) (float64, int) {
 func (l *log) different(name string, most int, of func(i int) float64) []float64 {
 	return read(l, func(t *tape) map[string][]float64 { return t.Sets }, name, func() []float64 {
 		seen := map[float64]bool{}
+		last := math.NaN()
 		for i := range l.n {
-			if seen[of(i)] = true; len(seen) > most {
-				break
+			if v := of(i); v != last {
+				if seen[v], last = true, v; len(seen) > most {
+					break
+				}
 			}
 		}
 		return slices.Sorted(maps.Keys(seen))
@@ -190,12 +193,18 @@ func pooled(all []moments) (out moments) {
 // linearization, and the skewness of the terms ω(s − mean).
 func (l *log) mean(name string, s func(i int) float64) mean {
 	return read(l, func(t *tape) map[string]moments { return t.Means }, name, func() moments {
-		l.column = slices.Grow(l.column[:0], l.n)[:l.n]
-		for i := range l.column {
-			l.column[i] = s(i)
+		column := l.room()
+		for i := range column {
+			column[i] = s(i)
 		}
-		return momentsOf(l.column, l.rowWeight)
+		return momentsOf(column, l.rowWeight)
 	}).mean()
+}
+
+// room is a column, which is gone with the next call.
+func (l *log) room() []float64 {
+	l.column = slices.Grow(l.column[:0], l.n)[:l.n]
+	return l.column
 }
 
 func (m moments) mean() mean {

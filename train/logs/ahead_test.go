@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"math/big"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -246,7 +247,8 @@ func TestReadAheadLong(t *testing.T) {
 
 // FuzzDigits reads a number as strconv does, to the bit, or leaves it to it.
 func FuzzDigits(f *testing.F) {
-	for _, s := range []string{"0", "-0", "1.5", "123456789012345", "1234567890123456", "0.000000000000001", "-9.99", "1e5", "1E-5", "00", "01", ".5", "5.", "-", "--1", "1e", "1e+", "9007199254740993", "1.7976931348623159e308", "5e-324"} {
+	for _, s := range []string{"0", "-0", "1.5", "123456789012345", "1234567890123456", "0.000000000000001", "-9.99", "1e5", "1E-5", "00", "01", ".5", "5.", "-", "--1", "1e", "1e+", "9007199254740993", "1.7976931348623159e308", "5e-324",
+		"9007199254740993.0", "9007199254740993.1", "0.41722292841495284", "-12345678.12345678901", "1.2345678/", "1.234:5678", "9999999999999999999", "0.9999999999999999999", "0.00000000000000000001", "18014398509481985.5"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -264,6 +266,43 @@ func FuzzDigits(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Numbers of up to 19 digits, also those in the middle between two of 64 bits, are read as strconv does, to the bit.
+func TestDigits(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	own := 0
+	for range 50_000 {
+		var s string
+		switch r.IntN(4) {
+		case 0:
+			s = strconv.FormatFloat(r.NormFloat64(), 'f', -1, 64)
+		case 1:
+			s = strconv.FormatUint(r.Uint64N(1e19), 10)
+		case 2: // between two, or beside that
+			m := (1<<52+r.Uint64N(1<<52))<<1 + 1
+			s = strconv.FormatUint(m<<r.IntN(10)+r.Uint64N(3)-1, 10)
+		case 3:
+			s = new(big.Float).Quo(big.NewFloat(float64(2*r.Uint64N(1<<53)+1)), big.NewFloat(float64(uint64(1)<<r.IntN(50)))).Text('f', r.IntN(17))
+		}
+		if at := r.IntN(19); r.IntN(2) == 0 && len(s) > at+1 && at > 0 && !strings.ContainsAny(s, ".-") {
+			s = s[:at] + "." + s[at:]
+		}
+		want, err := strconv.ParseFloat(s, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, end, ok := digits([]byte(s+","), 0)
+		if ok {
+			own++
+		}
+		if ok && (end != len(s) || math.Float64bits(v) != math.Float64bits(want)) {
+			t.Fatalf("%s: %v, want %v", s, v, want)
+		}
+	}
+	if own < 40_000 {
+		t.Errorf("%d are read", own)
+	}
 }
 
 // FuzzStamped reads a time as time.Parse does, or leaves it to it.

@@ -136,11 +136,12 @@ func (l *Log) Check() error {
 	return nil
 }
 
-// infinite is the first row whose context has a feature that is not finite, or that has no context; n: there is none.
+// infinite is the first row whose context has a feature that is not finite, or that has no context; n: there is none, or contexts that
+// have a method Finite say that all features of all contexts are known to be finite, and so are not read once more.
 func (l *Log) infinite() int {
 	n := l.Len()
-	e, encoded := l.X.(*encoded)
-	if l.X == nil || encoded && e.finite.Load() {
+	known, _ := l.X.(interface{ Finite() bool })
+	if l.X == nil || known != nil && known.Finite() {
 		return n
 	}
 	const part = 1 << 12
@@ -169,7 +170,7 @@ func (l *Log) infinite() int {
 	for _, i := range first {
 		row = min(row, i)
 	}
-	if encoded && row == n && l.Rows == nil {
+	if e, ok := l.X.(*encoded); ok && row == n && l.Rows == nil {
 		e.finite.Store(true) // what was read does not change
 	}
 	return row

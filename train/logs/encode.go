@@ -185,6 +185,9 @@ var _ Contexts = (*encoded)(nil)
 func (x *encoded) Len() int { return x.rows.n }
 func (x *encoded) Dim() int { return x.encoder.Dim() }
 
+// Finite reports that all features of all rows were found to be finite.
+func (x *encoded) Finite() bool { return x.finite.Load() }
+
 // Row64 writes what Encoder.Encode would. A value that overflows, which no row that the
 // encoder was fitted on does, becomes NaN: Log.Check finds it.
 func (x *encoded) Row64(i int, dst []float64) {

@@ -40,7 +40,8 @@ type parquetReader struct {
 	at          int                   // the row's place there
 	group, from int                   // after the blocks before
 	every       []int                 // the places of leaves
-	others      []int                 // of those that are no numbers read ahead
+	others      []int                 // of those that are no numbers of contexts read ahead
+	text        []byte                // room for an action's
 }
 
 // option is an action that a row offers, as its columns have it.
@@ -73,7 +74,10 @@ type leaf struct {
 
 	parquet parquet.Kind
 	level   int // definition level of a value
-	place   int // among the numbers that are read ahead; negative: it is none of them
+	place   int // among the numbers of contexts that are read ahead; negative: it is none of them
+
+	single bool // a number beside the context, which is read ahead
+	exact  bool // an int64, whose bits stand for the number
 }
 
 // damaged turns a panic, which the library has for some damaged files, into an error.
@@ -362,6 +366,8 @@ func (r *parquetReader) next(b *builder) (err error) {
 			}
 			err = take(l, values[:n])
 			values = values[n:]
+		case l.single:
+			err = r.number(b, l, r.block.singles[i][r.at])
 		case l.place < 0:
 			err = take(l, r.block.values[i].row(r.at))
 		case !even:
@@ -538,11 +544,7 @@ func (r *parquetReader) scalar(b *builder, l *leaf, v parquet.Value) error {
 		if k == parquet.Int32 {
 			x = int64(v.Int32())
 		}
-		if x > 9.2e18/l.unit || x < -9.2e18/l.unit {
-			return bad(c.name, "%d is no time", x)
-		}
-		b.row.time, b.row.hasTime = x*l.unit, true
-		return nil
+		return l.time(b, x)
 	case form == 0:
 		return bad(c.name, "%s is none of what the column may have", v)
 	case form == '"' && !utf8.Valid(s):
@@ -557,6 +559,29 @@ func (r *parquetReader) scalar(b *builder, l *leaf, v parquet.Value) error {
 		s = []byte(v.String())
 	}
 	return r.cell(b, c, form, s, x)
+}
+
+// number takes a number that was read ahead, as scalar does.
+func (r *parquetReader) number(b *builder, l *leaf, v float64) error {
+	switch {
+	case isAbsent(v):
+		return nil
+	case l.exact:
+		return l.time(b, int64(math.Float64bits(v)))
+	case l.column.role == roleAction:
+		r.text = strconv.AppendInt(r.text[:0], int64(v), 10)
+		return r.cell(b, l.column, '0', r.text, v)
+	}
+	return r.cell(b, l.column, '0', nil, v)
+}
+
+// time takes a time in the leaf's unit.
+func (l *leaf) time(b *builder, x int64) error {
+	if x > 9.2e18/l.unit || x < -9.2e18/l.unit {
+		return bad(l.column.name, "%d is no time", x)
+	}
+	b.row.time, b.row.hasTime = x*l.unit, true
+	return nil
 }
 
 // value is a value as a table's cell takes it; of form 0 if it is none that it can take.

@@ -4,18 +4,22 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"slices"
 
 	"github.com/parquet-go/parquet-go"
 )
 
 // parquetBlock is rows of a Parquet file that were read ahead, column by column.
 type parquetBlock struct {
-	group, from, n int // rows from on, of a row group
-	numbers        []float64
-	sums           []sums // of a row's numbers
-	even           []bool // the row's numbers are all there, and finite
+	group, from, n int       // rows from on, of a row group
+	columns        []float64 // numbers as they are read, one column after the other
+	numbers        []float64 // row after row
+	sums           []sums    // of a row's numbers
+	even           []bool    // the row's numbers are all there, and finite
 	values         []leafValues
-	err            error // the rows cannot be read so
+	singles        [][]float64 // numbers of leaves beside the context; nil: the leaf has values
+	err            error       // the rows cannot be read so
 }
 
 // leafValues are a leaf's values in rows.
@@ -50,18 +54,34 @@ type pageNumbers struct {
 	ints    []int32
 	longs   []int64
 	places  []int32 // in a dictionary
+
+	exact bool // see leaf
 }
 
 var errUneven = errors.New("columns of different lengths")
 
 // plain reports whether the leaf's values can be read ahead as numbers of the context.
 func (l *leaf) plain() bool {
-	if l.column.role != roleContext || l.column.kind == category || l.list || l.inner != "" || l.unsigned {
-		return false
-	}
+	return l.column.role == roleContext && l.column.kind != category && l.numeric()
+}
+
+func (l *leaf) numeric() bool {
 	switch l.parquet {
 	case parquet.Double, parquet.Float, parquet.Int32, parquet.Int64:
-		return true
+		return !l.list && l.inner == "" && !l.unsigned
+	}
+	return false
+}
+
+// alone reports whether the leaf's values can be read ahead as numbers beside the context.
+func (l *leaf) alone() bool {
+	switch l.column.role {
+	case roleReward, roleCost, rolePropensity, roleEach, roleWeight:
+		return l.numeric()
+	case roleAction:
+		return l.numeric() && (l.parquet == parquet.Int32 || l.parquet == parquet.Int64)
+	case roleTime:
+		return l.numeric() && (l.unit == 0 || l.parquet == parquet.Int64)
 	}
 	return false
 }
@@ -77,6 +97,8 @@ func (r *parquetReader) begin(b *builder) {
 		if l.place = -1; !l.plain() && l.column.role != roleIgnored {
 			r.others = append(r.others, i)
 		}
+		l.single = l.alone()
+		l.exact = l.single && l.column.role == roleTime && l.unit != 0
 		switch {
 		case l.plain():
 			l.place = len(w.columns)
@@ -140,8 +162,9 @@ func guard(do func() error) (err error) {
 // read reads the block's rows, the last of their group.
 func (k *parquetBlock) read(w *wide, all []*leafReader, last bool) {
 	width := len(w.columns)
-	k.numbers, k.sums, k.even = grown(k.numbers, k.n*width), grown(k.sums, k.n), grown(k.even, k.n)
-	k.values = grown(k.values, len(all))
+	long := k.n + 8 // no power of 2, of which a processor remembers few at a time
+	k.columns, k.numbers, k.sums, k.even = grown(k.columns, long*width), grown(k.numbers, k.n*width), grown(k.sums, k.n), grown(k.even, k.n)
+	k.values, k.singles = grown(k.values, len(all)), grown(k.singles, len(all))
 	errs := make([]error, len(all))
 	each(len(all), func(i int) {
 		l := all[i]
@@ -150,11 +173,17 @@ func (k *parquetBlock) read(w *wide, all []*leafReader, last bool) {
 			return
 		}
 		errs[i] = guard(func() error {
-			if l.place >= 0 {
-				if err := l.numbers(k.numbers[l.place:], width, k.n); err != nil {
-					return err
-				}
-			} else if err := l.all(&k.values[i], k.n); err != nil {
+			var err error
+			switch {
+			case l.place >= 0:
+				err = l.numbers(k.columns[l.place*long:][:k.n])
+			case l.single:
+				k.singles[i] = grown(k.singles[i], k.n)
+				err = l.numbers(k.singles[i])
+			default:
+				err = l.all(&k.values[i], k.n)
+			}
+			if err != nil {
 				return err
 			}
 			if last {
@@ -170,7 +199,11 @@ func (k *parquetBlock) read(w *wide, all []*leafReader, last bool) {
 	const part = 256
 	each((k.n+part-1)/part, func(p int) {
 		for i := p * part; i < min(k.n, (p+1)*part); i++ {
-			k.sums[i], k.even[i] = w.sum(k.numbers[i*width : (i+1)*width])
+			row := k.numbers[i*width : (i+1)*width]
+			for j, at := 0, i; j < len(row); j, at = j+1, at+long {
+				row[j] = k.columns[at]
+			}
+			k.sums[i], k.even[i] = w.sum(row)
 		}
 	})
 }
@@ -237,7 +270,7 @@ func (l *leafReader) open() error {
 	if err != nil {
 		return err
 	}
-	if l.page = page; l.place < 0 {
+	if l.page = page; l.place < 0 && !l.single {
 		l.reader = page.Values()
 		return nil
 	}
@@ -245,17 +278,17 @@ func (l *leafReader) open() error {
 	if page.NumNulls() > 0 {
 		l.levels = page.DefinitionLevels()
 	}
-	l.data = pageNumbers{}
+	l.data = pageNumbers{exact: l.exact}
 	dict, data := page.Dictionary(), page.Data()
 	if dict == nil {
 		l.data.of(l.parquet, page)
 		return nil
 	}
 	if l.data.places = data.Int32(); l.of != dict {
-		var all pageNumbers
+		all := pageNumbers{exact: l.exact}
 		all.of(l.parquet, dict.Page())
 		l.of, l.dict = dict, make([]float64, dict.Len())
-		return all.take(l.dict, 1, len(l.dict), nil)
+		return all.take(l.dict, nil)
 	}
 	return nil
 }
@@ -274,36 +307,43 @@ func (p *pageNumbers) of(kind parquet.Kind, page parquet.Page) {
 	}
 }
 
-// take takes n numbers out of a page to dst, every stride-th of it. Integers that are none of float64's are an error, and so is what stands
+// take takes as many numbers out of a page as dst has. Integers that are none of float64's are an error, and so is what stands
 // for no number.
-func (p *pageNumbers) take(dst []float64, stride, n int, dict []float64) error {
+func (p *pageNumbers) take(dst []float64, dict []float64) error {
+	n := len(dst)
 	switch {
 	case n == 0:
 	case p.places != nil:
 		for i, at := range p.places[:n] {
-			dst[i*stride] = dict[at]
+			dst[i] = dict[at]
 		}
 		p.places = p.places[n:]
 	case p.doubles != nil:
-		for i, v := range p.doubles[:n] {
-			if dst[i*stride] = v; isAbsent(v) {
-				return errors.New("a number that is none")
-			}
+		copy(dst, p.doubles[:n])
+		if slices.ContainsFunc(dst, isAbsent) {
+			return errors.New("a number that is none")
 		}
 		p.doubles = p.doubles[n:]
 	case p.floats != nil:
 		for i, v := range p.floats[:n] {
-			dst[i*stride] = float64(v)
+			dst[i] = float64(v)
 		}
 		p.floats = p.floats[n:]
 	case p.ints != nil:
 		for i, v := range p.ints[:n] {
-			dst[i*stride] = float64(v)
+			dst[i] = float64(v)
 		}
 		p.ints = p.ints[n:]
+	case p.longs != nil && p.exact:
+		for i, v := range p.longs[:n] {
+			if dst[i] = math.Float64frombits(uint64(v)); isAbsent(dst[i]) {
+				return errors.New("a number that is none")
+			}
+		}
+		p.longs = p.longs[n:]
 	case p.longs != nil:
 		for i, v := range p.longs[:n] {
-			if dst[i*stride] = float64(v); v > 1<<53 || v < -1<<53 {
+			if dst[i] = float64(v); v > 1<<53 || v < -1<<53 {
 				return errors.New("an integer beyond 2^53")
 			}
 		}
@@ -314,20 +354,20 @@ func (p *pageNumbers) take(dst []float64, stride, n int, dict []float64) error {
 	return nil
 }
 
-// numbers writes those of the next n rows to dst, every stride-th of it.
-func (l *leafReader) numbers(dst []float64, stride, n int) error {
-	for at := 0; at < n; {
+// numbers writes those of the next rows to dst, as many as it has.
+func (l *leafReader) numbers(dst []float64) error {
+	for len(dst) > 0 {
 		for l.rows == 0 {
 			if err := l.open(); err != nil {
 				return err
 			}
 		}
-		m := min(n-at, l.rows)
+		m := min(len(dst), l.rows)
 		l.rows -= m
-		to := dst[at*stride:]
-		at += m
+		to := dst[:m]
+		dst = dst[m:]
 		if l.levels == nil {
-			if err := l.data.take(to, stride, m, l.dict); err != nil {
+			if err := l.data.take(to, l.dict); err != nil {
 				return err
 			}
 			continue
@@ -339,16 +379,16 @@ func (l *leafReader) numbers(dst []float64, stride, n int) error {
 			}
 		}
 		l.levels, l.room = l.levels[m:], grown(l.room, there)
-		if err := l.data.take(l.room, 1, there, l.dict); err != nil {
+		if err := l.data.take(l.room, l.dict); err != nil {
 			return err
 		}
 		room := l.room
 		for i, d := range levels {
 			if int(d) != l.level {
-				to[i*stride] = absent
+				to[i] = absent
 				continue
 			}
-			to[i*stride], room = room[0], room[1:]
+			to[i], room = room[0], room[1:]
 		}
 	}
 	return nil
@@ -457,14 +497,22 @@ func (r *parquetReader) whole() parquet.Row {
 	}
 	row := r.row[:0]
 	for i, l := range r.leaves {
-		if l.place < 0 {
+		var x float64
+		switch {
+		case l.single:
+			x = k.singles[i][r.at]
+		case l.place < 0:
 			row = append(row, k.values[i].row(r.at)...)
 			continue
+		default:
+			x = k.numbers[r.at*len(r.wide.columns)+l.place]
 		}
 		var v parquet.Value
-		switch x := k.numbers[r.at*len(r.wide.columns)+l.place]; {
-		case isAbsent(x) && !k.even[r.at]:
+		switch {
+		case isAbsent(x):
 			v = parquet.NullValue()
+		case l.exact:
+			v = parquet.Int64Value(int64(math.Float64bits(x)))
 		case l.parquet == parquet.Double:
 			v = parquet.DoubleValue(x)
 		case l.parquet == parquet.Float:

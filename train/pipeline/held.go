@@ -1,7 +1,11 @@
 package pipeline
 
 import (
+	"runtime"
+	"slices"
+
 	"opl/graph/kernel/simd"
+	"opl/graph/kernel/workers"
 	"opl/train/logs"
 )
 
@@ -17,6 +21,8 @@ type held struct {
 	d    int
 	data []float32 // nil: no room
 	norm []float64
+
+	finite bool
 }
 
 // hold returns the contexts, held in room bytes.
@@ -26,14 +32,21 @@ func hold(x logs.Contexts, room int) *held {
 	if d == 0 || n <= room/(4*d) {
 		h.data = make([]float32, n*d)
 	}
-	for i := range n {
-		if h.data != nil {
-			x.Row32(i, h.data[i*d:(i+1)*d])
+	const part = 1 << 10
+	workers.Do(runtime.GOMAXPROCS(0), (n+part-1)/part, func(_, p int) {
+		for i := p * part; i < min(n, (p+1)*part); i++ {
+			if h.data != nil {
+				x.Row32(i, h.data[i*d:(i+1)*d])
+			}
+			h.norm[i] = x.Norm(i)
 		}
-		h.norm[i] = x.Norm(i)
-	}
+	})
+	h.finite = !slices.ContainsFunc(h.norm, func(v float64) bool { return v-v != 0 })
 	return h
 }
+
+// Finite reports that all norms are finite, and with them all features: [logs.Log.Check] need not look at each again.
+func (h *held) Finite() bool { return h.finite }
 
 // Norm is ‖φ(x_i)‖₂.
 func (h *held) Norm(i int) float64 { return h.norm[i] }
@@ -64,3 +77,6 @@ func (r rounded) Row64(i int, dst []float64) {
 		dst[j] = float64(v)
 	}
 }
+
+// Finite reports nothing: a number may be too large for 32 bits.
+func (r rounded) Finite() bool { return false }
