@@ -1,8 +1,6 @@
 package graph
 
 import (
-	"math"
-
 	"opl/graph/kernel"
 	"opl/graph/kernel/simd"
 )
@@ -18,7 +16,9 @@ func (x Expr) LogSoftmax() Expr {
 		func(dst, x []float32) { kernel.LogSoftmax(dst, x, c) }).by(byRows).as("log-softmax"),
 		func(_ []Expr, out, g Expr, _ []bool) []Expr {
 			return []Expr{apply("log-softmax gradient", out.n.Shape(),
-				of2(logSoftmaxGrad[float64](c), logSoftmaxGrad[float32](c)).by(byRows).as("log-softmax gradient"), nil, out, g)}
+				of2(
+					func(dst, y, g []float64) { simd.LogSoftmaxGrad(dst, y, g, c) },
+					func(dst, y, g []float32) { simd.LogSoftmaxGrad(dst, y, g, c) }).by(byRows).as("log-softmax gradient"), nil, out, g)}
 		}, x)
 }
 
@@ -36,16 +36,4 @@ func (x Expr) Softmax() Expr {
 				func(dst, y, g []float64) { simd.SoftmaxGrad(dst, y, g, c) },
 				func(dst, y, g []float32) { simd.SoftmaxGrad(dst, y, g, c) }).by(byRows).as("softmax gradient"), nil, out, g)}
 		}, x)
-}
-
-// logSoftmaxGrad: dx = g − softmax·Σg, from the output log-softmax.
-func logSoftmaxGrad[T float](c int) func(dst, y, g []T) {
-	return func(dst, y, g []T) {
-		for i := 0; i < len(dst); i += c {
-			s := T(simd.Sum(g[i : i+c]))
-			for j := i; j < i+c; j++ {
-				dst[j] = g[j] - T(math.Exp(float64(y[j])))*s
-			}
-		}
-	}
 }

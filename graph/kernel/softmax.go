@@ -12,10 +12,16 @@ import (
 //
 // x and dst are rows×k. Any x: an entry of −Inf has log π = −Inf; where the
 // maximum is infinite, the entries that reach it share the row evenly (so a
-// row of −Inf gives −log k throughout).
+// row of −Inf gives −log k throughout). In float32, with vector kernels, the arithmetic is float32 inside.
 func LogSoftmax[T Float](dst, x []T, k int) {
 	rows := rowsOf("LogSoftmax", len(x), k, len(dst))
-	for i := range rows {
+	x32, is32 := any(x).([]float32)
+	for i := 0; i < rows; i++ {
+		if is32 {
+			if i += simd.LogSoftmax32(any(dst).([]float32)[i*k:], x32[i*k:], k); i == rows {
+				return
+			}
+		}
 		from, to := x[i*k:(i+1)*k], dst[i*k:(i+1)*k]
 		m, tail, ties := sumExp(from, nil)
 		if math.IsInf(m, 0) {

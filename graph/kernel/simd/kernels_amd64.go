@@ -32,6 +32,9 @@ func above32(dst *float32, x *float32, n int, c float32, d float32)
 func abs32(dst *float32, x *float32, n int, c float32, d float32)
 
 //go:noescape
+func less32(dst *float32, x *float32, n int, c float32, d float32)
+
+//go:noescape
 func sign32(dst *float32, x *float32, n int, c float32, d float32)
 
 //go:noescape
@@ -75,6 +78,9 @@ func softmax32(dst *float32, x *float32, rows int, k int) int
 
 //go:noescape
 func softmaxGrad32(dst *float32, y *float32, dy *float32, rows int, k int)
+
+//go:noescape
+func logSums32(dst *float32, x *float32, rows int, k int)
 
 //go:noescape
 func pool32(dst *float32, x *float32, row int, c int, n int)

@@ -817,6 +817,43 @@ done:
 	VZEROUPPER
 	RET
 
+// func less32(dst *float32, x *float32, n int, c float32, d float32)
+// Requires: AVX
+TEXT ·less32(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSS c+24(FP), Y8
+	VBROADCASTSS d+28(FP), Y9
+	SUBQ         $0x08, CX
+	JLT          rest
+
+loop:
+	VMOVUPS (SI), Y0
+	VSUBPS  Y8, Y0, Y0
+	VSUBPS  Y9, Y0, Y0
+	VMOVUPS Y0, (DI)
+	ADDQ    $0x20, SI
+	ADDQ    $0x20, DI
+	SUBQ    $0x08, CX
+	JGE     loop
+
+rest:
+	ADDQ       $0x08, CX
+	JLE        done
+	LEAQ       tailMask<>+32(SB), AX
+	NEGQ       CX
+	VMOVUPS    (AX)(CX*4), Y4
+	NEGQ       CX
+	VMASKMOVPS (SI), Y4, Y0
+	VSUBPS     Y8, Y0, Y0
+	VSUBPS     Y9, Y0, Y0
+	VMASKMOVPS Y0, Y4, (DI)
+
+done:
+	VZEROUPPER
+	RET
+
 // func sign32(dst *float32, x *float32, n int, c float32, d float32)
 // Requires: AVX
 TEXT ·sign32(SB), NOSPLIT, $0-32
@@ -1637,6 +1674,159 @@ next:
 	LEAQ (BX)(R9*4), BX
 	DECQ R8
 	JNZ  row
+	VZEROUPPER
+	RET
+
+// func logSums32(dst *float32, x *float32, rows int, k int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·logSums32(SB), NOSPLIT, $0-32
+	MOVQ    dst+0(FP), DI
+	MOVQ    x+8(FP), SI
+	MOVQ    rows+16(FP), R8
+	MOVQ    k+24(FP), R9
+	MOVQ    R9, CX
+	ANDQ    $0x07, CX
+	LEAQ    tailMask<>+32(SB), AX
+	NEGQ    CX
+	VMOVUPS (AX)(CX*4), Y7
+	NEGQ    CX
+	VMOVUPS minusInf<>+0(SB), Y8
+	MOVQ    R9, R10
+	ANDQ    $-8, R10
+
+row:
+	VMOVUPS Y8, Y0
+	XORQ    DX, DX
+	CMPQ    DX, R10
+	JGE     maxRest
+
+maxLoop:
+	VMAXPS (SI)(DX*4), Y0, Y0
+	ADDQ   $0x08, DX
+	CMPQ   DX, R10
+	JLT    maxLoop
+
+maxRest:
+	VMASKMOVPS   (SI)(R10*4), Y7, Y1
+	VBLENDVPS    Y7, Y1, Y8, Y1
+	VMAXPS       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VMAXPS       X1, X0, X0
+	VMOVHLPS     X0, X0, X1
+	VMAXPS       X1, X0, X0
+	VMOVSHDUP    X0, X1
+	VMAXSS       X1, X0, X0
+	VBROADCASTSS X0, Y9
+	VXORPS       Y10, Y10, Y10
+	VXORPS       Y11, Y11, Y11
+	VPXOR        Y13, Y13, Y13
+	XORQ         DX, DX
+	CMPQ         DX, R10
+	JGE          expRest
+
+expLoop:
+	VMOVUPS      (SI)(DX*4), Y0
+	VSUBPS       Y0, Y0, Y1
+	VORPS        Y1, Y11, Y11
+	VCMPPS       $0x00, Y9, Y0, Y12
+	VPSUBD       Y12, Y13, Y13
+	VSUBPS       Y9, Y0, Y0
+	VMOVUPS      expHigh<>+0(SB), Y1
+	VMINPS       Y0, Y1, Y0
+	VMOVUPS      expLow<>+0(SB), Y1
+	VMAXPS       Y0, Y1, Y0
+	VMULPS       expLog2e<>+0(SB), Y0, Y1
+	VROUNDPS     $0x00, Y1, Y1
+	VFNMADD231PS expLn2Hi<>+0(SB), Y1, Y0
+	VFNMADD231PS expLn2Lo<>+0(SB), Y1, Y0
+	VMOVUPS      expP0<>+0(SB), Y3
+	VFMADD213PS  expP1<>+0(SB), Y0, Y3
+	VFMADD213PS  expP2<>+0(SB), Y0, Y3
+	VFMADD213PS  expP3<>+0(SB), Y0, Y3
+	VFMADD213PS  expP4<>+0(SB), Y0, Y3
+	VFMADD213PS  half<>+0(SB), Y0, Y3
+	VMULPS       Y0, Y0, Y2
+	VFMADD213PS  Y0, Y2, Y3
+	VADDPS       expOne<>+0(SB), Y3, Y3
+	VADDPS       Y3, Y3, Y3
+	VCVTPS2DQ    Y1, Y1
+	VPADDD       expBias<>+0(SB), Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VANDNPS      Y3, Y12, Y3
+	VADDPS       Y3, Y10, Y10
+	ADDQ         $0x08, DX
+	CMPQ         DX, R10
+	JLT          expLoop
+
+expRest:
+	TESTQ        CX, CX
+	JZ           sum
+	VMASKMOVPS   (SI)(R10*4), Y7, Y0
+	VSUBPS       Y0, Y0, Y1
+	VANDPS       Y7, Y1, Y1
+	VORPS        Y1, Y11, Y11
+	VCMPPS       $0x00, Y9, Y0, Y12
+	VANDPS       Y7, Y12, Y12
+	VPSUBD       Y12, Y13, Y13
+	VSUBPS       Y9, Y0, Y0
+	VMOVUPS      expHigh<>+0(SB), Y1
+	VMINPS       Y0, Y1, Y0
+	VMOVUPS      expLow<>+0(SB), Y1
+	VMAXPS       Y0, Y1, Y0
+	VMULPS       expLog2e<>+0(SB), Y0, Y1
+	VROUNDPS     $0x00, Y1, Y1
+	VFNMADD231PS expLn2Hi<>+0(SB), Y1, Y0
+	VFNMADD231PS expLn2Lo<>+0(SB), Y1, Y0
+	VMOVUPS      expP0<>+0(SB), Y3
+	VFMADD213PS  expP1<>+0(SB), Y0, Y3
+	VFMADD213PS  expP2<>+0(SB), Y0, Y3
+	VFMADD213PS  expP3<>+0(SB), Y0, Y3
+	VFMADD213PS  expP4<>+0(SB), Y0, Y3
+	VFMADD213PS  half<>+0(SB), Y0, Y3
+	VMULPS       Y0, Y0, Y2
+	VFMADD213PS  Y0, Y2, Y3
+	VADDPS       expOne<>+0(SB), Y3, Y3
+	VADDPS       Y3, Y3, Y3
+	VCVTPS2DQ    Y1, Y1
+	VPADDD       expBias<>+0(SB), Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VANDPS       Y7, Y3, Y3
+	VANDNPS      Y3, Y12, Y3
+	VADDPS       Y3, Y10, Y10
+
+sum:
+	VMOVAPS      Y11, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X1, X0, X0
+	VMOVHLPS     X0, X0, X1
+	VADDPS       X1, X0, X0
+	VMOVSHDUP    X0, X1
+	VADDSS       X1, X0, X0
+	VADDSS       X0, X9, X0
+	VMOVSS       X0, (DI)
+	VCVTDQ2PS    Y13, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X1, X0, X0
+	VMOVHLPS     X0, X0, X1
+	VADDPS       X1, X0, X0
+	VMOVSHDUP    X0, X1
+	VADDSS       X1, X0, X0
+	VSUBSS       expOne<>+0(SB), X0, X13
+	VMOVAPS      Y10, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X1, X0, X0
+	VMOVHLPS     X0, X0, X1
+	VADDPS       X1, X0, X0
+	VMOVSHDUP    X0, X1
+	VADDSS       X1, X0, X0
+	VADDSS       X13, X0, X0
+	VMOVSS       X0, 4(DI)
+	ADDQ         $0x08, DI
+	LEAQ         (SI)(R9*4), SI
+	DECQ         R8
+	JNZ          row
 	VZEROUPPER
 	RET
 

@@ -5,6 +5,7 @@ package simd
 import (
 	"math"
 	"math/bits"
+	"slices"
 	"unsafe"
 )
 
@@ -41,6 +42,29 @@ func prefetch(*uint8, int)                             {}
 
 func repeat32(dst, x *float32, rows, k, s, left int) {
 	Repeat(of(dst, rows*k), of(x, ((s-left+rows-1)/s+1)*k), k, s, s-left)
+}
+
+func less32(dst, x *float32, n int, c, d float32) {
+	to := of(dst, n)
+	for i, v := range of(x, n) {
+		to[i] = v - c - d
+	}
+}
+
+func logSums32(dst, x *float32, rows, k int) {
+	to := of(dst, 2*rows)
+	for i := range rows {
+		row := of(after(x, i*k), k)
+		m, sum, bad, first := slices.Max(row), float32(0), float32(0), true
+		for _, v := range row {
+			if bad += v - v; v == m && first {
+				first = false
+				continue
+			}
+			sum += float32(math.Exp(float64(v - m)))
+		}
+		to[2*i], to[2*i+1] = m+bad, sum
+	}
 }
 
 func softmax32(dst, x *float32, rows, k int) int {

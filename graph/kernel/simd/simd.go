@@ -35,6 +35,7 @@ const (
 	kBytes
 	kSoftmax
 	kSoftmaxGrad
+	kLogSoftmax
 	kAdam
 	kPool
 	kUnpool

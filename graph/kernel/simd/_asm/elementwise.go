@@ -95,6 +95,7 @@ func elementwise() {
 	unary("atLeast32", func() { VMAXPS(Y0, Y8, Y0) }, Y0)
 	unary("above32", func() { VCMPPS(Imm(0x1E), Y8, Y0, Y0); VANDPS(Y9, Y0, Y0) }, Y0)
 	unary("abs32", func() { VANDPS(absMask, Y0, Y0) }, Y0)
+	unary("less32", func() { VSUBPS(Y8, Y0, Y0); VSUBPS(Y9, Y0, Y0) }, Y0)
 	unary("sign32", func() { // 1 and −0 in Y8 and Y9
 		VANDPS(Y9, Y0, Y1)
 		VORPS(Y8, Y1, Y1)

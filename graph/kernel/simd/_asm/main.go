@@ -9,6 +9,7 @@ func main() {
 	adam32()
 	softmax32()
 	softmaxGrad32()
+	logSums32()
 	pool32()
 	unpool32()
 	products32()

@@ -107,6 +107,78 @@ func softmax32() {
 	RET()
 }
 
+// tailSum adds up exp(x − max) of the X < max in Y10, how many are the maximum in Y13, and NaN for what is not finite in Y11.
+func tailSum(mask func(Op)) {
+	VSUBPS(Y0, Y0, Y1)
+	mask(Y1)
+	VORPS(Y1, Y11, Y11)
+	VCMPPS(Imm(0), Y9, Y0, Y12)
+	mask(Y12)
+	VPSUBD(Y12, Y13, Y13)
+	VSUBPS(Y9, Y0, Y0)
+	exp(Y0, Y1, Y2, Y3)
+	mask(Y3)
+	VANDNPS(Y3, Y12, Y3)
+	VADDPS(Y3, Y10, Y10)
+}
+
+// dst[2i] = the maximum m of row i, NaN if an entry is not finite, dst[2i + 1] = Σ exp(x − m) over all entries but one that reaches it.
+func logSums32() {
+	TEXT("logSums32", NOSPLIT, "func(dst, x *float32, rows, k int)")
+	Pragma("noescape")
+	rows()
+	MOVQ(R9, RCX)
+	ANDQ(Imm(7), RCX)
+	tail(RCX, RAX, Y7)
+	VMOVUPS(minusInf, Y8)
+	MOVQ(R9, R10)
+	ANDQ(I8(-8), R10) // whole vectors of a row, in elements
+
+	Label("row")
+	VMOVUPS(Y8, Y0)
+	vectors("maxLoop", "maxRest", maximum)
+	VMASKMOVPS(Mem{Base: RSI, Index: R10, Scale: 4}, Y7, Y1)
+	VBLENDVPS(Y7, Y1, Y8, Y1)
+	VMAXPS(Y1, Y0, Y0)
+	VEXTRACTF128(Imm(1), Y0, X1)
+	VMAXPS(X1, X0, X0)
+	VMOVHLPS(X0, X0, X1)
+	VMAXPS(X1, X0, X0)
+	VMOVSHDUP(X0, X1)
+	VMAXSS(X1, X0, X0)
+	VBROADCASTSS(X0, Y9)
+
+	VXORPS(Y10, Y10, Y10)
+	VXORPS(Y11, Y11, Y11)
+	VPXOR(Y13, Y13, Y13)
+	vectors("expLoop", "expRest", func() {
+		VMOVUPS(Mem{Base: RSI, Index: RDX, Scale: 4}, Y0)
+		tailSum(func(Op) {})
+	})
+	TESTQ(RCX, RCX)
+	JZ(LabelRef("sum"))
+	VMASKMOVPS(Mem{Base: RSI, Index: R10, Scale: 4}, Y7, Y0)
+	tailSum(func(Y Op) { VANDPS(Y7, Y, Y) })
+	Label("sum")
+	VMOVAPS(Y11, Y0)
+	hsum()
+	VADDSS(X0, X9, X0)
+	VMOVSS(X0, Mem{Base: RDI})
+	VCVTDQ2PS(Y13, Y0)
+	hsum()
+	VSUBSS(expOne, X0, X13)
+	VMOVAPS(Y10, Y0)
+	hsum()
+	VADDSS(X13, X0, X0)
+	VMOVSS(X0, Mem{Base: RDI, Disp: 4})
+	ADDQ(Imm(8), RDI)
+	LEAQ(Mem{Base: RSI, Index: R9, Scale: 4}, RSI)
+	DECQ(R8)
+	JNZ(LabelRef("row"))
+	VZEROUPPER()
+	RET()
+}
+
 func dotRow() {
 	VMOVUPS(Mem{Base: RSI, Index: RDX, Scale: 4}, Y1)
 	VCMPPS(Imm(0x15), Y8, Y1, Y2)
