@@ -389,7 +389,7 @@ func (l *log) worstOf(all []*Part) {
 			f.Measured += fmt.Sprintf("; not looked at in %d shards", n)
 			f.Severity = max(f.Severity, Doubtful)
 			if f.Means == "" {
-				f.Means, f.Do = "these shards have too few rows for this check, and it goes through rows of one shard alone", "cut the log into fewer shards, or inspect it whole"
+				f.Means, f.Do = "these shards have too few rows for this check, or rewards that are all alike, and it goes through rows of one shard alone", "cut the log into fewer shards, or inspect it whole"
 			}
 		}
 		l.add(f)
