@@ -55,15 +55,15 @@ func logSums32(dst, x *float32, rows, k int) {
 	to := of(dst, 2*rows)
 	for i := range rows {
 		row := of(after(x, i*k), k)
-		m, sum, bad, first := slices.Max(row), float32(0), float32(0), true
+		m, sum, bad, first := slices.Max(row), 0.0, float32(0), true
 		for _, v := range row {
 			if bad += v - v; v == m && first {
 				first = false
 				continue
 			}
-			sum += float32(math.Exp(float64(v - m)))
+			sum += math.Exp(float64(v - m))
 		}
-		to[2*i], to[2*i+1] = m+bad, sum
+		to[2*i], to[2*i+1] = m+bad, float32(sum)
 	}
 }
 

@@ -3,6 +3,7 @@ package simd_test
 import (
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 
 	"opl/graph/kernel/simd"
@@ -41,7 +42,7 @@ func TestLogSoftmax(t *testing.T) {
 			got := make([]float32, len(x)+1)
 			got[len(x)] = 7
 			if n := simd.LogSoftmax32(got[:len(x)], x, k); n != rows {
-				if n != 0 || simd.Use(true) {
+				if n != 0 || simd.Vector() && runtime.GOARCH == "amd64" {
 					t.Fatalf("k = %d, spread %v: %d rows done", k, spread, n)
 				}
 				return // no kernel here
