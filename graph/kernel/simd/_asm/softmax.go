@@ -23,6 +23,22 @@ func maximum() {
 	VMAXPS(Mem{Base: RSI, Index: RDX, Scale: 4}, Y0, Y0)
 }
 
+// rowMaximum is that of the row in Y9, with −Inf in Y8 and the mask of the last columns in Y7.
+func rowMaximum() {
+	VMOVUPS(Y8, Y0)
+	vectors("maxLoop", "maxRest", maximum)
+	VMASKMOVPS(Mem{Base: RSI, Index: R10, Scale: 4}, Y7, Y1)
+	VBLENDVPS(Y7, Y1, Y8, Y1)
+	VMAXPS(Y1, Y0, Y0)
+	VEXTRACTF128(Imm(1), Y0, X1)
+	VMAXPS(X1, X0, X0)
+	VMOVHLPS(X0, X0, X1)
+	VMAXPS(X1, X0, X0)
+	VMOVSHDUP(X0, X1)
+	VMAXSS(X1, X0, X0)
+	VBROADCASTSS(X0, Y9)
+}
+
 func expsum() {
 	VMOVUPS(Mem{Base: RSI, Index: RDX, Scale: 4}, Y0)
 	VSUBPS(Y9, Y0, Y0)
@@ -53,19 +69,7 @@ func softmax32() {
 	ANDQ(I8(-8), R10) // whole vectors of a row, in elements
 
 	Label("row")
-	// The maximum of the row.
-	VMOVUPS(Y8, Y0)
-	vectors("maxLoop", "maxRest", maximum)
-	VMASKMOVPS(Mem{Base: RSI, Index: R10, Scale: 4}, Y7, Y1)
-	VBLENDVPS(Y7, Y1, Y8, Y1)
-	VMAXPS(Y1, Y0, Y0)
-	VEXTRACTF128(Imm(1), Y0, X1)
-	VMAXPS(X1, X0, X0)
-	VMOVHLPS(X0, X0, X1)
-	VMAXPS(X1, X0, X0)
-	VMOVSHDUP(X0, X1)
-	VMAXSS(X1, X0, X0)
-	VBROADCASTSS(X0, Y9)
+	rowMaximum()
 
 	// exp(x − max), and its sum.
 	VXORPS(Y10, Y10, Y10)
@@ -135,18 +139,7 @@ func logSums32() {
 	ANDQ(I8(-8), R10) // whole vectors of a row, in elements
 
 	Label("row")
-	VMOVUPS(Y8, Y0)
-	vectors("maxLoop", "maxRest", maximum)
-	VMASKMOVPS(Mem{Base: RSI, Index: R10, Scale: 4}, Y7, Y1)
-	VBLENDVPS(Y7, Y1, Y8, Y1)
-	VMAXPS(Y1, Y0, Y0)
-	VEXTRACTF128(Imm(1), Y0, X1)
-	VMAXPS(X1, X0, X0)
-	VMOVHLPS(X0, X0, X1)
-	VMAXPS(X1, X0, X0)
-	VMOVSHDUP(X0, X1)
-	VMAXSS(X1, X0, X0)
-	VBROADCASTSS(X0, Y9)
+	rowMaximum()
 
 	VXORPS(Y10, Y10, Y10)
 	VXORPS(Y11, Y11, Y11)
