@@ -64,7 +64,10 @@ func (l *log) said(i int) float64 {
 	if i == 0 || l.Action[i] == l.Action[i-1] && l.Cost[i] == l.Cost[i-1] || l.Group != nil && l.Group[i] >= 0 {
 		return 0
 	}
-	return -math.Log(l.Propensity[i])
+	if p := l.Propensity[i]; p != l.drawn { // many logs have few propensities
+		l.drawn, l.nats = p, -math.Log(p)
+	}
+	return l.nats
 }
 
 // enough are the nats by which stretches of n rows are not alike by chance, all pairs of them together, with a probability of 1 − 1e-6.

@@ -109,7 +109,12 @@ func (l *log) meanWeight() {
 			z = grouped
 		}
 	}
-	flip := l.mean("1/(K(1-p))", func(i int) float64 { return 1 / (float64(l.Options(i)) * max(1-l.Propensity[i], 1e-12)) })
+	flipped := func() mean {
+		return l.mean("1/(K(1-p))", func(i int) float64 { return 1 / (float64(l.Options(i)) * max(1-l.Propensity[i], 1e-12)) })
+	}
+	if l.tape != nil { // all shards together may ask
+		flipped()
+	}
 	q := threshold(1)
 	f := Finding{Check: "mean weight of uniform",
 		Measured: fmt.Sprintf("%.4g, interval %.4g to %.4g, z = %.1f", m.value, m.value-1.96*m.se, m.value+1.96*m.se, z),
@@ -125,7 +130,7 @@ func (l *log) meanWeight() {
 			f.Means, f.Do = "weights 1/(K p) average less than 1: propensities are too large, or not every action can be drawn in every context",
 				"see that p is that of the action shown; judge only policies that keep to what was on offer"
 		}
-		if math.Abs(z) > 6 && math.Abs(flip.against(1)) < q && math.Abs(flip.value-1) < 0.2 {
+		if flip := flipped(); math.Abs(z) > 6 && math.Abs(flip.against(1)) < q && math.Abs(flip.value-1) < 0.2 {
 			f.Severity, f.Means, f.Do = Unusable, "1 − p fits and p does not: the column looks inverted", "log the probability of the action shown"
 		}
 	}

@@ -37,9 +37,21 @@ func (l *log) commonest() (common float64, most int, exact bool) {
 	}
 	count := l.costs
 	if !l.merged {
-		count = map[uint64]int{} // by bits: a NaN is a key of its own each time
+		count = map[uint64]int{}
+		low, high, lows, highs := slices.Min(l.Cost), slices.Max(l.Cost), 0, 0 // most logs have no others
 		for _, c := range l.Cost {
-			count[math.Float64bits(c+0)]++
+			switch c {
+			case low:
+				lows++
+			case high:
+				highs++
+			default:
+				count[math.Float64bits(c+0)]++
+			}
+		}
+		count[math.Float64bits(low+0)] += lows
+		if high > low {
+			count[math.Float64bits(high+0)] = highs
 		}
 		if l.tape != nil {
 			l.different("costs", manyRewards, func(i int) float64 { return l.Cost[i] + 0 })
