@@ -52,6 +52,9 @@ func TestFeedSparse(t *testing.T) {
 			return n
 		})
 		if !fed {
+			if p.FeedSparse("x", func(i int, val []float32, at []int32) int { val[0], at[0] = 3, int32(i%d); return 1 }) { // another matrix before
+				mustRun(t, p)
+			}
 			if err := p.Feed("x", full); err != nil {
 				t.Fatal(err)
 			}

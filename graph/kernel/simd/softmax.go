@@ -56,9 +56,6 @@ func LogSoftmax32(dst, x []float32, k int) int {
 			if m != m {
 				return from + i
 			}
-			if z < 0x1p-126 { // no result is subnormal
-				z = 0
-			}
 			at := (from + i) * k
 			less32(&dst[at], &x[at], k, m, float32(z))
 		}
