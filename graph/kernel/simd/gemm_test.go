@@ -72,7 +72,7 @@ func TestGemm32(t *testing.T) {
 		return // there is no other path: package graph has it
 	}
 	r := rand.New(rand.NewPCG(1, 2))
-	for _, s := range [][3]int{{1, 1, 1}, {6, 16, 8}, {7, 17, 9}, {128, 10, 784}, {10, 784, 128}, {100, 33, 47}, {3, 5, 400}, {13, 100, 1000}, {40, 15, 769}} {
+	for _, s := range [][3]int{{1, 1, 1}, {6, 16, 8}, {7, 17, 9}, {128, 10, 784}, {10, 784, 128}, {100, 33, 47}, {3, 5, 400}, {13, 100, 1000}, {40, 15, 769}, {12, 32, 8}, {14, 40, 400}, {25, 1024, 30}, {150, 64, 20}} {
 		m, n, k := s[0], s[1], s[2]
 		a, b := simd.RowMajor(m, k, random(r, m*k, 1)), simd.RowMajor(k, n, random(r, k*n, 1))
 		at, bt := simd.RowMajor(k, m, random(r, m*k, 1)).T(), simd.RowMajor(n, k, random(r, k*n, 1)).T()

@@ -170,6 +170,9 @@ func log1p64(dst *float64, x *float64, n int)
 func gemm12x16(c *float32, ldc int, a *float32, second int, ars int, acs int, b *float32, ldb int, k int, add bool)
 
 //go:noescape
+func gemm12x32(c *float32, ldc int, a *float32, second int, ars int, acs int, b *float32, ldb int, k int, add bool)
+
+//go:noescape
 func spmm64x16(dst *float32, rows int, ptr *int32, idx *int32, val *float32, p *float32)
 
 //go:noescape

@@ -14,11 +14,6 @@ import (
 
 func of[T any](p *T, n int) []T { return unsafe.Slice(p, n) }
 
-// after returns where the element n places after p is.
-func after[T any](p *T, n int) *T {
-	return (*T)(unsafe.Add(unsafe.Pointer(p), n*int(unsafe.Sizeof(*p))))
-}
-
 func add32(dst, x, y *float32, n int)                  { Add(of(dst, n), of(x, n), of(y, n)) }
 func sub32(dst, x, y *float32, n int)                  { Sub(of(dst, n), of(x, n), of(y, n)) }
 func mul32(dst, x, y *float32, n int)                  { Mul(of(dst, n), of(x, n), of(y, n)) }
@@ -283,6 +278,11 @@ func pulls64(dst, r, p, all, t, gap, up *float64, k int) {
 func gemm12x16(c *float32, ldc int, a *float32, second, ars, acs int, b *float32, ldb, k int, add bool) {
 	gemm6x16(c, ldc, a, ars, acs, b, ldb, k, add)
 	gemm6x16(after(c, tileRows*ldc), ldc, after(a, second), ars, acs, b, ldb, k, add)
+}
+
+func gemm12x32(c *float32, ldc int, a *float32, second, ars, acs int, b *float32, ldb, k int, add bool) {
+	gemm12x16(c, ldc, a, second, ars, acs, b, ldb, k, add)
+	gemm12x16(after(c, tileCols), ldc, a, second, ars, acs, after(b, tileCols), ldb, k, add)
 }
 
 func hazards32x16(r, p, all, table *float32, plane int, at *int32, delta, up *float32, k int) {

@@ -8,10 +8,10 @@ import (
 
 // The kernels of AVX-512 add in the order of those of AVX2: their results are the same bits.
 
-// gemm12x16 is gemm6x16 for twelve rows of a, of which the seventh begins second elements after
-// the first.
-func gemm12x16() {
-	TEXT("gemm12x16", NOSPLIT, "func(c *float32, ldc int, a *float32, second, ars, acs int, b *float32, ldb, k int, add bool)")
+// gemm12 is gemm6x16 for twelve rows of a, of which the seventh begins second elements after
+// the first, and n times 16 columns.
+func gemm12(name string, n int) {
+	TEXT(name, NOSPLIT, "func(c *float32, ldc int, a *float32, second, ars, acs int, b *float32, ldb, k int, add bool)")
 	Pragma("noescape")
 	MOVQ(arg("c"), RDI)
 	MOVQ(arg("ldc"), RDX)
@@ -29,16 +29,31 @@ func gemm12x16() {
 	LEAQ(Mem{Base: R8, Index: R8, Scale: 2}, R13)
 	LEAQ(Mem{Base: RSI, Index: R13, Scale: 1}, R10) // row 3
 	ADDQ(R12, R13)                                  // row 9
-	sums := []VecPhysical{Z4, Z5, Z6, Z7, Z8, Z9, Z10, Z11, Z12, Z13, Z14, Z15}
+	all := []VecPhysical{Z4, Z5, Z6, Z7, Z8, Z9, Z10, Z11, Z12, Z13, Z14, Z15,
+		Z16, Z17, Z18, Z19, Z20, Z21, Z22, Z23, Z24, Z25, Z26, Z27}
+	sums := all[:12*n]
 	for _, z := range sums {
 		VPXORD(z, z, z)
 	}
 	Label("loop")
-	VMOVUPS(Mem{Base: RBX}, Z0)
+	for c, z := range []VecPhysical{Z0, Z1}[:n] {
+		VMOVUPS(Mem{Base: RBX, Disp: 64 * c}, z)
+	}
 	for i, base := range []Register{RSI, R10, R12, R13} {
-		VFMADD231PS_BCST(Mem{Base: base}, Z0, sums[3*i])
-		VFMADD231PS_BCST(Mem{Base: base, Index: R8, Scale: 1}, Z0, sums[3*i+1])
-		VFMADD231PS_BCST(Mem{Base: base, Index: R8, Scale: 2}, Z0, sums[3*i+2])
+		for j := range 3 {
+			from, to := Mem{Base: base}, sums[(3*i+j)*n:]
+			if j > 0 {
+				from.Index, from.Scale = R8, uint8(j)
+			}
+			if n == 1 {
+				VFMADD231PS_BCST(from, Z0, to[0])
+				continue
+			}
+			by := []VecPhysical{Z2, Z3}[j%2]
+			VBROADCASTSS(from, by)
+			VFMADD231PS(Z0, by, to[0])
+			VFMADD231PS(Z1, by, to[1])
+		}
 	}
 	for _, r := range []Register{RSI, R10, R12, R13} {
 		ADDQ(R9, r)
@@ -49,17 +64,21 @@ func gemm12x16() {
 	MOVBLZX(arg("add"), EAX)
 	TESTL(EAX, EAX)
 	JNZ(LabelRef("sum"))
-	for _, z := range sums {
-		VMOVUPS(z, Mem{Base: RDI})
-		ADDQ(RDX, RDI)
+	for i, z := range sums {
+		VMOVUPS(z, Mem{Base: RDI, Disp: 64 * (i % n)})
+		if i%n == n-1 {
+			ADDQ(RDX, RDI)
+		}
 	}
 	VZEROUPPER()
 	RET()
 	Label("sum")
-	for _, z := range sums {
-		VADDPS(Mem{Base: RDI}, z, z)
-		VMOVUPS(z, Mem{Base: RDI})
-		ADDQ(RDX, RDI)
+	for i, z := range sums {
+		VADDPS(Mem{Base: RDI, Disp: 64 * (i % n)}, z, z)
+		VMOVUPS(z, Mem{Base: RDI, Disp: 64 * (i % n)})
+		if i%n == n-1 {
+			ADDQ(RDX, RDI)
+		}
 	}
 	VZEROUPPER()
 	RET()
