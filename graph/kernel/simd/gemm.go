@@ -67,9 +67,16 @@ func gemm(dst []float32, a, b Matrix, i0, i1, j0, j1 int, add bool) {
 	}
 	blocks := (i1 - i0 + tileRows - 1) / tileRows
 	kc := min(k, depth)
-	most := wideCols
-	if level[kGemm] < avx512 || j1-j0 <= tileCols {
+	most, rows := wideCols, 2*tileRows // of a tile
+	if level[kGemm] < avx512 {
+		most, rows = tileCols, tileRows
+	}
+	if j1-j0 <= tileCols {
 		most = tileCols
+	}
+	inPlace := i0 // rows before are not packed: they are rows in memory
+	if a.ColStride == 1 {
+		inPlace = i1 - (i1-i0)%rows
 	}
 	mem := borrow(kc*most + blocks*tileRows*kc + 2*tileRows*most)
 	defer buffers.Put(mem)
@@ -78,8 +85,7 @@ func gemm(dst []float32, a, b Matrix, i0, i1, j0, j1 int, add bool) {
 	for t0 := 0; t0 < k; t0 += depth {
 		t1 := min(k, t0+depth)
 		d := t1 - t0
-		// Rows of a that are no rows in memory, or too few, are packed.
-		packRows(packed, a, i0, i1, t0, t1)
+		packRows(packed[(inPlace-i0)*d:], a, inPlace, i1, t0, t1)
 		for j, wide := j0, 0; j < j1; j += wide {
 			wide = most
 			if j1-j <= tileCols {
@@ -93,12 +99,11 @@ func gemm(dst []float32, a, b Matrix, i0, i1, j0, j1 int, add bool) {
 				packCols(panel, wide, b, t0, t1, j, j+w)
 			}
 			for i, step := i0, 0; i < i1; i += step {
-				step = tileRows
-				if level[kGemm] >= avx512 && i+tileRows < i1 && (i+2*tileRows <= i1 || a.ColStride != 1) {
-					step = 2 * tileRows
+				if step = rows; i1-i <= tileRows {
+					step = tileRows
 				}
 				from, second, ars, acs := &packed[(i-i0)*d], tileRows*d, 1, tileRows
-				if a.ColStride == 1 && i+tileRows <= i1 {
+				if i < inPlace {
 					from, second, ars, acs = &a.Data[i*a.RowStride+t0], tileRows*a.RowStride, a.RowStride, 1
 				}
 				to, ldc, sum := &edge[0], wide, false
@@ -134,30 +139,27 @@ func gemm(dst []float32, a, b Matrix, i0, i1, j0, j1 int, add bool) {
 	}
 }
 
-// packRows writes rows i0..i1 of a to dst, tileRows after tileRows, each [t1−t0×tileRows]; missing rows are 0. Whole
-// ones of rows that are rows in memory are left out.
+// packRows writes rows i0..i1 of a to dst, tileRows after tileRows, each [t1−t0×tileRows]; missing rows are 0.
 func packRows(dst []float32, a Matrix, i0, i1, t0, t1 int) {
-	d, whole := t1-t0, (i1-i0)/tileRows*tileRows
-	if a.ColStride != 1 {
+	d, rows, done := t1-t0, i1-i0, 0
+	whole := rows - rows%tileRows
+	if a.RowStride == 1 && whole > 0 {
 		for t := range d {
-			from := a.Data[i0+(t0+t)*a.ColStride:][:whole]
-			to := dst[t*tileRows:]
-			for len(from) > tileRows {
+			from, to := a.Data[i0+(t0+t)*a.ColStride:][:whole], dst[t*tileRows:]
+			for ; len(from) > tileRows; from, to = from[tileRows:], to[tileRows*d:] {
 				*(*[tileRows]float32)(to) = *(*[tileRows]float32)(from)
-				from, to = from[tileRows:], to[tileRows*d:]
 			}
 			copy(to, from)
 		}
+		done = whole
 	}
-	if i0 += whole; i0 == i1 {
-		return
+	if whole < rows {
+		clear(dst[whole*d:][:tileRows*d])
 	}
-	dst = dst[whole*d:][:tileRows*d]
-	clear(dst)
-	for t := range d {
-		at := i0*a.RowStride + (t0+t)*a.ColStride
-		for i := range i1 - i0 {
-			dst[t*tileRows+i] = a.Data[at+i*a.RowStride]
+	for i := done; i < rows; i++ {
+		from, to := a.Data[(i0+i)*a.RowStride+t0*a.ColStride:], dst[i/tileRows*tileRows*d+i%tileRows:]
+		for t := range d {
+			to[t*tileRows] = from[t*a.ColStride]
 		}
 	}
 }
