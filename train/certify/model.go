@@ -29,7 +29,7 @@ func Linear(name string, theta []float64, log *logs.Log, link func(dst, scores [
 type scorer struct {
 	log         *logs.Log
 	theta       []float64
-	columns     []float64 // θᵀ [d×K]; nil: actions have vectors, or rows offer some
+	columns     []float64 // θᵀ [d×K], with zeros up to a multiple of four columns; nil: actions have vectors, or rows offer some
 	phi, scores []float64
 	items       logs.ItemRows // z(a); Values nil: actions have no vectors
 	shared      []float64     // θφ(x) of what the encoder gives
@@ -38,23 +38,24 @@ type scorer struct {
 	all         []float64 // their scores
 }
 
-// transposed is θᵀ for a log of which all rows offer all actions, which have no vectors.
+// transposed is the columns of scorers of a log of which all rows offer all actions, which have no vectors.
 func transposed(theta []float64, log *logs.Log) []float64 {
 	if log.Choices != nil {
 		return nil
 	}
 	d, k := log.Dim(), log.K()
-	t := make([]float64, d*k)
+	wide := (k + 3) &^ 3
+	t := make([]float64, d*wide)
 	for a := range k {
 		for j, v := range theta[a*d : (a+1)*d] {
-			t[j*k+a] = v
+			t[j*wide+a] = v
 		}
 	}
 	return t
 }
 
 func newScorer(theta, columns []float64, log *logs.Log) *scorer {
-	s := &scorer{log: log, theta: theta, columns: columns, phi: make([]float64, log.Dim()), scores: make([]float64, log.MostOptions())}
+	s := &scorer{log: log, theta: theta, columns: columns, phi: make([]float64, log.Dim()), scores: make([]float64, log.MostOptions()+3)}
 	if log.Choices == nil || log.Choices.Z == nil {
 		return s
 	}
@@ -104,9 +105,11 @@ func (s *scorer) row(c int) float64 {
 func (s *scorer) of(i int) []float64 {
 	s.log.X.Row64(s.log.Context(i), s.phi)
 	if s.columns != nil {
-		clear(s.scores)
-		simd.AddRowsTimes(s.scores, s.columns, s.phi)
-		return s.scores
+		k := s.log.K()
+		all := s.scores[:(k+3)&^3]
+		clear(all)
+		simd.AddRowsTimes(all, s.columns, s.phi)
+		return all[:k]
 	}
 	for c := range s.shared {
 		s.shared[c] = s.row(c)
