@@ -19,6 +19,6 @@ func Likelihood(lambda float64) Objective {
 		r := p.Cost.Neg()
 		hit := r.Mul(p.LogPiLogged())
 		miss := r.Neg().Plus(1).Mul(p.PiLogged().AtMost(1 - 1e-6).Neg().Log1p())
-		return p.Mean("likelihood", hit.Add(miss)).Neg().Add(p.SquaredDistance().Scale(lambda))
+		return p.withDistance(p.Mean("likelihood", hit.Add(miss)).Neg(), lambda)
 	}
 }
