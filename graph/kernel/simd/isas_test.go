@@ -80,8 +80,8 @@ func TestAVX512(t *testing.T) {
 			var m Sparse
 			m.Reset(rows, cols)
 			m.Set(x, 0, rows)
-			m.Split(n)
-			m.Prepare()
+			m.Split(n, One)
+			m.Prepare(One)
 			if _, of := blocksOf(cols); level[kPanels] >= avx512 && cols > 2*panelRows && n > 3*panelCols && (of == cols || !m.byBlocks) {
 				t.Fatalf("%v: not in blocks", s)
 			}

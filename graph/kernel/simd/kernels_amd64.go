@@ -122,6 +122,15 @@ func compress32(val *float32, idx *int32, x *float32, n int, lanes *[256][8]uint
 func most32(x *int32, n int) uint32
 
 //go:noescape
+func below32(dst *int32, x *int32, n int, step int, bounds int)
+
+//go:noescape
+func tally32(counts *int32, x *int32, n int)
+
+//go:noescape
+func deal32(val *float32, idx *int32, next *int32, from *float32, x *int32, n int, row int)
+
+//go:noescape
 func columnMax32(m *float32, s *float32, rows int, w int, ws int)
 
 //go:noescape

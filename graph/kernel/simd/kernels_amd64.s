@@ -2612,6 +2612,133 @@ loop:
 	VZEROUPPER
 	RET
 
+// func below32(dst *int32, x *int32, n int, step int, bounds int)
+// Requires: AVX, AVX2, POPCNT
+TEXT ·below32(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         n+16(FP), CX
+	MOVQ         bounds+32(FP), R11
+	VPBROADCASTD step+24(FP), Y0
+	MOVQ         CX, R8
+	ANDQ         $0x07, R8
+	SUBQ         R8, CX
+	LEAQ         (SI)(CX*4), R9
+	LEAQ         tailMask<>+32(SB), AX
+	NEGQ         R8
+	VMOVUPS      (AX)(R8*4), Y3
+	NEGQ         R8
+	VPMASKMOVD   (R9), Y3, Y2
+	VMOVDQA      Y0, Y1
+
+bound:
+	VPCMPGTD  Y2, Y1, Y4
+	VPAND     Y3, Y4, Y4
+	VMOVMSKPS Y4, AX
+	POPCNTL   AX, AX
+	MOVQ      SI, BX
+	CMPQ      BX, R9
+	JGE       store
+
+loop:
+	VPCMPGTD  (BX), Y1, Y4
+	VMOVMSKPS Y4, DX
+	POPCNTL   DX, DX
+	ADDL      DX, AX
+	ADDQ      $0x20, BX
+	CMPQ      BX, R9
+	JLT       loop
+
+store:
+	MOVL   AX, (DI)
+	ADDQ   $0x04, DI
+	VPADDD Y0, Y1, Y1
+	DECQ   R11
+	JNZ    bound
+	VZEROUPPER
+	RET
+
+// func tally32(counts *int32, x *int32, n int)
+TEXT ·tally32(SB), NOSPLIT, $0-24
+	MOVQ counts+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ n+16(FP), CX
+	SUBQ $0x04, CX
+	JLT  rest
+
+loop:
+	MOVLQSX (SI), AX
+	MOVLQSX 4(SI), BX
+	MOVLQSX 8(SI), R8
+	MOVLQSX 12(SI), R9
+	INCL    (DI)(AX*4)
+	INCL    (DI)(BX*4)
+	INCL    (DI)(R8*4)
+	INCL    (DI)(R9*4)
+	ADDQ    $0x10, SI
+	SUBQ    $0x04, CX
+	JGE     loop
+
+rest:
+	ADDQ $0x04, CX
+	JLE  done
+
+one:
+	MOVLQSX (SI), AX
+	INCL    (DI)(AX*4)
+	ADDQ    $0x04, SI
+	DECQ    CX
+	JNZ     one
+
+done:
+	RET
+
+// func deal32(val *float32, idx *int32, next *int32, from *float32, x *int32, n int, row int)
+TEXT ·deal32(SB), NOSPLIT, $0-56
+	MOVQ val+0(FP), DI
+	MOVQ idx+8(FP), R8
+	MOVQ next+16(FP), R9
+	MOVQ from+24(FP), DX
+	MOVQ x+32(FP), SI
+	MOVQ n+40(FP), CX
+	MOVQ row+48(FP), R10
+	SUBQ $0x02, CX
+	JLT  rest
+
+loop:
+	MOVLQSX (SI), AX
+	MOVLQSX (R9)(AX*4), BX
+	MOVL    (DX), R11
+	MOVL    R11, (DI)(BX*4)
+	MOVL    R10, (R8)(BX*4)
+	INCL    BX
+	MOVL    BX, (R9)(AX*4)
+	MOVLQSX 4(SI), R12
+	MOVLQSX (R9)(R12*4), R13
+	MOVL    4(DX), R15
+	MOVL    R15, (DI)(R13*4)
+	MOVL    R10, (R8)(R13*4)
+	INCL    R13
+	MOVL    R13, (R9)(R12*4)
+	ADDQ    $0x08, SI
+	ADDQ    $0x08, DX
+	SUBQ    $0x02, CX
+	JGE     loop
+
+rest:
+	ADDQ    $0x02, CX
+	JLE     done
+	MOVLQSX (SI), AX
+	MOVLQSX (R9)(AX*4), BX
+	MOVL    (DX), R11
+	MOVL    R11, (DI)(BX*4)
+	MOVL    R10, (R8)(BX*4)
+	INCL    BX
+	MOVL    BX, (R9)(AX*4)
+
+done:
+	RET
+
 // func columnMax32(m *float32, s *float32, rows int, w int, ws int)
 // Requires: AVX
 TEXT ·columnMax32(SB), NOSPLIT, $0-40

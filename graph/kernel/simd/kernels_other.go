@@ -197,6 +197,27 @@ func most32(x *int32, n int) (most uint32) {
 	return most
 }
 
+func below32(dst, x *int32, n, step, bounds int) {
+	for b := range bounds {
+		k, _ := slices.BinarySearch(of(x, n), int32((b+1)*step))
+		*after(dst, b) = int32(k)
+	}
+}
+
+func tally32(counts, x *int32, n int) {
+	for _, j := range of(x, n) {
+		*after(counts, int(j))++
+	}
+}
+
+func deal32(val *float32, idx, next *int32, from *float32, x *int32, n, row int) {
+	for e, j := range of(x, n) {
+		to := after(next, int(j))
+		*after(val, int(*to)), *after(idx, int(*to)) = *after(from, e), int32(row)
+		*to++
+	}
+}
+
 func columnMax32(m, s *float32, rows, w, ws int) {
 	for i := range rows {
 		for j, v := range of(after(s, i*ws), w) {
