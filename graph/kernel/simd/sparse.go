@@ -42,12 +42,13 @@ const panelCols = 64
 // Panels is how many panels n columns of a product make.
 func Panels(n int) int { return (n + panelCols - 1) / panelCols }
 
-// share is what a part of a product of n columns computes: panels from..to, and a set of so many sets of their rows.
+// share is what a part of a product of n columns computes: columns from..to, and a set of so many sets of their rows.
 func share(n, part, parts int) (from, to, set, sets int) {
 	if p := Panels(n); parts%p == 0 {
-		return part % p, part%p + 1, part / p, parts / p
+		from = part % p * panelCols
+		return from, min(n, from+panelCols), part / p, parts / p
 	}
-	return 0, Panels(n), part, parts
+	return 0, n, part, parts
 }
 
 // Reset begins another matrix, of which all rows are to be Set. It reports false
@@ -207,17 +208,16 @@ func One(n int, f func(part int)) {
 // MulT writes a part of s·bᵀ to dst [Rows×b.Rows], for b [n×Cols] row-major; see
 // Gemm32 for parts. Where they are a multiple of [Panels] each is of one panel, else each transposes all of b.
 func (s *Sparse) MulT(dst, b []float32, n, part, parts int) {
-	p, end, set, sets := share(n, part, parts)
+	j, end, set, sets := share(n, part, parts)
 	row, rows := s.Rows*set/sets, s.Rows*(set+1)/sets
 	if row == rows {
 		return
 	}
 	mem := borrow((s.Cols + rows - row) * panelCols)
 	defer buffers.Put(mem)
-	for ; p < end; p++ {
-		j := p * panelCols
-		w := panelWidth(n - j)
-		cols := min(w, n-j)
+	for j < end {
+		w := panelWidth(end - j)
+		cols := min(w, end-j)
 		panel, out := (*mem)[:s.Cols*w], (*mem)[s.Cols*w:]
 		if cols < w {
 			clear(panel)
@@ -231,6 +231,7 @@ func (s *Sparse) MulT(dst, b []float32, n, part, parts int) {
 		for i := row; i < rows; i++ {
 			copy(dst[i*n+j:i*n+j+cols], out[(i-row)*w:])
 		}
+		j += cols
 	}
 }
 
@@ -239,17 +240,16 @@ func (s *Sparse) MulT(dst, b []float32, n, part, parts int) {
 func (s *Sparse) TMul(dst, a []float32, n, part, parts int) {
 	const chunk = 64 // columns of s at a time
 	chunks := (s.Cols + chunk - 1) / chunk
-	p, end, set, sets := share(n, part, parts)
+	k, end, set, sets := share(n, part, parts)
 	from, to := chunks*set/sets*chunk, min(s.Cols, chunks*(set+1)/sets*chunk)
 	if from >= to {
 		return
 	}
 	mem := borrow((s.Rows + chunk) * panelCols)
 	defer buffers.Put(mem)
-	for ; p < end; p++ {
-		k := p * panelCols
-		w := panelWidth(n - k)
-		cols := min(w, n-k)
+	for k < end {
+		w := panelWidth(end - k)
+		cols := min(w, end-k)
 		panel, out := (*mem)[:s.Rows*w], (*mem)[s.Rows*w:]
 		if cols < w {
 			clear(panel)
@@ -266,6 +266,7 @@ func (s *Sparse) TMul(dst, a []float32, n, part, parts int) {
 			spmm(out, w, c, ptr[2*j:], 2*s.Cols, s.colIdx, s.colVal, panel)
 			transpose(dst[k*s.Cols+j:], s.Cols, out, w, c, cols)
 		}
+		k += cols
 	}
 }
 
