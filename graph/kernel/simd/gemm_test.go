@@ -54,7 +54,7 @@ func multiplied(t *testing.T, name string, want, scale []float64, mul func(dst [
 	if got[len(want)] != 7 {
 		t.Fatalf("%s: wrote beyond the end", name)
 	}
-	for _, parts := range []int{2, 3, 5} {
+	for _, parts := range []int{2, 3, 5, 6} {
 		again := make([]float32, len(want))
 		for part := range parts {
 			mul(again, part, parts)

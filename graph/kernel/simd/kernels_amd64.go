@@ -197,6 +197,24 @@ func spmm48x16(dst *float32, rows int, ptr *int32, idx *int32, val *float32, p *
 func scatter16x16(dst *float32, rows int, ptr *int32, idx *int32, val *float32, a *float32, lda int, w int)
 
 //go:noescape
+func add32x16(dst *float32, x *float32, y *float32, n int)
+
+//go:noescape
+func sub32x16(dst *float32, x *float32, y *float32, n int)
+
+//go:noescape
+func mul32x16(dst *float32, x *float32, y *float32, n int)
+
+//go:noescape
+func div32x16(dst *float32, x *float32, y *float32, n int)
+
+//go:noescape
+func scale32x16(dst *float32, x *float32, n int, c float32, d float32)
+
+//go:noescape
+func atLeast32x16(dst *float32, x *float32, n int, c float32, d float32)
+
+//go:noescape
 func hazards32x16(r *float32, p *float32, all *float32, table *float32, plane int, at *int32, delta *float32, up *float32, k int)
 
 //go:noescape

@@ -4626,6 +4626,308 @@ next:
 	VZEROUPPER
 	RET
 
+// func add32x16(dst *float32, x *float32, y *float32, n int)
+// Requires: AVX, AVX512F
+TEXT ·add32x16(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ y+16(FP), DX
+	MOVQ n+24(FP), CX
+	SUBQ $0x40, CX
+	JLT  sixteen
+
+loop:
+	VMOVUPS (SI), Z0
+	VADDPS  (DX), Z0, Z0
+	VMOVUPS Z0, (DI)
+	VMOVUPS 64(SI), Z1
+	VADDPS  64(DX), Z1, Z1
+	VMOVUPS Z1, 64(DI)
+	VMOVUPS 128(SI), Z2
+	VADDPS  128(DX), Z2, Z2
+	VMOVUPS Z2, 128(DI)
+	VMOVUPS 192(SI), Z3
+	VADDPS  192(DX), Z3, Z3
+	VMOVUPS Z3, 192(DI)
+	ADDQ    $0x00000100, SI
+	ADDQ    $0x00000100, DX
+	ADDQ    $0x00000100, DI
+	SUBQ    $0x40, CX
+	JGE     loop
+
+sixteen:
+	ADDQ $0x30, CX
+	JLT  rest
+
+loop16:
+	VMOVUPS (SI), Z0
+	VADDPS  (DX), Z0, Z0
+	VMOVUPS Z0, (DI)
+	ADDQ    $0x40, SI
+	ADDQ    $0x40, DX
+	ADDQ    $0x40, DI
+	SUBQ    $0x10, CX
+	JGE     loop16
+
+rest:
+	ADDQ      $0x10, CX
+	JLE       done
+	MOVL      $0x00000001, AX
+	SHLL      CL, AX
+	DECL      AX
+	KMOVW     AX, K1
+	VMOVUPS.Z (SI), K1, Z0
+	VADDPS.Z  (DX), Z0, K1, Z0
+	VMOVUPS   Z0, K1, (DI)
+
+done:
+	VZEROUPPER
+	RET
+
+// func sub32x16(dst *float32, x *float32, y *float32, n int)
+// Requires: AVX, AVX512F
+TEXT ·sub32x16(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ y+16(FP), DX
+	MOVQ n+24(FP), CX
+	SUBQ $0x40, CX
+	JLT  sixteen
+
+loop:
+	VMOVUPS (SI), Z0
+	VSUBPS  (DX), Z0, Z0
+	VMOVUPS Z0, (DI)
+	VMOVUPS 64(SI), Z1
+	VSUBPS  64(DX), Z1, Z1
+	VMOVUPS Z1, 64(DI)
+	VMOVUPS 128(SI), Z2
+	VSUBPS  128(DX), Z2, Z2
+	VMOVUPS Z2, 128(DI)
+	VMOVUPS 192(SI), Z3
+	VSUBPS  192(DX), Z3, Z3
+	VMOVUPS Z3, 192(DI)
+	ADDQ    $0x00000100, SI
+	ADDQ    $0x00000100, DX
+	ADDQ    $0x00000100, DI
+	SUBQ    $0x40, CX
+	JGE     loop
+
+sixteen:
+	ADDQ $0x30, CX
+	JLT  rest
+
+loop16:
+	VMOVUPS (SI), Z0
+	VSUBPS  (DX), Z0, Z0
+	VMOVUPS Z0, (DI)
+	ADDQ    $0x40, SI
+	ADDQ    $0x40, DX
+	ADDQ    $0x40, DI
+	SUBQ    $0x10, CX
+	JGE     loop16
+
+rest:
+	ADDQ      $0x10, CX
+	JLE       done
+	MOVL      $0x00000001, AX
+	SHLL      CL, AX
+	DECL      AX
+	KMOVW     AX, K1
+	VMOVUPS.Z (SI), K1, Z0
+	VSUBPS.Z  (DX), Z0, K1, Z0
+	VMOVUPS   Z0, K1, (DI)
+
+done:
+	VZEROUPPER
+	RET
+
+// func mul32x16(dst *float32, x *float32, y *float32, n int)
+// Requires: AVX, AVX512F
+TEXT ·mul32x16(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ y+16(FP), DX
+	MOVQ n+24(FP), CX
+	SUBQ $0x40, CX
+	JLT  sixteen
+
+loop:
+	VMOVUPS (SI), Z0
+	VMULPS  (DX), Z0, Z0
+	VMOVUPS Z0, (DI)
+	VMOVUPS 64(SI), Z1
+	VMULPS  64(DX), Z1, Z1
+	VMOVUPS Z1, 64(DI)
+	VMOVUPS 128(SI), Z2
+	VMULPS  128(DX), Z2, Z2
+	VMOVUPS Z2, 128(DI)
+	VMOVUPS 192(SI), Z3
+	VMULPS  192(DX), Z3, Z3
+	VMOVUPS Z3, 192(DI)
+	ADDQ    $0x00000100, SI
+	ADDQ    $0x00000100, DX
+	ADDQ    $0x00000100, DI
+	SUBQ    $0x40, CX
+	JGE     loop
+
+sixteen:
+	ADDQ $0x30, CX
+	JLT  rest
+
+loop16:
+	VMOVUPS (SI), Z0
+	VMULPS  (DX), Z0, Z0
+	VMOVUPS Z0, (DI)
+	ADDQ    $0x40, SI
+	ADDQ    $0x40, DX
+	ADDQ    $0x40, DI
+	SUBQ    $0x10, CX
+	JGE     loop16
+
+rest:
+	ADDQ      $0x10, CX
+	JLE       done
+	MOVL      $0x00000001, AX
+	SHLL      CL, AX
+	DECL      AX
+	KMOVW     AX, K1
+	VMOVUPS.Z (SI), K1, Z0
+	VMULPS.Z  (DX), Z0, K1, Z0
+	VMOVUPS   Z0, K1, (DI)
+
+done:
+	VZEROUPPER
+	RET
+
+// func div32x16(dst *float32, x *float32, y *float32, n int)
+// Requires: AVX, AVX512F
+TEXT ·div32x16(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ y+16(FP), DX
+	MOVQ n+24(FP), CX
+	SUBQ $0x40, CX
+	JLT  sixteen
+
+loop:
+	VMOVUPS (SI), Z0
+	VDIVPS  (DX), Z0, Z0
+	VMOVUPS Z0, (DI)
+	VMOVUPS 64(SI), Z1
+	VDIVPS  64(DX), Z1, Z1
+	VMOVUPS Z1, 64(DI)
+	VMOVUPS 128(SI), Z2
+	VDIVPS  128(DX), Z2, Z2
+	VMOVUPS Z2, 128(DI)
+	VMOVUPS 192(SI), Z3
+	VDIVPS  192(DX), Z3, Z3
+	VMOVUPS Z3, 192(DI)
+	ADDQ    $0x00000100, SI
+	ADDQ    $0x00000100, DX
+	ADDQ    $0x00000100, DI
+	SUBQ    $0x40, CX
+	JGE     loop
+
+sixteen:
+	ADDQ $0x30, CX
+	JLT  rest
+
+loop16:
+	VMOVUPS (SI), Z0
+	VDIVPS  (DX), Z0, Z0
+	VMOVUPS Z0, (DI)
+	ADDQ    $0x40, SI
+	ADDQ    $0x40, DX
+	ADDQ    $0x40, DI
+	SUBQ    $0x10, CX
+	JGE     loop16
+
+rest:
+	ADDQ      $0x10, CX
+	JLE       done
+	MOVL      $0x00000001, AX
+	SHLL      CL, AX
+	DECL      AX
+	KMOVW     AX, K1
+	VMOVUPS.Z (SI), K1, Z0
+	VDIVPS.Z  (DX), Z0, K1, Z0
+	VMOVUPS   Z0, K1, (DI)
+
+done:
+	VZEROUPPER
+	RET
+
+// func scale32x16(dst *float32, x *float32, n int, c float32, d float32)
+// Requires: AVX, AVX512F
+TEXT ·scale32x16(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSS c+24(FP), Z8
+	VBROADCASTSS d+28(FP), Z9
+	SUBQ         $0x10, CX
+	JLT          rest
+
+loop:
+	VMOVUPS (SI), Z0
+	VMULPS  Z8, Z0, Z0
+	VMOVUPS Z0, (DI)
+	ADDQ    $0x40, SI
+	ADDQ    $0x40, DI
+	SUBQ    $0x10, CX
+	JGE     loop
+
+rest:
+	ADDQ      $0x10, CX
+	JLE       done
+	MOVL      $0x00000001, AX
+	SHLL      CL, AX
+	DECL      AX
+	KMOVW     AX, K1
+	VMOVUPS.Z (SI), K1, Z0
+	VMULPS    Z8, Z0, Z0
+	VMOVUPS   Z0, K1, (DI)
+
+done:
+	VZEROUPPER
+	RET
+
+// func atLeast32x16(dst *float32, x *float32, n int, c float32, d float32)
+// Requires: AVX, AVX512F
+TEXT ·atLeast32x16(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSS c+24(FP), Z8
+	VBROADCASTSS d+28(FP), Z9
+	SUBQ         $0x10, CX
+	JLT          rest
+
+loop:
+	VMOVUPS (SI), Z0
+	VMAXPS  Z0, Z8, Z0
+	VMOVUPS Z0, (DI)
+	ADDQ    $0x40, SI
+	ADDQ    $0x40, DI
+	SUBQ    $0x10, CX
+	JGE     loop
+
+rest:
+	ADDQ      $0x10, CX
+	JLE       done
+	MOVL      $0x00000001, AX
+	SHLL      CL, AX
+	DECL      AX
+	KMOVW     AX, K1
+	VMOVUPS.Z (SI), K1, Z0
+	VMAXPS    Z0, Z8, Z0
+	VMOVUPS   Z0, K1, (DI)
+
+done:
+	VZEROUPPER
+	RET
+
 // func hazards32x16(r *float32, p *float32, all *float32, table *float32, plane int, at *int32, delta *float32, up *float32, k int)
 // Requires: AVX, AVX512F, CMOV
 TEXT ·hazards32x16(SB), NOSPLIT, $0-72

@@ -197,6 +197,18 @@ func most32(x *int32, n int) (most uint32) {
 	return most
 }
 
+func add32x16(dst, x, y *float32, n int) { add32(dst, x, y, n) }
+
+func sub32x16(dst, x, y *float32, n int) { sub32(dst, x, y, n) }
+
+func mul32x16(dst, x, y *float32, n int) { mul32(dst, x, y, n) }
+
+func div32x16(dst, x, y *float32, n int) { div32(dst, x, y, n) }
+
+func scale32x16(dst, x *float32, n int, c, d float32) { scale32(dst, x, n, c, d) }
+
+func atLeast32x16(dst, x *float32, n int, c, d float32) { atLeast32(dst, x, n, c, d) }
+
 func below32(dst, x *int32, n, step, bounds int) {
 	for b := range bounds {
 		k, _ := slices.BinarySearch(of(x, n), int32((b+1)*step))

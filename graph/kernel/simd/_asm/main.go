@@ -48,6 +48,7 @@ func main() {
 	spmmPairs("spmm32x16", 2, true)
 	spmmPairs("spmm48x16", 3, true)
 	scatter16x16()
+	elementwiseZ()
 	hazards32x16()
 	pulls32x16()
 	Generate()
