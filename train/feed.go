@@ -53,11 +53,11 @@ func feed[T float32 | float64](l *logs.Log, p *graph.Program, rows []int) {
 		rows, first := rows[part*chunk:min(len(rows), (part+1)*chunk)], part*chunk
 		// Rows come in random order: without asking ahead, each waits for memory.
 		for _, r := range rows[:min(rowAhead, len(rows))] {
-			l.Ahead(r)
+			l.Ahead(r, all != nil)
 		}
 		for j, r := range rows {
 			if j+rowAhead < len(rows) {
-				l.Ahead(rows[j+rowAhead])
+				l.Ahead(rows[j+rowAhead], all != nil)
 			}
 			if x != nil && j+contextAhead < len(rows) {
 				logs.Ahead(l.X, l.Context(rows[j+contextAhead]))

@@ -103,11 +103,11 @@ func contests() []contest {
 	}
 	s.Reset(rows, d)
 	s.Set(sparse, 0, rows)
-	s.Prepare()
+	s.Prepare(simd.One)
 	X := blas32.General{Rows: rows, Cols: d, Stride: d, Data: sparse}
 	for _, k := range []int{10, 100, 256} {
 		W, g, z, dW := numbers(k*d, 1), numbers(rows*k, 1), make([]float32, rows*k), make([]float32, k*d)
-		s.Split(k)
+		s.Split(k, simd.One)
 		parts, size := s.Scattered(k)
 		sums := make([]float32, size)
 		gradient := func() { s.TMul(dW, g, k, 0, 1) }

@@ -54,7 +54,7 @@ func multiplied(t *testing.T, name string, want, scale []float64, mul func(dst [
 	if got[len(want)] != 7 {
 		t.Fatalf("%s: wrote beyond the end", name)
 	}
-	for _, parts := range []int{2, 3, 5} {
+	for _, parts := range []int{2, 3, 5, 6} {
 		again := make([]float32, len(want))
 		for part := range parts {
 			mul(again, part, parts)
@@ -120,10 +120,10 @@ func TestSparse(t *testing.T) {
 			m := simd.RowMajor(rows, cols, x)
 			b, a := random(r, n*cols, 1), random(r, rows*n, 1)
 			want, scale := product(m, simd.RowMajor(n, cols, b).T())
-			s.Split(n)
+			s.Split(n, simd.One)
 			multiplied(t, fmt.Sprint(c, share, " MulT"), want, scale, func(dst []float32, part, parts int) { s.MulT(dst, b, n, part, parts) })
 			want, scale = product(simd.RowMajor(rows, n, a).T(), m)
-			s.Prepare()
+			s.Prepare(simd.One)
 			multiplied(t, fmt.Sprint(c, share, " TMul"), want, scale, func(dst []float32, part, parts int) { s.TMul(dst, a, n, part, parts) })
 		}
 	}
@@ -144,7 +144,7 @@ func BenchmarkProducts(b *testing.B) {
 		var s simd.Sparse
 		set := func() { s.Reset(rows, d); s.Set(x, 0, rows) }
 		set()
-		s.Prepare()
+		s.Prepare(simd.One)
 		X, G := simd.RowMajor(rows, d, x), simd.RowMajor(rows, k, g)
 		for name, f := range map[string]func(){
 			"dense x·muT":  func() { simd.Gemm32(z, X, simd.RowMajor(k, d, mu).T(), 0, 1) },
@@ -152,7 +152,7 @@ func BenchmarkProducts(b *testing.B) {
 			"sparse x·muT": func() { s.MulT(z, mu, k, 0, 1) },
 			"sparse gT·x":  func() { s.TMul(dmu, g, k, 0, 1) },
 			"set":          set,
-			"columns":      func() { set(); s.Prepare() },
+			"columns":      func() { set(); s.Prepare(simd.One) },
 		} {
 			b.Run(fmt.Sprintf("K=%d/%s", k, name), func(b *testing.B) {
 				for b.Loop() {
@@ -191,7 +191,7 @@ func TestProductBits(t *testing.T) {
 		s.Set(x, 0, rows)
 		sparse := make([]float32, rows*n)
 		s.MulT(sparse, b, n, 0, 1)
-		s.Prepare()
+		s.Prepare(simd.One)
 		s.TMul(grad, g, n, 0, 1)
 		if err := binary.Write(h, binary.LittleEndian, slices.Concat(z, sum, sparse, grad)); err != nil {
 			t.Fatal(err)

@@ -122,6 +122,15 @@ func compress32(val *float32, idx *int32, x *float32, n int, lanes *[256][8]uint
 func most32(x *int32, n int) uint32
 
 //go:noescape
+func below32(dst *int32, x *int32, n int, step int, bounds int)
+
+//go:noescape
+func tally32(counts *int32, x *int32, n int)
+
+//go:noescape
+func deal32(val *float32, idx *int32, next *int32, from *float32, x *int32, n int, row int)
+
+//go:noescape
 func columnMax32(m *float32, s *float32, rows int, w int, ws int)
 
 //go:noescape
@@ -189,6 +198,24 @@ func spmm48x16(dst *float32, rows int, ptr *int32, idx *int32, val *float32, p *
 
 //go:noescape
 func scatter16x16(dst *float32, rows int, ptr *int32, idx *int32, val *float32, a *float32, lda int, w int)
+
+//go:noescape
+func add32x16(dst *float32, x *float32, y *float32, n int)
+
+//go:noescape
+func sub32x16(dst *float32, x *float32, y *float32, n int)
+
+//go:noescape
+func mul32x16(dst *float32, x *float32, y *float32, n int)
+
+//go:noescape
+func div32x16(dst *float32, x *float32, y *float32, n int)
+
+//go:noescape
+func scale32x16(dst *float32, x *float32, n int, c float32, d float32)
+
+//go:noescape
+func atLeast32x16(dst *float32, x *float32, n int, c float32, d float32)
 
 //go:noescape
 func hazards32x16(r *float32, p *float32, all *float32, table *float32, plane int, at *int32, delta *float32, up *float32, k int)

@@ -1085,7 +1085,47 @@ TEXT ·sumRows32(SB), NOSPLIT, $0-32
 	MOVQ k+24(FP), R9
 	MOVQ R9, R10
 	SHLQ $0x02, R10
-	SUBQ $0x08, R9
+
+wide:
+	SUBQ    $0x40, R9
+	JLT     narrow
+	VMOVUPS (DI), Y0
+	VMOVUPS 32(DI), Y1
+	VMOVUPS 64(DI), Y2
+	VMOVUPS 96(DI), Y3
+	VMOVUPS 128(DI), Y4
+	VMOVUPS 160(DI), Y5
+	VMOVUPS 192(DI), Y6
+	VMOVUPS 224(DI), Y7
+	MOVQ    SI, DX
+	MOVQ    R8, CX
+
+loopWide:
+	VADDPS  (DX), Y0, Y0
+	VADDPS  32(DX), Y1, Y1
+	VADDPS  64(DX), Y2, Y2
+	VADDPS  96(DX), Y3, Y3
+	VADDPS  128(DX), Y4, Y4
+	VADDPS  160(DX), Y5, Y5
+	VADDPS  192(DX), Y6, Y6
+	VADDPS  224(DX), Y7, Y7
+	ADDQ    R10, DX
+	DECQ    CX
+	JNZ     loopWide
+	VMOVUPS Y0, (DI)
+	VMOVUPS Y1, 32(DI)
+	VMOVUPS Y2, 64(DI)
+	VMOVUPS Y3, 96(DI)
+	VMOVUPS Y4, 128(DI)
+	VMOVUPS Y5, 160(DI)
+	VMOVUPS Y6, 192(DI)
+	VMOVUPS Y7, 224(DI)
+	ADDQ    $0x00000100, DI
+	ADDQ    $0x00000100, SI
+	JMP     wide
+
+narrow:
+	ADDQ $0x38, R9
 	JLT  rest
 
 eight:
@@ -2610,6 +2650,133 @@ loop:
 	VMOVD        X0, AX
 	MOVL         AX, ret+16(FP)
 	VZEROUPPER
+	RET
+
+// func below32(dst *int32, x *int32, n int, step int, bounds int)
+// Requires: AVX, AVX2, POPCNT
+TEXT ·below32(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         n+16(FP), CX
+	MOVQ         bounds+32(FP), R11
+	VPBROADCASTD step+24(FP), Y0
+	MOVQ         CX, R8
+	ANDQ         $0x07, R8
+	SUBQ         R8, CX
+	LEAQ         (SI)(CX*4), R9
+	LEAQ         tailMask<>+32(SB), AX
+	NEGQ         R8
+	VMOVUPS      (AX)(R8*4), Y3
+	NEGQ         R8
+	VPMASKMOVD   (R9), Y3, Y2
+	VMOVDQA      Y0, Y1
+
+bound:
+	VPCMPGTD  Y2, Y1, Y4
+	VPAND     Y3, Y4, Y4
+	VMOVMSKPS Y4, AX
+	POPCNTL   AX, AX
+	MOVQ      SI, BX
+	CMPQ      BX, R9
+	JGE       store
+
+loop:
+	VPCMPGTD  (BX), Y1, Y4
+	VMOVMSKPS Y4, DX
+	POPCNTL   DX, DX
+	ADDL      DX, AX
+	ADDQ      $0x20, BX
+	CMPQ      BX, R9
+	JLT       loop
+
+store:
+	MOVL   AX, (DI)
+	ADDQ   $0x04, DI
+	VPADDD Y0, Y1, Y1
+	DECQ   R11
+	JNZ    bound
+	VZEROUPPER
+	RET
+
+// func tally32(counts *int32, x *int32, n int)
+TEXT ·tally32(SB), NOSPLIT, $0-24
+	MOVQ counts+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ n+16(FP), CX
+	SUBQ $0x04, CX
+	JLT  rest
+
+loop:
+	MOVLQSX (SI), AX
+	MOVLQSX 4(SI), BX
+	MOVLQSX 8(SI), R8
+	MOVLQSX 12(SI), R9
+	INCL    (DI)(AX*4)
+	INCL    (DI)(BX*4)
+	INCL    (DI)(R8*4)
+	INCL    (DI)(R9*4)
+	ADDQ    $0x10, SI
+	SUBQ    $0x04, CX
+	JGE     loop
+
+rest:
+	ADDQ $0x04, CX
+	JLE  done
+
+one:
+	MOVLQSX (SI), AX
+	INCL    (DI)(AX*4)
+	ADDQ    $0x04, SI
+	DECQ    CX
+	JNZ     one
+
+done:
+	RET
+
+// func deal32(val *float32, idx *int32, next *int32, from *float32, x *int32, n int, row int)
+TEXT ·deal32(SB), NOSPLIT, $0-56
+	MOVQ val+0(FP), DI
+	MOVQ idx+8(FP), R8
+	MOVQ next+16(FP), R9
+	MOVQ from+24(FP), DX
+	MOVQ x+32(FP), SI
+	MOVQ n+40(FP), CX
+	MOVQ row+48(FP), R10
+	SUBQ $0x02, CX
+	JLT  rest
+
+loop:
+	MOVLQSX (SI), AX
+	MOVLQSX (R9)(AX*4), BX
+	MOVL    (DX), R11
+	MOVL    R11, (DI)(BX*4)
+	MOVL    R10, (R8)(BX*4)
+	INCL    BX
+	MOVL    BX, (R9)(AX*4)
+	MOVLQSX 4(SI), R12
+	MOVLQSX (R9)(R12*4), R13
+	MOVL    4(DX), R15
+	MOVL    R15, (DI)(R13*4)
+	MOVL    R10, (R8)(R13*4)
+	INCL    R13
+	MOVL    R13, (R9)(R12*4)
+	ADDQ    $0x08, SI
+	ADDQ    $0x08, DX
+	SUBQ    $0x02, CX
+	JGE     loop
+
+rest:
+	ADDQ    $0x02, CX
+	JLE     done
+	MOVLQSX (SI), AX
+	MOVLQSX (R9)(AX*4), BX
+	MOVL    (DX), R11
+	MOVL    R11, (DI)(BX*4)
+	MOVL    R10, (R8)(BX*4)
+	INCL    BX
+	MOVL    BX, (R9)(AX*4)
+
+done:
 	RET
 
 // func columnMax32(m *float32, s *float32, rows int, w int, ws int)
@@ -4693,6 +4860,308 @@ next:
 	ADDQ $0x08, BX
 	DECQ CX
 	JNZ  row
+	VZEROUPPER
+	RET
+
+// func add32x16(dst *float32, x *float32, y *float32, n int)
+// Requires: AVX, AVX512F
+TEXT ·add32x16(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ y+16(FP), DX
+	MOVQ n+24(FP), CX
+	SUBQ $0x40, CX
+	JLT  sixteen
+
+loop:
+	VMOVUPS (SI), Z0
+	VADDPS  (DX), Z0, Z0
+	VMOVUPS Z0, (DI)
+	VMOVUPS 64(SI), Z1
+	VADDPS  64(DX), Z1, Z1
+	VMOVUPS Z1, 64(DI)
+	VMOVUPS 128(SI), Z2
+	VADDPS  128(DX), Z2, Z2
+	VMOVUPS Z2, 128(DI)
+	VMOVUPS 192(SI), Z3
+	VADDPS  192(DX), Z3, Z3
+	VMOVUPS Z3, 192(DI)
+	ADDQ    $0x00000100, SI
+	ADDQ    $0x00000100, DX
+	ADDQ    $0x00000100, DI
+	SUBQ    $0x40, CX
+	JGE     loop
+
+sixteen:
+	ADDQ $0x30, CX
+	JLT  rest
+
+loop16:
+	VMOVUPS (SI), Z0
+	VADDPS  (DX), Z0, Z0
+	VMOVUPS Z0, (DI)
+	ADDQ    $0x40, SI
+	ADDQ    $0x40, DX
+	ADDQ    $0x40, DI
+	SUBQ    $0x10, CX
+	JGE     loop16
+
+rest:
+	ADDQ      $0x10, CX
+	JLE       done
+	MOVL      $0x00000001, AX
+	SHLL      CL, AX
+	DECL      AX
+	KMOVW     AX, K1
+	VMOVUPS.Z (SI), K1, Z0
+	VADDPS.Z  (DX), Z0, K1, Z0
+	VMOVUPS   Z0, K1, (DI)
+
+done:
+	VZEROUPPER
+	RET
+
+// func sub32x16(dst *float32, x *float32, y *float32, n int)
+// Requires: AVX, AVX512F
+TEXT ·sub32x16(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ y+16(FP), DX
+	MOVQ n+24(FP), CX
+	SUBQ $0x40, CX
+	JLT  sixteen
+
+loop:
+	VMOVUPS (SI), Z0
+	VSUBPS  (DX), Z0, Z0
+	VMOVUPS Z0, (DI)
+	VMOVUPS 64(SI), Z1
+	VSUBPS  64(DX), Z1, Z1
+	VMOVUPS Z1, 64(DI)
+	VMOVUPS 128(SI), Z2
+	VSUBPS  128(DX), Z2, Z2
+	VMOVUPS Z2, 128(DI)
+	VMOVUPS 192(SI), Z3
+	VSUBPS  192(DX), Z3, Z3
+	VMOVUPS Z3, 192(DI)
+	ADDQ    $0x00000100, SI
+	ADDQ    $0x00000100, DX
+	ADDQ    $0x00000100, DI
+	SUBQ    $0x40, CX
+	JGE     loop
+
+sixteen:
+	ADDQ $0x30, CX
+	JLT  rest
+
+loop16:
+	VMOVUPS (SI), Z0
+	VSUBPS  (DX), Z0, Z0
+	VMOVUPS Z0, (DI)
+	ADDQ    $0x40, SI
+	ADDQ    $0x40, DX
+	ADDQ    $0x40, DI
+	SUBQ    $0x10, CX
+	JGE     loop16
+
+rest:
+	ADDQ      $0x10, CX
+	JLE       done
+	MOVL      $0x00000001, AX
+	SHLL      CL, AX
+	DECL      AX
+	KMOVW     AX, K1
+	VMOVUPS.Z (SI), K1, Z0
+	VSUBPS.Z  (DX), Z0, K1, Z0
+	VMOVUPS   Z0, K1, (DI)
+
+done:
+	VZEROUPPER
+	RET
+
+// func mul32x16(dst *float32, x *float32, y *float32, n int)
+// Requires: AVX, AVX512F
+TEXT ·mul32x16(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ y+16(FP), DX
+	MOVQ n+24(FP), CX
+	SUBQ $0x40, CX
+	JLT  sixteen
+
+loop:
+	VMOVUPS (SI), Z0
+	VMULPS  (DX), Z0, Z0
+	VMOVUPS Z0, (DI)
+	VMOVUPS 64(SI), Z1
+	VMULPS  64(DX), Z1, Z1
+	VMOVUPS Z1, 64(DI)
+	VMOVUPS 128(SI), Z2
+	VMULPS  128(DX), Z2, Z2
+	VMOVUPS Z2, 128(DI)
+	VMOVUPS 192(SI), Z3
+	VMULPS  192(DX), Z3, Z3
+	VMOVUPS Z3, 192(DI)
+	ADDQ    $0x00000100, SI
+	ADDQ    $0x00000100, DX
+	ADDQ    $0x00000100, DI
+	SUBQ    $0x40, CX
+	JGE     loop
+
+sixteen:
+	ADDQ $0x30, CX
+	JLT  rest
+
+loop16:
+	VMOVUPS (SI), Z0
+	VMULPS  (DX), Z0, Z0
+	VMOVUPS Z0, (DI)
+	ADDQ    $0x40, SI
+	ADDQ    $0x40, DX
+	ADDQ    $0x40, DI
+	SUBQ    $0x10, CX
+	JGE     loop16
+
+rest:
+	ADDQ      $0x10, CX
+	JLE       done
+	MOVL      $0x00000001, AX
+	SHLL      CL, AX
+	DECL      AX
+	KMOVW     AX, K1
+	VMOVUPS.Z (SI), K1, Z0
+	VMULPS.Z  (DX), Z0, K1, Z0
+	VMOVUPS   Z0, K1, (DI)
+
+done:
+	VZEROUPPER
+	RET
+
+// func div32x16(dst *float32, x *float32, y *float32, n int)
+// Requires: AVX, AVX512F
+TEXT ·div32x16(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ y+16(FP), DX
+	MOVQ n+24(FP), CX
+	SUBQ $0x40, CX
+	JLT  sixteen
+
+loop:
+	VMOVUPS (SI), Z0
+	VDIVPS  (DX), Z0, Z0
+	VMOVUPS Z0, (DI)
+	VMOVUPS 64(SI), Z1
+	VDIVPS  64(DX), Z1, Z1
+	VMOVUPS Z1, 64(DI)
+	VMOVUPS 128(SI), Z2
+	VDIVPS  128(DX), Z2, Z2
+	VMOVUPS Z2, 128(DI)
+	VMOVUPS 192(SI), Z3
+	VDIVPS  192(DX), Z3, Z3
+	VMOVUPS Z3, 192(DI)
+	ADDQ    $0x00000100, SI
+	ADDQ    $0x00000100, DX
+	ADDQ    $0x00000100, DI
+	SUBQ    $0x40, CX
+	JGE     loop
+
+sixteen:
+	ADDQ $0x30, CX
+	JLT  rest
+
+loop16:
+	VMOVUPS (SI), Z0
+	VDIVPS  (DX), Z0, Z0
+	VMOVUPS Z0, (DI)
+	ADDQ    $0x40, SI
+	ADDQ    $0x40, DX
+	ADDQ    $0x40, DI
+	SUBQ    $0x10, CX
+	JGE     loop16
+
+rest:
+	ADDQ      $0x10, CX
+	JLE       done
+	MOVL      $0x00000001, AX
+	SHLL      CL, AX
+	DECL      AX
+	KMOVW     AX, K1
+	VMOVUPS.Z (SI), K1, Z0
+	VDIVPS.Z  (DX), Z0, K1, Z0
+	VMOVUPS   Z0, K1, (DI)
+
+done:
+	VZEROUPPER
+	RET
+
+// func scale32x16(dst *float32, x *float32, n int, c float32, d float32)
+// Requires: AVX, AVX512F
+TEXT ·scale32x16(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSS c+24(FP), Z8
+	VBROADCASTSS d+28(FP), Z9
+	SUBQ         $0x10, CX
+	JLT          rest
+
+loop:
+	VMOVUPS (SI), Z0
+	VMULPS  Z8, Z0, Z0
+	VMOVUPS Z0, (DI)
+	ADDQ    $0x40, SI
+	ADDQ    $0x40, DI
+	SUBQ    $0x10, CX
+	JGE     loop
+
+rest:
+	ADDQ      $0x10, CX
+	JLE       done
+	MOVL      $0x00000001, AX
+	SHLL      CL, AX
+	DECL      AX
+	KMOVW     AX, K1
+	VMOVUPS.Z (SI), K1, Z0
+	VMULPS    Z8, Z0, Z0
+	VMOVUPS   Z0, K1, (DI)
+
+done:
+	VZEROUPPER
+	RET
+
+// func atLeast32x16(dst *float32, x *float32, n int, c float32, d float32)
+// Requires: AVX, AVX512F
+TEXT ·atLeast32x16(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSS c+24(FP), Z8
+	VBROADCASTSS d+28(FP), Z9
+	SUBQ         $0x10, CX
+	JLT          rest
+
+loop:
+	VMOVUPS (SI), Z0
+	VMAXPS  Z0, Z8, Z0
+	VMOVUPS Z0, (DI)
+	ADDQ    $0x40, SI
+	ADDQ    $0x40, DI
+	SUBQ    $0x10, CX
+	JGE     loop
+
+rest:
+	ADDQ      $0x10, CX
+	JLE       done
+	MOVL      $0x00000001, AX
+	SHLL      CL, AX
+	DECL      AX
+	KMOVW     AX, K1
+	VMOVUPS.Z (SI), K1, Z0
+	VMAXPS    Z0, Z8, Z0
+	VMOVUPS   Z0, K1, (DI)
+
+done:
 	VZEROUPPER
 	RET
 

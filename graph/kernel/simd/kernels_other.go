@@ -192,6 +192,39 @@ func most32(x *int32, n int) (most uint32) {
 	return most
 }
 
+func add32x16(dst, x, y *float32, n int) { add32(dst, x, y, n) }
+
+func sub32x16(dst, x, y *float32, n int) { sub32(dst, x, y, n) }
+
+func mul32x16(dst, x, y *float32, n int) { mul32(dst, x, y, n) }
+
+func div32x16(dst, x, y *float32, n int) { div32(dst, x, y, n) }
+
+func scale32x16(dst, x *float32, n int, c, d float32) { scale32(dst, x, n, c, d) }
+
+func atLeast32x16(dst, x *float32, n int, c, d float32) { atLeast32(dst, x, n, c, d) }
+
+func below32(dst, x *int32, n, step, bounds int) {
+	for b := range bounds {
+		k, _ := slices.BinarySearch(of(x, n), int32((b+1)*step))
+		*after(dst, b) = int32(k)
+	}
+}
+
+func tally32(counts, x *int32, n int) {
+	for _, j := range of(x, n) {
+		*after(counts, int(j))++
+	}
+}
+
+func deal32(val *float32, idx, next *int32, from *float32, x *int32, n, row int) {
+	for e, j := range of(x, n) {
+		to := after(next, int(j))
+		*after(val, int(*to)), *after(idx, int(*to)) = *after(from, e), int32(row)
+		*to++
+	}
+}
+
 func columnMax32(m, s *float32, rows, w, ws int) {
 	for i := range rows {
 		for j, v := range of(after(s, i*ws), w) {

@@ -337,3 +337,96 @@ func pulls32x16() {
 		ADDQ(Imm(uint64(4*n)), R13)
 	})
 }
+
+// firstLanes loads into K1 the mask of the first n of 16 lanes, 0 < n < 16; RCX is n, and RAX is spent.
+func firstLanes() {
+	MOVL(U32(1), EAX)
+	SHLL(CL, EAX)
+	DECL(EAX)
+	KMOVW(EAX, K1)
+}
+
+// binaryZ is binary.
+func binaryZ(name string, op func(...Op), masked func(mxyz, xyz, k, xyz1 Op)) {
+	TEXT(name, NOSPLIT, "func(dst, x, y *float32, n int)")
+	Pragma("noescape")
+	MOVQ(arg("dst"), RDI)
+	MOVQ(arg("x"), RSI)
+	MOVQ(arg("y"), RDX)
+	MOVQ(arg("n"), RCX)
+	SUBQ(Imm(64), RCX)
+	JLT(LabelRef("sixteen"))
+	Label("loop")
+	for i, z := range []VecPhysical{Z0, Z1, Z2, Z3} {
+		VMOVUPS(Mem{Base: RSI, Disp: 64 * i}, z)
+		op(Mem{Base: RDX, Disp: 64 * i}, z, z)
+		VMOVUPS(z, Mem{Base: RDI, Disp: 64 * i})
+	}
+	for _, r := range []GPPhysical{RSI, RDX, RDI} {
+		ADDQ(U32(256), r)
+	}
+	SUBQ(Imm(64), RCX)
+	JGE(LabelRef("loop"))
+	Label("sixteen")
+	ADDQ(Imm(48), RCX)
+	JLT(LabelRef("rest"))
+	Label("loop16")
+	VMOVUPS(Mem{Base: RSI}, Z0)
+	op(Mem{Base: RDX}, Z0, Z0)
+	VMOVUPS(Z0, Mem{Base: RDI})
+	for _, r := range []GPPhysical{RSI, RDX, RDI} {
+		ADDQ(Imm(64), r)
+	}
+	SUBQ(Imm(16), RCX)
+	JGE(LabelRef("loop16"))
+	Label("rest")
+	ADDQ(Imm(16), RCX)
+	JLE(LabelRef("done"))
+	firstLanes()
+	VMOVUPS_Z(Mem{Base: RSI}, K1, Z0)
+	masked(Mem{Base: RDX}, Z0, K1, Z0)
+	VMOVUPS(Z0, K1, Mem{Base: RDI})
+	Label("done")
+	VZEROUPPER()
+	RET()
+}
+
+// unaryZ is unary, of Z0 with c and d in Z8 and Z9.
+func unaryZ(name string, f func()) {
+	TEXT(name, NOSPLIT, "func(dst, x *float32, n int, c, d float32)")
+	Pragma("noescape")
+	MOVQ(arg("dst"), RDI)
+	MOVQ(arg("x"), RSI)
+	MOVQ(arg("n"), RCX)
+	VBROADCASTSS(arg("c"), Z8)
+	VBROADCASTSS(arg("d"), Z9)
+	SUBQ(Imm(16), RCX)
+	JLT(LabelRef("rest"))
+	Label("loop")
+	VMOVUPS(Mem{Base: RSI}, Z0)
+	f()
+	VMOVUPS(Z0, Mem{Base: RDI})
+	ADDQ(Imm(64), RSI)
+	ADDQ(Imm(64), RDI)
+	SUBQ(Imm(16), RCX)
+	JGE(LabelRef("loop"))
+	Label("rest")
+	ADDQ(Imm(16), RCX)
+	JLE(LabelRef("done"))
+	firstLanes()
+	VMOVUPS_Z(Mem{Base: RSI}, K1, Z0)
+	f()
+	VMOVUPS(Z0, K1, Mem{Base: RDI})
+	Label("done")
+	VZEROUPPER()
+	RET()
+}
+
+func elementwiseZ() {
+	binaryZ("add32x16", VADDPS, VADDPS_Z)
+	binaryZ("sub32x16", VSUBPS, VSUBPS_Z)
+	binaryZ("mul32x16", VMULPS, VMULPS_Z)
+	binaryZ("div32x16", VDIVPS, VDIVPS_Z)
+	unaryZ("scale32x16", func() { VMULPS(Z8, Z0, Z0) })
+	unaryZ("atLeast32x16", func() { VMAXPS(Z0, Z8, Z0) })
+}
