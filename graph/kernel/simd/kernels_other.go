@@ -292,3 +292,47 @@ func hazards32x16(r, p, all, table *float32, plane int, at *int32, delta, up *fl
 func pulls32x16(dst, r, p, all, t, gap, up *float32, k int) { pulls32(dst, r, p, all, t, gap, up, k) }
 
 func log1p64(dst, x *float64, n int) { Log1p(of(dst, n), of(x, n)) }
+
+func rows4(c *float32, rows **float32, at int, b *float32, k int, add bool) {
+	rowsOf(4, c, rows, at, b, k, add)
+}
+
+func rows8x16(c *float32, rows **float32, at int, b *float32, k int, add bool) {
+	rowsOf(rowsBlock, c, rows, at, b, k, add)
+}
+
+func rowsOf(n int, c *float32, rows **float32, at int, b *float32, k int, add bool) {
+	for r, row := range of(rows, n) {
+		var sum [tileCols]float32
+		for t, v := range of(after(row, at), k) {
+			for j, w := range of(after(b, t*tileCols), tileCols) {
+				sum[j] += v * w
+			}
+		}
+		for j, to := 0, of(after(c, r*tileCols), tileCols); j < tileCols; j++ {
+			if !add {
+				to[j] = 0
+			}
+			to[j] += sum[j]
+		}
+	}
+}
+
+func addRows32(dst *float32, ldd int, rows **float32, at, columns int, g *float32, n, pairs int, add bool) {
+	for k := range 2 * pairs {
+		to := of(after(dst, k*ldd), columns)
+		if !add {
+			clear(to)
+		}
+		for r, row := range of(rows, n) {
+			v := *after(g, k/2*2*n+2*r+k%2)
+			for j, w := range of(after(row, at), columns) {
+				to[j] += v * w
+			}
+		}
+	}
+}
+
+func addRows128(dst *float32, ldd int, rows **float32, at, columns int, g *float32, n, pairs int, add bool) {
+	addRows32(dst, ldd, rows, at, columns, g, n, pairs, add)
+}
