@@ -15,6 +15,16 @@ const (
 	rowsStrip   = 512 // and so many at a time
 )
 
+// ReadsRows reports whether there are kernels for [Rows].
+func ReadsRows() bool { return has(kRows) }
+
+// Dense writes the matrix to dst, row-major.
+func (x Rows) Dense(dst []float32) {
+	for i, p := range x.At {
+		copy(dst[i*x.Cols:], unsafe.Slice(p, x.Cols))
+	}
+}
+
 // MulT writes a part of x·bᵀ to dst [rows×n], for b [n×Cols] row-major; see Gemm32 for parts. The vector kernels must be on.
 func (x Rows) MulT(dst, b []float32, n, part, parts int) {
 	blocks := (len(x.At) + rowsBlock - 1) / rowsBlock
