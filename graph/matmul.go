@@ -128,13 +128,15 @@ type product struct {
 	work   int         // multiplications
 	rows   *compressed // the input among the operands, nil if it is none
 	sums   []float32   // of a product that is scattered
-	narrow bool        // of few columns, see narrow
+	narrow bool        // see narrow
 	at     []*float32  // the rows of the operand that has many
 }
 
-// narrow reports whether a product with a matrix of so many columns, of as many results for each row, is faster
-// by [simd.Rows], which reads rows one after the other, than by tiles, for which it has too few.
-func narrow(results, columns int) bool { return results <= 48 && columns >= 256 }
+// narrow reports whether a product with a matrix of so many columns, of so many results for each of its rows, is done by
+// [simd.Rows]: rows are then read where they lie, one after the other. Tiles are as fast from many results on, and need less memory.
+func narrow(results, columns int) bool {
+	return results <= 256 && columns >= 256 && results*columns <= 1<<20
+}
 
 // splitWork is the number of multiplications from which a product is worth a
 // second thread.

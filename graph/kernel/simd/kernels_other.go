@@ -293,7 +293,7 @@ func pulls32x16(dst, r, p, all, t, gap, up *float32, k int) { pulls32(dst, r, p,
 
 func log1p64(dst, x *float64, n int) { Log1p(of(dst, n), of(x, n)) }
 
-func rows4(c *float32, rows **float32, at int, b *float32, k int, add bool) {
+func rows4x16(c *float32, rows **float32, at int, b *float32, k int, add bool) {
 	rowsOf(4, c, rows, at, b, k, add)
 }
 
@@ -301,15 +301,20 @@ func rows8x16(c *float32, rows **float32, at int, b *float32, k int, add bool) {
 	rowsOf(rowsBlock, c, rows, at, b, k, add)
 }
 
+func rows8x32(c *float32, rows **float32, at int, b *float32, second, k int, add bool) {
+	rowsOf(rowsBlock, c, rows, at, b, k, add)
+	rowsOf(rowsBlock, after(c, rowsBlock*rowsPanel), rows, at, after(b, second), k, add)
+}
+
 func rowsOf(n int, c *float32, rows **float32, at int, b *float32, k int, add bool) {
 	for r, row := range of(rows, n) {
-		var sum [tileCols]float32
+		var sum [rowsPanel]float32
 		for t, v := range of(after(row, at), k) {
-			for j, w := range of(after(b, t*tileCols), tileCols) {
+			for j, w := range of(after(b, t*rowsPanel), rowsPanel) {
 				sum[j] += v * w
 			}
 		}
-		for j, to := 0, of(after(c, r*tileCols), tileCols); j < tileCols; j++ {
+		for j, to := 0, of(after(c, r*rowsPanel), rowsPanel); j < rowsPanel; j++ {
 			if !add {
 				to[j] = 0
 			}
@@ -318,21 +323,26 @@ func rowsOf(n int, c *float32, rows **float32, at int, b *float32, k int, add bo
 	}
 }
 
-func addRows32(dst *float32, ldd int, rows **float32, at, columns int, g *float32, n, pairs int, add bool) {
-	for k := range 2 * pairs {
+func addRows16(dst *float32, ldd int, rows **float32, at, columns int, by *float32, n, groups int, add bool, keep *float32) {
+	for k := range rowsFive * groups {
 		to := of(after(dst, k*ldd), columns)
 		if !add {
 			clear(to)
 		}
 		for r, row := range of(rows, n) {
-			v := *after(g, k/2*2*n+2*r+k%2)
+			v := *after(by, k/rowsFive*rowsFive*n+rowsFive*r+k%rowsFive)
 			for j, w := range of(after(row, at), columns) {
 				to[j] += v * w
 			}
 		}
 	}
+	if keep != nil {
+		for r, row := range of(rows, n) {
+			copy(of(after(keep, r*rowsKept), columns), of(after(row, at), columns))
+		}
+	}
 }
 
-func addRows128(dst *float32, ldd int, rows **float32, at, columns int, g *float32, n, pairs int, add bool) {
-	addRows32(dst, ldd, rows, at, columns, g, n, pairs, add)
+func addRows64(dst *float32, ldd int, rows **float32, at, columns int, by *float32, n, groups int, add bool, keep *float32) {
+	addRows16(dst, ldd, rows, at, columns, by, n, groups, add, keep)
 }

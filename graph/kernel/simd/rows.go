@@ -10,9 +10,14 @@ type Rows struct {
 }
 
 const (
-	rowsBlock   = 8   // rows that are taken at a time
-	rowsColumns = 32  // columns of timesRows are a multiple
-	rowsStrip   = 512 // and so many at a time
+	rowsBlock   = 8   // rows of a product x·bᵀ that are taken at a time
+	rowsGroup   = 128 // and that pass the panels of many columns together
+	rowsPanel   = 16  // columns of a panel of it
+	rowsFive    = 5   // rows of the result of a product aᵀ·x that its kernel computes at a time
+	rowsTall    = 64  // rows of x that it takes
+	rowsColumns = 16  // their columns are a multiple
+	rowsKept    = 64  // columns of so many rows lie next to one another while they are read again and again
+	rowsStrip   = 512 // columns that are taken at a time, of all rows
 )
 
 // ReadsRows reports whether there are kernels for [Rows].
@@ -32,40 +37,60 @@ func (x Rows) MulT(dst, b []float32, n, part, parts int) {
 	if from == to {
 		return
 	}
-	panels := (n + tileCols - 1) / tileCols
-	mem := borrow(panels*x.Cols*tileCols + rowsBlock*tileCols)
+	panels := (n + rowsPanel - 1) / rowsPanel
+	mem := borrow(panels*x.Cols*rowsPanel + panels*rowsGroup*rowsPanel)
 	defer buffers.Put(mem)
-	packed, c := (*mem)[:panels*x.Cols*tileCols], (*mem)[panels*x.Cols*tileCols:]
-	right := RowMajor(n, x.Cols, b).T()
+	packed, c := (*mem)[:panels*x.Cols*rowsPanel], (*mem)[panels*x.Cols*rowsPanel:]
 	for p := range panels {
-		packCols(packed[p*x.Cols*tileCols:(p+1)*x.Cols*tileCols], right, 0, x.Cols, p*tileCols, min(n, (p+1)*tileCols))
+		panel, cols := packed[p*x.Cols*rowsPanel:(p+1)*x.Cols*rowsPanel], min(rowsPanel, n-p*rowsPanel)
+		if cols < rowsPanel {
+			clear(panel)
+		}
+		transpose(panel, rowsPanel, b[p*rowsPanel*x.Cols:], x.Cols, cols, x.Cols)
 	}
-	var some [rowsBlock]*float32
-	for i := from * rowsBlock; i < min(len(x.At), to*rowsBlock); i += rowsBlock {
-		here := x.At[i:min(len(x.At), i+rowsBlock)]
-		for r := range some {
-			some[r] = here[min(r, len(here)-1)] // of those beyond nothing is kept
-		}
-		for p := range panels {
-			for t := 0; t < x.Cols; t += depth {
-				rowsTimes(&c[0], &some, t, &packed[(p*x.Cols+t)*tileCols], min(depth, x.Cols-t), t > 0)
-			}
-			j, w := p*tileCols, min(tileCols, n-p*tileCols)
-			for r := range here {
-				copy(dst[(i+r)*n+j:(i+r)*n+j+w], c[r*tileCols:])
-			}
-		}
+	// Rows pass once through few panels; of many the terms that are at hand stay in the second cache.
+	group := rowsBlock
+	if panels > 3 {
+		group = rowsGroup
+	}
+	for i := from * rowsBlock; i < min(len(x.At), to*rowsBlock); i += group {
+		x.multiply(dst, c, packed, n, i, min(len(x.At), to*rowsBlock, i+group))
 	}
 }
 
-// rowsTimes is c [8×16] (+)= Σ_t x_r[at+t]·b[16t + j] of so many terms t.
-func rowsTimes(c *float32, rows *[rowsBlock]*float32, at int, b *float32, terms int, add bool) {
-	if level[kRows] >= avx512 {
-		rows8x16(c, &rows[0], at, b, terms, add)
-		return
+// multiply computes rows i… to end of x·bᵀ.
+func (x Rows) multiply(dst, c, packed []float32, n, i, end int) {
+	panels := (n + rowsPanel - 1) / rowsPanel
+	size := panels * rowsBlock * rowsPanel
+	for t := 0; t < x.Cols; t += depth {
+		terms := min(depth, x.Cols-t)
+		for r := i; r < end; r += rowsBlock {
+			var rows [rowsBlock]*float32
+			for j := range rows {
+				rows[j] = x.At[min(r+j, end-1)] // of those beyond nothing is kept
+			}
+			sums := c[(r-i)/rowsBlock*size:][:size]
+			for p := 0; p < panels; p++ {
+				to, b := sums[p*rowsBlock*rowsPanel:], packed[(p*x.Cols+t)*rowsPanel:]
+				switch {
+				case level[kRows] < avx512:
+					rows4x16(&to[0], &rows[0], t, &b[0], terms, t > 0)
+					rows4x16(&to[rowsBlock/2*rowsPanel], &rows[rowsBlock/2], t, &b[0], terms, t > 0)
+				case p+1 < panels:
+					rows8x32(&to[0], &rows[0], t, &b[0], x.Cols*rowsPanel, terms, t > 0)
+					p++
+				default:
+					rows8x16(&to[0], &rows[0], t, &b[0], terms, t > 0)
+				}
+			}
+		}
 	}
-	rows4(c, &rows[0], at, b, terms, add)
-	rows4((*float32)(unsafe.Add(unsafe.Pointer(c), rowsBlock/2*tileCols*4)), &rows[rowsBlock/2], at, b, terms, add)
+	for r := i; r < end; r++ {
+		block := c[(r-i)/rowsBlock*size+(r-i)%rowsBlock*rowsPanel:]
+		for j := 0; j < n; j += rowsPanel {
+			copy(dst[r*n+j:r*n+min(n, j+rowsPanel)], block[j*rowsBlock:])
+		}
+	}
 }
 
 // TMul writes a part of aᵀ·x to dst [n×Cols], for a [rows×n] row-major; see Gemm32 for parts. The vector kernels must be on.
@@ -75,28 +100,33 @@ func (x Rows) TMul(dst, a []float32, n, part, parts int) {
 	if from >= to {
 		return
 	}
-	rows, pairs := len(x.At), (n+1)/2
+	rows, wide := len(x.At), (n+rowsFive-1)/rowsFive*rowsFive
 	tail := (to - from) % rowsColumns
-	mem := borrow(2*pairs*(rows+rowsStrip) + rows*rowsColumns*min(tail, 1))
+	mem := borrow(wide*(rows+rowsStrip) + rowsTall*rowsKept + rows*rowsColumns*min(tail, 1))
 	defer buffers.Put(mem)
-	g, rest := (*mem)[:2*pairs*rows], (*mem)[2*pairs*rows:]
-	sums, rest := rest[:2*pairs*rowsStrip], rest[2*pairs*rowsStrip:]
-	// Blocks of rows of a, pairs of its columns one after the other.
-	for i := 0; i < rows; i += rowsBlock {
-		block := g[2*pairs*i:]
-		m := min(rowsBlock, rows-i)
-		for r := range m {
-			row := a[(i+r)*n : (i+r+1)*n]
-			for k, v := range row {
-				block[k/2*2*m+2*r+k%2] = v
+	g, rest := (*mem)[:wide*rows], (*mem)[wide*rows:]
+	sums, rest := rest[:wide*rowsStrip], rest[wide*rowsStrip:]
+	kept, rest := rest[:rowsTall*rowsKept], rest[rowsTall*rowsKept:]
+	// Blocks of rows of a, groups of its columns one after the other.
+	for i := 0; i < rows; i += rowsTall {
+		block := g[wide*i:]
+		m := min(rowsTall, rows-i)
+		for k := 0; k < n; k += rowsFive {
+			group, from := block[k*m:(k+rowsFive)*m], a[i*n+k:]
+			if k+rowsFive <= n {
+				for r := range m {
+					*(*[rowsFive]float32)(group[rowsFive*r:]) = *(*[rowsFive]float32)(from[r*n:])
+				}
+				continue
 			}
-			if n%2 == 1 {
-				block[n/2*2*m+2*r+1] = 0
+			clear(group)
+			for r := range m {
+				copy(group[rowsFive*r:], from[r*n:r*n+n-k])
 			}
 		}
 	}
 	for j := from; j < to-tail; j += rowsStrip {
-		x.strip(dst, g, sums, n, j, j, min(rowsStrip, to-tail-j), min(rowsStrip, to-tail-j), x.At)
+		x.strip(dst, g, sums, kept, n, j, j, min(rowsStrip, to-tail-j), min(rowsStrip, to-tail-j), x.At)
 	}
 	if tail == 0 {
 		return
@@ -108,20 +138,31 @@ func (x Rows) TMul(dst, a []float32, n, part, parts int) {
 		at[i] = &rest[i*rowsColumns]
 		copy(rest[i*rowsColumns:], unsafe.Slice(p, x.Cols)[j:to])
 	}
-	x.strip(dst, g, sums, n, j, 0, rowsColumns, tail, at)
+	x.strip(dst, g, sums, kept, n, j, 0, rowsColumns, tail, at)
 }
 
 // strip computes columns j… of dst, as many as wanted, from columns of rows.
-func (x Rows) strip(dst, g, sums []float32, n, j, at, columns, wanted int, rows []*float32) {
-	pairs := (n + 1) / 2
-	kernel := addRows32
+func (x Rows) strip(dst, g, sums, kept []float32, n, j, at, columns, wanted int, rows []*float32) {
+	wide := (n + rowsFive - 1) / rowsFive * rowsFive
+	kernel := addRows16
 	if level[kRows] >= avx512 {
-		kernel = addRows128
+		kernel = addRows64
+	}
+	var near [rowsTall]*float32
+	for r := range near {
+		near[r] = &kept[r*rowsKept]
 	}
 	for t := 0; t < len(rows); t += depth {
 		end := min(len(rows), t+depth)
-		for i := t; i < end; i += rowsBlock {
-			kernel(&sums[0], rowsStrip, &rows[i], at, columns, &g[2*pairs*i], min(rowsBlock, end-i), pairs, i > t)
+		for i := t; i < end; i += rowsTall {
+			m, by := min(rowsTall, end-i), g[wide*i:]
+			for c := 0; c < columns; c += rowsKept {
+				w := min(rowsKept, columns-c)
+				kernel(&sums[c], rowsStrip, &rows[i], at+c, w, &by[0], m, 1, i > t, &kept[0])
+				if n > rowsFive {
+					kernel(&sums[rowsFive*rowsStrip+c], rowsStrip, &near[0], 0, w, &by[rowsFive*m], m, wide/rowsFive-1, i > t, nil)
+				}
+			}
 		}
 		for k := range n {
 			to, from := dst[k*x.Cols+j:k*x.Cols+j+wanted], sums[k*rowsStrip:k*rowsStrip+wanted]
