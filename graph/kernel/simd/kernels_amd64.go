@@ -203,6 +203,9 @@ func rows8x32(c *float32, rows **float32, at int, b *float32, second int, k int,
 func addRows64(dst *float32, ldd int, rows **float32, at int, columns int, by *float32, n int, groups int, add bool, keep *float32)
 
 //go:noescape
+func normal32x16(dst *float32, x *uint32, n int)
+
+//go:noescape
 func hazards32x16(r *float32, p *float32, all *float32, table *float32, plane int, at *int32, delta *float32, up *float32, k int)
 
 //go:noescape

@@ -5443,6 +5443,96 @@ next:
 	VZEROUPPER
 	RET
 
+// func normal32x16(dst *float32, x *uint32, n int)
+// Requires: AVX, AVX512F
+TEXT ·normal32x16(SB), NOSPLIT, $0-24
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSS half<>+0(SB), Z16
+	VBROADCASTSS expOne<>+0(SB), Z17
+	VBROADCASTSS signBit<>+0(SB), Z18
+
+loop:
+	VMOVDQU32        (SI), Z0
+	VPSRAD           $0x1f, Z0, Z1
+	VPXORD           Z1, Z0, Z1
+	VCVTDQ2PS        Z1, Z1
+	VADDPS           Z16, Z1, Z1
+	VMULPS.BCST      over32<>+0(SB), Z1, Z1
+	VPXORD           Z18, Z0, Z0
+	VCVTDQ2PS        Z0, Z0
+	VADDPS           Z16, Z0, Z0
+	VMULPS.BCST      over31<>+0(SB), Z0, Z0
+	VSUBPS           Z1, Z17, Z2
+	VMULPS           Z1, Z2, Z1
+	VMULPS.BCST      four<>+0(SB), Z1, Z1
+	VPSUBD.BCST      sqrtHalf<>+0(SB), Z1, Z2
+	VPSRAD           $0x17, Z2, Z2
+	VPSLLD           $0x17, Z2, Z3
+	VPSUBD           Z3, Z1, Z1
+	VCVTDQ2PS        Z2, Z2
+	VSUBPS           Z17, Z1, Z1
+	VMULPS           Z1, Z1, Z4
+	VMULPS           Z4, Z4, Z9
+	VBROADCASTSS     logP<>+32(SB), Z3
+	VFMADD231PS.BCST logP<>+0(SB), Z1, Z3
+	VBROADCASTSS     logP<>+96(SB), Z6
+	VFMADD231PS.BCST logP<>+64(SB), Z1, Z6
+	VBROADCASTSS     logP<>+160(SB), Z7
+	VFMADD231PS.BCST logP<>+128(SB), Z1, Z7
+	VBROADCASTSS     logP<>+224(SB), Z8
+	VFMADD231PS.BCST logP<>+192(SB), Z1, Z8
+	VFMADD213PS      Z6, Z4, Z3
+	VFMADD213PS      Z8, Z4, Z7
+	VFMADD213PS      Z7, Z9, Z3
+	VFMADD213PS.BCST logP<>+256(SB), Z1, Z3
+	VFMADD213PS.BCST minusHalf<>+0(SB), Z1, Z3
+	VFMADD213PS      Z1, Z4, Z3
+	VFMADD231PS.BCST ln2<>+0(SB), Z2, Z3
+	VPXORD           Z18, Z3, Z3
+	VCMPPS.BCST      $0x0d, five<>+0(SB), Z3, K1
+	VADDPS.BCST      minusCentre<>+0(SB), Z3, Z1
+	VMULPS           Z1, Z1, Z4
+	VMULPS           Z4, Z4, Z9
+	VBROADCASTSS     normP<>+32(SB), Z2
+	VFMADD231PS.BCST normP<>+0(SB), Z1, Z2
+	VBROADCASTSS     normP<>+96(SB), Z6
+	VFMADD231PS.BCST normP<>+64(SB), Z1, Z6
+	VBROADCASTSS     normP<>+160(SB), Z7
+	VFMADD231PS.BCST normP<>+128(SB), Z1, Z7
+	VBROADCASTSS     normP<>+224(SB), Z8
+	VFMADD231PS.BCST normP<>+192(SB), Z1, Z8
+	VFMADD213PS      Z6, Z4, Z2
+	VFMADD213PS      Z8, Z4, Z7
+	VFMADD213PS      Z7, Z9, Z2
+	VFMADD213PS.BCST normP<>+256(SB), Z1, Z2
+	KORTESTW         K1, K1
+	JZ               store
+	VSQRTPS          Z3, Z3
+	VADDPS.BCST      minusTail<>+0(SB), Z3, Z3
+	VBROADCASTSS     normQ<>+0(SB), Z4
+	VFMADD213PS.BCST normQ<>+32(SB), Z3, Z4
+	VFMADD213PS.BCST normQ<>+64(SB), Z3, Z4
+	VFMADD213PS.BCST normQ<>+96(SB), Z3, Z4
+	VFMADD213PS.BCST normQ<>+128(SB), Z3, Z4
+	VFMADD213PS.BCST normQ<>+160(SB), Z3, Z4
+	VFMADD213PS.BCST normQ<>+192(SB), Z3, Z4
+	VFMADD213PS.BCST normQ<>+224(SB), Z3, Z4
+	VFMADD213PS.BCST normQ<>+256(SB), Z3, Z4
+	VFMADD213PS.BCST normQ<>+288(SB), Z3, Z4
+	VMOVAPS          Z4, K1, Z2
+
+store:
+	VMULPS  Z0, Z2, Z2
+	VMOVUPS Z2, (DI)
+	ADDQ    $0x40, SI
+	ADDQ    $0x40, DI
+	SUBQ    $0x10, CX
+	JG      loop
+	VZEROUPPER
+	RET
+
 // func hazards32x16(r *float32, p *float32, all *float32, table *float32, plane int, at *int32, delta *float32, up *float32, k int)
 // Requires: AVX, AVX512F, CMOV
 TEXT ·hazards32x16(SB), NOSPLIT, $0-72

@@ -251,6 +251,8 @@ func scramble32(dst, points *uint32, n int, seeds, shifts *uint32, period int) {
 
 func normal32(dst *float32, x *uint32, n int) { Normal32(of(dst, n), of(x, n)) }
 
+func normal32x16(dst *float32, x *uint32, n int) { normal32(dst, x, n) }
+
 func hazards32(r, p, all, table *float32, plane int, at *int32, delta, up *float32, k int) {
 	Hazards32(of(r, k*Lanes32), of(p, Lanes32), of(all, Lanes32), reach(table, plane, Planes32, Lanes32, at, k), plane, of(at, k), of(delta, k), of(up, k))
 }

@@ -50,6 +50,7 @@ func main() {
 	rowsTimes("rows8x16", 8, 1, true)
 	rowsTimes("rows8x32", 8, 2, true)
 	timesRows("addRows64", true)
+	normal32x16()
 	hazards32x16()
 	pulls32x16()
 	Generate()
