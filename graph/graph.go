@@ -41,7 +41,7 @@ type input struct {
 func (in *input) written() {
 	in.given = true
 	if in.compressed != nil {
-		in.compressed.fed = false
+		in.compressed.fed, in.compressed.placed = false, false
 	}
 }
 

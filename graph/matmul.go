@@ -38,8 +38,9 @@ func matmul(x, y Expr, tx, ty bool) Expr {
 	p := product{tx: tx, ty: ty, x: xs, y: ys, m: m, n: n}
 	switch {
 	case !tx && ty:
-		p.rows = x.g.compressed(x)
+		p.rows, p.narrow = x.g.compressed(x), narrow(n, k)
 	case tx && !ty:
+		p.narrow = narrow(m, n)
 		if m < sparseColumns && !simd.Scatters() {
 			break
 		}
@@ -47,7 +48,7 @@ func matmul(x, y Expr, tx, ty bool) Expr {
 		r.sparseAt = 1
 	}
 	p.work = m * n * k
-	r.vector, r.sparse = p.run, p.rows
+	r.vector, r.sparse, r.narrow = p.run, p.rows, p.narrow
 	return apply("matmul", tensor.Shape{m, n}, r, func(in []Expr, _, g Expr, need []bool) []Expr {
 		x, y := in[0], in[1]
 		return []Expr{
@@ -125,6 +126,14 @@ type product struct {
 	work   int         // multiplications
 	rows   *compressed // the input among the operands, nil if it is none
 	sums   []float32   // of a product that is scattered
+	narrow bool        // see narrow
+	at     []*float32  // the rows of the operand that has many
+}
+
+// narrow reports whether a product with a matrix of so many columns, of so many results for each of its rows, is done by
+// [simd.Rows]: rows are then read where they lie, one after the other. Tiles are as fast from many results on, and need less memory.
+func narrow(results, columns int) bool {
+	return results <= 256 && columns >= 256 && results*columns <= 1<<20
 }
 
 // splitWork is the number of multiplications from which a product is worth a
@@ -144,10 +153,26 @@ func (p *product) run(dst []float32, src [][]float32, threads int) bool {
 		if p.tx { // xᵀ·y with y the input
 			input = src[1]
 		}
+		if p.rows.placed {
+			p.byRows(simd.Rows{Cols: p.rows.cols, At: p.rows.at}, dst, src, threads)
+			return true
+		}
 		if s := p.rows.get(input, threads); s != nil {
 			p.sparse(s, dst, src, threads)
 			return true
 		}
+	}
+	if p.narrow && simd.ReadsRows() {
+		many, d := src[0], p.x[1]
+		if p.tx {
+			many, d = src[1], p.y[1]
+		}
+		p.at = p.at[:0]
+		for i := 0; i < len(many); i += d {
+			p.at = append(p.at, &many[i])
+		}
+		p.byRows(simd.Rows{Cols: d, At: p.at}, dst, src, threads)
+		return true
 	}
 	x, y := simd.RowMajor(p.x[0], p.x[1], src[0]), simd.RowMajor(p.y[0], p.y[1], src[1])
 	if p.tx {
@@ -158,6 +183,17 @@ func (p *product) run(dst []float32, src [][]float32, threads int) bool {
 	}
 	workers.Do(threads, threads, func(_, part int) { simd.Gemm32(dst, x, y, part, threads) })
 	return true
+}
+
+// byRows is run with the operand that has many rows as they lie in memory.
+func (p *product) byRows(many simd.Rows, dst []float32, src [][]float32, threads int) {
+	workers.Do(threads, threads, func(_, part int) {
+		if p.tx {
+			many.TMul(dst, src[0], p.m, part, threads)
+		} else {
+			many.MulT(dst, src[1], p.n, part, threads)
+		}
+	})
 }
 
 // sparse is run with the input without its zeros.
@@ -203,8 +239,11 @@ const (
 type compressed struct {
 	g          *Graph
 	rows, cols int
-	alone      bool // nothing but products without its zeros reads it, in a compiled program
-	fed        bool // without its zeros, by FeedSparse
+	alone      bool       // nothing but products without its zeros reads it, in a compiled program
+	narrow     bool       // these are all narrow
+	fed        bool       // without its zeros, by FeedSparse
+	placed     bool       // by FeedRows
+	at         []*float32 // where its rows lie then
 
 	run    int // in which it was made
 	matrix simd.Sparse
@@ -231,15 +270,48 @@ func (c *compressed) get(x []float32, threads int) *simd.Sparse {
 		return c.kept
 	}
 	c.run, c.kept = c.g.runs, nil
-	first := min(c.rows, compressRows)
-	if !c.matrix.Reset(c.rows, c.cols) || !c.few(c.matrix.Set(x, 0, first)) {
+	first := min(c.rows, compressRows) // a dense matrix needs no more room
+	if !c.matrix.Reset(first, c.cols) || !c.few(c.matrix.Set(x, 0, first)) || !c.matrix.Reset(c.rows, c.cols) {
 		return nil
 	}
 	c.kept = &c.matrix
-	workers.Do(threads, (c.rows-1)/compressRows, func(_, part int) {
-		c.matrix.Set(x, (part+1)*compressRows, min(c.rows, (part+2)*compressRows))
+	workers.Do(threads, (c.rows+compressRows-1)/compressRows, func(_, part int) {
+		c.matrix.Set(x, part*compressRows, min(c.rows, (part+1)*compressRows))
 	})
 	return c.kept
+}
+
+// place stores where the rows lie, or these without their zeros; false: the input is to be fed in full.
+func (c *compressed) place(row func(i int) []float32, threads int) bool {
+	c.fed, c.placed = false, false
+	if !c.alone || c.cols == 0 || !simd.Vector() {
+		return false
+	}
+	c.at = c.at[:0]
+	for i := range c.rows {
+		x := row(i)
+		if x == nil {
+			return false
+		}
+		x = x[:c.cols] // panics if it is shorter
+		if c.at = append(c.at, &x[0]); i < min(c.rows, compressRows)-1 || c.fed || c.placed {
+			continue
+		}
+		first := simd.Rows{Cols: c.cols, At: c.at}
+		c.fed = c.matrix.Reset(i+1, c.cols) && c.few(c.matrix.SetPlaced(first, 0, i+1)) && c.matrix.Reset(c.rows, c.cols)
+		if c.placed = !c.fed; c.placed && !(c.narrow && simd.ReadsRows()) {
+			c.placed = false
+			return false
+		}
+	}
+	if c.fed {
+		all := simd.Rows{Cols: c.cols, At: c.at}
+		workers.Do(threads, (c.rows+compressRows-1)/compressRows, func(_, part int) {
+			c.matrix.SetPlaced(all, part*compressRows, min(c.rows, (part+1)*compressRows))
+		})
+		c.kept = &c.matrix
+	}
+	return true
 }
 
 // few says of the number of elements that are not 0 in the first rows whether to multiply without zeros.

@@ -47,6 +47,7 @@ type run struct {
 	// sparse, if not nil, is an input, operand number sparseAt, whose zeros vector does not read where it is sparse.
 	sparse   *compressed
 	sparseAt int
+	narrow   bool // vector reads its rows where they lie, too
 
 	// per is how many multiplications there are to an element of the result, at
 	// least, where it is more than a few.

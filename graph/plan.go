@@ -26,18 +26,23 @@ type value struct {
 	foreign bool           // made or read by an operation that is not this package's
 }
 
-// sparse reports whether all that reads an input are products that can do without its zeros.
-func (p *plan) sparse(input gorgonia.Value, c *compressed) bool {
+// sparse reports whether all that reads an input are products that can do without its zeros, and whether these are narrow.
+func (p *plan) sparse(input gorgonia.Value, c *compressed) (all, narrow bool) {
+	narrow = true
 	for _, s := range p.steps {
 		for _, in := range s.code {
 			for k, i := range in.in {
-				if p.values[i].leaf == input && (in.own == nil || in.own.run.sparse != c || in.own.run.sparseAt != k) {
-					return false
+				if p.values[i].leaf != input {
+					continue
 				}
+				if in.own == nil || in.own.run.sparse != c || in.own.run.sparseAt != k {
+					return false, false
+				}
+				narrow = narrow && in.own.run.narrow
 			}
 		}
 	}
-	return true
+	return true, narrow
 }
 
 // width is the number of elements in a row.

@@ -112,7 +112,8 @@ func (g *Graph) Compile(cost Expr, opts ...Option) (*Program, error) {
 	steps, values := lower(g.g, roots)
 	for _, in := range g.inputs {
 		if c := in.compressed; c != nil {
-			c.alone = g.dt == tensor.Float32 && steps.sparse(in.value, c)
+			c.alone, c.narrow = steps.sparse(in.value, c)
+			c.alone = c.alone && g.dt == tensor.Float32
 		}
 	}
 	p.cost = values[p.cost]
@@ -177,10 +178,27 @@ func (p *Program) FeedSparse(name string, row func(i int, val []float32, at []in
 		return false
 	}
 	c := in.compressed
-	in.given = in.given && !c.fed
-	c.fed = c.feed(row, p.threads)
+	in.given = in.given && !c.fed && !c.placed
+	c.placed, c.fed = false, c.feed(row, p.threads)
 	in.given = in.given || c.fed
 	return c.fed
+}
+
+// FeedRows feeds a matrix by its rows where they lie in memory: row returns that of row i, at least as long as the matrix
+// is wide, or nil, and is called once for each row, in their order. Runs may read them until the input is fed again: they
+// must not change till then. FeedRows reports false, and the input has then still to be fed, where a row is nil, or where the program does more with it than
+// multiply without its zeros, where the first rows have many, or else with few columns; on a processor without
+// vector kernels; in float64. Results are those of the matrix in full, to the bit.
+func (p *Program) FeedRows(name string, row func(i int) []float32) bool {
+	in := p.g.input(name)
+	if in == nil || in.compressed == nil || !p.used[in.node] {
+		return false
+	}
+	c := in.compressed
+	in.given = in.given && !c.fed && !c.placed
+	fed := c.place(row, p.threads)
+	in.given = in.given || fed
+	return fed
 }
 
 // Buffer returns the elements of an input, to be written in place before a run,
@@ -239,6 +257,9 @@ func (p *Program) Run() error {
 		}
 		if c := in.compressed; c != nil && c.fed && !simd.Vector() { // the kernels were turned off since
 			c.matrix.Dense(elems[float32](in.value))
+			in.written()
+		} else if c != nil && c.placed && !simd.Vector() {
+			simd.Rows{Cols: c.cols, At: c.at}.Dense(elems[float32](in.value))
 			in.written()
 		}
 	}

@@ -1,6 +1,9 @@
 package train
 
 import (
+	"math"
+	"sync/atomic"
+
 	"gorgonia.org/tensor"
 
 	"opl/graph"
@@ -11,33 +14,60 @@ import (
 )
 
 // Feed is a log as an objective's graph reads it.
-func Feed(log *logs.Log) objectives.Rows { return rows{log} }
+func Feed(log *logs.Log) objectives.Rows { return &rows{Log: log} }
 
-type rows struct{ *logs.Log }
+type rows struct {
+	*logs.Log
+	norms []atomic.Uint64 // the bits of ‖φ(x)‖ of contexts that were asked for, else 0; nil: none was
+}
+
+// norm is ‖φ(x_i)‖, computed once.
+func (l *rows) norm(i int) float64 {
+	if bits := l.norms[i].Load(); bits != 0 {
+		return math.Float64frombits(bits)
+	}
+	norm := l.X.Norm(i)
+	l.norms[i].Store(math.Float64bits(norm))
+	return norm
+}
 
 // Feed implements objectives.Rows.
-func (l rows) Feed(p *graph.Program, rows []int) error {
+func (l *rows) Feed(p *graph.Program, rows []int) error {
 	if p.Dtype() == tensor.Float64 {
-		feed[float64](l.Log, p, rows)
+		feed[float64](l, p, rows)
 	} else {
-		feed[float32](l.Log, p, rows)
+		feed[float32](l, p, rows)
 	}
 	return nil
 }
 
 // feed writes the rows, for T the program's element type.
-func feed[T float32 | float64](l *logs.Log, p *graph.Program, rows []int) {
+func feed[T float32 | float64](l *rows, p *graph.Program, rows []int) {
 	var x []T // nil: fed without its zeros, or not read
-	sparse, ok := l.X.(logs.SparseContexts)
-	if !ok || !p.FeedSparse(objectives.InputContext, func(i int, val []float32, at []int32) int {
-		if i+contextAhead < len(rows) {
-			logs.Ahead(sparse, l.Context(rows[i+contextAhead]))
-		}
-		return sparse.Sparse32(l.Context(rows[i]), val, at)
-	}) {
+	fed := false
+	switch contexts := l.X.(type) {
+	case logs.SparseContexts:
+		fed = p.FeedSparse(objectives.InputContext, func(i int, val []float32, at []int32) int {
+			if i+contextAhead < len(rows) {
+				logs.Ahead(contexts, l.Context(rows[i+contextAhead]))
+			}
+			return contexts.Sparse32(l.Context(rows[i]), val, at)
+		})
+	case logs.PlacedContexts:
+		fed = p.FeedRows(objectives.InputContext, func(i int) []float32 {
+			if i+rowAhead < len(rows) {
+				l.Ahead(rows[i+rowAhead], false)
+			}
+			return contexts.Placed32(l.Context(rows[i]))
+		})
+	}
+	if !fed {
 		x = graph.Buffer[T](p, objectives.InputContext)
 	}
 	norm := graph.Buffer[T](p, objectives.InputNorm)
+	if norm != nil && l.norms == nil {
+		l.norms = make([]atomic.Uint64, l.X.Len())
+	}
 	action := graph.Buffer[T](p, objectives.InputAction)
 	cost := graph.Buffer[T](p, objectives.InputCost)
 	logged := graph.Buffer[T](p, objectives.InputPropensity)
@@ -48,7 +78,7 @@ func feed[T float32 | float64](l *logs.Log, p *graph.Program, rows []int) {
 	if x != nil {
 		width += l.Dim()
 	}
-	chunk := max(1, feedElements/width)
+	chunk := max(1, min(feedElements/width, feedRows))
 	workers.Do(p.Threads(), (len(rows)+chunk-1)/chunk, func(_, part int) {
 		rows, first := rows[part*chunk:min(len(rows), (part+1)*chunk)], part*chunk
 		// Rows come in random order: without asking ahead, each waits for memory.
@@ -59,8 +89,14 @@ func feed[T float32 | float64](l *logs.Log, p *graph.Program, rows []int) {
 			if j+rowAhead < len(rows) {
 				l.Ahead(rows[j+rowAhead], all != nil)
 			}
-			if x != nil && j+contextAhead < len(rows) {
-				logs.Ahead(l.X, l.Context(rows[j+contextAhead]))
+			if j+contextAhead < len(rows) {
+				next := l.Context(rows[j+contextAhead])
+				if x != nil {
+					logs.Ahead(l.X, next)
+				}
+				if norm != nil {
+					simd.Prefetch(l.norms[next : next+1])
+				}
 			}
 			i := first + j
 			if x != nil {
@@ -72,7 +108,7 @@ func feed[T float32 | float64](l *logs.Log, p *graph.Program, rows []int) {
 				}
 			}
 			if norm != nil {
-				norm[i] = T(l.X.Norm(l.Context(r)))
+				norm[i] = T(l.norm(l.Context(r)))
 			}
 			put(action, i, float64(l.Chosen(r)))
 			put(cost, i, l.Cost[r])
@@ -98,8 +134,8 @@ func feed[T float32 | float64](l *logs.Log, p *graph.Program, rows []int) {
 	})
 }
 
-// feedElements is about how many elements of the inputs a thread writes at a time.
-const feedElements = 1 << 15
+// feedElements is about how many elements of the inputs a thread writes at a time, feedRows how many rows at most.
+const feedElements, feedRows = 1 << 15, 256
 
 // How many rows before they are read a row, and then its context, is asked for.
 const rowAhead, contextAhead = 16, 3

@@ -2,6 +2,7 @@ package train_test
 
 import (
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"gorgonia.org/tensor"
@@ -34,6 +35,63 @@ func (w withoutZeros) Ahead(i int) { _ = w.Data[i*w.Width] } // panics beyond th
 func (w withoutZeros) Row32(i int, dst []float32) {
 	*w.full++
 	w.Rows64.Row32(i, dst)
+}
+
+// copied are contexts of which nothing is read but copies, and norms, which are counted.
+type copied struct {
+	logs.Contexts
+	norms *atomic.Int32
+}
+
+func (c copied) Norm(i int) float64 {
+	c.norms.Add(1)
+	return c.Contexts.Norm(i)
+}
+
+// Steps from contexts that lie in memory are those from copies of them, to the bit, scaled too; norms are computed once.
+func TestFeedPlaced(t *testing.T) {
+	const n, d, k, rows = 60, 300, 3, 20
+	r := train.Stream(1, "placed")
+	for _, share := range []float64{.1, 1} {
+		x := logs.Rows32{Width: d, Data: make([]float32, n*d)}
+		for i := range x.Data {
+			if r.Float64() < share {
+				x.Data[i] = float32(r.NormFloat64())
+			}
+		}
+		log := &logs.Log{Actions: logs.Numbered(k), Rows: r.Perm(n)}
+		for range n {
+			log.Action, log.Cost = append(log.Action, int32(r.IntN(k))), append(log.Cost, -r.Float64())
+			log.Propensity, log.Propensities = append(log.Propensity, 1./k), append(log.Propensities, 1./k, 1./k, 1./k)
+		}
+		fit := func(x logs.Contexts, c train.Config) []float64 {
+			log := *log
+			log.X = x
+			c.Weight, c.Seed, c.Epochs, c.BatchSize = objectives.Clip(.1), 1, 2, rows
+			res, err := train.Fit(t.Context(), &log, c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return res.Posterior.Mu
+		}
+		for name, c := range map[string]train.Config{
+			"posterior": {Objective: objectives.Theorem1(objectives.LambdaStar), Policy: policies.SoftmaxPosterior{}},
+			"layer":     {Objective: objectives.Likelihood(0), Representation: objectives.MLP("relu", 0, 5)},
+			"float64":   {Objective: objectives.SampleVariance(1), Dtype: tensor.Float64},
+		} {
+			var norms atomic.Int32
+			copies := copied{x, &norms}
+			want := fit(copies, c)
+			if name == "posterior" && norms.Load() != n {
+				t.Errorf("%d norms of %d contexts", norms.Load(), n)
+			}
+			for _, x := range []logs.Contexts{x, logs.Hold(x, 0), logs.Hold(copies, 4*n*d), logs.Hold(copies, 0)} {
+				if !slices.Equal(fit(x, c), want) {
+					t.Errorf("%s, %v not 0, %T: other bits than from copies", name, share, x)
+				}
+			}
+		}
+	}
 }
 
 // Steps from contexts without zeros are those from the same in full, to the bit, scaled too, and

@@ -30,6 +30,12 @@ func (s scaled) Row64(i int, dst []float64) {
 }
 
 func (s scaled) Row32(i int, dst []float32) {
+	if x, ok := s.Contexts.(logs.PlacedContexts); ok {
+		if row := x.Placed32(i); row != nil {
+			simd.Affine(dst, row, float32(s.by), 0)
+			return
+		}
+	}
 	s.Contexts.Row32(i, dst)
 	simd.Affine(dst, dst, float32(s.by), 0)
 }

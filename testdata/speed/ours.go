@@ -70,7 +70,7 @@ func newTask(s shape, images *dataset.Data) *task {
 	r := train.Stream(seed, "speed")
 	var x logs.Contexts
 	if s.Dense {
-		x = unitRows(r, s.Batch*batches, s.Dim)
+		x = logs.Hold(unitRows(r, s.Batch*batches, s.Dim), math.MaxInt) // as `opl train` does
 	} else {
 		x = images.Train
 	}

@@ -52,9 +52,16 @@ func (l *Log) Check() error {
 		return fmt.Errorf("%s: %s", l.name(), fmt.Sprintf(format, args...))
 	}
 	n, k, contexts := l.Len(), l.K(), l.contexts()
-	switch m, matrix := l.X.(Rows64); {
-	case matrix && (m.Width < 1 || len(m.Data)%m.Width != 0):
-		return fail("contexts of %d numbers are no rows of width %d", len(m.Data), m.Width)
+	width, numbers := 1, 0 // of a matrix
+	switch m := l.X.(type) {
+	case Rows64:
+		width, numbers = m.Width, len(m.Data)
+	case Rows32:
+		width, numbers = m.Width, len(m.Data)
+	}
+	switch {
+	case width < 1 || numbers%width != 0:
+		return fail("contexts of %d numbers are no rows of width %d", numbers, width)
 	case n == 0:
 		return fail("the log is empty")
 	case k < 2:

@@ -23,30 +23,6 @@ type items struct {
 	plain atomic.Pointer[[]uint64] // see described, once these are known
 }
 
-// rows32 is a matrix of numbers of 32 bits as Contexts.
-type rows32 struct {
-	width int
-	data  []float32
-}
-
-func (m rows32) row(i int) []float32        { return m.data[i*m.width : (i+1)*m.width] }
-func (m rows32) Len() int                   { return len(m.data) / max(1, m.width) }
-func (m rows32) Dim() int                   { return m.width }
-func (m rows32) Row32(i int, dst []float32) { copy(dst, m.row(i)) }
-func (m rows32) Norm(i int) float64 {
-	var s float64
-	for _, v := range m.row(i) {
-		s += float64(v) * float64(v)
-	}
-	return math.Sqrt(s)
-}
-
-func (m rows32) Row64(i int, dst []float64) {
-	for j, v := range m.row(i) {
-		dst[j] = float64(v)
-	}
-}
-
 // rounded is contexts rounded to 32 bits.
 type rounded struct{ Contexts }
 
@@ -141,10 +117,10 @@ func (t *items) encode(it *features.Items, actions []string) (Contexts, error) {
 	if t.n > heldNumbers/max(1, d) {
 		return r, nil
 	}
-	held := rows32{d, make([]float32, t.n*d)}
-	if !x.all32(held.data) {
-		i := slices.IndexFunc(held.data, func(v float32) bool { return v-v != 0 })
-		return nil, fmt.Errorf("feature %d of an action is %v once it is scaled, too large for 32 bits", i%d, held.data[i])
+	held := Rows32{d, make([]float32, t.n*d)}
+	if !x.all32(held.Data) {
+		i := slices.IndexFunc(held.Data, func(v float32) bool { return v-v != 0 })
+		return nil, fmt.Errorf("feature %d of an action is %v once it is scaled, too large for 32 bits", i%d, held.Data[i])
 	}
 	r.Values = held
 	return r, nil

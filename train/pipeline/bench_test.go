@@ -61,7 +61,7 @@ func BenchmarkSource(b *testing.B) {
 		b.Fatal(err)
 	}
 	kept, tight, matrix := *cached, *cached, *cached
-	kept.X, tight.X = hold(cached.X, room), hold(cached.X, 0)
+	kept.X, tight.X = logs.Hold(cached.X, room), logs.Hold(cached.X, 0)
 	m := logs.Rows64{Width: e.Dim(), Data: make([]float64, n*e.Dim())}
 	for i := range n {
 		cached.X.Row64(i, m.Data[i*m.Width:(i+1)*m.Width])

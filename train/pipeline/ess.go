@@ -66,9 +66,9 @@ type watch struct {
 
 func newWatch(log *logs.Log, rows []int, seed uint64, least float64) *watch {
 	w := &watch{log: log, rows: rows, scale: 1, min: least}
-	if h, ok := log.X.(*held); ok && h.data != nil {
+	if x, ok := log.X.(logs.PlacedContexts); ok && x.Len() > 0 && x.Placed32(0) != nil {
 		rough := *log
-		rough.X = rounded{h}
+		rough.X = rounded{x}
 		w.log = &rough
 	}
 	if sampled := watched(log); len(rows) > sampled {
@@ -106,3 +106,20 @@ func (w *watch) epoch(pol policies.Policy) func(train.Epoch) bool {
 		return false
 	}
 }
+
+// rounded are contexts whose vectors are of 32 bits for all: for what need not be exact.
+type rounded struct{ logs.PlacedContexts }
+
+// Row64 copies φ(x_i), rounded.
+func (r rounded) Row64(i int, dst []float64) {
+	for j, v := range r.Placed32(i) {
+		dst[j] = float64(v)
+	}
+}
+
+// Ahead asks memory for a vector.
+func (r rounded) Ahead(i int) { logs.Ahead(r.PlacedContexts, i) }
+
+// room is the number of bytes that the vectors of contexts may take in memory: those of
+// a million rows of 50 features have it.
+const room = 256 << 20

@@ -30,10 +30,10 @@ func TestHeldFinite(t *testing.T) {
 		{v: 1, rounded: true}, {v: 1e100, rounded: true, want: "row 3: feature 1 is +Inf"}} {
 		asked := 0
 		x := counted{logs.Rows64{Width: 2, Data: []float64{0, 1, 2, 3, 4, c.v, 6, 7}}, &asked}
-		h := hold(x, room)
+		h := logs.Hold(x, room)
 		l := &logs.Log{Actions: []string{"a", "b"}, Action: []int32{0, 1, 1, 0}, Cost: make([]float64, 4), X: h}
 		if c.rounded {
-			l.X = rounded{h}
+			l.X = rounded{h.(logs.PlacedContexts)}
 		}
 		err := l.Check()
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {

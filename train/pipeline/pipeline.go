@@ -584,7 +584,7 @@ func (l *learning) encode() (err error) {
 			return err
 		}
 	}
-	l.rows.X = hold(l.rows.X, room)
+	l.rows.X = logs.Hold(l.rows.X, room)
 	if l.prior.Taught = propensity.NewRowSet(l.rows.Hashes(l.teaching)); len(l.teaching) == 0 {
 		l.prior.Fixed = true // no row of this log had a part in the file, see divide
 	}
@@ -672,7 +672,7 @@ func (l *learning) represent(ctx context.Context, c *train.Config) error {
 	if err != nil {
 		return err
 	}
-	l.rows.X = hold(l.rows.X, room)
+	l.rows.X = logs.Hold(l.rows.X, room)
 	l.search.Log, c.Representation, c.Prior = l.rows, nil, prior
 	if t.Learner = "likelihood"; l.o.Prior == ZeroPrior {
 		c.Prior.Mean = make([]float64, len(prior.Mean))

@@ -80,6 +80,22 @@ func TestAVX512(t *testing.T) {
 			return all
 		})
 	}
+	// Quantiles of the normal distribution, ends and the change to the tail's polynomial among them.
+	for _, n := range []int{1, 15, 16, 24, 47, 1 << 17} {
+		x := make([]uint32, n)
+		for i := range x {
+			x[i] = rng.Uint32() >> rng.IntN(32)
+			if i%2 == 1 {
+				x[i] = ^x[i]
+			}
+		}
+		copy(x, []uint32{0, math.MaxUint32, 1 << 31, 1<<31 - 1})
+		both(fmt.Sprint("normal ", n), func() []float32 {
+			dst := make([]float32, n)
+			Normal32(dst, x)
+			return dst
+		})
+	}
 	// Sparse products, of panels in blocks too.
 	for _, s := range [][3]int{{1, 1, 1}, {193, 391, 260}, {391, 193, 200}, {30, 300, 64}, {257, 40, 116}, {100, 70, 33}} {
 		rows, cols, n := s[0], s[1], s[2]

@@ -116,6 +116,12 @@ func spmm48(dst *float32, rows int, ptr *int32, idx *int32, val *float32, p *flo
 func scatter16(dst *float32, rows int, ptr *int32, idx *int32, val *float32, a *float32, lda int, w int)
 
 //go:noescape
+func rows4x16(c *float32, rows **float32, at int, b *float32, k int, add bool)
+
+//go:noescape
+func addRows16(dst *float32, ldd int, rows **float32, at int, columns int, by *float32, n int, groups int, add bool, keep *float32)
+
+//go:noescape
 func compress32(val *float32, idx *int32, x *float32, n int, lanes *[256][8]uint8) int
 
 //go:noescape
@@ -216,6 +222,18 @@ func scale32x16(dst *float32, x *float32, n int, c float32, d float32)
 
 //go:noescape
 func atLeast32x16(dst *float32, x *float32, n int, c float32, d float32)
+
+//go:noescape
+func rows8x16(c *float32, rows **float32, at int, b *float32, k int, add bool)
+
+//go:noescape
+func rows8x32(c *float32, rows **float32, at int, b *float32, second int, k int, add bool)
+
+//go:noescape
+func addRows64(dst *float32, ldd int, rows **float32, at int, columns int, by *float32, n int, groups int, add bool, keep *float32)
+
+//go:noescape
+func normal32x16(dst *float32, x *uint32, n int)
 
 //go:noescape
 func hazards32x16(r *float32, p *float32, all *float32, table *float32, plane int, at *int32, delta *float32, up *float32, k int)

@@ -279,6 +279,8 @@ func scramble32(dst, points *uint32, n int, seeds, shifts *uint32, period int) {
 
 func normal32(dst *float32, x *uint32, n int) { Normal32(of(dst, n), of(x, n)) }
 
+func normal32x16(dst *float32, x *uint32, n int) { normal32(dst, x, n) }
+
 func hazards32(r, p, all, table *float32, plane int, at *int32, delta, up *float32, k int) {
 	Hazards32(of(r, k*Lanes32), of(p, Lanes32), of(all, Lanes32), reach(table, plane, Planes32, Lanes32, at, k), plane, of(at, k), of(delta, k), of(up, k))
 }
@@ -325,3 +327,57 @@ func hazards32x16(r, p, all, table *float32, plane int, at *int32, delta, up *fl
 func pulls32x16(dst, r, p, all, t, gap, up *float32, k int) { pulls32(dst, r, p, all, t, gap, up, k) }
 
 func log1p64(dst, x *float64, n int) { Log1p(of(dst, n), of(x, n)) }
+
+func rows4x16(c *float32, rows **float32, at int, b *float32, k int, add bool) {
+	rowsOf(4, c, rows, at, b, k, add)
+}
+
+func rows8x16(c *float32, rows **float32, at int, b *float32, k int, add bool) {
+	rowsOf(rowsBlock, c, rows, at, b, k, add)
+}
+
+func rows8x32(c *float32, rows **float32, at int, b *float32, second, k int, add bool) {
+	rowsOf(rowsBlock, c, rows, at, b, k, add)
+	rowsOf(rowsBlock, after(c, rowsBlock*rowsPanel), rows, at, after(b, second), k, add)
+}
+
+func rowsOf(n int, c *float32, rows **float32, at int, b *float32, k int, add bool) {
+	for r, row := range of(rows, n) {
+		var sum [rowsPanel]float32
+		for t, v := range of(after(row, at), k) {
+			for j, w := range of(after(b, t*rowsPanel), rowsPanel) {
+				sum[j] += v * w
+			}
+		}
+		for j, to := 0, of(after(c, r*rowsPanel), rowsPanel); j < rowsPanel; j++ {
+			if !add {
+				to[j] = 0
+			}
+			to[j] += sum[j]
+		}
+	}
+}
+
+func addRows16(dst *float32, ldd int, rows **float32, at, columns int, by *float32, n, groups int, add bool, keep *float32) {
+	for k := range rowsFive * groups {
+		to := of(after(dst, k*ldd), columns)
+		if !add {
+			clear(to)
+		}
+		for r, row := range of(rows, n) {
+			v := *after(by, k/rowsFive*rowsFive*n+rowsFive*r+k%rowsFive)
+			for j, w := range of(after(row, at), columns) {
+				to[j] += v * w
+			}
+		}
+	}
+	if keep != nil {
+		for r, row := range of(rows, n) {
+			copy(of(after(keep, r*rowsKept), columns), of(after(row, at), columns))
+		}
+	}
+}
+
+func addRows64(dst *float32, ldd int, rows **float32, at, columns int, by *float32, n, groups int, add bool, keep *float32) {
+	addRows16(dst, ldd, rows, at, columns, by, n, groups, add, keep)
+}

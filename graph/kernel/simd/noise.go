@@ -132,8 +132,14 @@ func Normal32(dst []float32, x []uint32) {
 	x = x[:len(dst)]
 	n := 0
 	if has(kNormal) {
-		if n = len(dst) &^ (Lanes - 1); n > 0 {
-			normal32(&dst[0], &x[0], n)
+		done := 0
+		if level[kNormal] >= avx512 {
+			if done = len(dst) &^ 15; done > 0 {
+				normal32x16(&dst[0], &x[0], done)
+			}
+		}
+		if n = len(dst) &^ (Lanes - 1); n > done {
+			normal32(&dst[done], &x[done], n-done)
 		}
 		if n < len(dst) { // the same arithmetic for the rest
 			var from [Lanes]uint32

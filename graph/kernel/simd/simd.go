@@ -45,6 +45,7 @@ const (
 	kPanels
 	kScatter
 	kItems
+	kRows
 	kStrata
 	kScramble
 	kNormal

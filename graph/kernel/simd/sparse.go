@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"unsafe"
 )
 
 // Sparse is a matrix of which only the elements that are not 0 are stored, row by
@@ -72,22 +73,38 @@ func (s *Sparse) Reset(rows, cols int) bool {
 // Set stores rows from..to of x [Rows×Cols], next to one another, and returns how many elements of them
 // are not 0. Different rows may be set at the same time.
 func (s *Sparse) Set(x []float32, from, to int) int {
-	first, whole := from*(s.Cols+Lanes), s.Cols&^(Lanes-1)
+	first := from * (s.Cols + Lanes)
 	n := first
 	for i := from; i < to; i++ {
-		row, begin := x[i*s.Cols:(i+1)*s.Cols], n
-		if whole > 0 {
-			n += compress32(&s.val[n], &s.idx[n], &row[0], whole, &lanesOf)
-		}
-		for j := whole; j < s.Cols; j++ {
-			if row[j] != 0 {
-				s.val[n], s.idx[n] = row[j], int32(j)
-				n++
-			}
-		}
-		s.ptr[2*i], s.ptr[2*i+1] = int32(begin), int32(n)
+		n = s.set(i, n, x[i*s.Cols:(i+1)*s.Cols])
 	}
 	return n - first
+}
+
+// SetPlaced is Set of rows where they lie.
+func (s *Sparse) SetPlaced(x Rows, from, to int) int {
+	first := from * (s.Cols + Lanes)
+	n := first
+	for i := from; i < to; i++ {
+		n = s.set(i, n, unsafe.Slice(x.At[i], s.Cols))
+	}
+	return n - first
+}
+
+// set stores row i from element n on, and returns where the next one may begin.
+func (s *Sparse) set(i, n int, row []float32) int {
+	begin, whole := n, s.Cols&^(Lanes-1)
+	if whole > 0 {
+		n += compress32(&s.val[n], &s.idx[n], &row[0], whole, &lanesOf)
+	}
+	for j := whole; j < s.Cols; j++ {
+		if row[j] != 0 {
+			s.val[n], s.idx[n] = row[j], int32(j)
+			n++
+		}
+	}
+	s.ptr[2*i], s.ptr[2*i+1] = int32(begin), int32(n)
+	return n
 }
 
 // SetRows is Set of rows as fill writes them: the elements of row i that are not 0 and their columns, ascending,
