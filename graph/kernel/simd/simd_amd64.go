@@ -9,7 +9,7 @@ var written = func() (t [routines][]isa) {
 	for r := range t {
 		t[r] = []isa{avx2}
 	}
-	for _, r := range []routine{kGemm, kPanels, kScatter, kHazards32, kPulls32} {
+	for _, r := range []routine{kGemm, kWindows, kPanels, kScatter, kHazards32, kPulls32} {
 		t[r] = append(t[r], avx512)
 	}
 	return t
