@@ -196,11 +196,14 @@ func (c *windows) kernelsOf(dst, x, g []float32, threads int) {
 	}
 }
 
-// convolved returns the convolution that x is of an input, which nothing is learned of, by kernels, if there
+// fewWeights are what a kernel has at most for whose results it takes less time to make them again than to keep them.
+const fewWeights = 32
+
+// convolved returns the convolution that x is of an input, which nothing is learned of, by small kernels, if there
 // are vector kernels for it.
 func (x Expr) convolved() (c *convolution, images, kernels Expr) {
 	o, _ := x.n.Op().(*op)
-	if o == nil || o.run.conv == nil || x.g.dt != tensor.Float32 || !o.run.conv.fits("conv") {
+	if o == nil || o.run.conv == nil || x.g.dt != tensor.Float32 || !o.run.conv.fits("conv") || o.run.conv.Patch() > fewWeights {
 		return nil, images, kernels
 	}
 	it := x.g.g.From(x.n.ID())
@@ -218,7 +221,7 @@ func (x Expr) convolved() (c *convolution, images, kernels Expr) {
 // again for the gradient.
 func (c *convolution) pooled(x, w Expr, p kernel.Pooling) Expr {
 	h, wide := p.Out()
-	return apply(convPool, tensor.Shape{c.b, h * wide * c.m}, c.pooling(convPool, p), func(in []Expr, _, g Expr, _ []bool) []Expr {
+	return apply(convPool, tensor.Shape{c.b, h * wide * p.Channels}, c.pooling(convPool, p), func(in []Expr, _, g Expr, _ []bool) []Expr {
 		return []Expr{{}, c.pooledKernels(in[0], in[1], g, p)}
 	}, x, w).except(0)
 }

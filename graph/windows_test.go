@@ -26,13 +26,16 @@ func TestConvPool(t *testing.T) {
 	}{
 		{kernel.Convolution{Height: 28, Width: 28, Channels: 1, Size: 5}, 19, 16, 2},
 		{kernel.Convolution{Height: 7, Width: 6, Channels: 3, Size: 3, Pad: 1}, 3, 32, 3}, // pixels are left over
-		{kernel.Convolution{Height: 6, Width: 7, Channels: 16, Size: 2, Pad: 1}, 2, 16, 2},
-		{kernel.Convolution{Height: 3, Width: 6, Channels: 1, Size: 3}, 1, 48, 1},
+		{kernel.Convolution{Height: 6, Width: 7, Channels: 8, Size: 2, Pad: 1}, 2, 16, 2},
+		{kernel.Convolution{Height: 3, Width: 6, Channels: 1, Size: 1}, 1, 48, 2},
 	} {
 		h, w := v.c.Out()
 		p := kernel.Pooling{Height: h, Width: w, Channels: v.m, Size: v.s}
+		if v.m > 32 { // pixels are taken for others
+			p.Width, p.Channels = 3*w, v.m/3
+		}
 		h, w = p.Out()
-		in, out := v.b*v.c.In(), h*w*v.m
+		in, out := v.b*v.c.In(), h*w*p.Channels
 		for _, hostile := range []bool{false, true} {
 			xs, ws, gs := values(in, 1), values(v.m*v.c.Patch(), 2), values(v.b*out, 3)
 			for i := range xs {
