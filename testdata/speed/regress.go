@@ -151,7 +151,7 @@ func (b *bench) regress(ctx context.Context, w io.Writer, file string, write boo
 	for _, k := range []int{10, 100} {
 		s := shape{Batch: 128, Dim: mnistDim, Actions: k, Samples: 32, Nodes: kernel.DefaultNodes(k), Units: usualUnits, Dense: true}
 		t := newTask(s, nil)
-		for _, m := range []method{heuristic, theorem1, corollary1, likelihoodLayer} {
+		for _, m := range []method{heuristic, theorem1, corollary1, likelihoodLayer, likelihoodConv} {
 			tr, err := newTrainer(t, m, b.noise, tensor.Float32, s.Batch)
 			if err != nil {
 				return err

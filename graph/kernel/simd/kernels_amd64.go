@@ -89,6 +89,9 @@ func pool32(dst *float32, x *float32, row int, c int, n int)
 func unpool32(dst *float32, x *float32, grad *float32, row int, c int, n int)
 
 //go:noescape
+func windows6x16(c *float32, ldc int, a *float32, row int, step int, run int, b *float32, ldb int, jump int, k int, runs int, tiles int, atile int, ctile int, rows int, add bool)
+
+//go:noescape
 func products32(dst *float64, z *float32, by *float64, n int, panels int)
 
 //go:noescape
@@ -186,6 +189,12 @@ func gemm12x16(c *float32, ldc int, a *float32, second int, ars int, acs int, b 
 
 //go:noescape
 func gemm12x32(c *float32, ldc int, a *float32, second int, ars int, acs int, b *float32, ldb int, k int, add bool)
+
+//go:noescape
+func windows12x16(c *float32, ldc int, a *float32, row int, step int, run int, b *float32, ldb int, jump int, k int, runs int, tiles int, atile int, ctile int, rows int, add bool)
+
+//go:noescape
+func windows12x32(c *float32, ldc int, a *float32, row int, step int, run int, b *float32, ldb int, jump int, k int, runs int, tiles int, atile int, ctile int, rows int, add bool)
 
 //go:noescape
 func spmm64x16(dst *float32, rows int, ptr *int32, idx *int32, val *float32, p *float32)

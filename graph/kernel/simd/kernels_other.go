@@ -381,3 +381,21 @@ func addRows16(dst *float32, ldd int, rows **float32, at, columns int, by *float
 func addRows64(dst *float32, ldd int, rows **float32, at, columns int, by *float32, n, groups int, add bool, keep *float32) {
 	addRows16(dst, ldd, rows, at, columns, by, n, groups, add, keep)
 }
+
+func windows6x16(c *float32, ldc int, a *float32, row, step, run int, b *float32, ldb, jump, k, runs, tiles, atile, ctile, rows int, add bool) {
+	const size = 4
+	w := Windows{Rows: rows, CRow: ldc / size, Runs: runs, Len: k, Row: row / size, Run: (run + k*step) / size, Step: step / size,
+		BRun: (jump + k*ldb) / size, BRow: ldb / size, Tiles: tiles, ATile: atile / size, CTile: ctile / size}
+	w.slow(of(c, (tiles-1)*w.CTile+(rows-1)*w.CRow+16), of(a, (tiles-1)*w.ATile+(rows-1)*w.Row+(runs-1)*w.Run+(k-1)*w.Step+1),
+		of(b, (runs-1)*w.BRun+(k-1)*w.BRow+16), 0, rows, add)
+}
+
+func windows12x16(c *float32, ldc int, a *float32, row, step, run int, b *float32, ldb, jump, k, runs, tiles, atile, ctile, rows int, add bool) {
+	windows6x16(c, ldc, a, row, step, run, b, ldb, jump, k, runs, tiles, atile, ctile, rows, add)
+}
+
+func windows12x32(c *float32, ldc int, a *float32, row, step, run int, b *float32, ldb, jump, k, runs, tiles, atile, ctile, rows int, add bool) {
+	for j := 0; j < 32; j += 16 {
+		windows6x16(after(c, j), ldc, a, row, step, run, after(b, j), ldb, jump, k, runs, tiles, atile, ctile, rows, add)
+	}
+}

@@ -39,6 +39,7 @@ const (
 	kAdam
 	kPool
 	kUnpool
+	kWindows
 	kProducts
 	kGemm
 	kSparse
