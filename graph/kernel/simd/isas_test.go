@@ -80,6 +80,22 @@ func TestAVX512(t *testing.T) {
 			return all
 		})
 	}
+	for _, n := range []int{15, 16, 40, 100} {
+		x, d := numbers(n), numbers(n)
+		copy(d, []float32{0, float32(math.NaN()), float32(math.Inf(-1)), 1e-36, 1e-20, -1e-16, 3e19, float32(math.Copysign(0, -1))})
+		x[7], x[3] = float32(math.Copysign(0, -1)), 0
+		both(fmt.Sprint("Adam ", n), func() []float32 {
+			x, m, v := slices.Clone(x), make([]float32, n), make([]float32, n)
+			for step := range 40 {
+				d := slices.Clone(d)
+				if step > 2 {
+					clear(d[2:]) // moments fade
+				}
+				Adam32(AdamStep{Beta1: .1, Beta2: .2, Rest1: .9, Rest2: .8, Decay: .01, Rate: .3, Root: 20, Epsilon: 1e-8}, x, d, m, v)
+			}
+			return slices.Concat(x, m, v)
+		})
+	}
 	// Sparse products, of panels in blocks too.
 	for _, s := range [][3]int{{1, 1, 1}, {193, 391, 260}, {391, 193, 200}, {30, 300, 64}, {257, 40, 116}, {100, 70, 33}} {
 		rows, cols, n := s[0], s[1], s[2]

@@ -215,6 +215,9 @@ func scale32x16(dst *float32, x *float32, n int, c float32, d float32)
 func atLeast32x16(dst *float32, x *float32, n int, c float32, d float32)
 
 //go:noescape
+func adam32x16(x *float32, d *float32, m *float32, v *float32, n int, c *[8]float32)
+
+//go:noescape
 func hazards32x16(r *float32, p *float32, all *float32, table *float32, plane int, at *int32, delta *float32, up *float32, k int)
 
 //go:noescape

@@ -4968,6 +4968,69 @@ done:
 	VZEROUPPER
 	RET
 
+// func adam32x16(x *float32, d *float32, m *float32, v *float32, n int, c *[8]float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·adam32x16(SB), NOSPLIT, $0-48
+	MOVQ         x+0(FP), DI
+	MOVQ         d+8(FP), SI
+	MOVQ         m+16(FP), R8
+	MOVQ         v+24(FP), R9
+	MOVQ         n+32(FP), CX
+	MOVQ         c+40(FP), AX
+	VBROADCASTSS (AX), Z8
+	VBROADCASTSS 4(AX), Z9
+	VBROADCASTSS 8(AX), Z10
+	VBROADCASTSS 12(AX), Z11
+	VBROADCASTSS 16(AX), Z12
+	VBROADCASTSS 20(AX), Z13
+	VBROADCASTSS 24(AX), Z14
+	VBROADCASTSS 28(AX), Z15
+	VBROADCASTSS absMask<>+0(SB), Z16
+	VBROADCASTSS adamLow<>+0(SB), Z17
+	VBROADCASTSS adamSquare<>+0(SB), Z18
+	VBROADCASTSS adamVar<>+0(SB), Z19
+
+loop:
+	VMOVUPS   (DI), Z0
+	VMULPS    Z12, Z0, Z1
+	VADDPS    (SI), Z1, Z1
+	VANDPS    Z16, Z1, Z5
+	VCMPPS    $0x15, Z17, Z5, K1
+	VMOVAPS.Z Z1, K1, Z1
+	VMULPS    (R8), Z8, Z2
+	VMULPS    Z10, Z1, Z3
+	VADDPS    Z3, Z2, Z2
+	VANDPS    Z16, Z2, Z5
+	VCMPPS    $0x15, Z17, Z5, K1
+	VMOVAPS.Z Z2, K1, Z2
+	VMOVUPS   Z2, (R8)
+	VANDPS    Z16, Z1, Z5
+	VCMPPS    $0x15, Z18, Z5, K1
+	VMOVAPS.Z Z1, K1, Z1
+	VMULPS    (R9), Z9, Z3
+	VMULPS    Z11, Z1, Z4
+	VMULPS    Z1, Z4, Z4
+	VADDPS    Z4, Z3, Z3
+	VANDPS    Z16, Z3, Z5
+	VCMPPS    $0x15, Z19, Z5, K1
+	VMOVAPS.Z Z3, K1, Z3
+	VMOVUPS   Z3, (R9)
+	VSQRTPS   Z3, Z3
+	VMULPS    Z14, Z3, Z3
+	VADDPS    Z15, Z3, Z3
+	VMULPS    Z13, Z2, Z2
+	VDIVPS    Z3, Z2, Z2
+	VSUBPS    Z2, Z0, Z0
+	VMOVUPS   Z0, (DI)
+	ADDQ      $0x40, DI
+	ADDQ      $0x40, SI
+	ADDQ      $0x40, R8
+	ADDQ      $0x40, R9
+	SUBQ      $0x10, CX
+	JG        loop
+	VZEROUPPER
+	RET
+
 // func hazards32x16(r *float32, p *float32, all *float32, table *float32, plane int, at *int32, delta *float32, up *float32, k int)
 // Requires: AVX, AVX512F, CMOV
 TEXT ·hazards32x16(SB), NOSPLIT, $0-72

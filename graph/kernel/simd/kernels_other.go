@@ -97,6 +97,8 @@ func adam32(x, d, m, v *float32, n int, c *[8]float32) {
 	Adam32(*(*AdamStep)(unsafe.Pointer(c)), of(x, n), of(d, n), of(m, n), of(v, n))
 }
 
+func adam32x16(x, d, m, v *float32, n int, c *[8]float32) { adam32(x, d, m, v, n, c) }
+
 func pool32(dst, x *float32, row, c, n int) { Pool2(of(dst, n*c), of(x, row+2*n*c), row, c) }
 
 func unpool32(dst, x, grad *float32, row, c, n int) {

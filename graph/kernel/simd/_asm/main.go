@@ -49,6 +49,7 @@ func main() {
 	spmmPairs("spmm48x16", 3, true)
 	scatter16x16()
 	elementwiseZ()
+	adam32x16()
 	hazards32x16()
 	pulls32x16()
 	Generate()
