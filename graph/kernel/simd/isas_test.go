@@ -64,7 +64,7 @@ func TestAVX512(t *testing.T) {
 		}
 	}
 	for _, n := range []int{1, 15, 16, 17, 63, 64, 65, 100, 300} {
-		x, y := numbers(n+1), numbers(n)
+		x, y, z, g := numbers(n+1), numbers(n), numbers(n), numbers(n)
 		copy(y, []float32{0, float32(math.NaN()), float32(math.Inf(-1)), float32(math.Copysign(0, -1)), 1e-40})
 		copy(x, []float32{0, float32(math.Inf(1)), float32(math.Copysign(0, -1)), float32(math.NaN()), 1e-40})
 		both(fmt.Sprint("elementwise ", n), func() (all []float32) {
@@ -72,6 +72,9 @@ func TestAVX512(t *testing.T) {
 			for _, f := range []func(){
 				func() { Add(dst[:n], x[:n], y) }, func() { Sub(dst[:n], x[:n], y) }, func() { Mul(dst[:n], x[:n], y) }, func() { Div(dst[:n], x[:n], y) },
 				func() { Affine(dst, x[:n], -.7, 0) }, func() { AtLeast(dst, x[:n], .1) }, func() { AtLeast(dst, x[:n], 0) },
+				func() { Above(dst, x[:n], .1) }, func() { Abs(dst, x[:n]) }, func() { Exp32(dst, x[:n]) }, func() { Exp32(dst, y) },
+				func() { Affine(dst, x[:n], 90, 0); Exp32(dst, dst[:n]) },
+				func() { LogSoftmax32(dst[:n], z, n) }, func() { LogSoftmaxGrad(dst[:n], z, g, n) },
 			} {
 				clear(dst)
 				f()

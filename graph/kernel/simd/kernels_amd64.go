@@ -215,6 +215,18 @@ func scale32x16(dst *float32, x *float32, n int, c float32, d float32)
 func atLeast32x16(dst *float32, x *float32, n int, c float32, d float32)
 
 //go:noescape
+func above32x16(dst *float32, x *float32, n int, c float32, d float32)
+
+//go:noescape
+func abs32x16(dst *float32, x *float32, n int, c float32, d float32)
+
+//go:noescape
+func less32x16(dst *float32, x *float32, n int, c float32, d float32)
+
+//go:noescape
+func exp32x16(dst *float32, x *float32, n int, c float32, d float32)
+
+//go:noescape
 func adam32x16(x *float32, d *float32, m *float32, v *float32, n int, c *[8]float32)
 
 //go:noescape

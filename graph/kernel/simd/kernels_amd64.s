@@ -4968,6 +4968,194 @@ done:
 	VZEROUPPER
 	RET
 
+// func above32x16(dst *float32, x *float32, n int, c float32, d float32)
+// Requires: AVX, AVX512F
+TEXT ·above32x16(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSS c+24(FP), Z8
+	VBROADCASTSS d+28(FP), Z9
+	SUBQ         $0x10, CX
+	JLT          rest
+
+loop:
+	VMOVUPS   (SI), Z0
+	VCMPPS    $0x1e, Z8, Z0, K2
+	VMOVAPS.Z Z9, K2, Z0
+	VMOVUPS   Z0, (DI)
+	ADDQ      $0x40, SI
+	ADDQ      $0x40, DI
+	SUBQ      $0x10, CX
+	JGE       loop
+
+rest:
+	ADDQ      $0x10, CX
+	JLE       done
+	MOVL      $0x00000001, AX
+	SHLL      CL, AX
+	DECL      AX
+	KMOVW     AX, K1
+	VMOVUPS.Z (SI), K1, Z0
+	VCMPPS    $0x1e, Z8, Z0, K2
+	VMOVAPS.Z Z9, K2, Z0
+	VMOVUPS   Z0, K1, (DI)
+
+done:
+	VZEROUPPER
+	RET
+
+// func abs32x16(dst *float32, x *float32, n int, c float32, d float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·abs32x16(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSS c+24(FP), Z8
+	VBROADCASTSS d+28(FP), Z9
+	SUBQ         $0x10, CX
+	JLT          rest
+
+loop:
+	VMOVUPS     (SI), Z0
+	VANDPS.BCST absMask<>+0(SB), Z0, Z0
+	VMOVUPS     Z0, (DI)
+	ADDQ        $0x40, SI
+	ADDQ        $0x40, DI
+	SUBQ        $0x10, CX
+	JGE         loop
+
+rest:
+	ADDQ        $0x10, CX
+	JLE         done
+	MOVL        $0x00000001, AX
+	SHLL        CL, AX
+	DECL        AX
+	KMOVW       AX, K1
+	VMOVUPS.Z   (SI), K1, Z0
+	VANDPS.BCST absMask<>+0(SB), Z0, Z0
+	VMOVUPS     Z0, K1, (DI)
+
+done:
+	VZEROUPPER
+	RET
+
+// func less32x16(dst *float32, x *float32, n int, c float32, d float32)
+// Requires: AVX, AVX512F
+TEXT ·less32x16(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSS c+24(FP), Z8
+	VBROADCASTSS d+28(FP), Z9
+	SUBQ         $0x10, CX
+	JLT          rest
+
+loop:
+	VMOVUPS (SI), Z0
+	VSUBPS  Z8, Z0, Z0
+	VSUBPS  Z9, Z0, Z0
+	VMOVUPS Z0, (DI)
+	ADDQ    $0x40, SI
+	ADDQ    $0x40, DI
+	SUBQ    $0x10, CX
+	JGE     loop
+
+rest:
+	ADDQ      $0x10, CX
+	JLE       done
+	MOVL      $0x00000001, AX
+	SHLL      CL, AX
+	DECL      AX
+	KMOVW     AX, K1
+	VMOVUPS.Z (SI), K1, Z0
+	VSUBPS    Z8, Z0, Z0
+	VSUBPS    Z9, Z0, Z0
+	VMOVUPS   Z0, K1, (DI)
+
+done:
+	VZEROUPPER
+	RET
+
+// func exp32x16(dst *float32, x *float32, n int, c float32, d float32)
+// Requires: AVX, AVX512F
+TEXT ·exp32x16(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSS c+24(FP), Z8
+	VBROADCASTSS d+28(FP), Z9
+	SUBQ         $0x10, CX
+	JLT          rest
+
+loop:
+	VMOVUPS           (SI), Z0
+	VBROADCASTSS      expHigh<>+0(SB), Z1
+	VMINPS            Z0, Z1, Z0
+	VBROADCASTSS      expLow<>+0(SB), Z1
+	VMAXPS            Z0, Z1, Z0
+	VMULPS.BCST       expLog2e<>+0(SB), Z0, Z1
+	VRNDSCALEPS       $0x00, Z1, Z1
+	VFNMADD231PS.BCST expLn2Hi<>+0(SB), Z1, Z0
+	VFNMADD231PS.BCST expLn2Lo<>+0(SB), Z1, Z0
+	VBROADCASTSS      expP0<>+0(SB), Z3
+	VFMADD213PS.BCST  expP1<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  expP2<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  expP3<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  expP4<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  half<>+0(SB), Z0, Z3
+	VMULPS            Z0, Z0, Z2
+	VFMADD213PS       Z0, Z2, Z3
+	VADDPS.BCST       expOne<>+0(SB), Z3, Z3
+	VADDPS            Z3, Z3, Z3
+	VCVTPS2DQ         Z1, Z1
+	VPADDD.BCST       expBias<>+0(SB), Z1, Z1
+	VPSLLD            $0x17, Z1, Z1
+	VMULPS            Z1, Z3, Z3
+	VMOVAPS           Z3, Z0
+	VMOVUPS           Z0, (DI)
+	ADDQ              $0x40, SI
+	ADDQ              $0x40, DI
+	SUBQ              $0x10, CX
+	JGE               loop
+
+rest:
+	ADDQ              $0x10, CX
+	JLE               done
+	MOVL              $0x00000001, AX
+	SHLL              CL, AX
+	DECL              AX
+	KMOVW             AX, K1
+	VMOVUPS.Z         (SI), K1, Z0
+	VBROADCASTSS      expHigh<>+0(SB), Z1
+	VMINPS            Z0, Z1, Z0
+	VBROADCASTSS      expLow<>+0(SB), Z1
+	VMAXPS            Z0, Z1, Z0
+	VMULPS.BCST       expLog2e<>+0(SB), Z0, Z1
+	VRNDSCALEPS       $0x00, Z1, Z1
+	VFNMADD231PS.BCST expLn2Hi<>+0(SB), Z1, Z0
+	VFNMADD231PS.BCST expLn2Lo<>+0(SB), Z1, Z0
+	VBROADCASTSS      expP0<>+0(SB), Z3
+	VFMADD213PS.BCST  expP1<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  expP2<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  expP3<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  expP4<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  half<>+0(SB), Z0, Z3
+	VMULPS            Z0, Z0, Z2
+	VFMADD213PS       Z0, Z2, Z3
+	VADDPS.BCST       expOne<>+0(SB), Z3, Z3
+	VADDPS            Z3, Z3, Z3
+	VCVTPS2DQ         Z1, Z1
+	VPADDD.BCST       expBias<>+0(SB), Z1, Z1
+	VPSLLD            $0x17, Z1, Z1
+	VMULPS            Z1, Z3, Z3
+	VMOVAPS           Z3, Z0
+	VMOVUPS           Z0, K1, (DI)
+
+done:
+	VZEROUPPER
+	RET
+
 // func adam32x16(x *float32, d *float32, m *float32, v *float32, n int, c *[8]float32)
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·adam32x16(SB), NOSPLIT, $0-48

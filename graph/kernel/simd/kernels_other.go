@@ -211,6 +211,14 @@ func scale32x16(dst, x *float32, n int, c, d float32) { scale32(dst, x, n, c, d)
 
 func atLeast32x16(dst, x *float32, n int, c, d float32) { atLeast32(dst, x, n, c, d) }
 
+func above32x16(dst, x *float32, n int, c, d float32) { above32(dst, x, n, c, d) }
+
+func abs32x16(dst, x *float32, n int, c, d float32) { abs32(dst, x, n, c, d) }
+
+func less32x16(dst, x *float32, n int, c, d float32) { less32(dst, x, n, c, d) }
+
+func exp32x16(dst, x *float32, n int, c, d float32) { exp32(dst, x, n, c, d) }
+
 func below32(dst, x *int32, n, step, bounds int) {
 	for b := range bounds {
 		k, _ := slices.BinarySearch(of(x, n), int32((b+1)*step))

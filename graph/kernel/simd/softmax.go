@@ -57,7 +57,11 @@ func LogSoftmax32(dst, x []float32, k int) int {
 				return from + i
 			}
 			at := (from + i) * k
-			less32(&dst[at], &x[at], k, m, float32(z))
+			if level[kLogSoftmax] >= avx512 {
+				less32x16(&dst[at], &x[at], k, m, float32(z))
+			} else {
+				less32(&dst[at], &x[at], k, m, float32(z))
+			}
 		}
 	}
 	return len(x) / k
