@@ -67,6 +67,10 @@ func TestAVX512(t *testing.T) {
 		x, y, z, g := numbers(n+1), numbers(n), numbers(n), numbers(n)
 		copy(y, []float32{0, float32(math.NaN()), float32(math.Inf(-1)), float32(math.Copysign(0, -1)), 1e-40})
 		copy(x, []float32{0, float32(math.Inf(1)), float32(math.Copysign(0, -1)), float32(math.NaN()), 1e-40})
+		ties := slices.Clone(z)
+		for i := range ties {
+			ties[i] = float32(math.Floor(float64(20 * z[i])))
+		}
 		both(fmt.Sprint("elementwise ", n), func() (all []float32) {
 			dst := make([]float32, n+1)
 			for _, f := range []func(){
@@ -74,6 +78,8 @@ func TestAVX512(t *testing.T) {
 				func() { Affine(dst, x[:n], -.7, 0) }, func() { AtLeast(dst, x[:n], .1) }, func() { AtLeast(dst, x[:n], 0) },
 				func() { Above(dst, x[:n], .1) }, func() { Abs(dst, x[:n]) }, func() { Exp32(dst, x[:n]) }, func() { Exp32(dst, y) },
 				func() { Affine(dst, x[:n], 90, 0); Exp32(dst, dst[:n]) },
+				func() { dst[n] = float32(Softmax32(dst[:n], z, n)) }, func() { dst[0] = float32(Softmax32(make([]float32, n), x[:n], n)) },
+				func() { LogSoftmax32(dst[:n], ties, n) }, func() { Softmax32(dst[:n], ties, n) }, func() { dst[0] = float32(LogSoftmax32(make([]float32, n), y, n)) },
 				func() { LogSoftmax32(dst[:n], z, n) }, func() { LogSoftmaxGrad(dst[:n], z, g, n) },
 			} {
 				clear(dst)

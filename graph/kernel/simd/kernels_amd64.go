@@ -227,6 +227,12 @@ func less32x16(dst *float32, x *float32, n int, c float32, d float32)
 func exp32x16(dst *float32, x *float32, n int, c float32, d float32)
 
 //go:noescape
+func softmax32x16(dst *float32, x *float32, rows int, k int) int
+
+//go:noescape
+func logSums32x16(dst *float32, x *float32, rows int, k int)
+
+//go:noescape
 func adam32x16(x *float32, d *float32, m *float32, v *float32, n int, c *[8]float32)
 
 //go:noescape

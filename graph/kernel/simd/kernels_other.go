@@ -219,6 +219,10 @@ func less32x16(dst, x *float32, n int, c, d float32) { less32(dst, x, n, c, d) }
 
 func exp32x16(dst, x *float32, n int, c, d float32) { exp32(dst, x, n, c, d) }
 
+func softmax32x16(dst, x *float32, rows, k int) int { return softmax32(dst, x, rows, k) }
+
+func logSums32x16(dst, x *float32, rows, k int) { logSums32(dst, x, rows, k) }
+
 func below32(dst, x *int32, n, step, bounds int) {
 	for b := range bounds {
 		k, _ := slices.BinarySearch(of(x, n), int32((b+1)*step))

@@ -9,7 +9,7 @@ var written = func() (t [routines][]isa) {
 	for r := range t {
 		t[r] = []isa{avx2}
 	}
-	for _, r := range []routine{kAdd, kSub, kMul, kDiv, kAffine, kAtLeast, kAbove, kAbs, kExp, kLogSoftmax, kAdam, kGemm, kPanels, kScatter, kHazards32, kPulls32} {
+	for _, r := range []routine{kAdd, kSub, kMul, kDiv, kAffine, kAtLeast, kAbove, kAbs, kExp, kSoftmax, kLogSoftmax, kAdam, kGemm, kPanels, kScatter, kHazards32, kPulls32} {
 		t[r] = append(t[r], avx512)
 	}
 	return t
