@@ -141,4 +141,4 @@ func (a *Adam) update32(decay, rate, root float64, x, g, m, v []float32) {
 }
 
 // adamElements is how many parameters a thread updates at a time.
-const adamElements = 1 << 15
+const adamElements = 1 << 13

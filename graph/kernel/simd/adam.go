@@ -26,7 +26,11 @@ type AdamStep struct {
 func Adam32(s AdamStep, x, d, m, v []float32) {
 	d, m, v = d[:len(x)], m[:len(x)], v[:len(x)]
 	n := 0
-	if has(kAdam) && len(x) >= 8 {
+	switch {
+	case level[kAdam] >= avx512 && len(x) >= 16:
+		n = len(x) &^ 15
+		adam32x16(&x[0], &d[0], &m[0], &v[0], n, (*[8]float32)(unsafe.Pointer(&s)))
+	case has(kAdam) && len(x) >= 8:
 		n = len(x) &^ 7
 		adam32(&x[0], &d[0], &m[0], &v[0], n, (*[8]float32)(unsafe.Pointer(&s)))
 	}

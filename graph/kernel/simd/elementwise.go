@@ -108,7 +108,11 @@ func AtLeast[T Float](dst, x []T, c T) {
 func Above[T Float](dst, x []T, c float64) {
 	dst = dst[:len(x)]
 	if vector(kAbove, x) {
-		above32(at(dst), at(x), len(x), floor32(c), 1)
+		if level[kAbove] >= avx512 {
+			above32x16(at(dst), at(x), len(x), floor32(c), 1)
+		} else {
+			above32(at(dst), at(x), len(x), floor32(c), 1)
+		}
 		return
 	}
 	for i, v := range x {
@@ -146,7 +150,11 @@ func floor32(c float64) float32 {
 func Abs[T Float](dst, x []T) {
 	dst = dst[:len(x)]
 	if vector(kAbs, x) {
-		abs32(at(dst), at(x), len(x), 0, 0)
+		if level[kAbs] >= avx512 {
+			abs32x16(at(dst), at(x), len(x), 0, 0)
+		} else {
+			abs32(at(dst), at(x), len(x), 0, 0)
+		}
 		return
 	}
 	for i, v := range x {
@@ -161,7 +169,11 @@ func Abs[T Float](dst, x []T) {
 func Exp32(dst, x []float32) {
 	dst = dst[:len(x)]
 	if vector(kExp, x) {
-		exp32(at(dst), at(x), len(x), 0, 0)
+		if level[kExp] >= avx512 {
+			exp32x16(at(dst), at(x), len(x), 0, 0)
+		} else {
+			exp32(at(dst), at(x), len(x), 0, 0)
+		}
 		return
 	}
 	for i, v := range x {

@@ -64,14 +64,23 @@ func TestAVX512(t *testing.T) {
 		}
 	}
 	for _, n := range []int{1, 15, 16, 17, 63, 64, 65, 100, 300} {
-		x, y := numbers(n+1), numbers(n)
+		x, y, z, g := numbers(n+1), numbers(n), numbers(n), numbers(n)
 		copy(y, []float32{0, float32(math.NaN()), float32(math.Inf(-1)), float32(math.Copysign(0, -1)), 1e-40})
 		copy(x, []float32{0, float32(math.Inf(1)), float32(math.Copysign(0, -1)), float32(math.NaN()), 1e-40})
+		ties := slices.Clone(z)
+		for i := range ties {
+			ties[i] = float32(math.Floor(float64(20 * z[i])))
+		}
 		both(fmt.Sprint("elementwise ", n), func() (all []float32) {
 			dst := make([]float32, n+1)
 			for _, f := range []func(){
 				func() { Add(dst[:n], x[:n], y) }, func() { Sub(dst[:n], x[:n], y) }, func() { Mul(dst[:n], x[:n], y) }, func() { Div(dst[:n], x[:n], y) },
 				func() { Affine(dst, x[:n], -.7, 0) }, func() { AtLeast(dst, x[:n], .1) }, func() { AtLeast(dst, x[:n], 0) },
+				func() { Above(dst, x[:n], .1) }, func() { Abs(dst, x[:n]) }, func() { Exp32(dst, x[:n]) }, func() { Exp32(dst, y) },
+				func() { Affine(dst, x[:n], 90, 0); Exp32(dst, dst[:n]) },
+				func() { dst[n] = float32(Softmax32(dst[:n], z, n)) }, func() { dst[0] = float32(Softmax32(make([]float32, n), x[:n], n)) },
+				func() { LogSoftmax32(dst[:n], ties, n) }, func() { Softmax32(dst[:n], ties, n) }, func() { dst[0] = float32(LogSoftmax32(make([]float32, n), y, n)) },
+				func() { LogSoftmax32(dst[:n], z, n) }, func() { LogSoftmaxGrad(dst[:n], z, g, n) },
 			} {
 				clear(dst)
 				f()
@@ -94,6 +103,22 @@ func TestAVX512(t *testing.T) {
 			dst := make([]float32, n)
 			Normal32(dst, x)
 			return dst
+		})
+	}
+	for _, n := range []int{15, 16, 40, 100} {
+		x, d := numbers(n), numbers(n)
+		copy(d, []float32{0, float32(math.NaN()), float32(math.Inf(-1)), 1e-36, 1e-20, -1e-16, 3e19, float32(math.Copysign(0, -1))})
+		x[7], x[3] = float32(math.Copysign(0, -1)), 0
+		both(fmt.Sprint("Adam ", n), func() []float32 {
+			x, m, v := slices.Clone(x), make([]float32, n), make([]float32, n)
+			for step := range 40 {
+				d := slices.Clone(d)
+				if step > 2 {
+					clear(d[2:]) // moments fade
+				}
+				Adam32(AdamStep{Beta1: .1, Beta2: .2, Rest1: .9, Rest2: .8, Decay: .01, Rate: .3, Root: 20, Epsilon: 1e-8}, x, d, m, v)
+			}
+			return slices.Concat(x, m, v)
 		})
 	}
 	// Sparse products, of panels in blocks too.

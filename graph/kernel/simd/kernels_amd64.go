@@ -233,6 +233,18 @@ func scale32x16(dst *float32, x *float32, n int, c float32, d float32)
 func atLeast32x16(dst *float32, x *float32, n int, c float32, d float32)
 
 //go:noescape
+func above32x16(dst *float32, x *float32, n int, c float32, d float32)
+
+//go:noescape
+func abs32x16(dst *float32, x *float32, n int, c float32, d float32)
+
+//go:noescape
+func less32x16(dst *float32, x *float32, n int, c float32, d float32)
+
+//go:noescape
+func exp32x16(dst *float32, x *float32, n int, c float32, d float32)
+
+//go:noescape
 func rows8x16(c *float32, rows **float32, at int, b *float32, k int, add bool)
 
 //go:noescape
@@ -243,6 +255,15 @@ func addRows64(dst *float32, ldd int, rows **float32, at int, columns int, by *f
 
 //go:noescape
 func normal32x16(dst *float32, x *uint32, n int)
+
+//go:noescape
+func softmax32x16(dst *float32, x *float32, rows int, k int) int
+
+//go:noescape
+func logSums32x16(dst *float32, x *float32, rows int, k int)
+
+//go:noescape
+func adam32x16(x *float32, d *float32, m *float32, v *float32, n int, c *[8]float32)
 
 //go:noescape
 func hazards32x16(r *float32, p *float32, all *float32, table *float32, plane int, at *int32, delta *float32, up *float32, k int)

@@ -10488,6 +10488,194 @@ done:
 	VZEROUPPER
 	RET
 
+// func above32x16(dst *float32, x *float32, n int, c float32, d float32)
+// Requires: AVX, AVX512F
+TEXT ·above32x16(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSS c+24(FP), Z8
+	VBROADCASTSS d+28(FP), Z9
+	SUBQ         $0x10, CX
+	JLT          rest
+
+loop:
+	VMOVUPS   (SI), Z0
+	VCMPPS    $0x1e, Z8, Z0, K2
+	VMOVAPS.Z Z9, K2, Z0
+	VMOVUPS   Z0, (DI)
+	ADDQ      $0x40, SI
+	ADDQ      $0x40, DI
+	SUBQ      $0x10, CX
+	JGE       loop
+
+rest:
+	ADDQ      $0x10, CX
+	JLE       done
+	MOVL      $0x00000001, AX
+	SHLL      CL, AX
+	DECL      AX
+	KMOVW     AX, K1
+	VMOVUPS.Z (SI), K1, Z0
+	VCMPPS    $0x1e, Z8, Z0, K2
+	VMOVAPS.Z Z9, K2, Z0
+	VMOVUPS   Z0, K1, (DI)
+
+done:
+	VZEROUPPER
+	RET
+
+// func abs32x16(dst *float32, x *float32, n int, c float32, d float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·abs32x16(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSS c+24(FP), Z8
+	VBROADCASTSS d+28(FP), Z9
+	SUBQ         $0x10, CX
+	JLT          rest
+
+loop:
+	VMOVUPS     (SI), Z0
+	VANDPS.BCST absMask<>+0(SB), Z0, Z0
+	VMOVUPS     Z0, (DI)
+	ADDQ        $0x40, SI
+	ADDQ        $0x40, DI
+	SUBQ        $0x10, CX
+	JGE         loop
+
+rest:
+	ADDQ        $0x10, CX
+	JLE         done
+	MOVL        $0x00000001, AX
+	SHLL        CL, AX
+	DECL        AX
+	KMOVW       AX, K1
+	VMOVUPS.Z   (SI), K1, Z0
+	VANDPS.BCST absMask<>+0(SB), Z0, Z0
+	VMOVUPS     Z0, K1, (DI)
+
+done:
+	VZEROUPPER
+	RET
+
+// func less32x16(dst *float32, x *float32, n int, c float32, d float32)
+// Requires: AVX, AVX512F
+TEXT ·less32x16(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSS c+24(FP), Z8
+	VBROADCASTSS d+28(FP), Z9
+	SUBQ         $0x10, CX
+	JLT          rest
+
+loop:
+	VMOVUPS (SI), Z0
+	VSUBPS  Z8, Z0, Z0
+	VSUBPS  Z9, Z0, Z0
+	VMOVUPS Z0, (DI)
+	ADDQ    $0x40, SI
+	ADDQ    $0x40, DI
+	SUBQ    $0x10, CX
+	JGE     loop
+
+rest:
+	ADDQ      $0x10, CX
+	JLE       done
+	MOVL      $0x00000001, AX
+	SHLL      CL, AX
+	DECL      AX
+	KMOVW     AX, K1
+	VMOVUPS.Z (SI), K1, Z0
+	VSUBPS    Z8, Z0, Z0
+	VSUBPS    Z9, Z0, Z0
+	VMOVUPS   Z0, K1, (DI)
+
+done:
+	VZEROUPPER
+	RET
+
+// func exp32x16(dst *float32, x *float32, n int, c float32, d float32)
+// Requires: AVX, AVX512F
+TEXT ·exp32x16(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSS c+24(FP), Z8
+	VBROADCASTSS d+28(FP), Z9
+	SUBQ         $0x10, CX
+	JLT          rest
+
+loop:
+	VMOVUPS           (SI), Z0
+	VBROADCASTSS      expHigh<>+0(SB), Z1
+	VMINPS            Z0, Z1, Z0
+	VBROADCASTSS      expLow<>+0(SB), Z1
+	VMAXPS            Z0, Z1, Z0
+	VMULPS.BCST       expLog2e<>+0(SB), Z0, Z1
+	VRNDSCALEPS       $0x00, Z1, Z1
+	VFNMADD231PS.BCST expLn2Hi<>+0(SB), Z1, Z0
+	VFNMADD231PS.BCST expLn2Lo<>+0(SB), Z1, Z0
+	VBROADCASTSS      expP0<>+0(SB), Z3
+	VFMADD213PS.BCST  expP1<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  expP2<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  expP3<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  expP4<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  half<>+0(SB), Z0, Z3
+	VMULPS            Z0, Z0, Z2
+	VFMADD213PS       Z0, Z2, Z3
+	VADDPS.BCST       expOne<>+0(SB), Z3, Z3
+	VADDPS            Z3, Z3, Z3
+	VCVTPS2DQ         Z1, Z1
+	VPADDD.BCST       expBias<>+0(SB), Z1, Z1
+	VPSLLD            $0x17, Z1, Z1
+	VMULPS            Z1, Z3, Z3
+	VMOVAPS           Z3, Z0
+	VMOVUPS           Z0, (DI)
+	ADDQ              $0x40, SI
+	ADDQ              $0x40, DI
+	SUBQ              $0x10, CX
+	JGE               loop
+
+rest:
+	ADDQ              $0x10, CX
+	JLE               done
+	MOVL              $0x00000001, AX
+	SHLL              CL, AX
+	DECL              AX
+	KMOVW             AX, K1
+	VMOVUPS.Z         (SI), K1, Z0
+	VBROADCASTSS      expHigh<>+0(SB), Z1
+	VMINPS            Z0, Z1, Z0
+	VBROADCASTSS      expLow<>+0(SB), Z1
+	VMAXPS            Z0, Z1, Z0
+	VMULPS.BCST       expLog2e<>+0(SB), Z0, Z1
+	VRNDSCALEPS       $0x00, Z1, Z1
+	VFNMADD231PS.BCST expLn2Hi<>+0(SB), Z1, Z0
+	VFNMADD231PS.BCST expLn2Lo<>+0(SB), Z1, Z0
+	VBROADCASTSS      expP0<>+0(SB), Z3
+	VFMADD213PS.BCST  expP1<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  expP2<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  expP3<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  expP4<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  half<>+0(SB), Z0, Z3
+	VMULPS            Z0, Z0, Z2
+	VFMADD213PS       Z0, Z2, Z3
+	VADDPS.BCST       expOne<>+0(SB), Z3, Z3
+	VADDPS            Z3, Z3, Z3
+	VCVTPS2DQ         Z1, Z1
+	VPADDD.BCST       expBias<>+0(SB), Z1, Z1
+	VPSLLD            $0x17, Z1, Z1
+	VMULPS            Z1, Z3, Z3
+	VMOVAPS           Z3, Z0
+	VMOVUPS           Z0, K1, (DI)
+
+done:
+	VZEROUPPER
+	RET
+
 // func rows8x16(c *float32, rows **float32, at int, b *float32, k int, add bool)
 // Requires: AVX, AVX512F
 TEXT ·rows8x16(SB), NOSPLIT, $0-41
@@ -11242,6 +11430,480 @@ store:
 	ADDQ    $0x40, DI
 	SUBQ    $0x10, CX
 	JG      loop
+	VZEROUPPER
+	RET
+
+// func softmax32x16(dst *float32, x *float32, rows int, k int) int
+// Requires: AVX, AVX2, AVX512F, FMA3
+TEXT ·softmax32x16(SB), NOSPLIT, $0-40
+	MOVQ    dst+0(FP), DI
+	MOVQ    x+8(FP), SI
+	MOVQ    rows+16(FP), R8
+	MOVQ    k+24(FP), R9
+	MOVQ    R9, CX
+	ANDQ    $0x07, CX
+	LEAQ    tailMask<>+32(SB), AX
+	NEGQ    CX
+	VMOVUPS (AX)(CX*4), Y7
+	NEGQ    CX
+	MOVQ    R8, R11
+	IMULQ   R9, R11
+	LEAQ    -32(DI)(R11*4), R11
+	VMOVUPS minusInf<>+0(SB), Y8
+	MOVQ    R9, R10
+	ANDQ    $-8, R10
+
+row:
+	VMOVUPS Y8, Y0
+	XORQ    DX, DX
+	CMPQ    DX, R10
+	JGE     maxRest
+
+maxLoop:
+	VMAXPS (SI)(DX*4), Y0, Y0
+	ADDQ   $0x08, DX
+	CMPQ   DX, R10
+	JLT    maxLoop
+
+maxRest:
+	VMASKMOVPS   (SI)(R10*4), Y7, Y1
+	VBLENDVPS    Y7, Y1, Y8, Y1
+	VMAXPS       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VMAXPS       X1, X0, X0
+	VMOVHLPS     X0, X0, X1
+	VMAXPS       X1, X0, X0
+	VMOVSHDUP    X0, X1
+	VMAXSS       X1, X0, X0
+	VBROADCASTSS X0, Y9
+	VXORPS       Y10, Y10, Y10
+	XORQ         DX, DX
+	VBROADCASTSS X9, Z9
+	MOVQ         R10, R12
+	ANDQ         $-16, R12
+	CMPQ         DX, R12
+	JGE          pairRest
+
+pairLoop:
+	VMOVUPS           (SI)(DX*4), Z0
+	VSUBPS            Z9, Z0, Z0
+	VBROADCASTSS      expHigh<>+0(SB), Z1
+	VMINPS            Z0, Z1, Z0
+	VBROADCASTSS      expLow<>+0(SB), Z1
+	VMAXPS            Z0, Z1, Z0
+	VMULPS.BCST       expLog2e<>+0(SB), Z0, Z1
+	VRNDSCALEPS       $0x00, Z1, Z1
+	VFNMADD231PS.BCST expLn2Hi<>+0(SB), Z1, Z0
+	VFNMADD231PS.BCST expLn2Lo<>+0(SB), Z1, Z0
+	VBROADCASTSS      expP0<>+0(SB), Z3
+	VFMADD213PS.BCST  expP1<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  expP2<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  expP3<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  expP4<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  half<>+0(SB), Z0, Z3
+	VMULPS            Z0, Z0, Z2
+	VFMADD213PS       Z0, Z2, Z3
+	VADDPS.BCST       expOne<>+0(SB), Z3, Z3
+	VADDPS            Z3, Z3, Z3
+	VCVTPS2DQ         Z1, Z1
+	VPADDD.BCST       expBias<>+0(SB), Z1, Z1
+	VPSLLD            $0x17, Z1, Z1
+	VMULPS            Z1, Z3, Z3
+	VMOVUPS           Z3, (DI)(DX*4)
+	VADDPS            Y3, Y10, Y10
+	VEXTRACTF64X4     $0x01, Z3, Y3
+	VADDPS            Y3, Y10, Y10
+	ADDQ              $0x10, DX
+	CMPQ              DX, R12
+	JLT               pairLoop
+
+pairRest:
+	CMPQ DX, R10
+	JGE  expRest
+
+expLoop:
+	VMOVUPS      (SI)(DX*4), Y0
+	VSUBPS       Y9, Y0, Y0
+	VMOVUPS      expHigh<>+0(SB), Y1
+	VMINPS       Y0, Y1, Y0
+	VMOVUPS      expLow<>+0(SB), Y1
+	VMAXPS       Y0, Y1, Y0
+	VMULPS       expLog2e<>+0(SB), Y0, Y1
+	VROUNDPS     $0x00, Y1, Y1
+	VFNMADD231PS expLn2Hi<>+0(SB), Y1, Y0
+	VFNMADD231PS expLn2Lo<>+0(SB), Y1, Y0
+	VMOVUPS      expP0<>+0(SB), Y3
+	VFMADD213PS  expP1<>+0(SB), Y0, Y3
+	VFMADD213PS  expP2<>+0(SB), Y0, Y3
+	VFMADD213PS  expP3<>+0(SB), Y0, Y3
+	VFMADD213PS  expP4<>+0(SB), Y0, Y3
+	VFMADD213PS  half<>+0(SB), Y0, Y3
+	VMULPS       Y0, Y0, Y2
+	VFMADD213PS  Y0, Y2, Y3
+	VADDPS       expOne<>+0(SB), Y3, Y3
+	VADDPS       Y3, Y3, Y3
+	VCVTPS2DQ    Y1, Y1
+	VPADDD       expBias<>+0(SB), Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VMOVUPS      Y3, (DI)(DX*4)
+	VADDPS       Y3, Y10, Y10
+	ADDQ         $0x08, DX
+	CMPQ         DX, R10
+	JLT          expLoop
+
+expRest:
+	TESTQ        CX, CX
+	JZ           sum
+	VMASKMOVPS   (SI)(R10*4), Y7, Y0
+	VSUBPS       Y9, Y0, Y0
+	VMOVUPS      expHigh<>+0(SB), Y1
+	VMINPS       Y0, Y1, Y0
+	VMOVUPS      expLow<>+0(SB), Y1
+	VMAXPS       Y0, Y1, Y0
+	VMULPS       expLog2e<>+0(SB), Y0, Y1
+	VROUNDPS     $0x00, Y1, Y1
+	VFNMADD231PS expLn2Hi<>+0(SB), Y1, Y0
+	VFNMADD231PS expLn2Lo<>+0(SB), Y1, Y0
+	VMOVUPS      expP0<>+0(SB), Y3
+	VFMADD213PS  expP1<>+0(SB), Y0, Y3
+	VFMADD213PS  expP2<>+0(SB), Y0, Y3
+	VFMADD213PS  expP3<>+0(SB), Y0, Y3
+	VFMADD213PS  expP4<>+0(SB), Y0, Y3
+	VFMADD213PS  half<>+0(SB), Y0, Y3
+	VMULPS       Y0, Y0, Y2
+	VFMADD213PS  Y0, Y2, Y3
+	VADDPS       expOne<>+0(SB), Y3, Y3
+	VADDPS       Y3, Y3, Y3
+	VCVTPS2DQ    Y1, Y1
+	VPADDD       expBias<>+0(SB), Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VANDPS       Y3, Y7, Y11
+	VADDPS       Y11, Y10, Y10
+
+sum:
+	VMOVAPS      Y10, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X1, X0, X0
+	VMOVHLPS     X0, X0, X1
+	VADDPS       X1, X0, X0
+	VMOVSHDUP    X0, X1
+	VADDSS       X1, X0, X0
+	VUCOMISS     X0, X0
+	JPS          done
+	VMOVSS       expOne<>+0(SB), X1
+	VMULSS       least<>+0(SB), X0, X9
+	VBROADCASTSS X9, Y9
+	VDIVSS       X0, X1, X0
+	VBROADCASTSS X0, Y0
+	XORQ         DX, DX
+	CMPQ         DX, R10
+	JGE          scaleRest
+
+scaleLoop:
+	VMOVUPS (DI)(DX*4), Y1
+	VCMPPS  $0x15, Y9, Y1, Y2
+	VANDPS  Y2, Y1, Y1
+	VMULPS  Y1, Y0, Y1
+	VMOVUPS Y1, (DI)(DX*4)
+	ADDQ    $0x08, DX
+	CMPQ    DX, R10
+	JLT     scaleLoop
+
+scaleRest:
+	TESTQ   CX, CX
+	JZ      next
+	VCMPPS  $0x15, Y9, Y11, Y2
+	VANDPS  Y2, Y11, Y11
+	VMULPS  Y11, Y0, Y1
+	LEAQ    (DI)(R10*4), DX
+	CMPQ    DX, R11
+	JGT     masked
+	VMOVUPS Y1, (DX)
+	JMP     next
+
+masked:
+	VMASKMOVPS Y1, Y7, (DX)
+
+next:
+	LEAQ (SI)(R9*4), SI
+	LEAQ (DI)(R9*4), DI
+	DECQ R8
+	JNZ  row
+
+done:
+	MOVQ rows+16(FP), AX
+	SUBQ R8, AX
+	MOVQ AX, ret+32(FP)
+	VZEROUPPER
+	RET
+
+// func logSums32x16(dst *float32, x *float32, rows int, k int)
+// Requires: AVX, AVX2, AVX512F, FMA3, POPCNT
+TEXT ·logSums32x16(SB), NOSPLIT, $0-32
+	MOVQ    dst+0(FP), DI
+	MOVQ    x+8(FP), SI
+	MOVQ    rows+16(FP), R8
+	MOVQ    k+24(FP), R9
+	MOVQ    R9, CX
+	ANDQ    $0x07, CX
+	LEAQ    tailMask<>+32(SB), AX
+	NEGQ    CX
+	VMOVUPS (AX)(CX*4), Y7
+	NEGQ    CX
+	VMOVUPS minusInf<>+0(SB), Y8
+	MOVQ    R9, R10
+	ANDQ    $-8, R10
+
+row:
+	VMOVUPS Y8, Y0
+	XORQ    DX, DX
+	CMPQ    DX, R10
+	JGE     maxRest
+
+maxLoop:
+	VMAXPS (SI)(DX*4), Y0, Y0
+	ADDQ   $0x08, DX
+	CMPQ   DX, R10
+	JLT    maxLoop
+
+maxRest:
+	VMASKMOVPS   (SI)(R10*4), Y7, Y1
+	VBLENDVPS    Y7, Y1, Y8, Y1
+	VMAXPS       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VMAXPS       X1, X0, X0
+	VMOVHLPS     X0, X0, X1
+	VMAXPS       X1, X0, X0
+	VMOVSHDUP    X0, X1
+	VMAXSS       X1, X0, X0
+	VBROADCASTSS X0, Y9
+	VXORPS       Y10, Y10, Y10
+	VXORPS       Y11, Y11, Y11
+	VPXOR        Y13, Y13, Y13
+	XORL         R13, R13
+	XORQ         DX, DX
+	VBROADCASTSS X9, Z9
+	MOVQ         R10, R12
+	ANDQ         $-16, R12
+	CMPQ         DX, R12
+	JGE          pairRest
+
+pairLoop:
+	VMOVUPS           (SI)(DX*4), Z0
+	VSUBPS            Z0, Z0, Z1
+	VEXTRACTF64X4     $0x01, Z1, Y2
+	VORPS             Y1, Y11, Y11
+	VORPS             Y2, Y11, Y11
+	VCMPPS            $0x00, Z9, Z0, K1
+	KMOVW             K1, AX
+	POPCNTL           AX, AX
+	ADDL              AX, R13
+	KNOTW             K1, K1
+	VSUBPS            Z9, Z0, Z0
+	VBROADCASTSS      expHigh<>+0(SB), Z1
+	VMINPS            Z0, Z1, Z0
+	VBROADCASTSS      expLow<>+0(SB), Z1
+	VMAXPS            Z0, Z1, Z0
+	VMULPS.BCST       expLog2e<>+0(SB), Z0, Z1
+	VRNDSCALEPS       $0x00, Z1, Z1
+	VFNMADD231PS.BCST expLn2Hi<>+0(SB), Z1, Z0
+	VFNMADD231PS.BCST expLn2Lo<>+0(SB), Z1, Z0
+	VBROADCASTSS      expP0<>+0(SB), Z3
+	VFMADD213PS.BCST  expP1<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  expP2<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  expP3<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  expP4<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  half<>+0(SB), Z0, Z3
+	VMULPS            Z0, Z0, Z2
+	VFMADD213PS       Z0, Z2, Z3
+	VADDPS.BCST       expOne<>+0(SB), Z3, Z3
+	VADDPS            Z3, Z3, Z3
+	VCVTPS2DQ         Z1, Z1
+	VPADDD.BCST       expBias<>+0(SB), Z1, Z1
+	VPSLLD            $0x17, Z1, Z1
+	VMULPS            Z1, Z3, Z3
+	VMOVAPS.Z         Z3, K1, Z3
+	VADDPS            Y3, Y10, Y10
+	VEXTRACTF64X4     $0x01, Z3, Y3
+	VADDPS            Y3, Y10, Y10
+	ADDQ              $0x10, DX
+	CMPQ              DX, R12
+	JLT               pairLoop
+
+pairRest:
+	CMPQ DX, R10
+	JGE  expRest
+
+expLoop:
+	VMOVUPS      (SI)(DX*4), Y0
+	VSUBPS       Y0, Y0, Y1
+	VORPS        Y1, Y11, Y11
+	VCMPPS       $0x00, Y9, Y0, Y12
+	VPSUBD       Y12, Y13, Y13
+	VSUBPS       Y9, Y0, Y0
+	VMOVUPS      expHigh<>+0(SB), Y1
+	VMINPS       Y0, Y1, Y0
+	VMOVUPS      expLow<>+0(SB), Y1
+	VMAXPS       Y0, Y1, Y0
+	VMULPS       expLog2e<>+0(SB), Y0, Y1
+	VROUNDPS     $0x00, Y1, Y1
+	VFNMADD231PS expLn2Hi<>+0(SB), Y1, Y0
+	VFNMADD231PS expLn2Lo<>+0(SB), Y1, Y0
+	VMOVUPS      expP0<>+0(SB), Y3
+	VFMADD213PS  expP1<>+0(SB), Y0, Y3
+	VFMADD213PS  expP2<>+0(SB), Y0, Y3
+	VFMADD213PS  expP3<>+0(SB), Y0, Y3
+	VFMADD213PS  expP4<>+0(SB), Y0, Y3
+	VFMADD213PS  half<>+0(SB), Y0, Y3
+	VMULPS       Y0, Y0, Y2
+	VFMADD213PS  Y0, Y2, Y3
+	VADDPS       expOne<>+0(SB), Y3, Y3
+	VADDPS       Y3, Y3, Y3
+	VCVTPS2DQ    Y1, Y1
+	VPADDD       expBias<>+0(SB), Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VANDNPS      Y3, Y12, Y3
+	VADDPS       Y3, Y10, Y10
+	ADDQ         $0x08, DX
+	CMPQ         DX, R10
+	JLT          expLoop
+
+expRest:
+	TESTQ        CX, CX
+	JZ           sum
+	VMASKMOVPS   (SI)(R10*4), Y7, Y0
+	VSUBPS       Y0, Y0, Y1
+	VANDPS       Y7, Y1, Y1
+	VORPS        Y1, Y11, Y11
+	VCMPPS       $0x00, Y9, Y0, Y12
+	VANDPS       Y7, Y12, Y12
+	VPSUBD       Y12, Y13, Y13
+	VSUBPS       Y9, Y0, Y0
+	VMOVUPS      expHigh<>+0(SB), Y1
+	VMINPS       Y0, Y1, Y0
+	VMOVUPS      expLow<>+0(SB), Y1
+	VMAXPS       Y0, Y1, Y0
+	VMULPS       expLog2e<>+0(SB), Y0, Y1
+	VROUNDPS     $0x00, Y1, Y1
+	VFNMADD231PS expLn2Hi<>+0(SB), Y1, Y0
+	VFNMADD231PS expLn2Lo<>+0(SB), Y1, Y0
+	VMOVUPS      expP0<>+0(SB), Y3
+	VFMADD213PS  expP1<>+0(SB), Y0, Y3
+	VFMADD213PS  expP2<>+0(SB), Y0, Y3
+	VFMADD213PS  expP3<>+0(SB), Y0, Y3
+	VFMADD213PS  expP4<>+0(SB), Y0, Y3
+	VFMADD213PS  half<>+0(SB), Y0, Y3
+	VMULPS       Y0, Y0, Y2
+	VFMADD213PS  Y0, Y2, Y3
+	VADDPS       expOne<>+0(SB), Y3, Y3
+	VADDPS       Y3, Y3, Y3
+	VCVTPS2DQ    Y1, Y1
+	VPADDD       expBias<>+0(SB), Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VANDPS       Y7, Y3, Y3
+	VANDNPS      Y3, Y12, Y3
+	VADDPS       Y3, Y10, Y10
+
+sum:
+	VMOVAPS      Y11, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X1, X0, X0
+	VMOVHLPS     X0, X0, X1
+	VADDPS       X1, X0, X0
+	VMOVSHDUP    X0, X1
+	VADDSS       X1, X0, X0
+	VADDSS       X0, X9, X0
+	VMOVSS       X0, (DI)
+	VMOVD        R13, X1
+	VPADDD       Y1, Y13, Y13
+	VCVTDQ2PS    Y13, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X1, X0, X0
+	VMOVHLPS     X0, X0, X1
+	VADDPS       X1, X0, X0
+	VMOVSHDUP    X0, X1
+	VADDSS       X1, X0, X0
+	VSUBSS       expOne<>+0(SB), X0, X13
+	VMOVAPS      Y10, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X1, X0, X0
+	VMOVHLPS     X0, X0, X1
+	VADDPS       X1, X0, X0
+	VMOVSHDUP    X0, X1
+	VADDSS       X1, X0, X0
+	VADDSS       X13, X0, X0
+	VMOVSS       X0, 4(DI)
+	ADDQ         $0x08, DI
+	LEAQ         (SI)(R9*4), SI
+	DECQ         R8
+	JNZ          row
+	VZEROUPPER
+	RET
+
+// func adam32x16(x *float32, d *float32, m *float32, v *float32, n int, c *[8]float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·adam32x16(SB), NOSPLIT, $0-48
+	MOVQ         x+0(FP), DI
+	MOVQ         d+8(FP), SI
+	MOVQ         m+16(FP), R8
+	MOVQ         v+24(FP), R9
+	MOVQ         n+32(FP), CX
+	MOVQ         c+40(FP), AX
+	VBROADCASTSS (AX), Z8
+	VBROADCASTSS 4(AX), Z9
+	VBROADCASTSS 8(AX), Z10
+	VBROADCASTSS 12(AX), Z11
+	VBROADCASTSS 16(AX), Z12
+	VBROADCASTSS 20(AX), Z13
+	VBROADCASTSS 24(AX), Z14
+	VBROADCASTSS 28(AX), Z15
+	VBROADCASTSS absMask<>+0(SB), Z16
+	VBROADCASTSS adamLow<>+0(SB), Z17
+	VBROADCASTSS adamSquare<>+0(SB), Z18
+	VBROADCASTSS adamVar<>+0(SB), Z19
+
+loop:
+	VMOVUPS   (DI), Z0
+	VMULPS    Z12, Z0, Z1
+	VADDPS    (SI), Z1, Z1
+	VANDPS    Z16, Z1, Z5
+	VCMPPS    $0x15, Z17, Z5, K1
+	VMOVAPS.Z Z1, K1, Z1
+	VMULPS    (R8), Z8, Z2
+	VMULPS    Z10, Z1, Z3
+	VADDPS    Z3, Z2, Z2
+	VANDPS    Z16, Z2, Z5
+	VCMPPS    $0x15, Z17, Z5, K1
+	VMOVAPS.Z Z2, K1, Z2
+	VMOVUPS   Z2, (R8)
+	VANDPS    Z16, Z1, Z5
+	VCMPPS    $0x15, Z18, Z5, K1
+	VMOVAPS.Z Z1, K1, Z1
+	VMULPS    (R9), Z9, Z3
+	VMULPS    Z11, Z1, Z4
+	VMULPS    Z1, Z4, Z4
+	VADDPS    Z4, Z3, Z3
+	VANDPS    Z16, Z3, Z5
+	VCMPPS    $0x15, Z19, Z5, K1
+	VMOVAPS.Z Z3, K1, Z3
+	VMOVUPS   Z3, (R9)
+	VSQRTPS   Z3, Z3
+	VMULPS    Z14, Z3, Z3
+	VADDPS    Z15, Z3, Z3
+	VMULPS    Z13, Z2, Z2
+	VDIVPS    Z3, Z2, Z2
+	VSUBPS    Z2, Z0, Z0
+	VMOVUPS   Z0, (DI)
+	ADDQ      $0x40, DI
+	ADDQ      $0x40, SI
+	ADDQ      $0x40, R8
+	ADDQ      $0x40, R9
+	SUBQ      $0x10, CX
+	JG        loop
 	VZEROUPPER
 	RET
 

@@ -92,6 +92,8 @@ func adam32(x, d, m, v *float32, n int, c *[8]float32) {
 	Adam32(*(*AdamStep)(unsafe.Pointer(c)), of(x, n), of(d, n), of(m, n), of(v, n))
 }
 
+func adam32x16(x, d, m, v *float32, n int, c *[8]float32) { adam32(x, d, m, v, n, c) }
+
 func pool32(dst, x *float32, row, c, n int) { Pool2(of(dst, n*c), of(x, row+2*n*c), row, c) }
 
 func unpool32(dst, x, grad *float32, row, c, n int) {
@@ -203,6 +205,18 @@ func div32x16(dst, x, y *float32, n int) { div32(dst, x, y, n) }
 func scale32x16(dst, x *float32, n int, c, d float32) { scale32(dst, x, n, c, d) }
 
 func atLeast32x16(dst, x *float32, n int, c, d float32) { atLeast32(dst, x, n, c, d) }
+
+func above32x16(dst, x *float32, n int, c, d float32) { above32(dst, x, n, c, d) }
+
+func abs32x16(dst, x *float32, n int, c, d float32) { abs32(dst, x, n, c, d) }
+
+func less32x16(dst, x *float32, n int, c, d float32) { less32(dst, x, n, c, d) }
+
+func exp32x16(dst, x *float32, n int, c, d float32) { exp32(dst, x, n, c, d) }
+
+func softmax32x16(dst, x *float32, rows, k int) int { return softmax32(dst, x, rows, k) }
+
+func logSums32x16(dst, x *float32, rows, k int) { logSums32(dst, x, rows, k) }
 
 func below32(dst, x *int32, n, step, bounds int) {
 	for b := range bounds {

@@ -20,14 +20,21 @@ func Softmax32(dst, x []float32, k int) int {
 		return 0
 	}
 	if &dst[0] != &x[0] || k%Lanes == 0 {
-		return softmax32(&dst[0], &x[0], len(x)/k, k)
+		return softmaxRows(&dst[0], &x[0], len(x)/k, k)
 	}
 	for i := 0; i < len(x); i += k { // a row at a time writes nothing beyond it
-		if softmax32(&dst[i], &x[i], 1, k) == 0 {
+		if softmaxRows(&dst[i], &x[i], 1, k) == 0 {
 			return i / k
 		}
 	}
 	return len(x) / k
+}
+
+func softmaxRows(dst, x *float32, rows, k int) int {
+	if level[kSoftmax] >= avx512 {
+		return softmax32x16(dst, x, rows, k)
+	}
+	return softmax32(dst, x, rows, k)
 }
 
 // LogSoftmax32 writes the logarithm of the softmax of rows of k elements, until it meets one whose entries are not
@@ -46,7 +53,11 @@ func LogSoftmax32(dst, x []float32, k int) int {
 	var logs [block]float64
 	for from, n := 0, len(x)/k; from < n; from += block {
 		rows := min(block, n-from)
-		logSums32(&sums[0], &x[from*k], rows, k)
+		if level[kLogSoftmax] >= avx512 {
+			logSums32x16(&sums[0], &x[from*k], rows, k)
+		} else {
+			logSums32(&sums[0], &x[from*k], rows, k)
+		}
 		for i := range rows {
 			logs[i] = float64(sums[2*i+1])
 		}
@@ -57,7 +68,11 @@ func LogSoftmax32(dst, x []float32, k int) int {
 				return from + i
 			}
 			at := (from + i) * k
-			less32(&dst[at], &x[at], k, m, float32(z))
+			if level[kLogSoftmax] >= avx512 {
+				less32x16(&dst[at], &x[at], k, m, float32(z))
+			} else {
+				less32(&dst[at], &x[at], k, m, float32(z))
+			}
 		}
 	}
 	return len(x) / k

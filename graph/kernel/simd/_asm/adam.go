@@ -66,3 +66,57 @@ func adam32() {
 	VZEROUPPER()
 	RET()
 }
+
+// adam32x16 is adam32 for a multiple of 16.
+func adam32x16() {
+	TEXT("adam32x16", NOSPLIT, "func(x, d, m, v *float32, n int, c *[8]float32)")
+	Pragma("noescape")
+	MOVQ(arg("x"), RDI)
+	MOVQ(arg("d"), RSI)
+	MOVQ(arg("m"), R8)
+	MOVQ(arg("v"), R9)
+	MOVQ(arg("n"), RCX)
+	MOVQ(arg("c"), RAX)
+	for i, z := range []VecPhysical{Z8, Z9, Z10, Z11, Z12, Z13, Z14, Z15} {
+		VBROADCASTSS(Mem{Base: RAX, Disp: 4 * i}, z)
+	}
+	for i, least := range []Mem{absMask, adamLow, adamSquare, adamVar} {
+		VBROADCASTSS(least, []VecPhysical{Z16, Z17, Z18, Z19}[i])
+	}
+	unless := func(X, least Op) {
+		VANDPS(Z16, X, Z5)
+		VCMPPS(Imm(0x15), least, Z5, K1)
+		VMOVAPS_Z(X, K1, X)
+	}
+	Label("loop")
+	VMOVUPS(Mem{Base: RDI}, Z0)
+	VMULPS(Z12, Z0, Z1)
+	VADDPS(Mem{Base: RSI}, Z1, Z1) // g + wd·x
+	unless(Z1, Z17)
+	VMULPS(Mem{Base: R8}, Z8, Z2)
+	VMULPS(Z10, Z1, Z3)
+	VADDPS(Z3, Z2, Z2) // m
+	unless(Z2, Z17)
+	VMOVUPS(Z2, Mem{Base: R8})
+	unless(Z1, Z18)
+	VMULPS(Mem{Base: R9}, Z9, Z3)
+	VMULPS(Z11, Z1, Z4)
+	VMULPS(Z1, Z4, Z4)
+	VADDPS(Z4, Z3, Z3) // v
+	unless(Z3, Z19)
+	VMOVUPS(Z3, Mem{Base: R9})
+	VSQRTPS(Z3, Z3)
+	VMULPS(Z14, Z3, Z3)
+	VADDPS(Z15, Z3, Z3)
+	VMULPS(Z13, Z2, Z2)
+	VDIVPS(Z3, Z2, Z2)
+	VSUBPS(Z2, Z0, Z0)
+	VMOVUPS(Z0, Mem{Base: RDI})
+	for _, r := range []GPPhysical{RDI, RSI, R8, R9} {
+		ADDQ(Imm(64), r)
+	}
+	SUBQ(Imm(16), RCX)
+	JG(LabelRef("loop"))
+	VZEROUPPER()
+	RET()
+}

@@ -429,4 +429,8 @@ func elementwiseZ() {
 	binaryZ("div32x16", VDIVPS, VDIVPS_Z)
 	unaryZ("scale32x16", func() { VMULPS(Z8, Z0, Z0) })
 	unaryZ("atLeast32x16", func() { VMAXPS(Z0, Z8, Z0) })
+	unaryZ("above32x16", func() { VCMPPS(Imm(0x1E), Z8, Z0, K2); VMOVAPS_Z(Z9, K2, Z0) })
+	unaryZ("abs32x16", func() { VANDPS_BCST(absMask, Z0, Z0) })
+	unaryZ("less32x16", func() { VSUBPS(Z8, Z0, Z0); VSUBPS(Z9, Z0, Z0) })
+	unaryZ("exp32x16", func() { expZ(Z0, Z1, Z2, Z3); VMOVAPS(Z3, Z0) })
 }

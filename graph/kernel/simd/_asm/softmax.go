@@ -9,14 +9,39 @@ import (
 // vectors goes through the whole vectors of a row, R10 elements.
 func vectors(loop, end string, F func()) {
 	XORQ(RDX, RDX)
-	CMPQ(RDX, R10)
+	through(loop, end, 8, R10, F)
+}
+
+// through goes through vectors of a row from RDX on.
+func through(loop, end string, lanes uint64, n GPPhysical, F func()) {
+	CMPQ(RDX, n)
 	JGE(LabelRef(end))
 	Label(loop)
 	F()
-	ADDQ(Imm(8), RDX)
-	CMPQ(RDX, R10)
+	ADDQ(Imm(lanes), RDX)
+	CMPQ(RDX, n)
 	JLT(LabelRef(loop))
 	Label(end)
+}
+
+// pairs goes through the whole vectors of a row, two at a time by Z where wide, the rest by F. What is added up is in
+// the order of F. Z9 is what X9 is in every lane.
+func pairs(wide bool, Z, F func()) {
+	XORQ(RDX, RDX)
+	if wide {
+		VBROADCASTSS(X9, Z9)
+		MOVQ(R10, R12)
+		ANDQ(I8(-16), R12)
+		through("pairLoop", "pairRest", 16, R12, Z)
+	}
+	through("expLoop", "expRest", 8, R10, F)
+}
+
+// addHalves adds the halves of Z3 to Y10.
+func addHalves() {
+	VADDPS(Y3, Y10, Y10)
+	VEXTRACTF64X4(Imm(1), Z3, Y3)
+	VADDPS(Y3, Y10, Y10)
 }
 
 func maximum() {
@@ -59,8 +84,8 @@ func scaleRow() {
 // It returns the number of rows done; the next one has a maximum that is not
 // finite. Y7 holds the mask of the last k mod 8 columns, Y8 −Inf. dst must not be
 // x, see put.
-func softmax32() {
-	TEXT("softmax32", NOSPLIT, "func(dst, x *float32, rows, k int) int")
+func softmax32(name string, wide bool) {
+	TEXT(name, NOSPLIT, "func(dst, x *float32, rows, k int) int")
 	Pragma("noescape")
 	rows()
 	columns(Y7)
@@ -73,7 +98,13 @@ func softmax32() {
 
 	// exp(x − max), and its sum.
 	VXORPS(Y10, Y10, Y10)
-	vectors("expLoop", "expRest", expsum)
+	pairs(wide, func() {
+		VMOVUPS(Mem{Base: RSI, Index: RDX, Scale: 4}, Z0)
+		VSUBPS(Z9, Z0, Z0)
+		expZ(Z0, Z1, Z2, Z3)
+		VMOVUPS(Z3, Mem{Base: RDI, Index: RDX, Scale: 4})
+		addHalves()
+	}, expsum)
 	TESTQ(RCX, RCX)
 	JZ(LabelRef("sum"))
 	VMASKMOVPS(Mem{Base: RSI, Index: R10, Scale: 4}, Y7, Y0)
@@ -127,8 +158,8 @@ func tailSum(mask func(Op)) {
 }
 
 // dst[2i] = the maximum m of row i, NaN if an entry is not finite, dst[2i + 1] = Σ exp(x − m) over all entries but one that reaches it.
-func logSums32() {
-	TEXT("logSums32", NOSPLIT, "func(dst, x *float32, rows, k int)")
+func logSums32(name string, wide bool) {
+	TEXT(name, NOSPLIT, "func(dst, x *float32, rows, k int)")
 	Pragma("noescape")
 	rows()
 	MOVQ(R9, RCX)
@@ -144,7 +175,25 @@ func logSums32() {
 	VXORPS(Y10, Y10, Y10)
 	VXORPS(Y11, Y11, Y11)
 	VPXOR(Y13, Y13, Y13)
-	vectors("expLoop", "expRest", func() {
+	if wide {
+		XORL(R13.As32(), R13.As32()) // how many more are the maximum
+	}
+	pairs(wide, func() {
+		VMOVUPS(Mem{Base: RSI, Index: RDX, Scale: 4}, Z0)
+		VSUBPS(Z0, Z0, Z1)
+		VEXTRACTF64X4(Imm(1), Z1, Y2)
+		VORPS(Y1, Y11, Y11)
+		VORPS(Y2, Y11, Y11)
+		VCMPPS(Imm(0), Z9, Z0, K1)
+		KMOVW(K1, EAX)
+		POPCNTL(EAX, EAX)
+		ADDL(EAX, R13.As32())
+		KNOTW(K1, K1)
+		VSUBPS(Z9, Z0, Z0)
+		expZ(Z0, Z1, Z2, Z3)
+		VMOVAPS_Z(Z3, K1, Z3)
+		addHalves()
+	}, func() {
 		VMOVUPS(Mem{Base: RSI, Index: RDX, Scale: 4}, Y0)
 		tailSum(func(Op) {})
 	})
@@ -157,6 +206,10 @@ func logSums32() {
 	hsum()
 	VADDSS(X0, X9, X0)
 	VMOVSS(X0, Mem{Base: RDI})
+	if wide {
+		VMOVD(R13.As32(), X1)
+		VPADDD(Y1, Y13, Y13)
+	}
 	VCVTDQ2PS(Y13, Y0)
 	hsum()
 	VSUBSS(expOne, X0, X13)
