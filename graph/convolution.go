@@ -68,7 +68,15 @@ func (c *convolution) apply(name string, out tensor.Shape, x, y Expr, d func(x, 
 	r := of2(
 		func(dst, x, y []float64) { convolve(c, name, dst, x, y, 1, &scratch[1]) },
 		func(dst, x, y []float32) { convolve(c, name, dst, x, y, 1, &scratch[0]) }).as(name, c.Convolution)
+	if name == "conv" {
+		r.conv = c
+	}
+	room := windows{convolution: c}
 	r.vector = func(dst []float32, src [][]float32, threads int) bool {
+		if c.fits(name) {
+			room.run(name, dst, src, threads)
+			return true
+		}
 		convolve(c, name, dst, src[0], src[1], threads, &scratch[0])
 		return true
 	}
@@ -147,6 +155,9 @@ func (x Expr) MaxPool(p kernel.Pooling) Expr {
 	}
 	if in := p.Height * p.Width * p.Channels; p.Size < 1 || p.Size > min(p.Height, p.Width) || p.Channels < 1 || x.n.Shape()[1] != in {
 		return Fail("graph: MaxPool of %s over %d×%d of %d×%d pixels of %d channels", x, p.Size, p.Size, p.Height, p.Width, p.Channels)
+	}
+	if c, images, kernels := x.convolved(); c != nil {
+		return c.pooled(images, kernels, p)
 	}
 	h, w := p.Out()
 	out := tensor.Shape{x.n.Shape()[0], h * w * p.Channels}

@@ -50,6 +50,8 @@ var convolutions = []struct {
 	{kernel.Convolution{Height: 4, Width: 1, Channels: 17, Size: 1}, 5, 20},
 	{kernel.Convolution{Height: 28, Width: 28, Channels: 1, Size: 5}, 37, 16}, // several blocks and shares
 	{kernel.Convolution{Height: 12, Width: 12, Channels: 16, Size: 5, Pad: 2}, 33, 32},
+	{kernel.Convolution{Height: 5, Width: 8, Channels: 16, Size: 5}, 1, 48},
+	{kernel.Convolution{Height: 7, Width: 15, Channels: 8, Size: 2, Pad: 1}, 3, 20}, // gradients in images alone are in place
 }
 
 // Values are those of the formula, gradients those of its transposes, in both element types, with

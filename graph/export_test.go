@@ -41,3 +41,11 @@ func keeps[T float](data [][]T) []bool {
 	}
 	return kept
 }
+
+// PooledKernels is the derivative of x.Conv(w, c).MaxPool(p) in w where both are one operation.
+func PooledKernels(x, w, g Expr, c kernel.Convolution, p kernel.Pooling) Expr {
+	return newConvolution(c, x, w).pooledKernels(x, w, g, p)
+}
+
+// Operation is the name of what made x.
+func (x Expr) Operation() string { return x.n.Op().(*op).name }

@@ -31,7 +31,7 @@ func (x Expr) Gather(index Expr) Expr {
 // otherwise empty matrix [r×c].
 func (x Expr) scatter(index Expr, c int) Expr {
 	return apply("scatter", tensor.Shape{x.n.Shape()[0], c},
-		run{f64: scatterTo[float64], f32: scatterTo[float32]}.by(byRows).as("scatter"),
+		run{f64: scatterTo[float64], f32: scatterTo[float32]}.by(byRows).simple("scatter"),
 		func(in []Expr, _, g Expr, _ []bool) []Expr {
 			return []Expr{g.Gather(in[1]), {}}
 		}, x, index).except(1)

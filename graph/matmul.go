@@ -44,9 +44,7 @@ func matmul(x, y Expr, tx, ty bool) Expr {
 		if m < sparseColumns && !simd.Scatters() {
 			break
 		}
-		if p.rows = x.g.compressed(y); p.rows != nil && m >= sparseColumns {
-			p.rows.columns = true
-		}
+		p.rows = x.g.compressed(y)
 		r.sparseAt = 1
 	}
 	p.work = m * n * k
@@ -204,45 +202,33 @@ func (p *product) byRows(many simd.Rows, dst []float32, src [][]float32, threads
 
 // sparse is run with the input without its zeros.
 func (p *product) sparse(s *simd.Sparse, dst []float32, src [][]float32, threads int) {
+	each := func(n int, f func(part int)) { workers.Do(threads, n, func(_, part int) { f(part) }) }
 	switch {
 	case p.tx && p.m < sparseColumns:
 		parts, numbers := s.Scattered(p.m)
 		if len(p.sums) < numbers {
 			p.sums = make([]float32, numbers)
 		}
-		workers.Do(threads, parts, func(_, part int) { s.Scatter(p.sums, src[0], p.m, part) })
+		each(parts, func(part int) { s.Scatter(p.sums, src[0], p.m, part) })
 		s.Gather(dst, p.sums, p.m)
 	case p.tx:
-		s.Prepare()
-		parts := panels(p.m, threads)
-		workers.Do(threads, parts, func(_, part int) { s.TMul(dst, src[0], p.m, part, parts) })
+		s.Prepare(each)
+		parts := portions(p.m, threads)
+		each(parts, func(part int) { s.TMul(dst, src[0], p.m, part, parts) })
 	default:
-		s.Split(p.n)
-		parts, first := panels(p.n, threads), 0 // parts that are something else
-		if p.rows.columns && threads > 1 {
-			// What the gradient's product will need can be made meanwhile.
-			first = 1
-			if parts == threads {
-				parts = 2*threads - 1
-			}
-		}
-		workers.Do(threads, first+parts, func(_, i int) {
-			if i < first {
-				s.Prepare()
-			} else {
-				s.MulT(dst, src[1], p.n, i-first, parts)
-			}
-		})
+		s.Split(p.n, each)
+		parts := portions(p.n, threads)
+		each(parts, func(part int) { s.MulT(dst, src[1], p.n, part, parts) })
 	}
 }
 
-// panels is how many parts of a product of n columns there are: one for each panel, where
-// that is two for each thread, else one for each thread.
-func panels(n, threads int) int {
-	if k := simd.Panels(n); threads > 1 && k >= 2*threads {
-		return k
+// portions is how many parts of a product of n columns there are, of one panel each: at least two for each thread.
+func portions(n, threads int) int {
+	panels := simd.Panels(n)
+	if threads == 1 {
+		return panels
 	}
-	return threads
+	return panels * ((2*threads + panels - 1) / panels)
 }
 
 const (
@@ -257,7 +243,6 @@ const (
 type compressed struct {
 	g          *Graph
 	rows, cols int
-	columns    bool       // a product needs it by columns
 	alone      bool       // nothing but products without its zeros reads it, in a compiled program
 	narrow     bool       // these are all narrow
 	fed        bool       // without its zeros, by FeedSparse

@@ -53,6 +53,9 @@ type run struct {
 	// least, where it is more than a few.
 	per int
 
+	// conv is the convolution that the operation is, nil if it is none.
+	conv *convolution
+
 	// name, unless empty, stands for the function and all its parameters: of
 	// operations of one name on the same operands, one is enough.
 	name   string

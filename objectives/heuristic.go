@@ -19,8 +19,7 @@ func Heuristic(l Penalties) Objective {
 		risk := p.Mean("risk", loss)
 		v := p.Mean("variance", w.SecondMoment(p.Pi(), p.Pi0()).SumOver(1).Add(loss.Square()))
 		b := p.Mean("bias", w.Bias(p.Pi(), p.Pi0()).SumOver(1))
-		return risk.
-			Add(p.SquaredDistance().Scale(l.Distance)).
+		return p.withDistance(risk, l.Distance).
 			Add(v.Scale(l.Variance)).
 			Add(b.Scale(l.Bias))
 	}

@@ -1,6 +1,9 @@
 package objectives
 
-import "opl/graph"
+import (
+	"opl/graph"
+	"opl/policies"
+)
 
 // Likelihood reads the policy as a model of the reward, P(r = 1|x, a) = π(a|x),
 // and fits it by maximum likelihood, with a penalty:
@@ -16,9 +19,12 @@ func Likelihood(lambda float64) Objective {
 		if p.draws > 1 {
 			return p.Unfit("likelihood needs a policy that is not given by draws, and policy %s is", p.s.Policy.Name())
 		}
-		r := p.Cost.Neg()
+		r, pi := p.Cost.Neg(), p.PiLogged
+		if _, ok := p.s.Policy.(policies.Softmax); ok { // by the logarithm, without those of other actions
+			pi = func() graph.Expr { return p.LogPiLogged().Exp() }
+		}
 		hit := r.Mul(p.LogPiLogged())
-		miss := r.Neg().Plus(1).Mul(p.PiLogged().AtMost(1 - 1e-6).Neg().Log1p())
-		return p.Mean("likelihood", hit.Add(miss)).Neg().Add(p.SquaredDistance().Scale(lambda))
+		miss := r.Neg().Plus(1).Mul(pi().AtMost(1 - 1e-6).Neg().Log1p())
+		return p.withDistance(p.Mean("likelihood", hit.Add(miss)).Neg(), lambda)
 	}
 }

@@ -15,6 +15,6 @@ func Logistic(lambda float64) Objective {
 			return p.Unfit("a model of the reward needs the scores of a point policy, and policy %s has none", p.s.Policy.Name())
 		}
 		s := p.ScoreLogged()
-		return p.Mean("likelihood", s.Softplus().Sub(p.Cost.Neg().Mul(s))).Add(p.SquaredDistance().Scale(lambda))
+		return p.withDistance(p.Mean("likelihood", s.Softplus().Sub(p.Cost.Neg().Mul(s))), lambda)
 	}
 }

@@ -426,6 +426,14 @@ func (p Problem) SquaredDistance() graph.Expr {
 	})
 }
 
+// withDistance returns x + λ‖θ − θ₀‖², x alone where λ is 0: reading all of θ is then saved.
+func (p Problem) withDistance(x graph.Expr, lambda float64) graph.Expr {
+	if lambda == 0 {
+		return x
+	}
+	return x.Add(p.SquaredDistance().Scale(lambda))
+}
+
 // Param returns a parameter of the objective's own, a scalar that starts at
 // init. Its gradient is checked and it is trained like the others.
 func (p Problem) Param(name string, init float64) graph.Expr {

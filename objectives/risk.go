@@ -16,7 +16,7 @@ func Risk() Objective {
 // alone.
 func L2(lambda float64) Objective {
 	return func(p Problem) graph.Expr {
-		return p.Mean("risk", p.Loss()).Add(p.SquaredDistance().Scale(lambda))
+		return p.withDistance(p.Mean("risk", p.Loss()), lambda)
 	}
 }
 

@@ -21,6 +21,6 @@ func WeightedLikelihood(lambda float64) Objective {
 			return p.Unfit("the weighted likelihood needs a policy that is not given by draws, and policy %s is", p.s.Policy.Name())
 		}
 		gain := p.Cost.Neg().Div(w.H(p.Pi0Logged())) // [R] r/h(π₀)
-		return p.Mean("weighted likelihood", gain.Mul(p.LogPiLogged())).Neg().Add(p.SquaredDistance().Scale(lambda))
+		return p.withDistance(p.Mean("weighted likelihood", gain.Mul(p.LogPiLogged())).Neg(), lambda)
 	}
 }

@@ -59,7 +59,7 @@ func feed[T float32 | float64](l rows, p *graph.Program, rows []int) {
 	if contexts, ok := l.X.(logs.PlacedContexts); ok && !fed {
 		fed = p.FeedRows(objectives.InputContext, func(i int) []float32 {
 			if i+rowAhead < len(rows) {
-				l.Ahead(rows[i+rowAhead])
+				l.Ahead(rows[i+rowAhead], false)
 			}
 			return contexts.Placed32(l.Context(rows[i]))
 		})
@@ -87,11 +87,11 @@ func feed[T float32 | float64](l rows, p *graph.Program, rows []int) {
 		rows, first := rows[part*chunk:min(len(rows), (part+1)*chunk)], part*chunk
 		// Rows come in random order: without asking ahead, each waits for memory.
 		for _, r := range rows[:min(rowAhead, len(rows))] {
-			l.Ahead(r)
+			l.Ahead(r, all != nil)
 		}
 		for j, r := range rows {
 			if j+rowAhead < len(rows) {
-				l.Ahead(rows[j+rowAhead])
+				l.Ahead(rows[j+rowAhead], all != nil)
 			}
 			if j+contextAhead < len(rows) {
 				next := l.Context(rows[j+contextAhead])

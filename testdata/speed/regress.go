@@ -128,11 +128,11 @@ func contests() []contest {
 	}
 	s.Reset(rows, d)
 	s.Set(sparse, 0, rows)
-	s.Prepare()
+	s.Prepare(simd.One)
 	X := blas32.General{Rows: rows, Cols: d, Stride: d, Data: sparse}
 	for _, k := range []int{10, 100, 256} {
 		W, g, z, dW := numbers(k*d, 1), numbers(rows*k, 1), make([]float32, rows*k), make([]float32, k*d)
-		s.Split(k)
+		s.Split(k, simd.One)
 		parts, size := s.Scattered(k)
 		sums := make([]float32, size)
 		gradient := func() { s.TMul(dW, g, k, 0, 1) }
@@ -176,7 +176,7 @@ func (b *bench) regress(ctx context.Context, w io.Writer, file string, write boo
 	for _, k := range []int{10, 100} {
 		s := shape{Batch: 128, Dim: mnistDim, Actions: k, Samples: 32, Nodes: kernel.DefaultNodes(k), Units: usualUnits, Dense: true}
 		t := newTask(s, nil)
-		for _, m := range []method{heuristic, theorem1, corollary1, likelihoodLayer} {
+		for _, m := range []method{heuristic, theorem1, corollary1, likelihoodLayer, likelihoodConv} {
 			tr, err := newTrainer(t, m, b.noise, tensor.Float32, s.Batch)
 			if err != nil {
 				return err

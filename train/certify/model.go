@@ -16,7 +16,8 @@ import (
 // contexts: θ [K×d] gives the scores φ(x)ᵀθ_a, and link turns them into r̂. Of a log whose actions have
 // vectors, θ is [p×d] and scores are φ(x)ᵀθᵀz(a), of the actions offered.
 func Linear(name string, theta []float64, log *logs.Log, link func(dst, scores []float64)) *RewardModel {
-	rooms := sync.Pool{New: func() any { return newScorer(theta, log) }}
+	columns := transposed(theta, log)
+	rooms := sync.Pool{New: func() any { return newScorer(theta, columns, log) }}
 	return &RewardModel{Name: name, Predict: func(dst []float64, i int) {
 		s := rooms.Get().(*scorer)
 		link(dst, s.of(i))
@@ -28,6 +29,7 @@ func Linear(name string, theta []float64, log *logs.Log, link func(dst, scores [
 type scorer struct {
 	log         *logs.Log
 	theta       []float64
+	columns     []float64 // θᵀ [d×K], with zeros up to a multiple of four columns; nil: actions have vectors, or rows offer some
 	phi, scores []float64
 	items       logs.ItemRows // z(a); Values nil: actions have no vectors
 	shared      []float64     // θφ(x) of what the encoder gives
@@ -36,8 +38,24 @@ type scorer struct {
 	all         []float64 // their scores
 }
 
-func newScorer(theta []float64, log *logs.Log) *scorer {
-	s := &scorer{log: log, theta: theta, phi: make([]float64, log.Dim()), scores: make([]float64, log.MostOptions())}
+// transposed is the columns of scorers of a log of which all rows offer all actions, which have no vectors.
+func transposed(theta []float64, log *logs.Log) []float64 {
+	if log.Choices != nil {
+		return nil
+	}
+	d, k := log.Dim(), log.K()
+	wide := (k + 3) &^ 3
+	t := make([]float64, d*wide)
+	for a := range k {
+		for j, v := range theta[a*d : (a+1)*d] {
+			t[j*wide+a] = v
+		}
+	}
+	return t
+}
+
+func newScorer(theta, columns []float64, log *logs.Log) *scorer {
+	s := &scorer{log: log, theta: theta, columns: columns, phi: make([]float64, log.Dim()), scores: make([]float64, log.MostOptions()+3)}
 	if log.Choices == nil || log.Choices.Z == nil {
 		return s
 	}
@@ -86,6 +104,13 @@ func (s *scorer) row(c int) float64 {
 // of is the scores of what row i offers, until it is called again. They are those of a policy file, to the bit.
 func (s *scorer) of(i int) []float64 {
 	s.log.X.Row64(s.log.Context(i), s.phi)
+	if s.columns != nil {
+		k := s.log.K()
+		all := s.scores[:(k+3)&^3]
+		clear(all)
+		simd.AddRowsTimes(all, s.columns, s.phi)
+		return all[:k]
+	}
 	for c := range s.shared {
 		s.shared[c] = s.row(c)
 	}
@@ -147,7 +172,7 @@ func LogisticLink(dst, scores []float64) {
 // Play is π(·|x) of a point policy with the scores of [Linear], for rows of an encoded log, for
 // [Fixed]. Scores that are not finite are an error.
 func Play(pol propensity.Family, theta []float64, log *logs.Log) func(dst []float64, i int) error {
-	s := newScorer(theta, log)
+	s := newScorer(theta, transposed(theta, log), log)
 	return func(dst []float64, i int) error {
 		scores := s.of(i)
 		for a, v := range scores {

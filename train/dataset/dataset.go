@@ -84,20 +84,9 @@ func (s *Set) Row32(i int, dst []float32) {
 func (s *Set) Sparse32(i int, val []float32, at []int32) int {
 	lo, hi, scale := s.start[i], s.start[i+1], 1/s.norm[i]
 	n := copy(at, s.col[lo:hi])
-	val = val[:n]
-	for k, p := range s.ink[lo:hi] {
-		val[k] = float32(values[p] * scale)
-	}
+	simd.Bytes32(val, s.ink[lo:hi], scale)
 	return n
 }
-
-// values are the bytes in float64.
-var values = func() (v [256]float64) {
-	for i := range v {
-		v[i] = float64(i)
-	}
-	return v
-}()
 
 // Ahead asks memory for x_i, without its zeros if these are two thirds or more.
 func (s *Set) Ahead(i int) {

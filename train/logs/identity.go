@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"math/bits"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/cespare/xxhash/v2"
@@ -36,15 +38,28 @@ func (l *Log) Identity() (how string, keys []uint64) {
 	if keys == nil {
 		keys = l.content()
 	}
-	seen := make(map[uint64]uint64, len(keys))
+	apart(keys)
+	return ByContent, keys
+}
+
+// apart makes equal keys differ by their place among those that are equal. It counts them in a table of its own, a fifth
+// of a map's time; where a key is in it hangs on a number that is drawn anew each time, so that no log can be
+// written that fills one corner of it.
+func apart(keys []uint64) {
+	wide := bits.Len(uint(2 * len(keys)))
+	table := make([]struct{ key, count uint64 }, 1<<wide)
+	by := rand.Uint64() | 1
 	for i, h := range keys {
-		k := seen[h]
-		seen[h] = k + 1
+		at := h * by >> (64 - wide)
+		for table[at].count > 0 && table[at].key != h {
+			at = (at + 1) & (1<<wide - 1)
+		}
+		k := table[at].count
+		table[at].key, table[at].count = h, k+1
 		if k > 0 {
 			keys[i] = hashOf(k, h)
 		}
 	}
-	return ByContent, keys
 }
 
 // Hashes returns what tells each of the given rows apart. They stand for rows in a

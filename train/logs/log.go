@@ -123,8 +123,9 @@ func (m Rows64) Row32(i int, dst []float32) {
 // Ahead asks memory for row i.
 func (m Rows64) Ahead(i int) { simd.Prefetch(m.Data[i*m.Width : (i+1)*m.Width]) }
 
-// Ahead asks memory for what training reads of row i but its context, and for where that is.
-func (l *Log) Ahead(i int) {
+// Ahead asks memory for what training reads of row i but its context, and for where that is; pi0 says whether it reads
+// the propensities of all actions.
+func (l *Log) Ahead(i int, pi0 bool) {
 	simd.Prefetch(l.Action[i : i+1])
 	simd.Prefetch(l.Cost[i : i+1])
 	if l.Propensity != nil {
@@ -133,7 +134,7 @@ func (l *Log) Ahead(i int) {
 	if l.Rows != nil {
 		simd.Prefetch(l.Rows[i : i+1])
 	}
-	if !l.Sets() {
+	if pi0 && !l.Sets() {
 		simd.Prefetch(l.Pi0(i))
 	}
 }

@@ -6,7 +6,11 @@ import "math"
 func Add[T Float](dst, x, y []T) {
 	x, y = x[:len(dst)], y[:len(dst)]
 	if vector(kAdd, dst) {
-		add32(at(dst), at(x), at(y), len(dst))
+		if level[kAdd] >= avx512 {
+			add32x16(at(dst), at(x), at(y), len(dst))
+		} else {
+			add32(at(dst), at(x), at(y), len(dst))
+		}
 		return
 	}
 	for i := range dst {
@@ -18,7 +22,11 @@ func Add[T Float](dst, x, y []T) {
 func Sub[T Float](dst, x, y []T) {
 	x, y = x[:len(dst)], y[:len(dst)]
 	if vector(kSub, dst) {
-		sub32(at(dst), at(x), at(y), len(dst))
+		if level[kSub] >= avx512 {
+			sub32x16(at(dst), at(x), at(y), len(dst))
+		} else {
+			sub32(at(dst), at(x), at(y), len(dst))
+		}
 		return
 	}
 	for i := range dst {
@@ -30,7 +38,11 @@ func Sub[T Float](dst, x, y []T) {
 func Mul[T Float](dst, x, y []T) {
 	x, y = x[:len(dst)], y[:len(dst)]
 	if vector(kMul, dst) {
-		mul32(at(dst), at(x), at(y), len(dst))
+		if level[kMul] >= avx512 {
+			mul32x16(at(dst), at(x), at(y), len(dst))
+		} else {
+			mul32(at(dst), at(x), at(y), len(dst))
+		}
 		return
 	}
 	for i := range dst {
@@ -42,7 +54,11 @@ func Mul[T Float](dst, x, y []T) {
 func Div[T Float](dst, x, y []T) {
 	x, y = x[:len(dst)], y[:len(dst)]
 	if vector(kDiv, dst) {
-		div32(at(dst), at(x), at(y), len(dst))
+		if level[kDiv] >= avx512 {
+			div32x16(at(dst), at(x), at(y), len(dst))
+		} else {
+			div32(at(dst), at(x), at(y), len(dst))
+		}
 		return
 	}
 	for i := range dst {
@@ -55,6 +71,8 @@ func Div[T Float](dst, x, y []T) {
 func Affine[T Float](dst, x []T, c, d T) {
 	dst = dst[:len(x)]
 	switch {
+	case vector(kAffine, x) && d == 0 && level[kAffine] >= avx512:
+		scale32x16(at(dst), at(x), len(x), float32(c), 0)
 	case vector(kAffine, x) && d == 0:
 		scale32(at(dst), at(x), len(x), float32(c), 0)
 	case vector(kAffine, x):
@@ -74,7 +92,11 @@ func Affine[T Float](dst, x []T, c, d T) {
 func AtLeast[T Float](dst, x []T, c T) {
 	dst = dst[:len(x)]
 	if vector(kAtLeast, x) {
-		atLeast32(at(dst), at(x), len(x), float32(c), 0)
+		if level[kAtLeast] >= avx512 {
+			atLeast32x16(at(dst), at(x), len(x), float32(c), 0)
+		} else {
+			atLeast32(at(dst), at(x), len(x), float32(c), 0)
+		}
 		return
 	}
 	for i, v := range x {

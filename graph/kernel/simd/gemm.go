@@ -23,10 +23,11 @@ func (m Matrix) T() Matrix {
 const (
 	tileRows = 6   // of a product that a kernel holds in registers; AVX-512 holds two
 	tileCols = 16  // likewise
+	wideCols = 32  // likewise, of AVX-512
 	depth    = 384 // terms of a sum between two stores
 
-	// Columns that so few tiles read are not packed.
-	fewBlocks = 4
+	// Columns that so few tiles read are not packed, unless their rows, 4 KiB apart, would all want the same places of a cache.
+	fewBlocks, fewApart, apart = 24, 4, 1024
 )
 
 // buffers lends memory for packed operands.
@@ -66,45 +67,59 @@ func gemm(dst []float32, a, b Matrix, i0, i1, j0, j1 int, add bool) {
 	}
 	blocks := (i1 - i0 + tileRows - 1) / tileRows
 	kc := min(k, depth)
-	mem := borrow(kc*tileCols + blocks*tileRows*kc + 2*tileRows*tileCols)
+	most, rows := wideCols, 2*tileRows // of a tile
+	if level[kGemm] < avx512 {
+		most, rows = tileCols, tileRows
+	}
+	if j1-j0 <= tileCols {
+		most = tileCols
+	}
+	inPlace := i0 // rows before are not packed: they are rows in memory
+	if a.ColStride == 1 {
+		inPlace = i1 - (i1-i0)%rows
+	}
+	mem := borrow(kc*most + blocks*tileRows*kc + 2*tileRows*most)
 	defer buffers.Put(mem)
-	panel, rest := (*mem)[:kc*tileCols], (*mem)[kc*tileCols:]
+	panel, rest := (*mem)[:kc*most], (*mem)[kc*most:]
 	packed, edge := rest[:blocks*tileRows*kc], rest[blocks*tileRows*kc:]
 	for t0 := 0; t0 < k; t0 += depth {
 		t1 := min(k, t0+depth)
 		d := t1 - t0
-		// Rows of a that are no rows in memory, or too few, are packed.
-		for i := i0; i < i1; i += tileRows {
-			if a.ColStride != 1 || i+tileRows > i1 {
-				packRows(packed[(i-i0)*d:], a, i, min(i+tileRows, i1), t0, t1)
+		packRows(packed[(inPlace-i0)*d:], a, inPlace, i1, t0, t1)
+		for j, wide := j0, 0; j < j1; j += wide {
+			wide = most
+			if j1-j <= tileCols {
+				wide = tileCols
 			}
-		}
-		for j := j0; j < j1; j += tileCols {
-			w := min(tileCols, j1-j)
-			cols, ldb := &panel[0], tileCols
-			if w == tileCols && b.ColStride == 1 && blocks <= fewBlocks {
+			w := min(wide, j1-j)
+			cols, ldb := &panel[0], wide
+			if w == wide && b.ColStride == 1 && (blocks <= fewApart || blocks <= fewBlocks && b.RowStride%apart != 0) {
 				cols, ldb = &b.Data[t0*b.RowStride+j], b.RowStride
 			} else {
-				packCols(panel, b, t0, t1, j, j+w)
+				packCols(panel, wide, b, t0, t1, j, j+w)
 			}
 			for i, step := i0, 0; i < i1; i += step {
-				step = tileRows
-				if level[kGemm] >= avx512 && i+tileRows < i1 && (i+2*tileRows <= i1 || a.ColStride != 1) {
-					step = 2 * tileRows
+				if step = rows; i1-i <= tileRows {
+					step = tileRows
 				}
 				from, second, ars, acs := &packed[(i-i0)*d], tileRows*d, 1, tileRows
-				if a.ColStride == 1 && i+tileRows <= i1 {
+				if i < inPlace {
 					from, second, ars, acs = &a.Data[i*a.RowStride+t0], tileRows*a.RowStride, a.RowStride, 1
 				}
-				to, ldc, sum := &edge[0], tileCols, false
-				whole := w == tileCols && i+step <= i1
+				to, ldc, sum := &edge[0], wide, false
+				whole := w == wide && i+step <= i1
 				if whole {
 					to, ldc, sum = &dst[i*n+j], n, add || t0 > 0
 				}
-				if step == tileRows {
-					gemm6x16(to, ldc, from, ars, acs, cols, ldb, d, sum)
-				} else {
+				switch {
+				case step == tileRows:
+					for c := 0; c < wide; c += tileCols {
+						gemm6x16(after(to, c), ldc, from, ars, acs, after(cols, c), ldb, d, sum)
+					}
+				case wide == tileCols:
 					gemm12x16(to, ldc, from, second, ars, acs, cols, ldb, d, sum)
+				default:
+					gemm12x32(to, ldc, from, second, ars, acs, cols, ldb, d, sum)
 				}
 				if whole {
 					continue
@@ -112,11 +127,11 @@ func gemm(dst []float32, a, b Matrix, i0, i1, j0, j1 int, add bool) {
 				for r := range min(step, i1-i) {
 					row := dst[(i+r)*n+j : (i+r)*n+j+w]
 					if t0 == 0 && !add {
-						copy(row, edge[r*tileCols:])
+						copy(row, edge[r*wide:])
 						continue
 					}
 					for c := range row {
-						row[c] += edge[r*tileCols+c]
+						row[c] += edge[r*wide+c]
 					}
 				}
 			}
@@ -124,36 +139,44 @@ func gemm(dst []float32, a, b Matrix, i0, i1, j0, j1 int, add bool) {
 	}
 }
 
-// packRows writes rows i0..i1 of a, at most tileRows, to dst [t1−t0×tileRows];
-// missing rows are 0.
+// packRows writes rows i0..i1 of a to dst, tileRows after tileRows, each [t1−t0×tileRows]; missing rows are 0.
 func packRows(dst []float32, a Matrix, i0, i1, t0, t1 int) {
-	for t := t0; t < t1; t++ {
-		to := dst[(t-t0)*tileRows : (t-t0+1)*tileRows]
-		at := i0*a.RowStride + t*a.ColStride
-		if i1-i0 == tileRows && a.RowStride == 1 {
-			*(*[tileRows]float32)(to) = *(*[tileRows]float32)(a.Data[at:])
-			continue
+	d, rows, done := t1-t0, i1-i0, 0
+	whole := rows - rows%tileRows
+	if a.RowStride == 1 && whole > 0 {
+		for t := range d {
+			from, to := a.Data[i0+(t0+t)*a.ColStride:][:whole], dst[t*tileRows:]
+			for ; len(from) > tileRows; from, to = from[tileRows:], to[tileRows*d:] {
+				*(*[tileRows]float32)(to) = *(*[tileRows]float32)(from)
+			}
+			copy(to, from)
 		}
-		clear(to)
-		for i := range i1 - i0 {
-			to[i] = a.Data[at+i*a.RowStride]
+		done = whole
+	}
+	if whole < rows {
+		clear(dst[whole*d:][:tileRows*d])
+	}
+	for i := done; i < rows; i++ {
+		from, to := a.Data[(i0+i)*a.RowStride+t0*a.ColStride:], dst[i/tileRows*tileRows*d+i%tileRows:]
+		for t := range d {
+			to[t*tileRows] = from[t*a.ColStride]
 		}
 	}
 }
 
-// packCols writes columns j0..j1 of b, at most tileCols, to dst [t1−t0×tileCols];
+// packCols writes columns j0..j1 of b, at most wide, to dst [t1−t0×wide];
 // missing columns are 0.
-func packCols(dst []float32, b Matrix, t0, t1, j0, j1 int) {
-	if j1-j0 < tileCols {
-		clear(dst[:(t1-t0)*tileCols])
+func packCols(dst []float32, wide int, b Matrix, t0, t1, j0, j1 int) {
+	if j1-j0 < wide {
+		clear(dst[:(t1-t0)*wide])
 	}
 	if b.ColStride == 1 {
 		for t := t0; t < t1; t++ {
-			copy(dst[(t-t0)*tileCols:(t-t0+1)*tileCols], b.Data[t*b.RowStride+j0:t*b.RowStride+j1])
+			copy(dst[(t-t0)*wide:(t-t0+1)*wide], b.Data[t*b.RowStride+j0:t*b.RowStride+j1])
 		}
 		return
 	}
-	transpose(dst, tileCols, b.Data[j0*b.ColStride+t0:], b.ColStride, j1-j0, t1-t0)
+	transpose(dst, wide, b.Data[j0*b.ColStride+t0:], b.ColStride, j1-j0, t1-t0)
 }
 
 // transpose writes src [rows×cols] to dst [cols×rows], given the distances of

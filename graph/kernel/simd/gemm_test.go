@@ -54,7 +54,7 @@ func multiplied(t *testing.T, name string, want, scale []float64, mul func(dst [
 	if got[len(want)] != 7 {
 		t.Fatalf("%s: wrote beyond the end", name)
 	}
-	for _, parts := range []int{2, 3, 5} {
+	for _, parts := range []int{2, 3, 5, 6} {
 		again := make([]float32, len(want))
 		for part := range parts {
 			mul(again, part, parts)
@@ -72,7 +72,7 @@ func TestGemm32(t *testing.T) {
 		return // there is no other path: package graph has it
 	}
 	r := rand.New(rand.NewPCG(1, 2))
-	for _, s := range [][3]int{{1, 1, 1}, {6, 16, 8}, {7, 17, 9}, {128, 10, 784}, {10, 784, 128}, {100, 33, 47}, {3, 5, 400}, {13, 100, 1000}, {40, 15, 769}} {
+	for _, s := range [][3]int{{1, 1, 1}, {6, 16, 8}, {7, 17, 9}, {128, 10, 784}, {10, 784, 128}, {100, 33, 47}, {3, 5, 400}, {13, 100, 1000}, {40, 15, 769}, {12, 32, 8}, {14, 40, 400}, {25, 1024, 30}, {150, 64, 20}} {
 		m, n, k := s[0], s[1], s[2]
 		a, b := simd.RowMajor(m, k, random(r, m*k, 1)), simd.RowMajor(k, n, random(r, k*n, 1))
 		at, bt := simd.RowMajor(k, m, random(r, m*k, 1)).T(), simd.RowMajor(n, k, random(r, k*n, 1)).T()
@@ -120,10 +120,10 @@ func TestSparse(t *testing.T) {
 			m := simd.RowMajor(rows, cols, x)
 			b, a := random(r, n*cols, 1), random(r, rows*n, 1)
 			want, scale := product(m, simd.RowMajor(n, cols, b).T())
-			s.Split(n)
+			s.Split(n, simd.One)
 			multiplied(t, fmt.Sprint(c, share, " MulT"), want, scale, func(dst []float32, part, parts int) { s.MulT(dst, b, n, part, parts) })
 			want, scale = product(simd.RowMajor(rows, n, a).T(), m)
-			s.Prepare()
+			s.Prepare(simd.One)
 			multiplied(t, fmt.Sprint(c, share, " TMul"), want, scale, func(dst []float32, part, parts int) { s.TMul(dst, a, n, part, parts) })
 		}
 	}
@@ -144,7 +144,7 @@ func BenchmarkProducts(b *testing.B) {
 		var s simd.Sparse
 		set := func() { s.Reset(rows, d); s.Set(x, 0, rows) }
 		set()
-		s.Prepare()
+		s.Prepare(simd.One)
 		X, G := simd.RowMajor(rows, d, x), simd.RowMajor(rows, k, g)
 		for name, f := range map[string]func(){
 			"dense x·muT":  func() { simd.Gemm32(z, X, simd.RowMajor(k, d, mu).T(), 0, 1) },
@@ -152,7 +152,7 @@ func BenchmarkProducts(b *testing.B) {
 			"sparse x·muT": func() { s.MulT(z, mu, k, 0, 1) },
 			"sparse gT·x":  func() { s.TMul(dmu, g, k, 0, 1) },
 			"set":          set,
-			"columns":      func() { set(); s.Prepare() },
+			"columns":      func() { set(); s.Prepare(simd.One) },
 		} {
 			b.Run(fmt.Sprintf("K=%d/%s", k, name), func(b *testing.B) {
 				for b.Loop() {
@@ -191,7 +191,7 @@ func TestProductBits(t *testing.T) {
 		s.Set(x, 0, rows)
 		sparse := make([]float32, rows*n)
 		s.MulT(sparse, b, n, 0, 1)
-		s.Prepare()
+		s.Prepare(simd.One)
 		s.TMul(grad, g, n, 0, 1)
 		if err := binary.Write(h, binary.LittleEndian, slices.Concat(z, sum, sparse, grad)); err != nil {
 			t.Fatal(err)

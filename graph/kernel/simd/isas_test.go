@@ -45,7 +45,7 @@ func TestAVX512(t *testing.T) {
 		}
 		return x
 	}
-	for _, s := range [][3]int{{1, 1, 1}, {12, 16, 8}, {13, 17, 9}, {128, 10, 784}, {10, 784, 128}, {100, 33, 47}, {30, 5, 400}, {128, 100, 1000}, {40, 15, 769}} {
+	for _, s := range [][3]int{{1, 1, 1}, {12, 16, 8}, {13, 17, 9}, {128, 10, 784}, {10, 784, 128}, {100, 33, 47}, {30, 5, 400}, {128, 100, 1000}, {40, 15, 769}, {14, 40, 400}, {25, 1024, 30}, {150, 64, 20}} {
 		m, n, k := s[0], s[1], s[2]
 		x, y, from := numbers(m*k), numbers(k*n), numbers(m*n)
 		for i, a := range []Matrix{RowMajor(m, k, x), RowMajor(k, m, x).T()} {
@@ -62,6 +62,23 @@ func TestAVX512(t *testing.T) {
 				})
 			}
 		}
+	}
+	for _, n := range []int{1, 15, 16, 17, 63, 64, 65, 100, 300} {
+		x, y := numbers(n+1), numbers(n)
+		copy(y, []float32{0, float32(math.NaN()), float32(math.Inf(-1)), float32(math.Copysign(0, -1)), 1e-40})
+		copy(x, []float32{0, float32(math.Inf(1)), float32(math.Copysign(0, -1)), float32(math.NaN()), 1e-40})
+		both(fmt.Sprint("elementwise ", n), func() (all []float32) {
+			dst := make([]float32, n+1)
+			for _, f := range []func(){
+				func() { Add(dst[:n], x[:n], y) }, func() { Sub(dst[:n], x[:n], y) }, func() { Mul(dst[:n], x[:n], y) }, func() { Div(dst[:n], x[:n], y) },
+				func() { Affine(dst, x[:n], -.7, 0) }, func() { AtLeast(dst, x[:n], .1) }, func() { AtLeast(dst, x[:n], 0) },
+			} {
+				clear(dst)
+				f()
+				all = append(all, dst...)
+			}
+			return all
+		})
 	}
 	// Quantiles of the normal distribution, ends and the change to the tail's polynomial among them.
 	for _, n := range []int{1, 15, 16, 24, 47, 1 << 17} {
@@ -96,8 +113,8 @@ func TestAVX512(t *testing.T) {
 			var m Sparse
 			m.Reset(rows, cols)
 			m.Set(x, 0, rows)
-			m.Split(n)
-			m.Prepare()
+			m.Split(n, One)
+			m.Prepare(One)
 			if _, of := blocksOf(cols); level[kPanels] >= avx512 && cols > 2*panelRows && n > 3*panelCols && (of == cols || !m.byBlocks) {
 				t.Fatalf("%v: not in blocks", s)
 			}

@@ -89,6 +89,9 @@ func pool32(dst *float32, x *float32, row int, c int, n int)
 func unpool32(dst *float32, x *float32, grad *float32, row int, c int, n int)
 
 //go:noescape
+func windows6x16(c *float32, ldc int, a *float32, row int, step int, run int, b *float32, ldb int, jump int, k int, runs int, tiles int, atile int, ctile int, rows int, add bool)
+
+//go:noescape
 func products32(dst *float64, z *float32, by *float64, n int, panels int)
 
 //go:noescape
@@ -126,6 +129,15 @@ func compress32(val *float32, idx *int32, x *float32, n int, lanes *[256][8]uint
 
 //go:noescape
 func most32(x *int32, n int) uint32
+
+//go:noescape
+func below32(dst *int32, x *int32, n int, step int, bounds int)
+
+//go:noescape
+func tally32(counts *int32, x *int32, n int)
+
+//go:noescape
+func deal32(val *float32, idx *int32, next *int32, from *float32, x *int32, n int, row int)
 
 //go:noescape
 func columnMax32(m *float32, s *float32, rows int, w int, ws int)
@@ -176,6 +188,15 @@ func log1p64(dst *float64, x *float64, n int)
 func gemm12x16(c *float32, ldc int, a *float32, second int, ars int, acs int, b *float32, ldb int, k int, add bool)
 
 //go:noescape
+func gemm12x32(c *float32, ldc int, a *float32, second int, ars int, acs int, b *float32, ldb int, k int, add bool)
+
+//go:noescape
+func windows12x16(c *float32, ldc int, a *float32, row int, step int, run int, b *float32, ldb int, jump int, k int, runs int, tiles int, atile int, ctile int, rows int, add bool)
+
+//go:noescape
+func windows12x32(c *float32, ldc int, a *float32, row int, step int, run int, b *float32, ldb int, jump int, k int, runs int, tiles int, atile int, ctile int, rows int, add bool)
+
+//go:noescape
 func spmm64x16(dst *float32, rows int, ptr *int32, idx *int32, val *float32, p *float32)
 
 //go:noescape
@@ -192,6 +213,24 @@ func spmm48x16(dst *float32, rows int, ptr *int32, idx *int32, val *float32, p *
 
 //go:noescape
 func scatter16x16(dst *float32, rows int, ptr *int32, idx *int32, val *float32, a *float32, lda int, w int)
+
+//go:noescape
+func add32x16(dst *float32, x *float32, y *float32, n int)
+
+//go:noescape
+func sub32x16(dst *float32, x *float32, y *float32, n int)
+
+//go:noescape
+func mul32x16(dst *float32, x *float32, y *float32, n int)
+
+//go:noescape
+func div32x16(dst *float32, x *float32, y *float32, n int)
+
+//go:noescape
+func scale32x16(dst *float32, x *float32, n int, c float32, d float32)
+
+//go:noescape
+func atLeast32x16(dst *float32, x *float32, n int, c float32, d float32)
 
 //go:noescape
 func rows8x16(c *float32, rows **float32, at int, b *float32, k int, add bool)

@@ -1085,7 +1085,47 @@ TEXT ·sumRows32(SB), NOSPLIT, $0-32
 	MOVQ k+24(FP), R9
 	MOVQ R9, R10
 	SHLQ $0x02, R10
-	SUBQ $0x08, R9
+
+wide:
+	SUBQ    $0x40, R9
+	JLT     narrow
+	VMOVUPS (DI), Y0
+	VMOVUPS 32(DI), Y1
+	VMOVUPS 64(DI), Y2
+	VMOVUPS 96(DI), Y3
+	VMOVUPS 128(DI), Y4
+	VMOVUPS 160(DI), Y5
+	VMOVUPS 192(DI), Y6
+	VMOVUPS 224(DI), Y7
+	MOVQ    SI, DX
+	MOVQ    R8, CX
+
+loopWide:
+	VADDPS  (DX), Y0, Y0
+	VADDPS  32(DX), Y1, Y1
+	VADDPS  64(DX), Y2, Y2
+	VADDPS  96(DX), Y3, Y3
+	VADDPS  128(DX), Y4, Y4
+	VADDPS  160(DX), Y5, Y5
+	VADDPS  192(DX), Y6, Y6
+	VADDPS  224(DX), Y7, Y7
+	ADDQ    R10, DX
+	DECQ    CX
+	JNZ     loopWide
+	VMOVUPS Y0, (DI)
+	VMOVUPS Y1, 32(DI)
+	VMOVUPS Y2, 64(DI)
+	VMOVUPS Y3, 96(DI)
+	VMOVUPS Y4, 128(DI)
+	VMOVUPS Y5, 160(DI)
+	VMOVUPS Y6, 192(DI)
+	VMOVUPS Y7, 224(DI)
+	ADDQ    $0x00000100, DI
+	ADDQ    $0x00000100, SI
+	JMP     wide
+
+narrow:
+	ADDQ $0x38, R9
 	JLT  rest
 
 eight:
@@ -1920,6 +1960,852 @@ loop:
 	ADDQ    R9, DI
 	DECQ    CX
 	JNZ     square
+	VZEROUPPER
+	RET
+
+// func windows6x16(c *float32, ldc int, a *float32, row int, step int, run int, b *float32, ldb int, jump int, k int, runs int, tiles int, atile int, ctile int, rows int, add bool)
+// Requires: AVX, FMA3
+TEXT ·windows6x16(SB), NOSPLIT, $0-121
+	MOVQ ldc+8(FP), DX
+	MOVQ row+24(FP), R8
+	MOVQ step+32(FP), AX
+	MOVQ ldb+56(FP), R15
+	LEAQ (R8)(R8*2), R9
+	LEAQ (R8)(R8*4), R11
+	MOVQ rows+112(FP), R13
+	CMPQ R13, $0x06
+	JEQ  rows6
+	CMPQ R13, $0x05
+	JEQ  rows5
+	CMPQ R13, $0x04
+	JEQ  rows4
+	CMPQ R13, $0x03
+	JEQ  rows3
+	CMPQ R13, $0x02
+	JEQ  rows2
+
+rows1:
+	CMPQ   tiles+88(FP), $0x01
+	JEQ    last1
+	MOVQ   a+16(FP), SI
+	MOVQ   SI, R10
+	ADDQ   atile+96(FP), R10
+	MOVQ   b+48(FP), BX
+	MOVQ   runs+80(FP), R12
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+
+both1run:
+	MOVQ k+72(FP), CX
+
+both1loop:
+	VMOVUPS      (BX), Y0
+	VMOVUPS      32(BX), Y1
+	VBROADCASTSS (SI), Y2
+	VFMADD231PS  Y0, Y2, Y4
+	VFMADD231PS  Y1, Y2, Y5
+	VBROADCASTSS (R10), Y2
+	VFMADD231PS  Y0, Y2, Y6
+	VFMADD231PS  Y1, Y2, Y7
+	ADDQ         AX, SI
+	ADDQ         AX, R10
+	ADDQ         R15, BX
+	DECQ         CX
+	JNZ          both1loop
+	ADDQ         run+40(FP), SI
+	ADDQ         run+40(FP), R10
+	ADDQ         jump+64(FP), BX
+	DECQ         R12
+	JNZ          both1run
+	MOVQ         c+0(FP), DI
+	CMPB         add+120(FP), $0x00
+	JNE          both1of0add
+	VMOVUPS      Y4, (DI)
+	VMOVUPS      Y5, 32(DI)
+	ADDQ         DX, DI
+	JMP          both1of0next
+
+both1of0add:
+	VADDPS  (DI), Y4, Y4
+	VADDPS  32(DI), Y5, Y5
+	VMOVUPS Y4, (DI)
+	VMOVUPS Y5, 32(DI)
+	ADDQ    DX, DI
+
+both1of0next:
+	MOVQ    atile+96(FP), CX
+	ADDQ    CX, a+16(FP)
+	MOVQ    ctile+104(FP), CX
+	ADDQ    CX, c+0(FP)
+	DECQ    tiles+88(FP)
+	MOVQ    c+0(FP), DI
+	CMPB    add+120(FP), $0x00
+	JNE     both1of1add
+	VMOVUPS Y6, (DI)
+	VMOVUPS Y7, 32(DI)
+	ADDQ    DX, DI
+	JMP     both1of1next
+
+both1of1add:
+	VADDPS  (DI), Y6, Y6
+	VADDPS  32(DI), Y7, Y7
+	VMOVUPS Y6, (DI)
+	VMOVUPS Y7, 32(DI)
+	ADDQ    DX, DI
+
+both1of1next:
+	MOVQ atile+96(FP), CX
+	ADDQ CX, a+16(FP)
+	MOVQ ctile+104(FP), CX
+	ADDQ CX, c+0(FP)
+	DECQ tiles+88(FP)
+	CMPQ tiles+88(FP), $0x00
+	JNE  rows1
+	VZEROUPPER
+	RET
+
+last1:
+	MOVQ   a+16(FP), SI
+	LEAQ   (SI)(R9*2), R10
+	MOVQ   b+48(FP), BX
+	MOVQ   runs+80(FP), R12
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+
+one1run:
+	MOVQ k+72(FP), CX
+
+one1loop:
+	VMOVUPS      (BX), Y0
+	VMOVUPS      32(BX), Y1
+	VBROADCASTSS (SI), Y2
+	VFMADD231PS  Y0, Y2, Y4
+	VFMADD231PS  Y1, Y2, Y5
+	ADDQ         AX, SI
+	ADDQ         R15, BX
+	DECQ         CX
+	JNZ          one1loop
+	ADDQ         run+40(FP), SI
+	ADDQ         jump+64(FP), BX
+	DECQ         R12
+	JNZ          one1run
+	MOVQ         c+0(FP), DI
+	CMPB         add+120(FP), $0x00
+	JNE          one1of0add
+	VMOVUPS      Y4, (DI)
+	VMOVUPS      Y5, 32(DI)
+	ADDQ         DX, DI
+	JMP          one1of0next
+
+one1of0add:
+	VADDPS  (DI), Y4, Y4
+	VADDPS  32(DI), Y5, Y5
+	VMOVUPS Y4, (DI)
+	VMOVUPS Y5, 32(DI)
+	ADDQ    DX, DI
+
+one1of0next:
+	MOVQ atile+96(FP), CX
+	ADDQ CX, a+16(FP)
+	MOVQ ctile+104(FP), CX
+	ADDQ CX, c+0(FP)
+	DECQ tiles+88(FP)
+	CMPQ tiles+88(FP), $0x00
+	JNE  rows1
+	VZEROUPPER
+	RET
+
+rows2:
+	CMPQ   tiles+88(FP), $0x01
+	JEQ    last2
+	MOVQ   a+16(FP), SI
+	MOVQ   SI, R10
+	ADDQ   atile+96(FP), R10
+	MOVQ   b+48(FP), BX
+	MOVQ   runs+80(FP), R12
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+
+both2run:
+	MOVQ k+72(FP), CX
+
+both2loop:
+	VMOVUPS      (BX), Y0
+	VMOVUPS      32(BX), Y1
+	VBROADCASTSS (SI), Y2
+	VFMADD231PS  Y0, Y2, Y4
+	VFMADD231PS  Y1, Y2, Y5
+	VBROADCASTSS (SI)(R8*1), Y3
+	VFMADD231PS  Y0, Y3, Y6
+	VFMADD231PS  Y1, Y3, Y7
+	VBROADCASTSS (R10), Y2
+	VFMADD231PS  Y0, Y2, Y8
+	VFMADD231PS  Y1, Y2, Y9
+	VBROADCASTSS (R10)(R8*1), Y3
+	VFMADD231PS  Y0, Y3, Y10
+	VFMADD231PS  Y1, Y3, Y11
+	ADDQ         AX, SI
+	ADDQ         AX, R10
+	ADDQ         R15, BX
+	DECQ         CX
+	JNZ          both2loop
+	ADDQ         run+40(FP), SI
+	ADDQ         run+40(FP), R10
+	ADDQ         jump+64(FP), BX
+	DECQ         R12
+	JNZ          both2run
+	MOVQ         c+0(FP), DI
+	CMPB         add+120(FP), $0x00
+	JNE          both2of0add
+	VMOVUPS      Y4, (DI)
+	VMOVUPS      Y5, 32(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Y6, (DI)
+	VMOVUPS      Y7, 32(DI)
+	ADDQ         DX, DI
+	JMP          both2of0next
+
+both2of0add:
+	VADDPS  (DI), Y4, Y4
+	VADDPS  32(DI), Y5, Y5
+	VMOVUPS Y4, (DI)
+	VMOVUPS Y5, 32(DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Y6, Y6
+	VADDPS  32(DI), Y7, Y7
+	VMOVUPS Y6, (DI)
+	VMOVUPS Y7, 32(DI)
+	ADDQ    DX, DI
+
+both2of0next:
+	MOVQ    atile+96(FP), CX
+	ADDQ    CX, a+16(FP)
+	MOVQ    ctile+104(FP), CX
+	ADDQ    CX, c+0(FP)
+	DECQ    tiles+88(FP)
+	MOVQ    c+0(FP), DI
+	CMPB    add+120(FP), $0x00
+	JNE     both2of1add
+	VMOVUPS Y8, (DI)
+	VMOVUPS Y9, 32(DI)
+	ADDQ    DX, DI
+	VMOVUPS Y10, (DI)
+	VMOVUPS Y11, 32(DI)
+	ADDQ    DX, DI
+	JMP     both2of1next
+
+both2of1add:
+	VADDPS  (DI), Y8, Y8
+	VADDPS  32(DI), Y9, Y9
+	VMOVUPS Y8, (DI)
+	VMOVUPS Y9, 32(DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Y10, Y10
+	VADDPS  32(DI), Y11, Y11
+	VMOVUPS Y10, (DI)
+	VMOVUPS Y11, 32(DI)
+	ADDQ    DX, DI
+
+both2of1next:
+	MOVQ atile+96(FP), CX
+	ADDQ CX, a+16(FP)
+	MOVQ ctile+104(FP), CX
+	ADDQ CX, c+0(FP)
+	DECQ tiles+88(FP)
+	CMPQ tiles+88(FP), $0x00
+	JNE  rows2
+	VZEROUPPER
+	RET
+
+last2:
+	MOVQ   a+16(FP), SI
+	LEAQ   (SI)(R9*2), R10
+	MOVQ   b+48(FP), BX
+	MOVQ   runs+80(FP), R12
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+
+one2run:
+	MOVQ k+72(FP), CX
+
+one2loop:
+	VMOVUPS      (BX), Y0
+	VMOVUPS      32(BX), Y1
+	VBROADCASTSS (SI), Y2
+	VFMADD231PS  Y0, Y2, Y4
+	VFMADD231PS  Y1, Y2, Y5
+	VBROADCASTSS (SI)(R8*1), Y3
+	VFMADD231PS  Y0, Y3, Y6
+	VFMADD231PS  Y1, Y3, Y7
+	ADDQ         AX, SI
+	ADDQ         R15, BX
+	DECQ         CX
+	JNZ          one2loop
+	ADDQ         run+40(FP), SI
+	ADDQ         jump+64(FP), BX
+	DECQ         R12
+	JNZ          one2run
+	MOVQ         c+0(FP), DI
+	CMPB         add+120(FP), $0x00
+	JNE          one2of0add
+	VMOVUPS      Y4, (DI)
+	VMOVUPS      Y5, 32(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Y6, (DI)
+	VMOVUPS      Y7, 32(DI)
+	ADDQ         DX, DI
+	JMP          one2of0next
+
+one2of0add:
+	VADDPS  (DI), Y4, Y4
+	VADDPS  32(DI), Y5, Y5
+	VMOVUPS Y4, (DI)
+	VMOVUPS Y5, 32(DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Y6, Y6
+	VADDPS  32(DI), Y7, Y7
+	VMOVUPS Y6, (DI)
+	VMOVUPS Y7, 32(DI)
+	ADDQ    DX, DI
+
+one2of0next:
+	MOVQ atile+96(FP), CX
+	ADDQ CX, a+16(FP)
+	MOVQ ctile+104(FP), CX
+	ADDQ CX, c+0(FP)
+	DECQ tiles+88(FP)
+	CMPQ tiles+88(FP), $0x00
+	JNE  rows2
+	VZEROUPPER
+	RET
+
+rows3:
+	CMPQ   tiles+88(FP), $0x01
+	JEQ    last3
+	MOVQ   a+16(FP), SI
+	MOVQ   SI, R10
+	ADDQ   atile+96(FP), R10
+	MOVQ   b+48(FP), BX
+	MOVQ   runs+80(FP), R12
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	VXORPS Y12, Y12, Y12
+	VXORPS Y13, Y13, Y13
+	VXORPS Y14, Y14, Y14
+	VXORPS Y15, Y15, Y15
+
+both3run:
+	MOVQ k+72(FP), CX
+
+both3loop:
+	VMOVUPS      (BX), Y0
+	VMOVUPS      32(BX), Y1
+	VBROADCASTSS (SI), Y2
+	VFMADD231PS  Y0, Y2, Y4
+	VFMADD231PS  Y1, Y2, Y5
+	VBROADCASTSS (SI)(R8*1), Y3
+	VFMADD231PS  Y0, Y3, Y6
+	VFMADD231PS  Y1, Y3, Y7
+	VBROADCASTSS (SI)(R8*2), Y2
+	VFMADD231PS  Y0, Y2, Y8
+	VFMADD231PS  Y1, Y2, Y9
+	VBROADCASTSS (R10), Y2
+	VFMADD231PS  Y0, Y2, Y10
+	VFMADD231PS  Y1, Y2, Y11
+	VBROADCASTSS (R10)(R8*1), Y3
+	VFMADD231PS  Y0, Y3, Y12
+	VFMADD231PS  Y1, Y3, Y13
+	VBROADCASTSS (R10)(R8*2), Y2
+	VFMADD231PS  Y0, Y2, Y14
+	VFMADD231PS  Y1, Y2, Y15
+	ADDQ         AX, SI
+	ADDQ         AX, R10
+	ADDQ         R15, BX
+	DECQ         CX
+	JNZ          both3loop
+	ADDQ         run+40(FP), SI
+	ADDQ         run+40(FP), R10
+	ADDQ         jump+64(FP), BX
+	DECQ         R12
+	JNZ          both3run
+	MOVQ         c+0(FP), DI
+	CMPB         add+120(FP), $0x00
+	JNE          both3of0add
+	VMOVUPS      Y4, (DI)
+	VMOVUPS      Y5, 32(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Y6, (DI)
+	VMOVUPS      Y7, 32(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Y8, (DI)
+	VMOVUPS      Y9, 32(DI)
+	ADDQ         DX, DI
+	JMP          both3of0next
+
+both3of0add:
+	VADDPS  (DI), Y4, Y4
+	VADDPS  32(DI), Y5, Y5
+	VMOVUPS Y4, (DI)
+	VMOVUPS Y5, 32(DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Y6, Y6
+	VADDPS  32(DI), Y7, Y7
+	VMOVUPS Y6, (DI)
+	VMOVUPS Y7, 32(DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Y8, Y8
+	VADDPS  32(DI), Y9, Y9
+	VMOVUPS Y8, (DI)
+	VMOVUPS Y9, 32(DI)
+	ADDQ    DX, DI
+
+both3of0next:
+	MOVQ    atile+96(FP), CX
+	ADDQ    CX, a+16(FP)
+	MOVQ    ctile+104(FP), CX
+	ADDQ    CX, c+0(FP)
+	DECQ    tiles+88(FP)
+	MOVQ    c+0(FP), DI
+	CMPB    add+120(FP), $0x00
+	JNE     both3of1add
+	VMOVUPS Y10, (DI)
+	VMOVUPS Y11, 32(DI)
+	ADDQ    DX, DI
+	VMOVUPS Y12, (DI)
+	VMOVUPS Y13, 32(DI)
+	ADDQ    DX, DI
+	VMOVUPS Y14, (DI)
+	VMOVUPS Y15, 32(DI)
+	ADDQ    DX, DI
+	JMP     both3of1next
+
+both3of1add:
+	VADDPS  (DI), Y10, Y10
+	VADDPS  32(DI), Y11, Y11
+	VMOVUPS Y10, (DI)
+	VMOVUPS Y11, 32(DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Y12, Y12
+	VADDPS  32(DI), Y13, Y13
+	VMOVUPS Y12, (DI)
+	VMOVUPS Y13, 32(DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Y14, Y14
+	VADDPS  32(DI), Y15, Y15
+	VMOVUPS Y14, (DI)
+	VMOVUPS Y15, 32(DI)
+	ADDQ    DX, DI
+
+both3of1next:
+	MOVQ atile+96(FP), CX
+	ADDQ CX, a+16(FP)
+	MOVQ ctile+104(FP), CX
+	ADDQ CX, c+0(FP)
+	DECQ tiles+88(FP)
+	CMPQ tiles+88(FP), $0x00
+	JNE  rows3
+	VZEROUPPER
+	RET
+
+last3:
+	MOVQ   a+16(FP), SI
+	LEAQ   (SI)(R9*2), R10
+	MOVQ   b+48(FP), BX
+	MOVQ   runs+80(FP), R12
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+
+one3run:
+	MOVQ k+72(FP), CX
+
+one3loop:
+	VMOVUPS      (BX), Y0
+	VMOVUPS      32(BX), Y1
+	VBROADCASTSS (SI), Y2
+	VFMADD231PS  Y0, Y2, Y4
+	VFMADD231PS  Y1, Y2, Y5
+	VBROADCASTSS (SI)(R8*1), Y3
+	VFMADD231PS  Y0, Y3, Y6
+	VFMADD231PS  Y1, Y3, Y7
+	VBROADCASTSS (SI)(R8*2), Y2
+	VFMADD231PS  Y0, Y2, Y8
+	VFMADD231PS  Y1, Y2, Y9
+	ADDQ         AX, SI
+	ADDQ         R15, BX
+	DECQ         CX
+	JNZ          one3loop
+	ADDQ         run+40(FP), SI
+	ADDQ         jump+64(FP), BX
+	DECQ         R12
+	JNZ          one3run
+	MOVQ         c+0(FP), DI
+	CMPB         add+120(FP), $0x00
+	JNE          one3of0add
+	VMOVUPS      Y4, (DI)
+	VMOVUPS      Y5, 32(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Y6, (DI)
+	VMOVUPS      Y7, 32(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Y8, (DI)
+	VMOVUPS      Y9, 32(DI)
+	ADDQ         DX, DI
+	JMP          one3of0next
+
+one3of0add:
+	VADDPS  (DI), Y4, Y4
+	VADDPS  32(DI), Y5, Y5
+	VMOVUPS Y4, (DI)
+	VMOVUPS Y5, 32(DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Y6, Y6
+	VADDPS  32(DI), Y7, Y7
+	VMOVUPS Y6, (DI)
+	VMOVUPS Y7, 32(DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Y8, Y8
+	VADDPS  32(DI), Y9, Y9
+	VMOVUPS Y8, (DI)
+	VMOVUPS Y9, 32(DI)
+	ADDQ    DX, DI
+
+one3of0next:
+	MOVQ atile+96(FP), CX
+	ADDQ CX, a+16(FP)
+	MOVQ ctile+104(FP), CX
+	ADDQ CX, c+0(FP)
+	DECQ tiles+88(FP)
+	CMPQ tiles+88(FP), $0x00
+	JNE  rows3
+	VZEROUPPER
+	RET
+
+rows4:
+	MOVQ   a+16(FP), SI
+	LEAQ   (SI)(R9*2), R10
+	MOVQ   b+48(FP), BX
+	MOVQ   runs+80(FP), R12
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+
+one4run:
+	MOVQ k+72(FP), CX
+
+one4loop:
+	VMOVUPS      (BX), Y0
+	VMOVUPS      32(BX), Y1
+	VBROADCASTSS (SI), Y2
+	VFMADD231PS  Y0, Y2, Y4
+	VFMADD231PS  Y1, Y2, Y5
+	VBROADCASTSS (SI)(R8*1), Y3
+	VFMADD231PS  Y0, Y3, Y6
+	VFMADD231PS  Y1, Y3, Y7
+	VBROADCASTSS (SI)(R8*2), Y2
+	VFMADD231PS  Y0, Y2, Y8
+	VFMADD231PS  Y1, Y2, Y9
+	VBROADCASTSS (SI)(R9*1), Y3
+	VFMADD231PS  Y0, Y3, Y10
+	VFMADD231PS  Y1, Y3, Y11
+	ADDQ         AX, SI
+	ADDQ         R15, BX
+	DECQ         CX
+	JNZ          one4loop
+	ADDQ         run+40(FP), SI
+	ADDQ         jump+64(FP), BX
+	DECQ         R12
+	JNZ          one4run
+	MOVQ         c+0(FP), DI
+	CMPB         add+120(FP), $0x00
+	JNE          one4of0add
+	VMOVUPS      Y4, (DI)
+	VMOVUPS      Y5, 32(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Y6, (DI)
+	VMOVUPS      Y7, 32(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Y8, (DI)
+	VMOVUPS      Y9, 32(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Y10, (DI)
+	VMOVUPS      Y11, 32(DI)
+	ADDQ         DX, DI
+	JMP          one4of0next
+
+one4of0add:
+	VADDPS  (DI), Y4, Y4
+	VADDPS  32(DI), Y5, Y5
+	VMOVUPS Y4, (DI)
+	VMOVUPS Y5, 32(DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Y6, Y6
+	VADDPS  32(DI), Y7, Y7
+	VMOVUPS Y6, (DI)
+	VMOVUPS Y7, 32(DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Y8, Y8
+	VADDPS  32(DI), Y9, Y9
+	VMOVUPS Y8, (DI)
+	VMOVUPS Y9, 32(DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Y10, Y10
+	VADDPS  32(DI), Y11, Y11
+	VMOVUPS Y10, (DI)
+	VMOVUPS Y11, 32(DI)
+	ADDQ    DX, DI
+
+one4of0next:
+	MOVQ atile+96(FP), CX
+	ADDQ CX, a+16(FP)
+	MOVQ ctile+104(FP), CX
+	ADDQ CX, c+0(FP)
+	DECQ tiles+88(FP)
+	CMPQ tiles+88(FP), $0x00
+	JNE  rows4
+	VZEROUPPER
+	RET
+
+rows5:
+	MOVQ   a+16(FP), SI
+	LEAQ   (SI)(R9*2), R10
+	MOVQ   b+48(FP), BX
+	MOVQ   runs+80(FP), R12
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	VXORPS Y12, Y12, Y12
+	VXORPS Y13, Y13, Y13
+
+one5run:
+	MOVQ k+72(FP), CX
+
+one5loop:
+	VMOVUPS      (BX), Y0
+	VMOVUPS      32(BX), Y1
+	VBROADCASTSS (SI), Y2
+	VFMADD231PS  Y0, Y2, Y4
+	VFMADD231PS  Y1, Y2, Y5
+	VBROADCASTSS (SI)(R8*1), Y3
+	VFMADD231PS  Y0, Y3, Y6
+	VFMADD231PS  Y1, Y3, Y7
+	VBROADCASTSS (SI)(R8*2), Y2
+	VFMADD231PS  Y0, Y2, Y8
+	VFMADD231PS  Y1, Y2, Y9
+	VBROADCASTSS (SI)(R9*1), Y3
+	VFMADD231PS  Y0, Y3, Y10
+	VFMADD231PS  Y1, Y3, Y11
+	VBROADCASTSS (SI)(R8*4), Y2
+	VFMADD231PS  Y0, Y2, Y12
+	VFMADD231PS  Y1, Y2, Y13
+	ADDQ         AX, SI
+	ADDQ         R15, BX
+	DECQ         CX
+	JNZ          one5loop
+	ADDQ         run+40(FP), SI
+	ADDQ         jump+64(FP), BX
+	DECQ         R12
+	JNZ          one5run
+	MOVQ         c+0(FP), DI
+	CMPB         add+120(FP), $0x00
+	JNE          one5of0add
+	VMOVUPS      Y4, (DI)
+	VMOVUPS      Y5, 32(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Y6, (DI)
+	VMOVUPS      Y7, 32(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Y8, (DI)
+	VMOVUPS      Y9, 32(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Y10, (DI)
+	VMOVUPS      Y11, 32(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Y12, (DI)
+	VMOVUPS      Y13, 32(DI)
+	ADDQ         DX, DI
+	JMP          one5of0next
+
+one5of0add:
+	VADDPS  (DI), Y4, Y4
+	VADDPS  32(DI), Y5, Y5
+	VMOVUPS Y4, (DI)
+	VMOVUPS Y5, 32(DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Y6, Y6
+	VADDPS  32(DI), Y7, Y7
+	VMOVUPS Y6, (DI)
+	VMOVUPS Y7, 32(DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Y8, Y8
+	VADDPS  32(DI), Y9, Y9
+	VMOVUPS Y8, (DI)
+	VMOVUPS Y9, 32(DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Y10, Y10
+	VADDPS  32(DI), Y11, Y11
+	VMOVUPS Y10, (DI)
+	VMOVUPS Y11, 32(DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Y12, Y12
+	VADDPS  32(DI), Y13, Y13
+	VMOVUPS Y12, (DI)
+	VMOVUPS Y13, 32(DI)
+	ADDQ    DX, DI
+
+one5of0next:
+	MOVQ atile+96(FP), CX
+	ADDQ CX, a+16(FP)
+	MOVQ ctile+104(FP), CX
+	ADDQ CX, c+0(FP)
+	DECQ tiles+88(FP)
+	CMPQ tiles+88(FP), $0x00
+	JNE  rows5
+	VZEROUPPER
+	RET
+
+rows6:
+	MOVQ   a+16(FP), SI
+	LEAQ   (SI)(R9*2), R10
+	MOVQ   b+48(FP), BX
+	MOVQ   runs+80(FP), R12
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	VXORPS Y12, Y12, Y12
+	VXORPS Y13, Y13, Y13
+	VXORPS Y14, Y14, Y14
+	VXORPS Y15, Y15, Y15
+
+one6run:
+	MOVQ k+72(FP), CX
+
+one6loop:
+	VMOVUPS      (BX), Y0
+	VMOVUPS      32(BX), Y1
+	VBROADCASTSS (SI), Y2
+	VFMADD231PS  Y0, Y2, Y4
+	VFMADD231PS  Y1, Y2, Y5
+	VBROADCASTSS (SI)(R8*1), Y3
+	VFMADD231PS  Y0, Y3, Y6
+	VFMADD231PS  Y1, Y3, Y7
+	VBROADCASTSS (SI)(R8*2), Y2
+	VFMADD231PS  Y0, Y2, Y8
+	VFMADD231PS  Y1, Y2, Y9
+	VBROADCASTSS (SI)(R9*1), Y3
+	VFMADD231PS  Y0, Y3, Y10
+	VFMADD231PS  Y1, Y3, Y11
+	VBROADCASTSS (SI)(R8*4), Y2
+	VFMADD231PS  Y0, Y2, Y12
+	VFMADD231PS  Y1, Y2, Y13
+	VBROADCASTSS (SI)(R11*1), Y3
+	VFMADD231PS  Y0, Y3, Y14
+	VFMADD231PS  Y1, Y3, Y15
+	ADDQ         AX, SI
+	ADDQ         R15, BX
+	DECQ         CX
+	JNZ          one6loop
+	ADDQ         run+40(FP), SI
+	ADDQ         jump+64(FP), BX
+	DECQ         R12
+	JNZ          one6run
+	MOVQ         c+0(FP), DI
+	CMPB         add+120(FP), $0x00
+	JNE          one6of0add
+	VMOVUPS      Y4, (DI)
+	VMOVUPS      Y5, 32(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Y6, (DI)
+	VMOVUPS      Y7, 32(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Y8, (DI)
+	VMOVUPS      Y9, 32(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Y10, (DI)
+	VMOVUPS      Y11, 32(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Y12, (DI)
+	VMOVUPS      Y13, 32(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Y14, (DI)
+	VMOVUPS      Y15, 32(DI)
+	ADDQ         DX, DI
+	JMP          one6of0next
+
+one6of0add:
+	VADDPS  (DI), Y4, Y4
+	VADDPS  32(DI), Y5, Y5
+	VMOVUPS Y4, (DI)
+	VMOVUPS Y5, 32(DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Y6, Y6
+	VADDPS  32(DI), Y7, Y7
+	VMOVUPS Y6, (DI)
+	VMOVUPS Y7, 32(DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Y8, Y8
+	VADDPS  32(DI), Y9, Y9
+	VMOVUPS Y8, (DI)
+	VMOVUPS Y9, 32(DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Y10, Y10
+	VADDPS  32(DI), Y11, Y11
+	VMOVUPS Y10, (DI)
+	VMOVUPS Y11, 32(DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Y12, Y12
+	VADDPS  32(DI), Y13, Y13
+	VMOVUPS Y12, (DI)
+	VMOVUPS Y13, 32(DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Y14, Y14
+	VADDPS  32(DI), Y15, Y15
+	VMOVUPS Y14, (DI)
+	VMOVUPS Y15, 32(DI)
+	ADDQ    DX, DI
+
+one6of0next:
+	MOVQ atile+96(FP), CX
+	ADDQ CX, a+16(FP)
+	MOVQ ctile+104(FP), CX
+	ADDQ CX, c+0(FP)
+	DECQ tiles+88(FP)
+	CMPQ tiles+88(FP), $0x00
+	JNE  rows6
 	VZEROUPPER
 	RET
 
@@ -2887,6 +3773,133 @@ loop:
 	VMOVD        X0, AX
 	MOVL         AX, ret+16(FP)
 	VZEROUPPER
+	RET
+
+// func below32(dst *int32, x *int32, n int, step int, bounds int)
+// Requires: AVX, AVX2, POPCNT
+TEXT ·below32(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         n+16(FP), CX
+	MOVQ         bounds+32(FP), R11
+	VPBROADCASTD step+24(FP), Y0
+	MOVQ         CX, R8
+	ANDQ         $0x07, R8
+	SUBQ         R8, CX
+	LEAQ         (SI)(CX*4), R9
+	LEAQ         tailMask<>+32(SB), AX
+	NEGQ         R8
+	VMOVUPS      (AX)(R8*4), Y3
+	NEGQ         R8
+	VPMASKMOVD   (R9), Y3, Y2
+	VMOVDQA      Y0, Y1
+
+bound:
+	VPCMPGTD  Y2, Y1, Y4
+	VPAND     Y3, Y4, Y4
+	VMOVMSKPS Y4, AX
+	POPCNTL   AX, AX
+	MOVQ      SI, BX
+	CMPQ      BX, R9
+	JGE       store
+
+loop:
+	VPCMPGTD  (BX), Y1, Y4
+	VMOVMSKPS Y4, DX
+	POPCNTL   DX, DX
+	ADDL      DX, AX
+	ADDQ      $0x20, BX
+	CMPQ      BX, R9
+	JLT       loop
+
+store:
+	MOVL   AX, (DI)
+	ADDQ   $0x04, DI
+	VPADDD Y0, Y1, Y1
+	DECQ   R11
+	JNZ    bound
+	VZEROUPPER
+	RET
+
+// func tally32(counts *int32, x *int32, n int)
+TEXT ·tally32(SB), NOSPLIT, $0-24
+	MOVQ counts+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ n+16(FP), CX
+	SUBQ $0x04, CX
+	JLT  rest
+
+loop:
+	MOVLQSX (SI), AX
+	MOVLQSX 4(SI), BX
+	MOVLQSX 8(SI), R8
+	MOVLQSX 12(SI), R9
+	INCL    (DI)(AX*4)
+	INCL    (DI)(BX*4)
+	INCL    (DI)(R8*4)
+	INCL    (DI)(R9*4)
+	ADDQ    $0x10, SI
+	SUBQ    $0x04, CX
+	JGE     loop
+
+rest:
+	ADDQ $0x04, CX
+	JLE  done
+
+one:
+	MOVLQSX (SI), AX
+	INCL    (DI)(AX*4)
+	ADDQ    $0x04, SI
+	DECQ    CX
+	JNZ     one
+
+done:
+	RET
+
+// func deal32(val *float32, idx *int32, next *int32, from *float32, x *int32, n int, row int)
+TEXT ·deal32(SB), NOSPLIT, $0-56
+	MOVQ val+0(FP), DI
+	MOVQ idx+8(FP), R8
+	MOVQ next+16(FP), R9
+	MOVQ from+24(FP), DX
+	MOVQ x+32(FP), SI
+	MOVQ n+40(FP), CX
+	MOVQ row+48(FP), R10
+	SUBQ $0x02, CX
+	JLT  rest
+
+loop:
+	MOVLQSX (SI), AX
+	MOVLQSX (R9)(AX*4), BX
+	MOVL    (DX), R11
+	MOVL    R11, (DI)(BX*4)
+	MOVL    R10, (R8)(BX*4)
+	INCL    BX
+	MOVL    BX, (R9)(AX*4)
+	MOVLQSX 4(SI), R12
+	MOVLQSX (R9)(R12*4), R13
+	MOVL    4(DX), R15
+	MOVL    R15, (DI)(R13*4)
+	MOVL    R10, (R8)(R13*4)
+	INCL    R13
+	MOVL    R13, (R9)(R12*4)
+	ADDQ    $0x08, SI
+	ADDQ    $0x08, DX
+	SUBQ    $0x02, CX
+	JGE     loop
+
+rest:
+	ADDQ    $0x02, CX
+	JLE     done
+	MOVLQSX (SI), AX
+	MOVLQSX (R9)(AX*4), BX
+	MOVL    (DX), R11
+	MOVL    R11, (DI)(BX*4)
+	MOVL    R10, (R8)(BX*4)
+	INCL    BX
+	MOVL    BX, (R9)(AX*4)
+
+done:
 	RET
 
 // func columnMax32(m *float32, s *float32, rows int, w int, ws int)
@@ -4301,6 +5314,4403 @@ sum:
 	VZEROUPPER
 	RET
 
+// func gemm12x32(c *float32, ldc int, a *float32, second int, ars int, acs int, b *float32, ldb int, k int, add bool)
+// Requires: AVX, AVX512F
+TEXT ·gemm12x32(SB), NOSPLIT, $0-73
+	MOVQ   c+0(FP), DI
+	MOVQ   ldc+8(FP), DX
+	MOVQ   a+16(FP), SI
+	MOVQ   second+24(FP), R12
+	MOVQ   ars+32(FP), R8
+	MOVQ   acs+40(FP), R9
+	MOVQ   b+48(FP), BX
+	MOVQ   ldb+56(FP), R11
+	MOVQ   k+64(FP), CX
+	SHLQ   $0x02, R11
+	SHLQ   $0x02, DX
+	SHLQ   $0x02, R8
+	SHLQ   $0x02, R9
+	LEAQ   (SI)(R12*4), R12
+	LEAQ   (R8)(R8*2), R13
+	LEAQ   (SI)(R13*1), R10
+	ADDQ   R12, R13
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	VPXORD Z24, Z24, Z24
+	VPXORD Z25, Z25, Z25
+	VPXORD Z26, Z26, Z26
+	VPXORD Z27, Z27, Z27
+
+loop:
+	VMOVUPS      (BX), Z0
+	VMOVUPS      64(BX), Z1
+	VBROADCASTSS (SI), Z2
+	VFMADD231PS  Z0, Z2, Z4
+	VFMADD231PS  Z1, Z2, Z5
+	VBROADCASTSS (SI)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z6
+	VFMADD231PS  Z1, Z3, Z7
+	VBROADCASTSS (SI)(R8*2), Z2
+	VFMADD231PS  Z0, Z2, Z8
+	VFMADD231PS  Z1, Z2, Z9
+	VBROADCASTSS (R10), Z2
+	VFMADD231PS  Z0, Z2, Z10
+	VFMADD231PS  Z1, Z2, Z11
+	VBROADCASTSS (R10)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z12
+	VFMADD231PS  Z1, Z3, Z13
+	VBROADCASTSS (R10)(R8*2), Z2
+	VFMADD231PS  Z0, Z2, Z14
+	VFMADD231PS  Z1, Z2, Z15
+	VBROADCASTSS (R12), Z2
+	VFMADD231PS  Z0, Z2, Z16
+	VFMADD231PS  Z1, Z2, Z17
+	VBROADCASTSS (R12)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VBROADCASTSS (R12)(R8*2), Z2
+	VFMADD231PS  Z0, Z2, Z20
+	VFMADD231PS  Z1, Z2, Z21
+	VBROADCASTSS (R13), Z2
+	VFMADD231PS  Z0, Z2, Z22
+	VFMADD231PS  Z1, Z2, Z23
+	VBROADCASTSS (R13)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z24
+	VFMADD231PS  Z1, Z3, Z25
+	VBROADCASTSS (R13)(R8*2), Z2
+	VFMADD231PS  Z0, Z2, Z26
+	VFMADD231PS  Z1, Z2, Z27
+	ADDQ         R9, SI
+	ADDQ         R9, R10
+	ADDQ         R9, R12
+	ADDQ         R9, R13
+	ADDQ         R11, BX
+	DECQ         CX
+	JNZ          loop
+	MOVBLZX      add+72(FP), AX
+	TESTL        AX, AX
+	JNZ          sum
+	VMOVUPS      Z4, (DI)
+	VMOVUPS      Z5, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z6, (DI)
+	VMOVUPS      Z7, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z8, (DI)
+	VMOVUPS      Z9, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z10, (DI)
+	VMOVUPS      Z11, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z12, (DI)
+	VMOVUPS      Z13, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z14, (DI)
+	VMOVUPS      Z15, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z16, (DI)
+	VMOVUPS      Z17, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z18, (DI)
+	VMOVUPS      Z19, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z20, (DI)
+	VMOVUPS      Z21, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z22, (DI)
+	VMOVUPS      Z23, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z24, (DI)
+	VMOVUPS      Z25, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z26, (DI)
+	VMOVUPS      Z27, 64(DI)
+	ADDQ         DX, DI
+	VZEROUPPER
+	RET
+
+sum:
+	VADDPS  (DI), Z4, Z4
+	VMOVUPS Z4, (DI)
+	VADDPS  64(DI), Z5, Z5
+	VMOVUPS Z5, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z6, Z6
+	VMOVUPS Z6, (DI)
+	VADDPS  64(DI), Z7, Z7
+	VMOVUPS Z7, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z8, Z8
+	VMOVUPS Z8, (DI)
+	VADDPS  64(DI), Z9, Z9
+	VMOVUPS Z9, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z10, Z10
+	VMOVUPS Z10, (DI)
+	VADDPS  64(DI), Z11, Z11
+	VMOVUPS Z11, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z12, Z12
+	VMOVUPS Z12, (DI)
+	VADDPS  64(DI), Z13, Z13
+	VMOVUPS Z13, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z14, Z14
+	VMOVUPS Z14, (DI)
+	VADDPS  64(DI), Z15, Z15
+	VMOVUPS Z15, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z16, Z16
+	VMOVUPS Z16, (DI)
+	VADDPS  64(DI), Z17, Z17
+	VMOVUPS Z17, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z18, Z18
+	VMOVUPS Z18, (DI)
+	VADDPS  64(DI), Z19, Z19
+	VMOVUPS Z19, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z20, Z20
+	VMOVUPS Z20, (DI)
+	VADDPS  64(DI), Z21, Z21
+	VMOVUPS Z21, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z22, Z22
+	VMOVUPS Z22, (DI)
+	VADDPS  64(DI), Z23, Z23
+	VMOVUPS Z23, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z24, Z24
+	VMOVUPS Z24, (DI)
+	VADDPS  64(DI), Z25, Z25
+	VMOVUPS Z25, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z26, Z26
+	VMOVUPS Z26, (DI)
+	VADDPS  64(DI), Z27, Z27
+	VMOVUPS Z27, 64(DI)
+	ADDQ    DX, DI
+	VZEROUPPER
+	RET
+
+// func windows12x16(c *float32, ldc int, a *float32, row int, step int, run int, b *float32, ldb int, jump int, k int, runs int, tiles int, atile int, ctile int, rows int, add bool)
+// Requires: AVX, AVX512F
+TEXT ·windows12x16(SB), NOSPLIT, $0-121
+	MOVQ ldc+8(FP), DX
+	MOVQ row+24(FP), R8
+	MOVQ step+32(FP), AX
+	MOVQ ldb+56(FP), R15
+	LEAQ (R8)(R8*2), R9
+	LEAQ (R8)(R8*4), R11
+	MOVQ rows+112(FP), R13
+	CMPQ R13, $0x0c
+	JEQ  rows12
+	CMPQ R13, $0x0b
+	JEQ  rows11
+	CMPQ R13, $0x0a
+	JEQ  rows10
+	CMPQ R13, $0x09
+	JEQ  rows9
+	CMPQ R13, $0x08
+	JEQ  rows8
+	CMPQ R13, $0x07
+	JEQ  rows7
+	CMPQ R13, $0x06
+	JEQ  rows6
+	CMPQ R13, $0x05
+	JEQ  rows5
+	CMPQ R13, $0x04
+	JEQ  rows4
+	CMPQ R13, $0x03
+	JEQ  rows3
+	CMPQ R13, $0x02
+	JEQ  rows2
+
+rows1:
+	CMPQ   tiles+88(FP), $0x01
+	JEQ    last1
+	MOVQ   a+16(FP), SI
+	MOVQ   SI, R10
+	ADDQ   atile+96(FP), R10
+	MOVQ   b+48(FP), BX
+	MOVQ   runs+80(FP), R12
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+
+both1run:
+	MOVQ k+72(FP), CX
+
+both1loop:
+	VMOVUPS          (BX), Z0
+	VFMADD231PS.BCST (SI), Z0, Z3
+	VFMADD231PS.BCST (R10), Z0, Z4
+	ADDQ             AX, SI
+	ADDQ             AX, R10
+	ADDQ             R15, BX
+	DECQ             CX
+	JNZ              both1loop
+	ADDQ             run+40(FP), SI
+	ADDQ             run+40(FP), R10
+	ADDQ             jump+64(FP), BX
+	DECQ             R12
+	JNZ              both1run
+	MOVQ             c+0(FP), DI
+	CMPB             add+120(FP), $0x00
+	JNE              both1of0add
+	VMOVUPS          Z3, (DI)
+	ADDQ             DX, DI
+	JMP              both1of0next
+
+both1of0add:
+	VADDPS  (DI), Z3, Z3
+	VMOVUPS Z3, (DI)
+	ADDQ    DX, DI
+
+both1of0next:
+	MOVQ    atile+96(FP), CX
+	ADDQ    CX, a+16(FP)
+	MOVQ    ctile+104(FP), CX
+	ADDQ    CX, c+0(FP)
+	DECQ    tiles+88(FP)
+	MOVQ    c+0(FP), DI
+	CMPB    add+120(FP), $0x00
+	JNE     both1of1add
+	VMOVUPS Z4, (DI)
+	ADDQ    DX, DI
+	JMP     both1of1next
+
+both1of1add:
+	VADDPS  (DI), Z4, Z4
+	VMOVUPS Z4, (DI)
+	ADDQ    DX, DI
+
+both1of1next:
+	MOVQ atile+96(FP), CX
+	ADDQ CX, a+16(FP)
+	MOVQ ctile+104(FP), CX
+	ADDQ CX, c+0(FP)
+	DECQ tiles+88(FP)
+	CMPQ tiles+88(FP), $0x00
+	JNE  rows1
+	VZEROUPPER
+	RET
+
+last1:
+	MOVQ   a+16(FP), SI
+	LEAQ   (SI)(R9*2), R10
+	MOVQ   b+48(FP), BX
+	MOVQ   runs+80(FP), R12
+	VPXORD Z3, Z3, Z3
+
+one1run:
+	MOVQ k+72(FP), CX
+
+one1loop:
+	VMOVUPS          (BX), Z0
+	VFMADD231PS.BCST (SI), Z0, Z3
+	ADDQ             AX, SI
+	ADDQ             R15, BX
+	DECQ             CX
+	JNZ              one1loop
+	ADDQ             run+40(FP), SI
+	ADDQ             jump+64(FP), BX
+	DECQ             R12
+	JNZ              one1run
+	MOVQ             c+0(FP), DI
+	CMPB             add+120(FP), $0x00
+	JNE              one1of0add
+	VMOVUPS          Z3, (DI)
+	ADDQ             DX, DI
+	JMP              one1of0next
+
+one1of0add:
+	VADDPS  (DI), Z3, Z3
+	VMOVUPS Z3, (DI)
+	ADDQ    DX, DI
+
+one1of0next:
+	MOVQ atile+96(FP), CX
+	ADDQ CX, a+16(FP)
+	MOVQ ctile+104(FP), CX
+	ADDQ CX, c+0(FP)
+	DECQ tiles+88(FP)
+	CMPQ tiles+88(FP), $0x00
+	JNE  rows1
+	VZEROUPPER
+	RET
+
+rows2:
+	CMPQ   tiles+88(FP), $0x01
+	JEQ    last2
+	MOVQ   a+16(FP), SI
+	MOVQ   SI, R10
+	ADDQ   atile+96(FP), R10
+	MOVQ   b+48(FP), BX
+	MOVQ   runs+80(FP), R12
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+
+both2run:
+	MOVQ k+72(FP), CX
+
+both2loop:
+	VMOVUPS          (BX), Z0
+	VFMADD231PS.BCST (SI), Z0, Z3
+	VFMADD231PS.BCST (SI)(R8*1), Z0, Z4
+	VFMADD231PS.BCST (R10), Z0, Z5
+	VFMADD231PS.BCST (R10)(R8*1), Z0, Z6
+	ADDQ             AX, SI
+	ADDQ             AX, R10
+	ADDQ             R15, BX
+	DECQ             CX
+	JNZ              both2loop
+	ADDQ             run+40(FP), SI
+	ADDQ             run+40(FP), R10
+	ADDQ             jump+64(FP), BX
+	DECQ             R12
+	JNZ              both2run
+	MOVQ             c+0(FP), DI
+	CMPB             add+120(FP), $0x00
+	JNE              both2of0add
+	VMOVUPS          Z3, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z4, (DI)
+	ADDQ             DX, DI
+	JMP              both2of0next
+
+both2of0add:
+	VADDPS  (DI), Z3, Z3
+	VMOVUPS Z3, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z4, Z4
+	VMOVUPS Z4, (DI)
+	ADDQ    DX, DI
+
+both2of0next:
+	MOVQ    atile+96(FP), CX
+	ADDQ    CX, a+16(FP)
+	MOVQ    ctile+104(FP), CX
+	ADDQ    CX, c+0(FP)
+	DECQ    tiles+88(FP)
+	MOVQ    c+0(FP), DI
+	CMPB    add+120(FP), $0x00
+	JNE     both2of1add
+	VMOVUPS Z5, (DI)
+	ADDQ    DX, DI
+	VMOVUPS Z6, (DI)
+	ADDQ    DX, DI
+	JMP     both2of1next
+
+both2of1add:
+	VADDPS  (DI), Z5, Z5
+	VMOVUPS Z5, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z6, Z6
+	VMOVUPS Z6, (DI)
+	ADDQ    DX, DI
+
+both2of1next:
+	MOVQ atile+96(FP), CX
+	ADDQ CX, a+16(FP)
+	MOVQ ctile+104(FP), CX
+	ADDQ CX, c+0(FP)
+	DECQ tiles+88(FP)
+	CMPQ tiles+88(FP), $0x00
+	JNE  rows2
+	VZEROUPPER
+	RET
+
+last2:
+	MOVQ   a+16(FP), SI
+	LEAQ   (SI)(R9*2), R10
+	MOVQ   b+48(FP), BX
+	MOVQ   runs+80(FP), R12
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+
+one2run:
+	MOVQ k+72(FP), CX
+
+one2loop:
+	VMOVUPS          (BX), Z0
+	VFMADD231PS.BCST (SI), Z0, Z3
+	VFMADD231PS.BCST (SI)(R8*1), Z0, Z4
+	ADDQ             AX, SI
+	ADDQ             R15, BX
+	DECQ             CX
+	JNZ              one2loop
+	ADDQ             run+40(FP), SI
+	ADDQ             jump+64(FP), BX
+	DECQ             R12
+	JNZ              one2run
+	MOVQ             c+0(FP), DI
+	CMPB             add+120(FP), $0x00
+	JNE              one2of0add
+	VMOVUPS          Z3, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z4, (DI)
+	ADDQ             DX, DI
+	JMP              one2of0next
+
+one2of0add:
+	VADDPS  (DI), Z3, Z3
+	VMOVUPS Z3, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z4, Z4
+	VMOVUPS Z4, (DI)
+	ADDQ    DX, DI
+
+one2of0next:
+	MOVQ atile+96(FP), CX
+	ADDQ CX, a+16(FP)
+	MOVQ ctile+104(FP), CX
+	ADDQ CX, c+0(FP)
+	DECQ tiles+88(FP)
+	CMPQ tiles+88(FP), $0x00
+	JNE  rows2
+	VZEROUPPER
+	RET
+
+rows3:
+	CMPQ   tiles+88(FP), $0x01
+	JEQ    last3
+	MOVQ   a+16(FP), SI
+	MOVQ   SI, R10
+	ADDQ   atile+96(FP), R10
+	MOVQ   b+48(FP), BX
+	MOVQ   runs+80(FP), R12
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+
+both3run:
+	MOVQ k+72(FP), CX
+
+both3loop:
+	VMOVUPS          (BX), Z0
+	VFMADD231PS.BCST (SI), Z0, Z3
+	VFMADD231PS.BCST (SI)(R8*1), Z0, Z4
+	VFMADD231PS.BCST (SI)(R8*2), Z0, Z5
+	VFMADD231PS.BCST (R10), Z0, Z6
+	VFMADD231PS.BCST (R10)(R8*1), Z0, Z7
+	VFMADD231PS.BCST (R10)(R8*2), Z0, Z8
+	ADDQ             AX, SI
+	ADDQ             AX, R10
+	ADDQ             R15, BX
+	DECQ             CX
+	JNZ              both3loop
+	ADDQ             run+40(FP), SI
+	ADDQ             run+40(FP), R10
+	ADDQ             jump+64(FP), BX
+	DECQ             R12
+	JNZ              both3run
+	MOVQ             c+0(FP), DI
+	CMPB             add+120(FP), $0x00
+	JNE              both3of0add
+	VMOVUPS          Z3, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z4, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z5, (DI)
+	ADDQ             DX, DI
+	JMP              both3of0next
+
+both3of0add:
+	VADDPS  (DI), Z3, Z3
+	VMOVUPS Z3, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z4, Z4
+	VMOVUPS Z4, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z5, Z5
+	VMOVUPS Z5, (DI)
+	ADDQ    DX, DI
+
+both3of0next:
+	MOVQ    atile+96(FP), CX
+	ADDQ    CX, a+16(FP)
+	MOVQ    ctile+104(FP), CX
+	ADDQ    CX, c+0(FP)
+	DECQ    tiles+88(FP)
+	MOVQ    c+0(FP), DI
+	CMPB    add+120(FP), $0x00
+	JNE     both3of1add
+	VMOVUPS Z6, (DI)
+	ADDQ    DX, DI
+	VMOVUPS Z7, (DI)
+	ADDQ    DX, DI
+	VMOVUPS Z8, (DI)
+	ADDQ    DX, DI
+	JMP     both3of1next
+
+both3of1add:
+	VADDPS  (DI), Z6, Z6
+	VMOVUPS Z6, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z7, Z7
+	VMOVUPS Z7, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z8, Z8
+	VMOVUPS Z8, (DI)
+	ADDQ    DX, DI
+
+both3of1next:
+	MOVQ atile+96(FP), CX
+	ADDQ CX, a+16(FP)
+	MOVQ ctile+104(FP), CX
+	ADDQ CX, c+0(FP)
+	DECQ tiles+88(FP)
+	CMPQ tiles+88(FP), $0x00
+	JNE  rows3
+	VZEROUPPER
+	RET
+
+last3:
+	MOVQ   a+16(FP), SI
+	LEAQ   (SI)(R9*2), R10
+	MOVQ   b+48(FP), BX
+	MOVQ   runs+80(FP), R12
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+
+one3run:
+	MOVQ k+72(FP), CX
+
+one3loop:
+	VMOVUPS          (BX), Z0
+	VFMADD231PS.BCST (SI), Z0, Z3
+	VFMADD231PS.BCST (SI)(R8*1), Z0, Z4
+	VFMADD231PS.BCST (SI)(R8*2), Z0, Z5
+	ADDQ             AX, SI
+	ADDQ             R15, BX
+	DECQ             CX
+	JNZ              one3loop
+	ADDQ             run+40(FP), SI
+	ADDQ             jump+64(FP), BX
+	DECQ             R12
+	JNZ              one3run
+	MOVQ             c+0(FP), DI
+	CMPB             add+120(FP), $0x00
+	JNE              one3of0add
+	VMOVUPS          Z3, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z4, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z5, (DI)
+	ADDQ             DX, DI
+	JMP              one3of0next
+
+one3of0add:
+	VADDPS  (DI), Z3, Z3
+	VMOVUPS Z3, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z4, Z4
+	VMOVUPS Z4, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z5, Z5
+	VMOVUPS Z5, (DI)
+	ADDQ    DX, DI
+
+one3of0next:
+	MOVQ atile+96(FP), CX
+	ADDQ CX, a+16(FP)
+	MOVQ ctile+104(FP), CX
+	ADDQ CX, c+0(FP)
+	DECQ tiles+88(FP)
+	CMPQ tiles+88(FP), $0x00
+	JNE  rows3
+	VZEROUPPER
+	RET
+
+rows4:
+	CMPQ   tiles+88(FP), $0x01
+	JEQ    last4
+	MOVQ   a+16(FP), SI
+	MOVQ   SI, R10
+	ADDQ   atile+96(FP), R10
+	MOVQ   b+48(FP), BX
+	MOVQ   runs+80(FP), R12
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+
+both4run:
+	MOVQ k+72(FP), CX
+
+both4loop:
+	VMOVUPS          (BX), Z0
+	VFMADD231PS.BCST (SI), Z0, Z3
+	VFMADD231PS.BCST (SI)(R8*1), Z0, Z4
+	VFMADD231PS.BCST (SI)(R8*2), Z0, Z5
+	VFMADD231PS.BCST (SI)(R9*1), Z0, Z6
+	VFMADD231PS.BCST (R10), Z0, Z7
+	VFMADD231PS.BCST (R10)(R8*1), Z0, Z8
+	VFMADD231PS.BCST (R10)(R8*2), Z0, Z9
+	VFMADD231PS.BCST (R10)(R9*1), Z0, Z10
+	ADDQ             AX, SI
+	ADDQ             AX, R10
+	ADDQ             R15, BX
+	DECQ             CX
+	JNZ              both4loop
+	ADDQ             run+40(FP), SI
+	ADDQ             run+40(FP), R10
+	ADDQ             jump+64(FP), BX
+	DECQ             R12
+	JNZ              both4run
+	MOVQ             c+0(FP), DI
+	CMPB             add+120(FP), $0x00
+	JNE              both4of0add
+	VMOVUPS          Z3, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z4, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z5, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z6, (DI)
+	ADDQ             DX, DI
+	JMP              both4of0next
+
+both4of0add:
+	VADDPS  (DI), Z3, Z3
+	VMOVUPS Z3, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z4, Z4
+	VMOVUPS Z4, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z5, Z5
+	VMOVUPS Z5, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z6, Z6
+	VMOVUPS Z6, (DI)
+	ADDQ    DX, DI
+
+both4of0next:
+	MOVQ    atile+96(FP), CX
+	ADDQ    CX, a+16(FP)
+	MOVQ    ctile+104(FP), CX
+	ADDQ    CX, c+0(FP)
+	DECQ    tiles+88(FP)
+	MOVQ    c+0(FP), DI
+	CMPB    add+120(FP), $0x00
+	JNE     both4of1add
+	VMOVUPS Z7, (DI)
+	ADDQ    DX, DI
+	VMOVUPS Z8, (DI)
+	ADDQ    DX, DI
+	VMOVUPS Z9, (DI)
+	ADDQ    DX, DI
+	VMOVUPS Z10, (DI)
+	ADDQ    DX, DI
+	JMP     both4of1next
+
+both4of1add:
+	VADDPS  (DI), Z7, Z7
+	VMOVUPS Z7, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z8, Z8
+	VMOVUPS Z8, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z9, Z9
+	VMOVUPS Z9, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z10, Z10
+	VMOVUPS Z10, (DI)
+	ADDQ    DX, DI
+
+both4of1next:
+	MOVQ atile+96(FP), CX
+	ADDQ CX, a+16(FP)
+	MOVQ ctile+104(FP), CX
+	ADDQ CX, c+0(FP)
+	DECQ tiles+88(FP)
+	CMPQ tiles+88(FP), $0x00
+	JNE  rows4
+	VZEROUPPER
+	RET
+
+last4:
+	MOVQ   a+16(FP), SI
+	LEAQ   (SI)(R9*2), R10
+	MOVQ   b+48(FP), BX
+	MOVQ   runs+80(FP), R12
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+
+one4run:
+	MOVQ k+72(FP), CX
+
+one4loop:
+	VMOVUPS          (BX), Z0
+	VFMADD231PS.BCST (SI), Z0, Z3
+	VFMADD231PS.BCST (SI)(R8*1), Z0, Z4
+	VFMADD231PS.BCST (SI)(R8*2), Z0, Z5
+	VFMADD231PS.BCST (SI)(R9*1), Z0, Z6
+	ADDQ             AX, SI
+	ADDQ             R15, BX
+	DECQ             CX
+	JNZ              one4loop
+	ADDQ             run+40(FP), SI
+	ADDQ             jump+64(FP), BX
+	DECQ             R12
+	JNZ              one4run
+	MOVQ             c+0(FP), DI
+	CMPB             add+120(FP), $0x00
+	JNE              one4of0add
+	VMOVUPS          Z3, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z4, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z5, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z6, (DI)
+	ADDQ             DX, DI
+	JMP              one4of0next
+
+one4of0add:
+	VADDPS  (DI), Z3, Z3
+	VMOVUPS Z3, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z4, Z4
+	VMOVUPS Z4, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z5, Z5
+	VMOVUPS Z5, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z6, Z6
+	VMOVUPS Z6, (DI)
+	ADDQ    DX, DI
+
+one4of0next:
+	MOVQ atile+96(FP), CX
+	ADDQ CX, a+16(FP)
+	MOVQ ctile+104(FP), CX
+	ADDQ CX, c+0(FP)
+	DECQ tiles+88(FP)
+	CMPQ tiles+88(FP), $0x00
+	JNE  rows4
+	VZEROUPPER
+	RET
+
+rows5:
+	CMPQ   tiles+88(FP), $0x01
+	JEQ    last5
+	MOVQ   a+16(FP), SI
+	MOVQ   SI, R10
+	ADDQ   atile+96(FP), R10
+	MOVQ   b+48(FP), BX
+	MOVQ   runs+80(FP), R12
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+
+both5run:
+	MOVQ k+72(FP), CX
+
+both5loop:
+	VMOVUPS          (BX), Z0
+	VFMADD231PS.BCST (SI), Z0, Z3
+	VFMADD231PS.BCST (SI)(R8*1), Z0, Z4
+	VFMADD231PS.BCST (SI)(R8*2), Z0, Z5
+	VFMADD231PS.BCST (SI)(R9*1), Z0, Z6
+	VFMADD231PS.BCST (SI)(R8*4), Z0, Z7
+	VFMADD231PS.BCST (R10), Z0, Z8
+	VFMADD231PS.BCST (R10)(R8*1), Z0, Z9
+	VFMADD231PS.BCST (R10)(R8*2), Z0, Z10
+	VFMADD231PS.BCST (R10)(R9*1), Z0, Z11
+	VFMADD231PS.BCST (R10)(R8*4), Z0, Z12
+	ADDQ             AX, SI
+	ADDQ             AX, R10
+	ADDQ             R15, BX
+	DECQ             CX
+	JNZ              both5loop
+	ADDQ             run+40(FP), SI
+	ADDQ             run+40(FP), R10
+	ADDQ             jump+64(FP), BX
+	DECQ             R12
+	JNZ              both5run
+	MOVQ             c+0(FP), DI
+	CMPB             add+120(FP), $0x00
+	JNE              both5of0add
+	VMOVUPS          Z3, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z4, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z5, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z6, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z7, (DI)
+	ADDQ             DX, DI
+	JMP              both5of0next
+
+both5of0add:
+	VADDPS  (DI), Z3, Z3
+	VMOVUPS Z3, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z4, Z4
+	VMOVUPS Z4, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z5, Z5
+	VMOVUPS Z5, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z6, Z6
+	VMOVUPS Z6, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z7, Z7
+	VMOVUPS Z7, (DI)
+	ADDQ    DX, DI
+
+both5of0next:
+	MOVQ    atile+96(FP), CX
+	ADDQ    CX, a+16(FP)
+	MOVQ    ctile+104(FP), CX
+	ADDQ    CX, c+0(FP)
+	DECQ    tiles+88(FP)
+	MOVQ    c+0(FP), DI
+	CMPB    add+120(FP), $0x00
+	JNE     both5of1add
+	VMOVUPS Z8, (DI)
+	ADDQ    DX, DI
+	VMOVUPS Z9, (DI)
+	ADDQ    DX, DI
+	VMOVUPS Z10, (DI)
+	ADDQ    DX, DI
+	VMOVUPS Z11, (DI)
+	ADDQ    DX, DI
+	VMOVUPS Z12, (DI)
+	ADDQ    DX, DI
+	JMP     both5of1next
+
+both5of1add:
+	VADDPS  (DI), Z8, Z8
+	VMOVUPS Z8, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z9, Z9
+	VMOVUPS Z9, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z10, Z10
+	VMOVUPS Z10, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z11, Z11
+	VMOVUPS Z11, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z12, Z12
+	VMOVUPS Z12, (DI)
+	ADDQ    DX, DI
+
+both5of1next:
+	MOVQ atile+96(FP), CX
+	ADDQ CX, a+16(FP)
+	MOVQ ctile+104(FP), CX
+	ADDQ CX, c+0(FP)
+	DECQ tiles+88(FP)
+	CMPQ tiles+88(FP), $0x00
+	JNE  rows5
+	VZEROUPPER
+	RET
+
+last5:
+	MOVQ   a+16(FP), SI
+	LEAQ   (SI)(R9*2), R10
+	MOVQ   b+48(FP), BX
+	MOVQ   runs+80(FP), R12
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+
+one5run:
+	MOVQ k+72(FP), CX
+
+one5loop:
+	VMOVUPS          (BX), Z0
+	VFMADD231PS.BCST (SI), Z0, Z3
+	VFMADD231PS.BCST (SI)(R8*1), Z0, Z4
+	VFMADD231PS.BCST (SI)(R8*2), Z0, Z5
+	VFMADD231PS.BCST (SI)(R9*1), Z0, Z6
+	VFMADD231PS.BCST (SI)(R8*4), Z0, Z7
+	ADDQ             AX, SI
+	ADDQ             R15, BX
+	DECQ             CX
+	JNZ              one5loop
+	ADDQ             run+40(FP), SI
+	ADDQ             jump+64(FP), BX
+	DECQ             R12
+	JNZ              one5run
+	MOVQ             c+0(FP), DI
+	CMPB             add+120(FP), $0x00
+	JNE              one5of0add
+	VMOVUPS          Z3, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z4, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z5, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z6, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z7, (DI)
+	ADDQ             DX, DI
+	JMP              one5of0next
+
+one5of0add:
+	VADDPS  (DI), Z3, Z3
+	VMOVUPS Z3, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z4, Z4
+	VMOVUPS Z4, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z5, Z5
+	VMOVUPS Z5, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z6, Z6
+	VMOVUPS Z6, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z7, Z7
+	VMOVUPS Z7, (DI)
+	ADDQ    DX, DI
+
+one5of0next:
+	MOVQ atile+96(FP), CX
+	ADDQ CX, a+16(FP)
+	MOVQ ctile+104(FP), CX
+	ADDQ CX, c+0(FP)
+	DECQ tiles+88(FP)
+	CMPQ tiles+88(FP), $0x00
+	JNE  rows5
+	VZEROUPPER
+	RET
+
+rows6:
+	CMPQ   tiles+88(FP), $0x01
+	JEQ    last6
+	MOVQ   a+16(FP), SI
+	MOVQ   SI, R10
+	ADDQ   atile+96(FP), R10
+	MOVQ   b+48(FP), BX
+	MOVQ   runs+80(FP), R12
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+
+both6run:
+	MOVQ k+72(FP), CX
+
+both6loop:
+	VMOVUPS          (BX), Z0
+	VFMADD231PS.BCST (SI), Z0, Z3
+	VFMADD231PS.BCST (SI)(R8*1), Z0, Z4
+	VFMADD231PS.BCST (SI)(R8*2), Z0, Z5
+	VFMADD231PS.BCST (SI)(R9*1), Z0, Z6
+	VFMADD231PS.BCST (SI)(R8*4), Z0, Z7
+	VFMADD231PS.BCST (SI)(R11*1), Z0, Z8
+	VFMADD231PS.BCST (R10), Z0, Z9
+	VFMADD231PS.BCST (R10)(R8*1), Z0, Z10
+	VFMADD231PS.BCST (R10)(R8*2), Z0, Z11
+	VFMADD231PS.BCST (R10)(R9*1), Z0, Z12
+	VFMADD231PS.BCST (R10)(R8*4), Z0, Z13
+	VFMADD231PS.BCST (R10)(R11*1), Z0, Z14
+	ADDQ             AX, SI
+	ADDQ             AX, R10
+	ADDQ             R15, BX
+	DECQ             CX
+	JNZ              both6loop
+	ADDQ             run+40(FP), SI
+	ADDQ             run+40(FP), R10
+	ADDQ             jump+64(FP), BX
+	DECQ             R12
+	JNZ              both6run
+	MOVQ             c+0(FP), DI
+	CMPB             add+120(FP), $0x00
+	JNE              both6of0add
+	VMOVUPS          Z3, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z4, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z5, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z6, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z7, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z8, (DI)
+	ADDQ             DX, DI
+	JMP              both6of0next
+
+both6of0add:
+	VADDPS  (DI), Z3, Z3
+	VMOVUPS Z3, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z4, Z4
+	VMOVUPS Z4, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z5, Z5
+	VMOVUPS Z5, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z6, Z6
+	VMOVUPS Z6, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z7, Z7
+	VMOVUPS Z7, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z8, Z8
+	VMOVUPS Z8, (DI)
+	ADDQ    DX, DI
+
+both6of0next:
+	MOVQ    atile+96(FP), CX
+	ADDQ    CX, a+16(FP)
+	MOVQ    ctile+104(FP), CX
+	ADDQ    CX, c+0(FP)
+	DECQ    tiles+88(FP)
+	MOVQ    c+0(FP), DI
+	CMPB    add+120(FP), $0x00
+	JNE     both6of1add
+	VMOVUPS Z9, (DI)
+	ADDQ    DX, DI
+	VMOVUPS Z10, (DI)
+	ADDQ    DX, DI
+	VMOVUPS Z11, (DI)
+	ADDQ    DX, DI
+	VMOVUPS Z12, (DI)
+	ADDQ    DX, DI
+	VMOVUPS Z13, (DI)
+	ADDQ    DX, DI
+	VMOVUPS Z14, (DI)
+	ADDQ    DX, DI
+	JMP     both6of1next
+
+both6of1add:
+	VADDPS  (DI), Z9, Z9
+	VMOVUPS Z9, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z10, Z10
+	VMOVUPS Z10, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z11, Z11
+	VMOVUPS Z11, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z12, Z12
+	VMOVUPS Z12, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z13, Z13
+	VMOVUPS Z13, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z14, Z14
+	VMOVUPS Z14, (DI)
+	ADDQ    DX, DI
+
+both6of1next:
+	MOVQ atile+96(FP), CX
+	ADDQ CX, a+16(FP)
+	MOVQ ctile+104(FP), CX
+	ADDQ CX, c+0(FP)
+	DECQ tiles+88(FP)
+	CMPQ tiles+88(FP), $0x00
+	JNE  rows6
+	VZEROUPPER
+	RET
+
+last6:
+	MOVQ   a+16(FP), SI
+	LEAQ   (SI)(R9*2), R10
+	MOVQ   b+48(FP), BX
+	MOVQ   runs+80(FP), R12
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+
+one6run:
+	MOVQ k+72(FP), CX
+
+one6loop:
+	VMOVUPS          (BX), Z0
+	VFMADD231PS.BCST (SI), Z0, Z3
+	VFMADD231PS.BCST (SI)(R8*1), Z0, Z4
+	VFMADD231PS.BCST (SI)(R8*2), Z0, Z5
+	VFMADD231PS.BCST (SI)(R9*1), Z0, Z6
+	VFMADD231PS.BCST (SI)(R8*4), Z0, Z7
+	VFMADD231PS.BCST (SI)(R11*1), Z0, Z8
+	ADDQ             AX, SI
+	ADDQ             R15, BX
+	DECQ             CX
+	JNZ              one6loop
+	ADDQ             run+40(FP), SI
+	ADDQ             jump+64(FP), BX
+	DECQ             R12
+	JNZ              one6run
+	MOVQ             c+0(FP), DI
+	CMPB             add+120(FP), $0x00
+	JNE              one6of0add
+	VMOVUPS          Z3, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z4, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z5, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z6, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z7, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z8, (DI)
+	ADDQ             DX, DI
+	JMP              one6of0next
+
+one6of0add:
+	VADDPS  (DI), Z3, Z3
+	VMOVUPS Z3, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z4, Z4
+	VMOVUPS Z4, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z5, Z5
+	VMOVUPS Z5, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z6, Z6
+	VMOVUPS Z6, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z7, Z7
+	VMOVUPS Z7, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z8, Z8
+	VMOVUPS Z8, (DI)
+	ADDQ    DX, DI
+
+one6of0next:
+	MOVQ atile+96(FP), CX
+	ADDQ CX, a+16(FP)
+	MOVQ ctile+104(FP), CX
+	ADDQ CX, c+0(FP)
+	DECQ tiles+88(FP)
+	CMPQ tiles+88(FP), $0x00
+	JNE  rows6
+	VZEROUPPER
+	RET
+
+rows7:
+	MOVQ   a+16(FP), SI
+	LEAQ   (SI)(R9*2), R10
+	MOVQ   b+48(FP), BX
+	MOVQ   runs+80(FP), R12
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+
+one7run:
+	MOVQ k+72(FP), CX
+
+one7loop:
+	VMOVUPS          (BX), Z0
+	VFMADD231PS.BCST (SI), Z0, Z3
+	VFMADD231PS.BCST (SI)(R8*1), Z0, Z4
+	VFMADD231PS.BCST (SI)(R8*2), Z0, Z5
+	VFMADD231PS.BCST (SI)(R9*1), Z0, Z6
+	VFMADD231PS.BCST (SI)(R8*4), Z0, Z7
+	VFMADD231PS.BCST (SI)(R11*1), Z0, Z8
+	VFMADD231PS.BCST (R10), Z0, Z9
+	ADDQ             AX, SI
+	ADDQ             AX, R10
+	ADDQ             R15, BX
+	DECQ             CX
+	JNZ              one7loop
+	ADDQ             run+40(FP), SI
+	ADDQ             run+40(FP), R10
+	ADDQ             jump+64(FP), BX
+	DECQ             R12
+	JNZ              one7run
+	MOVQ             c+0(FP), DI
+	CMPB             add+120(FP), $0x00
+	JNE              one7of0add
+	VMOVUPS          Z3, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z4, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z5, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z6, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z7, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z8, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z9, (DI)
+	ADDQ             DX, DI
+	JMP              one7of0next
+
+one7of0add:
+	VADDPS  (DI), Z3, Z3
+	VMOVUPS Z3, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z4, Z4
+	VMOVUPS Z4, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z5, Z5
+	VMOVUPS Z5, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z6, Z6
+	VMOVUPS Z6, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z7, Z7
+	VMOVUPS Z7, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z8, Z8
+	VMOVUPS Z8, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z9, Z9
+	VMOVUPS Z9, (DI)
+	ADDQ    DX, DI
+
+one7of0next:
+	MOVQ atile+96(FP), CX
+	ADDQ CX, a+16(FP)
+	MOVQ ctile+104(FP), CX
+	ADDQ CX, c+0(FP)
+	DECQ tiles+88(FP)
+	CMPQ tiles+88(FP), $0x00
+	JNE  rows7
+	VZEROUPPER
+	RET
+
+rows8:
+	MOVQ   a+16(FP), SI
+	LEAQ   (SI)(R9*2), R10
+	MOVQ   b+48(FP), BX
+	MOVQ   runs+80(FP), R12
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+
+one8run:
+	MOVQ k+72(FP), CX
+
+one8loop:
+	VMOVUPS          (BX), Z0
+	VFMADD231PS.BCST (SI), Z0, Z3
+	VFMADD231PS.BCST (SI)(R8*1), Z0, Z4
+	VFMADD231PS.BCST (SI)(R8*2), Z0, Z5
+	VFMADD231PS.BCST (SI)(R9*1), Z0, Z6
+	VFMADD231PS.BCST (SI)(R8*4), Z0, Z7
+	VFMADD231PS.BCST (SI)(R11*1), Z0, Z8
+	VFMADD231PS.BCST (R10), Z0, Z9
+	VFMADD231PS.BCST (R10)(R8*1), Z0, Z10
+	ADDQ             AX, SI
+	ADDQ             AX, R10
+	ADDQ             R15, BX
+	DECQ             CX
+	JNZ              one8loop
+	ADDQ             run+40(FP), SI
+	ADDQ             run+40(FP), R10
+	ADDQ             jump+64(FP), BX
+	DECQ             R12
+	JNZ              one8run
+	MOVQ             c+0(FP), DI
+	CMPB             add+120(FP), $0x00
+	JNE              one8of0add
+	VMOVUPS          Z3, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z4, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z5, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z6, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z7, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z8, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z9, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z10, (DI)
+	ADDQ             DX, DI
+	JMP              one8of0next
+
+one8of0add:
+	VADDPS  (DI), Z3, Z3
+	VMOVUPS Z3, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z4, Z4
+	VMOVUPS Z4, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z5, Z5
+	VMOVUPS Z5, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z6, Z6
+	VMOVUPS Z6, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z7, Z7
+	VMOVUPS Z7, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z8, Z8
+	VMOVUPS Z8, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z9, Z9
+	VMOVUPS Z9, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z10, Z10
+	VMOVUPS Z10, (DI)
+	ADDQ    DX, DI
+
+one8of0next:
+	MOVQ atile+96(FP), CX
+	ADDQ CX, a+16(FP)
+	MOVQ ctile+104(FP), CX
+	ADDQ CX, c+0(FP)
+	DECQ tiles+88(FP)
+	CMPQ tiles+88(FP), $0x00
+	JNE  rows8
+	VZEROUPPER
+	RET
+
+rows9:
+	MOVQ   a+16(FP), SI
+	LEAQ   (SI)(R9*2), R10
+	MOVQ   b+48(FP), BX
+	MOVQ   runs+80(FP), R12
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+
+one9run:
+	MOVQ k+72(FP), CX
+
+one9loop:
+	VMOVUPS          (BX), Z0
+	VFMADD231PS.BCST (SI), Z0, Z3
+	VFMADD231PS.BCST (SI)(R8*1), Z0, Z4
+	VFMADD231PS.BCST (SI)(R8*2), Z0, Z5
+	VFMADD231PS.BCST (SI)(R9*1), Z0, Z6
+	VFMADD231PS.BCST (SI)(R8*4), Z0, Z7
+	VFMADD231PS.BCST (SI)(R11*1), Z0, Z8
+	VFMADD231PS.BCST (R10), Z0, Z9
+	VFMADD231PS.BCST (R10)(R8*1), Z0, Z10
+	VFMADD231PS.BCST (R10)(R8*2), Z0, Z11
+	ADDQ             AX, SI
+	ADDQ             AX, R10
+	ADDQ             R15, BX
+	DECQ             CX
+	JNZ              one9loop
+	ADDQ             run+40(FP), SI
+	ADDQ             run+40(FP), R10
+	ADDQ             jump+64(FP), BX
+	DECQ             R12
+	JNZ              one9run
+	MOVQ             c+0(FP), DI
+	CMPB             add+120(FP), $0x00
+	JNE              one9of0add
+	VMOVUPS          Z3, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z4, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z5, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z6, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z7, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z8, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z9, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z10, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z11, (DI)
+	ADDQ             DX, DI
+	JMP              one9of0next
+
+one9of0add:
+	VADDPS  (DI), Z3, Z3
+	VMOVUPS Z3, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z4, Z4
+	VMOVUPS Z4, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z5, Z5
+	VMOVUPS Z5, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z6, Z6
+	VMOVUPS Z6, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z7, Z7
+	VMOVUPS Z7, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z8, Z8
+	VMOVUPS Z8, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z9, Z9
+	VMOVUPS Z9, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z10, Z10
+	VMOVUPS Z10, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z11, Z11
+	VMOVUPS Z11, (DI)
+	ADDQ    DX, DI
+
+one9of0next:
+	MOVQ atile+96(FP), CX
+	ADDQ CX, a+16(FP)
+	MOVQ ctile+104(FP), CX
+	ADDQ CX, c+0(FP)
+	DECQ tiles+88(FP)
+	CMPQ tiles+88(FP), $0x00
+	JNE  rows9
+	VZEROUPPER
+	RET
+
+rows10:
+	MOVQ   a+16(FP), SI
+	LEAQ   (SI)(R9*2), R10
+	MOVQ   b+48(FP), BX
+	MOVQ   runs+80(FP), R12
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+
+one10run:
+	MOVQ k+72(FP), CX
+
+one10loop:
+	VMOVUPS          (BX), Z0
+	VFMADD231PS.BCST (SI), Z0, Z3
+	VFMADD231PS.BCST (SI)(R8*1), Z0, Z4
+	VFMADD231PS.BCST (SI)(R8*2), Z0, Z5
+	VFMADD231PS.BCST (SI)(R9*1), Z0, Z6
+	VFMADD231PS.BCST (SI)(R8*4), Z0, Z7
+	VFMADD231PS.BCST (SI)(R11*1), Z0, Z8
+	VFMADD231PS.BCST (R10), Z0, Z9
+	VFMADD231PS.BCST (R10)(R8*1), Z0, Z10
+	VFMADD231PS.BCST (R10)(R8*2), Z0, Z11
+	VFMADD231PS.BCST (R10)(R9*1), Z0, Z12
+	ADDQ             AX, SI
+	ADDQ             AX, R10
+	ADDQ             R15, BX
+	DECQ             CX
+	JNZ              one10loop
+	ADDQ             run+40(FP), SI
+	ADDQ             run+40(FP), R10
+	ADDQ             jump+64(FP), BX
+	DECQ             R12
+	JNZ              one10run
+	MOVQ             c+0(FP), DI
+	CMPB             add+120(FP), $0x00
+	JNE              one10of0add
+	VMOVUPS          Z3, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z4, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z5, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z6, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z7, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z8, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z9, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z10, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z11, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z12, (DI)
+	ADDQ             DX, DI
+	JMP              one10of0next
+
+one10of0add:
+	VADDPS  (DI), Z3, Z3
+	VMOVUPS Z3, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z4, Z4
+	VMOVUPS Z4, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z5, Z5
+	VMOVUPS Z5, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z6, Z6
+	VMOVUPS Z6, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z7, Z7
+	VMOVUPS Z7, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z8, Z8
+	VMOVUPS Z8, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z9, Z9
+	VMOVUPS Z9, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z10, Z10
+	VMOVUPS Z10, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z11, Z11
+	VMOVUPS Z11, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z12, Z12
+	VMOVUPS Z12, (DI)
+	ADDQ    DX, DI
+
+one10of0next:
+	MOVQ atile+96(FP), CX
+	ADDQ CX, a+16(FP)
+	MOVQ ctile+104(FP), CX
+	ADDQ CX, c+0(FP)
+	DECQ tiles+88(FP)
+	CMPQ tiles+88(FP), $0x00
+	JNE  rows10
+	VZEROUPPER
+	RET
+
+rows11:
+	MOVQ   a+16(FP), SI
+	LEAQ   (SI)(R9*2), R10
+	MOVQ   b+48(FP), BX
+	MOVQ   runs+80(FP), R12
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+
+one11run:
+	MOVQ k+72(FP), CX
+
+one11loop:
+	VMOVUPS          (BX), Z0
+	VFMADD231PS.BCST (SI), Z0, Z3
+	VFMADD231PS.BCST (SI)(R8*1), Z0, Z4
+	VFMADD231PS.BCST (SI)(R8*2), Z0, Z5
+	VFMADD231PS.BCST (SI)(R9*1), Z0, Z6
+	VFMADD231PS.BCST (SI)(R8*4), Z0, Z7
+	VFMADD231PS.BCST (SI)(R11*1), Z0, Z8
+	VFMADD231PS.BCST (R10), Z0, Z9
+	VFMADD231PS.BCST (R10)(R8*1), Z0, Z10
+	VFMADD231PS.BCST (R10)(R8*2), Z0, Z11
+	VFMADD231PS.BCST (R10)(R9*1), Z0, Z12
+	VFMADD231PS.BCST (R10)(R8*4), Z0, Z13
+	ADDQ             AX, SI
+	ADDQ             AX, R10
+	ADDQ             R15, BX
+	DECQ             CX
+	JNZ              one11loop
+	ADDQ             run+40(FP), SI
+	ADDQ             run+40(FP), R10
+	ADDQ             jump+64(FP), BX
+	DECQ             R12
+	JNZ              one11run
+	MOVQ             c+0(FP), DI
+	CMPB             add+120(FP), $0x00
+	JNE              one11of0add
+	VMOVUPS          Z3, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z4, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z5, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z6, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z7, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z8, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z9, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z10, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z11, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z12, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z13, (DI)
+	ADDQ             DX, DI
+	JMP              one11of0next
+
+one11of0add:
+	VADDPS  (DI), Z3, Z3
+	VMOVUPS Z3, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z4, Z4
+	VMOVUPS Z4, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z5, Z5
+	VMOVUPS Z5, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z6, Z6
+	VMOVUPS Z6, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z7, Z7
+	VMOVUPS Z7, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z8, Z8
+	VMOVUPS Z8, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z9, Z9
+	VMOVUPS Z9, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z10, Z10
+	VMOVUPS Z10, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z11, Z11
+	VMOVUPS Z11, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z12, Z12
+	VMOVUPS Z12, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z13, Z13
+	VMOVUPS Z13, (DI)
+	ADDQ    DX, DI
+
+one11of0next:
+	MOVQ atile+96(FP), CX
+	ADDQ CX, a+16(FP)
+	MOVQ ctile+104(FP), CX
+	ADDQ CX, c+0(FP)
+	DECQ tiles+88(FP)
+	CMPQ tiles+88(FP), $0x00
+	JNE  rows11
+	VZEROUPPER
+	RET
+
+rows12:
+	MOVQ   a+16(FP), SI
+	LEAQ   (SI)(R9*2), R10
+	MOVQ   b+48(FP), BX
+	MOVQ   runs+80(FP), R12
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+
+one12run:
+	MOVQ k+72(FP), CX
+
+one12loop:
+	VMOVUPS          (BX), Z0
+	VFMADD231PS.BCST (SI), Z0, Z3
+	VFMADD231PS.BCST (SI)(R8*1), Z0, Z4
+	VFMADD231PS.BCST (SI)(R8*2), Z0, Z5
+	VFMADD231PS.BCST (SI)(R9*1), Z0, Z6
+	VFMADD231PS.BCST (SI)(R8*4), Z0, Z7
+	VFMADD231PS.BCST (SI)(R11*1), Z0, Z8
+	VFMADD231PS.BCST (R10), Z0, Z9
+	VFMADD231PS.BCST (R10)(R8*1), Z0, Z10
+	VFMADD231PS.BCST (R10)(R8*2), Z0, Z11
+	VFMADD231PS.BCST (R10)(R9*1), Z0, Z12
+	VFMADD231PS.BCST (R10)(R8*4), Z0, Z13
+	VFMADD231PS.BCST (R10)(R11*1), Z0, Z14
+	ADDQ             AX, SI
+	ADDQ             AX, R10
+	ADDQ             R15, BX
+	DECQ             CX
+	JNZ              one12loop
+	ADDQ             run+40(FP), SI
+	ADDQ             run+40(FP), R10
+	ADDQ             jump+64(FP), BX
+	DECQ             R12
+	JNZ              one12run
+	MOVQ             c+0(FP), DI
+	CMPB             add+120(FP), $0x00
+	JNE              one12of0add
+	VMOVUPS          Z3, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z4, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z5, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z6, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z7, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z8, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z9, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z10, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z11, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z12, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z13, (DI)
+	ADDQ             DX, DI
+	VMOVUPS          Z14, (DI)
+	ADDQ             DX, DI
+	JMP              one12of0next
+
+one12of0add:
+	VADDPS  (DI), Z3, Z3
+	VMOVUPS Z3, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z4, Z4
+	VMOVUPS Z4, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z5, Z5
+	VMOVUPS Z5, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z6, Z6
+	VMOVUPS Z6, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z7, Z7
+	VMOVUPS Z7, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z8, Z8
+	VMOVUPS Z8, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z9, Z9
+	VMOVUPS Z9, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z10, Z10
+	VMOVUPS Z10, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z11, Z11
+	VMOVUPS Z11, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z12, Z12
+	VMOVUPS Z12, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z13, Z13
+	VMOVUPS Z13, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z14, Z14
+	VMOVUPS Z14, (DI)
+	ADDQ    DX, DI
+
+one12of0next:
+	MOVQ atile+96(FP), CX
+	ADDQ CX, a+16(FP)
+	MOVQ ctile+104(FP), CX
+	ADDQ CX, c+0(FP)
+	DECQ tiles+88(FP)
+	CMPQ tiles+88(FP), $0x00
+	JNE  rows12
+	VZEROUPPER
+	RET
+
+// func windows12x32(c *float32, ldc int, a *float32, row int, step int, run int, b *float32, ldb int, jump int, k int, runs int, tiles int, atile int, ctile int, rows int, add bool)
+// Requires: AVX, AVX512F
+TEXT ·windows12x32(SB), NOSPLIT, $0-121
+	MOVQ ldc+8(FP), DX
+	MOVQ row+24(FP), R8
+	MOVQ step+32(FP), AX
+	MOVQ ldb+56(FP), R15
+	LEAQ (R8)(R8*2), R9
+	LEAQ (R8)(R8*4), R11
+	MOVQ rows+112(FP), R13
+	CMPQ R13, $0x0c
+	JEQ  rows12
+	CMPQ R13, $0x0b
+	JEQ  rows11
+	CMPQ R13, $0x0a
+	JEQ  rows10
+	CMPQ R13, $0x09
+	JEQ  rows9
+	CMPQ R13, $0x08
+	JEQ  rows8
+	CMPQ R13, $0x07
+	JEQ  rows7
+	CMPQ R13, $0x06
+	JEQ  rows6
+	CMPQ R13, $0x05
+	JEQ  rows5
+	CMPQ R13, $0x04
+	JEQ  rows4
+	CMPQ R13, $0x03
+	JEQ  rows3
+	CMPQ R13, $0x02
+	JEQ  rows2
+
+rows1:
+	CMPQ   tiles+88(FP), $0x01
+	JEQ    last1
+	MOVQ   a+16(FP), SI
+	MOVQ   SI, R10
+	ADDQ   atile+96(FP), R10
+	MOVQ   b+48(FP), BX
+	MOVQ   runs+80(FP), R12
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+
+both1run:
+	MOVQ k+72(FP), CX
+
+both1loop:
+	VMOVUPS      (BX), Z0
+	VMOVUPS      64(BX), Z1
+	VBROADCASTSS (SI), Z2
+	VFMADD231PS  Z0, Z2, Z4
+	VFMADD231PS  Z1, Z2, Z5
+	VBROADCASTSS (R10), Z2
+	VFMADD231PS  Z0, Z2, Z6
+	VFMADD231PS  Z1, Z2, Z7
+	ADDQ         AX, SI
+	ADDQ         AX, R10
+	ADDQ         R15, BX
+	DECQ         CX
+	JNZ          both1loop
+	ADDQ         run+40(FP), SI
+	ADDQ         run+40(FP), R10
+	ADDQ         jump+64(FP), BX
+	DECQ         R12
+	JNZ          both1run
+	MOVQ         c+0(FP), DI
+	CMPB         add+120(FP), $0x00
+	JNE          both1of0add
+	VMOVUPS      Z4, (DI)
+	VMOVUPS      Z5, 64(DI)
+	ADDQ         DX, DI
+	JMP          both1of0next
+
+both1of0add:
+	VADDPS  (DI), Z4, Z4
+	VMOVUPS Z4, (DI)
+	ADDQ    DX, DI
+	MOVQ    c+0(FP), DI
+	VADDPS  64(DI), Z5, Z5
+	VMOVUPS Z5, 64(DI)
+	ADDQ    DX, DI
+
+both1of0next:
+	MOVQ    atile+96(FP), CX
+	ADDQ    CX, a+16(FP)
+	MOVQ    ctile+104(FP), CX
+	ADDQ    CX, c+0(FP)
+	DECQ    tiles+88(FP)
+	MOVQ    c+0(FP), DI
+	CMPB    add+120(FP), $0x00
+	JNE     both1of1add
+	VMOVUPS Z6, (DI)
+	VMOVUPS Z7, 64(DI)
+	ADDQ    DX, DI
+	JMP     both1of1next
+
+both1of1add:
+	VADDPS  (DI), Z6, Z6
+	VMOVUPS Z6, (DI)
+	ADDQ    DX, DI
+	MOVQ    c+0(FP), DI
+	VADDPS  64(DI), Z7, Z7
+	VMOVUPS Z7, 64(DI)
+	ADDQ    DX, DI
+
+both1of1next:
+	MOVQ atile+96(FP), CX
+	ADDQ CX, a+16(FP)
+	MOVQ ctile+104(FP), CX
+	ADDQ CX, c+0(FP)
+	DECQ tiles+88(FP)
+	CMPQ tiles+88(FP), $0x00
+	JNE  rows1
+	VZEROUPPER
+	RET
+
+last1:
+	MOVQ   a+16(FP), SI
+	LEAQ   (SI)(R9*2), R10
+	MOVQ   b+48(FP), BX
+	MOVQ   runs+80(FP), R12
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+
+one1run:
+	MOVQ k+72(FP), CX
+
+one1loop:
+	VMOVUPS      (BX), Z0
+	VMOVUPS      64(BX), Z1
+	VBROADCASTSS (SI), Z2
+	VFMADD231PS  Z0, Z2, Z4
+	VFMADD231PS  Z1, Z2, Z5
+	ADDQ         AX, SI
+	ADDQ         R15, BX
+	DECQ         CX
+	JNZ          one1loop
+	ADDQ         run+40(FP), SI
+	ADDQ         jump+64(FP), BX
+	DECQ         R12
+	JNZ          one1run
+	MOVQ         c+0(FP), DI
+	CMPB         add+120(FP), $0x00
+	JNE          one1of0add
+	VMOVUPS      Z4, (DI)
+	VMOVUPS      Z5, 64(DI)
+	ADDQ         DX, DI
+	JMP          one1of0next
+
+one1of0add:
+	VADDPS  (DI), Z4, Z4
+	VMOVUPS Z4, (DI)
+	ADDQ    DX, DI
+	MOVQ    c+0(FP), DI
+	VADDPS  64(DI), Z5, Z5
+	VMOVUPS Z5, 64(DI)
+	ADDQ    DX, DI
+
+one1of0next:
+	MOVQ atile+96(FP), CX
+	ADDQ CX, a+16(FP)
+	MOVQ ctile+104(FP), CX
+	ADDQ CX, c+0(FP)
+	DECQ tiles+88(FP)
+	CMPQ tiles+88(FP), $0x00
+	JNE  rows1
+	VZEROUPPER
+	RET
+
+rows2:
+	CMPQ   tiles+88(FP), $0x01
+	JEQ    last2
+	MOVQ   a+16(FP), SI
+	MOVQ   SI, R10
+	ADDQ   atile+96(FP), R10
+	MOVQ   b+48(FP), BX
+	MOVQ   runs+80(FP), R12
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+
+both2run:
+	MOVQ k+72(FP), CX
+
+both2loop:
+	VMOVUPS      (BX), Z0
+	VMOVUPS      64(BX), Z1
+	VBROADCASTSS (SI), Z2
+	VFMADD231PS  Z0, Z2, Z4
+	VFMADD231PS  Z1, Z2, Z5
+	VBROADCASTSS (SI)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z6
+	VFMADD231PS  Z1, Z3, Z7
+	VBROADCASTSS (R10), Z2
+	VFMADD231PS  Z0, Z2, Z8
+	VFMADD231PS  Z1, Z2, Z9
+	VBROADCASTSS (R10)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z10
+	VFMADD231PS  Z1, Z3, Z11
+	ADDQ         AX, SI
+	ADDQ         AX, R10
+	ADDQ         R15, BX
+	DECQ         CX
+	JNZ          both2loop
+	ADDQ         run+40(FP), SI
+	ADDQ         run+40(FP), R10
+	ADDQ         jump+64(FP), BX
+	DECQ         R12
+	JNZ          both2run
+	MOVQ         c+0(FP), DI
+	CMPB         add+120(FP), $0x00
+	JNE          both2of0add
+	VMOVUPS      Z4, (DI)
+	VMOVUPS      Z5, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z6, (DI)
+	VMOVUPS      Z7, 64(DI)
+	ADDQ         DX, DI
+	JMP          both2of0next
+
+both2of0add:
+	VADDPS  (DI), Z4, Z4
+	VMOVUPS Z4, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z6, Z6
+	VMOVUPS Z6, (DI)
+	ADDQ    DX, DI
+	MOVQ    c+0(FP), DI
+	VADDPS  64(DI), Z5, Z5
+	VMOVUPS Z5, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z7, Z7
+	VMOVUPS Z7, 64(DI)
+	ADDQ    DX, DI
+
+both2of0next:
+	MOVQ    atile+96(FP), CX
+	ADDQ    CX, a+16(FP)
+	MOVQ    ctile+104(FP), CX
+	ADDQ    CX, c+0(FP)
+	DECQ    tiles+88(FP)
+	MOVQ    c+0(FP), DI
+	CMPB    add+120(FP), $0x00
+	JNE     both2of1add
+	VMOVUPS Z8, (DI)
+	VMOVUPS Z9, 64(DI)
+	ADDQ    DX, DI
+	VMOVUPS Z10, (DI)
+	VMOVUPS Z11, 64(DI)
+	ADDQ    DX, DI
+	JMP     both2of1next
+
+both2of1add:
+	VADDPS  (DI), Z8, Z8
+	VMOVUPS Z8, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z10, Z10
+	VMOVUPS Z10, (DI)
+	ADDQ    DX, DI
+	MOVQ    c+0(FP), DI
+	VADDPS  64(DI), Z9, Z9
+	VMOVUPS Z9, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z11, Z11
+	VMOVUPS Z11, 64(DI)
+	ADDQ    DX, DI
+
+both2of1next:
+	MOVQ atile+96(FP), CX
+	ADDQ CX, a+16(FP)
+	MOVQ ctile+104(FP), CX
+	ADDQ CX, c+0(FP)
+	DECQ tiles+88(FP)
+	CMPQ tiles+88(FP), $0x00
+	JNE  rows2
+	VZEROUPPER
+	RET
+
+last2:
+	MOVQ   a+16(FP), SI
+	LEAQ   (SI)(R9*2), R10
+	MOVQ   b+48(FP), BX
+	MOVQ   runs+80(FP), R12
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+
+one2run:
+	MOVQ k+72(FP), CX
+
+one2loop:
+	VMOVUPS      (BX), Z0
+	VMOVUPS      64(BX), Z1
+	VBROADCASTSS (SI), Z2
+	VFMADD231PS  Z0, Z2, Z4
+	VFMADD231PS  Z1, Z2, Z5
+	VBROADCASTSS (SI)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z6
+	VFMADD231PS  Z1, Z3, Z7
+	ADDQ         AX, SI
+	ADDQ         R15, BX
+	DECQ         CX
+	JNZ          one2loop
+	ADDQ         run+40(FP), SI
+	ADDQ         jump+64(FP), BX
+	DECQ         R12
+	JNZ          one2run
+	MOVQ         c+0(FP), DI
+	CMPB         add+120(FP), $0x00
+	JNE          one2of0add
+	VMOVUPS      Z4, (DI)
+	VMOVUPS      Z5, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z6, (DI)
+	VMOVUPS      Z7, 64(DI)
+	ADDQ         DX, DI
+	JMP          one2of0next
+
+one2of0add:
+	VADDPS  (DI), Z4, Z4
+	VMOVUPS Z4, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z6, Z6
+	VMOVUPS Z6, (DI)
+	ADDQ    DX, DI
+	MOVQ    c+0(FP), DI
+	VADDPS  64(DI), Z5, Z5
+	VMOVUPS Z5, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z7, Z7
+	VMOVUPS Z7, 64(DI)
+	ADDQ    DX, DI
+
+one2of0next:
+	MOVQ atile+96(FP), CX
+	ADDQ CX, a+16(FP)
+	MOVQ ctile+104(FP), CX
+	ADDQ CX, c+0(FP)
+	DECQ tiles+88(FP)
+	CMPQ tiles+88(FP), $0x00
+	JNE  rows2
+	VZEROUPPER
+	RET
+
+rows3:
+	CMPQ   tiles+88(FP), $0x01
+	JEQ    last3
+	MOVQ   a+16(FP), SI
+	MOVQ   SI, R10
+	ADDQ   atile+96(FP), R10
+	MOVQ   b+48(FP), BX
+	MOVQ   runs+80(FP), R12
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+
+both3run:
+	MOVQ k+72(FP), CX
+
+both3loop:
+	VMOVUPS      (BX), Z0
+	VMOVUPS      64(BX), Z1
+	VBROADCASTSS (SI), Z2
+	VFMADD231PS  Z0, Z2, Z4
+	VFMADD231PS  Z1, Z2, Z5
+	VBROADCASTSS (SI)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z6
+	VFMADD231PS  Z1, Z3, Z7
+	VBROADCASTSS (SI)(R8*2), Z2
+	VFMADD231PS  Z0, Z2, Z8
+	VFMADD231PS  Z1, Z2, Z9
+	VBROADCASTSS (R10), Z2
+	VFMADD231PS  Z0, Z2, Z10
+	VFMADD231PS  Z1, Z2, Z11
+	VBROADCASTSS (R10)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z12
+	VFMADD231PS  Z1, Z3, Z13
+	VBROADCASTSS (R10)(R8*2), Z2
+	VFMADD231PS  Z0, Z2, Z14
+	VFMADD231PS  Z1, Z2, Z15
+	ADDQ         AX, SI
+	ADDQ         AX, R10
+	ADDQ         R15, BX
+	DECQ         CX
+	JNZ          both3loop
+	ADDQ         run+40(FP), SI
+	ADDQ         run+40(FP), R10
+	ADDQ         jump+64(FP), BX
+	DECQ         R12
+	JNZ          both3run
+	MOVQ         c+0(FP), DI
+	CMPB         add+120(FP), $0x00
+	JNE          both3of0add
+	VMOVUPS      Z4, (DI)
+	VMOVUPS      Z5, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z6, (DI)
+	VMOVUPS      Z7, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z8, (DI)
+	VMOVUPS      Z9, 64(DI)
+	ADDQ         DX, DI
+	JMP          both3of0next
+
+both3of0add:
+	VADDPS  (DI), Z4, Z4
+	VMOVUPS Z4, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z6, Z6
+	VMOVUPS Z6, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z8, Z8
+	VMOVUPS Z8, (DI)
+	ADDQ    DX, DI
+	MOVQ    c+0(FP), DI
+	VADDPS  64(DI), Z5, Z5
+	VMOVUPS Z5, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z7, Z7
+	VMOVUPS Z7, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z9, Z9
+	VMOVUPS Z9, 64(DI)
+	ADDQ    DX, DI
+
+both3of0next:
+	MOVQ    atile+96(FP), CX
+	ADDQ    CX, a+16(FP)
+	MOVQ    ctile+104(FP), CX
+	ADDQ    CX, c+0(FP)
+	DECQ    tiles+88(FP)
+	MOVQ    c+0(FP), DI
+	CMPB    add+120(FP), $0x00
+	JNE     both3of1add
+	VMOVUPS Z10, (DI)
+	VMOVUPS Z11, 64(DI)
+	ADDQ    DX, DI
+	VMOVUPS Z12, (DI)
+	VMOVUPS Z13, 64(DI)
+	ADDQ    DX, DI
+	VMOVUPS Z14, (DI)
+	VMOVUPS Z15, 64(DI)
+	ADDQ    DX, DI
+	JMP     both3of1next
+
+both3of1add:
+	VADDPS  (DI), Z10, Z10
+	VMOVUPS Z10, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z12, Z12
+	VMOVUPS Z12, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z14, Z14
+	VMOVUPS Z14, (DI)
+	ADDQ    DX, DI
+	MOVQ    c+0(FP), DI
+	VADDPS  64(DI), Z11, Z11
+	VMOVUPS Z11, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z13, Z13
+	VMOVUPS Z13, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z15, Z15
+	VMOVUPS Z15, 64(DI)
+	ADDQ    DX, DI
+
+both3of1next:
+	MOVQ atile+96(FP), CX
+	ADDQ CX, a+16(FP)
+	MOVQ ctile+104(FP), CX
+	ADDQ CX, c+0(FP)
+	DECQ tiles+88(FP)
+	CMPQ tiles+88(FP), $0x00
+	JNE  rows3
+	VZEROUPPER
+	RET
+
+last3:
+	MOVQ   a+16(FP), SI
+	LEAQ   (SI)(R9*2), R10
+	MOVQ   b+48(FP), BX
+	MOVQ   runs+80(FP), R12
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+
+one3run:
+	MOVQ k+72(FP), CX
+
+one3loop:
+	VMOVUPS      (BX), Z0
+	VMOVUPS      64(BX), Z1
+	VBROADCASTSS (SI), Z2
+	VFMADD231PS  Z0, Z2, Z4
+	VFMADD231PS  Z1, Z2, Z5
+	VBROADCASTSS (SI)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z6
+	VFMADD231PS  Z1, Z3, Z7
+	VBROADCASTSS (SI)(R8*2), Z2
+	VFMADD231PS  Z0, Z2, Z8
+	VFMADD231PS  Z1, Z2, Z9
+	ADDQ         AX, SI
+	ADDQ         R15, BX
+	DECQ         CX
+	JNZ          one3loop
+	ADDQ         run+40(FP), SI
+	ADDQ         jump+64(FP), BX
+	DECQ         R12
+	JNZ          one3run
+	MOVQ         c+0(FP), DI
+	CMPB         add+120(FP), $0x00
+	JNE          one3of0add
+	VMOVUPS      Z4, (DI)
+	VMOVUPS      Z5, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z6, (DI)
+	VMOVUPS      Z7, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z8, (DI)
+	VMOVUPS      Z9, 64(DI)
+	ADDQ         DX, DI
+	JMP          one3of0next
+
+one3of0add:
+	VADDPS  (DI), Z4, Z4
+	VMOVUPS Z4, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z6, Z6
+	VMOVUPS Z6, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z8, Z8
+	VMOVUPS Z8, (DI)
+	ADDQ    DX, DI
+	MOVQ    c+0(FP), DI
+	VADDPS  64(DI), Z5, Z5
+	VMOVUPS Z5, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z7, Z7
+	VMOVUPS Z7, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z9, Z9
+	VMOVUPS Z9, 64(DI)
+	ADDQ    DX, DI
+
+one3of0next:
+	MOVQ atile+96(FP), CX
+	ADDQ CX, a+16(FP)
+	MOVQ ctile+104(FP), CX
+	ADDQ CX, c+0(FP)
+	DECQ tiles+88(FP)
+	CMPQ tiles+88(FP), $0x00
+	JNE  rows3
+	VZEROUPPER
+	RET
+
+rows4:
+	CMPQ   tiles+88(FP), $0x01
+	JEQ    last4
+	MOVQ   a+16(FP), SI
+	MOVQ   SI, R10
+	ADDQ   atile+96(FP), R10
+	MOVQ   b+48(FP), BX
+	MOVQ   runs+80(FP), R12
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+
+both4run:
+	MOVQ k+72(FP), CX
+
+both4loop:
+	VMOVUPS      (BX), Z0
+	VMOVUPS      64(BX), Z1
+	VBROADCASTSS (SI), Z2
+	VFMADD231PS  Z0, Z2, Z4
+	VFMADD231PS  Z1, Z2, Z5
+	VBROADCASTSS (SI)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z6
+	VFMADD231PS  Z1, Z3, Z7
+	VBROADCASTSS (SI)(R8*2), Z2
+	VFMADD231PS  Z0, Z2, Z8
+	VFMADD231PS  Z1, Z2, Z9
+	VBROADCASTSS (SI)(R9*1), Z3
+	VFMADD231PS  Z0, Z3, Z10
+	VFMADD231PS  Z1, Z3, Z11
+	VBROADCASTSS (R10), Z2
+	VFMADD231PS  Z0, Z2, Z12
+	VFMADD231PS  Z1, Z2, Z13
+	VBROADCASTSS (R10)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z14
+	VFMADD231PS  Z1, Z3, Z15
+	VBROADCASTSS (R10)(R8*2), Z2
+	VFMADD231PS  Z0, Z2, Z16
+	VFMADD231PS  Z1, Z2, Z17
+	VBROADCASTSS (R10)(R9*1), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	ADDQ         AX, SI
+	ADDQ         AX, R10
+	ADDQ         R15, BX
+	DECQ         CX
+	JNZ          both4loop
+	ADDQ         run+40(FP), SI
+	ADDQ         run+40(FP), R10
+	ADDQ         jump+64(FP), BX
+	DECQ         R12
+	JNZ          both4run
+	MOVQ         c+0(FP), DI
+	CMPB         add+120(FP), $0x00
+	JNE          both4of0add
+	VMOVUPS      Z4, (DI)
+	VMOVUPS      Z5, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z6, (DI)
+	VMOVUPS      Z7, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z8, (DI)
+	VMOVUPS      Z9, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z10, (DI)
+	VMOVUPS      Z11, 64(DI)
+	ADDQ         DX, DI
+	JMP          both4of0next
+
+both4of0add:
+	VADDPS  (DI), Z4, Z4
+	VMOVUPS Z4, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z6, Z6
+	VMOVUPS Z6, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z8, Z8
+	VMOVUPS Z8, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z10, Z10
+	VMOVUPS Z10, (DI)
+	ADDQ    DX, DI
+	MOVQ    c+0(FP), DI
+	VADDPS  64(DI), Z5, Z5
+	VMOVUPS Z5, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z7, Z7
+	VMOVUPS Z7, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z9, Z9
+	VMOVUPS Z9, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z11, Z11
+	VMOVUPS Z11, 64(DI)
+	ADDQ    DX, DI
+
+both4of0next:
+	MOVQ    atile+96(FP), CX
+	ADDQ    CX, a+16(FP)
+	MOVQ    ctile+104(FP), CX
+	ADDQ    CX, c+0(FP)
+	DECQ    tiles+88(FP)
+	MOVQ    c+0(FP), DI
+	CMPB    add+120(FP), $0x00
+	JNE     both4of1add
+	VMOVUPS Z12, (DI)
+	VMOVUPS Z13, 64(DI)
+	ADDQ    DX, DI
+	VMOVUPS Z14, (DI)
+	VMOVUPS Z15, 64(DI)
+	ADDQ    DX, DI
+	VMOVUPS Z16, (DI)
+	VMOVUPS Z17, 64(DI)
+	ADDQ    DX, DI
+	VMOVUPS Z18, (DI)
+	VMOVUPS Z19, 64(DI)
+	ADDQ    DX, DI
+	JMP     both4of1next
+
+both4of1add:
+	VADDPS  (DI), Z12, Z12
+	VMOVUPS Z12, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z14, Z14
+	VMOVUPS Z14, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z16, Z16
+	VMOVUPS Z16, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z18, Z18
+	VMOVUPS Z18, (DI)
+	ADDQ    DX, DI
+	MOVQ    c+0(FP), DI
+	VADDPS  64(DI), Z13, Z13
+	VMOVUPS Z13, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z15, Z15
+	VMOVUPS Z15, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z17, Z17
+	VMOVUPS Z17, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z19, Z19
+	VMOVUPS Z19, 64(DI)
+	ADDQ    DX, DI
+
+both4of1next:
+	MOVQ atile+96(FP), CX
+	ADDQ CX, a+16(FP)
+	MOVQ ctile+104(FP), CX
+	ADDQ CX, c+0(FP)
+	DECQ tiles+88(FP)
+	CMPQ tiles+88(FP), $0x00
+	JNE  rows4
+	VZEROUPPER
+	RET
+
+last4:
+	MOVQ   a+16(FP), SI
+	LEAQ   (SI)(R9*2), R10
+	MOVQ   b+48(FP), BX
+	MOVQ   runs+80(FP), R12
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+
+one4run:
+	MOVQ k+72(FP), CX
+
+one4loop:
+	VMOVUPS      (BX), Z0
+	VMOVUPS      64(BX), Z1
+	VBROADCASTSS (SI), Z2
+	VFMADD231PS  Z0, Z2, Z4
+	VFMADD231PS  Z1, Z2, Z5
+	VBROADCASTSS (SI)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z6
+	VFMADD231PS  Z1, Z3, Z7
+	VBROADCASTSS (SI)(R8*2), Z2
+	VFMADD231PS  Z0, Z2, Z8
+	VFMADD231PS  Z1, Z2, Z9
+	VBROADCASTSS (SI)(R9*1), Z3
+	VFMADD231PS  Z0, Z3, Z10
+	VFMADD231PS  Z1, Z3, Z11
+	ADDQ         AX, SI
+	ADDQ         R15, BX
+	DECQ         CX
+	JNZ          one4loop
+	ADDQ         run+40(FP), SI
+	ADDQ         jump+64(FP), BX
+	DECQ         R12
+	JNZ          one4run
+	MOVQ         c+0(FP), DI
+	CMPB         add+120(FP), $0x00
+	JNE          one4of0add
+	VMOVUPS      Z4, (DI)
+	VMOVUPS      Z5, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z6, (DI)
+	VMOVUPS      Z7, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z8, (DI)
+	VMOVUPS      Z9, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z10, (DI)
+	VMOVUPS      Z11, 64(DI)
+	ADDQ         DX, DI
+	JMP          one4of0next
+
+one4of0add:
+	VADDPS  (DI), Z4, Z4
+	VMOVUPS Z4, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z6, Z6
+	VMOVUPS Z6, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z8, Z8
+	VMOVUPS Z8, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z10, Z10
+	VMOVUPS Z10, (DI)
+	ADDQ    DX, DI
+	MOVQ    c+0(FP), DI
+	VADDPS  64(DI), Z5, Z5
+	VMOVUPS Z5, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z7, Z7
+	VMOVUPS Z7, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z9, Z9
+	VMOVUPS Z9, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z11, Z11
+	VMOVUPS Z11, 64(DI)
+	ADDQ    DX, DI
+
+one4of0next:
+	MOVQ atile+96(FP), CX
+	ADDQ CX, a+16(FP)
+	MOVQ ctile+104(FP), CX
+	ADDQ CX, c+0(FP)
+	DECQ tiles+88(FP)
+	CMPQ tiles+88(FP), $0x00
+	JNE  rows4
+	VZEROUPPER
+	RET
+
+rows5:
+	CMPQ   tiles+88(FP), $0x01
+	JEQ    last5
+	MOVQ   a+16(FP), SI
+	MOVQ   SI, R10
+	ADDQ   atile+96(FP), R10
+	MOVQ   b+48(FP), BX
+	MOVQ   runs+80(FP), R12
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+
+both5run:
+	MOVQ k+72(FP), CX
+
+both5loop:
+	VMOVUPS      (BX), Z0
+	VMOVUPS      64(BX), Z1
+	VBROADCASTSS (SI), Z2
+	VFMADD231PS  Z0, Z2, Z4
+	VFMADD231PS  Z1, Z2, Z5
+	VBROADCASTSS (SI)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z6
+	VFMADD231PS  Z1, Z3, Z7
+	VBROADCASTSS (SI)(R8*2), Z2
+	VFMADD231PS  Z0, Z2, Z8
+	VFMADD231PS  Z1, Z2, Z9
+	VBROADCASTSS (SI)(R9*1), Z3
+	VFMADD231PS  Z0, Z3, Z10
+	VFMADD231PS  Z1, Z3, Z11
+	VBROADCASTSS (SI)(R8*4), Z2
+	VFMADD231PS  Z0, Z2, Z12
+	VFMADD231PS  Z1, Z2, Z13
+	VBROADCASTSS (R10), Z2
+	VFMADD231PS  Z0, Z2, Z14
+	VFMADD231PS  Z1, Z2, Z15
+	VBROADCASTSS (R10)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z16
+	VFMADD231PS  Z1, Z3, Z17
+	VBROADCASTSS (R10)(R8*2), Z2
+	VFMADD231PS  Z0, Z2, Z18
+	VFMADD231PS  Z1, Z2, Z19
+	VBROADCASTSS (R10)(R9*1), Z3
+	VFMADD231PS  Z0, Z3, Z20
+	VFMADD231PS  Z1, Z3, Z21
+	VBROADCASTSS (R10)(R8*4), Z2
+	VFMADD231PS  Z0, Z2, Z22
+	VFMADD231PS  Z1, Z2, Z23
+	ADDQ         AX, SI
+	ADDQ         AX, R10
+	ADDQ         R15, BX
+	DECQ         CX
+	JNZ          both5loop
+	ADDQ         run+40(FP), SI
+	ADDQ         run+40(FP), R10
+	ADDQ         jump+64(FP), BX
+	DECQ         R12
+	JNZ          both5run
+	MOVQ         c+0(FP), DI
+	CMPB         add+120(FP), $0x00
+	JNE          both5of0add
+	VMOVUPS      Z4, (DI)
+	VMOVUPS      Z5, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z6, (DI)
+	VMOVUPS      Z7, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z8, (DI)
+	VMOVUPS      Z9, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z10, (DI)
+	VMOVUPS      Z11, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z12, (DI)
+	VMOVUPS      Z13, 64(DI)
+	ADDQ         DX, DI
+	JMP          both5of0next
+
+both5of0add:
+	VADDPS  (DI), Z4, Z4
+	VMOVUPS Z4, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z6, Z6
+	VMOVUPS Z6, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z8, Z8
+	VMOVUPS Z8, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z10, Z10
+	VMOVUPS Z10, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z12, Z12
+	VMOVUPS Z12, (DI)
+	ADDQ    DX, DI
+	MOVQ    c+0(FP), DI
+	VADDPS  64(DI), Z5, Z5
+	VMOVUPS Z5, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z7, Z7
+	VMOVUPS Z7, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z9, Z9
+	VMOVUPS Z9, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z11, Z11
+	VMOVUPS Z11, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z13, Z13
+	VMOVUPS Z13, 64(DI)
+	ADDQ    DX, DI
+
+both5of0next:
+	MOVQ    atile+96(FP), CX
+	ADDQ    CX, a+16(FP)
+	MOVQ    ctile+104(FP), CX
+	ADDQ    CX, c+0(FP)
+	DECQ    tiles+88(FP)
+	MOVQ    c+0(FP), DI
+	CMPB    add+120(FP), $0x00
+	JNE     both5of1add
+	VMOVUPS Z14, (DI)
+	VMOVUPS Z15, 64(DI)
+	ADDQ    DX, DI
+	VMOVUPS Z16, (DI)
+	VMOVUPS Z17, 64(DI)
+	ADDQ    DX, DI
+	VMOVUPS Z18, (DI)
+	VMOVUPS Z19, 64(DI)
+	ADDQ    DX, DI
+	VMOVUPS Z20, (DI)
+	VMOVUPS Z21, 64(DI)
+	ADDQ    DX, DI
+	VMOVUPS Z22, (DI)
+	VMOVUPS Z23, 64(DI)
+	ADDQ    DX, DI
+	JMP     both5of1next
+
+both5of1add:
+	VADDPS  (DI), Z14, Z14
+	VMOVUPS Z14, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z16, Z16
+	VMOVUPS Z16, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z18, Z18
+	VMOVUPS Z18, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z20, Z20
+	VMOVUPS Z20, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z22, Z22
+	VMOVUPS Z22, (DI)
+	ADDQ    DX, DI
+	MOVQ    c+0(FP), DI
+	VADDPS  64(DI), Z15, Z15
+	VMOVUPS Z15, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z17, Z17
+	VMOVUPS Z17, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z19, Z19
+	VMOVUPS Z19, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z21, Z21
+	VMOVUPS Z21, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z23, Z23
+	VMOVUPS Z23, 64(DI)
+	ADDQ    DX, DI
+
+both5of1next:
+	MOVQ atile+96(FP), CX
+	ADDQ CX, a+16(FP)
+	MOVQ ctile+104(FP), CX
+	ADDQ CX, c+0(FP)
+	DECQ tiles+88(FP)
+	CMPQ tiles+88(FP), $0x00
+	JNE  rows5
+	VZEROUPPER
+	RET
+
+last5:
+	MOVQ   a+16(FP), SI
+	LEAQ   (SI)(R9*2), R10
+	MOVQ   b+48(FP), BX
+	MOVQ   runs+80(FP), R12
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+
+one5run:
+	MOVQ k+72(FP), CX
+
+one5loop:
+	VMOVUPS      (BX), Z0
+	VMOVUPS      64(BX), Z1
+	VBROADCASTSS (SI), Z2
+	VFMADD231PS  Z0, Z2, Z4
+	VFMADD231PS  Z1, Z2, Z5
+	VBROADCASTSS (SI)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z6
+	VFMADD231PS  Z1, Z3, Z7
+	VBROADCASTSS (SI)(R8*2), Z2
+	VFMADD231PS  Z0, Z2, Z8
+	VFMADD231PS  Z1, Z2, Z9
+	VBROADCASTSS (SI)(R9*1), Z3
+	VFMADD231PS  Z0, Z3, Z10
+	VFMADD231PS  Z1, Z3, Z11
+	VBROADCASTSS (SI)(R8*4), Z2
+	VFMADD231PS  Z0, Z2, Z12
+	VFMADD231PS  Z1, Z2, Z13
+	ADDQ         AX, SI
+	ADDQ         R15, BX
+	DECQ         CX
+	JNZ          one5loop
+	ADDQ         run+40(FP), SI
+	ADDQ         jump+64(FP), BX
+	DECQ         R12
+	JNZ          one5run
+	MOVQ         c+0(FP), DI
+	CMPB         add+120(FP), $0x00
+	JNE          one5of0add
+	VMOVUPS      Z4, (DI)
+	VMOVUPS      Z5, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z6, (DI)
+	VMOVUPS      Z7, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z8, (DI)
+	VMOVUPS      Z9, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z10, (DI)
+	VMOVUPS      Z11, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z12, (DI)
+	VMOVUPS      Z13, 64(DI)
+	ADDQ         DX, DI
+	JMP          one5of0next
+
+one5of0add:
+	VADDPS  (DI), Z4, Z4
+	VMOVUPS Z4, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z6, Z6
+	VMOVUPS Z6, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z8, Z8
+	VMOVUPS Z8, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z10, Z10
+	VMOVUPS Z10, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z12, Z12
+	VMOVUPS Z12, (DI)
+	ADDQ    DX, DI
+	MOVQ    c+0(FP), DI
+	VADDPS  64(DI), Z5, Z5
+	VMOVUPS Z5, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z7, Z7
+	VMOVUPS Z7, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z9, Z9
+	VMOVUPS Z9, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z11, Z11
+	VMOVUPS Z11, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z13, Z13
+	VMOVUPS Z13, 64(DI)
+	ADDQ    DX, DI
+
+one5of0next:
+	MOVQ atile+96(FP), CX
+	ADDQ CX, a+16(FP)
+	MOVQ ctile+104(FP), CX
+	ADDQ CX, c+0(FP)
+	DECQ tiles+88(FP)
+	CMPQ tiles+88(FP), $0x00
+	JNE  rows5
+	VZEROUPPER
+	RET
+
+rows6:
+	CMPQ   tiles+88(FP), $0x01
+	JEQ    last6
+	MOVQ   a+16(FP), SI
+	MOVQ   SI, R10
+	ADDQ   atile+96(FP), R10
+	MOVQ   b+48(FP), BX
+	MOVQ   runs+80(FP), R12
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	VPXORD Z24, Z24, Z24
+	VPXORD Z25, Z25, Z25
+	VPXORD Z26, Z26, Z26
+	VPXORD Z27, Z27, Z27
+
+both6run:
+	MOVQ k+72(FP), CX
+
+both6loop:
+	VMOVUPS      (BX), Z0
+	VMOVUPS      64(BX), Z1
+	VBROADCASTSS (SI), Z2
+	VFMADD231PS  Z0, Z2, Z4
+	VFMADD231PS  Z1, Z2, Z5
+	VBROADCASTSS (SI)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z6
+	VFMADD231PS  Z1, Z3, Z7
+	VBROADCASTSS (SI)(R8*2), Z2
+	VFMADD231PS  Z0, Z2, Z8
+	VFMADD231PS  Z1, Z2, Z9
+	VBROADCASTSS (SI)(R9*1), Z3
+	VFMADD231PS  Z0, Z3, Z10
+	VFMADD231PS  Z1, Z3, Z11
+	VBROADCASTSS (SI)(R8*4), Z2
+	VFMADD231PS  Z0, Z2, Z12
+	VFMADD231PS  Z1, Z2, Z13
+	VBROADCASTSS (SI)(R11*1), Z3
+	VFMADD231PS  Z0, Z3, Z14
+	VFMADD231PS  Z1, Z3, Z15
+	VBROADCASTSS (R10), Z2
+	VFMADD231PS  Z0, Z2, Z16
+	VFMADD231PS  Z1, Z2, Z17
+	VBROADCASTSS (R10)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VBROADCASTSS (R10)(R8*2), Z2
+	VFMADD231PS  Z0, Z2, Z20
+	VFMADD231PS  Z1, Z2, Z21
+	VBROADCASTSS (R10)(R9*1), Z3
+	VFMADD231PS  Z0, Z3, Z22
+	VFMADD231PS  Z1, Z3, Z23
+	VBROADCASTSS (R10)(R8*4), Z2
+	VFMADD231PS  Z0, Z2, Z24
+	VFMADD231PS  Z1, Z2, Z25
+	VBROADCASTSS (R10)(R11*1), Z3
+	VFMADD231PS  Z0, Z3, Z26
+	VFMADD231PS  Z1, Z3, Z27
+	ADDQ         AX, SI
+	ADDQ         AX, R10
+	ADDQ         R15, BX
+	DECQ         CX
+	JNZ          both6loop
+	ADDQ         run+40(FP), SI
+	ADDQ         run+40(FP), R10
+	ADDQ         jump+64(FP), BX
+	DECQ         R12
+	JNZ          both6run
+	MOVQ         c+0(FP), DI
+	CMPB         add+120(FP), $0x00
+	JNE          both6of0add
+	VMOVUPS      Z4, (DI)
+	VMOVUPS      Z5, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z6, (DI)
+	VMOVUPS      Z7, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z8, (DI)
+	VMOVUPS      Z9, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z10, (DI)
+	VMOVUPS      Z11, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z12, (DI)
+	VMOVUPS      Z13, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z14, (DI)
+	VMOVUPS      Z15, 64(DI)
+	ADDQ         DX, DI
+	JMP          both6of0next
+
+both6of0add:
+	VADDPS  (DI), Z4, Z4
+	VMOVUPS Z4, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z6, Z6
+	VMOVUPS Z6, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z8, Z8
+	VMOVUPS Z8, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z10, Z10
+	VMOVUPS Z10, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z12, Z12
+	VMOVUPS Z12, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z14, Z14
+	VMOVUPS Z14, (DI)
+	ADDQ    DX, DI
+	MOVQ    c+0(FP), DI
+	VADDPS  64(DI), Z5, Z5
+	VMOVUPS Z5, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z7, Z7
+	VMOVUPS Z7, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z9, Z9
+	VMOVUPS Z9, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z11, Z11
+	VMOVUPS Z11, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z13, Z13
+	VMOVUPS Z13, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z15, Z15
+	VMOVUPS Z15, 64(DI)
+	ADDQ    DX, DI
+
+both6of0next:
+	MOVQ    atile+96(FP), CX
+	ADDQ    CX, a+16(FP)
+	MOVQ    ctile+104(FP), CX
+	ADDQ    CX, c+0(FP)
+	DECQ    tiles+88(FP)
+	MOVQ    c+0(FP), DI
+	CMPB    add+120(FP), $0x00
+	JNE     both6of1add
+	VMOVUPS Z16, (DI)
+	VMOVUPS Z17, 64(DI)
+	ADDQ    DX, DI
+	VMOVUPS Z18, (DI)
+	VMOVUPS Z19, 64(DI)
+	ADDQ    DX, DI
+	VMOVUPS Z20, (DI)
+	VMOVUPS Z21, 64(DI)
+	ADDQ    DX, DI
+	VMOVUPS Z22, (DI)
+	VMOVUPS Z23, 64(DI)
+	ADDQ    DX, DI
+	VMOVUPS Z24, (DI)
+	VMOVUPS Z25, 64(DI)
+	ADDQ    DX, DI
+	VMOVUPS Z26, (DI)
+	VMOVUPS Z27, 64(DI)
+	ADDQ    DX, DI
+	JMP     both6of1next
+
+both6of1add:
+	VADDPS  (DI), Z16, Z16
+	VMOVUPS Z16, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z18, Z18
+	VMOVUPS Z18, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z20, Z20
+	VMOVUPS Z20, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z22, Z22
+	VMOVUPS Z22, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z24, Z24
+	VMOVUPS Z24, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z26, Z26
+	VMOVUPS Z26, (DI)
+	ADDQ    DX, DI
+	MOVQ    c+0(FP), DI
+	VADDPS  64(DI), Z17, Z17
+	VMOVUPS Z17, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z19, Z19
+	VMOVUPS Z19, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z21, Z21
+	VMOVUPS Z21, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z23, Z23
+	VMOVUPS Z23, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z25, Z25
+	VMOVUPS Z25, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z27, Z27
+	VMOVUPS Z27, 64(DI)
+	ADDQ    DX, DI
+
+both6of1next:
+	MOVQ atile+96(FP), CX
+	ADDQ CX, a+16(FP)
+	MOVQ ctile+104(FP), CX
+	ADDQ CX, c+0(FP)
+	DECQ tiles+88(FP)
+	CMPQ tiles+88(FP), $0x00
+	JNE  rows6
+	VZEROUPPER
+	RET
+
+last6:
+	MOVQ   a+16(FP), SI
+	LEAQ   (SI)(R9*2), R10
+	MOVQ   b+48(FP), BX
+	MOVQ   runs+80(FP), R12
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+
+one6run:
+	MOVQ k+72(FP), CX
+
+one6loop:
+	VMOVUPS      (BX), Z0
+	VMOVUPS      64(BX), Z1
+	VBROADCASTSS (SI), Z2
+	VFMADD231PS  Z0, Z2, Z4
+	VFMADD231PS  Z1, Z2, Z5
+	VBROADCASTSS (SI)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z6
+	VFMADD231PS  Z1, Z3, Z7
+	VBROADCASTSS (SI)(R8*2), Z2
+	VFMADD231PS  Z0, Z2, Z8
+	VFMADD231PS  Z1, Z2, Z9
+	VBROADCASTSS (SI)(R9*1), Z3
+	VFMADD231PS  Z0, Z3, Z10
+	VFMADD231PS  Z1, Z3, Z11
+	VBROADCASTSS (SI)(R8*4), Z2
+	VFMADD231PS  Z0, Z2, Z12
+	VFMADD231PS  Z1, Z2, Z13
+	VBROADCASTSS (SI)(R11*1), Z3
+	VFMADD231PS  Z0, Z3, Z14
+	VFMADD231PS  Z1, Z3, Z15
+	ADDQ         AX, SI
+	ADDQ         R15, BX
+	DECQ         CX
+	JNZ          one6loop
+	ADDQ         run+40(FP), SI
+	ADDQ         jump+64(FP), BX
+	DECQ         R12
+	JNZ          one6run
+	MOVQ         c+0(FP), DI
+	CMPB         add+120(FP), $0x00
+	JNE          one6of0add
+	VMOVUPS      Z4, (DI)
+	VMOVUPS      Z5, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z6, (DI)
+	VMOVUPS      Z7, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z8, (DI)
+	VMOVUPS      Z9, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z10, (DI)
+	VMOVUPS      Z11, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z12, (DI)
+	VMOVUPS      Z13, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z14, (DI)
+	VMOVUPS      Z15, 64(DI)
+	ADDQ         DX, DI
+	JMP          one6of0next
+
+one6of0add:
+	VADDPS  (DI), Z4, Z4
+	VMOVUPS Z4, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z6, Z6
+	VMOVUPS Z6, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z8, Z8
+	VMOVUPS Z8, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z10, Z10
+	VMOVUPS Z10, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z12, Z12
+	VMOVUPS Z12, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z14, Z14
+	VMOVUPS Z14, (DI)
+	ADDQ    DX, DI
+	MOVQ    c+0(FP), DI
+	VADDPS  64(DI), Z5, Z5
+	VMOVUPS Z5, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z7, Z7
+	VMOVUPS Z7, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z9, Z9
+	VMOVUPS Z9, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z11, Z11
+	VMOVUPS Z11, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z13, Z13
+	VMOVUPS Z13, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z15, Z15
+	VMOVUPS Z15, 64(DI)
+	ADDQ    DX, DI
+
+one6of0next:
+	MOVQ atile+96(FP), CX
+	ADDQ CX, a+16(FP)
+	MOVQ ctile+104(FP), CX
+	ADDQ CX, c+0(FP)
+	DECQ tiles+88(FP)
+	CMPQ tiles+88(FP), $0x00
+	JNE  rows6
+	VZEROUPPER
+	RET
+
+rows7:
+	MOVQ   a+16(FP), SI
+	LEAQ   (SI)(R9*2), R10
+	MOVQ   b+48(FP), BX
+	MOVQ   runs+80(FP), R12
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+
+one7run:
+	MOVQ k+72(FP), CX
+
+one7loop:
+	VMOVUPS      (BX), Z0
+	VMOVUPS      64(BX), Z1
+	VBROADCASTSS (SI), Z2
+	VFMADD231PS  Z0, Z2, Z4
+	VFMADD231PS  Z1, Z2, Z5
+	VBROADCASTSS (SI)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z6
+	VFMADD231PS  Z1, Z3, Z7
+	VBROADCASTSS (SI)(R8*2), Z2
+	VFMADD231PS  Z0, Z2, Z8
+	VFMADD231PS  Z1, Z2, Z9
+	VBROADCASTSS (SI)(R9*1), Z3
+	VFMADD231PS  Z0, Z3, Z10
+	VFMADD231PS  Z1, Z3, Z11
+	VBROADCASTSS (SI)(R8*4), Z2
+	VFMADD231PS  Z0, Z2, Z12
+	VFMADD231PS  Z1, Z2, Z13
+	VBROADCASTSS (SI)(R11*1), Z3
+	VFMADD231PS  Z0, Z3, Z14
+	VFMADD231PS  Z1, Z3, Z15
+	VBROADCASTSS (R10), Z2
+	VFMADD231PS  Z0, Z2, Z16
+	VFMADD231PS  Z1, Z2, Z17
+	ADDQ         AX, SI
+	ADDQ         AX, R10
+	ADDQ         R15, BX
+	DECQ         CX
+	JNZ          one7loop
+	ADDQ         run+40(FP), SI
+	ADDQ         run+40(FP), R10
+	ADDQ         jump+64(FP), BX
+	DECQ         R12
+	JNZ          one7run
+	MOVQ         c+0(FP), DI
+	CMPB         add+120(FP), $0x00
+	JNE          one7of0add
+	VMOVUPS      Z4, (DI)
+	VMOVUPS      Z5, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z6, (DI)
+	VMOVUPS      Z7, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z8, (DI)
+	VMOVUPS      Z9, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z10, (DI)
+	VMOVUPS      Z11, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z12, (DI)
+	VMOVUPS      Z13, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z14, (DI)
+	VMOVUPS      Z15, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z16, (DI)
+	VMOVUPS      Z17, 64(DI)
+	ADDQ         DX, DI
+	JMP          one7of0next
+
+one7of0add:
+	VADDPS  (DI), Z4, Z4
+	VMOVUPS Z4, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z6, Z6
+	VMOVUPS Z6, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z8, Z8
+	VMOVUPS Z8, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z10, Z10
+	VMOVUPS Z10, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z12, Z12
+	VMOVUPS Z12, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z14, Z14
+	VMOVUPS Z14, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z16, Z16
+	VMOVUPS Z16, (DI)
+	ADDQ    DX, DI
+	MOVQ    c+0(FP), DI
+	VADDPS  64(DI), Z5, Z5
+	VMOVUPS Z5, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z7, Z7
+	VMOVUPS Z7, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z9, Z9
+	VMOVUPS Z9, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z11, Z11
+	VMOVUPS Z11, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z13, Z13
+	VMOVUPS Z13, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z15, Z15
+	VMOVUPS Z15, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z17, Z17
+	VMOVUPS Z17, 64(DI)
+	ADDQ    DX, DI
+
+one7of0next:
+	MOVQ atile+96(FP), CX
+	ADDQ CX, a+16(FP)
+	MOVQ ctile+104(FP), CX
+	ADDQ CX, c+0(FP)
+	DECQ tiles+88(FP)
+	CMPQ tiles+88(FP), $0x00
+	JNE  rows7
+	VZEROUPPER
+	RET
+
+rows8:
+	MOVQ   a+16(FP), SI
+	LEAQ   (SI)(R9*2), R10
+	MOVQ   b+48(FP), BX
+	MOVQ   runs+80(FP), R12
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+
+one8run:
+	MOVQ k+72(FP), CX
+
+one8loop:
+	VMOVUPS      (BX), Z0
+	VMOVUPS      64(BX), Z1
+	VBROADCASTSS (SI), Z2
+	VFMADD231PS  Z0, Z2, Z4
+	VFMADD231PS  Z1, Z2, Z5
+	VBROADCASTSS (SI)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z6
+	VFMADD231PS  Z1, Z3, Z7
+	VBROADCASTSS (SI)(R8*2), Z2
+	VFMADD231PS  Z0, Z2, Z8
+	VFMADD231PS  Z1, Z2, Z9
+	VBROADCASTSS (SI)(R9*1), Z3
+	VFMADD231PS  Z0, Z3, Z10
+	VFMADD231PS  Z1, Z3, Z11
+	VBROADCASTSS (SI)(R8*4), Z2
+	VFMADD231PS  Z0, Z2, Z12
+	VFMADD231PS  Z1, Z2, Z13
+	VBROADCASTSS (SI)(R11*1), Z3
+	VFMADD231PS  Z0, Z3, Z14
+	VFMADD231PS  Z1, Z3, Z15
+	VBROADCASTSS (R10), Z2
+	VFMADD231PS  Z0, Z2, Z16
+	VFMADD231PS  Z1, Z2, Z17
+	VBROADCASTSS (R10)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	ADDQ         AX, SI
+	ADDQ         AX, R10
+	ADDQ         R15, BX
+	DECQ         CX
+	JNZ          one8loop
+	ADDQ         run+40(FP), SI
+	ADDQ         run+40(FP), R10
+	ADDQ         jump+64(FP), BX
+	DECQ         R12
+	JNZ          one8run
+	MOVQ         c+0(FP), DI
+	CMPB         add+120(FP), $0x00
+	JNE          one8of0add
+	VMOVUPS      Z4, (DI)
+	VMOVUPS      Z5, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z6, (DI)
+	VMOVUPS      Z7, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z8, (DI)
+	VMOVUPS      Z9, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z10, (DI)
+	VMOVUPS      Z11, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z12, (DI)
+	VMOVUPS      Z13, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z14, (DI)
+	VMOVUPS      Z15, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z16, (DI)
+	VMOVUPS      Z17, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z18, (DI)
+	VMOVUPS      Z19, 64(DI)
+	ADDQ         DX, DI
+	JMP          one8of0next
+
+one8of0add:
+	VADDPS  (DI), Z4, Z4
+	VMOVUPS Z4, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z6, Z6
+	VMOVUPS Z6, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z8, Z8
+	VMOVUPS Z8, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z10, Z10
+	VMOVUPS Z10, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z12, Z12
+	VMOVUPS Z12, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z14, Z14
+	VMOVUPS Z14, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z16, Z16
+	VMOVUPS Z16, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z18, Z18
+	VMOVUPS Z18, (DI)
+	ADDQ    DX, DI
+	MOVQ    c+0(FP), DI
+	VADDPS  64(DI), Z5, Z5
+	VMOVUPS Z5, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z7, Z7
+	VMOVUPS Z7, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z9, Z9
+	VMOVUPS Z9, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z11, Z11
+	VMOVUPS Z11, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z13, Z13
+	VMOVUPS Z13, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z15, Z15
+	VMOVUPS Z15, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z17, Z17
+	VMOVUPS Z17, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z19, Z19
+	VMOVUPS Z19, 64(DI)
+	ADDQ    DX, DI
+
+one8of0next:
+	MOVQ atile+96(FP), CX
+	ADDQ CX, a+16(FP)
+	MOVQ ctile+104(FP), CX
+	ADDQ CX, c+0(FP)
+	DECQ tiles+88(FP)
+	CMPQ tiles+88(FP), $0x00
+	JNE  rows8
+	VZEROUPPER
+	RET
+
+rows9:
+	MOVQ   a+16(FP), SI
+	LEAQ   (SI)(R9*2), R10
+	MOVQ   b+48(FP), BX
+	MOVQ   runs+80(FP), R12
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+
+one9run:
+	MOVQ k+72(FP), CX
+
+one9loop:
+	VMOVUPS      (BX), Z0
+	VMOVUPS      64(BX), Z1
+	VBROADCASTSS (SI), Z2
+	VFMADD231PS  Z0, Z2, Z4
+	VFMADD231PS  Z1, Z2, Z5
+	VBROADCASTSS (SI)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z6
+	VFMADD231PS  Z1, Z3, Z7
+	VBROADCASTSS (SI)(R8*2), Z2
+	VFMADD231PS  Z0, Z2, Z8
+	VFMADD231PS  Z1, Z2, Z9
+	VBROADCASTSS (SI)(R9*1), Z3
+	VFMADD231PS  Z0, Z3, Z10
+	VFMADD231PS  Z1, Z3, Z11
+	VBROADCASTSS (SI)(R8*4), Z2
+	VFMADD231PS  Z0, Z2, Z12
+	VFMADD231PS  Z1, Z2, Z13
+	VBROADCASTSS (SI)(R11*1), Z3
+	VFMADD231PS  Z0, Z3, Z14
+	VFMADD231PS  Z1, Z3, Z15
+	VBROADCASTSS (R10), Z2
+	VFMADD231PS  Z0, Z2, Z16
+	VFMADD231PS  Z1, Z2, Z17
+	VBROADCASTSS (R10)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VBROADCASTSS (R10)(R8*2), Z2
+	VFMADD231PS  Z0, Z2, Z20
+	VFMADD231PS  Z1, Z2, Z21
+	ADDQ         AX, SI
+	ADDQ         AX, R10
+	ADDQ         R15, BX
+	DECQ         CX
+	JNZ          one9loop
+	ADDQ         run+40(FP), SI
+	ADDQ         run+40(FP), R10
+	ADDQ         jump+64(FP), BX
+	DECQ         R12
+	JNZ          one9run
+	MOVQ         c+0(FP), DI
+	CMPB         add+120(FP), $0x00
+	JNE          one9of0add
+	VMOVUPS      Z4, (DI)
+	VMOVUPS      Z5, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z6, (DI)
+	VMOVUPS      Z7, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z8, (DI)
+	VMOVUPS      Z9, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z10, (DI)
+	VMOVUPS      Z11, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z12, (DI)
+	VMOVUPS      Z13, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z14, (DI)
+	VMOVUPS      Z15, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z16, (DI)
+	VMOVUPS      Z17, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z18, (DI)
+	VMOVUPS      Z19, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z20, (DI)
+	VMOVUPS      Z21, 64(DI)
+	ADDQ         DX, DI
+	JMP          one9of0next
+
+one9of0add:
+	VADDPS  (DI), Z4, Z4
+	VMOVUPS Z4, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z6, Z6
+	VMOVUPS Z6, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z8, Z8
+	VMOVUPS Z8, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z10, Z10
+	VMOVUPS Z10, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z12, Z12
+	VMOVUPS Z12, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z14, Z14
+	VMOVUPS Z14, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z16, Z16
+	VMOVUPS Z16, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z18, Z18
+	VMOVUPS Z18, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z20, Z20
+	VMOVUPS Z20, (DI)
+	ADDQ    DX, DI
+	MOVQ    c+0(FP), DI
+	VADDPS  64(DI), Z5, Z5
+	VMOVUPS Z5, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z7, Z7
+	VMOVUPS Z7, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z9, Z9
+	VMOVUPS Z9, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z11, Z11
+	VMOVUPS Z11, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z13, Z13
+	VMOVUPS Z13, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z15, Z15
+	VMOVUPS Z15, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z17, Z17
+	VMOVUPS Z17, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z19, Z19
+	VMOVUPS Z19, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z21, Z21
+	VMOVUPS Z21, 64(DI)
+	ADDQ    DX, DI
+
+one9of0next:
+	MOVQ atile+96(FP), CX
+	ADDQ CX, a+16(FP)
+	MOVQ ctile+104(FP), CX
+	ADDQ CX, c+0(FP)
+	DECQ tiles+88(FP)
+	CMPQ tiles+88(FP), $0x00
+	JNE  rows9
+	VZEROUPPER
+	RET
+
+rows10:
+	MOVQ   a+16(FP), SI
+	LEAQ   (SI)(R9*2), R10
+	MOVQ   b+48(FP), BX
+	MOVQ   runs+80(FP), R12
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+
+one10run:
+	MOVQ k+72(FP), CX
+
+one10loop:
+	VMOVUPS      (BX), Z0
+	VMOVUPS      64(BX), Z1
+	VBROADCASTSS (SI), Z2
+	VFMADD231PS  Z0, Z2, Z4
+	VFMADD231PS  Z1, Z2, Z5
+	VBROADCASTSS (SI)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z6
+	VFMADD231PS  Z1, Z3, Z7
+	VBROADCASTSS (SI)(R8*2), Z2
+	VFMADD231PS  Z0, Z2, Z8
+	VFMADD231PS  Z1, Z2, Z9
+	VBROADCASTSS (SI)(R9*1), Z3
+	VFMADD231PS  Z0, Z3, Z10
+	VFMADD231PS  Z1, Z3, Z11
+	VBROADCASTSS (SI)(R8*4), Z2
+	VFMADD231PS  Z0, Z2, Z12
+	VFMADD231PS  Z1, Z2, Z13
+	VBROADCASTSS (SI)(R11*1), Z3
+	VFMADD231PS  Z0, Z3, Z14
+	VFMADD231PS  Z1, Z3, Z15
+	VBROADCASTSS (R10), Z2
+	VFMADD231PS  Z0, Z2, Z16
+	VFMADD231PS  Z1, Z2, Z17
+	VBROADCASTSS (R10)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VBROADCASTSS (R10)(R8*2), Z2
+	VFMADD231PS  Z0, Z2, Z20
+	VFMADD231PS  Z1, Z2, Z21
+	VBROADCASTSS (R10)(R9*1), Z3
+	VFMADD231PS  Z0, Z3, Z22
+	VFMADD231PS  Z1, Z3, Z23
+	ADDQ         AX, SI
+	ADDQ         AX, R10
+	ADDQ         R15, BX
+	DECQ         CX
+	JNZ          one10loop
+	ADDQ         run+40(FP), SI
+	ADDQ         run+40(FP), R10
+	ADDQ         jump+64(FP), BX
+	DECQ         R12
+	JNZ          one10run
+	MOVQ         c+0(FP), DI
+	CMPB         add+120(FP), $0x00
+	JNE          one10of0add
+	VMOVUPS      Z4, (DI)
+	VMOVUPS      Z5, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z6, (DI)
+	VMOVUPS      Z7, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z8, (DI)
+	VMOVUPS      Z9, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z10, (DI)
+	VMOVUPS      Z11, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z12, (DI)
+	VMOVUPS      Z13, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z14, (DI)
+	VMOVUPS      Z15, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z16, (DI)
+	VMOVUPS      Z17, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z18, (DI)
+	VMOVUPS      Z19, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z20, (DI)
+	VMOVUPS      Z21, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z22, (DI)
+	VMOVUPS      Z23, 64(DI)
+	ADDQ         DX, DI
+	JMP          one10of0next
+
+one10of0add:
+	VADDPS  (DI), Z4, Z4
+	VMOVUPS Z4, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z6, Z6
+	VMOVUPS Z6, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z8, Z8
+	VMOVUPS Z8, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z10, Z10
+	VMOVUPS Z10, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z12, Z12
+	VMOVUPS Z12, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z14, Z14
+	VMOVUPS Z14, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z16, Z16
+	VMOVUPS Z16, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z18, Z18
+	VMOVUPS Z18, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z20, Z20
+	VMOVUPS Z20, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z22, Z22
+	VMOVUPS Z22, (DI)
+	ADDQ    DX, DI
+	MOVQ    c+0(FP), DI
+	VADDPS  64(DI), Z5, Z5
+	VMOVUPS Z5, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z7, Z7
+	VMOVUPS Z7, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z9, Z9
+	VMOVUPS Z9, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z11, Z11
+	VMOVUPS Z11, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z13, Z13
+	VMOVUPS Z13, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z15, Z15
+	VMOVUPS Z15, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z17, Z17
+	VMOVUPS Z17, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z19, Z19
+	VMOVUPS Z19, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z21, Z21
+	VMOVUPS Z21, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z23, Z23
+	VMOVUPS Z23, 64(DI)
+	ADDQ    DX, DI
+
+one10of0next:
+	MOVQ atile+96(FP), CX
+	ADDQ CX, a+16(FP)
+	MOVQ ctile+104(FP), CX
+	ADDQ CX, c+0(FP)
+	DECQ tiles+88(FP)
+	CMPQ tiles+88(FP), $0x00
+	JNE  rows10
+	VZEROUPPER
+	RET
+
+rows11:
+	MOVQ   a+16(FP), SI
+	LEAQ   (SI)(R9*2), R10
+	MOVQ   b+48(FP), BX
+	MOVQ   runs+80(FP), R12
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	VPXORD Z24, Z24, Z24
+	VPXORD Z25, Z25, Z25
+
+one11run:
+	MOVQ k+72(FP), CX
+
+one11loop:
+	VMOVUPS      (BX), Z0
+	VMOVUPS      64(BX), Z1
+	VBROADCASTSS (SI), Z2
+	VFMADD231PS  Z0, Z2, Z4
+	VFMADD231PS  Z1, Z2, Z5
+	VBROADCASTSS (SI)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z6
+	VFMADD231PS  Z1, Z3, Z7
+	VBROADCASTSS (SI)(R8*2), Z2
+	VFMADD231PS  Z0, Z2, Z8
+	VFMADD231PS  Z1, Z2, Z9
+	VBROADCASTSS (SI)(R9*1), Z3
+	VFMADD231PS  Z0, Z3, Z10
+	VFMADD231PS  Z1, Z3, Z11
+	VBROADCASTSS (SI)(R8*4), Z2
+	VFMADD231PS  Z0, Z2, Z12
+	VFMADD231PS  Z1, Z2, Z13
+	VBROADCASTSS (SI)(R11*1), Z3
+	VFMADD231PS  Z0, Z3, Z14
+	VFMADD231PS  Z1, Z3, Z15
+	VBROADCASTSS (R10), Z2
+	VFMADD231PS  Z0, Z2, Z16
+	VFMADD231PS  Z1, Z2, Z17
+	VBROADCASTSS (R10)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VBROADCASTSS (R10)(R8*2), Z2
+	VFMADD231PS  Z0, Z2, Z20
+	VFMADD231PS  Z1, Z2, Z21
+	VBROADCASTSS (R10)(R9*1), Z3
+	VFMADD231PS  Z0, Z3, Z22
+	VFMADD231PS  Z1, Z3, Z23
+	VBROADCASTSS (R10)(R8*4), Z2
+	VFMADD231PS  Z0, Z2, Z24
+	VFMADD231PS  Z1, Z2, Z25
+	ADDQ         AX, SI
+	ADDQ         AX, R10
+	ADDQ         R15, BX
+	DECQ         CX
+	JNZ          one11loop
+	ADDQ         run+40(FP), SI
+	ADDQ         run+40(FP), R10
+	ADDQ         jump+64(FP), BX
+	DECQ         R12
+	JNZ          one11run
+	MOVQ         c+0(FP), DI
+	CMPB         add+120(FP), $0x00
+	JNE          one11of0add
+	VMOVUPS      Z4, (DI)
+	VMOVUPS      Z5, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z6, (DI)
+	VMOVUPS      Z7, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z8, (DI)
+	VMOVUPS      Z9, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z10, (DI)
+	VMOVUPS      Z11, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z12, (DI)
+	VMOVUPS      Z13, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z14, (DI)
+	VMOVUPS      Z15, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z16, (DI)
+	VMOVUPS      Z17, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z18, (DI)
+	VMOVUPS      Z19, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z20, (DI)
+	VMOVUPS      Z21, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z22, (DI)
+	VMOVUPS      Z23, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z24, (DI)
+	VMOVUPS      Z25, 64(DI)
+	ADDQ         DX, DI
+	JMP          one11of0next
+
+one11of0add:
+	VADDPS  (DI), Z4, Z4
+	VMOVUPS Z4, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z6, Z6
+	VMOVUPS Z6, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z8, Z8
+	VMOVUPS Z8, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z10, Z10
+	VMOVUPS Z10, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z12, Z12
+	VMOVUPS Z12, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z14, Z14
+	VMOVUPS Z14, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z16, Z16
+	VMOVUPS Z16, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z18, Z18
+	VMOVUPS Z18, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z20, Z20
+	VMOVUPS Z20, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z22, Z22
+	VMOVUPS Z22, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z24, Z24
+	VMOVUPS Z24, (DI)
+	ADDQ    DX, DI
+	MOVQ    c+0(FP), DI
+	VADDPS  64(DI), Z5, Z5
+	VMOVUPS Z5, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z7, Z7
+	VMOVUPS Z7, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z9, Z9
+	VMOVUPS Z9, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z11, Z11
+	VMOVUPS Z11, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z13, Z13
+	VMOVUPS Z13, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z15, Z15
+	VMOVUPS Z15, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z17, Z17
+	VMOVUPS Z17, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z19, Z19
+	VMOVUPS Z19, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z21, Z21
+	VMOVUPS Z21, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z23, Z23
+	VMOVUPS Z23, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z25, Z25
+	VMOVUPS Z25, 64(DI)
+	ADDQ    DX, DI
+
+one11of0next:
+	MOVQ atile+96(FP), CX
+	ADDQ CX, a+16(FP)
+	MOVQ ctile+104(FP), CX
+	ADDQ CX, c+0(FP)
+	DECQ tiles+88(FP)
+	CMPQ tiles+88(FP), $0x00
+	JNE  rows11
+	VZEROUPPER
+	RET
+
+rows12:
+	MOVQ   a+16(FP), SI
+	LEAQ   (SI)(R9*2), R10
+	MOVQ   b+48(FP), BX
+	MOVQ   runs+80(FP), R12
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	VPXORD Z24, Z24, Z24
+	VPXORD Z25, Z25, Z25
+	VPXORD Z26, Z26, Z26
+	VPXORD Z27, Z27, Z27
+
+one12run:
+	MOVQ k+72(FP), CX
+
+one12loop:
+	VMOVUPS      (BX), Z0
+	VMOVUPS      64(BX), Z1
+	VBROADCASTSS (SI), Z2
+	VFMADD231PS  Z0, Z2, Z4
+	VFMADD231PS  Z1, Z2, Z5
+	VBROADCASTSS (SI)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z6
+	VFMADD231PS  Z1, Z3, Z7
+	VBROADCASTSS (SI)(R8*2), Z2
+	VFMADD231PS  Z0, Z2, Z8
+	VFMADD231PS  Z1, Z2, Z9
+	VBROADCASTSS (SI)(R9*1), Z3
+	VFMADD231PS  Z0, Z3, Z10
+	VFMADD231PS  Z1, Z3, Z11
+	VBROADCASTSS (SI)(R8*4), Z2
+	VFMADD231PS  Z0, Z2, Z12
+	VFMADD231PS  Z1, Z2, Z13
+	VBROADCASTSS (SI)(R11*1), Z3
+	VFMADD231PS  Z0, Z3, Z14
+	VFMADD231PS  Z1, Z3, Z15
+	VBROADCASTSS (R10), Z2
+	VFMADD231PS  Z0, Z2, Z16
+	VFMADD231PS  Z1, Z2, Z17
+	VBROADCASTSS (R10)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VBROADCASTSS (R10)(R8*2), Z2
+	VFMADD231PS  Z0, Z2, Z20
+	VFMADD231PS  Z1, Z2, Z21
+	VBROADCASTSS (R10)(R9*1), Z3
+	VFMADD231PS  Z0, Z3, Z22
+	VFMADD231PS  Z1, Z3, Z23
+	VBROADCASTSS (R10)(R8*4), Z2
+	VFMADD231PS  Z0, Z2, Z24
+	VFMADD231PS  Z1, Z2, Z25
+	VBROADCASTSS (R10)(R11*1), Z3
+	VFMADD231PS  Z0, Z3, Z26
+	VFMADD231PS  Z1, Z3, Z27
+	ADDQ         AX, SI
+	ADDQ         AX, R10
+	ADDQ         R15, BX
+	DECQ         CX
+	JNZ          one12loop
+	ADDQ         run+40(FP), SI
+	ADDQ         run+40(FP), R10
+	ADDQ         jump+64(FP), BX
+	DECQ         R12
+	JNZ          one12run
+	MOVQ         c+0(FP), DI
+	CMPB         add+120(FP), $0x00
+	JNE          one12of0add
+	VMOVUPS      Z4, (DI)
+	VMOVUPS      Z5, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z6, (DI)
+	VMOVUPS      Z7, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z8, (DI)
+	VMOVUPS      Z9, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z10, (DI)
+	VMOVUPS      Z11, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z12, (DI)
+	VMOVUPS      Z13, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z14, (DI)
+	VMOVUPS      Z15, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z16, (DI)
+	VMOVUPS      Z17, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z18, (DI)
+	VMOVUPS      Z19, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z20, (DI)
+	VMOVUPS      Z21, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z22, (DI)
+	VMOVUPS      Z23, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z24, (DI)
+	VMOVUPS      Z25, 64(DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z26, (DI)
+	VMOVUPS      Z27, 64(DI)
+	ADDQ         DX, DI
+	JMP          one12of0next
+
+one12of0add:
+	VADDPS  (DI), Z4, Z4
+	VMOVUPS Z4, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z6, Z6
+	VMOVUPS Z6, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z8, Z8
+	VMOVUPS Z8, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z10, Z10
+	VMOVUPS Z10, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z12, Z12
+	VMOVUPS Z12, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z14, Z14
+	VMOVUPS Z14, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z16, Z16
+	VMOVUPS Z16, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z18, Z18
+	VMOVUPS Z18, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z20, Z20
+	VMOVUPS Z20, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z22, Z22
+	VMOVUPS Z22, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z24, Z24
+	VMOVUPS Z24, (DI)
+	ADDQ    DX, DI
+	VADDPS  (DI), Z26, Z26
+	VMOVUPS Z26, (DI)
+	ADDQ    DX, DI
+	MOVQ    c+0(FP), DI
+	VADDPS  64(DI), Z5, Z5
+	VMOVUPS Z5, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z7, Z7
+	VMOVUPS Z7, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z9, Z9
+	VMOVUPS Z9, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z11, Z11
+	VMOVUPS Z11, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z13, Z13
+	VMOVUPS Z13, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z15, Z15
+	VMOVUPS Z15, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z17, Z17
+	VMOVUPS Z17, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z19, Z19
+	VMOVUPS Z19, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z21, Z21
+	VMOVUPS Z21, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z23, Z23
+	VMOVUPS Z23, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z25, Z25
+	VMOVUPS Z25, 64(DI)
+	ADDQ    DX, DI
+	VADDPS  64(DI), Z27, Z27
+	VMOVUPS Z27, 64(DI)
+	ADDQ    DX, DI
+
+one12of0next:
+	MOVQ atile+96(FP), CX
+	ADDQ CX, a+16(FP)
+	MOVQ ctile+104(FP), CX
+	ADDQ CX, c+0(FP)
+	DECQ tiles+88(FP)
+	CMPQ tiles+88(FP), $0x00
+	JNE  rows12
+	VZEROUPPER
+	RET
+
 // func spmm64x16(dst *float32, rows int, ptr *int32, idx *int32, val *float32, p *float32)
 // Requires: AVX, AVX512F, CMOV
 TEXT ·spmm64x16(SB), NOSPLIT, $0-48
@@ -4773,6 +10183,308 @@ next:
 	ADDQ $0x08, BX
 	DECQ CX
 	JNZ  row
+	VZEROUPPER
+	RET
+
+// func add32x16(dst *float32, x *float32, y *float32, n int)
+// Requires: AVX, AVX512F
+TEXT ·add32x16(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ y+16(FP), DX
+	MOVQ n+24(FP), CX
+	SUBQ $0x40, CX
+	JLT  sixteen
+
+loop:
+	VMOVUPS (SI), Z0
+	VADDPS  (DX), Z0, Z0
+	VMOVUPS Z0, (DI)
+	VMOVUPS 64(SI), Z1
+	VADDPS  64(DX), Z1, Z1
+	VMOVUPS Z1, 64(DI)
+	VMOVUPS 128(SI), Z2
+	VADDPS  128(DX), Z2, Z2
+	VMOVUPS Z2, 128(DI)
+	VMOVUPS 192(SI), Z3
+	VADDPS  192(DX), Z3, Z3
+	VMOVUPS Z3, 192(DI)
+	ADDQ    $0x00000100, SI
+	ADDQ    $0x00000100, DX
+	ADDQ    $0x00000100, DI
+	SUBQ    $0x40, CX
+	JGE     loop
+
+sixteen:
+	ADDQ $0x30, CX
+	JLT  rest
+
+loop16:
+	VMOVUPS (SI), Z0
+	VADDPS  (DX), Z0, Z0
+	VMOVUPS Z0, (DI)
+	ADDQ    $0x40, SI
+	ADDQ    $0x40, DX
+	ADDQ    $0x40, DI
+	SUBQ    $0x10, CX
+	JGE     loop16
+
+rest:
+	ADDQ      $0x10, CX
+	JLE       done
+	MOVL      $0x00000001, AX
+	SHLL      CL, AX
+	DECL      AX
+	KMOVW     AX, K1
+	VMOVUPS.Z (SI), K1, Z0
+	VADDPS.Z  (DX), Z0, K1, Z0
+	VMOVUPS   Z0, K1, (DI)
+
+done:
+	VZEROUPPER
+	RET
+
+// func sub32x16(dst *float32, x *float32, y *float32, n int)
+// Requires: AVX, AVX512F
+TEXT ·sub32x16(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ y+16(FP), DX
+	MOVQ n+24(FP), CX
+	SUBQ $0x40, CX
+	JLT  sixteen
+
+loop:
+	VMOVUPS (SI), Z0
+	VSUBPS  (DX), Z0, Z0
+	VMOVUPS Z0, (DI)
+	VMOVUPS 64(SI), Z1
+	VSUBPS  64(DX), Z1, Z1
+	VMOVUPS Z1, 64(DI)
+	VMOVUPS 128(SI), Z2
+	VSUBPS  128(DX), Z2, Z2
+	VMOVUPS Z2, 128(DI)
+	VMOVUPS 192(SI), Z3
+	VSUBPS  192(DX), Z3, Z3
+	VMOVUPS Z3, 192(DI)
+	ADDQ    $0x00000100, SI
+	ADDQ    $0x00000100, DX
+	ADDQ    $0x00000100, DI
+	SUBQ    $0x40, CX
+	JGE     loop
+
+sixteen:
+	ADDQ $0x30, CX
+	JLT  rest
+
+loop16:
+	VMOVUPS (SI), Z0
+	VSUBPS  (DX), Z0, Z0
+	VMOVUPS Z0, (DI)
+	ADDQ    $0x40, SI
+	ADDQ    $0x40, DX
+	ADDQ    $0x40, DI
+	SUBQ    $0x10, CX
+	JGE     loop16
+
+rest:
+	ADDQ      $0x10, CX
+	JLE       done
+	MOVL      $0x00000001, AX
+	SHLL      CL, AX
+	DECL      AX
+	KMOVW     AX, K1
+	VMOVUPS.Z (SI), K1, Z0
+	VSUBPS.Z  (DX), Z0, K1, Z0
+	VMOVUPS   Z0, K1, (DI)
+
+done:
+	VZEROUPPER
+	RET
+
+// func mul32x16(dst *float32, x *float32, y *float32, n int)
+// Requires: AVX, AVX512F
+TEXT ·mul32x16(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ y+16(FP), DX
+	MOVQ n+24(FP), CX
+	SUBQ $0x40, CX
+	JLT  sixteen
+
+loop:
+	VMOVUPS (SI), Z0
+	VMULPS  (DX), Z0, Z0
+	VMOVUPS Z0, (DI)
+	VMOVUPS 64(SI), Z1
+	VMULPS  64(DX), Z1, Z1
+	VMOVUPS Z1, 64(DI)
+	VMOVUPS 128(SI), Z2
+	VMULPS  128(DX), Z2, Z2
+	VMOVUPS Z2, 128(DI)
+	VMOVUPS 192(SI), Z3
+	VMULPS  192(DX), Z3, Z3
+	VMOVUPS Z3, 192(DI)
+	ADDQ    $0x00000100, SI
+	ADDQ    $0x00000100, DX
+	ADDQ    $0x00000100, DI
+	SUBQ    $0x40, CX
+	JGE     loop
+
+sixteen:
+	ADDQ $0x30, CX
+	JLT  rest
+
+loop16:
+	VMOVUPS (SI), Z0
+	VMULPS  (DX), Z0, Z0
+	VMOVUPS Z0, (DI)
+	ADDQ    $0x40, SI
+	ADDQ    $0x40, DX
+	ADDQ    $0x40, DI
+	SUBQ    $0x10, CX
+	JGE     loop16
+
+rest:
+	ADDQ      $0x10, CX
+	JLE       done
+	MOVL      $0x00000001, AX
+	SHLL      CL, AX
+	DECL      AX
+	KMOVW     AX, K1
+	VMOVUPS.Z (SI), K1, Z0
+	VMULPS.Z  (DX), Z0, K1, Z0
+	VMOVUPS   Z0, K1, (DI)
+
+done:
+	VZEROUPPER
+	RET
+
+// func div32x16(dst *float32, x *float32, y *float32, n int)
+// Requires: AVX, AVX512F
+TEXT ·div32x16(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ y+16(FP), DX
+	MOVQ n+24(FP), CX
+	SUBQ $0x40, CX
+	JLT  sixteen
+
+loop:
+	VMOVUPS (SI), Z0
+	VDIVPS  (DX), Z0, Z0
+	VMOVUPS Z0, (DI)
+	VMOVUPS 64(SI), Z1
+	VDIVPS  64(DX), Z1, Z1
+	VMOVUPS Z1, 64(DI)
+	VMOVUPS 128(SI), Z2
+	VDIVPS  128(DX), Z2, Z2
+	VMOVUPS Z2, 128(DI)
+	VMOVUPS 192(SI), Z3
+	VDIVPS  192(DX), Z3, Z3
+	VMOVUPS Z3, 192(DI)
+	ADDQ    $0x00000100, SI
+	ADDQ    $0x00000100, DX
+	ADDQ    $0x00000100, DI
+	SUBQ    $0x40, CX
+	JGE     loop
+
+sixteen:
+	ADDQ $0x30, CX
+	JLT  rest
+
+loop16:
+	VMOVUPS (SI), Z0
+	VDIVPS  (DX), Z0, Z0
+	VMOVUPS Z0, (DI)
+	ADDQ    $0x40, SI
+	ADDQ    $0x40, DX
+	ADDQ    $0x40, DI
+	SUBQ    $0x10, CX
+	JGE     loop16
+
+rest:
+	ADDQ      $0x10, CX
+	JLE       done
+	MOVL      $0x00000001, AX
+	SHLL      CL, AX
+	DECL      AX
+	KMOVW     AX, K1
+	VMOVUPS.Z (SI), K1, Z0
+	VDIVPS.Z  (DX), Z0, K1, Z0
+	VMOVUPS   Z0, K1, (DI)
+
+done:
+	VZEROUPPER
+	RET
+
+// func scale32x16(dst *float32, x *float32, n int, c float32, d float32)
+// Requires: AVX, AVX512F
+TEXT ·scale32x16(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSS c+24(FP), Z8
+	VBROADCASTSS d+28(FP), Z9
+	SUBQ         $0x10, CX
+	JLT          rest
+
+loop:
+	VMOVUPS (SI), Z0
+	VMULPS  Z8, Z0, Z0
+	VMOVUPS Z0, (DI)
+	ADDQ    $0x40, SI
+	ADDQ    $0x40, DI
+	SUBQ    $0x10, CX
+	JGE     loop
+
+rest:
+	ADDQ      $0x10, CX
+	JLE       done
+	MOVL      $0x00000001, AX
+	SHLL      CL, AX
+	DECL      AX
+	KMOVW     AX, K1
+	VMOVUPS.Z (SI), K1, Z0
+	VMULPS    Z8, Z0, Z0
+	VMOVUPS   Z0, K1, (DI)
+
+done:
+	VZEROUPPER
+	RET
+
+// func atLeast32x16(dst *float32, x *float32, n int, c float32, d float32)
+// Requires: AVX, AVX512F
+TEXT ·atLeast32x16(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSS c+24(FP), Z8
+	VBROADCASTSS d+28(FP), Z9
+	SUBQ         $0x10, CX
+	JLT          rest
+
+loop:
+	VMOVUPS (SI), Z0
+	VMAXPS  Z0, Z8, Z0
+	VMOVUPS Z0, (DI)
+	ADDQ    $0x40, SI
+	ADDQ    $0x40, DI
+	SUBQ    $0x10, CX
+	JGE     loop
+
+rest:
+	ADDQ      $0x10, CX
+	JLE       done
+	MOVL      $0x00000001, AX
+	SHLL      CL, AX
+	DECL      AX
+	KMOVW     AX, K1
+	VMOVUPS.Z (SI), K1, Z0
+	VMAXPS    Z0, Z8, Z0
+	VMOVUPS   Z0, K1, (DI)
+
+done:
 	VZEROUPPER
 	RET
 

@@ -14,11 +14,6 @@ import (
 
 func of[T any](p *T, n int) []T { return unsafe.Slice(p, n) }
 
-// after returns where the element n places after p is.
-func after[T any](p *T, n int) *T {
-	return (*T)(unsafe.Add(unsafe.Pointer(p), n*int(unsafe.Sizeof(*p))))
-}
-
 func add32(dst, x, y *float32, n int)                  { Add(of(dst, n), of(x, n), of(y, n)) }
 func sub32(dst, x, y *float32, n int)                  { Sub(of(dst, n), of(x, n), of(y, n)) }
 func mul32(dst, x, y *float32, n int)                  { Mul(of(dst, n), of(x, n), of(y, n)) }
@@ -197,6 +192,39 @@ func most32(x *int32, n int) (most uint32) {
 	return most
 }
 
+func add32x16(dst, x, y *float32, n int) { add32(dst, x, y, n) }
+
+func sub32x16(dst, x, y *float32, n int) { sub32(dst, x, y, n) }
+
+func mul32x16(dst, x, y *float32, n int) { mul32(dst, x, y, n) }
+
+func div32x16(dst, x, y *float32, n int) { div32(dst, x, y, n) }
+
+func scale32x16(dst, x *float32, n int, c, d float32) { scale32(dst, x, n, c, d) }
+
+func atLeast32x16(dst, x *float32, n int, c, d float32) { atLeast32(dst, x, n, c, d) }
+
+func below32(dst, x *int32, n, step, bounds int) {
+	for b := range bounds {
+		k, _ := slices.BinarySearch(of(x, n), int32((b+1)*step))
+		*after(dst, b) = int32(k)
+	}
+}
+
+func tally32(counts, x *int32, n int) {
+	for _, j := range of(x, n) {
+		*after(counts, int(j))++
+	}
+}
+
+func deal32(val *float32, idx, next *int32, from *float32, x *int32, n, row int) {
+	for e, j := range of(x, n) {
+		to := after(next, int(j))
+		*after(val, int(*to)), *after(idx, int(*to)) = *after(from, e), int32(row)
+		*to++
+	}
+}
+
 func columnMax32(m, s *float32, rows, w, ws int) {
 	for i := range rows {
 		for j, v := range of(after(s, i*ws), w) {
@@ -287,6 +315,11 @@ func gemm12x16(c *float32, ldc int, a *float32, second, ars, acs int, b *float32
 	gemm6x16(after(c, tileRows*ldc), ldc, after(a, second), ars, acs, b, ldb, k, add)
 }
 
+func gemm12x32(c *float32, ldc int, a *float32, second, ars, acs int, b *float32, ldb, k int, add bool) {
+	gemm12x16(c, ldc, a, second, ars, acs, b, ldb, k, add)
+	gemm12x16(after(c, tileCols), ldc, a, second, ars, acs, after(b, tileCols), ldb, k, add)
+}
+
 func hazards32x16(r, p, all, table *float32, plane int, at *int32, delta, up *float32, k int) {
 	hazards32(r, p, all, table, plane, at, delta, up, k)
 }
@@ -347,4 +380,22 @@ func addRows16(dst *float32, ldd int, rows **float32, at, columns int, by *float
 
 func addRows64(dst *float32, ldd int, rows **float32, at, columns int, by *float32, n, groups int, add bool, keep *float32) {
 	addRows16(dst, ldd, rows, at, columns, by, n, groups, add, keep)
+}
+
+func windows6x16(c *float32, ldc int, a *float32, row, step, run int, b *float32, ldb, jump, k, runs, tiles, atile, ctile, rows int, add bool) {
+	const size = 4
+	w := Windows{Rows: rows, CRow: ldc / size, Runs: runs, Len: k, Row: row / size, Run: (run + k*step) / size, Step: step / size,
+		BRun: (jump + k*ldb) / size, BRow: ldb / size, Tiles: tiles, ATile: atile / size, CTile: ctile / size}
+	w.slow(of(c, (tiles-1)*w.CTile+(rows-1)*w.CRow+16), of(a, (tiles-1)*w.ATile+(rows-1)*w.Row+(runs-1)*w.Run+(k-1)*w.Step+1),
+		of(b, (runs-1)*w.BRun+(k-1)*w.BRow+16), 0, rows, add)
+}
+
+func windows12x16(c *float32, ldc int, a *float32, row, step, run int, b *float32, ldb, jump, k, runs, tiles, atile, ctile, rows int, add bool) {
+	windows6x16(c, ldc, a, row, step, run, b, ldb, jump, k, runs, tiles, atile, ctile, rows, add)
+}
+
+func windows12x32(c *float32, ldc int, a *float32, row, step, run int, b *float32, ldb, jump, k, runs, tiles, atile, ctile, rows int, add bool) {
+	for j := 0; j < 32; j += 16 {
+		windows6x16(after(c, j), ldc, a, row, step, run, after(b, j), ldb, jump, k, runs, tiles, atile, ctile, rows, add)
+	}
 }

@@ -39,6 +39,7 @@ const (
 	kAdam
 	kPool
 	kUnpool
+	kWindows
 	kProducts
 	kGemm
 	kSparse
@@ -109,6 +110,11 @@ func vector[T Float](r routine, x []T) bool {
 
 // at returns where the elements of x are, which are float32.
 func at[T Float](x []T) *float32 { return (*float32)(unsafe.Pointer(unsafe.SliceData(x))) }
+
+// after returns where the element n places after p is.
+func after[T any](p *T, n int) *T {
+	return (*T)(unsafe.Add(unsafe.Pointer(p), n*int(unsafe.Sizeof(*p))))
+}
 
 // Prefetch asks memory for x, which will be read soon; it changes nothing.
 func Prefetch[T any](x []T) {

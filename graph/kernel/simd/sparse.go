@@ -18,6 +18,7 @@ type Sparse struct {
 	colPtr, colIdx []int32 // the same by columns
 	colVal         []float32
 	byCols         bool
+	next           []int32 // while they are sorted: where a part of the rows has its next element of a column
 
 	// The same by blocks of rows of a panel, ptr and colPtr of one block after the other's.
 	blockPtr, colBlocks []int32
@@ -27,15 +28,14 @@ type Sparse struct {
 // panelRows is about how many rows of a panel the first cache has room for, beside what is read and written.
 const panelRows = 128
 
-// blocksOf is into how many blocks a panel of n rows is divided, which its kernel takes one after the other, and how many rows
-// each has: 1 where the kernels cannot.
+// blocksOf is into how many blocks a panel of n rows is divided, and how many rows each has.
 func blocksOf(n int) (blocks, rows int) {
-	if level[kPanels] < avx512 {
-		return 1, n
-	}
 	blocks = max(1, (n+panelRows/2)/panelRows)
 	return blocks, (n + blocks - 1) / blocks
 }
+
+// inBlocks reports whether there are kernels that take a panel block by block.
+func inBlocks() bool { return level[kPanels] >= avx512 }
 
 // panelCols are the columns of a product that a sparse kernel computes at a time.
 const panelCols = 64
@@ -43,9 +43,14 @@ const panelCols = 64
 // Panels is how many panels n columns of a product make.
 func Panels(n int) int { return (n + panelCols - 1) / panelCols }
 
-// byPanels reports whether each part of a product is a panel of its n columns: what is
-// prepared for a panel is then prepared once.
-func byPanels(n, parts int) bool { return parts >= 4 && parts == Panels(n) }
+// share is what a part of a product of n columns computes: columns from..to, and a set of so many sets of their rows.
+func share(n, part, parts int) (from, to, set, sets int) {
+	if p := Panels(n); parts%p == 0 {
+		from = part % p * panelCols
+		return from, min(n, from+panelCols), part / p, parts / p
+	}
+	return 0, n, part, parts
+}
 
 // Reset begins another matrix, of which all rows are to be Set. It reports false
 // if there is no room for it. The vector kernels must be on.
@@ -130,94 +135,102 @@ func last(columns []int32) (most uint32) {
 }
 
 // Prepare makes what TMul needs, for all its parts, unless it is there: it sorts
-// the elements by columns. Multiplications may go on meanwhile.
-func (s *Sparse) Prepare() {
+// the elements by columns. Each is to call f for each number below n, at the same time or, as [One], one after the other.
+func (s *Sparse) Prepare(each func(n int, f func(part int))) {
 	if s.byCols {
 		return
 	}
 	s.byCols = true
-	if cap(s.colPtr) < 2*s.Cols {
-		s.colPtr = make([]int32, 2*s.Cols)
+	blocks, rows := blocksOf(s.Rows)
+	parts := blocks
+	if blocks == 1 {
+		parts, rows = 2, (s.Rows+1)/2
 	}
-	ptr := s.colPtr[:2*s.Cols]
-	clear(ptr)
-	for i := range s.Rows {
-		for _, j := range s.idx[s.ptr[2*i]:s.ptr[2*i+1]] {
-			ptr[2*j+1]++
+	s.next = slices.Grow(s.next[:0], parts*s.Cols)[:parts*s.Cols]
+	each(parts, func(part int) {
+		counts := s.next[part*s.Cols : (part+1)*s.Cols]
+		clear(counts)
+		for i := part * rows; i < min(s.Rows, (part+1)*rows); i++ {
+			if begin, end := s.ptr[2*i], s.ptr[2*i+1]; begin < end {
+				tally32(&counts[0], &s.idx[begin], int(end-begin))
+			}
 		}
-	}
+	})
+	s.colPtr = slices.Grow(s.colPtr[:0], 2*s.Cols)[:2*s.Cols]
+	s.colBlocks = slices.Grow(s.colBlocks[:0], blocks*2*s.Cols)[:blocks*2*s.Cols]
 	n := int32(0)
 	for j := range s.Cols {
-		count := ptr[2*j+1]
-		ptr[2*j], ptr[2*j+1] = n, n
-		n += count
+		s.colPtr[2*j] = n
+		for part := range parts {
+			at := part*s.Cols + j
+			begin := n
+			n += s.next[at]
+			s.next[at] = begin
+			if blocks > 1 {
+				s.colBlocks[2*at], s.colBlocks[2*at+1] = begin, n
+			}
+		}
+		s.colPtr[2*j+1] = n
+	}
+	if blocks == 1 {
+		copy(s.colBlocks, s.colPtr)
 	}
 	if cap(s.colVal) <= int(n) {
 		s.colVal, s.colIdx = make([]float32, n+n/4+1), make([]int32, n+n/4+1)
 	}
 	val, idx := s.colVal[:cap(s.colVal)], s.colIdx[:cap(s.colIdx)]
-	blocks, rows := blocksOf(s.Rows)
-	s.colBlocks = slices.Grow(s.colBlocks[:0], blocks*2*s.Cols)[:blocks*2*s.Cols]
-	for b := range blocks {
-		block := s.colBlocks[b*2*s.Cols : (b+1)*2*s.Cols]
-		for j := range s.Cols {
-			block[2*j], block[2*j+1] = ptr[2*j+1], ptr[2*j+1]
-		}
-		for i := b * rows; i < min(s.Rows, (b+1)*rows); i++ {
-			begin, end := s.ptr[2*i], s.ptr[2*i+1]
-			from := s.val[begin:end]
-			for e, j := range s.idx[begin:end] {
-				to := &block[2*j+1]
-				val[*to], idx[*to] = from[e], int32(i)
-				*to++
+	each(parts, func(part int) {
+		next := s.next[part*s.Cols : (part+1)*s.Cols]
+		for i := part * rows; i < min(s.Rows, (part+1)*rows); i++ {
+			if begin, end := s.ptr[2*i], s.ptr[2*i+1]; begin < end {
+				deal32(&val[0], &idx[0], &next[0], &s.val[begin], &s.idx[begin], int(end-begin), i)
 			}
 		}
-		for j := range s.Cols {
-			ptr[2*j+1] = block[2*j+1]
-		}
-	}
+	})
 }
 
 // Split finds where the blocks of columns begin in the rows, for MulT, unless it is known or would not pay
-// for a product of n columns.
-func (s *Sparse) Split(n int) {
+// for a product of n columns. Each is that of [Sparse.Prepare].
+func (s *Sparse) Split(n int, each func(n int, f func(part int))) {
 	blocks, cols := blocksOf(s.Cols)
-	if s.byBlocks || blocks == 1 || Panels(n) < 4 {
+	if s.byBlocks || !inBlocks() || blocks == 1 || Panels(n) < 4 {
 		return
 	}
 	s.byBlocks = true
 	s.blockPtr = slices.Grow(s.blockPtr[:0], blocks*2*s.Rows)[:blocks*2*s.Rows]
-	for i := range s.Rows {
-		at, end := s.ptr[2*i], s.ptr[2*i+1]
-		for b := range blocks {
-			place := b*2*s.Rows + 2*i
-			s.blockPtr[place] = at
-			if to := int32((b + 1) * cols); b < blocks-1 {
-				k, _ := slices.BinarySearch(s.idx[at:end], to)
-				at += int32(k)
-			} else {
-				at = end
+	const rows = 64
+	each((s.Rows+rows-1)/rows, func(part int) {
+		ends := make([]int32, blocks)
+		for i := part * rows; i < min(s.Rows, (part+1)*rows); i++ {
+			begin, end := s.ptr[2*i], s.ptr[2*i+1]
+			ends[blocks-1] = end - begin
+			below32(&ends[0], &s.idx[begin], int(end-begin), cols, blocks-1)
+			at := begin
+			for b, n := range ends {
+				place := b*2*s.Rows + 2*i
+				s.blockPtr[place], s.blockPtr[place+1] = at, begin+n
+				at = begin + n
 			}
-			s.blockPtr[place+1] = at
 		}
+	})
+}
+
+// One does f for each number below n, one after the other.
+func One(n int, f func(part int)) {
+	for part := range n {
+		f(part)
 	}
 }
 
 // MulT writes a part of s·bᵀ to dst [Rows×b.Rows], for b [n×Cols] row-major; see
-// Gemm32 for parts. The parts are columns where there are many, or where the parts
-// are four or more and as many as [Panels], else rows; each part then transposes all of b.
+// Gemm32 for parts. Where they are a multiple of [Panels] each is of one panel, else each transposes all of b.
 func (s *Sparse) MulT(dst, b []float32, n, part, parts int) {
-	tiles := Panels(n)
-	j, end, row, rows := 0, n, 0, s.Rows
-	if byPanels(n, parts) || tiles >= 4*parts {
-		j, end = tiles*part/parts*panelCols, min(n, tiles*(part+1)/parts*panelCols)
-	} else {
-		row, rows = s.Rows*part/parts, s.Rows*(part+1)/parts
-	}
+	j, end, set, sets := share(n, part, parts)
+	row, rows := s.Rows*set/sets, s.Rows*(set+1)/sets
 	if row == rows {
 		return
 	}
-	mem := borrow((s.Cols + s.Rows) * panelCols)
+	mem := borrow((s.Cols + rows - row) * panelCols)
 	defer buffers.Put(mem)
 	for j < end {
 		w := panelWidth(end - j)
@@ -240,16 +253,12 @@ func (s *Sparse) MulT(dst, b []float32, n, part, parts int) {
 }
 
 // TMul writes a part of aᵀ·s to dst [n×Cols], for a [Rows×n] row-major, after
-// Prepare; see Gemm32 for parts, which are rows of dst where there are four or more and
-// as many as [Panels] of n, else columns.
+// Prepare; see Gemm32 for parts. Where they are a multiple of [Panels] each is of one panel, else each copies all of a.
 func (s *Sparse) TMul(dst, a []float32, n, part, parts int) {
 	const chunk = 64 // columns of s at a time
 	chunks := (s.Cols + chunk - 1) / chunk
-	k, end := 0, n
-	if byPanels(n, parts) {
-		k, end, part, parts = part*panelCols, min(n, (part+1)*panelCols), 0, 1
-	}
-	from, to := chunks*part/parts*chunk, min(s.Cols, chunks*(part+1)/parts*chunk)
+	k, end, set, sets := share(n, part, parts)
+	from, to := chunks*set/sets*chunk, min(s.Cols, chunks*(set+1)/sets*chunk)
 	if from >= to {
 		return
 	}
@@ -268,7 +277,7 @@ func (s *Sparse) TMul(dst, a []float32, n, part, parts int) {
 		for j := from; j < to; j += chunk {
 			c := min(chunk, to-j)
 			ptr := s.colPtr
-			if w == panelCols {
+			if w == panelCols && inBlocks() {
 				ptr = s.colBlocks
 			}
 			spmm(out, w, c, ptr[2*j:], 2*s.Cols, s.colIdx, s.colVal, panel)

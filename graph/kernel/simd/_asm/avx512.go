@@ -8,10 +8,10 @@ import (
 
 // The kernels of AVX-512 add in the order of those of AVX2: their results are the same bits.
 
-// gemm12x16 is gemm6x16 for twelve rows of a, of which the seventh begins second elements after
-// the first.
-func gemm12x16() {
-	TEXT("gemm12x16", NOSPLIT, "func(c *float32, ldc int, a *float32, second, ars, acs int, b *float32, ldb, k int, add bool)")
+// gemm12 is gemm6x16 for twelve rows of a, of which the seventh begins second elements after
+// the first, and n times 16 columns.
+func gemm12(name string, n int) {
+	TEXT(name, NOSPLIT, "func(c *float32, ldc int, a *float32, second, ars, acs int, b *float32, ldb, k int, add bool)")
 	Pragma("noescape")
 	MOVQ(arg("c"), RDI)
 	MOVQ(arg("ldc"), RDX)
@@ -29,16 +29,31 @@ func gemm12x16() {
 	LEAQ(Mem{Base: R8, Index: R8, Scale: 2}, R13)
 	LEAQ(Mem{Base: RSI, Index: R13, Scale: 1}, R10) // row 3
 	ADDQ(R12, R13)                                  // row 9
-	sums := []VecPhysical{Z4, Z5, Z6, Z7, Z8, Z9, Z10, Z11, Z12, Z13, Z14, Z15}
+	all := []VecPhysical{Z4, Z5, Z6, Z7, Z8, Z9, Z10, Z11, Z12, Z13, Z14, Z15,
+		Z16, Z17, Z18, Z19, Z20, Z21, Z22, Z23, Z24, Z25, Z26, Z27}
+	sums := all[:12*n]
 	for _, z := range sums {
 		VPXORD(z, z, z)
 	}
 	Label("loop")
-	VMOVUPS(Mem{Base: RBX}, Z0)
+	for c, z := range []VecPhysical{Z0, Z1}[:n] {
+		VMOVUPS(Mem{Base: RBX, Disp: 64 * c}, z)
+	}
 	for i, base := range []Register{RSI, R10, R12, R13} {
-		VFMADD231PS_BCST(Mem{Base: base}, Z0, sums[3*i])
-		VFMADD231PS_BCST(Mem{Base: base, Index: R8, Scale: 1}, Z0, sums[3*i+1])
-		VFMADD231PS_BCST(Mem{Base: base, Index: R8, Scale: 2}, Z0, sums[3*i+2])
+		for j := range 3 {
+			from, to := Mem{Base: base}, sums[(3*i+j)*n:]
+			if j > 0 {
+				from.Index, from.Scale = R8, uint8(j)
+			}
+			if n == 1 {
+				VFMADD231PS_BCST(from, Z0, to[0])
+				continue
+			}
+			by := []VecPhysical{Z2, Z3}[j%2]
+			VBROADCASTSS(from, by)
+			VFMADD231PS(Z0, by, to[0])
+			VFMADD231PS(Z1, by, to[1])
+		}
 	}
 	for _, r := range []Register{RSI, R10, R12, R13} {
 		ADDQ(R9, r)
@@ -49,17 +64,21 @@ func gemm12x16() {
 	MOVBLZX(arg("add"), EAX)
 	TESTL(EAX, EAX)
 	JNZ(LabelRef("sum"))
-	for _, z := range sums {
-		VMOVUPS(z, Mem{Base: RDI})
-		ADDQ(RDX, RDI)
+	for i, z := range sums {
+		VMOVUPS(z, Mem{Base: RDI, Disp: 64 * (i % n)})
+		if i%n == n-1 {
+			ADDQ(RDX, RDI)
+		}
 	}
 	VZEROUPPER()
 	RET()
 	Label("sum")
-	for _, z := range sums {
-		VADDPS(Mem{Base: RDI}, z, z)
-		VMOVUPS(z, Mem{Base: RDI})
-		ADDQ(RDX, RDI)
+	for i, z := range sums {
+		VADDPS(Mem{Base: RDI, Disp: 64 * (i % n)}, z, z)
+		VMOVUPS(z, Mem{Base: RDI, Disp: 64 * (i % n)})
+		if i%n == n-1 {
+			ADDQ(RDX, RDI)
+		}
 	}
 	VZEROUPPER()
 	RET()
@@ -317,4 +336,97 @@ func pulls32x16() {
 		ADDQ(Imm(uint64(4*n)), R12)
 		ADDQ(Imm(uint64(4*n)), R13)
 	})
+}
+
+// firstLanes loads into K1 the mask of the first n of 16 lanes, 0 < n < 16; RCX is n, and RAX is spent.
+func firstLanes() {
+	MOVL(U32(1), EAX)
+	SHLL(CL, EAX)
+	DECL(EAX)
+	KMOVW(EAX, K1)
+}
+
+// binaryZ is binary.
+func binaryZ(name string, op func(...Op), masked func(mxyz, xyz, k, xyz1 Op)) {
+	TEXT(name, NOSPLIT, "func(dst, x, y *float32, n int)")
+	Pragma("noescape")
+	MOVQ(arg("dst"), RDI)
+	MOVQ(arg("x"), RSI)
+	MOVQ(arg("y"), RDX)
+	MOVQ(arg("n"), RCX)
+	SUBQ(Imm(64), RCX)
+	JLT(LabelRef("sixteen"))
+	Label("loop")
+	for i, z := range []VecPhysical{Z0, Z1, Z2, Z3} {
+		VMOVUPS(Mem{Base: RSI, Disp: 64 * i}, z)
+		op(Mem{Base: RDX, Disp: 64 * i}, z, z)
+		VMOVUPS(z, Mem{Base: RDI, Disp: 64 * i})
+	}
+	for _, r := range []GPPhysical{RSI, RDX, RDI} {
+		ADDQ(U32(256), r)
+	}
+	SUBQ(Imm(64), RCX)
+	JGE(LabelRef("loop"))
+	Label("sixteen")
+	ADDQ(Imm(48), RCX)
+	JLT(LabelRef("rest"))
+	Label("loop16")
+	VMOVUPS(Mem{Base: RSI}, Z0)
+	op(Mem{Base: RDX}, Z0, Z0)
+	VMOVUPS(Z0, Mem{Base: RDI})
+	for _, r := range []GPPhysical{RSI, RDX, RDI} {
+		ADDQ(Imm(64), r)
+	}
+	SUBQ(Imm(16), RCX)
+	JGE(LabelRef("loop16"))
+	Label("rest")
+	ADDQ(Imm(16), RCX)
+	JLE(LabelRef("done"))
+	firstLanes()
+	VMOVUPS_Z(Mem{Base: RSI}, K1, Z0)
+	masked(Mem{Base: RDX}, Z0, K1, Z0)
+	VMOVUPS(Z0, K1, Mem{Base: RDI})
+	Label("done")
+	VZEROUPPER()
+	RET()
+}
+
+// unaryZ is unary, of Z0 with c and d in Z8 and Z9.
+func unaryZ(name string, f func()) {
+	TEXT(name, NOSPLIT, "func(dst, x *float32, n int, c, d float32)")
+	Pragma("noescape")
+	MOVQ(arg("dst"), RDI)
+	MOVQ(arg("x"), RSI)
+	MOVQ(arg("n"), RCX)
+	VBROADCASTSS(arg("c"), Z8)
+	VBROADCASTSS(arg("d"), Z9)
+	SUBQ(Imm(16), RCX)
+	JLT(LabelRef("rest"))
+	Label("loop")
+	VMOVUPS(Mem{Base: RSI}, Z0)
+	f()
+	VMOVUPS(Z0, Mem{Base: RDI})
+	ADDQ(Imm(64), RSI)
+	ADDQ(Imm(64), RDI)
+	SUBQ(Imm(16), RCX)
+	JGE(LabelRef("loop"))
+	Label("rest")
+	ADDQ(Imm(16), RCX)
+	JLE(LabelRef("done"))
+	firstLanes()
+	VMOVUPS_Z(Mem{Base: RSI}, K1, Z0)
+	f()
+	VMOVUPS(Z0, K1, Mem{Base: RDI})
+	Label("done")
+	VZEROUPPER()
+	RET()
+}
+
+func elementwiseZ() {
+	binaryZ("add32x16", VADDPS, VADDPS_Z)
+	binaryZ("sub32x16", VSUBPS, VSUBPS_Z)
+	binaryZ("mul32x16", VMULPS, VMULPS_Z)
+	binaryZ("div32x16", VDIVPS, VDIVPS_Z)
+	unaryZ("scale32x16", func() { VMULPS(Z8, Z0, Z0) })
+	unaryZ("atLeast32x16", func() { VMAXPS(Z0, Z8, Z0) })
 }

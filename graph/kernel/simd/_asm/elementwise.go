@@ -183,7 +183,30 @@ func sumRows32() {
 	rows()
 	MOVQ(R9, R10)
 	SHLQ(Imm(2), R10) // bytes of a row
-	SUBQ(Imm(8), R9)
+	wide := []VecPhysical{Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7}
+	Label("wide")
+	SUBQ(Imm(64), R9)
+	JLT(LabelRef("narrow"))
+	for i, y := range wide {
+		VMOVUPS(Mem{Base: RDI, Disp: 32 * i}, y)
+	}
+	MOVQ(RSI, RDX)
+	MOVQ(R8, RCX)
+	Label("loopWide")
+	for i, y := range wide {
+		VADDPS(Mem{Base: RDX, Disp: 32 * i}, y, y)
+	}
+	ADDQ(R10, RDX)
+	DECQ(RCX)
+	JNZ(LabelRef("loopWide"))
+	for i, y := range wide {
+		VMOVUPS(y, Mem{Base: RDI, Disp: 32 * i})
+	}
+	ADDQ(U32(256), RDI)
+	ADDQ(U32(256), RSI)
+	JMP(LabelRef("wide"))
+	Label("narrow")
+	ADDQ(Imm(56), R9)
 	JLT(LabelRef("rest"))
 	Label("eight")
 	VMOVUPS(Mem{Base: RDI}, Y0)
