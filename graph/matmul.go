@@ -128,6 +128,7 @@ type product struct {
 	sums   []float32   // of a product that is scattered
 	narrow bool        // see narrow
 	at     []*float32  // the rows of the operand that has many
+	packed []float32   // the other one
 }
 
 // narrow reports whether a product with a matrix of so many columns, of so many results for each of its rows, is done by
@@ -187,13 +188,16 @@ func (p *product) run(dst []float32, src [][]float32, threads int) bool {
 
 // byRows is run with the operand that has many rows as they lie in memory.
 func (p *product) byRows(many simd.Rows, dst []float32, src [][]float32, threads int) {
-	workers.Do(threads, threads, func(_, part int) {
-		if p.tx {
-			many.TMul(dst, src[0], p.m, part, threads)
-		} else {
-			many.MulT(dst, src[1], p.n, part, threads)
-		}
-	})
+	if p.tx {
+		workers.Do(threads, threads, func(_, part int) { many.TMul(dst, src[0], p.m, part, threads) })
+		return
+	}
+	panels, numbers := many.Packed(p.n)
+	if p.packed == nil {
+		p.packed = make([]float32, numbers)
+	}
+	workers.Do(threads, panels, func(_, panel int) { many.Pack(p.packed, src[1], p.n, panel) })
+	workers.Do(threads, threads, func(_, part int) { many.MulT(dst, p.packed, p.n, part, threads) })
 }
 
 // sparse is run with the input without its zeros.

@@ -2,6 +2,7 @@ package train
 
 import (
 	"math"
+	"sync"
 	"sync/atomic"
 
 	"gorgonia.org/tensor"
@@ -14,25 +15,27 @@ import (
 )
 
 // Feed is a log as an objective's graph reads it.
-func Feed(log *logs.Log) objectives.Rows { return &rows{Log: log} }
+func Feed(log *logs.Log) objectives.Rows {
+	return rows{log, sync.OnceValue(func() []atomic.Uint64 { return make([]atomic.Uint64, log.X.Len()) })}
+}
 
 type rows struct {
 	*logs.Log
-	norms []atomic.Uint64 // the bits of ‖φ(x)‖ of contexts that were asked for, else 0; nil: none was
+	norms func() []atomic.Uint64 // the bits of ‖φ(x)‖ of contexts that were asked for, else 0
 }
 
 // norm is ‖φ(x_i)‖, computed once.
-func (l *rows) norm(i int) float64 {
-	if bits := l.norms[i].Load(); bits != 0 {
+func (l rows) norm(norms []atomic.Uint64, i int) float64 {
+	if bits := norms[i].Load(); bits != 0 {
 		return math.Float64frombits(bits)
 	}
 	norm := l.X.Norm(i)
-	l.norms[i].Store(math.Float64bits(norm))
+	norms[i].Store(math.Float64bits(norm))
 	return norm
 }
 
 // Feed implements objectives.Rows.
-func (l *rows) Feed(p *graph.Program, rows []int) error {
+func (l rows) Feed(p *graph.Program, rows []int) error {
 	if p.Dtype() == tensor.Float64 {
 		feed[float64](l, p, rows)
 	} else {
@@ -42,18 +45,18 @@ func (l *rows) Feed(p *graph.Program, rows []int) error {
 }
 
 // feed writes the rows, for T the program's element type.
-func feed[T float32 | float64](l *rows, p *graph.Program, rows []int) {
+func feed[T float32 | float64](l rows, p *graph.Program, rows []int) {
 	var x []T // nil: fed without its zeros, or not read
 	fed := false
-	switch contexts := l.X.(type) {
-	case logs.SparseContexts:
+	if contexts, ok := l.X.(logs.SparseContexts); ok {
 		fed = p.FeedSparse(objectives.InputContext, func(i int, val []float32, at []int32) int {
 			if i+contextAhead < len(rows) {
 				logs.Ahead(contexts, l.Context(rows[i+contextAhead]))
 			}
 			return contexts.Sparse32(l.Context(rows[i]), val, at)
 		})
-	case logs.PlacedContexts:
+	}
+	if contexts, ok := l.X.(logs.PlacedContexts); ok && !fed {
 		fed = p.FeedRows(objectives.InputContext, func(i int) []float32 {
 			if i+rowAhead < len(rows) {
 				l.Ahead(rows[i+rowAhead], false)
@@ -65,8 +68,9 @@ func feed[T float32 | float64](l *rows, p *graph.Program, rows []int) {
 		x = graph.Buffer[T](p, objectives.InputContext)
 	}
 	norm := graph.Buffer[T](p, objectives.InputNorm)
-	if norm != nil && l.norms == nil {
-		l.norms = make([]atomic.Uint64, l.X.Len())
+	var norms []atomic.Uint64
+	if norm != nil {
+		norms = l.norms()
 	}
 	action := graph.Buffer[T](p, objectives.InputAction)
 	cost := graph.Buffer[T](p, objectives.InputCost)
@@ -95,7 +99,7 @@ func feed[T float32 | float64](l *rows, p *graph.Program, rows []int) {
 					logs.Ahead(l.X, next)
 				}
 				if norm != nil {
-					simd.Prefetch(l.norms[next : next+1])
+					simd.Prefetch(norms[next : next+1])
 				}
 			}
 			i := first + j
@@ -108,7 +112,7 @@ func feed[T float32 | float64](l *rows, p *graph.Program, rows []int) {
 				}
 			}
 			if norm != nil {
-				norm[i] = T(l.norm(l.Context(r)))
+				norm[i] = T(l.norm(norms, l.Context(r)))
 			}
 			put(action, i, float64(l.Chosen(r)))
 			put(cost, i, l.Cost[r])

@@ -10,7 +10,8 @@
 //	go run ./testdata/speed --serving ADDRESS   # how long decisions of a server take, at a rate
 //
 // One step is forward, backward and the update by Adam, in float32. Ours is the
-// step of train.Fit: rows fed from the log in shuffled order, fresh noise, a run of
+// step of train.Fit: rows fed from the log in shuffled order, dense contexts held in 32 bits as
+// `opl train` does (logs.Hold), fresh noise, a run of
 // the program, Adam. PyTorch's minibatches lie ready as tensors, its noise comes
 // from torch.randn. Both have the same contexts, actions, costs, propensities and
 // parameters, and run by turns, so that what else the machine does strikes both.

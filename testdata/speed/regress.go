@@ -92,6 +92,31 @@ func contests() []contest {
 				blas32.Gemm(blas.NoTrans, blas.Trans, 1, blas32.General{Rows: B, Cols: d, Stride: d, Data: X},
 					blas32.General{Rows: k, Cols: d, Stride: d, Data: W}, 0, blas32.General{Rows: B, Cols: k, Stride: k, Data: to})
 			}})
+		if !simd.ReadsRows() {
+			continue
+		}
+		placed, dW := simd.Rows{Cols: d}, make([]float32, k*d)
+		panels, numbers := placed.Packed(k)
+		packed := make([]float32, numbers)
+		for i := range B {
+			placed.At = append(placed.At, &X[i*d])
+		}
+		all = append(all,
+			contest{fmt.Sprintf("product in place, K=%d", k), func() {
+				for panel := range panels {
+					placed.Pack(packed, W, k, panel)
+				}
+				placed.MulT(to, packed, k, 0, 1)
+			},
+				func() {
+					blas32.Gemm(blas.NoTrans, blas.Trans, 1, blas32.General{Rows: B, Cols: d, Stride: d, Data: X},
+						blas32.General{Rows: k, Cols: d, Stride: d, Data: W}, 0, blas32.General{Rows: B, Cols: k, Stride: k, Data: to})
+				}},
+			contest{fmt.Sprintf("gradient in place, K=%d", k), func() { placed.TMul(dW, a, k, 0, 1) },
+				func() {
+					blas32.Gemm(blas.Trans, blas.NoTrans, 1, blas32.General{Rows: B, Cols: k, Stride: k, Data: a},
+						blas32.General{Rows: B, Cols: d, Stride: d, Data: X}, 0, blas32.General{Rows: k, Cols: d, Stride: d, Data: dW})
+				}})
 	}
 	// Products with contexts of which a fifth is not 0, and their gradients, beside dense ones.
 	const rows = 512

@@ -97,7 +97,7 @@ func writeMarkdown(w io.Writer, d *document) error {
 				r.Ours.micros(), theirs, r.Ratio.ratio(), r.Threads, mebibytes(r.OursPeak), mebibytes(r.PeerPeak))
 		}
 		fmt.Fprintf(&s, "\nµs of one step: forward, backward, Adam. threads: of PyTorch + of its OpenBLAS, the best of %v. "+
-			"MiB: peak resident memory of the process.\n", allThreads)
+			"MiB: peak resident memory of the process. Dense contexts are held in 32 bits, as `opl train` does.\n", allThreads)
 	}
 	if d.Growth != nil {
 		s.WriteString("\n| step | in | sizes | µs | exponent | steepest doubling |\n|:---|:---|:---|:---|---:|---:|\n")

@@ -30,37 +30,45 @@ func (x Rows) Dense(dst []float32) {
 	}
 }
 
-// MulT writes a part of x·bᵀ to dst [rows×n], for b [n×Cols] row-major; see Gemm32 for parts. The vector kernels must be on.
-func (x Rows) MulT(dst, b []float32, n, part, parts int) {
+// Packed says into how many panels [Rows.MulT] divides n columns, and how many numbers all of them are.
+func (x Rows) Packed(n int) (panels, numbers int) {
+	panels = (n + rowsPanel - 1) / rowsPanel
+	return panels, panels * rowsPanel * x.Cols
+}
+
+// Pack writes a panel of b [n×Cols], row-major, to where all of them are for MulT.
+func (x Rows) Pack(packed, b []float32, n, panel int) {
+	size, cols := x.Cols*rowsPanel, min(rowsPanel, n-panel*rowsPanel)
+	packed = packed[panel*size : (panel+1)*size]
+	if cols < rowsPanel {
+		clear(packed)
+	}
+	transpose(packed, rowsPanel, b[panel*size:], x.Cols, cols, x.Cols)
+}
+
+// MulT writes a part of x·bᵀ to dst [rows×n], of the panels of b that have been packed; see Gemm32 for parts. The vector kernels must be on.
+func (x Rows) MulT(dst, packed []float32, n, part, parts int) {
 	blocks := (len(x.At) + rowsBlock - 1) / rowsBlock
 	from, to := blocks*part/parts, blocks*(part+1)/parts
 	if from == to {
 		return
 	}
-	panels := (n + rowsPanel - 1) / rowsPanel
-	mem := borrow(panels*x.Cols*rowsPanel + panels*rowsGroup*rowsPanel)
+	panels, _ := x.Packed(n)
+	mem := borrow(panels * rowsGroup * rowsPanel)
 	defer buffers.Put(mem)
-	packed, c := (*mem)[:panels*x.Cols*rowsPanel], (*mem)[panels*x.Cols*rowsPanel:]
-	for p := range panels {
-		panel, cols := packed[p*x.Cols*rowsPanel:(p+1)*x.Cols*rowsPanel], min(rowsPanel, n-p*rowsPanel)
-		if cols < rowsPanel {
-			clear(panel)
-		}
-		transpose(panel, rowsPanel, b[p*rowsPanel*x.Cols:], x.Cols, cols, x.Cols)
-	}
 	// Rows pass once through few panels; of many the terms that are at hand stay in the second cache.
 	group := rowsBlock
 	if panels > 3 {
 		group = rowsGroup
 	}
 	for i := from * rowsBlock; i < min(len(x.At), to*rowsBlock); i += group {
-		x.multiply(dst, c, packed, n, i, min(len(x.At), to*rowsBlock, i+group))
+		x.multiply(dst, *mem, packed, n, i, min(len(x.At), to*rowsBlock, i+group))
 	}
 }
 
 // multiply computes rows i… to end of x·bᵀ.
 func (x Rows) multiply(dst, c, packed []float32, n, i, end int) {
-	panels := (n + rowsPanel - 1) / rowsPanel
+	panels, _ := x.Packed(n)
 	size := panels * rowsBlock * rowsPanel
 	for t := 0; t < x.Cols; t += depth {
 		terms := min(depth, x.Cols-t)

@@ -34,8 +34,13 @@ func TestRows(t *testing.T) {
 			Gemm32(grad, RowMajor(rows, n, a).T(), RowMajor(rows, d, x), 0, 1)
 			for _, parts := range []int{1, 2, 3, 16} {
 				got, gotGrad := append(make([]float32, rows*n), 7), append(make([]float32, n*d), 7)
+				panels, numbers := m.Packed(n)
+				packed := make([]float32, numbers)
+				for panel := range panels {
+					m.Pack(packed, b, n, panel)
+				}
 				for part := range parts {
-					m.MulT(got[:rows*n], b, n, part, parts)
+					m.MulT(got[:rows*n], packed, n, part, parts)
 					m.TMul(gotGrad[:n*d], a, n, part, parts)
 				}
 				same(t, fmt.Sprint(isa, s, parts, " x·bᵀ"), got, append(want, 7))
@@ -71,13 +76,19 @@ func BenchmarkRows(b *testing.B) {
 		for i := range m.At {
 			m.At[i] = &x[i*d]
 		}
-		z, g := make([]float32, rows*n), make([]float32, n*d)
+		panels, numbers := m.Packed(n)
+		z, g, packed := make([]float32, rows*n), make([]float32, n*d), make([]float32, numbers)
 		for _, c := range []struct {
 			name string
 			f    func()
 		}{
 			{"gemm x·bT", func() { Gemm32(z, RowMajor(rows, d, x), RowMajor(n, d, w).T(), 0, 1) }},
-			{"rows x·bT", func() { m.MulT(z, w, n, 0, 1) }},
+			{"rows x·bT", func() {
+				for panel := range panels {
+					m.Pack(packed, w, n, panel)
+				}
+				m.MulT(z, packed, n, 0, 1)
+			}},
 			{"gemm aT·x", func() { Gemm32(g, RowMajor(rows, n, a).T(), RowMajor(rows, d, x), 0, 1) }},
 			{"rows aT·x", func() { m.TMul(g, a, n, 0, 1) }},
 		} {
