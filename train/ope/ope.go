@@ -200,6 +200,9 @@ func Evaluate(log *logs.Log, targets []Target, o Options) (Result, error) {
 		}
 		mean := d.Mean(func(i int) float64 { return d.W[i] })
 		p.MeanWeight, p.MeanWeightSE = mean.Value, t.se(mean.Influence)
+		if not := target.unread(log); not != "" {
+			p.Warnings = append(p.Warnings, not)
+		}
 		s.say(&p, t.total, t.n, t.groups)
 		d.Marginal = t.marginal(target)
 		if d.Delta = o.Delta; mix != nil {

@@ -1,0 +1,97 @@
+package provenance
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"opl/policies/policyfile"
+	"opl/train/logs"
+)
+
+// Reads says whether a policy finds in a log what it reads: absent names columns that no row of the log has, which
+// count as 0, empty: there are none. Error: a column that the policy reads as numbers and the log as names, or the other
+// way, of which the policy reads nothing.
+func Reads(f *policyfile.File, log *logs.Log) (absent string, err error) {
+	var contexts, items []string
+	for _, c := range f.Components {
+		if contexts = append(contexts, c.Encoder.Names...); c.Items != nil {
+			items = append(items, c.Items.Encoder.Names...)
+		}
+	}
+	if absent, err = lacks("contexts", contexts, log.Names()); err == nil && absent == "" {
+		absent, err = lacks("actions", items, log.ItemNames())
+	}
+	return absent, err
+}
+
+// Unread is how the log contradicts that its contexts are those that the policy decides by: by Reads, but that names which
+// no row has may be rare ones where rows have different ones; empty: it does not.
+func Unread(f *policyfile.File, log *logs.Log) string {
+	absent, err := Reads(f, log)
+	switch {
+	case err != nil:
+		return err.Error()
+	case absent != "" && tabular(log):
+		return absent + ": what is said is of the policy with 0 there"
+	}
+	return ""
+}
+
+// tabular reports a log of which a row has half of the columns or more, on average.
+func tabular(log *logs.Log) bool {
+	columns, of := map[string]int{}, make([]int, len(log.Names()))
+	for id, name := range log.Names() {
+		column, _, _ := strings.Cut(name, "=")
+		if _, ok := columns[column]; !ok {
+			columns[column] = len(columns)
+		}
+		of[id] = columns[column]
+	}
+	last, has := slices.Repeat([]int{-1}, len(columns)), 0
+	for i := range log.Len() {
+		ids, _ := log.Values(i)
+		for _, id := range ids {
+			if c := of[id]; last[c] != i {
+				last[c] = i
+				has++
+			}
+		}
+	}
+	return 2*has >= len(columns)*log.Len()
+}
+
+// lacks are the columns that a policy reads and the log does not have, in a sentence.
+func lacks(of string, reads, names []string) (string, error) {
+	has, categories := map[string]bool{}, map[string]bool{}
+	for _, name := range names {
+		has[name] = true
+		if column, _, ok := strings.Cut(name, "="); ok {
+			categories[column] = true
+		}
+	}
+	var absent []string
+	counted := map[string]bool{}
+	for _, name := range reads {
+		column, _, ok := strings.Cut(name, "=")
+		switch {
+		case has[name] || ok && categories[column]:
+			continue
+		case ok && has[column]:
+			return "", fmt.Errorf("%s: the policy reads names in column %s, and the log has numbers there: setting categories %s reads them as names", of, column, column)
+		case categories[name]:
+			return "", fmt.Errorf("%s: the policy reads numbers in column %s, and the log has names there, such as %s", of, name, names[slices.IndexFunc(names, func(s string) bool { return strings.HasPrefix(s, name+"=") })])
+		}
+		if !counted[column] {
+			counted[column], absent = true, append(absent, column)
+		}
+	}
+	if absent == nil {
+		return "", nil
+	}
+	text := strings.Join(absent[:min(5, len(absent))], ", ")
+	if len(absent) > 5 {
+		text += ", …"
+	}
+	return fmt.Sprintf("%s: the log lacks %d of the columns that the policy reads: %s", of, len(absent), text), nil
+}
