@@ -281,6 +281,11 @@ func Evaluate(log *logs.Log, targets []Target, o Options) (Result, error) {
 		default:
 			s := c.Statement()
 			p.Guarantee = &s
+			for _, note := range []string{target.word, target.unknown(log)} {
+				if note != "" {
+					res.Notes = append(slices.Clip(res.Notes), p.Name+": "+note)
+				}
+			}
 		}
 		res.Policies = append(res.Policies, p)
 	}

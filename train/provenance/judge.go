@@ -446,8 +446,7 @@ func (j *Judge) candidate(p *policyfile.Policy, o Options) (*candidate, error) {
 	if err := j.Admits(); err != nil {
 		return nil, err
 	}
-	known, err := j.log.Known(p.Inputs())
-	if err != nil {
+	if _, err := j.log.Known(p.Inputs()); err != nil {
 		return nil, err
 	}
 	f := p.File()
@@ -465,8 +464,8 @@ func (j *Judge) candidate(p *policyfile.Policy, o Options) (*candidate, error) {
 	if past.Note != "" {
 		out.on.Notes = append(out.on.Notes, past.Note)
 	}
-	if n := len(j.log.Names()); known < n {
-		out.on.Notes = append(out.on.Notes, fmt.Sprintf("the policy does not know %d of the %d names and categories in the contexts, and leaves them out", n-known, n))
+	if note := Unknown(f, j.log); note != "" {
+		out.on.Notes = append(out.on.Notes, note)
 	}
 	out.on.Contradicted = Unread(f, j.log)
 	if own := p.Catalogue(); own != nil && j.log.Among != "" && j.log.Among != own.Hash {

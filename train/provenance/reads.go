@@ -10,8 +10,8 @@ import (
 )
 
 // Reads says whether a policy finds in a log what it reads: absent names columns that no row of the log has, which
-// count as 0, empty: there are none. Error: a column that the policy reads as numbers and the log as names, or the other
-// way, of which the policy reads nothing.
+// count as 0, empty: there are none. Errors: columns of which the policy reads nothing, as it reads numbers there and the log has names, or the other
+// way, or as all names are others, of which some differ by capitals or blanks alone.
 func Reads(f *policyfile.File, log *logs.Log) (absent string, err error) {
 	var contexts, items []string
 	for _, c := range f.Components {
@@ -36,6 +36,26 @@ func Unread(f *policyfile.File, log *logs.Log) string {
 		return absent + ": what is said is of the policy with 0 there"
 	}
 	return ""
+}
+
+// Unknown says how many names in a log's contexts a policy does not know; empty: none.
+func Unknown(f *policyfile.File, log *logs.Log) string {
+	knows := map[string]bool{}
+	for _, c := range f.Components {
+		for _, name := range c.Encoder.Names {
+			knows[name] = true
+		}
+	}
+	n := 0
+	for _, name := range log.Names() {
+		if !knows[name] {
+			n++
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the policy does not know %d of the %d names and categories in the contexts, and leaves them out", n, len(log.Names()))
 }
 
 // tabular reports a log of which a row has half of the columns or more, on average.
@@ -64,17 +84,26 @@ func tabular(log *logs.Log) bool {
 // lacks are the columns that a policy reads and the log does not have, in a sentence.
 func lacks(of string, reads, names []string) (string, error) {
 	has, categories := map[string]bool{}, map[string]bool{}
+	spelled := map[string]string{} // names without capitals and blanks
+	plain := func(name string) string { return strings.ToLower(strings.Join(strings.Fields(name), "")) }
 	for _, name := range names {
 		has[name] = true
 		if column, _, ok := strings.Cut(name, "="); ok {
-			categories[column] = true
+			categories[column], spelled[plain(name)] = true, name
 		}
 	}
 	var absent []string
-	counted := map[string]bool{}
+	counted, alike := map[string]bool{}, map[string]bool{}
+	for _, name := range reads {
+		if column, _, ok := strings.Cut(name, "="); ok && has[name] {
+			alike[column] = true
+		}
+	}
 	for _, name := range reads {
 		column, _, ok := strings.Cut(name, "=")
 		switch {
+		case ok && categories[column] && !alike[column] && spelled[plain(name)] != "":
+			return "", fmt.Errorf("%s: the policy knows none of the names that the log has in column %s: it reads %s, and the log has %s", of, column, name, spelled[plain(name)])
 		case has[name] || ok && categories[column]:
 			continue
 		case ok && has[column]:

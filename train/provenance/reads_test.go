@@ -81,3 +81,23 @@ func TestUnread(t *testing.T) {
 		says("target", cert, err)
 	}
 }
+
+// Names that differ by capitals alone, as True in CSV and true in JSON do, are no names that the policy knows.
+func TestSpelling(t *testing.T) {
+	for _, c := range []struct{ reads, has, want string }{
+		{"x_flag=True x_flag=False", "x_flag=true x_flag=false", "it reads x_flag=True, and the log has x_flag=true"},
+		{"x_flag=True x_flag=False", "x_flag=True x_flag=true", ""},
+		{"x_day=monday", "x_day=tuesday", ""},
+		{"x_day=monday", "x_day=Monday", "it reads x_day=monday, and the log has x_day=Monday"},
+		{"x_day=monday x_age", "x_day=monday", "lacks 1 of the columns that the policy reads: x_age"},
+	} {
+		absent, err := provenance.Lacks("contexts", strings.Fields(c.reads), strings.Fields(c.has))
+		got := absent
+		if err != nil {
+			got = err.Error()
+		}
+		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+			t.Errorf("%s, %s: %q, want %q", c.reads, c.has, got, c.want)
+		}
+	}
+}
