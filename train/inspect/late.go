@@ -19,19 +19,22 @@ func (l *log) late() {
 	if l.Time == nil || l.tape != nil || l.n < 500 {
 		return
 	}
+	first, extremes := l.order[:l.n*7/10], []float64{slices.Max(l.Cost), slices.Min(l.Cost)}
+	before := l.others(first, extremes)
 	for _, part := range []int{5, 10} {
-		if l.lateIn(l.order[:l.n*7/10], l.order[l.n-l.n/part:]) {
+		if l.lateIn(first, l.order[l.n-l.n/part:], extremes, before) {
 			return
 		}
 	}
 }
 
-// lateIn is late of the first and the newest rows, and reports a finding.
-func (l *log) lateIn(first, newest []int) bool {
-	values := []float64{slices.Max(l.Cost), slices.Min(l.Cost)}
+// lateIn is late of the first and the newest rows, and reports a finding; before is of the first, for the extremes.
+func (l *log) lateIn(first, newest []int, extremes []float64, before [][]count) bool {
+	values := extremes
 	if v, ok := l.grown(first, newest, values); ok {
-		values = append(values, v)
+		values, before = append(slices.Clip(values), v), append(slices.Clip(before), l.others(first, []float64{v})...)
 	}
+	after := l.others(newest, values)
 	alike := 1.0 // rows that count as one
 	if l.Group != nil {
 		units, single := map[int32]bool{}, 0
@@ -44,8 +47,8 @@ func (l *log) lateIn(first, newest []int) bool {
 		}
 		alike = float64(l.n) / float64(len(units)+single)
 	}
-	for _, v := range values {
-		was, is := l.others(first, v), l.others(newest, v)
+	for at, v := range values {
+		was, is := before[at], after[at]
 		var now, then float64 // rows of the newest, and those that the first seven say there would be
 		for a, w := range was {
 			if w.other > 0 {
@@ -101,16 +104,22 @@ func (l *log) lateIn(first, newest []int) bool {
 // count is of rows, and of those among them that have another reward.
 type count struct{ rows, other float64 }
 
-// others counts, by action, rows whose cost is not v.
-func (l *log) others(rows []int, v float64) []count {
-	by := make([]count, l.k)
+// others counts for each value, by action, rows whose cost is another.
+func (l *log) others(rows []int, values []float64) [][]count {
+	out := make([][]count, len(values))
+	for j := range out {
+		out[j] = make([]count, l.k)
+	}
 	for _, i := range rows {
-		c := &by[l.Action[i]]
-		if c.rows++; l.Cost[i] != v {
-			c.other++
+		cost, a := l.Cost[i], l.Action[i]
+		for j, v := range values {
+			c := &out[j][a]
+			if c.rows++; cost != v {
+				c.other++
+			}
 		}
 	}
-	return by
+	return out
 }
 
 // grown is the cost, but for some, whose share has grown most, of those that a twentieth of the newest rows have.
