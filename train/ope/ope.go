@@ -200,6 +200,9 @@ func Evaluate(log *logs.Log, targets []Target, o Options) (Result, error) {
 		}
 		mean := d.Mean(func(i int) float64 { return d.W[i] })
 		p.MeanWeight, p.MeanWeightSE = mean.Value, t.se(mean.Influence)
+		if not := target.unread(log); not != "" {
+			p.Warnings = append(p.Warnings, not)
+		}
 		s.say(&p, t.total, t.n, t.groups)
 		d.Marginal = t.marginal(target)
 		if d.Delta = o.Delta; mix != nil {
@@ -278,6 +281,11 @@ func Evaluate(log *logs.Log, targets []Target, o Options) (Result, error) {
 		default:
 			s := c.Statement()
 			p.Guarantee = &s
+			for _, note := range []string{target.word, target.unknown(log)} {
+				if note != "" {
+					res.Notes = append(slices.Clip(res.Notes), p.Name+": "+note)
+				}
+			}
 		}
 		res.Policies = append(res.Policies, p)
 	}

@@ -52,6 +52,22 @@ func Open(arg string, l *logs.Log) (Target, error) {
 	return t, err
 }
 
+// unread is what the policy of a file reads and the log does not have, see provenance.Unread.
+func (t Target) unread(l *logs.Log) string {
+	if t.Policy == nil {
+		return ""
+	}
+	return provenance.Unread(t.Policy.File(), l)
+}
+
+// unknown is what the log has and the policy of a file does not know, see provenance.Unknown.
+func (t Target) unknown(l *logs.Log) string {
+	if t.Policy == nil {
+		return ""
+	}
+	return provenance.Unknown(t.Policy.File(), l)
+}
+
 // FromPolicy is the target of a policy file, computed row by row from the log, which
 // must stay open; it is for one goroutine. The policy's actions must be among the log's;
 // the others have probability 0. One whose actions have features plays what the rows offer; of a catalogue with

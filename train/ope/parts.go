@@ -47,6 +47,7 @@ type targetPart struct {
 	Weight  int            `json:"weight"` // column of ωw
 	Methods []estimatePart `json:"methods"`
 	Spread  spread         `json:"spread"`
+	Unread  string         `json:"unread,omitempty"` // see provenance.Unread
 }
 
 // estimatePart is an estimate that is a sum of terms Σωx/Σωy.
@@ -191,7 +192,7 @@ func EvaluatePart(log *logs.Log, targets []Target, o Options, shard logs.Shard, 
 			return out, err
 		}
 		d.Marginal, d.Delta = t.marginal(target), o.Delta
-		p := targetPart{Name: target.Name, Spread: spread, Weight: add(func(i int) float64 { return d.W[i] })}
+		p := targetPart{Name: target.Name, Spread: spread, Unread: target.unread(log), Weight: add(func(i int) float64 { return d.W[i] })}
 		for _, c := range chosen {
 			at, err := c.hyper(&Data{N: log.Len(), Delta: o.Delta})
 			if err != nil {
@@ -468,6 +469,9 @@ func (m moments) result(p Part, rows, groups int) (Result, error) {
 			if len(p.Targets) > 1 {
 				estimates[j][e.Name] = v
 			}
+		}
+		if t.Unread != "" {
+			q.Warnings = append(q.Warnings, t.Unread)
 		}
 		t.Spread.say(&q, m.sum[columnOne], rows, groups)
 		q.believe(on.value, p.Half, m.z, rows)

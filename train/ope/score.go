@@ -12,7 +12,6 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/parquet-go/parquet-go"
@@ -149,53 +148,17 @@ func readable(p *policyfile.Policy, l *logs.Log, missing bool) (*logs.Log, error
 		return nil, err
 	}
 	if !missing {
-		if err := lacks("contexts", p.Inputs().Names, l.Names()); err != nil {
+		switch absent, err := provenance.Reads(p.File(), l); {
+		case err != nil:
 			return nil, err
-		}
-		if p.HasItems() {
-			if err := lacks("actions", p.ItemInputs().Names, l.ItemNames()); err != nil {
-				return nil, err
-			}
+		case absent != "":
+			return nil, fmt.Errorf("%s; setting missing-as-zero goes on as if they were 0", absent)
 		}
 	}
 	if p.HasItems() {
 		return l, nil
 	}
 	return l.WithActions(p.Actions())
-}
-
-// lacks is the error that a policy reads columns which the log does not have.
-func lacks(of string, reads, names []string) error {
-	has, categories := map[string]bool{}, map[string]bool{}
-	for _, name := range names {
-		has[name] = true
-		if column, _, ok := strings.Cut(name, "="); ok {
-			categories[column] = true
-		}
-	}
-	var absent []string
-	for _, name := range reads {
-		column, _, ok := strings.Cut(name, "=")
-		switch {
-		case has[name] || ok && categories[column]:
-			continue
-		case ok && has[column]:
-			return fmt.Errorf("%s: the policy reads names in column %s, and the log has numbers there: setting categories %s reads them as names", of, column, column)
-		case categories[name]:
-			return fmt.Errorf("%s: the policy reads numbers in column %s, and the log has names there, such as %s", of, name, names[slices.IndexFunc(names, func(s string) bool { return strings.HasPrefix(s, name+"=") })])
-		}
-		if !slices.Contains(absent, column) {
-			absent = append(absent, column)
-		}
-	}
-	if absent == nil {
-		return nil
-	}
-	text := strings.Join(absent[:min(5, len(absent))], ", ")
-	if len(absent) > 5 {
-		text += ", …"
-	}
-	return fmt.Errorf("%s: the log lacks %d of the columns that the policy reads: %s; setting missing-as-zero goes on as if they were 0", of, len(absent), text)
 }
 
 // scoreWriter writes rows, and then the end.

@@ -24,6 +24,7 @@ type Target struct {
 	Origin provenance.Origin
 	Policy *policyfile.Policy // of a policy file; nil: it is none
 	scores bool               // of a policy file, by WriteScores: only that says which rows had a part in it
+	word   string             // what is believed of probabilities by row
 }
 
 // Uniform is the target that takes every action alike, or every one that a row offers.
@@ -72,8 +73,8 @@ func readTarget(r *logs.Rows, l *logs.Log) (t Target, err error) {
 	if !r.Next() {
 		return fail("no rows")
 	}
-	scores := r.Has("logged_action")
-	defer func() { t.scores = scores }()
+	scores, word := r.Has("logged_action"), ""
+	defer func() { t.scores, t.word = scores, word }()
 	if r.Has("action") && r.Has("probability") && !l.Sets() {
 		pi, err := byAction(r, l.Actions)
 		return Target{Row: func(dst []float64, _ int) error { copy(dst[:k], pi); return nil }}, err
@@ -105,6 +106,10 @@ func readTarget(r *logs.Rows, l *logs.Log) (t Target, err error) {
 		if len(place) != n {
 			return fail("cannot join by decision_id, as %d rows of the log repeat one", n-len(place))
 		}
+	}
+	word = "its probabilities by row are believed to be of a policy that no row of this log taught; of one that they did, nothing that is guaranteed here holds"
+	if place == nil {
+		word += "; as rows have no decision_id in both files, they are taken in their order"
 	}
 	pi := make([]float64, n*width)
 	given := make([]bool, n)

@@ -535,6 +535,9 @@ func (l *learning) encode() (err error) {
 		if err != nil {
 			return err
 		}
+		if not := provenance.Unread(f.File(), l.log); not != "" {
+			l.warn("the prior's file: %s", not)
+		}
 		if n := len(l.log.Names()); known < n {
 			l.warn("the prior's file does not know %d of the %d names and categories in the contexts: they are left out", n-known, n)
 		}

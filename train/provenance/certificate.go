@@ -90,7 +90,7 @@ func (s Statement) Proven() bool { return s.Verdict == Better }
 
 // contradictions are the checks of the inspection whose failure no bound accounts for:
 // drift leaves the mean over rows bounded, and rows of a unit count as one.
-var contradictions = []string{"draws against propensities", "counts by action", "mean weight of uniform", "rewards in sequence", "ends of groups", "rows left out", "p is its row's entry"}
+var contradictions = []string{"draws against propensities", "counts by action", "mean weight of uniform", "rewards in sequence", "ends of groups", "newest rewards", "rows left out", "p is its row's entry"}
 
 // sample is the rows of a log that certify a policy, and its probabilities logged[i] =
 // π(a_i|x_i) of them; nil: they are sampled, or the log was drawn here. Where all of π and π₀ are known,

@@ -28,3 +28,6 @@ func Lasting(ps ...*Judge) ([][]int, []string, error) {
 	rows, _, notes, err := Pool(ps).lasting(out, make([][]bool, len(ps)))
 	return rows, notes, err
 }
+
+// Lacks is what Reads says of names.
+func Lacks(of string, reads, names []string) (string, error) { return lacks(of, reads, names) }

@@ -274,6 +274,9 @@ func (j *Judge) Probabilities(pi []float64, from Origin, o certify.Options) (*Ce
 func (j *Judge) Target(pi func(dst []float64, i int) error, logged []float64, from Origin, o certify.Options) (*Certificate, error) {
 	on, rows := Circumstances{Relation: Fresh}, every(j.log.Len())
 	err := j.from(from, rows, o)
+	if from.file != nil {
+		on.Contradicted = Unread(from.file, j.log)
+	}
 	if err == nil {
 		rows, err = j.lasting(rows, o, &on)
 	}
@@ -443,8 +446,7 @@ func (j *Judge) candidate(p *policyfile.Policy, o Options) (*candidate, error) {
 	if err := j.Admits(); err != nil {
 		return nil, err
 	}
-	known, err := j.log.Known(p.Inputs())
-	if err != nil {
+	if _, err := j.log.Known(p.Inputs()); err != nil {
 		return nil, err
 	}
 	f := p.File()
@@ -462,9 +464,10 @@ func (j *Judge) candidate(p *policyfile.Policy, o Options) (*candidate, error) {
 	if past.Note != "" {
 		out.on.Notes = append(out.on.Notes, past.Note)
 	}
-	if n := len(j.log.Names()); known < n {
-		out.on.Notes = append(out.on.Notes, fmt.Sprintf("the policy does not know %d of the %d names and categories in the contexts, and leaves them out", n-known, n))
+	if note := Unknown(f, j.log); note != "" {
+		out.on.Notes = append(out.on.Notes, note)
 	}
+	out.on.Contradicted = Unread(f, j.log)
 	if own := p.Catalogue(); own != nil && j.log.Among != "" && j.log.Among != own.Hash {
 		out.on.Notes = append(out.on.Notes, fmt.Sprintf("the log's decisions were among the catalogue %.12s, the policy file's own is %.12s: this is of the policy among the log's", j.log.Among, own.Hash))
 	}

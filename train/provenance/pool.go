@@ -1,6 +1,7 @@
 package provenance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -96,6 +97,9 @@ func (ps Pool) pooled(ctx context.Context, p *policyfile.Policy, o Options) (c p
 		}
 		for _, n := range one.on.Notes {
 			on.Notes = append(on.Notes, j.named(several)+n)
+		}
+		if not := one.on.Contradicted; not != "" {
+			on.Contradicted = cmp.Or(on.Contradicted, j.named(several)+not)
 		}
 		all[k], taught[k], out[k] = one, one.seen, one.seen
 	}

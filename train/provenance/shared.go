@@ -1,6 +1,7 @@
 package provenance
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -17,9 +18,10 @@ import (
 type byFiles struct {
 	Found  *inspect.Part `json:"found"`
 	Forced bool          `json:"forced"`
-	Groups bool          `json:"groups"` // rows of the shard that certify share some
-	Weight float64       `json:"weight"` // of each row
-	Bets   [][]float64   `json:"bets"`   // log e of bets that rows are known again, see witness.go, by whose rows they are
+	Unread string        `json:"unread,omitempty"` // of the columns that the policy reads, see Unread
+	Groups bool          `json:"groups"`           // rows of the shard that certify share some
+	Weight float64       `json:"weight"`           // of each row
+	Bets   [][]float64   `json:"bets"`             // log e of bets that rows are known again, see witness.go, by whose rows they are
 }
 
 // Share is the judge of a shard's share of the files of a log ([logs.Options.Share]), for [Judge.FilesPart].
@@ -67,7 +69,7 @@ func (j *Judge) FilesPart(ctx context.Context, p *policyfile.Policy, o Options) 
 	if err != nil {
 		return out, err
 	}
-	s.Groups = out.grouped
+	s.Groups, s.Unread = out.grouped, Unread(p.File(), j.log)
 	low, high := j.log.RewardRange()
 	out.Of = fmt.Sprint(p.Hash(), " ", o.Delta, " ", o.Gamma, " ", j.log.FilesHash, " ", low, " ", high)
 	out.ByFiles = s
@@ -103,7 +105,9 @@ func concludeFiles(all []*Part) (on Circumstances, err error) {
 		if s.Weight != all[0].ByFiles.Weight {
 			return on, withhold("rows of shards %s and %s have different weights, and a guarantee needs identically distributed rows", all[0].Shard, p.Shard)
 		}
-		on.Rows += p.On.Rows
+		if on.Rows += p.On.Rows; s.Unread != "" {
+			on.Contradicted = cmp.Or(on.Contradicted, fmt.Sprintf("shard %s: %s", p.Shard, s.Unread))
+		}
 		if on.Relation != p.On.Relation {
 			on.Relation = Overlaps
 		}

@@ -1,0 +1,126 @@
+package provenance
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"opl/policies/policyfile"
+	"opl/train/logs"
+)
+
+// Reads says whether a policy finds in a log what it reads: absent names columns that no row of the log has, which
+// count as 0, empty: there are none. Errors: columns of which the policy reads nothing, as it reads numbers there and the log has names, or the other
+// way, or as all names are others, of which some differ by capitals or blanks alone.
+func Reads(f *policyfile.File, log *logs.Log) (absent string, err error) {
+	var contexts, items []string
+	for _, c := range f.Components {
+		if contexts = append(contexts, c.Encoder.Names...); c.Items != nil {
+			items = append(items, c.Items.Encoder.Names...)
+		}
+	}
+	if absent, err = lacks("contexts", contexts, log.Names()); err == nil && absent == "" {
+		absent, err = lacks("actions", items, log.ItemNames())
+	}
+	return absent, err
+}
+
+// Unread is how the log contradicts that its contexts are those that the policy decides by: by Reads, but that names which
+// no row has may be rare ones where rows have different ones; empty: it does not.
+func Unread(f *policyfile.File, log *logs.Log) string {
+	absent, err := Reads(f, log)
+	switch {
+	case err != nil:
+		return err.Error()
+	case absent != "" && tabular(log):
+		return absent + ": what is said is of the policy with 0 there"
+	}
+	return ""
+}
+
+// Unknown says how many names in a log's contexts a policy does not know; empty: none.
+func Unknown(f *policyfile.File, log *logs.Log) string {
+	knows := map[string]bool{}
+	for _, c := range f.Components {
+		for _, name := range c.Encoder.Names {
+			knows[name] = true
+		}
+	}
+	n := 0
+	for _, name := range log.Names() {
+		if !knows[name] {
+			n++
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the policy does not know %d of the %d names and categories in the contexts, and leaves them out", n, len(log.Names()))
+}
+
+// tabular reports a log of which a row has half of the columns or more, on average.
+func tabular(log *logs.Log) bool {
+	columns, of := map[string]int{}, make([]int, len(log.Names()))
+	for id, name := range log.Names() {
+		column, _, _ := strings.Cut(name, "=")
+		if _, ok := columns[column]; !ok {
+			columns[column] = len(columns)
+		}
+		of[id] = columns[column]
+	}
+	last, has := slices.Repeat([]int{-1}, len(columns)), 0
+	for i := range log.Len() {
+		ids, _ := log.Values(i)
+		for _, id := range ids {
+			if c := of[id]; last[c] != i {
+				last[c] = i
+				has++
+			}
+		}
+	}
+	return 2*has >= len(columns)*log.Len()
+}
+
+// lacks are the columns that a policy reads and the log does not have, in a sentence.
+func lacks(of string, reads, names []string) (string, error) {
+	has, categories := map[string]bool{}, map[string]bool{}
+	spelled := map[string]string{} // names without capitals and blanks
+	plain := func(name string) string { return strings.ToLower(strings.Join(strings.Fields(name), "")) }
+	for _, name := range names {
+		has[name] = true
+		if column, _, ok := strings.Cut(name, "="); ok {
+			categories[column], spelled[plain(name)] = true, name
+		}
+	}
+	var absent []string
+	counted, alike := map[string]bool{}, map[string]bool{}
+	for _, name := range reads {
+		if column, _, ok := strings.Cut(name, "="); ok && has[name] {
+			alike[column] = true
+		}
+	}
+	for _, name := range reads {
+		column, _, ok := strings.Cut(name, "=")
+		switch {
+		case ok && categories[column] && !alike[column] && spelled[plain(name)] != "":
+			return "", fmt.Errorf("%s: the policy knows none of the names that the log has in column %s: it reads %s, and the log has %s", of, column, name, spelled[plain(name)])
+		case has[name] || ok && categories[column]:
+			continue
+		case ok && has[column]:
+			return "", fmt.Errorf("%s: the policy reads names in column %s, and the log has numbers there: setting categories %s reads them as names", of, column, column)
+		case categories[name]:
+			return "", fmt.Errorf("%s: the policy reads numbers in column %s, and the log has names there, such as %s", of, name, names[slices.IndexFunc(names, func(s string) bool { return strings.HasPrefix(s, name+"=") })])
+		}
+		if !counted[column] {
+			counted[column], absent = true, append(absent, column)
+		}
+	}
+	if absent == nil {
+		return "", nil
+	}
+	text := strings.Join(absent[:min(5, len(absent))], ", ")
+	if len(absent) > 5 {
+		text += ", …"
+	}
+	return fmt.Sprintf("%s: the log lacks %d of the columns that the policy reads: %s", of, len(absent), text), nil
+}
