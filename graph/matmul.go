@@ -295,6 +295,7 @@ func (c *compressed) place(row func(i int) []float32, threads int) bool {
 	for i := range c.rows {
 		x := row(i)
 		if x == nil {
+			c.fed, c.placed = false, false
 			return false
 		}
 		x = x[:c.cols] // panics if it is shorter

@@ -101,3 +101,62 @@ func TestFeedRows(t *testing.T) {
 		}
 	}
 }
+
+// What a feeding that fails leaves is the full one before it, or nothing that a run would take for fed.
+func TestFeedFails(t *testing.T) {
+	if !simd.Vector() {
+		return
+	}
+	const n, d, k = 40, 300, 3
+	w := graph.NewParam("w", tensor.Float32, slices.Repeat([]float64{.5}, k*d), k, d)
+	g := graph.New(tensor.Float32)
+	p, err := g.Compile(g.Input("x", n, d).MatMulT(g.Param(w)).Sum())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	few := func(_ int, val []float32, at []int32) int { val[0], at[0] = 1, 7; return 1 }
+	many := func(_ int, val []float32, at []int32) int {
+		for j := range val {
+			val[j], at[j] = 1, int32(j)
+		}
+		return len(val)
+	}
+	sparse := slices.Repeat([]float32{0}, d)
+	sparse[7] = 1
+	upTo := func(end int) func(i int) []float32 { // rows from end on are nil
+		return func(i int) []float32 {
+			if i >= end {
+				return nil
+			}
+			return sparse
+		}
+	}
+	for name, again := range map[string]func() bool{
+		"rows with few zeros": func() bool { return p.FeedSparse("x", many) },
+		"no row in place":     func() bool { return p.FeedRows("x", upTo(0)) },
+		"some rows in place":  func() bool { return p.FeedRows("x", upTo(n/2)) },
+	} {
+		for _, first := range []func() bool{func() bool { return p.FeedSparse("x", few) }, func() bool { return p.FeedRows("x", upTo(n)) }} {
+			if !first() {
+				t.Fatal("not fed")
+			}
+			mustRun(t, p)
+			if again() {
+				t.Fatalf("%s: fed", name)
+			}
+			if err := p.Run(); err == nil {
+				t.Errorf("%s, after rows without their zeros: run as if fed", name)
+			}
+		}
+		if err := p.Feed("x", slices.Repeat([]float64{2}, n*d)); err != nil {
+			t.Fatal(err)
+		}
+		if again() {
+			t.Fatalf("%s: fed", name)
+		}
+		if mustRun(t, p); p.Cost() != 2*.5*n*d*k {
+			t.Errorf("%s, after a full feeding: %v, want %v", name, p.Cost(), 2*.5*n*d*k)
+		}
+	}
+}
