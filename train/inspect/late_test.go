@@ -17,6 +17,7 @@ func TestLate(t *testing.T) {
 		late     float64                   // the age from which rewards of action 0 are not in
 		none     float64                   // what stands for none
 		untimed  bool
+		lost     float64 // the share of action 0's rewards that are not in at ages below .1
 	}
 	level := func(p float64) func(float64) float64 { return func(float64) float64 { return p } }
 	log := func(w world, seed uint64) *logs.Log {
@@ -29,6 +30,9 @@ func TestLate(t *testing.T) {
 				reward = 1
 			}
 			if action == 0 && age < w.late {
+				reward = w.none
+			}
+			if action == 0 && age < .1 && r.Float64() < w.lost {
 				reward = w.none
 			}
 			if w.group > 0 && i%w.group > 0 {
@@ -65,6 +69,7 @@ func TestLate(t *testing.T) {
 		"groups of equal rows": {n: 2000, rate: level(.5), group: 20},
 		"falling slowly":       {n: 4000, rate: func(age float64) float64 { return .2 + .4*age }},
 		"fallen long ago":      {n: 4000, rate: func(age float64) float64 { return map[bool]float64{true: .9, false: .2}[age > .5] }},
+		"of a seventh alone":   {n: 60000, rate: level(.5), lost: .14},
 		"untimed":              {n: 4000, rate: level(.5), late: .1, untimed: true},
 	} {
 		for seed := range uint64(4) {

@@ -89,6 +89,7 @@ func TestSpelling(t *testing.T) {
 		{"x_flag=True x_flag=False", "x_flag=True x_flag=true", ""},
 		{"x_day=monday", "x_day=tuesday", ""},
 		{"x_day=monday", "x_day=Monday", "it reads x_day=monday, and the log has x_day=Monday"},
+		{"x_size=S x_size=XL", "x_size", "reads names in column x_size, and the log has numbers there"},
 		{"x_day=monday x_age", "x_day=monday", "lacks 1 of the columns that the policy reads: x_age"},
 	} {
 		absent, err := provenance.Lacks("contexts", strings.Fields(c.reads), strings.Fields(c.has))
