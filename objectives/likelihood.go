@@ -1,9 +1,6 @@
 package objectives
 
-import (
-	"opl/graph"
-	"opl/policies"
-)
+import "opl/graph"
 
 // Likelihood reads the policy as a model of the reward, P(r = 1|x, a) = π(a|x),
 // and fits it by maximum likelihood, with a penalty:
@@ -19,12 +16,9 @@ func Likelihood(lambda float64) Objective {
 		if p.draws > 1 {
 			return p.Unfit("likelihood needs a policy that is not given by draws, and policy %s is", p.s.Policy.Name())
 		}
-		r, pi := p.Cost.Neg(), p.PiLogged
-		if _, ok := p.s.Policy.(policies.Softmax); ok { // by the logarithm, without those of other actions
-			pi = func() graph.Expr { return p.LogPiLogged().Exp() }
-		}
-		hit := r.Mul(p.LogPiLogged())
-		miss := r.Neg().Plus(1).Mul(pi().AtMost(1 - 1e-6).Neg().Log1p())
+		r, log := p.Cost.Neg(), p.LogPiLogged() // a softmax then needs no other action's π
+		hit := r.Mul(log)
+		miss := r.Neg().Plus(1).Mul(log.Exp().AtMost(1 - 1e-6).Neg().Log1p())
 		return p.withDistance(p.Mean("likelihood", hit.Add(miss)).Neg(), lambda)
 	}
 }

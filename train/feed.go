@@ -1,10 +1,6 @@
 package train
 
 import (
-	"math"
-	"sync"
-	"sync/atomic"
-
 	"gorgonia.org/tensor"
 
 	"opl/graph"
@@ -15,37 +11,22 @@ import (
 )
 
 // Feed is a log as an objective's graph reads it.
-func Feed(log *logs.Log) objectives.Rows {
-	return rows{log, sync.OnceValue(func() []atomic.Uint64 { return make([]atomic.Uint64, log.X.Len()) })}
-}
+func Feed(log *logs.Log) objectives.Rows { return rows{log} }
 
-type rows struct {
-	*logs.Log
-	norms func() []atomic.Uint64 // the bits of ‖φ(x)‖ of contexts that were asked for, else 0
-}
-
-// norm is ‖φ(x_i)‖, computed once.
-func (l rows) norm(norms []atomic.Uint64, i int) float64 {
-	if bits := norms[i].Load(); bits != 0 {
-		return math.Float64frombits(bits)
-	}
-	norm := l.X.Norm(i)
-	norms[i].Store(math.Float64bits(norm))
-	return norm
-}
+type rows struct{ *logs.Log }
 
 // Feed implements objectives.Rows.
 func (l rows) Feed(p *graph.Program, rows []int) error {
 	if p.Dtype() == tensor.Float64 {
-		feed[float64](l, p, rows)
+		feed[float64](l.Log, p, rows)
 	} else {
-		feed[float32](l, p, rows)
+		feed[float32](l.Log, p, rows)
 	}
 	return nil
 }
 
 // feed writes the rows, for T the program's element type.
-func feed[T float32 | float64](l rows, p *graph.Program, rows []int) {
+func feed[T float32 | float64](l *logs.Log, p *graph.Program, rows []int) {
 	var x []T // nil: fed without its zeros, or not read
 	fed := false
 	if contexts, ok := l.X.(logs.SparseContexts); ok {
@@ -68,10 +49,6 @@ func feed[T float32 | float64](l rows, p *graph.Program, rows []int) {
 		x = graph.Buffer[T](p, objectives.InputContext)
 	}
 	norm := graph.Buffer[T](p, objectives.InputNorm)
-	var norms []atomic.Uint64
-	if norm != nil {
-		norms = l.norms()
-	}
 	action := graph.Buffer[T](p, objectives.InputAction)
 	cost := graph.Buffer[T](p, objectives.InputCost)
 	logged := graph.Buffer[T](p, objectives.InputPropensity)
@@ -93,14 +70,8 @@ func feed[T float32 | float64](l rows, p *graph.Program, rows []int) {
 			if j+rowAhead < len(rows) {
 				l.Ahead(rows[j+rowAhead], all != nil)
 			}
-			if j+contextAhead < len(rows) {
-				next := l.Context(rows[j+contextAhead])
-				if x != nil {
-					logs.Ahead(l.X, next)
-				}
-				if norm != nil {
-					simd.Prefetch(norms[next : next+1])
-				}
+			if x != nil && j+contextAhead < len(rows) {
+				logs.Ahead(l.X, l.Context(rows[j+contextAhead]))
 			}
 			i := first + j
 			if x != nil {
@@ -112,7 +83,7 @@ func feed[T float32 | float64](l rows, p *graph.Program, rows []int) {
 				}
 			}
 			if norm != nil {
-				norm[i] = T(l.norm(norms, l.Context(r)))
+				norm[i] = T(l.X.Norm(l.Context(r)))
 			}
 			put(action, i, float64(l.Chosen(r)))
 			put(cost, i, l.Cost[r])

@@ -32,7 +32,6 @@ func (l *log) drift() {
 		}
 	}
 	l.differ(of, drifts, fmt.Sprintf("over %d blocks in the order of %s", blocks, order))
-	l.late()
 }
 
 // span is what drift reads of a stretch of rows.

@@ -278,9 +278,9 @@ func within(in *logs.Log, gamma float64, on *tape) *log {
 			}
 		}
 		l.run(lane{1, checks{known((*log).shape)}},
-			lane{11, checks{(*log).drift, (*log).turnover, (*log).groups, (*log).neighbours, (*log).lastRows, (*log).repeats}})
+			lane{11, checks{(*log).drift, (*log).late, (*log).turnover, (*log).groups, (*log).neighbours, (*log).lastRows, (*log).repeats}})
 		l.run(lane{2, checks{known((*log).meanWeight), known((*log).sharpness), (*log).sets, (*log).support, (*log).counts, (*log).concentration, (*log).rowWeights, (*log).reward, (*log).sign}},
-			lane{17, checks{(*log).again, (*log).autocorrelation}}, lane{19, checks{(*log).bet}})
+			lane{18, checks{(*log).again, (*log).autocorrelation}}, lane{20, checks{(*log).bet}})
 		l.complete = true
 	}
 	return l

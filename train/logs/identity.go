@@ -46,7 +46,7 @@ func (l *Log) Identity() (how string, keys []uint64) {
 // of a map's time; where a key is in it hangs on a number that is drawn anew each time, so that no log can be
 // written that fills one corner of it.
 func apart(keys []uint64) {
-	wide := bits.Len(uint(2 * len(keys)))
+	wide := bits.Len(uint(len(keys) + len(keys)/3)) // it is three quarters full at most
 	table := make([]struct{ key, count uint64 }, 1<<wide)
 	by := rand.Uint64() | 1
 	for i, h := range keys {
