@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Value is one named value of a context. The category v of a column c is the
@@ -18,28 +19,39 @@ type Value struct {
 
 // Encoder is the map from named values v to φ(x) of Dim features:
 //
-//	u_j = (v_j − Center_j)·Scale_j,   u = (u, 1) with Intercept,   φ(x) = u/‖u‖₂ with Unit
+//	b_j = v_j, or asinh(v_j/Width_j) where Width_j is not 0
+//	u_j = (b_j − Center_j)·Scale_j,   φ(x) = u/‖u‖₂ with Unit
 //
-// A zero vector stays zero. Names that the encoder does not have are left out.
+// After the features of Names come those of Missing, then with Intercept a 1. A context that lacks a name
+// has v_j = 0; with Impute it has u_j = 0, and the name's feature in Missing is 1, which is else 0.
+// A zero vector stays zero. The encoder leaves out names that it does not have.
 // Make one by New; its fields must not change then.
 type Encoder struct {
-	Names     []string  `json:"names"`            // of the features, without the intercept
-	Scale     []float64 `json:"scale"`            // one for each name
-	Center    []float64 `json:"center,omitempty"` // one for each name, or none: zero
-	Intercept bool      `json:"intercept"`        // the last feature is 1 before normalization
+	Names     []string  `json:"names"`             // of the features
+	Scale     []float64 `json:"scale"`             // one for each name
+	Center    []float64 `json:"center,omitempty"`  // one for each name, or none: zero
+	Width     []float64 `json:"width,omitempty"`   // ≥ 0, one for each name, or none: zero
+	Impute    bool      `json:"impute,omitempty"`  // a name that is absent has u_j = 0
+	Missing   []string  `json:"missing,omitempty"` // with Impute: names with a feature that says that they are absent
+	Intercept bool      `json:"intercept"`         // the last feature is 1 before normalization
 	Unit      bool      `json:"unit"`
 
-	index map[string]int32
+	index   map[string]int32
+	missing []int32 // places of Missing among Names
+	raw     bool    // see Vocabulary
 }
 
-// New returns e ready for use, or what is wrong with it: numbers of names, scales
-// and centres that differ, a name twice or empty, values that are not finite.
+// New returns e ready for use, or what is wrong with it: numbers of names, scales, centres
+// and widths that differ, a name twice or empty, values that are not finite, a name in Missing
+// that is not in Names.
 func New(e Encoder) (*Encoder, error) {
+	differ := func(of []float64) bool { return of != nil && len(of) != len(e.Names) }
 	switch {
 	case len(e.Names) == 0 && !e.Intercept:
 		return nil, fmt.Errorf("features: no names and no intercept")
-	case len(e.Scale) != len(e.Names) || e.Center != nil && len(e.Center) != len(e.Names):
-		return nil, fmt.Errorf("features: %d names, %d scales, %d centres", len(e.Names), len(e.Scale), len(e.Center))
+	case len(e.Scale) != len(e.Names) || differ(e.Center) || differ(e.Width):
+		return nil, fmt.Errorf("features: %d names, %d scales, %d centres, %d widths",
+			len(e.Names), len(e.Scale), len(e.Center), len(e.Width))
 	}
 	e.index = make(map[string]int32, len(e.Names))
 	for j, name := range e.Names {
@@ -53,8 +65,38 @@ func New(e Encoder) (*Encoder, error) {
 		if s := e.Scale[j]; s-s != 0 || e.Center != nil && e.Center[j]-e.Center[j] != 0 {
 			return nil, fmt.Errorf("features: scale or centre of %q is not finite", name)
 		}
+		if e.Width != nil && !(e.Width[j] >= 0 && e.Width[j] <= math.MaxFloat64) {
+			return nil, fmt.Errorf("features: the width of %q is %v: want a finite number of at least 0", name, e.Width[j])
+		}
+	}
+	e.missing = nil
+	for _, name := range e.Missing {
+		j := int32(e.Feature(name))
+		if j < 0 || slices.Contains(e.missing, j) || !e.Impute {
+			return nil, fmt.Errorf("features: missing has %q, which is no name of the encoder, comes twice, or comes without impute", name)
+		}
+		e.missing = append(e.missing, j)
 	}
 	return &e, nil
+}
+
+// Vocabulary collects the names that encoders know, in the order of the first. It leaves values as they
+// are; if one of the encoders imputes, a name that a context lacks is NaN. Its Encode and Clear make the
+// vectors that Finish of the encoders takes.
+func Vocabulary(of []*Encoder) (*Encoder, error) {
+	var e Encoder
+	seen := map[string]bool{}
+	for _, from := range of {
+		for _, name := range from.Names {
+			if !seen[name] {
+				seen[name] = true
+				e.Names, e.Scale = append(e.Names, name), append(e.Scale, 1)
+			}
+		}
+		e.Impute = e.Impute || from.Impute
+	}
+	e.raw, e.Intercept = true, len(e.Names) == 0 // an encoder has some feature
+	return New(e)
 }
 
 // UnmarshalJSON reads an encoder and checks it as New does. A field that it does
@@ -64,6 +106,9 @@ func (e *Encoder) UnmarshalJSON(b []byte) error {
 		Names     []*string  `json:"names"`
 		Scale     []*float64 `json:"scale"`
 		Center    []*float64 `json:"center"`
+		Width     []*float64 `json:"width"`
+		Impute    bool       `json:"impute"`
+		Missing   []*string  `json:"missing"`
 		Intercept *bool      `json:"intercept"`
 		Unit      *bool      `json:"unit"`
 	}
@@ -73,14 +118,16 @@ func (e *Encoder) UnmarshalJSON(b []byte) error {
 		return err
 	}
 	var r Encoder
-	var whole [3]bool
+	var whole [5]bool
 	r.Names, whole[0] = values(p.Names)
 	r.Scale, whole[1] = values(p.Scale)
 	r.Center, whole[2] = values(p.Center)
-	if whole != [3]bool{true, true, true} || p.Intercept == nil || p.Unit == nil {
+	r.Width, whole[3] = values(p.Width)
+	r.Missing, whole[4] = values(p.Missing)
+	if whole != [5]bool{true, true, true, true, true} || p.Intercept == nil || p.Unit == nil {
 		return fmt.Errorf("features: an encoder has names, scale, intercept and unit, none of them null")
 	}
-	r.Intercept, r.Unit = *p.Intercept, *p.Unit
+	r.Intercept, r.Unit, r.Impute = *p.Intercept, *p.Unit, p.Impute
 	made, err := New(r)
 	if err == nil {
 		*e = *made
@@ -101,10 +148,11 @@ func values[T any](from []*T) (to []T, whole bool) {
 
 // Dim is the number of features, d.
 func (e *Encoder) Dim() int {
+	d := len(e.Names) + len(e.Missing)
 	if e.Intercept {
-		return len(e.Names) + 1
+		d++
 	}
-	return len(e.Names)
+	return d
 }
 
 // Feature returns the place of a name among the features, or −1.
@@ -145,30 +193,60 @@ func (e *Encoder) Encode(dst []float64, x []Value) (unknown int, err error) {
 		}
 		dst[j] = v.Number
 	}
-	for j, v := range dst[:n] {
-		if v != v {
-			dst[j] = 0
+	if !e.Impute {
+		for j, v := range dst[:n] {
+			if v != v {
+				dst[j] = 0
+			}
 		}
 	}
 	return unknown, e.Finish(dst)
 }
 
+// Clear writes the raw values of a context that has no name, as Finish takes them, to dst: 0, or NaN with
+// Impute.
+func (e *Encoder) Clear(dst []float64) {
+	none := 0.0
+	if e.Impute {
+		none = math.NaN()
+	}
+	for j := range dst {
+		dst[j] = none
+	}
+}
+
 // Finish turns raw values in the order of Names, in the first places of dst [Dim],
-// into φ(x) in place.
+// into φ(x) in place. A value that is missing is NaN with Impute, else 0.
 func (e *Encoder) Finish(dst []float64) error {
+	if e.raw {
+		return nil
+	}
 	n := len(e.Names)
 	raw, scale := dst[:n], e.Scale[:n]
+	for m, j := range e.missing {
+		dst[n+m] = 0
+		if raw[j] != raw[j] {
+			dst[n+m] = 1
+		}
+	}
+	for j, w := range e.Width {
+		if w != 0 {
+			raw[j] = math.Asinh(raw[j] / w)
+		}
+	}
 	for j, c := range e.Center {
 		raw[j] -= c
 	}
 	for j, v := range raw {
-		v *= scale[j]
+		if v *= scale[j]; v != v && e.Impute {
+			v = 0
+		}
 		if raw[j] = v; v-v != 0 {
 			return fmt.Errorf("features: %s is %v", e.Names[j], v)
 		}
 	}
 	if e.Intercept {
-		dst[n] = 1
+		dst[len(dst)-1] = 1
 	}
 	if !e.Unit {
 		return nil

@@ -21,6 +21,8 @@ func TestEncode(t *testing.T) {
 	scaled := plain
 	scaled.Center, scaled.Intercept, scaled.Unit = []float64{10, 0, 0}, true, true
 	length := math.Sqrt(25 + 9 + 1)
+	told := Encoder{Names: []string{"age", "city=Oslo", "income"}, Scale: []float64{.5, 2, 3}, Center: []float64{10, 0, 1},
+		Width: []float64{0, 0, 4}, Impute: true, Missing: []string{"income", "age"}, Intercept: true}
 	for _, c := range []struct {
 		e       Encoder
 		x       []Value
@@ -32,6 +34,10 @@ func TestEncode(t *testing.T) {
 		{plain, []Value{{"city=Rome", 1}, {"height", 3}}, []float64{0, 0, 0}, 2},
 		{scaled, []Value{{"city=Bern", 1}, {"age", 20}}, []float64{5 / length, 0, 3 / length, 1 / length}, 0},
 		{Encoder{Intercept: true, Unit: true}, nil, []float64{1}, 0},
+		// What is missing counts as the centre, and is told; 0 is a value.
+		{told, nil, []float64{0, 0, 0, 1, 1, 1}, 0},
+		{told, []Value{{"income", 8}, {"city=Oslo", 1}}, []float64{0, 2, 3 * (math.Asinh(2) - 1), 0, 1, 1}, 0},
+		{told, []Value{{"age", 0}, {"city=Bern", 1}}, []float64{-5, 0, 0, 1, 0, 1}, 1},
 		// A zero vector stays zero; squares do not overflow nor vanish.
 		{Encoder{Names: []string{"a"}, Scale: []float64{1}, Unit: true}, nil, []float64{0}, 0},
 		{Encoder{Names: []string{"a", "b"}, Scale: []float64{1, 1}, Unit: true}, []Value{{"a", 3e300}, {"b", -4e300}}, []float64{.6, -.8}, 0},

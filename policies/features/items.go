@@ -30,6 +30,9 @@ func NewItems(e *Encoder, own []string) (*Items, error) {
 	if e == nil {
 		return nil, fmt.Errorf("features: actions need an encoder")
 	}
+	if e.Impute {
+		return nil, fmt.Errorf("features: an action lacks no value, so that its encoder imputes none")
+	}
 	it := &Items{Encoder: e, Own: slices.Clone(own), own: make(map[string]int32, len(own))}
 	for j, name := range own {
 		if name == "" {

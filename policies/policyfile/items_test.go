@@ -141,14 +141,33 @@ func naiveItems(file object, x map[string]float64, offered []features.Offer) []f
 	return pi
 }
 
+// naiveFeatures is φ(x) by what the package comment says of an encoder.
 func naiveFeatures(encoder object, x map[string]float64) (phi []float64) {
-	scale, center := numbers(encoder["scale"]), numbers(encoder["center"])
+	scale, center, width := numbers(encoder["scale"]), numbers(encoder["center"]), numbers(encoder["width"])
+	impute, _ := encoder["impute"].(bool)
 	for j, name := range encoder["names"].([]any) {
-		v := x[name.(string)]
+		v, known := x[name.(string)]
+		if impute && !known {
+			phi = append(phi, 0)
+			continue
+		}
+		if width != nil && width[j] > 0 {
+			v /= width[j]
+			v = math.Copysign(math.Log(math.Abs(v)+math.Sqrt(v*v+1)), v)
+		}
 		if center != nil {
 			v -= center[j]
 		}
 		phi = append(phi, v*scale[j])
+	}
+	if missing, ok := encoder["missing"].([]any); ok {
+		for _, name := range missing {
+			absent := 1.
+			if _, known := x[name.(string)]; known {
+				absent = 0
+			}
+			phi = append(phi, absent)
+		}
 	}
 	if encoder["intercept"].(bool) {
 		phi = append(phi, 1)

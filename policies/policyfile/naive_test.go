@@ -41,30 +41,13 @@ func naive(file object, x map[string]float64) []float64 {
 }
 
 func naiveComponent(c object, x map[string]float64, k int) []float64 {
-	encoder := c["encoder"].(object)
-	scale, center := numbers(encoder["scale"]), numbers(encoder["center"])
-	var phi []float64
-	for j, name := range encoder["names"].([]any) {
-		v := x[name.(string)]
-		if center != nil {
-			v -= center[j]
-		}
-		phi = append(phi, v*scale[j])
-	}
-	if encoder["intercept"].(bool) {
-		phi = append(phi, 1)
-	}
+	phi := naiveFeatures(c["encoder"].(object), x)
 	norm := func() float64 {
 		var s float64
 		for _, v := range phi {
 			s += v * v
 		}
 		return math.Sqrt(s)
-	}
-	if n := norm(); encoder["unit"].(bool) && n > 0 {
-		for j := range phi {
-			phi[j] /= n
-		}
 	}
 	times := func(rows any) (out []float64) {
 		for _, row := range rows.([]any) {
@@ -247,6 +230,8 @@ func layered(t testing.TB, r *rand.Rand, kinds []string, activation string, widt
 		e.Scale = normals(6)
 		if i > 0 {
 			e.Center = normals(6)
+			e.Width, e.Impute = []float64{0, .2, 0, 3, 1e-3, 0}, true
+			e.Missing = []string{e.Names[4], e.Names[1]}
 		}
 		c := policyfile.Component{Weight: float64(2*(i+1)) / float64(len(kinds)*(len(kinds)+1)), Kind: kind}
 		if kind == policyfile.Gaussian {

@@ -64,10 +64,10 @@ func newPolicy(f *File, digest string) (*Policy, error) {
 		}
 	}
 	var err error
-	if p.inputs, err = vocabulary(contexts); err != nil {
+	if p.inputs, err = features.Vocabulary(contexts); err != nil {
 		return nil, err
 	}
-	if p.items, err = vocabulary(items); err != nil {
+	if p.items, err = features.Vocabulary(items); err != nil {
 		return nil, err
 	}
 	most := 0
@@ -96,22 +96,6 @@ func newPolicy(f *File, digest string) (*Policy, error) {
 		return p, nil
 	}
 	return p.WithCatalogue(f.Catalogue, f.Actions)
-}
-
-// vocabulary collects the names that encoders know, in the order of the first.
-func vocabulary(of []*features.Encoder) (*features.Encoder, error) {
-	var e features.Encoder
-	seen := map[string]bool{}
-	for _, from := range of {
-		for _, name := range from.Names {
-			if !seen[name] {
-				seen[name] = true
-				e.Names, e.Scale = append(e.Names, name), append(e.Scale, 1)
-			}
-		}
-	}
-	e.Intercept = len(e.Names) == 0 // an encoder has some feature
-	return features.New(e)
 }
 
 // Family is the family of the component's kind, without the floor of its file; nil where
@@ -164,7 +148,7 @@ func (p *Policy) propensities(dst []float64, x []features.Value, o *Offered, s *
 }
 
 // PropensitiesOf writes π(·|x) to dst [K] for the values of the names of Inputs, in their
-// order, 0 where the context lacks the name.
+// order, as Inputs().Clear leaves them where the context lacks the name.
 func (p *Policy) PropensitiesOf(dst, values []float64) error {
 	return p.PropensitiesOn(dst, nil, values, nil)
 }
@@ -237,7 +221,9 @@ func (q *part) scores(z, values []float64, at int, o *Offered, s *scratch) error
 		copy(x, values)
 	} else {
 		for j, at := range q.place {
-			x[j] = values[at]
+			if x[j] = values[at]; x[j] != x[j] && !q.Encoder.Impute {
+				x[j] = 0 // only another component can tell that it is missing
+			}
 		}
 	}
 	if err := q.Encoder.Finish(x); err != nil {

@@ -192,25 +192,41 @@ def _bytes(v, dtype, what):
 
 
 class _Encoder:
-    """φ(x) of named values: u_j = (v_j − center_j)·scale_j, then the intercept, then u/‖u‖."""
+    """φ(x) of named values: u_j = (b_j − center_j)·scale_j, b_j = v_j or asinh(v_j/width_j), then what is missing,
+    then the intercept, then u/‖u‖. Where the encoder imputes, a value that is missing is NaN and gives u_j = 0."""
 
     def __init__(self, o, what):
-        _fields(o, "policy file: " + what, "names scale intercept unit", "center")
+        _fields(o, "policy file: " + what, "names scale intercept unit", "center width impute missing")
         self.names = _names(o["names"], what)
         n = len(self.names)
         self.scale = _numbers(o["scale"], n, what + ": scale")
         self.center = np.zeros(n) if o.get("center") is None else _numbers(o["center"], n, what + ": center")
         self.intercept, self.unit = o["intercept"], o["unit"]
-        if type(self.intercept) is not bool or type(self.unit) is not bool:
-            raise Error("policy file: %s: intercept and unit are true or false" % what)
-        self.dim = n + self.intercept
+        self.width = np.zeros(n) if o.get("width") is None else _numbers(o["width"], n, what + ": width")
+        self.impute = o.get("impute", False)
+        if not all(type(v) is bool for v in (self.intercept, self.unit, self.impute)):
+            raise Error("policy file: %s: intercept, unit and impute are true or false" % what)
+        if (self.width < 0).any():
+            raise Error("policy file: %s: width: want numbers of at least 0" % what)
+        missing = [] if o.get("missing") is None else _names(o["missing"], what + ": missing")
+        if missing and not self.impute or not set(missing) <= set(self.names):
+            raise Error("policy file: %s: missing has a name that is not in names, or comes without impute" % what)
+        self.missing = np.array([self.names.index(name) for name in missing], dtype=int)
+        self.bent = np.flatnonzero(self.width)
+        self.dim = n + len(missing) + self.intercept
         if self.dim == 0:
             raise Error("policy file: %s: no names and no intercept" % what)
 
     def __call__(self, raw):
         """[dim, n] of raw values [names, n]."""
-        u = (raw - self.center[:, None]) * self.scale[:, None]
+        absent = np.isnan(raw)
+        if len(self.bent):
+            raw = raw.copy()
+            raw[self.bent] = np.arcsinh(raw[self.bent] / self.width[self.bent, None])
+        u = np.where(absent, 0, (raw - self.center[:, None]) * self.scale[:, None])
         _finite(u, lambda j: self.names[j])
+        if len(self.missing):
+            u = np.concatenate([u, absent[self.missing].astype(float)])
         if self.intercept:
             u = np.concatenate([u, np.ones((1, u.shape[1]))])
         if self.unit:
@@ -446,13 +462,14 @@ class _Names:
             if short and not self.knows(short) and self.knows(name):
                 self.alias[short] = name
         self.at = {e: np.array([self.place[name] for name in e.names], dtype=int) for e in encoders}
+        self.none = math.nan if any(e.impute for e in encoders) else 0.0
 
     def knows(self, name):
         return name in self.place or name in self.columns
 
     def vector(self, context, what, without=()):
         """Raw values of one context."""
-        x, seen, known = np.zeros(len(self.names)), set(), False
+        x, seen, known = np.full(len(self.names), self.none), set(), False
         filled = set()
         flat = list(self.flat(context, "", what, 0, without))
         for name, v in flat:
@@ -517,7 +534,7 @@ class _Names:
         if len(n) != 1:
             raise Error("columns: want some, all of one length")
         n = n.pop()
-        x, text = np.zeros((len(self.names), n)), {}
+        x, text = np.full((len(self.names), n), float(self.none)), {}
         for j, name in enumerate(self.names):
             column = name.split("=", 1)[0]
             if name in found:
@@ -527,12 +544,12 @@ class _Names:
                     raise Error("column %s: not all of it are numbers, as the policy reads them" % name) from None
                 if np.isinf(v).any():
                     raise Error("column %s, row %d: %s" % (name, np.flatnonzero(np.isinf(v))[0], v[np.isinf(v)][0]))
-                x[j] = np.where(np.isnan(v), 0, v)
+                x[j] = np.where(np.isnan(v), self.none, v)
             elif name.find("=") > 0 and column in found:
                 if column not in text:
                     kinds, text[column] = np.unique(np.array(["" if v is None or v != v else _category(v, column) for v in found[column].tolist()], dtype=str), return_inverse=True)
                     text[column] = {k: text[column] == i for i, k in enumerate(kinds)}
-                x[j] = text[column].get(name[len(column) + 1:], 0)
+                x[j] = np.where(text[column].get(name[len(column) + 1:], False), 1, self.none)
             elif not missing_as_zero:
                 raise Error("columns: no %s, which the policy reads; missing_as_zero=True goes on as if it were 0" % column)
         return x
@@ -662,8 +679,9 @@ class Policy:
 
     def _of(self, raw, described=None):
         """π [n, K] of raw values [inputs, n]."""
-        if not np.isfinite(raw).all():
-            raise Error("row %d: %s is no finite number" % (np.argwhere(~np.isfinite(raw))[0][1], self.inputs[np.argwhere(~np.isfinite(raw))[0][0]]))
+        bad = np.isinf(raw) | (np.isnan(raw) & (self._names.none == 0))
+        if bad.any():
+            raise Error("row %d: %s is no finite number" % (np.argwhere(bad)[0][1], self.inputs[np.argwhere(bad)[0][0]]))
         if self.has_items and described is None:
             if self._catalogue is None:
                 raise Error("the policy has no catalogue: say which actions are offered, by p.offered")
@@ -683,7 +701,7 @@ class Policy:
     def _block(self, raw, z, k):
         total = np.zeros((k, raw.shape[1]))
         for i, c in enumerate(self._parts):
-            x = c.features(raw, self._names.at[c.encoder])
+            x = c.features(raw if c.encoder.impute else np.nan_to_num(raw, posinf=math.inf, neginf=-math.inf), self._names.at[c.encoder])
             s = _dot(c.mu, x)
             if c.items is not None:
                 g, s = s, np.zeros_like(total)

@@ -434,7 +434,7 @@ func (q *request) begin(c *columns) {
 	q.field = "context"
 	d := c.encoder.Dim()
 	q.values = slices.Grow(q.values[:0], d)[:d]
-	clear(q.values)
+	c.encoder.Clear(q.values)
 }
 
 func (q *request) parseContext(c *columns) error {

@@ -16,11 +16,13 @@ import (
 type Scaling struct {
 	// Kind is what becomes of a value v:
 	//
+	//	robust    (b − mean b)/sd b, b = v, or asinh(v/width) where v is skewed or has heavy tails; see [robust]
 	//	max       v/max|v|: zeros stay, all is in [−1, 1]. The default, ""
 	//	standard  (v − mean)/sd where every row has the name, v/max|v| where not
 	//	none      v
 	//
-	// Categories stay 0 and 1 whatever the kind.
+	// Categories stay 0 and 1 whatever the kind. With robust a number that a context lacks counts as the
+	// mean, and has a feature that says so if rows lack it; a category of fewer than 3 rows is left out.
 	Kind      string
 	Intercept bool // a feature that is 1 in every row
 	Unit      bool // ‖φ(x)‖₂ = 1
@@ -59,8 +61,11 @@ func (v *named) fit(rows []int, how Scaling, read func(i int, room []float64) ([
 		n = len(rows)
 	}
 	how.Kind = cmp.Or(how.Kind, "max")
-	if !slices.Contains([]string{"max", "none", "standard"}, how.Kind) {
-		return nil, fmt.Errorf("log: no scaling %q: it is max, standard or none", how.Kind)
+	if !slices.Contains([]string{"robust", "max", "none", "standard"}, how.Kind) {
+		return nil, fmt.Errorf("log: no scaling %q: it is robust, max, standard or none", how.Kind)
+	}
+	if how.Kind == "robust" {
+		return v.robust(rows, how, read)
 	}
 	seen := make([]int, len(v.names))
 	most, mean, m2 := make([]float64, len(v.names)), make([]float64, len(v.names)), make([]float64, len(v.names))
@@ -192,7 +197,7 @@ func (x *encoded) Finite() bool { return x.finite.Load() }
 // encoder was fitted on does, becomes NaN: Log.Check finds it.
 func (x *encoded) Row64(i int, dst []float64) {
 	dst = dst[:x.encoder.Dim()]
-	clear(dst)
+	x.encoder.Clear(dst[:len(x.encoder.Names)])
 	ids, values := x.read(i, nil)
 	for j, id := range ids {
 		if f := x.feature[id]; f >= 0 {
@@ -234,7 +239,7 @@ func (x *encoded) all32(dst []float32) bool {
 		var none float32
 		for i := p * part; i < min(n, (p+1)*part); i++ {
 			to := dst[i*d : (i+1)*d]
-			if v.offsets != nil || e.Unit {
+			if v.offsets != nil || e.Unit || e.Impute {
 				x.Row64(i, row)
 				for f, u := range row {
 					to[f] = float32(u)
