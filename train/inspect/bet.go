@@ -18,11 +18,9 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"opl/graph/kernel"
+	"opl/policies/propensity"
 	"opl/train/regress"
 )
-
-// Rounded is the factor Γ₀ that propensities may be off by through rounding.
-const Rounded = 1.01
 
 const (
 	refuted   = 1000 // the e-value from which propensities are taken to be wrong
@@ -103,7 +101,7 @@ type bets struct {
 	say      func() string
 	won      [2][kinds]purse
 	fixed    purse
-	gammas   [2]float64 // Γ₀: 1, and Rounded or what propensities are said to be known up to
+	gammas   [2]float64 // Γ₀: 1, and propensity.Rounded or what propensities are said to be known up to
 }
 
 // feature is a column of contexts: its value less the mean over sd is read.
@@ -134,7 +132,7 @@ func (l *log) bet() {
 		return
 	}
 	b := &bets{log: l}
-	b.gammas = [2]float64{1, max(Rounded, l.gamma)}
+	b.gammas = [2]float64{1, max(propensity.Rounded, l.gamma)}
 	b.say = b.why
 	e := b.run()
 	l.wins(e, func() string { return b.say() })
@@ -143,7 +141,7 @@ func (l *log) bet() {
 // wins adds the finding of the logarithms of e-values; why says what they tell.
 func (l *log) wins(e [2]float64, why func() string) {
 	const check = "bets on propensities"
-	gamma := max(Rounded, l.gamma)
+	gamma := max(propensity.Rounded, l.gamma)
 	f := Finding{Check: check, Measured: fmt.Sprintf("e = %.3g where %d refutes them", math.Exp(e[1]), refuted),
 		Numbers: []Number{{"log e", e[1]}, {"log e, not rounded", e[0]}}}
 	switch limit := math.Log(refuted); {

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"opl/graph/kernel"
+	"opl/policies/propensity"
 )
 
 // shape looks for propensities that are constant, rounded or those of something
@@ -42,7 +43,7 @@ func (l *log) shape() {
 		f.Measured = "every propensity is 1 over the number of actions that its row offers: uniform"
 		if off > 1e-6 {
 			f.Measured += ", rounded"
-			l.report.Gamma = Rounded
+			l.report.Gamma = max(l.gamma, propensity.Rounded)
 		}
 	} else if high-low <= 1e-9*high {
 		p, d := low, low*float64(l.k)-1
@@ -56,7 +57,7 @@ func (l *log) shape() {
 			f.Severity, f.Means, f.Do = Unusable, "the logging policy never explored: no other can be judged", "draw actions at random, and log with what probability"
 		case d > -0.0101 && d < -1e-6:
 			f.Measured += ": uniform, rounded"
-			l.report.Gamma = max(l.gamma, Rounded)
+			l.report.Gamma = max(l.gamma, propensity.Rounded)
 		case d < -1e-6 && (1+d)*l.gamma >= 1:
 			f.Measured += fmt.Sprintf(": uniform within the factor %v", l.gamma)
 		case d < -1e-6:

@@ -9,7 +9,6 @@ import (
 
 	"opl/policies/propensity"
 	"opl/train/certify"
-	"opl/train/inspect"
 	"opl/train/logs"
 	"opl/train/online"
 	"opl/train/provenance"
@@ -258,7 +257,7 @@ func TestDoubts(t *testing.T) {
 		t.Errorf("sound: %q, %q, Γ = %v, %q", s.Verdict, s.Contradicted, s.Gamma, s.Doubts)
 	}
 	rounded := flat(4000, .33)
-	if s := state(rounded, first(rounded, 1)); s.Verdict != provenance.Better || s.Gamma != inspect.Rounded {
+	if s := state(rounded, first(rounded, 1)); s.Verdict != provenance.Better || s.Gamma != propensity.Rounded {
 		t.Errorf("rounded: %q, %q, Γ = %v", s.Verdict, s.Contradicted, s.Gamma)
 	}
 	// Weights of 1.2 on average. The bound is on their mean, the estimate divides by it.

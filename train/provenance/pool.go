@@ -115,8 +115,9 @@ func (ps Pool) pooled(ctx context.Context, p *policyfile.Policy, o Options) (c p
 	on.doubt(together, "all files together: ", func(inspect.Finding) bool { return true })
 	for k, j := range ps {
 		gamma := max(j.options(certify.Options{Gamma: o.Gamma}).Gamma, together.Gamma)
-		c.parts = append(c.parts, certify.Part{Log: all[k].log, Pi: all[k].pi, Rows: rows[k], Gamma: gamma, Models: all[k].models})
-		c.samples = append(c.samples, j.sample(rows[k]))
+		s, one := j.sample(rows[k]), all[k]
+		c.samples = append(c.samples, s)
+		c.parts = append(c.parts, certify.Part{Log: one.log, Pi: s.noting(one.log, one.pi), Rows: rows[k], Gamma: gamma, Models: one.models})
 		c.rows += len(rows[k])
 	}
 	if c.rows == 0 && ps[0].share == nil {
@@ -134,7 +135,6 @@ func noneLeft() error {
 func (c pooled) bounded() (parts []certify.Part) {
 	for k, p := range c.parts {
 		if p.Rows = c.samples[k].rows; len(p.Rows) > 0 {
-			p.Pi = c.samples[k].noting(p.Log, p.Pi)
 			parts = append(parts, p)
 		}
 	}
