@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"gonum.org/v1/gonum/floats"
@@ -31,6 +30,8 @@ type Recipe struct {
 	// Teaching and Certifying, if not nil, are the rows that teach and those that certify,
 	// in place of a random share.
 	Teaching, Certifying []int
+	// Direct, if not nil, learns models of the reward, of tables: it comes first among the candidates.
+	Direct *Direct
 	// Start are the policies that play now, of argmax with these scores, drawn anew for every decision:
 	// together, with the recipe's floor, they are a candidate. nil: the prior's mean is, unless it is 0.
 	Start []Share
@@ -56,8 +57,10 @@ type Certified struct {
 	Certificate *provenance.Certificate // nil: there was no judge
 	Rows        []int                   // that certify
 	Models      []RewardModel           // of the doubly robust bound
-	Learner     string                  // heuristic (l2 on logs with logged propensities alone), likelihood, logistic, or start; "layered likelihood" and "layered logistic"
-	Seconds     float64
+	// Learner is heuristic (l2 on logs with logged propensities alone), likelihood, logistic, direct, start, "layered
+	// likelihood" or "layered logistic".
+	Learner string
+	Seconds float64
 }
 
 // RewardModel is a model of the reward that is linear in the features of the policy's last share, h(x)ᵀθ_a
@@ -116,6 +119,10 @@ func learners(log *logs.Log, penalty float64) []learner {
 // teacher learns scores from rows of a log. trial says that they are to be compared alone.
 type teacher struct {
 	name  string
+	model string // the kind of [RewardModel] that its scores are; "": none
+	deep  bool   // it learns layers by Fit
+	// late says that it must win over those before it by more than chance.
+	late  bool
 	learn func(stage string, rows []int, trial bool) ([]Share, error)
 }
 
@@ -125,7 +132,7 @@ func teachers(ctx context.Context, log *logs.Log, c Config, penalty float64) (al
 	c.Policy, c.Schedule, c.Representation = policies.Softmax{}, Linear, nil
 	c.Prior.Scale = 0
 	for _, l := range learners(log, penalty) {
-		all = append(all, teacher{l.name, func(stage string, rows []int, _ bool) ([]Share, error) {
+		learn := func(stage string, rows []int, _ bool) ([]Share, error) {
 			c.stage = stage
 			c.Objective, c.Weight = l.objective, objectives.Clip(objectives.DefaultHyper(len(rows), 0))
 			res, err := Fit(ctx, log.Subset(rows), c)
@@ -133,7 +140,12 @@ func teachers(ctx context.Context, log *logs.Log, c Config, penalty float64) (al
 				return nil, fmt.Errorf("learning by %s: %w", l.name, err)
 			}
 			return alone(res.Posterior.Mu, nil), nil
-		}})
+		}
+		t := teacher{name: l.name, learn: learn}
+		if l.name == likelihood {
+			t.model = softmaxModel
+		}
+		all = append(all, t)
 	}
 	return all
 }
@@ -152,8 +164,9 @@ const (
 func layeredTeachers(ctx context.Context, log *logs.Log, c Config, rate float64, epochs int) (all []teacher) {
 	c.Policy, c.Schedule, c.LearningRate, c.Weight, c.Epoch = policies.Softmax{}, Linear, rate, objectives.Weight{}, nil
 	c.Prior = policies.Prior{}
-	for _, l := range []learner{{"likelihood", objectives.Likelihood(0)}, {"logistic", objectives.Logistic(0)}} {
-		all = append(all, teacher{layeredPrefix + l.name, func(stage string, rows []int, trial bool) ([]Share, error) {
+	for i, l := range []learner{{likelihood, objectives.Likelihood(0)}, {"logistic", objectives.Logistic(0)}} {
+		model := []string{softmaxModel, logisticModel}[i]
+		all = append(all, teacher{"layered " + l.name, model, true, true, func(stage string, rows []int, trial bool) ([]Share, error) {
 			passes := float64(len(rows)) / float64(cmp.Or(c.BatchSize, 128)) // steps of an epoch, about
 			c := c
 			c.Epochs = max(1, min(max(epochs, int(leastSteps/passes)), mostPasses, int(mostSteps/passes)))
@@ -171,35 +184,40 @@ func layeredTeachers(ctx context.Context, log *logs.Log, c Config, rate float64,
 	return all
 }
 
-const layeredPrefix = "layered "
+// The kinds of a [RewardModel], and the learner by the likelihood of the rewards.
+const (
+	softmaxModel  = "softmax"
+	logisticModel = "logistic"
+	likelihood    = "likelihood"
+	direct        = "direct" // see [Direct]
+)
 
 // teach takes the teacher whose argmax policy, learned on four fifths of the rows, has the
 // lowest risk on the last fifth, where risk may use what all of them learned; then it learns from
 // all rows.
-func teach(rows []int, all []teacher, risk func(name string, s []Share, learned map[string][]Share, rows []int) (float64, error)) (of []Share, name string, err error) {
+func teach(rows []int, all []teacher, risk func(t teacher, learned [][]Share, at int, rows []int) (float64, error)) (of []Share, best teacher, err error) {
 	if len(rows) < 5 {
-		return nil, "", fmt.Errorf("train: %d rows to learn from, want at least 5", len(rows))
+		return nil, best, fmt.Errorf("train: %d rows to learn from, want at least 5", len(rows))
 	}
 	cut := len(rows) * 4 / 5
-	learned := map[string][]Share{}
-	for _, t := range all {
-		if learned[t.name], err = t.learn("trial of "+t.name, rows[:cut], true); err != nil {
-			return nil, "", err
+	learned := make([][]Share, len(all))
+	for i, t := range all {
+		if learned[i], err = t.learn("trial of "+t.name, rows[:cut], true); err != nil {
+			return nil, best, err
 		}
 	}
-	var best teacher
 	least := math.Inf(1)
-	for _, t := range all {
-		r, err := risk(t.name, learned[t.name], learned, rows[cut:])
+	for i, t := range all {
+		r, err := risk(t, learned, i, rows[cut:])
 		if err != nil {
-			return nil, "", err
+			return nil, best, err
 		}
 		if r < least {
 			best, least = t, r
 		}
 	}
 	of, err = best.learn("prior", rows, false)
-	return of, best.name, err
+	return of, best, err
 }
 
 // LearnPrior learns the mean of a prior from some rows of a log, starting at c's
@@ -209,13 +227,13 @@ func teach(rows []int, all []teacher, risk func(name string, s []Share, learned 
 // last fifth by logarithmic smoothing; then it learns from all of them. The prior
 // notes its rows; its scale is left to be chosen. It returns the learner's name.
 func LearnPrior(ctx context.Context, log *logs.Log, rows []int, c Config) (policies.Prior, string, error) {
-	mean, name, err := teach(rows, teachers(ctx, log, c, 1e-6), func(_ string, s []Share, _ map[string][]Share, rows []int) (float64, error) {
-		return smoothedRisk(s[0].Theta, log, rows), nil
+	mean, by, err := teach(rows, teachers(ctx, log, c, 1e-6), func(_ teacher, learned [][]Share, at int, rows []int) (float64, error) {
+		return smoothedRisk(learned[at][0].Theta, log, rows), nil
 	})
 	if err != nil {
 		return policies.Prior{}, "", err
 	}
-	return policies.Prior{Mean: mean[0].Theta, Taught: propensity.NewRowSet(log.Hashes(rows))}, name, nil
+	return policies.Prior{Mean: mean[0].Theta, Taught: propensity.NewRowSet(log.Hashes(rows))}, by.name, nil
 }
 
 // smoothedRisk is the risk of the argmax policy of mu on some rows, by logarithmic
@@ -242,17 +260,13 @@ func smoothedRisk(mu []float64, log *logs.Log, rows []int) float64 {
 }
 
 // Learn runs the recipe on a log. Of c it uses the prior's mean as the start, the epochs
-// (half of them) and learning rate of the learners, batch size, seed, element type, δ and progress. The
-// scores are those of the best of the learners of a prior, of the logistic model of the reward,
-// of the start if it is not 0, and, with a representation, of layers that learn by either model
-// of the reward, with three quarters of the epochs, if they win: on small logs by a standard error.
+// (half of them) and learning rate of the learners, batch size, seed, element type, δ and progress. It
+// compares the candidates of [Recipe.candidates] on the last fifth of the rows that teach.
 //
 // The judge is that of the log; nil: bounds are computed, and nothing is certified.
 func (r Recipe) Learn(ctx context.Context, judge *provenance.Judge, log *logs.Log, c Config) (*Certified, error) {
-	if r.Share == 0 {
-		r.Share = 0.5
-	}
-	r.LayerRate = cmp.Or(r.LayerRate, 0.002)
+	begin := time.Now()
+	r.LayerRate, r.Share = cmp.Or(r.LayerRate, 0.002), cmp.Or(r.Share, 0.5)
 	if !(r.Floor >= 0 && r.Floor < 1) {
 		return nil, fmt.Errorf("train: floor %v is outside [0, 1)", r.Floor)
 	}
@@ -261,110 +275,33 @@ func (r Recipe) Learn(ctx context.Context, judge *provenance.Judge, log *logs.Lo
 	}
 	c.checked = true
 	teaching, rest := r.Teaching, r.Certifying
+	var err error
 	if teaching == nil {
-		var err error
 		if teaching, rest, err = SplitPrior(log.Len(), r.Share, c.Seed); err != nil {
 			return nil, err
 		}
 	}
-	const penalty = 1e-7
-	begin := time.Now()
-	var layered []teacher
-	if c.Representation != nil {
-		layered = layeredTeachers(ctx, log, c, r.LayerRate, (3*c.Epochs+3)/4)
-	}
-	c.Representation = nil
-	if r.Start == nil && slices.ContainsFunc(c.Prior.Mean, func(v float64) bool { return v != 0 }) {
-		r.Start = alone(c.Prior.Mean, nil)
-	}
 	if c.items == nil {
-		var err error
 		if c.items, err = itemsOf(log); err != nil {
 			return nil, err
 		}
 	}
-	c.Epochs = (c.Epochs + 1) / 2 // more of them fit the noise of large models
-	all := teachers(ctx, log, c, penalty)
-	logistic := teacher{"logistic", func(stage string, rows []int, _ bool) ([]Share, error) {
-		theta, err := logisticModel(ctx, log, rows, c, stage, penalty)
-		return alone(theta, nil), err
-	}}
-	if log.Choices != nil {
-		all = slices.Insert(all, 0, logistic) // which others must win over by more than chance, see below
-	} else {
-		all = append(all, logistic)
-	}
-	all = append(all, layered...)
-	if r.Start != nil {
-		all = append(all, teacher{"start", func(string, []int, bool) ([]Share, error) { return r.Start, nil }})
-	}
+	all := r.candidates(ctx, log, &c)
 	out := &Certified{Policy: policies.Floor{Policy: policies.ArgMax{}, Epsilon: r.Floor}, Rows: rest}
-	o := certify.Options{Delta: c.Delta, Gamma: r.Gamma, Threads: c.Threads}
-	views := map[*Representation]*logs.Log{} // of what trials learned
-	view := func(in *Representation, rows []int) (*logs.Log, error) {
-		var err error
-		if views[in] == nil {
-			views[in], err = in.View(log, rows, c.Threads)
-		}
-		return views[in], err
-	}
-	least, plain := math.Inf(1), []float64(nil) // of what is not learned by layers here: its risk, and π(a_i|x_i)
-	chosen, name, err := teach(teaching, all, func(name string, s []Share, learned map[string][]Share, rows []int) (float64, error) {
-		o.Models = nil
-		for _, m := range []struct{ kind, learner string }{{"softmax", "likelihood"}, {"logistic", "logistic"}, {"softmax", layeredPrefix + "likelihood"}, {"logistic", layeredPrefix + "logistic"}} {
-			if by, ok := learned[m.learner]; ok {
-				on, err := view(by[0].In, rows)
-				if err != nil {
-					return 0, err
-				}
-				o.Models = append(o.Models, RewardModel{m.kind, by[0].Theta}.on(on, propensity.RowSet{}))
-			}
-		}
-		pi, err := play(out.Policy, s, func(in *Representation) (*logs.Log, error) { return view(in, rows) })
-		if err != nil {
-			return 0, err
-		}
-		b, err := certify.Fixed(pi, nil, log, rows, o)
-		if err != nil {
-			return 0, err
-		}
-		risk := b.Best().Risk
-		if risk >= 0 { // too few rows to bound anything: behind all that are bounded
-			last := s[len(s)-1]
-			on, err := view(last.In, rows)
-			if err != nil {
-				return 0, err
-			}
-			risk = math.Exp(smoothedRisk(last.Theta, on, rows))
-		}
-		logged, all := make([]float64, len(rows)), make([]float64, log.MostOptions())
-		for i, row := range rows {
-			if err := pi(all[:log.Options(row)], row); err != nil {
-				return 0, err
-			}
-			logged[i] = all[log.Chosen(row)]
-		}
-		switch {
-		case (strings.HasPrefix(name, layeredPrefix) || log.Choices != nil) && plain != nil:
-			// On small logs layers must win by the error of the comparison, and so must, where actions have
-			// features, all but the first: few rows play what a policy would.
-			risk += apart(logged, plain, log, rows) / (1 + float64(len(rows))/1000)
-		case risk < least:
-			least, plain = risk, logged
-		}
-		return risk, nil
+	t := trial{r, log, c, out.Policy, map[*Representation]*logs.Log{}, math.Inf(1), nil}
+	chosen, by, err := teach(teaching, all, func(one teacher, learned [][]Share, at int, rows []int) (float64, error) {
+		return t.risk(all, learned, at, rows)
 	})
 	if err != nil {
 		return nil, err
 	}
-	clear(views)
 	last := chosen[len(chosen)-1]
-	out.Learner, out.Shares = name, chosen
+	out.Learner, out.Shares = by.name, chosen
 	taught, err := last.In.View(log, teaching, c.Threads)
 	if err != nil {
 		return nil, err
 	}
-	if out.Models, err = r.models(ctx, taught, teaching, c, last, name, penalty); err != nil {
+	if out.Models, err = r.models(ctx, taught, teaching, c, last, by); err != nil {
 		return nil, err
 	}
 	certifying, err := last.In.View(log, rest, c.Threads)
@@ -374,7 +311,7 @@ func (r Recipe) Learn(ctx context.Context, judge *provenance.Judge, log *logs.Lo
 	taughtBy := propensity.NewRowSet(log.Hashes(teaching))
 	out.Posterior = policies.Posterior{Actions: c.items.outputs(log), Dim: certifying.Dim(), Mu: last.Theta}
 	out.Posterior.Prior.Taught = taughtBy
-	o.Models = nil
+	o := certify.Options{Delta: c.Delta, Gamma: r.Gamma, Threads: c.Threads}
 	for _, m := range out.Models {
 		o.Models = append(o.Models, m.on(certifying, taughtBy))
 	}
@@ -389,6 +326,117 @@ func (r Recipe) Learn(ctx context.Context, judge *provenance.Judge, log *logs.Lo
 	}
 	out.Seconds = time.Since(begin).Seconds()
 	return out, err
+}
+
+// likelihoodPenalty is λ of the likelihoods.
+const likelihoodPenalty = 1e-7
+
+// candidates are the learners that are compared. Of a table ([Recipe.Direct]) the models of the reward come first, and
+// the others must win over them by more than chance; where actions have features, the logistic model of the reward comes
+// first. Elsewhere all compete, but for layers, which must win by more than chance. The policy that plays now is always a
+// candidate, if it is known. c becomes the settings that the learners have in common.
+func (r *Recipe) candidates(ctx context.Context, log *logs.Log, c *Config) (all []teacher) {
+	var layered []teacher
+	if c.Representation != nil {
+		layered = layeredTeachers(ctx, log, *c, r.LayerRate, (3*c.Epochs+3)/4)
+	}
+	c.Representation = nil
+	if r.Start == nil && slices.ContainsFunc(c.Prior.Mean, func(v float64) bool { return v != 0 }) {
+		r.Start = alone(c.Prior.Mean, nil)
+	}
+	c.Epochs = (c.Epochs + 1) / 2 // more of them fit the noise of large models
+	settings := *c
+	all = teachers(ctx, log, settings, likelihoodPenalty)
+	first := teacher{name: "logistic", model: logisticModel, learn: func(stage string, rows []int, _ bool) ([]Share, error) {
+		theta, err := logisticModels(ctx, log, rows, settings, stage, likelihoodPenalty)
+		return alone(theta, nil), err
+	}}
+	if r.Direct != nil {
+		first.name, first.learn = direct, func(_ string, rows []int, _ bool) ([]Share, error) {
+			s, err := r.Direct.Learn(ctx, log, rows)
+			return []Share{s}, err
+		}
+	}
+	if leads := r.Direct != nil || log.Choices != nil; leads {
+		for i := range all {
+			all[i].late = true
+		}
+		all = slices.Insert(all, 0, first)
+	} else {
+		all = append(all, first)
+	}
+	all = append(all, layered...)
+	if r.Start != nil {
+		all = append(all, teacher{name: "start", late: log.Choices != nil, learn: func(string, []int, bool) ([]Share, error) { return r.Start, nil }})
+	}
+	return all
+}
+
+// trial compares what candidates learned, on rows that they did not learn from.
+type trial struct {
+	Recipe
+	log    *logs.Log
+	c      Config
+	policy policies.Policy
+	views  map[*Representation]*logs.Log
+	least  float64   // risk of those that are not late
+	logged []float64 // π(a_i|x_i) of the one that has it
+}
+
+// view is the log as a representation sees it.
+func (t *trial) view(in *Representation, rows []int) (*logs.Log, error) {
+	var err error
+	if t.views[in] == nil {
+		t.views[in], err = in.View(t.log, rows, t.c.Threads)
+	}
+	return t.views[in], err
+}
+
+// risk is the upper bound on the risk of what candidate at learned; of one that is late, with the error of its
+// difference from the best before it, on small logs.
+func (t *trial) risk(all []teacher, learned [][]Share, at int, rows []int) (float64, error) {
+	o := certify.Options{Delta: t.c.Delta, Gamma: t.Gamma, Threads: t.c.Threads}
+	for i, of := range all {
+		if of.model != "" {
+			on, err := t.view(learned[i][0].In, rows)
+			if err != nil {
+				return 0, err
+			}
+			o.Models = append(o.Models, RewardModel{of.model, learned[i][0].Theta}.on(on, propensity.RowSet{}))
+		}
+	}
+	s := learned[at]
+	pi, err := play(t.policy, s, func(in *Representation) (*logs.Log, error) { return t.view(in, rows) })
+	if err != nil {
+		return 0, err
+	}
+	b, err := certify.Fixed(pi, nil, t.log, rows, o)
+	if err != nil {
+		return 0, err
+	}
+	risk := b.Best().Risk
+	if risk >= 0 { // too few rows to bound anything: behind all that are bounded
+		last := s[len(s)-1]
+		on, err := t.view(last.In, rows)
+		if err != nil {
+			return 0, err
+		}
+		risk = math.Exp(smoothedRisk(last.Theta, on, rows))
+	}
+	logged, pis := make([]float64, len(rows)), make([]float64, t.log.MostOptions())
+	for i, row := range rows {
+		if err := pi(pis[:t.log.Options(row)], row); err != nil {
+			return 0, err
+		}
+		logged[i] = pis[t.log.Chosen(row)]
+	}
+	switch {
+	case all[at].late && t.logged != nil:
+		risk += apart(logged, t.logged, t.log, rows) / (1 + float64(len(rows))/1000)
+	case risk < t.least:
+		t.least, t.logged = risk, logged
+	}
+	return risk, nil
 }
 
 // apart is the standard error of the difference of two policies' rewards on some rows, by importance
@@ -436,34 +484,39 @@ func play(policy policies.Policy, shares []Share, view func(*Representation) (*l
 
 // models are models of the reward for the doubly robust bounds, from the rows that taught the
 // policy, linear in its features. A policy that was learned as one is that one.
-func (r Recipe) models(ctx context.Context, log *logs.Log, rows []int, c Config, s Share, name string, penalty float64) ([]RewardModel, error) {
-	if log.Choices != nil && log.LoggedOnly() { // no bound can use them
+func (r Recipe) models(ctx context.Context, log *logs.Log, rows []int, c Config, s Share, by teacher) ([]RewardModel, error) {
+	switch {
+	case log.Choices != nil && log.LoggedOnly(): // no bound can use them
 		return nil, nil
+	case r.Direct != nil && by.model == logisticModel:
+		return []RewardModel{{logisticModel, s.Theta}}, nil
 	}
 	softmax, values := s.Theta, s.Theta
 	if c.Prior = (policies.Prior{}); s.In != nil {
 		c.LearningRate, c.checked = r.LayerRate, false
 	}
-	kind := strings.TrimPrefix(name, layeredPrefix)
-	if kind != "likelihood" {
-		l, err := teachers(ctx, log, c, penalty)[1].learn("reward model", rows, false)
+	if r.Direct == nil && by.model != softmaxModel {
+		l, err := teachers(ctx, log, c, likelihoodPenalty)[1].learn("reward model", rows, false)
 		if err != nil {
 			return nil, err
 		}
 		softmax = l[0].Theta
 	}
-	if kind != "logistic" {
+	if by.model != logisticModel {
 		var err error
-		if values, err = logisticModel(ctx, log, rows, c, "reward model", penalty); err != nil {
+		if values, err = logisticModels(ctx, log, rows, c, "reward model", likelihoodPenalty); err != nil {
 			return nil, err
 		}
 	}
-	return []RewardModel{{"softmax", softmax}, {"logistic", values}}, nil
+	if r.Direct != nil { // chunks have as many models each
+		return []RewardModel{{logisticModel, values}}, nil
+	}
+	return []RewardModel{{softmaxModel, softmax}, {logisticModel, values}}, nil
 }
 
-// logisticModel is [Logistic], or of actions with features one model for all of them, W by Adam, at c's learning rate
+// logisticModels is [Logistic], or of actions with features one model for all of them, W by Adam, at c's learning rate
 // falling linearly to 0, with c's epochs and a penalty.
-func logisticModel(ctx context.Context, log *logs.Log, rows []int, c Config, stage string, penalty float64) ([]float64, error) {
+func logisticModels(ctx context.Context, log *logs.Log, rows []int, c Config, stage string, penalty float64) ([]float64, error) {
 	if log.Choices == nil {
 		return Logistic(ctx, log, rows, c.Threads)
 	}

@@ -614,11 +614,22 @@ func (l *learning) own() int {
 func (l *learning) scaling() logs.Scaling {
 	s := l.o.Scaling
 	if l.log.Choices == nil {
-		s.Kind = cmp.Or(s.Kind, "max")
+		if s == (logs.Scaling{}) {
+			s.Intercept = true
+		}
+		s.Kind = cmp.Or(s.Kind, "robust")
 		return s
 	}
 	s.Kind, s.Unit = cmp.Or(s.Kind, "standard"), false
 	return s
+}
+
+// mostColumns is how many features a table has at most: what has more is learned from by gradients alone.
+const mostColumns = 512
+
+// table reports that models of the reward are to be learned from the log as from a table.
+func (l *learning) table() bool {
+	return l.log.Choices == nil && l.o.PriorFile == nil && l.rows.Dim() <= mostColumns && l.log.K() <= 100
 }
 
 // recipe runs train.Recipe.
@@ -629,6 +640,9 @@ func (l *learning) recipe(ctx context.Context) error {
 	c.Epoch = func(p train.Epoch) bool { return !strings.HasSuffix(p.Stage, "prior") || softmax(p) }
 	c.Prior, c.Threads = l.prior, runtime.GOMAXPROCS(0)
 	r := train.Recipe{Floor: l.o.Floor, Gamma: l.o.Gamma, Teaching: l.teaching, Certifying: l.certifying, Start: l.start, LayerRate: t.LayerRate}
+	if l.table() {
+		r.Direct = &train.Direct{Encoder: l.encoder, Threads: c.Threads}
+	}
 	if len(l.chunks) == 1 {
 		got, err := r.Learn(ctx, l.search.Judge, l.rows, c)
 		if err != nil {

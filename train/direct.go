@@ -1,0 +1,468 @@
+package train
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
+
+	"opl/policies/features"
+	"opl/train/logs"
+	"opl/train/regress"
+)
+
+// Direct learns models of the reward from tables,
+//
+//	r̂(x, a) = σ(Σ_m w_m s_ma(x)),   w_m ≥ 0,
+//
+// a mixture of several kinds of scores s_m, and plays the action whose r̂ is the largest. The kinds are linear,
+// additive (linear in pieces of the numbers) and quadratic (linear in products of two features) logistic regressions,
+// whose coefficients are a part that all actions share and one of each, and gradient boosted trees. Penalties and
+// numbers of trees are chosen by the log-loss of folds that they were not learned from, and so are the weights w_m.
+//
+// What was chosen is kept: later rows of the same log are learned from without choosing again, until there are
+// twice as many.
+type Direct struct {
+	Encoder *features.Encoder // of the log's contexts: which features are of one category; nil: none is
+	Threads int
+
+	tuned []tuned // of each kind that is in use
+	rows  int     // that it was chosen on
+}
+
+// tuned is what was chosen for a kind of scores.
+type tuned struct {
+	kind
+	weight float64 // w_m
+	chosen float64 // a penalty, or a number of trees
+}
+
+// kind is a way to learn scores.
+type kind struct {
+	name string
+	// fits says whether it is of use for a table.
+	fits func(t *table) bool
+	// grid are the values among which one is chosen, in the order in which fit likes to see them.
+	grid func(t *table) []float64
+	// fit learns from rows, by each value of the grid, and hands over the layers that give the scores [K].
+	fit func(ctx context.Context, t *table, rows []int, grid []float64, give func(at int, layers []features.Layer)) error
+}
+
+// table is contexts, actions and rewards of rows.
+type table struct {
+	x        regress.Matrix // φ(x)
+	action   []int32
+	y        []float64 // rewards in [0, 1]
+	k        int
+	fold     []int
+	folds    int
+	numbers  []int32 // features that have more than two values, and those that have one
+	constant []int32
+	groups   [][]int32 // features of one category each
+	threads  int
+}
+
+const (
+	mostTable   = 1 << 25 // numbers of a table: of more rows some are left out
+	mostTuning  = 20_000  // rows that penalties and weights are chosen on
+	mostOutputs = 1 << 14 // elements of θ [K×MK] of a mixture
+	knots       = 8       // of a number, at most, in pieces
+)
+
+// Learn learns from some rows of a log with contexts and a fixed list of actions.
+func (d *Direct) Learn(ctx context.Context, log *logs.Log, rows []int) (Share, error) {
+	t := d.table(log, rows)
+	if d.tuned == nil || len(t.y) >= 2*d.rows && d.rows < mostTuning {
+		if err := d.tune(ctx, t); err != nil {
+			return Share{}, err
+		}
+		d.rows = len(t.y)
+	}
+	chains := make([][]features.Layer, len(d.tuned))
+	for m, of := range d.tuned {
+		err := of.fit(ctx, t, t.all(), []float64{of.chosen}, func(_ int, layers []features.Layer) { chains[m] = layers })
+		if err != nil {
+			return Share{}, fmt.Errorf("train: %s: %w", of.name, err)
+		}
+	}
+	k, m := t.k, len(chains)
+	theta := make([]float64, k*m*k)
+	for a := range k {
+		for j, of := range d.tuned {
+			theta[a*m*k+j*k+a] = of.weight
+		}
+	}
+	layers := chains[0]
+	if m > 1 {
+		layers = []features.Layer{{Branches: &features.Branches{In: t.x.Width, Chains: chains}}}
+	}
+	return Share{1, theta, Layered(layers)}, nil
+}
+
+// table reads rows, or every so many of them.
+func (d *Direct) table(log *logs.Log, rows []int) *table {
+	dim := log.Dim()
+	if most := mostTable / max(1, dim); len(rows) > most {
+		step := (len(rows) + most - 1) / most
+		var some []int
+		for i := 0; i < len(rows); i += step {
+			some = append(some, rows[i])
+		}
+		rows = some
+	}
+	n := len(rows)
+	t := &table{x: regress.Matrix{Width: dim, Data: make([]float64, n*dim)}, k: log.K(), threads: max(1, d.Threads)}
+	t.action, t.y, t.fold = make([]int32, n), make([]float64, n), make([]int, n)
+	if t.folds = 5; n > 5000 {
+		t.folds = 3
+	}
+	for i, r := range rows {
+		log.X.Row64(log.Context(r), t.x.Data[i*dim:(i+1)*dim])
+		t.action[i], t.y[i], t.fold[i] = log.Action[r], -log.Cost[r], i%t.folds
+		if log.Group != nil && log.Group[r] >= 0 {
+			t.fold[i] = int(log.Group[r]) % t.folds
+		}
+	}
+	for j := range dim {
+		switch t.values(j) {
+		case 1:
+			t.constant = append(t.constant, int32(j))
+		case 3:
+			t.numbers = append(t.numbers, int32(j))
+		}
+	}
+	t.groups = categories(d.Encoder, dim)
+	return t
+}
+
+// values counts the values of a feature, to 3.
+func (t *table) values(j int) int {
+	var seen [2]float64
+	n := 0
+	for ; j < len(t.x.Data); j += t.x.Width {
+		v := t.x.Data[j]
+		if slices.Contains(seen[:n], v) {
+			continue
+		}
+		if n == 2 {
+			return 3
+		}
+		seen[n] = v
+		n++
+	}
+	return n
+}
+
+// categories are the places of features of one category each, of at least two.
+func categories(e *features.Encoder, dim int) [][]int32 {
+	if e == nil || e.Dim() != dim {
+		return nil
+	}
+	var order []string
+	of := map[string][]int32{}
+	for j, name := range e.Names {
+		if column, ok := category(name); ok {
+			if of[column] == nil {
+				order = append(order, column)
+			}
+			of[column] = append(of[column], int32(j))
+		}
+	}
+	var groups [][]int32
+	for _, column := range order {
+		if len(of[column]) > 1 {
+			groups = append(groups, of[column])
+		}
+	}
+	return groups
+}
+
+// category is the column of a category's name, "column=value".
+func category(name string) (column string, ok bool) {
+	for i := 1; i < len(name); i++ {
+		if name[i] == '=' {
+			return name[:i], true
+		}
+	}
+	return "", false
+}
+
+func (t *table) all() []int {
+	rows := make([]int, len(t.y))
+	for i := range rows {
+		rows[i] = i
+	}
+	return rows
+}
+
+// tune chooses by folds what each kind needs, and the weights of the kinds.
+func (d *Direct) tune(ctx context.Context, t *table) error {
+	rows := t.all()
+	if len(rows) > mostTuning {
+		rows = rows[:mostTuning]
+	}
+	y, logits := make([]float64, len(rows)), [][]float64(nil)
+	for i, r := range rows {
+		y[i] = t.y[r]
+	}
+	d.tuned = nil
+	for _, kind := range kinds() {
+		if !kind.fits(t) || len(d.tuned) > 0 && t.k*t.k*(len(d.tuned)+1) > mostOutputs {
+			continue
+		}
+		chosen, out, err := t.choose(ctx, kind, rows)
+		if err != nil {
+			return fmt.Errorf("train: %s: %w", kind.name, err)
+		}
+		d.tuned, logits = append(d.tuned, tuned{kind: kind, chosen: chosen}), append(logits, out)
+	}
+	weights, err := mixture(ctx, logits, y)
+	if err != nil {
+		return err
+	}
+	var used []tuned
+	for m, w := range weights {
+		if d.tuned[m].weight = w; w > 0 {
+			used = append(used, d.tuned[m])
+		}
+	}
+	d.tuned = used
+	return nil
+}
+
+// choose returns the value of a kind's grid with the least log-loss on folds that it did not learn from, and the scores
+// of the logged actions there.
+func (t *table) choose(ctx context.Context, of kind, rows []int) (best float64, logits []float64, err error) {
+	grid := of.grid(t)
+	out := make([][]float64, len(grid))
+	for g := range out {
+		out[g] = make([]float64, len(rows))
+	}
+	for f := range t.folds {
+		var learn, at []int // rows to learn from; places in rows to judge by
+		for i, r := range rows {
+			if t.fold[r] == f {
+				at = append(at, i)
+			} else {
+				learn = append(learn, r)
+			}
+		}
+		if len(at) == 0 || len(learn) == 0 {
+			continue
+		}
+		err := of.fit(ctx, t, learn, grid, func(g int, layers []features.Layer) {
+			net := features.NewNet(layers)
+			scores, room := make([]float64, t.k), make([]float64, net.Room())
+			for _, i := range at {
+				r := rows[i]
+				net.Apply(scores, t.x.Data[r*t.x.Width:(r+1)*t.x.Width], room)
+				out[g][i] = scores[t.action[r]]
+			}
+		})
+		if err != nil {
+			return 0, nil, err
+		}
+	}
+	least := math.Inf(1)
+	for g, z := range out {
+		var loss float64
+		for i, r := range rows {
+			loss += logLoss(z[i], t.y[r])
+		}
+		if loss < least {
+			least, best, logits = loss, grid[g], z
+		}
+	}
+	return best, logits, nil
+}
+
+// logLoss is −y log σ(z) − (1 − y) log(1 − σ(z)).
+func logLoss(z, y float64) float64 { return max(z, 0) + math.Log1p(math.Exp(-math.Abs(z))) - y*z }
+
+// mixture are weights of scores, at least 0, by a logistic regression of rewards on them that is shrunk towards their
+// mean.
+func mixture(ctx context.Context, logits [][]float64, y []float64) ([]float64, error) {
+	m := len(logits)
+	if m == 1 {
+		return []float64{1}, nil
+	}
+	in := make([]int, m)
+	for j := range in {
+		in[j] = j
+	}
+	for {
+		x := regress.Matrix{Width: len(in) + 1, Data: make([]float64, 0, len(y)*(len(in)+1))}
+		offset := make([]float64, len(y))
+		for i := range y {
+			for _, j := range in {
+				x.Data = append(x.Data, logits[j][i])
+				offset[i] += logits[j][i] / float64(len(in))
+			}
+			x.Data = append(x.Data, 1)
+		}
+		penalties := make([]float64, len(in)+1)
+		for j := range in {
+			penalties[j] = 10
+		}
+		theta, err := regress.Logistic(ctx, x, y, regress.Options{Offset: offset, Penalties: penalties})
+		if err != nil {
+			return nil, err
+		}
+		w := make([]float64, m)
+		worst := -1
+		for j, of := range in {
+			if w[of] = theta[j] + 1/float64(len(in)); w[of] < .02 && (worst < 0 || w[of] < w[in[worst]]) {
+				worst = j
+			}
+		}
+		if worst < 0 {
+			return w, nil
+		}
+		if in = slices.Delete(in, worst, worst+1); len(in) == 1 {
+			clear(w)
+			w[in[0]] = 1
+			return w, nil
+		}
+	}
+}
+
+// kinds lists the ways to learn scores.
+func kinds() []kind {
+	return []kind{
+		{"linear", func(*table) bool { return true }, penalties, linearly(nil)},
+		{"additive", func(t *table) bool { return len(t.numbers) > 0 && len(t.numbers) <= 128 }, penalties, linearly(pieces)},
+		{"quadratic", func(t *table) bool { return t.x.Width <= 24 && len(t.y) >= 200 }, penalties, linearly(products)},
+	}
+}
+
+// penalties of the coefficients of an action, from strong to weak: those of the shared part are a tenth.
+func penalties(*table) []float64 { return []float64{300, 100, 30, 10, 3, 1, .3} }
+
+// linearly learns logistic regressions on what expand makes of φ(x), with a part that all actions share and one of each:
+//
+//	s_a(x) = h(x)ᵀ(θ_0 + θ_a) + b_0 + b_a
+//
+// θ_a has the penalty, θ_0 a tenth of it, b_a 1 at most, and b_0 none.
+func linearly(expand func(t *table, rows []int) features.Layer) func(context.Context, *table, []int, []float64, func(int, []features.Layer)) error {
+	return func(ctx context.Context, t *table, rows []int, grid []float64, give func(int, []features.Layer)) error {
+		var before []features.Layer
+		if expand != nil {
+			before = []features.Layer{expand(t, rows)}
+		}
+		h, at, err := t.expand(before, rows)
+		if err != nil {
+			return err
+		}
+		m := h.Width // with a last column of 1
+		y, group := make([]float64, len(at)), make([]int32, len(at))
+		for i, r := range at {
+			y[i], group[i] = t.y[r], t.action[r]
+		}
+		design := &regress.Grouped{Shared: h, Own: h, Group: group, Groups: t.k}
+		o := regress.Options{Iterations: 60, Threads: t.threads, Penalties: make([]float64, design.Dim())}
+		for g, penalty := range grid {
+			for j := range o.Penalties {
+				switch {
+				case j == m-1:
+					o.Penalties[j] = 0
+				case j%m == m-1:
+					o.Penalties[j] = min(penalty, 1)
+				case j < m:
+					o.Penalties[j] = penalty / 10
+				default:
+					o.Penalties[j] = penalty
+				}
+			}
+			theta, err := regress.Logistic(ctx, design, y, o)
+			if err != nil {
+				return err
+			}
+			o.Start = theta
+			l := features.Layer{}
+			for a := range t.k {
+				row := slices.Clone(theta[:m])
+				floats.Add(row, theta[(a+1)*m:(a+2)*m])
+				l.Weights, l.Bias = append(l.Weights, row[:m-1]), append(l.Bias, row[m-1])
+			}
+			give(g, append(slices.Clone(before), l))
+		}
+		return nil
+	}
+}
+
+// expand is what layers make of rows, and a column of 1, of as many rows as there is room for.
+func (t *table) expand(layers []features.Layer, rows []int) (regress.Matrix, []int, error) {
+	d := t.x.Width
+	for i := range layers {
+		if err := layers[i].Check(d); err != nil {
+			return regress.Matrix{}, nil, err
+		}
+		d = layers[i].Out()
+	}
+	if most := 2 * mostTable / (d + 1); len(rows) > most {
+		rows = rows[:most]
+	}
+	h := regress.Matrix{Width: d + 1, Data: make([]float64, len(rows)*(d+1))}
+	net := features.NewNet(layers)
+	room := make([]float64, net.Room())
+	for i, r := range rows {
+		to := h.Data[i*(d+1) : (i+1)*(d+1)]
+		net.Apply(to[:d], t.x.Data[r*t.x.Width:(r+1)*t.x.Width], room)
+		to[d] = 1
+	}
+	return h, rows, nil
+}
+
+// pieces keeps all features and adds pieces of those that are numbers, between quantiles of the rows.
+func pieces(t *table, rows []int) features.Layer {
+	p := &features.Pieces{In: t.x.Width}
+	x := make([]float64, 0, min(len(rows), 10_000))
+	for _, j := range t.numbers {
+		x = x[:0]
+		for i := 0; i < len(rows); i += max(1, len(rows)/10_000) {
+			x = append(x, t.x.Data[rows[i]*t.x.Width+int(j)])
+		}
+		slices.Sort(x)
+		many := min(knots, max(2, len(rows)/100))
+		var at []float64
+		for b := range many + 1 {
+			v := stat.Quantile(float64(b)/float64(many), stat.Empirical, x, nil)
+			if len(at) == 0 || v > at[len(at)-1] {
+				at = append(at, v)
+			}
+		}
+		if len(at) > 2 {
+			p.Features, p.Knots = append(p.Features, j), append(p.Knots, at)
+		}
+	}
+	return features.Layer{Pieces: p}
+}
+
+// products keeps all features and adds the squares of numbers and the products of two features that are not of one
+// category.
+func products(t *table, _ []int) features.Layer {
+	p := &features.Products{In: t.x.Width}
+	of := make([]int, t.x.Width) // its category, 0: none
+	for g, group := range t.groups {
+		for _, j := range group {
+			of[j] = g + 1
+		}
+	}
+	for i := range int32(t.x.Width) {
+		if slices.Contains(t.constant, i) {
+			continue
+		}
+		if slices.Contains(t.numbers, i) {
+			p.Pairs = append(p.Pairs, []int32{i, i})
+		}
+		for j := range i {
+			if (of[i] == 0 || of[i] != of[j]) && !slices.Contains(t.constant, j) {
+				p.Pairs = append(p.Pairs, []int32{j, i})
+			}
+		}
+	}
+	return features.Layer{Products: p}
+}
