@@ -207,7 +207,11 @@ func (s *stage) design(m *model, log *logs.Log, taught []int, logged []float64) 
 		if s.d > 0 {
 			s.x.Row64(log.Context(r), phi[1:])
 		}
-		x.Group[i], y[i] = int32(s.place(m.log, r, log.Chosen(r))), -log.Cost[r]
+		place := s.place(m.log, r, log.Chosen(r))
+		if s.z != nil && place >= 0 {
+			place -= s.z.Values.Dim()
+		}
+		x.Group[i], y[i] = int32(place), -log.Cost[r]
 		x.Shared.Data = append(x.Shared.Data, 1, logOf(logged[r]), logOf(log.Propensity[r]))
 		if s.z == nil {
 			x.Own.Data = append(x.Own.Data, phi...)
