@@ -20,6 +20,7 @@ import (
 	"opl/train/logs"
 	"opl/train/ope"
 	"opl/train/provenance"
+	"opl/train/report/render"
 	"opl/train/report/table"
 )
 
@@ -48,8 +49,8 @@ func (p *partFlags) check(cmd *cobra.Command, others ...string) (err error) {
 		return fmt.Errorf("--shard-by %s: want rows or files", p.by)
 	case !given("shard"):
 		return nil
-	case !p.byFiles() && cmd.Name() == "inspect":
-		return errors.New("--shard wants --shard-by files here: by rows each shard would read the whole log, which is most of what inspect does")
+	case !p.byFiles() && cmd.Name() != "certify":
+		return errors.New("--shard wants --shard-by files here: by rows each shard would read the whole log, which is most of the work")
 	case p.out == "":
 		return errors.New("--shard wants --out, a folder for what opl merge reads")
 	}
@@ -190,7 +191,7 @@ func mergeParts(cmd *cobra.Command, kind string, paths []string, out, format str
 		if !slices.Contains(table.Formats(), format) {
 			return fmt.Errorf("--format %s: want %s", format, strings.Join(table.Formats(), ", "))
 		}
-		parts, err := readParts[ope.Part](cmd, paths)
+		parts, err := readParts[ope.Partial](cmd, paths)
 		if err != nil {
 			return err
 		}
@@ -198,7 +199,7 @@ func mergeParts(cmd *cobra.Command, kind string, paths []string, out, format str
 		if err != nil {
 			return fmt.Errorf("merge: %w", err)
 		}
-		result, print = r.InUnits(), func() error { return r.Write(stdout, table.Format(format)) }
+		result, print = r.InUnits(), func() error { return render.Evaluation(stdout, table.Format(format), r) }
 	case "inspect":
 		parts, err := readParts[inspect.Part](cmd, paths)
 		if err != nil {
