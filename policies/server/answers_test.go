@@ -86,7 +86,7 @@ func TestAgainAtOnce(t *testing.T) {
 func TestFreeIDs(t *testing.T) {
 	s, l := testServer(t, testPolicy(t, 5, 2, nil), Config{})
 	body := `{"context":{"x_0":1},"decision_id":"d"}`
-	l.f.Close()
+	l.segment.f.Close()
 	if w := do(s, "POST", "/decide", body); w.Code != 503 {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}

@@ -169,7 +169,7 @@ func TestOpenAPI(t *testing.T) {
 		send(route.method, path, ask)
 	}
 	s.SetTokens(nil)
-	l.f.Close()
+	l.segment.f.Close()
 	send("POST", "/decide", ask)
 	send("GET", "/healthz", "")
 	seen["/decide 408"] = true // see TestTimeout

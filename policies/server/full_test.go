@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -68,57 +67,6 @@ func TestNoRoom(t *testing.T) {
 	}
 }
 
-// What a truncation has lost is written once there is room for it.
-func TestNoRoomAfterTruncation(t *testing.T) {
-	signal.Ignore(syscall.SIGXFSZ)
-	defer signal.Reset(syscall.SIGXFSZ)
-	var before syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &before); err != nil {
-		t.Fatal(err)
-	}
-	for name, lose := range map[string]func(path string) error{"truncated": func(path string) error { return os.Truncate(path, 0) }, "removed": os.Remove} {
-		path := filepath.Join(t.TempDir(), "log")
-		l, err := OpenLog(path, LogOptions{Fsync: FsyncNever})
-		if err != nil {
-			t.Fatal(err)
-		}
-		row := func(b byte) []byte { return append(bytes.Repeat([]byte{b}, manyBytes-1), '\n') }
-		for _, b := range []byte("abc") {
-			if err := l.Append(row(b)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		little := before
-		little.Cur = 3 * manyBytes / 2
-		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &little); err != nil {
-			t.Fatal(err)
-		}
-		lost := lose(path)
-		failed := l.Reopen()
-		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &before); err != nil {
-			t.Fatal(err)
-		}
-		if lost != nil || failed == nil || l.Err() == nil {
-			t.Errorf("%s: %v, %v, %v", name, lost, failed, l.Err())
-		}
-		for end := time.Now().Add(10 * time.Second); l.Err() != nil && time.Now().Before(end); {
-			time.Sleep(10 * time.Millisecond)
-		}
-		if err := l.Append(row('d')); err != nil {
-			t.Error(err)
-		}
-		text, err := os.ReadFile(path)
-		for _, b := range []byte("abcd") {
-			if err != nil || !bytes.Contains(text, row(b)) {
-				t.Errorf("%s: row %c is in no file, %v", name, b, err)
-			}
-		}
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
 // A decision that was written before its file was renamed is answered, although the next file cannot be
 // opened.
 func TestRenamedAndNoNext(t *testing.T) {
@@ -151,50 +99,5 @@ func TestRenamedAndNoNext(t *testing.T) {
 	}
 	if b, err := os.ReadFile(path); err != nil || string(b) != "c\n" {
 		t.Errorf("%q, %v", b, err)
-	}
-}
-
-// With little room the latest is written again first, and what was written is not owed any more.
-func TestLatestFirst(t *testing.T) {
-	signal.Ignore(syscall.SIGXFSZ)
-	defer signal.Reset(syscall.SIGXFSZ)
-	var before syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &before); err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "log")
-	l, err := OpenLog(path, LogOptions{Fsync: FsyncNever})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	row := func(b byte) []byte { return append(bytes.Repeat([]byte{b}, manyBytes-1), '\n') }
-	older := slices.Concat(row('a'), row('b'))
-	l.recent.since = time.Now()
-	if err := l.Append(older); err != nil {
-		t.Fatal(err)
-	}
-	l.recent.since = time.Time{} // the next is of the next seconds
-	if err := l.Append(row('c')); err != nil {
-		t.Fatal(err)
-	}
-	little := before
-	little.Cur = 5 * manyBytes / 2
-	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &little); err != nil {
-		t.Fatal(err)
-	}
-	lost := os.Truncate(path, 0)
-	failed := []error{l.Reopen(), l.Reopen()}
-	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &before); err != nil {
-		t.Fatal(err)
-	}
-	if text, err := os.ReadFile(path); err != nil || lost != nil || failed[0] == nil || failed[1] == nil || !bytes.Equal(text, row('c')) {
-		t.Errorf("with little room: %d bytes, %v, %v, %v", len(text), err, lost, failed)
-	}
-	if err := l.Reopen(); err != nil {
-		t.Error(err)
-	}
-	if text, err := os.ReadFile(path); err != nil || !bytes.Equal(text, slices.Concat(row('c'), older)) {
-		t.Errorf("with room: %d bytes, %v", len(text), err)
 	}
 }

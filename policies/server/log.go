@@ -1,14 +1,10 @@
 package server
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -19,11 +15,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/gofrs/flock"
-
-	"opl/policies/policyfile"
-	"opl/policies/wholefile"
 )
 
 // Fsync says when what was written to a log is forced to the disk.
@@ -51,99 +42,42 @@ type LogOptions struct {
 	Logger   *slog.Logger // is told what befalls the log; nil: nobody
 }
 
-// Log is a file of decisions, one a line, that many goroutines append to. Lines
-// that come while another write is under way are written together.
+// Log is a file of decisions, one record a line, that many goroutines append to. Records
+// that come while another write is under way are written together, as a batch.
 //
-// That the file is removed or truncated is noticed at the next write, that it is renamed soon after, both
-// within a second: the log goes on in a file of its path. What was written in the last
-// seconds is written once more after a removal or a truncation, since a copy that was made
-// before (logrotate's copytruncate) may lack it: the same line may be in two files.
+// A log that is renamed or removed goes on in a new file at its path, within a second. Removing or truncating
+// the file loses the decisions in it: rename a log to rotate it.
 type Log struct {
 	path string
 	o    LogOptions
 	torn int64
-	has  []string // actions of its first decision; nil: it has none
 
-	mu      sync.Mutex // of kind, pending and spare
+	queue   sync.Mutex // of kind, pending and spare
 	kind    string     // what its decisions are among, where actions have features; "": not known yet
-	pending *batch     // nil: none waits
-	spare   *batch     // to be used again
+	pending *batch     // collects the next batch; nil: nobody waits
+	spare   *batch     // a batch to use again
 
-	file    sync.Mutex // of what follows
-	f       *os.File   // nil: it could not be opened again
-	mode    fs.FileMode
-	lock    *flock.Flock
-	size    int64 // of whole lines
-	others  int64 // of the files that it was renamed to
-	dirty   bool  // written since the last fsync
-	begun   int64 // what was handed to everySecond to write out
-	broken  error // an fsync failed: nothing can be written any more
-	recent  recent
-	owed    int       // parts of what is recent that have to be written again: 2, 1 (the older) or none
-	looked  time.Time // when the file was compared with its path
-	failing error     // why the last write failed; others are not tried until one of our own succeeds
-	stuck   bool      // a full file could not be renamed
+	file      sync.Mutex // of what follows
+	actions   []string   // of its first decision; nil: it has none
+	segment   *segment
+	renamed   int64 // bytes of the segments that were full and renamed
+	unsynced  error // an fsync failed: no more can be written
+	failing   error // why the last write failed; decisions are refused until a write of our own succeeds
+	unrotated bool  // a full segment could not be renamed, and was reported
 
 	writes, fsyncs, lines, opens atomic.Int64
 	stop                         chan struct{}
-	out                          chan struct{} // there is much to be written out
+	flush                        chan struct{} // asks for a stretch to be handed to the disk
 	stopped                      sync.WaitGroup
 }
 
-// recent is what was written in the last seconds: at least those of recentTime, unless that
-// is more than recentBytes. It is kept in parts, since a slice that grows is copied, which takes long.
-type recent struct {
-	now, before, spare [][]byte
-	bytes              int // of now
-	since              time.Time
-}
-
-const (
-	recentTime  = 5 * time.Second
-	recentBytes = 16 << 20
-	lookAgain   = 20 * time.Millisecond
-	stretch     = 1 << 20  // bytes that are written out together, so that an fsync has little left to do at once
-	spareRoom   = 64 << 10 // bytes for which there must be room before a log that was full goes on
-)
-
-func (r *recent) add(b []byte) {
-	if t := time.Now(); t.Sub(r.since) > recentTime || r.bytes > recentBytes {
-		r.spare = append(r.spare, r.before...)
-		r.now, r.before, r.bytes, r.since = r.before[:0], r.now, 0, t
-	}
-	last := len(r.now) - 1
-	if last < 0 || len(r.now[last])+len(b) > cap(r.now[last]) {
-		part := make([]byte, 0, max(stretch, len(b)))
-		if n := len(r.spare) - 1; n >= 0 && len(b) <= cap(r.spare[n]) {
-			part, r.spare = r.spare[n][:0], r.spare[:n]
-		}
-		r.now = append(r.now, part)
-		last++
-	}
-	r.now[last] = append(r.now[last], b...)
-	r.bytes += len(b)
-}
-
-// takeBack is for what was added last, of n bytes.
-func (r *recent) takeBack(n int) {
-	last := &r.now[len(r.now)-1]
-	*last = (*last)[:len(*last)-n]
-	r.bytes -= n
-}
-
-// forget is for a new file: what is in others is not lost with it.
-func (r *recent) forget() {
-	r.spare = slices.Concat(r.spare, r.now, r.before)
-	r.now, r.before, r.bytes = r.now[:0], r.before[:0], 0
-}
-
-// batch is lines that are written together; written, left and err belong to
+// batch is records that are written together; written, left and err belong to
 // Log.file.
 type batch struct {
 	lines   []byte
-	n       int // who waits for it
+	n       int // appenders
 	written bool
-	left    int // of those, who has not been told
+	left    int // appenders that do not know the outcome yet
 	err     error
 }
 
@@ -154,100 +88,53 @@ type batch struct {
 // zeros, which truncating a file that is written to may leave, are passed over.
 func OpenLog(path string, o LogOptions) (*Log, error) {
 	if !slices.Contains([]Fsync{FsyncEach, FsyncInterval, FsyncNever}, o.Fsync) {
-		return nil, fmt.Errorf("fsync %q: want %s, %s or %s", o.Fsync, FsyncEach, FsyncInterval, FsyncNever)
+		return nil, fmt.Errorf("setting fsync %q: want %s, %s or %s", o.Fsync, FsyncEach, FsyncInterval, FsyncNever)
 	}
 	if o.MaxBytes < 0 || o.MaxTotal < 0 {
-		return nil, errors.New("a log cannot be smaller than nothing")
+		return nil, errors.New("setting log-max-bytes, setting log-max-total: want 0 or more")
 	}
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
-	l := &Log{path: path, o: o, mode: 0o666, stop: make(chan struct{}), out: make(chan struct{}, 1)}
+	l := &Log{path: path, o: o, segment: &segment{path: path, mode: 0o666}, stop: make(chan struct{}), flush: make(chan struct{}, 1)}
 	if err := l.open(); err != nil {
 		return nil, err
 	}
-	l.others = l.rotated(nil)
+	l.renamed = l.rotated(nil)
 	l.stopped.Go(l.everySecond)
 	return l, nil
 }
 
-// open opens the file that is at the path by now.
+// open opens the file that is at the path by now as the segment.
 func (l *Log) open() error {
-	for range 10 {
-		f, err := os.OpenFile(l.path, os.O_RDWR|os.O_CREATE|os.O_APPEND, l.mode)
-		if err != nil {
-			return err
-		}
-		lock := flock.New(l.path, flock.SetFlag(os.O_RDWR))
-		same, err := l.take(f, lock)
-		if err == nil && same {
-			l.f, l.lock = f, lock
-			l.opens.Add(1)
-			return wholefile.SyncFolder(filepath.Dir(l.path))
-		}
-		if err = errors.Join(err, f.Close(), lock.Unlock()); err != nil {
-			return fmt.Errorf("%s: %w", l.path, err)
-		}
+	s, torn, err := openSegment(l.path, l.segment.mode, l.fits)
+	if s != nil {
+		l.segment = s
+		l.torn += torn
+		l.opens.Add(1)
 	}
-	return fmt.Errorf("%s: the file is replaced again and again", l.path)
+	return err
 }
 
-// take locks a file that was opened and finds its end. It reports that it is not at the path any more.
-func (l *Log) take(f *os.File, lock *flock.Flock) (same bool, err error) {
-	info, err := f.Stat()
+// fits refuses a file whose decisions could not be read as one log with the others.
+func (l *Log) fits(f io.ReaderAt, whole int64) error {
+	actions, kind, err := actionsOf(f, whole)
 	if err != nil {
-		return false, err
-	}
-	if !info.Mode().IsRegular() {
-		return false, errors.New("no regular file: its end cannot be repaired after a write that fails")
-	}
-	switch held, err := lock.TryLock(); {
-	case errors.Is(err, fs.ErrNotExist):
-		return false, nil
-	case err != nil:
-		return false, fmt.Errorf("locking: %w", err)
-	case !held:
-		return false, errors.New("another process writes this log: every server needs its own")
-	}
-	if now, err := os.Stat(l.path); err != nil || !os.SameFile(now, info) {
-		return false, nil
-	}
-	whole, err := wholeLines(f, info.Size())
-	if err != nil {
-		return false, err
-	}
-	has, kind, err := actionsOf(f, whole)
-	if err != nil {
-		return false, err
+		return err
 	}
 	if err := l.admit(kind); err != nil {
-		return false, err
+		return err
 	}
-	if l.has == nil {
-		l.has = has
-	} else if has != nil && !slices.Equal(has, l.has) {
-		return false, otherActions(has, l.has)
+	if l.actions == nil {
+		l.actions = actions
+	} else if actions != nil && !slices.Equal(actions, l.actions) {
+		return otherActions(actions, l.actions)
 	}
-	if torn := info.Size() - whole; torn > 0 {
-		l.torn += torn
-		rest := bufio.NewReader(io.NewSectionReader(f, whole, torn))
-		if err := skipZeros(rest); err == nil {
-			err = wholefile.SetAside(l.path+".torn", info.Mode().Perm(), rest)
-			if err != nil {
-				return false, err
-			}
-		} else if err != io.EOF {
-			return false, err
-		}
-		if err := f.Truncate(whole); err != nil {
-			return false, err
-		}
-	}
-	l.size, l.begun, l.mode, l.dirty = whole, whole, info.Mode().Perm(), false
-	return true, f.Sync()
+	return nil
 }
 
 func otherActions(has, want []string) error {
 	if len(has) == 0 || len(want) == 0 {
-		return errors.New("in its decisions actions have features and the policy's have none, or the other way round: give a log of its own")
+		return errors.New("in its decisions actions have features and the policy's have none, or the other way round: " +
+			"give a log of its own")
 	}
 	return fmt.Errorf("its decisions are among other actions, %q instead of %q: give a log of its own", has, want)
 }
@@ -256,10 +143,10 @@ func otherActions(has, want []string) error {
 func (l *Log) among(actions []string) error {
 	l.file.Lock()
 	defer l.file.Unlock()
-	if l.has != nil && !slices.Equal(l.has, actions) {
-		return fmt.Errorf("%s: %w", l.path, otherActions(l.has, actions))
+	if l.actions != nil && !slices.Equal(l.actions, actions) {
+		return fmt.Errorf("%s: %w", l.path, otherActions(l.actions, actions))
 	}
-	l.has = actions
+	l.actions = actions
 	return nil
 }
 
@@ -272,114 +159,14 @@ const (
 
 // admit says whether a decision of that kind may be among the log's.
 func (l *Log) admit(kind string) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.queue.Lock()
+	defer l.queue.Unlock()
 	l.kind = cmp.Or(l.kind, kind)
 	if kind != "" && kind != l.kind {
-		return fmt.Errorf("the decision would be among %s, those in the log are among %s: they could not be read as one; a server with a log of its own takes it", kind, l.kind)
+		return fmt.Errorf("the decision would be among %s, those in the log are among %s: they could not be read as one; "+
+			"a server with a log of its own takes it", kind, l.kind)
 	}
 	return nil
-}
-
-// skipZeros goes to the first byte that is not 0.
-func skipZeros(r *bufio.Reader) error {
-	for {
-		b, err := r.ReadByte()
-		if err != nil {
-			return err
-		}
-		if b != 0 {
-			return r.UnreadByte()
-		}
-	}
-}
-
-// wholeLines is the place after the last line end of a file.
-func wholeLines(f io.ReaderAt, size int64) (int64, error) {
-	buf := make([]byte, 64<<10)
-	for end := size; end > 0; {
-		n := min(end, int64(len(buf)))
-		if _, err := f.ReadAt(buf[:n], end-n); err != nil && err != io.EOF {
-			return 0, err
-		}
-		if i := bytes.LastIndexByte(buf[:n], '\n'); i >= 0 {
-			return end - n + int64(i) + 1, nil
-		}
-		end -= n
-	}
-	return 0, nil
-}
-
-// logged is what is read of a line of the log.
-type logged struct {
-	ID           string          `json:"decision_id"`
-	Context      json.RawMessage `json:"context"`
-	Action       string          `json:"action"`
-	Propensity   float64         `json:"propensity"`
-	Propensities []float64       `json:"propensities"`
-	Actions      json.RawMessage `json:"actions"`
-	Offered      json.RawMessage `json:"offered"`
-	Top          []ranked        `json:"top"`
-	Unknown      int             `json:"unknown"`
-	Catalogue    string          `json:"catalogue"`
-	Hash         string          `json:"policy_hash"`
-}
-
-// names are the actions of a line of a policy whose actions have no features; an error of one whose have.
-func (d *logged) names() (names []string, err error) {
-	if d.Actions == nil {
-		return nil, errors.New("no actions")
-	}
-	return names, json.Unmarshal(d.Actions, &names)
-}
-
-// sets stands for the actions of a log whose actions have features: no two rows need offer the same.
-var sets = []string{}
-
-// among are the actions that a log of a policy is among.
-func among(p *policyfile.Policy) []string {
-	if p.HasItems() {
-		return sets
-	}
-	return p.Actions()
-}
-
-// actionsOf reads the actions of the first decision of a log's whole lines, or of what kind it is,
-// none of an empty log. Decisions begin in its first lines, of which some may be damaged.
-func actionsOf(f io.ReaderAt, whole int64) (names []string, kind string, err error) {
-	other := errors.New("it does not begin with a decision of a server: is it another file? give one that is new, or a server's log")
-	if whole == 0 {
-		var b [1]byte
-		if n, _ := f.ReadAt(b[:], 0); n > 0 && b[0] != '{' && b[0] != 0 { // a power cut may leave zeros
-			return nil, "", other
-		}
-		return nil, "", nil
-	}
-	r := bufio.NewReaderSize(io.NewSectionReader(f, 0, whole), 1<<16)
-	for read := 0; read < 4<<20; {
-		if err := skipZeros(r); err == io.EOF {
-			break
-		} else if err != nil {
-			return nil, "", err
-		}
-		line, err := r.ReadBytes('\n')
-		if err != nil {
-			break
-		}
-		read += len(line)
-		object, _, err := wholefile.Unseal(line[:len(line)-1])
-		var d logged
-		if err != nil || json.Unmarshal(object, &d) != nil || d.ID == "" || d.Hash == "" {
-			continue
-		}
-		if names, err := d.names(); err == nil && len(names) > 0 {
-			return names, "", nil
-		}
-		if c, ok := d.choice(); ok {
-			return sets, c.kind(), nil
-		}
-	}
-	return nil, "", other
 }
 
 // Torn is the number of bytes of a last line without an end that opening set aside.
@@ -389,7 +176,7 @@ func (l *Log) Torn() int64 { return l.torn }
 // it (for FsyncEach: the disk). After an error nothing of the line is in the file; see
 // [Log.Err].
 func (l *Log) Append(line []byte) error {
-	l.mu.Lock()
+	l.queue.Lock()
 	b := l.pending
 	if b == nil {
 		if b, l.spare = l.spare, nil; b == nil {
@@ -400,17 +187,17 @@ func (l *Log) Append(line []byte) error {
 	}
 	b.lines = append(b.lines, line...)
 	b.n++
-	l.mu.Unlock()
+	l.queue.Unlock()
 	runtime.Gosched() // those that can go on by now join the batch
 
 	// The first of the batch to come this far writes it for all.
 	l.file.Lock()
 	defer l.file.Unlock()
 	if !b.written {
-		l.mu.Lock()
+		l.queue.Lock()
 		l.pending = nil
-		l.mu.Unlock()
-		if b.err = cmp.Or(l.failing, l.broken); b.err == nil {
+		l.queue.Unlock()
+		if b.err = cmp.Or(l.failing, l.unsynced); b.err == nil {
 			var next error
 			b.err, next = l.write(b.lines)
 			l.outcome(cmp.Or(b.err, next))
@@ -422,9 +209,9 @@ func (l *Log) Append(line []byte) error {
 	}
 	err := b.err
 	if b.left--; b.left == 0 && cap(b.lines) <= 1<<20 {
-		l.mu.Lock()
+		l.queue.Lock()
 		l.spare = b
-		l.mu.Unlock()
+		l.queue.Unlock()
 	}
 	return err
 }
@@ -440,10 +227,10 @@ func (l *Log) outcome(err error) {
 	l.failing = err
 }
 
-// write writes at the end of the whole lines, and takes back what a failure left. next is why
-// no more can be written, although this was.
+// write writes a batch, into the next file if the segment was full, removed or truncated meanwhile. next says why
+// the log takes no more, although it took the batch.
 func (l *Log) write(b []byte) (err, next error) {
-	if l.o.MaxBytes > 0 && l.size > 0 && l.size+int64(len(b)) > l.o.MaxBytes {
+	if l.o.MaxBytes > 0 && l.segment.size > 0 && l.segment.size+int64(len(b)) > l.o.MaxBytes {
 		if err := l.rotate(); err != nil {
 			return err, nil
 		}
@@ -451,162 +238,84 @@ func (l *Log) write(b []byte) (err, next error) {
 	if err := l.room(len(b)); err != nil {
 		return err, nil
 	}
-	if err := l.append(b); err != nil {
-		return err, nil
+	for range 10 {
+		if err := l.append(b); err != nil {
+			return err, nil
+		}
+		switch lost, err := l.follow(false); {
+		case !lost:
+			return nil, err
+		case err != nil:
+			return err, nil
+		}
 	}
-	l.recent.add(b)
-	if next = l.follow(); next != nil && l.owed == 2 { // it may be lost
-		l.recent.takeBack(len(b))
-		return next, nil
-	}
-	return nil, next
+	return fmt.Errorf("%s: the file is taken away again and again", l.path), nil
 }
 
 // room reports that there is none for so many bytes more.
 func (l *Log) room(n int) error {
-	if l.o.MaxTotal == 0 || l.size+l.others+int64(n) <= l.o.MaxTotal {
+	if l.o.MaxTotal == 0 || l.segment.size+l.renamed+int64(n) <= l.o.MaxTotal {
 		return nil
 	}
-	if l.others = l.rotated(nil); l.size+l.others+int64(n) <= l.o.MaxTotal {
+	if l.renamed = l.rotated(nil); l.segment.size+l.renamed+int64(n) <= l.o.MaxTotal {
 		return nil
 	}
-	return fmt.Errorf("%s and the files it was renamed to take %d bytes, the limit is %d: move those that have been joined", l.path, l.size+l.others, l.o.MaxTotal)
+	return fmt.Errorf("%s and the files it was renamed to take %d bytes, the limit is %d: move those that have been joined",
+		l.path, l.segment.size+l.renamed, l.o.MaxTotal)
 }
 
-// append writes to the file, which may be no longer at the path.
+// append writes to the segment, which may be no longer at the path, and forces it to the disk if it must.
 func (l *Log) append(b []byte) error {
-	_, err := l.f.Write(b)
 	l.writes.Add(1)
-	if err == nil {
-		l.dirty = true
-		if l.o.Fsync == FsyncEach {
-			err = l.sync()
+	s := l.segment
+	if err := s.append(b); err != nil {
+		return err
+	}
+	switch {
+	case l.o.Fsync == FsyncEach:
+		if err := l.sync(); err != nil {
+			s.size -= int64(len(b))
+			return errors.Join(err, s.cut())
 		}
-	}
-	if err != nil {
-		return errors.Join(err, l.cut())
-	}
-	if l.size += int64(len(b)); l.size-l.begun > stretch && l.o.Fsync == FsyncInterval {
+	case l.o.Fsync == FsyncInterval && s.size-s.flushed > stretch:
 		select {
-		case l.out <- struct{}{}:
+		case l.flush <- struct{}{}:
 		default:
 		}
 	}
 	return nil
 }
 
-// cut takes back what is after the whole lines. If it cannot, the file is opened again, which
-// does so: what is left of whole lines was not answered.
-func (l *Log) cut() error {
-	size, _, err := state(l.f)
-	if err == nil && size > l.size { // else it was truncated meanwhile
-		err = l.f.Truncate(l.size)
+// follow goes on in a new segment if the file was renamed or removed, and at the new end of one that was truncated.
+// lost reports that the last batch may have been lost with the file.
+func (l *Log) follow(now bool) (lost bool, err error) {
+	moved := l.segment.moved(now)
+	size, gone, err := state(l.segment.f) // after the path, lest a file that is removed in between counts as renamed
+	switch {
+	case err != nil:
+		return false, err
+	case !moved && !gone && size >= l.segment.size:
+		return false, nil
+	case gone || size < l.segment.size:
+		lost = true
+		l.o.Logger.Warn("the log was removed or truncated, and the decisions in it are lost: rename a log to rotate it", "log", l.path)
 	}
-	if err != nil {
-		l.leave()
+	if !moved && !gone {
+		return lost, l.segment.truncated(size)
 	}
-	return err
+	if err := l.sync(); err != nil {
+		return lost, err
+	}
+	l.segment.release()
+	if err := l.open(); err != nil {
+		return lost, err
+	}
+	l.o.Logger.Info("the log was opened again", "log", l.path)
+	return lost, nil
 }
 
-// leave gives up the file, for another or for itself when it is opened again.
-func (l *Log) leave() {
-	_ = errors.Join(l.f.Close(), l.lock.Unlock()) // it was synced, or has failed
-	l.f = nil
-}
-
-// follow sees to it that the file is still that of the path, and still has what was written to it.
-func (l *Log) follow() error {
-	for range 10 {
-		there := true
-		if now := time.Now(); now.Sub(l.looked) > lookAgain {
-			l.looked = now
-			there = l.there()
-		}
-		size, lost, err := state(l.f) // after the path, lest what is removed between counts as renamed
-		if err != nil {
-			return err
-		}
-		there = there && !lost
-		lost = lost || size < l.size
-		if lost {
-			l.owed = 2
-		}
-		if there && l.owed == 0 {
-			return nil
-		}
-		l.looked = time.Time{}
-		switch {
-		case there && lost:
-			l.size, l.begun = size, size
-			if err := l.endLine(); err != nil {
-				return err
-			}
-			l.o.Logger.Warn("the log was truncated; the decisions of the last seconds are written again", "log", l.path)
-		case !there:
-			if err := l.sync(); err != nil {
-				return err
-			}
-			if l.owed == 0 {
-				l.recent.forget()
-			}
-			l.leave()
-			if err := l.open(); err != nil {
-				return err
-			}
-			l.o.Logger.Info("the log was opened again", "log", l.path)
-		}
-		if l.owed == 0 {
-			return nil
-		}
-		if err := l.again(); err != nil {
-			return err
-		}
-	}
-	return fmt.Errorf("%s: the file is taken away again and again", l.path)
-}
-
-// there reports that the file is that of the path.
-func (l *Log) there() bool {
-	info, err := l.f.Stat()
-	now, there := os.Stat(l.path)
-	return err == nil && there == nil && os.SameFile(now, info)
-}
-
-// endLine ends a line that a truncation has cut off.
-func (l *Log) endLine() error {
-	var last [1]byte
-	if l.size > 0 {
-		if _, err := l.f.ReadAt(last[:], l.size-1); err != nil {
-			return err
-		}
-	}
-	if l.size == 0 || last[0] == '\n' {
-		return nil
-	}
-	return l.append([]byte{'\n'})
-}
-
-// again writes what was written in the last seconds, the latest first: no copy is likely to have it.
-func (l *Log) again() error {
-	for ; l.owed > 0; l.owed-- {
-		parts := l.recent.before
-		if l.owed == 2 {
-			parts = l.recent.now
-		}
-		for _, b := range parts {
-			if len(b) == 0 {
-				continue
-			}
-			if err := l.append(b); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// rotated hands the numbers of the files that the log was renamed to to use, compressed ones
-// included, and is their size.
+// rotated calls use with the numbers of the files that the log was renamed to, compressed ones included, and
+// returns their size.
 func (l *Log) rotated(use func(n int)) (size int64) {
 	files, _ := os.ReadDir(filepath.Dir(l.path)) // if not, there are none to be seen
 	for _, e := range files {
@@ -626,28 +335,26 @@ func (l *Log) rotated(use func(n int)) (size int64) {
 	return size
 }
 
-// rotate renames the file and begins another. If it cannot be renamed, it goes on.
+// rotate renames the full segment and opens the next. If it cannot be renamed, it goes on.
 func (l *Log) rotate() error {
-	l.looked = time.Time{} // lest another file is renamed
-	if err := l.follow(); err != nil {
+	if _, err := l.follow(true); err != nil { // lest another file is renamed
 		return err
 	}
 	if err := l.sync(); err != nil {
 		return err
 	}
 	last := 0
-	l.others = l.rotated(func(n int) { last = max(last, n) })
+	l.renamed = l.rotated(func(n int) { last = max(last, n) })
 	if err := os.Rename(l.path, fmt.Sprintf("%s.%06d", l.path, last+1)); err != nil {
-		if !l.stuck {
+		if !l.unrotated {
 			l.o.Logger.Warn("the log cannot be renamed, and grows: "+err.Error(), "log", l.path)
 		}
-		l.stuck = true
+		l.unrotated = true
 		return nil
 	}
-	l.stuck = false
-	l.others += l.size
-	l.recent.forget()
-	l.leave()
+	l.unrotated = false
+	l.renamed += l.segment.size
+	l.segment.release()
 	return l.open()
 }
 
@@ -655,23 +362,24 @@ func (l *Log) rotate() error {
 // dropped it, and a second try that succeeds would mean nothing (fsyncgate): the
 // log takes no more.
 func (l *Log) sync() error {
-	if !l.dirty || l.broken != nil {
-		return l.broken
+	if !l.segment.unsynced || l.unsynced != nil {
+		return l.unsynced
 	}
-	l.dirty = false
+	l.segment.unsynced = false
 	l.fsyncs.Add(1)
-	return l.unsafe(l.f.Sync())
+	return l.synced(l.segment.f.Sync())
 }
 
-func (l *Log) unsafe(err error) error {
+func (l *Log) synced(err error) error {
 	if err != nil {
-		l.broken = fmt.Errorf("fsync of the log failed, start the server again once the disk is sound: %w", err)
+		l.unsynced = fmt.Errorf("fsync of the log failed, start the server again once the disk is sound: %w", err)
 	}
-	return l.broken
+	return l.unsynced
 }
 
-// everySecond forces the log to the disk, of which it begins much of it sooner, without holding the lock while the disk works, follows
-// its file, and tries whether one that failed can be written to.
+// everySecond forces the log to the disk without holding the lock while the disk works, follows its file, and tries
+// whether one that failed can be written to. Between the seconds it hands the disk what was written, a stretch at a
+// time, so that fsync has little left to do.
 func (l *Log) everySecond() {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -679,10 +387,12 @@ func (l *Log) everySecond() {
 		select {
 		case <-l.stop:
 			return
-		case <-l.out:
+		case <-l.flush:
 			l.file.Lock()
-			f, from, n := l.f, l.begun, (l.size-stretch/16-l.begun)&^0xffff // not the pages that are written to next, which would wait
-			l.begun += max(0, n)
+			s := l.segment
+			f, from := s.f, s.flushed
+			n := (s.size - stretch/16 - from) &^ 0xffff // not the pages that are written to next, which would wait
+			s.flushed += max(0, n)
 			l.file.Unlock()
 			if f != nil && n > 0 {
 				writeOut(f, from, n)
@@ -691,8 +401,9 @@ func (l *Log) everySecond() {
 		case <-tick.C:
 		}
 		l.file.Lock()
-		f, due := l.f, l.dirty && l.failing == nil && l.o.Fsync == FsyncInterval
-		l.dirty = l.dirty && !due
+		s := l.segment
+		f, due := s.f, s.unsynced && l.failing == nil && l.o.Fsync == FsyncInterval
+		s.unsynced = s.unsynced && !due
 		l.file.Unlock()
 		var err error
 		if due {
@@ -700,10 +411,10 @@ func (l *Log) everySecond() {
 			err = f.Sync()
 		}
 		l.file.Lock()
-		if err != nil && l.f == f { // else it was synced and closed
-			_ = l.unsafe(err) // check returns it
+		if err != nil && l.segment.f == f { // else it was synced and closed
+			_ = l.synced(err) // check returns it
 		}
-		if err := l.check(); err != nil || l.failing != nil {
+		if err := l.check(false); err != nil || l.failing != nil {
 			l.outcome(err)
 		}
 		l.file.Unlock()
@@ -714,32 +425,30 @@ func (l *Log) everySecond() {
 func (l *Log) Reopen() error {
 	l.file.Lock()
 	defer l.file.Unlock()
-	l.looked = time.Time{}
-	err := l.check()
+	err := l.check(true)
 	if err != nil || l.failing != nil {
 		l.outcome(err)
 	}
 	return err
 }
 
-// check follows the file, and writes and takes back some bytes if a write has failed.
-func (l *Log) check() error {
-	if l.broken != nil {
-		return l.broken
+// check follows the file, and probes it if a write has failed.
+func (l *Log) check(now bool) error {
+	if l.unsynced != nil {
+		return l.unsynced
 	}
-	if l.f == nil {
+	if l.segment.f == nil {
 		if err := l.open(); err != nil {
 			return err
 		}
 	}
-	if err := l.follow(); err != nil || l.failing == nil {
+	if _, err := l.follow(now); err != nil || l.failing == nil {
 		return err
 	}
 	if err := l.room(1); err != nil {
 		return err
 	}
-	_, err := l.f.Write(bytes.Repeat([]byte{' '}, spareRoom))
-	return errors.Join(err, l.cut())
+	return l.segment.probe()
 }
 
 // Err says why the log takes no lines at the moment, or nil.
@@ -755,10 +464,10 @@ func (l *Log) Close() error {
 	l.stopped.Wait()
 	l.file.Lock()
 	defer l.file.Unlock()
-	err := cmp.Or(l.failing, l.broken)
+	err := cmp.Or(l.failing, l.unsynced)
 	l.failing = errors.New("the log is closed")
-	if l.f == nil {
+	if l.segment.f == nil {
 		return err
 	}
-	return errors.Join(l.sync(), l.f.Close(), l.lock.Unlock())
+	return errors.Join(l.sync(), l.segment.f.Close(), l.segment.lock.Unlock())
 }

@@ -93,8 +93,8 @@ func TestTorn(t *testing.T) {
 		l.Close()
 		b, _ := os.ReadFile(path)
 		torn, _ := os.ReadFile(path + ".torn")
-		if !slices.Equal(l.has, []string{"x", "y"}) && strings.Contains(c.before, a) {
-			t.Errorf("%.60q: actions %q", c.before, l.has)
+		if !slices.Equal(l.actions, []string{"x", "y"}) && strings.Contains(c.before, a) {
+			t.Errorf("%.60q: actions %q", c.before, l.actions)
 		}
 		if string(b) != c.after+"c\n" || string(torn) != c.torn || l.Torn() != int64(len(c.before)-len(c.after)) {
 			t.Errorf("%.20q: %.20q, %.20q aside, %d bytes torn", c.before, b, torn, l.Torn())

@@ -329,7 +329,7 @@ func TestLogFails(t *testing.T) {
 	if w := do(s, "GET", "/healthz", ""); w.Code != 200 || !strings.Contains(w.Body.String(), s.Hash()) {
 		t.Errorf("healthz: %d %s", w.Code, w.Body)
 	}
-	l.f.Close()
+	l.segment.f.Close()
 	if w := do(s, "POST", "/decide", `{"context":{"x_0":1}}`); w.Code != 503 || !strings.Contains(w.Body.String(), "could not be logged") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}

@@ -80,7 +80,6 @@ import (
 
 	"opl/objectives/weights"
 	"opl/policies/propensity"
-	"opl/train/logs"
 )
 
 // Options says how to certify.
@@ -205,7 +204,7 @@ func (b Bounds) Better() bool { return b.Gain != nil && b.Gain.Risk < 0 }
 // π(·|x_i), of the actions that the row offers [Options], to dst for row i of the log; where it is nil, logged
 // has π(a_i|x_i) by row instead, and there is no dr. Sets that change from row to row, and actions that
 // were never logged, change nothing above: a row's set is part of its context.
-func Fixed(pi func(dst []float64, i int) error, logged []float64, log *logs.Log, rows []int, o Options) (Bounds, error) {
+func Fixed(pi func(dst []float64, i int) error, logged []float64, log Log, rows []int, o Options) (Bounds, error) {
 	s, err := fixed(pi, logged, log, rows, o)
 	if err != nil {
 		return Bounds{}, err
@@ -218,7 +217,7 @@ func Fixed(pi func(dst []float64, i int) error, logged []float64, log *logs.Log,
 type Part struct {
 	Pi     func(dst []float64, i int) error
 	Logged []float64
-	Log    *logs.Log
+	Log    Log
 	Rows   []int
 	Group  []int32
 	Gamma  float64
@@ -242,7 +241,7 @@ func pool(parts []Part, o Options) (*sums, error) {
 	o.AnyTime = true
 	var all *sums
 	for i, p := range parts {
-		if k := parts[0].Log.K(); p.Log.K() != k && p.Log.Choices == nil {
+		if k := parts[0].Log.K(); p.Log.K() != k && !p.Log.Choosing() {
 			return nil, fmt.Errorf("certify: log %d has %d actions, the first %d", i+1, p.Log.K(), k)
 		}
 		o.Group, o.Gamma, o.Models = p.Group, p.Gamma, p.Models
@@ -262,7 +261,7 @@ func pool(parts []Part, o Options) (*sums, error) {
 	return all, nil
 }
 
-func fixed(pi func(dst []float64, i int) error, logged []float64, log *logs.Log, rows []int, o Options) (*sums, error) {
+func fixed(pi func(dst []float64, i int) error, logged []float64, log Log, rows []int, o Options) (*sums, error) {
 	o, err := o.check()
 	if err == nil {
 		err = columns(log, rows)
@@ -286,7 +285,7 @@ func fixed(pi func(dst []float64, i int) error, logged []float64, log *logs.Log,
 // prior (they may have been used to choose q itself). A π_Q that is known by draws alone is
 // sampled with o.Draws a row, of which half of each δ pays for the error (Hoeffding, over rows,
 // draws and ℓ).
-func Posterior(pol propensity.Family, q propensity.Posterior, log *logs.Log, rows []int, o Options) (Bounds, error) {
+func Posterior(pol propensity.Family, q propensity.Posterior, log Encoded, rows []int, o Options) (Bounds, error) {
 	s, err := posterior(pol, q, log, rows, o)
 	if err != nil {
 		return Bounds{}, err
@@ -294,7 +293,7 @@ func Posterior(pol propensity.Family, q propensity.Posterior, log *logs.Log, row
 	return s.bounds(), nil
 }
 
-func posterior(pol propensity.Family, q propensity.Posterior, log *logs.Log, rows []int, o Options) (*sums, error) {
+func posterior(pol propensity.Family, q propensity.Posterior, log Encoded, rows []int, o Options) (*sums, error) {
 	o, err := o.check()
 	if err != nil {
 		return nil, err
@@ -304,9 +303,9 @@ func posterior(pol propensity.Family, q propensity.Posterior, log *logs.Log, row
 		return nil, errors.New("certify: bounds at any time are of policies that were fixed before the rows: a posterior is chosen on them anew at every look, and the bound by its divergence is for one look")
 	case !pol.HasPosterior():
 		return nil, fmt.Errorf("certify: policy %s has no posterior, and a single parameter chosen from data has infinite KL", pol.Name())
-	case log.Choices != nil:
+	case log.Choosing():
 		return nil, fmt.Errorf("certify: policy %s has a posterior of scores that are independent of one another, and those of actions that rows offer by their features are not: they share parameters", pol.Name())
-	case log.X == nil:
+	case log.Dim() == 0:
 		return nil, errors.New("certify: the contexts of the log are not encoded")
 	case q.Actions != log.K() || q.Dim != log.Dim():
 		return nil, fmt.Errorf("certify: the policy has %d actions and %d features, the log %d and %d", q.Actions, q.Dim, log.K(), log.Dim())
@@ -325,14 +324,14 @@ func posterior(pol propensity.Family, q propensity.Posterior, log *logs.Log, row
 		s.without(fmt.Sprintf("policy %s is known by sampling alone", pol.Name()))
 	}
 	s.kl = kl
-	return s, s.posterior(pol, q)
+	return s, s.posterior(pol, q, log)
 }
 
-// columns refuses a log without what bounds read, and rows that are none of it, or given
-// twice.
-func columns(log *logs.Log, rows []int) error {
+// columns refuses a log without what bounds read, rows that it does not have, and rows given twice.
+func columns(log Log, rows []int) error {
+	_, propensity, _ := log.Columns()
 	switch {
-	case log.Propensity == nil:
+	case propensity == nil:
 		return errors.New("certify: the log has no propensities")
 	case len(rows) == 0:
 		return errors.New("certify: no rows are left to certify with")

@@ -3,8 +3,6 @@ package certify
 import (
 	"errors"
 	"fmt"
-
-	"opl/train/logs"
 )
 
 // Chunk is a part of the rows that certify, and the policy that they certify.
@@ -31,7 +29,7 @@ type Chunk struct {
 // say nothing of π_k at other times.
 //
 // Of the options, Models are those of the chunks. Errors: those of Fixed; units that are parted between chunks.
-func Chunks(chunks []Chunk, log *logs.Log, o Options) (Bounds, []float64, error) {
+func Chunks(chunks []Chunk, log Log, o Options) (Bounds, []float64, error) {
 	s, weights, err := chunked(chunks, log, o)
 	if err != nil {
 		return Bounds{}, nil, err
@@ -43,7 +41,7 @@ func Chunks(chunks []Chunk, log *logs.Log, o Options) (Bounds, []float64, error)
 	return b, weights, nil
 }
 
-func chunked(chunks []Chunk, log *logs.Log, o Options) (*sums, []float64, error) {
+func chunked(chunks []Chunk, log Log, o Options) (*sums, []float64, error) {
 	switch {
 	case len(chunks) == 0:
 		return nil, nil, errors.New("certify: no chunks of rows")

@@ -6,7 +6,6 @@ import (
 
 	"opl/graph/kernel"
 	"opl/policies/propensity"
-	"opl/train/logs"
 )
 
 // Estimate is what rows of a log say of a policy by the weights w = π/π₀ of their
@@ -57,24 +56,21 @@ func SelfNormalized(pi, pi0, cost []float64) Estimate {
 }
 
 // Logged computes π_Q(a_i|x_i), of a family that has an exact form, and π₀(a_i|x_i) and
-// c_i beside it, of some rows of an encoded log.
-func Logged(pol propensity.Family, q propensity.Posterior, log *logs.Log, rows []int) (pi, pi0, cost []float64) {
-	contexts := make([]int, len(rows))
+// c_i beside it, of some rows of an encoded log. Where the log has choices, the family is of point policies.
+func Logged(pol propensity.Family, q propensity.Posterior, log Encoded, rows []int) (pi, pi0, cost []float64) {
+	costs, propensities, _ := log.Columns()
 	pi, pi0, cost = make([]float64, len(rows)), make([]float64, len(rows)), make([]float64, len(rows))
 	for i, r := range rows {
-		contexts[i], pi0[i], cost[i] = log.Context(r), log.Propensity[r], log.Cost[r]
+		pi0[i], cost[i] = propensities[r], costs[r]
 	}
 	all := make([]float64, log.MostOptions())
-	if log.Choices != nil { // of a point policy
-		logs.OptionScores(log, rows, q.Mu, nil, func(i int, scores []float64) {
-			pol.At(all[:len(scores)], scores, 0, nil)
-			pi[i] = all[log.Chosen(rows[i])]
-		})
-		return pi, pi0, cost
-	}
-	logs.Scores(log.X, contexts, q.Mu, q.Actions, func(i int, scores []float64) {
-		pol.At(all, scores, q.Sigma*log.X.Norm(contexts[i]), nil)
-		pi[i] = all[log.Action[rows[i]]]
+	log.ScoreRows(rows, q.Mu, func(i int, scores []float64) {
+		sigma := 0.
+		if !log.Choosing() {
+			sigma = q.Sigma * log.Norm(rows[i])
+		}
+		pol.At(all[:len(scores)], scores, sigma, nil)
+		pi[i] = all[log.Chosen(rows[i])]
 	})
 	return pi, pi0, cost
 }

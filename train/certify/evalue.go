@@ -108,7 +108,7 @@ func (m mixture) bound(name string, low, high, delta float64) (b Bound, absurd b
 }
 
 // concat is a mixture of mixtures of equal shares.
-func concat(n, kl float64, kinds []part, of func(p *part) (ell, logWeight, sum []float64)) mixture {
+func concat(n, kl float64, kinds []kind, of func(p *kind) (ell, logWeight, sum []float64)) mixture {
 	m := mixture{n: n, kl: kl}
 	share := -math.Log(float64(len(kinds)))
 	for i := range kinds {

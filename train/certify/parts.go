@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-
-	"opl/train/logs"
 )
 
 // Sums are what the bounds at any time need of rows: those of some shards of the same rows add up to
@@ -32,8 +30,8 @@ func PoolSums(parts []Part, o Options) (Sums, error) {
 		return Sums{}, err
 	}
 	out := Sums{Delta: s.o.Delta, Gamma: s.o.Gamma, Rows: len(s.rows) + s.pooled.rows, Units: s.units() + s.pooled.units, Plain: s.plain(), Missing: s.missing}
-	if s.log.Choices != nil {
-		out.Choices, out.Plays, out.Cost = true, s.plays, s.cost()
+	if s.choosing {
+		out.Choices, out.Plays, out.Cost = true, s.plays, s.total()
 	}
 	for _, k := range s.kinds {
 		out.Risk, out.Gain = append(out.Risk, k.risk), append(out.Gain, k.gain)
@@ -101,13 +99,10 @@ func (s Sums) Bounds() (Bounds, error) {
 	if err := s.Check(); err != nil {
 		return Bounds{}, err
 	}
-	t := sums{log: &logs.Log{}, first: []int{0}, missing: s.Missing, o: Options{Delta: s.Delta, Gamma: s.Gamma, AnyTime: true, Priors: 1}}
+	t := sums{choosing: s.Choices, first: []int{0}, missing: s.Missing, o: Options{Delta: s.Delta, Gamma: s.Gamma, AnyTime: true, Priors: 1}}
 	t.pooled.rows, t.pooled.units, t.pooled.plain, t.pooled.cost, t.plays = s.Rows, s.Units, s.Plain, s.Cost, s.Plays
-	if s.Choices {
-		t.log.Choices = &logs.Choices{}
-	}
 	for i := range s.Risk {
-		p := part{risk: s.Risk[i], gain: s.Gain[i]}
+		p := kind{risk: s.Risk[i], gain: s.Gain[i]}
 		p.ell, p.logW = anyTime(1)
 		p.ellGain, p.logWG = anyTime(0.5)
 		t.kinds = append(t.kinds, p)

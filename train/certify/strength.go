@@ -4,8 +4,7 @@ import (
 	"cmp"
 	"math"
 
-	"opl/train/inspect"
-	"opl/train/logs"
+	"opl/policies/propensity"
 )
 
 const (
@@ -19,8 +18,8 @@ func bracket(gamma float64) float64 {
 	switch {
 	case gamma == 1:
 		return 1
-	case gamma <= inspect.Rounded:
-		return inspect.Rounded
+	case gamma <= propensity.Rounded:
+		return propensity.Rounded
 	}
 	end := 1.1
 	for end < gamma {
@@ -37,7 +36,7 @@ func bracket(gamma float64) float64 {
 // below 0 at one Γ, so it is at the smaller ones of its bracket. A bracket is looked at only where the bound is below 0 at
 // the end of the one before. So a strength above the true Γ of a policy that is not better needs the
 // bound of the true Γ to fail.
-func Strength(pi func(dst []float64, i int) error, logged []float64, log *logs.Log, rows []int, o Options) (float64, error) {
+func Strength(pi func(dst []float64, i int) error, logged []float64, log Log, rows []int, o Options) (float64, error) {
 	o, err := o.check()
 	if err != nil {
 		return 0, err
@@ -76,7 +75,7 @@ func Strength(pi func(dst []float64, i int) error, logged []float64, log *logs.L
 }
 
 // keep computes probabilities and predictions once.
-func keep(pi func(dst []float64, i int) error, models []*RewardModel, log *logs.Log, rows []int) (func(dst []float64, i int) error, []*RewardModel, error) {
+func keep(pi func(dst []float64, i int) error, models []*RewardModel, log Log, rows []int) (func(dst []float64, i int) error, []*RewardModel, error) {
 	k := log.MostOptions()
 	place := make([]int, log.Len())
 	all := make([]float64, len(rows)*k)

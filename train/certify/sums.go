@@ -9,29 +9,30 @@ import (
 	"opl/graph/kernel/simd"
 	"opl/graph/kernel/workers"
 	"opl/policies/propensity"
-	"opl/train/inspect"
-	"opl/train/logs"
 )
 
 // sums are what the bounds need of the rows.
 type sums struct {
-	log    *logs.Log
-	o      Options
-	rows   []int    // that certify, those of a group next to each other
-	first  []int    // of each unit among rows, and the end
-	pooled struct { // of other logs, in the sums of the kinds
+	log      Log
+	cost     []float64
+	logged   []float64 // π₀(a_i|x_i)
+	choosing bool      // see [Log]
+	o        Options
+	rows     []int    // that certify, those of a group next to each other
+	first    []int    // of each unit among rows, and the end
+	pooled   struct { // of other logs, in the sums of the kinds
 		rows, units, plain int
 		cost               float64
 	}
-	kinds   []part
+	kinds   []kind
 	missing []string
 	draws   int     // a row; 0: π is exact
 	plays   float64 // Σ π(a_i|x_i), of a fixed policy
 	kl      float64 // KL(Q‖P) + log of the number of priors
 }
 
-// part is a kind of X with its sums over units, by ℓ: of the risk and of the gain.
-type part struct {
+// kind is a kind of X with its sums over units, by ℓ: of the risk and of the gain.
+type kind struct {
 	model        *RewardModel // nil: ls
 	risk, gain   []float64    // S
 	squareR      []float64    // Σ of squared ranges of a draw, of sampled policies
@@ -41,11 +42,12 @@ type part struct {
 }
 
 // newSums arranges the rows in units: groups, or rows that have none.
-func newSums(log *logs.Log, rows []int, o Options) *sums {
-	s := &sums{log: log, o: o, rows: rows}
-	group := o.Group
-	if group == nil {
-		group = log.Group
+func newSums(log Log, rows []int, o Options) *sums {
+	s := &sums{log: log, choosing: log.Choosing(), o: o, rows: rows}
+	var group []int32
+	s.cost, s.logged, group = log.Columns()
+	if o.Group != nil {
+		group = o.Group
 	}
 	if group != nil {
 		// Groups in the order of their first row, so that nothing depends on their numbers.
@@ -79,7 +81,7 @@ func newSums(log *logs.Log, rows []int, o Options) *sums {
 		}
 	}
 	s.first = append(s.first, len(rows))
-	s.kinds = make([]part, 1) // ls
+	s.kinds = make([]kind, 1) // ls
 	switch {
 	case len(o.Models) == 0:
 		s.missing = append(s.missing, "dr: no model of the reward was given")
@@ -87,7 +89,7 @@ func newSums(log *logs.Log, rows []int, o Options) *sums {
 		s.missing = append(s.missing, noPropensities)
 	default: // at any time the shares of the kinds stay, whatever rows come: see row
 		for _, m := range o.Models {
-			s.kinds = append(s.kinds, part{model: m})
+			s.kinds = append(s.kinds, kind{model: m})
 		}
 	}
 	for i := range s.kinds {
@@ -113,7 +115,7 @@ func (s *sums) add(other *sums) {
 	s.pooled.rows += len(other.rows)
 	s.pooled.units += other.units()
 	s.pooled.plain += other.plain()
-	s.pooled.cost += other.cost()
+	s.pooled.cost += other.total()
 	s.plays += other.plays
 	for i := range s.kinds {
 		p, q := &s.kinds[i], &other.kinds[i]
@@ -126,17 +128,17 @@ func (s *sums) add(other *sums) {
 
 // plain is the number of rows whose X is that of ls in every kind.
 func (s *sums) plain() int {
-	if s.log.LoggedOnly() {
+	if s.log != nil && s.log.LoggedOnly() {
 		return len(s.rows) + s.pooled.plain
 	}
 	return s.pooled.plain
 }
 
-// cost is Σ c.
-func (s *sums) cost() float64 {
+// total is Σ c.
+func (s *sums) total() float64 {
 	sum := s.pooled.cost
 	for _, r := range s.rows {
-		sum += s.log.Cost[r]
+		sum += s.cost[r]
 	}
 	return sum
 }
@@ -234,11 +236,11 @@ const chunk = 1024
 
 // over calls work for chunks of the units first to last, on several threads, and adds what
 // it adds.
-func (s *sums) over(first, last int, work func(from, to int, into []part) error) error {
-	parts := (last - first + chunk - 1) / chunk
-	all, errs := make([][]part, parts), make([]error, parts)
-	workers.Do(s.o.Threads, parts, func(_, c int) {
-		into := make([]part, len(s.kinds))
+func (s *sums) over(first, last int, work func(from, to int, into []kind) error) error {
+	chunks := (last - first + chunk - 1) / chunk
+	all, errs := make([][]kind, chunks), make([]error, chunks)
+	workers.Do(s.o.Threads, chunks, func(_, c int) {
+		into := make([]kind, len(s.kinds))
 		for i, p := range s.kinds {
 			into[i] = p
 			for _, x := range []*[]float64{&into[i].risk, &into[i].gain, &into[i].squareR, &into[i].squareG} {
@@ -266,9 +268,10 @@ func (s *sums) over(first, last int, work func(from, to int, into []part) error)
 
 // row reads row r for a kind. pi is π(·|x), nil of a posterior; scratch is of MostOptions numbers, for the model.
 func (s *sums) row(r int, m *RewardModel, pi, scratch []float64) (estimate, error) {
-	e := estimate{pi0: s.log.Pi0(r), pi: pi, p: s.log.Propensity[r], action: s.log.Chosen(r), cost: s.log.Cost[r], gamma: s.o.Gamma, clip: bracket(s.o.Gamma)}
+	e := estimate{pi0: s.log.Pi0(r), pi: pi, p: s.logged[r], action: s.log.Chosen(r), cost: s.cost[r],
+		gamma: s.o.Gamma, clip: bracket(s.o.Gamma)}
 	if s.o.AnyTime {
-		e.clip = max(e.clip, inspect.Rounded)
+		e.clip = max(e.clip, propensity.Rounded)
 	}
 	if m != nil && e.pi0 != nil { // else the row's X is that of ls, which is one of dr with r̂ = 0
 		scratch = scratch[:len(e.pi0)]
@@ -326,7 +329,7 @@ func (s *sums) fixed(pi func(dst []float64, i int) error, logged []float64) erro
 			}
 			s.plays += w[i]
 		}
-		err := s.over(first, last, func(from, to int, into []part) error {
+		err := s.over(first, last, func(from, to int, into []kind) error {
 			ells := len(s.kinds[0].ell)
 			scratch, risk, gain := make([]float64, most), make([]float64, ells), make([]float64, ells)
 			for u := from; u < to; u++ {
@@ -381,22 +384,22 @@ func (s *sums) fixed(pi func(dst []float64, i int) error, logged []float64) erro
 }
 
 // posterior sums Σ_a π_Q(a|x) log(1 − ℓX_a), over the rows of a unit with weight 1/m.
-func (s *sums) posterior(pol propensity.Family, q propensity.Posterior) error {
+func (s *sums) posterior(pol propensity.Family, q propensity.Posterior, log Encoded) error {
 	k := q.Actions
 	draws := 1
 	if pol.Noisy() {
 		s.draws, draws = s.o.Draws, s.o.Draws
 	}
 	// X = 0, and so is that of the gain, for ls on rows that cost nothing, whatever π is: of draws, too, but each row has its own.
-	some := s.draws == 0 && !slices.ContainsFunc(s.kinds, func(p part) bool { return p.model != nil })
-	return s.over(0, s.units(), func(from, to int, into []part) error {
-		var contexts, at []int // at: of the row among s.rows
+	some := s.draws == 0 && !slices.ContainsFunc(s.kinds, func(p kind) bool { return p.model != nil })
+	return s.over(0, s.units(), func(from, to int, into []kind) error {
+		var rows, at []int // at: of the row among s.rows
 		for i := s.first[from]; i < s.first[to]; i++ {
-			if !some || s.log.Cost[s.rows[i]] != 0 {
-				contexts, at = append(contexts, s.log.Context(s.rows[i])), append(at, i)
+			if !some || s.cost[s.rows[i]] != 0 {
+				rows, at = append(rows, s.rows[i]), append(at, i)
 			}
 		}
-		if contexts == nil {
+		if rows == nil {
 			return nil
 		}
 		pi, one, eps, scratch := make([]float64, k), make([]float64, k), make([]float64, k), make([]float64, k)
@@ -404,7 +407,7 @@ func (s *sums) posterior(pol propensity.Family, q propensity.Posterior) error {
 		noise := rand.New(rand.NewPCG(s.o.Seed, 0xce27+uint64(from)))
 		var buf addends
 		var err error
-		logs.Scores(s.log.X, contexts, q.Mu, k, func(i int, scores []float64) {
+		log.ScoreRows(rows, q.Mu, func(i int, scores []float64) {
 			if err != nil {
 				return
 			}
@@ -417,7 +420,7 @@ func (s *sums) posterior(pol propensity.Family, q propensity.Posterior) error {
 				if s.draws > 0 {
 					propensity.Gauss(noise, eps)
 				}
-				pol.At(one, scores, q.Sigma*s.log.X.Norm(contexts[i]), eps)
+				pol.At(one, scores, q.Sigma*log.Norm(rows[i]), eps)
 				for a, p := range one {
 					pi[a] += p / float64(draws)
 				}
@@ -425,7 +428,7 @@ func (s *sums) posterior(pol propensity.Family, q propensity.Posterior) error {
 			for j := range into {
 				p := &into[j]
 				var e estimate
-				if e, err = s.row(s.rows[at[i]], p.model, nil, scratch); err != nil {
+				if e, err = s.row(rows[i], p.model, nil, scratch); err != nil {
 					return
 				}
 				p.add(&e, pi, m, s.draws > 0, &buf)
@@ -439,7 +442,7 @@ func (s *sums) posterior(pol propensity.Family, q propensity.Posterior) error {
 const faint = 0x1p-70
 
 // add adds a row of a posterior's policy. buf is scratch.
-func (p *part) add(e *estimate, pi []float64, m float64, sampled bool, buf *addends) {
+func (p *kind) add(e *estimate, pi []float64, m float64, sampled bool, buf *addends) {
 	buf.w = buf.w[:0]
 	buf.b = buf.b[:0]
 	if p.model != nil {
@@ -509,8 +512,8 @@ func (s *sums) mixtures() (risk, gain mixture, delta float64) {
 		}
 		return out
 	}
-	risk = concat(n, s.kl, s.kinds, func(p *part) (_, _, _ []float64) { return p.ell, p.logW, less(p.risk, p.squareR) })
-	gain = concat(n, s.kl, s.kinds, func(p *part) (_, _, _ []float64) { return p.ellGain, p.logWG, less(p.gain, p.squareG) })
+	risk = concat(n, s.kl, s.kinds, func(p *kind) (_, _, _ []float64) { return p.ell, p.logW, less(p.risk, p.squareR) })
+	gain = concat(n, s.kl, s.kinds, func(p *kind) (_, _, _ []float64) { return p.ellGain, p.logWG, less(p.gain, p.squareG) })
 	return risk, gain, delta
 }
 
@@ -523,7 +526,7 @@ func (s *sums) bounds() Bounds {
 	if s.o.Gamma > 1 {
 		b.Gamma = s.o.Gamma
 	}
-	if s.log.Choices != nil {
+	if s.choosing {
 		b.Plays, b.Wanted = s.plays, s.wanted()
 	}
 	name := "ls"
@@ -551,7 +554,7 @@ func (s *sums) bounds() Bounds {
 // choice is played in m with the propensity m/n, guarantee r̄/2; 0: none does.
 func (s *sums) wanted() float64 {
 	n := float64(len(s.rows) + s.pooled.rows)
-	reward := -s.cost() / n
+	reward := -s.total() / n
 	p := s.kinds[0]
 	half := func(m float64) bool {
 		mix := mixture{n: n, ell: p.ell, logWeight: p.logW, sum: make([]float64, len(p.ell))}
@@ -584,7 +587,7 @@ func distribution(pi []float64) error {
 		}
 		sum += p
 	}
-	if !logs.Near(sum, 1, logs.Exact) {
+	if math.Abs(sum-1) > 1e-6 {
 		return fmt.Errorf("the probabilities sum to %v, not 1", sum)
 	}
 	return nil

@@ -28,7 +28,7 @@ func TestAdd(t *testing.T) {
 					e := &estimate{pi0: pi0, p: pi0[action], action: action, cost: c, model: of, gamma: 1, clip: 1}
 					for _, on := range []bool{true, false} {
 						was := simd.Use(on)
-						p := part{ell: []float64{1, .3, .01, 1e-6}, ellGain: []float64{.5, .1, .01, 1e-6}}
+						p := kind{ell: []float64{1, .3, .01, 1e-6}, ellGain: []float64{.5, .1, .01, 1e-6}}
 						if of != nil {
 							p.model = &RewardModel{}
 						}

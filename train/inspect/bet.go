@@ -18,10 +18,8 @@ import (
 	"gonum.org/v1/gonum/optimize"
 
 	"opl/graph/kernel"
+	"opl/policies/propensity"
 )
-
-// Rounded is the factor Γ₀ that propensities may be off by through rounding.
-const Rounded = 1.01
 
 const (
 	refuted   = 1000 // the e-value from which propensities are taken to be wrong
@@ -102,7 +100,7 @@ type bets struct {
 	say      func() string
 	won      [2][kinds]purse
 	fixed    purse
-	gammas   [2]float64 // Γ₀: 1, and Rounded or what propensities are said to be known up to
+	gammas   [2]float64 // Γ₀: 1, and propensity.Rounded or what propensities are said to be known up to
 }
 
 // feature is a column of contexts: its value less the mean over sd is read.
@@ -133,17 +131,19 @@ func (l *log) bet() {
 		return
 	}
 	b := &bets{log: l}
-	b.gammas = [2]float64{1, max(Rounded, l.gamma)}
+	b.gammas = [2]float64{1, max(propensity.Rounded, l.gamma)}
 	b.say = b.why
 	e := b.run()
 	l.wins(e, func() string { return b.say() })
 }
 
+// betsOnPropensities is the name of the check.
+const betsOnPropensities = "bets on propensities"
+
 // wins adds the finding of the logarithms of e-values; why says what they tell.
 func (l *log) wins(e [2]float64, why func() string) {
-	const check = "bets on propensities"
-	gamma := max(Rounded, l.gamma)
-	f := Finding{Check: check, Measured: fmt.Sprintf("e = %.3g where %d refutes them", math.Exp(e[1]), refuted),
+	gamma := max(propensity.Rounded, l.gamma)
+	f := Finding{Check: betsOnPropensities, About: Draws, Measured: fmt.Sprintf("e = %.3g where %d refutes them", math.Exp(e[1]), refuted),
 		Numbers: []Number{{"log e", e[1]}, {"log e, not rounded", e[0]}}}
 	switch limit := math.Log(refuted); {
 	case e[1] >= limit:
@@ -199,16 +199,12 @@ func (b *bets) run() (e [2]float64) {
 // 50 which are all alike in action and cost, as rows that were written again are. (Where
 // actions follow the context against their propensities, rows of one context agree, too.)
 func (b *bets) units() {
-	doubtful := func(check string) bool {
-		f, _ := b.finding(check)
-		return f.Severity > Fine
-	}
 	_, keys := b.Identity()
-	if doubtful("decision ids") {
+	if b.doubts(IDs) {
 		keys = b.Keys
 	}
 	b.unit = slices.Clone(keys)
-	if doubtful("rows written twice") {
+	if b.doubts(Repeats) {
 		of := map[uint64][]int{}
 		for i, x := range b.contexts {
 			of[x] = append(of[x], i)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"opl/policies/features"
+	"opl/policies/propensity"
 	"opl/train/inspect"
 	"opl/train/logs"
 )
@@ -299,7 +300,7 @@ func TestBetsRefute(t *testing.T) {
 					continue
 				}
 				found++
-				if r.Severity != inspect.Unusable || r.Gamma != inspect.Rounded || f.Do == "" || c.n > 0 && n == 4000 && !strings.Contains(f.Means, c.says) {
+				if r.Severity != inspect.Unusable || f.About != inspect.Draws || r.Gamma != propensity.Rounded || f.Do == "" || c.n > 0 && n == 4000 && !strings.Contains(f.Means, c.says) {
 					t.Errorf("%s, n = %d: Γ = %v, %+v", c.name, n, r.Gamma, f)
 				}
 				if n == 4000 && s == 0 {
@@ -320,7 +321,7 @@ func TestBetsRounded(t *testing.T) {
 	third := func(_, pi []float64) { copy(pi, []float64{0.33, 0.33, 0.33}) }
 	for s := range uint64(20) {
 		r, f, rounded, exact := bet(t, draws{n: 2000, k: 3, d: 3, context: normals, policy: uniformly, says: third}.log(t, s))
-		if r.Severity == inspect.Unusable || f.Severity != inspect.Fine || r.Gamma != inspect.Rounded || exact < math.Log(1000) || rounded > math.Log(1000) || !strings.Contains(f.Means, "Γ = 1.01") {
+		if r.Severity == inspect.Unusable || f.Severity != inspect.Fine || r.Gamma != propensity.Rounded || exact < math.Log(1000) || rounded > math.Log(1000) || !strings.Contains(f.Means, "Γ = 1.01") {
 			t.Errorf("Γ = %v, %+v", r.Gamma, f)
 		}
 		checkText(t, r)
@@ -381,9 +382,9 @@ func TestBetsMean(t *testing.T) {
 	}{
 		{name: "logged", n: 4, k: 3, copies: 1, gamma: 1},
 		{name: "all known", n: 3, k: 3, copies: 1, gamma: 1, all: true},
-		{name: "rounded", n: 3, k: 3, copies: 1, gamma: inspect.Rounded},
+		{name: "rounded", n: 3, k: 3, copies: 1, gamma: propensity.Rounded},
 		{name: "groups", n: 3, k: 3, copies: 2, gamma: 1},
-		{name: "groups, rounded", n: 3, k: 3, copies: 2, gamma: inspect.Rounded},
+		{name: "groups, rounded", n: 3, k: 3, copies: 2, gamma: propensity.Rounded},
 		{name: "weights", n: 3, k: 3, copies: 1, gamma: 1, all: true, weight: []float64{1, 0.5, 2}},
 		{name: "two actions", n: 5, k: 2, copies: 1, gamma: 1},
 	} {

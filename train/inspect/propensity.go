@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"opl/graph/kernel"
+	"opl/policies/propensity"
 )
 
 // shape looks for propensities that are constant, rounded or those of something
@@ -42,7 +43,7 @@ func (l *log) shape() {
 		f.Measured = "every propensity is 1 over the number of actions that its row offers: uniform"
 		if off > 1e-6 {
 			f.Measured += ", rounded"
-			l.report.Gamma = Rounded
+			l.report.Gamma = max(l.gamma, propensity.Rounded)
 		}
 	} else if high-low <= 1e-9*high {
 		p, d := low, low*float64(l.k)-1
@@ -56,7 +57,7 @@ func (l *log) shape() {
 			f.Severity, f.Means, f.Do = Unusable, "the logging policy never explored: no other can be judged", "draw actions at random, and log with what probability"
 		case d > -0.0101 && d < -1e-6:
 			f.Measured += ": uniform, rounded"
-			l.report.Gamma = max(l.gamma, Rounded)
+			l.report.Gamma = max(l.gamma, propensity.Rounded)
 		case d < -1e-6 && (1+d)*l.gamma >= 1:
 			f.Measured += fmt.Sprintf(": uniform within the factor %v", l.gamma)
 		case d < -1e-6:
@@ -116,7 +117,7 @@ func (l *log) meanWeight() {
 		flipped()
 	}
 	q := threshold(1)
-	f := Finding{Check: "mean weight of uniform",
+	f := Finding{Check: "mean weight of uniform", About: Draws,
 		Measured: fmt.Sprintf("%.4g, interval %.4g to %.4g, z = %.1f", m.value, m.value-1.96*m.se, m.value+1.96*m.se, z),
 		Numbers:  []Number{{"mean", m.value}, {"se", m.se}, {"z", z}}}
 	if math.Abs(z) > q && math.Abs(m.value/want-1) > 0.0102 { // what is rounded as uniform's .33 is no more
@@ -176,7 +177,7 @@ func (l *log) sharpness() {
 		to[2] += w * w * (three - two*two)
 	})
 	got, want, variance := sums[0], sums[1], sums[2]
-	f := Finding{Check: "draws against propensities"}
+	f := Finding{Check: "draws against propensities", About: Draws}
 	z, near := 0.0, l.near(got/want)
 	if variance > 1e-12*want*want {
 		z = (got - near*want) / math.Sqrt(variance)
@@ -273,7 +274,7 @@ func (l *log) counts() {
 	if l.Propensity == nil {
 		return
 	}
-	f := Finding{Check: "counts by action"}
+	f := Finding{Check: "counts by action", About: Draws}
 	// What was got is compared with what was to be expected, and z says how far off it is.
 	want, least := make([]float64, l.k), 0.02
 	var got []float64

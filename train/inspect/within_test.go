@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"opl/policies/propensity"
 	"opl/train/inspect"
 	"opl/train/logs"
 )
@@ -39,7 +40,7 @@ func TestWithin(t *testing.T) {
 			}
 		}
 		l.X = logs.Rows64{Width: 1, Data: x}
-		if got := inspect.Inspect(l); got.Severity == inspect.Fine || got.Gamma > inspect.Rounded {
+		if got := inspect.Inspect(l); got.Severity == inspect.Fine || got.Gamma > propensity.Rounded {
 			t.Errorf("%s: found %s at Γ = 1", c.name, got.Summary())
 		}
 		if got := inspect.Within(l, c.over); got.Severity == inspect.Fine {

@@ -1,0 +1,114 @@
+package server
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+
+	"opl/policies/policyfile"
+	"opl/policies/wholefile"
+)
+
+// skipZeros moves to the first byte that is not 0.
+func skipZeros(r *bufio.Reader) error {
+	for {
+		b, err := r.ReadByte()
+		if err != nil {
+			return err
+		}
+		if b != 0 {
+			return r.UnreadByte()
+		}
+	}
+}
+
+// wholeLines finds the place after the last line end of a file.
+func wholeLines(f io.ReaderAt, size int64) (int64, error) {
+	buf := make([]byte, 64<<10)
+	for end := size; end > 0; {
+		n := min(end, int64(len(buf)))
+		if _, err := f.ReadAt(buf[:n], end-n); err != nil && err != io.EOF {
+			return 0, err
+		}
+		if i := bytes.LastIndexByte(buf[:n], '\n'); i >= 0 {
+			return end - n + int64(i) + 1, nil
+		}
+		end -= n
+	}
+	return 0, nil
+}
+
+// logged is a record of the log, as far as the server reads it back.
+type logged struct {
+	ID           string          `json:"decision_id"`
+	Context      json.RawMessage `json:"context"`
+	Action       string          `json:"action"`
+	Propensity   float64         `json:"propensity"`
+	Propensities []float64       `json:"propensities"`
+	Actions      json.RawMessage `json:"actions"`
+	Offered      json.RawMessage `json:"offered"`
+	Top          []ranked        `json:"top"`
+	Unknown      int             `json:"unknown"`
+	Catalogue    string          `json:"catalogue"`
+	Hash         string          `json:"policy_hash"`
+}
+
+// names are the actions of a line of a policy whose actions have no features; an error of one whose have.
+func (d *logged) names() (names []string, err error) {
+	if d.Actions == nil {
+		return nil, errors.New("no actions")
+	}
+	return names, json.Unmarshal(d.Actions, &names)
+}
+
+// sets stands for the actions of a log whose actions have features: no two rows need offer the same.
+var sets = []string{}
+
+// among are the actions that a log of a policy is among.
+func among(p *policyfile.Policy) []string {
+	if p.HasItems() {
+		return sets
+	}
+	return p.Actions()
+}
+
+// actionsOf reads the actions of the first decision of a log's whole lines, or of what kind it is,
+// none of an empty log. Decisions begin in its first lines, of which some may be damaged.
+func actionsOf(f io.ReaderAt, whole int64) (names []string, kind string, err error) {
+	other := errors.New("it does not begin with a decision of a server: is it another file? " +
+		"give one that is new, or a server's log")
+	if whole == 0 {
+		var b [1]byte
+		if n, _ := f.ReadAt(b[:], 0); n > 0 && b[0] != '{' && b[0] != 0 { // a power cut may leave zeros
+			return nil, "", other
+		}
+		return nil, "", nil
+	}
+	r := bufio.NewReaderSize(io.NewSectionReader(f, 0, whole), 1<<16)
+	for read := 0; read < 4<<20; {
+		if err := skipZeros(r); err == io.EOF {
+			break
+		} else if err != nil {
+			return nil, "", err
+		}
+		line, err := r.ReadBytes('\n')
+		if err != nil {
+			break
+		}
+		read += len(line)
+		object, _, err := wholefile.Unseal(line[:len(line)-1])
+		var d logged
+		if err != nil || json.Unmarshal(object, &d) != nil || d.ID == "" || d.Hash == "" {
+			continue
+		}
+		if names, err := d.names(); err == nil && len(names) > 0 {
+			return names, "", nil
+		}
+		if c, ok := d.choice(); ok {
+			return sets, c.kind(), nil
+		}
+	}
+	return nil, "", other
+}

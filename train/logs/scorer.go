@@ -1,0 +1,173 @@
+package logs
+
+import (
+	"opl/graph/kernel/simd"
+	"opl/policies/features"
+)
+
+// Columns are costs, logged propensities and groups.
+func (l *Log) Columns() (cost, propensity []float64, group []int32) {
+	return l.Cost, l.Propensity, l.Group
+}
+
+// Choosing reports that rows offer sets of actions, or that actions have features.
+func (l *Log) Choosing() bool { return l.Choices != nil }
+
+// Norm is the Euclidean norm of the vector of row i's context.
+func (l *Log) Norm(i int) float64 { return l.X.Norm(l.Context(i)) }
+
+// ScoreRows calls use with the scores of what each of the rows offers, as [Scores] and [OptionScores] compute them.
+func (l *Log) ScoreRows(rows []int, theta []float64, use func(i int, scores []float64)) {
+	if l.Choices != nil {
+		OptionScores(l, rows, theta, nil, use)
+		return
+	}
+	contexts := make([]int, len(rows))
+	for i, r := range rows {
+		contexts[i] = l.Context(r)
+	}
+	Scores(l.X, contexts, theta, len(theta)/l.Dim(), use)
+}
+
+// Scorers returns a function that makes scorers of rows by θ, which share what does not change. A scorer returns
+// the scores of what a row offers, φ(x)ᵀθ_a with θ [K×d], or φ(x)ᵀθᵀz(a) with θ [p×d] where actions have vectors. They
+// are valid until its next call, and equal to those of a policy file to the bit. One goroutine may use a scorer.
+func (l *Log) Scorers(theta []float64) func() func(i int) []float64 {
+	columns := transposed(theta, l)
+	return func() func(i int) []float64 { return newScorer(theta, columns, l).of }
+}
+
+// scorer computes the scores of a row's actions.
+type scorer struct {
+	log         *Log
+	theta       []float64
+	columns     []float64 // θᵀ [d×K], with zeros up to a multiple of four columns; nil: of a log with choices
+	phi, scores []float64
+	items       ItemRows  // z(a); Values nil: actions have no vectors
+	shared      []float64 // θφ(x) of what the encoder gives
+	z           [4][]float64
+	panels      []float32 // of a catalogue: z(a) of all actions, for simd.Products; nil: not held, or not of 32 bits
+	all         []float64 // their scores
+}
+
+// transposed returns the columns of scorers; nil of a log with choices.
+func transposed(theta []float64, log *Log) []float64 {
+	if log.Choices != nil {
+		return nil
+	}
+	d, k := log.Dim(), log.K()
+	wide := (k + 3) &^ 3
+	t := make([]float64, d*wide)
+	for a := range k {
+		for j, v := range theta[a*d : (a+1)*d] {
+			t[j*wide+a] = v
+		}
+	}
+	return t
+}
+
+func newScorer(theta, columns []float64, log *Log) *scorer {
+	s := &scorer{log: log, theta: theta, columns: columns,
+		phi: make([]float64, log.Dim()), scores: make([]float64, log.MostOptions()+3)}
+	if log.Choices == nil || log.Choices.Z == nil {
+		return s
+	}
+	parts, ok := log.Choices.Z.(ItemRows)
+	if !ok {
+		parts = ItemRows{Values: log.Choices.Z, Width: log.Choices.Z.Dim()}
+	}
+	s.items, s.shared = parts, make([]float64, parts.Values.Dim())
+	for j := range s.z {
+		s.z[j] = make([]float64, len(s.shared))
+	}
+	if !log.Sets() {
+		s.hold()
+	}
+	return s
+}
+
+// heldPanels is how many numbers of a catalogue are held for fast products: 256 MB.
+const heldPanels = 64 << 20
+
+// hold holds z(a) of the catalogue.
+func (s *scorer) hold() {
+	n, q, z := s.log.K(), len(s.shared), s.z[0]
+	wide := (n + simd.Abreast - 1) / simd.Abreast * simd.Abreast
+	if q == 0 || wide > heldPanels/q {
+		return
+	}
+	panels := make([]float32, wide*q)
+	for a := range n {
+		s.items.Values.Row64(a, z)
+		to := panels[a/simd.Abreast*simd.Abreast*q+a%simd.Abreast:]
+		for j, v := range z {
+			if to[j*simd.Abreast] = float32(v); float64(float32(v)) != v {
+				return
+			}
+		}
+	}
+	s.panels, s.all = panels, make([]float64, wide)
+}
+
+// row is φ(x)ᵀθ_c.
+func (s *scorer) row(c int) float64 {
+	return features.Dot(s.phi, s.theta[c*len(s.phi):(c+1)*len(s.phi)])
+}
+
+// of returns the scores of what row i offers.
+func (s *scorer) of(i int) []float64 {
+	s.log.X.Row64(s.log.Context(i), s.phi)
+	if s.columns != nil {
+		k := s.log.K()
+		all := s.scores[:(k+3)&^3]
+		clear(all)
+		simd.AddRowsTimes(all, s.columns, s.phi)
+		return all[:k]
+	}
+	for c := range s.shared {
+		s.shared[c] = s.row(c)
+	}
+	scores := s.scores[:s.log.Options(i)]
+	if s.shared == nil {
+		for j := range scores {
+			a, _ := s.log.Option(i, j)
+			scores[j] = s.row(int(a))
+		}
+		return scores
+	}
+	if s.panels != nil {
+		clear(s.all)
+		simd.AddProducts(s.all, s.panels, s.shared)
+		for j := range scores {
+			if scores[j] = s.all[j]; s.items.Place(j) >= 0 {
+				scores[j] += s.row(s.items.Place(j))
+			}
+		}
+		return scores
+	}
+	for j := 0; j < len(scores); j += len(s.z) { // sums need not wait for one another
+		n := min(len(s.z), len(scores)-j)
+		var place [len(s.z)]int
+		for k := range n {
+			_, item := s.log.Option(i, j+k)
+			s.items.Values.Row64(item, s.z[k])
+			place[k] = s.items.Place(item)
+		}
+		var sum [len(s.z)]float64
+		q := len(s.shared)
+		z0, z1, z2, z3 := s.z[0][:q], s.z[1][:q], s.z[2][:q], s.z[3][:q]
+		for c, v := range s.shared {
+			sum[0] += float64(v * z0[c])
+			sum[1] += float64(v * z1[c])
+			sum[2] += float64(v * z2[c])
+			sum[3] += float64(v * z3[c])
+		}
+		for k, at := range place[:n] {
+			if at >= 0 {
+				sum[k] += s.row(at)
+			}
+			scores[j+k] = sum[k]
+		}
+	}
+	return scores
+}
