@@ -24,6 +24,7 @@ import (
 	"opl/train/ope"
 	"opl/train/provenance"
 	"opl/train/report/html"
+	"opl/train/report/render"
 	"opl/train/report/table"
 )
 
@@ -177,7 +178,7 @@ func evaluate(cmd *cobra.Command, estimators []ope.Estimator, f evaluateFlags, p
 		if err != nil {
 			return err
 		}
-		p, err := ope.EvaluatePart(log, targets, o, f.part.shard, of)
+		p, err := ope.EvaluatePartial(log, targets, o, f.part.shard, of)
 		if err != nil {
 			return err
 		}
@@ -189,14 +190,14 @@ func evaluate(cmd *cobra.Command, estimators []ope.Estimator, f evaluateFlags, p
 	if err != nil {
 		return err
 	}
-	if err := f.plot.draw(result.Plot); err != nil {
+	if err := f.plot.draw(func(w io.Writer, format string) error { return render.EvaluationPlot(w, format, result) }); err != nil {
 		return err
 	}
 	return conclusion{
 		answer: result.InUnits(),
-		text:   func(w io.Writer) error { return result.Write(w, table.Format(f.format)) },
+		text:   func(w io.Writer) error { return render.Evaluation(w, table.Format(f.format), result) },
 		page: func() (html.Page, error) {
-			page := result.Page()
+			page := render.EvaluationPage(result)
 			page.Sections = append(page.Sections, o.Judge.Found().Checks())
 			return page, nil
 		},

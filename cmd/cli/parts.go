@@ -21,6 +21,7 @@ import (
 	"opl/train/logs"
 	"opl/train/ope"
 	"opl/train/provenance"
+	"opl/train/report/render"
 	"opl/train/report/table"
 )
 
@@ -175,7 +176,7 @@ func mergeParts(cmd *cobra.Command, kind string, paths []string, out, format str
 		})
 	case "evaluate":
 		c, err = merged(cmd, paths, ope.Combine, func(r ope.Result) conclusion {
-			return conclusion{answer: r.InUnits(), text: func(w io.Writer) error { return r.Write(w, table.Format(format)) }}
+			return conclusion{answer: r.InUnits(), text: func(w io.Writer) error { return render.Evaluation(w, table.Format(format), r) }}
 		})
 	case "inspect":
 		c, err = merged(cmd, paths, inspect.Combine, func(r inspect.Report) conclusion {

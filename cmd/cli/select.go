@@ -8,6 +8,7 @@ import (
 	"opl/train/library"
 	"opl/train/ope"
 	"opl/train/report/html"
+	"opl/train/report/render"
 	"opl/train/report/table"
 )
 
@@ -77,9 +78,9 @@ be shipped, 4 if none is selected, and 1 after an error.
 			}
 			return conclusion{
 				answer: s.InUnits(),
-				text:   func(w io.Writer) error { return s.Write(w, table.Format(f.format)) },
+				text:   func(w io.Writer) error { return render.Selection(w, table.Format(f.format), s) },
 				page: func() (html.Page, error) {
-					page := s.Page()
+					page := render.SelectionPage(s)
 					page.Sections = append(page.Sections, o.Judge.Found().Checks())
 					return page, nil
 				},
