@@ -28,6 +28,7 @@ import (
 type Direct struct {
 	Encoder *features.Encoder // of the log's contexts: which features are of one category; nil: none is
 	Threads int
+	Layers  int // rows that a log needs for layers to be learned by gradients beside
 
 	tuned []tuned // of each kind that is in use
 	rows  int     // that it was chosen on

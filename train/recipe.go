@@ -337,7 +337,7 @@ const likelihoodPenalty = 1e-7
 // candidate, if it is known. c becomes the settings that the learners have in common.
 func (r *Recipe) candidates(ctx context.Context, log *logs.Log, c *Config) (all []teacher) {
 	var layered []teacher
-	if c.Representation != nil {
+	if c.Representation != nil && !(r.Direct != nil && log.Len() < r.Direct.Layers) {
 		layered = layeredTeachers(ctx, log, *c, r.LayerRate, (3*c.Epochs+3)/4)
 	}
 	c.Representation = nil
@@ -431,6 +431,8 @@ func (t *trial) risk(all []teacher, learned [][]Share, at int, rows []int) (floa
 		logged[i] = pis[t.log.Chosen(row)]
 	}
 	switch {
+	case all[at].late && t.logged != nil && t.Direct != nil:
+		risk += apart(logged, t.logged, t.log, rows)
 	case all[at].late && t.logged != nil:
 		risk += apart(logged, t.logged, t.log, rows) / (1 + float64(len(rows))/1000)
 	case risk < t.least:

@@ -33,6 +33,9 @@
 //	    names        of features; a category v of a column c is the value 1 of "c=v"
 //	    scale        one for each name
 //	    center       one for each name; without it 0
+//	    width        one for each name, ≥ 0; without it 0, see [features.Encoder]
+//	    impute       true: a name that the context lacks counts as the centre, not as 0
+//	    missing      names, with impute, that have a feature of their own which tells that they are absent
 //	    intercept    true: a last feature that is 1
 //	    unit         true: the features are divided by their Euclidean norm, unless that is 0
 //	  layers       learned maps of the features, one after another, see [features.Layer];
@@ -71,8 +74,9 @@
 //	             Nothing keeps anybody from writing one: certify again
 //	created      opl, commit, go, system: versions of what wrote the file
 //
-// The features are u_j = (v_j − center_j)·scale_j, v_j = 0 where the context
-// lacks the name, then the intercept, then the division by the norm, then the layers.
+// The features are u_j = (b_j − center_j)·scale_j, b_j = v_j, or asinh(v_j/width_j) where width_j > 0; where the
+// context lacks the name v_j = 0, or u_j = 0 with impute. Then come those of missing, then the intercept, then the
+// division by the norm, then the layers.
 // With the scores s_a = Σ_j φ_j μ_aj, the propensities are
 //
 //	π(a|x) = (1 − ε)·Σ_m w_m π_m(a|x) + ε/K

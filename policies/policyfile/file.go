@@ -22,7 +22,7 @@ import (
 // the oldest version that can hold it, which older readers know.
 const (
 	Format  = "opl policy"
-	Version = 5 // layers of trees, pieces, products or branches
+	Version = 5 // layers of trees, pieces, products or branches, encoders that bend or impute
 	images  = 4 // layers that are convolutions, or actions with features
 	plain   = 3
 )
@@ -250,7 +250,7 @@ func (f *File) marshal() ([]byte, error) {
 	}
 	of, version := *f, plain
 	switch {
-	case f.has((*features.Layer).IsSpecial):
+	case f.has((*features.Layer).IsSpecial) || f.imputes():
 		version = Version
 	case f.has(isImage) || f.HasItems():
 		version = images
@@ -305,6 +305,8 @@ func parse(b []byte) (f *File, digest string, err error) {
 		switch {
 		case h.Version < Version && whole.has((*features.Layer).IsSpecial):
 			err = fmt.Errorf("policy file: layers of trees, pieces, products or branches, which version %d does not know", h.Version)
+		case h.Version < Version && whole.imputes():
+			err = fmt.Errorf("policy file: an encoder with width, impute or missing, which version %d does not know", h.Version)
 		case h.Version < images && whole.has(isImage):
 			err = fmt.Errorf("policy file: layers of images, which version %d does not know", h.Version)
 		case h.Version < images && whole.HasItems():
@@ -318,6 +320,14 @@ func parse(b []byte) (f *File, digest string, err error) {
 func (f *File) has(so func(l *features.Layer) bool) bool {
 	return slices.ContainsFunc(f.Components, func(c Component) bool {
 		return slices.ContainsFunc(c.Layers, func(l features.Layer) bool { return so(&l) })
+	})
+}
+
+// imputes reports that some encoder bends or imputes values.
+func (f *File) imputes() bool {
+	return slices.ContainsFunc(f.Components, func(c Component) bool {
+		e := c.Encoder
+		return e != nil && (e.Width != nil || e.Impute || e.Missing != nil)
 	})
 }
 

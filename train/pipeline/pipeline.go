@@ -627,6 +627,9 @@ func (l *learning) scaling() logs.Scaling {
 // mostColumns is how many features a table has at most: what has more is learned from by gradients alone.
 const mostColumns = 512
 
+// leastLayered is how many rows a table needs for layers to be a candidate that nobody asked for.
+const leastLayered = 30_000
+
 // table reports that models of the reward are to be learned from the log as from a table.
 func (l *learning) table() bool {
 	return l.log.Choices == nil && l.o.PriorFile == nil && l.rows.Dim() <= mostColumns && l.log.K() <= 100
@@ -642,6 +645,9 @@ func (l *learning) recipe(ctx context.Context) error {
 	r := train.Recipe{Floor: l.o.Floor, Gamma: l.o.Gamma, Teaching: l.teaching, Certifying: l.certifying, Start: l.start, LayerRate: t.LayerRate}
 	if l.table() {
 		r.Direct = &train.Direct{Encoder: l.encoder, Threads: c.Threads}
+		if l.o.Settings.Representation == "" {
+			r.Direct.Layers = leastLayered
+		}
 	}
 	if len(l.chunks) == 1 {
 		got, err := r.Learn(ctx, l.search.Judge, l.rows, c)
