@@ -29,6 +29,8 @@ func main() {
 	peer := flag.String("peer", "", "")
 	jobs := flag.Int("jobs", runtime.GOMAXPROCS(0), "")
 	out := flag.String("out", "", "")
+	share := flag.Float64("share", 0, "")
+	chunks := flag.Int("chunks", 0, "")
 	flag.Parse()
 	lib := library.Standard()
 	o := worlds.Options{Seeds: *seeds, Seed: *seed, Threads: *jobs, Peer: strings.Fields(*peer)}
@@ -42,7 +44,7 @@ func main() {
 		}
 	}
 	o.Learners = []worlds.Learner{{Name: "opl", Learn: func(ctx context.Context, log *logs.Log, seed uint64) (worlds.Learned, error) {
-		got, err := pipeline.Learn(ctx, lib, log, pipeline.Options{Floor: .05, Seed: seed})
+		got, err := pipeline.Learn(ctx, lib, log, pipeline.Options{Floor: .05, Seed: seed, Share: *share, Chunks: *chunks})
 		if err != nil {
 			return worlds.Learned{}, err
 		}

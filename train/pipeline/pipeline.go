@@ -52,10 +52,10 @@ type Options struct {
 	Seed     uint64
 
 	Split string  // random, group or time; empty: group where the log has groups, else random
-	Share float64 // of the rows that teach alone; 0: 0.5, 0.3 before chunks, and 0.1 with a prior of zero, where they teach the encoder alone
+	Share float64 // of the rows that teach alone; 0: 0.5, and 0.1 with a prior of zero, where they teach the encoder alone
 	// Chunks is the number of parts that the rows which certify are divided into, each of which certifies a
 	// policy that the parts before it taught, too, see train.LearnChunks. It needs rows that are alike. 0: 4,
-	// after a share of 0.3 that only teaches, for the recipe on logs of 50 to 50,000 units (groups, or rows that
+	// after the share that only teaches, for the recipe on logs of 50 to 50,000 units (groups, or rows that
 	// have none) which are not divided by time and do not drift, without PriorFile; else 1.
 	Chunks int
 	// Scaling of features; Kind empty: max, or standard for actions with features, for which Unit is not used.
@@ -410,8 +410,6 @@ func (l *learning) divide() error {
 	}
 	l.settleChunks(open)
 	switch {
-	case o.Share == 0 && o.Chunks > 1:
-		o.Share = 0.3
 	case o.Share == 0 && teaches:
 		o.Share = 0.5
 	case o.Share == 0:
