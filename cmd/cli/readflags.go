@@ -43,7 +43,7 @@ func (f *readFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.Delimiter, "delimiter", "", "what separates fields of CSV: comma, semicolon, tab or bar, itself (default: as in the header)")
 	fl.StringVar(&f.Dates, "dates", "", "read timestamps as 12/31/2026 (us) or 31/12/2026 and 31.12.2026 (eu), too")
 	fl.StringSliceVar(&f.Categories, "categories", nil, "context columns whose values are names even where they look like numbers")
-	fl.StringVar(&f.Cache, "cache", "", "the binary `file` that the log is read into, of several files a folder (default: beside them)")
+	fl.StringVar(&f.Cache, "cache", "", "the binary `file` that the log is read into, of several files a folder (default: beside the first)")
 	fl.BoolVar(&f.NoCache, "no-cache", false, "leave no cache, and read none")
 }
 

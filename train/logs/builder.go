@@ -121,7 +121,11 @@ type builder struct {
 	sums       bool     // values that come twice are added up
 	lightly    bool     // a row without a weight has 1, even where others have one
 
-	table   *table            // columns of the file; nil: it has none
+	columns []*column // of all files
+	byName  map[string]*column
+	folders [][2]string       // columns that the folders of the file stand for
+	joined  bool              // and some of these are of the context
+	table   *table            // of the file that is read; nil: it has none
 	renamed map[string]string // names of the schema, by the file's
 	taken   map[string]bool   // names that a column has by renamed alone
 	fields  bool              // rows are no log's: their cells are kept in the columns, see Rows
@@ -141,11 +145,11 @@ type builder struct {
 	hash       *xxhash.Digest
 	scratch    []byte
 
-	cache   *wholefile.File // that is written; nil: none is
-	caches  []string        // where else it could be
-	own     *os.File        // the cache, or a temporary file of the same
-	sum     blockSum        // of what is in it
-	abandon func() error    // of own; nil: it is in use
+	cache     *wholefile.File // that is written; nil: none is
+	cachePath string          // where it will be
+	own       *os.File        // the cache, or a temporary file of the same
+	written   *cacheWriter    // to it
+	abandon   func() error    // of own; nil: it is in use
 
 	acts, costs, ps, props, weights, times, group, logger, rowIDs, contextHash, rows, badRows spill
 	optionFirst, optionCount, optionAt, optionActs, optionItems, itemActs                     spill
@@ -316,7 +320,7 @@ func late[T int32 | float64](s *spill, n int, none T, has bool, v T) {
 
 func newBuilder(path, dir string, o *Options, m *memory) (*builder, error) {
 	b := &builder{o: o, path: path, memory: m, lo: o.RewardMin, hi: o.RewardMax,
-		actionID: map[string]int32{}, base: -1, hash: xxhash.New()}
+		actionID: map[string]int32{}, byName: map[string]*column{}, base: -1, hash: xxhash.New()}
 	b.contexts.vocabulary.places, b.items.vocabulary.places = map[string]int32{}, map[string]int32{}
 	b.itemNumbers, b.seeds = map[itemKey]int32{}, [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
 	b.groups.places, b.policies.places, b.into = map[string]int32{}, map[string]int32{}, &b.contexts
@@ -1007,4 +1011,12 @@ func (b *builder) finish() (names []string, again bool, err error) {
 		}
 	}
 	return names, again, nil
+}
+
+// list makes the slots of propensities those of a list.
+func (b *builder) list() {
+	b.slots, b.listed = b.slots[:0], true
+	for i := range b.row.props {
+		b.slots = append(b.slots, strconv.Itoa(i))
+	}
 }

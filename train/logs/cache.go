@@ -1,9 +1,11 @@
 package logs
 
 import (
+	"bufio"
+	"bytes"
 	"cmp"
-	"context"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,8 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"time"
+	"strings"
 	"unsafe"
 
 	"github.com/cespare/xxhash/v2"
@@ -21,36 +22,24 @@ import (
 	"opl/policies/wholefile"
 )
 
-// A cache is the magic number, the place of the header, sections each at a multiple of 64, of which values of contexts
-// come first, the header in JSON, and the sum, see blockSum. Numbers are in the byte
-// order of the machine, of which the magic number is one.
+// A cache is the columns of a log in one file: the magic number; sections, each at a multiple of 64, of which the
+// values of contexts come first; the header in JSON; its length in bytes; and the xxHash64 of all before. Numbers are
+// in the byte order of the machine, of which the magic number is one. A cache is written once, without a name or under
+// a temporary one, and then renamed: who has mapped the cache before keeps it as it was.
 const (
-	magic        = uint64(0x4f504c4c4f470006) // the last two bytes are the version
+	magic        = uint64(0x4f504c4c4f470007) // the last two bytes are the version
 	sectionAlign = 64
-	wholeHash    = 64 << 20  // files up to this size are hashed whole on each opening
-	ownCopy      = 512 << 20 // caches up to this size are copied before they are used, where they cannot be watched
+	cacheEnd     = 16 // bytes after the header
+	cacheEnding  = ".opl-cache"
 )
 
-// source says which content a file has.
-type source struct {
-	stamp
-	Sample uint64 `json:"sample"` // hash of blocks spread over it
-	Whole  uint64 `json:"whole"`  // hash of all of it
-}
-
-// stamp changes with every change of a file that the system knows of, but perhaps its size and Time, which
-// can be set.
-type stamp struct {
-	Size    int64  `json:"size"`
-	Time    int64  `json:"time"`    // of its last change, unix nanoseconds
-	Changed int64  `json:"changed"` // when its content, name, owner or mode last changed; 0: not known, or it can be set
-	File    uint64 `json:"file"`    // its number in its file system
-}
-
 type cacheHeader struct {
-	Key        string   `json:"key"`
-	Log        string   `json:"log"`
-	Source     source   `json:"source"`
+	Key     string   `json:"key"`
+	Log     string   `json:"log"`
+	Sources []source `json:"sources"`         // the files, those that were left out among them
+	Files   places   `json:"files,omitempty"` // of which the rows are, if there are several
+	Left    int      `json:"left_out,omitempty"`
+
 	Rows       int      `json:"rows"`
 	Width      int      `json:"width"` // of dense contexts; -1: sparse
 	Actions    []string `json:"actions"`
@@ -67,358 +56,237 @@ type cacheHeader struct {
 	Sections   []int64  `json:"sections"`   // their lengths in bytes, in the order of Log.sections
 }
 
-// key is what of the options matters to the cache, with the hash of the catalogue's file; 0:
-// there is none.
-func key(format string, o *Options, catalogue uint64) string {
-	k := fmt.Sprintf("6 %q %q %v %v %q %q %q %x", format, o.Preset, o.RewardMin, o.RewardMax, o.Actions, o.Categories, o.BadRows, catalogue)
-	if len(o.Columns)+len(o.ColumnsBefore) > 0 {
-		k += fmt.Sprintf(" columns %q %q", o.Columns, o.ColumnsBefore)
-	}
-	if o.Delimiter+o.Dates != "" {
-		k += fmt.Sprintf(" as %q %q", o.Delimiter, o.Dates)
-	}
-	if o.Estimate { // rows may lack propensities
-		k += " gaps"
-	}
-	return k
+// cacheWriter writes a cache from its beginning to its end, and hashes it.
+type cacheWriter struct {
+	to  io.Writer
+	sum *xxhash.Digest
+	at  int64
 }
 
-// fileHash hashes a file: all of it if it is small or that is asked for, else 256 blocks.
-func fileHash(path string, all bool) (uint64, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return 0, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return 0, err
-	}
-	h := xxhash.New()
-	if all || info.Size() <= wholeHash {
-		_, err := io.CopyBuffer(h, struct{ io.Reader }{f}, make([]byte, 1<<20))
-		return h.Sum64(), err
-	}
-	buf := make([]byte, 1<<16)
-	for i := range int64(256) {
-		n, err := f.ReadAt(buf, (info.Size()-int64(len(buf)))/255*i)
-		if err != nil && err != io.EOF {
-			return 0, err
+func newCacheWriter(to io.Writer) (*cacheWriter, error) {
+	w := &cacheWriter{to: to, sum: xxhash.New()}
+	_, err := w.Write(append(binary.NativeEndian.AppendUint64(nil, magic), make([]byte, sectionAlign-8)...))
+	return w, err
+}
+
+func (w *cacheWriter) Write(p []byte) (int, error) {
+	n, err := w.to.Write(p)
+	w.sum.Write(p[:n])
+	w.at += int64(n)
+	return n, err
+}
+
+// begins begins the cache at the first of some paths where that is possible, or a temporary file of the same in a
+// folder. Values of contexts, most of the cache, are written there by a goroutine while rows are read.
+func (b *builder) begins(paths []string, dir string, mode fs.FileMode) (err error) {
+	var failed error
+	for i, path := range paths {
+		if i > 0 {
+			_ = os.MkdirAll(filepath.Dir(path), 0o755) // if not, creating the file says so
 		}
-		h.Write(buf[:n])
-	}
-	return h.Sum64(), nil
-}
-
-// fresh reports whether a file still has the content it had.
-func fresh(path string, was source) bool {
-	info, err := os.Stat(path)
-	if err != nil || info.Size() != was.Size {
-		return false
-	}
-	touched, want := was.Changed == 0 || stampOf(path, info) != was.stamp, was.Sample // where changes are not told, all is read
-	if touched {
-		want = was.Whole
-	}
-	h, err := fileHash(path, touched)
-	return err == nil && h == want
-}
-
-// cachePaths are where the cache may be: where it was asked for; or beside the log, or
-// else in the user's cache folder.
-func cachePaths(path string, o *Options) []string {
-	if o.Cache != "" {
-		return []string{o.Cache}
-	}
-	paths := []string{filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+cacheEnding)}
-	abs, err := filepath.Abs(path)
-	if user, e := os.UserCacheDir(); err == nil && e == nil {
-		paths = append(paths, filepath.Join(user, "opl", strconv.FormatUint(xxhash.Sum64String(abs), 16)+cacheEnding))
-	}
-	return paths
-}
-
-// spare refuses to write over the log, or over what is no cache, and to write where
-// nothing can be.
-func spare(path string, log os.FileInfo, o *Options) error {
-	for _, f := range []struct{ what, path string }{{"setting skip-bad", o.BadRows}, {"setting cache", o.Cache}} {
-		if f.path == "" {
-			continue
+		if isFolder(path) {
+			err = fmt.Errorf("%s: a folder", path)
+		} else if b.cache, err = wholefile.Create(path, mode); err == nil {
+			b.own, b.abandon, b.cachePath = b.cache.File, b.cache.Abort, path
+			break
 		}
-		info, err := os.Stat(f.path)
-		catalogue, unlisted := os.Stat(o.Catalogue)
-		dir, none := os.Stat(filepath.Dir(f.path))
-		switch {
-		case err == nil && os.SameFile(info, log):
-			return fmt.Errorf("%s: %s %s would write over the log", path, f.what, f.path)
-		case err == nil && unlisted == nil && os.SameFile(info, catalogue):
-			return fmt.Errorf("%s: %s %s would write over the catalogue", path, f.what, f.path)
-		case err == nil && info.IsDir():
-			return fmt.Errorf("%s: %s %s is a folder, want a file", path, f.what, f.path)
-		case none != nil || !dir.IsDir():
-			return fmt.Errorf("%s: %s %s: there is no such folder", path, f.what, f.path)
+		failed = errors.Join(failed, err)
+	}
+	if b.own == nil {
+		if b.o.Cache != "" && len(paths) > 0 {
+			return b.unwritten(failed)
 		}
+		f, err := temporary(dir)
+		if err != nil {
+			return fmt.Errorf("%s: the cache cannot be written: %w", b.path, errors.Join(failed, err))
+		}
+		b.own, b.abandon = f.File, f.Close
 	}
-	if o.Cache == "" {
-		return nil
+	if b.written, err = newCacheWriter(b.own); err != nil {
+		return b.unwritten(err)
 	}
-	if o.BadRows != "" && filepath.Clean(o.BadRows) == filepath.Clean(o.Cache) {
-		return fmt.Errorf("%s: setting skip-bad and setting cache are one file", path)
-	}
-	f, err := os.Open(o.Cache)
-	if err != nil {
-		return nil // none yet, or writing it says why not
-	}
-	defer f.Close()
-	var first [8]byte
-	if n, err := f.ReadAt(first[:], 0); n > 0 && (err != nil || binary.NativeEndian.Uint64(first[:])>>16 != magic>>16) {
-		return fmt.Errorf("%s: setting cache %s is there and no cache: remove it, or give another name", path, o.Cache)
-	}
+	s := &b.contexts.values
+	s.most, s.later = behindBytes, newBehind(b.written)
 	return nil
 }
 
-// plan is what the options say of reading.
-type plan struct {
-	o               *Options
-	listed          uint64 // hash of the catalogue's file
-	catalogue       *Catalogue
-	renamed, before map[string]string // names of the schema by the file's; as if all of them were to be there
-	taken           map[string]bool
+func (b *builder) unwritten(err error) error {
+	return fmt.Errorf("%s: the cache cannot be written: %w", cmp.Or(b.o.Cache, b.path), err)
 }
 
-// plan checks what the options say of a file of a format.
-func (o *Options) plan(path string, format *format) (p *plan, err error) {
-	p = &plan{o: o}
-	if o.Catalogue != "" {
-		if p.listed, err = catalogueHash(path, o); err != nil {
-			return nil, err
+// seal writes what comes after the values of contexts; of the header h, the part that the builder does not know.
+func (b *builder) seal(to *cacheWriter, h cacheHeader, names []string) error {
+	h.Rows, h.Width, h.Actions, h.Notes, h.Hash = b.n, b.contexts.width(), names, b.notes, fmt.Sprintf("%016x", b.hash.Sum64())
+	h.Skipped, h.Unrewarded, h.Among, h.HasIDs, h.Files = b.skipped, b.unrewarded, b.among, b.first.hasID, b.files
+	h.Catalogue, h.Items, h.ItemWidth, h.ByPlace = b.catalogue != nil, b.items.n, b.items.width(), b.byPlace
+	columns := b.spills()
+	w := bufio.NewWriterSize(to, 1<<18)
+	for i, s := range columns[:len(columns)-1] { // not the bad rows
+		h.Sections = append(h.Sections, s.size)
+		if i == 0 {
+			continue
+		}
+		for at := to.at + int64(w.Buffered()); at%sectionAlign != 0; at++ {
+			w.WriteByte(0)
+		}
+		if err := s.copyTo(w); err != nil {
+			return err
 		}
 	}
-	p.renamed, p.taken, err = o.renames()
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("%s: %w", path, err)
-	case o.Dates != "" && dateLayouts[o.Dates] == nil:
-		return nil, fmt.Errorf("%s: setting dates %s: want us or eu", path, o.Dates)
-	case o.Delimiter != "" && format.name != "csv":
-		return nil, fmt.Errorf("%s: setting delimiter is for CSV, not for format %s", path, format.name)
-	case format.row == "" && len(o.Columns) > 0:
-		return nil, fmt.Errorf("%s: setting columns is not for format %s, which has none", path, format.name)
+	header, err := json.Marshal(h)
+	if err != nil {
+		return err
 	}
-	p.before = map[string]string{}
-	for column, name := range p.renamed {
-		p.before[name] = column
+	w.Write(header)
+	w.Write(binary.NativeEndian.AppendUint64(nil, uint64(len(header))))
+	if err := w.Flush(); err != nil {
+		return err
 	}
-	return p, nil
+	_, err = to.Write(binary.NativeEndian.AppendUint64(nil, to.sum.Sum64()))
+	return err
 }
 
-// memory is what is known before the first pass.
-func (p *plan) memory() (*memory, error) {
-	m := &memory{kinds: map[string]kind{}, reject: map[int]string{}}
-	for _, c := range p.o.Categories {
-		m.kinds[c] = category
-		if column, ok := p.before[c]; ok {
-			m.kinds[column] = category
+// inMemory is the cache of a builder that has its columns there.
+func (b *builder) inMemory(names []string) (*Log, error) {
+	var f bytes.Buffer
+	w, err := newCacheWriter(&f)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.contexts.values.copyTo(w); err != nil {
+		return nil, err
+	}
+	if err := b.seal(w, cacheHeader{}, names); err != nil {
+		return nil, err
+	}
+	l, _, err := parse(f.Bytes(), "")
+	return l, err
+}
+
+// save ends the cache, gives it its name, and opens it. What has no name is open as long as the log is.
+func (b *builder) save(h cacheHeader, names []string) (*Log, error) {
+	if b.cache != nil && b.o.Caching != nil {
+		var size int64
+		for _, s := range b.spills() {
+			size += s.size
+		}
+		b.o.Caching(b.cachePath, size)
+	}
+	if err := b.seal(b.written, h, names); err != nil {
+		return nil, b.unwritten(err)
+	}
+	if b.cache != nil {
+		err := b.cache.Place()
+		if err == nil {
+			b.abandon = b.own.Close
+		} else if b.o.Cache != "" {
+			return nil, b.unwritten(err)
 		}
 	}
-	if p.o.Catalogue == "" || p.catalogue != nil {
-		return m, nil
-	}
-	var err error
-	p.catalogue, err = ReadCatalogue(p.o.Catalogue, p.o.Categories...)
-	return m, err
+	end := b.abandon
+	b.abandon = nil
+	l, _, err := mapCache(b.own, end, h.Key, true)
+	return l, err
 }
 
-// build makes passes over the rows that open reads until one is whole, and hands it to save. The columns are in
-// dir meanwhile, and the cache is written at one of caches; it and the bad rows get a mode.
-func (p *plan) build(ctx context.Context, path, dir string, caches []string, mode fs.FileMode, m *memory, open func(b *builder) (reader, error), save func(b *builder, names []string) (*Log, error)) (*Log, error) {
-	o := p.o
-	pass := func() (l *Log, err error) {
-		b, err := newBuilder(path, dir, o, m)
+// load opens the cache of files: one that somebody else could have written is none.
+func load(path, key string, of ...os.FileInfo) (*Log, *cacheHeader, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	others := func(log os.FileInfo) bool { return !trusted(info, log) }
+	if err != nil || !info.Mode().IsRegular() || slices.ContainsFunc(of, others) {
+		return nil, nil, errors.Join(errDamaged, err, f.Close())
+	}
+	return mapCache(f, f.Close, key, false)
+}
+
+var errDamaged = errors.New("no cache of this version, or damaged")
+
+// mapCache maps a cache that is found sound: its key, its checksum, unless that is known to be right, and every number
+// that is used as an index. end closes the file, after an error or with the log.
+func mapCache(f *os.File, end func() error, key string, right bool) (l *Log, h *cacheHeader, err error) {
+	defer func() {
 		if err != nil {
-			return nil, err
+			err = errors.Join(err, end())
 		}
-		defer func() { err = errors.Join(err, b.close()) }()
-		if err := b.begins(caches, dir, mode); err != nil {
-			return nil, err
-		}
-		b.renamed, b.taken = p.renamed, p.taken
-		if p.catalogue != nil {
-			b.use(p.catalogue)
-		}
-		rd, err := open(b)
-		if err != nil {
-			return nil, err
-		}
-		defer func() { err = errors.Join(err, rd.close()) }()
-		keepBad := func() error {
-			if o.BadRows == "" {
-				return nil
-			}
-			if err := b.badRows.flush(); err != nil {
-				return err
-			}
-			return wholefile.Write(o.BadRows, mode, func(f *os.File) error { return b.badRows.copyTo(f) })
-		}
-		if err := b.fill(ctx, rd); err == errAgain {
-			return nil, nil
-		} else if err != nil {
-			if b.n == 0 && b.skipped > 0 {
-				err = errors.Join(err, keepBad())
-			}
-			return nil, err
-		}
-		if b.table != nil {
-			if err := cmp.Or(b.table.absent(b), b.table.uncategorized(o, b.catalogue)); err != nil { // of a format without a header
-				return nil, err
-			}
-		}
-		if b.table != nil && b.table.settle(b) {
-			return nil, nil
-		}
-		names, again, err := b.finish()
-		if err != nil || again {
-			return nil, err
-		}
-		if err := keepBad(); err != nil {
-			return nil, err
-		}
-		if o.Catalogue != "" {
-			if h, err := fileHash(o.Catalogue, true); err != nil || h != p.listed {
-				return nil, errors.Join(err, fmt.Errorf("%s: the catalogue changed while it was read", o.Catalogue))
-			}
-			if err := amongIt(path, b.among, o); err != nil {
-				return nil, err
-			}
-		}
-		if l, err = save(b, names); err == nil {
-			l.path, l.files = path, b.files
-		}
-		return l, err
-	}
-	for {
-		if l, err := pass(); l != nil || err != nil {
-			return l, err
-		}
-	}
-}
-
-// statLog is the file of a log, which must be one that is read again.
-func statLog(path string) (os.FileInfo, error) {
-	if path == "-" {
-		return nil, errors.New("standard input: a log is read more than once: write it to a file first")
-	}
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return nil, err
-	case info.IsDir():
-		return nil, fmt.Errorf("%s: a folder, want a file", path)
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s: not a regular file: a log is read more than once: write it to a file first", path)
-	case info.Size() == 0:
-		return nil, fmt.Errorf("%s: the file is empty", path)
-	}
-	return info, nil
-}
-
-// open finds the cache of a log of one file, or makes it.
-func open(ctx context.Context, path string, o *Options) (*Log, error) {
-	info, err := statLog(path)
+	}()
+	info, err := f.Stat()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	format, packed, err := formatFor(path, o)
+	size := info.Size()
+	if size < sectionAlign+cacheEnd || size > math.MaxInt {
+		return nil, nil, errDamaged
+	}
+	data, unmap, err := mapFile(f, int(size), false)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if err := spare(path, info, o); err != nil {
-		return nil, err
+	if l, h, err = parse(data, key); err == nil && !right && sumOf(data[:size-8]) != binary.NativeEndian.Uint64(data[size-8:]) {
+		err = errDamaged
 	}
-	p, err := o.plan(path, format)
 	if err != nil {
-		return nil, err
+		return nil, nil, errors.Join(err, unmap())
 	}
-	k, paths := key(format.name, o, p.listed), cachePaths(path, o)
-	said := *o // the same columns, if it was said that they are there
-	said.Columns, said.ColumnsBefore = p.before, nil
-	for _, c := range paths {
-		if o.NoCache {
-			break
-		}
-		l, src, err := load(c, k, info, nil)
-		if err != nil && len(o.Columns) == 0 && len(p.renamed) > 0 {
-			l, src, err = load(c, key(format.name, &said, p.listed), info, nil)
-		}
-		if err != nil {
-			continue // none, or of another version, or damaged: it is made again
-		}
-		_, missing := os.Stat(o.BadRows)
-		if (o.BadRows == "" || missing == nil) && fresh(path, src) {
-			l.path = path
-			return l, nil
-		}
-		if err := l.Close(); err != nil {
-			return nil, err
-		}
+	l.unmap = []func() error{unmap, end}
+	if mappable {
+		l.pages.hold(f, data, l.n)
 	}
-	m, err := p.memory()
-	if err != nil {
-		return nil, err
-	}
-	dir := filepath.Dir(paths[0])
-	if o.NoCache {
-		paths = nil
-	}
-	return p.build(ctx, path, dir, paths, modeOf(info), m, func(b *builder) (reader, error) { return format.reader(path, packed, b) },
-		func(b *builder, names []string) (*Log, error) {
-			src, err := sourceOf(path, info)
-			if err != nil {
-				return nil, err
-			}
-			return b.save(k, names, src, info)
-		})
+	return l, h, nil
 }
 
-// sourceOf is the content of a file that was read, which is as info had it before.
-func sourceOf(path string, info os.FileInfo) (src source, err error) {
-	src.stamp = stampOf(path, info)
-	if src.Whole, err = fileHash(path, true); err != nil {
-		return src, err
+// sumOf hashes a mapped cache, and gives its pages back as it goes: what was read counts as memory.
+func sumOf(data []byte) uint64 {
+	sum := xxhash.New()
+	for from := 0; from < len(data); from += span {
+		sum.Write(data[from:min(len(data), from+span)])
+		forget(data)
 	}
-	if src.Sample = src.Whole; info.Size() > wholeHash {
-		if src.Sample, err = fileHash(path, false); err != nil {
-			return src, err
-		}
-	}
-	if after, err := os.Stat(path); err != nil || stampOf(path, after) != src.stamp {
-		return src, errors.Join(err, fmt.Errorf("%s: the file changed while it was read", path))
-	}
-	return src, nil
+	return sum.Sum64()
 }
 
-// absolute is the log's path, whatever folder one is in.
-func (b *builder) absolute() string {
-	if abs, err := filepath.Abs(b.path); err == nil {
-		return abs
+// headerOf reads the header of a cache, between its sections and its end.
+func headerOf(f io.ReaderAt, size int64) (h *cacheHeader, at int64, err error) {
+	var first, end [8]byte
+	if _, err := f.ReadAt(first[:], 0); err != nil || binary.NativeEndian.Uint64(first[:]) != magic {
+		return nil, 0, errDamaged
 	}
-	return b.path
+	if _, err := f.ReadAt(end[:], max(0, size-cacheEnd)); err != nil {
+		return nil, 0, err
+	}
+	length := int64(binary.NativeEndian.Uint64(end[:]))
+	if at = size - cacheEnd - length; length < 0 || at < sectionAlign {
+		return nil, 0, errDamaged
+	}
+	text := make([]byte, length)
+	if _, err := f.ReadAt(text, at); err != nil {
+		return nil, 0, err
+	}
+	h = &cacheHeader{}
+	return h, at, json.Unmarshal(text, h)
 }
 
-// size is about that of the cache in bytes.
-func (b *builder) size() (bytes int64) {
-	for _, s := range b.spills() {
-		bytes += s.size
+// parse finds the log in a cache, but does not check its sum.
+func parse(data []byte, key string) (*Log, *cacheHeader, error) {
+	h, at, err := headerOf(bytes.NewReader(data), int64(len(data)))
+	if err != nil || h.Key != key {
+		return nil, nil, errDamaged
 	}
-	return bytes
-}
-
-// modeOf is that of files with rows of a log: nobody reads them who may not read the log.
-func modeOf(log os.FileInfo) fs.FileMode {
-	if mode := log.Mode().Perm(); mode&0o004 != 0 {
-		return mode&0o666 | 0o600
+	l := &Log{Actions: h.Actions, store: &store{hash: h.Hash, files: h.Files, named: named{n: h.Rows, width: h.Width}, hasIDs: h.HasIDs}}
+	l.Notes, l.Skipped, l.Unrewarded, l.Among, l.LeftOut = h.Notes, h.Skipped, h.Unrewarded, h.Among, h.Left
+	if h.Files != nil {
+		l.Files = len(h.Sources)
 	}
-	return 0o600
+	if h.Catalogue || h.Items > 0 {
+		l.Choices = &Choices{items: &items{named: named{n: h.Items, width: h.ItemWidth}, byPlace: h.ByPlace, catalogue: h.Catalogue}}
+	}
+	if !l.place(data[:at], h.Sections) || !l.sound() {
+		return nil, nil, errDamaged
+	}
+	return l, h, nil
 }
 
 // place points the log's columns to the sections of a mapped cache.
@@ -524,10 +392,99 @@ func (l *Log) sound() bool {
 	return true
 }
 
-// unixNano is t in nanoseconds since 1970, if it is within what they can say.
-func unixNano(t time.Time) (int64, bool) {
-	if y := t.UTC().Year(); y < 1678 || y > 2261 {
-		return 0, false
+// CacheFile is a file that holds what was read of a log.
+type CacheFile struct {
+	Path  string
+	Log   string // that it is of, as it was called; "": not known
+	Bytes int64
+	Stale bool // nothing reads it any more: the log is gone or another, or the cache is of another version, or not whole
+}
+
+// Caches lists the caches in folders, in folders in them, and beside files; of none: in the user's cache folder. A file
+// that only has the name of one is none.
+func Caches(paths ...string) (found []CacheFile, err error) {
+	if len(paths) == 0 {
+		user, err := os.UserCacheDir()
+		if err != nil {
+			return nil, err
+		}
+		if paths = []string{filepath.Join(user, "opl")}; !isFolder(paths[0]) {
+			return nil, nil
+		}
 	}
-	return t.UnixNano(), true
+	for _, path := range paths {
+		if _, err := os.Stat(path); err != nil {
+			return nil, err
+		}
+		if !isFolder(path) {
+			path = beside(path)
+		}
+		err := filepath.WalkDir(path, func(p string, e fs.DirEntry, err error) error {
+			if err != nil || e.IsDir() {
+				if p == path && errors.Is(err, fs.ErrNotExist) { // a file without a cache
+					return nil
+				}
+				return err
+			}
+			if c, ok := cacheAt(p); ok {
+				found = append(found, c)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// beside is where the cache of a file is.
+func beside(path string) string {
+	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+cacheEnding)
+}
+
+// cacheAt looks at a file that may be a cache, or one of a version before, which had another form for each of several
+// files.
+func cacheAt(path string) (c CacheFile, ok bool) {
+	base := filepath.Base(path)
+	if !strings.HasSuffix(base, cacheEnding) && !strings.HasSuffix(base, ".opl-part") {
+		return c, false
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return c, false
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return c, false
+	}
+	var first [8]byte
+	_, err = f.ReadAt(first[:], 0)
+	if is := binary.NativeEndian.Uint64(first[:]) >> 16; err != nil || is != magic>>16 && binary.LittleEndian.Uint64(first[:])>>8 != 0x4f504c50415254 {
+		return c, false
+	}
+	c = CacheFile{Path: path, Bytes: info.Size(), Stale: true}
+	h, _, err := headerOf(f, info.Size())
+	if err != nil {
+		return c, true
+	}
+	if c.Log = h.Log; len(h.Sources) == 1 && h.Files == nil && base[0] == '.' { // it is beside the log, wherever both were moved
+		c.Log = filepath.Join(filepath.Dir(path), strings.TrimSuffix(base[1:], cacheEnding))
+		h.Sources[0].Name = c.Log
+	}
+	changed := func(s source) bool {
+		if s.Tag != "" { // whether the object is as it was is not asked
+			return false
+		}
+		now, err := os.Stat(s.Name)
+		return errors.Is(err, fs.ErrNotExist) && s.Size >= 0 || err == nil && stampOf(s.Name, now) != s.stamp
+	}
+	c.Stale = slices.ContainsFunc(h.Sources, changed)
+	return c, true
 }

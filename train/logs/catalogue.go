@@ -63,7 +63,7 @@ func readCatalogue(path, packed string, format *format, o *Options, m *memory) (
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, rd.close()) }()
-	if err := b.fill(context.Background(), rd); err != nil || b.table.settle(b) {
+	if err := b.fill(context.Background(), rd); err != nil || b.settle() {
 		return nil, err
 	}
 	for _, c := range b.table.columns {

@@ -42,21 +42,21 @@ func (o *Options) renames() (of map[string]string, taken map[string]bool, err er
 }
 
 // uncategorized is the error that neither the file nor the catalogue has a column that setting categories names.
-func (t *table) uncategorized(o *Options, catalogue *Catalogue) error {
+func (b *builder) uncategorized() error {
 	var names []string
-	for _, c := range t.columns {
+	for _, c := range b.columns {
 		if names = append(names, c.name); c.as != c.name && c.as != "" {
 			names = append(names, c.as)
 		}
 	}
-	if catalogue != nil {
-		names = append(names, catalogue.columns...)
+	if b.catalogue != nil {
+		names = append(names, b.catalogue.columns...)
 	}
-	for _, name := range o.Categories {
+	for _, name := range b.o.Categories {
 		if slices.Contains(names, name) {
 			continue
 		}
-		text := fmt.Sprintf("%s: setting categories %s: there is no such column", t.path, name)
+		text := fmt.Sprintf("%s: setting categories %s: there is no such column", b.path, name)
 		if near := spelling.Nearest(name, names, 2); near != "" {
 			text += fmt.Sprintf(": did you mean %s?", near)
 		}
@@ -65,21 +65,26 @@ func (t *table) uncategorized(o *Options, catalogue *Catalogue) error {
 	return nil
 }
 
-// absent is the error that the file lacks a column that the options name.
-func (t *table) absent(b *builder) error {
+// absent is the error that a file, nil: all of them together, lacks a column that the options name.
+func (b *builder) absent(path string, t *table) error {
 	if b.renamed == nil {
 		return nil
 	}
+	var names []string
+	columns := b.columns
+	if t != nil {
+		columns = t.columns
+	}
+	for _, c := range columns {
+		names = append(names, c.name)
+	}
 	for _, name := range slices.Sorted(maps.Keys(b.o.Columns)) {
 		column := b.o.Columns[name]
-		if _, ok := t.index[column]; ok {
+		folder := func(fixed [2]string) bool { return fixed[0] == column }
+		if slices.Contains(names, column) || t != nil && slices.ContainsFunc(b.folders, folder) {
 			continue
 		}
-		var names []string
-		for _, c := range t.columns {
-			names = append(names, c.name)
-		}
-		text := fmt.Sprintf("%s: setting columns %s=%s: there is no column %s", t.path, name, column, column)
+		text := fmt.Sprintf("%s: setting columns %s=%s: there is no column %s", path, name, column, column)
 		if near := spelling.Nearest(strings.ToLower(column), names, 2); near != "" {
 			return fmt.Errorf("%s: did you mean %s?", text, near)
 		}

@@ -15,7 +15,7 @@ func (l *Log) copies() error {
 	}
 	starts := make([]int, len(l.files)+1) // rows before a file
 	for i, f := 0, 0; f < len(l.files); i++ {
-		for f < len(l.files) && (i == l.n || l.Row(i) > l.files[f].from) {
+		for f < len(l.files) && (i == l.n || l.Row(i) > l.files[f].Before) {
 			starts[f] = i
 			f++
 		}
@@ -47,7 +47,7 @@ func (l *Log) copies() error {
 	for f, at := range whole {
 		for _, g := range begins[at] {
 			if g != f {
-				return fmt.Errorf("%s: its %d rows are those with which %s begins, or were drawn by the same random numbers: give each row once, or log a decision_id", l.files[f].name, at.n, l.files[g].name)
+				return fmt.Errorf("%s: its %d rows are those with which %s begins, or were drawn by the same random numbers: give each row once, or log a decision_id", l.files[f].Name, at.n, l.files[g].Name)
 			}
 		}
 	}

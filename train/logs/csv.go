@@ -58,7 +58,7 @@ func newCSV(l *lines, b *builder) (reader, error) {
 			return nil, err
 		}
 	}
-	if err := c.absent(b); err != nil {
+	if err := b.absent(l.path, c.table); err != nil {
 		return nil, err
 	}
 	err = c.check(b)
@@ -70,7 +70,7 @@ func newCSV(l *lines, b *builder) (reader, error) {
 }
 
 func (c *csv) next(b *builder) error {
-	if b.at == readAfter+1 && b.n > 0 && readers > 0 && !b.fields && !b.describes {
+	if c.rows++; c.rows == readAfter+1 && b.n > 0 && readers > 0 && !b.fields && !b.describes {
 		c.readAhead()
 	}
 	if c.blocks != nil {
@@ -108,7 +108,6 @@ type csvLine struct {
 // readAhead begins to read lines ahead, columns that had numbers so far as numbers of the context.
 func (c *csv) readAhead() {
 	r, slots, w := &csvLine{comma: c.comma}, []slot(nil), &c.wide
-	w.alone = true
 	for _, col := range c.columns {
 		s := slot{column: col, place: -1}
 		if col.role == roleContext && col.kind == number && col.hasID {

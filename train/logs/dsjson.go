@@ -247,7 +247,7 @@ func (r *dsjson) actions(b *builder) error {
 		b.memory.varied = true
 		return errAgain
 	}
-	r.known = true
+	r.known, b.memory.multi = true, r.multi
 	return nil
 }
 

@@ -49,6 +49,11 @@ type file struct {
 	bucket Bucket      // that has the object; nil: name is a path
 	object Object      // in it
 	fixed  [][2]string // the folders of its path that are called key=value, which stand for columns
+
+	local  string      // a copy of an object, or of standard input; "": there is none
+	info   os.FileInfo // before it is read; nil: there is no such file, or it is an object
+	left   error       // why it is left out; nil: it is not
+	source source      // what was read
 }
 
 // Files are what an argument that names a log stands for: the file itself; of a folder all files in it, and in
@@ -59,6 +64,7 @@ type file struct {
 // one another.
 type Files struct {
 	list    []*file
+	args    []string
 	Passed  int // files of other endings, which were passed over
 	buckets []Bucket
 	hash    string // of all names and sizes, and of what the options say of reading, if these are a share
@@ -67,7 +73,7 @@ type Files struct {
 // Find lists the files of arguments, one after the other, see [Files]. None, or one twice, is an error. The buckets
 // stay open until Close.
 func Find(ctx context.Context, args []string, o Options) (_ *Files, err error) {
-	f := &Files{}
+	f := &Files{args: args}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, f.Close())
@@ -173,7 +179,11 @@ func (f *Files) Copy(ctx context.Context, dir string) (paths []string, err error
 				return nil, err
 			}
 			path = filepath.Join(folder, filepath.Base(g.object.Key))
-			if err := g.copy(ctx, path); err != nil {
+			to, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+			if err != nil {
+				return nil, err
+			}
+			if err := g.copy(ctx, to); err != nil {
 				return nil, err
 			}
 		}
@@ -389,15 +399,51 @@ type remoteError struct{ err error }
 func (e *remoteError) Error() string { return e.err.Error() }
 func (e *remoteError) Unwrap() error { return e.err }
 
-// copy copies an object to a path. It must not change meanwhile.
-func (f *file) copy(ctx context.Context, path string) (err error) {
-	to, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+// tag tells the content of an object.
+func (f *file) tag() string {
+	if f.bucket == nil {
+		return ""
+	}
+	return fmt.Sprint(f.object.Tag, " ", f.object.Size, " ", f.object.Time.UnixNano())
+}
+
+// content is what the file has, which is as its info says.
+func (f *file) content() (s source, err error) {
+	info := f.info
+	switch {
+	case f.bucket != nil:
+		return source{Name: f.name, Tag: f.tag()}, nil
+	case info == nil:
+		if info, err = os.Stat(f.name); err != nil {
+			return source{Name: f.id(), stamp: stamp{Size: -1}}, nil
+		}
+	}
+	s, err = sourceOf(f.name, info)
+	s.Name = f.id()
+	return s, err
+}
+
+// fetch copies an object to a temporary file, local.
+func (f *file) fetch(ctx context.Context) error {
+	if f.object.Size == 0 {
+		return fmt.Errorf("%s: the file is empty", f.name)
+	}
+	to, err := os.CreateTemp("", "opl-*.object")
 	if err != nil {
 		return err
 	}
+	if err := f.copy(ctx, to); err != nil {
+		return err
+	}
+	f.local = to.Name()
+	return nil
+}
+
+// copy copies an object to a file, which it closes, and removes after an error. The object must not change meanwhile.
+func (f *file) copy(ctx context.Context, to *os.File) (err error) {
 	defer func() {
 		if err = errors.Join(err, to.Close()); err != nil {
-			_ = os.Remove(path) // what went wrong is told
+			_ = os.Remove(to.Name()) // what went wrong is told
 		}
 	}()
 	from, err := f.bucket.Read(ctx, f.object.Key)

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"opl/train/logs"
 )
@@ -31,7 +30,7 @@ const csvHeader = "decision_id,action,reward,propensity,x_u\n"
 // What an argument stands for, and in which order.
 func TestFind(t *testing.T) {
 	t.Chdir(t.TempDir())
-	for _, name := range []string{"logs/dt=1/b.csv", "logs/dt=1/a.parquet", "logs/dt=2/a.csv.gz", "logs/dt=2/_SUCCESS", "logs/dt=2/.a.csv.opl-part", "logs/_tmp/x.csv", "logs/notes.txt", "logs/c[1].csv", "z.csv", "logs/dt=10/deep/er/y.jsonl"} {
+	for _, name := range []string{"logs/dt=1/b.csv", "logs/dt=1/a.parquet", "logs/dt=2/a.csv.gz", "logs/dt=2/_SUCCESS", "logs/dt=2/.a.csv.opl-cache", "logs/_tmp/x.csv", "logs/notes.txt", "logs/c[1].csv", "z.csv", "logs/dt=10/deep/er/y.jsonl"} {
 		write(t, name, "x")
 	}
 	for arg, want := range map[string][]string{
@@ -58,7 +57,7 @@ func TestFind(t *testing.T) {
 		}
 		// A bucket of the same names has the same files.
 		b := bucket{}
-		for _, name := range []string{"logs/dt=1/b.csv", "logs/dt=1/a.parquet", "logs/dt=2/a.csv.gz", "logs/dt=2/_SUCCESS", "logs/dt=2/.a.csv.opl-part", "logs/_tmp/x.csv", "logs/notes.txt", "logs/c[1].csv", "z.csv", "logs/dt=10/deep/er/y.jsonl", "logs/"} {
+		for _, name := range []string{"logs/dt=1/b.csv", "logs/dt=1/a.parquet", "logs/dt=2/a.csv.gz", "logs/dt=2/_SUCCESS", "logs/dt=2/.a.csv.opl-cache", "logs/_tmp/x.csv", "logs/notes.txt", "logs/c[1].csv", "z.csv", "logs/dt=10/deep/er/y.jsonl", "logs/"} {
 			b[name] = "x"
 		}
 		if arg == "nothing.csv" || strings.Contains(arg, "?") { // with which the query of a URL begins
@@ -242,48 +241,65 @@ func matches(pattern, text string) bool {
 	return true
 }
 
-// Files that are new or have changed are read again, and no others; what damages a cache is seen.
-func TestPartsOfFiles(t *testing.T) {
+// The cache of several files is read as long as none of them is new, gone or another, and made again then; what damages it
+// is seen.
+func TestCacheOfFiles(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	dir := t.TempDir()
 	for i := range 4 {
 		write(t, filepath.Join(dir, fmt.Sprintf("%d.csv", i)), csvHeader+strings.Join(lines(20*i, 20*i+20), ""))
 	}
-	if l := read(t, logs.Options{}, dir); l.Len() != 80 {
-		t.Fatal(l.Len())
+	var cache string
+	var was os.FileInfo
+	// again opens the files, and reports whether the cache was written.
+	again := func(rows int, o logs.Options, args ...string) bool {
+		t.Helper()
+		if l := read(t, o, args...); l.Len() != rows {
+			t.Errorf("%d rows, want %d", l.Len(), rows)
+		}
+		found, err := logs.Caches(dir)
+		if err != nil || len(found) != 1 || found[0].Stale || cache != "" && found[0].Path != cache {
+			t.Fatalf("%+v, %v", found, err)
+		}
+		before := was
+		cache = found[0].Path
+		if was, err = os.Stat(cache); err != nil {
+			t.Fatal(err)
+		}
+		return before == nil || !os.SameFile(before, was)
 	}
-	part := func(i int) string { return filepath.Join(dir, fmt.Sprintf(".%d.csv.opl-part", i)) }
-	long := time.Now().Add(-time.Hour)
-	old := func() {
-		for i := range 4 {
-			if err := os.Chtimes(part(i), long, long); err != nil {
+	bad := filepath.Join(t.TempDir(), "bad")
+	for i, c := range []struct {
+		change  func()
+		rows    int
+		written bool
+	}{
+		{func() {}, 80, true},
+		{func() {}, 80, false},
+		{func() { write(t, filepath.Join(dir, "4.csv"), csvHeader+strings.Join(lines(80, 100), "")) }, 100, true},
+		{func() {}, 100, false},
+		{func() { write(t, filepath.Join(dir, "1.csv"), csvHeader+strings.Join(lines(20, 41), "")) }, 101, true},
+		{func() {
+			text := []byte(contents(t, cache))
+			text[len(text)/2] ^= 1
+			write(t, cache, string(text))
+		}, 101, true},
+		{func() {
+			if err := os.Remove(filepath.Join(dir, "4.csv")); err != nil {
 				t.Fatal(err)
 			}
+		}, 81, true},
+		{func() { write(t, filepath.Join(dir, "5.csv"), "") }, 81, true}, // it is left out
+		{func() {}, 81, false},
+		{func() { write(t, filepath.Join(dir, "5.csv"), csvHeader+strings.Join(lines(100, 110), "")) }, 91, true}, // and no more
+	} {
+		c.change()
+		if got := again(c.rows, logs.Options{BadRows: bad}, dir); got != c.written {
+			t.Errorf("%d: written %v, want %v", i, got, c.written)
 		}
-	}
-	written := func() (s string) {
-		for i := range 5 {
-			if info, err := os.Stat(part(i)); err == nil && time.Since(info.ModTime()) < time.Minute {
-				s += fmt.Sprint(i)
-			}
-		}
-		return s
-	}
-	old()
-	write(t, filepath.Join(dir, "4.csv"), csvHeader+strings.Join(lines(80, 100), ""))
-	write(t, filepath.Join(dir, "1.csv"), csvHeader+strings.Join(lines(20, 41), ""))
-	if l := read(t, logs.Options{}, dir); l.Len() != 101 || written() != "14" {
-		t.Errorf("%d rows, %s were read again", l.Len(), written())
-	}
-	old()
-	text := []byte(contents(t, part(2)))
-	text[len(text)/2] ^= 1
-	write(t, part(2), string(text))
-	old()
-	if l := read(t, logs.Options{}, filepath.Join(dir, "[0-3].csv")); l.Len() != 81 || written() != "24" {
-		t.Errorf("%d rows, %s were read again", l.Len(), written())
 	}
 	// A column that is a category by a later file is one in all, as in one file.
-	write(t, filepath.Join(dir, "5.csv"), csvHeader+strings.Repeat("e,a,1,0.5,unknown\n", 30))
+	write(t, filepath.Join(dir, "6.csv"), csvHeader+strings.Repeat("e,a,1,0.5,unknown\n", 30))
 	l := read(t, logs.Options{}, dir)
 	if !slices.Contains(l.Names(), "x_u=3") || slices.Contains(l.Names(), "x_u") {
 		t.Errorf("names %q", l.Names())
@@ -292,16 +308,14 @@ func TestPartsOfFiles(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "0.csv")); err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(dir, ".other.opl-part"), "no cache at all, but long enough")
+	write(t, filepath.Join(dir, ".other.opl-cache"), "no cache at all, but long enough")
 	found, err := logs.Caches(dir)
-	if err != nil || len(found) != 6 || !found[0].Stale || found[1].Stale || found[1].Log != filepath.Join(dir, "1.csv") {
+	if err != nil || len(found) != 1 || !found[0].Stale || found[0].Log != dir {
 		t.Errorf("%+v, %v", found, err)
 	}
 	// None is left where none is wanted.
-	for _, c := range found {
-		if err := os.Remove(c.Path); err != nil {
-			t.Fatal(err)
-		}
+	if err := os.Remove(found[0].Path); err != nil {
+		t.Fatal(err)
 	}
 	read(t, logs.Options{NoCache: true}, dir)
 	if found, err := logs.Caches(dir); len(found) != 0 || err != nil {

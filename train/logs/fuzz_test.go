@@ -240,9 +240,9 @@ func FuzzCache(f *testing.F) {
 			t.Fatal(err)
 		}
 		format := "csv"
-		l, _, err := load(path, key(format, &Options{}, 0), statOf(t, path), nil)
+		l, _, err := load(path, key(format, &Options{}, 0), statOf(t, path))
 		if err != nil {
-			if l, _, err = load(path, key("jsonl", &Options{}, 0), statOf(t, path), nil); err != nil {
+			if l, _, err = load(path, key("jsonl", &Options{}, 0), statOf(t, path)); err != nil {
 				return
 			}
 		}

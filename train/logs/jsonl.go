@@ -297,7 +297,7 @@ type jsonl struct {
 func newJSONL(l *lines, b *builder) (reader, error) { return &jsonl{newTable(l, b), newDecoder()}, nil }
 
 func (j *jsonl) next(b *builder) error {
-	if b.at == readAfter+1 && b.n > 0 && readers > 0 && !b.fields && !b.describes {
+	if j.rows++; j.rows == readAfter+1 && b.n > 0 && readers > 0 && !b.fields && !b.describes {
 		j.readAhead(b)
 	}
 	if j.blocks != nil {
@@ -309,7 +309,7 @@ func (j *jsonl) next(b *builder) error {
 	if err := j.lines.next(); err != nil {
 		return err
 	}
-	if t := bytes.TrimSpace(j.text); b.at == 1 && (t[0] == '[' || len(t) == 1) {
+	if t := bytes.TrimSpace(j.text); j.rows == 1 && (t[0] == '[' || len(t) == 1) {
 		return bad("", "begins with %s: want JSON Lines, an object in each line", quote(t))
 	}
 	err := j.object(func(name []byte) error {

@@ -20,7 +20,7 @@ type jsonField struct {
 
 // readAhead begins to read lines ahead that are as the last one, if it is one of a context of numbers.
 func (j *jsonl) readAhead(b *builder) {
-	w := wide{alone: true}
+	w := wide{alone: j.wide.alone}
 	var slots []slot
 	known := func(name []byte) bool {
 		id, ok := b.contexts.vocabulary.places[string(name)]

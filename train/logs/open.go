@@ -66,8 +66,7 @@ func Open(ctx context.Context, path string, o Options) (*Log, error) {
 }
 
 // OpenAll reads all files that paths stand for, see [Files], as one log: that of one file with their rows, one after
-// the other, to the bit. Each file has a cache of its own, compressed, so that only files that are new or have changed are read
-// again. Columns with a role must be the same in all files of CSV and Parquet; folders called key=value stand for a column key where
+// the other, to the bit. They have one cache, which is made again once a file is new, gone or another. Columns with a role must be the same in all files of CSV and Parquet; folders called key=value stand for a column key where
 // the file has none. The last line of a text must have its end. A file that is damaged, of other columns, empty, gone, or that changes
 // while it is read is an error that names it, or, if o has BadRows, left out, counted (LeftOut) and listed there.
 func OpenAll(ctx context.Context, paths []string, o Options) (_ *Log, err error) {
@@ -76,15 +75,12 @@ func OpenAll(ctx context.Context, paths []string, o Options) (_ *Log, err error)
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	var l *Log
 	named := plan{o: &o} // what is wrong with its names is said later
 	named.renamed, named.taken, _ = o.renames()
 	column := func(c [2]string) bool { return named.as(c[0]) != "" }
-	if g := f.list[0]; len(f.list) == 1 && g.name == paths[0] && g.bucket == nil && !slices.ContainsFunc(g.fixed, column) {
-		l, err = open(ctx, g.name, &o)
-	} else {
-		l, err = f.open(ctx, strings.Join(paths, ", "), &o)
-	}
+	g := f.list[0]
+	alone := len(f.list) == 1 && g.name == paths[0] && g.bucket == nil && !slices.ContainsFunc(g.fixed, column)
+	l, err := f.open(ctx, strings.Join(paths, ", "), alone, &o)
 	if err != nil {
 		return nil, err
 	}

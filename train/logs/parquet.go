@@ -119,7 +119,7 @@ func newParquet(l *lines, b *builder) (_ reader, err error) {
 			c.role = roleIgnored
 		}
 	}
-	if err := r.absent(b); err != nil {
+	if err := b.absent(l.path, r.table); err != nil {
 		return nil, err
 	}
 	if err := r.check(b); err != nil {

@@ -92,7 +92,6 @@ func (r *parquetReader) begin(b *builder) {
 		return
 	}
 	w := &r.table.wide
-	w.alone = true
 	for i, l := range r.leaves {
 		if l.place = -1; !l.plain() && l.column.role != roleIgnored {
 			r.others = append(r.others, i)

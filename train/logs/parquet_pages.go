@@ -35,19 +35,16 @@ const (
 // bytes. So it is given another file: the same footer and pages, these unpacked here, by no more than
 // they claim, and with counts that their bytes can hold.
 func openParquet(f io.ReaderAt, size int64) (*parquet.File, error) {
-	if err := checkFooter(f, size); err != nil {
-		return nil, err
-	}
 	var end [8]byte
-	if _, err := f.ReadAt(end[:], size-8); err != nil {
+	if _, err := f.ReadAt(end[:], max(0, size-8)); err != nil || string(end[4:]) != "PAR1" {
+		return nil, fmt.Errorf("it has no end: is it still being written?")
+	}
+	if err := checkFooter(f, size); err != nil {
 		return nil, err
 	}
 	footer := make([]byte, binary.LittleEndian.Uint32(end[:]))
 	if _, err := f.ReadAt(footer, size-8-int64(len(footer))); err != nil {
 		return nil, err
-	}
-	if string(end[4:]) != "PAR1" {
-		return nil, fmt.Errorf("it ends in %q", end[4:])
 	}
 	var meta logical.FileMetaData
 	if err := compact.Unmarshal(&compact.CompactProtocol{}, footer, &meta); err != nil {

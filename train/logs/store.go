@@ -82,23 +82,20 @@ func (l *Log) where(i int) string {
 }
 
 // places are the files of a log, in their order.
-type places []struct {
-	name string
-	from int // the rows before it
+type places []start
+
+type start struct {
+	Name   string `json:"name"`
+	Before int    `json:"before"` // rows of the files before
 }
 
 // place is the file of a row, and its place there; the row itself if there is one file alone.
 func (p places) place(row int) (name string, at int) {
-	i, _ := slices.BinarySearchFunc(p, row, func(f struct {
-		name string
-		from int
-	}, row int) int {
-		return cmp.Compare(f.from, row)
-	})
+	i, _ := slices.BinarySearchFunc(p, row, func(f start, row int) int { return cmp.Compare(f.Before, row) })
 	if i == 0 {
 		return "", row
 	}
-	return p[i-1].name, row - p[i-1].from
+	return p[i-1].Name, row - p[i-1].Before
 }
 
 // where names file and row for errors, of a log that is called path.

@@ -106,6 +106,7 @@ type table struct {
 	preset  string
 	columns []*column
 	index   map[string]int
+	rows    int        // that were asked for
 	inner   *decoder   // of cells that are JSON
 	wide    wide       // of the columns, those that are read ahead
 	blocks  *textAhead // nil: lines are read one by one
@@ -113,15 +114,30 @@ type table struct {
 
 func newTable(l *lines, b *builder) *table {
 	b.table = &table{lines: l, preset: b.o.Preset, index: map[string]int{}, inner: newDecoder()}
+	b.table.wide.alone = !b.joined
 	return b.table
 }
 
-// column returns a column by its name, making it at first.
+// column returns a column of the file by its name.
 func (t *table) column(b *builder, name []byte) (*column, error) {
 	if i, ok := t.index[string(name)]; ok {
 		return t.columns[i], nil
 	}
-	if len(t.columns) == maxNames {
+	c, err := b.column(name, t.preset)
+	if err != nil {
+		return nil, err
+	}
+	t.index[c.name] = len(t.columns)
+	t.columns = append(t.columns, c)
+	return c, nil
+}
+
+// column returns a column of all files by its name, making it at first.
+func (b *builder) column(name []byte, preset string) (*column, error) {
+	if c, ok := b.byName[string(name)]; ok {
+		return c, nil
+	}
+	if len(b.columns) == maxNames {
 		return nil, b.fatal("more than %d columns", maxNames)
 	}
 	as, renamed := b.renamed[string(name)]
@@ -132,7 +148,7 @@ func (t *table) column(b *builder, name []byte) (*column, error) {
 	case b.taken[c.name]:
 		c.as = c.name
 	default:
-		c.as, c.role = c.name, roleOf(c.name, t.preset)
+		c.as, c.role = c.name, roleOf(c.name, preset)
 	}
 	switch {
 	case b.fields:
@@ -140,23 +156,23 @@ func (t *table) column(b *builder, name []byte) (*column, error) {
 	case b.describes:
 		c.role, c.as = roleInCatalogue(c.name), strings.TrimPrefix(c.name, "z_")
 	}
-	if c.told = c.kind != undecided; t.preset == "obd" && !renamed && (c.name == "position" || strings.HasPrefix(c.name, "user_feature_")) {
+	if c.told = c.kind != undecided; preset == "obd" && !renamed && (c.name == "position" || strings.HasPrefix(c.name, "user_feature_")) {
 		c.kind, c.told = category, true
 	}
 	if c.role == roleEach && b.n == 0 {
 		c.slot = len(b.slots)
 		b.slots = append(b.slots, strings.TrimPrefix(c.as, "p_"))
 	}
-	t.index[c.name] = len(t.columns)
-	t.columns = append(t.columns, c)
+	b.byName[c.name] = c
+	b.columns = append(b.columns, c)
 	return c, nil
 }
 
-// settle ends a pass: it reports whether the file must be read again, with other kinds,
+// settle ends a pass: it reports whether the files must be read again, with other kinds,
 // and notes what is to be said of the columns.
-func (t *table) settle(b *builder) bool {
+func (b *builder) settle() bool {
 	again := false
-	for _, c := range t.columns {
+	for _, c := range b.columns {
 		if c.role != roleContext || c.told {
 			continue
 		}
@@ -173,7 +189,7 @@ func (t *table) settle(b *builder) bool {
 		return true
 	}
 	var ignored []string
-	for _, c := range t.columns {
+	for _, c := range b.columns {
 		switch {
 		case c.role == roleIgnored && c.name != "":
 			ignored = append(ignored, c.name)
@@ -247,7 +263,7 @@ func (t *table) check(b *builder) error {
 	default:
 		return nil
 	}
-	if err := t.absent(b); err != nil {
+	if err := b.absent(t.path, t); err != nil {
 		return err
 	}
 	shown := names
@@ -616,4 +632,12 @@ func quote(s []byte) string {
 		return strconv.Quote(string(s[:40])) + "…"
 	}
 	return strconv.Quote(string(s))
+}
+
+// unixNano is t in nanoseconds since 1970, if it is within what they can say.
+func unixNano(t time.Time) (int64, bool) {
+	if y := t.UTC().Year(); y < 1678 || y > 2261 {
+		return 0, false
+	}
+	return t.UnixNano(), true
 }

@@ -1,0 +1,625 @@
+package logs
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cespare/xxhash/v2"
+
+	"opl/policies/wholefile"
+)
+
+// plan is what the options say of reading.
+type plan struct {
+	o               *Options
+	listed          uint64 // hash of the catalogue's file
+	catalogue       *Catalogue
+	renamed, before map[string]string // names of the schema by the file's; as if all of them were to be there
+	taken           map[string]bool
+}
+
+// plan checks what the options say of a file of a format.
+func (o *Options) plan(path string, format *format) (p *plan, err error) {
+	p = &plan{o: o}
+	if o.Catalogue != "" {
+		if p.listed, err = catalogueHash(path, o); err != nil {
+			return nil, err
+		}
+	}
+	p.renamed, p.taken, err = o.renames()
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", path, err)
+	case o.Dates != "" && dateLayouts[o.Dates] == nil:
+		return nil, fmt.Errorf("%s: setting dates %s: want us or eu", path, o.Dates)
+	case o.Delimiter != "" && format.name != "csv":
+		return nil, fmt.Errorf("%s: setting delimiter is for CSV, not for format %s", path, format.name)
+	case format.row == "" && len(o.Columns) > 0:
+		return nil, fmt.Errorf("%s: setting columns is not for format %s, which has none", path, format.name)
+	}
+	p.before = map[string]string{}
+	for column, name := range p.renamed {
+		p.before[name] = column
+	}
+	return p, nil
+}
+
+// memory is what is known before the first pass.
+func (p *plan) memory() (*memory, error) {
+	m := &memory{kinds: map[string]kind{}, reject: map[int]string{}}
+	for _, c := range p.o.Categories {
+		m.kinds[c] = category
+		if column, ok := p.before[c]; ok {
+			m.kinds[column] = category
+		}
+	}
+	if p.o.Catalogue == "" || p.catalogue != nil {
+		return m, nil
+	}
+	var err error
+	p.catalogue, err = ReadCatalogue(p.o.Catalogue, p.o.Categories...)
+	return m, err
+}
+
+// as is the column of the schema that folders called name=value stand for; "": none.
+func (p *plan) as(name string) string {
+	as, renamed := p.renamed[name]
+	if !renamed && !p.taken[name] {
+		as = name
+	}
+	switch roleOf(as, "") {
+	case roleIgnored, roleEach, roleContexts, rolePropensities, roleOffered, roleActions:
+		return ""
+	}
+	return as
+}
+
+// opening opens files as one log: it finds their cache, or reads them, in passes, until one is whole.
+type opening struct {
+	*plan
+	name   string // of the log, in errors
+	files  []*file
+	alone  bool // one file, by its own name: errors and rows are the file's, and no other is read without it
+	passed int  // files of other endings
+	mode   fs.FileMode
+	dir    string   // of temporary files
+	caches []string // where the cache may be
+	known  *memory  // what the passes before have learned; nil: nothing yet
+}
+
+// open reads all files as one log of a name. alone: it is one file by its own name.
+func (f *Files) open(ctx context.Context, name string, alone bool, o *Options) (_ *Log, err error) {
+	r := &opening{name: name, files: f.list, alone: alone, passed: f.Passed, mode: 0o666}
+	for _, g := range f.list {
+		if g.bucket == nil {
+			g.info, err = statLog(g.name)
+		}
+		if err != nil && alone {
+			return nil, err
+		}
+		if g.format, g.packed, err = formatFor(g.name, o); err != nil {
+			return nil, err
+		}
+		if first := f.list[0].format; g.format != first && (g.format.row == "" || first.row == "") {
+			return nil, fmt.Errorf("%s: format %s, and %s before it is of format %s: give files of one kind", g.name, g.format.name, f.list[0].name, first.name)
+		}
+		if g.info == nil {
+			r.mode = 0o600
+			continue
+		}
+		r.mode &= modeOf(g.info)
+		own := *o
+		if !alone {
+			own.Cache = ""
+		}
+		if err := spare(g.name, g.info, &own); err != nil {
+			return nil, err
+		}
+	}
+	if r.plan, err = o.plan(name, f.list[0].format); err != nil {
+		return nil, err
+	}
+	if r.caches = f.cachePaths(alone, o); !alone && o.Cache != "" && !o.NoCache {
+		if err := os.MkdirAll(o.Cache, 0o777); err != nil {
+			return nil, fmt.Errorf("%s: setting cache %s: want a folder, for several files: %w", name, o.Cache, err)
+		}
+	}
+	if r.dir = filepath.Dir(r.caches[0]); o.NoCache {
+		r.caches = nil
+	}
+	if l, err := r.cached(); l != nil || err != nil {
+		return l, err
+	}
+	if err := r.copyObjects(ctx); err != nil {
+		return nil, err
+	}
+	defer func() {
+		for _, g := range r.files {
+			if g.bucket != nil && g.local != "" {
+				err = errors.Join(err, os.Remove(g.local))
+			}
+		}
+	}()
+	for {
+		if l, err := r.pass(ctx); l != nil || err != nil {
+			return l, err
+		}
+	}
+}
+
+// cachePaths are where the cache may be: where it was asked for; or beside the log, or else in the user's cache
+// folder. That of several files has the name of the arguments that stand for them: it is made again once there is
+// another file.
+func (f *Files) cachePaths(alone bool, o *Options) (paths []string) {
+	if alone && o.Cache != "" {
+		return []string{o.Cache}
+	}
+	first, of := f.list[0], f.list[0].id()
+	at := beside(first.name)
+	if !alone {
+		of = fmt.Sprintf("%q %v", f.args, o.Share)
+	}
+	id := strconv.FormatUint(xxhash.Sum64String(of), 16)
+	if !alone {
+		at = filepath.Join(filepath.Dir(first.name), "."+id+cacheEnding)
+	}
+	if o.Cache != "" {
+		return []string{filepath.Join(o.Cache, id+cacheEnding)}
+	}
+	if first.bucket == nil {
+		paths = append(paths, at)
+	}
+	if user, err := os.UserCacheDir(); err == nil {
+		paths = append(paths, filepath.Join(user, "opl", id+cacheEnding))
+	}
+	if len(paths) == 0 {
+		paths = append(paths, filepath.Join(os.TempDir(), "opl-"+id+cacheEnding))
+	}
+	return paths
+}
+
+// key is what the cache depends on beside the content of the files: which they are, and what the options say.
+func (r *opening) key(o *Options) string {
+	k := key(r.files[0].format.name, o, r.listed)
+	if r.alone {
+		return k
+	}
+	k += fmt.Sprintf(" files %v", o.LoggedByFile)
+	for _, g := range r.files {
+		k += fmt.Sprintf(" %q", g.name)
+	}
+	return k
+}
+
+// cached finds the cache, if the files are as they were when it was written; nil: there is none.
+func (r *opening) cached() (*Log, error) {
+	keys, said := []string{r.key(r.o)}, *r.o
+	if len(r.o.Columns) == 0 && len(r.renamed) > 0 { // the same columns, if it was said that they are there
+		said.Columns, said.ColumnsBefore = r.before, nil
+		keys = append(keys, r.key(&said))
+	}
+	var infos []os.FileInfo
+	for _, g := range r.files {
+		if g.info != nil {
+			infos = append(infos, g.info)
+		}
+	}
+	if _, err := os.Stat(r.o.BadRows); r.o.BadRows != "" && err != nil {
+		return nil, nil
+	}
+	for _, path := range r.caches {
+		for _, k := range keys {
+			l, h, err := load(path, k, infos...)
+			if err != nil {
+				continue // none, or of another version, or damaged: it is made again
+			}
+			if r.fresh(h.Sources) {
+				l.path = r.name
+				return l, nil
+			}
+			if err := l.Close(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return nil, nil
+}
+
+// fresh reports whether the files still have the content they had.
+func (r *opening) fresh(sources []source) bool {
+	if len(sources) != len(r.files) {
+		return false
+	}
+	for i, g := range r.files {
+		if s := sources[i]; s.Tag != g.tag() || g.bucket == nil && !fresh(g.name, s) {
+			return false
+		}
+	}
+	return true
+}
+
+// copyObjects copies the objects to temporary files, several at once.
+func (r *opening) copyObjects(ctx context.Context) error {
+	errs, stop := make([]error, len(r.files)), atomic.Bool{}
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range max(8, runtime.GOMAXPROCS(0)) {
+		all.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(errs)) && !stop.Load(); i = next.Add(1) - 1 {
+				if g := r.files[i]; g.bucket != nil {
+					errs[i] = g.fetch(ctx)
+					stop.Store(stop.Load() || errs[i] != nil && !r.leave(errs[i]))
+				}
+			}
+		})
+	}
+	all.Wait()
+	for i, err := range errs {
+		if err != nil && !r.leave(err) {
+			return err
+		} else if err != nil {
+			r.leaveOut(r.files[i], err)
+		}
+	}
+	return nil
+}
+
+// leave reports that a file which fails so may be left out: it is gone, or what is wrong is in it. That there is no right
+// to read it, no room or no network may be another tomorrow.
+func (r *opening) leave(err error) bool {
+	var system *fs.PathError
+	var remote *remoteError
+	switch {
+	case r.alone || r.o.BadRows == "" || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
+		return false
+	case errors.Is(err, fs.ErrNotExist):
+		return true
+	}
+	return !errors.As(err, &system) && !errors.As(err, &remote)
+}
+
+// leaveOut leaves a file out. What passes have learned of its rows is lost.
+func (r *opening) leaveOut(g *file, err error) {
+	g.left, r.known = err, nil
+	var e error
+	if g.source, e = g.content(); e != nil {
+		g.source.Size = math.MinInt64 // a cache without the file is never read
+	}
+}
+
+// pass reads the files. It returns no log if there must be another pass.
+func (r *opening) pass(ctx context.Context) (_ *Log, err error) {
+	if r.known == nil {
+		if r.known, err = r.memory(); err != nil {
+			return nil, err
+		}
+	}
+	b, err := newBuilder(r.name, r.dir, r.o, r.known)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, b.close()) }()
+	if err := b.begins(r.caches, r.dir, r.mode|0o600); err != nil {
+		return nil, err
+	}
+	if b.renamed, b.taken = r.renamed, r.taken; r.catalogue != nil {
+		b.use(r.catalogue)
+	}
+	var left []*file
+	for _, g := range r.files {
+		if g.left != nil {
+			left = append(left, g)
+			b.aside(g.name, 0, g.left, nil)
+		}
+	}
+	if len(left) == len(r.files) {
+		return nil, fmt.Errorf("%s: none of %d files can be read; the first: %w", r.name, len(left), left[0].left)
+	}
+	c := &chain{opening: r}
+	defer func() { err = errors.Join(err, c.close()) }()
+	err = b.fill(ctx, c)
+	switch {
+	case c.failed || err == errAgain:
+		return nil, nil
+	case err != nil && b.n == 0 && b.skipped > 0:
+		return nil, errors.Join(err, r.keepBad(b))
+	case err != nil:
+		return nil, err
+	}
+	if len(b.columns) > 0 {
+		if err := cmp.Or(b.absent(r.name, nil), b.uncategorized()); err != nil { // of a format without a header
+			return nil, err
+		}
+	}
+	if b.settle() {
+		return nil, nil
+	}
+	names, again, err := b.finish()
+	if err != nil || again {
+		return nil, err
+	}
+	if err := r.unchanged(b); err != nil || r.known == nil {
+		return nil, err
+	}
+	if err := r.keepBad(b); err != nil {
+		return nil, err
+	}
+	if r.passed > 0 {
+		b.note("", 0, "%d files were passed over, whose names do not end as those of logs do", r.passed)
+	}
+	if len(left) > 0 {
+		b.note("", 0, "%d of %d files were left out, see %s: guarantees speak of the rows of the others. The first: %v", len(left), len(r.files), r.o.BadRows, left[0].left)
+	}
+	h := cacheHeader{Key: r.key(r.o), Log: r.name, Left: len(left)}
+	for _, g := range r.files {
+		h.Sources = append(h.Sources, g.source)
+	}
+	if r.alone {
+		h.Log = r.files[0].id()
+	}
+	l, err := b.save(h, names)
+	if err == nil {
+		l.path = r.name
+	}
+	return l, err
+}
+
+// keepBad writes the bad rows to their file.
+func (r *opening) keepBad(b *builder) error {
+	if r.o.BadRows == "" {
+		return nil
+	}
+	if err := b.badRows.flush(); err != nil {
+		return err
+	}
+	return wholefile.Write(r.o.BadRows, r.mode|0o600, func(f *os.File) error { return b.badRows.copyTo(f) })
+}
+
+// unchanged checks that catalogue and files are as they were before they were read. A file that may be left out is: memory
+// is nil then.
+func (r *opening) unchanged(b *builder) error {
+	if r.o.Catalogue != "" {
+		if h, err := fileHash(r.o.Catalogue, true); err != nil || h != r.listed {
+			return errors.Join(err, fmt.Errorf("%s: the catalogue changed while it was read", r.o.Catalogue))
+		}
+		if err := amongIt(r.name, b.among, r.o); err != nil {
+			return err
+		}
+	}
+	for _, g := range r.files {
+		if g.left != nil {
+			continue
+		}
+		var err error
+		if g.source, err = g.content(); err != nil && !r.leave(err) {
+			return err
+		} else if err != nil {
+			r.leaveOut(g, err)
+		}
+	}
+	return nil
+}
+
+// chain reads the files one after the other, as one file with all their rows.
+type chain struct {
+	*opening
+	at     int // files that have been read, or begun
+	reader     // of the last of them; nil: it is at its end
+	fixed  []fixedCell
+	schema []string // the columns of the first file that has a header
+	from   string   // that file
+	failed bool     // a file is left out that was not before: this pass only finds others
+}
+
+// fixedCell is a value that stands in the name of a folder.
+type fixedCell struct {
+	c     *column
+	value []byte
+}
+
+func (c *chain) next(b *builder) error {
+	for {
+		var err error
+		if c.reader == nil {
+			if c.at == len(c.files) {
+				return io.EOF
+			}
+			if c.at++; c.files[c.at-1].left == nil {
+				err = c.begin(b, c.files[c.at-1])
+			}
+		} else if err = c.reader.next(b); err == nil {
+			return c.complete(b)
+		} else if err == io.EOF {
+			err = c.close()
+		}
+		var wrong *rowError
+		switch {
+		case err == nil:
+		case err == errNoDecision, err == errAgain, errors.As(err, &wrong), !c.leave(err):
+			return err
+		default: // the rest is only looked at
+			_ = c.close()
+			c.leaveOut(c.files[c.at-1], err)
+			c.failed, b.typesOnly = true, true
+			b.begin()
+		}
+	}
+}
+
+// begin begins to read a file.
+func (c *chain) begin(b *builder, g *file) (err error) {
+	if g.bucket == nil && g.info == nil {
+		_, err := statLog(g.name)
+		return cmp.Or(err, fmt.Errorf("%s: the file changed while it was read", g.name))
+	}
+	b.local, b.ends, b.table, b.joined = g.local, !c.alone, nil, false
+	if !c.alone {
+		b.files = append(b.files, start{g.name, b.at - 1})
+		for _, fixed := range g.fixed {
+			b.joined = b.joined || roleOf(c.as(fixed[0]), "") == roleContext
+		}
+		b.folders = g.fixed
+	}
+	if c.reader, err = g.format.reader(g.name, g.packed, b); err != nil || c.alone {
+		return err
+	}
+	c.fixed = c.fixed[:0]
+	t := b.table
+	if t == nil {
+		t = newTable(&lines{path: g.name}, b)
+	}
+	var schema []string
+	for _, own := range t.columns {
+		if own.role != roleIgnored {
+			schema = append(schema, own.as)
+		}
+	}
+	for _, fixed := range g.fixed {
+		as := c.as(fixed[0])
+		if _, own := t.index[fixed[0]]; own || as == "" {
+			continue
+		}
+		column, err := b.column([]byte(fixed[0]), "")
+		if err != nil {
+			return err
+		}
+		c.fixed, schema = append(c.fixed, fixedCell{column, []byte(fixed[1])}), append(schema, as)
+	}
+	return c.stranger(g, schema)
+}
+
+// stranger is the error that a file has other columns than the first that has a header.
+func (c *chain) stranger(g *file, schema []string) error {
+	slices.Sort(schema)
+	switch {
+	case g.format.row != "row" || slices.Equal(schema, c.schema):
+		return nil
+	case c.from == "":
+		c.schema, c.from = schema, g.name
+		return nil
+	}
+	var what []string
+	only := func(a, b []string) string {
+		return strings.Join(slices.DeleteFunc(slices.Clone(a), func(s string) bool { return slices.Contains(b, s) }), ", ")
+	}
+	if s := only(c.schema, schema); s != "" {
+		what = append(what, "it has no column "+s)
+	}
+	if s := only(schema, c.schema); s != "" {
+		what = append(what, "it has "+s+" more")
+	}
+	return fmt.Errorf("%s: other columns than %s has: %s: read files of the same columns together, or leave it out by setting skip-bad", g.name, c.from, strings.Join(what, ", "))
+}
+
+// complete adds to a row what the names of its file and folders say.
+func (c *chain) complete(b *builder) error {
+	for _, fixed := range c.fixed {
+		if _, own := b.table.index[fixed.c.name]; own { // of a format without a header
+			continue
+		}
+		if err := b.table.cell(b, fixed.c, 0, fixed.value, 0); err != nil {
+			return err
+		}
+	}
+	if b.o.LoggedByFile && !c.alone && len(b.row.policy) == 0 {
+		base, _, _ := strings.Cut(filepath.Base(c.files[c.at-1].name), ".")
+		b.row.policy = append(b.row.policy, base...)
+	}
+	return nil
+}
+
+func (c *chain) raw() []byte {
+	if c.reader == nil {
+		return nil
+	}
+	return c.reader.raw()
+}
+
+func (c *chain) close() error {
+	if c.reader == nil {
+		return nil
+	}
+	err := c.reader.close()
+	c.reader = nil
+	return err
+}
+
+// statLog is the file of a log, which must be one that is read again.
+func statLog(path string) (os.FileInfo, error) {
+	if path == "-" {
+		return nil, errors.New("standard input: a log is read more than once: write it to a file first")
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return nil, fmt.Errorf("%s: a folder, want a file", path)
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s: not a regular file: a log is read more than once: write it to a file first", path)
+	case info.Size() == 0:
+		return nil, fmt.Errorf("%s: the file is empty", path)
+	}
+	return info, nil
+}
+
+// spare refuses to write over the log, or over what is no cache, and to write where
+// nothing can be.
+func spare(path string, log os.FileInfo, o *Options) error {
+	for _, f := range []struct{ what, path string }{{"setting skip-bad", o.BadRows}, {"setting cache", o.Cache}} {
+		if f.path == "" {
+			continue
+		}
+		info, err := os.Stat(f.path)
+		catalogue, unlisted := os.Stat(o.Catalogue)
+		dir, none := os.Stat(filepath.Dir(f.path))
+		switch {
+		case err == nil && os.SameFile(info, log):
+			return fmt.Errorf("%s: %s %s would write over the log", path, f.what, f.path)
+		case err == nil && unlisted == nil && os.SameFile(info, catalogue):
+			return fmt.Errorf("%s: %s %s would write over the catalogue", path, f.what, f.path)
+		case err == nil && info.IsDir():
+			return fmt.Errorf("%s: %s %s is a folder, want a file", path, f.what, f.path)
+		case none != nil || !dir.IsDir():
+			return fmt.Errorf("%s: %s %s: there is no such folder", path, f.what, f.path)
+		}
+	}
+	if o.Cache == "" {
+		return nil
+	}
+	if o.BadRows != "" && filepath.Clean(o.BadRows) == filepath.Clean(o.Cache) {
+		return fmt.Errorf("%s: setting skip-bad and setting cache are one file", path)
+	}
+	f, err := os.Open(o.Cache)
+	if err != nil {
+		return nil // none yet, or writing it says why not
+	}
+	defer f.Close()
+	var first [8]byte
+	if n, err := f.ReadAt(first[:], 0); n > 0 && (err != nil || binary.NativeEndian.Uint64(first[:])>>16 != magic>>16) {
+		return fmt.Errorf("%s: setting cache %s is there and no cache: remove it, or give another name", path, o.Cache)
+	}
+	return nil
+}
+
+// modeOf is that of files with rows of a log: nobody reads them who may not read the log.
+func modeOf(log os.FileInfo) fs.FileMode {
+	if mode := log.Mode().Perm(); mode&0o004 != 0 {
+		return mode&0o666 | 0o600
+	}
+	return 0o600
+}
