@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	mostBins   = 255     // of a column, so that a bin is a byte
-	quantileOf = 50_000  // rows that the cuts of a feature are quantiles of, at most
-	binRows    = 4096    // that a thread bins at a time
+	mostBins   = 255    // of a column, so that a bin is a byte
+	quantileOf = 50_000 // rows that the cuts of a feature are quantiles of, at most
+	binRows    = 4096   // that a thread bins at a time
 )
 
 // column is a feature, or a group of one-hot features, in bins.
