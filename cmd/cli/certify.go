@@ -87,10 +87,8 @@ is no signature, so trust the file as much as whoever could write it.
 			if part.shard.Of > 0 && !o.AnyTime && len(args) == 2 {
 				return errors.New("--shard wants --any-time: for one look the values of ℓ hang on all rows, and a model of the reward is learned from rows before, one by one")
 			}
-			if part.byFiles() {
-				if f.Share = part.shard; len(args) > 2 {
-					return errors.New("--shard-by files: several FILEs are rounds, each a log of its own, which shards by files cannot tell apart: give one, a folder or a pattern in quotes, or leave --shard-by out")
-				}
+			if f.Share = part.shard; part.shard.Of > 0 && len(args) > 2 {
+				return errors.New("--shard-by files: several FILEs are rounds, each a log of its own, which shards by files cannot tell apart: give one, a folder or a pattern in quotes, or leave --shard out")
 			}
 			p, err := policyfile.Load(args[0])
 			if err != nil {
@@ -113,8 +111,8 @@ is no signature, so trust the file as much as whoever could write it.
 				defer log.Close()
 				show.next("inspecting " + path)
 				var judge *provenance.Judge
-				if part.byFiles() {
-					if judge, err = provenance.Share(log, o.Gamma, part.shard); err != nil {
+				if part.shard.Of > 0 {
+					if judge, err = provenance.OfShard(log, o.Gamma, part.shard); err != nil {
 						return err
 					}
 				} else {
@@ -127,11 +125,7 @@ is no signature, so trust the file as much as whoever could write it.
 			}
 			show.next("certifying")
 			if part.shard.Of > 0 {
-				sums := func() (provenance.Part, error) { return judges.Part(cmd.Context(), p, o, part.shard) }
-				if part.byFiles() {
-					sums = func() (provenance.Part, error) { return judges[0].FilesPart(cmd.Context(), p, o) }
-				}
-				p, err := sums()
+				p, err := judges[0].Partial(cmd.Context(), p, o)
 				if err != nil {
 					return err
 				}

@@ -48,8 +48,8 @@ func (p *partFlags) check(cmd *cobra.Command, others ...string) (err error) {
 		return fmt.Errorf("--shard-by %s: want rows or files", p.by)
 	case !given("shard"):
 		return nil
-	case !p.byFiles() && cmd.Name() == "inspect":
-		return errors.New("--shard wants --shard-by files here: by rows each shard would read the whole log, which is most of what inspect does")
+	case !p.byFiles() && cmd.Name() != "evaluate":
+		return errors.New("--shard wants --shard-by files here: by rows each shard would read the whole log, which is most of the work")
 	case p.out == "":
 		return errors.New("--shard wants --out, a folder for what opl merge reads")
 	}
@@ -177,7 +177,7 @@ func mergeParts(cmd *cobra.Command, kind string, paths []string, out, format str
 	stdout := cmd.OutOrStdout()
 	switch kind {
 	case "certify":
-		parts, err := readParts[provenance.Part](cmd, paths)
+		parts, err := readParts[provenance.Partial](cmd, paths)
 		if err != nil {
 			return err
 		}
@@ -200,7 +200,7 @@ func mergeParts(cmd *cobra.Command, kind string, paths []string, out, format str
 		}
 		result, print = r.InUnits(), func() error { return r.Write(stdout, table.Format(format)) }
 	case "inspect":
-		parts, err := readParts[inspect.Part](cmd, paths)
+		parts, err := readParts[inspect.Partial](cmd, paths)
 		if err != nil {
 			return err
 		}
