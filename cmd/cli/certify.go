@@ -84,10 +84,10 @@ is no signature, so trust the file as much as whoever could write it.
 			if err := page.check(cmd); err != nil {
 				return err
 			}
-			if part.shard.Of > 0 && !o.AnyTime && len(args) == 2 {
+			if part.byFiles() && !o.AnyTime && len(args) == 2 {
 				return errors.New("--shard wants --any-time: for one look the values of ℓ hang on all rows, and a model of the reward is learned from rows before, one by one")
 			}
-			if f.Share = part.shard; part.shard.Of > 0 && len(args) > 2 {
+			if f.Share = part.shard; part.byFiles() && len(args) > 2 {
 				return errors.New("--shard-by files: several FILEs are rounds, each a log of its own, which shards by files cannot tell apart: give one, a folder or a pattern in quotes, or leave --shard out")
 			}
 			p, err := policyfile.Load(args[0])
@@ -111,7 +111,7 @@ is no signature, so trust the file as much as whoever could write it.
 				defer log.Close()
 				show.next("inspecting " + path)
 				var judge *provenance.Judge
-				if part.shard.Of > 0 {
+				if part.byFiles() {
 					if judge, err = provenance.OfShard(log, o.Gamma, part.shard); err != nil {
 						return err
 					}
@@ -124,7 +124,7 @@ is no signature, so trust the file as much as whoever could write it.
 				judges = append(judges, judge)
 			}
 			show.next("certifying")
-			if part.shard.Of > 0 {
+			if part.byFiles() {
 				p, err := judges[0].Partial(cmd.Context(), p, o)
 				if err != nil {
 					return err

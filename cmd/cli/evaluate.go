@@ -23,6 +23,7 @@ import (
 	"opl/train/logs"
 	"opl/train/ope"
 	"opl/train/provenance"
+	"opl/train/report/render"
 	"opl/train/report/table"
 )
 
@@ -167,20 +168,18 @@ func evaluate(cmd *cobra.Command, estimators []ope.Estimator, f evaluateFlags, p
 	if err := f.page.check(cmd); err != nil {
 		return err
 	}
-	if f.part.byFiles() {
-		f.Share = f.part.shard
-	}
+	f.Share = f.part.shard
 	log, targets, err := f.read(cmd, &o, paths)
 	if err != nil {
 		return err
 	}
 	defer log.Close()
-	if f.part.shard.Of > 0 {
+	if f.part.byFiles() {
 		of, err := f.identity(o)
 		if err != nil {
 			return err
 		}
-		p, err := ope.EvaluatePart(log, targets, o, f.part.shard, of)
+		p, err := ope.EvaluatePartial(log, targets, o, f.part.shard, of)
 		if err != nil {
 			return err
 		}
@@ -195,18 +194,18 @@ func evaluate(cmd *cobra.Command, estimators []ope.Estimator, f evaluateFlags, p
 	if f.format == string(table.JSON) {
 		err = writeAnswer(cmd.OutOrStdout(), "evaluate", result.InUnits(), nil)
 	} else {
-		err = result.Write(cmd.OutOrStdout(), table.Format(f.format))
+		err = render.Evaluation(cmd.OutOrStdout(), table.Format(f.format), result)
 	}
 	if err != nil {
 		return err
 	}
 	if f.plot != "" {
-		err = wholefile.Write(f.plot, 0, func(to *os.File) error { return result.Plot(to, strings.TrimPrefix(filepath.Ext(f.plot), ".")) })
+		err = wholefile.Write(f.plot, 0, func(to *os.File) error { return render.EvaluationPlot(to, filepath.Ext(f.plot)[1:], result) })
 		if err != nil {
 			return fmt.Errorf("--plot: %w", err)
 		}
 	}
-	page := result.Page()
+	page := render.EvaluationPage(result)
 	page.Sections = append(page.Sections, o.Judge.Found().Checks())
 	return f.page.conclude(cmd, page, result.InUnits(), nil)
 }

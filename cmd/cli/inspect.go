@@ -27,7 +27,7 @@ whether its rows are well formed, whether the actions were drawn with the
 propensities it states, how few rows carry the weight, and whether rows look
 independent and identically distributed, which every guarantee assumes. Each
 finding says what was measured, what it means and what to do. Several FILEs are one log, of
-which --shard i/n --shard-by files inspects an n-th, for opl merge.
+which --shard i/n inspects an n-th, for opl merge.
 
 The exit status is 0 if all is fine, 3 if the log is doubtful, 4 if it is unusable,
 1 if it cannot be read.
@@ -50,9 +50,7 @@ The exit status is 0 if all is fine, 3 if the log is doubtful, 4 if it is unusab
 			if err := part.check(cmd, "format", "report"); err != nil {
 				return err
 			}
-			if part.byFiles() {
-				f.Share = part.shard
-			}
+			f.Share = part.shard
 			show := newStages(cmd.ErrOrStderr(), "reading "+strings.Join(args, ", "))
 			defer show.stop()
 			f.Progress = show.read

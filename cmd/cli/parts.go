@@ -20,6 +20,7 @@ import (
 	"opl/train/logs"
 	"opl/train/ope"
 	"opl/train/provenance"
+	"opl/train/report/render"
 	"opl/train/report/table"
 )
 
@@ -29,12 +30,12 @@ type partFlags struct {
 	shard         logs.Shard
 }
 
-// byFiles reports that a shard reads its own files alone.
-func (p *partFlags) byFiles() bool { return p.by == "files" }
+// byFiles reports that a shard of the files is asked for.
+func (p *partFlags) byFiles() bool { return p.shard.Of > 0 }
 
 func (p *partFlags) add(fl *pflag.FlagSet) {
 	addShard(fl, &p.text)
-	fl.StringVar(&p.by, "shard-by", "rows", "what --shard cuts: rows, all of which each shard reads, or files, of which each reads its own")
+	fl.StringVar(&p.by, "shard-by", "files", "what --shard cuts: files, of which each shard reads its own")
 	fl.StringVar(&p.out, "out", "", "`folder` for the sums of --shard, or its URL")
 }
 
@@ -44,12 +45,10 @@ func (p *partFlags) check(cmd *cobra.Command, others ...string) (err error) {
 	switch {
 	case !given("shard") && (given("out") || given("shard-by")):
 		return errors.New("--out and --shard-by go with --shard")
-	case p.by != "rows" && p.by != "files":
-		return fmt.Errorf("--shard-by %s: want rows or files", p.by)
+	case p.by != "files":
+		return fmt.Errorf("--shard-by %s: shards of a log are of its files, each of which one shard reads: want files", p.by)
 	case !given("shard"):
 		return nil
-	case !p.byFiles() && cmd.Name() != "evaluate":
-		return errors.New("--shard wants --shard-by files here: by rows each shard would read the whole log, which is most of the work")
 	case p.out == "":
 		return errors.New("--shard wants --out, a folder for what opl merge reads")
 	}
@@ -190,7 +189,7 @@ func mergeParts(cmd *cobra.Command, kind string, paths []string, out, format str
 		if !slices.Contains(table.Formats(), format) {
 			return fmt.Errorf("--format %s: want %s", format, strings.Join(table.Formats(), ", "))
 		}
-		parts, err := readParts[ope.Part](cmd, paths)
+		parts, err := readParts[ope.Partial](cmd, paths)
 		if err != nil {
 			return err
 		}
@@ -198,7 +197,7 @@ func mergeParts(cmd *cobra.Command, kind string, paths []string, out, format str
 		if err != nil {
 			return fmt.Errorf("merge: %w", err)
 		}
-		result, print = r.InUnits(), func() error { return r.Write(stdout, table.Format(format)) }
+		result, print = r.InUnits(), func() error { return render.Evaluation(stdout, table.Format(format), r) }
 	case "inspect":
 		parts, err := readParts[inspect.Partial](cmd, paths)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 
 	"opl/train/library"
 	"opl/train/ope"
+	"opl/train/report/render"
 	"opl/train/report/table"
 )
 
@@ -72,7 +73,7 @@ be shipped, 4 if none is selected, and 1 after an error.
 			case !s.Ship:
 				end = exitStatus(notShown)
 			}
-			page := s.Page()
+			page := render.SelectionPage(s)
 			page.Sections = append(page.Sections, o.Judge.Found().Checks())
 			if err := f.page.conclude(cmd, page, s.InUnits(), end); err != nil {
 				return err
@@ -80,7 +81,7 @@ be shipped, 4 if none is selected, and 1 after an error.
 			if f.format == string(table.JSON) {
 				return writeAnswer(cmd.OutOrStdout(), "select", s.InUnits(), end)
 			}
-			if err := s.Write(cmd.OutOrStdout(), table.Format(f.format)); err != nil {
+			if err := render.Selection(cmd.OutOrStdout(), table.Format(f.format), s); err != nil {
 				return err
 			}
 			return end

@@ -315,13 +315,13 @@ func TestSharesAcross(t *testing.T) {
 	}
 	refused("there are no parts")
 	refused("2/2 is missing", all[0])
-	refused("different files, actions or options, or of another number of shards", all[0], share(t, dir, 3, 3))
+	refused("shards 1/2 and 3/3 are of another number of shards", all[0], share(t, dir, 3, 3))
 	refused("name all actions by setting actions", all[0], share(t, dir, 2, 2, func(o *logs.Options) { o.Actions = []string{"a", "c", "b"} }))
 	refused("different files", all[0], share(t, dir, 2, 2, func(o *logs.Options) { o.RewardMin, o.RewardMax = -1, 1 }))
 	refused("different files", all[0], share(t, dir, 2, 2, func(o *logs.Options) { o.Categories = []string{"x_a"} }))
 	broken := all[1]
 	broken.Tape = nil
-	refused("part 2 of an inspection is none", all[0], broken)
+	refused("the part of shard 2/2 is none of an inspection", all[0], broken)
 	text, err := json.Marshal(all[1])
 	if err == nil {
 		err = json.Unmarshal([]byte(strings.Replace(string(text), `"rows by action":[`, `"rows by action":[1,`, 1)), &broken)
