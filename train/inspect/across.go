@@ -208,7 +208,7 @@ func (l *log) acrossRows(parts []*Part, byTime bool) {
 			Means:    "what is said of groups takes the rows of each shard for groups of their own", Do: "cut the log so that a group is in files of one shard"})
 	}
 	l.repeatsAcross(parts, byTime)
-	if f, _ := l.finding("rows written twice"); f.Severity > Fine {
+	if f, _ := l.finding(writtenTwice); f.Severity > Fine {
 		return // rows of one context count as one
 	}
 	lengths := map[int]bool{}
@@ -227,7 +227,7 @@ func (l *log) acrossRows(parts []*Part, byTime bool) {
 			return nil
 		}))
 		if n > 0 {
-			l.add(Finding{Check: "rows written again", Severity: Unusable, Numbers: []Number{{"stretches", float64(n)}},
+			l.add(Finding{Check: writtenAgain.name, Severity: Unusable, Numbers: []Number{{"stretches", float64(n)}},
 				Measured: fmt.Sprintf("stretches of %d rows of shard %s have the actions and the rewards of such of shard %s", w, parts[two[1]].Shard, parts[two[0]].Shard),
 				Means:    "rows are in files of several shards, or actions came in turn or by the same random numbers: they are not independent",
 				Do:       "give each row once, or log a decision_id; draw actions at random"})
@@ -265,7 +265,6 @@ func (l *log) repeatsAcross(parts []*Part, byTime bool) {
 	if byTime {
 		slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(a.at, b.at) })
 	}
-	const check = "rows written twice"
 	twice := func(check string, across bool) Finding {
 		last := map[uint64][]row{} // of each context the last row, and the last of another shard
 		var pairs, same, expected, variance float64
@@ -289,9 +288,9 @@ func (l *log) repeatsAcross(parts []*Part, byTime bool) {
 		}
 		return twiceSaid(check, pairs, same, expected, variance)
 	}
-	all := twice(check, false)
+	all := twice(writtenTwice, false)
 	for _, p := range parts {
-		if f, _ := p.Report.Finding(check); f.Severity > all.Severity {
+		if f, _ := p.Report.Finding(writtenTwice); f.Severity > all.Severity {
 			all = f
 			all.Measured = fmt.Sprintf("in shard %s: %s", p.Shard, f.Measured)
 		}
@@ -299,7 +298,7 @@ func (l *log) repeatsAcross(parts []*Part, byTime bool) {
 	if all.Check != "" {
 		l.add(all)
 	}
-	if f := twice(check+", across shards", true); f.Severity > Fine {
+	if f := twice(writtenTwice+", across shards", true); f.Severity > Fine {
 		l.add(f)
 	}
 }

@@ -11,10 +11,8 @@ import (
 // what happened, only rows that differ from the one before them count. Stretches are of w rows: a copy of 2w − 1 is found, among
 // hashes of each w rows and of those from 0, w, 2w, … on. Such a log is unusable.
 func (l *log) again() {
-	for _, check := range []string{"rows written twice", "repeated contexts"} {
-		if f, _ := l.finding(check); f.Severity > Fine {
-			return
-		}
+	if l.doubts(Repeats, Visits) {
+		return
 	}
 	if l.Propensity == nil || l.Estimated {
 		return
@@ -65,11 +63,11 @@ func (l *log) again() {
 		for from > 0 && from+n < at && same(from-1, at-1) {
 			from, at, n = from-1, at-1, n+1
 		}
-		l.add(Finding{Check: "rows written again", Severity: Unusable, Numbers: []Number{{"rows", float64(n)}},
+		l.add(Finding{Check: writtenAgain.name, Severity: Unusable, Numbers: []Number{{"rows", float64(n)}},
 			Measured: fmt.Sprintf("rows %d to %d have the actions and the rewards of rows %d to %d", at+1, at+n, from+1, from+n),
 			Means:    "rows are in the log more than once, or actions came in turn or by the same random numbers: they are not independent",
 			Do:       "give each row once, or log a decision_id; draw actions at random"})
 		return
 	}
-	l.add(Finding{Check: "rows written again", Measured: fmt.Sprintf("no stretch of %d rows comes twice", 2*w-1)})
+	l.add(Finding{Check: writtenAgain.name, Measured: fmt.Sprintf("no stretch of %d rows comes twice", 2*w-1)})
 }

@@ -137,11 +137,13 @@ func (l *log) bet() {
 	l.wins(e, func() string { return b.say() })
 }
 
+// betsOnPropensities is the name of the check.
+const betsOnPropensities = "bets on propensities"
+
 // wins adds the finding of the logarithms of e-values; why says what they tell.
 func (l *log) wins(e [2]float64, why func() string) {
-	const check = "bets on propensities"
 	gamma := max(propensity.Rounded, l.gamma)
-	f := Finding{Check: check, Measured: fmt.Sprintf("e = %.3g where %d refutes them", math.Exp(e[1]), refuted),
+	f := Finding{Check: betsOnPropensities, About: Draws, Measured: fmt.Sprintf("e = %.3g where %d refutes them", math.Exp(e[1]), refuted),
 		Numbers: []Number{{"log e", e[1]}, {"log e, not rounded", e[0]}}}
 	switch limit := math.Log(refuted); {
 	case e[1] >= limit:
@@ -197,16 +199,12 @@ func (b *bets) run() (e [2]float64) {
 // 50 which are all alike in action and cost, as rows that were written again are. (Where
 // actions follow the context against their propensities, rows of one context agree, too.)
 func (b *bets) units() {
-	doubtful := func(check string) bool {
-		f, _ := b.finding(check)
-		return f.Severity > Fine
-	}
 	_, keys := b.Identity()
-	if doubtful("decision ids") {
+	if b.doubts(IDs) {
 		keys = b.Keys
 	}
 	b.unit = slices.Clone(keys)
-	if doubtful("rows written twice") {
+	if b.doubts(Repeats) {
 		of := map[uint64][]int{}
 		for i, x := range b.contexts {
 			of[x] = append(of[x], i)

@@ -31,7 +31,7 @@ func (l *log) drift() {
 			of[b].From = l.stamp(l.order[first])
 		}
 	}
-	l.differ(of, drifts, fmt.Sprintf("over %d blocks in the order of %s", blocks, order))
+	l.differ(of, [3]string{rewardDrift.name, propensityDrift.name, actionDrift.name}, fmt.Sprintf("over %d blocks in the order of %s", blocks, order))
 }
 
 // span is what drift reads of a stretch of rows.
@@ -61,9 +61,6 @@ func (l *log) span(rows []int) span {
 	return s
 }
 
-// drifts are the checks of drift.
-var drifts = [3]string{"drift of the reward", "drift of the propensities", "drift of the actions"}
-
 // differ adds the findings of drift over stretches of rows, by the names of these checks.
 func (l *log) differ(of []span, names [3]string, over string) {
 	blocks := len(of)
@@ -90,7 +87,7 @@ func (l *log) differ(of []span, names [3]string, over string) {
 		}
 	}
 	verdict := func(check, what string, explained, p float64, means, do string) {
-		f := Finding{Check: check, Measured: fmt.Sprintf("%s %s: %s explained, p = %.2g", what, over, percent(explained), p),
+		f := Finding{Check: check, About: Drift, Measured: fmt.Sprintf("%s %s: %s explained, p = %.2g", what, over, percent(explained), p),
 			Numbers: []Number{{"explained", explained}, {"p", p}}}
 		l.judge(f, p < alpha && explained > 0.001, Doubtful, means, do)
 	}
@@ -234,7 +231,7 @@ func (l *log) neighbours() {
 	}
 	expected := (n - 1) * q
 	z := counted(same, expected, (n-1)*max(q*(1-q), q*(1-q)+2*(three-q*q)))
-	f := Finding{Check: "repeated contexts", Numbers: []Number{{"contexts", float64(len(sizes) + alone)}, {"z", z}},
+	f := Finding{Check: repeatedContexts.name, About: Visits, Numbers: []Number{{"contexts", float64(len(sizes) + alone)}, {"z", z}},
 		Measured: fmt.Sprintf("%d contexts; %s of rows share theirs; %.0f neighbours in time do, %.4g by chance, z = %.1f",
 			len(sizes)+alone, percent(float64(repeated)/n), same, expected, z)}
 	l.judge(f, z > threshold(1) && same-expected > 0.01*n, Doubtful, "rows of one visit stand together: they are not independent",
@@ -268,13 +265,16 @@ func (l *log) repeats() {
 	if pairs == 0 {
 		return
 	}
-	l.add(twiceSaid("rows written twice", pairs, same, expected, variance))
+	l.add(twiceSaid(writtenTwice, pairs, same, expected, variance))
 }
+
+// writtenTwice is the name of the check repeats.
+const writtenTwice = "rows written twice"
 
 // twiceSaid is the finding of repeats.
 func twiceSaid(check string, pairs, same, expected, variance float64) Finding {
 	z := counted(same, expected, variance)
-	f := Finding{Check: check,
+	f := Finding{Check: check, About: Repeats,
 		Measured: fmt.Sprintf("of %.0f pairs of rows of one context %.0f take the same action, %.4g by chance, z = %.1f", pairs, same, expected, z),
 		Numbers:  []Number{{"z", z}}}
 	if z > threshold(1) && same-expected > max(0.01*pairs, 3) {
@@ -308,7 +308,7 @@ func (l *log) lastRows() {
 			}
 			add(of[g], i)
 		}
-	} else if f, _ := l.finding("repeated contexts"); f.Severity > Fine {
+	} else if l.doubts(Visits) {
 		for t, i := range l.order {
 			if t == 0 || l.contexts[i] != l.contexts[l.order[t-1]] {
 				runs = append(runs, run{})
@@ -333,7 +333,7 @@ func (l *log) lastRows() {
 	d := sum / n
 	// At least the spread that a single group of another difference would give.
 	z := d / math.Sqrt(max(square/n-d*d, 1/n)/n)
-	f := Finding{Check: "ends of groups", Numbers: []Number{{"difference", d}, {"z", z}},
+	f := Finding{Check: endsOfGroups.name, About: Selection, Numbers: []Number{{"difference", d}, {"z", z}},
 		Measured: fmt.Sprintf("the last row of %.0f groups earns %.2g more than those before it, z = %.1f", n, d, z)}
 	l.judge(f, math.Abs(z) > threshold(1) && math.Abs(d) > 0.02, Doubtful,
 		"whether a group goes on depends on what it earned, so that the mean over groups of their mean reward is not what a decision earns; or rewards move along a group",
@@ -367,7 +367,7 @@ func (l *log) autocorrelation() {
 	r := sum / float64(l.n-1) / variance
 	// Residuals of a block correlate by −1/rows among themselves.
 	z := (sum + variance*float64(blocks)) / max(math.Sqrt(square), variance*math.Sqrt(float64(l.n)))
-	f := Finding{Check: "rewards in sequence", Measured: fmt.Sprintf("a reward and the next correlate by %.2g, z = %.1f", r, z), Numbers: []Number{{"correlation", r}, {"z", z}}}
+	f := rewardsInSequence.finding(fmt.Sprintf("a reward and the next correlate by %.2g, z = %.1f", r, z), Number{"correlation", r}, Number{"z", z})
 	l.judge(f, math.Abs(z) > threshold(1) && math.Abs(r) > 0.02, Doubtful, "rows are not independent of their neighbours",
 		"name what they share in the column group, and certify on one row of each")
 }

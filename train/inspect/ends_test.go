@@ -38,7 +38,7 @@ func TestEnds(t *testing.T) {
 	for _, grouped := range []bool{true, false} {
 		alarms := 0
 		for seed := range uint64(20) {
-			if f, ok := inspect.Inspect(session(seed, true, grouped)).Finding("ends of groups"); !ok || f.Severity != inspect.Doubtful {
+			if f, ok := inspect.Inspect(session(seed, true, grouped)).Finding("ends of groups"); !ok || f.Severity != inspect.Doubtful || f.About != inspect.Selection {
 				t.Errorf("seed %d, grouped: %v: %+v", seed, grouped, f)
 			}
 			if f, _ := inspect.Inspect(session(seed, false, grouped)).Finding("ends of groups"); f.Severity != inspect.Fine {

@@ -41,6 +41,7 @@ func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil
 // Finding is the outcome of one check.
 type Finding struct {
 	Check    string   `json:"check"`
+	About    Subject  `json:"about,omitempty"`
 	Severity Severity `json:"severity"`
 	Measured string   `json:"measured"`
 	Means    string   `json:"means,omitempty"` // empty where all is fine
@@ -479,7 +480,7 @@ func (l *log) ranges() bool {
 	l.add(f)
 	if l.Propensity != nil {
 		m := l.mean("entry over p", func(i int) float64 { return l.Pi0(i)[l.Chosen(i)] / l.Propensity[i] })
-		g := Finding{Check: "p is its row's entry",
+		g := Finding{Check: "p is its row's entry", About: Draws,
 			Measured: fmt.Sprintf("within %.2g of itself (row %d); mean weight of the logging policy %.6g, interval %.6g to %.6g", differ, differRow+1, m.value, m.value-1.96*m.se, m.value+1.96*m.se),
 			Numbers:  []Number{{"mean", m.value}, {"se", m.se}}}
 		if !(differ <= 1e-6) {
@@ -498,7 +499,7 @@ func (l *log) ranges() bool {
 // doubtful, and so is any propensity that is an estimate.
 func (l *log) reading() {
 	if l.Skipped > 0 || l.LeftOut > 0 {
-		f := Finding{Check: "rows left out", Measured: fmt.Sprintf("%d of %d rows could not be read", l.Skipped, l.n+l.Skipped)}
+		f := Finding{Check: "rows left out", About: Selection, Measured: fmt.Sprintf("%d of %d rows could not be read", l.Skipped, l.n+l.Skipped)}
 		if l.LeftOut > 0 {
 			f.Measured += fmt.Sprintf(", and %d of %d files", l.LeftOut, l.Files)
 		}
@@ -543,6 +544,6 @@ func (l *log) repeatIDs() {
 	if twice*10 > l.n {
 		severity = Unusable
 	}
-	f := Finding{Check: "decision ids", Measured: fmt.Sprintf("%d of %d rows repeat an id", twice, l.n)}
+	f := Finding{Check: "decision ids", About: IDs, Measured: fmt.Sprintf("%d of %d rows repeat an id", twice, l.n)}
 	l.judge(f, twice > 0, severity, "a decision that counts twice makes intervals too narrow", "keep one row of each id")
 }

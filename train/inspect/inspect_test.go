@@ -271,11 +271,21 @@ func TestDefects(t *testing.T) {
 			t.Errorf("%s: %s, want %s: %+v", c.name, f.Severity, c.severity, f)
 		case f.Means == "" || f.Do == "" || f.Measured == "":
 			t.Errorf("%s: the finding is not explained: %+v", c.name, f)
+		case f.About != subjects[c.check]:
+			t.Errorf("%s: it is about %q, want %q", c.name, f.About, subjects[c.check])
 		case !strings.Contains(f.Means+f.Do+f.Measured, c.says):
 			t.Errorf("%s: %+v does not say %q", c.name, f, c.says)
 		}
 		checkText(t, r)
 	}
+}
+
+// subjects are those by which package provenance withholds or doubts a guarantee; other checks have none.
+var subjects = map[string]inspect.Subject{
+	"mean weight of uniform": inspect.Draws, "counts by action": inspect.Draws, "draws against propensities": inspect.Draws,
+	"p is its row's entry": inspect.Draws, "rows left out": inspect.Selection, "decision ids": inspect.IDs,
+	"rows written twice": inspect.Repeats, "repeated contexts": inspect.Visits, "rewards in sequence": inspect.Sequence,
+	"drift of the reward": inspect.Drift, "drift of the propensities": inspect.Drift, "drift of the actions": inspect.Drift,
 }
 
 // checkText checks that both forms can be written, in 80 columns.

@@ -91,7 +91,7 @@ func (l *log) lateIn(first, newest []int, extremes []float64, before [][]count) 
 			return percent(all.other / max(1, all.rows))
 		}
 		this, rest := func(a int) bool { return a == worst }, func(a int) bool { return a != worst }
-		l.add(Finding{Check: "newest rewards", Severity: Doubtful, Numbers: []Number{{"chi-squared", chi}, {"p", p}},
+		l.add(Finding{Check: "newest rewards", About: Selection, Severity: Doubtful, Numbers: []Number{{"chi-squared", chi}, {"p", p}},
 			Measured: fmt.Sprintf("rewards other than %.6g: of action %s in %s of rows of the first seven tenths, in %s of the newest %d; of other actions in %s and %s; p = %.2g", l.units.At(-v+0), l.Actions[worst],
 				share(was, this), share(is, this), len(newest), share(was, rest), share(is, rest), p),
 			Means: "rewards of some actions seem not to be in yet, and others look better beside them; or actions are no longer what they were, and a mean over the log does not tell which is better now",

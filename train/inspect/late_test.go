@@ -58,7 +58,7 @@ func TestLate(t *testing.T) {
 		"in groups":               {n: 12000, rate: level(.5), late: .15, group: 3},
 	} {
 		for seed := range uint64(3) {
-			if f, ok := inspect.Inspect(log(w, seed)).Finding("newest rewards"); !ok || f.Severity != inspect.Doubtful {
+			if f, ok := inspect.Inspect(log(w, seed)).Finding("newest rewards"); !ok || f.Severity != inspect.Doubtful || f.About != inspect.Selection {
 				t.Errorf("%s, seed %d: not found", name, seed)
 			}
 		}

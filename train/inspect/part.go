@@ -122,9 +122,6 @@ func (t *tape) bound() {
 	}
 }
 
-// alone are the checks that go through rows in their order, or learn from them: each shard makes them on its own rows, and what is worst is said.
-var alone = []string{"repeated contexts", "ends of groups", "rewards in sequence", "rows written again", drifts[0], drifts[1], drifts[2]}
-
 // Combine says of the rows of all shards what [Within] says of a log, as far as shards can:
 //
 //   - Sums, means and extremes, what is tested by them, and ids that come twice, are those of all rows, to within the rounding of sums.
@@ -360,25 +357,25 @@ func (l *log) worstOf(all []*Part) {
 	for _, p := range all {
 		nats += p.Nats
 	}
-	asked := map[string]bool{"repeated contexts": all[0].Has.Contexts && l.n >= 100, "rewards in sequence": l.n >= 200, "rows written again": l.n >= 80 && nats > 4*enough(l.n),
-		drifts[0]: l.n >= 200, drifts[1]: l.n >= 200 && l.Propensity != nil,
-		drifts[2]: l.n >= 200 && slices.ContainsFunc(l.report.ByAction, func(a Action) bool { return a.Rows >= 50 })}
+	asked := map[check]bool{repeatedContexts: all[0].Has.Contexts && l.n >= 100, rewardsInSequence: l.n >= 200,
+		writtenAgain: l.n >= 80 && nats > 4*enough(l.n), rewardDrift: l.n >= 200, propensityDrift: l.n >= 200 && l.Propensity != nil,
+		actionDrift: l.n >= 200 && slices.ContainsFunc(l.report.ByAction, func(a Action) bool { return a.Rows >= 50 })}
 	for _, check := range alone {
-		if _, is := l.finding(check); is {
+		if _, is := l.finding(check.name); is {
 			continue
 		}
 		var worst *Finding
 		var where logs.Shard
 		rows, n := 0, 0 // of shards without
 		for _, p := range all {
-			f, is := p.Report.Finding(check)
+			f, is := p.Report.Finding(check.name)
 			if !is {
 				rows, n = rows+p.Report.Rows, n+1
 			} else if worst == nil || f.Severity > worst.Severity {
 				worst, where = &f, p.Shard
 			}
 		}
-		f := Finding{Check: check, Measured: "too few rows in each shard"}
+		f := check.finding("too few rows in each shard")
 		if worst != nil {
 			f = *worst
 			f.Measured = fmt.Sprintf("the worst of %d shards, %s: %s", len(all)-n, where, f.Measured)
@@ -398,13 +395,12 @@ func (l *log) worstOf(all []*Part) {
 
 // bets puts together the e-values of shards.
 func (l *log) bets(all []*Part) {
-	const check = "bets on propensities"
 	var e, product [2]float64
 	each := [2][]float64{}
 	var best Finding
 	most := math.Inf(-1)
 	for _, p := range all {
-		f, is := p.Report.Finding(check)
+		f, is := p.Report.Finding(betsOnPropensities)
 		if !is || len(f.Numbers) != 2 {
 			return
 		}

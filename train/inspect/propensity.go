@@ -117,7 +117,7 @@ func (l *log) meanWeight() {
 		flipped()
 	}
 	q := threshold(1)
-	f := Finding{Check: "mean weight of uniform",
+	f := Finding{Check: "mean weight of uniform", About: Draws,
 		Measured: fmt.Sprintf("%.4g, interval %.4g to %.4g, z = %.1f", m.value, m.value-1.96*m.se, m.value+1.96*m.se, z),
 		Numbers:  []Number{{"mean", m.value}, {"se", m.se}, {"z", z}}}
 	if math.Abs(z) > q && math.Abs(m.value/want-1) > 0.0102 { // what is rounded as uniform's .33 is no more
@@ -177,7 +177,7 @@ func (l *log) sharpness() {
 		to[2] += w * w * (three - two*two)
 	})
 	got, want, variance := sums[0], sums[1], sums[2]
-	f := Finding{Check: "draws against propensities"}
+	f := Finding{Check: "draws against propensities", About: Draws}
 	z, near := 0.0, l.near(got/want)
 	if variance > 1e-12*want*want {
 		z = (got - near*want) / math.Sqrt(variance)
@@ -274,7 +274,7 @@ func (l *log) counts() {
 	if l.Propensity == nil {
 		return
 	}
-	f := Finding{Check: "counts by action"}
+	f := Finding{Check: "counts by action", About: Draws}
 	// What was got is compared with what was to be expected, and z says how far off it is.
 	want, least := make([]float64, l.k), 0.02
 	var got []float64

@@ -19,11 +19,12 @@ const (
 
 // spread is what the weights of a target are like.
 type spread struct {
-	Sum       float64   `json:"sum"`         // Σωw
-	Square    float64   `json:"square"`      // Σ(ωw)²
-	Largest   float64   `json:"largest"`     // max w
-	Paid      int       `json:"paid"`        // rows of weight with a reward above 0
-	Uncovered float64   `json:"uncovered"`   // Σω of the probability of actions that the log could not take, or never took
+	Sum     float64 `json:"sum"`     // Σωw
+	Square  float64 `json:"square"`  // Σ(ωw)²
+	Largest float64 `json:"largest"` // max w
+	Paid    int     `json:"paid"`    // rows of weight with a reward above 0
+	// Σω of the probability of actions that the log could not take, or never took
+	Uncovered float64   `json:"uncovered"`
 	Alone     bool      `json:"logged_only"` // no row has the propensities of all actions
 	Top       []float64 `json:"top"`         // the largest ωw, in order, see top
 }
@@ -48,19 +49,22 @@ func (t *sample) spread(d *Data, whole int) (s spread) {
 
 // add adds that of other rows of the same whole.
 func (s *spread) add(other spread, whole int) {
-	*s = spread{s.Sum + other.Sum, s.Square + other.Square, max(s.Largest, other.Largest), s.Paid + other.Paid, s.Uncovered + other.Uncovered, s.Alone,
+	*s = spread{s.Sum + other.Sum, s.Square + other.Square, max(s.Largest, other.Largest), s.Paid + other.Paid,
+		s.Uncovered + other.Uncovered, s.Alone,
 		top(slices.Concat(s.Top, other.Top), whole)}
 }
 
-// say puts into p what the spread of n rows of total weight Σω says, and warns where estimates rest on a handful of rows, and where
-// weights do not average to 1.
+// say puts into p what the spread of n rows of total weight Σω says, and warns where estimates rest
+// on a handful of rows, and where weights do not average to 1.
 func (s spread) say(p *Policy, total float64, n, groups int) {
 	most := s.Top[len(s.Top)-1]
 	p.Largest, p.Uncovered, p.Tail = s.Largest, s.Uncovered/total, tail(slices.Clone(s.Top), n)
 	add := func(format string, args ...any) { p.Warnings = append(p.Warnings, fmt.Sprintf(format, args...)) }
-	// Actions that were not seen in few rows may have been possible: weights that average more than what is left of the target say so.
+	// Actions that were not seen in few rows may have been possible: weights that average more than
+	// what is left of the target say so.
 	if p.Uncovered > 0.01 && !(s.Alone && p.MeanWeight-3*p.MeanWeightSE > 1-p.Uncovered) {
-		add("%.2g of what it does are actions that the log could not take, or never took: what they earn is not known", p.Uncovered)
+		add("%.2g of what it does are actions that the log could not take, or never took: what they earn is not "+
+			"known", p.Uncovered)
 	}
 	if s.Sum == 0 {
 		add("the target never takes a logged action: nothing is known of it")
@@ -80,15 +84,16 @@ func (s spread) say(p *Policy, total float64, n, groups int) {
 		add("only %d rows of weight have a reward above 0", s.Paid)
 	}
 	if d := p.MeanWeight - 1; math.Abs(d) > 4*p.MeanWeightSE && math.Abs(d) > 0.01 {
-		add("weights average %.3g, not 1: propensities are wrong, or the target takes actions that the log could not", p.MeanWeight)
+		add("weights average %.3g, not 1: propensities are wrong, or the target takes actions that the log could "+
+			"not", p.MeanWeight)
 	}
 	if groups < 30 && groups < n {
 		add("%d groups are too few for a normal interval", groups)
 	}
 }
 
-// uncovered is the probability that π(·|x_i) gives to actions that the log could not take: of propensity 0 where
-// those of all are known, else that no row has.
+// uncovered is the probability that π(·|x_i) gives to actions that the log could not take: of
+// propensity 0 where those of all are known, else that no row has.
 func (t *sample) uncovered(target Target, row []float64, i int) (mass float64) {
 	if target.Row == nil {
 		return 0
@@ -102,16 +107,20 @@ func (t *sample) uncovered(target Target, row []float64, i int) (mass float64) {
 	return mass
 }
 
-// most is the largest weight that a target can have in rows that are logged, at least 1; given is the user's word, 0: none.
+// most is the largest weight that a target can have in rows that are logged, at least 1; given is
+// the user's word, 0: none.
 func (t *sample) most(d *Data, target Target, given float64) (float64, error) {
 	if i := slices.IndexFunc(d.W, func(w float64) bool { return w > given }); given > 0 && i >= 0 {
-		return 0, fmt.Errorf("ope: setting max-weight: target %s, row %d: the weight is %.4g, above %v", target.Name, i+1, d.W[i], given)
+		return 0, fmt.Errorf("ope: setting max-weight: target %s, row %d: the weight is %.4g, above %v",
+			target.Name, i+1, d.W[i], given)
 	}
 	if given > 0 {
 		return max(1, given), nil
 	}
 	if t.log.LoggedOnly() || target.Row == nil {
-		return 0, fmt.Errorf("ope: setting interval: %s asks for the largest weight that target %s can have, which a log or a target with probabilities of logged actions alone does not show: set max-weight (setting max-weight), or take normal or bootstrap", t.method.Name, target.Name)
+		return 0, fmt.Errorf("ope: setting interval: %s asks for the largest weight that target %s can have, "+
+			"which a log or a target with probabilities of logged actions alone does not show: set max-weight "+
+			"(setting max-weight), or take normal or bootstrap", t.method.Name, target.Name)
 	}
 	most, room := max(1, slices.Max(d.W)), make([]float64, t.log.MostOptions())
 	for i := range t.n {

@@ -30,7 +30,8 @@ func cross(log *logs.Log) (*crossed, error) {
 	c := &crossed{log: log, z: z, d: log.X.Dim(), p: z.Dim()}
 	c.products = c.d*c.p <= mostProducts
 	if c.width() > largest {
-		return nil, fmt.Errorf("ope: %d features of contexts and %d of actions: too many for the reward model, which reads at most %d", c.d, c.p, largest)
+		return nil, fmt.Errorf("ope: %d features of contexts and %d of actions: too many for the reward model, "+
+			"which reads at most %d", c.d, c.p, largest)
 	}
 	return c, nil
 }
@@ -44,7 +45,8 @@ func vectors(log *logs.Log, intercept bool) (logs.Contexts, error) {
 	if log.ItemNames() == nil && intercept {
 		own = ownRows
 	}
-	it, err := log.FitItems(nil, logs.Scaling{Kind: "standard", Intercept: intercept || log.ItemNames() == nil}, own)
+	it, err := log.FitItems(nil, logs.Scaling{Kind: "standard", Intercept: intercept || log.ItemNames() == nil},
+		own)
 	if err == nil {
 		log, err = log.EncodeItems(it)
 	}
@@ -76,7 +78,9 @@ func (c *crossed) row(dst, phi, z []float64) {
 }
 
 // fit learns θ from all rows at once, as crossFit does those of an action.
-func (c *crossed) fit(t *sample, o ModelOptions, fold []uint8, mean []float64, link func(mean, score float64) float64, solve func(s system, mean []float64, at func(f int) []float64) error) (Model, error) {
+func (c *crossed) fit(t *sample, o ModelOptions, fold []uint8, mean []float64,
+	link func(mean, score float64) float64, solve func(s system, mean []float64, at func(f int) []float64) error) (
+	Model, error) {
 	w := c.width()
 	all, phi, z := make([]float64, t.n*w), make([]float64, c.d), make([]float64, c.p)
 	mine, theta := make([]int, t.n), make([]float64, o.Folds*w)

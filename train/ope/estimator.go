@@ -21,12 +21,18 @@ type Estimator struct {
 	About     string // its formula in one line, for helps
 	Biased    bool   // its interval is one of its own expectation, not of the policy's value
 	OnRequest bool   // not among those that [Default] keeps
-	Model     bool   // reads Direct and Predicted: needs Options.Model or Learn, and targets whose probabilities of all actions are known
-	Bounded   bool   // a mean of rows in [0, max(1, M)] for weights in [0, M]: it has the intervals that ask for bounds
-	ByLogger  bool   // reads Logger: needs a log that says which of its policies logged each row
-	Balanced  bool   // reads Balanced: needs Options.Loggers
-	Marginal  bool   // calls Marginal: needs actions that are described, with the propensities of all that is offered
-	Hyper     *Hyper // nil: no hyperparameter
+	// reads Direct and Predicted: needs Options.Model or Learn, and targets whose probabilities of
+	// all actions are known
+	Model bool
+	// a mean of rows in [0, max(1, M)] for weights in [0, M]: it has the intervals that ask for
+	// bounds
+	Bounded  bool
+	ByLogger bool // reads Logger: needs a log that says which of its policies logged each row
+	Balanced bool // reads Balanced: needs Options.Loggers
+	// calls Marginal: needs actions that are described, with the propensities of all that is
+	// offered
+	Marginal bool
+	Hyper    *Hyper // nil: no hyperparameter
 	// Teach is the weight of a row of importance weight w and propensity π₀ in the regression of
 	// a model of the reward that is learned for the estimator and the target, by Options.Learn; nil:
 	// the model is that of all.
@@ -73,7 +79,10 @@ func Estimators() []Estimator {
 // Default keeps the estimators that are shown where none are asked for: those that are not
 // OnRequest, and where the policies of the loggers are given, those that read them.
 func Default(list []Estimator, loggers bool) []Estimator {
-	return slices.DeleteFunc(slices.Clone(list), func(e Estimator) bool { return e.OnRequest && !(loggers && e.ByLogger) })
+	return slices.DeleteFunc(slices.Clone(list), func(e Estimator) bool {
+		return e.OnRequest &&
+			!(loggers && e.ByLogger)
+	})
 }
 
 // With returns the estimator with a hyperparameter in place of its default. It is an

@@ -32,14 +32,14 @@ func TestByFiles(t *testing.T) {
 	}
 	estimators := []ope.Estimator{ope.IPS(), ope.SNIPS(), clip}
 	evaluate := func(n int, o ope.Options) ope.Result {
-		var all []ope.Part
+		var all []ope.Partial
 		for i := range n {
 			l, err := logs.Open(context.Background(), dir, logs.Options{NoCache: true, Share: logs.Shard{Number: i + 1, Of: n}, Actions: []string{"a", "b", "c"}})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer l.Close()
-			p, err := ope.EvaluatePart(l, []ope.Target{ope.Uniform()}, o, logs.Shard{Number: i + 1, Of: n}, "x")
+			p, err := ope.EvaluatePartial(l, []ope.Target{ope.Uniform()}, o, logs.Shard{Number: i + 1, Of: n}, "x")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -60,17 +60,14 @@ func TestByFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	want, err := ope.Combine(parts(t, l, []ope.Target{ope.Uniform()}, o, 3))
+	want, err := ope.Combine(partials(t, l, []ope.Target{ope.Uniform()}, o, 3))
 	if err != nil {
 		t.Fatal(err)
 	}
+	want = noted(t, want)
 	for _, n := range []int{1, 2, 5, 7} {
 		got := evaluate(n, o)
-		if notes := len(got.Notes); notes != 1 {
-			t.Error(got.Notes)
-		}
-		got.Notes = nil
-		agree(t, fmt.Sprint(n, " shards"), got, want)
+		agree(t, fmt.Sprint(n, " shards"), noted(t, got), want)
 	}
 	for _, m := range evaluate(2, ope.Options{Learn: func([]float64) (ope.Model, error) { panic("no model can be learned") }}).Missing {
 		if !strings.Contains(m, "shards") {
@@ -93,7 +90,7 @@ func TestByFiles(t *testing.T) {
 			}
 		}},
 	} {
-		var all []ope.Part
+		var all []ope.Partial
 		for i := range 2 {
 			lo := logs.Options{NoCache: true, Share: logs.Shard{Number: 2 - i, Of: 2}, Actions: []string{"a", "b", "c"}}
 			if i == 1 {
@@ -108,7 +105,7 @@ func TestByFiles(t *testing.T) {
 				t.Fatal(c.what, err)
 			}
 			defer l.Close()
-			p, err := ope.EvaluatePart(l, []ope.Target{ope.Uniform()}, o, logs.Shard{Number: 2 - i, Of: 2}, "x")
+			p, err := ope.EvaluatePartial(l, []ope.Target{ope.Uniform()}, o, logs.Shard{Number: 2 - i, Of: 2}, "x")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -9,9 +9,10 @@ import (
 // IPS is inverse propensity scoring, the mean of w r. Horvitz & Thompson (1952);
 // unbiased.
 func IPS() Estimator {
-	return Estimator{Name: "ips", About: "mean of w r, w = π/π₀; unbiased", Bounded: true, Of: func(d *Data, _ float64) Value {
-		return d.Mean(func(i int) float64 { return d.W[i] * d.R[i] })
-	}}
+	return Estimator{Name: "ips", About: "mean of w r, w = π/π₀; unbiased", Bounded: true,
+		Of: func(d *Data, _ float64) Value {
+			return d.Mean(func(i int) float64 { return d.W[i] * d.R[i] })
+		}}
 }
 
 // SNIPS is IPS divided by the mean of w. Swaminathan & Joachims (2015); its bias is
@@ -25,8 +26,10 @@ func SNIPS() Estimator {
 // LS is logarithmic smoothing, the mean of log(1 + ℓ w r)/ℓ, ℓ in (0, 1], by default
 // 1/√n. Sakhi et al. (2024); it errs below.
 func LS() Estimator {
-	return Estimator{Name: "ls", About: "mean of log(1 + ℓ w r)/ℓ, logarithmic smoothing; ℓ = 1/√n", Biased: true, OnRequest: true, Bounded: true,
-		Hyper: &Hyper{Default: func(d *Data) float64 { return 1 / math.Sqrt(float64(d.N)) }, High: 1, ByCount: true},
+	return Estimator{Name: "ls", About: "mean of log(1 + ℓ w r)/ℓ, logarithmic smoothing; ℓ = 1/√n", Biased: true,
+		OnRequest: true, Bounded: true,
+		Hyper: &Hyper{Default: func(d *Data) float64 { return 1 / math.Sqrt(float64(d.N)) }, High: 1,
+			ByCount: true},
 		Of: func(d *Data, ell float64) Value {
 			return d.Mean(func(i int) float64 { return math.Log1p(ell*d.W[i]*d.R[i]) / ell })
 		}}
@@ -49,7 +52,8 @@ func FromWeight(name, about string, ipsAt float64, of func(hyper float64) weight
 			})
 		}}
 	if ipsAt == ipsAt {
-		e.Hyper = &Hyper{Default: func(d *Data) float64 { return weights.DefaultHyper(d.N, ipsAt) }, High: 1, ByCount: true}
+		e.Hyper = &Hyper{Default: func(d *Data) float64 { return weights.DefaultHyper(d.N, ipsAt) }, High: 1,
+			ByCount: true}
 	}
 	return e
 }
@@ -57,33 +61,38 @@ func FromWeight(name, about string, ipsAt float64, of func(hyper float64) weight
 // DM is the direct method, the mean of Σ_a π(a|x) r̂(x,a). It is biased as r̂ is, and
 // its standard error does not know that.
 func DM() Estimator {
-	return Estimator{Name: "dm", About: "mean of Σ_a π r̂, the direct method", Biased: true, OnRequest: true, Model: true, Of: func(d *Data, _ float64) Value {
-		return d.Mean(func(i int) float64 { return d.Direct[i] })
-	}}
+	return Estimator{Name: "dm", About: "mean of Σ_a π r̂, the direct method", Biased: true, OnRequest: true,
+		Model: true, Of: func(d *Data, _ float64) Value {
+			return d.Mean(func(i int) float64 { return d.Direct[i] })
+		}}
 }
 
 // DR is the doubly robust estimate, the mean of Σ_a π(a|x) r̂(x,a) + w(r − r̂(x,a_i)).
 // Dudík et al. (2011); unbiased.
 func DR() Estimator {
-	return Estimator{Name: "dr", About: "mean of Σ_a π r̂ + w(r − r̂), doubly robust; unbiased", Model: true, Of: func(d *Data, _ float64) Value {
-		return d.Mean(func(i int) float64 { return d.Direct[i] + d.W[i]*(d.R[i]-d.Predicted[i]) })
-	}}
+	return Estimator{Name: "dr", About: "mean of Σ_a π r̂ + w(r − r̂), doubly robust; unbiased", Model: true,
+		Of: func(d *Data, _ float64) Value {
+			return d.Mean(func(i int) float64 { return d.Direct[i] + d.W[i]*(d.R[i]-d.Predicted[i]) })
+		}}
 }
 
 // SNDR is the self-normalized doubly robust estimate, the mean of Σ_a π(a|x) r̂(x,a) plus
 // Σ w(r − r̂)/Σ w. Thomas & Brunskill (2016), weighted doubly robust of one step; its bias is of
 // order 1/n. A target without weight in any row has none.
 func SNDR() Estimator {
-	return Estimator{Name: "sndr", About: "mean of Σ_a π r̂, + Σ w(r − r̂)/Σ w, self-normalized dr", Model: true, Of: func(d *Data, _ float64) Value {
-		return d.Mean(func(i int) float64 { return d.Direct[i] }).Plus(d.Ratio(
-			func(i int) float64 { return d.W[i] * (d.R[i] - d.Predicted[i]) }, func(i int) float64 { return d.W[i] }))
-	}}
+	return Estimator{Name: "sndr", About: "mean of Σ_a π r̂, + Σ w(r − r̂)/Σ w, self-normalized dr", Model: true,
+		Of: func(d *Data, _ float64) Value {
+			return d.Mean(func(i int) float64 { return d.Direct[i] }).Plus(d.Ratio(
+				func(i int) float64 { return d.W[i] * (d.R[i] - d.Predicted[i]) },
+				func(i int) float64 { return d.W[i] }))
+		}}
 }
 
-// MRDR is the more robust doubly robust estimate: dr with a model of the reward that is learned
-// for the least variance of the estimate, by Σ w²(1 − π₀)(r − r̂)² over the logged actions in place of Σ(r − r̂)².
-// Farajtabar, Chow & Ghavamzadeh (2018), whose objective this is for deterministic targets; of
-// others it leaves out the products of two actions' errors, which no log shows. Unbiased.
+// MRDR is the more robust doubly robust estimate: dr with a model of the reward that is learned for
+// the least variance of the estimate, by Σ w²(1 − π₀)(r − r̂)² over the logged actions in place of
+// Σ(r − r̂)². Farajtabar, Chow & Ghavamzadeh (2018), whose objective this is for deterministic
+// targets; of others it leaves out the products of two actions' errors, which no log shows.
+// Unbiased.
 func MRDR() Estimator {
 	e := DR()
 	e.Name, e.About, e.OnRequest = "mrdr", "dr, its r̂ learned with weights w²(1 − π₀); unbiased", true

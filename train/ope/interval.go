@@ -22,9 +22,12 @@ type Method struct {
 func Methods() []Method {
 	return []Method{
 		{Name: "normal", About: "± z standard errors; for many rows", of: normal},
-		{Name: "bernstein", About: "empirical Bernstein; any number of rows, bounded weights", Bounded: true, of: bernstein},
-		{Name: "betting", About: "by hedged capital; any number of rows, bounded weights", Bounded: true, of: betting},
-		{Name: "bootstrap", About: fmt.Sprintf("quantiles of %d resamples of rows, or of whole groups", resamples), Resamples: true, of: percentiles},
+		{Name: "bernstein", About: "empirical Bernstein; any number of rows, bounded weights", Bounded: true,
+			of: bernstein},
+		{Name: "betting", About: "by hedged capital; any number of rows, bounded weights", Bounded: true,
+			of: betting},
+		{Name: "bootstrap", About: fmt.Sprintf("quantiles of %d resamples of rows, or of whole groups", resamples),
+			Resamples: true, of: percentiles},
 	}
 }
 
@@ -43,7 +46,8 @@ func method(name string) (Method, error) {
 		for _, m := range all {
 			names = append(names, m.Name)
 		}
-		return Method{}, fmt.Errorf("ope: setting interval: no interval %q: want %s", name, strings.Join(names, ", "))
+		return Method{}, fmt.Errorf("ope: setting interval: no interval %q: want %s", name,
+			strings.Join(names, ", "))
 	}
 	return all[i], nil
 }
@@ -57,7 +61,8 @@ type quantity struct {
 
 // less is the difference of two quantities of the same rows.
 func (q quantity) less(other quantity) quantity {
-	out := quantity{Value: Value{Value: q.Value.Value - other.Value.Value, Influence: make([]float64, len(q.Influence))}, low: q.low - other.high, high: q.high - other.low}
+	out := quantity{Value: Value{Value: q.Value.Value - other.Value.Value,
+		Influence: make([]float64, len(q.Influence))}, low: q.low - other.high, high: q.high - other.low}
 	for i, u := range q.Influence {
 		out.Influence[i] = u - other.Influence[i]
 	}

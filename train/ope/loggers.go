@@ -11,11 +11,12 @@ import (
 	"opl/train/provenance"
 )
 
-// Balanced is the mean of r π/π̄, π̄ = Σ_j (n_j/n) π_j the mean policy of the loggers j, n_j their rows: a logger
-// that rarely takes an action does not make its weight large if others take it. Agarwal et al.
-// (2017), eq. 3. Unbiased where no logger learned from rows of others in the log.
+// Balanced is the mean of r π/π̄, π̄ = Σ_j (n_j/n) π_j the mean policy of the loggers j, n_j their
+// rows: a logger that rarely takes an action does not make its weight large if others take it.
+// Agarwal et al. (2017), eq. 3. Unbiased where no logger learned from rows of others in the log.
 func Balanced() Estimator {
-	return Estimator{Name: "balanced", About: "mean of r π/π̄, π̄ the mean of the loggers' policies; unbiased", OnRequest: true, ByLogger: true, Balanced: true,
+	return Estimator{Name: "balanced", About: "mean of r π/π̄, π̄ the mean of the loggers' policies; unbiased",
+		OnRequest: true, ByLogger: true, Balanced: true,
 		Of: func(d *Data, _ float64) Value {
 			return d.Mean(func(i int) float64 { return d.Balanced[i] * d.R[i] })
 		}}
@@ -25,10 +26,12 @@ func Balanced() Estimator {
 //
 //	Σ_j λ_j Σ_{i of j} ω w r/Σ_{i of j} ω,   λ_j ∝ 1/se_j²
 //
-// Agarwal et al. (2017), eq. 5, with variances estimated from the rows, which makes a
-// bias of order 1/n towards loggers that earned little by chance. NaN where the rows of a logger do not vary: nothing says how to weight them.
+// Agarwal et al. (2017), eq. 5, with variances estimated from the rows, which makes a bias of order
+// 1/n towards loggers that earned little by chance. NaN where the rows of a logger do not vary:
+// nothing says how to weight them.
 func Weighted() Estimator {
-	return Estimator{Name: "weighted", About: "mean of the loggers' ips, by their variances", Biased: true, OnRequest: true, ByLogger: true,
+	return Estimator{Name: "weighted", About: "mean of the loggers' ips, by their variances", Biased: true,
+		OnRequest: true, ByLogger: true,
 		Of: func(d *Data, _ float64) Value {
 			var means []Value
 			var inverse []float64
@@ -73,13 +76,15 @@ func (t *sample) mixture(loggers []Target) ([]float64, error) {
 	share := make([]float64, len(log.Policies))
 	for i, j := range log.Logger {
 		if j < 0 {
-			return nil, fmt.Errorf("ope: setting logger: row %d of the log names no policy that logged it", log.Row(i))
+			return nil, fmt.Errorf("ope: setting logger: row %d of the log names no policy that logged it",
+				log.Row(i))
 		}
 		share[j] += t.weight(i) / t.total
 	}
 	for _, l := range loggers {
 		if !slices.Contains(log.Policies, l.Name) {
-			return nil, fmt.Errorf("ope: setting logger: no row is logged by %q: the log names %s", l.Name, strings.Join(log.Policies, ", "))
+			return nil, fmt.Errorf("ope: setting logger: no row is logged by %q: the log names %s", l.Name,
+				strings.Join(log.Policies, ", "))
 		}
 	}
 	mix, row := make([]float64, t.n), make([]float64, log.MostOptions())
@@ -89,7 +94,8 @@ func (t *sample) mixture(loggers []Target) ([]float64, error) {
 		}
 		at := slices.IndexFunc(loggers, func(l Target) bool { return l.Name == name })
 		if at < 0 {
-			return nil, fmt.Errorf("ope: setting logger: rows are logged by %s, whose probabilities are not given: want NAME=TARGET for each of %s", name, strings.Join(log.Policies, ", "))
+			return nil, fmt.Errorf("ope: setting logger: rows are logged by %s, whose probabilities are not "+
+				"given: want NAME=TARGET for each of %s", name, strings.Join(log.Policies, ", "))
 		}
 		for i := range t.n {
 			p, err := loggers[at].logged(row, i, log)
@@ -97,7 +103,8 @@ func (t *sample) mixture(loggers []Target) ([]float64, error) {
 				return nil, fmt.Errorf("ope: setting logger: %s, row %d: %w", name, log.Row(i), err)
 			}
 			if own := log.Logger[i] == int32(j); own && !logs.Near(log.Propensity[i], p, logs.Agreement) {
-				return nil, fmt.Errorf("ope: setting logger: %s, row %d: it takes the action with probability %v, %v was logged", name, log.Row(i), p, log.Propensity[i])
+				return nil, fmt.Errorf("ope: setting logger: %s, row %d: it takes the action with probability "+
+					"%v, %v was logged", name, log.Row(i), p, log.Propensity[i])
 			}
 			mix[i] += share[j] * p
 		}
@@ -112,7 +119,8 @@ func learned(loggers []Target, judge *provenance.Judge) string {
 			continue
 		}
 		if o, err := judge.Compare(l.Policy.File(), false); err == nil && o.Relation != provenance.Fresh {
-			return fmt.Sprintf("logger %s learned from rows of this log: the rows do not come from policies that were fixed", l.Name)
+			return fmt.Sprintf("logger %s learned from rows of this log: the rows do not come from policies that "+
+				"were fixed", l.Name)
 		}
 	}
 	return ""

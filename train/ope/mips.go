@@ -13,12 +13,14 @@ import (
 //
 //	w(x,e) = Σ_a π(a|x) p(e|a) / Σ_a π₀(a|x) p(e|a)
 //
-// over the actions that the row offers. e is the cluster of the action's features, p(e|a) 0 or 1: of C clusters by
-// k-means of the features, or the features themselves where there are no more than C that differ. It is biased as
-// rewards depend on actions beyond e, and varies less than ips as e takes fewer values. C in (1, 10000], by
-// default 100. Saito & Joachims (2022), eq. 6. It asks for π₀ of all that is offered.
+// over the actions that the row offers. e is the cluster of the action's features, p(e|a) 0 or 1:
+// of C clusters by k-means of the features, or the features themselves where there are no more than
+// C that differ. It is biased as rewards depend on actions beyond e, and varies less than ips as e
+// takes fewer values. C in (1, 10000], by default 100. Saito & Joachims (2022), eq. 6. It asks for
+// π₀ of all that is offered.
 func MIPS() Estimator {
-	return Estimator{Name: "mips", About: "mean of w r, w = Σ_a π 1{a in e}/Σ_a π₀ 1{a in e}, e the logged action's cluster of features, of C", Biased: true, OnRequest: true, Marginal: true,
+	return Estimator{Name: "mips", About: "mean of w r, w = Σ_a π 1{a in e}/Σ_a π₀ 1{a in e}, e the logged " +
+		"action's cluster of features, of C", Biased: true, OnRequest: true, Marginal: true,
 		Hyper: &Hyper{Default: func(*Data) float64 { return 100 }, Low: 1, High: 1e4, ByCount: true},
 		Of: func(d *Data, clusters float64) Value {
 			w := d.Marginal(int(clusters))

@@ -38,10 +38,11 @@ func RewardModels() []RewardModel {
 // standardized and with an intercept, as φ should have; it must stay open. The Model keeps a scratch
 // row and is for one goroutine.
 //
-// Of a log with choices one model is learned for all actions, of what they are described by: θᵀf(x, a) in place
-// of θ_aᵀφ(x), f the products of φ(x) and z(a), or where these are more than 400 numbers φ(x) and z(a) one after
-// the other. z(a) is Choices.Z, or is encoded as φ is, with a 1 of its own for each action that was logged 20 times
-// where actions have no features; it is held in 32 bits.
+// Of a log with choices one model is learned for all actions, of what they are described by: θᵀf(x,
+// a) in place of θ_aᵀφ(x), f the products of φ(x) and z(a), or where these are more than 400
+// numbers φ(x) and z(a) one after the other. z(a) is Choices.Z, or is encoded as φ is, with a 1 of
+// its own for each action that was logged 20 times where actions have no features; it is held in 32
+// bits.
 type ModelOptions struct {
 	Folds   int       // parts of the log, each predicted by the others; 0 means 5
 	Penalty float64   // λ; 0 means 1
@@ -54,7 +55,8 @@ const largest = 2000
 
 // crossFit learns r̂(x,a) = link(m, θ_aᵀφ(x)), θ_a by action as solve writes it for each fold; most is
 // the largest min(rows of an action, features) for which it can.
-func crossFit(log *logs.Log, o ModelOptions, link func(mean, score float64) float64, solve func(s system, mean []float64, at func(f int) []float64) error, most int) (Model, error) {
+func crossFit(log *logs.Log, o ModelOptions, link func(mean, score float64) float64,
+	solve func(s system, mean []float64, at func(f int) []float64) error, most int) (Model, error) {
 	o.Folds, o.Penalty = cmp.Or(o.Folds, 5), cmp.Or(o.Penalty, 1)
 	if log.X == nil {
 		if log.Names() == nil && log.Path() == "" {
@@ -64,7 +66,8 @@ func crossFit(log *logs.Log, o ModelOptions, link func(mean, score float64) floa
 		if err != nil {
 			return nil, err
 		}
-		bare, weight := *log, log.Weight // Encode refuses weights, as what reads a log mostly does not know them: this does
+		// Encode refuses weights, as what reads a log mostly does not know them: this does
+		bare, weight := *log, log.Weight
 		bare.Weight = nil
 		if log, err = bare.Encode(enc); err != nil {
 			return nil, err
@@ -107,7 +110,8 @@ func crossFit(log *logs.Log, o ModelOptions, link func(mean, score float64) floa
 			continue
 		}
 		if min(d, len(mine)) > most {
-			return nil, fmt.Errorf("ope: %d features and %d rows of action %d: too many for the reward model, which solves for at most %d", d, len(mine), a, most)
+			return nil, fmt.Errorf("ope: %d features and %d rows of action %d: too many for the reward model, "+
+				"which solves for at most %d", d, len(mine), a, most)
 		}
 		phi := make([]float64, len(mine)*d) // √ω φ(x)
 		for j, i := range mine {
@@ -144,7 +148,8 @@ func (t *sample) reweigh(more []float64) error {
 	sum, omega := 0.0, make([]float64, t.n)
 	for i, v := range more {
 		if !(v >= 0) || math.IsInf(v, 0) {
-			return fmt.Errorf("ope: row %d has the weight %v in the regression of rewards: want a number that is not negative", i+1, v)
+			return fmt.Errorf("ope: row %d has the weight %v in the regression of rewards: want a number that is "+
+				"not negative", i+1, v)
 		}
 		omega[i] = v * t.weight(i)
 		sum += omega[i]
@@ -159,9 +164,9 @@ func (t *sample) reweigh(more []float64) error {
 	return nil
 }
 
-// folds deals rows out, those of a group together.
-// Folds deals the rows of a log into so many parts, groups whole: fold[i] is that of row i, by which models that
-// are cross-fitted with the seed are learned.
+// folds deals rows out, those of a group together. Folds deals the rows of a log into so many
+// parts, groups whole: fold[i] is that of row i, by which models that are cross-fitted with the
+// seed are learned.
 func Folds(log *logs.Log, folds int, seed uint64) (fold []uint8, err error) {
 	if folds < 2 || folds > 255 {
 		return nil, fmt.Errorf("ope: %d folds, want 2 to 255", folds)

@@ -68,11 +68,12 @@ func (t Target) unknown(l *logs.Log) string {
 	return provenance.Unknown(t.Policy.File(), l)
 }
 
-// FromPolicy is the target of a policy file, computed row by row from the log, which
-// must stay open; it is for one goroutine. The policy's actions must be among the log's;
-// the others have probability 0. One whose actions have features plays what the rows offer; of a catalogue with
-// logged propensities alone, its probabilities of the logged actions are computed at once. Some of the names in the log's contexts must be the
-// policy's. Nothing is guaranteed of a policy that this log taught.
+// FromPolicy is the target of a policy file, computed row by row from the log, which must stay
+// open; it is for one goroutine. The policy's actions must be among the log's; the others have
+// probability 0. One whose actions have features plays what the rows offer; of a catalogue with
+// logged propensities alone, its probabilities of the logged actions are computed at once. Some of
+// the names in the log's contexts must be the policy's. Nothing is guaranteed of a policy that this
+// log taught.
 func FromPolicy(name string, p *policyfile.Policy, l *logs.Log) (Target, error) {
 	if l.Names() == nil {
 		return Target{}, fmt.Errorf("policy %s: the log has no named values, which a policy file reads", name)
@@ -108,15 +109,16 @@ func FromPolicy(name string, p *policyfile.Policy, l *logs.Log) (Target, error) 
 	}
 	row := make([]float64, len(to))
 	var d logs.Decision
-	return Target{Name: name, Policy: p, Origin: provenance.FromFile(p.File()), Row: func(dst []float64, i int) error {
-		l.Decision(i, &d)
-		if err := p.Propensities(row, d.Context); err != nil {
-			return fmt.Errorf("policy %s, row %d of the log: %w", name, d.Row, err)
-		}
-		clear(dst)
-		for j, a := range to {
-			dst[a] = row[j]
-		}
-		return nil
-	}}, nil
+	return Target{Name: name, Policy: p, Origin: provenance.FromFile(p.File()),
+		Row: func(dst []float64, i int) error {
+			l.Decision(i, &d)
+			if err := p.Propensities(row, d.Context); err != nil {
+				return fmt.Errorf("policy %s, row %d of the log: %w", name, d.Row, err)
+			}
+			clear(dst)
+			for j, a := range to {
+				dst[a] = row[j]
+			}
+			return nil
+		}}, nil
 }

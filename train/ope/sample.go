@@ -24,39 +24,16 @@ type sample struct {
 	z      float64   // their quantile
 	method Method    // by which they are made
 	seed   uint64    // of its draws
-	rows   []int     // of the log that the rows are a shard of; nil: the log's own
 
 	items logs.Contexts   // what actions are described by, for MIPS
 	of    map[int][]int32 // their clusters, by the number of these
 }
 
-// row is the row's place in the log that it comes from.
-func (t *sample) row(i int) int {
-	if t.rows == nil {
-		return i
-	}
-	return t.rows[i]
-}
-
 // newSample checks the log.
 func newSample(log *logs.Log, delta float64) (*sample, error) {
-	t, err := sampleOf(log, delta)
-	if err != nil {
-		return nil, err
-	}
-	switch {
-	case t.total == 0:
-		return nil, errors.New("ope: all rows have weight 0")
-	case t.groups < 2:
-		return nil, errors.New("ope: a standard error needs at least two rows, of two groups")
-	}
-	return t, nil
-}
-
-// sampleOf is newSample of rows that need not say anything alone.
-func sampleOf(log *logs.Log, delta float64) (*sample, error) {
 	n := log.Len()
-	t := &sample{log: log, n: n, k: log.K(), groups: n, omega: log.Weight, delta: delta, z: distuv.UnitNormal.Quantile(1 - delta/2), r: make([]float64, n)}
+	t := &sample{log: log, n: n, k: log.K(), groups: n, omega: log.Weight, delta: delta,
+		z: distuv.UnitNormal.Quantile(1 - delta/2), r: make([]float64, n)}
 	if err := log.Check(); err != nil {
 		return nil, err
 	}
@@ -87,6 +64,12 @@ func sampleOf(log *logs.Log, delta float64) (*sample, error) {
 		if t.groups == n {
 			t.place = nil
 		}
+	}
+	switch {
+	case t.total == 0:
+		return nil, errors.New("ope: all rows have weight 0")
+	case t.groups < 2:
+		return nil, errors.New("ope: a standard error needs at least two rows, of two groups")
 	}
 	return t, nil
 }

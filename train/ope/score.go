@@ -33,19 +33,23 @@ type ScoreOptions struct {
 	Threads int  // 0: as many as there are processors
 }
 
-// WriteScores writes π(·|x_i) of a policy for each row i of a log, in its order, to a file, .parquet, .csv or .jsonl:
+// WriteScores writes π(·|x_i) of a policy for each row i of a log, in its order, to a file,
+// .parquet, .csv or .jsonl:
 //
 //	row            place in the log's file, from 1, without the header
 //	decision_id    where the log has it
 //	logged_action  a_i; its place from "1" where actions have no ids
 //	probability    π(a_i|x_i)
-//	probabilities  π(·|x_i), a list of what the row offers in its order, or else of the policy's actions in theirs; not of more
-//	               than 100 of these unless o.All
+//	probabilities  π(·|x_i), a list of what the row offers in its order, or else of the policy's actions in
+//	               theirs; not of more than 100 of these unless o.All
 //
-// [ReadTarget] reads it, but nothing is guaranteed of that target, as the policy's file alone says which rows taught it. It returns these names, as far as they are written. Memory is bounded, whatever the number of rows; the file
-// is there whole, or not at all. Errors: another ending, and a policy whose actions or features are not the log's: of the
-// columns that it reads all must be there, but for o.Missing, as numbers or as categories.
-func WriteScores(ctx context.Context, path string, p *policyfile.Policy, l *logs.Log, o ScoreOptions) (columns []string, err error) {
+// [ReadTarget] reads it, but nothing is guaranteed of that target, as the policy's file alone says
+// which rows taught it. It returns these names, as far as they are written. Memory is bounded,
+// whatever the number of rows; the file is there whole, or not at all. Errors: another ending, and
+// a policy whose actions or features are not the log's: of the columns that it reads all must be
+// there, but for o.Missing, as numbers or as categories.
+func WriteScores(ctx context.Context, path string, p *policyfile.Policy, l *logs.Log,
+	o ScoreOptions) (columns []string, err error) {
 	to := scoreWriters[filepath.Ext(path)]
 	if to == nil {
 		return nil, fmt.Errorf("%s: want a name that ends in .parquet, .csv or .jsonl", path)
@@ -84,14 +88,16 @@ type score struct {
 }
 
 // writeScores computes rows by blocks on threads, and writes them in their order.
-func writeScores(ctx context.Context, write func(score) error, plays func() func([]float64, int) error, l *logs.Log, listed bool, threads int) error {
+func writeScores(ctx context.Context, write func(score) error, plays func() func([]float64, int) error, l *logs.Log,
+	listed bool, threads int) error {
 	if threads <= 0 {
 		threads = runtime.GOMAXPROCS(0)
 	}
 	const share = 64
 	most := l.MostOptions()
 	block := max(1, min(64*share, (1<<20)/max(1, most)))
-	of, rooms, errs := make([]func([]float64, int) error, threads), make([][]float64, threads), make([]error, threads)
+	of, rooms, errs := make([]func([]float64, int) error, threads), make([][]float64, threads),
+		make([]error, threads)
 	logged, all := make([]float64, block), []float64(nil)
 	if listed {
 		all = make([]float64, block*most)
@@ -167,11 +173,14 @@ type scoreWriter struct {
 	end func() error
 }
 
-var scoreWriters = map[string]func(to *bufio.Writer, columns []string) scoreWriter{".parquet": scoreParquet, ".csv": scoreCSV, ".jsonl": scoreJSON}
+var scoreWriters = map[string]func(to *bufio.Writer, columns []string) scoreWriter{".parquet": scoreParquet,
+	".csv": scoreCSV, ".jsonl": scoreJSON}
 
 func scoreParquet(to *bufio.Writer, columns []string) scoreWriter {
-	kinds := map[string]parquet.Node{"row": parquet.Int(64), "decision_id": parquet.String(), "logged_action": parquet.String(),
-		"probability": parquet.Leaf(parquet.DoubleType), "probabilities": parquet.List(parquet.Leaf(parquet.DoubleType))}
+	kinds := map[string]parquet.Node{"row": parquet.Int(64), "decision_id": parquet.String(),
+		"logged_action": parquet.String(),
+		"probability":   parquet.Leaf(parquet.DoubleType),
+		"probabilities": parquet.List(parquet.Leaf(parquet.DoubleType))}
 	g := parquet.Group{}
 	for _, name := range columns {
 		g[name] = kinds[name]
@@ -181,7 +190,8 @@ func scoreParquet(to *bufio.Writer, columns []string) scoreWriter {
 	for _, path := range schema.Columns() {
 		order = append(order, path[0])
 	}
-	w := parquet.NewGenericWriter[any](to, schema, parquet.Compression(&parquet.Snappy), parquet.MaxRowsPerRowGroup(1<<16))
+	w := parquet.NewGenericWriter[any](to, schema, parquet.Compression(&parquet.Snappy),
+		parquet.MaxRowsPerRowGroup(1<<16))
 	var cells parquet.Row
 	return scoreWriter{func(s score) error {
 		cells = cells[:0]

@@ -2,18 +2,13 @@ package ope
 
 import (
 	"cmp"
-	"encoding/csv"
-	"encoding/json"
 	"fmt"
-	"io"
 	"math"
 	"slices"
-	"strconv"
 
 	"opl/train/certify"
 	"opl/train/logs"
 	"opl/train/provenance"
-	"opl/train/report/table"
 )
 
 // Decision says what to do after a selection.
@@ -22,8 +17,8 @@ type Decision string
 // The decisions.
 const (
 	Ship Decision = "ship" // the selected target: it is shown to earn more than what plays
-	// Keep what plays: every target plays as it does, or has an estimated gain whose interval does not reach above 0; or the
-	// log contradicts what guarantees assume, or can guarantee nothing.
+	// Keep what plays: every target plays as it does, or has an estimated gain whose interval does
+	// not reach above 0; or the log contradicts what guarantees assume, or can guarantee nothing.
 	Keep    Decision = "keep"
 	TooFew  Decision = "not enough rows" // a gain may be there, and is not shown
 	nothing          = "nothing is guaranteed of any target: "
@@ -45,21 +40,25 @@ type Selection struct {
 	//
 	//	n (se/gain)² (√(2 log(2m/δ) + 4) + .84)²
 	//
-	// where 4 is about what the choice of ℓ costs. 0: it is shown, or not estimated to be above 0, or Gamma is above 1.
+	// where 4 is about what the choice of ℓ costs. 0: it is shown, or not estimated to be above 0,
+	// or Gamma is above 1.
 	Needed int     `json:"rows_needed,omitempty"`
 	Rows   int     `json:"rows"`
 	Groups int     `json:"groups"`
 	Delta  float64 `json:"delta"`
 	Gamma  float64 `json:"gamma"`
-	// RewardMin and RewardMax are the rewards, in the log's units, that are 0 and 1, see [Selection.InUnits]; both 0: these.
+	// RewardMin and RewardMax are the rewards, in the log's units, that are 0 and 1, see
+	// [Selection.InUnits]; both 0: these.
 	RewardMin float64     `json:"reward_min"`
 	RewardMax float64     `json:"reward_max"`
 	Logging   Interval    `json:"logging"`
-	Targets   []Candidate `json:"targets"`             // by their lower bounds, the largest first
-	RunnerUp  *Pair       `json:"runner_up,omitempty"` // the first less the second of Targets, if something is guaranteed of both: an interval, and no guarantee
-	Alike     [][2]string `json:"alike,omitempty"`     // targets between which the rows cannot tell
-	Missing   []string    `json:"missing,omitempty"`
-	Notes     []string    `json:"notes,omitempty"`
+	Targets   []Candidate `json:"targets"` // by their lower bounds, the largest first
+	// the first less the second of Targets, if something is guaranteed of both: an interval, and no
+	// guarantee
+	RunnerUp *Pair       `json:"runner_up,omitempty"`
+	Alike    [][2]string `json:"alike,omitempty"` // targets between which the rows cannot tell
+	Missing  []string    `json:"missing,omitempty"`
+	Notes    []string    `json:"notes,omitempty"`
 
 	inUnits bool // see InUnits
 }
@@ -67,16 +66,19 @@ type Selection struct {
 // Candidate is what a selection knows of a target.
 type Candidate struct {
 	Name        string             `json:"name"`
-	AtLeast     *float64           `json:"at_least"`              // lower bound on its value; nil: none
-	GainAtLeast *float64           `json:"gain_at_least"`         // lower bound on its gain
-	Verdict     provenance.Verdict `json:"verdict,omitempty"`     // of the gain
-	Strength    float64            `json:"strength,omitempty"`    // largest Γ at which it is better; 0: it is not
-	Estimate    *Estimate          `json:"estimate"`              // with the gain, by one estimator; nil: it has no value, or weights average less than ½, see certify.Estimate
-	Warnings    []string           `json:"warnings,omitempty"`    // of the estimate
-	Uncertified string             `json:"uncertified,omitempty"` // why nothing is guaranteed
-	Contradicts string             `json:"contradicted,omitempty"`
-	statement   *provenance.Statement
-	same        bool // plays as what logged the rows
+	AtLeast     *float64           `json:"at_least"`          // lower bound on its value; nil: none
+	GainAtLeast *float64           `json:"gain_at_least"`     // lower bound on its gain
+	Verdict     provenance.Verdict `json:"verdict,omitempty"` // of the gain
+	// largest Γ at which it is better; 0: it is not
+	Strength float64 `json:"strength,omitempty"`
+	// with the gain, by one estimator; nil: it has no value, or weights average less than ½, see
+	// certify.Estimate
+	Estimate    *Estimate             `json:"estimate"`
+	Warnings    []string              `json:"warnings,omitempty"`    // of the estimate
+	Uncertified string                `json:"uncertified,omitempty"` // why nothing is guaranteed
+	Contradicts string                `json:"contradicted,omitempty"`
+	Statement   *provenance.Statement `json:"-"` // what is guaranteed of it; nil: nothing
+	same        bool                  // plays as what logged the rows
 }
 
 // Select chooses among targets by what [Evaluate] guarantees of them. Estimators, of which the
@@ -87,12 +89,14 @@ func Select(log *logs.Log, targets []Target, o Options) (Selection, error) {
 		o.Estimators = []Estimator{SNIPS()}
 		if m, err := method(o.Interval); err == nil && m.Bounded {
 			o.Estimators = []Estimator{IPS()}
-		} else if (o.Model != nil || o.Learn != nil) && !slices.ContainsFunc(targets, func(t Target) bool { return t.Row == nil }) {
+		} else if (o.Model != nil || o.Learn != nil) && !slices.ContainsFunc(targets,
+			func(t Target) bool { return t.Row == nil }) {
 			o.Estimators = []Estimator{SNDR()}
 		}
 	}
 	if len(o.Estimators) != 1 {
-		return Selection{}, fmt.Errorf("ope: %d estimators, want one, of which the differences are", len(o.Estimators))
+		return Selection{}, fmt.Errorf("ope: %d estimators, want one, of which the differences are",
+			len(o.Estimators))
 	}
 	r, err := Evaluate(log, targets, o)
 	if err != nil {
@@ -103,9 +107,11 @@ func Select(log *logs.Log, targets []Target, o Options) (Selection, error) {
 
 // choose is the selection of a result of one estimator.
 func (r Result) choose(gamma float64) Selection {
-	s := Selection{Rows: r.Rows, Groups: r.Groups, Delta: r.Delta, Gamma: max(1, gamma), Logging: r.Logging, Missing: r.Missing, Notes: r.Notes, RewardMin: r.RewardMin, RewardMax: r.RewardMax}
+	s := Selection{Rows: r.Rows, Groups: r.Groups, Delta: r.Delta, Gamma: max(1, gamma),
+		Logging: r.Logging, Missing: r.Missing, Notes: r.Notes, RewardMin: r.RewardMin,
+		RewardMax: r.RewardMax}
 	for _, p := range r.Policies {
-		c := Candidate{Name: p.Name, Warnings: p.Warnings, Uncertified: p.Uncertified, statement: p.Guarantee,
+		c := Candidate{Name: p.Name, Warnings: p.Warnings, Uncertified: p.Uncertified, Statement: p.Guarantee,
 			same: math.Abs(p.MeanWeight-1) < 1e-9 && p.Largest < 1+1e-9}
 		if len(p.Estimates) > 0 && (certify.Estimate{Weight: p.MeanWeight}).Tells() {
 			c.Estimate = &p.Estimates[0]
@@ -127,7 +133,8 @@ func (r Result) choose(gamma float64) Selection {
 		if p.Value == 0 && p.SE == 0 {
 			s.Alike = append(s.Alike, [2]string{p.First, p.Second})
 		}
-		if len(s.Targets) > 1 && s.Targets[1].AtLeast != nil && s.Targets[0].Estimate != nil && s.Targets[1].Estimate != nil {
+		if len(s.Targets) > 1 && s.Targets[1].AtLeast != nil && s.Targets[0].Estimate != nil &&
+			s.Targets[1].Estimate != nil {
 			switch first, second := s.Targets[0].Name, s.Targets[1].Name; {
 			case p.First == first && p.Second == second:
 				s.RunnerUp = &p
@@ -159,18 +166,18 @@ func (c Candidate) gain() float64 {
 // decide fills in what the bounds say to do.
 func (s *Selection) decide() {
 	best := s.Targets[0]
-	u, d := logs.Units{Low: s.RewardMin, High: s.RewardMax}, digits(s.RewardMin, s.RewardMax, 3)
+	u, d := logs.Units{Low: s.RewardMin, High: s.RewardMax}, Digits(s.RewardMin, s.RewardMax, 3)
 	if best.lower() > 0 {
 		s.Selected = &best.Name
-		s.Ship = best.statement.Proven()
+		s.Ship = best.Statement.Proven()
 	}
 	worse := true // no target's interval reaches above 0, of those that may be shipped
 	for _, c := range s.Targets {
-		worse = worse && (c.statement == nil || c.same || c.Estimate != nil && c.Estimate.Gain.High <= 0)
+		worse = worse && (c.Statement == nil || c.same || c.Estimate != nil && c.Estimate.Gain.High <= 0)
 	}
 	shown := ""
 	for _, c := range s.Targets[1:] {
-		if c.statement != nil && c.statement.Proven() {
+		if c.Statement != nil && c.Statement.Proven() {
 			shown = fmt.Sprintf("; %s, of a smaller lower bound, is shown to earn more than what plays", c.Name)
 			break
 		}
@@ -178,11 +185,13 @@ func (s *Selection) decide() {
 	switch {
 	case s.Ship:
 		s.Decision = Ship
-		s.Because = fmt.Sprintf("ship %s: it earns at least %.*f, and at least %.*f more than what plays", best.Name, d, below(u.At(best.lower()), d), d, below(best.gain()*u.Span(), d))
+		s.Because = fmt.Sprintf("ship %s: it earns at least %.*f, and at least %.*f more than what plays",
+			best.Name, d, Below(u.At(best.lower()), d), d, Below(best.gain()*u.Span(), d))
 	case best.AtLeast == nil:
 		s.Decision, s.Because = Keep, "keep what plays: "+nothing+best.Uncertified
 	case best.Verdict == provenance.Doubted:
-		s.Decision, s.Because = Keep, "keep what plays: the log contradicts what guarantees assume: "+best.Contradicts+shown
+		s.Decision, s.Because = Keep, "keep what plays: the log contradicts what guarantees assume: "+
+			""+best.Contradicts+shown
 	case worse:
 		s.Decision, s.Because = Keep, "keep what plays: no target plays otherwise, or earns more by the estimates"
 	default:
@@ -191,15 +200,18 @@ func (s *Selection) decide() {
 		case s.Selected == nil:
 			s.Because += nothing + "the lower bounds allow the least reward"
 		default:
-			s.Because += fmt.Sprintf("%s earns at least %.*f, and is not shown to earn more than what plays", best.Name, d, below(u.At(best.lower()), d))
+			s.Because += fmt.Sprintf("%s earns at least %.*f, and is not shown to earn more than what plays",
+				best.Name, d, Below(u.At(best.lower()), d))
 			if s.Gamma > 1 { // which more rows do not make smaller
 				s.Because += fmt.Sprintf(" for all propensities within the factor %v", s.Gamma)
 			} else if e != nil && e.Gain.Value > 0 && e.Gain.SE > 0 {
 				m := float64(len(s.Targets))
-				needed := float64(s.Rows) * math.Pow(e.Gain.SE/e.Gain.Value*(math.Sqrt(2*math.Log(2*m/s.Delta)+4)+.84), 2)
+				needed := float64(s.Rows) * math.Pow(
+					e.Gain.SE/e.Gain.Value*(math.Sqrt(2*math.Log(2*m/s.Delta)+4)+.84), 2)
 				if needed > float64(s.Rows) && needed < 1e12 {
 					s.Needed = int(math.Ceil(needed))
-					s.Because += fmt.Sprintf("; %s would show it if the gain is as estimated, %+.*f ± %.*f", about(float64(s.Needed)), d, e.Gain.Value*u.Span(), d, (e.Gain.High-e.Gain.Low)/2*u.Span())
+					s.Because += fmt.Sprintf("; %s would show it if the gain is as estimated, %+.*f ± %.*f",
+						About(float64(s.Needed)), d, e.Gain.Value*u.Span(), d, (e.Gain.High-e.Gain.Low)/2*u.Span())
 				}
 			}
 		}
@@ -207,128 +219,11 @@ func (s *Selection) decide() {
 	}
 }
 
-// factor is a Γ to .01 below.
-func factor(gamma float64) string { return fmt.Sprintf("%.2f", math.Floor(100*gamma+1e-6)/100) }
-
-// about is a number of rows, from 1 on, to two digits above it.
-func about(n float64) string {
+// About is a number of rows, from 1 on, to two digits above it.
+func About(n float64) string {
 	unit := math.Pow(10, math.Max(0, math.Floor(math.Log10(n))-1))
 	if n = math.Ceil(n/unit) * unit; n >= 1e12 {
 		return fmt.Sprintf("about %.1e rows", n)
 	}
 	return fmt.Sprintf("about %.0f rows", n)
-}
-
-// Write prints the selection in a format: a line a target, and below, but for CSV, what the numbers mean and
-// last the decision.
-func (s Selection) Write(w io.Writer, f table.Format) error {
-	s = s.InUnits()
-	d := digits(s.RewardMin, s.RewardMax, 3)
-	number := func(v *float64, format string) string {
-		if v == nil {
-			return "—"
-		}
-		return fmt.Sprintf(format, d, below(*v, d))
-	}
-	switch f {
-	case table.JSON:
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		e.SetEscapeHTML(false)
-		return e.Encode(s)
-	case table.CSV:
-		c := csv.NewWriter(w)
-		exact := func(v *float64) string {
-			if v == nil {
-				return ""
-			}
-			return strconv.FormatFloat(*v, 'g', -1, 64)
-		}
-		_ = c.Write([]string{"policy", "at_least", "gain_at_least", "verdict", "strength", "estimator", "value", "se", "gain", "gain_se", "selected", "ship"})
-		for i, t := range s.Targets {
-			line := []string{t.Name, exact(t.AtLeast), exact(t.GainAtLeast), string(t.Verdict), exact(&t.Strength)}
-			if e := t.Estimate; e != nil {
-				line = append(line, e.Label(), exact(&e.Value), exact(&e.SE), exact(&e.Gain.Value), exact(&e.Gain.SE))
-			} else {
-				line = append(line, "", "", "", "", "")
-			}
-			chosen := i == 0 && s.Selected != nil
-			_ = c.Write(append(line, strconv.FormatBool(chosen), strconv.FormatBool(chosen && s.Ship)))
-		}
-		c.Flush()
-		return c.Error()
-	case table.Text, table.Markdown:
-	default:
-		return fmt.Errorf("ope: unknown format %q", f)
-	}
-	para := func(format string, args ...any) {
-		if f == table.Markdown {
-			fmt.Fprintln(w)
-		}
-		fmt.Fprintf(w, format+"\n", args...)
-	}
-	rows := [][]string{{"what plays", "", "", fmt.Sprintf("%.*f ± %.*f", d, s.Logging.Value, d, (s.Logging.High-s.Logging.Low)/2), "", ""}}
-	estimator := ""
-	for _, t := range s.Targets {
-		line := []string{t.Name, number(t.AtLeast, "%.*f"), number(t.GainAtLeast, "%+.*f"), "—", "—", string(t.Verdict)}
-		if e := t.Estimate; e != nil {
-			estimator = e.Label()
-			line[3] = fmt.Sprintf("%.*f ± %.*f", d, e.Value, d, (e.High-e.Low)/2)
-			line[4] = fmt.Sprintf("%+.*f ± %.*f", d, e.Gain.Value, d, (e.Gain.High-e.Gain.Low)/2)
-		}
-		rows = append(rows, line)
-	}
-	if err := table.Write(w, f, []string{"policy", "value ≥", "gain ≥", "value", "gain", "verdict"}, rows); err != nil {
-		return err
-	}
-	of := fmt.Sprintf("%d rows", s.Rows)
-	if s.Groups < s.Rows {
-		of += fmt.Sprintf(" in %d groups", s.Groups)
-	}
-	all := "both hold"
-	if m := len(s.Targets); m > 1 {
-		all = fmt.Sprintf("those of all %d targets hold", m)
-	}
-	level := strconv.FormatFloat(100*(1-s.Delta), 'g', 4, 64)
-	if slices.ContainsFunc(s.Targets, func(t Candidate) bool { return t.AtLeast != nil }) {
-		para("≥: lower bounds on the %s, and on the gain over what logged the %s; %s together with probability %v, for one look, if rows (or groups) are independent and the targets were fixed before this log was seen", meanReward(s.RewardMin, s.RewardMax), of, all, 1-s.Delta)
-	} else {
-		para("gain: over what logged the %s", of)
-	}
-	if s.Gamma > 1 {
-		para("they hold for all propensities within the factor %v of those logged", s.Gamma)
-	}
-	if estimator != "" {
-		para("±: value and gain by %s, with the %s %% interval of each; no guarantee", estimator, level)
-	}
-	for _, m := range s.Missing {
-		para("left out: %s", m)
-	}
-	for _, n := range s.Notes {
-		para("%s", n)
-	}
-	for _, t := range s.Targets {
-		for _, m := range t.Warnings {
-			para("warning: %s: %s", t.Name, m)
-		}
-	}
-	for _, t := range s.Targets {
-		if t.Uncertified != "" {
-			para("nothing is guaranteed of %s: %s", t.Name, t.Uncertified)
-		}
-		if t.Contradicts != "" {
-			para("doubt: %s: %s", t.Name, t.Contradicts)
-		}
-	}
-	for _, p := range s.Alike {
-		para("these rows cannot tell %s from %s", p[0], p[1])
-	}
-	if p := s.RunnerUp; p != nil && s.Selected != nil {
-		para("runner-up: %s less %s is %+.*f ± %.*f by %s: an interval, and no guarantee", p.First, p.Second, d, p.Value, d, (p.High-p.Low)/2, p.Estimator)
-	}
-	if s.Ship {
-		para("strength: it stands for propensities within the factor %s of those logged", factor(s.Targets[0].Strength))
-	}
-	para("%s", s.Because)
-	return nil
 }

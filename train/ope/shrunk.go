@@ -16,13 +16,16 @@ func Shrunk(name, about string, weight func(w, h float64) float64) Estimator {
 	of := func(d *Data, h float64) Value {
 		return d.Mean(func(i int) float64 { return d.Direct[i] + weight(d.W[i], h)*(d.R[i]-d.Predicted[i]) })
 	}
-	return Estimator{Name: name, About: "mean of Σ_a π r̂ + ŵ(r − r̂), ŵ = " + about, Biased: true, OnRequest: true, Model: true, Of: of,
+	return Estimator{Name: name, About: "mean of Σ_a π r̂ + ŵ(r − r̂), ŵ = " + about, Biased: true, OnRequest: true,
+		Model: true, Of: of,
 		Hyper: &Hyper{High: math.MaxFloat64, Default: func(d *Data) (best float64) {
 			least := math.Inf(1)
 			for j := 40; j >= -10; j-- {
 				h := math.Ldexp(1, j)
 				se := d.SE(of(d, h))
-				b := d.Mean(func(i int) float64 { return (weight(d.W[i], h) - d.W[i]) * (d.R[i] - d.Predicted[i]) }).Value
+				b := d.Mean(func(i int) float64 {
+					return (weight(d.W[i], h) - d.W[i]) * (d.R[i] - d.Predicted[i])
+				}).Value
 				if e := se*se + b*b; e < least {
 					least, best = e, h
 				}
@@ -43,5 +46,6 @@ func SwitchDR() Estimator {
 
 // DRos is doubly robust with optimistic shrinkage, ŵ = λw/(w² + λ). Su et al. (2020).
 func DRos() Estimator {
-	return Shrunk("dros", "λw/(w² + λ); λ by its error", func(w, lambda float64) float64 { return w / (w/lambda*w + 1) })
+	return Shrunk("dros", "λw/(w² + λ); λ by its error",
+		func(w, lambda float64) float64 { return w / (w/lambda*w + 1) })
 }

@@ -17,7 +17,8 @@ func SubGaussian() Estimator {
 		}
 		return w / (1 - lambda + lambda*w)
 	}
-	return Estimator{Name: "sg", About: "mean of r w/(1−λ+λw), sub-Gaussian; λ by n, δ and w", Biased: true, OnRequest: true, Bounded: true,
+	return Estimator{Name: "sg", About: "mean of r w/(1−λ+λw), sub-Gaussian; λ by n, δ and w", Biased: true,
+		OnRequest: true, Bounded: true,
 		Hyper: &Hyper{High: 1, Default: func(d *Data) float64 {
 			want := 2 * math.Log(1/d.Delta) / (3 * float64(d.N))
 			low, high := 0.0, 1.0 // the left side grows with λ

@@ -16,12 +16,14 @@ func top(w []float64, n int) []float64 {
 	return x[max(0, len(x)-tailLength(n)-1):]
 }
 
-// tail is, of x the top of n weights, which it overwrites, the shape k of the generalized Pareto distribution of the largest weights, min(n/5, 3√n) of them
-// above the next: moments of order 1/k and above do not exist, and from .7 on the error of a mean of
-// weights cannot be told from its rows. Vehtari et al. (2024), by the estimate of Zhang & Stephens
-// (2009) on the excesses x_1 ≤ … ≤ x_m above 0,
+// tail is, of x the top of n weights, which it overwrites, the shape k of the generalized Pareto
+// distribution of the largest weights, min(n/5, 3√n) of them above the next: moments of order 1/k
+// and above do not exist, and from .7 on the error of a mean of weights cannot be told from its
+// rows. Vehtari et al. (2024), by the estimate of Zhang & Stephens (2009) on the excesses x_1 ≤ … ≤
+// x_m above 0,
 //
-//	k = mean log(1 − θx_j),   θ = Σ_i θ_i L_i/Σ_i L_i,   θ_i = 1/x_m + (1 − √(M/(i − ½)))/(3x_[m/4+½]),   i ≤ M = 30 + ⌊√m⌋
+//	k = mean log(1 − θx_j),   θ = Σ_i θ_i L_i/Σ_i L_i,   i ≤ M = 30 + ⌊√m⌋
+//	θ_i = 1/x_m + (1 − √(M/(i − ½)))/(3x_[m/4+½])
 //	log L_i = m(log(−θ_i/k_i) − k_i),   k_i = mean log(1 − θ_i x_j)
 //
 // shrunk to ½ by ten rows, (mk + 5)/(m + 10). 0 where there are fewer than 5 different excesses: no tail.

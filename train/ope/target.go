@@ -16,7 +16,8 @@ import (
 // a log. It must be fixed independently of the log for a guarantee to hold.
 type Target struct {
 	Name string
-	// Row writes π(·|x_i), of the actions that the row offers, to dst [Options]; nil: only the logged action's is known.
+	// Row writes π(·|x_i), of the actions that the row offers, to dst [Options]; nil: only the
+	// logged action's is known.
 	Row func(dst []float64, i int) error
 	// Logged is π(a_i|x_i) [n], needed where Row is nil.
 	Logged []float64
@@ -51,11 +52,11 @@ func Matrix(name string, pi []float64, k int) Target {
 //	probabilities or propensities           the same, as a list
 //	probability                             of the logged action alone, by row of the log
 //
-// Of a log whose rows offer sets, and of one of a catalogue but for the first form, they are a list probabilities, of
-// what the row offers in its order, or probability. Those by row belong to the row of the same decision_id if both have one, which
-// must then be there for every row of the log, and otherwise to the rows in order,
-// of which there must be as many. Probabilities of all actions must sum to 1 within
-// 1e-6. Without them there is no direct method, and no doubly robust one.
+// Of a log whose rows offer sets, and of one of a catalogue but for the first form, they are a list
+// probabilities, of what the row offers in its order, or probability. Those by row belong to the
+// row of the same decision_id if both have one, which must then be there for every row of the log,
+// and otherwise to the rows in order, of which there must be as many. Probabilities of all actions
+// must sum to 1 within 1e-6. Without them there is no direct method, and no doubly robust one.
 func ReadTarget(name string, r *logs.Rows, l *logs.Log) (Target, error) {
 	t, err := readTarget(r, l)
 	if e := r.Err(); e != nil {
@@ -66,115 +67,152 @@ func ReadTarget(name string, r *logs.Rows, l *logs.Log) (Target, error) {
 }
 
 func readTarget(r *logs.Rows, l *logs.Log) (t Target, err error) {
-	fail := func(format string, args ...any) (Target, error) {
-		return Target{}, fmt.Errorf("%s: "+format, append([]any{r.Where()}, args...)...)
-	}
-	k, n := l.K(), l.Len()
 	if !r.Next() {
-		return fail("no rows")
+		return Target{}, fmt.Errorf("%s: no rows", r.Where())
 	}
-	scores, word := r.Has("logged_action"), ""
-	defer func() { t.scores, t.word = scores, word }()
+	scores, k := r.Has("logged_action"), l.K()
 	if r.Has("action") && r.Has("probability") && !l.Sets() {
 		pi, err := byAction(r, l.Actions)
-		return Target{Row: func(dst []float64, _ int) error { copy(dst[:k], pi); return nil }}, err
+		return Target{scores: scores, Row: func(dst []float64, _ int) error { copy(dst[:k], pi); return nil }}, err
 	}
-	var read func(dst []float64) error
-	var width int
-	var sets [][]float64 // of each row; nil: rows are of one width
-	switch {
-	case l.Choices == nil:
-		read, width, err = fields(r, l.Actions)
-	case r.Has("probabilities"):
-		sets = make([][]float64, n)
-	case r.Has("probability"):
-		read, width = func(dst []float64) (err error) { dst[0], err = r.Number("probability"); return err }, 1
-	default:
-		err = fmt.Errorf("%s: no probabilities of what rows offer; want a list probabilities, in the order of the row's actions, or probability, of the logged action", r.Where())
-	}
+	read, width, err := form(r, l)
 	if err != nil {
 		return Target{}, err
 	}
-	var place map[uint64]int32 // of decisions, by the hash of their ID
-	var d logs.Decision
-	id := func(i int) string { l.Decision(i, &d); return d.ID }
-	if l.HasIDs() && r.Has("decision_id") {
-		place = make(map[uint64]int32, n)
-		for i := range n {
-			place[xxhash.Sum64String(id(i))] = int32(i)
-		}
-		if len(place) != n {
-			return fail("cannot join by decision_id, as %d rows of the log repeat one", n-len(place))
-		}
+	place, err := placed(r, l)
+	if err != nil {
+		return Target{}, err
 	}
-	word = "its probabilities by row are believed to be of a policy that no row of this log taught; of one that they did, nothing that is guaranteed here holds"
+	t = Target{scores: scores, word: "its probabilities by row are believed to be of a policy that no row of " +
+		"this log taught; " +
+		"of one that they did, nothing that is guaranteed here holds"}
 	if place == nil {
-		word += "; as rows have no decision_id in both files, they are taken in their order"
+		t.word += "; as rows have no decision_id in both files, they are taken in their order"
 	}
-	pi := make([]float64, n*width)
-	given := make([]bool, n)
-	count := 0
+	pi, err := byRow(r, l, read, width, place)
+	if err != nil {
+		return t, err
+	}
+	if width != 1 {
+		t.Row = func(dst []float64, i int) error { copy(dst, pi[i]); return nil }
+		return t, nil
+	}
+	t.Logged = make([]float64, len(pi))
+	for i, p := range pi {
+		t.Logged[i] = p[0]
+	}
+	return t, nil
+}
+
+// form finds how a row has its probabilities: read writes so many, one of the logged action alone,
+// or k; 0: they are a list of what the row offers.
+func form(r *logs.Rows, l *logs.Log) (read func(dst []float64) error, width int, err error) {
+	switch {
+	case l.Choices == nil:
+		return fields(r, l.Actions)
+	case r.Has("probabilities"):
+		return nil, 0, nil
+	case r.Has("probability"):
+		return func(dst []float64) (err error) { dst[0], err = r.Number("probability"); return err }, 1, nil
+	}
+	return nil, 0, fmt.Errorf("%s: no probabilities of what rows offer; want a list probabilities, "+
+		"in the order of the row's actions, or probability, of the logged action", r.Where())
+}
+
+// placed gives the rows of decisions, by the hash of their ID; nil: rows are taken in their order.
+func placed(r *logs.Rows, l *logs.Log) (map[uint64]int, error) {
+	if !l.HasIDs() || !r.Has("decision_id") {
+		return nil, nil
+	}
+	place := make(map[uint64]int, l.Len())
+	var d logs.Decision
+	for i := range l.Len() {
+		l.Decision(i, &d)
+		place[xxhash.Sum64String(d.ID)] = i
+	}
+	if n := l.Len(); len(place) != n {
+		return nil, fmt.Errorf("%s: cannot join by decision_id, as %d rows of the log repeat one", r.Where(),
+			n-len(place))
+	}
+	return place, nil
+}
+
+// byRow reads probabilities of each row of the log.
+func byRow(r *logs.Rows, l *logs.Log, read func(dst []float64) error, width int, place map[uint64]int) ([][]float64,
+	error) {
+	n, count := l.Len(), 0
+	pi, all := make([][]float64, n), make([]float64, n*width)
 	for i, more := 0, true; more; i, more = i+1, r.Next() {
 		at := i
 		if place != nil {
 			id, err := r.Text("decision_id")
 			if err != nil {
-				return Target{}, err
+				return nil, err
 			}
-			to, ok := place[xxhash.Sum64String(id)]
-			if !ok {
+			var ok bool
+			if at, ok = place[xxhash.Sum64String(id)]; !ok {
 				continue // a decision that the log does not have
 			}
-			at = int(to)
 		} else if i >= n {
-			return fail("the log has only %d rows", n)
+			return nil, fmt.Errorf("%s: the log has only %d rows", r.Where(), n)
 		}
-		if given[at] {
-			return fail("this decision_id came before")
+		if pi[at] != nil {
+			return nil, fmt.Errorf("%s: this decision_id came before", r.Where())
 		}
-		row := pi[at*width : (at+1)*width]
-		if sets == nil {
+		row, err := all[at*width:(at+1)*width], error(nil)
+		if width > 0 {
 			err = read(row)
 		} else if row, err = r.List("probabilities"); err == nil && len(row) != l.Options(at) {
 			err = fmt.Errorf("%s: %d probabilities for %d actions offered", r.Where(), len(row), l.Options(at))
 		}
 		if err != nil {
-			return Target{}, err
+			return nil, err
 		}
-		if sets != nil {
-			sets[at] = slices.Clone(row)
-			_, err = logs.Distribution(row, nil, logs.Exact)
-		} else if width == 1 {
-			err = probability(row[0])
-		} else {
-			_, err = logs.Distribution(row, l.Actions, logs.Exact)
+		if err := sound(r, l, row, at, width); err != nil {
+			return nil, fmt.Errorf("%s: %w", r.Where(), err)
 		}
-		if err == nil && (sets != nil || width > 1) && r.Has("probability") { // of the logged action, as WriteScores has it
-			var p float64
-			if p, err = r.Number("probability"); err != nil {
-				return Target{}, err
-			}
-			if q := row[l.Chosen(at)]; !logs.Near(p, q, logs.Exact) {
-				err = fmt.Errorf("the logged action has probability %v, and at its place among all of them %v: these are of another log, or in another order of actions, which setting actions gives", p, q)
-			}
+		if pi[at] = row; width == 0 {
+			pi[at] = slices.Clone(row)
 		}
-		if err != nil {
-			return fail("%w", err)
-		}
-		given[at] = true
 		count++
 	}
-	switch {
-	case count < n && place != nil:
-		return fail("%d of the log's %d decisions are missing, the first is %q", n-count, n, id(slices.Index(given, false)))
-	case count < n:
-		return fail("%d rows, but the log has %d rows", count, n)
-	case sets != nil:
-		return Target{Row: func(dst []float64, i int) error { copy(dst, sets[i]); return nil }}, nil
-	case width == 1:
-		return Target{Logged: pi}, nil
+	if count == n {
+		return pi, nil
 	}
-	return Matrix("", pi, k), nil
+	if place == nil {
+		return nil, fmt.Errorf("%s: %d rows, but the log has %d rows", r.Where(), count, n)
+	}
+	var d logs.Decision
+	l.Decision(slices.IndexFunc(pi, func(row []float64) bool { return row == nil }), &d)
+	return nil, fmt.Errorf("%s: %d of the log's %d decisions are missing, the first is %q", r.Where(), n-count, n,
+		d.ID)
+}
+
+// sound checks the probabilities of a row of the log, and that of the logged action beside them, as
+// WriteScores has it.
+func sound(r *logs.Rows, l *logs.Log, row []float64, at, width int) error {
+	var err error
+	switch width {
+	case 0:
+		_, err = logs.Distribution(row, nil, logs.Exact)
+	case 1:
+		return probability(row[0])
+	default:
+		_, err = logs.Distribution(row, l.Actions, logs.Exact)
+	}
+	if err != nil || !r.Has("probability") {
+		return err
+	}
+	p, err := r.Number("probability")
+	if err != nil {
+		return err
+	}
+	if q := row[l.Chosen(at)]; !logs.Near(p, q, logs.Exact) {
+		return fmt.Errorf("the logged action has probability %v, and at its place among all of them %v: these "+
+			"are of another log, "+
+			"or in another order of actions, which setting actions gives", p, q)
+	}
+	return nil
 }
 
 // byAction reads a row an action.
@@ -232,7 +270,8 @@ func fields(r *logs.Rows, actions []string) (read func(dst []float64) error, wid
 		case missing == 0:
 			continue
 		case missing > 0:
-			return nil, 0, fmt.Errorf("%s: there is a column %s but none %s; want one for each of the log's %d actions", r.Where(), names[0], names[missing], k)
+			return nil, 0, fmt.Errorf("%s: there is a column %s but none %s; want one for each of the log's %d "+
+				"actions", r.Where(), names[0], names[missing], k)
 		case i == 0 && r.Has(extra):
 			return nil, 0, fmt.Errorf("%s: there is a column %s, but the log has %d actions", r.Where(), extra, k)
 		}
@@ -245,7 +284,8 @@ func fields(r *logs.Rows, actions []string) (read func(dst []float64) error, wid
 			return nil
 		}, len(names), nil
 	}
-	return nil, 0, fmt.Errorf("%s: no probabilities; want columns action and probability, p_0 to p_%d, probabilities, or for each action one named as it or p_NAME", r.Where(), k-1)
+	return nil, 0, fmt.Errorf("%s: no probabilities; want columns action and probability, p_0 to p_%d, "+
+		"probabilities, or for each action one named as it or p_NAME", r.Where(), k-1)
 }
 
 func probability(p float64) error {

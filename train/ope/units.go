@@ -7,9 +7,9 @@ import (
 	"opl/train/logs"
 )
 
-// InUnits is the result with rewards in the log's own units, and what is guaranteed in Guaranteed and GainGuaranteed; the
-// statements, which bounds on rewards in [0, 1] make, stay as they are. One that is in them stays as it is.
-// [Result.Write] and [Result.Plot] do it by themselves.
+// InUnits is the result with rewards in the log's own units, and what is guaranteed in Guaranteed
+// and GainGuaranteed; the statements, which bounds on rewards in [0, 1] make, stay as they are. One
+// that is in them stays as it is.
 func (r Result) InUnits() Result {
 	if r.inUnits {
 		return r
@@ -36,7 +36,7 @@ func (r Result) InUnits() Result {
 	return r
 }
 
-// InUnits is the selection with rewards in the log's own units. [Selection.Write] does it by itself.
+// InUnits is the selection with rewards in the log's own units.
 func (s Selection) InUnits() Selection {
 	if s.inUnits {
 		return s
@@ -76,21 +76,13 @@ func (i Interval) times(span float64) Interval {
 	return Interval{i.Value * span, i.SE * span, i.Low * span, i.High * span}
 }
 
-// digits are as many decimals of rewards in the units of a range as n of rewards in [0, 1].
-func digits(low, high float64, n int) int {
+// Digits are as many decimals of rewards in the units of a range as n of rewards in [0, 1].
+func Digits(low, high float64, n int) int {
 	return max(0, n-int(math.Floor(math.Log10(logs.Units{Low: low, High: high}.Span()))))
 }
 
-// below is a lower bound as d decimals say it, which are never more than it.
-func below(v float64, d int) float64 {
+// Below is a lower bound as d decimals say it, which are never more than it.
+func Below(v float64, d int) float64 {
 	p := math.Pow10(d)
 	return math.Floor(v*p+1e-6) / p
-}
-
-// meanReward says what values are.
-func meanReward(low, high float64) string {
-	if can := (logs.Units{Low: low, High: high}).Range(); can != "" {
-		return "mean reward, which can be " + can
-	}
-	return "mean reward in [0, 1]"
 }

@@ -426,9 +426,7 @@ func (l *learning) divide() error {
 		}
 	}
 	t.Split, t.Share = o.Split, o.Share
-	if l.log.Time != nil && o.Split != ByTime && slices.ContainsFunc(l.out.Log.Findings, func(f inspect.Finding) bool {
-		return f.Severity > inspect.Fine && strings.Contains(f.Measured, "in the order of time")
-	}) {
+	if l.log.Time != nil && o.Split != ByTime && l.judge.Drift() != nil {
 		l.warn("the log drifts: setting split of time teaches by the earlier rows and certifies on the later ones, which are nearer to what comes")
 	}
 	columns := l.columns(open)

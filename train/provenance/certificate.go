@@ -88,10 +88,6 @@ type Circumstances struct {
 // 1 − δ, and nothing is known to contradict what that assumes.
 func (s Statement) Proven() bool { return s.Verdict == Better }
 
-// contradictions are the checks of the inspection whose failure no bound accounts for:
-// drift leaves the mean over rows bounded, and rows of a unit count as one.
-var contradictions = []string{"draws against propensities", "counts by action", "mean weight of uniform", "rewards in sequence", "ends of groups", "newest rewards", "rows left out", "p is its row's entry"}
-
 // sample is the rows of a log that certify a policy, and its probabilities logged[i] =
 // π(a_i|x_i) of them; nil: they are sampled, or the log was drawn here. Where all of π and π₀ are known,
 // spread[i] = Σ_a π(a|x_i)²/π₀(a|x_i), the mean of the squared weight; else 0. Where all of π is known, and π₀ of the logged
@@ -215,9 +211,16 @@ func (on *Circumstances) of(grouped bool, samples ...sample) {
 	}
 }
 
-// contradicts reports a finding whose failure no bound accounts for, of rows that certify in groups or not.
+// contradicts reports a finding that no bound accounts for, of rows that certify in groups or not. Drift leaves the
+// mean over rows bounded, and rows of a group, or that repeat, count as one.
 func contradicts(f inspect.Finding, grouped bool) bool {
-	return f.Severity == inspect.Unusable || slices.Contains(contradictions, f.Check) && (f.Check != "rewards in sequence" || !grouped)
+	switch {
+	case f.Severity == inspect.Fine:
+		return false
+	case f.Severity == inspect.Unusable:
+		return true
+	}
+	return f.About == inspect.Draws || f.About == inspect.Selection || f.About == inspect.Sequence && !grouped
 }
 
 // conclude states what bounds say, beside an estimate on the same rows, if there is one.

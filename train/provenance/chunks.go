@@ -58,10 +58,8 @@ func (j *Judge) chunks(log *logs.Log, chunks []Chunk, o certify.Options, on Circ
 
 // Drift is what the inspection found of drift; nil: nothing.
 func (j *Judge) Drift() *inspect.Finding {
-	for _, check := range []string{"drift of the reward", "drift of the propensities", "drift of the actions"} {
-		if f, ok := j.found.Finding(check); ok && f.Severity > inspect.Fine {
-			return &f
-		}
+	if f, ok := j.found.Doubts(inspect.Drift); ok {
+		return &f
 	}
 	return nil
 }

@@ -14,9 +14,10 @@ func (j *Judge) Evidence(f *policyfile.File) float64 {
 	return math.Exp(e)
 }
 
-// Finding is the judge of a log in which one check failed.
-func Finding(log *logs.Log, check string) *Judge {
-	return judge(log, inspect.Report{Gamma: 1, Findings: []inspect.Finding{{Check: check, Severity: inspect.Doubtful}}}, false)
+// Finding is the judge of a log in which one check of a subject failed.
+func Finding(log *logs.Log, about inspect.Subject) *Judge {
+	f := inspect.Finding{Check: "a check of any name", About: about, Severity: inspect.Doubtful}
+	return judge(log, inspect.Report{Gamma: 1, Findings: []inspect.Finding{f}}, false)
 }
 
 // Lasting are the rows of each log that certify a policy that none taught.

@@ -9,6 +9,7 @@ import (
 
 	"opl/policies/propensity"
 	"opl/train/certify"
+	"opl/train/inspect"
 	"opl/train/logs"
 	"opl/train/online"
 	"opl/train/provenance"
@@ -284,18 +285,18 @@ func TestDoubts(t *testing.T) {
 	if s := state(drawn, first(drawn, 1)); s.Verdict != provenance.Doubted || s.Contradicted == "" || strings.Contains(s.Contradicted, "weights π/π₀") {
 		t.Errorf("actions drawn by other propensities: %q, %q", s.Verdict, s.Contradicted)
 	}
-	// Each check whose failure no bound accounts for, and those whose failure one does.
-	for check, want := range map[string]provenance.Verdict{
-		"draws against propensities": provenance.Doubted, "counts by action": provenance.Doubted, "mean weight of uniform": provenance.Doubted,
-		"rewards in sequence": provenance.Doubted, "ends of groups": provenance.Doubted, "rows left out": provenance.Doubted, "p is its row's entry": provenance.Doubted,
-		"support": provenance.Better, "constant or rounded": provenance.Better,
+	// Each subject that no bound accounts for, and those that one does, whatever the check is called.
+	const check = "a check of any name"
+	for about, want := range map[inspect.Subject]provenance.Verdict{
+		inspect.Draws: provenance.Doubted, inspect.Selection: provenance.Doubted, inspect.Sequence: provenance.Doubted,
+		inspect.Drift: provenance.Better, inspect.IDs: provenance.Better, "": provenance.Better,
 	} {
-		c, err := provenance.Finding(sound, check).Probabilities(first(sound, 1), provenance.FixedBefore(), certify.Options{})
+		c, err := provenance.Finding(sound, about).Probabilities(first(sound, 1), provenance.FixedBefore(), certify.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if s := c.Statement(); s.Verdict != want || (want == provenance.Doubted) != strings.HasPrefix(s.Contradicted, check) || len(s.Doubts) != 1 {
-			t.Errorf("%s: %q, %q", check, s.Verdict, s.Contradicted)
+			t.Errorf("%q: %q, %q", about, s.Verdict, s.Contradicted)
 		}
 	}
 	// More than the largest reward there is.

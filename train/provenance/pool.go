@@ -42,10 +42,6 @@ type Pool []*Judge
 // prefix is the number of equal rows from which two files are taken to begin with the same.
 const prefix = 40
 
-// shared are the checks of all files together. The others say nothing of files whose logging
-// policies differ.
-var shared = []string{"bets on propensities", "draws against propensities", "counts by action", "mean weight of uniform"}
-
 // File certifies the policy of a file as [Judge.File] does, on the rows of all logs together that had
 // no part in it. An error names the log, and any log that certifies nothing is one.
 func (ps Pool) File(ctx context.Context, p *policyfile.Policy, o Options) (*Certificate, error) {
@@ -172,9 +168,10 @@ func (ps Pool) lasting(out, taught [][]bool) (rows [][]int, twice [][]bool, note
 	several := len(ps) > 1
 	for k, j := range ps {
 		group[k] = j.groupOf()
-		for _, check := range []string{"rows written twice", "repeated contexts"} {
-			if f, ok := j.found.Finding(check); ok && f.Severity > inspect.Fine && j.scattered(group[k]) {
-				return nil, nil, nil, j.in(several, withhold("%s: %s: %s; which rows belong together is only seen after a look: name them in the column group, or certify the log alone for one look", check, f.Measured, f.Means))
+		for _, about := range []inspect.Subject{inspect.Repeats, inspect.Visits} {
+			if f, ok := j.found.Doubts(about); ok && j.scattered(group[k]) {
+				return nil, nil, nil, j.in(several, withhold("%s: %s: %s; which rows belong together is only seen after a look: "+
+					"name them in the column group, or certify the log alone for one look", f.Check, f.Measured, f.Means))
 			}
 		}
 		for i, is := range taught[k] {
@@ -388,8 +385,8 @@ func (ps Pool) together(actions []string, twice [][]bool) (inspect.Report, error
 	r := inspect.Within(log, found.Gamma)
 	found.Gamma = r.Gamma
 	for _, f := range r.Findings {
-		if !slices.Contains(shared, f.Check) {
-			continue
+		if f.About != inspect.Draws {
+			continue // other checks say nothing of files whose logging policies differ
 		}
 		found.Findings = append(found.Findings, f)
 		if f.Severity == inspect.Unusable && slices.ContainsFunc(ps, func(j *Judge) bool { return !j.force }) {

@@ -135,9 +135,9 @@ func concludeFiles(all []*Part) (on Circumstances, err error) {
 		f := report.Findings[0]
 		return on, withhold("the log is unusable: %s: %s: %s", f.Check, f.Measured, f.Means)
 	}
-	for _, check := range []string{"rows written twice", "rows written twice, across shards"} {
-		if f, _ := report.Finding(check); f.Severity > inspect.Fine && !slices.ContainsFunc(found, func(p inspect.Part) bool {
-			own, _ := p.Report.Finding(check)
+	for _, f := range report.Findings {
+		if f.About == inspect.Repeats && f.Severity > inspect.Fine && !slices.ContainsFunc(found, func(p inspect.Part) bool {
+			own, _ := p.Report.Finding(f.Check)
 			return own.Severity > inspect.Fine // which its shard has judged
 		}) {
 			return on, withhold("%s: %s: %s; rows of files of several shards seem to belong together: leave setting shard-by out", f.Check, f.Measured, f.Means)

@@ -12,13 +12,9 @@ func (j *Judge) depend() []int32 {
 	if j.log.Simulated() {
 		return nil
 	}
-	odd := func(checks ...string) bool {
-		for _, c := range checks {
-			if f, ok := j.found.Finding(c); ok && f.Severity > inspect.Fine {
-				return true
-			}
-		}
-		return false
+	odd := func(about ...inspect.Subject) bool {
+		_, ok := j.found.Doubts(about...)
+		return ok
 	}
 	n := j.log.Len()
 	root := make([]int32, n) // a forest, of which a tree is a unit
@@ -56,10 +52,10 @@ func (j *Judge) depend() []int32 {
 	if g := j.log.Group; g != nil {
 		join(func(i int) (uint64, bool) { return uint64(g[i]), g[i] >= 0 })
 	}
-	if j.log.HasIDs() && odd("decision ids") {
+	if j.log.HasIDs() && odd(inspect.IDs) {
 		join(func(i int) (uint64, bool) { return j.log.Keys[i], true })
 	}
-	if odd("rows written twice", "repeated contexts") {
+	if odd(inspect.Repeats, inspect.Visits) {
 		if c := j.log.ContextHashes(); c != nil {
 			join(func(i int) (uint64, bool) { return c[i], true })
 		}

@@ -5,6 +5,7 @@ import (
 
 	"opl/policies/propensity"
 	"opl/train/certify"
+	"opl/train/inspect"
 	"opl/train/provenance"
 )
 
@@ -18,7 +19,7 @@ func TestUnitsCount(t *testing.T) {
 	log := example(200).Subset(twice)
 	all := upTo(0, 400)
 	uniform := func(dst []float64, _ int) error { dst[0], dst[1], dst[2] = .4, .3, .3; return nil }
-	for check, groups := range map[string]int{"rows written twice": 200, "repeated contexts": 200, "rewards by action": 0} {
+	for check, groups := range map[inspect.Subject]int{inspect.Repeats: 200, inspect.Visits: 200, inspect.Drift: 0, "": 0} {
 		j := provenance.Finding(log, check)
 		for door, certificate := range map[string]func() (*provenance.Certificate, error){
 			"Fixed": func() (*provenance.Certificate, error) {

@@ -1,4 +1,4 @@
-package ope_test
+package render_test
 
 import (
 	"bytes"
@@ -6,21 +6,68 @@ import (
 	"encoding/json"
 	"image/png"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"opl/train/logs"
 	"opl/train/ope"
+	"opl/train/provenance"
+	"opl/train/report/render"
 	"opl/train/report/table"
 )
 
-func TestWrite(t *testing.T) {
-	w := newWorld(3, 6, 4, 0.7)
-	l, xs := w.log(rand.New(rand.NewPCG(1, 2)), 600, 1)
-	res := evaluate(t, l, []ope.Target{w.target("first one", w.pi, xs), w.target("other", w.other, xs)}, ope.Options{Estimators: ope.Estimators(), Notes: []string{"a note"}})
+// world is a log of 600 rows of 6 contexts and 4 actions, whose later actions earn more in later
+// contexts, and the targets first one, which takes the logged actions' neighbours, and other, which
+// takes what earns most.
+func world(t *testing.T, names ...string) (*logs.Log, []ope.Target) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(1, 2))
+	const k = 4
+	rows, xs := make([]logs.Decision, 600), make([]int, 600)
+	for i := range rows {
+		xs[i] = r.IntN(6)
+		pi0 := []float64{.1, .4, .2, .3}
+		a := []int{0, 1, 1, 1, 1, 2, 2, 3, 3, 3}[r.IntN(10)]
+		cost := 0.
+		if r.Float64() < .1+.13*float64((a+xs[i])%6) {
+			cost = -1
+		}
+		rows[i] = logs.Decision{ID: strconv.Itoa(i), Action: a, Cost: cost, Propensity: pi0[a], Propensities: pi0, Weight: 1}
+	}
+	l, err := logs.Collect(logs.Numbered(k), rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := func(name string, best func(x int) int) ope.Target {
+		return ope.Target{Name: name, Origin: provenance.FixedBefore(), Row: func(dst []float64, i int) error {
+			for a := range dst {
+				dst[a] = .1
+			}
+			dst[best(xs[i])] += .6
+			return nil
+		}}
+	}
+	return l, []ope.Target{target(names[0], func(x int) int { return x % k }), target(names[1], func(x int) int { return max(0, min(3, 5-x)) })}
+}
+
+// evaluated is the result of two targets.
+func evaluated(t *testing.T, o ope.Options, names ...string) ope.Result {
+	t.Helper()
+	l, targets := world(t, names...)
+	r, err := ope.Evaluate(l, targets, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestEvaluation(t *testing.T) {
+	res := evaluated(t, ope.Options{Estimators: ope.Estimators(), Notes: []string{"a note"}}, "first one", "other")
 	of := func(f table.Format) string {
 		var b bytes.Buffer
-		if err := res.Write(&b, f); err != nil {
+		if err := render.Evaluation(&b, f, res); err != nil {
 			t.Fatal(err)
 		}
 		return b.String()
@@ -45,18 +92,16 @@ func TestWrite(t *testing.T) {
 	if err := json.Unmarshal([]byte(of(table.JSON)), &back); err != nil || len(back.Pairs) != len(res.Policies[0].Estimates) || back.Policies[1].Estimates[0] != res.Policies[1].Estimates[0] {
 		t.Errorf("%v, %+v", err, back)
 	}
-	if err := res.Write(&bytes.Buffer{}, "xml"); err == nil {
+	if err := render.Evaluation(&bytes.Buffer{}, "xml", res); err == nil {
 		t.Error("no error for an unknown format")
 	}
 }
 
 // A plot can be read back, and shows the colours of both policies.
-func TestPlot(t *testing.T) {
-	w := newWorld(3, 6, 4, 0.7)
-	l, xs := w.log(rand.New(rand.NewPCG(1, 2)), 600, 1)
-	res := evaluate(t, l, []ope.Target{w.target("a", w.pi, xs), w.target("b", w.other, xs)}, ope.Options{})
+func TestEvaluationPlot(t *testing.T) {
+	res := evaluated(t, ope.Options{}, "a", "b")
 	var b bytes.Buffer
-	if err := res.Plot(&b, "png"); err != nil {
+	if err := render.EvaluationPlot(&b, "png", res); err != nil {
 		t.Fatal(err)
 	}
 	img, err := png.Decode(&b)
@@ -76,22 +121,22 @@ func TestPlot(t *testing.T) {
 		}
 	}
 	b.Reset()
-	if err := res.Plot(&b, "svg"); err != nil || !strings.Contains(b.String(), "<svg") {
+	if err := render.EvaluationPlot(&b, "svg", res); err != nil || !strings.Contains(b.String(), "<svg") {
 		t.Error(err)
 	}
-	if err := res.Plot(&b, "xyz"); err == nil {
+	if err := render.EvaluationPlot(&b, "xyz", res); err == nil {
 		t.Error("no error for an unknown format")
 	}
 }
 
 // Half an interval that is 0 but for rounding has no digits, and numbers of rows have two.
-func TestWriteRounded(t *testing.T) {
+func TestEvaluationRounded(t *testing.T) {
 	off := ope.Interval{Value: 1e-18, SE: 1e-17, Low: -2e-17, High: 2e-17}
 	r := ope.Result{Rows: 100, Groups: 100, Delta: 0.05, Interval: "normal", Policies: []ope.Policy{
 		{Name: "a", Estimates: []ope.Estimate{{Estimator: "ips", Interval: off, Gain: off}}, Recommended: "ips", RowsNeeded: 5431, HalfWidth: 0.01},
 		{Name: "b", Warnings: []string{"few"}, RowsNeeded: 1e30, HalfWidth: 0.01}}}
 	var b bytes.Buffer
-	if err := r.Write(&b, table.Text); err != nil {
+	if err := render.Evaluation(&b, table.Text, r); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{" +0.0000 ± 0.0000 ", "believe ips; about 5500 rows like these", "or more: about 1.0e+30 rows like these"} {

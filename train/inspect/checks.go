@@ -1,0 +1,60 @@
+package inspect
+
+import "slices"
+
+// Subject is what a finding is about, of what every guarantee assumes of a log. Package provenance decides by it what
+// may certify, so that a check keeps its force under any name.
+type Subject string
+
+// The subjects.
+const (
+	Draws     Subject = "draws"     // whether actions were drawn with the propensities that are stated
+	Selection Subject = "selection" // whether rows, or their rewards, are in the log whatever was earned
+	Sequence  Subject = "sequence"  // whether a reward tells something of the next one
+	Repeats   Subject = "repeats"   // whether rows of one context take the same action beyond chance
+	Visits    Subject = "visits"    // whether rows of one context stand together beyond chance
+	IDs       Subject = "ids"       // whether a decision_id comes more than once
+	Drift     Subject = "drift"     // whether rows change over time
+)
+
+// check is a check that shards make on their own rows, by its name in reports and its subject.
+type check struct {
+	name  string
+	about Subject
+}
+
+// The checks that go through rows in their order, or learn from them: each shard makes them on its own rows, and
+// what is worst is said.
+var (
+	repeatedContexts  = check{"repeated contexts", Visits}
+	endsOfGroups      = check{"ends of groups", Selection}
+	rewardsInSequence = check{"rewards in sequence", Sequence}
+	writtenAgain      = check{"rows written again", ""}
+	rewardDrift       = check{"drift of the reward", Drift}
+	propensityDrift   = check{"drift of the propensities", Drift}
+	actionDrift       = check{"drift of the actions", Drift}
+	alone             = []check{repeatedContexts, endsOfGroups, rewardsInSequence, writtenAgain, rewardDrift, propensityDrift, actionDrift}
+)
+
+// finding is one of the check.
+func (c check) finding(measured string, numbers ...Number) Finding {
+	return Finding{Check: c.name, About: c.about, Measured: measured, Numbers: numbers}
+}
+
+// doubts reports that the finding is above Fine and about one of the subjects.
+func (f Finding) doubts(about []Subject) bool {
+	return f.Severity > Fine && slices.Contains(about, f.About)
+}
+
+// Doubts returns the first finding above Fine that is about one of the subjects.
+func (r Report) Doubts(about ...Subject) (Finding, bool) {
+	if i := slices.IndexFunc(r.Findings, func(f Finding) bool { return f.doubts(about) }); i >= 0 {
+		return r.Findings[i], true
+	}
+	return Finding{}, false
+}
+
+// doubts reports that an earlier check doubts one of the subjects.
+func (l *log) doubts(about ...Subject) bool {
+	return slices.ContainsFunc(l.found, func(f found) bool { return f.doubts(about) })
+}

@@ -1,0 +1,385 @@
+package ope
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+
+	"opl/train/certify"
+	"opl/train/logs"
+	"opl/train/provenance"
+)
+
+// Evaluate estimates the value of every target by every estimator. It reads the
+// columns of the log, not its contexts: those are the targets' and the model's
+// business. Errors: columns that are missing or outside of their ranges, fewer than two
+// rows or groups, probabilities of a target that are none, an estimator without a name
+// or that comes twice, a hyperparameter outside of its domain, and estimates that are
+// not finite.
+func Evaluate(log *logs.Log, targets []Target, o Options) (Result, error) {
+	e, err := prepare(log, targets, o)
+	if err != nil {
+		return Result{}, err
+	}
+	res := Result{Rows: e.n, Groups: e.groups, Delta: e.Delta, Interval: e.method.Name,
+		Missing: e.missing, Notes: e.Notes}
+	res.RewardMin, res.RewardMax = log.RewardRange()
+	on := e.onPolicy()
+	res.Logging = e.interval(on)
+	if i := slices.IndexFunc(e.chosen, func(c Estimator) bool { return c.ByLogger }); i >= 0 {
+		res.Notes = append(slices.Clip(res.Notes), e.chosen[i].Name+
+			" and others that read who logged a row hold if no logger learned from rows of another in this log")
+	}
+	values := make([]map[string]quantity, len(targets)) // by target and estimator
+	for j, target := range targets {
+		made, d, spread, err := e.estimate(target, e.n)
+		if err != nil {
+			return Result{}, err
+		}
+		mean := d.Mean(func(i int) float64 { return d.W[i] })
+		p := e.describe(target, spread, mean.Value, e.se(mean.Influence))
+		if made, err = e.sound(made, d, target, &res); err != nil {
+			return Result{}, err
+		}
+		values[j] = map[string]quantity{}
+		for _, v := range made {
+			p.Estimates = append(p.Estimates,
+				Estimate{v.Name, v.hyper, e.interval(v.quantity), e.interval(v.less(on)), v.Biased, v.Model})
+			if len(targets) > 1 {
+				values[j][v.Name] = v.quantity
+			}
+		}
+		p.believe(on.Value.Value, e.HalfWidth/(res.RewardMax-res.RewardMin), e.z, e.n)
+		if err := e.guarantee(&p, target, d, float64(len(targets)), &res); err != nil {
+			return Result{}, err
+		}
+		res.Policies = append(res.Policies, p)
+	}
+	res.Pairs = pairs(res.Policies, func(a, b int, name string) Interval {
+		return e.interval(values[a][name].less(values[b][name]))
+	})
+	return res, nil
+}
+
+// evaluation is what the estimates of several targets from the rows of one log share.
+type evaluation struct {
+	*sample
+	Options
+	chosen  []Estimator
+	missing []string  // estimators left out, and why
+	mix     []float64 // π̄(a_i|x_i) of the loggers [n]; nil: no estimator reads it
+}
+
+// prepare checks the options and the log, chooses the estimators, and learns the model of the
+// reward that they read.
+func prepare(log *logs.Log, targets []Target, o Options) (*evaluation, error) {
+	if err := o.check(targets); err != nil {
+		return nil, err
+	}
+	t, err := newSample(log, o.Delta)
+	if err != nil {
+		return nil, err
+	}
+	if t.method, err = method(o.Interval); err != nil {
+		return nil, err
+	}
+	if t.seed = o.Seed; t.method.Bounded {
+		if want := t.bounded(); want != "" {
+			return nil, fmt.Errorf("ope: setting interval: %s asks for %s: want normal or bootstrap", t.method.Name,
+				want)
+		}
+	}
+	if o.Judge == nil && !o.EstimatesAlone {
+		o.Judge = provenance.Within(log, o.Gamma)
+	}
+	e := &evaluation{sample: t, Options: o}
+	if e.chosen, e.missing, err = t.choose(o, targets, o.Judge); err != nil {
+		return nil, err
+	}
+	shared := func(c Estimator) bool { return c.Model && c.Teach == nil } // reads the model of all targets
+	if o.Model == nil && o.Learn != nil && slices.ContainsFunc(e.chosen, shared) {
+		if e.Model, err = o.Learn(nil); err != nil {
+			return nil, err
+		}
+	}
+	if slices.ContainsFunc(e.chosen, func(c Estimator) bool { return c.Balanced }) {
+		e.mix, err = t.mixture(o.Loggers)
+	}
+	return e, err
+}
+
+// onPolicy is the mean reward of the rows.
+func (e *evaluation) onPolicy() quantity {
+	reward := func(i int) float64 { return e.r[i] }
+	on := quantity{Value: e.mean(reward), high: 1}
+	for s := range e.draws() {
+		on.again = append(on.again, s.mean(reward).Value)
+	}
+	return on
+}
+
+// estimated is what an estimator makes of a target.
+type estimated struct {
+	Estimator
+	quantity
+	hyper float64
+	data  *Data
+}
+
+// estimate computes every chosen estimator's value of a target, what they read, and what its
+// weights are like. The rows are some of whole, see [spread].
+func (e *evaluation) estimate(target Target, whole int) (made []estimated, d *Data, s spread, err error) {
+	if d, s, err = e.policy(target, whole); err != nil {
+		return nil, nil, s, err
+	}
+	d.Delta, d.Marginal = e.Delta, e.marginal(target)
+	if e.mix != nil {
+		d.Balanced = make([]float64, e.n)
+		for i, m := range e.mix {
+			d.Balanced[i] = d.Pi[i] / m
+		}
+	}
+	if e.Model != nil && slices.ContainsFunc(e.chosen, func(c Estimator) bool { return c.Model }) {
+		if err := e.predict(d, target, e.Model); err != nil {
+			return nil, nil, s, err
+		}
+	}
+	for _, c := range e.chosen {
+		v := estimated{Estimator: c, data: d}
+		if c.Teach != nil {
+			if v.data, err = e.teach(d, target, c, e.Learn); err != nil {
+				return nil, nil, s, err
+			}
+		}
+		if v.hyper, err = c.hyper(v.data); err != nil {
+			return nil, nil, s, fmt.Errorf("ope: estimator %w", err)
+		}
+		v.Value = c.Of(v.data, v.hyper)
+		made = append(made, v)
+	}
+	return made, d, s, nil
+}
+
+// describe is a policy without estimates: what its weights are like, and what makes its estimates doubtful.
+func (e *evaluation) describe(target Target, s spread, mean, se float64) Policy {
+	p := Policy{Name: target.Name, MeanWeight: mean, MeanWeightSE: se}
+	if not := target.unread(e.log); not != "" {
+		p.Warnings = append(p.Warnings, not)
+	}
+	s.say(&p, e.total, e.n, e.groups)
+	return p
+}
+
+// sound keeps the estimates that have a value, in resamples, too, and names the others in the
+// result. Values that no estimator should give are errors.
+func (e *evaluation) sound(made []estimated, d *Data, target Target, res *Result) (kept []estimated, err error) {
+	most := max(1, e.MaxWeight)
+	if e.method.Bounded {
+		if most, err = e.most(d, target, e.MaxWeight); err != nil {
+			return nil, err
+		}
+	}
+	outside := func(v Value) bool { // a row leaves [0, most]
+		return slices.ContainsFunc(v.Influence, func(u float64) bool {
+			s := v.Value + float64(e.n)*u
+			return s < -1e-9 || s > most*(1+1e-9)
+		})
+	}
+	for _, c := range made {
+		c.high = most
+		switch v := c.Value; {
+		case math.IsNaN(v.Value):
+			res.Missing = append(res.Missing, fmt.Sprintf("%s: it has no value for target %s", c.Name, target.Name))
+			continue
+		case len(v.Influence) != e.n:
+			return nil, fmt.Errorf("ope: estimator %s has the influences of %d rows, not of %d", c.Name,
+				len(v.Influence), e.n)
+		case math.IsInf(v.Value, 0) || !(e.se(v.Influence) < math.Inf(1)):
+			return nil, fmt.Errorf("ope: estimator %s: the value %v of target %s, with standard error %v, is not "+
+				"finite", c.Name, v.Value, target.Name, e.se(v.Influence))
+		case e.method.Bounded && outside(v):
+			return nil, fmt.Errorf("ope: estimator %s: a row of target %s leaves [0, %v], though the estimator "+
+				"is said to be Bounded", c.Name, target.Name, most)
+		}
+		kept = append(kept, c)
+	}
+	for s := range e.draws() {
+		for i, c := range kept {
+			again := *c.data
+			again.rows, again.Weight = s, s.omega
+			kept[i].again = append(kept[i].again, c.Of(&again, c.hyper).Value)
+		}
+	}
+	return slices.DeleteFunc(kept, func(c estimated) bool {
+		gone := c.again != nil && !slices.ContainsFunc(c.again, finite)
+		if gone {
+			res.Missing = append(res.Missing, fmt.Sprintf("%s: it has no value in resamples for target %s", c.Name,
+				target.Name))
+		}
+		return gone
+	}), nil
+}
+
+// guarantee adds to p what holds of a target with its part of δ, or why nothing does.
+func (e *evaluation) guarantee(p *Policy, target Target, d *Data, targets float64, res *Result) error {
+	if e.EstimatesAlone {
+		p.Uncertified = "estimates alone were asked for"
+		return nil
+	}
+	c, err := e.Judge.Target(target.Row, d.Pi, target.Origin, certify.Options{Delta: e.Delta / targets,
+		Gamma: e.Gamma})
+	var withheld *provenance.Withheld
+	if errors.As(err, &withheld) {
+		p.Uncertified = withheld.Reason
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("ope: target %s: %w", p.Name, err)
+	}
+	s := c.Statement()
+	p.Guarantee = &s
+	for _, note := range []string{target.word, target.unknown(e.log)} {
+		if note != "" {
+			res.Notes = append(slices.Clip(res.Notes), p.Name+": "+note)
+		}
+	}
+	return nil
+}
+
+// pairs are the differences of any two policies by each estimator that has a value of both.
+func pairs(policies []Policy, less func(a, b int, estimator string) Interval) (all []Pair) {
+	for a, first := range policies {
+		for b := a + 1; b < len(policies); b++ {
+			for _, e := range first.Estimates {
+				has := func(other Estimate) bool { return other.Estimator == e.Estimator }
+				if second := policies[b]; slices.ContainsFunc(second.Estimates, has) {
+					all = append(all, Pair{first.Name, second.Name, e.Estimator, less(a, b, e.Estimator), e.Biased})
+				}
+			}
+		}
+	}
+	return all
+}
+
+func finite(v float64) bool { return v-v == 0 }
+
+// choose lists the estimators that can be computed, and those that cannot.
+func (t *sample) choose(o Options, targets []Target, judge *provenance.Judge) (chosen []Estimator, missing []string,
+	err error) {
+	asked := o.Estimators
+	if asked == nil {
+		asked = Default(Estimators(), o.Loggers != nil)
+	}
+	logged := slices.IndexFunc(targets, func(t Target) bool { return t.Row == nil })
+	seen := map[string]bool{}
+	taught := sync.OnceValue(func() string { return learned(o.Loggers, judge) })
+	for _, e := range asked {
+		switch {
+		case e.Name == "" || e.Of == nil:
+			return nil, nil, fmt.Errorf("ope: estimator %q has no name or no formula Of", e.Name)
+		case seen[e.Name]:
+			return nil, nil, fmt.Errorf("ope: estimator %s comes twice", e.Name)
+		}
+		seen[e.Name] = true
+		why := ""
+		switch {
+		case t.method.Bounded && !e.Bounded:
+			why = fmt.Sprintf("no interval by %s, as it is no mean of independent rows of known bounds",
+				t.method.Name)
+		case (e.Model || e.Marginal) && logged >= 0:
+			why = fmt.Sprintf("target %s has no probabilities of all actions", targets[logged].Name)
+		case e.Model && o.Model == nil && o.Learn == nil:
+			why = "no model of the reward"
+		case e.Teach != nil && o.Learn == nil:
+			why = "its model of the reward is learned for each target, none is given"
+		case e.ByLogger && (t.log.Logger == nil || slices.Min(t.log.Logger) < 0):
+			why = "the log does not say who logged each row, in a column policy"
+		case e.Balanced && o.Loggers == nil:
+			why = "the policies that logged the rows are not given, by setting logger"
+		case e.ByLogger:
+			why = taught()
+		case e.Marginal:
+			why = t.described()
+		}
+		if why != "" {
+			missing = append(missing, e.Name+": "+why)
+			continue
+		}
+		chosen = append(chosen, e)
+	}
+	if chosen == nil {
+		return nil, nil, fmt.Errorf("ope: no estimator is left: %v", missing)
+	}
+	return chosen, missing, nil
+}
+
+// policy gathers what estimators read of one target but for predictions, and what its weights are
+// like; the rows are some of whole.
+func (t *sample) policy(target Target, whole int) (*Data, spread, error) {
+	d := &Data{N: t.n, R: t.r, Pi0: t.log.Propensity, Pi: make([]float64, t.n),
+		W: make([]float64, t.n), Logger: t.log.Logger, Weight: t.omega, rows: t}
+	row := make([]float64, t.log.MostOptions())
+	uncovered := 0.
+	for i := range t.n {
+		var err error
+		if d.Pi[i], err = target.logged(row, i, t.log); err != nil {
+			return nil, spread{}, fmt.Errorf("ope: target %s, row %d: %w", target.Name, i+1, err)
+		}
+		w := d.Pi[i] / d.Pi0[i]
+		if w > 1e100 {
+			return nil, spread{}, fmt.Errorf("ope: target %s, row %d: the weight %v/%v is beyond use", target.Name,
+				i+1, d.Pi[i], d.Pi0[i])
+		}
+		d.W[i] = w
+		uncovered += t.weight(i) * t.uncovered(target, row, i)
+	}
+	s := t.spread(d, whole)
+	s.Uncovered = uncovered
+	return d, s, nil
+}
+
+// predict fills what a model says of a target.
+func (t *sample) predict(d *Data, target Target, model Model) error {
+	d.Direct, d.Predicted = make([]float64, t.n), make([]float64, t.n)
+	most := t.log.MostOptions()
+	room, all := make([]float64, most), make([]float64, most)
+	for i := range t.n {
+		row, predicted := room[:t.log.Options(i)], all[:t.log.Options(i)]
+		if err := target.Row(row, i); err != nil {
+			return err
+		}
+		model(predicted, i)
+		d.Predicted[i] = predicted[t.log.Chosen(i)]
+		for a, q := range row {
+			d.Direct[i] += q * predicted[a]
+		}
+		if x := d.Direct[i] + d.Predicted[i]; x-x != 0 {
+			return fmt.Errorf("ope: row %d: the model predicts a reward that is not finite", i+1)
+		}
+	}
+	return nil
+}
+
+// teach is the data with the predictions of a model that is learned as an estimator asks. Where all
+// rows have weight 0 in the regression, every model is as good: it is learned without weights.
+func (t *sample) teach(d *Data, target Target, e Estimator, learn func(weight []float64) (Model, error)) (*Data,
+	error) {
+	own, weight, sum := *d, make([]float64, t.n), 0.0
+	for i, w := range d.W {
+		weight[i] = e.Teach(w, d.Pi0[i])
+		sum += weight[i] * t.weight(i)
+	}
+	if sum == 0 {
+		weight = nil
+	}
+	model, err := learn(weight)
+	if err == nil {
+		err = t.predict(&own, target, model)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("ope: estimator %s: %w", e.Name, err)
+	}
+	return &own, nil
+}

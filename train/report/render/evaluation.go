@@ -1,0 +1,286 @@
+package render
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"opl/train/ope"
+	"opl/train/report/table"
+)
+
+// Evaluation prints a result in a format, with rewards in the log's units. Table and Markdown say below the
+// numbers what they mean, warn, and state guarantees. CSV is one line an estimate, without the pairs. Tables
+// show the pairs of unbiased estimators, and no gains of biased ones: JSON has all. Text has intervals as
+// value ± half of their width, or in brackets if they are not symmetric, and 80 columns for ordinary names.
+// Numbers have two digits of that half, or of the standard error.
+func Evaluation(w io.Writer, f table.Format, r ope.Result) error {
+	r = r.InUnits()
+	switch f {
+	case table.CSV:
+		return evaluationCSV(w, r)
+	case table.JSON:
+		return writeJSON(w, r)
+	case table.Text, table.Markdown:
+		e := evaluation{document{w, f}, r, percent(r.Delta) + " interval"}
+		for _, write := range []func() error{e.estimates, e.weights, e.pairs} {
+			if err := write(); err != nil {
+				return err
+			}
+		}
+		e.legend()
+		e.believed()
+		e.doubts()
+		e.guarantees()
+		return nil
+	}
+	return fmt.Errorf("render: unknown format %q", f)
+}
+
+// evaluation is a result on its way to a text.
+type evaluation struct {
+	document
+	ope.Result
+	level string
+}
+
+// Formats of values and of gains.
+const plain, signed = "%.*f", "%+.*f"
+
+// places are the decimals that show two digits of half an interval.
+func places(half float64) int {
+	if half > 1e-12 { // else it is 0 but for rounding
+		return max(1, min(8, 1-int(math.Floor(math.Log10(half)))))
+	}
+	return 4
+}
+
+// interval are the cells of an interval; se: with the standard error, which text leaves out.
+func (e evaluation) interval(g ope.Interval, verb string, se bool) []string {
+	half := (g.High - g.Low) / 2
+	number := func(v float64) string { return fmt.Sprintf(verb, places(half), v) }
+	switch {
+	case e.format == table.Markdown && se:
+		return []string{number(g.Value), fmt.Sprintf("%.2g", g.SE), number(g.Low) + " to " + number(g.High)}
+	case e.format == table.Markdown:
+		return []string{number(g.Value), number(g.Low) + " to " + number(g.High)}
+	case e.Interval == "normal" || e.Interval == "bernstein":
+		return []string{fmt.Sprintf("%s ± %.*f", number(g.Value), places(half), half)}
+	}
+	return []string{fmt.Sprintf("%s [%s, %s]", number(g.Value), number(g.Low), number(g.High))}
+}
+
+// estimates prints a line an estimate.
+func (e evaluation) estimates() error {
+	head, gap := []string{"policy", "estimator", "value", "s.e.", e.level, "gain", e.level}, []string{"—", "—"}
+	if e.format == table.Text {
+		head, gap = []string{"policy", "estimator", "value", "gain"}, gap[:1]
+	}
+	rows := [][]string{slices.Concat([]string{"logging", "on-policy"}, e.interval(e.Logging, plain, true), gap)}
+	for _, p := range e.Policies {
+		for _, v := range p.Estimates {
+			label, gain := v.Label(), e.interval(v.Gain, signed, false)
+			switch {
+			case v.Biased:
+				label, gain = label+" (b)", gap
+			case v.Estimator == p.Recommended:
+				label += " *"
+			}
+			rows = append(rows, slices.Concat([]string{p.Name, label}, e.interval(v.Interval, plain, true), gain))
+		}
+	}
+	return e.table(head, rows)
+}
+
+// weights prints what the weights of each policy are like.
+func (e evaluation) weights() error {
+	var rows [][]string
+	for _, p := range e.Policies {
+		k := "none"
+		if p.Tail != 0 {
+			k = fmt.Sprintf("%.2f", p.Tail)
+		}
+		d := places(p.MeanWeightSE)
+		rows = append(
+			rows,
+			[]string{
+				p.Name,
+				fmt.Sprintf("%.0f", p.ESS),
+				fmt.Sprintf("%.*f (%.*f)", d, p.MeanWeight, d, p.MeanWeightSE),
+				fmt.Sprintf("%.3g", p.Largest),
+				fmt.Sprintf("%.2g %%", 100*p.Share),
+				k,
+				fmt.Sprintf("%.2g %%", 100*p.Uncovered),
+			},
+		)
+	}
+	fmt.Fprintln(e.w)
+	return e.table([]string{"policy", "ESS", "mean w (s.e.)", "largest", "its share", "tail k", "uncovered"}, rows)
+}
+
+// pairs prints the differences of policies by unbiased estimators.
+func (e evaluation) pairs() error {
+	if len(e.Pairs) == 0 {
+		return nil
+	}
+	var rows [][]string
+	for _, p := range e.Pairs {
+		if !p.Biased {
+			rows = append(rows, append([]string{p.First, p.Second, p.Estimator},
+				e.interval(p.Interval, signed, true)...))
+		}
+	}
+	head := []string{"first", "second", "estimator", "difference", "s.e.", e.level}
+	if e.format == table.Text {
+		head = head[:4]
+	}
+	fmt.Fprintln(e.w)
+	return e.table(head, rows)
+}
+
+// legend says what the numbers mean.
+func (e evaluation) legend() {
+	e.para("value: %s, from %s; gain: over the logging policy, on the same rows",
+		meanReward(e.RewardMin, e.RewardMax), rowsText(e.Rows, e.Groups))
+	if e.format == table.Text {
+		switch e.Interval {
+		case "normal":
+			e.para("±: the %s, %.3g standard errors to either side", e.level,
+				distuv.UnitNormal.Quantile(1-e.Delta/2))
+		case "bernstein":
+			e.para("±: the %s by bernstein, for any number of rows", e.level)
+		default:
+			e.para("[ ]: the %s by %s", e.level, e.Interval)
+		}
+	}
+	e.para("ESS: rows that the weights π/π₀ amount to; k: shape of their tail, .7 or more is too heavy; " +
+		"uncovered: what the policy does that the log could not, or never did")
+}
+
+// believed says which estimator to believe of each policy, and how many rows would help.
+func (e evaluation) believed() {
+	for _, p := range e.Policies {
+		rows := ""
+		if p.RowsNeeded > 0 {
+			rows = fmt.Sprintf("%s like these would give ± %.2g", ope.About(p.RowsNeeded), p.HalfWidth)
+		}
+		switch {
+		case p.Recommended != "":
+			e.para("*: of %s believe %s; %s", p.Name, p.Recommended, rows)
+		case p.Warnings == nil:
+			e.para("of %s believe nothing: all estimators are biased", p.Name)
+		case rows != "":
+			e.para("of %s believe nothing; what would help: rows of a policy that does more often what %s does, "+
+				"or more: %s", p.Name, p.Name, rows)
+		default:
+			e.para("of %s believe nothing; what would help: rows of a policy that does what %s does", p.Name,
+				p.Name)
+		}
+	}
+}
+
+// doubts says what estimates leave out, and what warns of them.
+func (e evaluation) doubts() {
+	if biased := estimators(e.Result, func(v ope.Estimate) bool { return v.Biased }); biased != "" {
+		e.para("(b) %s: biased; the interval is of what it estimates, not of the policy's value", biased)
+	}
+	if direct := estimators(e.Result, func(v ope.Estimate) bool { return v.Biased && v.Model }); direct != "" {
+		e.para("%s: the interval leaves out the error of the reward model", direct)
+	}
+	e.paras("left out: ", e.Missing)
+	e.paras("", e.Notes)
+	for _, p := range e.Policies {
+		e.paras("warning: "+p.Name+": ", p.Warnings)
+	}
+}
+
+// guarantees says what is guaranteed of each policy.
+func (e evaluation) guarantees() {
+	d := max(ope.Digits(e.RewardMin, e.RewardMax, 3), places(e.Logging.SE))
+	gamma, any := 1., false
+	for _, p := range e.Policies {
+		g := p.Guarantee
+		if g == nil {
+			e.para("nothing is guaranteed of %s: %s", p.Name, p.Uncertified)
+			continue
+		}
+		gamma, any = max(gamma, g.Gamma), true
+		verdict := string(g.Verdict)
+		if g.Circumstances != nil && g.Strength > 0 {
+			verdict += fmt.Sprintf(", for propensities within the factor %s of those logged", factor(g.Strength))
+		}
+		e.para("guaranteed: %s earns at least %.*f, and %+.*f more than the logging policy: %s", p.Name,
+			d, ope.Below(*p.Guaranteed, d), d, ope.Below(*p.GainGuaranteed, d), verdict)
+		if g.Contradicted != "" {
+			e.para("doubt: %s: %s", p.Name, g.Contradicted)
+		}
+	}
+	if gamma > 1 {
+		e.para("guarantees hold for all propensities within the factor %v of those logged", gamma)
+	}
+	if any {
+		e.para("guarantees hold together with probability %v, for one look, if rows (or groups) are independent "+
+			"and the policies were fixed before this log was seen", 1-e.Delta)
+	}
+}
+
+// estimators lists the estimators of some of the estimates.
+func estimators(r ope.Result, of func(e ope.Estimate) bool) string {
+	var names []string
+	for _, p := range r.Policies {
+		for _, e := range p.Estimates {
+			if of(e) && !slices.Contains(names, e.Estimator) {
+				names = append(names, e.Estimator)
+			}
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+func evaluationCSV(w io.Writer, r ope.Result) error {
+	c := csv.NewWriter(w)
+	interval := func(i ope.Interval) []string {
+		return []string{exact(i.Value), exact(i.SE), exact(i.Low), exact(i.High)}
+	}
+	count := []string{strconv.Itoa(r.Rows), strconv.Itoa(r.Groups)}
+	_ = c.Write([]string{"policy", "estimator", "hyperparameter", "value", "se", "low", "high",
+		"gain", "gain_se", "gain_low", "gain_high", "rows", "groups", "ess", "mean_weight", "largest_weight",
+		"largest_share", "delta",
+		"guaranteed", "certificate", "gain_guaranteed", "verdict", "warnings", "biased", "recommended",
+		"pareto_k", "uncovered", "rows_needed", "half_width", "interval"})
+	_ = c.Write(slices.Concat([]string{"logging", "on-policy", ""}, interval(r.Logging), make([]string, 4), count,
+		make([]string, 4), []string{exact(r.Delta)}, make([]string, 11), []string{r.Interval}))
+	for _, p := range r.Policies {
+		promise := make([]string, 4)
+		if g := p.Guarantee; g != nil {
+			promise = []string{exact(*p.Guaranteed), g.Best().Name, exact(*p.GainGuaranteed), string(g.Verdict)}
+		}
+		for _, e := range p.Estimates {
+			hyper := ""
+			if e.Hyper != 0 {
+				hyper = exact(e.Hyper)
+			}
+			_ = c.Write(
+				slices.Concat(
+					[]string{p.Name, e.Estimator, hyper},
+					interval(e.Interval),
+					interval(e.Gain),
+					count,
+					[]string{exact(p.ESS), exact(p.MeanWeight), exact(p.Largest), exact(p.Share), exact(r.Delta)},
+					promise,
+					[]string{strings.Join(p.Warnings, "; "), strconv.FormatBool(e.Biased),
+						strconv.FormatBool(e.Estimator == p.Recommended), exact(p.Tail), exact(p.Uncovered),
+						exact(p.RowsNeeded), exact(p.HalfWidth), r.Interval},
+				),
+			)
+		}
+	}
+	c.Flush()
+	return c.Error()
+}

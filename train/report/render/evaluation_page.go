@@ -1,0 +1,186 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/plot/vg"
+
+	"opl/train/ope"
+	"opl/train/provenance"
+	"opl/train/report/figure"
+	"opl/train/report/html"
+	"opl/train/report/table"
+)
+
+// EvaluationPage is a result to be shared.
+func EvaluationPage(r ope.Result) html.Page {
+	r = r.InUnits()
+	p := html.Page{Question: "What would other policies have earned?", Subject: rowsText(r.Rows, r.Groups), Data: r}
+	estimates := recorded("Estimates", func(w io.Writer, f table.Format) error { return Evaluation(w, f, r) })
+	captions := []string{"Values and gains over the logging policy; * is the estimator to believe", "Weights π/π₀",
+		"Differences on the same rows, first less second"}
+	for i := range estimates.Tables {
+		estimates.Tables[i].Caption = captions[min(i, len(captions)-1)]
+	}
+	estimates.Figures = []html.Figure{
+		{Figure: EvaluationFigure(r), Caption: fmt.Sprintf("What each policy would have earned, "+
+			"by each estimator, with its %s interval (%s), beside what the logging policy earned. "+
+			"Open marks are biased: their intervals are of what they estimate.", percent(r.Delta), r.Interval)},
+	}
+	var statements []named
+	for _, q := range r.Policies {
+		statements = append(statements, named{q.Name, q.Guarantee})
+	}
+	p.Sections = append([]html.Section{estimates}, guaranteed(statements)...)
+	p.Tone, p.Verdict = headline(r)
+	return p
+}
+
+// headline is what a result says in a sentence.
+func headline(r ope.Result) (html.Tone, string) {
+	var best ope.Estimate
+	var name string
+	var shown []string
+	believed := 0
+	for _, q := range r.Policies {
+		if q.Guarantee != nil && q.Guarantee.Proven() {
+			shown = append(shown, q.Name)
+		}
+		for _, e := range q.Estimates {
+			if e.Estimator != q.Recommended {
+				continue
+			}
+			if believed++; believed == 1 || e.Value > best.Value {
+				name, best = q.Name, e
+			}
+		}
+	}
+	if believed == 0 {
+		return html.Bad, "None of these estimates is to be believed: the log says too little of what the " +
+			"policies do."
+	}
+	most := ""
+	if believed > 1 {
+		most = fmt.Sprintf(", the most of %d that the log can tell of", believed)
+	}
+	verdict := fmt.Sprintf("%s would have earned %.3f ± %.3f by %s%s; the logging policy earned %.3f ± %.3f. ",
+		name,
+		best.Value, (best.High-best.Low)/2, best.Label(), most, r.Logging.Value, (r.Logging.High-r.Logging.Low)/2)
+	if shown == nil {
+		return html.Doubt, verdict + "None is shown to earn more."
+	}
+	return html.Good, verdict + fmt.Sprintf("Shown to earn more, with probability %v: %s.", 1-r.Delta,
+		strings.Join(shown, ", "))
+}
+
+// named is what is guaranteed of a policy; nil: nothing.
+type named struct {
+	policy string
+	*provenance.Statement
+}
+
+// guaranteed are the sections of what is guaranteed of policies, each note once, and last of what
+// all of it assumes.
+func guaranteed(all []named) (sections []html.Section) {
+	var any *provenance.Statement
+	seen := map[string]bool{}
+	for _, g := range all {
+		if g.Statement == nil {
+			continue
+		}
+		if any == nil {
+			any = g.Statement
+		}
+		s := g.Section()
+		s.Title = "What is guaranteed of " + g.policy
+		s.Text = append([]string{g.Sentence()}, s.Text...)
+		s.Notes = slices.DeleteFunc(s.Notes, func(n string) bool {
+			again := seen[n]
+			seen[n] = true
+			return again
+		})
+		sections = append(sections, s)
+	}
+	if any != nil {
+		sections = append(sections, any.Assumptions())
+	}
+	return sections
+}
+
+// EvaluationPlot draws the figure of a result to w. The format is png, svg or pdf.
+func EvaluationPlot(w io.Writer, format string, r ope.Result) error {
+	b, err := EvaluationFigure(r).Encode(format, figure.ScreenDPI)
+	if err != nil {
+		return fmt.Errorf("render: %w", err)
+	}
+	_, err = w.Write(b)
+	return err
+}
+
+// EvaluationFigure draws estimates with their intervals, one line an estimator and a colour a
+// policy, beside the on-policy value of the logging policy. Open marks are
+// biased estimators, which the legend says.
+func EvaluationFigure(r ope.Result) figure.Figure {
+	r = r.InUnits()
+	var names, labels []string // labels have hyperparameters that all policies share
+	for _, p := range r.Policies {
+		for _, e := range p.Estimates {
+			if at := slices.Index(names, e.Estimator); at < 0 {
+				names, labels = append(names, e.Estimator), append(labels, e.Label())
+			} else if labels[at] != e.Label() {
+				labels[at] = e.Estimator
+			}
+		}
+	}
+	curves := []figure.Curve{onPolicy("logging, on-policy", r.Logging)}
+	for j, policy := range r.Policies {
+		c := figure.Curve{Name: policy.Name, Style: figure.Category(j), Kind: figure.Across}
+		if c.Open = false; j < figure.Categories {
+			c.Dashes = nil
+		}
+		shift := 0.5 * (float64(j) - float64(len(r.Policies)-1)/2) / float64(max(2, len(r.Policies)))
+		for _, e := range policy.Estimates {
+			c.X, c.Y = append(c.X, e.Value), append(c.Y, -float64(slices.Index(names, e.Estimator))-shift)
+			c.Low, c.High = append(c.Low, e.Low), append(c.High, e.High)
+			text := e.Label()
+			if e.Biased {
+				text += ", biased"
+			}
+			c.Hollow, c.Texts = append(c.Hollow, e.Biased), append(c.Texts, text)
+		}
+		curves = append(curves, c)
+	}
+	f := lines("values", fmt.Sprintf("mean reward, with %s interval (%s)", percent(r.Delta), r.Interval), labels,
+		curves)
+	if estimators(r, func(e ope.Estimate) bool { return e.Biased }) != "" {
+		open := figure.Neutral
+		open.Open = true
+		f.Legends[0].Entries = append(f.Legends[0].Entries, figure.Entry{Label: "open: biased, its own mean",
+			Style: open})
+	}
+	tall := vg.Length(len(labels)) * (1 + .3*vg.Length(math.Log2(float64(max(1, len(r.Policies))))))
+	f.Width, f.Height = 6.2*vg.Inch, .7*vg.Inch+tall*.27*vg.Inch
+	return f
+}
+
+// onPolicy is what the logging policy earned, over the whole height.
+func onPolicy(name string, v ope.Interval) figure.Curve {
+	play := figure.Reference
+	play.Dashes = nil
+	return figure.Curve{Name: name, Style: play, Kind: figure.Span,
+		X: []float64{v.Value}, Y: []float64{0}, Low: []float64{v.Low}, High: []float64{v.High}}
+}
+
+// lines is a figure of one panel, with names for y, and a legend of all its curves.
+func lines(name, x string, labels []string, curves []figure.Curve) figure.Figure {
+	var key figure.Legend
+	for _, c := range curves {
+		key.Entries = append(key.Entries, figure.Entry{Label: c.Name, Style: c.Style})
+	}
+	panel := &figure.Panel{X: x, Lines: labels, Curves: curves}
+	return figure.Figure{Name: name, Panels: [][]*figure.Panel{{panel}}, Legends: []figure.Legend{key}}
+}

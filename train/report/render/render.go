@@ -1,0 +1,85 @@
+// Package render shows what other packages compute: as text, Markdown, CSV, JSON, pages and figures. Packages
+// that compute return values and do not import it. A file is what is shown of one kind of result.
+package render
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"opl/train/logs"
+	"opl/train/report/html"
+	"opl/train/report/table"
+)
+
+// document is where a result is printed as text or Markdown.
+type document struct {
+	w      io.Writer
+	format table.Format
+}
+
+// para prints a paragraph, which is a line of text.
+func (d document) para(format string, args ...any) {
+	if d.format == table.Markdown {
+		fmt.Fprintln(d.w)
+	}
+	fmt.Fprintf(d.w, format+"\n", args...)
+}
+
+// paras prints a paragraph a text.
+func (d document) paras(prefix string, texts []string) {
+	for _, t := range texts {
+		d.para("%s%s", prefix, t)
+	}
+}
+
+// table prints rows below a head, text in at most 80 columns where that is possible.
+func (d document) table(head []string, rows [][]string) error {
+	return table.WriteWithin(d.w, d.format, min(table.Width(d.w), 80), head, rows)
+}
+
+// writeJSON prints a value, indented.
+func writeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
+// exact is a number as it is read back.
+func exact(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+
+// recorded is a section of what is printed as Markdown.
+func recorded(title string, write func(io.Writer, table.Format) error) html.Section {
+	var rec table.Recorder
+	_ = write(&rec, table.Markdown) // a recorder takes all
+	return html.Recorded(title, &rec)
+}
+
+// rowsText says how many rows and groups there are.
+func rowsText(rows, groups int) string {
+	if groups < rows {
+		return fmt.Sprintf("%d rows in %d groups", rows, groups)
+	}
+	return fmt.Sprintf("%d rows", rows)
+}
+
+// meanReward says what values are.
+func meanReward(low, high float64) string {
+	if can := (logs.Units{Low: low, High: high}).Range(); can != "" {
+		return "mean reward, which can be " + can
+	}
+	return "mean reward in [0, 1]"
+}
+
+// factor is a Γ to .01 below.
+func factor(gamma float64) string { return fmt.Sprintf("%.2f", math.Floor(100*gamma+1e-6)/100) }
+
+// percent is the level of intervals at 1 − δ.
+func percent(delta float64) string { return strconv.FormatFloat(100*(1-delta), 'g', 4, 64) + " %" }
+
+// capital is a sentence that begins with a capital.
+func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

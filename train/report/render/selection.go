@@ -1,0 +1,147 @@
+package render
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+
+	"opl/train/ope"
+	"opl/train/report/table"
+)
+
+// Selection prints a selection in a format: a line a target, and below, but for CSV, what the numbers mean and
+// last the decision.
+func Selection(w io.Writer, f table.Format, s ope.Selection) error {
+	s = s.InUnits()
+	switch f {
+	case table.JSON:
+		return writeJSON(w, s)
+	case table.CSV:
+		return selectionCSV(w, s)
+	case table.Text, table.Markdown:
+		e := selection{document{w, f}, s, ope.Digits(s.RewardMin, s.RewardMax, 3)}
+		if err := e.targets(); err != nil {
+			return err
+		}
+		e.legend()
+		e.doubts()
+		return nil
+	}
+	return fmt.Errorf("render: unknown format %q", f)
+}
+
+// selection is a selection on its way to a text.
+type selection struct {
+	document
+	ope.Selection
+	digits int
+}
+
+// half is an interval as value ± half of its width.
+func (s selection) half(i ope.Interval, verb string) string {
+	return fmt.Sprintf(verb+" ± %.*f", s.digits, i.Value, s.digits, (i.High-i.Low)/2)
+}
+
+// targets prints a line a target.
+func (s selection) targets() error {
+	bound := func(v *float64, verb string) string {
+		if v == nil {
+			return "—"
+		}
+		return fmt.Sprintf(verb, s.digits, ope.Below(*v, s.digits))
+	}
+	rows := [][]string{{"what plays", "", "", s.half(s.Logging, plain), "", ""}}
+	for _, t := range s.Targets {
+		line := []string{t.Name, bound(t.AtLeast, plain), bound(t.GainAtLeast, signed), "—", "—", string(t.Verdict)}
+		if e := t.Estimate; e != nil {
+			line[3], line[4] = s.half(e.Interval, plain), s.half(e.Gain, signed)
+		}
+		rows = append(rows, line)
+	}
+	return table.Write(s.w, s.format, []string{"policy", "value ≥", "gain ≥", "value", "gain", "verdict"}, rows)
+}
+
+// legend says what the numbers mean.
+func (s selection) legend() {
+	of, all := rowsText(s.Rows, s.Groups), "both hold"
+	if m := len(s.Targets); m > 1 {
+		all = fmt.Sprintf("those of all %d targets hold", m)
+	}
+	if slices.ContainsFunc(s.Targets, func(t ope.Candidate) bool { return t.AtLeast != nil }) {
+		s.para(
+			"≥: lower bounds on the %s, and on the gain over what logged the %s; %s together with probability "+
+				"%v, for one look, "+
+				"if rows (or groups) are independent and the targets were fixed before this log was seen",
+			meanReward(s.RewardMin, s.RewardMax),
+			of,
+			all,
+			1-s.Delta,
+		)
+	} else {
+		s.para("gain: over what logged the %s", of)
+	}
+	if s.Gamma > 1 {
+		s.para("they hold for all propensities within the factor %v of those logged", s.Gamma)
+	}
+	if i := slices.IndexFunc(s.Targets, func(t ope.Candidate) bool { return t.Estimate != nil }); i >= 0 {
+		s.para("±: value and gain by %s, with the %s interval of each; no guarantee", s.Targets[i].Estimate.Label(),
+			percent(s.Delta))
+	}
+}
+
+// doubts says what warns, what cannot be told, and last the decision.
+func (s selection) doubts() {
+	s.paras("left out: ", s.Missing)
+	s.paras("", s.Notes)
+	for _, t := range s.Targets {
+		s.paras("warning: "+t.Name+": ", t.Warnings)
+	}
+	for _, t := range s.Targets {
+		if t.Uncertified != "" {
+			s.para("nothing is guaranteed of %s: %s", t.Name, t.Uncertified)
+		}
+		if t.Contradicts != "" {
+			s.para("doubt: %s: %s", t.Name, t.Contradicts)
+		}
+	}
+	for _, p := range s.Alike {
+		s.para("these rows cannot tell %s from %s", p[0], p[1])
+	}
+	if p := s.RunnerUp; p != nil && s.Selected != nil {
+		s.para("runner-up: %s less %s is %s by %s: an interval, and no guarantee", p.First, p.Second,
+			s.half(p.Interval, signed), p.Estimator)
+	}
+	if s.Ship {
+		s.para("strength: it stands for propensities within the factor %s of those logged",
+			factor(s.Targets[0].Strength))
+	}
+	s.para("%s", s.Because)
+}
+
+func selectionCSV(w io.Writer, s ope.Selection) error {
+	c := csv.NewWriter(w)
+	bound := func(v *float64) string {
+		if v == nil {
+			return ""
+		}
+		return exact(*v)
+	}
+	_ = c.Write([]string{"policy", "at_least", "gain_at_least", "verdict", "strength",
+		"estimator", "value", "se", "gain", "gain_se", "selected", "ship"})
+	for i, t := range s.Targets {
+		estimate := make([]string, 5)
+		if e := t.Estimate; e != nil {
+			estimate = []string{e.Label(), exact(e.Value), exact(e.SE), exact(e.Gain.Value), exact(e.Gain.SE)}
+		}
+		chosen := i == 0 && s.Selected != nil
+		_ = c.Write(
+			slices.Concat([]string{t.Name, bound(t.AtLeast), bound(t.GainAtLeast), string(t.Verdict),
+				exact(t.Strength)}, estimate, []string{strconv.FormatBool(chosen),
+				strconv.FormatBool(chosen && s.Ship)}),
+		)
+	}
+	c.Flush()
+	return c.Error()
+}
