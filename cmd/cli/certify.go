@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/spf13/cobra"
 
 	"opl/policies/policyfile"
+	"opl/train/certify"
 	"opl/train/library"
 	"opl/train/pipeline"
 	"opl/train/provenance"
@@ -75,8 +75,9 @@ is no signature, so trust the file as much as whoever could write it.
 				return errors.New("--cache and --skip-bad name a file for one log: leave them out, or certify by one file")
 			case cmd.Flags().Changed("delta") && !(o.Delta > 0 && o.Delta < 1):
 				return fmt.Errorf("--delta %v: want a number in (0, 1)", o.Delta)
-			case !(o.Gamma >= 1) || math.IsInf(o.Gamma, 1):
-				return fmt.Errorf("--propensity-error %v: want a number of at least 1", o.Gamma)
+			}
+			if err := certify.CheckGamma(o.Gamma); err != nil {
+				return fmt.Errorf("--propensity-error %w", err)
 			}
 			if err := part.check(cmd, "format", "write", "report"); err != nil {
 				return err

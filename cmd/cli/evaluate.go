@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,6 +17,7 @@ import (
 	"opl/policies/policyfile"
 	"opl/policies/wholefile"
 	"opl/train"
+	"opl/train/certify"
 	"opl/train/inspect"
 	"opl/train/library"
 	"opl/train/logs"
@@ -371,8 +371,6 @@ func (f evaluateFlags) options(estimators []ope.Estimator) (ope.Options, error) 
 		return o, errors.New("--target: want a policy to evaluate: uniform, or a file")
 	case !(f.delta > 0 && f.delta < 1):
 		return o, fmt.Errorf("--delta %v: want a number in (0, 1)", f.delta)
-	case !(f.gamma >= 1) || math.IsInf(f.gamma, 1):
-		return o, fmt.Errorf("--propensity-error %v: want a number of at least 1", f.gamma)
 	case f.set.Changed("max-weight") && !(f.most > 0), f.set.Changed("half-width") && !(f.half > 0):
 		return o, errors.New("--max-weight and --half-width: want numbers above 0")
 	case !slices.ContainsFunc(ope.Methods(), func(m ope.Method) bool { return m.Name == f.interval }):
@@ -381,6 +379,9 @@ func (f evaluateFlags) options(estimators []ope.Estimator) (ope.Options, error) 
 		return o, fmt.Errorf("--format %s: want %s", f.format, strings.Join(table.Formats(), ", "))
 	case f.plot != "" && !slices.Contains([]string{".png", ".svg", ".pdf"}, filepath.Ext(f.plot)):
 		return o, fmt.Errorf("--plot %s: want a name ending in .png, .svg or .pdf", f.plot)
+	}
+	if err := certify.CheckGamma(f.gamma); err != nil {
+		return o, fmt.Errorf("--propensity-error %w", err)
 	}
 	o.Estimators = ope.Default(estimators, f.loggers != nil)
 	if f.estimators != nil {

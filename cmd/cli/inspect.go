@@ -2,11 +2,11 @@ package cli
 
 import (
 	"fmt"
-	"math"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"opl/train/certify"
 	"opl/train/inspect"
 	"opl/train/library"
 )
@@ -41,8 +41,8 @@ The exit status is 0 if all is fine, 3 if the log is doubtful, 4 if it is unusab
 			if err := textOrJSON(format); err != nil {
 				return err
 			}
-			if !(gamma >= 1) || math.IsInf(gamma, 1) {
-				return fmt.Errorf("--propensity-error %v: want a number of at least 1", gamma)
+			if err := certify.CheckGamma(gamma); err != nil {
+				return fmt.Errorf("--propensity-error %w", err)
 			}
 			if err := page.check(cmd); err != nil {
 				return err
