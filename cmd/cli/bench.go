@@ -15,6 +15,7 @@ import (
 	"opl/train/dataset"
 	"opl/train/library"
 	"opl/train/ope"
+	"opl/train/report/render"
 	"opl/train/report/table"
 )
 
@@ -97,13 +98,13 @@ The data set is mnist, fashion, or any folder of four such files, --data.`,
 			if format == string(table.JSON) {
 				err = writeAnswer(cmd.OutOrStdout(), "bench", r, nil)
 			} else {
-				err = r.Write(cmd.OutOrStdout(), table.Format(format))
+				err = render.Bench(cmd.OutOrStdout(), table.Format(format), r)
 			}
 			if err != nil {
 				return err
 			}
 			if plot != "" {
-				err = wholefile.Write(plot, 0, func(to *os.File) error { return r.Plot(to, strings.TrimPrefix(filepath.Ext(plot), ".")) })
+				err = wholefile.Write(plot, 0, func(to *os.File) error { return render.Plot(to, filepath.Ext(plot)[1:], render.BenchFigure(r)) })
 				if err != nil {
 					return fmt.Errorf("--plot: %w", err)
 				}

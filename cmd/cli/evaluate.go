@@ -202,7 +202,7 @@ func evaluate(cmd *cobra.Command, estimators []ope.Estimator, f evaluateFlags, p
 		return err
 	}
 	if f.plot != "" {
-		err = wholefile.Write(f.plot, 0, func(to *os.File) error { return render.EvaluationPlot(to, filepath.Ext(f.plot)[1:], result) })
+		err = wholefile.Write(f.plot, 0, func(to *os.File) error { return render.Plot(to, filepath.Ext(f.plot)[1:], render.EvaluationFigure(result)) })
 		if err != nil {
 			return fmt.Errorf("--plot: %w", err)
 		}
