@@ -138,7 +138,8 @@ func polygon(points []vg.Point) vg.Path {
 	return p
 }
 
-func (m Marker) outline(at vg.Point, r vg.Length) vg.Path {
+// path is a marker of a radius around a point.
+func (m Marker) path(at vg.Point, r vg.Length) vg.Path {
 	if m.Corners == 0 {
 		var p vg.Path
 		p.Move(vg.Point{X: at.X + r, Y: at.Y})
@@ -149,10 +150,9 @@ func (m Marker) outline(at vg.Point, r vg.Length) vg.Path {
 	if m.Corners == 3 {
 		r *= 1.2
 	}
-	pts := make([]vg.Point, m.Corners)
-	for i := range pts {
-		sin, cos := math.Sincos(m.Turn + 2*math.Pi*float64(i)/float64(m.Corners))
-		pts[i] = vg.Point{X: at.X + r*vg.Length(cos), Y: at.Y + r*vg.Length(sin)}
+	var points []vg.Point
+	for _, p := range m.Outline() {
+		points = append(points, vg.Point{X: at.X + r*vg.Length(p.X), Y: at.Y + r*vg.Length(p.Y)})
 	}
-	return polygon(pts)
+	return polygon(points)
 }
