@@ -33,7 +33,8 @@ func render(format string, w, h vg.Length, dpi int, paint func(draw.Canvas)) ([]
 	var sizer vg.CanvasSizer
 	switch format {
 	case "png":
-		img := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(w, h), vgimg.UseDPI(dpi), vgimg.UseBackgroundColor(color.White))}
+		img := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(w, h), vgimg.UseDPI(dpi),
+			vgimg.UseBackgroundColor(color.White))}
 		c, sizer = img, img
 	case "svg":
 		svg := vgsvg.New(w, h)

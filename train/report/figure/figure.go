@@ -162,7 +162,8 @@ func (a Axis) At(v float64) float64 {
 	return (v - a.Min) / (a.Max - a.Min)
 }
 
-// Axes are those of one of the figure's panels, with at most so many ticks. Panels share the range of y unless OwnY.
+// Axes are those of one of the figure's panels, with at most so many ticks. Panels share the range
+// of y unless OwnY.
 func (d Figure) Axes(p *Panel, mostX, mostY int) (x, y Axis) {
 	x, y = newAxis(p.LogX), newAxis(p.LogY)
 	for _, c := range p.Curves {

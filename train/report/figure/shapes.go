@@ -43,7 +43,8 @@ func (p *Panel) Shapes(c Curve, x, y Axis) (shapes []Shape) {
 			if c.Kind <= Barred {
 				low, high := c.endsIn(i, y)
 				wide = wide || low < high
-				line, lower, upper = append(line, at), append(lower, Point{at.X, low}), append(upper, Point{at.X, high})
+				line, lower, upper = append(line, at), append(lower, Point{at.X, low}),
+					append(upper, Point{at.X, high})
 				if low < high && (c.Kind == Barred || run[1] == run[0]+1) {
 					add(i, Whisker, Point{at.X, low}, Point{at.X, high})
 				}

@@ -28,8 +28,8 @@ func (k *inks) class(c color.NRGBA) string {
 // The backgrounds of the style sheet.
 var white, night = color.NRGBA{255, 255, 255, 255}, color.NRGBA{0x14, 0x17, 0x1b, 255}
 
-// css sets the colours, mixed with black or white as far as they must be to stand out from the background: 3 : 1, as
-// WCAG 2.2 wants of graphics.
+// css sets the colours, mixed with black or white as far as they must be to stand out from the
+// background: 3 : 1, as WCAG 2.2 wants of graphics.
 func (k *inks) css() string {
 	var light, dark strings.Builder
 	for i, c := range k.all {
@@ -161,7 +161,8 @@ func (d *drawer) panel(of figure.Figure, p *figure.Panel) {
 		d.draw(f, c)
 	}
 	for i, name := range p.Lines { // above the curves
-		d.printf("<text class=\"name\" x=\"0\" y=\"%s\">%s</text>", number(row*float64(i)+14), esc(short(name, labelled)))
+		d.printf("<text class=\"name\" x=\"0\" y=\"%s\">%s</text>", number(row*float64(i)+14),
+			esc(short(name, labelled)))
 	}
 	d.WriteString("</svg></div>")
 }
@@ -197,7 +198,8 @@ func (d *drawer) axes(f frame, row float64) {
 	}
 	for _, t := range f.x.Ticks {
 		d.printf("<line class=\"grid\" x1=\"%s\" x2=\"%[1]s\" y1=\"0\" y2=\"%s\"/>", f.at(t.Value), bottom)
-		d.printf("<text class=\"mid\" x=\"%s\" y=\"%s\">%s</text>", f.at(t.Value), number(f.height+17), esc(t.Label))
+		d.printf("<text class=\"mid\" x=\"%s\" y=\"%s\">%s</text>", f.at(t.Value), number(f.height+17),
+			esc(t.Label))
 	}
 	for i, t := range f.y.Ticks {
 		if p.Lines != nil {
@@ -252,7 +254,8 @@ func (d *drawer) draw(f frame, c figure.Curve) {
 		}
 	}
 	if line != "" {
-		d.printf("<svg viewBox=\"0 0 1000 %s\" preserveAspectRatio=\"none\" width=\"100%%\" height=\"%[1]s\" overflow=\"visible\">",
+		d.printf("<svg viewBox=\"0 0 1000 %s\" preserveAspectRatio=\"none\" width=\"100%%\" height=\"%[1]s\" "+
+			"overflow=\"visible\">",
 			number(f.height))
 		if band != "" {
 			d.printf("<path class=\"band\" d=\"%s\"/>", band)
@@ -276,13 +279,16 @@ func (d *drawer) shape(f frame, c figure.Curve, s figure.Shape, dashes string) {
 		d.printf("<rect class=\"bar\" x=\"%s\" y=\"%s\" width=\"%s\" height=\"%s\"><title>%s</title></rect>",
 			f.at(first.X), number(top), wide, number(f.height-top), esc(tell(f.panel, c, s.Index)))
 	case figure.Stretch:
-		d.printf("<rect class=\"span\" x=\"%s\" y=\"0\" width=\"%s\" height=\"%s\"/>", f.at(first.X), wide, number(f.height))
+		d.printf("<rect class=\"span\" x=\"%s\" y=\"0\" width=\"%s\" height=\"%s\"/>", f.at(first.X), wide,
+			number(f.height))
 	case figure.Level:
 		d.printf("<line x1=\"%s\" x2=\"%[1]s\" y1=\"0\" y2=\"%s\"%s/>", f.at(first.X), number(f.height), dashes)
 	case figure.Range:
-		d.printf("<line x1=\"%s\" x2=\"%s\" y1=\"%s\" y2=\"%[3]s\"%s/>", f.at(first.X), f.at(last.X), number(top), dashes)
+		d.printf("<line x1=\"%s\" x2=\"%s\" y1=\"%s\" y2=\"%[3]s\"%s/>", f.at(first.X), f.at(last.X), number(top),
+			dashes)
 	case figure.Whisker:
-		d.printf("<line x1=\"%s\" x2=\"%[1]s\" y1=\"%s\" y2=\"%s\"/>", f.at(first.X), number(f.down(first.Y)), number(top))
+		d.printf("<line x1=\"%s\" x2=\"%[1]s\" y1=\"%s\" y2=\"%s\"/>", f.at(first.X), number(f.down(first.Y)),
+			number(top))
 	case figure.Mark:
 		if c.Kind == figure.Span {
 			top = f.height - 5
@@ -296,7 +302,8 @@ func (d *drawer) shape(f frame, c figure.Curve, s figure.Shape, dashes string) {
 		} else if s.Open {
 			class += " open"
 		}
-		d.printf("<svg class=\"%s\" x=\"%s\" y=\"%s\" width=\"1\" height=\"1\" overflow=\"visible\"><title>%s</title><path d=\"%s\"/></svg>",
+		d.printf("<svg class=\"%s\" x=\"%s\" y=\"%s\" width=\"1\" height=\"1\" "+
+			"overflow=\"visible\"><title>%s</title><path d=\"%s\"/></svg>",
 			class, f.at(first.X), number(top), esc(tell(f.panel, c, s.Index)), outline(c.Marker, size))
 	}
 }
@@ -313,7 +320,8 @@ func dashed(s figure.Style) string {
 // outline is a marker around 0.
 func outline(m figure.Marker, r float64) string {
 	if m.Corners <= 0 {
-		return fmt.Sprintf("M%s 0a%[2]s %[2]s 0 1 0 %[3]s 0a%[2]s %[2]s 0 1 0 -%[3]s 0Z", number(-r), number(r), number(2*r))
+		return fmt.Sprintf("M%s 0a%[2]s %[2]s 0 1 0 %[3]s 0a%[2]s %[2]s 0 1 0 -%[3]s 0Z", number(-r), number(r),
+			number(2*r))
 	}
 	r *= 1.25 // they look smaller than a disc
 	var corners []string
@@ -358,9 +366,12 @@ func (d *drawer) legend(l figure.Legend, panels []*figure.Panel) {
 		if exact != nil {
 			of = fmt.Sprintf(" data-c=\"%s\"", strings.Join(exact, " "))
 		}
-		d.printf("<li><span class=\"key curve %s\"%s><svg width=\"30\" height=\"12\" aria-hidden=\"true\"><line x1=\"0\" x2=\"30\" y1=\"6\" y2=\"6\" stroke-dasharray=\"%s\"/>", d.ink.class(e.Color), of, dashed(e.Style))
+		d.printf("<li><span class=\"key curve %s\"%s><svg width=\"30\" height=\"12\" aria-hidden=\"true\"><line "+
+			"x1=\"0\" x2=\"30\" y1=\"6\" y2=\"6\" stroke-dasharray=\"%s\"/>", d.ink.class(e.Color), of,
+			dashed(e.Style))
 		if e.Marker != figure.NoMarker {
-			d.printf("<svg class=\"mark%s\" x=\"15\" y=\"6\" overflow=\"visible\"><path d=\"%s\"/></svg>", map[bool]string{true: " open"}[e.Open], outline(e.Marker, radius))
+			d.printf("<svg class=\"mark%s\" x=\"15\" y=\"6\" overflow=\"visible\"><path d=\"%s\"/></svg>",
+				map[bool]string{true: " open"}[e.Open], outline(e.Marker, radius))
 		}
 		d.printf("</svg>%s</span></li>", esc(short(e.Label, mostRunes)))
 	}
@@ -391,7 +402,8 @@ func tell(p *figure.Panel, c figure.Curve, i int) string {
 				text = p.Lines[line]
 			}
 		}
-		return strings.TrimPrefix(fmt.Sprintf("%s\n%s: %s%s", name, short(text, mostRunes), value(c.X[i]), ends), "\n: ")
+		return strings.TrimPrefix(fmt.Sprintf("%s\n%s: %s%s", name, short(text, mostRunes), value(c.X[i]), ends),
+			"\n: ")
 	}
 	if text != "" {
 		ends += ", " + short(text, mostRunes)
@@ -441,7 +453,8 @@ func numbersOf(panels []*figure.Panel) Table {
 				x, y, of := value(place(p, c, i)), value(c.Y[i]), p.Title
 				if p.Lines != nil {
 					y = "—"
-					if line := int(math.Round(-c.Y[i])); c.Kind == figure.Across && line >= 0 && line < len(p.Lines) {
+					if line := int(math.Round(-c.Y[i])); c.Kind == figure.Across && line >= 0 &&
+						line < len(p.Lines) {
 						y = p.Lines[line]
 					}
 				}
