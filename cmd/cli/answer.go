@@ -54,14 +54,6 @@ func writeAnswer(w io.Writer, command string, content any, end error) error {
 	return end
 }
 
-// textOrJSON refuses a --format that is neither.
-func textOrJSON(format string) error {
-	if format != "text" && format != "json" {
-		return fmt.Errorf("--format %s: want text or json", format)
-	}
-	return nil
-}
-
 // estimate is one in the log's units.
 type estimate struct {
 	Value     float64 `json:"value"`

@@ -2,15 +2,12 @@ package cli
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
+	"io"
 	"runtime"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"opl/policies/wholefile"
 	"opl/train/bench"
 	"opl/train/dataset"
 	"opl/train/library"
@@ -19,14 +16,16 @@ import (
 	"opl/train/report/table"
 )
 
+type benchFlags struct {
+	bench.Options
+	dataset, data, format, model string
+	estimators, loggings         []string
+	plot                         plotFlag
+}
+
 func benchCommand(lib library.Library) *cobra.Command {
-	var (
-		o                     bench.Options
-		name, dir, format     string
-		plot, model           string
-		estimators, loggings  []string
-		list, models, methods = estimatorsOf(lib), modelsOf(lib), ope.Methods()
-	)
+	var f benchFlags
+	list := estimatorsOf(lib)
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "measure estimators of a policy's value on classification data turned into logs",
@@ -46,86 +45,67 @@ The data set is mnist, fashion, or any folder of four such files, --data.`,
   opl bench --dataset fashion --estimators all --seeds 300 --plot bench.png
   opl bench --estimators dr,switch,dros --logging far --rows 250,500,1000,2000 --format csv`,
 		Args: operands(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			var err error
-			if o.Estimators, err = pickEstimators(estimators, list); err != nil {
-				return err
-			}
-			if estimators == nil {
-				o.Estimators = ope.Default(list, false)
-			}
-			for _, want := range loggings {
-				all := bench.Loggings()
-				i := slices.IndexFunc(all, func(l bench.Logging) bool { return l.Name == want })
-				if i < 0 {
-					return fmt.Errorf("--logging %s: want %s", want, listed(all, func(l bench.Logging) string { return l.Name }))
-				}
-				o.Loggings = append(o.Loggings, all[i])
-			}
-			learned, err := models(cmd.Context(), model)
-			switch {
-			case err != nil:
-				return fmt.Errorf("--reward-model %s: want %s, or a representation such as mlp=64: %w", model, listed(ope.RewardModels(), func(m ope.RewardModel) string { return m.Name }), err)
-			case !slices.ContainsFunc(methods, func(m ope.Method) bool { return m.Name == o.Interval }):
-				return fmt.Errorf("--interval %s: want %s", o.Interval, listed(methods, func(m ope.Method) string { return m.Name }))
-			case !(o.Delta > 0 && o.Delta < 1):
-				return fmt.Errorf("--delta %v: want a number in (0, 1)", o.Delta)
-			case o.Seeds < 2 || o.Seeds > 1e6:
-				return fmt.Errorf("--seeds %d: want at least 2, at most a million", o.Seeds)
-			case !(o.Noise >= 0 && o.Noise < 0.5):
-				return fmt.Errorf("--noise %v: want a number in [0, 0.5)", o.Noise)
-			case o.Threads < 1:
-				return fmt.Errorf("--jobs %d: want at least 1", o.Threads)
-			case len(o.Rows) == 0 || slices.Min(o.Rows) < 20 || slices.Max(o.Rows) > 1e7:
-				return fmt.Errorf("--rows %v: want numbers of at least 20, at most ten million", o.Rows)
-			case !slices.Contains(table.Formats(), format):
-				return fmt.Errorf("--format %s: want %s", format, strings.Join(table.Formats(), ", "))
-			case plot != "" && !slices.Contains([]string{".png", ".svg", ".pdf"}, filepath.Ext(plot)):
-				return fmt.Errorf("--plot %s: want a name ending in .png, .svg or .pdf", plot)
-			}
-			o.Model = learned
-			if err := writable("plot", plot, ""); err != nil {
-				return err
-			}
-			data, err := dataset.Open(name, dir)
-			if err != nil {
-				return err
-			}
-			r, err := bench.Run(cmd.Context(), data, o)
-			if err != nil {
-				return err
-			}
-			if format == string(table.JSON) {
-				err = writeAnswer(cmd.OutOrStdout(), "bench", r, nil)
-			} else {
-				err = render.Bench(cmd.OutOrStdout(), table.Format(format), r)
-			}
-			if err != nil {
-				return err
-			}
-			if plot != "" {
-				err = wholefile.Write(plot, 0, func(to *os.File) error { return render.Plot(to, filepath.Ext(plot)[1:], render.BenchFigure(r)) })
-				if err != nil {
-					return fmt.Errorf("--plot: %w", err)
-				}
-			}
-			return nil
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd, list, modelsOf(lib)) },
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&name, "dataset", "mnist", "data set: mnist, fashion, or the name of one in --data")
-	fl.StringVar(&dir, "data", "", "folder of the data set's four files (default: $OPL_DATA, then the usual places)")
-	fl.StringSliceVar(&estimators, "estimators", nil, "estimators, such as dr,clip=0.1 (default: those of evaluate)")
-	fl.StringSliceVar(&loggings, "logging", nil, "logging policies (default: all)")
-	fl.IntSliceVar(&o.Rows, "rows", []int{250, 1000, 4000}, "numbers of rows of a log")
-	fl.IntVar(&o.Seeds, "seeds", 100, "number of logs, seeds counted from --seed")
-	fl.Uint64Var(&o.Seed, "seed", 1, "first seed")
-	fl.Float64Var(&o.Noise, "noise", 0.1, "probability of flipping a reward")
-	fl.Float64Var(&o.Delta, "delta", 0.05, "δ: intervals at level 1-δ")
-	fl.StringVar(&o.Interval, "interval", methods[0].Name, "how intervals are made: "+listed(methods, func(m ope.Method) string { return m.Name }))
-	fl.StringVar(&model, "reward-model", ope.RewardModels()[0].Name, "r̂: "+listed(ope.RewardModels(), func(m ope.RewardModel) string { return m.Name })+", or a representation such as mlp=64")
-	fl.StringVar(&format, "format", "table", "output: "+strings.Join(table.Formats(), ", "))
-	fl.StringVar(&plot, "plot", "", "also draw errors by rows to this `file`: .png, .svg or .pdf")
-	fl.IntVar(&o.Threads, "jobs", runtime.GOMAXPROCS(0), "logs side by side")
+	addData(fl, &f.data)
+	fl.StringVar(&f.dataset, "dataset", "mnist", "data set: mnist, fashion, or the name of one in --data")
+	fl.StringSliceVar(&f.estimators, "estimators", nil, "estimators, such as dr,clip=0.1 (default: those of evaluate)")
+	fl.StringSliceVar(&f.loggings, "logging", nil, "logging policies (default: all)")
+	fl.IntSliceVar(&f.Rows, "rows", []int{250, 1000, 4000}, "numbers of rows of a log")
+	fl.IntVar(&f.Seeds, "seeds", 100, "number of logs, seeds counted from --seed")
+	want(fl, "seeds", "at least 2, at most a million", func() bool { return f.Seeds >= 2 && f.Seeds <= 1e6 })
+	fl.Uint64Var(&f.Seed, "seed", 1, "first seed")
+	fl.Float64Var(&f.Noise, "noise", 0.1, "probability of flipping a reward")
+	want(fl, "noise", "a number in [0, 0.5)", func() bool { return f.Noise >= 0 && f.Noise < 0.5 })
+	addProbability(fl, &f.Delta, "delta", 0.05, "δ: intervals at level 1-δ")
+	oneOf(fl, &f.Interval, "interval", "how intervals are made: "+listed(ope.Methods(), methodName), names(ope.Methods(), methodName)...)
+	fl.StringVar(&f.model, "reward-model", ope.RewardModels()[0].Name, "r̂: "+rewardModels()+", or a representation such as mlp=64")
+	addTableFormat(fl, &f.format)
+	f.plot.add(fl, "errors by rows")
+	addCount(fl, &f.Threads, "jobs", runtime.GOMAXPROCS(0), "logs side by side")
 	return cmd
+}
+
+func rewardModels() string {
+	return listed(ope.RewardModels(), func(m ope.RewardModel) string { return m.Name })
+}
+
+func (f *benchFlags) run(cmd *cobra.Command, list []ope.Estimator, models modelsByName) (err error) {
+	f.Estimators = ope.Default(list, false)
+	if f.estimators != nil {
+		if f.Estimators, err = pickEstimators(f.estimators, list); err != nil {
+			return err
+		}
+	}
+	for _, want := range f.loggings {
+		all := bench.Loggings()
+		i := slices.IndexFunc(all, func(l bench.Logging) bool { return l.Name == want })
+		if i < 0 {
+			return fmt.Errorf("--logging %s: want %s", want, listed(all, func(l bench.Logging) string { return l.Name }))
+		}
+		f.Loggings = append(f.Loggings, all[i])
+	}
+	if f.Model, err = models(cmd.Context(), f.model); err != nil {
+		return fmt.Errorf("--reward-model %s: want %s, or a representation such as mlp=64: %w", f.model, rewardModels(), err)
+	}
+	if len(f.Rows) == 0 || slices.Min(f.Rows) < 20 || slices.Max(f.Rows) > 1e7 {
+		return fmt.Errorf("--rows %v: want numbers of at least 20, at most ten million", f.Rows)
+	}
+	if err := writable("plot", f.plot.path, ""); err != nil {
+		return err
+	}
+	data, err := dataset.Open(f.dataset, f.data)
+	if err != nil {
+		return err
+	}
+	r, err := bench.Run(cmd.Context(), data, f.Options)
+	if err != nil {
+		return err
+	}
+	if err := f.plot.draw(render.BenchFigure(r)); err != nil {
+		return err
+	}
+	text := func(w io.Writer) error { return render.Bench(w, table.Format(f.format), r) }
+	return conclusion{answer: r, text: text}.write(cmd, f.format, nil)
 }

@@ -4,27 +4,29 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"opl/policies/policyfile"
-	"opl/train/certify"
 	"opl/train/library"
+	"opl/train/logs"
 	"opl/train/pipeline"
 	"opl/train/provenance"
+	"opl/train/report/html"
 )
 
+type certifyFlags struct {
+	readFlags
+	provenance.Options
+	force  bool
+	format string
+	write  bool
+	part   partFlags
+	page   reportFlag
+}
+
 func certifyCommand(lib library.Library) *cobra.Command {
-	var (
-		f      = reading(lib)
-		o      provenance.Options
-		force  bool
-		format = "text"
-		write  bool
-		part   partFlags
-		page   reportFlag
-	)
+	f := certifyFlags{readFlags: reading(lib)}
 	cmd := &cobra.Command{
 		Use:   "certify POLICY FILE [FILE ...]",
 		Short: "state what logs guarantee of a policy",
@@ -63,133 +65,126 @@ is no signature, so trust the file as much as whoever could write it.
 		Example: `  opl certify policy.json decisions.parquet
   opl certify policy.json next.parquet --delta 0.01 --write
   opl certify policy.json monday.csv tuesday.parquet     at any time, on the rows of both`,
-		Args: func(c *cobra.Command, args []string) error {
-			return operands("a policy file", "a file")(c, args[:min(2, len(args))])
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := textOrJSON(format); err != nil {
-				return err
-			}
-			switch {
-			case len(args) > 2 && (f.Cache != "" || f.BadRows != ""):
-				return errors.New("--cache and --skip-bad name a file for one log: leave them out, or certify by one file")
-			case cmd.Flags().Changed("delta") && !(o.Delta > 0 && o.Delta < 1):
-				return fmt.Errorf("--delta %v: want a number in (0, 1)", o.Delta)
-			}
-			if err := certify.CheckGamma(o.Gamma); err != nil {
-				return fmt.Errorf("--propensity-error %w", err)
-			}
-			if err := part.check(cmd, "format", "write", "report"); err != nil {
-				return err
-			}
-			if err := page.check(cmd); err != nil {
-				return err
-			}
-			if part.shard.Of > 0 && !o.AnyTime && len(args) == 2 {
-				return errors.New("--shard wants --any-time: for one look the values of ℓ hang on all rows, and a model of the reward is learned from rows before, one by one")
-			}
-			if part.byFiles() {
-				if f.Share = part.shard; len(args) > 2 {
-					return errors.New("--shard-by files: several FILEs are rounds, each a log of its own, which shards by files cannot tell apart: give one, a folder or a pattern in quotes, or leave --shard-by out")
-				}
-			}
-			p, err := policyfile.Load(args[0])
-			if err != nil {
-				return err
-			}
-			f.known(p)
-			if t, err := pipeline.TrainingOf(p.File()); err == nil {
-				o.Delta = cmp.Or(o.Delta, t.Delta)
-			}
-			show := newStages(cmd.ErrOrStderr(), "")
-			defer show.stop()
-			f.Progress = show.read
-			var judges provenance.Pool
-			for _, path := range args[1:] {
-				show.next("reading " + path)
-				log, err := f.open(cmd, path)
-				if err != nil {
-					return err
-				}
-				defer log.Close()
-				show.next("inspecting " + path)
-				var judge *provenance.Judge
-				if part.byFiles() {
-					if judge, err = provenance.Share(log, o.Gamma, part.shard); err != nil {
-						return err
-					}
-				} else {
-					judge = provenance.Within(log, o.Gamma)
-				}
-				if force {
-					judge.Force()
-				}
-				judges = append(judges, judge)
-			}
-			show.next("certifying")
-			if part.shard.Of > 0 {
-				sums := func() (provenance.Part, error) { return judges.Part(cmd.Context(), p, o, part.shard) }
-				if part.byFiles() {
-					sums = func() (provenance.Part, error) { return judges[0].FilesPart(cmd.Context(), p, o) }
-				}
-				p, err := sums()
-				if err != nil {
-					return err
-				}
-				return part.write(cmd, f.Bucket, "certify", p)
-			}
-			var c *provenance.Certificate
-			if len(judges) == 1 {
-				c, err = judges[0].File(cmd.Context(), p, o)
-			} else {
-				c, err = judges.File(cmd.Context(), p, o)
-			}
-			if err != nil {
-				return err
-			}
-			show.stop()
-			g := c.Statement()
-			if write {
-				file := *p.File()
-				if file.Certificate, err = json.Marshal(c); err != nil {
-					return err
-				}
-				if err := policyfile.Save(args[0], &file); err != nil {
-					return err
-				}
-			}
-			said := g.Page()
-			for i, judge := range judges {
-				checks := judge.Found().Checks()
-				if len(judges) > 1 {
-					checks.Title += " " + args[1+i]
-				}
-				said.Sections = append(said.Sections, checks)
-			}
-			if err := page.conclude(cmd, said, certifiedOf(g), statusOf(g)); err != nil {
-				return err
-			}
-			if format == "json" {
-				return writeAnswer(cmd.OutOrStdout(), "certify", certifiedOf(g), statusOf(g))
-			}
-			if err := g.WriteText(cmd.OutOrStdout()); err != nil {
-				return err
-			}
-			return statusOf(g)
-		},
+		Args: some("a policy file", "a file"),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0], args[1:]) },
 	}
 	fl := cmd.Flags()
-	part.add(fl)
-	page.add(fl)
-	fl.Float64Var(&o.Delta, "delta", 0, "failure probability δ (default: that of the training)")
-	fl.Float64Var(&o.Gamma, "propensity-error", 1, "Γ: the guarantee holds for all propensities within this factor of those logged")
-	fl.BoolVar(&o.AnyTime, "any-time", false, "a statement that holds at every look as rows come; of several files it always does")
-	fl.StringVar(&format, "format", format, "output: text, json")
-	fl.BoolVar(&write, "write", false, "write the certificate into the policy file, whose hash changes with it")
-	fl.BoolVar(&o.Fresh, "fresh", false, "no row of the log had a part in the policy, where that cannot be seen")
-	fl.BoolVar(&force, "force", false, "certify on a log that is unusable, too")
+	f.part.add(fl)
+	f.page.add(fl)
+	addProbability(fl, &f.Delta, "delta", 0, "failure probability δ (default: that of the training)")
+	addGamma(fl, &f.Gamma, "the guarantee holds for all propensities within this factor of those logged")
+	fl.BoolVar(&f.AnyTime, "any-time", false, "a statement that holds at every look as rows come; of several files it always does")
+	addFormat(fl, &f.format)
+	fl.BoolVar(&f.write, "write", false, "write the certificate into the policy file, whose hash changes with it")
+	fl.BoolVar(&f.Fresh, "fresh", false, "no row of the log had a part in the policy, where that cannot be seen")
+	fl.BoolVar(&f.force, "force", false, "certify on a log that is unusable, too")
 	f.add(fl)
 	return cmd
+}
+
+// check refuses flags that do not go together.
+func (f *certifyFlags) check(cmd *cobra.Command, logs int) error {
+	if logs > 1 && (f.Cache != "" || f.BadRows != "") {
+		return errors.New("--cache and --skip-bad name a file for one log: leave them out, or certify by one file")
+	}
+	if err := cmp.Or(f.part.check(cmd, "format", "write", "report"), f.page.check(cmd)); err != nil || f.part.shard.Of == 0 {
+		return err
+	}
+	switch {
+	case logs > 1:
+		return errors.New("--shard: several FILEs are rounds, each a log of its own, which shards by files cannot tell apart: " +
+			"give one, a folder or a pattern in quotes, or leave --shard out")
+	case !f.AnyTime:
+		return errors.New("--shard wants --any-time: for one look the values of ℓ hang on all rows, " +
+			"and a model of the reward is learned from rows before, one by one")
+	}
+	f.Share = f.part.shard
+	return nil
+}
+
+func (f *certifyFlags) run(cmd *cobra.Command, policy string, paths []string) error {
+	if err := f.check(cmd, len(paths)); err != nil {
+		return err
+	}
+	p, err := policyfile.Load(policy)
+	if err != nil {
+		return err
+	}
+	f.known(p)
+	if t, err := pipeline.TrainingOf(p.File()); err == nil {
+		f.Delta = cmp.Or(f.Delta, t.Delta)
+	}
+	show := newStages(cmd.ErrOrStderr(), "")
+	defer show.stop()
+	f.Progress = show.read
+	var judges provenance.Pool
+	for _, path := range paths {
+		show.next("reading " + path)
+		log, err := f.open(cmd, path)
+		if err != nil {
+			return err
+		}
+		defer log.Close()
+		show.next("inspecting " + path)
+		judge, err := f.judge(log)
+		if err != nil {
+			return err
+		}
+		judges = append(judges, judge)
+	}
+	show.next("certifying")
+	if f.part.shard.Of > 0 {
+		part, err := judges[0].Partial(cmd.Context(), p, f.Options)
+		if err != nil {
+			return err
+		}
+		return f.part.write(cmd, f.Bucket, "certify", part)
+	}
+	certify := judges.File
+	if len(judges) == 1 {
+		certify = judges[0].File
+	}
+	c, err := certify(cmd.Context(), p, f.Options)
+	if err != nil {
+		return err
+	}
+	show.stop()
+	if f.write {
+		file := *p.File()
+		if file.Certificate, err = json.Marshal(c); err != nil {
+			return err
+		}
+		if err := policyfile.Save(policy, &file); err != nil {
+			return err
+		}
+	}
+	g := c.Statement()
+	return conclusion{certifiedOf(g), g.WriteText, func() (html.Page, error) {
+		page := g.Page()
+		for i, judge := range judges {
+			checks := judge.Found().Checks()
+			if len(judges) > 1 {
+				checks.Title += " " + paths[i]
+			}
+			page.Sections = append(page.Sections, checks)
+		}
+		return page, nil
+	}, statusOf(g)}.write(cmd, f.format, &f.page)
+}
+
+// judge inspects a log, or a shard's files of it.
+func (f *certifyFlags) judge(log *logs.Log) (judge *provenance.Judge, err error) {
+	if f.part.shard.Of > 0 {
+		if judge, err = provenance.OfShard(log, f.Gamma, f.part.shard); err != nil {
+			return nil, err
+		}
+	} else {
+		judge = provenance.Within(log, f.Gamma)
+	}
+	if f.force {
+		judge.Force()
+	}
+	return judge, nil
 }
 
 // statusOf is the exit status of a guarantee.

@@ -137,9 +137,7 @@ regularized importance weights.
 	root.InitDefaultCompletionCmd()
 	root.InitDefaultHelpCmd()
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 100"))
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return fmt.Errorf("%w; see %s --help", err, c.CommandPath())
-	})
+	root.SetFlagErrorFunc(flagFault)
 	completions(root, lib)
 	for _, c := range root.Commands() {
 		switch c.Name() {
@@ -180,9 +178,11 @@ func operands(want ...string) cobra.PositionalArgs {
 	}
 }
 
-// some wants at least one of what is described.
-func some(want string) cobra.PositionalArgs {
-	return func(c *cobra.Command, args []string) error { return operands(want)(c, args[:min(1, len(args))]) }
+// some wants what is described, and perhaps more of the last kind.
+func some(want ...string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		return operands(want...)(c, args[:min(len(want), len(args))])
+	}
 }
 
 // usage is the error of a command that is not called as it should be.

@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"strings"
 
@@ -13,6 +15,7 @@ import (
 	"opl/train/experiment"
 	"opl/train/library"
 	"opl/train/report"
+	"opl/train/report/html"
 	"opl/train/report/table"
 )
 
@@ -73,6 +76,12 @@ Noise: ` + noiseNames(lib) + `.`,
 	fl.BoolVar(&f.terms, "terms", false, "also the terms of every objective and bound")
 	fl.BoolVar(&f.sampled, "sampled-reward", false, "also the reward of one sampled action an example (Algorithm 2)")
 	fl.StringVar(&f.format, "format", "table", "output: "+strings.Join(table.Formats(), ", "))
+	limit(fl, "format", func(text string) error {
+		if _, err := table.Parse(text); err != nil {
+			return fmt.Errorf("--format %w", err)
+		}
+		return nil
+	}, table.Formats()...)
 	f.page.add(fl)
 	return cmd
 }
@@ -98,6 +107,14 @@ func weightList(lib library.Library) string {
 		}
 		return w.Name, fmt.Sprintf("%s; unregularized at %v", w.About, w.IPSAt)
 	})
+}
+
+// names lists the names of items.
+func names[T any](items []T, name func(T) string) (all []string) {
+	for _, x := range items {
+		all = append(all, name(x))
+	}
+	return all
 }
 
 // listed joins what is said of items, nothing of some.
@@ -132,17 +149,11 @@ func noiseNames(lib library.Library) string {
 
 // check validates the flags that are neither names of the library nor settings.
 func (f compareFlags) check() error {
-	if err := f.problemFlags.check(); err != nil {
-		return err
-	}
 	switch {
 	case f.penalty < 0 || math.IsInf(f.penalty, 0):
 		return fmt.Errorf("--penalty %v: want a number of at least 0", f.penalty)
 	case len(f.datasets) == 0 || len(f.eta0) == 0 || len(f.objectives) == 0 || len(f.weights) == 0:
 		return errors.New("--dataset, --eta0, --objectives and --weights want at least one value each")
-	}
-	if _, err := table.Parse(f.format); err != nil {
-		return fmt.Errorf("--format %w", err)
 	}
 	if _, err := library.ParseLambda(f.lambda); err != nil {
 		return fmt.Errorf("--lambda %w", err)
@@ -234,31 +245,25 @@ func compare(cmd *cobra.Command, lib library.Library, f compareFlags) error {
 		return nil
 	})
 	p.stop()
-	format := table.Format(f.format)
-	switch {
-	case format == table.JSON && err == nil: // no answer after an error
-		if err := writeAnswer(cmd.OutOrStdout(), "compare", compared{append([]train.Record{}, recs...)}, nil); err != nil {
-			return err
-		}
-	case format != table.JSON && len(recs) > 0:
-		if err := report.Write(cmd.OutOrStdout(), format, recs); err != nil {
-			return err
-		}
-		if f.terms && (format == table.Text || format == table.Markdown) {
-			if err := report.WriteTerms(cmd.OutOrStdout(), format, recs); err != nil {
-				return err
-			}
-		}
-	}
-	if err == nil && f.page.path != "" {
-		page, err := report.ShareRewards(recs, report.PageOptions{Library: lib})
-		if err != nil {
-			return err
-		}
-		return f.page.conclude(cmd, page, compared{recs}, nil)
-	}
 	if errors.Is(err, context.Canceled) {
 		fmt.Fprintf(stderr, "opl: interrupted: %d of %d runs finished\n", len(recs), len(runs))
 	}
-	return err
+	format := table.Format(f.format)
+	text := func(w io.Writer) error {
+		if len(recs) == 0 {
+			return nil
+		}
+		if err := report.Write(w, format, recs); err != nil || !f.terms || format != table.Text && format != table.Markdown {
+			return err
+		}
+		return report.WriteTerms(w, format, recs)
+	}
+	if err != nil && format == table.JSON { // no answer after an error
+		return err
+	}
+	if err != nil {
+		return cmp.Or(text(cmd.OutOrStdout()), err)
+	}
+	page := func() (html.Page, error) { return report.ShareRewards(recs, report.PageOptions{Library: lib}) }
+	return conclusion{answer: compared{append([]train.Record{}, recs...)}, text: text, page: page}.write(cmd, f.format, &f.page)
 }

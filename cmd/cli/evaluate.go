@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,14 +17,13 @@ import (
 	"github.com/spf13/pflag"
 
 	"opl/policies/policyfile"
-	"opl/policies/wholefile"
 	"opl/train"
-	"opl/train/certify"
 	"opl/train/inspect"
 	"opl/train/library"
 	"opl/train/logs"
 	"opl/train/ope"
 	"opl/train/provenance"
+	"opl/train/report/html"
 	"opl/train/report/render"
 	"opl/train/report/table"
 )
@@ -39,15 +40,18 @@ type evaluateFlags struct {
 	interval   string
 	most, half float64
 	format     string
-	plot       string
+	plot       plotFlag
 	force      bool
 	part       partFlags
 	page       reportFlag
-	models     func(ctx context.Context, name string) (ope.RewardModel, error) // see modelsOf
+	models     modelsByName
 }
 
-// modelsOf finds a way to learn a model of the reward by its name: one of ope's, or a representation.
-func modelsOf(lib library.Library) func(ctx context.Context, name string) (ope.RewardModel, error) {
+// modelsByName finds a way to learn a model of the reward.
+type modelsByName func(ctx context.Context, name string) (ope.RewardModel, error)
+
+// modelsOf finds the models of ope, and one for each representation of the library.
+func modelsOf(lib library.Library) modelsByName {
 	return func(ctx context.Context, name string) (ope.RewardModel, error) {
 		for _, m := range ope.RewardModels() {
 			if m.Name == name {
@@ -72,6 +76,8 @@ func estimatorsOf(lib library.Library) []ope.Estimator {
 	}
 	return list
 }
+
+func methodName(m ope.Method) string { return m.Name }
 
 func aboutEstimator(e ope.Estimator) (name, about string) {
 	if e.Biased {
@@ -119,19 +125,15 @@ logged others.
   opl evaluate --target new.csv --target old=last.csv --plot values.png logs.csv
   opl evaluate --target new.json --reward-model new.json later.csv
   opl evaluate --preset obd --target bts.csv --estimators ips,snips,clip=0.01,dr random.csv.gz`,
-		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return operands("a file")(cmd, args)
-			}
-			return evaluate(cmd, estimators, f, args)
-		},
+		Args: some("a file"),
+		RunE: func(cmd *cobra.Command, args []string) error { return evaluate(cmd, estimators, f, args) },
 	}
 	fl := cmd.Flags()
 	fl.StringArrayVar(&f.targets, "target", nil, "policy to evaluate: uniform, a policy file or a file of probabilities; may be repeated")
 	fl.StringSliceVar(&f.estimators, "estimators", nil, "estimators, such as snips,clip=0.1 (default: see above)")
-	fl.Float64Var(&f.half, "half-width", 0, "say how many rows would give an interval of plus and minus it (default a tenth of the logging policy's value above the least)")
-	fl.StringVar(&f.plot, "plot", "", "also draw the estimates to this `file`: .png, .svg or .pdf")
+	fl.Float64Var(&f.half, "half-width", 0, "say how many rows would give an interval of plus and minus it "+
+		"(default a tenth of the logging policy's value above the least)")
+	f.plot.add(fl, "the estimates")
 	f.part.add(fl)
 	f.addTargets(fl)
 	return cmd
@@ -139,14 +141,16 @@ logged others.
 
 // addTargets adds the flags of evaluate and select.
 func (f *evaluateFlags) addTargets(fl *pflag.FlagSet) {
-	fl.Float64Var(&f.delta, "delta", 0.05, "δ: intervals at level 1-δ, guarantees with probability 1-δ")
-	fl.Float64Var(&f.gamma, "propensity-error", 1, "Γ: guarantees hold for all propensities within this factor of those logged")
+	addProbability(fl, &f.delta, "delta", 0.05, "δ: intervals at level 1-δ, guarantees with probability 1-δ")
+	addGamma(fl, &f.gamma, "guarantees hold for all propensities within this factor of those logged")
 	fl.Uint64Var(&f.seed, "seed", 1, "seed of the folds of r̂ and of resamples")
-	fl.StringVar(&f.interval, "interval", "normal", "how intervals are made: "+listed(ope.Methods(), func(m ope.Method) string { return m.Name }))
-	fl.Float64Var(&f.most, "max-weight", 0, "no weight π/π₀ can be above it, for the intervals that ask for bounds (default the largest in the log's contexts, if all propensities are logged)")
+	oneOf(fl, &f.interval, "interval", "how intervals are made: "+listed(ope.Methods(), methodName), names(ope.Methods(), methodName)...)
+	fl.Float64Var(&f.most, "max-weight", 0, "no weight π/π₀ can be above it, for the intervals that ask for bounds "+
+		"(default the largest in the log's contexts, if all propensities are logged)")
 	fl.StringVar(&f.model, "reward-model", "ridge", "r̂: ridge, logistic, a representation such as mlp=64, or a policy `file` that holds one")
-	fl.StringArrayVar(&f.loggers, "logger", nil, "policy that logged rows, as NAME=TARGET for each NAME in the column policy or of a FILE; may be repeated")
-	fl.StringVar(&f.format, "format", "table", "output: "+strings.Join(table.Formats(), ", "))
+	fl.StringArrayVar(&f.loggers, "logger", nil,
+		"policy that logged rows, as NAME=TARGET for each NAME in the column policy or of a FILE; may be repeated")
+	addTableFormat(fl, &f.format)
 	fl.BoolVar(&f.force, "force", false, "go on with a log that is unusable, too: nothing is guaranteed then")
 	f.page.add(fl)
 	f.add(fl)
@@ -160,17 +164,10 @@ func evaluate(cmd *cobra.Command, estimators []ope.Estimator, f evaluateFlags, p
 	if err := f.part.check(cmd, "format", "plot", "report"); err != nil {
 		return err
 	}
-	for _, path := range paths {
-		if err := writable("plot", f.plot, path); err != nil {
-			return err
-		}
-	}
-	if err := f.page.check(cmd); err != nil {
+	if err := cmp.Or(writable("plot", f.plot.path, paths...), f.page.check(cmd)); err != nil {
 		return err
 	}
-	if f.part.byFiles() {
-		f.Share = f.part.shard
-	}
+	f.Share = f.part.shard
 	log, targets, err := f.read(cmd, &o, paths)
 	if err != nil {
 		return err
@@ -193,23 +190,18 @@ func evaluate(cmd *cobra.Command, estimators []ope.Estimator, f evaluateFlags, p
 	if err != nil {
 		return err
 	}
-	if f.format == string(table.JSON) {
-		err = writeAnswer(cmd.OutOrStdout(), "evaluate", result.InUnits(), nil)
-	} else {
-		err = render.Evaluation(cmd.OutOrStdout(), table.Format(f.format), result)
-	}
-	if err != nil {
+	if err := f.plot.draw(render.EvaluationFigure(result)); err != nil {
 		return err
 	}
-	if f.plot != "" {
-		err = wholefile.Write(f.plot, 0, func(to *os.File) error { return render.Plot(to, filepath.Ext(f.plot)[1:], render.EvaluationFigure(result)) })
-		if err != nil {
-			return fmt.Errorf("--plot: %w", err)
-		}
-	}
-	page := render.EvaluationPage(result)
-	page.Sections = append(page.Sections, o.Judge.Found().Checks())
-	return f.page.conclude(cmd, page, result.InUnits(), nil)
+	return conclusion{
+		answer: result.InUnits(),
+		text:   func(w io.Writer) error { return render.Evaluation(w, table.Format(f.format), result) },
+		page: func() (html.Page, error) {
+			page := render.EvaluationPage(result)
+			page.Sections = append(page.Sections, o.Judge.Found().Checks())
+			return page, nil
+		},
+	}.write(cmd, f.format, &f.page)
 }
 
 // read opens and inspects the log, reads the targets, and learns the model of the reward that estimators
@@ -221,8 +213,10 @@ func (f *evaluateFlags) read(cmd *cobra.Command, o *ope.Options, paths []string)
 		if name := arg[strings.Index(arg, "=")+1:]; filepath.Ext(name) == ".json" {
 			if p, err := policyfile.Load(name); err == nil { // else it is told where it is opened
 				f.before(p)
-				if low, high := p.File().RewardMin, p.File().RewardMax; !told && f.ranged && (low != f.RewardMin || high != f.RewardMax) {
-					return nil, nil, fmt.Errorf("--target %s: its rewards are from %v to %v, those of another target from %v to %v: say by --reward-min and --reward-max what the log's are", arg, low, high, f.RewardMin, f.RewardMax)
+				low, high := p.File().RewardMin, p.File().RewardMax
+				if !told && f.ranged && (low != f.RewardMin || high != f.RewardMax) {
+					return nil, nil, fmt.Errorf("--target %s: its rewards are from %v to %v, those of another target from %v to %v: "+
+						"say by --reward-min and --reward-max what the log's are", arg, low, high, f.RewardMin, f.RewardMax)
 				}
 			}
 		}
@@ -256,7 +250,8 @@ func (f *evaluateFlags) read(cmd *cobra.Command, o *ope.Options, paths []string)
 	if o.Loggers, err = openTargets("logger", f.loggers, log); err != nil {
 		return nil, nil, err
 	}
-	if slices.ContainsFunc(o.Estimators, reads) && (!f.part.byFiles() || filepath.Ext(f.model) == ".json") && !slices.ContainsFunc(targets, func(t ope.Target) bool { return t.Row == nil }) {
+	rows := func(t ope.Target) bool { return t.Row == nil } // of a file with the logged action's probability alone
+	if slices.ContainsFunc(o.Estimators, reads) && (f.part.shard.Of == 0 || filepath.Ext(f.model) == ".json") && !slices.ContainsFunc(targets, rows) {
 		show.next("learning a model of the reward")
 		err = f.predict(cmd.Context(), o, log)
 	}
@@ -320,13 +315,15 @@ func (f evaluateFlags) predict(ctx context.Context, o *ope.Options, log *logs.Lo
 		if strings.HasPrefix(unknown.Error(), "representation ") {
 			return fmt.Errorf("--reward-model: %w", unknown)
 		}
-		return fmt.Errorf("--reward-model: want %s, a representation such as mlp=64, or a policy file: %w", listed(ope.RewardModels(), func(m ope.RewardModel) string { return m.Name }), err)
+		return fmt.Errorf("--reward-model: want %s, a representation such as mlp=64, or a policy file: %w",
+			rewardModels(), err)
 	}
 	m, err := o.Judge.RewardModel(p.File())
 	var withheld *provenance.Withheld
 	switch {
 	case errors.As(err, &withheld):
-		reason := fmt.Sprintf("--reward-model %s: %s: take a later log or another file, or leave the flag out for ridge regression", f.model, withheld.Reason)
+		reason := fmt.Sprintf("--reward-model %s: %s: take a later log or another file, or leave the flag out for ridge regression",
+			f.model, withheld.Reason)
 		if f.estimators != nil {
 			return errors.New(reason)
 		}
@@ -369,19 +366,8 @@ func (f evaluateFlags) options(estimators []ope.Estimator) (ope.Options, error) 
 	switch {
 	case len(f.targets) == 0:
 		return o, errors.New("--target: want a policy to evaluate: uniform, or a file")
-	case !(f.delta > 0 && f.delta < 1):
-		return o, fmt.Errorf("--delta %v: want a number in (0, 1)", f.delta)
 	case f.set.Changed("max-weight") && !(f.most > 0), f.set.Changed("half-width") && !(f.half > 0):
 		return o, errors.New("--max-weight and --half-width: want numbers above 0")
-	case !slices.ContainsFunc(ope.Methods(), func(m ope.Method) bool { return m.Name == f.interval }):
-		return o, fmt.Errorf("--interval %s: want %s", f.interval, listed(ope.Methods(), func(m ope.Method) string { return m.Name }))
-	case !slices.Contains(table.Formats(), f.format):
-		return o, fmt.Errorf("--format %s: want %s", f.format, strings.Join(table.Formats(), ", "))
-	case f.plot != "" && !slices.Contains([]string{".png", ".svg", ".pdf"}, filepath.Ext(f.plot)):
-		return o, fmt.Errorf("--plot %s: want a name ending in .png, .svg or .pdf", f.plot)
-	}
-	if err := certify.CheckGamma(f.gamma); err != nil {
-		return o, fmt.Errorf("--propensity-error %w", err)
 	}
 	o.Estimators = ope.Default(estimators, f.loggers != nil)
 	if f.estimators != nil {
@@ -389,7 +375,8 @@ func (f evaluateFlags) options(estimators []ope.Estimator) (ope.Options, error) 
 		if o.Estimators, err = pickEstimators(f.estimators, estimators); err != nil {
 			return o, err
 		}
-		if f.set.Changed("reward-model") && !slices.Equal(f.estimators, []string{"all"}) && !slices.ContainsFunc(o.Estimators, reads) {
+		all := slices.Equal(f.estimators, []string{"all"})
+		if f.set.Changed("reward-model") && !all && !slices.ContainsFunc(o.Estimators, reads) {
 			return o, errors.New("--reward-model: none of the --estimators reads a model of the reward, as dr does")
 		}
 	}
@@ -406,7 +393,8 @@ func pickEstimators(asked []string, estimators []ope.Estimator) (chosen []ope.Es
 		named := func(e ope.Estimator) bool { return e.Name == name }
 		i := slices.IndexFunc(estimators, named)
 		if i < 0 {
-			return nil, fmt.Errorf("--estimators %s: want all, or some of %s", s, listed(estimators, func(e ope.Estimator) string { return e.Name }))
+			return nil, fmt.Errorf("--estimators %s: want all, or some of %s", s,
+				listed(estimators, func(e ope.Estimator) string { return e.Name }))
 		}
 		if slices.ContainsFunc(chosen, named) {
 			return nil, fmt.Errorf("--estimators: %s comes twice", name)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,7 +56,7 @@ func (f *gridFlags) add(fl *pflag.FlagSet, lib library.Library, datasets []strin
 	fl.BoolVar(&f.dry, "dry-run", false, "say what would be run, and for how long, and run nothing")
 	fl.BoolVar(&f.curves, "curves", false, "store and draw learning curves: objective, terms and reward by epoch")
 	fl.BoolVar(&f.pdf, "pdf", false, "figures as PDF as well")
-	fl.StringVar(&f.format, "format", "text", "output: text, json")
+	addFormat(fl, &f.format)
 	addShard(fl, &f.shard)
 	f.submit.add(fl)
 	f.page.add(fl)
@@ -66,23 +67,21 @@ func addShard(fl *pflag.FlagSet, to *string) {
 	fl.StringVar(to, "shard", "", "do the i-th of n parts, `i/n`, which know nothing of each other: see opl merge")
 }
 
-// run runs what the store of --out lacks of some grids, and draws.
-func (f *gridFlags) run(cmd *cobra.Command, lib library.Library, grids []namedGrid, left leftOut) (err error) {
-	if err := textOrJSON(f.format); err != nil {
-		return err
-	}
+// checkTogether refuses flags that do not go together.
+func (f *gridFlags) checkTogether(cmd *cobra.Command) error {
 	if f.format == "json" && (f.dry || f.shard != "" || f.submit.engine != "") {
 		return errors.New("--format json is of grids that have been run: leave it out with --dry-run, --shard and --submit")
 	}
-	if err := f.submit.check(cmd.Flags()); err != nil {
-		return err
-	}
-	if err := f.page.check(cmd); err != nil {
+	return cmp.Or(f.submit.check(cmd.Flags()), f.page.check(cmd))
+}
+
+// run runs what the store of --out lacks of some grids, and draws.
+func (f *gridFlags) run(cmd *cobra.Command, lib library.Library, grids []namedGrid, left leftOut) (err error) {
+	if err := f.checkTogether(cmd); err != nil {
 		return err
 	}
 	var shard logs.Shard
 	if cmd.Flags().Changed("shard") {
-		var err error
 		if shard, err = logs.ParseShard(f.shard); err != nil {
 			return fmt.Errorf("--%w", err)
 		}
@@ -92,7 +91,6 @@ func (f *gridFlags) run(cmd *cobra.Command, lib library.Library, grids []namedGr
 	if f.dir, err = far.to(f.out); err != nil {
 		return err
 	}
-	stderr := cmd.ErrOrStderr()
 	e := &experiment.Runner{Library: lib, DataDir: f.data, Jobs: f.jobs, Curves: f.curves}
 	lists := make([][]train.Run, len(grids))
 	for i, g := range grids {
@@ -104,26 +102,26 @@ func (f *gridFlags) run(cmd *cobra.Command, lib library.Library, grids []namedGr
 			return flagError(err)
 		}
 	}
-	plan, err := e.Plan(lists...)
+	whole, err := e.Plan(lists...)
 	if err != nil {
 		return err
 	}
 	if f.submit.engine != "" {
-		left.print(stderr)
-		return f.submit.run(cmd, lib, f, plan, far.refresh)
+		left.print(cmd.ErrOrStderr())
+		return f.submit.run(cmd, lib, f, whole, far.refresh)
 	}
-	share := plan
+	plan := whole
 	if shard.Of > 0 {
-		share = experiment.Share(lib, plan, shard)
+		plan = experiment.Share(lib, whole, shard)
 		if !f.dry {
-			if err := experiment.WritePlan(f.dir, lib, plan, shard.Of); err != nil {
+			if err := experiment.WritePlan(f.dir, lib, whole, shard.Of); err != nil {
 				return err
 			}
 		}
 	}
 	if f.dry {
-		left.print(stderr)
-		return f.plan(cmd, e, grids, lists, share)
+		left.print(cmd.ErrOrStderr())
+		return f.plan(cmd, e, grids, lists, plan)
 	}
 	store, err := experiment.OpenStore(f.dir)
 	if err != nil {
@@ -131,19 +129,45 @@ func (f *gridFlags) run(cmd *cobra.Command, lib library.Library, grids []namedGr
 	}
 	defer store.Close()
 	notes(cmd, store)
-	if err := store.Check(plan, e.Hash); err != nil {
+	if err := store.Check(whole, e.Hash); err != nil {
 		return err
 	}
-	left.print(stderr)
-	whole := plan
-	plan = share
+	left.print(cmd.ErrOrStderr())
+	failed, err := f.runMissing(cmd, lib, e, store, whole, plan)
+	if err != nil {
+		return errors.Join(failed, err)
+	}
+	if shard.Of > 0 {
+		fmt.Fprintln(cmd.OutOrStdout(), store.Path())
+		return failed
+	}
+	if failed == nil && f.page.path != "" {
+		if err := f.writePage(cmd, lib, store.Records(), whole); err != nil {
+			return err
+		}
+	}
+	if recs := store.Records(); len(recs) > 0 {
+		if failed != nil && f.format == "json" {
+			cmd.SetOut(io.Discard) // no answer after an error
+		}
+		return errors.Join(failed, draw(cmd, lib, f.dir, recs, f.own, f.pdf, f.curves))
+	}
+	return failed
+}
+
+// runMissing runs what the store lacks of a plan, a part of the whole one or all of it. Runs that failed leave the others
+// stored.
+func (f *gridFlags) runMissing(cmd *cobra.Command, lib library.Library, e *experiment.Runner, store *experiment.Store, whole, plan []train.Run) (
+	failed, err error) {
+	stderr := cmd.ErrOrStderr()
 	missing := store.Missing(plan)
 	say := func(n int, format string, of any) {
 		if n > 0 {
 			fmt.Fprintf(stderr, "opl: "+format+"\n", n, of)
 		}
 	}
-	say(store.OtherVersions(train.ThisVersion(), train.Extensions()), "%d results in %s are of other versions of opl, Go or the system, or of processors with other extensions", store.Path())
+	say(store.OtherVersions(train.ThisVersion(), train.Extensions()),
+		"%d results in %s are of other versions of opl, Go or the system, or of processors with other extensions", store.Path())
 	say(store.Others(whole), "%d results in %s are not of these grids, and are kept", store.Path())
 	say(len(plan)-len(missing), "%d of %d results are there already", len(plan))
 	if f.curves {
@@ -153,7 +177,7 @@ func (f *gridFlags) run(cmd *cobra.Command, lib library.Library, grids []namedGr
 	p := newProgress(stderr, lib, missing, true)
 	e.Progress = p.at
 	var unwritten error
-	err = e.Each(cmd.Context(), missing, func(i int, rec train.Record, failure error) error {
+	failed = e.Each(cmd.Context(), missing, func(i int, rec train.Record, failure error) error {
 		if failure == nil {
 			if unwritten = store.Add(rec); unwritten != nil {
 				return unwritten
@@ -163,35 +187,24 @@ func (f *gridFlags) run(cmd *cobra.Command, lib library.Library, grids []namedGr
 		return nil
 	})
 	p.stop()
-	if unwritten != nil {
-		return unwritten
-	}
-	if errors.Is(err, context.Canceled) {
+	switch {
+	case unwritten != nil:
+		return nil, unwritten
+	case errors.Is(failed, context.Canceled):
 		fmt.Fprintf(stderr, "opl: interrupted: %d of %d results are in %s; the same command goes on from there\n",
 			len(plan)-len(store.Missing(plan)), len(plan), store.Path())
-		return err
+		return nil, failed
 	}
-	if unsettled := store.Settle(); unsettled != nil {
-		return errors.Join(err, unsettled)
-	}
-	if shard.Of > 0 {
-		fmt.Fprintln(cmd.OutOrStdout(), store.Path())
-		return err
-	}
-	if recs := store.Records(); len(recs) > 0 {
-		if err != nil && f.format == "json" {
-			cmd.SetOut(io.Discard) // no answer after an error
-		}
-		err = errors.Join(err, draw(cmd, lib, f.dir, recs, f.own, f.pdf, f.curves))
-	}
-	if err != nil || f.page.path == "" {
-		return err
-	}
+	return failed, store.Settle()
+}
+
+// writePage writes the page of --report from the records of a plan.
+func (f *gridFlags) writePage(cmd *cobra.Command, lib library.Library, recs []train.Record, plan []train.Run) error {
 	planned := map[string]bool{}
-	for _, r := range whole {
+	for _, r := range plan {
 		planned[experiment.Key(r)] = true
 	}
-	recs := slices.DeleteFunc(store.Records(), func(r train.Record) bool { return !planned[experiment.Key(r.Run)] })
+	recs = slices.DeleteFunc(recs, func(r train.Record) bool { return !planned[experiment.Key(r.Run)] })
 	page, err := report.Share(recs, report.PageOptions{Library: lib, Grid: f.own, Curves: f.curves})
 	if err != nil {
 		return err

@@ -1,24 +1,24 @@
 package cli
 
 import (
-	"fmt"
+	"cmp"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"opl/train/certify"
 	"opl/train/inspect"
 	"opl/train/library"
+	"opl/train/report/html"
 )
 
 func inspectCommand(lib library.Library) *cobra.Command {
 	var (
-		f     = reading(lib)
-		page  reportFlag
-		part  partFlags
-		gamma float64
+		f      = reading(lib)
+		page   reportFlag
+		part   partFlags
+		gamma  float64
+		format string
 	)
-	format := "text"
 	cmd := &cobra.Command{
 		Use:   "inspect FILE [FILE...]",
 		Short: "say whether a log of decisions can be trusted",
@@ -27,7 +27,7 @@ whether its rows are well formed, whether the actions were drawn with the
 propensities it states, how few rows carry the weight, and whether rows look
 independent and identically distributed, which every guarantee assumes. Each
 finding says what was measured, what it means and what to do. Several FILEs are one log, of
-which --shard i/n --shard-by files inspects an n-th, for opl merge.
+which --shard i/n inspects the files of an n-th, for opl merge.
 
 The exit status is 0 if all is fine, 3 if the log is doubtful, 4 if it is unusable,
 1 if it cannot be read.
@@ -38,21 +38,10 @@ The exit status is 0 if all is fine, 3 if the log is doubtful, 4 if it is unusab
   opl inspect --preset obd bts.csv.gz --format json`,
 		Args: some("a file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := textOrJSON(format); err != nil {
+			if err := cmp.Or(page.check(cmd), part.check(cmd, "format", "report")); err != nil {
 				return err
 			}
-			if err := certify.CheckGamma(gamma); err != nil {
-				return fmt.Errorf("--propensity-error %w", err)
-			}
-			if err := page.check(cmd); err != nil {
-				return err
-			}
-			if err := part.check(cmd, "format", "report"); err != nil {
-				return err
-			}
-			if part.byFiles() {
-				f.Share = part.shard
-			}
+			f.Share = part.shard
 			show := newStages(cmd.ErrOrStderr(), "reading "+strings.Join(args, ", "))
 			defer show.stop()
 			f.Progress = show.read
@@ -62,8 +51,8 @@ The exit status is 0 if all is fine, 3 if the log is doubtful, 4 if it is unusab
 			}
 			defer log.Close()
 			show.next("inspecting")
-			if part.byFiles() {
-				p, err := inspect.Share(log, gamma, part.shard)
+			if part.shard.Of > 0 {
+				p, err := inspect.OfShard(log, gamma, part.shard)
 				if err != nil {
 					return err
 				}
@@ -71,21 +60,12 @@ The exit status is 0 if all is fine, 3 if the log is doubtful, 4 if it is unusab
 			}
 			report := inspect.Within(log, gamma)
 			show.stop()
-			end := inspectedStatus(report)
-			if err := page.conclude(cmd, report.Page(), report, end); err != nil {
-				return err
-			}
-			if format == "json" {
-				return writeAnswer(cmd.OutOrStdout(), "inspect", report, end)
-			}
-			if err := report.WriteText(cmd.OutOrStdout()); err != nil {
-				return err
-			}
-			return end
+			draw := func() (html.Page, error) { return report.Page(), nil }
+			return conclusion{report, report.WriteText, draw, inspectedStatus(report)}.write(cmd, format, &page)
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", format, "output: text, json")
-	cmd.Flags().Float64Var(&gamma, "propensity-error", 1, "Γ: propensities are known up to this factor, and refuted where they are further off")
+	addFormat(cmd.Flags(), &format)
+	addGamma(cmd.Flags(), &gamma, "propensities are known up to this factor, and refuted where they are further off")
 	part.add(cmd.Flags())
 	page.add(cmd.Flags())
 	f.add(cmd.Flags())
@@ -94,5 +74,11 @@ The exit status is 0 if all is fine, 3 if the log is doubtful, 4 if it is unusab
 
 // inspectedStatus is the exit status of an inspection.
 func inspectedStatus(r inspect.Report) error {
-	return map[inspect.Severity]error{inspect.Doubtful: exitStatus(notShown), inspect.Unusable: exitStatus(nothing)}[r.Severity]
+	switch r.Severity {
+	case inspect.Doubtful:
+		return exitStatus(notShown)
+	case inspect.Unusable:
+		return exitStatus(nothing)
+	}
+	return nil
 }

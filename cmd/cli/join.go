@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -59,9 +60,7 @@ log: it says how many were dropped, and nothing is guaranteed on it. Give
 		Example: `  opl join served.jsonl rewards.csv --out next.parquet
   opl join served.jsonl* rewards.csv --policy policy.json --out next.parquet
   opl join served.jsonl purchases.csv --missing-reward 0 --out next.jsonl`,
-		Args: func(c *cobra.Command, args []string) error {
-			return operands("the log of serve", "a file of rewards")(c, args[:min(2, len(args))])
-		},
+		Args: some("the log of serve", "a file of rewards"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir, err := os.MkdirTemp("", "opl-") // for copies of objects
 			if err != nil {
@@ -89,7 +88,7 @@ log: it says how many were dropped, and nothing is guaranteed on it. Give
 	fl.StringVar(&f.duplicates, "duplicates", "error", "of ids that come more than once, take the first or the last, or error")
 	fl.StringVar(&f.policy, "policy", "", "join the decisions of this policy alone: its file, or its hash or how that begins")
 	fl.StringVar(&f.catalogue, "catalogue", "", "join the decisions among this catalogue alone: its file, or its hash or how that begins")
-	fl.StringVar(&f.format, "format", "text", "output: text, json")
+	addFormat(fl, &f.format)
 	fl.Float64Var(&f.min, "reward-min", 0, "least possible reward, which is written as it is")
 	fl.Float64Var(&f.max, "reward-max", 1, "largest possible reward")
 	return cmd
@@ -107,9 +106,6 @@ func local(ctx context.Context, lib library.Library, args []string, dir string) 
 
 func joinLogs(cmd *cobra.Command, served, rewards []string, f joinFlags) (err error) {
 	o := join.Options{Duplicates: join.Duplicates(f.duplicates), Min: f.min, Max: f.max}
-	if err := textOrJSON(f.format); err != nil {
-		return err
-	}
 	if f.out == "" {
 		return errors.New("--out: say where to write the log")
 	}
@@ -199,14 +195,12 @@ func joinLogs(cmd *cobra.Command, served, rewards []string, f joinFlags) (err er
 		return err
 	}
 	show.stop()
-	if f.format == "json" {
-		return writeAnswer(cmd.OutOrStdout(), "join", joinedOf(s, f), nil)
-	}
-	printSummary(cmd.OutOrStdout(), s, f)
-	return nil
+	text := func(w io.Writer) error { return printSummary(w, s, f) }
+	return conclusion{answer: joinedOf(s, f), text: text}.write(cmd, f.format, nil)
 }
 
-func printSummary(w io.Writer, s join.Summary, f joinFlags) {
+func printSummary(out io.Writer, s join.Summary, f joinFlags) error {
+	w := new(bytes.Buffer)
 	fmt.Fprintf(w, "%8d decisions, %s to %s\n", s.Decisions, s.From.Format(time.RFC3339), s.To.Format(time.RFC3339))
 	for _, p := range s.Policies {
 		fmt.Fprintf(w, "%8d by policy %.12s\n", p.Rows, p.Policy)
@@ -242,4 +236,6 @@ func printSummary(w io.Writer, s join.Summary, f joinFlags) {
 	case s.Missing > 0:
 		fmt.Fprintf(w, "%8d without a reward were given %s: wrong for rewards that are still to come\n", s.Missing, f.missing)
 	}
+	_, err := out.Write(w.Bytes())
+	return err
 }

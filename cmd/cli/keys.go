@@ -6,38 +6,76 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"slices"
 	"strings"
 
 	"opl/policies/server"
 )
 
-// keys are what lets clients in: the files of certificates and tokens, and how they were when they were
-// read.
+// keys let clients in: a certificate, and tokens.
 type keys struct {
-	certificate *server.Certificate
-	files       []string
-	tokens      string
-	were        []os.FileInfo
+	certificate *server.Certificate // nil: plain HTTP
+	tokens      string              // file; "": all are let in
+	server      *server.Server
+	files       []*keyFiles
+	tell        *slog.Logger
 }
 
-// keys reads the certificate; the tokens are for a server to read.
-func (f *serveFlags) keys() (*keys, error) {
-	k := &keys{tokens: f.tokens}
+// keyFiles are files that are read again, apart from others, when they change.
+type keyFiles struct {
+	what  string
+	files []string
+	were  []os.FileInfo // when they were read
+	read  func() error
+}
+
+// keys reads the certificate; letIn reads the tokens.
+func (f *serveFlags) keys(tell *slog.Logger) (*keys, error) {
+	k := &keys{tokens: f.tokens, tell: tell}
 	if (f.cert == "") != (f.key == "") {
 		return nil, errors.New("--tls-cert and --tls-key: want both or none")
 	}
+	if f.cert == "" {
+		return k, nil
+	}
+	files := []string{f.cert, f.key}
+	were := stats(files)
 	var err error
-	if f.cert != "" {
-		k.files = []string{f.cert, f.key}
-		if k.certificate, err = server.ReadCertificate(f.cert, f.key); err != nil {
-			return nil, fmt.Errorf("--tls-cert: %w", err)
-		}
+	if k.certificate, err = server.ReadCertificate(f.cert, f.key); err != nil {
+		return nil, fmt.Errorf("--tls-cert: %w", err)
 	}
-	if f.tokens != "" {
-		k.files = append(k.files, f.tokens)
-	}
-	k.were = stats(k.files)
+	k.files = append(k.files, &keyFiles{"certificate and key", files, were, k.certificate.Read})
 	return k, nil
+}
+
+// letIn lets those in who have one of the tokens, of which there must be some at the start.
+func (k *keys) letIn(s *server.Server) error {
+	if k.server = s; k.tokens == "" {
+		return nil
+	}
+	k.files = append(k.files, &keyFiles{"tokens", []string{k.tokens}, stats([]string{k.tokens}), k.readTokens})
+	t, err := server.ReadTokens(k.tokens)
+	if err == nil && len(t) == 0 {
+		err = fmt.Errorf("%s: no tokens", k.tokens)
+	}
+	if err != nil {
+		return fmt.Errorf("--token-file: %w", err)
+	}
+	s.SetTokens(t)
+	return nil
+}
+
+// readTokens lets in those who have one of the tokens by now: nobody, if the file was emptied.
+func (k *keys) readTokens() error {
+	t, err := server.ReadTokens(k.tokens)
+	if err != nil {
+		return fmt.Errorf("--token-file: %w", err)
+	}
+	if len(t) == 0 {
+		k.tell.Warn(k.tokens + " has no tokens any more: every request is refused")
+	}
+	k.server.SetTokens(t)
+	return nil
 }
 
 func (k *keys) scheme() string {
@@ -59,40 +97,28 @@ func stats(files []string) (all []os.FileInfo) {
 	return all
 }
 
-// read reads the tokens.
-func (k *keys) read(s *server.Server) error {
-	t, err := server.ReadTokens(k.tokens)
-	if err != nil {
-		return fmt.Errorf("--token-file: %w", err)
+// reload reads files again if they have changed, or all the same. What cannot be read stays as it was.
+func (k *keys) reload(always bool) {
+	for _, w := range k.files {
+		now := stats(w.files)
+		if !always && slices.EqualFunc(now, w.were, unchanged) {
+			continue
+		}
+		w.were = now
+		if err := w.read(); err != nil {
+			k.tell.Error(w.what + " cannot be read, and stay as they were: " + err.Error())
+			continue
+		}
+		k.tell.Info(w.what + " read again: " + strings.Join(w.files, ", "))
 	}
-	s.SetTokens(t)
-	return nil
 }
 
-// reload reads the files again if they have changed, or all the same. What cannot be read stays as it was.
-func (k *keys) reload(s *server.Server, tell *slog.Logger, always bool) {
-	now := stats(k.files)
-	for i, info := range now {
-		was := k.were[i]
-		always = always || (info == nil) != (was == nil) ||
-			info != nil && (!os.SameFile(info, was) || info.Size() != was.Size() || !info.ModTime().Equal(was.ModTime()))
+// unchanged reports that a file is as it was, by what the system says of it.
+func unchanged(now, was os.FileInfo) bool {
+	if now == nil || was == nil {
+		return now == nil && was == nil
 	}
-	if !always || len(k.files) == 0 {
-		return
-	}
-	k.were = now
-	var errs []error
-	if k.certificate != nil {
-		errs = append(errs, k.certificate.Read())
-	}
-	if k.tokens != "" {
-		errs = append(errs, k.read(s))
-	}
-	if err := errors.Join(errs...); err != nil {
-		tell.Error("certificates and tokens that cannot be read stay as they were: " + err.Error())
-		return
-	}
-	tell.Info("certificates and tokens were read again: " + strings.Join(k.files, ", "))
+	return os.SameFile(now, was) && now.Size() == was.Size() && now.ModTime().Equal(was.ModTime())
 }
 
 // open listens on an address. One that other machines can reach needs tokens.

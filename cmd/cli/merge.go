@@ -16,7 +16,7 @@ func mergeCommand(lib library.Library) *cobra.Command {
 	var (
 		out                  string
 		partial, curves, pdf bool
-		format               = "table"
+		format               string
 	)
 	cmd := &cobra.Command{
 		Use:   "merge DIR... --out DIR",
@@ -37,12 +37,7 @@ Of evaluate, certify and inspect with --shard it adds the sums up, prints what t
   opl merge a b --out results
   opl certify policy.json --any-time log.parquet --shard 1/4 --out sums
   opl merge sums --out certified`,
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usage(c, "want the folders of shards")
-			}
-			return nil
-		},
+		Args: some("the folders of shards"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if out == "" {
 				return errors.New("--out: want the folder for the results")
@@ -91,7 +86,8 @@ Of evaluate, certify and inspect with --shard it adds the sums up, prints what t
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&out, "out", "", "`folder` for the results, or its URL")
-	fl.StringVar(&format, "format", format, "of the sums of evaluate: "+strings.Join(table.Formats(), ", ")+"; of certify and inspect: json, else text")
+	addTableFormat(fl, &format)
+	fl.Lookup("format").Usage = "of the sums of evaluate: " + strings.Join(table.Formats(), ", ") + "; of certify and inspect: json, else text"
 	fl.BoolVar(&partial, "partial", false, "take what there is, though shards lack runs")
 	fl.BoolVar(&curves, "curves", false, "draw learning curves, of runs that have them")
 	fl.BoolVar(&pdf, "pdf", false, "figures as PDF as well")

@@ -22,7 +22,7 @@ func monitorCommand(lib library.Library) *cobra.Command {
 		f      = reading(lib)
 		delta  float64
 		claim  float64
-		format = "text"
+		format string
 	)
 	cmd := &cobra.Command{
 		Use:   "monitor POLICY FILE",
@@ -43,12 +43,6 @@ speaks against the claim, 3 if it is refuted, and 1 after an error.
   opl monitor policy.json next.parquet --claim 0.5 --delta 0.001`,
 		Args: operands("a policy file", "a file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := textOrJSON(format); err != nil {
-				return err
-			}
-			if !(delta > 0 && delta < 1) {
-				return fmt.Errorf("--delta %v: want a number in (0, 1)", delta)
-			}
 			p, err := policyfile.Load(args[0])
 			if err != nil {
 				return err
@@ -89,19 +83,14 @@ speaks against the claim, 3 if it is refuted, and 1 after an error.
 				end = exitStatus(notShown)
 			}
 			w.Mean, w.SE, w.Claim = u.At(w.Mean), w.SE*u.Span(), u.At(w.Claim)
-			if format == "json" {
-				return writeAnswer(cmd.OutOrStdout(), "monitor", watched{p.Hash(), refuted, delta, rows, w}, end)
-			}
-			if err := writeWatch(cmd.OutOrStdout(), w, p, rows, delta); err != nil {
-				return err
-			}
-			return end
+			text := func(out io.Writer) error { return writeWatch(out, w, p, rows, delta) }
+			return conclusion{answer: watched{p.Hash(), refuted, delta, rows, w}, text: text, end: end}.write(cmd, format, nil)
 		},
 	}
 	fl := cmd.Flags()
 	fl.Float64Var(&claim, "claim", 0, "mean reward that is claimed, in the log's units (default: the guarantee in the file)")
-	fl.Float64Var(&delta, "delta", 0.05, "probability δ of refuting a true claim, at any time")
-	fl.StringVar(&format, "format", format, "output: text, json")
+	addProbability(fl, &delta, "delta", 0.05, "probability δ of refuting a true claim, at any time")
+	addFormat(fl, &format)
 	f.add(fl)
 	return cmd
 }

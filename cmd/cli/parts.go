@@ -2,13 +2,14 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -24,33 +25,27 @@ import (
 	"opl/train/report/table"
 )
 
-// partFlags are those of commands over a log of which a part of the rows can be summed.
+// partFlags are those of commands over a log, of which a shard reads its own files alone.
 type partFlags struct {
 	text, out, by string
-	shard         logs.Shard
+	shard         logs.Shard // zero: the whole log
 }
-
-// byFiles reports that a shard reads its own files alone.
-func (p *partFlags) byFiles() bool { return p.by == "files" }
 
 func (p *partFlags) add(fl *pflag.FlagSet) {
 	addShard(fl, &p.text)
-	fl.StringVar(&p.by, "shard-by", "rows", "what --shard cuts: rows, all of which each shard reads, or files, of which each reads its own")
+	fl.StringVar(&p.by, "shard-by", "files", "what --shard cuts: files, of which each shard reads its own")
+	want(fl, "shard-by", "files: a shard reads the files of its own, and none cuts a log by rows any more", func() bool { return p.by == "files" })
 	fl.StringVar(&p.out, "out", "", "`folder` for the sums of --shard, or its URL")
 }
 
-// check reads the flags; some others have no place beside --shard.
+// check reads --shard; some other flags have no place beside it.
 func (p *partFlags) check(cmd *cobra.Command, others ...string) (err error) {
 	given := cmd.Flags().Changed
 	switch {
 	case !given("shard") && (given("out") || given("shard-by")):
 		return errors.New("--out and --shard-by go with --shard")
-	case p.by != "rows" && p.by != "files":
-		return fmt.Errorf("--shard-by %s: want rows or files", p.by)
 	case !given("shard"):
 		return nil
-	case !p.byFiles() && cmd.Name() != "certify":
-		return errors.New("--shard wants --shard-by files here: by rows each shard would read the whole log, which is most of the work")
 	case p.out == "":
 		return errors.New("--shard wants --out, a folder for what opl merge reads")
 	}
@@ -148,8 +143,8 @@ func readParts[T any](cmd *cobra.Command, paths []string) (parts []T, err error)
 		case from == "":
 			first, from = w, path
 		case v.Opl != w.Opl || v.Commit != w.Commit: // which may have other fields
-			return nil, fmt.Errorf("merge: %s and %s are of different versions of opl (%s %s, %s %s), whose sums may be of other formulas: make them by one",
-				from, path, v.Opl, v.Commit, w.Opl, w.Commit)
+			return nil, fmt.Errorf("merge: %s and %s are of different versions of opl (%s %s, %s %s), "+
+				"whose sums may be of other formulas: make them by one", from, path, v.Opl, v.Commit, w.Opl, w.Commit)
 		}
 		var p madePart[T]
 		if err == nil {
@@ -172,62 +167,54 @@ func readParts[T any](cmd *cobra.Command, paths []string) (parts []T, err error)
 
 // mergeParts puts the sums of shards together, and writes what the command would have printed as JSON to a folder.
 func mergeParts(cmd *cobra.Command, kind string, paths []string, out, format string) error {
-	var result any
-	var print func() error
-	var status error
-	stdout := cmd.OutOrStdout()
+	var c conclusion
+	var err error
 	switch kind {
 	case "certify":
-		parts, err := readParts[provenance.Part](cmd, paths)
-		if err != nil {
-			return err
-		}
-		s, err := provenance.Conclude(parts)
-		if err != nil {
-			return fmt.Errorf("merge: %w", err)
-		}
-		result, print, status = certifiedOf(s), func() error { return s.WriteText(stdout) }, statusOf(s)
+		c, err = merged(cmd, paths, provenance.Conclude, func(s provenance.Statement) conclusion {
+			return conclusion{answer: certifiedOf(s), text: s.WriteText, end: statusOf(s)}
+		})
 	case "evaluate":
-		if !slices.Contains(table.Formats(), format) {
-			return fmt.Errorf("--format %s: want %s", format, strings.Join(table.Formats(), ", "))
-		}
-		parts, err := readParts[ope.Partial](cmd, paths)
-		if err != nil {
-			return err
-		}
-		r, err := ope.Combine(parts)
-		if err != nil {
-			return fmt.Errorf("merge: %w", err)
-		}
-		result, print = r.InUnits(), func() error { return render.Evaluation(stdout, table.Format(format), r) }
+		c, err = merged(cmd, paths, ope.Combine, func(r ope.Result) conclusion {
+			return conclusion{answer: r.InUnits(), text: func(w io.Writer) error { return render.Evaluation(w, table.Format(format), r) }}
+		})
 	case "inspect":
-		parts, err := readParts[inspect.Part](cmd, paths)
-		if err != nil {
-			return err
-		}
-		r, err := inspect.Combine(parts)
-		if err != nil {
-			return fmt.Errorf("merge: %w", err)
-		}
-		result, print, status = r, func() error { return r.WriteText(stdout) }, inspectedStatus(r)
+		c, err = merged(cmd, paths, inspect.Combine, func(r inspect.Report) conclusion {
+			return conclusion{answer: r, text: r.WriteText, end: inspectedStatus(r)}
+		})
 	default:
-		return fmt.Errorf("merge: %s is of no command whose parts can be merged", paths[0])
-	}
-	var text bytes.Buffer
-	err := writeAnswer(&text, kind, result, status)
-	if err == status {
-		err = os.MkdirAll(out, 0o777)
-	}
-	if err == nil {
-		err = wholefile.WriteBytes(filepath.Join(out, kind+".json"), text.Bytes())
-	}
-	if err == nil && format == "json" {
-		_, err = stdout.Write(text.Bytes())
-	} else if err == nil {
-		err = print()
+		err = fmt.Errorf("merge: %s is of no command whose parts can be merged", paths[0])
 	}
 	if err != nil {
 		return err
 	}
-	return status
+	var text bytes.Buffer
+	if err := writeAnswer(&text, kind, c.answer, c.end); err != c.end {
+		return err
+	}
+	if err := os.MkdirAll(out, 0o777); err != nil {
+		return err
+	}
+	if err := wholefile.WriteBytes(filepath.Join(out, kind+".json"), text.Bytes()); err != nil {
+		return err
+	}
+	if format == "json" {
+		_, err = cmd.OutOrStdout().Write(text.Bytes())
+	} else {
+		err = c.text(cmd.OutOrStdout())
+	}
+	return cmp.Or(err, c.end)
+}
+
+// merged combines the parts of a command into what it says of the whole log.
+func merged[P, R any](cmd *cobra.Command, paths []string, combine func([]P) (R, error), say func(R) conclusion) (conclusion, error) {
+	parts, err := readParts[P](cmd, paths)
+	if err != nil {
+		return conclusion{}, err
+	}
+	r, err := combine(parts)
+	if err != nil {
+		return conclusion{}, fmt.Errorf("merge: %w", err)
+	}
+	return say(r), nil
 }

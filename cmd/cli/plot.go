@@ -26,9 +26,6 @@ of a file (compressed by gzip if its name ends in .gz), or of the URL of such a 
   opl plot results/runs.jsonl --out figures --pdf`,
 		Args: operands("a folder or file of results"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if err := textOrJSON(format); err != nil {
-				return err
-			}
 			far := remotes(cmd, lib.Bucket)
 			defer func() { err = far.close(err) }()
 			at, err := far.from(args[0])
@@ -55,7 +52,7 @@ of a file (compressed by gzip if its name ends in .gz), or of the URL of such a 
 		},
 	}
 	cmd.Flags().StringVar(&out, "out", "", "`folder` to write to, or its URL (default: that of the results)")
-	cmd.Flags().StringVar(&format, "format", "text", "output: text, json")
+	addFormat(cmd.Flags(), &format)
 	cmd.Flags().BoolVar(&curves, "curves", false, "draw learning curves, of runs that have them")
 	cmd.Flags().BoolVar(&pdf, "pdf", false, "figures as PDF as well")
 	return cmd

@@ -136,19 +136,6 @@ func same(a, b string) bool {
 	return a != "" && errA == nil && errB == nil && x == y
 }
 
-// conclude is write of a page whose JSON is the command's answer.
-func (r *reportFlag) conclude(cmd *cobra.Command, page html.Page, content any, end error) error {
-	if r.path == "" {
-		return nil
-	}
-	text, err := answer(cmd.Name(), content, end)
-	if err != nil {
-		return err
-	}
-	page.Data = text
-	return r.write(cmd, page)
-}
-
 // write fills in what made a page, and writes it, whole or not at all.
 func (r *reportFlag) write(cmd *cobra.Command, page html.Page) error {
 	if r.path == "" {

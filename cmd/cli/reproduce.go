@@ -32,12 +32,7 @@ writes tables and a report to OUT.
   opl reproduce all --dry-run                       what it would run, and for how long
   opl reproduce all --seeds 3 --out results
   opl reproduce fig2 --epochs 1 --limit 5000        a first look`,
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usage(c, "want figures")
-			}
-			return nil
-		},
+		Args:      some("figures"),
 		ValidArgs: names,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			grids, left, err := f.figures(cmd, args)
@@ -125,5 +120,5 @@ func (f *gridFlags) check() error {
 	if len(f.datasets) == 0 {
 		return fmt.Errorf("--dataset wants at least one value")
 	}
-	return f.problemFlags.check()
+	return nil
 }

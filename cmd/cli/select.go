@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"io"
+
 	"github.com/spf13/cobra"
 
 	"opl/train/library"
 	"opl/train/ope"
+	"opl/train/report/html"
 	"opl/train/report/render"
 	"opl/train/report/table"
 )
@@ -37,7 +40,7 @@ be shipped, 4 if none is selected, and 1 after an error.
 ` + readHelp,
 		Example: `  opl select --target new.json --target bolder=floor1.json later.csv
   opl select --target a.csv --target b.csv --target uniform --format json log.csv | jq .selected`,
-		Args: func(c *cobra.Command, args []string) error { return operands("a file")(c, args[:min(1, len(args))]) },
+		Args: some("a file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			estimators := estimators
 			if estimator != "" {
@@ -73,23 +76,23 @@ be shipped, 4 if none is selected, and 1 after an error.
 			case !s.Ship:
 				end = exitStatus(notShown)
 			}
-			page := render.SelectionPage(s)
-			page.Sections = append(page.Sections, o.Judge.Found().Checks())
-			if err := f.page.conclude(cmd, page, s.InUnits(), end); err != nil {
-				return err
-			}
-			if f.format == string(table.JSON) {
-				return writeAnswer(cmd.OutOrStdout(), "select", s.InUnits(), end)
-			}
-			if err := render.Selection(cmd.OutOrStdout(), table.Format(f.format), s); err != nil {
-				return err
-			}
-			return end
+			return conclusion{
+				answer: s.InUnits(),
+				text:   func(w io.Writer) error { return render.Selection(w, table.Format(f.format), s) },
+				page: func() (html.Page, error) {
+					page := render.SelectionPage(s)
+					page.Sections = append(page.Sections, o.Judge.Found().Checks())
+					return page, nil
+				},
+				end: end,
+			}.write(cmd, f.format, &f.page)
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringArrayVar(&f.targets, "target", nil, "policy to choose among: uniform, a policy file or a file of probabilities; may be repeated")
-	fl.StringVar(&estimator, "estimator", "", "estimator of the differences, such as clip=0.1 (default: sndr, or snips where it cannot be had)")
+	fl.StringArrayVar(&f.targets, "target", nil,
+		"policy to choose among: uniform, a policy file or a file of probabilities; may be repeated")
+	fl.StringVar(&estimator, "estimator", "",
+		"estimator of the differences, such as clip=0.1 (default: sndr, or snips where it cannot be had)")
 	f.addTargets(fl)
 	return cmd
 }

@@ -23,6 +23,9 @@ import (
 	"opl/train/logs"
 )
 
+// reloadPatience is how long a reload of policies takes before a word is said of it.
+var reloadPatience = 10 * time.Second
+
 type serveFlags struct {
 	listen   string
 	log      string
@@ -68,7 +71,7 @@ turns the log and the rewards into one to learn from.
   GET  /openapi.json  the OpenAPI document of these
 
 SIGHUP reads the policy file and the catalogue again: a file that is refused leaves what
-it was as it is. SIGINT and SIGTERM stop the server once the requests under way are
+it was as it is, and one that takes longer than 10 s is told. SIGINT and SIGTERM stop the server once the requests under way are
 answered.
 
 A log that is renamed or removed is begun anew, within a second or at once by
@@ -94,8 +97,8 @@ Who asks again with the same decision_id and context gets the same answer, and t
 has one line, also after a restart; with another context it is refused (409). Requests
 of web pages are refused, by their Origin, Content-Type and Host (--host adds names). With
 --token-file clients send "Authorization: Bearer TOKEN"; an address that other machines
-reach needs it, or --insecure. Certificates, their key and tokens are read again when
-their files change, and by SIGHUP.`,
+reach needs it, or --insecure. Certificates with their key, and tokens, are read again when
+their files change, and by SIGHUP, apart from policies. A file of tokens that is emptied revokes all.`,
 		Example: `  opl serve policy.json --log served.jsonl
   curl --json '{"context":{"age":41,"city":"Oslo"}}' http://127.0.0.1:8080/decide
   opl serve policy.json --listen :8443 --tls-cert cert.pem --tls-key key.pem \
@@ -111,15 +114,20 @@ their files change, and by SIGHUP.`,
 	fl := cmd.Flags()
 	fl.StringVar(&f.listen, "listen", "127.0.0.1:8080", "address to listen on; port 0 takes a free one")
 	fl.StringVar(&f.log, "log", "served.jsonl", "`file` that decisions are appended to")
-	fl.StringVar(&f.fsync, "fsync", string(server.FsyncInterval), "when the log is forced to the disk: each, interval (1 s) or never")
+	oneOf(fl, &f.fsync, "fsync", "when the log is forced to the disk: each, interval (1 s) or never",
+		string(server.FsyncInterval), string(server.FsyncEach), string(server.FsyncNever))
 	fl.Int64Var(&f.of.MaxBytes, "log-max-bytes", 0, "size of a log that is renamed for a new one; 0: none is")
 	fl.Int64Var(&f.of.MaxTotal, "log-max-total", 0, "bytes that the log and those renamed may take; 0: no limit")
 	fl.StringVar(&f.messages, "messages", "text", "form of what is told on stderr: text or json")
 	fl.StringVar(&f.address, "address-file", "", "write the address listened on to this `file`")
 	fl.Int64Var(&f.config.MaxBody, "max-body", 1<<20, "largest request, bytes")
+	positive(fl, "max-body", &f.config.MaxBody)
 	fl.IntVar(&f.config.MaxInFlight, "max-requests", 1024, "requests at a time; more are answered 503")
+	positive(fl, "max-requests", &f.config.MaxInFlight)
 	fl.IntVar(&f.config.MaxConns, "max-connections", 4096, "connections at a time; more are answered 503")
+	positive(fl, "max-connections", &f.config.MaxConns)
 	fl.IntVar(&f.config.MaxEach, "max-per-address", 1024, "connections at a time of one address (of a /64 of IPv6)")
+	positive(fl, "max-per-address", &f.config.MaxEach)
 	fl.StringVar(&f.items, "catalogue", "", "`file` of the actions to choose among and their features z_*: parquet, csv or jsonl")
 	fl.StringVar(&f.canary, "canary", "", "policy `file` that plays in a share of the decisions")
 	fl.Float64Var(&f.share, "canary-share", 0.1, "that share")
@@ -130,25 +138,20 @@ their files change, and by SIGHUP.`,
 	fl.StringSliceVar(&f.config.Hosts, "host", nil, "names that requests may call the server by, beside addresses and localhost")
 	fl.BoolVar(&f.insecure, "insecure", false, "listen where other machines can reach without a token")
 	fl.Int64Var(&f.config.Remember, "remember-bytes", 32<<20, "memory for answers that are given again to the same decision_id")
+	positive(fl, "remember-bytes", &f.config.Remember)
 	fl.DurationVar(&f.config.Timeout, "timeout", server.DefaultTimeout, "for reading a request, and for writing its answer")
+	positive(fl, "timeout", &f.config.Timeout)
 	fl.DurationVar(&f.config.Idle, "idle", server.DefaultIdle, "how long a connection may wait for its next request")
+	positive(fl, "idle", &f.config.Idle)
 	fl.DurationVar(&f.config.Drain, "drain", server.DefaultDrain, "for the requests under way when the server stops")
-	fl.BoolVar(&f.config.Strict, "strict", false, "refuse contexts with names or categories that the policy does not know, or without those that it reads")
+	positive(fl, "drain", &f.config.Drain)
+	fl.BoolVar(&f.config.Strict, "strict", false,
+		"refuse contexts with names or categories that the policy does not know, or without those that it reads")
 	fl.Uint64Var(&f.seed, "seed", 0, "seed of the actions drawn, for tests (default: from the system)")
 	return cmd
 }
 
 func runServe(ctx context.Context, path string, f serveFlags, stderr io.Writer) (err error) {
-	c := f.config
-	for _, limit := range []struct {
-		flag string
-		n    int64
-	}{{"max-body", c.MaxBody}, {"max-requests", int64(c.MaxInFlight)}, {"max-connections", int64(c.MaxConns)}, {"max-per-address", int64(c.MaxEach)}, {"remember-bytes", c.Remember},
-		{"timeout", int64(c.Timeout)}, {"idle", int64(c.Idle)}, {"drain", int64(c.Drain)}} {
-		if limit.n <= 0 {
-			return fmt.Errorf("--%s: want more than 0", limit.flag)
-		}
-	}
 	tell, err := messages(f.messages, stderr)
 	if err != nil {
 		return err
@@ -160,23 +163,16 @@ func runServe(ctx context.Context, path string, f serveFlags, stderr io.Writer) 
 	if err != nil {
 		return err
 	}
-	f.of.Fsync, f.of.Logger, f.config.Logger = server.Fsync(f.fsync), tell, tell
-	if f.of.MaxBytes < 0 || f.of.MaxTotal < 0 {
-		return errors.New("--log-max-bytes, --log-max-total: want 0 or more")
-	}
-	out, err := server.OpenLog(f.log, f.of)
-	if err != nil {
-		return fmt.Errorf("--log: %w", err)
-	}
-	defer func() { err = cmp.Or(err, out.Close()) }()
-	if n := out.Torn(); n > 0 {
-		tell.Warn(fmt.Sprintf("%s: the last line was cut off and never answered: its %d bytes are in %s.torn", f.log, n, f.log), "log", f.log, "bytes", n)
-	}
-	keys, err := f.keys()
+	out, err := f.openLog(tell)
 	if err != nil {
 		return err
 	}
-	f.config.Certificate, f.config.Admin = keys.certificate, f.admin != ""
+	defer func() { err = cmp.Or(err, out.Close()) }()
+	keys, err := f.keys(tell)
+	if err != nil {
+		return err
+	}
+	f.config.Certificate, f.config.Admin, f.config.Logger = keys.certificate, f.admin != "", tell
 	if name, _, err := net.SplitHostPort(f.listen); err == nil && name != "" {
 		f.config.Hosts = append(f.config.Hosts, name)
 	}
@@ -184,21 +180,19 @@ func runServe(ctx context.Context, path string, f serveFlags, stderr io.Writer) 
 	if err != nil {
 		return err
 	}
-	if keys.tokens != "" {
-		if err := keys.read(s); err != nil {
-			return err
-		}
+	if err := keys.letIn(s); err != nil {
+		return err
 	}
-	l, err := f.open("listen", f.listen, keys.tokens != "")
+	l, err := f.open("listen", f.listen, f.tokens != "")
 	if err != nil {
 		return err
 	}
-	if keys.tokens != "" && keys.certificate == nil && !loopback(l) {
+	if f.tokens != "" && keys.certificate == nil && !loopback(l) {
 		tell.Warn("tokens can be read on the way to " + l.Addr().String() + ": --tls-cert and --tls-key, or a proxy that has them, keep them secret")
 	}
 	ctx, stop := context.WithCancel(ctx)
-	var admin sync.WaitGroup
-	defer admin.Wait()
+	var beside sync.WaitGroup // the other listener
+	defer beside.Wait()
 	defer stop()
 	if f.admin != "" {
 		a, err := f.open("admin", f.admin, false)
@@ -206,12 +200,52 @@ func runServe(ctx context.Context, path string, f serveFlags, stderr io.Writer) 
 			return errors.Join(err, l.Close())
 		}
 		tell.Info("health, metrics and the policy on http://"+a.Addr().String(), "address", a.Addr().String())
-		admin.Go(func() { _ = s.ServeAdmin(ctx, a) }) // what clients need is told by Serve
+		beside.Go(func() { _ = s.ServeAdmin(ctx, a) }) // what clients need is told by Serve
 	}
 	warnOfFloor(p, tell)
-	signals := make(chan os.Signal, 1)
+	defer f.follow(ctx, path, s, out, keys, tell)()
+	if f.address != "" {
+		if err := wholefile.WriteBytes(f.address, []byte(l.Addr().String()+"\n")); err != nil {
+			return err
+		}
+	}
+	tell.Info(fmt.Sprintf("serving policy %.12s%s on %s://%s, logging to %s", s.Hash(), among(p), keys.scheme(), l.Addr(), f.log),
+		"policy_hash", s.Hash(), "address", l.Addr().String(), "log", f.log)
+	if err := s.Serve(ctx, l); err != nil {
+		return err
+	}
+	tell.Info("stopped")
+	return nil
+}
+
+// openLog opens the log of decisions.
+func (f *serveFlags) openLog(tell *slog.Logger) (*server.Log, error) {
+	f.of.Fsync, f.of.Logger = server.Fsync(f.fsync), tell
+	out, err := server.OpenLog(f.log, f.of)
+	if err != nil {
+		return nil, fmt.Errorf("--log: %w", err)
+	}
+	if n := out.Torn(); n > 0 {
+		tell.Warn(fmt.Sprintf("%s: the last line was cut off and never answered: its %d bytes are in %s.torn", f.log, n, f.log), "log", f.log, "bytes", n)
+	}
+	return out, nil
+}
+
+// follow reads policies again on SIGHUP, keys on SIGHUP and when their files change, and opens the log again on SIGUSR1, until
+// ctx ends or it is stopped. Policies are read beside the others, as a slow disk must not keep a revoked token valid.
+func (f *serveFlags) follow(ctx context.Context, path string, s *server.Server, out *server.Log, keys *keys, tell *slog.Logger) (stop func()) {
+	signals, policies := make(chan os.Signal, 1), make(chan struct{}, 1)
 	signal.Notify(signals, append(reopenSignals, syscall.SIGHUP)...)
-	defer signal.Stop(signals)
+	go func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-policies:
+				f.reload(s, path, tell)
+			}
+		}
+	}()
 	go func() {
 		tick := time.NewTicker(time.Second)
 		defer tick.Stop()
@@ -220,28 +254,21 @@ func runServe(ctx context.Context, path string, f serveFlags, stderr io.Writer) 
 			case <-ctx.Done():
 				return
 			case <-tick.C:
-				keys.reload(s, tell, false)
+				keys.reload(false)
 			case sig := <-signals:
-				if sig == syscall.SIGHUP {
-					f.reload(s, path, tell)
-					keys.reload(s, tell, true)
-				} else {
+				if sig != syscall.SIGHUP {
 					_ = out.Reopen() // it is told, and tried again
+					continue
 				}
+				select {
+				case policies <- struct{}{}:
+				default: // one is due already
+				}
+				keys.reload(true)
 			}
 		}
 	}()
-	if f.address != "" {
-		if err := wholefile.WriteBytes(f.address, []byte(l.Addr().String()+"\n")); err != nil {
-			return err
-		}
-	}
-	tell.Info(fmt.Sprintf("serving policy %.12s%s on %s://%s, logging to %s", s.Hash(), among(p), keys.scheme(), l.Addr(), f.log), "policy_hash", s.Hash(), "address", l.Addr().String(), "log", f.log)
-	if err := s.Serve(ctx, l); err != nil {
-		return err
-	}
-	tell.Info("stopped")
-	return nil
+	return func() { signal.Stop(signals) }
 }
 
 // read reads the files of what is served. What of them is refused stays as it was.
@@ -321,6 +348,9 @@ func (f *serveFlags) policy(tell *slog.Logger) (*policyfile.Policy, error) {
 
 // reload serves what the files hold by now, and says of those that are refused why.
 func (f *serveFlags) reload(s *server.Server, path string, tell *slog.Logger) {
+	defer s.Reloading(reloadPatience, func() {
+		tell.Warn(fmt.Sprintf("the files of the policy are still being read, after %v: policy %.12s is served until they are", reloadPatience, s.Hash()), "policy_hash", s.Hash())
+	})()
 	before := f.played
 	wrong := f.read(path)
 	taken := f.played.policy != before.policy || f.played.canary != before.canary || f.played.catalogue != before.catalogue

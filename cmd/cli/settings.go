@@ -27,20 +27,16 @@ type problemFlags struct {
 
 func (f *problemFlags) add(fl *pflag.FlagSet, datasets []string) {
 	fl.StringSliceVar(&f.datasets, "dataset", datasets, "data sets: mnist, fashion")
-	fl.StringVar(&f.data, "data", "", "folder of the data set's four files (default: $OPL_DATA, then the usual places)")
+	addData(fl, &f.data)
 	fl.IntVar(&f.seeds, "seeds", 1, "number of seeds, counted from --seed")
+	want(fl, "seeds", fmt.Sprintf("at least 1, at most %d", experiment.MostRuns), func() bool { return f.seeds >= 1 && f.seeds <= experiment.MostRuns })
 	fl.Uint64Var(&f.seed, "seed", 1, "first seed")
-	fl.IntVar(&f.jobs, "jobs", runtime.GOMAXPROCS(0), "runs side by side")
+	addCount(fl, &f.jobs, "jobs", runtime.GOMAXPROCS(0), "runs side by side")
 }
 
-func (f problemFlags) check() error {
-	switch {
-	case f.seeds < 1 || f.seeds > experiment.MostRuns:
-		return fmt.Errorf("--seeds %d: want at least 1, at most %d", f.seeds, experiment.MostRuns)
-	case f.jobs < 1:
-		return fmt.Errorf("--jobs %d: want at least 1", f.jobs)
-	}
-	return nil
+// addData adds --data.
+func addData(fl *pflag.FlagSet, to *string) {
+	fl.StringVar(to, "data", "", "folder of the data set's four files (default: $OPL_DATA, then the usual places)")
 }
 
 func (f problemFlags) list() []uint64 {

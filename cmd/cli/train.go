@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"os"
@@ -19,6 +20,7 @@ import (
 	"opl/train"
 	"opl/train/library"
 	"opl/train/pipeline"
+	"opl/train/report/html"
 )
 
 type trainFlags struct {
@@ -81,27 +83,34 @@ The exit status is 0 if the file was written.
 	fl.StringVar(&f.out, "out", "", "the policy `file` to write (.json)")
 	fl.BoolVar(&f.overwrite, "overwrite", false, "replace the file if there is one")
 	fl.StringVar(&f.o.Objective, "objective", "certified", "objective")
-	fl.StringVar(&f.weight, "weight", "clip", "weight, such as clip=0.1; the hyperparameter of objectives that bring one, such as ix=0.1")
+	fl.StringVar(&f.weight, "weight", "clip",
+		"weight, such as clip=0.1; the hyperparameter of objectives that bring one, such as ix=0.1")
 	fl.StringVar(&f.o.Policy, "policy", "", "softmax or gaussian (default: the objective's)")
 	fl.StringVar(&f.o.Lambda, "lambda", "star", "λ of "+withLambda(lib)+": star, authors, or a number fixed beforehand")
 	fl.Float64Var(&f.penalty, "penalty", math.NaN(), "penalty of the objectives that take one (default: "+penalties(lib)+")")
 	fl.Float64Var(&f.o.Floor, "floor", 0.05, "ε: every action is played with at least ε/K, so that the next log can be used")
-	fl.Float64Var(&f.o.Gamma, "propensity-error", 1, "Γ: the guarantee holds for all propensities within this factor of those logged")
+	addGamma(fl, &f.o.Gamma, "the guarantee holds for all propensities within this factor of those logged")
 	addSettings(fl, &f.o.Settings, false)
 	fl.Uint64Var(&f.o.Seed, "seed", 1, "seed of the division, the order of rows and the noise")
 	fl.StringVar(&f.o.Split, "split", "", "how rows are divided: random, group or time (default: group if the log has groups, else random)")
-	fl.Float64Var(&f.o.Share, "share", 0, "share of the rows that teach and do not certify (default 0.5; 0.3 before chunks; 0.1 where they teach the scaling alone)")
-	fl.IntVar(&f.o.Chunks, "chunks", 0, "parts of the rows that certify; each certifies a policy that those before taught, too (default 4 for certified; 1 with --prior, and for logs under 50 or over 50000 rows, divided by time, or that drift)")
-	fl.StringVar(&f.prior, "prior", "", "zero, learned (from the rows that teach), or a policy file, whose weights and features are taken (default: learned by certified, else zero)")
+	addProbability(fl, &f.o.Share, "share", 0, "share of the rows that teach and do not certify "+
+		"(default 0.5; 0.3 before chunks; 0.1 where they teach the scaling alone)")
+	addCount(fl, &f.o.Chunks, "chunks", 0, "parts of the rows that certify; each certifies a policy that those before taught, too "+
+		"(default 4 for certified; 1 with --prior, and for logs under 50 or over 50000 rows, divided by time, or that drift)")
+	fl.StringVar(&f.prior, "prior", "", "zero, learned (from the rows that teach), or a policy file, "+
+		"whose weights and features are taken (default: learned by certified, else zero)")
 	fl.StringVar(&f.o.Scaling.Kind, "scale", "", "scaling of features: max, none or standard (default max; standard where actions have features)")
 	fl.BoolVar(&f.noIntercept, "no-intercept", false, "no feature that is 1 in every row")
 	fl.BoolVar(&f.noUnit, "no-unit", false, "contexts are not divided by their norm, as none are where actions have features")
-	fl.IntVar(&f.o.Own, "own", 0, "times that an action must be logged to have a row of its own beside its features, of logs with offered sets or a catalogue; negative: none (default 100; 1 where actions have no features)")
+	fl.IntVar(&f.o.Own, "own", 0, "times that an action must be logged to have a row of its own beside its features, "+
+		"of logs with offered sets or a catalogue; negative: none (default 100; 1 where actions have no features)")
 	fl.Float64Var(&f.minESS, "min-ess", 30, "stop when the weights are worth fewer rows than this; 0: never")
-	fl.StringVar(&f.format, "format", "text", "output: text, json")
+	want(fl, "min-ess", "0 or more", func() bool { return f.minESS >= 0 })
+	addFormat(fl, &f.format)
 	fl.StringVar(&f.curves, "curves", "", "also write the learning curve to this `file` (.csv)")
 	fl.BoolVar(&f.o.Fresh, "fresh", false, "the log has no row that the file of --prior was learned from, where that cannot be seen")
-	fl.StringArrayVar(&f.loggers, "logged-by", nil, "the `file` of a policy that logged rows: what taught it had a part in what is learned; may be repeated")
+	fl.StringArrayVar(&f.loggers, "logged-by", nil,
+		"the `file` of a policy that logged rows: what taught it had a part in what is learned; may be repeated")
 	fl.BoolVar(&f.o.Force, "force", false, "learn from a log that is unusable, too")
 	f.page.add(fl)
 	f.add(fl)
@@ -151,39 +160,28 @@ func trainPolicy(cmd *cobra.Command, lib library.Library, f trainFlags, paths []
 	if err != nil {
 		return err
 	}
-	if err := f.page.conclude(cmd, learned.Page(), trainedOf(learned, f.out, p.Hash()), nil); err != nil {
+	text := func(w io.Writer) error {
+		if err := learned.WriteText(w); err != nil {
+			return err
+		}
+		next := "opl serve " + f.out
+		if learned.Worse {
+			next = "keep the policy that plays, or learn again"
+		}
+		_, err := fmt.Fprintf(w, "written to %s; next: %s\n", f.out, next)
 		return err
 	}
-	if f.format == "json" {
-		return writeAnswer(cmd.OutOrStdout(), "train", trainedOf(learned, f.out, p.Hash()), nil)
-	}
-	if err := learned.WriteText(cmd.OutOrStdout()); err != nil {
-		return err
-	}
-	next := "opl serve " + f.out
-	if learned.Worse {
-		next = "keep the policy that plays, or learn again"
-	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "written to %s; next: %s\n", f.out, next)
-	return err
+	page := func() (html.Page, error) { return learned.Page(), nil }
+	return conclusion{answer: trainedOf(learned, f.out, p.Hash()), text: text, page: page}.write(cmd, f.format, &f.page)
 }
 
 func (f *trainFlags) options(cmd *cobra.Command, lib library.Library, read []string) error {
 	changed := cmd.Flags().Changed
-	if err := textOrJSON(f.format); err != nil {
-		return err
-	}
 	switch {
 	case f.out == "":
 		return errors.New("--out: want the policy file to write")
 	case f.o.Settings.Epochs < 1:
 		return fmt.Errorf("--epochs %d: want at least 1", f.o.Settings.Epochs)
-	case changed("chunks") && f.o.Chunks < 1:
-		return fmt.Errorf("--chunks %d: want at least 1", f.o.Chunks)
-	case changed("share") && !(f.o.Share > 0 && f.o.Share < 1):
-		return fmt.Errorf("--share %v: want a number in (0, 1)", f.o.Share)
-	case !(f.minESS >= 0):
-		return fmt.Errorf("--min-ess %v: want 0 or more", f.minESS)
 	}
 	if err := f.o.Settings.Check(); err != nil {
 		return flagError(err)

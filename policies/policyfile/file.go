@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 	"strings"
 
@@ -529,6 +528,10 @@ func Read(r io.Reader) (*Policy, error) {
 	if err != nil {
 		return nil, err
 	}
+	return read(b)
+}
+
+func read(b []byte) (*Policy, error) {
 	f, digest, err := parse(b)
 	if err != nil {
 		return nil, err
@@ -536,14 +539,16 @@ func Read(r io.Reader) (*Policy, error) {
 	return newPolicy(f, digest)
 }
 
-// Load reads the policy file at a path, see [Read].
+// maxBytes is how large a policy file may be.
+const maxBytes = 4 << 30
+
+// Load reads the policy file at a path, see [Read]. It refuses what is no regular file.
 func Load(path string) (*Policy, error) {
-	f, err := os.Open(path)
+	b, err := wholefile.Read(path, maxBytes)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	p, err := Read(f)
+	p, err := read(b)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -556,7 +561,7 @@ func New(f *File) (*Policy, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Read(bytes.NewReader(b))
+	return read(b)
 }
 
 // Save writes a policy file whole or not at all: to another name in the same

@@ -2,29 +2,36 @@ package server
 
 import (
 	"bytes"
+	"crypto/rsa"
 	"crypto/sha256"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"mime"
 	"net"
 	"net/http"
 	"net/netip"
-	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
+
+	"opl/policies/wholefile"
 )
 
 // Tokens are those by which clients may ask, by their SHA-256.
 type Tokens map[[sha256.Size]byte]bool
 
-const leastToken = 16 // bytes
+const (
+	leastToken = 16      // bytes
+	maxKeys    = 1 << 20 // bytes that a file of tokens, a certificate or a key may have
+)
 
 // ReadTokens reads a file of tokens, one a line, of at least 16 visible characters each. Blank
-// lines and those that begin with # are left out.
+// lines and those that begin with # are left out. The tokens of a file without any let nobody in.
 func ReadTokens(path string) (Tokens, error) {
-	b, err := os.ReadFile(path)
+	b, err := wholefile.Read(path, maxKeys)
 	if err != nil {
 		return nil, err
 	}
@@ -40,9 +47,6 @@ func ReadTokens(path string) (Tokens, error) {
 			return nil, fmt.Errorf("%s: line %d: no token: want %d visible characters or more, of ASCII", path, n, leastToken)
 		}
 		t[sha256.Sum256(line)] = true
-	}
-	if len(t) == 0 {
-		return nil, fmt.Errorf("%s: no tokens", path)
 	}
 	return t, nil
 }
@@ -64,11 +68,35 @@ func ReadCertificate(cert, key string) (*Certificate, error) {
 
 // Read reads the files again. After an error those read before stay in use.
 func (c *Certificate) Read() error {
-	pair, err := tls.LoadX509KeyPair(c.cert, c.key)
+	cert, err := wholefile.Read(c.cert, maxKeys)
+	if err != nil {
+		return err
+	}
+	key, err := wholefile.Read(c.key, maxKeys)
+	if err != nil {
+		return err
+	}
+	pair, err := tls.X509KeyPair(cert, key)
+	if err == nil {
+		err = strong(pair.Leaf, time.Now())
+	}
 	if err != nil {
 		return fmt.Errorf("%s, %s: %w", c.cert, c.key, err)
 	}
 	c.now.Store(&pair)
+	return nil
+}
+
+// strong refuses a certificate that clients would not trust: one out of its time, or with a short key.
+func strong(c *x509.Certificate, now time.Time) error {
+	switch key, rsa := c.PublicKey.(*rsa.PublicKey); {
+	case now.After(c.NotAfter):
+		return fmt.Errorf("the certificate expired on %s", c.NotAfter.Format(time.DateOnly))
+	case now.Before(c.NotBefore):
+		return fmt.Errorf("the certificate is not valid before %s", c.NotBefore.Format(time.RFC3339))
+	case rsa && key.N.BitLen() < 2048:
+		return fmt.Errorf("an RSA key of %d bits: want 2,048 or more", key.N.BitLen())
+	}
 	return nil
 }
 

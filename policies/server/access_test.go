@@ -5,6 +5,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/rsa"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
@@ -70,7 +71,7 @@ func TestPages(t *testing.T) {
 
 func TestTokens(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tokens")
-	for _, text := range []string{"", "# none\n", "short\n", "a token with spaces in\n"} {
+	for _, text := range []string{"short\n", "a token with spaces in\n", strings.Repeat("#", maxKeys+1)} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -105,6 +106,58 @@ func TestTokens(t *testing.T) {
 	if n := len(lines(t, l.path)); n != 2 {
 		t.Errorf("%d decisions are in the log, want 2", n)
 	}
+	// A file that was emptied revokes all.
+	if err := os.WriteFile(path, []byte("# none\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if tokens, err = ReadTokens(path); err != nil {
+		t.Fatal(err)
+	}
+	s.SetTokens(tokens)
+	r := asked("POST", "/decide", strings.NewReader(ask))
+	r.Header.Set("Authorization", "Bearer first-token-01234")
+	w := httptest.NewRecorder()
+	if s.ServeHTTP(w, r); w.Code != 401 {
+		t.Errorf("without tokens: %d %s", w.Code, w.Body)
+	}
+}
+
+// A certificate out of its time, or with a short key, is refused.
+func TestStrongCertificates(t *testing.T) {
+	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		after time.Duration
+		bits  uint
+		want  string
+	}{"sound": {time.Hour, 2048, ""}, "expired": {25 * time.Hour, 2048, "expired on 2026-01-02"}, "not valid yet": {-time.Hour, 2048, "not valid before"},
+		"short key": {time.Hour, 1024, "1024 bits"}} {
+		t.Run(name, func(t *testing.T) {
+			of := &x509.Certificate{NotBefore: begin, NotAfter: begin.Add(24 * time.Hour),
+				PublicKey: &rsa.PublicKey{N: new(mathbig.Int).Lsh(mathbig.NewInt(1), c.bits-1), E: 65537}}
+			switch err := strong(of, begin.Add(c.after)); {
+			case err == nil && c.want == "":
+			case err == nil || c.want == "" || !strings.Contains(err.Error(), c.want):
+				t.Errorf("%v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+// A reload that takes long is told, and in the metrics until it ends.
+func TestReloadIsSlow(t *testing.T) {
+	s, _ := testServer(t, testPolicy(t, 2, 1, nil), Config{})
+	none := "opl_reload_under_way_seconds 0\n"
+	told := make(chan bool)
+	end := s.Reloading(time.Millisecond, func() { close(told) })
+	<-told
+	if text := do(s, "GET", "/metrics", "").Body.String(); strings.Contains(text, none) || !strings.Contains(text, "opl_reload_under_way_seconds 0.") {
+		t.Error(text)
+	}
+	end()
+	if text := do(s, "GET", "/metrics", "").Body.String(); !strings.Contains(text, none) {
+		t.Error(text)
+	}
+	s.Reloading(time.Hour, func() { t.Error("told of a short one") })()
 }
 
 // writePair writes a certificate of localhost and its key.

@@ -22,6 +22,7 @@ type metrics struct {
 	unknown             atomic.Uint64
 	repeated            atomic.Uint64
 	reloads, badReloads atomic.Uint64
+	reloading           atomic.Int64 // since when, nanoseconds since 1970; 0: no reload is under way
 	inFlight            atomic.Int64
 	buckets             [len(bounds) + 1]atomic.Uint64
 	nanoseconds         atomic.Uint64
@@ -78,6 +79,11 @@ func (m *metrics) text(b []byte, l *Log, p *policyfile.Policy) []byte {
 	single("opl_log_fsyncs_total", "counter", "Times the log was forced to the disk.", l.fsyncs.Load())
 	family("opl_reloads_total", "counter", "Reloads of the policy, by result.")
 	b = fmt.Appendf(b, "opl_reloads_total{result=\"ok\"} %d\nopl_reloads_total{result=\"failed\"} %d\n", m.reloads.Load(), m.badReloads.Load())
+	var reloading float64
+	if since := m.reloading.Load(); since > 0 {
+		reloading = time.Since(time.Unix(0, since)).Seconds()
+	}
+	single("opl_reload_under_way_seconds", "gauge", "How long the reload under way has taken; 0: none is.", reloading)
 	family("opl_policy_info", "gauge", "The policy being served.")
 	b = fmt.Appendf(b, "opl_policy_info{hash=%q,kind=%q} 1\n", p.Hash(), p.File().Components[0].Kind)
 	if c := p.Catalogue(); c != nil {

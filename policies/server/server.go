@@ -216,6 +216,16 @@ func (s *Server) Reload(p *policyfile.Policy) error {
 	return nil
 }
 
+// Reloading says that a reload begins, until end is called. If that takes longer than patience, late is called, once.
+func (s *Server) Reloading(patience time.Duration, late func()) (end func()) {
+	s.metrics.reloading.Store(time.Now().UnixNano())
+	timer := time.AfterFunc(patience, late)
+	return func() {
+		timer.Stop()
+		s.metrics.reloading.Store(0)
+	}
+}
+
 // Reloaded counts a reload, good or not, in the metrics.
 func (s *Server) Reloaded(err error) {
 	if err != nil {

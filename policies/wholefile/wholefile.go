@@ -2,14 +2,17 @@
 package wholefile
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -114,6 +117,36 @@ func (f *File) Abort() error {
 		err = errors.Join(err, os.Remove(f.Name()))
 	}
 	return err
+}
+
+// Read reads a regular file of at most so many bytes. It refuses pipes and devices, without waiting for what they would
+// give, and larger files.
+func Read(path string, most int64) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return nil, fmt.Errorf("%s: is a directory", path)
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s: no regular file", path)
+	case info.Size() > most:
+		return nil, fmt.Errorf("%s: %d bytes, at most %d are read", path, info.Size(), most)
+	}
+	var b bytes.Buffer
+	b.Grow(int(info.Size()) + bytes.MinRead)
+	if _, err := b.ReadFrom(io.LimitReader(f, most+1)); err != nil {
+		return nil, err
+	}
+	if int64(b.Len()) > most {
+		return nil, fmt.Errorf("%s: it grows beyond %d bytes", path, most)
+	}
+	return b.Bytes(), nil
 }
 
 // Write replaces the file at path by what write writes, or after an error leaves it as it is:

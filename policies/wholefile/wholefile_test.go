@@ -128,3 +128,24 @@ func TestFails(t *testing.T) {
 		t.Errorf("%q, %v, files %s", b, err, names(t, filepath.Dir(path)))
 	}
 }
+
+// Pipes, devices, folders and files that are too large are refused, at once.
+func TestRead(t *testing.T) {
+	folder := t.TempDir()
+	path := func(name string) string { return filepath.Join(folder, name) }
+	err := errors.Join(syscall.Mkfifo(path("pipe"), 0o600), os.Symlink("/dev/zero", path("zeros")), os.WriteFile(path("large"), make([]byte, 101), 0o600),
+		os.WriteFile(path("fits"), make([]byte, 100), 0o600), os.Symlink("fits", path("linked")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"pipe": "no regular file", "zeros": "no regular file", ".": "is a directory", "large": "101 bytes, at most 100", "none": "no such file"} {
+		if b, err := Read(path(name), 100); err == nil || b != nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %d bytes, %v", name, len(b), err)
+		}
+	}
+	for _, name := range []string{"fits", "linked"} {
+		if b, err := Read(path(name), 100); err != nil || len(b) != 100 {
+			t.Errorf("%s: %d bytes, %v", name, len(b), err)
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"opl/policies/wholefile"
+	"opl/train/report/figure"
+	"opl/train/report/html"
+	"opl/train/report/render"
+)
+
+// conclusion is what a command has found.
+type conclusion struct {
+	answer any                       // as JSON
+	text   func(w io.Writer) error   // as text or a table
+	page   func() (html.Page, error) // of --report; nil: none
+	end    error                     // that the command ends with, an exit status
+}
+
+// write writes the page of --report and then the answer to standard output: whoever reads that may stop
+// reading (| head), which ends the process.
+func (c conclusion) write(cmd *cobra.Command, format string, report *reportFlag) error {
+	if report != nil && report.path != "" {
+		page, err := c.page()
+		if err != nil {
+			return err
+		}
+		if page.Data, err = answer(cmd.Name(), c.answer, c.end); err != nil {
+			return err
+		}
+		if err := report.write(cmd, page); err != nil {
+			return err
+		}
+	}
+	if format == "json" {
+		return writeAnswer(cmd.OutOrStdout(), cmd.Name(), c.answer, c.end)
+	}
+	if err := c.text(cmd.OutOrStdout()); err != nil {
+		return err
+	}
+	return c.end
+}
+
+// plotFlag is --plot of the commands that draw what they print.
+type plotFlag struct{ path string }
+
+func (p *plotFlag) add(fl *pflag.FlagSet, what string) {
+	fl.StringVar(&p.path, "plot", "", "also draw "+what+" to this `file`: .png, .svg or .pdf")
+	want(fl, "plot", "a name ending in .png, .svg or .pdf", func() bool {
+		return strings.Contains(".png.svg.pdf", filepath.Ext(p.path)) && filepath.Ext(p.path) != ""
+	})
+}
+
+// draw writes the figure, if it is asked for.
+func (p *plotFlag) draw(f figure.Figure) error {
+	if p.path == "" {
+		return nil
+	}
+	err := wholefile.Write(p.path, 0, func(to *os.File) error { return render.Plot(to, filepath.Ext(p.path)[1:], f) })
+	if err != nil {
+		return fmt.Errorf("--plot: %w", err)
+	}
+	return nil
+}
