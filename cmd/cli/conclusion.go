@@ -61,7 +61,9 @@ func (p *plotFlag) draw(plot func(w io.Writer, format string) error) error {
 	if p.path == "" {
 		return nil
 	}
-	err := wholefile.Write(p.path, 0, func(to *os.File) error { return plot(to, strings.TrimPrefix(filepath.Ext(p.path), ".")) })
+	err := wholefile.Write(p.path, 0, func(to *os.File) error {
+		return plot(to, strings.TrimPrefix(filepath.Ext(p.path), "."))
+	})
 	if err != nil {
 		return fmt.Errorf("--plot: %w", err)
 	}
