@@ -137,7 +137,7 @@ func (f *certifyFlags) run(cmd *cobra.Command, policy string, paths []string) er
 	}
 	show.next("certifying")
 	if f.part.shard.Of > 0 {
-		part, err := judges[0].FilesPart(cmd.Context(), p, f.Options)
+		part, err := judges[0].Partial(cmd.Context(), p, f.Options)
 		if err != nil {
 			return err
 		}
@@ -178,7 +178,7 @@ func (f *certifyFlags) run(cmd *cobra.Command, policy string, paths []string) er
 // judge inspects a log, or a shard's files of it.
 func (f *certifyFlags) judge(log *logs.Log) (judge *provenance.Judge, err error) {
 	if f.part.shard.Of > 0 {
-		if judge, err = provenance.Share(log, f.Gamma, f.part.shard); err != nil {
+		if judge, err = provenance.OfShard(log, f.Gamma, f.part.shard); err != nil {
 			return nil, err
 		}
 	} else {

@@ -52,7 +52,7 @@ The exit status is 0 if all is fine, 3 if the log is doubtful, 4 if it is unusab
 			defer log.Close()
 			show.next("inspecting")
 			if part.shard.Of > 0 {
-				p, err := inspect.Share(log, gamma, part.shard)
+				p, err := inspect.OfShard(log, gamma, part.shard)
 				if err != nil {
 					return err
 				}
