@@ -12,6 +12,7 @@ import (
 	"opl/train/dataset"
 	"opl/train/library"
 	"opl/train/ope"
+	"opl/train/report/render"
 	"opl/train/report/table"
 )
 
@@ -107,9 +108,9 @@ func (f *benchFlags) run(cmd *cobra.Command, list []ope.Estimator, models models
 	if err != nil {
 		return err
 	}
-	if err := f.plot.draw(r.Plot); err != nil {
+	if err := f.plot.draw(render.BenchFigure(r)); err != nil {
 		return err
 	}
-	text := func(w io.Writer) error { return r.Write(w, table.Format(f.format)) }
+	text := func(w io.Writer) error { return render.Bench(w, table.Format(f.format), r) }
 	return conclusion{answer: r, text: text}.write(cmd, f.format, nil)
 }

@@ -195,9 +195,7 @@ func evaluate(cmd *cobra.Command, estimators []ope.Estimator, f evaluateFlags, p
 	if err != nil {
 		return err
 	}
-	if err := f.plot.draw(func(w io.Writer, format string) error {
-		return render.EvaluationPlot(w, format, result)
-	}); err != nil {
+	if err := f.plot.draw(render.EvaluationFigure(result)); err != nil {
 		return err
 	}
 	return conclusion{

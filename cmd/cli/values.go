@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"opl/train/certify"
 	"opl/train/report/table"
 )
 
@@ -79,7 +79,7 @@ func addProbability(fl *pflag.FlagSet, to *float64, name string, value float64, 
 // addGamma adds --propensity-error.
 func addGamma(fl *pflag.FlagSet, to *float64, usage string) {
 	fl.Float64Var(to, "propensity-error", 1, "Γ: "+usage)
-	want(fl, "propensity-error", "a number of at least 1", func() bool { return *to >= 1 && !math.IsInf(*to, 1) })
+	want(fl, "propensity-error", "a number of at least 1", func() bool { return certify.CheckGamma(*to) == nil })
 }
 
 // addCount adds a flag that is at least 1.
