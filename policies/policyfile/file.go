@@ -18,12 +18,12 @@ import (
 	"opl/policies/wholefile"
 )
 
-// What the first fields of a policy file say. Files of versions 1 and 2 are read, too; one whose
-// layers are convolutions or whose actions have features is of version 4, any other is written as version 3, which
-// older readers know.
+// What the first fields of a policy file say. Files of versions 1 and 2 are read, too. A file is written as
+// the oldest version that can hold it, which older readers know.
 const (
 	Format  = "opl policy"
-	Version = 4
+	Version = 5 // layers of trees, pieces, products or branches
+	images  = 4 // layers that are convolutions, or actions with features
 	plain   = 3
 )
 
@@ -257,8 +257,11 @@ func (f *File) marshal() ([]byte, error) {
 		return nil, err
 	}
 	of, version := *f, plain
-	if f.hasImages() || f.HasItems() {
+	switch {
+	case f.has((*features.Layer).IsSpecial):
 		version = Version
+	case f.has(isImage) || f.HasItems():
+		version = images
 	}
 	if f.HasItems() && of.Actions == nil {
 		of.Actions = []string{}
@@ -307,23 +310,27 @@ func parse(b []byte) (f *File, digest string, err error) {
 		header
 		*File
 	}{File: &File{}}
-	if err = whole.decode(b, required, &whole); err == nil && h.Version < Version {
+	if err = whole.decode(b, required, &whole); err == nil {
 		switch {
-		case whole.hasImages():
+		case h.Version < Version && whole.has((*features.Layer).IsSpecial):
+			err = fmt.Errorf("policy file: layers of trees, pieces, products or branches, which version %d does not know", h.Version)
+		case h.Version < images && whole.has(isImage):
 			err = fmt.Errorf("policy file: layers of images, which version %d does not know", h.Version)
-		case whole.HasItems():
+		case h.Version < images && whole.HasItems():
 			err = fmt.Errorf("policy file: its actions have features, which version %d does not know", h.Version)
 		}
 	}
 	return whole.File, h.Digest, err
 }
 
-// hasImages reports that some layer is a convolution.
-func (f *File) hasImages() bool {
+// has reports that some layer is so.
+func (f *File) has(so func(l *features.Layer) bool) bool {
 	return slices.ContainsFunc(f.Components, func(c Component) bool {
-		return slices.ContainsFunc(c.Layers, func(l features.Layer) bool { return l.Image != nil })
+		return slices.ContainsFunc(c.Layers, func(l features.Layer) bool { return so(&l) })
 	})
 }
+
+func isImage(l *features.Layer) bool { return l.Image != nil }
 
 // decode reads the fields of a file, strictly, into content, which fills f, and checks f.
 func (f *File) decode(b []byte, required []string, content any) error {
