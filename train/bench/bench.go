@@ -1,10 +1,12 @@
 // Package bench measures estimators of package ope on classification data turned into logs, where what a
 // policy earns is known.
 //
-// Classes are actions, and the reward of an action is 1 for the right class, flipped with probability Noise. On one half
-// of the training set a linear classifier A is learned, on the other B, on images averaged over at most 8×8 fields.
-// The target plays argmax A with probability .95, else uniformly; B makes the logging policies ([Loggings]). The
-// population is the test set: a log is n images drawn from it with replacement, with an action of the logging policy each. So the value
+// Classes are actions, and the reward of an action is 1 for the right class, flipped with
+// probability Noise. On one half of the training set a linear classifier A is learned, on the other
+// B, on images averaged over at most 8×8 fields. The target plays argmax A with probability .95,
+// else uniformly; B makes the logging policies ([Loggings]). The population is the test set: a log
+// is n images drawn from it with replacement, with an action of the logging policy each. So the
+// value
 //
 //	V = mean over the population of Σ_a π(a|x) E[r|x, a]
 //
@@ -17,17 +19,16 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 
-	"gonum.org/v1/gonum/optimize"
-
-	"opl/graph/kernel"
 	"opl/graph/kernel/workers"
 	"opl/policies/propensity"
 	"opl/train/dataset"
 	"opl/train/logs"
 	"opl/train/ope"
 	"opl/train/provenance"
+	"opl/train/regress"
 )
 
 // Logging is a logging policy: Greedy is the probability of argmax B, Wrong that of the class after it, and the
@@ -116,7 +117,8 @@ type world struct {
 	value  float64
 }
 
-// Run measures. Errors: numbers outside of their domains, data of fewer than 20 training examples, those of [ope.Evaluate], and that of ctx.
+// Run measures. Errors: numbers outside of their domains, data of fewer than 20 training examples,
+// those of [ope.Evaluate], and that of ctx.
 func Run(ctx context.Context, data *dataset.Data, o Options) (Result, error) {
 	if o.Estimators == nil {
 		o.Estimators = ope.Default(ope.Estimators(), false)
@@ -136,17 +138,19 @@ func Run(ctx context.Context, data *dataset.Data, o Options) (Result, error) {
 	case o.Seeds < 2:
 		return Result{}, fmt.Errorf("bench: %d seeds, want at least 2", o.Seeds)
 	case !(o.Noise >= 0 && o.Noise < 0.5):
-		return Result{}, fmt.Errorf("bench: a share of %v of rewards that are flipped, want a number in [0, 1/2)", o.Noise)
+		return Result{}, fmt.Errorf("bench: a share of %v of rewards that are flipped, want a number in [0, 1/2)",
+			o.Noise)
 	case slices.Min(o.Rows) < 20:
 		return Result{}, fmt.Errorf("bench: logs of %d rows, want at least 20", slices.Min(o.Rows))
 	case data.Train.Len() < 20:
 		return Result{}, fmt.Errorf("bench: %d training examples, want at least 20", data.Train.Len())
 	}
-	w, err := newWorld(data, o.Noise)
+	w, err := newWorld(ctx, data, o.Noise)
 	if err != nil {
 		return Result{}, err
 	}
-	r := Result{Data: data.Name, Actions: w.k, Population: len(w.label), Value: w.value, Seeds: o.Seeds, Seed: o.Seed, Noise: o.Noise, Delta: o.Delta, Interval: o.Interval, Model: o.Model.Name}
+	r := Result{Data: data.Name, Actions: w.k, Population: len(w.label), Value: w.value, Seeds: o.Seeds,
+		Seed: o.Seed, Noise: o.Noise, Delta: o.Delta, Interval: o.Interval, Model: o.Model.Name}
 	for _, l := range o.Loggings {
 		r.Logged = append(r.Logged, w.logged(l))
 		for _, n := range o.Rows {
@@ -200,7 +204,8 @@ func measure(results []ope.Result, e ope.Estimator, value float64) Cell {
 	}
 	c.Bias = average(known, func(v float64) float64 { return v })
 	n := float64(c.Logs)
-	c.Variance = average(known, func(v float64) float64 { return (v - c.Bias.Value) * (v - c.Bias.Value) * n / (n - 1) })
+	c.Variance = average(known,
+		func(v float64) float64 { return (v - c.Bias.Value) * (v - c.Bias.Value) * n / (n - 1) })
 	c.MSE = average(known, func(v float64) float64 { return v * v })
 	c.Coverage = average(covered, func(v float64) float64 { return v })
 	share := (c.Coverage.Value*n + 2) / (n + 4) // Agresti & Coull (1998): not 0 where all or none are covered
@@ -236,13 +241,15 @@ func (w *world) trial(l Logging, n int, seed uint64, o Options) (ope.Result, err
 		if (a == w.label[x]) != (r.Float64() < w.noise) {
 			c = -1
 		}
-		log.Rows, log.Action, log.Cost, log.Propensity = append(log.Rows, x), append(log.Action, int32(a)), append(log.Cost, c), append(log.Propensity, pi0[a])
+		log.Rows, log.Action, log.Cost, log.Propensity = append(log.Rows, x), append(log.Action, int32(a)),
+			append(log.Cost, c), append(log.Propensity, pi0[a])
 	}
 	target := ope.Target{Name: "target", Origin: provenance.FixedBefore(), Row: func(dst []float64, i int) error {
 		copy(dst[:w.k], w.target[log.Rows[i]*w.k:])
 		return nil
 	}}
-	return ope.Evaluate(log, []ope.Target{target}, ope.Options{Delta: o.Delta, Estimators: o.Estimators, Interval: o.Interval, Seed: seed, EstimatesAlone: true,
+	return ope.Evaluate(log, []ope.Target{target}, ope.Options{Delta: o.Delta, Estimators: o.Estimators,
+		Interval: o.Interval, Seed: seed, EstimatesAlone: true,
 		Learn: func(weight []float64) (ope.Model, error) {
 			return o.Model.Learn(log, ope.ModelOptions{Seed: seed, Weight: weight})
 		}})
@@ -274,7 +281,7 @@ func (w *world) logged(l Logging) Logged {
 }
 
 // newWorld learns the classifiers.
-func newWorld(data *dataset.Data, noise float64) (*world, error) {
+func newWorld(ctx context.Context, data *dataset.Data, noise float64) (*world, error) {
 	half := data.Train.Len() / 2
 	w := &world{k: data.Classes, noise: noise}
 	w.x = pooled(data, data.Test)
@@ -282,7 +289,10 @@ func newWorld(data *dataset.Data, noise float64) (*world, error) {
 	n, k := data.Test.Len(), w.k
 	w.target, w.b = make([]float64, n*k), make([]int, n)
 	for part := range 2 {
-		theta := classifier(train, data.Train.Labels, part*half, part*half+min(half, most), k)
+		theta, err := classifier(ctx, train, data.Train.Labels, part*half, part*half+min(half, most), k)
+		if err != nil {
+			return nil, err
+		}
 		logs.Scores(w.x, nil, theta, k, func(i int, s []float64) {
 			at := 0
 			for a := range s {
@@ -341,39 +351,8 @@ func pooled(data *dataset.Data, s *dataset.Set) logs.Rows64 {
 }
 
 // classifier is θ [k×d] of a multinomial logistic regression on some examples.
-func classifier(x logs.Rows64, labels []uint8, from, to, k int) []float64 {
-	d, n := x.Dim(), float64(to-from)
-	rows := make([]int, to-from)
-	for i := range rows {
-		rows[i] = from + i
-	}
-	pi := make([]float64, k)
-	loss := func(theta, grad []float64) (f float64) {
-		for j, v := range theta {
-			if f += ridge / 2 * v * v; grad != nil {
-				grad[j] = ridge * v
-			}
-		}
-		logs.Scores(x, rows, theta, k, func(i int, s []float64) {
-			kernel.Softmax(pi, s, k)
-			y := labels[rows[i]]
-			if f -= math.Log(max(pi[y], 1e-300)) / n; grad == nil {
-				return
-			}
-			pi[y]--
-			for a, g := range pi {
-				for j, v := range x.Data[rows[i]*d : (rows[i]+1)*d] {
-					grad[a*d+j] += g * v / n
-				}
-			}
-		})
-		return f
-	}
-	problem := optimize.Problem{Func: func(theta []float64) float64 { return loss(theta, nil) }, Grad: func(grad, theta []float64) { loss(theta, grad) }}
-	// It may stop short of the tolerance: any classifier will do.
-	result, _ := optimize.Minimize(problem, make([]float64, k*d), &optimize.Settings{GradientThreshold: 1e-5, MajorIterations: 100}, &optimize.LBFGS{})
-	if result == nil {
-		return make([]float64, k*d)
-	}
-	return result.X
+func classifier(ctx context.Context, x logs.Rows64, labels []uint8, from, to, k int) ([]float64, error) {
+	some := regress.Matrix{Width: x.Width, Data: x.Data[from*x.Width : to*x.Width]}
+	return regress.Multinomial(ctx, some, labels[from:to], k,
+		regress.Options{Penalties: []float64{ridge * float64(to-from)}, Threads: runtime.GOMAXPROCS(0)})
 }

@@ -111,16 +111,6 @@ func guaranteed(all []named) (sections []html.Section) {
 	return sections
 }
 
-// EvaluationPlot draws the figure of a result to w. The format is png, svg or pdf.
-func EvaluationPlot(w io.Writer, format string, r ope.Result) error {
-	b, err := EvaluationFigure(r).Encode(format, figure.ScreenDPI)
-	if err != nil {
-		return fmt.Errorf("render: %w", err)
-	}
-	_, err = w.Write(b)
-	return err
-}
-
 // EvaluationFigure draws estimates with their intervals, one line an estimator and a colour a
 // policy, beside the on-policy value of the logging policy. Open marks are
 // biased estimators, which the legend says.
