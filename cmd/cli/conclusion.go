@@ -11,7 +11,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"opl/policies/wholefile"
+	"opl/train/report/figure"
 	"opl/train/report/html"
+	"opl/train/report/render"
 )
 
 // conclusion is what a command has found.
@@ -57,11 +59,11 @@ func (p *plotFlag) add(fl *pflag.FlagSet, what string) {
 }
 
 // draw writes the figure, if it is asked for.
-func (p *plotFlag) draw(plot func(w io.Writer, format string) error) error {
+func (p *plotFlag) draw(f figure.Figure) error {
 	if p.path == "" {
 		return nil
 	}
-	err := wholefile.Write(p.path, 0, func(to *os.File) error { return plot(to, strings.TrimPrefix(filepath.Ext(p.path), ".")) })
+	err := wholefile.Write(p.path, 0, func(to *os.File) error { return render.Plot(to, filepath.Ext(p.path)[1:], f) })
 	if err != nil {
 		return fmt.Errorf("--plot: %w", err)
 	}

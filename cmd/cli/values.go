@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"opl/train/certify"
 	"opl/train/report/table"
 )
 
@@ -79,7 +79,7 @@ func addProbability(fl *pflag.FlagSet, to *float64, name string, value float64, 
 // addGamma adds --propensity-error.
 func addGamma(fl *pflag.FlagSet, to *float64, usage string) {
 	fl.Float64Var(to, "propensity-error", 1, "Γ: "+usage)
-	want(fl, "propensity-error", "a number of at least 1", func() bool { return *to >= 1 && !math.IsInf(*to, 1) })
+	want(fl, "propensity-error", "a number of at least 1", func() bool { return certify.CheckGamma(*to) == nil })
 }
 
 // addCount adds a flag that is at least 1.
@@ -88,8 +88,16 @@ func addCount(fl *pflag.FlagSet, to *int, name string, value int, usage string) 
 	want(fl, name, "at least 1", func() bool { return *to >= 1 })
 }
 
-// positive limits a flag that was added to what is above 0.
-func positive[T int | int64 | time.Duration](fl *pflag.FlagSet, name string, to *T) {
+// positive adds a flag that is above 0.
+func positive[T int | int64 | time.Duration](fl *pflag.FlagSet, to *T, name string, value T, usage string) {
+	switch to := any(to).(type) {
+	case *int:
+		fl.IntVar(to, name, int(value), usage)
+	case *int64:
+		fl.Int64Var(to, name, int64(value), usage)
+	case *time.Duration:
+		fl.DurationVar(to, name, time.Duration(value), usage)
+	}
 	limit(fl, name, func(string) error {
 		if *to <= 0 {
 			return fmt.Errorf("--%s: want more than 0", name)

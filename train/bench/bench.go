@@ -1,10 +1,12 @@
 // Package bench measures estimators of package ope on classification data turned into logs, where what a
 // policy earns is known.
 //
-// Classes are actions, and the reward of an action is 1 for the right class, flipped with probability Noise. On one half
-// of the training set a linear classifier A is learned, on the other B, on images averaged over at most 8×8 fields.
-// The target plays argmax A with probability .95, else uniformly; B makes the logging policies ([Loggings]). The
-// population is the test set: a log is n images drawn from it with replacement, with an action of the logging policy each. So the value
+// Classes are actions, and the reward of an action is 1 for the right class, flipped with
+// probability Noise. On one half of the training set a linear classifier A is learned, on the other
+// B, on images averaged over at most 8×8 fields. The target plays argmax A with probability .95,
+// else uniformly; B makes the logging policies ([Loggings]). The population is the test set: a log
+// is n images drawn from it with replacement, with an action of the logging policy each. So the
+// value
 //
 //	V = mean over the population of Σ_a π(a|x) E[r|x, a]
 //
@@ -115,7 +117,8 @@ type world struct {
 	value  float64
 }
 
-// Run measures. Errors: numbers outside of their domains, data of fewer than 20 training examples, those of [ope.Evaluate], and that of ctx.
+// Run measures. Errors: numbers outside of their domains, data of fewer than 20 training examples,
+// those of [ope.Evaluate], and that of ctx.
 func Run(ctx context.Context, data *dataset.Data, o Options) (Result, error) {
 	if o.Estimators == nil {
 		o.Estimators = ope.Default(ope.Estimators(), false)
@@ -135,7 +138,8 @@ func Run(ctx context.Context, data *dataset.Data, o Options) (Result, error) {
 	case o.Seeds < 2:
 		return Result{}, fmt.Errorf("bench: %d seeds, want at least 2", o.Seeds)
 	case !(o.Noise >= 0 && o.Noise < 0.5):
-		return Result{}, fmt.Errorf("bench: a share of %v of rewards that are flipped, want a number in [0, 1/2)", o.Noise)
+		return Result{}, fmt.Errorf("bench: a share of %v of rewards that are flipped, want a number in [0, 1/2)",
+			o.Noise)
 	case slices.Min(o.Rows) < 20:
 		return Result{}, fmt.Errorf("bench: logs of %d rows, want at least 20", slices.Min(o.Rows))
 	case data.Train.Len() < 20:
@@ -145,7 +149,8 @@ func Run(ctx context.Context, data *dataset.Data, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	r := Result{Data: data.Name, Actions: w.k, Population: len(w.label), Value: w.value, Seeds: o.Seeds, Seed: o.Seed, Noise: o.Noise, Delta: o.Delta, Interval: o.Interval, Model: o.Model.Name}
+	r := Result{Data: data.Name, Actions: w.k, Population: len(w.label), Value: w.value, Seeds: o.Seeds,
+		Seed: o.Seed, Noise: o.Noise, Delta: o.Delta, Interval: o.Interval, Model: o.Model.Name}
 	for _, l := range o.Loggings {
 		r.Logged = append(r.Logged, w.logged(l))
 		for _, n := range o.Rows {
@@ -199,7 +204,8 @@ func measure(results []ope.Result, e ope.Estimator, value float64) Cell {
 	}
 	c.Bias = average(known, func(v float64) float64 { return v })
 	n := float64(c.Logs)
-	c.Variance = average(known, func(v float64) float64 { return (v - c.Bias.Value) * (v - c.Bias.Value) * n / (n - 1) })
+	c.Variance = average(known,
+		func(v float64) float64 { return (v - c.Bias.Value) * (v - c.Bias.Value) * n / (n - 1) })
 	c.MSE = average(known, func(v float64) float64 { return v * v })
 	c.Coverage = average(covered, func(v float64) float64 { return v })
 	share := (c.Coverage.Value*n + 2) / (n + 4) // Agresti & Coull (1998): not 0 where all or none are covered
@@ -235,13 +241,15 @@ func (w *world) trial(l Logging, n int, seed uint64, o Options) (ope.Result, err
 		if (a == w.label[x]) != (r.Float64() < w.noise) {
 			c = -1
 		}
-		log.Rows, log.Action, log.Cost, log.Propensity = append(log.Rows, x), append(log.Action, int32(a)), append(log.Cost, c), append(log.Propensity, pi0[a])
+		log.Rows, log.Action, log.Cost, log.Propensity = append(log.Rows, x), append(log.Action, int32(a)),
+			append(log.Cost, c), append(log.Propensity, pi0[a])
 	}
 	target := ope.Target{Name: "target", Origin: provenance.FixedBefore(), Row: func(dst []float64, i int) error {
 		copy(dst[:w.k], w.target[log.Rows[i]*w.k:])
 		return nil
 	}}
-	return ope.Evaluate(log, []ope.Target{target}, ope.Options{Delta: o.Delta, Estimators: o.Estimators, Interval: o.Interval, Seed: seed, EstimatesAlone: true,
+	return ope.Evaluate(log, []ope.Target{target}, ope.Options{Delta: o.Delta, Estimators: o.Estimators,
+		Interval: o.Interval, Seed: seed, EstimatesAlone: true,
 		Learn: func(weight []float64) (ope.Model, error) {
 			return o.Model.Learn(log, ope.ModelOptions{Seed: seed, Weight: weight})
 		}})

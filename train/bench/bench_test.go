@@ -1,10 +1,7 @@
 package bench_test
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"fmt"
 	"math"
 	"path/filepath"
 	"reflect"
@@ -14,7 +11,6 @@ import (
 	"opl/train/bench"
 	"opl/train/dataset"
 	"opl/train/ope"
-	"opl/train/report/table"
 )
 
 func open(t *testing.T) *dataset.Data {
@@ -127,34 +123,6 @@ func TestSame(t *testing.T) {
 	o.Seed = 9
 	if b := run(t, o); reflect.DeepEqual(a.Cells, b.Cells) {
 		t.Error("another seed gives the same numbers")
-	}
-}
-
-func TestWrite(t *testing.T) {
-	r := run(t, bench.Options{Seeds: 5, Rows: []int{60, 120}, Estimators: append(ope.Default(ope.Estimators(), false), ope.DM(), ope.Balanced())})
-	for _, f := range []table.Format{table.Text, table.Markdown, table.CSV, table.JSON} {
-		var b bytes.Buffer
-		if err := r.Write(&b, f); err != nil || !strings.Contains(b.String(), "sndr") {
-			t.Errorf("%s: %v: %s", f, err, b.String())
-		}
-		if f == table.Text && (!strings.Contains(b.String(), "\ndm: biased") || !strings.Contains(b.String(), "left out: balanced")) {
-			t.Error(b.String())
-		}
-		if f == table.JSON && !json.Valid(b.Bytes()) {
-			t.Error(b.String())
-		}
-	}
-	for _, f := range []string{"png", "svg", "pdf"} {
-		var b bytes.Buffer
-		if err := r.Plot(&b, f); err != nil || b.Len() < 1000 {
-			t.Errorf("%s: %v, %d bytes", f, err, b.Len())
-		}
-	}
-	if key := fmt.Sprint(r.Figure().Legends); !strings.Contains(key, "open: biased") {
-		t.Errorf("open marks are not explained: %s", key)
-	}
-	if r.Write(&bytes.Buffer{}, "x") == nil || r.Plot(&bytes.Buffer{}, "gif") == nil {
-		t.Error("unknown formats are taken")
 	}
 }
 

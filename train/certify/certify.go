@@ -128,12 +128,13 @@ func (o Options) check() (Options, error) {
 	switch {
 	case !(o.Delta > 0 && o.Delta < 1):
 		return o, fmt.Errorf("certify: delta %v is outside (0, 1)", o.Delta)
-	case !(o.Gamma >= 1) || math.IsInf(o.Gamma, 1):
-		return o, fmt.Errorf("certify: propensities known up to the factor %v, want a number of at least 1", o.Gamma)
 	case o.Draws < 1:
 		return o, fmt.Errorf("certify: %d draws, want at least 1", o.Draws)
 	case o.Priors < 1:
 		return o, fmt.Errorf("certify: %d priors, want at least 1", o.Priors)
+	}
+	if err := CheckGamma(o.Gamma); err != nil {
+		return o, fmt.Errorf("certify: propensities known up to the factor %w", err)
 	}
 	return o, nil
 }

@@ -27,11 +27,12 @@ import (
 // Data is a labelled image data set in its two parts. It is not changed after Open and may be
 // shared between goroutines.
 type Data struct {
-	Name                 string // as given to Open
-	Dir                  string // the folder that holds the four files
-	Hash                 string // SHA-256 in hex, of the SHA-256 of each file's decompressed bytes; see Open for their order
-	Classes              int    // K = 1 + the largest label of either part
-	ImageRows, ImageCols int    // pixels, the same in both parts
+	Name string // as given to Open
+	Dir  string // the folder that holds the four files
+	// SHA-256 in hex, of the SHA-256 of each file's decompressed bytes; see Open for their order
+	Hash                 string
+	Classes              int // K = 1 + the largest label of either part
+	ImageRows, ImageCols int // pixels, the same in both parts
 	Train, Test          *Set
 }
 
@@ -79,8 +80,8 @@ func (s *Set) Row32(i int, dst []float32) {
 	simd.Bytes32(dst, s.image(i), 1/s.norm[i])
 }
 
-// Sparse32 writes the elements of Row32 that are not 0 to val and their places, ascending, to at, and returns how
-// many they are.
+// Sparse32 writes the elements of Row32 that are not 0 to val and their places, ascending, to at,
+// and returns how many they are.
 func (s *Set) Sparse32(i int, val []float32, at []int32) int {
 	lo, hi, scale := s.start[i], s.start[i+1], 1/s.norm[i]
 	n := copy(at, s.col[lo:hi])
@@ -183,12 +184,14 @@ func open(name, dir string) (*Data, error) {
 	}
 	train, test := parts[0], parts[1]
 	if train.rows != test.rows || train.cols != test.cols {
-		return nil, fmt.Errorf("%s: test images are %dx%d pixels, training images %dx%d: take both from one data set",
+		return nil, fmt.Errorf("%s: test images are %dx%d pixels, training images %dx%d: take both from one data "+
+			"set",
 			at.file(2), test.rows, test.cols, train.rows, train.cols)
 	}
 	largest := slices.Max(train.set.Labels)
 	if largest == slices.Min(train.set.Labels) {
-		return nil, fmt.Errorf("%s: every label is %d: there is nothing to learn from a single class, take a data set with two or more",
+		return nil, fmt.Errorf("%s: every label is %d: there is nothing to learn from a single class, take a "+
+			"data set with two or more",
 			at.file(1), largest)
 	}
 	largest = max(largest, slices.Max(test.set.Labels))

@@ -68,7 +68,8 @@ func places(name, dir string) (all []place) {
 // find is the search that Open describes.
 func find(name, dir string) (place, error) {
 	if name == "" || name != filepath.Base(name) || name == ".." {
-		return place{}, fmt.Errorf("%q is not a name: %s, or any label together with setting data", name, strings.Join(known, " or "))
+		return place{}, fmt.Errorf("%q is not a name: %s, or any label together with setting data", name,
+			strings.Join(known, " or "))
 	}
 	if dir != "" {
 		return findIn(name, dir, "setting data")
@@ -84,7 +85,8 @@ func find(name, dir string) (place, error) {
 	case "fashion":
 		looked, get = []string{fashionDir}, "`apt-get install dataset-fashion-mnist`"
 	default:
-		return place{}, fmt.Errorf("unknown: did you mean %s? (any other needs setting data or OPL_DATA)", nearest(name))
+		return place{}, fmt.Errorf("unknown: did you mean %s? (any other needs setting data or OPL_DATA)",
+			nearest(name))
 	}
 	for _, d := range looked {
 		if p := (place{d, files}); len(p.missing()) == 0 {
@@ -101,7 +103,8 @@ func findIn(name, dir, from string) (place, error) {
 	if info, err := os.Stat(dir); err != nil {
 		return place{}, fmt.Errorf("%s: %w: give a folder that holds %s", from, err, strings.Join(files[:], ", "))
 	} else if !info.IsDir() {
-		return place{}, fmt.Errorf("%s: %s is not a folder: give the one that holds %s", from, dir, strings.Join(files[:], ", "))
+		return place{}, fmt.Errorf("%s: %s is not a folder: give the one that holds %s", from, dir,
+			strings.Join(files[:], ", "))
 	}
 	all := places(name, dir)
 	best := slices.MinFunc(all, func(p, q place) int { return cmp.Compare(len(p.missing()), len(q.missing())) })

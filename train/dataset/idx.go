@@ -76,7 +76,8 @@ func check(path string, magic uint32) (header, error) {
 		return fail("%s: nothing to read, get a fresh copy", says)
 	}
 	if count > maxCount || rows*cols > maxBytes || count*rows*cols > maxBytes {
-		return fail("%s, over the limit of %d examples and %d bytes: get a fresh copy or a smaller data set", says, maxCount, maxBytes)
+		return fail("%s, over the limit of %d examples and %d bytes: get a fresh copy or a smaller data set", says,
+			maxCount, maxBytes)
 	}
 	size := int64(count * rows * cols)
 	got, err := io.Copy(io.Discard, io.LimitReader(r, size+1))
@@ -127,7 +128,8 @@ func readPart(imageFile, labelFile string) (part, error) {
 	if err != nil {
 		return part{}, fmt.Errorf("%s: %w", imageFile, err)
 	}
-	if len(read.Images) != ih.count || len(read.Labels) != ih.count || read.NRow != ih.rows || read.NCol != ih.cols {
+	if len(read.Images) != ih.count || len(read.Labels) != ih.count || read.NRow != ih.rows ||
+		read.NCol != ih.cols {
 		return part{}, fmt.Errorf("%s: changed while it was read: try again", imageFile)
 	}
 	return part{newSet(read.Images, read.Labels, ih.rows*ih.cols), ih.rows, ih.cols, append(ih.sum, lh.sum...)}, nil

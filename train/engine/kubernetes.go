@@ -21,9 +21,10 @@ const (
 
 type object = map[string]any
 
-// Kubernetes is the manifest of an Indexed Job of the parts, and that of a Job for the merge, to be applied once the
-// first is complete. grid, if not empty, becomes a file of this name in KubernetesGrid. The claim is a
-// PersistentVolumeClaim that all pods write to (ReadWriteMany), which remote work needs not. A part is tried again on its own.
+// Kubernetes is the manifest of an Indexed Job of the parts, and that of a Job for the merge, to be
+// applied once the first is complete. grid, if not empty, becomes a file of this name in
+// KubernetesGrid. The claim is a PersistentVolumeClaim that all pods write to (ReadWriteMany),
+// which remote work needs not. A part is tried again on its own.
 func (w Work) Kubernetes(gridName string, grid []byte) (parts, merge []byte, err error) {
 	given := map[string]string{"retries": "6", "command": w.Part[0]}
 	var paths []Option
@@ -34,13 +35,15 @@ func (w Work) Kubernetes(gridName string, grid []byte) (parts, merge []byte, err
 		case strings.Contains(o.Key, "."):
 			paths = append(paths, o)
 		default:
-			return nil, nil, fmt.Errorf("setting engine %s: want one of %s, or a path such as spec.template.spec.priorityClassName", o.Key, KubernetesOptions)
+			return nil, nil, fmt.Errorf("setting engine %s: want one of %s, or a path such as "+
+				"spec.template.spec.priorityClassName", o.Key, KubernetesOptions)
 		}
 	}
 	for _, key := range []string{"image", "claim"} {
 		if given[key] == "" && (key == "image" || !w.Remote) {
 			return nil, nil, fmt.Errorf("setting engine: Kubernetes wants %s=..., %s", key, map[string]string{
-				"image": "an image that has opl and the data sets", "claim": "a PersistentVolumeClaim that all pods can write to"}[key])
+				"image": "an image that has opl and the data sets",
+				"claim": "a PersistentVolumeClaim that all pods can write to"}[key])
 		}
 	}
 	numbers := map[string]int{}
@@ -66,7 +69,8 @@ func (w Work) Kubernetes(gridName string, grid []byte) (parts, merge []byte, err
 			mounts = append(mounts, object{"name": "grid", "mountPath": KubernetesGrid})
 			volumes = append(volumes, object{"name": "grid", "configMap": object{"name": w.Name}})
 		}
-		container := object{"name": "opl", "image": given["image"], "command": []string{given["command"]}, "args": args}
+		container := object{"name": "opl", "image": given["image"], "command": []string{given["command"]},
+			"args": args}
 		pod := object{"restartPolicy": "Never", "containers": []object{container}}
 		if mounts != nil {
 			container["volumeMounts"], pod["volumes"] = mounts, volumes
@@ -96,7 +100,8 @@ func (w Work) Kubernetes(gridName string, grid []byte) (parts, merge []byte, err
 		}
 		return j, nil
 	}
-	spec := object{"completionMode": "Indexed", "completions": w.Of, "parallelism": w.Of, "backoffLimitPerIndex": numbers["retries"]}
+	spec := object{"completionMode": "Indexed", "completions": w.Of, "parallelism": w.Of,
+		"backoffLimitPerIndex": numbers["retries"]}
 	if given["parallelism"] != "" {
 		spec["parallelism"] = numbers["parallelism"]
 	}
@@ -114,7 +119,8 @@ func (w Work) Kubernetes(gridName string, grid []byte) (parts, merge []byte, err
 		if given["namespace"] != "" {
 			meta["namespace"] = given["namespace"]
 		}
-		docs = []object{{"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": object{gridName: string(grid)}}, first}
+		docs = []object{{"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta,
+			"data": object{gridName: string(grid)}}, first}
 	}
 	if parts, err = manifest(docs); err != nil {
 		return nil, nil, err

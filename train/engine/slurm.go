@@ -42,7 +42,8 @@ func shell(words []string, variable string) string {
 
 // SlurmScripts are the batch scripts of the parts and of the merge. Options become lines #SBATCH of both.
 func (w Work) SlurmScripts() (part, merge string, err error) {
-	if err := w.taken("array", "dependency", "job-name", "output", "error", "chdir", "parsable", "wrap"); err != nil {
+	if err := w.taken("array", "dependency", "job-name", "output", "error", "chdir", "parsable",
+		"wrap"); err != nil {
 		return "", "", err
 	}
 	if strings.ContainsAny(w.Folder+w.Logs, "\n\"\\%") {
@@ -50,7 +51,8 @@ func (w Work) SlurmScripts() (part, merge string, err error) {
 	}
 	head := func(name, log string) string {
 		var b strings.Builder
-		fmt.Fprintf(&b, "#!/bin/sh\n#SBATCH --job-name=%s\n#SBATCH --chdir=\"%s\"\n#SBATCH --output=\"%s\"\n#SBATCH --open-mode=append\n#SBATCH --requeue\n",
+		fmt.Fprintf(&b, "#!/bin/sh\n#SBATCH --job-name=%s\n#SBATCH --chdir=\"%s\"\n#SBATCH "+
+			"--output=\"%s\"\n#SBATCH --open-mode=append\n#SBATCH --requeue\n",
 			name, w.Folder, filepath.Join(w.Logs, log))
 		for _, o := range w.Options {
 			fmt.Fprintf(&b, "#SBATCH --%s", o.Key)
@@ -75,10 +77,11 @@ type SlurmTask struct {
 	State string // as Slurm says, such as PENDING
 }
 
-// SlurmQueue lists the tasks of the work that are in the queue. Nothing but the job's name is needed for it, so that
-// whoever was interrupted finds them again.
+// SlurmQueue lists the tasks of the work that are in the queue. Nothing but the job's name is
+// needed for it, so that whoever was interrupted finds them again.
 func (w Work) SlurmQueue(ctx context.Context) ([]SlurmTask, error) {
-	out, err := slurm(ctx, "squeue", "--noheader", "--array", "--user="+strconv.Itoa(os.Getuid()), "--name="+w.Name+","+w.mergeName(), "--format=%A|%K|%T|%j|%F")
+	out, err := slurm(ctx, "squeue", "--noheader", "--array", "--user="+strconv.Itoa(os.Getuid()),
+		"--name="+w.Name+","+w.mergeName(), "--format=%A|%K|%T|%j|%F")
 	if err != nil {
 		return nil, err
 	}
@@ -101,8 +104,9 @@ func (w Work) SlurmQueue(ctx context.Context) ([]SlurmTask, error) {
 	return tasks, nil
 }
 
-// SlurmSubmit submits an array job of some parts, and the merge to be run once these and the jobs of queue have ended,
-// however they ended. Merges that wait are replaced. It returns the numbers of the new jobs.
+// SlurmSubmit submits an array job of some parts, and the merge to be run once these and the jobs
+// of queue have ended, however they ended. Merges that wait are replaced. It returns the numbers of
+// the new jobs.
 func (w Work) SlurmSubmit(ctx context.Context, parts []int, queue []SlurmTask) (jobs []string, err error) {
 	part, merge, err := w.SlurmScripts()
 	if err != nil {

@@ -145,13 +145,16 @@ func (e *Runner) Do(ctx context.Context, r train.Run, progress func(train.Progre
 	rec.N, rec.DataHash, rec.LoggingReward = t.Log.Len(), t.Data.Hash, train.Number(t.LoggingReward)
 	evaluate := func(p policies.Policy, q policies.Posterior, test logs.Contexts) {
 		rw := train.Evaluate(p, q, test, t.Data.Test.Labels, r.Seed)
-		rec.Reward, rec.RewardSE, rec.SampledReward = train.Number(rw.Mean), train.Number(rw.SE), train.Number(rw.Sampled)
+		rec.Reward, rec.RewardSE, rec.SampledReward = train.Number(rw.Mean), train.Number(rw.SE),
+			train.Number(rw.Sampled)
 		if p.HasPosterior() {
-			rec.RewardAtMean, rec.Sigma, rec.PriorScale = train.Number(rw.AtMean), train.Number(q.Sigma), train.Number(q.Prior.Scale)
+			rec.RewardAtMean, rec.Sigma, rec.PriorScale = train.Number(rw.AtMean), train.Number(q.Sigma),
+				train.Number(q.Prior.Scale)
 		}
 	}
 	if r.Objective == train.LoggingPolicy {
-		evaluate(policies.Softmax{}, policies.Posterior{Actions: t.Data.Classes, Dim: t.Log.Dim(), Mu: t.Prior.Mean, Prior: t.Prior}, t.Data.Test)
+		evaluate(policies.Softmax{}, policies.Posterior{Actions: t.Data.Classes, Dim: t.Log.Dim(), Mu: t.Prior.Mean,
+			Prior: t.Prior}, t.Data.Test)
 		return rec, nil
 	}
 	c, r, err := e.Library.Config(r, t.Log.Len())
@@ -183,8 +186,10 @@ func (e *Runner) Do(ctx context.Context, r train.Run, progress func(train.Progre
 	return rec, nil
 }
 
-func (e *Runner) recipe(ctx context.Context, t *Task, r train.Run, c train.Config, rec *train.Record) (policies.Posterior, *train.Representation, error) {
-	out, err := train.Recipe{Share: r.PriorSplit, LayerRate: r.LayerRate}.Learn(ctx, provenance.New(t.Log), t.Log, c)
+func (e *Runner) recipe(ctx context.Context, t *Task, r train.Run, c train.Config,
+	rec *train.Record) (policies.Posterior, *train.Representation, error) {
+	out, err := train.Recipe{Share: r.PriorSplit, LayerRate: r.LayerRate}.Learn(ctx, provenance.New(t.Log), t.Log,
+		c)
 	if err != nil {
 		return policies.Posterior{}, nil, err
 	}
@@ -215,7 +220,8 @@ func heldOut(t *Task, pi func(dst []float64, i int) error, rows []int) (*train.H
 // learn trains an objective, from a prior that is learned on a part of the log if
 // the run says so, at each of its prior scales, of which it keeps the one with the
 // best guarantee.
-func (e *Runner) learn(ctx context.Context, t *Task, r train.Run, c train.Config, rec *train.Record) (policies.Posterior, *train.Representation, error) {
+func (e *Runner) learn(ctx context.Context, t *Task, r train.Run, c train.Config,
+	rec *train.Record) (policies.Posterior, *train.Representation, error) {
 	var none policies.Posterior
 	if c.Representation != nil { // learning starts at zero: the logging policy's parameters are of other features
 		c.Prior = policies.Prior{Scale: 1, Fixed: true}
@@ -283,7 +289,8 @@ func (e *Runner) learn(ctx context.Context, t *Task, r train.Run, c train.Config
 	if err != nil {
 		return none, nil, err
 	}
-	rec.ObjectiveValue, rec.Terms, rec.Curve, rec.Seconds = train.Number(v.Objective), v.Terms, curves[best], seconds
+	rec.ObjectiveValue, rec.Terms, rec.Curve, rec.Seconds = train.Number(v.Objective), v.Terms, curves[best],
+		seconds
 	if search.Certificate != nil {
 		s := search.Certificate.Statement()
 		rec.Certificate = &s
@@ -322,7 +329,8 @@ func (e *Runner) All(ctx context.Context, runs []train.Run, done func(i int, rec
 
 // Each is All in the order in which runs end. done is called by one goroutine at
 // a time, with the record of a run or with the reason why it failed.
-func (e *Runner) Each(ctx context.Context, runs []train.Run, done func(i int, rec train.Record, err error) error) error {
+func (e *Runner) Each(ctx context.Context, runs []train.Run, done func(i int, rec train.Record,
+	err error) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	left := map[taskKey]int{} // runs that still need a task

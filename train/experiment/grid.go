@@ -51,7 +51,8 @@ func (g Grid) Runs(lib library.Library, left func(what string, why error)) ([]tr
 	if err != nil {
 		return nil, err
 	}
-	if n := float64(len(g.Datasets)) * float64(len(g.Eta0)) * float64(len(g.Seeds)) * float64(len(learned)+1); n > MostRuns {
+	if n := float64(len(g.Datasets)) * float64(len(g.Eta0)) * float64(len(g.Seeds)) * float64(
+		len(learned)+1); n > MostRuns {
 		return nil, fmt.Errorf("%.0f runs are more than %d: shorten the lists", n, MostRuns)
 	}
 	var runs []train.Run
@@ -62,8 +63,9 @@ func (g Grid) Runs(lib library.Library, left func(what string, why error)) ([]tr
 				return nil, &train.SettingError{Key: "eta0", Reason: fmt.Sprintf("%v: want a number", eta)}
 			}
 			for _, seed := range g.Seeds {
-				logging := train.Run{Dataset: data, Eta0: eta, Seed: seed, Objective: train.LoggingPolicy, Policy: "softmax",
-					Hyper: train.None(), Penalty: train.None()}
+				logging := train.Run{Dataset: data, Eta0: eta, Seed: seed, Objective: train.LoggingPolicy,
+					Policy: "softmax",
+					Hyper:  train.None(), Penalty: train.None()}
 				for _, e := range train.AllSettings() {
 					if e.Scope == train.OfProblem {
 						e.Copy(&logging.Settings, &g.Settings)
@@ -119,8 +121,12 @@ func (g Grid) learned(lib library.Library, left func(what string, why error)) ([
 			}
 			if o.HasPenalty {
 				penalties = orDefault(entry.Penalties, o.Penalty)
-				if i := slices.IndexFunc(penalties, func(p float64) bool { return !(p >= 0) || math.IsInf(p, 0) }); i >= 0 {
-					return nil, &train.SettingError{Key: "penalty", Reason: fmt.Sprintf("%v: want a number of at least 0", penalties[i])}
+				if i := slices.IndexFunc(penalties, func(p float64) bool {
+					return !(p >= 0) ||
+						math.IsInf(p, 0)
+				}); i >= 0 {
+					return nil, &train.SettingError{Key: "penalty",
+						Reason: fmt.Sprintf("%v: want a number of at least 0", penalties[i])}
 				}
 			}
 			for _, r.Lambda = range lambdas {
@@ -215,9 +221,11 @@ func Key(r train.Run) string {
 func representable(posterior, split bool) error {
 	switch {
 	case posterior && !split:
-		return &objectives.UnfitError{Reason: "the divergence of a posterior from its prior says nothing of a representation learned on the same rows: setting prior-split keeps rows apart that learn it"}
+		return &objectives.UnfitError{Reason: "the divergence of a posterior from its prior says nothing of a " +
+			"representation learned on the same rows: setting prior-split keeps rows apart that learn it"}
 	case !posterior && split:
-		return &objectives.UnfitError{Reason: "a policy without a posterior learns its representation along, on all rows: it has no use for those of setting prior-split"}
+		return &objectives.UnfitError{Reason: "a policy without a posterior learns its representation along, on " +
+			"all rows: it has no use for those of setting prior-split"}
 	}
 	return nil
 }

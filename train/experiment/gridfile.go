@@ -56,7 +56,8 @@ type reader func(key string, value *yaml.Node) error
 
 // mapping reads a mapping whose keys are known, in the order of known for messages, and
 // given once, and returns them.
-func (p gridParser) mapping(n *yaml.Node, where string, known []string, readers map[string]reader) (map[string]pair, error) {
+func (p gridParser) mapping(n *yaml.Node, where string, known []string, readers map[string]reader) (map[string]pair,
+	error) {
 	if n.Kind != yaml.MappingNode {
 		return nil, p.errorf(n, "%s: want keys and values, such as %s: ...", where, known[0])
 	}
@@ -174,7 +175,8 @@ func (p gridParser) entries(entries *[]Entry) reader {
 				weights    = []string{"clip"}
 			)
 			hyper := number(func(x float64) bool { return x >= 0 && x <= 1 }, "a number in [0, 1], or default")
-			known := []string{"objectives", "weights", "hyper", "lambda", "penalty", "policy", "noise", "representation"}
+			known := []string{"objectives", "weights", "hyper", "lambda", "penalty", "policy", "noise",
+				"representation"}
 			given, err := p.mapping(item, key, known, map[string]reader{
 				"objectives": many(p, &objectives, name(p.lib.Objective)),
 				"weights":    many(p, &weights, name(p.lib.Weight)),
@@ -184,8 +186,9 @@ func (p gridParser) entries(entries *[]Entry) reader {
 					}
 					return hyper(key, text)
 				}),
-				"lambda":         many(p, &e.Lambdas, name(library.ParseLambda)),
-				"penalty":        many(p, &e.Penalties, number(func(x float64) bool { return x >= 0 }, "a number of at least 0")),
+				"lambda": many(p, &e.Lambdas, name(library.ParseLambda)),
+				"penalty": many(p, &e.Penalties, number(func(x float64) bool { return x >= 0 },
+					"a number of at least 0")),
 				"policy":         one(p, &e.Policy, name(p.lib.Policy)),
 				"noise":          one(p, &e.Noise, name(p.noise)),
 				"representation": many(p, &e.Representations, name(p.lib.Representation)),
@@ -203,7 +206,8 @@ func (p gridParser) entries(entries *[]Entry) reader {
 			}
 			for _, key := range []string{"lambda", "penalty"} {
 				if at, is := given[key]; is && !takes[key] {
-					return p.errorf(at.key, "%s: none of the objectives (%s) takes one", key, strings.Join(objectives, ", "))
+					return p.errorf(at.key, "%s: none of the objectives (%s) takes one", key,
+						strings.Join(objectives, ", "))
 				}
 			}
 			for _, e.Objective = range objectives {

@@ -21,12 +21,13 @@ import (
 	"opl/train/logs"
 )
 
-// Mirror is a local folder that stands for one in a bucket, whose objects cannot be appended to, while a command works.
-// Pull brings what commands read, Push takes there what is new.
+// Mirror is a local folder that stands for one in a bucket, whose objects cannot be appended to,
+// while a command works. Pull brings what commands read, Push takes there what is new.
 //
-// New lines of ResultsFile and TimesFile go to objects of their own in the folder [WrittenFolder] beside these files, under names
-// that no other process has. These are never removed, and Pull reads them, so that processes that write to one folder
-// lose nothing of each other. The files themselves are written in the end, by [Mirror.PushAll]: they are those of a local folder.
+// New lines of ResultsFile and TimesFile go to objects of their own in the folder [WrittenFolder]
+// beside these files, under names that no other process has. These are never removed, and Pull
+// reads them, so that processes that write to one folder lose nothing of each other. The files
+// themselves are written in the end, by [Mirror.PushAll]: they are those of a local folder.
 type Mirror struct {
 	Dir string // local
 	URL string // without what follows a question mark, as errors say it
@@ -57,11 +58,13 @@ const largeObject = 1 << 20
 var lineFiles = []string{ResultsFile, TimesFile}
 
 // NewMirror makes a new local folder for the folder at a URL, in a bucket that open opens, and pulls.
-func NewMirror(ctx context.Context, url string, open func(ctx context.Context, bucket string) (logs.Bucket, error)) (*Mirror, error) {
+func NewMirror(ctx context.Context, url string, open func(ctx context.Context, bucket string) (logs.Bucket,
+	error)) (*Mirror, error) {
 	at, key, query := logs.SplitURL(url)
 	key = strings.Trim(key, "/")
 	m := &Mirror{URL: strings.TrimSuffix(at+"/"+key, "/"), id: rand.Text(), pulled: map[string]logs.Object{},
-		known: map[string]map[[32]byte]bool{}, whole: map[string][32]byte{}, sizes: map[string]fs.FileInfo{}, parts: map[string]*written{}}
+		known: map[string]map[[32]byte]bool{}, whole: map[string][32]byte{}, sizes: map[string]fs.FileInfo{},
+		parts: map[string]*written{}}
 	if key != "" {
 		m.prefix = key + "/"
 	}
@@ -190,7 +193,8 @@ func (m *Mirror) push(ctx context.Context, all bool) error {
 			return nil
 		}
 		info, err := os.Stat(local)
-		if was := m.sizes[rel]; err == nil && lines && !all && was != nil && was.Size() == info.Size() && was.ModTime().Equal(info.ModTime()) {
+		if was := m.sizes[rel]; err == nil && lines && !all && was != nil && was.Size() == info.Size() &&
+			was.ModTime().Equal(info.ModTime()) {
 			return nil
 		}
 		var text []byte
@@ -234,7 +238,8 @@ func (m *Mirror) pushLines(ctx context.Context, file string, text []byte) error 
 		return nil
 	}
 	dir, name := path.Split(file)
-	if err := m.write(ctx, path.Join(dir, WrittenFolder, fmt.Sprintf("%s-%d-%s", m.id, p.number, name)), add); err != nil {
+	if err := m.write(ctx, path.Join(dir, WrittenFolder, fmt.Sprintf("%s-%d-%s", m.id, p.number, name)),
+		add); err != nil {
 		return err
 	}
 	p.text, m.parts[file] = add, p

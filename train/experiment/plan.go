@@ -50,7 +50,8 @@ func (e *Runner) rows(r train.Run, known map[taskKey]int) (int, error) {
 		return 0, err
 	}
 	if n := d.Train.Len(); r.Limit > n {
-		return 0, &train.SettingError{Key: "limit", Reason: fmt.Sprintf("%d: data set %s has %d training examples", r.Limit, r.Dataset, n)}
+		return 0, &train.SettingError{Key: "limit", Reason: fmt.Sprintf("%d: data set %s has %d training examples",
+			r.Limit, r.Dataset, n)}
 	}
 	_, log, err := train.Split(d.Train.Len(), r.Limit, r.Seed)
 	if err != nil {

@@ -110,7 +110,8 @@ func (p planned) differs(q planned) string {
 		key := Key(r)
 		if !keys[key] {
 			for _, has := range p.Runs {
-				if diff := mismatch(r, has, train.OfProblem, train.OfLearning, train.OfMethod); diff != "" && Name(r) == Name(has) {
+				if diff := mismatch(r, has, train.OfProblem, train.OfLearning, train.OfMethod); diff != "" &&
+					Name(r) == Name(has) {
 					return diff
 				}
 			}
@@ -162,7 +163,8 @@ func Sources(dirs []string) (list []string, err error) {
 			}
 		}
 		if len(found) == 0 {
-			return nil, fmt.Errorf("merge: %s has no %s, nor has a folder in it: has its shard begun?", dir, ResultsFile)
+			return nil, fmt.Errorf("merge: %s has no %s, nor has a folder in it: has its shard begun?", dir,
+				ResultsFile)
 		}
 		for _, f := range found {
 			if !slices.ContainsFunc(list, func(g string) bool { return same(f, g) }) {
@@ -180,10 +182,11 @@ func same(a, b string) bool {
 	return errX == nil && errY == nil && os.SameFile(x, y)
 }
 
-// Merge puts the results of folders, and of folders in them, together in the folder out, with those that it
-// has: see [Store.Settle]. It is done whole or not at all, and again without harm. Runs that several have count once.
-// Errors: two results of a run; records or plans that do not go together; and, unless partial, runs of
-// the shards' plan that no folder has, and a plan that cannot be read.
+// Merge puts the results of folders, and of folders in them, together in the folder out, with those
+// that it has: see [Store.Settle]. It is done whole or not at all, and again without harm. Runs
+// that several have count once. Errors: two results of a run; records or plans that do not go
+// together; and, unless partial, runs of the shards' plan that no folder has, and a plan that
+// cannot be read.
 func Merge(dirs []string, out string, partial bool) (*Store, Merged, error) {
 	var m Merged
 	dirs, err := Sources(dirs)
@@ -192,7 +195,8 @@ func Merge(dirs []string, out string, partial bool) (*Store, Merged, error) {
 	}
 	dirs = slices.DeleteFunc(dirs, func(d string) bool { return same(d, out) }) // that of out itself
 	if _, err := os.Stat(filepath.Join(out, PlanFile)); err == nil {
-		return nil, m, fmt.Errorf("merge: %s is the folder of a shard, whose plan is not that of all results: give another folder", out)
+		return nil, m, fmt.Errorf("merge: %s is the folder of a shard, whose plan is not that of all results: "+
+			"give another folder", out)
 	}
 	all := map[string]line{} // by key
 	var plan *planned
@@ -207,7 +211,8 @@ func Merge(dirs []string, out string, partial bool) (*Store, Merged, error) {
 				all[key] = l
 				continue
 			case !sameResult(first.rec, l.rec):
-				return fmt.Errorf("merge: %s: %s has another result than in %s%s: take one out, or run it again", l, Name(l.rec.Run), first, apart(first.rec, l.rec))
+				return fmt.Errorf("merge: %s: %s has another result than in %s%s: take one out, or run it again", l,
+					Name(l.rec.Run), first, apart(first.rec, l.rec))
 			case preferred(l.rec, first.rec):
 				l.rec.Seconds = cmp.Or(l.rec.Seconds, first.rec.Seconds)
 				all[key] = l
@@ -227,7 +232,8 @@ func Merge(dirs []string, out string, partial bool) (*Store, Merged, error) {
 		case plan == nil:
 			plan, planFrom = &p, dir
 		case plan.differs(p) != "":
-			return nil, m, fmt.Errorf("merge: %s and %s are shards of different runs: of the first, %s", planFrom, dir, plan.differs(p))
+			return nil, m, fmt.Errorf("merge: %s and %s are shards of different runs: of the first, %s", planFrom,
+				dir, plan.differs(p))
 		}
 		s, err := ReadStore(dir)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -251,7 +257,8 @@ func Merge(dirs []string, out string, partial bool) (*Store, Merged, error) {
 	if plan != nil {
 		m.Missing = plan.missing(all)
 		if len(m.Missing) > 0 && !partial {
-			return nil, m, fmt.Errorf("merge: %s: run these again with the same setting shard, or take what there is with setting partial", strings.Join(m.Missing, "; "))
+			return nil, m, fmt.Errorf("merge: %s: run these again with the same setting shard, or take what "+
+				"there is with setting partial", strings.Join(m.Missing, "; "))
 		}
 	}
 	if err := together(all); err != nil {
@@ -281,7 +288,8 @@ func Merge(dirs []string, out string, partial bool) (*Store, Merged, error) {
 func apart(a, b train.Record) string {
 	switch {
 	case a.Extensions != b.Extensions:
-		return fmt.Sprintf(", where the processor has other extensions (%s, %s)", cmp.Or(a.Extensions, "none"), cmp.Or(b.Extensions, "none"))
+		return fmt.Sprintf(", where the processor has other extensions (%s, %s)", cmp.Or(a.Extensions, "none"),
+			cmp.Or(b.Extensions, "none"))
 	case a.Versions != b.Versions:
 		return fmt.Sprintf(", which another version made (%v, %v)", a.Versions, b.Versions)
 	}
@@ -310,7 +318,8 @@ func (p planned) missing(all map[string]line) (list []string) {
 		}
 	}
 	for _, s := range slices.Sorted(maps.Keys(lacks)) {
-		list = append(list, fmt.Sprintf("shard %d/%d lacks %d of %d runs (%s)", s, p.Shards, lacks[s], total[s], first[s]))
+		list = append(list, fmt.Sprintf("shard %d/%d lacks %d of %d runs (%s)", s, p.Shards, lacks[s], total[s],
+			first[s]))
 	}
 	return list
 }
@@ -329,7 +338,8 @@ func kinds(all map[string]line) (notes []string) {
 	by := map[string]int{}
 	for _, l := range all {
 		v := l.rec.Versions
-		by[fmt.Sprintf("opl %s %s, %s, %s, extensions %s", v.Opl, v.Commit, v.Go, v.System, cmp.Or(l.rec.Extensions, "none"))]++
+		by[fmt.Sprintf("opl %s %s, %s, %s, extensions %s", v.Opl, v.Commit, v.Go, v.System,
+			cmp.Or(l.rec.Extensions, "none"))]++
 	}
 	if len(by) < 2 {
 		return nil
@@ -337,7 +347,8 @@ func kinds(all map[string]line) (notes []string) {
 	for _, k := range slices.Sorted(maps.Keys(by)) {
 		notes = append(notes, fmt.Sprintf("%d results are of %s", by[k], k))
 	}
-	return append(notes, "where versions or extensions differ, results may differ from one machine's in their last digits")
+	return append(notes, "where versions or extensions differ, results may differ from one machine's in their "+
+		"last digits")
 }
 
 // fill puts records into an open store in place of its own, all at once.
@@ -363,14 +374,14 @@ type Standing struct {
 	Merged bool  // all are in the folder itself
 }
 
-// ShardFolder is that of a shard below the folder, or URL, of the results; so is index of an engine that counts in its
-// own way.
+// ShardFolder is that of a shard below the folder, or URL, of the results; so is index of an engine
+// that counts in its own way.
 func ShardFolder(out string, number any, of int) string {
 	return Join(out, "shards", fmt.Sprintf("%v-of-%d", number, of))
 }
 
-// Stand says how far a plan is, whose results are to be in the folder out. It is cut into n shards, or, if n is 0, into
-// those that it was cut into before, or else 8.
+// Stand says how far a plan is, whose results are to be in the folder out. It is cut into n shards,
+// or, if n is 0, into those that it was cut into before, or else 8.
 func Stand(lib library.Library, plan []train.Run, out string, n int) (st Standing, err error) {
 	done := map[string]bool{}
 	read := func(dir string) error {

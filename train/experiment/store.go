@@ -159,7 +159,8 @@ func (s *Store) read(path string, text []byte) {
 	}
 	if plain > 0 && !strings.HasSuffix(path, ".gz") { // that has a checksum of its own
 
-		s.notes = append(s.notes, fmt.Sprintf("%s: %d records have no checksum, as older versions wrote them: damage would not be noticed", path, plain))
+		s.notes = append(s.notes, fmt.Sprintf("%s: %d records have no checksum, as older versions wrote them: "+
+			"damage would not be noticed", path, plain))
 	}
 }
 
@@ -226,7 +227,8 @@ func (s *Store) Check(plan []train.Run, hash func(dataset string) (string, error
 	differs := agreement(plan)
 	for _, l := range s.lines {
 		if h, known := hashes[l.rec.Dataset]; known && h != l.rec.DataHash {
-			return fmt.Errorf("%s: made on other data than the data set %s at hand (hash %s, not %s): use that data, or give another folder",
+			return fmt.Errorf("%s: made on other data than the data set %s at hand (hash %s, not %s): use that "+
+				"data, or give another folder",
 				l, l.rec.Dataset, l.rec.DataHash, h)
 		}
 		if diff := differs(l.rec.Run); diff != "" {
@@ -358,7 +360,8 @@ func (s *Store) addTimes(seconds map[string]float64) error {
 		}
 		b.Write(append(text, '\n'))
 	}
-	f, err := os.OpenFile(filepath.Join(filepath.Dir(s.path), TimesFile), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o666)
+	f, err := os.OpenFile(filepath.Join(filepath.Dir(s.path), TimesFile), os.O_WRONLY|os.O_APPEND|os.O_CREATE,
+		0o666)
 	if err != nil {
 		return err
 	}
@@ -406,7 +409,8 @@ func (s *Store) Settle() error {
 		return nil
 	}
 	if err == nil && len(s.bad) > 0 {
-		err = wholefile.SetAside(filepath.Join(filepath.Dir(s.path), TornFile), 0o666, bytes.NewReader(bytes.Join(s.bad, []byte{'\n'})))
+		err = wholefile.SetAside(filepath.Join(filepath.Dir(s.path), TornFile), 0o666,
+			bytes.NewReader(bytes.Join(s.bad, []byte{'\n'})))
 	}
 	if err == nil {
 		err = wholefile.WriteBytes(s.path, b.Bytes())

@@ -201,7 +201,7 @@ func shared(lists []policyfile.Hashes) (n int, which [2]int) {
 }
 
 // acrossRows are the findings of rows that stand in two shards, or depend on one another.
-func (l *log) acrossRows(parts []*Part, byTime bool) {
+func (l *log) acrossRows(parts []*Partial, byTime bool) {
 	if n, two := shared(lists(parts, func(t *traces) policyfile.Hashes { return t.Groups })); n > 0 {
 		l.add(Finding{Check: "groups across shards", Severity: Doubtful, Numbers: []Number{{"groups", float64(n)}},
 			Measured: fmt.Sprintf("%d groups have rows in several shards, as in %s and %s", n, parts[two[0]].Shard, parts[two[1]].Shard),
@@ -236,7 +236,7 @@ func (l *log) acrossRows(parts []*Part, byTime bool) {
 	}
 }
 
-func lists(parts []*Part, of func(t *traces) policyfile.Hashes) (all []policyfile.Hashes) {
+func lists(parts []*Partial, of func(t *traces) policyfile.Hashes) (all []policyfile.Hashes) {
 	for _, p := range parts {
 		all = append(all, of(&p.Traces))
 	}
@@ -244,7 +244,7 @@ func lists(parts []*Part, of func(t *traces) policyfile.Hashes) (all []policyfil
 }
 
 // repeatsAcross is repeats of the rows of all samples.
-func (l *log) repeatsAcross(parts []*Part, byTime bool) {
+func (l *log) repeatsAcross(parts []*Partial, byTime bool) {
 	level := 0
 	for _, p := range parts {
 		level = max(level, p.Traces.Level)
@@ -304,8 +304,8 @@ func (l *log) repeatsAcross(parts []*Part, byTime bool) {
 }
 
 // Across says which ids and groups are in several shards; "": none.
-func Across(parts []Part) (ids, groups string) {
-	var all []*Part
+func Across(parts []Partial) (ids, groups string) {
+	var all []*Partial
 	for i := range parts {
 		all = append(all, &parts[i])
 	}

@@ -76,6 +76,15 @@ func (w *cacheWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
+// target is the file that the columns go into: the cache, or a temporary file of the same.
+type target struct {
+	cache     *wholefile.File // nil: a temporary file
+	cachePath string          // where it will be
+	own       *os.File
+	written   *cacheWriter // to it
+	abandon   func() error // of own; nil: it is in use
+}
+
 // begins begins the cache at the first of some paths where that is possible, or a temporary file of the same in a
 // folder. Values of contexts, most of the cache, are written there by a goroutine while rows are read.
 func (b *builder) begins(paths []string, dir string, mode fs.FileMode) (err error) {

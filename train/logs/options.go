@@ -25,6 +25,17 @@ type offers struct {
 	hashes  []uint64 // of each, of id and features
 }
 
+// optionSets are the actions that rows offer, and what these are described by.
+type optionSets struct {
+	offers      offers // of the row
+	serial      int    // of the row, that marks what it offers
+	byPlace     bool   // actions have no ids
+	described   bool   // actions have features
+	seeds       [2]maphash.Seed
+	itemNumbers map[itemKey]int32
+	itemHash    []uint64
+}
+
 // id is the id of option j.
 func (o *offers) id(j int) []byte {
 	lo := 0

@@ -1,9 +1,8 @@
 package logs
 
 import (
-	"encoding/binary"
 	"encoding/json"
-	"errors"
+
 	"fmt"
 	"io"
 	"math"
@@ -18,9 +17,6 @@ import (
 	logical "github.com/parquet-go/parquet-go/format"
 )
 
-// parquetRows is how many rows are asked for at a time.
-const parquetRows = 256
-
 // parquetReader reads a Parquet file, row group by row group. Columns of the schema are
 // scalars, nullable or not; context and propensities may be lists of numbers, context also
 // a map of numbers by name or a group of named values; a field of rows that are no log's may
@@ -28,20 +24,13 @@ const parquetRows = 256
 type parquetReader struct {
 	*table
 	leaves []*leaf
-	groups []parquet.RowGroup
-	rows   parquet.Rows // of the group before groups; nil: not open
-	buf    []parquet.Row
-	have   []parquet.Row // read and not used
-	row    parquet.Row
-	set    []option // what the row offers
-
-	ahead       *ahead[*parquetBlock] // nil: rows are read one by one
-	block       *parquetBlock         // with the row; nil: it is in row
-	at          int                   // the row's place there
-	group, from int                   // after the blocks before
-	every       []int                 // the places of leaves
-	others      []int                 // of those that are no numbers of contexts read ahead
-	text        []byte                // room for an action's
+	ahead  *ahead[*parquetBlock]
+	block  *parquetBlock // with the row; nil: none yet
+	at     int           // the row's place there
+	every  []int         // the places of leaves
+	others []int         // of those that are no numbers of contexts read ahead
+	set    []option      // what the row offers
+	text   []byte        // room for an action's
 }
 
 // option is an action that a row offers, as its columns have it.
@@ -98,11 +87,11 @@ func newParquet(l *lines, b *builder) (_ reader, err error) {
 		return nil, err
 	}
 	defer damaged(b, &err)
-	file, err := openParquet(f, info.Size())
+	file, chunks, err := openParquet(f, info.Size())
 	if err != nil {
 		return nil, fmt.Errorf("%s: not a Parquet file, or damaged: %w", l.path, err)
 	}
-	r := &parquetReader{table: newTable(l, b), groups: file.RowGroups(), buf: make([]parquet.Row, parquetRows)}
+	r := &parquetReader{table: newTable(l, b)}
 	for _, top := range file.Root().Columns() {
 		if _, twice := r.index[top.Name()]; twice {
 			return nil, fmt.Errorf("%s: column %q twice", l.path, top.Name())
@@ -125,7 +114,7 @@ func newParquet(l *lines, b *builder) (_ reader, err error) {
 	if err := r.check(b); err != nil {
 		return nil, err
 	}
-	r.begin(b)
+	r.begin(b, file.RowGroups(), chunks)
 	return r, nil
 }
 
@@ -208,41 +197,26 @@ func (l *leaf) within(p, element *parquet.Column) {
 
 func (r *parquetReader) close() error {
 	r.ahead.end()
-	var err error
-	if r.rows != nil {
-		err = r.rows.Close()
-	}
-	return errors.Join(err, r.lines.close())
+	return r.lines.close()
 }
 
-// step reads a row.
-func (r *parquetReader) step() error {
-	if there, err := r.nextAhead(); there || err != nil {
-		return err
+// step goes to the next row.
+func (r *parquetReader) step(b *builder) error {
+	if r.block != nil {
+		if r.at++; r.at < r.block.n {
+			return nil
+		}
+		r.ahead.used <- r.block
 	}
-	for len(r.have) == 0 {
-		if r.rows == nil {
-			if len(r.groups) == 0 {
-				return io.EOF
-			}
-			r.rows, r.groups = r.groups[0].Rows(), r.groups[1:]
-		}
-		m, err := r.rows.ReadRows(r.buf)
-		if r.have = r.buf[:m]; err == nil && m == 0 {
-			err = errors.New("no rows where there should be some")
-		}
-		if err == nil {
-			continue
-		}
-		closed := r.rows.Close()
-		if r.rows = nil; err != io.EOF {
-			return err
-		}
-		if closed != nil {
-			return closed
-		}
+	block, ok := <-r.ahead.made
+	r.block, r.at = block, 0
+	switch {
+	case !ok:
+		r.wide.settle()
+		return io.EOF
+	case block.err != nil:
+		return b.fatal("damaged: %w", block.err)
 	}
-	r.row, r.have = r.have[0], r.have[1:]
 	return nil
 }
 
@@ -266,92 +240,24 @@ func (r *parquetReader) raw() []byte {
 	return b
 }
 
+// parquetRow is what the leaves of a row have given so far.
+type parquetRow struct {
+	sets   string          // the column that says what is offered; "": none yet
+	keys   []parquet.Value // of a context that is a map
+	listed bool            // propensities are a list
+	at     int             // numbers of a context that is a list or a map
+}
+
 func (r *parquetReader) next(b *builder) (err error) {
 	defer damaged(b, &err)
-	if err := r.step(); err == io.EOF {
+	if err := r.step(b); err != nil {
 		return err
-	} else if err != nil {
-		return b.fatal("damaged: %w", err)
 	}
-	row, values := &b.row, r.row
+	var w parquetRow
 	r.set = r.set[:0]
-	sets := ""
-	var keys []parquet.Value
-	listed, at := false, 0
-	take := func(l *leaf, values []parquet.Value) error {
-		c := l.column
-		place, nth := -1, 0 // of an action among the offered, and that in the leaf's list
-		for _, v := range values {
-			switch {
-			case c.role == roleIgnored:
-				continue
-			case c.role == roleField:
-				r.field(b, l, v)
-				continue
-			case (c.role == roleOffered || c.role == roleActions) && l.list:
-				if sets = c.name; v.DefinitionLevel() < l.outer { // no action at all
-					continue
-				}
-				if v.RepetitionLevel() < 2 {
-					place, nth = place+1, 0
-				}
-				if err := r.option(l, v, place, nth); err != nil {
-					return err
-				}
-				nth++
-				continue
-			case l.key:
-				if !v.IsNull() {
-					keys = append(keys, v)
-				}
-				continue
-			case v.IsNull() && l.list && v.DefinitionLevel() >= l.entry:
-				return bad(c.name, "null among the numbers of a list")
-			case v.IsNull():
-				if c.role == roleContext {
-					c.missing++
-				}
-				continue
-			case l.list:
-				form, _, x := l.value(v)
-				if form != '0' {
-					return bad(c.name, "%s is not a number", v)
-				}
-				if c.role == rolePropensities {
-					row.props, listed = append(row.props, x), true
-					continue
-				}
-				var err error
-				switch {
-				case keys == nil:
-					var id uint32
-					if id, err = b.indexed(at); err == nil {
-						err = b.value(c.name, id, x)
-					}
-				case at >= len(keys):
-					err = bad(c.name, "a map of more values than keys")
-				default:
-					err = b.named(c.name, keys[at].ByteArray(), false, x)
-				}
-				if at++; err != nil {
-					return err
-				}
-				continue
-			}
-			if err := r.scalar(b, l, v); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	var numbers []float64
-	even := false
-	if k := r.block; k != nil {
-		width := len(r.wide.columns)
-		numbers = k.numbers[r.at*width : (r.at+1)*width]
-		even = k.even[r.at] && r.wide.alone && r.wide.known()
-	}
-	leaves := r.every
+	k, width := r.block, len(r.wide.columns)
+	numbers := k.numbers[r.at*width : (r.at+1)*width]
+	even, leaves := k.even[r.at] && r.wide.alone && r.wide.known(), r.every
 	if even {
 		leaves = r.others
 	}
@@ -359,18 +265,11 @@ func (r *parquetReader) next(b *builder) (err error) {
 		l := r.leaves[i]
 		var err error
 		switch {
-		case r.block == nil:
-			n := 0
-			for n < len(values) && values[n].Column() == i {
-				n++
-			}
-			err = take(l, values[:n])
-			values = values[n:]
+		case l.place < 0 && !l.single || k.byValue[i]:
+			err = r.take(b, &w, l, k.values[i].row(r.at))
 		case l.single:
-			err = r.number(b, l, r.block.singles[i][r.at])
-		case l.place < 0:
-			err = take(l, r.block.values[i].row(r.at))
-		case !even:
+			err = r.number(b, l, k.singles[i][r.at])
+		default:
 			err = r.wide.number(r.table, b, l.place, numbers[l.place])
 		}
 		if err == nil {
@@ -383,27 +282,87 @@ func (r *parquetReader) next(b *builder) (err error) {
 		}
 		return err
 	}
-	if r.block == nil && len(values) > 0 {
-		return b.fatal("damaged: no column %d", values[0].Column())
-	}
 	if even {
-		r.wide.row(b, numbers, r.block.sums[r.at])
+		r.wide.row(b, numbers, k.sums[r.at])
 	}
-	if keys != nil && at != len(keys) {
-		return bad("context", "a map with %d keys and %d values", len(keys), at)
+	if w.keys != nil && w.at != len(w.keys) {
+		return bad("context", "a map with %d keys and %d values", len(w.keys), w.at)
 	}
-	if keys == nil {
-		row.list = at
+	if w.keys == nil {
+		b.row.list = w.at
 	}
-	if sets != "" {
-		if err := r.offers(b, sets); err != nil {
+	if w.sets != "" {
+		if err := r.offers(b, w.sets); err != nil {
 			return err
 		}
 	}
-	if listed {
-		row.hasProps, row.listed = true, true
+	if w.listed {
+		b.row.hasProps, b.row.listed = true, true
 	}
 	return nil
+}
+
+// take takes the values of a leaf in a row.
+func (r *parquetReader) take(b *builder, w *parquetRow, l *leaf, values []parquet.Value) error {
+	c := l.column
+	place, nth := -1, 0 // of an action among the offered, and that in the leaf's list
+	for _, v := range values {
+		var err error
+		switch {
+		case c.role == roleIgnored:
+		case c.role == roleField:
+			r.field(b, l, v)
+		case (c.role == roleOffered || c.role == roleActions) && l.list:
+			if w.sets = c.name; v.DefinitionLevel() < l.outer { // no action at all
+				continue
+			}
+			if v.RepetitionLevel() < 2 {
+				place, nth = place+1, 0
+			}
+			err = r.option(l, v, place, nth)
+			nth++
+		case l.key && v.IsNull():
+		case l.key:
+			w.keys = append(w.keys, v)
+		case v.IsNull() && l.list && v.DefinitionLevel() >= l.entry:
+			err = bad(c.name, "null among the numbers of a list")
+		case v.IsNull() && c.role == roleContext:
+			c.missing++
+		case v.IsNull():
+		case l.list:
+			err = w.entry(b, l, v)
+		default:
+			err = r.scalar(b, l, v)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// entry takes an entry of a list of numbers, or of a map.
+func (w *parquetRow) entry(b *builder, l *leaf, v parquet.Value) (err error) {
+	c, row := l.column, &b.row
+	form, _, x := l.value(v)
+	switch {
+	case form != '0':
+		return bad(c.name, "%s is not a number", v)
+	case c.role == rolePropensities:
+		row.props, w.listed = append(row.props, x), true
+		return nil
+	case w.keys == nil:
+		var id uint32
+		if id, err = b.indexed(w.at); err == nil {
+			err = b.value(c.name, id, x)
+		}
+	case w.at >= len(w.keys):
+		err = bad(c.name, "a map of more values than keys")
+	default:
+		err = b.named(c.name, w.keys[w.at].ByteArray(), false, x)
+	}
+	w.at++
+	return err
 }
 
 // option takes the value of a leaf for the action at a place, the i-th of the leaf there.
@@ -607,236 +566,4 @@ func (l *leaf) value(v parquet.Value) (form jsontext.Kind, s []byte, x float64) 
 		return 0, nil, 0
 	}
 	return '0', nil, x
-}
-
-// parquetWriter writes Parquet.
-type parquetWriter struct {
-	*Writer
-	to    *parquet.GenericWriter[any]
-	place map[string]int // of leaves
-	cells parquet.Row
-}
-
-func newParquetWriter(w *Writer) encoder { return &parquetWriter{Writer: w} }
-
-// begin makes the schema, that of the first row.
-func (w *parquetWriter) begin(d *Decision) {
-	g := parquet.Group{}
-	w.columns(d, func(name, _ string) {
-		g[name] = parquet.String()
-		if name == "timestamp" {
-			g[name] = parquet.Timestamp(parquet.Nanosecond)
-		}
-	}, func(name string, _ float64) { g[name] = parquet.Leaf(parquet.DoubleType) })
-	if d.Offered != nil {
-		g["offered"] = parquet.List(parquet.String())
-		if d.Propensities != nil {
-			g["propensities"] = parquet.List(parquet.Leaf(parquet.DoubleType))
-		}
-	}
-	if w.described {
-		delete(g, "offered")
-		action := parquet.Group{"features": parquet.Map(parquet.String(), parquet.Leaf(parquet.DoubleType))}
-		if d.Offered[0].Action != "" {
-			action["id"] = parquet.String()
-		}
-		g["actions"] = parquet.List(action)
-	}
-	switch w.layout {
-	case asList:
-		g["context"] = parquet.List(parquet.Leaf(parquet.DoubleType))
-	case asObject:
-		g["context"] = parquet.Map(parquet.String(), parquet.Leaf(parquet.DoubleType))
-	}
-	schema := parquet.NewSchema("log", g)
-	w.place = map[string]int{}
-	for i, path := range schema.Columns() {
-		name := path[0]
-		if end := path[len(path)-1]; end == "value" && len(path) > 1 || name == "actions" {
-			name += "." + end
-		}
-		w.place[name] = i
-	}
-	w.to = parquet.NewGenericWriter[any](w.out, schema, parquet.Compression(&parquet.Snappy), parquet.MaxRowsPerRowGroup(1<<16))
-}
-
-func (w *parquetWriter) end() error { return w.to.Close() }
-
-func (w *parquetWriter) row(d *Decision) error {
-	if w.to == nil {
-		w.begin(d)
-	}
-	row := w.cells[:0]
-	put := func(name string, v parquet.Value, repetition, definition int) {
-		row = append(row, v.Level(repetition, definition, w.place[name]))
-	}
-	w.columns(d, func(name, s string) {
-		if name != "timestamp" {
-			put(name, parquet.ByteArrayValue([]byte(s)), 0, 0)
-			return
-		}
-		at, ok := unixNano(d.Time)
-		if !ok {
-			w.err = fmt.Errorf("%s: row %d: %s is outside 1678 to 2261", w.path, w.n, d.Time)
-		}
-		put(name, parquet.Int64Value(at), 0, 0)
-	}, func(name string, v float64) { put(name, parquet.DoubleValue(v), 0, 0) })
-	switch w.layout {
-	case asList:
-		for i, v := range w.values {
-			put("context", parquet.DoubleValue(v), min(i, 1), 1)
-		}
-	case asObject:
-		for i, v := range d.Context {
-			put("context", parquet.ByteArrayValue([]byte(v.Name)), min(i, 1), 1)
-			put("context.value", parquet.DoubleValue(v.Number), min(i, 1), 1)
-		}
-		if len(d.Context) == 0 {
-			put("context", parquet.NullValue(), 0, 0)
-			put("context.value", parquet.NullValue(), 0, 0)
-		}
-	}
-	for j, o := range d.Offered {
-		if !w.described {
-			put("offered", parquet.ByteArrayValue([]byte(o.Action)), min(j, 1), 1)
-			continue
-		}
-		if o.Action != "" {
-			put("actions.id", parquet.ByteArrayValue([]byte(o.Action)), min(j, 1), 1)
-		}
-		for i, v := range o.Features {
-			level := min(j, 1)
-			if i > 0 {
-				level = 2
-			}
-			put("actions.key", parquet.ByteArrayValue([]byte(v.Name)), level, 2)
-			put("actions.value", parquet.DoubleValue(v.Number), level, 2)
-		}
-		if len(o.Features) == 0 {
-			put("actions.key", parquet.NullValue(), min(j, 1), 1)
-			put("actions.value", parquet.NullValue(), min(j, 1), 1)
-		}
-	}
-	if d.Offered != nil {
-		for j, p := range d.Propensities {
-			put("propensities", parquet.DoubleValue(p), min(j, 1), 1)
-		}
-	}
-	slices.SortStableFunc(row, func(a, b parquet.Value) int { return a.Column() - b.Column() })
-	w.cells = row
-	_, err := w.to.WriteRows([]parquet.Row{row})
-	return err
-}
-
-// checkFooter refuses a Parquet file, which may be damaged, whose footer claims more than
-// there is: a length beyond the file's, or lists and texts beyond its own end, for which
-// the library would take memory before anything else, up to gigabytes.
-func checkFooter(f io.ReaderAt, size int64) error {
-	var end [8]byte
-	if _, err := f.ReadAt(end[:], max(0, size-8)); err != nil {
-		return fmt.Errorf("no footer in %d bytes", size)
-	}
-	n := int64(binary.LittleEndian.Uint32(end[:4]))
-	if n > size-12 {
-		return fmt.Errorf("a footer of %d bytes in a file of %d", n, size)
-	}
-	text := make([]byte, n)
-	if _, err := f.ReadAt(text, size-8-n); err != nil {
-		return err
-	}
-	t := thrift{left: text}
-	t.structure(0)
-	return t.err
-}
-
-// thrift goes through a structure in Thrift's compact protocol. See
-// https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md.
-type thrift struct {
-	left []byte
-	err  error
-}
-
-// fail ends the reading: nothing is left.
-func (t *thrift) fail() { t.left, t.err = nil, errors.New("its footer is damaged") }
-
-// structure goes through a structure inside so many others.
-func (t *thrift) structure(depth int) {
-	for t.err == nil {
-		field := t.octet()
-		if field == 0 {
-			return
-		}
-		if field>>4 == 0 {
-			t.number() // of the field
-		}
-		if kind := field & 15; kind != 1 && kind != 2 { // true and false have no more bytes
-			t.values(1, depth, kind)
-		}
-	}
-}
-
-// values goes through n times values of the kinds, none of which is shorter than a byte.
-func (t *thrift) values(n uint64, depth int, kinds ...byte) {
-	if n > uint64(len(t.left)) || depth > deepest {
-		t.fail()
-		return
-	}
-	for i := uint64(0); i < n*uint64(len(kinds)) && t.err == nil; i++ {
-		switch kinds[i%uint64(len(kinds))] {
-		case 1, 2, 3: // true, false and a byte
-			t.skip(1)
-		case 4, 5, 6: // integers
-			t.number()
-		case 7: // a number of 64 bits
-			t.skip(8)
-		case 8: // bytes
-			t.skip(t.number())
-		case 9, 10: // a list, a set
-			head := t.octet()
-			n := uint64(head >> 4)
-			if n == 15 {
-				n = t.number()
-			}
-			t.values(n, depth+1, head&15)
-		case 11: // a map
-			if n := t.number(); n > 0 {
-				kinds := t.octet()
-				t.values(n, depth+1, kinds>>4, kinds&15)
-			}
-		case 12:
-			t.structure(depth + 1)
-		case 13: // a UUID
-			t.skip(16)
-		default:
-			t.fail()
-		}
-	}
-}
-
-func (t *thrift) octet() byte {
-	if len(t.left) == 0 {
-		t.fail()
-		return 0
-	}
-	b := t.left[0]
-	t.left = t.left[1:]
-	return b
-}
-
-func (t *thrift) number() uint64 {
-	v, n := binary.Uvarint(t.left)
-	if n <= 0 {
-		t.fail()
-		return math.MaxUint64
-	}
-	t.left = t.left[n:]
-	return v
-}
-
-func (t *thrift) skip(n uint64) {
-	if n > uint64(len(t.left)) {
-		t.fail()
-		return
-	}
-	t.left = t.left[n:]
 }

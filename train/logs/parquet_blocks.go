@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -12,14 +13,15 @@ import (
 
 // parquetBlock is rows of a Parquet file that were read ahead, column by column.
 type parquetBlock struct {
-	group, from, n int       // rows from on, of a row group
-	columns        []float64 // numbers as they are read, one column after the other
-	numbers        []float64 // row after row
-	sums           []sums    // of a row's numbers
-	even           []bool    // the row's numbers are all there, and finite
-	values         []leafValues
-	singles        [][]float64 // numbers of leaves beside the context; nil: the leaf has values
-	err            error       // the rows cannot be read so
+	from, n int         // rows from on, of a row group
+	columns []float64   // numbers as they are read, one column after the other
+	numbers []float64   // row after row
+	sums    []sums      // of a row's numbers
+	even    []bool      // the row's numbers are all there, and finite
+	singles [][]float64 // numbers of leaves beside the context
+	values  []leafValues
+	byValue []bool // leaves of numbers that are in values
+	err     error  // the file is damaged
 }
 
 // leafValues are a leaf's values in rows.
@@ -32,8 +34,10 @@ type leafValues struct {
 // leafReader reads a leaf of a row group.
 type leafReader struct {
 	*leaf
-	pages parquet.Pages
-	page  parquet.Page // nil: none is open
+	chunk   *pageChunk
+	pages   parquet.Pages
+	page    parquet.Page // nil: none is open
+	byValue bool         // not all numbers are float64's, or one stands for a missing one
 
 	levels []byte // of a page's rows that are left; nil: all have a number
 	rows   int    // that are left of the page
@@ -58,7 +62,10 @@ type pageNumbers struct {
 	exact bool // see leaf
 }
 
-var errUneven = errors.New("columns of different lengths")
+var (
+	errUneven = errors.New("columns of different lengths")
+	errExact  = errors.New("a number that is to be read as a value")
+)
 
 // plain reports whether the leaf's values can be read ahead as numbers of the context.
 func (l *leaf) plain() bool {
@@ -87,54 +94,51 @@ func (l *leaf) alone() bool {
 }
 
 // begin begins to read ahead. Columns that are not read are left out, unless rows may have to be written as they are.
-func (r *parquetReader) begin(b *builder) {
-	if readers == 0 || b.fields || b.describes {
-		return
-	}
+func (r *parquetReader) begin(b *builder, groups []parquet.RowGroup, chunks [][]*pageChunk) {
 	w := &r.table.wide
 	for i, l := range r.leaves {
-		if l.place = -1; !l.plain() && l.column.role != roleIgnored {
-			r.others = append(r.others, i)
-		}
-		l.single = l.alone()
+		byColumn := readers > 0 && !b.fields && !b.describes
+		l.single = byColumn && l.alone()
 		l.exact = l.single && l.column.role == roleTime && l.unit != 0
 		switch {
-		case l.plain():
+		case byColumn && l.plain():
 			l.place = len(w.columns)
 			w.add(l.column)
+			continue
 		case l.column.role == roleContext || l.column.role == roleContexts:
 			w.alone = false
 		}
+		if l.column.role != roleIgnored {
+			r.others = append(r.others, i)
+		}
 	}
-	skip, width := b.o.BadRows == "", max(1, len(w.columns))
-	most := max(64, min(4096, blockValues/width))
-	groups := r.groups
+	skip := b.o.BadRows == ""
+	most := max(64, min(4096, blockValues/max(1, len(w.columns))))
 	r.ahead = begin([]*parquetBlock{{}, {}, {}}, func(get func() (*parquetBlock, bool), put func(*parquetBlock)) {
 		for g, group := range groups {
-			total, from := int(group.NumRows()), 0
-			if total < 0 {
-				return
-			}
 			all := make([]*leafReader, len(r.leaves))
-			err := guard(func() error {
-				for i, c := range group.ColumnChunks() {
-					if l := r.leaves[i]; l.column.role != roleIgnored || !skip {
-						all[i] = &leafReader{leaf: l, pages: c.Pages()}
-					}
-				}
-				return nil
-			})
-			for from < total && err == nil {
+			total, from, err := int(group.NumRows()), 0, error(nil)
+			for more := true; more; more = from < total && err == nil {
 				block, ok := get()
 				if !ok {
 					err = io.EOF
 					break
 				}
-				block.group, block.from, block.n = g, from, min(most, total-from)
-				from += block.n
-				block.read(w, all, from == total)
-				err = block.err
-				put(block)
+				block.from, block.n = from, max(0, min(most, total-from))
+				block.err = guard(func() error {
+					for i, c := range chunks[g] {
+						if l := r.leaves[i]; from == 0 && (l.column.role != roleIgnored || !skip) {
+							all[i] = &leafReader{leaf: l, chunk: c, pages: c.pages()}
+						}
+					}
+					return nil
+				})
+				if from += block.n; block.err == nil {
+					block.read(w, all, from == total)
+				}
+				if err = block.err; err != nil || block.n > 0 {
+					put(block)
+				}
 			}
 			for _, l := range all {
 				if l != nil && l.close() != nil && err == nil {
@@ -163,7 +167,7 @@ func (k *parquetBlock) read(w *wide, all []*leafReader, last bool) {
 	width := len(w.columns)
 	long := k.n + 8 // no power of 2, of which a processor remembers few at a time
 	k.columns, k.numbers, k.sums, k.even = grown(k.columns, long*width), grown(k.numbers, k.n*width), grown(k.sums, k.n), grown(k.even, k.n)
-	k.values, k.singles = grown(k.values, len(all)), grown(k.singles, len(all))
+	k.values, k.singles, k.byValue = grown(k.values, len(all)), grown(k.singles, len(all)), grown(k.byValue, len(all))
 	errs := make([]error, len(all))
 	each(len(all), func(i int) {
 		l := all[i]
@@ -171,27 +175,9 @@ func (k *parquetBlock) read(w *wide, all []*leafReader, last bool) {
 			k.values[i].none(k.n)
 			return
 		}
-		errs[i] = guard(func() error {
-			var err error
-			switch {
-			case l.place >= 0:
-				err = l.numbers(k.columns[l.place*long:][:k.n])
-			case l.single:
-				k.singles[i] = grown(k.singles[i], k.n)
-				err = l.numbers(k.singles[i])
-			default:
-				err = l.all(&k.values[i], k.n)
-			}
-			if err != nil {
-				return err
-			}
-			if last {
-				return l.ended()
-			}
-			return nil
-		})
+		errs[i] = guard(func() error { return k.leaf(i, l, long, last) })
 	})
-	k.err = errors.Join(errs...)
+	k.err = cmp.Or(errs...)
 	if k.err != nil || width == 0 {
 		return
 	}
@@ -205,6 +191,45 @@ func (k *parquetBlock) read(w *wide, all []*leafReader, last bool) {
 			k.sums[i], k.even[i] = w.sum(row)
 		}
 	})
+}
+
+// leaf reads the rows of a leaf: its numbers, to a column or as singles, or its values.
+func (k *parquetBlock) leaf(i int, l *leafReader, long int, last bool) (err error) {
+	var column []float64
+	numbers := l.place >= 0 || l.single
+	switch {
+	case l.place >= 0:
+		column = k.columns[l.place*long:][:k.n]
+	case l.single:
+		k.singles[i] = grown(k.singles[i], k.n)
+		column = k.singles[i]
+	}
+	if numbers && !l.byValue {
+		if err = l.numbers(column); err == errExact {
+			err, l.byValue = l.again(k.from), true
+		}
+	}
+	if k.byValue[i] = numbers && l.byValue; err == nil && (k.byValue[i] || !numbers) {
+		err = l.all(&k.values[i], k.n)
+	}
+	for j := range column {
+		if k.byValue[i] {
+			column[j] = absent
+		}
+	}
+	if err == nil && last {
+		err = l.ended()
+	}
+	return err
+}
+
+// again begins once more, at a row.
+func (l *leafReader) again(row int) error {
+	if err := l.close(); err != nil {
+		return err
+	}
+	l.pages, l.rows, l.levels, l.data, l.reader, l.held = l.chunk.pages(), 0, nil, pageNumbers{}, nil, nil
+	return l.pages.SeekToRow(int64(row))
 }
 
 // none makes rows without values.
@@ -269,7 +294,7 @@ func (l *leafReader) open() error {
 	if err != nil {
 		return err
 	}
-	if l.page = page; l.place < 0 && !l.single {
+	if l.page = page; l.place < 0 && !l.single || l.byValue {
 		l.reader = page.Values()
 		return nil
 	}
@@ -320,7 +345,7 @@ func (p *pageNumbers) take(dst []float64, dict []float64) error {
 	case p.doubles != nil:
 		copy(dst, p.doubles[:n])
 		if slices.ContainsFunc(dst, isAbsent) {
-			return errors.New("a number that is none")
+			return errExact
 		}
 		p.doubles = p.doubles[n:]
 	case p.floats != nil:
@@ -336,14 +361,14 @@ func (p *pageNumbers) take(dst []float64, dict []float64) error {
 	case p.longs != nil && p.exact:
 		for i, v := range p.longs[:n] {
 			if dst[i] = math.Float64frombits(uint64(v)); isAbsent(dst[i]) {
-				return errors.New("a number that is none")
+				return errExact
 			}
 		}
 		p.longs = p.longs[n:]
 	case p.longs != nil:
 		for i, v := range p.longs[:n] {
 			if dst[i] = float64(v); v > 1<<53 || v < -1<<53 {
-				return errors.New("an integer beyond 2^53")
+				return errExact
 			}
 		}
 		p.longs = p.longs[n:]
@@ -451,58 +476,18 @@ func (l *leafReader) all(to *leafValues, n int) error {
 	}
 }
 
-// nextAhead goes to the next row that was read ahead; false: there is none, and what is left is to be read row by row.
-func (r *parquetReader) nextAhead() (bool, error) {
-	if r.ahead == nil {
-		return false, nil
-	}
-	if k := r.block; k != nil {
-		if r.at++; r.at < k.n {
-			return true, nil
-		}
-		r.group, r.from = k.group, k.from+k.n
-		r.ahead.used <- k
-	}
-	block, ok := <-r.ahead.made
-	if ok && block.err == nil {
-		r.block, r.at = block, 0
-		return true, nil
-	}
-	r.ahead.end()
-	r.ahead, r.block = nil, nil
-	r.wide.settle()
-	if ok {
-		r.group, r.from = block.group, block.from
-	}
-	r.groups = r.groups[r.group:]
-	if len(r.groups) == 0 || r.from == 0 {
-		return false, nil
-	}
-	if r.from < int(r.groups[0].NumRows()) {
-		r.rows = r.groups[0].Rows()
-		if err := r.rows.SeekToRow(int64(r.from)); err != nil {
-			return false, err
-		}
-	}
-	r.groups = r.groups[1:]
-	return false, nil
-}
-
 // whole are all values of the row.
 func (r *parquetReader) whole() parquet.Row {
+	var row parquet.Row
 	k := r.block
-	if k == nil {
-		return r.row
-	}
-	row := r.row[:0]
 	for i, l := range r.leaves {
 		var x float64
 		switch {
-		case l.single:
-			x = k.singles[i][r.at]
-		case l.place < 0:
+		case l.place < 0 && !l.single || k.byValue[i]:
 			row = append(row, k.values[i].row(r.at)...)
 			continue
+		case l.single:
+			x = k.singles[i][r.at]
 		default:
 			x = k.numbers[r.at*len(r.wide.columns)+l.place]
 		}
@@ -523,6 +508,5 @@ func (r *parquetReader) whole() parquet.Row {
 		}
 		row = append(row, v.Level(0, 0, i))
 	}
-	r.row = row
 	return row
 }

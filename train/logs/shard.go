@@ -1,12 +1,9 @@
 package logs
 
 import (
-	"encoding/binary"
 	"fmt"
 	"strconv"
 	"strings"
-
-	"github.com/cespare/xxhash/v2"
 )
 
 // Shard is one of several parts of long work that know nothing of each other.
@@ -35,10 +32,3 @@ func ParseShard(text string) (Shard, error) {
 }
 
 func (s Shard) String() string { return fmt.Sprintf("%d/%d", s.Number, s.Of) }
-
-// Has reports that the shard has what a number names, of rows that must stay together: each is of one
-// shard, by a hash, the same on every machine.
-func (s Shard) Has(number int) bool {
-	h := xxhash.Sum64(binary.LittleEndian.AppendUint64(nil, uint64(number)))
-	return int(h%uint64(s.Of)) == s.Number-1
-}

@@ -17,27 +17,4 @@ func TestShard(t *testing.T) {
 			t.Errorf("%q is %v", text, s)
 		}
 	}
-	// Every unit is of one shard, and shards are of about one size.
-	for _, of := range []int{1, 2, 7, 64} {
-		for unit := range 6400 {
-			n := 0
-			for i := range of {
-				if (logs.Shard{Number: i + 1, Of: of}).Has(unit) {
-					n++
-				}
-			}
-			if n != 1 {
-				t.Fatalf("unit %d is of %d of %d shards", unit, n, of)
-			}
-		}
-		size := 0
-		for unit := range 6400 {
-			if (logs.Shard{Number: 1, Of: of}).Has(unit) {
-				size++
-			}
-		}
-		if mean := 6400 / of; size < mean*7/10 || size > mean*13/10 {
-			t.Errorf("shard 1/%d has %d units of 6400", of, size)
-		}
-	}
 }

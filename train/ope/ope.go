@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"math"
 
+	"opl/train/certify"
 	"opl/train/provenance"
 )
 
@@ -152,8 +153,8 @@ func (o *Options) check(targets []Target) error {
 	if o.Delta = cmp.Or(o.Delta, 0.05); !(o.Delta > 0 && o.Delta < 1) {
 		return fmt.Errorf("ope: delta %v is outside (0, 1)", o.Delta)
 	}
-	if o.Gamma != 0 && !(o.Gamma >= 1 && o.Gamma <= math.MaxFloat64) {
-		return fmt.Errorf("ope: propensities known up to the factor %v, want a number of at least 1", o.Gamma)
+	if err := certify.CheckGamma(cmp.Or(o.Gamma, 1)); err != nil {
+		return fmt.Errorf("ope: propensities known up to the factor %w", err)
 	}
 	if !(o.MaxWeight >= 0) || math.IsInf(o.MaxWeight, 0) {
 		return fmt.Errorf("ope: setting max-weight: %v, want a number above 0", o.MaxWeight)

@@ -244,8 +244,8 @@ func (l *learning) configure(lib library.Library) (train.Run, error) {
 		return none, fmt.Errorf("objective %s learns from all rows that certify: chunks are of the certified recipe", objective.Name)
 	case o.Chunks > 1 && o.Split == ByTime:
 		return none, errors.New("chunks need rows that are alike at all times: they cannot be divided by setting split of time")
-	case o.Gamma != 0 && !(o.Gamma >= 1 && o.Gamma <= 1e6):
-		return none, fmt.Errorf("a factor of %v on propensities: want a number of at least 1", o.Gamma)
+	case certify.CheckGamma(cmp.Or(o.Gamma, 1)) != nil:
+		return none, fmt.Errorf("a factor on propensities of %w", certify.CheckGamma(o.Gamma))
 	case o.PriorFile != nil && s.Representation != "" && s.Representation != library.NoRepresentation && !objective.Recipe:
 		return none, errors.New("a prior from a file is of its own features, and a representation makes others: give one of them")
 	case o.PriorFile != nil && o.Prior != "":

@@ -1,9 +1,12 @@
 package provenance
 
 import (
+	"context"
 	"math"
+	"slices"
 
 	"opl/policies/policyfile"
+	"opl/train/certify"
 	"opl/train/inspect"
 	"opl/train/logs"
 )
@@ -32,3 +35,18 @@ func Lasting(ps ...*Judge) ([][]int, []string, error) {
 
 // Lacks is what Reads says of names.
 func Lacks(of string, reads, names []string) (string, error) { return lacks(of, reads, names) }
+
+// Weighed says whether the weights of the rows that certify at any time are far from 1, of sums in so many shares.
+func (j *Judge) Weighed(p *policyfile.Policy, o Options, shares int) (string, error) {
+	c, err := Pool{j}.pooled(context.Background(), p, o)
+	if err == nil {
+		_, err = certify.PoolSums(c.withRows(), certify.Options{AnyTime: true}) // which notes probabilities
+	}
+	var all weights
+	for k := range shares {
+		s := c.samples[0]
+		s.rows = slices.DeleteFunc(slices.Clone(s.rows), func(r int) bool { return r%shares != k })
+		all.add(weigh(s))
+	}
+	return all.farFromOne(1), err
+}

@@ -61,7 +61,7 @@ func (j *Judge) hashes(seed uint64, rows []int) policyfile.Hashes {
 
 // Compare finds the rows of the log that the policy of a file has seen. fresh is the
 // user's word that there are none, taken where the log does not contradict it. Rows that
-// had a part under another id, or with their contexts rounded, are known again as witness.go
+// had a part under another id, or with their contexts rounded, are known again as fingerprint.go
 // says; contents that are equal by chance are not taken for them. An error, a *Withheld, says
 // why it cannot be told. Rows of a group that had a part in the policy count as taught, unless
 // fresh.
@@ -76,7 +76,7 @@ func (j *Judge) Compare(f *policyfile.File, fresh bool) (Overlap, error) {
 func (j *Judge) compare(f *policyfile.File, fresh bool) (Overlap, error) {
 	n, h := j.log.Len(), f.History
 	o := Overlap{Relation: Fresh, Taught: make([]bool, n), Chosen: make([]bool, n)}
-	if j.log.Hash() == h.DataHash && j.share == nil { // what a shard has read is no log
+	if j.log.Hash() == h.DataHash && j.partial == nil { // what a shard has read is no log
 		if fresh {
 			return o, withhold("the log is the very one that the policy was learned from: leave out setting fresh")
 		}
@@ -187,7 +187,7 @@ func (j *Judge) ancestors(f *policyfile.File, o Overlap, fresh bool, again strin
 		return o, withhold("the policy %.12s logged rows that this policy was learned from, and which log taught that one is not recorded: this log is not shown to be a later one by its times; if no row of it had a part in either policy, say so by setting fresh", unknown)
 	case rows > 0 && fresh:
 		return o, withhold("%d rows of this log taught a policy that logged what this policy was learned from: leave out setting fresh", rows)
-	case rows > 0 && j.share != nil:
+	case rows > 0 && j.partial != nil:
 		return o, withhold("%d rows of these files taught a policy that logged what this policy was learned from, and a shard by files does not see whether they are of the very log that did, of which no row may certify: leave setting shard-by out", rows)
 	case rows > 0:
 		if o.Relation == Fresh {

@@ -26,8 +26,8 @@ type Judge struct {
 	how  string // what rows are told apart by
 	keys []uint64
 
-	units func() []int32
-	share *byFiles // of a shard that has read its own files alone
+	units   func() []int32
+	partial *Partial // of a shard that has read its own files alone
 }
 
 // New inspects a log and returns its judge. A log whose actions were drawn here, from

@@ -49,7 +49,7 @@ func (ps Pool) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cert
 	if err != nil {
 		return nil, err
 	}
-	b, err := certify.Pool(c.bounded(), certify.Options{Delta: o.Delta, AnyTime: true, Threads: runtime.GOMAXPROCS(0)})
+	b, err := certify.Pool(c.withRows(), certify.Options{Delta: o.Delta, AnyTime: true, Threads: runtime.GOMAXPROCS(0)})
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func (ps Pool) pooled(ctx context.Context, p *policyfile.Policy, o Options) (c p
 		return c, err
 	}
 	on.Notes = append(on.Notes, notes...)
-	together, err := ps.together(p.Actions(), twice)
+	together, err := ps.inspect(p.Actions(), twice)
 	if err != nil {
 		return c, err
 	}
@@ -116,7 +116,7 @@ func (ps Pool) pooled(ctx context.Context, p *policyfile.Policy, o Options) (c p
 		c.parts = append(c.parts, certify.Part{Log: one.log, Pi: s.noting(one.log, one.pi), Rows: rows[k], Gamma: gamma, Models: one.models})
 		c.rows += len(rows[k])
 	}
-	if c.rows == 0 && ps[0].share == nil {
+	if c.rows == 0 && ps[0].partial == nil {
 		return c, noneLeft()
 	}
 	c.on = on
@@ -127,14 +127,14 @@ func noneLeft() error {
 	return withhold("all rows had a part in the policy, depend on such, or may not be counted yet: none is left to certify it")
 }
 
-// bounded are the parts of logs that have rows, which note what the samples have.
-func (c pooled) bounded() (parts []certify.Part) {
-	for k, p := range c.parts {
-		if p.Rows = c.samples[k].rows; len(p.Rows) > 0 {
-			parts = append(parts, p)
+// withRows are the logs of which rows certify.
+func (c pooled) withRows() (logs []certify.Part) {
+	for _, p := range c.parts {
+		if len(p.Rows) > 0 {
+			logs = append(logs, p)
 		}
 	}
-	return parts
+	return logs
 }
 
 // named stands before what is said of one of several logs.
@@ -243,7 +243,7 @@ func (ps Pool) lasting(out, taught [][]bool) (rows [][]int, twice [][]bool, note
 
 // followed reports a shard by files that rows of other files come after.
 func (j *Judge) followed() bool {
-	return j.share != nil && j.share.Found.Shard.Number < j.share.Found.Shard.Of
+	return j.partial != nil && j.partial.Shard.Number < j.partial.Shard.Of
 }
 
 // scattered reports rows of one context that do not share a group.
@@ -328,9 +328,9 @@ func (j *Judge) repeated(before *Judge, by []policyfile.Witnesses, out []bool) e
 	return nil
 }
 
-// together is what the inspection of all rows, each once, finds, as far as it speaks of files
+// inspect is what the inspection of all rows, each once, finds, as far as it speaks of files
 // whose logging policies differ. What refutes their propensities is an error.
-func (ps Pool) together(actions []string, twice [][]bool) (inspect.Report, error) {
+func (ps Pool) inspect(actions []string, twice [][]bool) (inspect.Report, error) {
 	found := inspect.Report{Gamma: math.Inf(1)}
 	for _, j := range ps { // what all are known up to
 		found.Gamma = min(found.Gamma, max(1, j.found.Gamma))

@@ -255,8 +255,8 @@ func (j *Judge) bet(all []policyfile.Witnesses, out []bool, whose string) (e flo
 			most, says = best, fmt.Sprintf("%d rows of this log have %s of %s, and %d of them its action", met, what(w), whose, agree)
 		}
 	}
-	if j.share != nil {
-		j.share.Bets = append(j.share.Bets, bets)
+	if j.partial != nil {
+		j.partial.Bets = append(j.partial.Bets, bets)
 	}
 	return meanExp(bets), says
 }

@@ -83,14 +83,16 @@ func improvesOnLogging(recs []train.Record) []Verdict {
 		for _, w := range of.weights {
 			shared = append(shared, overLogging(of.with(w), recs))
 			if w != "har" && slices.Contains(of.weights, "har") {
-				last = append(last, comparison{test: Above, a: of.with(w).side(), b: of.with("har").side()}.compare(recs))
+				last = append(last, comparison{test: Above, a: of.with(w).side(), b: of.with("har").side()}.compare(
+					recs))
 			}
 		}
 	}
-	return under(bothLambdas, 2, "every method improves on the logging policy, Har least", func(lambda string) []Comparison {
-		first := overLogging(byDefault("fig1", "corollary1", lambda), recs)
-		return slices.Concat([]Comparison{first}, shared, last)
-	})
+	return under(bothLambdas, 2, "every method improves on the logging policy, Har least",
+		func(lambda string) []Comparison {
+			first := overLogging(byDefault("fig1", "corollary1", lambda), recs)
+			return slices.Concat([]Comparison{first}, shared, last)
+		})
 }
 
 func overLogging(m method, recs []train.Record) Comparison {
@@ -115,7 +117,8 @@ func regularizationsAlike(recs []train.Record) []Verdict {
 			{figure: "fig4", objective: "corollary1", lambda: lambda},
 		} {
 			for _, two := range [][2]string{{"clip", "ix"}, {"clip", "es"}, {"ix", "es"}} {
-				cs = append(cs, comparison{test: Alike, a: m.with(two[0]).side(), b: m.with(two[1]).side()}.compare(recs))
+				cs = append(cs, comparison{test: Alike, a: m.with(two[0]).side(), b: m.with(two[1]).side()}.compare(
+					recs))
 			}
 		}
 		return cs
@@ -128,10 +131,12 @@ func regularizationsAlike(recs []train.Record) []Verdict {
 //
 // in pairs of one data set, η₀, weight, hyperparameter and seed.
 func heuristicBeatsTheorem1(recs []train.Record) []Verdict {
-	return under(choices(recs, "theorem1"), 4, "the heuristic beats the Monte Carlo Theorem 1 bound", func(lambda string) []Comparison {
-		return []Comparison{comparison{test: Above, cell: weightAndHyper, a: method{figure: "fig3", objective: "heuristic"}.side(),
-			b: method{figure: "fig2", objective: "theorem1", lambda: lambda}.side()}.compare(recs)}
-	})
+	return under(choices(recs, "theorem1"), 4, "the heuristic beats the Monte Carlo Theorem 1 bound",
+		func(lambda string) []Comparison {
+			return []Comparison{comparison{test: Above, cell: weightAndHyper,
+				a: method{figure: "fig3", objective: "heuristic"}.side(),
+				b: method{figure: "fig2", objective: "theorem1", lambda: lambda}.side()}.compare(recs)}
+		})
 }
 
 // boundAsGoodAsHeuristic is conclusion 5:
@@ -151,7 +156,8 @@ func boundAsGoodAsHeuristic(recs []train.Record) []Verdict {
 			cs = append(cs, alike(method{figure: "fig4", objective: "corollary1", lambda: lambda, weights: all},
 				method{figure: "fig3", objective: "heuristic", weights: all}))
 		}
-		if c := alike(byDefault("fig1", "corollary1", lambda), byDefault("fig5", "heuristic", "")); lambda == "authors" || c.Status != NotRun {
+		if c := alike(byDefault("fig1", "corollary1", lambda),
+			byDefault("fig5", "heuristic", "")); lambda == "authors" || c.Status != NotRun {
 			cs = append(cs, c)
 		}
 		return cs
@@ -171,7 +177,8 @@ func heuristicsAlike(recs []train.Record) []Verdict {
 	}
 	c := comparison{test: Alike, a: of("heuristic"), b: of("l2"),
 		cell: func(r train.Record) string { return "penalty " + power(r.Penalty) }}.compare(recs)
-	return []Verdict{conclude(6, "heuristic and L₂ heuristic are alike (mean difference at most 0.02)", "", []Comparison{c})}
+	return []Verdict{conclude(6, "heuristic and L₂ heuristic are alike (mean difference at most 0.02)", "",
+		[]Comparison{c})}
 }
 
 // boundTightens is conclusion 7, of fig6. With the gap at a learned policy
@@ -189,26 +196,31 @@ func heuristicsAlike(recs []train.Record) []Verdict {
 //
 // both in cells of one data set and τ, Clip, by seed.
 func boundTightens(recs []train.Record) []Verdict {
-	return under(choices(recs, "corollary1"), 7, "the bound is loose below η₀ = 0.2 and tightens above", func(lambda string) []Comparison {
-		s := func(name string, in func(eta0 float64) bool, of func([]train.Record) float64) side {
-			varied, fixed := method{figure: "fig6", objective: "corollary1", lambda: lambda, weights: []string{"clip"}}.side(),
-				byDefault("fig6", "corollary1", lambda).side()
-			is := func(r train.Record) bool { return varied.is(r) || fixed.is(r) }
-			if !slices.ContainsFunc(recs, varied.is) { // the fixed ones are of fig1
-				is = varied.is
+	return under(choices(recs, "corollary1"), 7, "the bound is loose below η₀ = 0.2 and tightens above",
+		func(lambda string) []Comparison {
+			s := func(name string, in func(eta0 float64) bool, of func([]train.Record) float64) side {
+				varied, fixed := method{figure: "fig6", objective: "corollary1", lambda: lambda,
+					weights: []string{"clip"}}.side(),
+					byDefault("fig6", "corollary1", lambda).side()
+				is := func(r train.Record) bool { return varied.is(r) || fixed.is(r) }
+				if !slices.ContainsFunc(recs, varied.is) { // the fixed ones are of fig1
+					is = varied.is
+				}
+				return side{name: name, of: of, is: func(r train.Record) bool {
+					return is(r) && finite(r.ObjectiveValue) && in(r.Eta0)
+				}}
 			}
-			return side{name: name, of: of, is: func(r train.Record) bool {
-				return is(r) && finite(r.ObjectiveValue) && in(r.Eta0)
-			}}
-		}
-		below := s("gap of Corollary 1 × Clip at η₀ < 0.2", func(e float64) bool { return !atLeast(e, notNearZero) }, meanOf(gap))
-		above := s("gap of Corollary 1 × Clip at η₀ ≥ 0.2", func(e float64) bool { return atLeast(e, notNearZero) }, meanOf(gap))
-		slope := s("−slope of the gap of Corollary 1 × Clip in η₀ ≥ 0.2", func(e float64) bool { return atLeast(e, notNearZero) }, falls)
-		return []Comparison{
-			comparison{test: Above, across: true, cell: tauOf, a: below, b: above}.compare(recs),
-			comparison{test: Above, across: true, cell: tauOf, a: slope}.compare(recs),
-		}
-	})
+			below := s("gap of Corollary 1 × Clip at η₀ < 0.2",
+				func(e float64) bool { return !atLeast(e, notNearZero) }, meanOf(gap))
+			above := s("gap of Corollary 1 × Clip at η₀ ≥ 0.2", func(e float64) bool { return atLeast(e, notNearZero) },
+				meanOf(gap))
+			slope := s("−slope of the gap of Corollary 1 × Clip in η₀ ≥ 0.2",
+				func(e float64) bool { return atLeast(e, notNearZero) }, falls)
+			return []Comparison{
+				comparison{test: Above, across: true, cell: tauOf, a: below, b: above}.compare(recs),
+				comparison{test: Above, across: true, cell: tauOf, a: slope}.compare(recs),
+			}
+		})
 }
 
 // falls is −b, b the slope of the least-squares line of the gap in η₀; NaN at fewer
@@ -263,8 +275,10 @@ func (m method) side() side {
 	figures := experiment.Figures()
 	of := figures[slices.IndexFunc(figures, func(f experiment.Figure) bool { return f.Name == m.figure })].Grid
 	return side{name: name, of: meanReward, is: func(r train.Record) bool {
-		return err == nil && r.Objective == m.objective && r.Policy == o.Policy && r.Lambda == m.lambda && of.Covers(r.Run) &&
-			slices.Contains(weights, r.Weight) && (m.anyPenalty || !o.HasPenalty || float64(r.Penalty) == o.Penalty) &&
+		return err == nil && r.Objective == m.objective && r.Policy == o.Policy && r.Lambda == m.lambda &&
+			of.Covers(r.Run) &&
+			slices.Contains(weights, r.Weight) && (m.anyPenalty || !o.HasPenalty ||
+			float64(r.Penalty) == o.Penalty) &&
 			experiment.HasDefaultHyper(r) == m.byDefault
 	}}
 }

@@ -16,11 +16,13 @@ import (
 // writeCurves writes the learning curves of records as CSV, a line for every
 // epoch and quantity: objective, its terms, reward.
 func writeCurves(w io.Writer, recs []train.Record) error {
-	lines := [][]string{{"dataset", "eta0", "objective", "policy", "lambda", "weight", "hyperparameter", "penalty", "seed", "epoch", "quantity", "value"}}
+	lines := [][]string{{"dataset", "eta0", "objective", "policy", "lambda", "weight", "hyperparameter", "penalty",
+		"seed", "epoch", "quantity", "value"}}
 	for _, r := range recs {
 		for _, p := range r.Curve {
 			for _, q := range quantities(p) {
-				lines = append(lines, []string{r.Dataset, number(r.Eta0), r.Objective, r.Policy, r.Lambda, r.Weight, r.Hyper.String(), r.Penalty.String(),
+				lines = append(lines, []string{r.Dataset, number(r.Eta0), r.Objective, r.Policy, r.Lambda, r.Weight,
+					r.Hyper.String(), r.Penalty.String(),
 					fmt.Sprint(r.Seed), fmt.Sprint(p.Epoch), q.Name, number(q.Value)})
 			}
 		}
@@ -30,7 +32,8 @@ func writeCurves(w io.Writer, recs []train.Record) error {
 
 // quantities of an epoch: the objective, its terms, the reward.
 func quantities(p train.CurvePoint) []objectives.Term {
-	first, last := objectives.Term{Name: "objective", Value: float64(p.Objective)}, objectives.Term{Name: Reward, Value: float64(p.Reward)}
+	first, last := objectives.Term{Name: "objective", Value: float64(p.Objective)},
+		objectives.Term{Name: Reward, Value: float64(p.Reward)}
 	return slices.Concat([]objectives.Term{first}, p.Terms, []objectives.Term{last})
 }
 
@@ -85,7 +88,8 @@ func curvesOf(n names, recs []train.Record) figure.Figure {
 				continue
 			}
 			if level := float64(r.LoggingReward); name == Reward && finite(level) {
-				p.Curves = append(p.Curves, figure.Curve{Name: "logging policy", Style: figure.Reference, X: []float64{c.X[0], c.X[len(c.X)-1]}, Y: []float64{level, level}})
+				p.Curves = append(p.Curves, figure.Curve{Name: "logging policy", Style: figure.Reference,
+					X: []float64{c.X[0], c.X[len(c.X)-1]}, Y: []float64{level, level}})
 			}
 			p.Curves = append(p.Curves, *c)
 		}
@@ -93,8 +97,10 @@ func curvesOf(n names, recs []train.Record) figure.Figure {
 	}
 	seeds.Entries = append(seeds.Entries, loggingEntry)
 	first := recs[0]
-	title := figure.Legend{Title: fmt.Sprintf("%s, η₀ = %s: %s", datasetName(first.Dataset), figure.Label(first.Eta0), n.configuration(first.Run))}
-	return figure.Figure{Name: fileName(first.Run), OwnY: true, Height: 1.7 * 72, Panels: inRows(panels), Legends: []figure.Legend{seeds, title}}
+	title := figure.Legend{Title: fmt.Sprintf("%s, η₀ = %s: %s", datasetName(first.Dataset),
+		figure.Label(first.Eta0), n.configuration(first.Run))}
+	return figure.Figure{Name: fileName(first.Run), OwnY: true, Height: 1.7 * 72, Panels: inRows(panels),
+		Legends: []figure.Legend{seeds, title}}
 }
 
 // configuration names what is learned, apart from the problem.
@@ -121,7 +127,8 @@ func (n names) configuration(r train.Run) string {
 
 // fileName is made of letters, digits, dots and dashes alone.
 func fileName(r train.Run) string {
-	parts := []string{r.Dataset, "eta" + number(r.Eta0), r.Objective, r.Lambda, r.Weight, "", r.Penalty.String(), r.Representation}
+	parts := []string{r.Dataset, "eta" + number(r.Eta0), r.Objective, r.Lambda, r.Weight, "", r.Penalty.String(),
+		r.Representation}
 	if r.Hyper.Valid() {
 		parts[5] = short(r.Hyper)
 	}

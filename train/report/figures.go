@@ -77,7 +77,8 @@ func lay(d *figure.Figure, data []string, views ...view) {
 				p.X = ""
 			}
 			for _, l := range c.lines {
-				p.Curves = append(p.Curves, join(l.name, l.Style, l.points, func(pt Point) bool { return pt.Dataset == name && l.is(pt) }))
+				p.Curves = append(p.Curves, join(l.name, l.Style, l.points,
+					func(pt Point) bool { return pt.Dataset == name && l.is(pt) }))
 			}
 			panels = append(panels, p)
 		}
@@ -98,7 +99,8 @@ func principles(n names, f experiment.Figure, recs []train.Record) ([]Point, fig
 		{"london", ""}, {"sakhi1", ""}, {"sakhi2", ""}, {"corollary1", "star"}, {"corollary1", "authors"}} {
 		s := figure.Category([]int{3, 2, 4, 0, 1}[i]) // the strongest colours for Corollary 1
 		key.Entries = append(key.Entries, figure.Entry{Label: n.method(m.objective, m.lambda), Style: s})
-		c.lines = append(c.lines, line{n.method(m.objective, m.lambda), s, learned, func(p Point) bool { return p.Objective == m.objective && p.Lambda == m.lambda }})
+		c.lines = append(c.lines, line{n.method(m.objective, m.lambda), s, learned,
+			func(p Point) bool { return p.Objective == m.objective && p.Lambda == m.lambda }})
 	}
 	all := datasets(learned)
 	lay(&d, all, c)
@@ -122,7 +124,8 @@ func weights(n names, f experiment.Figure, recs []train.Record) ([]Point, figure
 	hypers := distinct(learned, func(p Point) train.Number { return p.Hyper })
 	byHyper, byWeight := figure.Legend{}, figure.Legend{Title: "mean:"}
 	for i, h := range hypers {
-		byHyper.Entries = append(byHyper.Entries, figure.Entry{Label: short(h), Style: figure.Ordered(i, len(hypers))})
+		byHyper.Entries = append(byHyper.Entries,
+			figure.Entry{Label: short(h), Style: figure.Ordered(i, len(hypers))})
 	}
 	var symbols []string
 	var views []view
@@ -133,10 +136,12 @@ func weights(n names, f experiment.Figure, recs []train.Record) ([]Point, figure
 		}
 		c := view{title: n.WeightLabel(w) + "(" + n.Symbol("", w) + ")", lines: []line{logged(logging)}}
 		for i, h := range hypers {
-			c.lines = append(c.lines, line{n.Symbol("", w) + " = " + short(h), figure.Ordered(i, len(hypers)), learned, func(p Point) bool { return p.Weight == w && p.Hyper == h }})
+			c.lines = append(c.lines, line{n.Symbol("", w) + " = " + short(h), figure.Ordered(i, len(hypers)),
+				learned, func(p Point) bool { return p.Weight == w && p.Hyper == h }})
 		}
 		s := figure.Category(len(views))
-		over.lines = append(over.lines, line{n.WeightLabel(w), s, means, func(p Point) bool { return p.Weight == w }})
+		over.lines = append(over.lines, line{n.WeightLabel(w), s, means,
+			func(p Point) bool { return p.Weight == w }})
 		byWeight.Entries = append(byWeight.Entries, figure.Entry{Label: n.WeightLabel(w), Style: s})
 		symbols, views = append(symbols, n.Symbol("", w)), append(views, c)
 	}
@@ -153,14 +158,16 @@ func heuristics(n names, f experiment.Figure, recs []train.Record) ([]Point, fig
 	first, second := figure.Category(0), figure.Category(1)
 	second.Open = true
 	d := figure.Figure{Name: f.Name, Width: 6 * 72, Height: 2 * 72,
-		Legends: []figure.Legend{{Entries: []figure.Entry{{Label: n.method("heuristic", ""), Style: first}, {Label: n.method("l2", ""), Style: second}, loggingEntry}}}}
+		Legends: []figure.Legend{{Entries: []figure.Entry{{Label: n.method("heuristic", ""), Style: first},
+			{Label: n.method("l2", ""), Style: second}, loggingEntry}}}}
 	var views []view
 	for _, pen := range distinct(learned, func(p Point) train.Number { return p.Penalty }) {
 		of := func(o string) func(Point) bool {
 			return func(p Point) bool { return p.Objective == o && p.Penalty == pen }
 		}
 		views = append(views, view{title: "penalty " + power(pen),
-			lines: []line{logged(logging), {n.method("heuristic", ""), first, learned, of("heuristic")}, {n.method("l2", ""), second, learned, of("l2")}}})
+			lines: []line{logged(logging), {n.method("heuristic", ""), first, learned, of("heuristic")},
+				{n.method("l2", ""), second, learned, of("l2")}}})
 	}
 	lay(&d, datasets(learned), views...)
 	return append(learned, logging...), d
@@ -177,12 +184,16 @@ func tightness(n names, f experiment.Figure, recs []train.Record) ([]Point, figu
 	open := figure.Neutral
 	open.Open, open.Dashes = true, dashes
 	key := figure.Legend{Title: n.Symbol("", "clip") + ":"}
-	kinds := figure.Legend{Entries: []figure.Entry{{Label: "bound", Style: figure.Neutral}, {Label: "true risk", Style: open}}}
+	kinds := figure.Legend{Entries: []figure.Entry{{Label: "bound", Style: figure.Neutral},
+		{Label: "true risk", Style: open}}}
 	both := view{title: "bound and true risk", y: "risk (−reward)"}
 	difference := view{title: "bound − true risk", y: "bound − true risk"}
 	for i, h := range hypers {
 		label := short(h)
-		if slices.ContainsFunc(recs, func(r train.Record) bool { return r.Hyper == h && experiment.HasDefaultHyper(r) }) {
+		if slices.ContainsFunc(recs, func(r train.Record) bool {
+			return r.Hyper == h &&
+				experiment.HasDefaultHyper(r)
+		}) {
 			label += " = n⁻¹ᐟ⁴"
 		}
 		is := func(p Point) bool { return p.Hyper == h }
@@ -191,10 +202,12 @@ func tightness(n names, f experiment.Figure, recs []train.Record) ([]Point, figu
 		dashed := solid
 		dashed.Dashes, dashed.Open = dashes, true
 		key.Entries = append(key.Entries, figure.Entry{Label: label, Style: solid})
-		both.lines = append(both.lines, line{"true risk, " + label, dashed, risks, is}, line{"bound, " + label, solid, bounds, is})
+		both.lines = append(both.lines, line{"true risk, " + label, dashed, risks, is},
+			line{"bound, " + label, solid, bounds, is})
 		difference.lines = append(difference.lines, line{label, solid, gaps, is})
 	}
-	d := figure.Figure{Name: f.Name, OwnY: true, Width: 6 * 72, Height: 2.6 * 72, Legends: []figure.Legend{key, kinds}}
+	d := figure.Figure{Name: f.Name, OwnY: true, Width: 6 * 72, Height: 2.6 * 72,
+		Legends: []figure.Legend{key, kinds}}
 	lay(&d, datasets(gaps), both, difference)
 	return slices.Concat(bounds, risks, gaps), d
 }
@@ -296,13 +309,15 @@ func join(name string, s figure.Style, pts []Point, is func(Point) bool) figure.
 	for _, p := range of {
 		c.X, c.Y = append(c.X, p.Eta0), append(c.Y, float64(p.Mean))
 		c.Low, c.High = append(c.Low, float64(p.Mean-p.SD)), append(c.High, float64(p.Mean+p.SD))
-		c.Texts = append(c.Texts, map[bool]string{true: fmt.Sprintf("%d seeds", p.Count), false: "one seed"}[p.Count > 1])
+		c.Texts = append(c.Texts, map[bool]string{true: fmt.Sprintf("%d seeds", p.Count),
+			false: "one seed"}[p.Count > 1])
 	}
 	return c
 }
 
 func learnedOf(recs []train.Record) []train.Record {
-	return slices.DeleteFunc(slices.Clone(recs), func(r train.Record) bool { return r.Objective == train.LoggingPolicy })
+	return slices.DeleteFunc(slices.Clone(recs),
+		func(r train.Record) bool { return r.Objective == train.LoggingPolicy })
 }
 
 func datasets(pts []Point) []string {

@@ -26,12 +26,13 @@ import (
 
 // PageOptions say what WriteAll writes.
 type PageOptions struct {
-	Library library.Library // that the records were made with, for what its entries are called; none: library.Standard()
-	Formats []string        // of figures, see figure.Formats; empty: png and svg
-	Command string          // that made the records, for the page
-	Curves  bool            // learning curves too, of records that have them
-	Grid    string          // the file of a grid of one's own: the page shows it, and no verdicts on the paper
-	DPI     int             // of PNG figures, learning curves at half of it; 0: 300
+	// that the records were made with, for what its entries are called; none: library.Standard()
+	Library library.Library
+	Formats []string // of figures, see figure.Formats; empty: png and svg
+	Command string   // that made the records, for the page
+	Curves  bool     // learning curves too, of records that have them
+	Grid    string   // the file of a grid of one's own: the page shows it, and no verdicts on the paper
+	DPI     int      // of PNG figures, learning curves at half of it; 0: 300
 }
 
 // Names of the files that WriteAll writes, beside the figures.
@@ -90,7 +91,8 @@ func newPage(recs []train.Record, o *PageOptions) (*page, error) {
 	}
 	for _, f := range o.Formats {
 		if !slices.Contains(figure.Formats(), f) {
-			return nil, fmt.Errorf("report: unknown figure format %q (known: %s)", f, strings.Join(figure.Formats(), ", "))
+			return nil, fmt.Errorf("report: unknown figure format %q (known: %s)", f,
+				strings.Join(figure.Formats(), ", "))
 		}
 	}
 	if o.Library.Objectives == nil {
@@ -174,7 +176,8 @@ func writeDrawing(dir string, d figure.Figure, o PageOptions) error {
 		if err != nil {
 			return err
 		}
-		if err := writeFile(dir, d.Name+"."+format, func(w io.Writer) error { _, err := w.Write(b); return err }); err != nil {
+		if err := writeFile(dir, d.Name+"."+format,
+			func(w io.Writer) error { _, err := w.Write(b); return err }); err != nil {
 			return err
 		}
 	}
@@ -207,8 +210,10 @@ func writeVerdicts(w io.Writer, vs []Verdict) error {
 		"estimate", "lower", "upper", "seeds", "pairs", "least", "least_at", "incomplete"}}
 	for _, v := range vs {
 		for _, x := range v.Comparisons {
-			lines = append(lines, []string{fmt.Sprint(v.Conclusion), v.Claim, v.Lambda, string(v.Status), x.What, string(x.Test), string(x.Status),
-				x.Estimate.String(), x.Lower.String(), x.Upper.String(), fmt.Sprint(x.Seeds), fmt.Sprint(x.Pairs), x.Least.String(), x.LeastAt, x.Incomplete})
+			lines = append(lines, []string{fmt.Sprint(v.Conclusion), v.Claim, v.Lambda, string(v.Status), x.What,
+				string(x.Test), string(x.Status),
+				x.Estimate.String(), x.Lower.String(), x.Upper.String(), fmt.Sprint(x.Seeds), fmt.Sprint(x.Pairs),
+				x.Least.String(), x.LeastAt, x.Incomplete})
 		}
 	}
 	return csv.NewWriter(w).WriteAll(lines)
@@ -219,10 +224,12 @@ func (p *page) write(w io.Writer) error {
 	if p.options.Command != "" {
 		fmt.Fprintf(w, "    %s\n\n", strings.ReplaceAll(p.options.Command, "\n", " "))
 	}
-	fmt.Fprintf(w, "%d runs: [%s](%s), a line each; [%s](%s), the points of the figures with mean, standard deviation and count.\n\n",
+	fmt.Fprintf(w, "%d runs: [%s](%s), a line each; [%s](%s), the points of the figures with mean, standard "+
+		"deviation and count.\n\n",
 		len(p.recs), RunsFile, RunsFile, PointsFile, PointsFile)
 	if p.options.Grid != "" {
-		fmt.Fprintf(w, "## The grid\n\n    %s\n\n", strings.ReplaceAll(strings.TrimSpace(p.options.Grid), "\n", "\n    "))
+		fmt.Fprintf(w, "## The grid\n\n    %s\n\n", strings.ReplaceAll(strings.TrimSpace(p.options.Grid), "\n",
+			"\n    "))
 	}
 	if p.verdicts != nil {
 		if err := p.writeVerdictTables(w); err != nil {
@@ -243,7 +250,8 @@ func (p *page) write(w io.Writer) error {
 		}
 	}
 	if p.curves > 0 {
-		fmt.Fprintf(w, "## Learning curves\n\n%d configurations in [%s](%s), the numbers in [%s](%s). Objective and terms are means over an epoch's minibatches.\n\n",
+		fmt.Fprintf(w, "## Learning curves\n\n%d configurations in [%s](%s), the numbers in [%s](%s). Objective "+
+			"and terms are means over an epoch's minibatches.\n\n",
 			p.curves, CurvesDirectory, CurvesDirectory, CurvesFile, CurvesFile)
 	}
 	return p.writeProvenance(w)
@@ -252,7 +260,8 @@ func (p *page) write(w io.Writer) error {
 // Heads of the tables of verdicts.
 var (
 	verdictHead    = []string{"", "conclusion", "λ", "verdict", "decided by", "seeds", "pairs"}
-	comparisonHead = []string{"", "difference", "claim", "status", "estimate", "seeds", "pairs", "by data set", "smallest", "missing"}
+	comparisonHead = []string{"", "difference", "claim", "status", "estimate", "seeds", "pairs", "by data set",
+		"smallest", "missing"}
 )
 
 // verdictRows are a line for each verdict, and one for every comparison.
@@ -285,7 +294,8 @@ func (p *page) verdictRows() (rows, all [][]string) {
 			if c.Status != NotRun {
 				least = fmt.Sprintf("%+.3f at %s", float64(c.Least), c.LeastAt)
 			}
-			all = append(all, []string{fmt.Sprint(v.Conclusion), c.What, string(c.Test), string(c.Status), c.interval(),
+			all = append(all, []string{fmt.Sprint(v.Conclusion), c.What, string(c.Test), string(c.Status),
+				c.interval(),
 				fmt.Sprint(c.Seeds), fmt.Sprint(c.Pairs), dash(c.byDataset()), dash(least), dash(c.Incomplete)})
 		}
 	}
@@ -367,13 +377,15 @@ func captionOf(name string, pts []Point) string {
 	s := "Test reward of the learned policies by the quality η₀ of the logging policy"
 	switch name {
 	case "fig1":
-		s += "; Clip with τ = n^(−1/4), Gaussian policies. λ* minimizes Corollary 1; the authors’ λ is what their published code has in its place."
+		s += "; Clip with τ = n^(−1/4), Gaussian policies. λ* minimizes Corollary 1; the authors’ λ is what " +
+			"their published code has in its place."
 	case "fig2", "fig3", "fig4":
 		s += ", a curve for each hyperparameter; in the last panel the mean over hyperparameters."
 	case "fig5":
 		s += "; Clip with τ = n^(−1/4), all penalties of an objective equal."
 	case "fig6":
-		s = "Corollary 1’s bound on the whole log at the learned policy, and the policy’s true risk, −reward on the test set, by η₀ and τ. λ* depends on the data: the bound’s value is no certificate."
+		s = "Corollary 1’s bound on the whole log at the learned policy, and the policy’s true risk, −reward on " +
+			"the test set, by η₀ and τ. λ* depends on the data: the bound’s value is no certificate."
 	default:
 		s += "."
 	}
@@ -409,7 +421,9 @@ func pivots(n names, pts []Point) (ts []html.Table) {
 				}
 				rows = append(rows, row)
 			}
-			ts = append(ts, html.Table{Caption: fmt.Sprintf("%s, %s", datasetName(data), strings.ReplaceAll(of[0].Quantity, "_", " ")), Head: head, Rows: rows})
+			ts = append(ts,
+				html.Table{Caption: fmt.Sprintf("%s, %s", datasetName(data), strings.ReplaceAll(of[0].Quantity, "_",
+					" ")), Head: head, Rows: rows})
 		}
 	}
 	return ts
@@ -420,11 +434,13 @@ func (p *page) writeProvenance(w io.Writer) error {
 	var rows [][]string
 	for _, r := range learnedOf(p.recs) {
 		v := r.Versions
-		row := []string{datasetName(r.Dataset), fmt.Sprint(r.N), dash(r.DataHash), fmt.Sprint(r.Epochs), number(r.LearningRate), fmt.Sprint(r.BatchSize),
+		row := []string{datasetName(r.Dataset), fmt.Sprint(r.N), dash(r.DataHash), fmt.Sprint(r.Epochs),
+			number(r.LearningRate), fmt.Sprint(r.BatchSize),
 			number(r.Delta), dash(r.Dtype), v.Opl, dash(v.Commit), v.Go, v.System}
 		if !slices.ContainsFunc(rows, func(other []string) bool { return slices.Equal(other, row) }) {
 			rows = append(rows, row)
 		}
 	}
-	return table.Write(w, table.Markdown, []string{"data", "n", "data hash", "epochs", "lr", "batch", "δ", "dtype", "opl", "commit", "Go", "machine"}, rows)
+	return table.Write(w, table.Markdown, []string{"data", "n", "data hash", "epochs", "lr", "batch", "δ", "dtype",
+		"opl", "commit", "Go", "machine"}, rows)
 }

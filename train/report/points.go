@@ -34,11 +34,14 @@ type Point struct {
 
 // WritePoints writes points as CSV.
 func WritePoints(w io.Writer, pts []Point) error {
-	lines := [][]string{{"figure", "dataset", "eta0", "objective", "policy", "lambda", "weight", "hyperparameter", "penalty",
+	lines := [][]string{{"figure", "dataset", "eta0", "objective", "policy", "lambda", "weight", "hyperparameter",
+		"penalty",
 		"quantity", "mean", "sd", "count", "representation"}}
 	for _, p := range pts {
-		lines = append(lines, []string{p.Figure, p.Dataset, number(p.Eta0), p.Objective, p.Policy, p.Lambda, p.Weight,
-			p.Hyper.String(), p.Penalty.String(), p.Quantity, p.Mean.String(), p.SD.String(), fmt.Sprint(p.Count), p.Representation})
+		lines = append(lines, []string{p.Figure, p.Dataset, number(p.Eta0), p.Objective, p.Policy, p.Lambda,
+			p.Weight,
+			p.Hyper.String(), p.Penalty.String(), p.Quantity, p.Mean.String(), p.SD.String(), fmt.Sprint(p.Count),
+			p.Representation})
 	}
 	return csv.NewWriter(w).WriteAll(lines)
 }
@@ -128,7 +131,8 @@ func aggregate(figure, quantity string, recs []train.Record, of func(train.Recor
 
 // summary is the point of one value or more.
 func summary(figure, quantity string, r train.Run, xs []float64) Point {
-	p := Point{Figure: figure, Quantity: quantity, Run: r, Mean: train.Number(mean(xs)), SD: train.None(), Count: len(xs)}
+	p := Point{Figure: figure, Quantity: quantity, Run: r, Mean: train.Number(mean(xs)), SD: train.None(),
+		Count: len(xs)}
 	if len(xs) > 1 {
 		p.SD = train.Number(deviation(xs))
 	}
@@ -140,13 +144,15 @@ func summary(figure, quantity string, r train.Run, xs []float64) Point {
 func loggingPoints(figure string, recs []train.Record) []Point {
 	logs := slices.Clone(recs)
 	for i, r := range logs {
-		logs[i].Run = train.Run{Dataset: r.Dataset, Eta0: r.Eta0, Seed: r.Seed, Objective: train.LoggingPolicy, Policy: "softmax",
-			Hyper: train.None(), Penalty: train.None()}
+		logs[i].Run = train.Run{Dataset: r.Dataset, Eta0: r.Eta0, Seed: r.Seed, Objective: train.LoggingPolicy,
+			Policy: "softmax",
+			Hyper:  train.None(), Penalty: train.None()}
 	}
 	logs = slices.DeleteFunc(logs, func(r train.Record) bool { return !finite(r.LoggingReward) })
 	compare := func(a, b train.Record) int { return compareRuns(a.Run, b.Run) }
 	slices.SortStableFunc(logs, compare)
-	return aggregate(figure, Reward, slices.CompactFunc(logs, func(a, b train.Record) bool { return compare(a, b) == 0 }), loggingReward)
+	return aggregate(figure, Reward,
+		slices.CompactFunc(logs, func(a, b train.Record) bool { return compare(a, b) == 0 }), loggingReward)
 }
 
 // meanPoints average the reward over hyperparameters, per data set, η₀ and weight;
@@ -172,7 +178,8 @@ func meanPoints(figure string, recs []train.Record) (pts []Point) {
 		}
 	}
 	slices.SortStableFunc(pts, func(a, b Point) int {
-		return cmp.Or(datasetRank(a.Dataset, b.Dataset), cmp.Compare(a.Objective, b.Objective), cmp.Compare(a.Weight, b.Weight), cmp.Compare(a.Eta0, b.Eta0))
+		return cmp.Or(datasetRank(a.Dataset, b.Dataset), cmp.Compare(a.Objective, b.Objective),
+			cmp.Compare(a.Weight, b.Weight), cmp.Compare(a.Eta0, b.Eta0))
 	})
 	return pts
 }

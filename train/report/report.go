@@ -72,7 +72,8 @@ var columns = withSettings([]column{
 	{"certificate_n", certified(func(c *provenance.Statement) string { return count(c.N) })},
 	{"certificate_kl", certified(func(c *provenance.Statement) string { return number(c.KL) })},
 	{"certificate_lambda", certified(func(c *provenance.Statement) string { return number(c.Best().Lambda) })},
-	{"certificate_risk", certified(func(c *provenance.Statement) string { return number(c.Best().Terms[0].Value) })},
+	{"certificate_risk",
+		certified(func(c *provenance.Statement) string { return number(c.Best().Terms[0].Value) })},
 	{"certificate_delta", certified(func(c *provenance.Statement) string { return number(c.Best().Delta) })},
 	{"certificate_kappa", certified(bestTerm("kappa"))},
 	{"certificate_bias", certified(bestTerm("bias"))},
@@ -249,7 +250,8 @@ func fields(gs []*group, f table.Format) []field {
 		for _, g := range gs {
 			c.cells = append(c.cells, dash(of(g)))
 		}
-		kept := f == table.Markdown && (head == "at mean" || head == "weight" || head == "gain" || head == "seconds")
+		kept := f == table.Markdown && (head == "at mean" || head == "weight" || head == "gain" ||
+			head == "seconds")
 		if len(c.values()) > 0 || kept {
 			all = append(all, c)
 		}
@@ -291,7 +293,8 @@ func fields(gs []*group, f table.Format) []field {
 		}
 		return fmt.Sprintf("%.4f", g.se)
 	})
-	add("gain", "", 0, learned("%+.4f", func(g *group) float64 { return g.reward - mean(numbers(g.runs, loggingReward)) }))
+	add("gain", "", 0,
+		learned("%+.4f", func(g *group) float64 { return g.reward - mean(numbers(g.runs, loggingReward)) }))
 	add("at mean", "", 0, optional(func(r train.Record) train.Number { return r.RewardAtMean }))
 	add("held out", "", 2, optional(heldOut))
 	add("guaranteed", "", 0, optional(func(r train.Record) train.Number {
@@ -365,7 +368,9 @@ func rewardTable(w io.Writer, f table.Format, width int, gs []*group) error {
 		notes = append(notes, strings.Join(under, "; "))
 	}
 	if certificate != nil {
-		notes = append(notes, fmt.Sprintf("guaranteed: with probability %v over the log, together with the verdict against the logging policy, of each line by itself: who takes the best of several must share δ among them",
+		notes = append(notes, fmt.Sprintf("guaranteed: with probability %v over the log, together with the "+
+			"verdict against the logging policy, of each line by itself: who takes the best of several must "+
+			"share δ among them",
 			1-certificate.Delta))
 	}
 	if slices.ContainsFunc(gs, func(g *group) bool { return g.HeldOut != nil }) {
@@ -375,9 +380,11 @@ func rewardTable(w io.Writer, f table.Format, width int, gs []*group) error {
 	case seeds > 1:
 		notes = append(notes, "reward: mean ± standard deviation over seeds; gain: over the logging policy")
 	case mc && level < 4:
-		notes = append(notes, "(…): standard error of a reward that is sampled with 1,024 draws; gain: over the logging policy")
+		notes = append(notes, "(…): standard error of a reward that is sampled with 1,024 draws; gain: over the "+
+			"logging policy")
 	case mc:
-		notes = append(notes, "standard error: of rewards that are sampled with 1,024 draws; gain: over the logging policy")
+		notes = append(notes, "standard error: of rewards that are sampled with 1,024 draws; gain: over the "+
+			"logging policy")
 	}
 	for _, n := range notes {
 		if f == table.Markdown {

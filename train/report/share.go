@@ -13,14 +13,15 @@ import (
 	"opl/train/report/table"
 )
 
-// Share is what WriteAll says of records, as a page to be shared: figures, their points, the verdicts on the paper's
-// conclusions, or the grid where it is one's own. Errors: no records.
+// Share is what WriteAll says of records, as a page to be shared: figures, their points, the
+// verdicts on the paper's conclusions, or the grid where it is one's own. Errors: no records.
 func Share(recs []train.Record, o PageOptions) (html.Page, error) {
 	p, err := newPage(recs, &o)
 	if err != nil {
 		return html.Page{}, err
 	}
-	out := html.Page{Question: "What do the policies of this grid earn?", Subject: fmt.Sprintf("%d runs", len(p.recs))}
+	out := html.Page{Question: "What do the policies of this grid earn?", Subject: fmt.Sprintf("%d runs",
+		len(p.recs))}
 	type data struct {
 		Verdicts []Verdict `json:"verdicts,omitempty"`
 		Grid     string    `json:"grid,omitempty"`
@@ -34,11 +35,14 @@ func Share(recs []train.Record, o PageOptions) (html.Page, error) {
 		out.Verdict, out.Tone = judged(p.verdicts)
 		rows, all := p.verdictRows()
 		out.Sections = append(out.Sections, html.Section{Title: "Verdicts",
-			Tables: []html.Table{{Caption: "The conclusions, and what decides", Head: numbered(verdictHead), Rows: rows}, {Caption: "All comparisons", Head: numbered(comparisonHead), Rows: all}},
-			Notes:  []string{verdictNote()}})
+			Tables: []html.Table{{Caption: "The conclusions, and what decides", Head: numbered(verdictHead),
+				Rows: rows}, {Caption: "All comparisons", Head: numbered(comparisonHead), Rows: all}},
+			Notes: []string{verdictNote()}})
 	}
 	for i, f := range p.figures {
-		s := html.Section{Title: f.Name + ": " + f.Title, Figures: []html.Figure{{Caption: captionOf(f.Name, p.pts[i]), Figure: p.drawings[i]}}, Tables: pivots(names{o.Library}, p.pts[i])}
+		s := html.Section{Title: f.Name + ": " + f.Title,
+			Figures: []html.Figure{{Caption: captionOf(f.Name, p.pts[i]), Figure: p.drawings[i]}},
+			Tables:  pivots(names{o.Library}, p.pts[i])}
 		if f.Name == "grid" {
 			s.Title = f.Title
 		}
@@ -48,7 +52,8 @@ func Share(recs []train.Record, o PageOptions) (html.Page, error) {
 		out.Sections = append(out.Sections, html.Section{Title: "The grid", Code: o.Grid})
 	}
 	if o.Curves {
-		s := html.Section{Title: "Learning curves", Notes: []string{"Objective and terms are means over an epoch's minibatches."}}
+		s := html.Section{Title: "Learning curves",
+			Notes: []string{"Objective and terms are means over an epoch's minibatches."}}
 		for _, d := range learningCurves(names{o.Library}, p.recs) {
 			if len(s.Figures) == mostCurves {
 				s.Notes = append(s.Notes, fmt.Sprintf("Of the first %d configurations.", mostCurves))
@@ -92,9 +97,11 @@ func ShareRewards(recs []train.Record, o PageOptions) (html.Page, error) {
 	for i, d := range p.drawings {
 		rewards.Figures = append(rewards.Figures, html.Figure{Caption: captionOf("grid", p.pts[i]), Figure: d})
 	}
-	out := html.Page{Question: "Which objective learns the better policy?", Subject: fmt.Sprintf("%d runs", len(p.recs)), Verdict: best(names{o.Library}, p.recs),
+	out := html.Page{Question: "Which objective learns the better policy?", Subject: fmt.Sprintf("%d runs",
+		len(p.recs)), Verdict: best(names{o.Library}, p.recs),
 		Sections: []html.Section{rewards}, Data: recs}
-	if t := html.Recorded("Terms of objectives and bounds", &terms); len(t.Tables) > 0 && len(t.Tables[0].Rows) > 0 {
+	if t := html.Recorded("Terms of objectives and bounds", &terms); len(t.Tables) > 0 &&
+		len(t.Tables[0].Rows) > 0 {
 		out.Sections = append(out.Sections, t)
 	}
 	out.Sections = append(out.Sections, p.runs())
@@ -131,7 +138,8 @@ func best(n names, recs []train.Record) string {
 		}
 		name := n.configuration(most[0].Run)
 		won[name]++
-		said = fmt.Sprintf("On %s with η₀ = %v, %s earns most: %.4f", datasetName(of[0].Dataset), of[0].Eta0, name, meanReward(most))
+		said = fmt.Sprintf("On %s with η₀ = %v, %s earns most: %.4f", datasetName(of[0].Dataset), of[0].Eta0, name,
+			meanReward(most))
 		if l := most[0].LoggingReward; finite(l) {
 			said += fmt.Sprintf("; the logging policy earns %.4f", mean(numbers(most, loggingReward)))
 		}
@@ -143,7 +151,8 @@ func best(n names, recs []train.Record) string {
 	case problems == 1:
 		return said + " (" + over + ")."
 	}
-	winners := slices.SortedFunc(maps.Keys(won), func(a, b string) int { return cmp.Or(won[b]-won[a], strings.Compare(a, b)) })
+	winners := slices.SortedFunc(maps.Keys(won),
+		func(a, b string) int { return cmp.Or(won[b]-won[a], strings.Compare(a, b)) })
 	var parts []string
 	for _, name := range winners {
 		parts = append(parts, fmt.Sprintf("“%s” in %d", name, won[name]))
@@ -151,7 +160,8 @@ func best(n names, recs []train.Record) string {
 	if k := len(parts) - 3; k > 0 {
 		parts = append(parts[:3:3], fmt.Sprintf("%d others in the rest", k))
 	}
-	return fmt.Sprintf("Of %d problems (data set and η₀), most is earned by %s (%s).", problems, strings.Join(parts, ", "), over)
+	return fmt.Sprintf("Of %d problems (data set and η₀), most is earned by %s (%s).", problems,
+		strings.Join(parts, ", "), over)
 }
 
 // judged counts verdicts, in a sentence.

@@ -26,14 +26,16 @@ func values(recs []train.Record) (vs []value) {
 	for _, r := range recs {
 		if r.ObjectiveValue.Valid() {
 			vs = append(vs, value{r.Run, r.Lambda == "star" || r.Lambda == "authors",
-				"objective", fmt.Sprintf("%.5f", float64(r.ObjectiveValue)), "—", fmt.Sprint(r.N), "—", terms(r.Terms)})
+				"objective", fmt.Sprintf("%.5f", float64(r.ObjectiveValue)), "—", fmt.Sprint(r.N), "—",
+				terms(r.Terms)})
 		}
 		if r.Certificate == nil {
 			continue
 		}
 		for _, b := range r.Certificate.All {
 			vs = append(vs, value{r.Run, false,
-				b.Name, fmt.Sprintf("%.5f", b.Risk), fmt.Sprintf("%.3g", b.Delta), fmt.Sprint(r.Certificate.N), fmt.Sprintf("%.4g", b.Lambda), terms(b.Terms)})
+				b.Name, fmt.Sprintf("%.5f", b.Risk), fmt.Sprintf("%.3g", b.Delta), fmt.Sprint(r.Certificate.N),
+				fmt.Sprintf("%.4g", b.Lambda), terms(b.Terms)})
 		}
 		for _, m := range r.Certificate.Missing {
 			vs = append(vs, value{r.Run, false, "left out", "—", "—", "—", "—", m})

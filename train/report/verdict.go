@@ -231,7 +231,8 @@ func (c comparison) compare(recs []train.Record) Comparison {
 	}
 	cells := c.common(sides)
 	if len(cells) == 0 {
-		out.Incomplete = fmt.Sprintf("no runs of %s and %s on the same data set, η₀ and hyperparameter", c.a.name, c.b.name)
+		out.Incomplete = fmt.Sprintf("no runs of %s and %s on the same data set, η₀ and hyperparameter", c.a.name,
+			c.b.name)
 		return out
 	}
 	var d [][]float64 // differences [seed][cell]

@@ -33,7 +33,8 @@ func render(format string, w, h vg.Length, dpi int, paint func(draw.Canvas)) ([]
 	var sizer vg.CanvasSizer
 	switch format {
 	case "png":
-		img := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(w, h), vgimg.UseDPI(dpi), vgimg.UseBackgroundColor(color.White))}
+		img := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(w, h), vgimg.UseDPI(dpi),
+			vgimg.UseBackgroundColor(color.White))}
 		c, sizer = img, img
 	case "svg":
 		svg := vgsvg.New(w, h)
@@ -138,7 +139,8 @@ func polygon(points []vg.Point) vg.Path {
 	return p
 }
 
-func (m Marker) outline(at vg.Point, r vg.Length) vg.Path {
+// path is a marker of a radius around a point.
+func (m Marker) path(at vg.Point, r vg.Length) vg.Path {
 	if m.Corners == 0 {
 		var p vg.Path
 		p.Move(vg.Point{X: at.X + r, Y: at.Y})
@@ -149,10 +151,9 @@ func (m Marker) outline(at vg.Point, r vg.Length) vg.Path {
 	if m.Corners == 3 {
 		r *= 1.2
 	}
-	pts := make([]vg.Point, m.Corners)
-	for i := range pts {
-		sin, cos := math.Sincos(m.Turn + 2*math.Pi*float64(i)/float64(m.Corners))
-		pts[i] = vg.Point{X: at.X + r*vg.Length(cos), Y: at.Y + r*vg.Length(sin)}
+	var points []vg.Point
+	for _, p := range m.Outline() {
+		points = append(points, vg.Point{X: at.X + r*vg.Length(p.X), Y: at.Y + r*vg.Length(p.Y)})
 	}
-	return polygon(pts)
+	return polygon(points)
 }

@@ -162,7 +162,8 @@ func (a Axis) At(v float64) float64 {
 	return (v - a.Min) / (a.Max - a.Min)
 }
 
-// Axes are those of one of the figure's panels, with at most so many ticks. Panels share the range of y unless OwnY.
+// Axes are those of one of the figure's panels, with at most so many ticks. Panels share the range
+// of y unless OwnY.
 func (d Figure) Axes(p *Panel, mostX, mostY int) (x, y Axis) {
 	x, y = newAxis(p.LogX), newAxis(p.LogY)
 	for _, c := range p.Curves {
@@ -313,7 +314,7 @@ func (d Figure) plot(p *Panel, cols int, labelled bool) *plot.Plot {
 	g.Add(frame{lines: p.Lines != nil})
 	for _, c := range p.Curves {
 		c.small = cols > 3
-		g.Add(painter{c, p})
+		g.Add(painter{c, p, x, y})
 	}
 	return g
 }
@@ -367,121 +368,55 @@ func (f frame) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// ends are Low and High at a point: of a joined curve Y where there are none, else NaN.
-func (c Curve) ends(i int) (low, high float64) {
-	if i < len(c.Low) && i < len(c.High) && finite(c.Low[i]) && finite(c.High[i]) {
-		return c.Low[i], c.High[i]
-	}
-	if c.Kind <= Barred {
-		return c.Y[i], c.Y[i]
-	}
-	return math.NaN(), math.NaN()
-}
-
-// Drawn reports that a point is there to be drawn.
-func (p *Panel) Drawn(c Curve, i int) bool {
-	return finite(c.X[i]) && finite(c.Y[i]) && (c.X[i] > 0 || !p.LogX) && (c.Y[i] > 0 || !p.LogY)
-}
-
-// Runs are the stretches of a curve without missing points, [from, to).
-func (p *Panel) Runs(c Curve) (runs [][2]int) {
-	for i := range c.Y {
-		switch n := len(runs); {
-		case !p.Drawn(c, i):
-		case n > 0 && runs[n-1][1] == i:
-			runs[n-1][1]++
-		default:
-			runs = append(runs, [2]int{i, i + 1})
-		}
-	}
-	return runs
-}
-
-// Ends are Low and High at a point, within an axis; NaN: there are none.
-func (c Curve) Ends(i int, a Axis) (low, high float64) {
-	low, high = c.ends(i)
-	return math.Max(a.Min, math.Min(a.Max, low)), math.Max(a.Min, math.Min(a.Max, high))
-}
-
 // painter is a curve in a panel.
 type painter struct {
 	Curve
 	panel *Panel
+	x, y  Axis
 }
 
-// Plot implements plot.Plotter: the band below the line below the markers, broken
-// where a value is missing.
+// Plot implements plot.Plotter: the band below the line below the markers.
 func (c painter) Plot(da draw.Canvas, p *plot.Plot) {
 	tx, ty := p.Transforms(&da)
-	xs, ys := Axis{Min: p.X.Min, Max: p.X.Max}, Axis{Min: p.Y.Min, Max: p.Y.Max}
+	at := func(p Point) vg.Point { return vg.Point{X: tx(p.X), Y: ty(p.Y)} }
 	size := vg.Length(1)
 	if c.small {
 		size = .75
 	}
-	for _, run := range c.panel.Runs(c.Curve) {
-		var line, upper, lower []vg.Point
-		for i := run[0]; i < run[1]; i++ {
-			x, y := tx(c.X[i]), ty(c.Y[i])
-			line = append(line, vg.Point{X: x, Y: y})
-			switch low, high := c.ends(i); {
-			case c.Kind == Bars && finite(low):
-				pale := c.Color
-				pale.A = 200
-				da.SetColor(pale)
-				da.Fill(polygon([]vg.Point{{X: tx(low), Y: ty(0)}, {X: tx(high), Y: ty(0)}, {X: tx(high), Y: y}, {X: tx(low), Y: y}}))
-			case c.Kind == Span:
-				if finite(low) {
-					da.SetColor(color.Gray{228})
-					da.Fill(polygon([]vg.Point{{X: tx(low), Y: da.Min.Y}, {X: tx(high), Y: da.Min.Y}, {X: tx(high), Y: da.Max.Y}, {X: tx(low), Y: da.Max.Y}}))
-				}
-				da.StrokeLine2(c.line(size), x, da.Min.Y, x, da.Max.Y)
-			case c.Kind == Across && finite(low):
-				low, high = c.Ends(i, xs)
-				da.StrokeLine2(c.line(size), tx(low), y, tx(high), y)
-			case c.Kind <= Barred:
-				low, high = c.Ends(i, ys)
-				lower, upper = append(lower, vg.Point{X: x, Y: ty(low)}), append(upper, vg.Point{X: x, Y: ty(high)})
-				if c.Kind == Barred {
-					da.StrokeLine2(draw.LineStyle{Color: c.Color, Width: .8}, x, ty(low), x, ty(high))
-				}
+	thin := draw.LineStyle{Color: c.Color, Width: .8}
+	fill := func(paint color.Color, points ...vg.Point) {
+		da.SetColor(paint)
+		da.Fill(polygon(points))
+	}
+	pale := func(alpha uint8) color.Color { return color.NRGBA{c.Color.R, c.Color.G, c.Color.B, alpha} }
+	for _, s := range c.panel.Shapes(c.Curve, c.x, c.y) {
+		var points []vg.Point
+		for _, p := range s.Points {
+			points = append(points, at(p))
+		}
+		first, last := points[0], points[len(points)-1]
+		switch s.Kind {
+		case Band:
+			fill(pale(46), points...)
+		case Bar:
+			fill(pale(200), first, vg.Point{X: last.X, Y: first.Y}, last, vg.Point{X: first.X, Y: last.Y})
+		case Stretch:
+			fill(color.Gray{228}, vg.Point{X: first.X, Y: da.Min.Y}, vg.Point{X: last.X, Y: da.Min.Y},
+				vg.Point{X: last.X, Y: da.Max.Y}, vg.Point{X: first.X, Y: da.Max.Y})
+		case Level:
+			da.StrokeLine2(c.line(size), first.X, da.Min.Y, first.X, da.Max.Y)
+		case Whisker:
+			da.StrokeLines(thin, points)
+		case Line, Range:
+			da.StrokeLines(c.line(size), points)
+		case Mark:
+			if c.Kind != Span {
+				style := c.Style
+				style.Open = s.Open
+				style.paintMarker(da, first, size)
 			}
 		}
-		if c.Kind == Bars || c.Kind == Span {
-			continue
-		}
-		if c.Kind == Joined {
-			c.paintBand(da, lower, upper)
-		}
-		if len(line) == 1 && c.Marker == NoMarker { // a level, at one x
-			line = []vg.Point{{X: da.Min.X, Y: line[0].Y}, {X: da.Max.X, Y: line[0].Y}}
-		}
-		if c.Kind != Across {
-			da.StrokeLines(c.line(size), line)
-		}
-		for i, pt := range line {
-			s := c.Style
-			if at := run[0] + i; at < len(c.Hollow) {
-				s.Open = c.Hollow[at]
-			}
-			s.paintMarker(da, pt, size)
-		}
 	}
-}
-
-// paintBand fills between two lines; over a single point it is a bar.
-func (c Curve) paintBand(da draw.Canvas, lower, upper []vg.Point) {
-	pale := c.Color
-	pale.A = 46
-	if len(lower) == 1 && upper[0].Y > lower[0].Y {
-		da.StrokeLine2(draw.LineStyle{Color: c.Color, Width: .8}, lower[0].X, lower[0].Y, upper[0].X, upper[0].Y)
-		return
-	}
-	if slices.Equal(lower, upper) {
-		return
-	}
-	slices.Reverse(lower)
-	da.SetColor(pale)
-	da.Fill(polygon(append(upper, lower...)))
 }
 
 // line is the style of the curve's line, in parts of its usual width.
@@ -495,7 +430,7 @@ func (s Style) paintMarker(c draw.Canvas, at vg.Point, size vg.Length) {
 	if s.Marker.Corners < 0 {
 		return
 	}
-	path := s.Marker.outline(at, markerRadius*size)
+	path := s.Marker.path(at, markerRadius*size)
 	var fill, rim color.Color = s.Color, color.White
 	width := vg.Length(.35)
 	if s.Open {

@@ -69,7 +69,8 @@ var Reference = Style{Color: rgb(0x000000), Dashes: []vg.Length{3.5, 2.5}, Marke
 var Neutral = Style{Color: rgb(0x555555), Marker: disc}
 
 // viridis is the colour map of that name (van der Walt & Smith, 2015) at 0, 0.1, … 1.
-var viridis = []color.NRGBA{rgb(0x440154), rgb(0x482475), rgb(0x414487), rgb(0x355F8D), rgb(0x2A788E), rgb(0x21918C),
+var viridis = []color.NRGBA{rgb(0x440154), rgb(0x482475), rgb(0x414487), rgb(0x355F8D), rgb(0x2A788E),
+	rgb(0x21918C),
 	rgb(0x22A884), rgb(0x44BF70), rgb(0x7AD151), rgb(0xBDDF26), rgb(0xFDE725)}
 
 // Ordered returns the style of the i-th of n ordered curves: viridis from dark to

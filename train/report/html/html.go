@@ -1,11 +1,13 @@
-// Package html writes what was concluded from data as one page: a question, the verdict in a sentence, sections of
-// text, checks, tables and figures, what made it, and the same as JSON. The page is one file that asks for nothing
-// outside of it, and can be sent to others: tables sort, figures answer to the mouse and to arrow keys, and without
-// scripts, on paper and to a screen reader it says the same.
+// Package html writes what was concluded from data as one page: a question, the verdict in a
+// sentence, sections of text, checks, tables and figures, what made it, and the same as JSON. The
+// page is one file that asks for nothing outside of it, and can be sent to others: tables sort,
+// figures answer to the mouse and to arrow keys, and without scripts, on paper and to a screen
+// reader it says the same.
 //
-// Figures are drawn here, as SVG that styles itself by the page, and not by a library in the page: readers that run no
-// scripts, as previews of mail do, show them, they print as lines, and a page is as large as what it says. Texts may be
-// hostile: all are escaped, and the page's Content-Security-Policy runs its own script alone.
+// Figures are drawn here, as SVG that styles itself by the page, and not by a library in the page:
+// readers that run no scripts, as previews of mail do, show them, they print as lines, and a page
+// is as large as what it says. Texts may be hostile: all are escaped, and the page's
+// Content-Security-Policy runs its own script alone.
 package html
 
 import (
@@ -167,10 +169,13 @@ func (p Page) Write(w io.Writer) error {
 	style := css + ink.css()
 	var b bytes.Buffer
 	err = page.Execute(&b, map[string]any{
-		"By": p.By, "Title": strings.TrimSpace(p.By + ": " + p.Question), "Question": p.Question, "Subject": p.Subject, "Verdict": p.Verdict, "Tone": p.Tone, "Sections": sections,
-		"Made": map[string]any{"Command": p.Made.Command, "Facts": p.Made.Facts, "Files": some(files), "Settings": some(settings)},
+		"By": p.By, "Title": strings.TrimSpace(p.By + ": " + p.Question), "Question": p.Question,
+		"Subject": p.Subject, "Verdict": p.Verdict, "Tone": p.Tone, "Sections": sections,
+		"Made": map[string]any{"Command": p.Made.Command, "Facts": p.Made.Facts, "Files": some(files),
+			"Settings": some(settings)},
 		"JSON": template.JS(data), "CSS": template.CSS(style), "Script": template.JS(script),
-		"Policy": fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; img-src data:; base-uri 'none'; form-action 'none'", hash(style), hash(script)),
+		"Policy": fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; img-src data:; base-uri "+
+			"'none'; form-action 'none'", hash(style), hash(script)),
 	})
 	if err != nil {
 		return fmt.Errorf("html: %w", err)
@@ -210,7 +215,8 @@ type cell struct {
 var leading = regexp.MustCompile(`^[≥≤<>~]?\s*[-+−]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?($|[\s%±×\[(,;])`)
 
 func lay(t Table) laidTable {
-	out := laidTable{Caption: t.Caption, Label: t.Caption, Sorts: len(t.Rows) > 1 && len(t.Rows) <= mostRows, Brief: len(t.Rows) <= 16}
+	out := laidTable{Caption: t.Caption, Label: t.Caption, Sorts: len(t.Rows) > 1 && len(t.Rows) <= mostRows,
+		Brief: len(t.Rows) <= 16}
 	if out.Label == "" {
 		out.Label = "Table"
 	}
@@ -255,8 +261,8 @@ func short(s string, most int) string {
 	return string([]rune(s)[:most-1]) + "…"
 }
 
-// Recorded is a section of what was written to a recorder as Markdown: its tables and paragraphs, of which those
-// before a table in bold are its caption.
+// Recorded is a section of what was written to a recorder as Markdown: its tables and paragraphs,
+// of which those before a table in bold are its caption.
 func Recorded(title string, r *table.Recorder) Section {
 	s := Section{Title: title}
 	caption := ""
@@ -274,8 +280,8 @@ func Recorded(title string, r *table.Recorder) Section {
 	return s
 }
 
-// Said divides a text of lines "name  what is said of it" into facts; a line without a name, as all are that begin with a
-// space, goes into the rest.
+// Said divides a text of lines "name what is said of it" into facts; a line without a name, as all
+// are that begin with a space, goes into the rest.
 func Said(text string) (facts []Fact, rest []string) {
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\n")

@@ -28,8 +28,8 @@ func (k *inks) class(c color.NRGBA) string {
 // The backgrounds of the style sheet.
 var white, night = color.NRGBA{255, 255, 255, 255}, color.NRGBA{0x14, 0x17, 0x1b, 255}
 
-// css sets the colours, mixed with black or white as far as they must be to stand out from the background: 3 : 1, as
-// WCAG 2.2 wants of graphics.
+// css sets the colours, mixed with black or white as far as they must be to stand out from the
+// background: 3 : 1, as WCAG 2.2 wants of graphics.
 func (k *inks) css() string {
 	var light, dark strings.Builder
 	for i, c := range k.all {
@@ -136,34 +136,15 @@ func (d *drawer) curve(name string) int {
 }
 
 // panel draws a panel: x in parts of its width, y in pixels, so that text keeps its size however wide it is.
-func (d *drawer) panel(f figure.Figure, p *figure.Panel) {
-	x, y := f.Axes(p, 6, 6)
-	height, row := tall, 0.
-	if p.Lines != nil {
-		across := 0
-		for _, c := range p.Curves {
-			if c.Kind == figure.Across {
-				across++
-			}
+func (d *drawer) panel(of figure.Figure, p *figure.Panel) {
+	f, row := framed(of, p)
+	class, label := "w2 lines", p.Title+" figure of "+p.X
+	if p.Lines == nil {
+		left := 2
+		for _, t := range f.y.Ticks {
+			left = max(left, min(9, utf8.RuneCountInString(t.Label)+1))
 		}
-		row = nameTall + lineTall*float64(max(1, across)) + 6
-		height = row * float64(len(p.Lines))
-	}
-	// from the top, in pixels
-	down := func(v float64) float64 {
-		if p.Lines == nil {
-			return height * (1 - y.At(v))
-		}
-		line := math.Round(-v)
-		return row*line + nameTall + (row-nameTall-6)*(.5-(v+line)/.6)
-	}
-	left := 2
-	for _, t := range y.Ticks {
-		left = max(left, min(9, utf8.RuneCountInString(t.Label)+1))
-	}
-	class := fmt.Sprintf("w%d", left)
-	if p.Lines != nil {
-		class = "w2 lines"
+		class, label = fmt.Sprintf("w%d", left), strings.Join([]string{p.Title, "figure of", p.Y, "by", p.X}, " ")
 	}
 	d.printf("\n<div class=\"panel %s\">", class)
 	if p.Title != "" {
@@ -173,142 +154,179 @@ func (d *drawer) panel(f figure.Figure, p *figure.Panel) {
 	for _, c := range p.Curves {
 		points += len(c.X)
 	}
-	label := strings.TrimSpace(strings.Join([]string{p.Title, "figure of", p.Y, "by", p.X}, " "))
-	if p.Lines != nil {
-		label = strings.TrimSpace(p.Title + " figure of " + p.X)
-	}
-	d.printf("<svg class=\"plot\" height=\"%s\" role=\"img\" aria-label=\"%s, %d points\">", number(height), esc(short(label, mostRunes)), points)
-	at := func(v float64) string { return number(100*x.At(v)) + "%" }
-	for _, t := range x.Ticks {
-		d.printf("<line class=\"grid\" x1=\"%s\" x2=\"%[1]s\" y1=\"0\" y2=\"%s\"/>", at(t.Value), number(height))
-		d.printf("<text class=\"mid\" x=\"%s\" y=\"%s\">%s</text>", at(t.Value), number(height+17), esc(t.Label))
-	}
-	for i, t := range y.Ticks {
-		if p.Lines != nil {
-			d.printf("<line class=\"grid\" x1=\"0\" x2=\"100%%\" y1=\"%s\" y2=\"%[1]s\"/>", number(row*float64(i)))
-			continue
-		}
-		d.printf("<line class=\"grid\" x1=\"0\" x2=\"100%%\" y1=\"%s\" y2=\"%[1]s\"/>", number(down(t.Value)))
-		d.printf("<text class=\"end\" x=\"-6\" y=\"%s\">%s</text>", number(down(t.Value)+4), esc(t.Label))
-	}
-	d.printf("<line class=\"axis\" x1=\"0\" x2=\"100%%\" y1=\"%s\" y2=\"%[1]s\"/>", number(height))
-	if p.Lines == nil {
-		d.printf("<line class=\"axis\" x1=\"0\" x2=\"0\" y1=\"0\" y2=\"%s\"/>", number(height))
-	}
-	d.printf("<text class=\"mid\" x=\"50%%\" y=\"%s\">%s</text>", number(height+36), esc(short(p.X, 60)))
-	if p.Y != "" {
-		d.printf("<text x=\"0\" y=\"-9\">%s</text>", esc(short(p.Y, 44)))
-	}
+	d.printf("<svg class=\"plot\" height=\"%s\" role=\"img\" aria-label=\"%s, %d points\">",
+		number(f.height), esc(short(strings.TrimSpace(label), mostRunes)), points)
+	d.axes(f, row)
 	for _, c := range p.Curves {
-		d.draw(p, c, x, y, height, down, at)
+		d.draw(f, c)
 	}
 	for i, name := range p.Lines { // above the curves
-		d.printf("<text class=\"name\" x=\"0\" y=\"%s\">%s</text>", number(row*float64(i)+14), esc(short(name, labelled)))
+		d.printf("<text class=\"name\" x=\"0\" y=\"%s\">%s</text>", number(row*float64(i)+14),
+			esc(short(name, labelled)))
 	}
 	d.WriteString("</svg></div>")
 }
 
+// framed lays out a panel; row is the height of each of its Lines.
+func framed(of figure.Figure, p *figure.Panel) (f frame, row float64) {
+	f = frame{panel: p, height: tall}
+	f.x, f.y = of.Axes(p, 6, 6)
+	if p.Lines == nil {
+		f.down = func(v float64) float64 { return f.height * (1 - f.y.At(v)) }
+		return f, 0
+	}
+	across := 0
+	for _, c := range p.Curves {
+		if c.Kind == figure.Across {
+			across++
+		}
+	}
+	row = nameTall + lineTall*float64(max(1, across)) + 6
+	f.height = row * float64(len(p.Lines))
+	f.down = func(v float64) float64 {
+		line := math.Round(-v)
+		return row*line + nameTall + (row-nameTall-6)*(.5-(v+line)/.6)
+	}
+	return f, row
+}
+
+// axes draws the grid, the axes and what they are of.
+func (d *drawer) axes(f frame, row float64) {
+	p, bottom := f.panel, number(f.height)
+	across := func(class string, y float64) {
+		d.printf("<line class=\"%s\" x1=\"0\" x2=\"100%%\" y1=\"%s\" y2=\"%[2]s\"/>", class, number(y))
+	}
+	for _, t := range f.x.Ticks {
+		d.printf("<line class=\"grid\" x1=\"%s\" x2=\"%[1]s\" y1=\"0\" y2=\"%s\"/>", f.at(t.Value), bottom)
+		d.printf("<text class=\"mid\" x=\"%s\" y=\"%s\">%s</text>", f.at(t.Value), number(f.height+17),
+			esc(t.Label))
+	}
+	for i, t := range f.y.Ticks {
+		if p.Lines != nil {
+			across("grid", row*float64(i))
+			continue
+		}
+		across("grid", f.down(t.Value))
+		d.printf("<text class=\"end\" x=\"-6\" y=\"%s\">%s</text>", number(f.down(t.Value)+4), esc(t.Label))
+	}
+	across("axis", f.height)
+	if p.Lines == nil {
+		d.printf("<line class=\"axis\" x1=\"0\" x2=\"0\" y1=\"0\" y2=\"%s\"/>", bottom)
+	}
+	d.printf("<text class=\"mid\" x=\"50%%\" y=\"%s\">%s</text>", number(f.height+36), esc(short(p.X, 60)))
+	if p.Y != "" {
+		d.printf("<text x=\"0\" y=\"-9\">%s</text>", esc(short(p.Y, 44)))
+	}
+}
+
+// frame is where a panel's curves are drawn: x in parts of the width, y in pixels from the top.
+type frame struct {
+	panel  *figure.Panel
+	x, y   figure.Axis
+	height float64
+	down   func(y float64) float64
+}
+
+// at is the place of an x.
+func (f frame) at(x float64) string { return number(100*f.x.At(x)) + "%" }
+
 // draw draws a curve: what is joined in an image of its own, stretched to the panel's width, marks beside it.
-func (d *drawer) draw(p *figure.Panel, c figure.Curve, x, y figure.Axis, height float64, down func(float64) float64, at func(float64) string) {
+func (d *drawer) draw(f frame, c figure.Curve) {
 	d.printf("<g class=\"curve %s\" data-c=\"%d\">", d.ink.class(c.Color), d.curve(c.Name))
 	dashes := ""
 	if len(c.Dashes) > 0 {
-		var parts []string
-		for _, l := range c.Dashes {
-			parts = append(parts, number(1.3*float64(l)))
-		}
-		dashes = fmt.Sprintf(" stroke-dasharray=\"%s\"", strings.Join(parts, " "))
+		dashes = fmt.Sprintf(" stroke-dasharray=\"%s\"", dashed(c.Style))
 	}
-	runs := p.Runs(c)
-	joined := c.Kind == figure.Joined || c.Kind == figure.Barred
-	if joined {
-		var line, band strings.Builder
-		for _, run := range runs {
-			var upper, lower []string
-			wide := false
-			for i := run[0]; i < run[1]; i++ {
-				low, high := c.Ends(i, y)
-				wide = wide || low < high
-				px := number(1000 * x.At(c.X[i]))
-				upper, lower = append(upper, px+" "+number(down(high))), append(lower, px+" "+number(down(low)))
-				if i == run[0] {
-					line.WriteString("M")
-				} else {
-					line.WriteString("L")
-				}
-				line.WriteString(px + " " + number(down(c.Y[i])))
-			}
-			if run[1] == run[0]+1 && c.Marker == figure.NoMarker { // a level
-				fmt.Fprintf(&line, "M0 %s H1000", number(down(c.Y[run[0]])))
-			}
-			if wide && c.Kind == figure.Joined && len(upper) > 1 {
-				slices.Reverse(lower)
-				fmt.Fprintf(&band, "M%sZ", strings.Join(slices.Concat(upper, lower), "L"))
-			}
+	shapes := f.panel.Shapes(c, f.x, f.y)
+	var line, band string
+	for _, s := range shapes {
+		if s.Kind > figure.Line {
+			continue
 		}
-		d.printf("<svg viewBox=\"0 0 1000 %s\" preserveAspectRatio=\"none\" width=\"100%%\" height=\"%[1]s\" overflow=\"visible\">", number(height))
-		if band.Len() > 0 {
-			d.printf("<path class=\"band\" d=\"%s\"/>", band.String())
+		var places []string
+		for _, p := range s.Points {
+			places = append(places, number(1000*f.x.At(p.X))+" "+number(f.down(p.Y)))
 		}
-		d.printf("<path d=\"%s\"%s/></svg>", line.String(), dashes)
+		if path := "M" + strings.Join(places, "L"); s.Kind == figure.Band {
+			band += path + "Z"
+		} else {
+			line += path
+		}
 	}
-	size := radius
-	if len(c.X) > 60 {
-		size = 3
+	if line != "" {
+		d.printf("<svg viewBox=\"0 0 1000 %s\" preserveAspectRatio=\"none\" width=\"100%%\" height=\"%[1]s\" "+
+			"overflow=\"visible\">",
+			number(f.height))
+		if band != "" {
+			d.printf("<path class=\"band\" d=\"%s\"/>", band)
+		}
+		d.printf("<path d=\"%s\"%s/></svg>", line, dashes)
 	}
-	for _, run := range runs {
-		for i := run[0]; i < run[1]; i++ {
-			low, high := c.Ends(i, y)
-			open := c.Open
-			if i < len(c.Hollow) {
-				open = c.Hollow[i]
-			}
-			switch c.Kind {
-			case figure.Bars, figure.Across, figure.Span:
-				low, high = c.Ends(i, x)
-			}
-			told := esc(tell(p, c, i))
-			px, py := at(c.X[i]), down(c.Y[i])
-			wide := number(100*(x.At(high)-x.At(low))) + "%"
-			switch {
-			case c.Kind == figure.Bars && low <= high:
-				d.printf("<rect class=\"bar\" x=\"%s\" y=\"%s\" width=\"%s\" height=\"%s\"><title>%s</title></rect>", at(low), number(py), wide, number(height-py), told)
-				continue
-			case c.Kind == figure.Bars:
-				continue
-			case c.Kind == figure.Span:
-				if low <= high {
-					d.printf("<rect class=\"span\" x=\"%s\" y=\"0\" width=\"%s\" height=\"%s\"/>", at(low), wide, number(height))
-				}
-				d.printf("<line x1=\"%s\" x2=\"%[1]s\" y1=\"0\" y2=\"%s\"%s/>", px, number(height), dashes)
-				py = height - 5
-			case c.Kind == figure.Across && low <= high:
-				d.printf("<line x1=\"%s\" x2=\"%s\" y1=\"%s\" y2=\"%[3]s\"%s/>", at(low), at(high), number(py), dashes)
-			case joined && low < high && (c.Kind == figure.Barred || run[1] == run[0]+1):
-				d.printf("<line x1=\"%s\" x2=\"%[1]s\" y1=\"%s\" y2=\"%s\"/>", px, number(down(low)), number(down(high)))
-			}
-			class := "mark"
-			if c.Marker == figure.NoMarker {
-				class += " quiet"
-			} else if open {
-				class += " open"
-			}
-			d.printf("<svg class=\"%s\" x=\"%s\" y=\"%s\" width=\"1\" height=\"1\" overflow=\"visible\"><title>%s</title><path d=\"%s\"/></svg>", class, px, number(py), told, outline(c.Marker, size))
+	for _, s := range shapes {
+		if s.Kind > figure.Line {
+			d.shape(f, c, s, dashes)
 		}
 	}
 	d.WriteString("</g>")
 }
 
+// shape draws a shape of one point.
+func (d *drawer) shape(f frame, c figure.Curve, s figure.Shape, dashes string) {
+	first, last := s.Points[0], s.Points[len(s.Points)-1]
+	top, wide := f.down(last.Y), number(100*(f.x.At(last.X)-f.x.At(first.X)))+"%"
+	switch s.Kind {
+	case figure.Bar:
+		d.printf("<rect class=\"bar\" x=\"%s\" y=\"%s\" width=\"%s\" height=\"%s\"><title>%s</title></rect>",
+			f.at(first.X), number(top), wide, number(f.height-top), esc(tell(f.panel, c, s.Index)))
+	case figure.Stretch:
+		d.printf("<rect class=\"span\" x=\"%s\" y=\"0\" width=\"%s\" height=\"%s\"/>", f.at(first.X), wide,
+			number(f.height))
+	case figure.Level:
+		d.printf("<line x1=\"%s\" x2=\"%[1]s\" y1=\"0\" y2=\"%s\"%s/>", f.at(first.X), number(f.height), dashes)
+	case figure.Range:
+		d.printf("<line x1=\"%s\" x2=\"%s\" y1=\"%s\" y2=\"%[3]s\"%s/>", f.at(first.X), f.at(last.X), number(top),
+			dashes)
+	case figure.Whisker:
+		d.printf("<line x1=\"%s\" x2=\"%[1]s\" y1=\"%s\" y2=\"%s\"/>", f.at(first.X), number(f.down(first.Y)),
+			number(top))
+	case figure.Mark:
+		if c.Kind == figure.Span {
+			top = f.height - 5
+		}
+		size, class := radius, "mark"
+		if len(c.X) > 60 {
+			size = 3
+		}
+		if c.Marker == figure.NoMarker {
+			class += " quiet"
+		} else if s.Open {
+			class += " open"
+		}
+		d.printf("<svg class=\"%s\" x=\"%s\" y=\"%s\" width=\"1\" height=\"1\" "+
+			"overflow=\"visible\"><title>%s</title><path d=\"%s\"/></svg>",
+			class, f.at(first.X), number(top), esc(tell(f.panel, c, s.Index)), outline(c.Marker, size))
+	}
+}
+
+// dashed are the lengths of a style's dashes.
+func dashed(s figure.Style) string {
+	var parts []string
+	for _, l := range s.Dashes {
+		parts = append(parts, number(1.3*float64(l)))
+	}
+	return strings.Join(parts, " ")
+}
+
 // outline is a marker around 0.
 func outline(m figure.Marker, r float64) string {
 	if m.Corners <= 0 {
-		return fmt.Sprintf("M%s 0a%[2]s %[2]s 0 1 0 %[3]s 0a%[2]s %[2]s 0 1 0 -%[3]s 0Z", number(-r), number(r), number(2*r))
+		return fmt.Sprintf("M%s 0a%[2]s %[2]s 0 1 0 %[3]s 0a%[2]s %[2]s 0 1 0 -%[3]s 0Z", number(-r), number(r),
+			number(2*r))
 	}
 	r *= 1.25 // they look smaller than a disc
 	var corners []string
-	for i := range m.Corners {
-		sin, cos := math.Sincos(m.Turn + 2*math.Pi*float64(i)/float64(m.Corners))
-		corners = append(corners, number(r*cos)+" "+number(-r*sin))
+	for _, p := range m.Outline() {
+		corners = append(corners, number(r*p.X)+" "+number(-r*p.Y))
 	}
 	return "M" + strings.Join(corners, "L") + "Z"
 }
@@ -348,13 +366,12 @@ func (d *drawer) legend(l figure.Legend, panels []*figure.Panel) {
 		if exact != nil {
 			of = fmt.Sprintf(" data-c=\"%s\"", strings.Join(exact, " "))
 		}
-		dashes := ""
-		for _, v := range e.Dashes {
-			dashes += number(1.3*float64(v)) + " "
-		}
-		d.printf("<li><span class=\"key curve %s\"%s><svg width=\"30\" height=\"12\" aria-hidden=\"true\"><line x1=\"0\" x2=\"30\" y1=\"6\" y2=\"6\" stroke-dasharray=\"%s\"/>", d.ink.class(e.Color), of, strings.TrimSpace(dashes))
+		d.printf("<li><span class=\"key curve %s\"%s><svg width=\"30\" height=\"12\" aria-hidden=\"true\"><line "+
+			"x1=\"0\" x2=\"30\" y1=\"6\" y2=\"6\" stroke-dasharray=\"%s\"/>", d.ink.class(e.Color), of,
+			dashed(e.Style))
 		if e.Marker != figure.NoMarker {
-			d.printf("<svg class=\"mark%s\" x=\"15\" y=\"6\" overflow=\"visible\"><path d=\"%s\"/></svg>", map[bool]string{true: " open"}[e.Open], outline(e.Marker, radius))
+			d.printf("<svg class=\"mark%s\" x=\"15\" y=\"6\" overflow=\"visible\"><path d=\"%s\"/></svg>",
+				map[bool]string{true: " open"}[e.Open], outline(e.Marker, radius))
 		}
 		d.printf("</svg>%s</span></li>", esc(short(e.Label, mostRunes)))
 	}
@@ -385,7 +402,8 @@ func tell(p *figure.Panel, c figure.Curve, i int) string {
 				text = p.Lines[line]
 			}
 		}
-		return strings.TrimPrefix(fmt.Sprintf("%s\n%s: %s%s", name, short(text, mostRunes), value(c.X[i]), ends), "\n: ")
+		return strings.TrimPrefix(fmt.Sprintf("%s\n%s: %s%s", name, short(text, mostRunes), value(c.X[i]), ends),
+			"\n: ")
 	}
 	if text != "" {
 		ends += ", " + short(text, mostRunes)
@@ -435,7 +453,8 @@ func numbersOf(panels []*figure.Panel) Table {
 				x, y, of := value(place(p, c, i)), value(c.Y[i]), p.Title
 				if p.Lines != nil {
 					y = "—"
-					if line := int(math.Round(-c.Y[i])); c.Kind == figure.Across && line >= 0 && line < len(p.Lines) {
+					if line := int(math.Round(-c.Y[i])); c.Kind == figure.Across && line >= 0 &&
+						line < len(p.Lines) {
 						y = p.Lines[line]
 					}
 				}

@@ -95,9 +95,9 @@ func guaranteed(all []named) (sections []html.Section) {
 		if any == nil {
 			any = g.Statement
 		}
-		s := g.Section()
+		s := guaranteeSection(*g.Statement)
 		s.Title = "What is guaranteed of " + g.policy
-		s.Text = append([]string{g.Sentence()}, s.Text...)
+		s.Text = append([]string{sentence(*g.Statement)}, s.Text...)
 		s.Notes = slices.DeleteFunc(s.Notes, func(n string) bool {
 			again := seen[n]
 			seen[n] = true
@@ -106,19 +106,9 @@ func guaranteed(all []named) (sections []html.Section) {
 		sections = append(sections, s)
 	}
 	if any != nil {
-		sections = append(sections, any.Assumptions())
+		sections = append(sections, assumptions(*any))
 	}
 	return sections
-}
-
-// EvaluationPlot draws the figure of a result to w. The format is png, svg or pdf.
-func EvaluationPlot(w io.Writer, format string, r ope.Result) error {
-	b, err := EvaluationFigure(r).Encode(format, figure.ScreenDPI)
-	if err != nil {
-		return fmt.Errorf("render: %w", err)
-	}
-	_, err = w.Write(b)
-	return err
 }
 
 // EvaluationFigure draws estimates with their intervals, one line an estimator and a colour a

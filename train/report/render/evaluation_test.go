@@ -101,7 +101,7 @@ func TestEvaluation(t *testing.T) {
 func TestEvaluationPlot(t *testing.T) {
 	res := evaluated(t, ope.Options{}, "a", "b")
 	var b bytes.Buffer
-	if err := render.EvaluationPlot(&b, "png", res); err != nil {
+	if err := render.Plot(&b, "png", render.EvaluationFigure(res)); err != nil {
 		t.Fatal(err)
 	}
 	img, err := png.Decode(&b)
@@ -121,10 +121,10 @@ func TestEvaluationPlot(t *testing.T) {
 		}
 	}
 	b.Reset()
-	if err := render.EvaluationPlot(&b, "svg", res); err != nil || !strings.Contains(b.String(), "<svg") {
+	if err := render.Plot(&b, "svg", render.EvaluationFigure(res)); err != nil || !strings.Contains(b.String(), "<svg") {
 		t.Error(err)
 	}
-	if err := render.EvaluationPlot(&b, "xyz", res); err == nil {
+	if err := render.Plot(&b, "xyz", render.EvaluationFigure(res)); err == nil {
 		t.Error("no error for an unknown format")
 	}
 }

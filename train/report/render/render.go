@@ -4,6 +4,7 @@ package render
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -11,6 +12,7 @@ import (
 	"strings"
 
 	"opl/train/logs"
+	"opl/train/report/figure"
 	"opl/train/report/html"
 	"opl/train/report/table"
 )
@@ -47,6 +49,19 @@ func writeJSON(w io.Writer, v any) error {
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
 	return e.Encode(v)
+}
+
+// Plot draws a figure to w. The format is png, svg or pdf. A figure without panels is an error.
+func Plot(w io.Writer, format string, f figure.Figure) error {
+	if len(f.Panels) == 0 {
+		return errors.New("render: there is nothing to draw: no number is above 0")
+	}
+	b, err := f.Encode(format, figure.ScreenDPI)
+	if err != nil {
+		return fmt.Errorf("render: %w", err)
+	}
+	_, err = w.Write(b)
+	return err
 }
 
 // exact is a number as it is read back.

@@ -34,7 +34,8 @@ func Formats() []string { return []string{string(Text), string(Markdown), string
 // Parse returns the format of a name, or an error that lists them.
 func Parse(name string) (Format, error) {
 	if !slices.Contains(Formats(), name) {
-		return "", fmt.Errorf("%q%s (known: %s)", name, spelling.Suggest(name, Formats()), strings.Join(Formats(), ", "))
+		return "", fmt.Errorf("%q%s (known: %s)", name, spelling.Suggest(name, Formats()),
+			strings.Join(Formats(), ", "))
 	}
 	return Format(name), nil
 }

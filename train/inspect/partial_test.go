@@ -91,7 +91,7 @@ func (d days) write(t *testing.T, dir string) {
 }
 
 // share is a shard of the files in a folder, as it is read back.
-func share(t *testing.T, dir string, number, of int, change ...func(*logs.Options)) (p inspect.Part) {
+func share(t *testing.T, dir string, number, of int, change ...func(*logs.Options)) (p inspect.Partial) {
 	t.Helper()
 	shard := logs.Shard{Number: number, Of: of}
 	o := logs.Options{NoCache: true, Share: shard, Actions: []string{"a", "b", "c"}}
@@ -103,7 +103,7 @@ func share(t *testing.T, dir string, number, of int, change ...func(*logs.Option
 		t.Fatal(err)
 	}
 	defer l.Close()
-	part, err := inspect.Share(l, 1, shard)
+	part, err := inspect.OfShard(l, 1, shard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func share(t *testing.T, dir string, number, of int, change ...func(*logs.Option
 	return p
 }
 
-func shares(t *testing.T, dir string, of int) (all []inspect.Part) {
+func shares(t *testing.T, dir string, of int) (all []inspect.Partial) {
 	for i := range of {
 		all = append(all, share(t, dir, i+1, of))
 	}
@@ -307,7 +307,7 @@ func TestSharesAcross(t *testing.T) {
 	dir := t.TempDir()
 	d.write(t, dir)
 	all := shares(t, dir, 2)
-	refused := func(want string, parts ...inspect.Part) {
+	refused := func(want string, parts ...inspect.Partial) {
 		t.Helper()
 		if _, err := inspect.Combine(parts); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
@@ -315,13 +315,13 @@ func TestSharesAcross(t *testing.T) {
 	}
 	refused("there are no parts")
 	refused("2/2 is missing", all[0])
-	refused("different files, actions or options, or of another number of shards", all[0], share(t, dir, 3, 3))
+	refused("shards 1/2 and 3/3 are of another number of shards", all[0], share(t, dir, 3, 3))
 	refused("name all actions by setting actions", all[0], share(t, dir, 2, 2, func(o *logs.Options) { o.Actions = []string{"a", "c", "b"} }))
 	refused("different files", all[0], share(t, dir, 2, 2, func(o *logs.Options) { o.RewardMin, o.RewardMax = -1, 1 }))
 	refused("different files", all[0], share(t, dir, 2, 2, func(o *logs.Options) { o.Categories = []string{"x_a"} }))
 	broken := all[1]
 	broken.Tape = nil
-	refused("part 2 of an inspection is none", all[0], broken)
+	refused("the part of shard 2/2 is none of an inspection", all[0], broken)
 	text, err := json.Marshal(all[1])
 	if err == nil {
 		err = json.Unmarshal([]byte(strings.Replace(string(text), `"rows by action":[`, `"rows by action":[1,`, 1)), &broken)
@@ -330,7 +330,7 @@ func TestSharesAcross(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused("other sums of rows by action", all[0], broken)
-	refused("what a check reads, rows by action", func() inspect.Part { p := broken; p.Shard = logs.Shard{Number: 1, Of: 1}; return p }())
+	refused("what a check reads, rows by action", func() inspect.Partial { p := broken; p.Shard = logs.Shard{Number: 1, Of: 1}; return p }())
 	// A file that changes between shards: of another size, of the same.
 	edit(t, dir, "03.csv", func(l []string) []string { return l[:len(l)-1] })
 	refused("different files", all[0], share(t, dir, 2, 2))
@@ -359,7 +359,7 @@ func TestSharesAcross(t *testing.T) {
 }
 
 // cut are shards of a log's rows, as if each were of files of its own.
-func cut(t *testing.T, l *logs.Log, shards int) (parts []inspect.Part) {
+func cut(t *testing.T, l *logs.Log, shards int) (parts []inspect.Partial) {
 	t.Helper()
 	for k := range shards {
 		var rows []int
@@ -368,7 +368,7 @@ func cut(t *testing.T, l *logs.Log, shards int) (parts []inspect.Part) {
 		}
 		part := l.Subset(rows)
 		part.FilesHash = "files"
-		p, err := inspect.Share(part, 1, logs.Shard{Number: k + 1, Of: shards})
+		p, err := inspect.OfShard(part, 1, logs.Shard{Number: k + 1, Of: shards})
 		if err != nil {
 			t.Fatal(err)
 		}

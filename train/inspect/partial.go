@@ -12,8 +12,8 @@ import (
 	"opl/train/logs"
 )
 
-// Part is what a shard of the files of a log says of its rows, see [Share].
-type Part struct {
+// Partial is what a shard of the files of a log says of its rows, see [OfShard].
+type Partial struct {
 	Shard    logs.Shard         `json:"shard"`
 	Of       string             `json:"of"` // what all parts must share: the files, actions, columns, range of rewards and Γ
 	Actions  []string           `json:"actions"`
@@ -53,9 +53,9 @@ func (s *Severity) UnmarshalText(text []byte) error {
 
 var _ encoding.TextUnmarshaler = (*Severity)(nil)
 
-// Share inspects the log, which is a shard's share of files ([logs.Options.Share]), as [Within] does, for [Combine]. What it returns has a hash of each
+// OfShard inspects the log, which is a shard's share of files ([logs.Options.Share]), as [Within] does, for [Combine]. What it returns has a hash of each
 // decision_id, and a few numbers for each action and group. Errors: a log that was read whole, or whose rows offer sets of actions.
-func Share(in *logs.Log, gamma float64, shard logs.Shard) (*Part, error) {
+func OfShard(in *logs.Log, gamma float64, shard logs.Shard) (*Partial, error) {
 	switch {
 	case in.FilesHash == "":
 		return nil, errors.New("inspect: the log is no shard's share of files")
@@ -64,7 +64,7 @@ func Share(in *logs.Log, gamma float64, shard logs.Shard) (*Part, error) {
 	}
 	l := within(in, gamma, newTape())
 	low, high := in.RewardRange()
-	p := &Part{Shard: shard, Actions: in.Actions, Columns: map[string]bool{}, Complete: l.complete, Within: l.gamma, Notes: in.Notes, Tape: l.tape, Left: left{in.Skipped, in.LeftOut, in.Files, in.Unrewarded}}
+	p := &Partial{Shard: shard, Actions: in.Actions, Columns: map[string]bool{}, Complete: l.complete, Within: l.gamma, Notes: in.Notes, Tape: l.tape, Left: left{in.Skipped, in.LeftOut, in.Files, in.Unrewarded}}
 	p.Has = present{in.Propensities != nil, in.Propensity != nil, in.Time != nil, l.ids, in.Group != nil, in.Weight != nil, l.described, in.Estimated}
 	p.Of = fmt.Sprint(in.FilesHash, " ", low, " ", high, " ", l.gamma, " ", len(in.Actions), " ", strings.Join(in.Actions, "\x00"))
 	for _, name := range in.Names() {
@@ -133,7 +133,7 @@ func (t *tape) bound() {
 //   - Classes of propensities and of weights, and the share of the top 1 %, are not said.
 //
 // Errors: parts of other files, actions, columns or options, or of another number of shards; parts of one shard that differ; shards that are not there.
-func Combine(parts []Part) (r Report, err error) {
+func Combine(parts []Partial) (r Report, err error) {
 	all, err := whole(parts)
 	if err != nil {
 		return r, err
@@ -157,7 +157,7 @@ func Combine(parts []Part) (r Report, err error) {
 		r.To = max(r.To, p.Report.To)
 	}
 	l := &log{n: r.Rows, k: r.K, gamma: first.Within, units: logs.Units{Low: r.RewardMin, High: r.RewardMax}, report: &r, merged: true}
-	if bad := slices.IndexFunc(all, func(p *Part) bool { return !p.Complete }); bad >= 0 {
+	if bad := slices.IndexFunc(all, func(p *Partial) bool { return !p.Complete }); bad >= 0 {
 		for _, p := range all {
 			for _, f := range p.Report.Findings {
 				if !p.Complete {
@@ -242,40 +242,30 @@ func Combine(parts []Part) (r Report, err error) {
 	return l.done(), nil
 }
 
-// whole are the parts by the numbers of their shards.
-func whole(parts []Part) (all []*Part, err error) {
-	if len(parts) == 0 {
+// ByNumber returns the partial results of all shards by their numbers. same refuses one that is of another command than
+// the first, or of another content than one of the same shard. Errors: those of same; shards that are not there.
+func ByNumber[T any](partials []T, shard func(*T) logs.Shard, same func(first, was, p *T) error) ([]*T, error) {
+	if len(partials) == 0 {
 		return nil, errors.New("there are no parts to merge")
 	}
-	first := parts[0]
-	if n := first.Shard.Of; n < 1 || n > logs.MostShards {
-		return nil, errors.New("part 1 of an inspection is none")
+	first := shard(&partials[0])
+	if first.Of < 1 || first.Of > logs.MostShards {
+		return nil, fmt.Errorf("part 1 is of shard %s: there is none", first)
 	}
-	all = make([]*Part, first.Shard.Of)
-	numbers := map[string]*Part{}
-	for i := range parts {
-		p := &parts[i]
-		if p.Shard.Number < 1 || p.Shard.Number > p.Shard.Of || p.Tape == nil || p.Report.K != len(p.Actions) || p.Report.Rows < 1 && p.Complete || p.Complete && len(p.Span.Actions) != len(p.Actions) {
-			return nil, fmt.Errorf("part %d of an inspection is none", i+1)
+	all := make([]*T, first.Of)
+	for i := range partials {
+		p := &partials[i]
+		s := shard(p)
+		if s.Number < 1 || s.Number > s.Of {
+			return nil, fmt.Errorf("part %d is of shard %s: there is none", i+1, s)
 		}
-		if p.Shard.Of != first.Shard.Of || p.Of != first.Of || p.Within != first.Within || !slices.Equal(p.Actions, first.Actions) {
-			return nil, fmt.Errorf("shards %s and %s are of different files, actions or options, or of another number of shards: merge those of one command, and name all actions by setting actions", first.Shard, p.Shard)
+		if s.Of != first.Of {
+			return nil, fmt.Errorf("shards %s and %s are of another number of shards: merge those of one command", first, s)
 		}
-		if p.Has != first.Has && p.Complete && first.Complete {
-			return nil, fmt.Errorf("shards %s and %s have other columns: times, ids, groups, weights or propensities are in the files of one alone", first.Shard, p.Shard)
+		if err := same(&partials[0], all[s.Number-1], p); err != nil {
+			return nil, err
 		}
-		for name, number := range p.Columns {
-			was := numbers[name]
-			if was != nil && was.Columns[name] != number {
-				return nil, fmt.Errorf("shards %s and %s read column %s as numbers and as names: say by setting categories that it has names", was.Shard, p.Shard, name)
-			}
-			numbers[name] = p
-		}
-		at := &all[p.Shard.Number-1]
-		if *at != nil && !near(*at, p) {
-			return nil, fmt.Errorf("shard %s comes twice with different sums: make it again", p.Shard)
-		}
-		*at = p
+		all[s.Number-1] = p
 	}
 	var lost []string
 	for i, p := range all {
@@ -283,21 +273,51 @@ func whole(parts []Part) (all []*Part, err error) {
 			lost = append(lost, fmt.Sprintf("%d/%d", i+1, len(all)))
 		}
 	}
-	if lost != nil {
-		return nil, fmt.Errorf("%s missing: run these shards", strings.Join(lost, ", ")+map[bool]string{true: " is", false: " are"}[len(lost) == 1])
+	switch len(lost) {
+	case 0:
+		return all, nil
+	case 1:
+		return nil, fmt.Errorf("%s is missing: run these shards", lost[0])
 	}
-	return all, nil
+	return nil, fmt.Errorf("%s are missing: run these shards", strings.Join(lost, ", "))
+}
+
+// whole returns the partial results of all shards by their numbers.
+func whole(partials []Partial) ([]*Partial, error) {
+	numbers := map[string]*Partial{} // a shard that reads a column
+	return ByNumber(partials, func(p *Partial) logs.Shard { return p.Shard }, func(first, was, p *Partial) error {
+		switch {
+		case p.Tape == nil || p.Report.K != len(p.Actions) || p.Complete && (p.Report.Rows < 1 || len(p.Span.Actions) != len(p.Actions)):
+			return fmt.Errorf("the part of shard %s is none of an inspection", p.Shard)
+		case p.Of != first.Of || p.Within != first.Within || !slices.Equal(p.Actions, first.Actions):
+			return fmt.Errorf("shards %s and %s are of different files, actions or options: merge those of one command, "+
+				"and name all actions by setting actions", first.Shard, p.Shard)
+		case p.Has != first.Has && p.Complete && first.Complete:
+			return fmt.Errorf("shards %s and %s have other columns: times, ids, groups, weights or propensities are in the files of one alone",
+				first.Shard, p.Shard)
+		case was != nil && !near(was, p):
+			return fmt.Errorf("shard %s comes twice with different sums: make it again", p.Shard)
+		}
+		for name, number := range p.Columns {
+			if other := numbers[name]; other != nil && other.Columns[name] != number {
+				return fmt.Errorf("shards %s and %s read column %s as numbers and as names: say by setting categories that it has names",
+					other.Shard, p.Shard, name)
+			}
+			numbers[name] = p
+		}
+		return nil
+	})
 }
 
 // near reports parts of one shard that agree but for what processors differ in.
-func near(a, b *Part) bool {
+func near(a, b *Partial) bool {
 	close := func(x, y float64) bool { return math.Abs(x-y) <= 1e-9*max(math.Abs(x), math.Abs(y), 1e-9) }
 	return a.Complete == b.Complete && a.Report.Rows == b.Report.Rows && slices.Equal(a.Traces.IDs, b.Traces.IDs) && slices.Equal(a.Traces.Sample, b.Traces.Sample) &&
 		maps.EqualFunc(a.Tape.Sums, b.Tape.Sums, func(x, y []float64) bool { return slices.EqualFunc(x, y, close) })
 }
 
 // idsOf are the ids of all rows.
-func idsOf(all []*Part) (ids []uint64) {
+func idsOf(all []*Partial) (ids []uint64) {
 	for _, p := range all {
 		ids = append(ids, p.Traces.IDs...)
 	}
@@ -305,7 +325,7 @@ func idsOf(all []*Part) (ids []uint64) {
 }
 
 // rewards puts together how often each comes.
-func (l *log) rewards(all []*Part) error {
+func (l *log) rewards(all []*Partial) error {
 	l.costs, l.ends = map[uint64]int{}, map[float64]int{}
 	low, high := l.tape.Least["cost"], -l.tape.Least["cost, the largest"]
 	for _, p := range all {
@@ -327,7 +347,7 @@ func (l *log) rewards(all []*Part) error {
 }
 
 // between is drift from shard to shard, of up to ten blocks of them.
-func (l *log) between(all []*Part) {
+func (l *log) between(all []*Partial) {
 	blocks := min(10, len(all))
 	if blocks < 2 || l.n < 200 {
 		return
@@ -352,7 +372,7 @@ func (l *log) between(all []*Part) {
 
 // worstOf adds the worst finding of each check that shards make on their own rows. Where shards of more than a tenth of the rows are too small for
 // one that all rows together are not, that is a doubt.
-func (l *log) worstOf(all []*Part) {
+func (l *log) worstOf(all []*Partial) {
 	nats := 0.
 	for _, p := range all {
 		nats += p.Nats
@@ -394,7 +414,7 @@ func (l *log) worstOf(all []*Part) {
 }
 
 // bets puts together the e-values of shards.
-func (l *log) bets(all []*Part) {
+func (l *log) bets(all []*Partial) {
 	var e, product [2]float64
 	each := [2][]float64{}
 	var best Finding
@@ -426,7 +446,7 @@ func (l *log) bets(all []*Part) {
 }
 
 // orders says what is not looked at where rows of several shards are of the same time, and what is not said.
-func (l *log) orders(all []*Part) {
+func (l *log) orders(all []*Partial) {
 	f := Finding{Check: "shards", Measured: fmt.Sprintf("%d, by files, each with its own rows; classes of propensities and weights, and the share of the top 1 %% of rows, are not said of shards", len(all))}
 	n := 0
 	for i, p := range all[1:] {

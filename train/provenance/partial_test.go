@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -17,21 +19,21 @@ import (
 )
 
 // byFiles are the parts of shards, each of which has read one of the files alone.
-func byFiles(t *testing.T, p *policyfile.Policy, o provenance.Options, files ...[]logs.Decision) (parts []provenance.Part, err error) {
+func byFiles(t *testing.T, p *policyfile.Policy, o provenance.Options, files ...[]logs.Decision) (parts []provenance.Partial, err error) {
 	t.Helper()
 	for i, d := range files {
 		l := collectLog(t, d)
 		l.FilesHash = "the files"
-		j, err := provenance.Share(l, o.Gamma, logs.Shard{Number: i + 1, Of: len(files)})
+		j, err := provenance.OfShard(l, o.Gamma, logs.Shard{Number: i + 1, Of: len(files)})
 		if err != nil {
 			return nil, err
 		}
-		part, err := j.FilesPart(context.Background(), p, o)
+		part, err := j.Partial(context.Background(), p, o)
 		if err != nil {
 			return nil, err
 		}
 		text, err := json.Marshal(part)
-		var back provenance.Part
+		var back provenance.Partial
 		if err == nil {
 			err = json.Unmarshal(text, &back)
 		}
@@ -201,7 +203,7 @@ func TestByFilesRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	byRows, err := provenance.Pool{collect(t, b)}.Part(context.Background(), p, o, logs.Shard{Number: 2, Of: 3})
+	wider, err := byFiles(t, p, provenance.Options{AnyTime: true, Gamma: 2}, a, b, c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,25 +211,82 @@ func TestByFilesRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for want, parts := range map[string][]provenance.Part{
+	for want, parts := range map[string][]provenance.Partial{
 		"2/3 is missing: run these shards":     {all[0], all[2]},
-		"different policies, logs or options":  {all[0], byRows, all[2]},
+		"different policies, logs or options":  {all[0], wider[1], all[2]},
 		"comes twice with different sums":      {all[0], all[1], others[1], all[2]},
 		"1000 decision ids have rows in files": {all[0], others[0], all[1], others[2]},
 	} {
 		parts := slices.Clone(parts)
 		if strings.HasPrefix(want, "1000") {
-			parts = []provenance.Part{all[0], all[1], others[2]} // the first file has become the last
+			parts = []provenance.Partial{all[0], all[1], others[2]} // the first file has become the last
 		}
 		if _, err := provenance.Conclude(parts); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	if _, err := provenance.Share(collectLog(t, a), 1, logs.Shard{Number: 1, Of: 2}); err == nil {
+	for what, c := range map[string]struct {
+		change func(p *provenance.Partial)
+		want   string
+	}{
+		"shards":    {func(p *provenance.Partial) { p.Shard.Of = 4 }, "another number of shards"},
+		"none":      {func(p *provenance.Partial) { p.On = nil }, "is none"},
+		"rows":      {func(p *provenance.Partial) { p.Sums.Rows-- }, "2999 rows together, not the 3000"},
+		"delta":     {func(p *provenance.Partial) { p.Sums.Delta = .5 }, "sums of other bounds"},
+		"not a sum": {func(p *provenance.Partial) { p.Sums.Risk[0][0] = math.NaN() }, "no sums of bounds"},
+	} {
+		changed := slices.Clone(all)
+		text, _ := json.Marshal(all[1])
+		if changed[1] = (provenance.Partial{}); json.Unmarshal(text, &changed[1]) != nil {
+			t.Fatal(what)
+		}
+		c.change(&changed[1])
+		if _, err := provenance.Conclude(changed); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", what, err, c.want)
+		}
+	}
+	if _, err := provenance.OfShard(collectLog(t, a), 1, logs.Shard{Number: 1, Of: 2}); err == nil {
 		t.Error("a log that was read whole is a shard's share")
 	}
 	var w *provenance.Withheld
 	if _, err := concluded(t, p, provenance.Options{AnyTime: true}, a, with(b, func(d []logs.Decision) { d[0].ID = a[0].ID })); !errors.As(err, &w) {
 		t.Error(err)
 	}
+}
+
+// alike compares statements, numbers to a part in 10¹².
+func alike(t *testing.T, what string, got, want provenance.Statement) {
+	t.Helper()
+	var walk func(path string, x, y reflect.Value)
+	walk = func(path string, x, y reflect.Value) {
+		switch x.Kind() {
+		case reflect.Float64:
+			if a, b := x.Float(), y.Float(); !(math.Abs(a-b) <= 1e-12*max(1, math.Abs(b))) {
+				t.Errorf("%s: %s is %v, want %v", what, path, a, b)
+			}
+		case reflect.Pointer:
+			if x.IsNil() != y.IsNil() {
+				t.Errorf("%s: one of %s is nil", what, path)
+			} else if !x.IsNil() {
+				walk(path, x.Elem(), y.Elem())
+			}
+		case reflect.Struct:
+			for i := range x.NumField() {
+				walk(path+"."+x.Type().Field(i).Name, x.Field(i), y.Field(i))
+			}
+		case reflect.Slice:
+			if x.Len() != y.Len() {
+				t.Errorf("%s: %s has %d entries, want %d", what, path, x.Len(), y.Len())
+				return
+			}
+			for i := range x.Len() {
+				walk(path, x.Index(i), y.Index(i))
+			}
+		default:
+			if !x.Equal(y) {
+				t.Errorf("%s: %s is %v, want %v", what, path, x, y)
+			}
+		}
+	}
+	walk("", reflect.ValueOf(got), reflect.ValueOf(want))
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"math"
 	"math/bits"
 	"strings"
 	"sync"
@@ -24,91 +25,72 @@ import (
 
 const (
 	heldPages = 512 << 20 // bytes, see pageChunk.claim
-	chunkBits = 40        // of an address within a chunk
+	chunkSize = 1 << 40   // bytes of an unpacked chunk, at most
 	runSlack  = 4096      // values by which writers fill up their last run
 
 	plainDictionary logical.Encoding = 2 // the old name of RLEDictionary, and of a dictionary's own encoding
 )
 
-// openParquet opens a Parquet file, which may be damaged or made to do harm. The library believes
-// every size and count in a file before it reads what they are of, and takes gigabytes for a few
-// bytes. So it is given another file: the same footer and pages, these unpacked here, by no more than
-// they claim, and with counts that their bytes can hold.
-func openParquet(f io.ReaderAt, size int64) (*parquet.File, error) {
+// openParquet opens a Parquet file, which may be damaged or made to do harm. The library believes every size and count
+// in a file before it reads what they are of: of 20 files of 10 kB that claim too much it takes 2 to 16 GB for 7, and
+// panics for 1. So it is given each column through a pageChunk, which unpacks pages by no more than they claim, and
+// checks the counts within them.
+func openParquet(f io.ReaderAt, size int64) (_ *parquet.File, chunks [][]*pageChunk, err error) {
 	var end [8]byte
 	if _, err := f.ReadAt(end[:], max(0, size-8)); err != nil || string(end[4:]) != "PAR1" {
-		return nil, fmt.Errorf("it has no end: is it still being written?")
+		return nil, nil, errors.New("it has no end: is it still being written?")
 	}
-	if err := checkFooter(f, size); err != nil {
-		return nil, err
-	}
-	footer := make([]byte, binary.LittleEndian.Uint32(end[:]))
-	if _, err := f.ReadAt(footer, size-8-int64(len(footer))); err != nil {
-		return nil, err
+	footer, err := readFooter(f, size, int64(binary.LittleEndian.Uint32(end[:])))
+	if err != nil {
+		return nil, nil, err
 	}
 	var meta logical.FileMetaData
 	if err := compact.Unmarshal(&compact.CompactProtocol{}, footer, &meta); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	v := &pagesFile{file: f}
 	for i := range meta.RowGroups {
-		g, group := &meta.RowGroups[i], &pageGroup{}
+		g, group := &meta.RowGroups[i], &pageGroup{limit: heldPages}
+		chunks = append(chunks, nil)
+		packed := int64(0)
 		for j := range g.Columns {
 			m := &g.Columns[j].MetaData
-			name := strings.Join(m.PathInSchema, ".")
-			c := &pageChunk{group: group, name: name, codec: m.Codec, from: m.DataPageOffset}
+			c := &pageChunk{file: f, group: group, name: strings.Join(m.PathInSchema, "."), codec: m.Codec, from: m.DataPageOffset, values: m.NumValues}
 			if m.DictionaryPageOffset != 0 {
 				c.from = m.DictionaryPageOffset
+				m.DictionaryPageOffset = 4
 			}
 			if c.to = c.from + m.TotalCompressedSize; c.from < 0 || m.TotalCompressedSize < 0 || c.to > size || c.to < 0 {
-				return nil, fmt.Errorf("column %s: row group %d: bytes %d to %d of %d", name, i, c.from, c.to, size)
+				return nil, nil, fmt.Errorf("column %s: row group %d: bytes %d to %d of %d", c.name, i, c.from, c.to, size)
 			}
-			if c.values = m.NumValues; c.values < 0 {
-				return nil, fmt.Errorf("column %s: row group %d: %d values", name, i, c.values)
+			if c.values < 0 {
+				return nil, nil, fmt.Errorf("column %s: row group %d: %d values", c.name, i, c.values)
 			}
-			c.rows = g.NumRows
-			group.limit += 16 * m.TotalCompressedSize
-			v.chunks = append(v.chunks, c)
-			at := int64(len(v.chunks)) << chunkBits
-			m.Codec, m.DataPageOffset, m.TotalCompressedSize = logical.Uncompressed, at, 1<<chunkBits
-			if m.DictionaryPageOffset != 0 {
-				m.DictionaryPageOffset = at
+			packed += m.TotalCompressedSize
+			chunks[i] = append(chunks[i], c)
+			m.Codec, m.DataPageOffset, m.TotalCompressedSize = logical.Uncompressed, 4, chunkSize
+		}
+		group.limit = max(group.limit, 16*packed)
+	}
+	if footer, err = compact.Marshal(&compact.CompactProtocol{}, &meta); err != nil {
+		return nil, nil, err
+	}
+	text := binary.LittleEndian.AppendUint32(append([]byte("PAR1"), footer...), uint32(len(footer)))
+	alone := bytes.NewReader(append(text, "PAR1"...))
+	open, err := parquet.OpenFile(alone, alone.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, g := range open.RowGroups() {
+		for j, chunk := range g.ColumnChunks() {
+			c := chunks[i][j]
+			c.chunk = chunk.(*parquet.FileColumnChunk)
+			c.column = c.chunk.Node().(*parquet.Column)
+			if c.column.MaxRepetitionLevel() == 0 && c.values > g.NumRows() {
+				return nil, nil, fmt.Errorf("column %s: %d values in a row group of %d rows", c.name, c.values, g.NumRows())
 			}
 		}
-		group.limit = max(group.limit, heldPages)
 	}
-	footer, err := compact.Marshal(&compact.CompactProtocol{}, &meta)
-	if err != nil {
-		return nil, err
-	}
-	v.footer = binary.LittleEndian.AppendUint32(footer, uint32(len(footer)))
-	v.footer = append(v.footer, "PAR1"...)
-	v.end = int64(len(v.chunks)+1) << chunkBits
-	open, err := parquet.OpenFile(v, v.end+int64(len(v.footer)), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
-	if err != nil {
-		return nil, err
-	}
-	i := 0
-	for _, g := range open.RowGroups() {
-		for _, chunk := range g.ColumnChunks() {
-			c := v.chunks[i]
-			c.column = chunk.(*parquet.FileColumnChunk).Node().(*parquet.Column)
-			if c.column.MaxRepetitionLevel() == 0 && c.values > c.rows {
-				return nil, fmt.Errorf("column %s: %d values in a row group of %d rows", c.name, c.values, c.rows)
-			}
-			i++
-		}
-	}
-	return open, nil
-}
-
-// pagesFile is a Parquet file whose pages are checked and unpacked when they are read. The i-th chunk
-// is at the address (i+1)·2^40, as long as it comes out.
-type pagesFile struct {
-	file   io.ReaderAt
-	chunks []*pageChunk
-	footer []byte
-	end    int64 // where the footer begins
+	return open, chunks, nil
 }
 
 // pageGroup is a row group; of each of its columns a page is held at a time.
@@ -117,61 +99,40 @@ type pageGroup struct {
 	held, limit int64
 }
 
-// pageChunk is a column of a row group.
+// pageChunk is a column of a row group. For the library it is a file, in which the column begins at byte 4, and whose
+// pages are checked and unpacked when they are read.
 type pageChunk struct {
-	group        *pageGroup
-	name         string
-	column       *parquet.Column
-	codec        logical.CompressionCodec
-	from, to     int64 // in the file
-	values, rows int64
+	file     io.ReaderAt
+	group    *pageGroup
+	name     string
+	column   *parquet.Column
+	chunk    *parquet.FileColumnChunk
+	codec    logical.CompressionCodec
+	from, to int64 // in the file
+	values   int64
 
-	mu     sync.Mutex
-	next   int64  // in the file, of the next page
+	next   int64  // in the file, of the next page; 0: not begun
 	left   int64  // values in the next pages
 	page   int    // of what is held
-	at     int64  // its address in the chunk
+	at     int64  // its address
 	header []byte // of what is held
 	plain  []byte // and its bytes
 	packed []byte
 	own    []byte // memory of plain, if it was packed
 	held   int64
-	begun  bool
 	err    error
 }
 
-// ReadAt is io.ReaderAt's, for the library.
-func (v *pagesFile) ReadAt(p []byte, off int64) (int, error) {
-	switch i := off>>chunkBits - 1; {
-	case off < 0 || off >= v.end+int64(len(v.footer)):
-		return 0, io.EOF
-	case off < 4:
-		return copyAt(p, []byte("PAR1"), off)
-	case off >= v.end:
-		return copyAt(p, v.footer, off-v.end)
-	case i < 0:
-		return 0, io.EOF
-	default:
-		return v.chunks[i].readAt(v.file, p, off&(1<<chunkBits-1))
-	}
-}
+// pages are those of the column, from the first.
+func (c *pageChunk) pages() parquet.Pages { return c.chunk.PagesFrom(c) }
 
-func copyAt(p, from []byte, off int64) (int, error) {
-	n := copy(p, from[off:])
-	if n < len(p) {
-		return n, io.EOF
-	}
-	return n, nil
-}
-
-func (c *pageChunk) readAt(f io.ReaderAt, p []byte, off int64) (n int, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// ReadAt is io.ReaderAt's, for the library, which reads one page after the other.
+func (c *pageChunk) ReadAt(p []byte, off int64) (n int, err error) {
 	if c.err != nil {
 		return 0, c.err
 	}
-	if !c.begun || off < c.at { // a dictionary is read again where it is asked for late
-		c.begun, c.next, c.left, c.page, c.at = true, c.from, c.values, -1, 0
+	if c.next == 0 || off < c.at { // a dictionary is read again where it is asked for late
+		c.next, c.left, c.page, c.at = c.from, c.values, -1, 4
 		c.header, c.plain = c.header[:0], nil
 	}
 	for n < len(p) {
@@ -193,7 +154,7 @@ func (c *pageChunk) readAt(f io.ReaderAt, p []byte, off int64) (n int, err error
 		}
 		c.at += int64(len(c.header) + len(c.plain))
 		c.page++
-		if err := c.step(f); err != nil {
+		if err := c.step(); err != nil {
 			c.err = fmt.Errorf("column %s: page %d: %w", c.name, c.page, err)
 			return n, c.err
 		}
@@ -202,11 +163,11 @@ func (c *pageChunk) readAt(f io.ReaderAt, p []byte, off int64) (n int, err error
 }
 
 // step reads the next page.
-func (c *pageChunk) step(f io.ReaderAt) error {
+func (c *pageChunk) step() error {
 	var h logical.PageHeader
 	for window := int64(256); ; window *= 8 {
 		b := c.bytes(&c.packed, min(window, c.to-c.next))
-		if _, err := f.ReadAt(b, c.next); err != nil {
+		if _, err := c.file.ReadAt(b, c.next); err != nil {
 			return err
 		}
 		t := thrift{left: b}
@@ -231,7 +192,7 @@ func (c *pageChunk) step(f io.ReaderAt) error {
 		return err
 	}
 	text := c.bytes(&c.packed, packed)
-	if _, err := f.ReadAt(text, c.next); err != nil {
+	if _, err := c.file.ReadAt(text, c.next); err != nil {
 		return err
 	}
 	c.next += packed
@@ -399,111 +360,80 @@ func fill(r io.Reader, to []byte) (int, error) {
 	return n, nil
 }
 
-// check refuses counts within a page by which the library would take memory.
+// check refuses counts within a page by which the library would take memory, and values that are not there.
 func (c *pageChunk) check(h *logical.PageHeader) error {
 	text := c.plain
-	switch {
-	case h.Type == logical.DictionaryPage && h.DictionaryPageHeader.Valid:
-		if e := h.DictionaryPageHeader.V.Encoding; e != logical.Plain && e != plainDictionary {
+	most := [2]int{c.column.MaxRepetitionLevel(), c.column.MaxDefinitionLevel()}
+	switch d, v1, v2 := h.DictionaryPageHeader, h.DataPageHeader, h.DataPageHeaderV2; {
+	case h.Type == logical.DictionaryPage && d.Valid:
+		if e := d.V.Encoding; e != logical.Plain && e != plainDictionary {
 			return fmt.Errorf("a dictionary encoded by %v", e)
 		}
-		if n := int64(h.DictionaryPageHeader.V.NumValues); n*c.width() > 8*int64(len(text)) {
+		if n := int64(d.V.NumValues); n*c.width() > 8*int64(len(text)) {
 			return fmt.Errorf("a dictionary of %d values in %d bytes", n, len(text))
 		}
 		return nil
-	case h.Type == logical.DataPage && h.DataPageHeader.Valid:
-		v, n := h.DataPageHeader.V, int64(h.DataPageHeader.V.NumValues)
-		some := n // that are no nulls
-		for _, l := range []struct {
-			most     int
-			encoding logical.Encoding
-		}{{c.column.MaxRepetitionLevel(), v.RepetitionLevelEncoding}, {c.column.MaxDefinitionLevel(), v.DefinitionLevelEncoding}} {
-			if l.most == 0 {
+	case h.Type == logical.DataPage && v1.Valid:
+		for i, e := range [2]logical.Encoding{v1.V.RepetitionLevelEncoding, v1.V.DefinitionLevelEncoding} {
+			if most[i] == 0 {
 				continue
 			}
-			levels, rest, err := prefixed(text)
-			if err == nil && l.encoding != logical.RLE {
-				err = fmt.Errorf("encoded by %v", l.encoding)
+			if e != logical.RLE {
+				return fmt.Errorf("levels: encoded by %v", e)
 			}
+			levels, rest, err := prefixed(text)
 			if err == nil {
-				some, err = runs(levels, bits.Len(uint(l.most)), n, l.most)
+				err = runs(levels, bits.Len(uint(most[i])), int64(v1.V.NumValues))
 			}
 			if err != nil {
 				return fmt.Errorf("levels: %w", err)
 			}
 			text = rest
 		}
-		if c.column.MaxDefinitionLevel() == 0 {
-			some = n
+		return c.checkValues(text, v1.V.Encoding, int64(v1.V.NumValues))
+	case h.Type == logical.DataPageV2 && v2.Valid:
+		if n := v2.V.NumNulls; n < 0 || n > v2.V.NumValues {
+			return fmt.Errorf("%d nulls among %d values", n, v2.V.NumValues)
 		}
-		return c.checkValues(text, v.Encoding, some)
-	case h.Type == logical.DataPageV2 && h.DataPageHeaderV2.Valid:
-		v, n := h.DataPageHeaderV2.V, int64(h.DataPageHeaderV2.V.NumValues)
-		if v.NumNulls < 0 || int64(v.NumNulls) > n {
-			return fmt.Errorf("%d nulls among %d values", v.NumNulls, n)
+		for i, size := range [2]int32{v2.V.RepetitionLevelsByteLength, v2.V.DefinitionLevelsByteLength} {
+			if err := runs(text[:size], bits.Len(uint(most[i])), int64(v2.V.NumValues)); most[i] > 0 && err != nil {
+				return fmt.Errorf("levels: %w", err)
+			}
+			text = text[size:]
 		}
-		rep, def, some := v.RepetitionLevelsByteLength, v.DefinitionLevelsByteLength, n
-		var err error
-		if most := c.column.MaxRepetitionLevel(); most > 0 && rep > 0 {
-			_, err = runs(text[:rep], bits.Len(uint(most)), n, most)
-		}
-		if most := c.column.MaxDefinitionLevel(); most > 0 && def > 0 && err == nil {
-			some, err = runs(text[rep:rep+def], bits.Len(uint(most)), n, most)
-		}
-		if err == nil && some != n-int64(v.NumNulls) {
-			err = fmt.Errorf("%d nulls, where %d are claimed", n-some, v.NumNulls)
-		}
-		if err != nil {
-			return fmt.Errorf("levels: %w", err)
-		}
-		return c.checkValues(text[rep+def:], v.Encoding, n-int64(v.NumNulls))
+		return c.checkValues(text, v2.V.Encoding, int64(v2.V.NumValues))
 	}
 	return fmt.Errorf("a page of type %v without its header", h.Type)
 }
 
-// checkValues checks n values: that there are as many.
+// checkValues checks n values, of which some may be null.
 func (c *pageChunk) checkValues(text []byte, e logical.Encoding, n int64) error {
 	kind := c.column.Type().Kind()
-	fixed := kind == parquet.FixedLenByteArray
+	required := c.column.MaxDefinitionLevel() == 0
 	switch {
 	case e == logical.Plain && kind == parquet.ByteArray:
-		rest := text
-		for range n {
-			var err error
-			if _, rest, err = prefixed(rest); err != nil {
-				return err
-			}
-		}
-		if len(rest) > 0 {
-			return fmt.Errorf("%d bytes behind %d values", len(rest), n)
-		}
 		return nil
 	case e == logical.Plain, e == logical.ByteStreamSplit:
-		if n*c.width() > 8*int64(len(text)) {
+		if required && n*c.width() > 8*int64(len(text)) {
 			return fmt.Errorf("%d values in %d bytes", n, len(text))
 		}
 		return nil
-	case e == plainDictionary || e == logical.RLEDictionary:
-		if n == 0 {
-			return nil
-		}
-		if len(text) == 0 {
-			return errCut
-		}
-		_, err := runs(text[1:], int(text[0]), n, -1)
-		return err
 	case e == logical.RLE && kind == parquet.Boolean:
 		values, _, err := prefixed(text)
 		if err == nil {
-			_, err = runs(values, 1, n, -1)
+			err = runs(values, 1, n)
 		}
 		return err
-	case n == 0:
+	case len(text) == 0 && !required: // all are null
 		return nil
+	case len(text) == 0:
+		return errCut
+	case e == plainDictionary || e == logical.RLEDictionary:
+		return runs(text[1:], int(text[0]), n)
 	case e == logical.DeltaBinaryPacked && (kind == parquet.Int32 || kind == parquet.Int64), e == logical.DeltaLengthByteArray && kind == parquet.ByteArray:
 		_, err := deltas(text, n)
 		return err
-	case e == logical.DeltaByteArray && (kind == parquet.ByteArray || fixed):
+	case e == logical.DeltaByteArray && (kind == parquet.ByteArray || kind == parquet.FixedLenByteArray):
 		rest, err := deltas(text, n) // how much of the value before each value begins with
 		if err == nil {
 			_, err = deltas(rest, n)
@@ -512,17 +442,14 @@ func (c *pageChunk) checkValues(text []byte, e logical.Encoding, n int64) error 
 			return err
 		}
 		prefixes, err := new(delta.BinaryPackedEncoding).DecodeInt32(make([]int32, 0, n), text)
-		if err != nil {
-			return err
-		}
 		sum := int64(0)
 		for _, p := range prefixes {
 			sum += int64(p)
 		}
-		if sum < 0 || sum > max(heldPages/8, 64*int64(len(text))) {
-			return fmt.Errorf("values of %d bytes in %d", sum, len(text))
+		if err == nil && (sum < 0 || sum > max(heldPages/8, 64*int64(len(text)))) {
+			err = fmt.Errorf("values of %d bytes in %d", sum, len(text))
 		}
-		return nil
+		return err
 	}
 	return fmt.Errorf("values of type %v encoded by %v", kind, e)
 }
@@ -541,80 +468,30 @@ func prefixed(text []byte) (part, rest []byte, err error) {
 	return text[4 : 4+n], text[4+n:], nil
 }
 
-// runs checks runs of n numbers of so many bits, and returns how many of them are most; -1: none are
-// counted. More than n are there but to fill up the last run.
-func runs(text []byte, width int, n int64, most int) (equal int64, err error) {
+// runs checks runs of at most n numbers of so many bits: more are there but to fill up the last run.
+func runs(text []byte, width int, n int64) error {
 	if width > 32 {
-		return 0, fmt.Errorf("numbers of %d bits", width)
+		return fmt.Errorf("numbers of %d bits", width)
 	}
-	left := n
-	for len(text) > 0 && left > 0 {
+	for left := n; len(text) > 0; {
 		u, k := binary.Uvarint(text)
 		if k <= 0 {
-			return 0, errCut
+			return errCut
 		}
-		text = text[k:]
 		count, size := u>>1, uint64(width+7)/8
 		if count > uint64(left)+runSlack {
-			return 0, errRuns
+			return errRuns
 		}
 		if u&1 != 0 {
 			count, size = 8*count, count*uint64(width)
 		}
-		if size > uint64(len(text)) {
-			return 0, errCut
-		}
 		if count > uint64(left)+runSlack {
-			return 0, errRuns
+			return errRuns
 		}
-		used := min(int64(count), left)
-		switch {
-		case most < 0:
-		case u&1 == 0:
-			value := 0
-			for i := range size {
-				value |= int(text[i]) << (8 * i)
-			}
-			if value == most {
-				equal += used
-			}
-		case width == 1:
-			for _, b := range text[:used/8] {
-				equal += int64(bits.OnesCount8(b))
-			}
-			if r := used % 8; r > 0 {
-				equal += int64(bits.OnesCount8(text[used/8] << (8 - r)))
-			}
-		default: // at most 8 bits each
-			for i := range int(used) {
-				at := i * width
-				b := int(text[at/8])
-				if at%8+width > 8 {
-					b |= int(text[at/8+1]) << 8
-				}
-				if b>>(at%8)&(1<<width-1) == most {
-					equal++
-				}
-			}
-		}
-		left -= used
-		text = text[size:]
-	}
-	if left > 0 {
-		return 0, fmt.Errorf("%d numbers, where the page claims %d", n-left, n)
-	}
-	for len(text) > 0 { // runs beyond what is claimed are decoded, too
-		u, k := binary.Uvarint(text)
-		if k <= 0 || u > runSlack {
-			return 0, errRuns
-		}
-		size := uint64(width+7) / 8
-		if u&1 != 0 {
-			size = u >> 1 * uint64(width)
-		}
+		left = max(0, left-int64(count))
 		text = text[min(uint64(len(text)), uint64(k)+size):]
 	}
-	return equal, nil
+	return nil
 }
 
 var errRuns = errors.New("runs of more values than the page claims")
@@ -633,7 +510,7 @@ func deltas(text []byte, n int64) ([]byte, error) {
 	}
 	block, parts, total := number(), number(), number()
 	number() // the first value
-	if total != uint64(n) {
+	if total > uint64(n) {
 		return nil, fmt.Errorf("%d differences for %d values", total, n)
 	}
 	if parts == 0 || parts > 1<<16 || block > 1<<24 || block%parts != 0 {
@@ -656,4 +533,111 @@ func deltas(text []byte, n int64) ([]byte, error) {
 		}
 	}
 	return text, nil
+}
+
+// readFooter reads the footer of n bytes. It refuses one that claims more than there is: a length beyond the file's, or
+// lists and texts beyond its own end, for which the library would take memory before anything else, up to gigabytes.
+func readFooter(f io.ReaderAt, size, n int64) ([]byte, error) {
+	if n > size-12 {
+		return nil, fmt.Errorf("a footer of %d bytes in a file of %d", n, size)
+	}
+	text := make([]byte, n)
+	if _, err := f.ReadAt(text, size-8-n); err != nil {
+		return nil, err
+	}
+	t := thrift{left: text}
+	t.structure(0)
+	return text, t.err
+}
+
+// thrift goes through a structure in Thrift's compact protocol. See
+// https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md.
+type thrift struct {
+	left []byte
+	err  error
+}
+
+// fail ends the reading: nothing is left.
+func (t *thrift) fail() { t.left, t.err = nil, errors.New("its footer is damaged") }
+
+// structure goes through a structure inside so many others.
+func (t *thrift) structure(depth int) {
+	for t.err == nil {
+		field := t.octet()
+		if field == 0 {
+			return
+		}
+		if field>>4 == 0 {
+			t.number() // of the field
+		}
+		if kind := field & 15; kind != 1 && kind != 2 { // true and false have no more bytes
+			t.values(1, depth, kind)
+		}
+	}
+}
+
+// values goes through n times values of the kinds, none of which is shorter than a byte.
+func (t *thrift) values(n uint64, depth int, kinds ...byte) {
+	if n > uint64(len(t.left)) || depth > deepest {
+		t.fail()
+		return
+	}
+	for i := uint64(0); i < n*uint64(len(kinds)) && t.err == nil; i++ {
+		switch kinds[i%uint64(len(kinds))] {
+		case 1, 2, 3: // true, false and a byte
+			t.skip(1)
+		case 4, 5, 6: // integers
+			t.number()
+		case 7: // a number of 64 bits
+			t.skip(8)
+		case 8: // bytes
+			t.skip(t.number())
+		case 9, 10: // a list, a set
+			head := t.octet()
+			n := uint64(head >> 4)
+			if n == 15 {
+				n = t.number()
+			}
+			t.values(n, depth+1, head&15)
+		case 11: // a map
+			if n := t.number(); n > 0 {
+				kinds := t.octet()
+				t.values(n, depth+1, kinds>>4, kinds&15)
+			}
+		case 12:
+			t.structure(depth + 1)
+		case 13: // a UUID
+			t.skip(16)
+		default:
+			t.fail()
+		}
+	}
+}
+
+func (t *thrift) octet() byte {
+	if len(t.left) == 0 {
+		t.fail()
+		return 0
+	}
+	b := t.left[0]
+	t.left = t.left[1:]
+	return b
+}
+
+func (t *thrift) number() uint64 {
+	v, n := binary.Uvarint(t.left)
+	if n <= 0 {
+		t.fail()
+		return math.MaxUint64
+	}
+	t.left = t.left[n:]
+	return v
+}
+
+func (t *thrift) skip(n uint64) {
+	if n > uint64(len(t.left)) {
+		t.fail()
+		return
+	}
+	t.left = t.left[n:]
 }

@@ -1,0 +1,127 @@
+package logs
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// parquetWriter writes Parquet.
+type parquetWriter struct {
+	*Writer
+	to    *parquet.GenericWriter[any]
+	place map[string]int // of leaves
+	cells parquet.Row
+}
+
+func newParquetWriter(w *Writer) encoder { return &parquetWriter{Writer: w} }
+
+// begin makes the schema, that of the first row.
+func (w *parquetWriter) begin(d *Decision) {
+	g := parquet.Group{}
+	w.columns(d, func(name, _ string) {
+		g[name] = parquet.String()
+		if name == "timestamp" {
+			g[name] = parquet.Timestamp(parquet.Nanosecond)
+		}
+	}, func(name string, _ float64) { g[name] = parquet.Leaf(parquet.DoubleType) })
+	if d.Offered != nil {
+		g["offered"] = parquet.List(parquet.String())
+		if d.Propensities != nil {
+			g["propensities"] = parquet.List(parquet.Leaf(parquet.DoubleType))
+		}
+	}
+	if w.described {
+		delete(g, "offered")
+		action := parquet.Group{"features": parquet.Map(parquet.String(), parquet.Leaf(parquet.DoubleType))}
+		if d.Offered[0].Action != "" {
+			action["id"] = parquet.String()
+		}
+		g["actions"] = parquet.List(action)
+	}
+	switch w.layout {
+	case asList:
+		g["context"] = parquet.List(parquet.Leaf(parquet.DoubleType))
+	case asObject:
+		g["context"] = parquet.Map(parquet.String(), parquet.Leaf(parquet.DoubleType))
+	}
+	schema := parquet.NewSchema("log", g)
+	w.place = map[string]int{}
+	for i, path := range schema.Columns() {
+		name := path[0]
+		if end := path[len(path)-1]; end == "value" && len(path) > 1 || name == "actions" {
+			name += "." + end
+		}
+		w.place[name] = i
+	}
+	w.to = parquet.NewGenericWriter[any](w.out, schema, parquet.Compression(&parquet.Snappy), parquet.MaxRowsPerRowGroup(1<<16))
+}
+
+func (w *parquetWriter) end() error { return w.to.Close() }
+
+func (w *parquetWriter) row(d *Decision) error {
+	if w.to == nil {
+		w.begin(d)
+	}
+	row := w.cells[:0]
+	put := func(name string, v parquet.Value, repetition, definition int) {
+		row = append(row, v.Level(repetition, definition, w.place[name]))
+	}
+	w.columns(d, func(name, s string) {
+		if name != "timestamp" {
+			put(name, parquet.ByteArrayValue([]byte(s)), 0, 0)
+			return
+		}
+		at, ok := unixNano(d.Time)
+		if !ok {
+			w.err = fmt.Errorf("%s: row %d: %s is outside 1678 to 2261", w.path, w.n, d.Time)
+		}
+		put(name, parquet.Int64Value(at), 0, 0)
+	}, func(name string, v float64) { put(name, parquet.DoubleValue(v), 0, 0) })
+	switch w.layout {
+	case asList:
+		for i, v := range w.values {
+			put("context", parquet.DoubleValue(v), min(i, 1), 1)
+		}
+	case asObject:
+		for i, v := range d.Context {
+			put("context", parquet.ByteArrayValue([]byte(v.Name)), min(i, 1), 1)
+			put("context.value", parquet.DoubleValue(v.Number), min(i, 1), 1)
+		}
+		if len(d.Context) == 0 {
+			put("context", parquet.NullValue(), 0, 0)
+			put("context.value", parquet.NullValue(), 0, 0)
+		}
+	}
+	for j, o := range d.Offered {
+		if !w.described {
+			put("offered", parquet.ByteArrayValue([]byte(o.Action)), min(j, 1), 1)
+			continue
+		}
+		if o.Action != "" {
+			put("actions.id", parquet.ByteArrayValue([]byte(o.Action)), min(j, 1), 1)
+		}
+		for i, v := range o.Features {
+			level := min(j, 1)
+			if i > 0 {
+				level = 2
+			}
+			put("actions.key", parquet.ByteArrayValue([]byte(v.Name)), level, 2)
+			put("actions.value", parquet.DoubleValue(v.Number), level, 2)
+		}
+		if len(o.Features) == 0 {
+			put("actions.key", parquet.NullValue(), min(j, 1), 1)
+			put("actions.value", parquet.NullValue(), min(j, 1), 1)
+		}
+	}
+	if d.Offered != nil {
+		for j, p := range d.Propensities {
+			put("propensities", parquet.DoubleValue(p), min(j, 1), 1)
+		}
+	}
+	slices.SortStableFunc(row, func(a, b parquet.Value) int { return a.Column() - b.Column() })
+	w.cells = row
+	_, err := w.to.WriteRows([]parquet.Row{row})
+	return err
+}

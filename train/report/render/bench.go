@@ -1,0 +1,161 @@
+package render
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/plot/vg"
+
+	"opl/train/bench"
+	"opl/train/report/figure"
+	"opl/train/report/table"
+)
+
+// Bench prints a result in a format. Text and Markdown have biases in hundredths of the reward,
+// variances and mean squared errors in their squares, ± standard errors over seeds; that of the
+// variance is about the MSE's less the bias's part, and Text, in 80 columns, leaves it out. CSV and
+// JSON have numbers as they are.
+func Bench(w io.Writer, f table.Format, r bench.Result) error {
+	switch f {
+	case table.JSON:
+		return writeJSON(w, r)
+	case table.CSV:
+		return benchCSV(w, r)
+	case table.Text, table.Markdown:
+	default:
+		return fmt.Errorf("render: unknown format %q", f)
+	}
+	var rows [][]string
+	var biased []string
+	for _, c := range r.Cells {
+		if c.Biased && !slices.Contains(biased, c.Estimator) {
+			biased = append(biased, c.Estimator)
+		}
+		variance := measured(c.Variance, 1e4)
+		if f == table.Text { // 80 columns
+			variance, _, _ = strings.Cut(variance, " ")
+		}
+		rows = append(rows, []string{c.Logging, strconv.Itoa(c.Rows), c.Estimator, measured(c.Bias, 100), variance,
+			measured(c.MSE, 1e4),
+			fmt.Sprintf("%.0f ± %.0f", 100*c.Coverage.Value, 100*c.Coverage.SE)})
+	}
+	if err := table.Write(w, f, []string{"logging", "rows", "estimate", "bias", "variance", "MSE", "% in"},
+		rows); err != nil {
+		return err
+	}
+	d := document{w, f}
+	d.para("%s: %d examples of %d classes, rewards flipped with probability %v; the target earns %.4f",
+		r.Data, r.Population, r.Actions, r.Noise, r.Value)
+	for _, l := range r.Logged {
+		d.para("%s earns %.4f; %.2g of its rows are effective", l.Logging, l.Value, l.ESS)
+	}
+	d.para("bias in hundredths, variance and MSE in their squares, ± standard errors over %d logs, seeds from %d "+
+		"on", r.Seeds, r.Seed)
+	d.para("%% in: how many intervals, %s at %s, hold the value; r̂: %s", r.Interval, percent(r.Delta), r.Model)
+	if biased != nil {
+		d.para("%s: biased; the interval is of the estimator's own mean", strings.Join(biased, ", "))
+	}
+	for _, c := range r.Cells {
+		if c.Logs < r.Seeds {
+			d.para("%s of %s, %d rows: no value in %d logs", c.Estimator, c.Logging, c.Rows, r.Seeds-c.Logs)
+		}
+	}
+	d.paras("left out: ", r.Missing)
+	return nil
+}
+
+// measured is a number times scale, rounded to two digits of its standard error.
+func measured(m bench.Measured, scale float64) string {
+	d := 2
+	if se := m.SE * scale; se > 0 {
+		d = max(0, min(6, 1-int(math.Floor(math.Log10(se)))))
+	}
+	return fmt.Sprintf("%.*f ± %.*f", d, m.Value*scale, d, m.SE*scale)
+}
+
+func benchCSV(w io.Writer, r bench.Result) error {
+	lines := [][]string{{"data", "logging", "rows", "estimator", "biased", "logs", "bias", "bias_se", "variance",
+		"variance_se",
+		"mse", "mse_se", "coverage", "coverage_se", "half_width"}}
+	for _, x := range r.Cells {
+		lines = append(lines, []string{r.Data, x.Logging, strconv.Itoa(x.Rows), x.Estimator,
+			strconv.FormatBool(x.Biased), strconv.Itoa(x.Logs),
+			exact(x.Bias.Value), exact(x.Bias.SE), exact(x.Variance.Value), exact(x.Variance.SE),
+			exact(x.MSE.Value), exact(x.MSE.SE),
+			exact(x.Coverage.Value), exact(x.Coverage.SE), exact(x.Half)})
+	}
+	return csv.NewWriter(w).WriteAll(lines)
+}
+
+// BenchFigure draws the root of the mean squared error by rows, a panel a logging policy and a line
+// an estimator, with a bar of two standard errors to each side. Open marks are biased estimators,
+// as the legend says. It has no panels where there is nothing to draw.
+func BenchFigure(r bench.Result) figure.Figure {
+	var names []string
+	var rows []float64
+	some := false
+	for _, c := range r.Cells {
+		if !slices.Contains(names, c.Estimator) {
+			names = append(names, c.Estimator)
+		}
+		if !slices.Contains(rows, float64(c.Rows)) {
+			rows = append(rows, float64(c.Rows))
+		}
+		some = some || c.MSE.Value > 0
+	}
+	if !some {
+		return figure.Figure{}
+	}
+	slices.Sort(rows)
+	// Marks stand beside one another: so much further right a line.
+	step := math.Pow(1.35, 1/float64(len(names)))
+	for i := 1; i < len(rows); i++ {
+		step = min(step, math.Pow(rows[i]/rows[i-1], .15/float64(len(names))))
+	}
+	var key figure.Legend
+	var panels []*figure.Panel
+	for i, l := range r.Logged {
+		p := &figure.Panel{Title: l.Logging, X: "rows", LogX: true, LogY: true, At: rows}
+		if i == 0 {
+			p.Y = "root MSE"
+		}
+		for j, name := range names {
+			line := figure.Curve{Name: name, Style: figure.Category(j), Kind: figure.Barred}
+			line.Marker, line.Open = figure.Category(0).Marker,
+				slices.ContainsFunc(r.Cells, func(c bench.Cell) bool { return c.Estimator == name && c.Biased })
+			if i == 0 {
+				key.Entries = append(key.Entries, figure.Entry{Label: name, Style: line.Style})
+			}
+			for _, c := range r.Cells {
+				if c.Logging == l.Logging && c.Estimator == name {
+					low, high := ends(c)
+					line.X, line.Y = append(line.X,
+						float64(c.Rows)*math.Pow(step, float64(j)-float64(len(names)-1)/2)),
+						append(line.Y, math.Sqrt(c.MSE.Value))
+					line.Low, line.High = append(line.Low, low), append(line.High, high)
+				}
+			}
+			p.Curves = append(p.Curves, line)
+		}
+		panels = append(panels, p)
+	}
+	f := figure.Figure{Name: "bench", Panels: [][]*figure.Panel{panels}, Legends: []figure.Legend{key},
+		Width: (.6 + 2.2*vg.Length(len(panels))) * vg.Inch, Height: 2.8 * vg.Inch}
+	if slices.ContainsFunc(key.Entries, func(e figure.Entry) bool { return e.Open }) {
+		open := figure.Neutral
+		open.Open = true
+		f.Legends = append(f.Legends, figure.Legend{Entries: []figure.Entry{{Label: "open: biased", Style: open}}})
+	}
+	return f
+}
+
+// ends are √(MSE ∓ 2 standard errors), the lower one at least half of √MSE.
+func ends(c bench.Cell) (low, high float64) {
+	m := c.MSE
+	return math.Sqrt(max(m.Value-2*m.SE, m.Value/4)), math.Sqrt(m.Value + 2*m.SE)
+}
