@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
@@ -30,8 +31,9 @@ type Direct struct {
 	Threads int
 	Layers  int // rows that a log needs for layers to be learned by gradients beside
 
-	tuned []tuned // of each kind that is in use
-	rows  int     // that it was chosen on
+	may   func(name string) bool // a kind of that name is to be used; nil: all are
+	tuned []tuned                // of each kind that is in use
+	rows  int                    // that it was chosen on
 }
 
 // tuned is what was chosen for a kind of scores.
@@ -43,7 +45,7 @@ type tuned struct {
 
 // kind is a way to learn scores.
 type kind struct {
-	name string
+	name, about string
 	// fits says whether it is of use for a table.
 	fits func(t *table) bool
 	// grid are the values among which one is chosen, in the order in which fit likes to see them.
@@ -101,6 +103,15 @@ func (d *Direct) Learn(ctx context.Context, log *logs.Log, rows []int) (Share, e
 		layers = []features.Layer{{Branches: &features.Branches{In: t.x.Width, Chains: chains}}}
 	}
 	return Share{1, theta, Layered(layers)}, nil
+}
+
+// String names the kinds that are in use.
+func (d *Direct) String() string {
+	var names []string
+	for _, of := range d.tuned {
+		names = append(names, of.name)
+	}
+	return direct + " (" + strings.Join(names, " + ") + ")"
 }
 
 // table reads rows, or every so many of them.
@@ -211,6 +222,9 @@ func (d *Direct) tune(ctx context.Context, t *table) error {
 	}
 	d.tuned = nil
 	for _, kind := range kinds() {
+		if d.may != nil && !d.may(kind.name) {
+			continue
+		}
 		if !kind.fits(t) || len(d.tuned) > 0 && t.k*t.k*(len(d.tuned)+1) > mostOutputs {
 			continue
 		}
@@ -219,6 +233,9 @@ func (d *Direct) tune(ctx context.Context, t *table) error {
 			return fmt.Errorf("train: %s: %w", kind.name, err)
 		}
 		d.tuned, logits = append(d.tuned, tuned{kind: kind, chosen: chosen}), append(logits, out)
+	}
+	if len(d.tuned) == 0 {
+		return fmt.Errorf("train: too few rows, or too many features, for the learners that may be used")
 	}
 	weights, err := mixture(ctx, logits, y)
 	if err != nil {
@@ -333,11 +350,19 @@ func mixture(ctx context.Context, logits [][]float64, y []float64) ([]float64, e
 // kinds lists the ways to learn scores.
 func kinds() []kind {
 	return []kind{
-		{"linear", func(*table) bool { return true }, penalties, linearly(nil)},
-		{"additive", func(t *table) bool { return len(t.numbers) > 0 && len(t.numbers) <= 128 }, penalties, linearly(pieces)},
-		{"quadratic", func(t *table) bool { return t.x.Width <= 24 && len(t.y) >= 200 }, penalties, linearly(products)},
+		{"linear", "logistic regression, in part shared by actions", func(*table) bool { return true }, penalties, linearly(nil)},
+		{"additive", "logistic regression on pieces of numbers",
+			func(t *table) bool { return len(t.numbers) > 0 && len(t.numbers) <= 128 }, penalties, linearly(pieces)},
+		{"quadratic", "logistic regression on products of two features",
+			func(t *table) bool { return t.x.Width <= 24 && len(t.y) >= 200 }, penalties, linearly(products)},
+		{"trees", "gradient boosted trees of each action", func(t *table) bool { return len(t.y) >= 40*t.k }, once, trees},
+		{"pooled", "gradient boosted trees of all actions together",
+			func(t *table) bool { return len(t.y) >= 200 && t.k <= 50 }, once, pooled},
 	}
 }
+
+// once is the grid of kinds that choose for themselves.
+func once(*table) []float64 { return []float64{0} }
 
 // penalties of the coefficients of an action, from strong to weak: those of the shared part are a tenth.
 func penalties(*table) []float64 { return []float64{300, 100, 30, 10, 3, 1, .3} }

@@ -30,6 +30,8 @@ type Recipe struct {
 	// Teaching and Certifying, if not nil, are the rows that teach and those that certify,
 	// in place of a random share.
 	Teaching, Certifying []int
+	// Learners are the names of those that may be candidates, of [Learners]; nil: all that fit the log.
+	Learners []string
 	// Direct, if not nil, learns models of the reward, of tables: it comes first among the candidates.
 	Direct *Direct
 	// Start are the policies that play now, of argmax with these scores, drawn anew for every decision:
@@ -296,7 +298,9 @@ func (r Recipe) Learn(ctx context.Context, judge *provenance.Judge, log *logs.Lo
 		return nil, err
 	}
 	last := chosen[len(chosen)-1]
-	out.Learner, out.Shares = by.name, chosen
+	if out.Learner, out.Shares = by.name, chosen; by.name == direct {
+		out.Learner = r.Direct.String()
+	}
 	taught, err := last.In.View(log, teaching, c.Threads)
 	if err != nil {
 		return nil, err
@@ -352,12 +356,13 @@ func (r *Recipe) candidates(ctx context.Context, log *logs.Log, c *Config) (all 
 		return alone(theta, nil), err
 	}}
 	if r.Direct != nil {
+		r.Direct.may = r.may
 		first.name, first.learn = direct, func(_ string, rows []int, _ bool) ([]Share, error) {
 			s, err := r.Direct.Learn(ctx, log, rows)
 			return []Share{s}, err
 		}
 	}
-	if leads := r.Direct != nil || log.Choices != nil; leads {
+	if r.Direct != nil || log.Choices != nil {
 		for i := range all {
 			all[i].late = true
 		}
@@ -366,10 +371,39 @@ func (r *Recipe) candidates(ctx context.Context, log *logs.Log, c *Config) (all 
 		all = append(all, first)
 	}
 	all = append(all, layered...)
+	if r.Learners != nil {
+		all = slices.DeleteFunc(all, func(t teacher) bool { return !slices.ContainsFunc(r.Learners, t.goesBy) })
+	}
 	if r.Start != nil {
 		all = append(all, teacher{name: "start", late: log.Choices != nil, learn: func(string, []int, bool) ([]Share, error) { return r.Start, nil }})
 	}
 	return all
+}
+
+// may reports that a learner of a name may be a candidate.
+func (r *Recipe) may(name string) bool { return r.Learners == nil || slices.Contains(r.Learners, name) }
+
+// goesBy reports that [Recipe.Learners] may have the learner by a name.
+func (t *teacher) goesBy(name string) bool {
+	return name == t.name || t.name == direct && IsDirect(name) || t.deep && name == layers
+}
+
+// IsDirect reports that a name is that of a kind of scores that [Direct] learns.
+func IsDirect(name string) bool {
+	return slices.ContainsFunc(kinds(), func(k kind) bool { return k.name == name })
+}
+
+// layers is the name of learners of a representation by gradients.
+const layers = "layers"
+
+// Learners lists the names that [Recipe.Learners] may have, and what they stand for.
+func Learners() (names, about []string) {
+	for _, k := range kinds() {
+		names, about = append(names, k.name), append(about, k.about)
+	}
+	return append(names, "logistic", "heuristic", "l2", likelihood, layers), append(about, "a logistic regression an action",
+		"the paper's heuristic", "the risk and the distance from the start, of logs with logged propensities alone",
+		"the likelihood of the rewards, of a softmax policy", "a representation, by gradients")
 }
 
 // trial compares what candidates learned, on rows that they did not learn from.

@@ -33,6 +33,7 @@ type trainFlags struct {
 	penalty     float64
 	prior       string
 	noIntercept bool
+	unit        bool
 	noUnit      bool
 	minESS      float64
 	curves      string
@@ -105,11 +106,13 @@ The exit status is 0 if the file was written.
 		"that drift)")
 	fl.StringVar(&f.prior, "prior", "", "zero, learned (from the rows that teach), or a policy file, "+
 		"whose weights and features are taken (default: learned by certified, else zero)")
-	fl.StringVar(&f.o.Scaling.Kind, "scale", "", "scaling of features: max, none or standard (default max; "+
+	fl.StringVar(&f.o.Scaling.Kind, "scale", "", "scaling of features: robust, standard, max or none (default robust; "+
 		"standard where actions have features)")
 	fl.BoolVar(&f.noIntercept, "no-intercept", false, "no feature that is 1 in every row")
-	fl.BoolVar(&f.noUnit, "no-unit", false, "contexts are not divided by their norm, as none are where actions "+
-		"have features")
+	learners, _ := train.Learners()
+	fl.StringSliceVar(&f.o.Learners, "learner", nil, "learners that may be used: "+strings.Join(learners, ", ")+" (default: all)")
+	fl.BoolVar(&f.unit, "unit", false, "contexts are divided by their norm (default for objectives other than certified)")
+	fl.BoolVar(&f.noUnit, "no-unit", false, "contexts are not divided by their norm")
 	fl.IntVar(&f.o.Own, "own", 0, "times that an action must be logged to have a row of its own beside its features, "+
 		"of logs with offered sets or a catalogue; negative: none (default 100; 1 where actions have no features)")
 	fl.Float64Var(&f.minESS, "min-ess", 30, "stop when the weights are worth fewer rows than this; 0: never")
@@ -221,7 +224,8 @@ func (f *trainFlags) options(cmd *cobra.Command, lib library.Library, read []str
 		}
 		f.o.Weight, f.o.Hyper = w.Name, hyper
 	}
-	f.o.Scaling.Intercept, f.o.Scaling.Unit = !f.noIntercept, !f.noUnit
+	objective, err := lib.Objective(cmp.Or(f.o.Objective, "certified"))
+	f.o.Scaling.Intercept, f.o.Scaling.Unit = !f.noIntercept, f.unit || !f.noUnit && err == nil && !objective.Recipe
 	if f.o.Prior = f.prior; f.prior != "" && f.prior != pipeline.ZeroPrior && f.prior != pipeline.LearnedPrior {
 		p, err := policyfile.Load(f.prior)
 		if err != nil {

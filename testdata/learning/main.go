@@ -44,7 +44,7 @@ func main() {
 		}
 	}
 	o.Learners = []worlds.Learner{{Name: "opl", Learn: func(ctx context.Context, log *logs.Log, seed uint64) (worlds.Learned, error) {
-		got, err := pipeline.Learn(ctx, lib, log, pipeline.Options{Floor: .05, Seed: seed, Share: *share, Chunks: *chunks})
+		got, err := pipeline.Learn(ctx, lib, log, pipeline.Options{Floor: .05, Seed: seed, Scaling: logs.Scaling{Intercept: true}, Share: *share, Chunks: *chunks})
 		if err != nil {
 			return worlds.Learned{}, err
 		}

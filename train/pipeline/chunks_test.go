@@ -96,6 +96,9 @@ func TestChunks(t *testing.T) {
 			"an order": {func(f *policyfile.File) {
 				c := f.Components
 				c[0], c[2] = c[2], c[0]
+				for i := range f.RewardModels {
+					f.RewardModels[i].Component = 2 - f.RewardModels[i].Component
+				}
 			}, "taught the policy"},
 		} {
 			if s, err := certifyFile(altered(t, l, c.change), log, options{}); err == nil || !strings.Contains(err.Error(), c.want) {

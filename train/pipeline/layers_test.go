@@ -85,7 +85,7 @@ func productTruth(t *testing.T, p *policyfile.Policy) (sum float64) {
 // the next round starts.
 func TestLayers(t *testing.T) {
 	log := productLog(t, 3000, 1, nil)
-	o := pipeline.Options{Seed: 1, Floor: .05, Settings: train.Settings{Epochs: 10, Representation: "mlp=32"}}
+	o := pipeline.Options{Seed: 1, Floor: .05, Settings: train.Settings{Epochs: 10, Representation: "mlp=32"}, Learners: []string{"layers"}}
 	l := mustLearn(t, log, o)
 	if len(l.File.Components) != 4 {
 		t.Fatalf("%d components", len(l.File.Components))
@@ -180,7 +180,7 @@ func bar(r *rand.Rand) (x []features.Value, lies bool) {
 func TestConvolutions(t *testing.T) {
 	log := barLog(t, 2500, 1)
 	for _, o := range []pipeline.Options{
-		{Settings: train.Settings{Epochs: 12}},
+		{Settings: train.Settings{Epochs: 12}, Learners: []string{"layers"}},
 		{Objective: "ls", Settings: train.Settings{Epochs: 20, PriorScales: []float64{.5}}},
 	} {
 		o.Seed, o.Floor, o.MinESS, o.Settings.LayerRate, o.Settings.Representation = 1, .05, -1, .005, "conv=6x3,8"

@@ -58,12 +58,14 @@ type Options struct {
 	// after the share that only teaches, for the recipe on logs of 50 to 50,000 units (groups, or rows that
 	// have none) which are not divided by time and do not drift, without PriorFile; else 1.
 	Chunks int
-	// Scaling of features; Kind empty: max, or standard for actions with features, for which Unit is not used.
+	// Scaling of features; Kind empty: robust, or standard for actions with features, for which Unit is not used.
 	Scaling logs.Scaling
 	// Own is how often the rows that teach must have logged an action for it to have a row of its own in W, beside what it
 	// is described by, where rows offer sets or actions have features. 0: 100, or 1 where actions have no features;
 	// negative: none has.
 	Own int
+	// Learners of the recipe that may be candidates, of [train.Learners]; nil: all.
+	Learners []string
 	// Prior is zero or learned; empty: learned for the recipe, zero for others.
 	Prior string
 	// PriorFile, if not nil, is a policy whose weights are the prior's mean, or
@@ -222,6 +224,11 @@ func (l *learning) configure(lib library.Library) (train.Run, error) {
 		return none, err
 	}
 	l.objective = objective
+	for _, name := range o.Learners {
+		if known, _ := train.Learners(); !slices.Contains(known, name) {
+			return none, fmt.Errorf("learner %q: want some of %s", name, strings.Join(known, ", "))
+		}
+	}
 	o.Settings = o.Settings.Filled()
 	s := &o.Settings
 	s.Limit, s.PriorSplit, s.Certify = 0, 0, false
@@ -238,6 +245,8 @@ func (l *learning) configure(lib library.Library) (train.Run, error) {
 		return none, fmt.Errorf("floor %v: want a number in [0, 1)", o.Floor)
 	case !(o.Share >= 0 && o.Share < 1):
 		return none, fmt.Errorf("share %v: want one in (0, 1)", o.Share)
+	case o.Learners != nil && !objective.Recipe:
+		return none, fmt.Errorf("objective %s learns in its own way: learners are of the certified recipe", objective.Name)
 	case !(o.Chunks >= 0 && o.Chunks <= 100):
 		return none, fmt.Errorf("chunks %d: want 1 to 100", o.Chunks)
 	case o.Chunks > 1 && !objective.Recipe:
@@ -612,9 +621,6 @@ func (l *learning) own() int {
 func (l *learning) scaling() logs.Scaling {
 	s := l.o.Scaling
 	if l.log.Choices == nil {
-		if s == (logs.Scaling{}) {
-			s.Intercept = true
-		}
 		s.Kind = cmp.Or(s.Kind, "robust")
 		return s
 	}
@@ -630,6 +636,9 @@ const leastLayered = 30_000
 
 // table reports that models of the reward are to be learned from the log as from a table.
 func (l *learning) table() bool {
+	if l.o.Learners != nil && !slices.ContainsFunc(l.o.Learners, train.IsDirect) {
+		return false
+	}
 	return l.log.Choices == nil && l.o.PriorFile == nil && l.rows.Dim() <= mostColumns && l.log.K() <= 100
 }
 
@@ -641,6 +650,7 @@ func (l *learning) recipe(ctx context.Context) error {
 	c.Epoch = func(p train.Epoch) bool { return !strings.HasSuffix(p.Stage, "prior") || softmax(p) }
 	c.Prior, c.Threads = l.prior, runtime.GOMAXPROCS(0)
 	r := train.Recipe{Floor: l.o.Floor, Gamma: l.o.Gamma, Teaching: l.teaching, Certifying: l.certifying, Start: l.start, LayerRate: t.LayerRate}
+	r.Learners = l.o.Learners
 	if l.table() {
 		r.Direct = &train.Direct{Encoder: l.encoder, Threads: c.Threads}
 		if l.o.Settings.Representation == "" {

@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"opl/policies/features"
@@ -88,14 +89,14 @@ func learnedText(t pipeline.Training, f *policyfile.File) string {
 		}
 	}
 	if t.Certify {
-		text += ", scores by " + t.Learner
+		text += ", scores by " + strings.Join(slices.Compact(strings.Split(t.Learner, ", ")), ", ")
 	} else if t.Learner != "" {
 		text += ", prior by " + t.Learner
 	}
 	if c.Family().HasPosterior() {
 		text += fmt.Sprintf(" of scale %v, σ %.4g", c.Prior.Scale, c.Sigma)
 	}
-	if len(c.Layers) > 0 {
+	if len(c.Layers) > 0 && !c.Layers[0].IsSpecial() {
 		text += ", through " + layersText(c.Layers)
 	}
 	if f.Floor > 0 {

@@ -1,0 +1,116 @@
+package train
+
+import (
+	"context"
+
+	"opl/policies/features"
+	"opl/train/regress"
+)
+
+// trees learns boosted trees of each action, from the rows that played it.
+func trees(ctx context.Context, t *table, rows []int, _ []float64, give func(int, []features.Layer)) error {
+	x, action, y := t.of(rows)
+	got, err := regress.BoostByAction(ctx, x, action, t.k, y, nil, t.boosting(rows))
+	if err == nil {
+		give(0, []features.Layer{got.Layer()})
+	}
+	return err
+}
+
+// pooled learns boosted trees of all actions together, in which the action is one more category.
+func pooled(ctx context.Context, t *table, rows []int, _ []float64, give func(int, []features.Layer)) error {
+	of, action, y := t.of(rows)
+	d := t.x.Width
+	x := regress.Matrix{Width: d + t.k, Data: make([]float64, len(rows)*(d+t.k))}
+	for i := range rows {
+		row := x.Data[i*x.Width : (i+1)*x.Width]
+		of.Row64(i, row)
+		row[d+int(action[i])] = 1
+	}
+	o := t.boosting(rows)
+	own := make([]int32, t.k)
+	for a := range own {
+		own[a] = int32(d + a)
+	}
+	o.Groups = append(append([][]int32{}, o.Groups...), own)
+	got, err := regress.Boost(ctx, x, y, nil, o)
+	if err == nil {
+		give(0, []features.Layer{{Trees: apiece(got.Forest, d, t.k)}})
+	}
+	return err
+}
+
+// of are the contexts, actions and rewards of rows.
+func (t *table) of(rows []int) (x regress.Matrix, action []int32, y []float64) {
+	d := t.x.Width
+	x = regress.Matrix{Width: d, Data: make([]float64, 0, len(rows)*d)}
+	for _, r := range rows {
+		x.Data = append(x.Data, t.x.Data[r*d:(r+1)*d]...)
+		action, y = append(action, t.action[r]), append(y, t.y[r])
+	}
+	return x, action, y
+}
+
+// boosting says how trees are grown. Where some rows of the table are held out already, the number of trees is that of
+// one part of the rest, else it is chosen by folds and trees are grown on all rows.
+func (t *table) boosting(rows []int) regress.BoostOptions {
+	o := regress.BoostOptions{Groups: t.groups, Threads: t.threads, Depth: 4, Leaves: 12, Rate: .08, Rounds: 300}
+	if len(rows) < len(t.y) {
+		o.Folds = 1
+	}
+	return o
+}
+
+// apiece is a forest of features and k more, of which one is 1 and tells the action, as a forest of k outputs and the
+// features alone: for each action the splits by the action are decided.
+func apiece(f *features.Forest, d, k int) *features.Forest {
+	out := &features.Forest{In: d}
+	for a := range k {
+		out.Base = append(out.Base, f.Base[0])
+		first := 0
+		for _, size := range f.Sizes {
+			before := len(out.Feature)
+			graft(out, f, first, d, d+a)
+			out.Outputs, out.Sizes = append(out.Outputs, int32(a)), append(out.Sizes, int32(len(out.Feature)-before))
+			first += int(size)
+		}
+	}
+	return out
+}
+
+// graft appends the tree of f at node i to out, as it is where feature own is 1 and the others from d on are 0.
+func graft(out, f *features.Forest, i, d, own int) {
+	left, right := i+1, i+int(f.Right[i])
+	switch j := int(f.Feature[i]); {
+	case j == -1:
+		out.Feature, out.Value, out.Right = append(out.Feature, -1), append(out.Value, f.Value[i]), append(out.Right, 0)
+	case j >= d:
+		v := 0.
+		if j == own {
+			v = 1
+		}
+		if v <= f.Value[i] {
+			graft(out, f, left, d, own)
+		} else {
+			graft(out, f, right, d, own)
+		}
+	case j < -1 && int(f.Sets[-2-j][0]) >= d:
+		to := right
+		for _, s := range f.Sets[-2-j] {
+			if int(s) == own {
+				to = left
+			}
+		}
+		graft(out, f, to, d, own)
+	default:
+		at := len(out.Feature)
+		if j < -1 {
+			out.Sets = append(out.Sets, f.Sets[-2-j])
+			j = -1 - len(out.Sets)
+		}
+		out.Feature, out.Value, out.Right = append(out.Feature, int32(j)), append(out.Value, f.Value[i]), append(out.Right, 0)
+		graft(out, f, left, d, own)
+		out.Right[at] = int32(len(out.Feature) - at)
+		graft(out, f, right, d, own)
+	}
+}
