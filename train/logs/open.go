@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -51,6 +52,8 @@ type Options struct {
 	Caching func(path string, bytes int64)                        // called before a cache is written, with its size; of several files before the first, with that of the files
 	Share   Shard                                                 // of several files, read the share of a shard alone, see [Log].FilesHash; zero: all
 	Bucket  func(ctx context.Context, url string) (Bucket, error) // opens the bucket of a URL such as s3://name?region=x; nil: files are local
+
+	Input io.Reader // what the path - is; nil: standard input. Its format is known by its first bytes, its columns are not cached.
 
 	// LoggedByFile says that rows of several files which do not name the policy that logged them were logged by one of
 	// the name of their file, up to its first point.

@@ -104,14 +104,32 @@ type opening struct {
 // open reads all files as one log of a name. alone: it is one file by its own name.
 func (f *Files) open(ctx context.Context, name string, alone bool, o *Options) (_ *Log, err error) {
 	r := &opening{name: name, files: f.list, alone: alone, passed: f.Passed, mode: 0o666}
+	defer func() {
+		for _, g := range r.files {
+			if g.local != "" {
+				err = errors.Join(err, os.Remove(g.local))
+			}
+		}
+	}()
+	input := false
 	for _, g := range f.list {
-		if g.bucket == nil {
+		called := g.name
+		switch {
+		case g.name == standardInput:
+			var ending string
+			if ending, err = g.spool(o.Input); err != nil {
+				return nil, err
+			}
+			if called, input = g.name+ending, true; alone {
+				r.name, name = g.name, g.name
+			}
+		case g.bucket == nil:
 			g.info, err = statLog(g.name)
 		}
 		if err != nil && alone {
 			return nil, err
 		}
-		if g.format, g.packed, err = formatFor(g.name, o); err != nil {
+		if g.format, g.packed, err = formatFor(called, o); err != nil {
 			return nil, err
 		}
 		if first := f.list[0].format; g.format != first && (g.format.row == "" || first.row == "") {
@@ -138,8 +156,11 @@ func (f *Files) open(ctx context.Context, name string, alone bool, o *Options) (
 			return nil, fmt.Errorf("%s: setting cache %s: want a folder, for several files: %w", name, o.Cache, err)
 		}
 	}
-	if r.dir = filepath.Dir(r.caches[0]); o.NoCache {
+	if r.dir = filepath.Dir(r.caches[0]); o.NoCache || input {
 		r.caches = nil
+	}
+	if input {
+		r.dir = os.TempDir()
 	}
 	if l, err := r.cached(); l != nil || err != nil {
 		return l, err
@@ -147,13 +168,6 @@ func (f *Files) open(ctx context.Context, name string, alone bool, o *Options) (
 	if err := r.copyObjects(ctx); err != nil {
 		return nil, err
 	}
-	defer func() {
-		for _, g := range r.files {
-			if g.bucket != nil && g.local != "" {
-				err = errors.Join(err, os.Remove(g.local))
-			}
-		}
-	}()
 	for {
 		if l, err := r.pass(ctx); l != nil || err != nil {
 			return l, err
@@ -560,9 +574,6 @@ func (c *chain) close() error {
 
 // statLog is the file of a log, which must be one that is read again.
 func statLog(path string) (os.FileInfo, error) {
-	if path == "-" {
-		return nil, errors.New("standard input: a log is read more than once: write it to a file first")
-	}
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
