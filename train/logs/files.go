@@ -58,10 +58,10 @@ type file struct {
 
 // Files are what an argument that names a log stands for: the file itself; of a folder all files in it, and in
 // folders in it, whose names say that they are logs (all, if the options say the format); of a pattern, such as
-// logs/dt=2026-11-*/*.parquet, what it fits, folders included, where ** is any number of folders; of a URL the same within a
-// bucket that o.Bucket opens. Names that begin with . or _ are passed over, if the pattern does not begin so. They are in the order of
-// their names, byte by byte. A file of the name of a pattern is that file. Of n shards, each has about an n-th of the files, which follow
-// one another.
+// logs/dt=2026-11-*/*.parquet, what it fits, folders included, where ** is any number of folders; of a URL the same
+// within a bucket that o.Bucket opens. Names that begin with . or _ are passed over, if the pattern does not begin
+// so. They are in the order of their names, byte by byte. A file of the name of a pattern is that file. Of n shards,
+// each has about an n-th of the files, which follow one another.
 type Files struct {
 	list    []*file
 	args    []string
@@ -97,7 +97,8 @@ func Find(ctx context.Context, args []string, o Options) (_ *Files, err error) {
 		found := f.list[before:]
 		slices.SortFunc(found, func(a, b *file) int { return strings.Compare(a.name, b.name) })
 		if len(found) == 0 {
-			return nil, fmt.Errorf("%s: no file there whose name ends as those of logs do (%s); setting input-format reads others", arg, endingsOf(func(*format) bool { return true }))
+			return nil, fmt.Errorf("%s: no file there whose name ends as those of logs do (%s); setting "+
+				"input-format reads others", arg, endingsOf(func(*format) bool { return true }))
 		}
 	}
 	seen, alike := map[string]bool{}, map[[2]int64][]int{}
@@ -108,11 +109,13 @@ func Find(ctx context.Context, args []string, o Options) (_ *Files, err error) {
 		}
 		seen[id] = true
 		g.fixed = fixedOf(g)
-		if info, err := os.Stat(g.name); len(f.list) > 1 && g.bucket == nil && err == nil { // if not, reading it says so
+		// if not, reading it says so
+		if info, err := os.Stat(g.name); len(f.list) > 1 && g.bucket == nil && err == nil {
 			size := [2]int64{info.Size(), info.ModTime().UnixNano()}
 			for _, b := range alike[size] {
 				if was, err := os.Stat(f.list[b].name); err == nil && os.SameFile(was, info) {
-					return nil, fmt.Errorf("%s: it is the file %s by another name, and its rows would be there twice", g.name, f.list[b].name)
+					return nil, fmt.Errorf("%s: it is the file %s by another name, and its rows would be there twice",
+						g.name, f.list[b].name)
 				}
 			}
 			alike[size] = append(alike[size], i)
@@ -169,7 +172,8 @@ func (f *Files) Names() []string {
 	return names
 }
 
-// Copy copies objects to files of the same names in new folders in dir, and returns the paths of all files, those that are local as they are.
+// Copy copies objects to files of the same names in new folders in dir, and returns the paths of all files, those
+// that are local as they are.
 func (f *Files) Copy(ctx context.Context, dir string) (paths []string, err error) {
 	for _, g := range f.list {
 		path := g.name
@@ -282,7 +286,8 @@ func (f *Files) walk(dir string, pattern []string, known func(string) bool) erro
 			return fs.SkipDir
 		case e.IsDir() || !fits(pattern, key):
 		case known(e.Name()):
-			f.list = append(f.list, &file{name: filepath.FromSlash(path.Join(filepath.ToSlash(dir), filepath.ToSlash(rel)))})
+			f.list = append(f.list, &file{name: filepath.FromSlash(path.Join(filepath.ToSlash(dir),
+				filepath.ToSlash(rel)))})
 		default:
 			f.Passed++
 		}
@@ -318,11 +323,13 @@ func SplitURL(url string) (at, key, query string) {
 }
 
 // remote adds what is at a URL.
-func (f *Files) remote(ctx context.Context, arg string, open func(context.Context, string) (Bucket, error), known func(string) bool) error {
+func (f *Files) remote(ctx context.Context, arg string, open func(context.Context, string) (Bucket, error),
+	known func(string) bool) error {
 	at, key, query := SplitURL(arg)
 	if open == nil {
 		scheme, _, _ := strings.Cut(arg, "://")
-		return fmt.Errorf("%s: this program reads local files alone: one that reads %s:// is made as docs/logs.md says", arg, scheme)
+		return fmt.Errorf("%s: this program reads local files alone: one that reads %s:// is made as docs/logs.md says",
+			arg, scheme)
 	}
 	b, err := open(ctx, at+query)
 	if err != nil {

@@ -133,7 +133,8 @@ func (f *Files) open(ctx context.Context, name string, alone bool, o *Options) (
 			return nil, err
 		}
 		if first := f.list[0].format; g.format != first && (g.format.row == "" || first.row == "") {
-			return nil, fmt.Errorf("%s: format %s, and %s before it is of format %s: give files of one kind", g.name, g.format.name, f.list[0].name, first.name)
+			return nil, fmt.Errorf("%s: format %s, and %s before it is of format %s: give files of one kind", g.name,
+				g.format.name, f.list[0].name, first.name)
 		}
 		if g.info == nil {
 			r.mode = 0o600
@@ -292,8 +293,8 @@ func (r *opening) copyObjects(ctx context.Context) error {
 	return nil
 }
 
-// leave reports that a file which fails so may be left out: it is gone, or what is wrong is in it. That there is no right
-// to read it, no room or no network may be another tomorrow.
+// leave reports that a file which fails so may be left out: it is gone, or what is wrong is in it. That there is no
+// right to read it, no room or no network may be another tomorrow.
 func (r *opening) leave(err error) bool {
 	var system *fs.PathError
 	var remote *remoteError
@@ -376,7 +377,8 @@ func (r *opening) pass(ctx context.Context) (_ *Log, err error) {
 		b.note("", 0, "%d files were passed over, whose names do not end as those of logs do", r.passed)
 	}
 	if len(left) > 0 {
-		b.note("", 0, "%d of %d files were left out, see %s: guarantees speak of the rows of the others. The first: %v", len(left), len(r.files), r.o.BadRows, left[0].left)
+		b.note("", 0, "%d of %d files were left out, see %s: guarantees speak of the rows of the others. The first: %v",
+			len(left), len(r.files), r.o.BadRows, left[0].left)
 	}
 	h := cacheHeader{Key: r.key(r.o), Log: r.name, Left: len(left)}
 	for _, g := range r.files {
@@ -403,8 +405,8 @@ func (r *opening) keepBad(b *builder) error {
 	return wholefile.Write(r.o.BadRows, r.mode|0o600, func(f *os.File) error { return b.badRows.copyTo(f) })
 }
 
-// unchanged checks that catalogue and files are as they were before they were read. A file that may be left out is: memory
-// is nil then.
+// unchanged checks that catalogue and files are as they were before they were read. A file that may be left out is:
+// memory is nil then.
 func (r *opening) unchanged(b *builder) error {
 	if r.o.Catalogue != "" {
 		if h, err := fileHash(r.o.Catalogue, true); err != nil || h != r.listed {
@@ -528,7 +530,8 @@ func (c *chain) stranger(g *file, schema []string) error {
 	}
 	var what []string
 	only := func(a, b []string) string {
-		return strings.Join(slices.DeleteFunc(slices.Clone(a), func(s string) bool { return slices.Contains(b, s) }), ", ")
+		return strings.Join(slices.DeleteFunc(slices.Clone(a), func(s string) bool { return slices.Contains(b, s) }),
+			", ")
 	}
 	if s := only(c.schema, schema); s != "" {
 		what = append(what, "it has no column "+s)
@@ -536,7 +539,8 @@ func (c *chain) stranger(g *file, schema []string) error {
 	if s := only(schema, c.schema); s != "" {
 		what = append(what, "it has "+s+" more")
 	}
-	return fmt.Errorf("%s: other columns than %s has: %s: read files of the same columns together, or leave it out by setting skip-bad", g.name, c.from, strings.Join(what, ", "))
+	return fmt.Errorf("%s: other columns than %s has: %s: read files of the same columns together, or leave it "+
+		"out by setting skip-bad", g.name, c.from, strings.Join(what, ", "))
 }
 
 // complete adds to a row what the names of its file and folders say.
