@@ -42,6 +42,7 @@ const statuses = `Exit statuses: 0 done, 1 an error (a line on stderr, no result
   certify    better than what logged   guaranteed, but not that   nothing is guaranteed
   select     ship                      selected, not to ship      none is selected
   merge      as certify, of its parts
+  train      the policy is written     nothing learned: keep what plays
   monitor    the claim may be true     the claim is refuted
   gradcheck  no gradient is off (else 1)
   all others done, whatever was found

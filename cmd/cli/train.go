@@ -159,7 +159,10 @@ func trainPolicy(cmd *cobra.Command, lib library.Library, f trainFlags, paths []
 	if err := cmd.Context().Err(); err != nil {
 		return err
 	}
-	if err := policyfile.Save(f.out, learned.File); err != nil {
+	written := f.out
+	if learned.Worse && !f.o.Force {
+		written = ""
+	} else if err := policyfile.Save(f.out, learned.File); err != nil {
 		return err
 	}
 	if f.curves != "" {
@@ -168,23 +171,34 @@ func trainPolicy(cmd *cobra.Command, lib library.Library, f trainFlags, paths []
 			return err
 		}
 	}
-	p, err := policyfile.Load(f.out)
-	if err != nil {
-		return err
+	var hash string
+	if written != "" {
+		p, err := policyfile.Load(written)
+		if err != nil {
+			return err
+		}
+		hash = p.Hash()
 	}
 	text := func(w io.Writer) error {
 		if err := render.Training(w, learned); err != nil {
 			return err
 		}
-		next := "opl serve " + f.out
-		if learned.Worse {
-			next = "keep the policy that plays, or learn again"
+		last := fmt.Sprintf("written to %s; next: opl serve %[1]s", f.out)
+		switch {
+		case written == "":
+			last = "nothing learned: keep the policy that plays. No policy file is written; --force writes it"
+		case learned.Worse:
+			last = fmt.Sprintf("written to %s, as --force asks; keep the policy that plays", f.out)
 		}
-		_, err := fmt.Fprintf(w, "written to %s; next: %s\n", f.out, next)
+		_, err := fmt.Fprintln(w, last)
 		return err
 	}
+	var end error
+	if learned.Worse {
+		end = exitStatus(notShown)
+	}
 	page := func() (html.Page, error) { return render.TrainingPage(learned), nil }
-	return conclusion{answer: trainedOf(learned, f.out, p.Hash()), text: text, page: page}.write(cmd, f.format, &f.page)
+	return conclusion{answer: trainedOf(learned, written, hash), text: text, page: page, end: end}.write(cmd, f.format, &f.page)
 }
 
 func (f *trainFlags) options(cmd *cobra.Command, lib library.Library, read []string) error {

@@ -56,6 +56,12 @@ func (v *named) robust(rows []int, how Scaling, read func(i int, room []float64)
 			continue
 		}
 		center, scale, width := c.fit(n)
+		if center-center != 0 || scale-scale != 0 { // of numbers beyond 1e150
+			center, scale, width = 0, 1, 0
+			for _, v := range c.values {
+				scale = min(scale, inverse(math.Abs(v)))
+			}
+		}
 		e.Names, e.Scale, e.Center, e.Width = append(e.Names, name), append(e.Scale, scale), append(e.Center, center), append(e.Width, width)
 		if lack := n - c.rows; 2*c.rows >= n && lack >= max(5, n/1000) {
 			e.Missing = append(e.Missing, name)

@@ -786,8 +786,8 @@ func (l *learning) finish() (err error) {
 	if !t.Estimate.Tells() {
 		l.warn("the rows hardly show what the policy does: nothing is known of what it earns; serve it with its floor to a share of the decisions, and certify it on what it logs")
 	}
-	if out.Worse = t.Estimate.Tells() && t.Estimate.Effective >= l.o.MinESS && t.Estimate.Reward < -mean(l.log.Cost); out.Worse {
-		l.warn("by the estimate the policy earns less than the logging policy: there was too little to learn from, or too much was learned from it; take fewer epochs or a stronger penalty, or keep the logging policy")
+	if out.Worse = t.Estimate.Tells() && t.Estimate.Reward < -mean(l.log.Cost); out.Worse {
+		l.warn("by the estimate the policy earns less than the logging policy: keep the policy that plays, or log more rows")
 	}
 	switch {
 	case l.log.Estimated:

@@ -1,0 +1,203 @@
+package train
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"opl/policies/features"
+	"opl/train/logs"
+	"opl/train/regress"
+)
+
+// tableLog is a uniform log of n rows among k actions; reward says the probability of a reward of 1.
+func tableLog(n, d, k int, seed uint64, reward func(x []float64, a int) float64) *logs.Log {
+	r := rand.New(rand.NewPCG(seed, 1))
+	log := &logs.Log{Actions: logs.Numbered(k)}
+	x := logs.Rows64{Width: d}
+	for range n {
+		row := make([]float64, d)
+		for j := range row[:d-1] {
+			row[j] = r.NormFloat64()
+		}
+		row[d-1] = 1
+		a := r.IntN(k)
+		c := 0.
+		if r.Float64() < reward(row, a) {
+			c = -1
+		}
+		x.Data = append(x.Data, row...)
+		log.Action, log.Cost, log.Propensity = append(log.Action, int32(a)), append(log.Cost, c), append(log.Propensity, 1/float64(k))
+	}
+	log.X = x
+	return log
+}
+
+func allRows(n int) []int {
+	rows := make([]int, n)
+	for i := range rows {
+		rows[i] = i
+	}
+	return rows
+}
+
+// worth is the mean probability of a reward that the argmax of a share has, in fresh contexts.
+func worth(t *testing.T, s Share, d, k int, reward func(x []float64, a int) float64) (v float64) {
+	t.Helper()
+	fresh := tableLog(2000, d, k, 99, reward)
+	h, err := s.In.Of(fresh.X, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := make([]float64, h.Dim())
+	for i := range fresh.Len() {
+		h.Row64(i, row)
+		best, most := 0, math.Inf(-1)
+		for a := range k {
+			if z := features.Dot(row, s.Theta[a*len(row):(a+1)*len(row)]); z > most {
+				best, most = a, z
+			}
+		}
+		x := make([]float64, d)
+		fresh.X.Row64(i, x)
+		v += reward(x, best) / float64(fresh.Len())
+	}
+	return v
+}
+
+func TestDirect_LearnsWhatEachKindIsFor(t *testing.T) {
+	sigmoid := func(z float64) float64 { return 1 / (1 + math.Exp(-z)) }
+	for _, c := range []struct {
+		name   string
+		kinds  []string
+		least  float64
+		reward func(x []float64, a int) float64
+	}{
+		{"linear", []string{"linear"}, .67, func(x []float64, a int) float64 { return sigmoid(1.5 * x[a]) }},
+		{"additive", []string{"additive"}, .6, func(x []float64, a int) float64 { return .1 + .8*math.Exp(-4*(x[0]-float64(a-1))*(x[0]-float64(a-1))) }},
+		{"quadratic", []string{"quadratic"}, .65, func(x []float64, a int) float64 { return sigmoid(2 * x[a] * x[(a+1)%3]) }},
+		{"trees", []string{"trees"}, .7, func(x []float64, a int) float64 {
+			if (x[0] > .3) == (x[1] > -.2) == (a == 1) {
+				return .8
+			}
+			return .2
+		}},
+		{"pooled", []string{"pooled"}, .7, func(x []float64, a int) float64 {
+			if (x[0] > .3) == (a == 1) {
+				return .8
+			}
+			return .2
+		}},
+		{"all", nil, .67, func(x []float64, a int) float64 { return sigmoid(1.5 * x[a]) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			log := tableLog(2000, 5, 3, 7, c.reward)
+			var shares []Share
+			for _, threads := range []int{3, 1} {
+				if threads == 1 && c.name != "linear" && c.name != "trees" {
+					continue
+				}
+				d := &Direct{Threads: threads}
+				if c.kinds != nil {
+					d.may = func(name string) bool { return slices.Contains(c.kinds, name) }
+				}
+				s, err := d.Learn(context.Background(), log, allRows(2000))
+				if err != nil {
+					t.Fatal(err)
+				}
+				shares = append(shares, s)
+				if v := worth(t, s, 5, 3, c.reward); v < c.least {
+					t.Errorf("%s earns %.3f, want %.3f", d, v, c.least)
+				}
+			}
+			if !slices.Equal(shares[0].Theta, shares[len(shares)-1].Theta) {
+				t.Error("three threads learn other weights than one")
+			}
+		})
+	}
+}
+
+// What was chosen on few rows is kept until there are twice as many.
+func TestDirect_KeepsItsChoice(t *testing.T) {
+	log := tableLog(2000, 4, 2, 3, func(x []float64, a int) float64 { return .5 })
+	d := &Direct{Threads: 2}
+	for _, c := range []struct{ rows, tuned int }{{600, 600}, {1100, 600}, {1200, 1200}, {2000, 1200}} {
+		if _, err := d.Learn(context.Background(), log, allRows(c.rows)); err != nil {
+			t.Fatal(err)
+		}
+		if d.rows != c.tuned {
+			t.Errorf("of %d rows it was tuned on %d, want %d", c.rows, d.rows, c.tuned)
+		}
+	}
+}
+
+// A forest of one output in which the action is a category gives each action what it gave it.
+func TestApiece(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 5))
+	const n, d, k = 2000, 3, 4
+	x, y := regress.Matrix{Width: d + k, Data: make([]float64, n*(d+k))}, make([]float64, n)
+	for i := range n {
+		row := x.Data[i*(d+k):][:d+k]
+		for j := range d {
+			row[j] = r.NormFloat64()
+		}
+		a := r.IntN(k)
+		row[d+a] = 1
+		if y[i] = 0; row[a%d]*float64(1+a) > r.NormFloat64() {
+			y[i] = 1
+		}
+	}
+	for name, groups := range map[string][][]int32{"sets": {{3, 4, 5, 6}}, "numbers": nil} {
+		got, err := regress.Boost(context.Background(), x, y, nil, regress.BoostOptions{Groups: groups, Rounds: 30})
+		if err != nil {
+			t.Fatal(err)
+		}
+		own := features.Layer{Trees: apiece(got.Forest, d, k)}
+		if err := own.Check(d); err != nil {
+			t.Fatal(err)
+		}
+		one, each := features.NewNet([]features.Layer{got.Layer()}), features.NewNet([]features.Layer{own})
+		want, scores := make([]float64, 1), make([]float64, k)
+		for i := range 200 {
+			row := slices.Clone(x.Data[i*(d+k):][:d+k])
+			each.Apply(scores, row[:d], make([]float64, each.Room()))
+			for a := range k {
+				clear(row[d:])
+				row[d+a] = 1
+				if one.Apply(want, row, make([]float64, one.Room())); want[0] != scores[a] {
+					t.Fatalf("%s: action %d has %v, want %v", name, a, scores[a], want[0])
+				}
+			}
+		}
+	}
+}
+
+// Noise has no weight in a mixture, and two scores that are alike share it.
+func TestMixture(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 9))
+	good, noise, y := make([]float64, 4000), make([]float64, 4000), make([]float64, 4000)
+	for i := range y {
+		good[i], noise[i] = 1.5*r.NormFloat64(), 1.5*r.NormFloat64()
+		if r.Float64() < 1/(1+math.Exp(-good[i])) {
+			y[i] = 1
+		}
+	}
+	opposite := make([]float64, len(good))
+	for i, v := range good {
+		opposite[i] = -v
+	}
+	w, err := mixture(context.Background(), [][]float64{good, noise, good, opposite}, y)
+	if err != nil || w[1] > .1 || w[3] != 0 || math.Abs(w[0]-w[2]) > 1e-6 || math.Abs(w[0]+w[2]-1) > .15 {
+		t.Errorf("weights %v, %v", w, err)
+	}
+}
+
+func TestProducts_LeaveOutConstantsAndCategories(t *testing.T) {
+	x := &table{x: regress.Matrix{Width: 4}, numbers: []int32{0}, constant: []int32{3}, groups: [][]int32{{1, 2}}}
+	l := products(x, nil)
+	if got := l.Products.Pairs; len(got) != 3 || !slices.Equal(got[0], []int32{0, 0}) || !slices.Equal(got[1], []int32{0, 1}) || !slices.Equal(got[2], []int32{0, 2}) {
+		t.Errorf("pairs %v", got)
+	}
+}
