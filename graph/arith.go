@@ -98,7 +98,9 @@ func (x Expr) Above(c float64) Expr {
 
 // Exp returns eˣ.
 func (x Expr) Exp() Expr {
-	return x.unary("exp", of1(eachOf[float64](math.Exp), simd.Exp32).by(byRows).as("exp"), func(_, y, g Expr) Expr { return g.Mul(y) })
+	return x.unary("exp", of1(eachOf[float64](math.Exp), simd.Exp32).by(byRows).as("exp"), func(_, y, g Expr) Expr {
+		return g.Mul(y)
+	})
 }
 
 // Log returns the natural logarithm of x.
@@ -212,7 +214,8 @@ func binary2(name string, x, y Expr, r run, d diff) Expr {
 	case len(sy) == 0 && len(sx) > 0:
 		y = y.fill(sx)
 	case !slices.Equal(sx, sy):
-		return Fail("graph: %s of %s and %s: the shapes differ; Across or Down expands a vector along an axis", name, x, y)
+		return Fail("graph: %s of %s and %s: the shapes differ; Across or Down expands a vector along an axis", name,
+			x, y)
 	}
 	u, s, repeated := x.repeated() // as for unary
 	v, t, repeated2 := y.repeated()

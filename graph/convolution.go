@@ -26,7 +26,8 @@ func (x Expr) Conv(w Expr, c kernel.Convolution) Expr {
 		return Fail("graph: Conv: %w", err)
 	}
 	if x.n.Shape()[1] != c.In() || w.n.Shape()[1] != c.Patch() {
-		return Fail("graph: Conv of %s by %s: want rows of %d numbers, %d×%d pixels of %d channels, by kernels of %d", x, w, c.In(), c.Height, c.Width, c.Channels, c.Patch())
+		return Fail("graph: Conv of %s by %s: want rows of %d numbers, %d×%d pixels of %d channels, by kernels of %d",
+			x, w, c.In(), c.Height, c.Width, c.Channels, c.Patch())
 	}
 	return newConvolution(c, x, w).forward(x, w)
 }
@@ -45,21 +46,27 @@ func newConvolution(c kernel.Convolution, x, w Expr) *convolution {
 
 func (c *convolution) forward(x, w Expr) Expr {
 	return c.apply("conv", tensor.Shape{c.b, c.sites * c.m}, x, w, func(x, w, g Expr, need []bool) []Expr {
-		return []Expr{when(need[0], func() Expr { return c.images(g, w) }), when(need[1], func() Expr { return c.kernels(x, g) })}
+		return []Expr{when(need[0], func() Expr {
+			return c.images(g, w)
+		}), when(need[1], func() Expr { return c.kernels(x, g) })}
 	})
 }
 
 // images is the derivative of ⟨x ⊛ w, g⟩ in x.
 func (c *convolution) images(g, w Expr) Expr {
 	return c.apply("conv images", tensor.Shape{c.b, c.In()}, g, w, func(g, w, v Expr, need []bool) []Expr {
-		return []Expr{when(need[0], func() Expr { return c.forward(v, w) }), when(need[1], func() Expr { return c.kernels(v, g) })}
+		return []Expr{when(need[0], func() Expr {
+			return c.forward(v, w)
+		}), when(need[1], func() Expr { return c.kernels(v, g) })}
 	})
 }
 
 // kernels is the derivative of ⟨x ⊛ w, g⟩ in w.
 func (c *convolution) kernels(x, g Expr) Expr {
 	return c.apply("conv kernels", tensor.Shape{c.m, c.Patch()}, x, g, func(x, g, v Expr, need []bool) []Expr {
-		return []Expr{when(need[0], func() Expr { return c.images(g, v) }), when(need[1], func() Expr { return c.forward(x, v) })}
+		return []Expr{when(need[0], func() Expr {
+			return c.images(g, v)
+		}), when(need[1], func() Expr { return c.forward(x, v) })}
 	})
 }
 
@@ -138,7 +145,8 @@ func convolve[T float](c *convolution, name string, dst, x, y []T, threads int, 
 			sum := sums[share*len(dst) : (share+1)*len(dst)]
 			for k := blocks * share / n; k < blocks*(share+1)/n; k++ {
 				from, to := k*block, min(c.b, (k+1)*block)
-				times(sum, y[from*out:to*out], unfold(seat, from, to), (to-from)*c.sites, p, true, false, k > blocks*share/n)
+				times(sum, y[from*out:to*out], unfold(seat, from, to), (to-from)*c.sites, p, true, false,
+					k > blocks*share/n)
 			}
 		})
 		clear(dst)
@@ -153,15 +161,19 @@ func (x Expr) MaxPool(p kernel.Pooling) Expr {
 	if bad, ok := x.rank("MaxPool", 2); ok {
 		return bad
 	}
-	if in := p.Height * p.Width * p.Channels; p.Size < 1 || p.Size > min(p.Height, p.Width) || p.Channels < 1 || x.n.Shape()[1] != in {
-		return Fail("graph: MaxPool of %s over %d×%d of %d×%d pixels of %d channels", x, p.Size, p.Size, p.Height, p.Width, p.Channels)
+	if in := p.Height * p.Width * p.Channels; p.Size < 1 || p.Size > min(p.Height, p.Width) || p.Channels < 1 ||
+		x.n.Shape()[1] != in {
+		return Fail("graph: MaxPool of %s over %d×%d of %d×%d pixels of %d channels", x, p.Size, p.Size, p.Height,
+			p.Width, p.Channels)
 	}
 	if c, images, kernels := x.convolved(); c != nil {
 		return c.pooled(images, kernels, p)
 	}
 	h, w := p.Out()
 	out := tensor.Shape{x.n.Shape()[0], h * w * p.Channels}
-	return apply("max pool", out, images2(p, func(dst, x, _ []float64) { kernel.Pool(dst, x, p) }, func(dst, x, _ []float32) { kernel.Pool(dst, x, p) }).as("max pool", p),
+	return apply("max pool", out, images2(p, func(dst, x, _ []float64) {
+		kernel.Pool(dst, x, p)
+	}, func(dst, x, _ []float32) { kernel.Pool(dst, x, p) }).as("max pool", p),
 		func(in []Expr, _, g Expr, _ []bool) []Expr { return []Expr{in[0].unpool(g, p)} }, x)
 }
 

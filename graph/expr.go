@@ -54,53 +54,32 @@ func Fail(format string, args ...any) Expr {
 	return Expr{err: located(fmt.Errorf(format, args...))}
 }
 
-// language is the code that formulas are written with: folders, as stack traces have
-// them, and the beginnings of functions' names.
-var language struct{ folders, functions []string }
-
-var _ = Language()
-
-// Language says, in a variable of a package that builds on this one,
-//
-//	var _ = graph.Language()
-//
-// that its functions are part of the language that formulas are written with: an error
-// is located at the code that called them, not in them. With names of types only the
-// methods of these types are. It is for the initialization of a package alone.
-func Language(types ...string) struct{} {
-	pc, file, _, _ := runtime.Caller(1)
-	if len(types) == 0 {
-		language.folders = append(language.folders, path.Dir(file))
-	}
-	name := runtime.FuncForPC(pc).Name()
-	pkg := name[:strings.LastIndexByte(name, '/')+1]
-	pkg += strings.SplitN(name[len(pkg):], ".", 2)[0]
-	for _, t := range types {
-		language.functions = append(language.functions, pkg+"."+t+".")
-	}
-	return struct{}{}
-}
-
-// building reports whether a frame is of the language, or of Gorgonia panicking. It
-// goes by folder where it can: a function literal that was inlined has the name of its
-// caller.
-func building(f runtime.Frame) bool {
+// building reports whether a frame is of the language that formulas are written with, or of Gorgonia
+// panicking: of this package and of policies, and of the methods of an objective's Problem and GraphWeight.
+// An error is located at the code that called these, not in them. here is a frame of this package. Packages
+// are told by their folders, since a function literal that was inlined has the name of its caller.
+func building(f, here runtime.Frame) bool {
 	if strings.HasSuffix(f.File, "_test.go") {
 		return false
 	}
-	is := func(prefix string) bool { return strings.HasPrefix(f.Function, prefix) }
-	return is("gorgonia.org/") || is("runtime.") || slices.ContainsFunc(language.functions, is) ||
-		slices.Contains(language.folders, path.Dir(f.File))
+	folder, module := path.Dir(here.File), here.Function[:strings.LastIndex(here.Function, "/graph.")+1]
+	if of := path.Dir(f.File); of == folder || of == path.Join(path.Dir(folder), "policies") {
+		return true
+	}
+	return slices.ContainsFunc([]string{"gorgonia.org/", "runtime.", module + "objectives.Problem.", module +
+		"objectives.GraphWeight."},
+		func(prefix string) bool { return strings.HasPrefix(f.Function, prefix) })
 }
 
 // located prefixes err with the file and line of the code that is building a
 // formula.
 func located(err error) error {
 	var pc [32]uintptr
-	frames := runtime.CallersFrames(pc[:runtime.Callers(2, pc[:])])
+	frames := runtime.CallersFrames(pc[:runtime.Callers(1, pc[:])])
+	here, _ := frames.Next()
 	for {
 		f, more := frames.Next()
-		if more && building(f) {
+		if more && building(f, here) {
 			continue
 		}
 		file := path.Join(path.Base(path.Dir(f.File)), path.Base(f.File))

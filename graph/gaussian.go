@@ -28,7 +28,9 @@ func (z Expr) GaussianQuadrature(nodes int) Expr {
 		func(in []Expr, _, g Expr, _ []bool) []Expr {
 			return []Expr{apply("gaussian quadrature gradient", in[0].n.Shape(), of2(
 				func(dst, z, g []float64) { kernel.GaussianPropensitiesGrad(dst, z, g, k, nodes) },
-				func(dst, z, g []float32) { kernel.GaussianPropensitiesGrad(dst, z, g, k, nodes) }).by(byRows).times(nodes), nil, in[0], g)}
+				func(dst, z, g []float32) {
+					kernel.GaussianPropensitiesGrad(dst, z, g, k, nodes)
+				}).by(byRows).times(nodes), nil, in[0], g)}
 		}, z)
 }
 
@@ -55,8 +57,12 @@ func (z Expr) GaussianMonteCarlo(eps Expr) Expr {
 		func(dst, z, eps []float32) { kernel.GaussianMC(dst, z, eps, k, s) }).by(byRows).times(k*s),
 		func(in []Expr, _, g Expr, _ []bool) []Expr {
 			return []Expr{apply("gaussian monte carlo gradient", in[0].n.Shape(), run{
-				f64: func(dst []float64, src [][]float64, _ int) { kernel.GaussianMCGrad(dst, src[0], src[1], src[2], k, s) },
-				f32: func(dst []float32, src [][]float32, _ int) { kernel.GaussianMCGrad(dst, src[0], src[1], src[2], k, s) },
+				f64: func(dst []float64, src [][]float64, _ int) {
+					kernel.GaussianMCGrad(dst, src[0], src[1], src[2], k, s)
+				},
+				f32: func(dst []float32, src [][]float32, _ int) {
+					kernel.GaussianMCGrad(dst, src[0], src[1], src[2], k, s)
+				},
 			}.by(byRows).times(k*s), nil, in[0], in[1], g), {}}
 		}, z, eps).except(1)
 }

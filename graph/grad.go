@@ -50,7 +50,8 @@ func gradients(cost Expr, wrt []*gorgonia.Node) ([]Expr, error) {
 			continue
 		}
 		if _, ok := n.Op().(gorgonia.SDOp); !ok {
-			return nil, fmt.Errorf("graph: %s has no symbolic derivative; StopGradient makes it a constant", Expr{g: g, n: n})
+			return nil, fmt.Errorf("graph: %s has no symbolic derivative; StopGradient makes it a constant",
+				Expr{g: g, n: n})
 		}
 		dx, err := symDiff(n, children[n], dn.n, need)
 		if err != nil {
@@ -95,7 +96,8 @@ func diffWRT(n *gorgonia.Node, operands int) ([]bool, error) {
 }
 
 // symDiff asks the operation of n for its symbolic derivatives.
-func symDiff(n *gorgonia.Node, children gorgonia.Nodes, grad *gorgonia.Node, need []bool) (dx gorgonia.Nodes, err error) {
+func symDiff(n *gorgonia.Node, children gorgonia.Nodes, grad *gorgonia.Node, need []bool) (dx gorgonia.Nodes,
+	err error) {
 	if o, ok := n.Op().(*op); ok {
 		return o.symDiff(children, n, grad, need)
 	}

@@ -139,7 +139,8 @@ func (g *Graph) Param(p *Param) Expr {
 	}
 	shape := p.Value.Shape()
 	if len(shape) < 1 || len(shape) > 2 || p.Value.RequiresIterator() {
-		return g.fail("graph: parameter %q has shape %s, want a vector or a matrix of its own memory", p.Name, shapeString(shape))
+		return g.fail("graph: parameter %q has shape %s, want a vector or a matrix of its own memory", p.Name,
+			shapeString(shape))
 	}
 	// Gorgonia writes to the tensors that it binds: a header for each graph
 	// lets programs share the elements.
@@ -232,7 +233,8 @@ func (g *Graph) leaf(name string, v gorgonia.Value) *gorgonia.Node {
 		if len(shape) == 0 {
 			n = gorgonia.NewScalar(g.g, g.dt, gorgonia.WithName(name), gorgonia.WithValue(v))
 		} else {
-			n = gorgonia.NewTensor(g.g, g.dt, len(shape), gorgonia.WithShape(shape...), gorgonia.WithName(name), gorgonia.WithValue(v))
+			n = gorgonia.NewTensor(g.g, g.dt, len(shape), gorgonia.WithShape(shape...), gorgonia.WithName(name),
+				gorgonia.WithValue(v))
 		}
 		if g.claim(n) {
 			return n

@@ -98,7 +98,8 @@ func itemScores[T float](z *kernel.Items[T], dst []T, src [][]T, m, first int) {
 	at := places(src)
 	for j, a := range at {
 		if _, ok := column(a, z.N); !ok && a != -1 {
-			panic(rowError(fmt.Sprintf("row %d: item %v, want a whole number from 0 to %d, or −1", first+j/m, a, z.N-1)))
+			panic(rowError(fmt.Sprintf("row %d: item %v, want a whole number from 0 to %d, or −1", first+j/m, a,
+				z.N-1)))
 		}
 	}
 	z.Scores(dst, src[0], at, m)

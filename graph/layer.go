@@ -24,7 +24,9 @@ func (x Expr) ReLU() Expr { return x.AtLeast(0) }
 
 // Tanh returns the hyperbolic tangent of x.
 func (x Expr) Tanh() Expr {
-	return x.unary("tanh", each(math.Tanh).as("tanh"), func(_, y, g Expr) Expr { return g.Mul(y.Square().Neg().Plus(1)) })
+	return x.unary("tanh", each(math.Tanh).as("tanh"), func(_, y, g Expr) Expr {
+		return g.Mul(y.Square().Neg().Plus(1))
+	})
 }
 
 // Cos returns the cosine of x, in radians.

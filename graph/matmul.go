@@ -95,12 +95,14 @@ func times[T float](dst, x, y []T, rows, cols int, tx, ty, add bool) {
 	case []float64:
 		x, y := any(x).([]float64), any(y).([]float64)
 		blas64.Gemm(trans(tx), trans(ty), 1, blas64.General{Rows: xr, Cols: xc, Stride: xc, Data: x},
-			blas64.General{Rows: rows, Cols: cols, Stride: cols, Data: y}, float64(beta), blas64.General{Rows: m, Cols: n, Stride: n, Data: dst})
+			blas64.General{Rows: rows, Cols: cols, Stride: cols, Data: y}, float64(beta), blas64.General{Rows: m,
+				Cols: n, Stride: n, Data: dst})
 	case []float32:
 		x, y := any(x).([]float32), any(y).([]float32)
 		if !simd.Vector() {
 			blas32.Gemm(trans(tx), trans(ty), 1, blas32.General{Rows: xr, Cols: xc, Stride: xc, Data: x},
-				blas32.General{Rows: rows, Cols: cols, Stride: cols, Data: y}, float32(beta), blas32.General{Rows: m, Cols: n, Stride: n, Data: dst})
+				blas32.General{Rows: rows, Cols: cols, Stride: cols, Data: y}, float32(beta), blas32.General{Rows: m,
+					Cols: n, Stride: n, Data: dst})
 			return
 		}
 		a, b := simd.RowMajor(xr, xc, x), simd.RowMajor(rows, cols, y)
@@ -131,8 +133,9 @@ type product struct {
 	packed []float32   // the other one
 }
 
-// narrow reports whether a product with a matrix of so many columns, of so many results for each of its rows, is done by
-// [simd.Rows]: rows are then read where they lie, one after the other. Tiles are as fast from many results on, and need less memory.
+// narrow reports whether a product with a matrix of so many columns, of so many results for each of its rows,
+// is done by [simd.Rows]: rows are then read where they lie, one after the other. Tiles are as fast from many
+// results on, and need less memory.
 func narrow(results, columns int) bool {
 	return results <= 256 && columns >= 256 && results*columns <= 1<<20
 }
@@ -303,7 +306,8 @@ func (c *compressed) place(row func(i int) []float32, threads int) bool {
 			continue
 		}
 		first := simd.Rows{Cols: c.cols, At: c.at}
-		c.fed = c.matrix.Reset(i+1, c.cols) && c.few(c.matrix.SetPlaced(first, 0, i+1)) && c.matrix.Reset(c.rows, c.cols)
+		c.fed = c.matrix.Reset(i+1, c.cols) && c.few(c.matrix.SetPlaced(first, 0, i+1)) && c.matrix.Reset(c.rows,
+			c.cols)
 		if c.placed = !c.fed; c.placed && !(c.narrow && simd.ReadsRows()) {
 			c.placed = false
 			return false

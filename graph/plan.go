@@ -26,7 +26,8 @@ type value struct {
 	foreign bool           // made or read by an operation that is not this package's
 }
 
-// sparse reports whether all that reads an input are products that can do without its zeros, and whether these are narrow.
+// sparse reports whether all that reads an input are products that can do without its zeros, and whether
+// these are narrow.
 func (p *plan) sparse(input gorgonia.Value, c *compressed) (all, narrow bool) {
 	narrow = true
 	for _, s := range p.steps {
@@ -180,7 +181,8 @@ func (p *plan) withoutCopies(code []instr, roots []int) []instr {
 			return false
 		}
 		from := in.in[0]
-		if !made[from] || readers[from] > 1 || p.values[from].pinned || p.values[from].foreign || p.values[in.out].foreign {
+		if !made[from] || readers[from] > 1 || p.values[from].pinned || p.values[from].foreign ||
+			p.values[in.out].foreign {
 			return false
 		}
 		for i, r := range roots {

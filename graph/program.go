@@ -139,7 +139,8 @@ func distinct(g *gorgonia.ExprGraph) error {
 	seen := map[uint32]*gorgonia.Node{}
 	for _, n := range g.AllNodes() {
 		if other, ok := seen[n.Hashcode()]; ok {
-			return fmt.Errorf("graph: Gorgonia cannot tell %v and %v apart: their hashes collide; rename an input", other, n)
+			return fmt.Errorf("graph: Gorgonia cannot tell %v and %v apart: their hashes collide; rename an input",
+				other, n)
 		}
 		seen[n.Hashcode()] = n
 	}
@@ -168,10 +169,11 @@ func (p *Program) Feed(name string, values []float64) error {
 }
 
 // FeedSparse feeds a matrix by the elements of its rows that are not 0: row writes those of row i to val and
-// their columns, ascending, to at, both as long as the matrix is wide, and returns how many they are. It is called
-// once for each row, by several goroutines. FeedSparse reports false, and the input has then still to be fed, where the program
-// does more with it than multiply without its zeros: where the first rows have few zeros, on a processor without vector
-// kernels, in float64, or where it reads single elements. Results are those of the matrix in full, to the bit.
+// their columns, ascending, to at, both as long as the matrix is wide, and returns how many they are. It is
+// called once for each row, by several goroutines. FeedSparse reports false, and the input has then still to
+// be fed, where the program does more with it than multiply without its zeros: where the first rows have few
+// zeros, on a processor without vector kernels, in float64, or where it reads single elements. Results are
+// those of the matrix in full, to the bit.
 func (p *Program) FeedSparse(name string, row func(i int, val []float32, at []int32) int) bool {
 	in := p.g.input(name)
 	if in == nil || in.compressed == nil || !p.used[in.node] {
@@ -184,11 +186,12 @@ func (p *Program) FeedSparse(name string, row func(i int, val []float32, at []in
 	return c.fed
 }
 
-// FeedRows feeds a matrix by its rows where they lie in memory: row returns that of row i, at least as long as the matrix
-// is wide, or nil, and is called once for each row, in their order. Runs may read them until the input is fed again: they
-// must not change till then. FeedRows reports false, and the input has then still to be fed, where a row is nil, or where the program does more with it than
-// multiply without its zeros, where the first rows have many, or else with few columns; on a processor without
-// vector kernels; in float64. Results are those of the matrix in full, to the bit.
+// FeedRows feeds a matrix by its rows where they lie in memory: row returns that of row i, at least as long
+// as the matrix is wide, or nil, and is called once for each row, in their order. Runs may read them until
+// the input is fed again: they must not change till then. FeedRows reports false, and the input has then
+// still to be fed, where a row is nil, or where the program does more with it than multiply without its
+// zeros, where the first rows have many, or else with few columns; on a processor without vector kernels; in
+// float64. Results are those of the matrix in full, to the bit.
 func (p *Program) FeedRows(name string, row func(i int) []float32) bool {
 	in := p.g.input(name)
 	if in == nil || in.compressed == nil || !p.used[in.node] {

@@ -80,7 +80,8 @@ func (x Expr) Down(r int) Expr {
 	if r < 1 {
 		return Fail("graph: Down of %s to %d rows, want at least 1", x, r)
 	}
-	return apply("down", tensor.Shape{r, x.n.Shape()[0]}, of1(down[float64], down[float32]).by(broadcast).simple("down"),
+	return apply("down", tensor.Shape{r, x.n.Shape()[0]}, of1(down[float64],
+		down[float32]).by(broadcast).simple("down"),
 		func(_ []Expr, _, g Expr, _ []bool) []Expr { return []Expr{g.SumOver(0)} }, x)
 }
 
@@ -169,7 +170,8 @@ func (x Expr) Reshape(shape ...int) Expr {
 		return bad
 	}
 	from := x.n.Shape()
-	if len(shape) > 2 || len(shape) > 0 && slices.Min(shape) < 1 || tensor.Shape(shape).TotalSize() != from.TotalSize() {
+	if len(shape) > 2 || len(shape) > 0 && slices.Min(shape) < 1 ||
+		tensor.Shape(shape).TotalSize() != from.TotalSize() {
 		return Fail("graph: Reshape of %s to %s", x, shapeString(shape))
 	}
 	return apply("reshape", tensor.Shape(shape).Clone(), of1(copyTo[float64], copyTo[float32]),
@@ -186,7 +188,8 @@ func (x Expr) Best() Expr {
 	n := x.n.Shape()[0]
 	return apply("best", tensor.Shape{}, of1(bestTo[float64], bestTo[float32]),
 		func(in []Expr, _, g Expr, _ []bool) []Expr {
-			return []Expr{apply("best gradient", tensor.Shape{n}, of2(bestGrad[float64], bestGrad[float32]), nil, in[0], g)}
+			return []Expr{apply("best gradient", tensor.Shape{n}, of2(bestGrad[float64], bestGrad[float32]), nil,
+				in[0], g)}
 		}, x)
 }
 

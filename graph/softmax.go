@@ -18,7 +18,9 @@ func (x Expr) LogSoftmax() Expr {
 			return []Expr{apply("log-softmax gradient", out.n.Shape(),
 				of2(
 					func(dst, y, g []float64) { simd.LogSoftmaxGrad(dst, y, g, c) },
-					func(dst, y, g []float32) { simd.LogSoftmaxGrad(dst, y, g, c) }).by(byRows).as("log-softmax gradient"), nil, out, g)}
+					func(dst, y, g []float32) {
+						simd.LogSoftmaxGrad(dst, y, g, c)
+					}).by(byRows).as("log-softmax gradient"), nil, out, g)}
 		}, x)
 }
 
@@ -34,6 +36,8 @@ func (x Expr) Softmax() Expr {
 		func(_ []Expr, out, g Expr, _ []bool) []Expr {
 			return []Expr{apply("softmax gradient", out.n.Shape(), of2(
 				func(dst, y, g []float64) { simd.SoftmaxGrad(dst, y, g, c) },
-				func(dst, y, g []float32) { simd.SoftmaxGrad(dst, y, g, c) }).by(byRows).as("softmax gradient"), nil, out, g)}
+				func(dst, y, g []float32) {
+					simd.SoftmaxGrad(dst, y, g, c)
+				}).by(byRows).as("softmax gradient"), nil, out, g)}
 		}, x)
 }

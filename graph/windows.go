@@ -153,7 +153,8 @@ func (c *windows) imagesOf(dst, g, weights []float32, threads int) {
 		for j := 0; j < run; j += cols {
 			for r := range c.Height + 2*c.Pad {
 				from, last := max(0, r-c.Size+1), min(r, h-1)
-				p := simd.Windows{Rows: w, Cols: min(cols, run-j), CRow: c.Channels, Runs: last - from + 1, Len: c.m, Row: c.m, Run: w * c.m, Step: 1,
+				p := simd.Windows{Rows: w, Cols: min(cols, run-j), CRow: c.Channels, Runs: last - from + 1, Len: c.m,
+					Row: c.m, Run: w * c.m, Step: 1,
 					BRun: c.m * run, BRow: run, Tiles: 1}
 				p.Multiply(dx[r*c.row()+j:], g[from*w*c.m:], c.weights[(c.Size-1-r+from)*c.m*run+j:], true)
 			}
@@ -203,7 +204,8 @@ const fewWeights = 32
 // are vector kernels for it.
 func (x Expr) convolved() (c *convolution, images, kernels Expr) {
 	o, _ := x.n.Op().(*op)
-	if o == nil || o.run.conv == nil || x.g.dt != tensor.Float32 || !o.run.conv.fits("conv") || o.run.conv.Patch() > fewWeights {
+	if o == nil || o.run.conv == nil || x.g.dt != tensor.Float32 || !o.run.conv.fits("conv") ||
+		o.run.conv.Patch() > fewWeights {
 		return nil, images, kernels
 	}
 	it := x.g.g.From(x.n.ID())
@@ -217,18 +219,20 @@ func (x Expr) convolved() (c *convolution, images, kernels Expr) {
 	return o.run.conv, images, kernels
 }
 
-// pooled is forward(x, w).MaxPool(p) of an input x in float32, of one image at a time: what kernels make stays in cache, and is made
-// again for the gradient.
+// pooled is forward(x, w).MaxPool(p) of an input x in float32, of one image at a time: what kernels make
+// stays in cache, and is made again for the gradient.
 func (c *convolution) pooled(x, w Expr, p kernel.Pooling) Expr {
 	h, wide := p.Out()
-	return apply(convPool, tensor.Shape{c.b, h * wide * p.Channels}, c.pooling(convPool, p), func(in []Expr, _, g Expr, _ []bool) []Expr {
+	return apply(convPool, tensor.Shape{c.b, h * wide * p.Channels}, c.pooling(convPool, p), func(in []Expr, _, g Expr,
+		_ []bool) []Expr {
 		return []Expr{{}, c.pooledKernels(in[0], in[1], g, p)}
 	}, x, w).except(0)
 }
 
 // pooledKernels is kernels(x, forward(x, w).unpool(g, p)).
 func (c *convolution) pooledKernels(x, w, g Expr, p kernel.Pooling) Expr {
-	return apply(pooledKernels, tensor.Shape{c.m, c.Patch()}, c.pooling(pooledKernels, p), func(in []Expr, _, v Expr, _ []bool) []Expr {
+	return apply(pooledKernels, tensor.Shape{c.m, c.Patch()}, c.pooling(pooledKernels, p), func(in []Expr, _, v Expr,
+		_ []bool) []Expr {
 		return []Expr{{}, {}, c.forward(in[0], in[1]).pick(c.forward(in[0], v), p)}
 	}, x, w, g).except(0).except(1)
 }

@@ -31,11 +31,13 @@ func Conv(c ConvNet) Representation {
 		if d := x.Shape()[1]; at == (kernel.Convolution{}) {
 			side := int(math.Round(math.Sqrt(float64(d))))
 			if side*side != d {
-				return p.Unfit("contexts of %d features are no square image of one channel: say image=HEIGHTxWIDTHxCHANNELS, and leave out features that are no pixels, such as an intercept", d)
+				return p.Unfit("contexts of %d features are no square image of one channel: say "+
+					"image=HEIGHTxWIDTHxCHANNELS, and leave out features that are no pixels, such as an intercept", d)
 			}
 			at = kernel.Convolution{Height: side, Width: side, Channels: 1}
 		} else if at.In() != d {
-			return p.Unfit("contexts of %d features are no images of %d×%d pixels of %d channels, which are %d numbers", d, at.Height, at.Width, at.Channels, at.In())
+			return p.Unfit("contexts of %d features are no images of %d×%d pixels of %d channels, which are %d "+
+				"numbers", d, at.Height, at.Width, at.Channels, at.In())
 		}
 		for l, k := range c.Kernels {
 			if at.Size = k.Size; c.Pad {

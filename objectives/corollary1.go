@@ -17,7 +17,8 @@ func Corollary1(lambda Lambda) Objective {
 	return func(p Problem) graph.Expr {
 		w := p.W()
 		if !p.s.Policy.Mixture() {
-			return p.Unfit("corollary1 needs a mixture of deterministic policies, such as gaussian, and policy %s is none", p.s.Policy.Name())
+			return p.Unfit("corollary1 needs a mixture of deterministic policies, such as gaussian, and policy %s "+
+				"is none", p.s.Policy.Name())
 		}
 		if !w.Linear() {
 			return p.Unfit("corollary1 needs a weight that is linear in π, such as clip, and %s is not", w.Name)

@@ -109,7 +109,8 @@ func (m *means) mean(g *graph.Graph, name string, rows graph.Expr) graph.Expr {
 
 // pass accumulates, over rows from..to in chunks of one size, the means that
 // need no others than the known ones. It returns their sums over rows.
-func pass(o Objective, s Setup, rows Rows, known map[string][]float64, seed uint64, from, to, size int) (map[string][]float64, error) {
+func pass(o Objective, s Setup, rows Rows, known map[string][]float64, seed uint64, from, to,
+	size int) (map[string][]float64, error) {
 	p, err := New(s, size)
 	if err != nil {
 		return nil, err
@@ -173,9 +174,11 @@ func combine(o Objective, s Setup, known map[string][]float64) (Value, error) {
 		return Value{}, err
 	}
 	defer prog.Close()
-	for _, in := range []string{InputContext, InputNorm, InputAction, InputCost, InputPropensity, InputPropensities, InputOffered} {
+	for _, in := range []string{InputContext, InputNorm, InputAction, InputCost, InputPropensity, InputPropensities,
+		InputOffered} {
 		if prog.Has(in) {
-			return Value{}, fmt.Errorf("objectives: the objective uses %s outside of Problem.Mean, so it has no value on a whole log", in)
+			return Value{}, fmt.Errorf("objectives: the objective uses %s outside of Problem.Mean, so it has no "+
+				"value on a whole log", in)
 		}
 	}
 	if err := prog.Run(); err != nil {

@@ -14,7 +14,8 @@ import (
 func Fourier(bandwidth float64, m int) Representation {
 	return func(p Problem, x graph.Expr) graph.Expr {
 		if len(x.Shape()) != 2 || !(bandwidth > 0) || m < 1 {
-			return p.Unfit("%d random Fourier features of bandwidth %v: want at least 1, of a positive number", m, bandwidth)
+			return p.Unfit("%d random Fourier features of bandwidth %v: want at least 1, of a positive number", m,
+				bandwidth)
 		}
 		d := x.Shape()[1]
 		w := p.Drawn("frequencies", Spread(1/(bandwidth*math.Sqrt(float64(d)))), m, d)

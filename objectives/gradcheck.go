@@ -20,17 +20,20 @@ func GradCheck(o Objective, w Weight, pol policies.Policy, seed uint64) (graph.G
 
 // GradCheckThrough is GradCheck with a policy that is linear in a representation, in the parameters
 // of which the gradient is checked, too.
-func GradCheckThrough(h Representation, o Objective, w Weight, pol policies.Policy, seed uint64) (graph.GradReport, error) {
+func GradCheckThrough(h Representation, o Objective, w Weight, pol policies.Policy, seed uint64) (graph.GradReport,
+	error) {
 	return gradCheck(h, o, w, pol, seed, nil)
 }
 
 // GradCheckItems is GradCheckThrough with actions that have features: sets of 1 to 4 of 7 items, or else a
 // catalogue of 4.
-func GradCheckItems(sets bool, h Representation, o Objective, w Weight, pol policies.Policy, seed uint64) (graph.GradReport, error) {
+func GradCheckItems(sets bool, h Representation, o Objective, w Weight, pol policies.Policy,
+	seed uint64) (graph.GradReport, error) {
 	return gradCheck(h, o, w, pol, seed, &sets)
 }
 
-func gradCheck(h Representation, o Objective, w Weight, pol policies.Policy, seed uint64, sets *bool) (graph.GradReport, error) {
+func gradCheck(h Representation, o Objective, w Weight, pol policies.Policy, seed uint64,
+	sets *bool) (graph.GradReport, error) {
 	const b, k, d = 5, 4, 4
 	r := rand.New(rand.NewPCG(seed, 0))
 	normal := func(n int, scale float64) []float64 {
@@ -80,7 +83,8 @@ func gradCheck(h Representation, o Objective, w Weight, pol policies.Policy, see
 	defer prog.Close()
 
 	x, norm := normal(b*d, 1), make([]float64, b)
-	action, cost, logged, all, offered := make([]float64, b), make([]float64, b), make([]float64, b), make([]float64, b*k), make([]float64, b*k)
+	action, cost, logged, all, offered := make([]float64, b), make([]float64, b), make([]float64, b), make([]float64,
+		b*k), make([]float64, b*k)
 	for i := range b {
 		for _, v := range x[i*d : i*d+d] {
 			norm[i] = math.Hypot(norm[i], v)
@@ -105,7 +109,8 @@ func gradCheck(h Representation, o Objective, w Weight, pol policies.Policy, see
 		logged[i] = all[i*k+int(action[i])]
 	}
 	for name, v := range map[string][]float64{
-		InputContext: x, InputNorm: norm, InputAction: action, InputCost: cost, InputPropensity: logged, InputPropensities: all, InputOffered: offered,
+		InputContext: x, InputNorm: norm, InputAction: action, InputCost: cost, InputPropensity: logged,
+		InputPropensities: all, InputOffered: offered,
 	} {
 		if prog.Has(name) {
 			if err := prog.Feed(name, v); err != nil {

@@ -12,7 +12,8 @@ import "opl/graph"
 func Logistic(lambda float64) Objective {
 	return func(p Problem) graph.Expr {
 		if p.draws > 1 || p.s.Policy.HasPosterior() {
-			return p.Unfit("a model of the reward needs the scores of a point policy, and policy %s has none", p.s.Policy.Name())
+			return p.Unfit("a model of the reward needs the scores of a point policy, and policy %s has none",
+				p.s.Policy.Name())
 		}
 		s := p.ScoreLogged()
 		return p.withDistance(p.Mean("likelihood", s.Softplus().Sub(p.Cost.Neg().Mul(s))), lambda)

@@ -12,8 +12,6 @@ import (
 )
 
 // Errors of formulas are located outside of these methods.
-var _ = graph.Language("Problem", "GraphWeight")
-
 // Objective builds the scalar that learning minimizes. It is a plain function:
 // options are the arguments of the function that returns it.
 type Objective func(p Problem) graph.Expr
@@ -95,9 +93,9 @@ type Setup struct {
 	Params  *Params
 	Actions int // K; of sets the largest number that a row offers
 	Dim     int // d
-	// Items are the vectors z(a) [p] of actions that have features, for scores s(x, a) = h(x)ᵀWᵀz(a) of policies without
-	// a posterior; nil: each action has parameters θ_a of its own, s = h(x)ᵀθ_a. Params.Mu and Prior.Mean are
-	// then W [p×m].
+	// Items are the vectors z(a) [p] of actions that have features, for scores s(x, a) = h(x)ᵀWᵀz(a) of
+	// policies without a posterior; nil: each action has parameters θ_a of its own, s = h(x)ᵀθ_a. Params.Mu
+	// and Prior.Mean are then W [p×m].
 	Items *graph.Items
 	// Sets says that rows offer sets of items, see InputOffered, and not all of them.
 	Sets bool
@@ -171,21 +169,26 @@ func New(s Setup, b int) (Problem, error) {
 	case s.Items == nil && s.Sets:
 		return Problem{}, fmt.Errorf("objectives: sets of actions without Items")
 	case s.Items != nil && (s.Actions < 1 || s.Items.Dim() < 1 || !s.Sets && s.Items.Len() != s.Actions):
-		return Problem{}, fmt.Errorf("objectives: %d items of %d features for %d actions", s.Items.Len(), s.Items.Dim(), s.Actions)
+		return Problem{}, fmt.Errorf("objectives: %d items of %d features for %d actions", s.Items.Len(),
+			s.Items.Dim(), s.Actions)
 	case b < 1 || s.N < 1 || s.Actions < 2 && s.Items == nil || s.Dim < 1:
-		return Problem{}, fmt.Errorf("objectives: %d examples of a log of %d rows, %d actions, %d features: want at least 1, 1, 2, 1", b, s.N, s.Actions, s.Dim)
+		return Problem{}, fmt.Errorf("objectives: %d examples of a log of %d rows, %d actions, %d features: want "+
+			"at least 1, 1, 2, 1", b, s.N, s.Actions, s.Dim)
 	case !(d > 0 && d < 1):
 		return Problem{}, fmt.Errorf("objectives: delta %v is outside (0, 1)", d)
 	case s.Prior.Scale < 0 || math.IsNaN(s.Prior.Scale):
 		return Problem{}, fmt.Errorf("objectives: prior scale %v, want a positive number", s.Prior.Scale)
 	case len(s.Prior.Mean) != s.Params.Mu.Len() || s.Params.Mu.Value.Shape()[0] != s.outputs():
-		return Problem{}, fmt.Errorf("objectives: prior mean of %d numbers for parameters of shape %v and %d actions, or features of actions", len(s.Prior.Mean), s.Params.Mu.Value.Shape(), s.outputs())
+		return Problem{}, fmt.Errorf("objectives: prior mean of %d numbers for parameters of shape %v and %d "+
+			"actions, or features of actions", len(s.Prior.Mean), s.Params.Mu.Value.Shape(), s.outputs())
 	case s.Representation == nil && len(s.Prior.Mean) != s.outputs()*s.Dim:
-		return Problem{}, fmt.Errorf("objectives: prior mean of %d numbers for %d actions, or features of actions, and %d features", len(s.Prior.Mean), s.outputs(), s.Dim)
+		return Problem{}, fmt.Errorf("objectives: prior mean of %d numbers for %d actions, or features of actions, "+
+			"and %d features", len(s.Prior.Mean), s.outputs(), s.Dim)
 	case s.Items != nil && s.Policy.HasPosterior():
 		return Problem{}, unfit("%s", Correlated)
 	case s.Representation != nil && s.Policy.HasPosterior():
-		return Problem{}, unfit("the divergence of a posterior says nothing of layers that are learned on the same rows: take a representation learned on other rows, or a policy without a posterior")
+		return Problem{}, unfit("the divergence of a posterior says nothing of layers that are learned on the same " +
+			"rows: take a representation learned on other rows, or a policy without a posterior")
 	}
 	if s.Prior.Scale == 0 {
 		s.Prior.Scale = 1
@@ -211,7 +214,8 @@ func (p Problem) once(name string, build func() graph.Expr) graph.Expr {
 }
 
 // Correlated is why a policy of actions with features has no posterior.
-const Correlated = "actions with features share their parameters, so that under a posterior their scores are correlated, which its propensities do not allow for: take a softmax policy, or the certified recipe"
+const Correlated = "actions with features share their parameters, so that under a posterior their scores are " +
+	"correlated, which its propensities do not allow for: take a softmax policy, or the certified recipe"
 
 // K returns the number of actions; of sets the largest number that a row offers.
 func (p Problem) K() int { return p.s.Actions }
@@ -325,7 +329,8 @@ func (p Problem) LogPiLogged() graph.Expr {
 // after them. An objective that calls it needs a log that has them.
 func (p Problem) Pi0() graph.Expr {
 	if p.s.LoggedOnly {
-		return p.Unfit("the objective needs the logging propensities of all actions, and the log has only those of the logged ones")
+		return p.Unfit("the objective needs the logging propensities of all actions, and the log has only those of " +
+			"the logged ones")
 	}
 	return p.once("pi0", func() graph.Expr {
 		return p.g.Input(InputPropensities, p.b, p.s.Actions).RepeatRows(p.draws)

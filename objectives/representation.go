@@ -102,7 +102,8 @@ func (p Problem) Conv(name string, x graph.Expr, in features.Image, m int, activ
 		return p.Unfit("layer %q: %v", name, err)
 	}
 	if s := x.Shape(); len(s) != 2 || s[1] != in.In() {
-		return graph.Fail("objectives: layer %q of %d×%d pixels of %d channels wants rows of %d numbers, not %s", name, in.Height, in.Width, in.Channels, in.In(), x)
+		return graph.Fail("objectives: layer %q of %d×%d pixels of %d channels wants rows of %d numbers, not %s", name,
+			in.Height, in.Width, in.Channels, in.In(), x)
 	}
 	w, b := p.weights(name, m, in.Patch(), activation)
 	return p.link(link{from: x, w: w, b: b, activation: activation, image: &in})
@@ -140,7 +141,8 @@ func (p Problem) link(l link) graph.Expr {
 	case features.Cos:
 		y = y.Cos()
 	default:
-		return graph.Fail("objectives: activation %q: want none, %s, %s or %s", l.activation, features.ReLU, features.Tanh, features.Cos)
+		return graph.Fail("objectives: activation %q: want none, %s, %s or %s", l.activation, features.ReLU,
+			features.Tanh, features.Cos)
 	}
 	if l.to = y; y.Err() == nil {
 		p.chain = append(p.chain, l)
@@ -226,7 +228,8 @@ func (ps *Params) dry(r Representation, d, b int) (Problem, error) {
 		return Problem{}, fmt.Errorf("objectives: %d features, want at least 1", d)
 	}
 	return Problem{problem: &problem{
-		s: Setup{Params: ps, Dim: d, Representation: r, Policy: policies.Softmax{}}, g: graph.New(ps.Dtype), b: b, draws: 1, memo: map[string]graph.Expr{},
+		s: Setup{Params: ps, Dim: d, Representation: r,
+			Policy: policies.Softmax{}}, g: graph.New(ps.Dtype), b: b, draws: 1, memo: map[string]graph.Expr{},
 	}}, nil
 }
 

@@ -9,11 +9,25 @@ import (
 // weights.
 type Weight = weights.Weight
 
-// The weights of opl, see package weights.
-var (
-	IPS, Clip, ES, IX, Har = weights.IPS, weights.Clip, weights.ES, weights.IX, weights.Har
-	DefaultHyper           = weights.DefaultHyper
-)
+// IPS is the weight π/π₀, see [weights.IPS].
+func IPS() Weight { return weights.IPS() }
+
+// Clip is π/max(π₀, τ), see [weights.Clip].
+func Clip(tau float64) Weight { return weights.Clip(tau) }
+
+// ES is π/π₀^α, see [weights.ES].
+func ES(alpha float64) Weight { return weights.ES(alpha) }
+
+// IX is π/(π₀ + γ), see [weights.IX].
+func IX(gamma float64) Weight { return weights.IX(gamma) }
+
+// Har is w/((1 − λ)w + λ) of w = π/π₀, see [weights.Har].
+func Har(lambda float64) Weight { return weights.Har(lambda) }
+
+// DefaultHyper is the hyperparameter of a weight where none is given, see [weights.DefaultHyper].
+func DefaultHyper(n int, unregularizedAt float64) float64 {
+	return weights.DefaultHyper(n, unregularizedAt)
+}
 
 // GraphWeight is a weight on expressions of a graph.
 type GraphWeight struct{ Weight }

@@ -6,8 +6,6 @@ import (
 )
 
 // Errors of formulas are located outside of this package.
-var _ = graph.Language()
-
 // Policy is a family of policies with linear scores, as a graph for learning and in
 // numbers for all else. B examples, K actions, d features; R = B·Draws() rows, the
 // draws of one example next to each other.

@@ -17,12 +17,13 @@ import (
 	"opl/train/report"
 )
 
-// answerVersion is of the form that commands answer in as JSON, docs/scripts.md. It grows when a field goes or changes its
-// meaning; new ones may come.
+// answerVersion is of the form that commands answer in as JSON, docs/scripts.md. It grows when a field goes
+// or changes its meaning; new ones may come.
 const answerVersion = 1
 
-// answer is what a command answers as JSON, an object, after the version of the form, the command and the exit status that
-// it will leave with by the error that it is to end with; that error, if there is no answer then.
+// answer is what a command answers as JSON, an object, after the version of the form, the command and the
+// exit status that it will leave with by the error that it is to end with; that error, if there is no answer
+// then.
 func answer(command string, content any, end error) (json.RawMessage, error) {
 	var status exitStatus
 	if end != nil && !errors.As(end, &status) {
@@ -60,7 +61,8 @@ type estimate struct {
 	SE        float64 `json:"se"`
 	Effective float64 `json:"effective_rows"`
 	Rows      int     `json:"rows"`
-	Weight    float64 `json:"mean_weight"` // below ½ the rows hardly show what the policy does, and value is no estimate
+	// below ½ the rows hardly show what the policy does, and value is no estimate
+	Weight float64 `json:"mean_weight"`
 }
 
 func estimateIn(u logs.Units, e certify.Estimate) estimate {
@@ -86,7 +88,8 @@ type guarantee struct {
 func guaranteeOf(s provenance.Statement) guarantee {
 	u := logs.Units{Low: s.RewardMin, High: s.RewardMax}
 	value, p, logging := u.At(s.Promise()), 1-s.Delta, u.At(s.Logged)
-	g := guarantee{Verdict: string(s.Verdict), Guaranteed: &value, Probability: &p, Logging: &logging, RewardMin: u.Low, RewardMax: u.High,
+	g := guarantee{Verdict: string(s.Verdict), Guaranteed: &value, Probability: &p, Logging: &logging,
+		RewardMin: u.Low, RewardMax: u.High,
 		Contradicted: s.Contradicted, Warnings: list(s.Doubts), Notes: list(s.Notes), Certificate: &s}
 	if s.Gain != nil {
 		gain := -s.Gain.Risk * u.Span()
@@ -109,7 +112,8 @@ type certified struct {
 }
 
 func certifiedOf(s provenance.Statement) certified {
-	return certified{guaranteeOf(s), estimateIn(logs.Units{Low: s.RewardMin, High: s.RewardMax}, s.Estimate), s.Rows, s.N, s.Refused, max(1, s.Files)}
+	return certified{guaranteeOf(s), estimateIn(logs.Units{Low: s.RewardMin, High: s.RewardMax}, s.Estimate), s.Rows,
+		s.N, s.Refused, max(1, s.Files)}
 }
 
 // trained is what train answers.
@@ -132,8 +136,10 @@ func trainedOf(l *pipeline.Learned, path, hash string) trained {
 	t, f := l.Training, l.File
 	brief := t
 	brief.Curve = nil // the file has it
-	a := trained{Policy: path, Hash: hash, Unproven: l.Unproven, Worse: l.Worse, Rows: t.Rows, Teaching: t.Teaching, Certifying: t.Certifying,
-		Objective: t.Objective, Seconds: t.Seconds, Training: brief, Estimate: estimateIn(logs.Units{Low: f.RewardMin, High: f.RewardMax}, t.Estimate),
+	a := trained{Policy: path, Hash: hash, Unproven: l.Unproven, Worse: l.Worse, Rows: t.Rows, Teaching: t.Teaching,
+		Certifying: t.Certifying,
+		Objective:  t.Objective, Seconds: t.Seconds, Training: brief, Estimate: estimateIn(logs.Units{Low: f.RewardMin,
+			High: f.RewardMax}, t.Estimate),
 		guarantee: guarantee{Verdict: "none", RewardMin: f.RewardMin, RewardMax: f.RewardMax, Notes: list(nil)}}
 	if l.Certificate != nil {
 		a.guarantee = guaranteeOf(l.Certificate.Statement())
@@ -202,7 +208,8 @@ type player struct {
 
 func joinedOf(s join.Summary, f joinFlags) joined {
 	const stamp = "2006-01-02T15:04:05.999999999Z07:00"
-	a := joined{f.out, s.Decisions, s.From.Format(stamp), s.To.Format(stamp), s.Joined, s.MeanReward, f.min, f.max, []player{}, s.Missing, s.Missing > 0 && f.missing == "drop",
+	a := joined{f.out, s.Decisions, s.From.Format(stamp), s.To.Format(stamp), s.Joined, s.MeanReward, f.min, f.max,
+		[]player{}, s.Missing, s.Missing > 0 && f.missing == "drop",
 		s.Others, s.Orphans, s.Left, s.Bad, s.Copies, s.Plain, s.NoChance, s.Torn, s.Zeros}
 	for _, p := range s.Policies {
 		a.Policies = append(a.Policies, player{p.Policy, p.Rows})

@@ -59,8 +59,10 @@ The data set is mnist, fashion, or any folder of four such files, --data.`,
 	fl.Float64Var(&f.Noise, "noise", 0.1, "probability of flipping a reward")
 	want(fl, "noise", "a number in [0, 0.5)", func() bool { return f.Noise >= 0 && f.Noise < 0.5 })
 	addProbability(fl, &f.Delta, "delta", 0.05, "δ: intervals at level 1-δ")
-	oneOf(fl, &f.Interval, "interval", "how intervals are made: "+listed(ope.Methods(), methodName), names(ope.Methods(), methodName)...)
-	fl.StringVar(&f.model, "reward-model", ope.RewardModels()[0].Name, "r̂: "+rewardModels()+", or a representation such as mlp=64")
+	oneOf(fl, &f.Interval, "interval", "how intervals are made: "+listed(ope.Methods(), methodName),
+		names(ope.Methods(), methodName)...)
+	fl.StringVar(&f.model, "reward-model", ope.RewardModels()[0].Name,
+		"r̂: "+rewardModels()+", or a representation such as mlp=64")
 	addTableFormat(fl, &f.format)
 	f.plot.add(fl, "errors by rows")
 	addCount(fl, &f.Threads, "jobs", runtime.GOMAXPROCS(0), "logs side by side")
@@ -82,12 +84,15 @@ func (f *benchFlags) run(cmd *cobra.Command, list []ope.Estimator, models models
 		all := bench.Loggings()
 		i := slices.IndexFunc(all, func(l bench.Logging) bool { return l.Name == want })
 		if i < 0 {
-			return fmt.Errorf("--logging %s: want %s", want, listed(all, func(l bench.Logging) string { return l.Name }))
+			return fmt.Errorf("--logging %s: want %s", want, listed(all, func(l bench.Logging) string {
+				return l.Name
+			}))
 		}
 		f.Loggings = append(f.Loggings, all[i])
 	}
 	if f.Model, err = models(cmd.Context(), f.model); err != nil {
-		return fmt.Errorf("--reward-model %s: want %s, or a representation such as mlp=64: %w", f.model, rewardModels(), err)
+		return fmt.Errorf("--reward-model %s: want %s, or a representation such as mlp=64: %w", f.model,
+			rewardModels(), err)
 	}
 	if len(f.Rows) == 0 || slices.Min(f.Rows) < 20 || slices.Max(f.Rows) > 1e7 {
 		return fmt.Errorf("--rows %v: want numbers of at least 20, at most ten million", f.Rows)

@@ -45,7 +45,8 @@ made again when it is needed.`,
 					state = "stale"
 				}
 				n, bytes = n+1, bytes+c.Bytes
-				if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%10s  %s  %s  %s\n", amount(c.Bytes), state, c.Path, c.Log); err != nil {
+				if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%10s  %s  %s  %s\n", amount(c.Bytes), state, c.Path,
+					c.Log); err != nil {
 					return err
 				}
 			}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -13,6 +14,7 @@ import (
 	"opl/train/pipeline"
 	"opl/train/provenance"
 	"opl/train/report/html"
+	"opl/train/report/render"
 )
 
 type certifyFlags struct {
@@ -42,8 +44,8 @@ holds at every look as rows come, day by day, and so it does of several files, w
 certify together: give them in the order of their time, and let only the last one grow, at its
 end, by rows whose rewards are final, none of which waited for its own while later ones are
 in. Their logging policies, formats and order of actions may differ; the gain is that over what
-logged the rows. A folder, pattern or URL is one such file. A decision_id counts once. A group counts with its rows that stand
-together first, once another row follows. A file that certifies nothing is an error.
+logged the rows. A folder, pattern or URL is one such file. A decision_id counts once. A group counts with its
+rows that stand together first, once another row follows. A file that certifies nothing is an error.
 
 Rows are told apart by decision_id, or by their content where the log has none.
 Where that cannot tell whether rows are the same, --fresh says that they are not.
@@ -73,7 +75,8 @@ is no signature, so trust the file as much as whoever could write it.
 	f.page.add(fl)
 	addProbability(fl, &f.Delta, "delta", 0, "failure probability δ (default: that of the training)")
 	addGamma(fl, &f.Gamma, "the guarantee holds for all propensities within this factor of those logged")
-	fl.BoolVar(&f.AnyTime, "any-time", false, "a statement that holds at every look as rows come; of several files it always does")
+	fl.BoolVar(&f.AnyTime, "any-time", false, "a statement that holds at every look as rows come; of several files "+
+		"it always does")
 	addFormat(fl, &f.format)
 	fl.BoolVar(&f.write, "write", false, "write the certificate into the policy file, whose hash changes with it")
 	fl.BoolVar(&f.Fresh, "fresh", false, "no row of the log had a part in the policy, where that cannot be seen")
@@ -87,12 +90,14 @@ func (f *certifyFlags) check(cmd *cobra.Command, logs int) error {
 	if logs > 1 && (f.Cache != "" || f.BadRows != "") {
 		return errors.New("--cache and --skip-bad name a file for one log: leave them out, or certify by one file")
 	}
-	if err := cmp.Or(f.part.check(cmd, "format", "write", "report"), f.page.check(cmd)); err != nil || f.part.shard.Of == 0 {
+	if err := cmp.Or(f.part.check(cmd, "format", "write", "report"), f.page.check(cmd)); err != nil ||
+		f.part.shard.Of == 0 {
 		return err
 	}
 	switch {
 	case logs > 1:
-		return errors.New("--shard: several FILEs are rounds, each a log of its own, which shards by files cannot tell apart: " +
+		return errors.New("--shard: several FILEs are rounds, each a log of its own, which shards by files cannot " +
+			"tell apart: " +
 			"give one, a folder or a pattern in quotes, or leave --shard out")
 	case !f.AnyTime:
 		return errors.New("--shard wants --any-time: for one look the values of ℓ hang on all rows, " +
@@ -159,10 +164,11 @@ func (f *certifyFlags) run(cmd *cobra.Command, policy string, paths []string) er
 		}
 	}
 	g := c.Statement()
-	return conclusion{certifiedOf(g), g.WriteText, func() (html.Page, error) {
-		page := g.Page()
+	text := func(w io.Writer) error { return render.Certificate(w, g) }
+	return conclusion{certifiedOf(g), text, func() (html.Page, error) {
+		page := render.CertificatePage(g)
 		for i, judge := range judges {
-			checks := judge.Found().Checks()
+			checks := render.Checks(judge.Found())
 			if len(judges) > 1 {
 				checks.Title += " " + paths[i]
 			}

@@ -121,8 +121,11 @@ regularized importance weights.
 		title    string
 		commands []*cobra.Command
 	}{
-		{"Your own log", []*cobra.Command{inspectCommand(lib), trainCommand(lib), certifyCommand(lib), evaluateCommand(lib), selectCommand(lib), scoreCommand(lib), serveCommand(), joinCommand(lib), monitorCommand(lib), cacheCommand()}},
-		{"Research", []*cobra.Command{compareCommand(lib), reproduceCommand(lib), runCommand(lib), mergeCommand(lib), plotCommand(lib), exportCommand(lib), benchCommand(lib), gradcheckCommand(lib)}},
+		{"Your own log", []*cobra.Command{inspectCommand(lib), trainCommand(lib), certifyCommand(lib),
+			evaluateCommand(lib), selectCommand(lib), scoreCommand(lib), serveCommand(), joinCommand(lib),
+			monitorCommand(lib), cacheCommand()}},
+		{"Research", []*cobra.Command{compareCommand(lib), reproduceCommand(lib), runCommand(lib), mergeCommand(lib),
+			plotCommand(lib), exportCommand(lib), benchCommand(lib), gradcheckCommand(lib)}},
 		{"Other", []*cobra.Command{pythonCommand(), versionCommand()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title + ":"})

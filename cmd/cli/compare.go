@@ -68,11 +68,14 @@ Noise: ` + noiseNames(lib) + `.`,
 	f.problemFlags.add(fl, []string{"mnist"})
 	addSettings(fl, &f.settings, true)
 	fl.StringSliceVar(&f.eta0, "eta0", []string{"0.5"}, "η₀ of the logging policy: 0 is uniform, 1 as fitted")
-	fl.StringSliceVar(&f.objectives, "objectives", []string{"certified", "heuristic", "theorem1", "corollary1"}, "objectives")
+	fl.StringSliceVar(&f.objectives, "objectives", []string{"certified", "heuristic", "theorem1", "corollary1"},
+		"objectives")
 	fl.StringSliceVar(&f.weights, "weights", []string{"clip", "es", "ix", "har"}, "weights, such as clip=0.1,har=0.5")
 	fl.StringVar(&f.policy, "policy", "", "policy of all objectives (default: each objective's own)")
-	fl.StringVar(&f.lambda, "lambda", "star", "λ of "+withLambda(lib)+": star minimizes the bound, authors as in their code, or a number fixed beforehand")
-	fl.Float64Var(&f.penalty, "penalty", math.NaN(), "penalty of the objectives that take one (default: "+penalties(lib)+")")
+	fl.StringVar(&f.lambda, "lambda", "star", "λ of "+withLambda(lib)+": star minimizes the bound, authors as in "+
+		"their code, or a number fixed beforehand")
+	fl.Float64Var(&f.penalty, "penalty", math.NaN(), "penalty of the objectives that take one "+
+		"(default: "+penalties(lib)+")")
 	fl.BoolVar(&f.terms, "terms", false, "also the terms of every objective and bound")
 	fl.BoolVar(&f.sampled, "sampled-reward", false, "also the reward of one sampled action an example (Algorithm 2)")
 	fl.StringVar(&f.format, "format", "table", "output: "+strings.Join(table.Formats(), ", "))
@@ -97,7 +100,9 @@ func described[T any](items []T, text func(T) (name, about string)) string {
 }
 
 func objectiveList(lib library.Library) string {
-	return described(lib.Objectives, func(o library.Objective) (string, string) { return o.Name, o.About + " (" + o.Policy + ")" })
+	return described(lib.Objectives, func(o library.Objective) (string, string) {
+		return o.Name, o.About + " (" + o.Policy + ")"
+	})
 }
 
 func weightList(lib library.Library) string {
@@ -129,7 +134,9 @@ func listed[T any](items []T, text func(T) string) string {
 }
 
 func withLambda(lib library.Library) string {
-	return listed(lib.Objectives, func(o library.Objective) string { return map[bool]string{true: o.Name}[o.HasLambda] })
+	return listed(lib.Objectives, func(o library.Objective) string {
+		return map[bool]string{true: o.Name}[o.HasLambda]
+	})
 }
 
 // penalties lists the objectives that take a penalty, with its default.
@@ -253,7 +260,8 @@ func compare(cmd *cobra.Command, lib library.Library, f compareFlags) error {
 		if len(recs) == 0 {
 			return nil
 		}
-		if err := report.Write(w, format, recs); err != nil || !f.terms || format != table.Text && format != table.Markdown {
+		if err := report.Write(w, format, recs); err != nil || !f.terms || format != table.Text &&
+			format != table.Markdown {
 			return err
 		}
 		return report.WriteTerms(w, format, recs)
@@ -265,5 +273,6 @@ func compare(cmd *cobra.Command, lib library.Library, f compareFlags) error {
 		return cmp.Or(text(cmd.OutOrStdout()), err)
 	}
 	page := func() (html.Page, error) { return report.ShareRewards(recs, report.PageOptions{Library: lib}) }
-	return conclusion{answer: compared{append([]train.Record{}, recs...)}, text: text, page: page}.write(cmd, f.format, &f.page)
+	return conclusion{answer: compared{append([]train.Record{}, recs...)}, text: text, page: page}.write(cmd, f.format,
+		&f.page)
 }

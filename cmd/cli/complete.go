@@ -51,7 +51,9 @@ func completions(root *cobra.Command, lib library.Library) {
 	objectives := namesOf(lib.Objectives, func(o library.Objective) (string, string) { return o.Name, o.About })
 	weights := namesOf(lib.Weights, func(w library.Weight) (string, string) { return w.Name, w.About })
 	estimators := namesOf(estimatorsOf(lib), aboutEstimator)
-	representations := namesOf(lib.Representations, func(r library.Representation) (string, string) { return r.Name, r.About })
+	representations := namesOf(lib.Representations, func(r library.Representation) (string, string) {
+		return r.Name, r.About
+	})
 	models := namesOf(ope.RewardModels(), func(m ope.RewardModel) (string, string) { return m.Name, m.About })
 	noises := namesOf(lib.Noises, func(n library.Noise) (string, string) { return n.Name(), "" })
 	of := map[string]nameList{
@@ -98,15 +100,16 @@ func completions(root *cobra.Command, lib library.Library) {
 			}
 			_, list := f.Value.(pflag.SliceValue)
 			list = list && f.Value.Type() != "stringArray"
-			_ = c.RegisterFlagCompletionFunc(f.Name, func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+			_ = c.RegisterFlagCompletionFunc(f.Name, func(_ *cobra.Command, _ []string, begun string) ([]string,
+				cobra.ShellCompDirective) {
 				return n.complete(begun, list)
 			})
 		})
 	}
 }
 
-// complete are the names that go on from what was begun; of a list from what stands after the last comma, but for those that
-// stand before.
+// complete are the names that go on from what was begun; of a list from what stands after the last comma, but
+// for those that stand before.
 func (n nameList) complete(begun string, list bool) ([]string, cobra.ShellCompDirective) {
 	before, begins := "", begun
 	if at := strings.LastIndexByte(begun, ','); list && at >= 0 {
@@ -115,7 +118,10 @@ func (n nameList) complete(begun string, list bool) ([]string, cobra.ShellCompDi
 	var found []string
 	for _, item := range n.all {
 		name, _, _ := strings.Cut(item, "\t")
-		taken := slices.ContainsFunc(strings.Split(before, ","), func(s string) bool { s, _, _ = strings.Cut(s, "="); return s == name })
+		taken := slices.ContainsFunc(strings.Split(before, ","), func(s string) bool {
+			s, _, _ = strings.Cut(s, "=")
+			return s == name
+		})
 		if strings.HasPrefix(name, begins) && !taken {
 			found = append(found, before+strings.TrimSuffix(item, "\t"))
 		}

@@ -89,6 +89,7 @@ func aboutEstimator(e ope.Estimator) (name, about string) {
 func evaluateCommand(lib library.Library) *cobra.Command {
 	f := evaluateFlags{models: modelsOf(lib), readFlags: reading(lib)}
 	estimators := estimatorsOf(lib)
+	onRequest := slices.DeleteFunc(slices.Clone(estimators), func(e ope.Estimator) bool { return !e.OnRequest })
 	cmd := &cobra.Command{
 		Use:   "evaluate --target TARGET [--target TARGET...] FILE [FILE...]",
 		Short: "estimate from a log what other policies would have earned",
@@ -105,10 +106,12 @@ logged action alone). Rows are joined by decision_id if both files have it.
 NAME=TARGET names the policy in tables.
 
 Estimators (name or name=hyperparameter), with rewards r and weights w = π/π₀:
-` + described(ope.Default(estimators, false), aboutEstimator) + `and where they are asked for, by --estimators (all: every one that can be had), of which
-an interval of a biased one is of what it estimates, not of the policy's value:
-` + described(slices.DeleteFunc(slices.Clone(estimators), func(e ope.Estimator) bool { return !e.OnRequest }), aboutEstimator) + `r̂ is learned on the other folds of five, averaged over five ways to deal rows into folds, by
-` + described(ope.RewardModels(), func(m ope.RewardModel) (string, string) { return m.Name, m.About }) + `(--reward-model), or is that of a policy file, with its layers: the logistic one if it has
+` + described(ope.Default(estimators, false), aboutEstimator) + `and where they are asked for, by --estimators
+(all: every one that can be had), of which an interval of a biased one is of what it estimates, not of the policy's value:
+` + described(onRequest, aboutEstimator) + `r̂ is learned on the other folds of five,
+averaged over five ways to deal rows into folds, by
+` + described(ope.RewardModels(), func(m ope.RewardModel) (string, string) { return m.Name, m.About }) + `
+(--reward-model), or is that of a policy file, with its layers: the logistic one if it has
 several, of the last component of a mixture. A log that had a part in that file is
 predicted by none, as its rows flatter it. The r̂ of the guarantee is learned by logistic
 regression on the rows before, in a fixed random order.
@@ -129,7 +132,8 @@ logged others.
 		RunE: func(cmd *cobra.Command, args []string) error { return evaluate(cmd, estimators, f, args) },
 	}
 	fl := cmd.Flags()
-	fl.StringArrayVar(&f.targets, "target", nil, "policy to evaluate: uniform, a policy file or a file of probabilities; may be repeated")
+	fl.StringArrayVar(&f.targets, "target", nil, "policy to evaluate: uniform, a policy file or a file of "+
+		"probabilities; may be repeated")
 	fl.StringSliceVar(&f.estimators, "estimators", nil, "estimators, such as snips,clip=0.1 (default: see above)")
 	fl.Float64Var(&f.half, "half-width", 0, "say how many rows would give an interval of plus and minus it "+
 		"(default a tenth of the logging policy's value above the least)")
@@ -144,10 +148,12 @@ func (f *evaluateFlags) addTargets(fl *pflag.FlagSet) {
 	addProbability(fl, &f.delta, "delta", 0.05, "δ: intervals at level 1-δ, guarantees with probability 1-δ")
 	addGamma(fl, &f.gamma, "guarantees hold for all propensities within this factor of those logged")
 	fl.Uint64Var(&f.seed, "seed", 1, "seed of the folds of r̂ and of resamples")
-	oneOf(fl, &f.interval, "interval", "how intervals are made: "+listed(ope.Methods(), methodName), names(ope.Methods(), methodName)...)
+	oneOf(fl, &f.interval, "interval", "how intervals are made: "+listed(ope.Methods(), methodName),
+		names(ope.Methods(), methodName)...)
 	fl.Float64Var(&f.most, "max-weight", 0, "no weight π/π₀ can be above it, for the intervals that ask for bounds "+
 		"(default the largest in the log's contexts, if all propensities are logged)")
-	fl.StringVar(&f.model, "reward-model", "ridge", "r̂: ridge, logistic, a representation such as mlp=64, or a policy `file` that holds one")
+	fl.StringVar(&f.model, "reward-model", "ridge", "r̂: ridge, logistic, a representation such as mlp=64, or a "+
+		"policy `file` that holds one")
 	fl.StringArrayVar(&f.loggers, "logger", nil,
 		"policy that logged rows, as NAME=TARGET for each NAME in the column policy or of a FILE; may be repeated")
 	addTableFormat(fl, &f.format)
@@ -198,7 +204,7 @@ func evaluate(cmd *cobra.Command, estimators []ope.Estimator, f evaluateFlags, p
 		text:   func(w io.Writer) error { return render.Evaluation(w, table.Format(f.format), result) },
 		page: func() (html.Page, error) {
 			page := render.EvaluationPage(result)
-			page.Sections = append(page.Sections, o.Judge.Found().Checks())
+			page.Sections = append(page.Sections, render.Checks(o.Judge.Found()))
 			return page, nil
 		},
 	}.write(cmd, f.format, &f.page)
@@ -206,7 +212,8 @@ func evaluate(cmd *cobra.Command, estimators []ope.Estimator, f evaluateFlags, p
 
 // read opens and inspects the log, reads the targets, and learns the model of the reward that estimators
 // want.
-func (f *evaluateFlags) read(cmd *cobra.Command, o *ope.Options, paths []string) (_ *logs.Log, targets []ope.Target, err error) {
+func (f *evaluateFlags) read(cmd *cobra.Command, o *ope.Options, paths []string) (_ *logs.Log, targets []ope.Target,
+	err error) {
 	path := strings.Join(paths, ", ")
 	told := f.scaled()
 	for _, arg := range f.targets { // a policy file knows the log's names of columns, and the range of its rewards
@@ -215,8 +222,10 @@ func (f *evaluateFlags) read(cmd *cobra.Command, o *ope.Options, paths []string)
 				f.before(p)
 				low, high := p.File().RewardMin, p.File().RewardMax
 				if !told && f.ranged && (low != f.RewardMin || high != f.RewardMax) {
-					return nil, nil, fmt.Errorf("--target %s: its rewards are from %v to %v, those of another target from %v to %v: "+
-						"say by --reward-min and --reward-max what the log's are", arg, low, high, f.RewardMin, f.RewardMax)
+					return nil, nil, fmt.Errorf("--target %s: its rewards are from %v to %v, those of another "+
+						"target from %v to %v: "+
+						"say by --reward-min and --reward-max what the log's "+
+						"are", arg, low, high, f.RewardMin, f.RewardMax)
 				}
 			}
 		}
@@ -251,7 +260,8 @@ func (f *evaluateFlags) read(cmd *cobra.Command, o *ope.Options, paths []string)
 		return nil, nil, err
 	}
 	rows := func(t ope.Target) bool { return t.Row == nil } // of a file with the logged action's probability alone
-	if slices.ContainsFunc(o.Estimators, reads) && (f.part.shard.Of == 0 || filepath.Ext(f.model) == ".json") && !slices.ContainsFunc(targets, rows) {
+	if slices.ContainsFunc(o.Estimators, reads) && (f.part.shard.Of == 0 || filepath.Ext(f.model) == ".json") &&
+		!slices.ContainsFunc(targets, rows) {
 		show.next("learning a model of the reward")
 		err = f.predict(cmd.Context(), o, log)
 	}
@@ -266,7 +276,8 @@ func openTargets(flag string, args []string, log *logs.Log) (targets []ope.Targe
 			return nil, fmt.Errorf("--%s: %w", flag, err)
 		}
 		if slices.ContainsFunc(targets, func(u ope.Target) bool { return u.Name == t.Name }) {
-			return nil, fmt.Errorf("--%s %s: there is already a %s %s; name it by NAME=%s", flag, arg, flag, t.Name, arg)
+			return nil, fmt.Errorf("--%s %s: there is already a %s %s; name it by NAME=%s", flag, arg, flag, t.Name,
+				arg)
 		}
 		targets = append(targets, t)
 	}
@@ -330,7 +341,8 @@ func (f evaluateFlags) predict(ctx context.Context, o *ope.Options, log *logs.Lo
 	var withheld *provenance.Withheld
 	switch {
 	case errors.As(err, &withheld):
-		reason := fmt.Sprintf("--reward-model %s: %s: take a later log or another file, or leave the flag out for ridge regression",
+		reason := fmt.Sprintf("--reward-model %s: %s: take a later log or another file, or leave the flag out for "+
+			"ridge regression",
 			f.model, withheld.Reason)
 		if f.estimators != nil {
 			return errors.New(reason)
@@ -349,10 +361,12 @@ func (f evaluateFlags) predict(ctx context.Context, o *ope.Options, log *logs.Lo
 func remarks(log *logs.Log, found inspect.Report) []string {
 	var notes []string
 	if n := log.LeftOut; n > 0 {
-		notes = append(notes, fmt.Sprintf("%d files were left out: all of this, guarantees too, speaks of the others", n))
+		notes = append(notes, fmt.Sprintf("%d files were left out: all of this, guarantees too, speaks of the others",
+			n))
 	}
 	if n := log.Skipped; n > 0 {
-		notes = append(notes, fmt.Sprintf("%d rows were left out: all of this, guarantees too, speaks of the rows kept", n))
+		notes = append(notes, fmt.Sprintf("%d rows were left out: all of this, guarantees too, speaks of the rows "+
+			"kept", n))
 	}
 	if log.Estimates != nil {
 		notes = append(notes, log.Estimates.String())
@@ -370,7 +384,8 @@ func remarks(log *logs.Log, found inspect.Report) []string {
 }
 
 func (f evaluateFlags) options(estimators []ope.Estimator) (ope.Options, error) {
-	o := ope.Options{Delta: f.delta, Gamma: f.gamma, Interval: f.interval, MaxWeight: f.most, HalfWidth: f.half, Seed: f.seed}
+	o := ope.Options{Delta: f.delta, Gamma: f.gamma, Interval: f.interval, MaxWeight: f.most, HalfWidth: f.half,
+		Seed: f.seed}
 	switch {
 	case len(f.targets) == 0:
 		return o, errors.New("--target: want a policy to evaluate: uniform, or a file")

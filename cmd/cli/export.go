@@ -80,7 +80,8 @@ func export(cmd *cobra.Command, lib library.Library, f exportFlags) error {
 		return fmt.Errorf("--out: %w", err)
 	}
 	w := cmd.OutOrStdout()
-	fmt.Fprintf(w, "%d rows written to %s, without the share that fitted the logging policy, which earns %.4f on the test set\n", task.Log.Len(), f.out, task.LoggingReward)
+	fmt.Fprintf(w, "%d rows written to %s, without the share that fitted the logging policy, which earns %.4f on "+
+		"the test set\n", task.Log.Len(), f.out, task.LoggingReward)
 	if f.test != "" {
 		if err := pipeline.ExportTest(f.test, task); err != nil {
 			return fmt.Errorf("--test: %w", err)

@@ -97,7 +97,8 @@ func gradcheck(cmd *cobra.Command, lib library.Library, only []string, seed uint
 // combinations are every objective × choice of λ × weight (at 0, 0.3 and 1) × policy × noise
 // of a library that has a meaning, with the few draws that a check needs.
 func combinations(lib library.Library) ([]train.Run, error) {
-	g := experiment.Grid{Datasets: []string{""}, Eta0: []float64{0}, Seeds: []uint64{0}, Settings: train.DefaultSettings()}
+	g := experiment.Grid{Datasets: []string{""}, Eta0: []float64{0}, Seeds: []uint64{0},
+		Settings: train.DefaultSettings()}
 	g.Settings.Samples = 3
 	e := experiment.Entry{Hypers: []float64{0, 0.3, 1}, Lambdas: []string{"star", "authors", "0.01"}}
 	for _, o := range lib.Objectives {

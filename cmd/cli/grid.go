@@ -70,7 +70,8 @@ func addShard(fl *pflag.FlagSet, to *string) {
 // checkTogether refuses flags that do not go together.
 func (f *gridFlags) checkTogether(cmd *cobra.Command) error {
 	if f.format == "json" && (f.dry || f.shard != "" || f.submit.engine != "") {
-		return errors.New("--format json is of grids that have been run: leave it out with --dry-run, --shard and --submit")
+		return errors.New("--format json is of grids that have been run: leave it out with --dry-run, --shard and " +
+			"--submit")
 	}
 	return cmp.Or(f.submit.check(cmd.Flags()), f.page.check(cmd))
 }
@@ -155,9 +156,10 @@ func (f *gridFlags) run(cmd *cobra.Command, lib library.Library, grids []namedGr
 	return failed
 }
 
-// runMissing runs what the store lacks of a plan, a part of the whole one or all of it. Runs that failed leave the others
-// stored.
-func (f *gridFlags) runMissing(cmd *cobra.Command, lib library.Library, e *experiment.Runner, store *experiment.Store, whole, plan []train.Run) (
+// runMissing runs what the store lacks of a plan, a part of the whole one or all of it. Runs that failed
+// leave the others stored.
+func (f *gridFlags) runMissing(cmd *cobra.Command, lib library.Library, e *experiment.Runner, store *experiment.Store,
+	whole, plan []train.Run) (
 	failed, err error) {
 	stderr := cmd.ErrOrStderr()
 	missing := store.Missing(plan)
@@ -167,12 +169,14 @@ func (f *gridFlags) runMissing(cmd *cobra.Command, lib library.Library, e *exper
 		}
 	}
 	say(store.OtherVersions(train.ThisVersion(), train.Extensions()),
-		"%d results in %s are of other versions of opl, Go or the system, or of processors with other extensions", store.Path())
+		"%d results in %s are of other versions of opl, Go or the system, or of processors with other "+
+			"extensions", store.Path())
 	say(store.Others(whole), "%d results in %s are not of these grids, and are kept", store.Path())
 	say(len(plan)-len(missing), "%d of %d results are there already", len(plan))
 	if f.curves {
 		say(flat(lib, store.Records(), plan),
-			"%d results in %s were stored without learning curves, and stay so: for theirs give another folder", store.Path())
+			"%d results in %s were stored without learning curves, and stay so: for theirs give another "+
+				"folder", store.Path())
 	}
 	p := newProgress(stderr, lib, missing, true)
 	e.Progress = p.at
@@ -234,7 +238,8 @@ func notes(cmd *cobra.Command, store *experiment.Store) {
 	}
 }
 
-func (f *gridFlags) plan(cmd *cobra.Command, e *experiment.Runner, grids []namedGrid, lists [][]train.Run, plan []train.Run) error {
+func (f *gridFlags) plan(cmd *cobra.Command, e *experiment.Runner, grids []namedGrid, lists [][]train.Run,
+	plan []train.Run) error {
 	var stored []train.Record
 	missing := plan
 	store, err := experiment.ReadStore(f.dir)
@@ -261,7 +266,8 @@ func (f *gridFlags) plan(cmd *cobra.Command, e *experiment.Runner, grids []named
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "in all %d different runs, %d of them stored, %d to be run\n", len(plan), len(plan)-len(missing), len(missing))
+	fmt.Fprintf(out, "in all %d different runs, %d of them stored, %d to be run\n", len(plan), len(plan)-len(missing),
+		len(missing))
 	basis := "by what stored runs took"
 	switch {
 	case guessed > 0 && len(stored) == 0:

@@ -85,9 +85,12 @@ log: it says how many were dropped, and nothing is guaranteed on it. Give
 	fl.BoolVar(&f.overwrite, "overwrite", false, "replace the file if there is one")
 	fl.StringVar(&f.bad, "skip-bad", "", "write lines that cannot be read to this `file` and go on without them")
 	fl.StringVar(&f.missing, "missing-reward", "drop", "reward of decisions that have none, or drop")
-	fl.StringVar(&f.duplicates, "duplicates", "error", "of ids that come more than once, take the first or the last, or error")
-	fl.StringVar(&f.policy, "policy", "", "join the decisions of this policy alone: its file, or its hash or how that begins")
-	fl.StringVar(&f.catalogue, "catalogue", "", "join the decisions among this catalogue alone: its file, or its hash or how that begins")
+	fl.StringVar(&f.duplicates, "duplicates", "error", "of ids that come more than once, take the first or the "+
+		"last, or error")
+	fl.StringVar(&f.policy, "policy", "", "join the decisions of this policy alone: its file, or its hash or how "+
+		"that begins")
+	fl.StringVar(&f.catalogue, "catalogue", "", "join the decisions among this catalogue alone: its file, or its "+
+		"hash or how that begins")
 	addFormat(fl, &f.format)
 	fl.Float64Var(&f.min, "reward-min", 0, "least possible reward, which is written as it is")
 	fl.Float64Var(&f.max, "reward-max", 1, "largest possible reward")
@@ -172,7 +175,8 @@ func joinLogs(cmd *cobra.Command, served, rewards []string, f joinFlags) (err er
 	if err != nil {
 		return err
 	}
-	w, err := logs.Create(f.out, logs.WriterOptions{Actions: log.Actions, Catalogue: log.Catalogue, Unrewarded: o.Missing == nil && log.Missing(r) > 0, RewardMin: f.min, RewardMax: f.max})
+	w, err := logs.Create(f.out, logs.WriterOptions{Actions: log.Actions, Catalogue: log.Catalogue,
+		Unrewarded: o.Missing == nil && log.Missing(r) > 0, RewardMin: f.min, RewardMax: f.max})
 	if err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
@@ -185,11 +189,13 @@ func joinLogs(cmd *cobra.Command, served, rewards []string, f joinFlags) (err er
 		_ = w.Abort()
 		if s.Others == s.Decisions {
 			if f.catalogue != "" {
-				return fmt.Errorf("--catalogue %s: none of the %d decisions is among this catalogue, or is of the policy", f.catalogue, s.Decisions)
+				return fmt.Errorf("--catalogue %s: none of the %d decisions is among this catalogue, or is of the "+
+					"policy", f.catalogue, s.Decisions)
 			}
 			return fmt.Errorf("--policy %s: none of the %d decisions is of this policy", f.policy, s.Decisions)
 		}
-		return fmt.Errorf("none of the %d decisions has a reward: is decision_id the same in %s and %s?", s.Decisions, strings.Join(served, " "), strings.Join(rewards, " "))
+		return fmt.Errorf("none of the %d decisions has a reward: is decision_id the same in %s and %s?", s.Decisions,
+			strings.Join(served, " "), strings.Join(rewards, " "))
 	}
 	if err := w.Close(); err != nil {
 		return err
@@ -207,7 +213,8 @@ func printSummary(out io.Writer, s join.Summary, f joinFlags) error {
 	}
 	fmt.Fprintf(w, "%8d written to %s; mean reward where there is one: %.4g\n", s.Joined, f.out, s.MeanReward)
 	if f.min != 0 || f.max != 1 {
-		fmt.Fprintf(w, "         rewards are as they were: read the log by --reward-min %v --reward-max %v, which a policy file that was learned so brings\n", f.min, f.max)
+		fmt.Fprintf(w, "         rewards are as they were: read the log by --reward-min %v --reward-max %v, which "+
+			"a policy file that was learned so brings\n", f.min, f.max)
 	}
 	for _, c := range []struct {
 		n    int
@@ -234,7 +241,8 @@ func printSummary(out io.Writer, s join.Summary, f joinFlags) error {
 			"         estimate from it. The log says how many (column unrewarded), and nothing is guaranteed\n"+
 			"         on it: see --missing-reward\n", s.Missing)
 	case s.Missing > 0:
-		fmt.Fprintf(w, "%8d without a reward were given %s: wrong for rewards that are still to come\n", s.Missing, f.missing)
+		fmt.Fprintf(w, "%8d without a reward were given %s: wrong for rewards that are still to come\n", s.Missing,
+			f.missing)
 	}
 	_, err := out.Write(w.Bytes())
 	return err

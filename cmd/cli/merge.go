@@ -22,8 +22,8 @@ func mergeCommand(lib library.Library) *cobra.Command {
 		Use:   "merge DIR... --out DIR",
 		Short: "put the results of shards together",
 		Long: `merge puts together what run and reproduce stored with --shard, on one machine or many: DIR is the folder
-of a shard, or a folder of such folders, or the URL of one. OUT gets the report and ` + experiment.ResultsFile + `, equal to the byte with what one
-machine stores, on processors with the same extensions, which each record names; how long the runs
+of a shard, or a folder of such folders, or the URL of one. OUT gets the report and
+` + experiment.ResultsFile + `, equal to the byte with what one machine stores, on processors with the same extensions, which each record names; how long the runs
 took is in ` + experiment.TimesFile + `, apart. It is written whole or not at all, and again without harm.
 
 Shards that lack runs are named, and nothing is written, unless with --partial; run them again with the
@@ -59,11 +59,13 @@ Of evaluate, certify and inspect with --shard it adds the sums up, prints what t
 			case err != nil:
 				return err
 			case paths != nil && partial:
-				return errors.New("--partial: sums over a part of the rows say nothing of all: run the shards that are missing")
+				return errors.New("--partial: sums over a part of the rows say nothing of all: run the shards that " +
+					"are missing")
 			case paths != nil:
 				return mergeParts(cmd, kind, paths, dir, format)
 			case cmd.Flags().Changed("format"):
-				return errors.New("--format is for the sums of evaluate, certify and inspect, of which these folders have none")
+				return errors.New("--format is for the sums of evaluate, certify and inspect, of which these " +
+					"folders have none")
 			}
 			store, m, err := experiment.Merge(dirs, dir, partial)
 			stderr := cmd.ErrOrStderr()
@@ -80,14 +82,16 @@ Of evaluate, certify and inspect with --shard it adds the sums up, prints what t
 			for _, what := range m.Missing {
 				fmt.Fprintf(stderr, "opl: not all: %s\n", what)
 			}
-			fmt.Fprintf(stderr, "opl: %d results of %d folders in %s, %d that came twice\n", m.Records, m.Sources, store.Path(), m.Repeats)
+			fmt.Fprintf(stderr, "opl: %d results of %d folders in %s, %d that came twice\n", m.Records, m.Sources,
+				store.Path(), m.Repeats)
 			return draw(cmd, lib, dir, store.Records(), "", pdf, curves)
 		},
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&out, "out", "", "`folder` for the results, or its URL")
 	addTableFormat(fl, &format)
-	fl.Lookup("format").Usage = "of the sums of evaluate: " + strings.Join(table.Formats(), ", ") + "; of certify and inspect: json, else text"
+	fl.Lookup("format").Usage = "of the sums of evaluate: " + strings.Join(table.Formats(), ", ") +
+		"; of certify and inspect: json, else text"
 	fl.BoolVar(&partial, "partial", false, "take what there is, though shards lack runs")
 	fl.BoolVar(&curves, "curves", false, "draw learning curves, of runs that have them")
 	fl.BoolVar(&pdf, "pdf", false, "figures as PDF as well")

@@ -84,11 +84,13 @@ speaks against the claim, 3 if it is refuted, and 1 after an error.
 			}
 			w.Mean, w.SE, w.Claim = u.At(w.Mean), w.SE*u.Span(), u.At(w.Claim)
 			text := func(out io.Writer) error { return writeWatch(out, w, p, rows, delta) }
-			return conclusion{answer: watched{p.Hash(), refuted, delta, rows, w}, text: text, end: end}.write(cmd, format, nil)
+			return conclusion{answer: watched{p.Hash(), refuted, delta, rows, w}, text: text, end: end}.write(cmd,
+				format, nil)
 		},
 	}
 	fl := cmd.Flags()
-	fl.Float64Var(&claim, "claim", 0, "mean reward that is claimed, in the log's units (default: the guarantee in the file)")
+	fl.Float64Var(&claim, "claim", 0, "mean reward that is claimed, in the log's units (default: the guarantee in "+
+		"the file)")
 	addProbability(fl, &delta, "delta", 0.05, "probability δ of refuting a true claim, at any time")
 	addFormat(fl, &format)
 	f.add(fl)
@@ -125,7 +127,8 @@ func sameCatalogue(log *logs.Log, p *policyfile.Policy) error {
 		among = c.Hash
 	}
 	if among != own.Hash {
-		return fmt.Errorf("the log is among the catalogue %.12s, what is claimed of the policy is among its own, %.12s", among, own.Hash)
+		return fmt.Errorf("the log is among the catalogue %.12s, what is claimed of the policy is among its own, "+
+			"%.12s", among, own.Hash)
 	}
 	return nil
 }
@@ -171,11 +174,13 @@ func writeWatch(out io.Writer, w certify.Watch, p *policyfile.Policy, rows int, 
 	if rows != w.Rows {
 		units = fmt.Sprintf(" in %d groups", w.Rows)
 	}
-	fmt.Fprintf(out, "policy %.12s: %d rows%s\nearned      %.4f ± %.4f on average\nclaimed     %.4f or more\n", p.Hash(), rows, units, w.Mean, w.SE, w.Claim)
+	fmt.Fprintf(out, "policy %.12s: %d rows%s\nearned      %.4f ± %.4f on average\nclaimed     %.4f or more\n",
+		p.Hash(), rows, units, w.Mean, w.SE, w.Claim)
 	fmt.Fprintf(out, "e-value     %.4g against the claim, at most %.4g so far; %.4g refutes it\n", w.E, w.Most, 1/delta)
 	verdict := "nothing speaks against the claim at this level"
 	if w.Refuted(delta) {
-		verdict = fmt.Sprintf("the claim is false, but with probability %.2g: its largest e-value came after row %d", delta, w.At)
+		verdict = fmt.Sprintf("the claim is false, but with probability %.2g: its largest e-value came after row %d",
+			delta, w.At)
 	}
 	_, err := fmt.Fprintln(out, verdict)
 	return err

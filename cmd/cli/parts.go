@@ -34,7 +34,10 @@ type partFlags struct {
 func (p *partFlags) add(fl *pflag.FlagSet) {
 	addShard(fl, &p.text)
 	fl.StringVar(&p.by, "shard-by", "files", "what --shard cuts: files, of which each shard reads its own")
-	want(fl, "shard-by", "files: a shard reads the files of its own, and none cuts a log by rows any more", func() bool { return p.by == "files" })
+	want(fl, "shard-by", "files: a shard reads the files of its own, and none cuts a log by rows any more",
+		func() bool {
+			return p.by == "files"
+		})
 	fl.StringVar(&p.out, "out", "", "`folder` for the sums of --shard, or its URL")
 }
 
@@ -51,7 +54,8 @@ func (p *partFlags) check(cmd *cobra.Command, others ...string) (err error) {
 	}
 	for _, name := range others {
 		if given(name) {
-			return fmt.Errorf("--%s has no place beside --shard, which writes sums: give it to opl merge, if it has it", name)
+			return fmt.Errorf("--%s has no place beside --shard, which writes sums: give it to opl merge, if it "+
+				"has it", name)
 		}
 	}
 	if p.shard, err = logs.ParseShard(p.text); err != nil {
@@ -68,7 +72,8 @@ type madePart[T any] struct {
 }
 
 // write writes a part of a kind, sealed, whole or not at all.
-func (p *partFlags) write(cmd *cobra.Command, open func(context.Context, string) (logs.Bucket, error), kind string, part any) (err error) {
+func (p *partFlags) write(cmd *cobra.Command, open func(context.Context, string) (logs.Bucket, error), kind string,
+	part any) (err error) {
 	far := remotes(cmd, open)
 	defer func() { err = far.close(err) }()
 	dir, err := far.to(p.out)
@@ -172,15 +177,17 @@ func mergeParts(cmd *cobra.Command, kind string, paths []string, out, format str
 	switch kind {
 	case "certify":
 		c, err = merged(cmd, paths, provenance.Conclude, func(s provenance.Statement) conclusion {
-			return conclusion{answer: certifiedOf(s), text: s.WriteText, end: statusOf(s)}
+			return conclusion{answer: certifiedOf(s), text: func(w io.Writer) error { return render.Certificate(w, s) }, end: statusOf(s)}
 		})
 	case "evaluate":
 		c, err = merged(cmd, paths, ope.Combine, func(r ope.Result) conclusion {
-			return conclusion{answer: r.InUnits(), text: func(w io.Writer) error { return render.Evaluation(w, table.Format(format), r) }}
+			return conclusion{answer: r.InUnits(), text: func(w io.Writer) error {
+				return render.Evaluation(w, table.Format(format), r)
+			}}
 		})
 	case "inspect":
 		c, err = merged(cmd, paths, inspect.Combine, func(r inspect.Report) conclusion {
-			return conclusion{answer: r, text: r.WriteText, end: inspectedStatus(r)}
+			return conclusion{answer: r, text: func(w io.Writer) error { return render.Inspection(w, r) }, end: inspectedStatus(r)}
 		})
 	default:
 		err = fmt.Errorf("merge: %s is of no command whose parts can be merged", paths[0])
@@ -207,7 +214,8 @@ func mergeParts(cmd *cobra.Command, kind string, paths []string, out, format str
 }
 
 // merged combines the parts of a command into what it says of the whole log.
-func merged[P, R any](cmd *cobra.Command, paths []string, combine func([]P) (R, error), say func(R) conclusion) (conclusion, error) {
+func merged[P, R any](cmd *cobra.Command, paths []string, combine func([]P) (R, error),
+	say func(R) conclusion) (conclusion, error) {
 	parts, err := readParts[P](cmd, paths)
 	if err != nil {
 		return conclusion{}, err

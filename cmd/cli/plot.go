@@ -58,8 +58,10 @@ of a file (compressed by gzip if its name ends in .gz), or of the URL of such a 
 	return cmd
 }
 
-func draw(cmd *cobra.Command, lib library.Library, dir string, recs []train.Record, grid string, pdf, curves bool) error {
-	page := report.PageOptions{Library: lib, Formats: []string{"png", "svg"}, Command: commandLine(cmd), Grid: grid, Curves: curves}
+func draw(cmd *cobra.Command, lib library.Library, dir string, recs []train.Record, grid string, pdf,
+	curves bool) error {
+	page := report.PageOptions{Library: lib, Formats: []string{"png", "svg"}, Command: commandLine(cmd), Grid: grid,
+		Curves: curves}
 	if pdf {
 		page.Formats = append(page.Formats, "pdf")
 	}

@@ -47,7 +47,8 @@ func (t *ticker) show(now bool, line func() string) {
 
 func (t *ticker) training(p train.Progress) {
 	t.show(false, func() string {
-		return fmt.Sprintf("%s: epoch %d of %d, %.0f %%", cmp.Or(p.Stage, "training"), p.Epoch, p.Epochs, 100*float64(p.Step)/float64(p.Steps))
+		return fmt.Sprintf("%s: epoch %d of %d, %.0f %%", cmp.Or(p.Stage, "training"), p.Epoch, p.Epochs,
+			100*float64(p.Step)/float64(p.Steps))
 	})
 }
 
@@ -128,6 +129,7 @@ func (p *progress) left() string {
 
 func (p *progress) show(now bool) {
 	p.ticker.show(now, func() string {
-		return fmt.Sprintf("%d of %d runs, %.0f %%%s: %s", p.finished, len(p.runs), 100*p.doneShare(), p.left(), experiment.Name(p.runs[p.latest]))
+		return fmt.Sprintf("%d of %d runs, %.0f %%%s: %s", p.finished, len(p.runs), 100*p.doneShare(), p.left(),
+			experiment.Name(p.runs[p.latest]))
 	})
 }

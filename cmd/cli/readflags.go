@@ -33,17 +33,25 @@ func (f *readFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.Format, "input-format", "", logs.Formats()+" (default: by the file's name)")
 	fl.Float64Var(&f.RewardMin, "reward-min", 0, "the reward that counts as 0")
 	fl.Float64Var(&f.RewardMax, "reward-max", 1, "the reward that counts as 1")
-	fl.StringVar(&f.LoggingPolicy, "logging-policy", "", "what drew the actions where the log does not say: uniform, or a policy file")
-	fl.BoolVar(&f.Estimate, "estimate-propensity", false, "estimate propensities, in rows that have none; nothing is certified then")
-	fl.StringVar(&f.BadRows, "skip-bad", "", "write rows, and which of several files, cannot be read to this `file` and go on without them")
-	fl.StringVar(&f.Catalogue, "catalogue", "", "a `file` of all actions (column action) and what they are described by (columns z_*)")
+	fl.StringVar(&f.LoggingPolicy, "logging-policy", "", "what drew the actions where the log does not say: "+
+		"uniform, or a policy file")
+	fl.BoolVar(&f.Estimate, "estimate-propensity", false, "estimate propensities, in rows that have none; nothing "+
+		"is certified then")
+	fl.StringVar(&f.BadRows, "skip-bad", "", "write rows, and which of several files, cannot be read to this "+
+		"`file` and go on without them")
+	fl.StringVar(&f.Catalogue, "catalogue", "", "a `file` of all actions (column action) and what they are "+
+		"described by (columns z_*)")
 	fl.StringSliceVar(&f.Actions, "actions", nil, "all actions by name, in order (default: those in the log)")
-	fl.StringToStringVar(&f.Columns, "columns", nil, "the log's own `names` of columns, as action=variant,reward=clicked,x_age=age; a policy file keeps them (default the names below)")
+	fl.StringToStringVar(&f.Columns, "columns", nil, "the log's own `names` of columns, as "+
+		"action=variant,reward=clicked,x_age=age; a policy file keeps them (default the names below)")
 	fl.Lookup("columns").DefValue = ""
-	fl.StringVar(&f.Delimiter, "delimiter", "", "what separates fields of CSV: comma, semicolon, tab or bar, itself (default: as in the header)")
+	fl.StringVar(&f.Delimiter, "delimiter", "", "what separates fields of CSV: comma, semicolon, tab or bar, "+
+		"itself (default: as in the header)")
 	fl.StringVar(&f.Dates, "dates", "", "read timestamps as 12/31/2026 (us) or 31/12/2026 and 31.12.2026 (eu), too")
-	fl.StringSliceVar(&f.Categories, "categories", nil, "context columns whose values are names even where they look like numbers")
-	fl.StringVar(&f.Cache, "cache", "", "the binary `file` that the log is read into, of several files a folder (default: beside the first)")
+	fl.StringSliceVar(&f.Categories, "categories", nil, "context columns whose values are names even where they "+
+		"look like numbers")
+	fl.StringVar(&f.Cache, "cache", "", "the binary `file` that the log is read into, of several files a folder "+
+		"(default: beside the first)")
 	fl.BoolVar(&f.NoCache, "no-cache", false, "leave no cache, and read none")
 }
 
@@ -53,7 +61,8 @@ func (f *readFlags) open(cmd *cobra.Command, paths ...string) (*logs.Log, error)
 	o := f.Options
 	o.Caching = func(path string, bytes int64) {
 		if bytes >= 1<<20 {
-			fmt.Fprintf(cmd.ErrOrStderr(), "opl: the cache takes about %s, in %s: --no-cache leaves none, opl cache --clean removes it\n", amount(bytes), path)
+			fmt.Fprintf(cmd.ErrOrStderr(), "opl: the cache takes about %s, in %s: --no-cache leaves none, opl "+
+				"cache --clean removes it\n", amount(bytes), path)
 		}
 	}
 	switch {
@@ -67,7 +76,8 @@ func (f *readFlags) open(cmd *cobra.Command, paths ...string) (*logs.Log, error)
 	drawn := "" // the hash of the policy file that drew the actions
 	if o.LoggingPolicy != "" && o.LoggingPolicy != "uniform" {
 		if o.Catalogue != "" {
-			return nil, errors.New("--logging-policy with --catalogue is uniform: what a policy did among its actions must be in the log, in the column propensity")
+			return nil, errors.New("--logging-policy with --catalogue is uniform: what a policy did among its " +
+				"actions must be in the log, in the column propensity")
 		}
 		p, err := policyfile.Load(o.LoggingPolicy)
 		if err != nil {
@@ -83,9 +93,11 @@ func (f *readFlags) open(cmd *cobra.Command, paths ...string) (*logs.Log, error)
 		o.LoggingPolicy, o.Logging = "", func(x []features.Value, offered []features.Offer, dst []float64) error {
 			switch {
 			case p.HasItems() != (offered != nil) && p.HasItems():
-				return fmt.Errorf("--logging-policy %s draws among actions that have features, and the log does not say what was offered", name)
+				return fmt.Errorf("--logging-policy %s draws among actions that have features, and the log does "+
+					"not say what was offered", name)
 			case p.HasItems() != (offered != nil):
-				return fmt.Errorf("--logging-policy %s draws among its own %d actions, and the log's rows offer sets of theirs", name, p.Len())
+				return fmt.Errorf("--logging-policy %s draws among its own %d actions, and the log's rows offer "+
+					"sets of theirs", name, p.Len())
 			case offered != nil:
 				return p.PropensitiesOffered(dst, x, offered)
 			}
@@ -98,7 +110,9 @@ func (f *readFlags) open(cmd *cobra.Command, paths ...string) (*logs.Log, error)
 	}
 	if err == nil && f.ranged && scaledBefore(l) {
 		low, high := l.RewardRange()
-		err = errors.Join(fmt.Errorf("%s: all rewards are in [0, 1], and the policy file says that they can be from %v to %v: if they were scaled before, as join once did, give --reward-min 0 --reward-max 1, else --reward-min %v --reward-max %v", strings.Join(paths, ", "), low, high, low, high), l.Close())
+		err = errors.Join(fmt.Errorf("%s: all rewards are in [0, 1], and the policy file says that they can be "+
+			"from %v to %v: if they were scaled before, as join once did, give --reward-min 0 --reward-max 1, else "+
+			"--reward-min %v --reward-max %v", strings.Join(paths, ", "), low, high, low, high), l.Close())
 	}
 	return l, err
 }

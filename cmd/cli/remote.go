@@ -33,7 +33,8 @@ const pushEvery = 2 * time.Second
 func isURL(path string) bool { return strings.Contains(path, "://") }
 
 func remotes(cmd *cobra.Command, open func(ctx context.Context, url string) (logs.Bucket, error)) *remote {
-	return &remote{cmd: cmd, open: open, mirrors: map[string]*experiment.Mirror{}, out: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr()}
+	return &remote{cmd: cmd, open: open, mirrors: map[string]*experiment.Mirror{}, out: cmd.OutOrStdout(),
+		stderr: cmd.ErrOrStderr()}
 }
 
 // from is the local path for a path or URL of a folder, or of the results in one.
@@ -51,7 +52,8 @@ func (r *remote) from(url string) (string, error) {
 		return m.Dir, nil
 	}
 	if r.open == nil {
-		return "", fmt.Errorf("%s: this program knows local folders alone: one for URLs is made as docs/logs.md says", url)
+		return "", fmt.Errorf("%s: this program knows local folders alone: one for URLs is made as docs/logs.md says",
+			url)
 	}
 	m, err := experiment.NewMirror(r.cmd.Context(), url, r.open)
 	if err != nil {
@@ -72,8 +74,8 @@ func (r *remote) to(url string) (string, error) {
 	return dir, err
 }
 
-// writes says that a local folder is written to. If it stands for another, what is stored in it is taken there every few
-// seconds.
+// writes says that a local folder is written to. If it stands for another, what is stored in it is taken
+// there every few seconds.
 func (r *remote) writes(dir string) {
 	var m *experiment.Mirror
 	for _, of := range r.mirrors {
@@ -138,7 +140,8 @@ func (r *remote) close(err error) error {
 	for _, m := range r.mirrors {
 		if slices.Contains(r.written, m) {
 			if lost := m.PushAll(ctx); lost != nil {
-				named = errors.Join(named, fmt.Errorf("%w: not all is stored there; all is in %s, whose %s may be copied there", lost, m.Dir, experiment.ResultsFile))
+				named = errors.Join(named, fmt.Errorf("%w: not all is stored there; all is in %s, whose %s may be "+
+					"copied there", lost, m.Dir, experiment.ResultsFile))
 				continue
 			}
 		}

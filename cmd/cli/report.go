@@ -34,7 +34,8 @@ type readFile struct {
 }
 
 func (r *reportFlag) add(fl *pflag.FlagSet) {
-	fl.StringVar(&r.path, "report", "", "also write a page to share to this `file` (.html): verdict, figures, tables, and what makes it again")
+	fl.StringVar(&r.path, "report", "", "also write a page to share to this `file` (.html): verdict, figures, "+
+		"tables, and what makes it again")
 }
 
 // written are the flags that name what a command writes.
@@ -114,7 +115,10 @@ func (r *reportFlag) read(cmd *cobra.Command) error {
 	var errs []error
 	given(cmd, func(role, path string) {
 		info, err := os.Stat(path)
-		if err != nil || !info.Mode().IsRegular() || slices.Contains(written, role) || slices.ContainsFunc(r.files, func(f readFile) bool { return f.Name == path }) {
+		if err != nil || !info.Mode().IsRegular() || slices.Contains(written, role) || slices.ContainsFunc(r.files,
+			func(f readFile) bool {
+				return f.Name == path
+			}) {
 			return
 		}
 		f := readFile{html.File{Name: path, Role: role, Bytes: info.Size()}, info}
@@ -144,7 +148,9 @@ func (r *reportFlag) write(cmd *cobra.Command, page html.Page) error {
 	page.By = cmd.CommandPath()
 	r.made(cmd, &page)
 	flags := flagsOf(cmd.Root().Commands())
-	if err := wholefile.Write(r.path, 0, func(to *os.File) error { return page.Write(flagWriter{to, flags}) }); err != nil {
+	if err := wholefile.Write(r.path, 0, func(to *os.File) error {
+		return page.Write(flagWriter{to, flags})
+	}); err != nil {
 		return fmt.Errorf("--report: %w", err)
 	}
 	return nil
@@ -173,7 +179,8 @@ func (r *reportFlag) made(cmd *cobra.Command, page *html.Page) {
 		add("seed", seeds)
 	}
 	for _, f := range r.files {
-		if now, err := os.Stat(f.Name); err != nil || now.Size() != f.was.Size() || !now.ModTime().Equal(f.was.ModTime()) {
+		if now, err := os.Stat(f.Name); err != nil || now.Size() != f.was.Size() ||
+			!now.ModTime().Equal(f.was.ModTime()) {
 			f.Role += ", changed since"
 		}
 		m.Files = append(m.Files, f.File)
@@ -214,7 +221,8 @@ func hashOf(path string) (string, error) {
 func quoted(args []string) []string {
 	out := slices.Clone(args)
 	for i, a := range out {
-		switch plain := strings.Trim(a, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=+./,:@%") == ""; {
+		switch plain := strings.Trim(a,
+			"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=+./,:@%") == ""; {
 		case plain && a != "":
 		case strconv.CanBackquote(a) || !strings.ContainsFunc(a, func(r rune) bool { return r < ' ' }):
 			out[i] = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"

@@ -36,7 +36,8 @@ Objectives, weights, policies and noises are those of opl compare --help.`,
 		},
 	}
 	f.add(cmd.Flags(), lib, []string{"mnist"}, "")
-	cmd.Flags().Lookup("out").Usage = "folder of results and report, or its URL (default: the file's name without .yaml)"
+	cmd.Flags().Lookup("out").Usage = "folder of results and report, or its URL (default: the file's name without " +
+		".yaml)"
 	return cmd
 }
 

@@ -40,7 +40,8 @@ policy. A policy whose actions or columns are not those of the log is refused.
 		Args: operands("a policy file", "a file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if out == "" {
-				return fmt.Errorf("--out: say where to write the propensities, to a file that ends in .parquet, .csv or .jsonl")
+				return fmt.Errorf("--out: say where to write the propensities, to a file that ends in .parquet, " +
+					".csv or .jsonl")
 			}
 			check := func() error {
 				return writable("out", out, append(filesOf(cmd, args[1]), args[0], f.Catalogue, f.Cache, f.BadRows)...)

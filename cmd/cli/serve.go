@@ -71,8 +71,8 @@ turns the log and the rewards into one to learn from.
   GET  /openapi.json  the OpenAPI document of these
 
 SIGHUP reads the policy file and the catalogue again: a file that is refused leaves what
-it was as it is, and one that takes longer than 10 s is told. SIGINT and SIGTERM stop the server once the requests under way are
-answered.
+it was as it is, and one that takes longer than 10 s is told. SIGINT and SIGTERM stop the
+server once the requests under way are answered.
 
 A log that is renamed or removed is begun anew, within a second or at once by
 SIGUSR1. --log-max-bytes renames a full one to FILE.000001, FILE.000002 and so on;
@@ -120,31 +120,28 @@ their files change, and by SIGHUP, apart from policies. A file of tokens that is
 	fl.Int64Var(&f.of.MaxTotal, "log-max-total", 0, "bytes that the log and those renamed may take; 0: no limit")
 	fl.StringVar(&f.messages, "messages", "text", "form of what is told on stderr: text or json")
 	fl.StringVar(&f.address, "address-file", "", "write the address listened on to this `file`")
-	fl.Int64Var(&f.config.MaxBody, "max-body", 1<<20, "largest request, bytes")
-	positive(fl, "max-body", &f.config.MaxBody)
-	fl.IntVar(&f.config.MaxInFlight, "max-requests", 1024, "requests at a time; more are answered 503")
-	positive(fl, "max-requests", &f.config.MaxInFlight)
-	fl.IntVar(&f.config.MaxConns, "max-connections", 4096, "connections at a time; more are answered 503")
-	positive(fl, "max-connections", &f.config.MaxConns)
-	fl.IntVar(&f.config.MaxEach, "max-per-address", 1024, "connections at a time of one address (of a /64 of IPv6)")
-	positive(fl, "max-per-address", &f.config.MaxEach)
-	fl.StringVar(&f.items, "catalogue", "", "`file` of the actions to choose among and their features z_*: parquet, csv or jsonl")
+	positive(fl, &f.config.MaxBody, "max-body", 1<<20, "largest request, bytes")
+	positive(fl, &f.config.MaxInFlight, "max-requests", 1024, "requests at a time; more are answered 503")
+	positive(fl, &f.config.MaxConns, "max-connections", 4096, "connections at a time; more are answered 503")
+	positive(fl, &f.config.MaxEach, "max-per-address", 1024, "connections at a time of one address (of a /64 of IPv6)")
+	fl.StringVar(&f.items, "catalogue", "", "`file` of the actions to choose among and their features z_*: "+
+		"parquet, csv or jsonl")
 	fl.StringVar(&f.canary, "canary", "", "policy `file` that plays in a share of the decisions")
 	fl.Float64Var(&f.share, "canary-share", 0.1, "that share")
-	fl.StringVar(&f.admin, "admin", "", "`address` of a listener of its own for all but decisions, without TLS and tokens")
+	fl.StringVar(&f.admin, "admin", "", "`address` of a listener of its own for all but decisions, without TLS and "+
+		"tokens")
 	fl.StringVar(&f.tokens, "token-file", "", "`file` of tokens, one a line, of which clients need one")
 	fl.StringVar(&f.cert, "tls-cert", "", "`file` of the certificate, PEM")
 	fl.StringVar(&f.key, "tls-key", "", "`file` of its key, PEM")
-	fl.StringSliceVar(&f.config.Hosts, "host", nil, "names that requests may call the server by, beside addresses and localhost")
+	fl.StringSliceVar(&f.config.Hosts, "host", nil, "names that requests may call the server by, beside addresses "+
+		"and localhost")
 	fl.BoolVar(&f.insecure, "insecure", false, "listen where other machines can reach without a token")
-	fl.Int64Var(&f.config.Remember, "remember-bytes", 32<<20, "memory for answers that are given again to the same decision_id")
-	positive(fl, "remember-bytes", &f.config.Remember)
-	fl.DurationVar(&f.config.Timeout, "timeout", server.DefaultTimeout, "for reading a request, and for writing its answer")
-	positive(fl, "timeout", &f.config.Timeout)
-	fl.DurationVar(&f.config.Idle, "idle", server.DefaultIdle, "how long a connection may wait for its next request")
-	positive(fl, "idle", &f.config.Idle)
-	fl.DurationVar(&f.config.Drain, "drain", server.DefaultDrain, "for the requests under way when the server stops")
-	positive(fl, "drain", &f.config.Drain)
+	positive(fl, &f.config.Remember, "remember-bytes", 32<<20, "memory for answers that are given again to the same "+
+		"decision_id")
+	positive(fl, &f.config.Timeout, "timeout", server.DefaultTimeout,
+		"for reading a request, and for writing its answer")
+	positive(fl, &f.config.Idle, "idle", server.DefaultIdle, "how long a connection may wait for its next request")
+	positive(fl, &f.config.Drain, "drain", server.DefaultDrain, "for the requests under way when the server stops")
 	fl.BoolVar(&f.config.Strict, "strict", false,
 		"refuse contexts with names or categories that the policy does not know, or without those that it reads")
 	fl.Uint64Var(&f.seed, "seed", 0, "seed of the actions drawn, for tests (default: from the system)")
@@ -188,7 +185,8 @@ func runServe(ctx context.Context, path string, f serveFlags, stderr io.Writer) 
 		return err
 	}
 	if f.tokens != "" && keys.certificate == nil && !loopback(l) {
-		tell.Warn("tokens can be read on the way to " + l.Addr().String() + ": --tls-cert and --tls-key, or a proxy that has them, keep them secret")
+		tell.Warn("tokens can be read on the way to " + l.Addr().String() +
+			": --tls-cert and --tls-key, or a proxy that has them, keep them secret")
 	}
 	ctx, stop := context.WithCancel(ctx)
 	var beside sync.WaitGroup // the other listener
@@ -209,7 +207,8 @@ func runServe(ctx context.Context, path string, f serveFlags, stderr io.Writer) 
 			return err
 		}
 	}
-	tell.Info(fmt.Sprintf("serving policy %.12s%s on %s://%s, logging to %s", s.Hash(), among(p), keys.scheme(), l.Addr(), f.log),
+	tell.Info(fmt.Sprintf("serving policy %.12s%s on %s://%s, logging to %s", s.Hash(), among(p), keys.scheme(),
+		l.Addr(), f.log),
 		"policy_hash", s.Hash(), "address", l.Addr().String(), "log", f.log)
 	if err := s.Serve(ctx, l); err != nil {
 		return err
@@ -226,14 +225,17 @@ func (f *serveFlags) openLog(tell *slog.Logger) (*server.Log, error) {
 		return nil, fmt.Errorf("--log: %w", err)
 	}
 	if n := out.Torn(); n > 0 {
-		tell.Warn(fmt.Sprintf("%s: the last line was cut off and never answered: its %d bytes are in %s.torn", f.log, n, f.log), "log", f.log, "bytes", n)
+		tell.Warn(fmt.Sprintf("%s: the last line was cut off and never answered: its %d bytes are in %s.torn", f.log,
+			n, f.log), "log", f.log, "bytes", n)
 	}
 	return out, nil
 }
 
-// follow reads policies again on SIGHUP, keys on SIGHUP and when their files change, and opens the log again on SIGUSR1, until
-// ctx ends or it is stopped. Policies are read beside the others, as a slow disk must not keep a revoked token valid.
-func (f *serveFlags) follow(ctx context.Context, path string, s *server.Server, out *server.Log, keys *keys, tell *slog.Logger) (stop func()) {
+// follow reads policies again on SIGHUP, keys on SIGHUP and when their files change, and opens the log again
+// on SIGUSR1, until ctx ends or it is stopped. Policies are read beside the others, as a slow disk must not
+// keep a revoked token valid.
+func (f *serveFlags) follow(ctx context.Context, path string, s *server.Server, out *server.Log, keys *keys,
+	tell *slog.Logger) (stop func()) {
 	signals, policies := make(chan os.Signal, 1), make(chan struct{}, 1)
 	signal.Notify(signals, append(reopenSignals, syscall.SIGHUP)...)
 	go func() {
@@ -336,12 +338,15 @@ func (f *serveFlags) policy(tell *slog.Logger) (*policyfile.Policy, error) {
 		return nil, err
 	}
 	to := filepath.Join(filepath.Dir(f.log), fmt.Sprintf("canary-%.12s.json", m.Hash()))
-	if there, err := policyfile.Load(to); err != nil || there.Hash() != m.Hash() { // a full disk has room for what is there
+	// a full disk has room for what is there
+	if there, err := policyfile.Load(to); err != nil || there.Hash() != m.Hash() {
 		if err := policyfile.Save(to, mixed); err != nil {
-			return nil, fmt.Errorf("--canary: the file of the mixture, without which its log says little, cannot be written: %w", err)
+			return nil, fmt.Errorf("--canary: the file of the mixture, without which its log says little, cannot "+
+				"be written: %w", err)
 		}
 	}
-	tell.Info(fmt.Sprintf("policy %.12s plays %.12s, and %.12s in a share of %v: its file is %s", m.Hash(), p.Hash(), c.Hash(), f.share, to),
+	tell.Info(fmt.Sprintf("policy %.12s plays %.12s, and %.12s in a share of %v: its file is %s", m.Hash(), p.Hash(),
+		c.Hash(), f.share, to),
 		"policy_hash", m.Hash(), "share", f.share, "file", to)
 	return with(m)
 }
@@ -349,11 +354,13 @@ func (f *serveFlags) policy(tell *slog.Logger) (*policyfile.Policy, error) {
 // reload serves what the files hold by now, and says of those that are refused why.
 func (f *serveFlags) reload(s *server.Server, path string, tell *slog.Logger) {
 	defer s.Reloading(reloadPatience, func() {
-		tell.Warn(fmt.Sprintf("the files of the policy are still being read, after %v: policy %.12s is served until they are", reloadPatience, s.Hash()), "policy_hash", s.Hash())
+		tell.Warn(fmt.Sprintf("the files of the policy are still being read, after %v: policy %.12s is served "+
+			"until they are", reloadPatience, s.Hash()), "policy_hash", s.Hash())
 	})()
 	before := f.played
 	wrong := f.read(path)
-	taken := f.played.policy != before.policy || f.played.canary != before.canary || f.played.catalogue != before.catalogue
+	taken := f.played.policy != before.policy || f.played.canary != before.canary ||
+		f.played.catalogue != before.catalogue
 	if taken {
 		p, err := f.policy(tell)
 		if err == nil {

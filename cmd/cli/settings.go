@@ -29,7 +29,9 @@ func (f *problemFlags) add(fl *pflag.FlagSet, datasets []string) {
 	fl.StringSliceVar(&f.datasets, "dataset", datasets, "data sets: mnist, fashion")
 	addData(fl, &f.data)
 	fl.IntVar(&f.seeds, "seeds", 1, "number of seeds, counted from --seed")
-	want(fl, "seeds", fmt.Sprintf("at least 1, at most %d", experiment.MostRuns), func() bool { return f.seeds >= 1 && f.seeds <= experiment.MostRuns })
+	want(fl, "seeds", fmt.Sprintf("at least 1, at most %d", experiment.MostRuns), func() bool {
+		return f.seeds >= 1 && f.seeds <= experiment.MostRuns
+	})
 	fl.Uint64Var(&f.seed, "seed", 1, "first seed")
 	addCount(fl, &f.jobs, "jobs", runtime.GOMAXPROCS(0), "runs side by side")
 }

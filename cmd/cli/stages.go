@@ -11,8 +11,9 @@ import (
 // patience is how long a stage takes before a word is said of it.
 var patience = time.Second
 
-// stages says on a terminal what a command does, once that takes longer than a second: in a line that is written over, with
-// the seconds that it has taken, or, where the terminal takes no such line, in one for each stage. It does nothing elsewhere.
+// stages says on a terminal what a command does, once that takes longer than a second: in a line that is
+// written over, with the seconds that it has taken, or, where the terminal takes no such line, in one for
+// each stage. It does nothing elsewhere.
 type stages struct {
 	line *ticker   // that is written over; nil: there is none
 	out  io.Writer // of a line for each stage; nil: there is none

@@ -53,7 +53,8 @@ func TestStages(t *testing.T) {
 		columns        uint16
 		want, not      []string
 	}{
-		{"wide", "", 80, []string{"\r\x1b[Kreading a.csv: 1234 rows, 0 s", "\r\x1b[Kinspecting: 0 s", "\r\x1b[K"}, []string{"\n", "\x1b[3"}},
+		{"wide", "", 80, []string{"\r\x1b[Kreading a.csv: 1234 rows, 0 s", "\r\x1b[Kinspecting: 0 s", "\r\x1b[K"},
+			[]string{"\n", "\x1b[3"}},
 		{"narrow", "", 12, []string{"\r\x1b[Kreading a.c\r", "\r\x1b[Kinspecting:\r"}, []string{"reading a.cs"}},
 		{"NO_COLOR", "NO_COLOR=1", 80, []string{"opl: reading a.csv\r\nopl: inspecting\r\n"}, []string{"\x1b"}},
 		{"dumb", "TERM=dumb", 80, []string{"opl: reading a.csv\r\nopl: inspecting\r\n"}, []string{"\x1b"}},

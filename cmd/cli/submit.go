@@ -39,9 +39,11 @@ type submitFlags struct {
 var submitNames = []string{"submit", "shards", "engine", "wait", "cancel", "shard", "out", "dry-run", "pdf"}
 
 func (s *submitFlags) add(fl *pflag.FlagSet) {
-	fl.StringVar(&s.engine, "submit", "", "hand the runs to an engine: slurm, kubernetes; again the same says how far it is, and submits what is missing")
+	fl.StringVar(&s.engine, "submit", "", "hand the runs to an engine: slurm, kubernetes; again the same says how "+
+		"far it is, and submits what is missing")
 	fl.IntVar(&s.shards, "shards", 0, "shards that --submit cuts the runs into (default: 8, or as before)")
-	fl.StringArrayVar(&s.options, "engine", nil, "a setting of the engine's own, `key=value`, such as partition=main or image=opl:1; may be repeated")
+	fl.StringArrayVar(&s.options, "engine", nil, "a setting of the engine's own, `key=value`, such as "+
+		"partition=main or image=opl:1; may be repeated")
 	fl.BoolVar(&s.wait, "wait", false, "with --submit slurm, wait until all is merged")
 	fl.BoolVar(&s.cancel, "cancel", false, "with --submit slurm, take the jobs of --out off the queue")
 }
@@ -59,7 +61,8 @@ func (s *submitFlags) check(fl *pflag.FlagSet) error {
 	case fl.Changed("shards") && (s.shards < 1 || s.shards > logs.MostShards):
 		return fmt.Errorf("--shards %d: want 1 to %d", s.shards, logs.MostShards)
 	case fl.Changed("shard") && s.engine != "":
-		return errors.New("--submit cuts the work into shards itself: leave --shard out, and give their number by --shards")
+		return errors.New("--submit cuts the work into shards itself: leave --shard out, and give their number by " +
+			"--shards")
 	}
 	return nil
 }
@@ -96,7 +99,8 @@ func (s *submitFlags) work(cmd *cobra.Command, f *gridFlags, st experiment.Stand
 		return engine.Work{}, err
 	}
 	if s.engine == "slurm" && strings.HasPrefix(self, filepath.Join(os.TempDir(), "go-build")) {
-		return engine.Work{}, errors.New("--submit slurm: go run deletes its program when it ends: build opl, where all nodes see it")
+		return engine.Work{}, errors.New("--submit slurm: go run deletes its program when it ends: build opl, " +
+			"where all nodes see it")
 	}
 	folder, err := os.Getwd()
 	if err != nil {
@@ -106,7 +110,8 @@ func (s *submitFlags) work(cmd *cobra.Command, f *gridFlags, st experiment.Stand
 	if err != nil {
 		return engine.Work{}, err
 	}
-	w := engine.Work{Name: engine.JobName(filepath.Base(absolute), absolute), Of: st.Shards, Folder: folder, Logs: filepath.Join(absolute, s.engine)}
+	w := engine.Work{Name: engine.JobName(filepath.Base(absolute), absolute), Of: st.Shards, Folder: folder,
+		Logs: filepath.Join(absolute, s.engine)}
 	if isURL(out) {
 		_, key, _ := logs.SplitURL(out)
 		w.Name, w.Remote = engine.JobName(path.Base(key), out), true
@@ -139,7 +144,8 @@ func (s *submitFlags) work(cmd *cobra.Command, f *gridFlags, st experiment.Stand
 }
 
 // run hands the missing runs of a plan to an engine.
-func (s *submitFlags) run(cmd *cobra.Command, lib library.Library, f *gridFlags, plan []train.Run, refresh func(context.Context) error) error {
+func (s *submitFlags) run(cmd *cobra.Command, lib library.Library, f *gridFlags, plan []train.Run,
+	refresh func(context.Context) error) error {
 	dir, err := filepath.Abs(f.dir)
 	if err != nil {
 		return err
@@ -162,7 +168,8 @@ func (s *submitFlags) run(cmd *cobra.Command, lib library.Library, f *gridFlags,
 	if f.dry {
 		part, merge, err := w.SlurmScripts()
 		if err == nil {
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d of %d runs are stored; %d of %d shards would be submitted by\n%s\nand then\n%s",
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d of %d runs are stored; %d of %d shards would be submitted "+
+				"by\n%s\nand then\n%s",
 				st.Done, len(plan), len(st.Lack), st.Shards, part, merge)
 		}
 		return err
@@ -170,7 +177,8 @@ func (s *submitFlags) run(cmd *cobra.Command, lib library.Library, f *gridFlags,
 	return s.slurm(cmd.Context(), cmd.ErrOrStderr(), cmd.OutOrStdout(), w, lib, plan, st, dir, refresh)
 }
 
-func (s *submitFlags) slurm(ctx context.Context, stderr, stdout io.Writer, w engine.Work, lib library.Library, plan []train.Run, st experiment.Standing, out string, refresh func(context.Context) error) error {
+func (s *submitFlags) slurm(ctx context.Context, stderr, stdout io.Writer, w engine.Work, lib library.Library,
+	plan []train.Run, st experiment.Standing, out string, refresh func(context.Context) error) error {
 	if _, _, err := w.SlurmScripts(); err != nil { // before anything is done
 		return err
 	}
@@ -210,7 +218,8 @@ func (s *submitFlags) slurm(ctx context.Context, stderr, stdout io.Writer, w eng
 			fmt.Fprintln(stdout, filepath.Join(out, experiment.ResultsFile))
 			return nil
 		default:
-			return fmt.Errorf("%d of %d runs are missing, of shards %v, and no job is left: see %s; the same command submits them again",
+			return fmt.Errorf("%d of %d runs are missing, of shards %v, and no job is left: see %s; the same "+
+				"command submits them again",
 				len(plan)-st.Done, len(plan), st.Lack, w.Logs)
 		}
 		select {
@@ -237,7 +246,8 @@ func (s *submitFlags) queue(ctx context.Context, w engine.Work) (queue []engine.
 }
 
 // submit submits what is missing and not in the queue, and says how far it is.
-func (s *submitFlags) submit(ctx context.Context, stderr io.Writer, w engine.Work, lib library.Library, plan []train.Run, st experiment.Standing, out string) error {
+func (s *submitFlags) submit(ctx context.Context, stderr io.Writer, w engine.Work, lib library.Library,
+	plan []train.Run, st experiment.Standing, out string) error {
 	queue, err := w.SlurmQueue(ctx)
 	if err != nil {
 		return err
@@ -246,11 +256,13 @@ func (s *submitFlags) submit(ctx context.Context, stderr io.Writer, w engine.Wor
 		if err := w.SlurmCancel(ctx, queue); err != nil {
 			return err
 		}
-		fmt.Fprintf(stderr, "opl: cancelled %d tasks; %d of %d runs are stored in %s\n", len(queue), st.Done, len(plan), out)
+		fmt.Fprintf(stderr, "opl: cancelled %d tasks; %d of %d runs are stored in %s\n", len(queue), st.Done,
+			len(plan), out)
 		return nil
 	}
 	if len(queue) > 0 && st.Before > 0 && st.Before != st.Shards {
-		return fmt.Errorf("--shards %d: jobs of %d shards are in the queue: leave the flag out, or take them off by --cancel first", st.Shards, st.Before)
+		return fmt.Errorf("--shards %d: jobs of %d shards are in the queue: leave the flag out, or take them off "+
+			"by --cancel first", st.Shards, st.Before)
 	}
 	lack := slices.DeleteFunc(slices.Clone(st.Lack), func(part int) bool {
 		return slices.ContainsFunc(queue, func(t engine.SlurmTask) bool { return t.Part == part })
@@ -258,7 +270,8 @@ func (s *submitFlags) submit(ctx context.Context, stderr io.Writer, w engine.Wor
 	merges := slices.ContainsFunc(queue, func(t engine.SlurmTask) bool { return t.Part == 0 })
 	if len(lack) > 0 || !st.Merged && !merges {
 		for i := range st.Shards {
-			if err := experiment.WritePlan(experiment.ShardFolder(out, i+1, st.Shards), lib, plan, st.Shards); err != nil {
+			if err := experiment.WritePlan(experiment.ShardFolder(out, i+1, st.Shards), lib, plan,
+				st.Shards); err != nil {
 				return err
 			}
 		}
@@ -267,7 +280,8 @@ func (s *submitFlags) submit(ctx context.Context, stderr io.Writer, w engine.Wor
 			return err
 		}
 		if len(lack) > 0 {
-			fmt.Fprintf(stderr, "opl: submitted %d of %d shards as job %s, their merge as job %s; what they print is in %s\n",
+			fmt.Fprintf(stderr, "opl: submitted %d of %d shards as job %s, their merge as job %s; what they print "+
+				"is in %s\n",
 				len(lack), st.Shards, jobs[0], jobs[1], w.Logs)
 		} else {
 			fmt.Fprintf(stderr, "opl: submitted the merge as job %s; what it prints is in %s\n", jobs[0], w.Logs)
@@ -303,7 +317,8 @@ func progressOf(st experiment.Standing, plan []train.Run, queue []engine.SlurmTa
 	if states == nil {
 		states = []string{"none in the queue"}
 	}
-	return fmt.Sprintf("opl: %d of %d runs are stored, %d of %d shards lack some; tasks: %s", st.Done, len(plan), len(st.Lack), st.Shards, strings.Join(states, ", "))
+	return fmt.Sprintf("opl: %d of %d runs are stored, %d of %d shards lack some; tasks: %s", st.Done, len(plan),
+		len(st.Lack), st.Shards, strings.Join(states, ", "))
 }
 
 func (s *submitFlags) kubernetes(cmd *cobra.Command, f *gridFlags, st experiment.Standing, out string) error {
@@ -335,6 +350,7 @@ func (s *submitFlags) kubernetes(cmd *cobra.Command, f *gridFlags, st experiment
 	if err := errors.Join(wholefile.WriteBytes(first, parts), wholefile.WriteBytes(second, merge)); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "kubectl apply -f %s\nkubectl wait --for=condition=Complete --timeout=-1s job/%s\nkubectl apply -f %s\n", first, w.Name, second)
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "kubectl apply -f %s\nkubectl wait --for=condition=Complete "+
+		"--timeout=-1s job/%s\nkubectl apply -f %s\n", first, w.Name, second)
 	return err
 }

@@ -21,6 +21,7 @@ import (
 	"opl/train/library"
 	"opl/train/pipeline"
 	"opl/train/report/html"
+	"opl/train/report/render"
 )
 
 type trainFlags struct {
@@ -87,28 +88,36 @@ The exit status is 0 if the file was written.
 		"weight, such as clip=0.1; the hyperparameter of objectives that bring one, such as ix=0.1")
 	fl.StringVar(&f.o.Policy, "policy", "", "softmax or gaussian (default: the objective's)")
 	fl.StringVar(&f.o.Lambda, "lambda", "star", "λ of "+withLambda(lib)+": star, authors, or a number fixed beforehand")
-	fl.Float64Var(&f.penalty, "penalty", math.NaN(), "penalty of the objectives that take one (default: "+penalties(lib)+")")
-	fl.Float64Var(&f.o.Floor, "floor", 0.05, "ε: every action is played with at least ε/K, so that the next log can be used")
+	fl.Float64Var(&f.penalty, "penalty", math.NaN(), "penalty of the objectives that take one "+
+		"(default: "+penalties(lib)+")")
+	fl.Float64Var(&f.o.Floor, "floor", 0.05, "ε: every action is played with at least ε/K, so that the next log "+
+		"can be used")
 	addGamma(fl, &f.o.Gamma, "the guarantee holds for all propensities within this factor of those logged")
 	addSettings(fl, &f.o.Settings, false)
 	fl.Uint64Var(&f.o.Seed, "seed", 1, "seed of the division, the order of rows and the noise")
-	fl.StringVar(&f.o.Split, "split", "", "how rows are divided: random, group or time (default: group if the log has groups, else random)")
+	fl.StringVar(&f.o.Split, "split", "", "how rows are divided: random, group or time (default: group if the log "+
+		"has groups, else random)")
 	addProbability(fl, &f.o.Share, "share", 0, "share of the rows that teach and do not certify "+
 		"(default 0.5; 0.3 before chunks; 0.1 where they teach the scaling alone)")
-	addCount(fl, &f.o.Chunks, "chunks", 0, "parts of the rows that certify; each certifies a policy that those before taught, too "+
-		"(default 4 for certified; 1 with --prior, and for logs under 50 or over 50000 rows, divided by time, or that drift)")
+	addCount(fl, &f.o.Chunks, "chunks", 0, "parts of the rows that certify; each certifies a policy that those "+
+		"before taught, too "+
+		"(default 4 for certified; 1 with --prior, and for logs under 50 or over 50000 rows, divided by time, or "+
+		"that drift)")
 	fl.StringVar(&f.prior, "prior", "", "zero, learned (from the rows that teach), or a policy file, "+
 		"whose weights and features are taken (default: learned by certified, else zero)")
-	fl.StringVar(&f.o.Scaling.Kind, "scale", "", "scaling of features: max, none or standard (default max; standard where actions have features)")
+	fl.StringVar(&f.o.Scaling.Kind, "scale", "", "scaling of features: max, none or standard (default max; "+
+		"standard where actions have features)")
 	fl.BoolVar(&f.noIntercept, "no-intercept", false, "no feature that is 1 in every row")
-	fl.BoolVar(&f.noUnit, "no-unit", false, "contexts are not divided by their norm, as none are where actions have features")
+	fl.BoolVar(&f.noUnit, "no-unit", false, "contexts are not divided by their norm, as none are where actions "+
+		"have features")
 	fl.IntVar(&f.o.Own, "own", 0, "times that an action must be logged to have a row of its own beside its features, "+
 		"of logs with offered sets or a catalogue; negative: none (default 100; 1 where actions have no features)")
 	fl.Float64Var(&f.minESS, "min-ess", 30, "stop when the weights are worth fewer rows than this; 0: never")
 	want(fl, "min-ess", "0 or more", func() bool { return f.minESS >= 0 })
 	addFormat(fl, &f.format)
 	fl.StringVar(&f.curves, "curves", "", "also write the learning curve to this `file` (.csv)")
-	fl.BoolVar(&f.o.Fresh, "fresh", false, "the log has no row that the file of --prior was learned from, where that cannot be seen")
+	fl.BoolVar(&f.o.Fresh, "fresh", false, "the log has no row that the file of --prior was learned from, where "+
+		"that cannot be seen")
 	fl.StringArrayVar(&f.loggers, "logged-by", nil,
 		"the `file` of a policy that logged rows: what taught it had a part in what is learned; may be repeated")
 	fl.BoolVar(&f.o.Force, "force", false, "learn from a log that is unusable, too")
@@ -161,7 +170,7 @@ func trainPolicy(cmd *cobra.Command, lib library.Library, f trainFlags, paths []
 		return err
 	}
 	text := func(w io.Writer) error {
-		if err := learned.WriteText(w); err != nil {
+		if err := render.Training(w, learned); err != nil {
 			return err
 		}
 		next := "opl serve " + f.out
@@ -171,7 +180,7 @@ func trainPolicy(cmd *cobra.Command, lib library.Library, f trainFlags, paths []
 		_, err := fmt.Fprintf(w, "written to %s; next: %s\n", f.out, next)
 		return err
 	}
-	page := func() (html.Page, error) { return learned.Page(), nil }
+	page := func() (html.Page, error) { return render.TrainingPage(learned), nil }
 	return conclusion{answer: trainedOf(learned, f.out, p.Hash()), text: text, page: page}.write(cmd, f.format, &f.page)
 }
 
@@ -292,7 +301,8 @@ func writable(flag, path string, read ...string) error {
 // known takes the names of columns and actions from a policy, unless they are given, or come with
 // the logging policy.
 func (f *readFlags) known(p *policyfile.Policy) {
-	if f.Actions == nil && f.Catalogue == "" && !p.HasItems() && (f.LoggingPolicy == "" || f.LoggingPolicy == "uniform") {
+	if f.Actions == nil && f.Catalogue == "" && !p.HasItems() && (f.LoggingPolicy == "" ||
+		f.LoggingPolicy == "uniform") {
 		f.Actions = p.Actions()
 	}
 	f.before(p)

@@ -88,8 +88,16 @@ func addCount(fl *pflag.FlagSet, to *int, name string, value int, usage string) 
 	want(fl, name, "at least 1", func() bool { return *to >= 1 })
 }
 
-// positive limits a flag that was added to what is above 0.
-func positive[T int | int64 | time.Duration](fl *pflag.FlagSet, name string, to *T) {
+// positive adds a flag that is above 0.
+func positive[T int | int64 | time.Duration](fl *pflag.FlagSet, to *T, name string, value T, usage string) {
+	switch to := any(to).(type) {
+	case *int:
+		fl.IntVar(to, name, int(value), usage)
+	case *int64:
+		fl.Int64Var(to, name, int64(value), usage)
+	case *time.Duration:
+		fl.DurationVar(to, name, time.Duration(value), usage)
+	}
 	limit(fl, name, func(string) error {
 		if *to <= 0 {
 			return fmt.Errorf("--%s: want more than 0", name)

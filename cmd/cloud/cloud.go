@@ -1,5 +1,6 @@
-// Package cloud has logs and the folders of runs in object storage, by gocloud.dev/blob. It is a module of its own, so that who reads
-// local files needs none of what it needs. A main of a few lines reads from one more kind of store by one import:
+// Package cloud has logs and the folders of runs in object storage, by gocloud.dev/blob. It is a module of
+// its own, so that who reads local files needs none of what it needs. A main of a few lines reads from one
+// more kind of store by one import:
 //
 //	import (
 //		"opl/cmd/cli"
@@ -53,7 +54,8 @@ func (b bucket) List(ctx context.Context, prefix string, each func(logs.Object) 
 		if err != nil {
 			return found(err)
 		}
-		if err := each(logs.Object{Key: o.Key, Size: o.Size, Time: o.ModTime, Tag: fmt.Sprintf("%x", o.MD5)}); err != nil {
+		if err := each(logs.Object{Key: o.Key, Size: o.Size, Time: o.ModTime, Tag: fmt.Sprintf("%x",
+			o.MD5)}); err != nil {
 			return err
 		}
 	}

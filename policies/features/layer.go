@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 
 	"opl/graph/kernel"
@@ -26,11 +27,56 @@ const (
 //	h[r, s, o] = activation(max_{i,j < pool} Σ_{u,v,c} W[o, (u, v, c)]·x[pool·r + i + u − pad, pool·s + j + v − pad, c] + b[o])
 //
 // where x is 0 outside of the image, and pixels are row by row, the channels of each together.
+//
+// A layer of another kind has one of the last four fields and none of the others.
 type Layer struct {
 	Weights    [][]float64 `json:"weights"`        // W [out][in]; of kernels [m][size·size·channels]
 	Bias       []float64   `json:"bias,omitempty"` // b [out], [m] of kernels; none: zero
 	Activation string      `json:"activation"`     // "", relu, tanh or cos
 	Image      *Image      `json:"image,omitempty"`
+	Trees      *Forest     `json:"trees,omitempty"`
+	Pieces     *Pieces     `json:"pieces,omitempty"`
+	Products   *Products   `json:"products,omitempty"`
+	Branches   *Branches   `json:"branches,omitempty"`
+}
+
+// special is what layers that are no product with weights do.
+type special interface {
+	check(in int) error
+	out() int
+	stage() stage // ready to compute, after check
+}
+
+// special returns what the layer is where it is no product with weights, else nil.
+func (l *Layer) special() special {
+	switch {
+	case l.Trees != nil:
+		return l.Trees
+	case l.Pieces != nil:
+		return l.Pieces
+	case l.Products != nil:
+		return l.Products
+	case l.Branches != nil:
+		return l.Branches
+	}
+	return nil
+}
+
+// IsSpecial reports that the layer is of trees, pieces, products or branches.
+func (l *Layer) IsSpecial() bool { return l.special() != nil }
+
+// MarshalJSON writes the fields of the layer's kind alone.
+func (l Layer) MarshalJSON() ([]byte, error) {
+	type plain Layer
+	if !l.IsSpecial() {
+		return json.Marshal(plain(l))
+	}
+	return json.Marshal(struct {
+		Trees    *Forest   `json:"trees,omitempty"`
+		Pieces   *Pieces   `json:"pieces,omitempty"`
+		Products *Products `json:"products,omitempty"`
+		Branches *Branches `json:"branches,omitempty"`
+	}{l.Trees, l.Pieces, l.Products, l.Branches})
 }
 
 // UnmarshalJSON reads a layer. A field that it does not know and null among its numbers are errors.
@@ -38,15 +84,28 @@ func (l *Layer) UnmarshalJSON(b []byte) error {
 	var p struct {
 		Weights    json.RawMessage `json:"weights"`
 		Bias       json.RawMessage `json:"bias"`
-		Activation string          `json:"activation"`
+		Activation *string         `json:"activation"`
 		Image      *Image          `json:"image"`
+		Trees      *Forest         `json:"trees"`
+		Pieces     *Pieces         `json:"pieces"`
+		Products   *Products       `json:"products"`
+		Branches   *Branches       `json:"branches"`
+	}
+	if nested(b) > mostNested {
+		return fmt.Errorf("features: a layer is nested too deep")
 	}
 	dec := json.NewDecoder(bytes.NewReader(b))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&p); err != nil {
 		return err
 	}
-	*l = Layer{Activation: p.Activation, Image: p.Image}
+	*l = Layer{Image: p.Image, Trees: p.Trees, Pieces: p.Pieces, Products: p.Products, Branches: p.Branches}
+	if l.IsSpecial() && (bytes.Contains(b, []byte("null")) || p.Activation != nil) {
+		return fmt.Errorf("features: null, or an activation, in a layer of trees, pieces, products or branches")
+	}
+	if p.Activation != nil {
+		l.Activation = *p.Activation
+	}
 	for _, of := range []struct {
 		raw json.RawMessage
 		to  any
@@ -93,6 +152,9 @@ func (i Image) Check() error {
 
 // Out is the number of features that the layer gives.
 func (l *Layer) Out() int {
+	if s := l.special(); s != nil {
+		return s.out()
+	}
 	if l.Image != nil {
 		h, w := l.Image.Out()
 		return h * w * len(l.Weights)
@@ -103,6 +165,26 @@ func (l *Layer) Out() int {
 // Check reports what is wrong with a layer of in features: sizes that do not fit, numbers
 // that are not finite, an activation that is not known.
 func (l *Layer) Check(in int) error {
+	if s := l.special(); s != nil {
+		alone := Layer{}
+		switch {
+		case l.Trees != nil:
+			alone.Trees = l.Trees
+		case l.Pieces != nil:
+			alone.Pieces = l.Pieces
+		case l.Products != nil:
+			alone.Products = l.Products
+		default:
+			alone.Branches = l.Branches
+		}
+		if !reflect.DeepEqual(alone, *l) {
+			return fmt.Errorf("features: a layer of two kinds")
+		}
+		if err := s.check(in); err != nil {
+			return fmt.Errorf("features: %w", err)
+		}
+		return nil
+	}
 	switch {
 	case len(l.Weights) == 0:
 		return fmt.Errorf("features: a layer without weights")
@@ -140,87 +222,112 @@ func (l *Layer) Check(in int) error {
 
 // Net is a chain of layers that is ready to compute. It is safe for many goroutines.
 type Net struct {
-	layers  []Layer
-	turned  [][]float64 // Wᵀ [in×out] of each
-	runs    [][]kernel.Run
-	wide    int
-	patches int // of an image, and what kernels make of one
+	stages []stage
+	wide   int // of what a stage gives
+	room   int // of a stage
+}
+
+// stage is a layer that is ready to compute.
+type stage interface {
+	// apply writes h(x) to h, another slice than x; it may write to room.
+	apply(h, x, room []float64)
+	out() int
+	room() int
 }
 
 // NewNet makes a chain of layers, each of which takes what the one before gives. They must
 // have passed Check.
 func NewNet(layers []Layer) *Net {
-	n := &Net{layers: layers}
+	n := &Net{}
 	for i := range layers {
-		l := &layers[i]
-		in, out := len(l.Weights[0]), len(l.Weights)
-		turned := make([]float64, in*out)
-		for o, row := range l.Weights {
-			for j, v := range row {
-				turned[j*out+o] = v
-			}
+		var s stage
+		if of := layers[i].special(); of != nil {
+			s = of.stage()
+		} else {
+			s = newDense(&layers[i])
 		}
-		n.turned = append(n.turned, turned)
-		n.wide = max(n.wide, l.Out())
-		var runs []kernel.Run
-		if l.Image != nil {
-			h, w := l.Image.Convolution.Out()
-			runs = l.Image.Runs()
-			n.patches = max(n.patches, h*w*in+out)
-		}
-		n.runs = append(n.runs, runs)
+		n.stages = append(n.stages, s)
+		n.wide, n.room = max(n.wide, s.out()), max(n.room, s.room())
 	}
 	return n
 }
 
 // Out is the number of features that the chain gives of in.
 func (n *Net) Out(in int) int {
-	if len(n.layers) == 0 {
+	if len(n.stages) == 0 {
 		return in
 	}
-	return n.layers[len(n.layers)-1].Out()
+	return n.stages[len(n.stages)-1].out()
 }
 
 // Room is how many numbers Apply needs beside its result.
-func (n *Net) Room() int { return 2*n.wide + n.patches }
+func (n *Net) Room() int { return 2*n.wide + n.room }
 
 // Apply writes h(x) to dst [Out], another slice than x, in room of its own. Terms are added in
 // the order of x: zeros of x cost nothing.
 func (n *Net) Apply(dst, x, room []float64) {
 	a, b := room[:n.wide], room[n.wide:2*n.wide]
-	for i := range n.layers {
-		l := &n.layers[i]
-		out := l.Out()
-		h := a[:out]
-		if i == len(n.layers)-1 {
-			h = dst[:out]
+	for i, s := range n.stages {
+		h := a[:s.out()]
+		if i == len(n.stages)-1 {
+			h = dst[:s.out()]
 		}
-		if l.Image != nil {
-			n.convolve(h, x, i, room[2*n.wide:])
-		} else {
-			times(h, x, n.turned[i])
-		}
-		if l.Bias != nil {
-			for at := 0; at < out; at += len(l.Bias) {
-				for o, v := range l.Bias {
-					h[at+o] += v
-				}
-			}
-		}
-		if l.Activation == ReLU {
-			for o, v := range h {
-				h[o] = max(v, 0)
-			}
-		} else if l.Activation != Linear {
-			for o, v := range h {
-				h[o] = l.activate(v)
-			}
-		}
+		s.apply(h, x, room[2*n.wide:])
 		x = h
 		a, b = b, a
 	}
-	if len(n.layers) == 0 {
+	if len(n.stages) == 0 {
 		copy(dst, x)
+	}
+}
+
+// dense is a layer of weights: a product with a matrix, or a convolution.
+type dense struct {
+	*Layer
+	turned []float64    // Wᵀ [in×out]
+	runs   []kernel.Run // of an image
+	places int          // numbers of an image's patches, and of what kernels make of one
+}
+
+func newDense(l *Layer) *dense {
+	in, out := len(l.Weights[0]), len(l.Weights)
+	d := &dense{Layer: l, turned: make([]float64, in*out)}
+	for o, row := range l.Weights {
+		for j, v := range row {
+			d.turned[j*out+o] = v
+		}
+	}
+	if l.Image != nil {
+		h, w := l.Image.Convolution.Out()
+		d.runs, d.places = l.Image.Runs(), h*w*in+out
+	}
+	return d
+}
+
+func (l *dense) out() int  { return l.Out() }
+func (l *dense) room() int { return l.places }
+
+func (l *dense) apply(h, x, room []float64) {
+	if l.Image != nil {
+		l.convolve(h, x, room)
+	} else {
+		times(h, x, l.turned)
+	}
+	if l.Bias != nil {
+		for at := 0; at < len(h); at += len(l.Bias) {
+			for o, v := range l.Bias {
+				h[at+o] += v
+			}
+		}
+	}
+	if l.Activation == ReLU {
+		for o, v := range h {
+			h[o] = max(v, 0)
+		}
+	} else if l.Activation != Linear {
+		for o, v := range h {
+			h[o] = l.activate(v)
+		}
 	}
 }
 
@@ -235,21 +342,20 @@ func times(h, x, w []float64) {
 	}
 }
 
-// convolve writes what the kernels of layer i make of an image to h.
-func (n *Net) convolve(h, x []float64, i int, room []float64) {
-	l := &n.layers[i]
+// convolve writes what the kernels make of an image to h.
+func (l *dense) convolve(h, x, room []float64) {
 	rows, cols := l.Image.Convolution.Out()
 	size, m, pool := l.Image.Patch(), len(l.Weights), l.Image.Pooling(1).Size
 	patches, z := room[:rows*cols*size], room[rows*cols*size:][:m]
 	if l.Image.Pad > 0 {
 		clear(patches)
 	}
-	kernel.Unfold(patches, x, n.runs[i])
+	kernel.Unfold(patches, x, l.runs)
 	for r := range rows / pool {
 		for s := range cols / pool {
 			for k := range pool * pool {
 				at := (r*pool+k/pool)*cols + s*pool + k%pool
-				times(z, patches[at*size:(at+1)*size], n.turned[i])
+				times(z, patches[at*size:(at+1)*size], l.turned)
 				if k == 0 {
 					copy(h, z)
 					continue

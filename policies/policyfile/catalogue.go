@@ -155,7 +155,8 @@ func (c *Catalogue) digest(actions []string) string {
 	for i := range columns {
 		put(columns[i].Name)
 		columns[i].each(func(a int, v float64) {
-			buf = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(buf, uint64(a)), math.Float64bits(v))
+			buf = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(buf, uint64(a)),
+				math.Float64bits(v))
 			flush(1 << 15)
 		})
 		buf = binary.LittleEndian.AppendUint64(buf, math.MaxUint64) // the column ends
@@ -190,7 +191,8 @@ func (c *Catalogue) check(actions []string) error {
 		if col.Ones != nil {
 			for j, a := range *col.Ones {
 				if int64(a) >= int64(k) || j > 0 && a <= (*col.Ones)[j-1] {
-					return fmt.Errorf("column %q: action %d, the %d-th of its ones, is not above the one before and below %d", col.Name, a, j+1, k)
+					return fmt.Errorf("column %q: action %d, the %d-th of its ones, is not above the one before "+
+						"and below %d", col.Name, a, j+1, k)
 				}
 			}
 		}

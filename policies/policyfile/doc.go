@@ -10,8 +10,9 @@
 // damaged from one that was not, and says nothing of who wrote it.
 //
 //	format       "opl policy"
-//	version      3, or 4 where a layer has an image or actions have features; files of version 2, whose layers have no
-//	             activation but relu, and of version 1, of one component, are read
+//	version      3; 4 where a layer has an image or actions have features; 5 where a layer is of trees, pieces,
+//	             products or branches; files of version 2, whose layers have no activation but relu, and of
+//	             version 1, of one component, are read
 //	digest       64 hexadecimal digits, 0 to f: replace them in the bytes of the file by 64
 //	             zeros, and they are the SHA-256 of the whole. It is the name of the
 //	             policy in answers and logs, "policy_hash"
@@ -36,7 +37,8 @@
 //	    unit         true: the features are divided by their Euclidean norm, unless that is 0
 //	  layers       learned maps of the features, one after another, see [features.Layer];
 //	               what the last gives is φ(x). With image (height, width, channels, size, and pad
-//	               and pool, without which they are 0 and 1) a layer is a convolution
+//	               and pool, without which they are 0 and 1) a layer is a convolution. A layer of
+//	               another kind has one field: trees, pieces, products or branches, see below
 //	  items        where actions have features, and then in all components, z(a) of p numbers:
 //	    encoder      of an action's named values; its fields are those of encoder above
 //	    own          names of actions that have a row of their own
@@ -83,6 +85,33 @@
 // for J = 65 and [m−9, m+9] above; φ_N and Φ are the standard normal density and
 // distribution function. If φ(x) = 0 a gaussian gives 1/K. Policies that are known by
 // draws alone have no propensities that a log could be sure of, and no file.
+//
+// # Layers of other kinds
+//
+// Each is an object with one field, an object that says with "in" how many features x it takes. Feature j is the j-th,
+// from 0. All numbers are finite.
+//
+//	trees        a forest: h_o = base_o + Σ values of the leaves that x falls into, of the trees of output o,
+//	             in the order of the trees. See [features.Forest]
+//	  base         one number for each output
+//	  outputs      o of each tree
+//	  sizes        how many nodes each tree has; they are next to each other, the root first
+//	  feature      of each node: j ≥ 0 splits by x_j, left if x_j ≤ value; −1 is a leaf; −2 − s splits by set s, left
+//	               if any feature of the set is not 0
+//	  value        of each node: of a leaf what it adds; of a split by a set 0
+//	  right        of each node i: its left child is node i + 1, its right child node i + right; 0 for a leaf
+//	  sets         features, ascending; optional
+//	pieces       the features of keep, without it all, and then for each of features, with knots t_0 < … < t_B,
+//	             min(1, max(0, (x_j − t_b)/(t_{b+1} − t_b))), b = 0 … B − 1. See [features.Pieces]
+//	  keep         features, optional
+//	  features     those with knots
+//	  knots        of each, at least 2
+//	products     x, and then x_i·x_j of each pair. See [features.Products]
+//	  pairs        [i, j]
+//	branches     what several chains of layers make of x, one after the other. See [features.Branches]
+//	  chains       layers of each chain; a chain without layers gives x
+//
+// A tree is at most 64 deep, and a layer of these kinds gives at most 2²⁰ numbers.
 //
 // # Actions with features
 //

@@ -18,12 +18,12 @@ import (
 	"opl/policies/wholefile"
 )
 
-// What the first fields of a policy file say. Files of versions 1 and 2 are read, too; one whose
-// layers are convolutions or whose actions have features is of version 4, any other is written as version 3, which
-// older readers know.
+// What the first fields of a policy file say. Files of versions 1 and 2 are read, too. A file is written as
+// the oldest version that can hold it, which older readers know.
 const (
 	Format  = "opl policy"
-	Version = 4
+	Version = 5 // layers of trees, pieces, products or branches
+	images  = 4 // layers that are convolutions, or actions with features
 	plain   = 3
 )
 
@@ -40,8 +40,9 @@ const Logistic = "logistic"
 // File is the content of a policy file; the package comment says what its fields
 // mean.
 type File struct {
-	Actions      []string          `json:"actions"`
-	Catalogue    *Catalogue        `json:"catalogue,omitempty"` // what Actions are described by; nil: actions without items, or sets that are offered
+	Actions []string `json:"actions"`
+	// what Actions are described by; nil: actions without items, or sets that are offered
+	Catalogue    *Catalogue        `json:"catalogue,omitempty"`
 	Floor        float64           `json:"floor"`
 	RewardMin    float64           `json:"reward_min"`
 	RewardMax    float64           `json:"reward_max"`
@@ -62,11 +63,12 @@ type Component struct {
 	Nodes   int               `json:"nodes,omitempty"`
 	Encoder *features.Encoder `json:"encoder"`
 	Layers  []features.Layer  `json:"layers,omitempty"`
-	Items   *features.Items   `json:"items,omitempty"` // z(a) [p], what actions are; nil: action a is row a of the weights
-	Weights Matrix            `json:"weights"`         // μ [K][d]; with Items W [p][d]
-	Prior   *Prior            `json:"prior,omitempty"`
-	Taught  Hashes            `json:"taught"` // rows that what must be fixed was learned from
-	Chosen  Hashes            `json:"chosen"` // rows that the posterior was trained or chosen on
+	// z(a) [p], what actions are; nil: action a is row a of the weights
+	Items   *features.Items `json:"items,omitempty"`
+	Weights Matrix          `json:"weights"` // μ [K][d]; with Items W [p][d]
+	Prior   *Prior          `json:"prior,omitempty"`
+	Taught  Hashes          `json:"taught"` // rows that what must be fixed was learned from
+	Chosen  Hashes          `json:"chosen"` // rows that the posterior was trained or chosen on
 }
 
 // UnmarshalJSON reads a component, strictly.
@@ -116,23 +118,26 @@ type Prior struct {
 
 // RewardModel predicts rewards, r̂(x, a), from the features of a component.
 type RewardModel struct {
-	Component int    `json:"component,omitempty"` // from 0; what taught that one taught it
-	Kind      string `json:"kind"`                // softmax: r̂(x, ·) = softmax(φ(x)ᵀθ); logistic: 1/(1 + exp(−φ(x)ᵀθ_a))
-	Weights   Matrix `json:"weights,omitempty"`   // θ [K][d]; none: the prior's mean
+	Component int `json:"component,omitempty"` // from 0; what taught that one taught it
+	// softmax: r̂(x, ·) = softmax(φ(x)ᵀθ); logistic: 1/(1 + exp(−φ(x)ᵀθ_a))
+	Kind    string `json:"kind"`
+	Weights Matrix `json:"weights,omitempty"` // θ [K][d]; none: the prior's mean
 }
 
 // History says where a policy comes from.
 type History struct {
 	// Known says that every row that had a part in the policy is recorded.
-	Known     bool        `json:"known"`
-	DataHash  string      `json:"data_hash"`      // of the log; empty: not known
-	How       string      `json:"how,omitempty"`  // what the hashes of rows are taken of
-	Seed      uint64      `json:"seed,omitempty"` // of these hashes
-	From      int64       `json:"from,omitempty"` // time of the earliest row and of the latest, nanoseconds since 1970;
-	Until     int64       `json:"until,omitempty"`
-	Tried     int         `json:"tried,omitempty"`   // priors that the posterior's was chosen among on the rows chosen; 0: 1
-	Repeats   int         `json:"repeats,omitempty"` // rows that had a part in it and whose content one of them had before; 0 of rows with ids
-	Groups    Hashes      `json:"groups,omitempty"`  // of the rows that had a part in it, by name
+	Known    bool   `json:"known"`
+	DataHash string `json:"data_hash"`      // of the log; empty: not known
+	How      string `json:"how,omitempty"`  // what the hashes of rows are taken of
+	Seed     uint64 `json:"seed,omitempty"` // of these hashes
+	From     int64  `json:"from,omitempty"` // time of the earliest row and of the latest, nanoseconds since 1970;
+	Until    int64  `json:"until,omitempty"`
+	// priors that the posterior's was chosen among on the rows chosen; 0: 1
+	Tried int `json:"tried,omitempty"`
+	// rows that had a part in it and whose content one of them had before; 0 of rows with ids
+	Repeats   int         `json:"repeats,omitempty"`
+	Groups    Hashes      `json:"groups,omitempty"` // of the rows that had a part in it, by name
 	Witnesses []Witnesses `json:"witnesses,omitempty"`
 	Ancestors []Ancestor  `json:"ancestors,omitempty"`
 }
@@ -164,7 +169,8 @@ type Ancestor struct {
 // Ancestor is the policy as an ancestor of what is learned from its log.
 func (p *Policy) Ancestor() Ancestor {
 	h := p.file.History
-	a := Ancestor{Policy: p.hash, Known: h.Known, DataHash: h.DataHash, How: h.How, Seed: h.Seed, Repeats: h.Repeats, Witnesses: h.Witnesses}
+	a := Ancestor{Policy: p.hash, Known: h.Known, DataHash: h.DataHash, How: h.How, Seed: h.Seed, Repeats: h.Repeats,
+		Witnesses: h.Witnesses}
 	for _, c := range p.file.Components {
 		a.Rows = append(append(a.Rows, c.Taught...), c.Chosen...)
 	}
@@ -176,7 +182,9 @@ func (p *Policy) Ancestor() Ancestor {
 // Descend adds ancestors, but for those that are known as well already.
 func (h *History) Descend(from ...Ancestor) {
 	for _, a := range from {
-		if !slices.ContainsFunc(h.Ancestors, func(b Ancestor) bool { return b.Policy == a.Policy && (b.Known || !a.Known) }) {
+		if !slices.ContainsFunc(h.Ancestors, func(b Ancestor) bool {
+			return b.Policy == a.Policy && (b.Known || !a.Known)
+		}) {
 			h.Ancestors = append(h.Ancestors, a)
 		}
 	}
@@ -249,8 +257,11 @@ func (f *File) marshal() ([]byte, error) {
 		return nil, err
 	}
 	of, version := *f, plain
-	if f.hasImages() || f.HasItems() {
+	switch {
+	case f.has((*features.Layer).IsSpecial):
 		version = Version
+	case f.has(isImage) || f.HasItems():
+		version = images
 	}
 	if f.HasItems() && of.Actions == nil {
 		of.Actions = []string{}
@@ -285,7 +296,8 @@ func parse(b []byte) (f *File, digest string, err error) {
 	case h.Format != Format:
 		return nil, "", fmt.Errorf("no policy file: its format is %q, want %q", h.Format, Format)
 	case h.Version < 1 || h.Version > Version:
-		return nil, "", fmt.Errorf("the policy file has version %d, and versions 1 to %d can be read: use the opl that wrote it, or write it again", h.Version, Version)
+		return nil, "", fmt.Errorf("the policy file has version %d, and versions 1 to %d can be read: use the opl "+
+			"that wrote it, or write it again", h.Version, Version)
 	}
 	if err := verify(b, h.Digest); err != nil {
 		return nil, "", err
@@ -298,23 +310,27 @@ func parse(b []byte) (f *File, digest string, err error) {
 		header
 		*File
 	}{File: &File{}}
-	if err = whole.decode(b, required, &whole); err == nil && h.Version < Version {
+	if err = whole.decode(b, required, &whole); err == nil {
 		switch {
-		case whole.hasImages():
+		case h.Version < Version && whole.has((*features.Layer).IsSpecial):
+			err = fmt.Errorf("policy file: layers of trees, pieces, products or branches, which version %d does not know", h.Version)
+		case h.Version < images && whole.has(isImage):
 			err = fmt.Errorf("policy file: layers of images, which version %d does not know", h.Version)
-		case whole.HasItems():
+		case h.Version < images && whole.HasItems():
 			err = fmt.Errorf("policy file: its actions have features, which version %d does not know", h.Version)
 		}
 	}
 	return whole.File, h.Digest, err
 }
 
-// hasImages reports that some layer is a convolution.
-func (f *File) hasImages() bool {
+// has reports that some layer is so.
+func (f *File) has(so func(l *features.Layer) bool) bool {
 	return slices.ContainsFunc(f.Components, func(c Component) bool {
-		return slices.ContainsFunc(c.Layers, func(l features.Layer) bool { return l.Image != nil })
+		return slices.ContainsFunc(c.Layers, func(l features.Layer) bool { return so(&l) })
 	})
 }
+
+func isImage(l *features.Layer) bool { return l.Image != nil }
 
 // decode reads the fields of a file, strictly, into content, which fills f, and checks f.
 func (f *File) decode(b []byte, required []string, content any) error {
@@ -373,7 +389,8 @@ func (f *File) check() error {
 	case len(f.Components) == 0:
 		return errors.New("policy file: no components")
 	case f.HasItems() && f.Catalogue == nil && k > 0:
-		return fmt.Errorf("policy file: %d actions that have features, and no catalogue of these: a policy of sets that are offered has no actions", k)
+		return fmt.Errorf("policy file: %d actions that have features, and no catalogue of these: a policy of sets "+
+			"that are offered has no actions", k)
 	case !f.HasItems() && f.Catalogue != nil:
 		return errors.New("policy file: a catalogue, and no component that reads what it says of actions")
 	case k < 2 && (!f.HasItems() || f.Catalogue != nil):
@@ -420,7 +437,8 @@ func (f *File) check() error {
 			return fmt.Errorf("policy file: a reward model of kind %q, want %s or %s", m.Kind, Softmax, Logistic)
 		}
 		if m.Component < 0 || m.Component >= len(f.Components) {
-			return fmt.Errorf("policy file: a reward model of component %d of %d, from 0", m.Component, len(f.Components))
+			return fmt.Errorf("policy file: a reward model of component %d of %d, from 0", m.Component,
+				len(f.Components))
 		}
 		c := &f.Components[m.Component]
 		if m.Weights == nil && c.Prior != nil {
@@ -436,7 +454,8 @@ func (f *File) check() error {
 	}
 	for _, w := range slices.Concat(of...) {
 		if min(w.Digits, w.Decimals, w.Run) < 0 || max(w.Digits, w.Decimals) > 17 || w.Run > 1000 {
-			return fmt.Errorf("policy file: witnesses of %d digits, %d decimals and a run of %d, want at most 17, 17 and 1000", w.Digits, w.Decimals, w.Run)
+			return fmt.Errorf("policy file: witnesses of %d digits, %d decimals and a run of %d, want at most 17, "+
+				"17 and 1000", w.Digits, w.Decimals, w.Run)
 		}
 	}
 	for _, free := range []struct {
@@ -453,11 +472,13 @@ func (f *File) check() error {
 func (c *Component) check(k int) error {
 	family := c.Family()
 	if family == nil {
-		return fmt.Errorf("policy file: kind %q, want %s, %s or %s: the log of policies that are known by draws alone would lack exact propensities", c.Kind, Softmax, Gaussian, ArgMax)
+		return fmt.Errorf("policy file: kind %q, want %s, %s or %s: the log of policies that are known by draws "+
+			"alone would lack exact propensities", c.Kind, Softmax, Gaussian, ArgMax)
 	}
 	switch posterior := family.HasPosterior(); {
 	case posterior && c.Items != nil:
-		return fmt.Errorf("policy file: a %s whose actions have features: they share their weights, so their scores are correlated, and it has no quadrature; want %s or %s", c.Kind, Softmax, ArgMax)
+		return fmt.Errorf("policy file: a %s whose actions have features: they share their weights, so their "+
+			"scores are correlated, and it has no quadrature; want %s or %s", c.Kind, Softmax, ArgMax)
 	case c.Sigma-c.Sigma != 0 || c.Sigma < 0:
 		return fmt.Errorf("policy file: sigma is %v, want a finite number of at least 0", c.Sigma)
 	case posterior && c.Sigma == 0:

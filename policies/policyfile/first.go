@@ -40,15 +40,17 @@ func parseFirst(b []byte) (*File, error) {
 	f, c := &File{}, &first{}
 	err := f.decode(b, []string{"kind", "actions", "sigma", "floor", "encoder", "weights", "data_hash", "created"}, c)
 	if err == nil && c.Prior != nil && c.Prior.Taught != nil && c.Prior.Taught.Count != len(c.Prior.Taught.Rows) {
-		err = fmt.Errorf("policy file: %d rows taught the prior, but the hashes are of %d", c.Prior.Taught.Count, len(c.Prior.Taught.Rows))
+		err = fmt.Errorf("policy file: %d rows taught the prior, but the hashes are of %d", c.Prior.Taught.Count,
+			len(c.Prior.Taught.Rows))
 	}
 	return f, err
 }
 
 // file is the content as a file of today has it.
 func (c *first) file() File {
-	f := File{Actions: c.Actions, Floor: c.Floor, RewardMax: 1, Created: c.Created, Training: c.Training, Certificate: c.Certificate,
-		History: History{DataHash: c.DataHash}}
+	f := File{Actions: c.Actions, Floor: c.Floor, RewardMax: 1, Created: c.Created, Training: c.Training,
+		Certificate: c.Certificate,
+		History:     History{DataHash: c.DataHash}}
 	one := Component{Weight: 1, Kind: c.Kind, Sigma: c.Sigma, Nodes: c.Nodes, Encoder: c.Encoder, Weights: c.Weights}
 	var t struct {
 		RewardMin float64 `json:"reward_min"`

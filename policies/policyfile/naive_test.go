@@ -66,44 +66,10 @@ func naiveComponent(c object, x map[string]float64, k int) []float64 {
 			phi[j] /= n
 		}
 	}
-	times := func(rows any) (out []float64) {
-		for _, row := range rows.([]any) {
-			var s float64
-			for j, w := range numbers(row) {
-				s += w * phi[j]
-			}
-			out = append(out, s)
-		}
-		return out
-	}
 	if layers, ok := c["layers"]; ok {
-		for _, l := range layers.([]any) {
-			bias := numbers(l.(object)["bias"])
-			var h []float64
-			if image, ok := l.(object)["image"]; ok {
-				h = naiveImage(image.(object), l.(object)["weights"].([]any), phi)
-			} else {
-				h = times(l.(object)["weights"])
-			}
-			if bias != nil {
-				for o := range h {
-					h[o] += bias[o%len(bias)]
-				}
-			}
-			for o, v := range h {
-				switch l.(object)["activation"] {
-				case "relu":
-					h[o] = max(v, 0)
-				case "tanh":
-					h[o] = math.Tanh(v)
-				case "cos":
-					h[o] = math.Cos(v)
-				}
-			}
-			phi = h
-		}
+		phi = naiveLayers(layers.([]any), phi)
 	}
-	s := times(c["weights"])
+	s := naiveTimes(c["weights"], phi)
 	best, pi := 0, make([]float64, k)
 	for a := range s {
 		if s[a] > s[best] {
@@ -152,6 +118,120 @@ func naiveComponent(c object, x map[string]float64, k int) []float64 {
 		}
 	}
 	return pi
+}
+
+func naiveTimes(rows any, x []float64) (out []float64) {
+	for _, row := range rows.([]any) {
+		var s float64
+		for j, w := range numbers(row) {
+			s += w * x[j]
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// naiveLayers is what layers, one after another, make of x.
+func naiveLayers(layers []any, x []float64) []float64 {
+	for _, of := range layers {
+		l := of.(object)
+		var h []float64
+		if trees, ok := l["trees"]; ok {
+			x = naiveTrees(trees.(object), x)
+			continue
+		} else if pieces, ok := l["pieces"]; ok {
+			x = naivePieces(pieces.(object), x)
+			continue
+		} else if products, ok := l["products"]; ok {
+			h = append(h, x...)
+			for _, pair := range products.(object)["pairs"].([]any) {
+				at := numbers(pair)
+				h = append(h, x[int(at[0])]*x[int(at[1])])
+			}
+			x = h
+			continue
+		} else if branches, ok := l["branches"]; ok {
+			for _, chain := range branches.(object)["chains"].([]any) {
+				h = append(h, naiveLayers(chain.([]any), x)...)
+			}
+			x = h
+			continue
+		} else if image, ok := l["image"]; ok {
+			h = naiveImage(image.(object), l["weights"].([]any), x)
+		} else {
+			h = naiveTimes(l["weights"], x)
+		}
+		if bias := numbers(l["bias"]); bias != nil {
+			for o := range h {
+				h[o] += bias[o%len(bias)]
+			}
+		}
+		for o, v := range h {
+			switch l["activation"] {
+			case "relu":
+				h[o] = max(v, 0)
+			case "tanh":
+				h[o] = math.Tanh(v)
+			case "cos":
+				h[o] = math.Cos(v)
+			}
+		}
+		x = h
+	}
+	return x
+}
+
+// naiveTrees reads a forest by recursion.
+func naiveTrees(f object, x []float64) []float64 {
+	h, first := numbers(f["base"]), 0
+	feature, value, right := numbers(f["feature"]), numbers(f["value"]), numbers(f["right"])
+	var leaf func(i int) float64
+	leaf = func(i int) float64 {
+		left := false
+		switch j := int(feature[i]); {
+		case j == -1:
+			return value[i]
+		case j >= 0:
+			left = x[j] <= value[i]
+		default:
+			for _, member := range numbers(f["sets"].([]any)[-2-j]) {
+				left = left || x[int(member)] != 0
+			}
+		}
+		if left {
+			return leaf(i + 1)
+		}
+		return leaf(i + int(right[i]))
+	}
+	sizes := numbers(f["sizes"])
+	for t, o := range numbers(f["outputs"]) {
+		h[int(o)] += leaf(first)
+		first += int(sizes[t])
+	}
+	return h
+}
+
+func naivePieces(p object, x []float64) (h []float64) {
+	if keep, ok := p["keep"]; ok {
+		for _, j := range numbers(keep) {
+			h = append(h, x[int(j)])
+		}
+	} else {
+		h = append(h, x...)
+	}
+	for i, j := range numbers(p["features"]) {
+		knots := numbers(p["knots"].([]any)[i])
+		for b, from := range knots[:len(knots)-1] {
+			v := (x[int(j)] - from) / (knots[b+1] - from)
+			if v < 0 {
+				v = 0
+			} else if v > 1 {
+				v = 1
+			}
+			h = append(h, v)
+		}
+	}
+	return h
 }
 
 // naiveImage is the largest of what each kernel makes of the pixels around those of each square.
@@ -226,6 +306,76 @@ func convolved(r *rand.Rand, f *policyfile.File) *policyfile.File {
 	return f
 }
 
+// forested puts pieces, products and branches, one of them with trees, before the weights of a file's components.
+func forested(r *rand.Rand, f *policyfile.File) *policyfile.File {
+	for i := range f.Components {
+		c := &f.Components[i]
+		in := c.Encoder.Dim()
+		pieces := &features.Pieces{In: in, Features: []int32{2, 0}, Knots: [][]float64{{-1, 0, .25}, {-.5, .5}}}
+		if i%2 > 0 {
+			pieces.Keep = []int32{1, 2, 4}[:3*(i%4)/3]
+		}
+		layers := []features.Layer{{Pieces: pieces}}
+		in = layers[0].Out()
+		layers = append(layers, features.Layer{Products: &features.Products{In: in, Pairs: [][]int32{{0, 1}, {2, 2}, {int32(in - 1), 0}}}})
+		in += 3
+		linear := features.Layer{Activation: features.Tanh}
+		for range 2 {
+			row := make([]float64, in)
+			for j := range row {
+				row[j] = r.NormFloat64()
+			}
+			linear.Weights = append(linear.Weights, row)
+		}
+		trees := features.Layer{Trees: forest(r, in, 5, 12)}
+		branches := features.Layer{Branches: &features.Branches{In: in, Chains: [][]features.Layer{{trees}, nil, {linear, {Trees: forest(r, 2, 1, 3)}}}}}
+		if c.Layers = append(layers, branches); i == 0 {
+			c.Layers = append(c.Layers, features.Layer{Trees: forest(r, branches.Out(), 3, 5)})
+		}
+		for a := range c.Weights {
+			c.Weights[a] = make([]float64, c.Dim())
+			for j := range c.Weights[a] {
+				c.Weights[a][j] = r.NormFloat64()
+			}
+		}
+	}
+	return f
+}
+
+// forest is trees at random, some of a leaf alone, of features of which some split by sets.
+func forest(r *rand.Rand, in, out, trees int) *features.Forest {
+	f := &features.Forest{In: in, Base: make([]float64, out)}
+	for o := range f.Base {
+		f.Base[o] = r.NormFloat64()
+	}
+	var grow func(depth int)
+	grow = func(depth int) {
+		i := len(f.Feature)
+		f.Feature, f.Value, f.Right = append(f.Feature, -1), append(f.Value, r.NormFloat64()), append(f.Right, 0)
+		if r.IntN(5) < depth {
+			return
+		}
+		if f.Feature[i] = int32(r.IntN(in)); r.IntN(3) == 0 {
+			var set []int32
+			for j := range in {
+				if r.IntN(3) == 0 || j == in-1 && set == nil {
+					set = append(set, int32(j))
+				}
+			}
+			f.Feature[i], f.Value[i], f.Sets = int32(-2-len(f.Sets)), 0, append(f.Sets, set)
+		}
+		grow(depth + 1)
+		f.Right[i] = int32(len(f.Feature) - i)
+		grow(depth + 1)
+	}
+	for range trees {
+		first := len(f.Feature)
+		grow(0)
+		f.Outputs, f.Sizes = append(f.Outputs, int32(r.IntN(out))), append(f.Sizes, int32(len(f.Feature)-first))
+	}
+	return f
+}
+
 // layered is a file of components of these kinds, each with features of its own behind layers
 // of these widths.
 func layered(t testing.TB, r *rand.Rand, kinds []string, activation string, widths ...int) *policyfile.File {
@@ -282,10 +432,12 @@ func TestNaive(t *testing.T) {
 	var worst float64
 	for _, of := range [][]string{kinds[:1], kinds[1:2], kinds[2:], {kinds[2], kinds[2]}, kinds, {kinds[0], kinds[1], kinds[1], kinds[2], kinds[0]}} {
 		for _, activation := range []string{"", features.ReLU, features.Tanh, features.Cos} {
-			for _, widths := range [][]int{nil, {9}, {7, 3}, {1, 12, 5}, {1}} {
+			for _, widths := range [][]int{nil, {9}, {7, 3}, {1, 12, 5}, {1}, {2}} {
 				f := layered(t, r, of, activation, widths...)
 				if len(widths) == 1 && widths[0] == 1 {
 					f = convolved(r, f)
+				} else if len(widths) == 1 && widths[0] == 2 {
+					f = forested(r, f)
 				}
 				b := saved(t, f)
 				var file object

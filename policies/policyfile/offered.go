@@ -279,7 +279,8 @@ type Offered struct {
 
 // NewOffered returns an empty set for a policy.
 func (p *Policy) NewOffered() *Offered {
-	o := &Offered{p: p, seen: map[string]struct{}{}, z: make([][]float32, len(p.parts)), own: make([][]int32, len(p.parts)), raw: make([]float64, p.items.Dim())}
+	o := &Offered{p: p, seen: map[string]struct{}{}, z: make([][]float32, len(p.parts)), own: make([][]int32,
+		len(p.parts)), raw: make([]float64, p.items.Dim())}
 	for i := range p.parts {
 		if it := p.parts[i].Items; it != nil {
 			o.room = slices.Grow(o.room, it.Dim())
@@ -422,7 +423,8 @@ func (p *Policy) PropensitiesOffered(dst []float64, x []features.Value, offered 
 
 // ChooseOffered draws one of the actions that are offered, see Choose, and returns its place
 // among them.
-func (p *Policy) ChooseOffered(x []features.Value, offered []features.Offer, r *rand.Rand) (place int, pi float64, err error) {
+func (p *Policy) ChooseOffered(x []features.Value, offered []features.Offer, r *rand.Rand) (place int, pi float64,
+	err error) {
 	s := p.pool.Get().(*scratch)
 	defer p.pool.Put(s)
 	if err := p.offer(offered, s); err != nil {

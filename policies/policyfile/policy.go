@@ -90,7 +90,8 @@ func newPolicy(f *File, digest string) (*Policy, error) {
 		p.parts = append(p.parts, q)
 	}
 	p.pool = &sync.Pool{New: func() any {
-		return &scratch{raw: make([]float64, p.inputs.Dim()), x: make([]float64, wide), h: make([]float64, deep), room: make([]float64, room), g: make([]float64, most)}
+		return &scratch{raw: make([]float64, p.inputs.Dim()), x: make([]float64, wide), h: make([]float64, deep),
+			room: make([]float64, room), g: make([]float64, most)}
 	}}
 	if f.Catalogue == nil {
 		return p, nil
@@ -188,7 +189,8 @@ func (p *Policy) of(dst, mean, values []float64, o *Offered, s *scratch) error {
 	case k == 0:
 		return errors.New("policyfile: no action is offered")
 	case len(dst) != k || mean != nil && len(mean) != k || len(values) != p.inputs.Dim():
-		return fmt.Errorf("policyfile: %d values and room for %d propensities, want %d and %d", len(values), len(dst), p.inputs.Dim(), k)
+		return fmt.Errorf("policyfile: %d values and room for %d propensities, want %d and %d", len(values), len(dst),
+			p.inputs.Dim(), k)
 	}
 	s.z = slices.Grow(s.z[:0], k)[:k]
 	if len(p.parts) > 1 {

@@ -399,7 +399,7 @@ func TestRefuses(t *testing.T) {
 		{[]byte("{}"), `format is ""`},
 		{[]byte("[1]"), "no policy file"},
 		{bytes.Replace(g, []byte("1.5"), []byte("1.6"), 1), "altered"},
-		{bytes.Replace(g, []byte(`"version":3`), []byte(`"version":5`), 1), "version 5, and versions 1 to 4"},
+		{bytes.Replace(g, []byte(`"version":3`), []byte(`"version":6`), 1), "version 6, and versions 1 to 5"},
 		{sealed(t, g, `"kind":"gaussian"`, `"kind":"mixedlogit"`), "draws alone"},
 		{sealed(t, g, `"kind":"gaussian"`, `"kind":"forest"`), `kind "forest"`},
 		{sealed(t, g, `"kind":"gaussian"`, `"kind":"gaussian","colour":1`), "colour"},
@@ -434,6 +434,7 @@ func TestRefuses(t *testing.T) {
 		{sealed(t, g, `"weights":[[1.5`, `"layers":[{"weights":[[1,2]],"activation":"relu","image":{"height":1,"width":2,"channels":1,"size":1}}],"weights":[[1.5`), "row 0 of a layer has 2 numbers for 1"},
 		{sealed(t, g, `"weights":[[1.5`, `"layers":[{"weights":[[1]],"activation":"relu","image":{"height":1,"width":2,"channels":1,"size":1,"stride":1}}],"weights":[[1.5`), "stride"},
 		{sealed(t, g, `"weights":[[1.5`, `"layers":[{"weights":[[1]],"activation":"relu","image":{"height":4294967296,"width":4294967296,"channels":1,"size":1}}],"weights":[[1.5`), "want sides from 1"},
+		{sealed(t, g, `"weights":[[1.5`, `"layers":[{"products":{"in":2}}],"weights":[[1.5`), "layers of trees, pieces, products or branches, which version 3 does not know"},
 		{sealed(t, g, `"taught":"AAAA`, `"taught":"A!AA`), "base64"},
 		{sealed(t, g, `"taught":"AAAAAAAAAAAF`, `"taught":"BBBBBBBBBBAF`), "not above"},
 		{sealed(t, g, `"history":{`, `"history":{"witnesses":[{"digits":99,"keys":""}],`), "witnesses of 99 digits"},
@@ -462,6 +463,7 @@ func FuzzRead(f *testing.F) {
 		f.Add(saved(f, example(f, kind, 3, 3, 1)))
 	}
 	f.Add(saved(f, convolved(rand.New(rand.NewPCG(1, 1)), layered(f, rand.New(rand.NewPCG(1, 1)), []string{policyfile.ArgMax}, "", 1))))
+	f.Add(saved(f, forested(rand.New(rand.NewPCG(1, 1)), layered(f, rand.New(rand.NewPCG(1, 1)), []string{policyfile.ArgMax, policyfile.Softmax}, ""))))
 	items := shop(f, 3, 2, 2, 1, policyfile.Softmax, policyfile.ArgMax)
 	f.Add(saved(f, items))
 	items.Actions, items.Catalogue = nil, nil

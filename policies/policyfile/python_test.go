@@ -163,10 +163,12 @@ func TestPython(t *testing.T) {
 	kinds := []string{policyfile.ArgMax, policyfile.Softmax, policyfile.Gaussian}
 	for _, of := range [][]string{kinds[:1], kinds[1:2], kinds[2:], {kinds[2], kinds[2]}, {kinds[0], kinds[1], kinds[1], kinds[2], kinds[0]}} {
 		for _, activation := range []string{"", features.ReLU, features.Tanh, features.Cos} {
-			for _, widths := range [][]int{nil, {9}, {7, 3}, {1}} {
+			for _, widths := range [][]int{nil, {9}, {7, 3}, {1}, {2}} {
 				f := layered(t, r, of, activation, widths...)
 				if len(widths) == 1 && widths[0] == 1 {
 					f = convolved(r, f)
+				} else if len(widths) == 1 && widths[0] == 2 {
+					f = forested(r, f)
 				}
 				cases = append(cases, newCase(t, dir, fmt.Sprintf("%v, layers %q of %v", of, activation, widths), saved(t, f), pyContexts(r, 12), nil))
 			}
@@ -272,6 +274,7 @@ func TestPythonHostile(t *testing.T) {
 	whole := map[string][]byte{
 		"layers": saved(t, gaussian),
 		"images": saved(t, convolved(r, layered(t, r, []string{policyfile.Softmax}, features.ReLU))),
+		"trees":  saved(t, forested(r, layered(t, r, []string{policyfile.Softmax}, features.ReLU))),
 		"items":  saved(t, shop(t, 3, 2, 2, 1, policyfile.Softmax)),
 	}
 	first, err := os.ReadFile("testdata/version1.json")
@@ -334,7 +337,7 @@ func TestPythonHostile(t *testing.T) {
 		add("another byte, sealed", policyfile.Seal(changed))
 	}
 	for _, b := range []string{"[1]", "1", "null", `"opl policy"`, "{}", "\x00", "\xff\xfe", "\ufeff" + string(g), string(g) + "x", string(g) + string(g), `{"format":"opl policy","version":3,"digest":"x"}`,
-		`{"format":"opl policy","version":3.0}`, `{"format":"opl policy","version":5}`, `{"format":"opl policy","version":true}`, strings.Replace(string(g), `"digest":"`, `"digest":"\u0030`, 1)} {
+		`{"format":"opl policy","version":3.0}`, `{"format":"opl policy","version":6}`, `{"format":"opl policy","version":true}`, strings.Replace(string(g), `"digest":"`, `"digest":"\u0030`, 1)} {
 		add("text", []byte(b))
 	}
 	refused, taken := 0, 0

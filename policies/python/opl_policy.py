@@ -96,8 +96,8 @@ def _parse(data):
     if not isinstance(h, dict) or h.get("format") != "opl policy":
         raise Error('no policy file: its format is not "opl policy"')
     version = h.get("version")
-    if type(version) is not int or not 1 <= version <= 4:
-        raise Error("the policy file has version %s, and versions 1 to 4 can be read" % _shown(version))
+    if type(version) is not int or not 1 <= version <= 5:
+        raise Error("the policy file has version %s, and versions 1 to 5 can be read" % _shown(version))
     digest = h.get("digest")
     if not isinstance(digest, str) or len(digest) != 64 or set(digest) - set("0123456789abcdef"):
         raise Error("policy file: the digest %s is not 64 hexadecimal digits" % _shown(digest))
@@ -243,13 +243,167 @@ def _dot(w, x):
     return s
 
 
+def _layers(v, d, what):
+    """Layers one after another, the first of d features, and how many the last gives."""
+    layers = []
+    for i, o in enumerate(_list(v, what)):
+        kind = next((k for k in _KINDS if isinstance(o, dict) and o.get(k) is not None), None)
+        name = "%s: layer %d" % (what, i)
+        if kind is None:
+            layers.append(_Layer(o, d, name))
+        else:
+            if kind == "branches" and _nested(o) > 64:
+                raise Error("policy file: %s is nested too deep" % name)
+            layers.append(_KINDS[kind](_fields(o, "policy file: " + name, kind)[kind], d, "%s: %s" % (name, kind)))
+        d = layers[-1].out
+    return layers, d
+
+
+def _nested(v):
+    inner = v.values() if isinstance(v, dict) else v if isinstance(v, list) else None
+    return 0 if inner is None else 1 + max(map(_nested, inner), default=0)
+
+
+def _wholes(v, most, what, least=0):
+    """Whole numbers from least to most."""
+    for j in _list(v, what):
+        if type(j) is not int or not least <= j <= most:
+            raise Error("policy file: %s: %s, want a whole number from %d to %d" % (what, _shown(j), least, most))
+    return np.array(v, dtype=int)
+
+
+class _Trees:
+    """base_o plus the values of the leaves that x falls into, of the trees of output o."""
+
+    patches = None
+
+    def __init__(self, o, d, what):
+        _fields(o, "policy file: " + what, "in base", "outputs sizes feature value right sets")
+        o = dict({name: [] for name in ("outputs", "sizes", "feature", "value", "right", "sets")}, **o)
+        _whole(o["in"], what + ": in", d, d)
+        self.out = self.wide = _whole(len(_list(o["base"], what + ": base")), what + ": outputs", 1, 1 << 20)
+        self.base = _numbers(o["base"], self.out, what + ": base")
+        self.outputs, n = _wholes(o["outputs"], self.out - 1, what + ": outputs"), len(_list(o["feature"], what + ": feature"))
+        self.sizes = _wholes(o["sizes"], n, what + ": sizes", 1)
+        self.sets = [_wholes(s, d - 1, what + ": sets") for s in _list(o["sets"], what + ": sets")]
+        self.feature = _wholes(o["feature"], d - 1, what + ": feature", -1 - len(self.sets))
+        self.value, self.right = _numbers(o["value"], n, what + ": value"), _wholes(o["right"], n, what + ": right")
+        if len(self.sizes) != len(self.outputs) or self.sizes.sum() != n or len(self.right) != n:
+            raise Error("policy file: %s: %d nodes in %d trees of %d outputs" % (what, n, len(self.sizes), len(self.outputs)))
+        if any(len(s) == 0 or (np.diff(s) <= 0).any() for s in self.sets) or self.value[self.feature < -1].any():
+            raise Error("policy file: %s: sets are empty or not ascending, or nodes with a set have a value" % what)
+        self.roots = np.concatenate([[0], np.cumsum(self.sizes)[:-1]]).astype(int)
+        feature, right = self.feature.tolist(), self.right.tolist()
+        for root, size in zip(self.roots.tolist(), self.sizes.tolist()):
+            after, depth = [(root + size, 0)], 0
+            for i in range(root, root + size):
+                end, above = after[-1]
+                if feature[i] == -1:
+                    if right[i] != 0 or end != i + 1:
+                        raise Error("policy file: %s: leaf %d has a child, or the node after it no parent" % (what, i))
+                    after.pop()
+                    depth = above
+                    continue
+                if not 2 <= right[i] < end - i or depth == 64:
+                    raise Error("policy file: %s: node %d has its right child %d nodes on, or is too deep" % (what, i, right[i]))
+                depth += 1
+                after.append((i + right[i], depth))
+
+    def __call__(self, x):
+        n = x.shape[1]
+        h = np.repeat(self.base[:, None], n, axis=1)
+        some = np.array([(x[s] != 0).any(axis=0) for s in self.sets]).reshape(len(self.sets), n)
+        for root, o in zip(self.roots, self.outputs):
+            at, rows = np.full(n, root), np.arange(n)
+            while len(rows):
+                f = self.feature[at[rows]]
+                rows, f = rows[f != -1], f[f != -1]
+                left = np.empty(len(rows), dtype=bool)
+                number = f >= 0
+                left[number] = x[f[number], rows[number]] <= self.value[at[rows[number]]]
+                left[~number] = some[-2 - f[~number], rows[~number]]
+                at[rows] += np.where(left, 1, self.right[at[rows]])
+            h[o] += self.value[at]
+        return h
+
+
+class _Pieces:
+    """Some features, or all, and then how far features have come between their knots."""
+
+    patches = None
+
+    def __init__(self, o, d, what):
+        _fields(o, "policy file: " + what, "in", "features knots keep")
+        o = dict({"features": [], "knots": []}, **o)
+        _whole(o["in"], what + ": in", d, d)
+        self.keep = np.arange(d) if "keep" not in o else _wholes(o["keep"], d - 1, what + ": keep")
+        self.features = _wholes(o["features"], d - 1, what + ": features")
+        if len(_list(o["knots"], what + ": knots")) != len(self.features):
+            raise Error("policy file: %s: %d features and knots of %d" % (what, len(self.features), len(o["knots"])))
+        self.knots = [_numbers(k, len(_list(k, what + ": knots")), what + ": knots") for k in o["knots"]]
+        with np.errstate(all="ignore"):
+            if any(len(k) < 2 or not (np.diff(k) > 0).all() or not np.isfinite(np.diff(k)).all() for k in self.knots):
+                raise Error("policy file: %s: want at least 2 knots of each feature, ascending" % what)
+        self.out = self.wide = _whole(len(self.keep) + sum(len(k) - 1 for k in self.knots), what + ": features out", 1, 1 << 20)
+
+    def __call__(self, x):
+        h = [x[self.keep]]
+        for j, k in zip(self.features, self.knots):
+            h.append(np.minimum(1, np.maximum(0, (x[j] - k[:-1, None]) / (k[1:] - k[:-1])[:, None])))
+        return np.concatenate(h)
+
+
+class _Products:
+    """x, and then products of pairs of its features."""
+
+    patches = None
+
+    def __init__(self, o, d, what):
+        _fields(o, "policy file: " + what, "in", "pairs")
+        _whole(o["in"], what + ": in", d, d)
+        pairs = [_wholes(p, d - 1, what + ": pairs") for p in _list(o.get("pairs", []), what + ": pairs")]
+        if any(len(p) != 2 for p in pairs):
+            raise Error("policy file: %s: want pairs of features" % what)
+        self.pairs = np.array(pairs, dtype=int).reshape(len(pairs), 2)
+        self.out = self.wide = _whole(d + len(pairs), what + ": features out", 1, 1 << 20)
+
+    def __call__(self, x):
+        return np.concatenate([x, x[self.pairs[:, 0]] * x[self.pairs[:, 1]]])
+
+
+class _Branches:
+    """What several chains of layers make of x, one after the other."""
+
+    patches = None
+
+    def __init__(self, o, d, what):
+        _fields(o, "policy file: " + what, "in chains")
+        _whole(o["in"], what + ": in", d, d)
+        chains = [_layers(c, d, "%s: chain %d" % (what, i)) for i, c in enumerate(_list(o["chains"], what + ": chains"))]
+        self.chains = [layers for layers, _ in chains]
+        self.out = _whole(sum(out for _, out in chains), what + ": features out", 1, 1 << 20)
+        self.wide = max([self.out] + [l.wide for c in self.chains for l in c])
+
+    def __call__(self, x):
+        h = []
+        for layers in self.chains:
+            y = x
+            for l in layers:
+                y = l(y)
+            h.append(y)
+        return np.concatenate(h)
+
+
+_KINDS = {"trees": _Trees, "pieces": _Pieces, "products": _Products, "branches": _Branches}
+
+
 class _Layer:
     """h = activation(W·x + b), or a convolution with pooling."""
 
     kinds = {"": lambda h: h, "relu": lambda h: np.maximum(h, 0), "tanh": np.tanh, "cos": np.cos}
 
     def __init__(self, o, d, what):
-        _fields(o, "policy file: " + what, "weights", "bias activation image")
+        _fields(o, "policy file: " + what, "weights", "bias activation image trees pieces products branches")
         name = _optional(o, "activation", "")
         if not isinstance(name, str) or name not in self.kinds:
             raise Error("policy file: %s: activation %s, want none, relu, tanh or cos" % (what, _shown(name)))
@@ -261,6 +415,7 @@ class _Layer:
         if o.get("image") is not None:
             seen = self.image(_fields(o["image"], "policy file: %s: image" % what, "height width channels size", "pad pool"), d, m, what + ": image")
         self.weights = _matrix(o["weights"], m, seen, what + ": weights")
+        self.wide = self.out
         self.bias = np.zeros(m) if o.get("bias") is None else _numbers(o["bias"], m, what + ": bias")
 
     def image(self, o, d, m, what):
@@ -297,11 +452,8 @@ class _Component:
         _fields(o, "policy file: " + what, "weight kind sigma encoder weights taught chosen", "nodes layers items prior")
         self.weight, self.kind, self.sigma = _number(o["weight"], what + ": weight"), o["kind"], _number(o["sigma"], what + ": sigma")
         self.nodes = _whole(_optional(o, "nodes", 0), what + ": nodes", 0, 4096)
-        self.encoder, self.layers, self.items = _Encoder(o["encoder"], what + ": encoder"), [], None
-        d = self.encoder.dim
-        for i, l in enumerate(_list(_optional(o, "layers", []), what + ": layers")):
-            self.layers.append(_Layer(l, d, "%s: layer %d" % (what, i)))
-            d = self.layers[-1].out
+        self.encoder, self.items = _Encoder(o["encoder"], what + ": encoder"), None
+        self.layers, d = _layers(_optional(o, "layers", []), self.encoder.dim, what)
         if o.get("items") is not None:
             _fields(o["items"], "policy file: %s: items" % what, "encoder own")
             self.items, own = _Encoder(o["items"]["encoder"], what + ": items"), _names(o["items"]["own"], what + ": own")
@@ -573,6 +725,8 @@ class Policy:
             raise Error("policy file: floor %s, rewards from %s to %s" % (self.floor, self.reward_min, self.reward_max))
         if file["version"] < 4 and (self.has_items or any(l.patches is not None for c in self._parts for l in c.layers)):
             raise Error("policy file: layers of images, or actions with features, which version %d does not know" % file["version"])
+        if file["version"] < 5 and any(isinstance(l, tuple(_KINDS.values())) for c in self._parts for l in c.layers):
+            raise Error("policy file: layers of trees, pieces, products or branches, which version %d does not know" % file["version"])
         total = sum(c.weight for c in self._parts)
         if abs(total - 1) > 1e-9:
             raise Error("policy file: the weights of the components sum to %s, not 1" % total)
@@ -670,7 +824,7 @@ class Policy:
             described = self._all
         z, k = described if self.has_items else (None, len(self.actions))
         n, pi = raw.shape[1], np.empty((raw.shape[1], k))
-        wide = max([k, len(raw)] + [len(c.mu) for c in self._parts] + [c.encoder.dim for c in self._parts] + [l.out for c in self._parts for l in c.layers])
+        wide = max([k, len(raw)] + [len(c.mu) for c in self._parts] + [c.encoder.dim for c in self._parts] + [l.wide for c in self._parts for l in c.layers])
         block = max(1, (1 << 20) // wide)
         for at in range(0, n, block):
             with np.errstate(all="ignore"):

@@ -44,7 +44,8 @@ func ReadTokens(path string) (Tokens, error) {
 		case len(line) == 0 || line[0] == '#':
 			continue
 		case len(line) < leastToken || bytes.ContainsFunc(line, func(r rune) bool { return r <= ' ' || r > '~' }):
-			return nil, fmt.Errorf("%s: line %d: no token: want %d visible characters or more, of ASCII", path, n, leastToken)
+			return nil, fmt.Errorf("%s: line %d: no token: want %d visible characters or more, of ASCII", path, n,
+				leastToken)
 		}
 		t[sha256.Sum256(line)] = true
 	}
@@ -113,7 +114,8 @@ func (c *Certificate) config() *tls.Config {
 func (s *Server) refuse(r *http.Request) (status int, kind string, err error) {
 	tokens := *s.tokens.Load()
 	if s.config.Certificate == nil && tokens == nil && !s.known(r.Host) {
-		return http.StatusForbidden, "host", fmt.Errorf("host %.100q: not a name of this server: setting host adds one", r.Host)
+		return http.StatusForbidden, "host", fmt.Errorf("host %.100q: not a name of this server: setting host adds "+
+			"one", r.Host)
 	}
 	if err := s.cross.Check(r); err != nil {
 		return http.StatusForbidden, "origin", errors.New("a request of another site's page")
@@ -128,7 +130,8 @@ func (s *Server) refuse(r *http.Request) (status int, kind string, err error) {
 	if r.URL.Path == "/decide" && r.Method == http.MethodPost {
 		if kind := r.Header.Get("Content-Type"); kind != "application/json" {
 			if media, _, err := mime.ParseMediaType(kind); err != nil || media != "application/json" {
-				return http.StatusUnsupportedMediaType, "type", fmt.Errorf("content type %.100q: want application/json", kind)
+				return http.StatusUnsupportedMediaType, "type", fmt.Errorf("content type %.100q: want "+
+					"application/json", kind)
 			}
 		}
 	}
@@ -143,5 +146,8 @@ func (s *Server) known(host string) bool {
 	}
 	host = strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
 	_, err := netip.ParseAddr(host)
-	return host == "" || err == nil || host == "localhost" || slices.ContainsFunc(s.config.Hosts, func(name string) bool { return strings.EqualFold(name, host) })
+	return host == "" || err == nil || host == "localhost" || slices.ContainsFunc(s.config.Hosts,
+		func(name string) bool {
+			return strings.EqualFold(name, host)
+		})
 }

@@ -110,7 +110,8 @@ func (s *Server) remember(path string) error {
 	var parts []part
 	for _, e := range files {
 		rest, named := strings.CutPrefix(e.Name(), filepath.Base(path))
-		if !named || rest != "" && rest[0] != '.' && rest[0] != '-' || slices.Contains([]string{".gz", ".zst", ".torn"}, filepath.Ext(rest)) {
+		if !named || rest != "" && rest[0] != '.' && rest[0] != '-' || slices.Contains([]string{".gz", ".zst",
+			".torn"}, filepath.Ext(rest)) {
 			continue
 		}
 		file := filepath.Join(filepath.Dir(path), e.Name())

@@ -32,13 +32,15 @@ func Mix(a, b *policyfile.Policy, share float64) (*policyfile.File, error) {
 	case a.HasItems() != b.HasItems():
 		return nil, errors.New("actions have features in one of the policies, and not in the other")
 	case hashOf(catalogue) != hashOf(theirs):
-		return nil, fmt.Errorf("the policies have other catalogues, %.12q and %.12q: give both one", hashOf(catalogue), hashOf(theirs))
+		return nil, fmt.Errorf("the policies have other catalogues, %.12q and %.12q: give both one", hashOf(catalogue),
+			hashOf(theirs))
 	case !a.HasItems() && !slices.Equal(f.Actions, g.Actions):
 		return nil, fmt.Errorf("the policies are among other actions, %q and %q", f.Actions, g.Actions)
 	case f.RewardMin != g.RewardMin || f.RewardMax != g.RewardMax || !maps.Equal(f.Columns, g.Columns):
 		return nil, errors.New("the policies are of other rewards or columns")
 	}
-	m := &policyfile.File{Actions: actions, Catalogue: catalogue, RewardMin: f.RewardMin, RewardMax: f.RewardMax, Columns: f.Columns, Created: g.Created,
+	m := &policyfile.File{Actions: actions, Catalogue: catalogue, RewardMin: f.RewardMin, RewardMax: f.RewardMax,
+		Columns: f.Columns, Created: g.Created,
 		Floor: (1-share)*f.Floor + share*g.Floor}
 	for _, of := range []struct {
 		*policyfile.File

@@ -47,14 +47,17 @@ type featureDescription struct {
 }
 
 // unsigned is what a stored guarantee can be trusted for.
-const unsigned = "what the policy file says; the file is not signed, so it is worth what whoever wrote it is: opl certify computes it anew"
+const unsigned = "what the policy file says; the file is not signed, so it is worth what whoever wrote it is: opl " +
+	"certify computes it anew"
 
 // What a guarantee of a policy whose actions have features is of: others that are offered make it another
 // policy.
 const (
-	ofSets  = "; it is of decisions whose contexts and offered actions come as those of the log that certified did"
-	ofFile  = "; it is of decisions among the catalogue of the policy file, which is the one served, and not among others that a request offers"
-	ofOther = "the policy file has one for its own catalogue, %.12s; the one served is %.12s, and nothing is guaranteed of it: certify on a log of decisions among it"
+	ofSets = "; it is of decisions whose contexts and offered actions come as those of the log that certified did"
+	ofFile = "; it is of decisions among the catalogue of the policy file, which is the one served, and not among " +
+		"others that a request offers"
+	ofOther = "the policy file has one for its own catalogue, %.12s; the one served is %.12s, and nothing is " +
+		"guaranteed of it: certify on a log of decisions among it"
 )
 
 // describe is the answer of /policy.

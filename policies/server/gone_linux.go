@@ -9,11 +9,12 @@ import (
 
 var noPath [1]byte
 
-// state is the size of an open file, and whether it has a name. Its times are not asked for: after each answer that tells
-// them the system writes finer ones with the next write, which takes as long again.
+// state is the size of an open file, and whether it has a name. Its times are not asked for: after each
+// answer that tells them the system writes finer ones with the next write, which takes as long again.
 func state(f *os.File) (size int64, gone bool, err error) {
 	var x unix.Statx_t // unix.Statx allocates
-	if _, _, failed := unix.Syscall6(unix.SYS_STATX, f.Fd(), uintptr(unsafe.Pointer(&noPath)), unix.AT_EMPTY_PATH, unix.STATX_SIZE|unix.STATX_NLINK, uintptr(unsafe.Pointer(&x)), 0); failed == 0 {
+	if _, _, failed := unix.Syscall6(unix.SYS_STATX, f.Fd(), uintptr(unsafe.Pointer(&noPath)), unix.AT_EMPTY_PATH,
+		unix.STATX_SIZE|unix.STATX_NLINK, uintptr(unsafe.Pointer(&x)), 0); failed == 0 {
 		return int64(x.Size), x.Nlink == 0, nil
 	}
 	var s unix.Stat_t // some containers have no statx

@@ -94,7 +94,8 @@ func OpenLog(path string, o LogOptions) (*Log, error) {
 		return nil, errors.New("setting log-max-bytes, setting log-max-total: want 0 or more")
 	}
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
-	l := &Log{path: path, o: o, segment: &segment{path: path, mode: 0o666}, stop: make(chan struct{}), flush: make(chan struct{}, 1)}
+	l := &Log{path: path, o: o, segment: &segment{path: path, mode: 0o666}, stop: make(chan struct{}),
+		flush: make(chan struct{}, 1)}
 	if err := l.open(); err != nil {
 		return nil, err
 	}
@@ -133,7 +134,8 @@ func (l *Log) fits(f io.ReaderAt, whole int64) error {
 
 func otherActions(has, want []string) error {
 	if len(has) == 0 || len(want) == 0 {
-		return errors.New("in its decisions actions have features and the policy's have none, or the other way round: " +
+		return errors.New("in its decisions actions have features and the policy's have none, or the other way " +
+			"round: " +
 			"give a log of its own")
 	}
 	return fmt.Errorf("its decisions are among other actions, %q instead of %q: give a log of its own", has, want)
@@ -163,7 +165,8 @@ func (l *Log) admit(kind string) error {
 	defer l.queue.Unlock()
 	l.kind = cmp.Or(l.kind, kind)
 	if kind != "" && kind != l.kind {
-		return fmt.Errorf("the decision would be among %s, those in the log are among %s: they could not be read as one; "+
+		return fmt.Errorf("the decision would be among %s, those in the log are among %s: they could not be read "+
+			"as one; "+
 			"a server with a log of its own takes it", kind, l.kind)
 	}
 	return nil
@@ -260,7 +263,8 @@ func (l *Log) room(n int) error {
 	if l.renamed = l.rotated(nil); l.segment.size+l.renamed+int64(n) <= l.o.MaxTotal {
 		return nil
 	}
-	return fmt.Errorf("%s and the files it was renamed to take %d bytes, the limit is %d: move those that have been joined",
+	return fmt.Errorf("%s and the files it was renamed to take %d bytes, the limit is %d: move those that have "+
+		"been joined",
 		l.path, l.segment.size+l.renamed, l.o.MaxTotal)
 }
 
@@ -298,7 +302,8 @@ func (l *Log) follow(now bool) (lost bool, err error) {
 		return false, nil
 	case gone || size < l.segment.size:
 		lost = true
-		l.o.Logger.Warn("the log was removed or truncated, and the decisions in it are lost: rename a log to rotate it", "log", l.path)
+		l.o.Logger.Warn("the log was removed or truncated, and the decisions in it are lost: rename a log to "+
+			"rotate it", "log", l.path)
 	}
 	if !moved && !gone {
 		return lost, l.segment.truncated(size)

@@ -12,7 +12,8 @@ import (
 // The upper ends of the latency histogram, in seconds, and the kinds of errors that are counted.
 var (
 	bounds = [...]float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, 1}
-	kinds  = [...]string{"request", "too_large", "read", "overload", "log", "path", "method", "host", "origin", "token", "type", "conflict"}
+	kinds  = [...]string{"request", "too_large", "read", "overload", "log", "path", "method", "host", "origin",
+		"token", "type", "conflict"}
 )
 
 // metrics are counters; decisions are those of the histogram.
@@ -59,18 +60,22 @@ func (m *metrics) text(b []byte, l *Log, p *policyfile.Policy) []byte {
 		b = fmt.Appendf(b, "opl_errors_total{kind=%q} %d\n", k, m.errors[i].Load())
 	}
 	single("opl_refused_connections_total", "counter", "Connections above the limits.", m.refused.Load())
-	single("opl_repeated_answers_total", "counter", "Answers given again to an id that asked again; decisions, but not logged twice.", m.repeated.Load())
-	single("opl_unknown_values_total", "counter", "Names and categories of contexts that the policy does not know.", m.unknown.Load())
+	single("opl_repeated_answers_total", "counter", "Answers given again to an id that asked again; decisions, but "+
+		"not logged twice.", m.repeated.Load())
+	single("opl_unknown_values_total", "counter", "Names and categories of contexts that the policy does not know.",
+		m.unknown.Load())
 	single("opl_in_flight_requests", "gauge", "Decisions under way.", m.inFlight.Load())
 	family("opl_decide_seconds", "histogram", "Time from a request's header to its answer.")
 	for i, le := range bounds {
 		b = fmt.Appendf(b, "opl_decide_seconds_bucket{le=\"%v\"} %d\n", le, counts[i])
 	}
-	b = fmt.Appendf(b, "opl_decide_seconds_bucket{le=\"+Inf\"} %d\nopl_decide_seconds_sum %v\nopl_decide_seconds_count %d\n",
+	b = fmt.Appendf(b, "opl_decide_seconds_bucket{le=\"+Inf\"} %d\nopl_decide_seconds_sum "+
+		"%v\nopl_decide_seconds_count %d\n",
 		sum, time.Duration(m.nanoseconds.Load()).Seconds(), sum)
 	single("opl_log_lines_total", "counter", "Decisions written to the log.", l.lines.Load())
 	single("opl_log_writes_total", "counter", "Writes to the log, of one or more decisions.", l.writes.Load())
-	single("opl_log_opens_total", "counter", "Times a file of the log was opened: at the start, and after it was renamed, removed or full.", l.opens.Load())
+	single("opl_log_opens_total", "counter", "Times a file of the log was opened: at the start, and after it was "+
+		"renamed, removed or full.", l.opens.Load())
 	failing := 0
 	if l.Err() != nil {
 		failing = 1
@@ -78,7 +83,8 @@ func (m *metrics) text(b []byte, l *Log, p *policyfile.Policy) []byte {
 	single("opl_log_failing", "gauge", "1 while decisions cannot be logged.", failing)
 	single("opl_log_fsyncs_total", "counter", "Times the log was forced to the disk.", l.fsyncs.Load())
 	family("opl_reloads_total", "counter", "Reloads of the policy, by result.")
-	b = fmt.Appendf(b, "opl_reloads_total{result=\"ok\"} %d\nopl_reloads_total{result=\"failed\"} %d\n", m.reloads.Load(), m.badReloads.Load())
+	b = fmt.Appendf(b, "opl_reloads_total{result=\"ok\"} %d\nopl_reloads_total{result=\"failed\"} %d\n",
+		m.reloads.Load(), m.badReloads.Load())
 	var reloading float64
 	if since := m.reloading.Load(); since > 0 {
 		reloading = time.Since(time.Unix(0, since)).Seconds()

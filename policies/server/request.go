@@ -166,8 +166,9 @@ type request struct {
 	described    []float64 // its values
 	spare        *policyfile.Offered
 	inSet        bool
-	names, known int                 // leaves of the context, and those of the policy
-	stranger     string              // what is wrong with the first name or category that the policy does not know, if columns are strict
+	names, known int // leaves of the context, and those of the policy
+	// what is wrong with the first name or category that the policy does not know, if columns are strict
+	stranger     string
 	seen, filled []bool              // columns, features
 	other        map[uint64]struct{} // hashes of names that are not the policy's
 	path, joined []byte
@@ -243,7 +244,8 @@ func (q *request) fields(c *columns) error {
 			field := string(key[1 : len(key)-1])
 			switch {
 			case c.policy == nil:
-				return fmt.Errorf("%s: the policy's actions have no features: it chooses among all of its own, and answers the propensities of all", field)
+				return fmt.Errorf("%s: the policy's actions have no features: it chooses among all of its own, and "+
+					"answers the propensities of all", field)
 			case field == "top":
 				err = q.parseTop()
 			case len(q.setText) > 0:
@@ -252,7 +254,8 @@ func (q *request) fields(c *columns) error {
 				err = q.parseSet(field, c)
 			}
 		default:
-			err = fmt.Errorf("%s: unknown field, want context and decision_id, and where actions have features actions or offered, and top", key)
+			err = fmt.Errorf("%s: unknown field, want context and decision_id, and where actions have features "+
+				"actions or offered, and top", key)
 		}
 	}
 	if err == nil {
@@ -330,7 +333,8 @@ func (q *request) parseSet(field string, c *columns) error {
 		} else {
 			err = q.describedAction(i, c)
 		}
-		if _, syntax := errors.AsType[*jsontext.SyntacticError](err); err != nil && !syntax && !strings.HasPrefix(err.Error(), field) {
+		if _, syntax := errors.AsType[*jsontext.SyntacticError](err); err != nil && !syntax &&
+			!strings.HasPrefix(err.Error(), field) {
 			err = fmt.Errorf("%s[%d]: %w", field, i, err)
 		}
 		if len(q.setText) > 2*c.bytes {
@@ -635,8 +639,8 @@ func (q *request) name(c *columns, name, path []byte, col int) error {
 	return nil
 }
 
-// value logs a value, of the kind as [jsontext.Kind] has it, as what it is taken for, and puts it into its place. v is what
-// it is as a number.
+// value logs a value, of the kind as [jsontext.Kind] has it, as what it is taken for, and puts it into its
+// place. v is what it is as a number.
 func (q *request) value(c *columns, name, path []byte, col int, raw []byte, kind byte, v float64) error {
 	category, known := raw, col >= 0
 	switch kind {

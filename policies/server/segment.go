@@ -37,7 +37,8 @@ type segment struct {
 
 // openSegment opens or creates the file at a path, locks it, and repairs its end. admit judges the
 // records that it has, before anything is changed.
-func openSegment(path string, mode fs.FileMode, admit func(f io.ReaderAt, whole int64) error) (s *segment, torn int64, err error) {
+func openSegment(path string, mode fs.FileMode, admit func(f io.ReaderAt, whole int64) error) (s *segment, torn int64,
+	err error) {
 	for range 10 {
 		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, mode)
 		if err != nil {

@@ -39,10 +39,10 @@
 // not be read as one log. propensities are in the order of what was offered, of the whole catalogue that of the action
 // alone; and catalogue is the hash of the one that was served, if it had a part.
 //
-// The context is the caller's, flattened, a list by the names of the policy, each
-// value as the policy took it: a number or a category. actions names the
-// propensities; the last field is the line's checksum, see [wholefile.Seal]. Nothing of a request that was answered by an error is logged,
-// but the line of a decision that was asked for by a client that has gone since is.
+// The context is the caller's, flattened, a list by the names of the policy, each value as the policy took
+// it: a number or a category. actions names the propensities; the last field is the line's checksum, see
+// [wholefile.Seal]. Nothing of a request that was answered by an error is logged, but the line of a decision
+// that was asked for by a client that has gone since is.
 package server
 
 import (
@@ -93,9 +93,11 @@ type Config struct {
 	Timeout     time.Duration // for reading a request and for writing its answer
 	Idle        time.Duration // that a connection may
 	Drain       time.Duration // for the requests under way when the server stops
-	Strict      bool          // refused are contexts and actions with names or categories that the policy does not know, or without those that it reads
-	Seed        *uint64       // of the actions drawn, for tests; nil: from the system
-	Logger      *slog.Logger  // is told what befalls the server; nil: nobody
+	// refused are contexts and actions with names or categories that the policy does not know, or without
+	// those that it reads
+	Strict bool
+	Seed   *uint64      // of the actions drawn, for tests; nil: from the system
+	Logger *slog.Logger // is told what befalls the server; nil: nobody
 }
 
 // Server answers requests by a policy. Make one by New.
@@ -156,19 +158,23 @@ func (l *locked) Uint64() uint64 {
 // New returns a server of a policy that appends to a log, whose decisions so far must be
 // among the same actions. The log stays the caller's to close, after Serve.
 func New(p *policyfile.Policy, l *Log, c Config) (*Server, error) {
-	if n := min(c.MaxBody, int64(c.MaxInFlight), int64(c.MaxConns), int64(c.MaxEach), c.Remember, int64(c.Timeout), int64(c.Idle), int64(c.Drain)); n < 0 {
+	if n := min(c.MaxBody, int64(c.MaxInFlight), int64(c.MaxConns), int64(c.MaxEach), c.Remember, int64(c.Timeout),
+		int64(c.Idle), int64(c.Drain)); n < 0 {
 		return nil, fmt.Errorf("server: a limit of %d", n)
 	}
 	if err := l.among(among(p)); err != nil {
 		return nil, err
 	}
-	c.MaxBody, c.MaxInFlight, c.MaxConns = cmp.Or(c.MaxBody, 1<<20), cmp.Or(c.MaxInFlight, 1024), cmp.Or(c.MaxConns, 4096)
+	c.MaxBody, c.MaxInFlight, c.MaxConns = cmp.Or(c.MaxBody, 1<<20), cmp.Or(c.MaxInFlight, 1024), cmp.Or(c.MaxConns,
+		4096)
 	c.MaxEach, c.Remember = cmp.Or(c.MaxEach, max(1, c.MaxConns/4)), cmp.Or(c.Remember, 32<<20)
-	c.Timeout, c.Idle, c.Drain = cmp.Or(c.Timeout, DefaultTimeout), cmp.Or(c.Idle, DefaultIdle), cmp.Or(c.Drain, DefaultDrain)
+	c.Timeout, c.Idle, c.Drain = cmp.Or(c.Timeout, DefaultTimeout), cmp.Or(c.Idle, DefaultIdle), cmp.Or(c.Drain,
+		DefaultDrain)
 	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	var seed [32]byte
 	crand.Read(seed[:]) // never fails
-	s := &Server{config: c, log: l, prefix: hex.EncodeToString(seed[:8]), large: make(chan struct{}, maxLarge), rooms: make(chan *room, runtime.GOMAXPROCS(0))}
+	s := &Server{config: c, log: l, prefix: hex.EncodeToString(seed[:8]), large: make(chan struct{}, maxLarge),
+		rooms: make(chan *room, runtime.GOMAXPROCS(0))}
 	for range cap(s.rooms) {
 		s.rooms <- new(room)
 	}
@@ -208,9 +214,11 @@ func (s *Server) Reload(p *policyfile.Policy) error {
 	now := s.current.Load().policy
 	switch {
 	case now.HasItems() != p.HasItems():
-		return errors.New("actions have features in one of the policies, and not in the other: start a server with a log of its own")
+		return errors.New("actions have features in one of the policies, and not in the other: start a server with " +
+			"a log of its own")
 	case !p.HasItems() && !slices.Equal(now.Actions(), p.Actions()):
-		return fmt.Errorf("the policy has other actions, %q instead of %q: start a server with a log of its own", p.Actions(), now.Actions())
+		return fmt.Errorf("the policy has other actions, %q instead of %q: start a server with a log of its own",
+			p.Actions(), now.Actions())
 	}
 	s.current.Store(s.load(p))
 	return nil
@@ -254,7 +262,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 // ServeAdmin is Serve of all but /decide, which clients cannot keep from being answered; without TLS
 // and tokens.
 func (s *Server) ServeAdmin(ctx context.Context, l net.Listener) error {
-	return s.serve(ctx, &limited{Listener: l, most: 64, each: 64, refused: &s.metrics.refused}, http.HandlerFunc(s.admin))
+	return s.serve(ctx, &limited{Listener: l, most: 64, each: 64, refused: &s.metrics.refused},
+		http.HandlerFunc(s.admin))
 }
 
 func (s *Server) serve(ctx context.Context, l net.Listener, handler http.Handler) error {
@@ -312,7 +321,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) admin(w http.ResponseWriter, r *http.Request) {
 	if !s.known(r.Host) {
-		s.fail(w, http.StatusForbidden, "host", fmt.Errorf("host %.100q: not a name of this server: setting host adds one", r.Host))
+		s.fail(w, http.StatusForbidden, "host", fmt.Errorf("host %.100q: not a name of this server: setting host "+
+			"adds one", r.Host))
 		return
 	}
 	s.route(w, r, r.URL.Path != "/decide")
@@ -322,7 +332,8 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request, here bool) {
 	to, ok := routes[r.URL.Path]
 	switch {
 	case !ok || !here:
-		s.fail(w, http.StatusNotFound, "path", fmt.Errorf("%.100s: no such path here, /openapi.json lists them", r.URL.Path))
+		s.fail(w, http.StatusNotFound, "path", fmt.Errorf("%.100s: no such path here, /openapi.json lists them",
+			r.URL.Path))
 	case r.Method != to.method && !(to.method == http.MethodGet && r.Method == http.MethodHead):
 		w.Header()["Allow"] = []string{to.method}
 		s.fail(w, http.StatusMethodNotAllowed, "method", fmt.Errorf("%s %s: want %s", r.Method, r.URL.Path, to.method))
@@ -358,7 +369,8 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request) {
 	defer s.metrics.inFlight.Add(-1)
 	if n := s.metrics.inFlight.Add(1); n > int64(s.config.MaxInFlight) {
 		w.Header()["Retry-After"] = []string{"1"}
-		s.fail(w, http.StatusServiceUnavailable, "overload", fmt.Errorf("more than %d requests at a time", s.config.MaxInFlight))
+		s.fail(w, http.StatusServiceUnavailable, "overload", fmt.Errorf("more than %d requests at a time",
+			s.config.MaxInFlight))
 		return
 	}
 	k := s.pool.Get().(*work)
@@ -368,7 +380,9 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request) {
 			<-s.large
 		}
 		q := &k.req
-		if cap(k.body)+cap(k.line)+cap(k.out)+cap(q.context)+cap(q.setText)+cap(q.flat)+32*len(q.other) <= 4*largeBody && (q.set == nil || q.set.Len() <= MaxOffered/4) { // else it would be kept
+		// else it would be kept
+		bytes := cap(k.body) + cap(k.line) + cap(k.out) + cap(q.context) + cap(q.setText) + cap(q.flat) + 32*len(q.other)
+		if bytes <= 4*largeBody && (q.set == nil || q.set.Len() <= MaxOffered/4) {
 			s.pool.Put(k)
 		}
 	}()
@@ -376,16 +390,19 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request) {
 	switch err = s.read(k, r); {
 	case errors.Is(err, errManyLarge):
 		w.Header()["Retry-After"], w.Header()["Connection"] = []string{"1"}, []string{"close"}
-		s.fail(w, http.StatusServiceUnavailable, "overload", fmt.Errorf("more than %d requests of more than %d bytes at a time", maxLarge, largeBody))
+		s.fail(w, http.StatusServiceUnavailable, "overload",
+			fmt.Errorf("more than %d requests of more than %d bytes at a time", maxLarge, largeBody))
 		return
 	case errors.Is(err, errTooLarge):
 		w.Header()["Connection"] = []string{"close"}
-		s.fail(w, http.StatusRequestEntityTooLarge, "too_large", fmt.Errorf("the body is larger than %d bytes", s.config.MaxBody))
+		s.fail(w, http.StatusRequestEntityTooLarge, "too_large", fmt.Errorf("the body is larger than %d bytes",
+			s.config.MaxBody))
 		return
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		w.Header()["Connection"] = []string{"close"}
 		// The time for the answer, which began with the request, is over as well.
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.config.Timeout)) // if not, the connection just ends
+		// if not, the connection just ends
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.config.Timeout))
 		s.fail(w, http.StatusRequestTimeout, "read", fmt.Errorf("the body did not come within %v", s.config.Timeout))
 		return
 	case err != nil:
@@ -419,7 +436,8 @@ func (s *Server) choose(k *work, l *loaded, now time.Time) (status int, kind str
 	if len(q.id) > 0 {
 		name, err := plain(q.id)
 		if err != nil || ours(name) {
-			return http.StatusBadRequest, "request", errors.New("decision_id: of the form of those that the server gives: choose another")
+			return http.StatusBadRequest, "request", errors.New("decision_id: of the form of those that the server " +
+				"gives: choose another")
 		}
 		id = string(name)
 		sum := s.answers.sum(q.context, q.setText)
@@ -430,7 +448,8 @@ func (s *Server) choose(k *work, l *loaded, now time.Time) (status int, kind str
 				mine = before
 				continue
 			case !same:
-				return http.StatusConflict, "conflict", errors.New("decision_id: it was asked for with another context, or other actions")
+				return http.StatusConflict, "conflict", errors.New("decision_id: it was asked for with another " +
+					"context, or other actions")
 			case before.done != nil:
 				<-before.done
 			}

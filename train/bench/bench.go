@@ -19,17 +19,16 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 
-	"gonum.org/v1/gonum/optimize"
-
-	"opl/graph/kernel"
 	"opl/graph/kernel/workers"
 	"opl/policies/propensity"
 	"opl/train/dataset"
 	"opl/train/logs"
 	"opl/train/ope"
 	"opl/train/provenance"
+	"opl/train/regress"
 )
 
 // Logging is a logging policy: Greedy is the probability of argmax B, Wrong that of the class after it, and the
@@ -146,7 +145,7 @@ func Run(ctx context.Context, data *dataset.Data, o Options) (Result, error) {
 	case data.Train.Len() < 20:
 		return Result{}, fmt.Errorf("bench: %d training examples, want at least 20", data.Train.Len())
 	}
-	w, err := newWorld(data, o.Noise)
+	w, err := newWorld(ctx, data, o.Noise)
 	if err != nil {
 		return Result{}, err
 	}
@@ -282,7 +281,7 @@ func (w *world) logged(l Logging) Logged {
 }
 
 // newWorld learns the classifiers.
-func newWorld(data *dataset.Data, noise float64) (*world, error) {
+func newWorld(ctx context.Context, data *dataset.Data, noise float64) (*world, error) {
 	half := data.Train.Len() / 2
 	w := &world{k: data.Classes, noise: noise}
 	w.x = pooled(data, data.Test)
@@ -290,7 +289,10 @@ func newWorld(data *dataset.Data, noise float64) (*world, error) {
 	n, k := data.Test.Len(), w.k
 	w.target, w.b = make([]float64, n*k), make([]int, n)
 	for part := range 2 {
-		theta := classifier(train, data.Train.Labels, part*half, part*half+min(half, most), k)
+		theta, err := classifier(ctx, train, data.Train.Labels, part*half, part*half+min(half, most), k)
+		if err != nil {
+			return nil, err
+		}
 		logs.Scores(w.x, nil, theta, k, func(i int, s []float64) {
 			at := 0
 			for a := range s {
@@ -349,41 +351,8 @@ func pooled(data *dataset.Data, s *dataset.Set) logs.Rows64 {
 }
 
 // classifier is θ [k×d] of a multinomial logistic regression on some examples.
-func classifier(x logs.Rows64, labels []uint8, from, to, k int) []float64 {
-	d, n := x.Dim(), float64(to-from)
-	rows := make([]int, to-from)
-	for i := range rows {
-		rows[i] = from + i
-	}
-	pi := make([]float64, k)
-	loss := func(theta, grad []float64) (f float64) {
-		for j, v := range theta {
-			if f += ridge / 2 * v * v; grad != nil {
-				grad[j] = ridge * v
-			}
-		}
-		logs.Scores(x, rows, theta, k, func(i int, s []float64) {
-			kernel.Softmax(pi, s, k)
-			y := labels[rows[i]]
-			if f -= math.Log(max(pi[y], 1e-300)) / n; grad == nil {
-				return
-			}
-			pi[y]--
-			for a, g := range pi {
-				for j, v := range x.Data[rows[i]*d : (rows[i]+1)*d] {
-					grad[a*d+j] += g * v / n
-				}
-			}
-		})
-		return f
-	}
-	problem := optimize.Problem{Func: func(theta []float64) float64 { return loss(theta, nil) },
-		Grad: func(grad, theta []float64) { loss(theta, grad) }}
-	// It may stop short of the tolerance: any classifier will do.
-	result, _ := optimize.Minimize(problem, make([]float64, k*d), &optimize.Settings{GradientThreshold: 1e-5,
-		MajorIterations: 100}, &optimize.LBFGS{})
-	if result == nil {
-		return make([]float64, k*d)
-	}
-	return result.X
+func classifier(ctx context.Context, x logs.Rows64, labels []uint8, from, to, k int) ([]float64, error) {
+	some := regress.Matrix{Width: x.Width, Data: x.Data[from*x.Width : to*x.Width]}
+	return regress.Multinomial(ctx, some, labels[from:to], k,
+		regress.Options{Penalties: []float64{ridge * float64(to-from)}, Threads: runtime.GOMAXPROCS(0)})
 }

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"math"
@@ -15,10 +16,10 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/optimize"
 
 	"opl/graph/kernel"
 	"opl/policies/propensity"
+	"opl/train/regress"
 )
 
 const (
@@ -405,12 +406,12 @@ func (b *bets) learn(h int) guess {
 	for at := 0; at < len(b.halves[h]); at += 1 + (len(b.halves[h])-1)/most {
 		rows = append(rows, b.halves[h][at])
 	}
-	x := matrix(len(rows), b.width)
+	x := regress.Matrix{Width: b.width, Stride: b.width, Data: make([]float64, len(rows)*b.width)}
 	for r, i := range rows {
 		b.vector(i, x.Data[r*b.width:(r+1)*b.width])
 	}
 	plain := x
-	plain.Cols = 1 + len(b.features)
+	plain.Width = 1 + len(b.features)
 	q.w[0] = b.regress(rows, plain, q.shift)
 	q.w[1] = q.w[0]
 	if b.width > 1+len(b.features) {
@@ -423,51 +424,22 @@ func matrix(rows, cols int) blas64.General {
 	return blas64.General{Rows: rows, Cols: cols, Stride: cols, Data: make([]float64, rows*cols)}
 }
 
-// regress minimizes −Σ_i ω_i log q(a_i|x_i) + ½ ridge ‖W‖² over W [K×width].
-func (b *bets) regress(rows []int, x blas64.General, shift []float64) blas64.General {
-	w, pi, offsets := matrix(b.k, x.Cols), matrix(len(rows), b.k), make([]float64, len(rows)*b.k)
-	if len(rows) == 0 || x.Cols == 1 {
+// regress minimizes −Σ_i ω_i log q(a_i|x_i) + ½ ridge ‖W‖² over W [K×width], in a few iterations: any W makes a
+// valid bet.
+func (b *bets) regress(rows []int, x regress.Matrix, shift []float64) blas64.General {
+	w := matrix(b.k, x.Width)
+	if len(rows) == 0 || x.Width == 1 {
 		return w
 	}
+	class, weight, offsets := make([]int32, len(rows)), make([]float64, len(rows)), make([]float64, len(rows)*b.k)
 	for r, i := range rows {
+		class[r], weight[r] = b.Action[i], b.omega(i)
 		b.offset(i, shift, offsets[r*b.k:(r+1)*b.k])
 	}
-	grad, last, f := matrix(b.k, x.Cols), make([]float64, len(w.Data)), math.NaN()
-	last[0] = math.NaN()
-	at := func(v []float64) {
-		if slices.Equal(last, v) {
-			return
-		}
-		copy(last, v)
-		w.Data = last
-		copy(pi.Data, offsets)
-		blas64.Gemm(blas.NoTrans, blas.Trans, 1, x, w, 1, pi)
-		kernel.Softmax(pi.Data, pi.Data, b.k)
-		f = 0
-		for r, i := range rows {
-			row, weight := pi.Data[r*b.k:(r+1)*b.k], b.omega(i)
-			f -= weight * math.Log(max(row[b.Action[i]], 1e-300))
-			row[b.Action[i]]--
-			for a := range row {
-				row[a] *= weight
-			}
-		}
-		blas64.Gemm(blas.Trans, blas.NoTrans, 1, pi, x, 0, grad)
-		for j, u := range v {
-			f += ridge * u * u / 2
-			grad.Data[j] = (grad.Data[j] + ridge*u) / float64(len(rows))
-		}
-		f /= float64(len(rows))
-	}
-	problem := optimize.Problem{
-		Func: func(v []float64) float64 { at(v); return f },
-		Grad: func(g, v []float64) { at(v); copy(g, grad.Data) },
-	}
-	// It need not converge: any W makes a valid bet.
-	result, _ := optimize.Minimize(problem, make([]float64, len(last)), &optimize.Settings{GradientThreshold: 1e-5, MajorIterations: iterate}, &optimize.LBFGS{})
-	w.Data = make([]float64, len(last))
-	if result != nil && !slices.ContainsFunc(result.X, func(v float64) bool { return v-v != 0 }) {
-		copy(w.Data, result.X)
+	theta, err := regress.Multinomial(context.Background(), x, class, b.k,
+		regress.Options{Weight: weight, Offset: offsets, Penalties: []float64{ridge}, Iterations: iterate})
+	if err == nil {
+		w.Data = theta
 	}
 	return w
 }

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -8,10 +9,10 @@ import (
 	"sync"
 
 	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/optimize"
 
 	"opl/graph/kernel"
 	"opl/train/logs"
+	"opl/train/regress"
 )
 
 const (
@@ -242,51 +243,20 @@ func (o *options) lesson(of []int, shift []float64) *lesson {
 	return t
 }
 
-// regress minimizes −Σ_i ω_i log q(a_i|x_i) + ½ ridge ‖w‖² over w [columns].
+// regress minimizes −Σ_i ω_i log q(a_i|x_i) + ½ ridge ‖w‖² over w [columns], in a few iterations: any w makes a
+// valid bet.
 func (o *lesson) regress(columns int) []float64 {
-	width, x, offsets, rows := o.columns[1], o.x, o.offsets, o.rows
-	scores := make([]float64, o.MostOptions())
-	grad, last, sum := make([]float64, columns), make([]float64, columns), 0.
-	last[0] = math.NaN()
-	at := func(w []float64) {
-		if slices.Equal(last, w) {
-			return
-		}
-		copy(last, w)
-		first := 0
-		sum = 0
-		for j, v := range w {
-			sum += ridge * v * v / 2
-			grad[j] = ridge * v
-		}
-		for _, i := range rows {
-			k, weight := o.Options(i), o.omega(i)
-			pi := scores[:k]
-			for j := range pi {
-				pi[j] = offsets[first+j] + floats.Dot(w, x[(first+j)*width:][:columns])
-			}
-			kernel.Softmax(pi, pi, k)
-			sum -= weight * math.Log(max(pi[o.Chosen(i)], 1e-300))
-			pi[o.Chosen(i)]--
-			for j, g := range pi {
-				floats.AddScaled(grad, weight*g, x[(first+j)*width:][:columns])
-			}
-			first += k
-		}
-		n := float64(max(1, len(rows)))
-		floats.Scale(1/n, grad)
-		sum /= n
+	x := regress.Matrix{Width: columns, Stride: o.columns[1], Data: o.x}
+	sizes, chosen, weight := make([]int, len(o.rows)), make([]int, len(o.rows)), make([]float64, len(o.rows))
+	for r, i := range o.rows {
+		sizes[r], chosen[r], weight[r] = o.Options(i), o.Chosen(i), o.omega(i)
 	}
-	problem := optimize.Problem{
-		Func: func(w []float64) float64 { at(w); return sum },
-		Grad: func(g, w []float64) { at(w); copy(g, grad) },
-	}
-	// It need not converge: any w makes a valid bet.
-	result, _ := optimize.Minimize(problem, make([]float64, columns), &optimize.Settings{GradientThreshold: 1e-5, MajorIterations: iterate}, &optimize.LBFGS{})
-	if result == nil || slices.ContainsFunc(result.X, func(v float64) bool { return v-v != 0 }) {
+	w, err := regress.Conditional(context.Background(), x, sizes, chosen,
+		regress.Options{Weight: weight, Offset: o.offsets, Penalties: []float64{ridge}, Iterations: iterate})
+	if err != nil {
 		return make([]float64, columns)
 	}
-	return result.X
+	return w
 }
 
 // play bets on every row of a half by what the other taught.

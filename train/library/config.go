@@ -81,13 +81,15 @@ func (l Library) CheckLoggedOnly(r train.Run) error {
 	var can []string
 	for _, o := range l.Objectives {
 		for _, w := range l.Weights {
-			r := train.Run{Objective: o.Name, Policy: o.Policy, Weight: w.Name, Hyper: train.None(), Penalty: train.None()}
+			r := train.Run{Objective: o.Name, Policy: o.Policy, Weight: w.Name, Hyper: train.None(),
+				Penalty: train.None()}
 			if !slices.Contains(can, o.Name) && l.check(r, objectives.CheckLoggedOnly) == nil {
 				can = append(can, o.Name)
 			}
 		}
 	}
-	return &objectives.UnfitError{Reason: fmt.Sprintf("%s; of the others, these need no more: %s", unfit.Reason, strings.Join(can, ", "))}
+	return &objectives.UnfitError{Reason: fmt.Sprintf("%s; of the others, these need no more: %s", unfit.Reason,
+		strings.Join(can, ", "))}
 }
 
 func (l Library) check(r train.Run, fits func(objectives.Objective, objectives.Weight, policies.Policy) error) error {
@@ -97,7 +99,8 @@ func (l Library) check(r train.Run, fits func(objectives.Objective, objectives.W
 	}
 	if c.Objective == nil { // a recipe
 		if o, _ := l.Objective(r.Objective); r.Policy != o.Policy {
-			return &objectives.UnfitError{Reason: r.Objective + " learns policies of kind " + o.Policy + ", not " + r.Policy}
+			return &objectives.UnfitError{Reason: r.Objective + " learns policies of kind " + o.Policy + ", not " +
+				r.Policy}
 		}
 		return nil
 	}

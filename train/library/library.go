@@ -30,7 +30,8 @@ type Library struct {
 	Estimators []ope.Estimator // of evaluate; weights of other names are estimators too
 	// Representations are what policies can be linear in, beside the context itself.
 	Representations []Representation
-	// Bucket opens the bucket of a URL such as s3://name?region=x, in which logs and folders of runs are; nil: they are local.
+	// Bucket opens the bucket of a URL such as s3://name?region=x, in which logs and folders of runs are;
+	// nil: they are local.
 	Bucket func(ctx context.Context, url string) (logs.Bucket, error)
 }
 
@@ -67,11 +68,13 @@ type Args struct {
 // Weight is a named constructor.
 type Weight struct {
 	Name   string
-	Label  string  // in figures; empty: the name
-	Symbol string  // of its hyperparameter, such as τ; empty: h
-	IPSAt  float64 // the hyperparameter at which it is IPS, 0 or 1, which its default n^(−1/4) or 1−n^(−1/4) is near; NaN: no hyperparameter
-	Make   func(hyper float64) objectives.Weight
-	About  string
+	Label  string // in figures; empty: the name
+	Symbol string // of its hyperparameter, such as τ; empty: h
+	// the hyperparameter at which it is IPS, 0 or 1, which its default n^(−1/4) or 1−n^(−1/4) is near; NaN:
+	// no hyperparameter
+	IPSAt float64
+	Make  func(hyper float64) objectives.Weight
+	About string
 }
 
 // Tunable reports whether the weight has a hyperparameter.
@@ -92,52 +95,75 @@ type Noise struct {
 	About string
 }
 
+func standardObjectives() []Objective {
+	return []Objective{
+		{Name: "heuristic", Policy: "softmax", HasPenalty: true, Penalty: 1e-5,
+			About: "R̂ + λ₁‖θ−θ₀‖² + λ₂Ṽ + λ₃B̃, the paper's heuristic",
+			Make: func(a Args) objectives.Objective {
+				return objectives.Heuristic(objectives.Penalties{Distance: a.Penalty, Variance: a.Penalty,
+					Bias: a.Penalty})
+			}},
+		{Name: "theorem1", Label: "Theorem 1", Policy: "softmax-posterior", HasLambda: true,
+			About: "the bound of Theorem 1, any weight",
+			Make:  func(a Args) objectives.Objective { return objectives.Theorem1(a.Lambda) }},
+		{Name: "corollary1", Label: "Corollary 1", Policy: "gaussian", HasLambda: true,
+			About: "the bound of Corollary 1, linear weights",
+			Make:  func(a Args) objectives.Objective { return objectives.Corollary1(a.Lambda) }},
+		{Name: "certified", Policy: "argmax", Recipe: true, OwnWeight: true,
+			About: "the recipe for the best guarantee: rows certify a policy that other rows taught"},
+		{Name: "london", Label: "London et al.", Policy: "gaussian",
+			About: "the bound of London & Sandler 2019, clip alone",
+			Make:  func(Args) objectives.Objective { return objectives.London() }},
+		{Name: "sakhi1", Label: "Sakhi et al. 1", Policy: "gaussian",
+			About: "the Catoni bound of Sakhi et al. 2022, clip alone",
+			Make:  func(Args) objectives.Objective { return objectives.Sakhi1() }},
+		{Name: "sakhi2", Label: "Sakhi et al. 2", Policy: "gaussian",
+			About: "the Bernstein bound of Sakhi et al. 2022, clip alone",
+			Make:  func(Args) objectives.Objective { return objectives.Sakhi2() }},
+		{Name: "ixbound", Policy: "gaussian", OwnWeight: true, About: "the bound behind implicit pessimism, " +
+			"one-sided",
+			Make: func(Args) objectives.Objective { return objectives.IXBound() }},
+		{Name: "ls", Policy: "gaussian", OwnWeight: true, About: "the logarithmic-smoothing bound of Sakhi et " +
+			"al. 2024",
+			Make: func(Args) objectives.Objective { return objectives.LogSmoothing() }},
+		{Name: "risk", Policy: "softmax", About: "the estimated risk R̂ alone",
+			Make: func(Args) objectives.Objective { return objectives.Risk() }},
+		{Name: "l2", Label: "L₂ heuristic", Policy: "softmax", HasPenalty: true, Penalty: 1e-5,
+			About: "R̂ + λ‖θ−θ₀‖², the heuristic of London & Sandler 2019",
+			Make:  func(a Args) objectives.Objective { return objectives.L2(a.Penalty) }},
+		{Name: "variance", Policy: "softmax", HasPenalty: true, Penalty: 1,
+			About: "R̂ + λ√(Var(ŵc)/n), Swaminathan & Joachims 2015",
+			Make:  func(a Args) objectives.Objective { return objectives.SampleVariance(a.Penalty) }},
+		{Name: "likelihood", Policy: "softmax", OwnWeight: true, HasPenalty: true, Penalty: 1e-6,
+			About: "π as a model of the reward, by maximum likelihood",
+			Make:  func(a Args) objectives.Objective { return objectives.Likelihood(a.Penalty) }},
+		{Name: "logistic", Policy: "softmax", OwnWeight: true, HasPenalty: true, Penalty: 1e-6,
+			About: "σ(φᵀθ_a) as a model of the reward, by maximum likelihood",
+			Make:  func(a Args) objectives.Objective { return objectives.Logistic(a.Penalty) }},
+		{Name: "weighted", Label: "weighted likelihood", Policy: "softmax", HasPenalty: true, Penalty: 1e-6,
+			About: "mean of r/h(π₀)·log π for linear weights π/h, for many actions, Aouali & Sakhi 2025",
+			Make:  func(a Args) objectives.Objective { return objectives.WeightedLikelihood(a.Penalty) }},
+		{Name: "pseudoloss", Policy: "softmax", OwnWeight: true, HasPenalty: true, Penalty: 1e-5,
+			About: "R̂_IPS + β mean Σ π/π₀, Wang et al. 2023",
+			Make:  func(a Args) objectives.Objective { return objectives.PseudoLoss(a.Penalty) }},
+		{Name: "implicit", Policy: "softmax", OwnWeight: true, Hyper: "ix",
+			About: "R̂ with IX and nothing else, Gabbianelli et al. 2023",
+			Make:  func(a Args) objectives.Objective { return objectives.Implicit(a.Hyper) }},
+	}
+}
+
 // Standard returns the objectives, weights, policies, noise sources and estimators of opl.
 func Standard() Library {
 	return Library{
-		Objectives: []Objective{
-			{Name: "heuristic", Policy: "softmax", HasPenalty: true, Penalty: 1e-5, About: "R̂ + λ₁‖θ−θ₀‖² + λ₂Ṽ + λ₃B̃, the paper's heuristic",
-				Make: func(a Args) objectives.Objective {
-					return objectives.Heuristic(objectives.Penalties{Distance: a.Penalty, Variance: a.Penalty, Bias: a.Penalty})
-				}},
-			{Name: "theorem1", Label: "Theorem 1", Policy: "softmax-posterior", HasLambda: true, About: "the bound of Theorem 1, any weight",
-				Make: func(a Args) objectives.Objective { return objectives.Theorem1(a.Lambda) }},
-			{Name: "corollary1", Label: "Corollary 1", Policy: "gaussian", HasLambda: true, About: "the bound of Corollary 1, linear weights",
-				Make: func(a Args) objectives.Objective { return objectives.Corollary1(a.Lambda) }},
-			{Name: "certified", Policy: "argmax", Recipe: true, OwnWeight: true, About: "the recipe for the best guarantee: rows certify a policy that other rows taught"},
-			{Name: "london", Label: "London et al.", Policy: "gaussian", About: "the bound of London & Sandler 2019, clip alone",
-				Make: func(Args) objectives.Objective { return objectives.London() }},
-			{Name: "sakhi1", Label: "Sakhi et al. 1", Policy: "gaussian", About: "the Catoni bound of Sakhi et al. 2022, clip alone",
-				Make: func(Args) objectives.Objective { return objectives.Sakhi1() }},
-			{Name: "sakhi2", Label: "Sakhi et al. 2", Policy: "gaussian", About: "the Bernstein bound of Sakhi et al. 2022, clip alone",
-				Make: func(Args) objectives.Objective { return objectives.Sakhi2() }},
-			{Name: "ixbound", Policy: "gaussian", OwnWeight: true, About: "the bound behind implicit pessimism, one-sided",
-				Make: func(Args) objectives.Objective { return objectives.IXBound() }},
-			{Name: "ls", Policy: "gaussian", OwnWeight: true, About: "the logarithmic-smoothing bound of Sakhi et al. 2024",
-				Make: func(Args) objectives.Objective { return objectives.LogSmoothing() }},
-			{Name: "risk", Policy: "softmax", About: "the estimated risk R̂ alone",
-				Make: func(Args) objectives.Objective { return objectives.Risk() }},
-			{Name: "l2", Label: "L₂ heuristic", Policy: "softmax", HasPenalty: true, Penalty: 1e-5, About: "R̂ + λ‖θ−θ₀‖², the heuristic of London & Sandler 2019",
-				Make: func(a Args) objectives.Objective { return objectives.L2(a.Penalty) }},
-			{Name: "variance", Policy: "softmax", HasPenalty: true, Penalty: 1, About: "R̂ + λ√(Var(ŵc)/n), Swaminathan & Joachims 2015",
-				Make: func(a Args) objectives.Objective { return objectives.SampleVariance(a.Penalty) }},
-			{Name: "likelihood", Policy: "softmax", OwnWeight: true, HasPenalty: true, Penalty: 1e-6, About: "π as a model of the reward, by maximum likelihood",
-				Make: func(a Args) objectives.Objective { return objectives.Likelihood(a.Penalty) }},
-			{Name: "logistic", Policy: "softmax", OwnWeight: true, HasPenalty: true, Penalty: 1e-6, About: "σ(φᵀθ_a) as a model of the reward, by maximum likelihood",
-				Make: func(a Args) objectives.Objective { return objectives.Logistic(a.Penalty) }},
-			{Name: "weighted", Label: "weighted likelihood", Policy: "softmax", HasPenalty: true, Penalty: 1e-6, About: "mean of r/h(π₀)·log π for linear weights π/h, for many actions, Aouali & Sakhi 2025",
-				Make: func(a Args) objectives.Objective { return objectives.WeightedLikelihood(a.Penalty) }},
-			{Name: "pseudoloss", Policy: "softmax", OwnWeight: true, HasPenalty: true, Penalty: 1e-5, About: "R̂_IPS + β mean Σ π/π₀, Wang et al. 2023",
-				Make: func(a Args) objectives.Objective { return objectives.PseudoLoss(a.Penalty) }},
-			{Name: "implicit", Policy: "softmax", OwnWeight: true, Hyper: "ix", About: "R̂ with IX and nothing else, Gabbianelli et al. 2023",
-				Make: func(a Args) objectives.Objective { return objectives.Implicit(a.Hyper) }},
-		},
+		Objectives: standardObjectives(),
 		Weights: []Weight{
 			{Name: "clip", Label: "Clip", Symbol: "τ", IPSAt: 0, Make: weights.Clip, About: "π/max(π₀, τ)"},
 			{Name: "es", Label: "ES", Symbol: "α", IPSAt: 1, Make: weights.ES, About: "π/π₀^α"},
 			{Name: "ix", Label: "IX", Symbol: "γ", IPSAt: 0, Make: weights.IX, About: "π/(π₀+γ)"},
 			{Name: "har", Label: "Har", Symbol: "λ", IPSAt: 1, Make: weights.Har, About: "w/((1−λ)w+λ), w = π/π₀"},
-			{Name: "ips", Label: "IPS", IPSAt: math.NaN(), Make: func(float64) objectives.Weight { return weights.IPS() }, About: "π/π₀"},
+			{Name: "ips", Label: "IPS", IPSAt: math.NaN(), Make: func(float64) objectives.Weight {
+				return weights.IPS()
+			}, About: "π/π₀"},
 		},
 		Policies: []Policy{
 			{Name: "argmax", Plays: true, About: "the largest φᵀθ, of the recipe",
@@ -170,9 +196,13 @@ func Standard() Library {
 		},
 		Estimators: ope.Estimators(),
 		Representations: []Representation{
-			{Name: "mlp", Make: mlp, Check: "4,3,tanh,dropout=0.3", About: "layers of these widths (512), relu or tanh, dropout=0…1 (0), such as mlp=256,256,dropout=0.2"},
-			{Name: "conv", Make: conv, Check: "3x3,2,pad,dropout=0.3", About: "convolutions of images, such as conv=16x5,32x5,128 (default): 16 and 32 kernels of 5×5 pixels, a layer; pad, image=28x28x1, dropout"},
-			{Name: "fourier", Make: fourier, Check: "3", About: "so many random Fourier features (512), bandwidth=1; nothing is learned"},
+			{Name: "mlp", Make: mlp, Check: "4,3,tanh,dropout=0.3", About: "layers of these widths (512), relu or " +
+				"tanh, dropout=0…1 (0), such as mlp=256,256,dropout=0.2"},
+			{Name: "conv", Make: conv, Check: "3x3,2,pad,dropout=0.3",
+				About: "convolutions of images, such as conv=16x5,32x5,128 (default): 16 and 32 kernels of 5×5 " +
+					"pixels, a layer; pad, image=28x28x1, dropout"},
+			{Name: "fourier", Make: fourier, Check: "3", About: "so many random Fourier features (512), " +
+				"bandwidth=1; nothing is learned"},
 		},
 	}
 }
@@ -257,7 +287,8 @@ func find[T any](kind, name string, items []T, nameOf func(T) string) (T, error)
 // Unknown is the error that a name is not one of those that are known, with the nearest
 // of them if one is near.
 func Unknown(kind, name string, known []string) error {
-	return fmt.Errorf("unknown %s %q%s (known: %s)", kind, name, spelling.Suggest(name, known), strings.Join(known, ", "))
+	return fmt.Errorf("unknown %s %q%s (known: %s)", kind, name, spelling.Suggest(name, known), strings.Join(known,
+		", "))
 }
 
 // ObjectiveLabel is what an objective is called in figures; of a name that the library

@@ -47,7 +47,8 @@ func duplicateOf(sorted []int) (int, bool) {
 // several is why decisions of slots are refused.
 const several = "slates are not supported, nor are conditional contextual bandits: a decision takes one action"
 
-var dsRoles = map[string]role{"_label_cost": roleCost, "_label_probability": rolePropensity, "EventId": roleID, "Timestamp": roleTime}
+var dsRoles = map[string]role{"_label_cost": roleCost, "_label_probability": rolePropensity, "EventId": roleID,
+	"Timestamp": roleTime}
 
 func newDSJSON(l *lines, b *builder) (reader, error) {
 	b.base, b.lightly = 1, true
@@ -57,101 +58,29 @@ func newDSJSON(l *lines, b *builder) (reader, error) {
 	return r, nil
 }
 
+// dsLine is what a line says of its decision.
+type dsLine struct {
+	actions                 []int // a
+	labelAction, labelIndex int
+	skip, labelled, context bool
+}
+
 func (r *dsjson) next(b *builder) error {
 	if err := r.lines.next(); err != nil {
 		return err
 	}
-	d, row := r.decoder, &b.row
-	var actions []int
-	var labelAction, labelIndex = 0, -1
-	var skip, labelled, context bool
 	r.place = r.place[:0]
-	whole := func(column string) (int, error) {
-		v, err := d.number(column)
-		if err == nil && (v != float64(int(v)) || v < 0 || v > maxNames) {
-			err = bad(column, "%v is not an action", v)
-		}
-		return int(v), err
+	line := dsLine{labelIndex: -1}
+	if err := r.object(func(name []byte) error { return r.field(b, &line, name) }); err != nil {
+		return err
 	}
-	err := r.object(func(name []byte) (err error) {
-		switch column := string(name); column {
-		case "_label_Action":
-			labelAction, err = whole(column)
-		case "_labelIndex":
-			labelIndex, err = whole(column)
-		case "a", "_a":
-			return d.list(column, func(int) error {
-				a, err := whole(column)
-				if err == nil && a < 1 {
-					err = bad(column, "%d is not an action: they are counted from 1", a)
-				}
-				actions = append(actions, a)
-				return err
-			})
-		case "p", "_p":
-			return d.list(column, func(int) error {
-				p, err := d.number(column)
-				row.props = append(row.props, p)
-				return err
-			})
-		case "pdrop":
-			v, err := d.number(column)
-			if err == nil && !(v >= 0 && v < 1) {
-				err = bad(column, "%v is outside [0, 1)", v)
-			}
-			row.weight, row.hasWeight = 1/(1-v), true
-			return err
-		case "_skipLearn":
-			v, err := d.ReadValue()
-			skip = err == nil && v.Kind() == 't'
-			return err
-		case "c":
-			context = true
-			return r.context(b)
-		case "_outcomes":
-			return bad(column, several)
-		default:
-			if dsRoles[column] == roleIgnored {
-				return d.SkipValue()
-			}
-			labelled = labelled || column == "_label_cost"
-			c, err := r.column(b, name)
-			if err != nil {
-				return err
-			}
-			return r.value(b, c)
-		}
-		return err
-	})
-	switch {
-	case err != nil:
-		return err
-	case !labelled && !context || skip:
+	if !line.labelled && !line.context || line.skip {
 		return errNoDecision
 	}
-
-	// The action that was taken, and the propensities in the order of the actions.
-	switch {
-	case len(actions) > 0:
-	case labelAction > 0:
-		actions = []int{labelAction}
-	case labelIndex >= 0:
-		actions = []int{labelIndex + 1}
-	default:
-		return bad("a", "missing: which action was taken?")
+	if err := r.taken(&line); err != nil {
+		return err
 	}
-	taken := actions[0]
-	r.sorted = append(r.sorted[:0], actions...)
-	slices.Sort(r.sorted)
-	if i, twice := duplicateOf(r.sorted); twice {
-		return bad("a", "action %d twice", r.sorted[i])
-	}
-	switch {
-	case labelAction > 0 && labelAction != taken:
-		return bad("_label_Action", "%d, but the first of a is %d", labelAction, taken)
-	case labelIndex >= 0 && labelIndex+1 != taken:
-		return bad("_labelIndex", "%d, but the first of a is %d, counted from 1", labelIndex, taken)
-	}
+	row, taken := &b.row, line.actions[0]
 	sets, k := b.offers.column != "", len(r.place)
 	if sets {
 		k = len(b.offers.ends)
@@ -160,28 +89,124 @@ func (r *dsjson) next(b *builder) error {
 		return bad("a", "%d is none of the %d actions", taken, k)
 	}
 	if k == 0 && len(row.props) > 0 {
-		k = len(actions)
+		k = len(line.actions)
 	}
-	if len(row.props) > 0 {
-		if len(row.props) != len(actions) || len(actions) != k {
-			return bad("p", "%d probabilities for %d of %d actions", len(row.props), len(actions), k)
-		}
-		sorted := make([]float64, k)
-		for i, a := range actions {
-			if a > k {
-				return bad("a", "%d is none of the %d actions", a, k)
-			}
-			sorted[r.number(a-1)-1] = row.props[i]
-		}
-		row.props = append(row.props[:0], sorted...)
-		row.hasProps, row.listed = true, true
+	if err := r.order(row, line.actions, k); err != nil {
+		return err
 	}
+	row.hasAction = true
 	if sets {
-		row.action, row.hasAction = append(row.action[:0], b.offers.name(taken-1)...), true
+		row.action = append(row.action[:0], b.offers.name(taken-1)...)
 		return nil
 	}
 	b.actionsMin = max(b.actionsMin, k)
-	row.action, row.hasAction = strconv.AppendInt(row.action[:0], int64(r.number(taken-1)), 10), true
+	row.action = strconv.AppendInt(row.action[:0], int64(r.number(taken-1)), 10)
+	return nil
+}
+
+// field reads a field of a line.
+func (r *dsjson) field(b *builder, line *dsLine, name []byte) (err error) {
+	d, row := r.decoder, &b.row
+	whole := func(column string) (int, error) {
+		v, err := d.number(column)
+		if err == nil && (v != float64(int(v)) || v < 0 || v > maxNames) {
+			err = bad(column, "%v is not an action", v)
+		}
+		return int(v), err
+	}
+	switch column := string(name); column {
+	case "_label_Action":
+		line.labelAction, err = whole(column)
+	case "_labelIndex":
+		line.labelIndex, err = whole(column)
+	case "a", "_a":
+		return d.list(column, func(int) error {
+			a, err := whole(column)
+			if err == nil && a < 1 {
+				err = bad(column, "%d is not an action: they are counted from 1", a)
+			}
+			line.actions = append(line.actions, a)
+			return err
+		})
+	case "p", "_p":
+		return d.list(column, func(int) error {
+			p, err := d.number(column)
+			row.props = append(row.props, p)
+			return err
+		})
+	case "pdrop":
+		v, err := d.number(column)
+		if err == nil && !(v >= 0 && v < 1) {
+			err = bad(column, "%v is outside [0, 1)", v)
+		}
+		row.weight, row.hasWeight = 1/(1-v), true
+		return err
+	case "_skipLearn":
+		v, err := d.ReadValue()
+		line.skip = err == nil && v.Kind() == 't'
+		return err
+	case "c":
+		line.context = true
+		return r.context(b)
+	case "_outcomes":
+		return bad(column, several)
+	default:
+		if dsRoles[column] == roleIgnored {
+			return d.SkipValue()
+		}
+		line.labelled = line.labelled || column == "_label_cost"
+		c, err := r.column(b, name)
+		if err != nil {
+			return err
+		}
+		return r.value(b, c)
+	}
+	return err
+}
+
+// taken checks which action was taken, which is then the first of the line's.
+func (r *dsjson) taken(line *dsLine) error {
+	switch {
+	case len(line.actions) > 0:
+	case line.labelAction > 0:
+		line.actions = []int{line.labelAction}
+	case line.labelIndex >= 0:
+		line.actions = []int{line.labelIndex + 1}
+	default:
+		return bad("a", "missing: which action was taken?")
+	}
+	taken := line.actions[0]
+	r.sorted = append(r.sorted[:0], line.actions...)
+	slices.Sort(r.sorted)
+	if i, twice := duplicateOf(r.sorted); twice {
+		return bad("a", "action %d twice", r.sorted[i])
+	}
+	switch {
+	case line.labelAction > 0 && line.labelAction != taken:
+		return bad("_label_Action", "%d, but the first of a is %d", line.labelAction, taken)
+	case line.labelIndex >= 0 && line.labelIndex+1 != taken:
+		return bad("_labelIndex", "%d, but the first of a is %d, counted from 1", line.labelIndex, taken)
+	}
+	return nil
+}
+
+// order brings the probabilities of a row into the order of its k actions.
+func (r *dsjson) order(row *row, actions []int, k int) error {
+	if len(row.props) == 0 {
+		return nil
+	}
+	if len(row.props) != len(actions) || len(actions) != k {
+		return bad("p", "%d probabilities for %d of %d actions", len(row.props), len(actions), k)
+	}
+	sorted := make([]float64, k)
+	for i, a := range actions {
+		if a > k {
+			return bad("a", "%d is none of the %d actions", a, k)
+		}
+		sorted[r.number(a-1)-1] = row.props[i]
+	}
+	row.props = append(row.props[:0], sorted...)
+	row.hasProps, row.listed = true, true
 	return nil
 }
 

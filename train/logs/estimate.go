@@ -7,9 +7,8 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/optimize"
-
 	"opl/graph/kernel"
+	"opl/train/regress"
 )
 
 const (
@@ -211,88 +210,44 @@ func (c *calibration) estimates() *Estimates {
 	return e
 }
 
-// logistic is a model of the action: W is [K×(names+1)], the last of each row the
-// intercept, on values times scale.
+// logistic is a model of the action on values times scale, and an intercept: W is [K×(names+1)].
 type logistic struct {
 	log    *Log
-	scale  []float64 // of each name; 0: not seen
+	x      regress.Sparse
 	w      []float64
 	scores []float64
 }
 
 // regress fits a model on rows.
 func (l *Log) regress(ctx context.Context, rows []int) (*logistic, error) {
-	d, k := len(l.names)+1, len(l.Actions)
-	m := &logistic{log: l, scale: make([]float64, len(l.names)), scores: make([]float64, k)}
-	for _, i := range rows {
+	scale, class := make([]float64, len(l.names)), make([]int32, len(rows)) // 0: not seen
+	for r, i := range rows {
+		class[r] = l.Action[i]
 		ids, values := l.context(i, nil)
 		for j, id := range ids {
-			m.scale[id] = max(m.scale[id], math.Abs(values[j]))
+			scale[id] = max(scale[id], math.Abs(values[j]))
 		}
 	}
-	for id, s := range m.scale {
+	for id, s := range scale {
 		if s > 0 {
-			m.scale[id] = min(1/s, math.MaxFloat64)
+			scale[id] = min(1/s, math.MaxFloat64)
 		}
 	}
-	pi := make([]float64, k)
-	// loss is the objective over the number of rows, and its gradient if asked for.
-	loss := func(w, grad []float64) float64 {
-		m.w = w
-		var f float64
-		clear(grad)
-		for _, i := range rows {
-			m.propensities(i, pi)
-			f -= math.Log(max(pi[l.Action[i]], math.SmallestNonzeroFloat64))
-			if grad == nil {
-				continue
-			}
-			pi[l.Action[i]]--
-			ids, values := l.context(i, nil)
-			for a, g := range pi {
-				row := grad[a*d : a*d+d]
-				for j, id := range ids {
-					row[id] += g * values[j] * m.scale[id]
-				}
-				row[d-1] += g
-			}
-		}
-		for j, v := range w {
-			f += v * v / 2
-			if grad != nil {
-				grad[j] = (grad[j] + v) / float64(len(rows))
-			}
-		}
-		return f / float64(len(rows))
+	m := &logistic{log: l, scores: make([]float64, len(l.Actions))}
+	m.x = regress.Sparse{N: len(rows), Scale: scale, Row: func(i int) ([]uint32, []float64) {
+		return l.context(rows[i], nil)
+	}}
+	var err error
+	m.w, err = regress.Multinomial(ctx, &m.x, class, len(l.Actions), regress.Options{Penalties: []float64{1}})
+	if err != nil && ctx.Err() == nil {
+		err = fmt.Errorf("%s: propensities cannot be estimated: %w", l.path, err)
 	}
-	problem := optimize.Problem{
-		Func:   func(w []float64) float64 { return loss(w, nil) },
-		Grad:   func(grad, w []float64) { loss(w, grad) },
-		Status: func() (optimize.Status, error) { return optimize.NotTerminated, ctx.Err() },
-	}
-	// It may stop short of the tolerance: what counts is that the loss has fallen.
-	result, err := optimize.Minimize(problem, make([]float64, d*k), &optimize.Settings{GradientThreshold: 1e-6, MajorIterations: 100}, &optimize.LBFGS{})
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
-	if result == nil {
-		return nil, fmt.Errorf("%s: propensities cannot be estimated: %w", l.path, err)
-	}
-	m.w = result.X
-	return m, nil
+	return m, err
 }
 
 // propensities writes π̂(·|x_i).
 func (m *logistic) propensities(i int, dst []float64) {
 	ids, values := m.log.context(i, nil)
-	d := len(m.scale) + 1
-	for a := range m.scores {
-		row := m.w[a*d : a*d+d]
-		s := row[d-1]
-		for j, id := range ids {
-			s += row[id] * values[j] * m.scale[id]
-		}
-		m.scores[a] = s
-	}
+	m.x.Scores(m.scores, m.w, ids, values)
 	kernel.Softmax(dst, m.scores, len(m.scores))
 }

@@ -35,8 +35,6 @@ type Log struct {
 	Policies     []string  // names or hashes of policies that logged rows
 	Keys         []uint64  // what tells rows apart, wherever they are copied to; nil: their content, see Identity
 
-	FilesHash string // which files there are and how they are read, if it is of a share of them, see [Options]; the same in every share
-
 	X    Contexts // φ(x); nil: contexts are not encoded
 	Rows []int    // the context of each row, by its place in X; nil: row i
 
@@ -48,19 +46,30 @@ type Log struct {
 	// the reward RewardMin − c·(RewardMax − RewardMin). Both 0: 0 and 1.
 	RewardMin, RewardMax float64
 
-	Estimated  bool // propensities are estimates: nothing may be certified
-	Estimates  *Estimates
-	Skipped    int      // bad rows, which were left out
-	LeftOut    int      // files of several that could not be read, and were left out with all their rows
-	Files      int      // of several: how many there are, those that were left out among them
-	Unrewarded int      // decisions without a reward, which were left out: nothing may be certified
-	Among      string   // hash of the catalogue that the rows say they were decided among, as policy files and served logs know it; "": they do not
-	Notes      []string // what reading found out and a user should know
+	Origin
 
 	*store             // of a log with named contexts; nil: it has vectors alone
 	simulated bool     // see Simulated
 	identity  []uint64 // of a subset: what told its rows apart before
 	source    *Log     // see WithContexts; nil: the log itself
+}
+
+// Origin says what a log was made of, and what is missing or estimated.
+type Origin struct {
+	Estimated  bool // propensities are estimates: nothing may be certified
+	Estimates  *Estimates
+	Skipped    int // bad rows, which were left out
+	LeftOut    int // files of several that could not be read, and were left out with all their rows
+	Files      int // of several: how many there are, those that were left out among them
+	Unrewarded int // decisions without a reward, which were left out: nothing may be certified
+
+	// Among is the hash of the catalogue that the rows say they were decided among, as policy files and served logs
+	// know it; "": they do not.
+	Among string
+	// FilesHash says which files there are and how they are read, if the log is of a share of them, see [Options]. It
+	// is the same in every share.
+	FilesHash string
+	Notes     []string // what reading found out and a user should know
 }
 
 // Contexts are feature vectors φ(x), dense or sparse, however many. They are safe
@@ -77,8 +86,8 @@ type Contexts interface {
 // SparseContexts are Contexts that are stored without their zeros.
 type SparseContexts interface {
 	Contexts
-	// Sparse32 writes the elements of φ(x_i) that are not 0, those of Row32, to val and their places, ascending, to at,
-	// both of Dim elements, and returns how many they are.
+	// Sparse32 writes the elements of φ(x_i) that are not 0, those of Row32, to val and their places, ascending, to
+	// at, both of Dim elements, and returns how many they are.
 	Sparse32(i int, val []float32, at []int32) int
 }
 
@@ -214,7 +223,8 @@ func (l *Log) Subset(rows []int) *Log {
 		s.Rows[i] = l.Context(r)
 	}
 	s.Keys, s.Action, s.Cost = pick(l.Keys, rows), pick(l.Action, rows), pick(l.Cost, rows)
-	s.Propensity, s.Weight, s.Time, s.Group, s.Logger = pick(l.Propensity, rows), pick(l.Weight, rows), pick(l.Time, rows), pick(l.Group, rows), pick(l.Logger, rows)
+	s.Propensity, s.Weight, s.Time, s.Group, s.Logger = pick(l.Propensity, rows), pick(l.Weight, rows), pick(l.Time,
+		rows), pick(l.Group, rows), pick(l.Logger, rows)
 	s.Choices = l.Choices.subset(rows)
 	if k := l.K(); l.Propensities != nil && !l.Sets() {
 		s.Propensities = make([]float64, 0, len(rows)*k)
@@ -311,7 +321,8 @@ func (l *Log) ActionsOf(others []string) ([]int32, error) {
 	for a, name := range l.Actions {
 		at, ok := index[name]
 		if !ok {
-			return nil, fmt.Errorf("the log has an action %q that the policy does not know: it knows %s", name, some(others))
+			return nil, fmt.Errorf("the log has an action %q that the policy does not know: it knows %s", name,
+				some(others))
 		}
 		to[a] = at
 	}

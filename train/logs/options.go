@@ -25,6 +25,17 @@ type offers struct {
 	hashes  []uint64 // of each, of id and features
 }
 
+// optionSets are the actions that rows offer, and what these are described by.
+type optionSets struct {
+	offers      offers // of the row
+	serial      int    // of the row, that marks what it offers
+	byPlace     bool   // actions have no ids
+	described   bool   // actions have features
+	seeds       [2]maphash.Seed
+	itemNumbers map[itemKey]int32
+	itemHash    []uint64
+}
+
 // id is the id of option j.
 func (o *offers) id(j int) []byte {
 	lo := 0
@@ -169,7 +180,8 @@ func (b *builder) options() (err error) {
 	}
 	switch {
 	case !r.listed:
-		return bad("propensities", "of actions that are offered by row they must be a list, in the order of column %s", o.column)
+		return bad("propensities", "of actions that are offered by row they must be a list, in the order of column %s",
+			o.column)
 	case len(r.props) != n:
 		return bad("propensities", "%d of them for %d actions offered", len(r.props), n)
 	}
@@ -318,7 +330,8 @@ func (b *builder) decideSets() (names []string, number, slot []int32, err error)
 		return nil, nil, nil, fmt.Errorf("%s: column label: the actions have neither ids nor features", b.path)
 	}
 	if len(names) < 2 {
-		return nil, nil, nil, fmt.Errorf("%s: column action: %s is the only one ever offered, and there is nothing to learn", b.path, names[0])
+		return nil, nil, nil, fmt.Errorf("%s: column action: %s is the only one ever offered, and there is "+
+			"nothing to learn", b.path, names[0])
 	}
 	place := make(map[string]int32, len(names))
 	for i, s := range names {

@@ -20,17 +20,17 @@ package online
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 
-	"gonum.org/v1/gonum/optimize"
-
 	"opl/policies/features"
 	"opl/train/certify"
 	"opl/train/logs"
+	"opl/train/regress"
 )
 
 const (
@@ -183,64 +183,57 @@ func (m *model) teach(taught []int, logged []float64) (s stage, err error) {
 	if len(taught)*s.d > values || s.z != nil && len(taught)*s.z.Values.Dim() > values {
 		return s, nil
 	}
-	phi := make([]float64, len(taught)*s.d)
-	shares := make([][2]float64, len(taught))
-	for i, r := range taught {
-		if s.d > 0 {
-			s.x.Row64(log.Context(r), phi[i*s.d:(i+1)*s.d])
-		}
-		shares[i] = [2]float64{logOf(logged[r]), logOf(log.Propensity[r])}
-	}
-	zs := make([][]float64, len(taught))
-	for i := range zs {
-		zs[i] = s.vector(nil, m.log, taught[i], log.Chosen(taught[i]))
-	}
-	loss := func(grad, at []float64) (sum float64) {
-		for j, v := range at {
-			penalty := 0.1
-			switch own := j - shared - 1 - s.d; {
-			case s.z == nil && j >= shared && (j-shared)%(1+s.d) > 0, s.z != nil && j > shared && own < s.z.Values.Dim():
-				penalty = 1
-			}
-			sum += penalty / 2 * v * v
-			if grad != nil {
-				grad[j] = penalty * v
-			}
-		}
-		for i, r := range taught {
-			a, x := s.place(m.log, r, log.Chosen(r)), phi[i*s.d:(i+1)*s.d]
-			z, y := s.score(at, a, shares[i][0], shares[i][1], x, zs[i]), -log.Cost[r]
-			sum += max(z, 0) + math.Log1p(math.Exp(-math.Abs(z))) - y*z
-			if grad != nil {
-				g := 1/(1+math.Exp(-z)) - y
-				grad[0] += g
-				grad[1] += g * shares[i][0]
-				grad[2] += g * shares[i][1]
-				own := s.own(grad, a)
-				if s.z != nil {
-					for c, v := range zs[i] {
-						grad[shared+1+s.d+c] += g * v
-					}
-					if a >= 0 {
-						grad[shared+1+s.d+a] += g
-					}
-				}
-				own[0] += g
-				for c, v := range x {
-					own[1+c] += g * v
-				}
-			}
-		}
-		return sum
-	}
-	p := optimize.Problem{Func: func(at []float64) float64 { return loss(nil, at) }, Grad: func(grad, at []float64) { loss(grad, at) }}
-	start := make([]float64, shared+size)
-	res, _ := optimize.Minimize(p, start, &optimize.Settings{MajorIterations: 50, GradientThreshold: 1e-4 * float64(len(taught))}, &optimize.LBFGS{})
-	s.theta = start // r̂ = 1/2, where nothing better was found: a bound of any r̂ is one
-	if res != nil && res.F <= loss(nil, start) {
-		s.theta = res.X
+	x, y := s.design(m, log, taught, logged)
+	// r̂ = 1/2, where there is no regression: a bound of any r̂ is one
+	if s.theta, err = regress.Logistic(context.Background(), x, y, regress.Options{Penalties: s.penalties(x)}); err != nil {
+		s.theta = make([]float64, shared+size)
 	}
 	return s, nil
+}
+
+// design is what the stage learns from, features and rewards.
+func (s *stage) design(m *model, log *logs.Log, taught []int, logged []float64) (*regress.Grouped, []float64) {
+	x := &regress.Grouped{Groups: m.k, Group: make([]int32, len(taught))}
+	x.Shared.Width, x.Own.Width = shared, 1+s.d
+	if s.z != nil {
+		x.Shared.Width, x.Own.Width = shared+1+s.d+s.z.Values.Dim(), 1
+		x.Groups = s.z.Width - s.z.Values.Dim()
+	}
+	x.Shared.Data = make([]float64, 0, len(taught)*x.Shared.Width)
+	x.Own.Data = make([]float64, 0, len(taught)*x.Own.Width)
+	y, phi := make([]float64, len(taught)), make([]float64, 1+s.d)
+	phi[0] = 1
+	for i, r := range taught {
+		if s.d > 0 {
+			s.x.Row64(log.Context(r), phi[1:])
+		}
+		place := s.place(m.log, r, log.Chosen(r))
+		if s.z != nil && place >= 0 {
+			place -= s.z.Values.Dim()
+		}
+		x.Group[i], y[i] = int32(place), -log.Cost[r]
+		x.Shared.Data = append(x.Shared.Data, 1, logOf(logged[r]), logOf(log.Propensity[r]))
+		if s.z == nil {
+			x.Own.Data = append(x.Own.Data, phi...)
+			continue
+		}
+		x.Shared.Data = append(x.Shared.Data, phi...)
+		x.Shared.Data = append(x.Shared.Data, s.vector(nil, m.log, r, log.Chosen(r))...)
+		x.Own.Data = append(x.Own.Data, 1)
+	}
+	return x, y
+}
+
+// penalties are 0.1 for what is shared and for intercepts, and 1 for the other coefficients.
+func (s *stage) penalties(x *regress.Grouped) []float64 {
+	all := slices.Repeat([]float64{0.1}, x.Dim())
+	for j := range all {
+		switch own := j - shared - 1 - s.d; {
+		case s.z == nil && j >= shared && (j-shared)%(1+s.d) > 0, s.z != nil && j > shared && own < s.z.Values.Dim():
+			all[j] = 1
+		}
+	}
+	return all
 }
 
 func logOf(p float64) float64 { return math.Log(max(p, least)) }

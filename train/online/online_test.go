@@ -52,24 +52,24 @@ func empty() *logs.Log {
 
 func (w world) all(l *logs.Log) (rows []int, logged []float64) {
 	for i, a := range l.Action {
-		rows, logged = append(rows, i), append(logged, w.policy[context(l, i)][a])
+		rows, logged = append(rows, i), append(logged, w.policy[contextOf(l, i)][a])
 	}
 	return rows, logged
 }
 
-func context(l *logs.Log, i int) int { return int(l.X.(logs.Rows64).Data[2*i+1]) }
+func contextOf(l *logs.Log, i int) int { return int(l.X.(logs.Rows64).Data[2*i+1]) }
 
 // product is ∏ (1 − ℓX) over units with the predictions of a model as they are.
 func (w world) product(t *testing.T, m *model, l *logs.Log, copies int, ell float64) float64 {
 	e, x := 1., 0.
 	for i, a := range l.Action {
-		r, pi := make([]float64, 2), w.policy[context(l, i)]
+		r, pi := make([]float64, 2), w.policy[contextOf(l, i)]
 		if first, _ := l.Option(i, 0); first == 1 {
 			pi[0], pi[1] = pi[1], pi[0]
 		}
 		m.predict(r, pi[:], i)
 		at := l.Chosen(i)
-		x -= pi[0]*r[0] + pi[1]*r[1] + w.policy[context(l, i)][a]/l.Propensity[i]*(-l.Cost[i]-r[at])
+		x -= pi[0]*r[0] + pi[1]*r[1] + w.policy[contextOf(l, i)][a]/l.Propensity[i]*(-l.Cost[i]-r[at])
 		if i%copies == copies-1 {
 			f := 1 - ell*x/float64(copies)
 			if f <= 0 {
@@ -87,7 +87,7 @@ func offer(l *logs.Log) {
 	c := &logs.Choices{Z: logs.Rows64{Width: 1, Data: []float64{-1, 2}}}
 	for i, a := range l.Action {
 		set := []int32{0, 1}
-		if context(l, i) == 1 {
+		if contextOf(l, i) == 1 {
 			set = []int32{1, 0}
 			l.Propensities[2*i], l.Propensities[2*i+1] = l.Propensities[2*i+1], l.Propensities[2*i]
 		}
@@ -188,7 +188,7 @@ func TestOwnRows(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range rows {
-			r, pi := make([]float64, 2), w.policy[context(l, i)]
+			r, pi := make([]float64, 2), w.policy[contextOf(l, i)]
 			m.Of(r, pi[:], i)
 			out = append(out, r...)
 		}
@@ -231,7 +231,7 @@ func TestSortedFile(t *testing.T) {
 		sorted := empty()
 		sorted.Logger = nil
 		for _, i := range order {
-			x := context(l, i)
+			x := contextOf(l, i)
 			row(sorted, w.logger[x], x, int(l.Action[i]), int(-l.Cost[i]), 1, 0)
 		}
 		sorted.Logger = nil
@@ -240,7 +240,7 @@ func TestSortedFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		play := func(dst []float64, i int) error { copy(dst, w.policy[context(sorted, i)][:]); return nil }
+		play := func(dst []float64, i int) error { copy(dst, w.policy[contextOf(sorted, i)][:]); return nil }
 		with, err := certify.Fixed(play, nil, sorted, rows, certify.Options{Models: []*certify.RewardModel{m}})
 		if err != nil {
 			t.Fatal(err)

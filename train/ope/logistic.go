@@ -1,12 +1,13 @@
 package ope
 
 import (
-	"errors"
+	"context"
 	"math"
 
-	"gonum.org/v1/gonum/optimize"
+	"gonum.org/v1/gonum/floats"
 
 	"opl/train/logs"
+	"opl/train/regress"
 )
 
 // Logistic learns rewards by one logistic regression an action, as [ModelOptions] say: over the rows of
@@ -26,61 +27,30 @@ func logit(p float64) float64 {
 	return math.Log(p) - math.Log1p(-p)
 }
 
-// logistic minimizes for each fold.
+// logistic minimizes for each fold, whose rows have weight 0 there.
 func (s system) logistic(mean []float64, at func(f int) []float64) error {
-	d, root := s.d, make([]float64, len(s.mine)) // √ω, by which phi is multiplied
+	n := len(s.mine)
+	y, offset, weight := make([]float64, n), make([]float64, n), make([]float64, n)
+	x := regress.Matrix{Width: s.d, Data: s.phi}
 	for j, i := range s.mine {
-		root[j] = math.Sqrt(s.t.weight(i))
+		y[j] = s.t.r[i]
+		if root := math.Sqrt(s.t.weight(i)); root > 0 && root != 1 { // by which phi is multiplied
+			floats.Scale(1/root, s.phi[j*s.d:(j+1)*s.d])
+		}
 	}
 	for f := range mean {
-		base := logit(mean[f])
-		rows := 0
-		for _, i := range s.mine {
-			if int(s.fold[i]) != f && s.t.weight(i) > 0 {
-				rows++
+		for j, i := range s.mine {
+			offset[j], weight[j] = logit(mean[f]), s.t.weight(i)
+			if int(s.fold[i]) == f {
+				weight[j] = 0
 			}
 		}
-		if rows == 0 {
-			continue
+		theta, err := regress.Logistic(context.Background(), x, y,
+			regress.Options{Offset: offset, Weight: weight, Penalties: []float64{s.penalty}})
+		if err != nil {
+			return err
 		}
-		// loss is the objective over the number of rows, and its gradient if asked for.
-		loss := func(theta, grad []float64) (sum float64) {
-			clear(grad)
-			for j, i := range s.mine {
-				if int(s.fold[i]) == f || root[j] == 0 {
-					continue
-				}
-				row, score := s.phi[j*d:j*d+d], 0.0
-				for c, v := range row {
-					score += theta[c] * v
-				}
-				score = base + score/root[j]
-				// −r log σ(z) − (1 − r) log σ(−z) = log(1 + e^z) − rz
-				sum += root[j] * root[j] * (max(score, 0) + math.Log1p(math.Exp(-math.Abs(score))) - s.t.r[i]*score)
-				if grad != nil {
-					g := root[j] * (1/(1+math.Exp(-score)) - s.t.r[i])
-					for c, v := range row {
-						grad[c] += g * v
-					}
-				}
-			}
-			for c, v := range theta {
-				sum += s.penalty / 2 * v * v
-				if grad != nil {
-					grad[c] = (grad[c] + s.penalty*v) / float64(rows)
-				}
-			}
-			return sum / float64(rows)
-		}
-		// It may stop short of the tolerance, where the loss no longer falls in its last digits.
-		result, _ := optimize.Minimize(optimize.Problem{
-			Func: func(theta []float64) float64 { return loss(theta, nil) },
-			Grad: func(grad, theta []float64) { loss(theta, grad) },
-		}, make([]float64, d), &optimize.Settings{GradientThreshold: 1e-10, MajorIterations: 200}, &optimize.LBFGS{})
-		if result == nil || math.IsNaN(result.F) || math.IsInf(result.F, 0) {
-			return errors.New("the logistic regression has no solution; are features finite?")
-		}
-		copy(at(f), result.X)
+		copy(at(f), theta)
 	}
 	return nil
 }

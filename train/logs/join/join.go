@@ -181,7 +181,8 @@ func (l *line) check() (action int, err error) {
 	case l.Time.IsZero():
 		return 0, errors.New("no timestamp")
 	case l.kind == whole && (l.Action == "" || l.Propensities != nil || !(l.Propensity > 0 && l.Propensity <= 1)):
-		return 0, fmt.Errorf("action %q of a catalogue with the propensity %v, and %d propensities: want one in (0, 1], and no list", l.Action, l.Propensity, len(l.Propensities))
+		return 0, fmt.Errorf("action %q of a catalogue with the propensity %v, and %d propensities: want one in "+
+			"(0, 1], and no list", l.Action, l.Propensity, len(l.Propensities))
 	case l.kind == whole:
 		return 0, nil
 	case len(l.names) < least || len(l.Propensities) != len(l.names):
@@ -221,8 +222,8 @@ type place struct {
 	sum        uint64
 }
 
-// Open reads through served logs once, in the order of their first decisions: their ids and their
-// actions, which must be the same in all lines. Close closes them. A file may be compressed by gzip. Left out and counted are
+// Open reads through served logs once, in the order of their first decisions: their ids and their actions, which must
+// be the same in all lines. Close closes them. A file may be compressed by gzip. Left out and counted are
 //
 //   - a last line without an end, which a server that runs or died may leave;
 //   - zeros, which a program that truncates the file of a running server may leave;
@@ -276,7 +277,8 @@ func Open(paths []string, d Duplicates, bad io.Writer) (_ *Log, err error) {
 				l.left++
 				switch d {
 				case Refuse:
-					return fmt.Errorf("decision_id %q was on %s before: take the first or the last of them by setting duplicates", s.ID, l.where(before, i))
+					return fmt.Errorf("decision_id %q was on %s before: take the first or the last of them by "+
+						"setting duplicates", s.ID, l.where(before, i))
 				case First:
 					return nil
 				}
@@ -312,7 +314,8 @@ func (l *Log) take(s *line) error {
 	case l.Actions == nil:
 		l.Actions = s.names
 	case !slices.Equal(l.Actions, s.names):
-		return fmt.Errorf("its actions are %q, those before %q: join logs of different actions apart", s.names, l.Actions)
+		return fmt.Errorf("its actions are %q, those before %q: join logs of different actions apart", s.names,
+			l.Actions)
 	}
 	return nil
 }
@@ -344,99 +347,37 @@ func (l *Log) Missing(rewards *Rewards) (n int) {
 	return n
 }
 
+// joining is a join that is under way.
+type joining struct {
+	*Log
+	Summary
+	o         Options
+	rewards   *Rewards
+	write     func(*logs.Decision) error
+	low, high float64 // rewards
+	sum       float64
+	held      *logs.Decision // the last, to which those that are dropped after it belong
+	seen      int
+	dropped   int    // since the last
+	among     string // which catalogue
+}
+
 // Join hands the decisions with their rewards to write, such as that of a [logs.Writer],
 // in the order of the served log. They name the policy that took them by its hash, and how many
 // before them, or after the last, were dropped since they have no reward.
 func (l *Log) Join(rewards *Rewards, write func(*logs.Decision) error, o Options) (Summary, error) {
-	low, high := o.Min, o.Max
-	if low == 0 && high == 0 {
-		high = 1
+	j := &joining{Log: l, o: o, rewards: rewards, write: write, low: o.Min, high: o.Max}
+	if j.low == 0 && j.high == 0 {
+		j.high = 1
 	}
-	if !(low < high) || math.IsInf(low, 0) || math.IsInf(high, 0) {
-		return Summary{}, fmt.Errorf("join: rewards from %v to %v are no range", low, high)
+	if !(j.low < j.high) || math.IsInf(j.low, 0) || math.IsInf(j.high, 0) {
+		return Summary{}, fmt.Errorf("join: rewards from %v to %v are no range", j.low, j.high)
 	}
-	cost := func(r float64) (float64, error) {
-		if !(r >= low && r <= high) {
-			return 0, fmt.Errorf("reward %v is outside [%v, %v]: state the range by setting reward-min and setting reward-max", r, low, high)
-		}
-		return -(r - low) / (high - low), nil
-	}
-	s := Summary{Decisions: len(l.rows), Left: l.left + rewards.left, Torn: l.torn, Zeros: l.zeros, Copies: l.copies, Bad: l.Bad, Plain: l.plain}
-	if o.Missing != nil {
-		if _, err := cost(*o.Missing); err != nil {
-			return s, fmt.Errorf("setting missing-reward: %w", err)
-		}
-	}
-	var wrong error
-	first := math.MaxInt
-	for id, r := range rewards.of { // in any order: only a count and a minimum are taken
-		if _, ok := l.rows[id]; !ok {
-			s.Orphans++
-		} else if _, err := cost(r.value); err != nil && r.nth < first {
-			wrong, first = fmt.Errorf("%s: row %d: %w", r.path, r.row, err), r.nth
-		}
-	}
-	if wrong != nil {
-		return s, wrong
-	}
-	var sum float64
-	var held *logs.Decision // the last, to which those that are dropped after it belong
-	seen, dropped := 0, 0
-	among := "" // which catalogue
-	use := func(row *line, action int) (err error) {
-		if s.From.IsZero() || row.Time.Before(s.From) {
-			s.From = row.Time
-		}
-		if row.Time.After(s.To) {
-			s.To = row.Time
-		}
-		if seen++; !strings.HasPrefix(row.Hash, o.Policy) || !strings.HasPrefix(row.Catalogue, o.Catalogue) {
-			s.Others++
-			return nil
-		}
-		if among = cmp.Or(among, row.Catalogue); row.Catalogue != among {
-			return fmt.Errorf("decision_id %q is among the catalogue %.12s, those before among %.12s: a log is read with one: setting catalogue joins the decisions of one", row.ID, row.Catalogue, among)
-		}
-		at := slices.IndexFunc(s.Policies, func(p logs.Logger) bool { return p.Policy == row.Hash })
-		if at < 0 {
-			at = len(s.Policies)
-			s.Policies = append(s.Policies, logs.Logger{Policy: row.Hash})
-		}
-		s.Policies[at].Rows++
-		if slices.Contains(row.Propensities, 0) {
-			s.NoChance++
-		}
-		r, ok := rewards.of[row.ID]
-		switch {
-		case ok:
-			sum += r.value
-		case o.Missing == nil:
-			s.Missing++
-			dropped++
-			return nil
-		default:
-			s.Missing++
-			r.value = *o.Missing
-		}
-		if l.kind == whole {
-			action = l.index[row.Action]
-		}
-		d := &logs.Decision{ID: row.ID, Time: row.Time, Offered: row.set, Action: action, Propensity: row.Propensity, Propensities: row.Propensities,
-			Weight: 1, Policy: row.Hash, Catalogue: row.Catalogue, Row: s.Joined + 1}
-		if d.Cost, err = cost(r.value); err != nil {
-			return err
-		}
-		if d.Context, err = values("context", row.Context, nil); err != nil {
-			return err
-		}
-		s.Joined++
-		last := held
-		held = d
-		if last == nil {
-			return nil
-		}
-		last.Unrewarded, dropped = dropped, 0
-		return write(last)
+	s := &j.Summary
+	*s = Summary{Decisions: len(l.rows), Left: l.left + rewards.left, Torn: l.torn, Zeros: l.zeros, Copies: l.copies,
+		Bad: l.Bad, Plain: l.plain}
+	if err := j.check(); err != nil {
+		return *s, err
 	}
 	for i, f := range l.files {
 		if err := f.each(func(n int, raw []byte, row *line, action int, wrong error) error {
@@ -446,24 +387,113 @@ func (l *Log) Join(rewards *Rewards, write func(*logs.Decision) error, o Options
 			if wrong != nil || l.rows[row.ID] != (place{i, n, xxhash.Sum64(raw)}) {
 				return wrong
 			}
-			return use(row, action)
+			return j.take(row, action)
 		}); err != nil {
-			return s, err
+			return *s, err
 		}
 	}
-	if seen != len(l.rows) {
-		return s, fmt.Errorf("%s: of %d decisions %d are still there: the file was changed while it was read; join again", l.files[0].path, len(l.rows), seen)
+	if j.seen != len(l.rows) {
+		return *s, fmt.Errorf("%s: of %d decisions %d are still there: the file was changed while it was read; "+
+			"join again",
+			l.files[0].path, len(l.rows), j.seen)
 	}
-	if held != nil {
-		held.Unrewarded = dropped
-		if err := write(held); err != nil {
-			return s, err
+	if j.held != nil {
+		j.held.Unrewarded = j.dropped
+		if err := write(j.held); err != nil {
+			return *s, err
 		}
 	}
 	if with := s.Decisions - s.Others - s.Missing; with > 0 {
-		s.MeanReward = sum / float64(with)
+		s.MeanReward = j.sum / float64(with)
 	}
-	return s, nil
+	return *s, nil
+}
+
+// cost is that of a reward, which must be within its range.
+func (j *joining) cost(r float64) (float64, error) {
+	if !(r >= j.low && r <= j.high) {
+		return 0, fmt.Errorf("reward %v is outside [%v, %v]: state the range by setting reward-min and setting "+
+			"reward-max", r, j.low, j.high)
+	}
+	return -(r - j.low) / (j.high - j.low), nil
+}
+
+// check counts the rewards of no decision, and refuses the first reward that is outside of the range.
+func (j *joining) check() error {
+	if j.o.Missing != nil {
+		if _, err := j.cost(*j.o.Missing); err != nil {
+			return fmt.Errorf("setting missing-reward: %w", err)
+		}
+	}
+	var wrong error
+	first := math.MaxInt
+	for id, r := range j.rewards.of { // in any order: only a count and a minimum are taken
+		if _, ok := j.rows[id]; !ok {
+			j.Orphans++
+		} else if _, err := j.cost(r.value); err != nil && r.nth < first {
+			wrong, first = fmt.Errorf("%s: row %d: %w", r.path, r.row, err), r.nth
+		}
+	}
+	return wrong
+}
+
+// take joins a decision.
+func (j *joining) take(row *line, action int) (err error) {
+	if j.From.IsZero() || row.Time.Before(j.From) {
+		j.From = row.Time
+	}
+	if row.Time.After(j.To) {
+		j.To = row.Time
+	}
+	if j.seen++; !strings.HasPrefix(row.Hash, j.o.Policy) || !strings.HasPrefix(row.Catalogue, j.o.Catalogue) {
+		j.Others++
+		return nil
+	}
+	if j.among = cmp.Or(j.among, row.Catalogue); row.Catalogue != j.among {
+		return fmt.Errorf("decision_id %q is among the catalogue %.12s, those before among %.12s: a log is read "+
+			"with one: "+
+			"setting catalogue joins the decisions of one", row.ID, row.Catalogue, j.among)
+	}
+	at := slices.IndexFunc(j.Policies, func(p logs.Logger) bool { return p.Policy == row.Hash })
+	if at < 0 {
+		at = len(j.Policies)
+		j.Policies = append(j.Policies, logs.Logger{Policy: row.Hash})
+	}
+	j.Policies[at].Rows++
+	if slices.Contains(row.Propensities, 0) {
+		j.NoChance++
+	}
+	r, ok := j.rewards.of[row.ID]
+	switch {
+	case ok:
+		j.sum += r.value
+	case j.o.Missing == nil:
+		j.Summary.Missing++
+		j.dropped++
+		return nil
+	default:
+		j.Summary.Missing++
+		r.value = *j.o.Missing
+	}
+	if j.kind == whole {
+		action = j.index[row.Action]
+	}
+	d := &logs.Decision{ID: row.ID, Time: row.Time, Offered: row.set, Action: action, Propensity: row.Propensity,
+		Propensities: row.Propensities, Weight: 1, Policy: row.Hash, Catalogue: row.Catalogue, Row: j.Joined + 1}
+	if d.Cost, err = j.cost(r.value); err != nil {
+		return err
+	}
+	if d.Context, err = values("context", row.Context, nil); err != nil {
+		return err
+	}
+	j.Joined++
+	last := j.held
+	j.held = d
+	if last == nil {
+		return nil
+	}
+	last.Unrewarded, j.dropped = j.dropped, 0
+	return j.write(last)
 }
 
 // values are the named values of a context, or of an action, as it was logged, flat, and with

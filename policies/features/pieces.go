@@ -1,0 +1,122 @@
+package features
+
+import (
+	"fmt"
+)
+
+// Pieces encodes features by how far they have come between knots, so that what is linear in the pieces is
+// piecewise linear in the feature: of feature j with knots t_0 < … < t_B the B numbers
+//
+//	min(1, max(0, (x_j − t_b)/(t_{b+1} − t_b))),   b = 0 … B − 1
+//
+// The features of Keep come first, then the pieces by feature. Gorishniy et al. (2022), "On embeddings for numerical
+// features in tabular deep learning".
+type Pieces struct {
+	In       int         `json:"in"`                 // features
+	Keep     []int32     `json:"keep,omitzero"`      // features that are given as they are; without it all
+	Features []int32     `json:"features,omitempty"` // those with knots
+	Knots    [][]float64 `json:"knots,omitempty"`    // of each, ascending, at least 2
+}
+
+func (p *Pieces) out() int {
+	n := len(p.Keep)
+	if p.Keep == nil {
+		n = p.In
+	}
+	for _, knots := range p.Knots {
+		n += len(knots) - 1
+	}
+	return n
+}
+
+func (p *Pieces) check(in int) error {
+	switch {
+	case p.In != in:
+		return fmt.Errorf("pieces of %d features for %d", p.In, in)
+	case len(p.Features) != len(p.Knots):
+		return fmt.Errorf("pieces: %d features and knots of %d", len(p.Features), len(p.Knots))
+	}
+	for _, of := range [][]int32{p.Keep, p.Features} {
+		for _, j := range of {
+			if j < 0 || int(j) >= in {
+				return fmt.Errorf("pieces: feature %d of %d", j, in)
+			}
+		}
+	}
+	for i, knots := range p.Knots {
+		if len(knots) < 2 {
+			return fmt.Errorf("pieces: feature %d has %d knots, want at least 2", p.Features[i], len(knots))
+		}
+		for b, v := range knots {
+			if gap := v - knots[max(0, b-1)]; v-v != 0 || gap-gap != 0 || b > 0 && !(gap > 0) {
+				return fmt.Errorf("pieces: knot %d of feature %d is %v: want finite numbers, ascending", b, p.Features[i], v)
+			}
+		}
+	}
+	if n := p.out(); n < 1 || n > mostWide {
+		return fmt.Errorf("pieces: %d features come out", n)
+	}
+	return nil
+}
+
+// cut is pieces that are ready to compute.
+type cut struct {
+	*Pieces
+	outs int
+}
+
+func (p *Pieces) stage() stage { return &cut{p, p.out()} }
+func (c *cut) out() int        { return c.outs }
+func (c *cut) room() int       { return 0 }
+
+func (c *cut) apply(h, x, _ []float64) {
+	at := len(c.Keep)
+	if c.Keep == nil {
+		at = copy(h, x[:c.In])
+	}
+	for i, j := range c.Keep {
+		h[i] = x[j]
+	}
+	for i, j := range c.Features {
+		knots := c.Knots[i]
+		for b := range len(knots) - 1 {
+			h[at] = min(1, max(0, (x[j]-knots[b])/(knots[b+1]-knots[b])))
+			at++
+		}
+	}
+}
+
+// Products gives x and then x_i·x_j of each pair.
+type Products struct {
+	In    int       `json:"in"` // features
+	Pairs [][]int32 `json:"pairs,omitempty"`
+}
+
+func (p *Products) out() int { return p.In + len(p.Pairs) }
+
+func (p *Products) check(in int) error {
+	if p.In != in || p.out() < 1 || p.out() > mostWide {
+		return fmt.Errorf("products of %d features for %d", p.In, in)
+	}
+	for _, pair := range p.Pairs {
+		if len(pair) != 2 {
+			return fmt.Errorf("products: a pair of %d features", len(pair))
+		}
+		for _, j := range pair {
+			if j < 0 || int(j) >= in {
+				return fmt.Errorf("products: feature %d of %d", j, in)
+			}
+		}
+	}
+	return nil
+}
+
+func (p *Products) stage() stage { return p }
+func (p *Products) room() int    { return 0 }
+
+func (p *Products) apply(h, x, _ []float64) {
+	at := copy(h, x[:p.In])
+	for i, pair := range p.Pairs {
+		h[at+i] = x[pair[0]] * x[pair[1]]
+	}
+}

@@ -1,0 +1,150 @@
+package logs
+
+import (
+	"bytes"
+	"cmp"
+	"io"
+	"math"
+	"unsafe"
+)
+
+// texts are a column of strings.
+type texts struct{ ends, text spill }
+
+func (t *texts) add(s []byte) {
+	t.text.bytes(s)
+	put(&t.ends, t.text.size)
+}
+
+// set numbers strings in the order in which they come.
+type set struct {
+	texts
+	places map[string]int32
+}
+
+func (s *set) number(text []byte) int32 {
+	i, ok := s.places[string(text)]
+	if !ok {
+		i = int32(len(s.places))
+		s.places[string(text)] = i
+		s.add(text)
+	}
+	return i
+}
+
+// spill is a column in a temporary file once it is long, and in memory before, or always if it has no folder.
+type spill struct {
+	dir   string
+	file  tempFile
+	buf   []byte  // all of it in memory, or what is not written yet
+	most  int     // bytes of buf
+	later *behind // of a file that is written while rows are read; nil: it is written at once
+	size  int64
+	err   error // of writing
+}
+
+// spillBytes is how much of a column is in memory.
+const spillBytes = 1 << 16
+
+// open begins a column in a folder, or in memory if that is "".
+func (s *spill) open(dir string) {
+	s.dir, s.most = dir, math.MaxInt
+	if dir != "" {
+		s.most = spillBytes
+	}
+}
+
+// flush writes what is left.
+func (s *spill) flush() error {
+	if s.file.File != nil || s.later != nil {
+		s.drain()
+	}
+	if s.later != nil {
+		s.err = cmp.Or(s.err, s.later.end())
+	}
+	return s.err
+}
+
+// drain writes the buffer.
+func (s *spill) drain() {
+	switch {
+	case len(s.buf) == 0:
+	case s.later != nil:
+		s.buf = s.later.hand(s.buf)
+	default:
+		if s.create(); s.err == nil {
+			_, s.err = s.file.Write(s.buf)
+		}
+		s.buf = s.buf[:0]
+	}
+}
+
+// create makes the file, if there is none.
+func (s *spill) create() {
+	if s.file.File == nil && s.err == nil {
+		s.file, s.err = temporary(s.dir)
+	}
+}
+
+func (s *spill) bytes(b []byte) {
+	s.size += int64(len(b))
+	if s.buf = append(s.buf, b...); len(s.buf) >= s.most {
+		s.drain() // an error stays until flush
+	}
+}
+
+// resize makes a column of size bytes, zeros where there was nothing.
+func (s *spill) resize(size int64) error {
+	if s.size = size; size >= int64(s.most) {
+		s.create()
+		s.drain()
+	}
+	if s.err != nil {
+		return s.err
+	}
+	if s.file.File != nil {
+		return s.file.Truncate(size)
+	}
+	s.buf = append(s.buf, make([]byte, int(size)-len(s.buf))...)
+	return nil
+}
+
+// copyTo writes the column to w.
+func (s *spill) copyTo(w io.Writer) error {
+	var from io.Reader = bytes.NewReader(s.buf)
+	if s.file.File != nil {
+		from = io.NewSectionReader(s.file, 0, s.size)
+	}
+	n, err := io.Copy(w, from)
+	if err == nil && n != s.size {
+		err = io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// mapped is the column as bytes that can be changed in place, until the function is called.
+func (s *spill) mapped() ([]byte, func() error, error) {
+	if s.file.File == nil {
+		return s.buf, func() error { return nil }, nil
+	}
+	return mapFile(s.file.File, int(s.size), true)
+}
+
+func put[T int32 | int64 | uint32 | uint64 | float64](s *spill, v ...T) {
+	s.bytes(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), len(v)*int(unsafe.Sizeof(v[0]))))
+}
+
+// late puts the value of row n, if it has one, into a column that rows before may not have
+// had: those without have none.
+func late[T int32 | float64](s *spill, n int, none T, has bool, v T) {
+	if !has && s.size == 0 {
+		return
+	}
+	for s.size < int64(n)*int64(unsafe.Sizeof(v)) {
+		put(s, none)
+	}
+	if !has {
+		v = none
+	}
+	put(s, v)
+}

@@ -1,0 +1,372 @@
+package regress_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+
+	"opl/policies/features"
+	"opl/train/regress"
+)
+
+// naive grows one tree by trying every split of every feature, and every split of a group by its sorted members, on
+// raw values: the next leaf is the one that gains most. It returns the scores of rows.
+type naive struct {
+	x           regress.Matrix
+	g, h        []float64
+	groups      [][]int32
+	leaves, min int
+	depth       int
+	l2          float64
+}
+
+type cutAt struct {
+	gain        float64
+	left, right []int
+}
+
+func (t naive) best(rows []int) (best cutAt) {
+	value := func(rows []int) (v float64) {
+		var g, h float64
+		for _, i := range rows {
+			g, h = g+t.g[i], h+t.h[i]
+		}
+		if h < 1e-3 {
+			return math.Inf(-1)
+		}
+		return g * g / (h + t.l2)
+	}
+	try := func(left func(i int) bool) {
+		var c cutAt
+		for _, i := range rows {
+			if left(i) {
+				c.left = append(c.left, i)
+			} else {
+				c.right = append(c.right, i)
+			}
+		}
+		if len(c.left) < t.min || len(c.right) < t.min {
+			return
+		}
+		if c.gain = value(c.left) + value(c.right) - value(rows); c.gain > best.gain+1e-9 {
+			best = c
+		}
+	}
+	in := map[int32]bool{}
+	for _, members := range t.groups {
+		type ranked struct {
+			j    int32
+			rank float64
+		}
+		var order []ranked
+		var all float64
+		for _, i := range rows {
+			all += t.h[i]
+		}
+		for _, j := range members {
+			in[j] = true
+			var g, h float64
+			n := 0
+			for _, i := range rows {
+				if t.x.Data[i*t.x.Width+int(j)] != 0 {
+					g, h, n = g+t.g[i], h+t.h[i], n+1
+				}
+			}
+			if n >= 10 {
+				order = append(order, ranked{j, g / (h + 10*all/float64(len(rows)))})
+			}
+		}
+		slices.SortFunc(order, func(a, b ranked) int {
+			if a.rank < b.rank {
+				return -1
+			}
+			return 1
+		})
+		for range 2 {
+			for end := range order {
+				try(func(i int) bool {
+					for _, r := range order[:end+1] {
+						if t.x.Data[i*t.x.Width+int(r.j)] != 0 {
+							return true
+						}
+					}
+					return false
+				})
+			}
+			slices.Reverse(order)
+		}
+	}
+	for j := range t.x.Width {
+		for _, i := range rows {
+			if v := t.x.Data[i*t.x.Width+j]; !in[int32(j)] {
+				try(func(i int) bool { return t.x.Data[i*t.x.Width+j] <= v })
+			}
+		}
+	}
+	return best
+}
+
+func (t naive) grow(n int, rate float64) []float64 {
+	type leaf struct {
+		rows  []int
+		depth int
+	}
+	rows := make([]int, n)
+	for i := range rows {
+		rows[i] = i
+	}
+	leaves := []leaf{{rows, 0}}
+	for len(leaves) < t.leaves {
+		var best cutAt
+		at := -1
+		for l, leaf := range leaves {
+			if leaf.depth >= t.depth {
+				continue
+			}
+			if c := t.best(leaf.rows); c.gain > best.gain {
+				best, at = c, l
+			}
+		}
+		if at < 0 {
+			break
+		}
+		d := leaves[at].depth + 1
+		leaves = append(slices.Delete(leaves, at, at+1), leaf{best.left, d}, leaf{best.right, d})
+	}
+	out := make([]float64, n)
+	for _, leaf := range leaves {
+		var g, h float64
+		for _, i := range leaf.rows {
+			g, h = g+t.g[i], h+t.h[i]
+		}
+		for _, i := range leaf.rows {
+			out[i] = -rate * g / (h + t.l2)
+		}
+	}
+	return out
+}
+
+// scores are those of a forest.
+func scores(t testing.TB, f *features.Forest, x regress.Matrix) []float64 {
+	t.Helper()
+	l := features.Layer{Trees: f}
+	if err := l.Check(x.Width); err != nil {
+		t.Fatal(err)
+	}
+	net := features.NewNet([]features.Layer{l})
+	out := make([]float64, x.Len()*l.Out())
+	room := make([]float64, net.Room())
+	for i := range x.Len() {
+		net.Apply(out[i*l.Out():(i+1)*l.Out()], x.Data[i*x.Width:(i+1)*x.Width], room)
+	}
+	return out
+}
+
+// mixed are rows of d numbers and a category of c values, one-hot, with rewards that depend on both.
+func mixed(r *rand.Rand, n, d, c int) (x regress.Matrix, y []float64, group []int32) {
+	x = regress.Matrix{Width: d + c, Data: make([]float64, n*(d+c))}
+	effect := numbers(c+1, r.NormFloat64)
+	for j := range c {
+		group = append(group, int32(d+j))
+	}
+	for i := range n {
+		row := x.Data[i*(d+c) : (i+1)*(d+c)]
+		z := 0.
+		for j := range d {
+			if row[j] = r.NormFloat64(); j == 1 {
+				row[j] = max(0, row[j]) // 0 in half of the rows
+			}
+		}
+		if row[0] > .3 {
+			z++
+		}
+		z += row[d-1] * row[0]
+		at := r.IntN(c + 1)
+		if z += effect[at]; at < c {
+			row[d+at] = .7
+		}
+		y = append(y, 0)
+		if r.Float64() < 1/(1+math.Exp(-z)) {
+			y[i] = 1
+		}
+	}
+	return x, y, group
+}
+
+// Two rounds on small data are those of a program that tries every split.
+func TestBoostNaive(t *testing.T) {
+	for seed := range uint64(6) {
+		r := rand.New(rand.NewPCG(31, seed))
+		const n = 150
+		x, y, group := mixed(r, n, 3, 4)
+		w := numbers(n, func() float64 { return .5 + r.Float64() })
+		for _, squared := range []bool{false, true} {
+			for _, groups := range [][][]int32{nil, {group}} {
+				o := regress.BoostOptions{Rounds: 2, Rate: .5, Leaves: 6, Depth: 3, MinRows: 5, L2: .7, Squared: squared, Groups: groups, Folds: 1, Fold: make([]uint8, n)}
+				got, err := regress.Boost(context.Background(), x, y, w, o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var sum, total float64
+				for i, v := range y {
+					sum, total = sum+w[i]*v, total+w[i]
+				}
+				base := sum / total
+				if !squared {
+					base = math.Log(base / (1 - base))
+				}
+				want := slices.Repeat([]float64{base}, n)
+				for range 2 {
+					tree := naive{x: x, g: make([]float64, n), h: make([]float64, n), groups: groups, leaves: 6, min: 5, depth: 3, l2: .7}
+					for i, s := range want {
+						p := 1 / (1 + math.Exp(-s))
+						if tree.g[i], tree.h[i] = w[i]*(p-y[i]), w[i]*p*(1-p); squared {
+							tree.g[i], tree.h[i] = w[i]*(s-y[i]), w[i]
+						}
+					}
+					for i, v := range tree.grow(n, .5) {
+						want[i] += v
+					}
+				}
+				for i, s := range scores(t, got.Forest, x) {
+					if math.Abs(s-want[i]) > 1e-9 {
+						t.Fatalf("seed %d, squared %v, groups %v: row %d: %v, want %v", seed, squared, groups, i, s, want[i])
+					}
+				}
+			}
+		}
+	}
+}
+
+// Threads change no bit; actions are learned as if alone, but for where they begin.
+func TestBoostDeterministic(t *testing.T) {
+	r := rand.New(rand.NewPCG(31, 9))
+	const n, k = 6000, 3
+	x, y, group := mixed(r, n, 4, 12)
+	action := make([]int32, n)
+	for i := range action {
+		action[i] = int32(r.IntN(k))
+	}
+	for _, o := range []regress.BoostOptions{{Rounds: 20}, {Rounds: 30, Folds: 1, Sample: .5, Groups: [][]int32{group}}, {Rounds: 10, Folds: 3, Bins: 16}} {
+		var want regress.Boosted
+		for threads := range 4 {
+			o.Threads = threads
+			got, err := regress.BoostByAction(context.Background(), x, action, k, y, nil, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if threads == 0 {
+				want = got
+			}
+			if !reflect.DeepEqual(got, want) {
+				t.Errorf("%+v: %d threads give another forest", o, threads)
+			}
+		}
+		if l := want.Layer(); l.Check(x.Width) != nil || l.Out() != k || slices.Min(want.Rounds) == 0 {
+			t.Errorf("%v, %v rounds", l.Check(x.Width), want.Rounds)
+		}
+	}
+}
+
+// An action of few rows stays at a mean that is shrunk to that of all; nothing to learn is learned from noise.
+func TestBoostSmall(t *testing.T) {
+	r := rand.New(rand.NewPCG(31, 10))
+	const n = 1000
+	x := random(r, n, 5)
+	y, action := numbers(n, func() float64 { return float64(r.IntN(2)) }), make([]int32, n)
+	for i := range 3 {
+		action[i], y[i] = 1, 1
+	}
+	got, err := regress.BoostByAction(context.Background(), x, action, 3, y, nil, regress.BoostOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := 1 / (1 + math.Exp(-got.Base[1]))
+	if empty := 1 / (1 + math.Exp(-got.Base[2])); p < .6 || p > .75 || math.Abs(empty-.5) > .05 || got.Rounds[1]+got.Rounds[2] > 0 || got.Rounds[0] > 8 {
+		t.Errorf("three rows of reward 1 give %v, none %v, rounds %v", p, empty, got.Rounds)
+	}
+	for name, c := range map[string]struct {
+		y, w []float64
+		o    regress.BoostOptions
+	}{
+		"reward":      {y: slices.Repeat([]float64{2}, n)},
+		"weight":      {y: y, w: slices.Repeat([]float64{-1}, n)},
+		"rate":        {y: y, o: regress.BoostOptions{Rate: 2}},
+		"depth":       {y: y, o: regress.BoostOptions{Depth: 61}},
+		"group":       {y: y, o: regress.BoostOptions{Groups: [][]int32{{5}}}},
+		"not one-hot": {y: y, o: regress.BoostOptions{Groups: [][]int32{{0, 1}}}},
+		"fold":        {y: y, o: regress.BoostOptions{Folds: 2, Fold: slices.Repeat([]uint8{2}, n)}},
+	} {
+		if _, err := regress.Boost(context.Background(), x, c.y, c.w, c.o); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	x.Data[7] = math.NaN()
+	if _, err := regress.Boost(context.Background(), x, y, nil, regress.BoostOptions{}); err == nil {
+		t.Error("NaN is no error")
+	}
+}
+
+// Cuts are ascending, keep apart what few values differ, and give the 0 of most rows a bin of its own.
+func TestCuts(t *testing.T) {
+	r := rand.New(rand.NewPCG(31, 11))
+	for _, n := range []int{1, 2, 10, 300, 5000} {
+		for name, draw := range map[string]func() float64{
+			"normal": r.NormFloat64, "few": func() float64 { return float64(r.IntN(7)) }, "one": func() float64 { return 3 },
+			"zeros": func() float64 { return max(0, r.NormFloat64()-1) }, "near": func() float64 { return math.Nextafter(1, float64(r.IntN(3))) },
+			"large": func() float64 { return math.MaxFloat64 * (r.Float64()*2 - 1) },
+		} {
+			values := numbers(n, draw)
+			cuts := regress.Cuts(slices.Clone(values), 32)
+			if len(cuts) > 31 || !slices.IsSorted(cuts) || len(slices.Compact(slices.Clone(cuts))) != len(cuts) {
+				t.Fatalf("%s: %v", name, cuts)
+			}
+			bins := map[int]map[float64]int{}
+			for _, v := range values {
+				b, _ := slices.BinarySearch(cuts, v)
+				if bins[b] == nil {
+					bins[b] = map[float64]int{}
+				}
+				bins[b][v]++
+			}
+			if len(bins) != len(cuts)+1 {
+				t.Errorf("%s of %d: %d of %d bins have rows", name, n, len(bins), len(cuts)+1)
+			}
+			for b, of := range bins {
+				rows := 0
+				for v, n := range of {
+					if rows += n; len(of) > 1 && (name == "few" || name == "near" || name == "zeros" && v == 0) {
+						t.Errorf("%s of %d: bin %d has %v", name, n, b, of)
+					}
+				}
+				if rows > 2*n/len(bins)+8 && len(of) > 1 {
+					t.Errorf("%s of %d: bin %d has %d rows of %d values", name, n, b, rows, len(of))
+				}
+			}
+		}
+	}
+}
+
+func BenchmarkBoost(b *testing.B) {
+	for _, size := range []struct{ n, d, k int }{{4000, 10, 5}, {100_000, 50, 1}} {
+		b.Run(fmt.Sprint(size), func(b *testing.B) {
+			r := rand.New(rand.NewPCG(1, 1))
+			x, y, _ := mixed(r, size.n, size.d, 0)
+			action := make([]int32, size.n)
+			for i := range action {
+				action[i] = int32(r.IntN(size.k))
+			}
+			for b.Loop() {
+				got, err := regress.BoostByAction(context.Background(), x, action, size.k, y, nil, regress.BoostOptions{Threads: 2})
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.ReportMetric(float64(got.Rounds[0]), "rounds")
+			}
+		})
+	}
+}

@@ -1,0 +1,4 @@
+package regress
+
+// Cuts is cuts.
+var Cuts = cuts
