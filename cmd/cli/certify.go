@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -13,6 +14,7 @@ import (
 	"opl/train/pipeline"
 	"opl/train/provenance"
 	"opl/train/report/html"
+	"opl/train/report/render"
 )
 
 type certifyFlags struct {
@@ -162,10 +164,11 @@ func (f *certifyFlags) run(cmd *cobra.Command, policy string, paths []string) er
 		}
 	}
 	g := c.Statement()
-	return conclusion{certifiedOf(g), g.WriteText, func() (html.Page, error) {
-		page := g.Page()
+	text := func(w io.Writer) error { return render.Certificate(w, g) }
+	return conclusion{certifiedOf(g), text, func() (html.Page, error) {
+		page := render.CertificatePage(g)
 		for i, judge := range judges {
-			checks := judge.Found().Checks()
+			checks := render.Checks(judge.Found())
 			if len(judges) > 1 {
 				checks.Title += " " + paths[i]
 			}

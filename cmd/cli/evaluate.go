@@ -203,7 +203,7 @@ func evaluate(cmd *cobra.Command, estimators []ope.Estimator, f evaluateFlags, p
 		text:   func(w io.Writer) error { return render.Evaluation(w, table.Format(f.format), result) },
 		page: func() (html.Page, error) {
 			page := render.EvaluationPage(result)
-			page.Sections = append(page.Sections, o.Judge.Found().Checks())
+			page.Sections = append(page.Sections, render.Checks(o.Judge.Found()))
 			return page, nil
 		},
 	}.write(cmd, f.format, &f.page)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -9,6 +10,7 @@ import (
 	"opl/train/inspect"
 	"opl/train/library"
 	"opl/train/report/html"
+	"opl/train/report/render"
 )
 
 func inspectCommand(lib library.Library) *cobra.Command {
@@ -60,8 +62,9 @@ The exit status is 0 if all is fine, 3 if the log is doubtful, 4 if it is unusab
 			}
 			report := inspect.Within(log, gamma)
 			show.stop()
-			draw := func() (html.Page, error) { return report.Page(), nil }
-			return conclusion{report, report.WriteText, draw, inspectedStatus(report)}.write(cmd, format, &page)
+			text := func(w io.Writer) error { return render.Inspection(w, report) }
+			draw := func() (html.Page, error) { return render.InspectionPage(report), nil }
+			return conclusion{report, text, draw, inspectedStatus(report)}.write(cmd, format, &page)
 		},
 	}
 	addFormat(cmd.Flags(), &format)

@@ -81,7 +81,7 @@ be shipped, 4 if none is selected, and 1 after an error.
 				text:   func(w io.Writer) error { return render.Selection(w, table.Format(f.format), s) },
 				page: func() (html.Page, error) {
 					page := render.SelectionPage(s)
-					page.Sections = append(page.Sections, o.Judge.Found().Checks())
+					page.Sections = append(page.Sections, render.Checks(o.Judge.Found()))
 					return page, nil
 				},
 				end: end,

@@ -21,6 +21,7 @@ import (
 	"opl/train/library"
 	"opl/train/pipeline"
 	"opl/train/report/html"
+	"opl/train/report/render"
 )
 
 type trainFlags struct {
@@ -169,7 +170,7 @@ func trainPolicy(cmd *cobra.Command, lib library.Library, f trainFlags, paths []
 		return err
 	}
 	text := func(w io.Writer) error {
-		if err := learned.WriteText(w); err != nil {
+		if err := render.Training(w, learned); err != nil {
 			return err
 		}
 		next := "opl serve " + f.out
@@ -179,7 +180,7 @@ func trainPolicy(cmd *cobra.Command, lib library.Library, f trainFlags, paths []
 		_, err := fmt.Fprintf(w, "written to %s; next: %s\n", f.out, next)
 		return err
 	}
-	page := func() (html.Page, error) { return learned.Page(), nil }
+	page := func() (html.Page, error) { return render.TrainingPage(learned), nil }
 	return conclusion{answer: trainedOf(learned, f.out, p.Hash()), text: text, page: page}.write(cmd, f.format, &f.page)
 }
 

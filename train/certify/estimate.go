@@ -1,7 +1,6 @@
 package certify
 
 import (
-	"fmt"
 	"math"
 
 	"opl/graph/kernel"
@@ -23,14 +22,6 @@ type Estimate struct {
 // Tells says that the rows play at least half of what the policy does, by the mean weight: of another, such as one of few rows
 // among very many actions, Reward is hardly an estimate.
 func (e Estimate) Tells() bool { return e.Weight >= 0.5 }
-
-// Text is the estimate in one line, of rewards as value and widths as width write them, on rows that are so called.
-func (e Estimate) Text(value, width func(float64) string, on string) string {
-	if !e.Tells() {
-		return fmt.Sprintf("none on %s: the weights π/π₀ average %.2g there, not 1: they hardly show what the policy does", on, e.Weight)
-	}
-	return fmt.Sprintf("%s ± %s on %s, worth %.0f rows", value(e.Reward), width(e.SE), on, e.Effective)
-}
 
 // SelfNormalized estimates a reward from π(a_i|x_i), π₀(a_i|x_i) and c_i of n rows.
 func SelfNormalized(pi, pi0, cost []float64) Estimate {

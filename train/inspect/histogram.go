@@ -1,10 +1,6 @@
 package inspect
 
-import (
-	"fmt"
-	"math"
-	"strings"
-)
+import "math"
 
 // Histogram counts the values of a column by classes of equal width, or of equal
 // ratio where values span more than a factor of 50.
@@ -38,28 +34,4 @@ func histogram(title string, values []float64, low, high float64) Histogram {
 		h.Counts[max(0, min(bins-1, int((scale(v)-a)/(b-a)*bins)))]++
 	}
 	return h
-}
-
-// text draws a histogram as lines of at most 80 columns.
-func (h Histogram) text(b *strings.Builder) {
-	most := 1
-	for _, c := range h.Counts {
-		most = max(most, c)
-	}
-	fmt.Fprintf(b, "\n%s\n", h.Title)
-	for j, c := range h.Counts {
-		fmt.Fprintf(b, "  %9.4g to %-9.4g %9d %s\n", h.Edges[j], h.Edges[j+1], c, bar(float64(c)/float64(most), 44))
-	}
-}
-
-// bar draws a share of a width in eighths of a column.
-func bar(share float64, width int) string {
-	eighths := int(math.Round(share * float64(width) * 8))
-	s := strings.Repeat("█", eighths/8)
-	if r := eighths % 8; r > 0 {
-		s += string([]rune("▏▎▍▌▋▊▉")[r-1])
-	} else if eighths == 0 && share > 0 {
-		s = "▏"
-	}
-	return s
 }

@@ -14,6 +14,7 @@ import (
 
 	"opl/train/inspect"
 	"opl/train/logs"
+	"opl/train/report/render"
 )
 
 // world draws sound logs.
@@ -292,7 +293,7 @@ var subjects = map[string]inspect.Subject{
 func checkText(t *testing.T, r inspect.Report) {
 	t.Helper()
 	var b bytes.Buffer
-	if err := r.WriteText(&b); err != nil {
+	if err := render.Inspection(&b, r); err != nil {
 		t.Fatal(err)
 	}
 	for _, line := range strings.Split(b.String(), "\n") {
@@ -300,12 +301,12 @@ func checkText(t *testing.T, r inspect.Report) {
 			t.Errorf("line of %d columns: %s", utf8.RuneCountInString(line), line)
 		}
 	}
-	b.Reset()
-	if err := r.WriteJSON(&b); err != nil {
+	text, err := json.Marshal(r)
+	if err != nil {
 		t.Fatal(err)
 	}
 	var back map[string]any
-	if err := json.Unmarshal(b.Bytes(), &back); err != nil || back["severity"] != r.Severity.String() {
+	if err := json.Unmarshal(text, &back); err != nil || back["severity"] != r.Severity.String() {
 		t.Errorf("%v, severity %v", err, back["severity"])
 	}
 }
@@ -315,13 +316,13 @@ func TestDeterministic(t *testing.T) {
 	in := world{n: 2000, k: 10, contexts: 300, sharpness: 1, rate: 0.3}.log(3)
 	var first string
 	for range 3 {
-		var b bytes.Buffer
-		if err := inspect.Inspect(in).WriteJSON(&b); err != nil {
+		text, err := json.Marshal(inspect.Inspect(in))
+		if err != nil {
 			t.Fatal(err)
 		}
 		if first == "" {
-			first = b.String()
-		} else if b.String() != first {
+			first = string(text)
+		} else if string(text) != first {
 			t.Fatal("two reports of one log differ")
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"opl/train/library"
 	"opl/train/logs"
 	"opl/train/pipeline"
+	"opl/train/report/render"
 )
 
 // productLog is a log of a uniform policy, or of one from a file, of which action yes earns
@@ -119,7 +120,7 @@ func TestLayers(t *testing.T) {
 		t.Errorf("the next round earns %v of %v, guaranteed %v", q, real, next.Certificate.Guaranteed())
 	}
 	var b bytes.Buffer
-	if err := l.WriteText(&b); err != nil || !strings.Contains(b.String(), "through a layer of 32 units") {
+	if err := render.Training(&b, l); err != nil || !strings.Contains(b.String(), "through a layer of 32 units") {
 		t.Errorf("%s, %v", b.String(), err)
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"opl/train/logs"
 	"opl/train/pipeline"
 	"opl/train/provenance"
+	"opl/train/report/render"
 )
 
 // world is a bandit with three features and three actions, whose reward is 1 with
@@ -593,7 +594,7 @@ func TestFile(t *testing.T) {
 		t.Errorf("%+v, %v", g, err)
 	}
 	var text bytes.Buffer
-	if err := l.WriteText(&text); err != nil || !strings.Contains(text.String(), "guaranteed "+logs.Units{Low: -5, High: 5}.Least(g.Guaranteed)+" ") {
+	if err := render.Training(&text, l); err != nil || !strings.Contains(text.String(), "guaranteed "+logs.Units{Low: -5, High: 5}.Least(g.Guaranteed)+" ") {
 		t.Errorf("%s%v", text.String(), err)
 	}
 }

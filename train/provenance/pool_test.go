@@ -16,6 +16,7 @@ import (
 	"opl/train/certify"
 	"opl/train/logs"
 	"opl/train/provenance"
+	"opl/train/report/render"
 )
 
 // plays is the file of a policy that plays c, and of which rows of another log taught the models.
@@ -425,7 +426,7 @@ func TestPoolText(t *testing.T) {
 			t.Fatal(err)
 		}
 		var b strings.Builder
-		if err := c.Statement().WriteText(&b); err != nil {
+		if err := render.Certificate(&b, c.Statement()); err != nil {
 			t.Fatal(err)
 		}
 		return b.String()

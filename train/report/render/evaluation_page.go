@@ -95,9 +95,9 @@ func guaranteed(all []named) (sections []html.Section) {
 		if any == nil {
 			any = g.Statement
 		}
-		s := g.Section()
+		s := guaranteeSection(*g.Statement)
 		s.Title = "What is guaranteed of " + g.policy
-		s.Text = append([]string{g.Sentence()}, s.Text...)
+		s.Text = append([]string{sentence(*g.Statement)}, s.Text...)
 		s.Notes = slices.DeleteFunc(s.Notes, func(n string) bool {
 			again := seen[n]
 			seen[n] = true
@@ -106,7 +106,7 @@ func guaranteed(all []named) (sections []html.Section) {
 		sections = append(sections, s)
 	}
 	if any != nil {
-		sections = append(sections, any.Assumptions())
+		sections = append(sections, assumptions(*any))
 	}
 	return sections
 }

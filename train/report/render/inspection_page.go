@@ -1,4 +1,4 @@
-package inspect
+package render
 
 import (
 	"fmt"
@@ -7,17 +7,18 @@ import (
 
 	"gonum.org/v1/plot/vg"
 
+	"opl/train/inspect"
 	"opl/train/report/figure"
 	"opl/train/report/html"
 )
 
-// Page is the report to be shared.
-func (r Report) Page() html.Page {
+// InspectionPage is a report to be shared.
+func InspectionPage(r inspect.Report) html.Page {
 	p := html.Page{
 		Question: "Can this log be trusted?",
 		Subject:  fmt.Sprintf("%d rows, %d actions, propensities known: %s", r.Rows, r.K, r.Known),
-		Tone:     r.Severity.tone(),
-		Sections: append([]html.Section{r.Checks()}, r.holds()...),
+		Tone:     severityTone(r.Severity),
+		Sections: append([]html.Section{Checks(r)}, holds(r)...),
 		Data:     r,
 	}
 	if r.From != "" {
@@ -25,24 +26,24 @@ func (r Report) Page() html.Page {
 	}
 	var against []string
 	for _, f := range r.Findings {
-		if f.Severity > Fine {
+		if f.Severity > inspect.Fine {
 			against = append(against, fmt.Sprintf("%s (%s)", f.Check, f.Severity))
 		}
 	}
 	n := len(r.Findings)
-	p.Verdict = map[Severity]string{
-		Fine:     fmt.Sprintf("Fine: none of %d checks found anything against the log.", n),
-		Doubtful: fmt.Sprintf("Doubtful: it can be used, but not everything said of it need hold. Of %d checks, against it: %s.", n, strings.Join(against, ", ")),
-		Unusable: fmt.Sprintf("Unusable: what is computed from it means nothing. Of %d checks, against it: %s.", n, strings.Join(against, ", ")),
+	p.Verdict = map[inspect.Severity]string{
+		inspect.Fine:     fmt.Sprintf("Fine: none of %d checks found anything against the log.", n),
+		inspect.Doubtful: fmt.Sprintf("Doubtful: it can be used, but not everything said of it need hold. Of %d checks, against it: %s.", n, strings.Join(against, ", ")),
+		inspect.Unusable: fmt.Sprintf("Unusable: what is computed from it means nothing. Of %d checks, against it: %s.", n, strings.Join(against, ", ")),
 	}[r.Severity]
 	return p
 }
 
 // Checks are the findings as a section of a page.
-func (r Report) Checks() html.Section {
+func Checks(r inspect.Report) html.Section {
 	s := html.Section{Title: "The checks of the log"}
 	for _, f := range r.Findings {
-		c := html.Check{Name: f.Check, Tone: f.Severity.tone()}
+		c := html.Check{Name: f.Check, Tone: severityTone(f.Severity)}
 		for _, part := range [][2]string{{"", f.Measured}, {"Means: ", f.Means}, {"Do: ", f.Do}} {
 			if part[1] != "" {
 				c.Text = append(c.Text, part[0]+part[1])
@@ -53,16 +54,18 @@ func (r Report) Checks() html.Section {
 	return s
 }
 
-func (s Severity) tone() html.Tone { return [...]html.Tone{html.Good, html.Doubt, html.Bad}[s] }
+func severityTone(s inspect.Severity) html.Tone {
+	return [...]html.Tone{html.Good, html.Doubt, html.Bad}[s]
+}
 
 // holds are the sections of what the log holds.
-func (r Report) holds() (all []html.Section) {
+func holds(r inspect.Report) (all []html.Section) {
 	s := html.Section{Title: "What the log holds"}
 	for _, h := range append(slices.Clone(r.Propensities), r.Weights...) {
-		s.Figures = append(s.Figures, h.figure())
+		s.Figures = append(s.Figures, histogramFigure(h))
 	}
 	by := slices.Clone(r.ByAction)
-	slices.SortStableFunc(by, func(a, b Action) int { return b.Rows - a.Rows })
+	slices.SortStableFunc(by, func(a, b inspect.Action) int { return b.Rows - a.Rows })
 	t := html.Table{Caption: "By action; z: of the rows against those expected by the propensities, or of their inverses against the number of rows",
 		Head: []string{"action", "rows", "expected", "z", "reward", "s.e."}}
 	marks := figure.Curve{Name: "mean reward", Style: figure.Category(0), Kind: figure.Across}
@@ -109,8 +112,8 @@ func (r Report) holds() (all []html.Section) {
 	return []html.Section{s}
 }
 
-// figure draws the classes as bars, by a logarithmic axis where they are of equal ratio.
-func (h Histogram) figure() html.Figure {
+// histogramFigure draws the classes as bars, by a logarithmic axis where they are of equal ratio.
+func histogramFigure(h inspect.Histogram) html.Figure {
 	c := figure.Curve{Name: h.Title, Style: figure.Category(0), Kind: figure.Bars}
 	p := &figure.Panel{X: h.Title, Y: "rows", Curves: []figure.Curve{c}}
 	n := len(h.Counts)

@@ -1,4 +1,4 @@
-package provenance_test
+package render_test
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"opl/objectives/weights"
 	"opl/train/certify"
 	"opl/train/provenance"
+	"opl/train/report/render"
 )
 
 // A page says all that the text says, and the verdict of each kind.
@@ -29,13 +30,13 @@ func TestPageSaysAll(t *testing.T) {
 		provenance.Doubted:  "Not shown to be better than what logged the rows",
 	} {
 		s := of(v)
-		page := s.Page()
+		page := render.CertificatePage(s)
 		if !strings.HasPrefix(page.Verdict, want) {
 			t.Errorf("%s: %s", v, page.Verdict)
 		}
 		said := fmt.Sprint(page.Sections)
 		var text bytes.Buffer
-		if err := s.WriteText(&text); err != nil {
+		if err := render.Certificate(&text, s); err != nil {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(text.String()) {

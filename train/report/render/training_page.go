@@ -1,58 +1,51 @@
-package pipeline
+package render
 
 import (
 	"fmt"
 	"strings"
 
 	"opl/train/inspect"
+	"opl/train/pipeline"
 	"opl/train/report/figure"
 	"opl/train/report/html"
 )
 
-// Page is the report of a training, to be shared.
-func (l *Learned) Page() html.Page {
-	var text strings.Builder
-	_ = l.WriteText(&text) // a builder takes all
-	p := html.Page{Question: "What was learned from this log, and what is guaranteed of it?", Subject: fmt.Sprintf("%d rows, %s", l.Training.Rows, actionsText(l.File))}
-	p.Data = map[string]any{"training": l.Training, "certificate": l.Certificate, "unproven": l.Unproven, "worse": l.Worse, "log": l.Log}
-	learned := html.Section{Title: "What was learned"}
-	facts, _ := html.Said(text.String())
+// TrainingPage is the report of a training, to be shared.
+func TrainingPage(l *pipeline.Learned) html.Page {
+	p := html.Page{Question: "What was learned from this log, and what is guaranteed of it?",
+		Subject: fmt.Sprintf("%d rows, %s", l.Training.Rows, actionsText(l.File)),
+		Data: map[string]any{"training": l.Training, "certificate": l.Certificate, "unproven": l.Unproven,
+			"worse": l.Worse, "log": l.Log}}
+	learned := html.Section{Title: "What was learned", Facts: trainingFacts(l)}
+	var said []html.Section
 	if l.Certificate == nil {
-		p.Tone, p.Verdict = html.Bad, fmt.Sprintf("A policy was learned, and nothing is guaranteed of it: %s.", strings.TrimSuffix(l.Unproven, "."))
-		learned.Facts = facts
-		p.Sections = []html.Section{learned}
+		p.Tone = html.Bad
+		p.Verdict = fmt.Sprintf("A policy was learned, and nothing is guaranteed of it: %s.", strings.TrimSuffix(l.Unproven, "."))
+		learned.Facts = append(learned.Facts, unproven(l))
 	} else {
 		s := l.Certificate.Statement()
-		p.Tone, p.Verdict = s.Tone(), "A policy was learned. "+s.Sentence()
-		said := s.Section()
-		has := map[html.Fact]bool{}
-		for _, f := range said.Facts {
-			has[f] = true
-		}
-		for _, f := range facts {
-			if !has[f] {
-				learned.Facts = append(learned.Facts, f)
-			}
-		}
-		p.Sections = []html.Section{learned, said, s.Assumptions()}
+		p.Tone, p.Verdict = toneOf(s), "A policy was learned. "+sentence(s)
+		said = []html.Section{guaranteeSection(s), assumptions(s)}
 	}
+	learned.Facts = append(learned.Facts, warnings(l)...)
+	p.Sections = append([]html.Section{learned}, said...)
 	if l.Worse {
 		p.Tone = html.Bad
 		p.Verdict += " By the estimate it earns less than what plays: keep that, or learn again."
 	}
-	if f := l.Training.figure(); len(f.Panels) > 0 {
+	if f := learningFigure(l.Training); len(f.Panels) > 0 {
 		p.Sections = append(p.Sections, html.Section{Title: "How it was learned", Figures: []html.Figure{f}})
 	}
 	if l.Log.Severity > inspect.Fine && p.Tone == html.Good {
 		p.Verdict += " The log gives reason for doubt."
 	}
-	p.Sections = append(p.Sections, l.Log.Checks())
+	p.Sections = append(p.Sections, Checks(l.Log))
 	return p
 }
 
-// figure draws the learning curve: the objective by epoch, and how many rows the weights are worth, a curve for each
-// stage.
-func (t Training) figure() html.Figure {
+// learningFigure draws the learning curve: the objective by epoch, and how many rows the weights are worth, a curve for
+// each stage.
+func learningFigure(t pipeline.Training) html.Figure {
 	type key struct {
 		stage string
 		scale float64
@@ -87,7 +80,8 @@ func (t Training) figure() html.Figure {
 			of.X, of.Y = append(of.X, float64(p.Epoch)), append(of.Y, y)
 		}
 	}
-	objective, effective := &figure.Panel{Title: "objective", X: "epoch", Whole: true}, &figure.Panel{Title: "rows that the weights are worth", X: "epoch", Whole: true}
+	objective := &figure.Panel{Title: "objective", X: "epoch", Whole: true}
+	effective := &figure.Panel{Title: "rows that the weights are worth", X: "epoch", Whole: true}
 	var legend figure.Legend
 	for _, k := range order {
 		objective.Curves, effective.Curves = append(objective.Curves, *value[k]), append(effective.Curves, *worth[k])
@@ -95,7 +89,8 @@ func (t Training) figure() html.Figure {
 	}
 	f := html.Figure{Caption: "Learning: the objective and the rows that the weights are worth, by epoch."}
 	if len(order) > 0 {
-		f.Figure = figure.Figure{Name: "learning", Panels: [][]*figure.Panel{{objective, effective}}, Legends: []figure.Legend{legend}, OwnY: true}
+		f.Figure = figure.Figure{Name: "learning", Panels: [][]*figure.Panel{{objective, effective}},
+			Legends: []figure.Legend{legend}, OwnY: true}
 	}
 	return f
 }

@@ -1,7 +1,6 @@
-package inspect
+package render
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -10,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"opl/train/inspect"
 	"opl/train/logs"
 )
 
@@ -22,16 +22,8 @@ var trailing = regexp.MustCompile(`(?m) +$`)
 // most actions listed in the text; JSON has all.
 const listed = 12
 
-// WriteJSON writes the report as JSON.
-func (r Report) WriteJSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(r)
-}
-
-// WriteText writes the report for a terminal of 80 columns.
-func (r Report) WriteText(w io.Writer) error {
+// Inspection prints a report for a terminal of 80 columns.
+func Inspection(w io.Writer, r inspect.Report) error {
 	var b strings.Builder
 	head := fmt.Sprintf("%d rows, %d actions, propensities known: %s", r.Rows, r.K, r.Known)
 	if can := (logs.Units{Low: r.RewardMin, High: r.RewardMax}).Range(); can != "" {
@@ -41,9 +33,10 @@ func (r Report) WriteText(w io.Writer) error {
 		head += fmt.Sprintf(", from %s to %s", r.From, r.To)
 	}
 	wrap(&b, "", head)
-	wrap(&b, "", fmt.Sprintf("%s: %d checks fine, %d doubtful, %d unusable", strings.ToUpper(r.Severity.String()), r.Count(Fine), r.Count(Doubtful), r.Count(Unusable)))
+	wrap(&b, "", fmt.Sprintf("%s: %d checks fine, %d doubtful, %d unusable", strings.ToUpper(r.Severity.String()),
+		r.Count(inspect.Fine), r.Count(inspect.Doubtful), r.Count(inspect.Unusable)))
 	for _, f := range r.Findings {
-		if f.Severity == Fine {
+		if f.Severity == inspect.Fine {
 			continue
 		}
 		fmt.Fprintf(&b, "\n%s: %s\n", f.Severity, f.Check)
@@ -51,11 +44,11 @@ func (r Report) WriteText(w io.Writer) error {
 		wrap(&b, "  means     ", f.Means)
 		wrap(&b, "  do        ", f.Do)
 	}
-	if r.Count(Fine) > 0 {
+	if r.Count(inspect.Fine) > 0 {
 		b.WriteString("\nfine\n")
 	}
 	for _, f := range r.Findings {
-		if f.Severity == Fine {
+		if f.Severity == inspect.Fine {
 			text := f.Measured
 			if f.Means != "" {
 				text += "; " + f.Means
@@ -64,9 +57,9 @@ func (r Report) WriteText(w io.Writer) error {
 		}
 	}
 	for _, h := range append(slices.Clone(r.Propensities), r.Weights...) {
-		h.text(&b)
+		classes(&b, h)
 	}
-	r.actions(&b)
+	byAction(&b, r)
 	if len(r.Blocks) > 1 {
 		most := r.RewardMin
 		for _, s := range r.Blocks {
@@ -78,20 +71,21 @@ func (r Report) WriteText(w io.Writer) error {
 			if from == "" {
 				from = fmt.Sprintf("%d rows", s.Rows)
 			}
-			fmt.Fprintf(&b, "  %-20s %8.4g ± %-8.2g %s\n", from, s.Reward, s.SE, bar((s.Reward-r.RewardMin)/max(most-r.RewardMin, 1e-300), 37))
+			fmt.Fprintf(&b, "  %-20s %8.4g ± %-8.2g %s\n", from, s.Reward, s.SE,
+				bar((s.Reward-r.RewardMin)/max(most-r.RewardMin, 1e-300), 37))
 		}
 	}
 	_, err := io.WriteString(w, trailing.ReplaceAllString(b.String(), ""))
 	return err
 }
 
-// actions lists the actions of the most rows.
-func (r Report) actions(b *strings.Builder) {
+// byAction lists the actions of the most rows.
+func byAction(b *strings.Builder, r inspect.Report) {
 	if len(r.ByAction) == 0 {
 		return
 	}
 	by := slices.Clone(r.ByAction)
-	slices.SortStableFunc(by, func(a, b Action) int { return b.Rows - a.Rows })
+	slices.SortStableFunc(by, func(a, b inspect.Action) int { return b.Rows - a.Rows })
 	most, width, expected := r.RewardMin, 6, false
 	by, rest := by[:min(listed, len(by))], max(0, len(by)-listed)
 	for _, a := range by {
@@ -113,7 +107,8 @@ func (r Report) actions(b *strings.Builder) {
 		if expected {
 			fmt.Fprintf(b, " %9.6g", math.Round(a.Expected*10)/10)
 		}
-		fmt.Fprintf(b, " %6.3g %8.4g ± %-8.2g %s\n", a.Z, a.Reward, a.SE, bar((a.Reward-r.RewardMin)/max(most-r.RewardMin, 1e-300), 16))
+		fmt.Fprintf(b, " %6.3g %8.4g ± %-8.2g %s\n", a.Z, a.Reward, a.SE,
+			bar((a.Reward-r.RewardMin)/max(most-r.RewardMin, 1e-300), 16))
 	}
 	if rest > 0 {
 		fmt.Fprintf(b, "  and %d more\n", rest)
@@ -141,4 +136,28 @@ func wrap(b *strings.Builder, head, text string) {
 		at += n
 	}
 	b.WriteByte('\n')
+}
+
+// classes draws a histogram as lines of at most 80 columns.
+func classes(b *strings.Builder, h inspect.Histogram) {
+	most := 1
+	for _, c := range h.Counts {
+		most = max(most, c)
+	}
+	fmt.Fprintf(b, "\n%s\n", h.Title)
+	for j, c := range h.Counts {
+		fmt.Fprintf(b, "  %9.4g to %-9.4g %9d %s\n", h.Edges[j], h.Edges[j+1], c, bar(float64(c)/float64(most), 44))
+	}
+}
+
+// bar draws a share of a width in eighths of a column.
+func bar(share float64, width int) string {
+	eighths := int(math.Round(share * float64(width) * 8))
+	s := strings.Repeat("█", eighths/8)
+	if r := eighths % 8; r > 0 {
+		s += string([]rune("▏▎▍▌▋▊▉")[r-1])
+	} else if eighths == 0 && share > 0 {
+		s = "▏"
+	}
+	return s
 }

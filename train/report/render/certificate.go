@@ -1,0 +1,206 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"opl/train/certify"
+	"opl/train/logs"
+	"opl/train/provenance"
+	"opl/train/report/html"
+)
+
+// Certificate prints the statement about a log that was read, for people.
+func Certificate(w io.Writer, s provenance.Statement) error {
+	var b strings.Builder
+	printFacts(&b, onRows(s))
+	printGuarantee(&b, s)
+	printFacts(&b, remarks(s))
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// printFacts prints a line a fact.
+func printFacts(b *strings.Builder, facts []html.Fact) {
+	for _, f := range facts {
+		fmt.Fprintf(b, "%-10s %s\n", f.Name, f.Value)
+	}
+}
+
+// fact is one in words.
+func fact(name, format string, args ...any) html.Fact {
+	return html.Fact{Name: name, Value: fmt.Sprintf(format, args...)}
+}
+
+// onRows says which rows certify, and what they say of the policy's reward.
+func onRows(s provenance.Statement) []html.Fact {
+	rows := fmt.Sprint(s.Rows)
+	if s.Files > 1 {
+		rows += fmt.Sprintf(" of %d files", s.Files)
+	}
+	switch {
+	case s.Relation == provenance.Fresh && s.Refused == 0:
+		rows += ", of which none had a part in the policy: all certify"
+	case s.Relation == provenance.Fresh:
+		rows += fmt.Sprintf(", of which none had a part in the policy: %d certify, of %d the notes say why not", s.N, s.Refused)
+	case s.AnyTime:
+		rows += fmt.Sprintf(", of which %d taught what must be fixed, or depend on such, or do not count as the notes say, %d certify",
+			s.Refused, s.N)
+	default:
+		rows += fmt.Sprintf(", of which %d taught what must be fixed, or depend on such, and are refused, %d certify", s.Refused, s.N)
+	}
+	on := "these rows"
+	if s.Relation != provenance.Fresh {
+		on = "the rows that certify"
+	}
+	if s.KL != 0 {
+		on += ", which flatters if it was trained on them"
+	}
+	return []html.Fact{{Name: "rows", Value: rows}, {Name: "estimate", Value: estimated(s.Estimate, unitsOf(s), on)}}
+}
+
+// estimated is an estimate in one line, on rows that are so called.
+func estimated(e certify.Estimate, u logs.Units, on string) string {
+	if !e.Tells() {
+		return fmt.Sprintf("none on %s: the weights π/π₀ average %.2g there, not 1: they hardly show what the policy does", on, e.Weight)
+	}
+	return fmt.Sprintf("%s ± %s on %s, worth %.0f rows", u.Of(e.Reward), u.Width(e.SE), on, e.Effective)
+}
+
+// remarks are the notes and doubts of a statement about a log.
+func remarks(s provenance.Statement) (facts []html.Fact) {
+	for _, n := range s.Notes {
+		facts = append(facts, fact("note", "%s", n))
+	}
+	for _, d := range s.Doubts {
+		facts = append(facts, fact("warning", "%s", d))
+	}
+	return facts
+}
+
+// unitsOf are those of the log's rewards, as far as they are known.
+func unitsOf(s provenance.Statement) logs.Units {
+	if s.Circumstances == nil || s.RewardMin == s.RewardMax {
+		return logs.Units{Low: 0, High: 1}
+	}
+	return logs.Units{Low: s.RewardMin, High: s.RewardMax}
+}
+
+// guarantee says what is guaranteed: the same words wherever it is shown.
+func guarantee(s provenance.Statement) []html.Fact {
+	u := unitsOf(s)
+	rows, who, at, over := fmt.Sprintf("%d rows", s.N), "the logging policy", "", "it"
+	if s.Groups > 0 {
+		rows = fmt.Sprintf("%d groups of %d rows", s.Groups, s.N)
+	}
+	if s.Files > 1 {
+		rows, who = fmt.Sprintf("%s of %d files", rows, s.Files), "what logged these rows"
+		over = "the policies that logged them, each with the share of its rows,"
+	}
+	if s.AnyTime {
+		at = " at any time"
+	}
+	logged := u.Of(s.Logged) + " in the same rows"
+	if s.Gain != nil {
+		logged += fmt.Sprintf("; gain over %s at least %s", over, u.LeastWidth(-s.Gain.Risk))
+	}
+	verdict := map[provenance.Verdict]string{
+		provenance.Better:   "better than " + who,
+		provenance.NotShown: "not shown to be better than " + who,
+		provenance.Vacuous:  "nothing is guaranteed: the bound allows the least reward",
+		provenance.Doubted:  "not shown to be better than " + who + ", for the log contradicts what the bounds assume",
+	}[s.Verdict]
+	facts := []html.Fact{
+		fact("guaranteed", "%s%s with probability %v, by %s on %s", u.Least(s.Guaranteed), at, 1-s.Delta, s.Best().Name, rows),
+		{Name: "logging", Value: logged}, {Name: "verdict", Value: verdict},
+	}
+	if s.Contradicted != "" {
+		facts = append(facts, fact("doubt", "%s", s.Contradicted))
+	}
+	if s.Groups > 0 {
+		facts = append(facts, fact("groups", "rows of a group count as one: "+
+			"what is bounded is the mean over groups of their mean reward, not that over rows"))
+	}
+	if s.Chunks > 0 {
+		facts = append(facts, fact("chunks", "%d: the rows of each certify the policy that those before taught; "+
+			"what is bounded is the mixture, which draws one of these policies for every decision", s.Chunks))
+	}
+	if s.Gamma > 1 {
+		facts = append(facts, fact("Γ", "for all propensities within the factor %v of those logged", s.Gamma))
+	}
+	return facts
+}
+
+// bound is one of a statement with the words for it.
+type bound struct {
+	certify.Bound
+	what, least string
+	terms       []string
+}
+
+// boundsOf are the bounds on the reward, one but in records of old, and on the gain.
+func boundsOf(s provenance.Statement) (all []bound) {
+	u := unitsOf(s)
+	show := func(what, least string, b certify.Bound) {
+		var terms []string
+		for _, t := range b.Terms {
+			terms = append(terms, fmt.Sprintf("%s %.4g", t.Name, t.Value))
+		}
+		all = append(all, bound{b, what, least, terms})
+	}
+	for _, b := range s.All {
+		what := "reward"
+		if len(s.All) > 1 {
+			what = b.Name
+		}
+		show(what, u.Least(max(0, -b.Risk)), b)
+	}
+	if s.Gain != nil {
+		show("gain", u.LeastWidth(-s.Gain.Risk), *s.Gain)
+	}
+	return all
+}
+
+// conditions say what the bounds are without, and what they are for.
+func conditions(s provenance.Statement) (all []string) {
+	for _, m := range s.Missing {
+		all = append(all, "without "+m)
+	}
+	if can := unitsOf(s).Range(); can != "" {
+		all = append(all, fmt.Sprintf("Rewards are the log's, which can be %s; the terms are of rewards scaled from that range to [0, 1].", can))
+	}
+	if s.Circumstances != nil && s.ReadOff > 0 {
+		all = append(all, fmt.Sprintf("%d of the actions occur in rows that certify alone: "+
+			"the bounds take all actions for named before (setting actions).", s.ReadOff))
+	}
+	if s.AnyTime {
+		all = append(all, "At any time: they hold at every look at these rows as more come, all looks together.")
+	} else {
+		all = append(all, "For one look, at rows whose number was fixed before; to look again as rows come: certify by setting any-time.")
+	}
+	return append(all, "Both hold together, for this one policy on rows that are alike; whoever takes the best of several policies, trainings or\n"+
+		"statements on the same rows must share δ among them, and what several rounds state fails with the sum of their δ.")
+}
+
+// printGuarantee prints what is guaranteed, with its bounds and what they are for.
+func printGuarantee(b *strings.Builder, s provenance.Statement) {
+	printFacts(b, guarantee(s))
+	kl := fmt.Sprintf("KL %.4g nats", s.KL)
+	switch {
+	case s.Chunks > 0:
+		kl = "each fixed before the rows that certify it"
+	case s.KL == 0:
+		kl = "fixed before the rows that certify"
+	case s.Priors > 1:
+		kl += fmt.Sprintf(", which pays for the choice among %d priors", s.Priors)
+	}
+	fmt.Fprintf(b, "\n  %-21s %10s %9s  of: (%s)\n", "bound on the", "value", "δ", kl)
+	for _, v := range boundsOf(s) {
+		fmt.Fprintf(b, "  %-21s %10s %9.3g  %s\n", v.what, v.least, v.Delta, strings.Join(v.terms, " "))
+	}
+	for _, c := range conditions(s) {
+		fmt.Fprintf(b, "  %s\n", strings.ReplaceAll(c, "\n", "\n  "))
+	}
+	b.WriteByte('\n')
+}

@@ -1,0 +1,136 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"opl/policies/features"
+	"opl/policies/policyfile"
+	"opl/train/logs"
+	"opl/train/pipeline"
+	"opl/train/report/html"
+)
+
+// Training prints the report of a training for people.
+func Training(w io.Writer, l *pipeline.Learned) error {
+	var b strings.Builder
+	printFacts(&b, trainingFacts(l))
+	if l.Certificate == nil {
+		printFacts(&b, []html.Fact{unproven(l)})
+	} else {
+		printGuarantee(&b, l.Certificate.Statement())
+	}
+	printFacts(&b, warnings(l))
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// trainingFacts say what was learned, from what, and what it earns by the estimate.
+func trainingFacts(l *pipeline.Learned) []html.Fact {
+	t, f, c := l.Training, l.File, &l.File.Components[0]
+	rows := ""
+	divided := fmt.Sprintf("(divided by %s)", t.Split)
+	if t.Split == pipeline.Random {
+		divided = "(divided by chance)"
+	}
+	switch {
+	case t.Chunks > 1:
+		rows = fmt.Sprintf("%d teach the first policy and the scaling of features, %d certify in %d chunks, "+
+			"each the policy that the rows before it taught %s", t.Teaching, t.Certifying, t.Chunks, divided)
+	case t.Split != "" && t.Certify:
+		rows = fmt.Sprintf("%d teach the policy and the scaling of features, %d certify %s", t.Teaching, t.Certifying, divided)
+	case t.Split != "" && t.Learner != "":
+		rows = fmt.Sprintf("%d teach the prior and the scaling of features, %d certify %s", t.Teaching, t.Certifying, divided)
+	case t.Split != "":
+		rows = fmt.Sprintf("%d teach the scaling of features, %d train and certify %s", t.Teaching, t.Certifying, divided)
+	default:
+		rows = fmt.Sprintf("%d of %d train", t.Certifying, t.Rows)
+	}
+	u := logs.Units{Low: f.RewardMin, High: f.RewardMax}
+	on := "the rows that certify"
+	if !t.Certify { // no recipe that leaves them alone
+		on = "the rows it was learned from, which flatters"
+		if n := t.Estimate.Rows; f.HasItems() && n < t.Rows {
+			on = fmt.Sprintf("%d of %s", n, on)
+		}
+	}
+	return []html.Fact{
+		fact("log", "%d rows, %s, %d features; propensities known: %s", t.Rows, actionsText(f), c.Encoder.Dim(), l.Log.Known),
+		{Name: "rows", Value: rows},
+		fact("learned", "%s; %.1f s", learnedText(t, f), t.Seconds),
+		{Name: "estimate", Value: estimated(t.Estimate, u, on)},
+	}
+}
+
+// unproven says why nothing is guaranteed.
+func unproven(l *pipeline.Learned) html.Fact { return fact("guaranteed", "nothing: %s", l.Unproven) }
+
+// warnings are those of the training.
+func warnings(l *pipeline.Learned) (facts []html.Fact) {
+	for _, s := range l.Training.Warnings {
+		facts = append(facts, fact("warning", "%s", s))
+	}
+	return facts
+}
+
+// learnedText says what kind of policy was learned, and by what.
+func learnedText(t pipeline.Training, f *policyfile.File) string {
+	c := &f.Components[0]
+	text := fmt.Sprintf("%s, %s policy", t.Objective, c.Kind)
+	if n := len(f.Components); n > 1 {
+		text = fmt.Sprintf("%s, a mixture of %d %s policies", t.Objective, n, c.Kind)
+	}
+	if t.Weight != "" {
+		text += ", weight " + t.Weight
+		if t.Hyper.Valid() {
+			text += fmt.Sprintf("=%.4g", t.Hyper)
+		}
+	}
+	if t.Certify {
+		text += ", scores by " + t.Learner
+	} else if t.Learner != "" {
+		text += ", prior by " + t.Learner
+	}
+	if c.Family().HasPosterior() {
+		text += fmt.Sprintf(" of scale %v, σ %.4g", c.Prior.Scale, c.Sigma)
+	}
+	if len(c.Layers) > 0 {
+		text += ", through " + layersText(c.Layers)
+	}
+	if f.Floor > 0 {
+		text += fmt.Sprintf(", floor %v", f.Floor)
+	}
+	return text
+}
+
+// actionsText says what a policy chooses among.
+func actionsText(f *policyfile.File) string {
+	text := fmt.Sprintf("%d actions", len(f.Actions))
+	it := f.Components[0].Items
+	if it == nil {
+		return text
+	}
+	if f.Catalogue == nil {
+		text = "sets of actions"
+	}
+	if n := it.Encoder.Dim(); n > 1 {
+		text += fmt.Sprintf(" of %d features", n)
+	}
+	if n := len(it.Own); n > 0 {
+		text += fmt.Sprintf(" (%d with a row of their own)", n)
+	}
+	return text
+}
+
+// layersText says what layers a policy has.
+func layersText(layers []features.Layer) string {
+	var sizes []string
+	for i := range layers {
+		sizes = append(sizes, fmt.Sprint(layers[i].Out()))
+	}
+	if len(sizes) == 1 {
+		return "a layer of " + sizes[0] + " units"
+	}
+	return "layers of " + strings.Join(sizes, ", ") + " units"
+}
