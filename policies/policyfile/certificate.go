@@ -102,5 +102,31 @@ func (c *certificate) check(f *File) error {
 	return nil
 }
 
+// Unlisted counts the rows that the training says it used and that no list of rows has, taught or chosen: more than 0
+// where the lists were cut. Files that do not say how they were trained lack none.
+func (f *File) Unlisted() int {
+	var t struct {
+		Rows     int  `json:"rows"`
+		Distinct *int `json:"distinct"` // of them, where some have one id or content
+	}
+	if f.Training == nil || json.Unmarshal(f.Training, &t) != nil {
+		return 0
+	}
+	if t.Distinct != nil {
+		t.Rows = *t.Distinct
+	}
+	return max(0, t.Rows-f.Listed())
+}
+
+// Listed counts the rows that had a part in the policy, as its lists have them.
+func (f *File) Listed() int {
+	var all Hashes
+	for _, c := range f.Components {
+		all = append(append(all, c.Taught...), c.Chosen...)
+	}
+	slices.Sort(all)
+	return len(slices.Compact(all))
+}
+
 // isObject reports whether JSON is an object.
 func isObject(raw json.RawMessage) bool { return json.Valid(raw) && bytes.TrimSpace(raw)[0] == '{' }
