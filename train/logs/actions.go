@@ -13,12 +13,13 @@ import (
 
 // actionNumbers are the actions that rows took, and those that have propensities.
 type actionNumbers struct {
-	catalogue  *Catalogue // of all actions; nil: there is none
-	actions    []action
-	actionID   map[string]int32
-	slots      []string // names of the propensities' actions
-	slotHash   []uint64
-	added      int    // of slots, the last ones: actions that setting actions lists and the log does not name, of propensity 0
+	catalogue *Catalogue // of all actions; nil: there is none
+	actions   []action
+	actionID  map[string]int32
+	slots     []string // names of the propensities' actions
+	slotHash  []uint64
+	// of slots, the last ones: actions that setting actions lists and the log does not name, of propensity 0
+	added      int
 	listed     bool   // slots are numbers 0 to K−1
 	base       int    // actions are numbers from here; −1: to be found out
 	actionsMin int    // there are at least so many
@@ -57,7 +58,8 @@ func (b *builder) fixed() (int32, error) {
 	}
 	if r.hasProps {
 		if b.catalogue != nil {
-			return 0, bad("propensities", "those of all actions of a catalogue are not read: want the logged action's, or column offered")
+			return 0, bad("propensities", "those of all actions of a catalogue are not read: want the logged "+
+				"action's, or column offered")
 		}
 		if len(r.props) != len(b.slots) {
 			return 0, bad("propensities", "%d of them, while the rows before have %d", len(r.props), len(b.slots))
@@ -119,7 +121,8 @@ func (b *builder) action(text []byte) (int32, error) {
 		return id, nil
 	}
 	if b.catalogue != nil {
-		return 0, bad("action", "%s is none of the %d of the catalogue %s: it must have all actions that the log speaks of", quote(text), len(b.actions), b.o.Catalogue)
+		return 0, bad("action", "%s is none of the %d of the catalogue %s: it must have all actions that the log "+
+			"speaks of", quote(text), len(b.actions), b.o.Catalogue)
 	}
 	if len(b.actionID) == maxNames {
 		return 0, b.fatal("more than %d actions", maxNames)
@@ -180,17 +183,20 @@ func (b *builder) decide() (names []string, number, slot []int32, err error) {
 			v, _ := strconv.Atoi(s)
 			j = int32(v)
 		} else if !ok {
-			return nil, nil, nil, fmt.Errorf("%s: there is a propensity of action %s, which setting actions does not list", b.path, s)
+			return nil, nil, nil, fmt.Errorf("%s: there is a propensity of action %s, which setting actions does "+
+				"not list", b.path, s)
 		}
 		slot = append(slot, j)
 	}
 	if len(names) < 2 {
-		return nil, nil, nil, fmt.Errorf("%s: column action: %s is the only action, and there is nothing to learn: setting actions lists those that were possible", b.path, names[0])
+		return nil, nil, nil, fmt.Errorf("%s: column action: %s is the only action, and there is nothing to "+
+			"learn: setting actions lists those that were possible", b.path, names[0])
 	}
 	return names, number, slot, nil
 }
 
-// nameActions finds the names of all actions, and the number of the first where they are logged by number, −1: by name.
+// nameActions finds the names of all actions, and the number of the first where they are logged by number; −1: they
+// are logged by name.
 func (b *builder) nameActions() (names []string, base int, err error) {
 	// The least and the largest of the actions that are integers from 0, the place of the
 	// first that is none, −1: they all are, and whether most rows have one that is none.
@@ -210,7 +216,8 @@ func (b *builder) nameActions() (names []string, base int, err error) {
 	case len(b.o.Actions) > 0:
 		names = slices.Clone(b.o.Actions)
 		if len(b.slots) > 0 && len(b.slots) != len(names) {
-			return nil, 0, fmt.Errorf("%d propensities in a row, but setting actions lists %d: a list has all of them in their order, columns p_NAME only those that are not 0", len(b.slots), len(names))
+			return nil, 0, fmt.Errorf("%d propensities in a row, but setting actions lists %d: a list has all of "+
+				"them in their order, columns p_NAME only those that are not 0", len(b.slots), len(names))
 		}
 		if i, twice := duplicate(names); twice {
 			return nil, 0, fmt.Errorf("setting actions has %s twice", names[i])
@@ -224,13 +231,15 @@ func (b *builder) nameActions() (names []string, base int, err error) {
 	case len(b.slots) > 0 || b.base >= 0:
 		if named {
 			a := b.actions[other]
-			return nil, 0, fmt.Errorf("row %d, column action: %q is a name, and the propensities are those of numbers: setting actions must give the names in their order", a.row, a.text)
+			return nil, 0, fmt.Errorf("row %d, column action: %q is a name, and the propensities are those of "+
+				"numbers: setting actions must give the names in their order", a.row, a.text)
 		}
 		if k = max(len(b.slots), b.actionsMin); len(b.slots) == 0 {
 			k = max(k, hi+1-b.base)
 		}
 		if k > max(manyActions, b.n) {
-			return nil, 0, fmt.Errorf("actions are numbered up to %d in %d rows: are they identifiers? setting actions lists those that were possible", k-1+b.base, b.n)
+			return nil, 0, fmt.Errorf("actions are numbered up to %d in %d rows: are they identifiers? setting "+
+				"actions lists those that were possible", k-1+b.base, b.n)
 		}
 	case other < 0 && lo <= 1 && hi+1-lo <= 2*len(b.actions):
 		k = hi + 1 - lo
@@ -243,14 +252,16 @@ func (b *builder) nameActions() (names []string, base int, err error) {
 			b.note("action", 0, "the %d distinct actions between %d and %d are taken for names", len(names), lo, hi)
 		} else if !named {
 			a := b.actions[other]
-			b.note("action", a.rows, "%q, first in row %d, is no number and most actions are: all are taken for names", a.text, a.row)
+			b.note("action", a.rows, "%q, first in row %d, is no number and most actions are: all are taken for names",
+				a.text, a.row)
 		}
 	}
 	if k == 0 {
 		return names, -1, nil
 	}
 	base = max(0, b.base)
-	if b.base < 0 && lo != 0 && (hi >= k || len(b.slots) == 0 && len(b.o.Actions) == 0 || b.match[1] == b.n && b.match[0] < b.n) {
+	if b.base < 0 && lo != 0 && (hi >= k || len(b.slots) == 0 && len(b.o.Actions) == 0 || b.match[1] == b.n &&
+		b.match[0] < b.n) {
 		base = 1
 	}
 	if base == 1 {

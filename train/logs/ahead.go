@@ -11,8 +11,8 @@ import (
 )
 
 // Rows are read ahead of the builder in blocks, by several goroutines, where they are as most are: numbers of the
-// context in columns that are known. Whatever is not goes through the reader's next, value by value, in its place: what comes
-// out is the same, bit by bit, whatever the number of goroutines, and so are errors.
+// context in columns that are known. Whatever is not goes through the reader's next, value by value, in its place:
+// what comes out is the same, bit by bit, whatever the number of goroutines, and so are errors.
 
 // readers is how many goroutines read ahead; 0: none does.
 var readers = min(runtime.GOMAXPROCS(0), 8)
@@ -139,7 +139,8 @@ type ahead[T any] struct {
 	all        sync.WaitGroup
 }
 
-// begin calls make in a goroutine; it makes blocks of what get returns, and gives them to put. ok is false once nobody wants more.
+// begin calls make in a goroutine; it makes blocks of what get returns, and gives them to put. ok is false once
+// nobody wants more.
 func begin[T any](blocks []T, produce func(get func() (T, bool), put func(T))) *ahead[T] {
 	a := &ahead[T]{made: make(chan T, len(blocks)), used: make(chan T, len(blocks)), quit: make(chan struct{})}
 	for _, b := range blocks {

@@ -5,7 +5,8 @@ import "io"
 // behindBytes is what is handed over at a time.
 const behindBytes = 1 << 18
 
-// behind writes what it is given in a goroutine, in order. An error is known in the end, and what comes after it is lost.
+// behind writes what it is given in a goroutine, in order. An error is known in the end, and what comes after it is
+// lost.
 type behind struct {
 	full, free chan []byte
 	ended      chan error

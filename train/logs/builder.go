@@ -56,8 +56,10 @@ type row struct {
 	hasProps, hasWeight, hasSet, listed                bool          // listed: props are those of all in their order
 	form                                               jsontext.Kind // of action, see table.cell
 	ids                                                jsontext.Kind // as builder.idForm, of the row's
-	unrewarded                                         int           // decisions without a reward that were left out with it
-	list                                               int           // numbers of a context that is a list of them; 0: it is none
+	// decisions without a reward that were left out with it
+	unrewarded int
+	// numbers of a context that is a list of them; 0: it is none
+	list int
 }
 
 // kind is what the values of a context column are.
@@ -183,7 +185,8 @@ func newBuilder(path, dir string, o *Options, m *memory) (*builder, error) {
 
 // spills are the columns that a cache has, in its order, and the bad rows.
 func (b *builder) spills() []*spill {
-	own := []*spill{&b.contexts.values, &b.acts, &b.costs, &b.ps, &b.props, &b.weights, &b.times, &b.group, &b.logger, &b.rowIDs, &b.contextHash, &b.rows,
+	own := []*spill{&b.contexts.values, &b.acts, &b.costs, &b.ps, &b.props, &b.weights, &b.times, &b.group, &b.logger,
+		&b.rowIDs, &b.contextHash, &b.rows,
 		&b.decisionIDs.ends, &b.decisionIDs.text, &b.groups.ends, &b.groups.text, &b.policies.ends, &b.policies.text}
 	own = append(own, &b.optionFirst, &b.optionCount, &b.optionAt, &b.optionActs, &b.optionItems, &b.itemActs)
 	return append(slices.Concat(own, b.contexts.spills()[1:], b.items.spills()), &b.badRows)
@@ -211,7 +214,8 @@ func (b *builder) begin() {
 	*r = row{props: r.props[:0], id: r.id[:0], group: r.group[:0], action: r.action[:0], policy: r.policy[:0]}
 	b.into = &b.contexts
 	b.into.begin()
-	b.offers = offers{ids: b.offers.ids[:0], ends: b.offers.ends[:0], starts: b.offers.starts[:0], numbers: b.offers.numbers, hashes: b.offers.hashes}
+	b.offers = offers{ids: b.offers.ids[:0], ends: b.offers.ends[:0], starts: b.offers.starts[:0],
+		numbers: b.offers.numbers, hashes: b.offers.hashes}
 }
 
 // fill reads all rows. again: the pass must be made once more, with what the memory
@@ -311,9 +315,11 @@ func (b *builder) where(at int) string { return b.files.where(b.path, at) }
 func (b *builder) reward(column string, r float64, isCost bool) error {
 	switch {
 	case !(r >= b.lo && r <= b.hi) && isCost:
-		return bad(column, "cost %v is outside [%v, %v]: setting reward-min and setting reward-max say what rewards can be, cost = −reward", -r, 0-b.hi, 0-b.lo)
+		return bad(column, "cost %v is outside [%v, %v]: setting reward-min and setting reward-max say what "+
+			"rewards can be, cost = −reward", -r, 0-b.hi, 0-b.lo)
 	case !(r >= b.lo && r <= b.hi):
-		return bad(column, "reward %v is outside [%v, %v]: setting reward-min and setting reward-max say what rewards can be", r, b.lo, b.hi)
+		return bad(column, "reward %v is outside [%v, %v]: setting reward-min and setting reward-max say what "+
+			"rewards can be", r, b.lo, b.hi)
 	case b.row.hasCost:
 		return bad(column, "the row has a reward and a cost: exactly one must be there")
 	case b.costColumn == "":
@@ -384,11 +390,13 @@ func (b *builder) agrees() error {
 	for i, has := range r.has() {
 		name := optional[i]
 		switch {
-		case b.n == 0 || has == was[i] || name == "weight" && b.lightly || gaps && (name == "propensity" || name == "propensities"):
+		case b.n == 0 || has == was[i] || name == "weight" && b.lightly:
+		case gaps && (name == "propensity" || name == "propensities"):
 		case has:
 			return bad(name, "given, while the rows before have none")
 		case name == "propensity":
-			return bad(name, "missing, while the rows before have it: setting estimate-propensity estimates it, and nothing is certified then")
+			return bad(name, "missing, while the rows before have it: setting estimate-propensity estimates it, "+
+				"and nothing is certified then")
 		default:
 			return bad(name, "missing, while the rows before have it")
 		}
@@ -469,7 +477,8 @@ func (b *builder) appendRow() {
 	if r.hasSet && r.hasProps {
 		put(&b.props, r.props...)
 	}
-	for k := len(b.slots); !r.hasSet && (r.hasProps || b.props.size > 0) && b.props.size < 8*int64((b.n+1)*k); { // 0 where they are to be estimated
+	// 0 where they are to be estimated
+	for k := len(b.slots); !r.hasSet && (r.hasProps || b.props.size > 0) && b.props.size < 8*int64((b.n+1)*k); {
 		if r.hasProps && b.props.size == 8*int64(b.n*k) {
 			put(&b.props, r.props...)
 		} else {
@@ -550,7 +559,8 @@ func (b *builder) finish() (names []string, again bool, err error) {
 		}
 	}
 	var r rearranged
-	for s, see := range map[*spill]func([]byte) bool{&b.acts: to(&r.acts), &b.props: to(&r.all), &b.ps: to(&r.ps), &b.rows: to(&r.rows),
+	for s, see := range map[*spill]func([]byte) bool{&b.acts: to(&r.acts), &b.props: to(&r.all), &b.ps: to(&r.ps),
+		&b.rows:       to(&r.rows),
 		&b.optionActs: to(&r.options), &b.optionCount: to(&r.count), &b.itemActs: to(&r.items)} {
 		data, unmap, err := s.mapped()
 		if err != nil {
@@ -644,7 +654,8 @@ func (b *builder) noteRows() {
 	}{
 		{b.rounded, "propensities", "rows of propensities are rounded: each was divided by its sum"},
 		{b.apart, "propensity", "the logged propensity is a rounded one: that among all actions was taken"},
-		{b.support, "propensities", "some action has propensity 0: the log says nothing about policies that take it there"},
+		{b.support, "propensities", "some action has propensity 0: the log says nothing about policies that take " +
+			"it there"},
 		{b.skipped, "", "bad rows are in " + b.o.BadRows + ": guarantees speak of the rows that were kept"},
 	} {
 		if n.rows > 0 {

@@ -125,7 +125,8 @@ func (b *builder) unwritten(err error) error {
 
 // seal writes what comes after the values of contexts; of the header h, the part that the builder does not know.
 func (b *builder) seal(to *cacheWriter, h cacheHeader, names []string) error {
-	h.Rows, h.Width, h.Actions, h.Notes, h.Hash = b.n, b.contexts.width(), names, b.notes, fmt.Sprintf("%016x", b.hash.Sum64())
+	h.Rows, h.Width, h.Actions, h.Notes = b.n, b.contexts.width(), names, b.notes
+	h.Hash = fmt.Sprintf("%016x", b.hash.Sum64())
 	h.Skipped, h.Unrewarded, h.Among, h.HasIDs, h.Files = b.skipped, b.unrewarded, b.among, b.first.hasID, b.files
 	h.Catalogue, h.Items, h.ItemWidth, h.ByPlace = b.catalogue != nil, b.items.n, b.items.width(), b.byPlace
 	columns := b.spills()
@@ -234,7 +235,8 @@ func mapCache(f *os.File, end func() error, key string, right bool) (l *Log, h *
 	if err != nil {
 		return nil, nil, err
 	}
-	if l, h, err = parse(data, key); err == nil && !right && sumOf(data[:size-8]) != binary.NativeEndian.Uint64(data[size-8:]) {
+	if l, h, err = parse(data, key); err == nil && !right &&
+		sumOf(data[:size-8]) != binary.NativeEndian.Uint64(data[size-8:]) {
 		err = errDamaged
 	}
 	if err != nil {
@@ -284,13 +286,15 @@ func parse(data []byte, key string) (*Log, *cacheHeader, error) {
 	if err != nil || h.Key != key {
 		return nil, nil, errDamaged
 	}
-	l := &Log{Actions: h.Actions, store: &store{hash: h.Hash, files: h.Files, named: named{n: h.Rows, width: h.Width}, hasIDs: h.HasIDs}}
+	l := &Log{Actions: h.Actions, store: &store{hash: h.Hash, files: h.Files, named: named{n: h.Rows, width: h.Width},
+		hasIDs: h.HasIDs}}
 	l.Notes, l.Skipped, l.Unrewarded, l.Among, l.LeftOut = h.Notes, h.Skipped, h.Unrewarded, h.Among, h.Left
 	if h.Files != nil {
 		l.Files = len(h.Sources)
 	}
 	if h.Catalogue || h.Items > 0 {
-		l.Choices = &Choices{items: &items{named: named{n: h.Items, width: h.ItemWidth}, byPlace: h.ByPlace, catalogue: h.Catalogue}}
+		l.Choices = &Choices{items: &items{named: named{n: h.Items, width: h.ItemWidth}, byPlace: h.ByPlace,
+			catalogue: h.Catalogue}}
 	}
 	if !l.place(data[:at], h.Sections) || !l.sound() {
 		return nil, nil, errDamaged
@@ -307,9 +311,12 @@ func (l *Log) place(data []byte, sections []int64) bool {
 	} else {
 		t = c.items
 	}
-	columns := []func([]byte) bool{to(&l.values), to(&l.Action), to(&l.Cost), to(&l.Propensity), to(&l.Propensities), to(&l.Weight), to(&l.Time), to(&l.Group), to(&l.Logger),
-		to(&l.Keys), to(&l.contextHash), to(&l.rows), to(&l.texts.ends), to(&l.texts.text), to(&l.groups.ends), to(&l.groups.text), to(&policies.ends), to(&policies.text),
-		to(&c.First), to(&c.Count), to(&c.At), to(&c.Actions), to(&c.Items), to(&t.acts)}
+	columns := []func([]byte) bool{
+		to(&l.values), to(&l.Action), to(&l.Cost), to(&l.Propensity), to(&l.Propensities), to(&l.Weight), to(&l.Time),
+		to(&l.Group), to(&l.Logger), to(&l.Keys), to(&l.contextHash), to(&l.rows), to(&l.texts.ends), to(&l.texts.text),
+		to(&l.groups.ends), to(&l.groups.text), to(&policies.ends), to(&policies.text),
+		to(&c.First), to(&c.Count), to(&c.At), to(&c.Actions), to(&c.Items), to(&t.acts),
+	}
 	columns = append(append(columns, l.named.columns(&names)[1:]...), t.columns(&described)...)
 	at := int64(sectionAlign)
 	if len(sections) != len(columns) {
@@ -377,10 +384,19 @@ func (l *Log) sound() bool {
 			all = len(l.Choices.Actions)
 		}
 	}
-	some := func(have, want int) bool { return have == 0 || have == want }
-	if n < 1 || k < 2 || n > math.MaxInt/8/k || len(l.Action) != n || len(l.Cost) != n || len(l.Keys) != n || len(l.contextHash) != n || !some(len(l.Propensity), n) ||
-		!some(len(l.Propensities), all) || l.Propensities != nil && l.Propensity == nil || !some(len(l.Weight), n) || !some(len(l.Time), n) ||
-		!some(len(l.Group), n) || !some(len(l.Logger), n) || !some(len(l.rows), n) || l.hasIDs != (len(l.texts.ends) == n) {
+	for _, have := range []int{len(l.Action), len(l.Cost), len(l.Keys), len(l.contextHash)} {
+		if have != n {
+			return false
+		}
+	}
+	for _, have := range []int{len(l.Propensity), len(l.Weight), len(l.Time), len(l.Group), len(l.Logger), len(l.rows)} {
+		if have != 0 && have != n {
+			return false
+		}
+	}
+	if n < 1 || k < 2 || n > math.MaxInt/8/k ||
+		l.Propensities != nil && (len(l.Propensities) != all || l.Propensity == nil) ||
+		l.hasIDs != (len(l.texts.ends) == n) {
 		return false
 	}
 	if !l.named.sound() || !within(l.Action, 0, k) || !within(l.Group, 0, len(l.groups.ends)) ||
@@ -406,7 +422,8 @@ type CacheFile struct {
 	Path  string
 	Log   string // that it is of, as it was called; "": not known
 	Bytes int64
-	Stale bool // nothing reads it any more: the log is gone or another, or the cache is of another version, or not whole
+	// nothing reads it any more: the log is gone or another, or the cache is of another version, or not whole
+	Stale bool
 }
 
 // Caches lists the caches in folders, in folders in them, and beside files; of none: in the user's cache folder. A file
@@ -475,7 +492,8 @@ func cacheAt(path string) (c CacheFile, ok bool) {
 	}
 	var first [8]byte
 	_, err = f.ReadAt(first[:], 0)
-	if is := binary.NativeEndian.Uint64(first[:]) >> 16; err != nil || is != magic>>16 && binary.LittleEndian.Uint64(first[:])>>8 != 0x4f504c50415254 {
+	if is := binary.NativeEndian.Uint64(first[:]) >> 16; err != nil || is != magic>>16 &&
+		binary.LittleEndian.Uint64(first[:])>>8 != 0x4f504c50415254 {
 		return c, false
 	}
 	c = CacheFile{Path: path, Bytes: info.Size(), Stale: true}
@@ -483,7 +501,8 @@ func cacheAt(path string) (c CacheFile, ok bool) {
 	if err != nil {
 		return c, true
 	}
-	if c.Log = h.Log; len(h.Sources) == 1 && h.Files == nil && base[0] == '.' { // it is beside the log, wherever both were moved
+	// it is beside the log, wherever both were moved
+	if c.Log = h.Log; len(h.Sources) == 1 && h.Files == nil && base[0] == '.' {
 		c.Log = filepath.Join(filepath.Dir(path), strings.TrimSuffix(base[1:], cacheEnding))
 		h.Sources[0].Name = c.Log
 	}

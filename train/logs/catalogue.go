@@ -37,7 +37,8 @@ func ReadCatalogue(path string, categories ...string) (*Catalogue, error) {
 		return nil, err
 	}
 	if f.row == "" {
-		return nil, fmt.Errorf("%s: a catalogue is a file of named columns: %s", path, endingsOf(func(f *format) bool { return f.row != "" }))
+		return nil, fmt.Errorf("%s: a catalogue is a file of named columns: %s", path,
+			endingsOf(func(f *format) bool { return f.row != "" }))
 	}
 	m := &memory{kinds: map[string]kind{}}
 	for _, c := range categories {
@@ -71,7 +72,8 @@ func readCatalogue(path, packed string, format *format, o *Options, m *memory) (
 			if c.gap == 0 {
 				c.gap = c.last + 1
 			}
-			return nil, fmt.Errorf("%s: row %d, column %s: missing: every action must have the number", path, c.gap, c.name)
+			return nil, fmt.Errorf("%s: row %d, column %s: missing: every action must have the number", path, c.gap,
+				c.name)
 		}
 	}
 	if len(b.contexts.names) == 0 {
@@ -137,7 +139,8 @@ func amongIt(path, among string, o *Options) error {
 	}
 	served, err := c.Served()
 	if err == nil && served.Hash != among {
-		err = fmt.Errorf("%s: its decisions were among the catalogue %.12s, %s is %.12s: give the one that was served", path, among, o.Catalogue, served.Hash)
+		err = fmt.Errorf("%s: its decisions were among the catalogue %.12s, %s is %.12s: give the one that was served",
+			path, among, o.Catalogue, served.Hash)
 	}
 	return err
 }
@@ -203,7 +206,8 @@ func (c *Catalogue) Encode(it *features.Items) (Contexts, error) {
 // catalogueHash is that of the file of the catalogue of a log.
 func catalogueHash(path string, o *Options) (uint64, error) {
 	if o.Actions != nil {
-		return 0, fmt.Errorf("%s: setting actions and setting catalogue both say which actions there are: give one of them", path)
+		return 0, fmt.Errorf("%s: setting actions and setting catalogue both say which actions there are: give "+
+			"one of them", path)
 	}
 	return fileHash(o.Catalogue, true)
 }

@@ -85,8 +85,11 @@ func (l *Log) Check() error {
 	for _, c := range []struct {
 		name       string
 		have, want int
-	}{{"costs", len(l.Cost), n}, {"propensities", len(l.Propensity), n}, {"propensities of all actions", len(l.Propensities), all}, {"weights", len(l.Weight), n}, {"times", len(l.Time), n},
-		{"groups", len(l.Group), n}, {"loggers", len(l.Logger), n}, {"keys", len(l.Keys), n}, {"rows of contexts", len(l.Rows), n}} {
+	}{
+		{"costs", len(l.Cost), n}, {"propensities", len(l.Propensity), n}, {"weights", len(l.Weight), n},
+		{"propensities of all actions", len(l.Propensities), all}, {"times", len(l.Time), n}, {"groups", len(l.Group), n},
+		{"loggers", len(l.Logger), n}, {"keys", len(l.Keys), n}, {"rows of contexts", len(l.Rows), n},
+	} {
 		if c.have != 0 && c.have != c.want {
 			return fail("%d %s for %d actions: lengths do not agree", c.have, c.name, n)
 		}
@@ -143,8 +146,9 @@ func (l *Log) Check() error {
 	return nil
 }
 
-// infinite is the first row whose context has a feature that is not finite, or that has no context; n: there is none, or contexts that
-// have a method Finite say that all features of all contexts are known to be finite, and so are not read once more.
+// infinite is the first row whose context has a feature that is not finite, or that has no context; n: there is none,
+// or contexts that have a method Finite say that all features of all contexts are known to be finite, and so are not
+// read once more.
 func (l *Log) infinite() int {
 	n := l.Len()
 	known, _ := l.X.(interface{ Finite() bool })
@@ -223,11 +227,13 @@ func (l *Log) Learnable() error {
 // teaches reports propensities that are not there, and weights that differ.
 func (l *Log) teaches() error {
 	if l.Propensity == nil {
-		return fmt.Errorf("%s: the log has no propensities: name what drew the actions by setting logging-policy, or take setting estimate-propensity and do without guarantees", l.name())
+		return fmt.Errorf("%s: the log has no propensities: name what drew the actions by setting logging-policy, "+
+			"or take setting estimate-propensity and do without guarantees", l.name())
 	}
 	for i, w := range l.Weight {
 		if w != l.Weight[0] {
-			return fmt.Errorf("%s, column weight: weights differ from row to row, which learning and guarantees do not know: remove the column, or resample the rows by weight", l.where(i))
+			return fmt.Errorf("%s, column weight: weights differ from row to row, which learning and guarantees "+
+				"do not know: remove the column, or resample the rows by weight", l.where(i))
 		}
 	}
 	return nil

@@ -146,7 +146,8 @@ func (c *Choices) check(n, k int) error {
 	case c.First == nil && c.Z != nil && c.Z.Len() != k:
 		return fmt.Errorf("choices: %d vectors for %d actions", c.Z.Len(), k)
 	case c.First != nil && (len(c.First) != n || len(c.Count) != n || len(c.At) != n):
-		return fmt.Errorf("choices: %d, %d and %d of First, Count and At for %d rows", len(c.First), len(c.Count), len(c.At), n)
+		return fmt.Errorf("choices: %d, %d and %d of First, Count and At for %d rows", len(c.First), len(c.Count),
+			len(c.At), n)
 	case c.Items != nil && len(c.Items) != len(c.Actions):
 		return fmt.Errorf("choices: %d items for %d options", len(c.Items), len(c.Actions))
 	}
@@ -185,7 +186,8 @@ func (l *Log) checkRow(i int, seen []int) error {
 // that is an index is within its range.
 func (c *Choices) sound(n, k int) bool {
 	t := c.items
-	if !t.sound() || t.catalogue && (t.n != k || t.acts != nil || c.Items != nil) || !t.catalogue && (len(t.acts) != t.n || len(c.Items) != len(c.Actions) || c.First == nil) ||
+	if !t.sound() || t.catalogue && (t.n != k || t.acts != nil || c.Items != nil) || !t.catalogue &&
+		(len(t.acts) != t.n || len(c.Items) != len(c.Actions) || c.First == nil) ||
 		!within(t.acts, -1, k) || !within(c.Items, 0, t.n) || !within(c.Actions, 0, k) {
 		return false
 	}
@@ -196,7 +198,8 @@ func (c *Choices) sound(n, k int) bool {
 		return false
 	}
 	for i, first := range c.First {
-		if count := int64(c.Count[i]); first < 0 || count < 1 || first > int64(len(c.Actions))-count || c.At[i] < 0 || int64(c.At[i]) >= count {
+		if count := int64(c.Count[i]); first < 0 || count < 1 || first > int64(len(c.Actions))-count || c.At[i] < 0 ||
+			int64(c.At[i]) >= count {
 			return false
 		}
 	}

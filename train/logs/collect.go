@@ -15,15 +15,14 @@ import (
 	"opl/policies/propensity"
 )
 
-// Collect makes a log in memory, with named contexts, of decisions among the named
-// actions, or, if decisions have Offered, among those: then actions may be nil, and are all
-// that were offered; else none is offered that they lack. They are checked as the rows of a file are; an error names the row, from 1.
-// The log is that of a file with the columns that decisions have, with the same Keys and
-// Hash. IDs, times, propensities and all propensities must be there in all rows or in
-// none; so must weights, which are none if they are all 0 or all 1. Rewards come as
-// costs; a caller whose rewards are not in [0, 1] sets RewardMin and RewardMax of the
-// log. A value of 1 by a name with "=" in it is a category, see [features.Value]. Row is
-// not read. The log need not be closed, and the decisions may change afterwards.
+// Collect makes a log in memory, with named contexts, of decisions among the named actions, or, if decisions have
+// Offered, among those: then actions may be nil, and are all that were offered; else none is offered that they lack.
+// They are checked as the rows of a file are; an error names the row, from 1. The log is that of a file with the
+// columns that decisions have, with the same Keys and Hash. IDs, times, propensities and all propensities must be
+// there in all rows or in none; so must weights, which are none if they are all 0 or all 1. Rewards come as costs; a
+// caller whose rewards are not in [0, 1] sets RewardMin and RewardMax of the log. A value of 1 by a name with "=" in
+// it is a category, see [features.Value]. Row is not read. The log need not be closed, and the decisions may change
+// afterwards.
 func Collect(actions []string, decisions []Decision) (*Log, error) {
 	const path = "log"
 	sets := len(decisions) > 0 && decisions[0].Offered != nil
@@ -34,7 +33,8 @@ func Collect(actions []string, decisions []Decision) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &collected{lines: &lines{}, actions: actions, left: decisions, weighted: !alike(decisions, 0) && !alike(decisions, 1),
+	r := &collected{lines: &lines{}, actions: actions, left: decisions, weighted: !alike(decisions, 0) &&
+		!alike(decisions, 1),
 		grouped: slices.ContainsFunc(decisions, func(d Decision) bool { return d.Group != "" })}
 	if err := b.fill(context.Background(), r); err != nil {
 		return nil, err
@@ -102,7 +102,8 @@ func (c *collected) next(b *builder) error {
 		}
 	}
 	for _, v := range d.Context {
-		if err := b.named("context", []byte(v.Name), v.Number == 1 && strings.Contains(v.Name, "="), v.Number); err != nil {
+		if err := b.named("context", []byte(v.Name), v.Number == 1 && strings.Contains(v.Name, "="),
+			v.Number); err != nil {
 			return err
 		}
 	}
@@ -125,7 +126,8 @@ func (c *collected) offers(b *builder, d *Decision) error {
 		o := &d.Offered[j]
 		b.option()
 		for _, v := range o.Features {
-			if err := b.named(column, []byte(v.Name), v.Number == 1 && strings.Contains(v.Name, "="), v.Number); err != nil {
+			if err := b.named(column, []byte(v.Name), v.Number == 1 && strings.Contains(v.Name, "="),
+				v.Number); err != nil {
 				return err
 			}
 		}

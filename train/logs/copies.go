@@ -5,10 +5,10 @@ import (
 	"math"
 )
 
-// copies is the error that one of several files has the rows of another, from the first to the last, or begins with them, which
-// would be there twice. Rows with ids, and those of groups, are told apart by these. Of others a file agrees with n rows before it in
-// action and cost, and so in what was drawn, with a probability of at most Π π₀(a_i|x_i), which is to be below 1e-6 for all pairs of files
-// together; fewer than 40 rows may be alike by habit.
+// copies is the error that one of several files has the rows of another, from the first to the last, or begins with
+// them, which would be there twice. Rows with ids, and those of groups, are told apart by these. Of others a file
+// agrees with n rows before it in action and cost, and so in what was drawn, with a probability of at most Π
+// π₀(a_i|x_i), which is to be below 1e-6 for all pairs of files together; fewer than 40 rows may be alike by habit.
 func (l *Log) copies() error {
 	if l.store == nil || len(l.files) < 2 || l.HasIDs() || l.Propensity == nil || l.Estimated {
 		return nil
@@ -30,7 +30,8 @@ func (l *Log) copies() error {
 		h uint64
 	}
 	enough := 2*math.Log(float64(len(l.files))) - math.Log(1e-6)
-	whole, begins := make([]rows, len(l.files)), map[rows][]int{} // the files that begin with rows, where a file may end
+	// the files that begin with rows, where a file may end
+	whole, begins := make([]rows, len(l.files)), map[rows][]int{}
 	for f := range l.files {
 		at, said := rows{}, 0.0
 		for i := starts[f]; i < starts[f+1]; i++ {
@@ -47,7 +48,8 @@ func (l *Log) copies() error {
 	for f, at := range whole {
 		for _, g := range begins[at] {
 			if g != f {
-				return fmt.Errorf("%s: its %d rows are those with which %s begins, or were drawn by the same random numbers: give each row once, or log a decision_id", l.files[f].Name, at.n, l.files[g].Name)
+				return fmt.Errorf("%s: its %d rows are those with which %s begins, or were drawn by the same "+
+					"random numbers: give each row once, or log a decision_id", l.files[f].Name, at.n, l.files[g].Name)
 			}
 		}
 	}

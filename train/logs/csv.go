@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// csv reads comma-separated values (RFC 4180) with a header. A blank line is none. Where the header has no comma outside of quotes, but
-// semicolons, tabs or bars, fields are separated by the first of these.
+// csv reads comma-separated values (RFC 4180) with a header. A blank line is none. Where the header has no comma
+// outside of quotes, but semicolons, tabs or bars, fields are separated by the first of these.
 type csv struct {
 	*table
 	comma byte     // or what separates fields
@@ -47,7 +47,8 @@ func newCSV(l *lines, b *builder) (reader, error) {
 		}
 		switch _, twice := c.index[string(name)]; {
 		case bytes.IndexByte(name, '\r') >= 0:
-			return nil, fmt.Errorf("%s: header: a carriage return within the column %s: lines end in \\n or \\r\\n", l.path, quote(name))
+			return nil, fmt.Errorf("%s: header: a carriage return within the column %s: lines end in \\n or \\r\\n",
+				l.path, quote(name))
 		case twice:
 			return nil, fmt.Errorf("%s: header: column %q twice", l.path, name)
 		case len(name) == 0:
@@ -64,7 +65,8 @@ func newCSV(l *lines, b *builder) (reader, error) {
 	err = c.check(b)
 	isNumber := func(name []byte) bool { _, ok := parseNumber(name); return ok }
 	if i := slices.IndexFunc(c.cells, isNumber); i >= 0 && err != nil {
-		return nil, fmt.Errorf("%s: header: %s is a number: the first line must name the columns", l.path, quote(c.cells[i]))
+		return nil, fmt.Errorf("%s: header: %s is a number: the first line must name the columns", l.path,
+			quote(c.cells[i]))
 	}
 	return c, err
 }

@@ -47,7 +47,8 @@ func duplicateOf(sorted []int) (int, bool) {
 // several is why decisions of slots are refused.
 const several = "slates are not supported, nor are conditional contextual bandits: a decision takes one action"
 
-var dsRoles = map[string]role{"_label_cost": roleCost, "_label_probability": rolePropensity, "EventId": roleID, "Timestamp": roleTime}
+var dsRoles = map[string]role{"_label_cost": roleCost, "_label_probability": rolePropensity, "EventId": roleID,
+	"Timestamp": roleTime}
 
 func newDSJSON(l *lines, b *builder) (reader, error) {
 	b.base, b.lightly = 1, true

@@ -36,7 +36,8 @@ func trusted(cache, log os.FileInfo) bool {
 	if !ok || !also {
 		return false
 	}
-	return (c.Uid == 0 || c.Uid == l.Uid || int(c.Uid) == os.Geteuid()) && cache.Mode().Perm()&^log.Mode().Perm()&0o022 == 0
+	return (c.Uid == 0 || c.Uid == l.Uid || int(c.Uid) == os.Geteuid()) &&
+		cache.Mode().Perm()&^log.Mode().Perm()&0o022 == 0
 }
 
 // forget lets the system drop the pages of a shared mapping, which stay readable.

@@ -58,10 +58,10 @@ type file struct {
 
 // Files are what an argument that names a log stands for: the file itself; of a folder all files in it, and in
 // folders in it, whose names say that they are logs (all, if the options say the format); of a pattern, such as
-// logs/dt=2026-11-*/*.parquet, what it fits, folders included, where ** is any number of folders; of a URL the same within a
-// bucket that o.Bucket opens. Names that begin with . or _ are passed over, if the pattern does not begin so. They are in the order of
-// their names, byte by byte. A file of the name of a pattern is that file. Of n shards, each has about an n-th of the files, which follow
-// one another.
+// logs/dt=2026-11-*/*.parquet, what it fits, folders included, where ** is any number of folders; of a URL the same
+// within a bucket that o.Bucket opens. Names that begin with . or _ are passed over, if the pattern does not begin
+// so. They are in the order of their names, byte by byte. A file of the name of a pattern is that file. Of n shards,
+// each has about an n-th of the files, which follow one another.
 type Files struct {
 	list    []*file
 	args    []string
@@ -97,7 +97,8 @@ func Find(ctx context.Context, args []string, o Options) (_ *Files, err error) {
 		found := f.list[before:]
 		slices.SortFunc(found, func(a, b *file) int { return strings.Compare(a.name, b.name) })
 		if len(found) == 0 {
-			return nil, fmt.Errorf("%s: no file there whose name ends as those of logs do (%s); setting input-format reads others", arg, endingsOf(func(*format) bool { return true }))
+			return nil, fmt.Errorf("%s: no file there whose name ends as those of logs do (%s); setting "+
+				"input-format reads others", arg, endingsOf(func(*format) bool { return true }))
 		}
 	}
 	seen, alike := map[string]bool{}, map[[2]int64][]int{}
@@ -108,11 +109,13 @@ func Find(ctx context.Context, args []string, o Options) (_ *Files, err error) {
 		}
 		seen[id] = true
 		g.fixed = fixedOf(g)
-		if info, err := os.Stat(g.name); len(f.list) > 1 && g.bucket == nil && err == nil { // if not, reading it says so
+		// if not, reading it says so
+		if info, err := os.Stat(g.name); len(f.list) > 1 && g.bucket == nil && err == nil {
 			size := [2]int64{info.Size(), info.ModTime().UnixNano()}
 			for _, b := range alike[size] {
 				if was, err := os.Stat(f.list[b].name); err == nil && os.SameFile(was, info) {
-					return nil, fmt.Errorf("%s: it is the file %s by another name, and its rows would be there twice", g.name, f.list[b].name)
+					return nil, fmt.Errorf("%s: it is the file %s by another name, and its rows would be there twice",
+						g.name, f.list[b].name)
 				}
 			}
 			alike[size] = append(alike[size], i)
@@ -169,7 +172,8 @@ func (f *Files) Names() []string {
 	return names
 }
 
-// Copy copies objects to files of the same names in new folders in dir, and returns the paths of all files, those that are local as they are.
+// Copy copies objects to files of the same names in new folders in dir, and returns the paths of all files, those
+// that are local as they are.
 func (f *Files) Copy(ctx context.Context, dir string) (paths []string, err error) {
 	for _, g := range f.list {
 		path := g.name
@@ -237,67 +241,24 @@ func (f *Files) local(arg string, known func(string) bool) error {
 	info, err := os.Stat(arg)
 	switch {
 	case err == nil && info.IsDir():
-		return f.folder(arg, known)
+		return f.walk(arg, nil, known)
 	case err == nil || !strings.ContainsAny(arg, wild):
 		f.list = append(f.list, &file{name: arg}) // that there is none is said where it is opened
 		return nil
 	}
-	pattern := filepath.ToSlash(arg)
-	if _, err := path.Match(pattern, ""); err != nil {
+	if _, err := path.Match(filepath.ToSlash(arg), ""); err != nil {
 		return fmt.Errorf("%s: no pattern: %w", arg, err)
 	}
-	root, rest := "", pattern
-	if strings.HasPrefix(pattern, "/") {
-		root, rest = "/", pattern[1:]
-	}
-	return f.glob(root, strings.Split(rest, "/"), known)
-}
-
-// glob adds what fits a pattern below a folder.
-func (f *Files) glob(dir string, pattern []string, known func(string) bool) error {
-	if len(pattern) == 0 {
-		return f.folder(strings.TrimSuffix(dir, "/"), known) // of a pattern that ends in **
-	}
-	first, rest := pattern[0], pattern[1:]
-	if first == "**" {
-		if err := f.glob(dir, rest, known); err != nil {
-			return err
-		}
-	} else if !strings.ContainsAny(first, wild) && len(rest) > 0 {
-		return f.glob(dir+first+"/", rest, known)
+	pattern := strings.Split(filepath.ToSlash(arg), "/")
+	root := slices.IndexFunc(pattern, func(part string) bool { return strings.ContainsAny(part, wild) })
+	dir := strings.Join(pattern[:root], "/")
+	if root > 0 {
+		dir += "/" // a link is followed
 	}
 	if info, err := os.Stat(system(dir)); err != nil || !info.IsDir() {
 		return nil
 	}
-	entries, err := os.ReadDir(system(dir))
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		name := e.Name()
-		fits, _ := path.Match(first, name)
-		if first == "**" {
-			fits = true
-		}
-		switch isDir := e.IsDir(); {
-		case !fits || hidden(name, first):
-		case first == "**" && isDir:
-			err = f.glob(dir+name+"/", pattern, known)
-		case first == "**":
-		case len(rest) > 0:
-			err = f.glob(dir+name+"/", rest, known)
-		case isDir:
-			err = f.folder(dir+name, known)
-		case known(name):
-			f.list = append(f.list, &file{name: filepath.FromSlash(dir + name)})
-		default:
-			f.Passed++
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return f.walk(dir, pattern[root:], known)
 }
 
 // system is a folder's name for the system.
@@ -308,24 +269,46 @@ func system(dir string) string {
 	return filepath.FromSlash(dir)
 }
 
-// folder adds the files in a folder, and in those in it. Links to folders are not followed.
-func (f *Files) folder(dir string, known func(string) bool) error {
-	return filepath.WalkDir(system(dir), func(p string, e fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
+// walk adds the files in a folder, and in those in it, that fit a pattern; nil: all. Links to folders are not followed.
+func (f *Files) walk(dir string, pattern []string, known func(string) bool) error {
+	root := system(dir)
+	return filepath.WalkDir(root, func(p string, e fs.DirEntry, err error) error {
+		if err != nil || p == root {
 			return err
-		case p != system(dir) && hidden(e.Name(), ""):
-			if e.IsDir() {
-				return fs.SkipDir
-			}
-		case e.IsDir():
+		}
+		rel, err := filepath.Rel(root, p)
+		if err != nil {
+			return err
+		}
+		key := strings.Split(filepath.ToSlash(rel), "/")
+		switch {
+		case e.IsDir() && !mayFit(pattern, key):
+			return fs.SkipDir
+		case e.IsDir() || !fits(pattern, key):
 		case known(e.Name()):
-			f.list = append(f.list, &file{name: p})
+			f.list = append(f.list, &file{name: filepath.FromSlash(path.Join(filepath.ToSlash(dir),
+				filepath.ToSlash(rel)))})
 		default:
 			f.Passed++
 		}
 		return nil
 	})
+}
+
+// mayFit reports that something in a folder may fit a pattern.
+func mayFit(pattern, folder []string) bool {
+	for i, name := range folder {
+		switch {
+		case i >= len(pattern):
+			return fits(nil, folder[i:])
+		case pattern[i] == "**":
+			return !hidden(name, "") || i+1 < len(pattern) && mayFit(pattern[i+1:], folder[i:])
+		}
+		if ok, _ := path.Match(pattern[i], name); !ok || hidden(name, pattern[i]) {
+			return false
+		}
+	}
+	return true
 }
 
 // SplitURL cuts scheme://host/key?query behind the host and before the question mark.
@@ -340,11 +323,13 @@ func SplitURL(url string) (at, key, query string) {
 }
 
 // remote adds what is at a URL.
-func (f *Files) remote(ctx context.Context, arg string, open func(context.Context, string) (Bucket, error), known func(string) bool) error {
+func (f *Files) remote(ctx context.Context, arg string, open func(context.Context, string) (Bucket, error),
+	known func(string) bool) error {
 	at, key, query := SplitURL(arg)
 	if open == nil {
 		scheme, _, _ := strings.Cut(arg, "://")
-		return fmt.Errorf("%s: this program reads local files alone: one that reads %s:// is made as docs/logs.md says", arg, scheme)
+		return fmt.Errorf("%s: this program reads local files alone: one that reads %s:// is made as docs/logs.md says",
+			arg, scheme)
 	}
 	b, err := open(ctx, at+query)
 	if err != nil {
@@ -413,6 +398,8 @@ func (f *file) content() (s source, err error) {
 	switch {
 	case f.bucket != nil:
 		return source{Name: f.name, Tag: f.tag()}, nil
+	case f.local != "": // standard input
+		return source{Name: f.name}, nil
 	case info == nil:
 		if info, err = os.Stat(f.name); err != nil {
 			return source{Name: f.id(), stamp: stamp{Size: -1}}, nil

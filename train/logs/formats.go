@@ -27,7 +27,8 @@ type format struct {
 var formats = []format{
 	{name: "csv", endings: []string{"csv"}, row: "row", read: newCSV, write: newCSVWriter},
 	{name: "jsonl", endings: []string{"jsonl", "ndjson"}, row: "line", read: newJSONL, write: newJSONWriter},
-	{name: "parquet", endings: []string{"parquet", "pq"}, row: "row", whole: true, read: newParquet, write: newParquetWriter},
+	{name: "parquet", endings: []string{"parquet", "pq"}, row: "row", whole: true, read: newParquet,
+		write: newParquetWriter},
 	{name: "vw", endings: []string{"vw"}, title: " (Vowpal Wabbit text)", read: newVW},
 	{name: "dsjson", endings: []string{"dsjson"}, read: newDSJSON},
 }
@@ -71,7 +72,8 @@ func endingsOf(has func(f *format) bool) string {
 			text = append(text, "."+f.endings[0])
 		}
 	}
-	return strings.Join(append([]string{either(text) + " (also with ." + strings.Join(packings, " or .") + ")"}, whole...), " or ")
+	return strings.Join(append([]string{either(text) + " (also with ." + strings.Join(packings, " or .") + ")"},
+		whole...), " or ")
 }
 
 // either joins names by commas and "or".
@@ -125,7 +127,8 @@ func formatFor(path string, o *Options) (f *format, packed string, err error) {
 	case own != nil:
 		f = own
 	case f == nil:
-		return nil, "", fmt.Errorf("%s: the name does not say what format it has: use setting input-format %s", path, Formats())
+		return nil, "", fmt.Errorf("%s: the name does not say what format it has: use setting input-format %s", path,
+			Formats())
 	}
 	switch {
 	case o.Preset == "" || own == f || o.Preset == "obd" && f.row != "":

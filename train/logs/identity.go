@@ -14,7 +14,8 @@ import (
 // What the rows of a log are told apart by, as policy files say it.
 const (
 	ByID      = "xxHash64 of the seed and the number of the row, which is xxHash64 of its decision_id"
-	ByContent = "xxHash64 of the seed and the number of the row, which is that of its content and its place among rows of equal content"
+	ByContent = "xxHash64 of the seed and the number of the row, which is that of its content and its place among " +
+		"rows of equal content"
 )
 
 // Identity is what tells rows apart, wherever they are copied to, and how: ByID or
@@ -42,8 +43,8 @@ func (l *Log) Identity() (how string, keys []uint64) {
 	return ByContent, keys
 }
 
-// apart makes equal keys differ by their place among those that are equal. It counts them in a table of its own, a fifth
-// of a map's time; where a key is in it hangs on a number that is drawn anew each time, so that no log can be
+// apart makes equal keys differ by their place among those that are equal. It counts them in a table of its own, a
+// fifth of a map's time; where a key is in it hangs on a number that is drawn anew each time, so that no log can be
 // written that fills one corner of it.
 func apart(keys []uint64) {
 	wide := bits.Len(uint(len(keys) + len(keys)/3)) // it is three quarters full at most
@@ -99,8 +100,8 @@ func (l *Log) GroupHashes() []uint64 {
 // of actions without ids the features alone. What a catalogue says of actions is not.
 func (l *Log) ContextHashes() []uint64 { return l.RoundedHashes(nil, nil, true) }
 
-// RoundedHashes are those of the contexts of the given rows, nil: of all, whose values are rounded first, in place, unless round
-// is nil. What is rounded to 0 is as if it were not there. Without offered, what rows offer is left out.
+// RoundedHashes are those of the contexts of the given rows, nil: of all, whose values are rounded first, in place,
+// unless round is nil. What is rounded to 0 is as if it were not there. Without offered, what rows offer is left out.
 func (l *Log) RoundedHashes(round func([]float64), rows []int, offered bool) []uint64 {
 	if l.source != nil {
 		return l.source.RoundedHashes(round, rows, offered)

@@ -99,7 +99,8 @@ func (r ItemRows) Row32(i int, dst []float32) {
 func (t *items) encode(it *features.Items, actions []string) (Contexts, error) {
 	x := newEncoded(&t.named, it.Encoder, t.row)
 	if t.knows(it.Encoder) == 0 && len(t.names) > 0 && len(it.Encoder.Names) > 0 {
-		return nil, fmt.Errorf("none of the names of what actions are described by (%s) is one of the policy's (%s): it was learned from others", some(t.names), some(it.Encoder.Names))
+		return nil, fmt.Errorf("none of the names of what actions are described by (%s) is one of the policy's "+
+			"(%s): it was learned from others", some(t.names), some(it.Encoder.Names))
 	}
 	r := ItemRows{Width: it.Dim()}
 	if len(it.Own) > 0 && !t.byPlace {
@@ -120,7 +121,8 @@ func (t *items) encode(it *features.Items, actions []string) (Contexts, error) {
 	held := Rows32{d, make([]float32, t.n*d)}
 	if !x.all32(held.Data) {
 		i := slices.IndexFunc(held.Data, func(v float32) bool { return v-v != 0 })
-		return nil, fmt.Errorf("feature %d of an action is %v once it is scaled, too large for 32 bits", i%d, held.Data[i])
+		return nil, fmt.Errorf("feature %d of an action is %v once it is scaled, too large for 32 bits", i%d,
+			held.Data[i])
 	}
 	r.Values = held
 	return r, nil
@@ -138,8 +140,8 @@ func (l *Log) items() *items {
 // their own names.
 func (l *Log) ItemNames() []string { return l.items().names }
 
-// ItemValues are the values that an action is described by, by its place in Choices.Z as [Log.Option] has it, and the places of their
-// names in ItemNames; none of a log of vectors. They are shared with the log.
+// ItemValues are the values that an action is described by, by its place in Choices.Z as [Log.Option] has it, and the
+// places of their names in ItemNames; none of a log of vectors. They are shared with the log.
 func (l *Log) ItemValues(item int) (names []uint32, values []float64) {
 	if t := l.items(); len(t.names) > 0 {
 		return t.row(item, nil)
@@ -297,7 +299,8 @@ func OptionScores(l *Log, rows []int, theta []float64, h Contexts, use func(i in
 			for j := range some {
 				parts.Values.Row64(a+j, room[j*d:(j+1)*d])
 			}
-			blas64.Gemm(blas.NoTrans, blas.Trans, 1, general(b, d, p, v), general(some, d, d, room), 0, general(b, some, most, scores[a:]))
+			blas64.Gemm(blas.NoTrans, blas.Trans, 1, general(b, d, p, v), general(some, d, d, room), 0,
+				general(b, some, most, scores[a:]))
 		}
 		for i := range b {
 			s := scores[i*most : (i+1)*most]

@@ -163,7 +163,10 @@ func (d *decoder) flatten(b *builder, column string, name []byte, depth int) err
 			return d.flatten(b, column, full(part), depth+1)
 		})
 	case '[':
-		return d.list(column, func(i int) error { return d.flatten(b, column, full(strconv.AppendInt(nil, int64(i), 10)), depth+1) })
+		return d.list(column, func(i int) error {
+			return d.flatten(b, column, full(strconv.AppendInt(nil, int64(i),
+				10)), depth+1)
+		})
 	}
 	form, s, err := d.read()
 	switch {

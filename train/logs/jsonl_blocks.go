@@ -25,7 +25,8 @@ func (j *jsonl) readAhead(b *builder) {
 	known := func(name []byte) bool {
 		id, ok := b.contexts.vocabulary.places[string(name)]
 		if ok {
-			w.columns, w.hashes, w.ids = append(w.columns, nil), append(w.hashes, b.contexts.nameHash[id]), append(w.ids, uint32(id))
+			w.columns, w.hashes, w.ids = append(w.columns, nil), append(w.hashes,
+				b.contexts.nameHash[id]), append(w.ids, uint32(id))
 		}
 		return ok
 	}
@@ -212,8 +213,8 @@ func (j *jsonl) plain(b *builder, c *column, k *textBlock, cell *textCell) error
 	return j.cell(b, c, cell.form, k.text[cell.from:cell.to], cell.number)
 }
 
-// jsonObject goes through an object that begins at s[at], blanks before it; field gets each key in its quotes and where its value
-// begins, and returns where that ends.
+// jsonObject goes through an object that begins at s[at], blanks before it; field gets each key in its quotes and
+// where its value begins, and returns where that ends.
 func jsonObject(s []byte, at int, field func(key []byte, at int) (int, bool)) (int, bool) {
 	if at = blanks(s, at); at >= len(s) || s[at] != '{' {
 		return at, false

@@ -86,8 +86,8 @@ type Contexts interface {
 // SparseContexts are Contexts that are stored without their zeros.
 type SparseContexts interface {
 	Contexts
-	// Sparse32 writes the elements of φ(x_i) that are not 0, those of Row32, to val and their places, ascending, to at,
-	// both of Dim elements, and returns how many they are.
+	// Sparse32 writes the elements of φ(x_i) that are not 0, those of Row32, to val and their places, ascending, to
+	// at, both of Dim elements, and returns how many they are.
 	Sparse32(i int, val []float32, at []int32) int
 }
 
@@ -223,7 +223,8 @@ func (l *Log) Subset(rows []int) *Log {
 		s.Rows[i] = l.Context(r)
 	}
 	s.Keys, s.Action, s.Cost = pick(l.Keys, rows), pick(l.Action, rows), pick(l.Cost, rows)
-	s.Propensity, s.Weight, s.Time, s.Group, s.Logger = pick(l.Propensity, rows), pick(l.Weight, rows), pick(l.Time, rows), pick(l.Group, rows), pick(l.Logger, rows)
+	s.Propensity, s.Weight, s.Time, s.Group, s.Logger = pick(l.Propensity, rows), pick(l.Weight, rows), pick(l.Time,
+		rows), pick(l.Group, rows), pick(l.Logger, rows)
 	s.Choices = l.Choices.subset(rows)
 	if k := l.K(); l.Propensities != nil && !l.Sets() {
 		s.Propensities = make([]float64, 0, len(rows)*k)
@@ -320,7 +321,8 @@ func (l *Log) ActionsOf(others []string) ([]int32, error) {
 	for a, name := range l.Actions {
 		at, ok := index[name]
 		if !ok {
-			return nil, fmt.Errorf("the log has an action %q that the policy does not know: it knows %s", name, some(others))
+			return nil, fmt.Errorf("the log has an action %q that the policy does not know: it knows %s", name,
+				some(others))
 		}
 		to[a] = at
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -25,14 +26,15 @@ type Options struct {
 	Catalogue string
 
 	Actions []string // names of the actions in their order; nil: as found
-	// Columns are the file's columns that are read as those of the schema, by their names there, such as
-	// "action": "variant", "x_age": "age"; a column of such a name itself is not read then. A file of CSV, JSON Lines or
-	// Parquet must have them. ColumnsBefore is the same of a log before: a file that lacks the column
-	// may have the schema's.
+	// Columns are the file's columns that are read as those of the schema, by their names there, such as "action":
+	// "variant", "x_age": "age"; a column of such a name itself is not read then. A file of CSV, JSON Lines or
+	// Parquet must have them. ColumnsBefore is the same of a log before: a file that lacks the column may have the
+	// schema's.
 	Columns, ColumnsBefore map[string]string
 
 	Delimiter string // of fields of CSV: one of , ; | and a tab; "": as the header has it
-	Dates     string // "us", month/day/year, or "eu", day/month/year or day.month.year, beside what times are read by; "": neither
+	// "us", month/day/year, or "eu", day/month/year or day.month.year, beside what times are read by; "": neither
+	Dates string
 
 	Categories []string // context columns whose values are names even where they look like numbers
 
@@ -43,14 +45,21 @@ type Options struct {
 	Logging       func(x []features.Value, offered []Offer, dst []float64) error
 	Estimate      bool // of propensities that neither a row of the log nor these two give
 
-	BadRows  string         // the file that bad rows go into; "": a bad row is an error
-	Cache    string         // the cache's file, of several files the folder of theirs; "": beside the log, or where there is room for it
+	BadRows string // the file that bad rows go into; "": a bad row is an error
+	// the cache's file, of several files the folder of theirs; "": beside the log, or where there is room for it
+	Cache    string
 	NoCache  bool           // no cache is read, and none is left
 	Progress func(rows int) // called now and then with the rows read
 
-	Caching func(path string, bytes int64)                        // called before a cache is written, with its size; of several files before the first, with that of the files
-	Share   Shard                                                 // of several files, read the share of a shard alone, see [Log].FilesHash; zero: all
-	Bucket  func(ctx context.Context, url string) (Bucket, error) // opens the bucket of a URL such as s3://name?region=x; nil: files are local
+	// called before a cache is written, with its size; of several files before the first, with that of the files
+	Caching func(path string, bytes int64)
+	// of several files, read the share of a shard alone, see [Log].FilesHash; zero: all
+	Share Shard
+	// opens the bucket of a URL such as s3://name?region=x; nil: files are local
+	Bucket func(ctx context.Context, url string) (Bucket, error)
+
+	// what the path - is; nil: standard input. Its format is known by its first bytes, its columns are not cached.
+	Input io.Reader
 
 	// LoggedByFile says that rows of several files which do not name the policy that logged them were logged by one of
 	// the name of their file, up to its first point.
@@ -66,9 +75,11 @@ func Open(ctx context.Context, path string, o Options) (*Log, error) {
 }
 
 // OpenAll reads all files that paths stand for, see [Files], as one log: that of one file with their rows, one after
-// the other, to the bit. They have one cache, which is made again once a file is new, gone or another. Columns with a role must be the same in all files of CSV and Parquet; folders called key=value stand for a column key where
-// the file has none. The last line of a text must have its end. A file that is damaged, of other columns, empty, gone, or that changes
-// while it is read is an error that names it, or, if o has BadRows, left out, counted (LeftOut) and listed there.
+// the other, to the bit. They have one cache, which is made again once a file is new, gone or another. Columns with a
+// role must be the same in all files of CSV and Parquet; folders called key=value stand for a column key where the
+// file has none. The last line of a text must have its end. A file that is damaged, of other columns, empty, gone, or
+// that changes while it is read is an error that names it, or, if o has BadRows, left out, counted (LeftOut) and
+// listed there.
 func OpenAll(ctx context.Context, paths []string, o Options) (_ *Log, err error) {
 	f, err := Find(ctx, paths, o)
 	if err != nil {
@@ -98,11 +109,14 @@ func OpenAll(ctx context.Context, paths []string, o Options) (_ *Log, err error)
 func (l *Log) complete(ctx context.Context, o *Options) error {
 	switch chosen := l.Choices != nil; {
 	case chosen && o.Logging != nil && l.items().catalogue:
-		return fmt.Errorf("%s: setting logging-policy: what a policy did among the actions of a catalogue depends on what that said then, and must be in the log: want column propensity", l.path)
+		return fmt.Errorf("%s: setting logging-policy: what a policy did among the actions of a catalogue depends "+
+			"on what that said then, and must be in the log: want column propensity", l.path)
 	case chosen && o.Estimate && l.Propensity == nil:
-		return fmt.Errorf("%s: setting estimate-propensity is not for actions that have features or differ from row to row: want column propensity", l.path)
+		return fmt.Errorf("%s: setting estimate-propensity is not for actions that have features or differ from "+
+			"row to row: want column propensity", l.path)
 	case o.LoggingPolicy != "" && o.LoggingPolicy != "uniform":
-		return fmt.Errorf("%s: no logging policy %q: setting logging-policy is uniform or a policy file", l.path, o.LoggingPolicy)
+		return fmt.Errorf("%s: no logging policy %q: setting logging-policy is uniform or a policy file", l.path,
+			o.LoggingPolicy)
 	case o.LoggingPolicy == "uniform":
 		return l.known(ctx, "the uniform policy", func(_ int, dst []float64) error {
 			for a := range dst {
@@ -116,7 +130,8 @@ func (l *Log) complete(ctx context.Context, o *Options) error {
 			l.Decision(i, &d)
 			return o.Logging(d.Context, d.Offered, dst)
 		})
-	case o.Estimate && (l.Propensity == nil || slices.Contains(l.Propensity, 0) || l.Propensities != nil && slices.ContainsFunc(l.every(), l.gap)):
+	case o.Estimate && (l.Propensity == nil || slices.Contains(l.Propensity, 0) || l.Propensities != nil &&
+		slices.ContainsFunc(l.every(), l.gap)):
 		return l.estimate(ctx)
 	}
 	return nil
@@ -168,9 +183,11 @@ func (l *Log) known(ctx context.Context, who string, policy func(i int, dst []fl
 		p := pi[l.Chosen(i)]
 		switch {
 		case p <= 0:
-			return fmt.Errorf("%s: %s never takes the logged action %s: another policy logged this", l.where(i), who, l.Actions[l.Action[i]])
+			return fmt.Errorf("%s: %s never takes the logged action %s: another policy logged this", l.where(i), who,
+				l.Actions[l.Action[i]])
 		case logged != nil && logged[i] > 0 && !Near(logged[i], p, Agreement):
-			return fmt.Errorf("%s, column propensity: %v was logged, %s with %d actions has %v: another policy logged this, or setting actions must list them all", l.where(i), logged[i], who, len(pi), p)
+			return fmt.Errorf("%s, column propensity: %v was logged, %s with %d actions has %v: another policy "+
+				"logged this, or setting actions must list them all", l.where(i), logged[i], who, len(pi), p)
 		case l.Propensities != nil && !l.gap(i) && !Near(l.Pi0(i)[l.Chosen(i)], p, Agreement):
 			return fmt.Errorf("%s, column propensities: they differ from those of %s", l.where(i), who)
 		}

@@ -104,18 +104,37 @@ type opening struct {
 // open reads all files as one log of a name. alone: it is one file by its own name.
 func (f *Files) open(ctx context.Context, name string, alone bool, o *Options) (_ *Log, err error) {
 	r := &opening{name: name, files: f.list, alone: alone, passed: f.Passed, mode: 0o666}
+	defer func() {
+		for _, g := range r.files {
+			if g.local != "" {
+				err = errors.Join(err, os.Remove(g.local))
+			}
+		}
+	}()
+	input := false
 	for _, g := range f.list {
-		if g.bucket == nil {
+		called := g.name
+		switch {
+		case g.name == standardInput:
+			var ending string
+			if ending, err = g.spool(o.Input); err != nil {
+				return nil, err
+			}
+			if called, input = g.name+ending, true; alone {
+				r.name, name = g.name, g.name
+			}
+		case g.bucket == nil:
 			g.info, err = statLog(g.name)
 		}
 		if err != nil && alone {
 			return nil, err
 		}
-		if g.format, g.packed, err = formatFor(g.name, o); err != nil {
+		if g.format, g.packed, err = formatFor(called, o); err != nil {
 			return nil, err
 		}
 		if first := f.list[0].format; g.format != first && (g.format.row == "" || first.row == "") {
-			return nil, fmt.Errorf("%s: format %s, and %s before it is of format %s: give files of one kind", g.name, g.format.name, f.list[0].name, first.name)
+			return nil, fmt.Errorf("%s: format %s, and %s before it is of format %s: give files of one kind", g.name,
+				g.format.name, f.list[0].name, first.name)
 		}
 		if g.info == nil {
 			r.mode = 0o600
@@ -138,8 +157,11 @@ func (f *Files) open(ctx context.Context, name string, alone bool, o *Options) (
 			return nil, fmt.Errorf("%s: setting cache %s: want a folder, for several files: %w", name, o.Cache, err)
 		}
 	}
-	if r.dir = filepath.Dir(r.caches[0]); o.NoCache {
+	if r.dir = filepath.Dir(r.caches[0]); o.NoCache || input {
 		r.caches = nil
+	}
+	if input {
+		r.dir = os.TempDir()
 	}
 	if l, err := r.cached(); l != nil || err != nil {
 		return l, err
@@ -147,13 +169,6 @@ func (f *Files) open(ctx context.Context, name string, alone bool, o *Options) (
 	if err := r.copyObjects(ctx); err != nil {
 		return nil, err
 	}
-	defer func() {
-		for _, g := range r.files {
-			if g.bucket != nil && g.local != "" {
-				err = errors.Join(err, os.Remove(g.local))
-			}
-		}
-	}()
 	for {
 		if l, err := r.pass(ctx); l != nil || err != nil {
 			return l, err
@@ -278,8 +293,8 @@ func (r *opening) copyObjects(ctx context.Context) error {
 	return nil
 }
 
-// leave reports that a file which fails so may be left out: it is gone, or what is wrong is in it. That there is no right
-// to read it, no room or no network may be another tomorrow.
+// leave reports that a file which fails so may be left out: it is gone, or what is wrong is in it. That there is no
+// right to read it, no room or no network may be another tomorrow.
 func (r *opening) leave(err error) bool {
 	var system *fs.PathError
 	var remote *remoteError
@@ -362,7 +377,8 @@ func (r *opening) pass(ctx context.Context) (_ *Log, err error) {
 		b.note("", 0, "%d files were passed over, whose names do not end as those of logs do", r.passed)
 	}
 	if len(left) > 0 {
-		b.note("", 0, "%d of %d files were left out, see %s: guarantees speak of the rows of the others. The first: %v", len(left), len(r.files), r.o.BadRows, left[0].left)
+		b.note("", 0, "%d of %d files were left out, see %s: guarantees speak of the rows of the others. The first: %v",
+			len(left), len(r.files), r.o.BadRows, left[0].left)
 	}
 	h := cacheHeader{Key: r.key(r.o), Log: r.name, Left: len(left)}
 	for _, g := range r.files {
@@ -389,8 +405,8 @@ func (r *opening) keepBad(b *builder) error {
 	return wholefile.Write(r.o.BadRows, r.mode|0o600, func(f *os.File) error { return b.badRows.copyTo(f) })
 }
 
-// unchanged checks that catalogue and files are as they were before they were read. A file that may be left out is: memory
-// is nil then.
+// unchanged checks that catalogue and files are as they were before they were read. A file that may be left out is:
+// memory is nil then.
 func (r *opening) unchanged(b *builder) error {
 	if r.o.Catalogue != "" {
 		if h, err := fileHash(r.o.Catalogue, true); err != nil || h != r.listed {
@@ -514,7 +530,8 @@ func (c *chain) stranger(g *file, schema []string) error {
 	}
 	var what []string
 	only := func(a, b []string) string {
-		return strings.Join(slices.DeleteFunc(slices.Clone(a), func(s string) bool { return slices.Contains(b, s) }), ", ")
+		return strings.Join(slices.DeleteFunc(slices.Clone(a), func(s string) bool { return slices.Contains(b, s) }),
+			", ")
 	}
 	if s := only(c.schema, schema); s != "" {
 		what = append(what, "it has no column "+s)
@@ -522,7 +539,8 @@ func (c *chain) stranger(g *file, schema []string) error {
 	if s := only(schema, c.schema); s != "" {
 		what = append(what, "it has "+s+" more")
 	}
-	return fmt.Errorf("%s: other columns than %s has: %s: read files of the same columns together, or leave it out by setting skip-bad", g.name, c.from, strings.Join(what, ", "))
+	return fmt.Errorf("%s: other columns than %s has: %s: read files of the same columns together, or leave it "+
+		"out by setting skip-bad", g.name, c.from, strings.Join(what, ", "))
 }
 
 // complete adds to a row what the names of its file and folders say.
@@ -560,9 +578,6 @@ func (c *chain) close() error {
 
 // statLog is the file of a log, which must be one that is read again.
 func statLog(path string) (os.FileInfo, error) {
-	if path == "-" {
-		return nil, errors.New("standard input: a log is read more than once: write it to a file first")
-	}
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:

@@ -180,7 +180,8 @@ func (b *builder) options() (err error) {
 	}
 	switch {
 	case !r.listed:
-		return bad("propensities", "of actions that are offered by row they must be a list, in the order of column %s", o.column)
+		return bad("propensities", "of actions that are offered by row they must be a list, in the order of column %s",
+			o.column)
 	case len(r.props) != n:
 		return bad("propensities", "%d of them for %d actions offered", len(r.props), n)
 	}
@@ -329,7 +330,8 @@ func (b *builder) decideSets() (names []string, number, slot []int32, err error)
 		return nil, nil, nil, fmt.Errorf("%s: column label: the actions have neither ids nor features", b.path)
 	}
 	if len(names) < 2 {
-		return nil, nil, nil, fmt.Errorf("%s: column action: %s is the only one ever offered, and there is nothing to learn", b.path, names[0])
+		return nil, nil, nil, fmt.Errorf("%s: column action: %s is the only one ever offered, and there is "+
+			"nothing to learn", b.path, names[0])
 	}
 	place := make(map[string]int32, len(names))
 	for i, s := range names {

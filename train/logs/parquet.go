@@ -137,13 +137,15 @@ func (r *parquetReader) walk(c *column, p *parquet.Column, entry int, element *p
 		return nil
 	}
 	path := p.Path()
-	l := &leaf{column: c, path: strings.Join(path, "."), list: p.MaxRepetitionLevel() > 0, entry: entry, parquet: p.Type().Kind(), level: p.MaxDefinitionLevel(), place: -1}
+	l := &leaf{column: c, path: strings.Join(path, "."), list: p.MaxRepetitionLevel() > 0, entry: entry,
+		parquet: p.Type().Kind(), level: p.MaxDefinitionLevel(), place: -1}
 	r.every, r.leaves = append(r.every, len(r.leaves)), append(r.leaves, l)
 	ofLog := c.role != roleIgnored && c.role != roleField
 	many := c.role == roleContexts || c.role == rolePropensities
 	switch {
 	case !ofLog:
-	case c.role == roleActions && l.list && p.MaxRepetitionLevel() <= 2 && element != p, c.role == roleOffered && p.MaxRepetitionLevel() == 1 && element == p:
+	case c.role == roleActions && l.list && p.MaxRepetitionLevel() <= 2 && element != p, c.role == roleOffered &&
+		p.MaxRepetitionLevel() == 1 && element == p:
 		l.within(p, element)
 	case p.MaxRepetitionLevel() > 1 || l.list && !many || !l.list && len(path) > 1 && c.role != roleContexts:
 		return fmt.Errorf("%s: column %s: a nested column cannot be read here", r.path, l.path)
@@ -172,7 +174,8 @@ func (r *parquetReader) walk(c *column, p *parquet.Column, entry int, element *p
 		l.unsigned = !t.IsSigned
 	case *logical.DecimalType, *logical.TimeType, *logical.UUIDType, *logical.Float16Type:
 		if ofLog {
-			return fmt.Errorf("%s: column %s: values of type %s cannot be read: write numbers or texts", r.path, l.path, p.Type())
+			return fmt.Errorf("%s: column %s: values of type %s cannot be read: write numbers or texts", r.path,
+				l.path, p.Type())
 		}
 	}
 	return nil

@@ -166,7 +166,8 @@ func guard(do func() error) (err error) {
 func (k *parquetBlock) read(w *wide, all []*leafReader, last bool) {
 	width := len(w.columns)
 	long := k.n + 8 // no power of 2, of which a processor remembers few at a time
-	k.columns, k.numbers, k.sums, k.even = grown(k.columns, long*width), grown(k.numbers, k.n*width), grown(k.sums, k.n), grown(k.even, k.n)
+	k.columns, k.numbers, k.sums, k.even = grown(k.columns, long*width), grown(k.numbers, k.n*width), grown(k.sums,
+		k.n), grown(k.even, k.n)
 	k.values, k.singles, k.byValue = grown(k.values, len(all)), grown(k.singles, len(all)), grown(k.byValue, len(all))
 	errs := make([]error, len(all))
 	each(len(all), func(i int) {
@@ -331,8 +332,8 @@ func (p *pageNumbers) of(kind parquet.Kind, page parquet.Page) {
 	}
 }
 
-// take takes as many numbers out of a page as dst has. Integers that are none of float64's are an error, and so is what stands
-// for no number.
+// take takes as many numbers out of a page as dst has. Integers that are none of float64's are an error, and so is
+// what stands for no number.
 func (p *pageNumbers) take(dst []float64, dict []float64) error {
 	n := len(dst)
 	switch {
@@ -463,7 +464,8 @@ func (l *leafReader) all(to *leafValues, n int) error {
 			case parquet.ByteArray:
 				at := len(to.text)
 				to.text = append(to.text, v.ByteArray()...)
-				v = parquet.ByteArrayValue(to.text[at:len(to.text):len(to.text)]).Level(v.RepetitionLevel(), v.DefinitionLevel(), v.Column())
+				v = parquet.ByteArrayValue(to.text[at:len(to.text):len(to.text)]).Level(v.RepetitionLevel(),
+					v.DefinitionLevel(), v.Column())
 			case parquet.FixedLenByteArray:
 				v = v.Clone()
 			}

@@ -54,13 +54,16 @@ func openParquet(f io.ReaderAt, size int64) (_ *parquet.File, chunks [][]*pageCh
 		packed := int64(0)
 		for j := range g.Columns {
 			m := &g.Columns[j].MetaData
-			c := &pageChunk{file: f, group: group, name: strings.Join(m.PathInSchema, "."), codec: m.Codec, from: m.DataPageOffset, values: m.NumValues}
+			c := &pageChunk{file: f, group: group, name: strings.Join(m.PathInSchema, "."), codec: m.Codec,
+				from: m.DataPageOffset, values: m.NumValues}
 			if m.DictionaryPageOffset != 0 {
 				c.from = m.DictionaryPageOffset
 				m.DictionaryPageOffset = 4
 			}
-			if c.to = c.from + m.TotalCompressedSize; c.from < 0 || m.TotalCompressedSize < 0 || c.to > size || c.to < 0 {
-				return nil, nil, fmt.Errorf("column %s: row group %d: bytes %d to %d of %d", c.name, i, c.from, c.to, size)
+			if c.to = c.from + m.TotalCompressedSize; c.from < 0 || m.TotalCompressedSize < 0 || c.to > size ||
+				c.to < 0 {
+				return nil, nil, fmt.Errorf("column %s: row group %d: bytes %d to %d of %d", c.name, i, c.from, c.to,
+					size)
 			}
 			if c.values < 0 {
 				return nil, nil, fmt.Errorf("column %s: row group %d: %d values", c.name, i, c.values)
@@ -86,7 +89,8 @@ func openParquet(f io.ReaderAt, size int64) (_ *parquet.File, chunks [][]*pageCh
 			c.chunk = chunk.(*parquet.FileColumnChunk)
 			c.column = c.chunk.Node().(*parquet.Column)
 			if c.column.MaxRepetitionLevel() == 0 && c.values > g.NumRows() {
-				return nil, nil, fmt.Errorf("column %s: %d values in a row group of %d rows", c.name, c.values, g.NumRows())
+				return nil, nil, fmt.Errorf("column %s: %d values in a row group of %d rows", c.name, c.values,
+					g.NumRows())
 			}
 		}
 	}
@@ -220,7 +224,8 @@ func (c *pageChunk) bytes(of *[]byte, n int64) []byte {
 }
 
 // expands is by how much a codec can expand bytes at most; 0: by far more than pages are.
-var expands = map[logical.CompressionCodec]int64{logical.Uncompressed: 1, logical.Snappy: 32, logical.Lz4Raw: 256, logical.Gzip: 1040}
+var expands = map[logical.CompressionCodec]int64{logical.Uncompressed: 1, logical.Snappy: 32, logical.Lz4Raw: 256,
+	logical.Gzip: 1040}
 
 // claim refuses what a header claims: more bytes than the packed ones can be, more values than
 // the chunk has, and more memory than 512 MiB for the pages of a row group that are held together, or than 16
@@ -233,7 +238,8 @@ func (c *pageChunk) claim(h *logical.PageHeader, packed, plain int64) error {
 	for _, count := range []struct {
 		valid bool
 		n     int32
-	}{{h.DataPageHeader.Valid, h.DataPageHeader.V.NumValues}, {h.DataPageHeaderV2.Valid, h.DataPageHeaderV2.V.NumValues}} {
+	}{{h.DataPageHeader.Valid, h.DataPageHeader.V.NumValues}, {h.DataPageHeaderV2.Valid,
+		h.DataPageHeaderV2.V.NumValues}} {
 		if count.valid {
 			n = max(n, int64(count.n))
 			if count.n < 0 || n > c.left {
@@ -261,7 +267,8 @@ func (c *pageChunk) claim(h *logical.PageHeader, packed, plain int64) error {
 		g.held, c.held = g.held+memory-c.held, memory
 	}
 	if g.held > g.limit {
-		return fmt.Errorf("claims %d bytes and %d values: the row group would need %d bytes of memory at a time, of at most %d", plain, n, g.held, g.limit)
+		return fmt.Errorf("claims %d bytes and %d values: the row group would need %d bytes of memory at a time, "+
+			"of at most %d", plain, n, g.held, g.limit)
 	}
 	return nil
 }
@@ -430,7 +437,8 @@ func (c *pageChunk) checkValues(text []byte, e logical.Encoding, n int64) error 
 		return errCut
 	case e == plainDictionary || e == logical.RLEDictionary:
 		return runs(text[1:], int(text[0]), n)
-	case e == logical.DeltaBinaryPacked && (kind == parquet.Int32 || kind == parquet.Int64), e == logical.DeltaLengthByteArray && kind == parquet.ByteArray:
+	case e == logical.DeltaBinaryPacked && (kind == parquet.Int32 || kind == parquet.Int64),
+		e == logical.DeltaLengthByteArray && kind == parquet.ByteArray:
 		_, err := deltas(text, n)
 		return err
 	case e == logical.DeltaByteArray && (kind == parquet.ByteArray || kind == parquet.FixedLenByteArray):

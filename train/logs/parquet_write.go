@@ -55,7 +55,8 @@ func (w *parquetWriter) begin(d *Decision) {
 		}
 		w.place[name] = i
 	}
-	w.to = parquet.NewGenericWriter[any](w.out, schema, parquet.Compression(&parquet.Snappy), parquet.MaxRowsPerRowGroup(1<<16))
+	w.to = parquet.NewGenericWriter[any](w.out, schema, parquet.Compression(&parquet.Snappy),
+		parquet.MaxRowsPerRowGroup(1<<16))
 }
 
 func (w *parquetWriter) end() error { return w.to.Close() }

@@ -585,7 +585,7 @@ func TestSpares(t *testing.T) {
 		{dir, Options{BadRows: path}, "would write over the log"},
 		{dir, Options{Cache: other}, "want a folder, for several files"},
 		{os.DevNull, Options{Format: "csv"}, "read more than once"},
-		{"-", Options{Format: "csv"}, "read more than once"},
+		{"-", Options{Format: "csv"}, "standard input: it is empty"},
 	} {
 		if _, err := Open(context.Background(), c.path, c.o); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %s", c.path, err, c.want)

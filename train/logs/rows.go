@@ -42,9 +42,11 @@ func (f *field) String() string {
 func OpenRows(path string) (*Rows, error) {
 	f, packed := formatOf(path)
 	if f == nil || f.row == "" {
-		return nil, fmt.Errorf("%s: no kind of file for rows of named fields: want %s", path, endingsOf(func(f *format) bool { return f.row != "" }))
+		return nil, fmt.Errorf("%s: no kind of file for rows of named fields: want %s", path,
+			endingsOf(func(f *format) bool { return f.row != "" }))
 	}
-	b := &builder{path: path, o: &Options{}, memory: &memory{}, input: input{fields: true, byName: map[string]*column{}}}
+	b := &builder{path: path, o: &Options{}, memory: &memory{}, input: input{fields: true,
+		byName: map[string]*column{}}}
 	rd, err := f.reader(path, packed, b)
 	if err != nil {
 		return nil, err

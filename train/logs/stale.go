@@ -25,10 +25,11 @@ type source struct {
 // stamp changes with every change of a file that the system knows of, but perhaps its size and Time, which
 // can be set.
 type stamp struct {
-	Size    int64  `json:"size"`    // negative: there is no such file
-	Time    int64  `json:"time"`    // of its last change, unix nanoseconds
-	Changed int64  `json:"changed"` // when its content, name, owner or mode last changed; 0: not known, or it can be set
-	File    uint64 `json:"file"`    // its number in its file system
+	Size int64 `json:"size"` // negative: there is no such file
+	Time int64 `json:"time"` // of its last change, unix nanoseconds
+	// when its content, name, owner or mode last changed; 0: not known, or it can be set
+	Changed int64  `json:"changed"`
+	File    uint64 `json:"file"` // its number in its file system
 }
 
 // fileHash hashes a file: all of it if it is small or that is asked for, else 256 blocks.
@@ -92,7 +93,8 @@ func sourceOf(path string, info os.FileInfo) (src source, err error) {
 // key is what of the options matters to the cache, with the hash of the catalogue's file; 0:
 // there is none.
 func key(format string, o *Options, catalogue uint64) string {
-	k := fmt.Sprintf("6 %q %q %v %v %q %q %q %x", format, o.Preset, o.RewardMin, o.RewardMax, o.Actions, o.Categories, o.BadRows, catalogue)
+	k := fmt.Sprintf("6 %q %q %v %v %q %q %q %x", format, o.Preset, o.RewardMin, o.RewardMax, o.Actions, o.Categories,
+		o.BadRows, catalogue)
 	if len(o.Columns)+len(o.ColumnsBefore) > 0 {
 		k += fmt.Sprintf(" columns %q %q", o.Columns, o.ColumnsBefore)
 	}

@@ -27,10 +27,11 @@ type Decision struct {
 	Propensity   float64          // π₀(a|x) of the logged action in (0, 1]; 0: not known
 	Propensities []float64        // π₀(·|x) of Offered, or of all actions; nil: not known
 	Weight       float64          // of the row, 1 where the log has none
-	Unrewarded   int              // decisions without a reward that were left out since the row before; written, not read back
-	Catalogue    string           // hash of the catalogue that the decision was among, see Log.Among; empty: not known
-	Policy       string           // that logged the row, its name or hash; empty: not known
-	Row          int              // in its file, from 1, without the header
+	// decisions without a reward that were left out since the row before; written, not read back
+	Unrewarded int
+	Catalogue  string // hash of the catalogue that the decision was among, see Log.Among; empty: not known
+	Policy     string // that logged the row, its name or hash; empty: not known
+	Row        int    // in its file, from 1, without the header
 }
 
 // Offer is an action that a row offers.
@@ -104,7 +105,8 @@ func (p places) where(path string, row int) string {
 	return fmt.Sprintf("%s: row %d", cmp.Or(name, path), at)
 }
 
-// Row is the place of row i in its file, from 1, without the header; of several files that among the rows of all, one after the other.
+// Row is the place of row i in its file, from 1, without the header; of several files that among the rows of all, one
+// after the other.
 func (l *Log) Row(i int) int {
 	if l.store == nil || l.rows == nil {
 		return i + 1
@@ -123,7 +125,8 @@ func (l *Log) Decision(i int, d *Decision) {
 			x = append(x, features.Value{Name: l.names[id], Number: values[j]})
 		}
 	}
-	*d = Decision{Context: x, Offered: l.offers(i, d.Offered[:0]), Action: l.Chosen(i), Cost: l.Cost[i], Weight: 1, Catalogue: l.Among, Row: l.Row(i)}
+	*d = Decision{Context: x, Offered: l.offers(i, d.Offered[:0]), Action: l.Chosen(i), Cost: l.Cost[i], Weight: 1,
+		Catalogue: l.Among, Row: l.Row(i)}
 	if l.HasIDs() {
 		d.ID = l.texts.at(l.Context(i))
 	}
@@ -245,7 +248,8 @@ type pages struct {
 	file   *os.File // it as well; nil: nothing is mapped
 	every  int64    // rows
 	passed atomic.Int64
-	recent [64]atomic.Int64 // of near rows each, that were read last, from 1: a reader in order is among them, and so are several
+	// of near rows each, that were read last, from 1: a reader in order is among them, and so are several
+	recent [64]atomic.Int64
 }
 
 // hold begins with the cache of n rows.

@@ -43,12 +43,14 @@ const (
 
 var roles = map[string]role{
 	"decision_id": roleID, "timestamp": roleTime, "group": roleGroup, "context": roleContexts, "action": roleAction,
-	"reward": roleReward, "cost": roleCost, "propensity": rolePropensity, "propensities": rolePropensities, "weight": roleWeight, "policy": rolePolicy, "unrewarded": roleUnrewarded, "catalogue_hash": roleAmong,
+	"reward": roleReward, "cost": roleCost, "propensity": rolePropensity, "propensities": rolePropensities,
+	"weight": roleWeight, "policy": rolePolicy, "unrewarded": roleUnrewarded, "catalogue_hash": roleAmong,
 	"offered": roleOffered, "actions": roleActions,
 }
 
 var obdRoles = map[string]role{
-	"timestamp": roleTime, "item_id": roleAction, "position": roleContext, "click": roleReward, "propensity_score": rolePropensity, "action_prob": rolePropensity,
+	"timestamp": roleTime, "item_id": roleAction, "position": roleContext, "click": roleReward,
+	"propensity_score": rolePropensity, "action_prob": rolePropensity,
 }
 
 // roleOf is the role of a column by its name.
@@ -57,7 +59,8 @@ func roleOf(name, preset string) role {
 	switch {
 	case preset == "dsjson":
 		return dsRoles[name]
-	case preset == "obd" && (prefixed("user_feature_") || prefixed("user-item_affinity_") || prefixed("user_item_affinity_")):
+	case preset == "obd" && (prefixed("user_feature_") || prefixed("user-item_affinity_") ||
+		prefixed("user_item_affinity_")):
 		return roleContext
 	case preset == "obd":
 		return obdRoles[name]
@@ -156,7 +159,8 @@ func (b *builder) column(name []byte, preset string) (*column, error) {
 	case b.describes:
 		c.role, c.as = roleInCatalogue(c.name), strings.TrimPrefix(c.name, "z_")
 	}
-	if c.told = c.kind != undecided; preset == "obd" && !renamed && (c.name == "position" || strings.HasPrefix(c.name, "user_feature_")) {
+	if c.told = c.kind != undecided; preset == "obd" && !renamed && (c.name == "position" || strings.HasPrefix(c.name,
+		"user_feature_")) {
 		c.kind, c.told = category, true
 	}
 	if c.role == roleEach && b.n == 0 {
@@ -244,7 +248,8 @@ func (t *table) check(b *builder) error {
 		}
 		has[c.role] = c.name
 	}
-	for _, pair := range [][2]role{{roleReward, roleCost}, {rolePropensities, roleEach}, {roleContexts, roleContext}, {roleOffered, roleActions}, {roleOffered, roleEach}, {roleActions, roleEach}} {
+	for _, pair := range [][2]role{{roleReward, roleCost}, {rolePropensities, roleEach}, {roleContexts, roleContext},
+		{roleOffered, roleActions}, {roleOffered, roleEach}, {roleActions, roleEach}} {
 		if one, other := has[pair[0]], has[pair[1]]; one != "" && other != "" {
 			return fmt.Errorf("%s: there are columns %s and %s: exactly one of them may be there", t.path, one, other)
 		}
@@ -287,7 +292,8 @@ func parseNumber(s []byte) (float64, bool) {
 	if len(s) == 0 || len(s) > 400 || strings.IndexByte("0123456789+-.nNiI", s[0]) < 0 {
 		return 0, false
 	}
-	if bytes.IndexByte(s, 'x') >= 0 || bytes.IndexByte(s, 'X') >= 0 || bytes.IndexByte(s, '_') >= 0 { // numbers of Go, and none here
+	// numbers of Go, and none here
+	if bytes.IndexByte(s, 'x') >= 0 || bytes.IndexByte(s, 'X') >= 0 || bytes.IndexByte(s, '_') >= 0 {
 		return 0, false
 	}
 	v, err := strconv.ParseFloat(unsafe.String(unsafe.SliceData(s), len(s)), 64)
@@ -348,7 +354,8 @@ func (t *table) cell(b *builder, c *column, form jsontext.Kind, s []byte, v floa
 			b.among = string(s)
 		}
 		if string(s) != b.among {
-			return bad(c.name, "%s, that of rows before is %s: rows of one log are among one catalogue: join the decisions of one by setting catalogue", quote(s), quote([]byte(b.among)))
+			return bad(c.name, "%s, that of rows before is %s: rows of one log are among one catalogue: join the "+
+				"decisions of one by setting catalogue", quote(s), quote([]byte(b.among)))
 		}
 	case rolePolicy:
 		r.policy = append(r.policy[:0], s...)
@@ -362,7 +369,8 @@ func (t *table) cell(b *builder, c *column, form jsontext.Kind, s []byte, v floa
 			var ok bool
 			if v, ok = parseNumber(s); !ok {
 				if r.time, r.hasTime = parseTime(s, b.o.Dates); !r.hasTime {
-					return bad(c.name, "%s is no time: want RFC 3339 or seconds since 1970; setting dates us reads 12/31/2026, eu 31/12/2026 and 31.12.2026", quote(s))
+					return bad(c.name, "%s is no time: want RFC 3339 or seconds since 1970; setting dates us "+
+						"reads 12/31/2026, eu 31/12/2026 and 31.12.2026", quote(s))
 				}
 				return nil
 			}
@@ -494,7 +502,8 @@ func (t *table) context(b *builder, c *column, s []byte, v float64, isNumber, ty
 	if c.kind == number && !isNumber {
 		c.texts++
 		if c.told {
-			return bad(c.name, "%s is not a number, as most of the column is; setting categories %s makes every value a name", quote(s), c.name)
+			return bad(c.name, "%s is not a number, as most of the column is; setting categories %s makes every "+
+				"value a name", quote(s), c.name)
 		}
 		b.typesOnly = true
 		return nil
@@ -574,7 +583,8 @@ func parseTime(s []byte, dates string) (int64, bool) {
 		return unixNano(t)
 	}
 	text := unsafe.String(unsafe.SliceData(s), len(s))
-	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05Z07:00", "2006-01-02T15:04:05", "2006-01-02 15:04:05", time.DateOnly} {
+	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05Z07:00", "2006-01-02T15:04:05",
+		"2006-01-02 15:04:05", time.DateOnly} {
 		if t, err := time.Parse(layout, text); err == nil {
 			return unixNano(t)
 		}
@@ -589,8 +599,8 @@ func parseTime(s []byte, dates string) (int64, bool) {
 	return 0, false
 }
 
-// stamped reads 2006-01-02T15:04:05, with a blank for the T, up to nine digits of a second and a Z or without, as time.Parse does, but
-// faster; false: it is something else.
+// stamped reads 2006-01-02T15:04:05, with a blank for the T, up to nine digits of a second and a Z or without, as
+// time.Parse does, but faster; false: it is something else.
 func stamped(s []byte) (time.Time, bool) {
 	const form = "0000-00-00T00:00:00"
 	if len(s) < len(form) {
@@ -623,7 +633,8 @@ func stamped(s []byte) (time.Time, bool) {
 	}
 	t := time.Date(part[0], time.Month(part[1]), part[2], part[3], part[4], part[5], nanos, time.UTC)
 	// A day that the month does not have is one of the next.
-	return t, len(rest) == 0 && part[1] >= 1 && part[1] <= 12 && part[2] >= 1 && t.Day() == part[2] && part[3] < 24 && part[4] < 60 && part[5] < 60
+	return t, len(rest) == 0 && part[1] >= 1 && part[1] <= 12 && part[2] >= 1 && t.Day() == part[2] && part[3] < 24 &&
+		part[4] < 60 && part[5] < 60
 }
 
 // quote shows a cell in an error.

@@ -35,7 +35,8 @@ type textRow struct {
 	even     bool // its numbers are all there, and finite
 }
 
-// textCell is a cell as table.cell takes it, between from and to; of form '[' a list, whose numbers are there in the block's lists.
+// textCell is a cell as table.cell takes it, between from and to; of form '[' a list, whose numbers are there in the
+// block's lists.
 type textCell struct {
 	form     jsontext.Kind
 	from, to int
@@ -50,8 +51,8 @@ type slot struct {
 
 // lineReader understands lines that are as most are.
 type lineReader interface {
-	// line appends the numbers and the other cells of a line that begins at a place of the block's text, in their order. If the line is not as
-	// most are, it is false, and may have appended anything.
+	// line appends the numbers and the other cells of a line that begins at a place of the block's text, in their
+	// order. If the line is not as most are, it is false, and may have appended anything.
 	line(k *textBlock, line []byte, at int) bool
 	// blank reports whether a line is none.
 	blank(line []byte) bool
@@ -149,7 +150,8 @@ func (k *textBlock) read(w *wide, r lineReader, others int) {
 			continue
 		}
 		numbers, cells := len(k.numbers), len(k.cells)
-		if len(line) <= maxRow && (sound || checkText(line) == nil) && r.line(k, line, row.from) && len(k.numbers) == numbers+len(w.columns) && len(k.cells) == cells+others {
+		if len(line) <= maxRow && (sound || checkText(line) == nil) && r.line(k, line, row.from) &&
+			len(k.numbers) == numbers+len(w.columns) && len(k.cells) == cells+others {
 			row.place = place
 			place++
 			var sum sums
@@ -162,8 +164,8 @@ func (k *textBlock) read(w *wide, r lineReader, others int) {
 	}
 }
 
-// ahead reads the next row, if it was read ahead and understood, taking the cells that are no numbers by value. If not, it is false,
-// and the row is the next line.
+// ahead reads the next row, if it was read ahead and understood, taking the cells that are no numbers by value. If
+// not, it is false, and the row is the next line.
 func (t *table) ahead(b *builder, value func(c *column, k *textBlock, cell *textCell) error) (bool, error) {
 	a := t.blocks
 	for a.block == nil || a.row == len(a.block.rows) {
@@ -234,7 +236,8 @@ func (t *table) alone(text []byte) {
 	if a.err != nil && a.err != errLong {
 		tail = broken{a.err}
 	}
-	t.lines.back, t.lines.r = nil, bufio.NewReaderSize(io.MultiReader(bytes.NewReader(append(text, a.rest...)), tail), 1<<20)
+	t.lines.back, t.lines.r = nil, bufio.NewReaderSize(io.MultiReader(bytes.NewReader(append(text, a.rest...)), tail),
+		1<<20)
 }
 
 // broken is a reader of an error.
@@ -250,11 +253,11 @@ func (t *table) close() error {
 	return t.lines.close()
 }
 
-// digits reads the decimal digits, point and exponent of a number that begins at s[at], as JSON has them, and returns its end. exact
-// is false where the number is to be read by strconv, or if there is none.
+// digits reads the decimal digits, point and exponent of a number that begins at s[at], as JSON has them, and returns
+// its end. exact is false where the number is to be read by strconv, or if there is none.
 //
-// An integer below 2⁵³ and a power of ten up to 10²² are float64's, so that their quotient is rounded once, and correctly (Clinger 1990);
-// of longer ones see quotient.
+// An integer below 2⁵³ and a power of ten up to 10²² are float64's, so that their quotient is rounded once, and
+// correctly (Clinger 1990); of longer ones see quotient.
 func digits(s []byte, at int) (v float64, end int, exact bool) {
 	negative := at < len(s) && s[at] == '-'
 	if negative {
@@ -308,7 +311,8 @@ func digits(s []byte, at int) (v float64, end int, exact bool) {
 	return v, at, true
 }
 
-var powers = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19}
+var powers = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
+	1e17, 1e18, 1e19}
 
 // eightDigits is the number of eight decimal digits, the first in the lowest byte; false: some are none.
 func eightDigits(x uint64) (uint64, bool) {
@@ -330,13 +334,14 @@ var inverses = func() (all [len(powers)][2]uint64) {
 		ten.Mul(ten, big.NewInt(10))
 		q := new(big.Int).Lsh(big.NewInt(1), uint(127+ten.BitLen()))
 		q.Quo(q, ten)
-		all[k] = [2]uint64{new(big.Int).And(q, new(big.Int).SetUint64(math.MaxUint64)).Uint64(), new(big.Int).Rsh(q, 64).Uint64()}
+		all[k] = [2]uint64{new(big.Int).And(q, new(big.Int).SetUint64(math.MaxUint64)).Uint64(), new(big.Int).Rsh(q,
+			64).Uint64()}
 	}
 	return all
 }()
 
-// quotient is m/10ᵏ, rounded correctly, for m ≥ 2⁵³ and k < 20; false where 128 bits of 10⁻ᵏ do not tell. Lemire (2021), Number parsing at a gigabyte
-// per second, section 5.
+// quotient is m/10ᵏ, rounded correctly, for m ≥ 2⁵³ and k < 20; false where 128 bits of 10⁻ᵏ do not tell.
+// Lemire (2021), Number parsing at a gigabyte per second, section 5.
 func quotient(m uint64, k int) (v float64, ok bool) {
 	shift := bits.LeadingZeros64(m)
 	m <<= shift

@@ -37,8 +37,8 @@ func (v *named) row(i int, _ []float64) (ids []uint32, values []float64) {
 	return ids, v.values[lo:hi]
 }
 
-// Values are the values of row i's context and the places of their names in Names, none of a log of vectors alone. They are
-// shared with the log.
+// Values are the values of row i's context and the places of their names in Names, none of a log of vectors alone.
+// They are shared with the log.
 func (l *Log) Values(i int) (names []uint32, values []float64) {
 	if l.store == nil {
 		return nil, nil
@@ -63,10 +63,12 @@ func (v *named) sound() bool {
 	}
 	switch {
 	case v.width >= 0:
-		if v.offsets != nil || len(v.ids) != v.width || v.width > 0 && len(v.values)/v.width != v.n || len(v.values) != v.n*v.width {
+		if v.offsets != nil || len(v.ids) != v.width || v.width > 0 && len(v.values)/v.width != v.n ||
+			len(v.values) != v.n*v.width {
 			return false
 		}
-	case len(v.offsets) != v.n+1 || v.offsets[0] != 0 || v.offsets[v.n] != int64(len(v.values)) || len(v.ids) != len(v.values),
+	case len(v.offsets) != v.n+1 || v.offsets[0] != 0 || v.offsets[v.n] != int64(len(v.values)) ||
+		len(v.ids) != len(v.values),
 		!slices.IsSorted(v.offsets):
 		return false
 	case v.ids == nil: // rows that are all empty
@@ -116,7 +118,8 @@ func (g *bag) spills() []*spill {
 
 // columns are the same of rows that were read; ends and text are those of the names.
 func (v *named) columns(names *blob) []func([]byte) bool {
-	return []func([]byte) bool{to(&v.values), to(&v.ids), to(&v.offsets), to(&names.ends), to(&names.text), to(&v.category)}
+	return []func([]byte) bool{to(&v.values), to(&v.ids), to(&v.offsets), to(&names.ends), to(&names.text),
+		to(&v.category)}
 }
 
 // width is the number of names in every row, −1: they differ.
@@ -176,7 +179,8 @@ func (g *bag) content() (sum sums) {
 func (b *builder) name(name []byte, cat bool) (uint32, error) {
 	g := b.into
 	if g == &b.items && b.catalogue != nil {
-		return 0, bad(b.offers.column, "the actions have features in the log, and in setting catalogue: exactly one of them may say")
+		return 0, bad(b.offers.column, "the actions have features in the log, and in setting catalogue: exactly "+
+			"one of them may say")
 	}
 	if id, ok := g.vocabulary.places[string(name)]; ok {
 		return uint32(id), nil
@@ -185,7 +189,8 @@ func (b *builder) name(name []byte, cat bool) (uint32, error) {
 		return 0, bad(b.what(), "a value without a name")
 	}
 	if len(g.names) == maxNames {
-		return 0, b.fatal("more than %d names of %s values: is a column of identifiers among the %s?", maxNames, b.what(), b.what())
+		return 0, b.fatal("more than %d names of %s values: is a column of identifiers among the %s?", maxNames,
+			b.what(), b.what())
 	}
 	g.names, g.nameHash = append(g.names, string(name)), append(g.nameHash, xxhash.Sum64(name))
 	g.stamp, g.place = append(g.stamp, 0), append(g.place, 0)

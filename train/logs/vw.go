@@ -131,10 +131,12 @@ func (r *vw) example(b *builder) error {
 		fields := r.tag(b, label)
 		if len(fields) > 0 && marks(fields[0]) {
 			if word := string(fields[0]); word != "shared" {
-				return bad("label", "decisions of several actions each (%s) are not supported: a decision takes one action", word)
+				return bad("label", "decisions of several actions each (%s) are not supported: a decision takes "+
+					"one action", word)
 			}
 			if i > 0 {
-				return bad("label", "line %d of the example is shared: it must be the first, and an empty line ends an example", i+1)
+				return bad("label", "line %d of the example is shared: it must be the first, and an empty line "+
+					"ends an example", i+1)
 			}
 			wrong = r.spaces(b, spaces)
 			continue
@@ -159,7 +161,8 @@ func (r *vw) example(b *builder) error {
 	case actions == 0:
 		wrong = bad("label", "no action is offered: the line shared is followed by one of each")
 	case !b.row.hasAction:
-		wrong = bad("label", "none of the %d actions has a cost: want action:cost:probability on the line of that which was taken; setting skip-bad leaves out examples that only ask for a prediction", actions)
+		wrong = bad("label", "none of the %d actions has a cost: want action:cost:probability on the line of that "+
+			"which was taken; setting skip-bad leaves out examples that only ask for a prediction", actions)
 	}
 	return wrong
 }
@@ -204,7 +207,8 @@ func (r *vw) label(b *builder, fields [][]byte) error {
 		}
 		a, err := strconv.ParseUint(string(number), 10, 24)
 		if err != nil || a < 1 {
-			return bad("label", "%s is no action: actions are numbers from 1, a label is action:cost:probability", quote(number))
+			return bad("label", "%s is no action: actions are numbers from 1, a label is action:cost:probability",
+				quote(number))
 		}
 		b.actionsMin = max(b.actionsMin, int(a))
 		if !costed {

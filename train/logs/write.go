@@ -32,8 +32,8 @@ type WriterOptions struct {
 	Names      []string
 	Weight     bool // write weights, which must all be 1 otherwise
 	Unrewarded bool // write how many decisions without a reward were left out
-	// RewardMin and RewardMax are the rewards, in units of their own, that are cost 0 and cost −1, and that are written for
-	// them, to 15 digits. Both 0: 0 and 1.
+	// RewardMin and RewardMax are the rewards, in units of their own, that are cost 0 and cost −1, and that are
+	// written for them, to 15 digits. Both 0: 0 and 1.
 	RewardMin, RewardMax float64
 }
 
@@ -134,10 +134,14 @@ func (w *Writer) write(d *Decision) error {
 		return fmt.Errorf("%s: row %d: %s", w.path, w.n+1, fmt.Sprintf(format, args...))
 	}
 	if w.first == nil {
-		w.first = &Decision{ID: d.ID, Time: d.Time, Group: d.Group, Policy: d.Policy, Catalogue: d.Catalogue, Propensity: d.Propensity, Propensities: d.Propensities, Offered: d.Offered}
+		w.first = &Decision{ID: d.ID, Time: d.Time, Group: d.Group, Policy: d.Policy, Catalogue: d.Catalogue,
+			Propensity: d.Propensity, Propensities: d.Propensities, Offered: d.Offered}
 		if d.Offered != nil {
 			w.first.Offered = []Offer{} // they are the caller's
-			w.described = slices.ContainsFunc(d.Offered, func(o Offer) bool { return o.Features != nil || o.Action == "" })
+			w.described = slices.ContainsFunc(d.Offered, func(o Offer) bool {
+				return o.Features != nil ||
+					o.Action == ""
+			})
 		}
 	}
 	f, k := w.first, len(w.o.Actions)
@@ -269,7 +273,8 @@ func (w *Writer) offers(d *Decision) error {
 		seen[o.Action] = o.Action != ""
 		for _, v := range o.Features {
 			if v.Name == "id" || v.Number-v.Number != 0 {
-				return fmt.Errorf("action %q: its feature %s is %v: want a finite number, and another name than id", o.Action, v.Name, v.Number)
+				return fmt.Errorf("action %q: its feature %s is %v: want a finite number, and another name than id",
+					o.Action, v.Name, v.Number)
 			}
 		}
 	}

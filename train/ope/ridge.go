@@ -1,12 +1,13 @@
 package ope
 
 import (
-	"errors"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"opl/train/logs"
+	"opl/train/regress"
 )
 
 // Ridge learns rewards by one linear model an action, as [ModelOptions] say: over the rows of action a
@@ -39,45 +40,35 @@ type system struct {
 // primal solves (Σ φφᵀ + λI)θ = Σ φ(r − m) from sums by fold.
 func (s system) primal(mean []float64, at func(f int) []float64) error {
 	d, folds := s.d, len(mean)
-	gram := make([]*mat.SymDense, folds)
-	reward, ones := make([][]float64, folds), make([][]float64, folds) // Σφr, Σφ
+	moments := make([]*regress.Moments, folds) // Σ φφᵀ, Σ φr and Σ φ
 	for f := range folds {
-		var part []float64
-		reward[f], ones[f] = make([]float64, d), make([]float64, d)
+		var part, y []float64
 		for j, i := range s.mine {
-			if int(s.fold[i]) != f {
-				continue
-			}
-			row := s.phi[j*d : j*d+d]
-			part = append(part, row...)
-			root := math.Sqrt(s.t.weight(i))
-			for c, v := range row {
-				reward[f][c] += root * v * s.t.r[i]
-				ones[f][c] += root * v
+			if int(s.fold[i]) == f {
+				root := math.Sqrt(s.t.weight(i)) // by which phi is multiplied
+				part, y = append(part, s.phi[j*d:j*d+d]...), append(y, root*s.t.r[i], root)
 			}
 		}
-		gram[f] = mat.NewSymDense(d, nil)
-		if part != nil {
-			gram[f].SymOuterK(1, mat.NewDense(len(part)/d, d, part).T())
+		var err error
+		if moments[f], err = regress.NewMoments(regress.Matrix{Width: d, Data: part}, y, 2, nil); err != nil {
+			return err
 		}
 	}
 	for f := range folds {
-		left, right := mat.NewSymDense(d, nil), mat.NewVecDense(d, nil)
-		for c := range d {
-			left.SetSym(c, c, s.penalty)
-		}
-		for g := range folds {
-			if g == f {
-				continue
-			}
-			left.AddSym(left, gram[g])
-			for c := range d {
-				right.SetVec(c, right.AtVec(c)+reward[g][c]-mean[f]*ones[g][c])
-			}
-		}
-		if err := solve(mat.NewVecDense(d, at(f)), left, right); err != nil {
+		others, err := regress.NewMoments(regress.Matrix{Width: d}, nil, 2, nil)
+		if err != nil {
 			return err
 		}
+		for g := range folds {
+			if g != f {
+				others.Add(moments[g])
+			}
+		}
+		theta, err := others.Solve([]float64{s.penalty})
+		if err != nil {
+			return err
+		}
+		floats.AddScaledTo(at(f), theta[:d], -mean[f], theta[d:])
 	}
 	return nil
 }
@@ -99,39 +90,25 @@ func (s system) dual(mean []float64, at func(f int) []float64) error {
 		if keep == nil {
 			continue
 		}
-		left, right := mat.NewSymDense(len(keep), nil), mat.NewVecDense(len(keep), nil)
+		left, right := mat.NewSymDense(len(keep), nil), mat.NewDense(len(keep), 1, nil)
 		for c, j := range keep {
 			i := s.mine[j]
-			right.SetVec(c, math.Sqrt(s.t.weight(i))*(s.t.r[i]-mean[f]))
+			right.Set(c, 0, math.Sqrt(s.t.weight(i))*(s.t.r[i]-mean[f]))
 			for e := c; e < len(keep); e++ {
 				left.SetSym(c, e, kernel.At(j, keep[e]))
 			}
 			left.SetSym(c, c, left.At(c, c)+s.penalty)
 		}
-		var alpha mat.VecDense
-		if err := solve(&alpha, left, right); err != nil {
+		var alpha mat.Dense
+		if err := regress.SolveSym(&alpha, left, right); err != nil {
 			return err
 		}
 		theta := at(f)
 		for c, j := range keep {
 			for e, v := range s.phi[j*d : j*d+d] {
-				theta[e] += alpha.AtVec(c) * v
+				theta[e] += alpha.At(c, 0) * v
 			}
 		}
 	}
 	return nil
-}
-
-// solve solves left·x = right. Digits may be lost: the penalty bounds how many.
-func solve(x *mat.VecDense, left *mat.SymDense, right *mat.VecDense) error {
-	var chol mat.Cholesky
-	var lost mat.Condition
-	err := errors.New("its equations have no solution; are features finite?")
-	if chol.Factorize(left) {
-		err = chol.SolveVecTo(x, right)
-	}
-	if errors.As(err, &lost) {
-		return nil
-	}
-	return err
 }

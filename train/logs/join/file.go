@@ -84,7 +84,8 @@ func (f *file) each(use func(n int, raw []byte, s *line, action int, wrong error
 }
 
 func (l *line) decode(b []byte) error {
-	err := json.Unmarshal(b, l, json.RejectUnknownMembers(true), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	err := json.Unmarshal(b, l, json.RejectUnknownMembers(true), jsontext.AllowDuplicateNames(true),
+		jsontext.AllowInvalidUTF8(true))
 	wrong, ok := errors.AsType[*json.SemanticError](err)
 	switch {
 	case err == nil:
@@ -92,7 +93,8 @@ func (l *line) decode(b []byte) error {
 	case ok && errors.Is(err, json.ErrUnknownName):
 		return fmt.Errorf("unknown field %q", wrong.JSONPointer.LastToken())
 	case ok && wrong.Err == nil && wrong.GoType != nil:
-		return fmt.Errorf("%s is a %s, want a %s", strings.ReplaceAll(strings.Trim(string(wrong.JSONPointer), "/"), "/", "."), wrong.JSONKind, wrong.GoType)
+		return fmt.Errorf("%s is a %s, want a %s", strings.ReplaceAll(strings.Trim(string(wrong.JSONPointer), "/"),
+			"/", "."), wrong.JSONKind, wrong.GoType)
 	}
 	return fmt.Errorf("no JSON object: %w", err)
 }

@@ -181,7 +181,8 @@ func (l *line) check() (action int, err error) {
 	case l.Time.IsZero():
 		return 0, errors.New("no timestamp")
 	case l.kind == whole && (l.Action == "" || l.Propensities != nil || !(l.Propensity > 0 && l.Propensity <= 1)):
-		return 0, fmt.Errorf("action %q of a catalogue with the propensity %v, and %d propensities: want one in (0, 1], and no list", l.Action, l.Propensity, len(l.Propensities))
+		return 0, fmt.Errorf("action %q of a catalogue with the propensity %v, and %d propensities: want one in "+
+			"(0, 1], and no list", l.Action, l.Propensity, len(l.Propensities))
 	case l.kind == whole:
 		return 0, nil
 	case len(l.names) < least || len(l.Propensities) != len(l.names):
@@ -221,8 +222,8 @@ type place struct {
 	sum        uint64
 }
 
-// Open reads through served logs once, in the order of their first decisions: their ids and their
-// actions, which must be the same in all lines. Close closes them. A file may be compressed by gzip. Left out and counted are
+// Open reads through served logs once, in the order of their first decisions: their ids and their actions, which must
+// be the same in all lines. Close closes them. A file may be compressed by gzip. Left out and counted are
 //
 //   - a last line without an end, which a server that runs or died may leave;
 //   - zeros, which a program that truncates the file of a running server may leave;
@@ -276,7 +277,8 @@ func Open(paths []string, d Duplicates, bad io.Writer) (_ *Log, err error) {
 				l.left++
 				switch d {
 				case Refuse:
-					return fmt.Errorf("decision_id %q was on %s before: take the first or the last of them by setting duplicates", s.ID, l.where(before, i))
+					return fmt.Errorf("decision_id %q was on %s before: take the first or the last of them by "+
+						"setting duplicates", s.ID, l.where(before, i))
 				case First:
 					return nil
 				}
@@ -312,7 +314,8 @@ func (l *Log) take(s *line) error {
 	case l.Actions == nil:
 		l.Actions = s.names
 	case !slices.Equal(l.Actions, s.names):
-		return fmt.Errorf("its actions are %q, those before %q: join logs of different actions apart", s.names, l.Actions)
+		return fmt.Errorf("its actions are %q, those before %q: join logs of different actions apart", s.names,
+			l.Actions)
 	}
 	return nil
 }
@@ -371,7 +374,8 @@ func (l *Log) Join(rewards *Rewards, write func(*logs.Decision) error, o Options
 		return Summary{}, fmt.Errorf("join: rewards from %v to %v are no range", j.low, j.high)
 	}
 	s := &j.Summary
-	*s = Summary{Decisions: len(l.rows), Left: l.left + rewards.left, Torn: l.torn, Zeros: l.zeros, Copies: l.copies, Bad: l.Bad, Plain: l.plain}
+	*s = Summary{Decisions: len(l.rows), Left: l.left + rewards.left, Torn: l.torn, Zeros: l.zeros, Copies: l.copies,
+		Bad: l.Bad, Plain: l.plain}
 	if err := j.check(); err != nil {
 		return *s, err
 	}
@@ -389,7 +393,8 @@ func (l *Log) Join(rewards *Rewards, write func(*logs.Decision) error, o Options
 		}
 	}
 	if j.seen != len(l.rows) {
-		return *s, fmt.Errorf("%s: of %d decisions %d are still there: the file was changed while it was read; join again",
+		return *s, fmt.Errorf("%s: of %d decisions %d are still there: the file was changed while it was read; "+
+			"join again",
 			l.files[0].path, len(l.rows), j.seen)
 	}
 	if j.held != nil {
@@ -407,7 +412,8 @@ func (l *Log) Join(rewards *Rewards, write func(*logs.Decision) error, o Options
 // cost is that of a reward, which must be within its range.
 func (j *joining) cost(r float64) (float64, error) {
 	if !(r >= j.low && r <= j.high) {
-		return 0, fmt.Errorf("reward %v is outside [%v, %v]: state the range by setting reward-min and setting reward-max", r, j.low, j.high)
+		return 0, fmt.Errorf("reward %v is outside [%v, %v]: state the range by setting reward-min and setting "+
+			"reward-max", r, j.low, j.high)
 	}
 	return -(r - j.low) / (j.high - j.low), nil
 }
@@ -444,7 +450,8 @@ func (j *joining) take(row *line, action int) (err error) {
 		return nil
 	}
 	if j.among = cmp.Or(j.among, row.Catalogue); row.Catalogue != j.among {
-		return fmt.Errorf("decision_id %q is among the catalogue %.12s, those before among %.12s: a log is read with one: "+
+		return fmt.Errorf("decision_id %q is among the catalogue %.12s, those before among %.12s: a log is read "+
+			"with one: "+
 			"setting catalogue joins the decisions of one", row.ID, row.Catalogue, j.among)
 	}
 	at := slices.IndexFunc(j.Policies, func(p logs.Logger) bool { return p.Policy == row.Hash })

@@ -21,9 +21,9 @@ type reward struct {
 	nth   int // of all files
 }
 
-// ReadRewards reads a file of rewards, see [logs.OpenRows]: columns decision_id and reward
-// (others are left alone), or JSON Lines with the fields of these names and no others. True is the reward 1, false 0, as in logs; an
-// empty or null reward is none.
+// ReadRewards reads a file of rewards, see [logs.OpenRows]: columns decision_id and reward (others are left alone),
+// or JSON Lines with the fields of these names and no others. True is the reward 1, false 0, as in logs; an empty or
+// null reward is none.
 func ReadRewards(path string, d Duplicates) (*Rewards, error) {
 	r := &Rewards{of: map[string]reward{}}
 	return r, r.Read(path, d)
@@ -77,7 +77,8 @@ func (r *Rewards) Read(path string, d Duplicates) (err error) {
 		case math.IsNaN(v) || math.IsInf(v, 0):
 			err = fmt.Errorf("reward %v is not finite", v)
 		case twice && d != First && d != Last:
-			err = fmt.Errorf("decision_id %q has a reward in %srow %d already: take the first or the last of them by setting duplicates", of, other(before.path, path), before.row)
+			err = fmt.Errorf("decision_id %q has a reward in %srow %d already: take the first or the last of them "+
+				"by setting duplicates", of, other(before.path, path), before.row)
 		case twice:
 			r.left++
 		}
