@@ -799,6 +799,9 @@ func (l *learning) finish() (err error) {
 		made.Before = l.o.PriorFile.File()
 	}
 	l.judge.Record(f, made)
+	if n := f.Listed(); n < t.Rows {
+		t.Distinct = &n
+	}
 	if f.Training, err = json.Marshal(t); err == nil && out.Certificate != nil {
 		f.Certificate, err = json.Marshal(out.Certificate)
 	}
