@@ -639,7 +639,7 @@ func (l *learning) table() bool {
 	if l.o.Learners != nil && !slices.ContainsFunc(l.o.Learners, train.IsDirect) {
 		return false
 	}
-	return l.log.Choices == nil && l.o.PriorFile == nil && l.rows.Dim() <= mostColumns && l.log.K() <= 100
+	return l.log.Choices == nil && l.rows.Dim() <= mostColumns && l.log.K() <= 100
 }
 
 // recipe runs train.Recipe.
@@ -786,7 +786,7 @@ func (l *learning) finish() (err error) {
 	if !t.Estimate.Tells() {
 		l.warn("the rows hardly show what the policy does: nothing is known of what it earns; serve it with its floor to a share of the decisions, and certify it on what it logs")
 	}
-	if out.Worse = t.Estimate.Tells() && t.Estimate.Reward < -mean(l.log.Cost); out.Worse {
+	if out.Worse = t.Estimate.Tells() && t.Estimate.Reward < l.logged()-1e-9; out.Worse {
 		l.warn("by the estimate the policy earns less than the logging policy: keep the policy that plays, or log more rows")
 	}
 	switch {
@@ -835,6 +835,18 @@ func (l *learning) finish() (err error) {
 	}
 	out.File = f
 	return err
+}
+
+// logged is the mean reward of the rows that certify, or of all where none has to.
+func (l *learning) logged() float64 {
+	if len(l.certifying) == 0 {
+		return -mean(l.log.Cost)
+	}
+	var sum float64
+	for _, i := range l.certifying {
+		sum -= l.log.Cost[i]
+	}
+	return sum / float64(len(l.certifying))
 }
 
 // catalogueOf is the catalogue of a log as a policy file has it, nothing where rows say what there is.
