@@ -254,7 +254,7 @@ func sumOf(data []byte) uint64 {
 	sum := xxhash.New()
 	for from := 0; from < len(data); from += span {
 		sum.Write(data[from:min(len(data), from+span)])
-		forget(data)
+		release(data)
 	}
 	return sum.Sum64()
 }
