@@ -462,11 +462,12 @@ func (f *File) check() error {
 		name string
 		raw  json.RawMessage
 	}{{"training", f.Training}, {"certificate", f.Certificate}} {
-		if free.raw != nil && (!json.Valid(free.raw) || bytes.TrimSpace(free.raw)[0] != '{') {
+		if free.raw != nil && !isObject(free.raw) {
 			return fmt.Errorf("policy file: %s is no JSON object", free.name)
 		}
 	}
-	return nil
+	_, err := f.certificate()
+	return err
 }
 
 func (c *Component) check(k int) error {

@@ -31,9 +31,10 @@ const (
 	betRows   = 512  // rows at a time
 )
 
-var (
-	lambdas = [...]float64{0.01, 0.03, 0.1, 0.3, 0.6, 1}
-)
+var lambdas = [...]float64{0.01, 0.03, 0.1, 0.3, 0.6, 1}
+
+// mostClasses is how many classes of actions have a regression each.
+var mostClasses = 200
 
 // purse is what bets have won, for each Γ₀ and λ: the logarithm, and a factor besides
 // (0: none yet).
@@ -118,11 +119,15 @@ type feature struct {
 // scale is a feature's mean and 1/sd.
 type scale struct{ mean, over float64 }
 
-// guess is what one half taught.
+// guess is what one half taught. Of at most mostClasses actions each is a class of its own, and has its regression.
+// Of more, those that were logged least are one class, which is divided among them by their shares.
 type guess struct {
-	shift []float64            // b_a
-	table map[uint64][]float64 // rows by action of each context that is shared
-	w     [2]blas64.General    // without and with products
+	shift   []float64 // b_a
+	share   []float64 // exp(b_a)
+	class   []int32   // of each action
+	classes int
+	table   byContext
+	w       [2]blas64.General // without and with products, by class
 }
 
 // bet adds the finding, and sets the report's Gamma. Estimated propensities, which
@@ -173,7 +178,7 @@ func (b *bets) run() (e [2]float64) {
 	for i := range b.n {
 		b.most = max(b.most, b.rowWeight(i))
 	}
-	if b.Sets() || b.Choices != nil && b.k > manyActions {
+	if b.Sets() || b.Choices != nil && b.k > mostClasses {
 		b.choices()
 	} else {
 		var both sync.WaitGroup
@@ -363,19 +368,63 @@ func (b *bets) vector(i int, dst []float64) {
 	}
 }
 
-// offset writes log π₀(·|x_i), 0 if it is not known, plus shift.
-func (b *bets) offset(i int, shift, dst []float64) {
-	copy(dst, shift)
-	if b.Propensities != nil {
-		for a, p := range b.Propensities[i*b.k : i*b.k+b.k] {
-			dst[a] += math.Log(max(p, 1e-300))
-		}
+// byContext are sums of ω over rows of each context that several rows have, of all and by action.
+type byContext map[uint64]float64
+
+func (t byContext) add(context uint64, a int32, w float64) {
+	t[context] += w
+	t[mix(context+uint64(a)+1)] += w
+}
+
+// shrunk is an action's share in rows of a context, as if q were that of 4 more.
+func (t byContext) shrunk(context uint64, a int32, q float64) float64 {
+	seen := t[context]
+	if seen == 0 {
+		return q
 	}
+	return (t[mix(context+uint64(a)+1)] + 4*q) / (seen + 4)
+}
+
+// offset writes the logarithm of Σ π₀(a|x_i) exp(b_a) over the actions a of each class, π₀ = 1 if it is not known.
+func (b *bets) offset(i int, q *guess, dst []float64) {
+	switch {
+	case q.classes < b.k:
+		clear(dst)
+		for a, c := range q.class {
+			dst[c] += b.odds(i, a, q)
+		}
+		for c, v := range dst {
+			dst[c] = math.Log(max(v, 1e-300))
+		}
+	case b.Propensities != nil:
+		for a, p := range b.Propensities[i*b.k : i*b.k+b.k] {
+			dst[a] = q.shift[a] + math.Log(max(p, 1e-300))
+		}
+	default:
+		copy(dst, q.shift)
+	}
+}
+
+// odds is π₀(a|x_i) exp(b_a), or exp(b_a) if π₀ is not known.
+func (b *bets) odds(i, a int, q *guess) float64 {
+	if b.Propensities == nil {
+		return q.share[a]
+	}
+	return b.Propensities[i*b.k+a] * q.share[a]
+}
+
+// within is the share of row i's action in its class, of which offset has the logarithm of the sum.
+func (b *bets) within(i int, q *guess, offset []float64) float64 {
+	if q.classes == b.k {
+		return 1
+	}
+	a := int(b.Action[i])
+	return b.odds(i, a, q) / math.Exp(offset[q.class[a]])
 }
 
 // learn learns the guesses from the rows of half h.
 func (b *bets) learn(h int) guess {
-	q := guess{shift: make([]float64, b.k), table: map[uint64][]float64{}}
+	q := guess{shift: make([]float64, b.k), share: make([]float64, b.k), table: byContext{}}
 	got, want, all := make([]float64, b.k), make([]float64, b.k), 0.0
 	for _, i := range b.halves[h] {
 		a, w := b.Action[i], b.omega(i)
@@ -387,21 +436,17 @@ func (b *bets) learn(h int) guess {
 				want[c] += w * p
 			}
 		}
-		if !b.several(i) {
-			continue
+		if b.several(i) {
+			q.table.add(b.contexts[i], a, w)
 		}
-		t := q.table[b.contexts[i]]
-		if t == nil {
-			t = make([]float64, b.k)
-			q.table[b.contexts[i]] = t
-		}
-		t[a] += w
 	}
 	for a := range got {
-		q.shift[a] = math.Log((got[a] + 1) / (want[a] + all + 1))
+		q.share[a] = (got[a] + 1) / (want[a] + all + 1)
+		q.shift[a] = math.Log(q.share[a])
 	}
-	// Time is rows × actions × width, and as many exponentials.
-	most := max(1000, min(50_000, 3_000_000/(b.k*(b.width+20))))
+	q.class, q.classes = classes(got)
+	// Time is rows × classes × width, and as many exponentials.
+	most := max(1000, min(50_000, 3_000_000/(q.classes*(b.width+20))))
 	var rows []int
 	for at := 0; at < len(b.halves[h]); at += 1 + (len(b.halves[h])-1)/most {
 		rows = append(rows, b.halves[h][at])
@@ -412,31 +457,48 @@ func (b *bets) learn(h int) guess {
 	}
 	plain := x
 	plain.Width = 1 + len(b.features)
-	q.w[0] = b.regress(rows, plain, q.shift)
+	q.w[0] = b.regress(rows, plain, &q)
 	q.w[1] = q.w[0]
 	if b.width > 1+len(b.features) {
-		q.w[1] = b.regress(rows, x, q.shift)
+		q.w[1] = b.regress(rows, x, &q)
 	}
 	return q
+}
+
+// classes puts each action into a class of its own; of more than mostClasses those of the least weight into one, 0.
+func classes(got []float64) (class []int32, n int) {
+	order := make([]int32, len(got))
+	for a := range order {
+		order[a] = int32(a)
+	}
+	if len(got) <= mostClasses {
+		return order, len(got)
+	}
+	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(got[b], got[a]) })
+	class = make([]int32, len(got))
+	for at, a := range order[:mostClasses-1] {
+		class[a] = int32(at + 1)
+	}
+	return class, mostClasses
 }
 
 func matrix(rows, cols int) blas64.General {
 	return blas64.General{Rows: rows, Cols: cols, Stride: cols, Data: make([]float64, rows*cols)}
 }
 
-// regress minimizes −Σ_i ω_i log q(a_i|x_i) + ½ ridge ‖W‖² over W [K×width], in a few iterations: any W makes a
-// valid bet.
-func (b *bets) regress(rows []int, x regress.Matrix, shift []float64) blas64.General {
-	w := matrix(b.k, x.Width)
+// regress minimizes −Σ_i ω_i log q(c_i|x_i) + ½ ridge ‖W‖² over W [classes×width], c_i the class of the action, in a
+// few iterations: any W makes a valid bet.
+func (b *bets) regress(rows []int, x regress.Matrix, q *guess) blas64.General {
+	w := matrix(q.classes, x.Width)
 	if len(rows) == 0 || x.Width == 1 {
 		return w
 	}
-	class, weight, offsets := make([]int32, len(rows)), make([]float64, len(rows)), make([]float64, len(rows)*b.k)
+	class, weight, offsets := make([]int32, len(rows)), make([]float64, len(rows)), make([]float64, len(rows)*q.classes)
 	for r, i := range rows {
-		class[r], weight[r] = b.Action[i], b.omega(i)
-		b.offset(i, shift, offsets[r*b.k:(r+1)*b.k])
+		class[r], weight[r] = q.class[b.Action[i]], b.omega(i)
+		b.offset(i, q, offsets[r*q.classes:(r+1)*q.classes])
 	}
-	theta, err := regress.Multinomial(context.Background(), x, class, b.k,
+	theta, err := regress.Multinomial(context.Background(), x, class, q.classes,
 		regress.Options{Weight: weight, Offset: offsets, Penalties: []float64{ridge}, Iterations: iterate})
 	if err == nil {
 		w.Data = theta
@@ -455,7 +517,7 @@ type played struct {
 func (b *bets) newPlayed(half int) *played {
 	p := &played{half: half, rows: make([]int, 0, betRows), x: matrix(betRows, b.width)}
 	for j := range p.scores {
-		p.scores[j] = matrix(betRows, b.k)
+		p.scores[j] = matrix(betRows, min(b.k, mostClasses))
 	}
 	return p
 }
@@ -514,33 +576,41 @@ func (b *bets) guess(p *played, place []int32, all []guessing) {
 	if len(p.rows) == 0 {
 		return
 	}
-	guess, scores := b.guesses[1-p.half], &p.scores
+	guess, scores := &b.guesses[1-p.half], &p.scores
+	k := guess.classes
+	within := make([]float64, len(p.rows))
 	for r, i := range p.rows {
-		b.offset(i, guess.shift, scores[2].Data[r*b.k:(r+1)*b.k])
+		offset := scores[2].Data[r*k : (r+1)*k]
+		if r == 0 || b.Propensities != nil {
+			b.offset(i, guess, offset)
+		} else {
+			copy(offset, scores[2].Data[:k])
+		}
+		within[r] = b.within(i, guess, offset)
 	}
 	x := p.x
 	x.Rows = len(p.rows)
 	for j, w := range guess.w[:b.regressions()] {
 		s := scores[j]
-		s.Rows, s.Data = x.Rows, s.Data[:x.Rows*b.k]
+		s.Rows, s.Data = x.Rows, s.Data[:x.Rows*k]
 		copy(s.Data, scores[2].Data)
 		x.Cols = w.Cols
 		blas64.Gemm(blas.NoTrans, blas.Trans, 1, x, w, 1, s)
-		kernel.Softmax(s.Data, s.Data, b.k)
+		kernel.Softmax(s.Data, s.Data, k)
 	}
 	differ := 1 // rows whose shares do
 	if b.Propensities != nil {
 		differ = len(p.rows)
 	}
-	shares := scores[2].Data[:differ*b.k]
-	kernel.Softmax(shares, shares, b.k)
+	shares := scores[2].Data[:differ*k]
+	kernel.Softmax(shares, shares, k)
 	for r, i := range p.rows {
-		a := int(b.Action[i])
+		c := int(guess.class[b.Action[i]])
 		g := guessing{unit: b.unit[i], p: b.omega(i) / b.Propensity[i]}
 		for j := range b.regressions() {
-			g.q[j] = scores[j].Data[r*b.k+a]
+			g.q[j] = scores[j].Data[r*k+c] * within[r]
 		}
-		g.q[2] = shares[min(r, differ-1)*b.k+a]
+		g.q[2] = shares[min(r, differ-1)*k+c] * within[r]
 		all[place[i]] = g
 	}
 }
@@ -561,18 +631,16 @@ func (b *bets) play() {
 	var both sync.WaitGroup
 	for h, rows := range b.halves {
 		both.Go(func() {
-			guess, won := b.guesses[1-h], &b.won[h]
+			guess, won := &b.guesses[1-h], &b.won[h]
 			var n, weight float64 // of a unit's rows
 			var ratio [kinds]float64
 			for at, i := range rows {
 				g := &from[h][at]
-				q, seen, of := g.q[2], 0.0, 0.0
+				shared := g.q[2]
 				if b.several(i) {
-					if t := guess.table[b.contexts[i]]; t != nil {
-						seen, of = floats.Sum(t), t[b.Action[i]]
-					}
+					shared = guess.table.shrunk(b.contexts[i], b.Action[i], shared)
 				}
-				for j, v := range [kinds]float64{q, (of + 4*q) / (seen + 4), g.q[0], g.q[1]} {
+				for j, v := range [kinds]float64{g.q[2], shared, g.q[0], g.q[1]} {
 					ratio[j] += v * g.p
 				}
 				if n, weight = n+1, weight+b.omega(i); goesOn(from[h], at) {

@@ -16,11 +16,10 @@ import (
 )
 
 const (
-	manyActions = 200       // of a catalogue, from which on each has no regression of its own
-	optionRoom  = 4_000_000 // numbers that a regression over options is learned from
-	placed      = 3         // features of an option's place: first, last, and place/(K−1) − 1/2
-	itemMost    = 16        // features of actions
-	crossed     = 8         // features of contexts and of actions that are multiplied
+	optionRoom = 4_000_000 // numbers that a regression over options is learned from
+	placed     = 3         // features of an option's place: first, last, and place/(K−1) − 1/2
+	itemMost   = 16        // features of actions
+	crossed    = 8         // features of contexts and of actions that are multiplied
 )
 
 // options bet on the choices of rows that offer sets, or a catalogue. Guesses are, normalized over what
@@ -42,8 +41,8 @@ type options struct {
 
 // taught is what one half taught.
 type taught struct {
-	shift []float64                    // b_a
-	table map[uint64]map[int32]float64 // rows of each context by action
+	shift []float64 // b_a
+	table byContext
 	w     [2][]float64
 	sum   float64 // Σ_a exp(b_a)
 }
@@ -177,7 +176,7 @@ func (o *options) offset(i int, shift, dst []float64) {
 }
 
 func (o *options) learn(h int) taught {
-	t := taught{shift: make([]float64, o.k), table: map[uint64]map[int32]float64{}}
+	t := taught{shift: make([]float64, o.k), table: byContext{}}
 	got, want, all := make([]float64, o.k), make([]float64, o.k), 0.
 	for _, i := range o.halves[h] {
 		w, pi, k := o.omega(i), o.Pi0(i), o.Options(i)
@@ -194,13 +193,9 @@ func (o *options) learn(h int) taught {
 				}
 			}
 		}
-		if !o.several(i) {
-			continue
+		if o.several(i) {
+			t.table.add(o.contexts[i], o.Action[i], w)
 		}
-		if t.table[o.contexts[i]] == nil {
-			t.table[o.contexts[i]] = map[int32]float64{}
-		}
-		t.table[o.contexts[i]][o.Action[i]] += w
 	}
 	for a := range got {
 		t.shift[a] = math.Log((got[a] + 1) / (want[a] + all + 1))
@@ -276,13 +271,7 @@ func (o *options) play(h int, t *taught, won *[kinds]purse) {
 		} else {
 			guess[0] = math.Exp(t.shift[a]) / t.sum
 		}
-		seen, of := 0., 0.
-		for c, v := range t.table[o.contexts[i]] {
-			if seen += v; c == o.Action[i] {
-				of = v
-			}
-		}
-		guess[1] = (of + 4*guess[0]) / (seen + 4)
+		guess[1] = t.table.shrunk(o.contexts[i], o.Action[i], guess[0])
 		if o.Sets() {
 			o.vectors(i, x, context)
 			for c, w := range t.w {

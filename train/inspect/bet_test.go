@@ -1,10 +1,12 @@
 package inspect_test
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -379,6 +381,7 @@ func TestBetsMean(t *testing.T) {
 		gamma  float64
 		all    bool
 		weight []float64
+		most   int // classes of actions; 0: as ever
 	}{
 		{name: "logged", n: 4, k: 3, copies: 1, gamma: 1},
 		{name: "all known", n: 3, k: 3, copies: 1, gamma: 1, all: true},
@@ -387,7 +390,10 @@ func TestBetsMean(t *testing.T) {
 		{name: "groups, rounded", n: 3, k: 3, copies: 2, gamma: propensity.Rounded},
 		{name: "weights", n: 3, k: 3, copies: 1, gamma: 1, all: true, weight: []float64{1, 0.5, 2}},
 		{name: "two actions", n: 5, k: 2, copies: 1, gamma: 1},
+		{name: "two classes", n: 4, k: 3, copies: 1, gamma: 1, most: 2},
+		{name: "two classes, all known", n: 4, k: 3, copies: 1, gamma: 1, all: true, most: 2},
 	} {
+		restore := inspect.MostClasses(cmp.Or(c.most, 200))
 		var at [2]float64 // mean at Rounded and at 1
 		total, outcomes := 0.0, 1
 		for range c.n {
@@ -422,6 +428,7 @@ func TestBetsMean(t *testing.T) {
 			at[1] += chance * math.Exp(exact)
 			total += chance
 		}
+		restore()
 		of, other := at[1], at[0]
 		if c.gamma > 1 {
 			of, other = at[0], at[1]
@@ -433,5 +440,52 @@ func TestBetsMean(t *testing.T) {
 			t.Errorf("%s: mean %v at the other Γ₀", c.name, other)
 		}
 		t.Logf("%-16s %5d logs: mean %.12f, at the other Γ₀ %.6f", c.name, outcomes, of, other)
+	}
+}
+
+// Thousands of actions are bet on, too, by classes: wrong propensities of some are found, and sound ones are not refuted.
+func TestBetsOfManyActions(t *testing.T) {
+	const n, k = 20_000, 2000
+	for _, all := range []bool{false, true} {
+		for name, tilt := range map[string]func(x float64, a int) float64{
+			"sound":             func(float64, int) float64 { return 1 },
+			"few, by context":   func(x float64, a int) float64 { return 1 + float64(20*max(0, 1-a/10))*max(0, x) },
+			"often, everywhere": func(_ float64, a int) float64 { return 1 + float64(5*max(0, 1-a/40)) },
+		} {
+			if all && name == "few, by context" {
+				continue // π₀ of all actions is large: one of each will do
+			}
+			rows := n
+			if all {
+				rows = n / 10
+			}
+			r := rand.New(rand.NewPCG(5, 6))
+			in := &logs.Log{Actions: logs.Numbered(k)}
+			var data []float64
+			for range rows {
+				x := r.NormFloat64()
+				var sum float64
+				weight := make([]float64, k)
+				for a := range weight {
+					weight[a] = tilt(x, a)
+					sum += weight[a]
+				}
+				u, a := r.Float64()*sum, 0
+				for ; a < k-1 && u >= weight[a]; a++ {
+					u -= weight[a]
+				}
+				data = append(data, x)
+				in.Action, in.Cost, in.Propensity = append(in.Action, int32(a)), append(in.Cost, -r.Float64()), append(in.Propensity, 1./k)
+				if all {
+					in.Propensities = append(in.Propensities, slices.Repeat([]float64{1. / k}, k)...)
+				}
+			}
+			in.X = logs.Rows64{Width: 1, Data: data}
+			_, f, rounded, _ := bet(t, in)
+			if (f.Severity == inspect.Unusable) == (name == "sound") {
+				t.Errorf("%s, all known %v: %s, e = exp(%.3g)", name, all, f.Severity, rounded)
+			}
+			t.Logf("%-20s %-5v exp(%.3g)", name, all, rounded)
+		}
 	}
 }

@@ -1,0 +1,8 @@
+package inspect
+
+// MostClasses sets how many classes of actions have a regression each, until what it returns is called.
+func MostClasses(n int) (restore func()) {
+	was := mostClasses
+	mostClasses = n
+	return func() { mostClasses = was }
+}
