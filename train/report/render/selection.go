@@ -21,7 +21,7 @@ func Selection(w io.Writer, f table.Format, s ope.Selection) error {
 	case table.CSV:
 		return selectionCSV(w, s)
 	case table.Text, table.Markdown:
-		e := selection{document{w, f}, s, ope.Digits(s.RewardMin, s.RewardMax, 3)}
+		e := selection{document{w, f}, s, s.Decimals()}
 		if err := e.targets(); err != nil {
 			return err
 		}
@@ -54,7 +54,8 @@ func (s selection) targets() error {
 	}
 	rows := [][]string{{"what plays", "", "", s.half(s.Logging, plain), "", ""}}
 	for _, t := range s.Targets {
-		line := []string{t.Name, bound(t.AtLeast, plain), bound(t.GainAtLeast, signed), "—", "—", string(t.Verdict)}
+		line := []string{t.Name + marked(t.Learned), bound(t.AtLeast, plain), bound(t.GainAtLeast, signed), "—",
+			"—", string(t.Verdict)}
 		if e := t.Estimate; e != nil {
 			line[3], line[4] = s.half(e.Interval, plain), s.half(e.Gain, signed)
 		}
@@ -104,6 +105,11 @@ func (s selection) doubts() {
 		}
 		if t.Contradicts != "" {
 			s.para("doubt: %s: %s", t.Name, t.Contradicts)
+		}
+	}
+	for _, t := range s.Targets {
+		if t.Same {
+			s.para("%s plays as what logged these rows", t.Name)
 		}
 	}
 	for _, p := range s.Alike {
