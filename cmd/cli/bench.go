@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"opl/train/bench"
+	"opl/train/bench/worlds"
 	"opl/train/dataset"
 	"opl/train/library"
 	"opl/train/ope"
@@ -21,6 +22,7 @@ type benchFlags struct {
 	dataset, data, format, model string
 	estimators, loggings         []string
 	plot                         plotFlag
+	learning                     learningFlags
 }
 
 func benchCommand(lib library.Library) *cobra.Command {
@@ -40,12 +42,23 @@ Logging policies:
 ` + described(bench.Loggings(), func(l bench.Logging) (string, string) { return l.Name, l.About }) + `
 Estimators, as of evaluate (all: every one that can be had):
 ` + described(list, aboutEstimator) + `
-The data set is mnist, fashion, or any folder of four such files, --data.`,
+The data set is mnist, fashion, or any folder of four such files, --data.
+
+With --learning it measures what policies learned by train truly earn, in worlds whose truth is known:
+` + described(worlds.All(), func(w worlds.World) (string, string) { return w.Name, w.About }) + `
+A --peer is a command that gets two CSV files as arguments, the log and contexts with the mean reward of each action
+(mean_a), and prints {"method": {"reward": number}, …}.`,
 		Example: `  opl bench
   opl bench --dataset fashion --estimators all --seeds 300 --plot bench.png
-  opl bench --estimators dr,switch,dros --logging far --rows 250,500,1000,2000 --format csv`,
+  opl bench --estimators dr,switch,dros --logging far --rows 250,500,1000,2000 --format csv
+  opl bench --learning --worlds amounts,rules --rows 1000 --seeds 5`,
 		Args: operands(),
-		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd, list, modelsOf(lib)) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.learning.learning {
+				return f.learning.run(cmd, lib, &f)
+			}
+			return f.run(cmd, list, modelsOf(lib))
+		},
 	}
 	fl := cmd.Flags()
 	addData(fl, &f.data)
@@ -65,6 +78,7 @@ The data set is mnist, fashion, or any folder of four such files, --data.`,
 		"r̂: "+rewardModels()+", or a representation such as mlp=64")
 	addTableFormat(fl, &f.format)
 	f.plot.add(fl, "errors by rows")
+	f.learning.add(cmd)
 	addCount(fl, &f.Threads, "jobs", runtime.GOMAXPROCS(0), "logs side by side")
 	return cmd
 }

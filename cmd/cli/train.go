@@ -25,6 +25,9 @@ import (
 	"opl/train/report/render"
 )
 
+// defaultFloor is ε of the policies of train.
+const defaultFloor = 0.05
+
 type trainFlags struct {
 	readFlags
 	o           pipeline.Options
@@ -92,7 +95,7 @@ The exit status is 0 if the file was written.
 	fl.StringVar(&f.o.Lambda, "lambda", "star", "λ of "+withLambda(lib)+": star, authors, or a number fixed beforehand")
 	fl.Float64Var(&f.penalty, "penalty", math.NaN(), "penalty of the objectives that take one "+
 		"(default: "+penalties(lib)+")")
-	fl.Float64Var(&f.o.Floor, "floor", 0.05, "ε: every action is played with at least ε/K, so that the next log "+
+	fl.Float64Var(&f.o.Floor, "floor", defaultFloor, "ε: every action is played with at least ε/K, so that the next log "+
 		"can be used")
 	addGamma(fl, &f.o.Gamma, "the guarantee holds for all propensities within this factor of those logged")
 	addSettings(fl, &f.o.Settings, false)

@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"opl/policies/policyfile"
+	"opl/train/bench/worlds"
+	"opl/train/library"
+	"opl/train/logs"
+	"opl/train/pipeline"
+	"opl/train/report/render"
+	"opl/train/report/table"
+)
+
+// learningFlags are those of bench --learning.
+type learningFlags struct {
+	learning         bool
+	worlds, learners []string
+	peer             string
+}
+
+func (f *learningFlags) add(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.BoolVar(&f.learning, "learning", false, "measure learners in place of estimators: what the policy of train truly earns, in worlds "+
+		"whose truth is known")
+	fl.StringSliceVar(&f.worlds, "worlds", nil, "with --learning: "+listed(worlds.All(), worldName)+" (default: all)")
+	fl.StringSliceVar(&f.learners, "learner", nil, "with --learning: learners of train to measure one by one, beside all together")
+	fl.StringVar(&f.peer, "peer", "", "with --learning: a `command` that learns from the same logs, such as "+
+		"'/usr/bin/python3 testdata/peers/peers.py'")
+}
+
+func worldName(w worlds.World) string { return w.Name }
+
+// run measures learners on logs of the worlds.
+func (f *learningFlags) run(cmd *cobra.Command, lib library.Library, b *benchFlags) error {
+	o := worlds.Options{Seeds: b.Seeds, Seed: b.Seed, Rows: b.Rows, Threads: b.Threads, Peer: strings.Fields(f.peer)}
+	if !cmd.Flags().Changed("seeds") {
+		o.Seeds = 10
+	}
+	if !cmd.Flags().Changed("rows") {
+		o.Rows = nil
+	}
+	for _, name := range f.worlds {
+		i := slices.IndexFunc(worlds.All(), func(w worlds.World) bool { return w.Name == name })
+		if i < 0 {
+			return fmt.Errorf("--worlds %s: want %s", name, listed(worlds.All(), worldName))
+		}
+		o.Worlds = append(o.Worlds, worlds.All()[i])
+	}
+	o.Learners = []worlds.Learner{learner(lib, "opl", nil)}
+	for _, name := range f.learners {
+		o.Learners = append(o.Learners, learner(lib, name, []string{name}))
+	}
+	cells, err := worlds.Measure(cmd.Context(), o)
+	if err != nil {
+		return err
+	}
+	text := func(w io.Writer) error { return render.Worlds(w, table.Format(b.format), cells) }
+	return conclusion{answer: map[string]any{"cells": cells}, text: text}.write(cmd, b.format, nil)
+}
+
+// learner is what train does by default, or with some of its learners alone.
+func learner(lib library.Library, name string, only []string) worlds.Learner {
+	return worlds.Learner{Name: name, Learn: func(ctx context.Context, log *logs.Log, seed uint64) (worlds.Learned, error) {
+		got, err := pipeline.Learn(ctx, lib, log, pipeline.Options{Floor: defaultFloor, Seed: seed, Learners: only,
+			Scaling: logs.Scaling{Intercept: true}})
+		if err != nil {
+			return worlds.Learned{}, err
+		}
+		l := worlds.Learned{Guaranteed: math.NaN(), Gain: math.NaN(), How: got.Training.Learner}
+		if got.Worse {
+			return l, nil // train writes no policy: what plays goes on
+		}
+		p, err := policyfile.New(got.File)
+		if err != nil {
+			return worlds.Learned{}, err
+		}
+		l.Policy = p.Propensities
+		if c := got.Certificate; c != nil {
+			l.Guaranteed, l.Gain = c.Guaranteed(), c.Statement().GainAtLeast()
+		}
+		return l, nil
+	}}
+}
