@@ -15,18 +15,20 @@ import (
 
 // BoostOptions says how trees are grown. The zero value is useful: its defaults are in parentheses.
 type BoostOptions struct {
-	Rounds   int       // trees at most (200)
-	Rate     float64   // by which the values of leaves are multiplied (0.1)
-	Leaves   int       // of a tree, at most (31)
-	Depth    int       // of a tree, at most (6), up to 60
-	MinRows  int       // of a leaf, at least (20)
-	L2       float64   // λ beside the hessians of a leaf (1); negative: 0
-	Bins     int       // of a feature, at most (255)
-	Sample   float64   // share of the rows that each tree is grown on, drawn anew (1)
-	Squared  bool      // squared loss, of any y; else the logistic loss, of y in [0, 1]
-	Groups   [][]int32 // features that are the one-hot columns of one category: split by sets
-	Offset   []float64 // of rows, added to the score, and not to the forest; nil: 0
-	Patience int       // rounds without less loss on held-out rows, after which it stops (15)
+	Rounds  int       // trees at most (200)
+	Rate    float64   // by which the values of leaves are multiplied (0.1)
+	Leaves  int       // of a tree, at most (31)
+	Depth   int       // of a tree, at most, up to 60 (that of 2, 4 and 6 with the least held-out loss; from 20,000 rows on 6)
+	MinRows int       // of a leaf, at least (20)
+	L2      float64   // λ beside the hessians of a leaf (1); negative: 0
+	Bins    int       // of a feature, at most (255)
+	Sample  float64   // share of the rows that each tree is grown on, drawn anew (1)
+	Squared bool      // squared loss, of any y; else the logistic loss, of y in [0, 1]
+	Groups  [][]int32 // features that are the one-hot columns of one category: split by sets
+	// Offset is added to the score of rows, and not to the forest, which learns what it lacks: of a regression those of
+	// [ByAction.HeldOut]. nil: 0
+	Offset   []float64
+	Patience int // rounds without less loss on held-out rows, after which it stops (15)
 	// Fold is the held-out part of each row, below Folds: rounds are chosen by cross-validation, and trees grown
 	// on all rows. Without it Folds (5 below 20,000 rows, else 1) parts are drawn. With one part a share Held (0.1)
 	// of the rows, or the rows of fold 1 where Fold is given, only say when to stop, and nothing is grown anew.
@@ -42,7 +44,7 @@ const manyRows = 20_000
 
 func (o BoostOptions) defaults(n int) (BoostOptions, error) {
 	o.Rounds, o.Rate, o.Leaves = cmp.Or(o.Rounds, 200), cmp.Or(o.Rate, 0.1), cmp.Or(o.Leaves, 31)
-	o.Depth, o.MinRows, o.Bins = cmp.Or(o.Depth, 6), cmp.Or(o.MinRows, 20), cmp.Or(o.Bins, mostBins)
+	o.MinRows, o.Bins = cmp.Or(o.MinRows, 20), cmp.Or(o.Bins, mostBins)
 	o.Sample, o.Patience, o.Held = cmp.Or(o.Sample, 1), cmp.Or(o.Patience, 15), cmp.Or(o.Held, 0.1)
 	o.L2, o.Threads = max(0, cmp.Or(o.L2, 1)), max(1, o.Threads)
 	if o.Folds == 0 {
@@ -51,7 +53,7 @@ func (o BoostOptions) defaults(n int) (BoostOptions, error) {
 		}
 	}
 	switch {
-	case o.Rounds < 1, o.Leaves < 2, o.Depth < 1, o.Depth > 60, o.MinRows < 1, o.Patience < 1:
+	case o.Rounds < 1, o.Leaves < 2, o.Depth < 0, o.Depth > 60, o.MinRows < 1, o.Patience < 1:
 		return o, fmt.Errorf("regress: %d rounds of %d leaves, depth %d, rows %d of a leaf, patience %d: want positive numbers, depth up to 60",
 			o.Rounds, o.Leaves, o.Depth, o.MinRows, o.Patience)
 	case o.Bins < 2 || o.Bins > mostBins:
@@ -186,6 +188,14 @@ func (t *task) offset(i int32) float64 {
 
 // base is the score that boosting begins with: the mean, or its logit.
 func (t *task) base(rows []int32) float64 {
+	if t.o.Offset != nil { // a Newton step from there, shrunk by a few rows
+		g, h := 0.0, max(1, t.prior)/4
+		for _, i := range rows {
+			r := t.gradient(i, t.offset(i))
+			g, h = g+r.g, h+r.h
+		}
+		return -g / h
+	}
 	sum, total := t.prior*t.mean, t.prior
 	for _, i := range rows {
 		w := t.weight(i)
@@ -216,21 +226,59 @@ func (t *task) learn(ctx context.Context, rows []int32) (Boosted, error) {
 		return out, err
 	}
 	fold := t.folds(rows)
-	if t.o.Folds == 1 {
-		run, err := t.run(ctx, rows, func(i int) bool { return fold[i] == 1 }, t.o.Rounds, out.Forest)
-		out.Rounds[0], out.Loss[0] = run.best, run.least()
-		return out, err
+	depths := []int{t.o.Depth}
+	if t.o.Depth == 0 {
+		if depths = []int{2, 4, 6}; len(rows) >= manyRows || slices.Max(fold) == 0 {
+			depths = []int{6}
+		}
 	}
+	best := candidate{loss: math.NaN()}
+	for _, depth := range depths {
+		t.o.Depth = depth
+		var c candidate
+		if t.o.Folds == 1 {
+			var into features.Forest
+			run, err := t.run(ctx, rows, func(i int) bool { return fold[i] == 1 }, t.o.Rounds, &into)
+			if err != nil {
+				return out, err
+			}
+			c = candidate{loss: run.least(), rounds: run.best, forest: &into}
+		} else if c, err = t.crossValidate(ctx, rows, fold); err != nil {
+			return out, err
+		}
+		if c.depth = depth; best.depth == 0 || c.loss < best.loss {
+			best = c
+		}
+	}
+	t.o.Depth, out.Rounds[0], out.Loss[0] = best.depth, best.rounds, best.loss
+	switch {
+	case best.forest != nil:
+		out.Forest = best.forest
+	case best.rounds > 0:
+		_, err = t.run(ctx, rows, nil, best.rounds, out.Forest)
+	}
+	return out, err
+}
+
+// candidate is a number of rounds, and what held-out rows say of it.
+type candidate struct {
+	depth, rounds int
+	loss          float64          // NaN: no rows were held out
+	forest        *features.Forest // nil: to be grown on all rows
+}
+
+// crossValidate finds the number of rounds of the least held-out loss.
+func (t *task) crossValidate(ctx context.Context, rows []int32, fold []uint8) (candidate, error) {
 	losses := make([]float64, t.o.Rounds+1)
 	runs, errs := make([]run, t.o.Folds), make([]error, t.o.Folds)
 	workers.Do(t.o.Threads, t.o.Folds, func(_, f int) {
 		runs[f], errs[f] = t.run(ctx, rows, func(i int) bool { return int(fold[i]) == f }, t.o.Rounds, nil)
 	})
+	if err := errors.Join(errs...); err != nil {
+		return candidate{}, err
+	}
 	var total float64
-	for f, r := range runs {
-		if errs[f] != nil {
-			return out, errs[f]
-		}
+	for _, r := range runs {
 		if len(r.losses) == 0 {
 			continue // no rows in the fold
 		}
@@ -245,14 +293,7 @@ func (t *task) learn(ctx context.Context, rows []int32) (Boosted, error) {
 			best = i
 		}
 	}
-	if best > 0 && total > 0 {
-		_, err = t.run(ctx, rows, nil, best, out.Forest)
-		out.Rounds[0] = best
-	}
-	if total > 0 {
-		out.Loss[0] = losses[best] / total
-	}
-	return out, err
+	return candidate{rounds: best, loss: losses[best] / total}, nil
 }
 
 // folds are the held-out parts of rows.
@@ -375,15 +416,17 @@ func (t *task) each(n int, do func(i int)) {
 // gradients are those of the loss by the score.
 func (t *task) gradients(rows []int32, score []float64, dst []pair) {
 	t.each(len(rows), func(i int) {
-		row := rows[i]
-		y, w := t.y[row], t.weight(row)
-		if t.o.Squared {
-			dst[row] = pair{w * (score[i] - y), w}
-			return
-		}
-		p := 1 / (1 + math.Exp(-score[i]))
-		dst[row] = pair{w * (p - y), w * p * (1 - p)}
+		dst[rows[i]] = t.gradient(rows[i], score[i])
 	})
+}
+
+func (t *task) gradient(row int32, score float64) pair {
+	y, w := t.y[row], t.weight(row)
+	if t.o.Squared {
+		return pair{w * (score - y), w}
+	}
+	p := 1 / (1 + math.Exp(-score))
+	return pair{w * (p - y), w * p * (1 - p)}
 }
 
 // loss is the mean loss of rows.

@@ -245,13 +245,13 @@ func TestBoostNaive(t *testing.T) {
 // Threads change no bit; actions are learned as if alone, but for where they begin.
 func TestBoostDeterministic(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 9))
-	const n, k = 6000, 3
+	const n, k = 2500, 3
 	x, y, group := mixed(r, n, 4, 12)
 	action := make([]int32, n)
 	for i := range action {
 		action[i] = int32(r.IntN(k))
 	}
-	for _, o := range []regress.BoostOptions{{Rounds: 20}, {Rounds: 30, Folds: 1, Sample: .5, Groups: [][]int32{group}}, {Rounds: 10, Folds: 3, Bins: 16}} {
+	for _, o := range []regress.BoostOptions{{Rounds: 8}, {Rounds: 30, Folds: 1, Sample: .5, Groups: [][]int32{group}}, {Rounds: 10, Folds: 3, Bins: 16}} {
 		var want regress.Boosted
 		for threads := range 4 {
 			o.Threads = threads

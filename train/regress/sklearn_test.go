@@ -68,7 +68,7 @@ func TestBoostSklearn(t *testing.T) {
 			}
 			const rows, l2 = 20, 1.
 			column := "-1"
-			o := regress.BoostOptions{Rounds: c.rounds, Leaves: c.leaves, MinRows: rows, L2: l2, Folds: 1, Fold: make([]uint8, c.n)}
+			o := regress.BoostOptions{Rounds: c.rounds, Leaves: c.leaves, MinRows: rows, L2: l2, Depth: 6, Folds: 1, Fold: make([]uint8, c.n)}
 			if c.categories > 0 {
 				column, o.Groups = strconv.Itoa(c.d), [][]int32{nil}
 				for j := range c.categories {
@@ -97,7 +97,7 @@ func TestBoostSklearn(t *testing.T) {
 				}
 				return loss
 			}
-			o.Folds, o.Fold, o.Rounds = 5, nil, 300
+			o.Folds, o.Fold, o.Rounds, o.Depth, o.Threads = 3, nil, 150, 4, 2
 			stopped, err := regress.Boost(context.Background(), teach, y[:c.n], nil, o)
 			if err != nil {
 				t.Fatal(err)
