@@ -15,10 +15,12 @@ import (
 
 // BoostOptions says how trees are grown. The zero value is useful: its defaults are in parentheses.
 type BoostOptions struct {
-	Rounds  int       // trees at most (200)
-	Rate    float64   // by which the values of leaves are multiplied (0.1)
-	Leaves  int       // of a tree, at most (31)
-	Depth   int       // of a tree, at most, up to 60 (that of 2, 4 and 6 with the least held-out loss; from 20,000 rows on 6)
+	Rounds int     // trees at most (200)
+	Rate   float64 // by which the values of leaves are multiplied (0.1)
+	Leaves int     // of a tree, at most (31)
+	// Depth of a tree, at most, up to 60. Without it that of 2, 4 and 6 with the least held-out loss; from 20,000
+	// rows on 6.
+	Depth   int
 	MinRows int       // of a leaf, at least (20)
 	L2      float64   // λ beside the hessians of a leaf (1); negative: 0
 	Bins    int       // of a feature, at most (255)
@@ -54,12 +56,15 @@ func (o BoostOptions) defaults(n int) (BoostOptions, error) {
 	}
 	switch {
 	case o.Rounds < 1, o.Leaves < 2, o.Depth < 0, o.Depth > 60, o.MinRows < 1, o.Patience < 1:
-		return o, fmt.Errorf("regress: %d rounds of %d leaves, depth %d, rows %d of a leaf, patience %d: want positive numbers, depth up to 60",
+		return o, fmt.Errorf("regress: %d rounds of %d leaves, depth %d, %d rows of a leaf, patience %d: "+
+			"want positive numbers, depth up to 60",
 			o.Rounds, o.Leaves, o.Depth, o.MinRows, o.Patience)
 	case o.Bins < 2 || o.Bins > mostBins:
 		return o, fmt.Errorf("regress: %d bins, want 2 to %d", o.Bins, mostBins)
-	case !(o.Rate > 0 && o.Rate <= 1), !(o.Sample > 0 && o.Sample <= 1), !(o.Held > 0 && o.Held < 1), math.IsInf(o.L2, 0), o.L2 != o.L2:
-		return o, fmt.Errorf("regress: rate %v, sample %v and held-out share %v are not in (0, 1], or L2 is %v", o.Rate, o.Sample, o.Held, o.L2)
+	case !(o.Rate > 0 && o.Rate <= 1), !(o.Sample > 0 && o.Sample <= 1), !(o.Held > 0 && o.Held < 1),
+		math.IsInf(o.L2, 0), o.L2 != o.L2:
+		return o, fmt.Errorf("regress: rate %v, sample %v and held-out share %v are not in (0, 1], or L2 is %v",
+			o.Rate, o.Sample, o.Held, o.L2)
 	case o.Folds < 1 || o.Folds > 255:
 		return o, fmt.Errorf("regress: %d folds, want 1 to 255", o.Folds)
 	case o.Fold != nil && len(o.Fold) != n, o.Offset != nil && len(o.Offset) != n:
@@ -84,22 +89,26 @@ type Boosted struct {
 func (b Boosted) Layer() features.Layer { return features.Layer{Trees: b.Forest} }
 
 // Boost learns gradient boosted trees of one output, by Newton steps on histograms: in each round a tree is grown
-// whose leaves minimize Σ g_i v + ½ (h_i + λ) v² over the gradients and hessians of the loss. w are weights ≥ 0 of rows;
+// whose leaves minimize Σ g_i v + ½ (h_i + λ) v² over the gradients and hessians of the loss. w are weights ≥ 0
+// of rows;
 // nil: all 1. Results are the same for any number of threads.
 func Boost(ctx context.Context, x Rows, y, w []float64, o BoostOptions) (Boosted, error) {
 	return boost(ctx, x, make([]int32, x.Len()), 1, y, w, o)
 }
 
 // BoostByAction learns trees for each of k outputs, the actions, each on the rows of its own, with its own early
-// stopping. Where an action begins is shrunk to the mean of all rows, by five rows of that; one with few rows stays there.
-func BoostByAction(ctx context.Context, x Rows, action []int32, k int, y, w []float64, o BoostOptions) (Boosted, error) {
+// stopping. Where an action begins is shrunk to the mean of all rows, by five rows of that; one
+// with few rows stays there.
+func BoostByAction(ctx context.Context, x Rows, action []int32, k int, y, w []float64,
+	o BoostOptions) (Boosted, error) {
 	return boost(ctx, x, action, k, y, w, o)
 }
 
 func boost(ctx context.Context, x Rows, action []int32, k int, y, w []float64, o BoostOptions) (Boosted, error) {
 	n := x.Len()
 	if o.Threads = max(1, o.Threads); len(y) != n || len(action) != n || w != nil && len(w) != n {
-		return Boosted{}, fmt.Errorf("regress: %d rewards, %d actions and %d weights for %d rows", len(y), len(action), len(w), n)
+		return Boosted{}, fmt.Errorf("regress: %d rewards, %d actions and %d weights for %d rows", len(y),
+			len(action), len(w), n)
 	}
 	if n == 0 || k < 1 {
 		return Boosted{}, errors.New("regress: no rows to learn trees from")
@@ -112,7 +121,7 @@ func boost(ctx context.Context, x Rows, action []int32, k int, y, w []float64, o
 		case v-v != 0 || !o.Squared && (v < 0 || v > 1):
 			return Boosted{}, fmt.Errorf("regress: row %d has the reward %v, want one in [0, 1]", i, v)
 		case !(weight >= 0) || math.IsInf(weight, 0):
-			return Boosted{}, fmt.Errorf("regress: row %d has the weight %v, want a number that is not negative", i, weight)
+			return Boosted{}, fmt.Errorf("regress: row %d has the weight %v, want one that is not negative", i, weight)
 		case action[i] < 0 || int(action[i]) >= k:
 			return Boosted{}, fmt.Errorf("regress: row %d has action %d of %d", i, action[i], k)
 		case weight > 0:
@@ -159,7 +168,8 @@ func (b *Boosted) join(f *features.Forest) {
 		}
 	}
 	b.Base, b.Outputs, b.Sizes = append(b.Base, f.Base...), append(b.Outputs, f.Outputs...), append(b.Sizes, f.Sizes...)
-	b.Feature, b.Value, b.Right = append(b.Feature, f.Feature...), append(b.Value, f.Value...), append(b.Right, f.Right...)
+	b.Feature, b.Value = append(b.Feature, f.Feature...), append(b.Value, f.Value...)
+	b.Right = append(b.Right, f.Right...)
 	b.Sets = append(b.Sets, f.Sets...)
 }
 
@@ -215,7 +225,8 @@ func (t *task) base(rows []int32) float64 {
 
 // learn chooses the number of rounds and grows the trees.
 func (t *task) learn(ctx context.Context, rows []int32) (Boosted, error) {
-	out := Boosted{Forest: &features.Forest{Base: []float64{t.base(rows)}}, Rounds: []int{0}, Loss: []float64{math.NaN()}}
+	out := Boosted{Forest: &features.Forest{Base: []float64{t.base(rows)}}, Rounds: []int{0},
+		Loss: []float64{math.NaN()}}
 	if t.o.Folds == 0 && len(rows) >= manyRows {
 		t.o.Folds = 1
 	} else if t.o.Folds == 0 {
@@ -332,7 +343,8 @@ func (r run) least() float64 {
 
 // run grows trees on the rows that are not held out, as long as held-out rows gain. It adds those of the best
 // number of rounds to into, if there is one, whose base it sets.
-func (t *task) run(ctx context.Context, rows []int32, held func(i int) bool, rounds int, into *features.Forest) (r run, err error) {
+func (t *task) run(ctx context.Context, rows []int32, held func(i int) bool, rounds int,
+	into *features.Forest) (r run, err error) {
 	var teach, out []int32
 	for i, row := range rows {
 		if held != nil && held(i) {
@@ -353,8 +365,9 @@ func (t *task) run(ctx context.Context, rows []int32, held func(i int) bool, rou
 	if len(out) > 0 {
 		r.losses = append(r.losses, t.loss(out, judged))
 	}
-	g := &grower{binned: t.b, o: t.o, room: make([]int32, len(teach)), grads: make([]pair, t.b.n), ordered: make([]pair, len(teach)),
-		best: make([][2]split, len(t.b.columns)), order: make([][]ranked, len(t.b.columns))}
+	g := &grower{binned: t.b, o: t.o, room: make([]int32, len(teach)), grads: make([]pair, t.b.n),
+		ordered: make([]pair, len(teach)), best: make([][2]split, len(t.b.columns)),
+		order: make([][]ranked, len(t.b.columns))}
 	grown := &features.Forest{Base: []float64{base}}
 	var ends []int // nodes after each round
 	draw := rand.New(rand.NewPCG(t.o.Seed, 0x5a3b1e+uint64(t.output)))
@@ -388,7 +401,8 @@ func (t *task) run(ctx context.Context, rows []int32, held func(i int) bool, rou
 	if into == nil {
 		return r, nil
 	}
-	into.Base, into.Feature, into.Value, into.Right, into.Sets = grown.Base, grown.Feature, grown.Value, grown.Right, grown.Sets
+	into.Base, into.Sets = grown.Base, grown.Sets
+	into.Feature, into.Value, into.Right = grown.Feature, grown.Value, grown.Right
 	into.Outputs, into.Sizes = slices.Repeat([]int32{int32(t.output)}, r.best), grown.Sizes[:r.best]
 	end := 0
 	if r.best > 0 {

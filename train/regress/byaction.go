@@ -19,8 +19,8 @@ import (
 type ByActionOptions struct {
 	Weight    []float64 // ≥ 0 of rows; nil: all 1
 	Penalties []float64 // λ to choose from, by held-out loss (0.1, 1, 10, 100, 1000)
-	// Intercept is 1 + the column that is 1 in all rows; 0: there is none. Its coefficients are penalized by 0.1, around the
-	// mean of all rows, whatever λ is.
+	// Intercept is 1 + the column that is 1 in all rows; 0: there is none. Its coefficients are penalized by
+	// 0.1, around the mean of all rows, whatever λ is.
 	Intercept int
 	// Standardize penalizes coefficients as if columns had the mean 0 and the variance 1 in these rows. It needs an
 	// intercept. θ is of columns as they are.
@@ -50,9 +50,11 @@ type ByAction struct {
 //
 //	minimize Σ_i ω_i ℓ(y_i, x_iᵀ(θ_0 + θ_{a_i})) + ½ λ_0 ‖θ_0‖² + ½ λ Σ_a ‖θ_a‖²
 //
-// where ℓ is the log-loss and θ_0 is 0 unless [ByActionOptions.Shared]. λ is that of the least log-loss of rows held out.
+// where ℓ is the log-loss and θ_0 is 0 unless [ByActionOptions.Shared]. λ is that of the least log-loss of
+// rows held out.
 // An action without rows has θ_a = θ_0.
-func LogisticByAction(ctx context.Context, x Rows, action []int32, k int, y []float64, o ByActionOptions) (ByAction, error) {
+func LogisticByAction(ctx context.Context, x Rows, action []int32, k int, y []float64,
+	o ByActionOptions) (ByAction, error) {
 	s, err := newByAction(x, action, k, y, o)
 	if err != nil {
 		return ByAction{}, err
@@ -120,14 +122,17 @@ type byAction struct {
 
 func newByAction(x Rows, action []int32, k int, y []float64, o ByActionOptions) (*byAction, error) {
 	n, d := x.Len(), x.Dim()
-	o.Penalties, o.Base, o.Folds, o.Threads = slices.Clone(o.Penalties), cmp.Or(o.Base, 1), cmp.Or(o.Folds, 5), max(1, o.Threads)
+	o.Penalties, o.Base, o.Folds, o.Threads = slices.Clone(o.Penalties), cmp.Or(o.Base, 1), cmp.Or(o.Folds, 5),
+		max(1, o.Threads)
 	if len(o.Penalties) == 0 {
 		o.Penalties = []float64{0.1, 1, 10, 100, 1000}
 	}
-	slices.SortFunc(o.Penalties, func(a, b float64) int { return cmp.Compare(b, a) }) // each fit begins where a simpler one ended
+	slices.Sort(o.Penalties)
+	slices.Reverse(o.Penalties) // each fit begins where a simpler one ended
 	switch {
 	case len(action) != n, len(y) != n, o.Weight != nil && len(o.Weight) != n, o.Fold != nil && len(o.Fold) != n:
-		return nil, fmt.Errorf("regress: %d actions, %d rewards, %d weights and folds of %d for %d rows", len(action), len(y), len(o.Weight), len(o.Fold), n)
+		return nil, fmt.Errorf("regress: %d actions, %d rewards, %d weights and folds of %d for %d rows",
+			len(action), len(y), len(o.Weight), len(o.Fold), n)
 	case k < 1 || o.Intercept < 0 || o.Intercept > d || o.Folds < 2 || o.Folds > 255:
 		return nil, fmt.Errorf("regress: %d actions, intercept %d of %d columns, %d folds", k, o.Intercept, d, o.Folds)
 	case o.Standardize && o.Intercept == 0:
@@ -137,8 +142,13 @@ func newByAction(x Rows, action []int32, k int, y []float64, o ByActionOptions) 
 	}
 	s := &byAction{o: o, k: k, d: d, ends: make([]int, k)}
 	for i, a := range action {
-		if a < 0 || int(a) >= k || !(y[i] >= 0 && y[i] <= 1) || o.Fold != nil && int(o.Fold[i]) >= o.Folds {
-			return nil, fmt.Errorf("regress: row %d has action %d of %d and the reward %v in [0, 1], or a fold that is not below %d", i, a, k, y[i], o.Folds)
+		switch {
+		case a < 0 || int(a) >= k:
+			return nil, fmt.Errorf("regress: row %d has action %d of %d", i, a, k)
+		case !(y[i] >= 0 && y[i] <= 1):
+			return nil, fmt.Errorf("regress: row %d has the reward %v, want one in [0, 1]", i, y[i])
+		case o.Fold != nil && int(o.Fold[i]) >= o.Folds:
+			return nil, fmt.Errorf("regress: row %d is in fold %d of %d", i, o.Fold[i], o.Folds)
 		}
 		s.ends[a]++
 	}
@@ -239,7 +249,8 @@ func (s *byAction) penalties(lambda float64, blocks int) []float64 {
 func (s *byAction) fit(ctx context.Context, weight, lambda, start []float64, threads int) ([]float64, error) {
 	if s.o.Shared {
 		x := &Grouped{Shared: s.x, Own: s.x, Group: s.group, Groups: s.k}
-		return Logistic(ctx, x, s.y, Options{Weight: weight, Offset: s.offset[:len(s.y)], Penalties: s.penalties(lambda[0], s.k+1), Start: start, Threads: threads})
+		return Logistic(ctx, x, s.y, Options{Weight: weight, Offset: s.offset[:len(s.y)],
+			Penalties: s.penalties(lambda[0], s.k+1), Start: start, Threads: threads})
 	}
 	theta, errs := make([]float64, s.k*s.d), make([]error, s.k)
 	workers.Do(threads, s.k, func(_, a int) {
@@ -247,7 +258,8 @@ func (s *byAction) fit(ctx context.Context, weight, lambda, start []float64, thr
 		if from == to {
 			return
 		}
-		o := Options{Weight: weight[from:to], Offset: s.offset[from:to], Penalties: s.penalties(lambda[a], 1), Threads: threads}
+		o := Options{Weight: weight[from:to], Offset: s.offset[from:to], Penalties: s.penalties(lambda[a], 1),
+			Threads: threads}
 		if start != nil {
 			o.Start = s.theta(start, a)
 		}

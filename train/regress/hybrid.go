@@ -16,7 +16,8 @@ type Hybrid struct {
 
 // HybridByAction fits the regression, and then trees on its scores of rows that it has not seen, so that they learn no
 // noise that it fitted. The folds of both should be given where rows depend on one another.
-func HybridByAction(ctx context.Context, x Rows, action []int32, k int, y []float64, linear ByActionOptions, trees BoostOptions) (Hybrid, error) {
+func HybridByAction(ctx context.Context, x Rows, action []int32, k int, y []float64, linear ByActionOptions,
+	trees BoostOptions) (Hybrid, error) {
 	h := Hybrid{d: x.Dim()}
 	var err error
 	if h.Linear, err = LogisticByAction(ctx, x, action, k, y, linear); err != nil {
