@@ -71,7 +71,7 @@ func (o BoostOptions) defaults(n int) (BoostOptions, error) {
 		return o, fmt.Errorf("regress: folds of %d rows and offsets of %d, want %d", len(o.Fold), len(o.Offset), n)
 	}
 	for i, f := range o.Fold {
-		if int(f) >= max(2, o.Folds) {
+		if o.Folds > 1 && int(f) >= o.Folds {
 			return o, fmt.Errorf("regress: row %d is in fold %d of %d", i, f, o.Folds)
 		}
 	}
@@ -239,7 +239,7 @@ func (t *task) learn(ctx context.Context, rows []int32) (Boosted, error) {
 	fold := t.folds(rows)
 	depths := []int{t.o.Depth}
 	if t.o.Depth == 0 {
-		if depths = []int{2, 4, 6}; len(rows) >= manyRows || slices.Max(fold) == 0 {
+		if depths = []int{2, 4, 6}; len(rows) >= manyRows || !slices.Contains(fold, 1) {
 			depths = []int{6}
 		}
 	}
