@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"slices"
 	"strings"
 
@@ -594,4 +595,16 @@ func Save(path string, f *File) error {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return wholefile.WriteBytes(path, b)
+}
+
+// SaveNew is Save where there is no file: one that appears meanwhile is an fs.ErrExist, and stays.
+func SaveNew(path string, f *File) error {
+	b, err := f.marshal()
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return wholefile.WriteNew(path, func(to *os.File) error {
+		_, err := to.Write(b)
+		return err
+	})
 }
