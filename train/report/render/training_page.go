@@ -20,7 +20,8 @@ func TrainingPage(l *pipeline.Learned) html.Page {
 	var said []html.Section
 	if l.Certificate == nil {
 		p.Tone = html.Bad
-		p.Verdict = fmt.Sprintf("A policy was learned, and nothing is guaranteed of it: %s.", strings.TrimSuffix(l.Unproven, "."))
+		p.Verdict = fmt.Sprintf("A policy was learned, and nothing is guaranteed of it: %s.",
+			strings.TrimSuffix(l.Unproven, "."))
 		learned.Facts = append(learned.Facts, unproven(l))
 	} else {
 		s := l.Certificate.Statement()
