@@ -108,7 +108,8 @@ NAME=TARGET names the policy in tables.
 Estimators (name or name=hyperparameter), with rewards r and weights w = π/π₀:
 ` + described(ope.Default(estimators, false), aboutEstimator) + `and where they are asked for, by --estimators
 (all: every one that can be had), of which an interval of a biased one is of what it estimates, not of the policy's value:
-` + described(onRequest, aboutEstimator) + `r̂ is learned on the other folds of five, by
+` + described(onRequest, aboutEstimator) + `r̂ is learned on the other folds of five,
+averaged over five ways to deal rows into folds, by
 ` + described(ope.RewardModels(), func(m ope.RewardModel) (string, string) { return m.Name, m.About }) + `
 (--reward-model), or is that of a policy file, with its layers: the logistic one if it has
 several, of the last component of a mixture. A log that had a part in that file is
@@ -286,7 +287,7 @@ func openTargets(flag string, args []string, log *logs.Log) (targets []ope.Targe
 // identity is of the targets, estimators and model that are asked for, by what is in the files.
 func (f evaluateFlags) identity(o ope.Options) (string, error) {
 	var all []string
-	learned := slices.ContainsFunc(ope.RewardModels(), func(m ope.RewardModel) bool { return m.Name == f.model })
+	learned := f.regresses()
 	for _, arg := range append(slices.Clone(f.targets), f.model) {
 		path := arg[strings.Index(arg, "=")+1:]
 		text, err := os.ReadFile(path)
@@ -305,10 +306,18 @@ func (f evaluateFlags) identity(o ope.Options) (string, error) {
 // reads reports an estimator that needs a model of the reward.
 func reads(e ope.Estimator) bool { return e.Model }
 
+// regresses reports that the model of the reward is one of ope's own.
+func (f evaluateFlags) regresses() bool {
+	return slices.ContainsFunc(ope.RewardModels(), func(m ope.RewardModel) bool { return m.Name == f.model })
+}
+
 // predict takes the model of the reward from a policy file, or learns one. Why there is none is
 // said below the results, if nobody asked for what needs it.
 func (f evaluateFlags) predict(ctx context.Context, o *ope.Options, log *logs.Log) error {
 	learned, unknown := f.models(ctx, f.model)
+	if f.regresses() { // which costs little
+		learned = learned.Averaged(ope.FoldSeeds)
+	}
 	if unknown == nil {
 		o.Learn = func(weight []float64) (ope.Model, error) {
 			return learned.Learn(log, ope.ModelOptions{Seed: f.seed, Weight: weight})

@@ -150,12 +150,13 @@ func joinLogs(cmd *cobra.Command, served, rewards []string, f joinFlags) (err er
 	}
 	var bad io.Writer
 	if f.bad != "" {
-		file, err := wholefile.Create(f.bad, 0)
-		if err != nil {
-			return fmt.Errorf("--skip-bad: %w", err)
+		file, failed := wholefile.Create(f.bad, 0)
+		if failed != nil {
+			return fmt.Errorf("--skip-bad: %w", failed)
 		}
 		// What was left out is kept, whatever comes of the rest.
-		defer func() { err = errors.Join(err, file.Commit()) }()
+		defer func() { err = errors.Join(err, kept("skip-bad", f.bad, file.Commit())) }()
+		file.New = !f.overwrite
 		bad = file
 	}
 	show := newStages(cmd.ErrOrStderr(), "reading "+strings.Join(served, ", "))
@@ -176,7 +177,8 @@ func joinLogs(cmd *cobra.Command, served, rewards []string, f joinFlags) (err er
 		return err
 	}
 	w, err := logs.Create(f.out, logs.WriterOptions{Actions: log.Actions, Catalogue: log.Catalogue,
-		Unrewarded: o.Missing == nil && log.Missing(r) > 0, RewardMin: f.min, RewardMax: f.max})
+		Unrewarded: o.Missing == nil && log.Missing(r) > 0, RewardMin: f.min, RewardMax: f.max,
+		New: !f.overwrite})
 	if err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
@@ -198,7 +200,7 @@ func joinLogs(cmd *cobra.Command, served, rewards []string, f joinFlags) (err er
 			strings.Join(served, " "), strings.Join(rewards, " "))
 	}
 	if err := w.Close(); err != nil {
-		return err
+		return kept("out", f.out, err)
 	}
 	show.stop()
 	text := func(w io.Writer) error { return printSummary(w, s, f) }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -49,8 +48,9 @@ speaks against the claim, 3 if it is refuted, and 1 after an error.
 			}
 			of := claim
 			if !cmd.Flags().Changed("claim") {
-				if of, err = promised(p); err != nil {
-					return fmt.Errorf("%s: %w", args[0], err)
+				var promised bool
+				if of, promised = p.File().Guaranteed(); !promised {
+					return fmt.Errorf("%s: nothing is guaranteed in the file: give --claim", args[0])
 				}
 			}
 			f.known(p)
@@ -95,22 +95,6 @@ speaks against the claim, 3 if it is refuted, and 1 after an error.
 	addFormat(fl, &format)
 	f.add(fl)
 	return cmd
-}
-
-// promised is the guarantee that a policy file states.
-func promised(p *policyfile.Policy) (float64, error) {
-	var c struct {
-		Guaranteed *float64 `json:"guaranteed"`
-	}
-	if raw := p.File().Certificate; raw != nil {
-		if err := json.Unmarshal(raw, &c); err != nil {
-			return 0, fmt.Errorf("its certificate: %w", err)
-		}
-	}
-	if c.Guaranteed == nil {
-		return 0, errors.New("nothing is guaranteed in the file: give --claim")
-	}
-	return *c.Guaranteed, nil
 }
 
 // sameCatalogue refuses rows among another catalogue than the policy file's, of which nothing is claimed.

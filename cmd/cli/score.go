@@ -62,9 +62,10 @@ policy. A policy whose actions or columns are not those of the log is refused.
 			if err := check(); err != nil { // the cache and the bad rows are there now
 				return err
 			}
+			o.New = !overwrite
 			columns, err := ope.WriteScores(cmd.Context(), out, p, log, o)
 			if err != nil {
-				return fmt.Errorf("policy %s, %s: %w", args[0], args[1], err)
+				return kept("out", out, fmt.Errorf("policy %s, %s: %w", args[0], args[1], err))
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "%d rows written to %s: %s\n", log.Len(), out, strings.Join(columns, ", "))
 			if n := log.LeftOut; n > 0 {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"math"
 	"os"
@@ -156,8 +157,12 @@ func trainPolicy(cmd *cobra.Command, lib library.Library, f trainFlags, paths []
 	if err := cmd.Context().Err(); err != nil {
 		return err
 	}
-	if err := policyfile.Save(f.out, learned.File); err != nil {
-		return err
+	save := policyfile.SaveNew
+	if f.overwrite {
+		save = policyfile.Save
+	}
+	if err := save(f.out, learned.File); err != nil {
+		return kept("out", f.out, err)
 	}
 	if f.curves != "" {
 		err := wholefile.Write(f.curves, 0, func(to *os.File) error { return learned.Training.WriteCurve(to) })
@@ -268,6 +273,14 @@ func absent(flag, path string, overwrite bool) error {
 		return fmt.Errorf("--%s %s: there is such a file; replace it by --overwrite", flag, path)
 	}
 	return nil
+}
+
+// kept says that a file which appeared meanwhile was not replaced, if that is the error.
+func kept(flag, path string, err error) error {
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("--%s %s: such a file has appeared meanwhile, and is kept; replace it by --overwrite", flag, path)
+	}
+	return err
 }
 
 // writable reports, before the work, that the file of a flag cannot be written: there is no

@@ -189,8 +189,7 @@ func (s *served) store(round int) {
 	}
 }
 
-// What may befall a server before it is killed. A log that is copied and truncated is one of which docs/serving.md promises
-// nothing to who dies before the next write, so that these wait for it, nor to who has the server rename it as well.
+// What may befall a server before it is killed.
 var befalls = []struct {
 	name string
 	max  string // bytes of a log that is renamed
@@ -222,10 +221,6 @@ var befalls = []struct {
 		}
 		s.more(int64(r.IntN(20)))
 	}},
-	{"copied and truncated", "0", func(s *served, r *rand.Rand, round int) {
-		s.must(copyFile(s.log, filepath.Join(s.archi, fmt.Sprintf("%06d-copy", round))), os.Truncate(s.log, 0))
-		s.more(20)
-	}},
 	{"full", "30000", func(s *served, r *rand.Rand, round int) {
 		if s.full == "" {
 			return
@@ -254,7 +249,7 @@ type zeros struct{}
 
 func (zeros) Read(b []byte) (int, error) { clear(b); return len(b), nil }
 
-// Killed again and again, with its log renamed when it is full, or by others, or copied and truncated, with
+// Killed again and again, with its log renamed when it is full, or by others, with
 // reloads, canaries and full disks, a server loses no decision that it answered, gives it again
 // to who asks again after a restart, and its logs join. OPL_LONG=1 kills it a thousand times. For full disks it
 // mounts a small file system, which needs an administrator; who is none goes without, and it is said.

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"slices"
 	"strings"
 
@@ -462,11 +463,12 @@ func (f *File) check() error {
 		name string
 		raw  json.RawMessage
 	}{{"training", f.Training}, {"certificate", f.Certificate}} {
-		if free.raw != nil && (!json.Valid(free.raw) || bytes.TrimSpace(free.raw)[0] != '{') {
+		if free.raw != nil && !isObject(free.raw) {
 			return fmt.Errorf("policy file: %s is no JSON object", free.name)
 		}
 	}
-	return nil
+	_, err := f.certificate()
+	return err
 }
 
 func (c *Component) check(k int) error {
@@ -593,4 +595,16 @@ func Save(path string, f *File) error {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return wholefile.WriteBytes(path, b)
+}
+
+// SaveNew is Save where there is no file: one that appears meanwhile is an fs.ErrExist, and stays.
+func SaveNew(path string, f *File) error {
+	b, err := f.marshal()
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return wholefile.WriteNew(path, func(to *os.File) error {
+		_, err := to.Write(b)
+		return err
+	})
 }

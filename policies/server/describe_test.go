@@ -184,9 +184,12 @@ func TestOpenAPI(t *testing.T) {
 	}
 }
 
+// promise is a certificate.
+const promise = `{"guaranteed":0.5,"delta":0.05,"verdict":"not shown","bounds":[{"risk":-0.5,"delta":0.025}]}`
+
 func TestPolicyDescription(t *testing.T) {
 	p := testPolicy(t, 3, 2, func(f *policyfile.File) {
-		f.Certificate = json.RawMessage(`{"guaranteed":0.5}`)
+		f.Certificate = json.RawMessage(promise)
 		f.Components[0].Encoder.Scale[1] = .25
 		f.Components[0].Encoder.Center = []float64{10, 0, 0, 0}
 	})
@@ -195,7 +198,7 @@ func TestPolicyDescription(t *testing.T) {
 	var got description
 	strict(t, w.Body.Bytes(), &got)
 	want := []featureDescription{{"x_0", "number", 9, 11}, {"x_1", "number", -4, 4}, {"city=Oslo", "category", 0, 1}, {"city=Bern", "category", 0, 1}}
-	if got.Hash != p.Hash() || got.Floor != .01 || !slices.Equal(got.Actions, p.Actions()) || string(got.Guarantee) != `{"guaranteed":0.5}` || !strings.Contains(got.Trust, "not signed") ||
+	if got.Hash != p.Hash() || got.Floor != .01 || !slices.Equal(got.Actions, p.Actions()) || string(got.Guarantee) != promise || !strings.Contains(got.Trust, "not signed") ||
 		!slices.Equal(got.Features, want) || len(got.Parts) != 1 {
 		t.Errorf("%+v", got)
 	}

@@ -457,7 +457,7 @@ func TestReloadItems(t *testing.T) {
 
 // What is guaranteed is of the policy file's catalogue.
 func TestItemsDescription(t *testing.T) {
-	certified := func(f *policyfile.File) { f.Certificate = json.RawMessage(`{"guaranteed":0.5}`) }
+	certified := func(f *policyfile.File) { f.Certificate = json.RawMessage(promise) }
 	p := shopPolicy(t, 40, certified)
 	c, names := shopCatalogue(t, 30, 20)
 	other, err := p.WithCatalogue(c, names)
@@ -469,9 +469,9 @@ func TestItemsDescription(t *testing.T) {
 		guarantee, says string
 		k               int
 	}{
-		{p, `{"guaranteed":0.5}`, "among the catalogue of the policy file, which is the one served", 40},
+		{p, promise, "among the catalogue of the policy file, which is the one served", 40},
 		{other, `null`, "nothing is guaranteed of it", 30},
-		{shopPolicy(t, 0, certified), `{"guaranteed":0.5}`, "whose contexts and offered actions come as", 0},
+		{shopPolicy(t, 0, certified), promise, "whose contexts and offered actions come as", 0},
 		{shopPolicy(t, 40, nil), `null`, "none is in the policy file", 40},
 	} {
 		s, _ := testServer(t, of.p, Config{})

@@ -722,7 +722,41 @@ func convolved(f *policyfile.File) {
 	c.Layers = []features.Layer{l}
 }
 
-var depths = map[string]func(*policyfile.File){"linear": nil, "256 units": layered, "kernels": convolved}
+// forested puts 50 trees an action of 16 leaves, beside pieces of 10 features, between the features and the scores.
+func forested(f *policyfile.File) {
+	c := &f.Components[0]
+	in, k := c.Encoder.Dim(), len(c.Weights)
+	trees := &features.Forest{In: in, Base: make([]float64, k), Sets: [][]int32{{1, 2, 3}}}
+	var grow func(depth int)
+	grow = func(depth int) {
+		i := len(trees.Feature)
+		trees.Feature, trees.Value, trees.Right = append(trees.Feature, -1), append(trees.Value, math.Sin(float64(i))), append(trees.Right, 0)
+		if depth == 4 {
+			return
+		}
+		if trees.Feature[i] = int32(i * 31 % in); i%7 == 0 {
+			trees.Feature[i], trees.Value[i] = -2, 0
+		}
+		grow(depth + 1)
+		trees.Right[i] = int32(len(trees.Feature) - i)
+		grow(depth + 1)
+	}
+	for t := range 50 * k {
+		grow(0)
+		trees.Outputs, trees.Sizes = append(trees.Outputs, int32(t%k)), append(trees.Sizes, 31)
+	}
+	pieces := &features.Pieces{In: in, Keep: []int32{}}
+	for j := range 10 {
+		pieces.Features, pieces.Knots = append(pieces.Features, int32(j)), append(pieces.Knots, []float64{-1, -.5, 0, .5, 1})
+	}
+	c.Layers = []features.Layer{{Branches: &features.Branches{In: in, Chains: [][]features.Layer{{{Trees: trees}}, {{Pieces: pieces}}}}}}
+	for a := range c.Weights {
+		c.Weights[a] = make([]float64, c.Dim())
+		c.Weights[a][a] = 1
+	}
+}
+
+var depths = map[string]func(*policyfile.File){"linear": nil, "256 units": layered, "kernels": convolved, "500 trees": forested}
 
 // All but net/http: parsing, choosing, logging, the answer.
 func TestNoAllocations(t *testing.T) {

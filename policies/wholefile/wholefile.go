@@ -21,6 +21,9 @@ import (
 // writer of the same path removes after an hour.
 type File struct {
 	*os.File
+	// New says that the file takes no other's place: if there is one by the time that it is given its name, that is an
+	// fs.ErrExist.
+	New   bool
 	path  string
 	named bool // it has a temporary name, that of File
 }
@@ -71,11 +74,17 @@ func (f *File) Commit() error {
 // Place gives the file its name, in place of what has it, without waiting for the disk: for what is checked when it
 // is read. The file stays open, after an error, too, and has no name then.
 func (f *File) Place() error {
-	if f.named {
+	switch {
+	case f.named && f.New:
+		if err := os.Link(f.Name(), f.path); err != nil {
+			return err
+		}
+		return os.Remove(f.Name())
+	case f.named:
 		return os.Rename(f.Name(), f.path)
 	}
 	err := link(f.File, f.path)
-	if !errors.Is(err, fs.ErrExist) {
+	if f.New || !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	// A link takes no name that is in use, a rename does.
@@ -152,10 +161,20 @@ func Read(path string, most int64) ([]byte, error) {
 // Write replaces the file at path by what write writes, or after an error leaves it as it is:
 // see Create for mode.
 func Write(path string, mode fs.FileMode, write func(f *os.File) error) error {
+	return writeFile(path, mode, false, write)
+}
+
+// WriteNew writes a file where there is none: see [File.New].
+func WriteNew(path string, write func(f *os.File) error) error {
+	return writeFile(path, 0, true, write)
+}
+
+func writeFile(path string, mode fs.FileMode, only bool, write func(f *os.File) error) error {
 	f, err := Create(path, mode)
 	if err != nil {
 		return err
 	}
+	f.New = only
 	if err := write(f.File); err != nil {
 		return errors.Join(err, f.Abort())
 	}

@@ -149,3 +149,50 @@ func TestRead(t *testing.T) {
 		}
 	}
 }
+
+// A file that appears while another is written in its place stays, and what was written goes.
+func TestNew(t *testing.T) {
+	for _, named := range []bool{false, true} {
+		t.Run(fmt.Sprintf("named %t", named), func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "x")
+			begin := func() *File {
+				f, err := Create(path, 0)
+				if err == nil && named && !f.named { // as where files without names cannot be made
+					err = f.Close()
+					f.named = true
+					if err == nil {
+						f.File, err = os.OpenFile(temporary(path), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+					}
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				f.New = true
+				return f
+			}
+			f := begin()
+			if err := os.WriteFile(path, []byte("theirs"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := f.Commit(); !errors.Is(err, fs.ErrExist) {
+				t.Errorf("%v", err)
+			}
+			if b, err := os.ReadFile(path); err != nil || string(b) != "theirs" || names(t, filepath.Dir(path)) != "x" {
+				t.Errorf("%q, %v, files %s", b, err, names(t, filepath.Dir(path)))
+			}
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+			f = begin()
+			if _, err := f.WriteString("ours"); err != nil {
+				t.Fatal(err)
+			}
+			if err := f.Commit(); err != nil {
+				t.Error(err)
+			}
+			if b, err := os.ReadFile(path); err != nil || string(b) != "ours" || names(t, filepath.Dir(path)) != "x" {
+				t.Errorf("%q, %v, files %s", b, err, names(t, filepath.Dir(path)))
+			}
+		})
+	}
+}

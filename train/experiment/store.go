@@ -80,11 +80,10 @@ func (s *Store) open(dir string) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if s.file, err = os.OpenFile(s.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o666); err != nil {
-		return err
-	}
-	if err := wholefile.SyncFolder(dir); err != nil {
-		return err
+	if err == nil { // else it is created with its first record: an empty file would look like results
+		if err := s.append(); err != nil {
+			return err
+		}
 	}
 	if end := bytes.LastIndexByte(text, '\n') + 1; end < len(text) {
 		if text, err = s.mend(dir, text, end); err != nil {
@@ -93,6 +92,14 @@ func (s *Store) open(dir string) error {
 	}
 	s.read(s.path, text)
 	return nil
+}
+
+// append opens the file of results for appending, and creates it if there is none.
+func (s *Store) append() (err error) {
+	if s.file, err = os.OpenFile(s.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o666); err != nil {
+		return err
+	}
+	return wholefile.SyncFolder(filepath.Dir(s.path))
 }
 
 // mend sees to a last line without its end: only the end may be missing, else it
@@ -402,7 +409,7 @@ func (s *Store) Settle() error {
 		}
 	}
 	now, err := os.ReadFile(s.path)
-	if err == nil {
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		err = s.addTimes(seconds)
 	}
 	if err == nil && bytes.Equal(now, b.Bytes()) {
@@ -416,11 +423,12 @@ func (s *Store) Settle() error {
 		err = wholefile.WriteBytes(s.path, b.Bytes())
 	}
 	if err == nil {
-		s.bad = nil
-		err = s.file.Close()
+		if s.bad = nil; s.file != nil {
+			err = s.file.Close()
+		}
 	}
 	if err == nil {
-		s.file, err = os.OpenFile(s.path, os.O_WRONLY|os.O_APPEND, 0o666)
+		err = s.append()
 	}
 	if err != nil {
 		return fmt.Errorf("results: %w", err)
@@ -430,6 +438,11 @@ func (s *Store) Settle() error {
 
 // write appends text at once, or not at all if it can be helped.
 func (s *Store) write(text []byte) error {
+	if s.file == nil {
+		if err := s.append(); err != nil {
+			return err
+		}
+	}
 	info, err := s.file.Stat()
 	if err != nil {
 		return err

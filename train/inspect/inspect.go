@@ -512,7 +512,8 @@ func (l *log) within01() bool {
 		return false
 	}
 	low, high := l.spans()
-	l.add(Finding{Check: "propensity range", Measured: fmt.Sprintf("%d propensities from %.4g to %.4g", l.n, low, high)})
+	l.add(Finding{Check: "propensity range", Measured: fmt.Sprintf("%d propensities from %.4g to %.4g", l.n, low,
+		high)})
 	return true
 }
 

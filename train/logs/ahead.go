@@ -67,7 +67,7 @@ func (w *wide) row(b *builder, values []float64, sum sums) {
 	}
 	g := &b.contexts
 	if g.ids = append(g.ids[:0], w.ids...); !g.lent {
-		g.room = g.vals
+		g.own = g.vals
 	}
 	g.vals, g.lent = values, true
 	g.sum, g.summed = sum, true
@@ -130,6 +130,11 @@ func each(n int, do func(i int)) {
 	}
 	work()
 	all.Wait()
+}
+
+// eachBlock calls do for each block of so many of n rows, likewise.
+func eachBlock(n, size int, do func(from, to int)) {
+	each((n+size-1)/size, func(i int) { do(i*size, min(n, (i+1)*size)) })
 }
 
 // ahead hands over blocks that a goroutine makes of those that have been used.

@@ -195,9 +195,6 @@ func (b *builder) spills() []*spill {
 func (b *builder) close() error {
 	var err error
 	for _, s := range b.spills() {
-		if s.later != nil {
-			_ = s.later.end() // flush has said what went wrong, or something else did before
-		}
 		if s.file.File != nil {
 			err = errors.Join(err, s.file.Close())
 		}

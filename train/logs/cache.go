@@ -86,7 +86,7 @@ type target struct {
 }
 
 // begins begins the cache at the first of some paths where that is possible, or a temporary file of the same in a
-// folder. Values of contexts, most of the cache, are written there by a goroutine while rows are read.
+// folder. Values of contexts, most of the cache, are written there while rows are read.
 func (b *builder) begins(paths []string, dir string, mode fs.FileMode) (err error) {
 	var failed error
 	for i, path := range paths {
@@ -115,7 +115,7 @@ func (b *builder) begins(paths []string, dir string, mode fs.FileMode) (err erro
 		return b.unwritten(err)
 	}
 	s := &b.contexts.values
-	s.most, s.later = behindBytes, newBehind(b.written)
+	s.most, s.to = 1<<18, b.written
 	return nil
 }
 
@@ -254,7 +254,7 @@ func sumOf(data []byte) uint64 {
 	sum := xxhash.New()
 	for from := 0; from < len(data); from += span {
 		sum.Write(data[from:min(len(data), from+span)])
-		forget(data)
+		release(data)
 	}
 	return sum.Sum64()
 }

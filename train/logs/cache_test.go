@@ -158,7 +158,7 @@ func TestCacheReplaced(t *testing.T) {
 	if os.SameFile(was, statOf(t, cache)) {
 		t.Error("the cache was written over")
 	}
-	l.pages.forget()
+	l.pages.release()
 	for i := range l.Len() {
 		i = i * 7919 % l.Len()
 		if _, values := l.Values(i); l.Action[i] != int32(i%3) || values[0] != float64(i) {

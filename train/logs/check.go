@@ -3,6 +3,7 @@ package logs
 import (
 	"fmt"
 	"math"
+	"sync"
 )
 
 // How far propensities may be off. There are no other tolerances.
@@ -155,32 +156,28 @@ func (l *Log) infinite() int {
 	if l.X == nil || known != nil && known.Finite() {
 		return n
 	}
-	const part = 1 << 12
-	first := make([]int, (n+part-1)/part)
-	each(len(first), func(p int) {
+	var lock sync.Mutex
+	row := n
+	eachBlock(n, 1<<12, func(from, to int) {
 		x := make([]float64, l.Dim())
-		first[p] = n
-		for i := p * part; i < min(n, (p+1)*part); i++ {
-			c := l.Context(i)
-			if c < 0 || c >= l.X.Len() {
-				first[p] = i
-				return
-			}
-			l.X.Row64(c, x)
+		for i := from; i < to; i++ {
 			var none float64
+			if c := l.Context(i); c < 0 || c >= l.X.Len() {
+				none = 1
+			} else {
+				l.X.Row64(c, x)
+			}
 			for _, v := range x {
 				none += v - v
 			}
 			if none != 0 {
-				first[p] = i
+				lock.Lock()
+				row = min(row, i)
+				lock.Unlock()
 				return
 			}
 		}
 	})
-	row := n
-	for _, i := range first {
-		row = min(row, i)
-	}
 	if e, ok := l.X.(*encoded); ok && row == n && l.Rows == nil {
 		e.finite.Store(true) // what was read does not change
 	}

@@ -28,7 +28,7 @@ func (o *Options) renames() (of map[string]string, taken map[string]bool, err er
 				return nil, nil, fmt.Errorf("%s", text)
 			case column == "":
 				return nil, nil, fmt.Errorf("setting columns %s=: want the name of a column of the file", name)
-			case taken[name] && !given, twice && !given: // what is said now goes before
+			case taken[name] && !given, twice && !given: // what is said now takes precedence
 				continue
 			case twice:
 				return nil, nil, fmt.Errorf("setting columns: column %s cannot be both %s and %s", column, other, name)

@@ -25,6 +25,6 @@ func mapFile(f *os.File, n int, writable bool) ([]byte, func() error, error) {
 	}, nil
 }
 
-func forget([]byte) {}
+func release([]byte) {}
 
 func trusted(_, _ os.FileInfo) bool { return true }

@@ -40,7 +40,7 @@ func trusted(cache, log os.FileInfo) bool {
 		cache.Mode().Perm()&^log.Mode().Perm()&0o022 == 0
 }
 
-// forget lets the system drop the pages of a shared mapping, which stay readable.
-func forget(b []byte) {
+// release has the system drop the pages of a shared mapping, which stay readable.
+func release(b []byte) {
 	_ = unix.Madvise(b, unix.MADV_DONTNEED) // advice: it may fail
 }

@@ -44,7 +44,7 @@ func (l *Log) Identity() (how string, keys []uint64) {
 }
 
 // apart makes equal keys differ by their place among those that are equal. It counts them in a table of its own, a
-// fifth of a map's time; where a key is in it hangs on a number that is drawn anew each time, so that no log can be
+// fifth of a map's time; where a key is in it depends on a number that is drawn anew each time, so that no log can be
 // written that fills one corner of it.
 func apart(keys []uint64) {
 	wide := bits.Len(uint(len(keys) + len(keys)/3)) // it is three quarters full at most
@@ -197,15 +197,14 @@ func (v *named) hashes(dst []uint64, round func([]float64), row func(i int) ([]u
 	for id, name := range v.names {
 		names[id] = xxhash.Sum64String(name)
 	}
-	const part = 1 << 13
-	each((len(dst)+part-1)/part, func(p int) {
-		var room []float64
-		for i := p * part; i < min(len(dst), (p+1)*part); i++ {
+	eachBlock(len(dst), 1<<13, func(from, to int) {
+		var buf []float64
+		for i := from; i < to; i++ {
 			ids, values := row(i)
 			if round != nil {
-				room = append(room[:0], values...)
-				round(room)
-				values = room
+				buf = append(buf[:0], values...)
+				round(buf)
+				values = buf
 			}
 			var sum uint64
 			for j, id := range ids {

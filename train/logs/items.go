@@ -262,7 +262,7 @@ func OptionScores(l *Log, rows []int, theta []float64, h Contexts, use func(i in
 	x, v := make([]float64, block*m), make([]float64, block*p)
 	scores := make([]float64, block*most)
 	const tile = 512
-	room := make([]float64, tile*d)
+	tiles := make([]float64, tile*d)
 	general := func(rows, cols, stride int, data []float64) blas64.General {
 		return blas64.General{Rows: rows, Cols: cols, Stride: stride, Data: data}
 	}
@@ -285,8 +285,8 @@ func OptionScores(l *Log, rows []int, theta []float64, h Contexts, use func(i in
 				s := scores[:l.Options(r)]
 				for j := range s {
 					_, item := l.Option(r, j)
-					parts.Values.Row64(item, room[:d])
-					if s[j] = features.Dot(room[:d], v[i*p:i*p+d]); parts.Place(item) >= 0 {
+					parts.Values.Row64(item, tiles[:d])
+					if s[j] = features.Dot(tiles[:d], v[i*p:i*p+d]); parts.Place(item) >= 0 {
 						s[j] += v[i*p+parts.Place(item)]
 					}
 				}
@@ -297,9 +297,9 @@ func OptionScores(l *Log, rows []int, theta []float64, h Contexts, use func(i in
 		for a := 0; a < most; a += tile {
 			some := min(tile, most-a)
 			for j := range some {
-				parts.Values.Row64(a+j, room[j*d:(j+1)*d])
+				parts.Values.Row64(a+j, tiles[j*d:(j+1)*d])
 			}
-			blas64.Gemm(blas.NoTrans, blas.Trans, 1, general(b, d, p, v), general(some, d, d, room), 0,
+			blas64.Gemm(blas.NoTrans, blas.Trans, 1, general(b, d, p, v), general(some, d, d, tiles), 0,
 				general(b, some, most, scores[a:]))
 		}
 		for i := range b {

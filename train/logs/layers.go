@@ -3,6 +3,7 @@ package logs
 import (
 	"fmt"
 	"math"
+	"sync"
 
 	"opl/graph/kernel/simd"
 	"opl/graph/kernel/workers"
@@ -43,15 +44,22 @@ type through struct {
 	Contexts // φ(x)
 	net      *features.Net
 	dim      int
+	rooms    sync.Pool // of φ(x) and of what the net needs
 }
 
 func (t *through) Dim() int { return t.dim }
 
 func (t *through) Row64(i int, dst []float64) {
 	d := t.Contexts.Dim()
-	room := make([]float64, d+t.net.Room())
-	t.Contexts.Row64(i, room[:d])
-	t.net.Apply(dst[:t.dim], room[:d], room[d:])
+	room, _ := t.rooms.Get().(*[]float64)
+	if room == nil {
+		of := make([]float64, d+t.net.Room())
+		room = &of
+	}
+	x := (*room)[:d]
+	t.Contexts.Row64(i, x)
+	t.net.Apply(dst[:t.dim], x, (*room)[d:])
+	t.rooms.Put(room)
 }
 
 func (t *through) Row32(i int, dst []float32) {

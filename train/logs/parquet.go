@@ -30,7 +30,7 @@ type parquetReader struct {
 	every  []int         // the places of leaves
 	others []int         // of those that are no numbers of contexts read ahead
 	set    []option      // what the row offers
-	text   []byte        // room for an action's
+	text   []byte        // scratch, of an action
 }
 
 // option is an action that a row offers, as its columns have it.

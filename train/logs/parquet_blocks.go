@@ -44,7 +44,7 @@ type leafReader struct {
 	data   pageNumbers
 	dict   []float64
 	of     parquet.Dictionary // dict is of
-	room   []float64
+	some   []float64          // that are there
 
 	reader parquet.ValueReader // of the page
 	buf    []parquet.Value
@@ -182,9 +182,8 @@ func (k *parquetBlock) read(w *wide, all []*leafReader, last bool) {
 	if k.err != nil || width == 0 {
 		return
 	}
-	const part = 256
-	each((k.n+part-1)/part, func(p int) {
-		for i := p * part; i < min(k.n, (p+1)*part); i++ {
+	eachBlock(k.n, 256, func(from, to int) {
+		for i := from; i < to; i++ {
 			row := k.numbers[i*width : (i+1)*width]
 			for j, at := 0, i; j < len(row); j, at = j+1, at+long {
 				row[j] = k.columns[at]
@@ -403,17 +402,17 @@ func (l *leafReader) numbers(dst []float64) error {
 				there++
 			}
 		}
-		l.levels, l.room = l.levels[m:], grown(l.room, there)
-		if err := l.data.take(l.room, l.dict); err != nil {
+		l.levels, l.some = l.levels[m:], grown(l.some, there)
+		if err := l.data.take(l.some, l.dict); err != nil {
 			return err
 		}
-		room := l.room
+		left := l.some
 		for i, d := range levels {
 			if int(d) != l.level {
 				to[i] = absent
 				continue
 			}
-			to[i], room = room[0], room[1:]
+			to[i], left = left[0], left[1:]
 		}
 	}
 	return nil

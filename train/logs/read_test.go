@@ -911,3 +911,36 @@ func rewrite(t testing.TB, path, text string) {
 		t.Fatal(err)
 	}
 }
+
+// A value that a row does not have is none of its values, and no 0, in every format.
+func TestMissingIsNotZero(t *testing.T) {
+	type row struct {
+		Action int      `parquet:"action"`
+		Reward int      `parquet:"reward"`
+		X      *float64 `parquet:"x_a,optional"`
+		Y      float64  `parquet:"x_b"`
+	}
+	zero, one := 0.0, 1.0
+	dir := t.TempDir()
+	parquetOf(t, filepath.Join(dir, "l.parquet"), []row{{0, 1, &zero, 5}, {1, 0, nil, 0}, {1, 0, &one, 0}, {0, 1, nil, 5}})
+	rewrite(t, filepath.Join(dir, "l.csv"), "action,reward,x_a,x_b\n0,1,0,5\n1,0,,0\n1,0,1,0\n0,1,,5\n")
+	rewrite(t, filepath.Join(dir, "l.jsonl"), `{"action":0,"reward":1,"x_a":0,"x_b":5}
+{"action":1,"reward":0,"x_a":null,"x_b":0}
+{"action":1,"reward":0,"x_a":1,"x_b":0}
+{"action":0,"reward":1,"x_b":5}
+`)
+	for _, ending := range []string{"csv", "jsonl", "parquet"} {
+		l := mustOpen(t, filepath.Join(dir, "l."+ending), Options{})
+		got := ""
+		for i := range l.Len() {
+			names, values := l.Values(i)
+			for j, name := range names {
+				got += fmt.Sprintf("%s=%v ", l.Names()[name], values[j])
+			}
+			got += ";"
+		}
+		if want := "x_a=0 x_b=5 ;x_b=0 ;x_a=1 x_b=0 ;x_b=5 ;"; got != want {
+			t.Errorf("%s: %s, want %s", ending, got, want)
+		}
+	}
+}

@@ -2,7 +2,6 @@ package logs
 
 import (
 	"bytes"
-	"cmp"
 	"io"
 	"math"
 	"unsafe"
@@ -34,13 +33,13 @@ func (s *set) number(text []byte) int32 {
 
 // spill is a column in a temporary file once it is long, and in memory before, or always if it has no folder.
 type spill struct {
-	dir   string
-	file  tempFile
-	buf   []byte  // all of it in memory, or what is not written yet
-	most  int     // bytes of buf
-	later *behind // of a file that is written while rows are read; nil: it is written at once
-	size  int64
-	err   error // of writing
+	dir  string
+	file tempFile
+	buf  []byte    // all of it in memory, or what is not written yet
+	most int       // bytes of buf
+	to   io.Writer // the cache, of the column that is written there while rows are read; nil: a file of the column's own
+	size int64
+	err  error // of writing
 }
 
 // spillBytes is how much of a column is in memory.
@@ -56,27 +55,23 @@ func (s *spill) open(dir string) {
 
 // flush writes what is left.
 func (s *spill) flush() error {
-	if s.file.File != nil || s.later != nil {
+	if s.file.File != nil || s.to != nil {
 		s.drain()
-	}
-	if s.later != nil {
-		s.err = cmp.Or(s.err, s.later.end())
 	}
 	return s.err
 }
 
 // drain writes the buffer.
 func (s *spill) drain() {
-	switch {
-	case len(s.buf) == 0:
-	case s.later != nil:
-		s.buf = s.later.hand(s.buf)
-	default:
-		if s.create(); s.err == nil {
-			_, s.err = s.file.Write(s.buf)
-		}
-		s.buf = s.buf[:0]
+	to := s.to
+	if to == nil && len(s.buf) > 0 {
+		s.create()
+		to = s.file
 	}
+	if s.err == nil && len(s.buf) > 0 {
+		_, s.err = to.Write(s.buf)
+	}
+	s.buf = s.buf[:0]
 }
 
 // create makes the file, if there is none.

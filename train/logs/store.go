@@ -148,20 +148,20 @@ func (l *Log) Decision(i int, d *Decision) {
 	}
 }
 
-// offers are what row i offers, in room; nil of a log without sets.
-func (l *Log) offers(i int, room []Offer) []Offer {
+// offers returns what row i offers, in buf; nil of a log without sets.
+func (l *Log) offers(i int, buf []Offer) []Offer {
 	if !l.Sets() {
 		return nil
 	}
 	t := l.items()
 	for j := range l.Options(i) {
 		a, item := l.Option(i, j)
-		if len(room) < cap(room) {
-			room = room[:j+1]
+		if len(buf) < cap(buf) {
+			buf = buf[:j+1]
 		} else {
-			room = append(room, Offer{})
+			buf = append(buf, Offer{})
 		}
-		o := &room[j]
+		o := &buf[j]
 		o.Action, o.Features = l.Actions[a], o.Features[:0]
 		if t.byPlace {
 			o.Action = ""
@@ -170,7 +170,7 @@ func (l *Log) offers(i int, room []Offer) []Offer {
 			o.Features = t.appendTo(item, o.Features)
 		}
 	}
-	return room
+	return buf
 }
 
 // Close gives the memory of a log that was read back. Slices of the log, and of what
@@ -255,13 +255,13 @@ type pages struct {
 // hold begins with the cache of n rows.
 func (p *pages) hold(f *os.File, data []byte, n int) {
 	p.maps, p.file, p.every = append(p.maps, data), f, max(1, span/int64(len(data)/n+1))
-	p.forget()
+	p.release()
 }
 
-// forget gives the pages back, which are read again when needed.
-func (p *pages) forget() {
+// release gives the pages back, which are read again when needed.
+func (p *pages) release() {
 	for _, b := range p.maps {
-		forget(b)
+		release(b)
 	}
 }
 
@@ -281,22 +281,22 @@ func (p *pages) ordered(i int) bool {
 	}
 	if p.passed.Add(ahead) >= p.every {
 		p.passed.Store(0)
-		p.forget()
+		p.release()
 	}
 	return ordered
 }
 
-// context returns the names and values of row i. It may write the values to room.
-func (l *Log) context(i int, room []float64) (ids []uint32, values []float64) {
+// context returns the names and values of row i. It may write the values to buf.
+func (l *Log) context(i int, buf []float64) (ids []uint32, values []float64) {
 	ids, values = l.named.row(i, nil)
 	if l.pages.ordered(i) {
 		return ids, values
 	}
-	if len(room) < len(values) {
-		room = make([]float64, len(values))
+	if len(buf) < len(values) {
+		buf = make([]float64, len(values))
 	}
-	if room = room[:len(values)]; fetch(&l.pages, room, values) {
-		values = room
+	if buf = buf[:len(values)]; fetch(&l.pages, buf, values) {
+		values = buf
 	}
 	if l.offsets != nil {
 		if some := make([]uint32, len(ids)); fetch(&l.pages, some, ids) {

@@ -93,7 +93,7 @@ type bag struct {
 	n     int      // rows
 	dense bool
 
-	room []float64 // of vals, while these are of what was read ahead
+	own  []float64 // of vals, while these are of what was read ahead
 	lent bool
 
 	sum    sums // of the row
@@ -106,7 +106,7 @@ type bag struct {
 func (g *bag) begin() {
 	g.at++
 	if g.lent {
-		g.vals, g.lent = g.room, false
+		g.vals, g.lent = g.own, false
 	}
 	g.ids, g.vals, g.summed = g.ids[:0], g.vals[:0], false
 }

@@ -32,6 +32,7 @@ type WriterOptions struct {
 	Names      []string
 	Weight     bool // write weights, which must all be 1 otherwise
 	Unrewarded bool // write how many decisions without a reward were left out
+	New        bool // a file that is there, or appears meanwhile, is an fs.ErrExist
 	// RewardMin and RewardMax are the rewards, in units of their own, that are cost 0 and cost −1, and that are
 	// written for them, to 15 digits. Both 0: 0 and 1.
 	RewardMin, RewardMax float64
@@ -106,6 +107,7 @@ func Create(path string, o WriterOptions) (*Writer, error) {
 	if w.file, err = wholefile.Create(path, 0); err != nil {
 		return nil, err
 	}
+	w.file.New = o.New
 	w.out = bufio.NewWriterSize(w.file, 1<<20)
 	switch packed {
 	case "gz":

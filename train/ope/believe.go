@@ -58,6 +58,7 @@ func (s *spread) add(other spread, whole int) {
 // on a handful of rows, and where weights do not average to 1.
 func (s spread) say(p *Policy, total float64, n, groups int) {
 	most := s.Top[len(s.Top)-1]
+	p.Same = math.Abs(p.MeanWeight-1) <= logs.Exact && s.Largest <= 1+logs.Exact
 	p.Largest, p.Uncovered, p.Tail = s.Largest, s.Uncovered/total, tail(slices.Clone(s.Top), n)
 	add := func(format string, args ...any) { p.Warnings = append(p.Warnings, fmt.Sprintf(format, args...)) }
 	// Actions that were not seen in few rows may have been possible: weights that average more than
@@ -140,16 +141,17 @@ func (t *sample) most(d *Data, target Target, given float64) (float64, error) {
 // believe names the estimator to believe, and how many rows would do for half an interval of half, or of a
 // tenth of the logging policy's value, of n rows; z is the quantile of the intervals.
 func (p *Policy) believe(logging, half, z float64, n int) {
-	best := -1
-	for _, name := range []string{"sndr", "snips"} {
-		if best < 0 {
-			best = slices.IndexFunc(p.Estimates, func(e Estimate) bool { return e.Estimator == name })
-		}
+	find := func(name string) int {
+		return slices.IndexFunc(p.Estimates, func(e Estimate) bool { return e.Estimator == name })
+	}
+	best, plain := find("sndr"), find("snips")
+	if plain >= 0 && (best < 0 || p.Same || p.Estimates[plain].SE+1e-12 < p.Estimates[best].SE) {
+		best = plain // a model without skill makes sndr vary more than snips
 	}
 	if best < 0 {
 		best = slices.IndexFunc(p.Estimates, func(e Estimate) bool { return !e.Biased })
 	}
-	if best < 0 || p.ESS == 0 {
+	if best < 0 || p.ESS == 0 || p.Learned {
 		return
 	}
 	if p.HalfWidth = half; half == 0 {

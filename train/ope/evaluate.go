@@ -34,12 +34,14 @@ func Evaluate(log *logs.Log, targets []Target, o Options) (Result, error) {
 	}
 	values := make([]map[string]quantity, len(targets)) // by target and estimator
 	for j, target := range targets {
+		clean, learned := e.learned(target)
 		made, d, spread, err := e.estimate(target, e.n)
 		if err != nil {
 			return Result{}, err
 		}
 		mean := d.Mean(func(i int) float64 { return d.W[i] })
 		p := e.describe(target, spread, mean.Value, e.se(mean.Influence))
+		p.flattered(learned)
 		if made, err = e.sound(made, d, target, &res); err != nil {
 			return Result{}, err
 		}
@@ -52,13 +54,24 @@ func Evaluate(log *logs.Log, targets []Target, o Options) (Result, error) {
 			}
 		}
 		p.believe(on.Value.Value, e.HalfWidth/(res.RewardMax-res.RewardMin), e.z, e.n)
+		if q, ok := e.apart(target, clean); ok {
+			p, values[j] = q, nil
+			res.Notes = append(slices.Clip(res.Notes),
+				fmt.Sprintf("%s: its estimates, and gains over what was logged, are from "+
+					"the %d rows of %d that had no part in it", p.Name, p.Rows, e.n))
+		}
 		if err := e.guarantee(&p, target, d, float64(len(targets)), &res); err != nil {
 			return Result{}, err
 		}
 		res.Policies = append(res.Policies, p)
 	}
-	res.Pairs = pairs(res.Policies, func(a, b int, name string) Interval {
-		return e.interval(values[a][name].less(values[b][name]))
+	res.Pairs = pairs(res.Policies, func(a, b int, name string) (Interval, bool) {
+		first, ok := values[a][name]
+		second, both := values[b][name]
+		if !ok || !both {
+			return Interval{}, false
+		}
+		return e.interval(first.less(second)), true
 	})
 	return res, nil
 }
@@ -222,6 +235,60 @@ func (e *evaluation) sound(made []estimated, d *Data, target Target, res *Result
 	}), nil
 }
 
+// learned says why rows of the log flatter a target, and which had no part in it.
+func (e *evaluation) learned(target Target) (clean []int, why string) {
+	if e.Judge == nil {
+		return nil, ""
+	}
+	return e.Judge.Learned(target.Origin)
+}
+
+// flattered marks a policy that rows of the log had a part in: none of its estimates is to be believed.
+func (p *Policy) flattered(why string) {
+	if why != "" {
+		p.Learned = true
+		p.Warnings = append([]string{why}, p.Warnings...)
+	}
+}
+
+// apart evaluates a target on some rows of the log, if they suffice for a standard error.
+func (e *evaluation) apart(target Target, rows []int) (p Policy, ok bool) {
+	if len(rows) < 2 {
+		return p, false
+	}
+	o := e.Options
+	o.EstimatesAlone, o.Notes, o.Loggers = true, nil, nil
+	for _, l := range e.Loggers {
+		o.Loggers = append(o.Loggers, l.among(rows))
+	}
+	among := func(m Model) Model { return func(dst []float64, i int) { m(dst, rows[i]) } }
+	if e.Model != nil {
+		o.Model = among(e.Model)
+	}
+	if e.Learn != nil {
+		o.Learn = func(weight []float64) (Model, error) { // rows that taught the target may teach rewards
+			var all []float64
+			if weight != nil {
+				all = make([]float64, e.n)
+			}
+			for i, v := range weight {
+				all[rows[i]] = v
+			}
+			m, err := e.Learn(all)
+			return among(m), err
+		}
+	}
+	fixed := target.among(rows)
+	fixed.Origin = provenance.FixedBefore()
+	r, err := Evaluate(e.log.Subset(rows), []Target{fixed}, o)
+	if err != nil {
+		return p, false
+	}
+	p = r.Policies[0]
+	p.Rows = len(rows)
+	return p, true
+}
+
 // guarantee adds to p what holds of a target with its part of δ, or why nothing does.
 func (e *evaluation) guarantee(p *Policy, target Target, d *Data, targets float64, res *Result) error {
 	if e.EstimatesAlone {
@@ -248,14 +315,13 @@ func (e *evaluation) guarantee(p *Policy, target Target, d *Data, targets float6
 	return nil
 }
 
-// pairs are the differences of any two policies by each estimator that has a value of both.
-func pairs(policies []Policy, less func(a, b int, estimator string) Interval) (all []Pair) {
+// pairs are the differences of any two policies by each estimator that has a value of both from the same rows.
+func pairs(policies []Policy, less func(a, b int, estimator string) (Interval, bool)) (all []Pair) {
 	for a, first := range policies {
 		for b := a + 1; b < len(policies); b++ {
 			for _, e := range first.Estimates {
-				has := func(other Estimate) bool { return other.Estimator == e.Estimator }
-				if second := policies[b]; slices.ContainsFunc(second.Estimates, has) {
-					all = append(all, Pair{first.Name, second.Name, e.Estimator, less(a, b, e.Estimator), e.Biased})
+				if d, ok := less(a, b, e.Estimator); ok {
+					all = append(all, Pair{first.Name, policies[b].Name, e.Estimator, d, e.Biased})
 				}
 			}
 		}

@@ -29,6 +29,37 @@ func RewardModels() []RewardModel {
 	}
 }
 
+// Averaged learns a model for each of so many seeds of folds and averages what they predict, so
+// that estimates depend less on how rows were dealt into folds. Every prediction stays one of
+// models that have not seen the row.
+func (m RewardModel) Averaged(seeds int) RewardModel {
+	out := m
+	out.Learn = func(log *logs.Log, o ModelOptions) (Model, error) {
+		models := make([]Model, seeds)
+		for i := range models {
+			var err error
+			if models[i], err = m.Learn(log, o); err != nil {
+				return nil, err
+			}
+			o.Seed++
+		}
+		one := make([]float64, log.MostOptions())
+		return func(dst []float64, i int) {
+			clear(dst)
+			for _, model := range models {
+				model(one[:len(dst)], i)
+				for a, v := range one[:len(dst)] {
+					dst[a] += v / float64(len(models))
+				}
+			}
+		}, nil
+	}
+	return out
+}
+
+// FoldSeeds are the seeds of folds that evaluations average r̂ over.
+const FoldSeeds = 5
+
 // ModelOptions says how rewards are learned. The zero value is useful.
 //
 // Each row is predicted by a model that has not seen it (cross-fitting), so that the doubly robust

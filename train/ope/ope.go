@@ -105,8 +105,15 @@ type Policy struct {
 	// probability that the target gives to actions that the log could not take, or never took
 	Uncovered float64  `json:"uncovered"`
 	Warnings  []string `json:"warnings,omitempty"`
-	// Recommended is the estimator to believe: sndr, or without a model snips, or else the first that is not
-	// biased; "" where there are Warnings: none.
+	// Learned says that rows of the log had a part in the target, and flatter its estimates.
+	Learned bool `json:"learned_from_log,omitempty"`
+	// Rows are those that had no part in a target that the log taught, from which its estimates
+	// are; 0: all rows.
+	Rows int `json:"rows,omitempty"`
+	// Same says that it plays as what logged the rows.
+	Same bool `json:"plays_as_logged,omitempty"`
+	// Recommended is the estimator to believe: the one of sndr and snips with the smaller standard
+	// error, or else the first that is not biased; "" where there are Warnings: none.
 	Recommended string `json:"recommended,omitempty"`
 	// RowsNeeded is how many rows like these would give half of its interval the width
 	// HalfWidth, and 50 effective ones; 0: it cannot be told.

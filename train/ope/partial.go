@@ -1,6 +1,7 @@
 package ope
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -46,7 +47,8 @@ type partialTarget struct {
 	Weight  int               `json:"weight"` // column of ωw
 	Methods []partialEstimate `json:"methods"`
 	Spread  spread            `json:"spread"`
-	Unread  string            `json:"unread,omitempty"` // see provenance.Unread
+	Unread  string            `json:"unread,omitempty"`  // see provenance.Unread
+	Learned string            `json:"learned,omitempty"` // see provenance.Judge.Learned
 }
 
 // partialEstimate is an estimate that is a sum of terms Σωx/Σωy.
@@ -146,7 +148,8 @@ func EvaluatePartial(log *logs.Log, targets []Target, o Options, shard logs.Shar
 		if err != nil {
 			return none, err
 		}
-		p := partialTarget{Name: target.Name, Spread: spread, Unread: target.unread(log),
+		_, learned := e.learned(target)
+		p := partialTarget{Name: target.Name, Spread: spread, Unread: target.unread(log), Learned: learned,
 			Weight: add(func(i int) float64 { return d.W[i] })}
 		for _, v := range made {
 			if !d.sums(v.Value) {
@@ -248,6 +251,7 @@ func Combine(partials []Partial) (Result, error) {
 		for j, t := range p.Targets {
 			if k > 0 {
 				sum.Targets[j].Spread.add(t.Spread, sum.Rows)
+				sum.Targets[j].Learned = cmp.Or(sum.Targets[j].Learned, t.Learned)
 			}
 		}
 		for _, n := range p.Notes {
@@ -288,12 +292,8 @@ func collect(partials []Partial) ([]Partial, error) {
 			return nil, fmt.Errorf("part %d of an evaluation is none", i+1)
 		}
 		if p.Shard.Of != first.Shard.Of || p.Of != first.Of || p.Delta != first.Delta {
-			return nil, fmt.Errorf(
-				"shards %s and %s are of different targets, logs or options, or of another number of shards: "+
-					"merge those of one command",
-				first.Shard,
-				p.Shard,
-			)
+			return nil, fmt.Errorf("shards %s and %s are of different targets, logs or options, or of another "+
+				"number of shards: "+"merge those of one command", first.Shard, p.Shard)
 		}
 		at := &all[p.Shard.Number-1]
 		if at.Shard.Of > 0 && !near(*at, p) {
@@ -422,6 +422,7 @@ func (m moments) result(p Partial) Result {
 				e.Model})
 			estimates[j][e.Name] = v
 		}
+		q.flattered(t.Learned)
 		if t.Unread != "" {
 			q.Warnings = append(q.Warnings, t.Unread)
 		}
@@ -429,9 +430,10 @@ func (m moments) result(p Partial) Result {
 		q.believe(on.value, p.Half, m.z, p.Rows)
 		res.Policies = append(res.Policies, q)
 	}
-	res.Pairs = pairs(res.Policies, func(a, b int, name string) Interval {
-		return m.gain(estimates[a][name],
-			estimates[b][name])
+	res.Pairs = pairs(res.Policies, func(a, b int, name string) (Interval, bool) {
+		first, ok := estimates[a][name]
+		second, both := estimates[b][name]
+		return m.gain(first, second), ok && both
 	})
 	return res
 }

@@ -30,6 +30,7 @@ const mostListed = 100
 type ScoreOptions struct {
 	All     bool // of more than 100 actions, too
 	Missing bool // a column that the policy reads and the log lacks counts as 0
+	New     bool // a file that is there, or appears meanwhile, is an fs.ErrExist
 	Threads int  // 0: as many as there are processors
 }
 
@@ -69,7 +70,11 @@ func WriteScores(ctx context.Context, path string, p *policyfile.Policy, l *logs
 	if listed {
 		columns = append(columns, "probabilities")
 	}
-	return columns, wholefile.Write(path, 0, func(f *os.File) error {
+	write := func(path string, write func(f *os.File) error) error { return wholefile.Write(path, 0, write) }
+	if o.New {
+		write = wholefile.WriteNew
+	}
+	return columns, write(path, func(f *os.File) error {
 		out := bufio.NewWriterSize(f, 1<<20)
 		w := to(out, columns)
 		if err := writeScores(ctx, w.row, plays, l, listed, o.Threads); err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"opl/train/certify"
 	"opl/train/logs"
@@ -57,8 +58,11 @@ type Selection struct {
 	// guarantee
 	RunnerUp *Pair       `json:"runner_up,omitempty"`
 	Alike    [][2]string `json:"alike,omitempty"` // targets between which the rows cannot tell
-	Missing  []string    `json:"missing,omitempty"`
-	Notes    []string    `json:"notes,omitempty"`
+	// Within are other targets that are shown to earn more than what plays, of which the rows
+	// cannot tell whether they earn less than the selected one.
+	Within  []string `json:"within_noise,omitempty"`
+	Missing []string `json:"missing,omitempty"`
+	Notes   []string `json:"notes,omitempty"`
 
 	inUnits bool // see InUnits
 }
@@ -77,8 +81,9 @@ type Candidate struct {
 	Warnings    []string              `json:"warnings,omitempty"`    // of the estimate
 	Uncertified string                `json:"uncertified,omitempty"` // why nothing is guaranteed
 	Contradicts string                `json:"contradicted,omitempty"`
-	Statement   *provenance.Statement `json:"-"` // what is guaranteed of it; nil: nothing
-	same        bool                  // plays as what logged the rows
+	Statement   *provenance.Statement `json:"-"`                          // what is guaranteed of it; nil: nothing
+	Learned     bool                  `json:"learned_from_log,omitempty"` // as in a Policy
+	Same        bool                  `json:"plays_as_logged,omitempty"`  // as in a Policy
 }
 
 // Select chooses among targets by what [Evaluate] guarantees of them. Estimators, of which the
@@ -112,7 +117,7 @@ func (r Result) choose(gamma float64) Selection {
 		RewardMax: r.RewardMax}
 	for _, p := range r.Policies {
 		c := Candidate{Name: p.Name, Warnings: p.Warnings, Uncertified: p.Uncertified, Statement: p.Guarantee,
-			same: math.Abs(p.MeanWeight-1) < 1e-9 && p.Largest < 1+1e-9}
+			Learned: p.Learned, Same: p.Same}
 		if len(p.Estimates) > 0 && (certify.Estimate{Weight: p.MeanWeight}).Tells() {
 			c.Estimate = &p.Estimates[0]
 		}
@@ -133,6 +138,10 @@ func (r Result) choose(gamma float64) Selection {
 		if p.Value == 0 && p.SE == 0 {
 			s.Alike = append(s.Alike, [2]string{p.First, p.Second})
 		}
+		if other := p.besides(s.Targets[0].Name); p.Low <= 0 && p.High >= 0 && slices.ContainsFunc(s.Targets[1:],
+			func(c Candidate) bool { return c.Name == other && c.Statement != nil && c.Statement.Proven() }) {
+			s.Within = append(s.Within, other)
+		}
 		if len(s.Targets) > 1 && s.Targets[1].AtLeast != nil && s.Targets[0].Estimate != nil &&
 			s.Targets[1].Estimate != nil {
 			switch first, second := s.Targets[0].Name, s.Targets[1].Name; {
@@ -146,6 +155,35 @@ func (r Result) choose(gamma float64) Selection {
 	}
 	s.decide()
 	return s
+}
+
+// besides is the other policy of a pair; "" of a pair without name.
+func (p Pair) besides(name string) string {
+	switch name {
+	case p.First:
+		return p.Second
+	case p.Second:
+		return p.First
+	}
+	return ""
+}
+
+// Decimals show two digits of the smallest error of an estimate, and at least three of rewards in [0, 1].
+func (s Selection) Decimals() int {
+	s = s.InUnits()
+	d := Digits(s.RewardMin, s.RewardMax, 3)
+	errors := []Interval{s.Logging}
+	for _, c := range s.Targets {
+		if e := c.Estimate; e != nil && !c.Same {
+			errors = append(errors, e.Interval, e.Gain)
+		}
+	}
+	for _, i := range errors {
+		if half := (i.High - i.Low) / 2; half > 1e-12 {
+			d = max(d, Places(half))
+		}
+	}
+	return d
 }
 
 // lower is the lower bound on the value, below any where there is none.
@@ -166,14 +204,14 @@ func (c Candidate) gain() float64 {
 // decide fills in what the bounds say to do.
 func (s *Selection) decide() {
 	best := s.Targets[0]
-	u, d := logs.Units{Low: s.RewardMin, High: s.RewardMax}, Digits(s.RewardMin, s.RewardMax, 3)
+	u, d := logs.Units{Low: s.RewardMin, High: s.RewardMax}, s.Decimals()
 	if best.lower() > 0 {
 		s.Selected = &best.Name
 		s.Ship = best.Statement.Proven()
 	}
 	worse := true // no target's interval reaches above 0, of those that may be shipped
 	for _, c := range s.Targets {
-		worse = worse && (c.Statement == nil || c.same || c.Estimate != nil && c.Estimate.Gain.High <= 0)
+		worse = worse && (c.Statement == nil || c.Same || c.Estimate != nil && c.Estimate.Gain.High <= 0)
 	}
 	shown := ""
 	for _, c := range s.Targets[1:] {
@@ -187,6 +225,9 @@ func (s *Selection) decide() {
 		s.Decision = Ship
 		s.Because = fmt.Sprintf("ship %s: it earns at least %.*f, and at least %.*f more than what plays",
 			best.Name, d, Below(u.At(best.lower()), d), d, Below(best.gain()*u.Span(), d))
+		if s.Within != nil {
+			s.Because += "; within noise of it: " + strings.Join(s.Within, ", ")
+		}
 	case best.AtLeast == nil:
 		s.Decision, s.Because = Keep, "keep what plays: "+nothing+best.Uncertified
 	case best.Verdict == provenance.Doubted:

@@ -28,6 +28,20 @@ type Target struct {
 	word   string             // what is believed of probabilities by row
 }
 
+// among is the target in some rows of its log.
+func (t Target) among(rows []int) Target {
+	out := t
+	if t.Row != nil {
+		out.Row = func(dst []float64, i int) error { return t.Row(dst, rows[i]) }
+		return out
+	}
+	out.Logged = make([]float64, len(rows))
+	for i, r := range rows {
+		out.Logged[i] = t.Logged[r]
+	}
+	return out
+}
+
 // Uniform is the target that takes every action alike, or every one that a row offers.
 func Uniform() Target {
 	return Target{Name: "uniform", Origin: provenance.FixedBefore(), Row: func(dst []float64, _ int) error {

@@ -81,6 +81,14 @@ func Digits(low, high float64, n int) int {
 	return max(0, n-int(math.Floor(math.Log10(logs.Units{Low: low, High: high}.Span()))))
 }
 
+// Places are the decimals that show two digits of half an interval, or of a standard error.
+func Places(half float64) int {
+	if half > 1e-12 { // else it is 0 but for rounding
+		return max(1, min(8, 1-int(math.Floor(math.Log10(half)))))
+	}
+	return 4
+}
+
 // Below is a lower bound as d decimals say it, which are never more than it.
 func Below(v float64, d int) float64 {
 	p := math.Pow10(d)

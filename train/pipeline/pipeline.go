@@ -245,7 +245,7 @@ func (l *learning) configure(lib library.Library) (train.Run, error) {
 	case o.Chunks > 1 && o.Split == ByTime:
 		return none, errors.New("chunks need rows that are alike at all times: they cannot be divided by setting split of time")
 	case certify.CheckGamma(cmp.Or(o.Gamma, 1)) != nil:
-		return none, fmt.Errorf("a factor on propensities of %w", certify.CheckGamma(o.Gamma))
+		return none, fmt.Errorf("propensities are known up to a factor of %w", certify.CheckGamma(o.Gamma))
 	case o.PriorFile != nil && s.Representation != "" && s.Representation != library.NoRepresentation && !objective.Recipe:
 		return none, errors.New("a prior from a file is of its own features, and a representation makes others: give one of them")
 	case o.PriorFile != nil && o.Prior != "":
@@ -799,6 +799,9 @@ func (l *learning) finish() (err error) {
 		made.Before = l.o.PriorFile.File()
 	}
 	l.judge.Record(f, made)
+	if n := f.Listed(); n < t.Rows {
+		t.Distinct = &n
+	}
 	if f.Training, err = json.Marshal(t); err == nil && out.Certificate != nil {
 		f.Certificate, err = json.Marshal(out.Certificate)
 	}

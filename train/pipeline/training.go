@@ -17,17 +17,18 @@ import (
 type Training struct {
 	train.Run // the configuration; dataset, eta0, limit and prior_split do not apply
 
-	Rows       int     `json:"rows"`             // of the log
-	Teaching   int     `json:"teaching"`         // rows that taught the prior, the encoder and the reward model
-	Certifying int     `json:"certifying"`       // rows that the posterior was trained or chosen on
-	Split      string  `json:"split"`            // how they were divided: random, group or time
-	Share      float64 `json:"share"`            // of the rows that teach; 0: all or none
-	Chunks     int     `json:"chunks,omitempty"` // of the rows that certify
-	Scaling    string  `json:"scaling"`          // of features: max, standard or none; empty: the prior's encoder
-	Prior      string  `json:"prior"`            // zero, learned, or the hash of the policy file that it is
-	Learner    string  `json:"learner"`          // of the recipe or a learned prior: heuristic, l2, likelihood, logistic or start; of each component
-	Tried      int     `json:"tried"`            // priors that the posterior's was chosen among, on the rows that certify
-	Estimated  bool    `json:"estimated"`        // the log's propensities are estimates
+	Rows       int     `json:"rows"`               // of the log
+	Distinct   *int    `json:"distinct,omitempty"` // of them, by what rows are told apart by; nil: all
+	Teaching   int     `json:"teaching"`           // rows that taught the prior, the encoder and the reward model
+	Certifying int     `json:"certifying"`         // rows that the posterior was trained or chosen on
+	Split      string  `json:"split"`              // how they were divided: random, group or time
+	Share      float64 `json:"share"`              // of the rows that teach; 0: all or none
+	Chunks     int     `json:"chunks,omitempty"`   // of the rows that certify
+	Scaling    string  `json:"scaling"`            // of features: max, standard or none; empty: the prior's encoder
+	Prior      string  `json:"prior"`              // zero, learned, or the hash of the policy file that it is
+	Learner    string  `json:"learner"`            // of the recipe or a learned prior: heuristic, l2, likelihood, logistic or start; of each component
+	Tried      int     `json:"tried"`              // priors that the posterior's was chosen among, on the rows that certify
+	Estimated  bool    `json:"estimated"`          // the log's propensities are estimates
 	Seconds    float64 `json:"seconds"`
 
 	Estimate certify.Estimate   `json:"estimate"` // on the rows that certify

@@ -78,6 +78,9 @@ func suits(t *testing.T, taught policyfile.Hashes, prefix string) *policyfile.Po
 		t.Fatal(err)
 	}
 	w := policyfile.Matrix{{0, 1.5, 0}, {1.5, 0, 0}, {0, 0, -.3}, {0, 0, .1}}
+	if taught == nil {
+		taught = policyfile.Hashes{1} // of another log
+	}
 	p, err := policyfile.New(&policyfile.File{Floor: .1, RewardMax: 1,
 		Components:   []policyfile.Component{{Kind: policyfile.ArgMax, Weight: 1, Encoder: x, Items: it, Weights: w, Taught: taught}},
 		RewardModels: []policyfile.RewardModel{{Kind: policyfile.Logistic, Weights: w}},

@@ -29,6 +29,7 @@ type Overlap struct {
 	Taught []bool // what must be fixed, by rows: they may not certify
 	Chosen []bool // the posterior was trained or chosen on them
 	Note   string // empty, or what is odd
+	Doubt  string // empty, or why a guarantee is not believed
 }
 
 // Seen reports whether row i had any part in the policy.
@@ -87,6 +88,12 @@ func (j *Judge) compare(f *policyfile.File, fresh bool) (Overlap, error) {
 		taught, chosen = append(taught, c.Taught...), append(chosen, c.Chosen...)
 	}
 	switch how := j.identity(); {
+	case h.Known && f.Unlisted() > 0:
+		return o, withhold("the policy file says that more rows taught it than it lists, %d of which are missing: "+
+			"the lists were cut, so nothing is guaranteed; take the file as opl train wrote it", f.Unlisted())
+	case h.Known && o.Relation == Same && len(taught)+len(chosen) == 0:
+		return o, withhold("the policy was learned from this very log, by its hash, and the policy file lists " +
+			"none of its rows: use a later log")
 	case !h.Known && o.Relation == Same:
 		return o, withhold("the policy file does not record which rows of this log taught it, so none of them may " +
 			"certify it: use a later log")
@@ -98,6 +105,10 @@ func (j *Judge) compare(f *policyfile.File, fresh bool) (Overlap, error) {
 	case len(taught)+len(chosen) == 0:
 		o.Note = "the policy file lists no rows that taught it, and that is believed: the file is not signed, and " +
 			"whoever wrote it could have emptied the list"
+		if !fresh {
+			o.Doubt = "the policy file lists no rows that taught it: if no row of this log had a part in the " +
+				"policy, say so by setting fresh"
+		}
 		return o, nil
 	case h.How != how && !fresh:
 		return o, withhold("the policy file tells rows apart by another key than this log has (decision_id or " +

@@ -1,6 +1,7 @@
 package provenance
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
@@ -480,7 +481,7 @@ func (j *Judge) candidate(p *policyfile.Policy, o Options) (*candidate, error) {
 	if note := Unknown(f, j.log); note != "" {
 		out.on.Notes = append(out.on.Notes, note)
 	}
-	out.on.Contradicted = Unread(f, j.log)
+	out.on.Contradicted = cmp.Or(Unread(f, j.log), past.Doubt)
 	if own := p.Catalogue(); own != nil && j.log.Among != "" && j.log.Among != own.Hash {
 		out.on.Notes = append(out.on.Notes, fmt.Sprintf("the log's decisions were among the catalogue %.12s, the "+
 			"policy file's own is %.12s: this is of the policy among the log's", j.log.Among, own.Hash))

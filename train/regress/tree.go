@@ -167,11 +167,7 @@ func (g *grower) fill(n, sibling *branch, parent []cell) {
 	workers.Do(threads, len(g.columns), func(_, c int) {
 		column := &g.columns[c]
 		hist := n.hist[column.first : column.first+column.bins]
-		clear(hist)
-		for i, r := range rows {
-			h := &hist[column.of[r]]
-			h.g, h.h, h.n = h.g+ordered[i].g, h.h+ordered[i].h, h.n+1
-		}
+		count(hist, column.of, rows, ordered)
 		g.best[c][0] = g.find(c, hist, n.sum)
 		if sibling == nil {
 			return
@@ -190,6 +186,18 @@ func (g *grower) fill(n, sibling *branch, parent []cell) {
 			sibling.split = best[1]
 		}
 	}
+}
+
+// count adds up the gradients of rows by their bins.
+func count(hist []cell, bins []uint8, rows []int32, ordered []pair) {
+	var all [1 + mostBins]cell // a byte is always inside
+	for i, p := range ordered[:len(rows)] {
+		h := &all[bins[rows[i]]]
+		h.g += p.g
+		h.h += p.h
+		h.n++
+	}
+	copy(hist, all[:])
 }
 
 // find returns the best split of a node by a column.

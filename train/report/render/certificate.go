@@ -43,8 +43,8 @@ func onRows(s provenance.Statement) []html.Fact {
 	case s.Relation == provenance.Fresh && s.Refused == 0:
 		rows += ", of which none had a part in the policy: all certify"
 	case s.Relation == provenance.Fresh:
-		rows += fmt.Sprintf(", of which none had a part in the policy: %d certify, of %d the notes say why not", s.N,
-			s.Refused)
+		rows += fmt.Sprintf(", of which none had a part in the policy: %d certify, of %d the notes say why not",
+			s.N, s.Refused)
 	case s.AnyTime:
 		rows += fmt.Sprintf(", of which %d taught what must be fixed, or depend on such, or do not count as the "+
 			"notes say, %d certify",
@@ -60,7 +60,8 @@ func onRows(s provenance.Statement) []html.Fact {
 	if s.KL != 0 {
 		on += ", which flatters if it was trained on them"
 	}
-	return []html.Fact{{Name: "rows", Value: rows}, {Name: "estimate", Value: estimated(s.Estimate, unitsOf(s), on)}}
+	return []html.Fact{{Name: "rows", Value: rows},
+		{Name: "estimate", Value: estimated(s.Estimate, unitsOf(s), on)}}
 }
 
 // estimated is an estimate in one line, on rows that are so called.
@@ -113,7 +114,8 @@ func guarantee(s provenance.Statement) []html.Fact {
 		provenance.Better:   "better than " + who,
 		provenance.NotShown: "not shown to be better than " + who,
 		provenance.Vacuous:  "nothing is guaranteed: the bound allows the least reward",
-		provenance.Doubted:  "not shown to be better than " + who + ", for the log contradicts what the bounds assume",
+		provenance.Doubted: "not shown to be better than " + who +
+			", for the log contradicts what the bounds assume",
 	}[s.Verdict]
 	facts := []html.Fact{
 		fact("guaranteed", "%s%s with probability %v, by %s on %s", u.Least(s.Guaranteed), at, 1-s.Delta,
@@ -186,10 +188,10 @@ func conditions(s provenance.Statement) (all []string) {
 		all = append(all, "For one look, at rows whose number was fixed before; to look again as rows come: "+
 			"certify by setting any-time.")
 	}
-	return append(all, "Both hold together, for this one policy on rows that are alike; whoever takes the best of "+
-		"several policies, trainings or\n"+
-		"statements on the same rows must share δ among them, and what several rounds state fails with the sum of "+
-		"their δ.")
+	return append(all, "Both hold together, for this one policy on rows that are alike; whoever takes the best "+
+		"of several policies, trainings or\n"+
+		"statements on the same rows must share δ among them, and what several rounds state fails with the sum "+
+		"of their δ.")
 }
 
 // printGuarantee prints what is guaranteed, with its bounds and what they are for.

@@ -80,8 +80,8 @@ func assumptions(s provenance.Statement) html.Section {
 	drawn := html.Check{Name: "Actions were drawn with the propensities that the log states", Text: []string{known}}
 	looks := html.Check{Name: "One look", Text: []string{"At rows whose number was fixed before."}}
 	if s.AnyTime {
-		looks = html.Check{Name: "Looks at any time", Text: []string{"The bounds hold at every look at these rows " +
-			"as more come, all looks together."}}
+		looks = html.Check{Name: "Looks at any time",
+			Text: []string{"The bounds hold at every look at these rows as more come, all looks together."}}
 	}
 	section := html.Section{Title: "What the guarantee assumes, and how strong it is"}
 	if c := s.Circumstances; c != nil {
@@ -91,11 +91,12 @@ func assumptions(s provenance.Statement) html.Section {
 			found.Tone, found.Text = html.Doubt, c.Doubts
 		}
 		if c.Contradicted != "" {
-			found.Tone, found.Text = html.Bad, append([]string{"They contradict it: " + c.Contradicted}, c.Doubts...)
+			found.Tone, found.Text = html.Bad, append([]string{"They contradict it: " + c.Contradicted},
+				c.Doubts...)
 		}
 		if c.Strength > 0 {
-			drawn.Text = append(drawn.Text, fmt.Sprintf("That it is better stands for all propensities within the "+
-				"factor Γ = %.4g of them: "+
+			drawn.Text = append(drawn.Text, fmt.Sprintf("That it is better stands for all propensities within "+
+				"the factor Γ = %.4g of them: "+
 				"that is how strong it is.", c.Strength))
 		}
 		section.Checks = append(section.Checks, found)
@@ -126,8 +127,8 @@ func guaranteeFigure(s provenance.Statement) html.Figure {
 		X: []float64{u.At(s.Logged)}, Y: []float64{0}}
 	estimate := figure.Curve{Name: "estimate", Style: figure.Category(0), Kind: figure.Across,
 		X: []float64{u.At(e.Reward)}, Y: []float64{0},
-		Low: []float64{u.At(e.Reward - 2*e.SE)}, High: []float64{u.At(e.Reward + 2*e.SE)}, Texts: []string{"± 2 " +
-			"standard errors"}}
+		Low: []float64{u.At(e.Reward - 2*e.SE)}, High: []float64{u.At(e.Reward + 2*e.SE)},
+		Texts: []string{"± 2 standard errors"}}
 	estimate.Dashes = nil
 	least := figure.Curve{Name: "guaranteed", Style: figure.Category(1), Kind: figure.Across,
 		X: []float64{u.At(s.Promise())}, Y: []float64{-1},

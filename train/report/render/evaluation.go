@@ -53,25 +53,22 @@ type evaluation struct {
 // Formats of values and of gains.
 const plain, signed = "%.*f", "%+.*f"
 
-// places are the decimals that show two digits of half an interval.
-func places(half float64) int {
-	if half > 1e-12 { // else it is 0 but for rounding
-		return max(1, min(8, 1-int(math.Floor(math.Log10(half)))))
-	}
-	return 4
-}
-
 // interval are the cells of an interval; se: with the standard error, which text leaves out.
 func (e evaluation) interval(g ope.Interval, verb string, se bool) []string {
 	half := (g.High - g.Low) / 2
-	number := func(v float64) string { return fmt.Sprintf(verb, places(half), v) }
+	number := func(v float64) string {
+		if math.Abs(v) < 1e-12 { // 0 but for rounding
+			v = 0
+		}
+		return fmt.Sprintf(verb, ope.Places(half), v)
+	}
 	switch {
 	case e.format == table.Markdown && se:
 		return []string{number(g.Value), fmt.Sprintf("%.2g", g.SE), number(g.Low) + " to " + number(g.High)}
 	case e.format == table.Markdown:
 		return []string{number(g.Value), number(g.Low) + " to " + number(g.High)}
 	case e.Interval == "normal" || e.Interval == "bernstein":
-		return []string{fmt.Sprintf("%s ± %.*f", number(g.Value), places(half), half)}
+		return []string{fmt.Sprintf("%s ± %.*f", number(g.Value), ope.Places(half), half)}
 	}
 	return []string{fmt.Sprintf("%s [%s, %s]", number(g.Value), number(g.Low), number(g.High))}
 }
@@ -92,10 +89,19 @@ func (e evaluation) estimates() error {
 			case v.Estimator == p.Recommended:
 				label += " *"
 			}
-			rows = append(rows, slices.Concat([]string{p.Name, label}, e.interval(v.Interval, plain, true), gain))
+			rows = append(rows, slices.Concat([]string{p.Name + marked(p.Learned), label},
+				e.interval(v.Interval, plain, true), gain))
 		}
 	}
 	return e.table(head, rows)
+}
+
+// marked marks the name of a policy that rows of the log had a part in.
+func marked(learned bool) string {
+	if learned {
+		return " (l)"
+	}
+	return ""
 }
 
 // weights prints what the weights of each policy are like.
@@ -106,7 +112,7 @@ func (e evaluation) weights() error {
 		if p.Tail != 0 {
 			k = fmt.Sprintf("%.2f", p.Tail)
 		}
-		d := places(p.MeanWeightSE)
+		d := ope.Places(p.MeanWeightSE)
 		rows = append(
 			rows,
 			[]string{
@@ -171,6 +177,9 @@ func (e evaluation) believed() {
 			rows = fmt.Sprintf("%s like these would give ± %.2g", ope.About(p.RowsNeeded), p.HalfWidth)
 		}
 		switch {
+		case p.Learned:
+			e.para("(l): of %s believe nothing, as rows of this log had a part in it: evaluate it on a later log",
+				p.Name)
 		case p.Recommended != "":
 			e.para("*: of %s believe %s; %s", p.Name, p.Recommended, rows)
 		case p.Warnings == nil:
@@ -190,6 +199,11 @@ func (e evaluation) doubts() {
 	if biased := estimators(e.Result, func(v ope.Estimate) bool { return v.Biased }); biased != "" {
 		e.para("(b) %s: biased; the interval is of what it estimates, not of the policy's value", biased)
 	}
+	for _, p := range e.Policies {
+		if p.Same {
+			e.para("%s plays as what logged these rows: its gain is 0", p.Name)
+		}
+	}
 	if direct := estimators(e.Result, func(v ope.Estimate) bool { return v.Biased && v.Model }); direct != "" {
 		e.para("%s: the interval leaves out the error of the reward model", direct)
 	}
@@ -202,7 +216,7 @@ func (e evaluation) doubts() {
 
 // guarantees says what is guaranteed of each policy.
 func (e evaluation) guarantees() {
-	d := max(ope.Digits(e.RewardMin, e.RewardMax, 3), places(e.Logging.SE))
+	d := max(ope.Digits(e.RewardMin, e.RewardMax, 3), ope.Places(e.Logging.SE))
 	gamma, any := 1., false
 	for _, p := range e.Policies {
 		g := p.Guarantee
@@ -266,19 +280,11 @@ func evaluationCSV(w io.Writer, r ope.Result) error {
 			if e.Hyper != 0 {
 				hyper = exact(e.Hyper)
 			}
-			_ = c.Write(
-				slices.Concat(
-					[]string{p.Name, e.Estimator, hyper},
-					interval(e.Interval),
-					interval(e.Gain),
-					count,
-					[]string{exact(p.ESS), exact(p.MeanWeight), exact(p.Largest), exact(p.Share), exact(r.Delta)},
-					promise,
-					[]string{strings.Join(p.Warnings, "; "), strconv.FormatBool(e.Biased),
-						strconv.FormatBool(e.Estimator == p.Recommended), exact(p.Tail), exact(p.Uncovered),
-						exact(p.RowsNeeded), exact(p.HalfWidth), r.Interval},
-				),
-			)
+			_ = c.Write(slices.Concat([]string{p.Name, e.Estimator, hyper}, interval(e.Interval), interval(e.Gain),
+				count, []string{exact(p.ESS), exact(p.MeanWeight), exact(p.Largest), exact(p.Share),
+					exact(r.Delta)}, promise, []string{strings.Join(p.Warnings, "; "), strconv.FormatBool(e.Biased),
+					strconv.FormatBool(e.Estimator == p.Recommended), exact(p.Tail), exact(p.Uncovered),
+					exact(p.RowsNeeded), exact(p.HalfWidth), r.Interval}))
 		}
 	}
 	c.Flush()

@@ -67,9 +67,13 @@ func headline(r ope.Result) (html.Tone, string) {
 	if believed > 1 {
 		most = fmt.Sprintf(", the most of %d that the log can tell of", believed)
 	}
-	verdict := fmt.Sprintf("%s would have earned %.3f ± %.3f by %s%s; the logging policy earned %.3f ± %.3f. ",
-		name,
-		best.Value, (best.High-best.Low)/2, best.Label(), most, r.Logging.Value, (r.Logging.High-r.Logging.Low)/2)
+	said := func(i ope.Interval) string {
+		half := (i.High - i.Low) / 2
+		d := max(ope.Places(half), ope.Digits(r.RewardMin, r.RewardMax, 3))
+		return fmt.Sprintf("%.*f ± %.*f", d, i.Value, d, half)
+	}
+	verdict := fmt.Sprintf("%s would have earned %s by %s%s; the logging policy earned %s. ",
+		name, said(best.Interval), best.Label(), most, said(r.Logging))
 	if shown == nil {
 		return html.Doubt, verdict + "None is shown to earn more."
 	}
@@ -128,7 +132,11 @@ func EvaluationFigure(r ope.Result) figure.Figure {
 	}
 	curves := []figure.Curve{onPolicy("logging, on-policy", r.Logging)}
 	for j, policy := range r.Policies {
-		c := figure.Curve{Name: policy.Name, Style: figure.Category(j), Kind: figure.Across}
+		name := policy.Name
+		if policy.Learned {
+			name += ", learned from these rows"
+		}
+		c := figure.Curve{Name: name, Style: figure.Category(j), Kind: figure.Across}
 		if c.Open = false; j < figure.Categories {
 			c.Dashes = nil
 		}
@@ -140,17 +148,25 @@ func EvaluationFigure(r ope.Result) figure.Figure {
 			if e.Biased {
 				text += ", biased"
 			}
-			c.Hollow, c.Texts = append(c.Hollow, e.Biased), append(c.Texts, text)
+			c.Hollow, c.Texts = append(c.Hollow, e.Biased || policy.Learned), append(c.Texts, text)
 		}
 		curves = append(curves, c)
 	}
 	f := lines("values", fmt.Sprintf("mean reward, with %s interval (%s)", percent(r.Delta), r.Interval), labels,
 		curves)
-	if estimators(r, func(e ope.Estimate) bool { return e.Biased }) != "" {
-		open := figure.Neutral
-		open.Open = true
-		f.Legends[0].Entries = append(f.Legends[0].Entries, figure.Entry{Label: "open: biased, its own mean",
-			Style: open})
+	learned := slices.ContainsFunc(r.Policies, func(p ope.Policy) bool { return p.Learned })
+	biased := estimators(r, func(e ope.Estimate) bool { return e.Biased }) != ""
+	open := figure.Neutral
+	open.Open = true
+	if biased || learned {
+		label := "open: biased, its own mean"
+		switch {
+		case biased && learned:
+			label = "open: biased, or learned from these rows"
+		case learned:
+			label = "open: learned from these rows"
+		}
+		f.Legends[0].Entries = append(f.Legends[0].Entries, figure.Entry{Label: label, Style: open})
 	}
 	tall := vg.Length(len(labels)) * (1 + .3*vg.Length(math.Log2(float64(max(1, len(r.Policies))))))
 	f.Width, f.Height = 6.2*vg.Inch, .7*vg.Inch+tall*.27*vg.Inch

@@ -94,8 +94,8 @@ func holds(r inspect.Report) (all []html.Section) {
 		if len(by) > listed {
 			caption += fmt.Sprintf(", of the %d with the most rows of %d", listed, len(by))
 		}
-		s.Figures = append(s.Figures, html.Figure{Caption: caption + ".",
-			Figure: figure.Figure{Name: "actions", Panels: [][]*figure.Panel{{panel}}, Height: vg.Inch}})
+		s.Figures = append(s.Figures, html.Figure{Caption: caption + ".", Figure: figure.Figure{Name: "actions",
+			Panels: [][]*figure.Panel{{panel}}, Height: vg.Inch}})
 		s.Tables = append(s.Tables, t)
 	}
 	if len(r.Blocks) > 1 {
@@ -110,8 +110,9 @@ func holds(r inspect.Report) (all []html.Section) {
 		}
 		s.Figures = append(s.Figures, html.Figure{Caption: "Reward over time, ± 2 standard errors, by blocks of " +
 			"rows in their order.",
-			Figure: figure.Figure{Name: "time", Panels: [][]*figure.Panel{{{X: "block", Y: "mean reward",
-				Whole: true, Curves: []figure.Curve{c}}}}}})
+			Figure: figure.Figure{Name: "time",
+				Panels: [][]*figure.Panel{{{X: "block", Y: "mean reward", Whole: true,
+					Curves: []figure.Curve{c}}}}}})
 		s.Tables = append(s.Tables, t)
 	}
 	if s.Figures == nil && s.Tables == nil {
@@ -131,8 +132,8 @@ func histogramFigure(h inspect.Histogram) html.Figure {
 		if low == high { // all are one value
 			low, high = low-.5*max(.01, low), high+.5*max(.01, high)
 		}
-		c.X, c.Y, c.Low, c.High = append(c.X, (low+high)/2), append(c.Y, float64(count)), append(c.Low,
-			low), append(c.High, high)
+		c.X, c.Y, c.Low, c.High = append(c.X, (low+high)/2), append(c.Y, float64(count)), append(c.Low, low),
+			append(c.High, high)
 	}
 	p.Curves[0] = c
 	return html.Figure{Caption: "How many rows have which " + h.Title + ".",

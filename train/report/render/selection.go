@@ -21,7 +21,7 @@ func Selection(w io.Writer, f table.Format, s ope.Selection) error {
 	case table.CSV:
 		return selectionCSV(w, s)
 	case table.Text, table.Markdown:
-		e := selection{document{w, f}, s, ope.Digits(s.RewardMin, s.RewardMax, 3)}
+		e := selection{document{w, f}, s, s.Decimals()}
 		if err := e.targets(); err != nil {
 			return err
 		}
@@ -54,7 +54,8 @@ func (s selection) targets() error {
 	}
 	rows := [][]string{{"what plays", "", "", s.half(s.Logging, plain), "", ""}}
 	for _, t := range s.Targets {
-		line := []string{t.Name, bound(t.AtLeast, plain), bound(t.GainAtLeast, signed), "—", "—", string(t.Verdict)}
+		line := []string{t.Name + marked(t.Learned), bound(t.AtLeast, plain), bound(t.GainAtLeast, signed), "—",
+			"—", string(t.Verdict)}
 		if e := t.Estimate; e != nil {
 			line[3], line[4] = s.half(e.Interval, plain), s.half(e.Gain, signed)
 		}
@@ -70,15 +71,9 @@ func (s selection) legend() {
 		all = fmt.Sprintf("those of all %d targets hold", m)
 	}
 	if slices.ContainsFunc(s.Targets, func(t ope.Candidate) bool { return t.AtLeast != nil }) {
-		s.para(
-			"≥: lower bounds on the %s, and on the gain over what logged the %s; %s together with probability "+
-				"%v, for one look, "+
-				"if rows (or groups) are independent and the targets were fixed before this log was seen",
-			meanReward(s.RewardMin, s.RewardMax),
-			of,
-			all,
-			1-s.Delta,
-		)
+		s.para("≥: lower bounds on the %s, and on the gain over what logged the %s; %s together with probability "+
+			""+"%v, for one look, "+"if rows (or groups) are independent and the targets were fixed before "+
+			"this log was seen", meanReward(s.RewardMin, s.RewardMax), of, all, 1-s.Delta)
 	} else {
 		s.para("gain: over what logged the %s", of)
 	}
@@ -104,6 +99,11 @@ func (s selection) doubts() {
 		}
 		if t.Contradicts != "" {
 			s.para("doubt: %s: %s", t.Name, t.Contradicts)
+		}
+	}
+	for _, t := range s.Targets {
+		if t.Same {
+			s.para("%s plays as what logged these rows", t.Name)
 		}
 	}
 	for _, p := range s.Alike {
@@ -136,11 +136,9 @@ func selectionCSV(w io.Writer, s ope.Selection) error {
 			estimate = []string{e.Label(), exact(e.Value), exact(e.SE), exact(e.Gain.Value), exact(e.Gain.SE)}
 		}
 		chosen := i == 0 && s.Selected != nil
-		_ = c.Write(
-			slices.Concat([]string{t.Name, bound(t.AtLeast), bound(t.GainAtLeast), string(t.Verdict),
-				exact(t.Strength)}, estimate, []string{strconv.FormatBool(chosen),
-				strconv.FormatBool(chosen && s.Ship)}),
-		)
+		_ = c.Write(slices.Concat([]string{t.Name, bound(t.AtLeast), bound(t.GainAtLeast), string(t.Verdict),
+			exact(t.Strength)}, estimate, []string{strconv.FormatBool(chosen),
+			strconv.FormatBool(chosen && s.Ship)}))
 	}
 	c.Flush()
 	return c.Error()

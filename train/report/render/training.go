@@ -42,8 +42,8 @@ func trainingFacts(l *pipeline.Learned) []html.Fact {
 		rows = fmt.Sprintf("%d teach the policy and the scaling of features, %d certify %s", t.Teaching,
 			t.Certifying, divided)
 	case t.Split != "" && t.Learner != "":
-		rows = fmt.Sprintf("%d teach the prior and the scaling of features, %d certify %s", t.Teaching, t.Certifying,
-			divided)
+		rows = fmt.Sprintf("%d teach the prior and the scaling of features, %d certify %s", t.Teaching,
+			t.Certifying, divided)
 	case t.Split != "":
 		rows = fmt.Sprintf("%d teach the scaling of features, %d train and certify %s", t.Teaching, t.Certifying,
 			divided)

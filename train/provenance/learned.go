@@ -1,0 +1,40 @@
+package provenance
+
+import "slices"
+
+// Learned says whether rows of the log had a part in a target, and flatter it: why, and which rows
+// had none, so that estimates from these can be believed. why is empty if no row had a part, or if
+// nobody can tell.
+func (j *Judge) Learned(from Origin) (clean []int, why string) {
+	seen := make([]bool, j.log.Len())
+	why = "it was learned from rows of this log, or of their groups, which flatter it"
+	if f := from.file; f != nil {
+		o, err := j.Compare(f, false)
+		same := j.log.Hash() == f.History.DataHash
+		if same {
+			why = "it was learned from this log, whose rows flatter it"
+		}
+		switch {
+		case err != nil && same:
+			return nil, why
+		case err != nil && f.History.Known && f.History.How == j.identity(): // rows are too much alike to be others
+			return nil, err.Error()
+		case err != nil || o.Relation == Fresh:
+			return nil, ""
+		}
+		for i := range seen {
+			seen[i] = o.Seen(i)
+		}
+	} else {
+		for i, h := range j.log.Hashes(every(len(seen))) {
+			seen[i] = from.taught.Has(h)
+		}
+		if !slices.Contains(seen, true) {
+			return nil, ""
+		}
+	}
+	if !slices.Contains(seen, true) { // the file does not list them
+		return nil, why
+	}
+	return j.Apart(every(len(seen)), seen), why
+}
