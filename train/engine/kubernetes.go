@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -26,100 +27,27 @@ type object = map[string]any
 // KubernetesGrid. The claim is a PersistentVolumeClaim that all pods write to (ReadWriteMany),
 // which remote work needs not. A part is tried again on its own.
 func (w Work) Kubernetes(gridName string, grid []byte) (parts, merge []byte, err error) {
-	given := map[string]string{"retries": "6", "command": w.Part[0]}
-	var paths []Option
-	for _, o := range w.Options {
-		switch {
-		case strings.Contains(", "+KubernetesOptions+",", ", "+o.Key+","):
-			given[o.Key] = o.Value
-		case strings.Contains(o.Key, "."):
-			paths = append(paths, o)
-		default:
-			return nil, nil, fmt.Errorf("setting engine %s: want one of %s, or a path such as "+
-				"spec.template.spec.priorityClassName", o.Key, KubernetesOptions)
-		}
-	}
-	for _, key := range []string{"image", "claim"} {
-		if given[key] == "" && (key == "image" || !w.Remote) {
-			return nil, nil, fmt.Errorf("setting engine: Kubernetes wants %s=..., %s", key, map[string]string{
-				"image": "an image that has opl and the data sets",
-				"claim": "a PersistentVolumeClaim that all pods can write to"}[key])
-		}
-	}
-	numbers := map[string]int{}
-	for _, key := range []string{"parallelism", "retries", "deadline"} {
-		if given[key] != "" {
-			n, err := strconv.ParseInt(given[key], 10, 32)
-			if err != nil || n < 0 {
-				return nil, nil, fmt.Errorf("setting engine %s=%s: want a whole number", key, given[key])
-			}
-			numbers[key] = int(n)
-		}
-	}
-	job := func(name string, args []string, spec object) (object, error) {
-		for i := range args {
-			args[i] = strings.ReplaceAll(strings.ReplaceAll(args[i], "$", "$$"), Index, "$(JOB_COMPLETION_INDEX)")
-		}
-		var mounts, volumes []object
-		if given["claim"] != "" {
-			mounts = []object{{"name": "out", "mountPath": KubernetesOut}}
-			volumes = []object{{"name": "out", "persistentVolumeClaim": object{"claimName": given["claim"]}}}
-		}
-		if grid != nil {
-			mounts = append(mounts, object{"name": "grid", "mountPath": KubernetesGrid})
-			volumes = append(volumes, object{"name": "grid", "configMap": object{"name": w.Name}})
-		}
-		container := object{"name": "opl", "image": given["image"], "command": []string{given["command"]},
-			"args": args}
-		pod := object{"restartPolicy": "Never", "containers": []object{container}}
-		if mounts != nil {
-			container["volumeMounts"], pod["volumes"] = mounts, volumes
-		}
-		resources := object{}
-		for _, key := range []string{"cpu", "memory"} {
-			if given[key] != "" {
-				resources[key] = given[key]
-			}
-		}
-		if len(resources) > 0 {
-			container["resources"] = object{"requests": resources, "limits": resources}
-		}
-		spec["template"] = object{"spec": pod}
-		if given["deadline"] != "" {
-			spec["activeDeadlineSeconds"] = numbers["deadline"]
-		}
-		meta := object{"name": name, "labels": object{"app.kubernetes.io/name": "opl"}}
-		if given["namespace"] != "" {
-			meta["namespace"] = given["namespace"]
-		}
-		j := object{"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": spec}
-		for _, o := range paths {
-			if err := set(j, o); err != nil {
-				return nil, err
-			}
-		}
-		return j, nil
-	}
-	spec := object{"completionMode": "Indexed", "completions": w.Of, "parallelism": w.Of,
-		"backoffLimitPerIndex": numbers["retries"]}
-	if given["parallelism"] != "" {
-		spec["parallelism"] = numbers["parallelism"]
-	}
-	first, err := job(w.Name, w.Part[1:], spec)
+	c, err := w.cluster()
 	if err != nil {
 		return nil, nil, err
 	}
-	second, err := job(w.mergeName(), w.Merge[1:], object{"backoffLimit": numbers["retries"]})
+	c.grid = grid != nil
+	spec := object{"completionMode": "Indexed", "completions": w.Of, "parallelism": w.Of,
+		"backoffLimitPerIndex": c.numbers["retries"]}
+	if c.given["parallelism"] != "" {
+		spec["parallelism"] = c.numbers["parallelism"]
+	}
+	first, err := c.job(w.Name, w.Part[1:], spec)
+	if err != nil {
+		return nil, nil, err
+	}
+	second, err := c.job(w.mergeName(), w.Merge[1:], object{"backoffLimit": c.numbers["retries"]})
 	if err != nil {
 		return nil, nil, err
 	}
 	docs := []object{first}
 	if grid != nil {
-		meta := object{"name": w.Name}
-		if given["namespace"] != "" {
-			meta["namespace"] = given["namespace"]
-		}
-		docs = []object{{"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta,
+		docs = []object{{"apiVersion": "v1", "kind": "ConfigMap", "metadata": c.meta(w.Name),
 			"data": object{gridName: string(grid)}}, first}
 	}
 	if parts, err = manifest(docs); err != nil {
@@ -127,6 +55,102 @@ func (w Work) Kubernetes(gridName string, grid []byte) (parts, merge []byte, err
 	}
 	merge, err = manifest([]object{second})
 	return parts, merge, err
+}
+
+// cluster is what options say of jobs.
+type cluster struct {
+	name    string // of the config map that holds the grid
+	grid    bool   // there is one
+	given   map[string]string
+	numbers map[string]int
+	paths   []Option
+}
+
+// cluster reads the options.
+func (w Work) cluster() (cluster, error) {
+	c := cluster{name: w.Name, given: map[string]string{"retries": "6", "command": w.Part[0]},
+		numbers: map[string]int{}}
+	for _, o := range w.Options {
+		switch {
+		case strings.Contains(", "+KubernetesOptions+",", ", "+o.Key+","):
+			c.given[o.Key] = o.Value
+		case strings.Contains(o.Key, "."):
+			c.paths = append(c.paths, o)
+		default:
+			return c, fmt.Errorf("setting engine %s: want one of %s, or a path such as "+
+				"spec.template.spec.priorityClassName", o.Key, KubernetesOptions)
+		}
+	}
+	if c.given["image"] == "" {
+		return c, errors.New("setting engine: Kubernetes wants image=..., an image that has opl and the data sets")
+	}
+	if c.given["claim"] == "" && !w.Remote {
+		return c, errors.New("setting engine: Kubernetes wants claim=..., " +
+			"a PersistentVolumeClaim that all pods can write to")
+	}
+	for _, key := range []string{"parallelism", "retries", "deadline"} {
+		if text := c.given[key]; text != "" {
+			n, err := strconv.ParseInt(text, 10, 32)
+			if err != nil || n < 0 {
+				return c, fmt.Errorf("setting engine %s=%s: want a whole number", key, text)
+			}
+			c.numbers[key] = int(n)
+		}
+	}
+	return c, nil
+}
+
+// meta is the metadata of an object.
+func (c cluster) meta(name string) object {
+	meta := object{"name": name}
+	if c.given["namespace"] != "" {
+		meta["namespace"] = c.given["namespace"]
+	}
+	return meta
+}
+
+// job is a Job that runs opl with args.
+func (c cluster) job(name string, args []string, spec object) (object, error) {
+	for i := range args {
+		args[i] = strings.ReplaceAll(strings.ReplaceAll(args[i], "$", "$$"), Index, "$(JOB_COMPLETION_INDEX)")
+	}
+	var mounts, volumes []object
+	if c.given["claim"] != "" {
+		mounts = []object{{"name": "out", "mountPath": KubernetesOut}}
+		volumes = []object{{"name": "out", "persistentVolumeClaim": object{"claimName": c.given["claim"]}}}
+	}
+	if c.grid {
+		mounts = append(mounts, object{"name": "grid", "mountPath": KubernetesGrid})
+		volumes = append(volumes, object{"name": "grid", "configMap": object{"name": c.name}})
+	}
+	container := object{"name": "opl", "image": c.given["image"], "command": []string{c.given["command"]},
+		"args": args}
+	pod := object{"restartPolicy": "Never", "containers": []object{container}}
+	if mounts != nil {
+		container["volumeMounts"], pod["volumes"] = mounts, volumes
+	}
+	resources := object{}
+	for _, key := range []string{"cpu", "memory"} {
+		if c.given[key] != "" {
+			resources[key] = c.given[key]
+		}
+	}
+	if len(resources) > 0 {
+		container["resources"] = object{"requests": resources, "limits": resources}
+	}
+	spec["template"] = object{"spec": pod}
+	if c.given["deadline"] != "" {
+		spec["activeDeadlineSeconds"] = c.numbers["deadline"]
+	}
+	meta := c.meta(name)
+	meta["labels"] = object{"app.kubernetes.io/name": "opl"}
+	j := object{"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": spec}
+	for _, o := range c.paths {
+		if err := set(j, o); err != nil {
+			return nil, err
+		}
+	}
+	return j, nil
 }
 
 // set puts a value at a path of an object.

@@ -99,8 +99,10 @@ func (f Figure) Match(rec train.Record) bool {
 // match reports whether a record is of an entry: of its default hyperparameter, or of
 // any number where one is given.
 func (e Entry) match(rec train.Record) bool {
-	lambda := len(e.Lambdas) == 0 && (rec.Lambda == "star" || rec.Lambda == "") || slices.Contains(e.Lambdas,
-		rec.Lambda)
+	lambda := slices.Contains(e.Lambdas, rec.Lambda)
+	if len(e.Lambdas) == 0 {
+		lambda = rec.Lambda == "star" || rec.Lambda == ""
+	}
 	penalty := len(e.Penalties) == 0 || slices.Contains(e.Penalties, float64(rec.Penalty))
 	return rec.Objective == e.Objective && rec.Weight == e.Weight && lambda && penalty &&
 		slices.ContainsFunc(e.Hypers, func(h float64) bool { return math.IsNaN(h) == HasDefaultHyper(rec) })
@@ -132,10 +134,8 @@ func (e Entry) in(recs []train.Record, data string) bool {
 	for _, e.Lambdas = range each(e.Lambdas) {
 		for _, e.Penalties = range each(e.Penalties) {
 			for _, e.Hypers = range each(e.Hypers) {
-				if !slices.ContainsFunc(recs, func(r train.Record) bool {
-					return r.Dataset == data &&
-						e.match(r)
-				}) {
+				shows := func(r train.Record) bool { return r.Dataset == data && e.match(r) }
+				if !slices.ContainsFunc(recs, shows) {
 					return false
 				}
 			}

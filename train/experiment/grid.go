@@ -51,8 +51,8 @@ func (g Grid) Runs(lib library.Library, left func(what string, why error)) ([]tr
 	if err != nil {
 		return nil, err
 	}
-	if n := float64(len(g.Datasets)) * float64(len(g.Eta0)) * float64(len(g.Seeds)) * float64(
-		len(learned)+1); n > MostRuns {
+	problems := float64(len(g.Datasets)) * float64(len(g.Eta0)) * float64(len(g.Seeds))
+	if n := problems * float64(len(learned)+1); n > MostRuns {
 		return nil, fmt.Errorf("%.0f runs are more than %d: shorten the lists", n, MostRuns)
 	}
 	var runs []train.Run
@@ -121,10 +121,8 @@ func (g Grid) learned(lib library.Library, left func(what string, why error)) ([
 			}
 			if o.HasPenalty {
 				penalties = orDefault(entry.Penalties, o.Penalty)
-				if i := slices.IndexFunc(penalties, func(p float64) bool {
-					return !(p >= 0) ||
-						math.IsInf(p, 0)
-				}); i >= 0 {
+				bad := func(p float64) bool { return !(p >= 0) || math.IsInf(p, 0) }
+				if i := slices.IndexFunc(penalties, bad); i >= 0 {
 					return nil, &train.SettingError{Key: "penalty",
 						Reason: fmt.Sprintf("%v: want a number of at least 0", penalties[i])}
 				}

@@ -292,12 +292,8 @@ func collect(partials []Partial) ([]Partial, error) {
 			return nil, fmt.Errorf("part %d of an evaluation is none", i+1)
 		}
 		if p.Shard.Of != first.Shard.Of || p.Of != first.Of || p.Delta != first.Delta {
-			return nil, fmt.Errorf(
-				"shards %s and %s are of different targets, logs or options, or of another number of shards: "+
-					"merge those of one command",
-				first.Shard,
-				p.Shard,
-			)
+			return nil, fmt.Errorf("shards %s and %s are of different targets, logs or options, or of another "+
+				"number of shards: "+"merge those of one command", first.Shard, p.Shard)
 		}
 		at := &all[p.Shard.Number-1]
 		if at.Shard.Of > 0 && !near(*at, p) {

@@ -279,20 +279,3 @@ func Recorded(title string, r *table.Recorder) Section {
 	}
 	return s
 }
-
-// Said divides a text of lines "name what is said of it" into facts; a line without a name, as all
-// are that begin with a space, goes into the rest.
-func Said(text string) (facts []Fact, rest []string) {
-	for line := range strings.Lines(text) {
-		line = strings.TrimRight(line, "\n")
-		name, value, _ := strings.Cut(line, " ")
-		switch value = strings.TrimSpace(value); {
-		case strings.TrimSpace(line) == "":
-		case name == "" || value == "":
-			rest = append(rest, strings.TrimSpace(line))
-		default:
-			facts = append(facts, Fact{name, value})
-		}
-	}
-	return facts, rest
-}

@@ -167,8 +167,4 @@ func TestRecorded(t *testing.T) {
 	if fmt.Sprint(s.Tables) != "[{mnist [a|b] [[c\nd|]]}]" || fmt.Sprintf("%q", s.Notes) != `["one: line" "another"]` {
 		t.Errorf("%+v", s)
 	}
-	facts, rest := Said("rows       4, of which\nΓ          2\n\n  bound  on\n  and so\nalone\n")
-	if fmt.Sprint(facts) != "[{rows 4, of which} {Γ 2}]" || fmt.Sprintf("%q", rest) != `["bound  on" "and so" "alone"]` {
-		t.Errorf("%q, %q", facts, rest)
-	}
 }

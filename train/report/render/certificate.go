@@ -43,12 +43,15 @@ func onRows(s provenance.Statement) []html.Fact {
 	case s.Relation == provenance.Fresh && s.Refused == 0:
 		rows += ", of which none had a part in the policy: all certify"
 	case s.Relation == provenance.Fresh:
-		rows += fmt.Sprintf(", of which none had a part in the policy: %d certify, of %d the notes say why not", s.N, s.Refused)
+		rows += fmt.Sprintf(", of which none had a part in the policy: %d certify, of %d the notes say why not",
+			s.N, s.Refused)
 	case s.AnyTime:
-		rows += fmt.Sprintf(", of which %d taught what must be fixed, or depend on such, or do not count as the notes say, %d certify",
+		rows += fmt.Sprintf(", of which %d taught what must be fixed, or depend on such, or do not count as the "+
+			"notes say, %d certify",
 			s.Refused, s.N)
 	default:
-		rows += fmt.Sprintf(", of which %d taught what must be fixed, or depend on such, and are refused, %d certify", s.Refused, s.N)
+		rows += fmt.Sprintf(", of which %d taught what must be fixed, or depend on such, and are refused, %d "+
+			"certify", s.Refused, s.N)
 	}
 	on := "these rows"
 	if s.Relation != provenance.Fresh {
@@ -57,13 +60,15 @@ func onRows(s provenance.Statement) []html.Fact {
 	if s.KL != 0 {
 		on += ", which flatters if it was trained on them"
 	}
-	return []html.Fact{{Name: "rows", Value: rows}, {Name: "estimate", Value: estimated(s.Estimate, unitsOf(s), on)}}
+	return []html.Fact{{Name: "rows", Value: rows},
+		{Name: "estimate", Value: estimated(s.Estimate, unitsOf(s), on)}}
 }
 
 // estimated is an estimate in one line, on rows that are so called.
 func estimated(e certify.Estimate, u logs.Units, on string) string {
 	if !e.Tells() {
-		return fmt.Sprintf("none on %s: the weights π/π₀ average %.2g there, not 1: they hardly show what the policy does", on, e.Weight)
+		return fmt.Sprintf("none on %s: the weights π/π₀ average %.2g there, not 1: they hardly show what the "+
+			"policy does", on, e.Weight)
 	}
 	return fmt.Sprintf("%s ± %s on %s, worth %.0f rows", u.Of(e.Reward), u.Width(e.SE), on, e.Effective)
 }
@@ -109,10 +114,12 @@ func guarantee(s provenance.Statement) []html.Fact {
 		provenance.Better:   "better than " + who,
 		provenance.NotShown: "not shown to be better than " + who,
 		provenance.Vacuous:  "nothing is guaranteed: the bound allows the least reward",
-		provenance.Doubted:  "not shown to be better than " + who + ", for the log contradicts what the bounds assume",
+		provenance.Doubted: "not shown to be better than " + who +
+			", for the log contradicts what the bounds assume",
 	}[s.Verdict]
 	facts := []html.Fact{
-		fact("guaranteed", "%s%s with probability %v, by %s on %s", u.Least(s.Guaranteed), at, 1-s.Delta, s.Best().Name, rows),
+		fact("guaranteed", "%s%s with probability %v, by %s on %s", u.Least(s.Guaranteed), at, 1-s.Delta,
+			s.Best().Name, rows),
 		{Name: "logging", Value: logged}, {Name: "verdict", Value: verdict},
 	}
 	if s.Contradicted != "" {
@@ -168,7 +175,8 @@ func conditions(s provenance.Statement) (all []string) {
 		all = append(all, "without "+m)
 	}
 	if can := unitsOf(s).Range(); can != "" {
-		all = append(all, fmt.Sprintf("Rewards are the log's, which can be %s; the terms are of rewards scaled from that range to [0, 1].", can))
+		all = append(all, fmt.Sprintf("Rewards are the log's, which can be %s; the terms are of rewards scaled "+
+			"from that range to [0, 1].", can))
 	}
 	if s.Circumstances != nil && s.ReadOff > 0 {
 		all = append(all, fmt.Sprintf("%d of the actions occur in rows that certify alone: "+
@@ -177,10 +185,13 @@ func conditions(s provenance.Statement) (all []string) {
 	if s.AnyTime {
 		all = append(all, "At any time: they hold at every look at these rows as more come, all looks together.")
 	} else {
-		all = append(all, "For one look, at rows whose number was fixed before; to look again as rows come: certify by setting any-time.")
+		all = append(all, "For one look, at rows whose number was fixed before; to look again as rows come: "+
+			"certify by setting any-time.")
 	}
-	return append(all, "Both hold together, for this one policy on rows that are alike; whoever takes the best of several policies, trainings or\n"+
-		"statements on the same rows must share δ among them, and what several rounds state fails with the sum of their δ.")
+	return append(all, "Both hold together, for this one policy on rows that are alike; whoever takes the best "+
+		"of several policies, trainings or\n"+
+		"statements on the same rows must share δ among them, and what several rounds state fails with the sum "+
+		"of their δ.")
 }
 
 // printGuarantee prints what is guaranteed, with its bounds and what they are for.

@@ -32,7 +32,8 @@ func guaranteeSection(s provenance.Statement) html.Section {
 	t := html.Table{Caption: "Bounds: together they fail with probability δ at most",
 		Head: []string{"on the", "at least", "its share of δ", "by", "made of"}}
 	for _, b := range boundsOf(s) {
-		t.Rows = append(t.Rows, []string{b.what, b.least, fmt.Sprintf("%.3g", b.Delta), b.Name, strings.Join(b.terms, ", ")})
+		t.Rows = append(t.Rows, []string{b.what, b.least, fmt.Sprintf("%.3g", b.Delta), b.Name,
+			strings.Join(b.terms, ", ")})
 	}
 	section.Tables = []html.Table{t}
 	return section
@@ -45,7 +46,8 @@ func sentence(s provenance.Statement) string {
 	least := fmt.Sprintf("It earns at least %s", u.Least(s.Promise()))
 	switch s.Verdict {
 	case provenance.Better:
-		return fmt.Sprintf("%s, and at least %s more than what logged the rows, %s.", least, u.LeastWidth(s.GainAtLeast()), sure)
+		return fmt.Sprintf("%s, and at least %s more than what logged the rows, %s.", least,
+			u.LeastWidth(s.GainAtLeast()), sure)
 	case provenance.Vacuous:
 		return "Nothing is guaranteed: the bound allows the least reward."
 	case provenance.Doubted:
@@ -78,29 +80,35 @@ func assumptions(s provenance.Statement) html.Section {
 	drawn := html.Check{Name: "Actions were drawn with the propensities that the log states", Text: []string{known}}
 	looks := html.Check{Name: "One look", Text: []string{"At rows whose number was fixed before."}}
 	if s.AnyTime {
-		looks = html.Check{Name: "Looks at any time", Text: []string{"The bounds hold at every look at these rows as more come, all looks together."}}
+		looks = html.Check{Name: "Looks at any time",
+			Text: []string{"The bounds hold at every look at these rows as more come, all looks together."}}
 	}
 	section := html.Section{Title: "What the guarantee assumes, and how strong it is"}
 	if c := s.Circumstances; c != nil {
-		found := html.Check{Name: "What the log's checks say of this", Tone: html.Good, Text: []string{"They found nothing against it."}}
+		found := html.Check{Name: "What the log's checks say of this", Tone: html.Good,
+			Text: []string{"They found nothing against it."}}
 		if c.Contradicted != "" || c.Doubts != nil {
 			found.Tone, found.Text = html.Doubt, c.Doubts
 		}
 		if c.Contradicted != "" {
-			found.Tone, found.Text = html.Bad, append([]string{"They contradict it: " + c.Contradicted}, c.Doubts...)
+			found.Tone, found.Text = html.Bad, append([]string{"They contradict it: " + c.Contradicted},
+				c.Doubts...)
 		}
 		if c.Strength > 0 {
-			drawn.Text = append(drawn.Text, fmt.Sprintf("That it is better stands for all propensities within the factor Γ = %.4g of them: "+
+			drawn.Text = append(drawn.Text, fmt.Sprintf("That it is better stands for all propensities within "+
+				"the factor Γ = %.4g of them: "+
 				"that is how strong it is.", c.Strength))
 		}
 		section.Checks = append(section.Checks, found)
 	}
 	section.Checks = append(section.Checks,
 		html.Check{Name: rows + " are independent of one another, and alike",
-			Text: []string{"What is bounded is a mean over what they were drawn from, and over nothing that changed since."}},
+			Text: []string{"What is bounded is a mean over what they were drawn from, and over nothing that " +
+				"changed since."}},
 		drawn,
 		html.Check{Name: "No row that certifies had a part in the policy, or in what it is judged by",
-			Text: []string{"Which rows taught what is believed of the policy's file, as far as the log does not contradict it; " +
+			Text: []string{"Which rows taught what is believed of the policy's file, as far as the log does not " +
+				"contradict it; " +
 				"of what has no such file, that it was fixed before the log was seen."}},
 		html.Check{Name: fmt.Sprintf("Rewards are from %v to %v", u.Low, u.High)},
 		looks,
@@ -115,14 +123,20 @@ func guaranteeFigure(s provenance.Statement) html.Figure {
 	u, e := unitsOf(s), s.Estimate
 	play := figure.Reference
 	play.Dashes = nil
-	logged := figure.Curve{Name: "what logged the rows", Style: play, Kind: figure.Span, X: []float64{u.At(s.Logged)}, Y: []float64{0}}
-	estimate := figure.Curve{Name: "estimate", Style: figure.Category(0), Kind: figure.Across, X: []float64{u.At(e.Reward)}, Y: []float64{0},
-		Low: []float64{u.At(e.Reward - 2*e.SE)}, High: []float64{u.At(e.Reward + 2*e.SE)}, Texts: []string{"± 2 standard errors"}}
+	logged := figure.Curve{Name: "what logged the rows", Style: play, Kind: figure.Span,
+		X: []float64{u.At(s.Logged)}, Y: []float64{0}}
+	estimate := figure.Curve{Name: "estimate", Style: figure.Category(0), Kind: figure.Across,
+		X: []float64{u.At(e.Reward)}, Y: []float64{0},
+		Low: []float64{u.At(e.Reward - 2*e.SE)}, High: []float64{u.At(e.Reward + 2*e.SE)},
+		Texts: []string{"± 2 standard errors"}}
 	estimate.Dashes = nil
-	least := figure.Curve{Name: "guaranteed", Style: figure.Category(1), Kind: figure.Across, X: []float64{u.At(s.Promise())}, Y: []float64{-1},
+	least := figure.Curve{Name: "guaranteed", Style: figure.Category(1), Kind: figure.Across,
+		X: []float64{u.At(s.Promise())}, Y: []float64{-1},
 		Texts: []string{"at least"}}
-	f := lines("guarantee", "mean reward", []string{"estimate", "guaranteed at least"}, []figure.Curve{logged, estimate, least})
+	f := lines("guarantee", "mean reward", []string{"estimate", "guaranteed at least"},
+		[]figure.Curve{logged, estimate, least})
 	f.Height = vg.Inch
 	return html.Figure{Figure: f,
-		Caption: fmt.Sprintf("The estimate with 2 standard errors to each side, and what is guaranteed with probability %v.", 1-s.Delta)}
+		Caption: fmt.Sprintf("The estimate with 2 standard errors to each side, and what is guaranteed with "+
+			"probability %v.", 1-s.Delta)}
 }

@@ -280,19 +280,11 @@ func evaluationCSV(w io.Writer, r ope.Result) error {
 			if e.Hyper != 0 {
 				hyper = exact(e.Hyper)
 			}
-			_ = c.Write(
-				slices.Concat(
-					[]string{p.Name, e.Estimator, hyper},
-					interval(e.Interval),
-					interval(e.Gain),
-					count,
-					[]string{exact(p.ESS), exact(p.MeanWeight), exact(p.Largest), exact(p.Share), exact(r.Delta)},
-					promise,
-					[]string{strings.Join(p.Warnings, "; "), strconv.FormatBool(e.Biased),
-						strconv.FormatBool(e.Estimator == p.Recommended), exact(p.Tail), exact(p.Uncovered),
-						exact(p.RowsNeeded), exact(p.HalfWidth), r.Interval},
-				),
-			)
+			_ = c.Write(slices.Concat([]string{p.Name, e.Estimator, hyper}, interval(e.Interval), interval(e.Gain),
+				count, []string{exact(p.ESS), exact(p.MeanWeight), exact(p.Largest), exact(p.Share),
+					exact(r.Delta)}, promise, []string{strings.Join(p.Warnings, "; "), strconv.FormatBool(e.Biased),
+					strconv.FormatBool(e.Estimator == p.Recommended), exact(p.Tail), exact(p.Uncovered),
+					exact(p.RowsNeeded), exact(p.HalfWidth), r.Interval}))
 		}
 	}
 	c.Flush()

@@ -32,9 +32,11 @@ func InspectionPage(r inspect.Report) html.Page {
 	}
 	n := len(r.Findings)
 	p.Verdict = map[inspect.Severity]string{
-		inspect.Fine:     fmt.Sprintf("Fine: none of %d checks found anything against the log.", n),
-		inspect.Doubtful: fmt.Sprintf("Doubtful: it can be used, but not everything said of it need hold. Of %d checks, against it: %s.", n, strings.Join(against, ", ")),
-		inspect.Unusable: fmt.Sprintf("Unusable: what is computed from it means nothing. Of %d checks, against it: %s.", n, strings.Join(against, ", ")),
+		inspect.Fine: fmt.Sprintf("Fine: none of %d checks found anything against the log.", n),
+		inspect.Doubtful: fmt.Sprintf("Doubtful: it can be used, but not everything said of it need hold. Of %d "+
+			"checks, against it: %s.", n, strings.Join(against, ", ")),
+		inspect.Unusable: fmt.Sprintf("Unusable: what is computed from it means nothing. Of %d checks, against "+
+			"it: %s.", n, strings.Join(against, ", ")),
 	}[r.Severity]
 	return p
 }
@@ -66,7 +68,8 @@ func holds(r inspect.Report) (all []html.Section) {
 	}
 	by := slices.Clone(r.ByAction)
 	slices.SortStableFunc(by, func(a, b inspect.Action) int { return b.Rows - a.Rows })
-	t := html.Table{Caption: "By action; z: of the rows against those expected by the propensities, or of their inverses against the number of rows",
+	t := html.Table{Caption: "By action; z: of the rows against those expected by the propensities, or of their " +
+		"inverses against the number of rows",
 		Head: []string{"action", "rows", "expected", "z", "reward", "s.e."}}
 	marks := figure.Curve{Name: "mean reward", Style: figure.Category(0), Kind: figure.Across}
 	marks.Dashes = nil
@@ -76,7 +79,8 @@ func holds(r inspect.Report) (all []html.Section) {
 		if a.Expected > 0 {
 			expected = fmt.Sprintf("%.1f", a.Expected)
 		}
-		t.Rows = append(t.Rows, []string{a.Name, fmt.Sprint(a.Rows), expected, fmt.Sprintf("%.3g", a.Z), fmt.Sprintf("%.4g", a.Reward), fmt.Sprintf("%.2g", a.SE)})
+		t.Rows = append(t.Rows, []string{a.Name, fmt.Sprint(a.Rows), expected, fmt.Sprintf("%.3g", a.Z),
+			fmt.Sprintf("%.4g", a.Reward), fmt.Sprintf("%.2g", a.SE)})
 		if i < listed && a.Rows > 0 {
 			marks.X, marks.Y = append(marks.X, a.Reward), append(marks.Y, -float64(len(panel.Lines)))
 			marks.Low, marks.High = append(marks.Low, a.Reward-2*a.SE), append(marks.High, a.Reward+2*a.SE)
@@ -90,20 +94,25 @@ func holds(r inspect.Report) (all []html.Section) {
 		if len(by) > listed {
 			caption += fmt.Sprintf(", of the %d with the most rows of %d", listed, len(by))
 		}
-		s.Figures = append(s.Figures, html.Figure{Caption: caption + ".", Figure: figure.Figure{Name: "actions", Panels: [][]*figure.Panel{{panel}}, Height: vg.Inch}})
+		s.Figures = append(s.Figures, html.Figure{Caption: caption + ".", Figure: figure.Figure{Name: "actions",
+			Panels: [][]*figure.Panel{{panel}}, Height: vg.Inch}})
 		s.Tables = append(s.Tables, t)
 	}
 	if len(r.Blocks) > 1 {
 		t := html.Table{Caption: "Over time", Head: []string{"block", "from", "rows", "reward", "s.e."}}
 		c := figure.Curve{Name: "mean reward", Style: figure.Category(0), Kind: figure.Barred}
 		for i, b := range r.Blocks {
-			t.Rows = append(t.Rows, []string{fmt.Sprint(i + 1), b.From, fmt.Sprint(b.Rows), fmt.Sprintf("%.4g", b.Reward), fmt.Sprintf("%.2g", b.SE)})
+			t.Rows = append(t.Rows, []string{fmt.Sprint(i + 1), b.From, fmt.Sprint(b.Rows),
+				fmt.Sprintf("%.4g", b.Reward), fmt.Sprintf("%.2g", b.SE)})
 			c.X, c.Y = append(c.X, float64(i+1)), append(c.Y, b.Reward)
 			c.Low, c.High = append(c.Low, b.Reward-2*b.SE), append(c.High, b.Reward+2*b.SE)
 			c.Texts = append(c.Texts, strings.TrimSpace(fmt.Sprintf("%d rows %s", b.Rows, b.From)))
 		}
-		s.Figures = append(s.Figures, html.Figure{Caption: "Reward over time, ± 2 standard errors, by blocks of rows in their order.",
-			Figure: figure.Figure{Name: "time", Panels: [][]*figure.Panel{{{X: "block", Y: "mean reward", Whole: true, Curves: []figure.Curve{c}}}}}})
+		s.Figures = append(s.Figures, html.Figure{Caption: "Reward over time, ± 2 standard errors, by blocks of " +
+			"rows in their order.",
+			Figure: figure.Figure{Name: "time",
+				Panels: [][]*figure.Panel{{{X: "block", Y: "mean reward", Whole: true,
+					Curves: []figure.Curve{c}}}}}})
 		s.Tables = append(s.Tables, t)
 	}
 	if s.Figures == nil && s.Tables == nil {
@@ -123,8 +132,10 @@ func histogramFigure(h inspect.Histogram) html.Figure {
 		if low == high { // all are one value
 			low, high = low-.5*max(.01, low), high+.5*max(.01, high)
 		}
-		c.X, c.Y, c.Low, c.High = append(c.X, (low+high)/2), append(c.Y, float64(count)), append(c.Low, low), append(c.High, high)
+		c.X, c.Y, c.Low, c.High = append(c.X, (low+high)/2), append(c.Y, float64(count)), append(c.Low, low),
+			append(c.High, high)
 	}
 	p.Curves[0] = c
-	return html.Figure{Caption: "How many rows have which " + h.Title + ".", Figure: figure.Figure{Name: "histogram", Panels: [][]*figure.Panel{{p}}}}
+	return html.Figure{Caption: "How many rows have which " + h.Title + ".",
+		Figure: figure.Figure{Name: "histogram", Panels: [][]*figure.Panel{{p}}}}
 }

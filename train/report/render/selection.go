@@ -71,15 +71,9 @@ func (s selection) legend() {
 		all = fmt.Sprintf("those of all %d targets hold", m)
 	}
 	if slices.ContainsFunc(s.Targets, func(t ope.Candidate) bool { return t.AtLeast != nil }) {
-		s.para(
-			"≥: lower bounds on the %s, and on the gain over what logged the %s; %s together with probability "+
-				"%v, for one look, "+
-				"if rows (or groups) are independent and the targets were fixed before this log was seen",
-			meanReward(s.RewardMin, s.RewardMax),
-			of,
-			all,
-			1-s.Delta,
-		)
+		s.para("≥: lower bounds on the %s, and on the gain over what logged the %s; %s together with probability "+
+			""+"%v, for one look, "+"if rows (or groups) are independent and the targets were fixed before "+
+			"this log was seen", meanReward(s.RewardMin, s.RewardMax), of, all, 1-s.Delta)
 	} else {
 		s.para("gain: over what logged the %s", of)
 	}
@@ -142,11 +136,9 @@ func selectionCSV(w io.Writer, s ope.Selection) error {
 			estimate = []string{e.Label(), exact(e.Value), exact(e.SE), exact(e.Gain.Value), exact(e.Gain.SE)}
 		}
 		chosen := i == 0 && s.Selected != nil
-		_ = c.Write(
-			slices.Concat([]string{t.Name, bound(t.AtLeast), bound(t.GainAtLeast), string(t.Verdict),
-				exact(t.Strength)}, estimate, []string{strconv.FormatBool(chosen),
-				strconv.FormatBool(chosen && s.Ship)}),
-		)
+		_ = c.Write(slices.Concat([]string{t.Name, bound(t.AtLeast), bound(t.GainAtLeast), string(t.Verdict),
+			exact(t.Strength)}, estimate, []string{strconv.FormatBool(chosen),
+			strconv.FormatBool(chosen && s.Ship)}))
 	}
 	c.Flush()
 	return c.Error()

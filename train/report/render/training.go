@@ -39,11 +39,14 @@ func trainingFacts(l *pipeline.Learned) []html.Fact {
 		rows = fmt.Sprintf("%d teach the first policy and the scaling of features, %d certify in %d chunks, "+
 			"each the policy that the rows before it taught %s", t.Teaching, t.Certifying, t.Chunks, divided)
 	case t.Split != "" && t.Certify:
-		rows = fmt.Sprintf("%d teach the policy and the scaling of features, %d certify %s", t.Teaching, t.Certifying, divided)
+		rows = fmt.Sprintf("%d teach the policy and the scaling of features, %d certify %s", t.Teaching,
+			t.Certifying, divided)
 	case t.Split != "" && t.Learner != "":
-		rows = fmt.Sprintf("%d teach the prior and the scaling of features, %d certify %s", t.Teaching, t.Certifying, divided)
+		rows = fmt.Sprintf("%d teach the prior and the scaling of features, %d certify %s", t.Teaching,
+			t.Certifying, divided)
 	case t.Split != "":
-		rows = fmt.Sprintf("%d teach the scaling of features, %d train and certify %s", t.Teaching, t.Certifying, divided)
+		rows = fmt.Sprintf("%d teach the scaling of features, %d train and certify %s", t.Teaching, t.Certifying,
+			divided)
 	default:
 		rows = fmt.Sprintf("%d of %d train", t.Certifying, t.Rows)
 	}
@@ -56,7 +59,8 @@ func trainingFacts(l *pipeline.Learned) []html.Fact {
 		}
 	}
 	return []html.Fact{
-		fact("log", "%d rows, %s, %d features; propensities known: %s", t.Rows, actionsText(f), c.Encoder.Dim(), l.Log.Known),
+		fact("log", "%d rows, %s, %d features; propensities known: %s", t.Rows, actionsText(f), c.Encoder.Dim(),
+			l.Log.Known),
 		{Name: "rows", Value: rows},
 		fact("learned", "%s; %.1f s", learnedText(t, f), t.Seconds),
 		{Name: "estimate", Value: estimated(t.Estimate, u, on)},

@@ -20,7 +20,8 @@ func TrainingPage(l *pipeline.Learned) html.Page {
 	var said []html.Section
 	if l.Certificate == nil {
 		p.Tone = html.Bad
-		p.Verdict = fmt.Sprintf("A policy was learned, and nothing is guaranteed of it: %s.", strings.TrimSuffix(l.Unproven, "."))
+		p.Verdict = fmt.Sprintf("A policy was learned, and nothing is guaranteed of it: %s.",
+			strings.TrimSuffix(l.Unproven, "."))
 		learned.Facts = append(learned.Facts, unproven(l))
 	} else {
 		s := l.Certificate.Statement()
@@ -43,8 +44,8 @@ func TrainingPage(l *pipeline.Learned) html.Page {
 	return p
 }
 
-// learningFigure draws the learning curve: the objective by epoch, and how many rows the weights are worth, a curve for
-// each stage.
+// learningFigure draws the learning curve: the objective by epoch, and how many rows the weights
+// are worth, a curve for each stage.
 func learningFigure(t pipeline.Training) html.Figure {
 	type key struct {
 		stage string
@@ -84,7 +85,8 @@ func learningFigure(t pipeline.Training) html.Figure {
 	effective := &figure.Panel{Title: "rows that the weights are worth", X: "epoch", Whole: true}
 	var legend figure.Legend
 	for _, k := range order {
-		objective.Curves, effective.Curves = append(objective.Curves, *value[k]), append(effective.Curves, *worth[k])
+		objective.Curves, effective.Curves = append(objective.Curves, *value[k]),
+			append(effective.Curves, *worth[k])
 		legend.Entries = append(legend.Entries, figure.Entry{Label: value[k].Name, Style: value[k].Style})
 	}
 	f := html.Figure{Caption: "Learning: the objective and the rows that the weights are worth, by epoch."}
