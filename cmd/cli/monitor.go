@@ -130,9 +130,9 @@ func sameCatalogue(log *logs.Log, p *policyfile.Policy) error {
 // clusters says which rows may depend on one another: those of a group, or of one decision id; without ids
 // those that the inspection found to be written twice.
 func clusters(log *logs.Log, judge *provenance.Judge) func(i int) (key uint64, ok bool) {
-	units := []int32(nil)
+	of := []int32(nil)
 	if !log.HasIDs() {
-		units = judge.Units()
+		of = judge.Clusters()
 	}
 	return func(i int) (uint64, bool) {
 		switch {
@@ -140,8 +140,8 @@ func clusters(log *logs.Log, judge *provenance.Judge) func(i int) (key uint64, o
 			return provenance.Hash(1, uint64(log.Group[i])), true
 		case log.HasIDs():
 			return log.Keys[i], true
-		case units != nil:
-			return uint64(units[i]), true
+		case of != nil:
+			return uint64(of[i]), true
 		}
 		return 0, false
 	}
