@@ -49,7 +49,8 @@ func (p *Pieces) check(in int) error {
 		}
 		for b, v := range knots {
 			if gap := v - knots[max(0, b-1)]; v-v != 0 || gap-gap != 0 || b > 0 && !(gap > 0) {
-				return fmt.Errorf("pieces: knot %d of feature %d is %v: want finite numbers, ascending", b, p.Features[i], v)
+				return fmt.Errorf("pieces: knot %d of feature %d is %v: want finite numbers, ascending", b,
+					p.Features[i], v)
 			}
 		}
 	}

@@ -92,7 +92,7 @@ func TestAnyTimeMartingale(t *testing.T) {
 }
 
 // Rows of several logs, of which a later one's propensities depend on the rewards before, are
-// of other formats and in other units: the mean is 1 at the risk, and at most 1 at the gain over
+// of other formats and in other clusters: the mean is 1 at the risk, and at most 1 at the gain over
 // the mix of what logged them.
 func TestPool(t *testing.T) {
 	w := two()
@@ -110,7 +110,7 @@ func TestPool(t *testing.T) {
 		d := risk - (2*first+2*second)/4
 		later.logs(2, 2, true, func(q float64, b *logs.Log, more []int) {
 			b.Propensities = nil
-			parts := []certify.Part{{Pi: play(a, pi), Log: a, Rows: rows, Models: models(a)}, {Pi: play(b, pi), Log: b, Rows: more, Models: models(b)}}
+			parts := []certify.PoolLog{{Pi: play(a, pi), Log: a, Rows: rows, Models: models(a)}, {Pi: play(b, pi), Log: b, Rows: more, Models: models(b)}}
 			e, err := certify.PoolAt(parts, certify.Options{Delta: delta}, risk, d)
 			if err != nil {
 				t.Fatal(err)
@@ -154,9 +154,9 @@ func TestPoolIsOne(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var parts []certify.Part
+		var parts []certify.PoolLog
 		for _, r := range rows {
-			parts = append(parts, certify.Part{Pi: play(l, pi), Log: l, Rows: []int{r}, Models: models(l)})
+			parts = append(parts, certify.PoolLog{Pi: play(l, pi), Log: l, Rows: []int{r}, Models: models(l)})
 		}
 		many, err := certify.PoolAt(parts, certify.Options{}, -.4, -.1)
 		if err != nil {
@@ -281,7 +281,7 @@ func TestAnyTimeRates(t *testing.T) {
 			if wrong[1] {
 				grown++
 			}
-			var parts []certify.Part
+			var parts []certify.PoolLog
 			mix, rows, failed := 0., 0., false
 			for now := w; len(parts) < 3; {
 				part := now.draw(r, 500)
@@ -289,7 +289,7 @@ func TestAnyTimeRates(t *testing.T) {
 				for i := range all {
 					all[i] = i
 				}
-				parts = append(parts, certify.Part{Pi: play(part, pi), Log: part, Rows: all})
+				parts = append(parts, certify.PoolLog{Pi: play(part, pi), Log: part, Rows: all})
 				_, this := now.risks(pi)
 				mix, rows = mix+500*this, rows+500
 				b, err := certify.Pool(parts, certify.Options{Delta: delta})
@@ -322,7 +322,7 @@ func TestAnyTimeRefused(t *testing.T) {
 		t.Error("a pool of nothing")
 	}
 	k := three().draw(rand.New(rand.NewPCG(1, 1)), 20)
-	if _, err := certify.Pool([]certify.Part{{Logged: make([]float64, 20), Log: l, Rows: []int{0}}, {Logged: make([]float64, 20), Log: k, Rows: []int{0}}}, certify.Options{}); err == nil || !strings.Contains(err.Error(), "log 2 has 3 actions") {
+	if _, err := certify.Pool([]certify.PoolLog{{Logged: make([]float64, 20), Log: l, Rows: []int{0}}, {Logged: make([]float64, 20), Log: k, Rows: []int{0}}}, certify.Options{}); err == nil || !strings.Contains(err.Error(), "log 2 has 3 actions") {
 		t.Error(err)
 	}
 }

@@ -56,7 +56,7 @@
 //
 // every kind keeps its share, and is ls on rows whose propensities are not all known;
 // models are clipped as for Γ ≥ 1.01, so that a Γ that is raised up to there after a look
-// can only raise X; a unit must be complete when it is counted.
+// can only raise X; a cluster must be complete when it is counted.
 //
 // # Rows that depend
 //
@@ -94,9 +94,8 @@ type Options struct {
 	// Priors is the number of priors, fixed before the rows, that a posterior's may be chosen
 	// among after seeing them: a mixture of equal weights, log Priors more divergence; 0 means 1.
 	Priors int
-	// Group are the units, by row of the log: rows of one number ≥ 0 may depend on one
-	// another; nil means those of the log.
-	Group []int32
+	// Clusters by row of the log: rows of one number ≥ 0 may depend on one another; nil means those of the log.
+	Clusters []int32
 	// AnyTime asks for bounds that hold at every look, as rows come, and of rows of several
 	// logs together, see the package comment: of fixed policies alone.
 	AnyTime bool
@@ -139,11 +138,15 @@ func (o Options) check() (Options, error) {
 	return o, nil
 }
 
+// Policy writes π(·|x_i), of the actions that the row offers, to dst for row i of a log.
+type Policy = func(dst []float64, i int) error
+
 // RewardModel is a model of the reward that makes a bound tighter the better it predicts,
 // and never false.
 type RewardModel struct {
 	Name string
-	// Predict writes r̂(x, ·) in [0, 1] of the actions offered [Options] to dst, for row i of the log. Many goroutines call it.
+	// Predict writes r̂(x, ·) in [0, 1] of the actions offered [Options] to dst, for row i of the log. Many
+	// goroutines call it.
 	Predict func(dst []float64, i int)
 	// Of is Predict of a model that reads π(·|x_i) of a fixed policy, too; nil: Predict.
 	Of     func(dst, pi []float64, i int)
@@ -205,7 +208,7 @@ func (b Bounds) Better() bool { return b.Gain != nil && b.Gain.Risk < 0 }
 // π(·|x_i), of the actions that the row offers [Options], to dst for row i of the log; where it is nil, logged
 // has π(a_i|x_i) by row instead, and there is no dr. Sets that change from row to row, and actions that
 // were never logged, change nothing above: a row's set is part of its context.
-func Fixed(pi func(dst []float64, i int) error, logged []float64, log Log, rows []int, o Options) (Bounds, error) {
+func Fixed(pi Policy, logged []float64, log Log, rows []int, o Options) (Bounds, error) {
 	s, err := fixed(pi, logged, log, rows, o)
 	if err != nil {
 		return Bounds{}, err
@@ -213,21 +216,21 @@ func Fixed(pi func(dst []float64, i int) error, logged []float64, log Log, rows 
 	return s.bounds(), nil
 }
 
-// Part is what a log has for a [Pool]: as of Fixed, with the Group, Gamma and Models of the
+// PoolLog is what a log has for a [Pool]: as of Fixed, with the Group, Gamma and Models of the
 // options for its rows.
-type Part struct {
-	Pi     func(dst []float64, i int) error
-	Logged []float64
-	Log    Log
-	Rows   []int
-	Group  []int32
-	Gamma  float64
-	Models []*RewardModel // the same for all parts, but for the rows that they read
+type PoolLog struct {
+	Pi       Policy
+	Logged   []float64
+	Log      Log
+	Rows     []int
+	Clusters []int32
+	Gamma    float64
+	Models   []*RewardModel // the same for all parts, but for the rows that they read
 }
 
 // Pool is Fixed of the rows of several logs of the same actions in the order of their time, at
 // any time. A group's rows are in one log.
-func Pool(parts []Part, o Options) (Bounds, error) {
+func Pool(parts []PoolLog, o Options) (Bounds, error) {
 	s, err := pool(parts, o)
 	if err != nil {
 		return Bounds{}, err
@@ -235,7 +238,7 @@ func Pool(parts []Part, o Options) (Bounds, error) {
 	return s.bounds(), nil
 }
 
-func pool(parts []Part, o Options) (*sums, error) {
+func pool(parts []PoolLog, o Options) (*sums, error) {
 	if len(parts) == 0 {
 		return nil, errors.New("certify: no log is given")
 	}
@@ -245,7 +248,7 @@ func pool(parts []Part, o Options) (*sums, error) {
 		if k := parts[0].Log.K(); p.Log.K() != k && !p.Log.Choosing() {
 			return nil, fmt.Errorf("certify: log %d has %d actions, the first %d", i+1, p.Log.K(), k)
 		}
-		o.Group, o.Gamma, o.Models = p.Group, p.Gamma, p.Models
+		o.Clusters, o.Gamma, o.Models = p.Clusters, p.Gamma, p.Models
 		s, err := fixed(p.Pi, p.Logged, p.Log, p.Rows, o)
 		switch {
 		case err != nil:
@@ -254,7 +257,8 @@ func pool(parts []Part, o Options) (*sums, error) {
 			all = s
 			continue
 		case len(s.kinds) != len(all.kinds):
-			return nil, fmt.Errorf("certify: log %d has %d models of the reward for probabilities of all actions, the first %d", i+1, len(s.kinds)-1, len(all.kinds)-1)
+			return nil, fmt.Errorf("certify: log %d has %d models of the reward for probabilities of all actions, "+
+				"the first %d", i+1, len(s.kinds)-1, len(all.kinds)-1)
 		}
 		all.o.Gamma = max(all.o.Gamma, s.o.Gamma)
 		all.add(s)
@@ -262,7 +266,7 @@ func pool(parts []Part, o Options) (*sums, error) {
 	return all, nil
 }
 
-func fixed(pi func(dst []float64, i int) error, logged []float64, log Log, rows []int, o Options) (*sums, error) {
+func fixed(pi Policy, logged []float64, log Log, rows []int, o Options) (*sums, error) {
 	o, err := o.check()
 	if err == nil {
 		err = columns(log, rows)
@@ -301,17 +305,22 @@ func posterior(pol propensity.Family, q propensity.Posterior, log Encoded, rows 
 	}
 	switch {
 	case o.AnyTime:
-		return nil, errors.New("certify: bounds at any time are of policies that were fixed before the rows: a posterior is chosen on them anew at every look, and the bound by its divergence is for one look")
+		return nil, errors.New("certify: bounds at any time are of policies that were fixed before the rows: a " +
+			"posterior is chosen on them anew at every look, and the bound by its divergence is for one look")
 	case !pol.HasPosterior():
-		return nil, fmt.Errorf("certify: policy %s has no posterior, and a single parameter chosen from data has infinite KL", pol.Name())
+		return nil, fmt.Errorf("certify: policy %s has no posterior, and a single parameter chosen from data has "+
+			"infinite KL", pol.Name())
 	case log.Choosing():
-		return nil, fmt.Errorf("certify: policy %s has a posterior of scores that are independent of one another, and those of actions that rows offer by their features are not: they share parameters", pol.Name())
+		return nil, fmt.Errorf("certify: policy %s has a posterior of scores that are independent of one another, "+
+			"and those of actions that rows offer by their features are not: they share parameters", pol.Name())
 	case log.Dim() == 0:
 		return nil, errors.New("certify: the contexts of the log are not encoded")
 	case q.Actions != log.K() || q.Dim != log.Dim():
-		return nil, fmt.Errorf("certify: the policy has %d actions and %d features, the log %d and %d", q.Actions, q.Dim, log.K(), log.Dim())
+		return nil, fmt.Errorf("certify: the policy has %d actions and %d features, the log %d and %d", q.Actions,
+			q.Dim, log.K(), log.Dim())
 	case len(q.Mu) != q.Actions*q.Dim || len(q.Prior.Mean) != len(q.Mu):
-		return nil, fmt.Errorf("certify: a mean of %d numbers and a prior's of %d, want %d", len(q.Mu), len(q.Prior.Mean), q.Actions*q.Dim)
+		return nil, fmt.Errorf("certify: a mean of %d numbers and a prior's of %d, want %d", len(q.Mu),
+			len(q.Prior.Mean), q.Actions*q.Dim)
 	}
 	if err := columns(log, rows); err != nil {
 		return nil, err

@@ -148,7 +148,7 @@ func TestMeanIsOneOfSets(t *testing.T) {
 			e, err := certify.FixedAt(pi, l, rowsOf(l), o, risk, risk-logging)
 			add("fixed", p, e, err)
 			if c.anyTime {
-				e, err = certify.PoolAt([]certify.Part{{Pi: pi, Log: l, Rows: []int{0}, Models: o.Models}, {Pi: pi, Log: l, Rows: []int{1}, Models: o.Models}}, o, risk, risk-logging)
+				e, err = certify.PoolAt([]certify.PoolLog{{Pi: pi, Log: l, Rows: []int{0}, Models: o.Models}, {Pi: pi, Log: l, Rows: []int{1}, Models: o.Models}}, o, risk, risk-logging)
 				add("pool", p, e, err)
 				return
 			}
@@ -156,7 +156,7 @@ func TestMeanIsOneOfSets(t *testing.T) {
 			e, err = certify.ChunksAt(chunks, l, o, func([]float64) float64 { return risk }, func([]float64) float64 { return risk - logging })
 			add("chunks", p, e, err)
 			some := l.Subset([]int{2, 0, 1})
-			e, err = certify.FixedAt(c.policy(some), some, rowsOf(some), certify.Options{Group: []int32{-1, 4, -1}}, risk, risk-logging)
+			e, err = certify.FixedAt(c.policy(some), some, rowsOf(some), certify.Options{Clusters: []int32{-1, 4, -1}}, risk, risk-logging)
 			add("subset", p, e, err)
 		})
 		near(t, c.name+": probabilities", total, 1)

@@ -7,15 +7,15 @@ import (
 
 // Chunk is a part of the rows that certify, and the policy that they certify.
 type Chunk struct {
-	Policy func(dst []float64, i int) error // as pi of [Fixed]; it may have been learned from earlier chunks
-	Models []*RewardModel                   // likewise; as many in each chunk
+	Policy Policy         // as pi of [Fixed]; it may have been learned from earlier chunks
+	Models []*RewardModel // likewise; as many in each chunk
 	Rows   []int
 }
 
 // Chunks bounds the risk and the gain of a mixture of policies π_k, of which each was fixed
 // before the rows of its own chunk and those after it, and may have been learned from those before:
 // all rows but those of the last chunk may teach, and all certify. The mixture plays π_k with
-// probability w_k = n_k/n, drawn anew for each decision, n_k the units (groups, or rows that have
+// probability w_k = n_k/n, drawn anew for each decision, n_k the clusters (groups, or rows that have
 // none) of chunk k. The weights are returned. With a single chunk it is Fixed.
 //
 // In the order of the chunks each factor of M = ∏_i (1 − ℓX_i)/(1 − ℓR(π_k(i))) has mean 1, whatever
@@ -25,10 +25,10 @@ type Chunk struct {
 //	E_ℓ(R) = ∏_i (1 − ℓX_i) / (1 − ℓR)ⁿ ≤ M   at R = Σ_k w_k R(π_k),
 //
 // the risk of the mixture; the same holds for the gain, and for mixtures over ℓ and kinds. It needs
-// units that are identically distributed, which Fixed does not: under drift the rows of chunk k
+// clusters that are identically distributed, which Fixed does not: under drift the rows of chunk k
 // say nothing of π_k at other times.
 //
-// Of the options, Models are those of the chunks. Errors: those of Fixed; units that are parted between chunks.
+// Of the options, Models are those of the chunks. Errors: those of Fixed; clusters that are parted between chunks.
 func Chunks(chunks []Chunk, log Log, o Options) (Bounds, []float64, error) {
 	s, weights, err := chunked(chunks, log, o)
 	if err != nil {
@@ -46,7 +46,8 @@ func chunked(chunks []Chunk, log Log, o Options) (*sums, []float64, error) {
 	case len(chunks) == 0:
 		return nil, nil, errors.New("certify: no chunks of rows")
 	case o.AnyTime:
-		return nil, nil, errors.New("certify: the weights of a mixture in chunks are those of the rows that there are: nothing can be said of it at any time")
+		return nil, nil, errors.New("certify: the weights of a mixture in chunks are those of the rows that there " +
+			"are: nothing can be said of it at any time")
 	}
 	var rows []int
 	of := make([]int, log.Len()) // chunk by row
@@ -55,7 +56,8 @@ func chunked(chunks []Chunk, log Log, o Options) (*sums, []float64, error) {
 		case len(c.Rows) == 0:
 			return nil, nil, fmt.Errorf("certify: chunk %d has no rows", k+1)
 		case len(c.Models) != len(chunks[0].Models):
-			return nil, nil, fmt.Errorf("certify: chunk %d has %d models of the reward, the first %d", k+1, len(c.Models), len(chunks[0].Models))
+			return nil, nil, fmt.Errorf("certify: chunk %d has %d models of the reward, the first %d", k+1,
+				len(c.Models), len(chunks[0].Models))
 		}
 		for _, r := range c.Rows {
 			if r >= 0 && r < len(of) { // Fixed refuses others
@@ -66,21 +68,23 @@ func chunked(chunks []Chunk, log Log, o Options) (*sums, []float64, error) {
 	}
 	o.Models = nil
 	for j, m := range chunks[0].Models {
-		o.Models = append(o.Models, &RewardModel{Name: m.Name, Predict: func(dst []float64, i int) { chunks[of[i]].Models[j].Predict(dst, i) }})
+		o.Models = append(o.Models, &RewardModel{Name: m.Name,
+			Predict: func(dst []float64, i int) { chunks[of[i]].Models[j].Predict(dst, i) }})
 	}
 	s, err := fixed(func(dst []float64, i int) error { return chunks[of[i]].Policy(dst, i) }, nil, log, rows, o)
 	if err != nil {
 		return nil, nil, err
 	}
 	weights := make([]float64, len(chunks))
-	for u := range s.units() {
-		unit := s.rows[s.first[u]:s.first[u+1]]
-		for _, r := range unit {
-			if of[r] != of[unit[0]] {
-				return nil, nil, fmt.Errorf("certify: rows %d and %d depend on one another, and are of chunks %d and %d", unit[0], r, of[unit[0]]+1, of[r]+1)
+	for u := range s.clusters() {
+		cluster := s.rows[s.first[u]:s.first[u+1]]
+		for _, r := range cluster {
+			if of[r] != of[cluster[0]] {
+				return nil, nil, fmt.Errorf("certify: rows %d and %d depend on one another, and are of chunks %d "+
+					"and %d", cluster[0], r, of[cluster[0]]+1, of[r]+1)
 			}
 		}
-		weights[of[unit[0]]] += 1 / float64(s.units())
+		weights[of[cluster[0]]] += 1 / float64(s.clusters())
 	}
 	return s, weights, nil
 }

@@ -38,7 +38,7 @@ func greedy(l *logs.Log, rows []int) (pi [][]float64, model *certify.RewardModel
 
 // Policies and models that were learned from earlier chunks: the e-values of the mixture, at its
 // true risk and gain, have at most the mean 1 over all logs there are. It is above 1 for policies that saw
-// their own chunk, for two chunks that taught each other's policy, and for weights that are not those of the units.
+// their own chunk, for two chunks that taught each other's policy, and for weights that are not those of the clusters.
 func TestChunks(t *testing.T) {
 	w := two()
 	for _, c := range []struct {
@@ -112,7 +112,7 @@ func TestChunks(t *testing.T) {
 	}
 }
 
-// Weights are the shares of units, a single chunk is a fixed policy, and what cannot be is refused.
+// Weights are the shares of clusters, a single chunk is a fixed policy, and what cannot be is refused.
 func TestChunksOfUnits(t *testing.T) {
 	w := two()
 	pi := [][]float64{{1, 0}, {0, 1}}

@@ -606,7 +606,7 @@ func TestFactors(t *testing.T) {
 	}
 }
 
-// byHand are the values of ℓ for three units and their weights.
+// byHand are the values of ℓ for three clusters and their weights.
 func byHand(most float64) iter.Seq2[float64, float64] {
 	return func(yield func(ell, weight float64) bool) {
 		root := 1 / math.Sqrt(3)

@@ -19,8 +19,8 @@ type Estimate struct {
 	Weight float64 `json:"mean_weight"`
 }
 
-// Tells says that the rows play at least half of what the policy does, by the mean weight: of another, such as one of few rows
-// among very many actions, Reward is hardly an estimate.
+// Tells says that the rows play at least half of what the policy does, by the mean weight: of another, such as one of
+// few rows among very many actions, Reward is hardly an estimate.
 func (e Estimate) Tells() bool { return e.Weight >= 0.5 }
 
 // SelfNormalized estimates a reward from π(a_i|x_i), π₀(a_i|x_i) and c_i of n rows.

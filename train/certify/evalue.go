@@ -10,7 +10,7 @@ import (
 // gridSize is the number of values of the geometric grid of ℓ.
 const gridSize = 8
 
-// grid returns the values of ℓ for n units and the logarithms of their weights: 0.15 of the weight on
+// grid returns the values of ℓ for n clusters and the logarithms of their weights: 0.15 of the weight on
 // 1/√n and 0.45 on 4/√n, for at variance V of X the best ℓ is √(2 log(1/(weight·δ))/nV), some
 // 4/√(nV); the rest over a geometric grid from 0.3/√n to most.
 func grid(n int, most float64) (ell, logWeight []float64) {
@@ -103,7 +103,8 @@ func (m mixture) bound(name string, low, high, delta float64) (b Bound, absurd b
 	b.Risk, absurd = m.upper(low, high, delta)
 	g := m.heaviest(b.Risk)
 	b.Lambda = m.ell[g]
-	b.Terms = []weights.Term{{Name: "risk", Value: -m.sum[g] / (m.ell[g] * m.n)}, {Name: "kappa", Value: (m.kl - m.logWeight[g] - math.Log(delta)) / m.n}}
+	b.Terms = []weights.Term{{Name: "risk", Value: -m.sum[g] / (m.ell[g] * m.n)},
+		{Name: "kappa", Value: (m.kl - m.logWeight[g] - math.Log(delta)) / m.n}}
 	return b, absurd
 }
 

@@ -41,7 +41,7 @@ func PosteriorAt(pol propensity.Family, q propensity.Posterior, log *logs.Log, r
 }
 
 // PoolAt is that of a fixed policy by several logs.
-func PoolAt(parts []Part, o Options, risk, gain float64) (EValues, error) {
+func PoolAt(parts []PoolLog, o Options, risk, gain float64) (EValues, error) {
 	s, err := pool(parts, o)
 	return at(s, err, risk, gain)
 }

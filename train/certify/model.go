@@ -35,7 +35,7 @@ func LogisticLink(dst, scores []float64) {
 
 // Play returns π(·|x) of a point policy with the scores of [Linear], for rows of an encoded log, for
 // [Fixed]. Scores that are not finite are an error.
-func Play(pol propensity.Family, theta []float64, log Encoded) func(dst []float64, i int) error {
+func Play(pol propensity.Family, theta []float64, log Encoded) Policy {
 	scorer := log.Scorers(theta)()
 	return func(dst []float64, i int) error {
 		scores := scorer(i)

@@ -26,8 +26,9 @@ const bets = 20
 //
 //	E_t = Σ_j w_j ∏_{i≤t} (1 + λ_j (g − r_i)),  λ_j = 2^(−j/2)/(2(1 − g)),  w_j ∝ 1/(j + 1)²,  j = 0 … 19
 //
-// Where the claim is true, each factor has mean at most 1, so E is a supermartingale that begins at 1, and by Ville's inequality
-// P(sup_t E_t ≥ 1/δ) ≤ δ: it may be looked at after every row. g in [0, 1). Waudby-Smith and Ramdas (2024), section 4.
+// Where the claim is true, each factor has mean at most 1, so E is a supermartingale that begins at 1, and by Ville's
+// inequality P(sup_t E_t ≥ 1/δ) ≤ δ: it may be looked at after every row. g in [0, 1). Waudby-Smith and Ramdas
+// (2024), section 4.
 func Monitor(rewards []float64, claim float64) (Watch, error) {
 	if !(claim >= 0 && claim < 1) {
 		return Watch{}, fmt.Errorf("certify: a claim of %v, want one in [0, 1)", claim)

@@ -12,20 +12,21 @@ type Sums struct {
 	Delta    float64     `json:"delta"`
 	Gamma    float64     `json:"gamma"`
 	Rows     int         `json:"rows"`
-	Clusters int         `json:"units"`
+	Clusters int         `json:"clusters"`
 	Plain    int         `json:"plain"` // rows whose X is that of ls in every kind
-	Risk     [][]float64 `json:"risk"`  // Σ log(1 − ℓX) over units, by kind and ℓ; none without rows
+	Risk     [][]float64 `json:"risk"`  // Σ log(1 − ℓX) over clusters, by kind and ℓ; none without rows
 	Gain     [][]float64 `json:"gain"`
 	Missing  []string    `json:"missing"`
 }
 
 // PoolSums are the sums that [Pool] makes its bounds of.
-func PoolSums(parts []Part, o Options) (Sums, error) {
+func PoolSums(parts []PoolLog, o Options) (Sums, error) {
 	s, err := pool(parts, o)
 	if err != nil {
 		return Sums{}, err
 	}
-	out := Sums{Delta: s.o.Delta, Gamma: s.o.Gamma, Rows: len(s.rows) + s.pooled.rows, Clusters: s.units() + s.pooled.units, Plain: s.plain(), Missing: s.missing}
+	out := Sums{Delta: s.o.Delta, Gamma: s.o.Gamma, Rows: len(s.rows) + s.pooled.rows,
+		Clusters: s.clusters() + s.pooled.clusters, Plain: s.plain(), Missing: s.missing}
 	for _, k := range s.kinds {
 		out.Risk, out.Gain = append(out.Risk, k.risk), append(out.Gain, k.gain)
 	}
@@ -79,7 +80,8 @@ func (s Sums) Check() error {
 		}
 	}
 	if bad {
-		return fmt.Errorf("certify: these are no sums of bounds at any time: %d rows in %d units, %d kinds", s.Rows, s.Clusters, len(s.Risk))
+		return fmt.Errorf("certify: these are no sums of bounds at any time: %d rows in %d clusters, %d kinds", s.Rows,
+			s.Clusters, len(s.Risk))
 	}
 	return nil
 }
@@ -93,7 +95,7 @@ func (s Sums) Bounds() (Bounds, error) {
 		return Bounds{}, err
 	}
 	t := sums{first: []int{0}, missing: s.Missing, o: Options{Delta: s.Delta, Gamma: s.Gamma, AnyTime: true, Priors: 1}}
-	t.pooled.rows, t.pooled.units, t.pooled.plain = s.Rows, s.Clusters, s.Plain
+	t.pooled.rows, t.pooled.clusters, t.pooled.plain = s.Rows, s.Clusters, s.Plain
 	for i := range s.Risk {
 		p := kind{risk: s.Risk[i], gain: s.Gain[i]}
 		p.ell, p.logW = anyTime(1)

@@ -32,11 +32,11 @@ func bracket(gamma float64) float64 {
 // fixed policy is below 0, as of [Fixed]; 0 where it is not at the Γ of the options.
 //
 // It may be read off the rows: whatever the true Γ is, with probability 1 − δ/2 the strength is below it, or
-// the policy better. In a bracket (see the package comment) X of each row increases in Γ, and with it the bound: where it is
-// below 0 at one Γ, so it is at the smaller ones of its bracket. A bracket is looked at only where the bound is below 0 at
-// the end of the one before. So a strength above the true Γ of a policy that is not better needs the
-// bound of the true Γ to fail.
-func Strength(pi func(dst []float64, i int) error, logged []float64, log Log, rows []int, o Options) (float64, error) {
+// the policy better. In a bracket (see the package comment) X of each row increases in Γ, and with it the bound:
+// where it is below 0 at one Γ, so it is at the smaller ones of its bracket. A bracket is looked at only where the
+// bound is below 0 at the end of the one before. So a strength above the true Γ of a policy that is not better needs
+// the bound of the true Γ to fail.
+func Strength(pi Policy, logged []float64, log Log, rows []int, o Options) (float64, error) {
 	o, err := o.check()
 	if err != nil {
 		return 0, err
@@ -75,7 +75,7 @@ func Strength(pi func(dst []float64, i int) error, logged []float64, log Log, ro
 }
 
 // keep computes probabilities and predictions once.
-func keep(pi func(dst []float64, i int) error, models []*RewardModel, log Log, rows []int) (func(dst []float64, i int) error, []*RewardModel, error) {
+func keep(pi Policy, models []*RewardModel, log Log, rows []int) (Policy, []*RewardModel, error) {
 	k := log.MostOptions()
 	place := make([]int, log.Len())
 	all := make([]float64, len(rows)*k)

@@ -19,10 +19,10 @@ type sums struct {
 	choosing bool      // see [Log]
 	o        Options
 	rows     []int    // that certify, those of a group next to each other
-	first    []int    // of each unit among rows, and the end
+	first    []int    // of each cluster among rows, and the end
 	pooled   struct { // of other logs, in the sums of the kinds
-		rows, units, plain int
-		cost               float64
+		rows, clusters, plain int
+		cost                  float64
 	}
 	kinds   []kind
 	missing []string
@@ -31,7 +31,7 @@ type sums struct {
 	kl      float64 // KL(Q‖P) + log of the number of priors
 }
 
-// kind is a kind of X with its sums over units, by ℓ: of the risk and of the gain.
+// kind is a kind of X with its sums over clusters, by ℓ: of the risk and of the gain.
 type kind struct {
 	model        *RewardModel // nil: ls
 	risk, gain   []float64    // S
@@ -41,13 +41,13 @@ type kind struct {
 	logW, logWG  []float64
 }
 
-// newSums arranges the rows in units: groups, or rows that have none.
+// newSums arranges the rows in clusters: groups, or rows that have none.
 func newSums(log Log, rows []int, o Options) *sums {
 	s := &sums{log: log, choosing: log.Choosing(), o: o, rows: rows}
 	var group []int32
 	s.cost, s.logged, group = log.Columns()
-	if o.Group != nil {
-		group = o.Group
+	if o.Clusters != nil {
+		group = o.Clusters
 	}
 	if group != nil {
 		// Groups in the order of their first row, so that nothing depends on their numbers.
@@ -98,8 +98,8 @@ func newSums(log Log, rows []int, o Options) *sums {
 			p.ell, p.logW = anyTime(1)
 			p.ellGain, p.logWG = anyTime(0.5)
 		} else {
-			p.ell, p.logW = grid(s.units(), 1)
-			p.ellGain, p.logWG = grid(s.units(), 0.5)
+			p.ell, p.logW = grid(s.clusters(), 1)
+			p.ellGain, p.logWG = grid(s.clusters(), 0.5)
 		}
 		for _, x := range []*[]float64{&p.risk, &p.gain, &p.squareR, &p.squareG} {
 			*x = make([]float64, len(p.ell))
@@ -113,7 +113,7 @@ const noPropensities = "dr: the log has no propensities of all actions"
 // add adds the sums of other rows, whose e-values do not depend on their number, either.
 func (s *sums) add(other *sums) {
 	s.pooled.rows += len(other.rows)
-	s.pooled.units += other.units()
+	s.pooled.clusters += other.clusters()
 	s.pooled.plain += other.plain()
 	s.pooled.cost += other.total()
 	s.plays += other.plays
@@ -151,8 +151,8 @@ func (s *sums) without(reason string) {
 	}
 }
 
-// units is the number of groups, or of rows that have none.
-func (s *sums) units() int { return len(s.first) - 1 }
+// clusters is the number of groups, or of rows that have none.
+func (s *sums) clusters() int { return len(s.first) - 1 }
 
 // estimate is X for one ℓ of the action b of a row, less shift: the row's cost for the gain.
 type estimate struct {
@@ -230,11 +230,11 @@ func (e *estimate) paired(l float64) float64 {
 	return (1 - y + s*e.cost) / l
 }
 
-// chunk is how many units a thread sums at a time. Sums of chunks are added in order, so
+// chunk is how many clusters a thread sums at a time. Sums of chunks are added in order, so
 // that the result is the same for any number of threads.
 const chunk = 1024
 
-// over calls work for chunks of the units first to last, on several threads, and adds what
+// over calls work for chunks of the clusters first to last, on several threads, and adds what
 // it adds.
 func (s *sums) over(first, last int, work func(from, to int, into []kind) error) error {
 	chunks := (last - first + chunk - 1) / chunk
@@ -283,37 +283,39 @@ func (s *sums) row(r int, m *RewardModel, pi, scratch []float64) (estimate, erro
 		}
 		for a, v := range scratch {
 			if !(v >= 0 && v <= 1) {
-				return e, fmt.Errorf("certify: row %d: the model %s predicts the reward %v of action %d, outside [0, 1]", r, m.Name, v, a)
+				return e, fmt.Errorf("certify: row %d: the model %s predicts the reward %v of action %d, outside "+
+					"[0, 1]", r, m.Name, v, a)
 			}
 		}
 	}
 	return e, nil
 }
 
-// fixed sums log(1 − ℓ X̄) over units, X̄ the mean of Σ_a π X over the rows of a unit.
-func (s *sums) fixed(pi func(dst []float64, i int) error, logged []float64) error {
+// fixed sums log(1 − ℓ X̄) over clusters, X̄ the mean of Σ_a π X over the rows of a cluster.
+func (s *sums) fixed(pi Policy, logged []float64) error {
 	const block = 16 * chunk
 	most := s.log.MostOptions()
 	one := make([]float64, most)
-	for first := 0; first < s.units(); first += block {
-		last := min(s.units(), first+block)
+	for first := 0; first < s.clusters(); first += block {
+		last := min(s.clusters(), first+block)
 		rows := s.rows[s.first[first]:s.first[last]]
-		all, w := make([][]float64, len(rows)), make([]float64, len(rows)) // π(·|x), where models need it, and π(a_i|x_i)
-		room := []float64(nil)
+		// π(·|x), where models need it, and π(a_i|x_i)
+		all, w := make([][]float64, len(rows)), make([]float64, len(rows))
+		buffer := []float64(nil)
 		if len(s.kinds) > 1 && !s.log.LoggedOnly() { // see row
 			n := 0
 			for _, r := range rows {
 				n += s.log.Options(r)
 			}
-			room = make([]float64, n)
+			buffer = make([]float64, n)
 		}
 		for i, r := range rows { // in order: π may read contexts from a file
 			if pi == nil {
 				w[i] = logged[r]
 			} else {
 				dst := one[:s.log.Options(r)]
-				if room != nil {
-					dst, room = room[:len(dst):len(dst)], room[len(dst):]
+				if buffer != nil {
+					dst, buffer = buffer[:len(dst):len(dst)], buffer[len(dst):]
 					all[i] = dst
 				}
 				if err := pi(dst, r); err != nil {
@@ -383,16 +385,17 @@ func (s *sums) fixed(pi func(dst []float64, i int) error, logged []float64) erro
 	return nil
 }
 
-// posterior sums Σ_a π_Q(a|x) log(1 − ℓX_a), over the rows of a unit with weight 1/m.
+// posterior sums Σ_a π_Q(a|x) log(1 − ℓX_a), over the rows of a cluster with weight 1/m.
 func (s *sums) posterior(pol propensity.Family, q propensity.Posterior, log Encoded) error {
 	k := q.Actions
 	draws := 1
 	if pol.Noisy() {
 		s.draws, draws = s.o.Draws, s.o.Draws
 	}
-	// X = 0, and so is that of the gain, for ls on rows that cost nothing, whatever π is: of draws, too, but each row has its own.
+	// X = 0, and so is that of the gain, for ls on rows that cost nothing, whatever π is: of draws, too, but each row
+	// has its own.
 	some := s.draws == 0 && !slices.ContainsFunc(s.kinds, func(p kind) bool { return p.model != nil })
-	return s.over(0, s.units(), func(from, to int, into []kind) error {
+	return s.over(0, s.clusters(), func(from, to int, into []kind) error {
 		var rows, at []int // at: of the row among s.rows
 		for i := s.first[from]; i < s.first[to]; i++ {
 			if !some || s.cost[s.rows[i]] != 0 {
@@ -403,7 +406,7 @@ func (s *sums) posterior(pol propensity.Family, q propensity.Posterior, log Enco
 			return nil
 		}
 		pi, one, eps, scratch := make([]float64, k), make([]float64, k), make([]float64, k), make([]float64, k)
-		unit := from
+		cluster := from
 		noise := rand.New(rand.NewPCG(s.o.Seed, 0xce27+uint64(from)))
 		var buf addends
 		var err error
@@ -411,10 +414,10 @@ func (s *sums) posterior(pol propensity.Family, q propensity.Posterior, log Enco
 			if err != nil {
 				return
 			}
-			for s.first[unit+1] <= at[i] {
-				unit++
+			for s.first[cluster+1] <= at[i] {
+				cluster++
 			}
-			m := float64(s.first[unit+1] - s.first[unit])
+			m := float64(s.first[cluster+1] - s.first[cluster])
 			clear(pi)
 			for range draws {
 				if s.draws > 0 {
@@ -497,7 +500,7 @@ type addends struct {
 
 // mixtures are the e-values of the risk and the gain, and the share of δ that each has.
 func (s *sums) mixtures() (risk, gain mixture, delta float64) {
-	n := float64(s.units() + s.pooled.units)
+	n := float64(s.clusters() + s.pooled.clusters)
 	delta = s.o.Delta / 2
 	if s.draws > 0 {
 		delta /= 2
@@ -513,15 +516,19 @@ func (s *sums) mixtures() (risk, gain mixture, delta float64) {
 		return out
 	}
 	risk = concat(n, s.kl, s.kinds, func(p *kind) (_, _, _ []float64) { return p.ell, p.logW, less(p.risk, p.squareR) })
-	gain = concat(n, s.kl, s.kinds, func(p *kind) (_, _, _ []float64) { return p.ellGain, p.logWG, less(p.gain, p.squareG) })
+	gain = concat(n, s.kl, s.kinds, func(p *kind) (_, _, _ []float64) {
+		return p.ellGain, p.logWG,
+			less(p.gain, p.squareG)
+	})
 	return risk, gain, delta
 }
 
 // bounds are what the sums say.
 func (s *sums) bounds() Bounds {
-	b := Bounds{Delta: s.o.Delta, N: len(s.rows) + s.pooled.rows, Priors: s.o.Priors, KL: s.kl, Missing: s.missing, AnyTime: s.o.AnyTime}
-	if units := s.units() + s.pooled.units; units < b.N {
-		b.Groups = units
+	b := Bounds{Delta: s.o.Delta, N: len(s.rows) + s.pooled.rows, Priors: s.o.Priors, KL: s.kl, Missing: s.missing,
+		AnyTime: s.o.AnyTime}
+	if clusters := s.clusters() + s.pooled.clusters; clusters < b.N {
+		b.Groups = clusters
 	}
 	if s.o.Gamma > 1 {
 		b.Gamma = s.o.Gamma

@@ -10,19 +10,21 @@ import (
 	"opl/policies/policyfile"
 )
 
-// traces are what tells rows of one shard that depend on rows of another: all ids and groups, and of rows that may have come under other
-// ids stretches and a sample of contexts.
+// traces are what tells rows of one shard that depend on rows of another: all ids and groups, and of rows that may
+// have come under other ids stretches and a sample of contexts.
 type traces struct {
 	IDs       policyfile.Hashes `json:"ids,omitempty"`       // of the rows, sorted; none where rows have none
 	Groups    policyfile.Hashes `json:"groups,omitempty"`    // of the groups, sorted
 	Stretches []stretches       `json:"stretches,omitempty"` // of each length
-	Level     int               `json:"level"`               // contexts whose hash begins with so many zeros are in the sample
-	Sample    policyfile.Hashes `json:"sample,omitempty"`    // of each row in the order of time its time or number, context, action and propensity
+	// contexts whose hash begins with so many zeros are in the sample
+	Level int `json:"level"`
+	// of each row in the order of time its time or number, context, action and propensity
+	Sample policyfile.Hashes `json:"sample,omitempty"`
 }
 
-// stretches are hashes of the actions and costs of some stretches of so many rows: of each 2·Rows − 1 rows, at least one that is the
-// same wherever these rows stand (winnowing: Schleimer, Wilkerson & Aiken 2003). Those that come twice by chance with a probability that
-// is not small are left out.
+// stretches are hashes of the actions and costs of some stretches of so many rows: of each 2·Rows − 1 rows, at least
+// one that is the same wherever these rows stand (winnowing: Schleimer, Wilkerson & Aiken 2003). Those that come
+// twice by chance with a probability that is not small are left out.
 type stretches struct {
 	Rows   int               `json:"rows"`
 	Hashes policyfile.Hashes `json:"hashes"` // sorted
@@ -59,7 +61,8 @@ func (l *log) traces(shards int) (t traces) {
 	return t
 }
 
-// said are the nats that it takes to foretell the draw of row i; none of rows that are as those before them, or told apart by their groups.
+// said are the nats that it takes to foretell the draw of row i; none of rows that are as those before them, or told
+// apart by their groups.
 func (l *log) said(i int) float64 {
 	if i == 0 || l.Action[i] == l.Action[i-1] && l.Cost[i] == l.Cost[i-1] || l.Group != nil && l.Group[i] >= 0 {
 		return 0
@@ -70,7 +73,8 @@ func (l *log) said(i int) float64 {
 	return l.nats
 }
 
-// enough are the nats by which stretches of n rows are not alike by chance, all pairs of them together, with a probability of 1 − 1e-6.
+// enough are the nats by which stretches of n rows are not alike by chance, all pairs of them together, with a
+// probability of 1 − 1e-6.
 func enough(n int) float64 { return 2*math.Log(float64(n)) - math.Log(1e-6) }
 
 // rowHash is that of a row's action and cost.
@@ -81,8 +85,8 @@ func (l *log) rowHash(i int) uint64 {
 
 const rolling = 0x94d049bb133111eb // base of hashes of stretches, odd; sums are modulo 2⁶⁴
 
-// stretches are of 40 rows, 80, 160, … up to where all of that length say enough: that two are alike by chance in any of all shards, of as
-// many rows each, has a probability below 1e-6.
+// stretches are of 40 rows, 80, 160, … up to where all of that length say enough: that two are alike by chance in any
+// of all shards, of as many rows each, has a probability below 1e-6.
 func (l *log) stretches(shards int) (all []stretches) {
 	enough := enough(l.n * shards)
 	nats := make([]float64, l.n+1) // of the rows before
@@ -204,8 +208,10 @@ func shared(lists []policyfile.Hashes) (n int, which [2]int) {
 func (l *log) acrossRows(parts []*Partial, byTime bool) {
 	if n, two := shared(lists(parts, func(t *traces) policyfile.Hashes { return t.Groups })); n > 0 {
 		l.add(Finding{Check: "groups across shards", Severity: Doubtful, Numbers: []Number{{"groups", float64(n)}},
-			Measured: fmt.Sprintf("%d groups have rows in several shards, as in %s and %s", n, parts[two[0]].Shard, parts[two[1]].Shard),
-			Means:    "what is said of groups takes the rows of each shard for groups of their own", Do: "cut the log so that a group is in files of one shard"})
+			Measured: fmt.Sprintf("%d groups have rows in several shards, as in %s and %s", n, parts[two[0]].Shard,
+				parts[two[1]].Shard),
+			Means: "what is said of groups takes the rows of each shard for groups of their own", Do: "cut the " +
+				"log so that a group is in files of one shard"})
 	}
 	l.repeatsAcross(parts, byTime)
 	if f, _ := l.finding(writtenTwice); f.Severity > Fine {
@@ -228,9 +234,11 @@ func (l *log) acrossRows(parts []*Partial, byTime bool) {
 		}))
 		if n > 0 {
 			l.add(Finding{Check: writtenAgain.name, Severity: Unusable, Numbers: []Number{{"stretches", float64(n)}},
-				Measured: fmt.Sprintf("stretches of %d rows of shard %s have the actions and the rewards of such of shard %s", w, parts[two[1]].Shard, parts[two[0]].Shard),
-				Means:    "rows are in files of several shards, or actions came in turn or by the same random numbers: they are not independent",
-				Do:       "give each row once, or log a decision_id; draw actions at random"})
+				Measured: fmt.Sprintf("stretches of %d rows of shard %s have the actions and the rewards of such "+
+					"of shard %s", w, parts[two[1]].Shard, parts[two[0]].Shard),
+				Means: "rows are in files of several shards, or actions came in turn or by the same random " +
+					"numbers: they are not independent",
+				Do: "give each row once, or log a decision_id; draw actions at random"})
 			return
 		}
 	}
@@ -314,7 +322,9 @@ func Across(parts []Partial) (ids, groups string) {
 		if n == 0 {
 			return ""
 		}
-		return fmt.Sprintf("%d %s have rows in files of several shards, as of %s and %s", n, what, all[two[0]].Shard, all[two[1]].Shard)
+		return fmt.Sprintf("%d %s have rows in files of several shards, as of %s and %s", n, what, all[two[0]].Shard,
+			all[two[1]].Shard)
 	}
-	return say("decision ids", func(t *traces) policyfile.Hashes { return t.IDs }), say("groups", func(t *traces) policyfile.Hashes { return t.Groups })
+	return say("decision ids", func(t *traces) policyfile.Hashes { return t.IDs }), say("groups",
+		func(t *traces) policyfile.Hashes { return t.Groups })
 }

@@ -5,11 +5,12 @@ import (
 	"math"
 )
 
-// again looks for a stretch of rows that the log has twice, as a file that was appended to itself has: the same actions and costs in the
-// same order, wherever. Rows of one id count as one, and where rows of one context do, copies do. The second stretch agrees with the
-// first with a probability of at most Π π₀(a_i|x_i), which is to be below 1e-6 for all pairs of stretches together; as files may be sorted by
-// what happened, only rows that differ from the one before them count. Stretches are of w rows: a copy of 2w − 1 is found, among
-// hashes of each w rows and of those from 0, w, 2w, … on. Such a log is unusable.
+// again looks for a stretch of rows that the log has twice, as a file that was appended to itself has: the same
+// actions and costs in the same order, wherever. Rows of one id count as one, and where rows of one context do,
+// copies do. The second stretch agrees with the first with a probability of at most Π π₀(a_i|x_i), which is to be
+// below 1e-6 for all pairs of stretches together; as files may be sorted by what happened, only rows that differ from
+// the one before them count. Stretches are of w rows: a copy of 2w − 1 is found, among hashes of each w rows and of
+// those from 0, w, 2w, … on. Such a log is unusable.
 func (l *log) again() {
 	if l.doubts(Repeats, Visits) {
 		return
@@ -64,9 +65,11 @@ func (l *log) again() {
 			from, at, n = from-1, at-1, n+1
 		}
 		l.add(Finding{Check: writtenAgain.name, Severity: Unusable, Numbers: []Number{{"rows", float64(n)}},
-			Measured: fmt.Sprintf("rows %d to %d have the actions and the rewards of rows %d to %d", at+1, at+n, from+1, from+n),
-			Means:    "rows are in the log more than once, or actions came in turn or by the same random numbers: they are not independent",
-			Do:       "give each row once, or log a decision_id; draw actions at random"})
+			Measured: fmt.Sprintf("rows %d to %d have the actions and the rewards of rows %d to %d", at+1, at+n,
+				from+1, from+n),
+			Means: "rows are in the log more than once, or actions came in turn or by the same random numbers: " +
+				"they are not independent",
+			Do: "give each row once, or log a decision_id; draw actions at random"})
 		return
 	}
 	l.add(Finding{Check: writtenAgain.name, Measured: fmt.Sprintf("no stretch of %d rows comes twice", 2*w-1)})

@@ -36,13 +36,13 @@ var lambdas = [...]float64{0.01, 0.03, 0.1, 0.3, 0.6, 1}
 // mostClasses is how many classes of actions have a regression each.
 var mostClasses = 200
 
-// purse is what bets have won, for each Γ₀ and λ: the logarithm, and a factor besides
+// wealth is what bets have won, for each Γ₀ and λ: the logarithm, and a factor besides
 // (0: none yet).
-type purse [2]struct{ log, factor [len(lambdas)]float64 }
+type wealth [2]struct{ log, factor [len(lambdas)]float64 }
 
 // bet multiplies by 1 − λω + λω q/(Γ₀ π₀), where ω ≤ 1 and ratio is ω q/π₀, both means
-// over the rows of a unit.
-func (p *purse) bet(gammas [2]float64, weight, ratio float64) {
+// over the rows of a cluster.
+func (p *wealth) bet(gammas [2]float64, weight, ratio float64) {
 	low, high := math.Float64bits(1e-100), math.Float64bits(1e100)
 	for g := range p {
 		w, d, far := &p[g], ratio/gammas[g]-weight, false
@@ -61,7 +61,7 @@ func (p *purse) bet(gammas [2]float64, weight, ratio float64) {
 }
 
 // value is the logarithm of the mean over the grid of λ.
-func (p *purse) value(g int) float64 {
+func (p *wealth) value(g int) float64 {
 	var of [len(lambdas)]float64
 	for l, f := range p[g].factor {
 		of[l] = p[g].log[l] + math.Log(cmp.Or(f, 1))
@@ -72,36 +72,37 @@ func (p *purse) value(g int) float64 {
 func logMean(x []float64) float64 { return floats.LogSumExp(x) - math.Log(float64(len(x))) }
 
 // bets is the test of propensities by betting against them. Rows are cut in halves by a
-// hash of their unit: their group, or themselves. On each half guesses q(a|x) of the
+// hash of their cluster: their group, or themselves. On each half guesses q(a|x) of the
 // action are learned, and bet on in the other half; the e-value is the mean over both halves, the kinds of
 // guess and a grid of λ in (0, 1] of
 //
 //	∏_u mean_{i∈u} (1 − λω_i + λω_i q(a_i|x_i)/(Γ₀ π₀(a_i|x_i)))
 //
-// over units u, with weights ω of rows over the largest. If a row's propensity is true
+// over clusters u, with weights ω of rows over the largest. If a row's propensity is true
 // within a factor Γ₀, its factor's mean is at most 1, as Σ_a π(a|x) q(a|x)/(Γ₀ π₀(a|x)) ≤
-// Σ_a q(a|x) = 1 for every q that has not seen the row; units are independent, so the
+// Σ_a q(a|x) = 1 for every q that has not seen the row; clusters are independent, so the
 // e-value's mean is at most 1 and, by Markov's inequality, it exceeds 1,000 in at most 1
 // of 1,000 sound logs. Guesses are π₀ (if all propensities are known; else 1) times
 // exp(b_a), of each action's share alone; the shares in rows of the same context, shrunk to
 // those; and exp(b_a + w_aᵀx), a multinomial logistic regression, x without and with
-// products of pairs of features; of logs with choices see choices. A last bet, on all rows, is on 1/K and needs no learning.
+// products of pairs of features; of logs with choices see choices. A last bet, on all rows, is on 1/K and needs no
+// learning.
 type bets struct {
 	*log
-	unit     []uint64
-	halves   [2][]int // rows by unit
+	cluster  []uint64
+	halves   [2][]int // rows by cluster
 	features []feature
 	terms    [][]int   // features, and pairs of them, that are multiplied
 	at       []int     // feature of each name, by its place in Names; negative: none
-	x        []float64 // room for a vector; nil: features have names
+	x        []float64 // buffer for a vector; nil: features have names
 	none     []float64 // features of value 0, as a vector has them
 	scales   []scale   // of the features
 	width    int       // 1 + terms
 	most     float64
 	guesses  [2]guess // learned on half 0 and half 1
 	say      func() string
-	won      [2][kinds]purse
-	fixed    purse
+	won      [2][kinds]wealth
+	fixed    wealth
 	gammas   [2]float64 // Γ₀: 1, and propensity.Rounded or what propensities are said to be known up to
 }
 
@@ -149,8 +150,9 @@ const betsOnPropensities = "bets on propensities"
 // wins adds the finding of the logarithms of e-values; why says what they tell.
 func (l *log) wins(e [2]float64, why func() string) {
 	gamma := max(propensity.Rounded, l.gamma)
-	f := Finding{Check: betsOnPropensities, About: Draws, Measured: fmt.Sprintf("e = %.3g where %d refutes them", math.Exp(e[1]), refuted),
-		Numbers: []Number{{"log e", e[1]}, {"log e, not rounded", e[0]}}}
+	f := Finding{Check: betsOnPropensities, About: Draws,
+		Measured: fmt.Sprintf("e = %.3g where %d refutes them", math.Exp(e[1]), refuted),
+		Numbers:  []Number{{"log e", e[1]}, {"log e, not rounded", e[0]}}}
 	switch limit := math.Log(refuted); {
 	case e[1] >= limit:
 		f.Severity, l.report.Gamma = Unusable, gamma
@@ -158,11 +160,13 @@ func (l *log) wins(e [2]float64, why func() string) {
 			f.Measured = fmt.Sprintf("e = 10^%.0f where %d refutes them", e[1]/math.Ln10, refuted)
 		}
 		f.Means = "the actions were not drawn with these propensities, or rows were written more than once: " + why()
-		f.Do = "log the probability that the action shown was drawn with, in its context and after all filters; no estimate or guarantee from this log holds"
+		f.Do = "log the probability that the action shown was drawn with, in its context and after all filters; " +
+			"no estimate or guarantee from this log holds"
 	case e[0] >= limit:
 		l.report.Gamma = gamma
 		f.Measured += fmt.Sprintf(", and e = %.3g if they were exact", math.Exp(e[0]))
-		f.Means = fmt.Sprintf("they are not exact, and may be rounded: guarantees are to be computed with Γ = %v", gamma)
+		f.Means = fmt.Sprintf("they are not exact, and may be rounded: guarantees are to be computed with Γ = %v",
+			gamma)
 	}
 	l.add(f)
 }
@@ -173,7 +177,7 @@ func (b *bets) run() (e [2]float64) {
 		b.contexts = make([]uint64, b.n)
 		_, b.shared = shares(b.contexts)
 	}
-	b.units()
+	b.divide()
 	b.scan()
 	for i := range b.n {
 		b.most = max(b.most, b.rowWeight(i))
@@ -200,16 +204,16 @@ func (b *bets) run() (e [2]float64) {
 	return e
 }
 
-// units says which rows bet together: those of a group; of one id, if ids repeat; and, if
+// divide says which rows bet together: those of a group; of one id, if ids repeat; and, if
 // rows of one context agree more than draws would, those of a context that has fewer than
 // 50 which are all alike in action and cost, as rows that were written again are. (Where
 // actions follow the context against their propensities, rows of one context agree, too.)
-func (b *bets) units() {
+func (b *bets) divide() {
 	_, keys := b.Identity()
 	if b.doubts(IDs) {
 		keys = b.Keys
 	}
-	b.unit = slices.Clone(keys)
+	b.cluster = slices.Clone(keys)
 	if b.doubts(Repeats) {
 		of := map[uint64][]int{}
 		for i, x := range b.contexts {
@@ -221,24 +225,24 @@ func (b *bets) units() {
 				continue
 			}
 			for _, i := range rows {
-				b.unit[i] = x
+				b.cluster[i] = x
 			}
 		}
 	}
 	for i, g := range b.Group {
 		if g >= 0 {
-			b.unit[i] = mix(uint64(g) + 1<<40)
+			b.cluster[i] = mix(uint64(g) + 1<<40)
 		}
 	}
 	for h := range b.halves {
 		b.halves[h] = make([]int, 0, b.n/2+b.n/64)
 	}
-	for i, u := range b.unit {
+	for i, u := range b.cluster {
 		h := mix(u^0x9e3779b97f4a7c15) & 1
 		b.halves[h] = append(b.halves[h], i)
 	}
 	for _, rows := range b.halves {
-		sortRows(rows, b.unit)
+		sortRows(rows, b.cluster)
 	}
 }
 
@@ -524,9 +528,9 @@ func (b *bets) newPlayed(half int) *played {
 
 // guessing is what is known of a row when it is bet on.
 type guessing struct {
-	unit uint64
-	p    float64    // ω_i/π₀
-	q    [3]float64 // of the logged action, as played.scores, by the guesses of the other half
+	cluster uint64
+	p       float64    // ω_i/π₀
+	q       [3]float64 // of the logged action, as played.scores, by the guesses of the other half
 }
 
 // guessed are the rows of the first half and then of the second, in their order there. The log is read in its own.
@@ -564,7 +568,7 @@ func (b *bets) guessed() []guessing {
 	return all
 }
 
-// alone is the bets with room of their own.
+// alone is the bets with buffer of their own.
 func (b *bets) alone() *bets {
 	c := *b
 	c.x = slices.Clone(b.x)
@@ -606,7 +610,7 @@ func (b *bets) guess(p *played, place []int32, all []guessing) {
 	kernel.Softmax(shares, shares, k)
 	for r, i := range p.rows {
 		c := int(guess.class[b.Action[i]])
-		g := guessing{unit: b.unit[i], p: b.omega(i) / b.Propensity[i]}
+		g := guessing{cluster: b.cluster[i], p: b.omega(i) / b.Propensity[i]}
 		for j := range b.regressions() {
 			g.q[j] = scores[j].Data[r*k+c] * within[r]
 		}
@@ -632,7 +636,7 @@ func (b *bets) play() {
 	for h, rows := range b.halves {
 		both.Go(func() {
 			guess, won := &b.guesses[1-h], &b.won[h]
-			var n, weight float64 // of a unit's rows
+			var n, weight float64 // of a cluster's rows
 			var ratio [kinds]float64
 			for at, i := range rows {
 				g := &from[h][at]
@@ -670,9 +674,9 @@ func (b *bets) play() {
 	both.Wait()
 }
 
-// goesOn reports that the row after one of a half is of its unit.
+// goesOn reports that the row after one of a half is of its cluster.
 func goesOn(half []guessing, at int) bool {
-	return at+1 < len(half) && half[at+1].unit == half[at].unit
+	return at+1 < len(half) && half[at+1].cluster == half[at].cluster
 }
 
 // several reports that more than one row may have the context of row i.
@@ -726,7 +730,8 @@ func (b *bets) why() string {
 			}
 		}
 		at := slices.DeleteFunc(c[:], func(s string) bool { return s == "" })
-		plain, where := math.Pow(0.7, float64(len(at))), "where "+strings.Join(at, " and ")+", " // plainer places are preferred
+		// plainer places are preferred
+		plain, where := math.Pow(0.7, float64(len(at))), "where "+strings.Join(at, " and ")+", "
 		if len(at) == 0 {
 			where = ""
 		}
@@ -737,7 +742,8 @@ func (b *bets) why() string {
 			}
 			if z := plain * math.Abs(t-n*p) / math.Sqrt(n*p*(1-p)+1); z > best {
 				best = z
-				text = fmt.Sprintf("%saction %s was taken in %.2g %% of rows, and its propensities say %.2g %%", where, b.Actions[a], 100*t/n, 100*p)
+				text = fmt.Sprintf("%saction %s was taken in %.2g %% of rows, and its propensities say %.2g %%",
+					where, b.Actions[a], 100*t/n, 100*p)
 			}
 		}
 	}

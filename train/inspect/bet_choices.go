@@ -16,10 +16,10 @@ import (
 )
 
 const (
-	optionRoom = 4_000_000 // numbers that a regression over options is learned from
-	placed     = 3         // features of an option's place: first, last, and place/(K−1) − 1/2
-	itemMost   = 16        // features of actions
-	crossed    = 8         // features of contexts and of actions that are multiplied
+	optionNumbers = 4_000_000 // numbers that a regression over options is learned from
+	placed        = 3         // features of an option's place: first, last, and place/(K−1) − 1/2
+	itemMost      = 16        // features of actions
+	crossed       = 8         // features of contexts and of actions that are multiplied
 )
 
 // options bet on the choices of rows that offer sets, or a catalogue. Guesses are, normalized over what
@@ -31,12 +31,12 @@ const (
 // there shares alone are bet on, by context and in all.
 type options struct {
 	*bets
-	z       logs.Contexts // of what options are described by, where these have no names
-	room    []float64     // for one
-	items   []feature
-	units   []scale
-	columns [2]int // of f, without and with products
-	taught  [2]taught
+	z         logs.Contexts // of what options are described by, where these have no names
+	buffer    []float64     // for one
+	items     []feature
+	standards []scale
+	columns   [2]int // of f, without and with products
+	taught    [2]taught
 }
 
 // taught is what one half taught.
@@ -62,7 +62,7 @@ func (b *bets) choices() {
 	}
 	both(func(h int) { o.taught[h] = halves[h].learn(h) })
 	both(func(h int) { halves[h].play(h, &o.taught[1-h], &o.won[h]) })
-	var n, weight, fixed float64 // of a unit's rows
+	var n, weight, fixed float64 // of a cluster's rows
 	for _, rows := range o.halves {
 		for at, i := range rows {
 			w := o.omega(i)
@@ -75,16 +75,16 @@ func (b *bets) choices() {
 	}
 }
 
-// alone is the options with rooms of their own.
+// alone is the options with buffers of their own.
 func (o *options) alone() *options {
 	c := *o
-	c.bets, c.room = o.bets.alone(), slices.Clone(o.room)
+	c.bets, c.buffer = o.bets.alone(), slices.Clone(o.buffer)
 	return &c
 }
 
-// goesOn reports that the row after one of a half is of its unit.
+// goesOn reports that the row after one of a half is of its cluster.
 func (o *options) goesOn(rows []int, at int) bool {
-	return at+1 < len(rows) && o.unit[rows[at+1]] == o.unit[rows[at]]
+	return at+1 < len(rows) && o.cluster[rows[at+1]] == o.cluster[rows[at]]
 }
 
 // scan finds the features of actions that vary most, in at most 50,000 options.
@@ -99,14 +99,14 @@ func (o *options) scan() {
 	for f, name := range names {
 		o.items = append(o.items, feature{name: name + " of the action", place: f})
 	}
-	o.room = make([]float64, len(names))
+	o.buffer = make([]float64, len(names))
 	o.items = o.spread(o.items, itemMost, func(i int, use func(f int, v float64)) {
 		for f, v := range o.described(i, i%o.Options(i)) {
 			use(f, v)
 		}
 	})
 	for _, f := range o.items {
-		o.units = append(o.units, scale{f.mean, 1 / f.sd})
+		o.standards = append(o.standards, scale{f.mean, 1 / f.sd})
 	}
 	o.columns[0] = placed + len(o.items)
 	o.columns[1] = o.columns[0] + min(crossed, len(o.items))*min(crossed, len(o.features))
@@ -116,18 +116,18 @@ func (o *options) scan() {
 func (o *options) described(i, j int) []float64 {
 	_, item := o.Option(i, j)
 	if o.z != nil {
-		o.z.Row64(item, o.room)
-		return o.room
+		o.z.Row64(item, o.buffer)
+		return o.buffer
 	}
-	clear(o.room)
+	clear(o.buffer)
 	ids, values := o.ItemValues(item)
 	for at, id := range ids {
-		o.room[id] = float64(float32(values[at]))
+		o.buffer[id] = float64(float32(values[at]))
 	}
-	return o.room
+	return o.buffer
 }
 
-// vectors writes f of the options of row i to dst [K×columns[1]]; x is room for the context's.
+// vectors writes f of the options of row i to dst [K×columns[1]]; x is buffer for the context's.
 func (o *options) vectors(i int, dst, x []float64) {
 	k, width := o.Options(i), o.columns[1]
 	for j := range k {
@@ -146,7 +146,7 @@ func (o *options) vectors(i int, dst, x []float64) {
 		}
 		z := o.described(i, j)
 		for f := range o.items {
-			row[placed+f] = o.units[f].standard(z[o.items[f].place])
+			row[placed+f] = o.standards[f].standard(z[o.items[f].place])
 		}
 	}
 	if width == o.columns[0] {
@@ -218,11 +218,11 @@ type lesson struct {
 	x, offsets []float64
 }
 
-// lesson reads as many rows as there is room for.
+// lesson reads as many rows as there is buffer for.
 func (o *options) lesson(of []int, shift []float64) *lesson {
 	t, width := &lesson{options: o}, o.columns[1]
-	step := 1 + max(0, len(of)-1)*o.MostOptions()*width/(4*optionRoom)
-	t.x = make([]float64, 0, min(optionRoom, (len(of)/step+1)*o.MostOptions()*width))
+	step := 1 + max(0, len(of)-1)*o.MostOptions()*width/(4*optionNumbers)
+	t.x = make([]float64, 0, min(optionNumbers, (len(of)/step+1)*o.MostOptions()*width))
 	context := make([]float64, o.width)
 	for at := 0; at < len(of); at += step {
 		i, had := of[at], len(t.x)
@@ -255,11 +255,12 @@ func (o *lesson) regress(columns int) []float64 {
 }
 
 // play bets on every row of a half by what the other taught.
-func (o *options) play(h int, t *taught, won *[kinds]purse) {
-	var n, weight float64 // of a unit's rows
+func (o *options) play(h int, t *taught, won *[kinds]wealth) {
+	var n, weight float64 // of a cluster's rows
 	var ratio [kinds]float64
 	most, rows := o.MostOptions(), o.halves[h]
-	base, scores, x, context := make([]float64, most), make([]float64, most), make([]float64, most*o.columns[1]), make([]float64, o.width)
+	base, scores, x, context := make([]float64, most), make([]float64, most), make([]float64,
+		most*o.columns[1]), make([]float64, o.width)
 	for at, i := range rows {
 		k, a, w := o.Options(i), o.Chosen(i), o.omega(i)
 		p := w / o.Propensity[i]
@@ -322,7 +323,8 @@ func (o *options) why() string {
 	}
 	say := func(what string, c count) {
 		if z := math.Abs(c.taken-c.said) / math.Sqrt(c.variance+1); z > best {
-			best, text = z, fmt.Sprintf("%s was taken in %.4g rows, and its propensities say %.4g", what, c.taken, c.said)
+			best, text = z, fmt.Sprintf("%s was taken in %.4g rows, and its propensities say %.4g", what, c.taken,
+				c.said)
 		}
 	}
 	var first, last count
@@ -343,7 +345,8 @@ func (o *options) why() string {
 	for a, c := range by {
 		say("action "+o.Actions[a], c)
 	}
-	weight, names := make([]float64, o.columns[1]), []string{"whether an action is the first", "whether it is the last", "its place"}
+	weight, names := make([]float64, o.columns[1]), []string{"whether an action is the first",
+		"whether it is the last", "its place"}
 	for _, f := range o.items {
 		names = append(names, f.name)
 	}

@@ -33,7 +33,8 @@ var (
 	rewardDrift       = check{"drift of the reward", Drift}
 	propensityDrift   = check{"drift of the propensities", Drift}
 	actionDrift       = check{"drift of the actions", Drift}
-	alone             = []check{repeatedContexts, endsOfGroups, rewardsInSequence, writtenAgain, rewardDrift, propensityDrift, actionDrift}
+	alone             = []check{repeatedContexts, endsOfGroups, rewardsInSequence, writtenAgain, rewardDrift,
+		propensityDrift, actionDrift}
 )
 
 // finding is one of the check.

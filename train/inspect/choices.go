@@ -45,14 +45,17 @@ func (l *log) sets() {
 	}
 	mean := sum / float64(l.n)
 	slices.Sort(size)
-	f := Finding{Check: "sets", Measured: fmt.Sprintf("rows offer %d to %d actions, %d in the middle, %.4g on average; %s offer a single one",
+	f := Finding{Check: "sets", Measured: fmt.Sprintf("rows offer %d to %d actions, %d in the middle, %.4g on "+
+		"average; %s offer a single one",
 		size[0], size[l.n-1], size[l.n/2], mean, percent(float64(single)/float64(l.n))),
-		Numbers: []Number{{"least", float64(size[0])}, {"median", float64(size[l.n/2])}, {"mean", mean}, {"most", float64(size[l.n-1])}, {"single", float64(single)}}}
+		Numbers: []Number{{"least", float64(size[0])}, {"median", float64(size[l.n/2])}, {"mean", mean},
+			{"most", float64(size[l.n-1])}, {"single", float64(single)}}}
 	severity := Doubtful
 	if single == l.n {
 		severity = Unusable
 	}
-	l.judge(f, 2*single > l.n, severity, "where one action is offered there is nothing to decide, and nothing to learn", "log all actions that could have been taken")
+	l.judge(f, 2*single > l.n, severity, "where one action is offered there is nothing to decide, and nothing to "+
+		"learn", "log all actions that could have been taken")
 }
 
 // offered is support among what rows offer: with e_a = Σ_i 1{a ∈ S_i}/|S_i|, what uniform draws would
@@ -86,18 +89,23 @@ func (l *log) offered(count []int) {
 			}
 		}
 	}
-	f := Finding{Check: "support", Measured: fmt.Sprintf("%d of %d actions were logged, of %d that were offered", logged, l.k, there),
-		Numbers: []Number{{"logged", float64(logged)}, {"offered", float64(there)}, {"actions", float64(l.k)}, {"options", options}}}
+	f := Finding{Check: "support", Measured: fmt.Sprintf("%d of %d actions were logged, of %d that were offered",
+		logged, l.k, there),
+		Numbers: []Number{{"logged", float64(logged)}, {"offered", float64(there)}, {"actions", float64(l.k)},
+			{"options", options}}}
 	if zero > 0 {
-		f.Measured += fmt.Sprintf("; %s of the propensities of what was offered are 0", percent(float64(zero)/float64(pairs)))
-		f.Severity, f.Means, f.Do = Doubtful, "a policy that plays these there cannot be judged", "offer only what may be drawn, or draw it"
+		f.Measured += fmt.Sprintf("; %s of the propensities of what was offered are 0",
+			percent(float64(zero)/float64(pairs)))
+		f.Severity, f.Means, f.Do = Doubtful, "a policy that plays these there cannot be judged", "offer only "+
+			"what may be drawn, or draw it"
 	}
 	switch {
 	case logged == 1:
 		f.Severity, f.Means, f.Do = Unusable, "only one action was ever taken", "draw actions at random"
 	case len(never) > 0:
 		f.Severity, f.Do = Doubtful, "draw them, or learn from features and judge only by estimates"
-		f.Means = fmt.Sprintf("%d actions were offered as often as would make 20 rows of uniform draws each, and never logged: %s", len(never), join(never[:min(5, len(never))]))
+		f.Means = fmt.Sprintf("%d actions were offered as often as would make 20 rows of uniform draws each, and "+
+			"never logged: %s", len(never), join(never[:min(5, len(never))]))
 	case missing > 0:
 		f.Means = fmt.Sprintf("of the %d that were not logged, what is alike in features tells", missing)
 	}
@@ -122,80 +130,6 @@ func (l *log) uniform() (e []float64, options float64) {
 		}
 	}
 	return e, options
-}
-
-// odds are the moments of 1{a_i = a}/p_i over the rows that offer a, by action.
-type odds struct {
-	*log
-	n, w, w2, w3 []float64 // rows, and Σ ω, Σ ω², Σ ω³ of them; one number: of all actions
-	logged       [][]int   // rows
-}
-
-func (l *log) odds() *odds {
-	o, k := &odds{log: l}, 1
-	if l.Sets() {
-		k = l.k
-	}
-	o.n, o.w, o.w2, o.w3, o.logged = make([]float64, k), make([]float64, k), make([]float64, k), make([]float64, k), make([][]int, l.k)
-	count := make([]int, l.k)
-	for _, a := range l.Action {
-		count[a]++
-	}
-	for a, n := range count {
-		o.logged[a] = make([]int, 0, n)
-	}
-	for i, a := range l.Action {
-		o.logged[a] = append(o.logged[a], i)
-		w := l.rowWeight(i)
-		add := func(at int32) {
-			o.n[at], o.w[at], o.w2[at], o.w3[at] = o.n[at]+1, o.w[at]+w, o.w2[at]+w*w, o.w3[at]+w*w*w
-		}
-		if !l.Sets() {
-			add(0)
-			continue
-		}
-		for j := range l.Options(i) {
-			at, _ := l.Option(i, j)
-			add(at)
-		}
-	}
-	return o
-}
-
-// rows is how many offer an action.
-func (o *odds) rows(a int) float64 {
-	if len(o.n) == 1 {
-		return o.n[0]
-	}
-	return o.n[a]
-}
-
-// mean is log.mean of 1{a_i = a}/p_i over the rows that offer a.
-func (o *odds) mean(a int) mean {
-	at := a
-	if len(o.n) == 1 {
-		at = 0
-	}
-	n, two, three := o.n[at], o.w2[at], o.w3[at]
-	sum := 0.
-	for _, i := range o.logged[a] {
-		sum += o.rowWeight(i) / o.Propensity[i]
-	}
-	m := mean{value: sum / o.w[at], n: int(n)}
-	two, three = two*m.value*m.value, -three*m.value*m.value*m.value
-	for _, i := range o.logged[a] {
-		w := o.rowWeight(i)
-		none, d := -w*m.value, w*(1/o.Propensity[i]-m.value)
-		two, three = two+d*d-none*none, three+d*d*d-none*none*none
-	}
-	m.se = math.Sqrt(max(0, two)) / o.w[at]
-	if n > 1 {
-		m.se *= math.Sqrt(n / (n - 1))
-	}
-	if two > 0 {
-		m.skew = three / n / math.Pow(two/n, 1.5)
-	}
-	return m
 }
 
 // turnover says which actions are offered in the first or in the second half of the rows alone, in the
@@ -233,8 +167,12 @@ func (l *log) turnover() {
 		}
 	}
 	z := counted(fresh+gone, chance, max(variance, 1)*options/float64(l.n))
-	f := Finding{Check: "new and vanished actions", Numbers: []Number{{"new", fresh}, {"vanished", gone}, {"share", one / options}, {"z", z}},
-		Measured: fmt.Sprintf("%.0f actions are offered in the second half of the rows alone, %.0f in the first alone, %.4g of both by chance, %s of what is offered", fresh, gone, chance, percent(one/options))}
-	l.judge(f, z > threshold(1) && one-expected > 0.01*options, Doubtful, "what is on offer changes: rows are not identically distributed, and guarantees speak of the mixture of times; what is learned of an action alone is lost when it goes",
+	f := Finding{Check: "new and vanished actions", Numbers: []Number{{"new", fresh}, {"vanished", gone},
+		{"share", one / options}, {"z", z}},
+		Measured: fmt.Sprintf("%.0f actions are offered in the second half of the rows alone, %.0f in the first "+
+			"alone, %.4g of both by chance, %s of what is offered", fresh, gone, chance, percent(one/options))}
+	l.judge(f, z > threshold(1) && one-expected > 0.01*options, Doubtful,
+		"what is on offer changes: rows are not identically distributed, and guarantees speak of the mixture of "+
+			"times; what is learned of an action alone is lost when it goes",
 		"learn from the features of actions, and certify on the recent part")
 }

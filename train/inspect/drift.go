@@ -31,7 +31,8 @@ func (l *log) drift() {
 			of[b].From = l.stamp(l.order[first])
 		}
 	}
-	l.differ(of, [3]string{rewardDrift.name, propensityDrift.name, actionDrift.name}, fmt.Sprintf("over %d blocks in the order of %s", blocks, order))
+	l.differ(of, [3]string{rewardDrift.name, propensityDrift.name, actionDrift.name},
+		fmt.Sprintf("over %d blocks in the order of %s", blocks, order))
 }
 
 // span is what drift reads of a stretch of rows.
@@ -77,28 +78,34 @@ func (l *log) differ(of []span, names [3]string, over string) {
 		if variance <= 1e-15 {
 			return 0, 1
 		}
-		return between / variance / float64(l.n), distuv.ChiSquared{K: float64(blocks - 1)}.Survival(between / variance * float64(l.n-1) / float64(l.n))
+		x, n := between/variance, float64(l.n)
+		return x / n, distuv.ChiSquared{K: float64(blocks - 1)}.Survival(x * (n - 1) / n)
 	}
 	for b, s := range of {
 		n := float64(s.Reward.Rows)
-		l.report.Blocks[b] = Block{Rows: s.Reward.Rows, From: s.From, Reward: s.Reward.Mean, SE: math.Sqrt(s.Reward.Square[2]/n) / math.Sqrt(n)}
+		l.report.Blocks[b] = Block{Rows: s.Reward.Rows, From: s.From, Reward: s.Reward.Mean,
+			SE: math.Sqrt(s.Reward.Square[2]/n) / math.Sqrt(n)}
 		if l.Propensity != nil {
 			l.report.Blocks[b].Propensity = s.Propensity.Mean
 		}
 	}
 	verdict := func(check, what string, explained, p float64, means, do string) {
-		f := Finding{Check: check, About: Drift, Measured: fmt.Sprintf("%s %s: %s explained, p = %.2g", what, over, percent(explained), p),
+		f := Finding{Check: check, About: Drift, Measured: fmt.Sprintf("%s %s: %s explained, p = %.2g", what, over,
+			percent(explained), p),
 			Numbers: []Number{{"explained", explained}, {"p", p}}}
 		l.judge(f, p < alpha && explained > 0.001, Doubtful, means, do)
 	}
 	explained, p := anova(func(s *span) *moments { return &s.Reward })
 	verdict(names[0], "mean reward", explained, p,
-		"rows are not identically distributed: guarantees speak of the mixture of times, not of tomorrow", "use the recent part, or put time into the context")
+		"rows are not identically distributed: guarantees speak of the mixture of times, not of tomorrow", "use "+
+			"the recent part, or put time into the context")
 
 	if l.Propensity != nil {
 		explained, p = anova(func(s *span) *moments { return &s.Propensity })
 		verdict(names[1], "mean propensity", explained, p,
-			"the logging policy changed; if it learned from its own rewards, rows depend on earlier ones", "certify on rows of one fixed logging policy; estimates stay unbiased with each row's own propensities")
+			"the logging policy changed; if it learned from its own rewards, rows depend on earlier "+
+				"ones", "certify on rows of one fixed logging policy; estimates stay unbiased with each row's own "+
+				"propensities")
 	}
 
 	// Actions whose blocks expect fewer than 5 rows are put together.
@@ -135,7 +142,8 @@ func (l *log) differ(of []span, names [3]string, over string) {
 	}
 	if df := float64((classes - 1) * (blocks - 1)); df > 0 {
 		verdict(names[2], "shares of actions", max(0, x-df)/float64(l.n), distuv.ChiSquared{K: df}.Survival(x),
-			"contexts or the logging policy changed over time", "see the drift of the propensities; use the recent part if the contexts changed")
+			"contexts or the logging policy changed over time", "see the drift of the propensities; use the "+
+				"recent part if the contexts changed")
 	}
 }
 
@@ -186,7 +194,8 @@ func (l *log) groups() {
 	}
 	pairs := squares - n
 	alike := s.square - 2*mean*s.product + mean*mean*squares - variance // Σ_{i≠j} d_i d_j over the groups
-	f := Finding{Check: "groups", Measured: fmt.Sprintf("%.0f groups in %.0f rows, the largest of %d", count[0], n, largest)}
+	f := Finding{Check: "groups", Measured: fmt.Sprintf("%.0f groups in %.0f rows, the largest of %d", count[0], n,
+		largest)}
 	if shared > 0 {
 		rho := 0.0
 		if variance > 0 {
@@ -231,11 +240,15 @@ func (l *log) neighbours() {
 	}
 	expected := (n - 1) * q
 	z := counted(same, expected, (n-1)*max(q*(1-q), q*(1-q)+2*(three-q*q)))
-	f := Finding{Check: repeatedContexts.name, About: Visits, Numbers: []Number{{"contexts", float64(len(sizes) + alone)}, {"z", z}},
-		Measured: fmt.Sprintf("%d contexts; %s of rows share theirs; %.0f neighbours in time do, %.4g by chance, z = %.1f",
+	f := Finding{Check: repeatedContexts.name, About: Visits,
+		Numbers: []Number{{"contexts", float64(len(sizes) + alone)}, {"z", z}},
+		Measured: fmt.Sprintf("%d contexts; %s of rows share theirs; %.0f neighbours in time do, %.4g by chance, "+
+			"z = %.1f",
 			len(sizes)+alone, percent(float64(repeated)/n), same, expected, z)}
-	l.judge(f, z > threshold(1) && same-expected > 0.01*n, Doubtful, "rows of one visit stand together: they are not independent",
-		"name the visit or user in the column group, and certify on one row of each; a file sorted by context is an innocent cause")
+	l.judge(f, z > threshold(1) && same-expected > 0.01*n, Doubtful,
+		"rows of one visit stand together: they are not independent",
+		"name the visit or user in the column group, and certify on one row of each; a file sorted by context is "+
+			"an innocent cause")
 }
 
 // repeats looks for rows written twice. Of two consecutive rows of one context the
@@ -275,10 +288,12 @@ const writtenTwice = "rows written twice"
 func twiceSaid(check string, pairs, same, expected, variance float64) Finding {
 	z := counted(same, expected, variance)
 	f := Finding{Check: check, About: Repeats,
-		Measured: fmt.Sprintf("of %.0f pairs of rows of one context %.0f take the same action, %.4g by chance, z = %.1f", pairs, same, expected, z),
-		Numbers:  []Number{{"z", z}}}
+		Measured: fmt.Sprintf("of %.0f pairs of rows of one context %.0f take the same action, %.4g by chance, z "+
+			"= %.1f", pairs, same, expected, z),
+		Numbers: []Number{{"z", z}}}
 	if z > threshold(1) && same-expected > max(0.01*pairs, 3) {
-		f.Severity, f.Means, f.Do = Doubtful, "rows were written more than once, or the action was kept for a while instead of drawn anew", "keep one row of each draw"
+		f.Severity, f.Means, f.Do = Doubtful, "rows were written more than once, or the action was kept for a "+
+			"while instead of drawn anew", "keep one row of each draw"
 	}
 	return f
 }
@@ -336,7 +351,8 @@ func (l *log) lastRows() {
 	f := Finding{Check: endsOfGroups.name, About: Selection, Numbers: []Number{{"difference", d}, {"z", z}},
 		Measured: fmt.Sprintf("the last row of %.0f groups earns %.2g more than those before it, z = %.1f", n, d, z)}
 	l.judge(f, math.Abs(z) > threshold(1) && math.Abs(d) > 0.02, Doubtful,
-		"whether a group goes on depends on what it earned, so that the mean over groups of their mean reward is not what a decision earns; or rewards move along a group",
+		"whether a group goes on depends on what it earned, so that the mean over groups of their mean reward is "+
+			"not what a decision earns; or rewards move along a group",
 		"certify on the first row of each group, or on groups of a length that is known beforehand")
 }
 
@@ -349,7 +365,7 @@ func (l *log) autocorrelation() {
 		return
 	}
 	blocks := len(l.report.Blocks)
-	e := l.room()
+	e := l.buffer()
 	variance := 0.0
 	for t, i := range l.order {
 		e[t] = -l.Cost[i] - l.report.Blocks[t*blocks/l.n].Reward
@@ -367,7 +383,9 @@ func (l *log) autocorrelation() {
 	r := sum / float64(l.n-1) / variance
 	// Residuals of a block correlate by −1/rows among themselves.
 	z := (sum + variance*float64(blocks)) / max(math.Sqrt(square), variance*math.Sqrt(float64(l.n)))
-	f := rewardsInSequence.finding(fmt.Sprintf("a reward and the next correlate by %.2g, z = %.1f", r, z), Number{"correlation", r}, Number{"z", z})
-	l.judge(f, math.Abs(z) > threshold(1) && math.Abs(r) > 0.02, Doubtful, "rows are not independent of their neighbours",
+	f := rewardsInSequence.finding(fmt.Sprintf("a reward and the next correlate by %.2g, z = %.1f", r, z),
+		Number{"correlation", r}, Number{"z", z})
+	l.judge(f, math.Abs(z) > threshold(1) && math.Abs(r) > 0.02, Doubtful,
+		"rows are not independent of their neighbours",
 		"name what they share in the column group, and certify on one row of each")
 }

@@ -76,12 +76,14 @@ type Block struct {
 
 // Report is everything that was found.
 type Report struct {
-	Severity     Severity    `json:"severity"`
-	Rows         int         `json:"rows"`
-	K            int         `json:"actions"`
-	Known        string      `json:"known"`      // none, logged or all: the propensities there are
-	Gamma        float64     `json:"gamma"`      // factor that propensities may be off by: as given, or more where betting refutes it
-	RewardMin    float64     `json:"reward_min"` // what rewards can be, in the log's units, which are those of all that is said of them here
+	Severity Severity `json:"severity"`
+	Rows     int      `json:"rows"`
+	K        int      `json:"actions"`
+	Known    string   `json:"known"` // none, logged or all: the propensities there are
+	// factor that propensities may be off by: as given, or more where betting refutes it
+	Gamma float64 `json:"gamma"`
+	// what rewards can be, in the log's units, which are those of all that is said of them here
+	RewardMin    float64     `json:"reward_min"`
 	RewardMax    float64     `json:"reward_max"`
 	From         string      `json:"from,omitempty"`
 	To           string      `json:"to,omitempty"`
@@ -136,14 +138,14 @@ type log struct {
 	shared    filter    // of contexts that more than one row has
 	gamma     float64   // see Within
 	units     logs.Units
-	column    []float64 // room for mean
+	column    []float64 // buffer for mean
 	found     []found
 	place     int // of the check that is run
 	report    *Report
-	tape      *tape           // nil: none
+	summary   *summary        // nil: none
 	described bool            // the log has contexts
 	complete  bool            // all checks were made: the rows are well formed
-	merged    bool            // the rows are those of shards, of which there is the tape alone
+	merged    bool            // the rows are those of shards, of which there is the summary alone
 	ids       bool            // rows have ids
 	twice     int             // rows that repeat one
 	costs     map[uint64]int  // rows by the bits of their costs, see commonest
@@ -168,32 +170,32 @@ func (l *log) finding(check string) (f Finding, is bool) {
 	return Finding{}, false
 }
 
-// lane are checks that are run one after the other; the first has a place, and the others those after it.
-type lane struct {
+// series are checks that are run one after the other; the first has a place, and the others those after it.
+type series struct {
 	place  int
 	checks []func(l *log)
 }
 
-// run runs lanes beside each other, or, where they write to one tape, one after the other.
-func (l *log) run(lanes ...lane) {
-	if l.tape != nil {
-		for _, lane := range lanes {
-			for j, check := range lane.checks {
-				l.place = lane.place + j
+// run runs series beside each other, or, where they write to one summary, one after the other.
+func (l *log) run(series ...series) {
+	if l.summary != nil {
+		for _, series := range series {
+			for j, check := range series.checks {
+				l.place = series.place + j
 				check(l)
 			}
 		}
 		return
 	}
-	copies := make([]log, len(lanes))
+	copies := make([]log, len(series))
 	var all sync.WaitGroup
-	for at, lane := range lanes {
+	for at, series := range series {
 		c := &copies[at]
 		*c = *l
 		c.column, c.found = nil, slices.Clip(l.found)
 		all.Go(func() {
-			for j, check := range lane.checks {
-				c.place = lane.place + j
+			for j, check := range series.checks {
+				c.place = series.place + j
 				check(c)
 			}
 		})
@@ -233,8 +235,8 @@ func Inspect(in *logs.Log) Report { return Within(in, 1) }
 // are refuted where they are further off.
 func Within(in *logs.Log, gamma float64) Report { return within(in, gamma, nil).done() }
 
-// within are the checks of a log, on a tape if there is one.
-func within(in *logs.Log, gamma float64, on *tape) *log {
+// within are the checks of a log, on a summary if there is one.
+func within(in *logs.Log, gamma float64, on *summary) *log {
 	gamma = max(gamma, 1)
 	r := Report{Rows: in.Len(), K: in.K(), Known: "none", Gamma: gamma}
 	switch {
@@ -243,7 +245,7 @@ func within(in *logs.Log, gamma float64, on *tape) *log {
 	case in.Propensity != nil:
 		r.Known = "logged"
 	}
-	l := &log{Log: *in, n: in.Len(), k: in.K(), gamma: gamma, units: in.Units(), report: &r, tape: on}
+	l := &log{Log: *in, n: in.Len(), k: in.K(), gamma: gamma, units: in.Units(), report: &r, summary: on}
 	l.ids = in.Keys != nil && (in.HasIDs() || in.Path() == "" && in.Names() == nil)
 	r.RewardMin, r.RewardMax = l.units.Low, l.units.High
 	l.timeline()
@@ -278,10 +280,12 @@ func within(in *logs.Log, gamma float64, on *tape) *log {
 				}
 			}
 		}
-		l.run(lane{1, checks{known((*log).shape)}},
-			lane{11, checks{(*log).drift, (*log).late, (*log).turnover, (*log).groups, (*log).neighbours, (*log).lastRows, (*log).repeats}})
-		l.run(lane{2, checks{known((*log).meanWeight), known((*log).sharpness), (*log).sets, (*log).support, (*log).counts, (*log).concentration, (*log).rowWeights, (*log).reward, (*log).sign}},
-			lane{18, checks{(*log).again, (*log).autocorrelation}}, lane{20, checks{(*log).bet}})
+		l.run(series{1, checks{known((*log).shape)}},
+			series{11, checks{(*log).drift, (*log).late, (*log).turnover, (*log).groups, (*log).neighbours,
+				(*log).lastRows, (*log).repeats}})
+		l.run(series{2, checks{known((*log).meanWeight), known((*log).sharpness), (*log).sets, (*log).support,
+			(*log).counts, (*log).concentration, (*log).rowWeights, (*log).reward, (*log).sign}},
+			series{18, checks{(*log).again, (*log).autocorrelation}}, series{20, checks{(*log).bet}})
 		l.complete = true
 	}
 	return l
@@ -346,7 +350,8 @@ func (l *log) schema() bool {
 	outside := func(r int) bool { return r < 0 || l.X != nil && r >= contexts }
 	fits := func(there bool, have, want int) bool { return !there || have == want }
 	lengths := len(l.Cost) == l.n && (l.Rows != nil || contexts == l.n) && !slices.ContainsFunc(l.Rows, outside) &&
-		fits(l.Propensity != nil, len(l.Propensity), l.n) && fits(l.Propensities != nil && !l.Sets(), len(l.Propensities), l.n*l.k) &&
+		fits(l.Propensity != nil, len(l.Propensity), l.n) &&
+		fits(l.Propensities != nil && !l.Sets(), len(l.Propensities), l.n*l.k) &&
 		fits(l.Weight != nil, len(l.Weight), l.n) && fits(l.Group != nil, len(l.Group), l.n) &&
 		fits(l.Keys != nil, len(l.Keys), l.n) && fits(l.Rows != nil, len(l.Rows), l.n)
 	switch {
@@ -355,7 +360,8 @@ func (l *log) schema() bool {
 	case l.k < 2:
 		return bad("%d actions", "there was nothing to decide", "log the decisions among at least two actions", l.k)
 	case !lengths || l.X != nil && l.X.Dim() < 1:
-		return bad("columns of different lengths", "rows cannot be told apart", "give every column a value in every row")
+		return bad("columns of different lengths", "rows cannot be told apart",
+			"give every column a value in every row")
 	}
 	if l.Choices != nil {
 		if err := l.Check(); err != nil {
@@ -366,11 +372,14 @@ func (l *log) schema() bool {
 	for i, a := range l.Action {
 		switch c := l.Cost[i]; {
 		case a < 0 || int(a) >= l.k:
-			return bad("row %d: action %d is outside 0 to %d", "actions count from 0", "see whether the log counts them from 1", i+1, a, l.k-1)
+			return bad("row %d: action %d is outside 0 to %d", "actions count from 0",
+				"see whether the log counts them from 1", i+1, a, l.k-1)
 		case !(c >= -1 && c <= 0):
-			return bad("row %d: cost %v is outside [-1, 0]", "the bounds hold for costs in [-1, 0]", "map them with setting reward-min and setting reward-max", i+1, c)
+			return bad("row %d: cost %v is outside [-1, 0]", "the bounds hold for costs in [-1, 0]",
+				"map them with setting reward-min and setting reward-max", i+1, c)
 		case !(l.rowWeight(i) >= 0) || math.IsInf(l.rowWeight(i), 0):
-			return bad("row %d: weight %v", "a row's weight is a number from 0 on", "repair or leave out the rows", i+1, l.Weight[i])
+			return bad("row %d: weight %v", "a row's weight is a number from 0 on", "repair or leave out the rows",
+				i+1, l.Weight[i])
 		}
 		sum += l.rowWeight(i)
 	}
@@ -397,39 +406,8 @@ const tiny = 1e-100
 // sum off by more than 1e-6 is doubtful, by more than 1e-3 unusable; so is p that
 // differs from the row's entry by as much, relatively.
 func (l *log) ranges() bool {
-	out, first := 0, -1
-	above, below := 0, 0 // 1, 0
-	for i, p := range l.Propensity {
-		if !(p > tiny && p <= 1) {
-			if out++; first < 0 {
-				first = i
-			}
-		}
-		if p >= 1 {
-			above++
-		} else if p < 0 {
-			below++
-		}
-	}
-	if out > 0 {
-		low, high := l.spans()
-		f := Finding{Check: "propensity range", Severity: Unusable,
-			Measured: fmt.Sprintf("%d of %d propensities are outside (0, 1], the first in row %d: %v", out, l.n, first+1, l.Propensity[first]),
-			Means:    "these are not probabilities of the logged actions", Do: "repair the column"}
-		switch {
-		case above == l.n:
-			f.Means, f.Do = "no value is below 1: these look like 1/p, the weights", "log p, or divide 1 by the column"
-		case below+above >= l.n && below > 0:
-			f.Means, f.Do = "no value is above 0 and below 1: these look like log p", "log p, or exponentiate the column"
-		case high <= 100 && high > 1 && low > 0:
-			f.Means, f.Do = "values up to 100: these may be percentages, or 1/p", "log p itself"
-		}
-		l.add(f)
+	if l.Propensity != nil && !l.within01() {
 		return false
-	}
-	if l.Propensity != nil {
-		low, high := l.spans()
-		l.add(Finding{Check: "propensity range", Measured: fmt.Sprintf("%d propensities from %.4g to %.4g", l.n, low, high)})
 	}
 	if l.Propensities == nil {
 		return true
@@ -466,14 +444,16 @@ func (l *log) ranges() bool {
 		})
 	}
 	if negative >= 0 {
-		l.add(Finding{Check: "rows sum to 1", Severity: Unusable, Measured: fmt.Sprintf("row %d: a propensity outside [0, 1], or 0 for the logged action", negative+1),
-			Means: "these are not probabilities", Do: "repair the columns of all propensities"})
+		l.add(Finding{Check: "rows sum to 1", Severity: Unusable,
+			Measured: fmt.Sprintf("row %d: a propensity outside [0, 1], or 0 for the logged action", negative+1),
+			Means:    "these are not probabilities", Do: "repair the columns of all propensities"})
 		return false
 	}
 	f := Finding{Check: "rows sum to 1", Measured: fmt.Sprintf("within %.2g (row %d)", worst, worstRow+1)}
 	switch {
 	case !(worst <= 1e-3):
-		f.Severity, f.Means, f.Do = Unusable, "the propensities of all actions are no distribution", "log them for every action, in one order"
+		f.Severity, f.Means, f.Do = Unusable, "the propensities of all actions are no distribution", "log them "+
+			"for every action, in one order"
 	case worst > 1e-6:
 		f.Severity, f.Means, f.Do = Doubtful, "the propensities were rounded", "log them with all their digits"
 	}
@@ -481,10 +461,12 @@ func (l *log) ranges() bool {
 	if l.Propensity != nil {
 		m := l.mean("entry over p", func(i int) float64 { return l.Pi0(i)[l.Chosen(i)] / l.Propensity[i] })
 		g := Finding{Check: "p is its row's entry", About: Draws,
-			Measured: fmt.Sprintf("within %.2g of itself (row %d); mean weight of the logging policy %.6g, interval %.6g to %.6g", differ, differRow+1, m.value, m.value-1.96*m.se, m.value+1.96*m.se),
-			Numbers:  []Number{{"mean", m.value}, {"se", m.se}}}
+			Measured: fmt.Sprintf("within %.2g of itself (row %d); mean weight of the logging policy %.6g, "+
+				"interval %.6g to %.6g", differ, differRow+1, m.value, m.value-1.96*m.se, m.value+1.96*m.se),
+			Numbers: []Number{{"mean", m.value}, {"se", m.se}}}
 		if !(differ <= 1e-6) {
-			g.Severity, g.Means, g.Do = Doubtful, "the two say different things of one draw", "see which is right; the order of the actions may differ"
+			g.Severity, g.Means, g.Do = Doubtful, "the two say different things of one draw", "see which is "+
+				"right; the order of the actions may differ"
 			if !(differ <= 1e-3) {
 				g.Severity = Unusable
 			}
@@ -495,11 +477,52 @@ func (l *log) ranges() bool {
 	return f.Severity < Unusable
 }
 
+// within01 checks that logged propensities are in (0, 1], and says what they seem to be if not.
+func (l *log) within01() bool {
+	out, first := 0, -1
+	above, below := 0, 0 // 1, 0
+	for i, p := range l.Propensity {
+		if !(p > tiny && p <= 1) {
+			if out++; first < 0 {
+				first = i
+			}
+		}
+		if p >= 1 {
+			above++
+		} else if p < 0 {
+			below++
+		}
+	}
+	if out > 0 {
+		low, high := l.spans()
+		f := Finding{Check: "propensity range", Severity: Unusable,
+			Measured: fmt.Sprintf("%d of %d propensities are outside (0, 1], the first in row %d: %v", out, l.n,
+				first+1, l.Propensity[first]),
+			Means: "these are not probabilities of the logged actions", Do: "repair the column"}
+		switch {
+		case above == l.n:
+			f.Means, f.Do = "no value is below 1: these look like 1/p, the weights", "log p, or divide 1 by the column"
+		case below+above >= l.n && below > 0:
+			f.Means, f.Do = "no value is above 0 and below 1: these look like log p", "log p, or exponentiate the "+
+				"column"
+		case high <= 100 && high > 1 && low > 0:
+			f.Means, f.Do = "values up to 100: these may be percentages, or 1/p", "log p itself"
+		}
+		l.add(f)
+		return false
+	}
+	low, high := l.spans()
+	l.add(Finding{Check: "propensity range", Measured: fmt.Sprintf("%d propensities from %.4g to %.4g", l.n, low,
+		high)})
+	return true
+}
+
 // reading notes how the rows came about. More than 1 % of rows or files left out is
 // doubtful, and so is any propensity that is an estimate.
 func (l *log) reading() {
 	if l.Skipped > 0 || l.LeftOut > 0 {
-		f := Finding{Check: "rows left out", About: Selection, Measured: fmt.Sprintf("%d of %d rows could not be read", l.Skipped, l.n+l.Skipped)}
+		f := Finding{Check: "rows left out", About: Selection,
+			Measured: fmt.Sprintf("%d of %d rows could not be read", l.Skipped, l.n+l.Skipped)}
 		if l.LeftOut > 0 {
 			f.Measured += fmt.Sprintf(", and %d of %d files", l.LeftOut, l.Files)
 		}
@@ -510,9 +533,11 @@ func (l *log) reading() {
 		l.add(f)
 	}
 	if l.Unrewarded > 0 {
-		l.add(Finding{Check: "missing rewards", Severity: Doubtful, Measured: fmt.Sprintf("%d of %d decisions had no reward and were left out", l.Unrewarded, l.n+l.Unrewarded),
-			Means: "if a reward comes depends on what was done or on what came of it, every estimate is biased, and nothing is certified",
-			Do:    "join with a value for what is missing, 0 where no report means no reward: setting missing-reward"})
+		l.add(Finding{Check: "missing rewards", Severity: Doubtful,
+			Measured: fmt.Sprintf("%d of %d decisions had no reward and were left out", l.Unrewarded, l.n+l.Unrewarded),
+			Means: "if a reward comes depends on what was done or on what came of it, every estimate is biased, " +
+				"and nothing is certified",
+			Do: "join with a value for what is missing, 0 where no report means no reward: setting missing-reward"})
 	}
 	if l.Estimated {
 		measured := "the propensities are estimates"
@@ -520,7 +545,8 @@ func (l *log) reading() {
 			measured = l.Estimates.String()
 		}
 		l.add(Finding{Check: "estimated propensities", Severity: Doubtful, Measured: measured,
-			Means: "values inherit their error, and nothing is certified", Do: "log the propensities when the action is drawn"})
+			Means: "values inherit their error, and nothing is certified", Do: "log the propensities when the " +
+				"action is drawn"})
 	}
 	for _, n := range l.Notes {
 		l.add(Finding{Check: "reading", Measured: n})
@@ -545,5 +571,6 @@ func (l *log) repeatIDs() {
 		severity = Unusable
 	}
 	f := Finding{Check: "decision ids", About: IDs, Measured: fmt.Sprintf("%d of %d rows repeat an id", twice, l.n)}
-	l.judge(f, twice > 0, severity, "a decision that counts twice makes intervals too narrow", "keep one row of each id")
+	l.judge(f, twice > 0, severity, "a decision that counts twice makes intervals too narrow",
+		"keep one row of each id")
 }

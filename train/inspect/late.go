@@ -8,15 +8,17 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// late looks for rewards of some actions that are not in yet: where a log is written before all of them came, those of its newest
-// rows are what stands for none, and actions whose rewards come sooner look better than they are. In the order of time, s is the
-// share of an action's rewards that differ from a value v: the least, the largest, and that whose share grew most. By χ² it tests
-// that s in the newest fifth, or tenth, over s in the first seven tenths is the same ratio for all actions: what falls alike for all is the
-// world's drift, and makes none look better. Doubtful is what differs at level alpha, and for one action by more than a third of what that
-// ratio says. Rows of a group count as one. Logs without times are not looked at, as their order may be another, nor those of
-// fewer than 500 rows, nor shards, which do not know whether their newest rows are the log's. A log that is sound has no such finding.
+// late looks for rewards of some actions that are not in yet: where a log is written before all of them came, those
+// of its newest rows are what stands for none, and actions whose rewards come sooner look better than they are. In
+// the order of time, s is the share of an action's rewards that differ from a value v: the least, the largest, and
+// that whose share grew most. By χ² it tests that s in the newest fifth, or tenth, over s in the first seven tenths
+// is the same ratio for all actions: what falls alike for all is the world's drift, and makes none look better.
+// Doubtful is what differs at level alpha, and for one action by more than a third of what that ratio says. Rows of a
+// group count as one. Logs without times are not looked at, as their order may be another, nor those of fewer than
+// 500 rows, nor shards, which do not know whether their newest rows are the log's. A log that is sound has no such
+// finding.
 func (l *log) late() {
-	if l.Time == nil || l.tape != nil || l.n < 500 {
+	if l.Time == nil || l.summary != nil || l.n < 500 {
 		return
 	}
 	first, extremes := l.order[:l.n*7/10], []float64{slices.Max(l.Cost), slices.Min(l.Cost)}
@@ -37,15 +39,15 @@ func (l *log) lateIn(first, newest []int, extremes []float64, before [][]count) 
 	after := l.others(newest, values)
 	alike := 1.0 // rows that count as one
 	if l.Group != nil {
-		units, single := map[int32]bool{}, 0
+		clusters, single := map[int32]bool{}, 0
 		for _, g := range l.Group {
 			if g < 0 {
 				single++
 			} else {
-				units[g] = true
+				clusters[g] = true
 			}
 		}
-		alike = float64(l.n) / float64(len(units)+single)
+		alike = float64(l.n) / float64(len(clusters)+single)
 	}
 	for at, v := range values {
 		was, is := before[at], after[at]
@@ -91,11 +93,15 @@ func (l *log) lateIn(first, newest []int, extremes []float64, before [][]count) 
 			return percent(all.other / max(1, all.rows))
 		}
 		this, rest := func(a int) bool { return a == worst }, func(a int) bool { return a != worst }
-		l.add(Finding{Check: "newest rewards", About: Selection, Severity: Doubtful, Numbers: []Number{{"chi-squared", chi}, {"p", p}},
-			Measured: fmt.Sprintf("rewards other than %.6g: of action %s in %s of rows of the first seven tenths, in %s of the newest %d; of other actions in %s and %s; p = %.2g", l.units.At(-v+0), l.Actions[worst],
+		l.add(Finding{Check: "newest rewards", About: Selection, Severity: Doubtful,
+			Numbers: []Number{{"chi-squared", chi}, {"p", p}},
+			Measured: fmt.Sprintf("rewards other than %.6g: of action %s in %s of rows of the first seven tenths, "+
+				"in %s of the newest %d; of other actions in %s and %s; p = %.2g", l.units.At(-v+0), l.Actions[worst],
 				share(was, this), share(is, this), len(newest), share(was, rest), share(is, rest), p),
-			Means: "rewards of some actions seem not to be in yet, and others look better beside them; or actions are no longer what they were, and a mean over the log does not tell which is better now",
-			Do:    "leave out the newest rows of all actions, up to when all their rewards are in; or use the recent part"})
+			Means: "rewards of some actions seem not to be in yet, and others look better beside them; or actions " +
+				"are no longer what they were, and a mean over the log does not tell which is better now",
+			Do: "leave out the newest rows of all actions, up to when all their rewards are in; or use the " +
+				"recent part"})
 		return true
 	}
 	return false

@@ -14,8 +14,9 @@ import (
 
 // Partial is what a shard of the files of a log says of its rows, see [OfShard].
 type Partial struct {
-	Shard    logs.Shard         `json:"shard"`
-	Of       string             `json:"of"` // what all parts must share: the files, actions, columns, range of rewards and Γ
+	Shard logs.Shard `json:"shard"`
+	// what all parts must share: the files, actions, columns, range of rewards and Γ
+	Of       string             `json:"of"`
 	Actions  []string           `json:"actions"`
 	Columns  map[string]bool    `json:"columns"`  // of contexts that are numbers (true) or names
 	Report   Report             `json:"report"`   // of the shard's rows
@@ -24,7 +25,7 @@ type Partial struct {
 	Has      present            `json:"has"`
 	Left     left               `json:"left"`
 	Notes    []string           `json:"notes,omitempty"`
-	Tape     *tape              `json:"tape"`
+	Summary  *summary           `json:"summary"`
 	Span     span               `json:"span"`
 	Costs    map[string]float64 `json:"costs,omitempty"` // rows of each cost, of up to manyRewards
 	Ends     [2]float64         `json:"ends"`            // rows of the least cost, and of the largest
@@ -53,20 +54,26 @@ func (s *Severity) UnmarshalText(text []byte) error {
 
 var _ encoding.TextUnmarshaler = (*Severity)(nil)
 
-// OfShard inspects the log, which is a shard's share of files ([logs.Options.Share]), as [Within] does, for [Combine]. What it returns has a hash of each
-// decision_id, and a few numbers for each action and group. Errors: a log that was read whole, or whose rows offer sets of actions.
+// OfShard inspects the log, which is a shard's share of files ([logs.Options.Share]), as [Within] does, for
+// [Combine]. What it returns has a hash of each decision_id, and a few numbers for each action and group. Errors: a
+// log that was read whole, or whose rows offer sets of actions.
 func OfShard(in *logs.Log, gamma float64, shard logs.Shard) (*Partial, error) {
 	switch {
 	case in.FilesHash == "":
 		return nil, errors.New("inspect: the log is no shard's share of files")
 	case in.Choices != nil:
-		return nil, errors.New("inspect: of logs whose rows offer sets of actions, or have a catalogue, there are no shards: inspect the whole log")
+		return nil, errors.New("inspect: of logs whose rows offer sets of actions, or have a catalogue, there are " +
+			"no shards: inspect the whole log")
 	}
-	l := within(in, gamma, newTape())
+	l := within(in, gamma, newSummary())
 	low, high := in.RewardRange()
-	p := &Partial{Shard: shard, Actions: in.Actions, Columns: map[string]bool{}, Complete: l.complete, Within: l.gamma, Notes: in.Notes, Tape: l.tape, Left: left{in.Skipped, in.LeftOut, in.Files, in.Unrewarded}}
-	p.Has = present{in.Propensities != nil, in.Propensity != nil, in.Time != nil, l.ids, in.Group != nil, in.Weight != nil, l.described, in.Estimated}
-	p.Of = fmt.Sprint(in.FilesHash, " ", low, " ", high, " ", l.gamma, " ", len(in.Actions), " ", strings.Join(in.Actions, "\x00"))
+	p := &Partial{Shard: shard, Actions: in.Actions, Columns: map[string]bool{}, Complete: l.complete,
+		Within: l.gamma, Notes: in.Notes, Summary: l.summary,
+		Left: left{in.Skipped, in.LeftOut, in.Files, in.Unrewarded}}
+	p.Has = present{in.Propensities != nil, in.Propensity != nil, in.Time != nil, l.ids, in.Group != nil,
+		in.Weight != nil, l.described, in.Estimated}
+	p.Of = fmt.Sprint(in.FilesHash, " ", low, " ", high, " ", l.gamma, " ", len(in.Actions), " ",
+		strings.Join(in.Actions, "\x00"))
 	for _, name := range in.Names() {
 		if column, _, is := strings.Cut(name, "="); is {
 			p.Columns[column] = false
@@ -93,15 +100,16 @@ func OfShard(in *logs.Log, gamma float64, shard logs.Shard) (*Partial, error) {
 				p.Nats += l.said(i)
 			}
 		}
-		l.tape.bound()
+		l.summary.bound()
 	}
 	p.Report = l.done()
-	p.Report.ByAction, p.Report.Blocks, p.Report.Propensities, p.Report.Weights = nil, nil, nil, nil // see Tape and Span
+	// see Summary and Span
+	p.Report.ByAction, p.Report.Blocks, p.Report.Propensities, p.Report.Weights = nil, nil, nil, nil
 	return p, nil
 }
 
 // bound keeps numbers within what JSON can say.
-func (t *tape) bound() {
+func (t *summary) bound() {
 	for _, s := range t.Sums {
 		for j := range s {
 			s[j] = bounded(s[j])
@@ -124,15 +132,18 @@ func (t *tape) bound() {
 
 // Combine says of the rows of all shards what [Within] says of a log, as far as shards can:
 //
-//   - Sums, means and extremes, what is tested by them, and ids that come twice, are those of all rows, to within the rounding of sums.
+//   - Sums, means and extremes, what is tested by them, and ids that come twice, are those of all rows, to within the
+//     rounding of sums.
 //   - The e-value of the bets on propensities is the mean of two: the product of those of shards, and their mean.
 //   - Drift is that between shards, which have the rows of files that follow one another.
-//   - Sequences, stretches, ends of groups without a column for them, and drift are looked at within each shard, at the level of each test, and the worst is said. Where
-//     shards have too few rows for a test, or rows of several shards are of the same time, that is a doubt.
+//   - Sequences, stretches, ends of groups without a column for them, and drift are looked at within each shard, at
+//     the level of each test, and the worst is said. Where shards have too few rows for a test, or rows of several
+//     shards are of the same time, that is a doubt.
 //   - Rows of one shard that stand in another once more are found as far as docs/scale.md says: by ids all of them.
 //   - Classes of propensities and of weights, and the share of the top 1 %, are not said.
 //
-// Errors: parts of other files, actions, columns or options, or of another number of shards; parts of one shard that differ; shards that are not there.
+// Errors: parts of other files, actions, columns or options, or of another number of shards; parts of one shard that
+// differ; shards that are not there.
 func Combine(parts []Partial) (r Report, err error) {
 	all, err := whole(parts)
 	if err != nil {
@@ -147,8 +158,22 @@ func Combine(parts []Partial) (r Report, err error) {
 			err = fmt.Errorf("shards do not say what a check reads, %s: make them by one version", string(name))
 		}
 	}()
+	l, err := joined(all)
+	if err != nil {
+		return r, err
+	}
+	if l.complete {
+		l.asOne(all)
+	}
+	return l.done(), nil
+}
+
+// joined is the log of all shards, of which there is the summary alone. Where a shard has malformed rows, it has
+// nothing but what that shard found.
+func joined(all []*Partial) (*log, error) {
 	first := all[0]
-	r = Report{K: len(first.Actions), Known: first.Report.Known, Gamma: first.Within, RewardMin: first.Report.RewardMin, RewardMax: first.Report.RewardMax}
+	r := Report{K: len(first.Actions), Known: first.Report.Known, Gamma: first.Within,
+		RewardMin: first.Report.RewardMin, RewardMax: first.Report.RewardMax}
 	for _, p := range all {
 		r.Rows += p.Report.Rows
 		if t := p.Report.From; r.From == "" || t != "" && t < r.From {
@@ -156,7 +181,8 @@ func Combine(parts []Partial) (r Report, err error) {
 		}
 		r.To = max(r.To, p.Report.To)
 	}
-	l := &log{n: r.Rows, k: r.K, gamma: first.Within, units: logs.Units{Low: r.RewardMin, High: r.RewardMax}, report: &r, merged: true}
+	l := &log{n: r.Rows, k: r.K, gamma: first.Within, units: logs.Units{Low: r.RewardMin, High: r.RewardMax},
+		report: &r, merged: true}
 	if bad := slices.IndexFunc(all, func(p *Partial) bool { return !p.Complete }); bad >= 0 {
 		for _, p := range all {
 			for _, f := range p.Report.Findings {
@@ -166,8 +192,9 @@ func Combine(parts []Partial) (r Report, err error) {
 				}
 			}
 		}
-		return l.done(), nil
+		return l, nil
 	}
+	l.complete = true
 	l.Log = logs.Log{Actions: first.Actions}
 	l.ids = first.Has.IDs
 	if first.Has.All {
@@ -183,12 +210,13 @@ func Combine(parts []Partial) (r Report, err error) {
 		l.Weight = []float64{}
 	}
 	l.Estimated = first.Has.Estimated
-	var tapes []*tape
+	var summaries []*summary
 	var from []int
 	rows, notes := 0, map[string]int{}
 	for _, p := range all {
-		tapes, from, rows = append(tapes, p.Tape), append(from, rows), rows+p.Report.Rows
-		l.Skipped, l.LeftOut, l.Files, l.Unrewarded = l.Skipped+p.Left.Skipped, l.LeftOut+p.Left.LeftOut, l.Files+p.Left.Files, l.Unrewarded+p.Left.Unrewarded
+		summaries, from, rows = append(summaries, p.Summary), append(from, rows), rows+p.Report.Rows
+		l.Skipped, l.LeftOut = l.Skipped+p.Left.Skipped, l.LeftOut+p.Left.LeftOut
+		l.Files, l.Unrewarded = l.Files+p.Left.Files, l.Unrewarded+p.Left.Unrewarded
 		for _, n := range p.Notes {
 			notes[n]++
 		}
@@ -203,15 +231,18 @@ func Combine(parts []Partial) (r Report, err error) {
 			l.Notes = append(l.Notes, n)
 		}
 	}
-	if l.tape, err = add(tapes, from); err != nil {
-		return r, err
-	}
-	if err := l.rewards(all); err != nil {
-		return r, err
+	var err error
+	if l.summary, err = add(summaries, from); err == nil {
+		err = l.rewards(all)
 	}
 	if l.ids {
 		l.twice = again(idsOf(all))
 	}
+	return l, err
+}
+
+// asOne makes the checks of all rows.
+func (l *log) asOne(all []*Partial) {
 	if l.Propensity == nil {
 		l.noPropensities()
 	} else {
@@ -235,11 +266,10 @@ func Combine(parts []Partial) (r Report, err error) {
 	if l.Group != nil {
 		l.lastRows()
 	}
-	l.acrossRows(all, first.Has.Times)
+	l.acrossRows(all, all[0].Has.Times)
 	l.worstOf(all)
 	l.bets(all)
 	l.orders(all)
-	return l.done(), nil
 }
 
 // ByNumber returns the partial results of all shards by their numbers. same refuses one that is of another command than
@@ -260,7 +290,8 @@ func ByNumber[T any](partials []T, shard func(*T) logs.Shard, same func(first, w
 			return nil, fmt.Errorf("part %d is of shard %s: there is none", i+1, s)
 		}
 		if s.Of != first.Of {
-			return nil, fmt.Errorf("shards %s and %s are of another number of shards: merge those of one command", first, s)
+			return nil, fmt.Errorf("shards %s and %s are of another number of shards: merge those of one command",
+				first, s)
 		}
 		if err := same(&partials[0], all[s.Number-1], p); err != nil {
 			return nil, err
@@ -287,20 +318,24 @@ func whole(partials []Partial) ([]*Partial, error) {
 	numbers := map[string]*Partial{} // a shard that reads a column
 	return ByNumber(partials, func(p *Partial) logs.Shard { return p.Shard }, func(first, was, p *Partial) error {
 		switch {
-		case p.Tape == nil || p.Report.K != len(p.Actions) || p.Complete && (p.Report.Rows < 1 || len(p.Span.Actions) != len(p.Actions)):
+		case p.Summary == nil || p.Report.K != len(p.Actions) || p.Complete &&
+			(p.Report.Rows < 1 || len(p.Span.Actions) != len(p.Actions)):
 			return fmt.Errorf("the part of shard %s is none of an inspection", p.Shard)
 		case p.Of != first.Of || p.Within != first.Within || !slices.Equal(p.Actions, first.Actions):
-			return fmt.Errorf("shards %s and %s are of different files, actions or options: merge those of one command, "+
+			return fmt.Errorf("shards %s and %s are of different files, actions or options: merge those of one "+
+				"command, "+
 				"and name all actions by setting actions", first.Shard, p.Shard)
 		case p.Has != first.Has && p.Complete && first.Complete:
-			return fmt.Errorf("shards %s and %s have other columns: times, ids, groups, weights or propensities are in the files of one alone",
+			return fmt.Errorf("shards %s and %s have other columns: times, ids, groups, weights or propensities "+
+				"are in the files of one alone",
 				first.Shard, p.Shard)
 		case was != nil && !near(was, p):
 			return fmt.Errorf("shard %s comes twice with different sums: make it again", p.Shard)
 		}
 		for name, number := range p.Columns {
 			if other := numbers[name]; other != nil && other.Columns[name] != number {
-				return fmt.Errorf("shards %s and %s read column %s as numbers and as names: say by setting categories that it has names",
+				return fmt.Errorf("shards %s and %s read column %s as numbers and as names: say by setting "+
+					"categories that it has names",
 					other.Shard, p.Shard, name)
 			}
 			numbers[name] = p
@@ -312,8 +347,10 @@ func whole(partials []Partial) ([]*Partial, error) {
 // near reports parts of one shard that agree but for what processors differ in.
 func near(a, b *Partial) bool {
 	close := func(x, y float64) bool { return math.Abs(x-y) <= 1e-9*max(math.Abs(x), math.Abs(y), 1e-9) }
-	return a.Complete == b.Complete && a.Report.Rows == b.Report.Rows && slices.Equal(a.Traces.IDs, b.Traces.IDs) && slices.Equal(a.Traces.Sample, b.Traces.Sample) &&
-		maps.EqualFunc(a.Tape.Sums, b.Tape.Sums, func(x, y []float64) bool { return slices.EqualFunc(x, y, close) })
+	each := func(x, y []float64) bool { return slices.EqualFunc(x, y, close) }
+	return a.Complete == b.Complete && a.Report.Rows == b.Report.Rows && slices.Equal(a.Traces.IDs, b.Traces.IDs) &&
+		slices.Equal(a.Traces.Sample, b.Traces.Sample) &&
+		maps.EqualFunc(a.Summary.Sums, b.Summary.Sums, each)
 }
 
 // idsOf are the ids of all rows.
@@ -327,7 +364,7 @@ func idsOf(all []*Partial) (ids []uint64) {
 // rewards puts together how often each comes.
 func (l *log) rewards(all []*Partial) error {
 	l.costs, l.ends = map[uint64]int{}, map[float64]int{}
-	low, high := l.tape.Least["cost"], -l.tape.Least["cost, the largest"]
+	low, high := l.summary.Least["cost"], -l.summary.Least["cost, the largest"]
 	for _, p := range all {
 		for text, n := range p.Costs {
 			var bits uint64
@@ -336,10 +373,10 @@ func (l *log) rewards(all []*Partial) error {
 			}
 			l.costs[bits] += int(n)
 		}
-		if p.Tape.Least["cost"] == low {
+		if p.Summary.Least["cost"] == low {
 			l.ends[low] += int(p.Ends[0])
 		}
-		if -p.Tape.Least["cost, the largest"] == high && low < high {
+		if -p.Summary.Least["cost, the largest"] == high && low < high {
 			l.ends[high] += int(p.Ends[1])
 		}
 	}
@@ -367,18 +404,20 @@ func (l *log) between(all []*Partial) {
 		of[b] = s
 	}
 	l.report.Blocks = make([]Block, blocks)
-	l.differ(of, [3]string{"reward between shards", "propensity between shards", "actions between shards"}, fmt.Sprintf("over %d blocks of shards in the order of their files", blocks))
+	l.differ(of, [3]string{"reward between shards", "propensity between shards", "actions between shards"},
+		fmt.Sprintf("over %d blocks of shards in the order of their files", blocks))
 }
 
-// worstOf adds the worst finding of each check that shards make on their own rows. Where shards of more than a tenth of the rows are too small for
-// one that all rows together are not, that is a doubt.
+// worstOf adds the worst finding of each check that shards make on their own rows. Where shards of more than a tenth
+// of the rows are too small for one that all rows together are not, that is a doubt.
 func (l *log) worstOf(all []*Partial) {
 	nats := 0.
 	for _, p := range all {
 		nats += p.Nats
 	}
 	asked := map[check]bool{repeatedContexts: all[0].Has.Contexts && l.n >= 100, rewardsInSequence: l.n >= 200,
-		writtenAgain: l.n >= 80 && nats > 4*enough(l.n), rewardDrift: l.n >= 200, propensityDrift: l.n >= 200 && l.Propensity != nil,
+		writtenAgain: l.n >= 80 && nats > 4*enough(l.n), rewardDrift: l.n >= 200, propensityDrift: l.n >= 200 &&
+			l.Propensity != nil,
 		actionDrift: l.n >= 200 && slices.ContainsFunc(l.report.ByAction, func(a Action) bool { return a.Rows >= 50 })}
 	for _, check := range alone {
 		if _, is := l.finding(check.name); is {
@@ -406,7 +445,8 @@ func (l *log) worstOf(all []*Partial) {
 			f.Measured += fmt.Sprintf("; not looked at in %d shards", n)
 			f.Severity = max(f.Severity, Doubtful)
 			if f.Means == "" {
-				f.Means, f.Do = "these shards have too few rows for this check, or rewards that are all alike, and it goes through rows of one shard alone", "cut the log into fewer shards, or inspect it whole"
+				f.Means, f.Do = "these shards have too few rows for this check, or rewards that are all alike, "+
+					"and it goes through rows of one shard alone", "cut the log into fewer shards, or inspect it whole"
 			}
 		}
 		l.add(f)
@@ -447,13 +487,15 @@ func (l *log) bets(all []*Partial) {
 
 // orders says what is not looked at where rows of several shards are of the same time, and what is not said.
 func (l *log) orders(all []*Partial) {
-	f := Finding{Check: "shards", Measured: fmt.Sprintf("%d, by files, each with its own rows; classes of propensities and weights, and the share of the top 1 %% of rows, are not said of shards", len(all))}
+	f := Finding{Check: "shards", Measured: fmt.Sprintf("%d, by files, each with its own rows; classes of "+
+		"propensities and weights, and the share of the top 1 %% of rows, are not said of shards", len(all))}
 	n := 0
 	for i, p := range all[1:] {
 		if p.Span.From != "" && p.Span.From < all[i].Span.To {
 			n++
 		}
 	}
-	l.judge(f, n > 0, Doubtful, fmt.Sprintf("rows of %d shards are of times before the last of the shard before: whether rows next to one another in time are alike is not looked at across shards", n),
+	l.judge(f, n > 0, Doubtful, fmt.Sprintf("rows of %d shards are of times before the last of the shard before: "+
+		"whether rows next to one another in time are alike is not looked at across shards", n),
 		"name files so that their order is that of time, or inspect the log whole")
 }

@@ -320,7 +320,7 @@ func TestSharesAcross(t *testing.T) {
 	refused("different files", all[0], share(t, dir, 2, 2, func(o *logs.Options) { o.RewardMin, o.RewardMax = -1, 1 }))
 	refused("different files", all[0], share(t, dir, 2, 2, func(o *logs.Options) { o.Categories = []string{"x_a"} }))
 	broken := all[1]
-	broken.Tape = nil
+	broken.Summary = nil
 	refused("the part of shard 2/2 is none of an inspection", all[0], broken)
 	text, err := json.Marshal(all[1])
 	if err == nil {

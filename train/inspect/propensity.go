@@ -29,7 +29,8 @@ func (l *log) shape() {
 			if i > 0 && p == l.Propensity[i-1] {
 				continue
 			}
-			for decimals <= 4 && math.Abs(p*math.Pow10(decimals)-math.Round(p*math.Pow10(decimals))) > 1e-9*math.Pow10(decimals)*p {
+			for decimals <= 4 &&
+				math.Abs(p*math.Pow10(decimals)-math.Round(p*math.Pow10(decimals))) > 1e-9*math.Pow10(decimals)*p {
 				decimals++
 			}
 		}
@@ -54,16 +55,19 @@ func (l *log) shape() {
 		}
 		switch {
 		case p == 1:
-			f.Severity, f.Means, f.Do = Unusable, "the logging policy never explored: no other can be judged", "draw actions at random, and log with what probability"
+			f.Severity, f.Means, f.Do = Unusable, "the logging policy never explored: no other can be "+
+				"judged", "draw actions at random, and log with what probability"
 		case d > -0.0101 && d < -1e-6:
 			f.Measured += ": uniform, rounded"
 			l.report.Gamma = max(l.gamma, propensity.Rounded)
 		case d < -1e-6 && (1+d)*l.gamma >= 1:
 			f.Measured += fmt.Sprintf(": uniform within the factor %v", l.gamma)
 		case d < -1e-6:
-			f.Severity, f.Means, f.Do = Unusable, fmt.Sprintf("%.4g actions cannot all have less than %.4g", 1/l.least, l.least), "see what the column holds"
+			f.Severity, f.Means, f.Do = Unusable, fmt.Sprintf("%.4g actions cannot all have less than %.4g",
+				1/l.least, l.least), "see what the column holds"
 		case d > 1e-6:
-			f.Severity, f.Means, f.Do = Doubtful, fmt.Sprintf("uniform would be %.6g; the column may be a placeholder", l.least), "see what it holds, and whether each context offers all actions"
+			f.Severity, f.Means, f.Do = Doubtful, fmt.Sprintf("uniform would be %.6g; the column may be a "+
+				"placeholder", l.least), "see what it holds, and whether each context offers all actions"
 		default:
 			f.Measured += ": uniform"
 		}
@@ -111,28 +115,35 @@ func (l *log) meanWeight() {
 		}
 	}
 	flipped := func() mean {
-		return l.mean("1/(K(1-p))", func(i int) float64 { return 1 / (float64(l.Options(i)) * max(1-l.Propensity[i], 1e-12)) })
+		return l.mean("1/(K(1-p))", func(i int) float64 {
+			return 1 / (float64(l.Options(i)) * max(1-l.Propensity[i],
+				1e-12))
+		})
 	}
-	if l.tape != nil { // all shards together may ask
+	if l.summary != nil { // all shards together may ask
 		flipped()
 	}
 	q := threshold(1)
 	f := Finding{Check: "mean weight of uniform", About: Draws,
-		Measured: fmt.Sprintf("%.4g, interval %.4g to %.4g, z = %.1f", m.value, m.value-1.96*m.se, m.value+1.96*m.se, z),
-		Numbers:  []Number{{"mean", m.value}, {"se", m.se}, {"z", z}}}
+		Measured: fmt.Sprintf("%.4g, interval %.4g to %.4g, z = %.1f", m.value, m.value-1.96*m.se, m.value+1.96*m.se,
+			z),
+		Numbers: []Number{{"mean", m.value}, {"se", m.se}, {"z", z}}}
 	if math.Abs(z) > q && math.Abs(m.value/want-1) > 0.0102 { // what is rounded as uniform's .33 is no more
 		f.Severity = Doubtful
 		if z > 0 {
-			f.Means, f.Do = "weights 1/(K p) cannot average more than 1: propensities are too small", "see that p is that of the action shown, after all filters"
+			f.Means, f.Do = "weights 1/(K p) cannot average more than 1: propensities are too small", "see that p "+
+				"is that of the action shown, after all filters"
 			if z > 6 && m.value > 1.1*want {
 				f.Severity = Unusable
 			}
 		} else {
-			f.Means, f.Do = "weights 1/(K p) average less than 1: propensities are too large, or not every action can be drawn in every context",
+			f.Means, f.Do = "weights 1/(K p) average less than 1: propensities are too large, or not every action "+
+				"can be drawn in every context",
 				"see that p is that of the action shown; judge only policies that keep to what was on offer"
 		}
 		if flip := flipped(); math.Abs(z) > 6 && math.Abs(flip.against(1)) < q && math.Abs(flip.value-1) < 0.2 {
-			f.Severity, f.Means, f.Do = Unusable, "1 − p fits and p does not: the column looks inverted", "log the probability of the action shown"
+			f.Severity, f.Means, f.Do = Unusable, "1 − p fits and p does not: the column looks inverted", "log "+
+				"the probability of the action shown"
 		}
 	}
 	l.add(f)
@@ -141,12 +152,14 @@ func (l *log) meanWeight() {
 	p, over := l.mean("propensity", func(i int) float64 { return l.Propensity[i] }), "1/K"
 	if z = p.against(least); l.Sets() {
 		over = "the mean of 1/K"
-		z = l.mean("propensity above 1/K", func(i int) float64 { return l.Propensity[i] - 1/float64(l.Options(i))/l.gamma }).against(0)
+		z = l.mean("propensity above 1/K",
+			func(i int) float64 { return l.Propensity[i] - 1/float64(l.Options(i))/l.gamma }).against(0)
 	}
 	g := Finding{Check: "mean propensity", Measured: fmt.Sprintf("%.4g, at least %s = %.4g", p.value, over, least),
 		Numbers: []Number{{"mean", p.value}, {"z", z}}}
 	l.judge(g, z < -q && p.value < 0.9899*least, Unusable, // .33 is of three actions
-		"actions drawn by a policy have more than 1/K on average: the column looks inverted or belongs to other actions",
+		"actions drawn by a policy have more than 1/K on average: the column looks inverted or belongs to other "+
+			"actions",
 		"log the probability of the action shown")
 }
 
@@ -188,7 +201,8 @@ func (l *log) sharpness() {
 	if z > 0 {
 		than = "more"
 	}
-	l.judge(f, math.Abs(z) > threshold(1) && math.Abs(got/want/near-1) > 0.01, Doubtful, "the actions are "+than+" concentrated than the propensities say",
+	l.judge(f, math.Abs(z) > threshold(1) && math.Abs(got/want/near-1) > 0.01, Doubtful,
+		"the actions are "+than+" concentrated than the propensities say",
 		"log the propensities of the draw itself, not those of a later or earlier policy")
 }
 
@@ -221,14 +235,16 @@ func (l *log) support() {
 		})[0]
 		if zero > 0 {
 			f.Measured += fmt.Sprintf("; %s of propensities are 0", percent(zero/float64(l.n*l.k)))
-			f.Severity, f.Means, f.Do = Doubtful, "a policy that plays them cannot be judged", "judge only policies that keep to what was on offer"
+			f.Severity, f.Means, f.Do = Doubtful, "a policy that plays them cannot be judged", "judge only "+
+				"policies that keep to what was on offer"
 		}
 	}
 	switch {
 	case len(never) == l.k-1:
 		f.Severity, f.Means, f.Do = Unusable, "only one action was ever taken", "draw actions at random"
 	case len(never) == 1 && never[0] == "0" && !slices.ContainsFunc(l.Actions, word) && l.n >= 20*l.k:
-		f.Severity, f.Means, f.Do = Doubtful, "action 0 was never logged: actions may count from 1", "see how the log counts; give setting actions"
+		f.Severity, f.Means, f.Do = Doubtful, "action 0 was never logged: actions may count from 1", "see how the "+
+			"log counts; give setting actions"
 	case len(never) > 0 && l.n >= 20*l.k:
 		f.Severity, f.Do = Doubtful, "judge only policies that leave these actions out, or log some"
 		if len(never) > 5 {
@@ -271,9 +287,13 @@ func (l *log) counts() {
 			l.report.ByAction = slices.Clip(by[:min(len(by), byAction)])
 		}()
 	}
-	if l.Propensity == nil {
-		return
+	if l.Propensity != nil {
+		l.expected(by)
 	}
+}
+
+// expected compares the rows of each action with what its propensities say, and adds the finding.
+func (l *log) expected(by []Action) {
 	f := Finding{Check: "counts by action", About: Draws}
 	// What was got is compared with what was to be expected, and z says how far off it is.
 	want, least := make([]float64, l.k), 0.02
@@ -301,28 +321,19 @@ func (l *log) counts() {
 		least = 0.1
 		got = l.totals("1/p by action", l.k, func(i int, to []float64) { to[l.Action[i]] += 1 / l.Propensity[i] })
 		rarest, _ := l.spans()
-		var of *odds
-		var means []mean
-		if l.Choices != nil {
-			of = l.odds()
-		} else {
-			means = l.oddsByAction()
-		}
+		means := l.oddsByAction()
 		z = func(a int) float64 {
-			if want[a] = float64(l.n); of != nil {
-				want[a] = of.rows(a)
-			}
+			want[a] = float64(means[a].n) // rows that offer it
 			if by[a].Rows < 20 {
 				return 0
 			}
-			if of != nil {
-				m := of.mean(a)
-				z := m.against(l.near(m.value))
-				// Rows that did not take it have propensities that nobody logged: as small as the least, they
-				// would have brought n/p of variance, of which those that took it for its large ones show nothing.
-				return max(z, min(0, (got[a]-want[a])/math.Sqrt(want[a]/rarest)))
+			z := means[a].against(l.near(means[a].value))
+			if l.Choices == nil {
+				return z
 			}
-			return means[a].against(l.near(got[a] / want[a]))
+			// Rows that did not take it have propensities that nobody logged: as small as the least, they
+			// would have brought n/p of variance, of which those that took it for its large ones show nothing.
+			return max(z, min(0, (got[a]-want[a])/math.Sqrt(want[a]/rarest)))
 		}
 	}
 	worst := 0
@@ -333,14 +344,20 @@ func (l *log) counts() {
 	}
 	off := got[worst] / max(want[worst], 1e-300)
 	off = off/l.near(off) - 1
-	f.Measured = fmt.Sprintf("largest z of %d is %.1f: %s, %.6g rows against %.5g", l.k, by[worst].Z, by[worst].Name, got[worst], want[worst])
-	if l.Propensities == nil {
-		f.Measured = fmt.Sprintf("largest z of %d is %.1f: %s, Σ 1/p is %.4g of %s", l.k, by[worst].Z, by[worst].Name, got[worst]/max(want[worst], 1e-300), map[bool]string{true: "the rows that offer it", false: "n"}[l.Sets()])
+	f.Measured = fmt.Sprintf("largest z of %d is %.1f: %s, ", l.k, by[worst].Z, by[worst].Name)
+	switch share := got[worst] / max(want[worst], 1e-300); {
+	case l.Propensities != nil:
+		f.Measured += fmt.Sprintf("%.6g rows against %.5g", got[worst], want[worst])
+	case l.Sets():
+		f.Measured += fmt.Sprintf("Σ 1/p is %.4g of the rows that offer it", share)
+	default:
+		f.Measured += fmt.Sprintf("Σ 1/p is %.4g of n", share)
 	}
 	f.Numbers = []Number{{"z", by[worst].Z}}
 	if math.Abs(by[worst].Z) > threshold(l.k) && (off > 0.02 || off < -least) {
 		f.Severity = Doubtful
-		f.Means, f.Do = fmt.Sprintf("action %s was taken more often than its propensities say", by[worst].Name), "see that p is that of the action shown, after all filters"
+		f.Means, f.Do = fmt.Sprintf("action %s was taken more often than its propensities say",
+			by[worst].Name), "see that p is that of the action shown, after all filters"
 		if off < 0 {
 			f.Means = fmt.Sprintf("action %s was taken less often than its propensities say", by[worst].Name)
 			if l.Propensities == nil {
@@ -366,29 +383,52 @@ func (l *log) perAction() []int {
 
 // spans are the least and the largest propensity.
 func (l *log) spans() (low, high float64) {
-	return l.lowest("propensity", func() float64 { return slices.Min(l.Propensity) }), -l.lowest("propensity, the largest", func() float64 { return -slices.Max(l.Propensity) })
+	return l.lowest("propensity", func() float64 { return slices.Min(l.Propensity) }), -l.lowest("propensity, the "+
+		"largest", func() float64 { return -slices.Max(l.Propensity) })
 }
 
-// oddsByAction are log.mean of 1{a_i = a}/p_i, by action: with v that of row i, Σω²(v − m)² = Σω²v² − 2mΣω²v + m²Σω², and so of cubes.
+// oddsByAction are log.mean of 1{a_i = a}/p_i over the rows that offer a, by action: with v that of row i,
+// Σω²(v − m)² = Σω²v² − 2mΣω²v + m²Σω², and so of cubes.
 func (l *log) oddsByAction() []mean {
 	const terms = 6 // Σωv, Σω²v, Σω²v², Σω³v, Σω³v², Σω³v³
 	s := l.totals("odds by action", terms*l.k, func(i int, to []float64) {
 		w, v := l.rowWeight(i), 1/l.Propensity[i]
 		to = to[terms*int(l.Action[i]):]
-		for j, x := range [terms]float64{w * v, w * w * v, w * w * v * v, w * w * w * v, w * w * w * v * v, w * w * w * v * v * v} {
+		w2, w3 := w*w, w*w*w
+		for j, x := range [terms]float64{w * v, w2 * v, w2 * v * v, w3 * v, w3 * v * v, w3 * v * v * v} {
 			to[j] += x
 		}
 	})
-	all := l.totals("powers of weights", 3, func(i int, to []float64) {
+	const powers = 4 // rows, Σω, Σω², Σω³: of all actions, or of each
+	different := 1
+	if l.Sets() {
+		different = l.k
+	}
+	all := l.totals("powers of weights", powers*different, func(i int, to []float64) {
 		w := l.rowWeight(i)
-		to[0], to[1], to[2] = to[0]+w, to[1]+w*w, to[2]+w*w*w
+		offered := 1
+		if l.Sets() {
+			offered = l.Options(i)
+		}
+		for j := range offered {
+			a := int32(0)
+			if l.Sets() {
+				a, _ = l.Option(i, j)
+			}
+			for k, x := range [powers]float64{1, w, w * w, w * w * w} {
+				to[powers*int(a)+k] += x
+			}
+		}
 	})
 	means := make([]mean, l.k)
 	for a := range means {
-		v := s[terms*a : terms*(a+1)]
-		m := v[0] / all[0]
-		means[a] = moments{Rows: l.n, Weight: all[0], Mean: m, Square: [3]float64{2: v[2] - 2*m*v[1] + m*m*all[1]},
-			Cube: [4]float64{3: v[5] - 3*m*v[4] + 3*m*m*v[3] - m*m*m*all[2]}}.mean()
+		v, w := s[terms*a:terms*(a+1)], all[powers*min(a, different-1):]
+		if w[0] == 0 {
+			continue
+		}
+		m := v[0] / w[1]
+		means[a] = moments{Rows: int(w[0]), Weight: w[1], Mean: m, Square: [3]float64{2: v[2] - 2*m*v[1] + m*m*w[2]},
+			Cube: [4]float64{3: v[5] - 3*m*v[4] + 3*m*m*v[3] - m*m*m*w[3]}}.mean()
 	}
 	return means
 }
@@ -470,10 +510,12 @@ func (l *log) concentration() {
 		tail := floats.Sum(sorted[l.n-max(1, l.n/100):])
 		f.Measured += fmt.Sprintf("; top 1 %% of rows carry %s", percent(tail/sum))
 		f.Numbers = append(f.Numbers, Number{"tail share", tail / sum})
-		l.report.Weights = []Histogram{histogram("weight 1/(K p) of the uniform policy", l.weight, slices.Min(l.weight), largest)}
+		l.report.Weights = []Histogram{histogram("weight 1/(K p) of the uniform policy", l.weight,
+			slices.Min(l.weight), largest)}
 	}
 	l.judge(f, l.n >= 100 && (ess < 50 || most > 0.25*sum), Doubtful,
-		"policies far from the logging policy would be judged by a handful of rows", "learn with pessimism, or explore more")
+		"policies far from the logging policy would be judged by a handful of rows", "learn with pessimism, or "+
+			"explore more")
 }
 
 // effective is the effective size of weights, (Σw)²/Σw², their sum and the largest.
@@ -496,6 +538,8 @@ func (l *log) rowWeights() {
 		return
 	}
 	ess, sum, most := l.effective("weight of rows", l.rowWeight)
-	f := Finding{Check: "row weights", Measured: fmt.Sprintf("effective size %.0f of %d rows; the largest has %s of all", ess, l.n, percent(most/sum))}
-	l.judge(f, l.n >= 100 && (ess < 50 || most > 0.1*sum), Doubtful, "few rows outweigh all others", "see what the column of weights holds")
+	f := Finding{Check: "row weights", Measured: fmt.Sprintf("effective size %.0f of %d rows; the largest has %s "+
+		"of all", ess, l.n, percent(most/sum))}
+	l.judge(f, l.n >= 100 && (ess < 50 || most > 0.1*sum), Doubtful, "few rows outweigh all others",
+		"see what the column of weights holds")
 }

@@ -19,9 +19,11 @@ func (l *log) reward() {
 	}
 	switch rest := l.n - most; {
 	case rest == 0:
-		f.Severity, f.Means, f.Do = Unusable, "every row has the same reward: nothing can be learned", "see that the right column was read, and wait for rewards that come late"
+		f.Severity, f.Means, f.Do = Unusable, "every row has the same reward: nothing can be learned", "see that "+
+			"the right column was read, and wait for rewards that come late"
 	case rest < 20 && l.n >= 100:
-		f.Severity, f.Means, f.Do = Doubtful, fmt.Sprintf("only %d rows differ from the others: no two policies can be told apart", rest), "log more, or choose a reward that comes more often"
+		f.Severity, f.Means, f.Do = Doubtful, fmt.Sprintf("only %d rows differ from the others: no two policies "+
+			"can be told apart", rest), "log more, or choose a reward that comes more often"
 	}
 	l.add(f)
 }
@@ -29,10 +31,10 @@ func (l *log) reward() {
 // manyRewards are so many different ones that no rows are few.
 const manyRewards = 1000
 
-// commonest is the most common cost, and in how many rows it is. Of shards whose rewards are of more than manyRewards values it is not known,
-// and at most so many rows less than all.
+// commonest is the most common cost, and in how many rows it is. Of shards whose rewards are of more than manyRewards
+// values it is not known, and at most so many rows less than all.
 func (l *log) commonest() (common float64, most int, exact bool) {
-	if l.merged && len(l.tape.Sets["costs"]) > manyRewards {
+	if l.merged && len(l.summary.Sets["costs"]) > manyRewards {
 		return 0, l.n - manyRewards, false
 	}
 	count := l.costs
@@ -53,7 +55,7 @@ func (l *log) commonest() (common float64, most int, exact bool) {
 		if high > low {
 			count[math.Float64bits(high+0)] = highs
 		}
-		if l.tape != nil {
+		if l.summary != nil {
 			l.different("costs", manyRewards, func(i int) float64 { return l.Cost[i] + 0 })
 			if len(count) <= manyRewards {
 				l.costs = count
@@ -73,7 +75,8 @@ func (l *log) commonest() (common float64, most int, exact bool) {
 // that earns less than the uniform policy would, at z < −5 and by more than a
 // tenth of the spread.
 func (l *log) sign() {
-	low, high := l.lowest("cost", func() float64 { return slices.Min(l.Cost) }), -l.lowest("cost, the largest", func() float64 { return -slices.Max(l.Cost) })
+	low, high := l.lowest("cost", func() float64 { return slices.Min(l.Cost) }), -l.lowest("cost, the largest",
+		func() float64 { return -slices.Max(l.Cost) })
 	best, worst := l.having(low), 0
 	if low < high {
 		worst = l.having(high)
@@ -94,9 +97,12 @@ func (l *log) sign() {
 		if se > 0 {
 			z = (on - uniform) / se
 		}
-		f.Measured += fmt.Sprintf("; logging policy %.4g, uniform %.4g, z = %.1f", l.units.At(on), l.units.At(uniform), z)
-		if spread := (high - low) * math.Sqrt(share*(1-share)); z < -5 && on-uniform < -0.1*max(spread, 0.01) && f.Severity == Fine {
-			f.Severity, f.Means = Doubtful, "the logging policy earns less than chance: rewards and costs may be exchanged"
+		f.Measured += fmt.Sprintf("; logging policy %.4g, uniform %.4g, z = %.1f", l.units.At(on),
+			l.units.At(uniform), z)
+		if spread := (high - low) * math.Sqrt(share*(1-share)); z < -5 && on-uniform < -0.1*max(spread, 0.01) &&
+			f.Severity == Fine {
+			f.Severity, f.Means = Doubtful, "the logging policy earns less than chance: rewards and costs may be "+
+				"exchanged"
 		}
 	}
 	if f.Severity > Fine {
@@ -121,9 +127,9 @@ func (l *log) having(cost float64) int {
 	return l.ends[cost]
 }
 
-// againstUniform are the logging policy's value on its rows, that of uniform, self-normalized, and the standard error of their difference:
-// with r rewards and w weights over their mean W, and u = Σωwr/Σωw, that of the mean of r − r̄ − (w/W)(r − u), as a quadratic form
-// of Σω²xxᵀ, x = (1, r, w, wr).
+// againstUniform are the logging policy's value on its rows, that of uniform, self-normalized, and the standard error
+// of their difference: with r rewards and w weights over their mean W, and u = Σωwr/Σωw, that of the mean of r − r̄ −
+// (w/W)(r − u), as a quadratic form of Σω²xxᵀ, x = (1, r, w, wr).
 func (l *log) againstUniform() (on, uniform, se float64) {
 	s := l.totals("against uniform", 14, func(i int, to []float64) { // Σωx, Σω²xxᵀ from the diagonal on
 		w, c := l.rowWeight(i), l.Cost[i]

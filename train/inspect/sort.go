@@ -29,8 +29,8 @@ func sortRows(rows []int, key []uint64) {
 	}
 }
 
-// byDigits sorts keys, and rows with them unless they are nil, stably: hashes by their first digits and then by comparing, other keys by their bytes
-// from the lowest (Knuth, TAOCP 3, algorithm 5.2.5R).
+// byDigits sorts keys, and rows with them unless they are nil, stably: hashes by their first digits and then by
+// comparing, other keys by their bytes from the lowest (Knuth, TAOCP 3, algorithm 5.2.5R).
 func byDigits(keys []uint64, rows []int32) {
 	to, toRows := make([]uint64, len(keys)), make([]int32, len(rows))
 	if spread(keys, to, rows, toRows) {
@@ -67,8 +67,9 @@ func byDigits(keys []uint64, rows []int32) {
 	}
 }
 
-// spread is byDigits of keys that are spread as evenly as hashes, with room for as many, and reports whether they are.
-func spread(keys, room []uint64, rows, roomRows []int32) bool {
+// spread is byDigits of keys that are spread as evenly as hashes, with a buffer for as many, and reports whether they
+// are.
+func spread(keys, buffer []uint64, rows, bufferRows []int32) bool {
 	digits := min(16, bits.Len(uint(len(keys)))-3) // of which about 8 keys are alike
 	if digits < 1 {
 		return false
@@ -88,20 +89,20 @@ func spread(keys, room []uint64, rows, roomRows []int32) bool {
 		b := k >> (shift & 63)
 		at := ends[b]
 		if ends[b]++; rows != nil {
-			roomRows[at] = rows[i]
+			bufferRows[at] = rows[i]
 		}
-		room[at] = k
+		buffer[at] = k
 	}
 	from := int32(0)
 	for _, end := range ends {
 		for i := from; i < end; i++ { // insertion, Knuth's 5.2.1S
-			k, j := room[i], i
+			k, j := buffer[i], i
 			for ; j > from && keys[j-1] > k; j-- {
 				keys[j] = keys[j-1]
 			}
 			if keys[j] = k; rows != nil {
 				copy(rows[j+1:i+1], rows[j:i])
-				rows[j] = roomRows[i]
+				rows[j] = bufferRows[i]
 			}
 		}
 		from = end
@@ -115,7 +116,7 @@ type filter struct {
 	shift int
 }
 
-// newFilter has room for n hashes.
+// newFilter has buffer for n hashes.
 func newFilter(n int) filter {
 	f := filter{shift: 64}
 	for size := 1; size < 16*n; size *= 2 {

@@ -3,17 +3,17 @@
 //
 // # Why it may
 //
-// In an order of the units (groups, or rows that have none) that what they say had no part in,
-// the model of unit i is a function of units before i. Given those, unit i is drawn as if they
+// In an order of the clusters (groups, or rows that have none) that what they say had no part in,
+// the model of cluster i is a function of clusters before i. Given those, cluster i is drawn as if they
 // were not: X of package certify stays unbiased, each factor
 // 1 − ℓX has the mean 1 − ℓR, and their product over (1 − ℓR)ⁿ the mean 1, by induction. ℓ does not
-// depend on rows, so under drift, too, the bound is of the mean over the units (1 − ℓR̄ is
+// depend on rows, so under drift, too, the bound is of the mean over the clusters (1 − ℓR̄ is
 // the larger, by the means). It is one more kind in the mixture of package certify.
 //
-// Assumed is what a bound without a model does not need: units are drawn independently
+// Assumed is what a bound without a model does not need: clusters are drawn independently
 // of one another, but for what logged them. A file may be in any order (by
-// reward, say), so units are shuffled by a fixed seed; but where the log names the policies
-// that logged its rows, units of one come after those of one whose rows begin earlier, as
+// reward, say), so clusters are shuffled by a fixed seed; but where the log names the policies
+// that logged its rows, clusters of one come after those of one whose rows begin earlier, as
 // policies are learned from rows before. A single policy that changed with its own rows, as of a
 // learner that is updated after each, needs its versions named for this to be exact.
 package online
@@ -34,8 +34,8 @@ import (
 )
 
 const (
-	first  = 32      // units before the first model
-	growth = 1.5     // each model is learned from that many times as many units as the one before,
+	first  = 32      // clusters before the first model
+	growth = 1.5     // each model is learned from that many times as many clusters as the one before,
 	rows   = 1 << 15 // from no more rows than this,
 	values = 1 << 24 // nor more features of them
 	shared = 3       // features of context and action that all actions share: 1, log π, log π₀
@@ -45,13 +45,13 @@ const (
 )
 
 // Learn returns a model of the reward for the bound of a fixed policy on some rows of a log.
-// group are their units, as of [certify.Options]; logged is π(a_i|x_i) by row of the log. With
+// group are their clusters, as of [certify.Options]; logged is π(a_i|x_i) by row of the log. With
 // z_a = 1/(1 + exp(−score)),
 //
 //	r̂(x, a) = z_a(u + v log π(a|x) + w log π₀(a|x) + b_a + φ(x)ᵀθ_a)
 //
 // where u … θ minimize −Σ r log r̂ + (1 − r) log(1 − r̂) + (u² + v² + w² + Σ_a (b_a² + 10‖θ_a‖²))/20 over
-// the rows of the units before; 0 for the first 32 units, then learned anew when there are half as
+// the rows of the clusters before; 0 for the first 32 clusters, then learned anew when there are half as
 // many again, up to 32,768 rows. What a policy was made of is in π: it says most where there are few rows.
 //
 // Of a log with choices b_a + φ(x)ᵀθ_a is b + φ(x)ᵀθ + z(a)ᵀβ: z(a) is what actions are described by, and a 1 for each
@@ -81,7 +81,7 @@ type model struct {
 	stages []stage
 }
 
-// stage is what some units taught.
+// stage is what some clusters taught.
 type stage struct {
 	x     logs.Contexts // nil: no features
 	d     int
@@ -89,14 +89,14 @@ type stage struct {
 	theta []float64      // [shared + K×(1 + d)], with choices [shared + 1 + d + p]; nil: r̂ = 0
 }
 
-// learn begins with from units.
+// learn begins with from clusters.
 func learn(log *logs.Log, certifying []int, group []int32, logged []float64, from int) (*model, error) {
 	m := &model{log: log, k: log.K(), stage: slices.Repeat([]int32{-1}, log.Len())}
-	units := arrange(log, certifying, group)
+	clusters := arrange(log, certifying, group)
 	m.stages = []stage{{}}
 	var taught []int
 	end := from
-	for u, unit := range units {
+	for u, cluster := range clusters {
 		if u == end {
 			if s, err := m.teach(taught, logged); err != nil {
 				return nil, err
@@ -105,15 +105,15 @@ func learn(log *logs.Log, certifying []int, group []int32, logged []float64, fro
 			}
 			end = int(growth*float64(end)) + 1
 		}
-		for _, r := range unit {
+		for _, r := range cluster {
 			m.stage[r] = int32(len(m.stages) - 1)
 		}
-		taught = append(taught, unit...)
+		taught = append(taught, cluster...)
 	}
 	return m, nil
 }
 
-// arrange lists the units in the order in which they are predicted.
+// arrange lists the clusters in the order in which they are predicted.
 func arrange(log *logs.Log, certifying []int, group []int32) [][]int {
 	if group == nil {
 		group = log.Group
@@ -122,16 +122,16 @@ func arrange(log *logs.Log, certifying []int, group []int32) [][]int {
 	if log.Time != nil {
 		slices.SortStableFunc(certifying, func(a, b int) int { return cmp.Compare(log.Time[a], log.Time[b]) })
 	}
-	var units [][]int
-	var round []int // of each unit
+	var clusters [][]int
+	var round []int // of each cluster
 	place, rounds := map[int32]int{}, map[int32]int{}
 	for _, r := range certifying {
 		if group != nil && group[r] >= 0 {
 			if at, seen := place[group[r]]; seen {
-				units[at] = append(units[at], r)
+				clusters[at] = append(clusters[at], r)
 				continue
 			}
-			place[group[r]] = len(units)
+			place[group[r]] = len(clusters)
 		}
 		logger := int32(-1)
 		if log.Logger != nil {
@@ -140,13 +140,13 @@ func arrange(log *logs.Log, certifying []int, group []int32) [][]int {
 		if _, seen := rounds[logger]; !seen {
 			rounds[logger] = len(rounds)
 		}
-		units, round = append(units, []int{r}), append(round, rounds[logger])
+		clusters, round = append(clusters, []int{r}), append(round, rounds[logger])
 	}
-	order := rand.New(rand.NewPCG(seed, 0x0b1e)).Perm(len(units))
+	order := rand.New(rand.NewPCG(seed, 0x0b1e)).Perm(len(clusters))
 	slices.SortStableFunc(order, func(a, b int) int { return round[a] - round[b] })
-	out := make([][]int, len(units))
+	out := make([][]int, len(clusters))
 	for i, u := range order {
-		out[i] = units[u]
+		out[i] = clusters[u]
 	}
 	return out
 }
@@ -185,7 +185,8 @@ func (m *model) teach(taught []int, logged []float64) (s stage, err error) {
 	}
 	x, y := s.design(m, log, taught, logged)
 	// r̂ = 1/2, where there is no regression: a bound of any r̂ is one
-	if s.theta, err = regress.Logistic(context.Background(), x, y, regress.Options{Penalties: s.penalties(x)}); err != nil {
+	if s.theta, err = regress.Logistic(context.Background(), x, y,
+		regress.Options{Penalties: s.penalties(x)}); err != nil {
 		s.theta = make([]float64, shared+size)
 	}
 	return s, nil
@@ -315,7 +316,8 @@ func (m *model) predict(dst, pi []float64, i int) {
 	pi0, z := m.log.Pi0(i), []float64(nil)
 	for j := range dst {
 		z = s.vector(z, m.log, i, j)
-		if v := 1 / (1 + math.Exp(-s.score(s.theta, s.place(m.log, i, j), logOf(pi[j]), logOf(pi0[j]), x, z))); v >= 0 { // a value may overflow
+		// a value may overflow
+		if v := 1 / (1 + math.Exp(-s.score(s.theta, s.place(m.log, i, j), logOf(pi[j]), logOf(pi0[j]), x, z))); v >= 0 {
 			dst[j] = v
 		}
 	}

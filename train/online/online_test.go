@@ -35,13 +35,13 @@ func (w world) value() (v float64) {
 
 // row appends a draw to a log, copies times, as a group.
 func row(l *logs.Log, pi0 [2]float64, x, a, r, copies, round int) {
-	unit := int32(len(l.Action))
+	cluster := int32(len(l.Action))
 	data := l.X.(logs.Rows64).Data
 	for range copies {
 		data = append(data, 1-float64(x), float64(x))
 		l.Action, l.Cost = append(l.Action, int32(a)), append(l.Cost, -float64(r))
 		l.Propensity, l.Propensities = append(l.Propensity, pi0[a]), append(l.Propensities, pi0[:]...)
-		l.Group, l.Logger = append(l.Group, unit), append(l.Logger, int32(round))
+		l.Group, l.Logger = append(l.Group, cluster), append(l.Logger, int32(round))
 	}
 	l.X = logs.Rows64{Width: 2, Data: data}
 }
@@ -59,7 +59,7 @@ func (w world) all(l *logs.Log) (rows []int, logged []float64) {
 
 func contextOf(l *logs.Log, i int) int { return int(l.X.(logs.Rows64).Data[2*i+1]) }
 
-// product is ∏ (1 − ℓX) over units with the predictions of a model as they are.
+// product is ∏ (1 − ℓX) over clusters with the predictions of a model as they are.
 func (w world) product(t *testing.T, m *model, l *logs.Log, copies int, ell float64) float64 {
 	e, x := 1., 0.
 	for i, a := range l.Action {
@@ -158,8 +158,8 @@ func TestMeanIsOne(t *testing.T) {
 	}
 }
 
-// draw is a log of units of some rows.
-func (w world) draw(r *rand.Rand, units, copies int) *logs.Log {
+// draw is a log of clusters of some rows.
+func (w world) draw(r *rand.Rand, clusters, copies int) *logs.Log {
 	l := empty()
 	l.Logger = nil
 	bit := func(p float64) int {
@@ -168,7 +168,7 @@ func (w world) draw(r *rand.Rand, units, copies int) *logs.Log {
 		}
 		return 0
 	}
-	for range units {
+	for range clusters {
 		x := bit(w.nu[1])
 		a := bit(w.logger[x][1])
 		row(l, w.logger[x], x, a, bit(w.reward[x][a]), copies, 0)

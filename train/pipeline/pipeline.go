@@ -424,7 +424,7 @@ func (l *learning) divide() error {
 	case o.Share == 0:
 		o.Share = 0.1
 	}
-	if l.judge.Units() != nil && o.Split == Random {
+	if l.judge.Clusters() != nil && o.Split == Random {
 		o.Split = ByGroup
 		if l.log.Group == nil {
 			l.warn("rows repeat ids or contents: such rows are divided, and count, as one")
@@ -495,7 +495,7 @@ func (l *learning) settleChunks(open []int) {
 	case !l.objective.Recipe || o.PriorFile != nil || l.log.Estimated || o.Split == ByTime || drift != nil:
 		o.Chunks = 1
 	default:
-		n, units := len(open), l.judge.Units()
+		n, units := len(open), l.judge.Clusters()
 		if units != nil {
 			seen := map[int32]bool{}
 			for _, r := range open {
@@ -513,7 +513,7 @@ func (l *learning) settleChunks(open []int) {
 // another are a group, whether the log has one or not.
 func (l *learning) columns(rows []int) Columns {
 	_, keys := l.log.Identity()
-	units := l.judge.Units()
+	units := l.judge.Clusters()
 	if units == nil {
 		units = l.log.Group
 	}

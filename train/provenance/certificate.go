@@ -69,7 +69,8 @@ type Circumstances struct {
 	Refused    int              `json:"refused"`         // rows that taught what must be fixed
 	Logged     float64          `json:"logged"`          // mean reward of the rows that certify, in [0, 1]
 	Estimate   certify.Estimate `json:"estimate"`        // on the rows that certify
-	// Strength is the largest Γ at which a target is shown to be better, see [certify.Strength]; 0: it is not, or not asked.
+	// Strength is the largest Γ at which a target is shown to be better, see [certify.Strength]; 0: it is not, or not
+	// asked.
 	Strength float64 `json:"strength,omitempty"`
 	// Contradicted says what in the log contradicts that rows are independent, alike and of the
 	// propensities that they state, and was not accounted for.
@@ -90,8 +91,8 @@ func (s Statement) Proven() bool { return s.Verdict == Better }
 
 // sample is the rows of a log that certify a policy, and its probabilities logged[i] =
 // π(a_i|x_i) of them; nil: they are sampled, or the log was drawn here. Where all of π and π₀ are known,
-// spread[i] = Σ_a π(a|x_i)²/π₀(a|x_i), the mean of the squared weight; else 0. Where all of π is known, and π₀ of the logged
-// action alone, missing[i] = Σ_a π(a|x_i)/q_a, q_a what the action's propensity may be, see rarities; else 0.
+// spread[i] = Σ_a π(a|x_i)²/π₀(a|x_i), the mean of the squared weight; else 0. Where all of π is known, and π₀ of the
+// logged action alone, missing[i] = Σ_a π(a|x_i)/q_a, q_a what the action's propensity may be, see rarities; else 0.
 type sample struct {
 	*Judge
 	rows                    []int
@@ -104,7 +105,7 @@ func (j *Judge) sample(rows []int) sample {
 }
 
 // noting is pi that notes what a sample has.
-func (s sample) noting(log *logs.Log, pi func(dst []float64, i int) error) func(dst []float64, i int) error {
+func (s sample) noting(log *logs.Log, pi certify.Policy) certify.Policy {
 	var rare []float64
 	if log.LoggedOnly() && log.Propensity != nil {
 		rare = rarities(log)
@@ -173,13 +174,15 @@ func absurd(b certify.Bounds) error {
 	if b.Absurd == "" {
 		return nil
 	}
-	return withhold("%s: the propensities are far too small for the draws that they speak of (are they tiny by mistake, of other actions, or rounded?), rows were left out by their outcome, or the rows that certify had a part in the policy", b.Absurd)
+	return withhold("%s: the propensities are far too small for the draws that they speak of (are they tiny by "+
+		"mistake, of other actions, or rounded?), rows were left out by their outcome, or the rows that certify "+
+		"had a part in the policy", b.Absurd)
 }
 
-// unit is that of a row.
-func (j *Judge) unit(r int) int32 {
-	if units := j.Units(); units != nil {
-		return units[r]
+// cluster is that of a row.
+func (j *Judge) cluster(r int) int32 {
+	if clusters := j.Clusters(); clusters != nil {
+		return clusters[r]
 	}
 	return int32(r)
 }
@@ -228,7 +231,9 @@ func conclude(b certify.Bounds, v Verdict, on Circumstances, estimate *certify.E
 	on.Guaranteed = max(0, b.Reward())
 	on.Refused = on.Rows - b.N
 	if b.Plays < b.Wanted {
-		on.Notes = append(slices.Clip(on.Notes), fmt.Sprintf("the rows play what the policy would %.4g times in %d: to guarantee half of their mean reward takes about %.3g; log by a policy that plays it more often, such as one learned from these rows with a floor", b.Plays, b.N, b.Wanted))
+		on.Notes = append(slices.Clip(on.Notes), fmt.Sprintf("the rows play what the policy would %.4g times in "+
+			"%d: to guarantee half of their mean reward takes about %.3g; log by a policy that plays it more "+
+			"often, such as one learned from these rows with a floor", b.Plays, b.N, b.Wanted))
 	}
 	if estimate != nil {
 		on.Estimate = *estimate

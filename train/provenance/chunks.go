@@ -27,12 +27,14 @@ func (j *Judge) Chunks(chunks []Chunk, o certify.Options) (*Certificate, []float
 }
 
 // chunks is Chunks of the log as it is with other actions.
-func (j *Judge) chunks(log *logs.Log, chunks []Chunk, o certify.Options, on Circumstances) (*Certificate, []float64, error) {
+func (j *Judge) chunks(log *logs.Log, chunks []Chunk, o certify.Options, on Circumstances) (*Certificate, []float64,
+	error) {
 	if err := j.Admits(); err != nil {
 		return nil, nil, err
 	}
 	if f := j.Drift(); f != nil && len(chunks) > 1 {
-		return nil, nil, withhold("the log drifts (%s: %s), and a mixture of policies that were learned and certified in chunks needs rows that are alike", f.Check, f.Measured)
+		return nil, nil, withhold("the log drifts (%s: %s), and a mixture of policies that were learned and "+
+			"certified in chunks needs rows that are alike", f.Check, f.Measured)
 	}
 	var rows []int
 	parts := make([]certify.Chunk, len(chunks))
@@ -88,8 +90,10 @@ func (j *Judge) again(f *policyfile.File, o certify.Options, on Circumstances) (
 		c := f.Components[k]
 		chunk := Chunk{Taught: propensity.NewRowSet(j.log.Hashes(rowsOf(c.Taught)))}
 		chunk.Rows = rowsOf(c.Chosen)
-		part, share := policyfile.File{Actions: f.Actions, Catalogue: f.Catalogue, Floor: f.Floor, RewardMin: f.RewardMin, RewardMax: f.RewardMax}, 0.
-		for ; k < len(f.Components) && slices.Equal(f.Components[k].Chosen, c.Chosen) && slices.Equal(f.Components[k].Taught, c.Taught); k++ {
+		part, share := policyfile.File{Actions: f.Actions, Catalogue: f.Catalogue, Floor: f.Floor,
+			RewardMin: f.RewardMin, RewardMax: f.RewardMax}, 0.
+		for ; k < len(f.Components) && slices.Equal(f.Components[k].Chosen, c.Chosen) &&
+			slices.Equal(f.Components[k].Taught, c.Taught); k++ {
 			part.Components = append(part.Components, f.Components[k])
 			share += f.Components[k].Weight
 		}
@@ -126,7 +130,9 @@ func (j *Judge) again(f *policyfile.File, o certify.Options, on Circumstances) (
 	}
 	for k, w := range weights {
 		if math.Abs(w-shares[k]) > 1e-9 {
-			return nil, withhold("chunk %d of the policy file has the weight %v in the mixture, and %v of the rows that certify: nothing is shown of such a mixture on the log that it was learned from; use a later one", k+1, shares[k], w)
+			return nil, withhold("chunk %d of the policy file has the weight %v in the mixture, and %v of the "+
+				"rows that certify: nothing is shown of such a mixture on the log that it was learned from; use a "+
+				"later one", k+1, shares[k], w)
 		}
 	}
 	return cert, nil

@@ -55,7 +55,7 @@ func TestChunks(t *testing.T) {
 		_, _, err := provenance.New(log).Chunks(r.chunks, certify.Options{})
 		withheld(t, what, err, r.want)
 	}
-	// A unit that is parted between a chunk and what taught it, or between two chunks.
+	// A cluster that is parted between a chunk and what taught it, or between two chunks.
 	log = example(400)
 	for i := range log.Len() {
 		log.Group = append(log.Group, int32(i/20))

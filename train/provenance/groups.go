@@ -48,5 +48,6 @@ func (j *Judge) returned(h policyfile.History, o *Overlap) {
 	if o.Note != "" {
 		o.Note += "; "
 	}
-	o.Note += fmt.Sprintf("%d rows are of groups that had a part in the policy, and do not certify: what they earn says nothing of other groups (setting fresh says that groups of the same name are others)", rows)
+	o.Note += fmt.Sprintf("%d rows are of groups that had a part in the policy, and do not certify: what they "+
+		"earn says nothing of other groups (setting fresh says that groups of the same name are others)", rows)
 }

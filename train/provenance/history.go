@@ -89,23 +89,31 @@ func (j *Judge) compare(f *policyfile.File, fresh bool) (Overlap, error) {
 	}
 	switch how := j.identity(); {
 	case h.Known && f.Unlisted() > 0:
-		return o, withhold("the policy file says that more rows taught it than it lists, %d of which are missing: the lists were cut, so nothing is guaranteed; take the file as opl train wrote it", f.Unlisted())
+		return o, withhold("the policy file says that more rows taught it than it lists, %d of which are missing: "+
+			"the lists were cut, so nothing is guaranteed; take the file as opl train wrote it", f.Unlisted())
 	case h.Known && o.Relation == Same && len(taught)+len(chosen) == 0:
-		return o, withhold("the policy was learned from this very log, by its hash, and the policy file lists none of its rows: use a later log")
+		return o, withhold("the policy was learned from this very log, by its hash, and the policy file lists " +
+			"none of its rows: use a later log")
 	case !h.Known && o.Relation == Same:
-		return o, withhold("the policy file does not record which rows of this log taught it, so none of them may certify it: use a later log")
+		return o, withhold("the policy file does not record which rows of this log taught it, so none of them may " +
+			"certify it: use a later log")
 	case !h.Known && !fresh:
-		return o, withhold("the policy file does not record which rows it was learned from: if no row of this log had a part in it, say so by setting fresh")
+		return o, withhold("the policy file does not record which rows it was learned from: if no row of this log " +
+			"had a part in it, say so by setting fresh")
 	case !h.Known:
 		return o, nil
 	case len(taught)+len(chosen) == 0:
-		o.Note = "the policy file lists no rows that taught it, and that is believed: the file is not signed, and whoever wrote it could have emptied the list"
+		o.Note = "the policy file lists no rows that taught it, and that is believed: the file is not signed, and " +
+			"whoever wrote it could have emptied the list"
 		if !fresh {
-			o.Doubt = "the policy file lists no rows that taught it: if no row of this log had a part in the policy, say so by setting fresh"
+			o.Doubt = "the policy file lists no rows that taught it: if no row of this log had a part in the " +
+				"policy, say so by setting fresh"
 		}
 		return o, nil
 	case h.How != how && !fresh:
-		return o, withhold("the policy file tells rows apart by another key than this log has (decision_id or content): it cannot be seen whether they are the same; if no row of this log had a part in the policy, say so by setting fresh")
+		return o, withhold("the policy file tells rows apart by another key than this log has (decision_id or " +
+			"content): it cannot be seen whether they are the same; if no row of this log had a part in the " +
+			"policy, say so by setting fresh")
 	case h.How != how:
 		return j.ancestors(f, o, fresh, j.known(h.Witnesses, o.Taught))
 	}
@@ -125,12 +133,15 @@ func (j *Judge) compare(f *policyfile.File, fresh bool) (Overlap, error) {
 	if j.how == logs.ByContent {
 		again := j.known(h.Witnesses, make([]bool, n))
 		if again == "" && !fresh && rows > 0 && !j.byChance(rows, t.Len()+c.Len(), h.Repeats) {
-			return o, withhold("%d rows of this log have the content of rows that the policy was learned from, more than by chance, and without decision_id it cannot be told whether they are the same: log a decision_id; or, if no row of this log had a part in the policy, say so by setting fresh", rows)
+			return o, withhold("%d rows of this log have the content of rows that the policy was learned from, "+
+				"more than by chance, and without decision_id it cannot be told whether they are the same: log a "+
+				"decision_id; or, if no row of this log had a part in the policy, say so by setting fresh", rows)
 		}
 		clear(o.Taught)
 		clear(o.Chosen)
 		if again == "" && rows > 0 {
-			o.Note = fmt.Sprintf("%d rows have the content of rows that the policy was learned from, as rows of a later log would by chance", rows)
+			o.Note = fmt.Sprintf("%d rows have the content of rows that the policy was learned from, as rows of a "+
+				"later log would by chance", rows)
 		}
 		return j.ancestors(f, o, fresh, again)
 	}
@@ -139,7 +150,8 @@ func (j *Judge) compare(f *policyfile.File, fresh bool) (Overlap, error) {
 			return o, withhold("%d decision ids of this log had a part in the policy: leave out setting fresh", rows)
 		}
 		o.Relation = Overlaps
-		o.Note = fmt.Sprintf("the log is not the one that the policy was learned from, but %d of its decisions are: they count as those", rows)
+		o.Note = fmt.Sprintf("the log is not the one that the policy was learned from, but %d of its decisions "+
+			"are: they count as those", rows)
 	}
 	return j.ancestors(f, o, fresh, j.known(h.Witnesses, out))
 }
@@ -148,7 +160,8 @@ func (j *Judge) compare(f *policyfile.File, fresh bool) (Overlap, error) {
 // learned from. They had a part in it. again says how rows that had a part in this one are
 // known again: nothing of the log certifies then.
 func (j *Judge) ancestors(f *policyfile.File, o Overlap, fresh bool, again string) (Overlap, error) {
-	const changed = "rows that had a part in the policy%s are in this log %s and may not certify: %s; use a log of later decisions, drawn by other random numbers"
+	const changed = "rows that had a part in the policy%s are in this log %s and may not certify: %s; use a log " +
+		"of later decisions, drawn by other random numbers"
 	under := "under other decision ids: their ids were changed,"
 	if j.how == logs.ByContent {
 		under = "without decision_id, or with their contexts rounded,"
@@ -160,7 +173,8 @@ func (j *Judge) ancestors(f *policyfile.File, o Overlap, fresh bool, again strin
 	unknown := ""
 	for _, a := range f.History.Ancestors {
 		if a.DataHash == j.log.Hash() {
-			return o, withhold("the log taught the policy %.12s, which logged what this policy was learned from: none of its rows may certify; use a later log", a.Policy)
+			return o, withhold("the log taught the policy %.12s, which logged what this policy was learned from: "+
+				"none of its rows may certify; use a later log", a.Policy)
 		}
 		if !a.Known {
 			unknown = a.Policy
@@ -180,7 +194,8 @@ func (j *Judge) ancestors(f *policyfile.File, o Overlap, fresh bool, again strin
 			}
 		}
 		if again := j.known(a.Witnesses, out); again != "" {
-			return o, withhold(changed, fmt.Sprintf(" %.12s, which logged what this policy was learned from,", a.Policy), under, again)
+			return o, withhold(changed, fmt.Sprintf(" %.12s, which logged what this policy was learned from,",
+				a.Policy), under, again)
 		}
 		for i, is := range out {
 			if is && !o.Taught[i] {
@@ -192,18 +207,24 @@ func (j *Judge) ancestors(f *policyfile.File, o Overlap, fresh bool, again strin
 	later := j.log.Time != nil && f.History.Until != 0 && slices.Min(j.log.Time) > f.History.Until
 	switch {
 	case unknown != "" && !later && !fresh && o.Relation == Fresh:
-		return o, withhold("the policy %.12s logged rows that this policy was learned from, and which log taught that one is not recorded: this log is not shown to be a later one by its times; if no row of it had a part in either policy, say so by setting fresh", unknown)
+		return o, withhold("the policy %.12s logged rows that this policy was learned from, and which log taught "+
+			"that one is not recorded: this log is not shown to be a later one by its times; if no row of it had "+
+			"a part in either policy, say so by setting fresh", unknown)
 	case rows > 0 && fresh:
-		return o, withhold("%d rows of this log taught a policy that logged what this policy was learned from: leave out setting fresh", rows)
+		return o, withhold("%d rows of this log taught a policy that logged what this policy was learned from: "+
+			"leave out setting fresh", rows)
 	case rows > 0 && j.partial != nil:
-		return o, withhold("%d rows of these files taught a policy that logged what this policy was learned from, and a shard by files does not see whether they are of the very log that did, of which no row may certify: leave setting shard-by out", rows)
+		return o, withhold("%d rows of these files taught a policy that logged what this policy was learned from, "+
+			"and a shard by files does not see whether they are of the very log that did, of which no row may "+
+			"certify: leave setting shard-by out", rows)
 	case rows > 0:
 		if o.Relation == Fresh {
 			o.Relation = Ancestral
 		} else {
 			o.Note += "; "
 		}
-		o.Note += fmt.Sprintf("%d rows of the log taught a policy that logged what this one was learned from: they may not certify", rows)
+		o.Note += fmt.Sprintf("%d rows of the log taught a policy that logged what this one was learned from: "+
+			"they may not certify", rows)
 	}
 	return o, nil
 }
@@ -227,7 +248,8 @@ func (j *Judge) Seed(before *policyfile.File, seed uint64) (uint64, error) {
 		return seed, nil
 	}
 	if before.History.How != j.identity() {
-		return 0, withhold("the prior's file tells rows apart by another key than this log has (decision_id or content): its rows could not be recorded")
+		return 0, withhold("the prior's file tells rows apart by another key than this log has (decision_id or " +
+			"content): its rows could not be recorded")
 	}
 	return before.History.Seed, nil
 }
@@ -250,7 +272,7 @@ func (j *Judge) Record(f *policyfile.File, m Made) {
 	if f.History.Groups = j.groups(m.Seed, all); len(f.Components) == 1 && f.Components[0].Kind == policyfile.ArgMax {
 		f.History.Groups = j.groups(m.Seed, m.Taught) // those that certified it changed nothing
 	}
-	f.History.Witnesses = j.witnesses(all)
+	f.History.Witnesses = j.fingerprints(all)
 	if j.how == logs.ByContent {
 		f.History.Repeats = j.repeats(all)
 	}
@@ -277,7 +299,8 @@ func (j *Judge) Record(f *policyfile.File, m Made) {
 	if m.Before.History.Known {
 		f.History.Witnesses = append(f.History.Witnesses, m.Before.History.Witnesses...)
 		f.History.Repeats += m.Before.History.Repeats
-		f.History.Groups = slices.Compact(slices.Sorted(slices.Values(slices.Concat(f.History.Groups, m.Before.History.Groups))))
+		f.History.Groups = slices.Compact(slices.Sorted(slices.Values(slices.Concat(f.History.Groups,
+			m.Before.History.Groups))))
 		for k := range f.Components {
 			c := &f.Components[k]
 			for _, b := range m.Before.Components {

@@ -27,8 +27,8 @@ type Judge struct {
 	how  string // what rows are told apart by
 	keys []uint64
 
-	units   func() []int32
-	partial *Partial // of a shard that has read its own files alone
+	clusters func() []int32
+	partial  *Partial // of a shard that has read its own files alone
 }
 
 // New inspects a log and returns its judge. A log whose actions were drawn here, from
@@ -47,7 +47,7 @@ func Within(log *logs.Log, gamma float64) *Judge {
 
 func judge(log *logs.Log, found inspect.Report, force bool) *Judge {
 	j := &Judge{log: log, found: found, force: force}
-	j.units = sync.OnceValue(j.depend)
+	j.clusters = sync.OnceValue(j.depend)
 	return j
 }
 
@@ -85,7 +85,8 @@ func (j *Judge) Usable() error {
 		return nil
 	}
 	f := j.found.Findings[0]
-	return fmt.Errorf("the log cannot be used: %s: %s: %s; %s, or do it all the same by setting force", f.Check, f.Measured, f.Means, f.Do)
+	return fmt.Errorf("the log cannot be used: %s: %s: %s; %s, or do it all the same by setting force", f.Check,
+		f.Measured, f.Means, f.Do)
 }
 
 // Admits reports, as a *Withheld, why the log can certify nothing: its propensities are
@@ -111,20 +112,24 @@ func (j *Judge) Admits() error {
 // NoRewards says that nothing is guaranteed on a log that decisions are missing from, since
 // their rewards did not come.
 func NoRewards(n int) string {
-	return fmt.Sprintf("%d decisions had no reward and were left out: no guarantee holds, as whether a reward comes may depend on what was done, or on what came of it; join them with one by setting missing-reward", n)
+	return fmt.Sprintf("%d decisions had no reward and were left out: no guarantee holds, as whether a reward "+
+		"comes may depend on what was done, or on what came of it; join them with one by setting missing-reward", n)
 }
 
 // Posterior certifies π_Q, the mixture of policies of a family under the posterior q, on
 // some rows of the log, which may have trained or chosen q. Refused as *Withheld: rows that
 // taught q's prior or a reward model, or depend on such rows; a prior whose mean is not 0 and of
 // which nobody says what taught it, see [propensity.Prior]; what Admits refuses.
-func (j *Judge) Posterior(pol propensity.Family, q propensity.Posterior, rows []int, o certify.Options) (*Certificate, error) {
+func (j *Judge) Posterior(pol propensity.Family, q propensity.Posterior, rows []int,
+	o certify.Options) (*Certificate, error) {
 	o = j.options(o)
 	if err := j.admits(q.Prior.Taught, "prior", rows, o); err != nil {
 		return nil, err
 	}
-	if p := q.Prior; p.Taught.Len() == 0 && !p.Fixed && slices.ContainsFunc(p.Mean, func(v float64) bool { return v != 0 }) {
-		return nil, withhold("the prior's mean is not 0, and it is not said which rows taught it, or that none of this log did")
+	if p := q.Prior; p.Taught.Len() == 0 && !p.Fixed &&
+		slices.ContainsFunc(p.Mean, func(v float64) bool { return v != 0 }) {
+		return nil, withhold("the prior's mean is not 0, and it is not said which rows taught it, or that none of " +
+			"this log did")
 	}
 	b, err := certify.Posterior(pol, q, j.log, rows, o)
 	if err != nil {
@@ -133,11 +138,11 @@ func (j *Judge) Posterior(pol propensity.Family, q propensity.Posterior, rows []
 	return certificate(b, Circumstances{Relation: Same}, sample{Judge: j, rows: rows})
 }
 
-// options are those of a guarantee on the log: rows count as one by units, and propensities
+// options are those of a guarantee on the log: rows count as one by clusters, and propensities
 // that the inspection found rounded are known up to that.
 func (j *Judge) options(o certify.Options) certify.Options {
-	if o.Group = j.Units(); o.AnyTime { // see Pool: what joins units may come after a look
-		o.Group = nil
+	if o.Clusters = j.Clusters(); o.AnyTime { // see Pool: what joins clusters may come after a look
+		o.Clusters = nil
 	}
 	o.Gamma = max(o.Gamma, j.found.Gamma, 1)
 	return o
@@ -162,7 +167,7 @@ func (j *Judge) admits(taught propensity.RowSet, what string, rows []int, o cert
 	return nil
 }
 
-// untaught refuses rows that taught something, or share a unit with rows that did.
+// untaught refuses rows that taught something, or share a cluster with rows that did.
 func (j *Judge) untaught(taught propensity.RowSet, what string, rows []int) error {
 	if taught.Len() == 0 {
 		return nil
@@ -174,10 +179,11 @@ func (j *Judge) untaught(taught propensity.RowSet, what string, rows []int) erro
 	}
 	for i, h := range j.log.Hashes(rows) {
 		if taught.Has(h) {
-			return withhold("row %d taught the %s, and only rows that the %s has not seen may certify", rows[i], what, what)
+			return withhold("row %d taught the %s, and only rows that the %s has not seen may certify", rows[i],
+				what, what)
 		}
 	}
-	if j.Units() == nil {
+	if j.Clusters() == nil {
 		return nil
 	}
 	seen := make([]bool, j.log.Len())
@@ -185,7 +191,8 @@ func (j *Judge) untaught(taught propensity.RowSet, what string, rows []int) erro
 		seen[i] = taught.Has(h)
 	}
 	if kept := j.Apart(rows, seen); len(kept) < len(rows) {
-		return withhold("%d rows depend on rows that taught the %s: they share a group, an id or a content with them", len(rows)-len(kept), what)
+		return withhold("%d rows depend on rows that taught the %s: they share a group, an id or a content with "+
+			"them", len(rows)-len(kept), what)
 	}
 	return nil
 }
@@ -222,7 +229,7 @@ func TaughtBy(rows propensity.RowSet) Origin { return Origin{taught: rows, fixed
 // offers, to dst for row i of the log. Refused as *Withheld: rows that taught the policy or a reward model, or
 // depend on such rows; a policy of which that cannot be told; what Admits refuses. At any time
 // those of the rows certify that a [Pool] of this log would take.
-func (j *Judge) Fixed(pi func(dst []float64, i int) error, from Origin, rows []int, o certify.Options) (*Certificate, error) {
+func (j *Judge) Fixed(pi certify.Policy, from Origin, rows []int, o certify.Options) (*Certificate, error) {
 	if err := j.from(from, rows, o); err != nil {
 		return nil, err
 	}
@@ -230,7 +237,8 @@ func (j *Judge) Fixed(pi func(dst []float64, i int) error, from Origin, rows []i
 }
 
 // fixed is Fixed of rows that are admitted, as the log holds them with other actions.
-func (j *Judge) fixed(log *logs.Log, pi func(dst []float64, i int) error, rows []int, o certify.Options, on Circumstances) (*Certificate, error) {
+func (j *Judge) fixed(log *logs.Log, pi certify.Policy, rows []int, o certify.Options,
+	on Circumstances) (*Certificate, error) {
 	rows, err := j.lasting(rows, o, &on)
 	if err != nil {
 		return nil, err
@@ -272,7 +280,7 @@ func (j *Judge) Probabilities(pi []float64, from Origin, o certify.Options) (*Ce
 // Target is Probabilities of a policy of which all are known: pi writes π(·|x_i), of the actions that the row
 // offers, to dst for row i of the log. Where the log's are known, too, a model that is learned from rows before
 // ([online.Learn]) makes the bound tighter; not at any time. Of a target that is better it says up to which Γ it is.
-func (j *Judge) Target(pi func(dst []float64, i int) error, logged []float64, from Origin, o certify.Options) (*Certificate, error) {
+func (j *Judge) Target(pi certify.Policy, logged []float64, from Origin, o certify.Options) (*Certificate, error) {
 	on, rows := Circumstances{Relation: Fresh}, every(j.log.Len())
 	err := j.from(from, rows, o)
 	if from.file != nil {
@@ -286,7 +294,7 @@ func (j *Judge) Target(pi func(dst []float64, i int) error, logged []float64, fr
 	}
 	o = j.options(o)
 	if pi != nil && !j.log.LoggedOnly() && !o.AnyTime {
-		m, err := online.Learn(j.log, rows, o.Group, logged)
+		m, err := online.Learn(j.log, rows, o.Clusters, logged)
 		if err != nil {
 			return nil, err
 		}
@@ -337,7 +345,8 @@ func (j *Judge) flatters(f *policyfile.File) string {
 	case !p.Known:
 		return "its file does not say which rows it was learned from"
 	case err != nil && p.How != "" && p.How != j.identity():
-		return "its file and this log tell rows apart by other means (decision_id or content), and rows that it was learned from flatter it"
+		return "its file and this log tell rows apart by other means (decision_id or content), and rows that it " +
+			"was learned from flatter it"
 	case err != nil:
 		return err.Error()
 	case o.Relation != Fresh:
@@ -375,7 +384,8 @@ func (j *Judge) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cer
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	options, f := j.options(certify.Options{Delta: o.Delta, Gamma: o.Gamma, Priors: 1, Threads: runtime.GOMAXPROCS(0)}), p.File()
+	options, f := j.options(certify.Options{Delta: o.Delta, Gamma: o.Gamma, Priors: 1,
+		Threads: runtime.GOMAXPROCS(0)}), p.File()
 	if c.on.Relation == Same {
 		if cert, err := j.again(f, options, c.on); cert != nil || err != nil {
 			return cert, err
@@ -383,7 +393,8 @@ func (j *Judge) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cer
 	}
 	rows := j.Apart(every(j.log.Len()), c.seen)
 	if len(rows) == 0 {
-		return nil, withhold("all %d rows of the log had a part in the policy, and none is left to certify it%s", j.log.Len(), strings.TrimSuffix(": "+strings.Join(c.on.Notes, "; "), ": "))
+		return nil, withhold("all %d rows of the log had a part in the policy, and none is left to certify it%s",
+			j.log.Len(), strings.TrimSuffix(": "+strings.Join(c.on.Notes, "; "), ": "))
 	}
 	options.Models = c.models
 	if c.log.Choices != nil && c.log.LoggedOnly() { // most of the time goes to scores of what was not logged
@@ -406,7 +417,7 @@ func (j *Judge) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cer
 					return nil, err
 				}
 			}
-			m, err := online.Learn(c.log, rows, options.Group, s.logged)
+			m, err := online.Learn(c.log, rows, options.Clusters, s.logged)
 			if err != nil {
 				return nil, err
 			}
@@ -416,7 +427,8 @@ func (j *Judge) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cer
 	}
 	first := &f.Components[0]
 	pol := propensity.Floor{Family: first.Family(), Epsilon: f.Floor}
-	q := propensity.Posterior{Actions: len(f.Actions), Dim: first.Dim(), Mu: slices.Concat(first.Weights...), Sigma: first.Sigma,
+	q := propensity.Posterior{Actions: len(f.Actions), Dim: first.Dim(), Mu: slices.Concat(first.Weights...),
+		Sigma: first.Sigma,
 		Prior: propensity.Prior{Mean: slices.Concat(first.Prior.Mean...), Scale: first.Prior.Scale}}
 	options.Priors = max(1, f.History.Tried)
 	b, err := certify.Posterior(pol, q, c.view, rows, options)
@@ -435,8 +447,8 @@ func (j *Judge) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cer
 type candidate struct {
 	log    *logs.Log // with the policy's features and actions
 	view   *logs.Log // through its layers, too
-	plays  func() func(dst []float64, i int) error
-	pi     func(dst []float64, i int) error // one of them
+	plays  func() certify.Policy
+	pi     certify.Policy // one of them
 	models []*certify.RewardModel
 	seen   []bool // rows that may not certify
 	chosen []bool // rows that certify a posterior that they chose
@@ -459,7 +471,8 @@ func (j *Judge) candidate(p *policyfile.Policy, o Options) (*candidate, error) {
 		return nil, err
 	}
 	if o.AnyTime && past.Relation == Ancestral && j.identity() == logs.ByContent {
-		return nil, withhold("%s, as their contents say, which tell them apart in this many rows, and maybe not in more: without decision_id nothing is certified at any time", past.Note)
+		return nil, withhold("%s, as their contents say, which tell them apart in this many rows, and maybe not "+
+			"in more: without decision_id nothing is certified at any time", past.Note)
 	}
 	out := &candidate{seen: past.Taught, chosen: make([]bool, j.log.Len()), on: Circumstances{Relation: past.Relation}}
 	if past.Note != "" {
@@ -470,7 +483,8 @@ func (j *Judge) candidate(p *policyfile.Policy, o Options) (*candidate, error) {
 	}
 	out.on.Contradicted = cmp.Or(Unread(f, j.log), past.Doubt)
 	if own := p.Catalogue(); own != nil && j.log.Among != "" && j.log.Among != own.Hash {
-		out.on.Notes = append(out.on.Notes, fmt.Sprintf("the log's decisions were among the catalogue %.12s, the policy file's own is %.12s: this is of the policy among the log's", j.log.Among, own.Hash))
+		out.on.Notes = append(out.on.Notes, fmt.Sprintf("the log's decisions were among the catalogue %.12s, the "+
+			"policy file's own is %.12s: this is of the policy among the log's", j.log.Among, own.Hash))
 	}
 	at := modelled(f)
 	c := &f.Components[at]
@@ -486,7 +500,8 @@ func (j *Judge) candidate(p *policyfile.Policy, o Options) (*candidate, error) {
 	}
 	if n := len(j.log.ItemNames()); n > 0 {
 		if known := knows(p.ItemInputs(), j.log.ItemNames()); known < n {
-			out.on.Notes = append(out.on.Notes, fmt.Sprintf("the policy does not know %d of the %d names of what actions are described by, and leaves them out", n-known, n))
+			out.on.Notes = append(out.on.Notes, fmt.Sprintf("the policy does not know %d of the %d names of what "+
+				"actions are described by, and leaves them out", n-known, n))
 		}
 	}
 	if out.log, err = j.log.Encode(c.Encoder); err == nil {
@@ -520,7 +535,10 @@ func through(c *policyfile.Component, log *logs.Log, rows []int) (*logs.Log, err
 	if err != nil || len(c.Layers) == 0 {
 		return log, err
 	}
-	return log.View(rows, func(x logs.Contexts) (logs.Contexts, error) { return logs.Through(x, c.Layers, runtime.GOMAXPROCS(0)) })
+	return log.View(rows, func(x logs.Contexts) (logs.Contexts,
+		error) {
+		return logs.Through(x, c.Layers, runtime.GOMAXPROCS(0))
+	})
 }
 
 // models are those of the reward that a file has for a component, by whose encoder and layers the log is read.

@@ -133,7 +133,7 @@ func TestAdmits(t *testing.T) {
 }
 
 // A target whose probabilities are all known is bounded with a model that is learned from rows
-// before, never from a row's own unit, copies that no column tells of included.
+// before, never from a row's own cluster, copies that no column tells of included.
 func TestTarget(t *testing.T) {
 	l := example(3000)
 	x := l.X.(logs.Rows64)
@@ -159,8 +159,8 @@ func TestTarget(t *testing.T) {
 		}
 	}
 	j := provenance.New(l).Force()
-	if j.Units() == nil {
-		t.Fatal("copies are no units")
+	if j.Clusters() == nil {
+		t.Fatal("copies are no clusters")
 	}
 	plain, err := j.Probabilities(logged, provenance.FixedBefore(), certify.Options{})
 	if err != nil {
@@ -170,13 +170,13 @@ func TestTarget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := online.Learn(l, rows, j.Units(), logged)
+	m, err := online.Learn(l, rows, j.Clusters(), logged)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := certify.Fixed(pi, nil, l, rows, certify.Options{Group: j.Units(), Models: []*certify.RewardModel{m}})
+	want, err := certify.Fixed(pi, nil, l, rows, certify.Options{Clusters: j.Clusters(), Models: []*certify.RewardModel{m}})
 	if s := c.Statement(); err != nil || s.Reward() != want.Reward() || s.GainAtLeast() != want.GainAtLeast() || s.Groups != 600 || s.Best().Name != "ls+dr" {
-		t.Errorf("%v and a gain of %v by %s over %d units, want %v and %v (%v)", s.Reward(), s.GainAtLeast(), s.Best().Name, s.Groups, want.Reward(), want.GainAtLeast(), err)
+		t.Errorf("%v and a gain of %v by %s over %d clusters, want %v and %v (%v)", s.Reward(), s.GainAtLeast(), s.Best().Name, s.Groups, want.Reward(), want.GainAtLeast(), err)
 	}
 	if with, without := c.Statement().Reward(), plain.Statement().Reward(); !(with > without+.01 && with <= 1) || plain.Statement().Best().Name != "ls" {
 		t.Errorf("%v with the model, %v without", with, without)
@@ -325,11 +325,11 @@ func TestApart(t *testing.T) {
 	withheld(t, "rows of the same group", err, "19 rows depend on rows that taught the policy")
 }
 
-// Rows that repeat an id, or are written twice under new ones, are of one unit, and others are not.
+// Rows that repeat an id, or are written twice under new ones, are of one cluster, and others are not.
 func TestUnits(t *testing.T) {
 	d := rows{seed: 1, d: 3}.draw(400)
-	if u := collect(t, d).Units(); u != nil {
-		t.Errorf("independent rows: units %v", u)
+	if u := collect(t, d).Clusters(); u != nil {
+		t.Errorf("independent rows: clusters %v", u)
 	}
 	for what, renamed := range map[string]bool{"ids": false, "contents": true} {
 		var twice []logs.Decision
@@ -344,14 +344,14 @@ func TestUnits(t *testing.T) {
 			again.Propensity = again.Propensities[again.Action]
 			twice = append(twice, row, again)
 		}
-		u := collect(t, twice).Units()
+		u := collect(t, twice).Clusters()
 		if u == nil {
-			t.Errorf("repeated %s: no units", what)
+			t.Errorf("repeated %s: no clusters", what)
 			continue
 		}
-		for i, unit := range u {
-			if unit != int32(i-i%2) {
-				t.Fatalf("repeated %s: row %d is of the unit of row %d", what, i, unit)
+		for i, cluster := range u {
+			if cluster != int32(i-i%2) {
+				t.Fatalf("repeated %s: row %d is of the cluster of row %d", what, i, cluster)
 			}
 		}
 	}

@@ -26,13 +26,15 @@ func modelled(f *policyfile.File) (at int) {
 //
 // Refused as *Withheld: a log of which rows, or rows of their groups, had a part in the file, or
 // where that cannot be told, since they flatter the model. Errors: a file without a model; contexts or actions
-// that it does not know; rewards in other units.
+// that it does not know; rewards in other clusters.
 func (j *Judge) RewardModel(f *policyfile.File) (*certify.RewardModel, error) {
 	if len(f.RewardModels) == 0 {
-		return nil, errors.New("the policy file holds no model of the reward: the objective certified of opl train writes one")
+		return nil, errors.New("the policy file holds no model of the reward: the objective certified of opl " +
+			"train writes one")
 	}
 	if low, high := j.log.RewardRange(); low != f.RewardMin || high != f.RewardMax {
-		return nil, fmt.Errorf("the model is of rewards from %v to %v, the log is read with %v to %v: say so by setting reward-min and setting reward-max", f.RewardMin, f.RewardMax, low, high)
+		return nil, fmt.Errorf("the model is of rewards from %v to %v, the log is read with %v to %v: say so by "+
+			"setting reward-min and setting reward-max", f.RewardMin, f.RewardMax, low, high)
 	}
 	c := &f.Components[modelled(f)]
 	if _, err := j.log.Known(c.Encoder); err != nil {
@@ -65,14 +67,14 @@ func (j *Judge) RewardModel(f *policyfile.File) (*certify.RewardModel, error) {
 	if to == nil {
 		return &m, nil
 	}
-	predict, rooms := m.Predict, sync.Pool{New: func() any { r := make([]float64, len(f.Actions)); return &r }}
+	predict, buffers := m.Predict, sync.Pool{New: func() any { r := make([]float64, len(f.Actions)); return &r }}
 	m.Predict = func(dst []float64, i int) {
-		r := rooms.Get().(*[]float64)
+		r := buffers.Get().(*[]float64)
 		predict(*r, i)
 		for a, b := range to {
 			dst[a] = (*r)[b]
 		}
-		rooms.Put(r)
+		buffers.Put(r)
 	}
 	return &m, nil
 }

@@ -41,7 +41,7 @@ func TestOfferedWitnesses(t *testing.T) {
 		for i := range all {
 			all[i] = i
 		}
-		got := j.witnesses(all)
+		got := j.fingerprints(all)
 		var want []policyfile.Witnesses
 		for _, w := range kinds { // of rows one of each key: the least propensities first, then by chance
 			keys, from := j.keysOf(w)
@@ -56,12 +56,12 @@ func TestOfferedWitnesses(t *testing.T) {
 			}
 		}
 		if len(want) < 2 || !reflect.DeepEqual(got, want) {
-			t.Errorf("contexts %s: other witnesses, %d and %d kinds", name, len(got), len(want))
+			t.Errorf("contexts %s: other fingerprints, %d and %d kinds", name, len(got), len(want))
 		}
 	}
 }
 
-// pick are what the first half of witnesses of least propensities and then the first by chance are known by.
+// pick are what the first half of fingerprints of least propensities and then the first by chance are known by.
 func (j *Judge) pick(rows []int, keys []uint64) (out []uint64) {
 	names, taken := j.actions(), map[int]bool{}
 	drawn := func(a, b int) int {
@@ -71,7 +71,7 @@ func (j *Judge) pick(rows []int, keys []uint64) (out []uint64) {
 		}
 		return 1
 	}
-	for i, most := range []int{witnesses / 2, witnesses} {
+	for i, most := range []int{fingerprints / 2, fingerprints} {
 		rows := slices.Clone(rows)
 		slices.SortStableFunc(rows, drawn)
 		if i == 0 {

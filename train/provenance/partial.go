@@ -34,7 +34,8 @@ type Partial struct {
 	Unread    string           `json:"unread,omitempty"` // of the columns that the policy reads, see Unread
 	Groups    bool             `json:"groups"`           // rows of the shard that certify share some
 	RowWeight float64          `json:"row_weight"`       // of each row
-	Bets      [][]float64      `json:"bets"`             // log e of bets that rows are known again, see fingerprint.go, by whose rows they are
+	// log e of bets that rows are known again, see fingerprint.go, by whose rows they are
+	Bets [][]float64 `json:"bets"`
 }
 
 // OfShard inspects a shard's files of a log ([logs.Options.Share]) and returns their judge, for [Judge.Partial].
@@ -68,10 +69,12 @@ func (j *Judge) Partial(ctx context.Context, p *policyfile.Policy, o Options) (P
 		f := j.found.Findings[0]
 		return out, withhold("the log is unusable: %s: %s: %s", f.Check, f.Measured, f.Means)
 	case !j.log.HasIDs():
-		return out, withhold("a shard by files knows rows of the others' files by decision_id alone, and the log has none: " +
+		return out, withhold("a shard by files knows rows of the others' files by decision_id alone, and the log " +
+			"has none: " +
 			"a decision must count once, whatever file it is in; log one, or leave setting shard-by out")
 	case o.Fresh:
-		return out, withhold("a shard by files does not see whether its rows are of the log that the policy was learned from, " +
+		return out, withhold("a shard by files does not see whether its rows are of the log that the policy was " +
+			"learned from, " +
 			"which setting fresh is about: leave one of them out")
 	}
 	out.Forced, j.force = j.force, true // Conclude decides
@@ -156,7 +159,8 @@ func Conclude(partials []Partial) (Statement, error) {
 	case rows == 0:
 		return none, noneLeft()
 	case sums.Rows != rows:
-		return none, fmt.Errorf("the shards have %d rows together, not the %d that certify: their policies or logs differ", sums.Rows, rows)
+		return none, fmt.Errorf("the shards have %d rows together, not the %d that certify: their policies or "+
+			"logs differ", sums.Rows, rows)
 	}
 	on, err := together(all)
 	if err != nil {
@@ -184,24 +188,27 @@ func Conclude(partials []Partial) (Statement, error) {
 
 // byNumber returns the partial results of all shards by their numbers.
 func byNumber(partials []Partial) ([]*Partial, error) {
-	return inspect.ByNumber(partials, func(p *Partial) logs.Shard { return p.Shard }, func(first, was, p *Partial) error {
-		switch {
-		case p.On == nil || p.Found == nil || p.Found.Shard != p.Shard:
-			return fmt.Errorf("the part of shard %s is none of a guarantee", p.Shard)
-		case p.Of != first.Of:
-			return fmt.Errorf("shards %s and %s are of different policies, logs or options: merge those of one command", first.Shard, p.Shard)
-		case was != nil && !near(was, p):
-			return fmt.Errorf("shard %s comes twice with different sums: make it again", p.Shard)
-		}
-		return nil
-	})
+	return inspect.ByNumber(partials, func(p *Partial) logs.Shard { return p.Shard },
+		func(first, was, p *Partial) error {
+			switch {
+			case p.On == nil || p.Found == nil || p.Found.Shard != p.Shard:
+				return fmt.Errorf("the part of shard %s is none of a guarantee", p.Shard)
+			case p.Of != first.Of:
+				return fmt.Errorf("shards %s and %s are of different policies, logs or options: merge those of one "+
+					"command", first.Shard, p.Shard)
+			case was != nil && !near(was, p):
+				return fmt.Errorf("shard %s comes twice with different sums: make it again", p.Shard)
+			}
+			return nil
+		})
 }
 
 // near reports partial results of one shard that agree but for what processors differ in.
 func near(a, b *Partial) bool {
 	close := func(x, y float64) bool { return math.Abs(x-y) <= 1e-9*max(1, math.Abs(x), math.Abs(y)) }
 	each := func(x, y []float64) bool { return slices.EqualFunc(x, y, close) }
-	return slices.Equal(a.Found.Traces.IDs, b.Found.Traces.IDs) && a.Sums.Rows == b.Sums.Rows && a.Sums.Clusters == b.Sums.Clusters &&
+	return slices.Equal(a.Found.Traces.IDs, b.Found.Traces.IDs) && a.Sums.Rows == b.Sums.Rows &&
+		a.Sums.Clusters == b.Sums.Clusters &&
 		close(a.Cost, b.Cost) && close(a.Clusters.Sum, b.Clusters.Sum) && each(a.Weight[:], b.Weight[:]) &&
 		slices.EqualFunc(a.Sums.Risk, b.Sums.Risk, each) && slices.EqualFunc(a.Sums.Gain, b.Sums.Gain, each)
 }
@@ -229,7 +236,8 @@ func together(all []*Partial) (on Circumstances, err error) {
 	for i, p := range all {
 		forced, grouped = forced && p.Forced, grouped || p.Groups
 		if p.RowWeight != all[0].RowWeight {
-			return on, withhold("rows of shards %s and %s have different weights, and a guarantee needs identically distributed rows",
+			return on, withhold("rows of shards %s and %s have different weights, and a guarantee needs "+
+				"identically distributed rows",
 				all[0].Shard, p.Shard)
 		}
 		if on.Rows += p.On.Rows; p.Unread != "" {
@@ -264,17 +272,20 @@ func together(all []*Partial) (on Circumstances, err error) {
 		return on, withhold("the log is unusable: %s: %s: %s", f.Check, f.Measured, f.Means)
 	}
 	for _, f := range report.Findings {
-		if f.About == inspect.Repeats && f.Severity > inspect.Fine && !slices.ContainsFunc(found, func(p inspect.Partial) bool {
-			own, _ := p.Report.Finding(f.Check)
-			return own.Severity > inspect.Fine // which its shard has judged
-		}) {
-			return on, withhold("%s: %s: %s; rows of files of several shards seem to belong together: leave setting shard-by out",
+		if f.About == inspect.Repeats && f.Severity > inspect.Fine &&
+			!slices.ContainsFunc(found, func(p inspect.Partial) bool {
+				own, _ := p.Report.Finding(f.Check)
+				return own.Severity > inspect.Fine // which its shard has judged
+			}) {
+			return on, withhold("%s: %s: %s; rows of files of several shards seem to belong together: leave "+
+				"setting shard-by out",
 				f.Check, f.Measured, f.Means)
 		}
 	}
 	for _, p := range all {
 		if p.Sums.Rows > 0 && p.Sums.Gamma < report.Gamma {
-			return on, withhold("all shards together show that propensities are not exact, and shard %s took them for such: "+
+			return on, withhold("all shards together show that propensities are not exact, and shard %s took them "+
+				"for such: "+
 				"run all shards with setting propensity-error %v", p.Shard, report.Gamma)
 		}
 	}
@@ -292,7 +303,8 @@ func knownAgain(all []*Partial) error {
 	first := all[0].Bets
 	for _, p := range all {
 		if !slices.EqualFunc(p.Bets, first, func(a, b []float64) bool { return len(a) == len(b) && len(a) > 0 }) {
-			return fmt.Errorf("shards %s and %s look for other rows that had a part in the policy: make them by one policy file", all[0].Shard, p.Shard)
+			return fmt.Errorf("shards %s and %s look for other rows that had a part in the policy: make them by "+
+				"one policy file", all[0].Shard, p.Shard)
 		}
 	}
 	for k := range first {
@@ -303,9 +315,12 @@ func knownAgain(all []*Partial) error {
 			}
 		}
 		if e := meanExp(sums); e >= -math.Log(doubt) {
-			return withhold("rows that had a part in the policy, or in one that logged what it was learned from, are in this log "+
-				"under other decision ids: their ids were changed, and may not certify: what they are known by agrees in all shards "+
-				"together, which has a probability below 1e-%.0f of rows drawn anew; use a log of later decisions, drawn by other "+
+			return withhold("rows that had a part in the policy, or in one that logged what it was learned from, "+
+				"are in this log "+
+				"under other decision ids: their ids were changed, and may not certify: what they are known by "+
+				"agrees in all shards "+
+				"together, which has a probability below 1e-%.0f of rows drawn anew; use a log of later "+
+				"decisions, drawn by other "+
 				"random numbers", math.Floor(min(e/math.Ln10, 300)))
 		}
 	}

@@ -19,11 +19,14 @@ import (
 func Fits(f *policyfile.File, log *logs.Log) error {
 	switch {
 	case f.HasItems() && log.Choices == nil:
-		return errors.New("the actions of the policy have features, and the log does not say what its rows offered: give setting catalogue, or a log with the columns offered or actions")
+		return errors.New("the actions of the policy have features, and the log does not say what its rows " +
+			"offered: give setting catalogue, or a log with the columns offered or actions")
 	case !f.HasItems() && log.Sets():
-		return fmt.Errorf("the rows of the log offer sets of their own, and the policy plays one of %d actions that have no features, whatever is offered", len(f.Actions))
+		return fmt.Errorf("the rows of the log offer sets of their own, and the policy plays one of %d actions "+
+			"that have no features, whatever is offered", len(f.Actions))
 	case !f.HasItems() && log.Choices != nil:
-		return fmt.Errorf("the policy plays one of %d actions that have no features: read the log without setting catalogue", len(f.Actions))
+		return fmt.Errorf("the policy plays one of %d actions that have no features: read the log without setting "+
+			"catalogue", len(f.Actions))
 	}
 	return nil
 }
@@ -48,7 +51,7 @@ func knows(e *features.Encoder, names []string) (n int) {
 
 // Plays is π(·|x_i) of a file's policy for rows of a log that was not encoded: of its K actions, or where these
 // have features, of those that the row offers, as the log describes them. It is for one goroutine.
-func Plays(p *policyfile.Policy, log *logs.Log) (func(dst []float64, i int) error, error) {
+func Plays(p *policyfile.Policy, log *logs.Log) (certify.Policy, error) {
 	plays, err := Players(p, log)
 	if err != nil {
 		return nil, err
@@ -65,16 +68,17 @@ func Logged(p *policyfile.Policy, log *logs.Log, rows []int, threads int) ([]flo
 	return logged(plays, log, rows, threads)
 }
 
-func logged(plays func() func(dst []float64, i int) error, log *logs.Log, rows []int, threads int) ([]float64, error) {
+func logged(plays func() certify.Policy, log *logs.Log, rows []int, threads int) ([]float64, error) {
 	const block = 64
-	pi, of, errs := make([]float64, log.Len()), make([]func(dst []float64, i int) error, threads), make([]error, threads)
-	rooms := make([][]float64, threads)
+	pi, of, errs := make([]float64, log.Len()), make([]certify.Policy, threads), make([]error,
+		threads)
+	buffers := make([][]float64, threads)
 	workers.Do(threads, (len(rows)+block-1)/block, func(worker, part int) {
 		if of[worker] == nil {
-			of[worker], rooms[worker] = plays(), make([]float64, log.MostOptions())
+			of[worker], buffers[worker] = plays(), make([]float64, log.MostOptions())
 		}
 		for _, r := range rows[part*block : min(len(rows), (part+1)*block)] {
-			dst := rooms[worker][:log.Options(r)]
+			dst := buffers[worker][:log.Options(r)]
 			if err := of[worker](dst, r); err != nil {
 				errs[worker] = cmp.Or(errs[worker], err)
 				return
@@ -86,10 +90,10 @@ func logged(plays func() func(dst []float64, i int) error, log *logs.Log, rows [
 }
 
 // Players makes functions such as that of Plays, each for one goroutine.
-func Players(p *policyfile.Policy, log *logs.Log) (func() func(dst []float64, i int) error, error) {
+func Players(p *policyfile.Policy, log *logs.Log) (func() certify.Policy, error) {
 	f := p.File()
 	if !f.HasItems() {
-		return func() func(dst []float64, i int) error {
+		return func() certify.Policy {
 			var d logs.Decision
 			return func(dst []float64, i int) error {
 				log.Decision(i, &d)
@@ -108,8 +112,8 @@ func Players(p *policyfile.Policy, log *logs.Log) (func() func(dst []float64, i 
 		}
 		thetas[k] = slices.Concat(f.Components[k].Weights...)
 	}
-	return func() func(dst []float64, i int) error {
-		parts := make([]func(dst []float64, i int) error, len(views))
+	return func() certify.Policy {
+		parts := make([]certify.Policy, len(views))
 		for k, view := range views {
 			parts[k] = certify.Play(f.Components[k].Family(), thetas[k], view)
 		}

@@ -58,7 +58,7 @@ func (ps Pool) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cert
 
 // pooled is what certifies a policy together.
 type pooled struct {
-	parts   []certify.Part
+	parts   []certify.PoolLog
 	samples []sample // of the rows that certify
 	rows    int
 	on      Circumstances
@@ -80,7 +80,8 @@ func (ps Pool) pooled(ctx context.Context, p *policyfile.Policy, o Options) (c p
 		}
 		if low, high := j.log.RewardRange(); several {
 			if l, h := ps[0].log.RewardRange(); l != low || h != high {
-				return c, j.in(several, fmt.Errorf("rewards are from %v to %v, and from %v to %v in the first log", low, high, l, h))
+				return c, j.in(several, fmt.Errorf("rewards are from %v to %v, and from %v to %v in the first log",
+					low, high, l, h))
 			}
 		}
 		if err := ctx.Err(); err != nil {
@@ -113,7 +114,8 @@ func (ps Pool) pooled(ctx context.Context, p *policyfile.Policy, o Options) (c p
 		gamma := max(j.options(certify.Options{Gamma: o.Gamma}).Gamma, together.Gamma)
 		s, one := j.sample(rows[k]), all[k]
 		c.samples = append(c.samples, s)
-		c.parts = append(c.parts, certify.Part{Log: one.log, Pi: s.noting(one.log, one.pi), Rows: rows[k], Gamma: gamma, Models: one.models})
+		c.parts = append(c.parts, certify.PoolLog{Log: one.log, Pi: s.noting(one.log, one.pi), Rows: rows[k],
+			Gamma: gamma, Models: one.models})
 		c.rows += len(rows[k])
 	}
 	if c.rows == 0 && ps[0].partial == nil {
@@ -124,11 +126,12 @@ func (ps Pool) pooled(ctx context.Context, p *policyfile.Policy, o Options) (c p
 }
 
 func noneLeft() error {
-	return withhold("all rows had a part in the policy, depend on such, or may not be counted yet: none is left to certify it")
+	return withhold("all rows had a part in the policy, depend on such, or may not be counted yet: none is left " +
+		"to certify it")
 }
 
 // withRows are the logs of which rows certify.
-func (c pooled) withRows() (logs []certify.Part) {
+func (c pooled) withRows() (logs []certify.PoolLog) {
 	for _, p := range c.parts {
 		if len(p.Rows) > 0 {
 			logs = append(logs, p)
@@ -170,8 +173,10 @@ func (ps Pool) lasting(out, taught [][]bool) (rows [][]int, twice [][]bool, note
 		group[k] = j.groupOf()
 		for _, about := range []inspect.Subject{inspect.Repeats, inspect.Visits} {
 			if f, ok := j.found.Doubts(about); ok && j.scattered(group[k]) {
-				return nil, nil, nil, j.in(several, withhold("%s: %s: %s; which rows belong together is only seen after a look: "+
-					"name them in the column group, or certify the log alone for one look", f.Check, f.Measured, f.Means))
+				return nil, nil, nil, j.in(several, withhold("%s: %s: %s; which rows belong together is only seen "+
+					"after a look: "+
+					"name them in the column group, or certify the log alone for one "+
+					"look", f.Check, f.Measured, f.Means))
 			}
 		}
 		for i, is := range taught[k] {
@@ -183,7 +188,7 @@ func (ps Pool) lasting(out, taught [][]bool) (rows [][]int, twice [][]bool, note
 	delete(tainted, "")
 	seen, ended := map[uint64]bool{}, map[string]bool{}
 	again, back, open := 0, 0, 0
-	var witnesses [][]policyfile.Witnesses
+	var fingerprints [][]policyfile.Witnesses
 	for k, j := range ps {
 		double, same := make([]bool, j.log.Len()), j.begins(ps[:k])
 		var kept []int
@@ -221,13 +226,13 @@ func (ps Pool) lasting(out, taught [][]bool) (rows [][]int, twice [][]bool, note
 		}
 		rows, twice = append(rows, kept), append(twice, double)
 		for b, before := range ps[:k] {
-			if err := j.repeated(before, witnesses[b], double); err != nil {
+			if err := j.repeated(before, fingerprints[b], double); err != nil {
 				return nil, nil, nil, j.in(several, err)
 			}
 		}
 		if k < len(ps)-1 {
 			j.identity()
-			witnesses = append(witnesses, j.witnesses(every(j.log.Len())))
+			fingerprints = append(fingerprints, j.fingerprints(every(j.log.Len())))
 		}
 	}
 	note := func(n int, format string) {
@@ -236,7 +241,8 @@ func (ps Pool) lasting(out, taught [][]bool) (rows [][]int, twice [][]bool, note
 		}
 	}
 	note(again, "%d rows have the decision_id of a row before, or begin a file as they do another: they count once")
-	note(back, "%d rows are of groups that come back after other rows: a group counts with the rows that stand together first")
+	note(back, "%d rows are of groups that come back after other rows: a group counts with the rows that stand "+
+		"together first")
 	note(open, "%d rows are of the last group, which may go on: they count once another row follows")
 	return rows, twice, notes, nil
 }
@@ -300,7 +306,8 @@ func (j *Judge) begins(before []*Judge) (most int) {
 
 // repeated reports, as a *Withheld, rows of an earlier log among those that are not out.
 func (j *Judge) repeated(before *Judge, by []policyfile.Witnesses, out []bool) error {
-	const which = "%s: rows of one file are in another, and under other ids, or without, it is not seen which; give each row once, and log a decision_id"
+	const which = "%s: rows of one file are in another, and under other ids, or without, it is not seen which; " +
+		"give each row once, and log a decision_id"
 	name := strings.TrimSuffix(before.named(true), ": ")
 	if e, says := j.bet(by, out, "a row of "+name); e >= -math.Log(doubt) {
 		return withhold(which, says)
@@ -323,7 +330,8 @@ func (j *Judge) repeated(before *Judge, by []policyfile.Witnesses, out []bool) e
 		}
 	}
 	if n > 0 {
-		return withhold(which, fmt.Sprintf("%d rows have the context, action and reward of rows of %s, and no context comes twice in either", n, name))
+		return withhold(which, fmt.Sprintf("%d rows have the context, action and reward of rows of %s, and no "+
+			"context comes twice in either", n, name))
 	}
 	return nil
 }
@@ -341,7 +349,8 @@ func (ps Pool) inspect(actions []string, twice [][]bool) (inspect.Report, error)
 	has := func(of func(l *logs.Log) bool) bool {
 		return !slices.ContainsFunc(ps, func(j *Judge) bool { return !of(j.log) })
 	}
-	all, ids, times := has(func(l *logs.Log) bool { return !l.LoggedOnly() }), has((*logs.Log).HasIDs), has(func(l *logs.Log) bool { return l.Time != nil })
+	all, ids := has(func(l *logs.Log) bool { return !l.LoggedOnly() }), has((*logs.Log).HasIDs)
+	times := has(func(l *logs.Log) bool { return l.Time != nil })
 	var rows []logs.Decision
 	catalogue := false
 	for k, j := range ps {

@@ -194,24 +194,24 @@ func TestLasting(t *testing.T) {
 			all[i].ID = all[r.IntN(i)].ID
 		}
 	}
-	of := func(ps ...*provenance.Judge) (units map[string][]string, in []string) {
+	of := func(ps ...*provenance.Judge) (clusters map[string][]string, in []string) {
 		kept, _, err := provenance.Lasting(ps...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		units = map[string][]string{}
+		clusters = map[string][]string{}
 		at := 0
 		for k, j := range ps {
 			for _, i := range kept[k] {
 				d := all[at+i]
 				in = append(in, d.ID)
 				if u := d.Group; u != "" {
-					units[u] = append(units[u], d.ID)
+					clusters[u] = append(clusters[u], d.ID)
 				}
 			}
 			at += j.Found().Rows
 		}
-		return units, in
+		return clusters, in
 	}
 	var before map[string][]string
 	var counted []string
@@ -220,10 +220,10 @@ func TestLasting(t *testing.T) {
 		if n > 50 { // the first file is complete
 			ps = append(ps, collect(t, all[50:n]))
 		}
-		units, in := of(ps...)
+		clusters, in := of(ps...)
 		for u, rows := range before {
-			if !slices.Equal(units[u], rows) {
-				t.Fatalf("after %d rows group %q is of %v, before of %v", n, u, units[u], rows)
+			if !slices.Equal(clusters[u], rows) {
+				t.Fatalf("after %d rows group %q is of %v, before of %v", n, u, clusters[u], rows)
 			}
 		}
 		if len(in) < len(counted) || !slices.Equal(in[:len(counted)], counted) {
@@ -232,7 +232,7 @@ func TestLasting(t *testing.T) {
 		if sorted := slices.Sorted(slices.Values(in)); len(slices.Compact(sorted)) != len(in) {
 			t.Fatalf("after %d rows an id counts twice", n)
 		}
-		before, counted = units, in
+		before, counted = clusters, in
 	}
 	if len(counted) < 50 || len(before) < 8 {
 		t.Errorf("%d rows count, %d groups", len(counted), len(before))

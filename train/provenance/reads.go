@@ -10,8 +10,8 @@ import (
 )
 
 // Reads says whether a policy finds in a log what it reads: absent names columns that no row of the log has, which
-// count as 0, empty: there are none. Errors: columns of which the policy reads nothing, as it reads numbers there and the log has names, or the other
-// way, or as all names are others, of which some differ by capitals or blanks alone.
+// count as 0, empty: there are none. Errors: columns of which the policy reads nothing, as it reads numbers there and
+// the log has names, or the other way, or as all names are others, of which some differ by capitals or blanks alone.
 func Reads(f *policyfile.File, log *logs.Log) (absent string, err error) {
 	var contexts, items []string
 	for _, c := range f.Components {
@@ -25,8 +25,8 @@ func Reads(f *policyfile.File, log *logs.Log) (absent string, err error) {
 	return absent, err
 }
 
-// Unread is how the log contradicts that its contexts are those that the policy decides by: by Reads, but that names which
-// no row has may be rare ones where rows have different ones; empty: it does not.
+// Unread is how the log contradicts that its contexts are those that the policy decides by: by Reads, but that names
+// which no row has may be rare ones where rows have different ones; empty: it does not.
 func Unread(f *policyfile.File, log *logs.Log) string {
 	absent, err := Reads(f, log)
 	switch {
@@ -55,7 +55,8 @@ func Unknown(f *policyfile.File, log *logs.Log) string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("the policy does not know %d of the %d names and categories in the contexts, and leaves them out", n, len(log.Names()))
+	return fmt.Sprintf("the policy does not know %d of the %d names and categories in the contexts, and leaves "+
+		"them out", n, len(log.Names()))
 }
 
 // tabular reports a log of which a row has half of the columns or more, on average.
@@ -103,13 +104,17 @@ func lacks(of string, reads, names []string) (string, error) {
 		column, _, ok := strings.Cut(name, "=")
 		switch {
 		case ok && categories[column] && !alike[column] && spelled[plain(name)] != "":
-			return "", fmt.Errorf("%s: the policy knows none of the names that the log has in column %s: it reads %s, and the log has %s", of, column, name, spelled[plain(name)])
+			return "", fmt.Errorf("%s: the policy knows none of the names that the log has in column %s: it reads "+
+				"%s, and the log has %s", of, column, name, spelled[plain(name)])
 		case has[name] || ok && categories[column]:
 			continue
 		case ok && has[column]:
-			return "", fmt.Errorf("%s: the policy reads names in column %s, and the log has numbers there: setting categories %s reads them as names", of, column, column)
+			return "", fmt.Errorf("%s: the policy reads names in column %s, and the log has numbers there: "+
+				"setting categories %s reads them as names", of, column, column)
 		case categories[name]:
-			return "", fmt.Errorf("%s: the policy reads numbers in column %s, and the log has names there, such as %s", of, name, names[slices.IndexFunc(names, func(s string) bool { return strings.HasPrefix(s, name+"=") })])
+			return "", fmt.Errorf("%s: the policy reads numbers in column %s, and the log has names there, such "+
+				"as %s", of, name, names[slices.IndexFunc(names,
+				func(s string) bool { return strings.HasPrefix(s, name+"=") })])
 		}
 		if !counted[column] {
 			counted[column], absent = true, append(absent, column)

@@ -12,13 +12,13 @@ import (
 // weights are sums of the weights π/π₀ of rows that certify, by which they are tested to average 1. Those of
 // shards are added.
 type weights struct {
-	Rows   float64 `json:"rows"`
-	Units  float64 `json:"units"`
-	Sum    float64 `json:"sum"`    // Σ m over units, m the mean of a unit's weights
-	Square float64 `json:"square"` // Σ m²
-	Known  float64 `json:"known"`  // what Σ m² − 1 must be at least, see sample.spread
-	All    bool    `json:"all"`    // π and π₀ of all actions are known of some row
-	Least  float64 `json:"least"`  // propensity that was logged; 0: no row
+	Rows     float64 `json:"rows"`
+	Clusters float64 `json:"clusters"`
+	Sum      float64 `json:"sum"`    // Σ m over clusters, m the mean of a cluster's weights
+	Square   float64 `json:"square"` // Σ m²
+	Known    float64 `json:"known"`  // what Σ m² − 1 must be at least, see sample.spread
+	All      bool    `json:"all"`    // π and π₀ of all actions are known of some row
+	Least    float64 `json:"least"`  // propensity that was logged; 0: no row
 	// Of rows of which π is known and π₀ is not, by ⌊log₂ e⌋, see sample.missing: how many there are, and Σ e.
 	Rare [64]struct {
 		Rows float64 `json:"n,omitempty"`
@@ -26,17 +26,17 @@ type weights struct {
 	} `json:"rare"`
 }
 
-// weigh sums the weights of the units of samples; none where π is not known of logged actions.
+// weigh sums the weights of the clusters of samples; none where π is not known of logged actions.
 func weigh(samples ...sample) (out weights) {
 	var sum, square, known kernel.Sum
 	for _, s := range samples {
 		if s.logged == nil {
 			continue
 		}
-		of := map[int32][3]float64{} // a unit's rows, Σ w and Σ of what is known
+		of := map[int32][3]float64{} // a cluster's rows, Σ w and Σ of what is known
 		var order []int32
 		for _, r := range s.rows {
-			u, p := s.unit(r), s.log.Propensity[r]
+			u, p := s.cluster(r), s.log.Propensity[r]
 			at := of[u]
 			if at[0] == 0 {
 				order = append(order, u)
@@ -64,15 +64,16 @@ func weigh(samples ...sample) (out weights) {
 			square.Add(m * m)
 			known.Add(at[2] / (at[0] * at[0])) // of rows that do not depend on one another
 		}
-		out.Units += float64(len(order))
+		out.Clusters += float64(len(order))
 	}
 	out.Sum, out.Square, out.Known = sum.Value(), square.Value(), known.Value()
 	return out
 }
 
-// add adds those of other units.
+// add adds those of other clusters.
 func (w *weights) add(v weights) {
-	w.Rows, w.Units, w.Sum, w.Square, w.Known = w.Rows+v.Rows, w.Units+v.Units, w.Sum+v.Sum, w.Square+v.Square, w.Known+v.Known
+	w.Rows, w.Clusters = w.Rows+v.Rows, w.Clusters+v.Clusters
+	w.Sum, w.Square, w.Known = w.Sum+v.Sum, w.Square+v.Square, w.Known+v.Known
 	w.All = w.All || v.All
 	if w.Least == 0 || v.Least > 0 && v.Least < w.Least {
 		w.Least = v.Least
@@ -85,16 +86,16 @@ func (w *weights) add(v weights) {
 
 // farFromOne says that the weights, whose mean is 1 for true propensities and a policy
 // that the rows had no part in, and from 1/Γ to Γ for those known up to Γ, are far from it: by more than 5 standard
-// errors, and 5 %. Means over units count as one. Few rows have the largest weights, and those that have none know nothing
-// of the error: it is at least what π and π₀ of all actions say, or, where these are not known, what it is if the
-// weight that is missing is that of the rarest actions that the policy plays, as often as it plays them. An
-// action is as rare as the least propensity with which it was logged, or 1/n; where π is not known of all
-// actions, any may be as rare as the rarest that was logged.
+// errors, and 5 %. Means over clusters count as one. Few rows have the largest weights, and those that have none know
+// nothing of the error: it is at least what π and π₀ of all actions say, or, where these are not known, what it is if
+// the weight that is missing is that of the rarest actions that the policy plays, as often as it plays them. An
+// action is as rare as the least propensity with which it was logged, or 1/n; where π is not known of all actions,
+// any may be as rare as the rarest that was logged.
 func (w *weights) farFromOne(gamma float64) string {
-	if w.Units < 100 {
+	if w.Clusters < 100 {
 		return ""
 	}
-	n, m := w.Units, w.Sum/w.Units
+	n, m := w.Clusters, w.Sum/w.Clusters
 	least := w.Known
 	if !w.All && m < 1 {
 		missing, squares := w.Rows*(1-m), 0.
@@ -119,7 +120,8 @@ func (w *weights) farFromOne(gamma float64) string {
 	if off := math.Abs(m - max(1/gamma, min(gamma, m))); !(off > 0.05 && off > 5*se) {
 		return ""
 	}
-	return fmt.Sprintf("the weights π/π₀ of the rows that certify average %.3g ± %.2g, not 1: their propensities are wrong, or these rows had a part in the policy", m, se)
+	return fmt.Sprintf("the weights π/π₀ of the rows that certify average %.3g ± %.2g, not 1: their propensities "+
+		"are wrong, or these rows had a part in the policy", m, se)
 }
 
 // rarities are 1 over how rare each action of a log is taken to be.

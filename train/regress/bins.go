@@ -38,7 +38,7 @@ func newBinned(x Rows, groups [][]int32, bins, threads int) (*binned, error) {
 	for g, members := range groups {
 		for _, j := range members {
 			if j < 0 || int(j) >= b.dim || grouped[j] != 0 {
-				return nil, fmt.Errorf("regress: group %d of features: feature %d is not one of %d, or in two groups", g, j, b.dim)
+				return nil, fmt.Errorf("regress: group %d: feature %d is not one of %d, or in two groups", g, j, b.dim)
 			}
 			grouped[j] = g + 1
 		}
@@ -105,7 +105,8 @@ func (b *binned) read(x Rows, from, to int) error {
 			for m, j := range of.members {
 				if row[j] != 0 {
 					if of.of[i] != 0 {
-						return fmt.Errorf("regress: row %d has two features of a group, %d and %d: they are not one-hot", i, of.members[of.of[i]-1], j)
+						return fmt.Errorf("regress: row %d has features %d and %d of a group: they are not one-hot",
+							i, of.members[of.of[i]-1], j)
 					}
 					of.of[i] = uint8(m + 1)
 				}

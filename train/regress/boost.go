@@ -15,18 +15,22 @@ import (
 
 // BoostOptions says how trees are grown. The zero value is useful: its defaults are in parentheses.
 type BoostOptions struct {
-	Rounds   int       // trees at most (200)
-	Rate     float64   // by which the values of leaves are multiplied (0.1)
-	Leaves   int       // of a tree, at most (31)
-	Depth    int       // of a tree, at most (6), up to 60
-	MinRows  int       // of a leaf, at least (20)
-	L2       float64   // λ beside the hessians of a leaf (1); negative: 0
-	Bins     int       // of a feature, at most (255)
-	Sample   float64   // share of the rows that each tree is grown on, drawn anew (1)
-	Squared  bool      // squared loss, of any y; else the logistic loss, of y in [0, 1]
-	Groups   [][]int32 // features that are the one-hot columns of one category: split by sets
-	Offset   []float64 // of rows, added to the score, and not to the forest; nil: 0
-	Patience int       // rounds without less loss on held-out rows, after which it stops (15)
+	Rounds int     // trees at most (200)
+	Rate   float64 // by which the values of leaves are multiplied (0.1)
+	Leaves int     // of a tree, at most (31)
+	// Depth of a tree, at most, up to 60. Without it that of 2, 4 and 6 with the least held-out loss; from 20,000
+	// rows on 6.
+	Depth   int
+	MinRows int       // of a leaf, at least (20)
+	L2      float64   // λ beside the hessians of a leaf (1); negative: 0
+	Bins    int       // of a feature, at most (255)
+	Sample  float64   // share of the rows that each tree is grown on, drawn anew (1)
+	Squared bool      // squared loss, of any y; else the logistic loss, of y in [0, 1]
+	Groups  [][]int32 // features that are the one-hot columns of one category: split by sets
+	// Offset is added to the score of rows, and not to the forest, which learns what it lacks: of a regression those of
+	// [ByAction.HeldOut]. nil: 0
+	Offset   []float64
+	Patience int // rounds without less loss on held-out rows, after which it stops (15)
 	// Fold is the held-out part of each row, below Folds: rounds are chosen by cross-validation, and trees grown
 	// on all rows. Without it Folds (5 below 20,000 rows, else 1) parts are drawn. With one part a share Held (0.1)
 	// of the rows, or the rows of fold 1 where Fold is given, only say when to stop, and nothing is grown anew.
@@ -42,7 +46,7 @@ const manyRows = 20_000
 
 func (o BoostOptions) defaults(n int) (BoostOptions, error) {
 	o.Rounds, o.Rate, o.Leaves = cmp.Or(o.Rounds, 200), cmp.Or(o.Rate, 0.1), cmp.Or(o.Leaves, 31)
-	o.Depth, o.MinRows, o.Bins = cmp.Or(o.Depth, 6), cmp.Or(o.MinRows, 20), cmp.Or(o.Bins, mostBins)
+	o.MinRows, o.Bins = cmp.Or(o.MinRows, 20), cmp.Or(o.Bins, mostBins)
 	o.Sample, o.Patience, o.Held = cmp.Or(o.Sample, 1), cmp.Or(o.Patience, 15), cmp.Or(o.Held, 0.1)
 	o.L2, o.Threads = max(0, cmp.Or(o.L2, 1)), max(1, o.Threads)
 	if o.Folds == 0 {
@@ -51,20 +55,23 @@ func (o BoostOptions) defaults(n int) (BoostOptions, error) {
 		}
 	}
 	switch {
-	case o.Rounds < 1, o.Leaves < 2, o.Depth < 1, o.Depth > 60, o.MinRows < 1, o.Patience < 1:
-		return o, fmt.Errorf("regress: %d rounds of %d leaves, depth %d, rows %d of a leaf, patience %d: want positive numbers, depth up to 60",
+	case o.Rounds < 1, o.Leaves < 2, o.Depth < 0, o.Depth > 60, o.MinRows < 1, o.Patience < 1:
+		return o, fmt.Errorf("regress: %d rounds of %d leaves, depth %d, %d rows of a leaf, patience %d: "+
+			"want positive numbers, depth up to 60",
 			o.Rounds, o.Leaves, o.Depth, o.MinRows, o.Patience)
 	case o.Bins < 2 || o.Bins > mostBins:
 		return o, fmt.Errorf("regress: %d bins, want 2 to %d", o.Bins, mostBins)
-	case !(o.Rate > 0 && o.Rate <= 1), !(o.Sample > 0 && o.Sample <= 1), !(o.Held > 0 && o.Held < 1), math.IsInf(o.L2, 0), o.L2 != o.L2:
-		return o, fmt.Errorf("regress: rate %v, sample %v and held-out share %v are not in (0, 1], or L2 is %v", o.Rate, o.Sample, o.Held, o.L2)
+	case !(o.Rate > 0 && o.Rate <= 1), !(o.Sample > 0 && o.Sample <= 1), !(o.Held > 0 && o.Held < 1),
+		math.IsInf(o.L2, 0), o.L2 != o.L2:
+		return o, fmt.Errorf("regress: rate %v, sample %v and held-out share %v are not in (0, 1], or L2 is %v",
+			o.Rate, o.Sample, o.Held, o.L2)
 	case o.Folds < 1 || o.Folds > 255:
 		return o, fmt.Errorf("regress: %d folds, want 1 to 255", o.Folds)
 	case o.Fold != nil && len(o.Fold) != n, o.Offset != nil && len(o.Offset) != n:
 		return o, fmt.Errorf("regress: folds of %d rows and offsets of %d, want %d", len(o.Fold), len(o.Offset), n)
 	}
 	for i, f := range o.Fold {
-		if int(f) >= max(2, o.Folds) {
+		if o.Folds > 1 && int(f) >= o.Folds {
 			return o, fmt.Errorf("regress: row %d is in fold %d of %d", i, f, o.Folds)
 		}
 	}
@@ -82,22 +89,26 @@ type Boosted struct {
 func (b Boosted) Layer() features.Layer { return features.Layer{Trees: b.Forest} }
 
 // Boost learns gradient boosted trees of one output, by Newton steps on histograms: in each round a tree is grown
-// whose leaves minimize Σ g_i v + ½ (h_i + λ) v² over the gradients and hessians of the loss. w are weights ≥ 0 of rows;
+// whose leaves minimize Σ g_i v + ½ (h_i + λ) v² over the gradients and hessians of the loss. w are weights ≥ 0
+// of rows;
 // nil: all 1. Results are the same for any number of threads.
 func Boost(ctx context.Context, x Rows, y, w []float64, o BoostOptions) (Boosted, error) {
 	return boost(ctx, x, make([]int32, x.Len()), 1, y, w, o)
 }
 
 // BoostByAction learns trees for each of k outputs, the actions, each on the rows of its own, with its own early
-// stopping. Where an action begins is shrunk to the mean of all rows, by five rows of that; one with few rows stays there.
-func BoostByAction(ctx context.Context, x Rows, action []int32, k int, y, w []float64, o BoostOptions) (Boosted, error) {
+// stopping. Where an action begins is shrunk to the mean of all rows, by five rows of that; one
+// with few rows stays there.
+func BoostByAction(ctx context.Context, x Rows, action []int32, k int, y, w []float64,
+	o BoostOptions) (Boosted, error) {
 	return boost(ctx, x, action, k, y, w, o)
 }
 
 func boost(ctx context.Context, x Rows, action []int32, k int, y, w []float64, o BoostOptions) (Boosted, error) {
 	n := x.Len()
 	if o.Threads = max(1, o.Threads); len(y) != n || len(action) != n || w != nil && len(w) != n {
-		return Boosted{}, fmt.Errorf("regress: %d rewards, %d actions and %d weights for %d rows", len(y), len(action), len(w), n)
+		return Boosted{}, fmt.Errorf("regress: %d rewards, %d actions and %d weights for %d rows", len(y),
+			len(action), len(w), n)
 	}
 	if n == 0 || k < 1 {
 		return Boosted{}, errors.New("regress: no rows to learn trees from")
@@ -110,7 +121,7 @@ func boost(ctx context.Context, x Rows, action []int32, k int, y, w []float64, o
 		case v-v != 0 || !o.Squared && (v < 0 || v > 1):
 			return Boosted{}, fmt.Errorf("regress: row %d has the reward %v, want one in [0, 1]", i, v)
 		case !(weight >= 0) || math.IsInf(weight, 0):
-			return Boosted{}, fmt.Errorf("regress: row %d has the weight %v, want a number that is not negative", i, weight)
+			return Boosted{}, fmt.Errorf("regress: row %d has the weight %v, want one that is not negative", i, weight)
 		case action[i] < 0 || int(action[i]) >= k:
 			return Boosted{}, fmt.Errorf("regress: row %d has action %d of %d", i, action[i], k)
 		case weight > 0:
@@ -157,7 +168,8 @@ func (b *Boosted) join(f *features.Forest) {
 		}
 	}
 	b.Base, b.Outputs, b.Sizes = append(b.Base, f.Base...), append(b.Outputs, f.Outputs...), append(b.Sizes, f.Sizes...)
-	b.Feature, b.Value, b.Right = append(b.Feature, f.Feature...), append(b.Value, f.Value...), append(b.Right, f.Right...)
+	b.Feature, b.Value = append(b.Feature, f.Feature...), append(b.Value, f.Value...)
+	b.Right = append(b.Right, f.Right...)
 	b.Sets = append(b.Sets, f.Sets...)
 }
 
@@ -186,6 +198,14 @@ func (t *task) offset(i int32) float64 {
 
 // base is the score that boosting begins with: the mean, or its logit.
 func (t *task) base(rows []int32) float64 {
+	if t.o.Offset != nil { // a Newton step from there, shrunk by a few rows
+		g, h := 0.0, max(1, t.prior)/4
+		for _, i := range rows {
+			r := t.gradient(i, t.offset(i))
+			g, h = g+r.g, h+r.h
+		}
+		return -g / h
+	}
 	sum, total := t.prior*t.mean, t.prior
 	for _, i := range rows {
 		w := t.weight(i)
@@ -205,7 +225,8 @@ func (t *task) base(rows []int32) float64 {
 
 // learn chooses the number of rounds and grows the trees.
 func (t *task) learn(ctx context.Context, rows []int32) (Boosted, error) {
-	out := Boosted{Forest: &features.Forest{Base: []float64{t.base(rows)}}, Rounds: []int{0}, Loss: []float64{math.NaN()}}
+	out := Boosted{Forest: &features.Forest{Base: []float64{t.base(rows)}}, Rounds: []int{0},
+		Loss: []float64{math.NaN()}}
 	if t.o.Folds == 0 && len(rows) >= manyRows {
 		t.o.Folds = 1
 	} else if t.o.Folds == 0 {
@@ -216,21 +237,59 @@ func (t *task) learn(ctx context.Context, rows []int32) (Boosted, error) {
 		return out, err
 	}
 	fold := t.folds(rows)
-	if t.o.Folds == 1 {
-		run, err := t.run(ctx, rows, func(i int) bool { return fold[i] == 1 }, t.o.Rounds, out.Forest)
-		out.Rounds[0], out.Loss[0] = run.best, run.least()
-		return out, err
+	depths := []int{t.o.Depth}
+	if t.o.Depth == 0 {
+		if depths = []int{2, 4, 6}; len(rows) >= manyRows || !slices.Contains(fold, 1) {
+			depths = []int{6}
+		}
 	}
+	best := candidate{loss: math.NaN()}
+	for _, depth := range depths {
+		t.o.Depth = depth
+		var c candidate
+		if t.o.Folds == 1 {
+			var into features.Forest
+			run, err := t.run(ctx, rows, func(i int) bool { return fold[i] == 1 }, t.o.Rounds, &into)
+			if err != nil {
+				return out, err
+			}
+			c = candidate{loss: run.least(), rounds: run.best, forest: &into}
+		} else if c, err = t.crossValidate(ctx, rows, fold); err != nil {
+			return out, err
+		}
+		if c.depth = depth; best.depth == 0 || c.loss < best.loss {
+			best = c
+		}
+	}
+	t.o.Depth, out.Rounds[0], out.Loss[0] = best.depth, best.rounds, best.loss
+	switch {
+	case best.forest != nil:
+		out.Forest = best.forest
+	case best.rounds > 0:
+		_, err = t.run(ctx, rows, nil, best.rounds, out.Forest)
+	}
+	return out, err
+}
+
+// candidate is a number of rounds, and what held-out rows say of it.
+type candidate struct {
+	depth, rounds int
+	loss          float64          // NaN: no rows were held out
+	forest        *features.Forest // nil: to be grown on all rows
+}
+
+// crossValidate finds the number of rounds of the least held-out loss.
+func (t *task) crossValidate(ctx context.Context, rows []int32, fold []uint8) (candidate, error) {
 	losses := make([]float64, t.o.Rounds+1)
 	runs, errs := make([]run, t.o.Folds), make([]error, t.o.Folds)
 	workers.Do(t.o.Threads, t.o.Folds, func(_, f int) {
 		runs[f], errs[f] = t.run(ctx, rows, func(i int) bool { return int(fold[i]) == f }, t.o.Rounds, nil)
 	})
+	if err := errors.Join(errs...); err != nil {
+		return candidate{}, err
+	}
 	var total float64
-	for f, r := range runs {
-		if errs[f] != nil {
-			return out, errs[f]
-		}
+	for _, r := range runs {
 		if len(r.losses) == 0 {
 			continue // no rows in the fold
 		}
@@ -245,14 +304,7 @@ func (t *task) learn(ctx context.Context, rows []int32) (Boosted, error) {
 			best = i
 		}
 	}
-	if best > 0 && total > 0 {
-		_, err = t.run(ctx, rows, nil, best, out.Forest)
-		out.Rounds[0] = best
-	}
-	if total > 0 {
-		out.Loss[0] = losses[best] / total
-	}
-	return out, err
+	return candidate{rounds: best, loss: losses[best] / total}, nil
 }
 
 // folds are the held-out parts of rows.
@@ -291,7 +343,8 @@ func (r run) least() float64 {
 
 // run grows trees on the rows that are not held out, as long as held-out rows gain. It adds those of the best
 // number of rounds to into, if there is one, whose base it sets.
-func (t *task) run(ctx context.Context, rows []int32, held func(i int) bool, rounds int, into *features.Forest) (r run, err error) {
+func (t *task) run(ctx context.Context, rows []int32, held func(i int) bool, rounds int,
+	into *features.Forest) (r run, err error) {
 	var teach, out []int32
 	for i, row := range rows {
 		if held != nil && held(i) {
@@ -312,8 +365,9 @@ func (t *task) run(ctx context.Context, rows []int32, held func(i int) bool, rou
 	if len(out) > 0 {
 		r.losses = append(r.losses, t.loss(out, judged))
 	}
-	g := &grower{binned: t.b, o: t.o, room: make([]int32, len(teach)), grads: make([]pair, t.b.n), ordered: make([]pair, len(teach)),
-		best: make([][2]split, len(t.b.columns)), order: make([][]ranked, len(t.b.columns))}
+	g := &grower{binned: t.b, o: t.o, room: make([]int32, len(teach)), grads: make([]pair, t.b.n),
+		ordered: make([]pair, len(teach)), best: make([][2]split, len(t.b.columns)),
+		order: make([][]ranked, len(t.b.columns))}
 	grown := &features.Forest{Base: []float64{base}}
 	var ends []int // nodes after each round
 	draw := rand.New(rand.NewPCG(t.o.Seed, 0x5a3b1e+uint64(t.output)))
@@ -347,7 +401,8 @@ func (t *task) run(ctx context.Context, rows []int32, held func(i int) bool, rou
 	if into == nil {
 		return r, nil
 	}
-	into.Base, into.Feature, into.Value, into.Right, into.Sets = grown.Base, grown.Feature, grown.Value, grown.Right, grown.Sets
+	into.Base, into.Sets = grown.Base, grown.Sets
+	into.Feature, into.Value, into.Right = grown.Feature, grown.Value, grown.Right
 	into.Outputs, into.Sizes = slices.Repeat([]int32{int32(t.output)}, r.best), grown.Sizes[:r.best]
 	end := 0
 	if r.best > 0 {
@@ -375,15 +430,17 @@ func (t *task) each(n int, do func(i int)) {
 // gradients are those of the loss by the score.
 func (t *task) gradients(rows []int32, score []float64, dst []pair) {
 	t.each(len(rows), func(i int) {
-		row := rows[i]
-		y, w := t.y[row], t.weight(row)
-		if t.o.Squared {
-			dst[row] = pair{w * (score[i] - y), w}
-			return
-		}
-		p := 1 / (1 + math.Exp(-score[i]))
-		dst[row] = pair{w * (p - y), w * p * (1 - p)}
+		dst[rows[i]] = t.gradient(rows[i], score[i])
 	})
+}
+
+func (t *task) gradient(row int32, score float64) pair {
+	y, w := t.y[row], t.weight(row)
+	if t.o.Squared {
+		return pair{w * (score - y), w}
+	}
+	p := 1 / (1 + math.Exp(-score))
+	return pair{w * (p - y), w * p * (1 - p)}
 }
 
 // loss is the mean loss of rows.

@@ -206,7 +206,8 @@ func TestBoostNaive(t *testing.T) {
 		w := numbers(n, func() float64 { return .5 + r.Float64() })
 		for _, squared := range []bool{false, true} {
 			for _, groups := range [][][]int32{nil, {group}} {
-				o := regress.BoostOptions{Rounds: 2, Rate: .5, Leaves: 6, Depth: 3, MinRows: 5, L2: .7, Squared: squared, Groups: groups, Folds: 1, Fold: make([]uint8, n)}
+				o := regress.BoostOptions{Rounds: 2, Rate: .5, Leaves: 6, Depth: 3, MinRows: 5, L2: .7,
+					Squared: squared, Groups: groups, Folds: 1, Fold: make([]uint8, n)}
 				got, err := regress.Boost(context.Background(), x, y, w, o)
 				if err != nil {
 					t.Fatal(err)
@@ -221,7 +222,8 @@ func TestBoostNaive(t *testing.T) {
 				}
 				want := slices.Repeat([]float64{base}, n)
 				for range 2 {
-					tree := naive{x: x, g: make([]float64, n), h: make([]float64, n), groups: groups, leaves: 6, min: 5, depth: 3, l2: .7}
+					tree := naive{x: x, g: make([]float64, n), h: make([]float64, n), groups: groups, leaves: 6,
+						min: 5, depth: 3, l2: .7}
 					for i, s := range want {
 						p := 1 / (1 + math.Exp(-s))
 						if tree.g[i], tree.h[i] = w[i]*(p-y[i]), w[i]*p*(1-p); squared {
@@ -234,7 +236,8 @@ func TestBoostNaive(t *testing.T) {
 				}
 				for i, s := range scores(t, got.Forest, x) {
 					if math.Abs(s-want[i]) > 1e-9 {
-						t.Fatalf("seed %d, squared %v, groups %v: row %d: %v, want %v", seed, squared, groups, i, s, want[i])
+						t.Fatalf("seed %d, squared %v, groups %v: row %d: %v, want %v", seed, squared, groups,
+							i, s, want[i])
 					}
 				}
 			}
@@ -245,13 +248,14 @@ func TestBoostNaive(t *testing.T) {
 // Threads change no bit; actions are learned as if alone, but for where they begin.
 func TestBoostDeterministic(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 9))
-	const n, k = 6000, 3
+	const n, k = 2500, 3
 	x, y, group := mixed(r, n, 4, 12)
 	action := make([]int32, n)
 	for i := range action {
 		action[i] = int32(r.IntN(k))
 	}
-	for _, o := range []regress.BoostOptions{{Rounds: 20}, {Rounds: 30, Folds: 1, Sample: .5, Groups: [][]int32{group}}, {Rounds: 10, Folds: 3, Bins: 16}} {
+	for _, o := range []regress.BoostOptions{{Rounds: 8}, {Rounds: 30, Folds: 1, Sample: .5,
+		Groups: [][]int32{group}}, {Rounds: 10, Folds: 3, Bins: 16}} {
 		var want regress.Boosted
 		for threads := range 4 {
 			o.Threads = threads
@@ -316,8 +320,10 @@ func TestCuts(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 11))
 	for _, n := range []int{1, 2, 10, 300, 5000} {
 		for name, draw := range map[string]func() float64{
-			"normal": r.NormFloat64, "few": func() float64 { return float64(r.IntN(7)) }, "one": func() float64 { return 3 },
-			"zeros": func() float64 { return max(0, r.NormFloat64()-1) }, "near": func() float64 { return math.Nextafter(1, float64(r.IntN(3))) },
+			"normal": r.NormFloat64, "few": func() float64 { return float64(r.IntN(7)) },
+			"one":   func() float64 { return 3 },
+			"zeros": func() float64 { return max(0, r.NormFloat64()-1) },
+			"near":  func() float64 { return math.Nextafter(1, float64(r.IntN(3))) },
 			"large": func() float64 { return math.MaxFloat64 * (r.Float64()*2 - 1) },
 		} {
 			values := numbers(n, draw)
@@ -361,7 +367,8 @@ func BenchmarkBoost(b *testing.B) {
 				action[i] = int32(r.IntN(size.k))
 			}
 			for b.Loop() {
-				got, err := regress.BoostByAction(context.Background(), x, action, size.k, y, nil, regress.BoostOptions{Threads: 2})
+				got, err := regress.BoostByAction(context.Background(), x, action, size.k, y, nil,
+					regress.BoostOptions{Threads: 2})
 				if err != nil {
 					b.Fatal(err)
 				}

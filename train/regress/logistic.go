@@ -96,7 +96,8 @@ func Conditional(ctx context.Context, x Design, sizes, chosen []int, o Options) 
 		}
 	}
 	if n := len(all); len(chosen) != len(sizes) || n > 0 && all[n-1].to != x.Len() || n == 0 && x.Len() > 0 {
-		return nil, fmt.Errorf("regress: %d sets and %d choices do not fit %d options", len(sizes), len(chosen), x.Len())
+		return nil, fmt.Errorf("regress: %d sets and %d choices do not fit %d options", len(sizes), len(chosen),
+			x.Len())
 	}
 	return minimize(ctx, x, 1, all, o, func(z []float64, b block) (loss float64) {
 		for i := b.first; i < b.sets; i++ {
@@ -153,7 +154,8 @@ type objective struct {
 }
 
 // minimize is the one minimizer, with the one stopping rule: see the package's comment.
-func minimize(ctx context.Context, x Design, k int, all []block, o Options, loss func(z []float64, b block) float64) ([]float64, error) {
+func minimize(ctx context.Context, x Design, k int, all []block, o Options, loss func(z []float64,
+	b block) float64) ([]float64, error) {
 	d := k * x.Dim()
 	f := &objective{x: x, k: k, blocks: all, o: o, loss: loss, n: 1, at: make([]float64, d), grad: make([]float64, d)}
 	if len(all) > 0 {
@@ -197,7 +199,8 @@ func minimize(ctx context.Context, x Design, k int, all []block, o Options, loss
 		Func:   func(at []float64) float64 { visit(at); return f.value },
 		Grad:   func(grad, at []float64) { visit(at); copy(grad, f.grad) },
 		Status: func() (optimize.Status, error) { return optimize.NotTerminated, ctx.Err() },
-	}, start, &optimize.Settings{GradientThreshold: tolerance, MajorIterations: limit}, &optimize.LBFGS{Linesearcher: &search{}})
+	}, start, &optimize.Settings{GradientThreshold: tolerance, MajorIterations: limit},
+		&optimize.LBFGS{Linesearcher: &search{}})
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -215,7 +218,8 @@ func (f *objective) check() error {
 	case f.k < 1:
 		return errors.New("regress: no outputs")
 	case f.o.Weight != nil && len(f.o.Weight) < n, f.o.Offset != nil && len(f.o.Offset) != f.k*f.x.Len():
-		return fmt.Errorf("regress: %d weights and %d offsets for %d rows and %d outputs", len(f.o.Weight), len(f.o.Offset), n, f.k)
+		return fmt.Errorf("regress: %d weights and %d offsets for %d rows and %d outputs", len(f.o.Weight),
+			len(f.o.Offset), n, f.k)
 	case len(f.o.Penalties) > 1 && len(f.o.Penalties) != d:
 		return fmt.Errorf("regress: %d penalties for %d coefficients", len(f.o.Penalties), d)
 	case f.o.Start != nil && len(f.o.Start) != f.k*d:

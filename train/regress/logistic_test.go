@@ -58,7 +58,8 @@ func TestLogistic(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 1))
 	const n, d = 300, 4
 	x := random(r, n, d)
-	o := regress.Options{Weight: numbers(n, r.Float64), Offset: numbers(n, r.NormFloat64), Penalties: []float64{0, .1, 3, 1}}
+	o := regress.Options{Weight: numbers(n, r.Float64), Offset: numbers(n, r.NormFloat64),
+		Penalties: []float64{0, .1, 3, 1}}
 	y := numbers(n, r.Float64)
 	theta, err := regress.Logistic(context.Background(), x, y, o)
 	if err != nil {
@@ -84,7 +85,8 @@ func TestLogistic(t *testing.T) {
 func TestMultinomialAndConditional(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 2))
 	const n, d, k = 600, 3, 4
-	x, o := random(r, n, d), regress.Options{Weight: numbers(n, r.Float64), Offset: numbers(n*k, r.NormFloat64), Penalties: []float64{.5}}
+	x, o := random(r, n, d), regress.Options{Weight: numbers(n, r.Float64), Offset: numbers(n*k, r.NormFloat64),
+		Penalties: []float64{.5}}
 	class := make([]int32, n)
 	for i := range class {
 		class[i] = int32(r.IntN(k))
@@ -190,7 +192,8 @@ func TestDeterministic(t *testing.T) {
 	var want []float64
 	for _, held := range []int{0, 1, 1000*d + 1, n * d} {
 		for _, threads := range []int{0, 1, 2, 7} {
-			got, err := regress.Logistic(context.Background(), regress.Read(x, rows, held), y, regress.Options{Threads: threads})
+			got, err := regress.Logistic(context.Background(), regress.Read(x, rows, held), y,
+				regress.Options{Threads: threads})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -214,8 +217,14 @@ func TestRefusals(t *testing.T) {
 		fit  func() ([]float64, error)
 		want string
 	}{
-		"rewards":      {func() ([]float64, error) { return regress.Logistic(context.Background(), x, y[:2], regress.Options{}) }, "2 rewards for 3 rows"},
-		"not a number": {func() ([]float64, error) { return regress.Logistic(context.Background(), bad, y, regress.Options{}) }, "features finite"},
+		"rewards": {func() ([]float64, error) {
+			return regress.Logistic(context.Background(), x, y[:2],
+				regress.Options{})
+		}, "2 rewards for 3 rows"},
+		"not a number": {func() ([]float64, error) {
+			return regress.Logistic(context.Background(), bad, y,
+				regress.Options{})
+		}, "features finite"},
 		"weights": {func() ([]float64, error) {
 			return regress.Logistic(context.Background(), x, y, regress.Options{Weight: []float64{1, -1, 1}})
 		}, "row 1 has the weight -1"},
@@ -225,7 +234,8 @@ func TestRefusals(t *testing.T) {
 		"many penalties": {func() ([]float64, error) {
 			return regress.Logistic(context.Background(), x, y, regress.Options{Penalties: []float64{1, 2}})
 		}, "2 penalties for 1 coefficients"},
-		"cancelled": {func() ([]float64, error) { return regress.Logistic(cancelled, x, y, regress.Options{}) }, "canceled"},
+		"cancelled": {func() ([]float64, error) { return regress.Logistic(cancelled, x, y, regress.Options{}) },
+			"canceled"},
 		"choices": {func() ([]float64, error) {
 			return regress.Conditional(context.Background(), x, []int{2, 1}, []int{1, 1}, regress.Options{})
 		}, "set 1 has 1 options"},
@@ -234,7 +244,8 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%s: %v, %v, want an error with %q", name, theta, err, c.want)
 		}
 	}
-	if theta, err := regress.Logistic(context.Background(), regress.Matrix{Width: 2}, nil, regress.Options{}); err != nil || len(theta) != 2 {
+	if theta, err := regress.Logistic(context.Background(), regress.Matrix{Width: 2}, nil,
+		regress.Options{}); err != nil || len(theta) != 2 {
 		t.Errorf("no rows: %v, %v", theta, err)
 	}
 }

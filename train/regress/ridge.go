@@ -19,7 +19,8 @@ type Moments struct {
 func NewMoments(x Matrix, y []float64, k int, w []float64) (*Moments, error) {
 	n, d := x.Len(), x.Dim()
 	if d == 0 || k < 0 || len(y) != n*k || w != nil && len(w) != n {
-		return nil, fmt.Errorf("regress: %d values of %d outputs and %d weights for %d rows of %d features", len(y), k, len(w), n, d)
+		return nil, fmt.Errorf("regress: %d values of %d outputs and %d weights for %d rows of %d features",
+			len(y), k, len(w), n, d)
 	}
 	m := &Moments{Gram: mat.NewSymDense(d, nil), Right: make([]float64, k*d), k: k}
 	root := make([]float64, 0, min(n, blockRows)*d) // √ω x

@@ -91,7 +91,8 @@ func TestLogisticByAction(t *testing.T) {
 	}
 }
 
-// The penalty is chosen by held-out loss: large where actions do not differ, small where they do; of each action its own.
+// The penalty is chosen by held-out loss: large where actions do not differ, small where they do; of each
+// action its own.
 func TestPenaltyChosen(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 22))
 	const n, d, k = 3000, 6, 2
@@ -109,7 +110,8 @@ func TestPenaltyChosen(t *testing.T) {
 	}
 	var want regress.ByAction
 	for threads := range 4 {
-		got, err := regress.LogisticByAction(context.Background(), x, action, k, y, regress.ByActionOptions{Intercept: 1, Each: true, Threads: threads})
+		got, err := regress.LogisticByAction(context.Background(), x, action, k, y,
+			regress.ByActionOptions{Intercept: 1, Each: true, Threads: threads})
 		if err != nil || got.Penalty[0] < 100 || got.Penalty[1] > 10 || !(got.Loss > .3 && got.Loss < .69) {
 			t.Fatalf("%v: %+v", err, got)
 		}
@@ -132,11 +134,13 @@ func TestPenaltyChosen(t *testing.T) {
 			y[i] = 1
 		}
 	}
-	alone, err := regress.LogisticByAction(context.Background(), x, action, many, y, regress.ByActionOptions{Intercept: 1})
+	alone, err := regress.LogisticByAction(context.Background(), x, action, many, y,
+		regress.ByActionOptions{Intercept: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	shared, err := regress.LogisticByAction(context.Background(), x, action, many, y, regress.ByActionOptions{Intercept: 1, Shared: true})
+	shared, err := regress.LogisticByAction(context.Background(), x, action, many, y,
+		regress.ByActionOptions{Intercept: 1, Shared: true})
 	if err != nil || shared.Loss > alone.Loss-.005 {
 		t.Errorf("%v: alone %v, shared %v of λ %v", err, alone.Loss, shared.Loss, shared.Penalty[0])
 	}

@@ -30,7 +30,10 @@ func TestBoostSklearn(t *testing.T) {
 		rounds, leaves   int
 		z                func(x []float64, category int) float64
 	}{
-		{"steps", 4000, 10, 0, 60, 31, func(x []float64, _ int) float64 { return step(x[0]) + step(x[1])*step(x[2]) - 1 }},
+		{"steps", 4000, 10, 0, 60, 31, func(x []float64,
+			_ int) float64 {
+			return step(x[0]) + step(x[1])*step(x[2]) - 1
+		}},
 		{"products", 10000, 10, 0, 100, 31, func(x []float64, _ int) float64 { return x[0]*x[1] + x[2] }},
 		{"smooth", 4000, 5, 0, 100, 8, func(x []float64, _ int) float64 { return 2 * math.Sin(2*x[0]) * x[1] }},
 		{"noise", 2000, 20, 0, 30, 8, func(x []float64, _ int) float64 { return 0.3 * x[0] }},
@@ -68,16 +71,19 @@ func TestBoostSklearn(t *testing.T) {
 			}
 			const rows, l2 = 20, 1.
 			column := "-1"
-			o := regress.BoostOptions{Rounds: c.rounds, Leaves: c.leaves, MinRows: rows, L2: l2, Folds: 1, Fold: make([]uint8, c.n)}
+			o := regress.BoostOptions{Rounds: c.rounds, Leaves: c.leaves, MinRows: rows, L2: l2, Depth: 6,
+				Folds: 1, Fold: make([]uint8, c.n)}
 			if c.categories > 0 {
 				column, o.Groups = strconv.Itoa(c.d), [][]int32{nil}
 				for j := range c.categories {
 					o.Groups[0] = append(o.Groups[0], int32(c.d+j))
 				}
 			}
-			theirs := exec.Command(python, "testdata/boosted.py", path, fmt.Sprint(c.n), fmt.Sprint(c.rounds), fmt.Sprint(c.leaves),
+			theirs := exec.Command(python, "testdata/boosted.py", path, fmt.Sprint(c.n), fmt.Sprint(c.rounds),
+				fmt.Sprint(c.leaves),
 				fmt.Sprint(rows), fmt.Sprint(l2), column)
-			theirs.Env = append(os.Environ(), "OMP_NUM_THREADS=1") // more of them wait for one another where others work, too
+			theirs.Env = append(os.Environ(),
+				"OMP_NUM_THREADS=1") // more of them wait for one another where others work, too
 			out, err := theirs.CombinedOutput()
 			if err != nil {
 				t.Fatalf("%v: %s", err, out)
@@ -92,12 +98,13 @@ func TestBoostSklearn(t *testing.T) {
 				t.Fatal(err)
 			}
 			loss := func(f regress.Boosted) (loss float64) {
-				for i, s := range scores(t, f.Forest, regress.Matrix{Width: one.Width, Data: one.Data[c.n*one.Width:]}) {
+				for i, s := range scores(t, f.Forest, regress.Matrix{Width: one.Width,
+					Data: one.Data[c.n*one.Width:]}) {
 					loss += (math.Log1p(math.Exp(s)) - y[c.n+i]*s) / test
 				}
 				return loss
 			}
-			o.Folds, o.Fold, o.Rounds = 5, nil, 300
+			o.Folds, o.Fold, o.Rounds, o.Depth, o.Threads = 3, nil, 150, 4, 2
 			stopped, err := regress.Boost(context.Background(), teach, y[:c.n], nil, o)
 			if err != nil {
 				t.Fatal(err)

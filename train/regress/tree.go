@@ -129,7 +129,8 @@ func (g *grower) cut(at int, last bool) {
 	n.left, n.right = len(g.nodes), len(g.nodes)+1
 	sum := n.split.left
 	one := branch{from: n.from, to: left, depth: n.depth + 1, sum: sum}
-	two := branch{from: left, to: n.to, depth: n.depth + 1, sum: cell{pair{n.sum.g - sum.g, n.sum.h - sum.h}, n.sum.n - sum.n}}
+	two := branch{from: left, to: n.to, depth: n.depth + 1, sum: cell{pair{n.sum.g - sum.g, n.sum.h - sum.h},
+		n.sum.n - sum.n}}
 	if last || one.depth >= g.o.Depth {
 		g.release(n)
 		g.nodes = append(g.nodes, one, two)

@@ -17,7 +17,7 @@ import (
 // its context rounded. It is known again by its context at some rounding, or by the actions
 // of the rows before it. Whether a row of the later log is that row, or another that has
 // the same context by chance, its action tells. Let a row i of an independent log have the
-// key of a witness, whose action is w_i. Its action a_i was drawn from π₀(·|x_i) when
+// key of a fingerprint, whose action is w_i. Its action a_i was drawn from π₀(·|x_i) when
 // everything that the key is made of was known, so that for every stake s in [0, 1)
 //
 //	E[1 − s + s·1{a_i = w_i}/π₀(a_i|x_i)] = 1 given the rows before it and all contexts
@@ -26,23 +26,24 @@ import (
 // stakes and roundings: P(e ≥ 1/α) ≤ α by Markov's inequality, whatever the distribution of
 // contexts and rewards, however it changes from one log to the next, and however often
 // contexts repeat. A row that comes back agrees surely, and multiplies e by nearly
-// 1/π₀(a_i|x_i) at a stake near 1: of witnesses drawn by chance about log(1/α)/H are enough,
-// where H is the entropy of the logging policy in nats; of those of rare actions, fewer. (This is betting as in Shafer, Testing by betting,
-// JRSS A 184, 2021.)
+// 1/π₀(a_i|x_i) at a stake near 1: of fingerprints drawn by chance about log(1/α)/H are enough,
+// where H is the entropy of the logging policy in nats; of those of rare actions, fewer. (This is betting as in
+// Shafer, Testing by betting, JRSS A 184, 2021.)
 //
 // What cannot be known again: rows in another order with few distinct contexts; with names
 // of actions changed; with columns dropped, added or rescaled, in another order; and rows too few
 // for the number above.
 
 const (
-	witnesses = 1000 // of each kind that a file has at most
-	doubt     = 1e-6 // probability of taking an independent log for one that shares rows
+	fingerprints = 1000 // of each kind that a file has at most
+	doubt        = 1e-6 // probability of taking an independent log for one that shares rows
 )
 
 // kinds are the ways to know rows again. Digits and decimals go together, so that what
 // another program rounded to either is found.
 var kinds = []policyfile.Witnesses{
-	{}, {Digits: 4}, {Digits: 6, Decimals: 6}, {Digits: 4, Decimals: 4}, {Digits: 3, Decimals: 3}, {Digits: 2, Decimals: 2},
+	{}, {Digits: 4}, {Digits: 6, Decimals: 6}, {Digits: 4, Decimals: 4}, {Digits: 3, Decimals: 3}, {Digits: 2,
+		Decimals: 2},
 	{Digits: 3, Decimals: 3, Time: true}, {Run: 40},
 }
 
@@ -73,7 +74,8 @@ func (j *Judge) keysOf(w policyfile.Witnesses) (keys []uint64, from int) {
 	return j.contextKeys(w, nil, true), 0
 }
 
-// contextKeys are those of the given rows, nil: of all, by their contexts; without offered by these without what the rows offer.
+// contextKeys are those of the given rows, nil: of all, by their contexts; without offered by these without what the
+// rows offer.
 func (j *Judge) contextKeys(w policyfile.Witnesses, rows []int, offered bool) []uint64 {
 	if w.Time && j.log.Time == nil {
 		return nil
@@ -101,9 +103,9 @@ func (j *Judge) contextKeys(w policyfile.Witnesses, rows []int, offered bool) []
 	return keys
 }
 
-// offeredKeys are keysOf of a log with sets, of as few of the rows as witnesses need, which it returns with some of them: rows
-// that are told apart without what they offer are read whole only if they may become witnesses. Of the first 1½ thousand
-// of a list so many do as there may be.
+// offeredKeys are keysOf of a log with sets, of as few of the rows as fingerprints need, which it returns with some of
+// them: rows that are told apart without what they offer are read whole only if they may become fingerprints. Of the
+// first 1½ thousand of a list so many do as there may be.
 func (j *Judge) offeredKeys(w policyfile.Witnesses, rows []int, some [2][]int) (keys []uint64, of []int, may [2][]int) {
 	parts := j.contextKeys(w, nil, false)
 	if parts == nil {
@@ -118,7 +120,7 @@ func (j *Judge) offeredKeys(w policyfile.Witnesses, rows []int, some [2][]int) (
 		alone := 0
 		for _, r := range list {
 			if times[parts[r]] == 1 {
-				if alone++; alone > 3*witnesses/2 {
+				if alone++; alone > 3*fingerprints/2 {
 					continue
 				}
 			}
@@ -146,13 +148,13 @@ func (j *Judge) actions() []uint64 {
 	return names
 }
 
-// split is what a witness's key is of: 40 bits of the row's, 24 of its action's.
+// split is what a fingerprint's key is of: 40 bits of the row's, 24 of its action's.
 const split = 1<<24 - 1
 
-// witnesses are what some of the rows are known again by, of which no other row has the
+// fingerprints are what some of the rows are known again by, of which no other row has the
 // key: half of them those of the least propensities, which say most, the others drawn by
 // chance.
-func (j *Judge) witnesses(rows []int) (all []policyfile.Witnesses) {
+func (j *Judge) fingerprints(rows []int) (all []policyfile.Witnesses) {
 	names := j.actions()
 	drawn := func(a, b int) int { return cmp.Compare(Hash(1, j.keys[a]), Hash(1, j.keys[b])) }
 	rare := func(a, b int) int { return cmp.Or(cmp.Compare(j.log.Propensity[a], j.log.Propensity[b]), drawn(a, b)) }
@@ -162,7 +164,7 @@ func (j *Judge) witnesses(rows []int) (all []policyfile.Witnesses) {
 		slices.SortFunc(some[0], rare)
 	}
 	for i := range some {
-		some[i] = some[i][:min(len(rows), 25*witnesses)]
+		some[i] = some[i][:min(len(rows), 25*fingerprints)]
 	}
 	for _, w := range kinds {
 		var keys []uint64
@@ -184,7 +186,7 @@ func (j *Judge) witnesses(rows []int) (all []policyfile.Witnesses) {
 				times[keys[r]] = n + 1
 			}
 		}
-		for i, most := range []int{witnesses / 2, witnesses} {
+		for i, most := range []int{fingerprints / 2, fingerprints} {
 			for _, r := range some[i] {
 				if k := keys[r]; r >= from && times[k] == 1 && len(w.Keys) < most {
 					w.Keys = append(w.Keys, k&^split|names[j.log.Action[r]]&split)
@@ -199,7 +201,7 @@ func (j *Judge) witnesses(rows []int) (all []policyfile.Witnesses) {
 	return all
 }
 
-// fewer are the witnesses that a file of a later policy has: some of each kind.
+// fewer are the fingerprints that a file of a later policy has: some of each kind.
 func fewer(all []policyfile.Witnesses) []policyfile.Witnesses {
 	all = slices.Clone(all)
 	for i := range all {
@@ -209,7 +211,7 @@ func fewer(all []policyfile.Witnesses) []policyfile.Witnesses {
 }
 
 // known says that rows of the log, but for those left out, are known again as rows that
-// the witnesses are of: the probability that a log which shares none says so is at most doubt.
+// the fingerprints are of: the probability that a log which shares none says so is at most doubt.
 // Empty: they are not, or the log does not say how its actions were drawn.
 func (j *Judge) known(all []policyfile.Witnesses, out []bool) string {
 	if len(all) == 0 || j.log.Propensity == nil || j.log.Estimated {
@@ -219,10 +221,11 @@ func (j *Judge) known(all []policyfile.Witnesses, out []bool) string {
 	if e < -math.Log(doubt) {
 		return ""
 	}
-	return fmt.Sprintf("%s, which has a probability below 1e-%.0f of rows drawn anew", says, math.Floor(min(e/math.Ln10, 300)))
+	return fmt.Sprintf("%s, which has a probability below 1e-%.0f of rows drawn anew", says,
+		math.Floor(min(e/math.Ln10, 300)))
 }
 
-// bet is log e, and what says most; whose says what the witnesses are of.
+// bet is log e, and what says most; whose says what the fingerprints are of.
 func (j *Judge) bet(all []policyfile.Witnesses, out []bool, whose string) (e float64, says string) {
 	names := j.actions()
 	var bets []float64 // log e of each
@@ -252,7 +255,8 @@ func (j *Judge) bet(all []policyfile.Witnesses, out []bool, whose string) (e flo
 		}
 		bets = append(bets, sums...)
 		if best := slices.Max(sums); best > most {
-			most, says = best, fmt.Sprintf("%d rows of this log have %s of %s, and %d of them its action", met, what(w), whose, agree)
+			most, says = best, fmt.Sprintf("%d rows of this log have %s of %s, and %d of them its action", met,
+				what(w), whose, agree)
 		}
 	}
 	if j.partial != nil {

@@ -2,11 +2,11 @@ package provenance
 
 import "opl/train/inspect"
 
-// Units says which rows may depend on one another: those of one number do, and a guarantee
+// Clusters says which rows may depend on one another: those of one number do, and a guarantee
 // counts them as one. They share a group of the log or a decision id; and, where the
 // inspection found rows that were written twice, or the rows of a visit next to each other, a
 // context. nil: none depend on others.
-func (j *Judge) Units() []int32 { return j.units() }
+func (j *Judge) Clusters() []int32 { return j.clusters() }
 
 func (j *Judge) depend() []int32 {
 	if j.log.Simulated() {
@@ -17,7 +17,7 @@ func (j *Judge) depend() []int32 {
 		return ok
 	}
 	n := j.log.Len()
-	root := make([]int32, n) // a forest, of which a tree is a unit
+	root := make([]int32, n) // a forest, of which a tree is a cluster
 	for i := range root {
 		root[i] = int32(i)
 	}
@@ -42,7 +42,7 @@ func (j *Judge) depend() []int32 {
 				continue
 			}
 			joined = true
-			if a, b := find(at), find(int32(i)); a < b { // the first row stands for its unit
+			if a, b := find(at), find(int32(i)); a < b { // the first row stands for its cluster
 				root[b] = a
 			} else {
 				root[a] = b
@@ -69,20 +69,20 @@ func (j *Judge) depend() []int32 {
 	return root
 }
 
-// Apart returns those of the rows that neither were seen nor share a unit with rows that
+// Apart returns those of the rows that neither were seen nor share a cluster with rows that
 // were.
 func (j *Judge) Apart(rows []int, seen []bool) []int {
-	unit := j.Units()
+	cluster := j.Clusters()
 	var tainted []bool
-	if unit != nil {
-		tainted = make([]bool, len(unit))
+	if cluster != nil {
+		tainted = make([]bool, len(cluster))
 		for i, s := range seen {
-			tainted[unit[i]] = tainted[unit[i]] || s
+			tainted[cluster[i]] = tainted[cluster[i]] || s
 		}
 	}
 	var out []int
 	for _, r := range rows {
-		if !seen[r] && (tainted == nil || !tainted[unit[r]]) {
+		if !seen[r] && (tainted == nil || !tainted[cluster[r]]) {
 			out = append(out, r)
 		}
 	}

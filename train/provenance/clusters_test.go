@@ -9,7 +9,7 @@ import (
 	"opl/train/provenance"
 )
 
-// Where the inspection found either, rows of one context are a unit, which counts as one in every
+// Where the inspection found either, rows of one context are a cluster, which counts as one in every
 // guarantee.
 func TestUnitsCount(t *testing.T) {
 	var twice []int

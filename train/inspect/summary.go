@@ -9,9 +9,9 @@ import (
 	"opl/graph/kernel"
 )
 
-// tape holds what checks read of all rows, by name. A check that reads rows by nothing else is that of all rows where the tapes of
-// shards are put together, see [Combine].
-type tape struct {
+// summary holds what checks read of all rows, by name. A check that reads rows by nothing else is that of all rows
+// where the summaries of shards are put together, see [Combine].
+type summary struct {
 	Sums  map[string][]float64  `json:"sums"`
 	Means map[string]moments    `json:"means"`
 	Least map[string]float64    `json:"least"`
@@ -19,32 +19,34 @@ type tape struct {
 	Sets  map[string][]float64  `json:"sets"`  // different values, sorted
 }
 
-func newTape() *tape {
-	return &tape{map[string][]float64{}, map[string]moments{}, map[string]float64{}, map[string][2]float64{}, map[string][]float64{}}
+func newSummary() *summary {
+	return &summary{map[string][]float64{}, map[string]moments{}, map[string]float64{}, map[string][2]float64{},
+		map[string][]float64{}}
 }
 
-// lacking is what a check panics with that reads what is not on the tape.
+// lacking is what a check panics with that reads what is not on the summary.
 type lacking string
 
-// read is a value of the tape of a log that is put together; of another that of its rows, which is written to the tape, if there is one.
-func read[T any](l *log, on func(t *tape) map[string]T, name string, of func() T) T {
+// read is a value of the summary of a log that is put together; of another that of its rows, which is written to the
+// summary, if there is one.
+func read[T any](l *log, on func(t *summary) map[string]T, name string, of func() T) T {
 	if l.merged {
-		v, ok := on(l.tape)[name]
+		v, ok := on(l.summary)[name]
 		if !ok {
 			panic(lacking(name))
 		}
 		return v
 	}
 	v := of()
-	if l.tape != nil {
-		on(l.tape)[name] = v
+	if l.summary != nil {
+		on(l.summary)[name] = v
 	}
 	return v
 }
 
 // sums are those of so many columns over rows.
 func (l *log) sums(name string, width int, of func() []float64) []float64 {
-	s := read(l, func(t *tape) map[string][]float64 { return t.Sums }, name, of)
+	s := read(l, func(t *summary) map[string][]float64 { return t.Sums }, name, of)
 	if len(s) != width {
 		panic(lacking(name))
 	}
@@ -76,12 +78,12 @@ func (l *log) totals(name string, width int, add func(i int, to []float64)) []fl
 
 // lowest is the least of numbers.
 func (l *log) lowest(name string, of func() float64) float64 {
-	return read(l, func(t *tape) map[string]float64 { return t.Least }, name, of)
+	return read(l, func(t *summary) map[string]float64 { return t.Least }, name, of)
 }
 
 // worst is the largest of numbers, and its row.
 func (l *log) worst(name string, of func() (float64, int)) (float64, int) {
-	v := read(l, func(t *tape) map[string][2]float64 { return t.Worst }, name, func() [2]float64 {
+	v := read(l, func(t *summary) map[string][2]float64 { return t.Worst }, name, func() [2]float64 {
 		v, row := of()
 		return [2]float64{v, float64(row)}
 	})
@@ -90,7 +92,7 @@ func (l *log) worst(name string, of func() (float64, int)) (float64, int) {
 
 // different are the different values of a column, sorted, some of them where they are more than most.
 func (l *log) different(name string, most int, of func(i int) float64) []float64 {
-	return read(l, func(t *tape) map[string][]float64 { return t.Sets }, name, func() []float64 {
+	return read(l, func(t *summary) map[string][]float64 { return t.Sets }, name, func() []float64 {
 		seen := map[float64]bool{}
 		last := math.NaN()
 		for i := range l.n {
@@ -192,8 +194,8 @@ func pooled(all []moments) (out moments) {
 // mean is the weighted mean Σω s/Σω of a column with its standard error by
 // linearization, and the skewness of the terms ω(s − mean).
 func (l *log) mean(name string, s func(i int) float64) mean {
-	return read(l, func(t *tape) map[string]moments { return t.Means }, name, func() moments {
-		column := l.room()
+	return read(l, func(t *summary) map[string]moments { return t.Means }, name, func() moments {
+		column := l.buffer()
 		for i := range column {
 			column[i] = s(i)
 		}
@@ -201,8 +203,8 @@ func (l *log) mean(name string, s func(i int) float64) mean {
 	}).mean()
 }
 
-// room is a column, which is gone with the next call.
-func (l *log) room() []float64 {
+// buffer is a column, which is gone with the next call.
+func (l *log) buffer() []float64 {
 	l.column = slices.Grow(l.column[:0], l.n)[:l.n]
 	return l.column
 }
@@ -219,12 +221,12 @@ func (m moments) mean() mean {
 	return out
 }
 
-// add puts the tapes of shards together, whose first rows have those numbers.
-func add(tapes []*tape, first []int) (*tape, error) {
-	out := newTape()
-	for name := range tapes[0].Sums {
+// add puts the summaries of shards together, whose first rows have those numbers.
+func add(summaries []*summary, first []int) (*summary, error) {
+	out := newSummary()
+	for name := range summaries[0].Sums {
 		var sums []kernel.Sum
-		for _, t := range tapes {
+		for _, t := range summaries {
 			v := t.Sums[name]
 			if sums == nil {
 				sums = make([]kernel.Sum, len(v))
@@ -241,7 +243,7 @@ func add(tapes []*tape, first []int) (*tape, error) {
 			out.Sums[name][j] = s.Value()
 		}
 	}
-	for i, t := range tapes {
+	for i, t := range summaries {
 		for name, v := range t.Least {
 			if was, ok := out.Least[name]; !ok || v < was {
 				out.Least[name] = v
@@ -256,9 +258,9 @@ func add(tapes []*tape, first []int) (*tape, error) {
 			out.Sets[name] = slices.Compact(slices.Sorted(slices.Values(slices.Concat(out.Sets[name], v))))
 		}
 	}
-	for name := range tapes[0].Means {
+	for name := range summaries[0].Means {
 		var all []moments
-		for _, t := range tapes {
+		for _, t := range summaries {
 			m, ok := t.Means[name]
 			if !ok {
 				return nil, fmt.Errorf("a shard has no mean of %s", name)
