@@ -12,18 +12,6 @@ type Branches struct {
 	Chains [][]Layer `json:"chains,omitempty"`
 }
 
-// Sum is layers that add up what several chains of layers make of in features, out numbers each.
-func Sum(in, out int, chains ...[]Layer) []Layer {
-	add := Layer{Weights: make([][]float64, out)}
-	for o := range add.Weights {
-		add.Weights[o] = make([]float64, out*len(chains))
-		for c := range chains {
-			add.Weights[o][c*out+o] = 1
-		}
-	}
-	return []Layer{{Branches: &Branches{In: in, Chains: chains}}, add}
-}
-
 // MarshalJSON writes a chain without layers as an empty list.
 func (b *Branches) MarshalJSON() ([]byte, error) {
 	type plain Branches
