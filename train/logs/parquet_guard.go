@@ -369,7 +369,7 @@ func fill(r io.Reader, to []byte) (int, error) {
 
 // check refuses counts within a page by which the library would take memory, and values that are not there.
 func (c *pageChunk) check(h *logical.PageHeader) error {
-	text := c.plain
+	text, some := c.plain, int64(0) // values that are surely no nulls
 	most := [2]int{c.column.MaxRepetitionLevel(), c.column.MaxDefinitionLevel()}
 	switch d, v1, v2 := h.DictionaryPageHeader, h.DataPageHeader, h.DataPageHeaderV2; {
 	case h.Type == logical.DictionaryPage && d.Valid:
@@ -390,53 +390,55 @@ func (c *pageChunk) check(h *logical.PageHeader) error {
 			}
 			levels, rest, err := prefixed(text)
 			if err == nil {
-				err = runs(levels, bits.Len(uint(most[i])), int64(v1.V.NumValues))
+				some, err = runs(levels, bits.Len(uint(most[i])), int64(v1.V.NumValues), most[i])
 			}
 			if err != nil {
 				return fmt.Errorf("levels: %w", err)
 			}
 			text = rest
 		}
-		return c.checkValues(text, v1.V.Encoding, int64(v1.V.NumValues))
+		if most[1] == 0 {
+			some = int64(v1.V.NumValues)
+		}
+		return c.checkValues(text, v1.V.Encoding, int64(v1.V.NumValues), some)
 	case h.Type == logical.DataPageV2 && v2.Valid:
 		if n := v2.V.NumNulls; n < 0 || n > v2.V.NumValues {
 			return fmt.Errorf("%d nulls among %d values", n, v2.V.NumValues)
 		}
 		for i, size := range [2]int32{v2.V.RepetitionLevelsByteLength, v2.V.DefinitionLevelsByteLength} {
-			if err := runs(text[:size], bits.Len(uint(most[i])), int64(v2.V.NumValues)); most[i] > 0 && err != nil {
+			_, err := runs(text[:size], bits.Len(uint(most[i])), int64(v2.V.NumValues), most[i])
+			if most[i] > 0 && err != nil {
 				return fmt.Errorf("levels: %w", err)
 			}
 			text = text[size:]
 		}
-		return c.checkValues(text, v2.V.Encoding, int64(v2.V.NumValues))
+		return c.checkValues(text, v2.V.Encoding, int64(v2.V.NumValues), int64(v2.V.NumValues-v2.V.NumNulls))
 	}
 	return fmt.Errorf("a page of type %v without its header", h.Type)
 }
 
-// checkValues checks n values, of which some may be null.
-func (c *pageChunk) checkValues(text []byte, e logical.Encoding, n int64) error {
+// checkValues checks n values, of which some are surely no nulls.
+func (c *pageChunk) checkValues(text []byte, e logical.Encoding, n, some int64) (err error) {
 	kind := c.column.Type().Kind()
-	required := c.column.MaxDefinitionLevel() == 0
 	switch {
-	case e == logical.Plain && kind == parquet.ByteArray:
-		return nil
 	case e == logical.Plain, e == logical.ByteStreamSplit:
-		if required && n*c.width() > 8*int64(len(text)) {
-			return fmt.Errorf("%d values in %d bytes", n, len(text))
+		if some*c.width() > 8*int64(len(text)) {
+			return fmt.Errorf("%d values in %d bytes", some, len(text))
 		}
 		return nil
 	case e == logical.RLE && kind == parquet.Boolean:
 		values, _, err := prefixed(text)
 		if err == nil {
-			err = runs(values, 1, n)
+			_, err = runs(values, 1, n, -1)
 		}
 		return err
-	case len(text) == 0 && !required: // all are null
+	case len(text) == 0 && some == 0: // all are null
 		return nil
 	case len(text) == 0:
 		return errCut
 	case e == plainDictionary || e == logical.RLEDictionary:
-		return runs(text[1:], int(text[0]), n)
+		_, err = runs(text[1:], int(text[0]), n, -1)
+		return err
 	case e == logical.DeltaBinaryPacked && (kind == parquet.Int32 || kind == parquet.Int64),
 		e == logical.DeltaLengthByteArray && kind == parquet.ByteArray:
 		_, err := deltas(text, n)
@@ -476,30 +478,34 @@ func prefixed(text []byte) (part, rest []byte, err error) {
 	return text[4 : 4+n], text[4+n:], nil
 }
 
-// runs checks runs of at most n numbers of so many bits: more are there but to fill up the last run.
-func runs(text []byte, width int, n int64) error {
+// runs checks runs of at most n numbers of so many bits: more are there but to fill up the last run. It counts the
+// numbers that are most in runs of one number: those claim memory that is not in the file.
+func runs(text []byte, width int, n int64, most int) (equal int64, err error) {
 	if width > 32 {
-		return fmt.Errorf("numbers of %d bits", width)
+		return 0, fmt.Errorf("numbers of %d bits", width)
 	}
 	for left := n; len(text) > 0; {
 		u, k := binary.Uvarint(text)
 		if k <= 0 {
-			return errCut
+			return 0, errCut
 		}
 		count, size := u>>1, uint64(width+7)/8
 		if count > uint64(left)+runSlack {
-			return errRuns
+			return 0, errRuns
 		}
+		text = text[k:]
 		if u&1 != 0 {
 			count, size = 8*count, count*uint64(width)
+		} else if size == 1 && len(text) > 0 && int(text[0]) == most {
+			equal += min(left, int64(count))
 		}
 		if count > uint64(left)+runSlack {
-			return errRuns
+			return 0, errRuns
 		}
 		left = max(0, left-int64(count))
-		text = text[min(uint64(len(text)), uint64(k)+size):]
+		text = text[min(uint64(len(text)), size):]
 	}
-	return nil
+	return equal, nil
 }
 
 var errRuns = errors.New("runs of more values than the page claims")

@@ -226,7 +226,7 @@ func TestPageClaims(t *testing.T) {
 			return b
 		}, "column c.list.element: page 0: claims "},
 		"values of version 2":   {[]parquet.WriterOption{parquet.DataPageVersion(2)}, 0, false, claim(func(h *logical.PageHeader) { h.DataPageHeaderV2.V.NumValues = most }), "column a: page 0: claims 2147483647 values"},
-		"nulls":                 {[]parquet.WriterOption{parquet.DataPageVersion(2)}, 7, false, claim(func(h *logical.PageHeader) { h.DataPageHeaderV2.V.NumNulls-- }), ""}, // levels say which values are null
+		"nulls":                 {[]parquet.WriterOption{parquet.DataPageVersion(2)}, 7, false, claim(func(h *logical.PageHeader) { h.DataPageHeaderV2.V.NumNulls-- }), "column h: page 0: "},
 		"levels of version 2":   {[]parquet.WriterOption{parquet.DataPageVersion(2)}, 7, false, claim(func(h *logical.PageHeader) { h.DataPageHeaderV2.V.DefinitionLevelsByteLength = most }), "column h: page 0: levels of 0 and 2147483647 bytes"},
 		"dictionary":            {plain, 1, true, claim(func(h *logical.PageHeader) { h.DictionaryPageHeader.V.NumValues = most }), "column b: page 0: claims a dictionary of 2147483647 values"},
 		"dictionary's encoding": {plain, 1, true, claim(func(h *logical.PageHeader) { h.DictionaryPageHeader.V.Encoding = logical.RLE }), "column b: page 0: a dictionary encoded by"},
@@ -239,12 +239,18 @@ func TestPageClaims(t *testing.T) {
 		"runs of levels": {plain, 7, false, text(func(b []byte) []byte {
 			return append([]byte{byte(len(long) + 1), 0, 0, 0}, append(append(long, 1), b...)...)
 		}), "column h: page 0: levels: runs of more values"},
+		"numbers that levels claim": {plain, 7, false, func(h *logical.PageHeader, b []byte, _ *logical.ColumnMetaData) []byte {
+			run := append(binary.AppendUvarint(nil, uint64(h.DataPageHeader.V.NumValues)<<1), 1)
+			b = append(append([]byte{byte(len(run)), 0, 0, 0}, run...), 0, 0, 0, 0)
+			h.CompressedPageSize, h.UncompressedPageSize = int32(len(b)), int32(len(b))
+			return b
+		}, "column h: page 0: "},
 		"runs of a dictionary": {plain, 1, false, text(func(b []byte) []byte {
 			n := 4 + binary.LittleEndian.Uint32(b)
 			return append(b[:n+1:n+1], append(long, 1, 1, 1, 1)...)
 		}), "column b: page 1: runs of more values"},
 		"numbers that are not there": {plain, 6, false, text(func(b []byte) []byte { return b[:len(b)-5] }), "column g: page 0: "},
-		"texts that are not there":   {plain, 3, false, claim(func(h *logical.PageHeader) { h.DataPageHeader.V.Encoding = logical.Plain }), `column "d"`},
+		"texts that are not there":   {plain, 3, false, claim(func(h *logical.PageHeader) { h.DataPageHeader.V.Encoding = logical.Plain }), "column d: page 0: "},
 	} {
 		b := damagedPage(t, written(t, c.options...), c.column, c.dictionary, c.change)
 		rows, took, err := readPages(b)

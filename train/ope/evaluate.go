@@ -35,6 +35,11 @@ func Evaluate(log *logs.Log, targets []Target, o Options) (Result, error) {
 	values := make([]map[string]quantity, len(targets)) // by target and estimator
 	for j, target := range targets {
 		clean, learned := e.learned(target)
+		if target.scores {
+			res.Notes = append(slices.Clip(res.Notes),
+				target.Name+": its file does not say which rows taught the policy; "+
+					"if rows of this log did, its estimates say too much: evaluate the policy file")
+		}
 		made, d, spread, err := e.estimate(target, e.n)
 		if err != nil {
 			return Result{}, err
@@ -104,7 +109,7 @@ func prepare(log *logs.Log, targets []Target, o Options) (*evaluation, error) {
 				want)
 		}
 	}
-	if o.Judge == nil && !o.EstimatesAlone {
+	if o.Judge == nil && (!o.EstimatesAlone || o.Loggers != nil) { // which may have learned from rows of the log
 		o.Judge = provenance.Within(log, o.Gamma)
 	}
 	e := &evaluation{sample: t, Options: o}

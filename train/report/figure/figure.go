@@ -193,7 +193,7 @@ func (d Figure) Axes(p *Panel, mostX, mostY int) (x, y Axis) {
 		}
 	}
 	x.widen()
-	x.Ticks = x.marks(ticks{most: mostX, labels: true, whole: p.Whole})
+	x.Ticks = x.marks(ticks{most: mostX, whole: p.Whole})
 	if p.At != nil {
 		x.Ticks = nil
 		for _, v := range p.At {
@@ -214,7 +214,7 @@ func (d Figure) Axes(p *Panel, mostX, mostY int) (x, y Axis) {
 	if bars {
 		y.Min = 0
 	}
-	y.Ticks = y.marks(ticks{most: mostY, labels: true})
+	y.Ticks = y.marks(ticks{most: mostY})
 	return x, y
 }
 
@@ -322,9 +322,8 @@ func (d Figure) plot(p *Panel, cols int, labelled bool) *plot.Plot {
 // ticks are at multiples of 1, 2 or 5 times a power of ten, at most so many in the
 // range.
 type ticks struct {
-	most   int
-	labels bool
-	whole  bool // whole numbers alone
+	most  int
+	whole bool // whole numbers alone
 }
 
 func (t ticks) Ticks(lo, hi float64) []plot.Tick {
@@ -337,11 +336,7 @@ func (t ticks) Ticks(lo, hi float64) []plot.Tick {
 	}
 	var out []plot.Tick
 	for k := math.Ceil(lo / step); k*step <= hi; k++ {
-		tick := plot.Tick{Value: k * step}
-		if t.labels {
-			tick.Label = Label(k * step)
-		}
-		out = append(out, tick)
+		out = append(out, plot.Tick{Value: k * step, Label: Label(k * step)})
 	}
 	return out
 }

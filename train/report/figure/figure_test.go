@@ -61,7 +61,7 @@ func TestTicks(t *testing.T) {
 		{1e-5, 9e-5, 7, []string{"2e−05", "4e−05", "6e−05", "8e−05"}},
 	} {
 		var got []string
-		for _, x := range (ticks{most: c.most, labels: true}).Ticks(c.lo, c.hi) {
+		for _, x := range (ticks{most: c.most}).Ticks(c.lo, c.hi) {
 			got = append(got, x.Label)
 		}
 		if fmt.Sprint(got) != fmt.Sprint(c.want) {
