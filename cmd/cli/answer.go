@@ -155,6 +155,7 @@ type watched struct {
 	Delta   float64 `json:"delta"`
 	Logged  int     `json:"logged_rows"` // Rows are those or their groups
 	certify.Watch
+	Warnings []string `json:"warnings"` // what the inspection of the log doubts
 }
 
 // drawn is what plot, reproduce and run answer.

@@ -11,6 +11,7 @@ import (
 
 	"opl/policies/policyfile"
 	"opl/train/certify"
+	"opl/train/inspect"
 	"opl/train/library"
 	"opl/train/logs"
 	"opl/train/provenance"
@@ -30,7 +31,8 @@ func monitorCommand(lib library.Library) *cobra.Command {
 guarantee in its file, or against --claim: that its rewards are at least that on
 average. If the claim is true, the e-value reaches 1/δ at any time with probability δ at
 most, so the log may be looked at as often as one likes, as it grows. Rows of other
-policies are left out; those of a group count as one, their mean. A log among another
+policies are left out; those of a group, or of one decision_id, count as one, their mean.
+The log is inspected first, and what that doubts is said. A log among another
 catalogue than the policy's own is refused: "opl join --catalogue" keeps the decisions
 of one.
 
@@ -62,7 +64,8 @@ speaks against the claim, 3 if it is refuted, and 1 after an error.
 			if err := sameCatalogue(log, p); err != nil {
 				return fmt.Errorf("%s: %w", args[1], err)
 			}
-			rewards, rows, err := rewardsOf(log, p)
+			judge := provenance.Within(log, 1)
+			rewards, rows, err := rewardsOf(log, p, clusters(log, judge))
 			if err != nil {
 				return fmt.Errorf("%s: %w", args[1], err)
 			}
@@ -83,8 +86,15 @@ speaks against the claim, 3 if it is refuted, and 1 after an error.
 				end = exitStatus(notShown)
 			}
 			w.Mean, w.SE, w.Claim = u.At(w.Mean), w.SE*u.Span(), u.At(w.Claim)
-			text := func(out io.Writer) error { return writeWatch(out, w, p, rows, delta) }
-			return conclusion{answer: watched{p.Hash(), refuted, delta, rows, w}, text: text, end: end}.write(cmd,
+			warnings := doubts(judge.Found())
+			text := func(out io.Writer) error {
+				for _, doubt := range warnings {
+					fmt.Fprintf(out, "warning     %s\n", doubt)
+				}
+				return writeWatch(out, w, p, rows, delta)
+			}
+			return conclusion{answer: watched{p.Hash(), refuted, delta, rows, w, list(warnings)}, text: text,
+				end: end}.write(cmd,
 				format, nil)
 		},
 	}
@@ -117,8 +127,30 @@ func sameCatalogue(log *logs.Log, p *policyfile.Policy) error {
 	return nil
 }
 
-// rewardsOf are the rewards of a policy's rows in the order of time, of a group their mean, at its first row.
-func rewardsOf(log *logs.Log, p *policyfile.Policy) (rewards []float64, rows int, err error) {
+// clusters says which rows may depend on one another: those of a group, or of one decision id; without ids
+// those that the inspection found to be written twice.
+func clusters(log *logs.Log, judge *provenance.Judge) func(i int) (key uint64, ok bool) {
+	of := []int32(nil)
+	if !log.HasIDs() {
+		of = judge.Clusters()
+	}
+	return func(i int) (uint64, bool) {
+		switch {
+		case log.Group != nil && log.Group[i] >= 0:
+			return provenance.Hash(1, uint64(log.Group[i])), true
+		case log.HasIDs():
+			return log.Keys[i], true
+		case of != nil:
+			return uint64(of[i]), true
+		}
+		return 0, false
+	}
+}
+
+// rewardsOf collects the rewards of a policy's rows in the order of time. Rows that may depend on one
+// another, of a group or of one decision id, count as one: their mean, at the place of the first.
+func rewardsOf(log *logs.Log, p *policyfile.Policy, cluster func(i int) (key uint64, ok bool)) (rewards []float64,
+	rows int, err error) {
 	if log.Unrewarded > 0 {
 		return nil, 0, errors.New(provenance.NoRewards(log.Unrewarded))
 	}
@@ -135,14 +167,14 @@ func rewardsOf(log *logs.Log, p *policyfile.Policy) (rewards []float64, rows int
 	if t := log.Time; t != nil {
 		slices.SortStableFunc(of, func(a, b int) int { return cmp.Compare(t[a], t[b]) })
 	}
-	place, counts := map[int32]int{}, []float64(nil)
+	place, counts := map[uint64]int{}, []float64(nil)
 	for _, i := range of {
 		j := len(rewards)
-		if log.Group != nil && log.Group[i] >= 0 {
-			if first, again := place[log.Group[i]]; again {
+		if key, ok := cluster(i); ok {
+			if first, again := place[key]; again {
 				j = first
 			}
-			place[log.Group[i]] = j
+			place[key] = j
 		}
 		if j == len(rewards) {
 			rewards, counts = append(rewards, 0), append(counts, 0)
@@ -151,6 +183,16 @@ func rewardsOf(log *logs.Log, p *policyfile.Policy) (rewards []float64, rows int
 		rewards[j] += (0 - log.Cost[i] - rewards[j]) / counts[j]
 	}
 	return rewards, len(of), nil
+}
+
+// doubts lists what an inspection doubts.
+func doubts(r inspect.Report) (all []string) {
+	for _, f := range r.Findings {
+		if f.Severity > inspect.Fine {
+			all = append(all, fmt.Sprintf("%s: %s: %s", f.Check, f.Measured, f.Means))
+		}
+	}
+	return all
 }
 
 func writeWatch(out io.Writer, w certify.Watch, p *policyfile.Policy, rows int, delta float64) error {

@@ -177,7 +177,9 @@ func mergeParts(cmd *cobra.Command, kind string, paths []string, out, format str
 	switch kind {
 	case "certify":
 		c, err = merged(cmd, paths, provenance.Conclude, func(s provenance.Statement) conclusion {
-			return conclusion{answer: certifiedOf(s), text: func(w io.Writer) error { return render.Certificate(w, s) }, end: statusOf(s)}
+			return conclusion{answer: certifiedOf(s), text: func(w io.Writer) error {
+				return render.Certificate(w, s)
+			}, end: statusOf(s)}
 		})
 	case "evaluate":
 		c, err = merged(cmd, paths, ope.Combine, func(r ope.Result) conclusion {
@@ -187,7 +189,9 @@ func mergeParts(cmd *cobra.Command, kind string, paths []string, out, format str
 		})
 	case "inspect":
 		c, err = merged(cmd, paths, inspect.Combine, func(r inspect.Report) conclusion {
-			return conclusion{answer: r, text: func(w io.Writer) error { return render.Inspection(w, r) }, end: inspectedStatus(r)}
+			return conclusion{answer: r, text: func(w io.Writer) error {
+				return render.Inspection(w, r)
+			}, end: inspectedStatus(r)}
 		})
 	default:
 		err = fmt.Errorf("merge: %s is of no command whose parts can be merged", paths[0])

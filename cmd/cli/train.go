@@ -278,7 +278,8 @@ func absent(flag, path string, overwrite bool) error {
 // kept says that a file which appeared meanwhile was not replaced, if that is the error.
 func kept(flag, path string, err error) error {
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("--%s %s: such a file has appeared meanwhile, and is kept; replace it by --overwrite", flag, path)
+		return fmt.Errorf("--%s %s: such a file has appeared meanwhile, and is kept; replace it by --overwrite", flag,
+			path)
 	}
 	return err
 }

@@ -314,7 +314,8 @@ func parse(b []byte) (f *File, digest string, err error) {
 	if err = whole.decode(b, required, &whole); err == nil {
 		switch {
 		case h.Version < Version && whole.has((*features.Layer).IsSpecial):
-			err = fmt.Errorf("policy file: layers of trees, pieces, products or branches, which version %d does not know", h.Version)
+			err = fmt.Errorf("policy file: layers of trees, pieces, products or branches, which version %d does "+
+				"not know", h.Version)
 		case h.Version < images && whole.has(isImage):
 			err = fmt.Errorf("policy file: layers of images, which version %d does not know", h.Version)
 		case h.Version < images && whole.HasItems():

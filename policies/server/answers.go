@@ -40,13 +40,17 @@ type given struct {
 // overhead is about what an answer takes beside its bytes.
 const overhead = 200
 
-// sum is the hash of a context and of what is offered.
-func (a *answers) sum(context, set []byte) uint64 {
+// sum is the hash of a context, of what is offered, and of a group, as JSON.
+func (a *answers) sum(context, set, group []byte) uint64 {
 	var h maphash.Hash
 	h.SetSeed(a.seed)
 	h.Write(context)
 	h.WriteByte(0) // JSON has none
 	h.Write(set)
+	if len(group) > 0 {
+		h.WriteByte(0)
+		h.Write(group)
+	}
 	return h.Sum64()
 }
 
@@ -163,7 +167,7 @@ func (s *Server) rememberFrom(path string, from int64) error {
 		if err != nil || json.Unmarshal(object, &d) != nil || d.ID == "" || ours([]byte(d.ID)) {
 			continue // cut off, damaged, or an id that is not asked for again
 		}
-		g := &given{asked: s.answers.sum(d.Context, d.set())}
+		g := &given{asked: s.answers.sum(d.Context, d.set(), d.Group)}
 		id, _ := jsontext.AppendQuote(nil, d.ID) // was read as a string
 		k := &work{pi: d.Propensities}
 		k.req.id, k.req.unknown = id, d.Unknown

@@ -129,6 +129,12 @@ func (q *request) quick(body []byte, c *columns) bool {
 				return false
 			}
 			q.id = append(q.id, id...)
+		case string(key) == `"group"` && len(q.group) == 0:
+			group := s.text()
+			if len(group) < 3 || len(group) > maxID+2 {
+				return false
+			}
+			q.group = append(q.group, group...)
 		default:
 			return false
 		}

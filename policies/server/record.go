@@ -44,6 +44,7 @@ func wholeLines(f io.ReaderAt, size int64) (int64, error) {
 type logged struct {
 	ID           string          `json:"decision_id"`
 	Context      json.RawMessage `json:"context"`
+	Group        json.RawMessage `json:"group"`
 	Action       string          `json:"action"`
 	Propensity   float64         `json:"propensity"`
 	Propensities []float64       `json:"propensities"`

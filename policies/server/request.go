@@ -152,6 +152,7 @@ func (c *columns) some() string {
 // request is a decision that is asked for. Its slices are used again.
 type request struct {
 	id      []byte    // as JSON, in quotes; empty: none
+	group   []byte    // of decisions that may depend on one another, likewise
 	context []byte    // as JSON, an object without spaces
 	values  []float64 // raw values of the features [d], as Encoder.Finish takes them
 	unknown int       // names that are none of the policy's
@@ -161,9 +162,8 @@ type request struct {
 	top     int                 // of how many actions the propensities are asked for
 	late    error               // an action that the catalogue lacks
 
-	field        string    // that errors of what is being read begin with
-	flat, action []byte    // the action that is being read
-	described    []float64 // its values
+	field        string // that errors of what is being read begin with
+	item         item   // the action that is being read
 	spare        *policyfile.Offered
 	inSet        bool
 	names, known int // leaves of the context, and those of the policy
@@ -176,6 +176,12 @@ type request struct {
 
 	in   bytes.Buffer
 	json jsontext.Decoder
+}
+
+// item is an action that a request describes.
+type item struct {
+	flat, id []byte // as JSON: its values, led by commas, and its id
+	values   []float64
 }
 
 // repeated names are found here, where nested ones are flat.
@@ -215,7 +221,7 @@ func (q *request) parse(body []byte, c *columns) error {
 }
 
 func (q *request) reset() {
-	q.id, q.context, q.unknown = q.id[:0], q.context[:0], 0
+	q.id, q.group, q.context, q.unknown = q.id[:0], q.group[:0], q.context[:0], 0
 	q.set, q.setText, q.top, q.late = nil, q.setText[:0], 0, nil
 }
 
@@ -236,10 +242,9 @@ func (q *request) fields(c *columns) error {
 			}
 			err = q.parseContext(c)
 		case `"decision_id"`:
-			if len(q.id) > 0 {
-				return errors.New("decision_id: comes twice")
-			}
-			err = q.parseID()
+			err = q.parseText("decision_id", &q.id)
+		case `"group"`:
+			err = q.parseText("group", &q.group)
 		case `"actions"`, `"offered"`, `"top"`:
 			field := string(key[1 : len(key)-1])
 			switch {
@@ -254,7 +259,7 @@ func (q *request) fields(c *columns) error {
 				err = q.parseSet(field, c)
 			}
 		default:
-			err = fmt.Errorf("%s: unknown field, want context and decision_id, and where actions have features "+
+			err = fmt.Errorf("%s: unknown field, want context, decision_id and group, and where actions have features "+
 				"actions or offered, and top", key)
 		}
 	}
@@ -276,19 +281,23 @@ func (q *request) fields(c *columns) error {
 	return nil
 }
 
-func (q *request) parseID() error {
-	id, err := q.json.ReadValue()
+// parseText reads an id, or what is like one.
+func (q *request) parseText(field string, to *[]byte) error {
+	if len(*to) > 0 {
+		return fmt.Errorf("%s: comes twice", field)
+	}
+	text, err := q.json.ReadValue()
 	switch {
 	case err != nil:
 		return err
-	case id.Kind() != '"':
-		return errors.New("decision_id: want a string")
-	case len(id) == 2 || len(id) > maxID+2:
-		return fmt.Errorf("decision_id: %d bytes, want 1 to %d", len(id)-2, maxID)
+	case text.Kind() != '"':
+		return fmt.Errorf("%s: want a string", field)
+	case len(text) == 2 || len(text) > maxID+2:
+		return fmt.Errorf("%s: %d bytes, want 1 to %d", field, len(text)-2, maxID)
 	}
-	q.id = append(q.id, id...)
-	if _, err := plain(id); err != nil {
-		return fmt.Errorf("decision_id: %w", err)
+	*to = append(*to, text...)
+	if _, err := plain(text); err != nil {
+		return fmt.Errorf("%s: %w", field, err)
 	}
 	return nil
 }
@@ -328,14 +337,14 @@ func (q *request) parseSet(field string, c *columns) error {
 		if i > 0 {
 			q.setText = append(q.setText, ',')
 		}
+		q.field = field + "[" + strconv.Itoa(i) + "]"
 		if field == "offered" {
 			err = q.offeredID(c)
 		} else {
-			err = q.describedAction(i, c)
+			err = q.describedAction(c)
 		}
-		if _, syntax := errors.AsType[*jsontext.SyntacticError](err); err != nil && !syntax &&
-			!strings.HasPrefix(err.Error(), field) {
-			err = fmt.Errorf("%s[%d]: %w", field, i, err)
+		if err != nil {
+			return err
 		}
 		if len(q.setText) > 2*c.bytes {
 			return fmt.Errorf("%s: flat, they have more than %d bytes", field, 2*c.bytes)
@@ -360,11 +369,11 @@ func (q *request) offeredID(c *columns) error {
 	}
 	id, err := actionID(raw)
 	if err != nil {
-		return err
+		return q.wrong(err)
 	}
 	q.setText = append(q.setText, raw...)
 	if a := c.policy.Find(string(id)); a >= 0 {
-		return q.set.AddAt(a)
+		return q.wrong(q.set.AddAt(a))
 	}
 	if err := q.set.Add(features.Offer{Action: string(id)}); err != nil && q.late == nil {
 		q.late = fmt.Errorf("offered: %w", err)
@@ -372,36 +381,44 @@ func (q *request) offeredID(c *columns) error {
 	return nil
 }
 
+// wrong says of an error where in the request it is.
+func (q *request) wrong(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", q.field, err)
+}
+
 // describedAction reads an action with its values.
-func (q *request) describedAction(i int, c *columns) (err error) {
+func (q *request) describedAction(c *columns) (err error) {
 	if q.json.PeekKind() != '{' {
 		if _, err := q.json.ReadValue(); err != nil {
 			return err
 		}
-		return errors.New("want an object of id, names and values; ids of the catalogue are a list offered")
+		return q.wrong(errors.New("want an object of id, names and values; ids of the catalogue are a list offered"))
 	}
 	d := c.items.encoder.Dim()
-	q.described = slices.Grow(q.described[:0], d)[:d]
-	clear(q.described)
-	q.field, q.inSet, q.action = "actions["+strconv.Itoa(i)+"]", true, q.action[:0]
+	q.item.values = slices.Grow(q.item.values[:0], d)[:d]
+	clear(q.item.values)
+	q.inSet, q.item.id = true, q.item.id[:0]
 	context, values := q.context, q.values
-	q.context, q.values = q.flat[:0], q.described
+	q.context, q.values = q.item.flat[:0], q.item.values
 	err = q.parseObject(c.items)
-	q.flat, q.described = q.context, q.values
+	q.item.flat, q.item.values = q.context, q.values
 	q.context, q.values, q.inSet = context, values, false
 	if err != nil {
 		return err
 	}
-	if len(q.action) == 0 {
-		return errors.New("id: missing")
+	if len(q.item.id) == 0 {
+		return q.wrong(errors.New("id: missing"))
 	}
-	q.setText = append(append(q.setText, `{"id":`...), q.action...)
-	q.setText = append(append(q.setText, q.flat...), '}')
-	id, err := plain(q.action)
+	q.setText = append(append(q.setText, `{"id":`...), q.item.id...)
+	q.setText = append(append(q.setText, q.item.flat...), '}')
+	id, err := plain(q.item.id)
 	if err != nil {
-		return err
+		return q.wrong(err)
 	}
-	return q.set.AddRaw(string(id), q.described)
+	return q.wrong(q.set.AddRaw(string(id), q.item.values))
 }
 
 // actionID is what an id in JSON means.
@@ -547,7 +564,7 @@ func (q *request) members(c *columns, depth int) error {
 			}
 			if q.inSet && depth == 0 {
 				if is, err := q.readID(name); err != nil {
-					return err
+					return q.wrong(err)
 				} else if is {
 					continue
 				}
@@ -574,11 +591,11 @@ func (q *request) readID(name jsontext.Value) (is bool, err error) {
 	raw, err := q.json.ReadValue()
 	switch {
 	case err != nil:
-	case len(q.action) > 0:
+	case len(q.item.id) > 0:
 		err = errors.New("id: comes twice")
 	default:
 		if _, err = actionID(raw); err == nil {
-			q.action = append(q.action, raw...)
+			q.item.id = append(q.item.id, raw...)
 		}
 	}
 	return true, err

@@ -129,8 +129,8 @@ func FuzzSet(f *testing.F) {
 				t.Fatal(err)
 			}
 			names = append(names, of["id"].(string))
-			if price, ok := of["price"].(float64); ok && len(want.Actions) == 1 && q.described[0] != price {
-				t.Fatalf("%q: the price is %v", b, q.described[0])
+			if price, ok := of["price"].(float64); ok && len(want.Actions) == 1 && q.item.values[0] != price {
+				t.Fatalf("%q: the price is %v", b, q.item.values[0])
 			}
 		}
 		if q.top != want.Top || (q.set == nil) != (names == nil) || len(q.setText) > 0 != (q.set != nil) {

@@ -1,7 +1,7 @@
 // Package server serves a policy over HTTP and logs each decision before it is
 // answered. It needs no Gorgonia.
 //
-//	POST /decide   {"context": {name: value, …} or [value, …], "decision_id": optional}
+//	POST /decide   {"context": {name: value, …} or [value, …], "decision_id": optional, "group": optional}
 //	             → {"decision_id", "action", "action_name", "propensity", "propensities", "policy_hash"}
 //	             where actions have features, also "actions": [{"id": id, name: value, …}, …] or
 //	             "offered": [id, …] of the catalogue, else all of that; and "top": m
@@ -64,6 +64,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -349,10 +350,21 @@ func (s *Server) writeMetrics(w http.ResponseWriter, _ *http.Request) {
 
 func (s *Server) fail(w http.ResponseWriter, status int, kind string, err error) {
 	s.metrics.fail(kind)
-	b, _ := json.Marshal(map[string]string{"error": err.Error()})
+	b, _ := json.Marshal(map[string]string{"error": brief(err.Error())})
 	w.Header()["Content-Type"] = jsonType
 	w.WriteHeader(status)
 	w.Write(append(b, '\n'))
+}
+
+// maxError is how many bytes of an error are answered: a request is not sent back.
+const maxError = 400
+
+// brief keeps the beginning of a text.
+func brief(text string) string {
+	if len(text) <= maxError {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxError], "") + " …"
 }
 
 func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
@@ -381,7 +393,8 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request) {
 		}
 		q := &k.req
 		// else it would be kept
-		bytes := cap(k.body) + cap(k.line) + cap(k.out) + cap(q.context) + cap(q.setText) + cap(q.flat) + 32*len(q.other)
+		bytes := cap(k.body) + cap(k.line) + cap(k.out) + cap(q.context) + cap(q.setText) + cap(q.item.flat) +
+			32*len(q.other)
 		if bytes <= 4*largeBody && (q.set == nil || q.set.Len() <= MaxOffered/4) {
 			s.pool.Put(k)
 		}
@@ -440,7 +453,7 @@ func (s *Server) choose(k *work, l *loaded, now time.Time) (status int, kind str
 				"gives: choose another")
 		}
 		id = string(name)
-		sum := s.answers.sum(q.context, q.setText)
+		sum := s.answers.sum(q.context, q.setText, q.group)
 		for mine == nil {
 			before, first, same := s.answers.find(id, sum)
 			switch {
@@ -502,6 +515,9 @@ func (s *Server) draw(k *work, l *loaded, now time.Time) (status int, kind strin
 	line := append(append(k.line[:0], `{"decision_id":`...), q.id...)
 	line = now.UTC().AppendFormat(append(line, `,"timestamp":"`...), time.RFC3339Nano)
 	line = append(append(line, `","context":`...), q.context...)
+	if len(q.group) > 0 {
+		line = append(append(line, `,"group":`...), q.group...)
+	}
 	if p.HasItems() {
 		c := l.choice(k, action, *pi, ranks)
 		if err := s.log.admit(c.kind()); err != nil {

@@ -118,6 +118,7 @@ type line struct {
 	ID           string         `json:"decision_id"`
 	Time         time.Time      `json:"timestamp"`
 	Context      map[string]any `json:"context"`
+	Group        string         `json:"group"`
 	Action       string         `json:"action"`
 	Propensity   float64        `json:"propensity"`
 	Propensities []float64      `json:"propensities"`

@@ -389,7 +389,8 @@ func (l *Log) sound() bool {
 			return false
 		}
 	}
-	for _, have := range []int{len(l.Propensity), len(l.Weight), len(l.Time), len(l.Group), len(l.Logger), len(l.rows)} {
+	for _, have := range []int{len(l.Propensity), len(l.Weight), len(l.Time), len(l.Group), len(l.Logger),
+		len(l.rows)} {
 		if have != 0 && have != n {
 			return false
 		}

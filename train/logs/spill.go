@@ -37,7 +37,7 @@ type spill struct {
 	file tempFile
 	buf  []byte    // all of it in memory, or what is not written yet
 	most int       // bytes of buf
-	to   io.Writer // the cache, of the column that is written there while rows are read; nil: a file of the column's own
+	to   io.Writer // the cache, if rows are written there as they come; nil: a file of its own
 	size int64
 	err  error // of writing
 }

@@ -75,6 +75,7 @@ type line struct {
 	ID           string         `json:"decision_id"`
 	Time         time.Time      `json:"timestamp"`
 	Context      jsontext.Value `json:"context"`
+	Group        string         `json:"group"` // of decisions that may depend on one another; empty: none
 	Action       string         `json:"action"`
 	Propensity   float64        `json:"propensity"`
 	Propensities []float64      `json:"propensities"`
@@ -206,6 +207,7 @@ type Log struct {
 	Actions      []string
 	Catalogue    bool // decisions are among a whole catalogue, or offered actions of one
 	kind         string
+	grouped      bool           // some decisions have a group
 	index        map[string]int // of Actions
 	Bad          int            // lines that were left out
 	files        []*file
@@ -299,6 +301,7 @@ func Open(paths []string, d Duplicates, bad io.Writer) (_ *Log, err error) {
 
 // take checks that a decision is among what those before are, and takes the names of actions.
 func (l *Log) take(s *line) error {
+	l.grouped = l.grouped || s.Group != ""
 	if l.kind == "" {
 		l.kind, l.Catalogue = s.kind, s.kind == whole || s.kind == offered
 	}
@@ -478,8 +481,11 @@ func (j *joining) take(row *line, action int) (err error) {
 	if j.kind == whole {
 		action = j.index[row.Action]
 	}
-	d := &logs.Decision{ID: row.ID, Time: row.Time, Offered: row.set, Action: action, Propensity: row.Propensity,
+	d := &logs.Decision{ID: row.ID, Time: row.Time, Group: row.Group, Offered: row.set, Action: action, Propensity: row.Propensity,
 		Propensities: row.Propensities, Weight: 1, Policy: row.Hash, Catalogue: row.Catalogue, Row: j.Joined + 1}
+	if j.grouped && d.Group == "" {
+		d.Group = row.ID // a log has groups in all rows: a decision without one depends on none
+	}
 	if d.Cost, err = j.cost(r.value); err != nil {
 		return err
 	}
