@@ -58,8 +58,8 @@ func (w flagWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// visible escapes control characters, which names in logs and policy files may have, but for ends of lines and tabs: a terminal
-// would obey them.
+// visible escapes control characters, which names in logs and policy files may have, but for ends of lines and
+// tabs: a terminal would obey them.
 func visible(text string) string {
 	var b strings.Builder
 	for _, r := range text {
