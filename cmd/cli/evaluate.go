@@ -107,7 +107,8 @@ NAME=TARGET names the policy in tables.
 
 Estimators (name or name=hyperparameter), with rewards r and weights w = π/π₀:
 ` + described(ope.Default(estimators, false), aboutEstimator) + `and where they are asked for, by --estimators
-(all: every one that can be had), of which an interval of a biased one is of what it estimates, not of the policy's value:
+(all: every one that can be had), of which an interval of a biased one is of what it
+estimates, not of the policy's value:
 ` + described(onRequest, aboutEstimator) + `r̂ is learned on the other folds of five,
 averaged over five ways to deal rows into folds, by
 ` + described(ope.RewardModels(), func(m ope.RewardModel) (string, string) { return m.Name, m.About }) + `

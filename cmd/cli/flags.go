@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"regexp"
+	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -45,10 +48,28 @@ type flagWriter struct {
 }
 
 func (w flagWriter) Write(b []byte) (int, error) {
-	if _, err := io.WriteString(w.Writer, w.names.of(string(b))); err != nil {
+	text := w.names.of(string(b))
+	if terminal(w.Writer) != nil {
+		text = visible(text)
+	}
+	if _, err := io.WriteString(w.Writer, text); err != nil {
 		return 0, err
 	}
 	return len(b), nil
+}
+
+// visible escapes control characters, which names in logs and policy files may have, but for ends of lines and
+// tabs: a terminal would obey them.
+func visible(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			fmt.Fprintf(&b, "\\x%02x", r)
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
 }
 
 // Unwrap is what is written to.

@@ -42,7 +42,8 @@ func (t *ticker) show(now bool, line func() string) {
 	if width, _, err := term.GetSize(int(t.terminal.Fd())); err == nil && width > 1 && len(r) >= width {
 		r = r[:width-1]
 	}
-	fmt.Fprintf(t.out, "\r\033[K%s", string(r))
+	t.clear()
+	fmt.Fprint(t.out, string(r))
 }
 
 func (t *ticker) training(p train.Progress) {
@@ -54,9 +55,12 @@ func (t *ticker) training(p train.Progress) {
 
 func (t *ticker) stop() {
 	if t.terminal != nil {
-		fmt.Fprint(t.out, "\r\033[K")
+		t.clear()
 	}
 }
+
+// clear empties the line, past the writers that escape control characters.
+func (t *ticker) clear() { fmt.Fprint(t.terminal, "\r\033[K") }
 
 // progress shows how far a list of runs is: on a terminal a line with the time
 // left, under the results so far if they are asked for; elsewhere a plain line for
@@ -106,7 +110,8 @@ func (p *progress) done(i int, rec train.Record, err error) {
 			line = "failed: " + oneLine(err)
 		}
 		if p.terminal != nil {
-			fmt.Fprintf(p.out, "\r\033[K%s\n", line)
+			p.clear()
+			fmt.Fprintln(p.out, line)
 		} else {
 			fmt.Fprintf(p.out, "opl: %d of %d%s: %s\n", p.finished, len(p.runs), p.left(), line)
 		}

@@ -39,3 +39,14 @@ func TestGroup(t *testing.T) {
 		}
 	}
 }
+
+// An error says where a request is wrong, and does not send it back.
+func TestErrorsAreBrief(t *testing.T) {
+	s, _ := testServer(t, testPolicy(t, 2, 1, nil), Config{})
+	long := strings.Repeat("ü", 50_000)
+	for _, body := range []string{`{"` + long + `":1}`, `{"context":{"` + long + `":{"` + long + `":1}}}`, `{"context":{"x_0":1,"` + long + `":1e999}}`, `{"context":{"x_0":1` + strings.Repeat("0", 50_000) + `}}`} {
+		if w := do(s, "POST", "/decide", body); w.Code != 400 || w.Body.Len() > maxError+100 {
+			t.Errorf("%.40s: %d, %d bytes", body, w.Code, w.Body.Len())
+		}
+	}
+}

@@ -64,6 +64,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -349,10 +350,21 @@ func (s *Server) writeMetrics(w http.ResponseWriter, _ *http.Request) {
 
 func (s *Server) fail(w http.ResponseWriter, status int, kind string, err error) {
 	s.metrics.fail(kind)
-	b, _ := json.Marshal(map[string]string{"error": err.Error()})
+	b, _ := json.Marshal(map[string]string{"error": brief(err.Error())})
 	w.Header()["Content-Type"] = jsonType
 	w.WriteHeader(status)
 	w.Write(append(b, '\n'))
+}
+
+// maxError is how many bytes of an error are answered: a request is not sent back.
+const maxError = 400
+
+// brief keeps the beginning of a text.
+func brief(text string) string {
+	if len(text) <= maxError {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxError], "") + " …"
 }
 
 func (s *Server) health(w http.ResponseWriter, _ *http.Request) {

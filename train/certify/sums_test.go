@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"opl/graph/kernel/simd"
+	"opl/policies/propensity"
+	"opl/train/logs"
 )
 
 // The sums of a row are those of the formula, term by term, with probabilities down to 0 and both paths.
@@ -55,6 +57,23 @@ func TestAdd(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// At any time models are shrunk as for propensities that are rounded, so that a Γ which is raised up to there after a
+// look changes nothing but the propensities themselves.
+func TestShrunkAtAnyTime(t *testing.T) {
+	log := &logs.Log{Actions: logs.Numbered(2), Action: []int32{0}, Cost: []float64{-1}, Propensity: []float64{.5},
+		Propensities: []float64{.5, .5}}
+	for _, c := range []struct {
+		gamma   float64
+		anyTime bool
+		want    float64
+	}{{1, false, 1}, {1, true, propensity.Rounded}, {1.005, true, propensity.Rounded}, {1.05, true, 1.1}} {
+		e, err := newSums(log, []int{0}, Options{Gamma: c.gamma, AnyTime: c.anyTime}).row(0, nil, nil, nil)
+		if err != nil || e.clip != c.want {
+			t.Errorf("Γ = %v, at any time %v: models are shrunk as for %v, want %v: %v", c.gamma, c.anyTime, e.clip, c.want, err)
 		}
 	}
 }

@@ -1,6 +1,10 @@
 package provenance
 
-import "slices"
+import (
+	"slices"
+
+	"opl/policies/policyfile"
+)
 
 // Learned says whether rows of the log had a part in a target, and flatter it: why, and which rows
 // had none, so that estimates from these can be believed. why is empty if no row had a part, or if
@@ -22,8 +26,14 @@ func (j *Judge) Learned(from Origin) (clean []int, why string) {
 		case err != nil || o.Relation == Fresh:
 			return nil, ""
 		}
+		// rows that argmax policies were certified on changed nothing in them
+		trained := slices.ContainsFunc(f.Components,
+			func(c policyfile.Component) bool { return c.Kind != policyfile.ArgMax })
 		for i := range seen {
-			seen[i] = o.Seen(i)
+			seen[i] = o.Taught[i] || trained && o.Chosen[i]
+		}
+		if !slices.Contains(seen, true) && slices.Contains(o.Chosen, true) && !same {
+			return nil, "" // no row of it did more
 		}
 	} else {
 		for i, h := range j.log.Hashes(every(len(seen))) {
