@@ -197,8 +197,8 @@ func TestLearnAndCertify(t *testing.T) {
 		w.seed = 1
 		log := w.log(t, 2500)
 		o := pipeline.Options{Seed: 3, Settings: settings(4), Scaling: unit, Floor: .1}
-		if w.times {
-			o.Settings.Representation = ""
+		if !w.full || !w.ids {
+			o.Learners = []string{"linear"}
 		}
 		l := mustLearn(t, log, o)
 		p := policy(t, l)

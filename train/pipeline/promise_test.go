@@ -54,7 +54,7 @@ type promised struct {
 }
 
 func promises() []promised {
-	o := pipeline.Options{Settings: settings(3), Scaling: unit, Floor: .1}
+	o := pipeline.Options{Settings: settings(3), Scaling: unit, Floor: .1, Learners: []string{"linear"}}
 	with := func(change func(o *pipeline.Options)) pipeline.Options {
 		o := o
 		change(&o)
@@ -62,10 +62,16 @@ func promises() []promised {
 	}
 	ls := func(prior string) pipeline.Options {
 		return with(func(o *pipeline.Options) {
-			o.Objective, o.Prior, o.Settings.PriorScales = "ls", prior, []float64{1, .3}
+			o.Objective, o.Prior, o.Settings.PriorScales, o.Learners = "ls", prior, []float64{1, .3}, nil
 		})
 	}
+	layers := with(func(o *pipeline.Options) { o.Settings.Representation, o.Learners = "mlp=8", []string{"layers"} })
+	trees := with(func(o *pipeline.Options) { o.Learners = []string{"trees", "pooled"} })
+	sets := with(func(o *pipeline.Options) { o.Learners = nil })
 	return []promised{
+		{name: "trees", n: 500, full: true, o: trees},
+		{name: "trees, all actions alike", n: 500, full: true, flat: true, o: trees},
+		{name: "all learners", n: 500, full: true, o: with(func(o *pipeline.Options) { o.Learners = nil })},
 		{name: "independent rows", n: 500, full: true, o: o},
 		{name: "independent rows, in halves", n: 500, full: true, o: with(func(o *pipeline.Options) { o.Chunks = 1 })},
 		{name: "logged propensities alone", n: 500, o: o},
@@ -81,17 +87,17 @@ func promises() []promised {
 		{name: "propensities of .33", n: 1000, rounded: true, o: o},
 		{name: "second round", n: 1000, full: true, rounds: true, o: o},
 		{name: "a later log", n: 500, full: true, later: true, o: o},
-		{name: "sets", n: 500, full: true, sets: true, o: o},
-		{name: "sets, logged propensities alone", n: 500, sets: true, o: o},
-		{name: "sets, all actions alike", n: 500, full: true, sets: true, flat: true, o: o},
-		{name: "sets, in groups of 20 equal rows", n: 60, full: true, copies: 20, grouped: true, sets: true, o: o},
-		{name: "sets, second round", n: 500, full: true, sets: true, rounds: true, o: o},
-		{name: "sets, a later log of new actions", n: 500, full: true, sets: true, later: true, fresh: true, o: o},
-		{name: "layers", n: 500, full: true, o: with(func(o *pipeline.Options) { o.Settings.Representation = "mlp=8" })},
-		{name: "layers, in halves", n: 500, full: true, o: with(func(o *pipeline.Options) { o.Settings.Representation, o.Chunks = "mlp=8", 1 })},
-		{name: "layers, all actions alike", n: 500, full: true, flat: true, o: with(func(o *pipeline.Options) { o.Settings.Representation = "mlp=8" })},
+		{name: "sets", n: 500, full: true, sets: true, o: sets},
+		{name: "sets, logged propensities alone", n: 500, sets: true, o: sets},
+		{name: "sets, all actions alike", n: 500, full: true, sets: true, flat: true, o: sets},
+		{name: "sets, in groups of 20 equal rows", n: 60, full: true, copies: 20, grouped: true, sets: true, o: sets},
+		{name: "sets, second round", n: 500, full: true, sets: true, rounds: true, o: sets},
+		{name: "sets, a later log of new actions", n: 500, full: true, sets: true, later: true, fresh: true, o: sets},
+		{name: "layers", n: 500, full: true, o: layers},
+		{name: "layers, in halves", n: 500, full: true, o: with(func(o *pipeline.Options) { *o = layers; o.Chunks = 1 })},
+		{name: "layers, all actions alike", n: 500, full: true, flat: true, o: layers},
 		{name: "posterior on layers", n: 500, full: true, o: with(func(o *pipeline.Options) {
-			o.Objective, o.Settings.PriorScales, o.Settings.Representation = "ls", []float64{1, .3}, "mlp=8"
+			o.Objective, o.Settings.PriorScales, o.Settings.Representation, o.Learners = "ls", []float64{1, .3}, "mlp=8", nil
 		})},
 		{name: "posterior, prior of zeros", n: 500, full: true, o: ls(pipeline.ZeroPrior)},
 		{name: "posterior, learned prior", n: 500, full: true, o: ls(pipeline.LearnedPrior)},
