@@ -239,9 +239,9 @@ func TestPageClaims(t *testing.T) {
 		"runs of levels": {plain, 7, false, text(func(b []byte) []byte {
 			return append([]byte{byte(len(long) + 1), 0, 0, 0}, append(append(long, 1), b...)...)
 		}), "column h: page 0: levels: runs of more values"},
-		"numbers that levels claim": {plain, 7, false, func(h *logical.PageHeader, b []byte, _ *logical.ColumnMetaData) []byte {
+		"numbers that levels claim": {plain, 7, false, func(h *logical.PageHeader, _ []byte, _ *logical.ColumnMetaData) []byte {
 			run := append(binary.AppendUvarint(nil, uint64(h.DataPageHeader.V.NumValues)<<1), 1)
-			b = append(append([]byte{byte(len(run)), 0, 0, 0}, run...), 0, 0, 0, 0)
+			b := append(append([]byte{byte(len(run)), 0, 0, 0}, run...), 0, 0, 0, 0)
 			h.CompressedPageSize, h.UncompressedPageSize = int32(len(b)), int32(len(b))
 			return b
 		}, "column h: page 0: "},
