@@ -34,6 +34,7 @@ type Direct struct {
 	may   func(name string) bool // a kind of that name is to be used; nil: all are
 	tuned []tuned                // of each kind that is in use
 	rows  int                    // that it was chosen on
+	won   int                    // the most rows on which it was the best candidate of a recipe
 }
 
 // tuned is what was chosen for a kind of scores.
@@ -128,7 +129,7 @@ func (d *Direct) table(log *logs.Log, rows []int) *table {
 	n := len(rows)
 	t := &table{x: regress.Matrix{Width: dim, Data: make([]float64, n*dim)}, k: log.K(), threads: max(1, d.Threads)}
 	t.action, t.y, t.fold = make([]int32, n), make([]float64, n), make([]int, n)
-	if t.folds = 5; n > 5000 {
+	if t.folds = 5; n > 1000 {
 		t.folds = 3
 	}
 	for i, r := range rows {
@@ -365,7 +366,7 @@ func kinds() []kind {
 func once(*table) []float64 { return []float64{0} }
 
 // penalties of the coefficients of an action, from strong to weak: those of the shared part are a tenth.
-func penalties(*table) []float64 { return []float64{300, 100, 30, 10, 3, 1, .3} }
+func penalties(*table) []float64 { return []float64{300, 75, 20, 5, 1} }
 
 // linearly learns logistic regressions on what expand makes of φ(x), with a part that all actions share and one of each:
 //
@@ -388,7 +389,7 @@ func linearly(expand func(t *table, rows []int) features.Layer) func(context.Con
 			y[i], group[i] = t.y[r], t.action[r]
 		}
 		design := &regress.Grouped{Shared: h, Own: h, Group: group, Groups: t.k}
-		o := regress.Options{Iterations: 60, Threads: t.threads, Penalties: make([]float64, design.Dim())}
+		o := regress.Options{Iterations: 40, Threads: t.threads, Penalties: make([]float64, design.Dim())}
 		for g, penalty := range grid {
 			for j := range o.Penalties {
 				switch {

@@ -57,6 +57,8 @@ func (t *table) boosting(rows []int) regress.BoostOptions {
 	o := regress.BoostOptions{Groups: t.groups, Threads: t.threads, Depth: 4, Leaves: 12, Rate: .08, Rounds: 300}
 	if len(rows) < len(t.y) {
 		o.Folds = 1
+	} else if len(rows) < 20_000 {
+		o.Folds = 3
 	}
 	return o
 }

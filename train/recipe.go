@@ -201,6 +201,10 @@ func teach(rows []int, all []teacher, risk func(t teacher, learned [][]Share, at
 	if len(rows) < 5 {
 		return nil, best, fmt.Errorf("train: %d rows to learn from, want at least 5", len(rows))
 	}
+	if len(all) == 1 { // nothing to choose
+		of, err = all[0].learn("prior", rows, false)
+		return of, all[0], err
+	}
 	cut := len(rows) * 4 / 5
 	learned := make([][]Share, len(all))
 	for i, t := range all {
@@ -289,6 +293,9 @@ func (r Recipe) Learn(ctx context.Context, judge *provenance.Judge, log *logs.Lo
 		}
 	}
 	all := r.candidates(ctx, log, &c)
+	if r.Direct != nil && len(teaching) < 2*r.Direct.won { // as on the rows before, of which these are not many more
+		all = all[:1]
+	}
 	out := &Certified{Policy: policies.Floor{Policy: policies.ArgMax{}, Epsilon: r.Floor}, Rows: rest}
 	t := trial{r, log, c, out.Policy, map[*Representation]*logs.Log{}, math.Inf(1), nil}
 	chosen, by, err := teach(teaching, all, func(one teacher, learned [][]Share, at int, rows []int) (float64, error) {
@@ -299,7 +306,9 @@ func (r Recipe) Learn(ctx context.Context, judge *provenance.Judge, log *logs.Lo
 	}
 	last := chosen[len(chosen)-1]
 	if out.Learner, out.Shares = by.name, chosen; by.name == direct {
-		out.Learner = r.Direct.String()
+		if out.Learner = r.Direct.String(); len(all) > 1 {
+			r.Direct.won = len(teaching)
+		}
 	}
 	taught, err := last.In.View(log, teaching, c.Threads)
 	if err != nil {
