@@ -248,11 +248,11 @@ func TestKilledS3(t *testing.T) {
 // Sums of shards are merged from a bucket.
 func TestSumFolders(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	whole, _ := cut(t, 600, 1)
+	_, folder := cut(t, 600, 2)
 	b := memblob.OpenBucket(nil)
 	open := func(context.Context, string) (logs.Bucket, error) { return store{cloud.Bucket(b), nil}, nil }
 	for _, i := range []string{"1/2", "2/2"} {
-		if status, out, stderr := opl(t, open, "evaluate", whole, "--target", "uniform", "--shard", i, "--out", "mem://b/sums"); status != 0 || !strings.HasPrefix(out, "mem://b/sums/evaluate-") {
+		if status, out, stderr := opl(t, open, "evaluate", folder, "--target", "uniform", "--shard", i, "--out", "mem://b/sums"); status != 0 || !strings.HasPrefix(out, "mem://b/sums/evaluate-") {
 			t.Fatal(status, out, stderr)
 		}
 	}
