@@ -3,6 +3,7 @@ package train
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -200,6 +201,9 @@ const (
 func teach(rows []int, all []teacher, risk func(t teacher, learned [][]Share, at int, rows []int) (float64, error)) (of []Share, best teacher, err error) {
 	if len(rows) < 5 {
 		return nil, best, fmt.Errorf("train: %d rows to learn from, want at least 5", len(rows))
+	}
+	if len(all) == 0 {
+		return nil, best, errors.New("train: none of the learners named fits this log: tables have at most 512 features and 100 actions")
 	}
 	if len(all) == 1 { // nothing to choose
 		of, err = all[0].learn("prior", rows, false)
