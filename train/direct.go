@@ -20,9 +20,9 @@ import (
 //	r̂(x, a) = σ(Σ_m w_m s_ma(x)),   w_m ≥ 0,
 //
 // a mixture of several kinds of scores s_m, and plays the action whose r̂ is the largest. The kinds are linear,
-// additive (linear in pieces of the numbers) and quadratic (linear in products of two features) logistic regressions,
-// whose coefficients are a part that all actions share and one of each, and gradient boosted trees. Penalties and
-// numbers of trees are chosen by the log-loss of folds that they were not learned from, and so are the weights w_m.
+// additive (linear in pieces of the numbers, too) and quadratic (in products of two features, too) logistic regressions
+// with a part that all actions share and one of each, see [regress.Hierarchy], and gradient boosted trees, whose number
+// is chosen by folds. So are the weights w_m, by the log-loss of folds that the scores were not learned from.
 //
 // What was chosen is kept: later rows of the same log are learned from without choosing again, until there are
 // twice as many.
@@ -41,7 +41,7 @@ type Direct struct {
 type tuned struct {
 	kind
 	weight float64 // w_m
-	chosen float64 // a penalty, or a number of trees
+	prior  *prior
 }
 
 // kind is a way to learn scores.
@@ -49,10 +49,16 @@ type kind struct {
 	name, about string
 	// fits says whether it is of use for a table.
 	fits func(t *table) bool
-	// grid are the values among which one is chosen, in the order in which fit likes to see them.
-	grid func(t *table) []float64
-	// fit learns from rows, by each value of the grid, and hands over the layers that give the scores [K].
-	fit func(ctx context.Context, t *table, rows []int, grid []float64, give func(at int, layers []features.Layer)) error
+	// tune chooses what fit needs; nil: nothing.
+	tune func(ctx context.Context, t *table, rows []int) (*prior, error)
+	// fit learns from rows the layers that give the scores [K].
+	fit func(ctx context.Context, t *table, rows []int, p *prior) ([]features.Layer, error)
+}
+
+// prior is how contexts are expanded, and how large the coefficients of what comes out are.
+type prior struct {
+	before []features.Layer
+	scales regress.Scales
 }
 
 // table is contexts, actions and rewards of rows.
@@ -70,10 +76,11 @@ type table struct {
 }
 
 const (
-	mostTable   = 1 << 25 // numbers of a table: of more rows some are left out
-	mostTuning  = 20_000  // rows that penalties and weights are chosen on
-	mostOutputs = 1 << 14 // elements of θ [K×MK] of a mixture
-	knots       = 8       // of a number, at most, in pieces
+	mostTable    = 1 << 25 // numbers of a table: of more rows some are left out
+	mostTuning   = 20_000  // rows that penalties and weights are chosen on
+	mostOutputs  = 1 << 14 // elements of θ [K×MK] of a mixture
+	mostProducts = 600
+	knots        = 20 // of a number, at most, in pieces
 )
 
 // Learn learns from some rows of a log with contexts and a fixed list of actions.
@@ -87,8 +94,8 @@ func (d *Direct) Learn(ctx context.Context, log *logs.Log, rows []int) (Share, e
 	}
 	chains := make([][]features.Layer, len(d.tuned))
 	for m, of := range d.tuned {
-		err := of.fit(ctx, t, t.all(), []float64{of.chosen}, func(_ int, layers []features.Layer) { chains[m] = layers })
-		if err != nil {
+		var err error
+		if chains[m], err = of.fit(ctx, t, t.all(), of.prior); err != nil {
 			return Share{}, fmt.Errorf("train: %s: %w", of.name, err)
 		}
 	}
@@ -229,11 +236,11 @@ func (d *Direct) tune(ctx context.Context, t *table) error {
 		if !kind.fits(t) || len(d.tuned) > 0 && t.k*t.k*(len(d.tuned)+1) > mostOutputs {
 			continue
 		}
-		chosen, out, err := t.choose(ctx, kind, rows)
+		prior, out, err := t.cross(ctx, kind, rows)
 		if err != nil {
 			return fmt.Errorf("train: %s: %w", kind.name, err)
 		}
-		d.tuned, logits = append(d.tuned, tuned{kind: kind, chosen: chosen}), append(logits, out)
+		d.tuned, logits = append(d.tuned, tuned{kind: kind, prior: prior}), append(logits, out)
 	}
 	if len(d.tuned) == 0 {
 		return fmt.Errorf("train: too few rows, or too many features, for the learners that may be used")
@@ -252,14 +259,14 @@ func (d *Direct) tune(ctx context.Context, t *table) error {
 	return nil
 }
 
-// choose returns the value of a kind's grid with the least log-loss on folds that it did not learn from, and the scores
-// of the logged actions there.
-func (t *table) choose(ctx context.Context, of kind, rows []int) (best float64, logits []float64, err error) {
-	grid := of.grid(t)
-	out := make([][]float64, len(grid))
-	for g := range out {
-		out[g] = make([]float64, len(rows))
+// cross tunes a kind, and returns the scores of the logged actions by folds that it did not learn from.
+func (t *table) cross(ctx context.Context, of kind, rows []int) (p *prior, logits []float64, err error) {
+	if of.tune != nil {
+		if p, err = of.tune(ctx, t, rows); err != nil {
+			return nil, nil, err
+		}
 	}
+	logits = make([]float64, len(rows))
 	for f := range t.folds {
 		var learn, at []int // rows to learn from; places in rows to judge by
 		for i, r := range rows {
@@ -272,30 +279,19 @@ func (t *table) choose(ctx context.Context, of kind, rows []int) (best float64, 
 		if len(at) == 0 || len(learn) == 0 {
 			continue
 		}
-		err := of.fit(ctx, t, learn, grid, func(g int, layers []features.Layer) {
-			net := features.NewNet(layers)
-			scores, room := make([]float64, t.k), make([]float64, net.Room())
-			for _, i := range at {
-				r := rows[i]
-				net.Apply(scores, t.x.Data[r*t.x.Width:(r+1)*t.x.Width], room)
-				out[g][i] = scores[t.action[r]]
-			}
-		})
+		layers, err := of.fit(ctx, t, learn, p)
 		if err != nil {
-			return 0, nil, err
+			return nil, nil, err
+		}
+		net := features.NewNet(layers)
+		scores, room := make([]float64, t.k), make([]float64, net.Room())
+		for _, i := range at {
+			r := rows[i]
+			net.Apply(scores, t.x.Data[r*t.x.Width:(r+1)*t.x.Width], room)
+			logits[i] = scores[t.action[r]]
 		}
 	}
-	least := math.Inf(1)
-	for g, z := range out {
-		var loss float64
-		for i, r := range rows {
-			loss += logLoss(z[i], t.y[r])
-		}
-		if loss < least {
-			least, best, logits = loss, grid[g], z
-		}
-	}
-	return best, logits, nil
+	return p, logits, nil
 }
 
 // logLoss is −y log σ(z) − (1 − y) log(1 − σ(z)).
@@ -351,73 +347,93 @@ func mixture(ctx context.Context, logits [][]float64, y []float64) ([]float64, e
 // kinds lists the ways to learn scores.
 func kinds() []kind {
 	return []kind{
-		{"linear", "logistic regression, in part shared by actions", func(*table) bool { return true }, penalties, linearly(nil)},
-		{"additive", "logistic regression on pieces of numbers",
-			func(t *table) bool { return len(t.numbers) > 0 && len(t.numbers) <= 128 }, penalties, linearly(pieces)},
-		{"quadratic", "logistic regression on products of two features",
-			func(t *table) bool { return t.x.Width <= 24 && len(t.y) >= 200 }, penalties, linearly(products)},
-		{"trees", "gradient boosted trees of each action", func(t *table) bool { return len(t.y) >= 40*t.k }, once, trees},
+		linearly("linear", "logistic regression, in part shared by actions", func(*table) bool { return true }, nil),
+		linearly("additive", "logistic regression on pieces of numbers",
+			func(t *table) bool { return len(t.numbers) > 0 && len(t.numbers) <= 128 }, pieces),
+		linearly("quadratic", "logistic regression on pieces of numbers and products of two features",
+			func(t *table) bool { return t.products() <= mostProducts && len(t.y) >= 200 }, products),
+		{"trees", "gradient boosted trees of each action", func(t *table) bool { return len(t.y) >= 40*t.k }, nil, trees},
 		{"pooled", "gradient boosted trees of all actions together",
-			func(t *table) bool { return len(t.y) >= 200 && t.k <= 50 }, once, pooled},
+			func(t *table) bool { return len(t.y) >= 200 && t.k <= 50 }, nil, pooled},
 	}
 }
 
-// once is the grid of kinds that choose for themselves.
-func once(*table) []float64 { return []float64{0} }
+// expansion is what contexts become before a regression, and the strata of its features, see [regress.Hierarchy].
+type expansion func(t *table, rows []int) (layers []features.Layer, strata []int)
 
-// penalties of the coefficients of an action, from strong to weak: those of the shared part are a tenth.
-func penalties(*table) []float64 { return []float64{300, 75, 20, 5, 1} }
-
-// linearly learns logistic regressions on what expand makes of φ(x), with a part that all actions share and one of each:
-//
-//	s_a(x) = h(x)ᵀ(θ_0 + θ_a) + b_0 + b_a
-//
-// θ_a has the penalty, θ_0 a tenth of it, b_a 1 at most, and b_0 none.
-func linearly(expand func(t *table, rows []int) features.Layer) func(context.Context, *table, []int, []float64, func(int, []features.Layer)) error {
-	return func(ctx context.Context, t *table, rows []int, grid []float64, give func(int, []features.Layer)) error {
-		var before []features.Layer
-		if expand != nil {
-			before = []features.Layer{expand(t, rows)}
-		}
+// linearly learns logistic regressions on what expand makes of φ(x), with a part that all actions share and one of
+// each: s_a(x) = h(x)ᵀ(θ_0 + θ_a) + b_0 + b_a.
+func linearly(name, about string, fits func(*table) bool, expand expansion) kind {
+	hierarchy := func(t *table, rows []int, before []features.Layer) (*regress.Hierarchy, []float64, error) {
 		h, at, err := t.expand(before, rows)
 		if err != nil {
-			return err
+			return nil, nil, err
 		}
-		m := h.Width // with a last column of 1
 		y, group := make([]float64, len(at)), make([]int32, len(at))
 		for i, r := range at {
 			y[i], group[i] = t.y[r], t.action[r]
 		}
-		design := &regress.Grouped{Shared: h, Own: h, Group: group, Groups: t.k}
-		o := regress.Options{Iterations: 40, Threads: t.threads, Penalties: make([]float64, design.Dim())}
-		for g, penalty := range grid {
-			for j := range o.Penalties {
-				switch {
-				case j == m-1:
-					o.Penalties[j] = 0
-				case j%m == m-1:
-					o.Penalties[j] = min(penalty, 1)
-				case j < m:
-					o.Penalties[j] = penalty / 10
-				default:
-					o.Penalties[j] = penalty
-				}
-			}
-			theta, err := regress.Logistic(ctx, design, y, o)
-			if err != nil {
-				return err
-			}
-			o.Start = theta
-			l := features.Layer{}
-			for a := range t.k {
-				row := slices.Clone(theta[:m])
-				floats.Add(row, theta[(a+1)*m:(a+2)*m])
-				l.Weights, l.Bias = append(l.Weights, row[:m-1]), append(l.Bias, row[m-1])
-			}
-			give(g, append(slices.Clone(before), l))
-		}
-		return nil
+		return &regress.Hierarchy{X: h, Group: group, Groups: t.k, Threads: t.threads}, y, nil
 	}
+	tune := func(ctx context.Context, t *table, rows []int) (*prior, error) {
+		var p prior
+		strata := t.strata()
+		if expand != nil {
+			p.before, strata = expand(t, rows)
+		}
+		h, y, err := hierarchy(t, rows, p.before)
+		if err != nil {
+			return nil, err
+		}
+		last := 0
+		for _, s := range strata { // features, their pieces, products
+			h.Family, last = append(h.Family, min(s/t.x.Width, 2)), max(last, s+1)
+		}
+		h.Stratum, h.Family = append(strata, last), append(h.Family, 3)
+		p.scales, err = h.Scales(ctx, y)
+		return &p, err
+	}
+	fit := func(ctx context.Context, t *table, rows []int, p *prior) ([]features.Layer, error) {
+		h, y, err := hierarchy(t, rows, p.before)
+		if err != nil {
+			return nil, err
+		}
+		theta, err := h.Fit(ctx, y, p.scales)
+		if err != nil {
+			return nil, err
+		}
+		m, l := h.X.Width, features.Layer{}
+		for a := range t.k {
+			row := slices.Clone(theta[:m])
+			floats.Add(row, theta[(a+1)*m:(a+2)*m])
+			l.Weights, l.Bias = append(l.Weights, row[:m-1]), append(l.Bias, row[m-1])
+		}
+		return append(slices.Clone(p.before), l), nil
+	}
+	return kind{name, about, fits, tune, fit}
+}
+
+// products counts what a quadratic regression adds.
+func (t *table) products() (n int) {
+	if t.x.Width > mostProducts {
+		return t.x.Width
+	}
+	t.pairs(func(int32, int32, int, int) { n++ })
+	return n
+}
+
+// strata are the numbers and the categories.
+func (t *table) strata() []int {
+	of := make([]int, t.x.Width)
+	for j := range of {
+		of[j] = j
+	}
+	for _, group := range t.groups {
+		for _, j := range group {
+			of[j] = int(group[0])
+		}
+	}
+	return of
 }
 
 // expand is what layers make of rows, and a column of 1, of as many rows as there is room for.
@@ -444,8 +460,8 @@ func (t *table) expand(layers []features.Layer, rows []int) (regress.Matrix, []i
 }
 
 // pieces keeps all features and adds pieces of those that are numbers, between quantiles of the rows.
-func pieces(t *table, rows []int) features.Layer {
-	p := &features.Pieces{In: t.x.Width}
+func pieces(t *table, rows []int) ([]features.Layer, []int) {
+	p, strata := &features.Pieces{In: t.x.Width}, t.strata()
 	x := make([]float64, 0, min(len(rows), 10_000))
 	for _, j := range t.numbers {
 		x = x[:0]
@@ -453,7 +469,7 @@ func pieces(t *table, rows []int) features.Layer {
 			x = append(x, t.x.Data[rows[i]*t.x.Width+int(j)])
 		}
 		slices.Sort(x)
-		many := min(knots, max(2, len(rows)/100))
+		many := min(knots, max(4, len(rows)/knots))
 		var at []float64
 		for b := range many + 1 {
 			v := stat.Quantile(float64(b)/float64(many), stat.Empirical, x, nil)
@@ -463,33 +479,39 @@ func pieces(t *table, rows []int) features.Layer {
 		}
 		if len(at) > 2 {
 			p.Features, p.Knots = append(p.Features, j), append(p.Knots, at)
+			for range at[1:] {
+				strata = append(strata, t.x.Width+int(j))
+			}
 		}
 	}
-	return features.Layer{Pieces: p}
+	return []features.Layer{{Pieces: p}}, strata
 }
 
-// products keeps all features and adds the squares of numbers and the products of two features that are not of one
+// products are the pieces, and after them the squares of numbers and the products of two features that are not of one
 // category.
-func products(t *table, _ []int) features.Layer {
-	p := &features.Products{In: t.x.Width}
-	of := make([]int, t.x.Width) // its category, 0: none
-	for g, group := range t.groups {
-		for _, j := range group {
-			of[j] = g + 1
-		}
-	}
+func products(t *table, rows []int) ([]features.Layer, []int) {
+	layers, strata := pieces(t, rows)
+	p := &features.Products{In: len(strata)}
+	t.pairs(func(j, i int32, of, with int) {
+		p.Pairs, strata = append(p.Pairs, []int32{j, i}), append(strata, (2+of)*t.x.Width+with)
+	})
+	return append(layers, features.Layer{Products: p}), strata
+}
+
+// pairs gives the squares of numbers and the pairs of features that are not of one category, with their strata.
+func (t *table) pairs(give func(j, i int32, of, with int)) {
+	strata := t.strata()
 	for i := range int32(t.x.Width) {
 		if slices.Contains(t.constant, i) {
 			continue
 		}
 		if slices.Contains(t.numbers, i) {
-			p.Pairs = append(p.Pairs, []int32{i, i})
+			give(i, i, strata[i], strata[i])
 		}
 		for j := range i {
-			if (of[i] == 0 || of[i] != of[j]) && !slices.Contains(t.constant, j) {
-				p.Pairs = append(p.Pairs, []int32{j, i})
+			if strata[i] != strata[j] && !slices.Contains(t.constant, j) {
+				give(j, i, min(strata[i], strata[j]), max(strata[i], strata[j]))
 			}
 		}
 	}
-	return features.Layer{Products: p}
 }

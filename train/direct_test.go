@@ -196,8 +196,15 @@ func TestMixture(t *testing.T) {
 
 func TestProducts_LeaveOutConstantsAndCategories(t *testing.T) {
 	x := &table{x: regress.Matrix{Width: 4}, numbers: []int32{0}, constant: []int32{3}, groups: [][]int32{{1, 2}}}
-	l := products(x, nil)
-	if got := l.Products.Pairs; len(got) != 3 || !slices.Equal(got[0], []int32{0, 0}) || !slices.Equal(got[1], []int32{0, 1}) || !slices.Equal(got[2], []int32{0, 2}) {
+	for i := range 100 {
+		x.x.Data = append(x.x.Data, float64(i), float64(i%2), float64(1-i%2), 1)
+	}
+	l, strata := products(x, []int{0, 20, 40, 60, 80})
+	if got := l[1].Products.Pairs; len(got) != 3 || !slices.Equal(got[0], []int32{0, 0}) || !slices.Equal(got[1], []int32{0, 1}) || !slices.Equal(got[2], []int32{0, 2}) {
 		t.Errorf("pairs %v", got)
+	}
+	n := 4 + len(l[0].Pieces.Knots[0]) - 1
+	if want := append([]int{0, 1, 1, 3}, slices.Repeat([]int{4}, n-4)...); !slices.Equal(strata[:n], want) || strata[n] == strata[n+1] || strata[n+1] != strata[n+2] || strata[n] < 8 {
+		t.Errorf("strata %v", strata)
 	}
 }

@@ -8,17 +8,17 @@ import (
 )
 
 // trees learns boosted trees of each action, from the rows that played it.
-func trees(ctx context.Context, t *table, rows []int, _ []float64, give func(int, []features.Layer)) error {
+func trees(ctx context.Context, t *table, rows []int, _ *prior) ([]features.Layer, error) {
 	x, action, y := t.of(rows)
 	got, err := regress.BoostByAction(ctx, x, action, t.k, y, nil, t.boosting(rows))
-	if err == nil {
-		give(0, []features.Layer{got.Layer()})
+	if err != nil {
+		return nil, err
 	}
-	return err
+	return []features.Layer{got.Layer()}, nil
 }
 
 // pooled learns boosted trees of all actions together, in which the action is one more category.
-func pooled(ctx context.Context, t *table, rows []int, _ []float64, give func(int, []features.Layer)) error {
+func pooled(ctx context.Context, t *table, rows []int, _ *prior) ([]features.Layer, error) {
 	of, action, y := t.of(rows)
 	d := t.x.Width
 	x := regress.Matrix{Width: d + t.k, Data: make([]float64, len(rows)*(d+t.k))}
@@ -34,10 +34,10 @@ func pooled(ctx context.Context, t *table, rows []int, _ []float64, give func(in
 	}
 	o.Groups = append(append([][]int32{}, o.Groups...), own)
 	got, err := regress.Boost(ctx, x, y, nil, o)
-	if err == nil {
-		give(0, []features.Layer{{Trees: apiece(got.Forest, d, t.k)}})
+	if err != nil {
+		return nil, err
 	}
-	return err
+	return []features.Layer{{Trees: apiece(got.Forest, d, t.k)}}, nil
 }
 
 // of are the contexts, actions and rewards of rows.
@@ -54,7 +54,7 @@ func (t *table) of(rows []int) (x regress.Matrix, action []int32, y []float64) {
 // boosting says how trees are grown. Where some rows of the table are held out already, the number of trees is that of
 // one part of the rest, else it is chosen by folds and trees are grown on all rows.
 func (t *table) boosting(rows []int) regress.BoostOptions {
-	o := regress.BoostOptions{Groups: t.groups, Threads: t.threads, Depth: 4, Leaves: 12, Rate: .08, Rounds: 300}
+	o := regress.BoostOptions{Groups: t.groups, Threads: t.threads, Depth: 4, Leaves: 12, Rate: .08, Rounds: 300, MinRows: 10, L2: 3}
 	if len(rows) < len(t.y) {
 		o.Folds = 1
 	} else if len(rows) < 20_000 {

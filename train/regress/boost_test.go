@@ -76,8 +76,8 @@ func (t naive) best(rows []int) (best cutAt) {
 					g, h, n = g+t.g[i], h+t.h[i], n+1
 				}
 			}
-			if n >= 10 {
-				order = append(order, ranked{j, g / (h + 10*all/float64(len(rows)))})
+			if n >= 3 {
+				order = append(order, ranked{j, g / (h + 5*all/float64(len(rows)))})
 			}
 		}
 		slices.SortFunc(order, func(a, b ranked) int {

@@ -255,8 +255,8 @@ func (g *grower) find(c int, hist []cell, sum cell) (best split) {
 }
 
 const (
-	rareRows  = 10 // of a node, below which a member of a group is not told apart
-	smoothing = 10 // rows of no gradient beside those of a member
+	rareRows  = 3 // of a node, below which a member of a group is not told apart
+	smoothing = 5 // rows of no gradient beside those of a member
 )
 
 // leafOf is the value of the leaf of a row of the design.

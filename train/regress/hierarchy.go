@@ -1,0 +1,286 @@
+package regress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
+
+// Hierarchy is a logistic regression whose coefficients are a part that all groups share and one of each group,
+//
+//	P(y_i = 1) = σ(x_iᵀ(θ_0 + θ_{g_i})),   θ_0j ~ N(0, σ²_0s),   θ_gj ~ N(0, σ²_1s),   s the stratum of column j
+//
+// The standard deviations σ are fitted, too: they are those under which the rewards were most likely (see
+// [Hierarchy.Scales]). So columns that tell nothing shrink to nothing, and each group borrows from the others as much
+// as they are alike.
+type Hierarchy struct {
+	X       Matrix  // the last column is 1; its shared coefficient is free
+	Group   []int32 // of each row
+	Groups  int
+	Stratum []int // of each column, from 0 on
+	Family  []int // of each column, from 0 on: strata of one are alike until the rewards say otherwise
+	Threads int
+}
+
+// Scales are standard deviations by column, of the shared coefficients and of those of the groups.
+type Scales struct{ Shared, Own []float64 }
+
+const (
+	scaleRounds = 12
+	leastScale  = 1e-3
+	mostScale   = 10
+	freeScale   = 30 // of the shared intercept
+	// mostCurvature is the work of one exact curvature, beyond which that of the diagonal is taken.
+	mostCurvature = 1 << 30
+)
+
+// Scales fits the standard deviations by maximizing the likelihood with θ integrated out, by Laplace's method: with θ
+// at its mode and Σ its covariance there, MacKay's update is
+//
+//	σ²_s = Σ_{j∈s} θ_j² / Σ_{j∈s} (1 − Σ_jj/σ²_s)
+//
+// MacKay (1992), "Bayesian interpolation". Rewards y are in [0, 1].
+func (h *Hierarchy) Scales(ctx context.Context, y []float64) (Scales, error) {
+	m := h.X.Width
+	if len(h.Stratum) != m || len(h.Group) != len(y) || h.X.Len() != len(y) {
+		return Scales{}, fmt.Errorf("regress: %d strata of %d columns, %d groups and %d rows for %d rewards",
+			len(h.Stratum), m, len(h.Group), h.X.Len(), len(y))
+	}
+	s := Scales{make([]float64, m), make([]float64, m)}
+	for j := range m {
+		s.Shared[j], s.Own[j] = .3, .3
+	}
+	s.Shared[m-1] = freeScale
+	var theta []float64
+	strata := 0
+	for _, of := range h.Stratum {
+		strata = max(strata, of+1)
+	}
+	for range scaleRounds {
+		var err error
+		if theta, err = h.fit(ctx, y, s, theta, 12); err != nil {
+			return s, err
+		}
+		shared, own, err := h.variances(theta, s)
+		if err != nil {
+			return s, err
+		}
+		squares := make([]float64, m)
+		for j := range squares {
+			for a := range h.Groups {
+				squares[j] += theta[(a+1)*m+j] * theta[(a+1)*m+j]
+			}
+		}
+		h.update(s.Own, squares, own, float64(h.Groups))
+		for j := range squares {
+			squares[j] = theta[j] * theta[j]
+		}
+		h.update(s.Shared[:m-1], squares, shared, 1)
+	}
+	return s, nil
+}
+
+// update sets the scales of columns by the squares of their coefficients, and by their variances, each summed over
+// some groups. A stratum counts as having some coefficients more, of the size that is typical of its family.
+func (h *Hierarchy) update(scales, squares, variances []float64, groups float64) {
+	type sums struct{ square, free, logs, n float64 }
+	strata, families := map[int]sums{}, map[int]sums{}
+	for j, scale := range scales {
+		s, f := strata[h.Stratum[j]], families[h.Family[j]]
+		s.square, s.free = s.square+squares[j], s.free+max(0, groups-variances[j]/(scale*scale))
+		f.logs, f.n = f.logs+math.Log(scale), f.n+1
+		strata[h.Stratum[j]], families[h.Family[j]] = s, f
+	}
+	for j := range scales {
+		f, s := families[h.Family[j]], strata[h.Stratum[j]]
+		typical := math.Exp(2 * f.logs / f.n)
+		scales[j] = min(max(math.Sqrt((s.square+borrowed*typical)/(s.free+borrowed)), leastScale), mostScale)
+	}
+}
+
+// borrowed is how many coefficients of a stratum the typical size of its family stands for.
+const borrowed = .5
+
+// Fit returns θ [(1+Groups)×columns], the shared part first, at its mode under s.
+func (h *Hierarchy) Fit(ctx context.Context, y []float64, s Scales) ([]float64, error) {
+	return h.fit(ctx, y, s, nil, 60)
+}
+
+// fit finds θ in units in which the curvature has about 1 on its diagonal.
+func (h *Hierarchy) fit(ctx context.Context, y []float64, s Scales, start []float64, iterations int) ([]float64, error) {
+	m, n := h.X.Width, h.X.Len()
+	square := make([]float64, m) // Σ_i x_ij²
+	for i := range n {
+		for j, v := range h.X.row(i) {
+			square[j] += v * v
+		}
+	}
+	mean := (floats.Sum(y) + 1) / (float64(n) + 2)
+	units := make([]float64, (1+h.Groups)*m)
+	o := Options{Iterations: iterations, Threads: h.Threads, Penalties: make([]float64, len(units)), Start: make([]float64, len(units))}
+	l0, l1 := s.precisions()
+	for j := range units {
+		penalty, rows := l0[j%m], 1.
+		if j >= m {
+			penalty, rows = l1[j%m], float64(h.Groups)
+		}
+		units[j] = 1 / math.Sqrt(mean*(1-mean)*square[j%m]/rows+penalty)
+		o.Penalties[j] = penalty * units[j] * units[j]
+	}
+	if start != nil {
+		floats.DivTo(o.Start, start, units)
+	} else {
+		o.Start[m-1] = math.Log(mean/(1-mean)) / units[m-1]
+	}
+	scaled := func(by []float64) Matrix {
+		x := Matrix{Width: m, Data: make([]float64, n*m)}
+		for i := range n {
+			floats.MulTo(x.Data[i*m:(i+1)*m], h.X.row(i), by)
+		}
+		return x
+	}
+	theta, err := Logistic(ctx, &Grouped{Shared: scaled(units[:m]), Own: scaled(units[m : 2*m]), Group: h.Group, Groups: h.Groups}, y, o)
+	if err != nil {
+		return nil, err
+	}
+	floats.Mul(theta, units)
+	return theta, nil
+}
+
+// variances are the posterior variances of shared coefficients, and those of the groups, summed by column. With
+// H_g = Σ_i p_i(1 − p_i) x_i x_iᵀ over a group's rows, A_g = H_g + Λ_1:
+//
+//	Σ_00 = (Λ_0 + Σ_g (Λ_1 − Λ_1 A_g⁻¹ Λ_1))⁻¹,   Σ_gg = A_g⁻¹ + G Σ_00 Gᵀ,   G = I − A_g⁻¹ Λ_1
+func (h *Hierarchy) variances(theta []float64, s Scales) (shared, own []float64, err error) {
+	m := h.X.Width
+	l0, l1 := s.precisions()
+	weight, rows := h.curved(theta)
+	shared, own = make([]float64, m), make([]float64, m)
+	if float64(m)*float64(m)*(3*float64(m)*float64(h.Groups)+float64(len(weight))) > mostCurvature {
+		h.diagonal(shared, own, weight, rows, l0, l1)
+		return shared, own, nil
+	}
+	inverses := make([]*mat.SymDense, h.Groups)
+	total := mat.NewSymDense(m, nil)
+	for j := range m {
+		total.SetSym(j, j, l0[j])
+	}
+	for a, of := range rows {
+		x := mat.NewDense(max(1, len(of)), m, nil)
+		for k, i := range of {
+			root := math.Sqrt(weight[i])
+			to := x.RawRowView(k)
+			for j, v := range h.X.row(i) {
+				to[j] = root * v
+			}
+		}
+		var curved mat.SymDense
+		curved.SymOuterK(1, x.T())
+		for j := range m {
+			curved.SetSym(j, j, curved.At(j, j)+l1[j])
+		}
+		if inverses[a], err = inverse(&curved); err != nil {
+			return nil, nil, err
+		}
+		for j := range m {
+			for k := j; k < m; k++ {
+				v := -l1[j] * inverses[a].At(j, k) * l1[k]
+				if j == k {
+					v += l1[j]
+				}
+				total.SetSym(j, k, total.At(j, k)+v)
+			}
+		}
+	}
+	sigma, err := inverse(total)
+	if err != nil {
+		return nil, nil, err
+	}
+	var g, gs mat.Dense
+	for _, a := range inverses {
+		g.CloneFrom(a)
+		for j := range m {
+			row := g.RawRowView(j)
+			for k := range row {
+				row[k] *= -l1[k]
+			}
+			row[j]++
+		}
+		gs.Mul(&g, sigma)
+		for j := range m {
+			own[j] += a.At(j, j) + mat.Dot(g.RowView(j), gs.RowView(j))
+		}
+	}
+	for j := range m {
+		shared[j] = sigma.At(j, j)
+	}
+	return shared, own, nil
+}
+
+// precisions are Λ_0 and Λ_1.
+func (s Scales) precisions() (shared, own []float64) {
+	for j := range s.Shared {
+		shared, own = append(shared, 1/(s.Shared[j]*s.Shared[j])), append(own, 1/(s.Own[j]*s.Own[j]))
+	}
+	return shared, own
+}
+
+// curved are p_i(1 − p_i) of rows, and the rows of each group.
+func (h *Hierarchy) curved(theta []float64) (weight []float64, rows [][]int) {
+	m := h.X.Width
+	weight, rows = make([]float64, len(h.Group)), make([][]int, h.Groups)
+	for i, a := range h.Group {
+		var z float64
+		for j, v := range h.X.row(i) {
+			z += v * (theta[j] + theta[(int(a)+1)*m+j])
+		}
+		p := 1 / (1 + math.Exp(-z))
+		weight[i], rows[a] = p*(1-p), append(rows[a], i)
+	}
+	return weight, rows
+}
+
+// diagonal is [Hierarchy.variances] of curvatures without what is off their diagonals.
+func (h *Hierarchy) diagonal(shared, own, weight []float64, rows [][]int, l0, l1 []float64) {
+	m := h.X.Width
+	copy(shared, l0)
+	curved := make([][]float64, h.Groups)
+	for a, of := range rows {
+		curved[a] = make([]float64, m)
+		for _, i := range of {
+			for j, v := range h.X.row(i) {
+				curved[a][j] += weight[i] * v * v
+			}
+		}
+		for j, v := range curved[a] {
+			shared[j] += l1[j] * v / (v + l1[j])
+		}
+	}
+	for j := range m {
+		shared[j] = 1 / shared[j]
+		for a := range curved {
+			v := curved[a][j]
+			g := v / (v + l1[j])
+			own[j] += 1/(v+l1[j]) + g*g*shared[j]
+		}
+	}
+}
+
+// inverse is that of a positive definite matrix.
+func inverse(a *mat.SymDense) (*mat.SymDense, error) {
+	var c mat.Cholesky
+	var of mat.SymDense
+	if !c.Factorize(a) {
+		return nil, errors.New("regress: a curvature is not positive definite; are features finite?")
+	}
+	if err := c.InverseTo(&of); err != nil {
+		if _, ok := err.(mat.Condition); !ok {
+			return nil, err
+		}
+	}
+	return &of, nil
+}

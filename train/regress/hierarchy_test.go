@@ -1,0 +1,120 @@
+package regress
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// drawn is a hierarchy of numbers from N(0, 1) whose coefficients have scales by column: [shared, own].
+func drawn(seed uint64, n, groups int, scales [][2]float64) (*Hierarchy, []float64) {
+	r := rand.New(rand.NewPCG(seed, 1))
+	m := len(scales) + 1
+	theta := make([]float64, (groups+1)*m)
+	for j, s := range scales {
+		theta[j] = s[0]
+		for a := range groups {
+			theta[(a+1)*m+j] = s[1] * r.NormFloat64()
+		}
+	}
+	h := &Hierarchy{X: Matrix{Width: m}, Groups: groups, Stratum: make([]int, m), Family: make([]int, m)}
+	for j := range m {
+		h.Stratum[j] = j
+	}
+	h.Family[m-1] = 1
+	y := make([]float64, n)
+	for i := range n {
+		a := r.IntN(groups)
+		var z float64
+		for j := range m {
+			v := 1.
+			if j < m-1 {
+				v = r.NormFloat64()
+			}
+			h.X.Data = append(h.X.Data, v)
+			z += v * (theta[j] + theta[(a+1)*m+j])
+		}
+		h.Group = append(h.Group, int32(a))
+		if r.Float64() < 1/(1+math.Exp(-z)) {
+			y[i] = 1
+		}
+	}
+	return h, y
+}
+
+// Columns that matter to groups alone, to all alike, and to none, get scales of that size.
+func TestHierarchy_ScalesAreOfTheSizeOfEffects(t *testing.T) {
+	h, y := drawn(1, 20_000, 12, [][2]float64{{0, .8}, {1.5, 0}, {0, 0}})
+	s, err := h.Scales(context.Background(), y)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Own[0] < .5 || s.Own[0] > 1.2 || s.Shared[1] < .4 || s.Own[1] > .15 || s.Own[2] > .15 || s.Shared[2] > .4 {
+		t.Errorf("shared %.3v, own %.3v", s.Shared, s.Own)
+	}
+}
+
+// The variances by blocks are those of the inverse of the whole curvature, and the diagonal ones are near where
+// columns are independent.
+func TestHierarchy_VariancesAreThoseOfTheWholeCurvature(t *testing.T) {
+	h, y := drawn(2, 400, 3, [][2]float64{{.5, .5}, {1, .2}})
+	ctx := context.Background()
+	s := Scales{[]float64{.5, 1, freeScale}, []float64{.5, .2, .3}}
+	theta, err := h.Fit(ctx, y, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shared, own, err := h.variances(theta, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := h.X.Width
+	whole := mat.NewSymDense(m*4, nil)
+	for i, a := range h.Group {
+		var z float64
+		x := make([]float64, 4*m)
+		for j, v := range h.X.row(i) {
+			x[j], x[(int(a)+1)*m+j] = v, v
+			z += v * (theta[j] + theta[(int(a)+1)*m+j])
+		}
+		p := 1 / (1 + math.Exp(-z))
+		for j := range x {
+			for k := j; k < len(x); k++ {
+				whole.SetSym(j, k, whole.At(j, k)+p*(1-p)*x[j]*x[k])
+			}
+		}
+	}
+	for j := range 4 * m {
+		by := s.Own[j%m]
+		if j < m {
+			by = s.Shared[j]
+		}
+		whole.SetSym(j, j, whole.At(j, j)+1/(by*by))
+	}
+	sigma, err := inverse(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for j := range m {
+		var want float64
+		for a := range 3 {
+			want += sigma.At((a+1)*m+j, (a+1)*m+j)
+		}
+		if math.Abs(shared[j]-sigma.At(j, j)) > 1e-9 || math.Abs(own[j]-want) > 1e-9 {
+			t.Errorf("column %d: %v and %v, want %v and %v", j, shared[j], own[j], sigma.At(j, j), want)
+		}
+	}
+	exact, exactOwn := append([]float64(nil), shared...), append([]float64(nil), own...)
+	weight, rows := h.curved(theta)
+	l0, l1 := s.precisions()
+	clear(own)
+	h.diagonal(shared, own, weight, rows, l0, l1)
+	for j := range m {
+		if math.Abs(shared[j]/exact[j]-1) > .2 || math.Abs(own[j]/exactOwn[j]-1) > .2 {
+			t.Errorf("column %d by the diagonal: %v and %v, want about %v and %v", j, shared[j], own[j], exact[j], exactOwn[j])
+		}
+	}
+}
