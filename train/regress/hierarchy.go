@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -31,6 +32,7 @@ type Scales struct{ Shared, Own []float64 }
 
 const (
 	scaleRounds = 12
+	settled     = .05 // a change of scales, by its logarithm, below which they are left
 	leastScale  = 1e-3
 	mostScale   = 10
 	freeScale   = 30 // of the shared intercept
@@ -56,10 +58,6 @@ func (h *Hierarchy) Scales(ctx context.Context, y []float64) (Scales, error) {
 	}
 	s.Shared[m-1] = freeScale
 	var theta []float64
-	strata := 0
-	for _, of := range h.Stratum {
-		strata = max(strata, of+1)
-	}
 	for range scaleRounds {
 		var err error
 		if theta, err = h.fit(ctx, y, s, theta, 12); err != nil {
@@ -75,13 +73,26 @@ func (h *Hierarchy) Scales(ctx context.Context, y []float64) (Scales, error) {
 				squares[j] += theta[(a+1)*m+j] * theta[(a+1)*m+j]
 			}
 		}
+		before := Scales{slices.Clone(s.Shared), slices.Clone(s.Own)}
 		h.update(s.Own, squares, own, float64(h.Groups))
 		for j := range squares {
 			squares[j] = theta[j] * theta[j]
 		}
 		h.update(s.Shared[:m-1], squares, shared, 1)
+		if s.far(before) < settled {
+			break
+		}
 	}
 	return s, nil
+}
+
+// far is the largest change of a scale that matters, by its logarithm.
+func (s Scales) far(from Scales) (most float64) {
+	for j := range s.Own {
+		most = max(most, math.Abs(math.Log(max(s.Own[j], .02)/max(from.Own[j], .02))))
+		most = max(most, math.Abs(math.Log(max(s.Shared[j], .02)/max(from.Shared[j], .02))))
+	}
+	return most
 }
 
 // update sets the scales of columns by the squares of their coefficients, and by their variances, each summed over
