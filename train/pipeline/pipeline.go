@@ -66,6 +66,11 @@ type Options struct {
 	Own int
 	// Learners of the recipe that may be candidates, of [train.Learners]; nil: all.
 	Learners []string
+	Depth    int  // of the trees of the learner rules, at most; 0: 2
+	Simple   bool // shallow trees are candidates, too, and are taken if they are within a standard error of the best
+	// Distil, if not nil, is a policy that the rules are to play like: they are learned from what it plays on rows that do
+	// not certify. It is in place of PriorFile.
+	Distil *policyfile.Policy
 	// Prior is zero or learned; empty: learned for the recipe, zero for others.
 	Prior string
 	// PriorFile, if not nil, is a policy whose weights are the prior's mean, or
@@ -224,6 +229,9 @@ func (l *learning) configure(lib library.Library) (train.Run, error) {
 		return none, err
 	}
 	l.objective = objective
+	if err := l.readable(); err != nil {
+		return none, err
+	}
 	for _, name := range o.Learners {
 		if known, _ := train.Learners(); !slices.Contains(known, name) {
 			return none, fmt.Errorf("learner %q: want some of %s", name, strings.Join(known, ", "))
@@ -492,7 +500,7 @@ func (l *learning) settleChunks(open []int) {
 		l.warn("%s: the log drifts, and learning in chunks needs rows that are alike: they are one chunk", drift.Check)
 		o.Chunks = 1
 	case o.Chunks > 0:
-	case !l.objective.Recipe || o.PriorFile != nil || l.log.Estimated || o.Split == ByTime || drift != nil:
+	case !l.objective.Recipe || o.PriorFile != nil || o.Simple || l.rulesAlone() || l.log.Estimated || o.Split == ByTime || drift != nil:
 		o.Chunks = 1
 	default:
 		n, units := len(open), l.judge.Clusters()
@@ -636,7 +644,7 @@ const leastLayered = 30_000
 
 // table reports that models of the reward are to be learned from the log as from a table.
 func (l *learning) table() bool {
-	if l.o.Learners != nil && !slices.ContainsFunc(l.o.Learners, train.IsDirect) {
+	if l.o.Learners != nil && !l.rulesAlone() && !slices.ContainsFunc(l.o.Learners, train.IsDirect) {
 		return false
 	}
 	return l.log.Choices == nil && l.rows.Dim() <= mostColumns && l.log.K() <= 100
@@ -655,6 +663,12 @@ func (l *learning) recipe(ctx context.Context) error {
 		r.Direct = &train.Direct{Encoder: l.encoder, Threads: c.Threads}
 		if l.o.Settings.Representation == "" {
 			r.Direct.Layers = leastLayered
+		}
+		r.Rules, r.Simple = &train.Rules{Depth: l.o.Depth, Encoder: l.encoder, Threads: c.Threads}, l.o.Simple
+	}
+	if l.o.Distil != nil && r.Rules != nil {
+		if r.Rules.Of, r.Start = r.Start, nil; l.encoder.Unit {
+			return errUnit
 		}
 	}
 	if len(l.chunks) == 1 {

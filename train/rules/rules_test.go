@@ -199,7 +199,10 @@ func TestLearn_Refuses(t *testing.T) {
 	for name, try := range map[string]func() error{
 		"depth":  func() error { _, err := Learn(t.Context(), x, make([]float64, 4), 2, Options{Depth: 6}); return err },
 		"scores": func() error { _, err := Learn(t.Context(), x, make([]float64, 3), 2, Options{}); return err },
-		"NaN":    func() error { _, err := Learn(t.Context(), x, []float64{0, 1, math.NaN(), 1}, 2, Options{}); return err },
+		"NaN": func() error {
+			_, err := Learn(t.Context(), x, []float64{0, 1, math.NaN(), 1}, 2, Options{})
+			return err
+		},
 		"groups": func() error {
 			_, err := Learn(t.Context(), x, make([]float64, 4), 2, Options{Groups: [][]int32{{0, 1}, {1}}})
 			return err
