@@ -434,7 +434,11 @@ func (l *learning) divide() error {
 	}
 	t.Split, t.Share = o.Split, o.Share
 	if l.log.Time != nil && o.Split != ByTime && l.judge.Drift() != nil {
-		l.warn("the log drifts: setting split of time teaches by the earlier rows and certifies on the later ones, which are nearer to what comes")
+		if l.judge.Settled() {
+			l.warn("the log drifts: setting split of time teaches by the earlier rows and certifies on the later ones, which are nearer to what comes")
+		} else {
+			l.warn("the log drifts, or rewards of its newest rows are not in yet: leave out rows whose rewards may still come")
+		}
 	}
 	columns := l.columns(open)
 	teach, rest, err := Split(o.Split, o.Share, o.Seed, len(open), columns)
