@@ -52,6 +52,7 @@ type row struct {
 	time                                               int64
 	cost, p, weight                                    float64
 	props                                              []float64 // in the order of builder.slots
+	outcomes                                           []float64 // in the order of builder.outcomes; NaN, or none: missing
 	hasID, hasGroup, hasAction, hasTime, hasCost, hasP bool
 	hasProps, hasWeight, hasSet, listed                bool          // listed: props are those of all in their order
 	form                                               jsontext.Kind // of action, see table.cell
@@ -143,6 +144,7 @@ type output struct {
 	acts, costs, ps, props, weights, times, group, logger, rowIDs, contextHash, rows, badRows spill
 	optionColumns
 	decisionIDs texts
+	outcomes    []*outcome
 }
 
 // optionColumns are what rows offer.
@@ -189,7 +191,11 @@ func (b *builder) spills() []*spill {
 		&b.rowIDs, &b.contextHash, &b.rows,
 		&b.decisionIDs.ends, &b.decisionIDs.text, &b.groups.ends, &b.groups.text, &b.policies.ends, &b.policies.text}
 	own = append(own, &b.optionFirst, &b.optionCount, &b.optionAt, &b.optionActs, &b.optionItems, &b.itemActs)
-	return append(slices.Concat(own, b.contexts.spills()[1:], b.items.spills()), &b.badRows)
+	own = slices.Concat(own, b.contexts.spills()[1:], b.items.spills())
+	for _, o := range b.outcomes {
+		own = append(own, &o.values)
+	}
+	return append(own, &b.badRows)
 }
 
 func (b *builder) close() error {
@@ -208,7 +214,7 @@ func (b *builder) close() error {
 // begin begins a row.
 func (b *builder) begin() {
 	r := &b.row
-	*r = row{props: r.props[:0], id: r.id[:0], group: r.group[:0], action: r.action[:0], policy: r.policy[:0]}
+	*r = row{props: r.props[:0], outcomes: r.outcomes[:0], id: r.id[:0], group: r.group[:0], action: r.action[:0], policy: r.policy[:0]}
 	b.into = &b.contexts
 	b.into.begin()
 	b.offers = offers{ids: b.offers.ids[:0], ends: b.offers.ends[:0], starts: b.offers.starts[:0],
@@ -494,6 +500,7 @@ func (b *builder) appendRow() {
 		p = b.policies.number(r.policy)
 	}
 	late(&b.logger, b.n, -1, len(r.policy) > 0, p)
+	b.appendOutcomes()
 }
 
 // whole checks what a row must have, whatever the others have.

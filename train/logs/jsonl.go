@@ -345,6 +345,9 @@ func (j *jsonl) value(b *builder, c *column) error {
 			c.missing++
 		}
 		return d.SkipValue()
+	case c.role == roleOutcome && (k == '{' || k == '['):
+		b.outcome(c, '"', []byte("a list or an object"), 0)
+		return d.SkipValue()
 	case c.role == roleContexts && k != '"':
 		return d.context(b, c.name)
 	case c.role == rolePropensities && k != '"':

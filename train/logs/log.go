@@ -38,6 +38,8 @@ type Log struct {
 	X    Contexts // φ(x); nil: contexts are not encoded
 	Rows []int    // the context of each row, by its place in X; nil: row i
 
+	Outcomes []Outcome // other numbers that decisions led to, beside the reward
+
 	// Choices say what rows offer and what actions are described by; nil: all K actions,
 	// by their names alone.
 	Choices *Choices
@@ -225,6 +227,10 @@ func (l *Log) Subset(rows []int) *Log {
 	s.Keys, s.Action, s.Cost = pick(l.Keys, rows), pick(l.Action, rows), pick(l.Cost, rows)
 	s.Propensity, s.Weight, s.Time, s.Group, s.Logger = pick(l.Propensity, rows), pick(l.Weight, rows), pick(l.Time,
 		rows), pick(l.Group, rows), pick(l.Logger, rows)
+	s.Outcomes = slices.Clone(l.Outcomes)
+	for i := range s.Outcomes {
+		s.Outcomes[i].Values = pick(s.Outcomes[i].Values, rows)
+	}
 	s.Choices = l.Choices.subset(rows)
 	if k := l.K(); l.Propensities != nil && !l.Sets() {
 		s.Propensities = make([]float64, 0, len(rows)*k)

@@ -100,6 +100,9 @@ func newParquet(l *lines, b *builder) (_ reader, err error) {
 		if err != nil {
 			return nil, err
 		}
+		if c.role == roleOutcome && !plainNumber(top) {
+			b.outcomes[c.slot].text, c.role = l.path+" has values of type "+top.String(), roleIgnored
+		}
 		before := len(r.leaves)
 		if err := r.walk(c, top, 0, nil); err != nil {
 			return nil, err
@@ -116,6 +119,23 @@ func newParquet(l *lines, b *builder) (_ reader, err error) {
 	}
 	r.begin(b, file.RowGroups(), chunks)
 	return r, nil
+}
+
+// plainNumber reports a column of numbers, or of true and false.
+func plainNumber(p *parquet.Column) bool {
+	if !p.Leaf() || p.Repeated() {
+		return false
+	}
+	if t := p.Type().LogicalType(); t != nil {
+		if _, integer := t.Value.(*logical.IntType); !integer {
+			return false
+		}
+	}
+	switch p.Type().Kind() {
+	case parquet.Boolean, parquet.Int32, parquet.Int64, parquet.Float, parquet.Double:
+		return true
+	}
+	return false
 }
 
 // walk finds the leaves of a column. element is the one that holds an entry of its list; nil:

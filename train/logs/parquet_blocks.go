@@ -83,7 +83,7 @@ func (l *leaf) numeric() bool {
 // alone reports whether the leaf's values can be read ahead as numbers beside the context.
 func (l *leaf) alone() bool {
 	switch l.column.role {
-	case roleReward, roleCost, rolePropensity, roleEach, roleWeight:
+	case roleReward, roleCost, rolePropensity, roleEach, roleWeight, roleOutcome:
 		return l.numeric()
 	case roleAction:
 		return l.numeric() && (l.parquet == parquet.Int32 || l.parquet == parquet.Int64)

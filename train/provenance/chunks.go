@@ -66,6 +66,9 @@ func (j *Judge) Drift() *inspect.Finding {
 	return nil
 }
 
+// Settled reports that rewards of the newest rows seem to be in, see [inspect.Report.Settled].
+func (j *Judge) Settled() bool { return j.found.Settled() }
+
 // again certifies the mixture of a file in the chunks that certified it when it was learned from
 // this log, as the file records them; nil: it was not learned so.
 func (j *Judge) again(f *policyfile.File, o certify.Options, on Circumstances) (*Certificate, error) {
