@@ -17,7 +17,7 @@ import (
 	"opl/train/report"
 )
 
-// answerVersion is of the form that commands answer in as JSON, docs/scripts.md. It grows when a field goes
+// answerVersion is of the form that commands answer in as JSON, docs/reference/json.md. It grows when a field goes
 // or changes its meaning; new ones may come.
 const answerVersion = 1
 
