@@ -33,6 +33,7 @@ type joinFlags struct {
 	overwrite  bool
 	min, max   float64
 	format     string
+	mature     time.Duration
 }
 
 func joinCommand(lib library.Library) *cobra.Command {
@@ -56,10 +57,12 @@ A decision without a reward is dropped, unless --missing-reward says what it
 earned. If whether a reward is there depends on what was done or on what came of
 it (only purchases are reported; late ones are not in yet), dropping biases the
 log: it says how many were dropped, and nothing is guaranteed on it. Give
---missing-reward 0 where no report means no reward, and wait until all rewards are in.`,
+--missing-reward 0 where no report means no reward, and leave out the newest decisions,
+whose rewards may still come: --mature 48h joins only those that are so old at the newest
+time. If the file of rewards has times (timestamp), a reward counts that came within it.`,
 		Example: `  opl join served.jsonl rewards.csv --out next.parquet
   opl join served.jsonl* rewards.csv --policy policy.json --out next.parquet
-  opl join served.jsonl purchases.csv --missing-reward 0 --out next.jsonl`,
+  opl join served.jsonl purchases.csv --missing-reward 0 --mature 48h --out next.jsonl`,
 		Args: some("the log of serve", "a file of rewards"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir, err := os.MkdirTemp("", "opl-") // for copies of objects
@@ -91,6 +94,8 @@ log: it says how many were dropped, and nothing is guaranteed on it. Give
 		"that begins")
 	fl.StringVar(&f.catalogue, "catalogue", "", "join the decisions among this catalogue alone: its file, or its "+
 		"hash or how that begins")
+	fl.DurationVar(&f.mature, "mature", 0, "join only decisions that are so old at the newest time, as 48h, and "+
+		"count rewards that came within it, if they have times")
 	addFormat(fl, &f.format)
 	fl.Float64Var(&f.min, "reward-min", 0, "least possible reward, which is written as it is")
 	fl.Float64Var(&f.max, "reward-max", 1, "largest possible reward")
@@ -108,7 +113,7 @@ func local(ctx context.Context, lib library.Library, args []string, dir string) 
 }
 
 func joinLogs(cmd *cobra.Command, served, rewards []string, f joinFlags) (err error) {
-	o := join.Options{Duplicates: join.Duplicates(f.duplicates), Min: f.min, Max: f.max}
+	o := join.Options{Duplicates: join.Duplicates(f.duplicates), Min: f.min, Max: f.max, Mature: f.mature}
 	if f.out == "" {
 		return errors.New("--out: say where to write the log")
 	}
@@ -123,6 +128,9 @@ func joinLogs(cmd *cobra.Command, served, rewards []string, f joinFlags) (err er
 		if err := absent(flag, path, f.overwrite); err != nil {
 			return err
 		}
+	}
+	if f.mature < 0 {
+		return errors.New("--mature: want a time of at least 0, as 48h")
 	}
 	if !(f.min < f.max) {
 		return errors.New("--reward-min must be below --reward-max")
@@ -189,6 +197,9 @@ func joinLogs(cmd *cobra.Command, served, rewards []string, f joinFlags) (err er
 	}
 	if s.Joined == 0 {
 		_ = w.Abort()
+		if s.Young > 0 && s.Others+s.Young == s.Decisions {
+			return fmt.Errorf("--mature %v: none of the %d decisions is so old", f.mature, s.Decisions)
+		}
 		if s.Others == s.Decisions {
 			if f.catalogue != "" {
 				return fmt.Errorf("--catalogue %s: none of the %d decisions is among this catalogue, or is of the "+
@@ -223,6 +234,8 @@ func printSummary(out io.Writer, s join.Summary, f joinFlags) error {
 		what string
 	}{
 		{s.Others, "of other policies or catalogues left out"},
+		{s.Young, fmt.Sprintf("younger than %v left out", f.mature)},
+		{s.Late, fmt.Sprintf("rewards came more than %v after their decision, and do not count", f.mature)},
 		{s.Orphans, "rewards of no decision"},
 		{s.Left, "duplicates left out, the " + f.duplicates + " taken"},
 		{s.Bad, "lines that could not be read left out, and written to " + f.bad},
@@ -235,6 +248,10 @@ func printSummary(out io.Writer, s join.Summary, f joinFlags) error {
 		if c.n > 0 {
 			fmt.Fprintf(w, "%8d %s\n", c.n, c.what)
 		}
+	}
+	if of := s.Waits; of != nil {
+		fmt.Fprintf(w, "         rewards came within %v of the decision (half of them), %v (99 %%), %v (all)\n",
+			of.Half.Round(time.Second), of.Most.Round(time.Second), of.All.Round(time.Second))
 	}
 	switch {
 	case s.Missing > 0 && f.missing == "drop":

@@ -563,6 +563,16 @@ func (t *table) context(b *builder, c *column, s []byte, v float64, isNumber, ty
 
 // time takes seconds, milliseconds, microseconds or nanoseconds since 1970.
 func (t *table) time(b *builder, c *column, v float64) error {
+	at, ok := sinceEpoch(v)
+	if !ok {
+		return bad(c.name, "%v is no time since 1970", v)
+	}
+	b.row.time, b.row.hasTime = at, true
+	return nil
+}
+
+// sinceEpoch is a time of that many seconds, milliseconds, microseconds or nanoseconds since 1970.
+func sinceEpoch(v float64) (nanos int64, ok bool) {
 	scale := 1e9
 	switch a := math.Abs(v); {
 	case a >= 1e17:
@@ -572,12 +582,8 @@ func (t *table) time(b *builder, c *column, v float64) error {
 	case a >= 1e11:
 		scale = 1e6
 	}
-	if !(math.Abs(v*scale) < 9.2e18) {
-		return bad(c.name, "%v is no time since 1970", v)
-	}
 	whole, part := math.Modf(v)
-	b.row.time, b.row.hasTime = int64(whole)*int64(scale)+int64(math.Round(part*scale)), true
-	return nil
+	return int64(whole)*int64(scale) + int64(math.Round(part*scale)), math.Abs(v*scale) < 9.2e18
 }
 
 // dateLayouts are days, by the setting that they are read by; clocks the times that may follow.

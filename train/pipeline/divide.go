@@ -133,8 +133,13 @@ func (l *learning) settleSplit(open []int, teaches bool) {
 	}
 	t.Split, t.Share = o.Split, o.Share
 	if l.log.Time != nil && o.Split != ByTime && l.judge.Drift() != nil {
-		l.warn("the log drifts: setting split of time teaches by the earlier rows and certifies on the later ones, " +
-			"which are nearer to what comes")
+		if l.judge.Settled() {
+			l.warn("the log drifts: setting split of time teaches by the earlier rows and certifies on the later ones, " +
+				"which are nearer to what comes")
+		} else {
+			l.warn("the log drifts, or rewards of its newest rows are not in yet: leave out rows whose rewards may still " +
+				"come")
+		}
 	}
 }
 
@@ -151,7 +156,8 @@ func (l *learning) settleChunks(open []int) {
 		l.warn("%s: the log drifts, and learning in chunks needs rows that are alike: they are one chunk", drift.Check)
 		o.Chunks = 1
 	case o.Chunks > 0:
-	case !l.objective.Recipe || o.PriorFile != nil || l.log.Estimated || o.Split == ByTime || drift != nil:
+	case !l.objective.Recipe || o.PriorFile != nil || l.log.Estimated || o.Split == ByTime || drift != nil,
+		o.Simple, l.rulesAlone(): // a mixture of trees is harder to read
 		o.Chunks = 1
 	default:
 		n, units := len(open), l.judge.Clusters()

@@ -3,26 +3,29 @@ package join
 import (
 	"fmt"
 	"math"
+	"time"
 
 	"opl/train/logs"
 )
 
 // Rewards are the rewards of decisions, by id.
 type Rewards struct {
-	of   map[string]reward
-	left int // duplicates left out
-	n    int // rows with a reward
+	of     map[string]reward
+	left   int       // duplicates left out
+	n      int       // rows with a reward
+	newest time.Time // of rewards that have times
 }
 
 type reward struct {
 	value float64
 	path  string
 	row   int
-	nth   int // of all files
+	time  time.Time // zero: not known
+	nth   int       // of all files
 }
 
-// ReadRewards reads a file of rewards, see [logs.OpenRows]: columns decision_id and reward (others are left alone),
-// or JSON Lines with the fields of these names and no others. True is the reward 1, false 0, as in logs; an empty or
+// ReadRewards reads a file of rewards, see [logs.OpenRows]: columns decision_id and reward, and timestamp, when the
+// reward came, if that is known (others are left alone), or JSON Lines with the fields of these names and no others. True is the reward 1, false 0, as in logs; an empty or
 // null reward is none.
 func ReadRewards(path string, d Duplicates) (*Rewards, error) {
 	r := &Rewards{of: map[string]reward{}}
@@ -40,7 +43,7 @@ func (r *Rewards) Read(path string, d Duplicates) (err error) {
 			err = e
 		}
 	}()
-	const id, value = "decision_id", "reward"
+	const id, value, when = "decision_id", "reward", "timestamp"
 	columns := rows.Fields()
 	if columns != nil && !(rows.Has(id) && rows.Has(value)) {
 		return fmt.Errorf("%s: the columns are %q: want %s and %s", path, columns, id, value)
@@ -48,8 +51,9 @@ func (r *Rewards) Read(path string, d Duplicates) (err error) {
 	for n := 1; rows.Next(); n++ {
 		if columns == nil {
 			for _, f := range rows.Fields() {
-				if f != id && f != value {
-					return fmt.Errorf("%s: unknown field %q: want %s and %s", rows.Where(), f, id, value)
+				if f != id && f != value && f != when {
+					return fmt.Errorf("%s: unknown field %q: want %s and %s, and %s if it is known", rows.Where(), f, id,
+						value, when)
 				}
 			}
 			if !rows.Has(value) {
@@ -69,6 +73,15 @@ func (r *Rewards) Read(path string, d Duplicates) (err error) {
 				return err
 			}
 		}
+		var at time.Time
+		if text, _ := rows.Text(when); text != "" {
+			if at, err = rows.Time(when); err != nil {
+				return err
+			}
+			if at.After(r.newest) {
+				r.newest = at
+			}
+		}
 		r.n++
 		before, twice := r.of[of]
 		switch {
@@ -86,7 +99,7 @@ func (r *Rewards) Read(path string, d Duplicates) (err error) {
 			return fmt.Errorf("%s: row %d: %w", path, n, err)
 		}
 		if !twice || d == Last {
-			r.of[of] = reward{v, path, n, r.n}
+			r.of[of] = reward{v, path, n, at, r.n}
 		}
 	}
 	return rows.Err()
