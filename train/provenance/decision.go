@@ -247,7 +247,7 @@ func (t trial) null(r Requirement, grouped bool) (*null, error) {
 	switch {
 	case first != first:
 		return nil, withhold("column %s has no value in the rows that certify", n.Column)
-	case !varies:
+	case !varies && (n.AtRandom || n.Missing == 0):
 		return nil, withhold("column %s is the same in all rows that certify: nothing is learned of it from them", n.Column)
 	}
 	return n, n.require(r, logs.Outcome{Column: n.Column}.IsCost())
