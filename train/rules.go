@@ -32,7 +32,7 @@ type Rules struct {
 
 const (
 	rulesName    = "rules"
-	ruleErrors   = 1  // standard errors that a split must gain
+	ruleErrors   = 2  // standard errors that a split must gain
 	trialCuts    = 64 // of a feature, in trials
 	mostRuleRows = 200_000
 )
