@@ -128,6 +128,7 @@ The exit status is 0 if the file was written.
 	fl.Float64Var(&f.minESS, "min-ess", 30, "stop when the weights are worth fewer rows than this; 0: never")
 	want(fl, "min-ess", "0 or more", func() bool { return f.minESS >= 0 })
 	addFormat(fl, &f.format)
+	addVerbose(fl)
 	fl.StringVar(&f.curves, "curves", "", "also write the learning curve to this `file` (.csv)")
 	fl.BoolVar(&f.o.Fresh, "fresh", false, "the log has no row that the file of --prior was learned from, where "+
 		"that cannot be seen")
@@ -193,26 +194,14 @@ func trainPolicy(cmd *cobra.Command, lib library.Library, f trainFlags, paths []
 		}
 		hash = p.Hash()
 	}
-	text := func(w io.Writer) error {
-		if err := render.Training(w, learned); err != nil {
-			return err
-		}
-		last := fmt.Sprintf("written to %s; next: opl serve %[1]s", f.out)
-		switch {
-		case written == "":
-			last = "nothing learned: keep the policy that plays. No policy file is written; --force writes it"
-		case learned.Worse:
-			last = fmt.Sprintf("written to %s, as --force asks; keep the policy that plays", f.out)
-		}
-		_, err := fmt.Fprintln(w, last)
-		return err
-	}
+	text := func(w io.Writer) error { return render.Training(w, learned, written) }
+	short := func(w io.Writer) error { return render.BriefTraining(w, learned, written) }
 	var end error
 	if learned.Worse {
 		end = exitStatus(notShown)
 	}
 	page := func() (html.Page, error) { return render.TrainingPage(learned), nil }
-	return conclusion{answer: trainedOf(learned, written, hash), text: text, page: page, end: end}.write(cmd, f.format, &f.page)
+	return conclusion{answer: trainedOf(learned, written, hash), text: text, brief: short, page: page, end: end}.write(cmd, f.format, &f.page)
 }
 
 func (f *trainFlags) options(cmd *cobra.Command, lib library.Library, read []string) error {

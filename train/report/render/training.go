@@ -13,9 +13,11 @@ import (
 	"opl/train/report/html"
 )
 
-// Training prints the report of a training for people.
-func Training(w io.Writer, l *pipeline.Learned) error {
+// Training prints the report of a training, with its bounds and what they assume. The policy was written to a file;
+// "": to none.
+func Training(w io.Writer, l *pipeline.Learned, file string) error {
 	var b strings.Builder
+	fmt.Fprintln(&b, concludedTraining(l, file))
 	printFacts(&b, trainingFacts(l))
 	if l.Certificate == nil {
 		printFacts(&b, []html.Fact{unproven(l)})
