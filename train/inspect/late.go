@@ -74,19 +74,12 @@ type delays struct {
 }
 
 func (l *log) newDelays() *delays {
-	d := &delays{log: l, block: make([]int, l.n), class: make([]int, l.n), action: []int{-1}}
+	d := &delays{log: l, block: make([]int, l.n), class: make([]int, l.n)}
 	for t, i := range l.order {
 		d.block[i] = lateBlocks - 1 - t*lateBlocks/l.n
 	}
-	count, class := make([]int, l.k), make([]int, l.k)
-	for _, a := range l.Action {
-		count[a]++
-	}
-	for a, n := range count {
-		if n >= max(50, l.n/100) && len(d.action) <= lateActions {
-			class[a], d.action = len(d.action), append(d.action, a)
-		}
-	}
+	class, action := l.classes(max(50, l.n/100), lateActions)
+	d.action = action
 	if len(d.action) < 2 {
 		return nil
 	}
