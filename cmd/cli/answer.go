@@ -17,7 +17,7 @@ import (
 	"opl/train/report"
 )
 
-// answerVersion is of the form that commands answer in as JSON, docs/scripts.md. It grows when a field goes
+// answerVersion is of the form that commands answer in as JSON, docs/reference/json.md. It grows when a field goes
 // or changes its meaning; new ones may come.
 const answerVersion = 1
 
@@ -82,6 +82,8 @@ type guarantee struct {
 	Warnings       []string `json:"warnings"`
 	Notes          []string `json:"notes"`
 
+	Decision *provenance.Decision `json:"decision,omitempty"` // by several outcomes
+
 	Certificate *provenance.Statement `json:"certificate"`
 }
 
@@ -94,6 +96,9 @@ func guaranteeOf(s provenance.Statement) guarantee {
 	if s.Gain != nil {
 		gain := -s.Gain.Risk * u.Span()
 		g.GainGuaranteed = &gain
+	}
+	if s.Circumstances != nil {
+		g.Decision = s.Decision
 	}
 	return g
 }

@@ -20,11 +20,12 @@ import (
 type certifyFlags struct {
 	readFlags
 	provenance.Options
-	force  bool
-	format string
-	write  bool
-	part   partFlags
-	page   reportFlag
+	outcomes outcomeFlags
+	force    bool
+	format   string
+	write    bool
+	part     partFlags
+	page     reportFlag
 }
 
 func certifyCommand(lib library.Library) *cobra.Command {
@@ -59,6 +60,12 @@ certifies several on the same rows and takes the best must share δ among them; 
 who states something of several rounds, each with its own δ, and wants all to hold. The
 policy that logged the rows is never shown to be better than itself.
 
+--guardrail and --budget ask about other outcomes of the same rows, columns reward_NAME (better
+when larger) and cost_NAME (better when smaller), and answer: ship, harm shown, or undecided with
+the rows still needed. "Ship" is that the reward rises, no guardrail gets worse by more than its
+margin, and costs are within budget; it is false with probability δ at most. The status is 0 for
+ship, else 3. Where an outcome is missing it counts as the worst, but by --missing-at-random.
+
 The guarantee is computed anew; what the file says to be guaranteed is not read. Which rows
 taught the policy is believed of the file, as far as the log does not contradict it: its digest
 is no signature, so trust the file as much as whoever could write it.
@@ -72,6 +79,7 @@ is no signature, so trust the file as much as whoever could write it.
 	}
 	fl := cmd.Flags()
 	f.part.add(fl)
+	f.outcomes.add(fl)
 	f.page.add(fl)
 	addProbability(fl, &f.Delta, "delta", 0, "failure probability δ (default: that of the training)")
 	addGamma(fl, &f.Gamma, "the guarantee holds for all propensities within this factor of those logged")
@@ -95,6 +103,8 @@ func (f *certifyFlags) check(cmd *cobra.Command, logs int) error {
 		return err
 	}
 	switch {
+	case f.outcomes.asked():
+		return errors.New("--shard does not go together with --guardrail and --budget: certify the files as one log")
 	case logs > 1:
 		return errors.New("--shard: several FILEs are rounds, each a log of its own, which shards by files cannot " +
 			"tell apart: " +
@@ -109,6 +119,10 @@ func (f *certifyFlags) check(cmd *cobra.Command, logs int) error {
 
 func (f *certifyFlags) run(cmd *cobra.Command, policy string, paths []string) error {
 	if err := f.check(cmd, len(paths)); err != nil {
+		return err
+	}
+	var err error
+	if f.Requirements, err = f.outcomes.read(&f.readFlags.Options); err != nil {
 		return err
 	}
 	p, err := policyfile.Load(policy)
@@ -196,6 +210,10 @@ func (f *certifyFlags) judge(log *logs.Log) (judge *provenance.Judge, err error)
 // statusOf is the exit status of a guarantee.
 func statusOf(g provenance.Statement) error {
 	switch {
+	case g.Circumstances != nil && g.Decision != nil && g.Decision.Answer == provenance.Ship:
+		return nil
+	case g.Circumstances != nil && g.Decision != nil:
+		return exitStatus(notShown)
 	case g.Verdict == provenance.Vacuous:
 		return exitStatus(nothing)
 	case !g.Proven():

@@ -46,7 +46,7 @@ const statuses = `Exit statuses: 0 done, 1 an error (a line on stderr, no result
   monitor    the claim may be true     the claim is refuted
   gradcheck  no gradient is off (else 1)
   all others done, whatever was found
-An unusable log is an error to all but inspect. docs/scripts.md has the JSON of --format json.`
+For all commands but inspect an unusable log is an error. JSON: docs/reference/json.md.`
 
 // exitStatus is the error of a command that has said what it had to say, and leaves
 // with this status.

@@ -64,7 +64,7 @@ func completions(root *cobra.Command, lib library.Library) {
 		"noise":          {all: append([]string{library.Quadrature}, noises.all...)},
 		"bench noise":    {},
 		"policy":         namesOf(lib.Policies, func(p library.Policy) (string, string) { return p.Name, "" }),
-		"train policy":   listedIn("softmax, gaussian"),
+		"train policy":   listedIn("softmax, gaussian, rules"),
 		"join policy":    file,
 		"export policy":  file,
 		"input-format":   listedIn(logs.Formats()),

@@ -36,6 +36,7 @@ type trainFlags struct {
 	weight      string
 	penalty     float64
 	prior       string
+	distil      string
 	noIntercept bool
 	unit        bool
 	noUnit      bool
@@ -80,6 +81,7 @@ The exit status is 0 if the file was written.
 ` + readHelp,
 		Example: `  opl train decisions.parquet --out policy.json
   opl train decisions.csv --out policy.json --floor 0.05 --split time
+  opl train decisions.csv --out rules.json --policy rules --depth 2
   opl train decisions.csv --out policy.json --objective ls --prior last.json --lr 0.01
   opl train decisions.csv --out policy.json --objective heuristic --weight ix=0.1`,
 		Args: some("a file"),
@@ -91,7 +93,11 @@ The exit status is 0 if the file was written.
 	fl.StringVar(&f.o.Objective, "objective", "certified", "objective")
 	fl.StringVar(&f.weight, "weight", "clip",
 		"weight, such as clip=0.1; the hyperparameter of objectives that bring one, such as ix=0.1")
-	fl.StringVar(&f.o.Policy, "policy", "", "softmax or gaussian (default: the objective's)")
+	fl.StringVar(&f.o.Policy, "policy", "", "softmax, gaussian, or rules: a shallow tree that people can "+
+		"read (default: the objective's)")
+	fl.IntVar(&f.o.Depth, "depth", 0, "splits between the root and a leaf of rules, 1 to 5; exact to 2 (default 2)")
+	fl.BoolVar(&f.o.Simple, "simple", false, "take rules of depth 1 to 3 if they are within a standard error of the best learner")
+	fl.StringVar(&f.distil, "distil", "", "learn rules that play like the policy of this `file`")
 	fl.StringVar(&f.o.Lambda, "lambda", "star", "λ of "+withLambda(lib)+": star, authors, or a number fixed beforehand")
 	fl.Float64Var(&f.penalty, "penalty", math.NaN(), "penalty of the objectives that take one "+
 		"(default: "+penalties(lib)+")")
@@ -254,6 +260,14 @@ func (f *trainFlags) options(cmd *cobra.Command, lib library.Library, read []str
 			return fmt.Errorf("--prior: %w", err)
 		}
 		f.o.Prior, f.o.PriorFile = "", p
+		f.known(p)
+	}
+	if f.distil != "" {
+		p, err := policyfile.Load(f.distil)
+		if err != nil {
+			return fmt.Errorf("--distil: %w", err)
+		}
+		f.o.Distil = p
 		f.known(p)
 	}
 	loggers := f.loggers

@@ -139,7 +139,7 @@ func (t *summary) bound() {
 //   - Sequences, stretches, ends of groups without a column for them, and drift are looked at within each shard, at
 //     the level of each test, and the worst is said. Where shards have too few rows for a test, or rows of several
 //     shards are of the same time, that is a doubt.
-//   - Rows of one shard that stand in another once more are found as far as docs/scale.md says: by ids all of them.
+//   - Rows of one shard that stand in another once more are found as far as docs/how-to/many-machines.md says: by ids all of them.
 //   - Classes of propensities and of weights, and the share of the top 1 %, are not said.
 //
 // Errors: parts of other files, actions, columns or options, or of another number of shards; parts of one shard that

@@ -156,7 +156,8 @@ func (l *learning) settleChunks(open []int) {
 		l.warn("%s: the log drifts, and learning in chunks needs rows that are alike: they are one chunk", drift.Check)
 		o.Chunks = 1
 	case o.Chunks > 0:
-	case !l.objective.Recipe || o.PriorFile != nil || l.log.Estimated || o.Split == ByTime || drift != nil:
+	case !l.objective.Recipe || o.PriorFile != nil || l.log.Estimated || o.Split == ByTime || drift != nil,
+		o.Simple, l.rulesAlone(): // a mixture of trees is harder to read
 		o.Chunks = 1
 	default:
 		n, units := len(open), l.judge.Clusters()

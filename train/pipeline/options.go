@@ -57,6 +57,11 @@ type Options struct {
 	Own int
 	// Learners of the recipe that may be candidates, of [train.Learners]; nil: all.
 	Learners []string
+	Depth    int  // of the trees of the learner rules, at most; 0: 2
+	Simple   bool // shallow trees are candidates, too, and are taken if they are within a standard error of the best
+	// Distil, if not nil, is a policy that the rules are to play like: they are learned from what it plays on rows that do
+	// not certify. It is in place of PriorFile.
+	Distil *policyfile.Policy
 	// Prior is zero or learned; empty: learned for the recipe, zero for others.
 	Prior string
 	// PriorFile, if not nil, is a policy whose weights are the prior's mean, or
@@ -87,6 +92,9 @@ func (l *learning) configure(lib library.Library) (run train.Run, err error) {
 		return run, err
 	}
 	objective := l.objective
+	if err := l.readable(); err != nil {
+		return run, err
+	}
 	for _, name := range o.Learners {
 		if known, _ := train.Learners(); !slices.Contains(known, name) {
 			return run, fmt.Errorf("learner %q: want some of %s", name, strings.Join(known, ", "))

@@ -266,7 +266,7 @@ const leastLayered = 30_000
 
 // table reports that models of the reward are to be learned from the log as from a table.
 func (l *learning) table() bool {
-	if l.o.Learners != nil && !slices.ContainsFunc(l.o.Learners, train.IsDirect) {
+	if l.o.Learners != nil && !l.rulesAlone() && !slices.ContainsFunc(l.o.Learners, train.IsDirect) {
 		return false
 	}
 	return l.log.Choices == nil && l.rows.Dim() <= mostColumns && l.log.K() <= 100
@@ -286,6 +286,13 @@ func (l *learning) recipe(ctx context.Context) error {
 		r.Direct = &train.Direct{Encoder: l.encoder, Threads: c.Threads}
 		if l.o.Settings.Representation == "" {
 			r.Direct.Layers = leastLayered
+		}
+		r.Rules, r.Simple = &train.Rules{Depth: l.o.Depth, Encoder: l.encoder, Threads: c.Threads}, l.o.Simple
+	}
+	if l.o.Distil != nil && r.Rules != nil {
+		r.Rules.Of, r.Start, c.Prior.Mean = r.Start, nil, nil // what is distilled is no candidate
+		if l.encoder.Unit {
+			return errUnit
 		}
 	}
 	if len(l.chunks) == 1 {

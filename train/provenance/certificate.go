@@ -83,6 +83,8 @@ type Circumstances struct {
 	RewardMax float64  `json:"reward_max"`
 	Doubts    []string `json:"doubts,omitempty"` // of the log, whose rows the guarantee takes for independent and alike
 	Notes     []string `json:"notes,omitempty"`
+	// Decision is what several outcomes say together; nil: there is the reward alone.
+	Decision *Decision `json:"decision,omitempty"`
 }
 
 // Proven reports that the policy is better than the logging policy, with probability

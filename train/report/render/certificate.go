@@ -14,11 +14,20 @@ import (
 // Certificate prints the statement about a log that was read, for people.
 func Certificate(w io.Writer, s provenance.Statement) error {
 	var b strings.Builder
+	printDecision(&b, decisionOf(s))
 	printFacts(&b, onRows(s))
 	printGuarantee(&b, s)
 	printFacts(&b, remarks(s))
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// decisionOf is what several outcomes say; nil: there is the reward alone.
+func decisionOf(s provenance.Statement) *provenance.Decision {
+	if s.Circumstances == nil {
+		return nil
+	}
+	return s.Decision
 }
 
 // printFacts prints a line a fact.
