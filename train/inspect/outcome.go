@@ -7,12 +7,14 @@ import (
 	"strings"
 
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"opl/policies/propensity"
 )
 
 const (
 	outcomeLevel   = 2e-3       // of each of the two tests, over all columns
 	outcomeColumns = 256        // that are looked at; those with numbers first
-	outcomeRows    = 100_000    // in which columns are bet on
+	outcomeRows    = 50_000     // in which columns are bet on
 	outcomeValues  = 16_000_000 // numbers that are held
 	encodedColumns = 64         // that may be means of rewards
 )
@@ -105,7 +107,8 @@ func (o *outcomeTest) name(c int) string { return o.bets.features[o.columns[c]].
 // rank, Σ_i g_i (1{a_i = a} − π₀(a|x_i)) has mean 0 and variance Σ g² π₀(1 − π₀); with the propensities of logged
 // actions alone Σ_i g_i (1{a_i = a}/p_i − 1) has mean 0, and what is too much of it is compared with
 // Σ g² 1{a_i = a}(1 − p_i)/p_i². Weights are 1 in a tail and 0 elsewhere, and −log(1 − F) and −log F of the ranks F,
-// which tell most of what is longer by a factor (Savage 1956). How an action's rewards depend on columns does not
+// which tell most of what is longer by a factor (Savage 1956). An action that is taken more often everywhere is left to
+// other checks. How an action's rewards depend on columns does not
 // enter. Rows of a group count as far as they were drawn apart. Doubtful is what differs at outcomeLevel, for
 // propensities that may be rounded.
 func (o *outcomeTest) knowsAction() {
@@ -121,14 +124,18 @@ func (o *outcomeTest) knowsAction() {
 		cells, rows := o.drawn(values, cuts)
 		for _, g := range weightsOf(cuts, rows) {
 			for a := 1; a < classes; a++ {
-				var t drawn
+				var t, all drawn
 				for b, w := range g.of {
 					t.add(cells[b*classes+a], w)
+					all.add(cells[b*classes+a], 1)
 				}
-				ratio := t.got / max(t.want, 1e-300)
-				z := counted(t.got, rounded(ratio)*t.want, t.variance*apart[a])
+				ratio, everywhere := t.got/max(t.want, 1e-300), all.got/max(all.want, 1e-300)
+				if o.Propensities == nil { // rare draws may be missing
+					everywhere = max(1, everywhere)
+				}
+				z := counted(t.got, everywhere*o.rounded(ratio/everywhere)*t.want, t.variance*apart[a])
 				if o.Propensities == nil && (t.n < 20 || t.got < t.want) {
-					z = 0 // rare draws may be missing
+					z = 0
 				}
 				if math.Abs(z) <= most {
 					continue
@@ -220,9 +227,9 @@ func weightsOf(cuts, rows []float64) (all []weighted) {
 	return append(all, weighted{up, "where %s is large"}, weighted{down, "where %s is small"})
 }
 
-// rounded is what is nearest to a ratio, which is 1, of propensities that may be rounded.
-func rounded(ratio float64) float64 {
-	const off = 1.01
+// rounded is near of propensities that may be rounded.
+func (o *outcomeTest) rounded(ratio float64) float64 {
+	off := max(propensity.Rounded, o.gamma)
 	return max(1/off, min(off, ratio))
 }
 
