@@ -86,6 +86,7 @@ is no signature, so trust the file as much as whoever could write it.
 	fl.BoolVar(&f.AnyTime, "any-time", false, "a statement that holds at every look as rows come; of several files "+
 		"it always does")
 	addFormat(fl, &f.format)
+	addVerbose(fl)
 	fl.BoolVar(&f.write, "write", false, "write the certificate into the policy file, whose hash changes with it")
 	fl.BoolVar(&f.Fresh, "fresh", false, "no row of the log had a part in the policy, where that cannot be seen")
 	fl.BoolVar(&f.force, "force", false, "certify on a log that is unusable, too")
@@ -179,7 +180,8 @@ func (f *certifyFlags) run(cmd *cobra.Command, policy string, paths []string) er
 	}
 	g := c.Statement()
 	text := func(w io.Writer) error { return render.Certificate(w, g) }
-	return conclusion{certifiedOf(g), text, func() (html.Page, error) {
+	short := func(w io.Writer) error { return render.BriefCertificate(w, g) }
+	return conclusion{certifiedOf(g), text, short, func() (html.Page, error) {
 		page := render.CertificatePage(g)
 		for i, judge := range judges {
 			checks := render.Checks(judge.Found())

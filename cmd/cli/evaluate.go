@@ -158,6 +158,7 @@ func (f *evaluateFlags) addTargets(fl *pflag.FlagSet) {
 	fl.StringArrayVar(&f.loggers, "logger", nil,
 		"policy that logged rows, as NAME=TARGET for each NAME in the column policy or of a FILE; may be repeated")
 	addTableFormat(fl, &f.format)
+	addVerbose(fl)
 	fl.BoolVar(&f.force, "force", false, "go on with a log that is unusable, too: nothing is guaranteed then")
 	f.page.add(fl)
 	f.add(fl)
@@ -200,9 +201,13 @@ func evaluate(cmd *cobra.Command, estimators []ope.Estimator, f evaluateFlags, p
 	if err := f.plot.draw(render.EvaluationFigure(result)); err != nil {
 		return err
 	}
+	var short func(w io.Writer) error // of a table without estimators that were asked for
+	if f.format == string(table.Text) && !cmd.Flags().Changed("estimators") {
+		short = func(w io.Writer) error { return render.BriefEvaluation(w, result) }
+	}
 	return conclusion{
-		answer: result.InUnits(),
-		text:   func(w io.Writer) error { return render.Evaluation(w, table.Format(f.format), result) },
+		answer: result.InUnits(), brief: short,
+		text: func(w io.Writer) error { return render.Evaluation(w, table.Format(f.format), result) },
 		page: func() (html.Page, error) {
 			page := render.EvaluationPage(result)
 			page.Sections = append(page.Sections, render.Checks(o.Judge.Found()))

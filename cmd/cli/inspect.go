@@ -63,11 +63,13 @@ The exit status is 0 if all is fine, 3 if the log is doubtful, 4 if it is unusab
 			report := inspect.Within(log, gamma)
 			show.stop()
 			text := func(w io.Writer) error { return render.Inspection(w, report) }
+			short := func(w io.Writer) error { return render.BriefInspection(w, report) }
 			draw := func() (html.Page, error) { return render.InspectionPage(report), nil }
-			return conclusion{report, text, draw, inspectedStatus(report)}.write(cmd, format, &page)
+			return conclusion{report, text, short, draw, inspectedStatus(report)}.write(cmd, format, &page)
 		},
 	}
 	addFormat(cmd.Flags(), &format)
+	addVerbose(cmd.Flags())
 	addGamma(cmd.Flags(), &gamma, "propensities are known up to this factor, and refuted where they are further off")
 	part.add(cmd.Flags())
 	page.add(cmd.Flags())

@@ -76,9 +76,13 @@ be shipped, 4 if none is selected, and 1 after an error.
 			case !s.Ship:
 				end = exitStatus(notShown)
 			}
+			var short func(w io.Writer) error
+			if f.format == string(table.Text) {
+				short = func(w io.Writer) error { return render.BriefSelection(w, s) }
+			}
 			return conclusion{
-				answer: s.InUnits(),
-				text:   func(w io.Writer) error { return render.Selection(w, table.Format(f.format), s) },
+				answer: s.InUnits(), brief: short,
+				text: func(w io.Writer) error { return render.Selection(w, table.Format(f.format), s) },
 				page: func() (html.Page, error) {
 					page := render.SelectionPage(s)
 					page.Sections = append(page.Sections, render.Checks(o.Judge.Found()))

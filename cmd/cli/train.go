@@ -31,6 +31,7 @@ const defaultFloor = 0.05
 type trainFlags struct {
 	readFlags
 	o           pipeline.Options
+	outcomes    outcomeFlags
 	out         string
 	overwrite   bool
 	weight      string
@@ -128,6 +129,7 @@ The exit status is 0 if the file was written.
 	fl.Float64Var(&f.minESS, "min-ess", 30, "stop when the weights are worth fewer rows than this; 0: never")
 	want(fl, "min-ess", "0 or more", func() bool { return f.minESS >= 0 })
 	addFormat(fl, &f.format)
+	addVerbose(fl)
 	fl.StringVar(&f.curves, "curves", "", "also write the learning curve to this `file` (.csv)")
 	fl.BoolVar(&f.o.Fresh, "fresh", false, "the log has no row that the file of --prior was learned from, where "+
 		"that cannot be seen")
@@ -135,6 +137,7 @@ The exit status is 0 if the file was written.
 		"the `file` of a policy that logged rows: what taught it had a part in what is learned; may be repeated")
 	fl.BoolVar(&f.o.Force, "force", false, "learn from a log that is unusable, too")
 	f.page.add(fl)
+	f.outcomes.add(fl)
 	f.add(fl)
 	return cmd
 }
@@ -148,6 +151,10 @@ func trainPolicy(cmd *cobra.Command, lib library.Library, f trainFlags, paths []
 	}
 	reading := newStages(cmd.ErrOrStderr(), "reading "+strings.Join(paths, ", "))
 	f.Progress = reading.read
+	var err error
+	if f.o.Requirements, err = f.outcomes.read(&f.readFlags.Options); err != nil {
+		return err
+	}
 	log, err := f.open(cmd, paths...)
 	reading.stop()
 	if err != nil {
@@ -193,26 +200,14 @@ func trainPolicy(cmd *cobra.Command, lib library.Library, f trainFlags, paths []
 		}
 		hash = p.Hash()
 	}
-	text := func(w io.Writer) error {
-		if err := render.Training(w, learned); err != nil {
-			return err
-		}
-		last := fmt.Sprintf("written to %s; next: opl serve %[1]s", f.out)
-		switch {
-		case written == "":
-			last = "nothing learned: keep the policy that plays. No policy file is written; --force writes it"
-		case learned.Worse:
-			last = fmt.Sprintf("written to %s, as --force asks; keep the policy that plays", f.out)
-		}
-		_, err := fmt.Fprintln(w, last)
-		return err
-	}
+	text := func(w io.Writer) error { return render.Training(w, learned, written) }
+	short := func(w io.Writer) error { return render.BriefTraining(w, learned, written) }
 	var end error
 	if learned.Worse {
 		end = exitStatus(notShown)
 	}
 	page := func() (html.Page, error) { return render.TrainingPage(learned), nil }
-	return conclusion{answer: trainedOf(learned, written, hash), text: text, page: page, end: end}.write(cmd, f.format, &f.page)
+	return conclusion{answer: trainedOf(learned, written, hash), text: text, brief: short, page: page, end: end}.write(cmd, f.format, &f.page)
 }
 
 func (f *trainFlags) options(cmd *cobra.Command, lib library.Library, read []string) error {

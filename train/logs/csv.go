@@ -76,14 +76,12 @@ func (c *csv) next(b *builder) error {
 		c.readAhead()
 	}
 	if c.blocks != nil {
-		there, err := c.ahead(b, func(col *column, k *textBlock, cell *textCell) error {
-			return c.cell(b, col, 0, k.text[cell.from:cell.to], 0)
-		})
+		there, err := c.ahead(b)
 		if there {
 			return err
 		}
 		if text := c.back; bytes.Count(text, []byte{'"'})%2 == 1 { // it may go over several lines
-			c.alone(c.blocks.block.text[c.blocks.block.rows[c.blocks.row-1].from:])
+			c.alone(c.blocks.block.text[c.blocks.block.rows[c.blocks.at-1].from:])
 		}
 	}
 	if err := c.read(); err != nil {
@@ -125,7 +123,7 @@ func (c *csv) readAhead() {
 
 func (r *csvLine) blank(line []byte) bool { return len(bytes.TrimRight(line, "\r\n")) == 0 }
 
-func (r *csvLine) line(k *textBlock, line []byte, at int) bool {
+func (r *csvLine) line(k *rowBlock, line []byte, at int) bool {
 	if bytes.IndexByte(line, '"') >= 0 {
 		return false
 	}
@@ -147,7 +145,7 @@ func (r *csvLine) line(k *textBlock, line []byte, at int) bool {
 		}
 		switch v, ok := parseNumber(line[from:end]); {
 		case !isNumber:
-			k.cells = append(k.cells, textCell{from: at + from, to: at + end})
+			k.cells = append(k.cells, blockCell{from: at + from, to: at + end})
 		case from == end:
 			k.numbers = append(k.numbers, absent)
 		case !ok || v-v != 0:

@@ -304,7 +304,7 @@ func (j *jsonl) next(b *builder) error {
 		j.readAhead(b)
 	}
 	if j.blocks != nil {
-		there, err := j.ahead(b, func(c *column, k *textBlock, cell *textCell) error { return j.plain(b, c, k, cell) })
+		there, err := j.ahead(b)
 		if there {
 			return err
 		}

@@ -115,7 +115,7 @@ type table struct {
 	rows    int        // that were asked for
 	inner   *decoder   // of cells that are JSON
 	wide    wide       // of the columns, those that are read ahead
-	blocks  *textAhead // nil: lines are read one by one
+	blocks  *rowsAhead // nil: lines are read one by one
 }
 
 func newTable(l *lines, b *builder) *table {

@@ -120,7 +120,7 @@ func TestLayers(t *testing.T) {
 		t.Errorf("the next round earns %v of %v, guaranteed %v", q, real, next.Certificate.Guaranteed())
 	}
 	var b bytes.Buffer
-	if err := render.Training(&b, l); err != nil || !strings.Contains(b.String(), "through a layer of 32 units") {
+	if err := render.Training(&b, l, "x.json"); err != nil || !strings.Contains(b.String(), "through a layer of 32 units") {
 		t.Errorf("%s, %v", b.String(), err)
 	}
 }

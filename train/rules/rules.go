@@ -18,7 +18,8 @@ type Options struct {
 	Cuts    int // of a feature, at most (256; all of them up to 2,000 rows)
 	MinRows int // of a leaf, at least (1)
 	Threads int // (1)
-	// Errors is how many standard errors a split, with all below it, must gain to stay (0: any gain).
+	// Errors is how many standard errors a split, with all below it, must gain over a leaf and over either side alone to
+	// stay (0: any gain).
 	Errors float64
 	// Groups are features that are the one-hot columns of one category: a split by a category is a set of its values.
 	Groups [][]int32

@@ -351,18 +351,20 @@ func (s *search) grow(ctx context.Context, rows []int32, depth int) (*Node, erro
 		return nil, err
 	}
 	_, at := largest(all.all)
-	if s.worth(node, rows, at) {
-		return node, nil
+	for _, smaller := range []*Node{{Action: at}, node.Left, node.Right} {
+		if !s.worth(node, smaller, rows) {
+			return smaller, nil
+		}
 	}
-	return &Node{Action: at}, nil
+	return node, nil
 }
 
-// worth reports that a subtree gains over a leaf of an action, and by more than Errors standard errors of the gain.
-func (s *search) worth(n *Node, rows []int32, action int) bool {
+// worth reports that a tree gains over a smaller one, and by more than Errors standard errors of the gain.
+func (s *search) worth(n, smaller *Node, rows []int32) bool {
 	var sum, square float64
 	for _, r := range rows {
-		at := int(r) * s.k
-		d := s.scores[at+n.Plays(s.x.Data[int(r)*s.x.Width:][:s.x.Width])] - s.scores[at+action]
+		x, at := s.x.Data[int(r)*s.x.Width:][:s.x.Width], int(r)*s.k
+		d := s.scores[at+n.Plays(x)] - s.scores[at+smaller.Plays(x)]
 		sum, square = sum+d, square+d*d
 	}
 	return sum > s.o.Errors*math.Sqrt(max(0, square-sum*sum/float64(len(rows)))) && sum > 0

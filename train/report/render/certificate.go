@@ -11,9 +11,10 @@ import (
 	"opl/train/report/html"
 )
 
-// Certificate prints the statement about a log that was read, for people.
+// Certificate prints the statement about a log that was read, with its bounds and what they assume.
 func Certificate(w io.Writer, s provenance.Statement) error {
 	var b strings.Builder
+	fmt.Fprintln(&b, Concluded(s, "opl serve, or opl select beside other policies"))
 	printDecision(&b, decisionOf(s))
 	printFacts(&b, onRows(s))
 	printGuarantee(&b, s)
@@ -127,7 +128,7 @@ func guarantee(s provenance.Statement) []html.Fact {
 			", for the log contradicts what the bounds assume",
 	}[s.Verdict]
 	facts := []html.Fact{
-		fact("guaranteed", "%s%s with probability %v, by %s on %s", u.Least(s.Guaranteed), at, 1-s.Delta,
+		fact("guaranteed", "at least %s%s with probability %v, by %s on %s", u.Least(s.Guaranteed), at, 1-s.Delta,
 			s.Best().Name, rows),
 		{Name: "logging", Value: logged}, {Name: "verdict", Value: verdict},
 	}

@@ -13,13 +13,16 @@ import (
 	"opl/train/report/html"
 )
 
-// Training prints the report of a training for people.
-func Training(w io.Writer, l *pipeline.Learned) error {
+// Training prints the report of a training, with its bounds and what they assume. The policy was written to a file;
+// "": to none.
+func Training(w io.Writer, l *pipeline.Learned, file string) error {
 	var b strings.Builder
+	fmt.Fprintln(&b, concludedTraining(l, file))
 	printFacts(&b, trainingFacts(l))
 	if l.Certificate == nil {
 		printFacts(&b, []html.Fact{unproven(l)})
 	} else {
+		printDecision(&b, decisionOf(l.Certificate.Statement()))
 		printGuarantee(&b, l.Certificate.Statement())
 	}
 	printFacts(&b, warnings(l))
@@ -91,6 +94,9 @@ func learnedText(t pipeline.Training, f *policyfile.File) string {
 		if t.Hyper.Valid() {
 			text += fmt.Sprintf("=%.4g", t.Hyper)
 		}
+	}
+	if t.Traded != nil {
+		text += fmt.Sprintf(", of the reward and %v times each other outcome", *t.Traded)
 	}
 	if t.Certify {
 		text += ", scores by " + strings.Join(slices.Compact(strings.Split(t.Learner, ", ")), ", ")
