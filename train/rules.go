@@ -39,38 +39,17 @@ const (
 
 // Learn learns a tree from some rows of a log with contexts and a fixed list of actions.
 func (r *Rules) Learn(ctx context.Context, log *logs.Log, rows []int, trial bool) (Share, error) {
-	if len(rows) > mostRuleRows {
-		rows = rows[:mostRuleRows]
-	}
-	if r.model == nil {
-		r.model = &Direct{Encoder: r.Encoder, Threads: r.Threads,
-			may: func(name string) bool { return name == "linear" || name == "pooled" }}
-	}
-	t := r.model.table(log, rows)
+	t := r.table(log, rows)
 	scores, err := r.scores(ctx, t, log)
 	if err != nil {
 		return Share{}, err
 	}
-	o := rules.Options{Depth: r.Depth, Threads: t.threads, Groups: t.groups, Errors: ruleErrors}
+	o := r.options(t)
 	if trial {
 		o.Cuts = trialCuts
 	}
 	if r.Of != nil {
 		o.Errors = 0
-	}
-	if e := r.Encoder; e != nil && !e.Unit && e.Dim() == t.x.Width {
-		for m, name := range e.Missing {
-			o.Missing = append(o.Missing, [2]int32{int32(e.Feature(name)), int32(len(e.Names) + m)})
-		}
-		o.Cut = func(j int, low, high float64) float64 {
-			if j < len(e.Names) && e.Scale[j] > 0 {
-				// the values as they are logged, between which a number of few digits lies
-				if cut := e.Number(j, rules.Short(e.AtMost(j, low), e.AtMost(j, high))); cut >= low && cut < high {
-					return cut
-				}
-			}
-			return rules.Short(low, high)
-		}
 	}
 	tree, err := rules.Learn(ctx, t.x, scores, t.k, o)
 	if err != nil {
@@ -81,6 +60,59 @@ func (r *Rules) Learn(ctx context.Context, log *logs.Log, rows []int, trial bool
 		theta[a*t.k+a] = 1
 	}
 	return Share{1, theta, Layered([]features.Layer{{Trees: tree.Forest(t.x.Width, t.k)}})}, nil
+}
+
+// Surrogate is the tree that plays like pi does in some rows of a log that is encoded by e, pi [n×K] the probabilities of
+// a policy there.
+func Surrogate(ctx context.Context, log *logs.Log, e *features.Encoder, rows []int, pi []float64, depth, threads int) (*rules.Node, error) {
+	r := &Rules{Depth: depth, Encoder: e, Threads: threads}
+	t := r.table(log, rows)
+	if len(t.rows) != len(rows) {
+		return nil, fmt.Errorf("train: %d rows of %d features are too many for a surrogate", len(rows), t.x.Width)
+	}
+	o := r.options(t)
+	o.Errors, o.Cuts = 1, trialCuts
+	return rules.Learn(ctx, t.x, pi, t.k, o)
+}
+
+// Scores are doubly robust estimates Γ [n×K] of the rewards of all actions, see [Rules], in some rows of a log that is
+// encoded by e; with many features in some of them alone: of those that it returns.
+func Scores(ctx context.Context, log *logs.Log, e *features.Encoder, rows []int, threads int) ([]float64, []int, error) {
+	r := &Rules{Encoder: e, Threads: threads}
+	t := r.table(log, rows)
+	scores, err := r.scores(ctx, t, log)
+	return scores, t.rows, err
+}
+
+// table reads rows, of very many the first.
+func (r *Rules) table(log *logs.Log, rows []int) *table {
+	if r.model == nil {
+		r.model = &Direct{Encoder: r.Encoder, Threads: r.Threads,
+			may: func(name string) bool { return name == "linear" || name == "pooled" }}
+	}
+	return r.model.table(log, rows[:min(len(rows), mostRuleRows)])
+}
+
+// options are those of a tree on the features of a table.
+func (r *Rules) options(t *table) rules.Options {
+	o := rules.Options{Depth: r.Depth, Threads: t.threads, Groups: t.groups, Errors: ruleErrors}
+	e := r.Encoder
+	if e == nil || e.Unit || e.Dim() != t.x.Width {
+		return o
+	}
+	for m, name := range e.Missing {
+		o.Missing = append(o.Missing, [2]int32{int32(e.Feature(name)), int32(len(e.Names) + m)})
+	}
+	o.Cut = func(j int, low, high float64) float64 {
+		if j < len(e.Names) && e.Scale[j] > 0 {
+			// the values as they are logged, between which a number of few digits lies
+			if cut := e.Number(j, rules.Short(e.AtMost(j, low), e.AtMost(j, high))); cut >= low && cut < high {
+				return cut
+			}
+		}
+		return rules.Short(low, high)
+	}
+	return o
 }
 
 // scores are Γ [n×K].

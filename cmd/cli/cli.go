@@ -124,7 +124,7 @@ regularized importance weights.
 	}{
 		{"Your own log", []*cobra.Command{inspectCommand(lib), trainCommand(lib), certifyCommand(lib),
 			evaluateCommand(lib), selectCommand(lib), scoreCommand(lib), serveCommand(), joinCommand(lib),
-			monitorCommand(lib), exportPolicyCommand(), cacheCommand()}},
+			monitorCommand(lib), explainCommand(lib), exportPolicyCommand(), cacheCommand()}},
 		{"Research", []*cobra.Command{compareCommand(lib), reproduceCommand(lib), runCommand(lib), mergeCommand(lib),
 			plotCommand(lib), exportCommand(lib), benchCommand(lib), gradcheckCommand(lib)}},
 		{"Other", []*cobra.Command{pythonCommand(), versionCommand()}},

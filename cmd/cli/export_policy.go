@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"opl/policies/portable"
 	"opl/policies/policyfile"
+	"opl/policies/portable"
 	"opl/policies/wholefile"
 )
 

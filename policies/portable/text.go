@@ -55,20 +55,27 @@ func name(s string) string {
 }
 
 // String says the condition in words.
-func (c Condition) String() string {
+func (c Condition) String() string { return c.words(true) }
+
+// words says the condition, or that it does not hold.
+func (c Condition) words(holds bool) string {
+	is, sign := " is ", "<="
+	if !holds {
+		is, sign = " is not ", ">"
+	}
 	switch {
 	case c.In != nil:
 		names := make([]string, len(c.In))
 		for i, v := range c.In {
 			names[i] = name(v)
 		}
-		return name(c.Column) + " is " + strings.Join(names, " or ")
+		return name(c.Column) + is + strings.Join(names, " or ")
 	case c.Missing:
-		return name(c.Column) + " is missing"
-	case c.OrMissing:
-		return fmt.Sprintf("%s <= %s or missing", name(c.Column), number(c.AtMost))
+		return name(c.Column) + is + "missing"
+	case c.OrMissing == holds:
+		return fmt.Sprintf("%s %s %s or missing", name(c.Column), sign, number(c.AtMost))
 	}
-	return fmt.Sprintf("%s <= %s", name(c.Column), number(c.AtMost))
+	return fmt.Sprintf("%s %s %s", name(c.Column), sign, number(c.AtMost))
 }
 
 // plays says what a leaf plays: the action, or, where not only the floor makes others possible, what they are drawn with.

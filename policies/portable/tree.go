@@ -333,3 +333,16 @@ func (t *Tree) likely(n *Node) string {
 	}
 	return t.Actions[best]
 }
+
+// Walk goes to the leaf of a context, for what holds of it, and returns it with the conditions on the way, each as it was
+// answered.
+func (n *Node) Walk(holds func(Condition) bool) (leaf *Node, way []string) {
+	for n.Yes != nil {
+		if holds(n.Condition) {
+			way, n = append(way, n.Condition.words(true)), n.Yes
+		} else {
+			way, n = append(way, n.Condition.words(false)), n.No
+		}
+	}
+	return n, way
+}
