@@ -31,6 +31,7 @@ const defaultFloor = 0.05
 type trainFlags struct {
 	readFlags
 	o           pipeline.Options
+	outcomes    outcomeFlags
 	out         string
 	overwrite   bool
 	weight      string
@@ -136,6 +137,7 @@ Exit status 0: the file was written. 3: nothing learned, keep what plays.
 		"the `file` of a policy that logged rows: what taught it had a part in what is learned; may be repeated")
 	fl.BoolVar(&f.o.Force, "force", false, "learn from a log that is unusable, too")
 	f.page.add(fl)
+	f.outcomes.add(fl)
 	f.add(fl)
 	return cmd
 }
@@ -149,6 +151,10 @@ func trainPolicy(cmd *cobra.Command, lib library.Library, f trainFlags, paths []
 	}
 	reading := newStages(cmd.ErrOrStderr(), "reading "+strings.Join(paths, ", "))
 	f.Progress = reading.read
+	var err error
+	if f.o.Requirements, err = f.outcomes.read(&f.readFlags.Options); err != nil {
+		return err
+	}
 	log, err := f.open(cmd, paths...)
 	reading.stop()
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"opl/train/certify"
 	"opl/train/library"
 	"opl/train/logs"
+	"opl/train/provenance"
 )
 
 // The priors by name; any other is a policy file.
@@ -55,6 +56,9 @@ type Options struct {
 	// own in W, beside what it is described by, where rows offer sets or actions have features. 0:
 	// 100, or 1 where actions have no features; negative: none has.
 	Own int
+	// Requirements of other outcomes: the policy is learned for the goal and them, weighed by rows that teach, and its
+	// certificate has a decision.
+	Requirements []provenance.Requirement
 	// Learners of the recipe that may be candidates, of [train.Learners]; nil: all.
 	Learners []string
 	Depth    int  // of the trees of the learner rules, at most; 0: 2

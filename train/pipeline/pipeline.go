@@ -47,11 +47,19 @@ type Learned struct {
 // Errors: a log that cannot be used, unless forced; combinations that have no
 // meaning or that the log lacks columns for; rows that cannot be divided.
 func Learn(ctx context.Context, lib library.Library, log *logs.Log, o Options) (*Learned, error) {
+	if err := required(log, o.Requirements); err != nil {
+		return nil, err
+	}
 	l, err := prepare(lib, log, o)
 	if err != nil {
 		return nil, err
 	}
 	begin := time.Now()
+	if len(o.Requirements) > 0 {
+		if err := l.trade(ctx, lib); err != nil {
+			return nil, err
+		}
+	}
 	if l.objective.Recipe {
 		err = l.recipe(ctx)
 	} else {
@@ -65,8 +73,18 @@ func Learn(ctx context.Context, lib library.Library, log *logs.Log, o Options) (
 		return nil, err
 	}
 	l.out.Training.Seconds = time.Since(begin).Seconds()
+	if len(o.Requirements) > 0 { // what is said is of the reward itself
+		rows := *l.rows
+		rows.Cost = log.Cost
+		l.rows = &rows
+	}
 	if err := l.finish(); err != nil {
 		return nil, err
+	}
+	if len(o.Requirements) > 0 {
+		if err := l.decide(ctx); err != nil {
+			return nil, err
+		}
 	}
 	return l.out, nil
 }

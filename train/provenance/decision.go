@@ -200,10 +200,7 @@ func (t trial) goal() *null {
 
 // null is that of a requirement.
 func (t trial) null(r Requirement, grouped bool) (*null, error) {
-	n := &null{Outcome: Outcome{Name: r.Name, Kind: "guardrail"}}
-	if r.Budget {
-		n.Kind = "budget"
-	}
+	n := &null{Outcome: Outcome{Name: r.Name, Kind: r.kind()}}
 	first, varies := math.NaN(), false
 	for k, p := range t.parts {
 		s := t.samples[k]
@@ -247,7 +244,7 @@ func (t trial) null(r Requirement, grouped bool) (*null, error) {
 	switch {
 	case first != first:
 		return nil, withhold("column %s has no value in the rows that certify", n.Column)
-	case !varies:
+	case !varies && (n.AtRandom || n.Missing == 0):
 		return nil, withhold("column %s is the same in all rows that certify: nothing is learned of it from them", n.Column)
 	}
 	return n, n.require(r, logs.Outcome{Column: n.Column}.IsCost())
@@ -372,8 +369,7 @@ func (c *Certificate) decide(t trial, requirements []Requirement, err error) (*C
 	for _, r := range requirements {
 		key := Requirement{Name: r.Name, Budget: r.Budget}
 		if seen[key] {
-			return nil, fmt.Errorf("setting %s %s is given twice", map[bool]string{false: "guardrail", true: "budget"}[r.Budget],
-				r.Name)
+			return nil, fmt.Errorf("setting %s %s is given twice", r.kind(), r.Name)
 		}
 		seen[key] = true
 		n, err := t.null(r, s.Groups > 0)
@@ -427,4 +423,60 @@ func (d *Decision) conclude(contradicted string) {
 	case d.Answer == Harm || never:
 		d.RowsNeeded = 0
 	}
+}
+
+// Chance is the logarithm of the probability that "ship" will be said of a policy at n rows like some of a log, which it
+// was not learned from, as if its outcomes were independent: of each, X_i of package certify has the mean x̄ and the
+// deviation s in these rows, and the bound will be about x̄ + s √(2 log(1/δ)/n). logged is π(a_i|x_i) by row.
+func Chance(log *logs.Log, logged []float64, rows []int, n int, delta float64, all []Requirement) (float64, error) {
+	t := trial{parts: []certify.PoolLog{{Log: log}}, samples: []sample{{Judge: &Judge{log: log}}}}
+	chance := t.goal().chance(log.Cost, nil, log.Propensity, logged, rows, n, delta)
+	for _, r := range all {
+		b, err := log.Beside(r.Name)
+		if err != nil {
+			return 0, fmt.Errorf("setting %s %s: %w", r.kind(), r.Name, err)
+		}
+		null := &null{Outcome: Outcome{Name: r.Name, Kind: r.kind(), Column: b.Of.Column, Low: b.Of.Range.Low,
+			High: b.Of.Range.High, AtRandom: b.Of.AtRandom}}
+		if err := null.require(r, b.Of.IsCost()); err != nil {
+			return 0, err
+		}
+		chance += null.chance(b.Cost, b.Missing, log.Propensity, logged, rows, n, delta)
+	}
+	return chance, nil
+}
+
+// chance is that of one.
+func (n *null) chance(cost []float64, missing []bool, pi0, pi []float64, rows []int, later int, delta float64) float64 {
+	var sum, square, count float64
+	c := n.contrast
+	for _, r := range rows {
+		w := pi[r] / pi0[r]
+		x := (w-c.Logged)*cost[r] - c.Shift
+		if missing != nil && missing[r] {
+			if n.AtRandom {
+				continue
+			}
+			x = max(0, c.Logged-w) - c.Shift
+		}
+		sum, square, count = sum+x, square+x*x, count+1
+	}
+	if count < 2 {
+		return 0
+	}
+	mean := sum / count
+	deviation := math.Sqrt(max(1e-12, square/count-mean*mean) / float64(max(1, later)))
+	z := (n.most-mean)/deviation - math.Sqrt(-2*math.Log(delta))
+	if z < -30 { // Φ(z), where it is no number
+		return -z * z / 2
+	}
+	return math.Log(math.Erfc(-z/math.Sqrt2) / 2)
+}
+
+// kind names what is required.
+func (r Requirement) kind() string {
+	if r.Budget {
+		return "budget"
+	}
+	return "guardrail"
 }

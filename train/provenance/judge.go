@@ -295,7 +295,9 @@ func (j *Judge) Probabilities(pi []float64, from Origin, o certify.Options) (*Ce
 // Target is Probabilities of a policy of which all are known: pi writes π(·|x_i), of the actions that the row
 // offers, to dst for row i of the log. Where the log's are known, too, a model that is learned from rows before
 // ([online.Learn]) makes the bound tighter; not at any time. Of a target that is better it says up to which Γ it is.
-func (j *Judge) Target(pi certify.Policy, logged []float64, from Origin, o certify.Options) (*Certificate, error) {
+// Requirements of other outcomes make the certificate's Decision.
+func (j *Judge) Target(pi certify.Policy, logged []float64, from Origin, o certify.Options,
+	requirements ...Requirement) (*Certificate, error) {
 	on, rows := Circumstances{Relation: Fresh}, every(j.log.Len())
 	err := j.from(from, rows, o)
 	if from.file != nil {
@@ -321,12 +323,10 @@ func (j *Judge) Target(pi certify.Policy, logged []float64, from Origin, o certi
 		copy(s.logged, logged) // for where no model asks for all
 		noted = s.noting(j.log, pi)
 	}
-	b, err := certify.Fixed(noted, logged, j.log, rows, o)
-	if err != nil {
-		return nil, err
-	}
-	c, err := certificate(b, on, s)
-	if err == nil && c.statement.Proven() && !o.AnyTime && c.statement.Circumstances != nil {
+	t := j.trial(certify.PoolLog{Log: j.log, Pi: noted, Logged: logged, Rows: rows, Models: o.Models}, s, o)
+	t.learns = pi != nil && !o.AnyTime
+	c, err := t.certificate(on)
+	if c, err = c.decide(t, requirements, err); err == nil && c.statement.Proven() && !o.AnyTime && c.statement.Circumstances != nil {
 		c.statement.Strength, err = certify.Strength(pi, logged, j.log, rows, o)
 	}
 	return c, err

@@ -22,6 +22,7 @@ func Training(w io.Writer, l *pipeline.Learned, file string) error {
 	if l.Certificate == nil {
 		printFacts(&b, []html.Fact{unproven(l)})
 	} else {
+		printDecision(&b, decisionOf(l.Certificate.Statement()))
 		printGuarantee(&b, l.Certificate.Statement())
 	}
 	printFacts(&b, warnings(l))
@@ -93,6 +94,9 @@ func learnedText(t pipeline.Training, f *policyfile.File) string {
 		if t.Hyper.Valid() {
 			text += fmt.Sprintf("=%.4g", t.Hyper)
 		}
+	}
+	if t.Traded != nil {
+		text += fmt.Sprintf(", of the reward and %v times each other outcome", *t.Traded)
 	}
 	if t.Certify {
 		text += ", scores by " + strings.Join(slices.Compact(strings.Split(t.Learner, ", ")), ", ")
