@@ -59,7 +59,10 @@ it (only purchases are reported; late ones are not in yet), dropping biases the
 log: it says how many were dropped, and nothing is guaranteed on it. Give
 --missing-reward 0 where no report means no reward, and leave out the newest decisions,
 whose rewards may still come: --mature 48h joins only those that are so old at the newest
-time. If the file of rewards has times (timestamp), a reward counts that came within it.`,
+time. If the file of rewards has times (timestamp), a reward counts that came within it.
+
+Columns reward_NAME and cost_NAME of the file of rewards, or of further ones in its folder or pattern,
+are other outcomes, which the log gets too; a decision that has none lacks it.`,
 		Example: `  opl join served.jsonl rewards.csv --out next.parquet
   opl join served.jsonl* rewards.csv --policy policy.json --out next.parquet
   opl join served.jsonl purchases.csv --missing-reward 0 --mature 48h --out next.jsonl`,
@@ -186,7 +189,7 @@ func joinLogs(cmd *cobra.Command, served, rewards []string, f joinFlags) (err er
 	}
 	w, err := logs.Create(f.out, logs.WriterOptions{Actions: log.Actions, Catalogue: log.Catalogue,
 		Unrewarded: o.Missing == nil && log.Missing(r) > 0, RewardMin: f.min, RewardMax: f.max,
-		New: !f.overwrite})
+		New: !f.overwrite, Outcomes: r.Outcomes()})
 	if err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
@@ -228,6 +231,9 @@ func printSummary(out io.Writer, s join.Summary, f joinFlags) error {
 	if f.min != 0 || f.max != 1 {
 		fmt.Fprintf(w, "         rewards are as they were: read the log by --reward-min %v --reward-max %v, which "+
 			"a policy file that was learned so brings\n", f.min, f.max)
+	}
+	for _, o := range s.Outcomes {
+		fmt.Fprintf(w, "%8d of them have %s\n", o.Rows, o.Column)
 	}
 	for _, c := range []struct {
 		n    int
