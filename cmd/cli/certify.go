@@ -65,6 +65,8 @@ when larger) and cost_NAME (better when smaller), and answer: ship, harm shown, 
 the rows still needed. "Ship" is that the reward rises, no guardrail gets worse by more than its
 margin, and costs are within budget; it is false with probability δ at most. The status is 0 for
 ship, else 3. Where an outcome is missing it counts as the worst, but by --missing-at-random.
+--guardrail-by asks that the reward falls by no more than a margin in any segment of a column
+that has at least 5 % of the rows.
 
 The guarantee is computed anew; what the file says to be guaranteed is not read. Which rows
 taught the policy is believed of the file, as far as the log does not contradict it: its digest
@@ -80,6 +82,8 @@ is no signature, so trust the file as much as whoever could write it.
 	fl := cmd.Flags()
 	f.part.add(fl)
 	f.outcomes.add(fl)
+	fl.StringArrayVar(&f.outcomes.by, "guardrail-by", nil, "the most that the reward may get worse in each large segment "+
+		"of a column of names, as `COLUMN:-0.02`")
 	f.page.add(fl)
 	addProbability(fl, &f.Delta, "delta", 0, "failure probability δ (default: that of the training)")
 	addGamma(fl, &f.Gamma, "the guarantee holds for all propensities within this factor of those logged")
@@ -105,7 +109,8 @@ func (f *certifyFlags) check(cmd *cobra.Command, logs int) error {
 	}
 	switch {
 	case f.outcomes.asked():
-		return errors.New("--shard does not go together with --guardrail and --budget: certify the files as one log")
+		return errors.New("--shard does not go together with --guardrail, --guardrail-by and --budget: certify the files " +
+			"as one log")
 	case logs > 1:
 		return errors.New("--shard: several FILEs are rounds, each a log of its own, which shards by files cannot " +
 			"tell apart: " +
