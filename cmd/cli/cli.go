@@ -16,6 +16,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -66,6 +67,11 @@ func Run(lib library.Library, args []string, stdout, stderr io.Writer) int {
 		return 1
 	}
 	root := rootCommand(lib)
+	if i := slices.Index(args, helpAll); i >= 0 {
+		args = slices.Replace(slices.Clone(args), i, i+1, "--help")
+	} else {
+		shorten(root)
+	}
 	root.SetArgs(args)
 	flags := flagsOf(root.Commands())
 	root.SetOut(flagWriter{stdout, flags})
@@ -88,9 +94,9 @@ func rootCommand(lib library.Library) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "opl",
 		Short: "pessimistic off-policy learning in contextual bandits",
-		Long: `opl learns policies from logs of a contextual bandit, says what is guaranteed of
-them, and compares the ways to do it: PAC-Bayes bounds and heuristics over
-regularized importance weights.
+		Long: `opl checks logs of randomized choices, estimates what other policies would have earned,
+learns a better policy, and gives a lower bound on its reward. For research it compares
+PAC-Bayes bounds and heuristics over regularized importance weights.
 
 ` + statuses,
 		Example: `  opl inspect  log.csv                     can this log be trusted?

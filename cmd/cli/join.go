@@ -41,25 +41,24 @@ func joinCommand(lib library.Library) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "join SERVED... REWARDS",
 		Short: "join the log of serve with rewards into a log to learn from",
-		Long: `join reads what "opl serve" logged and a file of rewards, CSV with the
-columns decision_id and reward or JSON Lines with the fields of these names, and
-writes the decisions with their rewards as a log that "opl inspect" and "opl
-train" read. The server may be running. Files that the log was rotated to, .gz too,
-are given together: they are one log, in the order of their times. Files that end in
-.torn, which were never answered, are passed over. Each argument may be a folder, a pattern in
-quotes, or a URL, and stands for all files there.
+		Long: `join makes the log of the next round from served decisions and their rewards.
 
-Each line has a checksum. One that is damaged is an error that names it; with
---skip-bad it is written to a file, counted, and left out. Lines that are there twice,
-as after a truncation by logrotate, count once.
+It reads what "opl serve" logged and a file of rewards: CSV with the columns decision_id
+and reward, or JSON Lines with fields of these names. The server may be running. Give
+rotated files together, .gz too: they are one log, in the order of their times. Files
+that end in .torn, which were never answered, are skipped. An argument may be a folder,
+a pattern in quotes, or a URL, and stands for all files there.
 
-A decision without a reward is dropped, unless --missing-reward says what it
-earned. If whether a reward is there depends on what was done or on what came of
-it (only purchases are reported; late ones are not in yet), dropping biases the
-log: it says how many were dropped, and nothing is guaranteed on it. Give
---missing-reward 0 where no report means no reward, and leave out the newest decisions,
-whose rewards may still come: --mature 48h joins only those that are so old at the newest
-time. If the file of rewards has times (timestamp), a reward counts that came within it.`,
+Each line has a checksum. A damaged line is an error that names it. With --skip-bad it
+is written to a file, counted, and left out. Equal lines count once.
+
+A decision without a reward is dropped, unless --missing-reward says what it earned.
+Dropping biases the log if whether a reward is there depends on what was done or on what
+came of it. So the log says how many were dropped, and nothing is guaranteed on it. Give
+--missing-reward 0 if no report means no reward. Leave out the newest decisions, whose
+rewards may still come: --mature 48h joins only decisions that are that old at the newest
+time. If the file of rewards has times (timestamp), a reward counts if it came within
+that time.`,
 		Example: `  opl join served.jsonl rewards.csv --out next.parquet
   opl join served.jsonl* rewards.csv --policy policy.json --out next.parquet
   opl join served.jsonl purchases.csv --missing-reward 0 --mature 48h --out next.jsonl`,

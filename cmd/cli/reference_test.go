@@ -24,6 +24,22 @@ import (
 
 var updateReference = flag.Bool("update-reference", false, "write the generated pages of docs/reference")
 
+// The common flags of --help are flags of their commands.
+func TestCommonFlags(t *testing.T) {
+	root := rootCommand(library.Standard())
+	for name, flags := range common {
+		c, _, err := root.Find([]string{name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range flags {
+			if c.Flags().Lookup(f) == nil {
+				t.Errorf("opl %s has no flag --%s", name, f)
+			}
+		}
+	}
+}
+
 // TestReference holds the generated pages of docs/reference against the code; go generate ./cmd/cli writes them.
 func TestReference(t *testing.T) {
 	lib := library.Standard()

@@ -53,20 +53,20 @@ func trainCommand(lib library.Library) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "train FILE [FILE...] --out POLICY",
 		Short: "learn a policy from a log of decisions, certify it, and write its file",
-		Long: `train learns a policy from a log and writes it, with what is guaranteed of it, to a
-file that opl serve runs and opl certify certifies again. Several FILEs are one log.
+		Long: `train learns a policy from a log, computes a lower bound on its reward, and writes
+both to a policy file. opl serve plays the file; opl certify certifies it again.
+Several FILEs are one log.
 
-The rows are divided. One part teaches what must not depend on the rows that
-certify: the scaling of features and, in the certified recipe (the default), the
-policy and models of the reward; the other part certifies. The recipe takes it in
---chunks: each certifies a policy that the chunks before it taught, too, and what is
-certified and written is the mixture that draws one of these policies for every
-decision. Other objectives train a posterior on the part that certifies. The file
-records which rows did what.
-Objectives of softmax policies train on all rows, and nothing is guaranteed of them.
-With --prior FILE the policy that plays is a candidate, whose floor may be lowered.
+train divides the rows. One part teaches: the scaling of features and, in the
+certified recipe (the default), the policy and models of the reward. The other part
+certifies. The recipe takes that part in --chunks: the rows of each chunk certify a
+policy that the rows before it taught. The file holds the mixture, which draws one of
+these policies for every decision. Other objectives train a posterior on the part
+that certifies. The file records which rows did what.
+Softmax objectives train on all rows. Nothing is guaranteed of their policies.
+With --prior FILE the policy that plays is a candidate; its floor may be lowered.
 
-The log is inspected first: an unusable one is refused, doubts become warnings.
+train inspects the log first. It refuses an unusable log; doubts become warnings.
 Training stops when the weights π/π₀ are worth fewer than --min-ess rows.
 
 Objectives:
@@ -74,10 +74,10 @@ Objectives:
 Weights (name or name=hyperparameter, in [0, 1]; default n^(-1/4) away from
 unregularized):
 ` + weightList(lib) + `
-Policies: softmax and gaussian; those known by draws alone have no file, and
-objectives that are meant for them learn a gaussian one.
+Policies: softmax and gaussian. Policies that are known only by draws have no file;
+objectives that are meant for them learn a gaussian policy.
 
-The exit status is 0 if the file was written.
+Exit status 0: the file was written. 3: nothing learned, keep what plays.
 
 ` + readHelp,
 		Example: `  opl train decisions.parquet --out policy.json

@@ -194,8 +194,8 @@ func BriefSelection(w io.Writer, s ope.Selection) error {
 
 // verdictOn is the verdict on a log in a line, with what to do next.
 func verdictOn(r inspect.Report) string {
-	next := map[inspect.Severity]string{inspect.Fine: "opl train", inspect.Doubtful: "read what to do below, or opl train",
-		inspect.Unusable: "do what is said below, and inspect again"}[r.Severity]
+	next := map[inspect.Severity]string{inspect.Fine: "opl train", inspect.Doubtful: "see below",
+		inspect.Unusable: "see below"}[r.Severity]
 	return fmt.Sprintf("%s: %d checks fine, %d doubtful, %d unusable; next: %s\n", strings.ToUpper(r.Severity.String()),
 		r.Count(inspect.Fine), r.Count(inspect.Doubtful), r.Count(inspect.Unusable), next)
 }
