@@ -111,6 +111,7 @@ func BriefTraining(w io.Writer, l *pipeline.Learned, file string) error {
 		printFacts(&b.Builder, without(guarantee(l.Certificate.Statement()), "verdict", "chunks"))
 	}
 	printFacts(&b.Builder, trainingFacts(l))
+	printRules(&b.Builder, l.File)
 	b.remarkFacts(warnings(l))
 	return b.to(w)
 }
