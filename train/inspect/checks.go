@@ -18,6 +18,7 @@ const (
 	Visits    Subject = "visits"    // whether rows of one context stand together beyond chance
 	IDs       Subject = "ids"       // whether a decision_id comes more than once
 	Drift     Subject = "drift"     // whether rows change over time
+	Columns   Subject = "columns"   // whether contexts were known before the decision
 )
 
 // check is a check that shards make on their own rows, by its name in reports and its subject.

@@ -286,7 +286,7 @@ func within(in *logs.Log, gamma float64, on *summary) *log {
 				(*log).lastRows, (*log).repeats}})
 		l.run(series{2, checks{known((*log).meanWeight), known((*log).sharpness), (*log).sets, (*log).support,
 			(*log).counts, (*log).concentration, (*log).rowWeights, (*log).reward, (*log).sign}},
-			series{18, checks{(*log).again, (*log).autocorrelation}}, series{20, checks{(*log).bet}})
+			series{18, checks{(*log).again, (*log).autocorrelation}}, series{20, checks{(*log).bet, (*log).outcomes}})
 		l.complete = true
 	}
 	return l

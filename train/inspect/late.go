@@ -74,19 +74,12 @@ type delays struct {
 }
 
 func (l *log) newDelays() *delays {
-	d := &delays{log: l, block: make([]int, l.n), class: make([]int, l.n), action: []int{-1}}
+	d := &delays{log: l, block: make([]int, l.n), class: make([]int, l.n)}
 	for t, i := range l.order {
 		d.block[i] = lateBlocks - 1 - t*lateBlocks/l.n
 	}
-	count, class := make([]int, l.k), make([]int, l.k)
-	for _, a := range l.Action {
-		count[a]++
-	}
-	for a, n := range count {
-		if n >= max(50, l.n/100) && len(d.action) <= lateActions {
-			class[a], d.action = len(d.action), append(d.action, a)
-		}
-	}
+	class, action := l.classes(max(50, l.n/100), lateActions)
+	d.action = action
 	if len(d.action) < 2 {
 		return nil
 	}
@@ -95,13 +88,14 @@ func (l *log) newDelays() *delays {
 	}
 	d.bets = &bets{log: l}
 	d.bets.scan(lateFeatures)
+	d.bets.terms = d.bets.terms[:len(d.bets.features)] // without products
+	d.bets.width = 1 + len(d.bets.terms)
 	d.vector = make([]float64, d.bets.width)
-	for f := range d.bets.features {
-		ofTime, sorted := d.along(f)
-		if l.Time == nil && sorted {
+	for f, a := range d.along() {
+		if l.Time == nil && a.next > .9*a.two { // neighbours correlate so
 			return nil
 		}
-		if !ofTime {
+		if math.Abs(a.with) <= .9*math.Sqrt(a.two*a.ages) {
 			d.kept = append(d.kept, f)
 		}
 	}
@@ -112,21 +106,24 @@ func (l *log) newDelays() *delays {
 	return d
 }
 
-// along reports whether a feature is one of time, which correlates with the age by more than .9, and whether rows are
-// sorted by it, so that neighbours correlate so.
-func (d *delays) along(f int) (ofTime, sorted bool) {
-	value := func(i int) float64 {
-		d.bets.vector(i, d.vector)
-		return d.vector[1+f]
-	}
-	var n, two, next, with, ages, square float64
+// along is how features correlate with the age of rows, and with those of the next rows: a column of time would take
+// rewards that are late for the effect of contexts, and a file that is sorted by a column is in no order of time.
+func (d *delays) along() []moved {
+	out, last := make([]moved, len(d.bets.features)), make([]float64, d.bets.width)
 	for t := 0; t+1 < d.n; t += 1 + d.n/lateRows {
-		v, a := value(d.order[t]), float64(d.block[d.order[t]])
-		n, two, next = n+1, two+v*v, next+v*value(d.order[t+1])
-		with, ages, square = with+v*a, ages+a, square+a*a
+		d.bets.vector(d.order[t], last)
+		d.bets.vector(d.order[t+1], d.vector)
+		age := float64(d.block[d.order[t]]) - float64(lateBlocks-1)/2
+		for f := range out {
+			m, v := &out[f], last[1+f]
+			m.two, m.next, m.with, m.ages = m.two+v*v, m.next+v*d.vector[1+f], m.with+v*age, m.ages+age*age
+		}
 	}
-	return math.Abs(with) > .9*math.Sqrt(two*(square-ages*ages/n)), next > .9*two
+	return out
 }
+
+// moved are sums of a feature squared, times that of the next row, times the age, and of the age squared.
+type moved struct{ two, next, with, ages float64 }
 
 // fill writes 1, and features with their squares.
 func (d *delays) fill(i int, row []float64) {

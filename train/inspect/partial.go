@@ -269,7 +269,19 @@ func (l *log) asOne(all []*Partial) {
 	l.acrossRows(all, all[0].Has.Times)
 	l.worstOf(all)
 	l.bets(all)
+	l.columnsOf(all)
 	l.orders(all)
+}
+
+// columnsOf adds what the first shard found that doubts its columns.
+func (l *log) columnsOf(all []*Partial) {
+	for _, p := range all {
+		if f, is := p.Report.Doubts(Columns); is {
+			f.Measured = fmt.Sprintf("in shard %s: %s", p.Shard, f.Measured)
+			l.add(f)
+			return
+		}
+	}
 }
 
 // ByNumber returns the partial results of all shards by their numbers. same refuses one that is of another command than

@@ -52,7 +52,7 @@ type row struct {
 	time                                               int64
 	cost, p, weight                                    float64
 	props                                              []float64 // in the order of builder.slots
-	outcomes                                           []float64 // in the order of builder.outcomes; NaN, or none: missing
+	outcomes                                           []float64 // of builder.outcomes; NaN, or none: missing
 	hasID, hasGroup, hasAction, hasTime, hasCost, hasP bool
 	hasProps, hasWeight, hasSet, listed                bool          // listed: props are those of all in their order
 	form                                               jsontext.Kind // of action, see table.cell
@@ -214,7 +214,8 @@ func (b *builder) close() error {
 // begin begins a row.
 func (b *builder) begin() {
 	r := &b.row
-	*r = row{props: r.props[:0], outcomes: r.outcomes[:0], id: r.id[:0], group: r.group[:0], action: r.action[:0], policy: r.policy[:0]}
+	*r = row{props: r.props[:0], outcomes: r.outcomes[:0], id: r.id[:0], group: r.group[:0], action: r.action[:0],
+		policy: r.policy[:0]}
 	b.into = &b.contexts
 	b.into.begin()
 	b.offers = offers{ids: b.offers.ids[:0], ends: b.offers.ends[:0], starts: b.offers.starts[:0],

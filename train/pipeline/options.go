@@ -61,11 +61,7 @@ type Options struct {
 	Requirements []provenance.Requirement
 	// Learners of the recipe that may be candidates, of [train.Learners]; nil: all.
 	Learners []string
-	Depth    int  // of the trees of the learner rules, at most; 0: 2
-	Simple   bool // shallow trees are candidates, too, and are taken if they are within a standard error of the best
-	// Distil, if not nil, is a policy that the rules are to play like: they are learned from what it plays on rows that do
-	// not certify. It is in place of PriorFile.
-	Distil *policyfile.Policy
+	Readable
 	// Prior is zero or learned; empty: learned for the recipe, zero for others.
 	Prior string
 	// PriorFile, if not nil, is a policy whose weights are the prior's mean, or
@@ -86,6 +82,15 @@ type Options struct {
 	MinESS   float64 // effective sample size that the weights must have; 0: 30, negative: any
 	Force    bool    // learn from a log that cannot be used, too
 	Progress func(train.Progress)
+}
+
+// Readable says how rules are learned that people can read.
+type Readable struct {
+	Depth  int  // of the trees of the learner rules, at most; 0: 2
+	Simple bool // shallow trees are candidates, too, and are taken if they are within a standard error of the best
+	// Distil, if not nil, is a policy that the rules are to play like: they are learned from what it plays on rows
+	// that do not certify. It is in place of PriorFile.
+	Distil *policyfile.Policy
 }
 
 // configure fills in what the options leave open, checks what does not need the rows of the log, and
