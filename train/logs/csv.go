@@ -288,7 +288,9 @@ func (w csvWriter) row(d *Decision) error {
 		w.buf[len(w.buf)-1] = '\n'
 	}
 	w.columns(d, func(_, s string) { w.cell(s) }, func(_ string, v float64) {
-		w.number(v)
+		if v == v { // else an outcome that is missing
+			w.number(v)
+		}
 		w.buf = append(w.buf, ',')
 	})
 	at := 0

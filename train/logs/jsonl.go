@@ -378,6 +378,9 @@ func (w jsonWriter) row(d *Decision) error {
 		w.quote(s)
 		w.buf = append(w.buf, ',')
 	}, func(name string, v float64) {
+		if v != v { // an outcome that is missing
+			return
+		}
 		w.key(name)
 		w.number(v)
 		w.buf = append(w.buf, ',')
