@@ -23,9 +23,11 @@ type Chunked struct {
 // but the last teach, too. What is certified is the mixture of these policies, see
 // [certify.Chunks]. Certifying is not used; of c, progress and epochs of chunks after the first have
 // stages such as "chunk 2, prior".
-func (r Recipe) LearnChunks(ctx context.Context, judge *provenance.Judge, log *logs.Log, c Config, chunks [][]int) (*Chunked, error) {
+func (r Recipe) LearnChunks(ctx context.Context, judge *provenance.Judge, log *logs.Log, c Config,
+	chunks [][]int) (*Chunked, error) {
 	if r.Teaching == nil || len(chunks) == 0 {
-		return nil, fmt.Errorf("train: %d rows to learn from and %d chunks, want some of each", len(r.Teaching), len(chunks))
+		return nil, fmt.Errorf("train: %d rows to learn from and %d chunks, want some of each", len(r.Teaching),
+			len(chunks))
 	}
 	var err error
 	if c.items, err = itemsOf(log); err != nil {

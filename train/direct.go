@@ -64,6 +64,7 @@ type prior struct {
 // table is contexts, actions and rewards of rows.
 type table struct {
 	x        regress.Matrix // φ(x)
+	rows     []int          // of the log
 	action   []int32
 	y        []float64 // rewards in [0, 1]
 	k        int
@@ -134,7 +135,8 @@ func (d *Direct) table(log *logs.Log, rows []int) *table {
 		rows = some
 	}
 	n := len(rows)
-	t := &table{x: regress.Matrix{Width: dim, Data: make([]float64, n*dim)}, k: log.K(), threads: max(1, d.Threads)}
+	t := &table{x: regress.Matrix{Width: dim, Data: make([]float64, n*dim)}, k: log.K(), threads: max(1, d.Threads),
+		rows: rows}
 	t.action, t.y, t.fold = make([]int32, n), make([]float64, n), make([]int, n)
 	if t.folds = 5; n > 1000 {
 		t.folds = 3

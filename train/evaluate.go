@@ -71,7 +71,8 @@ func Evaluate(pol policies.Policy, q policies.Posterior, x logs.Contexts, labels
 // propensities hands to use, for each context, its scores, π_Q, the set of draws
 // that it was computed with, and the probabilities by draw, in slices that are used
 // again.
-func propensities(pol policies.Policy, q policies.Posterior, x logs.Contexts, use func(i int, scores, mean []float64, set int, draws [][]float64)) {
+func propensities(pol policies.Policy, q policies.Posterior, x logs.Contexts,
+	use func(i int, scores, mean []float64, set int, draws [][]float64)) {
 	k, draws, sets := q.Actions, 1, 1
 	var eps []float64
 	if pol.Noisy() {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"time"
@@ -92,159 +93,198 @@ type Result struct {
 
 // Fit minimizes an objective on a log by Adam over minibatches, reshuffled every
 // epoch; the last, partial minibatch of an epoch keeps its true number of rows.
-// Of a log whose actions have features, which must be encoded, it learns W [p×m] of the scores h(x)ᵀWᵀz(a): the rows of
-// Posterior.Mu are then features of actions. The vectors z(a) are in memory, in the element type, without most of their zeros.
+// Of a log whose actions have features, which must be encoded, it learns W [p×m] of the scores
+// h(x)ᵀWᵀz(a): the rows of Posterior.Mu are then features of actions. The vectors z(a) are in
+// memory, in the element type, without most of their zeros.
 // The log is checked first.
 // It stops with ctx's error when ctx ends, and with an error that names epoch and
 // step when a value is not finite.
 func Fit(ctx context.Context, log *logs.Log, c Config) (*Result, error) {
-	if !c.checked {
-		if err := log.Learnable(); err != nil {
-			return nil, err
-		}
+	f := fitting{Config: c, log: log, Result: &Result{}}
+	if err := f.settle(); err != nil {
+		return nil, err
 	}
-	if c.items == nil {
-		var err error
-		if c.items, err = itemsOf(log); err != nil {
-			return nil, err
-		}
+	if err := f.build(); err != nil {
+		return nil, err
 	}
-	n, k, d := log.Len(), c.items.outputs(log), log.Dim()
-	c.BatchSize = cmp.Or(c.BatchSize, 128)
-	if c.Representation == nil {
-		c.LearningRate = cmp.Or(c.LearningRate, 0.1)
-	}
-	c.LearningRate = cmp.Or(c.LearningRate, 0.002)
-	c.Dtype, c.Threads = cmp.Or(c.Dtype, tensor.Float32), cmp.Or(c.Threads, runtime.GOMAXPROCS(0))
-	c.Policy = cmp.Or[policies.Policy](c.Policy, policies.Softmax{})
-	params := &objectives.Params{Dtype: c.Dtype, Seed: c.Seed}
-	m := d
-	if c.Representation != nil {
-		if c.Policy.HasPosterior() {
-			return nil, errPosterior
-		}
-		var err error
-		if m, err = params.Width(c.Representation, d); err != nil {
-			return nil, err
-		}
-	}
-	if c.Prior.Mean == nil {
-		c.Prior.Mean = make([]float64, k*m)
-	}
-	switch {
-	case n == 0:
-		return nil, errors.New("train: the log is empty")
-	case c.Objective == nil:
-		return nil, errors.New("train: no objective")
-	case c.Epochs < 0:
-		return nil, fmt.Errorf("train: %d epochs, want 0 or more", c.Epochs)
-	case c.BatchSize < 0:
-		return nil, fmt.Errorf("train: batch size %d, want at least 1", c.BatchSize)
-	case !(c.LearningRate > 0) || math.IsInf(c.LearningRate, 1):
-		return nil, fmt.Errorf("train: learning rate %v, want a positive number", c.LearningRate)
-	case len(c.Prior.Mean) != k*m:
-		return nil, fmt.Errorf("train: prior mean of %d numbers for %d actions, or features of actions, and %d features", len(c.Prior.Mean), k, m)
-	case c.items != nil && c.Policy.HasPosterior():
-		return nil, &objectives.UnfitError{Reason: objectives.Correlated}
-	}
-	given := c.Prior
-	c.Prior.Mean = c.items.scaled(slices.Clone(c.Prior.Mean), false)
-	size := min(c.BatchSize, n)
-	linear := objectives.NewParams(c.Dtype, c.Policy, c.Prior, k, m)
-	params.Mu, params.LogSigma = linear.Mu, linear.LogSigma
-	r := &Result{Params: params, Policy: c.Policy}
-	if c.Representation != nil {
-		r.Represented = &Representation{build: c.Representation, params: params, scale: inputScale(log), d: d}
-		log = deepLog(log, r.Represented.scale)
-	}
-	compile := func(rows int) (*graph.Program, error) {
-		p, err := objectives.New(c.items.setup(log, objectives.Setup{
-			N: n, Delta: c.Delta, Policy: c.Policy, Weight: c.Weight, Prior: c.Prior,
-			Params: params, Representation: c.Representation, Training: true,
-		}), rows)
+	begin := time.Now()
+	for number := 1; number <= f.Epochs && f.Stopped == 0; number++ {
+		sums, err := f.epoch(ctx, number)
 		if err != nil {
 			return nil, err
 		}
-		return p.Graph().Compile(c.Objective(p), graph.Threads(c.Threads))
-	}
-	whole, err := compile(size)
-	if err != nil {
-		return nil, err
-	}
-	defer whole.Close()
-	last := whole
-	if n%size > 0 {
-		if last, err = compile(n % size); err != nil {
-			return nil, err
-		}
-		defer last.Close()
-	}
-
-	order := make([]int, n)
-	for i := range order {
-		order[i] = i
-	}
-	shuffle, noise := Stream(c.Seed, "order"), Stream(c.Seed, "noise")
-	adam := Adam{LearningRate: c.LearningRate, WeightDecay: c.WeightDecay, Decoupled: c.Decoupled, Threads: c.Threads}
-	if s := cmp.Or(c.Prior.Scale, 1) * c.items.factor(); s != 1 {
-		adam.Rates = []float64{s} // of μ, the first of params.All()
-	}
-	steps := c.Epochs * ((n + size - 1) / size)
-	feed := Feed(log)
-	begin := time.Now()
-	for epoch := 1; epoch <= c.Epochs; epoch++ {
-		shuffle.Shuffle(n, func(i, j int) { order[i], order[j] = order[j], order[i] })
-		var sums epochSums
-		for from := 0; from < n; from += size {
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
-			p, rows := whole, order[from:min(from+size, n)]
-			if len(rows) < size {
-				p = last
-			}
-			if c.Schedule != nil {
-				adam.LearningRate = c.LearningRate * c.Schedule(float64(r.Steps)/float64(steps))
-			}
-			r.Steps++
-			err := feed.Feed(p, rows)
-			if err == nil {
-				p.Refill(noise)
-				err = p.Run()
-			}
-			if err == nil {
-				err = stepOf(&adam, p, params.All())
-			}
-			if err != nil {
-				return nil, fmt.Errorf("epoch %d, step %d: %w", epoch, from/size+1, err)
-			}
-			if c.Progress != nil {
-				c.Progress(Progress{c.stage, epoch, c.Epochs, r.Steps, steps, p.Cost()})
-			}
-			if c.Epoch != nil {
-				sums.add(p, float64(len(rows))/float64(n))
-			}
-		}
-		if c.Epoch != nil && !c.Epoch(Epoch{c.stage, epoch, sums.objective, sums.terms, c.items.posterior(params, given, k, m), r.Represented}) {
-			r.Stopped = epoch
-			break
+		if f.Config.Epoch != nil && !f.Config.Epoch(Epoch{f.stage, number, sums.objective, sums.terms,
+			f.posterior(), f.Represented}) {
+			f.Stopped = number
 		}
 	}
-	r.Seconds = time.Since(begin).Seconds()
-	r.Posterior = c.items.posterior(params, given, k, m)
-	for _, v := range append([]float64{r.Posterior.Sigma}, r.Posterior.Mu...) {
+	f.Seconds = time.Since(begin).Seconds()
+	f.Posterior = f.posterior()
+	for _, v := range append([]float64{f.Posterior.Sigma}, f.Posterior.Mu...) {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return nil, fmt.Errorf("a learned parameter is %v at the end", v)
 		}
 	}
-	return r, nil
+	return f.Result, nil
 }
 
-// posterior is the one that parameters stand for.
-func (t *itemTable) posterior(params *objectives.Params, prior policies.Prior, k, d int) policies.Posterior {
-	q := policies.Posterior{Actions: k, Dim: d, Mu: t.scaled(params.Mu.Float64s(), true), Prior: prior}
-	if params.LogSigma != nil {
-		q.Sigma = math.Exp(params.LogSigma.Float64s()[0])
+// fitting is a Fit on its way.
+type fitting struct {
+	Config // without zero values
+	*Result
+	log         *logs.Log
+	k, m        int            // actions, or features of actions, and features of contexts
+	given       policies.Prior // as the caller has it; Config has it as it is learned from
+	size        int            // rows of a minibatch
+	whole, last *graph.Program // of a minibatch, and of the last of an epoch
+	order       []int
+	steps       int // of all epochs
+	feed        objectives.Rows
+	adam        Adam
+
+	shuffle, noise *rand.Rand
+}
+
+// settle checks the log and the configuration, and fills in what the latter leaves open.
+func (f *fitting) settle() (err error) {
+	if !f.checked {
+		if err := f.log.Learnable(); err != nil {
+			return err
+		}
+	}
+	if f.items == nil {
+		if f.items, err = itemsOf(f.log); err != nil {
+			return err
+		}
+	}
+	n, c := f.log.Len(), &f.Config
+	f.k, f.m = f.items.outputs(f.log), f.log.Dim()
+	c.BatchSize = cmp.Or(c.BatchSize, 128)
+	c.Dtype, c.Threads = cmp.Or(c.Dtype, tensor.Float32), cmp.Or(c.Threads, runtime.GOMAXPROCS(0))
+	c.Policy = cmp.Or[policies.Policy](c.Policy, policies.Softmax{})
+	f.Params = &objectives.Params{Dtype: c.Dtype, Seed: c.Seed}
+	if c.Representation == nil {
+		c.LearningRate = cmp.Or(c.LearningRate, 0.1)
+	} else {
+		c.LearningRate = cmp.Or(c.LearningRate, 0.002)
+		if c.Policy.HasPosterior() {
+			return errPosterior
+		}
+		if f.m, err = f.Params.Width(c.Representation, f.m); err != nil {
+			return err
+		}
+	}
+	if c.Prior.Mean == nil {
+		c.Prior.Mean = make([]float64, f.k*f.m)
+	}
+	switch {
+	case n == 0:
+		return errors.New("train: the log is empty")
+	case c.Objective == nil:
+		return errors.New("train: no objective")
+	case c.Epochs < 0:
+		return fmt.Errorf("train: %d epochs, want 0 or more", c.Epochs)
+	case c.BatchSize < 0:
+		return fmt.Errorf("train: batch size %d, want at least 1", c.BatchSize)
+	case !(c.LearningRate > 0) || math.IsInf(c.LearningRate, 1):
+		return fmt.Errorf("train: learning rate %v, want a positive number", c.LearningRate)
+	case len(c.Prior.Mean) != f.k*f.m:
+		return fmt.Errorf("train: prior mean of %d numbers for %d actions, or features of actions, and %d features",
+			len(c.Prior.Mean), f.k, f.m)
+	case c.items != nil && c.Policy.HasPosterior():
+		return &objectives.UnfitError{Reason: objectives.Correlated}
+	}
+	f.size, f.steps = min(c.BatchSize, n), c.Epochs*((n+c.BatchSize-1)/c.BatchSize)
+	f.given, c.Prior.Mean = c.Prior, c.items.scaled(slices.Clone(c.Prior.Mean), false)
+	return nil
+}
+
+// build makes the parameters, the programs of minibatches, and what goes through the log.
+func (f *fitting) build() (err error) {
+	f.Result.Policy = f.Config.Policy
+	linear := objectives.NewParams(f.Dtype, f.Config.Policy, f.Prior, f.k, f.m)
+	f.Params.Mu, f.Params.LogSigma = linear.Mu, linear.LogSigma
+	if f.Representation != nil {
+		f.Represented = &Representation{build: f.Representation, params: f.Params, scale: inputScale(f.log),
+			d: f.log.Dim()}
+		f.log = deepLog(f.log, f.Represented.scale)
+	}
+	n := f.log.Len()
+	if f.whole, err = f.compile(f.size); err != nil {
+		return err
+	}
+	if f.last = f.whole; n%f.size > 0 {
+		if f.last, err = f.compile(n % f.size); err != nil {
+			return err
+		}
+	}
+	f.order = make([]int, n)
+	for i := range f.order {
+		f.order[i] = i
+	}
+	f.shuffle, f.noise, f.feed = Stream(f.Seed, "order"), Stream(f.Seed, "noise"), Feed(f.log)
+	f.adam = Adam{LearningRate: f.LearningRate, WeightDecay: f.WeightDecay, Decoupled: f.Decoupled,
+		Threads: f.Threads}
+	if s := cmp.Or(f.Prior.Scale, 1) * f.items.factor(); s != 1 {
+		f.adam.Rates = []float64{s} // of μ, the first of Params.All()
+	}
+	return nil
+}
+
+// compile compiles the objective on so many rows.
+func (f *fitting) compile(rows int) (*graph.Program, error) {
+	p, err := objectives.New(f.items.setup(f.log, objectives.Setup{
+		N: f.log.Len(), Delta: f.Delta, Policy: f.Config.Policy, Weight: f.Weight, Prior: f.Prior,
+		Params: f.Params, Representation: f.Representation, Training: true,
+	}), rows)
+	if err != nil {
+		return nil, err
+	}
+	return p.Graph().Compile(f.Objective(p), graph.Threads(f.Threads))
+}
+
+// epoch takes a step on each minibatch of the log, and sums up what they gave if Config.Epoch is to know.
+func (f *fitting) epoch(ctx context.Context, number int) (sums epochSums, err error) {
+	n := len(f.order)
+	f.shuffle.Shuffle(n, func(i, j int) { f.order[i], f.order[j] = f.order[j], f.order[i] })
+	for from := 0; from < n; from += f.size {
+		if err := ctx.Err(); err != nil {
+			return sums, err
+		}
+		p, rows := f.whole, f.order[from:min(from+f.size, n)]
+		if len(rows) < f.size {
+			p = f.last
+		}
+		if f.Schedule != nil {
+			f.adam.LearningRate = f.LearningRate * f.Schedule(float64(f.Steps)/float64(f.steps))
+		}
+		f.Steps++
+		err := f.feed.Feed(p, rows)
+		if err == nil {
+			p.Refill(f.noise)
+			err = p.Run()
+		}
+		if err == nil {
+			err = stepOf(&f.adam, p, f.Params.All())
+		}
+		if err != nil {
+			return sums, fmt.Errorf("epoch %d, step %d: %w", number, from/f.size+1, err)
+		}
+		if f.Progress != nil {
+			f.Progress(Progress{f.stage, number, f.Epochs, f.Steps, f.steps, p.Cost()})
+		}
+		if f.Config.Epoch != nil {
+			sums.add(p, float64(len(rows))/float64(n))
+		}
+	}
+	return sums, nil
+}
+
+// posterior is the one that the parameters stand for.
+func (f *fitting) posterior() policies.Posterior {
+	q := policies.Posterior{Actions: f.k, Dim: f.m, Mu: f.items.scaled(f.Params.Mu.Float64s(), true), Prior: f.given}
+	if f.Params.LogSigma != nil {
+		q.Sigma = math.Exp(f.Params.LogSigma.Float64s()[0])
 	}
 	return q
 }
@@ -292,6 +332,7 @@ func (r *Result) ObjectiveValue(log *logs.Log, c Config) (objectives.Value, erro
 	}
 	c.Prior.Mean = items.scaled(slices.Clone(c.Prior.Mean), false)
 	return objectives.Evaluate(c.Objective, items.setup(log, objectives.Setup{
-		Delta: c.Delta, Policy: c.Policy, Weight: c.Weight, Prior: c.Prior, Params: r.Params, Representation: c.Representation,
+		Delta: c.Delta, Policy: c.Policy, Weight: c.Weight, Prior: c.Prior, Params: r.Params,
+		Representation: c.Representation,
 	}), Feed(log), c.Seed)
 }

@@ -17,9 +17,10 @@ type itemTable struct {
 	own  int // the first feature that is a row of an action's own, p: none
 }
 
-// ownScale is what the 1 of an action with a row of its own is while W is learned: a step changes such rows by less than what
-// actions share, and penalties hold them the more, so that they learn what features do not explain. With 1 for all the rows
-// of the actions that were logged would learn what is true of all actions, and others would lack it.
+// ownScale is what the 1 of an action with a row of its own is while W is learned: a step changes
+// such rows by less than what actions share, and penalties hold them the more, so that they learn
+// what features do not explain. With 1 for all the rows of the actions that were logged would learn
+// what is true of all actions, and others would lack it.
 const ownScale = 0.1
 
 // scaled divides, or with back multiplies, the rows of W [p×m] that are actions' own by ownScale, in place.
@@ -38,15 +39,17 @@ func (t *itemTable) scaled(w []float64, back bool) []float64 {
 	return w
 }
 
-// itemsOf reads the vectors z(a) of a log's actions. W = 0 learns from products h(x)z(a)ᵀ: with the rate divided by the root mean
-// square of ‖z(a)‖ over the vectors, a step changes scores by about as much as one of actions with parameters of their own.
+// itemsOf reads the vectors z(a) of a log's actions. W = 0 learns from products h(x)z(a)ᵀ: with the
+// rate divided by the root mean square of ‖z(a)‖ over the vectors, a step changes scores by about
+// as much as one of actions with parameters of their own.
 func itemsOf(log *logs.Log) (*itemTable, error) {
 	if log.Choices == nil {
 		return nil, nil
 	}
 	z := log.Choices.Z
 	if z == nil {
-		return nil, errors.New("train: the log's actions are described by values that are not encoded: see FitItems and EncodeItems of its package")
+		return nil, errors.New("train: the log's actions are described by values that are not encoded: see " +
+			"FitItems and EncodeItems of its package")
 	}
 	var s float64
 	for a := range z.Len() {

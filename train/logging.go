@@ -21,7 +21,8 @@ func Split(n, limit int, seed uint64) (logging, log []int, err error) {
 	}
 	m := len(order) / 20
 	if m == 0 || m == len(order) {
-		return nil, nil, fmt.Errorf("train: %d examples leave %d for the logging policy and %d for the log: use at least 20", len(order), m, len(order)-m)
+		return nil, nil, fmt.Errorf("train: %d examples leave %d for the logging policy and %d for the log: use at "+
+			"least 20", len(order), m, len(order)-m)
 	}
 	return order[:m], order[m:], nil
 }
@@ -29,7 +30,8 @@ func Split(n, limit int, seed uint64) (logging, log []int, err error) {
 // FitLogging fits the parameters μ₀ [K×d] of a softmax policy to labels by
 // cross-entropy, as the paper's logging policies are: Adam with learning rate
 // 0.1 and weight decay 1e-6, minibatches of 128, 10 epochs, from 0, in float64.
-func FitLogging(ctx context.Context, x logs.Contexts, labels []uint8, rows []int, k int, seed uint64) ([]float64, error) {
+func FitLogging(ctx context.Context, x logs.Contexts, labels []uint8, rows []int, k int, seed uint64) ([]float64,
+	error) {
 	// The labels are the actions; cross-entropy reads neither cost nor propensity.
 	l := &logs.Log{X: x, Rows: rows, Actions: logs.Numbered(k), Action: make([]int32, len(rows)),
 		Cost: make([]float64, len(rows)), Propensity: make([]float64, len(rows))}

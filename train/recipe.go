@@ -35,6 +35,11 @@ type Recipe struct {
 	Learners []string
 	// Direct, if not nil, learns models of the reward, of tables: it comes first among the candidates.
 	Direct *Direct
+	// Rules, if not nil, are shallow trees, a candidate if Learners names them.
+	Rules *Rules
+	// Simple makes shallow trees of depth 1 to 3 candidates, and the first that is within a standard error of the best
+	// is taken.
+	Simple bool
 	// Start are the policies that play now, of argmax with these scores, drawn anew for every decision:
 	// together, with the recipe's floor, they are a candidate. nil: the prior's mean is, unless it is 0.
 	Start []Share
@@ -125,8 +130,9 @@ type teacher struct {
 	model string // the kind of [RewardModel] that its scores are; "": none
 	deep  bool   // it learns layers by Fit
 	// late says that it must win over those before it by more than chance.
-	late  bool
-	learn func(stage string, rows []int, trial bool) ([]Share, error)
+	late   bool
+	simple int // > 0: it is taken if it is within a standard error of the best; the lowest first
+	learn  func(stage string, rows []int, trial bool) ([]Share, error)
 }
 
 // teachers are the learners from c's prior on, at c's learning rate falling linearly to 0,
@@ -169,7 +175,8 @@ func layeredTeachers(ctx context.Context, log *logs.Log, c Config, rate float64,
 	c.Prior = policies.Prior{}
 	for i, l := range []learner{{likelihood, objectives.Likelihood(0)}, {"logistic", objectives.Logistic(0)}} {
 		model := []string{softmaxModel, logisticModel}[i]
-		all = append(all, teacher{"layered " + l.name, model, true, true, func(stage string, rows []int, trial bool) ([]Share, error) {
+		all = append(all, teacher{name: "layered " + l.name, model: model, deep: true, late: true})
+		all[i].learn = func(stage string, rows []int, trial bool) ([]Share, error) {
 			passes := float64(len(rows)) / float64(cmp.Or(c.BatchSize, 128)) // steps of an epoch, about
 			c := c
 			c.Epochs = max(1, min(max(epochs, int(leastSteps/passes)), mostPasses, int(mostSteps/passes)))
@@ -182,7 +189,7 @@ func layeredTeachers(ctx context.Context, log *logs.Log, c Config, rate float64,
 				return nil, fmt.Errorf("learning layers by %s: %w", l.name, err)
 			}
 			return alone(res.Posterior.Mu, res.Represented), nil
-		}})
+		}
 	}
 	return all
 }
@@ -383,7 +390,7 @@ func (r *Recipe) candidates(ctx context.Context, log *logs.Log, c *Config) (all 
 	} else {
 		all = append(all, first)
 	}
-	all = append(all, layered...)
+	all = append(append(all, layered...), r.trees(ctx, log)...)
 	if r.Learners != nil {
 		all = slices.DeleteFunc(all, func(t teacher) bool { return !slices.ContainsFunc(r.Learners, t.goesBy) })
 	}
@@ -393,12 +400,34 @@ func (r *Recipe) candidates(ctx context.Context, log *logs.Log, c *Config) (all 
 	return all
 }
 
+// trees are the candidates of [Recipe.Rules].
+func (r *Recipe) trees(ctx context.Context, log *logs.Log) (all []teacher) {
+	candidate := func(name string, simple, depth int) {
+		of := *r.Rules
+		of.Depth = depth
+		all = append(all, teacher{name: name, late: true, simple: simple, learn: func(_ string, rows []int, trial bool) ([]Share, error) {
+			s, err := of.Learn(ctx, log, rows, trial)
+			return []Share{s}, err
+		}})
+	}
+	switch {
+	case r.Rules == nil:
+	case r.Simple:
+		for depth := 1; depth <= 3; depth++ {
+			candidate(fmt.Sprintf("%s of depth %d", rulesName, depth), depth, depth)
+		}
+	case slices.Contains(r.Learners, rulesName):
+		candidate(rulesName, 0, r.Rules.Depth)
+	}
+	return all
+}
+
 // may reports that a learner of a name may be a candidate.
 func (r *Recipe) may(name string) bool { return r.Learners == nil || slices.Contains(r.Learners, name) }
 
 // goesBy reports that [Recipe.Learners] may have the learner by a name.
 func (t *teacher) goesBy(name string) bool {
-	return name == t.name || t.name == direct && IsDirect(name) || t.deep && name == layers
+	return name == t.name || t.simple > 0 || t.name == direct && IsDirect(name) || t.deep && name == layers
 }
 
 // IsDirect reports that a name is that of a kind of scores that [Direct] learns.
@@ -414,9 +443,10 @@ func Learners() (names, about []string) {
 	for _, k := range kinds() {
 		names, about = append(names, k.name), append(about, k.about)
 	}
-	return append(names, "logistic", "heuristic", "l2", likelihood, layers), append(about, "a logistic regression an action",
+	return append(names, "logistic", "heuristic", "l2", likelihood, layers, rulesName), append(about, "a logistic regression an action",
 		"the paper's heuristic", "the risk and the distance from the start, of logs with logged propensities alone",
-		"the likelihood of the rewards, of a softmax policy", "a representation, by gradients")
+		"the likelihood of the rewards, of a softmax policy", "a representation, by gradients",
+		"a shallow tree, which people can read: only where it is named")
 }
 
 // trial compares what candidates learned, on rows that they did not learn from.
@@ -478,6 +508,8 @@ func (t *trial) risk(all []teacher, learned [][]Share, at int, rows []int) (floa
 		logged[i] = pis[t.log.Chosen(row)]
 	}
 	switch {
+	case all[at].simple > 0 && t.logged != nil && risk <= t.least+apart(logged, t.logged, t.log, rows):
+		return -1e3 + float64(all[at].simple), nil // before all others, which have risks from −1 on
 	case all[at].late && t.logged != nil && t.Direct != nil:
 		risk += apart(logged, t.logged, t.log, rows)
 	case all[at].late && t.logged != nil:

@@ -102,11 +102,12 @@ type HeldOut struct {
 // epoch's minibatches, at the parameters that each of them met. What follows from a
 // test set is in the curves of records, what follows from a log in those of policy files.
 type CurvePoint struct {
-	Stage     string            `json:"stage,omitempty"`      // of the recipe: prior or tuning
-	Scale     float64           `json:"prior_scale,omitzero"` // in policy files
-	Epoch     int               `json:"epoch"`                // from 1
-	Objective Number            `json:"objective"`
-	Effective float64           `json:"effective,omitzero"` // in policy files: rows that the weights π/π₀ are worth, of those trained on
+	Stage     string  `json:"stage,omitempty"`      // of the recipe: prior or tuning
+	Scale     float64 `json:"prior_scale,omitzero"` // in policy files
+	Epoch     int     `json:"epoch"`                // from 1
+	Objective Number  `json:"objective"`
+	// in policy files: rows that the weights π/π₀ are worth, of those trained on
+	Effective float64           `json:"effective,omitzero"`
 	Terms     []objectives.Term `json:"terms,omitempty"`
 	Reward    Number            `json:"reward,omitzero"` // in records: on the test set, as Record.Reward
 }

@@ -167,8 +167,10 @@ func deepLog(log *logs.Log, by float64) *logs.Log {
 // likelihood of the rewards, at a learning rate that falls linearly to 0, with c's epochs. It returns
 // what it learned, and a prior at the softmax policy's parameters, which notes the rows. None of
 // them may certify what is made of it.
-func Represent(ctx context.Context, log *logs.Log, rows []int, c Config, rate float64) (*Representation, policies.Prior, error) {
-	c.Policy, c.Objective, c.Weight, c.stage = policies.Softmax{}, objectives.Likelihood(0), objectives.Weight{}, "representation"
+func Represent(ctx context.Context, log *logs.Log, rows []int, c Config, rate float64) (*Representation,
+	policies.Prior, error) {
+	c.Policy, c.Objective, c.Weight, c.stage = policies.Softmax{}, objectives.Likelihood(0), objectives.Weight{},
+		"representation"
 	c.Prior, c.LearningRate, c.Schedule, c.Epoch = policies.Prior{}, rate, Linear, nil
 	res, err := Fit(ctx, log.Subset(rows), c)
 	if err != nil {
@@ -177,4 +179,5 @@ func Represent(ctx context.Context, log *logs.Log, rows []int, c Config, rate fl
 	return res.Represented, policies.Prior{Mean: res.Posterior.Mu, Taught: propensity.NewRowSet(log.Hashes(rows))}, nil
 }
 
-var errPosterior = errors.New("train: a posterior needs a representation that was learned on rows that never certify, and is then fixed: learn it with a policy without a posterior, on other rows")
+var errPosterior = errors.New("train: a posterior needs a representation that was learned on rows that never " +
+	"certify, and is then fixed: learn it with a policy without a posterior, on other rows")

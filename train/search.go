@@ -45,7 +45,8 @@ func (s *Search) Consider(q policies.Posterior) (best bool, err error) {
 // without a judge that one, of which nothing is computed. follow, if not nil, is told of each training: it
 // may set c.Epoch, and says what to keep of its result. It returns the place of the best
 // among the scales, its result, and the seconds of all trainings.
-func (s *Search) FitScales(ctx context.Context, c Config, scales []float64, follow func(c *Config) (keep func(*Result))) (best int, of *Result, seconds float64, err error) {
+func (s *Search) FitScales(ctx context.Context, c Config, scales []float64,
+	follow func(c *Config) (keep func(*Result))) (best int, of *Result, seconds float64, err error) {
 	part := s.Log
 	if len(s.Rows) < part.Len() {
 		part = part.Subset(s.Rows)

@@ -19,12 +19,14 @@ import (
 // Versions says what made a record.
 type Versions = policyfile.Versions
 
-// release and revision are set by who builds without a repository: -ldflags "-X opl/train.release=v1.2.3 -X opl/train.revision=HASH".
+// release and revision are set by who builds without a repository: -ldflags "-X
+// opl/train.release=v1.2.3 -X opl/train.revision=HASH".
 var release, revision string
 
-// ThisVersion returns the versions of the running program, as its build says: those given to the linker; or the version that
-// the module has in the program, where that imports it; or the tag and the commit that it was built from. Without any of these
-// the version is "devel-" and what tells the build apart from others.
+// ThisVersion returns the versions of the running program, as its build says: those given to the
+// linker; or the version that the module has in the program, where that imports it; or the tag and
+// the commit that it was built from. Without any of these the version is "devel-" and what tells
+// the build apart from others.
 var ThisVersion = sync.OnceValue(func() Versions {
 	info, _ := debug.ReadBuildInfo()
 	v := versionOf(info, release, revision)
@@ -38,7 +40,8 @@ var ThisVersion = sync.OnceValue(func() Versions {
 
 // versionOf is the version of what info was built of; nil: nothing is known of it.
 func versionOf(info *debug.BuildInfo, release, revision string) Versions {
-	v := Versions{Opl: cmp.Or(release, "devel"), Commit: revision, Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH}
+	v := Versions{Opl: cmp.Or(release, "devel"), Commit: revision, Go: runtime.Version(), System: runtime.GOOS + "/" +
+		runtime.GOARCH}
 	if info == nil || release != "" {
 		return v
 	}
@@ -71,7 +74,8 @@ func versionOf(info *debug.BuildInfo, release, revision string) Versions {
 	return v
 }
 
-// build is a hash of the beginning of an executable, into which linkers write that of all of it; empty where it cannot be read.
+// build is a hash of the beginning of an executable, into which linkers write that of all of it;
+// empty where it cannot be read.
 func build(path string) string {
 	f, err := os.Open(path)
 	if err != nil {
@@ -85,7 +89,7 @@ func build(path string) string {
 	return fmt.Sprintf("-%.6x", sum.Sum(nil))
 }
 
-// Extensions names what of the processor, and of the compiler's target, results hang on to the last
+// Extensions names what of the processor, and of the compiler's target, results depend on to the last
 // bit: equal runs of one version give equal bits where these are equal. Empty: none is used.
 var Extensions = sync.OnceValue(func() string {
 	names := simd.Extensions()

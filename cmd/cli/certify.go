@@ -20,11 +20,12 @@ import (
 type certifyFlags struct {
 	readFlags
 	provenance.Options
-	force  bool
-	format string
-	write  bool
-	part   partFlags
-	page   reportFlag
+	outcomes outcomeFlags
+	force    bool
+	format   string
+	write    bool
+	part     partFlags
+	page     reportFlag
 }
 
 func certifyCommand(lib library.Library) *cobra.Command {
@@ -32,36 +33,46 @@ func certifyCommand(lib library.Library) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "certify POLICY FILE [FILE ...]",
 		Short: "state what logs guarantee of a policy",
-		Long: `certify bounds the reward of the policy in a file, with probability 1-δ over a log: the
-one it was learned from, or a later one. The policy file records which rows taught
-its prior, its scaling of features and its model of the reward: those do not
-certify. On a log that had no part in the policy all rows do, the policy need
-pay neither for its distance from a prior nor for the choice of one, and a model
-of the reward that is learned from rows before helps.
+		Long: `certify gives a lower bound on the reward of the policy in a file. The bound holds with
+probability 1-δ over a log: the one that the policy was learned from, or a later one.
+
+The policy file records which rows taught its prior, its scaling of features and its
+model of the reward. Those rows do not certify. On a log that had no part in the policy
+all rows certify. The bound is then tighter: nothing is paid for a prior, and a model of
+the reward from the rows before helps.
 
 A statement is for one look, at rows whose number was fixed before. With --any-time it
-holds at every look as rows come, day by day, and so it does of several files, which
-certify together: give them in the order of their time, and let only the last one grow, at its
-end, by rows whose rewards are final, none of which waited for its own while later ones are
-in. Their logging policies, formats and order of actions may differ; the gain is that over what
-logged the rows. A folder, pattern or URL is one such file. A decision_id counts once. A group counts with its
-rows that stand together first, once another row follows. A file that certifies nothing is an error.
+holds at every look as rows come. Several files certify together, at any time. Give them
+in the order of their time. Only the last file may grow, at its end, by rows whose
+rewards are final. No row may wait for its reward while later rows are in. Logging
+policies, formats and order of actions may differ. The gain is over what logged the
+rows. A folder, pattern or URL is one such file. A decision_id counts once. A group
+counts with its rows that stand together first, once another row follows. A file that
+certifies nothing is an error.
 
-Rows are told apart by decision_id, or by their content where the log has none.
-Where that cannot tell whether rows are the same, --fresh says that they are not.
-Actions and the range of rewards are those of the policy file unless given.
+Rows are told apart by decision_id, or by their content if the log has no ids. Where
+that cannot tell whether rows are the same, --fresh says that they are not. Actions and
+the range of rewards are those of the policy file unless you give them.
 
-The exit status is 0 if the policy is better than the logging policy with
-probability 1-δ, 3 if something is guaranteed but not that, 4 if nothing is, and 1
-after an error. It is 3, not 0, if the log contradicts what the bounds assume. Rows of a
-group, repeated ids and copies count as one. The statement is of one policy: whoever
-certifies several on the same rows and takes the best must share δ among them; so must
-who states something of several rounds, each with its own δ, and wants all to hold. The
-policy that logged the rows is never shown to be better than itself.
+Exit status 0: better than the logging policy with probability 1-δ. 3: something is
+guaranteed, but not that, or the log contradicts what the bounds assume. 4: nothing is
+guaranteed. 1: an error. Rows of a group, repeated ids and copies count as one.
 
-The guarantee is computed anew; what the file says to be guaranteed is not read. Which rows
-taught the policy is believed of the file, as far as the log does not contradict it: its digest
-is no signature, so trust the file as much as whoever could write it.
+--guardrail, --guardrail-by and --budget ask more, and certify answers: ship, harm shown, or
+undecided with the rows still needed. Outcomes are columns reward_NAME (more is better) and
+cost_NAME (less is better). "Ship" says that the reward rises, that no guardrail gets worse
+by more than its margin, and that costs are within budget. It is false with probability δ at
+most. The status is 0 for ship, else 3. A missing outcome counts as the worst, unless you set
+--missing-at-random. --guardrail-by is about the reward in each segment of a column that has
+at least 5 % of the rows.
+
+The statement is about one policy. If you pick the best of several policies or trainings
+on the same rows, divide δ among them. If statements of several rounds are to hold all
+together, their δ add up. The policy that logged the rows is never better than itself.
+
+certify computes the guarantee anew and does not read the stored one. It believes the
+file's list of rows that taught, as far as the log does not contradict it. The digest is
+no signature: trust the file as much as whoever could write it.
 
 ` + readHelp,
 		Example: `  opl certify policy.json decisions.parquet
@@ -72,12 +83,16 @@ is no signature, so trust the file as much as whoever could write it.
 	}
 	fl := cmd.Flags()
 	f.part.add(fl)
+	f.outcomes.add(fl)
+	fl.StringArrayVar(&f.outcomes.by, "guardrail-by", nil, "the most that the reward may get worse in each large segment "+
+		"of a column of names, as `COLUMN:-0.02`")
 	f.page.add(fl)
 	addProbability(fl, &f.Delta, "delta", 0, "failure probability δ (default: that of the training)")
 	addGamma(fl, &f.Gamma, "the guarantee holds for all propensities within this factor of those logged")
 	fl.BoolVar(&f.AnyTime, "any-time", false, "a statement that holds at every look as rows come; of several files "+
 		"it always does")
 	addFormat(fl, &f.format)
+	addVerbose(fl)
 	fl.BoolVar(&f.write, "write", false, "write the certificate into the policy file, whose hash changes with it")
 	fl.BoolVar(&f.Fresh, "fresh", false, "no row of the log had a part in the policy, where that cannot be seen")
 	fl.BoolVar(&f.force, "force", false, "certify on a log that is unusable, too")
@@ -95,12 +110,15 @@ func (f *certifyFlags) check(cmd *cobra.Command, logs int) error {
 		return err
 	}
 	switch {
+	case f.outcomes.asked():
+		return errors.New("--shard does not go together with --guardrail, --guardrail-by and --budget: certify the files " +
+			"as one log")
 	case logs > 1:
 		return errors.New("--shard: several FILEs are rounds, each a log of its own, which shards by files cannot " +
 			"tell apart: " +
 			"give one, a folder or a pattern in quotes, or leave --shard out")
 	case !f.AnyTime:
-		return errors.New("--shard wants --any-time: for one look the values of ℓ hang on all rows, " +
+		return errors.New("--shard wants --any-time: for one look the values of ℓ depend on all rows, " +
 			"and a model of the reward is learned from rows before, one by one")
 	}
 	f.Share = f.part.shard
@@ -109,6 +127,10 @@ func (f *certifyFlags) check(cmd *cobra.Command, logs int) error {
 
 func (f *certifyFlags) run(cmd *cobra.Command, policy string, paths []string) error {
 	if err := f.check(cmd, len(paths)); err != nil {
+		return err
+	}
+	var err error
+	if f.Requirements, err = f.outcomes.read(&f.readFlags.Options); err != nil {
 		return err
 	}
 	p, err := policyfile.Load(policy)
@@ -165,7 +187,8 @@ func (f *certifyFlags) run(cmd *cobra.Command, policy string, paths []string) er
 	}
 	g := c.Statement()
 	text := func(w io.Writer) error { return render.Certificate(w, g) }
-	return conclusion{certifiedOf(g), text, func() (html.Page, error) {
+	short := func(w io.Writer) error { return render.BriefCertificate(w, g) }
+	return conclusion{certifiedOf(g), text, short, func() (html.Page, error) {
 		page := render.CertificatePage(g)
 		for i, judge := range judges {
 			checks := render.Checks(judge.Found())
@@ -196,6 +219,10 @@ func (f *certifyFlags) judge(log *logs.Log) (judge *provenance.Judge, err error)
 // statusOf is the exit status of a guarantee.
 func statusOf(g provenance.Statement) error {
 	switch {
+	case g.Circumstances != nil && g.Decision != nil && g.Decision.Answer == provenance.Ship:
+		return nil
+	case g.Circumstances != nil && g.Decision != nil:
+		return exitStatus(notShown)
 	case g.Verdict == provenance.Vacuous:
 		return exitStatus(nothing)
 	case !g.Proven():

@@ -16,6 +16,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -46,7 +47,7 @@ const statuses = `Exit statuses: 0 done, 1 an error (a line on stderr, no result
   monitor    the claim may be true     the claim is refuted
   gradcheck  no gradient is off (else 1)
   all others done, whatever was found
-An unusable log is an error to all but inspect. docs/scripts.md has the JSON of --format json.`
+For all commands but inspect an unusable log is an error. JSON: docs/reference/json.md.`
 
 // exitStatus is the error of a command that has said what it had to say, and leaves
 // with this status.
@@ -66,6 +67,11 @@ func Run(lib library.Library, args []string, stdout, stderr io.Writer) int {
 		return 1
 	}
 	root := rootCommand(lib)
+	if i := slices.Index(args, helpAll); i >= 0 {
+		args = slices.Replace(slices.Clone(args), i, i+1, "--help")
+	} else {
+		shorten(root)
+	}
 	root.SetArgs(args)
 	flags := flagsOf(root.Commands())
 	root.SetOut(flagWriter{stdout, flags})
@@ -88,9 +94,9 @@ func rootCommand(lib library.Library) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "opl",
 		Short: "pessimistic off-policy learning in contextual bandits",
-		Long: `opl learns policies from logs of a contextual bandit, says what is guaranteed of
-them, and compares the ways to do it: PAC-Bayes bounds and heuristics over
-regularized importance weights.
+		Long: `opl checks logs of randomized choices, estimates what other policies would have earned,
+learns a better policy, and gives a lower bound on its reward. For research it compares
+PAC-Bayes bounds and heuristics over regularized importance weights.
 
 ` + statuses,
 		Example: `  opl inspect  log.csv                     can this log be trusted?
@@ -124,7 +130,7 @@ regularized importance weights.
 	}{
 		{"Your own log", []*cobra.Command{inspectCommand(lib), trainCommand(lib), certifyCommand(lib),
 			evaluateCommand(lib), selectCommand(lib), scoreCommand(lib), serveCommand(), joinCommand(lib),
-			monitorCommand(lib), cacheCommand()}},
+			monitorCommand(lib), explainCommand(lib), exportPolicyCommand(), cacheCommand()}},
 		{"Research", []*cobra.Command{compareCommand(lib), reproduceCommand(lib), runCommand(lib), mergeCommand(lib),
 			plotCommand(lib), exportCommand(lib), benchCommand(lib), gradcheckCommand(lib)}},
 		{"Other", []*cobra.Command{pythonCommand(), versionCommand()}},

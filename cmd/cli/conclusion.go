@@ -20,6 +20,7 @@ import (
 type conclusion struct {
 	answer any                       // as JSON
 	text   func(w io.Writer) error   // as text or a table
+	brief  func(w io.Writer) error   // as text without --verbose; nil: text
 	page   func() (html.Page, error) // of --report; nil: none
 	end    error                     // that the command ends with, an exit status
 }
@@ -42,7 +43,11 @@ func (c conclusion) write(cmd *cobra.Command, format string, report *reportFlag)
 	if format == "json" {
 		return writeAnswer(cmd.OutOrStdout(), cmd.Name(), c.answer, c.end)
 	}
-	if err := c.text(cmd.OutOrStdout()); err != nil {
+	text := c.text
+	if verbose, err := cmd.Flags().GetBool("verbose"); err == nil && !verbose && c.brief != nil {
+		text = c.brief
+	}
+	if err := text(cmd.OutOrStdout()); err != nil {
 		return err
 	}
 	return c.end

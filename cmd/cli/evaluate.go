@@ -93,14 +93,15 @@ func evaluateCommand(lib library.Library) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "evaluate --target TARGET [--target TARGET...] FILE [FILE...]",
 		Short: "estimate from a log what other policies would have earned",
-		Long: `evaluate estimates the mean reward of target policies from the log of another, with
-standard errors, intervals, effective sample sizes, differences on the same rows,
-and what is guaranteed of targets that were fixed before the log was seen. The log
-is inspected first; an unusable one is refused.
+		Long: `evaluate estimates from the log of one policy what other policies would have earned.
+
+It gives the mean reward of each target with standard errors, intervals, effective sample
+sizes and differences on the same rows. It also gives lower bounds for targets that were
+fixed before the log was seen. The log is inspected first; an unusable one is refused.
 
 TARGET is uniform, a policy file (.json), or a file of probabilities (CSV or JSON
-lines, also .gz or .zst, or Parquet) with the columns action and probability (the
-same policy everywhere), or with one row for each row of the log: p_0 to p_{K-1}, a
+lines, also .gz or .zst, or Parquet). The file has the columns action and probability
+(the same policy everywhere), or one row for each row of the log: p_0 to p_{K-1}, a
 column NAME or p_NAME for each action, a list probabilities, or probability (of the
 logged action alone). Rows are joined by decision_id if both files have it.
 NAME=TARGET names the policy in tables.
@@ -119,9 +120,9 @@ regression on the rows before, in a fixed random order.
 
 Intervals (--interval):
 ` + described(ope.Methods(), func(m ope.Method) (string, string) { return m.Name, m.About }) + `
-Several FILEs are one log. Rows of several policies, named in a column policy, or with --logger each
-in a FILE of its own, that names them, may be weighted by what all of them would have done: --logger
-NAME=TARGET for each gives balanced and weighted. No policy that learned from some of the rows may have
+Several FILEs are one log. If several policies logged the rows, name them in a column
+policy, or give each a FILE of its own. --logger NAME=TARGET for each of them adds the
+estimators balanced and weighted. No policy that learned from some of the rows may have
 logged others.
 
 ` + readHelp,
@@ -158,6 +159,7 @@ func (f *evaluateFlags) addTargets(fl *pflag.FlagSet) {
 	fl.StringArrayVar(&f.loggers, "logger", nil,
 		"policy that logged rows, as NAME=TARGET for each NAME in the column policy or of a FILE; may be repeated")
 	addTableFormat(fl, &f.format)
+	addVerbose(fl)
 	fl.BoolVar(&f.force, "force", false, "go on with a log that is unusable, too: nothing is guaranteed then")
 	f.page.add(fl)
 	f.add(fl)
@@ -200,9 +202,13 @@ func evaluate(cmd *cobra.Command, estimators []ope.Estimator, f evaluateFlags, p
 	if err := f.plot.draw(render.EvaluationFigure(result)); err != nil {
 		return err
 	}
+	var short func(w io.Writer) error // of a table without estimators that were asked for
+	if f.format == string(table.Text) && !cmd.Flags().Changed("estimators") {
+		short = func(w io.Writer) error { return render.BriefEvaluation(w, result) }
+	}
 	return conclusion{
-		answer: result.InUnits(),
-		text:   func(w io.Writer) error { return render.Evaluation(w, table.Format(f.format), result) },
+		answer: result.InUnits(), brief: short,
+		text: func(w io.Writer) error { return render.Evaluation(w, table.Format(f.format), result) },
 		page: func() (html.Page, error) {
 			page := render.EvaluationPage(result)
 			page.Sections = append(page.Sections, render.Checks(o.Judge.Found()))

@@ -24,15 +24,15 @@ func inspectCommand(lib library.Library) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inspect FILE [FILE...]",
 		Short: "say whether a log of decisions can be trusted",
-		Long: `inspect checks the log of a contextual bandit before anything is learned from it:
-whether its rows are well formed, whether the actions were drawn with the
-propensities it states, how few rows carry the weight, and whether rows look
-independent and identically distributed, which every guarantee assumes. Each
-finding says what was measured, what it means and what to do. Several FILEs are one log, of
-which --shard i/n inspects the files of an n-th, for opl merge.
+		Long: `inspect says whether a log can be trusted, before anything is learned from it.
 
-The exit status is 0 if all is fine, 3 if the log is doubtful, 4 if it is unusable,
-1 if it cannot be read.
+It checks whether rows are well formed, whether actions were drawn with the propensities
+that the log states, how few rows carry the weight, and whether rows look independent
+and identically distributed. Every guarantee assumes that. Each finding says what was
+measured, what it means and what to do. Several FILEs are one log. --shard i/n inspects
+an n-th of the files, for opl merge.
+
+Exit status 0: fine. 3: doubtful. 4: unusable. 1: the log cannot be read.
 
 ` + readHelp,
 		Example: `  opl inspect decisions.csv
@@ -63,11 +63,13 @@ The exit status is 0 if all is fine, 3 if the log is doubtful, 4 if it is unusab
 			report := inspect.Within(log, gamma)
 			show.stop()
 			text := func(w io.Writer) error { return render.Inspection(w, report) }
+			short := func(w io.Writer) error { return render.BriefInspection(w, report) }
 			draw := func() (html.Page, error) { return render.InspectionPage(report), nil }
-			return conclusion{report, text, draw, inspectedStatus(report)}.write(cmd, format, &page)
+			return conclusion{report, text, short, draw, inspectedStatus(report)}.write(cmd, format, &page)
 		},
 	}
 	addFormat(cmd.Flags(), &format)
+	addVerbose(cmd.Flags())
 	addGamma(cmd.Flags(), &gamma, "propensities are known up to this factor, and refuted where they are further off")
 	part.add(cmd.Flags())
 	page.add(cmd.Flags())

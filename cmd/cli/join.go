@@ -33,6 +33,7 @@ type joinFlags struct {
 	overwrite  bool
 	min, max   float64
 	format     string
+	mature     time.Duration
 }
 
 func joinCommand(lib library.Library) *cobra.Command {
@@ -40,26 +41,30 @@ func joinCommand(lib library.Library) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "join SERVED... REWARDS",
 		Short: "join the log of serve with rewards into a log to learn from",
-		Long: `join reads what "opl serve" logged and a file of rewards, CSV with the
-columns decision_id and reward or JSON Lines with the fields of these names, and
-writes the decisions with their rewards as a log that "opl inspect" and "opl
-train" read. The server may be running. Files that the log was rotated to, .gz too,
-are given together: they are one log, in the order of their times. Files that end in
-.torn, which were never answered, are passed over. Each argument may be a folder, a pattern in
-quotes, or a URL, and stands for all files there.
+		Long: `join makes the log of the next round from served decisions and their rewards.
 
-Each line has a checksum. One that is damaged is an error that names it; with
---skip-bad it is written to a file, counted, and left out. Lines that are there twice,
-as after a truncation by logrotate, count once.
+It reads what "opl serve" logged and a file of rewards: CSV with the columns decision_id
+and reward, or JSON Lines with fields of these names. The server may be running. Give
+rotated files together, .gz too: they are one log, in the order of their times. Files
+that end in .torn, which were never answered, are skipped. An argument may be a folder,
+a pattern in quotes, or a URL, and stands for all files there.
 
-A decision without a reward is dropped, unless --missing-reward says what it
-earned. If whether a reward is there depends on what was done or on what came of
-it (only purchases are reported; late ones are not in yet), dropping biases the
-log: it says how many were dropped, and nothing is guaranteed on it. Give
---missing-reward 0 where no report means no reward, and wait until all rewards are in.`,
+Each line has a checksum. A damaged line is an error that names it. With --skip-bad it
+is written to a file, counted, and left out. Equal lines count once.
+
+A decision without a reward is dropped, unless --missing-reward says what it earned.
+Dropping biases the log if whether a reward is there depends on what was done or on what
+came of it. So the log says how many were dropped, and nothing is guaranteed on it. Give
+--missing-reward 0 if no report means no reward. Leave out the newest decisions, whose
+rewards may still come: --mature 48h joins only decisions that are that old at the newest
+time. If the file of rewards has times (timestamp), a reward counts if it came within
+that time.
+
+Columns reward_NAME and cost_NAME in the file of rewards are other outcomes. They may stand
+in files of their own in its folder or pattern. A decision without one lacks it in the log.`,
 		Example: `  opl join served.jsonl rewards.csv --out next.parquet
   opl join served.jsonl* rewards.csv --policy policy.json --out next.parquet
-  opl join served.jsonl purchases.csv --missing-reward 0 --out next.jsonl`,
+  opl join served.jsonl purchases.csv --missing-reward 0 --mature 48h --out next.jsonl`,
 		Args: some("the log of serve", "a file of rewards"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir, err := os.MkdirTemp("", "opl-") // for copies of objects
@@ -91,6 +96,8 @@ log: it says how many were dropped, and nothing is guaranteed on it. Give
 		"that begins")
 	fl.StringVar(&f.catalogue, "catalogue", "", "join the decisions among this catalogue alone: its file, or its "+
 		"hash or how that begins")
+	fl.DurationVar(&f.mature, "mature", 0, "join only decisions that are so old at the newest time, as 48h, and "+
+		"count rewards that came within it, if they have times")
 	addFormat(fl, &f.format)
 	fl.Float64Var(&f.min, "reward-min", 0, "least possible reward, which is written as it is")
 	fl.Float64Var(&f.max, "reward-max", 1, "largest possible reward")
@@ -108,7 +115,7 @@ func local(ctx context.Context, lib library.Library, args []string, dir string) 
 }
 
 func joinLogs(cmd *cobra.Command, served, rewards []string, f joinFlags) (err error) {
-	o := join.Options{Duplicates: join.Duplicates(f.duplicates), Min: f.min, Max: f.max}
+	o := join.Options{Duplicates: join.Duplicates(f.duplicates), Min: f.min, Max: f.max, Mature: f.mature}
 	if f.out == "" {
 		return errors.New("--out: say where to write the log")
 	}
@@ -123,6 +130,9 @@ func joinLogs(cmd *cobra.Command, served, rewards []string, f joinFlags) (err er
 		if err := absent(flag, path, f.overwrite); err != nil {
 			return err
 		}
+	}
+	if f.mature < 0 {
+		return errors.New("--mature: want a time of at least 0, as 48h")
 	}
 	if !(f.min < f.max) {
 		return errors.New("--reward-min must be below --reward-max")
@@ -178,7 +188,7 @@ func joinLogs(cmd *cobra.Command, served, rewards []string, f joinFlags) (err er
 	}
 	w, err := logs.Create(f.out, logs.WriterOptions{Actions: log.Actions, Catalogue: log.Catalogue,
 		Unrewarded: o.Missing == nil && log.Missing(r) > 0, RewardMin: f.min, RewardMax: f.max,
-		New: !f.overwrite})
+		New: !f.overwrite, Outcomes: r.Outcomes()})
 	if err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
@@ -189,6 +199,9 @@ func joinLogs(cmd *cobra.Command, served, rewards []string, f joinFlags) (err er
 	}
 	if s.Joined == 0 {
 		_ = w.Abort()
+		if s.Young > 0 && s.Others+s.Young == s.Decisions {
+			return fmt.Errorf("--mature %v: none of the %d decisions is so old", f.mature, s.Decisions)
+		}
 		if s.Others == s.Decisions {
 			if f.catalogue != "" {
 				return fmt.Errorf("--catalogue %s: none of the %d decisions is among this catalogue, or is of the "+
@@ -218,11 +231,16 @@ func printSummary(out io.Writer, s join.Summary, f joinFlags) error {
 		fmt.Fprintf(w, "         rewards are as they were: read the log by --reward-min %v --reward-max %v, which "+
 			"a policy file that was learned so brings\n", f.min, f.max)
 	}
+	for _, o := range s.Outcomes {
+		fmt.Fprintf(w, "%8d of them have %s\n", o.Rows, o.Column)
+	}
 	for _, c := range []struct {
 		n    int
 		what string
 	}{
 		{s.Others, "of other policies or catalogues left out"},
+		{s.Young, fmt.Sprintf("younger than %v left out", f.mature)},
+		{s.Late, fmt.Sprintf("rewards came more than %v after their decision, and do not count", f.mature)},
 		{s.Orphans, "rewards of no decision"},
 		{s.Left, "duplicates left out, the " + f.duplicates + " taken"},
 		{s.Bad, "lines that could not be read left out, and written to " + f.bad},
@@ -235,6 +253,10 @@ func printSummary(out io.Writer, s join.Summary, f joinFlags) error {
 		if c.n > 0 {
 			fmt.Fprintf(w, "%8d %s\n", c.n, c.what)
 		}
+	}
+	if of := s.Waits; of != nil {
+		fmt.Fprintf(w, "         rewards came within %v of the decision (half of them), %v (99 %%), %v (all)\n",
+			of.Half.Round(time.Second), of.Most.Round(time.Second), of.All.Round(time.Second))
 	}
 	switch {
 	case s.Missing > 0 && f.missing == "drop":

@@ -27,17 +27,18 @@ func monitorCommand(lib library.Library) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "monitor POLICY FILE",
 		Short: "what a served policy earns beside what was guaranteed of it",
-		Long: `monitor reads the joined log of a policy that was served and bets against the
-guarantee in its file, or against --claim: that its rewards are at least that on
-average. If the claim is true, the e-value reaches 1/δ at any time with probability δ at
-most, so the log may be looked at as often as one likes, as it grows. Rows of other
-policies are left out; those of a group, or of one decision_id, count as one, their mean.
-The log is inspected first, and what that doubts is said. A log among another
-catalogue than the policy's own is refused: "opl join --catalogue" keeps the decisions
-of one.
+		Long: `monitor says whether a served policy earns what was guaranteed.
 
-The guarantee is what the file says: it is not signed. The exit status is 0 if nothing
-speaks against the claim, 3 if it is refuted, and 1 after an error.
+It reads the joined log and bets against the guarantee in the policy file, or against
+--claim: that rewards are at least that on average. If the claim is true, the e-value
+ever reaches 1/δ with probability at most δ. So look as often as you like while the log
+grows. Rows of other policies are left out. Rows of a group, or of one decision_id, count
+as one, with their mean. The log is inspected first; doubts are shown. A log among
+another catalogue than the policy's own is refused: "opl join --catalogue" keeps the
+decisions of one catalogue.
+
+The guarantee is what the file says, and the file is not signed. Exit status 0: nothing
+speaks against the claim. 3: it is refuted. 1: an error.
 
 ` + readHelp,
 		Example: `  opl monitor policy.json next.parquet

@@ -149,8 +149,8 @@ func (f *readFlags) scale(low, high float64) { f.ranged, f.RewardMin, f.RewardMa
 // readHelp is what the help of those commands says of files.
 var readHelp = strings.TrimSpace(`
 FILE is CSV (also .gz, .zst), JSON lines or Parquet with the columns action, reward
-or cost, propensity; optional are propensities (a list) or p_0 to p_{K-1}, x_* (the
-context), decision_id, timestamp, group (of rows that depend on one another), weight
-and policy (the name or hash of the one that took the action). It may be a folder, a
-pattern in quotes, such as 'logs/dt=2026-11-*/*.parquet', or a URL: all files there are one log,
-and folders called key=value may stand for a column.`)
+or cost, and propensity. Optional columns are propensities (a list) or p_0 to p_{K-1},
+x_* (the context), decision_id, timestamp, group (rows that depend on one another),
+weight, and policy (name or hash of the policy that took the action). FILE may be a
+folder, a pattern in quotes, such as 'logs/dt=2026-11-*/*.parquet', or a URL: all files
+there are one log, and folders called key=value may stand for a column.`)

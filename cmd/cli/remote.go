@@ -52,7 +52,7 @@ func (r *remote) from(url string) (string, error) {
 		return m.Dir, nil
 	}
 	if r.open == nil {
-		return "", fmt.Errorf("%s: this program knows local folders alone: one for URLs is made as docs/logs.md says",
+		return "", fmt.Errorf("%s: this opl knows only local folders; docs/how-to/many-files.md says how to build one for URLs",
 			url)
 	}
 	m, err := experiment.NewMirror(r.cmd.Context(), url, r.open)

@@ -20,19 +20,20 @@ func scoreCommand(lib library.Library) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "score POLICY FILE --out SCORES",
 		Short: "write the propensities of a policy for each row of a log",
-		Long: `score writes what a policy would have done in each row of a log to a file, .parquet, .csv
-or .jsonl, with the columns
+		Long: `score writes what a policy would have done in each row of a log, to a file.
+
+The file is .parquet, .csv or .jsonl and has the columns
 
   row            place in the log's file, from 1
-  decision_id    where the log has it
+  decision_id    if the log has it
   logged_action  what was done
-  probability    the policy's of that
-  probabilities  the policy's of all its actions in their order, or of what the row
+  probability    of the logged action under the policy
+  probabilities  of all actions of the policy in their order, or of what the row
                  offers in its order: a list
 
-The file may be larger than memory, and is there whole or not at all. "opl evaluate" takes
-it as --target, but guarantees nothing of it: only the policy file says what taught the
-policy. A policy whose actions or columns are not those of the log is refused.
+The file may be larger than memory. It is written whole or not at all. "opl evaluate"
+takes it as --target but guarantees nothing: only the policy file says which rows taught
+the policy. A policy whose actions or columns are not those of the log is refused.
 
 ` + readHelp,
 		Example: `  opl score policy.json decisions.parquet --out scores.parquet

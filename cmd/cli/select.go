@@ -21,21 +21,23 @@ func selectCommand(lib library.Library) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "select --target TARGET [--target TARGET...] FILE [FILE...]",
 		Short: "say from a log which of several policies to ship, if any",
-		Long: `select orders target policies by the lower bound on what they earn, selects the first, and
-says in a line whether to ship it: it is shown to earn more than the policy that logged
-the rows, or what plays is to be kept, or there are not enough rows. All bounds hold
-together with probability 1-δ, as δ is shared among the targets. So the choice costs nothing
-more; but who adds targets, and looks again at the same rows, must share δ among all.
+		Long: `select says which of several policies to ship, if any.
 
-TARGET and FILE are those of evaluate. The differences to what plays and to the runner-up
-are estimates by --estimator, on the same rows; their intervals guarantee nothing. The
-strength is the largest Γ for which the decision to ship stands if propensities are known up to
-a factor Γ; --propensity-error asks for all bounds at one. Of a policy that rows of this log
-taught nothing is guaranteed, and so it is never selected; a file of probabilities or uniform is
-believed to be fixed before the log was seen.
+It orders the targets by the lower bound on what they earn, selects the first, and says
+in the first line what to do: ship it, keep what plays, or log more rows. All bounds
+hold together with probability 1-δ, because δ is divided among the targets. So the choice
+costs nothing more. If you add targets and look again at the same rows, divide δ among
+all of them.
 
-The exit status is 0 if the selected target is to be shipped, 3 if one is selected and not to
-be shipped, 4 if none is selected, and 1 after an error.
+TARGET and FILE are those of evaluate. Differences to what plays and to the runner-up
+are estimates by --estimator on the same rows. Their intervals guarantee nothing. The
+strength is the largest Γ for which the decision to ship stands if propensities are wrong
+by a factor of at most Γ; --propensity-error asks for all bounds at one Γ. A policy that
+rows of this log taught is never selected, because nothing is guaranteed of it. A file of
+probabilities and uniform are believed to be fixed before the log was seen.
+
+Exit status 0: ship the selected target. 3: one is selected, and not to be shipped. 4:
+none is selected. 1: an error.
 
 ` + readHelp,
 		Example: `  opl select --target new.json --target bolder=floor1.json later.csv
@@ -76,9 +78,13 @@ be shipped, 4 if none is selected, and 1 after an error.
 			case !s.Ship:
 				end = exitStatus(notShown)
 			}
+			var short func(w io.Writer) error
+			if f.format == string(table.Text) {
+				short = func(w io.Writer) error { return render.BriefSelection(w, s) }
+			}
 			return conclusion{
-				answer: s.InUnits(),
-				text:   func(w io.Writer) error { return render.Selection(w, table.Format(f.format), s) },
+				answer: s.InUnits(), brief: short,
+				text: func(w io.Writer) error { return render.Selection(w, table.Format(f.format), s) },
 				page: func() (html.Page, error) {
 					page := render.SelectionPage(s)
 					page.Sections = append(page.Sections, render.Checks(o.Judge.Found()))

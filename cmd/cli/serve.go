@@ -58,9 +58,11 @@ func serveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve POLICY",
 		Short: "choose actions by a policy file over HTTP and log each decision",
-		Long: `serve answers POST /decide with an action drawn from the policy, and its
-propensity. Each decision is appended to the log before it is answered; "opl join"
-turns the log and the rewards into one to learn from.
+		Long: `serve chooses actions by a policy file over HTTP and logs each decision.
+
+It answers POST /decide with an action drawn from the policy, and its propensity. Each
+decision is in the log before it is answered. "opl join" turns the log and the rewards
+into the log of the next round.
 
   POST /decide        {"context": {"name": value, ...}, "decision_id": "optional"}
                       where actions have features also "actions": [{"id": "...", name: value, ...}, ...]
@@ -70,35 +72,35 @@ turns the log and the rewards into one to learn from.
   GET  /metrics       Prometheus' text format
   GET  /openapi.json  the OpenAPI document of these
 
-SIGHUP reads the policy file and the catalogue again: a file that is refused leaves what
-it was as it is, and one that takes longer than 10 s is told. SIGINT and SIGTERM stop the
-server once the requests under way are answered.
+SIGHUP reads the policy file and the catalogue again. A refused file changes nothing; a
+reload that takes longer than 10 s is reported. SIGINT and SIGTERM stop the server once
+the requests under way are answered.
 
-A log that is renamed or removed is begun anew, within a second or at once by
-SIGUSR1. --log-max-bytes renames a full one to FILE.000001, FILE.000002 and so on;
-nothing is ever deleted: above --log-max-total decisions are refused until files are
-moved away. A log that cannot be written to, as when the disk is full, makes /decide and
-/healthz answer 503, is told once, and goes on by itself.
+After a rename or removal of the log the server begins a new one, within a second, or
+at once by SIGUSR1. --log-max-bytes renames a full log to FILE.000001, FILE.000002 and so
+on. Nothing is ever deleted: above --log-max-total decisions are refused until you move
+files away. While the log cannot be written, as on a full disk, /decide and /healthz
+answer 503.
 
-A decision that was answered survives the death of the process. --fsync is about
-power cuts: each waits for the disk before it answers, interval may lose the last
-second, never what the system has not written yet.
+An answered decision survives the death of the process. --fsync is about power cuts: each
+waits for the disk before it answers, interval may lose the last second, never what the
+system has not written yet.
 
---catalogue says which actions there are by now, in place of those of the policy file: new
-ones are played by their features, those that are gone no longer. The log has the hash of
-the catalogue of each decision. What was guaranteed is of the policy file's own.
+--catalogue replaces the policy file's list of actions. New actions are played by their
+features; actions that are gone are not played. The log has the hash of the catalogue of
+each decision. The guarantee is about the policy file's own catalogue.
 
---canary plays another policy in a share of the decisions. What is served is the
-mixture, a policy of its own whose file is written beside the log: its propensities are
-marginal, so its log is one to learn from; give the file to join --policy and train
+--canary plays another policy in a share of the decisions. What is served is the mixture,
+a policy of its own whose file is written beside the log. Its propensities are those of
+the mixture, so you can learn from its log. Give the file to join --policy and train
 --logged-by.
 
-Who asks again with the same decision_id and context gets the same answer, and the log
-has one line, also after a restart; with another context it is refused (409). Requests
-of web pages are refused, by their Origin, Content-Type and Host (--host adds names). With
---token-file clients send "Authorization: Bearer TOKEN"; an address that other machines
-reach needs it, or --insecure. Certificates with their key, and tokens, are read again when
-their files change, and by SIGHUP, apart from policies. A file of tokens that is emptied revokes all.`,
+The same decision_id with the same context gets the same answer and one line in the log,
+also after a restart. With another context it is refused (409). Requests of web pages
+are refused, by their Origin, Content-Type and Host (--host adds names). With --token-file
+clients send "Authorization: Bearer TOKEN". An address that other machines reach needs
+--token-file or --insecure. Certificates, keys and tokens are read again when their files
+change, and at SIGHUP. An emptied file of tokens revokes all tokens.`,
 		Example: `  opl serve policy.json --log served.jsonl
   curl --json '{"context":{"age":41,"city":"Oslo"}}' http://127.0.0.1:8080/decide
   opl serve policy.json --listen :8443 --tls-cert cert.pem --tls-key key.pem \

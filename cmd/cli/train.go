@@ -31,11 +31,13 @@ const defaultFloor = 0.05
 type trainFlags struct {
 	readFlags
 	o           pipeline.Options
+	outcomes    outcomeFlags
 	out         string
 	overwrite   bool
 	weight      string
 	penalty     float64
 	prior       string
+	distil      string
 	noIntercept bool
 	unit        bool
 	noUnit      bool
@@ -51,20 +53,20 @@ func trainCommand(lib library.Library) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "train FILE [FILE...] --out POLICY",
 		Short: "learn a policy from a log of decisions, certify it, and write its file",
-		Long: `train learns a policy from a log and writes it, with what is guaranteed of it, to a
-file that opl serve runs and opl certify certifies again. Several FILEs are one log.
+		Long: `train learns a policy from a log, computes a lower bound on its reward, and writes
+both to a policy file. opl serve plays the file; opl certify certifies it again.
+Several FILEs are one log.
 
-The rows are divided. One part teaches what must not depend on the rows that
-certify: the scaling of features and, in the certified recipe (the default), the
-policy and models of the reward; the other part certifies. The recipe takes it in
---chunks: each certifies a policy that the chunks before it taught, too, and what is
-certified and written is the mixture that draws one of these policies for every
-decision. Other objectives train a posterior on the part that certifies. The file
-records which rows did what.
-Objectives of softmax policies train on all rows, and nothing is guaranteed of them.
-With --prior FILE the policy that plays is a candidate, whose floor may be lowered.
+train divides the rows. One part teaches: the scaling of features and, in the
+certified recipe (the default), the policy and models of the reward. The other part
+certifies. The recipe takes that part in --chunks: the rows of each chunk certify a
+policy that the rows before it taught. The file holds the mixture, which draws one of
+these policies for every decision. Other objectives train a posterior on the part
+that certifies. The file records which rows did what.
+Softmax objectives train on all rows. Nothing is guaranteed of their policies.
+With --prior FILE the policy that plays is a candidate; its floor may be lowered.
 
-The log is inspected first: an unusable one is refused, doubts become warnings.
+train inspects the log first. It refuses an unusable log; doubts become warnings.
 Training stops when the weights π/π₀ are worth fewer than --min-ess rows.
 
 Objectives:
@@ -72,14 +74,15 @@ Objectives:
 Weights (name or name=hyperparameter, in [0, 1]; default n^(-1/4) away from
 unregularized):
 ` + weightList(lib) + `
-Policies: softmax and gaussian; those known by draws alone have no file, and
-objectives that are meant for them learn a gaussian one.
+Policies: softmax and gaussian. Policies that are known only by draws have no file;
+objectives that are meant for them learn a gaussian policy.
 
-The exit status is 0 if the file was written.
+Exit status 0: the file was written. 3: nothing learned, keep what plays.
 
 ` + readHelp,
 		Example: `  opl train decisions.parquet --out policy.json
   opl train decisions.csv --out policy.json --floor 0.05 --split time
+  opl train decisions.csv --out rules.json --policy rules --depth 2
   opl train decisions.csv --out policy.json --objective ls --prior last.json --lr 0.01
   opl train decisions.csv --out policy.json --objective heuristic --weight ix=0.1`,
 		Args: some("a file"),
@@ -91,7 +94,11 @@ The exit status is 0 if the file was written.
 	fl.StringVar(&f.o.Objective, "objective", "certified", "objective")
 	fl.StringVar(&f.weight, "weight", "clip",
 		"weight, such as clip=0.1; the hyperparameter of objectives that bring one, such as ix=0.1")
-	fl.StringVar(&f.o.Policy, "policy", "", "softmax or gaussian (default: the objective's)")
+	fl.StringVar(&f.o.Policy, "policy", "", "softmax, gaussian, or rules: a shallow tree that people can "+
+		"read (default: the objective's)")
+	fl.IntVar(&f.o.Depth, "depth", 0, "splits between the root and a leaf of rules, 1 to 5; exact to 2 (default 2)")
+	fl.BoolVar(&f.o.Simple, "simple", false, "take rules of depth 1 to 3 if they are within a standard error of the best learner")
+	fl.StringVar(&f.distil, "distil", "", "learn rules that play like the policy of this `file`")
 	fl.StringVar(&f.o.Lambda, "lambda", "star", "λ of "+withLambda(lib)+": star, authors, or a number fixed beforehand")
 	fl.Float64Var(&f.penalty, "penalty", math.NaN(), "penalty of the objectives that take one "+
 		"(default: "+penalties(lib)+")")
@@ -122,6 +129,7 @@ The exit status is 0 if the file was written.
 	fl.Float64Var(&f.minESS, "min-ess", 30, "stop when the weights are worth fewer rows than this; 0: never")
 	want(fl, "min-ess", "0 or more", func() bool { return f.minESS >= 0 })
 	addFormat(fl, &f.format)
+	addVerbose(fl)
 	fl.StringVar(&f.curves, "curves", "", "also write the learning curve to this `file` (.csv)")
 	fl.BoolVar(&f.o.Fresh, "fresh", false, "the log has no row that the file of --prior was learned from, where "+
 		"that cannot be seen")
@@ -129,6 +137,7 @@ The exit status is 0 if the file was written.
 		"the `file` of a policy that logged rows: what taught it had a part in what is learned; may be repeated")
 	fl.BoolVar(&f.o.Force, "force", false, "learn from a log that is unusable, too")
 	f.page.add(fl)
+	f.outcomes.add(fl)
 	f.add(fl)
 	return cmd
 }
@@ -142,6 +151,10 @@ func trainPolicy(cmd *cobra.Command, lib library.Library, f trainFlags, paths []
 	}
 	reading := newStages(cmd.ErrOrStderr(), "reading "+strings.Join(paths, ", "))
 	f.Progress = reading.read
+	var err error
+	if f.o.Requirements, err = f.outcomes.read(&f.readFlags.Options); err != nil {
+		return err
+	}
 	log, err := f.open(cmd, paths...)
 	reading.stop()
 	if err != nil {
@@ -187,26 +200,14 @@ func trainPolicy(cmd *cobra.Command, lib library.Library, f trainFlags, paths []
 		}
 		hash = p.Hash()
 	}
-	text := func(w io.Writer) error {
-		if err := render.Training(w, learned); err != nil {
-			return err
-		}
-		last := fmt.Sprintf("written to %s; next: opl serve %[1]s", f.out)
-		switch {
-		case written == "":
-			last = "nothing learned: keep the policy that plays. No policy file is written; --force writes it"
-		case learned.Worse:
-			last = fmt.Sprintf("written to %s, as --force asks; keep the policy that plays", f.out)
-		}
-		_, err := fmt.Fprintln(w, last)
-		return err
-	}
+	text := func(w io.Writer) error { return render.Training(w, learned, written) }
+	short := func(w io.Writer) error { return render.BriefTraining(w, learned, written) }
 	var end error
 	if learned.Worse {
 		end = exitStatus(notShown)
 	}
 	page := func() (html.Page, error) { return render.TrainingPage(learned), nil }
-	return conclusion{answer: trainedOf(learned, written, hash), text: text, page: page, end: end}.write(cmd, f.format, &f.page)
+	return conclusion{answer: trainedOf(learned, written, hash), text: text, brief: short, page: page, end: end}.write(cmd, f.format, &f.page)
 }
 
 func (f *trainFlags) options(cmd *cobra.Command, lib library.Library, read []string) error {
@@ -254,6 +255,14 @@ func (f *trainFlags) options(cmd *cobra.Command, lib library.Library, read []str
 			return fmt.Errorf("--prior: %w", err)
 		}
 		f.o.Prior, f.o.PriorFile = "", p
+		f.known(p)
+	}
+	if f.distil != "" {
+		p, err := policyfile.Load(f.distil)
+		if err != nil {
+			return fmt.Errorf("--distil: %w", err)
+		}
+		f.o.Distil = p
 		f.known(p)
 	}
 	loggers := f.loggers

@@ -66,6 +66,11 @@ func addFormat(fl *pflag.FlagSet, to *string) {
 	oneOf(fl, to, "format", "output: text, json", "text", "json")
 }
 
+// addVerbose adds --verbose, which [conclusion.write] reads.
+func addVerbose(fl *pflag.FlagSet) {
+	fl.Bool("verbose", false, "the whole text: every check, estimator, bound and condition")
+}
+
 func addTableFormat(fl *pflag.FlagSet, to *string) {
 	oneOf(fl, to, "format", "output: "+strings.Join(table.Formats(), ", "), table.Formats()...)
 }

@@ -106,7 +106,7 @@ func TestBuckets(t *testing.T) {
 			t.Errorf("%d %s", status, stderr)
 		}
 	}
-	if status, _, stderr := opl(t, nil, "inspect", "s3://b/logs"); status != 1 || !strings.Contains(stderr, "reads local files alone") {
+	if status, _, stderr := opl(t, nil, "inspect", "s3://b/logs"); status != 1 || !strings.Contains(stderr, "reads only local files") {
 		t.Errorf("%d %s", status, stderr)
 	}
 }

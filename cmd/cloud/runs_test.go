@@ -141,7 +141,7 @@ func TestRunFolders(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(os.Getenv("TMPDIR"), "opl-*")); left != nil {
 		t.Errorf("%q are left", left)
 	}
-	if status, _, stderr := opl(t, nil, "run", path, "--out", "s3://b/one"); status != 1 || !strings.Contains(stderr, "local folders alone") {
+	if status, _, stderr := opl(t, nil, "run", path, "--out", "s3://b/one"); status != 1 || !strings.Contains(stderr, "knows only local folders") {
 		t.Errorf("%d %s", status, stderr)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -152,62 +151,4 @@ func withoutSeconds(ts *testscript.TestScript, file string) string {
 		r[at] = ""
 	}
 	return fmt.Sprint(rows)
-}
-
-// The README shows testdata/own/main.go as it is, and all Go of the README and docs is from
-// files that are built.
-func TestDocsShowCode(t *testing.T) {
-	flat := func(text string) string { // without indentation
-		lines := strings.Split(text, "\n")
-		for i, line := range lines {
-			lines[i] = strings.TrimSpace(line)
-		}
-		return strings.Join(lines, "\n")
-	}
-	read := func(path string) string {
-		b, err := os.ReadFile("../../" + path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(b)
-	}
-	own := read("testdata/own/main.go")
-	if !strings.Contains(read("README.md"), "```go\n"+own+"```\n") {
-		t.Error("the README's example is not testdata/own/main.go")
-	}
-	var built string
-	for _, path := range []string{"testdata/own/main.go", "testdata/loop/main.go", "testdata/loop/shop.go", "train/example_test.go", "objectives/example_test.go", "policies/policyfile/example_test.go", "train/report/html/example_test.go"} {
-		built += flat(read(path))
-	}
-	pages, err := filepath.Glob("../../docs/*.md")
-	if err != nil || len(pages) < 6 {
-		t.Fatal(pages, err)
-	}
-	for _, page := range append(pages, "../../README.md", "../../CONTRIBUTING.md") {
-		for i, part := range strings.Split(read(strings.TrimPrefix(page, "../../")), "```go\n") {
-			if code, _, _ := strings.Cut(part, "```"); i > 0 && !strings.Contains(built, flat(code)) {
-				t.Errorf("%s shows code that no test builds:\n%s", page, code)
-			}
-		}
-	}
-}
-
-// Every file that the README and docs link to is there.
-func TestDocsLinks(t *testing.T) {
-	link := regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
-	pages, err := filepath.Glob("../../docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, page := range append(pages, "../../README.md", "../../CONTRIBUTING.md", "../../CHANGELOG.md") {
-		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
-			if _, err := os.Stat(filepath.Join(filepath.Dir(page), m[1])); err != nil {
-				t.Errorf("%s links to %s, which is not there", page, m[1])
-			}
-		}
-	}
 }

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// jq is as much of jq -r as docs/scripts.md uses: a path of names and numbers, such as .a[0].b.
+// jq is as much of jq -r as docs/how-to uses: a path of names and numbers, such as .a[0].b.
 func jq() {
 	text, err := os.ReadFile(os.Args[3])
 	var v any
@@ -35,14 +35,11 @@ func jq() {
 	fmt.Println(v)
 }
 
-// The script of docs/scripts.md, which reads nothing but JSON and exit statuses, goes the whole way from a log to the next
-// policy, and what it has read has the fields that the tables list, no others, and the exit status that it left with.
+// The script of docs/how-to/scripts.md, which reads nothing but JSON and exit statuses, goes the whole way from a log to the next
+// policy, and what it has read has the fields that the tables of docs/reference/json.md list, no others, and the exit status that it left with.
 func TestScriptsByJSON(t *testing.T) {
-	page, err := os.ReadFile("../../docs/scripts.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, script, _ := strings.Cut(string(page), "```sh\n")
+	page := readPage(t, "docs/reference/json.md")
+	_, script, _ := strings.Cut(readPage(t, "docs/how-to/scripts.md"), "```sh\n")
 	script, _, _ = strings.Cut(script, "```")
 	dir := t.TempDir()
 	run := func(name string, args ...string) {
@@ -73,7 +70,7 @@ func TestScriptsByJSON(t *testing.T) {
 	}
 	run("sh", "-c", "mkdir results; zcat "+paper+" | head -100 > results/runs.jsonl; opl plot results --out figures --format json > plot.json")
 
-	want := documented(t, string(page))
+	want := documented(page)
 	for file, command := range map[string]string{"inspect": "inspect", "train": "train", "again": "train", "certify": "certify",
 		"join": "join", "monitor": "monitor", "evaluate": "evaluate", "select": "select", "plot": "plot"} {
 		text, err := os.ReadFile(filepath.Join(dir, file+".json"))
@@ -113,12 +110,12 @@ func TestScriptsByJSON(t *testing.T) {
 		walk("", answer)
 		for path := range got {
 			if !slices.ContainsFunc(fields, func(f field) bool { return f.path == path }) {
-				t.Errorf("%s: docs/scripts.md has no field %s", command, path)
+				t.Errorf("%s: docs/reference/json.md has no field %s", command, path)
 			}
 		}
 		for _, f := range fields {
 			if !f.optional && !got[f.path] {
-				t.Errorf("%s: there is no field %s, which docs/scripts.md lists", command, f.path)
+				t.Errorf("%s: there is no field %s, which docs/reference/json.md lists", command, f.path)
 			}
 		}
 	}
@@ -130,7 +127,7 @@ type field struct {
 }
 
 // documented are the fields of the tables, by command.
-func documented(t *testing.T, page string) map[string][]field {
+func documented(page string) map[string][]field {
 	all := map[string][]field{}
 	names := regexp.MustCompile("`([^`]+)`")
 	commands := []string{}
@@ -156,6 +153,5 @@ func documented(t *testing.T, page string) map[string][]field {
 			}
 		}
 	}
-	t.Fatal("docs/scripts.md has changed its sections")
-	return nil
+	return all
 }

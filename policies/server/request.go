@@ -172,7 +172,6 @@ type request struct {
 	seen, filled []bool              // columns, features
 	other        map[uint64]struct{} // hashes of names that are not the policy's
 	path, joined []byte
-	order        []int32 // the calls of the last context's names
 
 	in   bytes.Buffer
 	json jsontext.Decoder
@@ -201,10 +200,6 @@ var repeated = jsontext.AllowDuplicateNames(true)
 // list instead of the context has the values of all the encoder's names in order.
 // Errors start with the field that is wrong.
 func (q *request) parse(body []byte, c *columns) error {
-	q.reset()
-	if c.policy == nil && q.quick(body, c) {
-		return nil
-	}
 	q.reset()
 	q.in = *bytes.NewBuffer(body)
 	q.json.Reset(&q.in, repeated)
@@ -450,16 +445,11 @@ func (q *request) missing(c *columns) string {
 	return ""
 }
 
-// begin is for a context.
-func (q *request) begin(c *columns) {
+func (q *request) parseContext(c *columns) error {
 	q.field = "context"
 	d := c.encoder.Dim()
 	q.values = slices.Grow(q.values[:0], d)[:d]
 	c.encoder.Clear(q.values)
-}
-
-func (q *request) parseContext(c *columns) error {
-	q.begin(c)
 	switch q.json.PeekKind() {
 	case '{':
 		err := q.parseObject(c)
@@ -511,24 +501,15 @@ func (q *request) closeContext() {
 }
 
 func (q *request) parseObject(c *columns) error {
-	q.beginObject(c)
-	q.path = append(q.path[:0], '"')
-	if err := q.members(c, 0); err != nil {
-		return err
-	}
-	return q.endObject(c)
-}
-
-func (q *request) beginObject(c *columns) {
 	q.seen = slices.Grow(q.seen[:0], c.width)[:c.width]
 	q.filled = slices.Grow(q.filled[:0], len(q.values))[:len(q.values)]
 	clear(q.seen)
 	clear(q.filled)
 	clear(q.other)
-	q.names, q.known, q.stranger = 0, 0, ""
-}
-
-func (q *request) endObject(c *columns) error {
+	q.names, q.known, q.stranger, q.path = 0, 0, "", append(q.path[:0], '"')
+	if err := q.members(c, 0); err != nil {
+		return err
+	}
 	if q.unknown += q.names - q.known; q.names > 0 && q.known == 0 {
 		return fmt.Errorf("%s: none of its %d names is one of the policy's: %s", q.field, q.names, c.some())
 	}
@@ -619,13 +600,7 @@ func (q *request) leaf(c *columns) error {
 	if err != nil {
 		return err
 	}
-	var v float64
-	if raw.Kind() == '0' {
-		if v, err = number(raw); err != nil {
-			return fmt.Errorf("%s.%s: %w", q.field, name, err)
-		}
-	}
-	return q.value(c, name, path, col, raw, byte(raw.Kind()), v)
+	return q.value(c, name, path, col, raw)
 }
 
 // name counts a name of the column, −1 of none, and says what is wrong with it.
@@ -656,18 +631,19 @@ func (q *request) name(c *columns, name, path []byte, col int) error {
 	return nil
 }
 
-// value logs a value, of the kind as [jsontext.Kind] has it, as what it is taken for, and puts it into its
-// place. v is what it is as a number.
-func (q *request) value(c *columns, name, path []byte, col int, raw []byte, kind byte, v float64) error {
-	category, known := raw, col >= 0
+// value logs a value as what it is taken for, and puts it into its place.
+func (q *request) value(c *columns, name, path []byte, col int, raw jsontext.Value) (err error) {
+	category, known, kind, v := []byte(raw), col >= 0, raw.Kind(), 0.0
 	switch kind {
 	case '"':
-		var err error
-		if category, err = plain(raw); err != nil {
-			return fmt.Errorf("%s.%s: %w", q.field, name, err)
-		}
+		category, err = plain(raw)
+	case '0':
+		v, err = number(raw)
 	case 't':
 		v = 1
+	}
+	if err != nil {
+		return fmt.Errorf("%s.%s: %w", q.field, name, err)
 	}
 	q.context = append(append(append(q.context, ','), path...), ':')
 	isFeature := known && col < len(c.encoder.Names)

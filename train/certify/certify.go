@@ -1,7 +1,8 @@
-// Package certify computes upper bounds on the risk of a policy, and on its gain over
-// the logging policy, that hold with probability 1 − δ over the log, in float64 on exact
-// propensities. They are numbers: whether a log may certify a policy at all is for package
-// provenance to judge.
+// Package certify computes upper bounds on the risk of a policy, and on its gain over the
+// logging policy. The bounds hold with probability 1 − δ over the log. They are computed in
+// float64 on exact propensities. Use it if you know that the policy was fixed before the
+// rows ([Fixed]), or that the rows chose a posterior ([Posterior]). Otherwise use package
+// provenance, which judges whether rows may certify a policy.
 //
 // # The bound
 //
@@ -99,6 +100,9 @@ type Options struct {
 	// AnyTime asks for bounds that hold at every look, as rows come, and of rows of several
 	// logs together, see the package comment: of fixed policies alone.
 	AnyTime bool
+	// Contrast is what the gain is measured against; nil: the logging policy. It is for policies that were fixed before
+	// the rows.
+	Contrast *Contrast
 	// Draws is the number of draws a row that a policy without an exact form is
 	// sampled with; 0 means 256.
 	Draws int
@@ -135,7 +139,7 @@ func (o Options) check() (Options, error) {
 	if err := CheckGamma(o.Gamma); err != nil {
 		return o, fmt.Errorf("certify: propensities known up to the factor %w", err)
 	}
-	return o, nil
+	return o, o.contrast().check()
 }
 
 // Policy writes π(·|x_i), of the actions that the row offers, to dst for row i of a log.
@@ -185,6 +189,8 @@ type Bounds struct {
 	Wanted float64 `json:"plays_wanted,omitempty"`
 	// LoggingUpper is the bound of the logging policy's reward that records of old have.
 	LoggingUpper float64 `json:"logging_upper,omitempty"`
+
+	evidence *Evidence // about the contrast of the options; nil: they had none
 }
 
 // Best is the bound on the risk.
@@ -203,6 +209,9 @@ func (b Bounds) GainAtLeast() float64 {
 
 // Better reports that the policy earns more than the logging policy did on the same rows.
 func (b Bounds) Better() bool { return b.Gain != nil && b.Gain.Risk < 0 }
+
+// Evidence is about the contrast of the options, which must have had one.
+func (b Bounds) Evidence() Evidence { return *b.evidence }
 
 // Fixed bounds the risk and the gain of a policy that was fixed before the rows. pi writes
 // π(·|x_i), of the actions that the row offers [Options], to dst for row i of the log; where it is nil, logged
@@ -226,6 +235,7 @@ type PoolLog struct {
 	Clusters []int32
 	Gamma    float64
 	Models   []*RewardModel // the same for all parts, but for the rows that they read
+	Missing  []bool         // see Contrast, in place of that of the options
 }
 
 // Pool is Fixed of the rows of several logs of the same actions in the order of their time, at
@@ -244,11 +254,16 @@ func pool(parts []PoolLog, o Options) (*sums, error) {
 	}
 	o.AnyTime = true
 	var all *sums
+	contrast := o.Contrast
 	for i, p := range parts {
 		if k := parts[0].Log.K(); p.Log.K() != k && !p.Log.Choosing() {
 			return nil, fmt.Errorf("certify: log %d has %d actions, the first %d", i+1, p.Log.K(), k)
 		}
 		o.Clusters, o.Gamma, o.Models = p.Clusters, p.Gamma, p.Models
+		if contrast != nil {
+			of := *contrast
+			of.Missing, o.Contrast = p.Missing, &of
+		}
 		s, err := fixed(p.Pi, p.Logged, p.Log, p.Rows, o)
 		switch {
 		case err != nil:
@@ -304,6 +319,8 @@ func posterior(pol propensity.Family, q propensity.Posterior, log Encoded, rows 
 		return nil, err
 	}
 	switch {
+	case o.Contrast != nil:
+		return nil, errors.New("certify: contrasts are of policies that were fixed before the rows")
 	case o.AnyTime:
 		return nil, errors.New("certify: bounds at any time are of policies that were fixed before the rows: a " +
 			"posterior is chosen on them anew at every look, and the bound by its divergence is for one look")

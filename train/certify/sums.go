@@ -96,10 +96,10 @@ func newSums(log Log, rows []int, o Options) *sums {
 		p := &s.kinds[i]
 		if o.AnyTime {
 			p.ell, p.logW = anyTime(1)
-			p.ellGain, p.logWG = anyTime(0.5)
+			p.ellGain, p.logWG = anyTime(o.contrast().most())
 		} else {
 			p.ell, p.logW = grid(s.clusters(), 1)
-			p.ellGain, p.logWG = grid(s.clusters(), 0.5)
+			p.ellGain, p.logWG = grid(s.clusters(), o.contrast().most())
 		}
 		for _, x := range []*[]float64{&p.risk, &p.gain, &p.squareR, &p.squareG} {
 			*x = make([]float64, len(p.ell))
@@ -164,6 +164,7 @@ type estimate struct {
 	pi     []float64 // π(·|x) of a fixed policy; nil: 1 for all, of a posterior's
 	gamma  float64
 	clip   float64 // the factor of ℓ where weights are clipped: Γ
+	logged float64 // κ, see [Contrast]
 }
 
 // q is the model's cost of an action, shrunk to what ℓ can use.
@@ -208,18 +209,18 @@ func (e *estimate) correction(l float64) float64 {
 }
 
 // paired is X of the gain for a fixed policy and a model, by what the two policies do
-// differently alone: with s_b = ℓ(π_b/π₀_b − 1), g_b the r̂_b shrunk for it and m = ℓ Σ_b (π_b − π₀_b) g_b,
+// differently alone: with s_b = ℓ(π_b/π₀_b − κ), g_b the r̂_b shrunk for it and m = ℓ Σ_b (π_b − κπ₀_b) g_b,
 //
 //	1 − ℓX = 1 − s_a g_a + m − s_a c,   of m < 0 (1 − s_a g_a)/(1 − m) − s_a c
 //
 // Under π₀, s g has the mean m and s(−c) that of ℓ times the gain. It is above 0 for
-// ℓ ≤ 1/2, as 1 − s g is at least .01, at least 1 where s < 0, and 1 − m ≤ 3/2.
+// ℓ ≤ 1/2 and ℓκ ≤ 1/2, as 1 − s g is at least .01, at least 1 where s < 0, and 1 − m ≤ 3/2.
 func (e *estimate) paired(l float64) float64 {
 	var m, s, g float64
 	for b, p0 := range e.pi0 {
-		at := l * (e.pi[b]/p0 - 1)
+		at := l * (e.pi[b]/p0 - e.logged)
 		r := shrink(e.model[b], at)
-		if m += l * (e.pi[b] - p0) * r; b == e.action {
+		if m += l * (e.pi[b] - e.logged*p0) * r; b == e.action {
 			s, g = at, r
 		}
 	}
@@ -228,6 +229,14 @@ func (e *estimate) paired(l float64) float64 {
 		y = (1 - s*g) / (1 - m)
 	}
 	return (1 - y + s*e.cost) / l
+}
+
+// worst is the larger one of an X, as a function of ℓ, at the costs 0 and −1.
+func (e *estimate) worst(x func(l float64) float64, l float64) float64 {
+	e.cost = 0
+	none := x(l)
+	e.cost = -1
+	return max(none, x(l))
 }
 
 // chunk is how many clusters a thread sums at a time. Sums of chunks are added in order, so
@@ -269,7 +278,11 @@ func (s *sums) over(first, last int, work func(from, to int, into []kind) error)
 // row reads row r for a kind. pi is π(·|x), nil of a posterior; scratch is of MostOptions numbers, for the model.
 func (s *sums) row(r int, m *RewardModel, pi, scratch []float64) (estimate, error) {
 	e := estimate{pi0: s.log.Pi0(r), pi: pi, p: s.logged[r], action: s.log.Chosen(r), cost: s.cost[r],
-		gamma: s.o.Gamma, clip: bracket(s.o.Gamma)}
+		gamma: s.o.Gamma, clip: bracket(s.o.Gamma), logged: s.o.contrast().Logged}
+	reversed := s.o.contrast().Reversed
+	if reversed {
+		e.cost = -1 - e.cost
+	}
 	if s.o.AnyTime {
 		e.clip = max(e.clip, propensity.Rounded)
 	}
@@ -285,6 +298,9 @@ func (s *sums) row(r int, m *RewardModel, pi, scratch []float64) (estimate, erro
 			if !(v >= 0 && v <= 1) {
 				return e, fmt.Errorf("certify: row %d: the model %s predicts the reward %v of action %d, outside "+
 					"[0, 1]", r, m.Name, v, a)
+			}
+			if reversed {
+				scratch[a] = 1 - v
 			}
 		}
 	}
@@ -334,6 +350,7 @@ func (s *sums) fixed(pi Policy, logged []float64) error {
 		err := s.over(first, last, func(from, to int, into []kind) error {
 			ells := len(s.kinds[0].ell)
 			scratch, risk, gain := make([]float64, most), make([]float64, ells), make([]float64, ells)
+			against := s.o.contrast()
 			for u := from; u < to; u++ {
 				m := float64(s.first[u+1] - s.first[u])
 				for j := range into {
@@ -347,7 +364,8 @@ func (s *sums) fixed(pi Policy, logged []float64) error {
 						if err != nil {
 							return err
 						}
-						if e.model == nil && e.cost == 0 {
+						missing := against.missing(rows[i])
+						if e.model == nil && e.cost == 0 && s.o.Contrast == nil {
 							continue // X = 0, and so is that of the gain
 						}
 						mean := func(l float64) float64 {
@@ -361,12 +379,19 @@ func (s *sums) fixed(pi Policy, logged []float64) error {
 							}
 							return x
 						}
-						for g, l := range p.ell {
-							risk[g] += mean(l) / m
+						gained := func(l float64) float64 {
 							if e.model != nil && e.gamma == 1 && !s.o.AnyTime { // one form at all looks
-								gain[g] += e.paired(p.ellGain[g]) / m
+								return e.paired(l)
+							}
+							return mean(l) - against.Logged*e.cost
+						}
+						for g, l := range p.ell {
+							if x := p.ellGain[g]; missing {
+								risk[g] += e.worst(mean, l) / m
+								gain[g] += (e.worst(gained, x) - against.Shift) / m
 							} else {
-								gain[g] += (mean(p.ellGain[g]) - e.cost) / m
+								risk[g] += mean(l) / m
+								gain[g] += (gained(x) - against.Shift) / m
 							}
 						}
 					}
@@ -549,7 +574,11 @@ func (s *sums) bounds() Bounds {
 	}
 	risk, gain, delta := s.mixtures()
 	first, absurd := risk.bound(name, -1, 0, delta)
-	second, alsoAbsurd := gain.bound(name, -1, 1, delta)
+	low, high := s.o.contrast().limits()
+	second, alsoAbsurd := gain.bound(name, low, high, delta)
+	if s.o.Contrast != nil {
+		b.evidence = &Evidence{gain, low, high}
+	}
 	if absurd || alsoAbsurd {
 		b.Absurd = "the rows say that the policy earns more than the largest reward there is"
 	}

@@ -178,7 +178,7 @@ func (b *bets) run() (e [2]float64) {
 		_, b.shared = shares(b.contexts)
 	}
 	b.divide()
-	b.scan()
+	b.scan(min(64, max(8, 2000/b.MostOptions()))) // fewer if there are many actions
 	for i := range b.n {
 		b.most = max(b.most, b.rowWeight(i))
 	}
@@ -275,8 +275,8 @@ func (b *bets) each(i int, use func(f int, v float64)) {
 }
 
 // scan finds, in at most 50,000 rows, the features that vary most for their largest
-// value, at most 64 and fewer if there are many actions.
-func (b *bets) scan() {
+// value, at most so many.
+func (b *bets) scan(most int) {
 	names := b.Names()
 	if names == nil && b.X != nil {
 		b.x = make([]float64, b.X.Dim())
@@ -288,7 +288,7 @@ func (b *bets) scan() {
 	for j, name := range names {
 		b.at[j], b.features = j, append(b.features, feature{name: name, place: j})
 	}
-	b.features = b.spread(b.features, min(64, max(8, 2000/b.MostOptions())), b.each)
+	b.features = b.spread(b.features, most, b.each)
 	slices.SortFunc(b.features, func(f, g feature) int { return cmp.Compare(f.place, g.place) })
 	for j := range b.at {
 		b.at[j] = -1

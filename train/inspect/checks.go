@@ -1,6 +1,9 @@
 package inspect
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // Subject is what a finding is about, of what every guarantee assumes of a log. Package provenance decides by it what
 // may certify, so that a check keeps its force under any name.
@@ -15,6 +18,7 @@ const (
 	Visits    Subject = "visits"    // whether rows of one context stand together beyond chance
 	IDs       Subject = "ids"       // whether a decision_id comes more than once
 	Drift     Subject = "drift"     // whether rows change over time
+	Columns   Subject = "columns"   // whether contexts were known before the decision
 )
 
 // check is a check that shards make on their own rows, by its name in reports and its subject.
@@ -53,6 +57,25 @@ func (r Report) Doubts(about ...Subject) (Finding, bool) {
 		return r.Findings[i], true
 	}
 	return Finding{}, false
+}
+
+// Settled reports that nothing speaks for rewards of the newest rows that are still to come: they are not below those
+// of the rows before, and no action's differ from them. Only then may the newest rows be preferred.
+func (r Report) Settled() bool {
+	if _, late := r.Finding(newestRewards); late {
+		return false
+	}
+	last := len(r.Blocks) - 1
+	if last < 1 {
+		return true
+	}
+	var mean, square, rows float64
+	for _, b := range r.Blocks[:last] {
+		n := float64(b.Rows)
+		mean, square, rows = mean+n*b.Reward, square+n*n*b.SE*b.SE, rows+n
+	}
+	newest := r.Blocks[last]
+	return newest.Reward-mean/rows > -2*math.Hypot(newest.SE, math.Sqrt(square)/rows)
 }
 
 // doubts reports that an earlier check doubts one of the subjects.

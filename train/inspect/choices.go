@@ -174,5 +174,5 @@ func (l *log) turnover() {
 	l.judge(f, z > threshold(1) && one-expected > 0.01*options, Doubtful,
 		"what is on offer changes: rows are not identically distributed, and guarantees speak of the mixture of "+
 			"times; what is learned of an action alone is lost when it goes",
-		"learn from the features of actions, and certify on the recent part")
+		"learn from the features of actions, not of each alone")
 }

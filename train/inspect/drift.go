@@ -97,8 +97,8 @@ func (l *log) differ(of []span, names [3]string, over string) {
 	}
 	explained, p := anova(func(s *span) *moments { return &s.Reward })
 	verdict(names[0], "mean reward", explained, p,
-		"rows are not identically distributed: guarantees speak of the mixture of times, not of tomorrow", "use "+
-			"the recent part, or put time into the context")
+		"rows are not identically distributed: guarantees speak of the mixture of times, not of tomorrow",
+		"wait until the rewards of the newest rows are in, if they may not be (join --mature); put time into the context")
 
 	if l.Propensity != nil {
 		explained, p = anova(func(s *span) *moments { return &s.Propensity })
@@ -142,8 +142,8 @@ func (l *log) differ(of []span, names [3]string, over string) {
 	}
 	if df := float64((classes - 1) * (blocks - 1)); df > 0 {
 		verdict(names[2], "shares of actions", max(0, x-df)/float64(l.n), distuv.ChiSquared{K: df}.Survival(x),
-			"contexts or the logging policy changed over time", "see the drift of the propensities; use the "+
-				"recent part if the contexts changed")
+			"contexts or the logging policy changed over time", "see the drift of the propensities; put "+
+				"what changed into the context")
 	}
 }
 

@@ -5,128 +5,352 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"opl/train/regress"
 )
 
+const (
+	lateBlocks   = 20     // stretches of the log, by age
+	lateLevel    = 5e-4   // of each test
+	lateWeighted = 2.5    // z with weights 1/π₀
+	lateFeatures = 16     // of contexts that foretell rewards
+	lateRows     = 50_000 // from which that is learned
+	lateActions  = 50     // that are looked at apart
+)
+
+// lateWindows are the newest rows that are compared with the others, in blocks: .05, .1, .2, .3 and .5 of the log.
+var lateWindows = [...]int{1, 2, 4, 6, 10}
+
+// newestRewards is the name of the check late.
+const newestRewards = "newest rewards"
+
 // late looks for rewards of some actions that are not in yet: where a log is written before all of them came, those
-// of its newest rows are what stands for none, and actions whose rewards come sooner look better than they are. In
-// the order of time, s is the share of an action's rewards that differ from a value v: the least, the largest, and
-// that whose share grew most. By χ² it tests that s in the newest fifth, or tenth, over s in the first seven tenths
-// is the same ratio for all actions: what falls alike for all is the world's drift, and makes none look better.
-// Doubtful is what differs at level alpha, and for one action by more than a third of what that ratio says. Rows of a
-// group count as one. Logs without times are not looked at, as their order may be another, nor those of fewer than
-// 500 rows, nor shards, which do not know whether their newest rows are the log's. A log that is sound has no such
-// finding.
+// of its newest rows are what stands for none, and actions whose rewards come sooner look better than they are.
+//
+// The share of rewards other than a value v is compared between actions, in blocks of a twentieth of the log, and
+// the differences between newer and older blocks (difference in differences). What falls alike for all actions is
+// the world's drift, and makes none look better: the test passes if the changes are alike as sums or as factors. A
+// regression of each action's rewards on contexts takes out what contexts that change do; the change must also show
+// with weights 1/π₀, which a logging policy that changes does not alter. v is the least reward, the largest, and the
+// one whose share grew most. Doubtful is what differs at lateLevel, and for one action by more than a fifth. Rows of
+// a group count as far as they tell something new. Without times the order of the file is taken for that of time,
+// unless it is sorted by a column. Fewer than 500 rows are not looked at, nor shards, which do not know whether their
+// newest rows are the log's. A log that is sound has no such finding.
 func (l *log) late() {
-	if l.Time == nil || l.summary != nil || l.n < 500 {
+	if l.summary != nil || l.n < 500 {
 		return
 	}
-	first, extremes := l.order[:l.n*7/10], []float64{slices.Max(l.Cost), slices.Min(l.Cost)}
-	before := l.others(first, extremes)
-	for _, part := range []int{5, 10} {
-		if l.lateIn(first, l.order[l.n-l.n/part:], extremes, before) {
+	d := l.newDelays()
+	if d == nil {
+		return
+	}
+	values := []float64{slices.Max(l.Cost), slices.Min(l.Cost)}
+	if v, ok := l.grown(l.order[:l.n*7/10], l.order[l.n*8/10:], values); ok {
+		values = append(values, v)
+	} else if l.having(values[0])+l.having(values[1]) == l.n {
+		values = values[:1] // rewards other than one are the other
+	}
+	for _, v := range values {
+		if f, found := d.test(v); found {
+			l.add(f)
 			return
 		}
 	}
 }
 
-// lateIn is late of the first and the newest rows, and reports a finding; before is of the first, for the extremes.
-func (l *log) lateIn(first, newest []int, extremes []float64, before [][]count) bool {
-	values := extremes
-	if v, ok := l.grown(first, newest, values); ok {
-		values, before = append(slices.Clip(values), v), append(slices.Clip(before), l.others(first, []float64{v})...)
-	}
-	after := l.others(newest, values)
-	alike := 1.0 // rows that count as one
-	if l.Group != nil {
-		clusters, single := map[int32]bool{}, 0
-		for _, g := range l.Group {
-			if g < 0 {
-				single++
-			} else {
-				clusters[g] = true
-			}
-		}
-		alike = float64(l.n) / float64(len(clusters)+single)
-	}
-	for at, v := range values {
-		was, is := before[at], after[at]
-		var now, then float64 // rows of the newest, and those that the first seven say there would be
-		for a, w := range was {
-			if w.other > 0 {
-				now, then = now+is[a].other, then+is[a].rows*w.other/w.rows
-			}
-		}
-		if now == 0 || now == then {
-			continue
-		}
-		chi, df, far, worst := 0.0, -1.0, 0.0, 0
-		for a, w := range was {
-			if w.other == 0 {
-				continue
-			}
-			would := is[a].rows * w.other / w.rows
-			e := would * now / then
-			if e < 5 {
-				continue
-			}
-			d := is[a].other - e
-			chi += d * d / (e * (1 + would/w.other) * alike) // the rate of before is an estimate, too
-			if df++; math.Abs(d)/e > far {
-				far, worst = math.Abs(d)/e, a
-			}
-		}
-		p := 1.0
-		if df > 0 {
-			p = distuv.ChiSquared{K: df}.Survival(chi)
-		}
-		if !(p < alpha/6 && far > 1./3) {
-			continue
-		}
-		share := func(c []count, in func(a int) bool) string {
-			var all count
-			for a := range c {
-				if in(a) {
-					all.rows, all.other = all.rows+c[a].rows, all.other+c[a].other
-				}
-			}
-			return percent(all.other / max(1, all.rows))
-		}
-		this, rest := func(a int) bool { return a == worst }, func(a int) bool { return a != worst }
-		l.add(Finding{Check: "newest rewards", About: Selection, Severity: Doubtful,
-			Numbers: []Number{{"chi-squared", chi}, {"p", p}},
-			Measured: fmt.Sprintf("rewards other than %.6g: of action %s in %s of rows of the first seven tenths, "+
-				"in %s of the newest %d; of other actions in %s and %s; p = %.2g", l.units.At(-v+0), l.Actions[worst],
-				share(was, this), share(is, this), len(newest), share(was, rest), share(is, rest), p),
-			Means: "rewards of some actions seem not to be in yet, and others look better beside them; or actions " +
-				"are no longer what they were, and a mean over the log does not tell which is better now",
-			Do: "leave out the newest rows of all actions, up to when all their rewards are in; or use the " +
-				"recent part"})
-		return true
-	}
-	return false
+// delays are what late reads of the rows: for each the block of its age, the newest being 0, and its action's class,
+// 0 for those that few rows have.
+type delays struct {
+	*log
+	block  []int
+	class  []int
+	action []int // of each class; negative: several
+	bets   *bets
+	kept   []int     // features of bets that foretell rewards
+	vector []float64 // buffer for those of bets
+	rows   [][]int   // some of each class, to learn from
 }
 
-// count is of rows, and of those among them that have another reward.
-type count struct{ rows, other float64 }
-
-// others counts for each value, by action, rows whose cost is another.
-func (l *log) others(rows []int, values []float64) [][]count {
-	out := make([][]count, len(values))
-	for j := range out {
-		out[j] = make([]count, l.k)
+func (l *log) newDelays() *delays {
+	d := &delays{log: l, block: make([]int, l.n), class: make([]int, l.n)}
+	for t, i := range l.order {
+		d.block[i] = lateBlocks - 1 - t*lateBlocks/l.n
 	}
-	for _, i := range rows {
-		cost, a := l.Cost[i], l.Action[i]
-		for j, v := range values {
-			c := &out[j][a]
-			if c.rows++; cost != v {
-				c.other++
-			}
+	class, action := l.classes(max(50, l.n/100), lateActions)
+	d.action = action
+	if len(d.action) < 2 {
+		return nil
+	}
+	for i, a := range l.Action {
+		d.class[i] = class[a]
+	}
+	d.bets = &bets{log: l}
+	d.bets.scan(lateFeatures)
+	d.bets.terms = d.bets.terms[:len(d.bets.features)] // without products
+	d.bets.width = 1 + len(d.bets.terms)
+	d.vector = make([]float64, d.bets.width)
+	for f, a := range d.along() {
+		if l.Time == nil && a.next > .9*a.two { // neighbours correlate so
+			return nil
+		}
+		if math.Abs(a.with) <= .9*math.Sqrt(a.two*a.ages) {
+			d.kept = append(d.kept, f)
+		}
+	}
+	d.rows = make([][]int, len(d.action))
+	for i := 0; i < l.n; i += 1 + l.n/lateRows {
+		d.rows[d.class[i]] = append(d.rows[d.class[i]], i)
+	}
+	return d
+}
+
+// along is how features correlate with the age of rows, and with those of the next rows: a column of time would take
+// rewards that are late for the effect of contexts, and a file that is sorted by a column is in no order of time.
+func (d *delays) along() []moved {
+	out, last := make([]moved, len(d.bets.features)), make([]float64, d.bets.width)
+	for t := 0; t+1 < d.n; t += 1 + d.n/lateRows {
+		d.bets.vector(d.order[t], last)
+		d.bets.vector(d.order[t+1], d.vector)
+		age := float64(d.block[d.order[t]]) - float64(lateBlocks-1)/2
+		for f := range out {
+			m, v := &out[f], last[1+f]
+			m.two, m.next, m.with, m.ages = m.two+v*v, m.next+v*d.vector[1+f], m.with+v*age, m.ages+age*age
 		}
 	}
 	return out
 }
+
+// moved are sums of a feature squared, times that of the next row, times the age, and of the age squared.
+type moved struct{ two, next, with, ages float64 }
+
+// fill writes 1, and features with their squares.
+func (d *delays) fill(i int, row []float64) {
+	d.bets.vector(i, d.vector)
+	row[0] = 1
+	for j, f := range d.kept {
+		v := d.vector[1+f]
+		row[1+2*j], row[2+2*j] = v, v*v-1
+	}
+}
+
+// foretold are what rewards other than that of cost v are by context and action, a share of rows for each.
+func (d *delays) foretold(v float64) []float64 {
+	width := 1 + 2*len(d.kept)
+	theta := make([][]float64, len(d.rows))
+	y := func(i int) float64 {
+		if d.Cost[i] != v {
+			return 1
+		}
+		return 0
+	}
+	all := 0.0
+	for i := range d.n {
+		all += y(i) / float64(d.n)
+	}
+	for c, rows := range d.rows {
+		theta[c] = make([]float64, width)
+		x, right, mean := make([]float64, 0, len(rows)*width), make([]float64, len(rows)), 0.0
+		for at, i := range rows {
+			x = x[:len(x)+width]
+			d.fill(i, x[len(x)-width:])
+			right[at] = y(i)
+			mean += right[at] / float64(len(rows))
+		}
+		floats.AddConst(-mean, right)
+		if len(rows) > 2*width {
+			if t, err := regress.Ridge(regress.Matrix{Width: width, Stride: width, Data: x}, right, 1, nil,
+				[]float64{ridge}); err == nil {
+				theta[c] = t
+			}
+		}
+		theta[c][0] += mean
+	}
+	m, row := make([]float64, d.n), make([]float64, width)
+	for i := range m {
+		d.fill(i, row)
+		m[i] = max(all/10, min(1-(1-all)/10, floats.Dot(row, theta[d.class[i]])))
+	}
+	return m
+}
+
+// cell is what is added up of the rows of a class in a block.
+type cell struct{ n, differ, expected, variance float64 }
+
+func (c *cell) add(o cell) {
+	c.n, c.differ, c.expected, c.variance = c.n+o.n, c.differ+o.differ, c.expected+o.expected, c.variance+o.variance
+}
+
+// test looks at rewards other than that of cost v.
+func (d *delays) test(v float64) (f Finding, found bool) {
+	m := d.foretold(v)
+	classes := len(d.action)
+	// Changes that are alike for all actions: of each block a term, or a factor.
+	var n, got, would [lateBlocks]float64
+	for i, b := range d.block {
+		n[b], would[b] = n[b]+1, would[b]+m[i]
+		if d.Cost[i] != v {
+			got[b]++
+		}
+	}
+	// By scale (terms, factors) and weight (1, 1/π₀), block and class.
+	var cells [2][2][lateBlocks][]cell
+	for s := range cells {
+		for w := range cells[s] {
+			for b := range cells[s][w] {
+				cells[s][w][b] = make([]cell, classes)
+			}
+		}
+	}
+	var alike [2]float64 // of a group's residuals: the square of sums, the sum of squares
+	sums := map[int32]float64{}
+	for i, b := range d.block {
+		y := 0.0
+		if d.Cost[i] != v {
+			y = 1
+		}
+		for s, q := range [2]float64{m[i] + (got[b]-would[b])/n[b], m[i] * got[b] / would[b]} {
+			floor := max(got[b], 1) / n[b] / 10
+			q = max(floor, min(1-floor, q))
+			for w := range 2 {
+				omega := 1.0
+				if w == 1 && d.Propensity != nil {
+					omega = min(1/d.Propensity[i], 10*float64(d.k))
+				}
+				cells[s][w][b][d.class[i]].add(cell{omega, omega * (y - q), omega * q, omega * omega * q * (1 - q)})
+			}
+			if s == 0 && d.Group != nil && d.Group[i] >= 0 {
+				sums[d.Group[i]] += y - q
+				alike[1] += (y - q) * (y - q)
+			}
+		}
+	}
+	for _, s := range sums {
+		alike[0] += s * s
+	}
+	more := 1.0
+	if alike[1] > 0 {
+		more = math.Sqrt(max(1, alike[0]/alike[1]))
+	}
+	best := 1.0
+	for _, window := range lateWindows {
+		chi, df, far, worst, most := 0.0, -1.0, 0.0, 0, 0.0
+		for c := range classes {
+			z, share, change, ok := d.change(&cells, c, window)
+			if !ok {
+				continue
+			}
+			z /= more
+			chi, df = chi+(1-share)*z*z, df+1
+			if math.Abs(z) > most && c > 0 {
+				most, far, worst = math.Abs(z), math.Abs(change), c
+			}
+		}
+		if df < 1 || far < .2 {
+			continue
+		}
+		p := min(1, 2*min(distuv.ChiSquared{K: df}.Survival(chi), 2*(df+1)*distuv.UnitNormal.Survival(most)))
+		if p >= best {
+			continue
+		}
+		best, f = p, d.says(v, window, worst, p)
+	}
+	return f, best < lateLevel
+}
+
+// change is how that of a class in the newest blocks differs from that of the others: z, the least of what scales
+// say, the class's share of the variance, and the difference as a factor less 1.
+func (d *delays) change(cells *[2][2][lateBlocks][]cell, class, window int) (z, share, factor float64, ok bool) {
+	for s := range cells {
+		var of [2]float64 // by weight
+		for w := range cells[s] {
+			var sum, weight [2]float64 // newest, others
+			var own, both, expected float64
+			for b, row := range cells[s][w] {
+				var rest cell
+				for c, v := range row {
+					if c != class {
+						rest.add(v)
+					}
+				}
+				this := row[class]
+				by, byRest := this.n, rest.n
+				if s == 1 {
+					by, byRest = this.expected, rest.expected
+				}
+				if !(by > 0 && byRest > 0) {
+					continue
+				}
+				at := 1
+				if b < window {
+					at, expected = 0, expected+this.expected*this.expected/this.variance
+				}
+				variance := this.variance/by/by + rest.variance/byRest/byRest
+				sum[at] += (this.differ/by - rest.differ/byRest) / variance
+				weight[at] += 1 / variance
+				own, both = own+this.variance/by/by, both+variance
+			}
+			if !(weight[0] > 0 && weight[1] > 0) || w == 0 && expected < 5 {
+				return 0, 0, 0, false
+			}
+			change := sum[0]/weight[0] - sum[1]/weight[1]
+			of[w] = change / math.Sqrt(1/weight[0]+1/weight[1])
+			if w == 0 {
+				share = own / both
+				if s == 1 {
+					factor = change
+				}
+			}
+		}
+		if of[0]*of[1] <= 0 || math.Abs(of[1]) < lateWeighted {
+			of[0] = 0
+		}
+		if s == 0 {
+			z = of[0]
+		} else if z*of[0] <= 0 {
+			z = 0
+		} else if math.Abs(of[0]) < math.Abs(z) {
+			z = of[0]
+		}
+	}
+	return z, share, factor, true
+}
+
+// says is the finding of a class in the newest blocks.
+func (d *delays) says(v float64, window, worst int, p float64) Finding {
+	var of [2][2]count // of the class and of others, in the newest and in older blocks
+	for i, b := range d.block {
+		this, old := 1, 1
+		if d.class[i] == worst {
+			this = 0
+		}
+		if b < window {
+			old = 0
+		}
+		c := &of[this][old]
+		if c.rows++; d.Cost[i] != v {
+			c.other++
+		}
+	}
+	share := func(c count) string { return percent(c.other / max(1, c.rows)) }
+	order := "in the order of time"
+	if d.Time == nil {
+		order = "in the order of the file, as rows have no times"
+	}
+	return Finding{Check: newestRewards, About: Selection, Severity: Doubtful, Numbers: []Number{{"p", p}},
+		Measured: fmt.Sprintf("rewards other than %.6g: of action %s in %s of the newest %s of rows, in %s of those "+
+			"before; of other actions in %s and %s; p = %.2g, %s", d.units.At(-v+0), d.Actions[d.action[worst]],
+			share(of[0][0]), percent(float64(window)/lateBlocks), share(of[0][1]), share(of[1][0]), share(of[1][1]), p,
+			order),
+		Means: "rewards of some actions seem not to be in yet, and others look better beside them; or actions " +
+			"are no longer what they were, and a mean over the log does not tell which is better now",
+		Do: "leave out the newest decisions of all actions, up to when all their rewards are in, as join --mature " +
+			"does"}
+}
+
+// count is of rows, and of those among them that have another reward.
+type count struct{ rows, other float64 }
 
 // grown is the cost, but for some, whose share has grown most, of those that a twentieth of the newest rows have.
 func (l *log) grown(first, newest []int, but []float64) (v float64, ok bool) {

@@ -1,7 +1,10 @@
 package inspect_test
 
 import (
+	"math"
 	"math/rand/v2"
+	"os"
+	"strings"
 	"testing"
 
 	"opl/train/inspect"
@@ -9,7 +12,7 @@ import (
 )
 
 // Rewards of an action that come late, and read 0 or what else stands for none, are found; those of sound logs are not, in
-// groups, where rewards are rare, and where those of all actions fall, nor are they without times.
+// groups, where rewards are rare, and where those of all actions fall.
 func TestLate(t *testing.T) {
 	type world struct {
 		n, group int
@@ -55,6 +58,7 @@ func TestLate(t *testing.T) {
 		"rare rewards":            {n: 8000, rate: level(.1), late: .2},
 		"failures that come late": {n: 4000, rate: level(.5), late: .1, none: 1},
 		"between other rewards":   {n: 4000, rate: level(.5), late: .1, none: .5},
+		"without times":           {n: 4000, rate: level(.5), late: .1, untimed: true},
 		"in groups":               {n: 12000, rate: level(.5), late: .15, group: 3},
 	} {
 		for seed := range uint64(3) {
@@ -69,13 +73,167 @@ func TestLate(t *testing.T) {
 		"groups of equal rows": {n: 2000, rate: level(.5), group: 20},
 		"falling slowly":       {n: 4000, rate: func(age float64) float64 { return .2 + .4*age }},
 		"fallen long ago":      {n: 4000, rate: func(age float64) float64 { return map[bool]float64{true: .9, false: .2}[age > .5] }},
-		"of a seventh alone":   {n: 60000, rate: level(.5), lost: .14},
-		"untimed":              {n: 4000, rate: level(.5), late: .1, untimed: true},
+		"of a twelfth alone":   {n: 60000, rate: level(.5), lost: .08},
 	} {
 		for seed := range uint64(4) {
 			if f, ok := inspect.Inspect(log(w, seed)).Finding("newest rewards"); ok {
 				t.Errorf("%s, seed %d: %+v", name, seed, f)
 			}
 		}
+	}
+}
+
+// delayed is a log whose rewards come after exponential delays, so that not all of the newest are in.
+type delayed struct {
+	n, k    int
+	rate    float64                   // of a reward
+	effect  float64                   // of contexts and actions on it
+	delay   func(a int) float64       // mean delay, in lengths of the log; 0: none
+	drift   func(age float64) float64 // factor on rewards of all actions
+	plus    func(age float64) float64 // added to them
+	context float64                   // by how much contexts move
+	policy  float64                   // by how much the logging policy does
+	learns  bool                      // the logging policy learns
+	untimed bool
+}
+
+func (w delayed) log(seed uint64) *logs.Log {
+	r := rand.New(rand.NewPCG(seed, 34))
+	l := &logs.Log{Actions: logs.Numbered(w.k)}
+	var data []float64
+	beta := make([][3]float64, w.k)
+	for a := range beta {
+		for j := range beta[a] {
+			beta[a][j] = w.effect * r.NormFloat64()
+		}
+	}
+	base := math.Log(w.rate / (1 - w.rate))
+	won, shown := make([][2]float64, w.k), make([][2]float64, w.k)
+	for i := range w.n {
+		age := 1 - float64(i)/float64(w.n)
+		x := []float64{r.NormFloat64() + w.context*(1-age), r.NormFloat64() - w.context*(1-age), float64(r.IntN(2))}
+		if r.Float64() < w.context/4*(1-age) {
+			x[2] = 1
+		}
+		pi, sum := make([]float64, w.k), 0.0
+		for a := range pi {
+			pi[a] = math.Exp(w.policy * (1 - 2*age) * math.Sin(float64(1+2*a)+x[0]/2))
+			if w.learns {
+				s := int(x[2])
+				pi[a] = math.Exp(8 * (won[a][s] + 1) / (shown[a][s] + 3))
+			}
+			sum += pi[a]
+		}
+		a, u := 0, r.Float64()*sum
+		for ; a < w.k-1 && u >= pi[a]; a++ {
+			u -= pi[a]
+		}
+		p := 1 / (1 + math.Exp(-base-beta[a][0]*x[0]-beta[a][1]*x[1]-beta[a][2]*x[2]))
+		if w.drift != nil {
+			p *= w.drift(age)
+		}
+		if w.plus != nil {
+			p = max(0, min(1, p+w.plus(age)))
+		}
+		cost := 0.0
+		if r.Float64() < p {
+			cost = -1
+		}
+		shown[a][int(x[2])]++
+		won[a][int(x[2])] -= cost
+		if w.delay != nil && r.ExpFloat64()*w.delay(a) > age {
+			cost = 0
+		}
+		data = append(data, x...)
+		l.Action, l.Cost, l.Propensity = append(l.Action, int32(a)), append(l.Cost, cost), append(l.Propensity, pi[a]/sum)
+		if !w.untimed {
+			l.Time = append(l.Time, int64(i)*1e9)
+		}
+	}
+	l.X = logs.Rows64{Width: 3, Data: data}
+	return l
+}
+
+// Rewards that come later for some actions, at a mean delay of .3 of the log, are found in at least half of logs.
+func TestDelays(t *testing.T) {
+	seeds := 3
+	if os.Getenv("OPL_LONG") != "" {
+		seeds = 60
+	}
+	first := func(a int) float64 { return map[bool]float64{true: .3}[a == 0] }
+	some := func(a int) float64 { return .3 * float64(a%2) }
+	all, of := 0, 0
+	for name, w := range map[string]delayed{
+		"one of two":            {n: 4000, k: 2, rate: .3, effect: .3, delay: first},
+		"one of three":          {n: 4000, k: 3, rate: .3, effect: .3, delay: first},
+		"one of three, rare":    {n: 10000, k: 3, rate: .1, effect: .3, delay: first},
+		"two of five":           {n: 5000, k: 5, rate: .3, effect: .3, delay: some},
+		"three of six":          {n: 6000, k: 6, rate: .3, effect: .3, delay: some},
+		"one of ten":            {n: 10000, k: 10, rate: .2, effect: .3, delay: first},
+		"small":                 {n: 2000, k: 3, rate: .4, effect: .3, delay: first},
+		"logging policy drifts": {n: 4000, k: 3, rate: .4, effect: .3, policy: .5, delay: first},
+		"learns":                {n: 4000, k: 3, rate: .4, effect: .3, learns: true, delay: first},
+	} {
+		found := [2]int{}
+		for s := range uint64(seeds) {
+			for u := range found {
+				w.untimed = u == 1
+				if f, ok := inspect.Inspect(w.log(s)).Finding("newest rewards"); ok {
+					found[u]++
+					if f.About != inspect.Selection || strings.Contains(f.Do, "recent") {
+						t.Errorf("%s: %+v", name, f)
+					}
+				}
+			}
+		}
+		t.Logf("%-24s %d, without times %d, of %d found", name, found[0], found[1], seeds)
+		all, of = all+found[0]+found[1], of+2*seeds
+	}
+	if 2*all < of {
+		t.Errorf("%d of %d found", all, of)
+	}
+}
+
+// Sound logs, whose rewards, contexts and logging policies may change, are not doubted for late rewards.
+func TestDelaysAlarms(t *testing.T) {
+	seeds := 2
+	if os.Getenv("OPL_LONG") != "" {
+		seeds = 40
+	}
+	fall := func(age float64) float64 { return .4 + .6*age }
+	recent := func(age float64) float64 { return min(1, .3+2*age) }
+	rise := func(age float64) float64 { return .3 * (1 - age) }
+	every := func(int) float64 { return .2 }
+	alarms, of := 0, 0
+	for name, w := range map[string]delayed{
+		"steady":                     {n: 4000, k: 3, rate: .3, effect: .5},
+		"many actions":               {n: 10000, k: 40, rate: .1, effect: .5},
+		"rare":                       {n: 10000, k: 5, rate: .01, effect: .5},
+		"rewards fall":               {n: 6000, k: 3, rate: .3, effect: 1, drift: fall},
+		"newest fall":                {n: 6000, k: 3, rate: .3, effect: 1, drift: recent},
+		"all are late":               {n: 6000, k: 3, rate: .3, effect: 1, delay: every},
+		"rewards rise":               {n: 6000, k: 3, rate: .3, effect: 1, plus: rise},
+		"contexts move":              {n: 6000, k: 3, rate: .3, effect: .7, context: 1},
+		"contexts move, five":        {n: 10000, k: 5, rate: .2, effect: .5, context: 1},
+		"policy moves":               {n: 6000, k: 3, rate: .3, effect: 1, policy: 1.5},
+		"policy and rewards":         {n: 6000, k: 3, rate: .3, effect: 1, policy: 1.5, drift: fall},
+		"policy and rewards rise":    {n: 6000, k: 4, rate: .3, effect: 1, policy: 1.5, plus: rise},
+		"learns":                     {n: 6000, k: 3, rate: .3, effect: 1, learns: true},
+		"learns, while rewards fall": {n: 6000, k: 3, rate: .3, effect: 1, learns: true, drift: fall},
+		"all":                        {n: 6000, k: 3, rate: .3, effect: .5, policy: 1, context: 1, drift: fall},
+	} {
+		bad := 0
+		for s := range uint64(seeds) {
+			w.untimed = s%2 == 1
+			if f, ok := inspect.Inspect(w.log(s + 1000)).Finding("newest rewards"); ok {
+				bad++
+				t.Logf("%s, seed %d: %s", name, s, f.Measured)
+			}
+		}
+		t.Logf("%-26s %d of %d", name, bad, seeds)
+		alarms, of = alarms+bad, of+seeds
+	}
+	if 100*alarms > of {
+		t.Errorf("%d of %d sound logs are doubted", alarms, of)
 	}
 }

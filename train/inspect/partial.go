@@ -139,7 +139,7 @@ func (t *summary) bound() {
 //   - Sequences, stretches, ends of groups without a column for them, and drift are looked at within each shard, at
 //     the level of each test, and the worst is said. Where shards have too few rows for a test, or rows of several
 //     shards are of the same time, that is a doubt.
-//   - Rows of one shard that stand in another once more are found as far as docs/scale.md says: by ids all of them.
+//   - Rows of one shard that stand in another once more are found as far as docs/how-to/many-machines.md says: by ids all of them.
 //   - Classes of propensities and of weights, and the share of the top 1 %, are not said.
 //
 // Errors: parts of other files, actions, columns or options, or of another number of shards; parts of one shard that
@@ -269,7 +269,19 @@ func (l *log) asOne(all []*Partial) {
 	l.acrossRows(all, all[0].Has.Times)
 	l.worstOf(all)
 	l.bets(all)
+	l.columnsOf(all)
 	l.orders(all)
+}
+
+// columnsOf adds what the first shard found that doubts its columns.
+func (l *log) columnsOf(all []*Partial) {
+	for _, p := range all {
+		if f, is := p.Report.Doubts(Columns); is {
+			f.Measured = fmt.Sprintf("in shard %s: %s", p.Shard, f.Measured)
+			l.add(f)
+			return
+		}
+	}
 }
 
 // ByNumber returns the partial results of all shards by their numbers. same refuses one that is of another command than

@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"io"
 	"math"
 	"runtime"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/cespare/xxhash/v2"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Rows are read ahead of the builder in blocks, by several goroutines, where they are as most are: numbers of the
@@ -29,6 +31,191 @@ const (
 var absent = math.Float64frombits(0x7ff86d697373696e)
 
 func isAbsent(v float64) bool { return math.Float64bits(v) == math.Float64bits(absent) }
+
+// rowBlock is rows that were read ahead.
+type rowBlock struct {
+	rows    []blockRow
+	numbers []float64   // of contexts, row after row
+	sums    []sums      // of a row's numbers
+	cells   []blockCell // the others, row after row
+	text    []byte
+	lists   []float64
+	pairs   []pair
+	done    chan struct{} // closed when a text's rows are read
+	err     error         // the file is damaged
+}
+
+// blockRow is a row, or a line that is not blank.
+type blockRow struct {
+	from, to int  // of a line in the text, with its end
+	place    int  // among rows that were understood; negative: it is to be read by itself
+	even     bool // its numbers are all there, and finite
+}
+
+// blockCell is a cell as table.cell takes it, its text between from and to; or of form
+//
+//	'['  a list, whose numbers are there in the block's lists
+//	'{'  numbers by name, there in its pairs
+//	'T'  a time, whose nanoseconds since 1970 are the bits of the number
+//	'!'  none that the column may have, for the reason in the text
+type blockCell struct {
+	form     jsontext.Kind
+	from, to int
+	number   float64
+}
+
+// pair is a number and its name in the text.
+type pair struct {
+	from, to int
+	number   float64
+}
+
+// slot is a column of rows that are read ahead.
+type slot struct {
+	column *column // nil: numbers of a context
+	place  int     // among the numbers; negative: it is a cell
+}
+
+// rowsAhead hands over rows that were read ahead.
+type rowsAhead struct {
+	*ahead[*rowBlock]
+	slots  []slot
+	others int       // slots that are cells
+	block  *rowBlock // nil: none yet
+	at     int       // the next row of the block
+
+	// of a text
+	in   io.Reader
+	rest []byte // what was read, and is in no block, once none is made
+	err  error  // what came after it; nil: more
+}
+
+func newRowsAhead(slots []slot) *rowsAhead {
+	a := &rowsAhead{slots: slots}
+	for _, s := range slots {
+		if s.place < 0 {
+			a.others++
+		}
+	}
+	return a
+}
+
+// next is the next row and its block; nil: there is none. Of a block with an error there is no row.
+func (a *rowsAhead) next() (*rowBlock, *blockRow) {
+	for a.block == nil || a.at == len(a.block.rows) {
+		if a.block != nil {
+			a.used <- a.block
+			a.block = nil
+		}
+		k, ok := <-a.made
+		if !ok {
+			return nil, nil
+		}
+		if k.done != nil {
+			<-k.done
+		}
+		if a.block, a.at = k, 0; k.err != nil {
+			return k, nil
+		}
+	}
+	a.at++
+	return a.block, &a.block.rows[a.at-1]
+}
+
+// row takes a row that was read ahead.
+func (t *table) row(b *builder, k *rowBlock, row *blockRow) error {
+	a, w := t.blocks, &t.wide
+	width := len(w.columns)
+	numbers, cells := k.numbers[row.place*width:(row.place+1)*width], k.cells[row.place*a.others:]
+	even := row.even && w.alone && w.known()
+	for i := range a.slots {
+		s := &a.slots[i]
+		var err error
+		switch {
+		case s.place < 0:
+			err = t.take(b, s, k, &cells[0])
+			cells = cells[1:]
+		case !even:
+			err = w.number(t, b, s.place, numbers[s.place])
+		}
+		if err == nil {
+			continue
+		}
+		for _, before := range a.slots[:i] {
+			if even && before.place >= 0 && before.column != nil {
+				before.column.numbers++
+			}
+		}
+		return err
+	}
+	if even {
+		w.row(b, numbers, k.sums[row.place])
+	} else if w.list > 0 {
+		b.row.list = w.list
+	}
+	return nil
+}
+
+// take takes a cell that was read ahead.
+func (t *table) take(b *builder, s *slot, k *rowBlock, cell *blockCell) error {
+	c := s.column
+	switch {
+	case c.role == roleIgnored:
+		return nil
+	case cell.form == 'n' && c.role != roleField:
+		if c.role == roleContext {
+			c.missing++
+		}
+		return nil
+	}
+	switch cell.form {
+	case '!':
+		return bad(c.name, "%s", k.text[cell.from:cell.to])
+	case 'T':
+		b.row.time, b.row.hasTime = int64(math.Float64bits(cell.number)), true
+		return nil
+	case '[':
+		return t.list(b, c, k.lists[cell.from:cell.to])
+	case '{':
+		for _, p := range k.pairs[cell.from:cell.to] {
+			if err := b.named(c.name, k.text[p.from:p.to], false, p.number); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	text := k.text[cell.from:cell.to]
+	if cell.form == '0' && len(text) == 0 {
+		text = nil
+	}
+	return t.cell(b, c, cell.form, text, cell.number)
+}
+
+// list takes a list of numbers.
+func (t *table) list(b *builder, c *column, values []float64) error {
+	r := &b.row
+	switch c.role {
+	case roleField:
+		c.field = field{row: b.at, form: '[', text: c.text[:0], numbers: append(c.field.numbers[:0], values...)}
+	case rolePropensities:
+		if r.hasProps {
+			return bad(c.name, "given twice")
+		}
+		r.props, r.hasProps, r.listed = append(r.props, values...), true, true
+	default:
+		for i, v := range values {
+			id, err := b.indexed(i)
+			if err == nil {
+				err = b.value(c.name, id, v)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		r.list = len(values)
+	}
+	return nil
+}
 
 // wide are the numbers of contexts that are read ahead, by their places in a block's rows.
 type wide struct {

@@ -27,7 +27,7 @@ import (
 // in the byte order of the machine, of which the magic number is one. A cache is written once, without a name or under
 // a temporary one, and then renamed: who has mapped the cache before keeps it as it was.
 const (
-	magic        = uint64(0x4f504c4c4f470007) // the last two bytes are the version
+	magic        = uint64(0x4f504c4c4f470008) // the last two bytes are the version
 	sectionAlign = 64
 	cacheEnd     = 16 // bytes after the header
 	cacheEnding  = ".opl-cache"
@@ -53,7 +53,9 @@ type cacheHeader struct {
 	Items      int      `json:"items"`
 	ItemWidth  int      `json:"item_width"` // as Width, of what actions are described by
 	ByPlace    bool     `json:"by_place"`   // actions have no ids
-	Sections   []int64  `json:"sections"`   // their lengths in bytes, in the order of Log.sections
+	// Outcomes have sections of their own, after the others.
+	Outcomes []outcomeHeader `json:"outcomes,omitempty"`
+	Sections []int64         `json:"sections"` // their lengths in bytes, in the order of Log.sections
 }
 
 // cacheWriter writes a cache from its beginning to its end, and hashes it.
@@ -129,6 +131,9 @@ func (b *builder) seal(to *cacheWriter, h cacheHeader, names []string) error {
 	h.Hash = fmt.Sprintf("%016x", b.hash.Sum64())
 	h.Skipped, h.Unrewarded, h.Among, h.HasIDs, h.Files = b.skipped, b.unrewarded, b.among, b.first.hasID, b.files
 	h.Catalogue, h.Items, h.ItemWidth, h.ByPlace = b.catalogue != nil, b.items.n, b.items.width(), b.byPlace
+	for _, o := range b.outcomes {
+		h.Outcomes = append(h.Outcomes, outcomeHeader{o.column, o.text})
+	}
 	columns := b.spills()
 	w := bufio.NewWriterSize(to, 1<<18)
 	for i, s := range columns[:len(columns)-1] { // not the bad rows
@@ -289,6 +294,9 @@ func parse(data []byte, key string) (*Log, *cacheHeader, error) {
 	l := &Log{Actions: h.Actions, store: &store{hash: h.Hash, files: h.Files, named: named{n: h.Rows, width: h.Width},
 		hasIDs: h.HasIDs}}
 	l.Notes, l.Skipped, l.Unrewarded, l.Among, l.LeftOut = h.Notes, h.Skipped, h.Unrewarded, h.Among, h.Left
+	for _, o := range h.Outcomes {
+		l.Outcomes = append(l.Outcomes, Outcome{Column: o.Column, text: o.Text})
+	}
 	if h.Files != nil {
 		l.Files = len(h.Sources)
 	}
@@ -318,6 +326,9 @@ func (l *Log) place(data []byte, sections []int64) bool {
 		to(&c.First), to(&c.Count), to(&c.At), to(&c.Actions), to(&c.Items), to(&t.acts),
 	}
 	columns = append(append(columns, l.named.columns(&names)[1:]...), t.columns(&described)...)
+	for i := range l.Outcomes {
+		columns = append(columns, to(&l.Outcomes[i].Values))
+	}
 	at := int64(sectionAlign)
 	if len(sections) != len(columns) {
 		return false
@@ -392,6 +403,11 @@ func (l *Log) sound() bool {
 	for _, have := range []int{len(l.Propensity), len(l.Weight), len(l.Time), len(l.Group), len(l.Logger),
 		len(l.rows)} {
 		if have != 0 && have != n {
+			return false
+		}
+	}
+	for _, o := range l.Outcomes {
+		if have := len(o.Values); have != 0 && have != n || !IsOutcome(o.Column) {
 			return false
 		}
 	}

@@ -80,7 +80,7 @@ func (c *chain) begin(b *builder, g *file) (err error) {
 	}
 	var schema []string
 	for _, own := range t.columns {
-		if own.role != roleIgnored {
+		if own.role != roleIgnored && own.role != roleOutcome { // which may be missing
 			schema = append(schema, own.as)
 		}
 	}

@@ -89,7 +89,8 @@ func (l *Log) Check() error {
 	}{
 		{"costs", len(l.Cost), n}, {"propensities", len(l.Propensity), n}, {"weights", len(l.Weight), n},
 		{"propensities of all actions", len(l.Propensities), all}, {"times", len(l.Time), n},
-		{"groups", len(l.Group), n}, {"loggers", len(l.Logger), n}, {"keys", len(l.Keys), n}, {"rows of contexts", len(l.Rows), n},
+		{"groups", len(l.Group), n}, {"loggers", len(l.Logger), n}, {"keys", len(l.Keys), n},
+		{"rows of contexts", len(l.Rows), n},
 	} {
 		if c.have != 0 && c.have != c.want {
 			return fail("%d %s for %d actions: lengths do not agree", c.have, c.name, n)

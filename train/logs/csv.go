@@ -72,19 +72,11 @@ func newCSV(l *lines, b *builder) (reader, error) {
 }
 
 func (c *csv) next(b *builder) error {
-	if c.rows++; c.rows == readAfter+1 && b.n > 0 && readers > 0 && !b.fields && !b.describes {
-		c.readAhead()
+	if there, err := c.table.next(b, c.readAhead); there {
+		return err
 	}
-	if c.blocks != nil {
-		there, err := c.ahead(b, func(col *column, k *textBlock, cell *textCell) error {
-			return c.cell(b, col, 0, k.text[cell.from:cell.to], 0)
-		})
-		if there {
-			return err
-		}
-		if text := c.back; bytes.Count(text, []byte{'"'})%2 == 1 { // it may go over several lines
-			c.alone(c.blocks.block.text[c.blocks.block.rows[c.blocks.row-1].from:])
-		}
+	if a := c.blocks; a != nil && bytes.Count(c.back, []byte{'"'})%2 == 1 { // it may go over several lines
+		c.alone(a.block.text[a.block.rows[a.at-1].from:])
 	}
 	if err := c.read(); err != nil {
 		return err
@@ -125,7 +117,7 @@ func (c *csv) readAhead() {
 
 func (r *csvLine) blank(line []byte) bool { return len(bytes.TrimRight(line, "\r\n")) == 0 }
 
-func (r *csvLine) line(k *textBlock, line []byte, at int) bool {
+func (r *csvLine) line(k *rowBlock, line []byte, at int) bool {
 	if bytes.IndexByte(line, '"') >= 0 {
 		return false
 	}
@@ -147,7 +139,7 @@ func (r *csvLine) line(k *textBlock, line []byte, at int) bool {
 		}
 		switch v, ok := parseNumber(line[from:end]); {
 		case !isNumber:
-			k.cells = append(k.cells, textCell{from: at + from, to: at + end})
+			k.cells = append(k.cells, blockCell{from: at + from, to: at + end})
 		case from == end:
 			k.numbers = append(k.numbers, absent)
 		case !ok || v-v != 0:
@@ -296,7 +288,9 @@ func (w csvWriter) row(d *Decision) error {
 		w.buf[len(w.buf)-1] = '\n'
 	}
 	w.columns(d, func(_, s string) { w.cell(s) }, func(_ string, v float64) {
-		w.number(v)
+		if v == v { // else an outcome that is missing
+			w.number(v)
+		}
 		w.buf = append(w.buf, ',')
 	})
 	at := 0

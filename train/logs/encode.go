@@ -28,7 +28,8 @@ type Scaling struct {
 	Unit      bool // ‖φ(x)‖₂ = 1
 }
 
-var errUnnamed = errors.New("log: its contexts are vectors without names, which no encoder can read: make the log by Open or Collect")
+var errUnnamed = errors.New("log: its contexts are vectors without names, which no encoder can read: make the log " +
+	"by Open or Collect")
 
 // FitEncoder makes an encoder whose vocabulary and scalings are those of the given
 // rows alone; nil: of all rows.
@@ -55,7 +56,7 @@ func (l *Log) FitEncoder(rows []int, how Scaling) (*features.Encoder, error) {
 }
 
 // fit makes an encoder of some of the rows, which read reads; nil: all.
-func (v *named) fit(rows []int, how Scaling, read func(i int, room []float64) ([]uint32, []float64)) (*features.Encoder, error) {
+func (v *named) fit(rows []int, how Scaling, read rowReader) (*features.Encoder, error) {
 	n := v.n
 	if rows != nil {
 		n = len(rows)
@@ -119,7 +120,8 @@ func (l *Log) Known(e *features.Encoder) (n int, err error) {
 		return 0, errUnnamed
 	}
 	if n = l.knows(e); n == 0 && len(l.names) > 0 && len(e.Names) > 0 {
-		return 0, fmt.Errorf("%s: none of the names in its contexts (%s) is one of the policy's (%s): it was learned from other columns", l.name(), some(l.names), some(e.Names))
+		return 0, fmt.Errorf("%s: none of the names in its contexts (%s) is one of the policy's (%s): it was "+
+			"learned from other columns", l.name(), some(l.names), some(e.Names))
 	}
 	return n, nil
 }
@@ -211,8 +213,8 @@ func (x *encoded) Row64(i int, dst []float64) {
 	}
 }
 
-// all32 writes all rows [n×d], rounded, and reports whether all features are finite. Those of rows with the same names are
-// computed without a vector of 64-bit numbers between.
+// all32 writes all rows [n×d], rounded, and reports whether all features are finite. Those of rows
+// with the same names are computed without a vector of 64-bit numbers between.
 func (x *encoded) all32(dst []float32) bool {
 	const part = 1 << 12
 	n, d, e, v := x.Len(), x.Dim(), x.encoder, x.rows

@@ -20,11 +20,12 @@ const (
 // Estimates says how good estimated propensities are, by rows that did not teach them.
 type Estimates struct {
 	Rows int // that have estimates
-	// Error is the expected calibration error, Σ_b n_b |p̄_b − f_b|/Σ_b n_b over bins b of pairs of such a row and an
-	// action in the order of π̂, at most ten of equal size: p̄ is the mean of π̂, f the share of
-	// actions that were taken.
+	// Error is the expected calibration error, Σ_b n_b |p̄_b − f_b|/Σ_b n_b over bins b of pairs of
+	// such a row and an action in the order of π̂, at most ten of equal size: p̄ is the mean of π̂,
+	// f the share of actions that were taken.
 	Error float64
-	// Predicted and Observed are p̄ and f of the bin that is most standard errors √Σ π̂(1 − π̂)/n_b off, and Z how many.
+	// Predicted and Observed are p̄ and f of the bin that is most standard errors √Σ π̂(1 − π̂)/n_b
+	// off, and Z how many.
 	Predicted, Observed, Z float64
 	// Known rows have a propensity, and nine in ten of these are within the factor Within of what would have been
 	// estimated; 0: there are none.
@@ -34,10 +35,12 @@ type Estimates struct {
 
 // String is a sentence.
 func (e *Estimates) String() string {
-	s := fmt.Sprintf("%d propensities are estimates; where they say %.3g, %.3g of the actions were taken (z = %.1f, the most of ten bins), expected calibration error %.2g",
+	s := fmt.Sprintf("%d propensities are estimates; where they say %.3g, %.3g of the actions were taken (z = "+
+		"%.1f, the most of ten bins), expected calibration error %.2g",
 		e.Rows, e.Predicted, e.Observed, e.Z, e.Error)
 	if e.Known > 0 {
-		s += fmt.Sprintf("; of %d that are logged 9 in 10 are within the factor %.3g of their estimate", e.Known, e.Within)
+		s += fmt.Sprintf("; of %d that are logged 9 in 10 are within the factor %.3g of their estimate", e.Known,
+			e.Within)
 	}
 	return s
 }
@@ -63,9 +66,10 @@ func (l *Log) every() []int {
 //
 // φ of values divided by their largest, and an intercept. It is cross-fitted: the model
 // of each half of the rows (by group if there is one, else by ID) has seen only the
-// other half, at most 50,000 of it, of rows with a propensity, too: it takes for granted that one policy logged all. No π̂ is below
-// 1e-6/K. A row whose logged action's propensity p alone is there gets (1 − p)π̂(a|x)/(1 − π̂(a_i|x)) for the others, if other rows have those of
-// all; if other rows have a propensity, and none those of all, only the logged action's is filled.
+// other half, at most 50,000 of it, of rows with a propensity, too: it takes for granted that one
+// policy logged all. No π̂ is below 1e-6/K. A row whose logged action's propensity p alone is there
+// gets (1 − p)π̂(a|x)/(1 − π̂(a_i|x)) for the others, if other rows have those of all; if other
+// rows have a propensity, and none those of all, only the logged action's is filled.
 func (l *Log) estimate(ctx context.Context) error {
 	if l.n < estimateMin {
 		return fmt.Errorf("%s: %d rows are too few to estimate propensities from, want %d", l.path, l.n, estimateMin)

@@ -64,8 +64,9 @@ type held struct {
 	finite bool
 }
 
-// Hold returns contexts with their norms in memory, and their vectors of 32 bits, too, if these take so many bytes at most: training
-// reads them again and again, in any order. All other numbers are x's own. Rows32 are not copied.
+// Hold returns contexts with their norms in memory, and their vectors of 32 bits, too, if these
+// take so many bytes at most: training reads them again and again, in any order. All other numbers
+// are x's own. Rows32 are not copied.
 func Hold(x Contexts, bytes int) Contexts {
 	n, d := x.Len(), x.Dim()
 	h := &held{Contexts: x, rows: Rows32{Width: d}, norm: make([]float64, n)}

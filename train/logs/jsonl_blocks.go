@@ -74,7 +74,7 @@ func (j *jsonl) readAhead(b *builder) {
 				w.alone = false
 			}
 			f.list, f.text = c.role == rolePropensities, c.role == rolePropensities || c.role == roleContexts
-			var k textBlock
+			var k rowBlock
 			end, there = f.other(&k, j.text, at, 0)
 		}
 		if line = append(line, f); s.column != nil {
@@ -90,13 +90,13 @@ func (j *jsonl) readAhead(b *builder) {
 
 func (l jsonLine) blank(line []byte) bool { return len(bytes.TrimSpace(line)) == 0 }
 
-func (l jsonLine) line(k *textBlock, line []byte, at int) bool {
+func (l jsonLine) line(k *rowBlock, line []byte, at int) bool {
 	end, ok := l.object(k, line, blanks(line, 0), at)
 	return ok && blanks(line, end) == len(line)
 }
 
 // object reads an object that begins at s[at].
-func (l jsonLine) object(k *textBlock, s []byte, at, base int) (int, bool) {
+func (l jsonLine) object(k *rowBlock, s []byte, at, base int) (int, bool) {
 	if at >= len(s) || s[at] != '{' {
 		return at, false
 	}
@@ -146,18 +146,18 @@ func (l jsonLine) object(k *textBlock, s []byte, at, base int) (int, bool) {
 }
 
 // other reads a cell that begins at s[at].
-func (f *jsonField) other(k *textBlock, s []byte, at, base int) (int, bool) {
+func (f *jsonField) other(k *rowBlock, s []byte, at, base int) (int, bool) {
 	if at >= len(s) {
 		return at, false
 	}
-	cell := textCell{from: base + at}
+	cell := blockCell{from: base + at}
 	end, ok := at, false
 	switch c := s[at]; c {
 	case '"':
 		if end, ok = jsonText(s, at); !ok {
 			return at, false
 		}
-		cell = textCell{'"', base + at + 1, base + end - 1, 0}
+		cell = blockCell{'"', base + at + 1, base + end - 1, 0}
 		k.cells = append(k.cells, cell)
 		return end, true
 	case '[':
@@ -190,27 +190,6 @@ func (f *jsonField) other(k *textBlock, s []byte, at, base int) (int, bool) {
 	cell.to = base + end
 	k.cells = append(k.cells, cell)
 	return end, ok
-}
-
-// plain takes a cell that was read ahead.
-func (j *jsonl) plain(b *builder, c *column, k *textBlock, cell *textCell) error {
-	switch {
-	case c.role == roleIgnored:
-		return nil
-	case cell.form == 'n':
-		if c.role == roleContext {
-			c.missing++
-		}
-		return nil
-	case cell.form == '[':
-		if b.row.hasProps {
-			return bad(c.name, "given twice")
-		}
-		b.row.props = append(b.row.props, k.lists[cell.from:cell.to]...)
-		b.row.hasProps, b.row.listed = true, true
-		return nil
-	}
-	return j.cell(b, c, cell.form, k.text[cell.from:cell.to], cell.number)
 }
 
 // jsonObject goes through an object that begins at s[at], blanks before it; field gets each key in its quotes and

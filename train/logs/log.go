@@ -1,7 +1,7 @@
-// Package logs holds THE log of decisions: what a policy saw, what it did, with
-// which propensity, and what that cost, as columns. Everything that learns,
-// inspects, certifies and evaluates reads it, whether it came from a file, was
-// collected in memory or made of labelled examples.
+// Package logs reads, holds and writes logs of decisions: context, action, propensity
+// and cost, as columns. Use [Open] for files, [Collect] for decisions in memory, and
+// [Create] to write a log. Every package that learns, inspects, certifies or evaluates
+// reads a [Log], wherever its rows came from.
 package logs
 
 import (
@@ -37,6 +37,8 @@ type Log struct {
 
 	X    Contexts // φ(x); nil: contexts are not encoded
 	Rows []int    // the context of each row, by its place in X; nil: row i
+
+	Outcomes []Outcome // other numbers that decisions led to, beside the reward
 
 	// Choices say what rows offer and what actions are described by; nil: all K actions,
 	// by their names alone.
@@ -225,6 +227,10 @@ func (l *Log) Subset(rows []int) *Log {
 	s.Keys, s.Action, s.Cost = pick(l.Keys, rows), pick(l.Action, rows), pick(l.Cost, rows)
 	s.Propensity, s.Weight, s.Time, s.Group, s.Logger = pick(l.Propensity, rows), pick(l.Weight, rows), pick(l.Time,
 		rows), pick(l.Group, rows), pick(l.Logger, rows)
+	s.Outcomes = slices.Clone(l.Outcomes)
+	for i := range s.Outcomes {
+		s.Outcomes[i].Values = pick(s.Outcomes[i].Values, rows)
+	}
 	s.Choices = l.Choices.subset(rows)
 	if k := l.K(); l.Propensities != nil && !l.Sets() {
 		s.Propensities = make([]float64, 0, len(rows)*k)

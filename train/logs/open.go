@@ -21,6 +21,10 @@ type Options struct {
 	// the reward −c. Both 0: rewards are in [0, 1].
 	RewardMin, RewardMax float64
 
+	// Ranges are what outcomes can be, by their names, and AtRandom those that are missing at random, see [Outcome].
+	Ranges   map[string]Units
+	AtRandom []string
+
 	// Catalogue is a file that says which actions there are and what they are described by,
 	// see [ReadCatalogue]: rows offer all of them, or those that they name. "": there is none.
 	Catalogue string
@@ -96,7 +100,10 @@ func OpenAll(ctx context.Context, paths []string, o Options) (_ *Log, err error)
 		return nil, err
 	}
 	l.RewardMin, l.RewardMax, l.FilesHash = o.RewardMin, o.RewardMax, f.hash
-	if err = l.complete(ctx, &o); err == nil {
+	if err = l.declare(o.Ranges, o.AtRandom); err == nil {
+		err = l.complete(ctx, &o)
+	}
+	if err == nil {
 		err = l.copies()
 	}
 	if err != nil {

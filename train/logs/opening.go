@@ -79,7 +79,7 @@ func (p *plan) as(name string) string {
 		as = name
 	}
 	switch roleOf(as, "") {
-	case roleIgnored, roleEach, roleContexts, rolePropensities, roleOffered, roleActions:
+	case roleIgnored, roleEach, roleContexts, rolePropensities, roleOffered, roleActions, roleOutcome:
 		return ""
 	}
 	return as

@@ -11,33 +11,19 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// parquetBlock is rows of a Parquet file that were read ahead, column by column.
-type parquetBlock struct {
-	from, n int         // rows from on, of a row group
-	columns []float64   // numbers as they are read, one column after the other
-	numbers []float64   // row after row
-	sums    []sums      // of a row's numbers
-	even    []bool      // the row's numbers are all there, and finite
-	singles [][]float64 // numbers of leaves beside the context
-	values  []leafValues
-	byValue []bool // leaves of numbers that are in values
-	err     error  // the file is damaged
-}
-
-// leafValues are a leaf's values in rows.
-type leafValues struct {
-	values []parquet.Value
-	ends   []int // of each row's
-	text   []byte
+// parquetCell is a column of the file.
+type parquetCell struct {
+	column *column
+	first  int // of its leaves
+	leaves []*leaf
+	make   func(k *rowBlock, leaves []*leaf, values [][]parquet.Value) blockCell
 }
 
 // leafReader reads a leaf of a row group.
 type leafReader struct {
 	*leaf
-	chunk   *pageChunk
-	pages   parquet.Pages
-	page    parquet.Page // nil: none is open
-	byValue bool         // not all numbers are float64's, or one stands for a missing one
+	pages parquet.Pages
+	page  parquet.Page // nil: none is open
 
 	levels []byte // of a page's rows that are left; nil: all have a number
 	rows   int    // that are left of the page
@@ -49,6 +35,16 @@ type leafReader struct {
 	reader parquet.ValueReader // of the page
 	buf    []parquet.Value
 	held   []parquet.Value
+
+	numbers []float64  // of a block's rows, if the leaf is of numbers,
+	values  leafValues // or else their values
+}
+
+// leafValues are a leaf's values in rows.
+type leafValues struct {
+	values []parquet.Value
+	ends   []int // of each row's
+	text   []byte
 }
 
 // pageNumbers are numbers of a page that are left: one of these.
@@ -58,98 +54,99 @@ type pageNumbers struct {
 	ints    []int32
 	longs   []int64
 	places  []int32 // in a dictionary
-
-	exact bool // see leaf
 }
 
-var (
-	errUneven = errors.New("columns of different lengths")
-	errExact  = errors.New("a number that is to be read as a value")
-)
+var errUneven = errors.New("columns of different lengths")
 
-// plain reports whether the leaf's values can be read ahead as numbers of the context.
-func (l *leaf) plain() bool {
-	return l.column.role == roleContext && l.column.kind != category && l.numeric()
-}
-
-func (l *leaf) numeric() bool {
+// isNumber reports whether the leaf's values are read as numbers of 64 bits.
+func (l *leaf) isNumber() bool {
 	switch l.parquet {
 	case parquet.Double, parquet.Float, parquet.Int32, parquet.Int64:
-		return !l.list && l.inner == "" && !l.unsigned
+	default:
+		return false
 	}
-	return false
-}
-
-// alone reports whether the leaf's values can be read ahead as numbers beside the context.
-func (l *leaf) alone() bool {
-	switch l.column.role {
-	case roleReward, roleCost, rolePropensity, roleEach, roleWeight:
-		return l.numeric()
-	case roleAction:
-		return l.numeric() && (l.parquet == parquet.Int32 || l.parquet == parquet.Int64)
+	switch c := l.column; c.role {
+	case roleContext:
+		return c.kind != category && !l.list && !l.unsigned
 	case roleTime:
-		return l.numeric() && (l.unit == 0 || l.parquet == parquet.Int64)
+		return l.unit == 0 && !l.list && !l.unsigned
+	case roleReward, roleCost, rolePropensity, roleEach, roleWeight, roleUnrewarded, roleOutcome:
+		return !l.list && !l.unsigned
 	}
 	return false
 }
 
 // begin begins to read ahead. Columns that are not read are left out, unless rows may have to be written as they are.
 func (r *parquetReader) begin(b *builder, groups []parquet.RowGroup, chunks [][]*pageChunk) {
-	w := &r.table.wide
-	for i, l := range r.leaves {
-		byColumn := readers > 0 && !b.fields && !b.describes
-		l.single = byColumn && l.alone()
-		l.exact = l.single && l.column.role == roleTime && l.unit != 0
-		switch {
-		case byColumn && l.plain():
-			l.place = len(w.columns)
+	w, numbers := &r.table.wide, 0
+	for _, l := range r.leaves { // those of contexts are the first
+		if l.column.role == roleContext && l.isNumber() && !b.describes {
+			l.place = numbers
+			numbers++
 			w.add(l.column)
-			continue
-		case l.column.role == roleContext || l.column.role == roleContexts:
+		} else if l.column.role == roleContext || l.column.role == roleContexts {
 			w.alone = false
 		}
-		if l.column.role != roleIgnored {
-			r.others = append(r.others, i)
-		}
 	}
-	skip := b.o.BadRows == ""
-	most := max(64, min(4096, blockValues/max(1, len(w.columns))))
-	r.ahead = begin([]*parquetBlock{{}, {}, {}}, func(get func() (*parquetBlock, bool), put func(*parquetBlock)) {
+	r.cells = slices.DeleteFunc(r.cells, func(c parquetCell) bool {
+		return c.column.role == roleIgnored && b.o.BadRows == ""
+	})
+	var slots []slot
+	for _, c := range r.cells {
+		s := slot{column: c.column, place: -1}
+		if l := c.leaves[0]; l.place >= 0 {
+			s.place = l.place
+		} else if l.isNumber() {
+			l.place = numbers
+			numbers++
+		}
+		slots = append(slots, s)
+	}
+	most := max(64, min(4096, blockValues/max(1, len(r.leaves))))
+	r.blocks = newRowsAhead(slots)
+	r.blocks.ahead = begin([]*rowBlock{{}, {}, {}}, func(get func() (*rowBlock, bool), put func(*rowBlock)) {
 		for g, group := range groups {
-			all := make([]*leafReader, len(r.leaves))
-			total, from, err := int(group.NumRows()), 0, error(nil)
-			for more := true; more; more = from < total && err == nil {
-				block, ok := get()
-				if !ok {
-					err = io.EOF
-					break
-				}
-				block.from, block.n = from, max(0, min(most, total-from))
-				block.err = guard(func() error {
-					for i, c := range chunks[g] {
-						if l := r.leaves[i]; from == 0 && (l.column.role != roleIgnored || !skip) {
-							all[i] = &leafReader{leaf: l, chunk: c, pages: c.pages()}
-						}
-					}
-					return nil
-				})
-				if from += block.n; block.err == nil {
-					block.read(w, all, from == total)
-				}
-				if err = block.err; err != nil || block.n > 0 {
-					put(block)
-				}
-			}
-			for _, l := range all {
-				if l != nil && l.close() != nil && err == nil {
-					err = io.EOF // nothing was lost
-				}
-			}
-			if err != nil {
+			if err := r.group(group, chunks[g], most, get, put); err != nil {
 				return
 			}
 		}
 	})
+}
+
+// group reads the rows of a group. An error ends the reading; that of a damaged file is in the last block.
+func (r *parquetReader) group(group parquet.RowGroup, chunks []*pageChunk, most int, get func() (*rowBlock, bool),
+	put func(*rowBlock)) (err error) {
+	all := make([]*leafReader, len(r.leaves))
+	defer func() {
+		for _, l := range all {
+			if l != nil && l.close() != nil && err == nil {
+				err = io.EOF // nothing was lost
+			}
+		}
+	}()
+	if err = guard(func() error {
+		for _, c := range r.cells {
+			for i, l := range c.leaves {
+				all[c.first+i] = &leafReader{leaf: l, pages: chunks[c.first+i].pages()}
+			}
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	total := int(group.NumRows())
+	for from, more := 0, true; more && err == nil; more = from < total {
+		k, ok := get()
+		if !ok {
+			return io.EOF
+		}
+		n := max(0, min(most, total-from))
+		from += n
+		k.err = k.columns(&r.table.wide, all, r.cells, n, from == total)
+		err = k.err
+		put(k)
+	}
+	return err
 }
 
 // guard turns a panic, which the library has for some damaged files, into an error.
@@ -162,80 +159,67 @@ func guard(do func() error) (err error) {
 	return do()
 }
 
-// read reads the block's rows, the last of their group.
-func (k *parquetBlock) read(w *wide, all []*leafReader, last bool) {
-	width := len(w.columns)
-	long := k.n + 8 // no power of 2, of which a processor remembers few at a time
-	k.columns, k.numbers, k.sums, k.even = grown(k.columns, long*width), grown(k.numbers, k.n*width), grown(k.sums,
-		k.n), grown(k.even, k.n)
-	k.values, k.singles, k.byValue = grown(k.values, len(all)), grown(k.singles, len(all)), grown(k.byValue, len(all))
+// columns reads n rows from their columns, the last of their group.
+func (k *rowBlock) columns(w *wide, all []*leafReader, cells []parquetCell, n int, last bool) error {
 	errs := make([]error, len(all))
 	each(len(all), func(i int) {
-		l := all[i]
-		if l == nil {
-			k.values[i].none(k.n)
-			return
-		}
-		errs[i] = guard(func() error { return k.leaf(i, l, long, last) })
-	})
-	k.err = cmp.Or(errs...)
-	if k.err != nil || width == 0 {
-		return
-	}
-	eachBlock(k.n, 256, func(from, to int) {
-		for i := from; i < to; i++ {
-			row := k.numbers[i*width : (i+1)*width]
-			for j, at := 0, i; j < len(row); j, at = j+1, at+long {
-				row[j] = k.columns[at]
-			}
-			k.sums[i], k.even[i] = w.sum(row)
+		if l := all[i]; l != nil {
+			errs[i] = guard(func() (err error) {
+				if l.place >= 0 {
+					l.numbers = grown(l.numbers, n)
+					err = l.take(l.numbers)
+				} else {
+					err = l.all(&l.values, n)
+				}
+				if err == nil && last {
+					err = l.ended()
+				}
+				return err
+			})
 		}
 	})
-}
-
-// leaf reads the rows of a leaf: its numbers, to a column or as singles, or its values.
-func (k *parquetBlock) leaf(i int, l *leafReader, long int, last bool) (err error) {
-	var column []float64
-	numbers := l.place >= 0 || l.single
-	switch {
-	case l.place >= 0:
-		column = k.columns[l.place*long:][:k.n]
-	case l.single:
-		k.singles[i] = grown(k.singles[i], k.n)
-		column = k.singles[i]
-	}
-	if numbers && !l.byValue {
-		if err = l.numbers(column); err == errExact {
-			err, l.byValue = l.again(k.from), true
-		}
-	}
-	if k.byValue[i] = numbers && l.byValue; err == nil && (k.byValue[i] || !numbers) {
-		err = l.all(&k.values[i], k.n)
-	}
-	for j := range column {
-		if k.byValue[i] {
-			column[j] = absent
-		}
-	}
-	if err == nil && last {
-		err = l.ended()
-	}
-	return err
-}
-
-// again begins once more, at a row.
-func (l *leafReader) again(row int) error {
-	if err := l.close(); err != nil {
+	if err := cmp.Or(errs...); err != nil {
 		return err
 	}
-	l.pages, l.rows, l.levels, l.data, l.reader, l.held = l.chunk.pages(), 0, nil, pageNumbers{}, nil, nil
-	return l.pages.SeekToRow(int64(row))
-}
-
-// none makes rows without values.
-func (v *leafValues) none(n int) {
-	v.values, v.ends = v.values[:0], grown(v.ends, n)
-	clear(v.ends)
+	width := len(w.columns)
+	k.rows, k.sums, k.numbers = grown(k.rows, n), grown(k.sums, n), grown(k.numbers, n*width)
+	of := make([][]float64, width) // columns of the contexts' numbers
+	for _, l := range all {
+		if l != nil && l.place >= 0 && l.place < width {
+			of[l.place] = l.numbers
+		}
+	}
+	eachBlock(n, 256, func(from, to int) {
+		for i := from; i < to; i++ {
+			row := k.numbers[i*width : (i+1)*width]
+			for j, column := range of {
+				row[j] = column[i]
+			}
+			k.rows[i].place = i
+			k.sums[i], k.rows[i].even = w.sum(row)
+		}
+	})
+	k.text, k.lists, k.pairs, k.cells = k.text[:0], k.lists[:0], k.pairs[:0], k.cells[:0]
+	return guard(func() error {
+		var values [][]parquet.Value
+		for i := range n {
+			for j := range cells {
+				c := &cells[j]
+				switch l := all[c.first]; {
+				case l.place >= width:
+					k.cells = append(k.cells, numberCell(l.numbers[i]))
+				case l.place >= 0:
+				default:
+					values = values[:0]
+					for at := range c.leaves {
+						values = append(values, all[c.first+at].values.row(i))
+					}
+					k.cells = append(k.cells, c.make(k, c.leaves, values))
+				}
+			}
+		}
+		return nil
+	})
 }
 
 // row are the values of row i.
@@ -294,7 +278,7 @@ func (l *leafReader) open() error {
 	if err != nil {
 		return err
 	}
-	if l.page = page; l.place < 0 && !l.single || l.byValue {
+	if l.page = page; l.place < 0 {
 		l.reader = page.Values()
 		return nil
 	}
@@ -302,14 +286,14 @@ func (l *leafReader) open() error {
 	if page.NumNulls() > 0 {
 		l.levels = page.DefinitionLevels()
 	}
-	l.data = pageNumbers{exact: l.exact}
+	l.data = pageNumbers{}
 	dict, data := page.Dictionary(), page.Data()
 	if dict == nil {
 		l.data.of(l.parquet, page)
 		return nil
 	}
 	if l.data.places = data.Int32(); l.of != dict {
-		all := pageNumbers{exact: l.exact}
+		all := pageNumbers{}
 		all.of(l.parquet, dict.Page())
 		l.of, l.dict = dict, make([]float64, dict.Len())
 		return all.take(l.dict, nil)
@@ -331,8 +315,7 @@ func (p *pageNumbers) of(kind parquet.Kind, page parquet.Page) {
 	}
 }
 
-// take takes as many numbers out of a page as dst has. Integers that are none of float64's are an error, and so is
-// what stands for no number.
+// take takes as many numbers out of a page as dst has.
 func (p *pageNumbers) take(dst []float64, dict []float64) error {
 	n := len(dst)
 	switch {
@@ -343,9 +326,10 @@ func (p *pageNumbers) take(dst []float64, dict []float64) error {
 		}
 		p.places = p.places[n:]
 	case p.doubles != nil:
-		copy(dst, p.doubles[:n])
-		if slices.ContainsFunc(dst, isAbsent) {
-			return errExact
+		for i, v := range p.doubles[:n] {
+			if dst[i] = v; isAbsent(v) {
+				dst[i] = math.NaN()
+			}
 		}
 		p.doubles = p.doubles[n:]
 	case p.floats != nil:
@@ -358,18 +342,9 @@ func (p *pageNumbers) take(dst []float64, dict []float64) error {
 			dst[i] = float64(v)
 		}
 		p.ints = p.ints[n:]
-	case p.longs != nil && p.exact:
-		for i, v := range p.longs[:n] {
-			if dst[i] = math.Float64frombits(uint64(v)); isAbsent(dst[i]) {
-				return errExact
-			}
-		}
-		p.longs = p.longs[n:]
 	case p.longs != nil:
 		for i, v := range p.longs[:n] {
-			if dst[i] = float64(v); v > 1<<53 || v < -1<<53 {
-				return errExact
-			}
+			dst[i] = float64(v)
 		}
 		p.longs = p.longs[n:]
 	default:
@@ -378,8 +353,8 @@ func (p *pageNumbers) take(dst []float64, dict []float64) error {
 	return nil
 }
 
-// numbers writes those of the next rows to dst, as many as it has.
-func (l *leafReader) numbers(dst []float64) error {
+// take takes the numbers of the next rows, as many as dst has.
+func (l *leafReader) take(dst []float64) error {
 	for len(dst) > 0 {
 		for l.rows == 0 {
 			if err := l.open(); err != nil {
@@ -475,39 +450,4 @@ func (l *leafReader) all(to *leafValues, n int) error {
 			return nil
 		}
 	}
-}
-
-// whole are all values of the row.
-func (r *parquetReader) whole() parquet.Row {
-	var row parquet.Row
-	k := r.block
-	for i, l := range r.leaves {
-		var x float64
-		switch {
-		case l.place < 0 && !l.single || k.byValue[i]:
-			row = append(row, k.values[i].row(r.at)...)
-			continue
-		case l.single:
-			x = k.singles[i][r.at]
-		default:
-			x = k.numbers[r.at*len(r.wide.columns)+l.place]
-		}
-		var v parquet.Value
-		switch {
-		case isAbsent(x):
-			v = parquet.NullValue()
-		case l.exact:
-			v = parquet.Int64Value(int64(math.Float64bits(x)))
-		case l.parquet == parquet.Double:
-			v = parquet.DoubleValue(x)
-		case l.parquet == parquet.Float:
-			v = parquet.FloatValue(float32(x))
-		case l.parquet == parquet.Int32:
-			v = parquet.Int32Value(int32(x))
-		default:
-			v = parquet.Int64Value(int64(x))
-		}
-		row = append(row, v.Level(0, 0, i))
-	}
-	return row
 }

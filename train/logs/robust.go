@@ -24,7 +24,7 @@ type sampled struct {
 // standard deviation, first bent by asinh(v/width) if that makes it less skewed, or if its tails are heavy. A
 // number that most rows lack, or that is mostly 0, keeps its zeros and is divided by the root of the mean
 // square of the others. Everything is of at most robustRows of the rows, evenly spaced.
-func (v *named) robust(rows []int, how Scaling, read func(i int, room []float64) ([]uint32, []float64)) (*features.Encoder, error) {
+func (v *named) robust(rows []int, how Scaling, read rowReader) (*features.Encoder, error) {
 	n := v.n
 	if rows != nil {
 		n = len(rows)
@@ -52,7 +52,8 @@ func (v *named) robust(rows []int, how Scaling, read func(i int, room []float64)
 		case c.rows == 0 || v.category[id] != 0 && c.rows < min(leastRows, n/100):
 			continue
 		case v.category[id] != 0:
-			e.Names, e.Scale, e.Center, e.Width = append(e.Names, name), append(e.Scale, 1), append(e.Center, 0), append(e.Width, 0)
+			e.Names, e.Scale, e.Center, e.Width = append(e.Names, name), append(e.Scale, 1), append(e.Center, 0),
+				append(e.Width, 0)
 			continue
 		}
 		center, scale, width := c.fit(n)
@@ -62,7 +63,8 @@ func (v *named) robust(rows []int, how Scaling, read func(i int, room []float64)
 				scale = min(scale, inverse(math.Abs(v)))
 			}
 		}
-		e.Names, e.Scale, e.Center, e.Width = append(e.Names, name), append(e.Scale, scale), append(e.Center, center), append(e.Width, width)
+		e.Names, e.Scale, e.Center, e.Width = append(e.Names, name), append(e.Scale, scale), append(e.Center, center),
+			append(e.Width, width)
 		if lack := n - c.rows; 2*c.rows >= n && lack >= max(5, n/1000) {
 			e.Missing = append(e.Missing, name)
 		}

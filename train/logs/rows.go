@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -159,6 +160,22 @@ func (r *Rows) Reward(name string) (float64, error) {
 		}
 	}
 	return r.Number(name)
+}
+
+// Time reads a field that is a time, as a log's may be, text or numbers.
+func (r *Rows) Time(name string) (time.Time, error) {
+	f := r.find(name)
+	if f != nil && f.form != '0' {
+		if t, ok := parseTime(f.text, ""); ok {
+			return time.Unix(0, t).UTC(), nil
+		}
+	}
+	if v, err := r.Number(name); err == nil {
+		if t, ok := sinceEpoch(v); ok {
+			return time.Unix(0, t).UTC(), nil
+		}
+	}
+	return time.Time{}, r.wrong(name, "time", f)
 }
 
 // List reads a field of several numbers: a list, or in a text numbers in brackets or

@@ -39,6 +39,7 @@ const (
 	roleOffered // ids of the actions that the row offers
 	roleActions // the actions that the row offers, with their features
 	roleField   // of rows that are no log's, see Rows
+	roleOutcome // another number that the decision led to, see Outcome
 )
 
 var roles = map[string]role{
@@ -68,6 +69,8 @@ func roleOf(name, preset string) role {
 		return roleContext
 	case prefixed("p_"):
 		return roleEach
+	case IsOutcome(name):
+		return roleOutcome
 	}
 	return roles[name]
 }
@@ -112,7 +115,7 @@ type table struct {
 	rows    int        // that were asked for
 	inner   *decoder   // of cells that are JSON
 	wide    wide       // of the columns, those that are read ahead
-	blocks  *textAhead // nil: lines are read one by one
+	blocks  *rowsAhead // nil: lines are read one by one
 }
 
 func newTable(l *lines, b *builder) *table {
@@ -167,6 +170,9 @@ func (b *builder) column(name []byte, preset string) (*column, error) {
 		c.slot = len(b.slots)
 		b.slots = append(b.slots, strings.TrimPrefix(c.as, "p_"))
 	}
+	if c.role == roleOutcome {
+		c.slot = b.outcomeSlot(c.as)
+	}
 	b.byName[c.name] = c
 	b.columns = append(b.columns, c)
 	return c, nil
@@ -195,7 +201,7 @@ func (b *builder) settle() bool {
 	var ignored []string
 	for _, c := range b.columns {
 		switch {
-		case c.role == roleIgnored && c.name != "":
+		case c.role == roleIgnored && c.name != "" || c.role == roleOutcome && b.outcomes[c.slot].text != "":
 			ignored = append(ignored, c.name)
 		case c.role == roleContext && c.kind == undecided:
 			b.note(c.name, 0, "the column has no values")
@@ -237,10 +243,11 @@ func (t *table) check(b *builder) error {
 		if names = append(names, c.name); strings.TrimSpace(c.name) != c.name {
 			names[len(names)-1] = strconv.Quote(c.name)
 		}
-		if other := has[c.role]; other != "" && c.role != roleContext && c.role != roleEach && c.role != roleIgnored {
+		if other := has[c.role]; other != "" && c.role != roleContext && c.role != roleEach && c.role != roleIgnored &&
+			c.role != roleOutcome {
 			return fmt.Errorf("%s: columns %s and %s are the same", t.path, other, c.name)
 		}
-		if c.role == roleContext {
+		if c.role == roleContext || c.role == roleOutcome {
 			if other, twice := contexts[c.as]; twice {
 				return fmt.Errorf("%s: columns %s and %s are the same", t.path, other, c.name)
 			}
@@ -325,7 +332,7 @@ func (c *column) textual() bool {
 // it was written; '"' the text s; 't' true or false, in s; 0 the text s, or the number that
 // it reads like.
 func (t *table) cell(b *builder, c *column, form jsontext.Kind, s []byte, v float64) error {
-	if form == '0' && s == nil && c.role != roleIgnored && c.role != roleField {
+	if form == '0' && s == nil && c.role != roleIgnored && c.role != roleField && c.role != roleOutcome {
 		if v-v != 0 {
 			return bad(c.name, "%v is not finite", v)
 		}
@@ -408,6 +415,8 @@ func (t *table) cell(b *builder, c *column, form jsontext.Kind, s []byte, v floa
 		return bad(c.name, "%s is not a list", quote(s))
 	case roleReward, roleCost, rolePropensity, roleEach, roleWeight, roleUnrewarded:
 		return t.number(b, c, form, s, v)
+	case roleOutcome:
+		b.outcome(c, form, s, v)
 	}
 	return nil
 }
@@ -554,6 +563,16 @@ func (t *table) context(b *builder, c *column, s []byte, v float64, isNumber, ty
 
 // time takes seconds, milliseconds, microseconds or nanoseconds since 1970.
 func (t *table) time(b *builder, c *column, v float64) error {
+	at, ok := sinceEpoch(v)
+	if !ok {
+		return bad(c.name, "%v is no time since 1970", v)
+	}
+	b.row.time, b.row.hasTime = at, true
+	return nil
+}
+
+// sinceEpoch is a time of that many seconds, milliseconds, microseconds or nanoseconds since 1970.
+func sinceEpoch(v float64) (nanos int64, ok bool) {
 	scale := 1e9
 	switch a := math.Abs(v); {
 	case a >= 1e17:
@@ -563,12 +582,8 @@ func (t *table) time(b *builder, c *column, v float64) error {
 	case a >= 1e11:
 		scale = 1e6
 	}
-	if !(math.Abs(v*scale) < 9.2e18) {
-		return bad(c.name, "%v is no time since 1970", v)
-	}
 	whole, part := math.Modf(v)
-	b.row.time, b.row.hasTime = int64(whole)*int64(scale)+int64(math.Round(part*scale)), true
-	return nil
+	return int64(whole)*int64(scale) + int64(math.Round(part*scale)), math.Abs(v*scale) < 9.2e18
 }
 
 // dateLayouts are days, by the setting that they are read by; clocks the times that may follow.

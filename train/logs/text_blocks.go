@@ -13,79 +13,29 @@ import (
 	"strconv"
 	"sync"
 	"unsafe"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
-
-// textBlock is whole lines of a text file that were read ahead.
-type textBlock struct {
-	text    []byte
-	rows    []textRow
-	numbers []float64
-	sums    []sums
-	cells   []textCell // the others, of rows that were understood
-	lists   []float64
-	done    chan struct{}
-}
-
-// textRow is a line that is not blank.
-type textRow struct {
-	from, to int  // in the text, with its end
-	place    int  // among rows that were understood; negative: it is to be read by itself
-	even     bool // its numbers are all there, and finite
-}
-
-// textCell is a cell as table.cell takes it, between from and to; of form '[' a list, whose numbers are there in the
-// block's lists.
-type textCell struct {
-	form     jsontext.Kind
-	from, to int
-	number   float64
-}
-
-// slot is a column of the lines that are read ahead.
-type slot struct {
-	column *column // nil: numbers of a context
-	place  int     // among the numbers; negative: it is a cell
-}
 
 // lineReader understands lines that are as most are.
 type lineReader interface {
 	// line appends the numbers and the other cells of a line that begins at a place of the block's text, in their
 	// order. If the line is not as most are, it is false, and may have appended anything.
-	line(k *textBlock, line []byte, at int) bool
+	line(k *rowBlock, line []byte, at int) bool
 	// blank reports whether a line is none.
 	blank(line []byte) bool
 }
 
-// textAhead reads lines ahead.
-type textAhead struct {
-	*ahead[*textBlock]
-	slots  []slot
-	others int        // slots that are cells
-	block  *textBlock // nil: none yet
-	row    int        // the next of the block
-	in     io.Reader
-	rest   []byte // what was read, and is in no block, once none is made
-	err    error  // what came after it; nil: more
-}
-
 // begin begins to read lines ahead.
 func (t *table) begin(r lineReader, slots []slot) {
-	w, a := &t.wide, &textAhead{in: t.lines.r, slots: slots, rest: bytes.Clone(t.lines.back)}
-	for _, s := range slots {
-		if s.place < 0 {
-			a.others++
-		}
-	}
-	blocks := make([]*textBlock, 2*readers+1)
+	w, a := &t.wide, newRowsAhead(slots)
+	a.in, a.rest = t.lines.r, bytes.Clone(t.lines.back)
+	blocks := make([]*rowBlock, 2*readers+1)
 	for i := range blocks {
-		blocks[i] = &textBlock{}
+		blocks[i] = &rowBlock{}
 	}
 	t.blocks, t.lines.back = a, nil
-	a.ahead = begin(blocks, func(get func() (*textBlock, bool), put func(*textBlock)) {
+	a.ahead = begin(blocks, func(get func() (*rowBlock, bool), put func(*rowBlock)) {
 		var all sync.WaitGroup
-		work := make(chan *textBlock, len(blocks))
+		work := make(chan *rowBlock, len(blocks))
 		for range readers {
 			all.Go(func() {
 				for k := range work {
@@ -113,7 +63,7 @@ func (t *table) begin(r lineReader, slots []slot) {
 var errLong = errors.New("a long line")
 
 // fill reads whole lines into a block.
-func (a *textAhead) fill(k *textBlock) {
+func (a *rowsAhead) fill(k *rowBlock) {
 	k.text = append(k.text[:0], a.rest...)
 	for size := blockBytes; a.err == nil; size *= 2 {
 		k.text = slices.Grow(k.text, max(0, size-len(k.text)))
@@ -136,7 +86,7 @@ func (a *textAhead) fill(k *textBlock) {
 }
 
 // read reads the rows of a block.
-func (k *textBlock) read(w *wide, r lineReader, others int) {
+func (k *rowBlock) read(w *wide, r lineReader, others int) {
 	k.rows, k.numbers, k.cells, k.sums, k.lists = k.rows[:0], k.numbers[:0], k.cells[:0], k.sums[:0], k.lists[:0]
 	sound := checkText(k.text) == nil
 	for at, place := 0, 0; at < len(k.text); {
@@ -144,7 +94,7 @@ func (k *textBlock) read(w *wide, r lineReader, others int) {
 		if end == 0 {
 			end = len(k.text) - at
 		}
-		row := textRow{from: at, to: at + end, place: -1}
+		row := blockRow{from: at, to: at + end, place: -1}
 		line := k.text[at:row.to]
 		if at = row.to; r.blank(line) {
 			continue
@@ -164,61 +114,28 @@ func (k *textBlock) read(w *wide, r lineReader, others int) {
 	}
 }
 
-// ahead reads the next row, if it was read ahead and understood, taking the cells that are no numbers by value. If
-// not, it is false, and the row is the next line.
-func (t *table) ahead(b *builder, value func(c *column, k *textBlock, cell *textCell) error) (bool, error) {
-	a := t.blocks
-	for a.block == nil || a.row == len(a.block.rows) {
-		if a.block != nil {
-			a.used <- a.block
-			a.block = nil
-		}
-		k, ok := <-a.made
-		if !ok {
-			t.alone(nil)
-			return false, nil
-		}
-		<-k.done
-		a.block, a.row = k, 0
+// next takes the next row, if lines are read ahead, which begin does once the columns are known, and it was understood.
+// If it was not there, the row is the next line.
+func (t *table) next(b *builder, begin func()) (there bool, err error) {
+	if t.rows++; t.rows == readAfter+1 && b.n > 0 && readers > 0 && !b.fields && !b.describes {
+		begin()
 	}
-	k, w := a.block, &t.wide
-	row := &k.rows[a.row]
-	if a.row++; row.to-row.from > maxRow {
+	if t.blocks == nil {
+		return false, nil
+	}
+	k, row := t.blocks.next()
+	switch {
+	case k == nil:
+		t.alone(nil)
+	case row.to-row.from > maxRow:
 		t.alone(k.text[row.from:])
-		return false, nil
-	} else if row.place < 0 {
+	case row.place < 0:
 		t.lines.back = k.text[row.from:row.to:row.to]
-		return false, nil
+	default:
+		t.lines.text = k.text[row.from:row.to:row.to]
+		return true, t.row(b, k, row)
 	}
-	t.lines.text = k.text[row.from:row.to:row.to]
-	width := len(w.columns)
-	numbers, cells := k.numbers[row.place*width:(row.place+1)*width], k.cells[row.place*a.others:]
-	even := row.even && w.alone && w.known()
-	for i, s := range a.slots {
-		var err error
-		switch {
-		case s.place < 0:
-			err = value(s.column, k, &cells[0])
-			cells = cells[1:]
-		case !even:
-			err = w.number(t, b, s.place, numbers[s.place])
-		}
-		if err == nil {
-			continue
-		}
-		for _, before := range a.slots[:i] {
-			if even && before.place >= 0 && before.column != nil {
-				before.column.numbers++
-			}
-		}
-		return true, err
-	}
-	if even {
-		w.row(b, numbers, k.sums[row.place])
-	} else {
-		b.row.list = w.list
-	}
-	return true, nil
+	return false, nil
 }
 
 // alone ends reading ahead: the next line is that of the text, what was read after it, and what was not.

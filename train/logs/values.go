@@ -37,6 +37,9 @@ func (v *named) row(i int, _ []float64) (ids []uint32, values []float64) {
 	return ids, v.values[lo:hi]
 }
 
+// rowReader reads a row of named values, which it may write to room.
+type rowReader func(i int, room []float64) (ids []uint32, values []float64)
+
 // Values are the values of row i's context and the places of their names in Names, none of a log of vectors alone.
 // They are shared with the log.
 func (l *Log) Values(i int) (names []uint32, values []float64) {

@@ -14,7 +14,7 @@ import (
 // The mean squared errors stand in the published orders: where weights are large, doubly robust is better than
 // importance weights, and normalized, switched or shrunk doubly robust than plain; weights that are cut or
 // smoothed are better than those that are not. A model of the reward knows 3 features of 20 contexts. OPL_LONG
-// prints what docs/evaluation.md has.
+// prints what docs/evidence/estimators.md has.
 func TestOrders(t *testing.T) {
 	trials := 30
 	if os.Getenv("OPL_LONG") != "" {

@@ -102,7 +102,9 @@ func (w *watch) epoch(pol policies.Policy) func(train.Epoch) bool {
 			}
 			return err == nil
 		}
-		w.stopped = fmt.Sprintf("after epoch %d the weights π/π₀ are worth %.1f rows, fewer than %v: the policy plays what the log hardly tried, and what the log says of it rests on a handful of rows", p.Number, ess, w.min)
+		w.stopped = fmt.Sprintf("after epoch %d the weights π/π₀ are worth %.1f rows, fewer than %v: the policy "+
+			"plays what the log hardly tried, and what the log says of it rests on a handful of rows", p.Number, ess,
+			w.min)
 		return false
 	}
 }

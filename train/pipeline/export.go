@@ -45,7 +45,8 @@ func ExportTest(path string, t *experiment.Task) error {
 	return writeImages(path, t, func(w *imageWriter) error {
 		for i := range test.Len() {
 			for a := range k {
-				d := logs.Decision{ID: fmt.Sprintf("test-%d-%d", i, a), Group: fmt.Sprint("test-", i), Action: a, Propensity: pi[a], Propensities: pi}
+				d := logs.Decision{ID: fmt.Sprintf("test-%d-%d", i, a), Group: fmt.Sprint("test-", i), Action: a,
+					Propensity: pi[a], Propensities: pi}
 				if a == int(test.Labels[i]) {
 					d.Cost = -1
 				}

@@ -120,7 +120,7 @@ func TestLayers(t *testing.T) {
 		t.Errorf("the next round earns %v of %v, guaranteed %v", q, real, next.Certificate.Guaranteed())
 	}
 	var b bytes.Buffer
-	if err := render.Training(&b, l); err != nil || !strings.Contains(b.String(), "through a layer of 32 units") {
+	if err := render.Training(&b, l, "x.json"); err != nil || !strings.Contains(b.String(), "through a layer of 32 units") {
 		t.Errorf("%s, %v", b.String(), err)
 	}
 }
@@ -273,7 +273,7 @@ func TestLayersRefused(t *testing.T) {
 		"none takes no arguments":         {Settings: train.Settings{Representation: "none=3"}},
 		"dropout \"1\": want a number in": {Settings: train.Settings{Representation: "mlp=3,dropout=1"}},
 		"is of other features than":       {Objective: "heuristic", Prior: pipeline.LearnedPrior, Settings: train.Settings{Representation: "mlp=3"}},
-		"is of its own features":          {Objective: "heuristic", PriorFile: linear, Fresh: true, Settings: train.Settings{Representation: "mlp"}},
+		"is of its own features":          {Objective: "heuristic", PriorFile: linear, Ancestry: pipeline.Ancestry{Fresh: true}, Settings: train.Settings{Representation: "mlp"}},
 	} {
 		o.Settings.Epochs = 1
 		if _, err := pipeline.Learn(context.Background(), lib, log, o); err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), "none=3", "none"), want) {

@@ -28,64 +28,6 @@ import (
 	"opl/train/provenance"
 )
 
-// The priors by name; any other is a policy file.
-const (
-	ZeroPrior    = "zero"    // mean 0
-	LearnedPrior = "learned" // from the rows that teach, see train.LearnPrior
-)
-
-// Options says how a policy is learned. The zero value is the certified recipe.
-type Options struct {
-	Objective string   // of the library; empty: certified
-	Weight    string   // of objectives that bring none; empty: clip
-	Hyper     *float64 // of the weight, or of an objective that takes one; nil: the default
-	Policy    string   // family; empty: the objective's own, gaussian in place of those that have no file
-	Lambda    string   // star, authors or a number; empty: star
-	Penalty   *float64 // nil: the objective's own
-	Floor     float64  // ε of every propensity, see policies.Floor; in [0, 1)
-	Gamma     float64  // Γ, the factor that propensities are known up to; 0: 1
-
-	// Settings of the training; zero values: train for 20 epochs at 0.1 in
-	// minibatches of 128, float32, δ = 0.05, and the recipe's prior scales, or 1.
-	// Limit, PriorSplit and Certify are not used.
-	Settings train.Settings
-	Seed     uint64
-
-	Split string  // random, group or time; empty: group where the log has groups, else random
-	Share float64 // of the rows that teach alone; 0: 0.5, and 0.1 with a prior of zero, where they teach the encoder alone
-	// Chunks is the number of parts that the rows which certify are divided into, each of which certifies a
-	// policy that the parts before it taught, too, see train.LearnChunks. It needs rows that are alike. 0: 4,
-	// after the share that only teaches, for the recipe on logs of 50 to 50,000 units (groups, or rows that
-	// have none) which are not divided by time and do not drift, without PriorFile; else 1.
-	Chunks int
-	// Scaling of features; Kind empty: robust, or standard for actions with features, for which Unit is not used.
-	Scaling logs.Scaling
-	// Own is how often the rows that teach must have logged an action for it to have a row of its own in W, beside what it
-	// is described by, where rows offer sets or actions have features. 0: 100, or 1 where actions have no features;
-	// negative: none has.
-	Own int
-	// Learners of the recipe that may be candidates, of [train.Learners]; nil: all.
-	Learners []string
-	// Prior is zero or learned; empty: learned for the recipe, zero for others.
-	Prior string
-	// PriorFile, if not nil, is a policy whose weights are the prior's mean, or
-	// where the recipe starts, and whose encoder is used. Rows that it was learned
-	// from do not certify.
-	PriorFile *policyfile.Policy
-	// Fresh says that the log has no row that PriorFile was learned from, where
-	// that cannot be seen.
-	Fresh bool
-	// Loggers are policies that logged rows of the log, as far as their files are at
-	// hand: what taught them had a part in what is learned from the log.
-	Loggers []*policyfile.Policy
-
-	Columns map[string]string // the log's own names of columns, by the schema's, which the policy file keeps; see [logs.Options]
-
-	MinESS   float64 // effective sample size that the weights must have; 0: 30, negative: any
-	Force    bool    // learn from a log that cannot be used, too
-	Progress func(train.Progress)
-}
-
 // Learned is a policy learned from a log, and what is known of it.
 type Learned struct {
 	File      *policyfile.File
@@ -105,11 +47,19 @@ type Learned struct {
 // Errors: a log that cannot be used, unless forced; combinations that have no
 // meaning or that the log lacks columns for; rows that cannot be divided.
 func Learn(ctx context.Context, lib library.Library, log *logs.Log, o Options) (*Learned, error) {
+	if err := required(log, o.Requirements); err != nil {
+		return nil, err
+	}
 	l, err := prepare(lib, log, o)
 	if err != nil {
 		return nil, err
 	}
 	begin := time.Now()
+	if len(o.Requirements) > 0 {
+		if err := l.trade(ctx, lib); err != nil {
+			return nil, err
+		}
+	}
 	if l.objective.Recipe {
 		err = l.recipe(ctx)
 	} else {
@@ -123,8 +73,18 @@ func Learn(ctx context.Context, lib library.Library, log *logs.Log, o Options) (
 		return nil, err
 	}
 	l.out.Training.Seconds = time.Since(begin).Seconds()
+	if len(o.Requirements) > 0 { // what is said is of the reward itself
+		rows := *l.rows
+		rows.Cost = log.Cost
+		l.rows = &rows
+	}
 	if err := l.finish(); err != nil {
 		return nil, err
+	}
+	if len(o.Requirements) > 0 {
+		if err := l.decide(ctx); err != nil {
+			return nil, err
+		}
 	}
 	return l.out, nil
 }
@@ -168,7 +128,8 @@ func prepare(lib library.Library, log *logs.Log, o Options) (*learning, error) {
 		return nil, err
 	}
 	if log.Propensity == nil {
-		return nil, errors.New("the log has no propensities: name what drew the actions by setting logging-policy, or take setting estimate-propensity and do without guarantees")
+		return nil, errors.New("the log has no propensities: name what drew the actions by setting logging-policy, " +
+			"or take setting estimate-propensity and do without guarantees")
 	}
 	if log.LoggedOnly() {
 		if err := lib.CheckLoggedOnly(run); err != nil {
@@ -213,328 +174,12 @@ func (l *learning) warn(format string, args ...any) {
 	l.out.Training.Warnings = append(l.out.Training.Warnings, fmt.Sprintf(format, args...))
 }
 
-// configure settles the options' defaults and checks what does not need the log.
-func (l *learning) configure(lib library.Library) (train.Run, error) {
-	o, none := &l.o, train.Run{}
-	if o.Objective == "" {
-		o.Objective = "certified"
-	}
-	objective, err := lib.Objective(o.Objective)
-	if err != nil {
-		return none, err
-	}
-	l.objective = objective
-	for _, name := range o.Learners {
-		if known, _ := train.Learners(); !slices.Contains(known, name) {
-			return none, fmt.Errorf("learner %q: want some of %s", name, strings.Join(known, ", "))
-		}
-	}
-	o.Settings = o.Settings.Filled()
-	s := &o.Settings
-	s.Limit, s.PriorSplit, s.Certify = 0, 0, false
-	if err := s.Check(); err != nil {
-		return none, err
-	}
-	if s.Noise != "" && s.Noise != library.Quadrature { // policies without noise do not ask for it
-		if _, err := lib.Noise(s.Noise); err != nil {
-			return none, err
-		}
-	}
-	switch {
-	case !(o.Floor >= 0 && o.Floor < 1):
-		return none, fmt.Errorf("floor %v: want a number in [0, 1)", o.Floor)
-	case !(o.Share >= 0 && o.Share < 1):
-		return none, fmt.Errorf("share %v: want one in (0, 1)", o.Share)
-	case o.Learners != nil && !objective.Recipe:
-		return none, fmt.Errorf("objective %s learns in its own way: learners are of the certified recipe", objective.Name)
-	case !(o.Chunks >= 0 && o.Chunks <= 100):
-		return none, fmt.Errorf("chunks %d: want 1 to 100", o.Chunks)
-	case o.Chunks > 1 && !objective.Recipe:
-		return none, fmt.Errorf("objective %s learns from all rows that certify: chunks are of the certified recipe", objective.Name)
-	case o.Chunks > 1 && o.Split == ByTime:
-		return none, errors.New("chunks need rows that are alike at all times: they cannot be divided by setting split of time")
-	case certify.CheckGamma(cmp.Or(o.Gamma, 1)) != nil:
-		return none, fmt.Errorf("propensities are known up to a factor of %w", certify.CheckGamma(o.Gamma))
-	case o.PriorFile != nil && s.Representation != "" && s.Representation != library.NoRepresentation && !objective.Recipe:
-		return none, errors.New("a prior from a file is of its own features, and a representation makes others: give one of them")
-	case o.PriorFile != nil && o.Prior != "":
-		return none, errors.New("a prior from a file is neither zero nor learned")
-	case !slices.Contains([]string{"", ZeroPrior, LearnedPrior}, o.Prior):
-		return none, fmt.Errorf("prior %q: want %s, %s or a policy file", o.Prior, ZeroPrior, LearnedPrior)
-	case objective.Recipe && o.Prior == ZeroPrior:
-		return none, fmt.Errorf("the %s recipe learns its prior", objective.Name)
-	case o.Penalty != nil && (!(*o.Penalty >= 0) || math.IsInf(*o.Penalty, 0)):
-		return none, fmt.Errorf("penalty %v: want a number of at least 0", *o.Penalty)
-	case o.Hyper != nil && !(*o.Hyper >= 0 && *o.Hyper <= 1):
-		return none, fmt.Errorf("hyperparameter %v: want a number in [0, 1]", *o.Hyper)
-	case o.Penalty != nil && !objective.HasPenalty:
-		return none, fmt.Errorf("objective %s takes no penalty", objective.Name)
-	case o.Lambda != "" && !objective.HasLambda:
-		return none, fmt.Errorf("objective %s has no λ", objective.Name)
-	case o.Weight != "" && objective.OwnWeight && o.Weight != objective.Hyper:
-		return none, fmt.Errorf("objective %s brings its own weight", objective.Name)
-	case len(s.PriorScales) > 0 && objective.Recipe:
-		return none, fmt.Errorf("the %s recipe has no prior, nor a scale of one", objective.Name)
-	}
-	if o.MinESS == 0 {
-		o.MinESS = 30
-	}
-	if o.PriorFile == nil && o.Prior == "" {
-		o.Prior = ZeroPrior
-		if objective.Recipe {
-			o.Prior = LearnedPrior
-		}
-	}
-	run := train.Run{
-		Objective: objective.Name, Policy: o.Policy, Hyper: train.None(), Penalty: train.None(), Lambda: o.Lambda, Seed: o.Seed, Settings: *s,
-	}
-	if objective.HasLambda && run.Lambda == "" {
-		run.Lambda = "star"
-	}
-	if objective.HasPenalty {
-		run.Penalty = train.Number(objective.Penalty)
-		if o.Penalty != nil {
-			run.Penalty = train.Number(*o.Penalty)
-		}
-	}
-	if !objective.OwnWeight {
-		if run.Weight = o.Weight; run.Weight == "" {
-			run.Weight = "clip"
-		}
-	}
-	if o.Hyper != nil {
-		name := run.Weight
-		if objective.OwnWeight {
-			name = objective.Hyper
-		}
-		if name == "" {
-			return none, fmt.Errorf("objective %s has no hyperparameter", objective.Name)
-		}
-		w, err := lib.Weight(name)
-		if err != nil {
-			return none, err
-		}
-		if !w.Tunable() {
-			return none, fmt.Errorf("weight %s has no hyperparameter", name)
-		}
-		run.Hyper = train.Number(*o.Hyper)
-	}
-	family := func() propensity.Family { return (&policyfile.Component{Kind: run.Policy}).Family() }
-	if run.Policy == "" {
-		if run.Policy = objective.Policy; family() == nil {
-			run.Policy = policyfile.Gaussian
-		}
-	}
-	if _, err := lib.Policy(run.Policy); err != nil {
-		return none, err
-	}
-	if l.family = family(); l.family == nil {
-		return none, fmt.Errorf("a %s policy has no propensities in closed form that a policy file knows, which serving and the next log need: learn a gaussian or a softmax one", run.Policy)
-	}
-	switch {
-	case o.Own != 0 && l.log.Choices == nil:
-		return none, errors.New("setting own: every action of the log has a row of its own, for none has features nor is missing from a row")
-	case l.log.Choices != nil && l.family.HasPosterior():
-		return none, fmt.Errorf("%s: %s", objective.Name, objectives.Correlated)
-	case o.PriorFile != nil && o.PriorFile.File().HasItems() != (l.log.Choices != nil):
-		return none, errors.New("the prior's policy and the log differ in whether actions have features, or rows offer sets of them")
-	}
-	if r := s.Representation; o.Prior == LearnedPrior && r != "" && r != library.NoRepresentation && !objective.Recipe && !l.family.HasPosterior() {
-		return none, errors.New("a prior that is learned beforehand is of other features than a representation that is learned along: leave one of them out")
-	}
-	if objective.Recipe {
-		run.Noise, run.Schedule, run.Certify = "", "linear", true
-	}
-	if run, err = lib.Settle(run); err != nil {
-		return none, err
-	}
-	if err := lib.Check(run); err != nil {
-		var unfit *objectives.UnfitError
-		if errors.As(err, &unfit) {
-			err = unfit
-		}
-		return none, fmt.Errorf("%s: %w", objective.Name, err)
-	}
-	return run, nil
-}
-
-// divide chooses the rows that teach and those that may certify.
-func (l *learning) divide() error {
-	o, t := &l.o, &l.out.Training
-	n := l.log.Len()
-	var open []int // rows that the prior's file did not see
-	for i := range n {
-		open = append(open, i)
-	}
-	var before *policyfile.File
-	if o.PriorFile != nil {
-		before = o.PriorFile.File()
-		if !before.HasItems() && !slices.Equal(before.Actions, l.log.Actions) {
-			return fmt.Errorf("the prior's actions are %s, the log's %s: name them in the prior's order by setting actions", names(before.Actions), names(l.log.Actions))
-		}
-		old, err := l.judge.Compare(before, o.Fresh)
-		if err != nil {
-			return fmt.Errorf("the prior's file: %w", err)
-		}
-		if old.Relation != provenance.Fresh {
-			open = open[:0]
-			for i := range n {
-				if old.Seen(i) {
-					l.teaching = append(l.teaching, i)
-				} else {
-					open = append(open, i)
-				}
-			}
-			if len(open) == 0 {
-				return errors.New("every row of the log had a part in the prior's file, and none is left to certify: use a later log, or learn the prior anew")
-			}
-			l.warn("%d rows had a part in the prior's file and do not certify", len(l.teaching))
-		}
-	}
-	var err error
-	if l.seed, err = l.judge.Seed(before, o.Seed); err != nil {
-		return err
-	}
-	teaches := o.Prior == LearnedPrior || l.objective.Recipe || l.frozen() // the prior, or a representation
-	switch {
-	case !teaches && (o.PriorFile != nil || !l.family.HasPosterior()): // none has to
-		seen := make([]bool, n)
-		for _, i := range l.teaching {
-			seen[i] = true
-		}
-		l.certifying = l.judge.Apart(open, seen)
-		if !l.family.HasPosterior() && o.PriorFile == nil {
-			l.certifying = nil
-			for i := range n {
-				l.certifying = append(l.certifying, i)
-			}
-		}
-		return nil
-	}
-	if o.Split == "" {
-		o.Split = Random
-		if l.log.Group != nil {
-			o.Split = ByGroup
-		}
-	}
-	l.settleChunks(open)
-	switch {
-	case o.Share == 0 && teaches:
-		o.Share = 0.5
-	case o.Share == 0:
-		o.Share = 0.1
-	}
-	if l.judge.Clusters() != nil && o.Split == Random {
-		o.Split = ByGroup
-		if l.log.Group == nil {
-			l.warn("rows repeat ids or contents: such rows are divided, and count, as one")
-		} else {
-			l.warn("rows of a group are never parted: they are divided by group")
-		}
-	}
-	t.Split, t.Share = o.Split, o.Share
-	if l.log.Time != nil && o.Split != ByTime && l.judge.Drift() != nil {
-		l.warn("the log drifts: setting split of time teaches by the earlier rows and certifies on the later ones, which are nearer to what comes")
-	}
-	columns := l.columns(open)
-	teach, rest, err := Split(o.Split, o.Share, o.Seed, len(open), columns)
-	if err != nil {
-		return err
-	}
-	chunk := map[int]int{} // by row
-	if o.Chunks > 1 {
-		for i, k := range Chunks(o.Split, o.Share, o.Seed, o.Chunks, rest, columns) {
-			chunk[open[rest[i]]] = k
-		}
-	}
-	taught := make([]bool, n) // or had a part in the prior's file
-	for _, i := range l.teaching {
-		taught[i] = true
-	}
-	for _, i := range teach {
-		taught[open[i]] = true
-	}
-	if o.Split != ByTime {
-		// A prior is chosen on the last of the rows that teach: they come in no order.
-		train.Stream(o.Seed, "order of teaching").Shuffle(len(teach), func(i, j int) { teach[i], teach[j] = teach[j], teach[i] })
-	}
-	for _, i := range teach {
-		l.teaching = append(l.teaching, open[i])
-	}
-	for k, i := range rest {
-		rest[k] = open[i]
-	}
-	if l.certifying = l.judge.Apart(rest, taught); len(l.certifying) < len(rest) {
-		l.warn("%d rows share a group, an id or a content with rows that teach, and do not certify", len(rest)-len(l.certifying))
-	}
-	if len(l.certifying) == 0 {
-		return errors.New("every row that could certify depends on rows that teach: divide by group")
-	}
-	l.chunks = make([][]int, o.Chunks)
-	for _, r := range l.certifying {
-		l.chunks[chunk[r]] = append(l.chunks[chunk[r]], r)
-	}
-	l.chunks = slices.DeleteFunc(l.chunks, func(rows []int) bool { return len(rows) == 0 })
-	t.Chunks = len(l.chunks)
-	return nil
-}
-
-// frozen reports that a representation is to be learned on rows of their own, for a posterior.
-func (l *learning) frozen() bool {
-	return l.out.Training.Representation != "" && !l.objective.Recipe && l.family.HasPosterior()
-}
-
-// settleChunks decides the number of chunks for rows that no earlier policy saw.
-func (l *learning) settleChunks(open []int) {
-	o, drift := &l.o, l.judge.Drift()
-	switch {
-	case o.Chunks > 1 && drift != nil:
-		l.warn("%s: the log drifts, and learning in chunks needs rows that are alike: they are one chunk", drift.Check)
-		o.Chunks = 1
-	case o.Chunks > 0:
-	case !l.objective.Recipe || o.PriorFile != nil || l.log.Estimated || o.Split == ByTime || drift != nil:
-		o.Chunks = 1
-	default:
-		n, units := len(open), l.judge.Clusters()
-		if units != nil {
-			seen := map[int32]bool{}
-			for _, r := range open {
-				seen[units[r]] = true
-			}
-			n = len(seen)
-		}
-		if o.Chunks = 1; n >= 50 && n <= 50_000 {
-			o.Chunks = 4
-		}
-	}
-}
-
-// columns are what some rows of the log are divided by. Rows that may depend on one
-// another are a group, whether the log has one or not.
-func (l *learning) columns(rows []int) Columns {
-	_, keys := l.log.Identity()
-	units := l.judge.Clusters()
-	if units == nil {
-		units = l.log.Group
-	}
-	var c Columns
-	for _, r := range rows {
-		c.IDs = append(c.IDs, keys[r])
-		if units != nil {
-			c.Group = append(c.Group, units[r])
-		}
-		if l.log.Time != nil {
-			c.Time = append(c.Time, l.log.Time[r])
-		}
-	}
-	return c
-}
-
 // encode fits the encoder and reads the log by it.
 func (l *learning) encode() (err error) {
 	t := &l.out.Training
 	if f := l.o.PriorFile; f != nil {
-		last := f.File().Components[len(f.File().Components)-1] // of a mixture that was learned in chunks, from the most rows
+		// of a mixture that was learned in chunks, from the most rows
+		last := f.File().Components[len(f.File().Components)-1]
 		l.encoder, l.items = last.Encoder, last.Items
 		known, err := l.log.Known(l.encoder)
 		if err != nil {
@@ -544,10 +189,13 @@ func (l *learning) encode() (err error) {
 			l.warn("the prior's file: %s", not)
 		}
 		if n := len(l.log.Names()); known < n {
-			l.warn("the prior's file does not know %d of the %d names and categories in the contexts: they are left out", n-known, n)
+			l.warn("the prior's file does not know %d of the %d names and categories in the contexts: they are "+
+				"left out", n-known, n)
 		}
 		for _, c := range f.File().Components {
-			if l.start = append(l.start, train.Share{Weight: c.Weight, Theta: slices.Concat(c.Weights...), In: train.Layered(c.Layers)}); c.Kind != policyfile.ArgMax || !reflect.DeepEqual(c.Encoder, last.Encoder) || !reflect.DeepEqual(c.Items, last.Items) {
+			if l.start = append(l.start, train.Share{Weight: c.Weight, Theta: slices.Concat(c.Weights...),
+				In: train.Layered(c.Layers)}); c.Kind != policyfile.ArgMax || !reflect.DeepEqual(c.Encoder,
+				last.Encoder) || !reflect.DeepEqual(c.Items, last.Items) {
 				l.start = nil // the last alone
 				break
 			}
@@ -615,9 +263,9 @@ func (l *learning) own() int {
 	return 100
 }
 
-// scaling is that of contexts, and but for the norm of what actions are described by, whose intercept gives h(x) a column
-// that all actions share. Where actions have features no posterior needs contexts of norm 1, and models of the
-// reward lose by it.
+// scaling is that of contexts, and but for the norm of what actions are described by, whose
+// intercept gives h(x) a column that all actions share. Where actions have features no posterior
+// needs contexts of norm 1, and models of the reward lose by it.
 func (l *learning) scaling() logs.Scaling {
 	s := l.o.Scaling
 	if l.log.Choices == nil {
@@ -636,7 +284,7 @@ const leastLayered = 30_000
 
 // table reports that models of the reward are to be learned from the log as from a table.
 func (l *learning) table() bool {
-	if l.o.Learners != nil && !slices.ContainsFunc(l.o.Learners, train.IsDirect) {
+	if l.o.Learners != nil && !l.rulesAlone() && !slices.ContainsFunc(l.o.Learners, train.IsDirect) {
 		return false
 	}
 	return l.log.Choices == nil && l.rows.Dim() <= mostColumns && l.log.K() <= 100
@@ -649,12 +297,20 @@ func (l *learning) recipe(ctx context.Context) error {
 	softmax := w.epoch(policies.Softmax{})
 	c.Epoch = func(p train.Epoch) bool { return !strings.HasSuffix(p.Stage, "prior") || softmax(p) }
 	c.Prior, c.Threads = l.prior, runtime.GOMAXPROCS(0)
-	r := train.Recipe{Floor: l.o.Floor, Gamma: l.o.Gamma, Teaching: l.teaching, Certifying: l.certifying, Start: l.start, LayerRate: t.LayerRate}
+	r := train.Recipe{Floor: l.o.Floor, Gamma: l.o.Gamma, Teaching: l.teaching, Certifying: l.certifying,
+		Start: l.start, LayerRate: t.LayerRate}
 	r.Learners = l.o.Learners
 	if l.table() {
 		r.Direct = &train.Direct{Encoder: l.encoder, Threads: c.Threads}
 		if l.o.Settings.Representation == "" {
 			r.Direct.Layers = leastLayered
+		}
+		r.Rules, r.Simple = &train.Rules{Depth: l.o.Depth, Encoder: l.encoder, Threads: c.Threads}, l.o.Simple
+	}
+	if l.o.Distil != nil && r.Rules != nil {
+		r.Rules.Of, r.Start, c.Prior.Mean = r.Start, nil, nil // what is distilled is no candidate
+		if l.encoder.Unit {
+			return errUnit
 		}
 	}
 	if len(l.chunks) == 1 {
@@ -759,7 +415,8 @@ func (l *learning) fit(ctx context.Context) error {
 	if err := l.see(in, l.certifying); err != nil {
 		return err
 	}
-	l.out.Policy, l.out.Posterior, l.out.Certificate, t.Curve, t.Stopped = c.Policy, l.search.Best, l.search.Certificate, w.curve, w.stopped
+	l.out.Policy, l.out.Posterior, l.out.Certificate, t.Curve, t.Stopped = c.Policy, l.search.Best,
+		l.search.Certificate, w.curve, w.stopped
 	if w.stopped != "" && w.last != nil {
 		t.Stopped += "; the policy of the epoch before is kept"
 	}
@@ -772,22 +429,27 @@ func (l *learning) finish() (err error) {
 	parts, weights := l.parts, l.weights
 	if parts == nil {
 		q := out.Posterior
-		parts, weights = []*train.Certified{{Posterior: q, Rows: l.certifying, Shares: []train.Share{{Weight: 1, Theta: q.Mu, In: train.Layered(l.layers)}}}}, []float64{1}
+		parts, weights = []*train.Certified{{Posterior: q, Rows: l.certifying,
+			Shares: []train.Share{{Weight: 1, Theta: q.Mu, In: train.Layered(l.layers)}}}}, []float64{1}
 		t.Estimate = estimate(out.Policy, q, l.rows, few(l.rows, l.certifying))
 	} else if t.Estimate, err = estimateParts(parts, l.rows); err != nil {
 		return err
 	}
 	if t.Stopped != "" {
-		l.warn("training stopped: %s; a floor, a stronger penalty or another weight keeps the policy nearer to the log", t.Stopped)
+		l.warn("training stopped: %s; a floor, a stronger penalty or another weight keeps the policy nearer to the "+
+			"log", t.Stopped)
 	}
 	if t.Estimate.Effective < l.o.MinESS && t.Stopped == "" {
-		l.warn("the weights π/π₀ of the %d rows are worth %.1f rows: what the log says of the policy rests on a handful of rows", t.Estimate.Rows, t.Estimate.Effective)
+		l.warn("the weights π/π₀ of the %d rows are worth %.1f rows: what the log says of the policy rests on a "+
+			"handful of rows", t.Estimate.Rows, t.Estimate.Effective)
 	}
 	if !t.Estimate.Tells() {
-		l.warn("the rows hardly show what the policy does: nothing is known of what it earns; serve it with its floor to a share of the decisions, and certify it on what it logs")
+		l.warn("the rows hardly show what the policy does: nothing is known of what it earns; serve it with its " +
+			"floor to a share of the decisions, and certify it on what it logs")
 	}
 	if out.Worse = t.Estimate.Tells() && t.Estimate.Reward < l.logged()-1e-9; out.Worse {
-		l.warn("by the estimate the policy earns less than the logging policy: keep the policy that plays, or log more rows")
+		l.warn("by the estimate the policy earns less than the logging policy: keep the policy that plays, or log " +
+			"more rows")
 	}
 	switch {
 	case l.log.Estimated:
@@ -795,11 +457,14 @@ func (l *learning) finish() (err error) {
 	case l.log.Unrewarded > 0:
 		out.Unproven = provenance.NoRewards(l.log.Unrewarded)
 	case l.items != nil && !l.objective.Recipe:
-		out.Unproven = "a " + t.Policy + " policy is one parameter chosen from the data: nothing can be guaranteed of it on this log; the certified recipe leaves rows for that"
+		out.Unproven = "a " + t.Policy + " policy is one parameter chosen from the data: nothing can be guaranteed " +
+			"of it on this log; the certified recipe leaves rows for that"
 	case !l.family.HasPosterior() && !l.objective.Recipe:
-		out.Unproven = "a " + t.Policy + " policy is one parameter chosen from the data: nothing can be guaranteed of it on this log; a gaussian policy has a posterior"
+		out.Unproven = "a " + t.Policy + " policy is one parameter chosen from the data: nothing can be guaranteed " +
+			"of it on this log; a gaussian policy has a posterior"
 	}
-	made := provenance.Made{Taught: l.teaching, Chosen: l.certifying, Seed: l.seed, Tried: t.Tried, Loggers: l.o.Loggers}
+	made := provenance.Made{Taught: l.teaching, Chosen: l.certifying, Seed: l.seed, Tried: t.Tried,
+		Loggers: l.o.Loggers}
 	f := &policyfile.File{Actions: l.log.Actions, Columns: l.o.Columns, Floor: l.o.Floor, Created: train.ThisVersion()}
 	if l.items != nil {
 		if f.Actions, f.Catalogue, err = catalogueOf(l.log); err != nil {
@@ -810,10 +475,12 @@ func (l *learning) finish() (err error) {
 	for k, p := range parts {
 		q := p.Posterior
 		for _, m := range p.Models {
-			f.RewardModels = append(f.RewardModels, policyfile.RewardModel{Component: len(f.Components) + len(p.Shares) - 1, Kind: m.Kind, Weights: matrix(m.Theta, q.Actions)})
+			f.RewardModels = append(f.RewardModels, policyfile.RewardModel{Component: len(f.Components) +
+				len(p.Shares) - 1, Kind: m.Kind, Weights: matrix(m.Theta, q.Actions)})
 		}
 		for _, s := range p.Shares {
-			c := policyfile.Component{Weight: weights[k] * s.Weight, Kind: t.Policy, Sigma: q.Sigma, Encoder: l.encoder, Items: l.items, Weights: matrix(s.Theta, q.Actions)}
+			c := policyfile.Component{Weight: weights[k] * s.Weight, Kind: t.Policy, Sigma: q.Sigma,
+				Encoder: l.encoder, Items: l.items, Weights: matrix(s.Theta, q.Actions)}
 			if c.Layers, err = s.In.Layers(); err != nil {
 				return err
 			}

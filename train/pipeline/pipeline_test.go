@@ -594,7 +594,7 @@ func TestFile(t *testing.T) {
 		t.Errorf("%+v, %v", g, err)
 	}
 	var text bytes.Buffer
-	if err := render.Training(&text, l); err != nil || !strings.Contains(text.String(), "guaranteed "+logs.Units{Low: -5, High: 5}.Least(g.Guaranteed)+" ") {
+	if err := render.Training(&text, l, "x.json"); err != nil || !strings.Contains(text.String(), "guaranteed at least "+logs.Units{Low: -5, High: 5}.Least(g.Guaranteed)+" ") {
 		t.Errorf("%s%v", text.String(), err)
 	}
 }

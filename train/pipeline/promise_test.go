@@ -66,11 +66,16 @@ func promises() []promised {
 		})
 	}
 	layers := with(func(o *pipeline.Options) { o.Settings.Representation, o.Learners = "mlp=8", []string{"layers"} })
+	rules := with(func(o *pipeline.Options) { o.Policy, o.Learners, o.Scaling.Unit = pipeline.Rules, nil, false })
 	trees := with(func(o *pipeline.Options) { o.Learners = []string{"trees", "pooled"} })
 	sets := with(func(o *pipeline.Options) { o.Learners = nil })
 	return []promised{
 		{name: "trees", n: 500, full: true, o: trees},
 		{name: "trees, all actions alike", n: 500, full: true, flat: true, o: trees},
+		{name: "rules", n: 500, full: true, o: rules},
+		{name: "rules, all actions alike, in chunks", n: 500, full: true, flat: true,
+			o: with(func(o *pipeline.Options) { *o = rules; o.Chunks = 4 })},
+		{name: "rules, second round", n: 500, full: true, rounds: true, o: rules},
 		{name: "all learners", n: 500, full: true, o: with(func(o *pipeline.Options) { o.Learners = nil })},
 		{name: "independent rows", n: 500, full: true, o: o},
 		{name: "independent rows, in halves", n: 500, full: true, o: with(func(o *pipeline.Options) { o.Chunks = 1 })},

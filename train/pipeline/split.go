@@ -46,7 +46,8 @@ func Split(how string, share float64, seed uint64, n int, c Columns) (teaching, 
 		cut := order[min(n-1, int(share*float64(n)))]
 		first = func(i int) bool { return c.Time[i] < cut }
 	default:
-		return nil, nil, fmt.Errorf("no way to divide rows is called %q: want %s, %s or %s", how, Random, ByGroup, ByTime)
+		return nil, nil, fmt.Errorf("no way to divide rows is called %q: want %s, %s or %s", how, Random, ByGroup,
+			ByTime)
 	}
 	for i := range n {
 		if first(i) {
@@ -56,7 +57,8 @@ func Split(how string, share float64, seed uint64, n int, c Columns) (teaching, 
 		}
 	}
 	if len(teaching) == 0 || len(certifying) == 0 {
-		return nil, nil, fmt.Errorf("dividing %d rows by %s leaves %d to teach the prior and %d to certify: none of them may be empty", n, how, len(teaching), len(certifying))
+		return nil, nil, fmt.Errorf("dividing %d rows by %s leaves %d to teach the prior and %d to certify: none "+
+			"of them may be empty", n, how, len(teaching), len(certifying))
 	}
 	return teaching, certifying, nil
 }

@@ -26,10 +26,15 @@ type Training struct {
 	Chunks     int     `json:"chunks,omitempty"`   // of the rows that certify
 	Scaling    string  `json:"scaling"`            // of features: max, standard or none; empty: the prior's encoder
 	Prior      string  `json:"prior"`              // zero, learned, or the hash of the policy file that it is
-	Learner    string  `json:"learner"`            // of the recipe or a learned prior: heuristic, l2, likelihood, logistic or start; of each component
-	Tried      int     `json:"tried"`              // priors that the posterior's was chosen among, on the rows that certify
-	Estimated  bool    `json:"estimated"`          // the log's propensities are estimates
-	Seconds    float64 `json:"seconds"`
+	// of the recipe or a learned prior: heuristic, l2, likelihood, logistic or start; of each
+	// component
+	Learner string `json:"learner"`
+	// priors that the posterior's was chosen among, on the rows that certify
+	Tried     int     `json:"tried"`
+	Estimated bool    `json:"estimated"` // the log's propensities are estimates
+	Seconds   float64 `json:"seconds"`
+	// Traded is the weight λ beside the reward's 1 of each outcome that something is required of, in what was learned.
+	Traded *float64 `json:"traded,omitempty"`
 
 	Estimate certify.Estimate   `json:"estimate"` // on the rows that certify
 	Curve    []train.CurvePoint `json:"curve,omitempty"`

@@ -36,7 +36,7 @@ type Certificate struct{ statement Statement }
 // Statement is what the certificate says.
 func (c *Certificate) Statement() Statement { return c.statement }
 
-// MarshalJSON is that of the statement.
+// MarshalJSON writes the statement.
 func (c *Certificate) MarshalJSON() ([]byte, error) { return json.Marshal(c.statement) }
 
 // Guaranteed is the reward that is promised.
@@ -83,6 +83,8 @@ type Circumstances struct {
 	RewardMax float64  `json:"reward_max"`
 	Doubts    []string `json:"doubts,omitempty"` // of the log, whose rows the guarantee takes for independent and alike
 	Notes     []string `json:"notes,omitempty"`
+	// Decision is what several outcomes say together; nil: there is the reward alone.
+	Decision *Decision `json:"decision,omitempty"`
 }
 
 // Proven reports that the policy is better than the logging policy, with probability
@@ -223,7 +225,7 @@ func contradicts(f inspect.Finding, grouped bool) bool {
 	case f.Severity == inspect.Unusable:
 		return true
 	}
-	return f.About == inspect.Draws || f.About == inspect.Selection || f.About == inspect.Sequence && !grouped
+	return f.About == inspect.Draws || f.About == inspect.Selection || f.About == inspect.Columns || f.About == inspect.Sequence && !grouped
 }
 
 // conclude states what bounds say, beside an estimate on the same rows, if there is one.

@@ -23,17 +23,18 @@ type Chunk struct {
 // *Withheld: a row that had, or that depends on one; what Admits refuses; a log that drifts, for
 // rows must be alike.
 func (j *Judge) Chunks(chunks []Chunk, o certify.Options) (*Certificate, []float64, error) {
-	return j.chunks(j.log, chunks, o, Circumstances{Relation: Same})
+	c, _, weights, err := j.chunks(j.log, chunks, o, Circumstances{Relation: Same})
+	return c, weights, err
 }
 
 // chunks is Chunks of the log as it is with other actions.
-func (j *Judge) chunks(log *logs.Log, chunks []Chunk, o certify.Options, on Circumstances) (*Certificate, []float64,
-	error) {
+func (j *Judge) chunks(log *logs.Log, chunks []Chunk, o certify.Options, on Circumstances) (*Certificate, trial,
+	[]float64, error) {
 	if err := j.Admits(); err != nil {
-		return nil, nil, err
+		return nil, trial{}, nil, err
 	}
 	if f := j.Drift(); f != nil && len(chunks) > 1 {
-		return nil, nil, withhold("the log drifts (%s: %s), and a mixture of policies that were learned and "+
+		return nil, trial{}, nil, withhold("the log drifts (%s: %s), and a mixture of policies that were learned and "+
 			"certified in chunks needs rows that are alike", f.Check, f.Measured)
 	}
 	var rows []int
@@ -44,18 +45,20 @@ func (j *Judge) chunks(log *logs.Log, chunks []Chunk, o certify.Options, on Circ
 		rows = append(rows, c.Rows...)
 		o.Models = c.Models
 		if err := j.from(TaughtBy(chunks[k].Taught), rows, o); err != nil {
-			return nil, nil, err
+			return nil, trial{}, nil, err
 		}
 		parts[k] = c
 		parts[k].Policy = all.noting(log, c.Policy)
 	}
 	b, weights, err := certify.Chunks(parts, log, j.options(o))
 	if err != nil {
-		return nil, nil, err
+		return nil, trial{}, nil, err
 	}
 	all.rows = rows
+	t := j.trial(certify.PoolLog{Log: log, Rows: rows, Models: o.Models}, all, o)
+	t.chunks = parts
 	c, err := certificate(b, on, all)
-	return c, weights, err
+	return c, t, weights, err
 }
 
 // Drift is what the inspection found of drift; nil: nothing.
@@ -66,13 +69,16 @@ func (j *Judge) Drift() *inspect.Finding {
 	return nil
 }
 
+// Settled reports that rewards of the newest rows seem to be in, see [inspect.Report.Settled].
+func (j *Judge) Settled() bool { return j.found.Settled() }
+
 // again certifies the mixture of a file in the chunks that certified it when it was learned from
 // this log, as the file records them; nil: it was not learned so.
-func (j *Judge) again(f *policyfile.File, o certify.Options, on Circumstances) (*Certificate, error) {
+func (j *Judge) again(f *policyfile.File, o certify.Options, on Circumstances) (*Certificate, trial, error) {
 	how, keys := j.log.Identity()
 	for _, c := range f.Components {
 		if len(f.Components) == 1 || how != f.History.How || c.Kind != policyfile.ArgMax || len(c.Chosen) == 0 {
-			return nil, nil
+			return nil, trial{}, nil
 		}
 	}
 	rowsOf := func(h policyfile.Hashes) (rows []int) {
@@ -102,7 +108,7 @@ func (j *Judge) again(f *policyfile.File, o certify.Options, on Circumstances) (
 			chunk.Models, err = models(f, k-1, log)
 		}
 		if err != nil {
-			return nil, err
+			return nil, trial{}, err
 		}
 		for _, m := range chunk.Models {
 			m.Taught, m.Fixed = chunk.Taught, chunk.Taught.Len() == 0
@@ -113,27 +119,27 @@ func (j *Judge) again(f *policyfile.File, o certify.Options, on Circumstances) (
 		}
 		p, err := policyfile.New(&part)
 		if err != nil {
-			return nil, err
+			return nil, trial{}, err
 		}
 		if chunk.Policy, err = Plays(p, j.log); err != nil {
-			return nil, err
+			return nil, trial{}, err
 		}
 		chunks, shares = append(chunks, chunk), append(shares, share)
 	}
 	log, err := named(j.log, f)
 	if err != nil {
-		return nil, err
+		return nil, trial{}, err
 	}
-	cert, weights, err := j.chunks(log, chunks, o, on)
+	cert, t, weights, err := j.chunks(log, chunks, o, on)
 	if err != nil {
-		return nil, err
+		return nil, trial{}, err
 	}
 	for k, w := range weights {
 		if math.Abs(w-shares[k]) > 1e-9 {
-			return nil, withhold("chunk %d of the policy file has the weight %v in the mixture, and %v of the "+
+			return nil, trial{}, withhold("chunk %d of the policy file has the weight %v in the mixture, and %v of the "+
 				"rows that certify: nothing is shown of such a mixture on the log that it was learned from; use a "+
 				"later one", k+1, shares[k], w)
 		}
 	}
-	return cert, nil
+	return cert, t, nil
 }

@@ -233,22 +233,38 @@ func (j *Judge) Fixed(pi certify.Policy, from Origin, rows []int, o certify.Opti
 	if err := j.from(from, rows, o); err != nil {
 		return nil, err
 	}
-	return j.fixed(j.log, pi, rows, o, Circumstances{Relation: Same})
+	c, _, err := j.fixed(j.log, pi, rows, o, Circumstances{Relation: Same})
+	return c, err
 }
 
-// fixed is Fixed of rows that are admitted, as the log holds them with other actions.
+// fixed certifies a fixed policy on rows that the judge has admitted. The log may be one with the same rows and other
+// actions, such as those of the policy's catalogue.
 func (j *Judge) fixed(log *logs.Log, pi certify.Policy, rows []int, o certify.Options,
-	on Circumstances) (*Certificate, error) {
+	on Circumstances) (*Certificate, trial, error) {
 	rows, err := j.lasting(rows, o, &on)
 	if err != nil {
-		return nil, err
+		return nil, trial{}, err
 	}
 	s := j.sample(rows)
-	b, err := certify.Fixed(s.noting(log, pi), nil, log, rows, j.options(o))
+	t := j.trial(certify.PoolLog{Log: log, Pi: s.noting(log, pi), Rows: rows, Models: o.Models}, s, o)
+	c, err := t.certificate(on)
+	return c, t, err
+}
+
+// trial is one of a policy on rows of the log.
+func (j *Judge) trial(p certify.PoolLog, s sample, o certify.Options) trial {
+	o = j.options(o)
+	p.Gamma, p.Clusters = o.Gamma, o.Clusters
+	return trial{parts: []certify.PoolLog{p}, samples: []sample{s}, options: o}
+}
+
+// certificate is that of the reward.
+func (t trial) certificate(on Circumstances) (*Certificate, error) {
+	b, err := t.bounds(t.parts, t.options)
 	if err != nil {
 		return nil, err
 	}
-	return certificate(b, on, s)
+	return certificate(b, on, t.samples...)
 }
 
 // lasting are the rows that a Pool of this log takes, at any time; else all.
@@ -280,7 +296,9 @@ func (j *Judge) Probabilities(pi []float64, from Origin, o certify.Options) (*Ce
 // Target is Probabilities of a policy of which all are known: pi writes π(·|x_i), of the actions that the row
 // offers, to dst for row i of the log. Where the log's are known, too, a model that is learned from rows before
 // ([online.Learn]) makes the bound tighter; not at any time. Of a target that is better it says up to which Γ it is.
-func (j *Judge) Target(pi certify.Policy, logged []float64, from Origin, o certify.Options) (*Certificate, error) {
+// Requirements of other outcomes make the certificate's Decision.
+func (j *Judge) Target(pi certify.Policy, logged []float64, from Origin, o certify.Options,
+	requirements ...Requirement) (*Certificate, error) {
 	on, rows := Circumstances{Relation: Fresh}, every(j.log.Len())
 	err := j.from(from, rows, o)
 	if from.file != nil {
@@ -306,12 +324,10 @@ func (j *Judge) Target(pi certify.Policy, logged []float64, from Origin, o certi
 		copy(s.logged, logged) // for where no model asks for all
 		noted = s.noting(j.log, pi)
 	}
-	b, err := certify.Fixed(noted, logged, j.log, rows, o)
-	if err != nil {
-		return nil, err
-	}
-	c, err := certificate(b, on, s)
-	if err == nil && c.statement.Proven() && !o.AnyTime && c.statement.Circumstances != nil {
+	t := j.trial(certify.PoolLog{Log: j.log, Pi: noted, Logged: logged, Rows: rows, Models: o.Models}, s, o)
+	t.learns = pi != nil && !o.AnyTime
+	c, err := t.certificate(on)
+	if c, err = c.decide(t, requirements, err); err == nil && c.statement.Proven() && !o.AnyTime && c.statement.Circumstances != nil {
 		c.statement.Strength, err = certify.Strength(pi, logged, j.log, rows, o)
 	}
 	return c, err
@@ -364,6 +380,8 @@ type Options struct {
 	// Fresh says that no row of the log had a part in the policy, where that cannot
 	// be seen.
 	Fresh bool
+	// Requirements of other outcomes make the certificate's Decision.
+	Requirements []Requirement
 }
 
 // File certifies the policy of a file: on the log that it was learned from or a later one,
@@ -387,8 +405,8 @@ func (j *Judge) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cer
 	options, f := j.options(certify.Options{Delta: o.Delta, Gamma: o.Gamma, Priors: 1,
 		Threads: runtime.GOMAXPROCS(0)}), p.File()
 	if c.on.Relation == Same {
-		if cert, err := j.again(f, options, c.on); cert != nil || err != nil {
-			return cert, err
+		if cert, t, err := j.again(f, options, c.on); cert != nil || err != nil {
+			return cert.decide(t, o.Requirements, err)
 		}
 	}
 	rows := j.Apart(every(j.log.Len()), c.seen)
@@ -402,11 +420,10 @@ func (j *Judge) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cer
 		if err != nil {
 			return nil, err
 		}
-		b, err := certify.Fixed(nil, pi, c.log, rows, options)
-		if err != nil {
-			return nil, err
-		}
-		return certificate(b, c.on, sample{Judge: j, logged: pi, rows: rows})
+		t := j.trial(certify.PoolLog{Log: c.log, Logged: pi, Rows: rows, Models: c.models},
+			sample{Judge: j, logged: pi, rows: rows}, options)
+		cert, err := t.certificate(c.on)
+		return cert.decide(t, o.Requirements, err)
 	}
 	if !slices.ContainsFunc(rows, func(r int) bool { return c.chosen[r] }) {
 		if c.on.Relation == Fresh && !c.log.LoggedOnly() {
@@ -423,7 +440,13 @@ func (j *Judge) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cer
 			}
 			options.Models = append(options.Models, m)
 		}
-		return j.fixed(c.log, c.pi, rows, options, c.on)
+		cert, t, err := j.fixed(c.log, c.pi, rows, options, c.on)
+		t.learns = c.on.Relation == Fresh
+		return cert.decide(t, o.Requirements, err)
+	}
+	if len(o.Requirements) > 0 {
+		return nil, withhold("rows of this log chose the policy, and what other outcomes say is certified on rows that " +
+			"had no part in it: use a later log")
 	}
 	first := &f.Components[0]
 	pol := propensity.Floor{Family: first.Family(), Epsilon: f.Floor}

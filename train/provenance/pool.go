@@ -49,11 +49,10 @@ func (ps Pool) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cert
 	if err != nil {
 		return nil, err
 	}
-	b, err := certify.Pool(c.withRows(), certify.Options{Delta: o.Delta, AnyTime: true, Threads: runtime.GOMAXPROCS(0)})
-	if err != nil {
-		return nil, err
-	}
-	return certificate(b, c.on, c.samples...)
+	t := trial{parts: c.parts, samples: c.samples, options: certify.Options{Delta: o.Delta, AnyTime: true,
+		Threads: runtime.GOMAXPROCS(0)}}
+	cert, err := t.certificate(c.on)
+	return cert.decide(t, o.Requirements, err)
 }
 
 // pooled is what certifies a policy together.

@@ -66,7 +66,7 @@ func newBinned(x Rows, groups [][]int32, bins, threads int) (*binned, error) {
 		for i := range values {
 			values[i] = sample.Data[i*b.dim+of.feature]
 		}
-		of.cuts = cuts(values, bins)
+		of.cuts = Cuts(values, bins)
 		of.bins = len(of.cuts) + 1
 	})
 	for c := range b.columns {
@@ -147,10 +147,10 @@ func frequent(sample Matrix, members []int32, most int) []int32 {
 	return slices.Sorted(slices.Values(members[:most]))
 }
 
-// cuts are those between the bins of values, which it sorts: between all that differ where these are few, else at
+// Cuts are those between the bins of values, which it sorts: between all that differ where these are few, else at
 // quantiles. A value of more rows than a bin should have gets a bin of its own, such as the 0 of a feature that
 // most rows do not have, and the rest is cut as if these rows were not there.
-func cuts(values []float64, bins int) (cuts []float64) {
+func Cuts(values []float64, bins int) (cuts []float64) {
 	slices.Sort(values)
 	var distinct []float64
 	var count []int

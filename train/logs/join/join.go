@@ -46,6 +46,9 @@ type Options struct {
 	// Catalogue, unless empty, is the hash of the catalogue that decisions are among, or how it
 	// begins; others are left out. Decisions among several are an error, as a log is read with one.
 	Catalogue string
+	// Mature, if above 0, is how old a decision must be at the newest time to be joined, and how long after it a
+	// reward counts, where rewards have times: all decisions then have had as long to earn something.
+	Mature time.Duration
 	// Min and Max are the range of rewards, mapped to costs from 0 to −1; both 0:
 	// 0 and 1.
 	Min, Max float64
@@ -56,6 +59,9 @@ type Summary struct {
 	Decisions  int           // of the served log, without duplicates left out
 	Joined     int           // written, those filled in included
 	Others     int           // of other policies or catalogues than the one asked for: left out
+	Young      int           // decisions that are not old enough: left out
+	Late       int           // rewards that came too late to count: as if there were none
+	Waits      *Waits        // between decisions and rewards; nil: rewards have no times
 	Missing    int           // without a reward: dropped, or filled in
 	Orphans    int           // rewards without a decision
 	Left       int           // duplicates left out
@@ -68,7 +74,17 @@ type Summary struct {
 	Policies   []logs.Logger // that decided, by their hashes, with the number of their logs
 	From, To   time.Time
 	MeanReward float64 // of the decisions with a reward
+	Outcomes   []Known // other outcomes
 }
+
+// Known is how many of the decisions that were written have an outcome, by its column.
+type Known struct {
+	Column string `json:"column"`
+	Rows   int    `json:"rows"`
+}
+
+// Waits are times between decisions and their rewards: half, 99 % and all came within them.
+type Waits struct{ Half, Most, All time.Duration }
 
 // line is a line of a served log.
 type line struct {
@@ -216,6 +232,7 @@ type Log struct {
 	torn, zeros  int
 	plain        int
 	skip         bool
+	newest       time.Time // of the decisions
 }
 
 // place is where a decision is, and what its line was.
@@ -302,6 +319,9 @@ func Open(paths []string, d Duplicates, bad io.Writer) (_ *Log, err error) {
 // take checks that a decision is among what those before are, and takes the names of actions.
 func (l *Log) take(s *line) error {
 	l.grouped = l.grouped || s.Group != ""
+	if s.Time.After(l.newest) {
+		l.newest = s.Time
+	}
 	if l.kind == "" {
 		l.kind, l.Catalogue = s.kind, s.kind == whole || s.kind == offered
 	}
@@ -361,24 +381,46 @@ type joining struct {
 	sum       float64
 	held      *logs.Decision // the last, to which those that are dropped after it belong
 	seen      int
-	dropped   int    // since the last
-	among     string // which catalogue
+	dropped   int       // since the last
+	among     string    // which catalogue
+	newest    time.Time // of decisions and rewards
+	waits     []time.Duration
+	outcomes  []map[string]reward // in the order of the summary's
+}
+
+// other sets the other outcomes of a decision. One that came too late is missing.
+func (j *joining) other(d *logs.Decision) {
+	for k, of := range j.outcomes {
+		v := math.NaN()
+		if r, ok := of[d.ID]; ok && (j.o.Mature == 0 || r.time.IsZero() || r.time.Sub(d.Time) <= j.o.Mature) {
+			v = r.value
+			j.Outcomes[k].Rows++
+		}
+		d.Outcomes = append(d.Outcomes, v)
+	}
 }
 
 // Join hands the decisions with their rewards to write, such as that of a [logs.Writer],
 // in the order of the served log. They name the policy that took them by its hash, and how many
 // before them, or after the last, were dropped since they have no reward.
 func (l *Log) Join(rewards *Rewards, write func(*logs.Decision) error, o Options) (Summary, error) {
-	j := &joining{Log: l, o: o, rewards: rewards, write: write, low: o.Min, high: o.Max}
+	j := &joining{Log: l, o: o, rewards: rewards, write: write, low: o.Min, high: o.Max, newest: l.newest}
 	if j.low == 0 && j.high == 0 {
 		j.high = 1
 	}
 	if !(j.low < j.high) || math.IsInf(j.low, 0) || math.IsInf(j.high, 0) {
 		return Summary{}, fmt.Errorf("join: rewards from %v to %v are no range", j.low, j.high)
 	}
+	if rewards.newest.After(j.newest) {
+		j.newest = rewards.newest
+	}
 	s := &j.Summary
 	*s = Summary{Decisions: len(l.rows), Left: l.left + rewards.left, Torn: l.torn, Zeros: l.zeros, Copies: l.copies,
 		Bad: l.Bad, Plain: l.plain}
+	for _, column := range rewards.Outcomes() {
+		s.Outcomes = append(s.Outcomes, Known{Column: column})
+		j.outcomes = append(j.outcomes, rewards.others[column])
+	}
 	if err := j.check(); err != nil {
 		return *s, err
 	}
@@ -406,8 +448,12 @@ func (l *Log) Join(rewards *Rewards, write func(*logs.Decision) error, o Options
 			return *s, err
 		}
 	}
-	if with := s.Decisions - s.Others - s.Missing; with > 0 {
+	if with := s.Decisions - s.Others - s.Young - s.Missing; with > 0 {
 		s.MeanReward = j.sum / float64(with)
+	}
+	if n := len(j.waits); n > 0 {
+		slices.Sort(j.waits)
+		s.Waits = &Waits{j.waits[n/2], j.waits[min(n-1, n*99/100)], j.waits[n-1]}
 	}
 	return *s, nil
 }
@@ -457,6 +503,10 @@ func (j *joining) take(row *line, action int) (err error) {
 			"with one: "+
 			"setting catalogue joins the decisions of one", row.ID, row.Catalogue, j.among)
 	}
+	if j.o.Mature > 0 && j.newest.Sub(row.Time) < j.o.Mature {
+		j.Young++
+		return nil
+	}
 	at := slices.IndexFunc(j.Policies, func(p logs.Logger) bool { return p.Policy == row.Hash })
 	if at < 0 {
 		at = len(j.Policies)
@@ -467,6 +517,13 @@ func (j *joining) take(row *line, action int) (err error) {
 		j.NoChance++
 	}
 	r, ok := j.rewards.of[row.ID]
+	if ok && !r.time.IsZero() {
+		wait := r.time.Sub(row.Time)
+		j.waits = append(j.waits, wait)
+		if j.o.Mature > 0 && wait > j.o.Mature {
+			j.Late, ok = j.Late+1, false
+		}
+	}
 	switch {
 	case ok:
 		j.sum += r.value
@@ -492,6 +549,7 @@ func (j *joining) take(row *line, action int) (err error) {
 	if d.Context, err = values("context", row.Context, nil); err != nil {
 		return err
 	}
+	j.other(d)
 	j.Joined++
 	last := j.held
 	j.held = d

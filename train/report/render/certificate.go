@@ -11,14 +11,24 @@ import (
 	"opl/train/report/html"
 )
 
-// Certificate prints the statement about a log that was read, for people.
+// Certificate prints the statement about a log that was read, with its bounds and what they assume.
 func Certificate(w io.Writer, s provenance.Statement) error {
 	var b strings.Builder
+	fmt.Fprintln(&b, Concluded(s, "opl serve, or opl select beside other policies"))
+	printDecision(&b, decisionOf(s))
 	printFacts(&b, onRows(s))
 	printGuarantee(&b, s)
 	printFacts(&b, remarks(s))
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// decisionOf is what several outcomes say; nil: there is the reward alone.
+func decisionOf(s provenance.Statement) *provenance.Decision {
+	if s.Circumstances == nil {
+		return nil
+	}
+	return s.Decision
 }
 
 // printFacts prints a line a fact.
@@ -118,7 +128,7 @@ func guarantee(s provenance.Statement) []html.Fact {
 			", for the log contradicts what the bounds assume",
 	}[s.Verdict]
 	facts := []html.Fact{
-		fact("guaranteed", "%s%s with probability %v, by %s on %s", u.Least(s.Guaranteed), at, 1-s.Delta,
+		fact("guaranteed", "at least %s%s with probability %v, by %s on %s", u.Least(s.Guaranteed), at, 1-s.Delta,
 			s.Best().Name, rows),
 		{Name: "logging", Value: logged}, {Name: "verdict", Value: verdict},
 	}

@@ -16,8 +16,13 @@ func CertificatePage(s provenance.Statement) html.Page {
 	section := guaranteeSection(s)
 	section.Facts = append(append(onRows(s), section.Facts...), remarks(s)...)
 	section.Figures = []html.Figure{guaranteeFigure(s)}
-	return html.Page{Question: "What is guaranteed of this policy?", Verdict: sentence(s), Tone: toneOf(s),
+	page := html.Page{Question: "What is guaranteed of this policy?", Verdict: sentence(s), Tone: toneOf(s),
 		Sections: []html.Section{section, assumptions(s)}, Data: s}
+	if d := decisionOf(s); d != nil {
+		page.Question, page.Verdict, page.Tone = "Is this policy to be shipped?", answer(d), decisionTone(d)
+		page.Sections = append([]html.Section{decisionSection(d)}, page.Sections...)
+	}
+	return page
 }
 
 // guaranteeSection is what is guaranteed, as a part of pages: in words where the log was read.

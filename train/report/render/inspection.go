@@ -10,7 +10,6 @@ import (
 	"unicode/utf8"
 
 	"opl/train/inspect"
-	"opl/train/logs"
 )
 
 // columns is the width of the text.
@@ -25,24 +24,12 @@ const listed = 12
 // Inspection prints a report for a terminal of 80 columns.
 func Inspection(w io.Writer, r inspect.Report) error {
 	var b strings.Builder
-	head := fmt.Sprintf("%d rows, %d actions, propensities known: %s", r.Rows, r.K, r.Known)
-	if can := (logs.Units{Low: r.RewardMin, High: r.RewardMax}).Range(); can != "" {
-		head += ", rewards " + can
-	}
-	if r.From != "" {
-		head += fmt.Sprintf(", from %s to %s", r.From, r.To)
-	}
-	wrap(&b, "", head)
-	wrap(&b, "", fmt.Sprintf("%s: %d checks fine, %d doubtful, %d unusable", strings.ToUpper(r.Severity.String()),
-		r.Count(inspect.Fine), r.Count(inspect.Doubtful), r.Count(inspect.Unusable)))
+	b.WriteString(verdictOn(r))
+	wrap(&b, "", rowsOf(r))
 	for _, f := range r.Findings {
-		if f.Severity == inspect.Fine {
-			continue
+		if f.Severity > inspect.Fine {
+			printFinding(&b, f)
 		}
-		fmt.Fprintf(&b, "\n%s: %s\n", f.Severity, f.Check)
-		wrap(&b, "  measured  ", f.Measured)
-		wrap(&b, "  means     ", f.Means)
-		wrap(&b, "  do        ", f.Do)
 	}
 	if r.Count(inspect.Fine) > 0 {
 		b.WriteString("\nfine\n")

@@ -8,23 +8,49 @@ import (
 
 	"opl/policies/features"
 	"opl/policies/policyfile"
+	"opl/policies/portable"
 	"opl/train/logs"
 	"opl/train/pipeline"
 	"opl/train/report/html"
 )
 
-// Training prints the report of a training for people.
-func Training(w io.Writer, l *pipeline.Learned) error {
+// Training prints the report of a training, with its bounds and what they assume. The policy was written to a file;
+// "": to none.
+func Training(w io.Writer, l *pipeline.Learned, file string) error {
 	var b strings.Builder
+	fmt.Fprintln(&b, concludedTraining(l, file))
 	printFacts(&b, trainingFacts(l))
 	if l.Certificate == nil {
 		printFacts(&b, []html.Fact{unproven(l)})
 	} else {
+		printDecision(&b, decisionOf(l.Certificate.Statement()))
 		printGuarantee(&b, l.Certificate.Statement())
 	}
+	printRules(&b, l.File)
 	printFacts(&b, warnings(l))
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// shortRules is how many leaves a policy that is printed as rules has at most.
+const shortRules = 16
+
+// printRules prints a policy that is a small tree.
+func printRules(b *strings.Builder, f *policyfile.File) {
+	for _, c := range f.Components {
+		if len(c.Layers) == 0 || c.Layers[0].Trees == nil || len(c.Layers[0].Trees.Feature) > 1000 {
+			return
+		}
+	}
+	p, err := policyfile.New(f)
+	if err != nil {
+		return
+	}
+	if tree, err := portable.New(p); err == nil && tree.Root.Leaves() <= shortRules {
+		b.WriteString("\n")
+		_ = tree.Write(b, "text", "") // a builder takes all
+		b.WriteString("\n")
+	}
 }
 
 // trainingFacts say what was learned, from what, and what it earns by the estimate.
@@ -91,6 +117,9 @@ func learnedText(t pipeline.Training, f *policyfile.File) string {
 		if t.Hyper.Valid() {
 			text += fmt.Sprintf("=%.4g", t.Hyper)
 		}
+	}
+	if t.Traded != nil {
+		text += fmt.Sprintf(", of the reward and %v times each other outcome", *t.Traded)
 	}
 	if t.Certify {
 		text += ", scores by " + strings.Join(slices.Compact(strings.Split(t.Learner, ", ")), ", ")

@@ -1,0 +1,324 @@
+//go:build unix
+
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"math"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unicode"
+)
+
+const root = "../.."
+
+// pages are the Markdown files of docs and the README, by their paths from the root.
+func pages(t *testing.T, more ...string) []string {
+	found := append([]string{"README.md"}, more...)
+	err := filepath.WalkDir(filepath.Join(root, "docs"), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(path, ".md") {
+			path, err = filepath.Rel(root, path)
+			found = append(found, filepath.ToSlash(path))
+		}
+		return err
+	})
+	if err != nil || len(found) < 20 {
+		t.Fatal(found, err)
+	}
+	return found
+}
+
+func readPage(t *testing.T, path string) string {
+	b, err := os.ReadFile(filepath.Join(root, path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// TestPagesRun runs every page that has ```console blocks, as one session of a shell in an empty folder with opl and
+// testdata/loop in its path. After a line "$ COMMAND" come lines that the command prints, in this order, others
+// between them; "…" alone stands for such lines. Numbers may differ by 3 %, since learners' last digits depend on
+// the processor.
+func TestPagesRun(t *testing.T) {
+	bin := t.TempDir()
+	if out, err := exec.Command("go", "build", "-o", filepath.Join(bin, "loop"), root+"/testdata/loop").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	data, err := filepath.Abs(filepath.Join(root, "testdata"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range pages(t) {
+		steps := console(readPage(t, page))
+		if len(steps) == 0 {
+			if strings.HasPrefix(page, "docs/how-to/") && !strings.HasSuffix(page, "README.md") && !strings.Contains(readPage(t, page), "```go") && !strings.Contains(readPage(t, page), "```sh") {
+				t.Errorf("%s: a how-to page without a session that runs", page)
+			}
+			continue
+		}
+		t.Run(strings.TrimSuffix(strings.TrimPrefix(page, "docs/"), ".md"), func(t *testing.T) {
+			t.Parallel()
+			runPage(t, steps, "PATH="+bin+string(filepath.ListSeparator)+os.Getenv("PATH"), "OPL_DATA="+data)
+		})
+	}
+}
+
+// step is a command of a page and the lines that the page shows of its output.
+type step struct {
+	command string
+	shown   []string
+}
+
+func console(page string) (steps []step) {
+	in := false
+	for _, line := range strings.Split(page, "\n") {
+		switch {
+		case strings.HasPrefix(line, "```"):
+			in = line == "```console"
+		case in && strings.HasPrefix(line, "$ "):
+			steps = append(steps, step{command: line[2:]})
+		case in && strings.HasPrefix(line, "> "): // the command goes on
+			last := &steps[len(steps)-1]
+			last.command += "\n" + line[2:]
+		case in && strings.Trim(line, " …") != "":
+			last := &steps[len(steps)-1]
+			last.shown = append(last.shown, line)
+		}
+	}
+	return steps
+}
+
+const mark = "=== step "
+
+func runPage(t *testing.T, steps []step, env ...string) {
+	var script strings.Builder
+	for i, s := range steps {
+		fmt.Fprintf(&script, "was=$?; echo '%s%d'; (exit $was)\n%s\n", mark, i, s.command)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0") // pages say :8080
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	listener.Close()
+	dir := t.TempDir()
+	cmd := exec.Command("sh", "-c", strings.ReplaceAll(script.String(), "127.0.0.1:8080", address))
+	cmd.Dir, cmd.Env = dir, append(append(os.Environ(), "HOME="+dir), env...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	out, err := os.Create(filepath.Join(dir, "out.of.page"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	cmd.Stdout, cmd.Stderr = out, out // files: a server that was left behind does not keep Wait
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	late := time.AfterFunc(3*time.Minute, func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
+	_ = cmd.Wait() // statuses are what pages show by echo $?
+	late.Stop()
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM)
+	text, err := os.ReadFile(out.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	printed := regexp.MustCompile(`(?m)^`+mark+`\d+\n`).Split(strings.ReplaceAll(string(text), address, "127.0.0.1:8080"), -1)[1:]
+	for i, s := range steps {
+		if i >= len(printed) {
+			t.Fatalf("$ %s\nwas not reached", s.command)
+		}
+		lines := strings.Split(printed[i], "\n")
+		for _, want := range s.shown {
+			for len(lines) > 0 && !alike(want, lines[0]) {
+				lines = lines[1:]
+			}
+			if len(lines) == 0 {
+				t.Errorf("$ %s\nthe page shows\n\t%s\nwhich is not printed, in this order:\n%s", s.command, want, printed[i])
+				break
+			}
+			lines = lines[1:]
+		}
+	}
+}
+
+var number = regexp.MustCompile(`\d+(?:\.\d+)?|\.\d+`)
+
+// alike reports that a printed line begins as a shown one does; "…" stands for anything.
+func alike(shown, printed string) bool {
+	pattern, numbers := "^\\s*", []float64{}
+	parts := strings.Split(strings.Join(strings.Fields(shown), " "), "…")
+	for i, part := range parts {
+		if i > 0 {
+			pattern += ".*"
+		}
+		at := 0
+		for _, m := range number.FindAllStringIndex(part, -1) {
+			if m[1] == len(part) && i+1 < len(parts) { // "0.7…": how a number begins
+				break
+			}
+			x, _ := strconv.ParseFloat(part[m[0]:m[1]], 64)
+			numbers = append(numbers, x)
+			pattern += regexp.QuoteMeta(part[at:m[0]]) + `(\d+(?:\.\d+)?|\.\d+)`
+			at = m[1]
+		}
+		pattern += regexp.QuoteMeta(part[at:])
+	}
+	found := regexp.MustCompile(pattern).FindStringSubmatch(strings.Join(strings.Fields(printed), " "))
+	if found == nil {
+		return false
+	}
+	for i, x := range numbers {
+		y, _ := strconv.ParseFloat(found[i+1], 64)
+		if math.Abs(x-y) > .03*max(1, math.Abs(x)) {
+			return false
+		}
+	}
+	return true
+}
+
+// TestProse holds the pages to what CONTRIBUTING.md says of sentences: at most 18 words on average by page, none above
+// 40, lines of 100 columns, 18,000 words outside of reference and evidence.
+func TestProse(t *testing.T) {
+	total := 0
+	for _, page := range pages(t, "CONTRIBUTING.md") {
+		reference := strings.HasPrefix(page, "docs/reference/") || strings.HasPrefix(page, "docs/evidence/")
+		text := readPage(t, page)
+		words, sentences := 0, 0
+		for _, s := range sentencesOf(text) {
+			n := len(strings.Fields(s))
+			words, sentences = words+n, sentences+1
+			if n > 40 && !reference {
+				t.Errorf("%s: a sentence of %d words: %s", page, n, s)
+			}
+		}
+		if mean := float64(words) / float64(max(1, sentences)); mean > 18 && !reference {
+			t.Errorf("%s: sentences have %.1f words on average", page, mean)
+		}
+		if !reference && page != "CONTRIBUTING.md" {
+			total += len(strings.Fields(text))
+		}
+		code := false
+		for i, line := range strings.Split(text, "\n") {
+			code = code != strings.HasPrefix(line, "```")
+			if n := len([]rune(line)); n > 100 && !code && !strings.HasPrefix(line, "    ") && !strings.HasPrefix(line, "|") && !reference {
+				t.Errorf("%s:%d: %d columns", page, i+1, n)
+			}
+		}
+	}
+	if t.Logf("%d words outside of reference and evidence", total); total > 18000 {
+		t.Errorf("%d words outside of reference and evidence", total)
+	}
+}
+
+// sentencesOf are those of a page's paragraphs and lists: no headings, code or tables.
+func sentencesOf(page string) (all []string) {
+	var paragraph []string
+	flush := func() {
+		text := strings.Join(paragraph, " ")
+		text = regexp.MustCompile("`[^`]*`").ReplaceAllString(text, "code")
+		text = regexp.MustCompile(`\]\([^)]*\)`).ReplaceAllString(text, "]")
+		start := 0
+		for _, m := range regexp.MustCompile(`[.!?][)*"]*\s`).FindAllStringIndex(text, -1) {
+			next := strings.TrimLeft(text[m[1]:], `*[("`)
+			if next != "" && (unicode.IsUpper(rune(next[0])) || strings.HasPrefix(next, "code") || strings.HasPrefix(next, "opl")) {
+				all = append(all, text[start:m[1]])
+				start = m[1]
+			}
+		}
+		if strings.TrimSpace(text[start:]) != "" {
+			all = append(all, text[start:])
+		}
+		paragraph = nil
+	}
+	code := false
+	for _, line := range strings.Split(page, "\n") {
+		trimmed := strings.TrimSpace(line)
+		item := regexp.MustCompile(`^([-*]|\d+\.) `).FindString(trimmed)
+		switch {
+		case strings.HasPrefix(line, "```"):
+			code = !code
+			flush()
+		case code, strings.HasPrefix(line, "    "), strings.HasPrefix(trimmed, "|"), strings.HasPrefix(trimmed, "#"), trimmed == "", strings.HasPrefix(trimmed, "!["):
+			flush()
+		case item != "":
+			flush()
+			paragraph = []string{strings.TrimPrefix(trimmed, item)}
+		default:
+			paragraph = append(paragraph, trimmed)
+		}
+	}
+	flush()
+	return all
+}
+
+// TestDocsShowCode: all Go that pages show is from files that are built, and testdata/own/main.go is shown whole.
+func TestDocsShowCode(t *testing.T) {
+	flat := func(text string) string { // without indentation
+		lines := strings.Split(text, "\n")
+		for i, line := range lines {
+			lines[i] = strings.TrimSpace(line)
+		}
+		return strings.Join(lines, "\n")
+	}
+	if !strings.Contains(readPage(t, "docs/how-to/own-objective.md"), "```go\n"+readPage(t, "testdata/own/main.go")+"```\n") {
+		t.Error("the example of docs/how-to/own-objective.md is not testdata/own/main.go")
+	}
+	var built string
+	for _, path := range []string{"testdata/own/main.go", "testdata/entropic/main.go", "testdata/loop/main.go", "testdata/loop/shop.go",
+		"train/example_test.go", "objectives/example_test.go", "policies/policyfile/example_test.go", "train/report/html/example_test.go"} {
+		built += flat(readPage(t, path))
+	}
+	for _, page := range pages(t, "CONTRIBUTING.md") {
+		for i, part := range strings.Split(readPage(t, page), "```go\n") {
+			if code, _, _ := strings.Cut(part, "```"); i > 0 && !strings.Contains(built, flat(code)) {
+				t.Errorf("%s shows code that no test builds:\n%s", page, code)
+			}
+		}
+	}
+}
+
+// TestDocsLinks: every file that pages link to is there, and every heading.
+func TestDocsLinks(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([^)#:]*)(?:#([^)]*))?\)`)
+	for _, page := range pages(t, "CONTRIBUTING.md", "CHANGELOG.md") {
+		for _, m := range link.FindAllStringSubmatch(readPage(t, page), -1) {
+			to := page
+			if m[1] != "" {
+				to = filepath.Join(filepath.Dir(page), m[1])
+			}
+			if _, err := os.Stat(filepath.Join(root, to)); err != nil {
+				t.Errorf("%s links to %s, which is not there", page, m[1])
+			} else if m[2] != "" && !anchors(readPage(t, to))[m[2]] {
+				t.Errorf("%s links to %s#%s, a heading that is not there", page, to, m[2])
+			}
+		}
+	}
+}
+
+// anchors are those that GitHub gives headings.
+func anchors(page string) map[string]bool {
+	all := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(page, -1) {
+		var a strings.Builder
+		for _, r := range strings.ToLower(m[1]) {
+			switch {
+			case r == ' ':
+				a.WriteRune('-')
+			case r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r):
+				a.WriteRune(r)
+			}
+		}
+		all[a.String()] = true
+	}
+	return all
+}

@@ -1,0 +1,329 @@
+package portable
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"opl/policies/features"
+	"opl/policies/policyfile"
+)
+
+// hostile are categories whose names would break what does not quote them.
+var hostile = []string{"O'Brien", `'); DROP TABLE t; --`, `back\slash`, "new\nline", "日本 😀", `quote"d`, "a=b", "/* x */", "%s", "${x}"}
+
+const odd = `we"ird "); x` // the name of a column
+
+// drawn is a policy of random trees over hostile names, and rows for it.
+func drawn(t *testing.T, seed uint64, components int, floor float64) *policyfile.Policy {
+	t.Helper()
+	r := rand.New(rand.NewPCG(seed, 3))
+	e := features.Encoder{Impute: seed%2 == 0, Intercept: true}
+	add := func(name string, scale, center, width float64) {
+		e.Names, e.Scale = append(e.Names, name), append(e.Scale, scale)
+		e.Center, e.Width = append(e.Center, center), append(e.Width, width)
+	}
+	add("x_age", .055, 48.37, 0)
+	add(odd, 1.3, 2.06, 8.24)
+	add("amount", 1, 0, 0)
+	for _, v := range hostile[:8] { // the others are not seen before
+		add("city="+v, 1, 0, 0)
+	}
+	add("flag=true", 1, 0, 0)
+	if e.Impute {
+		e.Missing = []string{odd}
+	}
+	encoder, err := features.New(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &policyfile.File{Actions: []string{"mail", `c'all"\`, "none; --"}, Floor: floor, RewardMax: 1,
+		History: policyfile.History{Known: true}}
+	for range components {
+		forest := &features.Forest{In: encoder.Dim(), Base: []float64{0, .1, 0}}
+		for o := range f.Actions {
+			first := len(forest.Feature)
+			grow(r, forest, encoder, 2+r.IntN(2))
+			forest.Outputs = append(forest.Outputs, int32(o))
+			forest.Sizes = append(forest.Sizes, int32(len(forest.Feature)-first))
+		}
+		f.Components = append(f.Components, policyfile.Component{Weight: 1 / float64(components), Kind: policyfile.ArgMax,
+			Encoder: encoder, Layers: []features.Layer{{Trees: forest}}, Weights: policyfile.Matrix{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}})
+	}
+	p, err := policyfile.New(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// grow adds a random tree.
+func grow(r *rand.Rand, f *features.Forest, e *features.Encoder, depth int) {
+	at := len(f.Feature)
+	f.Feature, f.Value, f.Right = append(f.Feature, -1), append(f.Value, r.NormFloat64()), append(f.Right, 0)
+	if depth == 0 || r.IntN(6) == 0 {
+		return
+	}
+	switch kind := r.IntN(6); {
+	case kind < 3: // a number
+		f.Feature[at] = int32(kind)
+	case kind == 3: // a category, or a flag, as a number
+		f.Feature[at], f.Value[at] = int32(3+r.IntN(e.Dim()-3)), .5
+	default:
+		set := []int32{}
+		for j := int32(3); j < 11; j++ {
+			if r.IntN(3) == 0 {
+				set = append(set, j)
+			}
+		}
+		if len(set) == 0 && e.Missing != nil {
+			set = []int32{int32(len(e.Names))}
+		} else if len(set) == 0 {
+			set = []int32{4}
+		}
+		f.Sets = append(f.Sets, set)
+		f.Feature[at], f.Value[at] = int32(-1-len(f.Sets)), 0
+	}
+	grow(r, f, e, depth-1)
+	f.Right[at] = int32(len(f.Feature) - at)
+	grow(r, f, e, depth-1)
+}
+
+// context draws a context as it is logged; nil is a missing value.
+func context(r *rand.Rand) map[string]any {
+	x := map[string]any{"x_age": float64(18 + r.IntN(60)), odd: math.Exp(3 * r.NormFloat64()), "amount": r.NormFloat64()}
+	for name := range x {
+		if r.IntN(5) == 0 {
+			x[name] = nil
+		}
+	}
+	x["city"], x["flag"] = nil, nil
+	if i := r.IntN(len(hostile) + 1); i < len(hostile) {
+		x["city"] = hostile[i]
+	}
+	if i := r.IntN(3); i > 0 {
+		x["flag"] = []string{"true", "false"}[i-1]
+	}
+	return x
+}
+
+// values are what the policy file reads of a context.
+func values(x map[string]any) (v []features.Value) {
+	for _, name := range []string{"x_age", odd, "amount", "city", "flag"} {
+		switch u := x[name].(type) {
+		case float64:
+			v = append(v, features.Value{Name: name, Number: u})
+		case string:
+			v = append(v, features.Value{Name: name + "=" + u, Number: 1})
+		}
+	}
+	return v
+}
+
+type policyCase struct {
+	name string
+	*policyfile.Policy
+	tree *Tree
+}
+
+func cases(t *testing.T) (all []policyCase) {
+	for seed := range uint64(8) {
+		for _, c := range []struct {
+			components int
+			floor      float64
+		}{{1, 0}, {1, .05}, {2, .1}} {
+			p := drawn(t, seed, c.components, c.floor)
+			tree, err := New(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, policyCase{fmt.Sprintf("seed %d, %d components, floor %v", seed, c.components, c.floor), p, tree})
+		}
+	}
+	return all
+}
+
+// chosen is the action for a uniform draw, and its propensity, by the policy file.
+func (c policyCase) chosen(t *testing.T, x map[string]any, u float64) (action string, pi float64) {
+	t.Helper()
+	all := make([]float64, c.Len())
+	if err := c.Propensities(all, values(x)); err != nil {
+		t.Fatal(err)
+	}
+	var sum float64
+	last := 0
+	for a, v := range all {
+		if v > 0 {
+			if sum, last = sum+v, a; u < sum {
+				break
+			}
+		}
+	}
+	return c.Name(last), all[last]
+}
+
+// sample is a row of the test, in JSON for programs of other languages.
+type sample struct {
+	X map[string]any `json:"x"`
+	U float64        `json:"u"`
+}
+
+type answer struct {
+	Action     string  `json:"action"`
+	Propensity float64 `json:"propensity"`
+}
+
+// TestExports_AnswerAsThePolicyFile runs what is exported, on 10⁵ rows: Go by the go tool, Python and SQL in SQLite by
+// python3 where there is one.
+func TestExports_AnswerAsThePolicyFile(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Log("no python3: Python and SQL are not run")
+	}
+	r := rand.New(rand.NewPCG(1, 1))
+	all := cases(t)
+	for i, c := range all {
+		n := 100_000 / len(all)
+		rows, want := make([]sample, n), make([]answer, n)
+		for i := range rows {
+			rows[i] = sample{context(r), r.Float64()}
+			want[i].Action, want[i].Propensity = c.chosen(t, rows[i].X, rows[i].U)
+		}
+		dir := t.TempDir()
+		data, err := json.Marshal(rows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(dir, "rows.json"), string(data))
+		check := func(how string, out []byte, err error) {
+			t.Helper()
+			var got []answer
+			if err == nil {
+				err = json.Unmarshal(out, &got)
+			}
+			if err != nil || len(got) != n {
+				t.Fatalf("%s: %s: %d answers, %v: %.2000s", c.name, how, len(got), err, out)
+			}
+			for i, g := range got {
+				if g.Action != want[i].Action || math.Abs(g.Propensity-want[i].Propensity) > 1e-12 {
+					t.Fatalf("%s: %s: row %v: %+v, want %+v", c.name, how, rows[i], g, want[i])
+				}
+			}
+		}
+		if i%6 == 1 { // compiled
+			check("go", goRun(t, dir, c.tree), nil)
+		}
+		if python == "" {
+			continue
+		}
+		write(t, filepath.Join(dir, "policy.py"), text(t, c.tree, "python"))
+		write(t, filepath.Join(dir, "run.py"), runPython)
+		out, err := output(exec.Command(python, filepath.Join(dir, "run.py"), dir))
+		check("python", out, err)
+		write(t, filepath.Join(dir, "policy.sql"), text(t, c.tree, "sql"))
+		write(t, filepath.Join(dir, "sql.py"), runSQL)
+		out, err = output(exec.Command(python, filepath.Join(dir, "sql.py"), dir))
+		check("sql", out, err)
+	}
+}
+
+func output(c *exec.Cmd) ([]byte, error) {
+	out, err := c.Output()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		err = fmt.Errorf("%w: %s", err, exit.Stderr)
+	}
+	return out, err
+}
+
+const runPython = `import json, sys
+sys.path.insert(0, sys.argv[1])
+import policy
+def context(x):  # what is missing is so in three ways
+    return {k: (float("nan") if k == "amount" and v is None else v) for k, v in x.items() if v is not None or k != "city"}
+out = [policy.choose(context(r["x"]), r["u"]) for r in json.load(open(sys.argv[1] + "/rows.json"))]
+print(json.dumps([{"action": a, "propensity": p} for a, p in out]))
+`
+
+const runSQL = `import json, sqlite3, sys
+rows = json.load(open(sys.argv[1] + "/rows.json"))
+columns = sorted(rows[0]["x"])
+quote = lambda s: '"' + s.replace('"', '""') + '"'
+db = sqlite3.connect(":memory:")
+db.execute("create table t (n integer, u real, %s)" % ", ".join(quote(c) + (" text" if c in ("city", "flag") else " real") for c in columns))
+db.executemany("insert into t values (%s)" % ", ".join("?" * (len(columns) + 2)),
+    [[n, r["u"]] + [r["x"][c] for c in columns] for n, r in enumerate(rows)])
+out = db.execute("select " + open(sys.argv[1] + "/policy.sql", newline="").read() + " from t order by n").fetchall()
+print(json.dumps([{"action": r[0], "propensity": r[1] if len(r) > 1 else 1} for r in out]))
+`
+
+const runGo = `package main
+
+import (
+	"encoding/json"
+	"os"
+
+	"exported/policy"
+)
+
+func main() {
+	var rows []struct {
+		X map[string]any
+		U float64
+	}
+	data, err := os.ReadFile("rows.json")
+	if err == nil {
+		err = json.Unmarshal(data, &rows)
+	}
+	if err != nil {
+		panic(err)
+	}
+	var out []map[string]any
+	for _, r := range rows {
+		action, p := policy.Choose(r.X, r.U)
+		out = append(out, map[string]any{"action": action, "propensity": p})
+	}
+	json.NewEncoder(os.Stdout).Encode(out)
+}
+`
+
+func goRun(t *testing.T, dir string, tree *Tree) []byte {
+	t.Helper()
+	if err := os.Mkdir(filepath.Join(dir, "policy"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "go.mod"), "module exported\n\ngo 1.21\n")
+	write(t, filepath.Join(dir, "main.go"), runGo)
+	write(t, filepath.Join(dir, "policy", "policy.go"), text(t, tree, "go"))
+	c := exec.Command("go", "run", ".")
+	c.Dir = dir
+	out, err := output(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func write(t *testing.T, path, s string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(s), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func text(t *testing.T, tree *Tree, format string) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := tree.Write(&b, format, `u"draw`); err != nil {
+		t.Fatal(err)
+	}
+	return strings.ReplaceAll(b.String(), `"u""draw"`, `"u"`)
+}

@@ -1,0 +1,348 @@
+// Package portable writes policies that are small trees in forms that run elsewhere: SQL, Python, Go, JSON, text and dot.
+package portable
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+
+	"opl/policies/features"
+	"opl/policies/policyfile"
+	"opl/policies/propensity"
+)
+
+// Tree is a policy as questions about columns as they are logged, with propensities at its leaves.
+type Tree struct {
+	Actions []string
+	Floor   float64 // ε, which the leaves' propensities include
+	Hash    string  // of the policy's file
+	Root    *Node
+}
+
+// Node is a leaf, or a condition and what follows where it holds and where it does not.
+type Node struct {
+	Propensities []float64 // π(·|x) [K] of a leaf, else nil
+	Condition    Condition
+	Yes, No      *Node
+}
+
+// Condition is a question about a column. Exactly one of its three forms is asked:
+//
+//	a number is at most AtMost, or with OrMissing missing
+//	a text is one of In
+//	a number is missing
+type Condition struct {
+	Column    string
+	AtMost    float64
+	OrMissing bool
+	In        []string // nil: not asked
+	Missing   bool
+}
+
+// ErrNoTree says that a policy cannot be written as a tree of readable size.
+var ErrNoTree = errors.New("the policy is no small tree: learn one that plays like it by opl train --distil")
+
+// mostLeaves bounds the trees that are exported.
+const mostLeaves = 1000
+
+// New reads a policy as a tree. It returns an error around [ErrNoTree] for a policy whose scores are not sums of a few
+// shallow trees of columns: models that are linear, layered or boosted, actions with features, contexts that are divided
+// by their norm.
+//
+// What it gives is the policy's answer for every context, but for numbers within 1e-15 of a cut, relatively: a cut of the
+// file is written by the fewest digits that mean it.
+func New(p *policyfile.Policy) (*Tree, error) {
+	f := p.File()
+	if p.HasItems() {
+		return nil, fmt.Errorf("its actions have features: %w", ErrNoTree)
+	}
+	b := &builder{file: f}
+	for i := range f.Components {
+		c := &f.Components[i]
+		switch {
+		case len(c.Layers) == 0 || c.Layers[0].Trees == nil:
+			return nil, fmt.Errorf("component %d reads more than trees: %w", i+1, ErrNoTree)
+		case c.Encoder.Unit:
+			return nil, fmt.Errorf("its contexts are divided by their norm: %w", ErrNoTree)
+		}
+		b.rest = append(b.rest, features.NewNet(c.Layers[1:]))
+	}
+	root := b.component(0, make([]float64, len(f.Actions)), facts{})
+	if b.err != nil {
+		return nil, b.err
+	}
+	return &Tree{f.Actions, f.Floor, p.Hash(), root}, nil
+}
+
+// fact is what is known of a column on the way to a node.
+type fact struct {
+	low, high float64 // of a number that is not missing: low < v ≤ high
+	missing   int     // of a number: 0 not known, 1 yes, −1 no
+	in, out   []string
+}
+
+type facts map[string]fact
+
+func (f facts) of(column string) fact {
+	if k, ok := f[column]; ok {
+		return k
+	}
+	return fact{low: math.Inf(-1), high: math.Inf(1)}
+}
+
+func (f facts) with(column string, k fact) facts {
+	out := make(facts, len(f)+1)
+	for name, v := range f {
+		out[name] = v
+	}
+	out[column] = k
+	return out
+}
+
+// builder goes through the trees of all components, one after the other, and asks what is not known yet.
+type builder struct {
+	file   *policyfile.File
+	rest   []*features.Net // what comes after the trees of each component
+	leaves int
+	err    error
+}
+
+// component goes on with component i, for the propensities pi of those before.
+func (b *builder) component(i int, pi []float64, known facts) *Node {
+	if i == len(b.file.Components) {
+		if b.leaves++; b.leaves > mostLeaves && b.err == nil {
+			b.err = fmt.Errorf("it has more than %d leaves: %w", mostLeaves, ErrNoTree)
+		}
+		if b.file.Floor > 0 {
+			propensity.AddFloor(pi, b.file.Floor)
+		}
+		return &Node{Propensities: pi}
+	}
+	return b.tree(i, 0, 0, slices.Clone(b.file.Components[i].Layers[0].Trees.Base), pi, known)
+}
+
+// tree goes on with tree t of component i, whose nodes start at first; h are the sums of the trees before.
+func (b *builder) tree(i, t, first int, h, pi []float64, known facts) *Node {
+	c := &b.file.Components[i]
+	f := c.Layers[0].Trees
+	if t < len(f.Sizes) {
+		return b.node(i, t, first, first, h, pi, known)
+	}
+	last := make([]float64, b.rest[i].Out(len(h)))
+	b.rest[i].Apply(last, h, make([]float64, b.rest[i].Room()))
+	scores, one := make([]float64, len(pi)), make([]float64, len(pi))
+	for a, w := range c.Weights {
+		scores[a] = features.Dot(w, last)
+	}
+	c.Family().At(one, scores, c.Sigma*math.Sqrt(features.Dot(last, last)), nil)
+	if pi = slices.Clone(pi); len(b.file.Components) == 1 {
+		copy(pi, one)
+	} else {
+		for a, v := range one {
+			pi[a] += c.Weight * v
+		}
+	}
+	return b.component(i+1, pi, known)
+}
+
+// node goes on at node at of tree t.
+func (b *builder) node(i, t, first, at int, h, pi []float64, known facts) *Node {
+	c := &b.file.Components[i]
+	f := c.Layers[0].Trees
+	if b.err != nil {
+		return &Node{Propensities: pi}
+	}
+	if f.Feature[at] == -1 {
+		h = slices.Clone(h)
+		h[f.Outputs[t]] += f.Value[at]
+		return b.tree(i, t+1, first+int(f.Sizes[t]), h, pi, known)
+	}
+	left := func(known facts) *Node { return b.node(i, t, first, at+1, h, pi, known) }
+	right := func(known facts) *Node { return b.node(i, t, first, at+int(f.Right[at]), h, pi, known) }
+	if j := int(f.Feature[at]); j >= 0 {
+		return b.split(c.Encoder, j, f.Value[at], known, left, right)
+	}
+	return b.set(c.Encoder, f.Sets[-2-f.Feature[at]], known, left, right)
+}
+
+// split asks whether feature j is at most cut.
+func (b *builder) split(e *features.Encoder, j int, cut float64, known facts, left, right func(facts) *Node) *Node {
+	if j >= len(e.Names) {
+		if m := j - len(e.Names); m < len(e.Missing) && cut >= 0 && cut < 1 {
+			return ask(Condition{Column: e.Missing[m], Missing: true}, known, right, left)
+		}
+		if j == e.Dim()-1 && e.Intercept && cut < 1 || j != e.Dim()-1 && cut < 0 {
+			return right(known)
+		}
+		return left(known)
+	}
+	if column, value, ok := category(e, j); ok {
+		yes, no := e.Number(j, 1) <= cut, e.Number(j, math.NaN()) <= cut
+		to := map[bool]func(facts) *Node{true: left, false: right}
+		if yes == no {
+			return to[yes](known)
+		}
+		return ask(Condition{Column: column, In: []string{value}}, known, to[yes], to[no])
+	}
+	if !(e.Scale[j] > 0) {
+		b.err = fmt.Errorf("the scale of %q is not above 0: %w", e.Names[j], ErrNoTree)
+		return &Node{}
+	}
+	return ask(Condition{Column: e.Names[j], AtMost: fewest(e, j, cut), OrMissing: e.Number(j, math.NaN()) <= cut}, known,
+		left, right)
+}
+
+// fewest is a cut of the values of name j, by the fewest digits for which the feature is the same number.
+func fewest(e *features.Encoder, j int, cut float64) float64 {
+	high := e.AtMost(j, cut)
+	for digits := 1; digits < 17 && !math.IsInf(high, 0); digits++ {
+		if v := rounded(high, digits); v <= high && e.Number(j, v) == e.Number(j, high) {
+			return v
+		}
+	}
+	return high
+}
+
+// set asks whether any of the features is not 0.
+func (b *builder) set(e *features.Encoder, of []int32, known facts, left, right func(facts) *Node) *Node {
+	var c Condition
+	for _, j := range of {
+		column, value, ok := "", "", false
+		if int(j) < len(e.Names) {
+			column, value, ok = category(e, int(j))
+			ok = ok && e.Number(int(j), math.NaN()) == 0 && e.Number(int(j), 1) != 0
+		} else if m := int(j) - len(e.Names); m < len(e.Missing) && len(of) == 1 {
+			return ask(Condition{Column: e.Missing[m], Missing: true}, known, left, right)
+		}
+		if !ok || c.Column != "" && c.Column != column {
+			b.err = fmt.Errorf("a set of features is of more than one category: %w", ErrNoTree)
+			return &Node{}
+		}
+		c.Column, c.In = column, append(c.In, value)
+	}
+	return ask(c, known, left, right)
+}
+
+// category is what the name of feature j says, where it is one of a category: text after the first "=" is the value.
+func category(e *features.Encoder, j int) (column, value string, ok bool) {
+	name := e.Names[j]
+	if e.Scale[j] != 1 || e.Center != nil && e.Center[j] != 0 || e.Width != nil && e.Width[j] != 0 {
+		return "", "", false
+	}
+	if at := strings.IndexByte(name[1:], '='); at >= 0 {
+		return name[:at+1], name[at+2:], true
+	}
+	return "", "", false
+}
+
+// ask makes a node of what is not known of a condition, or goes where it leads.
+func ask(c Condition, known facts, yes, no func(facts) *Node) *Node {
+	k := known.of(c.Column)
+	ifYes, ifNo := k, k
+	switch {
+	case c.In != nil && k.in != nil:
+		c.In = slices.DeleteFunc(slices.Clone(c.In), func(v string) bool { return !slices.Contains(k.in, v) })
+		if len(c.In) == len(k.in) {
+			return yes(known)
+		}
+		ifNo.in = slices.DeleteFunc(slices.Clone(k.in), func(v string) bool { return slices.Contains(c.In, v) })
+		ifYes.in = c.In
+	case c.In != nil:
+		c.In = slices.DeleteFunc(slices.Clone(c.In), func(v string) bool { return slices.Contains(k.out, v) })
+		ifYes.in, ifNo.out = c.In, append(slices.Clone(k.out), c.In...)
+	case c.Missing:
+		if k.missing != 0 {
+			break
+		}
+		ifYes.missing, ifNo.missing = 1, -1
+	default:
+		below, above := c.AtMost >= k.high, c.AtMost <= k.low
+		switch {
+		case k.missing > 0 && c.OrMissing, below && (k.missing < 0 || c.OrMissing):
+			return yes(known)
+		case k.missing > 0, above && (k.missing < 0 || !c.OrMissing):
+			return no(known)
+		case below: // but for missing values
+			return ask(Condition{Column: c.Column, Missing: true}, known, no, yes)
+		case above:
+			return ask(Condition{Column: c.Column, Missing: true}, known, yes, no)
+		}
+		ifYes.high, ifNo.low = c.AtMost, c.AtMost
+		if c.OrMissing = c.OrMissing && k.missing == 0; c.OrMissing {
+			ifNo.missing = -1
+		} else {
+			ifYes.missing = -1
+		}
+	}
+	switch {
+	case c.In != nil && len(c.In) == 0, c.Missing && k.missing < 0:
+		return no(known)
+	case c.Missing && k.missing > 0:
+		return yes(known)
+	}
+	n := &Node{Condition: c, Yes: yes(known.with(c.Column, ifYes)), No: no(known.with(c.Column, ifNo))}
+	return n.simple()
+}
+
+// simple is the node without a question that does not matter, and with that for missing values in the question below.
+func (n *Node) simple() *Node {
+	if reflect.DeepEqual(n.Yes, n.No) {
+		return n.Yes
+	}
+	below := n.No
+	if c := below.Condition; n.Condition.Missing && below.Yes != nil && c.Column == n.Condition.Column && c.In == nil && !c.Missing {
+		switch {
+		case reflect.DeepEqual(n.Yes, below.Yes):
+			c.OrMissing = true
+			return &Node{Condition: c, Yes: below.Yes, No: below.No}
+		case reflect.DeepEqual(n.Yes, below.No):
+			return below
+		}
+	}
+	return n
+}
+
+// Random reports that some leaf draws its action.
+func (t *Tree) Random() bool { return t.Root.random() }
+
+func (n *Node) random() bool {
+	if n.Yes == nil {
+		return slices.Max(n.Propensities) < 1
+	}
+	return n.Yes.random() || n.No.random()
+}
+
+// Leaves counts the leaves.
+func (n *Node) Leaves() int {
+	if n.Yes == nil {
+		return 1
+	}
+	return n.Yes.Leaves() + n.No.Leaves()
+}
+
+// likely is the action of the largest propensity.
+func (t *Tree) likely(n *Node) string {
+	best := 0
+	for a, v := range n.Propensities {
+		if v > n.Propensities[best] {
+			best = a
+		}
+	}
+	return t.Actions[best]
+}
+
+// Walk goes to the leaf of a context, for what holds of it, and returns it with the conditions on the way, each as it was
+// answered.
+func (n *Node) Walk(holds func(Condition) bool) (leaf *Node, way []string) {
+	for n.Yes != nil {
+		if holds(n.Condition) {
+			way, n = append(way, n.Condition.words(true)), n.Yes
+		} else {
+			way, n = append(way, n.Condition.words(false)), n.No
+		}
+	}
+	return n, way
+}

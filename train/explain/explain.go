@@ -1,0 +1,327 @@
+// Package explain says what a policy does on a log, where it differs from the logging policy, what it reads, and whom it
+// serves.
+package explain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
+
+	"opl/policies/features"
+	"opl/policies/policyfile"
+	"opl/train"
+	"opl/train/certify"
+	"opl/train/logs"
+	"opl/train/provenance"
+)
+
+// Options says what is explained. The zero value is useful.
+type Options struct {
+	By    []string // columns whose values are segments
+	Delta float64  // δ that the bounds of all segments share; 0: 0.05
+	Gamma float64  // Γ, the factor that propensities are known up to; 0: 1
+	Fresh bool     // no row of the log had a part in the policy, where that cannot be seen
+	Depth int      // of the surrogate; 0: 3
+	Seed  uint64   // of permutations
+}
+
+// Explanation is what a policy does on a log. Rewards, gains and losses are in the log's units.
+type Explanation struct {
+	Rows   int      `json:"rows"`
+	Judged int      `json:"rows_judged"` // rows by which it is judged: those without a part in it, where there are some
+	Notes  []string `json:"notes,omitempty"`
+	Delta  float64  `json:"delta"`
+
+	Actions []Action `json:"actions"`
+	// Agreement is the mean probability that the policy gives to what was logged.
+	Agreement  float64   `json:"agreement"`
+	Reward     float64   `json:"reward"` // doubly robust estimates, as gains and losses below
+	Gain       float64   `json:"gain"`
+	GainSE     float64   `json:"gain_se"`
+	Surrogate  Surrogate `json:"surrogate"`
+	Importance []Column  `json:"importance"` // the largest loss first
+	Segments   []Segment `json:"segments,omitempty"`
+	Unlike     Unlike    `json:"unlike"`
+	span       float64   // of rewards
+	x          *contexts // raw values
+	pi, scores []float64 // of rows judged [m×K]
+	rows       []int     // judged
+	log        *logs.Log // encoded, its actions those of the policy
+	policy     *policyfile.Policy
+}
+
+// Action is how often an action is played.
+type Action struct {
+	Name    string  `json:"name"`
+	Policy  float64 `json:"policy"`
+	Logging float64 `json:"logging"`
+}
+
+// Column is what the policy loses if it reads the values of a column in another row's place.
+type Column struct {
+	Name string  `json:"name"`
+	Loss float64 `json:"loss"`
+	SE   float64 `json:"se"`
+}
+
+// Segment is the gain over the logging policy in the rows of a segment.
+type Segment struct {
+	Column string  `json:"column"`
+	Name   string  `json:"segment"`
+	Rows   int     `json:"rows"`
+	Gain   float64 `json:"gain"`
+	SE     float64 `json:"se"`
+	// AtLeast is a lower bound; those of all segments hold together with probability 1 − δ. nil: there is none.
+	AtLeast *float64 `json:"gain_at_least"`
+	rows    []int    // of the log
+}
+
+// mostColumns is how many columns are permuted, and mostPermuted in how many rows.
+const (
+	mostColumns  = 100
+	mostPermuted = 4_000
+	leastJudged  = 30
+)
+
+// Policy explains a policy of a fixed list of actions on a log that is not encoded. Errors: actions or columns that are
+// not those of the log, a column of a segment that the log does not have, logs without rewards or propensities.
+func Policy(ctx context.Context, p *policyfile.Policy, log *logs.Log, judge *provenance.Judge, o Options) (*Explanation, error) {
+	if o.Delta == 0 {
+		o.Delta = .05
+	}
+	if o.Depth == 0 {
+		o.Depth = 3
+	}
+	switch {
+	case p.HasItems() || log.Choices != nil:
+		return nil, errors.New("explain is for policies of a fixed list of actions, without features")
+	case log.Propensity == nil:
+		return nil, errors.New("the log has no propensities: name what drew the actions by setting logging-policy, or take " +
+			"setting estimate-propensity")
+	}
+	if err := judge.Usable(); err != nil {
+		return nil, err
+	}
+	if _, err := log.Known(p.Inputs()); err != nil {
+		return nil, err
+	}
+	low, high := log.RewardRange()
+	e := &Explanation{Rows: log.Len(), Delta: o.Delta, span: high - low, policy: p}
+	var err error
+	if e.rows, err = judge.Untaught(p, o.Fresh); err != nil || len(e.rows) < leastJudged {
+		why := fmt.Sprintf("%d rows had no part in the policy", len(e.rows))
+		if err != nil {
+			why = err.Error()
+		}
+		e.note("rows that had a part in the policy judge it, and flatter it: %s", why)
+		e.rows = every(log.Len())
+	}
+	e.Judged = len(e.rows)
+	encoder, err := log.FitEncoder(nil, logs.Scaling{Kind: "robust", Intercept: true})
+	if err == nil {
+		e.x, err = read(log, encoder)
+	}
+	if err == nil {
+		e.log, err = log.Encode(encoder)
+	}
+	if err == nil {
+		e.log, err = e.log.WithActions(p.Actions())
+	}
+	if err != nil {
+		return nil, err
+	}
+	threads := runtime.GOMAXPROCS(0)
+	var used []int
+	if e.scores, used, err = train.Scores(ctx, e.log, encoder, e.rows, threads); err != nil {
+		return nil, err
+	}
+	e.rows = used
+	plays, err := provenance.Plays(p, log)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.play(plays); err != nil {
+		return nil, err
+	}
+	if err := e.surrogate(ctx, encoder, o.Depth, threads); err != nil {
+		return nil, err
+	}
+	if err := e.permute(ctx, o.Seed); err != nil {
+		return nil, err
+	}
+	if err := e.segment(log, judge, o); err != nil {
+		return nil, err
+	}
+	e.unlike()
+	return e, ctx.Err()
+}
+
+func (e *Explanation) note(format string, args ...any) {
+	e.Notes = append(e.Notes, fmt.Sprintf(format, args...))
+}
+
+func every(n int) []int {
+	rows := make([]int, n)
+	for i := range rows {
+		rows[i] = i
+	}
+	return rows
+}
+
+// play compares what the policy plays with what was logged.
+func (e *Explanation) play(plays certify.Policy) error {
+	k, n := e.policy.Len(), float64(len(e.rows))
+	e.pi = make([]float64, len(e.rows)*k)
+	for a := range k {
+		e.Actions = append(e.Actions, Action{Name: e.policy.Name(a)})
+	}
+	var all moments
+	for i, r := range e.rows {
+		pi := e.pi[i*k : (i+1)*k]
+		if err := plays(pi, r); err != nil {
+			return err
+		}
+		for a, v := range pi {
+			e.Actions[a].Policy += v / n
+		}
+		e.Actions[e.log.Action[r]].Logging += 1 / n
+		e.Agreement += pi[e.log.Action[r]] / n
+		value := e.value(pi, i)
+		e.Reward += value * e.span / n
+		all.add(e.span * (value - e.reward(r)))
+	}
+	low, _ := e.log.RewardRange()
+	e.Reward += low
+	e.Gain, e.GainSE = all.mean(), all.se()
+	return nil
+}
+
+// value is Σ_a π(a|x)Γ[i, a], and reward what was logged, both in [0, 1]'s units.
+func (e *Explanation) value(pi []float64, i int) (v float64) {
+	for a, p := range pi {
+		v += p * e.scores[i*len(pi)+a]
+	}
+	return v
+}
+
+func (e *Explanation) reward(row int) float64 { return -e.log.Cost[row] }
+
+// moments are those of numbers.
+type moments struct{ n, sum, square float64 }
+
+func (m *moments) add(v float64) { m.n, m.sum, m.square = m.n+1, m.sum+v, m.square+v*v }
+
+func (m *moments) mean() float64 { return m.sum / max(1, m.n) }
+
+func (m *moments) se() float64 {
+	if m.n < 2 {
+		return 0
+	}
+	return math.Sqrt(max(0, m.square-m.sum*m.sum/m.n) / (m.n * (m.n - 1)))
+}
+
+// permute measures what the policy loses if a column has the values of other rows.
+func (e *Explanation) permute(ctx context.Context, seed uint64) error {
+	inputs, k := e.policy.Inputs(), e.policy.Len()
+	n := min(len(e.rows), mostPermuted)
+	x := make([][]float64, n) // what the policy reads
+	for i := range x {
+		x[i] = e.x.of(inputs, e.rows[i])
+	}
+	var columns []string
+	places := map[string][]int{}
+	for j, name := range inputs.Names {
+		column, _, _ := strings.Cut(name, "=")
+		if places[column] == nil {
+			columns = append(columns, column)
+		}
+		places[column] = append(places[column], j)
+	}
+	if len(columns) > mostColumns {
+		e.note("the importance of the first %d of %d columns is measured", mostColumns, len(columns))
+		columns = columns[:mostColumns]
+	}
+	pi, other := make([]float64, k), make([]float64, inputs.Dim())
+	for c, column := range columns {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		var loss moments
+		order := rand.New(rand.NewPCG(seed, uint64(c))).Perm(n)
+		for i, from := range order {
+			copy(other, x[i])
+			for _, j := range places[column] {
+				other[j] = x[from][j]
+			}
+			if err := e.policy.PropensitiesOf(pi, other); err != nil {
+				return err
+			}
+			loss.add(e.span * (e.value(e.pi[i*k:(i+1)*k], i) - e.value(pi, i)))
+		}
+		e.Importance = append(e.Importance, Column{column, loss.mean(), loss.se()})
+	}
+	slices.SortStableFunc(e.Importance, func(a, b Column) int {
+		switch {
+		case a.Loss > b.Loss:
+			return -1
+		case a.Loss < b.Loss:
+			return 1
+		}
+		return 0
+	})
+	return nil
+}
+
+// contexts are rows by the names of their values, as they are logged.
+type contexts struct {
+	names *features.Encoder // raw; a name that a row lacks is NaN
+	rows  logs.Contexts
+	last  int // row that is in room
+	room  []float64
+}
+
+// read reads the rows of a log by all names that it has; e is an encoder that imputes.
+func read(log *logs.Log, e *features.Encoder) (*contexts, error) {
+	all, err := log.FitEncoder(nil, logs.Scaling{Kind: "none", Intercept: true})
+	if err != nil {
+		return nil, err
+	}
+	names, err := features.Vocabulary([]*features.Encoder{all, e})
+	if err != nil {
+		return nil, err
+	}
+	rows, err := log.Encode(names)
+	if err != nil {
+		return nil, err
+	}
+	return &contexts{names, rows.X, -1, make([]float64, names.Dim())}, nil
+}
+
+// at is the value of a name in a row, NaN where it is missing.
+func (c *contexts) at(row int, name string) float64 {
+	if c.last != row {
+		c.rows.Row64(row, c.room)
+		c.last = row
+	}
+	if j := c.names.Feature(name); j >= 0 {
+		return c.room[j]
+	}
+	return math.NaN()
+}
+
+// of is a row as an encoder's raw values.
+func (c *contexts) of(e *features.Encoder, row int) []float64 {
+	out := make([]float64, e.Dim())
+	e.Clear(out)
+	for j, name := range e.Names {
+		if v := c.at(row, name); v == v {
+			out[j] = v
+		}
+	}
+	return out
+}

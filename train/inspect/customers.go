@@ -1,0 +1,98 @@
+package inspect
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+const (
+	customersLeast = 100 // different values of a column that may be a customer's
+	customersRows  = 20_000
+	customersMost  = 8 // such columns that are looked at
+)
+
+// customers says where rows without a group repeat like those of customers: all their columns together repeat more
+// than each alone would let them, or rows of the same value of a column that has many agree in others, which do not
+// agree by chance. Such rows may depend on one another, which no test of the log can show: it is a note, and no doubt.
+func (o *outcomeTest) customers() {
+	if o.Group != nil {
+		return
+	}
+	rows := min(len(o.rows), customersRows)
+	say := func(what string, different int, agree string) {
+		o.add(Finding{Check: "customers without group",
+			Measured: fmt.Sprintf("%d rows have %d different values of %s%s, as rows of customers who come back do", rows,
+				different, what, agree),
+			Means: "a guarantee takes rows without a group for independent ones: if they are of customers, it speaks of " +
+				"these, not of others",
+			Do: "name the customer in the column group; nothing, if rows are of different customers"})
+	}
+	if n, apart := o.together(rows, false), o.together(rows, true); n >= customersLeast &&
+		2*n < apart {
+		say("all columns together", n, "")
+		return
+	}
+	looked := 0
+	for c, values := range o.values {
+		first := map[float64]int{} // a row of each value
+		of, pairs, agree, chance := make([]int, rows), 0, make([]int, len(o.values)), make([]int, len(o.values))
+		for r, v := range values[:rows] {
+			if _, seen := first[v]; !seen {
+				first[v] = r
+			}
+			of[r] = first[v]
+		}
+		if len(first) < customersLeast || len(first) > rows*2/3 {
+			continue
+		}
+		for r, f := range of {
+			if f == r {
+				continue
+			}
+			pairs++
+			other := (r*7 + rows/2) % rows
+			for k, values := range o.values {
+				if values[f] == values[r] {
+					agree[k]++
+				}
+				if values[other] == values[r] {
+					chance[k]++
+				}
+			}
+		}
+		var with []string
+		for k := range o.values {
+			if k != c && 2*agree[k] >= pairs && 5*chance[k] < pairs {
+				with = append(with, o.name(k))
+			}
+		}
+		if len(with) > 0 {
+			if len(with) > 3 {
+				with = append(with[:3], "…")
+			}
+			say(o.name(c), len(first), ", and those of one value agree in "+strings.Join(with, ", "))
+			return
+		}
+		if looked++; looked == customersMost {
+			return
+		}
+	}
+}
+
+// together counts the different rows of all columns, or, if each column is moved by other rows, what would be.
+func (o *outcomeTest) together(rows int, apart bool) int {
+	seen := make(map[uint64]bool, rows)
+	for r := range rows {
+		h := uint64(len(o.values))
+		for c, values := range o.values {
+			at := r
+			if apart {
+				at = (r + (c+1)*(rows/(len(o.values)+1)+1)) % rows
+			}
+			h = mix(h ^ math.Float64bits(values[at]))
+		}
+		seen[h] = true
+	}
+	return len(seen)
+}

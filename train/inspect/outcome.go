@@ -1,0 +1,378 @@
+package inspect
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"opl/policies/propensity"
+)
+
+const (
+	outcomeLevel   = 2e-3       // of each of the two tests, over all columns
+	outcomeColumns = 256        // that are looked at; those with numbers first
+	outcomeRows    = 50_000     // in which columns are bet on
+	outcomeValues  = 16_000_000 // numbers that are held
+	encodedColumns = 64         // that may be means of rewards
+)
+
+// tails are the quantiles that a column is cut at.
+var tails = [...]float64{.01, .02, .05, .1, .25, .5, .75, .9, .95, .98, .99}
+
+// outcomes looks for columns that were not known when the action was drawn, as those of rewards or of what the action
+// led to, see knowsAction and knowsReward; and for rows of customers, see customers. Shards are not looked at for rewards.
+func (l *log) outcomes() {
+	if l.n < 200 || l.Sets() || l.Simulated() || l.Propensity == nil || l.Estimated || l.contexts == nil {
+		return
+	}
+	if f, is := l.finding(betsOnPropensities); is && f.Severity == Unusable {
+		return // propensities are wrong whatever columns say
+	}
+	b := &bets{log: l}
+	b.scan(math.MaxInt)
+	o := &outcomeTest{log: l, bets: b, at: make([]int, len(b.features))}
+	for f := range o.at {
+		o.at[f] = -1
+	}
+	for _, named := range []bool{false, true} {
+		for f, c := range b.features {
+			if len(o.columns) < outcomeColumns && strings.Contains(c.name, "=") == named {
+				o.at[f], o.columns = len(o.columns), append(o.columns, f)
+			}
+		}
+	}
+	if len(o.columns) == 0 {
+		return
+	}
+	o.class, o.action = l.classes(max(50, l.n/100), 50)
+	o.read()
+	if l.summary == nil { // means of a shard are no means of the log
+		o.knowsReward()
+	}
+	o.knowsAction()
+	o.customers()
+}
+
+// classes numbers from 1 the actions of at least so many rows, at most so many; 0 are all others.
+func (l *log) classes(least, most int) (class []int, action []int) {
+	count := make([]int, l.k)
+	for _, a := range l.Action {
+		count[a]++
+	}
+	class, action = make([]int, l.k), []int{-1}
+	for a, n := range count {
+		if n >= least && len(action) <= most {
+			class[a], action = len(action), append(action, a)
+		}
+	}
+	return class, action
+}
+
+// outcomeTest holds some columns of some rows.
+type outcomeTest struct {
+	*log
+	bets    *bets
+	columns []int // features of bets
+	at      []int // the column of a feature; negative: none
+	class   []int // of each action
+	action  []int // of each class
+	rows    []int
+	values  [][]float64 // by column
+}
+
+func (o *outcomeTest) read() {
+	for i := 0; i < o.n; i += 1 + o.n/min(outcomeRows, outcomeValues/len(o.columns)) {
+		o.rows = append(o.rows, i)
+	}
+	o.values = make([][]float64, len(o.columns))
+	for c := range o.values {
+		o.values[c] = make([]float64, len(o.rows))
+	}
+	for r, i := range o.rows {
+		o.bets.each(i, func(f int, v float64) {
+			if c := o.at[f]; c >= 0 {
+				o.values[c][r] = v
+			}
+		})
+	}
+}
+
+func (o *outcomeTest) name(c int) string { return o.bets.features[o.columns[c]].name }
+
+// knowsAction tests whether a column tells the action, as time spent does that is longer after a purchase of one.
+// Whatever was known when the action was drawn cannot, beyond the propensities. With a weight g ≥ 0 of the column's
+// rank, Σ_i g_i (1{a_i = a} − π₀(a|x_i)) has mean 0 and variance Σ g² π₀(1 − π₀); with the propensities of logged
+// actions alone Σ_i g_i (1{a_i = a}/p_i − 1) has mean 0, and what is too much of it is compared with
+// Σ g² 1{a_i = a}(1 − p_i)/p_i². Weights are 1 in a tail and 0 elsewhere, and −log(1 − F) and −log F of the ranks F,
+// which tell most of what is longer by a factor (Savage 1956). An action that is taken more often everywhere is left to
+// other checks. How an action's rewards depend on columns does not
+// enter. Rows of a group count as far as they were drawn apart. Doubtful is what differs at outcomeLevel, for
+// propensities that may be rounded.
+func (o *outcomeTest) knowsAction() {
+	classes, apart := len(o.action), o.draws()
+	// Weights of a column are alike: they count as six.
+	most := distuv.UnitNormal.Quantile(1 - outcomeLevel/float64(12*len(o.columns)*classes))
+	var f Finding
+	for c, values := range o.values {
+		cuts := cutsOf(values)
+		if len(cuts) == 0 {
+			continue
+		}
+		cells, rows := o.drawn(values, cuts)
+		for _, g := range weightsOf(cuts, rows) {
+			for a := 1; a < classes; a++ {
+				var t, all drawn
+				for b, w := range g.of {
+					t.add(cells[b*classes+a], w)
+					all.add(cells[b*classes+a], 1)
+				}
+				ratio, everywhere := t.got/max(t.want, 1e-300), all.got/max(all.want, 1e-300)
+				if o.Propensities == nil { // rare draws may be missing
+					everywhere = max(1, everywhere)
+				}
+				z := counted(t.got, everywhere*o.rounded(ratio/everywhere)*t.want, t.variance*apart[a])
+				if o.Propensities == nil && (t.n < 20 || t.got < t.want) {
+					z = 0
+				}
+				if math.Abs(z) <= most {
+					continue
+				}
+				most = math.Abs(z)
+				f = Finding{Check: "columns that know the action", About: Columns, Severity: Doubtful,
+					Numbers: []Number{{"z", z}},
+					Measured: fmt.Sprintf("%s, action %s was taken %.3g times as often as its propensities say, z = %.1f",
+						fmt.Sprintf(g.says, o.name(c)), o.Actions[o.action[a]], ratio, z),
+					Means: "the column was measured after the decision, or changed by it, as time spent is: a policy " +
+						"that reads it reads what the action led to; or propensities are wrong there",
+					Do: "leave the column out, or log what it was before the decision"}
+			}
+		}
+	}
+	if f.Check != "" {
+		o.add(f)
+	}
+}
+
+// drawn is how often an action was taken, and would be by the propensities; n rows took it, if only theirs are known.
+type drawn struct{ n, got, want, variance float64 }
+
+// add adds what has a weight.
+func (d *drawn) add(o drawn, weight float64) {
+	if weight > 0 {
+		d.n += o.n
+	}
+	d.got, d.want, d.variance = d.got+weight*o.got, d.want+weight*o.want, d.variance+weight*weight*o.variance
+}
+
+// drawn returns for the values up to each cut, and beyond the last, what was drawn of each class, and the rows.
+func (o *outcomeTest) drawn(values, cuts []float64) (cells []drawn, rows []float64) {
+	classes := len(o.action)
+	cells, rows = make([]drawn, (len(cuts)+1)*classes), make([]float64, len(cuts)+1)
+	for r, i := range o.rows {
+		b, _ := slices.BinarySearch(cuts, values[r])
+		row, taken := cells[b*classes:(b+1)*classes], o.class[o.Action[i]]
+		rows[b]++
+		if o.Propensities != nil {
+			for a, p := range o.Pi0(i) {
+				row[o.class[a]].add(drawn{want: p, variance: p * (1 - p)}, 1)
+			}
+			row[taken].got++
+			continue
+		}
+		for a := range row {
+			row[a].want++
+		}
+		p := o.Propensity[i]
+		row[taken].add(drawn{n: 1, got: 1 / p, variance: (1 - p) / p / p}, 1)
+	}
+	return cells, rows
+}
+
+// weighted is weights of the stretches between cuts, with what they say of a column.
+type weighted struct {
+	of   []float64
+	says string
+}
+
+// weightsOf are the tails of a column, and the scores of its ranks.
+func weightsOf(cuts, rows []float64) (all []weighted) {
+	up, down := make([]float64, len(rows)), make([]float64, len(rows))
+	before, n := 0.0, 0.0
+	for _, m := range rows {
+		n += m
+	}
+	for b, m := range rows {
+		rank := (before + m/2) / n
+		up[b], down[b] = -math.Log(1-rank), -math.Log(rank)
+		if m == 0 {
+			up[b], down[b] = 0, 0
+		}
+		before += m
+	}
+	for at, cut := range cuts {
+		low, high := make([]float64, len(rows)), make([]float64, len(rows))
+		for b := range rows {
+			if b <= at {
+				low[b] = 1
+			} else {
+				high[b] = 1
+			}
+		}
+		all = append(all, weighted{low, fmt.Sprintf("where %%s is at most %.4g", cut)},
+			weighted{high, fmt.Sprintf("where %%s is above %.4g", cut)})
+	}
+	return append(all, weighted{up, "where %s is large"}, weighted{down, "where %s is small"})
+}
+
+// rounded is near of propensities that may be rounded.
+func (o *outcomeTest) rounded(ratio float64) float64 {
+	off := max(propensity.Rounded, o.gamma)
+	return max(1/off, min(off, ratio))
+}
+
+// draws are by how much the variance of counts of a class is larger where rows of a group were not drawn apart.
+func (o *outcomeTest) draws() []float64 {
+	out, square := make([]float64, len(o.action)), make([]float64, len(o.action))
+	sums := map[[2]int]float64{}
+	for _, i := range o.rows {
+		if o.Group == nil || o.Group[i] < 0 {
+			continue
+		}
+		for c, a := range o.action {
+			e := -1.0
+			if a == int(o.Action[i]) {
+				e += 1 / o.Propensity[i]
+			}
+			sums[[2]int{int(o.Group[i]), c}] += e
+			square[c] += e * e
+		}
+	}
+	for at, s := range sums {
+		out[at[1]] += s * s
+	}
+	for c, s := range square {
+		out[c] = max(1, out[c]/max(s, 1e-300))
+	}
+	return out
+}
+
+// cutsOf are the different values at the quantiles of tails, but the largest value.
+func cutsOf(values []float64) (cuts []float64) {
+	var some []float64
+	for r := 0; r < len(values); r += 1 + len(values)/5000 {
+		some = append(some, values[r])
+	}
+	slices.Sort(some)
+	for _, q := range tails {
+		if v := some[int(q*float64(len(some)))]; v < some[len(some)-1] {
+			cuts = append(cuts, v)
+		}
+	}
+	return slices.Compact(cuts)
+}
+
+// knowsReward looks for columns that are means of rewards, as encodings of segments by the rewards of the log itself
+// are: with groups g of the rows that have the same value v_g, and r̄_g the mean reward of an action (or of all) there,
+// Σ_g (r̄_g − v_g)²/(s²_g/n_g) is near χ² of as many degrees as there are groups even if v_g are the true means. What
+// is nearer to 0 than at outcomeLevel was computed of these rewards. Means of rewards that are steps apart are taken
+// to be a quarter of a step/n_g from v_g at least. What the actions' columns say is put together by Fisher's method.
+func (o *outcomeTest) knowsReward() {
+	low, high := o.units.At(0), o.units.At(1)
+	var some []int
+	for c, values := range o.values {
+		between, whole := false, true
+		for _, v := range values {
+			whole = whole && v >= low-1e-9 && v <= high+1e-9
+			between = between || v != low && v != high
+		}
+		if whole && between && len(some) < encodedColumns && len(distinct(values, len(values)/10)) > 1 {
+			some = append(some, c)
+		}
+	}
+	if len(some) == 0 {
+		return
+	}
+	kinds := len(o.action) + 1 // classes, and all actions
+	type sums struct{ n, r, square float64 }
+	of, buffer := make([]map[float64][]sums, len(some)), make([]float64, len(o.columns))
+	for j := range of {
+		of[j] = map[float64][]sums{}
+	}
+	for i := range o.n {
+		clear(buffer)
+		o.bets.each(i, func(f int, v float64) {
+			if c := o.at[f]; c >= 0 {
+				buffer[c] = v
+			}
+		})
+		r := -o.Cost[i]
+		for j, c := range some {
+			s := of[j][buffer[c]]
+			if s == nil {
+				s = make([]sums, kinds)
+				of[j][buffer[c]] = s
+			}
+			for _, a := range [2]int{o.class[o.Action[i]], kinds - 1} {
+				s[a] = sums{s[a].n + 1, s[a].r + r, s[a].square + r*r}
+			}
+		}
+	}
+	step := 0.0 // between rewards, of two values
+	if least, most := slices.Min(o.Cost), slices.Max(o.Cost); o.having(least)+o.having(most) == o.n {
+		step = most - least
+	}
+	fisher, best, column, kind, groups := 0.0, 1.0, 0, 0, 0
+	for a := 1; a < kinds; a++ {
+		p := 1.0
+		for j, c := range some {
+			chi, df := 0.0, 0.0
+			for v, sums := range of[j] {
+				s := sums[a]
+				mean := s.r / s.n
+				variance := (s.square - s.n*mean*mean) / (s.n - 1)
+				if s.n < 10 || !(variance > 1e-12) {
+					continue
+				}
+				d := max(math.Abs(mean-(v-low)/(high-low)), step/4/s.n)
+				chi, df = chi+d*d*s.n/variance, df+1
+			}
+			if df < 2 {
+				continue
+			}
+			q := distuv.ChiSquared{K: df}.CDF(chi) * float64(len(some))
+			if p = min(p, q); q < best {
+				best, column, kind, groups = q, c, a, int(df)
+			}
+		}
+		if a < kinds-1 {
+			fisher -= 2 * math.Log(max(p, 1e-300))
+		}
+	}
+	together := distuv.ChiSquared{K: 2 * float64(kinds-2)}.Survival(fisher)
+	if p := 2 * min(together, best*float64(kinds-1)); p < outcomeLevel {
+		whose := "of all actions"
+		if kind < kinds-1 {
+			whose = "of action " + o.Actions[o.action[kind]]
+		}
+		o.add(Finding{Check: "columns that know the reward", About: Columns, Severity: Doubtful, Numbers: []Number{{"p", p}},
+			Measured: fmt.Sprintf("%s is nearer to the mean reward %s in %d groups of rows than what is foretold can "+
+				"be, p = %.2g", o.name(column), whose, groups, p),
+			Means: "the column was computed of the rewards of this log: policies that read it seem to earn what they do " +
+				"not",
+			Do: "leave the column out, or compute it of rows before the log"})
+	}
+}
+
+// distinct are up to so many different values, none where there are more.
+func distinct(values []float64, most int) map[float64]bool {
+	seen := map[float64]bool{}
+	for _, v := range values {
+		if seen[v] = true; len(seen) > most {
+			return nil
+		}
+	}
+	return seen
+}

@@ -1,0 +1,259 @@
+package inspect_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+
+	"opl/train/inspect"
+	"opl/train/logs"
+)
+
+// columned is a log whose last columns may have been measured, or computed, after the decision.
+type columned struct {
+	n, k, segments int
+	rate           float64
+	effect         float64 // of segments and actions, of different actions in different segments
+	peaked         float64 // the logging policy follows the segment
+	all            bool    // propensities of all actions are logged
+	group          int     // rows of a customer
+	encoded        int     // 1: a column of each action's mean reward; 2: rounded to 3 digits; 3: of all actions; 4: shrunk
+	earlier        bool    // these means are of another log of the same world
+	spent          float64 // factor on time spent after a reward of action 0; 0: there is no such column
+	noise          int     // other columns
+}
+
+func (w columned) log(seed uint64) *logs.Log {
+	r := rand.New(rand.NewPCG(seed, 56))
+	world := rand.New(rand.NewPCG(seed, 57))
+	rates := make([]float64, w.segments*w.k)
+	for j := range rates {
+		rates[j] = 1 / (1 + math.Exp(-math.Log(w.rate/(1-w.rate))-w.effect*world.NormFloat64()))
+	}
+	draw := func() (segment, action []int, reward, p []float64, all []float64) {
+		s := 0
+		pi := make([]float64, w.k)
+		for i := range w.n {
+			if w.group == 0 || i%w.group == 0 {
+				s = min(r.IntN(w.segments), r.IntN(w.segments))
+			}
+			sum := 0.0
+			for a := range pi {
+				pi[a] = math.Exp(w.peaked * math.Sin(float64(3*a+s)))
+				sum += pi[a]
+			}
+			a, u := 0, r.Float64()*sum
+			for ; a < w.k-1 && u >= pi[a]; a++ {
+				u -= pi[a]
+			}
+			got := 0.0
+			if r.Float64() < rates[s*w.k+a] {
+				got = 1
+			}
+			segment, action, reward, p = append(segment, s), append(action, a), append(reward, got), append(p, pi[a]/sum)
+			for _, v := range pi {
+				all = append(all, v/sum)
+			}
+		}
+		return
+	}
+	segment, action, reward, p, all := draw()
+	of, on, earned := segment, action, reward
+	if w.earlier {
+		of, on, earned, _, _ = draw()
+	}
+	mean := func(s, a int) float64 {
+		sum, n := 0.0, 0.0
+		if w.encoded == 4 {
+			sum, n = 5*w.rate, 5
+		}
+		for i := range of {
+			if of[i] == s && (on[i] == a || w.encoded == 3) {
+				sum, n = sum+earned[i], n+1
+			}
+		}
+		v := sum / max(1, n)
+		if w.encoded == 2 {
+			v = math.Round(v*1000) / 1000
+		}
+		return v
+	}
+	l := &logs.Log{Actions: logs.Numbered(w.k)}
+	table := make([]float64, w.segments*w.k)
+	for j := range table {
+		table[j] = mean(j/w.k, j%w.k)
+	}
+	var data []float64
+	width := 0
+	for i, a := range action {
+		row := []float64{float64(segment[i]), r.NormFloat64()}
+		for range w.noise {
+			row = append(row, r.ExpFloat64())
+		}
+		switch {
+		case w.encoded == 3:
+			row = append(row, table[segment[i]*w.k])
+		case w.encoded > 0:
+			row = append(row, table[segment[i]*w.k:(segment[i]+1)*w.k]...)
+		}
+		if w.spent > 0 {
+			t := r.ExpFloat64()
+			if a == 0 && reward[i] == 1 {
+				t *= w.spent
+			}
+			row = append(row, t)
+		}
+		width = len(row)
+		data = append(data, row...)
+		l.Action, l.Cost, l.Propensity = append(l.Action, int32(a)), append(l.Cost, -reward[i]), append(l.Propensity, p[i])
+		if w.group > 0 {
+			l.Group = append(l.Group, int32(i/w.group))
+		}
+	}
+	if w.all {
+		l.Propensities = all
+	}
+	l.X = logs.Rows64{Width: width, Data: data}
+	return l
+}
+
+// Means of the log's own rewards as columns are found in 19 of 20 logs, and columns that were measured after the
+// decision in half.
+func TestColumnsThatKnow(t *testing.T) {
+	seeds := 4
+	if os.Getenv("OPL_LONG") != "" {
+		seeds = 40
+	}
+	for name, w := range map[string]columned{
+		"encoded":               {n: 4000, k: 3, segments: 8, rate: .3, effect: .5, encoded: 1},
+		"encoded, two segments": {n: 4000, k: 3, segments: 2, rate: .3, effect: .5, encoded: 1},
+		"encoded, fifty":        {n: 6000, k: 3, segments: 50, rate: .3, effect: .5, encoded: 1},
+		"encoded, rare":         {n: 10000, k: 4, segments: 12, rate: .03, effect: .5, encoded: 1},
+		"encoded, rounded":      {n: 4000, k: 3, segments: 8, rate: .3, effect: .5, encoded: 2, noise: 5},
+		"encoded, of all":       {n: 4000, k: 3, segments: 12, rate: .3, effect: .5, encoded: 3},
+		"encoded, shrunk":       {n: 6000, k: 3, segments: 12, rate: .3, effect: .5, encoded: 4},
+		"encoded, peaked":       {n: 6000, k: 5, segments: 10, rate: .3, effect: .5, peaked: 1, encoded: 1},
+		"spent, twice":          {n: 6000, k: 3, segments: 8, rate: .2, effect: .5, spent: 2},
+		"spent, thrice":         {n: 4000, k: 3, segments: 8, rate: .2, effect: .5, spent: 3, noise: 5},
+		"spent, half":           {n: 10000, k: 3, segments: 8, rate: .3, effect: .5, spent: .4},
+		"spent, all known":      {n: 4000, k: 3, segments: 8, rate: .2, effect: .5, spent: 2.5, all: true, peaked: 1},
+		"spent, logged":         {n: 6000, k: 3, segments: 8, rate: .2, effect: .5, spent: 2.5, peaked: 1},
+	} {
+		check, least := "columns that know the reward", 19*seeds/20
+		if w.spent > 0 {
+			check, least = "columns that know the action", seeds/2
+		}
+		found := 0
+		for s := range uint64(seeds) {
+			r := inspect.Inspect(w.log(s))
+			f, ok := r.Finding(check)
+			if ok {
+				found++
+				if f.About != inspect.Columns || f.Severity != inspect.Doubtful || !strings.Contains(f.Measured, "feature ") {
+					t.Errorf("%s: %+v", name, f)
+				}
+			} else if f, ok := r.Finding("bets on propensities"); ok && f.Severity == inspect.Unusable && w.spent > 0 {
+				found++
+			}
+			if s == 0 {
+				t.Log(f.Measured)
+			}
+		}
+		t.Logf("%-24s %d of %d found", name, found, seeds)
+		if found < least {
+			t.Errorf("%s: %d of %d found", name, found, seeds)
+		}
+	}
+}
+
+// Columns that were known before are not doubted, whatever actions earn where, and if they are true means or those of
+// an earlier log.
+func TestColumnsThatKnowNothing(t *testing.T) {
+	seeds := 2
+	if os.Getenv("OPL_LONG") != "" {
+		seeds = 40
+	}
+	alarms, of := 0, 0
+	for name, w := range map[string]columned{
+		"plain":           {n: 4000, k: 3, segments: 8, rate: .3, effect: 1},
+		"earlier":         {n: 4000, k: 3, segments: 8, rate: .3, effect: .5, encoded: 1, earlier: true},
+		"earlier, many":   {n: 4000, k: 3, segments: 60, rate: .3, effect: .5, encoded: 1, earlier: true},
+		"earlier, of all": {n: 6000, k: 3, segments: 10, rate: .1, effect: .5, encoded: 3, earlier: true},
+		"earlier, rare":   {n: 8000, k: 3, segments: 10, rate: .02, effect: .5, encoded: 2, earlier: true},
+		"spent alike":     {n: 4000, k: 3, segments: 8, rate: .3, effect: 1, spent: 1},
+		"peaked":          {n: 6000, k: 5, segments: 10, rate: .3, effect: 1, peaked: 2, noise: 20, spent: 1},
+		"peaked, all":     {n: 6000, k: 5, segments: 10, rate: .3, effect: 1, peaked: 2, noise: 20, spent: 1, all: true},
+		"groups":          {n: 6000, k: 3, segments: 10, rate: .3, effect: 1, peaked: 1, noise: 10, group: 6},
+		"many actions":    {n: 10000, k: 60, segments: 10, rate: .1, effect: 1, peaked: 1, noise: 10},
+		"few rows":        {n: 300, k: 4, segments: 5, rate: .3, effect: 1, peaked: 1, noise: 30},
+	} {
+		bad := 0
+		for s := range uint64(seeds) {
+			if f, ok := inspect.Inspect(w.log(s + 500)).Doubts(inspect.Columns); ok {
+				bad++
+				t.Logf("%s, seed %d: %s", name, s, f.Measured)
+			}
+		}
+		t.Logf("%-24s %d of %d", name, bad, seeds)
+		alarms, of = alarms+bad, of+seeds
+	}
+	if 100*alarms > of {
+		t.Errorf("%d of %d sound logs are doubted", alarms, of)
+	}
+}
+
+// Rows without a group that repeat like customers are named, and are no doubt.
+func TestCustomers(t *testing.T) {
+	for name, c := range map[string]struct {
+		each    int  // rows of a customer
+		fixed   bool // customers have columns of their own
+		grouped bool
+		alone   bool // no other columns
+		found   bool
+	}{
+		"customers":        {each: 5, fixed: true, found: true},
+		"without visits":   {each: 5, fixed: true, alone: true, found: true},
+		"alone, by chance": {each: 5, alone: true},
+		"in groups":        {each: 5, fixed: true, grouped: true},
+		"visits":           {each: 5},
+		"once each":        {each: 1, fixed: true},
+		"of few customers": {each: 200, fixed: true},
+	} {
+		r := rand.New(rand.NewPCG(4, 4))
+		l := &logs.Log{Actions: logs.Numbered(3)}
+		var data []float64
+		const n = 4000
+		ages, incomes := make([]float64, n), make([]float64, n)
+		for i := range n {
+			ages[i], incomes[i] = float64(20+r.IntN(60)), math.Round(r.NormFloat64()*1000)
+		}
+		for range n {
+			u := r.IntN(n / c.each)
+			age, income := ages[u], incomes[u]
+			if !c.fixed {
+				age, income = float64(20+r.IntN(60)), math.Round(r.NormFloat64()*300)
+			}
+			if c.each == 1 {
+				income = r.NormFloat64()
+			}
+			visit := r.NormFloat64()
+			if c.alone {
+				visit, income = 0, math.Round(income/100)
+			}
+			data = append(data, age, income, visit)
+			l.Action, l.Cost = append(l.Action, int32(r.IntN(3))), append(l.Cost, -float64(r.IntN(2)))
+			l.Propensity = append(l.Propensity, 1./3)
+			if c.grouped {
+				l.Group = append(l.Group, int32(u))
+			}
+		}
+		l.X = logs.Rows64{Width: 3, Data: data}
+		f, ok := inspect.Inspect(l).Finding("customers without group")
+		if ok != c.found || f.Severity != inspect.Fine {
+			t.Errorf("%s: found %v: %+v", name, ok, f)
+		}
+		t.Log(f.Measured)
+	}
+}

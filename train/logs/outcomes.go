@@ -1,0 +1,213 @@
+package logs
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"opl/train/internal/spelling"
+)
+
+// Outcome is another number that decisions led to, beside the reward: a column reward_NAME, better when larger, or
+// cost_NAME, better when smaller. It is no part of a log's Hash, nor of what tells rows apart: it may come late.
+type Outcome struct {
+	Column   string
+	Values   []float64 // by row, in units of its own; NaN: missing; nil: missing in all rows
+	Range    Units     // what values can be; zero: not said
+	AtRandom bool      // rows that lack it are left out: it is missing at random, given the context
+	text     string    // where the column has a text, and so is no outcome; "": nowhere
+}
+
+// Name is that of the column without reward_ or cost_.
+func (o Outcome) Name() string { return o.Column[strings.IndexByte(o.Column, '_')+1:] }
+
+// IsCost reports that less is better.
+func (o Outcome) IsCost() bool { return strings.HasPrefix(o.Column, "cost_") }
+
+// IsOutcome reports the name of a column of an outcome.
+func IsOutcome(name string) bool {
+	for _, prefix := range []string{"reward_", "cost_"} {
+		if len(name) > len(prefix) && strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// outcome is an outcome while it is read.
+type outcome struct {
+	column string
+	values spill
+	text   string // see Outcome
+}
+
+// outcomeSlot is the place of a column among the outcomes, making it at first.
+func (b *builder) outcomeSlot(column string) int {
+	i := slices.IndexFunc(b.outcomes, func(o *outcome) bool { return o.column == column })
+	if i < 0 {
+		o := &outcome{column: column}
+		o.values.open(b.acts.dir)
+		i, b.outcomes = len(b.outcomes), append(b.outcomes, o)
+	}
+	return i
+}
+
+// outcome takes a cell, as of [table.cell]. Empty, null and NaN are missing. A text makes the column none of an
+// outcome, and no row bad: nobody may have meant it as one.
+func (b *builder) outcome(c *column, form jsontext.Kind, s []byte, v float64) {
+	r := &b.row
+	switch {
+	case form == 't':
+		if v = 0; s[0] == 't' {
+			v = 1
+		}
+	case form == 0 && len(bytes.TrimSpace(s)) == 0:
+		return
+	case form != '0':
+		is, ok := boolean(s)
+		if v = is; !ok && form == 0 {
+			v, ok = parseNumber(s)
+		}
+		if o := b.outcomes[c.slot]; !ok || form != 0 {
+			if o.text == "" {
+				o.text = fmt.Sprintf("%s has %s", b.where(b.at), quote(s))
+			}
+			return
+		}
+	}
+	for len(r.outcomes) <= c.slot {
+		r.outcomes = append(r.outcomes, math.NaN())
+	}
+	r.outcomes[c.slot] = v
+}
+
+// appendOutcomes appends those of the row.
+func (b *builder) appendOutcomes() {
+	for i, o := range b.outcomes {
+		v := math.NaN()
+		if i < len(b.row.outcomes) {
+			v = b.row.outcomes[i]
+		}
+		late(&o.values, b.n, math.NaN(), v == v, v)
+	}
+}
+
+// outcomeHeader is an outcome in a cache.
+type outcomeHeader struct {
+	Column string `json:"column"`
+	Text   string `json:"text,omitempty"` // see Outcome
+}
+
+// declare sets ranges, and which outcomes are missing at random, by their names.
+func (l *Log) declare(ranges map[string]Units, atRandom []string) error {
+	l.Outcomes = slices.Clone(l.Outcomes)
+	for name, u := range ranges {
+		o, err := l.outcome(name)
+		switch {
+		case err != nil:
+			return fmt.Errorf("setting range %s: %w", name, err)
+		case !(u.Low < u.High) || math.IsInf(u.High-u.Low, 0):
+			return fmt.Errorf("setting range %s=%v:%v: want two numbers, the lower one first", name, u.Low, u.High)
+		}
+		o.Range = u
+	}
+	for _, name := range atRandom {
+		o, err := l.outcome(name)
+		if err != nil {
+			return fmt.Errorf("setting missing-at-random %s: %w", name, err)
+		}
+		o.AtRandom = true
+	}
+	return nil
+}
+
+// outcome finds an outcome by its name.
+func (l *Log) outcome(name string) (found *Outcome, err error) {
+	var names []string
+	for i := range l.Outcomes {
+		o := &l.Outcomes[i]
+		if names = append(names, o.Name()); o.Name() != name {
+			continue
+		}
+		if found != nil {
+			return nil, fmt.Errorf("%s: there are columns %s and %s: rename one of them", l.name(), found.Column,
+				o.Column)
+		}
+		found = o
+	}
+	switch {
+	case found == nil:
+		text := fmt.Sprintf("%s: no column reward_%s or cost_%s", l.name(), name, name)
+		if near := spelling.Nearest(name, names, 2); near != "" {
+			text += ": did you mean " + near + "?"
+		}
+		return nil, fmt.Errorf("%s", text)
+	case found.text != "":
+		return nil, fmt.Errorf("column %s is not of numbers: %s", found.Column, found.text)
+	}
+	return found, nil
+}
+
+// Beside is a log as an outcome shows it.
+type Beside struct {
+	*Log          // whose Cost is −1 where the outcome is best, and 0 where it is worst, or missing
+	Of    Outcome // whose Range is known
+	Units Units   // of rewards: those of the outcome, or of a cost its negative
+	// Assumed says that the range was not given, and is taken for 0 to 1 since all values are 0 or 1.
+	Assumed bool
+	Missing []bool // rows without a value; nil: none is
+	Lacking int    // how many they are
+}
+
+// Beside returns the log with the cost of an outcome in place of that of the reward. Errors: no such outcome, no
+// range where values are others than 0 and 1, values outside of the range.
+func (l *Log) Beside(name string) (*Beside, error) {
+	o, err := l.outcome(name)
+	if err != nil {
+		return nil, err
+	}
+	out := *l
+	b := &Beside{Log: &out, Of: *o}
+	out.Cost = make([]float64, l.Len())
+	if b.Of.Range == (Units{}) {
+		other := slices.IndexFunc(o.Values, func(v float64) bool { return v != 0 && v != 1 && v == v })
+		if other >= 0 {
+			return nil, fmt.Errorf("%s: column %s is %v: say what it can be by setting range %s=LOW:HIGH",
+				l.where(other), o.Column, o.Values[other], name)
+		}
+		b.Assumed, b.Of.Range = true, Units{0, 1}
+	}
+	u := b.Of.Range
+	b.Units = u
+	if o.IsCost() {
+		b.Units = Units{0 - u.High, 0 - u.Low}
+	}
+	out.RewardMin, out.RewardMax = b.Units.Low, b.Units.High
+	for i := range out.Cost {
+		v := math.NaN()
+		if o.Values != nil {
+			v = o.Values[i]
+		}
+		switch {
+		case v != v:
+			if b.Missing == nil {
+				b.Missing = make([]bool, l.Len())
+			}
+			b.Missing[i] = true
+			b.Lacking++
+			continue
+		case !(v >= u.Low && v <= u.High):
+			return nil, fmt.Errorf("%s: column %s is %v, outside of its range from %v to %v", l.where(i), o.Column, v,
+				u.Low, u.High)
+		case o.IsCost():
+			out.Cost[i] = (v-u.Low)/u.Span() - 1
+		default:
+			out.Cost[i] = 0 - (v-u.Low)/u.Span()
+		}
+	}
+	return b, nil
+}

@@ -1,0 +1,171 @@
+package logs
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/parquet-go/parquet-go"
+)
+
+// The functions of this file make cells of the values that leaves have in a row.
+
+// wrong is a cell that is none, for a reason.
+func (k *rowBlock) wrong(format string, args ...any) blockCell {
+	from := len(k.text)
+	k.text = fmt.Appendf(k.text, format, args...)
+	return blockCell{form: '!', from: from, to: len(k.text)}
+}
+
+// numberCell is a number that was read as such.
+func numberCell(v float64) blockCell {
+	if isAbsent(v) {
+		return blockCell{form: 'n'}
+	}
+	return blockCell{form: '0', number: v}
+}
+
+// scalarCell is the value of a leaf that has one in each row.
+func scalarCell(k *rowBlock, leaves []*leaf, values [][]parquet.Value) blockCell {
+	l, v := leaves[0], values[0][0]
+	c := l.column
+	if v.IsNull() {
+		return blockCell{form: 'n'}
+	}
+	form, s, x := l.value(v)
+	kind := v.Kind()
+	switch {
+	case c.role == roleTime && (kind == parquet.Int96 || l.unit != 0):
+		return k.time(l, v)
+	case c.role == roleField && form != '0':
+		form = '"'
+		if kind != parquet.ByteArray && kind != parquet.FixedLenByteArray {
+			s = []byte(v.String())
+		}
+	case form == 0:
+		return k.wrong("%s is none of what the column may have", v)
+	case form == '"' && !utf8.Valid(s):
+		return k.wrong("the text is not UTF-8")
+	case form == '0' && (kind == parquet.Int32 || kind == parquet.Int64) &&
+		(c.role == roleField || c.textual() && c.role != roleContext): // it may be none of float64
+		s = l.appendDigits(nil, v, x)
+	}
+	cell := blockCell{form: form, from: len(k.text), number: x}
+	k.text = append(k.text, s...)
+	cell.to = len(k.text)
+	return cell
+}
+
+// time is a time in the leaf's unit, or of 96 bits.
+func (k *rowBlock) time(l *leaf, v parquet.Value) blockCell {
+	x := int64(0)
+	switch v.Kind() {
+	case parquet.Int96:
+		t := v.Int96()
+		const julian = 2440588 // of 1970-01-01
+		day, nanos := int64(t[2])-julian, int64(t[0])|int64(t[1])<<32
+		if day < -100000 || day > 100000 {
+			return k.wrong("day %d is no time", day)
+		}
+		return blockCell{form: 'T', number: math.Float64frombits(uint64(day*86400e9 + nanos))}
+	case parquet.Int32:
+		x = int64(v.Int32())
+	default:
+		x = v.Int64()
+	}
+	if x > 9.2e18/l.unit || x < -9.2e18/l.unit {
+		return k.wrong("%d is no time", x)
+	}
+	return blockCell{form: 'T', number: math.Float64frombits(uint64(x * l.unit))}
+}
+
+// listCell is a list of numbers; one that is null or empty is none of a log's.
+func listCell(k *rowBlock, leaves []*leaf, values [][]parquet.Value) blockCell {
+	l, field := leaves[0], leaves[0].column.role == roleField
+	cell := blockCell{form: '[', from: len(k.lists)}
+	for _, v := range values[0] {
+		form, _, x := l.value(v)
+		switch {
+		case v.IsNull() && v.DefinitionLevel() < l.entry: // the list
+		case v.IsNull() && field:
+			return blockCell{form: 'n'}
+		case v.IsNull():
+			return k.wrong("null among the numbers of a list")
+		case form != '0' && field:
+			return blockCell{form: '"'}
+		case form != '0':
+			return k.wrong("%s is not a number", v)
+		default:
+			k.lists = append(k.lists, x)
+		}
+	}
+	if cell.to = len(k.lists); cell.from == cell.to && !field {
+		return blockCell{form: 'n'}
+	}
+	return cell
+}
+
+// mapCell is numbers by name.
+func mapCell(k *rowBlock, leaves []*leaf, values [][]parquet.Value) blockCell {
+	keys := values[0]
+	if len(keys) != len(values[1]) {
+		return k.wrong("a map with %d keys and %d values", len(keys), len(values[1]))
+	}
+	cell := blockCell{form: '{', from: len(k.pairs)}
+	for i, v := range values[1] {
+		form, _, x := leaves[1].value(v)
+		switch {
+		case keys[i].IsNull(): // the map is
+			continue
+		case v.IsNull():
+			return k.wrong("null among the numbers of a map")
+		case form != '0':
+			return k.wrong("%s is not a number", v)
+		}
+		from := len(k.text)
+		k.text = append(k.text, keys[i].ByteArray()...)
+		k.pairs = append(k.pairs, pair{from, len(k.text), x})
+	}
+	cell.to = len(k.pairs)
+	return cell
+}
+
+// appendDigits appends a number as an id is written.
+func (l *leaf) appendDigits(text []byte, v parquet.Value, x float64) []byte {
+	switch k := v.Kind(); {
+	case k == parquet.Int64 && l.unsigned:
+		return strconv.AppendUint(text, v.Uint64(), 10)
+	case k == parquet.Int64:
+		return strconv.AppendInt(text, v.Int64(), 10)
+	case x == math.Trunc(x) && math.Abs(x) < 1<<53 && (x != 0 || !math.Signbit(x)):
+		return strconv.AppendInt(text, int64(x), 10)
+	}
+	return strconv.AppendFloat(text, x, 'g', -1, 64)
+}
+
+// value is a value as a table's cell takes it; of form 0 if it is none that it can take.
+func (l *leaf) value(v parquet.Value) (form jsontext.Kind, s []byte, x float64) {
+	switch v.Kind() {
+	case parquet.Int32:
+		if x = float64(v.Int32()); l.unsigned {
+			x = float64(v.Uint32())
+		}
+	case parquet.Int64:
+		if x = float64(v.Int64()); l.unsigned {
+			x = float64(v.Uint64())
+		}
+	case parquet.Float:
+		x = float64(v.Float())
+	case parquet.Double:
+		x = v.Double()
+	case parquet.ByteArray, parquet.FixedLenByteArray:
+		return '"', v.ByteArray(), 0
+	case parquet.Boolean:
+		return 't', []byte(v.String()), 0
+	default:
+		return 0, nil, 0
+	}
+	return '0', nil, x
+}

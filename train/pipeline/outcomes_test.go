@@ -1,0 +1,93 @@
+package pipeline_test
+
+import (
+	"context"
+	"encoding/json"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"opl/policies/features"
+	"opl/policies/policyfile"
+	"opl/train"
+	"opl/train/library"
+	"opl/train/logs"
+	"opl/train/pipeline"
+	"opl/train/provenance"
+)
+
+// clinic is a log in which the treatment that earns the most makes people sick, and the second best does not.
+func clinic(t *testing.T, n int, seed uint64) *logs.Log {
+	t.Helper()
+	r := rand.New(rand.NewPCG(seed, 1))
+	var rows []logs.Decision
+	var sick []float64
+	for range n {
+		a := r.IntN(3)
+		d := logs.Decision{Action: a, Propensity: 1. / 3, Propensities: []float64{1. / 3, 1. / 3, 1. / 3},
+			Context: []features.Value{{Name: "x_a", Number: r.Float64()}}}
+		if r.Float64() < []float64{.2, .6, .7}[a] {
+			d.Cost = -1
+		}
+		v := 0.
+		if r.Float64() < []float64{.2, .1, .6}[a] {
+			v = 1
+		}
+		rows, sick = append(rows, d), append(sick, v)
+	}
+	l, err := logs.Collect([]string{"none", "mild", "strong"}, rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Outcomes = []logs.Outcome{{Column: "cost_sick", Values: sick}}
+	return l
+}
+
+// A guardrail changes what is learned, by the rows that teach, and the certificate says what it came to.
+func TestLearnOutcomes(t *testing.T) {
+	learn := func(l *logs.Log, all ...provenance.Requirement) *pipeline.Learned {
+		t.Helper()
+		out, err := pipeline.Learn(context.Background(), library.Standard(), l,
+			pipeline.Options{Settings: train.Settings{Epochs: 2}, Requirements: all, Floor: .05})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	limit := provenance.Requirement{Name: "sick", Limit: -.02}
+	l, later := clinic(t, 2400, 1), clinic(t, 4000, 2)
+	plain, guarded := learn(l), learn(l, limit)
+	if w := guarded.Training.Traded; w == nil || *w == 0 || plain.Training.Traded != nil {
+		t.Errorf("traded at %v", w)
+	}
+	for what, c := range map[string]struct {
+		learned *pipeline.Learned
+		want    provenance.Answer
+	}{"the reward alone": {plain, provenance.Harm}, "with a guardrail": {guarded, provenance.Ship}} {
+		p, err := policyfile.New(c.learned.File)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cert, err := provenance.New(later).File(context.Background(), p,
+			provenance.Options{Requirements: []provenance.Requirement{limit}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cert.Statement().Decision; d.Answer != c.want {
+			t.Errorf("%s: %s, want %s: %s", what, d.Answer, c.want, d.Because)
+		}
+	}
+	var s provenance.Statement
+	if err := json.Unmarshal(guarded.File.Certificate, &s); err != nil || s.Decision == nil || len(s.Decision.Outcomes) != 2 {
+		t.Errorf("the file's certificate has no decision: %v", err)
+	}
+	// The certificate is of the reward itself, not of what was learned by.
+	if c := guarded.Certificate.Statement(); c.Estimate.Reward < .5 || c.Estimate.Reward > .7 {
+		t.Errorf("an estimate of %v", c.Estimate.Reward)
+	}
+	_, err := pipeline.Learn(context.Background(), library.Standard(), l, pipeline.Options{Requirements: []provenance.Requirement{
+		{Name: "none", Limit: -.1}}})
+	if err == nil || !strings.Contains(err.Error(), "no column reward_none or cost_none") {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,487 @@
+package provenance
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"opl/train/certify"
+	"opl/train/inspect"
+	"opl/train/logs"
+	"opl/train/online"
+)
+
+// Requirement is what a policy must meet in an outcome to be shipped: a guardrail, by which the outcome may get worse by
+// a margin at most, or a budget, which a cost may not exceed on average.
+type Requirement struct {
+	Name   string // of the outcome: column reward_NAME or cost_NAME
+	Budget bool
+	// Limit of a guardrail is the most that the outcome may get worse, as a number that is not above 0; of a budget the
+	// most that the mean cost may be. It is in the units of the outcome.
+	Limit float64
+	// Relative says that the limit of a guardrail is a share of the value of the logging policy: −0.05 is 5 % worse.
+	Relative bool
+	// By, in place of Name, is a column of contexts: a guardrail of the reward in each of its segments, see [LargeSegments].
+	By string
+}
+
+// Answer is what several outcomes say of a policy together.
+type Answer string
+
+// The answers.
+const (
+	// Ship is that the goal's gain is above 0 and every requirement is met: false with probability δ at most.
+	Ship Answer = "ship"
+	// Harm is that the goal falls, or a requirement is not met: false with probability δ at most.
+	Harm Answer = "harm shown"
+	// Undecided is neither.
+	Undecided Answer = "undecided"
+)
+
+// Decision is what several outcomes of the same rows say of a policy.
+//
+// "Ship" is an intersection–union test (Berger 1982): it is false only if one of the nulls holds, and then the bound of
+// that null has failed, at level δ. So every requirement is tested at δ, and δ is not shared. What is said Together holds
+// all at once with probability 1 − δ, by bounds at δ over their number; so does harm.
+type Decision struct {
+	Answer  Answer  `json:"answer"`
+	Because string  `json:"because"`
+	Delta   float64 `json:"delta"`
+	// RowsNeeded is about how many rows in all would decide, were they like these; 0: it is decided, or the
+	// estimates say that no number would.
+	RowsNeeded int       `json:"rows_needed"`
+	Outcomes   []Outcome `json:"outcomes"` // the goal first
+}
+
+// Outcome is one of a decision, in units of its own.
+type Outcome struct {
+	Name         string  `json:"name"`
+	Column       string  `json:"column"`
+	Kind         string  `json:"kind"` // goal, guardrail or budget
+	Low          float64 `json:"low"`  // what it can be
+	High         float64 `json:"high"`
+	RangeAssumed bool    `json:"range_assumed"` // since all values are 0 or 1
+	Rows         int     `json:"rows"`          // that certify
+	Missing      int     `json:"missing"`       // rows without a value
+	AtRandom     bool    `json:"missing_at_random"`
+	Estimate     float64 `json:"estimate"` // of its mean under the policy, by rows that have it
+	SE           float64 `json:"se"`
+	Logging      float64 `json:"logging"` // its mean in the same rows
+	// Bounded says what Bound and Together are bounds on, which must be at least Limit, or at most if it is a cost.
+	Bounded    string  `json:"bounded"`
+	AtMost     bool    `json:"at_most"`
+	Limit      float64 `json:"limit"`
+	Bound      float64 `json:"bound"`    // with probability 1 − δ
+	Together   float64 `json:"together"` // all of them with probability 1 − δ
+	EValue     float64 `json:"e_value"`  // against the claim that the limit is not kept
+	Verdict    string  `json:"verdict"`  // holds, violated or undecided
+	RowsNeeded int     `json:"rows_needed"`
+}
+
+// The verdicts on an outcome.
+const (
+	Holds    = "holds"
+	Violated = "violated"
+)
+
+// trial is a policy on rows of logs that certify it.
+type trial struct {
+	parts   []certify.PoolLog // their logs are *logs.Log
+	samples []sample          // of the same logs
+	chunks  []certify.Chunk   // see [certify.Chunks]; nil: the policy is one
+	options certify.Options
+	learns  bool // a model of the outcome may be learned from rows before
+}
+
+// bounds are those of the parts.
+func (t trial) bounds(parts []certify.PoolLog, o certify.Options) (b certify.Bounds, err error) {
+	p := parts[0]
+	switch {
+	case o.AnyTime:
+		some := slices.DeleteFunc(slices.Clone(parts), func(p certify.PoolLog) bool { return len(p.Rows) == 0 })
+		return certify.Pool(some, o)
+	case t.chunks == nil:
+		o.Models = p.Models
+		if o.Contrast != nil {
+			o.Contrast.Missing = p.Missing
+		}
+		return certify.Fixed(p.Pi, p.Logged, p.Log, p.Rows, o)
+	}
+	has := make([]bool, p.Log.Len())
+	for _, r := range p.Rows {
+		has[r] = true
+	}
+	var chunks []certify.Chunk
+	for _, c := range t.chunks {
+		c.Rows = slices.DeleteFunc(slices.Clone(c.Rows), func(r int) bool { return !has[r] })
+		if p.Models == nil {
+			c.Models = nil
+		}
+		if len(c.Rows) > 0 {
+			chunks = append(chunks, c)
+		}
+	}
+	if o.Contrast != nil {
+		o.Contrast.Missing = p.Missing
+	}
+	b, _, err = certify.Chunks(chunks, p.Log, o)
+	return b, err
+}
+
+// null is what is to be refuted of an outcome: that a requirement is not met.
+type null struct {
+	Outcome
+	parts    []certify.PoolLog
+	rows     [][]int // of each log
+	costs    [][]float64
+	contrast certify.Contrast
+	most     float64 // what the contrast's mean must not exceed
+	doubt    string  // what in the values contradicts what bounds assume
+}
+
+// span is the width of the range.
+func (n *null) span() float64 { return n.High - n.Low }
+
+// require checks a requirement of an outcome, and says what it is of costs in [−1, 0].
+func (n *null) require(r Requirement, cost bool) error {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("setting %s %s: %s", n.Kind, r.Name, fmt.Sprintf(format, args...))
+	}
+	n.AtMost = cost
+	switch span := n.span(); {
+	case r.Limit-r.Limit != 0:
+		return bad("%v is no number", r.Limit)
+	case r.Budget && !cost:
+		return bad("column %s is not a cost: a budget is of a column cost_%s", n.Column, r.Name)
+	case r.Budget && !(r.Limit >= n.Low && r.Limit < n.High):
+		return bad("%v: want less than %v and at least %v, as the cost can be from %v to %v", r.Limit, n.High, n.Low,
+			n.Low, n.High)
+	case r.Budget:
+		n.Bounded, n.Limit = "mean", r.Limit
+		n.contrast, n.most = certify.Contrast{}, (r.Limit-n.Low)/span-1
+	case r.Limit > 0:
+		return bad("%v is above 0: the margin is the most that the outcome may get worse, as -0.01 or -5%%", r.Limit)
+	case !r.Relative && -r.Limit >= span:
+		return bad("a margin of %v allows everything from %v to %v", r.Limit, n.Low, n.High)
+	case !r.Relative:
+		n.Bounded, n.Limit = "change", r.Limit
+		if cost {
+			n.Limit = -r.Limit
+		}
+		n.contrast, n.most = certify.Contrast{Logged: 1}, -r.Limit/span
+	case r.Limit <= -1:
+		return bad("a margin of %v%% allows everything", 100*r.Limit)
+	case n.Low < 0:
+		return bad("a margin in %% is of outcomes that cannot be below 0, and this one can be %v: give it in its units",
+			n.Low)
+	default:
+		part := 1 + r.Limit
+		n.contrast = certify.Contrast{Logged: part}
+		if cost {
+			part = 1 - r.Limit
+			n.contrast = certify.Contrast{Logged: part, Shift: -r.Limit}
+		}
+		n.Bounded, n.Limit = fmt.Sprintf("value − %.6g × logging", part), 0
+		n.most = -r.Limit * n.Low / span
+	}
+	return nil
+}
+
+// goal is the null that the reward does not rise.
+func (t trial) goal() *null {
+	u := t.samples[0].log.Units()
+	n := &null{Outcome: Outcome{Name: "reward", Column: "reward", Kind: "goal", Low: u.Low, High: u.High, Bounded: "change"},
+		parts: t.parts, contrast: certify.Contrast{Logged: 1}}
+	for k, p := range t.parts {
+		n.rows, n.costs = append(n.rows, p.Rows), append(n.costs, t.samples[k].log.Cost)
+	}
+	return n
+}
+
+// null is that of a requirement.
+func (t trial) null(r Requirement, grouped bool) (*null, error) {
+	n := &null{Outcome: Outcome{Name: r.Name, Kind: r.kind()}}
+	first, varies := math.NaN(), false
+	for k, p := range t.parts {
+		s := t.samples[k]
+		b, err := s.log.Beside(r.Name)
+		if err != nil {
+			return nil, fmt.Errorf("setting %s %s: %w", n.Kind, r.Name, err)
+		}
+		if u := b.Of.Range; k == 0 {
+			n.Column, n.Low, n.High, n.RangeAssumed, n.AtRandom = b.Of.Column, u.Low, u.High, b.Assumed, b.Of.AtRandom
+		} else if n.Column != b.Of.Column || n.Low != u.Low || n.High != u.High {
+			return nil, fmt.Errorf("%s: column %s is from %v to %v, and column %s of the first log from %v to %v",
+				s.log.Path(), b.Of.Column, u.Low, u.High, n.Column, n.Low, n.High)
+		}
+		var has []int
+		for _, i := range p.Rows {
+			if b.Missing != nil && b.Missing[i] {
+				n.Missing++
+				continue
+			}
+			has = append(has, i)
+			if v := b.Cost[i]; first != first {
+				first = v
+			} else {
+				varies = varies || v != first
+			}
+		}
+		if n.AtRandom {
+			p.Rows = has
+		} else {
+			p.Missing = b.Missing
+		}
+		if err := n.doubts(s, b, p.Rows, grouped); err != nil {
+			return nil, err
+		}
+		if p, err = t.with(p, s, b); err != nil {
+			return nil, err
+		}
+		n.parts = append(n.parts, p)
+		n.rows, n.costs = append(n.rows, has), append(n.costs, b.Cost)
+	}
+	switch {
+	case first != first:
+		return nil, withhold("column %s has no value in the rows that certify", n.Column)
+	case !varies && (n.AtRandom || n.Missing == 0):
+		return nil, withhold("column %s is the same in all rows that certify: nothing is learned of it from them", n.Column)
+	}
+	return n, n.require(r, logs.Outcome{Column: n.Column}.IsCost())
+}
+
+// with is a part with the cost of an outcome in place of that of the reward, and a model of it, if one may be learned.
+func (t trial) with(p certify.PoolLog, s sample, b *logs.Beside) (certify.PoolLog, error) {
+	log := *p.Log.(*logs.Log)
+	log.Cost = b.Cost
+	p.Log, p.Models = &log, nil
+	if !t.learns || log.LoggedOnly() || len(p.Rows) == 0 {
+		return p, nil
+	}
+	m, err := online.Learn(&log, p.Rows, t.options.Clusters, s.logged)
+	if err == nil {
+		p.Models = []*certify.RewardModel{m}
+	}
+	return p, err
+}
+
+// doubts inspects a log with an outcome in place of the reward, as far as findings depend on it. Rows that have it, if it
+// is missing at random, must have actions as likely as all rows have: this is bet on as propensities are.
+func (n *null) doubts(s sample, b *logs.Beside, rows []int, grouped bool) error {
+	if s.log.Simulated() || len(rows) == 0 {
+		return nil
+	}
+	log := b.Log
+	if n.AtRandom {
+		log = log.Subset(rows)
+	}
+	for _, f := range inspect.Within(log, max(1, s.found.Gamma)).Findings {
+		switch {
+		case n.AtRandom && f.About == inspect.Draws && f.Severity > inspect.Fine:
+			return withhold("%scolumn %s is missing by the action, and not at random: in the rows that have it, %s: %s",
+				s.named(true), n.Column, f.Check, f.Measured)
+		case f.About != inspect.Draws && contradicts(f, grouped):
+			n.doubt = cmp.Or(n.doubt, fmt.Sprintf("column %s: %s: %s", n.Column, f.Check, f.Measured))
+		}
+	}
+	return nil
+}
+
+// estimate is what rows with a value say of the mean.
+func (n *null) estimate(samples []sample) {
+	var pi, pi0, cost []float64
+	for k, rows := range n.rows {
+		s := samples[k]
+		for _, r := range rows {
+			pi, pi0, cost = append(pi, s.logged[r]), append(pi0, s.log.Propensity[r]), append(cost, n.costs[k][r])
+		}
+	}
+	e := certify.SelfNormalized(pi, pi0, cost)
+	n.Rows = len(cost)
+	if !n.AtRandom {
+		n.Rows += n.Missing
+	}
+	value := func(reward float64) float64 {
+		if n.AtMost {
+			return n.High - n.span()*reward
+		}
+		return n.Low + n.span()*reward
+	}
+	n.Estimate, n.SE, n.Logging = value(e.Reward), e.SE*n.span(), value(-mean(cost))
+}
+
+// bound fills in what the evidence for and against says, at δ and at each one's share of it.
+func (n *null) bound(t trial, delta, share float64) error {
+	evidence := func(c certify.Contrast) (certify.Evidence, error) {
+		o := t.options
+		o.Contrast = &c
+		b, err := t.bounds(n.parts, o)
+		if err != nil {
+			return certify.Evidence{}, err
+		}
+		return b.Evidence(), absurd(b)
+	}
+	e, err := evidence(n.contrast)
+	if err != nil {
+		return err
+	}
+	at := func(delta float64) float64 {
+		upper, _ := e.Upper(delta)
+		room := (n.most - upper) * n.span()
+		if n.AtMost {
+			room = -room
+		}
+		return n.Limit + room
+	}
+	n.Bound, n.Together = at(delta), at(share)
+	n.EValue = math.Exp(min(700, e.Log(n.most)))
+	kept, _ := e.Upper(delta)
+	if n.Verdict = string(Undecided); kept < n.most || n.Kind != "goal" && kept == n.most {
+		n.Verdict = Holds
+		return nil
+	}
+	if more := float64(n.Rows) * e.Needed(n.most, delta); more < 1e15 {
+		n.RowsNeeded = int(math.Ceil(more))
+	}
+	// From below: 1 − r takes the place of r.
+	c := n.contrast
+	c.Reversed, c.Shift = true, 0
+	if e, err = evidence(c); err != nil {
+		return err
+	}
+	if less, _ := e.Upper(share); less < n.contrast.Logged-1-n.contrast.Shift-n.most {
+		n.Verdict, n.RowsNeeded = Violated, 0
+	}
+	return nil
+}
+
+// decide adds to a certificate, unless there was an error, what several outcomes say together.
+func (c *Certificate) decide(t trial, requirements []Requirement, err error) (*Certificate, error) {
+	if err != nil || len(requirements) == 0 {
+		return c, err
+	}
+	s := &c.statement
+	if s.Circumstances == nil {
+		return nil, errors.New("several outcomes are of a log that was read")
+	}
+	seen := map[Requirement]bool{}
+	nulls := []*null{t.goal()}
+	for _, r := range requirements {
+		key := Requirement{Name: r.Name, Budget: r.Budget, By: r.By}
+		if seen[key] {
+			return nil, fmt.Errorf("setting %s %s is given twice", r.kind(), r.Name)
+		}
+		seen[key] = true
+		of, err := t.nulls(r, s.Groups > 0)
+		if err != nil {
+			return nil, err
+		}
+		nulls = append(nulls, of...)
+	}
+	d := &Decision{Answer: Ship, Delta: s.Delta}
+	contradicted, share := s.Contradicted, s.Delta/float64(len(nulls))
+	for _, n := range nulls {
+		n.estimate(t.samples)
+		if err := n.bound(t, s.Delta, share); err != nil {
+			var w *Withheld
+			if errors.As(err, &w) {
+				return nil, withhold("column %s: %s", n.Column, w.Reason)
+			}
+			return nil, fmt.Errorf("column %s: %w", n.Column, err)
+		}
+		d.Outcomes = append(d.Outcomes, n.Outcome)
+		contradicted = cmp.Or(contradicted, n.doubt)
+	}
+	d.conclude(contradicted)
+	s.Decision = d
+	return c, nil
+}
+
+// conclude finds the answer.
+func (d *Decision) conclude(contradicted string) {
+	never := false
+	for _, o := range d.Outcomes {
+		what := fmt.Sprintf("%s %s", o.Kind, o.Name)
+		switch {
+		case o.Verdict == Violated && d.Answer != Harm:
+			d.Answer, d.Because = Harm, what+" is not kept"
+			if o.Kind == "goal" {
+				d.Because = what + " falls"
+			}
+		case o.Verdict == string(Undecided) && d.Answer != Harm:
+			d.Answer = Undecided
+			d.Because = cmp.Or(d.Because, what+" is not shown to hold")
+			d.RowsNeeded = max(d.RowsNeeded, o.RowsNeeded)
+			never = never || o.RowsNeeded == 0
+		}
+	}
+	switch {
+	case contradicted != "":
+		d.Answer, d.Because, d.RowsNeeded = Undecided, "the log contradicts what the bounds assume: "+contradicted, 0
+	case d.Answer == Ship:
+		d.Because = "the goal rises, and every limit is kept"
+	case d.Answer == Harm || never:
+		d.RowsNeeded = 0
+	}
+}
+
+// Chance is the logarithm of the probability that "ship" will be said of a policy at n rows like some of a log, which it
+// was not learned from, as if its outcomes were independent: of each, X_i of package certify has the mean x̄ and the
+// deviation s in these rows, and the bound will be about x̄ + s √(2 log(1/δ)/n). logged is π(a_i|x_i) by row.
+func Chance(log *logs.Log, logged []float64, rows []int, n int, delta float64, all []Requirement) (float64, error) {
+	t := trial{parts: []certify.PoolLog{{Log: log}}, samples: []sample{{Judge: &Judge{log: log}}}}
+	chance := t.goal().chance(log.Cost, nil, log.Propensity, logged, rows, n, delta)
+	for _, r := range all {
+		if r.By != "" {
+			return 0, fmt.Errorf("setting guardrail-by %s: segments are certified, and not learned for", r.By)
+		}
+		b, err := log.Beside(r.Name)
+		if err != nil {
+			return 0, fmt.Errorf("setting %s %s: %w", r.kind(), r.Name, err)
+		}
+		null := &null{Outcome: Outcome{Name: r.Name, Kind: r.kind(), Column: b.Of.Column, Low: b.Of.Range.Low,
+			High: b.Of.Range.High, AtRandom: b.Of.AtRandom}}
+		if err := null.require(r, b.Of.IsCost()); err != nil {
+			return 0, err
+		}
+		chance += null.chance(b.Cost, b.Missing, log.Propensity, logged, rows, n, delta)
+	}
+	return chance, nil
+}
+
+// chance is that of one.
+func (n *null) chance(cost []float64, missing []bool, pi0, pi []float64, rows []int, later int, delta float64) float64 {
+	var sum, square, count float64
+	c := n.contrast
+	for _, r := range rows {
+		w := pi[r] / pi0[r]
+		x := (w-c.Logged)*cost[r] - c.Shift
+		if missing != nil && missing[r] {
+			if n.AtRandom {
+				continue
+			}
+			x = max(0, c.Logged-w) - c.Shift
+		}
+		sum, square, count = sum+x, square+x*x, count+1
+	}
+	if count < 2 {
+		return 0
+	}
+	mean := sum / count
+	deviation := math.Sqrt(max(1e-12, square/count-mean*mean) / float64(max(1, later)))
+	z := (n.most-mean)/deviation - math.Sqrt(-2*math.Log(delta))
+	if z < -30 { // Φ(z), where it is no number
+		return -z * z / 2
+	}
+	return math.Log(math.Erfc(-z/math.Sqrt2) / 2)
+}
+
+// kind names what is required.
+func (r Requirement) kind() string {
+	if r.Budget {
+		return "budget"
+	}
+	return "guardrail"
+}

@@ -1,0 +1,290 @@
+package provenance_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+
+	"opl/policies/propensity"
+	"opl/train/certify"
+	"opl/train/logs"
+	"opl/train/provenance"
+)
+
+// service is a world of requests of two kinds that go to one of two models. Action 1 is what the target plays.
+type service struct {
+	name     string
+	reward   [2]float64 // mean, by action
+	outcome  [2]float64 // likewise
+	cost     bool       // the outcome is a cost
+	together bool       // the outcome is 1 where a number is below its mean by which the reward is, too
+	missing  func(outcome, action, context int) float64
+	atRandom bool
+	limit    provenance.Requirement
+	logged   bool // propensities of logged actions alone
+	looks    int  // 0: one; else at any time, so many
+}
+
+const chance = .5 // π₀ of action 1
+
+// draw is a log of n rows.
+func (w service) draw(n int, seed uint64) *logs.Log {
+	r := rand.New(rand.NewPCG(seed, 7))
+	x := logs.Rows64{Width: 1, Data: make([]float64, n)}
+	l := &logs.Log{Actions: logs.Numbered(2), X: x}
+	values := make([]float64, n)
+	for i := range n {
+		kind := r.IntN(2)
+		x.Data[i] = float64(kind)
+		pi := []float64{1 - chance, chance}
+		a := propensity.Draw(pi, r)
+		l.Action, l.Propensity = append(l.Action, int32(a)), append(l.Propensity, pi[a])
+		if !w.logged {
+			l.Propensities = append(l.Propensities, pi...)
+		}
+		u, v := r.Float64(), r.Float64()
+		if w.together {
+			v = u
+		}
+		cost, o := 0., 0
+		if u < w.reward[a] {
+			cost = -1
+		}
+		if v < w.outcome[a] {
+			o = 1
+		}
+		if values[i] = float64(o); w.missing != nil && r.Float64() < w.missing(o, a, kind) {
+			values[i] = math.NaN()
+		}
+		l.Cost = append(l.Cost, cost)
+	}
+	column := "reward_safe"
+	if w.cost {
+		column = "cost_safe"
+	}
+	l.Outcomes = []logs.Outcome{{Column: column, Values: values, Range: logs.Units{Low: 0, High: 1}, AtRandom: w.atRandom}}
+	return l
+}
+
+// decide is what the rows say of the target.
+func (w service) decide(t *testing.T, l *logs.Log) *provenance.Decision {
+	t.Helper()
+	logged := make([]float64, l.Len())
+	for i, a := range l.Action {
+		logged[i] = float64(a)
+	}
+	pi := func(dst []float64, _ int) error { dst[0], dst[1] = 0, 1; return nil }
+	// The log is sound, and the inspection's own false alarms are no part of what is counted: they only withhold.
+	var withheld *provenance.Withheld
+	c, err := provenance.New(l).Force().Target(pi, logged, provenance.FixedBefore(),
+		certify.Options{Delta: .05, AnyTime: w.looks > 0}, w.limit)
+	if errors.As(err, &withheld) {
+		return &provenance.Decision{Answer: provenance.Undecided, Outcomes: make([]provenance.Outcome, 2)}
+	}
+	if err != nil {
+		t.Fatal(w.name, err)
+	}
+	return c.Statement().Decision
+}
+
+// ships says what comes of a log, at the last look or any before: the answer by the goal alone, by all, and by bounds
+// that share δ.
+func (w service) ships(t *testing.T, n int, seed uint64) (alone, all, shared bool) {
+	l := w.draw(n, seed)
+	for look := range max(1, w.looks) {
+		seen := l
+		if w.looks > 0 {
+			seen = l.Subset(upTo(0, n*(look+1)/w.looks))
+		}
+		d := w.decide(t, seen)
+		goal, other := d.Outcomes[0], d.Outcomes[1]
+		alone = alone || goal.Verdict == provenance.Holds
+		all = all || d.Answer == provenance.Ship
+		kept := other.Verdict != "" && other.Together >= other.Limit
+		if other.AtMost {
+			kept = other.Together <= other.Limit
+		}
+		shared = shared || kept && goal.Together > 0
+	}
+	return alone, all, shared
+}
+
+var (
+	rises    = [2]float64{.3, .6}
+	worse    = provenance.Requirement{Name: "safe", Limit: -.05}
+	third    = func(int, int, int) float64 { return 1. / 3 }
+	services = []service{
+		// by half of .1002: just beyond the margin
+		{name: "the goal rises, the guardrail falls", reward: rises, outcome: [2]float64{.9002, .8}, limit: worse},
+		{name: "likewise, logged propensities alone", reward: rises, outcome: [2]float64{.3002, .2}, limit: worse,
+			logged: true},
+		{name: "all is flat", reward: [2]float64{.5, .5}, outcome: [2]float64{.8, .8}, limit: worse},
+		{name: "they correlate", reward: [2]float64{.7, .8}, outcome: [2]float64{.9002, .8}, together: true, limit: worse},
+		{name: "a third is missing", reward: rises, outcome: [2]float64{.9002, .8}, missing: third, limit: worse},
+		{name: "a third is missing at random", reward: rises, outcome: [2]float64{.9002, .8}, missing: third,
+			atRandom: true, limit: worse},
+		{name: "what is bad is missing", reward: rises, outcome: [2]float64{.9, .6},
+			missing: func(o, _, _ int) float64 { return 1 - float64(o) }, limit: worse},
+		{name: "a relative margin", reward: rises, outcome: [2]float64{.9, .8141}, // (1 − .05)·.85705 = .8142
+			limit: provenance.Requirement{Name: "safe", Limit: -.05, Relative: true}},
+		{name: "a relative margin of a cost", reward: rises, outcome: [2]float64{.2, .2211}, cost: true, // 1.05·.21055
+			limit: provenance.Requirement{Name: "safe", Limit: -.05, Relative: true}},
+		{name: "a budget", reward: rises, outcome: [2]float64{.1, .3501}, cost: true,
+			limit: provenance.Requirement{Name: "safe", Limit: .35, Budget: true}},
+		{name: "at any time", reward: rises, outcome: [2]float64{.3002, .2}, limit: worse, looks: 6},
+	}
+)
+
+// Where the limit is not kept, "ship" is said in at most δ of the logs: of 500 at δ = .05 in 37 at most, but for one in
+// 1,000 of such tests. Of what the goal alone says far more are shipped, which is what the limit is there for.
+// OPL_LONG=1 draws 500 logs of each world.
+func TestShipsFalsely(t *testing.T) {
+	trials, most := 24, 6
+	if os.Getenv("OPL_LONG") != "" {
+		trials, most = 500, 37
+	}
+	for _, w := range services {
+		t.Run(w.name, func(t *testing.T) {
+			alone, all, shared := 0, 0, 0
+			for seed := range trials {
+				a, s, b := w.ships(t, 1200, uint64(seed))
+				alone, all, shared = alone+count(a), all+count(s), shared+count(b)
+			}
+			t.Logf("%d logs: ship by the goal alone %d, by all %d, by bounds that share δ %d", trials, alone, all, shared)
+			if all > most {
+				t.Errorf("%d of %d logs ship", all, trials)
+			}
+			if flat := w.reward[0] == w.reward[1]; !flat && alone <= trials/2 {
+				t.Errorf("the goal alone ships %d of %d: the test has no power", alone, trials)
+			}
+		})
+	}
+}
+
+// Power: how often what should be shipped is, beside bounds that share δ.
+func TestShipsRightly(t *testing.T) {
+	trials := 12
+	if os.Getenv("OPL_LONG") != "" {
+		trials = 200
+	}
+	for _, w := range []service{
+		{name: "flat guardrail", reward: [2]float64{.5, .62}, outcome: [2]float64{.9, .9}, limit: worse},
+		{name: "better guardrail", reward: [2]float64{.5, .62}, outcome: [2]float64{.8, .85}, limit: worse},
+		{name: "budget", reward: [2]float64{.5, .62}, outcome: [2]float64{.1, .3}, cost: true,
+			limit: provenance.Requirement{Name: "safe", Limit: .35, Budget: true}},
+	} {
+		for _, n := range []int{600, 1200, 2400} {
+			all, shared := 0, 0
+			for seed := range trials {
+				_, s, b := w.ships(t, n, uint64(seed))
+				all, shared = all+count(s), shared+count(b)
+			}
+			t.Logf("%s, %d rows: %d of %d ship, by bounds that share δ %d", w.name, n, all, trials, shared)
+			if all < shared {
+				t.Errorf("%s, %d rows: sharing δ ships more, %d, than not, %d", w.name, n, shared, all)
+			}
+			if n == 2400 && all < trials/2 {
+				t.Errorf("%s: only %d of %d ship", w.name, all, trials)
+			}
+		}
+	}
+}
+
+func count(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// Harm that is there is shown, and seldom where it is not.
+func TestHarm(t *testing.T) {
+	w := service{reward: rises, outcome: [2]float64{.9, .5}, limit: worse}
+	if d := w.decide(t, w.draw(3000, 1)); d.Answer != provenance.Harm || !strings.Contains(d.Because, "guardrail safe") {
+		t.Errorf("%s: %s", d.Answer, d.Because)
+	}
+	w = service{reward: [2]float64{.6, .3}, outcome: [2]float64{.9, .9}, limit: worse}
+	if d := w.decide(t, w.draw(3000, 1)); d.Answer != provenance.Harm || d.Because != "goal reward falls" {
+		t.Errorf("%s: %s", d.Answer, d.Because)
+	}
+	w = service{reward: rises, outcome: [2]float64{.9, .8}, limit: worse} // exactly at the margin: no harm
+	harms := 0
+	for seed := range 20 {
+		harms += count(w.decide(t, w.draw(600, uint64(seed))).Answer == provenance.Harm)
+	}
+	if harms > 5 {
+		t.Errorf("harm is shown falsely in %d of 20 logs", harms)
+	}
+}
+
+// The rows that are still needed are about enough.
+func TestRowsNeeded(t *testing.T) {
+	w := service{reward: rises, outcome: [2]float64{.9, .92}, limit: provenance.Requirement{Name: "safe", Limit: -.04}}
+	d := w.decide(t, w.draw(600, 3))
+	if d.Answer != provenance.Undecided || d.RowsNeeded <= 600 || d.RowsNeeded > 10000 {
+		t.Fatalf("%s, %d rows", d.Answer, d.RowsNeeded)
+	}
+	if d := w.decide(t, w.draw(3*d.RowsNeeded, 3)); d.Answer != provenance.Ship {
+		t.Errorf("%s with %d rows", d.Answer, d.Outcomes[0].Rows)
+	}
+}
+
+// What is printed is what a plain loop makes of the rows.
+func TestDecisionByHand(t *testing.T) {
+	w := service{reward: rises, outcome: [2]float64{.3, .2}, limit: worse, logged: true}
+	l := w.draw(500, 11)
+	d := w.decide(t, l)
+	const n = 500.
+	for k, column := range [][]float64{nil, l.Outcomes[0].Values} {
+		var sum, weight, logging float64
+		value := func(i int) float64 {
+			if column == nil {
+				return -l.Cost[i]
+			}
+			return column[i]
+		}
+		for i, a := range l.Action {
+			w := float64(a) / chance
+			sum, weight, logging = sum+w*value(i), weight+w, logging+value(i)/n
+		}
+		// log E at a gain g, by the mixture over ℓ
+		upper := func(delta float64) float64 {
+			root := 1 / math.Sqrt(n)
+			ells, ws := []float64{root, 4 * root}, []float64{.15, .45}
+			for g := range 8 {
+				ells, ws = append(ells, .3*root*math.Pow(.5/(.3*root), float64(g)/7)), append(ws, .05)
+			}
+			low, high := -1., 1.
+			for range 100 {
+				at, e := (low+high)/2, 0.
+				for g, ell := range ells {
+					product := 1.
+					for i, a := range l.Action {
+						product *= (1 + ell*(float64(a)/chance-1)*value(i)) / (1 - ell*at)
+					}
+					e += ws[g] * product
+				}
+				if e > 1/delta {
+					high = at
+				} else {
+					low = at
+				}
+			}
+			return -high
+		}
+		o := d.Outcomes[k]
+		for what, pair := range map[string][2]float64{"estimate": {o.Estimate, sum / weight}, "logging": {o.Logging, logging},
+			"bound": {o.Bound, upper(.05)}, "together": {o.Together, upper(.025)}} {
+			if math.Abs(pair[0]-pair[1]) > 1e-9 {
+				t.Errorf("%s: %s is %v, want %v", o.Name, what, pair[0], pair[1])
+			}
+		}
+	}
+	if fmt.Sprint(d.Outcomes[1].Limit) != "-0.05" || d.Outcomes[1].Bounded != "change" {
+		t.Errorf("%+v", d.Outcomes[1])
+	}
+}

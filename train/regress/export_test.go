@@ -1,4 +1,0 @@
-package regress
-
-// Cuts is cuts.
-var Cuts = cuts

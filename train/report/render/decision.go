@@ -1,0 +1,118 @@
+package render
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"opl/train/logs"
+	"opl/train/provenance"
+	"opl/train/report/html"
+)
+
+// answer is what several outcomes say together, in a sentence.
+func answer(d *provenance.Decision) string {
+	switch {
+	case d.Answer == provenance.Ship:
+		return fmt.Sprintf("Ship: %s; this is false with probability %v at most.", d.Because, d.Delta)
+	case d.Answer == provenance.Harm:
+		return fmt.Sprintf("Harm shown: %s; this is false with probability %v at most.", d.Because, d.Delta)
+	case d.RowsNeeded > 0:
+		return fmt.Sprintf("Undecided: %s; it takes about %d rows like these.", d.Because, d.RowsNeeded)
+	case slices.ContainsFunc(d.Outcomes, func(o provenance.Outcome) bool {
+		return o.Verdict == string(provenance.Undecided) && o.RowsNeeded == 0
+	}):
+		return fmt.Sprintf("Undecided: %s; by the estimates, more rows like these would not show it.", d.Because)
+	}
+	return fmt.Sprintf("Undecided: %s.", d.Because)
+}
+
+// outcomesHead are the columns of the table of outcomes.
+var outcomesHead = []string{"outcome", "estimate", "logging", "bound on its", "alone", "together", "limit", "verdict"}
+
+// outcomes are the rows of that table.
+func outcomes(d *provenance.Decision) (rows [][]string) {
+	for _, o := range d.Outcomes {
+		sign, u := "≥", logs.Units{Low: o.Low, High: o.High}
+		bound := func(v float64) string { return u.LeastWidth(v / u.Span()) }
+		if o.AtMost {
+			sign = "≤"
+			bound = func(v float64) string { return negative(u.LeastWidth(-v / u.Span())) }
+		}
+		limit := fmt.Sprintf("%s %.4g", sign, o.Limit)
+		if o.Kind == "goal" {
+			limit = "> 0"
+		}
+		rows = append(rows, []string{o.Kind + " " + o.Name,
+			fmt.Sprintf("%.4g ± %.2g", o.Estimate, o.SE), fmt.Sprintf("%.4g", o.Logging), o.Bounded,
+			sign + " " + bound(o.Bound), sign + " " + bound(o.Together), limit, o.Verdict})
+	}
+	return rows
+}
+
+// negative is a number of the other sign.
+func negative(v string) string {
+	switch {
+	case v == "0" || v == "-0":
+		return "0"
+	case strings.HasPrefix(v, "-"):
+		return v[1:]
+	}
+	return "-" + v
+}
+
+// conditionsOf say what the answer is for.
+func conditionsOf(d *provenance.Decision) (all []string) {
+	all = append(all, fmt.Sprintf("Each bound alone holds with probability %v, which is what \"ship\" needs of every one; all "+
+		"of those together hold with probability %v.", 1-d.Delta, 1-d.Delta))
+	for _, o := range d.Outcomes {
+		if o.RangeAssumed {
+			all = append(all, fmt.Sprintf("%s is taken to be from 0 to 1, as all its values are 0 or 1.", o.Column))
+		}
+		switch {
+		case o.AtRandom:
+			all = append(all, fmt.Sprintf("%s is missing in %d rows, which are left out: assumed is that it is missing "+
+				"independently of action and outcome, given the context.", o.Column, o.Missing))
+		case o.Missing > 0:
+			all = append(all, fmt.Sprintf("%s is missing in %d rows, and counts as what is worst there.", o.Column, o.Missing))
+		}
+	}
+	return all
+}
+
+// printDecision prints the table of an answer; of nil nothing.
+func printDecision(b *strings.Builder, d *provenance.Decision) {
+	if d == nil {
+		return
+	}
+	rows := append([][]string{outcomesHead}, outcomes(d)...)
+	width := make([]int, len(outcomesHead))
+	for _, row := range rows {
+		for i, cell := range row {
+			width[i] = max(width[i], len([]rune(cell)))
+		}
+	}
+	b.WriteByte('\n')
+	for _, row := range rows {
+		for i, cell := range row {
+			fmt.Fprintf(b, "  %s%s", cell, strings.Repeat(" ", width[i]-len([]rune(cell))))
+		}
+		b.WriteByte('\n')
+	}
+	for _, c := range conditionsOf(d) {
+		fmt.Fprintf(b, "  %s\n", c)
+	}
+	b.WriteByte('\n')
+}
+
+// decisionSection is the answer as a part of a page.
+func decisionSection(d *provenance.Decision) html.Section {
+	return html.Section{Title: "Several outcomes, one decision", Facts: []html.Fact{fact("answer", "%s", answer(d))},
+		Tables: []html.Table{{Caption: "Outcomes", Head: outcomesHead, Rows: outcomes(d)}}, Notes: conditionsOf(d)}
+}
+
+// decisionTone is how the answer speaks.
+func decisionTone(d *provenance.Decision) html.Tone {
+	return map[provenance.Answer]html.Tone{provenance.Ship: html.Good, provenance.Harm: html.Bad,
+		provenance.Undecided: html.Doubt}[d.Answer]
+}

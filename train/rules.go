@@ -1,0 +1,184 @@
+package train
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+
+	"opl/policies"
+	"opl/policies/features"
+	"opl/train/logs"
+	"opl/train/rules"
+)
+
+// Rules learns policies that people can read: shallow trees of the largest value by doubly robust scores, see
+// [rules.Learn],
+//
+//	Γ[i, a] = r̂(x_i, a) + 1[a = a_i]·(r_i − r̂(x_i, a))/π₀(a_i|x_i)
+//
+// r̂ is a mixture of a linear model and boosted trees that did not learn from the fold of row i.
+type Rules struct {
+	Depth   int               // of a tree, at most; 0: 2
+	Encoder *features.Encoder // of the log's contexts: which features are of one category, and where splits are round numbers
+	Threads int
+	// Of, if not nil, are policies, drawn anew for every decision, that the tree is to play like, in place of learning
+	// from rewards: Γ[i, a] is the probability of a.
+	Of []Share
+
+	model *Direct // of r̂, which keeps what was chosen for it
+}
+
+const (
+	rulesName    = "rules"
+	ruleErrors   = 2  // standard errors that a split must gain
+	trialCuts    = 64 // of a feature, in trials
+	mostRuleRows = 200_000
+)
+
+// Learn learns a tree from some rows of a log with contexts and a fixed list of actions.
+func (r *Rules) Learn(ctx context.Context, log *logs.Log, rows []int, trial bool) (Share, error) {
+	t := r.table(log, rows)
+	scores, err := r.scores(ctx, t, log)
+	if err != nil {
+		return Share{}, err
+	}
+	o := r.options(t)
+	if trial {
+		o.Cuts = trialCuts
+	}
+	if r.Of != nil {
+		o.Errors = 0
+	}
+	tree, err := rules.Learn(ctx, t.x, scores, t.k, o)
+	if err != nil {
+		return Share{}, fmt.Errorf("train: %w", err)
+	}
+	theta := make([]float64, t.k*t.k)
+	for a := range t.k {
+		theta[a*t.k+a] = 1
+	}
+	return Share{1, theta, Layered([]features.Layer{{Trees: tree.Forest(t.x.Width, t.k)}})}, nil
+}
+
+// Surrogate is the tree that plays like pi does in some rows of a log that is encoded by e, pi [n×K] the probabilities of
+// a policy there.
+func Surrogate(ctx context.Context, log *logs.Log, e *features.Encoder, rows []int, pi []float64, depth, threads int) (*rules.Node, error) {
+	r := &Rules{Depth: depth, Encoder: e, Threads: threads}
+	t := r.table(log, rows)
+	if len(t.rows) != len(rows) {
+		return nil, fmt.Errorf("train: %d rows of %d features are too many for a surrogate", len(rows), t.x.Width)
+	}
+	o := r.options(t)
+	o.Errors, o.Cuts = 1, trialCuts
+	return rules.Learn(ctx, t.x, pi, t.k, o)
+}
+
+// Scores are doubly robust estimates Γ [n×K] of the rewards of all actions, see [Rules], in some rows of a log that is
+// encoded by e; with many features in some of them alone: of those that it returns.
+func Scores(ctx context.Context, log *logs.Log, e *features.Encoder, rows []int, threads int) ([]float64, []int, error) {
+	r := &Rules{Encoder: e, Threads: threads}
+	t := r.table(log, rows)
+	scores, err := r.scores(ctx, t, log)
+	return scores, t.rows, err
+}
+
+// table reads rows, of very many the first.
+func (r *Rules) table(log *logs.Log, rows []int) *table {
+	if r.model == nil {
+		r.model = &Direct{Encoder: r.Encoder, Threads: r.Threads,
+			may: func(name string) bool { return name == "linear" || name == "pooled" }}
+	}
+	return r.model.table(log, rows[:min(len(rows), mostRuleRows)])
+}
+
+// options are those of a tree on the features of a table.
+func (r *Rules) options(t *table) rules.Options {
+	o := rules.Options{Depth: r.Depth, Threads: t.threads, Groups: t.groups, Errors: ruleErrors}
+	e := r.Encoder
+	if e == nil || e.Unit || e.Dim() != t.x.Width {
+		return o
+	}
+	for m, name := range e.Missing {
+		o.Missing = append(o.Missing, [2]int32{int32(e.Feature(name)), int32(len(e.Names) + m)})
+	}
+	o.Cut = func(j int, low, high float64) float64 {
+		if j < len(e.Names) && e.Scale[j] > 0 {
+			// the values as they are logged, between which a number of few digits lies
+			if cut := e.Number(j, rules.Short(e.AtMost(j, low), e.AtMost(j, high))); cut >= low && cut < high {
+				return cut
+			}
+		}
+		return rules.Short(low, high)
+	}
+	return o
+}
+
+// scores are Γ [n×K].
+func (r *Rules) scores(ctx context.Context, t *table, log *logs.Log) ([]float64, error) {
+	if r.Of != nil {
+		pi, err := play(policies.ArgMax{}, r.Of, func(in *Representation) (*logs.Log, error) {
+			return in.View(log, t.rows, t.threads)
+		})
+		out := make([]float64, len(t.rows)*t.k)
+		for i, row := range t.rows {
+			if err == nil {
+				err = pi(out[i*t.k:(i+1)*t.k], row)
+			}
+		}
+		return out, err
+	}
+	out, err := r.model.heldOut(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	for i, row := range t.rows {
+		if log.Propensity != nil {
+			at := &out[i*t.k+int(t.action[i])]
+			*at += (t.y[i] - *at) / log.Propensity[row]
+		}
+	}
+	return out, nil
+}
+
+// heldOut are r̂(x, a) [n×K] of models that did not learn from the fold of x. Penalties and weights are chosen on all rows.
+func (d *Direct) heldOut(ctx context.Context, t *table) ([]float64, error) {
+	if d.tuned == nil || len(t.y) >= 2*d.rows && d.rows < mostTuning {
+		if err := d.tune(ctx, t); err != nil {
+			return nil, err
+		}
+		d.rows = len(t.y)
+	}
+	out := make([]float64, len(t.y)*t.k)
+	for f := range t.folds {
+		var learn, at []int
+		for i := range t.y {
+			if t.fold[i] == f {
+				at = append(at, i)
+			} else {
+				learn = append(learn, i)
+			}
+		}
+		if len(learn) == 0 {
+			learn = at
+		}
+		for _, of := range d.tuned {
+			err := of.fit(ctx, t, learn, []float64{of.chosen}, func(_ int, layers []features.Layer) {
+				net := features.NewNet(layers)
+				scores, room := make([]float64, t.k), make([]float64, net.Room())
+				for _, i := range at {
+					net.Apply(scores, t.x.Data[i*t.x.Width:(i+1)*t.x.Width], room)
+					floats.AddScaled(out[i*t.k:(i+1)*t.k], of.weight, scores)
+				}
+			})
+			if err != nil {
+				return nil, fmt.Errorf("train: %s: %w", of.name, err)
+			}
+		}
+	}
+	for i, z := range out {
+		out[i] = 1 / (1 + math.Exp(-z))
+	}
+	return out, nil
+}
