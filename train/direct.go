@@ -269,6 +269,12 @@ func (t *table) cross(ctx context.Context, of kind, rows []int) (p *prior, logit
 		}
 	}
 	logits = make([]float64, len(rows))
+	err = t.heldOut(ctx, of, p, rows, func(i int, scores []float64) { logits[i] = scores[t.action[rows[i]]] })
+	return p, logits, err
+}
+
+// heldOut gives the scores [K] of rows, by their places, of what a kind learned from the other folds.
+func (t *table) heldOut(ctx context.Context, of kind, p *prior, rows []int, give func(i int, scores []float64)) error {
 	for f := range t.folds {
 		var learn, at []int // rows to learn from; places in rows to judge by
 		for i, r := range rows {
@@ -278,22 +284,25 @@ func (t *table) cross(ctx context.Context, of kind, rows []int) (p *prior, logit
 				learn = append(learn, r)
 			}
 		}
-		if len(at) == 0 || len(learn) == 0 {
+		if len(at) == 0 {
 			continue
+		}
+		if len(learn) == 0 {
+			learn = rows
 		}
 		layers, err := of.fit(ctx, t, learn, p)
 		if err != nil {
-			return nil, nil, err
+			return err
 		}
 		net := features.NewNet(layers)
 		scores, room := make([]float64, t.k), make([]float64, net.Room())
 		for _, i := range at {
 			r := rows[i]
 			net.Apply(scores, t.x.Data[r*t.x.Width:(r+1)*t.x.Width], room)
-			logits[i] = scores[t.action[r]]
+			give(i, scores)
 		}
 	}
-	return p, logits, nil
+	return nil
 }
 
 // logLoss is −y log σ(z) − (1 − y) log(1 − σ(z)).

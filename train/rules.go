@@ -151,30 +151,12 @@ func (d *Direct) heldOut(ctx context.Context, t *table) ([]float64, error) {
 		d.rows = len(t.y)
 	}
 	out := make([]float64, len(t.y)*t.k)
-	for f := range t.folds {
-		var learn, at []int
-		for i := range t.y {
-			if t.fold[i] == f {
-				at = append(at, i)
-			} else {
-				learn = append(learn, i)
-			}
-		}
-		if len(learn) == 0 {
-			learn = at
-		}
-		for _, of := range d.tuned {
-			err := of.fit(ctx, t, learn, []float64{of.chosen}, func(_ int, layers []features.Layer) {
-				net := features.NewNet(layers)
-				scores, room := make([]float64, t.k), make([]float64, net.Room())
-				for _, i := range at {
-					net.Apply(scores, t.x.Data[i*t.x.Width:(i+1)*t.x.Width], room)
-					floats.AddScaled(out[i*t.k:(i+1)*t.k], of.weight, scores)
-				}
-			})
-			if err != nil {
-				return nil, fmt.Errorf("train: %s: %w", of.name, err)
-			}
+	for _, of := range d.tuned {
+		err := t.heldOut(ctx, of.kind, of.prior, t.all(), func(i int, scores []float64) {
+			floats.AddScaled(out[i*t.k:(i+1)*t.k], of.weight, scores)
+		})
+		if err != nil {
+			return nil, fmt.Errorf("train: %s: %w", of.name, err)
 		}
 	}
 	for i, z := range out {
