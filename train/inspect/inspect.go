@@ -87,7 +87,8 @@ type Report struct {
 	RewardMax    float64     `json:"reward_max"`
 	From         string      `json:"from,omitempty"`
 	To           string      `json:"to,omitempty"`
-	Findings     []Finding   `json:"findings"` // worst first, then in the order of the checks
+	Findings     []Finding   `json:"findings"`          // worst first, then in the order of the checks
+	Columns      []Column    `json:"columns,omitempty"` // as they were read; none of shards
 	ByAction     []Action    `json:"by_action"`
 	Blocks       []Block     `json:"blocks,omitempty"`
 	Propensities []Histogram `json:"propensities,omitempty"` // none or one
@@ -287,6 +288,9 @@ func within(in *logs.Log, gamma float64, on *summary) *log {
 			(*log).counts, (*log).concentration, (*log).rowWeights, (*log).reward, (*log).sign}},
 			series{18, checks{(*log).again, (*log).autocorrelation}}, series{20, checks{(*log).bet, (*log).outcomes}})
 		l.complete = true
+		if on == nil {
+			r.Columns = l.columns()
+		}
 	}
 	return l
 }
