@@ -58,6 +58,14 @@ Exit status 0: better than the logging policy with probability 1-δ. 3: somethin
 guaranteed, but not that, or the log contradicts what the bounds assume. 4: nothing is
 guaranteed. 1: an error. Rows of a group, repeated ids and copies count as one.
 
+--guardrail, --guardrail-by and --budget ask more, and certify answers: ship, harm shown, or
+undecided with the rows still needed. Outcomes are columns reward_NAME (more is better) and
+cost_NAME (less is better). "Ship" says that the reward rises, that no guardrail gets worse
+by more than its margin, and that costs are within budget. It is false with probability δ at
+most. The status is 0 for ship, else 3. A missing outcome counts as the worst, unless you set
+--missing-at-random. --guardrail-by is about the reward in each segment of a column that has
+at least 5 % of the rows.
+
 The statement is about one policy. If you pick the best of several policies or trainings
 on the same rows, divide δ among them. If statements of several rounds are to hold all
 together, their δ add up. The policy that logged the rows is never better than itself.
@@ -76,6 +84,8 @@ no signature: trust the file as much as whoever could write it.
 	fl := cmd.Flags()
 	f.part.add(fl)
 	f.outcomes.add(fl)
+	fl.StringArrayVar(&f.outcomes.by, "guardrail-by", nil, "the most that the reward may get worse in each large segment "+
+		"of a column of names, as `COLUMN:-0.02`")
 	f.page.add(fl)
 	addProbability(fl, &f.Delta, "delta", 0, "failure probability δ (default: that of the training)")
 	addGamma(fl, &f.Gamma, "the guarantee holds for all propensities within this factor of those logged")
@@ -101,13 +111,14 @@ func (f *certifyFlags) check(cmd *cobra.Command, logs int) error {
 	}
 	switch {
 	case f.outcomes.asked():
-		return errors.New("--shard does not go together with --guardrail and --budget: certify the files as one log")
+		return errors.New("--shard does not go together with --guardrail, --guardrail-by and --budget: certify the files " +
+			"as one log")
 	case logs > 1:
 		return errors.New("--shard: several FILEs are rounds, each a log of its own, which shards by files cannot " +
 			"tell apart: " +
 			"give one, a folder or a pattern in quotes, or leave --shard out")
 	case !f.AnyTime:
-		return errors.New("--shard wants --any-time: for one look the values of ℓ hang on all rows, " +
+		return errors.New("--shard wants --any-time: for one look the values of ℓ depend on all rows, " +
 			"and a model of the reward is learned from rows before, one by one")
 	}
 	f.Share = f.part.shard

@@ -58,7 +58,10 @@ came of it. So the log says how many were dropped, and nothing is guaranteed on 
 --missing-reward 0 if no report means no reward. Leave out the newest decisions, whose
 rewards may still come: --mature 48h joins only decisions that are that old at the newest
 time. If the file of rewards has times (timestamp), a reward counts if it came within
-that time.`,
+that time.
+
+Columns reward_NAME and cost_NAME in the file of rewards are other outcomes. They may stand
+in files of their own in its folder or pattern. A decision without one lacks it in the log.`,
 		Example: `  opl join served.jsonl rewards.csv --out next.parquet
   opl join served.jsonl* rewards.csv --policy policy.json --out next.parquet
   opl join served.jsonl purchases.csv --missing-reward 0 --mature 48h --out next.jsonl`,
@@ -185,7 +188,7 @@ func joinLogs(cmd *cobra.Command, served, rewards []string, f joinFlags) (err er
 	}
 	w, err := logs.Create(f.out, logs.WriterOptions{Actions: log.Actions, Catalogue: log.Catalogue,
 		Unrewarded: o.Missing == nil && log.Missing(r) > 0, RewardMin: f.min, RewardMax: f.max,
-		New: !f.overwrite})
+		New: !f.overwrite, Outcomes: r.Outcomes()})
 	if err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
@@ -227,6 +230,9 @@ func printSummary(out io.Writer, s join.Summary, f joinFlags) error {
 	if f.min != 0 || f.max != 1 {
 		fmt.Fprintf(w, "         rewards are as they were: read the log by --reward-min %v --reward-max %v, which "+
 			"a policy file that was learned so brings\n", f.min, f.max)
+	}
+	for _, o := range s.Outcomes {
+		fmt.Fprintf(w, "%8d of them have %s\n", o.Rows, o.Column)
 	}
 	for _, c := range []struct {
 		n    int

@@ -15,8 +15,8 @@ import (
 
 // outcomeFlags are the flags of commands that judge other outcomes beside the reward.
 type outcomeFlags struct {
-	guardrails, budgets, atRandom []string
-	ranges                        map[string]string
+	guardrails, budgets, atRandom, by []string
+	ranges                            map[string]string
 }
 
 func (f *outcomeFlags) add(fl *pflag.FlagSet) {
@@ -31,7 +31,7 @@ func (f *outcomeFlags) add(fl *pflag.FlagSet) {
 }
 
 // asked reports that an outcome beside the reward is asked for.
-func (f *outcomeFlags) asked() bool { return len(f.guardrails)+len(f.budgets) > 0 }
+func (f *outcomeFlags) asked() bool { return len(f.guardrails)+len(f.budgets)+len(f.by) > 0 }
 
 // read says how outcomes are read, and what is required of them.
 func (f *outcomeFlags) read(o *logs.Options) (all []provenance.Requirement, err error) {
@@ -60,6 +60,14 @@ func (f *outcomeFlags) read(o *logs.Options) (all []provenance.Requirement, err 
 			v /= 100
 		}
 		all = append(all, provenance.Requirement{Name: name, Limit: v, Relative: percent})
+	}
+	for _, text := range f.by {
+		at := strings.LastIndexByte(text, ':')
+		v, err := strconv.ParseFloat(text[at+1:], 64)
+		if at < 1 || err != nil {
+			return nil, fmt.Errorf("--guardrail-by %s: want COLUMN:MARGIN, such as x_country:-0.02", text)
+		}
+		all = append(all, provenance.Requirement{By: text[:at], Limit: v})
 	}
 	for _, text := range f.budgets {
 		name, most, ok := strings.Cut(text, "=")

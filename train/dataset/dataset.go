@@ -141,8 +141,8 @@ func newSet(images []GoMNIST.RawImage, labels []GoMNIST.Label, dim int) *Set {
 //
 //  1. dir, when not empty: dir/name, then dir itself;
 //  2. the folder that the environment variable OPL_DATA names, likewise;
-//  3. "mnist": the GoMNIST module in Go's module cache ($GOMODCACHE, GOMODCACHE and GOPATH of
-//     Go's configuration file, $GOPATH, ~/go), which needs no go command;
+//  3. "mnist": the GoMNIST module in Go's module cache ($GOMODCACHE, $GOPATH/pkg/mod,
+//     ~/go/pkg/mod), which needs no go command;
 //     "fashion": the folder of Debian's package dataset-fashion-mnist.
 //
 // A folder given by 1 or 2 that lacks the files is an error, never a reason to look further;

@@ -134,62 +134,21 @@ func findIn(name, dir, from string) (place, error) {
 		from, strings.Join(files[:], ", "), filepath.Join(dir, name), dir, hint)
 }
 
-// moduleDirs lists where the GoMNIST module's data may be: the pinned version in every module
-// cache, then what other versions there are, or without any cache, where one belongs.
+// moduleDirs lists where the GoMNIST module's data may be: in every folder that may be Go's module cache.
 func moduleDirs() (dirs []string) {
-	var caches []string
-	add := func(path ...string) {
-		if c := filepath.Join(path...); path[0] != "" && !slices.Contains(caches, c) {
-			caches = append(caches, c)
-		}
+	caches := []string{os.Getenv("GOMODCACHE")}
+	for _, p := range filepath.SplitList(os.Getenv("GOPATH")) {
+		caches = append(caches, filepath.Join(p, "pkg", "mod"))
 	}
-	addPath := func(list string) {
-		for _, p := range filepath.SplitList(list) {
-			add(p, "pkg", "mod")
-		}
-	}
-	add(os.Getenv("GOMODCACHE"))
-	env := goEnv()
-	add(env["GOMODCACHE"])
-	addPath(os.Getenv("GOPATH"))
-	addPath(env["GOPATH"])
 	if home, err := os.UserHomeDir(); err == nil {
-		add(home, "go", "pkg", "mod")
-	}
-
-	for _, c := range caches {
-		dirs = append(dirs, filepath.Join(c, mnistModule+pinned, "data"))
+		caches = append(caches, filepath.Join(home, "go", "pkg", "mod"))
 	}
 	for _, c := range caches {
-		module := filepath.Join(c, mnistModule)
-		entries, _ := os.ReadDir(filepath.Dir(module))
-		for _, e := range slices.Backward(entries) {
-			if v, ok := strings.CutPrefix(e.Name(), filepath.Base(module)); ok && v != pinned {
-				dirs = append(dirs, filepath.Join(c, mnistModule+v, "data"))
-			}
+		if c != "" {
+			dirs = append(dirs, filepath.Join(c, mnistModule+pinned, "data"))
 		}
 	}
 	return dirs
-}
-
-// goEnv reads the NAME=VALUE lines that `go env -w` writes.
-func goEnv() map[string]string {
-	path := os.Getenv("GOENV") // "off" when there is none
-	if path == "" {
-		config, err := os.UserConfigDir()
-		if err != nil {
-			return nil
-		}
-		path = filepath.Join(config, "go", "env")
-	}
-	text, _ := os.ReadFile(path) // a file that cannot be read says nothing
-	env := map[string]string{}
-	for line := range strings.Lines(string(text)) {
-		if name, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok {
-			env[name] = value
-		}
-	}
-	return env
 }
 
 // nearest is the known name with the smallest edit distance.

@@ -14,12 +14,8 @@ func isolate(t *testing.T) (home string) {
 	home = t.TempDir()
 	t.Setenv("HOME", home)
 	t.Setenv("USERPROFILE", home)
-	for _, name := range []string{"OPL_DATA", "GOMODCACHE", "GOPATH", "GOENV"} {
+	for _, name := range []string{"OPL_DATA", "GOMODCACHE", "GOPATH"} {
 		t.Setenv(name, "")
-	}
-	config := filepath.Join(home, ".config")
-	for _, name := range []string{"XDG_CONFIG_HOME", "AppData"} {
-		t.Setenv(name, config)
 	}
 	old := fashionDir
 	fashionDir = filepath.Join(home, "debian")
@@ -30,11 +26,7 @@ func isolate(t *testing.T) (home string) {
 // Each place, set up after the others, comes before them.
 func TestSearchOrder(t *testing.T) {
 	home := isolate(t)
-	goenv := filepath.Join(home, "goenv")
-	t.Setenv("GOENV", goenv)
-	module := func(cache, version string) string {
-		return filepath.Join(home, cache, mnistModule+version, "data")
-	}
+	module := func(cache string) string { return filepath.Join(home, cache, mnistModule+pinned, "data") }
 	wantIn := func(dir, want string) {
 		t.Helper()
 		writeSet(t, want, small())
@@ -46,19 +38,11 @@ func TestSearchOrder(t *testing.T) {
 			t.Errorf("found %s in %s, want %s", d.Name, d.Dir, want)
 		}
 	}
-	wantIn("", module("go/pkg/mod", "v0.0.0-2014"))
-	wantIn("", module("go/pkg/mod", "v0.1.0"))
-	wantIn("", module("go/pkg/mod", pinned))
-
-	path := filepath.Join(home, "path")
-	write(t, goenv, []byte("GOFLAGS=-v\nGOPATH="+path+"\n"))
-	wantIn("", module("path/pkg/mod", pinned))
+	wantIn("", module("go/pkg/mod"))
 	t.Setenv("GOPATH", filepath.Join(home, "empty")+string(os.PathListSeparator)+filepath.Join(home, "second"))
-	wantIn("", module("second/pkg/mod", pinned))
-	write(t, goenv, []byte("GOMODCACHE="+filepath.Join(home, "written")+"\n"))
-	wantIn("", module("written", pinned))
+	wantIn("", module("second/pkg/mod"))
 	t.Setenv("GOMODCACHE", filepath.Join(home, "cache"))
-	wantIn("", module("cache", pinned))
+	wantIn("", module("cache"))
 
 	data := filepath.Join(home, "data")
 	t.Setenv("OPL_DATA", data)
@@ -74,19 +58,6 @@ func TestSearchOrder(t *testing.T) {
 	}
 	wantIn(flag, flag)
 	wantIn(flag, filepath.Join(flag, "mnist"))
-}
-
-func TestGoConfigurationFile(t *testing.T) {
-	home := isolate(t)
-	config, err := os.UserConfigDir()
-	if err != nil {
-		t.Skip(err)
-	}
-	write(t, filepath.Join(config, "go", "env"), []byte("GOMODCACHE="+filepath.Join(home, "cache")+"\n"))
-	want := filepath.Join(home, "cache", mnistModule+pinned, "data")
-	if dirs := moduleDirs(); len(dirs) == 0 || dirs[0] != want {
-		t.Errorf("looks in %v, want %s first", dirs, want)
-	}
 }
 
 func TestFashion(t *testing.T) {

@@ -196,6 +196,42 @@ func TestSegments_BoundsHoldTogether(t *testing.T) {
 	}
 }
 
+// TestGuardrailsBySegment: one country of four loses by the policy.
+func TestGuardrailsBySegment(t *testing.T) {
+	p := policy(t, false)
+	for _, c := range []struct {
+		n     int
+		limit float64
+		want  provenance.Answer
+	}{{6000, -.02, provenance.Harm}, {6000, -.5, provenance.Ship}, {300, -.02, provenance.Undecided}} {
+		log := world(t, c.n, 5, true)
+		cert, err := provenance.New(log).File(t.Context(), p, provenance.Options{Delta: .05, Fresh: true,
+			Requirements: []provenance.Requirement{{By: "country", Limit: c.limit}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := cert.Statement().Decision
+		if d.Answer != c.want || len(d.Outcomes) != 5 {
+			t.Errorf("%+v: %s, %s; %d outcomes", c, d.Answer, d.Because, len(d.Outcomes))
+		}
+		if c.want == provenance.Harm && d.Because != "guardrail reward of country JP is not kept" {
+			t.Errorf("because %s", d.Because)
+		}
+		for _, o := range d.Outcomes[1:] {
+			if o.Rows < c.n/5 || o.Rows > c.n/3 {
+				t.Errorf("%s has %d rows of %d", o.Name, o.Rows, c.n)
+			}
+		}
+	}
+	for _, by := range []string{"age", "city"} {
+		log := world(t, 300, 5, true)
+		_, err := provenance.New(log).File(t.Context(), p, provenance.Options{Requirements: []provenance.Requirement{{By: by, Limit: -.1}}})
+		if err == nil || !strings.Contains(err.Error(), "guardrail-by "+by) {
+			t.Errorf("by %s: %v", by, err)
+		}
+	}
+}
+
 func TestPolicy_Refuses(t *testing.T) {
 	log, p := world(t, 200, 1, false), policy(t, false)
 	if _, err := Policy(t.Context(), p, log, provenance.New(log), Options{By: []string{"city"}}); err == nil ||

@@ -24,7 +24,7 @@ var quartiles = []float64{-.6745, 0, .6745}
 func (e *Explanation) segment(log *logs.Log, judge *provenance.Judge, o Options) error {
 	var rows [][]int
 	for _, column := range o.By {
-		found, err := e.segmentsOf(column)
+		found, err := e.segmentsOf(column, log)
 		if err != nil {
 			return err
 		}
@@ -68,45 +68,22 @@ func (e *Explanation) segment(log *logs.Log, judge *provenance.Judge, o Options)
 }
 
 // segmentsOf are the segments of a column.
-func (e *Explanation) segmentsOf(column string) ([]Segment, error) {
-	var names []string
-	for _, name := range e.x.names.Names {
-		if strings.HasPrefix(name, column+"=") {
-			names = append(names, name)
-		}
-	}
-	of := func(row int) string {
-		for _, name := range names {
-			if e.x.at(row, name) == 1 {
-				return name[len(column)+1:]
-			}
-		}
-		return "(missing)"
-	}
+func (e *Explanation) segmentsOf(column string, log *logs.Log) ([]Segment, error) {
+	found := map[string][]int{}
 	if e.x.names.Feature(column) >= 0 {
 		cuts := e.cuts(column)
-		of = func(row int) string {
-			v := e.x.at(row, column)
-			at := slices.IndexFunc(cuts, func(cut float64) bool { return v <= cut })
-			switch {
-			case v != v:
-				return "(missing)"
-			case len(cuts) == 0:
-				return "(any)"
-			case at < 0:
-				return fmt.Sprintf("> %.4g", cuts[len(cuts)-1])
-			case at == 0:
-				return fmt.Sprintf("≤ %.4g", cuts[0])
-			}
-			return fmt.Sprintf("%.4g to %.4g", cuts[at-1], cuts[at])
+		for row := range e.Rows {
+			name := between(e.x.at(row, column), cuts)
+			found[name] = append(found[name], row)
 		}
-	} else if len(names) == 0 {
-		return nil, fmt.Errorf("setting by: the contexts have no column %q", column)
-	}
-	found := map[string][]int{}
-	for row := range e.Rows {
-		s := of(row)
-		found[s] = append(found[s], row)
+	} else {
+		all, err := provenance.Segmented(log, column)
+		if err != nil {
+			return nil, fmt.Errorf("setting by: %w", err)
+		}
+		for _, s := range all {
+			found[s.Name] = s.Rows
+		}
 	}
 	var out []Segment
 	for name, rows := range found {
@@ -124,6 +101,22 @@ func (e *Explanation) segmentsOf(column string) ([]Segment, error) {
 		out = append(out[:mostSegments-1], rest)
 	}
 	return out, nil
+}
+
+// between names the cuts around a number.
+func between(v float64, cuts []float64) string {
+	at := slices.IndexFunc(cuts, func(cut float64) bool { return v <= cut })
+	switch {
+	case v != v:
+		return "(missing)"
+	case len(cuts) == 0:
+		return "(any)"
+	case at < 0:
+		return fmt.Sprintf("> %.4g", cuts[len(cuts)-1])
+	case at == 0:
+		return fmt.Sprintf("≤ %.4g", cuts[0])
+	}
+	return fmt.Sprintf("%.4g to %.4g", cuts[at-1], cuts[at])
 }
 
 // cuts are where a number is cut into segments: by the policy's scaling alone.

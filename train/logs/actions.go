@@ -67,14 +67,8 @@ func (b *builder) fixed() (int32, error) {
 		if i := slices.IndexFunc(r.props, math.IsNaN); i >= 0 {
 			return 0, bad("p_"+b.slots[i], "missing")
 		}
-		sum, err := Distribution(r.props, b.slots, Rounding)
-		if err != nil {
-			return 0, bad("propensities", "%v", err)
-		}
-		if b.off = !Near(sum, 1, Exact) || slices.Max(r.props) > 1; b.off {
-			for i := range r.props {
-				r.props[i] /= sum
-			}
+		if err := b.distribution(b.slots); err != nil {
+			return 0, err
 		}
 	}
 	text := r.action
@@ -97,6 +91,21 @@ func (b *builder) fixed() (int32, error) {
 		}
 	}
 	return id, nil
+}
+
+// distribution checks the propensities of the actions of some names, and divides them by their sum if that is rounded.
+func (b *builder) distribution(names []string) error {
+	r := &b.row
+	sum, err := Distribution(r.props, names, Rounding)
+	if err != nil {
+		return bad("propensities", "%v", err)
+	}
+	if b.off = !Near(sum, 1, Exact) || slices.Max(r.props) > 1; b.off {
+		for i := range r.props {
+			r.props[i] /= sum
+		}
+	}
+	return nil
 }
 
 // extend adds the actions that setting actions lists to those that propensities are named by, if it lists all of these.

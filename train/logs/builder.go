@@ -52,7 +52,7 @@ type row struct {
 	time                                               int64
 	cost, p, weight                                    float64
 	props                                              []float64 // in the order of builder.slots
-	outcomes                                           []float64 // in the order of builder.outcomes; NaN, or none: missing
+	outcomes                                           []float64 // of builder.outcomes; NaN, or none: missing
 	hasID, hasGroup, hasAction, hasTime, hasCost, hasP bool
 	hasProps, hasWeight, hasSet, listed                bool          // listed: props are those of all in their order
 	form                                               jsontext.Kind // of action, see table.cell
@@ -214,7 +214,8 @@ func (b *builder) close() error {
 // begin begins a row.
 func (b *builder) begin() {
 	r := &b.row
-	*r = row{props: r.props[:0], outcomes: r.outcomes[:0], id: r.id[:0], group: r.group[:0], action: r.action[:0], policy: r.policy[:0]}
+	*r = row{props: r.props[:0], outcomes: r.outcomes[:0], id: r.id[:0], group: r.group[:0], action: r.action[:0],
+		policy: r.policy[:0]}
 	b.into = &b.contexts
 	b.into.begin()
 	b.offers = offers{ids: b.offers.ids[:0], ends: b.offers.ends[:0], starts: b.offers.starts[:0],
@@ -476,7 +477,7 @@ func (b *builder) appendRow() {
 	if r.hasID {
 		b.decisionIDs.add(r.id)
 	}
-	late(&b.ps, b.n, 0, r.hasP || r.hasSet && r.hasProps, r.p)
+	late(&b.ps, b.n, 0, r.hasP || r.hasProps, r.p) // of all actions', the logged one's is set in the end
 	if r.hasSet && r.hasProps {
 		put(&b.props, r.props...)
 	}
@@ -555,12 +556,8 @@ func (b *builder) finish() (names []string, again bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	if listed := b.props.size > 0 && !b.first.hasSet; listed && len(names) != len(b.slots) {
+	if b.props.size > 0 && !b.first.hasSet && len(names) != len(b.slots) {
 		return nil, false, fmt.Errorf("%s: %d actions, but %d propensities in a row", b.path, len(names), len(b.slots))
-	} else if listed && b.ps.size == 0 {
-		if err := b.ps.resize(8 * int64(b.n)); err != nil {
-			return nil, false, err
-		}
 	}
 	var r rearranged
 	for s, see := range map[*spill]func([]byte) bool{&b.acts: to(&r.acts), &b.props: to(&r.all), &b.ps: to(&r.ps),

@@ -407,7 +407,7 @@ func (l *Log) sound() bool {
 		}
 	}
 	for _, o := range l.Outcomes {
-		if have := len(o.Values); have != 0 && have != n || !outcomeColumn(o.Column) {
+		if have := len(o.Values); have != 0 && have != n || !IsOutcome(o.Column) {
 			return false
 		}
 	}

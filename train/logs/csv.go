@@ -72,17 +72,11 @@ func newCSV(l *lines, b *builder) (reader, error) {
 }
 
 func (c *csv) next(b *builder) error {
-	if c.rows++; c.rows == readAfter+1 && b.n > 0 && readers > 0 && !b.fields && !b.describes {
-		c.readAhead()
+	if there, err := c.table.next(b, c.readAhead); there {
+		return err
 	}
-	if c.blocks != nil {
-		there, err := c.ahead(b)
-		if there {
-			return err
-		}
-		if text := c.back; bytes.Count(text, []byte{'"'})%2 == 1 { // it may go over several lines
-			c.alone(c.blocks.block.text[c.blocks.block.rows[c.blocks.at-1].from:])
-		}
+	if a := c.blocks; a != nil && bytes.Count(c.back, []byte{'"'})%2 == 1 { // it may go over several lines
+		c.alone(a.block.text[a.block.rows[a.at-1].from:])
 	}
 	if err := c.read(); err != nil {
 		return err
@@ -294,7 +288,9 @@ func (w csvWriter) row(d *Decision) error {
 		w.buf[len(w.buf)-1] = '\n'
 	}
 	w.columns(d, func(_, s string) { w.cell(s) }, func(_ string, v float64) {
-		w.number(v)
+		if v == v { // else an outcome that is missing
+			w.number(v)
+		}
 		w.buf = append(w.buf, ',')
 	})
 	at := 0

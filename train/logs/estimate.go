@@ -20,9 +20,9 @@ const (
 // Estimates says how good estimated propensities are, by rows that did not teach them.
 type Estimates struct {
 	Rows int // that have estimates
-	// Error is the expected calibration error, Σ_b n_b |p̄_b − f_b|/Σ_b n_b over bins b of pairs of such a row and an
-	// action in the order of π̂, at most ten of equal size: p̄ is the mean of π̂, f the share of
-	// actions that were taken.
+	// Error is the expected calibration error, Σ_b n_b |p̄_b − f_b|/Σ_b n_b over bins b of pairs of
+	// such a row and an action in the order of π̂, at most ten of equal size: p̄ is the mean of π̂,
+	// f the share of actions that were taken.
 	Error float64
 	// Predicted and Observed are p̄ and f of the bin that is most standard errors √Σ π̂(1 − π̂)/n_b
 	// off, and Z how many.

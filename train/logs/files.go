@@ -328,7 +328,8 @@ func (f *Files) remote(ctx context.Context, arg string, open func(context.Contex
 	at, key, query := SplitURL(arg)
 	if open == nil {
 		scheme, _, _ := strings.Cut(arg, "://")
-		return fmt.Errorf("%s: this opl reads only local files; docs/how-to/many-files.md says how to build one for %s://",
+		return fmt.Errorf("%s: this opl reads only local files; docs/how-to/many-files.md says how to build one "+
+			"for %s://",
 			arg, scheme)
 	}
 	b, err := open(ctx, at+query)

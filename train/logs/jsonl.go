@@ -300,14 +300,8 @@ type jsonl struct {
 func newJSONL(l *lines, b *builder) (reader, error) { return &jsonl{newTable(l, b), newDecoder()}, nil }
 
 func (j *jsonl) next(b *builder) error {
-	if j.rows++; j.rows == readAfter+1 && b.n > 0 && readers > 0 && !b.fields && !b.describes {
-		j.readAhead(b)
-	}
-	if j.blocks != nil {
-		there, err := j.ahead(b)
-		if there {
-			return err
-		}
+	if there, err := j.table.next(b, func() { j.readAhead(b) }); there {
+		return err
 	}
 	if err := j.lines.next(); err != nil {
 		return err
@@ -384,6 +378,9 @@ func (w jsonWriter) row(d *Decision) error {
 		w.quote(s)
 		w.buf = append(w.buf, ',')
 	}, func(name string, v float64) {
+		if v != v { // an outcome that is missing
+			return
+		}
 		w.key(name)
 		w.number(v)
 		w.buf = append(w.buf, ',')

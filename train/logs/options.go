@@ -189,14 +189,8 @@ func (b *builder) options() (err error) {
 	for j := range names {
 		names[j] = o.name(j)
 	}
-	sum, err := Distribution(r.props, names, Rounding)
-	if err != nil {
-		return bad("propensities", "%v", err)
-	}
-	if b.off = !Near(sum, 1, Exact) || slices.Max(r.props) > 1; b.off {
-		for i := range r.props {
-			r.props[i] /= sum
-		}
+	if err := b.distribution(names); err != nil {
+		return err
 	}
 	switch q := r.props[o.at]; {
 	case q <= 0:

@@ -28,8 +28,8 @@ func (o Outcome) Name() string { return o.Column[strings.IndexByte(o.Column, '_'
 // IsCost reports that less is better.
 func (o Outcome) IsCost() bool { return strings.HasPrefix(o.Column, "cost_") }
 
-// outcomeColumn reports the name of a column of an outcome.
-func outcomeColumn(name string) bool {
+// IsOutcome reports the name of a column of an outcome.
+func IsOutcome(name string) bool {
 	for _, prefix := range []string{"reward_", "cost_"} {
 		if len(name) > len(prefix) && strings.HasPrefix(name, prefix) {
 			return true

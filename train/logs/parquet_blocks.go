@@ -142,10 +142,9 @@ func (r *parquetReader) group(group parquet.RowGroup, chunks []*pageChunk, most 
 		}
 		n := max(0, min(most, total-from))
 		from += n
-		if k.err = k.columns(&r.table.wide, all, r.cells, n, from == total); k.err != nil || n > 0 {
-			put(k)
-		}
+		k.err = k.columns(&r.table.wide, all, r.cells, n, from == total)
 		err = k.err
+		put(k)
 	}
 	return err
 }

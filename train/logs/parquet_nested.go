@@ -31,8 +31,9 @@ func nodeOf(c *parquet.Column, next *int) *node {
 	n.to = *next
 	switch {
 	case c.Repeated():
-		return &node{name: n.name, key: n.key, form: '[', def: n.def, rep: c.MaxRepetitionLevel(), from: n.from, to: n.to,
-			parts: []*node{n}}
+		list := *n
+		list.form, list.rep, list.parts = '[', c.MaxRepetitionLevel(), []*node{n}
+		return &list
 	case len(n.parts) == 1 && n.parts[0].form == '[': // a group that the format has around lists and maps
 		list := n.parts[0]
 		of := list.parts[0]

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,6 +28,7 @@ type Decision struct {
 	Propensity   float64          // π₀(a|x) of the logged action in (0, 1]; 0: not known
 	Propensities []float64        // π₀(·|x) of Offered, or of all actions; nil: not known
 	Weight       float64          // of the row, 1 where the log has none
+	Outcomes     []float64        // of [Log].Outcomes, in their order; NaN: missing
 	// decisions without a reward that were left out since the row before; written, not read back
 	Unrewarded int
 	Catalogue  string // hash of the catalogue that the decision was among, see Log.Among; empty: not known
@@ -125,7 +127,15 @@ func (l *Log) Decision(i int, d *Decision) {
 			x = append(x, features.Value{Name: l.names[id], Number: values[j]})
 		}
 	}
-	*d = Decision{Context: x, Offered: l.offers(i, d.Offered[:0]), Action: l.Chosen(i), Cost: l.Cost[i], Weight: 1,
+	outcomes := d.Outcomes[:0]
+	for _, o := range l.Outcomes {
+		v := math.NaN()
+		if o.Values != nil {
+			v = o.Values[i]
+		}
+		outcomes = append(outcomes, v)
+	}
+	*d = Decision{Context: x, Outcomes: outcomes, Offered: l.offers(i, d.Offered[:0]), Action: l.Chosen(i), Cost: l.Cost[i], Weight: 1,
 		Catalogue: l.Among, Row: l.Row(i)}
 	if l.HasIDs() {
 		d.ID = l.texts.at(l.Context(i))

@@ -69,7 +69,7 @@ func roleOf(name, preset string) role {
 		return roleContext
 	case prefixed("p_"):
 		return roleEach
-	case outcomeColumn(name):
+	case IsOutcome(name):
 		return roleOutcome
 	}
 	return roles[name]

@@ -114,22 +114,28 @@ func (k *rowBlock) read(w *wide, r lineReader, others int) {
 	}
 }
 
-// ahead reads the next row, if it was read ahead and understood. If not, it is false, and the row is the next line.
-func (t *table) ahead(b *builder) (bool, error) {
+// next takes the next row, if lines are read ahead, which begin does once the columns are known, and it was understood.
+// If it was not there, the row is the next line.
+func (t *table) next(b *builder, begin func()) (there bool, err error) {
+	if t.rows++; t.rows == readAfter+1 && b.n > 0 && readers > 0 && !b.fields && !b.describes {
+		begin()
+	}
+	if t.blocks == nil {
+		return false, nil
+	}
 	k, row := t.blocks.next()
 	switch {
 	case k == nil:
 		t.alone(nil)
-		return false, nil
 	case row.to-row.from > maxRow:
 		t.alone(k.text[row.from:])
-		return false, nil
 	case row.place < 0:
 		t.lines.back = k.text[row.from:row.to:row.to]
-		return false, nil
+	default:
+		t.lines.text = k.text[row.from:row.to:row.to]
+		return true, t.row(b, k, row)
 	}
-	t.lines.text = k.text[row.from:row.to:row.to]
-	return true, t.row(b, k, row)
+	return false, nil
 }
 
 // alone ends reading ahead: the next line is that of the text, what was read after it, and what was not.

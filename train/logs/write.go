@@ -30,9 +30,10 @@ type WriterOptions struct {
 	// column; if they are "0", "1", … in order, the column context is a list. nil, or
 	// others: the column context has values by name.
 	Names      []string
-	Weight     bool // write weights, which must all be 1 otherwise
-	Unrewarded bool // write how many decisions without a reward were left out
-	New        bool // a file that is there, or appears meanwhile, is an fs.ErrExist
+	Outcomes   []string // columns of the outcomes that decisions have, in their order
+	Weight     bool     // write weights, which must all be 1 otherwise
+	Unrewarded bool     // write how many decisions without a reward were left out
+	New        bool     // a file that is there, or appears meanwhile, is an fs.ErrExist
 	// RewardMin and RewardMax are the rewards, in units of their own, that are cost 0 and cost −1, and that are
 	// written for them, to 15 digits. Both 0: 0 and 1.
 	RewardMin, RewardMax float64
@@ -168,6 +169,8 @@ func (w *Writer) write(d *Decision) error {
 		return fail("propensity %v is outside (0, 1]", d.Propensity)
 	case d.Propensities != nil && len(d.Propensities) != k:
 		return fail("%d propensities for %d actions", len(d.Propensities), k)
+	case len(w.o.Outcomes) > 0 && len(d.Outcomes) != len(w.o.Outcomes):
+		return fail("%d outcomes, want %d", len(d.Outcomes), len(w.o.Outcomes))
 	case !w.o.Weight && d.Weight != 0 && d.Weight != 1:
 		return fail("weight %v, but the log has none", d.Weight)
 	}
@@ -215,6 +218,9 @@ func (w *Writer) columns(d *Decision, text func(name, s string), number func(nam
 	}
 	text("action", w.name(d))
 	number("reward", w.reward(0-d.Cost)) // not −0
+	for i, column := range w.o.Outcomes {
+		number(column, d.Outcomes[i])
+	}
 	if d.Propensity != 0 {
 		number("propensity", d.Propensity)
 	}

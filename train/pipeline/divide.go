@@ -134,10 +134,12 @@ func (l *learning) settleSplit(open []int, teaches bool) {
 	t.Split, t.Share = o.Split, o.Share
 	if l.log.Time != nil && o.Split != ByTime && l.judge.Drift() != nil {
 		if l.judge.Settled() {
-			l.warn("the log drifts: setting split of time teaches by the earlier rows and certifies on the later ones, " +
+			l.warn("the log drifts: setting split of time teaches by the earlier rows and certifies on the later " +
+				"ones, " +
 				"which are nearer to what comes")
 		} else {
-			l.warn("the log drifts, or rewards of its newest rows are not in yet: leave out rows whose rewards may still " +
+			l.warn("the log drifts, or rewards of its newest rows are not in yet: leave out rows whose rewards may " +
+				"still " +
 				"come")
 		}
 	}

@@ -61,23 +61,14 @@ type Options struct {
 	Requirements []provenance.Requirement
 	// Learners of the recipe that may be candidates, of [train.Learners]; nil: all.
 	Learners []string
-	Depth    int  // of the trees of the learner rules, at most; 0: 2
-	Simple   bool // shallow trees are candidates, too, and are taken if they are within a standard error of the best
-	// Distil, if not nil, is a policy that the rules are to play like: they are learned from what it plays on rows that do
-	// not certify. It is in place of PriorFile.
-	Distil *policyfile.Policy
+	Readable
 	// Prior is zero or learned; empty: learned for the recipe, zero for others.
 	Prior string
 	// PriorFile, if not nil, is a policy whose weights are the prior's mean, or
 	// where the recipe starts, and whose encoder is used. Rows that it was learned
 	// from do not certify.
 	PriorFile *policyfile.Policy
-	// Fresh says that the log has no row that PriorFile was learned from, where
-	// that cannot be seen.
-	Fresh bool
-	// Loggers are policies that logged rows of the log, as far as their files are at
-	// hand: what taught them had a part in what is learned from the log.
-	Loggers []*policyfile.Policy
+	Ancestry
 
 	// the log's own names of columns, by the schema's, which the policy file keeps; see
 	// [logs.Options]
@@ -86,6 +77,25 @@ type Options struct {
 	MinESS   float64 // effective sample size that the weights must have; 0: 30, negative: any
 	Force    bool    // learn from a log that cannot be used, too
 	Progress func(train.Progress)
+}
+
+// Ancestry is what is known of the policies that came before.
+type Ancestry struct {
+	// Fresh says that the log has no row that PriorFile was learned from, where
+	// that cannot be seen.
+	Fresh bool
+	// Loggers are policies that logged rows of the log, as far as their files are at
+	// hand: what taught them had a part in what is learned from the log.
+	Loggers []*policyfile.Policy
+}
+
+// Readable says how rules are learned that people can read.
+type Readable struct {
+	Depth  int  // of the trees of the learner rules, at most; 0: 2
+	Simple bool // shallow trees are candidates, too, and are taken if they are within a standard error of the best
+	// Distil, if not nil, is a policy that the rules are to play like: they are learned from what it plays on rows
+	// that do not certify. It is in place of PriorFile.
+	Distil *policyfile.Policy
 }
 
 // configure fills in what the options leave open, checks what does not need the rows of the log, and

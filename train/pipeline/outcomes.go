@@ -31,8 +31,9 @@ func traded(log *logs.Log, outcomes []*logs.Beside, lambda float64) *logs.Log {
 	return &out
 }
 
-// trade chooses λ by rows that teach, and makes the policy be learned of what it weighs: on one half of them a policy is
-// learned for each λ, and the other half says how probable "ship" is at the number of rows that certify.
+// trade chooses λ by rows that teach, and makes the policy be learned of what it weighs: on one
+// half of them a policy is learned for each λ, and the other half says how probable "ship" is at
+// the number of rows that certify.
 func (l *learning) trade(ctx context.Context, lib library.Library) error {
 	var outcomes []*logs.Beside
 	names := map[string]bool{}
@@ -86,7 +87,8 @@ func pick(rows, places []int) []int {
 
 // chance is the logarithm of the probability that a policy which some rows of a log teach is to be shipped, as others
 // say of it.
-func (l *learning) chance(ctx context.Context, lib library.Library, log *logs.Log, learn, judge []int) (float64, error) {
+func (l *learning) chance(ctx context.Context, lib library.Library, log *logs.Log, learn, judge []int) (float64,
+	error) {
 	o := l.o
 	o.Requirements, o.Chunks, o.Progress, o.Force, o.Split = nil, 1, nil, true, l.out.Training.Split
 	got, err := Learn(ctx, lib, log.Subset(learn), o)

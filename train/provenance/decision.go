@@ -23,6 +23,8 @@ type Requirement struct {
 	Limit float64
 	// Relative says that the limit of a guardrail is a share of the value of the logging policy: −0.05 is 5 % worse.
 	Relative bool
+	// By, in place of Name, is a column of contexts: a guardrail of the reward in each of its segments, see [LargeSegments].
+	By string
 }
 
 // Answer is what several outcomes say of a policy together.
@@ -367,16 +369,16 @@ func (c *Certificate) decide(t trial, requirements []Requirement, err error) (*C
 	seen := map[Requirement]bool{}
 	nulls := []*null{t.goal()}
 	for _, r := range requirements {
-		key := Requirement{Name: r.Name, Budget: r.Budget}
+		key := Requirement{Name: r.Name, Budget: r.Budget, By: r.By}
 		if seen[key] {
 			return nil, fmt.Errorf("setting %s %s is given twice", r.kind(), r.Name)
 		}
 		seen[key] = true
-		n, err := t.null(r, s.Groups > 0)
+		of, err := t.nulls(r, s.Groups > 0)
 		if err != nil {
 			return nil, err
 		}
-		nulls = append(nulls, n)
+		nulls = append(nulls, of...)
 	}
 	d := &Decision{Answer: Ship, Delta: s.Delta}
 	contradicted, share := s.Contradicted, s.Delta/float64(len(nulls))
@@ -432,6 +434,9 @@ func Chance(log *logs.Log, logged []float64, rows []int, n int, delta float64, a
 	t := trial{parts: []certify.PoolLog{{Log: log}}, samples: []sample{{Judge: &Judge{log: log}}}}
 	chance := t.goal().chance(log.Cost, nil, log.Propensity, logged, rows, n, delta)
 	for _, r := range all {
+		if r.By != "" {
+			return 0, fmt.Errorf("setting guardrail-by %s: segments are certified, and not learned for", r.By)
+		}
 		b, err := log.Beside(r.Name)
 		if err != nil {
 			return 0, fmt.Errorf("setting %s %s: %w", r.kind(), r.Name, err)

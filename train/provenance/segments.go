@@ -2,11 +2,15 @@ package provenance
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"runtime"
+	"slices"
+	"strings"
 
 	"opl/policies/policyfile"
 	"opl/train/certify"
+	"opl/train/logs"
 )
 
 // Untaught are the rows of the log that had no part in the policy of a file, nor depend on rows that had: those by which
@@ -56,4 +60,108 @@ func (j *Judge) Segments(p *policyfile.Policy, segments [][]int, o Options) ([]f
 		}
 	}
 	return gains, nil
+}
+
+// Segment is rows whose contexts have the same value of a column.
+type Segment struct {
+	Name string // the value; "(missing)": none
+	Rows []int
+}
+
+// Segmented divides the rows of a log by the values of a column of names, the most frequent first. A column of numbers,
+// and one that the contexts lack, is an error.
+func Segmented(log *logs.Log, column string) ([]Segment, error) {
+	e, err := log.FitEncoder(nil, logs.Scaling{Kind: "none", Intercept: true})
+	if err != nil {
+		return nil, err
+	}
+	if log, err = log.Encode(e); err != nil {
+		return nil, err
+	}
+	var values []string
+	var places []int
+	for j, name := range e.Names {
+		if value, is := strings.CutPrefix(name, column+"="); is {
+			values, places = append(values, value), append(places, j)
+		}
+	}
+	switch {
+	case e.Feature(column) >= 0:
+		return nil, fmt.Errorf("%q is a column of numbers, and its rows have no segments by name", column)
+	case len(values) == 0:
+		return nil, fmt.Errorf("the contexts have no column %q", column)
+	}
+	out, row := make([]Segment, len(values)+1), make([]float64, e.Dim())
+	for i := range log.Len() {
+		log.X.Row64(log.Context(i), row)
+		at := len(values)
+		for s, j := range places {
+			if row[j] == 1 {
+				at = s
+				break
+			}
+		}
+		out[at].Rows = append(out[at].Rows, i)
+	}
+	for s, v := range append(values, "(missing)") {
+		out[s].Name = v
+	}
+	out = slices.DeleteFunc(out, func(s Segment) bool { return len(s.Rows) == 0 })
+	slices.SortStableFunc(out, func(a, b Segment) int { return cmp.Compare(len(b.Rows), len(a.Rows)) })
+	return out, nil
+}
+
+// LargeSegments is the share of the rows that a segment needs for a guardrail.
+const LargeSegments = 0.05
+
+// nulls are those of a requirement.
+func (t trial) nulls(r Requirement, grouped bool) ([]*null, error) {
+	if r.By != "" {
+		return t.segments(r)
+	}
+	n, err := t.null(r, grouped)
+	return []*null{n}, err
+}
+
+// segments are the nulls that the reward falls by more than the margin in a segment of a column. Small segments have none:
+// rows would not decide them.
+func (t trial) segments(r Requirement) (all []*null, err error) {
+	fail := func(err error) ([]*null, error) { return nil, fmt.Errorf("setting guardrail-by %s: %w", r.By, err) }
+	of := map[string]*null{}
+	for k, p := range t.parts {
+		found, err := Segmented(t.samples[k].log, r.By)
+		if err != nil {
+			return fail(err)
+		}
+		for _, s := range found {
+			if float64(len(s.Rows)) < LargeSegments*float64(t.samples[k].log.Len()) && of[s.Name] == nil {
+				continue
+			}
+			n := of[s.Name]
+			if n == nil {
+				n = t.goal()
+				n.Kind, n.Name, n.Limit = "guardrail", fmt.Sprintf("reward of %s %s", r.By, s.Name), r.Limit
+				if err := n.require(Requirement{Name: r.By, Limit: r.Limit}, false); err != nil {
+					return nil, err
+				}
+				n.parts = slices.Clone(n.parts)
+				for i := range n.parts {
+					n.parts[i].Rows, n.rows[i] = nil, nil
+				}
+				of[s.Name], all = n, append(all, n)
+			}
+			in := make(map[int]bool, len(s.Rows))
+			for _, row := range s.Rows {
+				in[row] = true
+			}
+			n.parts[k].Rows = slices.DeleteFunc(slices.Clone(p.Rows), func(row int) bool { return !in[row] })
+			n.rows[k] = n.parts[k].Rows
+		}
+	}
+	for _, n := range all {
+		if !slices.ContainsFunc(n.rows, func(rows []int) bool { return len(rows) > 1 }) {
+			return fail(fmt.Errorf("no rows of %s certify", n.Name))
+		}
+	}
+	return all, nil
 }

@@ -74,6 +74,13 @@ type Summary struct {
 	Policies   []logs.Logger // that decided, by their hashes, with the number of their logs
 	From, To   time.Time
 	MeanReward float64 // of the decisions with a reward
+	Outcomes   []Known // other outcomes
+}
+
+// Known is how many of the decisions that were written have an outcome, by its column.
+type Known struct {
+	Column string `json:"column"`
+	Rows   int    `json:"rows"`
 }
 
 // Waits are times between decisions and their rewards: half, 99 % and all came within them.
@@ -378,6 +385,19 @@ type joining struct {
 	among     string    // which catalogue
 	newest    time.Time // of decisions and rewards
 	waits     []time.Duration
+	outcomes  []map[string]reward // in the order of the summary's
+}
+
+// other sets the other outcomes of a decision. One that came too late is missing.
+func (j *joining) other(d *logs.Decision) {
+	for k, of := range j.outcomes {
+		v := math.NaN()
+		if r, ok := of[d.ID]; ok && (j.o.Mature == 0 || r.time.IsZero() || r.time.Sub(d.Time) <= j.o.Mature) {
+			v = r.value
+			j.Outcomes[k].Rows++
+		}
+		d.Outcomes = append(d.Outcomes, v)
+	}
 }
 
 // Join hands the decisions with their rewards to write, such as that of a [logs.Writer],
@@ -397,6 +417,10 @@ func (l *Log) Join(rewards *Rewards, write func(*logs.Decision) error, o Options
 	s := &j.Summary
 	*s = Summary{Decisions: len(l.rows), Left: l.left + rewards.left, Torn: l.torn, Zeros: l.zeros, Copies: l.copies,
 		Bad: l.Bad, Plain: l.plain}
+	for _, column := range rewards.Outcomes() {
+		s.Outcomes = append(s.Outcomes, Known{Column: column})
+		j.outcomes = append(j.outcomes, rewards.others[column])
+	}
 	if err := j.check(); err != nil {
 		return *s, err
 	}
@@ -525,6 +549,7 @@ func (j *joining) take(row *line, action int) (err error) {
 	if d.Context, err = values("context", row.Context, nil); err != nil {
 		return err
 	}
+	j.other(d)
 	j.Joined++
 	last := j.held
 	j.held = d

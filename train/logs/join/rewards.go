@@ -2,15 +2,18 @@ package join
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"opl/train/logs"
 )
 
-// Rewards are the rewards of decisions, by id.
+// Rewards are the rewards of decisions, by id, and other outcomes of them, by column and id.
 type Rewards struct {
 	of     map[string]reward
+	others map[string]map[string]reward
 	left   int       // duplicates left out
 	n      int       // rows with a reward
 	newest time.Time // of rewards that have times
@@ -26,9 +29,9 @@ type reward struct {
 
 // ReadRewards reads a file of rewards, see [logs.OpenRows]: columns decision_id and reward, and timestamp, when the
 // reward came, if that is known (others are left alone), or JSON Lines with the fields of these names and no others. True is the reward 1, false 0, as in logs; an empty or
-// null reward is none.
+// null reward is none. Columns reward_NAME and cost_NAME are other outcomes; a file may have them alone.
 func ReadRewards(path string, d Duplicates) (*Rewards, error) {
-	r := &Rewards{of: map[string]reward{}}
+	r := &Rewards{of: map[string]reward{}, others: map[string]map[string]reward{}}
 	return r, r.Read(path, d)
 }
 
@@ -45,65 +48,88 @@ func (r *Rewards) Read(path string, d Duplicates) (err error) {
 	}()
 	const id, value, when = "decision_id", "reward", "timestamp"
 	columns := rows.Fields()
-	if columns != nil && !(rows.Has(id) && rows.Has(value)) {
+	if columns != nil && !(rows.Has(id) && (rows.Has(value) || slices.ContainsFunc(columns, logs.IsOutcome))) {
 		return fmt.Errorf("%s: the columns are %q: want %s and %s", path, columns, id, value)
 	}
+	other := func(column string) bool { return column != value && !logs.IsOutcome(column) }
+	read := slices.DeleteFunc(slices.Clone(columns), other)
 	for n := 1; rows.Next(); n++ {
 		if columns == nil {
 			for _, f := range rows.Fields() {
-				if f != id && f != value && f != when {
+				if f != id && f != value && f != when && !logs.IsOutcome(f) {
 					return fmt.Errorf("%s: unknown field %q: want %s and %s, and %s if it is known", rows.Where(), f, id,
 						value, when)
 				}
 			}
-			if !rows.Has(value) {
+		}
+		named := read
+		if columns == nil {
+			named = slices.DeleteFunc(rows.Fields(), other)
+		}
+		for _, column := range named {
+			if text, err := rows.Text(column); err == nil && text == "" {
 				continue
 			}
-		}
-		if text, err := rows.Text(value); err == nil && text == "" {
-			continue
-		}
-		v, err := rows.Reward(value)
-		if err != nil {
-			return err
-		}
-		of := ""
-		if rows.Has(id) {
-			if of, err = rows.Text(id); err != nil {
+			if err := r.take(rows, column, path, n, d); err != nil {
 				return err
 			}
-		}
-		var at time.Time
-		if text, _ := rows.Text(when); text != "" {
-			if at, err = rows.Time(when); err != nil {
-				return err
-			}
-			if at.After(r.newest) {
-				r.newest = at
-			}
-		}
-		r.n++
-		before, twice := r.of[of]
-		switch {
-		case of == "":
-			err = fmt.Errorf("no decision_id")
-		case math.IsNaN(v) || math.IsInf(v, 0):
-			err = fmt.Errorf("reward %v is not finite", v)
-		case twice && d != First && d != Last:
-			err = fmt.Errorf("decision_id %q has a reward in %srow %d already: take the first or the last of them "+
-				"by setting duplicates", of, other(before.path, path), before.row)
-		case twice:
-			r.left++
-		}
-		if err != nil {
-			return fmt.Errorf("%s: row %d: %w", path, n, err)
-		}
-		if !twice || d == Last {
-			r.of[of] = reward{v, path, n, at, r.n}
 		}
 	}
 	return rows.Err()
 }
+
+// take adds what row n of a file has in a column.
+func (r *Rewards) take(rows *logs.Rows, column, path string, n int, d Duplicates) error {
+	v, err := rows.Reward(column)
+	if err != nil {
+		return err
+	}
+	of := ""
+	if rows.Has("decision_id") {
+		if of, err = rows.Text("decision_id"); err != nil {
+			return err
+		}
+	}
+	var at time.Time
+	if text, _ := rows.Text("timestamp"); text != "" {
+		if at, err = rows.Time("timestamp"); err != nil {
+			return err
+		}
+		if at.After(r.newest) {
+			r.newest = at
+		}
+	}
+	all := r.of
+	if column != "reward" {
+		if all = r.others[column]; all == nil {
+			all = map[string]reward{}
+			r.others[column] = all
+		}
+	}
+	r.n++
+	before, twice := all[of]
+	switch {
+	case of == "":
+		err = fmt.Errorf("no decision_id")
+	case math.IsNaN(v) || math.IsInf(v, 0):
+		err = fmt.Errorf("%s %v is not finite", column, v)
+	case twice && d != First && d != Last:
+		err = fmt.Errorf("decision_id %q has a %s in %srow %d already: take the first or the last of them "+
+			"by setting duplicates", of, column, other(before.path, path), before.row)
+	case twice:
+		r.left++
+	}
+	if err != nil {
+		return fmt.Errorf("%s: row %d: %w", path, n, err)
+	}
+	if !twice || d == Last {
+		all[of] = reward{v, path, n, at, r.n}
+	}
+	return nil
+}
+
+// Outcomes are the columns of other outcomes that there are, in the order of their names.
+func (r *Rewards) Outcomes() []string { return slices.Sorted(maps.Keys(r.others)) }
 
 // other names a file that is not the one that is read.
 func other(path, read string) string {

@@ -54,6 +54,9 @@ func without(facts []html.Fact, names ...string) []html.Fact {
 // Concluded is the conclusion of a statement in a line: what the policy earns at least, and what to do next.
 func Concluded(s provenance.Statement, next string) string {
 	u, at, who := unitsOf(s), "", "the logging policy"
+	if d := decisionOf(s); d != nil {
+		return answer(d)
+	}
 	if s.AnyTime {
 		at = " at any time"
 	}
@@ -77,6 +80,7 @@ func Concluded(s provenance.Statement, next string) string {
 func BriefCertificate(w io.Writer, s provenance.Statement) error {
 	var b brief
 	fmt.Fprintln(&b, Concluded(s, "opl serve, or opl select beside other policies"))
+	printDecision(&b.Builder, decisionOf(s))
 	printFacts(&b.Builder, without(guarantee(s), "verdict", "chunks"))
 	printFacts(&b.Builder, onRows(s))
 	b.remarkFacts(remarks(s))
@@ -103,9 +107,11 @@ func BriefTraining(w io.Writer, l *pipeline.Learned, file string) error {
 	if l.Certificate == nil {
 		printFacts(&b.Builder, []html.Fact{unproven(l)})
 	} else {
+		printDecision(&b.Builder, decisionOf(l.Certificate.Statement()))
 		printFacts(&b.Builder, without(guarantee(l.Certificate.Statement()), "verdict", "chunks"))
 	}
 	printFacts(&b.Builder, trainingFacts(l))
+	printRules(&b.Builder, l.File)
 	b.remarkFacts(warnings(l))
 	return b.to(w)
 }

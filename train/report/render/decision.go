@@ -80,7 +80,7 @@ func conditionsOf(d *provenance.Decision) (all []string) {
 	return all
 }
 
-// printDecision prints the answer and its table.
+// printDecision prints the table of an answer; of nil nothing.
 func printDecision(b *strings.Builder, d *provenance.Decision) {
 	if d == nil {
 		return
@@ -92,7 +92,7 @@ func printDecision(b *strings.Builder, d *provenance.Decision) {
 			width[i] = max(width[i], len([]rune(cell)))
 		}
 	}
-	fmt.Fprintf(b, "%s\n\n", answer(d))
+	b.WriteByte('\n')
 	for _, row := range rows {
 		for i, cell := range row {
 			fmt.Fprintf(b, "  %s%s", cell, strings.Repeat(" ", width[i]-len([]rune(cell))))

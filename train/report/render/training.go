@@ -8,6 +8,7 @@ import (
 
 	"opl/policies/features"
 	"opl/policies/policyfile"
+	"opl/policies/portable"
 	"opl/train/logs"
 	"opl/train/pipeline"
 	"opl/train/report/html"
@@ -25,9 +26,31 @@ func Training(w io.Writer, l *pipeline.Learned, file string) error {
 		printDecision(&b, decisionOf(l.Certificate.Statement()))
 		printGuarantee(&b, l.Certificate.Statement())
 	}
+	printRules(&b, l.File)
 	printFacts(&b, warnings(l))
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// shortRules is how many leaves a policy that is printed as rules has at most.
+const shortRules = 16
+
+// printRules prints a policy that is a small tree.
+func printRules(b *strings.Builder, f *policyfile.File) {
+	for _, c := range f.Components {
+		if len(c.Layers) == 0 || c.Layers[0].Trees == nil || len(c.Layers[0].Trees.Feature) > 1000 {
+			return
+		}
+	}
+	p, err := policyfile.New(f)
+	if err != nil {
+		return
+	}
+	if tree, err := portable.New(p); err == nil && tree.Root.Leaves() <= shortRules {
+		b.WriteString("\n")
+		_ = tree.Write(b, "text", "") // a builder takes all
+		b.WriteString("\n")
+	}
 }
 
 // trainingFacts say what was learned, from what, and what it earns by the estimate.
