@@ -553,6 +553,12 @@ func (l *log) reading() {
 			Means: "values inherit their error, and nothing is certified", Do: "log the propensities when the " +
 				"action is drawn"})
 	}
+	for _, n := range l.Doubts {
+		l.add(Finding{Check: "columns as they were read", Severity: Doubtful, Measured: n,
+			Means: "policies would learn from something else than the column means, or from nothing",
+			Do: "call columns of the context x_NAME (setting columns), leave cells without a value empty, or say by " +
+				"setting categories that a column has names"})
+	}
 	for _, n := range l.Notes {
 		l.add(Finding{Check: "reading", Measured: n})
 	}

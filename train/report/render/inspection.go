@@ -43,7 +43,7 @@ func Inspection(w io.Writer, r inspect.Report) error {
 			wrap(&b, fmt.Sprintf("  %-25s ", f.Check), text)
 		}
 	}
-	columnsRead(&b, r)
+	columnsRead(&b, r, columnsListed)
 	for _, h := range append(slices.Clone(r.Propensities), r.Weights...) {
 		classes(&b, h)
 	}
@@ -67,17 +67,17 @@ func Inspection(w io.Writer, r inspect.Report) error {
 	return err
 }
 
-// columnsListed is how many columns of a log the text has.
-const columnsListed = 40
+// columnsListed is how many columns of a log the text has, and columnsBrief the short one.
+const columnsListed, columnsBrief = 40, 12
 
 // columnsRead lists how columns were read.
-func columnsRead(b *strings.Builder, r inspect.Report) {
+func columnsRead(b *strings.Builder, r inspect.Report, most int) {
 	if len(r.Columns) == 0 {
 		return
 	}
 	fmt.Fprintf(b, "\n  %-22s %-12s %-8s %-22s %s\n", "column", "role", "type", "values", "missing")
 	for i, c := range r.Columns {
-		if i == columnsListed {
+		if i == most {
 			fmt.Fprintf(b, "  and %d more\n", len(r.Columns)-i)
 			break
 		}
