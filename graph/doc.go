@@ -1,5 +1,6 @@
-// Package graph is the language that the objectives of opl are written in: a
-// thin, checked layer over Gorgonia, in which a formula reads like the paper.
+// Package graph is the language in which objectives are written: a thin, checked layer
+// over Gorgonia, in which a formula reads like the paper. Use it to build a scalar from
+// named inputs and parameters, and to get its value and exact gradients.
 //
 // # Three phases
 //

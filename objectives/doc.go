@@ -1,6 +1,7 @@
-// Package objectives holds what is learned for: pessimistic objectives of
-// off-policy learning, each a function from a [Problem] to the scalar that is
-// minimized, over regularized importance weights that are functions too.
+// Package objectives defines what training minimizes: pessimistic objectives of
+// off-policy learning. An [Objective] is a function from a [Problem] to a scalar graph;
+// a [Weight] is a regularized importance weight, a function too. Use it to take a
+// published objective, or to write one of your own in ten lines (see the example).
 //
 // Symbols are the paper's (Aouali, Brunel, Rohde, Korba, UAI 2024): costs c in
 // [−1, 0], n rows of the log, logging policy π₀, weight ŵ = g(π, π₀), prior P

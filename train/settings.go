@@ -41,7 +41,7 @@ type Scope int
 const (
 	OfProblem  Scope = iota // all runs, the logging policy's too
 	OfLearning              // all runs that learn, alike in a store of results
-	OfMethod                // runs that learn; it hangs on objective and policy
+	OfMethod                // runs that learn; it depends on objective and policy
 )
 
 // Setting is an entry of the table of settings: all that flags, grid files, checks,
@@ -126,7 +126,7 @@ func AllSettings() []Setting {
 	}
 }
 
-// entry completes s by what hangs on the type of its field.
+// entry completes s by what depends on the type of its field.
 func entry[T any](name string, field func(*Settings) *T, def T, ok func(T) bool, want string, s Setting) Setting {
 	s.Name, s.def = name, def
 	s.field = func(of *Settings) any { return field(of) }

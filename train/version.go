@@ -89,7 +89,7 @@ func build(path string) string {
 	return fmt.Sprintf("-%.6x", sum.Sum(nil))
 }
 
-// Extensions names what of the processor, and of the compiler's target, results hang on to the last
+// Extensions names what of the processor, and of the compiler's target, results depend on to the last
 // bit: equal runs of one version give equal bits where these are equal. Empty: none is used.
 var Extensions = sync.OnceValue(func() string {
 	names := simd.Extensions()

@@ -118,7 +118,7 @@ func (f *certifyFlags) check(cmd *cobra.Command, logs int) error {
 			"tell apart: " +
 			"give one, a folder or a pattern in quotes, or leave --shard out")
 	case !f.AnyTime:
-		return errors.New("--shard wants --any-time: for one look the values of ℓ hang on all rows, " +
+		return errors.New("--shard wants --any-time: for one look the values of ℓ depend on all rows, " +
 			"and a model of the reward is learned from rows before, one by one")
 	}
 	f.Share = f.part.shard

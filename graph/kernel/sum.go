@@ -2,7 +2,7 @@ package kernel
 
 import "math"
 
-// Sum is a sum of numbers with what rounding took from it, so that it hardly hangs on their order: its error is some
+// Sum is a sum of numbers with what rounding took from it, so that it hardly depends on their order: its error is some
 // 2⁻⁵³ of the sum, however many they are, as long as n²2⁻¹⁰⁶ Σ|x| is small beside it. The zero value is 0. Neumaier (1974).
 type Sum struct{ sum, rest float64 }
 

@@ -1,6 +1,6 @@
-// Package policyfile reads and writes policy files and chooses actions by them. It
-// needs no Gorgonia, allocates nothing per choice, and gives the propensities that
-// training and certificates speak of.
+// Package policyfile reads and writes policy files and chooses actions by them. Use it
+// to play a policy in your own process ([Load], [Policy.Choose]). It needs no Gorgonia,
+// allocates nothing for a choice, and gives the propensities that were certified.
 //
 // # The policy file
 //

@@ -1,7 +1,8 @@
-// Package certify computes upper bounds on the risk of a policy, and on its gain over
-// the logging policy, that hold with probability 1 − δ over the log, in float64 on exact
-// propensities. They are numbers: whether a log may certify a policy at all is for package
-// provenance to judge.
+// Package certify computes upper bounds on the risk of a policy, and on its gain over the
+// logging policy. The bounds hold with probability 1 − δ over the log. They are computed in
+// float64 on exact propensities. Use it if you know that the policy was fixed before the
+// rows ([Fixed]), or that the rows chose a posterior ([Posterior]). Otherwise use package
+// provenance, which judges whether rows may certify a policy.
 //
 // # The bound
 //

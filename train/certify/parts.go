@@ -86,7 +86,7 @@ func (s Sums) Check() error {
 	return nil
 }
 
-// Bounds are those of [Pool] of the same rows, to within the rounding of sums.
+// Bounds computes the bounds that [Pool] gives for the same rows, up to the rounding of sums.
 func (s Sums) Bounds() (Bounds, error) {
 	if s.Rows == 0 {
 		return Bounds{}, errors.New("certify: no rows are left to certify with")

@@ -50,7 +50,7 @@ type taskKey struct {
 
 func keyOf(r train.Run) taskKey { return taskKey{r.Dataset, r.Eta0, r.Seed, r.Limit} }
 
-// once is what f gives the first who asks for a key of m.
+// once returns the value of a key of m. The first call for a key computes the value by f.
 func once[K comparable, T any](e *Runner, m *map[K]func() (T, error), key K, f func() (T, error)) (T, error) {
 	e.mu.Lock()
 	if *m == nil {

@@ -297,7 +297,7 @@ func apart(a, b train.Record) string {
 }
 
 // preferred reports that a is to be kept rather than b, both of one run and result: learning curves, then
-// an order that does not hang on that of the folders.
+// an order that does not depend on that of the folders.
 func preferred(a, b train.Record) bool {
 	if (a.Curve == nil) != (b.Curve == nil) {
 		return a.Curve != nil

@@ -257,7 +257,7 @@ func mismatch(r, want train.Run, scopes ...train.Scope) string {
 }
 
 // agreement is what says in which setting a run differs from those of a plan: from its first
-// that learns, if there is one, and, in what hangs on objective and policy, from all of these.
+// that learns, if there is one, and, in what depends on objective and policy, from all of these.
 func agreement(plan []train.Run) func(train.Run) string {
 	logging := func(r train.Run) bool { return r.Objective == train.LoggingPolicy }
 	first := plan[max(0, slices.IndexFunc(plan, func(r train.Run) bool { return !logging(r) }))]

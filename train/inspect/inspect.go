@@ -1,7 +1,8 @@
-// Package inspect says whether a log of decisions can be trusted: what is wrong
-// with its rows, whether the actions were drawn with the propensities it states,
-// how much of it carries weight, and whether its rows look independent and
-// identically distributed, which every guarantee assumes.
+// Package inspect says whether a log of decisions can be trusted. It checks what is
+// wrong with the rows, whether actions were drawn with the propensities that the log
+// states, and how few rows carry the weight. It also checks whether rows look
+// independent and identically distributed, which every guarantee assumes. Call
+// [Inspect] before you learn from a log or believe an estimate.
 //
 // A check that is a statistical test calls a log doubtful at p < 1e-4 (corrected
 // for the actions it looks at) and only if the deviation also matters in size, so

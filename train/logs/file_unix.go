@@ -28,8 +28,8 @@ func mapFile(f *os.File, n int, writable bool) ([]byte, func() error, error) {
 	return b, func() error { return unix.Munmap(b) }, nil
 }
 
-// trusted reports that a cache is by who reads it, by who owns the log, or by the system's administrator, and that
-// nobody can write to it who cannot write to the log.
+// trusted reports that a cache belongs to the user who reads it, to the owner of the log, or to the administrator. It
+// also asks that nobody can write to the cache who cannot write to the log.
 func trusted(cache, log os.FileInfo) bool {
 	c, ok := cache.Sys().(*syscall.Stat_t)
 	l, also := log.Sys().(*syscall.Stat_t)

@@ -1,7 +1,7 @@
-// Package logs holds THE log of decisions: what a policy saw, what it did, with
-// which propensity, and what that cost, as columns. Everything that learns,
-// inspects, certifies and evaluates reads it, whether it came from a file, was
-// collected in memory or made of labelled examples.
+// Package logs reads, holds and writes logs of decisions: context, action, propensity
+// and cost, as columns. Use [Open] for files, [Collect] for decisions in memory, and
+// [Create] to write a log. Every package that learns, inspects, certifies or evaluates
+// reads a [Log], wherever its rows came from.
 package logs
 
 import (

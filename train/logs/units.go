@@ -72,7 +72,7 @@ func (u Units) Range() string {
 	return fmt.Sprintf("from %v to %v", u.Low, u.High)
 }
 
-// Units are the log's.
+// Units returns the units in which the log states rewards.
 func (l *Log) Units() Units {
 	low, high := l.RewardRange()
 	return Units{low, high}

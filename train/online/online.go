@@ -1,5 +1,6 @@
-// Package online learns a model of the reward for the bound of a fixed policy from the very
-// rows that certify it, each row's prediction from rows before it alone ([Learn]).
+// Package online learns a model of the reward for the bound of a fixed policy, from the
+// rows that certify the policy ([Learn]). It predicts each row by a model that only the
+// rows before it taught. Use it if the log had no part in the policy: no row is given up.
 //
 // # Why it may
 //

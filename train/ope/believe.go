@@ -29,7 +29,8 @@ type spread struct {
 	Top       []float64 `json:"top"`         // the largest ωw, in order, see top
 }
 
-// spread is that of rows that are some of whole, but for Uncovered.
+// spread describes the weights of the rows in the sample, which are some of whole rows. It leaves Uncovered at 0:
+// that describes the whole log.
 func (t *sample) spread(d *Data, whole int) (s spread) {
 	var sum, square kernel.Sum
 	w := make([]float64, t.n) // ωw

@@ -1,6 +1,7 @@
-// Package ope is off-policy evaluation: it says what another policy would have
-// earned, from a log. Estimators of the value of fixed target policies come with
-// standard errors, intervals, effective sample sizes, and what can be guaranteed.
+// Package ope estimates from the log of one policy what other policies would have
+// earned (off-policy evaluation). Use [Evaluate] for the value of target policies, with
+// standard errors, intervals, effective sample sizes and lower bounds. Use [Select] to
+// decide which of several policies to ship.
 //
 // Values are rewards r = −c in [0, 1]. The mean of a column s over rows with
 // weights ω is Σω s/Σω: a row of weight 2 stands for two rows of the population

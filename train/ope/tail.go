@@ -10,7 +10,8 @@ func tailLength(n int) int {
 	return int(math.Ceil(min(float64(n)/5, 3*math.Sqrt(float64(n)))))
 }
 
-// top are those of w that are, or may be, among the largest of n, and the next, in order.
+// top returns in order the weights of w that may be among the largest of n rows, and one more, above which the tail
+// begins. Shards return more than they need, so that merging finds the largest of all.
 func top(w []float64, n int) []float64 {
 	x := slices.Sorted(slices.Values(w))
 	return x[max(0, len(x)-tailLength(n)-1):]

@@ -36,7 +36,7 @@ type Certificate struct{ statement Statement }
 // Statement is what the certificate says.
 func (c *Certificate) Statement() Statement { return c.statement }
 
-// MarshalJSON is that of the statement.
+// MarshalJSON writes the statement.
 func (c *Certificate) MarshalJSON() ([]byte, error) { return json.Marshal(c.statement) }
 
 // Guaranteed is the reward that is promised.

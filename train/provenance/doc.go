@@ -1,5 +1,7 @@
-// Package provenance knows which rows had a part in what, and is the only judge of
-// what may certify: it alone turns bounds (package certify) into a [Certificate].
+// Package provenance records which rows taught which part of a policy, and judges which
+// rows may certify it. It alone turns the bounds of package certify into a [Certificate].
+// Use it wherever a policy file meets a log: a [Judge] refuses rows that had a part in
+// the policy, and logs that contradict what the bounds assume.
 //
 // A bound holds if what it assumes fixed (the prior, the encoder, the layers, the reward
 // model, or a policy as a whole) was fixed before the rows that certify were seen, if

@@ -237,7 +237,8 @@ func (j *Judge) Fixed(pi certify.Policy, from Origin, rows []int, o certify.Opti
 	return c, err
 }
 
-// fixed is Fixed of rows that are admitted, as the log holds them with other actions.
+// fixed certifies a fixed policy on rows that the judge has admitted. The log may be one with the same rows and other
+// actions, such as those of the policy's catalogue.
 func (j *Judge) fixed(log *logs.Log, pi certify.Policy, rows []int, o certify.Options,
 	on Circumstances) (*Certificate, trial, error) {
 	rows, err := j.lasting(rows, o, &on)

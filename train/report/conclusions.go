@@ -14,7 +14,7 @@ import (
 const notNearZero = .2
 
 // Verdicts computes what records say about the paper's seven conclusions, in their
-// order; a conclusion that hangs on the choice of λ once for each. They do not
+// order; a conclusion that depends on the choice of λ once for each. They do not
 // depend on the order of the records.
 func Verdicts(recs []train.Record) []Verdict {
 	recs = canonical(recs)

@@ -354,7 +354,7 @@ func datasetName(s string) string {
 	return cmp.Or(map[string]string{"mnist": "MNIST", "fashion": "FashionMNIST"}[s], s)
 }
 
-// names are those of a library in titles and legends.
+// names gives the names of a library as titles and legends show them.
 type names struct{ library.Library }
 
 // paper has the names of the paper's own.

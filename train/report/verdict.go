@@ -81,7 +81,7 @@ type Estimate struct {
 type Verdict struct {
 	Conclusion  int          `json:"conclusion"` // 1 to 7
 	Claim       string       `json:"claim"`
-	Lambda      string       `json:"lambda,omitempty"` // the choice of λ that it is under, where it hangs on that
+	Lambda      string       `json:"lambda,omitempty"` // the choice of λ that it is under, where it depends on that
 	Status      Status       `json:"status"`
 	Comparisons []Comparison `json:"comparisons"`
 }
@@ -176,7 +176,7 @@ func (c comparison) key(r train.Record) cellKey {
 }
 
 // variant tells apart the records of one side, cell and seed. The default
-// hyperparameter is one variant, though its value hangs on the length of the log;
+// hyperparameter is one variant, though its value depends on the length of the log;
 // so is none, -1.
 type variant struct {
 	policy, lambda, weight, noise string

@@ -40,7 +40,7 @@ type Panel struct {
 // Kind says what the points of a curve are.
 type Kind int
 
-// The kinds of curves. Low and High are the ends of
+// The kinds of curves. Low and High are the ends of a band, an interval or a stretch:
 const (
 	Joined Kind = iota // a band around Y; points are joined
 	Barred             // an interval around Y, at each point; points are joined
@@ -162,7 +162,7 @@ func (a Axis) At(v float64) float64 {
 	return (v - a.Min) / (a.Max - a.Min)
 }
 
-// Axes are those of one of the figure's panels, with at most so many ticks. Panels share the range
+// Axes returns the axes of one panel of the figure, with at most so many ticks. Panels share the range
 // of y unless OwnY.
 func (d Figure) Axes(p *Panel, mostX, mostY int) (x, y Axis) {
 	x, y = newAxis(p.LogX), newAxis(p.LogY)

@@ -24,7 +24,7 @@ type Marker struct {
 	Turn    float64
 }
 
-// NoMarker is that of curves without.
+// NoMarker draws a curve without markers.
 var NoMarker = Marker{Corners: -1}
 
 var (

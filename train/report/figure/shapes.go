@@ -29,7 +29,7 @@ const (
 	Mark                     // a marker
 )
 
-// Shapes are those of a curve. It is broken where a value is missing.
+// Shapes returns what is drawn of a curve. The curve is broken where a value is missing.
 func (p *Panel) Shapes(c Curve, x, y Axis) (shapes []Shape) {
 	for _, run := range p.runs(c) {
 		var line, lower, upper []Point
