@@ -477,7 +477,7 @@ func (b *builder) appendRow() {
 	if r.hasID {
 		b.decisionIDs.add(r.id)
 	}
-	late(&b.ps, b.n, 0, r.hasP || r.hasSet && r.hasProps, r.p)
+	late(&b.ps, b.n, 0, r.hasP || r.hasProps, r.p) // of all actions', the logged one's is set in the end
 	if r.hasSet && r.hasProps {
 		put(&b.props, r.props...)
 	}
@@ -556,12 +556,8 @@ func (b *builder) finish() (names []string, again bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	if listed := b.props.size > 0 && !b.first.hasSet; listed && len(names) != len(b.slots) {
+	if b.props.size > 0 && !b.first.hasSet && len(names) != len(b.slots) {
 		return nil, false, fmt.Errorf("%s: %d actions, but %d propensities in a row", b.path, len(names), len(b.slots))
-	} else if listed && b.ps.size == 0 {
-		if err := b.ps.resize(8 * int64(b.n)); err != nil {
-			return nil, false, err
-		}
 	}
 	var r rearranged
 	for s, see := range map[*spill]func([]byte) bool{&b.acts: to(&r.acts), &b.props: to(&r.all), &b.ps: to(&r.ps),

@@ -65,7 +65,9 @@ func (s *spill) flush() error {
 func (s *spill) drain() {
 	to := s.to
 	if to == nil && len(s.buf) > 0 {
-		s.create()
+		if s.file.File == nil && s.err == nil {
+			s.file, s.err = temporary(s.dir)
+		}
 		to = s.file
 	}
 	if s.err == nil && len(s.buf) > 0 {
@@ -74,34 +76,11 @@ func (s *spill) drain() {
 	s.buf = s.buf[:0]
 }
 
-// create makes the file, if there is none.
-func (s *spill) create() {
-	if s.file.File == nil && s.err == nil {
-		s.file, s.err = temporary(s.dir)
-	}
-}
-
 func (s *spill) bytes(b []byte) {
 	s.size += int64(len(b))
 	if s.buf = append(s.buf, b...); len(s.buf) >= s.most {
 		s.drain() // an error stays until flush
 	}
-}
-
-// resize makes a column of size bytes, zeros where there was nothing.
-func (s *spill) resize(size int64) error {
-	if s.size = size; size >= int64(s.most) {
-		s.create()
-		s.drain()
-	}
-	if s.err != nil {
-		return s.err
-	}
-	if s.file.File != nil {
-		return s.file.Truncate(size)
-	}
-	s.buf = append(s.buf, make([]byte, int(size)-len(s.buf))...)
-	return nil
 }
 
 // copyTo writes the column to w.

@@ -135,7 +135,8 @@ func (l *Log) Decision(i int, d *Decision) {
 		}
 		outcomes = append(outcomes, v)
 	}
-	*d = Decision{Context: x, Outcomes: outcomes, Offered: l.offers(i, d.Offered[:0]), Action: l.Chosen(i), Cost: l.Cost[i], Weight: 1,
+	*d = Decision{Context: x, Outcomes: outcomes, Offered: l.offers(i, d.Offered[:0]), Action: l.Chosen(i),
+		Cost: l.Cost[i], Weight: 1,
 		Catalogue: l.Among, Row: l.Row(i)}
 	if l.HasIDs() {
 		d.ID = l.texts.at(l.Context(i))

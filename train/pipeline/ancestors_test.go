@@ -18,7 +18,7 @@ func TestAncestors(t *testing.T) {
 	learn := func(seed uint64, loggers ...*policyfile.Policy) *policyfile.Policy {
 		t.Helper()
 		return policy(t, mustLearn(t, world{seed: seed, ids: true}.log(t, 1000),
-			pipeline.Options{Seed: seed, Settings: settings(1), Scaling: unit, Floor: .1, Loggers: loggers}))
+			pipeline.Options{Seed: seed, Settings: settings(1), Scaling: unit, Floor: .1, Ancestry: pipeline.Ancestry{Loggers: loggers}}))
 	}
 	first := learn(1)
 	second := learn(2, first)

@@ -77,7 +77,7 @@ func TestExport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	learned := mustLearn(t, log, pipeline.Options{Objective: "corollary1", Weight: "ix", Seed: 3, PriorFile: logging, Fresh: true, Settings: train.Settings{Epochs: 2}})
+	learned := mustLearn(t, log, pipeline.Options{Objective: "corollary1", Weight: "ix", Seed: 3, PriorFile: logging, Ancestry: pipeline.Ancestry{Fresh: true}, Settings: train.Settings{Epochs: 2}})
 	tests := open(t, test, logs.Options{})
 	if tests.Len() != k*task.Data.Test.Len() {
 		t.Errorf("%d rows of %d images", tests.Len(), task.Data.Test.Len())

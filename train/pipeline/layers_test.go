@@ -273,7 +273,7 @@ func TestLayersRefused(t *testing.T) {
 		"none takes no arguments":         {Settings: train.Settings{Representation: "none=3"}},
 		"dropout \"1\": want a number in": {Settings: train.Settings{Representation: "mlp=3,dropout=1"}},
 		"is of other features than":       {Objective: "heuristic", Prior: pipeline.LearnedPrior, Settings: train.Settings{Representation: "mlp=3"}},
-		"is of its own features":          {Objective: "heuristic", PriorFile: linear, Fresh: true, Settings: train.Settings{Representation: "mlp"}},
+		"is of its own features":          {Objective: "heuristic", PriorFile: linear, Ancestry: pipeline.Ancestry{Fresh: true}, Settings: train.Settings{Representation: "mlp"}},
 	} {
 		o.Settings.Epochs = 1
 		if _, err := pipeline.Learn(context.Background(), lib, log, o); err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), "none=3", "none"), want) {

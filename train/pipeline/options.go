@@ -68,12 +68,7 @@ type Options struct {
 	// where the recipe starts, and whose encoder is used. Rows that it was learned
 	// from do not certify.
 	PriorFile *policyfile.Policy
-	// Fresh says that the log has no row that PriorFile was learned from, where
-	// that cannot be seen.
-	Fresh bool
-	// Loggers are policies that logged rows of the log, as far as their files are at
-	// hand: what taught them had a part in what is learned from the log.
-	Loggers []*policyfile.Policy
+	Ancestry
 
 	// the log's own names of columns, by the schema's, which the policy file keeps; see
 	// [logs.Options]
@@ -82,6 +77,16 @@ type Options struct {
 	MinESS   float64 // effective sample size that the weights must have; 0: 30, negative: any
 	Force    bool    // learn from a log that cannot be used, too
 	Progress func(train.Progress)
+}
+
+// Ancestry is what is known of the policies that came before.
+type Ancestry struct {
+	// Fresh says that the log has no row that PriorFile was learned from, where
+	// that cannot be seen.
+	Fresh bool
+	// Loggers are policies that logged rows of the log, as far as their files are at
+	// hand: what taught them had a part in what is learned from the log.
+	Loggers []*policyfile.Policy
 }
 
 // Readable says how rules are learned that people can read.
