@@ -260,8 +260,8 @@ func compare(cmd *cobra.Command, lib library.Library, f compareFlags) error {
 		if len(recs) == 0 {
 			return nil
 		}
-		if err := report.Write(w, format, recs); err != nil || !f.terms || format != table.Text &&
-			format != table.Markdown {
+		if err := report.Write(w, format, recs); err != nil || !f.terms || format == table.CSV ||
+			format == table.JSON {
 			return err
 		}
 		return report.WriteTerms(w, format, recs)

@@ -23,7 +23,7 @@ func Write(w io.Writer, f table.Format, recs []train.Record) error {
 		return writeCSV(w, recs)
 	case table.JSON:
 		return encodeJSON(w, append([]train.Record{}, recs...), true)
-	case table.Text, table.Markdown:
+	case table.Text, table.Markdown, table.LaTeX:
 		return rewards(w, f, table.Width(w), recs)
 	}
 	return fmt.Errorf("report: unknown format %q", f)
@@ -250,7 +250,7 @@ func fields(gs []*group, f table.Format) []field {
 		for _, g := range gs {
 			c.cells = append(c.cells, dash(of(g)))
 		}
-		kept := f == table.Markdown && (head == "at mean" || head == "weight" || head == "gain" ||
+		kept := f != table.Text && (head == "at mean" || head == "weight" || head == "gain" ||
 			head == "seconds")
 		if len(c.values()) > 0 || kept {
 			all = append(all, c)
@@ -274,7 +274,7 @@ func fields(gs []*group, f table.Format) []field {
 		}
 	}
 	seconds := "sec"
-	if f == table.Markdown {
+	if f != table.Text {
 		seconds = "seconds"
 	}
 	add("objective", "", 0, func(g *group) string { return g.Objective })
@@ -321,7 +321,7 @@ func rewardTable(w io.Writer, f table.Format, width int, gs []*group) error {
 	var head, under, notes []string
 	var rows [][]string
 	level, last := 1, 4
-	if f == table.Markdown {
+	if f != table.Text {
 		level, last = 0, 0
 	}
 	for ; ; level++ {
@@ -357,8 +357,11 @@ func rewardTable(w io.Writer, f table.Format, width int, gs []*group) error {
 	if seeds > 1 {
 		title = fmt.Sprintf("%s, η₀ = %v, n = %d, %d seeds", first.Dataset, first.Eta0, first.N, seeds)
 	}
-	if f == table.Markdown {
+	switch f {
+	case table.Markdown:
 		title = "**" + title + "**\n"
+	case table.LaTeX:
+		title = table.Escape(title) + "\n"
 	}
 	fmt.Fprintln(w, title)
 	if err := table.WriteWithin(w, f, width, head, rows); err != nil {
@@ -369,8 +372,8 @@ func rewardTable(w io.Writer, f table.Format, width int, gs []*group) error {
 	}
 	if certificate != nil {
 		notes = append(notes, fmt.Sprintf("guaranteed: with probability %v over the log, together with the "+
-			"verdict against the logging policy, of each line by itself: who takes the best of several must "+
-			"share δ among them",
+			"verdict against the logging policy, of each line by itself: if you pick the best of several, "+
+			"divide δ among them",
 			1-certificate.Delta))
 	}
 	if slices.ContainsFunc(gs, func(g *group) bool { return g.HeldOut != nil }) {
@@ -387,9 +390,12 @@ func rewardTable(w io.Writer, f table.Format, width int, gs []*group) error {
 			"logging policy")
 	}
 	for _, n := range notes {
-		if f == table.Markdown {
+		switch f {
+		case table.Markdown:
 			n = "\n" + n
-		} else {
+		case table.LaTeX:
+			n = "\n" + table.Escape(n)
+		default:
 			n = strings.Join(table.Wrap(width-2, n), "\n  ")
 		}
 		fmt.Fprintln(w, n)

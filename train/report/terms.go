@@ -45,11 +45,11 @@ func values(recs []train.Record) (vs []value) {
 }
 
 // WriteTerms prints what the objectives of records, on the whole log, and their
-// certificates are made of: as Markdown in one table, as text a block an objective, within
+// certificates are made of: as Markdown or LaTeX in one table, as text a block an objective, within
 // the width of the terminal.
 func WriteTerms(w io.Writer, f table.Format, recs []train.Record) error {
 	vs := values(recs)
-	if f != table.Markdown {
+	if f == table.Text {
 		return writeBlocks(w, table.Width(w), vs)
 	}
 	var rows [][]string

@@ -198,7 +198,13 @@ func (d *drawer) axes(f frame, row float64) {
 	}
 	for _, t := range f.x.Ticks {
 		d.printf("<line class=\"grid\" x1=\"%s\" x2=\"%[1]s\" y1=\"0\" y2=\"%s\"/>", f.at(t.Value), bottom)
-		d.printf("<text class=\"mid\" x=\"%s\" y=\"%s\">%s</text>", f.at(t.Value), number(f.height+17),
+		class := "mid"
+		if at := f.x.At(t.Value); p.Lines != nil && at < .04 { // no room to the left: the panel would clip half of it
+			class = "start"
+		} else if p.Lines != nil && at > .96 {
+			class = "end"
+		}
+		d.printf("<text class=\"%s\" x=\"%s\" y=\"%s\">%s</text>", class, f.at(t.Value), number(f.height+17),
 			esc(t.Label))
 	}
 	for i, t := range f.y.Ticks {

@@ -26,7 +26,7 @@ func Bench(w io.Writer, f table.Format, r bench.Result) error {
 		return writeJSON(w, r)
 	case table.CSV:
 		return benchCSV(w, r)
-	case table.Text, table.Markdown:
+	case table.Text, table.Markdown, table.LaTeX:
 	default:
 		return fmt.Errorf("render: unknown format %q", f)
 	}

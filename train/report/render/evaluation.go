@@ -27,7 +27,7 @@ func Evaluation(w io.Writer, f table.Format, r ope.Result) error {
 		return evaluationCSV(w, r)
 	case table.JSON:
 		return writeJSON(w, r)
-	case table.Text, table.Markdown:
+	case table.Text, table.Markdown, table.LaTeX:
 		e := evaluation{document{w, f}, r, percent(r.Delta) + " interval"}
 		for _, write := range []func() error{e.estimates, e.weights, e.pairs} {
 			if err := write(); err != nil {
@@ -76,7 +76,7 @@ func (e evaluation) interval(g ope.Interval, verb string, se bool) []string {
 // estimates prints a line an estimate.
 func (e evaluation) estimates() error {
 	head, gap := []string{"policy", "estimator", "value", "s.e.", e.level, "gain", e.level}, []string{"—", "—"}
-	if e.format == table.Text {
+	if e.format != table.Markdown {
 		head, gap = []string{"policy", "estimator", "value", "gain"}, gap[:1]
 	}
 	rows := [][]string{slices.Concat([]string{"logging", "on-policy"}, e.interval(e.Logging, plain, true), gap)}
@@ -143,7 +143,7 @@ func (e evaluation) pairs() error {
 		}
 	}
 	head := []string{"first", "second", "estimator", "difference", "s.e.", e.level}
-	if e.format == table.Text {
+	if e.format != table.Markdown {
 		head = head[:4]
 	}
 	fmt.Fprintln(e.w)
@@ -154,7 +154,7 @@ func (e evaluation) pairs() error {
 func (e evaluation) legend() {
 	e.para("value: %s, from %s; gain: over the logging policy, on the same rows",
 		meanReward(e.RewardMin, e.RewardMax), rowsText(e.Rows, e.Groups))
-	if e.format == table.Text {
+	if e.format != table.Markdown {
 		switch e.Interval {
 		case "normal":
 			e.para("±: the %s, %.3g standard errors to either side", e.level,

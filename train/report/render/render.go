@@ -25,10 +25,14 @@ type document struct {
 
 // para prints a paragraph, which is a line of text.
 func (d document) para(format string, args ...any) {
-	if d.format == table.Markdown {
+	text := fmt.Sprintf(format, args...)
+	switch d.format {
+	case table.Markdown:
 		fmt.Fprintln(d.w)
+	case table.LaTeX: // a paragraph of its own
+		text = "\n" + table.Escape(text)
 	}
-	fmt.Fprintf(d.w, format+"\n", args...)
+	fmt.Fprintln(d.w, text)
 }
 
 // paras prints a paragraph a text.

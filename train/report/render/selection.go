@@ -20,7 +20,7 @@ func Selection(w io.Writer, f table.Format, s ope.Selection) error {
 		return writeJSON(w, s)
 	case table.CSV:
 		return selectionCSV(w, s)
-	case table.Text, table.Markdown:
+	case table.Text, table.Markdown, table.LaTeX:
 		e := selection{document{w, f}, s, s.Decimals()}
 		if err := e.targets(); err != nil {
 			return err

@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"opl/train/inspect"
@@ -48,8 +49,8 @@ func TrainingPage(l *pipeline.Learned) html.Page {
 	return p
 }
 
-// learningFigure draws the learning curve: the objective by epoch, and how many rows the weights
-// are worth, a curve for each stage.
+// learningFigure draws by epoch how many rows the weights are worth, and the objective: a panel for each stage, since
+// objectives of different stages cannot be compared.
 func learningFigure(t pipeline.Training) html.Figure {
 	type key struct {
 		stage string
@@ -58,7 +59,7 @@ func learningFigure(t pipeline.Training) html.Figure {
 	var order []key
 	value, worth := map[key]*figure.Curve{}, map[key]*figure.Curve{}
 	last, epoch := key{}, 0
-	again, seen := map[key]int{}, map[key]bool{}
+	again, seen, stages := map[key]int{}, map[key]bool{}, map[key]string{}
 	for _, p := range t.Curve {
 		k := key{p.Stage, p.Scale}
 		if seen[k] && (k != last || p.Epoch <= epoch) { // the stage of another chunk
@@ -79,23 +80,29 @@ func learningFigure(t pipeline.Training) html.Figure {
 				name = "training"
 			}
 			value[k], worth[k] = &figure.Curve{Name: name, Style: s}, &figure.Curve{Name: name, Style: s}
-			order = append(order, k)
+			order, stages[k] = append(order, k), p.Stage
 		}
 		for of, y := range map[*figure.Curve]float64{value[k]: float64(p.Objective), worth[k]: p.Effective} {
 			of.X, of.Y = append(of.X, float64(p.Epoch)), append(of.Y, y)
 		}
 	}
-	objective := &figure.Panel{Title: "objective", X: "epoch", Whole: true}
+	objectives := map[string]*figure.Panel{}
 	effective := &figure.Panel{Title: "rows that the weights are worth", X: "epoch", Whole: true}
+	panels := []*figure.Panel{effective}
 	var legend figure.Legend
 	for _, k := range order {
-		objective.Curves, effective.Curves = append(objective.Curves, *value[k]),
-			append(effective.Curves, *worth[k])
+		of := objectives[stages[k]]
+		if of == nil {
+			of = &figure.Panel{Title: strings.TrimSuffix("objective of "+stages[k], " of "), X: "epoch", Whole: true}
+			objectives[stages[k]], panels = of, append(panels, of)
+		}
+		of.Curves, effective.Curves = append(of.Curves, *value[k]), append(effective.Curves, *worth[k])
 		legend.Entries = append(legend.Entries, figure.Entry{Label: value[k].Name, Style: value[k].Style})
 	}
-	f := html.Figure{Caption: "Learning: the objective and the rows that the weights are worth, by epoch."}
+	f := html.Figure{Caption: "Learning: the objective and the rows that the weights are worth, by epoch. " +
+		"Objectives of different learners cannot be compared."}
 	if len(order) > 0 {
-		f.Figure = figure.Figure{Name: "learning", Panels: [][]*figure.Panel{{objective, effective}},
+		f.Figure = figure.Figure{Name: "learning", Panels: slices.Collect(slices.Chunk(panels, 2)),
 			Legends: []figure.Legend{legend}, OwnY: true}
 	}
 	return f

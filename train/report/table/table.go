@@ -24,12 +24,15 @@ type Format string
 const (
 	Text     Format = "table"
 	Markdown Format = "markdown"
+	LaTeX    Format = "latex" // tabular environments with the rules of booktabs
 	CSV      Format = "csv"
 	JSON     Format = "json"
 )
 
 // Formats lists all of them.
-func Formats() []string { return []string{string(Text), string(Markdown), string(CSV), string(JSON)} }
+func Formats() []string {
+	return []string{string(Text), string(Markdown), string(LaTeX), string(CSV), string(JSON)}
+}
 
 // Parse returns the format of a name, or an error that lists them.
 func Parse(name string) (Format, error) {
@@ -86,7 +89,7 @@ func sizes(head []string, rows [][]string) []int {
 	return size
 }
 
-// Write prints rows of cells under a head, as Text or Markdown; Text goes without lines
+// Write prints rows of cells under a head, as Text, Markdown or LaTeX. Text goes without lines
 // between columns where it would be wider than Width with them.
 func Write(w io.Writer, f Format, head []string, rows [][]string) error {
 	return WriteWithin(w, f, Width(w), head, rows)
@@ -106,6 +109,8 @@ func WriteWithin(w io.Writer, f Format, width int, head []string, rows [][]strin
 		tablewriter.WithHeaderAutoWrap(tw.WrapNone),
 	}
 	switch {
+	case f == LaTeX:
+		return latex(w, head, rows)
 	case f == Markdown:
 		opts = append(opts, tablewriter.WithRenderer(renderer.NewMarkdown()))
 	case Wide(head, rows)+len(head)+3 > width:

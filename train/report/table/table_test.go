@@ -1,0 +1,28 @@
+package table_test
+
+import (
+	"strings"
+	"testing"
+
+	"opl/train/report/table"
+)
+
+func TestLaTeX_EscapesAndAlignsNumbers(t *testing.T) {
+	var b strings.Builder
+	rows := [][]string{{"a_b & 5 %", "0.4 ± 0.1", "η₀ = 1"}, {"c", "-0.2", "—"}}
+	if err := table.Write(&b, table.LaTeX, []string{"policy", "value ≥", "of"}, rows); err != nil {
+		t.Fatal(err)
+	}
+	want := `\begin{tabular}{lrl}
+\toprule
+policy & value $\ge$ & of \\
+\midrule
+a\_b \& 5 \% & 0.4 $\pm$ 0.1 & $\eta_0$ = 1 \\
+c & $-$0.2 & — \\
+\bottomrule
+\end{tabular}
+`
+	if b.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
+	}
+}
