@@ -175,7 +175,7 @@ func TestWhenChunks(t *testing.T) {
 		want int
 		warn string
 	}{
-		"by default":        {world{seed: 1, ids: true, full: true}.log(t, 600), pipeline.Options{}, 4, ""},
+		"by default":        {world{seed: 1, ids: true, full: true}.log(t, 600), pipeline.Options{}, 6, ""},
 		"40 rows":           {world{seed: 1, ids: true, full: true}.log(t, 40), pipeline.Options{}, 1, ""},
 		"40 groups":         {world{seed: 1, ids: true, full: true, groups: 15}.log(t, 600), pipeline.Options{}, 1, ""},
 		"one":               {world{seed: 1, ids: true, full: true}.log(t, 600), pipeline.Options{Chunks: 1}, 1, ""},

@@ -118,6 +118,8 @@ func (l *learning) settleSplit(open []int, teaches bool) {
 	}
 	l.settleChunks(open)
 	switch {
+	case o.Share == 0 && teaches && o.Chunks > 1:
+		o.Share = 0.55
 	case o.Share == 0 && teaches:
 		o.Share = 0.5
 	case o.Share == 0:
@@ -171,7 +173,7 @@ func (l *learning) settleChunks(open []int) {
 			n = len(seen)
 		}
 		if o.Chunks = 1; n >= 50 && n <= 50_000 {
-			o.Chunks = 4
+			o.Chunks = 6
 		}
 	}
 }

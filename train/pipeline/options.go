@@ -46,7 +46,7 @@ type Options struct {
 	// encoder alone
 	Share float64
 	// Chunks is the number of parts that the rows which certify are divided into, each of which certifies a
-	// policy that the parts before it taught, too, see train.LearnChunks. It needs rows that are alike. 0: 4,
+	// policy that the parts before it taught, too, see train.LearnChunks. It needs rows that are alike. 0: 6,
 	// after the share that only teaches, for the recipe on logs of 50 to 50,000 units (groups, or rows that
 	// have none) which are not divided by time and do not drift, without PriorFile; else 1.
 	Chunks int
