@@ -88,7 +88,8 @@ type Report struct {
 	RewardMax    float64     `json:"reward_max"`
 	From         string      `json:"from,omitempty"`
 	To           string      `json:"to,omitempty"`
-	Findings     []Finding   `json:"findings"` // worst first, then in the order of the checks
+	Findings     []Finding   `json:"findings"`          // worst first, then in the order of the checks
+	Columns      []Column    `json:"columns,omitempty"` // as they were read; none of shards
 	ByAction     []Action    `json:"by_action"`
 	Blocks       []Block     `json:"blocks,omitempty"`
 	Propensities []Histogram `json:"propensities,omitempty"` // none or one
@@ -288,6 +289,9 @@ func within(in *logs.Log, gamma float64, on *summary) *log {
 			(*log).counts, (*log).concentration, (*log).rowWeights, (*log).reward, (*log).sign}},
 			series{18, checks{(*log).again, (*log).autocorrelation}}, series{20, checks{(*log).bet, (*log).outcomes}})
 		l.complete = true
+		if on == nil {
+			r.Columns = l.columns()
+		}
 	}
 	return l
 }
@@ -548,6 +552,12 @@ func (l *log) reading() {
 		l.add(Finding{Check: "estimated propensities", Severity: Doubtful, Measured: measured,
 			Means: "values inherit their error, and nothing is certified", Do: "log the propensities when the " +
 				"action is drawn"})
+	}
+	for _, n := range l.Doubts {
+		l.add(Finding{Check: "columns as they were read", Severity: Doubtful, Measured: n,
+			Means: "policies would learn from something else than the column means, or from nothing",
+			Do: "call columns of the context x_NAME (setting columns), leave cells without a value empty, or say by " +
+				"setting categories that a column has names"})
 	}
 	for _, n := range l.Notes {
 		l.add(Finding{Check: "reading", Measured: n})

@@ -251,8 +251,30 @@ func (l *log) support() {
 			never = append(never[:5], "…")
 		}
 		f.Means = "never logged: " + join(never) + "; nothing is known of them"
+	case l.amounts():
+		f.Severity, f.Means = Doubtful, "the actions are numbers, and each is taken for an action of its own, which few "+
+			"rows have: little is learned of each, and nothing of those between them"
+		f.Do = "if the number is an amount, such as a price, divide it into a few ranges, and log the probability of " +
+			"the range that was drawn"
 	}
 	l.add(f)
+}
+
+// amounts reports actions that look like amounts: many numbers that do not count from 0 or 1, and fewer than 20 rows
+// of each, or numbers that are not whole.
+func (l *log) amounts() bool {
+	if l.k < 100 {
+		return false
+	}
+	low, high, whole := math.Inf(1), math.Inf(-1), true
+	for _, name := range l.Actions {
+		v, err := strconv.ParseFloat(name, 64)
+		if err != nil {
+			return false
+		}
+		low, high, whole = min(low, v), max(high, v), whole && v == math.Trunc(v)
+	}
+	return !whole || l.n < 20*l.k && !(low >= 0 && low <= 1 && high-low < float64(l.k))
 }
 
 // byAction is how many actions of a log with choices are reported.

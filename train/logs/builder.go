@@ -131,6 +131,7 @@ type findings struct {
 	unrewarded   int
 	among        string // see Origin.Among
 	notes        []string
+	doubts       []string
 }
 
 // output is the columns that a cache has, and the bad rows.

@@ -44,6 +44,7 @@ type cacheHeader struct {
 	Width      int      `json:"width"` // of dense contexts; -1: sparse
 	Actions    []string `json:"actions"`
 	Notes      []string `json:"notes"`
+	Doubts     []string `json:"doubts,omitempty"`
 	Hash       string   `json:"hash"`
 	Skipped    int      `json:"skipped"`
 	Unrewarded int      `json:"unrewarded"`
@@ -127,7 +128,7 @@ func (b *builder) unwritten(err error) error {
 
 // seal writes what comes after the values of contexts; of the header h, the part that the builder does not know.
 func (b *builder) seal(to *cacheWriter, h cacheHeader, names []string) error {
-	h.Rows, h.Width, h.Actions, h.Notes = b.n, b.contexts.width(), names, b.notes
+	h.Rows, h.Width, h.Actions, h.Notes, h.Doubts = b.n, b.contexts.width(), names, b.notes, b.doubts
 	h.Hash = fmt.Sprintf("%016x", b.hash.Sum64())
 	h.Skipped, h.Unrewarded, h.Among, h.HasIDs, h.Files = b.skipped, b.unrewarded, b.among, b.first.hasID, b.files
 	h.Catalogue, h.Items, h.ItemWidth, h.ByPlace = b.catalogue != nil, b.items.n, b.items.width(), b.byPlace
@@ -293,6 +294,7 @@ func parse(data []byte, key string) (*Log, *cacheHeader, error) {
 	}
 	l := &Log{Actions: h.Actions, store: &store{hash: h.Hash, files: h.Files, named: named{n: h.Rows, width: h.Width},
 		hasIDs: h.HasIDs}}
+	l.Doubts = h.Doubts
 	l.Notes, l.Skipped, l.Unrewarded, l.Among, l.LeftOut = h.Notes, h.Skipped, h.Unrewarded, h.Among, h.Left
 	for _, o := range h.Outcomes {
 		l.Outcomes = append(l.Outcomes, Outcome{Column: o.Column, text: o.Text})

@@ -72,6 +72,7 @@ type Origin struct {
 	// is the same in every share.
 	FilesHash string
 	Notes     []string // what reading found out and a user should know
+	Doubts    []string // what may have been read other than it was meant
 }
 
 // Contexts are feature vectors φ(x), dense or sparse, however many. They are safe

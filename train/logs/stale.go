@@ -93,7 +93,7 @@ func sourceOf(path string, info os.FileInfo) (src source, err error) {
 // key is what of the options matters to the cache, with the hash of the catalogue's file; 0:
 // there is none.
 func key(format string, o *Options, catalogue uint64) string {
-	k := fmt.Sprintf("6 %q %q %v %v %q %q %q %x", format, o.Preset, o.RewardMin, o.RewardMax, o.Actions, o.Categories,
+	k := fmt.Sprintf("7 %q %q %v %v %q %q %q %x", format, o.Preset, o.RewardMin, o.RewardMax, o.Actions, o.Categories,
 		o.BadRows, catalogue)
 	if len(o.Columns)+len(o.ColumnsBefore) > 0 {
 		k += fmt.Sprintf(" columns %q %q", o.Columns, o.ColumnsBefore)

@@ -199,7 +199,15 @@ func (b *builder) settle() bool {
 		return true
 	}
 	var ignored []string
+	contexts := false
 	for _, c := range b.columns {
+		contexts = contexts || c.role == roleContext || c.role == roleContexts
+		if n := c.numbers + c.texts; c.role == roleContext && c.kind == category && c.texts > 0 && 2*c.numbers > n &&
+			!slices.Contains(b.o.Categories, c.name) && !slices.Contains(b.o.Categories, c.as) {
+			b.doubts = append(b.doubts, fmt.Sprintf("column %s: %.3g %% of its values are numbers and the others are not, "+
+				"as %s: it is read as %d categories, not as a number", c.name, 100*float64(c.numbers)/float64(n),
+				c.word(), len(c.categories)))
+		}
 		switch {
 		case c.role == roleIgnored && c.name != "" || c.role == roleOutcome && b.outcomes[c.slot].text != "":
 			ignored = append(ignored, c.name)
@@ -221,8 +229,22 @@ func (b *builder) settle() bool {
 			}
 		}
 		b.note("", 0, "%s", text)
+		if !contexts && !b.describes && b.n > 0 {
+			b.doubts = append(b.doubts, "no column is read as context, and there are columns that are not read: "+
+				strings.Join(ignored, ", "))
+		}
 	}
 	return false
+}
+
+// word is a value of a category that is no number, the first by the alphabet.
+func (c *column) word() string {
+	for _, s := range slices.Sorted(maps.Keys(c.categories)) {
+		if !c.categories[s].numeric {
+			return quote([]byte(s))
+		}
+	}
+	return "some"
 }
 
 // nearest returns the column of the schema that a name may be a misspelling of, "" if there

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -60,7 +61,7 @@ func Matrix(name string, pi []float64, k int) Target {
 // ReadTarget reads a target's probabilities. Its rows are one of
 //
 //	action, probability                     the same policy in every context; other actions have 0
-//	p_0 … p_{K−1}                           by row of the log
+//	p_0 … p_{K−1}                           by row of the log, of actions that are numbers, or in an order that was given
 //	one field for each action, by its name  the same
 //	p_NAME, one for each action             the same
 //	probabilities or propensities           the same, as a list
@@ -289,6 +290,11 @@ func fields(r *logs.Rows, actions []string) (read func(dst []float64) error, wid
 		case i == 0 && r.Has(extra):
 			return nil, 0, fmt.Errorf("%s: there is a column %s, but the log has %d actions", r.Where(), extra, k)
 		}
+		// Names in their alphabetical order are in no order that somebody gave.
+		if i == 0 && slices.IsSorted(actions) && slices.ContainsFunc(actions, func(s string) bool { return !number(s) }) {
+			return nil, 0, fmt.Errorf("%s: columns p_0 to p_%d are by number, but the log's actions have names: call "+
+				"them p_%s, or give setting actions in their order", r.Where(), k-1, strings.Join(actions[:min(k, 4)], ", p_"))
+		}
 		return func(dst []float64) error {
 			for a, name := range names {
 				if dst[a], err = r.Number(name); err != nil {
@@ -300,6 +306,12 @@ func fields(r *logs.Rows, actions []string) (read func(dst []float64) error, wid
 	}
 	return nil, 0, fmt.Errorf("%s: no probabilities; want columns action and probability, p_0 to p_%d, "+
 		"probabilities, or for each action one named as it or p_NAME", r.Where(), k-1)
+}
+
+// number reports that an action has a number for its name.
+func number(name string) bool {
+	_, err := strconv.Atoi(name)
+	return err == nil
 }
 
 func probability(p float64) error {

@@ -125,6 +125,19 @@ func TestReadTargetErrors(t *testing.T) {
 	}
 }
 
+// Columns by number do not fit names in an order that nobody gave.
+func TestReadTargetByNumber(t *testing.T) {
+	for _, c := range []struct {
+		actions []string
+		refused bool
+	}{{[]string{"no", "yes"}, true}, {[]string{"yes", "no"}, false}, {[]string{"1", "2"}, false}} {
+		_, err := read("t.csv", "p_0,p_1\n1,0\n1,0\n1,0\n", &logs.Log{Actions: c.actions, Action: make([]int32, 3)})
+		if refused := err != nil && strings.Contains(err.Error(), "by number, but the log's actions have names"); refused != c.refused {
+			t.Errorf("%q: %v", c.actions, err)
+		}
+	}
+}
+
 // No file makes the reader panic, and what it accepts are distributions.
 func FuzzReadTarget(f *testing.F) {
 	for _, s := range []string{"p_0,p_1\n1,0\n1,0\n1,0\n", "action,probability\nyes,1\n", "decision_id,yes,no\na,1,0\nb,1,0\nc,0,1\n", `{"action":"yes","probability":1}`,

@@ -133,7 +133,9 @@ func BriefInspection(w io.Writer, r inspect.Report) error {
 	if n := len(worst) - 2; n > 0 {
 		fmt.Fprintf(&b, "and %d more: --verbose shows them\n", n)
 	}
-	return b.to(w)
+	columnsRead(&b.Builder, r, columnsBrief)
+	_, err := io.WriteString(w, trailing.ReplaceAllString(b.String(), ""))
+	return err
 }
 
 // BriefEvaluation prints a line a policy: the estimate to believe, and what is guaranteed.

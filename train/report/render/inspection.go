@@ -43,6 +43,7 @@ func Inspection(w io.Writer, r inspect.Report) error {
 			wrap(&b, fmt.Sprintf("  %-25s ", f.Check), text)
 		}
 	}
+	columnsRead(&b, r, columnsListed)
 	for _, h := range append(slices.Clone(r.Propensities), r.Weights...) {
 		classes(&b, h)
 	}
@@ -64,6 +65,43 @@ func Inspection(w io.Writer, r inspect.Report) error {
 	}
 	_, err := io.WriteString(w, trailing.ReplaceAllString(b.String(), ""))
 	return err
+}
+
+// columnsListed is how many columns of a log the text has, and columnsBrief the short one.
+const columnsListed, columnsBrief = 40, 12
+
+// columnsRead lists how columns were read.
+func columnsRead(b *strings.Builder, r inspect.Report, most int) {
+	if len(r.Columns) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n  %-22s %-12s %-8s %-22s %s\n", "column", "role", "type", "values", "missing")
+	for i, c := range r.Columns {
+		if i == most {
+			fmt.Fprintf(b, "  and %d more\n", len(r.Columns)-i)
+			break
+		}
+		name := []rune(c.Name)
+		if len(name) > 22 {
+			name = append(name[:21], '…')
+		}
+		row := columnRow(c)
+		fmt.Fprintf(b, "  %-22s %-12s %-8s %-22s %s\n", string(name), row[1], row[2], row[3], row[4])
+	}
+}
+
+// columnRow is a column in words.
+func columnRow(c inspect.Column) []string {
+	values, missing := "", ""
+	if c.Categories > 0 {
+		values = fmt.Sprintf("%d different", c.Categories)
+	} else if c.Min != nil {
+		values = fmt.Sprintf("%.4g to %.4g", *c.Min, *c.Max)
+	}
+	if c.Missing > 0 {
+		missing = fmt.Sprint(c.Missing)
+	}
+	return []string{c.Name, c.Role, c.Type, values, missing}
 }
 
 // byAction lists the actions of the most rows.

@@ -71,6 +71,13 @@ func holds(r inspect.Report) (all []html.Section) {
 	t := html.Table{Caption: "By action; z: of the rows against those expected by the propensities, or of their " +
 		"inverses against the number of rows",
 		Head: []string{"action", "rows", "expected", "z", "reward", "s.e."}}
+	if len(r.Columns) > 0 {
+		read := html.Table{Caption: "Columns as they were read", Head: []string{"column", "role", "type", "values", "missing"}}
+		for _, c := range r.Columns[:min(len(r.Columns), 10*columnsListed)] {
+			read.Rows = append(read.Rows, columnRow(c))
+		}
+		s.Tables = append(s.Tables, read)
+	}
 	marks := figure.Curve{Name: "mean reward", Style: figure.Category(0), Kind: figure.Across}
 	marks.Dashes = nil
 	panel := &figure.Panel{X: "mean reward in [0, 1], ± 2 standard errors"}

@@ -1,0 +1,106 @@
+package inspect
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Column says how a column was read.
+type Column struct {
+	Name       string   `json:"name"`
+	Role       string   `json:"role"` // context, or what the log's own columns are
+	Type       string   `json:"type"` // number, text, time or category
+	Min        *float64 `json:"min,omitempty"`
+	Max        *float64 `json:"max,omitempty"`
+	Missing    int      `json:"missing,omitempty"`    // rows without a value
+	Categories int      `json:"categories,omitempty"` // different values of a category
+}
+
+// mostColumns is how many columns of contexts are reported.
+const mostColumns = 1000
+
+// columns are those that were read, those of the context last.
+func (l *log) columns() (all []Column) {
+	add := func(is bool, name, kind string, categories int, values []float64, scale func(v float64) float64) {
+		c := Column{Name: name, Role: name, Type: kind, Categories: categories}
+		if len(values) > 0 {
+			low, high := scale(slices.Min(values)), scale(slices.Max(values))
+			low, high = bounded(min(low, high)), bounded(max(low, high))
+			c.Min, c.Max = &low, &high
+		}
+		if is {
+			all = append(all, c)
+		}
+	}
+	same := func(v float64) float64 { return v }
+	add(l.HasIDs(), "decision_id", "text", 0, nil, nil)
+	add(l.Time != nil, "timestamp", "time", 0, nil, nil)
+	add(l.Group != nil, "group", "text", 0, nil, nil)
+	add(true, "action", "category", l.k, nil, nil)
+	add(true, "reward", "number", 0, l.Cost, func(c float64) float64 { return l.units.At(-c + 0) })
+	add(l.Propensity != nil, "propensity", "number", 0, l.Propensity, same)
+	add(l.Propensities != nil, "propensities", "number", 0, l.Propensities, same)
+	add(l.Weight != nil, "weight", "number", 0, l.Weight, same)
+	return append(all, l.contextColumns()...)
+}
+
+// contextColumns are those of contexts; a name "column=value" is a category of its column.
+func (l *log) contextColumns() (all []Column) {
+	if l.X == nil && l.Names() == nil {
+		return nil
+	}
+	names := l.Names()
+	if names == nil {
+		for j := range l.X.Dim() {
+			names = append(names, strconv.Itoa(j))
+		}
+	}
+	place, of := map[string]int{}, make([]int, len(names))
+	for j, name := range names {
+		column, _, category := strings.Cut(name, "=")
+		at, seen := place[column]
+		if !seen {
+			at = len(all)
+			place[column] = at
+			all = append(all, Column{Name: column, Role: "context", Type: "number"})
+		}
+		if of[j] = at; category {
+			all[at].Type = "category"
+			all[at].Categories++
+		}
+	}
+	rows, low, high := make([]int, len(all)), make([]float64, len(all)), make([]float64, len(all))
+	for c := range all {
+		low[c], high[c] = math.Inf(1), math.Inf(-1)
+	}
+	see := func(id int, v float64) {
+		c := of[id]
+		rows[c]++
+		low[c], high[c] = min(low[c], v), max(high[c], v)
+	}
+	if l.Names() != nil {
+		for i := range l.n {
+			ids, values := l.Values(i)
+			for j, id := range ids {
+				see(int(id), values[j])
+			}
+		}
+	} else {
+		x := make([]float64, len(names))
+		for i := range l.n {
+			l.X.Row64(l.Context(i), x)
+			for j, v := range x {
+				see(j, v)
+			}
+		}
+	}
+	for c := range all {
+		if all[c].Missing = max(0, l.n-rows[c]); all[c].Type == "number" && rows[c] > 0 {
+			low, high := bounded(low[c]), bounded(high[c])
+			all[c].Min, all[c].Max = &low, &high
+		}
+	}
+	return all[:min(len(all), mostColumns)]
+}
