@@ -20,11 +20,12 @@ import (
 //
 // r̂ is a mixture of a linear model and boosted trees that did not learn from the fold of row i.
 type Rules struct {
-	Depth   int               // of a tree, at most; 0: 2
-	Encoder *features.Encoder // of the log's contexts: which features are of one category, and where splits are round numbers
+	Depth int // of a tree, at most; 0: 2
+	// Encoder of the log's contexts: which features are of one category, and where splits are round numbers
+	Encoder *features.Encoder
 	Threads int
-	// Of, if not nil, are policies, drawn anew for every decision, that the tree is to play like, in place of learning
-	// from rewards: Γ[i, a] is the probability of a.
+	// Of, if not nil, are policies, drawn anew for every decision, that the tree is to play like, in place of
+	// learning from rewards: Γ[i, a] is the probability of a.
 	Of []Share
 
 	model *Direct // of r̂, which keeps what was chosen for it
@@ -62,9 +63,10 @@ func (r *Rules) Learn(ctx context.Context, log *logs.Log, rows []int, trial bool
 	return Share{1, theta, Layered([]features.Layer{{Trees: tree.Forest(t.x.Width, t.k)}})}, nil
 }
 
-// Surrogate is the tree that plays like pi does in some rows of a log that is encoded by e, pi [n×K] the probabilities of
-// a policy there.
-func Surrogate(ctx context.Context, log *logs.Log, e *features.Encoder, rows []int, pi []float64, depth, threads int) (*rules.Node, error) {
+// Surrogate is the tree that plays like pi does in some rows of a log that is encoded by e, pi [n×K] the
+// probabilities of a policy there.
+func Surrogate(ctx context.Context, log *logs.Log, e *features.Encoder, rows []int, pi []float64,
+	depth, threads int) (*rules.Node, error) {
 	r := &Rules{Depth: depth, Encoder: e, Threads: threads}
 	t := r.table(log, rows)
 	if len(t.rows) != len(rows) {
@@ -75,9 +77,10 @@ func Surrogate(ctx context.Context, log *logs.Log, e *features.Encoder, rows []i
 	return rules.Learn(ctx, t.x, pi, t.k, o)
 }
 
-// Scores are doubly robust estimates Γ [n×K] of the rewards of all actions, see [Rules], in some rows of a log that is
-// encoded by e; with many features in some of them alone: of those that it returns.
-func Scores(ctx context.Context, log *logs.Log, e *features.Encoder, rows []int, threads int) ([]float64, []int, error) {
+// Scores are doubly robust estimates Γ [n×K] of the rewards of all actions, see [Rules], in some rows of a log that
+// is encoded by e; with many features in some of them alone: of those that it returns.
+func Scores(ctx context.Context, log *logs.Log, e *features.Encoder, rows []int,
+	threads int) ([]float64, []int, error) {
 	r := &Rules{Encoder: e, Threads: threads}
 	t := r.table(log, rows)
 	scores, err := r.scores(ctx, t, log)
@@ -142,7 +145,8 @@ func (r *Rules) scores(ctx context.Context, t *table, log *logs.Log) ([]float64,
 	return out, nil
 }
 
-// heldOut are r̂(x, a) [n×K] of models that did not learn from the fold of x. Penalties and weights are chosen on all rows.
+// heldOut are r̂(x, a) [n×K] of models that did not learn from the fold of x. Penalties and weights are chosen on
+// all rows.
 func (d *Direct) heldOut(ctx context.Context, t *table) ([]float64, error) {
 	if d.tuned == nil || len(t.y) >= 2*d.rows && d.rows < mostTuning {
 		if err := d.tune(ctx, t); err != nil {

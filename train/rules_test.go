@@ -54,7 +54,8 @@ func TestRules_DistilPlaysAlike(t *testing.T) {
 	}
 }
 
-// TestRecipe_Simple: where a tree is as good as anything it is taken, the smallest that is; where it is not, it is not.
+// TestRecipe_Simple: where a tree is as good as anything it is taken, the smallest that is; where it is not, it is
+// not.
 func TestRecipe_Simple(t *testing.T) {
 	for _, c := range []struct {
 		reward func(x []float64, a int) float64

@@ -51,8 +51,10 @@ func readPage(t *testing.T, path string) string {
 // the processor.
 func TestPagesRun(t *testing.T) {
 	bin := t.TempDir()
-	if out, err := exec.Command("go", "build", "-o", filepath.Join(bin, "loop"), root+"/testdata/loop").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+	for _, program := range []string{"loop", "router"} {
+		if out, err := exec.Command("go", "build", "-o", filepath.Join(bin, program), root+"/testdata/"+program).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
 	}
 	data, err := filepath.Abs(filepath.Join(root, "testdata"))
 	if err != nil {
@@ -276,7 +278,7 @@ func TestDocsShowCode(t *testing.T) {
 		t.Error("the example of docs/how-to/own-objective.md is not testdata/own/main.go")
 	}
 	var built string
-	for _, path := range []string{"testdata/own/main.go", "testdata/entropic/main.go", "testdata/loop/main.go", "testdata/loop/shop.go",
+	for _, path := range []string{"testdata/own/main.go", "testdata/entropic/main.go", "testdata/loop/main.go", "testdata/loop/shop.go", "testdata/router/main.go",
 		"train/example_test.go", "objectives/example_test.go", "policies/policyfile/example_test.go", "train/report/html/example_test.go"} {
 		built += flat(readPage(t, path))
 	}

@@ -2,8 +2,8 @@ package features
 
 import "math"
 
-// Number is feature j, one of Names, of a context whose value of that name is v; NaN: the context lacks the name. It is
-// what Encode gives without Unit, which makes each feature depend on all values. v is NaN, or finite.
+// Number is feature j, one of Names, of a context whose value of that name is v; NaN: the context lacks the name. It
+// is what Encode gives without Unit, which makes each feature depend on all values. v is NaN, or finite.
 func (e *Encoder) Number(j int, v float64) float64 {
 	if v != v && !e.Impute {
 		v = 0
@@ -21,7 +21,8 @@ func (e *Encoder) Number(j int, v float64) float64 {
 }
 
 // AtMost returns the largest value v of name j for which Number(j, v) ≤ u, so that a split of a feature is one of the
-// values as they are logged. It is −Inf where no value is, and the largest number where all are. It needs a scale above 0.
+// values as they are logged. It is −Inf where no value is, and the largest number where all are. It needs a scale
+// above 0.
 func (e *Encoder) AtMost(j int, u float64) float64 {
 	low, high := order(-math.MaxFloat64), order(math.MaxFloat64)
 	if e.Number(j, -math.MaxFloat64) > u {

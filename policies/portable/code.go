@@ -92,8 +92,8 @@ import "fmt"
 // Actions are the names of the actions.
 var Actions = []string%s
 
-// Choose returns the action and its propensity, for u, a uniform draw in [0, 1). Context has columns as they are logged:
-// numbers (float64 or int), texts and truth values. What it lacks, nil, NaN and "" are missing values.
+// Choose returns the action and its propensity, for u, a uniform draw in [0, 1). Context has columns as they are
+// logged: numbers (float64 or int), texts and truth values. What it lacks, nil, NaN and "" are missing values.
 func Choose(context map[string]any, u float64) (action string, propensity float64) {
 	pi := Propensities(context)
 	total, last := 0.0, 0

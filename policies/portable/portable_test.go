@@ -181,8 +181,8 @@ type answer struct {
 	Propensity float64 `json:"propensity"`
 }
 
-// TestExports_AnswerAsThePolicyFile runs what is exported, on 10⁵ rows: Go by the go tool, Python and SQL in SQLite by
-// python3 where there is one.
+// TestExports_AnswerAsThePolicyFile runs what is exported, on 10⁵ rows: Go by the go tool, Python and SQL in SQLite
+// by python3 where there is one.
 func TestExports_AnswerAsThePolicyFile(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {

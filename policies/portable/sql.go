@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// sql is a select list in standard SQL: the action, and its propensity if actions are drawn. Names are quoted; numbers
-// that are missing are NULL.
+// sql is a select list in standard SQL: the action, and its propensity if actions are drawn. Names are quoted;
+// numbers that are missing are NULL.
 func (t *Tree) sql(b *strings.Builder, draw string) error {
 	columns := []string{draw}
 	t.Root.each(func(n *Node) { columns = append(append(columns, n.Condition.Column), n.Condition.In...) })

@@ -78,7 +78,8 @@ func (c Condition) words(holds bool) string {
 	return fmt.Sprintf("%s %s %s", name(c.Column), sign, number(c.AtMost))
 }
 
-// plays says what a leaf plays: the action, or, where not only the floor makes others possible, what they are drawn with.
+// plays says what a leaf plays: the action, or, where not only the floor makes others possible, what they are drawn
+// with.
 func (t *Tree) plays(n *Node) string {
 	likely, floor := t.likely(n), t.Floor/float64(len(t.Actions))
 	var all []string

@@ -1,4 +1,5 @@
-// Package portable writes policies that are small trees in forms that run elsewhere: SQL, Python, Go, JSON, text and dot.
+// Package portable writes policies that are small trees in forms that run elsewhere: SQL, Python, Go, JSON, text and
+// dot.
 package portable
 
 import (
@@ -48,12 +49,12 @@ var ErrNoTree = errors.New("the policy is no small tree: learn one that plays li
 // mostLeaves bounds the trees that are exported.
 const mostLeaves = 1000
 
-// New reads a policy as a tree. It returns an error around [ErrNoTree] for a policy whose scores are not sums of a few
-// shallow trees of columns: models that are linear, layered or boosted, actions with features, contexts that are divided
-// by their norm.
+// New reads a policy as a tree. It returns an error around [ErrNoTree] for a policy whose scores are not sums of a
+// few shallow trees of columns: models that are linear, layered or boosted, actions with features, contexts that are
+// divided by their norm.
 //
-// What it gives is the policy's answer for every context, but for numbers within 1e-15 of a cut, relatively: a cut of the
-// file is written by the fewest digits that mean it.
+// What it gives is the policy's answer for every context, but for numbers within 1e-15 of a cut, relatively: a cut
+// of the file is written by the fewest digits that mean it.
 func New(p *policyfile.Policy) (*Tree, error) {
 	f := p.File()
 	if p.HasItems() {
@@ -293,7 +294,8 @@ func (n *Node) simple() *Node {
 		return n.Yes
 	}
 	below := n.No
-	if c := below.Condition; n.Condition.Missing && below.Yes != nil && c.Column == n.Condition.Column && c.In == nil && !c.Missing {
+	c := below.Condition
+	if n.Condition.Missing && below.Yes != nil && c.Column == n.Condition.Column && c.In == nil && !c.Missing {
 		switch {
 		case reflect.DeepEqual(n.Yes, below.Yes):
 			c.OrMissing = true
@@ -334,8 +336,8 @@ func (t *Tree) likely(n *Node) string {
 	return t.Actions[best]
 }
 
-// Walk goes to the leaf of a context, for what holds of it, and returns it with the conditions on the way, each as it was
-// answered.
+// Walk goes to the leaf of a context, for what holds of it, and returns it with the conditions on the way, each as
+// it was answered.
 func (n *Node) Walk(holds func(Condition) bool) (leaf *Node, way []string) {
 	for n.Yes != nil {
 		if holds(n.Condition) {

@@ -1,5 +1,5 @@
-// Package explain says what a policy does on a log, where it differs from the logging policy, what it reads, and whom it
-// serves.
+// Package explain says what a policy does on a log, where it differs from the logging policy, what it reads, and
+// whom it serves.
 package explain
 
 import (
@@ -88,9 +88,10 @@ const (
 	leastJudged  = 30
 )
 
-// Policy explains a policy of a fixed list of actions on a log that is not encoded. Errors: actions or columns that are
-// not those of the log, a column of a segment that the log does not have, logs without rewards or propensities.
-func Policy(ctx context.Context, p *policyfile.Policy, log *logs.Log, judge *provenance.Judge, o Options) (*Explanation, error) {
+// Policy explains a policy of a fixed list of actions on a log that is not encoded. Errors: actions or columns that
+// are not those of the log, a column of a segment that the log does not have, logs without rewards or propensities.
+func Policy(ctx context.Context, p *policyfile.Policy, log *logs.Log, judge *provenance.Judge,
+	o Options) (*Explanation, error) {
 	if o.Delta == 0 {
 		o.Delta = .05
 	}

@@ -67,7 +67,8 @@ func world(t *testing.T, n int, seed uint64, full bool) *logs.Log {
 	return l
 }
 
-// policy plays what is best in three of the countries, and was learned from no log; scored says that it is none of trees.
+// policy plays what is best in three of the countries, and was learned from no log; scored says that it is none of
+// trees.
 func policy(t *testing.T, scored bool) *policyfile.Policy {
 	t.Helper()
 	e, err := features.New(features.Encoder{Names: []string{"age", "country=DE", "country=FR", "country=US"},
@@ -151,7 +152,8 @@ func TestPolicy_SaysWhatItDoes(t *testing.T) {
 	}
 }
 
-// TestSegments_BoundsHoldTogether: one of the bounds of four segments is above the truth on at most a share δ of logs.
+// TestSegments_BoundsHoldTogether: one of the bounds of four segments is above the truth on at most a share δ of
+// logs.
 func TestSegments_BoundsHoldTogether(t *testing.T) {
 	count, delta := 60, .2
 	if os.Getenv("OPL_LONG") != "" {

@@ -19,8 +19,9 @@ const mostSegments = 10
 // quartiles of a normal distribution.
 var quartiles = []float64{-.6745, 0, .6745}
 
-// segment estimates and bounds the gain by segment. Which row is of which segment depends on contexts alone: the values of
-// a category, or for numbers what the policy's scaling, which the rows judged had no part in, takes for quartiles.
+// segment estimates and bounds the gain by segment. Which row is of which segment depends on contexts alone: the
+// values of a category, or for numbers what the policy's scaling, which the rows judged had no part in, takes for
+// quartiles.
 func (e *Explanation) segment(log *logs.Log, judge *provenance.Judge, o Options) error {
 	var rows [][]int
 	for _, column := range o.By {

@@ -17,8 +17,8 @@ import (
 type Surrogate struct {
 	Exact bool   `json:"exact"` // it is the policy
 	Rules string `json:"rules"` // as text
-	// Fidelity is the share of rows in which it plays the policy's most likely action, by rows that it was not learned
-	// from.
+	// Fidelity is the share of rows in which it plays the policy's most likely action, by rows that it was not
+	// learned from.
 	Fidelity float64 `json:"fidelity"`
 	Leaves   []Leaf  `json:"leaves"` // where policy and logging policy differ most first
 }

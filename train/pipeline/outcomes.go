@@ -7,6 +7,9 @@ import (
 	"errors"
 	"math"
 	"runtime"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
 
 	"opl/policies/policyfile"
 	"opl/train/library"
@@ -14,66 +17,90 @@ import (
 	"opl/train/provenance"
 )
 
-// trades are the weights λ that outcomes may have beside the reward's 1.
-var trades = []float64{0, 1, 3, 10}
+// mostTrades is how many weights of outcomes are tried.
+const mostTrades = 8
 
-// traded is the log with the cost of (r + λ Σ_k r_k)/(1 + mλ) in place of that of the reward r, r_k the outcomes that
-// something is required of, scaled to [0, 1] and better when larger; one that is missing counts as the worst.
-func traded(log *logs.Log, outcomes []*logs.Beside, lambda float64) *logs.Log {
+// traded is the log with the cost of (r + Σ_k λ_k r_k)/(1 + Σ_k λ_k) in place of that of the reward r, r_k the outcomes
+// that something is required of, scaled to [0, 1] and better when larger; one that is missing counts as the worst.
+func traded(log *logs.Log, outcomes []*logs.Beside, lambda []float64) *logs.Log {
 	out := *log
 	out.Cost = make([]float64, log.Len())
+	total := 1.
+	for _, l := range lambda {
+		total += l
+	}
 	for i, c := range log.Cost {
-		for _, b := range outcomes {
-			c += lambda * b.Cost[i]
+		for k, b := range outcomes {
+			c += lambda[k] * b.Cost[i]
 		}
-		out.Cost[i] = max(-1, c/(1+float64(len(outcomes))*lambda))
+		out.Cost[i] = max(-1, c/total)
 	}
 	return &out
 }
 
-// trade chooses λ by rows that teach, and makes the policy be learned of what it weighs: on one
-// half of them a policy is learned for each λ, and the other half says how probable "ship" is at
-// the number of rows that certify.
+// trade chooses λ by rows that teach, and makes the policy be learned of what it weighs: on one half of them a policy is
+// learned for each λ, and the other half says how probable "ship" is at the number of rows that certify. From λ = 0 the
+// weight of the requirement that is the least probable grows, or all shrink where that is the goal, by steps that get
+// shorter where they turn.
 func (l *learning) trade(ctx context.Context, lib library.Library) error {
-	var outcomes []*logs.Beside
-	names := map[string]bool{}
+	var outcomes []*logs.Beside // of the requirements
 	for _, r := range l.o.Requirements {
 		b, err := l.log.Beside(r.Name)
 		if err != nil {
 			return err
 		}
-		if !names[r.Name] {
-			outcomes = append(outcomes, b)
-		}
-		names[r.Name] = true
+		outcomes = append(outcomes, b)
 	}
-	best, most := 1., math.Inf(-1)
-	learn, judge, err := Split(cmp.Or(l.out.Training.Split, Random), 0.5, l.o.Seed+1, len(l.teaching),
+	lambda := make([]float64, len(outcomes))
+	best, most, step, grew := slices.Clone(lambda), math.Inf(-1), 4., true
+	learn, judge, failed := Split(cmp.Or(l.out.Training.Split, Random), 0.5, l.o.Seed+1, len(l.teaching),
 		l.columns(l.teaching))
-	if err == nil { // else there are too few rows to choose by
-		for _, lambda := range trades {
-			chance, err := l.chance(ctx, lib, traded(l.log, outcomes, lambda), pick(l.teaching, learn),
-				pick(l.teaching, judge))
-			if err != nil {
-				if ctx.Err() != nil {
-					return err
-				}
-				continue // too few rows to learn from
-			}
-			if chance > most {
-				best, most = lambda, chance
-			}
+	for range mostTrades {
+		if failed != nil {
+			break
+		}
+		var chances []float64
+		chances, failed = l.chances(ctx, lib, traded(l.log, outcomes, lambda), pick(l.teaching, learn),
+			pick(l.teaching, judge))
+		if ctx.Err() != nil {
+			return failed
+		} else if failed != nil {
+			break
+		}
+		if sum := floats.Sum(chances); sum > most {
+			best, most = slices.Clone(lambda), sum
+		}
+		worst := floats.MinIdx(chances)
+		if grows := worst > 0; grows != grew {
+			step, grew = math.Sqrt(step), grows
+		}
+		if worst == 0 {
+			floats.Scale(1/step, lambda)
+		} else if k := worst - 1; lambda[k] == 0 {
+			lambda[k] = 0.25
+		} else {
+			lambda[k] *= step
+		}
+		if floats.Sum(lambda) == 0 { // the goal alone does not rise
+			break
 		}
 	}
-	l.out.Training.Traded = &best
+	if failed != nil {
+		l.warn("the policy is learned by the reward alone, as too few rows teach to weigh other outcomes by: %v", failed)
+	}
+	l.out.Training.Traded = map[string]float64{}
+	for k, r := range l.o.Requirements {
+		l.out.Training.Traded[r.Name] += best[k]
+	}
 	rows := *l.rows
 	rows.Cost = traded(l.log, outcomes, best).Cost
 	l.rows, l.search.Log = &rows, &rows
-	if l.search.Judge != nil {
-		l.search.Judge, err = l.judge.Of(l.rows)
-		return err
+	if l.search.Judge == nil {
+		return nil
 	}
-	return nil
+	var err error
+	l.search.Judge, err = l.judge.Of(l.rows)
+	return err
 }
 
 // pick are some of the rows, by their places.
@@ -85,25 +112,25 @@ func pick(rows, places []int) []int {
 	return out
 }
 
-// chance is the logarithm of the probability that a policy which some rows of a log teach is to be shipped, as others
-// say of it.
-func (l *learning) chance(ctx context.Context, lib library.Library, log *logs.Log, learn, judge []int) (float64,
+// chances are what others rows say of a policy which some rows of a log teach, see [provenance.Chances].
+func (l *learning) chances(ctx context.Context, lib library.Library, log *logs.Log, learn, judge []int) ([]float64,
 	error) {
 	o := l.o
 	o.Requirements, o.Chunks, o.Progress, o.Force, o.Split = nil, 1, nil, true, l.out.Training.Split
+	o.Seed += 2 // the rows that teach were divided from the others by hashes of the seed
 	got, err := Learn(ctx, lib, log.Subset(learn), o)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	p, err := policyfile.New(got.File)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	pi, err := provenance.Logged(p, l.log, judge, runtime.GOMAXPROCS(0))
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	return provenance.Chance(l.log, pi, judge, len(l.certifying), cmp.Or(l.o.Settings.Delta, 0.05), l.o.Requirements)
+	return provenance.Chances(l.log, pi, judge, len(l.certifying), cmp.Or(l.o.Settings.Delta, 0.05), l.o.Requirements)
 }
 
 // decide certifies the policy that was learned by all outcomes, in place of the certificate of what it was learned by.
@@ -133,6 +160,6 @@ func (l *learning) decide(ctx context.Context) error {
 
 // required refuses the requirements that no log could meet, before anything is learned.
 func required(log *logs.Log, all []provenance.Requirement) error {
-	_, err := provenance.Chance(log, nil, nil, 1, 0.05, all)
+	_, err := provenance.Chances(log, nil, nil, 1, 0.05, all)
 	return err
 }

@@ -57,7 +57,7 @@ func TestLearnOutcomes(t *testing.T) {
 	limit := provenance.Requirement{Name: "sick", Limit: -.02}
 	l, later := clinic(t, 2400, 1), clinic(t, 4000, 2)
 	plain, guarded := learn(l), learn(l, limit)
-	if w := guarded.Training.Traded; w == nil || *w == 0 || plain.Training.Traded != nil {
+	if w := guarded.Training.Traded; w["sick"] == 0 || len(guarded.Training.Warnings) > 0 || plain.Training.Traded != nil {
 		t.Errorf("traded at %v", w)
 	}
 	for what, c := range map[string]struct {

@@ -33,8 +33,8 @@ type Training struct {
 	Tried     int     `json:"tried"`
 	Estimated bool    `json:"estimated"` // the log's propensities are estimates
 	Seconds   float64 `json:"seconds"`
-	// Traded is the weight λ beside the reward's 1 of each outcome that something is required of, in what was learned.
-	Traded *float64 `json:"traded,omitempty"`
+	// Traded are the weights λ beside the reward's 1 of outcomes that something is required of, in what was learned.
+	Traded map[string]float64 `json:"traded,omitempty"`
 
 	Estimate certify.Estimate   `json:"estimate"` // on the rows that certify
 	Curve    []train.CurvePoint `json:"curve,omitempty"`

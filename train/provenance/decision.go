@@ -427,28 +427,28 @@ func (d *Decision) conclude(contradicted string) {
 	}
 }
 
-// Chance is the logarithm of the probability that "ship" will be said of a policy at n rows like some of a log, which it
-// was not learned from, as if its outcomes were independent: of each, X_i of package certify has the mean x̄ and the
+// Chances are the logarithms of the probabilities that the goal will be shown to rise, and each requirement to be met, at
+// n rows like some of a log, which the policy was not learned from: of each, X_i of package certify has the mean x̄ and the
 // deviation s in these rows, and the bound will be about x̄ + s √(2 log(1/δ)/n). logged is π(a_i|x_i) by row.
-func Chance(log *logs.Log, logged []float64, rows []int, n int, delta float64, all []Requirement) (float64, error) {
+func Chances(log *logs.Log, logged []float64, rows []int, n int, delta float64, all []Requirement) ([]float64, error) {
 	t := trial{parts: []certify.PoolLog{{Log: log}}, samples: []sample{{Judge: &Judge{log: log}}}}
-	chance := t.goal().chance(log.Cost, nil, log.Propensity, logged, rows, n, delta)
+	chances := []float64{t.goal().chance(log.Cost, nil, log.Propensity, logged, rows, n, delta)}
 	for _, r := range all {
 		if r.By != "" {
-			return 0, fmt.Errorf("setting guardrail-by %s: segments are certified, and not learned for", r.By)
+			return nil, fmt.Errorf("setting guardrail-by %s: segments are certified, and not learned for", r.By)
 		}
 		b, err := log.Beside(r.Name)
 		if err != nil {
-			return 0, fmt.Errorf("setting %s %s: %w", r.kind(), r.Name, err)
+			return nil, fmt.Errorf("setting %s %s: %w", r.kind(), r.Name, err)
 		}
 		null := &null{Outcome: Outcome{Name: r.Name, Kind: r.kind(), Column: b.Of.Column, Low: b.Of.Range.Low,
 			High: b.Of.Range.High, AtRandom: b.Of.AtRandom}}
 		if err := null.require(r, b.Of.IsCost()); err != nil {
-			return 0, err
+			return nil, err
 		}
-		chance += null.chance(b.Cost, b.Missing, log.Propensity, logged, rows, n, delta)
+		chances = append(chances, null.chance(b.Cost, b.Missing, log.Propensity, logged, rows, n, delta))
 	}
-	return chance, nil
+	return chances, nil
 }
 
 // chance is that of one.

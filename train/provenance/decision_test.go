@@ -140,7 +140,7 @@ var (
 )
 
 // Where the limit is not kept, "ship" is said in at most δ of the logs: of 500 at δ = .05 in 37 at most, but for one in
-// 1,000 of such tests. Of what the goal alone says far more are shipped, which is what the limit is there for.
+// 100 of such tests. Of what the goal alone says far more are shipped, which is what the limit is there for.
 // OPL_LONG=1 draws 500 logs of each world.
 func TestShipsFalsely(t *testing.T) {
 	trials, most := 24, 6

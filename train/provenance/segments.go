@@ -13,8 +13,8 @@ import (
 	"opl/train/logs"
 )
 
-// Untaught are the rows of the log that had no part in the policy of a file, nor depend on rows that had: those by which
-// it can be judged. Errors are those of [Judge.File].
+// Untaught are the rows of the log that had no part in the policy of a file, nor depend on rows that had: those by
+// which it can be judged. Errors are those of [Judge.File].
 func (j *Judge) Untaught(p *policyfile.Policy, fresh bool) ([]int, error) {
 	c, err := j.candidate(p, Options{Fresh: fresh})
 	if err != nil {
@@ -32,10 +32,10 @@ func (c *candidate) barred() []bool {
 	return out
 }
 
-// Segments returns lower bounds on the gain of the policy of a file over the logging policy within segments of the log,
-// which hold together with probability 1 − δ: each has δ over their number. Which row is of which segment must depend on
-// contexts alone. Rows that had a part in the policy are left out; a segment without rows has −1, which is no bound. The
-// gains are in [0, 1]'s units. Errors are those of [Judge.File].
+// Segments returns lower bounds on the gain of the policy of a file over the logging policy within segments of the
+// log, which hold together with probability 1 − δ: each has δ over their number. Which row is of which segment must
+// depend on contexts alone. Rows that had a part in the policy are left out; a segment without rows has −1, which is
+// no bound. The gains are in [0, 1]'s units. Errors are those of [Judge.File].
 func (j *Judge) Segments(p *policyfile.Policy, segments [][]int, o Options) ([]float64, error) {
 	c, err := j.candidate(p, o)
 	if err != nil {
@@ -68,8 +68,8 @@ type Segment struct {
 	Rows []int
 }
 
-// Segmented divides the rows of a log by the values of a column of names, the most frequent first. A column of numbers,
-// and one that the contexts lack, is an error.
+// Segmented divides the rows of a log by the values of a column of names, the most frequent first. A column of
+// numbers, and one that the contexts lack, is an error.
 func Segmented(log *logs.Log, column string) ([]Segment, error) {
 	e, err := log.FitEncoder(nil, logs.Scaling{Kind: "none", Intercept: true})
 	if err != nil {
@@ -123,8 +123,8 @@ func (t trial) nulls(r Requirement, grouped bool) ([]*null, error) {
 	return []*null{n}, err
 }
 
-// segments are the nulls that the reward falls by more than the margin in a segment of a column. Small segments have none:
-// rows would not decide them.
+// segments are the nulls that the reward falls by more than the margin in a segment of a column. Small segments have
+// none: rows would not decide them.
 func (t trial) segments(r Requirement) (all []*null, err error) {
 	fail := func(err error) ([]*null, error) { return nil, fmt.Errorf("setting guardrail-by %s: %w", r.By, err) }
 	of := map[string]*null{}

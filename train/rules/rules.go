@@ -18,8 +18,8 @@ type Options struct {
 	Cuts    int // of a feature, at most (256; all of them up to 2,000 rows)
 	MinRows int // of a leaf, at least (1)
 	Threads int // (1)
-	// Errors is how many standard errors a split, with all below it, must gain over a leaf and over either side alone to
-	// stay (0: any gain).
+	// Errors is how many standard errors a split, with all below it, must gain over a leaf and over either side
+	// alone to stay (0: any gain).
 	Errors float64
 	// Groups are features that are the one-hot columns of one category: a split by a category is a set of its values.
 	Groups [][]int32
@@ -56,11 +56,12 @@ type Node struct {
 //
 //	V(π) = Σ_i Γ[i, π(x_i)]
 //
-// for scores Γ [n×K], which are doubly robust estimates of the reward of each action in a log. To depth 2 the search is
-// exact: among all cuts up to 2,000 rows, else among 256 quantiles of a feature. The first split by a category of more
-// than 8 values is the exception: its sets are prefixes of orders by differences of scores. A deeper tree is split at
-// its root as the best tree of depth 2 is, and then learned on both sides. Where several trees are as good, the first in the order
-// of features, and the smaller one, wins. Errors: shapes that do not fit, scores that are not finite.
+// for scores Γ [n×K], which are doubly robust estimates of the reward of each action in a log. To depth 2 the search
+// is exact: among all cuts up to 2,000 rows, else among 256 quantiles of a feature. The first split by a category of
+// more than 8 values is the exception: its sets are prefixes of orders by differences of scores. A deeper tree is
+// split at its root as the best tree of depth 2 is, and then learned on both sides. Where several trees are as good,
+// the first in the order of features, and the smaller one, wins. Errors: shapes that do not fit, scores that are not
+// finite.
 //
 // Zhou, Athey & Wager (2023), Offline multi-action policy learning.
 func Learn(ctx context.Context, x regress.Matrix, scores []float64, k int, o Options) (*Node, error) {
@@ -120,8 +121,8 @@ func (n *Node) Depth() int {
 	return 1 + max(n.Left.Depth(), n.Right.Depth())
 }
 
-// Forest is the tree as a layer of in features and K outputs, 1 for the action that it plays and 0 for the others. It is
-// the same tree K times: a node that sends missing values elsewhere is two nodes.
+// Forest is the tree as a layer of in features and K outputs, 1 for the action that it plays and 0 for the others.
+// It is the same tree K times: a node that sends missing values elsewhere is two nodes.
 func (n *Node) Forest(in, k int) *features.Forest {
 	f := &features.Forest{In: in, Base: make([]float64, k)}
 	for a := range k {

@@ -16,8 +16,9 @@ import (
 
 // column is a number or a category in bins.
 //
-// A number has bins of ascending values, bin b of cuts[b−1] < x ≤ cuts[b], and a last bin of missing values if some are.
-// A category has bin 0 of rows that have none of its members, which always goes right, and a bin for each member.
+// A number has bins of ascending values, bin b of cuts[b−1] < x ≤ cuts[b], and a last bin of missing values if some
+// are. A category has bin 0 of rows that have none of its members, which always goes right, and a bin for each
+// member.
 type column struct {
 	feature int
 	cuts    []float64
@@ -371,8 +372,8 @@ func (s *search) worth(n, smaller *Node, rows []int32) bool {
 }
 
 // two is the root of the best tree of depth 2, at least as good as the best of one split. For each column its bins
-// change sides one by one, with the sums of both sides of all columns. A row that changes sides adds at most the range of
-// its scores to the value: a step that cannot lead is not searched, unless leaves need more than one row.
+// change sides one by one, with the sums of both sides of all columns. A row that changes sides adds at most the
+// range of its scores to the value: a step that cannot lead is not searched, unless leaves need more than one row.
 func (s *search) two(ctx context.Context, rows []int32, all *cells, best split) (split, error) {
 	found := make([]split, len(s.columns))
 	lead := &highest{}
@@ -490,8 +491,8 @@ func (s *search) steps(c *column, all *cells, flip func(bin int)) {
 	}
 }
 
-// node is a split, without its children, at a cut between the values that rows have. swap says that rows go left of it
-// that by sends right.
+// node is a split, without its children, at a cut between the values that rows have. swap says that rows go left of
+// it that by sends right.
 func (s *search) node(of *column, by split, left, right []int32) (n *Node, swap bool) {
 	n = &Node{Feature: of.feature, Flag: -1}
 	if of.members != nil {

@@ -44,8 +44,8 @@ func Explanation(w io.Writer, e *explain.Explanation) error {
 
 // explained is the policy in a sentence.
 func explained(e *explain.Explanation) string {
-	return fmt.Sprintf("The policy earns about %.4g, %+.4g ± %.2g beside the logging policy (doubly robust, on %d of %d rows).",
-		e.Reward, e.Gain, 2*e.GainSE, e.Judged, e.Rows)
+	return fmt.Sprintf("The policy earns about %.4g, %+.4g ± %.2g beside the logging policy (doubly robust, on %d of %d "+
+		"rows).", e.Reward, e.Gain, 2*e.GainSE, e.Judged, e.Rows)
 }
 
 // explanationPart is a part of an explanation: text, code and a table.
@@ -66,8 +66,8 @@ func explanationParts(e *explain.Explanation) []explanationPart {
 	}
 	rules := explanationPart{title: "The policy as rules", text: "The policy is this tree.", code: e.Surrogate.Rules}
 	if !e.Surrogate.Exact {
-		rules.text = fmt.Sprintf("A tree that plays the policy's most likely action in %s of the rows that it was not learned "+
-			"from.", share(e.Surrogate.Fidelity))
+		rules.text = fmt.Sprintf("A tree that plays the policy's most likely action in %s of the rows that it was not "+
+			"learned from.", share(e.Surrogate.Fidelity))
 	}
 	where := explanationPart{title: "Where it differs most from the logging policy",
 		head: []string{"where", "rows", "plays", "policy", "logging", "gain"}}
@@ -133,8 +133,10 @@ func ExplanationPage(e *explain.Explanation) html.Page {
 	return p
 }
 
-// explanationFigure draws a line an item: the estimate with two standard errors, and the lower bound where there is one.
-func explanationFigure(name, x string, n int, of func(i int) (string, float64, float64), bound func(i int) *float64) []html.Figure {
+// explanationFigure draws a line an item: the estimate with two standard errors, and the lower bound where there is
+// one.
+func explanationFigure(name, x string, n int, of func(i int) (string, float64, float64),
+	bound func(i int) *float64) []html.Figure {
 	if n == 0 {
 		return nil
 	}

@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -118,8 +119,8 @@ func learnedText(t pipeline.Training, f *policyfile.File) string {
 			text += fmt.Sprintf("=%.4g", t.Hyper)
 		}
 	}
-	if t.Traded != nil {
-		text += fmt.Sprintf(", of the reward and %v times each other outcome", *t.Traded)
+	for _, name := range slices.Sorted(maps.Keys(t.Traded)) {
+		text += fmt.Sprintf(", %s weighed %.3g beside the reward's 1", name, t.Traded[name])
 	}
 	if t.Certify {
 		text += ", scores by " + strings.Join(slices.Compact(strings.Split(t.Learner, ", ")), ", ")
