@@ -150,7 +150,7 @@ func (l *log) differ(of []span, names [3]string, over string) {
 // Rows of the same group, or neighbours in time that are too much alike, are not
 // independent. Each of the following is about another trace of that.
 
-// groups counts rows that share a group with others; any are doubtful. It
+// groups counts rows that share a group with others, which is no doubt, as groups count as one. It
 // measures how alike the rewards of a group are by the intraclass correlation ρ,
 // and with it the factor 1 + (m − 1)ρ on the variance of a mean.
 func (l *log) groups() {
@@ -202,7 +202,6 @@ func (l *log) groups() {
 			rho = alike / pairs / (variance / n)
 		}
 		factor := max(1, 1+(squares/n-1)*max(rho, 0))
-		f.Severity = Doubtful
 		f.Measured += fmt.Sprintf("; rewards within a group correlate by %.2g, variance × %.2g", rho, factor)
 		f.Means = fmt.Sprintf("%.0f rows share a group: a guarantee counts a group as one row", shared)
 		f.Do = "nothing, if rows of different groups are independent; intervals are clustered by group"

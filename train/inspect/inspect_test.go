@@ -239,7 +239,7 @@ func TestDefects(t *testing.T) {
 				in.Action[i] = 0
 			}
 		})},
-		{"groups", "groups", inspect.Doubtful, "share a group", plain, func(in *logs.Log) {
+		{"groups", "groups", inspect.Fine, "share a group", plain, func(in *logs.Log) {
 			in.Group = make([]int32, 4000)
 			for i := range in.Group {
 				in.Group[i] = int32(i / 2)
