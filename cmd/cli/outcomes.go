@@ -20,11 +20,12 @@ type outcomeFlags struct {
 }
 
 func (f *outcomeFlags) add(fl *pflag.FlagSet) {
-	fl.StringArrayVar(&f.guardrails, "guardrail", nil, "the most that an outcome may get worse, as `NAME:-0.01` in its "+
-		"units or NAME:-5% of the logging policy's value: column reward_NAME or cost_NAME")
-	fl.StringArrayVar(&f.budgets, "budget", nil, "the most that a cost may be on average, as `NAME=0.35`: column cost_NAME")
-	fl.StringToStringVar(&f.ranges, "range", nil, "what outcomes can be, as `NAME=LOW:HIGH` (default 0:1 where all values "+
-		"are 0 or 1)")
+	fl.StringArrayVar(&f.guardrails, "guardrail", nil, "the most that an outcome may get worse, as `NAME:-0.01` in "+
+		"its units or NAME:-5% of the logging policy's value: column reward_NAME or cost_NAME")
+	fl.StringArrayVar(&f.budgets, "budget", nil, "the most that a cost may be on average, as `NAME=0.35`: "+
+		"column cost_NAME")
+	fl.StringToStringVar(&f.ranges, "range", nil, "what outcomes can be, as `NAME=LOW:HIGH` (default 0:1 where all "+
+		"values are 0 or 1)")
 	fl.Lookup("range").DefValue = ""
 	fl.StringSliceVar(&f.atRandom, "missing-at-random", nil, "outcomes that are missing at random given the context: "+
 		"`NAME`s; the others count as the worst where they are missing")

@@ -5,7 +5,8 @@ import (
 	"math"
 )
 
-// Contrast says what the gain of a bound is measured against, in place of R(π₀). What is bounded from above is the mean of
+// Contrast says what the gain of a bound is measured against, in place of R(π₀). What is bounded from above is the
+// mean of
 //
 //	X_i − κ c_i − s,   R(π) − κ R(π₀) − s
 //
@@ -20,8 +21,8 @@ type Contrast struct {
 	// Reversed takes 1 − r for every reward, and for what models predict of it: a bound from above becomes one from
 	// below, R(π) − κR(π₀) − s = κ − 1 − s − (R̄(π) − κR̄(π₀)).
 	Reversed bool
-	// Missing are rows whose cost is not known: X is taken at the cost in [−1, 0] at which it is largest, which is one
-	// of the ends. Nil: none.
+	// Missing are rows whose cost is not known: X is taken at the cost in [−1, 0] at which it is largest,
+	// which is one of the ends. Nil: none.
 	Missing []bool
 }
 

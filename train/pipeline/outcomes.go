@@ -20,8 +20,9 @@ import (
 // mostTrades is how many weights of outcomes are tried.
 const mostTrades = 8
 
-// traded is the log with the cost of (r + Σ_k λ_k r_k)/(1 + Σ_k λ_k) in place of that of the reward r, r_k the outcomes
-// that something is required of, scaled to [0, 1] and better when larger; one that is missing counts as the worst.
+// traded is the log with the cost of (r + Σ_k λ_k r_k)/(1 + Σ_k λ_k) in place of that of the reward r, r_k
+// the outcomes that something is required of, scaled to [0, 1] and better when larger; one that is missing
+// counts as the worst.
 func traded(log *logs.Log, outcomes []*logs.Beside, lambda []float64) *logs.Log {
 	out := *log
 	out.Cost = make([]float64, log.Len())
@@ -38,10 +39,10 @@ func traded(log *logs.Log, outcomes []*logs.Beside, lambda []float64) *logs.Log 
 	return &out
 }
 
-// trade chooses λ by rows that teach, and makes the policy be learned of what it weighs: on one half of them a policy is
-// learned for each λ, and the other half says how probable "ship" is at the number of rows that certify. From λ = 0 the
-// weight of the requirement that is the least probable grows, or all shrink where that is the goal, by steps that get
-// shorter where they turn.
+// trade chooses λ by rows that teach, and makes the policy be learned of what it weighs: on one half of them
+// a policy is learned for each λ, and the other half says how probable "ship" is at the number of rows that
+// certify. From λ = 0 the weight of the requirement that is the least probable grows, or all shrink where
+// that is the goal, by steps that get shorter where they turn.
 func (l *learning) trade(ctx context.Context, lib library.Library) error {
 	var outcomes []*logs.Beside // of the requirements
 	for _, r := range l.o.Requirements {
@@ -133,7 +134,8 @@ func (l *learning) chances(ctx context.Context, lib library.Library, log *logs.L
 	return provenance.Chances(l.log, pi, judge, len(l.certifying), cmp.Or(l.o.Settings.Delta, 0.05), l.o.Requirements)
 }
 
-// decide certifies the policy that was learned by all outcomes, in place of the certificate of what it was learned by.
+// decide certifies the policy that was learned by all outcomes, in place of the certificate of what it was
+// learned by.
 func (l *learning) decide(ctx context.Context) error {
 	out := l.out
 	out.Certificate = nil

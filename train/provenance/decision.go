@@ -13,17 +13,18 @@ import (
 	"opl/train/online"
 )
 
-// Requirement is what a policy must meet in an outcome to be shipped: a guardrail, by which the outcome may get worse by
-// a margin at most, or a budget, which a cost may not exceed on average.
+// Requirement is what a policy must meet in an outcome to be shipped: a guardrail, by which the outcome may
+// get worse by a margin at most, or a budget, which a cost may not exceed on average.
 type Requirement struct {
 	Name   string // of the outcome: column reward_NAME or cost_NAME
 	Budget bool
-	// Limit of a guardrail is the most that the outcome may get worse, as a number that is not above 0; of a budget the
-	// most that the mean cost may be. It is in the units of the outcome.
+	// Limit of a guardrail is the most that the outcome may get worse, as a number that is not above 0; of a
+	// budget the most that the mean cost may be. It is in the units of the outcome.
 	Limit float64
 	// Relative says that the limit of a guardrail is a share of the value of the logging policy: −0.05 is 5 % worse.
 	Relative bool
-	// By, in place of Name, is a column of contexts: a guardrail of the reward in each of its segments, see [LargeSegments].
+	// By, in place of Name, is a column of contexts: a guardrail of the reward in each of its segments, see
+	// [LargeSegments].
 	By string
 }
 
@@ -42,9 +43,10 @@ const (
 
 // Decision is what several outcomes of the same rows say of a policy.
 //
-// "Ship" is an intersection–union test (Berger 1982): it is false only if one of the nulls holds, and then the bound of
-// that null has failed, at level δ. So every requirement is tested at δ, and δ is not shared. What is said Together holds
-// all at once with probability 1 − δ, by bounds at δ over their number; so does harm.
+// "Ship" is an intersection–union test (Berger 1982): it is false only if one of the nulls holds, and then
+// the bound of that null has failed, at level δ. So every requirement is tested at δ, and δ is not shared.
+// What is said Together holds all at once with probability 1 − δ, by bounds at δ over their number; so does
+// harm.
 type Decision struct {
 	Answer  Answer  `json:"answer"`
 	Because string  `json:"because"`
@@ -192,7 +194,8 @@ func (n *null) require(r Requirement, cost bool) error {
 // goal is the null that the reward does not rise.
 func (t trial) goal() *null {
 	u := t.samples[0].log.Units()
-	n := &null{Outcome: Outcome{Name: "reward", Column: "reward", Kind: "goal", Low: u.Low, High: u.High, Bounded: "change"},
+	n := &null{Outcome: Outcome{Name: "reward", Column: "reward", Kind: "goal", Low: u.Low, High: u.High,
+		Bounded: "change"},
 		parts: t.parts, contrast: certify.Contrast{Logged: 1}}
 	for k, p := range t.parts {
 		n.rows, n.costs = append(n.rows, p.Rows), append(n.costs, t.samples[k].log.Cost)
@@ -252,7 +255,8 @@ func (t trial) null(r Requirement, grouped bool) (*null, error) {
 	return n, n.require(r, logs.Outcome{Column: n.Column}.IsCost())
 }
 
-// with is a part with the cost of an outcome in place of that of the reward, and a model of it, if one may be learned.
+// with is a part with the cost of an outcome in place of that of the reward, and a model of it, if one may be
+// learned.
 func (t trial) with(p certify.PoolLog, s sample, b *logs.Beside) (certify.PoolLog, error) {
 	log := *p.Log.(*logs.Log)
 	log.Cost = b.Cost
@@ -267,8 +271,9 @@ func (t trial) with(p certify.PoolLog, s sample, b *logs.Beside) (certify.PoolLo
 	return p, err
 }
 
-// doubts inspects a log with an outcome in place of the reward, as far as findings depend on it. Rows that have it, if it
-// is missing at random, must have actions as likely as all rows have: this is bet on as propensities are.
+// doubts inspects a log with an outcome in place of the reward, as far as findings depend on it. Rows that
+// have it, if it is missing at random, must have actions as likely as all rows have: this is bet on as
+// propensities are.
 func (n *null) doubts(s sample, b *logs.Beside, rows []int, grouped bool) error {
 	if s.log.Simulated() || len(rows) == 0 {
 		return nil
@@ -427,9 +432,10 @@ func (d *Decision) conclude(contradicted string) {
 	}
 }
 
-// Chances are the logarithms of the probabilities that the goal will be shown to rise, and each requirement to be met, at
-// n rows like some of a log, which the policy was not learned from: of each, X_i of package certify has the mean x̄ and the
-// deviation s in these rows, and the bound will be about x̄ + s √(2 log(1/δ)/n). logged is π(a_i|x_i) by row.
+// Chances are the logarithms of the probabilities that the goal will be shown to rise, and each requirement
+// to be met, at n rows like some of a log, which the policy was not learned from: of each, X_i of package
+// certify has the mean x̄ and the deviation s in these rows, and the bound will be about x̄ + s √(2
+// log(1/δ)/n). logged is π(a_i|x_i) by row.
 func Chances(log *logs.Log, logged []float64, rows []int, n int, delta float64, all []Requirement) ([]float64, error) {
 	t := trial{parts: []certify.PoolLog{{Log: log}}, samples: []sample{{Judge: &Judge{log: log}}}}
 	chances := []float64{t.goal().chance(log.Cost, nil, log.Propensity, logged, rows, n, delta)}
