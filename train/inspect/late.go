@@ -247,7 +247,7 @@ func (d *delays) test(v float64) (f Finding, found bool) {
 				most, far, worst = math.Abs(z), math.Abs(change), c
 			}
 		}
-		if df < 1 || far < .2 {
+		if df < 1 || far < .2 || !(chi >= 0) {
 			continue
 		}
 		p := min(1, 2*min(distuv.ChiSquared{K: df}.Survival(chi), 2*(df+1)*distuv.UnitNormal.Survival(most)))

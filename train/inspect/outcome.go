@@ -351,7 +351,10 @@ func (o *outcomeTest) knowsReward() {
 			fisher -= 2 * math.Log(max(p, 1e-300))
 		}
 	}
-	together := distuv.ChiSquared{K: 2 * float64(kinds-2)}.Survival(fisher)
+	together := 1.0
+	if kinds > 2 {
+		together = distuv.ChiSquared{K: 2 * float64(kinds-2)}.Survival(fisher)
+	}
 	if p := 2 * min(together, best*float64(kinds-1)); p < outcomeLevel {
 		whose := "of all actions"
 		if kind < kinds-1 {

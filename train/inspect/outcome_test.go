@@ -257,3 +257,13 @@ func TestCustomers(t *testing.T) {
 		t.Log(f.Measured)
 	}
 }
+
+// Thousands of actions, none of many rows, are no reason to stop.
+func TestOutcomesOfRareActions(t *testing.T) {
+	for _, k := range []int{2, 1000} {
+		l := columned{n: 3000, k: k, segments: 8, rate: .3, encoded: 3}.log(1)
+		if _, ok := inspect.Inspect(l).Finding("columns that know the reward"); !ok {
+			t.Errorf("%d actions: not found", k)
+		}
+	}
+}
