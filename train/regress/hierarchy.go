@@ -36,8 +36,7 @@ const (
 	leastScale  = 1e-3
 	mostScale   = 10
 	freeScale   = 30 // of the shared intercept
-	// mostCurvature is the work of one exact curvature, beyond which that of the diagonal is taken.
-	mostCurvature = 1 << 30
+	mostBlock   = 64 // columns of a stratum, beyond which each is taken as if it were alone
 )
 
 // Scales fits the standard deviations by maximizing the likelihood with θ integrated out, by Laplace's method: with θ
@@ -162,46 +161,62 @@ func (h *Hierarchy) fit(ctx context.Context, y []float64, s Scales, start []floa
 	return theta, nil
 }
 
-// variances are the posterior variances of shared coefficients, and those of the groups, summed by column. With
-// H_g = Σ_i p_i(1 − p_i) x_i x_iᵀ over a group's rows, A_g = H_g + Λ_1:
+// variances are the posterior variances of shared coefficients, and those of the groups, summed by column, without the
+// curvature between strata. Of a stratum, with H_g = Σ_i p_i(1 − p_i) x_i x_iᵀ over a group's rows and A_g = H_g + Λ_1:
 //
 //	Σ_00 = (Λ_0 + Σ_g (Λ_1 − Λ_1 A_g⁻¹ Λ_1))⁻¹,   Σ_gg = A_g⁻¹ + G Σ_00 Gᵀ,   G = I − A_g⁻¹ Λ_1
 func (h *Hierarchy) variances(theta []float64, s Scales) (shared, own []float64, err error) {
-	m := h.X.Width
 	l0, l1 := s.precisions()
 	weight, rows := h.curved(theta)
-	shared, own = make([]float64, m), make([]float64, m)
-	if float64(m)*float64(m)*(3*float64(m)*float64(h.Groups)+float64(len(weight))) > mostCurvature {
-		h.diagonal(shared, own, weight, rows, l0, l1)
-		return shared, own, nil
+	shared, own = make([]float64, h.X.Width), make([]float64, h.X.Width)
+	strata := map[int][]int{}
+	for j, of := range h.Stratum {
+		strata[of] = append(strata[of], j)
 	}
+	for _, columns := range strata {
+		if len(columns) > 1 && len(columns) <= mostBlock {
+			if err := h.block(shared, own, columns, weight, rows, l0, l1); err != nil {
+				return nil, nil, err
+			}
+			continue
+		}
+		for _, j := range columns {
+			h.diagonal(shared, own, j, weight, rows, l0[j], l1[j])
+		}
+	}
+	return shared, own, nil
+}
+
+// block sets the variances of the columns of a stratum.
+func (h *Hierarchy) block(shared, own []float64, columns []int, weight []float64, rows [][]int, l0, l1 []float64) error {
+	m := len(columns)
 	inverses := make([]*mat.SymDense, h.Groups)
 	total := mat.NewSymDense(m, nil)
-	for j := range m {
-		total.SetSym(j, j, l0[j])
+	for j, c := range columns {
+		total.SetSym(j, j, l0[c])
 	}
 	for a, of := range rows {
 		x := mat.NewDense(max(1, len(of)), m, nil)
 		for k, i := range of {
-			root := math.Sqrt(weight[i])
-			to := x.RawRowView(k)
-			for j, v := range h.X.row(i) {
-				to[j] = root * v
+			root, from, to := math.Sqrt(weight[i]), h.X.row(i), x.RawRowView(k)
+			for j, c := range columns {
+				to[j] = root * from[c]
 			}
 		}
 		var curved mat.SymDense
 		curved.SymOuterK(1, x.T())
-		for j := range m {
-			curved.SetSym(j, j, curved.At(j, j)+l1[j])
+		for j, c := range columns {
+			curved.SetSym(j, j, curved.At(j, j)+l1[c])
 		}
+		var err error
 		if inverses[a], err = inverse(&curved); err != nil {
-			return nil, nil, err
+			return err
 		}
-		for j := range m {
+		for j, c := range columns {
 			for k := j; k < m; k++ {
-				v := -l1[j] * inverses[a].At(j, k) * l1[k]
+				v := -l1[c] * inverses[a].At(j, k) * l1[columns[k]]
 				if j == k {
-					v += l1[j]
+					v += l1[c]
 				}
 				total.SetSym(j, k, total.At(j, k)+v)
 			}
@@ -209,27 +224,45 @@ func (h *Hierarchy) variances(theta []float64, s Scales) (shared, own []float64,
 	}
 	sigma, err := inverse(total)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	var g, gs mat.Dense
 	for _, a := range inverses {
 		g.CloneFrom(a)
 		for j := range m {
 			row := g.RawRowView(j)
-			for k := range row {
-				row[k] *= -l1[k]
+			for k, c := range columns {
+				row[k] *= -l1[c]
 			}
 			row[j]++
 		}
 		gs.Mul(&g, sigma)
-		for j := range m {
-			own[j] += a.At(j, j) + mat.Dot(g.RowView(j), gs.RowView(j))
+		for j, c := range columns {
+			own[c] += a.At(j, j) + floats.Dot(g.RawRowView(j), gs.RawRowView(j))
 		}
 	}
-	for j := range m {
-		shared[j] = sigma.At(j, j)
+	for j, c := range columns {
+		shared[c] = sigma.At(j, j)
 	}
-	return shared, own, nil
+	return nil
+}
+
+// diagonal sets the variances of a column as if it were alone.
+func (h *Hierarchy) diagonal(shared, own []float64, j int, weight []float64, rows [][]int, l0, l1 float64) {
+	curved := make([]float64, h.Groups)
+	precision := l0
+	for a, of := range rows {
+		for _, i := range of {
+			v := h.X.row(i)[j]
+			curved[a] += weight[i] * v * v
+		}
+		precision += l1 * curved[a] / (curved[a] + l1)
+	}
+	shared[j] = 1 / precision
+	for _, v := range curved {
+		g := v / (v + l1)
+		own[j] += 1/(v+l1) + g*g*shared[j]
+	}
 }
 
 // precisions are Λ_0 and Λ_1.
@@ -253,32 +286,6 @@ func (h *Hierarchy) curved(theta []float64) (weight []float64, rows [][]int) {
 		weight[i], rows[a] = p*(1-p), append(rows[a], i)
 	}
 	return weight, rows
-}
-
-// diagonal is [Hierarchy.variances] of curvatures without what is off their diagonals.
-func (h *Hierarchy) diagonal(shared, own, weight []float64, rows [][]int, l0, l1 []float64) {
-	m := h.X.Width
-	copy(shared, l0)
-	curved := make([][]float64, h.Groups)
-	for a, of := range rows {
-		curved[a] = make([]float64, m)
-		for _, i := range of {
-			for j, v := range h.X.row(i) {
-				curved[a][j] += weight[i] * v * v
-			}
-		}
-		for j, v := range curved[a] {
-			shared[j] += l1[j] * v / (v + l1[j])
-		}
-	}
-	for j := range m {
-		shared[j] = 1 / shared[j]
-		for a := range curved {
-			v := curved[a][j]
-			g := v / (v + l1[j])
-			own[j] += 1/(v+l1[j]) + g*g*shared[j]
-		}
-	}
 }
 
 // inverse is that of a positive definite matrix.

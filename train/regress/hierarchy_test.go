@@ -57,10 +57,11 @@ func TestHierarchy_ScalesAreOfTheSizeOfEffects(t *testing.T) {
 	}
 }
 
-// The variances by blocks are those of the inverse of the whole curvature, and the diagonal ones are near where
-// columns are independent.
+// The variances of a stratum are those of the inverse of the whole curvature, and those of columns alone are near
+// where columns are independent.
 func TestHierarchy_VariancesAreThoseOfTheWholeCurvature(t *testing.T) {
 	h, y := drawn(2, 400, 3, [][2]float64{{.5, .5}, {1, .2}})
+	h.Stratum = []int{0, 0, 0}
 	ctx := context.Background()
 	s := Scales{[]float64{.5, 1, freeScale}, []float64{.5, .2, .3}}
 	theta, err := h.Fit(ctx, y, s)
@@ -107,11 +108,11 @@ func TestHierarchy_VariancesAreThoseOfTheWholeCurvature(t *testing.T) {
 			t.Errorf("column %d: %v and %v, want %v and %v", j, shared[j], own[j], sigma.At(j, j), want)
 		}
 	}
-	exact, exactOwn := append([]float64(nil), shared...), append([]float64(nil), own...)
-	weight, rows := h.curved(theta)
-	l0, l1 := s.precisions()
-	clear(own)
-	h.diagonal(shared, own, weight, rows, l0, l1)
+	exact, exactOwn := shared, own
+	h.Stratum = []int{0, 1, 2}
+	if shared, own, err = h.variances(theta, s); err != nil {
+		t.Fatal(err)
+	}
 	for j := range m {
 		if math.Abs(shared[j]/exact[j]-1) > .2 || math.Abs(own[j]/exactOwn[j]-1) > .2 {
 			t.Errorf("column %d by the diagonal: %v and %v, want about %v and %v", j, shared[j], own[j], exact[j], exactOwn[j])
