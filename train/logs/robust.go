@@ -57,7 +57,7 @@ func (v *named) robust(rows []int, how Scaling, read rowReader) (*features.Encod
 			continue
 		}
 		center, scale, width := c.fit(n)
-		if center-center != 0 || scale-scale != 0 { // of numbers beyond 1e150
+		if center-center != 0 || scale-scale != 0 {
 			center, scale, width = 0, 1, 0
 			for _, v := range c.values {
 				scale = min(scale, inverse(math.Abs(v)))
@@ -108,6 +108,9 @@ func (c *sampled) fit(n int) (center, scale, width float64) {
 		}
 	}
 	mean, sd := stat.MeanStdDev(b, nil)
+	if sd-sd != 0 { // of numbers beyond 1e150
+		return mean, math.NaN(), width
+	}
 	if !(sd > 1e-12*max(math.Abs(b[0]), math.Abs(b[len(b)-1]))) {
 		return mean, 1, width
 	}

@@ -81,9 +81,9 @@ func TestFitEncoder_Robust(t *testing.T) {
 	}
 }
 
-// Extremes give finite features.
+// Extremes give features of ordinary size.
 func TestFitEncoder_RobustExtremes(t *testing.T) {
-	for _, values := range [][]float64{{1e308, -1e308, 0, 1}, {5e-324, 0, 1e-300, 2e-300}, {0, 0, 0, 1}, {1e300, 1e-300, 1, 2}, {3, 3, 3, 3}, {-1, -2, -4, -1e9}} {
+	for _, values := range [][]float64{{1e308, -1e308, 0, 1}, {5e-324, 0, 1e-300, 2e-300}, {0, 0, 0, 1}, {1e300, 1e-300, 1, 2}, {3, 3, 3, 3}, {-1, -2, -4, -1e9}, {1e300, -1.5e300, 2e299, -7e298}} {
 		var decisions []Decision
 		for i := range 40 {
 			decisions = append(decisions, Decision{Context: []features.Value{{Name: "x", Number: values[i%len(values)]}}, Action: i % 2, Propensity: .5})
@@ -100,6 +100,9 @@ func TestFitEncoder_RobustExtremes(t *testing.T) {
 		for _, v := range values {
 			if _, err := e.Encode(phi, []features.Value{{Name: "x", Number: v}}); err != nil {
 				t.Errorf("%v: %v", values, err)
+			}
+			if !(math.Abs(phi[0]) <= 1e3) {
+				t.Errorf("%v of %v is read as %v", v, values, phi[0])
 			}
 		}
 	}
