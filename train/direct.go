@@ -3,7 +3,6 @@ package train
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -304,9 +303,6 @@ func (t *table) heldOut(ctx context.Context, of kind, p *prior, rows []int, give
 	}
 	return nil
 }
-
-// logLoss is −y log σ(z) − (1 − y) log(1 − σ(z)).
-func logLoss(z, y float64) float64 { return max(z, 0) + math.Log1p(math.Exp(-math.Abs(z))) - y*z }
 
 // mixture are weights of scores, at least 0, by a logistic regression of rewards on them that is shrunk towards their
 // mean.

@@ -115,7 +115,6 @@ func local(ctx context.Context, lib library.Library, args []string, dir string) 
 }
 
 func joinLogs(cmd *cobra.Command, served, rewards []string, f joinFlags) (err error) {
-	o := join.Options{Duplicates: join.Duplicates(f.duplicates), Min: f.min, Max: f.max, Mature: f.mature}
 	if f.out == "" {
 		return errors.New("--out: say where to write the log")
 	}
@@ -131,32 +130,9 @@ func joinLogs(cmd *cobra.Command, served, rewards []string, f joinFlags) (err er
 			return err
 		}
 	}
-	if f.mature < 0 {
-		return errors.New("--mature: want a time of at least 0, as 48h")
-	}
-	if !(f.min < f.max) {
-		return errors.New("--reward-min must be below --reward-max")
-	}
-	if f.missing != "drop" {
-		v, err := strconv.ParseFloat(f.missing, 64)
-		if err != nil {
-			return fmt.Errorf("--missing-reward %q: want drop or a number", f.missing)
-		}
-		o.Missing = &v
-	}
-	if o.Policy = f.policy; f.policy != "" && strings.Trim(f.policy, "0123456789abcdef") != "" {
-		p, err := policyfile.Load(f.policy)
-		if err != nil {
-			return fmt.Errorf("--policy: %w", err)
-		}
-		o.Policy = p.Hash()
-	}
-	if o.Catalogue = f.catalogue; strings.Trim(f.catalogue, "0123456789abcdef") != "" {
-		c, _, err := readCatalogue(f.catalogue)
-		if err != nil {
-			return fmt.Errorf("--catalogue: %w", err)
-		}
-		o.Catalogue = c.Hash
+	o, err := f.options()
+	if err != nil {
+		return err
 	}
 	var bad io.Writer
 	if f.bad != "" {
@@ -199,18 +175,7 @@ func joinLogs(cmd *cobra.Command, served, rewards []string, f joinFlags) (err er
 	}
 	if s.Joined == 0 {
 		_ = w.Abort()
-		if s.Young > 0 && s.Others+s.Young == s.Decisions {
-			return fmt.Errorf("--mature %v: none of the %d decisions is so old", f.mature, s.Decisions)
-		}
-		if s.Others == s.Decisions {
-			if f.catalogue != "" {
-				return fmt.Errorf("--catalogue %s: none of the %d decisions is among this catalogue, or is of the "+
-					"policy", f.catalogue, s.Decisions)
-			}
-			return fmt.Errorf("--policy %s: none of the %d decisions is of this policy", f.policy, s.Decisions)
-		}
-		return fmt.Errorf("none of the %d decisions has a reward: is decision_id the same in %s and %s?", s.Decisions,
-			strings.Join(served, " "), strings.Join(rewards, " "))
+		return f.none(s, served, rewards)
 	}
 	if err := w.Close(); err != nil {
 		return kept("out", f.out, err)
@@ -270,4 +235,53 @@ func printSummary(out io.Writer, s join.Summary, f joinFlags) error {
 	}
 	_, err := out.Write(w.Bytes())
 	return err
+}
+
+// options are those of the join.
+func (f joinFlags) options() (join.Options, error) {
+	o := join.Options{Duplicates: join.Duplicates(f.duplicates), Min: f.min, Max: f.max, Mature: f.mature}
+	if f.mature < 0 {
+		return o, errors.New("--mature: want a time of at least 0, as 48h")
+	}
+	if !(f.min < f.max) {
+		return o, errors.New("--reward-min must be below --reward-max")
+	}
+	if f.missing != "drop" {
+		v, err := strconv.ParseFloat(f.missing, 64)
+		if err != nil {
+			return o, fmt.Errorf("--missing-reward %q: want drop or a number", f.missing)
+		}
+		o.Missing = &v
+	}
+	if o.Policy = f.policy; f.policy != "" && strings.Trim(f.policy, "0123456789abcdef") != "" {
+		p, err := policyfile.Load(f.policy)
+		if err != nil {
+			return o, fmt.Errorf("--policy: %w", err)
+		}
+		o.Policy = p.Hash()
+	}
+	if o.Catalogue = f.catalogue; strings.Trim(f.catalogue, "0123456789abcdef") != "" {
+		c, _, err := readCatalogue(f.catalogue)
+		if err != nil {
+			return o, fmt.Errorf("--catalogue: %w", err)
+		}
+		o.Catalogue = c.Hash
+	}
+	return o, nil
+}
+
+// none is the error of a join that gives no rows.
+func (f joinFlags) none(s join.Summary, served, rewards []string) error {
+	if s.Young > 0 && s.Others+s.Young == s.Decisions {
+		return fmt.Errorf("--mature %v: none of the %d decisions is so old", f.mature, s.Decisions)
+	}
+	if s.Others == s.Decisions {
+		if f.catalogue != "" {
+			return fmt.Errorf("--catalogue %s: none of the %d decisions is among this catalogue, or is of the "+
+				"policy", f.catalogue, s.Decisions)
+		}
+		return fmt.Errorf("--policy %s: none of the %d decisions is of this policy", f.policy, s.Decisions)
+	}
+	return fmt.Errorf("none of the %d decisions has a reward: is decision_id the same in %s and %s?", s.Decisions,
+		strings.Join(served, " "), strings.Join(rewards, " "))
 }

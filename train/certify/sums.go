@@ -315,39 +315,11 @@ func (s *sums) fixed(pi Policy, logged []float64) error {
 	for first := 0; first < s.clusters(); first += block {
 		last := min(s.clusters(), first+block)
 		rows := s.rows[s.first[first]:s.first[last]]
-		// π(·|x), where models need it, and π(a_i|x_i)
-		all, w := make([][]float64, len(rows)), make([]float64, len(rows))
-		buffer := []float64(nil)
-		if len(s.kinds) > 1 && !s.log.LoggedOnly() { // see row
-			n := 0
-			for _, r := range rows {
-				n += s.log.Options(r)
-			}
-			buffer = make([]float64, n)
+		all, w, err := s.played(pi, logged, rows, one)
+		if err != nil {
+			return err
 		}
-		for i, r := range rows { // in order: π may read contexts from a file
-			if pi == nil {
-				w[i] = logged[r]
-			} else {
-				dst := one[:s.log.Options(r)]
-				if buffer != nil {
-					dst, buffer = buffer[:len(dst):len(dst)], buffer[len(dst):]
-					all[i] = dst
-				}
-				if err := pi(dst, r); err != nil {
-					return err
-				}
-				if err := distribution(dst); err != nil {
-					return fmt.Errorf("certify: row %d: %w", r, err)
-				}
-				w[i] = dst[s.log.Chosen(r)]
-			}
-			if !(w[i] >= 0 && w[i] <= 1+1e-9) {
-				return fmt.Errorf("certify: row %d: the probability %v is outside [0, 1]", r, w[i])
-			}
-			s.plays += w[i]
-		}
-		err := s.over(first, last, func(from, to int, into []kind) error {
+		err = s.over(first, last, func(from, to int, into []kind) error {
 			ells := len(s.kinds[0].ell)
 			scratch, risk, gain := make([]float64, most), make([]float64, ells), make([]float64, ells)
 			against := s.o.contrast()
@@ -408,6 +380,42 @@ func (s *sums) fixed(pi Policy, logged []float64) error {
 		}
 	}
 	return nil
+}
+
+// played are π(·|x) of rows, where models need it, and π(a_i|x_i).
+func (s *sums) played(pi Policy, logged []float64, rows []int, one []float64) (all [][]float64, w []float64, err error) {
+	all, w = make([][]float64, len(rows)), make([]float64, len(rows))
+	buffer := []float64(nil)
+	if len(s.kinds) > 1 && !s.log.LoggedOnly() { // see row
+		n := 0
+		for _, r := range rows {
+			n += s.log.Options(r)
+		}
+		buffer = make([]float64, n)
+	}
+	for i, r := range rows { // in order: π may read contexts from a file
+		if pi == nil {
+			w[i] = logged[r]
+		} else {
+			dst := one[:s.log.Options(r)]
+			if buffer != nil {
+				dst, buffer = buffer[:len(dst):len(dst)], buffer[len(dst):]
+				all[i] = dst
+			}
+			if err := pi(dst, r); err != nil {
+				return nil, nil, err
+			}
+			if err := distribution(dst); err != nil {
+				return nil, nil, fmt.Errorf("certify: row %d: %w", r, err)
+			}
+			w[i] = dst[s.log.Chosen(r)]
+		}
+		if !(w[i] >= 0 && w[i] <= 1+1e-9) {
+			return nil, nil, fmt.Errorf("certify: row %d: the probability %v is outside [0, 1]", r, w[i])
+		}
+		s.plays += w[i]
+	}
+	return all, w, nil
 }
 
 // posterior sums Σ_a π_Q(a|x) log(1 − ℓX_a), over the rows of a cluster with weight 1/m.
