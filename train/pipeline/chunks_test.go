@@ -139,7 +139,7 @@ func TestMixtureAsPrior(t *testing.T) {
 		log = w.log(t, 800)
 		l = mustLearn(t, log, pipeline.Options{Seed: 1, Settings: settings(1), PriorFile: first, Share: .1, Floor: .05})
 	}
-	if l.Training.Learner != "start" || len(l.File.Components) != 4 || l.Training.Chunks != 1 {
+	if l.Training.Learner != "start" || len(l.File.Components) != 6 || l.Training.Chunks != 1 {
 		t.Fatalf("scores by %s, %d components, %d chunks", l.Training.Learner, len(l.File.Components), l.Training.Chunks)
 	}
 	for k, c := range first.File().Components {

@@ -87,7 +87,7 @@ func TestLayers(t *testing.T) {
 	log := productLog(t, 3000, 1, nil)
 	o := pipeline.Options{Seed: 1, Floor: .05, Settings: train.Settings{Epochs: 10, Representation: "mlp=32"}, Learners: []string{"layers"}}
 	l := mustLearn(t, log, o)
-	if len(l.File.Components) != 4 {
+	if len(l.File.Components) != 6 {
 		t.Fatalf("%d components", len(l.File.Components))
 	}
 	for _, c := range l.File.Components {

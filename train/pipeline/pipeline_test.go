@@ -586,7 +586,7 @@ func TestFile(t *testing.T) {
 	for _, c := range p.File().Components {
 		chosen += len(c.Chosen)
 	}
-	if err != nil || chosen != training.Certifying || training.Chunks != 4 || p.File().RewardMax != 5 || p.File().Components[0].Kind != policyfile.ArgMax {
+	if err != nil || chosen != training.Certifying || training.Chunks != 6 || p.File().RewardMax != 5 || p.File().Components[0].Kind != policyfile.ArgMax {
 		t.Errorf("%+v, %v", training, err)
 	}
 	var g provenance.Statement
