@@ -77,8 +77,9 @@ type table struct {
 
 const (
 	mostTable    = 1 << 25 // numbers of a table: of more rows some are left out
-	mostTuning   = 20_000  // rows that penalties and weights are chosen on
+	mostTuning   = 10_000  // rows that penalties and weights are chosen on
 	mostOutputs  = 1 << 14 // elements of θ [K×MK] of a mixture
+	mostScaling  = 1 << 22 // numbers that scales are learned from
 	mostProducts = 600
 	knots        = 20 // of a number, at most, in pieces
 )
@@ -388,7 +389,7 @@ func linearly(name, about string, fits func(*table) bool, expand expansion) kind
 		if expand != nil {
 			p.before, strata = expand(t, rows)
 		}
-		h, y, err := hierarchy(t, rows, p.before)
+		h, y, err := hierarchy(t, rows[:min(len(rows), mostScaling/max(1, len(strata)))], p.before)
 		if err != nil {
 			return nil, err
 		}
@@ -452,7 +453,7 @@ func (t *table) expand(layers []features.Layer, rows []int) (regress.Matrix, []i
 		}
 		d = layers[i].Out()
 	}
-	if most := 2 * mostTable / (d + 1); len(rows) > most {
+	if most := mostTable / 2 / (d + 1); len(rows) > most {
 		rows = rows[:most]
 	}
 	h := regress.Matrix{Width: d + 1, Data: make([]float64, len(rows)*(d+1))}

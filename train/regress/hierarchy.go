@@ -59,7 +59,7 @@ func (h *Hierarchy) Scales(ctx context.Context, y []float64) (Scales, error) {
 	var theta []float64
 	for range scaleRounds {
 		var err error
-		if theta, err = h.fit(ctx, y, s, theta, 12); err != nil {
+		if theta, err = h.fit(ctx, y, s, theta, 10); err != nil {
 			return s, err
 		}
 		shared, own, err := h.variances(theta, s)
@@ -117,7 +117,7 @@ const borrowed = .5
 
 // Fit returns θ [(1+Groups)×columns], the shared part first, at its mode under s.
 func (h *Hierarchy) Fit(ctx context.Context, y []float64, s Scales) ([]float64, error) {
-	return h.fit(ctx, y, s, nil, 60)
+	return h.fit(ctx, y, s, nil, 40)
 }
 
 // fit finds θ in units in which the curvature has about 1 on its diagonal.
@@ -130,35 +130,21 @@ func (h *Hierarchy) fit(ctx context.Context, y []float64, s Scales, start []floa
 		}
 	}
 	mean := (floats.Sum(y) + 1) / (float64(n) + 2)
-	units := make([]float64, (1+h.Groups)*m)
-	o := Options{Iterations: iterations, Threads: h.Threads, Penalties: make([]float64, len(units)), Start: make([]float64, len(units))}
+	d := (1 + h.Groups) * m
+	o := Options{Iterations: iterations, Threads: h.Threads, Penalties: make([]float64, d), Units: make([]float64, d), Start: start}
 	l0, l1 := s.precisions()
-	for j := range units {
+	for j := range d {
 		penalty, rows := l0[j%m], 1.
 		if j >= m {
 			penalty, rows = l1[j%m], float64(h.Groups)
 		}
-		units[j] = 1 / math.Sqrt(mean*(1-mean)*square[j%m]/rows+penalty)
-		o.Penalties[j] = penalty * units[j] * units[j]
+		o.Penalties[j], o.Units[j] = penalty, 1/math.Sqrt(mean*(1-mean)*square[j%m]/rows+penalty)
 	}
-	if start != nil {
-		floats.DivTo(o.Start, start, units)
-	} else {
-		o.Start[m-1] = math.Log(mean/(1-mean)) / units[m-1]
+	if start == nil {
+		o.Start = make([]float64, d)
+		o.Start[m-1] = math.Log(mean / (1 - mean))
 	}
-	scaled := func(by []float64) Matrix {
-		x := Matrix{Width: m, Data: make([]float64, n*m)}
-		for i := range n {
-			floats.MulTo(x.Data[i*m:(i+1)*m], h.X.row(i), by)
-		}
-		return x
-	}
-	theta, err := Logistic(ctx, &Grouped{Shared: scaled(units[:m]), Own: scaled(units[m : 2*m]), Group: h.Group, Groups: h.Groups}, y, o)
-	if err != nil {
-		return nil, err
-	}
-	floats.Mul(theta, units)
-	return theta, nil
+	return Logistic(ctx, &Grouped{Shared: h.X, Own: h.X, Group: h.Group, Groups: h.Groups}, y, o)
 }
 
 // variances are the posterior variances of shared coefficients, and those of the groups, summed by column, without the

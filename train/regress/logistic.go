@@ -30,6 +30,7 @@ type Options struct {
 	// Penalties λ_j of coefficients, [Dim], or one for all. None: 0.
 	Penalties  []float64
 	Start      []float64 // θ to begin with; nil: 0
+	Units      []float64 // [Dim], > 0, in which coefficients are searched for: near 1/√curvature it takes fewer iterations; nil: 1
 	Iterations int       // at most; 0: 200
 	Threads    int       // 0: 1
 }
@@ -149,7 +150,8 @@ type objective struct {
 	n             float64 // rows, or sets
 	losses        []float64
 	grads, scores [][]float64 // by chunk, by seat
-	at, grad      []float64   // what was asked for last
+	at, grad      []float64   // what was asked for last, in units
+	theta         []float64
 	value         float64
 }
 
@@ -166,6 +168,10 @@ func minimize(ctx context.Context, x Design, k int, all []block, o Options, loss
 	}
 	start := make([]float64, d)
 	copy(start, o.Start)
+	if f.theta = f.at; o.Units != nil {
+		f.theta = make([]float64, d)
+		floats.Div(start, o.Units)
+	}
 	if d == 0 {
 		return start, ctx.Err()
 	}
@@ -184,7 +190,7 @@ func minimize(ctx context.Context, x Design, k int, all []block, o Options, loss
 	f.compute(start)
 	least := f.value
 	if floats.Norm(f.grad, math.Inf(1)) <= tolerance {
-		return start, ctx.Err()
+		return slices.Clone(f.theta), ctx.Err()
 	}
 	visit := func(at []float64) {
 		if ctx.Err() == nil && !slices.Equal(at, f.at) {
@@ -208,6 +214,9 @@ func minimize(ctx context.Context, x Design, k int, all []block, o Options, loss
 	if result == nil || !(result.F <= least) || floats.HasNaN(result.X) {
 		return nil, fmt.Errorf("regress: the regression has no solution (%v); are features finite?", err)
 	}
+	if o.Units != nil {
+		floats.Mul(result.X, o.Units)
+	}
 	return result.X, nil
 }
 
@@ -222,6 +231,8 @@ func (f *objective) check() error {
 			len(f.o.Offset), n, f.k)
 	case len(f.o.Penalties) > 1 && len(f.o.Penalties) != d:
 		return fmt.Errorf("regress: %d penalties for %d coefficients", len(f.o.Penalties), d)
+	case f.o.Units != nil && (f.k != 1 || len(f.o.Units) != d):
+		return fmt.Errorf("regress: units of %d coefficients of one output, want %d", len(f.o.Units), d)
 	case f.o.Start != nil && len(f.o.Start) != f.k*d:
 		return fmt.Errorf("regress: %d coefficients to start with, want %d", len(f.o.Start), f.k*d)
 	}
@@ -238,16 +249,19 @@ func (f *objective) check() error {
 	return nil
 }
 
-// compute sets value and grad to those at θ.
-func (f *objective) compute(theta []float64) {
-	copy(f.at, theta)
+// compute sets value and grad to those at θ, in units.
+func (f *objective) compute(at []float64) {
+	copy(f.at, at)
+	if f.o.Units != nil {
+		floats.MulTo(f.theta, f.at, f.o.Units)
+	}
 	chunks := len(f.grads)
 	workers.Do(len(f.scores), chunks, func(seat, c int) {
 		clear(f.grads[c])
 		f.losses[c] = 0
 		for _, b := range f.blocks[c*len(f.blocks)/chunks : (c+1)*len(f.blocks)/chunks] {
 			z := f.scores[seat][:(b.to-b.from)*f.k]
-			f.x.Pass(f.grads[c], f.at, z, f.k, b.from, b.to, func() {
+			f.x.Pass(f.grads[c], f.theta, z, f.k, b.from, b.to, func() {
 				if f.o.Offset != nil {
 					floats.Add(z, f.o.Offset[b.from*f.k:b.to*f.k])
 				}
@@ -262,13 +276,16 @@ func (f *objective) compute(theta []float64) {
 		floats.Add(f.grad, grad)
 	}
 	d := f.x.Dim()
-	for j, v := range f.at {
+	for j, v := range f.theta {
 		if len(f.o.Penalties) > 0 {
 			penalty := f.o.Penalties[j%d%len(f.o.Penalties)]
 			f.value += penalty / 2 * v * v
 			f.grad[j] += penalty * v
 		}
 		f.grad[j] /= f.n
+	}
+	if f.o.Units != nil {
+		floats.Mul(f.grad, f.o.Units)
 	}
 	f.value /= f.n
 }
