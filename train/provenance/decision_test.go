@@ -221,6 +221,36 @@ func TestHarm(t *testing.T) {
 	}
 }
 
+// Nothing is shipped where the rewards, or another outcome, of one action are not in yet in the newest rows.
+func TestDecision_OutcomesThatComeLateAreNotShipped(t *testing.T) {
+	const n = 4000
+	w := service{reward: rises, outcome: [2]float64{.2, .2}, cost: true, limit: worse}
+	if d := w.decide(t, w.draw(n, 1)); d.Answer != provenance.Ship {
+		t.Fatalf("a sound log: %s, %s", d.Answer, d.Because)
+	}
+	for what, late := range map[string]func(l *logs.Log, i int){
+		"rewards": func(l *logs.Log, i int) {
+			if l.Action[i] == 0 {
+				l.Cost[i] = 0
+			}
+		},
+		"costs": func(l *logs.Log, i int) {
+			if l.Action[i] == 1 {
+				l.Outcomes[0].Values[i] = 0
+			}
+		},
+	} {
+		l := w.draw(n, 1)
+		for i := n * 7 / 10; i < n; i++ {
+			late(l, i)
+		}
+		d := w.decide(t, l)
+		if d.Answer != provenance.Undecided || !strings.Contains(d.Because, "contradicts what the bounds assume") {
+			t.Errorf("late %s: %s, %s", what, d.Answer, d.Because)
+		}
+	}
+}
+
 // The rows that are still needed are about enough.
 func TestRowsNeeded(t *testing.T) {
 	w := service{reward: rises, outcome: [2]float64{.9, .92}, limit: provenance.Requirement{Name: "safe", Limit: -.04}}
