@@ -3,6 +3,7 @@ package train
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 
@@ -77,7 +78,7 @@ type table struct {
 
 const (
 	mostTable    = 1 << 25 // numbers of a table: of more rows some are left out
-	mostTuning   = 10_000  // rows that penalties and weights are chosen on
+	mostTuning   = 10_000  // rows that scales and weights are chosen on
 	mostOutputs  = 1 << 14 // elements of θ [K×MK] of a mixture
 	mostScaling  = 1 << 22 // numbers that scales are learned from
 	mostProducts = 600
@@ -87,11 +88,8 @@ const (
 // Learn learns from some rows of a log with contexts and a fixed list of actions.
 func (d *Direct) Learn(ctx context.Context, log *logs.Log, rows []int) (Share, error) {
 	t := d.table(log, rows)
-	if d.tuned == nil || len(t.y) >= 2*d.rows && d.rows < mostTuning {
-		if err := d.tune(ctx, t); err != nil {
-			return Share{}, err
-		}
-		d.rows = len(t.y)
+	if err := d.tune(ctx, t); err != nil {
+		return Share{}, err
 	}
 	chains := make([][]features.Layer, len(d.tuned))
 	for m, of := range d.tuned {
@@ -126,15 +124,9 @@ func (d *Direct) String() string {
 // table reads rows, or every so many of them.
 func (d *Direct) table(log *logs.Log, rows []int) *table {
 	dim := log.Dim()
-	if most := mostTable / max(1, dim); len(rows) > most {
-		step := (len(rows) + most - 1) / most
-		var some []int
-		for i := 0; i < len(rows); i += step {
-			some = append(some, rows[i])
-		}
-		rows = some
-	}
+	rows = evenly(rows, mostTable/max(1, dim))
 	n := len(rows)
+	fold := rand.New(rand.NewPCG(1, 0xf01d)) // by chance: every so many rows are of all folds
 	t := &table{x: regress.Matrix{Width: dim, Data: make([]float64, n*dim)}, k: log.K(), threads: max(1, d.Threads),
 		rows: rows}
 	t.action, t.y, t.fold = make([]int32, n), make([]float64, n), make([]int, n)
@@ -143,7 +135,7 @@ func (d *Direct) table(log *logs.Log, rows []int) *table {
 	}
 	for i, r := range rows {
 		log.X.Row64(log.Context(r), t.x.Data[i*dim:(i+1)*dim])
-		t.action[i], t.y[i], t.fold[i] = log.Action[r], -log.Cost[r], i%t.folds
+		t.action[i], t.y[i], t.fold[i] = log.Action[r], -log.Cost[r], fold.IntN(t.folds)
 		if log.Group != nil && log.Group[r] >= 0 {
 			t.fold[i] = int(log.Group[r]) % t.folds
 		}
@@ -212,6 +204,18 @@ func category(name string) (column string, ok bool) {
 	return "", false
 }
 
+// evenly are at most so many of the rows, evenly spaced: a log may be sorted.
+func evenly(rows []int, most int) []int {
+	if len(rows) <= most {
+		return rows
+	}
+	some := make([]int, most)
+	for i := range some {
+		some[i] = rows[i*len(rows)/most]
+	}
+	return some
+}
+
 func (t *table) all() []int {
 	rows := make([]int, len(t.y))
 	for i := range rows {
@@ -220,12 +224,14 @@ func (t *table) all() []int {
 	return rows
 }
 
-// tune chooses by folds what each kind needs, and the weights of the kinds.
+// tune chooses what each kind needs, and by folds the weights of the kinds, where there are twice as many rows as last
+// time.
 func (d *Direct) tune(ctx context.Context, t *table) error {
-	rows := t.all()
-	if len(rows) > mostTuning {
-		rows = rows[:mostTuning]
+	if d.tuned != nil && (len(t.y) < 2*d.rows || d.rows >= mostTuning) {
+		return nil
 	}
+	d.rows = len(t.y)
+	rows := evenly(t.all(), mostTuning)
 	y, logits := make([]float64, len(rows)), [][]float64(nil)
 	for i, r := range rows {
 		y[i] = t.y[r]
@@ -389,7 +395,7 @@ func linearly(name, about string, fits func(*table) bool, expand expansion) kind
 		if expand != nil {
 			p.before, strata = expand(t, rows)
 		}
-		h, y, err := hierarchy(t, rows[:min(len(rows), mostScaling/max(1, len(strata)))], p.before)
+		h, y, err := hierarchy(t, evenly(rows, mostScaling/max(1, len(strata))), p.before)
 		if err != nil {
 			return nil, err
 		}
@@ -453,9 +459,7 @@ func (t *table) expand(layers []features.Layer, rows []int) (regress.Matrix, []i
 		}
 		d = layers[i].Out()
 	}
-	if most := mostTable / 2 / (d + 1); len(rows) > most {
-		rows = rows[:most]
-	}
+	rows = evenly(rows, mostTable/2/(d+1))
 	h := regress.Matrix{Width: d + 1, Data: make([]float64, len(rows)*(d+1))}
 	net := features.NewNet(layers)
 	room := make([]float64, net.Room())

@@ -208,3 +208,29 @@ func TestProducts_LeaveOutConstantsAndCategories(t *testing.T) {
 		t.Errorf("strata %v", strata)
 	}
 }
+
+// A log that is sorted by action is learned from as a shuffled one: whatever is left out is evenly spaced, and folds
+// hold of every action.
+func TestDirect_SortedLogs(t *testing.T) {
+	rows := make([]int, 30_000)
+	for i := range rows {
+		rows[i] = i
+	}
+	some := evenly(rows, mostTuning)
+	if len(some) != mostTuning || some[0] != 0 || some[len(some)-1] < 29_000 || len(evenly(rows[:7], 9)) != 7 {
+		t.Errorf("%d rows, from %d to %d", len(some), some[0], some[len(some)-1])
+	}
+	log := &logs.Log{Actions: logs.Numbered(3), X: logs.Rows64{Width: 1, Data: make([]float64, len(rows))},
+		Action: make([]int32, len(rows)), Cost: make([]float64, len(rows)), Propensity: make([]float64, len(rows))}
+	for i := range rows {
+		log.Action[i] = int32(3 * i / len(rows))
+	}
+	of := map[[2]int]int{}
+	x := (&Direct{}).table(log, rows)
+	for _, i := range some {
+		of[[2]int{int(x.action[i]), x.fold[i]}]++
+	}
+	if len(of) != 3*x.folds {
+		t.Errorf("rows by action and fold: %v", of)
+	}
+}

@@ -145,14 +145,11 @@ func (r *Rules) scores(ctx context.Context, t *table, log *logs.Log) ([]float64,
 	return out, nil
 }
 
-// heldOut are r̂(x, a) [n×K] of models that did not learn from the fold of x. Penalties and weights are chosen on
+// heldOut are r̂(x, a) [n×K] of models that did not learn from the fold of x. Scales and weights are chosen on
 // all rows.
 func (d *Direct) heldOut(ctx context.Context, t *table) ([]float64, error) {
-	if d.tuned == nil || len(t.y) >= 2*d.rows && d.rows < mostTuning {
-		if err := d.tune(ctx, t); err != nil {
-			return nil, err
-		}
-		d.rows = len(t.y)
+	if err := d.tune(ctx, t); err != nil {
+		return nil, err
 	}
 	out := make([]float64, len(t.y)*t.k)
 	for _, of := range d.tuned {
