@@ -126,7 +126,7 @@ func runPage(t *testing.T, steps []step, env ...string) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	late := time.AfterFunc(3*time.Minute, func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
+	late := time.AfterFunc(8*time.Minute, func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
 	_ = cmd.Wait() // statuses are what pages show by echo $?
 	late.Stop()
 	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM)
