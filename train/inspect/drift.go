@@ -304,6 +304,9 @@ func twiceSaid(check string, pairs, same, expected, variance float64) Finding {
 // that stand together are one, where they do so beyond chance. At level alpha, and a difference
 // above 0.02, it is doubtful.
 func (l *log) lastRows() {
+	if l.Lists != nil { // whose slots are known beforehand
+		return
+	}
 	type run struct{ n, sum, last float64 }
 	var runs []run
 	add := func(at, i int) {
@@ -368,20 +371,24 @@ func (l *log) autocorrelation() {
 	variance := 0.0
 	for t, i := range l.order {
 		e[t] = -l.Cost[i] - l.report.Blocks[t*blocks/l.n].Reward
-		variance += e[t] * e[t] / float64(l.n)
+	}
+	e = l.byList(e)
+	n := len(e)
+	for _, v := range e {
+		variance += v * v / float64(n)
 	}
 	if variance <= 1e-15 {
 		return
 	}
 	var sum, square float64
-	for t := 1; t < l.n; t++ {
+	for t := 1; t < n; t++ {
 		y := e[t] * e[t-1]
 		sum += y
 		square += y * y
 	}
-	r := sum / float64(l.n-1) / variance
+	r := sum / float64(n-1) / variance
 	// Residuals of a block correlate by −1/rows among themselves.
-	z := (sum + variance*float64(blocks)) / max(math.Sqrt(square), variance*math.Sqrt(float64(l.n)))
+	z := (sum + variance*float64(blocks)) / max(math.Sqrt(square), variance*math.Sqrt(float64(n)))
 	f := rewardsInSequence.finding(fmt.Sprintf("a reward and the next correlate by %.2g, z = %.1f", r, z),
 		Number{"correlation", r}, Number{"z", z})
 	l.judge(f, math.Abs(z) > threshold(1) && math.Abs(r) > 0.02, Doubtful,
