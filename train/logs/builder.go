@@ -226,7 +226,7 @@ func (b *builder) begin() {
 	b.into.begin()
 	b.shown = shown{}
 	b.offers = offers{ids: b.offers.ids[:0], ends: b.offers.ends[:0], starts: b.offers.starts[:0],
-		numbers: b.offers.numbers, hashes: b.offers.hashes}
+		numbers: b.offers.numbers}
 }
 
 // fill reads all rows. again: the pass must be made once more, with what the memory
@@ -371,6 +371,11 @@ func (b *builder) add() error {
 func (b *builder) sound() (action int32, err error) {
 	r := &b.row
 	r.hasSet = b.offers.column != ""
+	if f := b.o.formula; f != nil {
+		if err := b.compute(f); err != nil {
+			return 0, err
+		}
+	}
 	if err := cmp.Or(b.complete(), b.agrees()); err != nil {
 		return 0, err
 	}

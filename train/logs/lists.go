@@ -229,7 +229,8 @@ func (b *builder) addList() error {
 	if b.offers.named == 0 {
 		return bad(b.offers.column, "what lists show must have ids")
 	}
-	if b.n > 0 && (b.row.hasCost != b.whole || s.column != b.columnsOfLists) {
+	whole := b.row.hasCost || b.o.formula != nil
+	if b.n > 0 && (whole != b.whole || s.column != b.columnsOfLists) {
 		return bad("slots", "the row has other columns of lists than the rows before")
 	}
 	full, n := b.listRow(), len(s.ids)
@@ -267,7 +268,7 @@ func (b *builder) addList() error {
 				continue
 			}
 			if b.keep(action); b.n == 1 {
-				b.columnsOfLists, b.whole = s.column, full.row.hasCost
+				b.columnsOfLists, b.whole = s.column, whole
 			}
 			put(&b.slotNumbers, int32(l+1))
 		}
@@ -329,7 +330,7 @@ func (b *builder) slot(f *listRow, above []int, l int) error {
 	}
 	o := &b.offers
 	*o = offers{column: column, ids: o.ids[:0], ends: o.ends[:0], starts: o.starts[:0], named: len(f.ends) - l,
-		numbers: o.numbers, hashes: o.hashes}
+		numbers: o.numbers}
 	g := &b.items
 	g.ids, g.vals = g.ids[:0], g.vals[:0]
 	for j := range f.ends {
