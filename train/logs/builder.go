@@ -220,7 +220,7 @@ func (b *builder) begin() {
 	b.into = &b.contexts
 	b.into.begin()
 	b.offers = offers{ids: b.offers.ids[:0], ends: b.offers.ends[:0], starts: b.offers.starts[:0],
-		numbers: b.offers.numbers, hashes: b.offers.hashes}
+		numbers: b.offers.numbers}
 }
 
 // fill reads all rows. again: the pass must be made once more, with what the memory
@@ -351,6 +351,11 @@ func (b *builder) add() error {
 	}
 	r := &b.row
 	r.hasSet = b.offers.column != ""
+	if f := b.o.formula; f != nil {
+		if err := b.compute(f); err != nil {
+			return err
+		}
+	}
 	if err := cmp.Or(b.whole(), b.agrees()); err != nil {
 		return err
 	}
