@@ -18,21 +18,6 @@ func (r Report) OfLists(assume certify.Assumption) string {
 // assumptionCheck is the name of the check of an assumption about lists.
 func assumptionCheck(a certify.Assumption) string { return string(a) + " of slots" }
 
-// byList sums what rows in the order of time have over each list: lists are what does not depend on one another.
-func (l *log) byList(e []float64) []float64 {
-	if l.Lists == nil {
-		return e
-	}
-	var sums []float64
-	for t, i := range l.order {
-		if t == 0 || l.Lists.Of[i] != l.Lists.Of[l.order[t-1]] {
-			sums = append(sums, 0)
-		}
-		sums[len(sums)-1] += e[t]
-	}
-	return sums
-}
-
 // lists describes lists, slot by slot, and tests what may be assumed of them.
 func (l *log) lists() {
 	if l.Lists == nil || l.merged {

@@ -159,7 +159,7 @@ func (d *decoder) slots(b *builder, c *column) error {
 }
 
 // check says what is wrong with the list of the row.
-func (s *shown) check(r *row) error {
+func (s *shown) check(r *row, form func(v float64) float64) error {
 	n := len(s.ids)
 	has := func(role role) bool { return s.column[role-roleSlots] != "" }
 	switch {
@@ -185,6 +185,9 @@ func (s *shown) check(r *row) error {
 		return bad("first_click", "%v is no slot: want 1 to %d, or 0 for none", s.click, n)
 	}
 	for l, p := range s.ps {
+		if form != nil {
+			p = form(p)
+		}
 		if !(p > 0 && p <= 1) {
 			return bad("slot_propensities", "%v of slot %d is outside (0, 1]", p, l+1)
 		}
@@ -220,7 +223,7 @@ func (b *builder) offeredHere() error {
 // addList checks the row's list and appends a row for each of its slots, all or none.
 func (b *builder) addList() error {
 	s := &b.shown
-	if err := s.check(&b.row); err != nil {
+	if err := s.check(&b.row, propensityForms[b.o.PropensityForm]); err != nil {
 		return err
 	}
 	if err := b.offeredHere(); err != nil {
