@@ -1,10 +1,14 @@
 package worlds
 
 import (
+	"encoding/csv"
+	"fmt"
+	"io"
 	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 
 	"opl/policies/features"
 )
@@ -48,4 +52,51 @@ func Classes(name string, x [][]features.Value, class []int, k int, temperature 
 		}
 	}
 	return World{Name: name, About: "a classification set", K: k, Visits: len(x), Make: draws}
+}
+
+// ReadClasses reads the world of a classification set from CSV: a column class, and features. A feature all of whose
+// cells are numbers, or empty, is one; any other is a category. Errors name line and column.
+func ReadClasses(name string, from io.Reader, temperature float64) (World, error) {
+	rows, err := csv.NewReader(from).ReadAll()
+	if err != nil {
+		return World{}, fmt.Errorf("%s: %w", name, err)
+	}
+	of := -1
+	if len(rows) > 0 {
+		of = slices.Index(rows[0], "class")
+	}
+	if of < 0 || len(rows) < 5 {
+		return World{}, fmt.Errorf("%s: want a column class, and at least four rows", name)
+	}
+	head, rows := rows[0], rows[1:]
+	x, class, seen := make([][]features.Value, len(rows)), make([]int, len(rows)), map[string]int{}
+	for j, column := range head {
+		numeric := j != of
+		for i, row := range rows {
+			v, err := strconv.ParseFloat(row[j], 64)
+			if numeric = numeric && (err == nil || row[j] == ""); err == nil && numeric && (math.IsInf(v, 0) || math.IsNaN(v)) {
+				return World{}, fmt.Errorf("%s: row %d, column %s: %s is not finite", name, i+1, column, row[j])
+			}
+		}
+		for i, row := range rows {
+			cell := row[j]
+			switch {
+			case j == of:
+				if _, ok := seen[cell]; !ok {
+					seen[cell] = len(seen)
+				}
+				class[i] = seen[cell]
+			case cell == "": // missing
+			case numeric:
+				v, _ := strconv.ParseFloat(cell, 64)
+				x[i] = append(x[i], features.Value{Name: column, Number: v})
+			default:
+				x[i] = append(x[i], features.Value{Name: column + "=" + cell, Number: 1})
+			}
+		}
+	}
+	if len(seen) < 2 || len(seen) > 1000 {
+		return World{}, fmt.Errorf("%s: %d classes, want 2 to 1,000", name, len(seen))
+	}
+	return Classes(name, x, class, len(seen), temperature), nil
 }
