@@ -81,7 +81,8 @@ func (p *plan) as(name string) string {
 		as = name
 	}
 	switch roleOf(as, "") {
-	case roleIgnored, roleEach, roleContexts, rolePropensities, roleOffered, roleActions, roleOutcome:
+	case roleIgnored, roleEach, roleContexts, rolePropensities, roleOffered, roleActions, roleOutcome, roleSlots,
+		roleSlotPropensities, roleSlotRewards, roleFirstClick:
 		return ""
 	}
 	return as
