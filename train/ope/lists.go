@@ -33,7 +33,9 @@ func (t *listed) among(rows []int) *listed {
 }
 
 // list is what list i amounts to under an assumption.
-func (d *Data) list(a certify.Assumption, i int) certify.List { return d.lists.List(a, d.lists.at[i], 1) }
+func (d *Data) list(a certify.Assumption, i int) certify.List {
+	return d.lists.List(a, d.lists.at[i], 1)
+}
 
 // ListEstimators lists the estimators of logs whose rows are slots of lists, in the order of tables. They read what
 // [certify.Slots] makes of a list: each is unbiased under its assumption about rewards, which stands in its formula,
