@@ -84,8 +84,8 @@ no signature: trust the file as much as whoever could write it.
 	fl := cmd.Flags()
 	f.part.add(fl)
 	f.outcomes.add(fl)
-	fl.StringArrayVar(&f.outcomes.by, "guardrail-by", nil, "the most that the reward may get worse in each large segment "+
-		"of a column of names, as `COLUMN:-0.02`")
+	fl.StringArrayVar(&f.outcomes.by, "guardrail-by", nil, "the most that the reward may get worse in each large "+
+		"segment of a column of names, as `COLUMN:-0.02`")
 	f.page.add(fl)
 	addProbability(fl, &f.Delta, "delta", 0, "failure probability δ (default: that of the training)")
 	addGamma(fl, &f.Gamma, "the guarantee holds for all propensities within this factor of those logged")
@@ -111,8 +111,8 @@ func (f *certifyFlags) check(cmd *cobra.Command, logs int) error {
 	}
 	switch {
 	case f.outcomes.asked():
-		return errors.New("--shard does not go together with --guardrail, --guardrail-by and --budget: certify the files " +
-			"as one log")
+		return errors.New("--shard does not go together with --guardrail, --guardrail-by and --budget: certify the " +
+			"files as one log")
 	case logs > 1:
 		return errors.New("--shard: several FILEs are rounds, each a log of its own, which shards by files cannot " +
 			"tell apart: " +

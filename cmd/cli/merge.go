@@ -24,7 +24,8 @@ func mergeCommand(lib library.Library) *cobra.Command {
 		Long: `merge puts together what run and reproduce stored with --shard, on one machine or many: DIR is the folder
 of a shard, or a folder of such folders, or the URL of one. OUT gets the report and
 ` + experiment.ResultsFile + `, equal to the byte with what one machine stores, on processors
-with the same extensions, which each record names; how long the runs took is in ` + experiment.TimesFile + `, apart. It is written whole or not at all, and again without harm.
+with the same extensions, which each record names; how long the runs took is in ` + experiment.TimesFile + `,
+apart. It is written whole or not at all, and again without harm.
 
 Shards that lack runs are named, and nothing is written, unless with --partial; run them again with the
 same --shard. A result that comes twice counts once; two results of a run, and shards of different

@@ -134,10 +134,8 @@ func BenchFigure(r bench.Result) figure.Figure {
 			for _, c := range r.Cells {
 				if c.Logging == l.Logging && c.Estimator == name {
 					low, high := ends(c)
-					line.X, line.Y = append(line.X,
-						float64(c.Rows)*math.Pow(step, float64(j)-float64(len(names)-1)/2)),
-						append(line.Y, math.Sqrt(c.MSE.Value))
-					line.Low, line.High = append(line.Low, low), append(line.High, high)
+					line.Add(float64(c.Rows)*math.Pow(step, float64(j)-float64(len(names)-1)/2),
+						math.Sqrt(c.MSE.Value), low, high, "")
 				}
 			}
 			p.Curves = append(p.Curves, line)

@@ -63,18 +63,19 @@ func negative(v string) string {
 
 // conditionsOf say what the answer is for.
 func conditionsOf(d *provenance.Decision) (all []string) {
-	all = append(all, fmt.Sprintf("Each bound alone holds with probability %v, which is what \"ship\" needs of every one; "+
-		"all of those together hold with probability %v.", 1-d.Delta, 1-d.Delta))
+	all = append(all, fmt.Sprintf("Each bound alone holds with probability %v, which is what \"ship\" needs of every "+
+		"one; all of those together hold with probability %v.", 1-d.Delta, 1-d.Delta))
 	for _, o := range d.Outcomes {
 		if o.RangeAssumed {
 			all = append(all, fmt.Sprintf("%s is taken to be from 0 to 1, as all its values are 0 or 1.", o.Column))
 		}
 		switch {
 		case o.AtRandom:
-			all = append(all, fmt.Sprintf("%s is missing in %d rows, which are left out: assumed is that it is missing "+
-				"independently of action and outcome, given the context.", o.Column, o.Missing))
+			all = append(all, fmt.Sprintf("%s is missing in %d rows, which are left out: assumed is that it is "+
+				"missing independently of action and outcome, given the context.", o.Column, o.Missing))
 		case o.Missing > 0:
-			all = append(all, fmt.Sprintf("%s is missing in %d rows, and counts as what is worst there.", o.Column, o.Missing))
+			all = append(all, fmt.Sprintf("%s is missing in %d rows, and counts as what is worst there.", o.Column,
+				o.Missing))
 		}
 	}
 	return all

@@ -3,9 +3,8 @@ package render
 import (
 	"fmt"
 	"io"
+	"math"
 	"strings"
-
-	"gonum.org/v1/plot/vg"
 
 	"opl/train/explain"
 	"opl/train/report/figure"
@@ -44,8 +43,8 @@ func Explanation(w io.Writer, e *explain.Explanation) error {
 
 // explained is the policy in a sentence.
 func explained(e *explain.Explanation) string {
-	return fmt.Sprintf("The policy earns about %.4g, %+.4g ± %.2g beside the logging policy (doubly robust, on %d of %d "+
-		"rows).", e.Reward, e.Gain, 2*e.GainSE, e.Judged, e.Rows)
+	return fmt.Sprintf("The policy earns about %.4g, %+.4g ± %.2g beside the logging policy (doubly robust, on %d "+
+		"of %d rows).", e.Reward, e.Gain, 2*e.GainSE, e.Judged, e.Rows)
 }
 
 // explanationPart is a part of an explanation: text, code and a table.
@@ -88,7 +87,8 @@ func explanationParts(e *explain.Explanation) []explanationPart {
 	parts := []explanationPart{actions, rules, where, columns}
 	if len(e.Segments) > 0 {
 		by := explanationPart{title: "Gain by segment", head: []string{"segment", "rows", "gain", "at least"},
-			text: fmt.Sprintf("Gain over the logging policy. The lower bounds hold together with probability %v.", 1-e.Delta)}
+			text: fmt.Sprintf("Gain over the logging policy. The lower bounds hold together with probability %v.",
+				1-e.Delta)}
 		for _, s := range e.Segments {
 			least := "—"
 			if s.AtLeast != nil {
@@ -103,8 +103,8 @@ func explanationParts(e *explain.Explanation) []explanationPart {
 
 // ExplanationPage is an explanation to be shared.
 func ExplanationPage(e *explain.Explanation) html.Page {
-	p := html.Page{Question: "What does this policy do?", Subject: fmt.Sprintf("%d rows", e.Rows), Verdict: explained(e),
-		Data: e}
+	p := html.Page{Question: "What does this policy do?", Subject: fmt.Sprintf("%d rows", e.Rows),
+		Verdict: explained(e), Data: e}
 	for _, part := range explanationParts(e) {
 		s := recorded(part.title, func(w io.Writer, f table.Format) error {
 			if len(part.rows) == 0 {
@@ -118,7 +118,7 @@ func ExplanationPage(e *explain.Explanation) html.Page {
 		}
 		switch part.title {
 		case "What it reads":
-			s.Figures = explanationFigure("columns", "loss of reward", len(e.Importance[:min(len(e.Importance), shownColumns)]),
+			s.Figures = explanationFigure("columns", "loss of reward", min(len(e.Importance), shownColumns),
 				func(i int) (string, float64, float64) { c := e.Importance[i]; return c.Name, c.Loss, c.SE }, nil)
 		case "Gain by segment":
 			s.Figures = explanationFigure("segments", "gain over the logging policy", len(e.Segments),
@@ -140,27 +140,19 @@ func explanationFigure(name, x string, n int, of func(i int) (string, float64, f
 	if n == 0 {
 		return nil
 	}
-	estimate := figure.Curve{Name: "estimate, ± 2 standard errors", Style: figure.Category(0), Kind: figure.Across}
-	least := figure.Curve{Name: "guaranteed at least", Style: figure.Category(1), Kind: figure.Across}
-	estimate.Dashes, least.Dashes = nil, nil
+	estimate, least := across(0, "estimate, ± 2 standard errors"), across(1, "guaranteed at least")
 	var names []string
 	for i := range n {
 		item, v, se := of(i)
 		names = append(names, item)
-		estimate.X, estimate.Y = append(estimate.X, v), append(estimate.Y, .12-float64(i))
-		estimate.Low, estimate.High = append(estimate.Low, v-2*se), append(estimate.High, v+2*se)
-		estimate.Texts = append(estimate.Texts, item)
-		if bound == nil || bound(i) == nil {
-			continue
+		estimate.Add(v, .12-float64(i), v-2*se, v+2*se, item)
+		if bound != nil && bound(i) != nil {
+			least.Add(*bound(i), -.12-float64(i), math.NaN(), math.NaN(), item)
 		}
-		least.X, least.Y = append(least.X, *bound(i)), append(least.Y, -.12-float64(i))
-		least.Texts = append(least.Texts, item)
 	}
 	curves := []figure.Curve{estimate}
 	if len(least.X) > 0 {
 		curves = append(curves, least)
 	}
-	f := lines(name, x, names, curves)
-	f.Height = vg.Inch
-	return []html.Figure{{Figure: f, Caption: capital(x) + "."}}
+	return []html.Figure{{Figure: lines(name, x, names, curves...), Caption: capital(x) + "."}}
 }

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 
+	"gonum.org/v1/plot/vg"
+
 	"opl/train/logs"
 	"opl/train/report/figure"
 	"opl/train/report/html"
@@ -66,6 +68,31 @@ func Plot(w io.Writer, format string, f figure.Figure) error {
 	}
 	_, err = w.Write(b)
 	return err
+}
+
+// across is a curve of marks along lines, each with an interval, in the i-th colour.
+func across(i int, name string) figure.Curve {
+	c := figure.Curve{Name: name, Style: figure.Category(i), Kind: figure.Across}
+	c.Dashes = nil
+	return c
+}
+
+// whatPlays is a curve for what the logging policy earned, over the whole height.
+func whatPlays(name string) figure.Curve {
+	c := figure.Curve{Name: name, Style: figure.Reference, Kind: figure.Span}
+	c.Dashes = nil
+	return c
+}
+
+// lines is a figure of one panel, with names for y, and a legend of all its curves.
+func lines(name, x string, labels []string, curves ...figure.Curve) figure.Figure {
+	var key figure.Legend
+	for _, c := range curves {
+		key.Entries = append(key.Entries, figure.Entry{Label: c.Name, Style: c.Style})
+	}
+	panel := &figure.Panel{X: x, Lines: labels, Curves: curves}
+	return figure.Figure{Name: name, Panels: [][]*figure.Panel{{panel}}, Legends: []figure.Legend{key},
+		Height: vg.Inch}
 }
 
 // exact is a number as it is read back.
