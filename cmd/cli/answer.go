@@ -97,9 +97,7 @@ func guaranteeOf(s provenance.Statement) guarantee {
 		gain := -s.Gain.Risk * u.Span()
 		g.GainGuaranteed = &gain
 	}
-	if s.Circumstances != nil {
-		g.Decision = s.Decision
-	}
+	g.Decision = s.Decided()
 	return g
 }
 

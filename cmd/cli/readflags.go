@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,8 +19,10 @@ import (
 // readFlags are the flags of every command that reads a log of logs.
 type readFlags struct {
 	logs.Options
-	set    *pflag.FlagSet
-	ranged bool // the range of rewards is that of a policy file
+	ranges   map[string]string // what outcomes can be, by name
+	required []string          // outcomes that something is required of
+	set      *pflag.FlagSet
+	ranged   bool // the range of rewards is that of a policy file
 }
 
 // reading reads by what the library has.
@@ -33,6 +36,11 @@ func (f *readFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.Format, "input-format", "", logs.Formats()+" (default: by the file's name)")
 	fl.Float64Var(&f.RewardMin, "reward-min", 0, "the reward that counts as 0")
 	fl.Float64Var(&f.RewardMax, "reward-max", 1, "the reward that counts as 1")
+	fl.StringVar(&f.Reward, "reward", "", "compute the reward from columns, each with its --range, as "+
+		"`'revenue - 0.2*cost_shipping'`")
+	fl.StringToStringVar(&f.ranges, "range", nil, "what outcomes can be, as `NAME=LOW:HIGH` (default 0:1 where all "+
+		"values are 0 or 1)")
+	fl.Lookup("range").DefValue = ""
 	fl.StringVar(&f.LoggingPolicy, "logging-policy", "", "what drew the actions where the log does not say: "+
 		"uniform, or a policy file")
 	fl.BoolVar(&f.Estimate, "estimate-propensity", false, "estimate propensities, in rows that have none; nothing "+
@@ -58,6 +66,9 @@ func (f *readFlags) add(fl *pflag.FlagSet) {
 // open reads the log, of all files that paths stand for. A policy file as logging policy brings its actions, in their
 // order.
 func (f *readFlags) open(cmd *cobra.Command, paths ...string) (*logs.Log, error) {
+	if err := f.outcomes(); err != nil {
+		return nil, err
+	}
 	o := f.Options
 	o.Caching = func(path string, bytes int64) {
 		if bytes >= 1<<20 {
@@ -70,7 +81,10 @@ func (f *readFlags) open(cmd *cobra.Command, paths ...string) (*logs.Log, error)
 		return nil, errors.New("--cache and --no-cache: give one of them")
 	case !(o.RewardMin < o.RewardMax):
 		return nil, errors.New("--reward-min must be below --reward-max")
-	case !f.scaled():
+	case f.Reward != "" && (f.set.Changed("reward-min") || f.set.Changed("reward-max")):
+		return nil, errors.New("--reward: leave --reward-min and --reward-max out: what the reward can be is computed from " +
+			"the --range of its columns")
+	case f.Reward != "" || !f.scaled():
 		o.RewardMin, o.RewardMax = 0, 0
 	}
 	drawn := "" // the hash of the policy file that drew the actions
@@ -117,6 +131,32 @@ func (f *readFlags) open(cmd *cobra.Command, paths ...string) (*logs.Log, error)
 	return l, err
 }
 
+// outcomes reads --range, whose names --reward, --guardrail or --budget must have.
+func (f *readFlags) outcomes() error {
+	reads, err := logs.FormulaReads(f.Reward)
+	if err != nil {
+		return err
+	}
+	f.Ranges = map[string]logs.Units{}
+	for name, text := range f.ranges {
+		low, high, ok := strings.Cut(text, ":")
+		u, bad := logs.Units{}, [2]error{}
+		u.Low, bad[0] = strconv.ParseFloat(low, 64)
+		u.High, bad[1] = strconv.ParseFloat(high, 64)
+		switch {
+		case !ok || bad[0] != nil || bad[1] != nil:
+			return fmt.Errorf("--range %s=%s: want NAME=LOW:HIGH, such as %s=0:10", name, text, name)
+		case slices.Contains(reads, name) || slices.Contains(f.required, name):
+			f.Ranges[name] = u
+		case name == "reward":
+			return fmt.Errorf("--range reward: say what the reward can be by --reward-min %v --reward-max %v", u.Low, u.High)
+		default:
+			return fmt.Errorf("--range %s: no --guardrail, no --budget and no --reward is of it", name)
+		}
+	}
+	return nil
+}
+
 // scaledBefore reports rewards that look as if they had been scaled to [0, 1] already, and would be once more.
 func scaledBefore(l *logs.Log) bool {
 	low, high := l.RewardRange()
@@ -140,7 +180,7 @@ func amount(bytes int64) string {
 
 // scaled reports that rewards are not in [0, 1] in the file.
 func (f *readFlags) scaled() bool {
-	return f.ranged || f.set.Changed("reward-min") || f.set.Changed("reward-max")
+	return f.ranged || f.Reward != "" || f.set.Changed("reward-min") || f.set.Changed("reward-max")
 }
 
 // scale sets the range of rewards as if it were given.

@@ -351,6 +351,11 @@ func (b *builder) add() error {
 	}
 	r := &b.row
 	r.hasSet = b.offers.column != ""
+	if f := b.o.formula; f != nil {
+		if err := b.compute(f); err != nil {
+			return err
+		}
+	}
 	if err := cmp.Or(b.whole(), b.agrees()); err != nil {
 		return err
 	}

@@ -21,6 +21,11 @@ type Options struct {
 	// the reward −c. Both 0: rewards are in [0, 1].
 	RewardMin, RewardMax float64
 
+	// Reward computes the reward from columns, in place of a column reward or cost: a sum such as
+	// "revenue - 0.2*cost_shipping". Each has its range in Ranges, of which RewardMin and RewardMax are computed.
+	Reward  string
+	formula *formula // of Reward; nil: there is none
+
 	// Ranges are what outcomes can be, by their names, and AtRandom those that are missing at random, see [Outcome].
 	Ranges   map[string]Units
 	AtRandom []string
@@ -85,6 +90,9 @@ func Open(ctx context.Context, path string, o Options) (*Log, error) {
 // that changes while it is read is an error that names it, or, if o has BadRows, left out, counted (LeftOut) and
 // listed there.
 func OpenAll(ctx context.Context, paths []string, o Options) (_ *Log, err error) {
+	if err := o.formulate(); err != nil {
+		return nil, err
+	}
 	f, err := Find(ctx, paths, o)
 	if err != nil {
 		return nil, err

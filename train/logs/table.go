@@ -161,6 +161,10 @@ func (b *builder) column(name []byte, preset string) (*column, error) {
 		c.role = roleField
 	case b.describes:
 		c.role, c.as = roleInCatalogue(c.name), strings.TrimPrefix(c.name, "z_")
+	case b.o.formula.reads(c.as) && (renamed || !b.taken[c.name]):
+		c.role, c.as = roleOutcome, b.o.formula.outcome(c.as)
+	case b.o.formula != nil && (c.role == roleReward || c.role == roleCost):
+		c.role = roleIgnored
 	}
 	if c.told = c.kind != undecided; preset == "obd" && !renamed && (c.name == "position" || strings.HasPrefix(c.name,
 		"user_feature_")) {
@@ -292,6 +296,8 @@ func (t *table) check(b *builder) error {
 		wanted = action
 	case b.describes:
 		return nil
+	case b.o.formula != nil:
+		return b.o.formula.absentFrom(t, names)
 	case has[roleReward] == "" && has[roleCost] == "":
 		wanted = reward
 	default:

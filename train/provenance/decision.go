@@ -71,6 +71,7 @@ type Outcome struct {
 	Estimate     float64 `json:"estimate"` // of its mean under the policy, by rows that have it
 	SE           float64 `json:"se"`
 	Logging      float64 `json:"logging"` // its mean in the same rows
+	Point        float64 `json:"point"`   // the estimate of what is bounded
 	// Bounded says what Bound and Together are bounds on, which must be at least Limit, or at most if it is a cost.
 	Bounded    string  `json:"bounded"`
 	AtMost     bool    `json:"at_most"`
@@ -315,6 +316,15 @@ func (n *null) estimate(samples []sample) {
 		return n.Low + n.span()*reward
 	}
 	n.Estimate, n.SE, n.Logging = value(e.Reward), e.SE*n.span(), value(-mean(cost))
+	n.Point = n.Estimate - n.contrast.Logged*n.Logging
+}
+
+// Room is how far a value of what is bounded is within the limit, as a share of the outcome's range.
+func (o Outcome) Room(v float64) float64 {
+	if o.AtMost {
+		v, o.Limit = -v, -o.Limit
+	}
+	return (v - o.Limit) / (o.High - o.Low)
 }
 
 // bound fills in what the evidence for and against says, at δ and at each one's share of it.
@@ -430,6 +440,12 @@ func (d *Decision) conclude(contradicted string) {
 	case d.Answer == Harm || never:
 		d.RowsNeeded = 0
 	}
+}
+
+// Required refuses requirements that no log could meet, before anything is learned or estimated.
+func Required(log *logs.Log, all []Requirement) error {
+	_, err := Chances(log, nil, nil, 1, 0.05, all)
+	return err
 }
 
 // Chances are the logarithms of the probabilities that the goal will be shown to rise, and each requirement

@@ -29,7 +29,7 @@ func TrainingPage(l *pipeline.Learned) html.Page {
 		s := l.Certificate.Statement()
 		p.Tone, p.Verdict = toneOf(s), "A policy was learned. "+sentence(s)
 		said = []html.Section{guaranteeSection(s), assumptions(s)}
-		if d := decisionOf(s); d != nil {
+		if d := s.Decided(); d != nil {
 			p.Tone, p.Verdict = decisionTone(d), "A policy was learned. "+answer(d)
 			said = append([]html.Section{decisionSection(d)}, said...)
 		}
