@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -186,9 +185,7 @@ func (f *certifyFlags) run(cmd *cobra.Command, policy string, paths []string) er
 		}
 	}
 	g := c.Statement()
-	text := func(w io.Writer) error { return render.Certificate(w, g) }
-	short := func(w io.Writer) error { return render.BriefCertificate(w, g) }
-	return conclusion{certifiedOf(g), text, short, func() (html.Page, error) {
+	page := func() (html.Page, error) {
 		page := render.CertificatePage(g)
 		for i, judge := range judges {
 			checks := render.Checks(judge.Found())
@@ -198,7 +195,9 @@ func (f *certifyFlags) run(cmd *cobra.Command, policy string, paths []string) er
 			page.Sections = append(page.Sections, checks)
 		}
 		return page, nil
-	}, statusOf(g)}.write(cmd, f.format, &f.page)
+	}
+	return conclusion{certifiedOf(g), shown(render.Certificate, g), shown(render.BriefCertificate, g), page,
+		statusOf(g)}.write(cmd, f.format, &f.page)
 }
 
 // judge inspects a log, or a shard's files of it.
