@@ -220,7 +220,7 @@ func (b *builder) begin() {
 	b.into = &b.contexts
 	b.into.begin()
 	b.offers = offers{ids: b.offers.ids[:0], ends: b.offers.ends[:0], starts: b.offers.starts[:0],
-		numbers: b.offers.numbers, hashes: b.offers.hashes}
+		numbers: b.offers.numbers}
 }
 
 // fill reads all rows. again: the pass must be made once more, with what the memory

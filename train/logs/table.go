@@ -620,64 +620,33 @@ var (
 	clocks      = []string{"", " 15:04", " 15:04:05", " 3:04 PM", " 3:04:05 PM", ", 3:04:05 PM"}
 )
 
-// parseTime reads RFC 3339, also with a blank for the T and without a zone: UTC; and dates as a setting has them.
+// parseTime reads RFC 3339, also with a blank for the T and without a zone: UTC; a day alone; and dates as a setting
+// has them.
 func parseTime(s []byte, dates string) (int64, bool) {
-	if t, ok := stamped(s); ok {
-		return unixNano(t)
-	}
-	text := unsafe.String(unsafe.SliceData(s), len(s))
-	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05Z07:00", "2006-01-02T15:04:05",
-		"2006-01-02 15:04:05", time.DateOnly} {
-		if t, err := time.Parse(layout, text); err == nil {
-			return unixNano(t)
+	var room [40]byte
+	text := append(room[:0], s...)
+	switch n, day := len(s), len(time.DateOnly); {
+	case n == day:
+		text = append(text, "T00:00:00Z"...)
+	case n > day:
+		if text[day] == ' ' {
+			text[day] = 'T'
 		}
+		if text[n-1] != 'Z' && text[n-6] != '+' && text[n-6] != '-' {
+			text = append(text, 'Z')
+		}
+	}
+	if t, err := time.Parse(time.RFC3339, unsafe.String(unsafe.SliceData(text), len(text))); err == nil {
+		return unixNano(t)
 	}
 	for _, day := range dateLayouts[dates] {
 		for _, clock := range clocks {
-			if t, err := time.Parse(day+clock, text); err == nil {
+			if t, err := time.Parse(day+clock, string(s)); err == nil {
 				return unixNano(t)
 			}
 		}
 	}
 	return 0, false
-}
-
-// stamped reads 2006-01-02T15:04:05, with a blank for the T, up to nine digits of a second and a Z or without, as
-// time.Parse does, but faster; false: it is something else.
-func stamped(s []byte) (time.Time, bool) {
-	const form = "0000-00-00T00:00:00"
-	if len(s) < len(form) {
-		return time.Time{}, false
-	}
-	var part [6]int
-	at := 0
-	for i, c := range []byte(form) {
-		switch {
-		case c == '0' && s[i]-'0' < 10:
-			part[at] = part[at]*10 + int(s[i]-'0')
-		case c == '0' || c != s[i] && !(c == 'T' && s[i] == ' '):
-			return time.Time{}, false
-		default:
-			at++
-		}
-	}
-	nanos, rest := 0, s[len(form):]
-	if len(rest) > 1 && rest[0] == '.' && rest[1]-'0' < 10 {
-		unit := 100_000_000
-		for rest = rest[1:]; len(rest) > 0 && rest[0]-'0' < 10; rest = rest[1:] {
-			nanos += unit * int(rest[0]-'0')
-			if unit /= 10; unit == 0 && len(rest) > 1 && rest[1]-'0' < 10 {
-				return time.Time{}, false
-			}
-		}
-	}
-	if len(rest) == 1 && rest[0] == 'Z' {
-		rest = nil
-	}
-	t := time.Date(part[0], time.Month(part[1]), part[2], part[3], part[4], part[5], nanos, time.UTC)
-	// A day that the month does not have is one of the next.
-	return t, len(rest) == 0 && part[1] >= 1 && part[1] <= 12 && part[2] >= 1 && t.Day() == part[2] && part[3] < 24 &&
-		part[4] < 60 && part[5] < 60
 }
 
 // quote shows a cell in an error.
