@@ -162,8 +162,8 @@ func printDecision(b *strings.Builder, d *provenance.Decision) {
 func decisionSection(d *provenance.Decision) html.Section {
 	return html.Section{Title: "Several outcomes, one decision", Facts: []html.Fact{fact("answer", "%s", answer(d))},
 		Figures: []html.Figure{{Figure: decisionFigure(d), Caption: "How far each outcome is within its limit, as a " +
-			"share of its range: above 0 the limit is kept. The estimate has 2 standard errors of the outcome's mean to " +
-			"each side."}},
+			"share of its range: above 0 the limit is kept. The estimate has 2 standard errors of the outcome's mean " +
+			"to each side."}},
 		Tables: []html.Table{{Caption: "Outcomes", Head: outcomesHead, Rows: outcomes(d)}}, Notes: conditionsOf(d)}
 }
 

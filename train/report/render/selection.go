@@ -82,8 +82,8 @@ func (s selection) decisions() error {
 		return nil
 	}
 	fmt.Fprintln(s.w)
-	err := table.Write(s.w, s.format, []string{"policy", "outcome", "estimate", "bound on its", "alone", "limit", "verdict"},
-		rows)
+	head := []string{"policy", "outcome", "estimate", "bound on its", "alone", "limit", "verdict"}
+	err := table.Write(s.w, s.format, head, rows)
 	for _, t := range s.Targets {
 		s.answered(t.Name, t.Decision)
 	}
