@@ -75,7 +75,7 @@ func WriteAll(dir string, recs []train.Record, o PageOptions) error {
 	if p.verdicts != nil {
 		err = errors.Join(err,
 			writeFile(dir, VerdictsFile, func(w io.Writer) error { return writeVerdicts(w, p.verdicts) }),
-			writeFile(dir, VerdictsJSON, func(w io.Writer) error { return encodeJSON(w, p.verdicts, false) }))
+			writeFile(dir, VerdictsJSON, func(w io.Writer) error { return encodeJSON(w, p.verdicts) }))
 	}
 	return errors.Join(err, writeFile(dir, PageFile, p.write))
 }
@@ -197,10 +197,10 @@ func writeFile(dir, name string, write func(io.Writer) error) error {
 	return nil
 }
 
-func encodeJSON(w io.Writer, x any, html bool) error {
+func encodeJSON(w io.Writer, x any) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
-	e.SetEscapeHTML(html)
+	e.SetEscapeHTML(false)
 	return e.Encode(x)
 }
 

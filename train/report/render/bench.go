@@ -18,12 +18,10 @@ import (
 
 // Bench prints a result in a format. Text and Markdown have biases in hundredths of the reward,
 // variances and mean squared errors in their squares, ± standard errors over seeds; that of the
-// variance is about the MSE's less the bias's part, and Text, in 80 columns, leaves it out. CSV and
-// JSON have numbers as they are.
+// variance is about the MSE's less the bias's part, and Text, in 80 columns, leaves it out. CSV has
+// numbers as they are.
 func Bench(w io.Writer, f table.Format, r bench.Result) error {
 	switch f {
-	case table.JSON:
-		return writeJSON(w, r)
 	case table.CSV:
 		return benchCSV(w, r)
 	case table.Text, table.Markdown, table.LaTeX:

@@ -3,7 +3,6 @@
 package render
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -47,14 +46,6 @@ func (d document) paras(prefix string, texts []string) {
 // table prints rows below a head, text in at most 80 columns where that is possible.
 func (d document) table(head []string, rows [][]string) error {
 	return table.WriteWithin(d.w, d.format, min(table.Width(d.w), 80), head, rows)
-}
-
-// writeJSON prints a value, indented.
-func writeJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(v)
 }
 
 // Plot draws a figure to w. The format is png, svg or pdf. A figure without panels is an error.

@@ -16,8 +16,6 @@ import (
 func Selection(w io.Writer, f table.Format, s ope.Selection) error {
 	s = s.InUnits()
 	switch f {
-	case table.JSON:
-		return writeJSON(w, s)
 	case table.CSV:
 		return selectionCSV(w, s)
 	case table.Text, table.Markdown, table.LaTeX:
