@@ -41,6 +41,8 @@ func (o *Options) plan(path string, format *format) (p *plan, err error) {
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", path, err)
+	case o.PropensityForm != "" && propensityForms[o.PropensityForm] == nil:
+		return nil, fmt.Errorf("%s: setting propensity-form %s: want log, percent or inverse", path, o.PropensityForm)
 	case o.Dates != "" && dateLayouts[o.Dates] == nil:
 		return nil, fmt.Errorf("%s: setting dates %s: want us or eu", path, o.Dates)
 	case o.Delimiter != "" && format.name != "csv":
@@ -79,7 +81,8 @@ func (p *plan) as(name string) string {
 		as = name
 	}
 	switch roleOf(as, "") {
-	case roleIgnored, roleEach, roleContexts, rolePropensities, roleOffered, roleActions, roleOutcome:
+	case roleIgnored, roleEach, roleContexts, rolePropensities, roleOffered, roleActions, roleOutcome, roleSlots,
+		roleSlotPropensities, roleSlotRewards, roleFirstClick:
 		return ""
 	}
 	return as
@@ -114,7 +117,7 @@ func (f *Files) open(ctx context.Context, name string, alone bool, o *Options) (
 		switch {
 		case g.name == standardInput:
 			var ending string
-			if ending, err = g.spool(o.Input); err != nil {
+			if ending, err = g.spool(o); err != nil {
 				return nil, err
 			}
 			if called, input = g.name+ending, true; alone {
