@@ -122,6 +122,11 @@ type shown struct {
 	ps, rewards []float64
 	column      [4]string // that gave them: slots, slot_propensities, slot_rewards, first_click; empty: none
 	click       float64   // place of the first click, from 1; 0: none
+
+	// of a row that is a slot itself: its list and its place there, from 1
+	rows  bool
+	slate []byte
+	slot  float64
 }
 
 // slots reads the value of a column of lists.
@@ -163,8 +168,6 @@ func (s *shown) check(r *row, form func(v float64) float64) error {
 	n := len(s.ids)
 	has := func(role role) bool { return s.column[role-roleSlots] != "" }
 	switch {
-	case !has(roleSlots):
-		return bad("slots", "missing: it lists the actions that were shown, in order")
 	case n == 0:
 		return bad("slots", "no action was shown")
 	case r.hasAction:
@@ -279,6 +282,44 @@ func (b *builder) addList() error {
 	return nil
 }
 
+// addSlot checks a row that is a slot of a list, whose rows stand together in their order, and appends it.
+func (b *builder) addSlot() error {
+	s, last := &b.shown, b.lastSlot
+	slot := int32(min(s.slot, 1<<20))
+	switch again := last.at > 0 && string(s.slate) == last.slate; {
+	case len(s.slate) == 0 || !(s.slot >= 1) || s.slot != float64(slot):
+		return bad("slot", "want a slate_id, and the slot counted from 1")
+	case b.n > 0 && last.at == 0:
+		return bad("slate_id", "given, while the rows before have none")
+	case again && slot != last.at+1, !again && slot != 1:
+		return bad("slot", "%d of list %s after %d of list %s: the rows of a list stand together, from slot 1 on", slot,
+			quote(s.slate), last.at, quote([]byte(last.slate)))
+	case b.offers.column == "":
+		return bad("offered", "missing: each slot needs what the slots above left, in column offered or actions")
+	}
+	if err := b.placeSlot(slot); err != nil {
+		return err
+	}
+	action, err := b.sound()
+	if err != nil {
+		return err
+	}
+	b.keep(action)
+	b.lastSlot.slate, b.lastSlot.at = string(s.slate), slot
+	put(&b.slotNumbers, slot)
+	return nil
+}
+
+// placeSlot adds the slot to the context, if it is not there.
+func (b *builder) placeSlot(slot int32) error {
+	b.into = &b.contexts
+	name := fmt.Appendf(nil, "slot=%d", slot)
+	if id, known := b.contexts.vocabulary.places[string(name)]; known && b.contexts.stamp[id] == b.contexts.at {
+		return nil
+	}
+	return b.named("slots", name, true, 1)
+}
+
 // listRow is what a row with a list has, from which those of its slots are made.
 type listRow struct {
 	row row
@@ -328,7 +369,7 @@ func (b *builder) slot(f *listRow, above []int, l int) error {
 			return err
 		}
 	}
-	if err := b.named("slots", fmt.Appendf(nil, "slot=%d", l+1), true, 1); err != nil {
+	if err := b.placeSlot(int32(l + 1)); err != nil {
 		return err
 	}
 	o := &b.offers
