@@ -35,6 +35,13 @@ func (s *Server) list(k *work, p *policyfile.Policy, pi []float64) error {
 		return fmt.Errorf("slots: %d, of %d actions", q.slots, len(pi))
 	}
 	k.places, k.shown.Slots, k.shown.Propensities = k.places[:0], k.shown.Slots[:0], k.shown.Propensities[:0]
+	take := func(a int, chance float64) {
+		k.places = append(k.places, a)
+		k.shown.Slots, k.shown.Propensities = append(k.shown.Slots, name(a)), append(k.shown.Propensities, chance)
+	}
+	if f := p.File(); len(f.Components) == 1 && f.Components[0].Kind == policyfile.Softmax && !readsSlot(p, q.slots) {
+		return s.plackettLuce(k, p, pi, take)
+	}
 	values := slices.Clone(q.values)
 	for l := range q.slots {
 		for slot, v := range map[int]float64{l: 0, l + 1: 1} {
@@ -46,8 +53,52 @@ func (s *Server) list(k *work, p *policyfile.Policy, pi []float64) error {
 			return fmt.Errorf("context: %w", err)
 		}
 		a := propensity.Draw(pi, s.rand)
-		k.places = append(k.places, a)
-		k.shown.Slots, k.shown.Propensities = append(k.shown.Slots, name(a)), append(k.shown.Propensities, pi[a])
+		take(a, pi[a])
+	}
+	return nil
+}
+
+// readsSlot reports a policy that knows one of the first slots.
+func readsSlot(p *policyfile.Policy, slots int) bool {
+	for l := range slots {
+		if p.Inputs().Feature("slot="+strconv.Itoa(l+1)) >= 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// plackettLuce draws the slots of a softmax policy that reads no slot, from its probabilities in the first slot alone:
+// those among what is left are the same divided by their sum, mixed with the floor.
+func (s *Server) plackettLuce(k *work, p *policyfile.Policy, pi []float64, take func(a int, chance float64)) error {
+	if err := p.PropensitiesOn(pi, nil, k.req.values, k.req.set); err != nil {
+		return fmt.Errorf("context: %w", err)
+	}
+	floor, sum := p.File().Floor, 0.
+	for a, v := range pi {
+		pi[a] = max(0, v-floor/float64(len(pi))) / (1 - floor)
+		sum += pi[a]
+	}
+	r := s.rand
+	for l := range k.req.slots {
+		left := float64(len(pi) - l)
+		a := r.IntN(len(pi))
+		if r.Float64() < floor || !(sum > 0) {
+			for slices.Contains(k.places, a) {
+				a = r.IntN(len(pi))
+			}
+		} else {
+			a = propensity.Draw(pi, r)
+		}
+		chance := 1 / left
+		if sum > 0 {
+			chance = (1-floor)*pi[a]/sum + floor/left
+		}
+		take(a, chance)
+		pi[a], sum = 0, 0
+		for _, v := range pi {
+			sum += v
+		}
 	}
 	return nil
 }

@@ -125,7 +125,8 @@ type common struct {
 	whole          bool      // rewards are of the list, see Lists
 	lastSlot       struct {  // of the row before, if rows are slots
 		slate string
-		at    int32 // 0: none
+		at    int32    // 0: none
+		above [][]byte // the actions of its list so far
 	}
 }
 

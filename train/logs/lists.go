@@ -198,8 +198,8 @@ func (s *shown) check(r *row, form func(v float64) float64) error {
 	return nil
 }
 
-// offeredHere makes all actions what the row offers, if it does not say.
-func (b *builder) offeredHere() error {
+// offeredHere makes all actions but those above what the row offers, if it does not say.
+func (b *builder) offeredHere(above [][]byte) error {
 	if b.offers.column != "" {
 		return nil
 	}
@@ -215,6 +215,9 @@ func (b *builder) offeredHere() error {
 		return err
 	}
 	for _, id := range all {
+		if slices.ContainsFunc(above, func(other []byte) bool { return string(other) == id }) {
+			continue
+		}
 		b.option()
 		if err := b.optionID(0, []byte(id)); err != nil {
 			return err
@@ -229,7 +232,7 @@ func (b *builder) addList() error {
 	if err := s.check(&b.row, propensityForms[b.o.PropensityForm]); err != nil {
 		return err
 	}
-	if err := b.offeredHere(); err != nil {
+	if err := b.offeredHere(nil); err != nil {
 		return err
 	}
 	if b.offers.named == 0 {
@@ -294,8 +297,11 @@ func (b *builder) addSlot() error {
 	case again && slot != last.at+1, !again && slot != 1:
 		return bad("slot", "%d of list %s after %d of list %s: the rows of a list stand together, from slot 1 on", slot,
 			quote(s.slate), last.at, quote([]byte(last.slate)))
-	case b.offers.column == "":
-		return bad("offered", "missing: each slot needs what the slots above left, in column offered or actions")
+	case !again:
+		last.above = nil
+	}
+	if err := b.offeredHere(last.above); err != nil {
+		return err
 	}
 	if err := b.placeSlot(slot); err != nil {
 		return err
@@ -306,6 +312,7 @@ func (b *builder) addSlot() error {
 	}
 	b.keep(action)
 	b.lastSlot.slate, b.lastSlot.at = string(s.slate), slot
+	b.lastSlot.above = append(last.above, bytes.Clone(b.row.action))
 	put(&b.slotNumbers, slot)
 	return nil
 }
