@@ -257,7 +257,7 @@ func within(in *logs.Log, gamma float64, on *summary) *log {
 		alike.Go(func() {
 			l.contexts = in.ContextHashes()
 			l.described = l.contexts != nil
-			l.sizes, l.shared = shares(l.contexts)
+			l.sizes, l.shared = sharing(l.contexts)
 		})
 		if l.Propensity == nil && l.Propensities != nil {
 			l.Propensity = make([]float64, l.n)

@@ -468,13 +468,11 @@ func (l *log) byGroup(name string, of func(i int) float64) groupSums {
 				sum[g] += of(i)
 			}
 		}
-		var s [3]kernel.Sum
+		s := make(kernel.Sums, 3)
 		for _, g := range slices.Sorted(maps.Keys(n)) {
-			s[0].Add(sum[g] * sum[g])
-			s[1].Add(sum[g] * n[g])
-			s[2].Add(n[g] * n[g])
+			s.Add([]float64{sum[g] * sum[g], sum[g] * n[g], n[g] * n[g]})
 		}
-		return []float64{s[0].Value(), s[1].Value(), s[2].Value()}
+		return s.Values()
 	})
 	return groupSums{s[0], s[1], s[2]}
 }

@@ -241,7 +241,8 @@ func contradicts(f inspect.Finding, grouped bool) bool {
 	case f.Severity == inspect.Unusable:
 		return true
 	}
-	return f.About == inspect.Draws || f.About == inspect.Selection || f.About == inspect.Columns || f.About == inspect.Sequence && !grouped
+	return slices.Contains([]inspect.Subject{inspect.Draws, inspect.Selection, inspect.Columns}, f.About) ||
+		f.About == inspect.Sequence && !grouped
 }
 
 // conclude states what bounds say, beside an estimate on the same rows, if there is one.

@@ -103,10 +103,14 @@ func (j *Judge) Admits() error {
 		return withhold("rows have different weights, and a guarantee needs identically distributed rows")
 	}
 	if j.Usable() != nil {
-		f := j.found.Findings[0]
-		return withhold("the log is unusable: %s: %s: %s", f.Check, f.Measured, f.Means)
+		return unusable("the log is unusable", j.found.Findings[0])
 	}
 	return nil
+}
+
+// unusable withholds what a finding makes meaningless.
+func unusable(what string, f inspect.Finding) error {
+	return withhold("%s: %s: %s: %s", what, f.Check, f.Measured, f.Means)
 }
 
 // NoRewards says that nothing is guaranteed on a log that decisions are missing from, since
@@ -327,7 +331,8 @@ func (j *Judge) Target(pi certify.Policy, logged []float64, from Origin, o certi
 	t := j.trial(certify.PoolLog{Log: j.log, Pi: noted, Logged: logged, Rows: rows, Models: o.Models}, s, o)
 	t.learns = pi != nil && !o.AnyTime
 	c, err := t.certificate(on)
-	if c, err = c.decide(t, requirements, err); err == nil && c.statement.Proven() && !o.AnyTime && c.statement.Circumstances != nil {
+	c, err = c.decide(t, requirements, err)
+	if err == nil && c.statement.Proven() && !o.AnyTime && c.statement.Circumstances != nil {
 		c.statement.Strength, err = certify.Strength(pi, logged, j.log, rows, o)
 	}
 	return c, err
