@@ -307,7 +307,7 @@ func ByNumber[T any](partials []T, shard func(*T) logs.Shard, same func(first, w
 	for i := range partials {
 		p := &partials[i]
 		s := shard(p)
-		if s.Number < 1 || s.Number > s.Of {
+		if s.Number < 1 || s.Number > s.Of || s.Of > logs.MostShards {
 			return nil, fmt.Errorf("part %d is of shard %s: there is none", i+1, s)
 		}
 		if s.Of != first.Of {

@@ -18,6 +18,7 @@ type crossed struct {
 	z        logs.Contexts
 	d, p     int
 	products bool
+	phi, zed []float64 // buffers for φ(x) and z(a)
 }
 
 func cross(log *logs.Log) (*crossed, error) {
@@ -27,6 +28,7 @@ func cross(log *logs.Log) (*crossed, error) {
 	}
 	c := &crossed{log: log, z: z, d: log.X.Dim(), p: z.Dim()}
 	c.products = c.d*c.p <= mostProducts
+	c.phi, c.zed = make([]float64, c.d), make([]float64, c.p)
 	if c.width() > largest {
 		return nil, fmt.Errorf("ope: %d features of contexts and %d of actions: too many for the reward model, "+
 			"which reads at most %d", c.d, c.p, largest)
@@ -64,7 +66,7 @@ func (c *crossed) width() int {
 // read writes f(x, a) of a row and its action to dst, from φ(x) and z(a).
 func (c *crossed) read(i int, dst []float64) {
 	_, item := c.log.Option(i, c.log.Chosen(i))
-	phi, z := make([]float64, c.d), make([]float64, c.p)
+	phi, z := c.phi, c.zed
 	c.log.X.Row64(c.log.Context(i), phi)
 	c.z.Row64(item, z)
 	if !c.products {
@@ -81,7 +83,7 @@ func (c *crossed) read(i int, dst []float64) {
 
 // model predicts by θ of each fold.
 func (c *crossed) model(theta []float64, fold []uint8, mean []float64, link func(mean, score float64) float64) Model {
-	w, phi, z := c.width(), make([]float64, c.d), make([]float64, c.p)
+	w, phi, z := c.width(), c.phi, c.zed
 	of := make([]float64, c.p) // what the row's scores take of z(a)
 	return func(dst []float64, i int) {
 		c.log.X.Row64(c.log.Context(i), phi)
