@@ -83,13 +83,14 @@ type builder struct {
 	n      int  // rows that are kept
 	into   *bag // contexts or items, that values go into
 
-	input         // what is read
-	common        // what rows must agree in
-	actionNumbers // the actions that rows took
-	optionSets    // the actions that rows offer
-	findings      // what is to be said of the rows
-	output        // the columns
-	target        // the file that the columns go into
+	input               // what is read
+	common              // what rows must agree in
+	actionNumbers       // the actions that rows took
+	optionSets          // the actions that rows offer
+	shown         shown // the list of the row
+	findings            // what is to be said of the rows
+	output              // the columns
+	target              // the file that the columns go into
 }
 
 // input is the file that is read, and the columns of all files.
@@ -119,6 +120,9 @@ type common struct {
 	sums       bool          // values that come twice are added up
 	lightly    bool          // a row without a weight has 1, even where others have one
 	mayLack    bool          // of features, some actions of a row
+
+	columnsOfLists [4]string // of lists, see shown
+	whole          bool      // rewards are of the list, see Lists
 }
 
 // findings are counts of rows, and notes.
@@ -150,7 +154,7 @@ type output struct {
 
 // optionColumns are what rows offer.
 type optionColumns struct {
-	optionFirst, optionCount, optionAt, optionActs, optionItems, itemActs spill
+	optionFirst, optionCount, optionAt, optionActs, optionItems, itemActs, slotNumbers spill
 }
 
 // memory is what later passes over a file know of it.
@@ -191,7 +195,8 @@ func (b *builder) spills() []*spill {
 	own := []*spill{&b.contexts.values, &b.acts, &b.costs, &b.ps, &b.props, &b.weights, &b.times, &b.group, &b.logger,
 		&b.rowIDs, &b.contextHash, &b.rows,
 		&b.decisionIDs.ends, &b.decisionIDs.text, &b.groups.ends, &b.groups.text, &b.policies.ends, &b.policies.text}
-	own = append(own, &b.optionFirst, &b.optionCount, &b.optionAt, &b.optionActs, &b.optionItems, &b.itemActs)
+	own = append(own, &b.optionFirst, &b.optionCount, &b.optionAt, &b.optionActs, &b.optionItems, &b.itemActs,
+		&b.slotNumbers)
 	own = slices.Concat(own, b.contexts.spills()[1:], b.items.spills())
 	for _, o := range b.outcomes {
 		own = append(own, &o.values)
@@ -219,6 +224,7 @@ func (b *builder) begin() {
 		policy: r.policy[:0]}
 	b.into = &b.contexts
 	b.into.begin()
+	b.shown = shown{}
 	b.offers = offers{ids: b.offers.ids[:0], ends: b.offers.ends[:0], starts: b.offers.starts[:0],
 		numbers: b.offers.numbers}
 }
@@ -349,28 +355,40 @@ func (b *builder) add() error {
 	if b.describes {
 		return b.describe()
 	}
+	if is := b.shown.column != [4]string{}; is {
+		return b.addList()
+	} else if b.slotNumbers.size > 0 {
+		return bad("slots", "missing, while the rows before have it")
+	}
+	action, err := b.sound()
+	if err == nil {
+		b.keep(action)
+	}
+	return err
+}
+
+// sound checks the row, and returns the number of its action if it offers what all rows do.
+func (b *builder) sound() (action int32, err error) {
 	r := &b.row
 	r.hasSet = b.offers.column != ""
 	if f := b.o.formula; f != nil {
 		if err := b.compute(f); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	if err := cmp.Or(b.whole(), b.agrees()); err != nil {
-		return err
+	if err := cmp.Or(b.complete(), b.agrees()); err != nil {
+		return 0, err
 	}
 	b.off, b.differs = false, false
-	var action int32
-	var err error
 	if r.hasSet {
-		err = b.options()
-	} else {
-		action, err = b.fixed()
+		return 0, b.options()
 	}
-	if err != nil {
-		return err
-	}
-	// The row is good: nothing below can refuse it.
+	return b.fixed()
+}
+
+// keep appends the row, which is sound.
+func (b *builder) keep(action int32) {
+	r := &b.row
 	b.count()
 	b.contexts.add()
 	values := b.contexts.content()
@@ -390,7 +408,6 @@ func (b *builder) add() error {
 	put(&b.rowIDs, b.identity(content, logged))
 	b.appendRow()
 	b.n++
-	return nil
 }
 
 // agrees checks that the row has the columns that the rows before have.
@@ -517,8 +534,8 @@ var propensityForms = map[string]func(v float64) float64{
 	"inverse": func(v float64) float64 { return 1 / v },
 }
 
-// whole checks what a row must have, whatever the others have.
-func (b *builder) whole() error {
+// complete checks what a row must have, whatever the others have.
+func (b *builder) complete() error {
 	r, form := &b.row, b.o.PropensityForm
 	if of := propensityForms[form]; of != nil {
 		if r.hasP {

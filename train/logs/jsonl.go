@@ -368,6 +368,8 @@ func (j *jsonl) value(b *builder, c *column) error {
 		return d.propensities(b, c.name)
 	case (c.role == roleOffered || c.role == roleActions) && k != '"':
 		return d.offers(b, c)
+	case c.role >= roleSlots && c.role <= roleSlotRewards && k != '"':
+		return d.slots(b, c)
 	}
 	form, s, err := d.read()
 	x := 0.0

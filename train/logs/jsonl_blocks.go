@@ -40,7 +40,7 @@ func (j *jsonl) readAhead(b *builder) {
 		s := slot{column: c, place: -1}
 		end := at
 		switch first := j.text[at]; {
-		case c.role == roleOffered || c.role == roleActions:
+		case c.role == roleOffered || c.role == roleActions || c.role >= roleSlots:
 			return at, false
 		case c.role == roleContext && c.kind == number && c.hasID:
 			f.is, s.place = '0', len(w.columns)

@@ -81,7 +81,8 @@ func (p *plan) as(name string) string {
 		as = name
 	}
 	switch roleOf(as, "") {
-	case roleIgnored, roleEach, roleContexts, rolePropensities, roleOffered, roleActions, roleOutcome:
+	case roleIgnored, roleEach, roleContexts, rolePropensities, roleOffered, roleActions, roleOutcome, roleSlots,
+		roleSlotPropensities, roleSlotRewards, roleFirstClick:
 		return ""
 	}
 	return as
@@ -116,7 +117,7 @@ func (f *Files) open(ctx context.Context, name string, alone bool, o *Options) (
 		switch {
 		case g.name == standardInput:
 			var ending string
-			if ending, err = g.spool(o.Input); err != nil {
+			if ending, err = g.spool(o); err != nil {
 				return nil, err
 			}
 			if called, input = g.name+ending, true; alone {

@@ -2,6 +2,7 @@ package logs
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -40,13 +41,20 @@ const (
 	roleActions // the actions that the row offers, with their features
 	roleField   // of rows that are no log's, see Rows
 	roleOutcome // another number that the decision led to, see Outcome
+
+	// of lists, see [Lists]
+	roleSlots
+	roleSlotPropensities
+	roleSlotRewards
+	roleFirstClick
 )
 
 var roles = map[string]role{
 	"decision_id": roleID, "timestamp": roleTime, "group": roleGroup, "context": roleContexts, "action": roleAction,
 	"reward": roleReward, "cost": roleCost, "propensity": rolePropensity, "propensities": rolePropensities,
 	"weight": roleWeight, "policy": rolePolicy, "unrewarded": roleUnrewarded, "catalogue_hash": roleAmong,
-	"offered": roleOffered, "actions": roleActions,
+	"offered": roleOffered, "actions": roleActions, "slots": roleSlots, "slot_propensities": roleSlotPropensities,
+	"slot_rewards": roleSlotRewards, "first_click": roleFirstClick,
 }
 
 var obdRoles = map[string]role{
@@ -289,6 +297,9 @@ func (t *table) check(b *builder) error {
 			return fmt.Errorf("%s: there are columns %s and %s: exactly one of them may be there", t.path, one, other)
 		}
 	}
+	if has[roleSlots] != "" {
+		has[roleAction], has[roleReward] = has[roleSlots], cmp.Or(has[roleReward], has[roleSlotRewards], has[roleFirstClick])
+	}
 	action, reward, wanted := "action", "reward or cost", ""
 	if t.preset == "obd" {
 		action, reward = "item_id", "click"
@@ -425,7 +436,7 @@ func (t *table) cell(b *builder, c *column, form jsontext.Kind, s []byte, v floa
 			}
 		}
 		return t.context(b, c, s, v, form == '0', typed)
-	case roleContexts, rolePropensities, roleOffered, roleActions:
+	case roleContexts, rolePropensities, roleOffered, roleActions, roleSlots, roleSlotPropensities, roleSlotRewards:
 		s = bytes.TrimSpace(s)
 		isJSON, d := len(s) > 0 && (s[0] == '[' || s[0] == '{'), t.inner
 		switch {
@@ -435,6 +446,8 @@ func (t *table) cell(b *builder, c *column, form jsontext.Kind, s []byte, v floa
 			return d.whole(c.name, s, func() error { return d.context(b, c.name) })
 		case isJSON && c.role == rolePropensities:
 			return d.whole(c.name, s, func() error { return d.propensities(b, c.name) })
+		case isJSON && c.role >= roleSlots:
+			return d.whole(c.name, s, func() error { return d.slots(b, c) })
 		case isJSON:
 			return d.whole(c.name, s, func() error { return d.offers(b, c) })
 		case c.role == roleContexts:
@@ -443,7 +456,7 @@ func (t *table) cell(b *builder, c *column, form jsontext.Kind, s []byte, v floa
 			return nil
 		}
 		return bad(c.name, "%s is not a list", quote(s))
-	case roleReward, roleCost, rolePropensity, roleEach, roleWeight, roleUnrewarded:
+	case roleReward, roleCost, rolePropensity, roleEach, roleWeight, roleUnrewarded, roleFirstClick:
 		return t.number(b, c, form, s, v)
 	case roleOutcome:
 		b.outcome(c, form, s, v)
@@ -516,6 +529,8 @@ func (t *table) number(b *builder, c *column, form jsontext.Kind, s []byte, v fl
 		r.p, r.hasP = v, true
 	case c.role == roleWeight:
 		r.weight, r.hasWeight = v, true
+	case c.role == roleFirstClick:
+		b.shown.click, b.shown.column[roleFirstClick-roleSlots] = v, c.name
 	case c.role == roleUnrewarded:
 		if !(v >= 0 && v == math.Trunc(v) && v < 1<<40) {
 			return bad(c.name, "%v is no number of decisions", v)
