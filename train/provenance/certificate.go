@@ -39,7 +39,7 @@ func (c *Certificate) Statement() Statement { return c.statement }
 // MarshalJSON writes the statement.
 func (c *Certificate) MarshalJSON() ([]byte, error) { return json.Marshal(c.statement) }
 
-// Guaranteed is the reward that is promised.
+// Guaranteed returns the reward that is promised, see [Statement.Promise].
 func (c *Certificate) Guaranteed() float64 { return c.statement.Promise() }
 
 // Statement is the content of a certificate: the object "certificate" of records and

@@ -57,7 +57,7 @@ func (j *Judge) Force() *Judge {
 	return j
 }
 
-// Found is what the inspection found.
+// Found returns what the inspection found.
 func (j *Judge) Found() inspect.Report { return j.found }
 
 // Of is the judge of the same rows as another log holds them, such as with their contexts
@@ -72,6 +72,7 @@ func (j *Judge) Of(log *logs.Log) (*Judge, error) {
 // Withheld is the error of a guarantee that is not given, with the reason.
 type Withheld struct{ Reason string }
 
+// Error returns the reason.
 func (e *Withheld) Error() string { return e.Reason }
 
 func withhold(format string, args ...any) error {
@@ -218,15 +219,15 @@ type Origin struct {
 	taught propensity.RowSet
 }
 
-// FixedBefore is the caller's word that a policy was fixed before the log was seen, by
-// whoever made it and whatever they had seen.
+// FixedBefore takes the caller's word that a policy was fixed before the log was seen, by whoever made it and whatever
+// they had seen. Nothing checks it.
 func FixedBefore() Origin { return Origin{fixed: true} }
 
 // FromFile is the origin of a policy file's policy: what the file records.
 func FromFile(f *policyfile.File) Origin { return Origin{file: f} }
 
-// TaughtBy is the origin of a policy that rows of the log, and nothing later, had a part
-// in: they may not certify it. They are told by [logs.Log.Hashes].
+// TaughtBy makes the origin of a policy in which rows of the log had a part, and nothing later: they may not certify it.
+// Rows are known by [logs.Log.Hashes].
 func TaughtBy(rows propensity.RowSet) Origin { return Origin{taught: rows, fixed: rows.Len() == 0} }
 
 // Fixed certifies a policy on rows that had no part in it. pi writes π(·|x_i), of the actions that the row
