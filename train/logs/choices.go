@@ -122,20 +122,13 @@ func (c *Choices) among(to []int32, k, wide int) (*Choices, error) {
 	if c.items != nil {
 		acts := c.items.acts
 		if acts == nil { // a catalogue's
-			acts = numbers32(c.items.n)
+			for a := range c.items.n {
+				acts = append(acts, int32(a))
+			}
 		}
 		s.items = &items{named: c.items.named, acts: move(acts), byPlace: c.items.byPlace, catalogue: c.items.catalogue}
 	}
 	return &s, nil
-}
-
-// numbers32 are the numbers 0 to n−1.
-func numbers32(n int) []int32 {
-	s := make([]int32, n)
-	for i := range s {
-		s[i] = int32(i)
-	}
-	return s
 }
 
 // check reports columns of lengths that do not agree.

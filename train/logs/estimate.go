@@ -46,17 +46,16 @@ func (e *Estimates) String() string {
 }
 
 // gap reports that the propensities of all actions of row i, of a log that has them, are not there.
-func (l *Log) gap(i int) bool {
-	return slices.Max(l.Pi0(i)) == 0
-}
+func (l *Log) gap(i int) bool { return slices.Max(l.Pi0(i)) == 0 }
 
-// every is 0 … n−1.
-func (l *Log) every() []int {
-	rows := make([]int, l.n)
-	for i := range rows {
-		rows[i] = i
+// gaps reports that some row's are not.
+func (l *Log) gaps() bool {
+	for i := range l.n {
+		if l.Propensities != nil && l.gap(i) {
+			return true
+		}
 	}
-	return rows
+	return false
 }
 
 // estimate fills propensities that are not there by multinomial logistic regression of

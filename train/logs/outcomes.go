@@ -8,8 +8,6 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
-
-	"opl/train/internal/spelling"
 )
 
 // Outcome is another number that decisions led to, beside the reward: a column reward_NAME, better when larger, or
@@ -148,11 +146,7 @@ func (l *Log) outcome(name string) (found *Outcome, err error) {
 	}
 	switch {
 	case found == nil:
-		text := fmt.Sprintf("%s: no column reward_%s or cost_%s", l.name(), name, name)
-		if near := spelling.Nearest(name, names, 2); near != "" {
-			text += ": did you mean " + near + "?"
-		}
-		return nil, fmt.Errorf("%s", text)
+		return nil, fmt.Errorf("%s: no column reward_%s or cost_%s%s", l.name(), name, name, meant(name, names))
 	case found.text != "":
 		return nil, fmt.Errorf("column %s is not of numbers: %s", found.Column, found.text)
 	}
