@@ -378,35 +378,16 @@ func within[T int32 | uint32](column []T, lo, hi int) bool {
 // number that is an index is within its range.
 func (l *Log) sound() bool {
 	n, k := l.n, len(l.Actions)
-	all := n * k
-	if l.Choices != nil {
-		if !l.Choices.sound(n, k) {
-			return false
-		}
-		if l.Sets() {
-			all = len(l.Choices.Actions)
-		}
-	}
-	for _, have := range []int{len(l.Action), len(l.Cost), len(l.Keys), len(l.contextHash)} {
-		if have != n {
-			return false
-		}
-	}
-	for _, have := range []int{len(l.Propensity), len(l.Weight), len(l.Time), len(l.Group), len(l.Logger),
-		len(l.rows)} {
-		if have != 0 && have != n {
-			return false
-		}
+	if n < 1 || k < 2 || n > math.MaxInt/8/k || len(l.Action) != n || l.Cost == nil || l.Keys == nil ||
+		len(l.contextHash) != n || l.rows != nil && len(l.rows) != n || l.lengths() != nil ||
+		l.Propensities != nil && l.Propensity == nil || l.hasIDs != (len(l.texts.ends) == n) ||
+		l.Choices != nil && !l.Choices.sound(k) {
+		return false
 	}
 	for _, o := range l.Outcomes {
 		if have := len(o.Values); have != 0 && have != n || !IsOutcome(o.Column) {
 			return false
 		}
-	}
-	if n < 1 || k < 2 || n > math.MaxInt/8/k ||
-		l.Propensities != nil && (len(l.Propensities) != all || l.Propensity == nil) ||
-		l.hasIDs != (len(l.texts.ends) == n) {
-		return false
 	}
 	if !l.named.sound() || !within(l.Action, 0, k) || !within(l.Group, 0, len(l.groups.ends)) ||
 		!within(l.Logger, -1, len(l.Policies)) {

@@ -175,19 +175,13 @@ func (l *Log) checkRow(i int, seen []int) error {
 	return nil
 }
 
-// sound reports whether the columns have the lengths that they must have, and every number
-// that is an index is within its range.
-func (c *Choices) sound(n, k int) bool {
+// sound reports whether the items have the lengths that they must have, and every number that is an index is within its
+// range, in columns that check finds right.
+func (c *Choices) sound(k int) bool {
 	t := c.items
 	if !t.sound() || t.catalogue && (t.n != k || t.acts != nil || c.Items != nil) || !t.catalogue &&
 		(len(t.acts) != t.n || len(c.Items) != len(c.Actions) || c.First == nil) ||
 		!within(t.acts, -1, k) || !within(c.Items, 0, t.n) || !within(c.Actions, 0, k) {
-		return false
-	}
-	if c.First == nil {
-		return c.Count == nil && c.At == nil && c.Actions == nil
-	}
-	if len(c.First) != n || len(c.Count) != n || len(c.At) != n {
 		return false
 	}
 	for i, first := range c.First {

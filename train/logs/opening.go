@@ -146,7 +146,7 @@ func (f *Files) open(ctx context.Context, name string, alone bool, o *Options) (
 		if !alone {
 			own.Cache = ""
 		}
-		if err := spare(g.name, g.info, &own); err != nil {
+		if err := keepsOthers(g.name, g.info, &own); err != nil {
 			return nil, err
 		}
 	}
@@ -453,9 +453,9 @@ func statLog(path string) (os.FileInfo, error) {
 	return info, nil
 }
 
-// spare refuses to write over the log, or over what is no cache, and to write where
+// keepsOthers refuses options that would write over the log, or over what is no cache, and to write where
 // nothing can be.
-func spare(path string, log os.FileInfo, o *Options) error {
+func keepsOthers(path string, log os.FileInfo, o *Options) error {
 	for _, f := range []struct{ what, path string }{{"setting skip-bad", o.BadRows}, {"setting cache", o.Cache}} {
 		if f.path == "" {
 			continue

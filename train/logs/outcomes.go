@@ -59,10 +59,6 @@ func (b *builder) outcomeSlot(column string) int {
 func (b *builder) outcome(c *column, form jsontext.Kind, s []byte, v float64) {
 	r := &b.row
 	switch {
-	case form == 't':
-		if v = 0; s[0] == 't' {
-			v = 1
-		}
 	case form == 0 && len(bytes.TrimSpace(s)) == 0:
 		return
 	case form != '0':
@@ -70,7 +66,7 @@ func (b *builder) outcome(c *column, form jsontext.Kind, s []byte, v float64) {
 		if v = is; !ok && form == 0 {
 			v, ok = parseNumber(s)
 		}
-		if o := b.outcomes[c.slot]; !ok || form != 0 {
+		if o := b.outcomes[c.slot]; !ok || form == '"' {
 			if o.text == "" {
 				o.text = fmt.Sprintf("%s has %s", b.where(b.at), quote(s))
 			}

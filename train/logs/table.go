@@ -479,16 +479,12 @@ func (t *table) number(b *builder, c *column, form jsontext.Kind, s []byte, v fl
 		return bad(c.name, "empty: setting estimate-propensity estimates it, and nothing is certified then")
 	case form == 0 && len(s) == 0:
 		return bad(c.name, "empty")
-	case form == 0:
+	case form == 0 || form == 't' && c.role == roleReward:
 		var err error
 		if is, ok := boolean(s); ok && c.role == roleReward {
 			v = is
 		} else if v, err = numberIn(c.name, s); err != nil {
 			return err
-		}
-	case form == 't' && c.role == roleReward:
-		if v = 0; s[0] == 't' {
-			v = 1
 		}
 	case form != '0':
 		return bad(c.name, "%s is a text, not a number", quote(s))
@@ -623,8 +619,8 @@ var (
 // parseTime reads RFC 3339, also with a blank for the T and without a zone: UTC; a day alone; and dates as a setting
 // has them.
 func parseTime(s []byte, dates string) (int64, bool) {
-	var room [40]byte
-	text := append(room[:0], s...)
+	var buf [40]byte
+	text := append(buf[:0], s...)
 	switch n, day := len(s), len(time.DateOnly); {
 	case n == day:
 		text = append(text, "T00:00:00Z"...)

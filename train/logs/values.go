@@ -37,8 +37,8 @@ func (v *named) row(i int, _ []float64) (ids []uint32, values []float64) {
 	return ids, v.values[lo:hi]
 }
 
-// rowReader reads a row of named values, which it may write to room.
-type rowReader func(i int, room []float64) (ids []uint32, values []float64)
+// rowReader reads a row of named values, which it may write to buf.
+type rowReader func(i int, buf []float64) (ids []uint32, values []float64)
 
 // Values are the values of row i's context and the places of their names in Names, none of a log of vectors alone.
 // They are shared with the log.

@@ -538,8 +538,8 @@ func (j *joining) take(row *line, action int) (err error) {
 	if j.kind == whole {
 		action = j.index[row.Action]
 	}
-	d := &logs.Decision{ID: row.ID, Time: row.Time, Group: row.Group, Offered: row.set, Action: action, Propensity: row.Propensity,
-		Propensities: row.Propensities, Weight: 1, Policy: row.Hash, Catalogue: row.Catalogue, Row: j.Joined + 1}
+	d := &logs.Decision{ID: row.ID, Time: row.Time, Group: row.Group, Offered: row.set, Action: action,
+		Propensity: row.Propensity, Propensities: row.Propensities, Weight: 1, Policy: row.Hash, Catalogue: row.Catalogue, Row: j.Joined + 1}
 	if j.grouped && d.Group == "" {
 		d.Group = row.ID // a log has groups in all rows: a decision without one depends on none
 	}
