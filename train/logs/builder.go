@@ -83,13 +83,14 @@ type builder struct {
 	n      int  // rows that are kept
 	into   *bag // contexts or items, that values go into
 
-	input         // what is read
-	common        // what rows must agree in
-	actionNumbers // the actions that rows took
-	optionSets    // the actions that rows offer
-	findings      // what is to be said of the rows
-	output        // the columns
-	target        // the file that the columns go into
+	input               // what is read
+	common              // what rows must agree in
+	actionNumbers       // the actions that rows took
+	optionSets          // the actions that rows offer
+	shown         shown // the list of the row
+	findings            // what is to be said of the rows
+	output              // the columns
+	target              // the file that the columns go into
 }
 
 // input is the file that is read, and the columns of all files.
@@ -119,6 +120,9 @@ type common struct {
 	sums       bool          // values that come twice are added up
 	lightly    bool          // a row without a weight has 1, even where others have one
 	mayLack    bool          // of features, some actions of a row
+
+	columnsOfLists [4]string // of lists, see shown
+	whole          bool      // rewards are of the list, see Lists
 }
 
 // findings are counts of rows, and notes.
@@ -146,7 +150,7 @@ type output struct {
 
 // optionColumns are what rows offer.
 type optionColumns struct {
-	optionFirst, optionCount, optionAt, optionActs, optionItems, itemActs spill
+	optionFirst, optionCount, optionAt, optionActs, optionItems, itemActs, slotNumbers spill
 }
 
 // memory is what later passes over a file know of it.
@@ -187,7 +191,8 @@ func (b *builder) spills() []*spill {
 	own := []*spill{&b.contexts.values, &b.acts, &b.costs, &b.ps, &b.props, &b.weights, &b.times, &b.group, &b.logger,
 		&b.rowIDs, &b.contextHash, &b.rows,
 		&b.decisionIDs.ends, &b.decisionIDs.text, &b.groups.ends, &b.groups.text, &b.policies.ends, &b.policies.text}
-	own = append(own, &b.optionFirst, &b.optionCount, &b.optionAt, &b.optionActs, &b.optionItems, &b.itemActs)
+	own = append(own, &b.optionFirst, &b.optionCount, &b.optionAt, &b.optionActs, &b.optionItems, &b.itemActs,
+		&b.slotNumbers)
 	own = slices.Concat(own, b.contexts.spills()[1:], b.items.spills())
 	for _, o := range b.outcomes {
 		own = append(own, &o.values)
@@ -215,6 +220,7 @@ func (b *builder) begin() {
 		policy: r.policy[:0]}
 	b.into = &b.contexts
 	b.into.begin()
+	b.shown = shown{}
 	b.offers = offers{ids: b.offers.ids[:0], ends: b.offers.ends[:0], starts: b.offers.starts[:0],
 		numbers: b.offers.numbers}
 }
@@ -340,28 +346,40 @@ func (b *builder) add() error {
 	if b.describes {
 		return b.describe()
 	}
+	if is := b.shown.column != [4]string{}; is {
+		return b.addList()
+	} else if b.slotNumbers.size > 0 {
+		return bad("slots", "missing, while the rows before have it")
+	}
+	action, err := b.sound()
+	if err == nil {
+		b.keep(action)
+	}
+	return err
+}
+
+// sound checks the row, and returns the number of its action if it offers what all rows do.
+func (b *builder) sound() (action int32, err error) {
 	r := &b.row
 	r.hasSet = b.offers.column != ""
 	if f := b.o.formula; f != nil {
 		if err := b.compute(f); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	if err := cmp.Or(b.whole(), b.agrees()); err != nil {
-		return err
+	if err := cmp.Or(b.complete(), b.agrees()); err != nil {
+		return 0, err
 	}
 	b.off, b.differs = false, false
-	var action int32
-	var err error
 	if r.hasSet {
-		err = b.options()
-	} else {
-		action, err = b.fixed()
+		return 0, b.options()
 	}
-	if err != nil {
-		return err
-	}
-	// The row is good: nothing below can refuse it.
+	return b.fixed()
+}
+
+// keep appends the row, which is sound.
+func (b *builder) keep(action int32) {
+	r := &b.row
 	b.count()
 	b.contexts.add()
 	values := b.contexts.content()
@@ -381,7 +399,6 @@ func (b *builder) add() error {
 	put(&b.rowIDs, b.identity(content, logged))
 	b.appendRow()
 	b.n++
-	return nil
 }
 
 // agrees checks that the row has the columns that the rows before have.
@@ -501,22 +518,39 @@ func (b *builder) appendRow() {
 	b.appendOutcomes()
 }
 
-// whole checks what a row must have, whatever the others have.
-func (b *builder) whole() error {
-	r := &b.row
+// propensityForms are the propensities that files write in another form.
+var propensityForms = map[string]func(v float64) float64{
+	"log":     math.Exp,
+	"percent": func(v float64) float64 { return v / 100 },
+	"inverse": func(v float64) float64 { return 1 / v },
+}
+
+// complete checks what a row must have, whatever the others have.
+func (b *builder) complete() error {
+	r, form := &b.row, b.o.PropensityForm
+	if of := propensityForms[form]; of != nil {
+		if r.hasP {
+			r.p = of(r.p)
+		}
+		for i, p := range r.props {
+			r.props[i] = of(p)
+		}
+	}
 	switch {
 	case !r.hasAction || len(r.action) == 0:
 		return bad("action", "missing")
-	case !r.hasCost:
+	case !r.hasCost && !b.o.NoRewards:
 		return bad(cmp.Or(b.costColumn, "reward"), "missing")
 	case r.hasP && !(r.p > 0 && r.p <= 1):
 		hint := ""
 		switch {
+		case form != "":
+			hint = ", read by setting propensity-form " + form
 		case b.n > 0: // propensities of the rows before were
 		case r.p > 1:
-			hint = ": is it 1/p, or a percentage?"
+			hint = ": is it 1/p, or a percentage? setting propensity-form inverse, or percent, reads such"
 		case r.p < 0:
-			hint = ": is it log p?"
+			hint = ": is it log p? setting propensity-form log reads such"
 		}
 		return bad("propensity", "%v is outside (0, 1]%s", r.p, hint)
 	case r.hasWeight && !(r.weight >= 0 && r.weight-r.weight == 0):

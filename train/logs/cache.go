@@ -51,7 +51,8 @@ type cacheHeader struct {
 	ByPlace   bool     `json:"by_place"`   // actions have no ids
 	// Outcomes have sections of their own, after the others.
 	Outcomes []outcomeHeader `json:"outcomes,omitempty"`
-	Sections []int64         `json:"sections"` // their lengths in bytes, in the order of Log.sections
+	Whole    bool            `json:"whole,omitempty"` // see Lists
+	Sections []int64         `json:"sections"`        // their lengths in bytes, in the order of Log.sections
 }
 
 // cacheWriter writes a cache from its beginning to its end, and hashes it.
@@ -127,6 +128,7 @@ func (b *builder) seal(to *cacheWriter, h cacheHeader, names []string) error {
 	h.Hash = fmt.Sprintf("%016x", b.hash.Sum64())
 	h.HasIDs, h.Files = b.first.hasID, b.files
 	h.Catalogue, h.Items, h.ItemWidth, h.ByPlace = b.catalogue != nil, b.items.n, b.items.width(), b.byPlace
+	h.Whole = b.whole
 	for _, o := range b.outcomes {
 		h.Outcomes = append(h.Outcomes, outcomeHeader{o.column, o.text})
 	}
@@ -296,14 +298,16 @@ func parse(data []byte, key string) (*Log, *cacheHeader, error) {
 		l.Choices = &Choices{items: &items{named: named{n: h.Items, width: h.ItemWidth}, byPlace: h.ByPlace,
 			catalogue: h.Catalogue}}
 	}
-	if !l.place(data[:at], h.Sections) || !l.sound() {
+	var slots []int32
+	if !l.place(data[:at], h.Sections, &slots) || !l.sound() || len(slots) != 0 && len(slots) != l.n ||
+		!l.placed(slots, h.Whole) {
 		return nil, nil, errDamaged
 	}
 	return l, h, nil
 }
 
 // place points the log's columns to the sections of a mapped cache.
-func (l *Log) place(data []byte, sections []int64) bool {
+func (l *Log) place(data []byte, sections []int64, slots *[]int32) bool {
 	var names, described, policies blob
 	c, t := l.Choices, &items{}
 	if c == nil {
@@ -315,7 +319,7 @@ func (l *Log) place(data []byte, sections []int64) bool {
 		to(&l.values), to(&l.Action), to(&l.Cost), to(&l.Propensity), to(&l.Propensities), to(&l.Weight), to(&l.Time),
 		to(&l.Group), to(&l.Logger), to(&l.Keys), to(&l.contextHash), to(&l.rows), to(&l.texts.ends), to(&l.texts.text),
 		to(&l.groups.ends), to(&l.groups.text), to(&policies.ends), to(&policies.text),
-		to(&c.First), to(&c.Count), to(&c.At), to(&c.Actions), to(&c.Items), to(&t.acts),
+		to(&c.First), to(&c.Count), to(&c.At), to(&c.Actions), to(&c.Items), to(&t.acts), to(slots),
 	}
 	columns = append(append(columns, l.named.columns(&names)[1:]...), t.columns(&described)...)
 	for i := range l.Outcomes {

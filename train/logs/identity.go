@@ -84,14 +84,14 @@ func (l *Log) Hash() string {
 // GroupHashes are the hashes of the names of groups, by their numbers in Group; nil of a log
 // that has no groups, or no names of them.
 func (l *Log) GroupHashes() []uint64 {
-	if l.store == nil || l.Group == nil {
+	if l.store == nil || l.Group == nil || len(l.groups.ends) == 0 {
 		return nil
 	}
 	hashes := make([]uint64, len(l.groups.ends))
 	for g := range hashes {
 		hashes[g] = xxhash.Sum64String(l.groups.at(g))
 	}
-	return hashes
+	return l.listGroups(hashes)
 }
 
 // ContextHashes returns a hash of each row's context: of its named values, in whatever

@@ -41,7 +41,7 @@ func (j *jsonl) readAhead(b *builder) {
 		}
 		f, c := jsonField{key: quoted(nil, name)}, j.columns[i]
 		switch first := d.PeekKind(); {
-		case c.role == roleOffered || c.role == roleActions:
+		case c.role == roleOffered || c.role == roleActions || c.role >= roleSlots:
 			return other
 		case c.role == roleContext && c.kind == number && c.hasID:
 			f.is = '0'

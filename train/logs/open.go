@@ -30,15 +30,23 @@ type Options struct {
 	Ranges   map[string]Units
 	AtRandom []string
 
+	// Assume says what the reward of a slot of a list depends on, and SlotWeights how those of slots are weighed, as
+	// package certify's Assumption and SlotWeights have them. "": on the whole list; all alike.
+	Assume, SlotWeights string
+
 	// Catalogue is a file that says which actions there are and what they are described by,
 	// see [ReadCatalogue]: rows offer all of them, or those that they name. "": there is none.
 	Catalogue string
 
 	Actions []string // names of the actions in their order; nil: as found
+	// PropensityForm is how the file writes a propensity p: "log", "percent" or "inverse", 1/p; "": as p.
+	PropensityForm string
+	RewardMap      map[string]float64 // rewards that the file writes as words, or as other numbers
+	NoRewards      bool               // the file has decisions alone: no rewards are read, costs are 0
 	// Columns are the file's columns that are read as those of the schema, by their names there, such as "action":
 	// "variant", "x_age": "age"; a column of such a name itself is not read then. A file of CSV, JSON Lines or
 	// Parquet must have them. ColumnsBefore is the same of a log before: a file that lacks the column may have the
-	// schema's.
+	// schema's. A name such as "decision.arm" is also that of a value within the objects of JSON Lines.
 	Columns, ColumnsBefore map[string]string
 
 	Delimiter string // of fields of CSV: one of , ; | and a tab; "": as the header has it
@@ -108,6 +116,9 @@ func OpenAll(ctx context.Context, paths []string, o Options) (_ *Log, err error)
 		return nil, err
 	}
 	l.RewardMin, l.RewardMax, l.FilesHash = o.RewardMin, o.RewardMax, f.hash
+	if l.Lists != nil {
+		l.Lists.Assume, l.Lists.SlotWeights = o.Assume, o.SlotWeights
+	}
 	if err = l.declare(o.Ranges, o.AtRandom); err == nil {
 		err = l.complete(ctx, &o)
 	}

@@ -121,7 +121,8 @@ func (r *parquetReader) add(c *column, p *parquet.Column) error {
 		cell.make = listCell
 	case c.role == roleContexts && n.ofNumbers(cell.leaves):
 		cell.make = mapCell
-	case c.role != roleIgnored && c.role != roleContexts && c.role != roleActions && !(c.role == roleOffered && list):
+	case c.role != roleIgnored && c.role != roleContexts && c.role != roleActions &&
+		!((c.role == roleOffered || c.role >= roleSlots && c.role <= roleSlotRewards) && list):
 		return fmt.Errorf("%s: column %s: a nested column cannot be read here", r.path, c.name)
 	}
 	r.cells = append(r.cells, cell)

@@ -145,7 +145,11 @@ func (l *Log) Decision(i int, d *Decision) {
 		d.Time = time.Unix(0, l.Time[i]).UTC()
 	}
 	if l.store != nil && l.Group != nil && l.Group[i] >= 0 {
-		d.Group = l.groups.at(int(l.Group[i]))
+		if g := int(l.Group[i]); g < len(l.groups.ends) {
+			d.Group = l.groups.at(g)
+		} else {
+			d.Group = l.listGroup(i)
+		}
 	}
 	if l.Logger != nil && l.Logger[i] >= 0 {
 		d.Policy = l.Policies[l.Logger[i]]

@@ -2,6 +2,7 @@ package logs
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -40,13 +41,20 @@ const (
 	roleActions // the actions that the row offers, with their features
 	roleField   // of rows that are no log's, see Rows
 	roleOutcome // another number that the decision led to, see Outcome
+
+	// of lists, see [Lists]
+	roleSlots
+	roleSlotPropensities
+	roleSlotRewards
+	roleFirstClick
 )
 
 var roles = map[string]role{
 	"decision_id": roleID, "timestamp": roleTime, "group": roleGroup, "context": roleContexts, "action": roleAction,
 	"reward": roleReward, "cost": roleCost, "propensity": rolePropensity, "propensities": rolePropensities,
 	"weight": roleWeight, "policy": rolePolicy, "unrewarded": roleUnrewarded, "catalogue_hash": roleAmong,
-	"offered": roleOffered, "actions": roleActions,
+	"offered": roleOffered, "actions": roleActions, "slots": roleSlots, "slot_propensities": roleSlotPropensities,
+	"slot_rewards": roleSlotRewards, "first_click": roleFirstClick,
 }
 
 var obdRoles = map[string]role{
@@ -159,6 +167,8 @@ func (b *builder) column(name []byte, preset string) (*column, error) {
 	switch {
 	case b.fields:
 		c.role = roleField
+	case b.o.NoRewards && (c.role == roleReward || c.role == roleCost || c.role == roleOutcome):
+		c.role = roleIgnored
 	case b.describes:
 		c.role, c.as = roleInCatalogue(c.name), strings.TrimPrefix(c.name, "z_")
 	case b.o.formula.reads(c.as) && (renamed || !b.taken[c.name]):
@@ -295,6 +305,9 @@ func (t *table) check(b *builder) error {
 			return fmt.Errorf("%s: there are columns %s and %s: exactly one of them may be there", t.path, one, other)
 		}
 	}
+	if has[roleSlots] != "" {
+		has[roleAction], has[roleReward] = has[roleSlots], cmp.Or(has[roleReward], has[roleSlotRewards], has[roleFirstClick])
+	}
 	action, reward, wanted := "action", "reward or cost", ""
 	if t.preset == "obd" {
 		action, reward = "item_id", "click"
@@ -306,7 +319,7 @@ func (t *table) check(b *builder) error {
 		return nil
 	case b.o.formula != nil:
 		return b.o.formula.absentFrom(t, names)
-	case has[roleReward] == "" && has[roleCost] == "":
+	case has[roleReward] == "" && has[roleCost] == "" && !b.o.NoRewards:
 		wanted = reward
 	default:
 		return nil
@@ -433,7 +446,7 @@ func (t *table) cell(b *builder, c *column, form jsontext.Kind, s []byte, v floa
 			}
 		}
 		return t.context(b, c, s, v, form == '0', typed)
-	case roleContexts, rolePropensities, roleOffered, roleActions:
+	case roleContexts, rolePropensities, roleOffered, roleActions, roleSlots, roleSlotPropensities, roleSlotRewards:
 		s = bytes.TrimSpace(s)
 		isJSON, d := len(s) > 0 && (s[0] == '[' || s[0] == '{'), t.inner
 		switch {
@@ -443,6 +456,8 @@ func (t *table) cell(b *builder, c *column, form jsontext.Kind, s []byte, v floa
 			return d.whole(c.name, s, func() error { return d.context(b, c.name) })
 		case isJSON && c.role == rolePropensities:
 			return d.whole(c.name, s, func() error { return d.propensities(b, c.name) })
+		case isJSON && c.role >= roleSlots:
+			return d.whole(c.name, s, func() error { return d.slots(b, c) })
 		case isJSON:
 			return d.whole(c.name, s, func() error { return d.offers(b, c) })
 		case c.role == roleContexts:
@@ -451,12 +466,24 @@ func (t *table) cell(b *builder, c *column, form jsontext.Kind, s []byte, v floa
 			return nil
 		}
 		return bad(c.name, "%s is not a list", quote(s))
-	case roleReward, roleCost, rolePropensity, roleEach, roleWeight, roleUnrewarded:
+	case roleReward, roleCost, rolePropensity, roleEach, roleWeight, roleUnrewarded, roleFirstClick:
 		return t.number(b, c, form, s, v)
 	case roleOutcome:
 		b.outcome(c, form, s, v)
 	}
 	return nil
+}
+
+// mapped is what the options say that a reward is worth.
+func (o *Options) mapped(form jsontext.Kind, s []byte, v float64) (worth float64, ok bool) {
+	if len(o.RewardMap) == 0 {
+		return 0, false
+	}
+	if form == '0' && s == nil {
+		s = strconv.AppendFloat(nil, v, 'g', -1, 64)
+	}
+	worth, ok = o.RewardMap[string(s)]
+	return worth, ok
 }
 
 // boolean is what a word of CSV means as a reward.
@@ -472,6 +499,11 @@ func boolean(s []byte) (v float64, ok bool) {
 
 // number takes a cell that must be a number; as a reward, true is 1 and false 0, also written True or TRUE in CSV.
 func (t *table) number(b *builder, c *column, form jsontext.Kind, s []byte, v float64) error {
+	if c.role == roleReward {
+		if is, ok := b.o.mapped(form, s, v); ok {
+			form, v = '0', is
+		}
+	}
 	switch {
 	case form == 0 && len(s) == 0 && b.o.Estimate && (c.role == rolePropensity || c.role == roleEach):
 		return nil
@@ -483,7 +515,9 @@ func (t *table) number(b *builder, c *column, form jsontext.Kind, s []byte, v fl
 		var err error
 		if is, ok := boolean(s); ok && c.role == roleReward {
 			v = is
-		} else if v, err = numberIn(c.name, s); err != nil {
+		} else if v, err = numberIn(c.name, s); err != nil && c.role == roleReward {
+			return bad(c.name, "%s is not a number: setting reward-map says what words are worth, as yes=1,no=0", quote(s))
+		} else if err != nil {
 			return err
 		}
 	case form != '0':
@@ -501,6 +535,8 @@ func (t *table) number(b *builder, c *column, form jsontext.Kind, s []byte, v fl
 		r.p, r.hasP = v, true
 	case c.role == roleWeight:
 		r.weight, r.hasWeight = v, true
+	case c.role == roleFirstClick:
+		b.shown.click, b.shown.column[roleFirstClick-roleSlots] = v, c.name
 	case c.role == roleUnrewarded:
 		if !(v >= 0 && v == math.Trunc(v) && v < 1<<40) {
 			return bad(c.name, "%v is no number of decisions", v)

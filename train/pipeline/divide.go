@@ -159,7 +159,12 @@ func (l *learning) settleChunks(open []int) {
 	case o.Chunks > 1 && drift != nil:
 		l.warn("%s: the log drifts, and learning in chunks needs rows that are alike: they are one chunk", drift.Check)
 		o.Chunks = 1
+	case o.Chunks > 1 && l.log.Lists != nil:
+		l.warn("a mixture of chunks draws a policy for each slot, and lists certify one policy: they are one chunk")
+		o.Chunks = 1
 	case o.Chunks > 0:
+	case l.log.Lists != nil:
+		o.Chunks = 1
 	case !l.objective.Recipe || o.PriorFile != nil || l.log.Estimated || o.Split == ByTime || drift != nil,
 		o.Simple, l.rulesAlone(): // a mixture of trees is harder to read
 		o.Chunks = 1

@@ -435,6 +435,9 @@ func (l *learning) finish() (err error) {
 	} else if t.Estimate, err = estimateParts(parts, l.rows); err != nil {
 		return err
 	}
+	if c := out.Certificate; l.log.Lists != nil && c != nil && c.Statement().Circumstances != nil {
+		t.Estimate = c.Statement().Estimate // of lists, and not of slots below what the logging policy showed
+	}
 	if t.Stopped != "" {
 		l.warn("training stopped: %s; a floor, a stronger penalty or another weight keeps the policy nearer to the "+
 			"log", t.Stopped)

@@ -2,11 +2,13 @@ package provenance
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
 
+	"opl/policies/policyfile"
 	"opl/train/certify"
 	"opl/train/inspect"
 	"opl/train/logs"
@@ -95,7 +97,9 @@ type trial struct {
 	samples []sample          // of the same logs
 	chunks  []certify.Chunk   // see [certify.Chunks]; nil: the policy is one
 	options certify.Options
-	learns  bool // a model of the outcome may be learned from rows before
+	learns  bool    // a model of the outcome may be learned from rows before
+	gamma   float64 // Γ, where the rows are lists, whose costs account for it; 0: that of the options
+	err     error   // why there is no trial
 }
 
 // bounds are those of the parts.
@@ -327,6 +331,33 @@ func (o Outcome) Room(v float64) float64 {
 	return (v - o.Limit) / (o.High - o.Low)
 }
 
+// Claim is the limit as one on the mean: of a guardrail beside what the logging policy had.
+func (o Outcome) Claim() float64 {
+	switch o.Bounded {
+	case "mean":
+		return o.Limit
+	case "change":
+		return o.Logging + o.Limit
+	}
+	return o.Estimate - o.Point + o.Limit
+}
+
+// Claims are the other outcomes that the certificate in a policy file says to hold; none if there is no decision.
+func Claims(f *policyfile.File) (all []Outcome) {
+	var s struct {
+		Decision Decision `json:"decision"`
+	}
+	if f.Certificate == nil || json.Unmarshal(f.Certificate, &s) != nil {
+		return nil
+	}
+	for _, o := range s.Decision.Outcomes {
+		if o.Verdict == Holds && logs.IsOutcome(o.Column) && o.Low < o.High {
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
 // bound fills in what the evidence for and against says, at δ and at each one's share of it.
 func (n *null) bound(t trial, delta, share float64) error {
 	evidence := func(c certify.Contrast) (certify.Evidence, error) {
@@ -378,6 +409,10 @@ func (c *Certificate) decide(t trial, requirements []Requirement, err error) (*C
 		return c, err
 	}
 	s := &c.statement
+	if t.gamma > 0 {
+		return nil, withhold("guardrails and budgets are certified of rows that are decisions of their own, and not of " +
+			"lists: leave them out")
+	}
 	if s.Circumstances == nil {
 		return nil, errors.New("several outcomes are of a log that was read")
 	}
