@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"slices"
 	"strings"
 
@@ -23,6 +24,8 @@ import (
 type learningFlags struct {
 	learning         bool
 	worlds, learners []string
+	classes          []string
+	temperature      float64
 	peer             string
 }
 
@@ -31,6 +34,11 @@ func (f *learningFlags) add(cmd *cobra.Command) {
 	fl.BoolVar(&f.learning, "learning", false, "measure learners in place of estimators: what the policy of train truly earns, in worlds "+
 		"whose truth is known")
 	fl.StringSliceVar(&f.worlds, "worlds", nil, "with --learning: "+listed(worlds.All(), worldName)+" (default: all)")
+	fl.StringSliceVar(&f.classes, "classes", nil, "with --learning: CSV files of classification sets, with a column "+
+		"class, turned into logs")
+	fl.Float64Var(&f.temperature, "temperature", 1, "of the logging policy of --classes: a softmax of this times random "+
+		"scores, 0: uniform")
+	want(fl, "temperature", "a number in [0, 100]", func() bool { return f.temperature >= 0 && f.temperature <= 100 })
 	fl.StringSliceVar(&f.learners, "learner", nil, "with --learning: learners of train to measure one by one, beside all together")
 	fl.StringVar(&f.peer, "peer", "", "with --learning: a `command` that learns from the same logs, such as "+
 		"'/usr/bin/python3 testdata/peers/peers.py'")
@@ -53,6 +61,18 @@ func (f *learningFlags) run(cmd *cobra.Command, lib library.Library, b *benchFla
 			return fmt.Errorf("--worlds %s: want %s", name, listed(worlds.All(), worldName))
 		}
 		o.Worlds = append(o.Worlds, worlds.All()[i])
+	}
+	for _, path := range f.classes {
+		file, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		w, err := worlds.ReadClasses(path, file, f.temperature)
+		file.Close()
+		if err != nil {
+			return err
+		}
+		o.Worlds = append(o.Worlds, w)
 	}
 	o.Learners = []worlds.Learner{learner(lib, "opl", nil)}
 	for _, name := range f.learners {

@@ -75,6 +75,8 @@ type Options struct {
 	// opens the bucket of a URL such as s3://name?region=x; nil: files are local
 	Bucket func(ctx context.Context, url string) (Bucket, error)
 
+	Unpack map[string]Unpack // formats that another module knows, by the ending of their files, such as arrow
+
 	// what the path - is; nil: standard input. Its format is known by its first bytes, its columns are not cached.
 	Input io.Reader
 

@@ -121,7 +121,7 @@ func (f *Files) open(ctx context.Context, name string, alone bool, o *Options) (
 		switch {
 		case g.name == standardInput:
 			var ending string
-			if ending, err = g.spool(o.Input); err != nil {
+			if ending, err = g.spool(o); err != nil {
 				return nil, err
 			}
 			if called, input = g.name+ending, true; alone {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 )
 
 // standardInput is the path that stands for standard input.
@@ -14,13 +15,13 @@ const standardInput = "-"
 
 // spool copies standard input to a temporary file, since a log is read more than once, and calls the file by the
 // ending of its format, which its first bytes tell. Vowpal Wabbit's text must be named by preset or format.
-func (f *file) spool(in io.Reader) (ending string, err error) {
+func (f *file) spool(o *Options) (ending string, err error) {
 	to, err := os.CreateTemp("", "opl-*.input")
 	if err != nil {
 		return "", err
 	}
 	f.name, f.local = "standard input", to.Name()
-	n, err := io.Copy(to, cmp.Or[io.Reader](in, os.Stdin))
+	n, err := io.Copy(to, cmp.Or[io.Reader](o.Input, os.Stdin))
 	if err = errors.Join(err, to.Close()); err == nil && n == 0 {
 		err = errors.New("it is empty")
 	}
@@ -37,6 +38,11 @@ func (f *file) spool(in io.Reader) (ending string, err error) {
 	}
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", f.name, err)
+	}
+	for other, u := range o.Unpack {
+		if slices.ContainsFunc(u.Magic, func(m string) bool { return bytes.HasPrefix(first, []byte(m)) }) {
+			return "." + other, nil
+		}
 	}
 	switch line, _, _ := bytes.Cut(bytes.TrimLeft(first, "\ufeff \t\r\n"), []byte("\n")); {
 	case bytes.HasPrefix(first, []byte("PAR1")):

@@ -119,7 +119,9 @@ func prepare(lib library.Library, log *logs.Log, o Options) (*learning, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.judge = provenance.Within(log, o.Gamma)
+	if l.judge = o.judge; l.judge == nil {
+		l.judge = provenance.Within(log, o.Gamma)
+	}
 	if o.Force {
 		l.judge.Force()
 	}
