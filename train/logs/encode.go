@@ -60,9 +60,8 @@ func (v *named) fit(rows []int, how Scaling, read rowReader) (*features.Encoder,
 	}
 	seen := make([]int, len(v.names))
 	most, mean, m2 := make([]float64, len(v.names)), make([]float64, len(v.names)), make([]float64, len(v.names))
-	buf := make([]float64, max(0, v.width))
 	forRows(rows, v.n, func(_, row int) {
-		ids, values := read(row, buf)
+		ids, values := read(row)
 		for j, id := range ids {
 			u := values[j]
 			seen[id]++
@@ -186,7 +185,7 @@ func (x *encoded) Finite() bool { return x.finite.Load() }
 func (x *encoded) Row64(i int, dst []float64) {
 	dst = dst[:x.encoder.Dim()]
 	x.encoder.Clear(dst[:len(x.encoder.Names)])
-	ids, values := x.read(i, nil)
+	ids, values := x.read(i)
 	for j, id := range ids {
 		if f := x.feature[id]; f >= 0 {
 			dst[f] = values[j]
