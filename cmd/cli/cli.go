@@ -74,8 +74,8 @@ func Run(lib library.Library, args []string, stdout, stderr io.Writer) int {
 	}
 	root.SetArgs(args)
 	flags := flagsOf(root.Commands())
-	root.SetOut(flagWriter{stdout, flags})
-	root.SetErr(flagWriter{stderr, flags})
+	root.SetOut(flagWriter(stdout, flags))
+	root.SetErr(flagWriter(stderr, flags))
 	err := root.ExecuteContext(context.WithValue(ctx, argsKey{}, args))
 	var status exitStatus
 	switch {
