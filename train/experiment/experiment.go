@@ -298,37 +298,10 @@ func (e *Runner) learn(ctx context.Context, t *Task, r train.Run, c train.Config
 	return res.Posterior, cmp.Or(in, res.Represented), nil
 }
 
-// All runs configurations, Jobs at a time, and hands each record to done in the
-// order of runs, as soon as it and all before it are there. A run that fails does
-// not keep the others from running; the first failure is returned at the end,
-// with its run named. An error of done, or the end of ctx, stops everything: what
-// has finished by then is still handed on, and the error returned. Results do not
-// depend on Jobs.
-func (e *Runner) All(ctx context.Context, runs []train.Run, done func(i int, rec train.Record) error) error {
-	recs, settled := make([]*train.Record, len(runs)), make([]bool, len(runs)) // settled: finished or failed
-	next := 0
-	var stopped error
-	hand := func(all bool) {
-		for ; next < len(runs) && (all || settled[next]); next++ {
-			if recs[next] != nil {
-				stopped = cmp.Or(stopped, done(next, *recs[next]))
-				recs[next] = nil
-			}
-		}
-	}
-	err := e.Each(ctx, runs, func(i int, rec train.Record, err error) error {
-		if settled[i] = true; err == nil {
-			recs[i] = &rec
-		}
-		hand(false)
-		return stopped
-	})
-	hand(true) // out of order, after a stop
-	return cmp.Or(stopped, err)
-}
-
-// Each is All in the order in which runs end. done is called by one goroutine at
-// a time, with the record of a run or with the reason why it failed.
+// Each runs configurations, Jobs at a time. It calls done as each run ends, by one goroutine at a time, with the record
+// of the run or the reason why it failed. A run that fails does not keep the others from running: Each returns the
+// first failure at the end, with its run named. An error of done, or the end of ctx, stops everything and is returned.
+// Records do not depend on Jobs.
 func (e *Runner) Each(ctx context.Context, runs []train.Run, done func(i int, rec train.Record,
 	err error) error) error {
 	ctx, cancel := context.WithCancel(ctx)
