@@ -40,7 +40,8 @@ type Runner struct {
 	tasks map[taskKey]func() (*Task, error)
 }
 
-// taskKey is what runs must agree on to share a log; of fits, without Eta0.
+// taskKey is what runs must have in common to share a log. Runs that differ in eta0 alone share the fitted
+// logging policy.
 type taskKey struct {
 	dataset string
 	eta0    float64
@@ -64,7 +65,7 @@ func once[K comparable, T any](e *Runner, m *map[K]func() (T, error), key K, f f
 	return get()
 }
 
-// fitted is a fitted logging policy and the rows that are left for the log.
+// fitted is a fitted logging policy, with the rows that are left for the log.
 type fitted struct {
 	mu0  []float64
 	rows []int
@@ -124,7 +125,7 @@ func (e *Runner) Data(name string) (*dataset.Data, error) {
 	return once(e, &e.data, name, func() (*dataset.Data, error) { return dataset.Open(name, e.DataDir) })
 }
 
-// Hash is that of a data set.
+// Hash returns the hash of a data set.
 func (e *Runner) Hash(name string) (string, error) {
 	d, err := e.Data(name)
 	if err != nil {
@@ -202,7 +203,7 @@ func (e *Runner) recipe(ctx context.Context, t *Task, r train.Run, c train.Confi
 	return out.Posterior, out.Shares[0].In, err
 }
 
-// heldOut is what a policy earns on some rows of the log, whose labels are known.
+// heldOut evaluates a policy on rows of the log, whose labels are known.
 func heldOut(t *Task, pi func(dst []float64, i int) error, rows []int) (*train.HeldOut, error) {
 	dst, n := make([]float64, t.Log.K()), float64(len(rows))
 	var sum, square float64
