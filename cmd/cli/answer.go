@@ -157,7 +157,8 @@ type watched struct {
 	Delta   float64 `json:"delta"`
 	Logged  int     `json:"logged_rows"` // Rows are those or their groups
 	certify.Watch
-	Warnings []string `json:"warnings"` // what the inspection of the log doubts
+	Outcomes []watchedOutcome `json:"outcomes,omitempty"` // that the file says to be kept
+	Warnings []string         `json:"warnings"`           // what the inspection of the log doubts
 }
 
 // drawn is the answer of plot, reproduce and run.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -23,6 +24,7 @@ type readFlags struct {
 	required []string          // outcomes that something is required of
 	set      *pflag.FlagSet
 	ranged   bool // the range of rewards is that of a policy file
+	worth    map[string]string
 }
 
 // reading reads by what the library has.
@@ -50,9 +52,8 @@ func (f *readFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.Catalogue, "catalogue", "", "a `file` of all actions (column action) and what they are "+
 		"described by (columns z_*)")
 	fl.StringSliceVar(&f.Actions, "actions", nil, "all actions by name, in order (default: those in the log)")
-	fl.StringToStringVar(&f.Columns, "columns", nil, "the log's own `names` of columns, as "+
-		"action=variant,reward=clicked,x_age=age; a policy file keeps them (default the names below)")
-	fl.Lookup("columns").DefValue = ""
+	f.addColumns(fl)
+	f.addValues(fl)
 	fl.StringVar(&f.Delimiter, "delimiter", "", "what separates fields of CSV: comma, semicolon, tab or bar, "+
 		"itself (default: as in the header)")
 	fl.StringVar(&f.Dates, "dates", "", "read timestamps as 12/31/2026 (us) or 31/12/2026 and 31.12.2026 (eu), too")
@@ -63,10 +64,37 @@ func (f *readFlags) add(fl *pflag.FlagSet) {
 	fl.BoolVar(&f.NoCache, "no-cache", false, "leave no cache, and read none")
 }
 
+// addColumns adds what a file calls its columns.
+func (f *readFlags) addColumns(fl *pflag.FlagSet) {
+	fl.StringToStringVar(&f.Columns, "columns", nil, "the log's own `names` of columns, as "+
+		"action=variant,reward=clicked,x_age=user.age; a policy file keeps them (default the names below)")
+	fl.Lookup("columns").DefValue = ""
+}
+
+// addValues adds how a file writes propensities and rewards.
+func (f *readFlags) addValues(fl *pflag.FlagSet) {
+	fl.StringVar(&f.PropensityForm, "propensity-form", "", "propensities are written as log (their logarithms), "+
+		"percent or inverse (1/p)")
+	fl.StringToStringVar(&f.worth, "reward-map", nil, "what words, or numbers, in place of rewards are worth, as "+
+		"`yes=1,no=0`")
+	fl.Lookup("reward-map").DefValue = ""
+}
+
+// values reads what addValues adds.
+func (f *readFlags) values() (err error) {
+	f.RewardMap = map[string]float64{}
+	for word, worth := range f.worth {
+		if f.RewardMap[word], err = strconv.ParseFloat(worth, 64); err != nil {
+			return fmt.Errorf("--reward-map %s=%s: want a number behind the last =", word, worth)
+		}
+	}
+	return nil
+}
+
 // open reads the log, of all files that paths stand for. A policy file as logging policy brings its actions, in their
 // order.
 func (f *readFlags) open(cmd *cobra.Command, paths ...string) (*logs.Log, error) {
-	if err := f.outcomes(); err != nil {
+	if err := cmp.Or(f.outcomes(), f.values()); err != nil {
 		return nil, err
 	}
 	o := f.Options

@@ -35,10 +35,14 @@ type Options struct {
 	Catalogue string
 
 	Actions []string // names of the actions in their order; nil: as found
+	// PropensityForm is how the file writes a propensity p: "log", "percent" or "inverse", 1/p; "": as p.
+	PropensityForm string
+	RewardMap      map[string]float64 // rewards that the file writes as words, or as other numbers
+	NoRewards      bool               // the file has decisions alone: no rewards are read, costs are 0
 	// Columns are the file's columns that are read as those of the schema, by their names there, such as "action":
 	// "variant", "x_age": "age"; a column of such a name itself is not read then. A file of CSV, JSON Lines or
 	// Parquet must have them. ColumnsBefore is the same of a log before: a file that lacks the column may have the
-	// schema's.
+	// schema's. A name such as "decision.arm" is also that of a value within the objects of JSON Lines.
 	Columns, ColumnsBefore map[string]string
 
 	Delimiter string // of fields of CSV: one of , ; | and a tab; "": as the header has it

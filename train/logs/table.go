@@ -159,6 +159,8 @@ func (b *builder) column(name []byte, preset string) (*column, error) {
 	switch {
 	case b.fields:
 		c.role = roleField
+	case b.o.NoRewards && (c.role == roleReward || c.role == roleCost || c.role == roleOutcome):
+		c.role = roleIgnored
 	case b.describes:
 		c.role, c.as = roleInCatalogue(c.name), strings.TrimPrefix(c.name, "z_")
 	case b.o.formula.reads(c.as) && (renamed || !b.taken[c.name]):
@@ -298,7 +300,7 @@ func (t *table) check(b *builder) error {
 		return nil
 	case b.o.formula != nil:
 		return b.o.formula.absentFrom(t, names)
-	case has[roleReward] == "" && has[roleCost] == "":
+	case has[roleReward] == "" && has[roleCost] == "" && !b.o.NoRewards:
 		wanted = reward
 	default:
 		return nil
@@ -449,6 +451,18 @@ func (t *table) cell(b *builder, c *column, form jsontext.Kind, s []byte, v floa
 	return nil
 }
 
+// mapped is what the options say that a reward is worth.
+func (o *Options) mapped(form jsontext.Kind, s []byte, v float64) (worth float64, ok bool) {
+	if len(o.RewardMap) == 0 {
+		return 0, false
+	}
+	if form == '0' && s == nil {
+		s = strconv.AppendFloat(nil, v, 'g', -1, 64)
+	}
+	worth, ok = o.RewardMap[string(s)]
+	return worth, ok
+}
+
 // boolean is what a word of CSV means as a reward.
 func boolean(s []byte) (v float64, ok bool) {
 	switch string(s) {
@@ -462,6 +476,11 @@ func boolean(s []byte) (v float64, ok bool) {
 
 // number takes a cell that must be a number; as a reward, true is 1 and false 0, also written True or TRUE in CSV.
 func (t *table) number(b *builder, c *column, form jsontext.Kind, s []byte, v float64) error {
+	if c.role == roleReward {
+		if is, ok := b.o.mapped(form, s, v); ok {
+			form, v = '0', is
+		}
+	}
 	switch {
 	case form == 0 && len(s) == 0 && b.o.Estimate && (c.role == rolePropensity || c.role == roleEach):
 		return nil
@@ -473,7 +492,9 @@ func (t *table) number(b *builder, c *column, form jsontext.Kind, s []byte, v fl
 		var err error
 		if is, ok := boolean(s); ok && c.role == roleReward {
 			v = is
-		} else if v, err = numberIn(c.name, s); err != nil {
+		} else if v, err = numberIn(c.name, s); err != nil && c.role == roleReward {
+			return bad(c.name, "%s is not a number: setting reward-map says what words are worth, as yes=1,no=0", quote(s))
+		} else if err != nil {
 			return err
 		}
 	case form == 't' && c.role == roleReward:

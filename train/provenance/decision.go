@@ -2,11 +2,13 @@ package provenance
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
 
+	"opl/policies/policyfile"
 	"opl/train/certify"
 	"opl/train/inspect"
 	"opl/train/logs"
@@ -325,6 +327,33 @@ func (o Outcome) Room(v float64) float64 {
 		v, o.Limit = -v, -o.Limit
 	}
 	return (v - o.Limit) / (o.High - o.Low)
+}
+
+// Claim is the limit as one on the mean: of a guardrail beside what the logging policy had.
+func (o Outcome) Claim() float64 {
+	switch o.Bounded {
+	case "mean":
+		return o.Limit
+	case "change":
+		return o.Logging + o.Limit
+	}
+	return o.Estimate - o.Point + o.Limit
+}
+
+// Claims are the other outcomes that the certificate in a policy file says to hold; none if there is no decision.
+func Claims(f *policyfile.File) (all []Outcome) {
+	var s struct {
+		Decision Decision `json:"decision"`
+	}
+	if f.Certificate == nil || json.Unmarshal(f.Certificate, &s) != nil {
+		return nil
+	}
+	for _, o := range s.Decision.Outcomes {
+		if o.Verdict == Holds && logs.IsOutcome(o.Column) && o.Low < o.High {
+			all = append(all, o)
+		}
+	}
+	return all
 }
 
 // bound fills in what the evidence for and against says, at δ and at each one's share of it.

@@ -44,7 +44,8 @@ func TrainingPage(l *pipeline.Learned) html.Page {
 		p.Sections = append(p.Sections, html.Section{Title: "How it was learned", Figures: []html.Figure{f}})
 	}
 	if l.Log.Severity > inspect.Fine && p.Tone == html.Good {
-		p.Verdict += " The log gives reason for doubt."
+		p.Tone = html.Doubt
+		p.Verdict = "A policy was learned. Its bounds, below, assume what checks of the log doubt: see what they found."
 	}
 	p.Sections = append(p.Sections, Checks(l.Log))
 	return p
