@@ -215,7 +215,7 @@ func (f *certifyFlags) judge(log *logs.Log) (judge *provenance.Judge, err error)
 	return judge, nil
 }
 
-// statusOf is the exit status of a guarantee.
+// statusOf returns the exit status of a guarantee, as an error that ends the command.
 func statusOf(g provenance.Statement) error {
 	switch {
 	case g.Decided() == nil && g.Verdict == provenance.Vacuous:

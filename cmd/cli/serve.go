@@ -24,7 +24,7 @@ import (
 	"opl/train/logs"
 )
 
-// reloadPatience is how long a reload of policies takes before a word is said of it.
+// reloadPatience is how long a reload of policies may take before the log tells of it.
 var reloadPatience = 10 * time.Second
 
 type serveFlags struct {
@@ -50,7 +50,7 @@ type serveFlags struct {
 	config   server.Config
 }
 
-// played is what serve reads of the files that it serves.
+// played holds the policies and the catalogue that serve has read.
 type played struct {
 	policy, canary *policyfile.Policy
 	catalogue      *policyfile.Catalogue // nil: that of the policy
@@ -302,7 +302,7 @@ func (f *serveFlags) follow(ctx context.Context, path string, s *server.Server, 
 	return func() { signal.Stop(signals) }
 }
 
-// read reads the files of what is served. What of them is refused stays as it was.
+// read reads the files of policies and catalogue. What cannot be read stays as it was.
 func (f *serveFlags) read(path string) error {
 	load := func(to **policyfile.Policy, path string) error {
 		p, err := policyfile.Load(path)
@@ -343,8 +343,8 @@ func readCatalogue(path string) (*policyfile.Catalogue, []string, error) {
 	return c, of.Actions, err
 }
 
-// policy is the policy to be served: that of a file, or its mixture with the canary, of which it writes a file;
-// with the catalogue.
+// policy returns the policy to serve: that of the file, or its mixture with the canary, with the catalogue. It writes a
+// file of the mixture, which later rounds need.
 func (f *serveFlags) policy(tell *slog.Logger) (*policyfile.Policy, error) {
 	with := func(p *policyfile.Policy) (*policyfile.Policy, error) {
 		if f.played.catalogue == nil {
@@ -386,7 +386,7 @@ func (f *serveFlags) policy(tell *slog.Logger) (*policyfile.Policy, error) {
 	return with(m)
 }
 
-// reload serves what the files hold by now, and says of those that are refused why.
+// reload serves what the files hold now, and says why a file is refused.
 func (f *serveFlags) reload(s *server.Server, path string, tell *slog.Logger) {
 	defer s.Reloading(reloadPatience, func() {
 		tell.Warn(fmt.Sprintf("the files of the policy are still being read, after %v: policy %.12s is served "+
@@ -427,6 +427,7 @@ func among(p *policyfile.Policy) string {
 	return fmt.Sprintf(" among the %d actions of catalogue %.12s", p.Len(), c.Hash)
 }
 
+// warnOfFloor warns of a policy that never plays some actions: its log cannot judge policies that do.
 func warnOfFloor(p *policyfile.Policy, tell *slog.Logger) {
 	if p.File().Floor == 0 {
 		tell.Warn("the policy has no floor: propensities may be 0, and its log may say little about other policies")

@@ -81,7 +81,7 @@ var columns = withSettings([]column{
 	{"reward_held_out", func(r train.Record) string { return heldOut(r).String() }},
 })
 
-// setting is the place of a setting's column.
+// setting reserves the place of a setting's column; withSettings fills it in.
 func setting(name string) column { return column{name: name} }
 
 // withSettings fills in the columns of settings, and appends those without a place.
@@ -98,7 +98,7 @@ func withSettings(cs []column) []column {
 	return cs
 }
 
-// bestTerm reads a term of the tightest bound, nothing where it has no such term.
+// bestTerm reads a term of the tightest bound, or "" if the bound has no such term.
 func bestTerm(name string) func(c *provenance.Statement) string {
 	return func(c *provenance.Statement) string {
 		for _, t := range c.Best().Terms {
@@ -118,7 +118,7 @@ func heldOut(r train.Record) train.Number {
 	return train.Number(r.HeldOut.Reward)
 }
 
-// certified reads a record's certificate, nothing where there is none.
+// certified reads a record's certificate, or "" if it has none.
 func certified(of func(c *provenance.Statement) string) func(train.Record) string {
 	return func(r train.Record) string {
 		if r.Certificate == nil {
@@ -149,7 +149,7 @@ func writeCSV(w io.Writer, recs []train.Record) error {
 	return csv.NewWriter(w).WriteAll(lines)
 }
 
-// group is the runs of one configuration that differ in the seed alone.
+// group holds the runs of one configuration, which differ in the seed alone.
 type group struct {
 	train.Record // of the first seed
 	runs         []train.Record
