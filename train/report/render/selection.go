@@ -137,7 +137,7 @@ func (s selection) doubts() {
 		s.para("runner-up: %s less %s is %s by %s: an interval, and no guarantee", p.First, p.Second,
 			s.half(p.Interval, signed), p.Estimator)
 	}
-	if s.Ship {
+	if s.Ship && s.Targets[0].Strength > 0 { // it is not known of lists
 		s.para("strength: it stands for propensities within the factor %s of those logged",
 			factor(s.Targets[0].Strength))
 	}
