@@ -57,12 +57,8 @@ type played struct {
 	actions        []string
 }
 
-func serveCommand() *cobra.Command {
-	var f serveFlags
-	cmd := &cobra.Command{
-		Use:   "serve POLICY",
-		Short: "choose actions by a policy file over HTTP and log each decision",
-		Long: `serve chooses actions by a policy file over HTTP and logs each decision.
+// serveHelp is the long help of serve.
+const serveHelp = `serve chooses actions by a policy file over HTTP and logs each decision.
 
 It answers POST /decide with an action drawn from the policy, and its propensity. Each
 decision is in the log before it is answered. "opl join" turns the log and the rewards
@@ -105,7 +101,14 @@ also after a restart. With another context it is refused (409). Requests of web 
 are refused, by their Origin, Content-Type and Host (--host adds names). With --token-file
 clients send "Authorization: Bearer TOKEN". An address that other machines reach needs
 --token-file or --insecure. Certificates, keys and tokens are read again when their files
-change, and at SIGHUP. An emptied file of tokens revokes all tokens.`,
+change, and at SIGHUP. An emptied file of tokens revokes all tokens.`
+
+func serveCommand() *cobra.Command {
+	var f serveFlags
+	cmd := &cobra.Command{
+		Use:   "serve POLICY",
+		Short: "choose actions by a policy file over HTTP and log each decision",
+		Long:  serveHelp,
 		Example: `  opl serve policy.json --log served.jsonl
   curl --json '{"context":{"age":41,"city":"Oslo"}}' http://127.0.0.1:8080/decide
   opl serve --check 127.0.0.1:8080
