@@ -323,8 +323,9 @@ func (n *null) estimate(samples []sample) {
 	n.Point = n.Estimate - n.contrast.Logged*n.Logging
 }
 
-// Room is how far a value of what is bounded is within the limit, as a share of the outcome's range.
-func (o Outcome) Room(v float64) float64 {
+// Slack returns how far a value of what is bounded is within the limit, as a share of the outcome's range, so that
+// outcomes of different units share an axis.
+func (o Outcome) Slack(v float64) float64 {
 	if o.AtMost {
 		v, o.Limit = -v, -o.Limit
 	}
