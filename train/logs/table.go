@@ -667,10 +667,10 @@ func parseTime(s []byte, dates string) (int64, bool) {
 	case n == day:
 		text = append(text, "T00:00:00Z"...)
 	case n > day:
-		if text[day] == ' ' {
-			text[day] = 'T'
+		if text[day] == ' ' { // or several
+			text = append(append(text[:day], 'T'), bytes.TrimLeft(s[day:], " ")...)
 		}
-		if text[n-1] != 'Z' && text[n-6] != '+' && text[n-6] != '-' {
+		if n = len(text); text[n-1] != 'Z' && text[n-6] != '+' && text[n-6] != '-' {
 			text = append(text, 'Z')
 		}
 	}
