@@ -73,8 +73,8 @@ func shortest(starts []int) int {
 //
 // For true propensities, with b the action beside slot l and any function h of it whose sum over what could stand there
 // is 0, r_l h(b)/p has mean 0 where r_l does not depend on b; p is the propensity of b, and if b stands above of both
-// slots. h is what rewards beside b were on one half of the lists, less its mean over what could stand there. So the sum
-// over the other half, by its standard error, is about normal, and one that is positive by more than chance refutes the
+// slots. h is what rewards beside b were on one half of the lists, less its mean over what could stand there. So the
+// sum over the other half, by its standard error, is about normal, and one that is positive by more than chance refutes the
 // assumption.
 func (l *log) assumption(starts []int, a certify.Assumption, assumed bool, beside int) {
 	sums, total := map[int32][2]float64{}, [2]float64{} // of one half of the lists: Σ r/p and Σ 1/p by action beside

@@ -225,7 +225,8 @@ func (b *builder) settle() bool {
 				c.word(), len(c.categories)))
 		}
 		switch {
-		case c.role >= roleSlots && b.slotNumbers.size == 0, c.role == roleIgnored && c.name != "" || c.role == roleOutcome && b.outcomes[c.slot].text != "":
+		case c.role >= roleSlots && b.slotNumbers.size == 0, c.role == roleIgnored && c.name != "",
+			c.role == roleOutcome && b.outcomes[c.slot].text != "":
 			ignored = append(ignored, c.name)
 		case c.role == roleContext && c.kind == undecided:
 			b.note(c.name, 0, "the column has no values")

@@ -15,7 +15,8 @@ type listed struct {
 	*provenance.Lists
 	slots Target // the target on the log of slots
 	at    []int  // the list of each row
-	// direct[r] = Σ_a π(a|x, a_<l) r̂_l(a) and predicted[r] = r̂_l(a_l), by row of the log of slots; nil: there is no model
+	// direct[r] = Σ_a π(a|x, a_<l) r̂_l(a) and predicted[r] = r̂_l(a_l), by row of the log of slots; nil: there is no
+	// model
 	direct, predicted []float64
 }
 
@@ -41,9 +42,11 @@ func (d *Data) list(a certify.Assumption, i int) certify.List {
 // [certify.Slots] makes of a list: each is unbiased under its assumption about rewards, which stands in its formula,
 // and counts as biased where no more is assumed of the log ([logs.Lists]) than it needs.
 //
-//	ips, rips, iips        mean of Σ_l α_l W_l r_l          Swaminathan et al. (2017), McInerney et al. (2020), Li et al. (2018)
+//	ips, rips, iips        mean of Σ_l α_l W_l r_l
 //	snips, snrips, sniips  Σ Σ_l α_l W_l r_l / Σ Σ_l α_l W_l
-//	cascade-dr             mean of Σ_l α_l (W_l (r_l − r̂_l) + W_{l−1} Σ_a π(a|x, a_<l) r̂_l(a))      after Kiyohara et al. (2022)
+//	cascade-dr             mean of Σ_l α_l (W_l (r_l − r̂_l) + W_{l−1} Σ_a π(a|x, a_<l) r̂_l(a))
+//
+// Swaminathan et al. (2017), McInerney et al. (2020), Li et al. (2018); the last after Kiyohara et al. (2022).
 func ListEstimators(assumed certify.Assumption) []Estimator {
 	strength := func(a certify.Assumption) int { return slices.Index(certify.Assumptions(), string(a)) }
 	var all []Estimator
