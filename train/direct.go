@@ -68,6 +68,7 @@ type table struct {
 	action   []int32
 	y        []float64 // rewards in [0, 1]
 	k        int
+	ordered  bool // actions are intervals of numbers
 	fold     []int
 	folds    int
 	numbers  []int32 // features that have more than two values, and those that have one
@@ -128,7 +129,7 @@ func (d *Direct) table(log *logs.Log, rows []int) *table {
 	n := len(rows)
 	fold := rand.New(rand.NewPCG(1, 0xf01d)) // by chance: every so many rows are of all folds
 	t := &table{x: regress.Matrix{Width: dim, Data: make([]float64, n*dim)}, k: log.K(), threads: max(1, d.Threads),
-		rows: rows}
+		rows: rows, ordered: log.Numbers != nil}
 	t.action, t.y, t.fold = make([]int32, n), make([]float64, n), make([]int, n)
 	if t.folds = 5; n > 1000 {
 		t.folds = 3

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"opl/policies/features"
+	"opl/policies/numeric"
 	"opl/policies/policyfile"
 	"opl/train/library"
 	"opl/train/logs"
@@ -19,7 +20,8 @@ import (
 type readFlags struct {
 	logs.Options
 	set    *pflag.FlagSet
-	ranged bool // the range of rewards is that of a policy file
+	within string // --action-range
+	ranged bool   // the range of rewards is that of a policy file
 }
 
 // reading reads by what the library has.
@@ -42,6 +44,8 @@ func (f *readFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.Catalogue, "catalogue", "", "a `file` of all actions (column action) and what they are "+
 		"described by (columns z_*)")
 	fl.StringSliceVar(&f.Actions, "actions", nil, "all actions by name, in order (default: those in the log)")
+	fl.StringVar(&f.within, "action-range", "", "actions are numbers from A to B, as `A:B`, and column density has the "+
+		"density of the one that was drawn")
 	fl.StringToStringVar(&f.Columns, "columns", nil, "the log's own `names` of columns, as "+
 		"action=variant,reward=clicked,x_age=age; a policy file keeps them (default the names below)")
 	fl.Lookup("columns").DefValue = ""
@@ -72,6 +76,9 @@ func (f *readFlags) open(cmd *cobra.Command, paths ...string) (*logs.Log, error)
 		return nil, errors.New("--reward-min must be below --reward-max")
 	case !f.scaled():
 		o.RewardMin, o.RewardMax = 0, 0
+	}
+	if err := f.numbers(&o); err != nil {
+		return nil, err
 	}
 	drawn := "" // the hash of the policy file that drew the actions
 	if o.LoggingPolicy != "" && o.LoggingPolicy != "uniform" {
@@ -115,6 +122,27 @@ func (f *readFlags) open(cmd *cobra.Command, paths ...string) (*logs.Log, error)
 			"--reward-min %v --reward-max %v", strings.Join(paths, ", "), low, high, low, high), l.Close())
 	}
 	return l, err
+}
+
+// finest is how many intervals a range is read in, of which training tries wider ones, too.
+const finest = 32
+
+// numbers reads the range of actions that are numbers. A policy says how it is divided.
+func (f *readFlags) numbers(o *logs.Options) error {
+	if f.within == "" {
+		return nil
+	}
+	low, high, err := numeric.ParseRange(f.within)
+	if err != nil {
+		return fmt.Errorf("--action-range %w", err)
+	}
+	if o.Numbers == nil {
+		even := numeric.Even(low, high, finest)
+		o.Numbers = &even
+	} else if a, b := o.Numbers.Range(); a != low || b != high {
+		return fmt.Errorf("--action-range %s: the policy's numbers are from %v to %v: leave it out", f.within, a, b)
+	}
+	return nil
 }
 
 // scaledBefore reports rewards that look as if they had been scaled to [0, 1] already, and would be once more.

@@ -347,7 +347,7 @@ func writable(flag, path string, read ...string) error {
 func (f *readFlags) known(p *policyfile.Policy) {
 	if f.Actions == nil && f.Catalogue == "" && !p.HasItems() && (f.LoggingPolicy == "" ||
 		f.LoggingPolicy == "uniform") {
-		f.Actions = p.Actions()
+		f.Actions, f.Numbers = p.Actions(), p.File().Numbers
 	}
 	f.before(p)
 }

@@ -487,7 +487,7 @@ func (l *log) within01() bool {
 	out, first := 0, -1
 	above, below := 0, 0 // 1, 0
 	for i, p := range l.Propensity {
-		if !(p > tiny && p <= 1) {
+		if !(p > tiny && (p <= 1 || l.Numbers != nil && l.Numbers.Density[i] > 0)) {
 			if out++; first < 0 {
 				first = i
 			}

@@ -61,6 +61,10 @@ type row struct {
 	unrewarded int
 	// numbers of a context that is a list of them; 0: it is none
 	list int
+
+	number, density float64 // of a log of numbers
+	hasDensity      bool
+	family          []byte // of the density
 }
 
 // kind is what the values of a context column are.
@@ -87,6 +91,7 @@ type builder struct {
 	common        // what rows must agree in
 	actionNumbers // the actions that rows took
 	optionSets    // the actions that rows offer
+	numbering     // the numbers that actions are
 	findings      // what is to be said of the rows
 	output        // the columns
 	target        // the file that the columns go into
@@ -183,7 +188,7 @@ func newBuilder(path, dir string, o *Options, m *memory) (*builder, error) {
 		}
 		s.open(in)
 	}
-	return b, nil
+	return b, b.startNumbers()
 }
 
 // spills are the columns that a cache has, in its order, and the bad rows.
@@ -216,7 +221,7 @@ func (b *builder) close() error {
 func (b *builder) begin() {
 	r := &b.row
 	*r = row{props: r.props[:0], outcomes: r.outcomes[:0], id: r.id[:0], group: r.group[:0], action: r.action[:0],
-		policy: r.policy[:0]}
+		policy: r.policy[:0], family: r.family[:0]}
 	b.into = &b.contexts
 	b.into.begin()
 	b.offers = offers{ids: b.offers.ids[:0], ends: b.offers.ends[:0], starts: b.offers.starts[:0],
@@ -351,6 +356,9 @@ func (b *builder) add() error {
 	}
 	r := &b.row
 	r.hasSet = b.offers.column != ""
+	if err := b.reduce(); err != nil {
+		return err
+	}
 	if err := cmp.Or(b.whole(), b.agrees()); err != nil {
 		return err
 	}
@@ -448,7 +456,11 @@ func (b *builder) slotSum() (sum uint64) {
 // hashes of values and of the logged action are known.
 func (b *builder) identity(values, logged uint64) uint64 {
 	r, bits, buf := &b.row, math.Float64bits, b.scratch[:0]
-	for _, v := range []uint64{values, bits(r.cost), bits(r.p), bits(r.weight), logged, uint64(r.time)} {
+	p := r.p
+	if r.hasDensity { // whatever the intervals are
+		p, logged = r.density, bits(r.number)
+	}
+	for _, v := range []uint64{values, bits(r.cost), bits(p), bits(r.weight), logged, uint64(r.time)} {
 		buf = binary.LittleEndian.AppendUint64(buf, v)
 	}
 	buf = append(buf, r.group...)
@@ -513,7 +525,7 @@ func (b *builder) whole() error {
 		return bad("action", "missing")
 	case !r.hasCost:
 		return bad(cmp.Or(b.costColumn, "reward"), "missing")
-	case r.hasP && !(r.p > 0 && r.p <= 1):
+	case r.hasP && !(r.p > 0 && (r.p <= 1 || r.hasDensity && !math.IsInf(r.p, 0))):
 		hint := ""
 		switch {
 		case b.n > 0: // propensities of the rows before were

@@ -306,7 +306,7 @@ func parse(data []byte, key string) (*Log, *cacheHeader, error) {
 		l.Choices = &Choices{items: &items{named: named{n: h.Items, width: h.ItemWidth}, byPlace: h.ByPlace,
 			catalogue: h.Catalogue}}
 	}
-	if !l.place(data[:at], h.Sections) || !l.sound() {
+	if !l.place(data[:at], h.Sections) || !l.takeNumbers() || !l.sound() {
 		return nil, nil, errDamaged
 	}
 	return l, h, nil

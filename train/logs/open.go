@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"opl/policies/features"
+	"opl/policies/numeric"
 )
 
 // Options say how a log is read. The zero value reads what the file's name and
@@ -30,6 +31,9 @@ type Options struct {
 	Catalogue string
 
 	Actions []string // names of the actions in their order; nil: as found
+	// Numbers, if not nil, says that actions are numbers, which columns density and propensity have the density or the
+	// probability of, and into which intervals they are divided. Atoms are those that Actions name; nil: as found.
+	Numbers *numeric.Actions
 	// Columns are the file's columns that are read as those of the schema, by their names there, such as "action":
 	// "variant", "x_age": "age"; a column of such a name itself is not read then. A file of CSV, JSON Lines or
 	// Parquet must have them. ColumnsBefore is the same of a log before: a file that lacks the column may have the
@@ -114,6 +118,9 @@ func OpenAll(ctx context.Context, paths []string, o Options) (_ *Log, err error)
 
 // complete adds the propensities that the file does not have.
 func (l *Log) complete(ctx context.Context, o *Options) error {
+	if err := l.numbersKnown(o); err != nil {
+		return err
+	}
 	switch chosen := l.Choices != nil; {
 	case chosen && o.Logging != nil && l.items().catalogue:
 		return fmt.Errorf("%s: setting logging-policy: what a policy did among the actions of a catalogue depends "+

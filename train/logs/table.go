@@ -40,6 +40,8 @@ const (
 	roleActions // the actions that the row offers, with their features
 	roleField   // of rows that are no log's, see Rows
 	roleOutcome // another number that the decision led to, see Outcome
+	roleDensity // of a number, see Numbers
+	roleFamily  // of the density
 )
 
 var roles = map[string]role{
@@ -47,6 +49,7 @@ var roles = map[string]role{
 	"reward": roleReward, "cost": roleCost, "propensity": rolePropensity, "propensities": rolePropensities,
 	"weight": roleWeight, "policy": rolePolicy, "unrewarded": roleUnrewarded, "catalogue_hash": roleAmong,
 	"offered": roleOffered, "actions": roleActions,
+	"density": roleDensity, "propensity_density": roleDensity, "density_family": roleFamily,
 }
 
 var obdRoles = map[string]role{
@@ -159,6 +162,8 @@ func (b *builder) column(name []byte, preset string) (*column, error) {
 	switch {
 	case b.fields:
 		c.role = roleField
+	case b.numbering.of == nil && (c.role == roleDensity || c.role == roleFamily): // of another kind of log
+		c.role = roleIgnored
 	case b.describes:
 		c.role, c.as = roleInCatalogue(c.name), strings.TrimPrefix(c.name, "z_")
 	}
@@ -222,6 +227,9 @@ func (b *builder) settle() bool {
 	}
 	if len(ignored) > 0 {
 		text := "columns that are not read: " + strings.Join(ignored, ", ")
+		if slices.Contains(ignored, "density") || slices.Contains(ignored, "propensity_density") {
+			text += "; if actions are numbers, setting action-range reads their densities"
+		}
 		for _, name := range ignored {
 			if near := nearest(name); near != "" && near != name {
 				text += fmt.Sprintf("; did you mean %s by %s?", near, name)
@@ -294,6 +302,8 @@ func (t *table) check(b *builder) error {
 		return nil
 	case has[roleReward] == "" && has[roleCost] == "":
 		wanted = reward
+	case has[roleDensity] == "" && b.numbering.of != nil:
+		wanted = "density"
 	default:
 		return nil
 	}
@@ -344,7 +354,7 @@ func numberIn(column string, s []byte) (float64, error) {
 // textual reports that the values of the column are texts, whatever they look like.
 func (c *column) textual() bool {
 	switch c.role {
-	case roleID, roleGroup, roleAction, rolePolicy, roleAmong:
+	case roleID, roleGroup, roleAction, rolePolicy, roleAmong, roleFamily:
 		return true
 	}
 	return c.role == roleContext && c.kind == category
@@ -435,7 +445,9 @@ func (t *table) cell(b *builder, c *column, form jsontext.Kind, s []byte, v floa
 			return nil
 		}
 		return bad(c.name, "%s is not a list", quote(s))
-	case roleReward, roleCost, rolePropensity, roleEach, roleWeight, roleUnrewarded:
+	case roleFamily:
+		r.family = append(r.family[:0], s...)
+	case roleReward, roleCost, rolePropensity, roleDensity, roleEach, roleWeight, roleUnrewarded:
 		return t.number(b, c, form, s, v)
 	case roleOutcome:
 		b.outcome(c, form, s, v)
@@ -458,6 +470,8 @@ func boolean(s []byte) (v float64, ok bool) {
 func (t *table) number(b *builder, c *column, form jsontext.Kind, s []byte, v float64) error {
 	switch {
 	case form == 0 && len(s) == 0 && b.o.Estimate && (c.role == rolePropensity || c.role == roleEach):
+		return nil
+	case form == 0 && len(s) == 0 && b.numbering.of != nil && (c.role == rolePropensity || c.role == roleDensity):
 		return nil
 	case form == 0 && len(s) == 0 && c.role == rolePropensity:
 		return bad(c.name, "empty: setting estimate-propensity estimates it, and nothing is certified then")
@@ -487,6 +501,8 @@ func (t *table) number(b *builder, c *column, form jsontext.Kind, s []byte, v fl
 		return b.reward(c.name, -v, true)
 	case c.role == rolePropensity:
 		r.p, r.hasP = v, true
+	case c.role == roleDensity:
+		r.density, r.hasDensity = v, true
 	case c.role == roleWeight:
 		r.weight, r.hasWeight = v, true
 	case c.role == roleUnrewarded:

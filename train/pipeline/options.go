@@ -59,6 +59,9 @@ type Options struct {
 	// Requirements of other outcomes: the policy is learned for the goal and them, weighed by rows that teach, and its
 	// certificate has a decision.
 	Requirements []provenance.Requirement
+	// Intervals are the numbers of intervals that the range of actions which are numbers may be divided into, from which
+	// one is chosen on rows that teach; nil: 4, 8, 16 and 32.
+	Intervals []int
 	// Learners of the recipe that may be candidates, of [train.Learners]; nil: all.
 	Learners []string
 	Readable

@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"opl/policies/features"
+	"opl/policies/numeric"
 	"opl/train/logs"
 )
 
@@ -18,18 +19,24 @@ type Visit struct {
 	Context []features.Value // named values, as logs have them; a category v of column c is "c=v"
 	Mean    []float64        // [K] E[r | x, a], rewards are 0 or 1
 	Logging []float64        // [K] π₀(a|x)
+
+	*Curve // where actions are numbers; Logging is nil
 }
 
 // World is a population of contexts, drawn independently.
 type World struct {
 	Name, About string
 	K           int
+	Numbers     *numeric.Actions // that actions stand for; nil: they are names
 	// Make draws the world's own numbers (effects, thresholds) and returns how a visit is drawn.
 	Make func(r *rand.Rand) func(r *rand.Rand) Visit
 }
 
 // Actions names the actions of a world, "a0" and so on.
 func (w World) Actions() []string {
+	if w.Numbers != nil {
+		return w.Numbers.Names()
+	}
 	names := make([]string, w.K)
 	for a := range names {
 		names[a] = "a" + strconv.Itoa(a)
@@ -45,6 +52,10 @@ func (w World) Draw(n, m int, seed uint64) (log []logs.Decision, test []Visit) {
 	r := stream(2)
 	for range n {
 		v := next(r)
+		if v.Curve != nil {
+			log = append(log, v.decide(r))
+			continue
+		}
 		a := draw(v.Logging, r.Float64())
 		d := logs.Decision{Context: v.Context, Action: a, Propensity: v.Logging[a], Propensities: v.Logging}
 		if r.Float64() < v.Mean[a] {
@@ -74,10 +85,14 @@ func Values(test []Visit) (logging, best float64) {
 	for _, v := range test {
 		most := 0.0
 		for a, m := range v.Mean {
-			logging += v.Logging[a] * m
+			if v.Curve == nil {
+				logging += v.Logging[a] * m
+			}
 			most = max(most, m)
 		}
-		best += most
+		if best += most; v.Curve != nil {
+			logging += v.logged()
+		}
 	}
 	n := float64(len(test))
 	return logging / n, best / n
@@ -138,20 +153,20 @@ func dot(x, y []float64) (s float64) {
 // All lists the worlds.
 func All() []World {
 	return []World{
-		{"linear", "effects linear in ordinary numbers", 4, linear},
-		{"amounts", "lognormal amounts, effects linear in the logarithm", 5, amounts},
-		{"far", "features far from 0: a year, a postcode, a price", 4, far},
-		{"peaks", "each action best near its own value of a feature", 6, peaks},
-		{"rules", "rules with thresholds, a stale logging policy", 5, rules},
-		{"wide", "60 features, 5 of which matter", 4, wide},
-		{"many", "30 actions whose effects share a part", 30, many},
-		{"greedy", "a good, greedy logging policy", 4, greedy},
-		{"crossed", "crossed categories", 5, crossed},
-		{"missing", "missing values that tell", 4, missing},
-		{"periodic", "an hour of the day, beside a category of 40 levels", 4, periodic},
-		{"products", "effects of products of two features", 4, products},
-		{"clicks", "rewards of 1 in 50", 5, clicks},
-		{"nothing", "no effect of any feature", 4, nothing},
+		{"linear", "effects linear in ordinary numbers", 4, nil, linear},
+		{"amounts", "lognormal amounts, effects linear in the logarithm", 5, nil, amounts},
+		{"far", "features far from 0: a year, a postcode, a price", 4, nil, far},
+		{"peaks", "each action best near its own value of a feature", 6, nil, peaks},
+		{"rules", "rules with thresholds, a stale logging policy", 5, nil, rules},
+		{"wide", "60 features, 5 of which matter", 4, nil, wide},
+		{"many", "30 actions whose effects share a part", 30, nil, many},
+		{"greedy", "a good, greedy logging policy", 4, nil, greedy},
+		{"crossed", "crossed categories", 5, nil, crossed},
+		{"missing", "missing values that tell", 4, nil, missing},
+		{"periodic", "an hour of the day, beside a category of 40 levels", 4, nil, periodic},
+		{"products", "effects of products of two features", 4, nil, products},
+		{"clicks", "rewards of 1 in 50", 5, nil, clicks},
+		{"nothing", "no effect of any feature", 4, nil, nothing},
 	}
 }
 
