@@ -68,7 +68,7 @@ type table struct {
 	action   []int32
 	y        []float64 // rewards in [0, 1]
 	k        int
-	ordered  bool // actions are intervals of numbers
+	numeric  *numbers // of actions that are numbers; nil: they are names
 	fold     []int
 	folds    int
 	numbers  []int32 // features that have more than two values, and those that have one
@@ -129,7 +129,10 @@ func (d *Direct) table(log *logs.Log, rows []int) *table {
 	n := len(rows)
 	fold := rand.New(rand.NewPCG(1, 0xf01d)) // by chance: every so many rows are of all folds
 	t := &table{x: regress.Matrix{Width: dim, Data: make([]float64, n*dim)}, k: log.K(), threads: max(1, d.Threads),
-		rows: rows, ordered: log.Numbers != nil}
+		rows: rows}
+	if log.Numbers != nil {
+		t.numeric = &numbers{log.Numbers.Of, pickOf(log.Numbers.Value, rows)}
+	}
 	t.action, t.y, t.fold = make([]int32, n), make([]float64, n), make([]int, n)
 	if t.folds = 5; n > 1000 {
 		t.folds = 3
@@ -370,6 +373,7 @@ func kinds() []kind {
 		{"trees", "gradient boosted trees of each action", func(t *table) bool { return len(t.y) >= 40*t.k }, nil, trees},
 		{"pooled", "gradient boosted trees of all actions together",
 			func(t *table) bool { return len(t.y) >= 200 && t.k <= 50 }, nil, pooled},
+		curves(),
 	}
 }
 

@@ -154,7 +154,7 @@ func TestApiece(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		own := features.Layer{Trees: apiece(got.Forest, d, k, false)}
+		own := features.Layer{Trees: apiece(got.Forest, d, k, nil)}
 		if err := own.Check(d); err != nil {
 			t.Fatal(err)
 		}

@@ -23,15 +23,15 @@ func pooled(ctx context.Context, t *table, rows []int, _ *prior) ([]features.Lay
 	of, action, y := t.of(rows)
 	d := t.x.Width
 	wide := t.k
-	if t.ordered {
+	if t.numeric != nil {
 		wide = 1
 	}
 	x := regress.Matrix{Width: d + wide, Data: make([]float64, len(rows)*(d+wide))}
 	for i := range rows {
 		row := x.Data[i*x.Width : (i+1)*x.Width]
 		of.Row64(i, row)
-		if t.ordered {
-			row[d] = float64(action[i])
+		if t.numeric != nil {
+			row[d] = t.numeric.value[rows[i]]
 		} else {
 			row[d+int(action[i])] = 1
 		}
@@ -41,14 +41,14 @@ func pooled(ctx context.Context, t *table, rows []int, _ *prior) ([]features.Lay
 	for a := range own {
 		own[a] = int32(d + a)
 	}
-	if !t.ordered {
+	if t.numeric == nil {
 		o.Groups = append(append([][]int32{}, o.Groups...), own)
 	}
 	got, err := regress.Boost(ctx, x, y, nil, o)
 	if err != nil {
 		return nil, err
 	}
-	return []features.Layer{{Trees: apiece(got.Forest, d, t.k, t.ordered)}}, nil
+	return []features.Layer{{Trees: apiece(got.Forest, d, t.k, t.numeric)}}, nil
 }
 
 // of are the contexts, actions and rewards of rows.
@@ -74,13 +74,13 @@ func (t *table) boosting(rows []int) regress.BoostOptions {
 	return o
 }
 
-// apiece is a forest of features and k more, of which one is 1 and tells the action, or, of ordered actions, of one more
-// that is its number, as a forest of k outputs and the features alone: for each action the splits by it are decided.
-func apiece(f *features.Forest, d, k int, ordered bool) *features.Forest {
+// apiece is a forest of features and k more, of which one is 1 and tells the action, or, of numbers, of one more
+// that is the number, as a forest of k outputs and the features alone: for each action the splits by it are decided.
+func apiece(f *features.Forest, d, k int, of *numbers) *features.Forest {
 	out := &features.Forest{In: d}
 	own := func(a, j int) float64 { // feature j of action a
-		if ordered {
-			return float64(a)
+		if of != nil {
+			return of.of.Center(a)
 		} else if j == d+a {
 			return 1
 		}

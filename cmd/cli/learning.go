@@ -90,12 +90,7 @@ func learner(lib library.Library, name string, only []string) worlds.Learner {
 			l.Policy = func(dst []float64, x []features.Value) error {
 				pi := make([]float64, p.Len())
 				err := p.Propensities(pi, x)
-				for f := range dst {
-					dst[f] = 0
-					for c, q := range pi {
-						dst[f] += q * p.File().Numbers.Share(c, log.Numbers.Of, f)
-					}
-				}
+				p.File().Numbers.Spread(dst, pi, log.Numbers.Of)
 				return err
 			}
 		}

@@ -131,6 +131,31 @@ func (a Actions) Share(c int, of Actions, f int) float64 {
 	return 0
 }
 
+// Spread writes to dst the probabilities pi of actions as those of a finer division.
+func (a Actions) Spread(dst, pi []float64, fine Actions) {
+	clear(dst)
+	for c, p := range pi {
+		for f := range dst {
+			dst[f] += p * a.Share(c, fine, f)
+		}
+	}
+}
+
+// Refined divides a range as finely as two divisions of it do together, with the atoms of both. Policies of either are
+// policies of it.
+func (a Actions) Refined(b Actions) Actions {
+	both := func(x, y []float64) []float64 {
+		return slices.Compact(slices.Sorted(slices.Values(slices.Concat(x, y))))
+	}
+	return Actions{both(a.Edges, b.Edges), both(a.Atoms, b.Atoms)}
+}
+
+// Refines reports that every policy of another division is one of this.
+func (a Actions) Refines(of Actions) bool {
+	same := a.Refined(of)
+	return len(same.Edges) == len(a.Edges) && len(same.Atoms) == len(a.Atoms)
+}
+
 // Draw is the number that action c plays, by u from [0, 1), and where that is one of an interval its density if c has
 // the probability p; 0: an atom.
 func (a Actions) Draw(c int, p, u float64) (number, density float64) {

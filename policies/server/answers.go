@@ -183,6 +183,9 @@ func (s *Server) rememberFrom(path string, from int64) error {
 			if err != nil || action < 0 || !slices.Equal(names, actions) || len(d.Propensities) != len(actions) {
 				continue
 			}
+			if d.Number != nil {
+				k.number = appendNumber(nil, *d.Number, d.Density)
+			}
 			of.answer(k, action, d.Hash)
 		}
 		g.answer = k.out
@@ -196,6 +199,7 @@ func (l *loaded) answer(k *work, action int, hash string) (propensities []byte) 
 	out = strconv.AppendInt(append(out, `,"action":`...), int64(action), 10)
 	out = append(append(out, `,"action_name":`...), l.quoted[action]...)
 	from := len(out)
+	out = append(out, k.number...)
 	out = appendFloat(append(out, `,"propensity":`...), k.pi[action])
 	out = append(out, `,"propensities":[`...)
 	for a, v := range k.pi {

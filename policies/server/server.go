@@ -39,6 +39,8 @@
 // not be read as one log. propensities are in the order of what was offered, of the whole catalogue that of the action
 // alone; and catalogue is the hash of the one that was served, if it had a part.
 //
+// Where actions are numbers both lines have the number that was drawn, and its density unless it is an atom.
+//
 // The context is the caller's, flattened, a list by the names of the policy, each value as the policy took
 // it: a number or a category. actions names the propensities; the last field is the line's checksum, see
 // [wholefile.Seal]. Nothing of a request that was answered by an error is logged, but the line of a decision
@@ -141,7 +143,8 @@ type work struct {
 	req             request
 	pi, scores      []float64
 	top             []int
-	large           bool // it holds a place in Server.large
+	number          []byte // that the action plays, and its density, as members; empty: actions are names
+	large           bool   // it holds a place in Server.large
 }
 
 // locked is a source that goroutines share.
@@ -526,6 +529,11 @@ func (s *Server) draw(k *work, l *loaded, now time.Time) (status int, kind strin
 		line = c.line(line, q)
 		k.out = c.answer(k.out[:0], q)
 	} else {
+		k.number = k.number[:0]
+		if of := p.File().Numbers; of != nil {
+			number, density := of.Draw(action, (*pi)[action], s.rand.Float64())
+			k.number = appendNumber(k.number, number, density)
+		}
 		propensities := l.answer(k, action, p.Hash())
 		line = append(append(line, `,"action":`...), l.quoted[action]...)
 		line = append(line, propensities...)
@@ -538,6 +546,15 @@ func (s *Server) draw(k *work, l *loaded, now time.Time) (status int, kind strin
 		return http.StatusServiceUnavailable, "log", fmt.Errorf("the decision could not be logged: %w", err)
 	}
 	return 0, "", nil
+}
+
+// appendNumber appends the number that an action plays, and its density; 0: it has the propensity of an atom.
+func appendNumber(b []byte, number, density float64) []byte {
+	b = appendFloat(append(b, `,"number":`...), number)
+	if density > 0 {
+		b = appendFloat(append(b, `,"density":`...), density)
+	}
+	return b
 }
 
 // appendFloat appends the shortest JSON number that reads back as v.

@@ -102,6 +102,11 @@ func (b *builder) reduce() error {
 	return nil
 }
 
+// optionalNumber reports a column that may be empty: a number has a density or a propensity.
+func (b *builder) optionalNumber(c *column) bool {
+	return b.numbering.of != nil && (c.role == rolePropensity || c.role == roleDensity)
+}
+
 // family checks the density of the row by the family that it is said to be of.
 func (b *builder) family() error {
 	n, r := &b.numbering, &b.row

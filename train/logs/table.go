@@ -364,6 +364,9 @@ func (c *column) textual() bool {
 // it was written; '"' the text s; 't' true or false, in s; 0 the text s, or the number that
 // it reads like.
 func (t *table) cell(b *builder, c *column, form jsontext.Kind, s []byte, v float64) error {
+	if form == '0' && v != v && b.optionalNumber(c) { // Parquet
+		return nil
+	}
 	if form == '0' && s == nil && c.role != roleIgnored && c.role != roleField && c.role != roleOutcome {
 		if v-v != 0 {
 			return bad(c.name, "%v is not finite", v)
@@ -471,7 +474,7 @@ func (t *table) number(b *builder, c *column, form jsontext.Kind, s []byte, v fl
 	switch {
 	case form == 0 && len(s) == 0 && b.o.Estimate && (c.role == rolePropensity || c.role == roleEach):
 		return nil
-	case form == 0 && len(s) == 0 && b.numbering.of != nil && (c.role == rolePropensity || c.role == roleDensity):
+	case form == 0 && len(s) == 0 && b.optionalNumber(c):
 		return nil
 	case form == 0 && len(s) == 0 && c.role == rolePropensity:
 		return bad(c.name, "empty: setting estimate-propensity estimates it, and nothing is certified then")

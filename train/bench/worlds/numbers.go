@@ -89,9 +89,9 @@ func OfNumbers() []World {
 // smooth prices sell with a probability that falls with the price; the reward is 1 as often as the share of the highest
 // price that is earned.
 func smooth(r *rand.Rand) func(*rand.Rand) Visit {
-	theta := normals(r, 4, .9)
+	theta := normals(r, 3, .9)
 	return func(r *rand.Rand) Visit {
-		x := normals(r, 4, 1)
+		x := normals(r, 3, 1)
 		worth := .3 + .6*sigmoid(dot(theta, x))
 		mean := 12 + 6*sigmoid(x[0])
 		return Visit{Context: numbers(x...), Curve: &Curve{
@@ -100,29 +100,33 @@ func smooth(r *rand.Rand) func(*rand.Rand) Visit {
 	}
 }
 
+// peaked doses help the most near one that grows with a weight and differs between two groups.
 func peaked(r *rand.Rand) func(*rand.Rand) Visit {
-	theta := normals(r, 3, .8)
+	shift := .2 * (r.Float64() - .5)
 	return func(r *rand.Rand) Visit {
-		x := normals(r, 3, 1)
-		at := .1 + .8*sigmoid(dot(theta, x))
-		return Visit{Context: numbers(x...), Curve: &Curve{
-			Reward: func(a float64) float64 { d := (a/10 - at) / .12; return .1 + .6*math.Exp(-d*d/2) },
+		weight, age, group := r.Float64(), r.NormFloat64(), r.IntN(2)
+		at := .2 + .6*weight + shift*float64(2*group-1)
+		return Visit{Context: append(numbers(50+50*weight, age), category("group", group)), Curve: &Curve{
+			Reward: func(a float64) float64 { d := (a/10 - at) / .15; return .1 + .6*math.Exp(-d*d/2) },
 			Family: "uniform 0 10"}}
 	}
 }
 
+// cliff prices are paid up to what a segment has at most.
 func cliff(r *rand.Rand) func(*rand.Rand) Visit {
-	theta := normals(r, 3, .8)
+	var most [4]float64
+	for s := range most {
+		most[s] = .3 + .65*r.Float64()
+	}
 	return func(r *rand.Rand) Visit {
-		x := normals(r, 3, 1)
-		at := .25 + .7*sigmoid(dot(theta, x))
-		return Visit{Context: numbers(x...), Curve: &Curve{Atom: 20, Often: .2,
+		segment := r.IntN(len(most))
+		return Visit{Context: append(numbers(normals(r, 2, 1)...), category("segment", segment)), Curve: &Curve{
+			Atom: 20, Often: .2, Family: "uniform 0 40",
 			Reward: func(a float64) float64 {
-				if a/40 > at {
+				if a/40 > most[segment] {
 					return .05
 				}
 				return .1 + .8*a/40
-			},
-			Family: "uniform 0 40"}}
+			}}}
 	}
 }

@@ -94,6 +94,8 @@ type line struct {
 	Group        string         `json:"group"` // of decisions that may depend on one another; empty: none
 	Action       string         `json:"action"`
 	Propensity   float64        `json:"propensity"`
+	Number       *float64       `json:"number"`  // that the action played
+	Density      float64        `json:"density"` // of it; 0: it is an atom
 	Propensities []float64      `json:"propensities"`
 	Actions      jsontext.Value `json:"actions"` // names of all, or what was offered: objects
 	Offered      []string       `json:"offered"` // ids of a catalogue; neither: all of it
@@ -110,6 +112,7 @@ type line struct {
 // What decisions are among, which must be the same for all of a log.
 const (
 	fixed     = "the same actions"
+	numbers   = "numbers"
 	offered   = "offered actions of a catalogue"
 	described = "offered actions with features"
 	whole     = "all actions of a catalogue"
@@ -162,6 +165,9 @@ func (l *line) among() error {
 		if l.names = append(l.names, a.Action); a.Action == "" {
 			return errors.New("an action without an id")
 		}
+	}
+	if l.kind == fixed && l.Number != nil {
+		l.kind = numbers
 	}
 	if i, twice := duplicate(l.names); twice {
 		return fmt.Errorf("action %q is offered twice", l.names[i])
@@ -221,6 +227,7 @@ type Log struct {
 	// Names of the actions, if decisions are all among the same; of decisions among a whole
 	// catalogue those that were taken; else nil: decisions have Offered.
 	Actions      []string
+	Numbers      bool // decisions are for numbers, of whatever intervals; Actions is nil
 	Catalogue    bool // decisions are among a whole catalogue, or offered actions of one
 	kind         string
 	grouped      bool           // some decisions have a group
@@ -323,7 +330,7 @@ func (l *Log) take(s *line) error {
 		l.newest = s.Time
 	}
 	if l.kind == "" {
-		l.kind, l.Catalogue = s.kind, s.kind == whole || s.kind == offered
+		l.kind, l.Catalogue, l.Numbers = s.kind, s.kind == whole || s.kind == offered, s.kind == numbers
 	}
 	switch {
 	case l.kind != s.kind:
@@ -540,6 +547,9 @@ func (j *joining) take(row *line, action int) (err error) {
 	}
 	d := &logs.Decision{ID: row.ID, Time: row.Time, Group: row.Group, Offered: row.set, Action: action, Propensity: row.Propensity,
 		Propensities: row.Propensities, Weight: 1, Policy: row.Hash, Catalogue: row.Catalogue, Row: j.Joined + 1}
+	if row.Number != nil {
+		d.Number, d.Density, d.Propensities = *row.Number, row.Density, nil
+	}
 	if j.grouped && d.Group == "" {
 		d.Group = row.ID // a log has groups in all rows: a decision without one depends on none
 	}
