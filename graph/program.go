@@ -154,6 +154,16 @@ func (p *Program) Has(name string) bool {
 	return in != nil && p.used[in.node]
 }
 
+// Inputs are the names of those that the program reads.
+func (p *Program) Inputs() (names []string) {
+	for _, in := range p.g.inputs {
+		if p.used[in.node] {
+			names = append(names, in.node.Name())
+		}
+	}
+	return names
+}
+
 // Feed copies values into an input. It is an error if the graph has no such
 // input or the number of values is not that of its shape.
 func (p *Program) Feed(name string, values []float64) error {

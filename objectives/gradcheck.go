@@ -3,6 +3,7 @@ package objectives
 import (
 	"math"
 	"math/rand/v2"
+	"strings"
 
 	"gorgonia.org/tensor"
 
@@ -108,11 +109,17 @@ func gradCheck(h Representation, o Objective, w Weight, pol policies.Policy, see
 		action[i], cost[i] = float64(r.IntN(n)), -r.Float64()
 		logged[i] = all[i*k+int(action[i])]
 	}
-	for name, v := range map[string][]float64{
+	values := map[string][]float64{
 		InputContext: x, InputNorm: norm, InputAction: action, InputCost: cost, InputPropensity: logged,
 		InputPropensities: all, InputOffered: offered,
-	} {
-		if prog.Has(name) {
+	}
+	for _, name := range prog.Inputs() {
+		if strings.HasPrefix(name, InputOutcome) {
+			for range b {
+				values[name] = append(values[name], -r.Float64())
+			}
+		}
+		if v, ok := values[name]; ok {
 			if err := prog.Feed(name, v); err != nil {
 				return graph.GradReport{}, err
 			}

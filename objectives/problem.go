@@ -26,6 +26,7 @@ const (
 	InputPropensity   = "propensity"   // π₀(a|x) of the logged action [B]
 	InputPropensities = "propensities" // π₀(·|x) of all actions [B×K], of sets of those offered and Beyond after them
 	InputOffered      = "offered"      // of sets: the item of each action offered, −1 beyond [B×K]
+	InputOutcome      = "outcome "     // before a name: the cost of another outcome in [−1, 0] [B]
 )
 
 // Beyond is π₀ where a set offers no action: there π is 0, and all that weights make of it is 0 or nearly so.
@@ -341,6 +342,15 @@ func (p Problem) Pi0() graph.Expr {
 func (p Problem) Pi0Logged() graph.Expr {
 	return p.once("pi0 logged", func() graph.Expr {
 		return p.g.Input(InputPropensity, p.b).RepeatRows(p.draws)
+	})
+}
+
+// Outcome returns the cost c in [−1, 0] of another outcome of the log, −1 where it is best, and 0 where it is worst or
+// missing, [R]: p.Weight().Mul(p.Outcome(name)) is to it what [Problem.Loss] is to the reward. A trade-off of one's own
+// is a sum of their means.
+func (p Problem) Outcome(name string) graph.Expr {
+	return p.once(InputOutcome+name, func() graph.Expr {
+		return p.g.Input(InputOutcome+name, p.b).RepeatRows(p.draws)
 	})
 }
 

@@ -1,6 +1,10 @@
 package train
 
 import (
+	"fmt"
+	"strings"
+	"sync"
+
 	"gorgonia.org/tensor"
 
 	"opl/graph"
@@ -11,12 +15,43 @@ import (
 )
 
 // Feed is a log as an objective's graph reads it.
-func Feed(log *logs.Log) objectives.Rows { return rows{log} }
+func Feed(log *logs.Log) objectives.Rows { return rows{log, &sync.Map{}} }
 
-type rows struct{ *logs.Log }
+type rows struct {
+	*logs.Log
+	outcomes *sync.Map // costs [n] by name of the outcome
+}
+
+// outcome are the costs of an outcome, see [objectives.Problem.Outcome].
+func (l rows) outcome(name string) ([]float64, error) {
+	if cost, ok := l.outcomes.Load(name); ok {
+		return cost.([]float64), nil
+	}
+	b, err := l.Beside(name)
+	if err != nil {
+		return nil, fmt.Errorf("the objective reads outcome %s: %w", name, err)
+	}
+	l.outcomes.Store(name, b.Cost)
+	return b.Cost, nil
+}
 
 // Feed implements objectives.Rows.
 func (l rows) Feed(p *graph.Program, rows []int) error {
+	for _, input := range p.Inputs() {
+		if name, is := strings.CutPrefix(input, objectives.InputOutcome); is {
+			cost, err := l.outcome(name)
+			if err != nil {
+				return err
+			}
+			values := make([]float64, len(rows))
+			for i, r := range rows {
+				values[i] = cost[r]
+			}
+			if err := p.Feed(input, values); err != nil {
+				return err
+			}
+		}
+	}
 	if p.Dtype() == tensor.Float64 {
 		feed[float64](l.Log, p, rows)
 	} else {

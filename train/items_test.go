@@ -276,7 +276,7 @@ func TestOwnRows(t *testing.T) {
 				}
 			}
 			var want float64
-			logs.OptionScores(l, nil, res.Posterior.Mu, nil, func(i int, scores []float64) {
+			l.ScoreRows(nil, res.Posterior.Mu, func(i int, scores []float64) {
 				v := scores[l.Chosen(i)]
 				want += (math.Log1p(math.Exp(v)) + l.Cost[i]*v) / float64(l.Len())
 			})

@@ -256,23 +256,14 @@ func LearnPrior(ctx context.Context, log *logs.Log, rows []int, c Config) (polic
 // smoothedRisk is the risk of the argmax policy of mu on some rows, by logarithmic
 // smoothing with ℓ = 1/√n.
 func smoothedRisk(mu []float64, log *logs.Log, rows []int) float64 {
-	contexts := make([]int, len(rows))
-	for i, r := range rows {
-		contexts[i] = log.Context(r)
-	}
 	l := 1 / math.Sqrt(float64(len(rows)))
 	pi := make([]float64, log.MostOptions())
 	var risk float64
-	add := func(i int, scores []float64) {
+	log.ScoreRows(rows, mu, func(i int, scores []float64) {
 		policies.Gaussian{}.AtMean(pi[:len(scores)], scores)
 		r := rows[i]
 		risk -= pi[log.Chosen(r)] * math.Log1p(-l*log.Cost[r]/log.Propensity[r]) / l
-	}
-	if log.Choices != nil {
-		logs.OptionScores(log, rows, mu, nil, add)
-	} else {
-		logs.Scores(log.X, contexts, mu, log.K(), add)
-	}
+	})
 	return risk / float64(len(rows))
 }
 

@@ -97,9 +97,7 @@ func guaranteeOf(s provenance.Statement) guarantee {
 		gain := -s.Gain.Risk * u.Span()
 		g.GainGuaranteed = &gain
 	}
-	if s.Circumstances != nil {
-		g.Decision = s.Decision
-	}
+	g.Decision = s.Decided()
 	return g
 }
 
@@ -160,7 +158,8 @@ type watched struct {
 	Delta   float64 `json:"delta"`
 	Logged  int     `json:"logged_rows"` // Rows are those or their groups
 	certify.Watch
-	Warnings []string `json:"warnings"` // what the inspection of the log doubts
+	Outcomes []watchedOutcome `json:"outcomes,omitempty"` // that the file says to be kept
+	Warnings []string         `json:"warnings"`           // what the inspection of the log doubts
 }
 
 // drawn is what plot, reproduce and run answer.

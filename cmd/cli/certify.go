@@ -130,7 +130,7 @@ func (f *certifyFlags) run(cmd *cobra.Command, policy string, paths []string) er
 		return err
 	}
 	var err error
-	if f.Requirements, err = f.outcomes.read(&f.readFlags.Options); err != nil {
+	if f.Requirements, err = f.outcomes.read(&f.readFlags); err != nil {
 		return err
 	}
 	p, err := policyfile.Load(policy)
@@ -219,13 +219,9 @@ func (f *certifyFlags) judge(log *logs.Log) (judge *provenance.Judge, err error)
 // statusOf is the exit status of a guarantee.
 func statusOf(g provenance.Statement) error {
 	switch {
-	case g.Circumstances != nil && g.Decision != nil && g.Decision.Answer == provenance.Ship:
-		return nil
-	case g.Circumstances != nil && g.Decision != nil:
-		return exitStatus(notShown)
-	case g.Verdict == provenance.Vacuous:
+	case g.Decided() == nil && g.Verdict == provenance.Vacuous:
 		return exitStatus(nothing)
-	case !g.Proven():
+	case !g.Ships():
 		return exitStatus(notShown)
 	}
 	return nil

@@ -45,6 +45,7 @@ type evaluateFlags struct {
 	part       partFlags
 	page       reportFlag
 	models     modelsByName
+	outcomes   outcomeFlags
 }
 
 // modelsByName finds a way to learn a model of the reward.
@@ -162,6 +163,7 @@ func (f *evaluateFlags) addTargets(fl *pflag.FlagSet) {
 	addVerbose(fl)
 	fl.BoolVar(&f.force, "force", false, "go on with a log that is unusable, too: nothing is guaranteed then")
 	f.page.add(fl)
+	f.outcomes.add(fl)
 	f.add(fl)
 }
 
@@ -172,6 +174,9 @@ func evaluate(cmd *cobra.Command, estimators []ope.Estimator, f evaluateFlags, p
 	}
 	if err := f.part.check(cmd, "format", "plot", "report"); err != nil {
 		return err
+	}
+	if f.part.shard.Of > 0 && f.outcomes.asked() {
+		return errors.New("--shard does not go together with --guardrail and --budget: evaluate the files as one log")
 	}
 	if err := cmp.Or(writable("plot", f.plot.path, paths...), f.page.check(cmd)); err != nil {
 		return err
@@ -390,7 +395,7 @@ func remarks(log *logs.Log, found inspect.Report) []string {
 	return notes
 }
 
-func (f evaluateFlags) options(estimators []ope.Estimator) (ope.Options, error) {
+func (f *evaluateFlags) options(estimators []ope.Estimator) (ope.Options, error) {
 	o := ope.Options{Delta: f.delta, Gamma: f.gamma, Interval: f.interval, MaxWeight: f.most, HalfWidth: f.half,
 		Seed: f.seed}
 	switch {
@@ -399,9 +404,12 @@ func (f evaluateFlags) options(estimators []ope.Estimator) (ope.Options, error) 
 	case f.set.Changed("max-weight") && !(f.most > 0), f.set.Changed("half-width") && !(f.half > 0):
 		return o, errors.New("--max-weight and --half-width: want numbers above 0")
 	}
+	var err error
+	if o.Requirements, err = f.outcomes.read(&f.readFlags); err != nil {
+		return o, err
+	}
 	o.Estimators = ope.Default(estimators, f.loggers != nil)
 	if f.estimators != nil {
-		var err error
 		if o.Estimators, err = pickEstimators(f.estimators, estimators); err != nil {
 			return o, err
 		}

@@ -24,7 +24,7 @@ var common = map[string][]string{
 	"inspect": {"columns", "actions", "reward-min", "reward-max", "logging-policy", "propensity-error", "dates",
 		"skip-bad", "format", "report", "verbose"},
 	"serve": {"listen", "log", "fsync", "log-max-bytes", "canary", "canary-share", "catalogue", "strict", "token-file",
-		"tls-cert", "tls-key", "admin"},
+		"tls-cert", "tls-key", "admin", "check", "watch"},
 	"compare": {"objectives", "weights", "dataset", "data", "eta0", "seeds", "epochs", "limit", "representation",
 		"format", "report", "certify"},
 	"reproduce": {"dataset", "data", "seeds", "out", "jobs", "dry-run", "shard", "submit", "epochs", "limit", "report"},

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,20 +25,22 @@ import (
 )
 
 type joinFlags struct {
-	catalogue  string
-	out        string
-	missing    string
-	duplicates string
-	policy     string
-	bad        string
-	overwrite  bool
-	min, max   float64
-	format     string
-	mature     time.Duration
+	readFlags     // of what other systems logged
+	rewardColumns map[string]string
+	catalogue     string
+	out           string
+	missing       string
+	duplicates    string
+	policy        string
+	bad           string
+	overwrite     bool
+	min, max      float64
+	format        string
+	mature        time.Duration
 }
 
 func joinCommand(lib library.Library) *cobra.Command {
-	var f joinFlags
+	f := joinFlags{readFlags: reading(lib)}
 	cmd := &cobra.Command{
 		Use:   "join SERVED... REWARDS",
 		Short: "join the log of serve with rewards into a log to learn from",
@@ -60,11 +63,16 @@ rewards may still come: --mature 48h joins only decisions that are that old at t
 time. If the file of rewards has times (timestamp), a reward counts if it came within
 that time.
 
+Decisions that another system logged are CSV, Parquet or JSON Lines, with an id. --columns
+names their columns, as decision_id=uuid,action=decision.arm for values within objects of
+JSON, and those of the file of rewards where it has them; --reward-columns goes before.
+
 Columns reward_NAME and cost_NAME in the file of rewards are other outcomes. They may stand
 in files of their own in its folder or pattern. A decision without one lacks it in the log.`,
 		Example: `  opl join served.jsonl rewards.csv --out next.parquet
   opl join served.jsonl* rewards.csv --policy policy.json --out next.parquet
-  opl join served.jsonl purchases.csv --missing-reward 0 --mature 48h --out next.jsonl`,
+  opl join served.jsonl purchases.csv --missing-reward 0 --mature 48h --out next.jsonl
+  opl join shown.csv clicks.csv --columns decision_id=uuid,action=arm,propensity=prob --reward-columns reward=clicked --out next.csv`,
 		Args: some("the log of serve", "a file of rewards"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir, err := os.MkdirTemp("", "opl-") // for copies of objects
@@ -92,6 +100,11 @@ in files of their own in its folder or pattern. A decision without one lacks it 
 	fl.StringVar(&f.missing, "missing-reward", "drop", "reward of decisions that have none, or drop")
 	fl.StringVar(&f.duplicates, "duplicates", "error", "of ids that come more than once, take the first or the "+
 		"last, or error")
+	f.addColumns(fl)
+	fl.StringToStringVar(&f.rewardColumns, "reward-columns", nil, "the `names` of columns in the file of rewards, as "+
+		"decision_id=uuid,reward=clicked")
+	fl.Lookup("reward-columns").DefValue = ""
+	f.addValues(fl)
 	fl.StringVar(&f.policy, "policy", "", "join the decisions of this policy alone: its file, or its hash or how "+
 		"that begins")
 	fl.StringVar(&f.catalogue, "catalogue", "", "join the decisions among this catalogue alone: its file, or its "+
@@ -134,8 +147,12 @@ func joinLogs(cmd *cobra.Command, served, rewards []string, f joinFlags) (err er
 	if err != nil {
 		return err
 	}
+	other := len(f.Columns) > 0 || f.PropensityForm != "" || slices.ContainsFunc(served, func(path string) bool {
+		ending := filepath.Ext(strings.TrimSuffix(path, ".gz"))
+		return ending == ".csv" || ending == ".parquet"
+	})
 	var bad io.Writer
-	if f.bad != "" {
+	if f.bad != "" && !other {
 		file, failed := wholefile.Create(f.bad, 0)
 		if failed != nil {
 			return fmt.Errorf("--skip-bad: %w", failed)
@@ -147,20 +164,22 @@ func joinLogs(cmd *cobra.Command, served, rewards []string, f joinFlags) (err er
 	}
 	show := newStages(cmd.ErrOrStderr(), "reading "+strings.Join(served, ", "))
 	defer show.stop()
-	log, err := join.Open(served, o.Duplicates, bad)
+	var log *join.Log
+	if other {
+		log, err = f.other(cmd, served, o.Duplicates)
+	} else {
+		log, err = join.Open(served, o.Duplicates, bad)
+	}
 	if err != nil {
 		return err
 	}
 	defer log.Close()
 	show.next("reading " + strings.Join(rewards, ", "))
-	r, err := join.ReadRewards(rewards[0], o.Duplicates)
-	for _, path := range rewards[1:] {
-		if err == nil {
-			err = r.Read(path, o.Duplicates)
+	r := join.NewRewards(logs.Options{Columns: f.rewardColumns, ColumnsBefore: f.Columns, RewardMap: f.RewardMap})
+	for _, path := range rewards {
+		if err := r.Read(path, o.Duplicates); err != nil {
+			return err
 		}
-	}
-	if err != nil {
-		return err
 	}
 	w, err := logs.Create(f.out, logs.WriterOptions{Actions: log.Actions, Numbers: log.Numbers, Catalogue: log.Catalogue,
 		Unrewarded: o.Missing == nil && log.Missing(r) > 0, RewardMin: f.min, RewardMax: f.max,
@@ -185,9 +204,31 @@ func joinLogs(cmd *cobra.Command, served, rewards []string, f joinFlags) (err er
 	return conclusion{answer: joinedOf(s, f), text: text}.write(cmd, f.format, nil)
 }
 
+// other reads decisions that another system logged.
+func (f joinFlags) other(cmd *cobra.Command, paths []string, d join.Duplicates) (*join.Log, error) {
+	o := logs.Options{Columns: maps.Clone(f.Columns), PropensityForm: f.PropensityForm, NoRewards: true, NoCache: true,
+		BadRows: f.bad}
+	maps.DeleteFunc(o.Columns, func(name, _ string) bool {
+		return name == "reward" || name == "cost" || logs.IsOutcome(name)
+	})
+	l, err := logs.OpenAll(cmd.Context(), paths, o)
+	if err != nil {
+		return nil, err
+	}
+	log, err := join.Other(l, d)
+	if err != nil {
+		err = errors.Join(err, l.Close())
+	}
+	return log, err
+}
+
 func printSummary(out io.Writer, s join.Summary, f joinFlags) error {
 	w := new(bytes.Buffer)
-	fmt.Fprintf(w, "%8d decisions, %s to %s\n", s.Decisions, s.From.Format(time.RFC3339), s.To.Format(time.RFC3339))
+	fmt.Fprintf(w, "%8d decisions", s.Decisions)
+	if !s.To.IsZero() {
+		fmt.Fprintf(w, ", %s to %s", s.From.Format(time.RFC3339), s.To.Format(time.RFC3339))
+	}
+	fmt.Fprintln(w)
 	for _, p := range s.Policies {
 		fmt.Fprintf(w, "%8d by policy %.12s\n", p.Rows, p.Policy)
 	}
@@ -238,7 +279,10 @@ func printSummary(out io.Writer, s join.Summary, f joinFlags) error {
 }
 
 // options are those of the join.
-func (f joinFlags) options() (join.Options, error) {
+func (f *joinFlags) options() (join.Options, error) {
+	if err := f.values(); err != nil {
+		return join.Options{}, err
+	}
 	o := join.Options{Duplicates: join.Duplicates(f.duplicates), Min: f.min, Max: f.max, Mature: f.mature}
 	if f.mature < 0 {
 		return o, errors.New("--mature: want a time of at least 0, as 48h")

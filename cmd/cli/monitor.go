@@ -37,6 +37,10 @@ as one, with their mean. The log is inspected first; doubts are shown. A log amo
 another catalogue than the policy's own is refused: "opl join --catalogue" keeps the
 decisions of one catalogue.
 
+If the file's guarantee has other outcomes, monitor bets against each limit, too: a budget as
+it is, a guardrail beside what the logging policy had. All claims share δ. A missing outcome
+counts as the best, and is left out if it was said to be missing at random.
+
 The guarantee is what the file says, and the file is not signed. Exit status 0: nothing
 speaks against the claim. 3: it is refuted. 1: an error.
 
@@ -81,20 +85,24 @@ speaks against the claim. 3: it is refuted. 1: an error.
 			if err != nil {
 				return fmt.Errorf("--claim: %w", err)
 			}
+			others, warnings, err := watchOutcomes(log, p, clusters(log, judge), delta)
+			if err != nil {
+				return fmt.Errorf("%s: %w", args[1], err)
+			}
 			var end error
-			refuted := w.Refuted(delta)
+			refuted := w.Refuted(delta/float64(1+len(others))) || slices.ContainsFunc(others, refutedOutcome)
 			if refuted {
 				end = exitStatus(notShown)
 			}
 			w.Mean, w.SE, w.Claim = u.At(w.Mean), w.SE*u.Span(), u.At(w.Claim)
-			warnings := doubts(judge.Found())
+			warnings = append(doubts(judge.Found()), warnings...)
 			text := func(out io.Writer) error {
 				for _, doubt := range warnings {
 					fmt.Fprintf(out, "warning     %s\n", doubt)
 				}
-				return writeWatch(out, w, p, rows, delta)
+				return writeWatch(out, w, others, p, rows, delta)
 			}
-			return conclusion{answer: watched{p.Hash(), refuted, delta, rows, w, list(warnings)}, text: text,
+			return conclusion{answer: watched{p.Hash(), refuted, delta, rows, w, others, list(warnings)}, text: text,
 				end: end}.write(cmd,
 				format, nil)
 		},
@@ -196,16 +204,92 @@ func doubts(r inspect.Report) (all []string) {
 	return all
 }
 
-func writeWatch(out io.Writer, w certify.Watch, p *policyfile.Policy, rows int, delta float64) error {
-	units := ""
+// watchedOutcome is what speaks against the limit of another outcome, in its own units.
+type watchedOutcome struct {
+	Name    string `json:"name"`
+	Column  string `json:"column"`
+	AtMost  bool   `json:"at_most"`
+	Missing int    `json:"missing"` // rows of all policies
+	Refuted bool   `json:"refuted"`
+	certify.Watch
+}
+
+func refutedOutcome(o watchedOutcome) bool { return o.Refuted }
+
+// watchOutcomes bets against the limits that a policy's file says to be kept, of which, and of the claim on the reward,
+// each has its share of delta. A row that lacks the outcome counts as the
+// best, by which no true claim is refuted, or is left out if it is missing at random.
+func watchOutcomes(log *logs.Log, p *policyfile.Policy, cluster func(i int) (uint64, bool),
+	delta float64) (all []watchedOutcome, warnings []string, err error) {
+	for _, o := range provenance.Claims(p.File()) {
+		at := slices.IndexFunc(log.Outcomes, func(l logs.Outcome) bool { return l.Column == o.Column })
+		if at < 0 {
+			warnings = append(warnings, fmt.Sprintf("%s %s: the log has no column %s", o.Kind, o.Name, o.Column))
+			continue
+		}
+		of := *log
+		of.Outcomes = []logs.Outcome{log.Outcomes[at]}
+		of.Outcomes[0].Range, of.Logger = logs.Units{Low: o.Low, High: o.High}, slices.Clone(log.Logger)
+		b, err := of.Beside(o.Name)
+		if err != nil {
+			return nil, nil, err
+		}
+		for i, is := range b.Missing {
+			if is && o.AtRandom {
+				b.Logger[i] = -1
+			} else if is {
+				b.Cost[i] = -1
+			}
+		}
+		rewards, _, err := rewardsOf(b.Log, p, cluster)
+		if err != nil {
+			return nil, nil, err
+		}
+		sign := 1.
+		if o.AtMost {
+			sign = -1
+		}
+		claim := (sign*o.Claim() - b.Units.Low) / b.Units.Span()
+		if claim <= 0 {
+			continue // it says nothing
+		}
+		w, err := certify.Monitor(rewards, min(claim, 1-1e-9))
+		if err != nil {
+			return nil, nil, err
+		}
+		w.Mean, w.SE, w.Claim = sign*b.Units.At(w.Mean), w.SE*b.Units.Span(), o.Claim()
+		all = append(all, watchedOutcome{o.Name, o.Column, o.AtMost, b.Lacking, false, w})
+	}
+	for i := range all {
+		all[i].Refuted = all[i].Watch.Refuted(delta / float64(1+len(all)))
+	}
+	return all, warnings, nil
+}
+
+func writeWatch(out io.Writer, w certify.Watch, others []watchedOutcome, p *policyfile.Policy, rows int,
+	delta float64) error {
+	units, share := "", delta/float64(1+len(others))
 	if rows != w.Rows {
 		units = fmt.Sprintf(" in %d groups", w.Rows)
 	}
 	fmt.Fprintf(out, "policy %.12s: %d rows%s\nearned      %.4f ± %.4f on average\nclaimed     %.4f or more\n",
 		p.Hash(), rows, units, w.Mean, w.SE, w.Claim)
-	fmt.Fprintf(out, "e-value     %.4g against the claim, at most %.4g so far; %.4g refutes it\n", w.E, w.Most, 1/delta)
+	fmt.Fprintf(out, "e-value     %.4g against the claim, at most %.4g so far; %.4g refutes it\n", w.E, w.Most, 1/share)
+	for _, o := range others {
+		side, said := "or more", "not refuted"
+		if o.AtMost {
+			side = "or less"
+		}
+		if o.Refuted {
+			said = fmt.Sprintf("refuted after row %d", o.At)
+		}
+		fmt.Fprintf(out, "%-11s %.4g ± %.2g on average, claimed %.4g %s; e-value at most %.4g: %s\n", o.Name, o.Mean, o.SE,
+			o.Claim, side, o.Most, said)
+	}
 	verdict := "nothing speaks against the claim at this level"
-	if w.Refuted(delta) {
+	if i := slices.IndexFunc(others, refutedOutcome); i >= 0 && !w.Refuted(share) {
+		verdict = fmt.Sprintf("%s is not kept, but with probability %.2g", others[i].Column, delta)
+	} else if w.Refuted(share) {
 		verdict = fmt.Sprintf("the claim is false, but with probability %.2g: its largest e-value came after row %d",
 			delta, w.At)
 	}

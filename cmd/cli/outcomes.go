@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -9,14 +8,12 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"opl/train/logs"
 	"opl/train/provenance"
 )
 
 // outcomeFlags are the flags of commands that judge other outcomes beside the reward.
 type outcomeFlags struct {
 	guardrails, budgets, atRandom, by []string
-	ranges                            map[string]string
 }
 
 func (f *outcomeFlags) add(fl *pflag.FlagSet) {
@@ -24,9 +21,6 @@ func (f *outcomeFlags) add(fl *pflag.FlagSet) {
 		"its units or NAME:-5% of the logging policy's value: column reward_NAME or cost_NAME")
 	fl.StringArrayVar(&f.budgets, "budget", nil, "the most that a cost may be on average, as `NAME=0.35`: "+
 		"column cost_NAME")
-	fl.StringToStringVar(&f.ranges, "range", nil, "what outcomes can be, as `NAME=LOW:HIGH` (default 0:1 where all "+
-		"values are 0 or 1)")
-	fl.Lookup("range").DefValue = ""
 	fl.StringSliceVar(&f.atRandom, "missing-at-random", nil, "outcomes that are missing at random given the context: "+
 		"`NAME`s; the others count as the worst where they are missing")
 }
@@ -35,21 +29,8 @@ func (f *outcomeFlags) add(fl *pflag.FlagSet) {
 func (f *outcomeFlags) asked() bool { return len(f.guardrails)+len(f.budgets)+len(f.by) > 0 }
 
 // read says how outcomes are read, and what is required of them.
-func (f *outcomeFlags) read(o *logs.Options) (all []provenance.Requirement, err error) {
-	if !f.asked() && len(f.ranges)+len(f.atRandom) > 0 {
-		return nil, errors.New("--range and --missing-at-random are of outcomes: name one by --guardrail or --budget")
-	}
-	o.AtRandom, o.Ranges = f.atRandom, map[string]logs.Units{}
-	for name, text := range f.ranges {
-		low, high, ok := strings.Cut(text, ":")
-		u, bad := logs.Units{}, [2]error{}
-		u.Low, bad[0] = strconv.ParseFloat(low, 64)
-		u.High, bad[1] = strconv.ParseFloat(high, 64)
-		if !ok || bad[0] != nil || bad[1] != nil {
-			return nil, fmt.Errorf("--range %s=%s: want NAME=LOW:HIGH, such as %s=0:10", name, text, name)
-		}
-		o.Ranges[name] = u
-	}
+func (f *outcomeFlags) read(log *readFlags) (all []provenance.Requirement, err error) {
+	log.AtRandom = f.atRandom
 	for _, text := range f.guardrails {
 		name, margin, ok := strings.Cut(text, ":")
 		percent := strings.HasSuffix(margin, "%")
@@ -78,16 +59,11 @@ func (f *outcomeFlags) read(o *logs.Options) (all []provenance.Requirement, err 
 		}
 		all = append(all, provenance.Requirement{Name: name, Limit: v, Budget: true})
 	}
-	names := func(name string) bool {
-		return slices.ContainsFunc(all, func(r provenance.Requirement) bool { return r.Name == name })
-	}
-	for name := range o.Ranges {
-		if !names(name) {
-			return nil, fmt.Errorf("--range %s: no --guardrail and no --budget is of it", name)
-		}
+	for _, r := range all {
+		log.required = append(log.required, r.Name)
 	}
 	for _, name := range f.atRandom {
-		if !names(name) {
+		if !slices.Contains(log.required, name) {
 			return nil, fmt.Errorf("--missing-at-random %s: no --guardrail and no --budget is of it", name)
 		}
 	}

@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -19,9 +21,12 @@ import (
 // readFlags are the flags of every command that reads a log of logs.
 type readFlags struct {
 	logs.Options
-	set    *pflag.FlagSet
-	within string // --action-range
-	ranged bool   // the range of rewards is that of a policy file
+	ranges   map[string]string // what outcomes can be, by name
+	required []string          // outcomes that something is required of
+	set      *pflag.FlagSet
+	within   string // --action-range
+	ranged   bool   // the range of rewards is that of a policy file
+	worth    map[string]string
 }
 
 // reading reads by what the library has.
@@ -35,6 +40,11 @@ func (f *readFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.Format, "input-format", "", logs.Formats()+" (default: by the file's name)")
 	fl.Float64Var(&f.RewardMin, "reward-min", 0, "the reward that counts as 0")
 	fl.Float64Var(&f.RewardMax, "reward-max", 1, "the reward that counts as 1")
+	fl.StringVar(&f.Reward, "reward", "", "compute the reward from columns, each with its --range, as "+
+		"`'revenue - 0.2*cost_shipping'`")
+	fl.StringToStringVar(&f.ranges, "range", nil, "what outcomes can be, as `NAME=LOW:HIGH` (default 0:1 where all "+
+		"values are 0 or 1)")
+	fl.Lookup("range").DefValue = ""
 	fl.StringVar(&f.LoggingPolicy, "logging-policy", "", "what drew the actions where the log does not say: "+
 		"uniform, or a policy file")
 	fl.BoolVar(&f.Estimate, "estimate-propensity", false, "estimate propensities, in rows that have none; nothing "+
@@ -46,9 +56,8 @@ func (f *readFlags) add(fl *pflag.FlagSet) {
 	fl.StringSliceVar(&f.Actions, "actions", nil, "all actions by name, in order (default: those in the log)")
 	fl.StringVar(&f.within, "action-range", "", "actions are numbers from A to B, as `A:B`, and column density has the "+
 		"density of the one that was drawn")
-	fl.StringToStringVar(&f.Columns, "columns", nil, "the log's own `names` of columns, as "+
-		"action=variant,reward=clicked,x_age=age; a policy file keeps them (default the names below)")
-	fl.Lookup("columns").DefValue = ""
+	f.addColumns(fl)
+	f.addValues(fl)
 	fl.StringVar(&f.Delimiter, "delimiter", "", "what separates fields of CSV: comma, semicolon, tab or bar, "+
 		"itself (default: as in the header)")
 	fl.StringVar(&f.Dates, "dates", "", "read timestamps as 12/31/2026 (us) or 31/12/2026 and 31.12.2026 (eu), too")
@@ -59,9 +68,39 @@ func (f *readFlags) add(fl *pflag.FlagSet) {
 	fl.BoolVar(&f.NoCache, "no-cache", false, "leave no cache, and read none")
 }
 
+// addColumns adds what a file calls its columns.
+func (f *readFlags) addColumns(fl *pflag.FlagSet) {
+	fl.StringToStringVar(&f.Columns, "columns", nil, "the log's own `names` of columns, as "+
+		"action=variant,reward=clicked,x_age=user.age; a policy file keeps them (default the names below)")
+	fl.Lookup("columns").DefValue = ""
+}
+
+// addValues adds how a file writes propensities and rewards.
+func (f *readFlags) addValues(fl *pflag.FlagSet) {
+	fl.StringVar(&f.PropensityForm, "propensity-form", "", "propensities are written as log (their logarithms), "+
+		"percent or inverse (1/p)")
+	fl.StringToStringVar(&f.worth, "reward-map", nil, "what words, or numbers, in place of rewards are worth, as "+
+		"`yes=1,no=0`")
+	fl.Lookup("reward-map").DefValue = ""
+}
+
+// values reads what addValues adds.
+func (f *readFlags) values() (err error) {
+	f.RewardMap = map[string]float64{}
+	for word, worth := range f.worth {
+		if f.RewardMap[word], err = strconv.ParseFloat(worth, 64); err != nil {
+			return fmt.Errorf("--reward-map %s=%s: want a number behind the last =", word, worth)
+		}
+	}
+	return nil
+}
+
 // open reads the log, of all files that paths stand for. A policy file as logging policy brings its actions, in their
 // order.
 func (f *readFlags) open(cmd *cobra.Command, paths ...string) (*logs.Log, error) {
+	if err := cmp.Or(f.outcomes(), f.values()); err != nil {
+		return nil, err
+	}
 	o := f.Options
 	o.Caching = func(path string, bytes int64) {
 		if bytes >= 1<<20 {
@@ -74,7 +113,10 @@ func (f *readFlags) open(cmd *cobra.Command, paths ...string) (*logs.Log, error)
 		return nil, errors.New("--cache and --no-cache: give one of them")
 	case !(o.RewardMin < o.RewardMax):
 		return nil, errors.New("--reward-min must be below --reward-max")
-	case !f.scaled():
+	case f.Reward != "" && (f.set.Changed("reward-min") || f.set.Changed("reward-max")):
+		return nil, errors.New("--reward: leave --reward-min and --reward-max out: what the reward can be is computed from " +
+			"the --range of its columns")
+	case f.Reward != "" || !f.scaled():
 		o.RewardMin, o.RewardMax = 0, 0
 	}
 	if err := f.numbers(&o); err != nil {
@@ -145,6 +187,32 @@ func (f *readFlags) numbers(o *logs.Options) error {
 	return nil
 }
 
+// outcomes reads --range, whose names --reward, --guardrail or --budget must have.
+func (f *readFlags) outcomes() error {
+	reads, err := logs.FormulaReads(f.Reward)
+	if err != nil {
+		return err
+	}
+	f.Ranges = map[string]logs.Units{}
+	for name, text := range f.ranges {
+		low, high, ok := strings.Cut(text, ":")
+		u, bad := logs.Units{}, [2]error{}
+		u.Low, bad[0] = strconv.ParseFloat(low, 64)
+		u.High, bad[1] = strconv.ParseFloat(high, 64)
+		switch {
+		case !ok || bad[0] != nil || bad[1] != nil:
+			return fmt.Errorf("--range %s=%s: want NAME=LOW:HIGH, such as %s=0:10", name, text, name)
+		case slices.Contains(reads, name) || slices.Contains(f.required, name):
+			f.Ranges[name] = u
+		case name == "reward":
+			return fmt.Errorf("--range reward: say what the reward can be by --reward-min %v --reward-max %v", u.Low, u.High)
+		default:
+			return fmt.Errorf("--range %s: no --guardrail, no --budget and no --reward is of it", name)
+		}
+	}
+	return nil
+}
+
 // scaledBefore reports rewards that look as if they had been scaled to [0, 1] already, and would be once more.
 func scaledBefore(l *logs.Log) bool {
 	low, high := l.RewardRange()
@@ -168,7 +236,7 @@ func amount(bytes int64) string {
 
 // scaled reports that rewards are not in [0, 1] in the file.
 func (f *readFlags) scaled() bool {
-	return f.ranged || f.set.Changed("reward-min") || f.set.Changed("reward-max")
+	return f.ranged || f.Reward != "" || f.set.Changed("reward-min") || f.set.Changed("reward-max")
 }
 
 // scale sets the range of rewards as if it were given.

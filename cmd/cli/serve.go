@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -41,7 +42,10 @@ type serveFlags struct {
 	share    float64
 	items    string
 	played   played
+	were     []os.FileInfo // the files of what is played, when they were read
 	seed     uint64
+	check    string
+	watch    bool
 	of       server.LogOptions
 	config   server.Config
 }
@@ -72,8 +76,9 @@ into the log of the next round.
   GET  /metrics       Prometheus' text format
   GET  /openapi.json  the OpenAPI document of these
 
-SIGHUP reads the policy file and the catalogue again. A refused file changes nothing; a
-reload that takes longer than 10 s is reported. SIGINT and SIGTERM stop the server once
+SIGHUP reads the policy file and the catalogue again, and so does a change of the files
+with --watch. A refused file changes nothing; a reload that takes longer than 10 s is
+reported. SIGINT and SIGTERM stop the server once
 the requests under way are answered.
 
 After a rename or removal of the log the server begins a new one, within a second, or
@@ -103,10 +108,23 @@ clients send "Authorization: Bearer TOKEN". An address that other machines reach
 change, and at SIGHUP. An emptied file of tokens revokes all tokens.`,
 		Example: `  opl serve policy.json --log served.jsonl
   curl --json '{"context":{"age":41,"city":"Oslo"}}' http://127.0.0.1:8080/decide
+  opl serve --check 127.0.0.1:8080
   opl serve policy.json --listen :8443 --tls-cert cert.pem --tls-key key.pem \
     --token-file tokens --admin 127.0.0.1:9090`,
-		Args: operands("a policy file"),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if f.check != "" {
+				return operands()(cmd, args)
+			}
+			return operands("a policy file")(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.check != "" {
+				said, err := server.Check(cmd.Context(), f.check, f.config.Timeout)
+				if err == nil {
+					fmt.Fprintln(cmd.OutOrStdout(), said)
+				}
+				return err
+			}
 			if cmd.Flags().Changed("seed") {
 				f.config.Seed = &f.seed
 			}
@@ -114,6 +132,9 @@ change, and at SIGHUP. An emptied file of tokens revokes all tokens.`,
 		},
 	}
 	fl := cmd.Flags()
+	fl.StringVar(&f.check, "check", "", "ask the server at this `address` or URL whether it is ready, and exit "+
+		"by 0 or 1")
+	fl.BoolVar(&f.watch, "watch", false, "read policy and catalogue again when their files change, as at SIGHUP")
 	fl.StringVar(&f.listen, "listen", "127.0.0.1:8080", "address to listen on; port 0 takes a free one")
 	fl.StringVar(&f.log, "log", "served.jsonl", "`file` that decisions are appended to")
 	oneOf(fl, &f.fsync, "fsync", "when the log is forced to the disk: each, interval (1 s) or never",
@@ -241,10 +262,16 @@ func (f *serveFlags) follow(ctx context.Context, path string, s *server.Server, 
 	signals, policies := make(chan os.Signal, 1), make(chan struct{}, 1)
 	signal.Notify(signals, append(reopenSignals, syscall.SIGHUP)...)
 	go func() {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
 		for {
 			select {
 			case <-ctx.Done():
 				return
+			case <-tick.C:
+				if f.watch && !slices.EqualFunc(f.files(path), f.were, unchanged) {
+					f.reload(s, path, tell)
+				}
 			case <-policies:
 				f.reload(s, path, tell)
 			}
@@ -284,6 +311,7 @@ func (f *serveFlags) read(path string) error {
 		}
 		return err
 	}
+	f.were = f.files(path)
 	err := load(&f.played.policy, path)
 	if f.canary != "" {
 		if wrong := load(&f.played.canary, f.canary); wrong != nil {
@@ -298,6 +326,11 @@ func (f *serveFlags) read(path string) error {
 		f.played.catalogue, f.played.actions = c, actions
 	}
 	return err
+}
+
+// files says how the files of what is served are by now.
+func (f *serveFlags) files(path string) []os.FileInfo {
+	return stats([]string{path, f.canary, f.items})
 }
 
 // readCatalogue reads a catalogue as policy files and served logs know it, by its hash.

@@ -154,7 +154,7 @@ func trainPolicy(cmd *cobra.Command, lib library.Library, f trainFlags, paths []
 	reading := newStages(cmd.ErrOrStderr(), "reading "+strings.Join(paths, ", "))
 	f.Progress = reading.read
 	var err error
-	if f.o.Requirements, err = f.outcomes.read(&f.readFlags.Options); err != nil {
+	if f.o.Requirements, err = f.outcomes.read(&f.readFlags); err != nil {
 		return err
 	}
 	log, err := f.open(cmd, paths...)

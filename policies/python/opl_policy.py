@@ -8,6 +8,10 @@
     p.propensities_of({"age": ages, "city": cities})      # [n, K], of columns: arrays, or those of a data frame
     p.offered({"age": 41}, [{"id": "a", "price": 2.5}])   # of what is offered, where actions have features
     p.offered({"age": 41}, ["item 1", "item 7"])          # likewise, by ids of the file's catalogue
+    p.predict_proba(X)                                    # [n, K], of p.classes_: X a frame, an array or dictionaries
+    p.frame(X)                                            # a pandas frame, its columns are p.actions
+    p.sample(X, seed=1)                                   # actions drawn, and their propensities
+    p.guarantee                                           # {"reward": …, "confidence": …, "verdict": …}, or None
 
     s = opl_policy.Server("https://host:8443", token=token, cafile="cert.pem")
     s.decide({"age": 41, "city": "Oslo"})                 # {"decision_id": …, "action_name": …, "propensity": …}
@@ -777,6 +781,49 @@ class Policy:
     def propensities_of(self, columns, missing_as_zero=False):
         """π(·|x) [n, K] of columns by name: numbers, or the names of categories; None and NaN are no value, which counts as 0."""
         return self._of(self._names.matrix({n: columns[n] for n in columns}, missing_as_zero))
+
+    def predict_proba(self, X):
+        """π(·|x) [n, K] of p.classes_: of a data frame, an array of p.inputs, or dictionaries, as scikit-learn's classifiers answer."""
+        return self.propensities_of(X) if hasattr(X, "columns") else self.propensities(X if isinstance(X, np.ndarray) else list(X))
+
+    @property
+    def classes_(self):
+        return np.array(self.actions)
+
+    def frame(self, X):
+        """predict_proba as a data frame of pandas: a column for each action, the index of X."""
+        import pandas
+
+        return pandas.DataFrame(self.predict_proba(X), columns=self.actions, index=X.index if hasattr(X, "columns") else None)
+
+    def sample(self, X, seed=None):
+        """An action drawn for each row, and its propensity: what to play and what to log. seed: a number or a generator of numpy."""
+        pi = self.predict_proba(X)
+        sums = np.cumsum(pi, axis=1)
+        drawn = np.random.default_rng(seed).random((len(pi), 1)) * sums[:, -1:]
+        a = (sums > drawn).argmax(axis=1)
+        return self.classes_[a], pi[np.arange(len(pi)), a]
+
+    @property
+    def guarantee(self):
+        """What the certificate promises: the least mean reward, in units of the rewards, the confidence and the verdict. None: nothing.
+        Error: the certificate contradicts itself. opl verifies more of it, and certifies again."""
+        c = self.file.get("certificate")
+        if not isinstance(c, dict) or c.get("guaranteed") is None:
+            return None
+        g, delta = (_number(c.get(n), "the certificate: " + n) for n in ("guaranteed", "delta"))
+        best = [-_number(b.get("risk"), "the certificate: risk") for b in _list(c.get("bounds"), "the certificate's bounds")
+                if isinstance(b, dict) and 0 < _number(b.get("delta"), "the certificate: delta") <= delta]
+        low, high = self.reward_min, self.reward_max
+        ranged = c.get("reward_min", low) == low and c.get("reward_max", high) == high
+        if not 0 <= g <= 1 or not 0 < delta < 1 or not best or g > max(best + [0]) + 1e-9 or not ranged:
+            raise Error("policy file: the certificate contradicts itself, so nothing it says is believed: certify the policy again")
+        return {"reward": low + g * (high - low), "confidence": 1 - delta, "verdict": c.get("verdict")}
+
+    def __repr__(self):
+        g = self.guarantee
+        promise = "nothing guaranteed" if g is None else "at least %.4g with probability %.4g, %s" % (g["reward"], g["confidence"], g["verdict"])
+        return "<opl policy %.12s: %d actions, %d inputs, floor %.3g; %s>" % (self.hash, len(self.actions), len(self.inputs), self.floor, promise)
 
     def offered(self, context, actions):
         """π(·|x) of what is offered, where actions have features: ids of the catalogue, or dictionaries of named values with an id."""

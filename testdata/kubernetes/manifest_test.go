@@ -7,8 +7,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -112,5 +115,46 @@ func TestUnknownPath(t *testing.T) {
 	var j batchv1.Job
 	if err := yaml.UnmarshalStrict(parts[1], &j); err == nil {
 		t.Error("a Job of a color")
+	}
+}
+
+// The manifest of serve has replicas with a log each, and asks the server itself whether it is ready.
+func TestServe(t *testing.T) {
+	text, err := os.ReadFile("../../docs/how-to/deploy/serve.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := bytes.Split(text, []byte("---\n"))
+	if len(parts) != 2 {
+		t.Fatalf("%d objects", len(parts))
+	}
+	var service corev1.Service
+	decode(t, parts[0], &service)
+	var set appsv1.StatefulSet
+	decode(t, parts[1], &set)
+	pod, c := set.Spec.Template, set.Spec.Template.Spec.Containers[0]
+	if service.Name != set.Spec.ServiceName || service.Spec.Selector["app"] != pod.Labels["app"] ||
+		set.Spec.Selector.MatchLabels["app"] != pod.Labels["app"] {
+		t.Errorf("%+v selects other pods than %+v", service.Spec, pod.Labels)
+	}
+	volumes := map[string]bool{set.Spec.VolumeClaimTemplates[0].Name: true}
+	for _, v := range pod.Spec.Volumes {
+		volumes[v.Name] = true
+	}
+	for _, m := range c.VolumeMounts {
+		if !volumes[m.Name] {
+			t.Errorf("%s is mounted, which is no volume", m.Name)
+		}
+	}
+	cmd := exec.Command("go", "run", "./cmd/opl", "serve", "--help-all")
+	cmd.Dir = "../.."
+	help, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, help)
+	}
+	for _, arg := range append(c.Args[2:], c.ReadinessProbe.Exec.Command[2]) {
+		if flag, _, _ := strings.Cut(arg, "="); !regexp.MustCompile(`(?m)^ +` + flag + `\b`).Match(help) {
+			t.Errorf("serve knows no %s", arg)
+		}
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"math"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -88,37 +87,18 @@ func logMean(x []float64) float64 { return floats.LogSumExp(x) - math.Log(float6
 // products of pairs of features; of logs with choices see choices. A last bet, on all rows, is on 1/K and needs no
 // learning.
 type bets struct {
-	*log
-	cluster  []uint64
-	halves   [2][]int // rows by cluster
-	features []feature
-	terms    [][]int   // features, and pairs of them, that are multiplied
-	at       []int     // feature of each name, by its place in Names; negative: none
-	x        []float64 // buffer for a vector; nil: features have names
-	none     []float64 // features of value 0, as a vector has them
-	scales   []scale   // of the features
-	width    int       // 1 + terms
-	most     float64
-	guesses  [2]guess // learned on half 0 and half 1
-	say      func() string
-	won      [2][kinds]wealth
-	fixed    wealth
-	gammas   [2]float64 // Γ₀: 1, and propensity.Rounded or what propensities are said to be known up to
+	*reader
+	cluster []uint64
+	halves  [2][]int // rows by cluster
+	terms   [][]int  // features, and pairs of them, that are multiplied
+	width   int      // 1 + terms
+	most    float64
+	guesses [2]guess // learned on half 0 and half 1
+	say     func() string
+	won     [2][kinds]wealth
+	fixed   wealth
+	gammas  [2]float64 // Γ₀: 1, and propensity.Rounded or what propensities are said to be known up to
 }
-
-// feature is a column of contexts: its value less the mean over sd is read.
-type feature struct {
-	name     string
-	place    int // in the vector
-	mean, sd float64
-	n        int
-	most     float64
-	sum, two float64 // of v − first
-	first    float64
-}
-
-// scale is a feature's mean and 1/sd.
-type scale struct{ mean, over float64 }
 
 // guess is what one half taught. Of at most mostClasses actions each is a class of its own, and has its regression.
 // Of more, those that were logged least are one class, which is divided among them by their shares.
@@ -137,7 +117,7 @@ func (l *log) bet() {
 	if l.Propensity == nil || l.Estimated {
 		return
 	}
-	b := &bets{log: l}
+	b := &bets{reader: l.reader(min(64, max(8, 2000/l.MostOptions())))} // fewer if there are many actions
 	b.gammas = [2]float64{1, max(propensity.Rounded, l.gamma)}
 	b.say = b.why
 	e := b.run()
@@ -178,7 +158,15 @@ func (b *bets) run() (e [2]float64) {
 		_, b.shared = shares(b.contexts)
 	}
 	b.divide()
-	b.scan(min(64, max(8, 2000/b.MostOptions()))) // fewer if there are many actions
+	for f := range b.features {
+		b.terms = append(b.terms, []int{f})
+	}
+	for f := 0; f < len(b.features) && len(b.features) <= pairsUpTo; f++ {
+		for g := range f + 1 {
+			b.terms = append(b.terms, []int{f, g})
+		}
+	}
+	b.width = 1 + len(b.terms)
 	for i := range b.n {
 		b.most = max(b.most, b.rowWeight(i))
 	}
@@ -256,117 +244,10 @@ func mix(h uint64) uint64 {
 // omega is a row's weight over the largest.
 func (b *bets) omega(i int) float64 { return b.rowWeight(i) / b.most }
 
-// each calls use with the features of row i by their place in b.features; those of
-// value 0 may be left out.
-func (b *bets) each(i int, use func(f int, v float64)) {
-	if b.x != nil {
-		b.X.Row64(b.Context(i), b.x)
-		for f := range b.features {
-			use(f, b.x[b.features[f].place])
-		}
-		return
-	}
-	ids, values := b.Values(i)
-	for j, id := range ids {
-		if f := b.at[id]; f >= 0 {
-			use(f, values[j])
-		}
-	}
-}
-
-// scan finds, in at most 50,000 rows, the features that vary most for their largest
-// value, at most so many.
-func (b *bets) scan(most int) {
-	names := b.Names()
-	if names == nil && b.X != nil {
-		b.x = make([]float64, b.X.Dim())
-		for j := range b.x {
-			names = append(names, "feature "+strconv.Itoa(j))
-		}
-	}
-	b.at = make([]int, len(names))
-	for j, name := range names {
-		b.at[j], b.features = j, append(b.features, feature{name: name, place: j})
-	}
-	b.features = b.spread(b.features, most, b.each)
-	slices.SortFunc(b.features, func(f, g feature) int { return cmp.Compare(f.place, g.place) })
-	for j := range b.at {
-		b.at[j] = -1
-	}
-	for f := range b.features {
-		b.at[b.features[f].place], b.terms = f, append(b.terms, []int{f})
-		b.scales = append(b.scales, scale{b.features[f].mean, 1 / b.features[f].sd})
-		b.none = append(b.none, b.scales[f].standard(0))
-	}
-	if d := len(b.features); d <= pairsUpTo {
-		for f := range d {
-			for g := range f + 1 {
-				b.terms = append(b.terms, []int{f, g})
-			}
-		}
-	}
-	b.width = 1 + len(b.terms)
-}
-
-// spread are the features, of those that each hands out, that vary most for their largest value, at
-// most so many.
-func (b *bets) spread(features []feature, most int, each func(i int, use func(j int, v float64))) []feature {
-	each(0, func(j int, v float64) { features[j].first = v })
-	rows := 0
-	for i := 0; i < b.n; i += 1 + b.n/50_000 {
-		rows++
-		each(i, func(j int, v float64) {
-			f := &features[j]
-			f.n++
-			f.most = max(f.most, math.Abs(v))
-			f.sum += v - f.first
-			f.two += (v - f.first) * (v - f.first)
-		})
-	}
-	kept := features[:0]
-	for _, f := range features {
-		none := float64(rows - f.n) // rows of value 0
-		m := (f.sum - none*f.first) / float64(rows)
-		f.mean, f.sd = f.first+m, math.Sqrt((f.two+none*f.first*f.first)/float64(rows)-m*m)
-		if f.sd > 1e-9*f.most && f.sd < math.MaxFloat64 {
-			kept = append(kept, f)
-		}
-	}
-	slices.SortStableFunc(kept, func(f, g feature) int { return cmp.Compare(g.sd/g.most, f.sd/f.most) })
-	return kept[:min(len(kept), most)]
-}
-
-// standard is a value in units of its sd, at most 5 of them.
-func (s scale) standard(v float64) float64 {
-	if v = (v - s.mean) * s.over; math.Abs(v) <= 5 {
-		return v
-	}
-	return beyond(v)
-}
-
-func beyond(v float64) float64 {
-	if v != v {
-		return 0
-	}
-	return math.Copysign(5, v)
-}
-
-// vector writes 1, the features of row i, in units of their sd and at most 5 of them, and
-// their products.
+// vector writes 1, the features of row i and their products.
 func (b *bets) vector(i int, dst []float64) {
 	dst[0] = 1
-	copy(dst[1:], b.none)
-	if b.x == nil {
-		ids, values := b.Values(i)
-		values = values[:len(ids)]
-		for j, id := range ids {
-			if f := b.at[id]; uint(f) < uint(len(b.scales)) {
-				dst[1+f] = b.scales[f].standard(values[j])
-			}
-		}
-	} else {
-		b.each(i, func(f int, v float64) { dst[1+f] = b.scales[f].standard(v) })
-	}
+	b.reader.vector(i, dst[1:])
 	for t, of := range b.terms[len(b.features):] {
 		dst[1+len(b.features)+t] = dst[1+of[0]] * dst[1+of[1]]
 	}
@@ -571,7 +452,7 @@ func (b *bets) guessed() []guessing {
 // alone is the bets with buffer of their own.
 func (b *bets) alone() *bets {
 	c := *b
-	c.x = slices.Clone(b.x)
+	c.reader = b.reader.alone()
 	return &c
 }
 

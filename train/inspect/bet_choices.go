@@ -51,7 +51,7 @@ func (b *bets) choices() {
 	o := &options{bets: b}
 	b.say = o.why
 	if o.Sets() {
-		o.scan()
+		o.describe()
 	}
 	halves := [2]*options{o.alone(), o.alone()}
 	both := func(do func(h int)) {
@@ -87,8 +87,8 @@ func (o *options) goesOn(rows []int, at int) bool {
 	return at+1 < len(rows) && o.cluster[rows[at+1]] == o.cluster[rows[at]]
 }
 
-// scan finds the features of actions that vary most, in at most 50,000 options.
-func (o *options) scan() {
+// describe finds the features of actions that vary most, in at most 50,000 options.
+func (o *options) describe() {
 	names := slices.Clone(o.ItemNames())
 	if o.z = o.Choices.Z; o.z != nil {
 		names = nil
@@ -100,11 +100,12 @@ func (o *options) scan() {
 		o.items = append(o.items, feature{name: name + " of the action", place: f})
 	}
 	o.buffer = make([]float64, len(names))
-	o.items = o.spread(o.items, itemMost, func(i int, use func(f int, v float64)) {
+	o.items = o.spread(o.items, func(i int, use func(f int, v float64)) {
 		for f, v := range o.described(i, i%o.Options(i)) {
 			use(f, v)
 		}
 	})
+	o.items = o.items[:min(len(o.items), itemMost)]
 	for _, f := range o.items {
 		o.standards = append(o.standards, scale{f.mean, 1 / f.sd})
 	}

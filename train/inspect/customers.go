@@ -35,6 +35,16 @@ func (o *outcomeTest) customers() {
 	}
 	looked := 0
 	for c, values := range o.values {
+		different, seen := 0, newFilter(rows) // at least so many
+		for _, v := range values[:rows] {
+			if h := math.Float64bits(v + 0); !seen.has(h) {
+				seen.add(h)
+				different++
+			}
+		}
+		if different > rows*2/3 {
+			continue
+		}
 		first := map[float64]int{} // a row of each value
 		of, pairs, agree, chance := make([]int, rows), 0, make([]int, len(o.values)), make([]int, len(o.values))
 		for r, v := range values[:rows] {
@@ -82,17 +92,18 @@ func (o *outcomeTest) customers() {
 
 // together counts the different rows of all columns, or, if each column is moved by other rows, what would be.
 func (o *outcomeTest) together(rows int, apart bool) int {
-	seen := make(map[uint64]bool, rows)
-	for r := range rows {
-		h := uint64(len(o.values))
-		for c, values := range o.values {
-			at := r
-			if apart {
-				at = (r + (c+1)*(rows/(len(o.values)+1)+1)) % rows
-			}
-			h = mix(h ^ math.Float64bits(values[at]))
+	keys := make([]uint64, rows)
+	for c, values := range o.values {
+		at := 0
+		if apart {
+			at = (c + 1) * (rows/(len(o.values)+1) + 1) % rows
 		}
-		seen[h] = true
+		for r := range keys {
+			keys[r] = mix(keys[r] ^ math.Float64bits(values[at]))
+			if at++; at == rows {
+				at = 0
+			}
+		}
 	}
-	return len(seen)
+	return rows - again(keys)
 }

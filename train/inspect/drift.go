@@ -12,7 +12,8 @@ import (
 // propensity by an analysis of variance, shares of actions by χ². Doubtful is what
 // differs at level alpha and explains more than 0.1 % of the variance (of χ²: of
 // n). Changes of propensities and shares are those of the logging policy, changes
-// of the reward those of the world. Fewer than 200 rows are not looked at.
+// of the reward those of the world. Rows of a group in one block count as one. Fewer
+// than 200 rows are not looked at.
 func (l *log) drift() {
 	if l.n < 200 {
 		return
@@ -41,7 +42,8 @@ type span struct {
 	To         string    `json:"to,omitempty"`
 	Reward     moments   `json:"reward"`
 	Propensity moments   `json:"propensity"`
-	Actions    []float64 `json:"actions"` // rows of each
+	Actions    []float64 `json:"actions"`           // rows of each
+	Squares    float64   `json:"squares,omitempty"` // Σ m², m the rows of each group, if there are groups
 }
 
 func (l *log) span(rows []int) span {
@@ -53,6 +55,17 @@ func (l *log) span(rows []int) span {
 		s.Actions[l.Action[i]]++
 	}
 	s.Reward = momentsOf(column, one)
+	if l.Group != nil {
+		m := map[int32]float64{}
+		for _, i := range rows {
+			g := l.Group[i]
+			if g < 0 {
+				g = -1 - int32(i)
+			}
+			s.Squares += 2*m[g] + 1
+			m[g]++
+		}
+	}
 	if l.Propensity != nil {
 		for t, i := range rows {
 			column[t] = l.Propensity[i]
@@ -64,7 +77,11 @@ func (l *log) span(rows []int) span {
 
 // differ adds the findings of drift over stretches of rows, by the names of these checks.
 func (l *log) differ(of []span, names [3]string, over string) {
-	blocks := len(of)
+	blocks, squares := len(of), 0.
+	for i := range of {
+		squares += of[i].Squares
+	}
+	alike := max(1, squares/float64(l.n)) // what rows of a group that are all alike make of χ²
 	anova := func(column func(s *span) *moments) (explained, p float64) {
 		var parts []moments
 		for i := range of {
@@ -79,7 +96,7 @@ func (l *log) differ(of []span, names [3]string, over string) {
 			return 0, 1
 		}
 		x, n := between/variance, float64(l.n)
-		return x / n, distuv.ChiSquared{K: float64(blocks - 1)}.Survival(x * (n - 1) / n)
+		return x / n, distuv.ChiSquared{K: float64(blocks - 1)}.Survival(x * (n - 1) / n / alike)
 	}
 	for b, s := range of {
 		n := float64(s.Reward.Rows)
@@ -141,7 +158,7 @@ func (l *log) differ(of []span, names [3]string, over string) {
 		classes--
 	}
 	if df := float64((classes - 1) * (blocks - 1)); df > 0 {
-		verdict(names[2], "shares of actions", max(0, x-df)/float64(l.n), distuv.ChiSquared{K: df}.Survival(x),
+		verdict(names[2], "shares of actions", max(0, x-df)/float64(l.n), distuv.ChiSquared{K: df}.Survival(x/alike),
 			"contexts or the logging policy changed over time", "see the drift of the propensities; put "+
 				"what changed into the context")
 	}
@@ -213,7 +230,8 @@ func (l *log) groups() {
 // neighbours counts neighbours in time that share their context, against what the
 // same contexts in random order would give: with shares s of the contexts,
 // q = Σs², (n − 1)q pairs with variance (n − 1)(q(1 − q) + 2(Σs³ − q²)). More, at
-// level alpha and by at least 1 % of the rows, is doubtful.
+// level alpha and by at least 1 % of the rows, is doubtful. Of a group they may: pairs
+// are of rows of different groups.
 func (l *log) neighbours() {
 	if l.contexts == nil || l.n < 100 {
 		return
@@ -231,14 +249,18 @@ func (l *log) neighbours() {
 	}
 	alone := l.n - repeated
 	three += float64(alone) / (n * n * n)
-	var same float64
+	var same, pairs float64
 	for t := 1; t < l.n; t++ {
-		if l.contexts[l.order[t]] == l.contexts[l.order[t-1]] {
+		i, j := l.order[t], l.order[t-1]
+		if l.together(i, j) {
+			continue
+		}
+		if pairs++; l.contexts[i] == l.contexts[j] {
 			same++
 		}
 	}
-	expected := (n - 1) * q
-	z := counted(same, expected, (n-1)*max(q*(1-q), q*(1-q)+2*(three-q*q)))
+	expected := pairs * q
+	z := counted(same, expected, pairs*max(q*(1-q), q*(1-q)+2*(three-q*q)))
 	f := Finding{Check: repeatedContexts.name, About: Visits,
 		Numbers: []Number{{"contexts", float64(len(sizes) + alone)}, {"z", z}},
 		Measured: fmt.Sprintf("%d contexts; %s of rows share theirs; %.0f neighbours in time do, %.4g by chance, "+
@@ -248,6 +270,11 @@ func (l *log) neighbours() {
 		"rows of one visit stand together: they are not independent",
 		"name the visit or user in the column group, and certify on one row of each; a file sorted by context is "+
 			"an innocent cause")
+}
+
+// together reports that two rows are of one group.
+func (l *log) together(i, j int) bool {
+	return l.Group != nil && l.Group[i] >= 0 && l.Group[i] == l.Group[j]
 }
 
 // repeats looks for rows written twice. Of two consecutive rows of one context the
@@ -358,7 +385,7 @@ func (l *log) lastRows() {
 // autocorrelation tests whether a row's reward says something of the next one's,
 // in the order of time, within the blocks of drift: the self-normalized mean of
 // e_t e_{t+1}, whose spread is taken as what independence implies where that is more
-// (rare rewards). At level alpha, and a correlation above 0.02, it is doubtful.
+// (rare rewards), over rows of different groups. At level alpha, and a correlation above 0.02, it is doubtful.
 func (l *log) autocorrelation() {
 	if l.n < 200 {
 		return
@@ -373,15 +400,18 @@ func (l *log) autocorrelation() {
 	if variance <= 1e-15 {
 		return
 	}
-	var sum, square float64
+	var sum, square, pairs float64
 	for t := 1; t < l.n; t++ {
+		if l.together(l.order[t], l.order[t-1]) {
+			continue
+		}
 		y := e[t] * e[t-1]
-		sum += y
-		square += y * y
+		sum, square, pairs = sum+y, square+y*y, pairs+1
 	}
-	r := sum / float64(l.n-1) / variance
+	r := sum / max(1, pairs) / variance
 	// Residuals of a block correlate by −1/rows among themselves.
-	z := (sum + variance*float64(blocks)) / max(math.Sqrt(square), variance*math.Sqrt(float64(l.n)))
+	n := float64(l.n)
+	z := (sum + variance*float64(blocks)*(pairs+1)/n) / max(math.Sqrt(square), variance*math.Sqrt(pairs+1))
 	f := rewardsInSequence.finding(fmt.Sprintf("a reward and the next correlate by %.2g, z = %.1f", r, z),
 		Number{"correlation", r}, Number{"z", z})
 	l.judge(f, math.Abs(z) > threshold(1) && math.Abs(r) > 0.02, Doubtful,

@@ -41,8 +41,13 @@ func TestEnds(t *testing.T) {
 			if f, ok := inspect.Inspect(session(seed, true, grouped)).Finding("ends of groups"); !ok || f.Severity != inspect.Doubtful || f.About != inspect.Selection {
 				t.Errorf("seed %d, grouped: %v: %+v", seed, grouped, f)
 			}
-			if f, _ := inspect.Inspect(session(seed, false, grouped)).Finding("ends of groups"); f.Severity != inspect.Fine {
+			r := inspect.Inspect(session(seed, false, grouped))
+			if f, _ := r.Finding("ends of groups"); f.Severity != inspect.Fine {
 				alarms++
+			}
+			// What rows of a session share is no doubt where its group says so, and one where it does not.
+			if (r.Severity == inspect.Fine) != grouped {
+				t.Errorf("seed %d, grouped: %v: sound sessions: %s", seed, grouped, r.Summary())
 			}
 		}
 		if alarms > 0 {

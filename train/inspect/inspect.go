@@ -138,7 +138,8 @@ type log struct {
 	contexts  []uint64  // a hash of each row's context; nil: the log has none
 	sizes     []int     // rows of each context that more than one has
 	shared    filter    // of contexts that more than one row has
-	gamma     float64   // see Within
+	varied    func() []feature
+	gamma     float64 // see Within
 	units     logs.Units
 	column    []float64 // buffer for mean
 	found     []found
@@ -273,6 +274,7 @@ func within(in *logs.Log, gamma float64, on *summary) *log {
 			}
 		}
 		alike.Wait()
+		l.varied = sync.OnceValue(l.scan)
 		type checks = []func(*log)
 		// Places are those in the report. What comes later asks what was found or set before.
 		known := func(check func(*log)) func(*log) {

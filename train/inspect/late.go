@@ -63,18 +63,17 @@ func (l *log) late() {
 // delays are what late reads of the rows: for each the block of its age, the newest being 0, and its action's class,
 // 0 for those that few rows have.
 type delays struct {
-	*log
+	*reader
 	block  []int
 	class  []int
-	action []int // of each class; negative: several
-	bets   *bets
-	kept   []int     // features of bets that foretell rewards
-	vector []float64 // buffer for those of bets
+	action []int     // of each class; negative: several
+	kept   []int     // features that foretell rewards
+	buffer []float64 // for a row's features
 	rows   [][]int   // some of each class, to learn from
 }
 
 func (l *log) newDelays() *delays {
-	d := &delays{log: l, block: make([]int, l.n), class: make([]int, l.n)}
+	d := &delays{reader: l.reader(lateFeatures), block: make([]int, l.n), class: make([]int, l.n)}
 	for t, i := range l.order {
 		d.block[i] = lateBlocks - 1 - t*lateBlocks/l.n
 	}
@@ -86,11 +85,7 @@ func (l *log) newDelays() *delays {
 	for i, a := range l.Action {
 		d.class[i] = class[a]
 	}
-	d.bets = &bets{log: l}
-	d.bets.scan(lateFeatures)
-	d.bets.terms = d.bets.terms[:len(d.bets.features)] // without products
-	d.bets.width = 1 + len(d.bets.terms)
-	d.vector = make([]float64, d.bets.width)
+	d.buffer = make([]float64, len(d.features))
 	for f, a := range d.along() {
 		if l.Time == nil && a.next > .9*a.two { // neighbours correlate so
 			return nil
@@ -109,14 +104,14 @@ func (l *log) newDelays() *delays {
 // along is how features correlate with the age of rows, and with those of the next rows: a column of time would take
 // rewards that are late for the effect of contexts, and a file that is sorted by a column is in no order of time.
 func (d *delays) along() []moved {
-	out, last := make([]moved, len(d.bets.features)), make([]float64, d.bets.width)
+	out, last := make([]moved, len(d.features)), make([]float64, len(d.features))
 	for t := 0; t+1 < d.n; t += 1 + d.n/lateRows {
-		d.bets.vector(d.order[t], last)
-		d.bets.vector(d.order[t+1], d.vector)
+		d.vector(d.order[t], last)
+		d.vector(d.order[t+1], d.buffer)
 		age := float64(d.block[d.order[t]]) - float64(lateBlocks-1)/2
 		for f := range out {
-			m, v := &out[f], last[1+f]
-			m.two, m.next, m.with, m.ages = m.two+v*v, m.next+v*d.vector[1+f], m.with+v*age, m.ages+age*age
+			m, v := &out[f], last[f]
+			m.two, m.next, m.with, m.ages = m.two+v*v, m.next+v*d.buffer[f], m.with+v*age, m.ages+age*age
 		}
 	}
 	return out
@@ -127,10 +122,10 @@ type moved struct{ two, next, with, ages float64 }
 
 // fill writes 1, and features with their squares.
 func (d *delays) fill(i int, row []float64) {
-	d.bets.vector(i, d.vector)
+	d.vector(i, d.buffer)
 	row[0] = 1
 	for j, f := range d.kept {
-		v := d.vector[1+f]
+		v := d.buffer[f]
 		row[1+2*j], row[2+2*j] = v, v*v-1
 	}
 }

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -31,20 +32,12 @@ func (l *log) outcomes() {
 	if f, is := l.finding(betsOnPropensities); is && f.Severity == Unusable {
 		return // propensities are wrong whatever columns say
 	}
-	b := &bets{log: l}
-	b.scan(math.MaxInt)
-	o := &outcomeTest{log: l, bets: b, at: make([]int, len(b.features))}
-	for f := range o.at {
-		o.at[f] = -1
-	}
-	for _, named := range []bool{false, true} {
-		for f, c := range b.features {
-			if len(o.columns) < outcomeColumns && strings.Contains(c.name, "=") == named {
-				o.at[f], o.columns = len(o.columns), append(o.columns, f)
-			}
-		}
-	}
-	if len(o.columns) == 0 {
+	named := func(f feature) int { return min(1, strings.Count(f.name, "=")) }
+	columns := slices.SortedFunc(slices.Values(l.varied()), func(f, g feature) int {
+		return cmp.Or(named(f)-named(g), f.place-g.place)
+	})
+	o := &outcomeTest{reader: l.reads(columns[:min(len(columns), outcomeColumns)])}
+	if len(columns) == 0 {
 		return
 	}
 	o.class, o.action = l.classes(max(50, l.n/100), 50)
@@ -73,34 +66,31 @@ func (l *log) classes(least, most int) (class []int, action []int) {
 
 // outcomeTest holds some columns of some rows.
 type outcomeTest struct {
-	*log
-	bets    *bets
-	columns []int // features of bets
-	at      []int // the column of a feature; negative: none
-	class   []int // of each action
-	action  []int // of each class
-	rows    []int
-	values  [][]float64 // by column
+	*reader
+	class  []int // of each action
+	action []int // of each class
+	rows   []int
+	values [][]float64 // by feature
+	taken  []int       // the class of each row's action
+	draw   []drawn     // of each row, by the propensities of logged actions alone
 }
 
 func (o *outcomeTest) read() {
-	for i := 0; i < o.n; i += 1 + o.n/min(outcomeRows, outcomeValues/len(o.columns)) {
-		o.rows = append(o.rows, i)
+	for i := 0; i < o.n; i += 1 + o.n/min(outcomeRows, outcomeValues/len(o.features)) {
+		p := o.Propensity[i]
+		o.rows, o.taken = append(o.rows, i), append(o.taken, o.class[o.Action[i]])
+		o.draw = append(o.draw, drawn{n: 1, got: 1 / p, variance: (1 - p) / p / p})
 	}
-	o.values = make([][]float64, len(o.columns))
+	o.values = make([][]float64, len(o.features))
 	for c := range o.values {
 		o.values[c] = make([]float64, len(o.rows))
 	}
 	for r, i := range o.rows {
-		o.bets.each(i, func(f int, v float64) {
-			if c := o.at[f]; c >= 0 {
-				o.values[c][r] = v
-			}
-		})
+		o.each(i, func(c int, v float64) { o.values[c][r] = v })
 	}
 }
 
-func (o *outcomeTest) name(c int) string { return o.bets.features[o.columns[c]].name }
+func (o *outcomeTest) name(c int) string { return o.features[c].name }
 
 // knowsAction tests whether a column tells the action, as time spent does that is longer after a purchase of one.
 // Whatever was known when the action was drawn cannot, beyond the propensities. With a weight g ≥ 0 of the column's
@@ -114,7 +104,7 @@ func (o *outcomeTest) name(c int) string { return o.bets.features[o.columns[c]].
 func (o *outcomeTest) knowsAction() {
 	classes, apart := len(o.action), o.draws()
 	// Weights of a column are alike: they count as six.
-	most := distuv.UnitNormal.Quantile(1 - outcomeLevel/float64(12*len(o.columns)*classes))
+	most := distuv.UnitNormal.Quantile(1 - outcomeLevel/float64(12*len(o.features)*classes))
 	var f Finding
 	for c, values := range o.values {
 		cuts := cutsOf(values)
@@ -171,22 +161,29 @@ func (d *drawn) add(o drawn, weight float64) {
 func (o *outcomeTest) drawn(values, cuts []float64) (cells []drawn, rows []float64) {
 	classes := len(o.action)
 	cells, rows = make([]drawn, (len(cuts)+1)*classes), make([]float64, len(cuts)+1)
-	for r, i := range o.rows {
-		b, _ := slices.BinarySearch(cuts, values[r])
-		row, taken := cells[b*classes:(b+1)*classes], o.class[o.Action[i]]
-		rows[b]++
-		if o.Propensities != nil {
-			for a, p := range o.Pi0(i) {
-				row[o.class[a]].add(drawn{want: p, variance: p * (1 - p)}, 1)
+	for r, v := range values {
+		b := 0 // of few cuts
+		for _, cut := range cuts {
+			if v > cut {
+				b++
 			}
-			row[taken].got++
-			continue
 		}
-		for a := range row {
-			row[a].want++
+		rows[b]++
+		if c := &cells[b*classes+o.taken[r]]; o.Propensities == nil {
+			d := &o.draw[r]
+			c.n, c.got, c.variance = c.n+d.n, c.got+d.got, c.variance+d.variance
+		} else {
+			c.got++
+			for a, p := range o.Pi0(o.rows[r]) {
+				c := &cells[b*classes+o.class[a]]
+				c.want, c.variance = c.want+p, c.variance+p*(1-p)
+			}
 		}
-		p := o.Propensity[i]
-		row[taken].add(drawn{n: 1, got: 1 / p, variance: (1 - p) / p / p}, 1)
+	}
+	for at := range cells {
+		if o.Propensities == nil {
+			cells[at].want = rows[at/classes]
+		}
 	}
 	return cells, rows
 }
@@ -297,17 +294,13 @@ func (o *outcomeTest) knowsReward() {
 	}
 	kinds := len(o.action) + 1 // classes, and all actions
 	type sums struct{ n, r, square float64 }
-	of, buffer := make([]map[float64][]sums, len(some)), make([]float64, len(o.columns))
+	of, buffer := make([]map[float64][]sums, len(some)), make([]float64, len(o.features))
 	for j := range of {
 		of[j] = map[float64][]sums{}
 	}
 	for i := range o.n {
 		clear(buffer)
-		o.bets.each(i, func(f int, v float64) {
-			if c := o.at[f]; c >= 0 {
-				buffer[c] = v
-			}
-		})
+		o.each(i, func(c int, v float64) { buffer[c] = v })
 		r := -o.Cost[i]
 		for j, c := range some {
 			s := of[j][buffer[c]]

@@ -411,6 +411,7 @@ func (l *log) between(all []*Partial) {
 			for a, n := range p.Span.Actions {
 				s.Actions[a] += n
 			}
+			s.Squares += p.Span.Squares
 		}
 		s.Reward, s.Propensity = pooled(reward), pooled(propensity)
 		of[b] = s

@@ -76,9 +76,12 @@ type slot struct {
 	place  int     // among the numbers; negative: it is a cell
 }
 
-// rowsAhead hands over rows that were read ahead.
+// rowsAhead hands over rows of blocks that a goroutine reads ahead, into those that have been used.
 type rowsAhead struct {
-	*ahead[*rowBlock]
+	made, used chan *rowBlock
+	quit       chan struct{}
+	all        sync.WaitGroup
+
 	slots  []slot
 	others int       // slots that are cells
 	block  *rowBlock // nil: none yet
@@ -90,14 +93,43 @@ type rowsAhead struct {
 	err  error  // what came after it; nil: more
 }
 
-func newRowsAhead(slots []slot) *rowsAhead {
-	a := &rowsAhead{slots: slots}
+// newRowsAhead is the rows of columns; so many blocks are in memory.
+func newRowsAhead(slots []slot, blocks int) *rowsAhead {
+	a := &rowsAhead{slots: slots, made: make(chan *rowBlock, blocks), used: make(chan *rowBlock, blocks),
+		quit: make(chan struct{})}
+	for range blocks {
+		a.used <- &rowBlock{}
+	}
 	for _, s := range slots {
 		if s.place < 0 {
 			a.others++
 		}
 	}
 	return a
+}
+
+// begin calls read in a goroutine.
+func (a *rowsAhead) begin(read func()) {
+	a.all.Go(func() {
+		defer close(a.made)
+		read()
+	})
+}
+
+// get is a block to read into; false: nobody wants more.
+func (a *rowsAhead) get() (*rowBlock, bool) {
+	select {
+	case <-a.quit:
+		return nil, false
+	case k := <-a.used:
+		return k, true
+	}
+}
+
+// end ends the goroutine, and waits until it has ended.
+func (a *rowsAhead) end() {
+	close(a.quit)
+	a.all.Wait()
 }
 
 // next is the next row and its block; nil: there is none. Of a block with an error there is no row.
@@ -322,42 +354,6 @@ func each(n int, do func(i int)) {
 // eachBlock calls do for each block of so many of n rows, likewise.
 func eachBlock(n, size int, do func(from, to int)) {
 	each((n+size-1)/size, func(i int) { do(i*size, min(n, (i+1)*size)) })
-}
-
-// ahead hands over blocks that a goroutine makes of those that have been used.
-type ahead[T any] struct {
-	made, used chan T
-	quit       chan struct{}
-	all        sync.WaitGroup
-}
-
-// begin calls make in a goroutine; it makes blocks of what get returns, and gives them to put. ok is false once
-// nobody wants more.
-func begin[T any](blocks []T, produce func(get func() (T, bool), put func(T))) *ahead[T] {
-	a := &ahead[T]{made: make(chan T, len(blocks)), used: make(chan T, len(blocks)), quit: make(chan struct{})}
-	for _, b := range blocks {
-		a.used <- b
-	}
-	a.all.Go(func() {
-		defer close(a.made)
-		produce(func() (block T, ok bool) {
-			select {
-			case <-a.quit:
-				return block, false
-			case block = <-a.used:
-				return block, true
-			}
-		}, func(block T) { a.made <- block })
-	})
-	return a
-}
-
-// end ends the goroutine, and waits until it has ended.
-func (a *ahead[T]) end() {
-	if a != nil {
-		close(a.quit)
-		a.all.Wait()
-	}
 }
 
 // grown is a slice of length n, s itself if it is long enough.

@@ -225,7 +225,7 @@ func (b *builder) begin() {
 	b.into = &b.contexts
 	b.into.begin()
 	b.offers = offers{ids: b.offers.ids[:0], ends: b.offers.ends[:0], starts: b.offers.starts[:0],
-		numbers: b.offers.numbers, hashes: b.offers.hashes}
+		numbers: b.offers.numbers}
 }
 
 // fill reads all rows. again: the pass must be made once more, with what the memory
@@ -356,6 +356,11 @@ func (b *builder) add() error {
 	}
 	r := &b.row
 	r.hasSet = b.offers.column != ""
+	if f := b.o.formula; f != nil {
+		if err := b.compute(f); err != nil {
+			return err
+		}
+	}
 	if err := b.reduce(); err != nil {
 		return err
 	}
@@ -517,22 +522,39 @@ func (b *builder) appendRow() {
 	b.appendOutcomes()
 }
 
+// propensityForms are the propensities that files write in another form.
+var propensityForms = map[string]func(v float64) float64{
+	"log":     math.Exp,
+	"percent": func(v float64) float64 { return v / 100 },
+	"inverse": func(v float64) float64 { return 1 / v },
+}
+
 // whole checks what a row must have, whatever the others have.
 func (b *builder) whole() error {
-	r := &b.row
+	r, form := &b.row, b.o.PropensityForm
+	if of := propensityForms[form]; of != nil {
+		if r.hasP && !r.hasDensity {
+			r.p = of(r.p)
+		}
+		for i, p := range r.props {
+			r.props[i] = of(p)
+		}
+	}
 	switch {
 	case !r.hasAction || len(r.action) == 0:
 		return bad("action", "missing")
-	case !r.hasCost:
+	case !r.hasCost && !b.o.NoRewards:
 		return bad(cmp.Or(b.costColumn, "reward"), "missing")
 	case r.hasP && !(r.p > 0 && (r.p <= 1 || r.hasDensity && !math.IsInf(r.p, 0))):
 		hint := ""
 		switch {
+		case form != "":
+			hint = ", read by setting propensity-form " + form
 		case b.n > 0: // propensities of the rows before were
 		case r.p > 1:
-			hint = ": is it 1/p, or a percentage?"
+			hint = ": is it 1/p, or a percentage? setting propensity-form inverse, or percent, reads such"
 		case r.p < 0:
-			hint = ": is it log p?"
+			hint = ": is it log p? setting propensity-form log reads such"
 		}
 		return bad("propensity", "%v is outside (0, 1]%s", r.p, hint)
 	case r.hasWeight && !(r.weight >= 0 && r.weight-r.weight == 0):

@@ -52,7 +52,7 @@ var dsRoles = map[string]role{"_label_cost": roleCost, "_label_probability": rol
 
 func newDSJSON(l *lines, b *builder) (reader, error) {
 	b.base, b.lightly = 1, true
-	r := &dsjson{jsonl: &jsonl{newTable(l, b), newDecoder()}}
+	r := &dsjson{jsonl: &jsonl{table: newTable(l, b), decoder: newDecoder()}}
 	r.preset, r.decoder.hide = "dsjson", true
 	r.multi, r.known = b.memory.multi, b.memory.multi != nil
 	return r, nil

@@ -39,18 +39,8 @@ func (l *Log) FitEncoder(rows []int, how Scaling) (*features.Encoder, error) {
 	}
 	var at []int
 	if rows != nil || l.Rows != nil {
-		n := l.Len()
-		if rows != nil {
-			n = len(rows)
-		}
-		at = make([]int, n)
-		for i := range at {
-			if r := i; rows == nil {
-				at[i] = l.Context(r)
-			} else {
-				at[i] = l.Context(rows[i])
-			}
-		}
+		at = make([]int, 0, len(rows))
+		forRows(rows, l.Len(), func(_, row int) { at = append(at, l.Context(row)) })
 	}
 	return l.fit(at, how, l.context)
 }
@@ -71,12 +61,8 @@ func (v *named) fit(rows []int, how Scaling, read rowReader) (*features.Encoder,
 	seen := make([]int, len(v.names))
 	most, mean, m2 := make([]float64, len(v.names)), make([]float64, len(v.names)), make([]float64, len(v.names))
 	room := make([]float64, max(0, v.width))
-	for i := range n {
-		r := i
-		if rows != nil {
-			r = rows[i]
-		}
-		ids, values := read(r, room)
+	forRows(rows, v.n, func(_, row int) {
+		ids, values := read(row, room)
 		for j, id := range ids {
 			u := values[j]
 			seen[id]++
@@ -85,7 +71,7 @@ func (v *named) fit(rows []int, how Scaling, read rowReader) (*features.Encoder,
 			mean[id] += delta / float64(seen[id])
 			m2[id] += delta * (u - mean[id])
 		}
-	}
+	})
 	e := features.Encoder{Intercept: how.Intercept, Unit: how.Unit}
 	for id, name := range v.names {
 		if seen[id] == 0 {
@@ -173,13 +159,13 @@ func (l *Log) Encode(e *features.Encoder) (*Log, error) {
 // encoded is rows of named values by an encoder.
 type encoded struct {
 	rows    *named
-	read    func(i int, room []float64) (ids []uint32, values []float64)
+	read    rowReader
 	encoder *features.Encoder
 	feature []int32     // of each name; −1: none
 	finite  atomic.Bool // all features of all rows are, as was found
 }
 
-func newEncoded(rows *named, e *features.Encoder, read func(i int, room []float64) ([]uint32, []float64)) *encoded {
+func newEncoded(rows *named, e *features.Encoder, read rowReader) *encoded {
 	x := &encoded{rows: rows, read: read, encoder: e, feature: make([]int32, len(rows.names))}
 	for id, name := range rows.names {
 		x.feature[id] = int32(e.Feature(name))
@@ -211,63 +197,6 @@ func (x *encoded) Row64(i int, dst []float64) {
 			dst[j] = math.NaN()
 		}
 	}
-}
-
-// all32 writes all rows [n×d], rounded, and reports whether all features are finite. Those of rows
-// with the same names are computed without a vector of 64-bit numbers between.
-func (x *encoded) all32(dst []float32) bool {
-	const part = 1 << 12
-	n, d, e, v := x.Len(), x.Dim(), x.encoder, x.rows
-	type column struct {
-		from          int // among the row's values; −1: none
-		center, scale float64
-	}
-	columns := make([]column, len(e.Names))
-	for f := range columns {
-		if columns[f] = (column{-1, 0, e.Scale[f]}); e.Center != nil {
-			columns[f].center = e.Center[f]
-		}
-	}
-	if v.offsets == nil {
-		for j, id := range v.ids {
-			if f := x.feature[id]; f >= 0 {
-				columns[f].from = j
-			}
-		}
-	}
-	var infinite atomic.Bool
-	each((n+part-1)/part, func(p int) {
-		row := make([]float64, d)
-		var none float32
-		for i := p * part; i < min(n, (p+1)*part); i++ {
-			to := dst[i*d : (i+1)*d]
-			if v.offsets != nil || e.Unit || e.Impute {
-				x.Row64(i, row)
-				for f, u := range row {
-					to[f] = float32(u)
-					none += to[f] - to[f]
-				}
-				continue
-			}
-			if e.Intercept {
-				to[d-1] = 1
-			}
-			_, values := x.read(i, nil)
-			for f, c := range columns {
-				var u float64
-				if c.from >= 0 {
-					u = values[c.from]
-				}
-				u32 := float32((u - c.center) * c.scale)
-				to[f] = u32
-				none += u32 - u32
-			}
-		}
-		if none != 0 {
-			infinite.Store(true)
-		}
-	})
-	return !infinite.Load()
 }
 
 // Row32 is Row64, rounded.

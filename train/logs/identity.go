@@ -141,13 +141,7 @@ func (l *Log) RoundedHashes(round func([]float64), rows []int, offered bool) []u
 	t := l.items()
 	var some []bool // items that are offered
 	if rows != nil {
-		some = make([]bool, t.n)
-		for _, i := range rows {
-			for j := range l.Options(i) {
-				_, item := l.Option(i, j)
-				some[item] = true
-			}
-		}
+		some = l.offering(rows)
 	}
 	actions, described := make([]uint64, l.K()), t.described(round, some)
 	for a, name := range l.Actions {

@@ -6,9 +6,6 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas64"
-
 	"opl/policies/features"
 )
 
@@ -119,8 +116,12 @@ func (t *items) encode(it *features.Items, actions []string) (Contexts, error) {
 		return r, nil
 	}
 	held := Rows32{d, make([]float32, t.n*d)}
-	if !x.all32(held.Data) {
-		i := slices.IndexFunc(held.Data, func(v float32) bool { return v-v != 0 })
+	eachBlock(t.n, 1<<12, func(from, to int) {
+		for i := from; i < to; i++ {
+			x.Row32(i, held.Placed32(i))
+		}
+	})
+	if i := slices.IndexFunc(held.Data, func(v float32) bool { return v-v != 0 }); i >= 0 {
 		return nil, fmt.Errorf("feature %d of an action is %v once it is scaled, too large for 32 bits", i%d,
 			held.Data[i])
 	}
@@ -172,28 +173,10 @@ func (l *Log) FitItems(rows []int, how Scaling, own int) (*features.Items, error
 	if l.Choices != nil && l.Choices.items == nil && l.Choices.Z != nil {
 		return nil, errUnnamed
 	}
-	n := l.Len()
-	if rows != nil {
-		n = len(rows)
-	}
-	at := func(i int) int {
-		if rows != nil {
-			return rows[i]
-		}
-		return i
-	}
 	var offered []int // items
 	if l.Sets() {
-		seen := make([]bool, t.n)
-		for i := range n {
-			for j := range l.Options(at(i)) {
-				if _, item := l.Option(at(i), j); !seen[item] {
-					seen[item] = true
-				}
-			}
-		}
 		offered = make([]int, 0, t.n)
-		for item, has := range seen {
+		for item, has := range l.offering(rows) {
 			if has {
 				offered = append(offered, item)
 			}
@@ -206,9 +189,7 @@ func (l *Log) FitItems(rows []int, how Scaling, own int) (*features.Items, error
 	var names []string
 	if own > 0 && !t.byPlace {
 		logged := make([]int, l.K())
-		for i := range n {
-			logged[l.Action[at(i)]]++
-		}
+		forRows(rows, l.Len(), func(_, row int) { logged[l.Action[row]]++ })
 		for a, times := range logged {
 			if times >= own {
 				names = append(names, l.Actions[a])
@@ -216,6 +197,18 @@ func (l *Log) FitItems(rows []int, how Scaling, own int) (*features.Items, error
 		}
 	}
 	return features.NewItems(e, names)
+}
+
+// offering tells which items some of the rows offer; nil: all.
+func (l *Log) offering(rows []int) []bool {
+	some := make([]bool, l.items().n)
+	forRows(rows, l.Len(), func(_, row int) {
+		for j := range l.Options(row) {
+			_, item := l.Option(row, j)
+			some[item] = true
+		}
+	})
+	return some
 }
 
 // EncodeItems returns the log with the vectors z(a) of what its actions are described by, in
@@ -237,79 +230,4 @@ func (l *Log) EncodeItems(it *features.Items) (*Log, error) {
 	out := *l
 	out.Choices = &c
 	return &out, nil
-}
-
-// OptionScores computes s(x_i, a) = h(x_i)ᵀ W z(a) in float64 of what each of the rows offers,
-// in its order, and hands them to use with the row's place among rows; nil rows: all. theta
-// is Wᵀ, by feature of the action, [p×m]; h are the contexts of m features by their places,
-// see [Log.Context]; nil: l.X. Choices.Z must be there. The slice is used again after the call.
-func OptionScores(l *Log, rows []int, theta []float64, h Contexts, use func(i int, scores []float64)) {
-	if h == nil {
-		h = l.X
-	}
-	z, n := l.Choices.Z, len(rows)
-	if rows == nil {
-		n = l.Len()
-	}
-	m, p := h.Dim(), z.Dim()
-	parts, ok := z.(ItemRows)
-	if !ok {
-		parts = ItemRows{Values: z, Width: p}
-	}
-	d := parts.Values.Dim()
-	block, most := 64, l.MostOptions()
-	block = max(1, min(block, (1<<22)/max(1, most))) // scores in 32 MB: the vectors are made once a block
-	x, v := make([]float64, block*m), make([]float64, block*p)
-	scores := make([]float64, block*most)
-	const tile = 512
-	tiles := make([]float64, tile*d)
-	general := func(rows, cols, stride int, data []float64) blas64.General {
-		return blas64.General{Rows: rows, Cols: cols, Stride: stride, Data: data}
-	}
-	for from := 0; from < n; from += block {
-		b := min(block, n-from)
-		row := func(i int) int {
-			if rows != nil {
-				return rows[from+i]
-			}
-			return from + i
-		}
-		for i := range b {
-			h.Row64(l.Context(row(i)), x[i*m:(i+1)*m])
-		}
-		// v_i = W h(x_i) [p], of which the scores are products with z(a)
-		blas64.Gemm(blas.NoTrans, blas.Trans, 1, general(b, m, m, x), general(p, m, m, theta), 0, general(b, p, p, v))
-		if l.Sets() {
-			for i := range b {
-				r := row(i)
-				s := scores[:l.Options(r)]
-				for j := range s {
-					_, item := l.Option(r, j)
-					parts.Values.Row64(item, tiles[:d])
-					if s[j] = features.Dot(tiles[:d], v[i*p:i*p+d]); parts.Place(item) >= 0 {
-						s[j] += v[i*p+parts.Place(item)]
-					}
-				}
-				use(from+i, s)
-			}
-			continue
-		}
-		for a := 0; a < most; a += tile {
-			some := min(tile, most-a)
-			for j := range some {
-				parts.Values.Row64(a+j, tiles[j*d:(j+1)*d])
-			}
-			blas64.Gemm(blas.NoTrans, blas.Trans, 1, general(b, d, p, v), general(some, d, d, tiles), 0,
-				general(b, some, most, scores[a:]))
-		}
-		for i := range b {
-			s := scores[i*most : (i+1)*most]
-			for a := range s {
-				if at := parts.Place(a); at >= 0 {
-					s[a] += v[i*p+at]
-				}
-			}
-			use(from+i, s)
-		}
-	}
 }

@@ -295,9 +295,18 @@ func (b *builder) indexed(i int) (uint32, error) {
 type jsonl struct {
 	*table
 	decoder *decoder
+	within  map[string]bool // objects that have values which are columns
 }
 
-func newJSONL(l *lines, b *builder) (reader, error) { return &jsonl{newTable(l, b), newDecoder()}, nil }
+func newJSONL(l *lines, b *builder) (reader, error) {
+	j := &jsonl{newTable(l, b), newDecoder(), map[string]bool{}}
+	for name := range b.renamed {
+		for i, c := range name {
+			j.within[name[:i]] = j.within[name[:i]] || c == '.'
+		}
+	}
+	return j, nil
+}
 
 func (j *jsonl) next(b *builder) error {
 	if there, err := j.table.next(b, func() { j.readAhead(b) }); there {
@@ -309,17 +318,28 @@ func (j *jsonl) next(b *builder) error {
 	if t := bytes.TrimSpace(j.text); j.rows == 1 && (t[0] == '[' || len(t) == 1) {
 		return bad("", "begins with %s: want JSON Lines, an object in each line", quote(t))
 	}
-	err := j.object(func(name []byte) error {
-		c, err := j.column(b, name)
-		if err != nil {
-			return err
-		}
-		return j.value(b, c)
-	})
+	err := j.object(func(name []byte) error { return j.field(b, name) })
 	if err == nil && b.n == 0 {
 		err = j.check(b)
 	}
 	return err
+}
+
+// field reads a column of the line, or an object that has some within, by the names of both.
+func (j *jsonl) field(b *builder, name []byte) error {
+	if j.within[string(name)] {
+		object := string(name)
+		if name = []byte(object); j.decoder.PeekKind() == '{' {
+			return j.decoder.object(object, func(part []byte) error {
+				return j.field(b, slices.Concat(name, []byte("."), part))
+			})
+		}
+	}
+	c, err := j.column(b, name)
+	if err != nil {
+		return err
+	}
+	return j.value(b, c)
 }
 
 // object reads the line, an object.

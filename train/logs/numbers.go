@@ -90,8 +90,12 @@ func (b *builder) reduce() error {
 		n.atoms[v] = true
 		return nil
 	}
-	if !(r.density > 0) {
-		return bad("density", "%v is no density: want one above 0; is it the logarithm? exponentiate it", r.density)
+	if of := propensityForms[b.o.PropensityForm]; of != nil {
+		r.density = of(r.density)
+	}
+	if !(r.density > 0) || math.IsInf(r.density, 0) {
+		return bad("density", "%v is no density: want one above 0; setting propensity-form log reads logarithms",
+			r.density)
 	}
 	r.outcomes[1] = r.density
 	if err := b.family(); err != nil {

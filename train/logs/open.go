@@ -22,6 +22,11 @@ type Options struct {
 	// the reward −c. Both 0: rewards are in [0, 1].
 	RewardMin, RewardMax float64
 
+	// Reward computes the reward from columns, in place of a column reward or cost: a sum such as
+	// "revenue - 0.2*cost_shipping". Each has its range in Ranges, of which RewardMin and RewardMax are computed.
+	Reward  string
+	formula *formula // of Reward; nil: there is none
+
 	// Ranges are what outcomes can be, by their names, and AtRandom those that are missing at random, see [Outcome].
 	Ranges   map[string]Units
 	AtRandom []string
@@ -34,10 +39,14 @@ type Options struct {
 	// Numbers, if not nil, says that actions are numbers, which columns density and propensity have the density or the
 	// probability of, and into which intervals they are divided. Atoms are those that Actions name; nil: as found.
 	Numbers *numeric.Actions
+	// PropensityForm is how the file writes a propensity p: "log", "percent" or "inverse", 1/p; "": as p.
+	PropensityForm string
+	RewardMap      map[string]float64 // rewards that the file writes as words, or as other numbers
+	NoRewards      bool               // the file has decisions alone: no rewards are read, costs are 0
 	// Columns are the file's columns that are read as those of the schema, by their names there, such as "action":
 	// "variant", "x_age": "age"; a column of such a name itself is not read then. A file of CSV, JSON Lines or
 	// Parquet must have them. ColumnsBefore is the same of a log before: a file that lacks the column may have the
-	// schema's.
+	// schema's. A name such as "decision.arm" is also that of a value within the objects of JSON Lines.
 	Columns, ColumnsBefore map[string]string
 
 	Delimiter string // of fields of CSV: one of , ; | and a tab; "": as the header has it
@@ -89,6 +98,9 @@ func Open(ctx context.Context, path string, o Options) (*Log, error) {
 // that changes while it is read is an error that names it, or, if o has BadRows, left out, counted (LeftOut) and
 // listed there.
 func OpenAll(ctx context.Context, paths []string, o Options) (_ *Log, err error) {
+	if err := o.formulate(); err != nil {
+		return nil, err
+	}
 	f, err := Find(ctx, paths, o)
 	if err != nil {
 		return nil, err

@@ -41,6 +41,8 @@ func (o *Options) plan(path string, format *format) (p *plan, err error) {
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", path, err)
+	case o.PropensityForm != "" && propensityForms[o.PropensityForm] == nil:
+		return nil, fmt.Errorf("%s: setting propensity-form %s: want log, percent or inverse", path, o.PropensityForm)
 	case o.Dates != "" && dateLayouts[o.Dates] == nil:
 		return nil, fmt.Errorf("%s: setting dates %s: want us or eu", path, o.Dates)
 	case o.Delimiter != "" && format.name != "csv":

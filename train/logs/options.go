@@ -21,8 +21,7 @@ type offers struct {
 	named  int    // that have an id
 	at     int    // the place of the logged one; −1: not found yet
 
-	numbers []int32  // of each among builder.actions
-	hashes  []uint64 // of each, of id and features
+	numbers []int32 // of each among builder.actions
 }
 
 // optionSets are the actions that rows offer, and what these are described by.
@@ -125,7 +124,7 @@ func (b *builder) options() (err error) {
 		return bad(o.column, "no action is offered")
 	}
 	described, plain := 0, -1
-	o.numbers, o.hashes, b.serial = o.numbers[:0], o.hashes[:0], b.serial+1
+	o.numbers, b.serial = o.numbers[:0], b.serial+1
 	for j := range n {
 		values := len(b.items.ids)
 		if j+1 < n {

@@ -214,8 +214,8 @@ func TestSetsParquet(t *testing.T) {
 	}
 }
 
-// OptionScores are h(x)ᵀ W z(a) of what is offered.
-func TestOptionScores(t *testing.T) {
+// The scores of rows are φ(x)ᵀ θᵀ z(a) of what is offered.
+func TestScoreRows(t *testing.T) {
 	rows := drawSets("both", 150)
 	for i := range rows {
 		rows[i].Action %= len(rows[i].Offered)
@@ -249,7 +249,7 @@ func TestOptionScores(t *testing.T) {
 		chosen := []int{l.Len() - 1, 0, 1}
 		for _, some := range [][]int{nil, chosen} {
 			at = 0
-			OptionScores(l, some, theta, nil, func(i int, scores []float64) {
+			l.ScoreRows(some, theta, func(i int, scores []float64) {
 				if at++; i != at-1 || len(scores) != l.Options(nth(some, i)) {
 					t.Fatalf("row %d: %d scores", i, len(scores))
 				}

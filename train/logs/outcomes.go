@@ -110,8 +110,8 @@ func (l *Log) declare(ranges map[string]Units, atRandom []string) error {
 		switch {
 		case err != nil:
 			return fmt.Errorf("setting range %s: %w", name, err)
-		case !(u.Low < u.High) || math.IsInf(u.High-u.Low, 0):
-			return fmt.Errorf("setting range %s=%v:%v: want two numbers, the lower one first", name, u.Low, u.High)
+		case !u.valid():
+			return u.refused(name)
 		}
 		o.Range = u
 	}
@@ -123,6 +123,13 @@ func (l *Log) declare(ranges map[string]Units, atRandom []string) error {
 		o.AtRandom = true
 	}
 	return nil
+}
+
+// valid reports a range of more than one number.
+func (u Units) valid() bool { return u.Low < u.High && !math.IsInf(u.High-u.Low, 0) }
+
+func (u Units) refused(name string) error {
+	return fmt.Errorf("setting range %s=%v:%v: want two numbers, the lower one first", name, u.Low, u.High)
 }
 
 // outcome finds an outcome by its name.

@@ -103,10 +103,10 @@ func (r *parquetReader) begin(b *builder, groups []parquet.RowGroup, chunks [][]
 		slots = append(slots, s)
 	}
 	most := max(64, min(4096, blockValues/max(1, len(r.leaves))))
-	r.blocks = newRowsAhead(slots)
-	r.blocks.ahead = begin([]*rowBlock{{}, {}, {}}, func(get func() (*rowBlock, bool), put func(*rowBlock)) {
+	r.blocks = newRowsAhead(slots, 3)
+	r.blocks.begin(func() {
 		for g, group := range groups {
-			if err := r.group(group, chunks[g], most, get, put); err != nil {
+			if err := r.group(group, chunks[g], most); err != nil {
 				return
 			}
 		}
@@ -114,8 +114,7 @@ func (r *parquetReader) begin(b *builder, groups []parquet.RowGroup, chunks [][]
 }
 
 // group reads the rows of a group. An error ends the reading; that of a damaged file is in the last block.
-func (r *parquetReader) group(group parquet.RowGroup, chunks []*pageChunk, most int, get func() (*rowBlock, bool),
-	put func(*rowBlock)) (err error) {
+func (r *parquetReader) group(group parquet.RowGroup, chunks []*pageChunk, most int) (err error) {
 	all := make([]*leafReader, len(r.leaves))
 	defer func() {
 		for _, l := range all {
@@ -136,7 +135,7 @@ func (r *parquetReader) group(group parquet.RowGroup, chunks []*pageChunk, most 
 	}
 	total := int(group.NumRows())
 	for from, more := 0, true; more && err == nil; more = from < total {
-		k, ok := get()
+		k, ok := r.blocks.get()
 		if !ok {
 			return io.EOF
 		}
@@ -144,7 +143,7 @@ func (r *parquetReader) group(group parquet.RowGroup, chunks []*pageChunk, most 
 		from += n
 		k.err = k.columns(&r.table.wide, all, r.cells, n, from == total)
 		err = k.err
-		put(k)
+		r.blocks.made <- k
 	}
 	return err
 }

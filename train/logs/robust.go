@@ -32,19 +32,15 @@ func (v *named) robust(rows []int, how Scaling, read rowReader) (*features.Encod
 	step := max(1, n/robustRows)
 	of := make([]sampled, len(v.names))
 	room := make([]float64, max(0, v.width))
-	for i := range n {
-		r := i
-		if rows != nil {
-			r = rows[i]
-		}
-		ids, values := read(r, room)
+	forRows(rows, v.n, func(i, row int) {
+		ids, values := read(row, room)
 		for j, id := range ids {
 			of[id].rows++
 			if i%step == 0 && v.category[id] == 0 {
 				of[id].values = append(of[id].values, values[j])
 			}
 		}
-	}
+	})
 	e := features.Encoder{Intercept: how.Intercept, Unit: how.Unit, Impute: true}
 	for id, name := range v.names {
 		c := &of[id]

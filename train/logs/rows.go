@@ -14,9 +14,10 @@ import (
 // policy, rewards. Errors name file and row.
 type Rows struct {
 	reader reader
-	b      *builder // whose row stays empty; the fields are in its table
-	what   string   // a row is called; "line" of a file that does not name its fields at its beginning
-	n      int      // of the row, from 1; 0: before the first
+	b      *builder          // whose row stays empty; the fields are in its table
+	names  map[string]string // of the file, by those of the schema
+	what   string            // a row is called; "line" of a file that does not name its fields at its beginning
+	n      int               // of the row, from 1; 0: before the first
 	err    error
 }
 
@@ -39,20 +40,29 @@ func (f *field) String() string {
 	return fmt.Sprintf("%.40s", f.text)
 }
 
-// OpenRows opens a file of rows by its ending, as the error for others lists them.
-func OpenRows(path string) (*Rows, error) {
+// OpenRows opens a file of rows by its ending, as the error for others lists them. Columns and the map of rewards are
+// read as o says.
+func OpenRows(path string, o Options) (*Rows, error) {
 	f, packed := formatOf(path)
 	if f == nil || f.row == "" {
 		return nil, fmt.Errorf("%s: no kind of file for rows of named fields: want %s", path,
 			endingsOf(func(f *format) bool { return f.row != "" }))
 	}
-	b := &builder{path: path, o: &Options{}, memory: &memory{}, input: input{fields: true,
-		byName: map[string]*column{}}}
+	renamed, taken, err := o.renames()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	b := &builder{path: path, o: &o, memory: &memory{}, input: input{fields: true,
+		byName: map[string]*column{}, renamed: renamed, taken: taken}}
+	names := map[string]string{}
+	for column, name := range renamed {
+		names[name] = column
+	}
 	rd, err := f.reader(path, packed, b)
 	if err != nil {
 		return nil, err
 	}
-	return &Rows{reader: rd, b: b, what: f.row}, nil
+	return &Rows{reader: rd, b: b, names: names, what: f.row}, nil
 }
 
 // Next goes to the next row; it is false at the end and after an error.
@@ -90,7 +100,7 @@ func (r *Rows) Where() string {
 func (r *Rows) Fields() (names []string) {
 	for _, c := range r.b.table.columns {
 		if r.what != "line" || c.field.row == r.b.at {
-			names = append(names, c.name)
+			names = append(names, c.as)
 		}
 	}
 	return names
@@ -101,7 +111,10 @@ func (r *Rows) Has(name string) bool { return r.find(name) != nil }
 
 // find returns a field, nil if the row has none of the name.
 func (r *Rows) find(name string) *field {
-	i, ok := r.b.table.index[name]
+	i, ok := r.b.table.index[r.names[name]]
+	if !ok {
+		i, ok = r.b.table.index[name]
+	}
 	if !ok {
 		return nil
 	}
@@ -154,12 +167,22 @@ func (r *Rows) Number(name string) (float64, error) {
 
 // Reward reads a field that is a number, or true or false, 1 or 0, in the words that a log's rewards may have.
 func (r *Rows) Reward(name string) (float64, error) {
-	if f := r.find(name); f != nil && (f.form == 0 || f.form == 't') {
+	f := r.find(name)
+	if f != nil {
+		if v, ok := r.b.o.mapped(f.form, f.text, 0); ok {
+			return v, nil
+		}
+	}
+	if f != nil && (f.form == 0 || f.form == 't') {
 		if v, ok := boolean(f.text); ok {
 			return v, nil
 		}
 	}
-	return r.Number(name)
+	v, err := r.Number(name)
+	if err != nil && f != nil {
+		err = fmt.Errorf("%w: setting reward-map says what words are worth", err)
+	}
+	return v, err
 }
 
 // Time reads a field that is a time, as a log's may be, text or numbers.

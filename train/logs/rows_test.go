@@ -42,7 +42,7 @@ func TestDamagedParquet(t *testing.T) {
 
 // halves reports that a file can be read and is 50 rows of p_0 = p_1 = 0.5.
 func halves(path string) bool {
-	r, err := OpenRows(path)
+	r, err := OpenRows(path, Options{})
 	if err != nil {
 		return false
 	}

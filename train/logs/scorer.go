@@ -16,25 +16,45 @@ func (l *Log) Choosing() bool { return l.Choices != nil }
 // Norm is the Euclidean norm of the vector of row i's context.
 func (l *Log) Norm(i int) float64 { return l.X.Norm(l.Context(i)) }
 
-// ScoreRows calls use with the scores of what each of the rows offers, as [Scores] and [OptionScores] compute them.
+// Scores computes φ(x)ᵀθ_a in float64 for the rows of x, and hands each row's K scores to use, with its place among
+// rows. theta is [K×d]; nil rows stand for all. The slice is used again after the call.
+func Scores(x Contexts, rows []int, theta []float64, k int, use func(i int, scores []float64)) {
+	columns, phi, all := transposed(theta, k), make([]float64, x.Dim()), make([]float64, (k+3)&^3)
+	forRows(rows, x.Len(), func(i, row int) {
+		x.Row64(row, phi)
+		clear(all)
+		simd.AddRowsTimes(all, columns, phi)
+		use(i, all[:k])
+	})
+}
+
+// forRows calls use for each of the rows, or, if they are nil, for all n, with its place among them.
+func forRows(rows []int, n int, use func(i, row int)) {
+	if rows == nil {
+		for i := range n {
+			use(i, i)
+		}
+	}
+	for i, row := range rows {
+		use(i, row)
+	}
+}
+
+// ScoreRows calls use with the scores of what each of the rows offers, see [Log.Scorers], and its place among rows;
+// nil rows stand for all. The slice is used again after the call.
 func (l *Log) ScoreRows(rows []int, theta []float64, use func(i int, scores []float64)) {
-	if l.Choices != nil {
-		OptionScores(l, rows, theta, nil, use)
-		return
-	}
-	contexts := make([]int, len(rows))
-	for i, r := range rows {
-		contexts[i] = l.Context(r)
-	}
-	Scores(l.X, contexts, theta, len(theta)/l.Dim(), use)
+	of := l.Scorers(theta)()
+	forRows(rows, l.Len(), func(i, row int) { use(i, of(row)) })
 }
 
 // Scorers returns a function that makes scorers of rows by θ, which share what does not change. A scorer returns
-// the scores of what a row offers, φ(x)ᵀθ_a with θ [K×d], or φ(x)ᵀθᵀz(a) with θ [p×d] where
-// actions have vectors. They
+// the scores of what a row offers, φ(x)ᵀθ_a with θ [K×d], or φ(x)ᵀθᵀz(a) with θ [p×d] where actions have vectors. They
 // are valid until its next call, and equal to those of a policy file to the bit. One goroutine may use a scorer.
 func (l *Log) Scorers(theta []float64) func() func(i int) []float64 {
-	columns := transposed(theta, l)
+	var columns []float64
+	if l.Choices == nil {
+		columns = transposed(theta, l.K())
+	}
 	return func() func(i int) []float64 { return newScorer(theta, columns, l).of }
 }
 
@@ -51,13 +71,9 @@ type scorer struct {
 	all         []float64 // their scores
 }
 
-// transposed returns the columns of scorers; nil of a log with choices.
-func transposed(theta []float64, log *Log) []float64 {
-	if log.Choices != nil {
-		return nil
-	}
-	d, k := log.Dim(), log.K()
-	wide := (k + 3) &^ 3
+// transposed is θ [K×d] by columns, with zeros up to a multiple of four.
+func transposed(theta []float64, k int) []float64 {
+	d, wide := len(theta)/k, (k+3)&^3
 	t := make([]float64, d*wide)
 	for a := range k {
 		for j, v := range theta[a*d : (a+1)*d] {

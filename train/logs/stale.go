@@ -101,6 +101,12 @@ func key(format string, o *Options, catalogue uint64) string {
 	if o.Delimiter+o.Dates != "" {
 		k += fmt.Sprintf(" as %q %q", o.Delimiter, o.Dates)
 	}
+	if o.PropensityForm != "" || len(o.RewardMap) > 0 || o.NoRewards {
+		k += fmt.Sprintf(" values %s %v %v", o.PropensityForm, o.RewardMap, o.NoRewards)
+	}
+	if o.formula != nil {
+		k += fmt.Sprintf(" reward %q %v", o.Reward, o.formula.ranges)
+	}
 	if o.Estimate { // rows may lack propensities
 		k += " gaps"
 	}

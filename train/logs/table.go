@@ -164,8 +164,14 @@ func (b *builder) column(name []byte, preset string) (*column, error) {
 		c.role = roleField
 	case b.numbering.of == nil && (c.role == roleDensity || c.role == roleFamily): // of another kind of log
 		c.role = roleIgnored
+	case b.o.NoRewards && (c.role == roleReward || c.role == roleCost || c.role == roleOutcome):
+		c.role = roleIgnored
 	case b.describes:
 		c.role, c.as = roleInCatalogue(c.name), strings.TrimPrefix(c.name, "z_")
+	case b.o.formula.reads(c.as) && (renamed || !b.taken[c.name]):
+		c.role, c.as = roleOutcome, b.o.formula.outcome(c.as)
+	case b.o.formula != nil && (c.role == roleReward || c.role == roleCost):
+		c.role = roleIgnored
 	}
 	if c.told = c.kind != undecided; preset == "obd" && !renamed && (c.name == "position" || strings.HasPrefix(c.name,
 		"user_feature_")) {
@@ -300,7 +306,9 @@ func (t *table) check(b *builder) error {
 		wanted = action
 	case b.describes:
 		return nil
-	case has[roleReward] == "" && has[roleCost] == "":
+	case b.o.formula != nil:
+		return b.o.formula.absentFrom(t, names)
+	case has[roleReward] == "" && has[roleCost] == "" && !b.o.NoRewards:
 		wanted = reward
 	case has[roleDensity] == "" && b.numbering.of != nil:
 		wanted = "density"
@@ -458,6 +466,18 @@ func (t *table) cell(b *builder, c *column, form jsontext.Kind, s []byte, v floa
 	return nil
 }
 
+// mapped is what the options say that a reward is worth.
+func (o *Options) mapped(form jsontext.Kind, s []byte, v float64) (worth float64, ok bool) {
+	if len(o.RewardMap) == 0 {
+		return 0, false
+	}
+	if form == '0' && s == nil {
+		s = strconv.AppendFloat(nil, v, 'g', -1, 64)
+	}
+	worth, ok = o.RewardMap[string(s)]
+	return worth, ok
+}
+
 // boolean is what a word of CSV means as a reward.
 func boolean(s []byte) (v float64, ok bool) {
 	switch string(s) {
@@ -471,6 +491,11 @@ func boolean(s []byte) (v float64, ok bool) {
 
 // number takes a cell that must be a number; as a reward, true is 1 and false 0, also written True or TRUE in CSV.
 func (t *table) number(b *builder, c *column, form jsontext.Kind, s []byte, v float64) error {
+	if c.role == roleReward {
+		if is, ok := b.o.mapped(form, s, v); ok {
+			form, v = '0', is
+		}
+	}
 	switch {
 	case form == 0 && len(s) == 0 && b.o.Estimate && (c.role == rolePropensity || c.role == roleEach):
 		return nil
@@ -484,7 +509,9 @@ func (t *table) number(b *builder, c *column, form jsontext.Kind, s []byte, v fl
 		var err error
 		if is, ok := boolean(s); ok && c.role == roleReward {
 			v = is
-		} else if v, err = numberIn(c.name, s); err != nil {
+		} else if v, err = numberIn(c.name, s); err != nil && c.role == roleReward {
+			return bad(c.name, "%s is not a number: setting reward-map says what words are worth, as yes=1,no=0", quote(s))
+		} else if err != nil {
 			return err
 		}
 	case form == 't' && c.role == roleReward:
@@ -633,64 +660,33 @@ var (
 	clocks      = []string{"", " 15:04", " 15:04:05", " 3:04 PM", " 3:04:05 PM", ", 3:04:05 PM"}
 )
 
-// parseTime reads RFC 3339, also with a blank for the T and without a zone: UTC; and dates as a setting has them.
+// parseTime reads RFC 3339, also with a blank for the T and without a zone: UTC; a day alone; and dates as a setting
+// has them.
 func parseTime(s []byte, dates string) (int64, bool) {
-	if t, ok := stamped(s); ok {
-		return unixNano(t)
-	}
-	text := unsafe.String(unsafe.SliceData(s), len(s))
-	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05Z07:00", "2006-01-02T15:04:05",
-		"2006-01-02 15:04:05", time.DateOnly} {
-		if t, err := time.Parse(layout, text); err == nil {
-			return unixNano(t)
+	var room [40]byte
+	text := append(room[:0], s...)
+	switch n, day := len(s), len(time.DateOnly); {
+	case n == day:
+		text = append(text, "T00:00:00Z"...)
+	case n > day:
+		if text[day] == ' ' {
+			text[day] = 'T'
 		}
+		if text[n-1] != 'Z' && text[n-6] != '+' && text[n-6] != '-' {
+			text = append(text, 'Z')
+		}
+	}
+	if t, err := time.Parse(time.RFC3339, unsafe.String(unsafe.SliceData(text), len(text))); err == nil {
+		return unixNano(t)
 	}
 	for _, day := range dateLayouts[dates] {
 		for _, clock := range clocks {
-			if t, err := time.Parse(day+clock, text); err == nil {
+			if t, err := time.Parse(day+clock, string(s)); err == nil {
 				return unixNano(t)
 			}
 		}
 	}
 	return 0, false
-}
-
-// stamped reads 2006-01-02T15:04:05, with a blank for the T, up to nine digits of a second and a Z or without, as
-// time.Parse does, but faster; false: it is something else.
-func stamped(s []byte) (time.Time, bool) {
-	const form = "0000-00-00T00:00:00"
-	if len(s) < len(form) {
-		return time.Time{}, false
-	}
-	var part [6]int
-	at := 0
-	for i, c := range []byte(form) {
-		switch {
-		case c == '0' && s[i]-'0' < 10:
-			part[at] = part[at]*10 + int(s[i]-'0')
-		case c == '0' || c != s[i] && !(c == 'T' && s[i] == ' '):
-			return time.Time{}, false
-		default:
-			at++
-		}
-	}
-	nanos, rest := 0, s[len(form):]
-	if len(rest) > 1 && rest[0] == '.' && rest[1]-'0' < 10 {
-		unit := 100_000_000
-		for rest = rest[1:]; len(rest) > 0 && rest[0]-'0' < 10; rest = rest[1:] {
-			nanos += unit * int(rest[0]-'0')
-			if unit /= 10; unit == 0 && len(rest) > 1 && rest[1]-'0' < 10 {
-				return time.Time{}, false
-			}
-		}
-	}
-	if len(rest) == 1 && rest[0] == 'Z' {
-		rest = nil
-	}
-	t := time.Date(part[0], time.Month(part[1]), part[2], part[3], part[4], part[5], nanos, time.UTC)
-	// A day that the month does not have is one of the next.
-	return t, len(rest) == 0 && part[1] >= 1 && part[1] <= 12 && part[2] >= 1 && t.Day() == part[2] && part[3] < 24 &&
-		part[4] < 60 && part[5] < 60
 }
 
 // quote shows a cell in an error.

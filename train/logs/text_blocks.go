@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"sync"
 	"unsafe"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // lineReader understands lines that are as most are.
@@ -26,16 +28,13 @@ type lineReader interface {
 
 // begin begins to read lines ahead.
 func (t *table) begin(r lineReader, slots []slot) {
-	w, a := &t.wide, newRowsAhead(slots)
+	blocks := 2*readers + 1
+	w, a := &t.wide, newRowsAhead(slots, blocks)
 	a.in, a.rest = t.lines.r, bytes.Clone(t.lines.back)
-	blocks := make([]*rowBlock, 2*readers+1)
-	for i := range blocks {
-		blocks[i] = &rowBlock{}
-	}
 	t.blocks, t.lines.back = a, nil
-	a.ahead = begin(blocks, func(get func() (*rowBlock, bool), put func(*rowBlock)) {
+	a.begin(func() {
 		var all sync.WaitGroup
-		work := make(chan *rowBlock, len(blocks))
+		work := make(chan *rowBlock, blocks)
 		for range readers {
 			all.Go(func() {
 				for k := range work {
@@ -47,14 +46,14 @@ func (t *table) begin(r lineReader, slots []slot) {
 		defer all.Wait()
 		defer close(work)
 		for a.err == nil {
-			k, ok := get()
+			k, ok := a.get()
 			if !ok {
 				return
 			}
 			a.fill(k)
 			k.done = make(chan struct{})
 			work <- k
-			put(k)
+			a.made <- k
 		}
 	})
 }
@@ -289,36 +288,10 @@ func jsonNumber(s []byte, at int) (v float64, end int, ok bool) {
 	if v, end, ok = digits(s, at); ok {
 		return v, end, true
 	}
-	end = at
-	some := func() bool {
-		from := end
-		for end < len(s) && s[end]-'0' < 10 {
-			end++
-		}
-		return end > from
+	text := s[at : len(s)-len(bytes.TrimLeft(s[at:], "+-.0123456789eE"))]
+	if len(text) > 400 || !jsontext.Value(text).IsValid() {
+		return 0, at, false
 	}
-	if end < len(s) && s[end] == '-' {
-		end++
-	}
-	if first := end; !some() || s[first] == '0' && end > first+1 {
-		return 0, end, false
-	}
-	if end < len(s) && s[end] == '.' {
-		if end++; !some() {
-			return 0, end, false
-		}
-	}
-	if end < len(s) && s[end]|32 == 'e' {
-		if end++; end < len(s) && (s[end] == '+' || s[end] == '-') {
-			end++
-		}
-		if !some() {
-			return 0, end, false
-		}
-	}
-	if end-at > 400 {
-		return 0, end, false
-	}
-	v, err := strconv.ParseFloat(unsafe.String(&s[at], end-at), 64)
-	return v, end, err == nil && !math.IsInf(v, 0)
+	v, err := strconv.ParseFloat(unsafe.String(unsafe.SliceData(text), len(text)), 64)
+	return v, at + len(text), err == nil
 }

@@ -68,6 +68,9 @@ func Evaluate(log *logs.Log, targets []Target, o Options) (Result, error) {
 		if err := e.guarantee(&p, target, d, float64(len(targets)), &res); err != nil {
 			return Result{}, err
 		}
+		if p.Outcomes, err = e.outcomes(target, clean); err != nil {
+			return Result{}, fmt.Errorf("ope: target %s: %w", target.Name, err)
+		}
 		res.Policies = append(res.Policies, p)
 	}
 	res.Pairs = pairs(res.Policies, func(a, b int, name string) (Interval, bool) {
@@ -94,6 +97,9 @@ type evaluation struct {
 // reward that they read.
 func prepare(log *logs.Log, targets []Target, o Options) (*evaluation, error) {
 	if err := o.check(targets); err != nil {
+		return nil, err
+	}
+	if err := provenance.Required(log, o.Requirements); err != nil {
 		return nil, err
 	}
 	t, err := newSample(log, o.Delta)
@@ -301,7 +307,7 @@ func (e *evaluation) guarantee(p *Policy, target Target, d *Data, targets float6
 		return nil
 	}
 	c, err := e.Judge.Target(target.Row, d.Pi, target.Origin, certify.Options{Delta: e.Delta / targets,
-		Gamma: e.Gamma})
+		Gamma: e.Gamma}, e.Requirements...)
 	var withheld *provenance.Withheld
 	if errors.As(err, &withheld) {
 		p.Uncertified = withheld.Reason

@@ -59,6 +59,8 @@ type Options struct {
 	Gamma float64
 	// Judge says what can be guaranteed of the targets; nil: the log's.
 	Judge *provenance.Judge
+	// Requirements of other outcomes: each target's guarantee has a Decision at δ over the number of targets.
+	Requirements []provenance.Requirement
 	// EstimatesAlone leaves out guarantees, and the inspection of the log that they ask for.
 	EstimatesAlone bool
 	// Notes are said below the results, such as what is known of the log.
@@ -108,6 +110,8 @@ type Policy struct {
 	Warnings  []string `json:"warnings,omitempty"`
 	// Learned says that rows of the log had a part in the target, and flatter its estimates.
 	Learned bool `json:"learned_from_log,omitempty"`
+	// Outcomes are those that something is required of.
+	Outcomes []OutcomeEstimate `json:"outcomes,omitempty"`
 	// Rows are those that had no part in a target that the log taught, from which its estimates
 	// are; 0: all rows.
 	Rows int `json:"rows,omitempty"`

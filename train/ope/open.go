@@ -40,7 +40,7 @@ func Open(arg string, l *logs.Log) (Target, error) {
 	if _, err := os.Stat(path); err != nil && filepath.Ext(path) == "" {
 		return Target{}, fmt.Errorf("target %s: neither uniform nor a file: %w", path, err)
 	}
-	rows, err := logs.OpenRows(path)
+	rows, err := logs.OpenRows(path, logs.Options{})
 	if err != nil {
 		return Target{}, err
 	}

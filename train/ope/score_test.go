@@ -91,7 +91,7 @@ func TestWriteScores(t *testing.T) {
 			}
 			same(t, path, p, log)
 		}
-		rows, err := logs.OpenRows(path)
+		rows, err := logs.OpenRows(path, logs.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -192,7 +192,7 @@ func TestWriteScoresItems(t *testing.T) {
 			if err != nil || slices.Contains(columns, "probabilities") != all {
 				t.Fatal(columns, err)
 			}
-			rows, err := logs.OpenRows(path)
+			rows, err := logs.OpenRows(path, logs.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -81,6 +81,8 @@ type Candidate struct {
 	Warnings    []string              `json:"warnings,omitempty"`    // of the estimate
 	Uncertified string                `json:"uncertified,omitempty"` // why nothing is guaranteed
 	Contradicts string                `json:"contradicted,omitempty"`
+	Outcomes    []OutcomeEstimate     `json:"outcomes,omitempty"`         // as in a Policy
+	Decision    *provenance.Decision  `json:"decision,omitempty"`         // by several outcomes, at δ/m
 	Statement   *provenance.Statement `json:"-"`                          // what is guaranteed of it; nil: nothing
 	Learned     bool                  `json:"learned_from_log,omitempty"` // as in a Policy
 	Same        bool                  `json:"plays_as_logged,omitempty"`  // as in a Policy
@@ -117,13 +119,13 @@ func (r Result) choose(gamma float64) Selection {
 		RewardMax: r.RewardMax}
 	for _, p := range r.Policies {
 		c := Candidate{Name: p.Name, Warnings: p.Warnings, Uncertified: p.Uncertified, Statement: p.Guarantee,
-			Learned: p.Learned, Same: p.Same}
+			Learned: p.Learned, Same: p.Same, Outcomes: p.Outcomes}
 		if len(p.Estimates) > 0 && (certify.Estimate{Weight: p.MeanWeight}).Tells() {
 			c.Estimate = &p.Estimates[0]
 		}
 		if g := p.Guarantee; g != nil {
 			value, gain := g.Promise(), g.GainAtLeast()
-			c.AtLeast, c.GainAtLeast, c.Verdict = &value, &gain, g.Verdict
+			c.AtLeast, c.GainAtLeast, c.Verdict, c.Decision = &value, &gain, g.Verdict, g.Decided()
 			s.Gamma = max(s.Gamma, g.Gamma)
 			if g.Circumstances != nil {
 				c.Strength, c.Contradicts = g.Strength, g.Contradicted
@@ -132,14 +134,14 @@ func (r Result) choose(gamma float64) Selection {
 		s.Targets = append(s.Targets, c)
 	}
 	slices.SortStableFunc(s.Targets, func(a, b Candidate) int {
-		return cmp.Or(cmp.Compare(b.lower(), a.lower()), cmp.Compare(b.gain(), a.gain()))
+		return cmp.Or(cmp.Compare(b.rank(), a.rank()), cmp.Compare(b.lower(), a.lower()), cmp.Compare(b.gain(), a.gain()))
 	})
 	for _, p := range r.Pairs {
 		if p.Value == 0 && p.SE == 0 {
 			s.Alike = append(s.Alike, [2]string{p.First, p.Second})
 		}
 		if other := p.besides(s.Targets[0].Name); p.Low <= 0 && p.High >= 0 && slices.ContainsFunc(s.Targets[1:],
-			func(c Candidate) bool { return c.Name == other && c.Statement != nil && c.Statement.Proven() }) {
+			func(c Candidate) bool { return c.Name == other && c.Statement != nil && c.Statement.Ships() }) {
 			s.Within = append(s.Within, other)
 		}
 		if len(s.Targets) > 1 && s.Targets[1].AtLeast != nil && s.Targets[0].Estimate != nil &&
@@ -205,17 +207,21 @@ func (c Candidate) gain() float64 {
 func (s *Selection) decide() {
 	best := s.Targets[0]
 	u, d := logs.Units{Low: s.RewardMin, High: s.RewardMax}, s.Decimals()
-	if best.lower() > 0 {
+	if best.lower() > 0 || best.answer() == provenance.Ship {
 		s.Selected = &best.Name
-		s.Ship = best.Statement.Proven()
+		s.Ship = best.Statement.Ships()
 	}
 	worse := true // no target's interval reaches above 0, of those that may be shipped
 	for _, c := range s.Targets {
-		worse = worse && (c.Statement == nil || c.Same || c.Estimate != nil && c.Estimate.Gain.High <= 0)
+		worse = worse && (c.Statement == nil || c.Same || c.answer() == provenance.Harm || c.Estimate != nil && c.Estimate.Gain.High <= 0)
+	}
+	if best.Decision != nil {
+		s.decideBy(best.Decision, worse)
+		return
 	}
 	shown := ""
 	for _, c := range s.Targets[1:] {
-		if c.Statement != nil && c.Statement.Proven() {
+		if c.Statement != nil && c.Statement.Ships() {
 			shown = fmt.Sprintf("; %s, of a smaller lower bound, is shown to earn more than what plays", c.Name)
 			break
 		}

@@ -41,7 +41,7 @@ func read(name, text string, log *logs.Log) (ope.Target, error) {
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		return ope.Target{}, err
 	}
-	r, err := logs.OpenRows(path)
+	r, err := logs.OpenRows(path, logs.Options{})
 	if err != nil {
 		return ope.Target{}, err
 	}

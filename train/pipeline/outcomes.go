@@ -159,9 +159,3 @@ func (l *learning) decide(ctx context.Context) error {
 	out.File.Certificate, err = json.Marshal(out.Certificate)
 	return err
 }
-
-// required refuses the requirements that no log could meet, before anything is learned.
-func required(log *logs.Log, all []provenance.Requirement) error {
-	_, err := provenance.Chances(log, nil, nil, 1, 0.05, all)
-	return err
-}

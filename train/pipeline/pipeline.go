@@ -47,7 +47,7 @@ type Learned struct {
 // Errors: a log that cannot be used, unless forced; combinations that have no
 // meaning or that the log lacks columns for; rows that cannot be divided.
 func Learn(ctx context.Context, lib library.Library, log *logs.Log, o Options) (*Learned, error) {
-	if err := required(log, o.Requirements); err != nil {
+	if err := provenance.Required(log, o.Requirements); err != nil {
 		return nil, err
 	}
 	if log.Numbers != nil {

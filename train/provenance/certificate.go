@@ -91,6 +91,22 @@ type Circumstances struct {
 // 1 − δ, and nothing is known to contradict what that assumes.
 func (s Statement) Proven() bool { return s.Verdict == Better }
 
+// Decided is what several outcomes say together; nil: there is the reward alone.
+func (s Statement) Decided() *Decision {
+	if s.Circumstances == nil {
+		return nil
+	}
+	return s.Decision
+}
+
+// Ships reports that the policy may be shipped, which is what Decided says, or else Proven.
+func (s Statement) Ships() bool {
+	if d := s.Decided(); d != nil {
+		return d.Answer == Ship
+	}
+	return s.Proven()
+}
+
 // sample is the rows of a log that certify a policy, and its probabilities logged[i] =
 // π(a_i|x_i) of them; nil: they are sampled, or the log was drawn here. Where all of π and π₀ are known,
 // spread[i] = Σ_a π(a|x_i)²/π₀(a|x_i), the mean of the squared weight; else 0. Where all of π is known, and π₀ of the

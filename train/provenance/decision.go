@@ -2,11 +2,13 @@ package provenance
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
 
+	"opl/policies/policyfile"
 	"opl/train/certify"
 	"opl/train/inspect"
 	"opl/train/logs"
@@ -71,6 +73,7 @@ type Outcome struct {
 	Estimate     float64 `json:"estimate"` // of its mean under the policy, by rows that have it
 	SE           float64 `json:"se"`
 	Logging      float64 `json:"logging"` // its mean in the same rows
+	Point        float64 `json:"point"`   // the estimate of what is bounded
 	// Bounded says what Bound and Together are bounds on, which must be at least Limit, or at most if it is a cost.
 	Bounded    string  `json:"bounded"`
 	AtMost     bool    `json:"at_most"`
@@ -315,6 +318,42 @@ func (n *null) estimate(samples []sample) {
 		return n.Low + n.span()*reward
 	}
 	n.Estimate, n.SE, n.Logging = value(e.Reward), e.SE*n.span(), value(-mean(cost))
+	n.Point = n.Estimate - n.contrast.Logged*n.Logging
+}
+
+// Room is how far a value of what is bounded is within the limit, as a share of the outcome's range.
+func (o Outcome) Room(v float64) float64 {
+	if o.AtMost {
+		v, o.Limit = -v, -o.Limit
+	}
+	return (v - o.Limit) / (o.High - o.Low)
+}
+
+// Claim is the limit as one on the mean: of a guardrail beside what the logging policy had.
+func (o Outcome) Claim() float64 {
+	switch o.Bounded {
+	case "mean":
+		return o.Limit
+	case "change":
+		return o.Logging + o.Limit
+	}
+	return o.Estimate - o.Point + o.Limit
+}
+
+// Claims are the other outcomes that the certificate in a policy file says to hold; none if there is no decision.
+func Claims(f *policyfile.File) (all []Outcome) {
+	var s struct {
+		Decision Decision `json:"decision"`
+	}
+	if f.Certificate == nil || json.Unmarshal(f.Certificate, &s) != nil {
+		return nil
+	}
+	for _, o := range s.Decision.Outcomes {
+		if o.Verdict == Holds && logs.IsOutcome(o.Column) && o.Low < o.High {
+			all = append(all, o)
+		}
+	}
+	return all
 }
 
 // bound fills in what the evidence for and against says, at δ and at each one's share of it.
@@ -430,6 +469,12 @@ func (d *Decision) conclude(contradicted string) {
 	case d.Answer == Harm || never:
 		d.RowsNeeded = 0
 	}
+}
+
+// Required refuses requirements that no log could meet, before anything is learned or estimated.
+func Required(log *logs.Log, all []Requirement) error {
+	_, err := Chances(log, nil, nil, 1, 0.05, all)
+	return err
 }
 
 // Chances are the logarithms of the probabilities that the goal will be shown to rise, and each requirement

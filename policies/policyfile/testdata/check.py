@@ -6,6 +6,11 @@ sys.path.insert(0, sys.argv[1])
 import numpy as np
 import opl_policy
 
+try:
+    import pandas
+except ImportError:
+    pandas = None
+
 np.seterr(all="raise")  # a warning would be a traceback elsewhere
 
 
@@ -18,6 +23,13 @@ def answer(case):
         pi = p.propensities(case["contexts"])
         one = [p.propensities(x) for x in case["contexts"][:3]]
         columns = {name: [x.get(name) for x in case["contexts"]] for name in {n for x in case["contexts"] for n in x}}
+        probs, (drawn, pa) = p.predict_proba(case["contexts"]), p.sample(case["contexts"], seed=1)
+        if (probs != pi).any() or not all(row[p.actions.index(a)] == q > 0 for row, a, q in zip(pi, drawn, pa)) or p.hash[:12] not in repr(p):
+            return {"error": "predict_proba, samples or repr are others", "pi": [], "hash": ""}
+        if pandas is not None:
+            frame = p.frame(case["contexts"])
+            if list(frame.columns) != p.actions or (frame.to_numpy() != pi).any():
+                return {"error": "the frame is another", "pi": [], "hash": ""}
         same = abs(pi[:3] - one).max() <= 1e-15 and (pi == p.propensities_of(columns, True)).all()
         return {"pi": pi.tolist(), "hash": p.hash, "error": "" if same else "one by one, or by columns, they are others"}
     except opl_policy.Error as e:

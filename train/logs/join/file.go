@@ -91,7 +91,8 @@ func (l *line) decode(b []byte) error {
 	case err == nil:
 		return nil
 	case ok && errors.Is(err, json.ErrUnknownName):
-		return fmt.Errorf("unknown field %q", wrong.JSONPointer.LastToken())
+		return fmt.Errorf("unknown field %q: are these decisions that another system logged? Say so by setting "+
+			"columns, as decision_id=NAME,action=NAME", wrong.JSONPointer.LastToken())
 	case ok && wrong.Err == nil && wrong.GoType != nil:
 		return fmt.Errorf("%s is a %s, want a %s", strings.ReplaceAll(strings.Trim(string(wrong.JSONPointer), "/"),
 			"/", "."), wrong.JSONKind, wrong.GoType)

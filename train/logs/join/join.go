@@ -240,6 +240,7 @@ type Log struct {
 	plain        int
 	skip         bool
 	newest       time.Time // of the decisions
+	logged       *logs.Log // that another system logged; nil: files are
 }
 
 // place is where a decision is, and what its line was.
@@ -323,6 +324,77 @@ func Open(paths []string, d Duplicates, bad io.Writer) (_ *Log, err error) {
 	return l, nil
 }
 
+// Other takes decisions that another system logged, each with an id, from a log that was read without rewards.
+func Other(of *logs.Log, d Duplicates) (*Log, error) {
+	if !of.HasIDs() {
+		return nil, fmt.Errorf("%s: no column decision_id, which rewards name: setting columns reads another as it, "+
+			"as decision_id=NAME", of.Path())
+	}
+	l := &Log{rows: map[string]place{}, logged: of, Numbers: of.Numbers != nil, Bad: of.Skipped, grouped: of.Group != nil}
+	if !of.Sets() {
+		l.Actions = of.Actions
+	}
+	var row logs.Decision
+	for i := range of.Len() {
+		of.Decision(i, &row)
+		if row.Time.After(l.newest) {
+			l.newest = row.Time
+		}
+		before, twice := l.rows[row.ID]
+		if twice {
+			l.left++
+		}
+		switch {
+		case twice && d == First:
+			continue
+		case twice && d != Last:
+			return nil, fmt.Errorf("%s: decision_id %q is in row %d and in row %d: take the first or the last of them "+
+				"by setting duplicates", of.Path(), row.ID, before.line, row.Row)
+		}
+		l.rows[row.ID] = place{0, row.Row, 0}
+	}
+	return l, nil
+}
+
+// each hands over the decisions that count, with their contexts where those are still to be read.
+func (l *Log) each(use func(d *logs.Decision, context jsontext.Value) error) error {
+	for i := range l.files {
+		if err := l.files[i].each(func(n int, raw []byte, row *line, action int, wrong error) error {
+			if wrong != nil && l.skip {
+				return nil // it has been counted
+			}
+			if wrong != nil || l.rows[row.ID] != (place{i, n, xxhash.Sum64(raw)}) {
+				return wrong
+			}
+			if l.kind == whole {
+				action = l.index[row.Action]
+			}
+			d := &logs.Decision{ID: row.ID, Time: row.Time, Group: row.Group, Offered: row.set, Action: action,
+				Propensity: row.Propensity, Propensities: row.Propensities, Weight: 1, Policy: row.Hash,
+				Catalogue: row.Catalogue}
+			if row.Number != nil {
+				d.Number, d.Density, d.Propensities = *row.Number, row.Density, nil
+			}
+			return use(d, row.Context)
+		}); err != nil {
+			return err
+		}
+	}
+	if l.logged == nil {
+		return nil
+	}
+	for i := range l.logged.Len() {
+		d := &logs.Decision{}
+		if l.logged.Decision(i, d); l.rows[d.ID].line != d.Row {
+			continue
+		}
+		if err := use(d, nil); err != nil {
+			return fmt.Errorf("%s, row %d: %w", l.logged.Path(), d.Row, err)
+		}
+	}
+	return nil
+}
+
 // take checks that a decision is among what those before are, and takes the names of actions.
 func (l *Log) take(s *line) error {
 	l.grouped = l.grouped || s.Group != ""
@@ -363,6 +435,9 @@ func (l *Log) Close() error {
 	var err error
 	for _, f := range l.files {
 		err = errors.Join(err, f.Close())
+	}
+	if l.logged != nil {
+		err = errors.Join(err, l.logged.Close())
 	}
 	return err
 }
@@ -431,18 +506,8 @@ func (l *Log) Join(rewards *Rewards, write func(*logs.Decision) error, o Options
 	if err := j.check(); err != nil {
 		return *s, err
 	}
-	for i, f := range l.files {
-		if err := f.each(func(n int, raw []byte, row *line, action int, wrong error) error {
-			if wrong != nil && l.skip {
-				return nil // it has been counted
-			}
-			if wrong != nil || l.rows[row.ID] != (place{i, n, xxhash.Sum64(raw)}) {
-				return wrong
-			}
-			return j.take(row, action)
-		}); err != nil {
-			return *s, err
-		}
+	if err := l.each(j.take); err != nil {
+		return *s, err
 	}
 	if j.seen != len(l.rows) {
 		return *s, fmt.Errorf("%s: of %d decisions %d are still there: the file was changed while it was read; "+
@@ -494,38 +559,43 @@ func (j *joining) check() error {
 }
 
 // take joins a decision.
-func (j *joining) take(row *line, action int) (err error) {
-	if j.From.IsZero() || row.Time.Before(j.From) {
-		j.From = row.Time
+func (j *joining) take(d *logs.Decision, context jsontext.Value) (err error) {
+	if j.From.IsZero() || d.Time.Before(j.From) {
+		j.From = d.Time
 	}
-	if row.Time.After(j.To) {
-		j.To = row.Time
+	if d.Time.After(j.To) {
+		j.To = d.Time
 	}
-	if j.seen++; !strings.HasPrefix(row.Hash, j.o.Policy) || !strings.HasPrefix(row.Catalogue, j.o.Catalogue) {
+	if j.seen++; !strings.HasPrefix(d.Policy, j.o.Policy) || !strings.HasPrefix(d.Catalogue, j.o.Catalogue) {
 		j.Others++
 		return nil
 	}
-	if j.among = cmp.Or(j.among, row.Catalogue); row.Catalogue != j.among {
+	if j.among = cmp.Or(j.among, d.Catalogue); d.Catalogue != j.among {
 		return fmt.Errorf("decision_id %q is among the catalogue %.12s, those before among %.12s: a log is read "+
 			"with one: "+
-			"setting catalogue joins the decisions of one", row.ID, row.Catalogue, j.among)
+			"setting catalogue joins the decisions of one", d.ID, d.Catalogue, j.among)
 	}
-	if j.o.Mature > 0 && j.newest.Sub(row.Time) < j.o.Mature {
+	if j.o.Mature > 0 && d.Time.IsZero() {
+		return errors.New("setting mature: the decisions have no times")
+	}
+	if j.o.Mature > 0 && j.newest.Sub(d.Time) < j.o.Mature {
 		j.Young++
 		return nil
 	}
-	at := slices.IndexFunc(j.Policies, func(p logs.Logger) bool { return p.Policy == row.Hash })
-	if at < 0 {
+	at := slices.IndexFunc(j.Policies, func(p logs.Logger) bool { return p.Policy == d.Policy })
+	if at < 0 && d.Policy != "" {
 		at = len(j.Policies)
-		j.Policies = append(j.Policies, logs.Logger{Policy: row.Hash})
+		j.Policies = append(j.Policies, logs.Logger{Policy: d.Policy})
 	}
-	j.Policies[at].Rows++
-	if slices.Contains(row.Propensities, 0) {
+	if at >= 0 {
+		j.Policies[at].Rows++
+	}
+	if slices.Contains(d.Propensities, 0) {
 		j.NoChance++
 	}
-	r, ok := j.rewards.of[row.ID]
-	if ok && !r.time.IsZero() {
-		wait := r.time.Sub(row.Time)
+	r, ok := j.rewards.of[d.ID]
+	if ok && !r.time.IsZero() && !d.Time.IsZero() {
+		wait := r.time.Sub(d.Time)
 		j.waits = append(j.waits, wait)
 		if j.o.Mature > 0 && wait > j.o.Mature {
 			j.Late, ok = j.Late+1, false
@@ -542,22 +612,17 @@ func (j *joining) take(row *line, action int) (err error) {
 		j.Summary.Missing++
 		r.value = *j.o.Missing
 	}
-	if j.kind == whole {
-		action = j.index[row.Action]
-	}
-	d := &logs.Decision{ID: row.ID, Time: row.Time, Group: row.Group, Offered: row.set, Action: action, Propensity: row.Propensity,
-		Propensities: row.Propensities, Weight: 1, Policy: row.Hash, Catalogue: row.Catalogue, Row: j.Joined + 1}
-	if row.Number != nil {
-		d.Number, d.Density, d.Propensities = *row.Number, row.Density, nil
-	}
+	d.Row, d.Outcomes = j.Joined+1, nil
 	if j.grouped && d.Group == "" {
-		d.Group = row.ID // a log has groups in all rows: a decision without one depends on none
+		d.Group = d.ID // a log has groups in all rows: a decision without one depends on none
 	}
 	if d.Cost, err = j.cost(r.value); err != nil {
 		return err
 	}
-	if d.Context, err = values("context", row.Context, nil); err != nil {
-		return err
+	if j.logged == nil {
+		if d.Context, err = values("context", context, nil); err != nil {
+			return err
+		}
 	}
 	j.other(d)
 	j.Joined++

@@ -12,11 +12,12 @@ import (
 
 // Rewards are the rewards of decisions, by id, and other outcomes of them, by column and id.
 type Rewards struct {
-	of     map[string]reward
-	others map[string]map[string]reward
-	left   int       // duplicates left out
-	n      int       // rows with a reward
-	newest time.Time // of rewards that have times
+	reading logs.Options // of the files
+	of      map[string]reward
+	others  map[string]map[string]reward
+	left    int       // duplicates left out
+	n       int       // rows with a reward
+	newest  time.Time // of rewards that have times
 }
 
 type reward struct {
@@ -31,13 +32,18 @@ type reward struct {
 // reward came, if that is known (others are left alone), or JSON Lines with the fields of these names and no others. True is the reward 1, false 0, as in logs; an empty or
 // null reward is none. Columns reward_NAME and cost_NAME are other outcomes; a file may have them alone.
 func ReadRewards(path string, d Duplicates) (*Rewards, error) {
-	r := &Rewards{of: map[string]reward{}, others: map[string]map[string]reward{}}
+	r := NewRewards(logs.Options{})
 	return r, r.Read(path, d)
+}
+
+// NewRewards are none yet. Columns of files that are read have the names that o says, others are left alone then.
+func NewRewards(o logs.Options) *Rewards {
+	return &Rewards{reading: o, of: map[string]reward{}, others: map[string]map[string]reward{}}
 }
 
 // Read adds those of another file: a decision_id that is in both is there twice.
 func (r *Rewards) Read(path string, d Duplicates) (err error) {
-	rows, err := logs.OpenRows(path)
+	rows, err := logs.OpenRows(path, r.reading)
 	if err != nil {
 		return err
 	}
@@ -49,12 +55,13 @@ func (r *Rewards) Read(path string, d Duplicates) (err error) {
 	const id, value, when = "decision_id", "reward", "timestamp"
 	columns := rows.Fields()
 	if columns != nil && !(rows.Has(id) && (rows.Has(value) || slices.ContainsFunc(columns, logs.IsOutcome))) {
-		return fmt.Errorf("%s: the columns are %q: want %s and %s", path, columns, id, value)
+		return fmt.Errorf("%s: the columns are %q: want %s and %s, or setting reward-columns", path, columns, id, value)
 	}
 	other := func(column string) bool { return column != value && !logs.IsOutcome(column) }
 	read := slices.DeleteFunc(slices.Clone(columns), other)
+	named := len(r.reading.Columns)+len(r.reading.ColumnsBefore) > 0
 	for n := 1; rows.Next(); n++ {
-		if columns == nil {
+		if columns == nil && !named {
 			for _, f := range rows.Fields() {
 				if f != id && f != value && f != when && !logs.IsOutcome(f) {
 					return fmt.Errorf("%s: unknown field %q: want %s and %s, and %s if it is known", rows.Where(), f, id,
@@ -62,11 +69,11 @@ func (r *Rewards) Read(path string, d Duplicates) (err error) {
 				}
 			}
 		}
-		named := read
+		there := read
 		if columns == nil {
-			named = slices.DeleteFunc(rows.Fields(), other)
+			there = slices.DeleteFunc(rows.Fields(), other)
 		}
-		for _, column := range named {
+		for _, column := range there {
 			if text, err := rows.Text(column); err == nil && text == "" {
 				continue
 			}

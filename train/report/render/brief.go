@@ -54,7 +54,7 @@ func without(facts []html.Fact, names ...string) []html.Fact {
 // Concluded is the conclusion of a statement in a line: what the policy earns at least, and what to do next.
 func Concluded(s provenance.Statement, next string) string {
 	u, at, who := unitsOf(s), "", "the logging policy"
-	if d := decisionOf(s); d != nil {
+	if d := s.Decided(); d != nil {
 		return answer(d)
 	}
 	if s.AnyTime {
@@ -80,7 +80,7 @@ func Concluded(s provenance.Statement, next string) string {
 func BriefCertificate(w io.Writer, s provenance.Statement) error {
 	var b brief
 	fmt.Fprintln(&b, Concluded(s, "opl serve, or opl select beside other policies"))
-	printDecision(&b.Builder, decisionOf(s))
+	printDecision(&b.Builder, s.Decided())
 	printFacts(&b.Builder, without(guarantee(s), "verdict", "chunks"))
 	printFacts(&b.Builder, onRows(s))
 	b.remarkFacts(remarks(s))
@@ -107,7 +107,7 @@ func BriefTraining(w io.Writer, l *pipeline.Learned, file string) error {
 	if l.Certificate == nil {
 		printFacts(&b.Builder, []html.Fact{unproven(l)})
 	} else {
-		printDecision(&b.Builder, decisionOf(l.Certificate.Statement()))
+		printDecision(&b.Builder, l.Certificate.Statement().Decided())
 		printFacts(&b.Builder, without(guarantee(l.Certificate.Statement()), "verdict", "chunks"))
 	}
 	printFacts(&b.Builder, trainingFacts(l))
@@ -174,6 +174,9 @@ func BriefEvaluation(w io.Writer, r ope.Result) error {
 	}
 	e.para("value: %s, by the estimator to believe, with its %s; ≥: lower bounds that hold together with "+
 		"probability %v; next: opl select", meanReward(e.RewardMin, e.RewardMax), e.level, 1-e.Delta)
+	if err := e.outcomes(e.level, r.Policies); err != nil {
+		return err
+	}
 	b.remark(append(append(remarks, r.Notes...), r.Missing...))
 	return b.to(w)
 }
@@ -185,6 +188,9 @@ func BriefSelection(w io.Writer, s ope.Selection) error {
 	fmt.Fprintln(&b, s.Because)
 	e := selection{document{&b, table.Text}, s, s.Decimals()}
 	if err := e.targets(); err != nil {
+		return err
+	}
+	if err := e.decisions(); err != nil {
 		return err
 	}
 	fmt.Fprintf(&b, "≥: lower bounds that hold together with probability %v; ±: %s intervals, no guarantee\n",

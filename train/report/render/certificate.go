@@ -15,20 +15,12 @@ import (
 func Certificate(w io.Writer, s provenance.Statement) error {
 	var b strings.Builder
 	fmt.Fprintln(&b, Concluded(s, "opl serve, or opl select beside other policies"))
-	printDecision(&b, decisionOf(s))
+	printDecision(&b, s.Decided())
 	printFacts(&b, onRows(s))
 	printGuarantee(&b, s)
 	printFacts(&b, remarks(s))
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-// decisionOf is what several outcomes say; nil: there is the reward alone.
-func decisionOf(s provenance.Statement) *provenance.Decision {
-	if s.Circumstances == nil {
-		return nil
-	}
-	return s.Decision
 }
 
 // printFacts prints a line a fact.

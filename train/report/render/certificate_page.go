@@ -18,7 +18,7 @@ func CertificatePage(s provenance.Statement) html.Page {
 	section.Figures = []html.Figure{guaranteeFigure(s)}
 	page := html.Page{Question: "What is guaranteed of this policy?", Verdict: sentence(s), Tone: toneOf(s),
 		Sections: []html.Section{section, assumptions(s)}, Data: s}
-	if d := decisionOf(s); d != nil {
+	if d := s.Decided(); d != nil {
 		page.Question, page.Verdict, page.Tone = "Is this policy to be shipped?", answer(d), decisionTone(d)
 		page.Sections = append([]html.Section{decisionSection(d)}, page.Sections...)
 	}

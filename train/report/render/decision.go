@@ -5,8 +5,12 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/plot/vg"
+
 	"opl/train/logs"
+	"opl/train/ope"
 	"opl/train/provenance"
+	"opl/train/report/figure"
 	"opl/train/report/html"
 )
 
@@ -48,6 +52,64 @@ func outcomes(d *provenance.Decision) (rows [][]string) {
 			sign + " " + bound(o.Bound), sign + " " + bound(o.Together), limit, o.Verdict})
 	}
 	return rows
+}
+
+// outcomes prints the outcomes of policies by their estimates, and what they say together.
+func (d document) outcomes(level string, policies []ope.Policy) error {
+	head, logging := []string{"policy"}, []string{"logging"}
+	var rows [][]string
+	for _, p := range policies {
+		row := []string{p.Name + marked(p.Learned)}
+		for _, o := range p.Outcomes {
+			at := slices.Index(head, o.Column)
+			if at < 0 {
+				at = len(head)
+				head, logging = append(head, o.Column), append(logging, interval(o.Logging))
+			}
+			for len(row) <= at {
+				row = append(row, "—")
+			}
+			row[at] = interval(o.Interval)
+		}
+		rows = append(rows, row)
+	}
+	if len(head) == 1 {
+		return nil
+	}
+	for i, p := range policies {
+		for len(rows[i]) < len(head) {
+			rows[i] = append(rows[i], "—")
+		}
+		said := "—"
+		if p.Guarantee != nil && p.Guarantee.Decided() != nil {
+			said = string(p.Guarantee.Decided().Answer)
+		}
+		rows[i] = append(rows[i], said)
+	}
+	fmt.Fprintln(d.w)
+	if err := d.table(append(head, "answer"), append([][]string{append(logging, "")}, rows...)); err != nil {
+		return err
+	}
+	d.para("outcomes: means by rows that have them, with the %s; no guarantee", level)
+	for _, p := range policies {
+		if p.Guarantee != nil {
+			d.answered(p.Name, p.Guarantee.Decided())
+		}
+	}
+	return nil
+}
+
+// interval is a value ± half of its interval.
+func interval(i ope.Interval) string {
+	half := (i.High - i.Low) / 2
+	return fmt.Sprintf("%.*f ± %.*f", ope.Places(half), i.Value, ope.Places(half), half)
+}
+
+// answered prints what several outcomes say of a policy; of nil nothing.
+func (d document) answered(policy string, of *provenance.Decision) {
+	if of != nil {
+		d.para("%s: %s", policy, answer(of))
+	}
 }
 
 // negative is a number of the other sign.
@@ -108,7 +170,30 @@ func printDecision(b *strings.Builder, d *provenance.Decision) {
 // decisionSection is the answer as a part of a page.
 func decisionSection(d *provenance.Decision) html.Section {
 	return html.Section{Title: "Several outcomes, one decision", Facts: []html.Fact{fact("answer", "%s", answer(d))},
+		Figures: []html.Figure{{Figure: decisionFigure(d), Caption: "How far each outcome is within its limit, as a share " +
+			"of its range: above 0 the limit is kept. The estimate has 2 standard errors of the outcome's mean to each side."}},
 		Tables: []html.Table{{Caption: "Outcomes", Head: outcomesHead, Rows: outcomes(d)}}, Notes: conditionsOf(d)}
+}
+
+// decisionFigure draws a line an outcome: the room to its limit by the estimate, and by the bound.
+func decisionFigure(d *provenance.Decision) figure.Figure {
+	limit := onPolicy("limit", ope.Interval{})
+	estimate := figure.Curve{Name: "estimate", Style: figure.Category(0), Kind: figure.Across}
+	bound := figure.Curve{Name: "guaranteed at least", Style: figure.Category(1), Kind: figure.Across}
+	estimate.Dashes, bound.Dashes = nil, nil
+	var names []string
+	for i, o := range d.Outcomes {
+		names = append(names, o.Kind+" "+o.Name)
+		point, half := o.Room(o.Point), 2*o.SE/(o.High-o.Low)
+		estimate.X, estimate.Y = append(estimate.X, point), append(estimate.Y, .12-float64(i))
+		estimate.Low, estimate.High = append(estimate.Low, point-half), append(estimate.High, point+half)
+		estimate.Texts = append(estimate.Texts, names[i])
+		bound.X, bound.Y = append(bound.X, o.Room(o.Bound)), append(bound.Y, -.12-float64(i))
+		bound.Texts = append(bound.Texts, fmt.Sprintf("%s, with probability %v", names[i], 1-d.Delta))
+	}
+	f := lines("decision", "within the limit", names, []figure.Curve{limit, estimate, bound})
+	f.Height = .7*vg.Inch + vg.Length(len(names))*.27*vg.Inch
+	return f
 }
 
 // decisionTone is how the answer speaks.

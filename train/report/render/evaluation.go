@@ -38,7 +38,7 @@ func Evaluation(w io.Writer, f table.Format, r ope.Result) error {
 		e.believed()
 		e.doubts()
 		e.guarantees()
-		return nil
+		return e.outcomes(e.level, r.Policies)
 	}
 	return fmt.Errorf("render: unknown format %q", f)
 }

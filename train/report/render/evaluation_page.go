@@ -26,6 +26,9 @@ func EvaluationPage(r ope.Result) html.Page {
 	for i := range estimates.Tables {
 		estimates.Tables[i].Caption = captions[min(i, len(captions)-1)]
 	}
+	if n := len(estimates.Tables); slices.ContainsFunc(r.Policies, func(p ope.Policy) bool { return p.Outcomes != nil }) {
+		estimates.Tables[n-1].Caption = "Other outcomes, with their intervals"
+	}
 	estimates.Figures = []html.Figure{
 		{Figure: EvaluationFigure(r), Caption: fmt.Sprintf("What each policy would have earned, "+
 			"by each estimator, with its %s interval (%s), beside what the logging policy earned. "+
@@ -47,7 +50,7 @@ func headline(r ope.Result) (html.Tone, string) {
 	var shown []string
 	believed := 0
 	for _, q := range r.Policies {
-		if q.Guarantee != nil && q.Guarantee.Proven() {
+		if q.Guarantee != nil && q.Guarantee.Ships() {
 			shown = append(shown, q.Name)
 		}
 		for _, e := range q.Estimates {
@@ -98,6 +101,11 @@ func guaranteed(all []named) (sections []html.Section) {
 		}
 		if any == nil {
 			any = g.Statement
+		}
+		if d := g.Decided(); d != nil {
+			said := decisionSection(d)
+			said.Title = g.policy + ": " + answer(d)
+			sections = append(sections, said)
 		}
 		s := guaranteeSection(*g.Statement)
 		s.Title = "What is guaranteed of " + g.policy

@@ -25,6 +25,9 @@ func Selection(w io.Writer, f table.Format, s ope.Selection) error {
 		if err := e.targets(); err != nil {
 			return err
 		}
+		if err := e.decisions(); err != nil {
+			return err
+		}
 		e.legend()
 		e.doubts()
 		return nil
@@ -62,6 +65,29 @@ func (s selection) targets() error {
 		rows = append(rows, line)
 	}
 	return table.Write(s.w, s.format, []string{"policy", "value ≥", "gain ≥", "value", "gain", "verdict"}, rows)
+}
+
+// decisions print a line an outcome of each target that several decide on.
+func (s selection) decisions() error {
+	var rows [][]string
+	for _, t := range s.Targets {
+		if t.Decision == nil {
+			continue
+		}
+		for _, o := range outcomes(t.Decision) {
+			rows = append(rows, slices.Concat([]string{t.Name}, o[:2], o[3:5], o[6:]))
+		}
+	}
+	if rows == nil {
+		return nil
+	}
+	fmt.Fprintln(s.w)
+	err := table.Write(s.w, s.format, []string{"policy", "outcome", "estimate", "bound on its", "alone", "limit", "verdict"},
+		rows)
+	for _, t := range s.Targets {
+		s.answered(t.Name, t.Decision)
+	}
+	return err
 }
 
 // legend says what the numbers mean.

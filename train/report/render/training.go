@@ -24,7 +24,7 @@ func Training(w io.Writer, l *pipeline.Learned, file string) error {
 	if l.Certificate == nil {
 		printFacts(&b, []html.Fact{unproven(l)})
 	} else {
-		printDecision(&b, decisionOf(l.Certificate.Statement()))
+		printDecision(&b, l.Certificate.Statement().Decided())
 		printGuarantee(&b, l.Certificate.Statement())
 	}
 	printRules(&b, l.File)

@@ -28,7 +28,7 @@ func TrainingPage(l *pipeline.Learned) html.Page {
 		s := l.Certificate.Statement()
 		p.Tone, p.Verdict = toneOf(s), "A policy was learned. "+sentence(s)
 		said = []html.Section{guaranteeSection(s), assumptions(s)}
-		if d := decisionOf(s); d != nil {
+		if d := s.Decided(); d != nil {
 			p.Tone, p.Verdict = decisionTone(d), "A policy was learned. "+answer(d)
 			said = append([]html.Section{decisionSection(d)}, said...)
 		}
@@ -43,7 +43,8 @@ func TrainingPage(l *pipeline.Learned) html.Page {
 		p.Sections = append(p.Sections, html.Section{Title: "How it was learned", Figures: []html.Figure{f}})
 	}
 	if l.Log.Severity > inspect.Fine && p.Tone == html.Good {
-		p.Verdict += " The log gives reason for doubt."
+		p.Tone = html.Doubt
+		p.Verdict = "A policy was learned. Its bounds, below, assume what checks of the log doubt: see what they found."
 	}
 	p.Sections = append(p.Sections, Checks(l.Log))
 	return p

@@ -1,0 +1,160 @@
+package inspect
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strconv"
+)
+
+// scanned is about how many rows say how columns vary.
+const scanned = 50_000
+
+// feature is a column of contexts, or of actions: what scanned rows say of it.
+type feature struct {
+	name     string
+	place    int // in the vector
+	mean, sd float64
+	n        int
+	most     float64
+	sum, two float64 // of v − first
+	first    float64
+}
+
+// scale is a feature's mean and 1/sd.
+type scale struct{ mean, over float64 }
+
+// standard is a value in units of its sd, at most 5 of them.
+func (s scale) standard(v float64) float64 {
+	if v = (v - s.mean) * s.over; math.Abs(v) <= 5 {
+		return v
+	}
+	return beyond(v)
+}
+
+func beyond(v float64) float64 {
+	if v != v {
+		return 0
+	}
+	return math.Copysign(5, v)
+}
+
+// reader reads the features of contexts that vary most for their largest value, in the order of the log.
+type reader struct {
+	*log
+	features []feature
+	at       []int     // feature of each name, by its place in Names; negative: none
+	x        []float64 // buffer for a vector; nil: features have names
+	none     []float64 // features of value 0, as a vector has them
+	scales   []scale   // of the features
+}
+
+// reader reads at most so many features.
+func (l *log) reader(most int) *reader {
+	all := l.varied()
+	return l.reads(slices.SortedFunc(slices.Values(all[:min(len(all), most)]),
+		func(f, g feature) int { return cmp.Compare(f.place, g.place) }))
+}
+
+// reads reads these features.
+func (l *log) reads(features []feature) *reader {
+	r := &reader{log: l, features: features, at: make([]int, len(l.columnNames()))}
+	if l.Names() == nil && l.X != nil {
+		r.x = make([]float64, len(r.at))
+	}
+	for j := range r.at {
+		r.at[j] = -1
+	}
+	for f, of := range features {
+		r.at[of.place] = f
+		r.scales = append(r.scales, scale{of.mean, 1 / of.sd})
+		r.none = append(r.none, r.scales[f].standard(0))
+	}
+	return r
+}
+
+// alone is the reader with a buffer of its own.
+func (r *reader) alone() *reader {
+	c := *r
+	c.x = slices.Clone(r.x)
+	return &c
+}
+
+// columnNames are those of contexts.
+func (l *log) columnNames() []string {
+	names := l.Names()
+	if names == nil && l.X != nil {
+		for j := range l.X.Dim() {
+			names = append(names, "feature "+strconv.Itoa(j))
+		}
+	}
+	return names
+}
+
+// scan returns the features of contexts, those first that vary most. Bets, late rewards and columns that know share it.
+func (l *log) scan() (all []feature) {
+	for j, name := range l.columnNames() {
+		all = append(all, feature{name: name, place: j})
+	}
+	return l.spread(all, l.reads(all).each)
+}
+
+// spread sorts those features, of which each hands out the values, that vary, by their sd over the largest value.
+func (l *log) spread(features []feature, each func(i int, use func(j int, v float64))) []feature {
+	each(0, func(j int, v float64) { features[j].first = v })
+	rows := 0
+	for i := 0; i < l.n; i += 1 + l.n/scanned {
+		rows++
+		each(i, func(j int, v float64) {
+			f := &features[j]
+			f.n++
+			f.most = max(f.most, math.Abs(v))
+			f.sum += v - f.first
+			f.two += (v - f.first) * (v - f.first)
+		})
+	}
+	kept := features[:0]
+	for _, f := range features {
+		none := float64(rows - f.n) // rows of value 0
+		m := (f.sum - none*f.first) / float64(rows)
+		f.mean, f.sd = f.first+m, math.Sqrt((f.two+none*f.first*f.first)/float64(rows)-m*m)
+		if f.sd > 1e-9*f.most && f.sd < math.MaxFloat64 {
+			kept = append(kept, f)
+		}
+	}
+	slices.SortStableFunc(kept, func(f, g feature) int { return cmp.Compare(g.sd/g.most, f.sd/f.most) })
+	return kept
+}
+
+// each calls use with the features of row i by their place in r.features; those of value 0 may be left out.
+func (r *reader) each(i int, use func(f int, v float64)) {
+	if r.x != nil {
+		r.X.Row64(r.Context(i), r.x)
+		for f := range r.features {
+			use(f, r.x[r.features[f].place])
+		}
+		return
+	}
+	ids, values := r.Values(i)
+	for j, id := range ids {
+		if f := r.at[id]; f >= 0 {
+			use(f, values[j])
+		}
+	}
+}
+
+// vector writes the features of row i, in units of their sd and at most 5 of them.
+func (r *reader) vector(i int, dst []float64) {
+	if r.x != nil {
+		r.each(i, func(f int, v float64) { dst[f] = r.scales[f].standard(v) })
+		return
+	}
+	ids, values := r.Values(i)
+	values = values[:len(ids)]
+	copy(dst, r.none)
+	for j, id := range ids {
+		if f := r.at[id]; uint(f) < uint(len(r.scales)) {
+			dst[f] = r.scales[f].standard(values[j])
+		}
+	}
+}

@@ -1,0 +1,223 @@
+package logs
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// formula is a reward that is computed from columns, constant + Σ times[c]·c, such as revenue − 0.2·cost_shipping.
+type formula struct {
+	text     string
+	constant float64
+	times    map[string]float64 // by column, none of them 0
+	columns  []string           // sorted
+	ranges   map[string]Units   // of the columns
+}
+
+// parseFormula reads a sum of columns and numbers, with + − * / and parentheses; products and quotients are by
+// numbers. A column whose name is no word is written in double quotes.
+func parseFormula(text string) (*formula, error) {
+	fail := func(format string, args ...any) (*formula, error) {
+		return nil, fmt.Errorf("setting reward %q: %s", text, fmt.Sprintf(format, args...))
+	}
+	tree, err := parser.ParseExpr(text)
+	if err != nil {
+		return fail("want a sum of columns such as revenue - 0.2*cost_shipping: %v", err)
+	}
+	f, err := linear(tree)
+	if err != nil {
+		return fail("%v", err)
+	}
+	maps.DeleteFunc(f.times, func(_ string, v float64) bool { return v == 0 })
+	f.text, f.columns = text, slices.Sorted(maps.Keys(f.times))
+	if len(f.columns) == 0 {
+		return fail("it is the same whatever the columns are")
+	}
+	for _, c := range f.columns {
+		switch roleOf(c, "") {
+		case roleIgnored, roleReward, roleCost, roleOutcome:
+		default:
+			return fail("column %s is known when the action is drawn, or says what was drawn: it is no outcome", c)
+		}
+	}
+	return f, nil
+}
+
+// FormulaReads are the names of the outcomes that a formula of Options.Reward reads; "" reads none.
+func FormulaReads(text string) (names []string, err error) {
+	if text == "" {
+		return nil, nil
+	}
+	f, err := parseFormula(text)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range f.columns {
+		names = append(names, Outcome{Column: f.outcome(c)}.Name())
+	}
+	return names, nil
+}
+
+// linear is an expression as a formula.
+func linear(e ast.Expr) (f *formula, err error) {
+	f = &formula{times: map[string]float64{}}
+	switch e := e.(type) {
+	case *ast.ParenExpr:
+		return linear(e.X)
+	case *ast.Ident:
+		f.times[e.Name] = 1
+	case *ast.BasicLit:
+		if name, err := strconv.Unquote(e.Value); err == nil && e.Kind == token.STRING {
+			f.times[name] = 1
+		} else if f.constant, err = strconv.ParseFloat(e.Value, 64); err != nil {
+			return nil, fmt.Errorf("%s is no number", e.Value)
+		}
+	case *ast.UnaryExpr:
+		if f, err = linear(e.X); err == nil && e.Op == token.SUB {
+			f.scale(-1)
+		} else if err == nil && e.Op != token.ADD {
+			err = fmt.Errorf("%s is none of + - * /", e.Op)
+		}
+	case *ast.BinaryExpr:
+		return operation(e)
+	default:
+		err = errors.New("want columns, numbers, + - * / and parentheses")
+	}
+	return f, err
+}
+
+// operation is a sum, or a product or quotient by a number.
+func operation(e *ast.BinaryExpr) (*formula, error) {
+	f, err := linear(e.X)
+	if err != nil {
+		return nil, err
+	}
+	g, err := linear(e.Y)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case e.Op == token.MUL && len(f.times) == 0:
+		f, g = g, f
+	case e.Op == token.SUB:
+		g.scale(-1)
+	}
+	switch {
+	case e.Op == token.ADD || e.Op == token.SUB:
+		f.constant += g.constant
+		for c, v := range g.times {
+			f.times[c] += v
+		}
+	case e.Op != token.MUL && e.Op != token.QUO:
+		return nil, fmt.Errorf("%s is none of + - * /", e.Op)
+	case len(g.times) > 0:
+		return nil, errors.New("a column is multiplied or divided by a column: want a number")
+	case e.Op == token.MUL:
+		f.scale(g.constant)
+	case g.constant == 0:
+		return nil, errors.New("it divides by 0")
+	default:
+		f.scale(1 / g.constant)
+	}
+	if f.constant-f.constant != 0 {
+		return nil, errors.New("its numbers are not finite")
+	}
+	for _, v := range f.times {
+		if v-v != 0 {
+			return nil, errors.New("its numbers are not finite")
+		}
+	}
+	return f, nil
+}
+
+func (f *formula) scale(by float64) {
+	f.constant *= by
+	for c := range f.times {
+		f.times[c] *= by
+	}
+}
+
+// outcome is the column of the outcome that a column of the formula is read as.
+func (f *formula) outcome(column string) string {
+	if IsOutcome(column) {
+		return column
+	}
+	return "reward_" + column
+}
+
+// reads reports a column of the formula; of nil none.
+func (f *formula) reads(column string) bool { return f != nil && f.times[column] != 0 }
+
+// formulate sets the range of a reward that is computed, by interval arithmetic over those of its columns.
+func (o *Options) formulate() error {
+	if o.Reward == "" {
+		return nil
+	}
+	f, err := parseFormula(o.Reward)
+	if err != nil {
+		return err
+	}
+	if o.RewardMin != 0 || o.RewardMax != 0 {
+		return fmt.Errorf("setting reward %q: leave setting reward-min and setting reward-max out: what the reward can be "+
+			"is computed from the ranges of its columns", o.Reward)
+	}
+	if o.Preset != "" {
+		return fmt.Errorf("setting reward %q: preset %s has its own reward", o.Reward, o.Preset)
+	}
+	f.ranges, o.RewardMin, o.RewardMax = map[string]Units{}, f.constant, f.constant
+	for _, c := range f.columns {
+		name := Outcome{Column: f.outcome(c)}.Name()
+		u, ok := o.Ranges[name]
+		switch {
+		case !ok:
+			return fmt.Errorf("setting reward %q: column %s has no range, and so the reward has none: say what it can be "+
+				"by setting range %s=LOW:HIGH", o.Reward, c, name)
+		case !u.valid():
+			return u.refused(name)
+		}
+		low, high := f.times[c]*u.Low, f.times[c]*u.High
+		o.RewardMin, o.RewardMax, f.ranges[c] = o.RewardMin+min(low, high), o.RewardMax+max(low, high), u
+	}
+	if o.formula = f; math.IsInf(o.RewardMax-o.RewardMin, 0) || !(o.RewardMin < o.RewardMax) {
+		return fmt.Errorf("setting reward %q: it can be from %v to %v, which is no range", o.Reward, o.RewardMin, o.RewardMax)
+	}
+	return nil
+}
+
+// compute sets the reward of the row by the formula.
+func (b *builder) compute(f *formula) error {
+	r := &b.row
+	v := f.constant
+	for _, c := range f.columns {
+		slot := b.outcomeSlot(f.outcome(c))
+		if slot >= len(r.outcomes) || r.outcomes[slot] != r.outcomes[slot] {
+			return bad(c, "%s, and the reward is computed from it", cmp.Or(b.outcomes[slot].text, "missing"))
+		}
+		x, u := r.outcomes[slot], f.ranges[c]
+		if !(x >= u.Low && x <= u.High) {
+			return bad(c, "%v is outside of its range from %v to %v", x, u.Low, u.High)
+		}
+		v += f.times[c] * x
+	}
+	b.costColumn, r.hasCost = "reward", false
+	return b.reward("reward", min(max(v, b.lo), b.hi), false) // of which rounding may be outside
+}
+
+// absentFrom says which column of the formula a table has not.
+func (f *formula) absentFrom(t *table, names []string) error {
+	for _, c := range f.columns {
+		if !slices.ContainsFunc(t.columns, func(of *column) bool { return of.role == roleOutcome && of.as == f.outcome(c) }) {
+			return fmt.Errorf("%s: setting reward %q: no column %s; there are %s", t.path, f.text, c, strings.Join(names, ", "))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,79 @@
+package logs_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"opl/train/logs"
+)
+
+// A log whose propensities, rewards and names are written in other forms is that with the schema's, to the bit where the
+// form allows it, and from the cache; forms that do not fit are told with the setting that would.
+func TestForms(t *testing.T) {
+	dir := t.TempDir()
+	read := func(text, name string, o logs.Options) (*logs.Log, error) {
+		path := filepath.Join(dir, name)
+		if _, err := os.Stat(path); err != nil {
+			if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		l, err := logs.Open(context.Background(), path, o)
+		if l != nil {
+			t.Cleanup(func() { l.Close() })
+		}
+		return l, err
+	}
+	plain, err := read("x_age,action,reward,propensity\n3,a,1,.5\n4,b,0,.25\n5,a,1,.5\n", "plain.csv", logs.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	worth := map[string]float64{"yes": 1, "no": 0, "2": 1, "true": 0}
+	nested := map[string]string{"x_age": "user.age", "action": "decision.arm", "propensity": "decision.p.logged", "reward": "won"}
+	for _, c := range []struct {
+		name, text string
+		o          logs.Options
+	}{
+		{"percent.csv", "x_age,action,reward,propensity\n3,a,1,50\n4,b,0,25\n5,a,1,50\n", logs.Options{PropensityForm: "percent"}},
+		{"inverse.csv", "x_age,action,reward,propensity\n3,a,1,2\n4,b,0,4\n5,a,1,2\n", logs.Options{PropensityForm: "inverse"}},
+		{"words.csv", "x_age,action,reward,propensity\n3,a,yes,.5\n4,b,no,.25\n5,a,2,.5\n", logs.Options{RewardMap: worth}},
+		{"words.jsonl", `{"x_age":3,"action":"a","reward":"yes","propensity":0.5}
+{"x_age":4,"action":"b","reward":true,"propensity":0.25}
+{"x_age":5,"action":"a","reward":2,"propensity":0.5}
+`, logs.Options{RewardMap: worth}},
+		{"nested.jsonl", `{"user":{"age":3},"decision":{"arm":"a","p":{"logged":0.5,"other":7}},"won":1}
+{"decision":{"p":{"logged":0.25},"arm":"b"},"user":{"age":4,"name":"Ada"},"won":0}
+{"user":{"age":5},"decision":{"arm":"a","p":{"logged":0.5}},"won":1}
+`, logs.Options{Columns: nested}},
+	} {
+		for range 2 {
+			l, err := read(c.text, c.name, c.o)
+			if err != nil || l.Hash() != plain.Hash() {
+				t.Errorf("%s: %v", c.name, err)
+			}
+		}
+		if _, err := read(c.text, c.name, logs.Options{}); err == nil { // nor is the cache that of another reading
+			t.Errorf("%s is read without its options", c.name)
+		}
+	}
+	l, err := read("x_age,action,reward,p_a,p_b\n3,a,1,-0.2876820724517809,-1.3862943611198906\n4,b,0,-0.2876820724517809,-1.3862943611198906\n",
+		"log.csv", logs.Options{PropensityForm: "log"})
+	if err != nil || !logs.Near(l.Propensity[0], .75, 1e-12) || !logs.Near(l.Propensity[1], .25, 1e-12) {
+		t.Errorf("log: %v", err)
+	}
+	for text, want := range map[string]string{
+		"action,reward,propensity\na,1,50\nb,0,25\n":   "setting propensity-form inverse, or percent",
+		"action,reward,propensity\na,1,-1\nb,0,-2\n":   "setting propensity-form log",
+		"action,reward,propensity\na,yes,.5\nb,0,.5\n": `column reward: "yes" is not a number: setting reward-map`,
+	} {
+		if _, err := read(text, strings.Fields(text)[0][:20]+want[len(want)-4:]+".csv", logs.Options{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	if _, err := read("", "plain.csv", logs.Options{PropensityForm: "odds"}); err == nil || !strings.Contains(err.Error(), "want log, percent or inverse") {
+		t.Error(err)
+	}
+}
