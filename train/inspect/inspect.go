@@ -289,7 +289,8 @@ func within(in *logs.Log, gamma float64, on *summary) *log {
 				(*log).lastRows, (*log).repeats}})
 		l.run(series{2, checks{known((*log).meanWeight), known((*log).sharpness), (*log).sets, (*log).support,
 			(*log).counts, (*log).concentration, (*log).rowWeights, (*log).reward, (*log).sign}},
-			series{18, checks{(*log).again, (*log).autocorrelation}}, series{20, checks{(*log).bet, (*log).outcomes}})
+			series{18, checks{(*log).again, (*log).autocorrelation}}, series{20, checks{(*log).bet, (*log).outcomes}},
+			series{22, checks{(*log).numbers}})
 		l.complete = true
 		if on == nil {
 			r.Columns = l.columns()
