@@ -66,9 +66,11 @@ func Curve(log *logs.Log, judge *provenance.Judge, model RewardModel, delta, gam
 	if err != nil {
 		return out, err
 	}
-	predict, err := model.Learn(log, ModelOptions{})
-	if err != nil {
-		return out, err
+	predict := Model(func(dst []float64, _ int) { clear(dst) })
+	if log.X != nil || len(log.Names()) > 0 {
+		if predict, err = model.Learn(log, ModelOptions{}); err != nil {
+			return out, err
+		}
 	}
 	predicted := make([][]float64, n)
 	for i := range predicted {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"testing"
 
+	"opl/policies/features"
 	"opl/policies/numeric"
 	"opl/train/logs"
 	"opl/train/provenance"
@@ -17,7 +18,7 @@ func doses(t *testing.T, n int, seed uint64) (*logs.Log, func(a float64) float64
 	r := rand.New(rand.NewPCG(seed, 1))
 	var decisions []logs.Decision
 	for i := range n {
-		d := logs.Decision{ID: strconv.Itoa(i), Number: 5, Propensity: .2}
+		d := logs.Decision{ID: strconv.Itoa(i), Context: []features.Value{{Name: "x", Number: r.Float64()}}, Number: 5, Propensity: .2}
 		if r.Float64() < .8 {
 			d.Number, d.Propensity, d.Density = 10*math.Sqrt(r.Float64()), 0, 0
 			d.Density = .8 * 2 * d.Number / 100

@@ -166,9 +166,6 @@ func (l *line) among() error {
 			return errors.New("an action without an id")
 		}
 	}
-	if l.kind == fixed && l.Number != nil {
-		l.kind = numbers
-	}
 	if i, twice := duplicate(l.names); twice {
 		return fmt.Errorf("action %q is offered twice", l.names[i])
 	}
@@ -192,6 +189,9 @@ func duplicate(names []string) (int, bool) {
 func (l *line) check() (action int, err error) {
 	if err := l.among(); err != nil {
 		return 0, err
+	}
+	if l.kind == fixed && l.Number != nil {
+		l.kind = numbers
 	}
 	action = slices.Index(l.names, l.Action)
 	least := 2
