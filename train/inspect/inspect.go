@@ -290,7 +290,7 @@ func within(in *logs.Log, gamma float64, on *summary) *log {
 		l.run(series{2, checks{known((*log).meanWeight), known((*log).sharpness), (*log).sets, (*log).support,
 			(*log).counts, (*log).concentration, (*log).rowWeights, (*log).reward, (*log).sign}},
 			series{18, checks{(*log).again, (*log).autocorrelation}}, series{20, checks{(*log).bet, (*log).outcomes}},
-			series{22, checks{(*log).numbers}})
+			series{22, checks{(*log).lists, (*log).numbers}})
 		l.complete = true
 		if on == nil {
 			r.Columns = l.columns()

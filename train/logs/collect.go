@@ -45,7 +45,7 @@ func collect(o *Options, decisions []Decision) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.notes = nil // of actions and columns that the caller gave
+	b.Notes = nil // of actions and columns that the caller gave
 	return b.inMemory(names)
 }
 

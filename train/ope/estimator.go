@@ -7,6 +7,7 @@ import (
 
 	"opl/graph/kernel"
 	"opl/objectives/weights"
+	"opl/train/certify"
 )
 
 // Estimator is a way to estimate the value of a policy. It is a value: one's own
@@ -42,7 +43,9 @@ type Estimator struct {
 	// Weights, and the same hyper.
 	Of func(d *Data, hyper float64) Value
 
-	check func(hyper float64) error // more that must hold of it; nil: nothing
+	check   func(hyper float64) error // more that must hold of it; nil: nothing
+	assumes certify.Assumption        // of lists, see ListEstimators; "": it is not of lists
+	learns  bool                      // it is of lists, and reads a model
 }
 
 // Hyper is a hyperparameter in (Low, High].
@@ -128,7 +131,8 @@ type Data struct {
 	Marginal func(clusters int) []float64
 	Weight   []float64 // ω ≥ 0 of rows, which Mean and Ratio take into account; nil: all 1
 
-	rows *sample
+	rows  *sample
+	lists *listed // that the rows are; nil: they are decisions of their own
 }
 
 // Value is an estimate with the influence of each row on it, u_i [n], from which

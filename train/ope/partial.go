@@ -95,6 +95,9 @@ func indivisible(e Estimator, o Options) string {
 // uncovered there. of is what else shards must share, such as what the targets are.
 func EvaluatePartial(log *logs.Log, targets []Target, o Options, shard logs.Shard, of string) (Partial, error) {
 	none := Partial{}
+	if log.Lists != nil {
+		return none, errors.New("ope: lists are evaluated as one log, and not by shards")
+	}
 	if err := o.check(targets); err != nil {
 		return none, err
 	}

@@ -25,6 +25,7 @@ type Target struct {
 	// Origin says where the target comes from; without it nothing is guaranteed.
 	Origin provenance.Origin
 	Policy *policyfile.Policy // of a policy file; nil: it is none
+	lists  *listed            // that its rows are; nil: rows are decisions of their own
 	scores bool               // of a policy file, by WriteScores: only that says which rows had a part in it
 	word   string             // what is believed of probabilities by row
 }
@@ -32,6 +33,7 @@ type Target struct {
 // among is the target in some rows of its log.
 func (t Target) among(rows []int) Target {
 	out := t
+	out.lists = t.lists.among(rows)
 	if t.Row != nil {
 		out.Row = func(dst []float64, i int) error { return t.Row(dst, rows[i]) }
 		return out

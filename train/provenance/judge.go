@@ -255,14 +255,26 @@ func (j *Judge) fixed(log *logs.Log, pi certify.Policy, rows []int, o certify.Op
 func (j *Judge) trial(p certify.PoolLog, s sample, o certify.Options) trial {
 	o = j.options(o)
 	p.Gamma, p.Clusters = o.Gamma, o.Clusters
-	return trial{parts: []certify.PoolLog{p}, samples: []sample{s}, options: o}
+	t := trial{options: o}
+	if j.log.Lists != nil {
+		p, s, t.err = j.lists(p, s)
+		t.gamma, t.options.Gamma, t.options.Clusters = o.Gamma, 1, p.Clusters
+	}
+	t.parts, t.samples = []certify.PoolLog{p}, []sample{s}
+	return t
 }
 
 // certificate is that of the reward.
 func (t trial) certificate(on Circumstances) (*Certificate, error) {
+	if t.err != nil {
+		return nil, t.err
+	}
 	b, err := t.bounds(t.parts, t.options)
 	if err != nil {
 		return nil, err
+	}
+	if t.gamma > 1 {
+		b.Gamma = t.gamma
 	}
 	return certificate(b, on, t.samples...)
 }
@@ -311,7 +323,7 @@ func (j *Judge) Target(pi certify.Policy, logged []float64, from Origin, o certi
 		return nil, err
 	}
 	o = j.options(o)
-	if pi != nil && !j.log.LoggedOnly() && !o.AnyTime {
+	if pi != nil && !j.log.LoggedOnly() && !o.AnyTime && j.log.Lists == nil {
 		m, err := online.Learn(j.log, rows, o.Clusters, logged)
 		if err != nil {
 			return nil, err
@@ -327,7 +339,7 @@ func (j *Judge) Target(pi certify.Policy, logged []float64, from Origin, o certi
 	t := j.trial(certify.PoolLog{Log: j.log, Pi: noted, Logged: logged, Rows: rows, Models: o.Models}, s, o)
 	t.learns = pi != nil && !o.AnyTime
 	c, err := t.certificate(on)
-	if c, err = c.decide(t, requirements, err); err == nil && c.statement.Proven() && !o.AnyTime && c.statement.Circumstances != nil {
+	if c, err = c.decide(t, requirements, err); err == nil && j.log.Lists == nil && c.statement.Proven() && !o.AnyTime && c.statement.Circumstances != nil {
 		c.statement.Strength, err = certify.Strength(pi, logged, j.log, rows, o)
 	}
 	return c, err
@@ -415,7 +427,8 @@ func (j *Judge) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cer
 			j.log.Len(), strings.TrimSuffix(": "+strings.Join(c.on.Notes, "; "), ": "))
 	}
 	options.Models = c.models
-	if c.log.Choices != nil && c.log.LoggedOnly() { // most of the time goes to scores of what was not logged
+	alone := j.log.Lists == nil || j.log.Lists.Assume != string(certify.Independence) // of each slot's own action
+	if c.log.Choices != nil && c.log.LoggedOnly() && alone {                          // most of the time goes to scores of what was not logged
 		pi, err := logged(c.plays, c.log, rows, options.Threads)
 		if err != nil {
 			return nil, err
@@ -426,7 +439,7 @@ func (j *Judge) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cer
 		return cert.decide(t, o.Requirements, err)
 	}
 	if !slices.ContainsFunc(rows, func(r int) bool { return c.chosen[r] }) {
-		if c.on.Relation == Fresh && !c.log.LoggedOnly() {
+		if c.on.Relation == Fresh && !c.log.LoggedOnly() && j.log.Lists == nil {
 			s, all := j.sample(rows), make([]float64, c.log.MostOptions())
 			pi := s.noting(c.log, c.pi)
 			for _, r := range rows {

@@ -50,7 +50,7 @@ func (ps Pool) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cert
 		return nil, err
 	}
 	t := trial{parts: c.parts, samples: c.samples, options: certify.Options{Delta: o.Delta, AnyTime: true,
-		Threads: runtime.GOMAXPROCS(0)}}
+		Threads: runtime.GOMAXPROCS(0)}, gamma: c.gamma}
 	cert, err := t.certificate(c.on)
 	return cert.decide(t, o.Requirements, err)
 }
@@ -61,6 +61,7 @@ type pooled struct {
 	samples []sample // of the rows that certify
 	rows    int
 	on      Circumstances
+	gamma   float64 // see trial
 }
 
 func (ps Pool) pooled(ctx context.Context, p *policyfile.Policy, o Options) (c pooled, err error) {
@@ -112,9 +113,14 @@ func (ps Pool) pooled(ctx context.Context, p *policyfile.Policy, o Options) (c p
 	for k, j := range ps {
 		gamma := max(j.options(certify.Options{Gamma: o.Gamma}).Gamma, together.Gamma)
 		s, one := j.sample(rows[k]), all[k]
-		c.samples = append(c.samples, s)
-		c.parts = append(c.parts, certify.PoolLog{Log: one.log, Pi: s.noting(one.log, one.pi), Rows: rows[k],
-			Gamma: gamma, Models: one.models})
+		p := certify.PoolLog{Log: one.log, Pi: s.noting(one.log, one.pi), Rows: rows[k], Gamma: gamma, Models: one.models}
+		if j.log.Lists != nil {
+			if p, s, err = j.lists(p, s); err != nil {
+				return c, j.in(several, err)
+			}
+			c.gamma = max(c.gamma, gamma)
+		}
+		c.samples, c.parts = append(c.samples, s), append(c.parts, p)
 		c.rows += len(rows[k])
 	}
 	if c.rows == 0 && ps[0].partial == nil {

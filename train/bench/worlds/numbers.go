@@ -58,7 +58,7 @@ func (w World) Collect(decisions []logs.Decision) (*logs.Log, error) {
 func numbersWorld(name, about string, high float64, atoms []float64, visits func(r *rand.Rand) func(r *rand.Rand) Visit) World {
 	of := numeric.Even(0, high, finest)
 	of.Atoms = atoms
-	return World{name, about, of.K(), &of, func(r *rand.Rand) func(*rand.Rand) Visit {
+	return World{name, about, of.K(), &of, 0, func(r *rand.Rand) func(*rand.Rand) Visit {
 		next := visits(r)
 		return func(r *rand.Rand) Visit {
 			v := next(r)

@@ -28,6 +28,7 @@ type World struct {
 	Name, About string
 	K           int
 	Numbers     *numeric.Actions // that actions stand for; nil: they are names
+	Visits      int              // that there are, each drawn once; 0: as many as are asked for
 	// Make draws the world's own numbers (effects, thresholds) and returns how a visit is drawn.
 	Make func(r *rand.Rand) func(r *rand.Rand) Visit
 }
@@ -45,8 +46,12 @@ func (w World) Actions() []string {
 }
 
 // Draw draws a log of n decisions, and m further visits by which policies are judged. Both are fixed by the
-// seed, which also draws the world's own numbers.
+// seed, which also draws the world's own numbers. Of a world's Visits at most half are decisions.
 func (w World) Draw(n, m int, seed uint64) (log []logs.Decision, test []Visit) {
+	if w.Visits > 0 {
+		n = min(n, w.Visits/2)
+		m = min(m, w.Visits-n)
+	}
 	stream := func(what uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, what)) }
 	next := w.Make(stream(1))
 	r := stream(2)
@@ -153,20 +158,20 @@ func dot(x, y []float64) (s float64) {
 // All lists the worlds.
 func All() []World {
 	return []World{
-		{"linear", "effects linear in ordinary numbers", 4, nil, linear},
-		{"amounts", "lognormal amounts, effects linear in the logarithm", 5, nil, amounts},
-		{"far", "features far from 0: a year, a postcode, a price", 4, nil, far},
-		{"peaks", "each action best near its own value of a feature", 6, nil, peaks},
-		{"rules", "rules with thresholds, a stale logging policy", 5, nil, rules},
-		{"wide", "60 features, 5 of which matter", 4, nil, wide},
-		{"many", "30 actions whose effects share a part", 30, nil, many},
-		{"greedy", "a good, greedy logging policy", 4, nil, greedy},
-		{"crossed", "crossed categories", 5, nil, crossed},
-		{"missing", "missing values that tell", 4, nil, missing},
-		{"periodic", "an hour of the day, beside a category of 40 levels", 4, nil, periodic},
-		{"products", "effects of products of two features", 4, nil, products},
-		{"clicks", "rewards of 1 in 50", 5, nil, clicks},
-		{"nothing", "no effect of any feature", 4, nil, nothing},
+		{"linear", "effects linear in ordinary numbers", 4, nil, 0, linear},
+		{"amounts", "lognormal amounts, effects linear in the logarithm", 5, nil, 0, amounts},
+		{"far", "features far from 0: a year, a postcode, a price", 4, nil, 0, far},
+		{"peaks", "each action best near its own value of a feature", 6, nil, 0, peaks},
+		{"rules", "rules with thresholds, a stale logging policy", 5, nil, 0, rules},
+		{"wide", "60 features, 5 of which matter", 4, nil, 0, wide},
+		{"many", "30 actions whose effects share a part", 30, nil, 0, many},
+		{"greedy", "a good, greedy logging policy", 4, nil, 0, greedy},
+		{"crossed", "crossed categories", 5, nil, 0, crossed},
+		{"missing", "missing values that tell", 4, nil, 0, missing},
+		{"periodic", "an hour of the day, beside a category of 40 levels", 4, nil, 0, periodic},
+		{"products", "effects of products of two features", 4, nil, 0, products},
+		{"clicks", "rewards of 1 in 50", 5, nil, 0, clicks},
+		{"nothing", "no effect of any feature", 4, nil, 0, nothing},
 	}
 }
 
