@@ -61,10 +61,7 @@ type row struct {
 	unrewarded int
 	// numbers of a context that is a list of them; 0: it is none
 	list int
-
-	number, density float64 // of a log of numbers
-	hasDensity      bool
-	family          []byte // of the density
+	drawn
 }
 
 // kind is what the values of a context column are.
@@ -222,7 +219,7 @@ func (b *builder) close() error {
 func (b *builder) begin() {
 	r := &b.row
 	*r = row{props: r.props[:0], outcomes: r.outcomes[:0], id: r.id[:0], group: r.group[:0], action: r.action[:0],
-		policy: r.policy[:0], family: r.family[:0]}
+		policy: r.policy[:0], drawn: drawn{family: r.family[:0]}}
 	b.into = &b.contexts
 	b.into.begin()
 	b.shown = shown{}

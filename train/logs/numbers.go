@@ -38,6 +38,13 @@ type numbering struct {
 	families  map[string]numeric.Family
 }
 
+// drawn is the number of a row.
+type drawn struct {
+	number, density float64
+	hasDensity      bool
+	family          []byte // of the density
+}
+
 // startNumbers takes what the options say of numbers.
 func (b *builder) startNumbers() error {
 	n, o := &b.numbering, b.o

@@ -64,6 +64,7 @@ func bandwidth(ctx context.Context, lib library.Library, log *logs.Log, o Option
 		}
 	}
 	divided, err := log.Divided(trials[best].k)
+	l.o.looked = l.teaching
 	return divided, l.o, err // settled, so that the rows are divided alike
 }
 

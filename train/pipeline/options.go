@@ -59,6 +59,7 @@ type Options struct {
 	// Intervals are the numbers of intervals that the range of actions which are numbers may be divided into, from which
 	// one is chosen on rows that teach; nil: 4, 8, 16 and 32.
 	Intervals []int
+	looked    []int // rows that intervals were chosen on, which do not certify
 	Trading
 	// Learners of the recipe that may be candidates, of [train.Learners]; nil: all.
 	Learners []string
