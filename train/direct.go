@@ -129,10 +129,7 @@ func (d *Direct) table(log *logs.Log, rows []int) *table {
 	n := len(rows)
 	fold := rand.New(rand.NewPCG(1, 0xf01d)) // by chance: every so many rows are of all folds
 	t := &table{x: regress.Matrix{Width: dim, Data: make([]float64, n*dim)}, k: log.K(), threads: max(1, d.Threads),
-		rows: rows}
-	if log.Numbers != nil {
-		t.numeric = &numbers{log.Numbers.Of, pickOf(log.Numbers.Value, rows)}
-	}
+		rows: rows, numeric: numbersOf(log, rows)}
 	t.action, t.y, t.fold = make([]int32, n), make([]float64, n), make([]int, n)
 	if t.folds = 5; n > 1000 {
 		t.folds = 3

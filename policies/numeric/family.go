@@ -70,12 +70,12 @@ func ParseFamily(text string) (Family, error) {
 	return nil, fmt.Errorf("%q: want uniform A B, normal MEAN SD, or truncated MEAN SD A B", text)
 }
 
-// Fits says what is wrong with a density that was logged for a number: it differs by more than a share within from that
-// of the family, or the family has a part outside of the range from low to high.
+// Fits says what is wrong with a density that was logged for a number: it differs by more than a share within from
+// that of the family, or the family has a part outside of the range from low to high.
 func Fits(f Family, v, density, low, high, within float64) error {
 	if mass := f.CDF(high) - f.CDF(low); math.Abs(mass-1) > within {
-		return fmt.Errorf("the family gives the range from %v to %v the probability %.4g, not 1: numbers that are cut to "+
-			"the range are of a truncated family", low, high, mass)
+		return fmt.Errorf("the family gives the range from %v to %v the probability %.4g, not 1: numbers "+
+			"that are cut to the range are of a truncated family", low, high, mass)
 	}
 	if p := f.Prob(v); !(math.Abs(density-p) <= within*p) {
 		return fmt.Errorf("%v at %v, where the family has %.6g: such densities integrate to %.4g, not 1", density, v, p,

@@ -1,12 +1,12 @@
-// Package numeric says which numbers the actions of a policy stand for: disjoint intervals of a range, in which a number
-// is drawn evenly, and atoms, numbers that are drawn with a probability of their own. It turns a policy of numbers,
-// prices or doses, into one of K actions:
+// Package numeric says which numbers the actions of a policy stand for: disjoint intervals of a range, in which a
+// number is drawn evenly, and atoms, numbers that are drawn with a probability of their own. It turns a policy of
+// numbers, prices or doses, into one of K actions:
 //
 //	π(a|x) = Σ_c π(c|x) 1{a ∈ I_c}/|I_c|
 //
 // is the density of the number a, and π/π₀ = π(c|x)/(|I_c| π₀(a|x)) for the interval c of a. So a row of a log whose
-// number had the density π₀(a|x) is one of action c with |I_c| π₀(a|x) in place of a propensity. That may be above 1; its
-// inverse is a weight like any other. Krishnamurthy et al. (2020).
+// number had the density π₀(a|x) is one of action c with |I_c| π₀(a|x) in place of a propensity. That may be above
+// 1; its inverse is a weight like any other. Krishnamurthy et al. (2020).
 package numeric
 
 import (
@@ -28,8 +28,8 @@ type Actions struct {
 // most is how many intervals, and how many atoms, there may be.
 const most = 1 << 10
 
-// Even divides a range into k intervals of one width, whose edges are rounded to a millionth of it, so that their names
-// are short.
+// Even divides a range into k intervals of one width, whose edges are rounded to a millionth of it, so that their
+// names are short.
 func Even(low, high float64, k int) Actions {
 	a := Actions{Edges: make([]float64, k+1)}
 	digits := int(6 - math.Floor(math.Log10(high-low)))
@@ -55,7 +55,8 @@ func ParseRange(text string) (low, high float64, err error) {
 	return low, high, nil
 }
 
-// Check says what is wrong: fewer than one interval, edges or atoms that do not ascend, or atoms outside of the range.
+// Check says what is wrong: fewer than one interval, edges or atoms that do not ascend, or atoms outside of the
+// range.
 func (a Actions) Check() error {
 	ascends := func(v []float64) bool {
 		for i, x := range v {
@@ -141,8 +142,8 @@ func (a Actions) Spread(dst, pi []float64, fine Actions) {
 	}
 }
 
-// Refined divides a range as finely as two divisions of it do together, with the atoms of both. Policies of either are
-// policies of it.
+// Refined divides a range as finely as two divisions of it do together, with the atoms of both. Policies of either
+// are policies of it.
 func (a Actions) Refined(b Actions) Actions {
 	both := func(x, y []float64) []float64 {
 		return slices.Compact(slices.Sorted(slices.Values(slices.Concat(x, y))))

@@ -9,9 +9,9 @@ import (
 	"opl/policies/numeric"
 )
 
-// Numbers are the numbers that a log's rows took, such as prices. The log itself is of the actions that they stand for:
-// its Actions are intervals and atoms, and Propensity of a row in interval c is |I_c|·π₀(a|x), which may be above 1; see
-// package numeric. [Log.WithActions] divides the range otherwise.
+// Numbers are the numbers that a log's rows took, such as prices. The log itself is of the actions that they stand
+// for: its Actions are intervals and atoms, and Propensity of a row in interval c is |I_c|·π₀(a|x), which may be
+// above 1; see package numeric. [Log.WithActions] divides the range otherwise.
 type Numbers struct {
 	Of      numeric.Actions // what Log.Actions stand for
 	Value   []float64       // the number a of each row
@@ -56,7 +56,8 @@ func (b *builder) startNumbers() error {
 	}
 	n.of, n.fixed = o.Numbers, o.Actions != nil
 	if n.fixed && !slices.Equal(o.Actions, n.of.Names()) {
-		return fmt.Errorf("%s: setting action-range: its actions are intervals of numbers, and others are named", b.path)
+		return fmt.Errorf("%s: setting action-range: its actions are intervals of numbers, and others are named",
+			b.path)
 	}
 	n.names, n.atoms, n.families = n.of.Names()[:n.of.Intervals()], map[float64]bool{}, map[string]numeric.Family{}
 	n.low, n.high = n.of.Range()
@@ -206,8 +207,8 @@ func (l *Log) into(of numeric.Actions, names []string) (*Log, error) {
 			}
 		}
 		if c < 0 {
-			return nil, fmt.Errorf("%s, column action: %v is none of the numbers of the policy: it knows %s", l.where(i),
-				v, some(names))
+			return nil, fmt.Errorf("%s, column action: %v is none of the numbers of the policy: it knows %s",
+				l.where(i), v, some(names))
 		}
 		out.Action[i] = int32(c)
 	}

@@ -24,9 +24,9 @@ type Dose struct {
 	Point *Kernel `json:"point,omitempty"`
 }
 
-// Kernel are estimates of what a number earns from rows with numbers near it. They have a bias of the order of the square
-// of the bandwidth where rewards are smooth, of the bandwidth at the ends of the range, and of a jump beside one. Nothing
-// is guaranteed of them.
+// Kernel are estimates of what a number earns from rows with numbers near it. They have a bias of the order of the
+// square of the bandwidth where rewards are smooth, of the bandwidth at the ends of the range, and of a jump beside
+// one. Nothing is guaranteed of them.
 type Kernel struct {
 	Bandwidth float64 `json:"bandwidth"`
 	IPS       float64 `json:"ips"`
@@ -120,8 +120,8 @@ func Curve(log *logs.Log, judge *provenance.Judge, model RewardModel, delta, gam
 // bandwidths are how many times the bandwidth is halved, from a quarter of the range on.
 const bandwidths = 6
 
-// lepski takes the largest bandwidth whose interval of two standard errors meets those of all smaller ones: its bias is
-// no larger than its error. Lepski (1992); Su et al. (2020).
+// lepski takes the largest bandwidth whose interval of two standard errors meets those of all smaller ones: its bias
+// is no larger than its error. Lepski (1992); Su et al. (2020).
 func lepski(log *logs.Log, at float64, predicted [][]float64, c int) *Kernel {
 	low, high := log.Numbers.Of.Range()
 	var best *Kernel
@@ -142,7 +142,8 @@ func lepski(log *logs.Log, at float64, predicted [][]float64, c int) *Kernel {
 	return best
 }
 
-// smoothed are the estimates with Epanechnikov's kernel of a bandwidth h, which is divided by its mass within the range:
+// smoothed are the estimates with Epanechnikov's kernel of a bandwidth h, which is divided by its mass within the
+// range:
 //
 //	w_i = K((a_i − t)/h) / (h m_t π₀(a_i|x_i)),  K(u) = ¾(1 − u²) of |u| ≤ 1,  m_t = ∫ K((a − t)/h)/h da
 //	ips = mean(w r),  snips = Σ w r / Σ w,  dr = mean(r̂(x, t) + w (r − r̂(x, a)))

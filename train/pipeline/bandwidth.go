@@ -12,12 +12,12 @@ import (
 	"opl/train/logs"
 )
 
-// divisions are the numbers of intervals that a range of numbers may be divided into, where [Options].Intervals does not
-// say them.
+// divisions are the numbers of intervals that a range of numbers may be divided into, where [Options].Intervals does
+// not say them.
 var divisions = []int{4, 8, 16, 32}
 
-// worthwhile is how much more reward, as a share of its range, narrower intervals must promise: wider ones have smaller
-// weights, and so tighter guarantees.
+// worthwhile is how much more reward, as a share of its range, narrower intervals must promise: wider ones have
+// smaller weights, and so tighter guarantees.
 const worthwhile = .005
 
 // bandwidth divides a log of numbers into the intervals that policies learned from the rows that teach earn the most

@@ -55,7 +55,8 @@ func (w World) Collect(decisions []logs.Decision) (*logs.Log, error) {
 }
 
 // numbersWorld is a world of numbers from 0 to high, and maybe an atom, from visits that have a curve.
-func numbersWorld(name, about string, high float64, atoms []float64, visits func(r *rand.Rand) func(r *rand.Rand) Visit) World {
+func numbersWorld(name, about string, high float64, atoms []float64,
+	visits func(r *rand.Rand) func(r *rand.Rand) Visit) World {
 	of := numeric.Even(0, high, finest)
 	of.Atoms = atoms
 	return World{name, about, of.K(), &of, 0, func(r *rand.Rand) func(*rand.Rand) Visit {
@@ -86,8 +87,8 @@ func OfNumbers() []World {
 	}
 }
 
-// smooth prices sell with a probability that falls with the price; the reward is 1 as often as the share of the highest
-// price that is earned.
+// smooth prices sell with a probability that falls with the price; the reward is 1 as often as the share of the
+// highest price that is earned.
 func smooth(r *rand.Rand) func(*rand.Rand) Visit {
 	theta := normals(r, 3, .9)
 	return func(r *rand.Rand) Visit {
