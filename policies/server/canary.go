@@ -77,7 +77,7 @@ func mixedHistory(a, b *policyfile.Policy) policyfile.History {
 	h := policyfile.History{Known: x.Known && y.Known && x.How == y.How && x.Seed == y.Seed}
 	if h.Known {
 		h.How, h.Seed, h.Repeats = x.How, x.Seed, x.Repeats+y.Repeats
-		h.Witnesses = slices.Concat(x.Witnesses, y.Witnesses)
+		h.Fingerprints = slices.Concat(x.Fingerprints, y.Fingerprints)
 		h.Groups = slices.Compact(slices.Sorted(slices.Values(slices.Concat(x.Groups, y.Groups))))
 	}
 	h.Until = max(x.Until, y.Until)

@@ -131,11 +131,7 @@ type findings struct {
 	rounded      int  // rows that were off
 	apart        int  // and that differed
 	support      int  // rows in which an action has propensity 0
-	skipped      int
-	unrewarded   int
-	among        string // see Origin.Among
-	notes        []string
-	doubts       []string
+	Origin
 }
 
 // output is the columns that a cache has, and the bad rows.
@@ -259,7 +255,7 @@ func (b *builder) fill(ctx context.Context, rd reader) (err error) {
 		if b.typesOnly {
 			continue
 		}
-		b.unrewarded += r.unrewarded
+		b.Unrewarded += r.unrewarded
 		if reason, ok := b.memory.reject[b.at]; ok {
 			err = &rowError{text: reason}
 		} else if err == nil {
@@ -269,7 +265,9 @@ func (b *builder) fill(ctx context.Context, rd reader) (err error) {
 			if b.o.BadRows == "" {
 				return fmt.Errorf("%s, %w", b.where(b.at), err)
 			}
-			b.skip(rd.raw(), err)
+			b.Skipped++
+			name, row := b.files.place(b.at)
+			b.aside(name, row, err, rd.raw())
 		}
 	}
 	if dropped > 0 {
@@ -278,8 +276,8 @@ func (b *builder) fill(ctx context.Context, rd reader) (err error) {
 	switch {
 	case b.n > 0 || b.typesOnly:
 		return nil
-	case b.skipped > 0:
-		return fmt.Errorf("%s: all %d rows are bad, see %s", b.path, b.skipped, b.o.BadRows)
+	case b.Skipped > 0:
+		return fmt.Errorf("%s: all %d rows are bad, see %s", b.path, b.Skipped, b.o.BadRows)
 	case dropped > 0:
 		return fmt.Errorf("%s: none of its %d lines is a decision with a label", b.path, dropped)
 	}
@@ -300,13 +298,6 @@ var errAgain = errors.New("again")
 
 // errNoDecision is a line that is none, and no error either.
 var errNoDecision = errors.New("no decision")
-
-// skip puts a row aside.
-func (b *builder) skip(raw []byte, reason error) {
-	b.skipped++
-	name, row := b.files.place(b.at)
-	b.aside(name, row, reason, raw)
-}
 
 // aside writes what is left out to the bad rows: a row, or of row 0 a whole file.
 func (b *builder) aside(name string, row int, reason error, raw []byte) {
@@ -581,7 +572,7 @@ func (b *builder) note(column string, rows int, format string, args ...any) {
 	case rows > 0:
 		text = fmt.Sprintf("%d rows: %s", rows, text)
 	}
-	b.notes = append(b.notes, text)
+	b.Notes = append(b.Notes, text)
 }
 
 // finish brings actions and propensities into the order of the names, in place, and finds the rows that contradict
@@ -697,7 +688,7 @@ func (b *builder) noteRows() {
 		{b.apart, "propensity", "the logged propensity is a rounded one: that among all actions was taken"},
 		{b.support, "propensities", "some action has propensity 0: the log says nothing about policies that take " +
 			"it there"},
-		{b.skipped, "", "bad rows are in " + b.o.BadRows + ": guarantees speak of the rows that were kept"},
+		{b.Skipped, "", "bad rows are in " + b.o.BadRows + ": guarantees speak of the rows that were kept"},
 	} {
 		if n.rows > 0 {
 			b.note(n.column, n.rows, "%s", n.text)

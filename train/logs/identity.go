@@ -133,7 +133,7 @@ func (l *Log) RoundedHashes(round func([]float64), rows []int, offered bool) []u
 			hashes[i] = l.contextHash[l.Context(row(i))]
 		}
 	} else {
-		l.hashes(hashes, round, func(i int) ([]uint32, []float64) { return l.context(l.Context(row(i)), nil) })
+		l.hashes(hashes, round, func(i int) ([]uint32, []float64) { return l.context(l.Context(row(i))) })
 	}
 	if !offered || !l.Sets() {
 		return hashes
@@ -177,7 +177,7 @@ func (t *items) described(round func([]float64), some []bool) []uint64 {
 		if some != nil && !some[i] {
 			return nil, nil
 		}
-		return t.row(i, nil)
+		return t.row(i)
 	})
 	if whole {
 		t.plain.Store(&hashes)

@@ -158,8 +158,7 @@ func (l *Log) complete(ctx context.Context, o *Options) error {
 			l.Decision(i, &d)
 			return o.Logging(d.Context, d.Offered, dst)
 		})
-	case o.Estimate && (l.Propensity == nil || slices.Contains(l.Propensity, 0) || l.Propensities != nil &&
-		slices.ContainsFunc(l.every(), l.gap)):
+	case o.Estimate && (l.Propensity == nil || slices.Contains(l.Propensity, 0) || l.gaps()):
 		return l.estimate(ctx)
 	}
 	return nil

@@ -154,7 +154,7 @@ func (d *Data) Mean(s func(i int) float64) Value {
 	return v
 }
 
-// SE is the standard error of a value.
+// SE returns the standard error of a value, from its influences by group.
 func (d *Data) SE(v Value) float64 { return d.rows.se(v.Influence) }
 
 // Ratio is Σω x/Σω y, with the influences of the delta method,
@@ -180,7 +180,7 @@ func (d *Data) Ratio(x, y func(i int) float64) Value {
 	return Value{v, u, []term{{x, y}}}
 }
 
-// Plus is the sum of two values of the same rows.
+// Plus adds two values of the same rows, with their influences, so that the sum has a standard error, too.
 func (v Value) Plus(w Value) Value {
 	u := slices.Clone(v.Influence)
 	for i := range u {

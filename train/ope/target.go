@@ -45,7 +45,8 @@ func (t Target) among(rows []int) Target {
 	return out
 }
 
-// Uniform is the target that takes every action alike, or every one that a row offers.
+// Uniform makes the target that takes every action alike, or every one that a row offers: the
+// yardstick that needs no file.
 func Uniform() Target {
 	return Target{Name: "uniform", Origin: provenance.FixedBefore(), Row: func(dst []float64, _ int) error {
 		for a := range dst {
@@ -55,7 +56,7 @@ func Uniform() Target {
 	}}
 }
 
-// Matrix is the target of probabilities pi [n×k] by row.
+// Matrix makes the target of probabilities pi [n×k] by row, for callers that computed them.
 func Matrix(name string, pi []float64, k int) Target {
 	return Target{Name: name, Row: func(dst []float64, i int) error { copy(dst[:k], pi[i*k:]); return nil }}
 }

@@ -39,7 +39,7 @@ func (c *Certificate) Statement() Statement { return c.statement }
 // MarshalJSON writes the statement.
 func (c *Certificate) MarshalJSON() ([]byte, error) { return json.Marshal(c.statement) }
 
-// Guaranteed is the reward that is promised.
+// Guaranteed returns the reward that is promised, see [Statement.Promise].
 func (c *Certificate) Guaranteed() float64 { return c.statement.Promise() }
 
 // Statement is the content of a certificate: the object "certificate" of records and
@@ -123,7 +123,8 @@ type sample struct {
 
 func (j *Judge) sample(rows []int) sample {
 	n := j.log.Len()
-	return sample{Judge: j, rows: rows, logged: make([]float64, n), spread: make([]float64, n), missing: make([]float64, n)}
+	return sample{Judge: j, rows: rows, logged: make([]float64, n), spread: make([]float64, n),
+		missing: make([]float64, n)}
 }
 
 // noting is pi that notes what a sample has.
@@ -252,7 +253,8 @@ func contradicts(f inspect.Finding, grouped bool) bool {
 	case f.Severity == inspect.Unusable:
 		return true
 	}
-	return f.About == inspect.Draws || f.About == inspect.Selection || f.About == inspect.Columns || f.About == inspect.Assumed || f.About == inspect.Sequence && !grouped
+	return slices.Contains([]inspect.Subject{inspect.Draws, inspect.Selection, inspect.Columns, inspect.Assumed},
+		f.About) || f.About == inspect.Sequence && !grouped
 }
 
 // conclude states what bounds say, beside an estimate on the same rows, if there is one.

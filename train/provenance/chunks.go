@@ -73,7 +73,7 @@ func (j *Judge) chunks(log *logs.Log, chunks []Chunk, o certify.Options, on Circ
 	return c, t, weights, err
 }
 
-// Drift is what the inspection found of drift; nil: nothing.
+// Drift returns what the inspection found of drift; nil: nothing.
 func (j *Judge) Drift() *inspect.Finding {
 	if f, ok := j.found.Doubts(inspect.Drift); ok {
 		return &f

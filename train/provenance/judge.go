@@ -57,7 +57,7 @@ func (j *Judge) Force() *Judge {
 	return j
 }
 
-// Found is what the inspection found.
+// Found returns what the inspection found.
 func (j *Judge) Found() inspect.Report { return j.found }
 
 // Of is the judge of the same rows as another log holds them, such as with their contexts
@@ -72,6 +72,7 @@ func (j *Judge) Of(log *logs.Log) (*Judge, error) {
 // Withheld is the error of a guarantee that is not given, with the reason.
 type Withheld struct{ Reason string }
 
+// Error returns the reason.
 func (e *Withheld) Error() string { return e.Reason }
 
 func withhold(format string, args ...any) error {
@@ -103,10 +104,14 @@ func (j *Judge) Admits() error {
 		return withhold("rows have different weights, and a guarantee needs identically distributed rows")
 	}
 	if j.Usable() != nil {
-		f := j.found.Findings[0]
-		return withhold("the log is unusable: %s: %s: %s", f.Check, f.Measured, f.Means)
+		return unusable("the log is unusable", j.found.Findings[0])
 	}
 	return nil
+}
+
+// unusable withholds what a finding makes meaningless.
+func unusable(what string, f inspect.Finding) error {
+	return withhold("%s: %s: %s: %s", what, f.Check, f.Measured, f.Means)
 }
 
 // NoRewards says that nothing is guaranteed on a log that decisions are missing from, since
@@ -214,15 +219,15 @@ type Origin struct {
 	taught propensity.RowSet
 }
 
-// FixedBefore is the caller's word that a policy was fixed before the log was seen, by
-// whoever made it and whatever they had seen.
+// FixedBefore takes the caller's word that a policy was fixed before the log was seen, by whoever
+// made it and whatever they had seen. Nothing checks it.
 func FixedBefore() Origin { return Origin{fixed: true} }
 
 // FromFile is the origin of a policy file's policy: what the file records.
 func FromFile(f *policyfile.File) Origin { return Origin{file: f} }
 
-// TaughtBy is the origin of a policy that rows of the log, and nothing later, had a part
-// in: they may not certify it. They are told by [logs.Log.Hashes].
+// TaughtBy makes the origin of a policy in which rows of the log had a part, and nothing later:
+// they may not certify it. Rows are known by [logs.Log.Hashes].
 func TaughtBy(rows propensity.RowSet) Origin { return Origin{taught: rows, fixed: rows.Len() == 0} }
 
 // Fixed certifies a policy on rows that had no part in it. pi writes π(·|x_i), of the actions that the row
@@ -339,7 +344,8 @@ func (j *Judge) Target(pi certify.Policy, logged []float64, from Origin, o certi
 	t := j.trial(certify.PoolLog{Log: j.log, Pi: noted, Logged: logged, Rows: rows, Models: o.Models}, s, o)
 	t.learns = pi != nil && !o.AnyTime
 	c, err := t.certificate(on)
-	if c, err = c.decide(t, requirements, err); err == nil && j.log.Lists == nil && c.statement.Proven() && !o.AnyTime && c.statement.Circumstances != nil {
+	c, err = c.decide(t, requirements, err)
+	if err == nil && j.log.Lists == nil && c.statement.Proven() && !o.AnyTime && c.statement.Circumstances != nil {
 		c.statement.Strength, err = certify.Strength(pi, logged, j.log, rows, o)
 	}
 	return c, err
@@ -428,7 +434,8 @@ func (j *Judge) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cer
 	}
 	options.Models = c.models
 	alone := j.log.Lists == nil || j.log.Lists.Assume != string(certify.Independence) // of each slot's own action
-	if c.log.Choices != nil && c.log.LoggedOnly() && alone {                          // most of the time goes to scores of what was not logged
+	// Most of the time goes to scores of what was not logged.
+	if c.log.Choices != nil && c.log.LoggedOnly() && alone {
 		pi, err := logged(c.plays, c.log, rows, options.Threads)
 		if err != nil {
 			return nil, err

@@ -193,7 +193,7 @@ func (ps Pool) lasting(out, taught [][]bool) (rows [][]int, twice [][]bool, note
 	delete(tainted, "")
 	seen, ended := map[uint64]bool{}, map[string]bool{}
 	again, back, open := 0, 0, 0
-	var fingerprints [][]policyfile.Witnesses
+	var fingerprints [][]policyfile.Fingerprints
 	for k, j := range ps {
 		double, same := make([]bool, j.log.Len()), j.begins(ps[:k])
 		var kept []int
@@ -310,7 +310,7 @@ func (j *Judge) begins(before []*Judge) (most int) {
 }
 
 // repeated reports, as a *Withheld, rows of an earlier log among those that are not out.
-func (j *Judge) repeated(before *Judge, by []policyfile.Witnesses, out []bool) error {
+func (j *Judge) repeated(before *Judge, by []policyfile.Fingerprints, out []bool) error {
 	const which = "%s: rows of one file are in another, and under other ids, or without, it is not seen which; " +
 		"give each row once, and log a decision_id"
 	name := strings.TrimSuffix(before.named(true), ": ")
@@ -404,7 +404,7 @@ func (ps Pool) inspect(actions []string, twice [][]bool) (inspect.Report, error)
 		}
 		found.Findings = append(found.Findings, f)
 		if f.Severity == inspect.Unusable && slices.ContainsFunc(ps, func(j *Judge) bool { return !j.force }) {
-			return found, withhold("all files together are unusable: %s: %s: %s", f.Check, f.Measured, f.Means)
+			return found, unusable("all files together are unusable", f)
 		}
 	}
 	return found, nil
