@@ -226,7 +226,8 @@ func joinedOf(s join.Summary, f joinFlags) joined {
 	const stamp = "2006-01-02T15:04:05.999999999Z07:00"
 	a := joined{f.out, s.Decisions, s.From.Format(stamp), s.To.Format(stamp), s.Joined, s.MeanReward, f.min, f.max,
 		[]player{}, s.Missing, s.Missing > 0 && f.missing == "drop",
-		s.Others, s.Orphans, s.Left, s.Bad, s.Copies, s.Plain, s.NoChance, s.Torn, s.Zeros, s.Young, s.Late, nil, s.Outcomes}
+		s.Others, s.Orphans, s.Left, s.Bad, s.Copies, s.Plain, s.NoChance, s.Torn, s.Zeros, s.Young, s.Late, nil,
+		s.Outcomes}
 	if w := s.Waits; w != nil {
 		a.Waits = &waits{w.Half.Seconds(), w.Most.Seconds(), w.All.Seconds()}
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -84,8 +83,8 @@ no signature: trust the file as much as whoever could write it.
 	fl := cmd.Flags()
 	f.part.add(fl)
 	f.outcomes.add(fl)
-	fl.StringArrayVar(&f.outcomes.by, "guardrail-by", nil, "the most that the reward may get worse in each large segment "+
-		"of a column of names, as `COLUMN:-0.02`")
+	fl.StringArrayVar(&f.outcomes.by, "guardrail-by", nil, "the most that the reward may get worse in each large "+
+		"segment of a column of names, as `COLUMN:-0.02`")
 	f.page.add(fl)
 	addProbability(fl, &f.Delta, "delta", 0, "failure probability δ (default: that of the training)")
 	addGamma(fl, &f.Gamma, "the guarantee holds for all propensities within this factor of those logged")
@@ -111,8 +110,8 @@ func (f *certifyFlags) check(cmd *cobra.Command, logs int) error {
 	}
 	switch {
 	case f.outcomes.asked():
-		return errors.New("--shard does not go together with --guardrail, --guardrail-by and --budget: certify the files " +
-			"as one log")
+		return errors.New("--shard does not go together with --guardrail, --guardrail-by and --budget: certify the " +
+			"files as one log")
 	case logs > 1:
 		return errors.New("--shard: several FILEs are rounds, each a log of its own, which shards by files cannot " +
 			"tell apart: " +
@@ -186,9 +185,7 @@ func (f *certifyFlags) run(cmd *cobra.Command, policy string, paths []string) er
 		}
 	}
 	g := c.Statement()
-	text := func(w io.Writer) error { return render.Certificate(w, g) }
-	short := func(w io.Writer) error { return render.BriefCertificate(w, g) }
-	return conclusion{certifiedOf(g), text, short, func() (html.Page, error) {
+	page := func() (html.Page, error) {
 		page := render.CertificatePage(g)
 		for i, judge := range judges {
 			checks := render.Checks(judge.Found())
@@ -198,7 +195,9 @@ func (f *certifyFlags) run(cmd *cobra.Command, policy string, paths []string) er
 			page.Sections = append(page.Sections, checks)
 		}
 		return page, nil
-	}, statusOf(g)}.write(cmd, f.format, &f.page)
+	}
+	return conclusion{certifiedOf(g), shown(render.Certificate, g), shown(render.BriefCertificate, g), page,
+		statusOf(g)}.write(cmd, f.format, &f.page)
 }
 
 // judge inspects a log, or a shard's files of it.

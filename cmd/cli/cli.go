@@ -74,8 +74,8 @@ func Run(lib library.Library, args []string, stdout, stderr io.Writer) int {
 	}
 	root.SetArgs(args)
 	flags := flagsOf(root.Commands())
-	root.SetOut(flagWriter{stdout, flags})
-	root.SetErr(flagWriter{stderr, flags})
+	root.SetOut(flagWriter(stdout, flags))
+	root.SetErr(flagWriter(stderr, flags))
 	err := root.ExecuteContext(context.WithValue(ctx, argsKey{}, args))
 	var status exitStatus
 	switch {
@@ -129,7 +129,7 @@ PAC-Bayes bounds and heuristics over regularized importance weights.
 		commands []*cobra.Command
 	}{
 		{"Your own log", []*cobra.Command{inspectCommand(lib), trainCommand(lib), certifyCommand(lib),
-			evaluateCommand(lib), selectCommand(lib), scoreCommand(lib), serveCommand(), joinCommand(lib),
+			evaluateCommand(lib), selectCommand(lib), frontierCommand(lib), scoreCommand(lib), serveCommand(), joinCommand(lib),
 			monitorCommand(lib), explainCommand(lib), exportPolicyCommand(), cacheCommand()}},
 		{"Research", []*cobra.Command{compareCommand(lib), reproduceCommand(lib), runCommand(lib), mergeCommand(lib),
 			plotCommand(lib), exportCommand(lib), benchCommand(lib), gradcheckCommand(lib)}},

@@ -260,8 +260,7 @@ func compare(cmd *cobra.Command, lib library.Library, f compareFlags) error {
 		if len(recs) == 0 {
 			return nil
 		}
-		if err := report.Write(w, format, recs); err != nil || !f.terms || format == table.CSV ||
-			format == table.JSON {
+		if err := report.Write(w, format, recs); err != nil || !f.terms || format == table.CSV {
 			return err
 		}
 		return report.WriteTerms(w, format, recs)

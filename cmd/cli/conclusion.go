@@ -11,18 +11,33 @@ import (
 	"github.com/spf13/pflag"
 
 	"opl/policies/wholefile"
+	"opl/train/provenance"
 	"opl/train/report/figure"
 	"opl/train/report/html"
 	"opl/train/report/render"
 )
 
-// conclusion is what a command has found.
+// conclusion is what a command has found, in the forms that it can be told in.
 type conclusion struct {
 	answer any                       // as JSON
 	text   func(w io.Writer) error   // as text or a table
 	brief  func(w io.Writer) error   // as text without --verbose; nil: text
 	page   func() (html.Page, error) // of --report; nil: none
 	end    error                     // that the command ends with, an exit status
+}
+
+// shown is how a function of package render shows a value.
+func shown[T any](show func(io.Writer, T) error, value T) func(io.Writer) error {
+	return func(w io.Writer) error { return show(w, value) }
+}
+
+// checked is the page of a value, with the checks of the log below.
+func checked[T any](page func(T) html.Page, value T, judge *provenance.Judge) func() (html.Page, error) {
+	return func() (html.Page, error) {
+		p := page(value)
+		p.Sections = append(p.Sections, render.Checks(judge.Found()))
+		return p, nil
+	}
 }
 
 // write writes the page of --report and then the answer to standard output: whoever reads that may stop

@@ -23,7 +23,6 @@ import (
 	"opl/train/logs"
 	"opl/train/ope"
 	"opl/train/provenance"
-	"opl/train/report/html"
 	"opl/train/report/render"
 	"opl/train/report/table"
 )
@@ -210,17 +209,11 @@ func evaluate(cmd *cobra.Command, estimators []ope.Estimator, f evaluateFlags, p
 	}
 	var short func(w io.Writer) error // of a table without estimators that were asked for
 	if f.format == string(table.Text) && !cmd.Flags().Changed("estimators") {
-		short = func(w io.Writer) error { return render.BriefEvaluation(w, result) }
+		short = shown(render.BriefEvaluation, result)
 	}
-	return conclusion{
-		answer: result.InUnits(), brief: short,
-		text: func(w io.Writer) error { return render.Evaluation(w, table.Format(f.format), result) },
-		page: func() (html.Page, error) {
-			page := render.EvaluationPage(result)
-			page.Sections = append(page.Sections, render.Checks(o.Judge.Found()))
-			return page, nil
-		},
-	}.write(cmd, f.format, &f.page)
+	text := func(w io.Writer) error { return render.Evaluation(w, table.Format(f.format), result) }
+	return conclusion{answer: result.InUnits(), text: text, brief: short,
+		page: checked(render.EvaluationPage, result, o.Judge)}.write(cmd, f.format, &f.page)
 }
 
 // read opens and inspects the log, reads the targets, and learns the model of the reward that estimators

@@ -1,15 +1,12 @@
 package cli
 
 import (
-	"io"
-
 	"github.com/spf13/cobra"
 
 	"opl/policies/policyfile"
 	"opl/train/explain"
 	"opl/train/library"
 	"opl/train/provenance"
-	"opl/train/report/html"
 	"opl/train/report/render"
 )
 
@@ -60,12 +57,8 @@ so. Which row is of which segment must not depend on its action or reward.
 			if err != nil {
 				return flagError(err)
 			}
-			return conclusion{answer: e, text: func(w io.Writer) error { return render.Explanation(w, e) },
-				page: func() (html.Page, error) {
-					page := render.ExplanationPage(e)
-					page.Sections = append(page.Sections, render.Checks(judge.Found()))
-					return page, nil
-				}}.write(cmd, format, &page)
+			return conclusion{answer: e, text: shown(render.Explanation, e),
+				page: checked(render.ExplanationPage, e, judge)}.write(cmd, format, &page)
 		},
 	}
 	fl := cmd.Flags()

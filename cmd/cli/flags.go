@@ -40,22 +40,28 @@ func (names flagText) of(s string) string {
 	})
 }
 
-// flagWriter writes texts of libraries with flags in place of settings. What names one
-// must be written at once.
-type flagWriter struct {
+// rewriter changes each text before it is written. What it changes must be written at once.
+type rewriter struct {
 	io.Writer
-	names flagText
+	text func(string) string
 }
 
-func (w flagWriter) Write(b []byte) (int, error) {
-	text := w.names.of(string(b))
-	if terminal(w.Writer) != nil {
-		text = visible(text)
-	}
-	if _, err := io.WriteString(w.Writer, text); err != nil {
+func (w rewriter) Write(b []byte) (int, error) {
+	if _, err := io.WriteString(w.Writer, w.text(string(b))); err != nil {
 		return 0, err
 	}
 	return len(b), nil
+}
+
+// Unwrap returns the writer below, which may be a terminal.
+func (w rewriter) Unwrap() io.Writer { return w.Writer }
+
+// flagWriter writes flags in place of the settings that libraries name, and nothing that a terminal obeys.
+func flagWriter(to io.Writer, names flagText) io.Writer {
+	if terminal(to) == nil {
+		return rewriter{to, names.of}
+	}
+	return rewriter{to, func(text string) string { return visible(names.of(text)) }}
 }
 
 // visible escapes control characters, which names in logs and policy files may have, but for ends of lines and
@@ -71,9 +77,6 @@ func visible(text string) string {
 	}
 	return b.String()
 }
-
-// Unwrap is what is written to.
-func (w flagWriter) Unwrap() io.Writer { return w.Writer }
 
 // terminal is the terminal that is written to, nil if it is none.
 func terminal(out io.Writer) *os.File {

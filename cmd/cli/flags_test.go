@@ -9,7 +9,7 @@ import (
 // Settings of libraries are printed as flags; what is no flag stays.
 func TestFlagText(t *testing.T) {
 	var b bytes.Buffer
-	w := flagWriter{&b, flagText{"reward-max": true, "actions": true}}
+	w := flagWriter(&b, flagText{"reward-max": true, "actions": true})
 	for text, want := range map[string]string{
 		"see setting reward-max 2, setting actions: x": "see --reward-max 2, --actions: x",
 		"give setting\n      reward-max here":          "give\n      --reward-max here",

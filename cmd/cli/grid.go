@@ -30,8 +30,7 @@ type gridFlags struct {
 	out      string
 	dir      string // the local folder that is out, or stands for it
 	dry      bool
-	curves   bool
-	pdf      bool
+	drawing  drawFlags
 	shard    string
 	format   string
 	submit   submitFlags
@@ -54,8 +53,7 @@ func (f *gridFlags) add(fl *pflag.FlagSet, lib library.Library, datasets []strin
 	fl.Float64SliceVar(&f.hypers, "hyper", nil, "hyperparameters in place of the grid's numbers, in [0, 1]")
 	fl.StringVar(&f.out, "out", out, "folder of results and report, or its URL")
 	fl.BoolVar(&f.dry, "dry-run", false, "say what would be run, and for how long, and run nothing")
-	fl.BoolVar(&f.curves, "curves", false, "store and draw learning curves: objective, terms and reward by epoch")
-	fl.BoolVar(&f.pdf, "pdf", false, "figures as PDF as well")
+	f.drawing.add(fl, "store and draw learning curves: objective, terms and reward by epoch")
 	addFormat(fl, &f.format)
 	addShard(fl, &f.shard)
 	f.submit.add(fl)
@@ -92,7 +90,7 @@ func (f *gridFlags) run(cmd *cobra.Command, lib library.Library, grids []namedGr
 	if f.dir, err = far.to(f.out); err != nil {
 		return err
 	}
-	e := &experiment.Runner{Library: lib, DataDir: f.data, Jobs: f.jobs, Curves: f.curves}
+	e := &experiment.Runner{Library: lib, DataDir: f.data, Jobs: f.jobs, Curves: f.drawing.curves}
 	lists := make([][]train.Run, len(grids))
 	for i, g := range grids {
 		runs, err := g.grid.Runs(lib, left.add)
@@ -151,7 +149,8 @@ func (f *gridFlags) run(cmd *cobra.Command, lib library.Library, grids []namedGr
 		if failed != nil && f.format == "json" {
 			cmd.SetOut(io.Discard) // no answer after an error
 		}
-		return errors.Join(failed, draw(cmd, lib, f.dir, recs, f.own, f.pdf, f.curves))
+		page := report.PageOptions{Library: lib, Grid: f.own}
+		return errors.Join(failed, f.drawing.draw(cmd, page, f.dir, recs))
 	}
 	return failed
 }
@@ -173,7 +172,7 @@ func (f *gridFlags) runMissing(cmd *cobra.Command, lib library.Library, e *exper
 			"extensions", store.Path())
 	say(store.Others(whole), "%d results in %s are not of these grids, and are kept", store.Path())
 	say(len(plan)-len(missing), "%d of %d results are there already", len(plan))
-	if f.curves {
+	if f.drawing.curves {
 		say(flat(lib, store.Records(), plan),
 			"%d results in %s were stored without learning curves, and stay so: for theirs give another "+
 				"folder", store.Path())
@@ -209,7 +208,7 @@ func (f *gridFlags) writePage(cmd *cobra.Command, lib library.Library, recs []tr
 		planned[experiment.Key(r)] = true
 	}
 	recs = slices.DeleteFunc(recs, func(r train.Record) bool { return !planned[experiment.Key(r.Run)] })
-	page, err := report.Share(recs, report.PageOptions{Library: lib, Grid: f.own, Curves: f.curves})
+	page, err := report.Share(recs, report.PageOptions{Library: lib, Grid: f.own, Curves: f.drawing.curves})
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -62,10 +61,9 @@ Exit status 0: fine. 3: doubtful. 4: unusable. 1: the log cannot be read.
 			}
 			report := inspect.Within(log, gamma)
 			show.stop()
-			text := func(w io.Writer) error { return render.Inspection(w, report) }
-			short := func(w io.Writer) error { return render.BriefInspection(w, report) }
 			draw := func() (html.Page, error) { return render.InspectionPage(report), nil }
-			return conclusion{report, text, short, draw, inspectedStatus(report)}.write(cmd, format, &page)
+			return conclusion{report, shown(render.Inspection, report), shown(render.BriefInspection, report), draw,
+				inspectedStatus(report)}.write(cmd, format, &page)
 		},
 	}
 	addFormat(cmd.Flags(), &format)

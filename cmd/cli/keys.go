@@ -53,29 +53,28 @@ func (k *keys) letIn(s *server.Server) error {
 	if k.server = s; k.tokens == "" {
 		return nil
 	}
-	k.files = append(k.files, &keyFiles{"tokens", []string{k.tokens}, stats([]string{k.tokens}), k.readTokens})
-	t, err := server.ReadTokens(k.tokens)
-	if err == nil && len(t) == 0 {
-		err = fmt.Errorf("%s: no tokens", k.tokens)
+	k.files = append(k.files, &keyFiles{"tokens", []string{k.tokens}, stats([]string{k.tokens}), func() error {
+		n, err := k.readTokens()
+		if err == nil && n == 0 {
+			k.tell.Warn(k.tokens + " has no tokens any more: every request is refused")
+		}
+		return err
+	}})
+	n, err := k.readTokens()
+	if err == nil && n == 0 {
+		err = fmt.Errorf("--token-file: %s: no tokens", k.tokens)
 	}
-	if err != nil {
-		return fmt.Errorf("--token-file: %w", err)
-	}
-	s.SetTokens(t)
-	return nil
+	return err
 }
 
-// readTokens lets in those who have one of the tokens by now: nobody, if the file was emptied.
-func (k *keys) readTokens() error {
+// readTokens lets those in who have one of the n tokens of the file.
+func (k *keys) readTokens() (n int, err error) {
 	t, err := server.ReadTokens(k.tokens)
 	if err != nil {
-		return fmt.Errorf("--token-file: %w", err)
-	}
-	if len(t) == 0 {
-		k.tell.Warn(k.tokens + " has no tokens any more: every request is refused")
+		return 0, fmt.Errorf("--token-file: %w", err)
 	}
 	k.server.SetTokens(t)
-	return nil
+	return len(t), nil
 }
 
 func (k *keys) scheme() string {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"slices"
 	"strings"
 
@@ -23,15 +24,23 @@ import (
 type learningFlags struct {
 	learning         bool
 	worlds, learners []string
+	classes          []string
+	temperature      float64
 	peer             string
 }
 
 func (f *learningFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.BoolVar(&f.learning, "learning", false, "measure learners in place of estimators: what the policy of train truly earns, in worlds "+
-		"whose truth is known")
+	fl.BoolVar(&f.learning, "learning", false, "measure learners in place of estimators: what the policy of train "+
+		"truly earns, in worlds whose truth is known")
 	fl.StringSliceVar(&f.worlds, "worlds", nil, "with --learning: "+listed(worlds.All(), worldName)+" (default: all)")
-	fl.StringSliceVar(&f.learners, "learner", nil, "with --learning: learners of train to measure one by one, beside all together")
+	fl.StringSliceVar(&f.classes, "classes", nil, "with --learning: CSV files of classification sets, with a column "+
+		"class, turned into logs")
+	fl.Float64Var(&f.temperature, "temperature", 1, "of the logging policy of --classes: a softmax of this times random "+
+		"scores, 0: uniform")
+	want(fl, "temperature", "a number in [0, 100]", func() bool { return f.temperature >= 0 && f.temperature <= 100 })
+	fl.StringSliceVar(&f.learners, "learner", nil, "with --learning: learners of train to measure one by one, "+
+		"beside all together")
 	fl.StringVar(&f.peer, "peer", "", "with --learning: a `command` that learns from the same logs, such as "+
 		"'/usr/bin/python3 testdata/peers/peers.py'")
 }
@@ -54,6 +63,18 @@ func (f *learningFlags) run(cmd *cobra.Command, lib library.Library, b *benchFla
 		}
 		o.Worlds = append(o.Worlds, worlds.All()[i])
 	}
+	for _, path := range f.classes {
+		file, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		w, err := worlds.ReadClasses(path, file, f.temperature)
+		file.Close()
+		if err != nil {
+			return err
+		}
+		o.Worlds = append(o.Worlds, w)
+	}
 	o.Learners = []worlds.Learner{learner(lib, "opl", nil)}
 	for _, name := range f.learners {
 		o.Learners = append(o.Learners, learner(lib, name, []string{name}))
@@ -68,24 +89,25 @@ func (f *learningFlags) run(cmd *cobra.Command, lib library.Library, b *benchFla
 
 // learner is what train does by default, or with some of its learners alone.
 func learner(lib library.Library, name string, only []string) worlds.Learner {
-	return worlds.Learner{Name: name, Learn: func(ctx context.Context, log *logs.Log, seed uint64) (worlds.Learned, error) {
+	learn := func(ctx context.Context, log *logs.Log, seed uint64) (l worlds.Learned, err error) {
 		got, err := pipeline.Learn(ctx, lib, log, pipeline.Options{Floor: defaultFloor, Seed: seed, Learners: only,
 			Scaling: logs.Scaling{Intercept: true}})
 		if err != nil {
-			return worlds.Learned{}, err
+			return l, err
 		}
-		l := worlds.Learned{Guaranteed: math.NaN(), Gain: math.NaN(), How: got.Training.Learner}
+		l = worlds.Learned{Guaranteed: math.NaN(), Gain: math.NaN(), How: got.Training.Learner}
 		if got.Worse {
 			return l, nil // train writes no policy: what plays goes on
 		}
 		p, err := policyfile.New(got.File)
 		if err != nil {
-			return worlds.Learned{}, err
+			return l, err
 		}
 		l.Policy = p.Propensities
 		if c := got.Certificate; c != nil {
 			l.Guaranteed, l.Gain = c.Guaranteed(), c.Statement().GainAtLeast()
 		}
 		return l, nil
-	}}
+	}
+	return worlds.Learner{Name: name, Learn: learn}
 }

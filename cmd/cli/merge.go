@@ -9,14 +9,15 @@ import (
 
 	"opl/train/experiment"
 	"opl/train/library"
+	"opl/train/report"
 	"opl/train/report/table"
 )
 
 func mergeCommand(lib library.Library) *cobra.Command {
 	var (
-		out                  string
-		partial, curves, pdf bool
-		format               string
+		out, format string
+		partial     bool
+		drawing     drawFlags
 	)
 	cmd := &cobra.Command{
 		Use:   "merge DIR... --out DIR",
@@ -24,7 +25,8 @@ func mergeCommand(lib library.Library) *cobra.Command {
 		Long: `merge puts together what run and reproduce stored with --shard, on one machine or many: DIR is the folder
 of a shard, or a folder of such folders, or the URL of one. OUT gets the report and
 ` + experiment.ResultsFile + `, equal to the byte with what one machine stores, on processors
-with the same extensions, which each record names; how long the runs took is in ` + experiment.TimesFile + `, apart. It is written whole or not at all, and again without harm.
+with the same extensions, which each record names; how long the runs took is in ` + experiment.TimesFile + `,
+apart. It is written whole or not at all, and again without harm.
 
 Shards that lack runs are named, and nothing is written, unless with --partial; run them again with the
 same --shard. A result that comes twice counts once; two results of a run, and shards of different
@@ -84,7 +86,7 @@ Of evaluate, certify and inspect with --shard it adds the sums up, prints what t
 			}
 			fmt.Fprintf(stderr, "opl: %d results of %d folders in %s, %d that came twice\n", m.Records, m.Sources,
 				store.Path(), m.Repeats)
-			return draw(cmd, lib, dir, store.Records(), "", pdf, curves)
+			return drawing.draw(cmd, report.PageOptions{Library: lib}, dir, store.Records())
 		},
 	}
 	fl := cmd.Flags()
@@ -93,7 +95,6 @@ Of evaluate, certify and inspect with --shard it adds the sums up, prints what t
 	fl.Lookup("format").Usage = "of the sums of evaluate: " + strings.Join(table.Formats(), ", ") +
 		"; of certify and inspect: json, else text"
 	fl.BoolVar(&partial, "partial", false, "take what there is, though shards lack runs")
-	fl.BoolVar(&curves, "curves", false, "draw learning curves, of runs that have them")
-	fl.BoolVar(&pdf, "pdf", false, "figures as PDF as well")
+	drawing.add(fl, "draw learning curves, of runs that have them")
 	return cmd
 }

@@ -36,7 +36,8 @@ func (f *outcomeFlags) read(log *readFlags) (all []provenance.Requirement, err e
 		percent := strings.HasSuffix(margin, "%")
 		v, err := strconv.ParseFloat(strings.TrimSuffix(margin, "%"), 64)
 		if !ok || name == "" || err != nil {
-			return nil, fmt.Errorf("--guardrail %s: want NAME:MARGIN, such as complaints:-0.01 or complaints:-5%%", text)
+			return nil, fmt.Errorf("--guardrail %s: want NAME:MARGIN, such as complaints:-0.01 or complaints:-5%%",
+				text)
 		}
 		if percent {
 			v /= 100

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -80,14 +81,8 @@ func (p *partFlags) write(cmd *cobra.Command, open func(context.Context, string)
 	if err != nil {
 		return err
 	}
-	text, err := json.Marshal(madePart[any]{part, train.Extensions(), train.ThisVersion()})
-	if err == nil {
-		err = os.MkdirAll(dir, 0o777)
-	}
 	path := filepath.Join(dir, fmt.Sprintf("%s-%d-of-%d.part", kind, p.shard.Number, p.shard.Of))
-	if err == nil {
-		err = wholefile.WriteBytes(path, append(wholefile.Seal(text), '\n'))
-	}
+	err = wholefile.WriteSealed(path, madePart[any]{part, train.Extensions(), train.ThisVersion()})
 	if err == nil {
 		_, err = fmt.Fprintln(cmd.OutOrStdout(), path)
 	}
@@ -98,11 +93,13 @@ func (p *partFlags) write(cmd *cobra.Command, open func(context.Context, string)
 func partsIn(dirs []string) (kind string, paths []string, err error) {
 	for _, dir := range dirs {
 		for _, pattern := range []string{"*.part", "*/*.part"} {
-			found, err := filepath.Glob(filepath.Join(escape(dir), pattern))
+			found, err := fs.Glob(os.DirFS(dir), pattern)
 			if err != nil {
 				return "", nil, err
 			}
-			paths = append(paths, found...)
+			for _, name := range found {
+				paths = append(paths, filepath.Join(dir, name))
+			}
 		}
 	}
 	for _, path := range paths {
@@ -117,55 +114,36 @@ func partsIn(dirs []string) (kind string, paths []string, err error) {
 	return kind, paths, nil
 }
 
-// escape is a path that stands for itself in a pattern.
-func escape(path string) string {
-	return strings.NewReplacer("[", `\[`, "*", `\*`, "?", `\?`, `\`, `\\`).Replace(path)
-}
-
-// readParts reads parts, strictly, of one version of opl. One that is damaged is as good as missing: it is
-// named, and left out.
+// readParts reads parts, strictly, of one version of opl: another one may have other fields, or other formulas. A part
+// that is damaged is named and left out.
 func readParts[T any](cmd *cobra.Command, paths []string) (parts []T, err error) {
-	bad := 0
 	var first train.Versions
-	var from string
+	from := ""
 	for _, path := range paths {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return nil, err
-		}
-		object, sealed, err := wholefile.Unseal(bytes.TrimSpace(text))
-		if err == nil && !sealed {
-			err = errors.New("it has no checksum")
-		}
-		var by struct {
-			Versions train.Versions `json:"versions"`
-		}
-		if err == nil {
-			err = json.Unmarshal(object, &by)
-		}
-		switch v, w := first, by.Versions; {
+		var p madePart[json.RawMessage]
+		err := wholefile.ReadSealed(path, &p)
+		switch v, w := first, p.Versions; {
 		case err != nil:
 		case from == "":
 			first, from = w, path
-		case v.Opl != w.Opl || v.Commit != w.Commit: // which may have other fields
+		case v.Opl != w.Opl || v.Commit != w.Commit:
 			return nil, fmt.Errorf("merge: %s and %s are of different versions of opl (%s %s, %s %s), "+
 				"whose sums may be of other formulas: make them by one", from, path, v.Opl, v.Commit, w.Opl, w.Commit)
 		}
-		var p madePart[T]
+		var part T
 		if err == nil {
-			d := json.NewDecoder(bytes.NewReader(object))
+			d := json.NewDecoder(bytes.NewReader(p.Part))
 			d.DisallowUnknownFields()
-			err = d.Decode(&p)
+			err = d.Decode(&part)
 		}
 		if err != nil {
-			bad++
 			fmt.Fprintf(cmd.ErrOrStderr(), "opl: %s is ignored: %v\n", path, err)
 			continue
 		}
-		parts = append(parts, p.Part)
+		parts = append(parts, part)
 	}
 	if len(parts) == 0 {
-		return nil, fmt.Errorf("merge: none of %d parts can be used", bad)
+		return nil, fmt.Errorf("merge: none of %d parts can be used", len(paths))
 	}
 	return parts, nil
 }
@@ -177,9 +155,7 @@ func mergeParts(cmd *cobra.Command, kind string, paths []string, out, format str
 	switch kind {
 	case "certify":
 		c, err = merged(cmd, paths, provenance.Conclude, func(s provenance.Statement) conclusion {
-			return conclusion{answer: certifiedOf(s), text: func(w io.Writer) error {
-				return render.Certificate(w, s)
-			}, end: statusOf(s)}
+			return conclusion{answer: certifiedOf(s), text: shown(render.Certificate, s), end: statusOf(s)}
 		})
 	case "evaluate":
 		c, err = merged(cmd, paths, ope.Combine, func(r ope.Result) conclusion {
@@ -189,9 +165,7 @@ func mergeParts(cmd *cobra.Command, kind string, paths []string, out, format str
 		})
 	case "inspect":
 		c, err = merged(cmd, paths, inspect.Combine, func(r inspect.Report) conclusion {
-			return conclusion{answer: r, text: func(w io.Writer) error {
-				return render.Inspection(w, r)
-			}, end: inspectedStatus(r)}
+			return conclusion{answer: r, text: shown(render.Inspection, r), end: inspectedStatus(r)}
 		})
 	default:
 		err = fmt.Errorf("merge: %s is of no command whose parts can be merged", paths[0])

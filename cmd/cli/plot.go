@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"opl/train"
 	"opl/train/experiment"
@@ -15,7 +16,7 @@ import (
 func plotCommand(lib library.Library) *cobra.Command {
 	var (
 		out, format string
-		curves, pdf bool
+		drawing     drawFlags
 	)
 	cmd := &cobra.Command{
 		Use:   "plot DIR|" + experiment.ResultsFile,
@@ -48,21 +49,27 @@ of a file (compressed by gzip if its name ends in .gz), or of the URL of such a 
 				dir = filepath.Dir(store.Path())
 				far.writes(dir)
 			}
-			return draw(cmd, lib, dir, store.Records(), "", pdf, curves)
+			return drawing.draw(cmd, report.PageOptions{Library: lib}, dir, store.Records())
 		},
 	}
 	cmd.Flags().StringVar(&out, "out", "", "`folder` to write to, or its URL (default: that of the results)")
 	addFormat(cmd.Flags(), &format)
-	cmd.Flags().BoolVar(&curves, "curves", false, "draw learning curves, of runs that have them")
-	cmd.Flags().BoolVar(&pdf, "pdf", false, "figures as PDF as well")
+	drawing.add(cmd.Flags(), "draw learning curves, of runs that have them")
 	return cmd
 }
 
-func draw(cmd *cobra.Command, lib library.Library, dir string, recs []train.Record, grid string, pdf,
-	curves bool) error {
-	page := report.PageOptions{Library: lib, Formats: []string{"png", "svg"}, Command: commandLine(cmd), Grid: grid,
-		Curves: curves}
-	if pdf {
+// drawFlags are the flags of commands that draw the results of grids.
+type drawFlags struct{ curves, pdf bool }
+
+func (f *drawFlags) add(fl *pflag.FlagSet, curves string) {
+	fl.BoolVar(&f.curves, "curves", false, curves)
+	fl.BoolVar(&f.pdf, "pdf", false, "figures as PDF as well")
+}
+
+// draw writes figures, tables and report of records to a folder, and prints the report's path or the answer in JSON.
+func (f *drawFlags) draw(cmd *cobra.Command, page report.PageOptions, dir string, recs []train.Record) error {
+	page.Formats, page.Command, page.Curves = []string{"png", "svg"}, commandLine(cmd), f.curves
+	if f.pdf {
 		page.Formats = append(page.Formats, "pdf")
 	}
 	if err := report.WriteAll(dir, recs, page); err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"opl/policies/features"
 	"opl/policies/policyfile"
+	"opl/train/certify"
 	"opl/train/library"
 	"opl/train/logs"
 )
@@ -29,7 +30,7 @@ type readFlags struct {
 
 // reading reads by what the library has.
 func reading(lib library.Library) readFlags {
-	return readFlags{Options: logs.Options{Bucket: lib.Bucket}}
+	return readFlags{Options: logs.Options{Bucket: lib.Bucket, Unpack: lib.Unpack}}
 }
 
 func (f *readFlags) add(fl *pflag.FlagSet) {
@@ -54,6 +55,11 @@ func (f *readFlags) add(fl *pflag.FlagSet) {
 	fl.StringSliceVar(&f.Actions, "actions", nil, "all actions by name, in order (default: those in the log)")
 	f.addColumns(fl)
 	f.addValues(fl)
+	oneOf(fl, &f.Assume, "assume", "what the reward of a slot of a list may depend on: none (the whole list; always "+
+		"valid), cascade (it and the slots above), independence (its action and place): less needs fewer lists, and is "+
+		"only as true as its assumption", certify.Assumptions()...)
+	fl.StringVar(&f.SlotWeights, "slot-weights", "", "how rewards of slots make that of a list: mean, dcg, top (slot), sum (of "+
+		"which a list has one, as the first click), or numbers (default mean)")
 	fl.StringVar(&f.Delimiter, "delimiter", "", "what separates fields of CSV: comma, semicolon, tab or bar, "+
 		"itself (default: as in the header)")
 	fl.StringVar(&f.Dates, "dates", "", "read timestamps as 12/31/2026 (us) or 31/12/2026 and 31.12.2026 (eu), too")

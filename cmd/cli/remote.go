@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,10 +22,10 @@ type remote struct {
 	cmd         *cobra.Command
 	open        func(ctx context.Context, url string) (logs.Bucket, error) // nil: there is none
 	mirrors     map[string]*experiment.Mirror                              // by URL
-	written     []*experiment.Mirror
+	written     *experiment.Mirror                                         // that the command writes to; nil: none
 	out, stderr io.Writer
-	stop        context.CancelFunc
-	stopped     chan struct{}
+	stop        context.CancelFunc // of pushing
+	pushing     sync.WaitGroup
 }
 
 // pushEvery is the time after which what a run has stored is taken to its bucket.
@@ -52,20 +53,20 @@ func (r *remote) from(url string) (string, error) {
 		return m.Dir, nil
 	}
 	if r.open == nil {
-		return "", fmt.Errorf("%s: this opl knows only local folders; docs/how-to/many-files.md says how to build one for URLs",
-			url)
+		return "", fmt.Errorf("%s: this opl knows only local folders; docs/how-to/many-files.md says how to build "+
+			"one for URLs", url)
 	}
 	m, err := experiment.NewMirror(r.cmd.Context(), url, r.open)
 	if err != nil {
 		return "", err
 	}
 	r.mirrors[url] = m
-	r.cmd.SetOut(namer{r.out, r})
-	r.cmd.SetErr(namer{r.stderr, r})
+	r.cmd.SetOut(rewriter{r.out, r.names})
+	r.cmd.SetErr(rewriter{r.stderr, r.names})
 	return m.Dir, nil
 }
 
-// to is from of a folder that is written to.
+// to is from for a folder that the command writes to.
 func (r *remote) to(url string) (string, error) {
 	dir, err := r.from(url)
 	if err == nil {
@@ -74,38 +75,32 @@ func (r *remote) to(url string) (string, error) {
 	return dir, err
 }
 
-// writes says that a local folder is written to. If it stands for another, what is stored in it is taken
-// there every few seconds.
+// writes says that the command writes to a local folder. If the folder stands for one in a bucket, its results are
+// pushed there every few seconds. A command writes to one folder.
 func (r *remote) writes(dir string) {
-	var m *experiment.Mirror
-	for _, of := range r.mirrors {
-		if of.Dir == dir {
-			m = of
+	for _, m := range r.mirrors {
+		if m.Dir == dir && r.written == nil {
+			r.written = m
+			ctx, stop := context.WithCancel(r.cmd.Context())
+			r.stop = stop
+			r.pushing.Go(func() { r.push(ctx) })
 		}
 	}
-	if m == nil || slices.Contains(r.written, m) {
-		return
-	}
-	if r.written = append(r.written, m); r.stop != nil {
-		return
-	}
-	ctx, stop := context.WithCancel(r.cmd.Context())
-	r.stop, r.stopped = stop, make(chan struct{})
-	go func() {
-		defer close(r.stopped)
-		said := false
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-time.After(pushEvery):
-			}
-			if err := m.Push(ctx); err != nil && !said && ctx.Err() == nil {
-				said = true
-				fmt.Fprintf(r.cmd.ErrOrStderr(), "opl: not stored there yet, and tried again: %s\n", oneLine(err))
-			}
+}
+
+// push pushes until ctx ends, and says once that it fails.
+func (r *remote) push(ctx context.Context) {
+	for said := false; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pushEvery):
 		}
-	}()
+		if err := r.written.Push(ctx); err != nil && !said && ctx.Err() == nil {
+			said = true
+			fmt.Fprintf(r.cmd.ErrOrStderr(), "opl: not stored there yet, and tried again: %s\n", oneLine(err))
+		}
+	}
 }
 
 // refresh brings what others have stored since.
@@ -123,7 +118,7 @@ func (r *remote) refresh(ctx context.Context) error {
 func (r *remote) close(err error) error {
 	if r.stop != nil {
 		r.stop()
-		<-r.stopped
+		r.pushing.Wait()
 	}
 	ctx := r.cmd.Context()
 	if ctx.Err() != nil { // interrupted
@@ -131,22 +126,20 @@ func (r *remote) close(err error) error {
 		ctx, stop = context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 		defer stop()
 	}
-	var named error
-	if err != nil {
-		if named = err; r.names(err.Error()) != err.Error() {
-			named = &namedError{err, r.names(err.Error())}
-		}
+	named := err
+	if err != nil && r.names(err.Error()) != err.Error() {
+		named = &namedError{err, r.names(err.Error())}
 	}
 	for _, m := range r.mirrors {
-		if slices.Contains(r.written, m) {
+		if m == r.written {
 			if lost := m.PushAll(ctx); lost != nil {
 				named = errors.Join(named, fmt.Errorf("%w: not all is stored there; all is in %s, whose %s may be "+
 					"copied there", lost, m.Dir, experiment.ResultsFile))
 				continue
 			}
 		}
-		if left := m.Close(); left != nil {
-			named = errors.Join(named, left)
+		if err := m.Close(); err != nil {
+			named = errors.Join(named, err)
 		}
 	}
 	r.cmd.SetOut(r.out)
@@ -161,22 +154,6 @@ func (r *remote) names(text string) string {
 	}
 	return text
 }
-
-// namer writes URLs in place of local folders. What names one must be written at once.
-type namer struct {
-	io.Writer
-	r *remote
-}
-
-func (n namer) Write(b []byte) (int, error) {
-	if _, err := io.WriteString(n.Writer, n.r.names(string(b))); err != nil {
-		return 0, err
-	}
-	return len(b), nil
-}
-
-// Unwrap is what is written to.
-func (n namer) Unwrap() io.Writer { return n.Writer }
 
 // namedError is an error in other words.
 type namedError struct {

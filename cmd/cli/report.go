@@ -149,7 +149,7 @@ func (r *reportFlag) write(cmd *cobra.Command, page html.Page) error {
 	r.made(cmd, &page)
 	flags := flagsOf(cmd.Root().Commands())
 	if err := wholefile.Write(r.path, 0, func(to *os.File) error {
-		return page.Write(flagWriter{to, flags})
+		return page.Write(flagWriter(to, flags))
 	}); err != nil {
 		return fmt.Errorf("--report: %w", err)
 	}

@@ -7,7 +7,6 @@ import (
 
 	"opl/train/library"
 	"opl/train/ope"
-	"opl/train/report/html"
 	"opl/train/report/render"
 	"opl/train/report/table"
 )
@@ -80,18 +79,11 @@ none is selected. 1: an error.
 			}
 			var short func(w io.Writer) error
 			if f.format == string(table.Text) {
-				short = func(w io.Writer) error { return render.BriefSelection(w, s) }
+				short = shown(render.BriefSelection, s)
 			}
-			return conclusion{
-				answer: s.InUnits(), brief: short,
-				text: func(w io.Writer) error { return render.Selection(w, table.Format(f.format), s) },
-				page: func() (html.Page, error) {
-					page := render.SelectionPage(s)
-					page.Sections = append(page.Sections, render.Checks(o.Judge.Found()))
-					return page, nil
-				},
-				end: end,
-			}.write(cmd, f.format, &f.page)
+			text := func(w io.Writer) error { return render.Selection(w, table.Format(f.format), s) }
+			page := checked(render.SelectionPage, s, o.Judge)
+			return conclusion{s.InUnits(), text, short, page, end}.write(cmd, f.format, &f.page)
 		},
 	}
 	fl := cmd.Flags()

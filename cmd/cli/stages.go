@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -15,16 +16,15 @@ var patience = time.Second
 // written over, with the seconds that it has taken, or, where the terminal takes no such line, in one for
 // each stage. It does nothing elsewhere.
 type stages struct {
-	line *ticker   // that is written over; nil: there is none
-	out  io.Writer // of a line for each stage; nil: there is none
+	*ticker
+	end     context.CancelFunc
+	showing sync.WaitGroup
 
 	mu    sync.Mutex
 	what  string
 	rows  int
 	since time.Time
 	told  bool // of what is done
-	end   chan struct{}
-	ended sync.WaitGroup
 }
 
 // plainTerminal reports that whoever reads the terminal wants no control characters.
@@ -32,21 +32,17 @@ func plainTerminal() bool { return os.Getenv("TERM") == "dumb" || os.Getenv("NO_
 
 // newStages begins with the first stage. stop must be called before anything else is written to out.
 func newStages(out io.Writer, what string) *stages {
-	s := &stages{what: what, since: time.Now()}
-	switch t := newTicker(out); {
-	case t.terminal != nil:
-		s.line = t
-	case terminal(out) != nil:
-		s.out = out
-	default:
+	s := &stages{ticker: newTicker(out), what: what, since: time.Now()}
+	ctx, end := context.WithCancel(context.Background())
+	if s.end = end; terminal(out) == nil {
 		return s
 	}
-	s.end = make(chan struct{})
-	s.ended.Go(func() {
-		for every := time.NewTicker(200 * time.Millisecond); ; {
+	s.showing.Go(func() {
+		every := time.NewTicker(200 * time.Millisecond)
+		defer every.Stop()
+		for {
 			select {
-			case <-s.end:
-				every.Stop()
+			case <-ctx.Done():
 				return
 			case <-every.C:
 				s.show()
@@ -56,14 +52,15 @@ func newStages(out io.Writer, what string) *stages {
 	return s
 }
 
+// show says what is done, if that takes long enough.
 func (s *stages) show() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	took := time.Since(s.since)
 	switch {
 	case took < patience:
-	case s.line != nil:
-		s.line.show(true, func() string {
+	case s.terminal != nil:
+		s.ticker.show(true, func() string {
 			if s.rows > 0 {
 				return fmt.Sprintf("%s: %d rows, %.0f s", s.what, s.rows, took.Seconds())
 			}
@@ -91,12 +88,10 @@ func (s *stages) read(rows int) {
 
 // stop ends them and leaves the line empty. It may be called again.
 func (s *stages) stop() {
-	if s.end == nil {
-		return
+	s.end()
+	s.showing.Wait()
+	if s.told {
+		s.ticker.stop()
 	}
-	close(s.end)
-	s.ended.Wait()
-	if s.end = nil; s.line != nil && s.told {
-		s.line.stop()
-	}
+	s.told = false
 }

@@ -67,7 +67,7 @@ func TestStages(t *testing.T) {
 			}
 			slave, master := pty(t, c.columns)
 			defer master.Close()
-			say(flagWriter{slave, nil})
+			say(flagWriter(slave, nil))
 			slave.Close()
 			b := make([]byte, 4096)
 			n, _ := master.Read(b)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path"
 	"path/filepath"
@@ -143,6 +142,18 @@ func (s *submitFlags) work(cmd *cobra.Command, f *gridFlags, st experiment.Stand
 	return w, nil
 }
 
+// submission is a plan on its way to an engine.
+type submission struct {
+	*submitFlags
+	engine.Work
+	experiment.Standing
+	cmd     *cobra.Command
+	lib     library.Library
+	plan    []train.Run
+	dir     string // the local folder of the results
+	refresh func(context.Context) error
+}
+
 // run hands the missing runs of a plan to an engine.
 func (s *submitFlags) run(cmd *cobra.Command, lib library.Library, f *gridFlags, plan []train.Run,
 	refresh func(context.Context) error) error {
@@ -151,155 +162,156 @@ func (s *submitFlags) run(cmd *cobra.Command, lib library.Library, f *gridFlags,
 		return err
 	}
 	out := dir
-	if isURL(f.out) {
+	switch {
+	case isURL(f.out):
 		out = f.out
+	case s.engine == "kubernetes":
+		out = engine.KubernetesOut + "/" + filepath.Base(dir)
 	}
-	st, err := experiment.Stand(lib, plan, dir, s.shards)
-	if err != nil {
+	to := submission{submitFlags: s, cmd: cmd, lib: lib, plan: plan, dir: dir, refresh: refresh}
+	if to.Standing, err = experiment.Stand(lib, plan, dir, s.shards); err != nil {
+		return err
+	}
+	if to.Work, err = s.work(cmd, f, to.Standing, out); err != nil {
 		return err
 	}
 	if s.engine == "kubernetes" {
-		return s.kubernetes(cmd, f, st, out)
+		return to.kubernetes(f.dry)
 	}
-	w, err := s.work(cmd, f, st, out)
-	if err != nil {
+	part, merge, err := to.SlurmScripts() // which says what is wrong before anything is done
+	switch {
+	case err != nil:
+		return err
+	case f.dry:
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d of %d runs are stored; %d of %d shards would be submitted "+
+			"by\n%s\nand then\n%s", to.Done, len(plan), len(to.Lack), to.Shards, part, merge)
 		return err
 	}
-	if f.dry {
-		part, merge, err := w.SlurmScripts()
-		if err == nil {
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d of %d runs are stored; %d of %d shards would be submitted "+
-				"by\n%s\nand then\n%s",
-				st.Done, len(plan), len(st.Lack), st.Shards, part, merge)
-		}
-		return err
-	}
-	return s.slurm(cmd.Context(), cmd.ErrOrStderr(), cmd.OutOrStdout(), w, lib, plan, st, dir, refresh)
+	return to.slurm(cmd.Context())
 }
 
-func (s *submitFlags) slurm(ctx context.Context, stderr, stdout io.Writer, w engine.Work, lib library.Library,
-	plan []train.Run, st experiment.Standing, out string, refresh func(context.Context) error) error {
-	if _, _, err := w.SlurmScripts(); err != nil { // before anything is done
+// tell prints a message to stderr.
+func (s *submission) tell(format string, args ...any) {
+	fmt.Fprintf(s.cmd.ErrOrStderr(), "opl: "+format+"\n", args...)
+}
+
+// slurm submits what is missing, and waits for it with --wait.
+func (s *submission) slurm(ctx context.Context) error {
+	if err := os.MkdirAll(s.Logs, 0o777); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(w.Logs, 0o777); err != nil {
-		return err
-	}
-	lock := flock.New(filepath.Join(w.Logs, ".lock"))
+	lock := flock.New(filepath.Join(s.Logs, ".lock"))
 	switch held, err := lock.TryLock(); {
 	case err != nil:
 		return err
 	case !held:
-		return fmt.Errorf("another process submits to %s: wait for it", out)
+		return fmt.Errorf("another process submits to %s: wait for it", s.dir)
 	}
-	err := s.submit(ctx, stderr, w, lib, plan, st, out)
-	if err = errors.Join(err, lock.Unlock()); err != nil || !s.wait || s.cancel {
+	if err := errors.Join(s.submit(ctx), lock.Unlock()); err != nil || !s.wait || s.cancel {
 		return err
 	}
-	var last string
-	for {
-		queue, err := s.queue(ctx, w)
+	for last := ""; ; {
+		queue, err := s.queue(ctx)
+		if err == nil {
+			err = s.refresh(ctx)
+		}
+		if err == nil {
+			s.Standing, err = experiment.Stand(s.lib, s.plan, s.dir, s.Shards)
+		}
 		if err != nil {
 			return err
 		}
-		if err := refresh(ctx); err != nil {
-			return err
-		}
-		if st, err = experiment.Stand(lib, plan, out, st.Shards); err != nil {
-			return err
-		}
-		if now := progressOf(st, plan, queue); now != last {
-			fmt.Fprintln(stderr, now)
+		if now := s.progress(queue); now != last {
+			s.tell("%s", now)
 			last = now
 		}
 		switch {
 		case len(queue) > 0:
-		case st.Merged:
-			fmt.Fprintln(stdout, filepath.Join(out, experiment.ResultsFile))
-			return nil
+		case s.Merged:
+			_, err := fmt.Fprintln(s.cmd.OutOrStdout(), filepath.Join(s.dir, experiment.ResultsFile))
+			return err
 		default:
-			return fmt.Errorf("%d of %d runs are missing, of shards %v, and no job is left: see %s; the same "+
-				"command submits them again",
-				len(plan)-st.Done, len(plan), st.Lack, w.Logs)
+			return fmt.Errorf("%d of %d runs are missing, of shards %v, and no job is left: see %s; the same command "+
+				"submits them again", len(s.plan)-s.Done, len(s.plan), s.Lack, s.Logs)
 		}
-		select {
-		case <-ctx.Done():
-			fmt.Fprintln(stderr, "opl: interrupted: the jobs go on; the same command follows them, --cancel ends them")
-			return ctx.Err()
-		case <-time.After(2 * time.Second):
+		if err := pause(ctx); err != nil {
+			s.tell("interrupted: the jobs go on; the same command follows them, --cancel ends them")
+			return err
 		}
 	}
+}
+
+// pause waits between two questions to the engine.
+func pause(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+	case <-time.After(2 * time.Second):
+	}
+	return ctx.Err()
 }
 
 // queue asks again where the engine does not answer for a while.
-func (s *submitFlags) queue(ctx context.Context, w engine.Work) (queue []engine.SlurmTask, err error) {
+func (s *submission) queue(ctx context.Context) (queue []engine.SlurmTask, err error) {
 	for range 30 {
-		if queue, err = w.SlurmQueue(ctx); err == nil || ctx.Err() != nil {
-			return queue, err
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(2 * time.Second):
+		if queue, err = s.SlurmQueue(ctx); err == nil || pause(ctx) != nil {
+			break
 		}
 	}
-	return nil, err
+	return queue, err
 }
 
 // submit submits what is missing and not in the queue, and says how far it is.
-func (s *submitFlags) submit(ctx context.Context, stderr io.Writer, w engine.Work, lib library.Library,
-	plan []train.Run, st experiment.Standing, out string) error {
-	queue, err := w.SlurmQueue(ctx)
+func (s *submission) submit(ctx context.Context) error {
+	queue, err := s.SlurmQueue(ctx)
 	if err != nil {
 		return err
 	}
 	if s.cancel {
-		if err := w.SlurmCancel(ctx, queue); err != nil {
+		if err := s.SlurmCancel(ctx, queue); err != nil {
 			return err
 		}
-		fmt.Fprintf(stderr, "opl: cancelled %d tasks; %d of %d runs are stored in %s\n", len(queue), st.Done,
-			len(plan), out)
+		s.tell("cancelled %d tasks; %d of %d runs are stored in %s", len(queue), s.Done, len(s.plan), s.dir)
 		return nil
 	}
-	if len(queue) > 0 && st.Before > 0 && st.Before != st.Shards {
+	if len(queue) > 0 && s.Before > 0 && s.Before != s.Shards {
 		return fmt.Errorf("--shards %d: jobs of %d shards are in the queue: leave the flag out, or take them off "+
-			"by --cancel first", st.Shards, st.Before)
+			"by --cancel first", s.Shards, s.Before)
 	}
-	lack := slices.DeleteFunc(slices.Clone(st.Lack), func(part int) bool {
+	queued := func(part int) bool {
 		return slices.ContainsFunc(queue, func(t engine.SlurmTask) bool { return t.Part == part })
-	})
-	merges := slices.ContainsFunc(queue, func(t engine.SlurmTask) bool { return t.Part == 0 })
-	if len(lack) > 0 || !st.Merged && !merges {
-		for i := range st.Shards {
-			if err := experiment.WritePlan(experiment.ShardFolder(out, i+1, st.Shards), lib, plan,
-				st.Shards); err != nil {
+	}
+	if lack := slices.DeleteFunc(slices.Clone(s.Lack), queued); len(lack) > 0 || !s.Merged && !queued(0) {
+		for i := range s.Shards {
+			folder := experiment.ShardFolder(s.dir, i+1, s.Shards)
+			if err := experiment.WritePlan(folder, s.lib, s.plan, s.Shards); err != nil {
 				return err
 			}
 		}
-		jobs, err := w.SlurmSubmit(ctx, lack, queue)
-		if err != nil {
+		jobs, err := s.SlurmSubmit(ctx, lack, queue)
+		switch {
+		case err != nil:
 			return err
+		case len(lack) > 0:
+			s.tell("submitted %d of %d shards as job %s, their merge as job %s; what they print is in %s", len(lack),
+				s.Shards, jobs[0], jobs[1], s.Logs)
+		default:
+			s.tell("submitted the merge as job %s; what it prints is in %s", jobs[0], s.Logs)
 		}
-		if len(lack) > 0 {
-			fmt.Fprintf(stderr, "opl: submitted %d of %d shards as job %s, their merge as job %s; what they print "+
-				"is in %s\n",
-				len(lack), st.Shards, jobs[0], jobs[1], w.Logs)
-		} else {
-			fmt.Fprintf(stderr, "opl: submitted the merge as job %s; what it prints is in %s\n", jobs[0], w.Logs)
-		}
-		if queue, err = w.SlurmQueue(ctx); err != nil {
+		if queue, err = s.SlurmQueue(ctx); err != nil {
 			return err
 		}
 	}
 	if !s.wait {
-		fmt.Fprintln(stderr, progressOf(st, plan, queue))
+		s.tell("%s", s.progress(queue))
 	}
-	if st.Merged {
-		fmt.Fprintf(stderr, "opl: all results are in %s\n", filepath.Join(out, experiment.ResultsFile))
+	if s.Merged {
+		s.tell("all results are in %s", filepath.Join(s.dir, experiment.ResultsFile))
 	}
 	return nil
 }
 
-func progressOf(st experiment.Standing, plan []train.Run, queue []engine.SlurmTask) string {
+// progress says how many runs are stored, and what the tasks in the queue do.
+func (s *submission) progress(queue []engine.SlurmTask) string {
 	var states []string
 	count := map[string]int{}
 	for _, t := range queue {
@@ -317,40 +329,33 @@ func progressOf(st experiment.Standing, plan []train.Run, queue []engine.SlurmTa
 	if states == nil {
 		states = []string{"none in the queue"}
 	}
-	return fmt.Sprintf("opl: %d of %d runs are stored, %d of %d shards lack some; tasks: %s", st.Done, len(plan),
-		len(st.Lack), st.Shards, strings.Join(states, ", "))
+	return fmt.Sprintf("%d of %d runs are stored, %d of %d shards lack some; tasks: %s", s.Done, len(s.plan),
+		len(s.Lack), s.Shards, strings.Join(states, ", "))
 }
 
-func (s *submitFlags) kubernetes(cmd *cobra.Command, f *gridFlags, st experiment.Standing, out string) error {
-	if !isURL(out) {
-		out = engine.KubernetesOut + "/" + filepath.Base(out)
-	}
-	w, err := s.work(cmd, f, st, out)
-	if err != nil {
-		return err
-	}
+// kubernetes writes the manifests, and prints the commands that apply them.
+func (s *submission) kubernetes(dry bool) (err error) {
 	var grid []byte
 	if s.grid != "" {
 		if grid, err = os.ReadFile(s.grid); err != nil {
 			return fmt.Errorf("grid: %w", err)
 		}
 	}
-	parts, merge, err := w.Kubernetes(filepath.Base(s.grid), grid)
+	parts, merge, err := s.Kubernetes(filepath.Base(s.grid), grid)
 	if err != nil {
 		return err
 	}
-	if f.dry {
-		_, err := cmd.OutOrStdout().Write(bytes.Join([][]byte{parts, merge}, []byte("---\n")))
+	out := s.cmd.OutOrStdout()
+	if dry {
+		_, err := out.Write(bytes.Join([][]byte{parts, merge}, []byte("---\n")))
 		return err
 	}
-	if err := os.MkdirAll(w.Logs, 0o777); err != nil {
+	first, second := filepath.Join(s.Logs, "shards.yaml"), filepath.Join(s.Logs, "merge.yaml")
+	err = os.MkdirAll(s.Logs, 0o777)
+	if err = errors.Join(err, wholefile.WriteBytes(first, parts), wholefile.WriteBytes(second, merge)); err != nil {
 		return err
 	}
-	first, second := filepath.Join(w.Logs, "shards.yaml"), filepath.Join(w.Logs, "merge.yaml")
-	if err := errors.Join(wholefile.WriteBytes(first, parts), wholefile.WriteBytes(second, merge)); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "kubectl apply -f %s\nkubectl wait --for=condition=Complete "+
-		"--timeout=-1s job/%s\nkubectl apply -f %s\n", first, w.Name, second)
+	_, err = fmt.Fprintf(out, "kubectl apply -f %s\nkubectl wait --for=condition=Complete --timeout=-1s job/%s\n"+
+		"kubectl apply -f %s\n", first, s.Name, second)
 	return err
 }

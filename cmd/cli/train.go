@@ -97,20 +97,21 @@ Exit status 0: the file was written. 3: nothing learned, keep what plays.
 	fl.StringVar(&f.o.Policy, "policy", "", "softmax, gaussian, or rules: a shallow tree that people can "+
 		"read (default: the objective's)")
 	fl.IntVar(&f.o.Depth, "depth", 0, "splits between the root and a leaf of rules, 1 to 5; exact to 2 (default 2)")
-	fl.BoolVar(&f.o.Simple, "simple", false, "take rules of depth 1 to 3 if they are within a standard error of the best learner")
+	fl.BoolVar(&f.o.Simple, "simple", false, "take rules of depth 1 to 3 if they are within a standard error of the "+
+		"best learner")
 	fl.StringVar(&f.distil, "distil", "", "learn rules that play like the policy of this `file`")
 	fl.StringVar(&f.o.Lambda, "lambda", "star", "λ of "+withLambda(lib)+": star, authors, or a number fixed beforehand")
 	fl.Float64Var(&f.penalty, "penalty", math.NaN(), "penalty of the objectives that take one "+
 		"(default: "+penalties(lib)+")")
-	fl.Float64Var(&f.o.Floor, "floor", defaultFloor, "ε: every action is played with at least ε/K, so that the next log "+
-		"can be used")
+	fl.Float64Var(&f.o.Floor, "floor", defaultFloor, "ε: every action is played with at least ε/K, so that the next "+
+		"log can be used")
 	addGamma(fl, &f.o.Gamma, "the guarantee holds for all propensities within this factor of those logged")
 	addSettings(fl, &f.o.Settings, false)
 	fl.Uint64Var(&f.o.Seed, "seed", 1, "seed of the division, the order of rows and the noise")
 	fl.StringVar(&f.o.Split, "split", "", "how rows are divided: random, group or time (default: group if the log "+
 		"has groups, else random)")
 	addProbability(fl, &f.o.Share, "share", 0, "share of the rows that teach and do not certify "+
-		"(default 0.55, without chunks 0.5; 0.1 where they teach the scaling alone)")
+		"(default 0.55 to 0.75, without chunks 0.5; 0.1 where they teach the scaling alone)")
 	addCount(fl, &f.o.Chunks, "chunks", 0, "parts of the rows that certify; each certifies a policy that those "+
 		"before taught, too "+
 		"(default 6 for certified; 1 with --prior, and for logs under 50 or over 50000 rows, divided by time, or "+
@@ -121,8 +122,10 @@ Exit status 0: the file was written. 3: nothing learned, keep what plays.
 		"standard where actions have features)")
 	fl.BoolVar(&f.noIntercept, "no-intercept", false, "no feature that is 1 in every row")
 	learners, _ := train.Learners()
-	fl.StringSliceVar(&f.o.Learners, "learner", nil, "learners that may be used: "+strings.Join(learners, ", ")+" (default: all)")
-	fl.BoolVar(&f.unit, "unit", false, "contexts are divided by their norm (default for objectives other than certified)")
+	fl.StringSliceVar(&f.o.Learners, "learner", nil, "learners that may be used: "+strings.Join(learners, ", ")+
+		" (default: all)")
+	fl.BoolVar(&f.unit, "unit", false, "contexts are divided by their norm (default for objectives other than "+
+		"certified)")
 	fl.BoolVar(&f.noUnit, "no-unit", false, "contexts are not divided by their norm")
 	fl.IntVar(&f.o.Own, "own", 0, "times that an action must be logged to have a row of its own beside its features, "+
 		"of logs with offered sets or a catalogue; negative: none (default 100; 1 where actions have no features)")
@@ -207,7 +210,7 @@ func trainPolicy(cmd *cobra.Command, lib library.Library, f trainFlags, paths []
 		end = exitStatus(notShown)
 	}
 	page := func() (html.Page, error) { return render.TrainingPage(learned), nil }
-	return conclusion{answer: trainedOf(learned, written, hash), text: text, brief: short, page: page, end: end}.write(cmd, f.format, &f.page)
+	return conclusion{trainedOf(learned, written, hash), text, short, page, end}.write(cmd, f.format, &f.page)
 }
 
 func (f *trainFlags) options(cmd *cobra.Command, lib library.Library, read []string) error {

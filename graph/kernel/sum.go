@@ -24,3 +24,22 @@ func (s Sum) Value() float64 {
 	}
 	return s.sum
 }
+
+// Sums are sums of columns, as partial results have them.
+type Sums []Sum
+
+// Add adds a number to each sum.
+func (s Sums) Add(v []float64) {
+	for i, x := range v {
+		s[i].Add(x)
+	}
+}
+
+// Values are the sums so far.
+func (s Sums) Values() []float64 {
+	out := make([]float64, len(s))
+	for i, x := range s {
+		out[i] = x.Value()
+	}
+	return out
+}

@@ -66,7 +66,7 @@
 //	  groups       hashes of the groups of the rows that had a part in it: likewise, of the seed and
 //	               the xxHash64 of the group's name
 //	  witnesses    by what some of the rows can be known again without an id, at several
-//	               roundings of contexts, see [Witnesses]
+//	               roundings of contexts, see [Fingerprints]
 //	  ancestors    policies that logged the rows: policy (its hash), known, data_hash, how, seed,
 //	               rows, the hashes of all rows that had a part in them, repeats and witnesses
 //	training     an object of whoever trained it, optional

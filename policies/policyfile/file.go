@@ -137,17 +137,17 @@ type History struct {
 	// priors that the posterior's was chosen among on the rows chosen; 0: 1
 	Tried int `json:"tried,omitempty"`
 	// rows that had a part in it and whose content one of them had before; 0 of rows with ids
-	Repeats   int         `json:"repeats,omitempty"`
-	Groups    Hashes      `json:"groups,omitempty"` // of the rows that had a part in it, by name
-	Witnesses []Witnesses `json:"witnesses,omitempty"`
-	Ancestors []Ancestor  `json:"ancestors,omitempty"`
+	Repeats      int            `json:"repeats,omitempty"`
+	Groups       Hashes         `json:"groups,omitempty"` // of the rows that had a part in it, by name
+	Fingerprints []Fingerprints `json:"witnesses,omitempty"`
+	Ancestors    []Ancestor     `json:"ancestors,omitempty"`
 }
 
-// Witnesses are some of the rows that had a part in a policy, by what they can be known
+// Fingerprints are some of the rows that had a part in a policy, by what they can be known
 // again without an id: the context, rounded to the coarser of Digits significant digits
 // and Decimals places (0: not rounded so), with the time in seconds if Time; or, with Run,
 // the actions of that many rows before.
-type Witnesses struct {
+type Fingerprints struct {
 	Digits   int    `json:"digits,omitempty"`
 	Decimals int    `json:"decimals,omitempty"`
 	Time     bool   `json:"time,omitempty"`
@@ -157,21 +157,21 @@ type Witnesses struct {
 
 // Ancestor is a policy that logged rows which taught another.
 type Ancestor struct {
-	Policy    string      `json:"policy"`    // its hash
-	Known     bool        `json:"known"`     // its file was at hand, and says which rows taught it
-	DataHash  string      `json:"data_hash"` // of the log that it was learned from
-	How       string      `json:"how,omitempty"`
-	Seed      uint64      `json:"seed,omitempty"`
-	Rows      Hashes      `json:"rows,omitempty"`      // that had a part in it
-	Repeats   int         `json:"repeats,omitempty"`   // see History
-	Witnesses []Witnesses `json:"witnesses,omitempty"` // see History
+	Policy       string         `json:"policy"`    // its hash
+	Known        bool           `json:"known"`     // its file was at hand, and says which rows taught it
+	DataHash     string         `json:"data_hash"` // of the log that it was learned from
+	How          string         `json:"how,omitempty"`
+	Seed         uint64         `json:"seed,omitempty"`
+	Rows         Hashes         `json:"rows,omitempty"`      // that had a part in it
+	Repeats      int            `json:"repeats,omitempty"`   // see History
+	Fingerprints []Fingerprints `json:"witnesses,omitempty"` // see History
 }
 
 // Ancestor is the policy as an ancestor of what is learned from its log.
 func (p *Policy) Ancestor() Ancestor {
 	h := p.file.History
 	a := Ancestor{Policy: p.hash, Known: h.Known, DataHash: h.DataHash, How: h.How, Seed: h.Seed, Repeats: h.Repeats,
-		Witnesses: h.Witnesses}
+		Fingerprints: h.Fingerprints}
 	for _, c := range p.file.Components {
 		a.Rows = append(append(a.Rows, c.Taught...), c.Chosen...)
 	}
@@ -461,9 +461,9 @@ func (f *File) check() error {
 			return err
 		}
 	}
-	of := [][]Witnesses{f.History.Witnesses}
+	of := [][]Fingerprints{f.History.Fingerprints}
 	for _, a := range f.History.Ancestors {
-		of = append(of, a.Witnesses)
+		of = append(of, a.Fingerprints)
 	}
 	for _, w := range slices.Concat(of...) {
 		if min(w.Digits, w.Decimals, w.Run) < 0 || max(w.Digits, w.Decimals) > 17 || w.Run > 1000 {

@@ -20,7 +20,8 @@ import (
 	"opl/policies/wholefile"
 )
 
-// Tokens are those by which clients may ask, by their SHA-256.
+// Tokens holds the SHA-256 of each token that lets a client in. Hashes alone stay in memory, and looking one up
+// takes a time that says nothing of the others.
 type Tokens map[[sha256.Size]byte]bool
 
 const (
@@ -28,8 +29,9 @@ const (
 	maxKeys    = 1 << 20 // bytes that a file of tokens, a certificate or a key may have
 )
 
-// ReadTokens reads a file of tokens, one a line, of at least 16 visible characters each. Blank
-// lines and those that begin with # are left out. The tokens of a file without any let nobody in.
+// ReadTokens reads a file of tokens, one per line, each of at least 16 visible ASCII characters. It skips blank lines
+// and lines that begin with #. A file without tokens is no error: its empty set refuses every client, so that emptying
+// the file revokes all tokens.
 func ReadTokens(path string) (Tokens, error) {
 	b, err := wholefile.Read(path, maxKeys)
 	if err != nil {
@@ -52,22 +54,22 @@ func ReadTokens(path string) (Tokens, error) {
 	return t, nil
 }
 
-// SetTokens lets those in who have one of these tokens from now on; nil lets all in.
+// SetTokens replaces the tokens of a running server. nil lets every client in.
 func (s *Server) SetTokens(t Tokens) { s.tokens.Store(&t) }
 
-// Certificate is a certificate with its key, read from files.
+// Certificate keeps a TLS certificate and its key, and reads them again from their files when they are renewed.
 type Certificate struct {
 	cert, key string
 	now       atomic.Pointer[tls.Certificate]
 }
 
-// ReadCertificate reads PEM files.
+// ReadCertificate reads a certificate and its key from PEM files. It refuses a certificate that clients would refuse.
 func ReadCertificate(cert, key string) (*Certificate, error) {
 	c := &Certificate{cert: cert, key: key}
 	return c, c.Read()
 }
 
-// Read reads the files again. After an error those read before stay in use.
+// Read reads the files again. After an error the server goes on with the certificate that it has.
 func (c *Certificate) Read() error {
 	cert, err := wholefile.Read(c.cert, maxKeys)
 	if err != nil {
@@ -88,7 +90,7 @@ func (c *Certificate) Read() error {
 	return nil
 }
 
-// strong refuses a certificate that clients would not trust: one out of its time, or with a short key.
+// strong refuses a certificate that clients would not trust: one that is expired, not yet valid, or has a short key.
 func strong(c *x509.Certificate, now time.Time) error {
 	switch key, rsa := c.PublicKey.(*rsa.PublicKey); {
 	case now.After(c.NotAfter):
@@ -101,16 +103,19 @@ func strong(c *x509.Certificate, now time.Time) error {
 	return nil
 }
 
+// config is the TLS configuration of a listener. It looks the certificate up for each handshake, so that a renewed one
+// needs no new listener.
 func (c *Certificate) config() *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.now.Load(), nil }}
 }
 
-// refuse says why a request is not let in, nil if it is. What a web page sends from a browser
-// on this machine, or on one that can reach the server, is refused: by its Origin and
-// Sec-Fetch-Site; by the type of its body, which it cannot choose without asking first; and, where neither
-// a certificate nor a token stands in its way, by the name in Host, if it is one that
-// resolves to this server for the page alone.
+// refuse returns the status, kind and reason of a request that is not let in, and a nil error for one that is.
+//
+// A web page in a browser can send requests to any server that the browser reaches, and would draw decisions into the
+// log. refuse recognizes such requests by Origin and Sec-Fetch-Site, and by their content type: a page cannot send JSON
+// without a preflight. Without TLS and tokens a page can also let its own name resolve to this server (DNS rebinding),
+// so Host must then be an address, localhost or one of Config.Hosts.
 func (s *Server) refuse(r *http.Request) (status int, kind string, err error) {
 	tokens := *s.tokens.Load()
 	if s.config.Certificate == nil && tokens == nil && !s.known(r.Host) {
@@ -138,16 +143,14 @@ func (s *Server) refuse(r *http.Request) (status int, kind string, err error) {
 	return 0, "", nil
 }
 
-// known reports that a request may call the server so: by an address, by localhost, by a name that it was
-// given.
+// known reports whether a request may name the server like this: by an address, by localhost, or by one of
+// Config.Hosts.
 func (s *Server) known(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
 	host = strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
 	_, err := netip.ParseAddr(host)
-	return host == "" || err == nil || host == "localhost" || slices.ContainsFunc(s.config.Hosts,
-		func(name string) bool {
-			return strings.EqualFold(name, host)
-		})
+	given := func(name string) bool { return strings.EqualFold(name, host) }
+	return host == "" || err == nil || host == "localhost" || slices.ContainsFunc(s.config.Hosts, given)
 }

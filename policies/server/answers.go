@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -19,8 +18,8 @@ import (
 	"opl/policies/wholefile"
 )
 
-// answers are those that were given to ids of the callers' own. Who asks again, with the same
-// context, gets the same; the oldest are forgotten when they take too many bytes.
+// answers keeps the answers to decision ids that clients chose. A client that asks again, as after a timeout, gets the
+// same answer, and the log one line. When the answers take too many bytes, the older half is dropped.
 type answers struct {
 	seed maphash.Seed
 	most int64 // bytes of both
@@ -37,10 +36,10 @@ type given struct {
 	answer []byte        // nil when done: there is none, ask again
 }
 
-// overhead is about what an answer takes beside its bytes.
+// overhead is about how many bytes an answer takes beside its text.
 const overhead = 200
 
-// sum is the hash of a context, of what is offered, and of a group, as JSON.
+// sum hashes a context, what is offered, and a group, as JSON: an id that comes with another sum is another request.
 func (a *answers) sum(context, set, group []byte) uint64 {
 	var h maphash.Hash
 	h.SetSeed(a.seed)
@@ -54,7 +53,8 @@ func (a *answers) sum(context, set, group []byte) uint64 {
 	return h.Sum64()
 }
 
-// find returns what was given to an id, or, if it is the caller's to give, true.
+// find returns what was given to an id, and whether it was asked for with the same sum. If nothing was given, the
+// answer is mine: the caller must give one.
 func (a *answers) find(id string, sum uint64) (g *given, mine, same bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -70,7 +70,7 @@ func (a *answers) find(id string, sum uint64) (g *given, mine, same bool) {
 	return g, true, true
 }
 
-// put forgets the oldest if need be.
+// put adds an answer, and drops the older half if there are too many.
 func (a *answers) put(id string, g *given, bytes int) {
 	if a.size > a.most/2 || a.now == nil {
 		a.before, a.now, a.size = a.now, map[string]*given{}, 0
@@ -79,7 +79,7 @@ func (a *answers) put(id string, g *given, bytes int) {
 	a.size += int64(len(id) + bytes + overhead)
 }
 
-// give keeps the answer, of which nil is none.
+// give keeps an answer and wakes those who wait for it. nil says that there is none, and that the next one must try.
 func (a *answers) give(id string, g *given, answer []byte) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -91,8 +91,7 @@ func (a *answers) give(id string, g *given, answer []byte) {
 	close(g.done)
 }
 
-// ours reports that an id is of the form that the server gives: 16 hexadecimal digits, a hyphen,
-// and more of them.
+// ours reports whether an id has the form of the server's own: 16 hexadecimal digits, a hyphen, and more of them.
 func ours(id []byte) bool {
 	hex := func(b []byte) bool {
 		return len(bytes.Trim(b, "0123456789abcdef")) == 0
@@ -100,7 +99,8 @@ func ours(id []byte) bool {
 	return len(id) > 17 && id[16] == '-' && hex(id[:16]) && hex(id[17:])
 }
 
-// remember reads the answers back from the last lines of the log and of files that it was renamed to.
+// remember reads answers back from the last lines of the log and of the files that it was renamed to, so that a restart
+// does not decide anew what was decided.
 func (s *Server) remember(path string) error {
 	type part struct {
 		path string
@@ -139,6 +139,7 @@ func (s *Server) remember(path string) error {
 	return nil
 }
 
+// rememberFrom reads answers back from a file, from a place on.
 func (s *Server) rememberFrom(path string, from int64) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -148,7 +149,6 @@ func (s *Server) rememberFrom(path string, from int64) error {
 	if _, err := f.Seek(from, io.SeekStart); err != nil {
 		return err
 	}
-	actions := s.current.Load().policy.Actions()
 	r := bufio.NewReaderSize(f, 1<<16)
 	for {
 		if err := skipZeros(r); err == io.EOF {
@@ -167,54 +167,13 @@ func (s *Server) rememberFrom(path string, from int64) error {
 		if err != nil || json.Unmarshal(object, &d) != nil || d.ID == "" || ours([]byte(d.ID)) {
 			continue // cut off, damaged, or an id that is not asked for again
 		}
-		g := &given{asked: s.answers.sum(d.Context, d.set(), d.Group)}
-		id, _ := jsontext.AppendQuote(nil, d.ID) // was read as a string
-		k := &work{pi: d.Propensities}
-		k.req.id, k.req.unknown = id, d.Unknown
-		if of := s.current.Load(); of.policy.HasItems() {
-			c, ok := d.choice()
-			if !ok {
-				continue
-			}
-			k.out = c.answer(nil, &k.req)
-		} else {
-			names, err := d.names()
-			action := slices.Index(actions, d.Action)
-			if err != nil || action < 0 || !slices.Equal(names, actions) || len(d.Propensities) != len(actions) {
-				continue
-			}
-			of.answer(k, action, d.Hash)
+		c, ok := s.current.Load().logged(&d)
+		if !ok {
+			continue
 		}
-		g.answer = k.out
-		s.answers.put(d.ID, g, len(k.out))
+		q := request{unknown: d.Unknown}
+		q.id, _ = jsontext.AppendQuote(nil, d.ID) // it was read as a string
+		g := &given{asked: s.answers.sum(d.Context, d.set(), d.Group), answer: c.answer(nil, &q)}
+		s.answers.put(d.ID, g, len(g.answer))
 	}
-}
-
-// answer writes the answer to k.out, and returns the part of it that a line of the log has, too.
-func (l *loaded) answer(k *work, action int, hash string) (propensities []byte) {
-	out := append(append(k.out[:0], `{"decision_id":`...), k.req.id...)
-	out = strconv.AppendInt(append(out, `,"action":`...), int64(action), 10)
-	out = append(append(out, `,"action_name":`...), l.quoted[action]...)
-	from := len(out)
-	out = appendFloat(append(out, `,"propensity":`...), k.pi[action])
-	out = append(out, `,"propensities":[`...)
-	for a, v := range k.pi {
-		if a > 0 {
-			out = append(out, ',')
-		}
-		out = appendFloat(out, v)
-	}
-	out = append(out, ']')
-	to := len(out)
-	out = k.req.appendUnknown(out)
-	out = append(append(out, `,"policy_hash":"`...), hash...)
-	k.out = append(out, "\"}\n"...)
-	return k.out[from:to]
-}
-
-func (q *request) appendUnknown(b []byte) []byte {
-	if q.unknown == 0 {
-		return b
-	}
-	return strconv.AppendInt(append(b, `,"unknown":`...), int64(q.unknown), 10)
 }

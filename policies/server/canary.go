@@ -9,15 +9,17 @@ import (
 	"opl/policies/policyfile"
 )
 
-// Mix is the policy that plays b with probability share, else a, drawn anew for each decision:
+// Mix makes the file of the policy that a canary release serves: for each decision it plays b with probability share,
+// else a.
 //
 //	π(x) = (1 − s) π_a(x) + s π_b(x),  ε = (1 − s) ε_a + s ε_b
 //
-// as a file of its own, whose components have the weights w (1 − s)(1 − ε_a)/(1 − ε) and
-// w s (1 − ε_b)/(1 − ε). Its propensities are marginal ones, so that its log is one to learn from like
-// any other. Nothing is guaranteed of it. 0 < share < 1; actions, rewards and columns must be the same. Where
-// actions have features so must be the catalogues, of the files or, if these differ, those that the policies
-// were given (policyfile.Policy.WithCatalogue).
+// The file has the components of both, with the weights w (1 − s)(1 − ε_a)/(1 − ε) and w s (1 − ε_b)/(1 − ε). Its
+// propensities are those of the mixture, so you can learn from its log as from any other. It has no certificate.
+//
+// It is an error if share is not in (0, 1), if both policies are one, or if they differ in actions, rewards, columns or
+// catalogue. Files with different catalogues mix if both policies were given the same one by
+// policyfile.Policy.WithCatalogue.
 func Mix(a, b *policyfile.Policy, share float64) (*policyfile.File, error) {
 	f, g := a.File(), b.File()
 	actions, catalogue, theirs := f.Actions, f.Catalogue, g.Catalogue
@@ -60,7 +62,7 @@ func Mix(a, b *policyfile.Policy, share float64) (*policyfile.File, error) {
 	return m, nil
 }
 
-// hashOf is a catalogue's hash; "" is none's.
+// hashOf returns the hash of a catalogue, or "" for nil.
 func hashOf(c *policyfile.Catalogue) string {
 	if c == nil {
 		return ""
@@ -68,14 +70,14 @@ func hashOf(c *policyfile.Catalogue) string {
 	return c.Hash
 }
 
-// mixedHistory says which rows had a part in either policy, if both tell rows apart alike. Both are ancestors of
-// what is learned from their log, in any case.
+// mixedHistory joins the records of which rows taught the policies, if both files tell rows apart in the same way. Both
+// policies become ancestors of what is learned from their log, in any case.
 func mixedHistory(a, b *policyfile.Policy) policyfile.History {
 	x, y := a.File().History, b.File().History
 	h := policyfile.History{Known: x.Known && y.Known && x.How == y.How && x.Seed == y.Seed}
 	if h.Known {
 		h.How, h.Seed, h.Repeats = x.How, x.Seed, x.Repeats+y.Repeats
-		h.Witnesses = slices.Concat(x.Witnesses, y.Witnesses)
+		h.Fingerprints = slices.Concat(x.Fingerprints, y.Fingerprints)
 		h.Groups = slices.Compact(slices.Sorted(slices.Values(slices.Concat(x.Groups, y.Groups))))
 	}
 	h.Until = max(x.Until, y.Until)

@@ -10,16 +10,18 @@ import (
 	"opl/policies/policyfile"
 )
 
-// choice is a decision of a policy whose actions have features, as answers and the log tell it.
+// choice is a decision as its answer and its line in the log tell it.
 type choice struct {
-	place        int // among those offered; −1: of the whole catalogue
-	action       string
-	propensity   float64
-	propensities []float64 // of those offered
+	place        int       // of the action among those that the decision is among; −1: of the whole catalogue
+	action       []byte    // its name, as JSON
+	propensity   float64   // of the action
+	propensities []float64 // of all that the decision is among; nil: of the whole catalogue
+	names        []byte    // JSON list of the policy's actions; nil: they have features
+	named        bool      // those offered are called by their ids
 	top          []ranked
-	named        bool   // those offered are called by their ids
 	catalogue    string // hash of the one that was served; empty: it had no part
 	hash         string // of the policy
+	chances      []byte // propensities as line has written them, for answer
 }
 
 // ranked is one of the most probable actions.
@@ -28,10 +30,14 @@ type ranked struct {
 	Propensity float64 `json:"propensity"`
 }
 
-// choice is the decision for an action by its place, from the propensities and, where the top is asked
-// for, the scores.
+// choice describes the decision for the action at a place of the propensities pi. It orders the top by the scores,
+// where it is asked for.
 func (l *loaded) choice(k *work, action int, pi, scores []float64) choice {
 	p, set := l.policy, k.req.set
+	if !p.HasItems() {
+		return choice{place: action, action: l.quoted[action], propensity: pi[action], propensities: pi, names: l.names,
+			hash: p.Hash()}
+	}
 	name := p.Name
 	c := choice{place: -1, propensity: pi[action], hash: p.Hash()}
 	if set != nil {
@@ -41,7 +47,8 @@ func (l *loaded) choice(k *work, action int, pi, scores []float64) choice {
 	if catalogue := p.Catalogue(); catalogue != nil && (set == nil || c.named) {
 		c.catalogue = catalogue.Hash
 	}
-	c.action = name(action)
+	k.name, _ = jsontext.AppendQuote(k.name[:0], name(action)) // the name was read as a string
+	c.action = k.name
 	if k.req.top > 0 {
 		k.top = policyfile.Top(slices.Grow(k.top[:0], k.req.top)[:k.req.top], pi, scores)
 		for _, a := range k.top {
@@ -51,7 +58,7 @@ func (l *loaded) choice(k *work, action int, pi, scores []float64) choice {
 	return c
 }
 
-// kind says what the decision is among.
+// kind returns what the decision is among, where actions have features.
 func (c *choice) kind() string {
 	switch {
 	case c.place < 0:
@@ -67,35 +74,50 @@ func (c *choice) line(b []byte, q *request) []byte {
 	if len(q.setText) > 0 {
 		b = append(append(b, ','), q.setText...)
 	}
-	b, _ = jsontext.AppendQuote(append(b, `,"action":`...), c.action) // the name was read as a string
-	b = appendFloat(append(b, `,"propensity":`...), c.propensity)
-	for i, v := range c.propensities {
-		if i == 0 {
-			b = append(b, `,"propensities":[`...)
-		} else {
-			b = append(b, ',')
-		}
-		if b = appendFloat(b, v); i == len(c.propensities)-1 {
-			b = append(b, ']')
-		}
+	b = append(append(b, `,"action":`...), c.action...)
+	from := len(b)
+	b = c.appendChances(b, true)
+	if c.chances = b[from:]; c.names != nil {
+		b = append(append(b, `,"actions":`...), c.names...)
 	}
-	return c.both(b, q)
+	return c.appendRest(b, q)
 }
 
-// answer appends the answer.
+// answer appends the answer. It has the propensities of all actions where these have no features: a catalogue may be
+// large, and who offers a set asks for its top.
 func (c *choice) answer(b []byte, q *request) []byte {
 	b = append(append(b, `{"decision_id":`...), q.id...)
 	if c.place >= 0 {
 		b = strconv.AppendInt(append(b, `,"action":`...), int64(c.place), 10)
 	}
-	b, _ = jsontext.AppendQuote(append(b, `,"action_name":`...), c.action)
-	b = appendFloat(append(b, `,"propensity":`...), c.propensity)
-	b = append(append(c.both(b, q), `,"policy_hash":"`...), c.hash...)
+	b = append(append(b, `,"action_name":`...), c.action...)
+	if c.names != nil && c.chances != nil {
+		b = append(b, c.chances...)
+	} else {
+		b = c.appendChances(b, c.names != nil)
+	}
+	b = append(append(c.appendRest(b, q), `,"policy_hash":"`...), c.hash...)
 	return append(b, "\"}\n"...)
 }
 
-// both appends what line and answer have both.
-func (c *choice) both(b []byte, q *request) []byte {
+// appendChances appends the propensity of the action and, if all, of those that the decision is among.
+func (c *choice) appendChances(b []byte, all bool) []byte {
+	b = appendFloat(append(b, `,"propensity":`...), c.propensity)
+	if !all || c.propensities == nil {
+		return b
+	}
+	b = append(b, `,"propensities":[`...)
+	for i, v := range c.propensities {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendFloat(b, v)
+	}
+	return append(b, ']')
+}
+
+// appendRest appends what line and answer both end with.
+func (c *choice) appendRest(b []byte, q *request) []byte {
 	for i, r := range c.top {
 		if i == 0 {
 			b = append(b, `,"top":[`...)
@@ -107,14 +129,16 @@ func (c *choice) both(b []byte, q *request) []byte {
 			b = append(b, ']')
 		}
 	}
-	b = q.appendUnknown(b)
+	if q.unknown > 0 {
+		b = strconv.AppendInt(append(b, `,"unknown":`...), int64(q.unknown), 10)
+	}
 	if c.catalogue != "" {
 		b = append(append(append(b, `,"catalogue":"`...), c.catalogue...), '"')
 	}
 	return b
 }
 
-// set is what a line says was offered, as it is written.
+// set returns what a line says was offered, as the request wrote it.
 func (d *logged) set() []byte {
 	switch {
 	case d.Offered != nil:
@@ -125,9 +149,10 @@ func (d *logged) set() []byte {
 	return nil
 }
 
-// choice is the decision of a line of a policy whose actions have features; not ok: it is none.
+// choice returns the decision of a line whose actions have features. It is not ok if the line has none.
 func (d *logged) choice() (c choice, ok bool) {
-	c = choice{place: -1, action: d.Action, propensity: d.Propensity, top: d.Top, catalogue: d.Catalogue, hash: d.Hash}
+	c = choice{place: -1, propensity: d.Propensity, top: d.Top, catalogue: d.Catalogue, hash: d.Hash}
+	c.action, _ = jsontext.AppendQuote(nil, d.Action) // it was read as a string
 	var ids []string
 	switch {
 	case d.Offered != nil:
@@ -145,4 +170,19 @@ func (d *logged) choice() (c choice, ok bool) {
 	}
 	c.place = slices.Index(ids, d.Action)
 	return c, ok && c.place >= 0 && d.Propensity > 0
+}
+
+// logged returns the decision of a line that a server of these actions wrote. It is not ok for lines of others.
+func (l *loaded) logged(d *logged) (c choice, ok bool) {
+	if l.policy.HasItems() {
+		return d.choice()
+	}
+	actions := l.policy.Actions()
+	names, err := d.names()
+	at := slices.Index(actions, d.Action)
+	if err != nil || at < 0 || !slices.Equal(names, actions) || len(d.Propensities) != len(actions) {
+		return c, false
+	}
+	return choice{place: at, action: l.quoted[at], propensity: d.Propensities[at], propensities: d.Propensities,
+		names: l.names, hash: d.Hash}, true
 }

@@ -15,7 +15,7 @@ import (
 //go:embed openapi.json
 var openapi []byte
 
-// description is what /policy says.
+// description is the answer of /policy: what a client may send, and what is known of the policy.
 type description struct {
 	Hash      string                `json:"policy_hash"`
 	Actions   []string              `json:"actions"` // none where actions have features
@@ -46,12 +46,12 @@ type featureDescription struct {
 	High float64 `json:"high"`
 }
 
-// unsigned is what a stored guarantee can be trusted for.
+// unsigned says how far to trust a stored guarantee.
 const unsigned = "what the policy file says; the file is not signed, so it is worth what whoever wrote it is: opl " +
 	"certify computes it anew"
 
-// What a guarantee of a policy whose actions have features is of: others that are offered make it another
-// policy.
+// Where actions have features, a policy among other actions is another policy. So the answer says which decisions the
+// guarantee is about.
 const (
 	ofSets = "; it is of decisions whose contexts and offered actions come as those of the log that certified did"
 	ofFile = "; it is of decisions among the catalogue of the policy file, which is the one served, and not among " +
@@ -60,7 +60,7 @@ const (
 		"guaranteed of it: certify on a log of decisions among it"
 )
 
-// describe is the answer of /policy.
+// describe makes the answer of /policy. It is made once, when a policy is loaded.
 func describe(p *policyfile.Policy) []byte {
 	f := p.File()
 	d := description{Hash: p.Hash(), Actions: f.Actions, Floor: f.Floor, Guarantee: f.Certificate, Trust: unsigned}
@@ -98,7 +98,7 @@ func describe(p *policyfile.Policy) []byte {
 	return append(b, '\n')
 }
 
-// named are the features of encoders, by the first that has each.
+// named describes the features of encoders. Where components share a feature, the first one's range is told.
 func named(of []*features.Encoder) []featureDescription {
 	all := []featureDescription{}
 	seen := map[string]bool{}
@@ -123,11 +123,13 @@ func named(of []*features.Encoder) []featureDescription {
 	return all
 }
 
+// describe answers /policy.
 func (s *Server) describe(w http.ResponseWriter, _ *http.Request) {
 	w.Header()["Content-Type"] = jsonType
 	w.Write(s.current.Load().about)
 }
 
+// document answers /openapi.json.
 func (s *Server) document(w http.ResponseWriter, _ *http.Request) {
 	w.Header()["Content-Type"] = jsonType
 	w.Write(openapi)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// limited is a listener with at most so many connections at a time, and so many of one address;
-// those above are told so and closed.
+// limited accepts at most so many connections at a time, and so many of one address: one client must not keep others
+// out. It answers further connections with 503 and closes them.
 type limited struct {
 	net.Listener
 	most, each int
@@ -24,6 +24,7 @@ const tooMany = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/j
 	"Retry-After: 1\r\nContent-Length: 33\r\n\r\n" +
 	`{"error":"too many connections"}` + "\n"
 
+// Accept implements net.Listener.
 func (l *limited) Accept() (net.Conn, error) {
 	for {
 		c, err := l.Listener.Accept()
@@ -41,8 +42,8 @@ func (l *limited) Accept() (net.Conn, error) {
 	}
 }
 
-// addressOf returns who may have many connections: an address, or a network of 64 bits of version 6,
-// which is what one machine is given.
+// addressOf returns what a connection counts for: its IPv4 address, or its IPv6 network of 64 bits, since one machine
+// is usually given as much.
 func addressOf(c net.Conn) netip.Addr {
 	tcp, ok := c.RemoteAddr().(*net.TCPAddr)
 	if !ok {
@@ -79,7 +80,7 @@ func (l *limited) remove(from netip.Addr) {
 	}
 }
 
-// counted is a connection that counts until it is closed.
+// counted is a connection that gives its place back when it is closed.
 type counted struct {
 	net.Conn
 	of   *limited
@@ -87,6 +88,7 @@ type counted struct {
 	once sync.Once
 }
 
+// Close implements net.Conn. It may be called twice.
 func (c *counted) Close() error {
 	c.once.Do(func() { c.of.remove(c.from) })
 	return c.Conn.Close()

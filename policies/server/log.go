@@ -20,33 +20,31 @@ import (
 // Fsync says when what was written to a log is forced to the disk.
 type Fsync string
 
-// Every decision is written to the file before it is answered: it survives the
-// death of the process (kill -9) under each of these. They differ in what a power
-// cut or a crash of the system may take.
+// The server writes every decision to the file before it answers. So an answered decision survives the death of the
+// process (kill -9) under each of these. They differ in what a power cut or a crash of the system may lose.
 const (
 	FsyncEach     Fsync = "each"     // nothing: decisions wait for the disk, together
 	FsyncInterval Fsync = "interval" // the last second
 	FsyncNever    Fsync = "never"    // what the system has not written by itself, half a minute or so
 )
 
-// LogOptions says how a log is kept. The zero value of all but Fsync will do.
+// LogOptions says how a log is kept. Fsync must be set; zero values of the others are useful.
 type LogOptions struct {
 	Fsync Fsync
-	// MaxBytes is how large the file becomes: a full one is renamed to its path and .000001,
-	// .000002 and so on, and a new one begun. 0: no limit.
+	// MaxBytes limits the file. The log renames a full one to its path and .000001, .000002 and so on, and begins a
+	// new one. 0: no limit.
 	MaxBytes int64
-	// MaxTotal is what the file and those that were renamed may take together. What was
-	// answered is never deleted: above this decisions are refused, until files are moved away.
-	// 0: no limit.
+	// MaxTotal limits the file and the renamed ones together. The log never deletes decisions: above the limit it
+	// refuses new ones until files are moved away. 0: no limit.
 	MaxTotal int64
 	Logger   *slog.Logger // is told what befalls the log; nil: nobody
 }
 
-// Log is a file of decisions, one record a line, that many goroutines append to. Records
-// that come while another write is under way are written together, as a batch.
+// Log appends decisions to a file, one record per line, for many goroutines. Records that come while another write is
+// under way are written together, as a batch: under load one write, and one fsync, serves many decisions.
 //
-// A log that is renamed or removed goes on in a new file at its path, within a second. Removing or truncating
-// the file loses the decisions in it: rename a log to rotate it.
+// Rename the file to rotate it: the log goes on in a new file at its path, within a second. Removing or truncating the
+// file loses the decisions in it.
 type Log struct {
 	path string
 	o    LogOptions
@@ -71,8 +69,7 @@ type Log struct {
 	stopped                      sync.WaitGroup
 }
 
-// batch is records that are written together; written, left and err belong to
-// Log.file.
+// batch collects records that are written together. Log.file guards written, left and err.
 type batch struct {
 	lines   []byte
 	n       int // appenders
@@ -81,11 +78,11 @@ type batch struct {
 	err     error
 }
 
-// OpenLog opens the log at a path for appending, or makes one, and keeps other
-// processes from doing so. A last line without an end, which a death during a
-// write leaves and which was never answered, is moved to the end of path + ".torn";
-// see [Log.Torn]. A file that does not begin with a decision is refused, and left as it is;
-// zeros, which truncating a file that is written to may leave, are passed over.
+// OpenLog opens the log at a path for appending, or creates it, and locks it against other processes.
+//
+// If a process died during a write, the last line has no end. Its decision was never answered, so OpenLog moves it to
+// the end of path + ".torn"; see [Log.Torn]. It refuses a file that does not begin with a decision, and leaves it as it
+// is. It skips zeros, which truncating a file during a write may leave.
 func OpenLog(path string, o LogOptions) (*Log, error) {
 	if !slices.Contains([]Fsync{FsyncEach, FsyncInterval, FsyncNever}, o.Fsync) {
 		return nil, fmt.Errorf("setting fsync %q: want %s, %s or %s", o.Fsync, FsyncEach, FsyncInterval, FsyncNever)
@@ -104,7 +101,7 @@ func OpenLog(path string, o LogOptions) (*Log, error) {
 	return l, nil
 }
 
-// open opens the file that is at the path by now as the segment.
+// open opens the file that is at the path now as the next segment.
 func (l *Log) open() error {
 	s, torn, err := openSegment(l.path, l.segment.mode, l.fits)
 	if s != nil {
@@ -115,7 +112,8 @@ func (l *Log) open() error {
 	return err
 }
 
-// fits refuses a file whose decisions could not be read as one log with the others.
+// fits refuses a file with decisions of another kind, or among other actions, than those so far: join could not read
+// them as one log.
 func (l *Log) fits(f io.ReaderAt, whole int64) error {
 	actions, kind, err := actionsOf(f, whole)
 	if err != nil {
@@ -132,6 +130,7 @@ func (l *Log) fits(f io.ReaderAt, whole int64) error {
 	return nil
 }
 
+// otherActions is the error of a log that holds decisions among other actions.
 func otherActions(has, want []string) error {
 	if len(has) == 0 || len(want) == 0 {
 		return errors.New("in its decisions actions have features and the policy's have none, or the other way " +
@@ -141,7 +140,7 @@ func otherActions(has, want []string) error {
 	return fmt.Errorf("its decisions are among other actions, %q instead of %q: give a log of its own", has, want)
 }
 
-// among says which actions the log's decisions are among.
+// among fixes the actions that all decisions of the log are among, and refuses others than it has already.
 func (l *Log) among(actions []string) error {
 	l.file.Lock()
 	defer l.file.Unlock()
@@ -152,14 +151,14 @@ func (l *Log) among(actions []string) error {
 	return nil
 }
 
-// What decisions are among, where actions have features: a log of one is read as one.
+// What a decision is among, where actions have features. A log holds decisions of one kind, as join reads it as one.
 const (
 	described = "actions that requests describe"
 	offered   = "actions of the catalogue that requests offer"
 	all       = "all actions of the catalogue"
 )
 
-// admit says whether a decision of that kind may be among the log's.
+// admit refuses a decision of another kind than the log's first.
 func (l *Log) admit(kind string) error {
 	l.queue.Lock()
 	defer l.queue.Unlock()
@@ -172,12 +171,11 @@ func (l *Log) admit(kind string) error {
 	return nil
 }
 
-// Torn is the number of bytes of a last line without an end that opening set aside.
+// Torn returns how many bytes of unfinished last lines opening has set aside.
 func (l *Log) Torn() int64 { return l.torn }
 
-// Append appends a line, which ends in a line end, and returns when the system has
-// it (for FsyncEach: the disk). After an error nothing of the line is in the file; see
-// [Log.Err].
+// Append appends a line with its line end, and returns when the system has it (with FsyncEach: the disk). After an
+// error nothing of the line is in the file; see [Log.Err].
 func (l *Log) Append(line []byte) error {
 	l.queue.Lock()
 	b := l.pending
@@ -219,7 +217,7 @@ func (l *Log) Append(line []byte) error {
 	return err
 }
 
-// outcome keeps and tells that writing fails, and that it does so no longer.
+// outcome notes whether writing fails, and reports each change once.
 func (l *Log) outcome(err error) {
 	switch {
 	case err != nil && l.failing == nil:
@@ -230,15 +228,15 @@ func (l *Log) outcome(err error) {
 	l.failing = err
 }
 
-// write writes a batch, into the next file if the segment was full, removed or truncated meanwhile. next says why
-// the log takes no more, although it took the batch.
+// write writes a batch. It begins a new file if the segment is full, and writes the batch again if the file was removed
+// or truncated meanwhile. next is why the log takes no further batch, although it took this one.
 func (l *Log) write(b []byte) (err, next error) {
 	if l.o.MaxBytes > 0 && l.segment.size > 0 && l.segment.size+int64(len(b)) > l.o.MaxBytes {
 		if err := l.rotate(); err != nil {
 			return err, nil
 		}
 	}
-	if err := l.room(len(b)); err != nil {
+	if err := l.within(len(b)); err != nil {
 		return err, nil
 	}
 	for range 10 {
@@ -255,8 +253,9 @@ func (l *Log) write(b []byte) (err, next error) {
 	return fmt.Errorf("%s: the file is taken away again and again", l.path), nil
 }
 
-// room reports that there is none for so many bytes more.
-func (l *Log) room(n int) error {
+// within refuses so many bytes more if they would exceed MaxTotal. It looks again at the renamed files, which may have
+// been moved away.
+func (l *Log) within(n int) error {
 	if l.o.MaxTotal == 0 || l.segment.size+l.renamed+int64(n) <= l.o.MaxTotal {
 		return nil
 	}
@@ -268,7 +267,7 @@ func (l *Log) room(n int) error {
 		l.path, l.segment.size+l.renamed, l.o.MaxTotal)
 }
 
-// append writes to the segment, which may be no longer at the path, and forces it to the disk if it must.
+// append writes to the segment, whether or not it is still at the path, and syncs it with FsyncEach.
 func (l *Log) append(b []byte) error {
 	l.writes.Add(1)
 	s := l.segment
@@ -290,8 +289,8 @@ func (l *Log) append(b []byte) error {
 	return nil
 }
 
-// follow goes on in a new segment if the file was renamed or removed, and at the new end of one that was truncated.
-// lost reports that the last batch may have been lost with the file.
+// follow goes on in a new segment if the file was renamed or removed, and at the new end of a file that was truncated.
+// lost reports that the file may have taken the last batch with it, so that write must repeat it.
 func (l *Log) follow(now bool) (lost bool, err error) {
 	moved := l.segment.moved(now)
 	size, gone, err := state(l.segment.f) // after the path, lest a file that is removed in between counts as renamed
@@ -319,8 +318,8 @@ func (l *Log) follow(now bool) (lost bool, err error) {
 	return lost, nil
 }
 
-// rotated calls use with the numbers of the files that the log was renamed to, compressed ones included, and
-// returns their size.
+// rotated returns the size of the files that the log was renamed to, compressed ones included, and calls use, if not
+// nil, with their numbers.
 func (l *Log) rotated(use func(n int)) (size int64) {
 	files, _ := os.ReadDir(filepath.Dir(l.path)) // if not, there are none to be seen
 	for _, e := range files {
@@ -340,7 +339,8 @@ func (l *Log) rotated(use func(n int)) (size int64) {
 	return size
 }
 
-// rotate renames the full segment and opens the next. If it cannot be renamed, it goes on.
+// rotate renames the full segment and opens the next one. A segment that cannot be renamed grows: decisions matter more
+// than its size.
 func (l *Log) rotate() error {
 	if _, err := l.follow(true); err != nil { // lest another file is renamed
 		return err
@@ -363,9 +363,8 @@ func (l *Log) rotate() error {
 	return l.open()
 }
 
-// sync forces what was written to the disk. After a failure the system may have
-// dropped it, and a second try that succeeds would mean nothing (fsyncgate): the
-// log takes no more.
+// sync forces what was written to the disk. After a failure the system may have dropped it, and a second try that
+// succeeds would prove nothing ("fsyncgate"). So the log takes no more decisions.
 func (l *Log) sync() error {
 	if !l.segment.unsynced || l.unsynced != nil {
 		return l.unsynced
@@ -375,6 +374,7 @@ func (l *Log) sync() error {
 	return l.synced(l.segment.f.Sync())
 }
 
+// synced notes the outcome of an fsync.
 func (l *Log) synced(err error) error {
 	if err != nil {
 		l.unsynced = fmt.Errorf("fsync of the log failed, start the server again once the disk is sound: %w", err)
@@ -382,9 +382,8 @@ func (l *Log) synced(err error) error {
 	return l.unsynced
 }
 
-// everySecond forces the log to the disk without holding the lock while the disk works, follows its file, and tries
-// whether one that failed can be written to. Between the seconds it hands the disk what was written, a stretch at a
-// time, so that fsync has little left to do.
+// everySecond syncs the log, follows its file, and probes a file that failed. It holds no lock while the disk works, so
+// that decisions go on. Between the seconds it hands stretches of the file to the disk, which leaves little to fsync.
 func (l *Log) everySecond() {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -426,7 +425,7 @@ func (l *Log) everySecond() {
 	}
 }
 
-// Reopen follows the file at once: one that was renamed is left for a new one.
+// Reopen looks at once whether the file was renamed, and then goes on in a new one.
 func (l *Log) Reopen() error {
 	l.file.Lock()
 	defer l.file.Unlock()
@@ -437,7 +436,7 @@ func (l *Log) Reopen() error {
 	return err
 }
 
-// check follows the file, and probes it if a write has failed.
+// check follows the file. If a write has failed, it tries whether the file can be written to again.
 func (l *Log) check(now bool) error {
 	if l.unsynced != nil {
 		return l.unsynced
@@ -450,13 +449,13 @@ func (l *Log) check(now bool) error {
 	if _, err := l.follow(now); err != nil || l.failing == nil {
 		return err
 	}
-	if err := l.room(1); err != nil {
+	if err := l.within(1); err != nil {
 		return err
 	}
 	return l.segment.probe()
 }
 
-// Err says why the log takes no lines at the moment, or nil.
+// Err returns why the log takes no decisions at the moment, or nil.
 func (l *Log) Err() error {
 	l.file.Lock()
 	defer l.file.Unlock()

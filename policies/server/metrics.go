@@ -16,7 +16,7 @@ var (
 		"token", "type", "conflict"}
 )
 
-// metrics are counters; decisions are those of the histogram.
+// metrics counts what /metrics tells. The histogram's count is the number of decisions, so they are counted once.
 type metrics struct {
 	errors              [len(kinds)]atomic.Uint64
 	refused             atomic.Uint64 // connections
@@ -29,8 +29,10 @@ type metrics struct {
 	nanoseconds         atomic.Uint64
 }
 
+// fail counts an error of one of the kinds.
 func (m *metrics) fail(kind string) { m.errors[slices.Index(kinds[:], kind)].Add(1) }
 
+// took counts a decision by the time that it took.
 func (m *metrics) took(d time.Duration) {
 	i := 0
 	for i < len(bounds) && d.Seconds() > bounds[i] {
@@ -40,6 +42,7 @@ func (m *metrics) took(d time.Duration) {
 	m.nanoseconds.Add(uint64(d))
 }
 
+// text appends the metrics in Prometheus' text format, which is short enough to need no client library.
 func (m *metrics) text(b []byte, l *Log, p *policyfile.Policy) []byte {
 	family := func(name, kind, help string) {
 		b = fmt.Appendf(b, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, kind)

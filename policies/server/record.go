@@ -11,7 +11,8 @@ import (
 	"opl/policies/wholefile"
 )
 
-// skipZeros moves to the first byte that is not 0.
+// skipZeros moves to the first byte that is not 0: a file that is truncated while it is written to may begin with
+// zeros.
 func skipZeros(r *bufio.Reader) error {
 	for {
 		b, err := r.ReadByte()
@@ -40,7 +41,7 @@ func wholeLines(f io.ReaderAt, size int64) (int64, error) {
 	return 0, nil
 }
 
-// logged is a record of the log, as far as the server reads it back.
+// logged is a record of the log, with the fields that the server reads back.
 type logged struct {
 	ID           string          `json:"decision_id"`
 	Context      json.RawMessage `json:"context"`
@@ -56,7 +57,7 @@ type logged struct {
 	Hash         string          `json:"policy_hash"`
 }
 
-// names are the actions of a line of a policy whose actions have no features; an error of one whose have.
+// names returns the actions of a policy whose actions have no features. For other policies it is an error.
 func (d *logged) names() (names []string, err error) {
 	if d.Actions == nil {
 		return nil, errors.New("no actions")
@@ -67,7 +68,7 @@ func (d *logged) names() (names []string, err error) {
 // sets stands for the actions of a log whose actions have features: no two rows need offer the same.
 var sets = []string{}
 
-// among are the actions that a log of a policy is among.
+// among returns the actions that the log of a policy is among.
 func among(p *policyfile.Policy) []string {
 	if p.HasItems() {
 		return sets
@@ -75,8 +76,8 @@ func among(p *policyfile.Policy) []string {
 	return p.Actions()
 }
 
-// actionsOf reads the actions of the first decision of a log's whole lines, or of what kind it is,
-// none of an empty log. Decisions begin in its first lines, of which some may be damaged.
+// actionsOf reads the actions of the first decision in a log's whole lines, and its kind where they have features. An
+// empty log has none. It skips damaged lines, but refuses a file whose first lines hold no decision.
 func actionsOf(f io.ReaderAt, whole int64) (names []string, kind string, err error) {
 	other := errors.New("it does not begin with a decision of a server: is it another file? " +
 		"give one that is new, or a server's log")

@@ -30,7 +30,7 @@ const (
 	MaxTop     = 100
 )
 
-// columns are the names that contexts may have, by those of an encoder.
+// columns knows the names that contexts, or actions, may have, and where an encoder has their values.
 type columns struct {
 	encoder *features.Encoder
 	of      map[string]int32 // calls, by what is called
@@ -46,7 +46,7 @@ type columns struct {
 	items  *columns           // of these
 }
 
-// call is what contexts may call a column by.
+// call is a name by which a request may call a column: the policy's own, or one that the log's file had.
 type call struct {
 	called string
 	name   []byte // the policy's
@@ -54,7 +54,7 @@ type call struct {
 	col    int    // a feature by its place, or after these what categories are of
 }
 
-// as is the policy's name, as JSON what the log has, and the column.
+// as returns the policy's name, the name in JSON as the log has it, and the column.
 func (l *call) as(name, path []byte) ([]byte, []byte, int) {
 	if l.quoted != nil {
 		return l.name, l.quoted, l.col
@@ -62,13 +62,14 @@ func (l *call) as(name, path []byte) ([]byte, []byte, int) {
 	return name, path, l.col
 }
 
+// add adds a name.
 func (c *columns) add(l call) {
 	c.of[l.called] = int32(len(c.calls))
 	c.calls = append(c.calls, l)
 }
 
-// called adds names that columns of the log had: NAME for x_NAME, and those that the policy file keeps. None stands
-// for two.
+// called adds the names that columns of the log had: NAME for x_NAME, and those that the policy file keeps, so that
+// clients send the fields that they logged. The policy's own names take precedence.
 func (c *columns) called(kept map[string]string) {
 	own := slices.Clone(c.calls)
 	add := func(short string, of call) {
@@ -96,6 +97,7 @@ const moreNames = 4096
 
 var hashSeed = maphash.MakeSeed()
 
+// newColumns takes the names of an encoder's features, and of the columns that its categories are of.
 func newColumns(e *features.Encoder, bytes int) *columns {
 	c := &columns{encoder: e, of: make(map[string]int32, len(e.Names)), names: 2*len(e.Names) + moreNames, bytes: bytes}
 	for j, name := range e.Names {
@@ -120,7 +122,7 @@ func newColumns(e *features.Encoder, bytes int) *columns {
 	return c
 }
 
-// columnsOf are the names that a policy knows contexts and actions by.
+// columnsOf returns the names by which a policy knows contexts and actions.
 func columnsOf(p *policyfile.Policy, bytes int, strict bool) *columns {
 	c := newColumns(p.Inputs(), bytes)
 	c.called(p.File().Columns)
@@ -132,7 +134,7 @@ func columnsOf(p *policyfile.Policy, bytes int, strict bool) *columns {
 	return c
 }
 
-// some lists a few of the names that contexts may have, as an encoder of theirs has them.
+// some lists a few of the names that contexts may have, for errors.
 func (c *columns) some() string {
 	var names []string
 	for _, name := range c.encoder.Names {
@@ -149,7 +151,7 @@ func (c *columns) some() string {
 	return strings.Join(names, ", ")
 }
 
-// request is a decision that is asked for. Its slices are used again.
+// request is a decision that a client asks for. Later requests use its slices again.
 type request struct {
 	id      []byte    // as JSON, in quotes; empty: none
 	group   []byte    // of decisions that may depend on one another, likewise
@@ -183,7 +185,7 @@ type item struct {
 	values   []float64
 }
 
-// repeated names are found here, where nested ones are flat.
+// repeated lets the decoder pass names that come twice: name finds them, once nested objects are flat.
 var repeated = jsontext.AllowDuplicateNames(true)
 
 // parse reads
@@ -215,11 +217,13 @@ func (q *request) parse(body []byte, c *columns) error {
 	return fmt.Errorf("%s: %w, after %d bytes", cmp.Or(field, "the body"), err, wrong.ByteOffset)
 }
 
+// reset forgets the request before, and keeps its memory.
 func (q *request) reset() {
 	q.id, q.group, q.context, q.unknown = q.id[:0], q.group[:0], q.context[:0], 0
 	q.set, q.setText, q.top, q.late = nil, q.setText[:0], 0, nil
 }
 
+// fields reads the members of the body.
 func (q *request) fields(c *columns) error {
 	if q.json.PeekKind() != '{' {
 		return errors.New("the body: want a JSON object with the field context")
@@ -276,7 +280,7 @@ func (q *request) fields(c *columns) error {
 	return nil
 }
 
-// parseText reads an id, or what is like one.
+// parseText reads an id or a group: a string of 1 to maxID bytes that comes once.
 func (q *request) parseText(field string, to *[]byte) error {
 	if len(*to) > 0 {
 		return fmt.Errorf("%s: comes twice", field)
@@ -297,6 +301,7 @@ func (q *request) parseText(field string, to *[]byte) error {
 	return nil
 }
 
+// parseTop reads of how many actions the propensities are asked for.
 func (q *request) parseTop() error {
 	raw, err := q.json.ReadValue()
 	if err != nil {
@@ -310,7 +315,7 @@ func (q *request) parseTop() error {
 	return nil
 }
 
-// parseSet reads the actions that are offered: objects with id and values, or ids.
+// parseSet reads the actions that are offered: objects with id and values, or ids of the catalogue.
 func (q *request) parseSet(field string, c *columns) error {
 	if q.spare == nil {
 		q.spare = c.policy.NewOffered()
@@ -376,7 +381,7 @@ func (q *request) offeredID(c *columns) error {
 	return nil
 }
 
-// wrong says of an error where in the request it is.
+// wrong prefixes an error with its place in the request.
 func (q *request) wrong(err error) error {
 	if err == nil {
 		return nil
@@ -416,7 +421,7 @@ func (q *request) describedAction(c *columns) (err error) {
 	return q.wrong(q.set.AddRaw(string(id), q.item.values))
 }
 
-// actionID is what an id in JSON means.
+// actionID returns the id of an action from JSON.
 func actionID(raw jsontext.Value) ([]byte, error) {
 	switch {
 	case raw.Kind() != '"':
@@ -431,7 +436,7 @@ func actionID(raw jsontext.Value) ([]byte, error) {
 	return id, nil
 }
 
-// missing is a name of the policy's, or a column of its categories, that an object did not have.
+// missing returns a name of the policy's, or a column of its categories, that an object did not have, or "".
 func (q *request) missing(c *columns) string {
 	for j, of := range c.group {
 		q.seen[of] = q.seen[of] || q.seen[j]
@@ -445,6 +450,7 @@ func (q *request) missing(c *columns) string {
 	return ""
 }
 
+// parseContext reads the context: names and values, or all values in order.
 func (q *request) parseContext(c *columns) error {
 	q.field = "context"
 	d := c.encoder.Dim()
@@ -464,6 +470,7 @@ func (q *request) parseContext(c *columns) error {
 	return errors.New("context: want an object of names and values, or a list of all values")
 }
 
+// parseList reads a context that is a list of the values of all features, in their order.
 func (q *request) parseList(c *columns) error {
 	_, err := q.json.ReadToken()
 	n, i := len(c.encoder.Names), 0
@@ -491,7 +498,7 @@ func (q *request) parseList(c *columns) error {
 	return err
 }
 
-// closeContext makes an object of members that are led by commas.
+// closeContext makes a JSON object of members that begin with commas.
 func (q *request) closeContext() {
 	if len(q.context) == 0 {
 		q.context = append(q.context, ',')
@@ -500,6 +507,7 @@ func (q *request) closeContext() {
 	q.context = append(q.context, '}')
 }
 
+// parseObject reads the names and values of a context, or of an action.
 func (q *request) parseObject(c *columns) error {
 	q.seen = slices.Grow(q.seen[:0], c.width)[:c.width]
 	q.filled = slices.Grow(q.filled[:0], len(q.values))[:len(q.values)]
@@ -564,7 +572,7 @@ func (q *request) members(c *columns, depth int) error {
 	return err
 }
 
-// readID reads the id of an action, if name is its.
+// readID reads the id of an action, if name is "id".
 func (q *request) readID(name jsontext.Value) (is bool, err error) {
 	if word, err := plain(name); err != nil || string(word) != "id" {
 		return false, nil // leaf tells what is wrong
@@ -582,8 +590,7 @@ func (q *request) readID(name jsontext.Value) (is bool, err error) {
 	return true, err
 }
 
-// leaf reads the value of the name q.path, logs what it was taken for, and puts it into
-// its place.
+// leaf reads the value of the name q.path.
 func (q *request) leaf(c *columns) error {
 	name, err := plain(q.path)
 	if err != nil {
@@ -603,7 +610,7 @@ func (q *request) leaf(c *columns) error {
 	return q.value(c, name, path, col, raw)
 }
 
-// name counts a name of the column, −1 of none, and says what is wrong with it.
+// name counts a name of a column, or of none (−1), and checks that it comes once and within the limits.
 func (q *request) name(c *columns, name, path []byte, col int) error {
 	twice := false
 	if col >= 0 {
@@ -631,7 +638,8 @@ func (q *request) name(c *columns, name, path []byte, col int) error {
 	return nil
 }
 
-// value logs a value as what it is taken for, and puts it into its place.
+// value puts a value into its feature, and into the log as what it was taken for: a number, or a category. So the log
+// teaches what the policy has seen.
 func (q *request) value(c *columns, name, path []byte, col int, raw jsontext.Value) (err error) {
 	category, known, kind, v := []byte(raw), col >= 0, raw.Kind(), 0.0
 	switch kind {
@@ -676,7 +684,7 @@ func (q *request) value(c *columns, name, path []byte, col int, raw jsontext.Val
 	return nil
 }
 
-// put sets a feature, which a name and a category may both mean.
+// put sets a feature. A name and a category may mean the same one, which is an error.
 func (q *request) put(name []byte, feature int, v float64) error {
 	if q.filled[feature] {
 		return fmt.Errorf("%s.%s: comes twice", q.field, name)
@@ -685,7 +693,7 @@ func (q *request) put(name []byte, feature int, v float64) error {
 	return nil
 }
 
-// plain is what a string in quotes means.
+// plain returns the text of a string in quotes.
 func plain(quoted []byte) ([]byte, error) {
 	if bytes.IndexByte(quoted, '\\') < 0 {
 		return quoted[1 : len(quoted)-1], nil
@@ -697,6 +705,7 @@ func plain(quoted []byte) ([]byte, error) {
 	return s, err
 }
 
+// number returns a finite number.
 func number(raw []byte) (float64, error) {
 	v, err := strconv.ParseFloat(string(raw), 64)
 	if err != nil || math.IsInf(v, 0) {

@@ -35,8 +35,8 @@ type segment struct {
 	compared time.Time // when the file was last compared with its path
 }
 
-// openSegment opens or creates the file at a path, locks it, and repairs its end. admit judges the
-// records that it has, before anything is changed.
+// openSegment opens or creates the file at a path, locks it, and repairs its end. Before it changes anything, it lets
+// admit judge the records that are there.
 func openSegment(path string, mode fs.FileMode, admit func(f io.ReaderAt, whole int64) error) (s *segment, torn int64,
 	err error) {
 	for range 10 {
@@ -59,7 +59,8 @@ func openSegment(path string, mode fs.FileMode, admit func(f io.ReaderAt, whole 
 	return nil, 0, fmt.Errorf("%s: the file is replaced again and again", path)
 }
 
-// acquire locks the file. It reports whether another file has taken its path meanwhile.
+// acquire locks the file, and reports whether another file has taken its path meanwhile. Then the lock protects the
+// wrong file, and opening starts again.
 func (s *segment) acquire() (replaced bool, err error) {
 	info, err := s.f.Stat()
 	if err != nil {
@@ -80,8 +81,8 @@ func (s *segment) acquire() (replaced bool, err error) {
 	return !s.atPath(), nil
 }
 
-// repair finds the end of the whole records and moves a torn one behind them, which a death during a write
-// leaves, to path + ".torn". It returns the length of the torn record.
+// repair finds the end of the last whole record. It moves a torn record behind it, which a death during a write leaves,
+// to path + ".torn", and returns its length.
 func (s *segment) repair(admit func(f io.ReaderAt, whole int64) error) (torn int64, err error) {
 	size, err := s.f.Seek(0, io.SeekEnd)
 	if err != nil {
@@ -110,21 +111,21 @@ func (s *segment) repair(admit func(f io.ReaderAt, whole int64) error) (torn int
 	return torn, s.f.Sync()
 }
 
-// release closes the file. It was synced before, or writing to it has failed.
+// release closes and unlocks the file. Errors do not matter: it was synced before, or writing to it has failed.
 func (s *segment) release() {
 	_ = errors.Join(s.f.Close(), s.lock.Unlock())
 	s.f = nil
 }
 
-// atPath reports whether the path still leads to the file.
+// atPath reports whether the path still leads to the open file.
 func (s *segment) atPath() bool {
 	info, err := s.f.Stat()
 	now, there := os.Stat(s.path)
 	return err == nil && there == nil && os.SameFile(now, info)
 }
 
-// moved reports whether the file was renamed or removed since it was opened. It looks at the path every
-// 20 ms, or at once if now.
+// moved reports whether the file was renamed or removed since it was opened. It looks at the path every 20 ms at most,
+// which keeps the system call out of most decisions, or at once if now.
 func (s *segment) moved(now bool) bool {
 	if t := time.Now(); now || t.Sub(s.compared) > lookAgain {
 		s.compared = t
@@ -143,8 +144,8 @@ func (s *segment) append(records []byte) error {
 	return nil
 }
 
-// cut removes what follows the whole records. If it cannot, the file is closed: opening it again repairs it, and
-// none of the records that are left behind was answered.
+// cut removes what follows the whole records. If it cannot, it closes the file: opening it again repairs it, and no
+// record that is left behind was answered.
 func (s *segment) cut() error {
 	size, _, err := state(s.f)
 	if err == nil && size > s.size { // else another process has truncated it meanwhile
@@ -156,7 +157,8 @@ func (s *segment) cut() error {
 	return err
 }
 
-// truncated accepts that another process has cut the file down to size, and ends a record that was cut in two.
+// truncated goes on after another process has cut the file down to size. It ends a record that was cut in two, so that
+// the next one stands on a line of its own.
 func (s *segment) truncated(size int64) error {
 	s.size, s.flushed = size, size
 	var last [1]byte
@@ -171,7 +173,7 @@ func (s *segment) truncated(size int64) error {
 	return nil
 }
 
-// probe writes and removes some bytes: it reports whether there is room for records again.
+// probe writes and removes some bytes, to learn whether the disk takes records again.
 func (s *segment) probe() error {
 	_, err := s.f.Write(bytes.Repeat([]byte{' '}, spareRoom))
 	return errors.Join(err, s.cut())

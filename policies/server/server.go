@@ -115,18 +115,19 @@ type Server struct {
 	tokens  atomic.Pointer[Tokens]
 	cross   http.CrossOriginProtection
 	large   chan struct{} // holds the bodies above largeBody
-	rooms   chan *room    // for decisions among a catalogue, as many as processors
+	vectors chan *vectors // for decisions among a catalogue, as many as processors
 }
 
-// room is what a decision among a catalogue needs.
-type room struct{ pi, scores []float64 }
+// vectors hold the propensities and scores of a whole catalogue, which may be large. Decisions among it share a few of
+// them, and wait for one: without them each request under way could hold its own.
+type vectors struct{ pi, scores []float64 }
 
 const (
 	largeBody = 64 << 10 // bytes
 	maxLarge  = 32       // of them at a time
 )
 
-// loaded is a policy with what answers need of it.
+// loaded is a policy with what answers need of it, made once for all requests.
 type loaded struct {
 	policy  *policyfile.Policy
 	columns *columns
@@ -135,29 +136,32 @@ type loaded struct {
 	about   []byte   // the answer of /policy
 }
 
-// work is what one request needs.
+// work holds what one request needs. It is used again by later ones, so that most decisions allocate little.
 type work struct {
 	body, line, out []byte
+	name            []byte // of the action, as JSON
 	req             request
 	pi, scores      []float64
 	top             []int
 	large           bool // it holds a place in Server.large
 }
 
-// locked is a source that goroutines share.
+// locked is a random source that goroutines share.
 type locked struct {
 	mu  sync.Mutex
 	src *rand.ChaCha8
 }
 
+// Uint64 implements rand.Source.
 func (l *locked) Uint64() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.src.Uint64()
 }
 
-// New returns a server of a policy that appends to a log, whose decisions so far must be
-// among the same actions. The log stays the caller's to close, after Serve.
+// New makes a server that chooses by a policy and appends its decisions to a log. It refuses a log whose decisions are
+// among other actions, since nobody could read both as one. It reads the latest answers back from the log, to give them
+// again to clients that ask again. The caller closes the log, after Serve has returned.
 func New(p *policyfile.Policy, l *Log, c Config) (*Server, error) {
 	if n := min(c.MaxBody, int64(c.MaxInFlight), int64(c.MaxConns), int64(c.MaxEach), c.Remember, int64(c.Timeout),
 		int64(c.Idle), int64(c.Drain)); n < 0 {
@@ -175,9 +179,9 @@ func New(p *policyfile.Policy, l *Log, c Config) (*Server, error) {
 	var seed [32]byte
 	crand.Read(seed[:]) // never fails
 	s := &Server{config: c, log: l, prefix: hex.EncodeToString(seed[:8]), large: make(chan struct{}, maxLarge),
-		rooms: make(chan *room, runtime.GOMAXPROCS(0))}
-	for range cap(s.rooms) {
-		s.rooms <- new(room)
+		vectors: make(chan *vectors, runtime.GOMAXPROCS(0))}
+	for range cap(s.vectors) {
+		s.vectors <- new(vectors)
 	}
 	s.answers.seed, s.answers.most = hashSeed, c.Remember
 	s.tokens.Store(new(Tokens))
@@ -195,6 +199,7 @@ func New(p *policyfile.Policy, l *Log, c Config) (*Server, error) {
 	return s, nil
 }
 
+// load prepares a policy.
 func (s *Server) load(p *policyfile.Policy) *loaded {
 	l := &loaded{policy: p, about: describe(p), columns: columnsOf(p, int(s.config.MaxBody), s.config.Strict)}
 	if p.HasItems() {
@@ -208,9 +213,8 @@ func (s *Server) load(p *policyfile.Policy) *loaded {
 	return l
 }
 
-// Reload serves another policy from now on: requests under way keep the one they
-// have. A policy of other actions is refused, as the log could not be read as one, unless actions
-// have features; then the policy may be the same with another catalogue.
+// Reload serves another policy from now on. Requests under way keep the one that they have. Reload refuses a policy of
+// other actions, as the log could not be read as one. Where actions have features they may differ.
 func (s *Server) Reload(p *policyfile.Policy) error {
 	now := s.current.Load().policy
 	switch {
@@ -225,7 +229,8 @@ func (s *Server) Reload(p *policyfile.Policy) error {
 	return nil
 }
 
-// Reloading says that a reload begins, until end is called. If that takes longer than patience, late is called, once.
+// Reloading tells the metrics that a reload begins, and end that it is over. It calls late once if the reload takes
+// longer than patience, as on a slow disk.
 func (s *Server) Reloading(patience time.Duration, late func()) (end func()) {
 	s.metrics.reloading.Store(time.Now().UnixNano())
 	timer := time.AfterFunc(patience, late)
@@ -235,7 +240,7 @@ func (s *Server) Reloading(patience time.Duration, late func()) (end func()) {
 	}
 }
 
-// Reloaded counts a reload, good or not, in the metrics.
+// Reloaded counts a reload in the metrics, as failed if there is an error.
 func (s *Server) Reloaded(err error) {
 	if err != nil {
 		s.metrics.badReloads.Add(1)
@@ -244,14 +249,14 @@ func (s *Server) Reloaded(err error) {
 	s.metrics.reloads.Add(1)
 }
 
-// Policy is the one being served.
+// Policy returns the policy being served.
 func (s *Server) Policy() *policyfile.Policy { return s.current.Load().policy }
 
-// Hash is that of the policy being served.
+// Hash returns the hash of the policy being served.
 func (s *Server) Hash() string { return s.current.Load().policy.Hash() }
 
-// Serve answers on a listener, which it closes, until ctx ends; then it lets the
-// requests under way finish, for as long as Config.Drain.
+// Serve answers on a listener until ctx ends, and closes it. Then it lets the requests under way finish, for as long as
+// Config.Drain.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	l = &limited{Listener: l, most: s.config.MaxConns, each: s.config.MaxEach, refused: &s.metrics.refused}
 	if s.config.Certificate != nil {
@@ -260,13 +265,14 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return s.serve(ctx, l, s)
 }
 
-// ServeAdmin is Serve of all but /decide, which clients cannot keep from being answered; without TLS
-// and tokens.
+// ServeAdmin answers everything but /decide, without TLS and tokens, on a listener of its own: health and metrics are
+// answered there even while clients take all connections.
 func (s *Server) ServeAdmin(ctx context.Context, l net.Listener) error {
 	return s.serve(ctx, &limited{Listener: l, most: 64, each: 64, refused: &s.metrics.refused},
 		http.HandlerFunc(s.admin))
 }
 
+// serve runs an HTTP server until ctx ends.
 func (s *Server) serve(ctx context.Context, l net.Listener, handler http.Handler) error {
 	h := &http.Server{
 		Handler: handler, ErrorLog: slog.NewLogLogger(s.config.Logger.Handler(), slog.LevelWarn),
@@ -295,7 +301,7 @@ var (
 	plainType = []string{"text/plain; version=0.0.4; charset=utf-8"}
 )
 
-// route is a path that is answered; only /decide changes something.
+// route is how a path is answered. Only /decide changes something.
 type route struct {
 	method string
 	answer func(s *Server, w http.ResponseWriter, r *http.Request)
@@ -309,6 +315,7 @@ var routes = map[string]route{
 	"/openapi.json": {http.MethodGet, (*Server).document},
 }
 
+// ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if status, kind, err := s.refuse(r); err != nil {
 		if status == http.StatusUnauthorized {
@@ -320,6 +327,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.route(w, r, !s.config.Admin || r.URL.Path == "/decide" || r.URL.Path == "/healthz")
 }
 
+// admin answers the requests of ServeAdmin.
 func (s *Server) admin(w http.ResponseWriter, r *http.Request) {
 	if !s.known(r.Host) {
 		s.fail(w, http.StatusForbidden, "host", fmt.Errorf("host %.100q: not a name of this server: setting host "+
@@ -329,6 +337,7 @@ func (s *Server) admin(w http.ResponseWriter, r *http.Request) {
 	s.route(w, r, r.URL.Path != "/decide")
 }
 
+// route answers a path that is served here by its method.
 func (s *Server) route(w http.ResponseWriter, r *http.Request, here bool) {
 	to, ok := routes[r.URL.Path]
 	switch {
@@ -343,11 +352,13 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request, here bool) {
 	}
 }
 
+// writeMetrics answers /metrics.
 func (s *Server) writeMetrics(w http.ResponseWriter, _ *http.Request) {
 	w.Header()["Content-Type"] = plainType
 	w.Write(s.metrics.text(nil, s.log, s.current.Load().policy))
 }
 
+// fail answers with an error, and counts it.
 func (s *Server) fail(w http.ResponseWriter, status int, kind string, err error) {
 	s.metrics.fail(kind)
 	b, _ := json.Marshal(map[string]string{"error": brief(err.Error())})
@@ -367,6 +378,7 @@ func brief(text string) string {
 	return strings.ToValidUTF8(text[:maxError], "") + " …"
 }
 
+// health answers /healthz: a server that cannot log must get no requests.
 func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
 	w.Header()["Content-Type"] = jsonType
 	if err := s.log.Err(); err != nil {
@@ -376,6 +388,7 @@ func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintf(w, "{\"status\":\"ok\",\"policy_hash\":%q}\n", s.Hash())
 }
 
+// decide answers /decide.
 func (s *Server) decide(w http.ResponseWriter, r *http.Request) {
 	begin := time.Now()
 	defer s.metrics.inFlight.Add(-1)
@@ -435,7 +448,8 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request) {
 	s.metrics.took(time.Since(begin))
 }
 
-// choose parses k.body, draws an action, logs it and leaves the answer in k.out.
+// choose parses k.body, and leaves the answer in k.out: that of a new decision, or the one that was given before to the
+// same id. Of two requests with one id the second waits for the first, so that there is one decision.
 func (s *Server) choose(k *work, l *loaded, now time.Time) (status int, kind string, err error) {
 	q := &k.req
 	if err := q.parse(k.body, l.columns); err != nil {
@@ -498,8 +512,8 @@ func (s *Server) draw(k *work, l *loaded, now time.Time) (status int, kind strin
 	case q.set != nil:
 		n = q.set.Len()
 	case p.HasItems():
-		of := <-s.rooms
-		defer func() { s.rooms <- of }()
+		of := <-s.vectors
+		defer func() { s.vectors <- of }()
 		n, pi, scores = p.Len(), &of.pi, &of.scores
 	}
 	*pi = slices.Grow((*pi)[:0], n)[:n]
@@ -518,20 +532,14 @@ func (s *Server) draw(k *work, l *loaded, now time.Time) (status int, kind strin
 	if len(q.group) > 0 {
 		line = append(append(line, `,"group":`...), q.group...)
 	}
+	c := l.choice(k, action, *pi, ranks)
 	if p.HasItems() {
-		c := l.choice(k, action, *pi, ranks)
 		if err := s.log.admit(c.kind()); err != nil {
 			return http.StatusBadRequest, "request", fmt.Errorf("actions: %w", err)
 		}
-		line = c.line(line, q)
-		k.out = c.answer(k.out[:0], q)
-	} else {
-		propensities := l.answer(k, action, p.Hash())
-		line = append(append(line, `,"action":`...), l.quoted[action]...)
-		line = append(line, propensities...)
-		line = append(append(line, `,"actions":`...), l.names...)
-		line = q.appendUnknown(line)
 	}
+	line = c.line(line, q)
+	k.out = c.answer(k.out[:0], q)
 	line = append(append(line, `,"policy_hash":"`...), p.Hash()...)
 	k.line = append(wholefile.Seal(append(line, "\"}"...)), '\n')
 	if err := s.log.Append(k.line); err != nil {
@@ -545,7 +553,7 @@ func appendFloat(b []byte, v float64) []byte { return strconv.AppendFloat(b, v, 
 
 var errTooLarge, errManyLarge = errors.New("too large"), errors.New("too many are large")
 
-// read reads the body of a request.
+// read reads the body of a request into k.body. Only maxLarge bodies above largeBody are in memory at a time.
 func (s *Server) read(k *work, r *http.Request) (err error) {
 	k.body = k.body[:0]
 	if r.ContentLength > s.config.MaxBody {

@@ -2,8 +2,11 @@ package wholefile
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"hash/crc32"
+	"os"
+	"path/filepath"
 )
 
 // A sealed line is a JSON object on one line whose last member is the CRC-32C
@@ -44,4 +47,34 @@ func Unseal(line []byte) (object []byte, sealed bool, err error) {
 	}
 	line[at] = '}'
 	return line[:at+1], true, nil
+}
+
+// WriteSealed writes a value as a file of one sealed line, whole or not at all, and makes its folder if need be.
+func WriteSealed(path string, v any) error {
+	text, err := json.Marshal(v)
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(path), 0o777)
+	}
+	if err == nil {
+		err = WriteBytes(path, append(Seal(text), '\n'))
+	}
+	return err
+}
+
+// ReadSealed reads a file of WriteSealed, strictly: damage is an error, and so is a field that v has no place for.
+func ReadSealed(path string, v any) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	object, sealed, err := Unseal(bytes.TrimSpace(text))
+	switch {
+	case err != nil:
+		return err
+	case !sealed:
+		return errors.New("it has no checksum")
+	}
+	d := json.NewDecoder(bytes.NewReader(object))
+	d.DisallowUnknownFields()
+	return d.Decode(v)
 }

@@ -383,7 +383,8 @@ func (s *sums) fixed(pi Policy, logged []float64) error {
 }
 
 // played are π(·|x) of rows, where models need it, and π(a_i|x_i).
-func (s *sums) played(pi Policy, logged []float64, rows []int, one []float64) (all [][]float64, w []float64, err error) {
+func (s *sums) played(pi Policy, logged []float64, rows []int, one []float64) (all [][]float64, w []float64,
+	err error) {
 	all, w = make([][]float64, len(rows)), make([]float64, len(rows))
 	buffer := []float64(nil)
 	if len(s.kinds) > 1 && !s.log.LoggedOnly() { // see row

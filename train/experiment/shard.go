@@ -3,7 +3,6 @@ package experiment
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -67,37 +66,19 @@ func WritePlan(dir string, lib library.Library, plan []train.Run, n int) error {
 	case old.differs(p) != "":
 		return fmt.Errorf("%s is of other runs: %s: give another folder", path, old.differs(p))
 	}
-	text, err := json.Marshal(p)
-	if err == nil {
-		err = os.MkdirAll(dir, 0o777)
-	}
-	if err == nil {
-		err = wholefile.WriteBytes(path, append(wholefile.Seal(text), '\n'))
-	}
-	return err
+	return wholefile.WriteSealed(path, p)
 }
 
+// readPlan reads a plan. One that is not there is an fs.ErrNotExist.
 func readPlan(path string) (p planned, err error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return p, err
-	}
-	object, sealed, err := wholefile.Unseal(bytes.TrimSpace(text))
-	if err == nil && !sealed {
-		err = errors.New("it has no checksum")
-	}
-	if err == nil {
-		d := json.NewDecoder(bytes.NewReader(object))
-		d.DisallowUnknownFields()
-		err = d.Decode(&p)
-	}
+	err = wholefile.ReadSealed(path, &p)
 	if err == nil && (p.Shards < 1 || len(p.Of) != len(p.Runs)) {
 		err = errors.New("it has no shard for every run")
 	}
 	if err != nil {
-		return p, fmt.Errorf("%s: %w: run the shard again, which writes it anew", path, err)
+		err = fmt.Errorf("%s: %w: run the shard again, which writes it anew", path, err)
 	}
-	return p, nil
+	return p, err
 }
 
 // differs names a run that one of two plans lacks.
@@ -307,19 +288,29 @@ func preferred(a, b train.Record) bool {
 	return bytes.Compare(x, y) < 0
 }
 
-// missing says which runs of the plan are not there, by shard.
-func (p planned) missing(all map[string]line) (list []string) {
-	lacks, first, total := map[int]int{}, map[int]string{}, map[int]int{}
+// lacking lists the runs of the plan that are not there, by shard.
+func (p planned) lacking(there func(key string) bool) map[int][]train.Run {
+	lacks := map[int][]train.Run{}
 	for i, r := range p.Runs {
-		total[p.Of[i]]++
-		if _, is := all[Key(r)]; !is {
-			lacks[p.Of[i]]++
-			first[p.Of[i]] = cmp.Or(first[p.Of[i]], Name(r))
+		if !there(Key(r)) {
+			lacks[p.Of[i]] = append(lacks[p.Of[i]], r)
 		}
 	}
+	return lacks
+}
+
+// missing says which runs of the plan are not there, by shard.
+func (p planned) missing(all map[string]line) (list []string) {
+	lacks := p.lacking(func(key string) bool { _, is := all[key]; return is })
 	for _, s := range slices.Sorted(maps.Keys(lacks)) {
-		list = append(list, fmt.Sprintf("shard %d/%d lacks %d of %d runs (%s)", s, p.Shards, lacks[s], total[s],
-			first[s]))
+		total := 0
+		for _, of := range p.Of {
+			if of == s {
+				total++
+			}
+		}
+		list = append(list, fmt.Sprintf("shard %d/%d lacks %d of %d runs (%s)", s, p.Shards, len(lacks[s]), total,
+			Name(lacks[s][0])))
 	}
 	return list
 }
@@ -400,13 +391,14 @@ func Stand(lib library.Library, plan []train.Run, out string, n int) (st Standin
 	if err := read(out); err != nil {
 		return st, err
 	}
-	all := func() bool { return !slices.ContainsFunc(plan, func(r train.Run) bool { return !done[Key(r)] }) }
-	st.Merged = all()
-	folders, err := filepath.Glob(filepath.Join(out, "shards", "*"))
+	there := func(key string) bool { return done[key] }
+	st.Merged = len(planned{Runs: plan, Of: make([]int, len(plan))}.lacking(there)) == 0
+	folders, err := fs.Glob(os.DirFS(out), "shards/*")
 	if err != nil {
 		return st, err
 	}
 	for _, dir := range folders {
+		dir = filepath.Join(out, dir)
 		p, err := readPlan(filepath.Join(dir, PlanFile))
 		if err == nil {
 			if diff := p.differs(planned{Runs: plan}); diff != "" {
@@ -420,15 +412,11 @@ func Stand(lib library.Library, plan []train.Run, out string, n int) (st Standin
 			return st, err
 		}
 	}
-	st.Shards = min(cmp.Or(n, st.Before, 8), len(plan))
-	lack := map[int]bool{}
-	for i, of := range shards(lib, plan, st.Shards) {
-		if done[Key(plan[i])] {
-			st.Done++
-		} else {
-			lack[of] = true
-		}
+	st.Shards, st.Done = min(cmp.Or(n, st.Before, 8), len(plan)), len(plan)
+	lacks := planned{st.Shards, shards(lib, plan, st.Shards), plan}.lacking(there)
+	for _, runs := range lacks {
+		st.Done -= len(runs)
 	}
-	st.Lack = slices.Sorted(maps.Keys(lack))
+	st.Lack = slices.Sorted(maps.Keys(lacks))
 	return st, nil
 }

@@ -59,11 +59,13 @@ func (p *wealth) bet(gammas [2]float64, weight, ratio float64) {
 	}
 }
 
-// value is the logarithm of the mean over the grid of λ.
-func (p *wealth) value(g int) float64 {
+// value is the logarithm of the mean over the grid of λ, of what all have won one after the other.
+func value(g int, all ...*wealth) float64 {
 	var of [len(lambdas)]float64
-	for l, f := range p[g].factor {
-		of[l] = p[g].log[l] + math.Log(cmp.Or(f, 1))
+	for _, p := range all {
+		for l, f := range p[g].factor {
+			of[l] += p[g].log[l] + math.Log(cmp.Or(f, 1))
+		}
 	}
 	return logMean(of[:])
 }
@@ -95,19 +97,58 @@ type bets struct {
 	most    float64
 	guesses [2]guess // learned on half 0 and half 1
 	say     func() string
-	won     [2][kinds]wealth
-	fixed   wealth
-	gammas  [2]float64 // Γ₀: 1, and propensity.Rounded or what propensities are said to be known up to
+	won     [2][kinds + 1]wealth // the last by bets on 1/K
+	gammas  [2]float64           // Γ₀: 1, and propensity.Rounded or what propensities are said to be known up to
+}
+
+// shares are what one half taught of actions: of each the part of the rows over that which propensities say, and
+// those in rows of one context.
+type shares struct {
+	share, shift []float64 // exp(b_a), b_a
+	table        byContext
+}
+
+// shares learns those of half h, and returns the weight of the rows of each action, too.
+func (b *bets) shares(h int) (q shares, got []float64) {
+	q = shares{make([]float64, b.k), make([]float64, b.k), byContext{}}
+	got, want, all := make([]float64, b.k), make([]float64, b.k), 0.0
+	for _, i := range b.halves[h] {
+		w, pi, k := b.omega(i), b.Pi0(i), b.Options(i)
+		got[b.Action[i]] += w
+		switch {
+		case pi == nil && !b.Sets():
+			all += w / float64(k)
+		case !b.Sets():
+			for a, p := range pi {
+				want[a] += w * p
+			}
+		default:
+			for j := range k {
+				a, _ := b.Option(i, j)
+				p := 1 / float64(k)
+				if pi != nil {
+					p = pi[j]
+				}
+				want[a] += w * p
+			}
+		}
+		if b.several(i) {
+			q.table.add(b.contexts[i], b.Action[i], w)
+		}
+	}
+	for a := range got {
+		q.share[a] = (got[a] + 1) / (want[a] + all + 1)
+		q.shift[a] = math.Log(q.share[a])
+	}
+	return q, got
 }
 
 // guess is what one half taught. Of at most mostClasses actions each is a class of its own, and has its regression.
 // Of more, those that were logged least are one class, which is divided among them by their shares.
 type guess struct {
-	shift   []float64 // b_a
-	share   []float64 // exp(b_a)
-	class   []int32   // of each action
+	shares
+	class   []int32 // of each action
 	classes int
-	table   byContext
 	w       [2]blas64.General // without and with products, by class
 }
 
@@ -155,7 +196,7 @@ func (l *log) wins(e [2]float64, why func() string) {
 func (b *bets) run() (e [2]float64) {
 	if b.contexts == nil {
 		b.contexts = make([]uint64, b.n)
-		_, b.shared = shares(b.contexts)
+		_, b.shared = sharing(b.contexts)
 	}
 	b.divide()
 	for f := range b.features {
@@ -178,16 +219,20 @@ func (b *bets) run() (e [2]float64) {
 			both.Go(func() { b.guesses[h] = half.learn(h) })
 		}
 		both.Wait()
-		b.play()
+		differ := kinds - 2 + b.regressions()
+		b.play(b.guessed(), differ)
+		for h := range b.won {
+			copy(b.won[h][differ:kinds], b.won[h][differ-1:kinds-1])
+		}
 	}
 	for g := range e {
 		var all []float64
 		for h := range b.won {
-			for j := range b.won[h] {
-				all = append(all, b.won[h][j].value(g))
+			for j := range kinds {
+				all = append(all, value(g, &b.won[h][j]))
 			}
 		}
-		e[g] = logMean([]float64{logMean(all), b.fixed.value(g)})
+		e[g] = logMean([]float64{logMean(all), value(g, &b.won[0][kinds], &b.won[1][kinds])})
 	}
 	return e
 }
@@ -309,26 +354,8 @@ func (b *bets) within(i int, q *guess, offset []float64) float64 {
 
 // learn learns the guesses from the rows of half h.
 func (b *bets) learn(h int) guess {
-	q := guess{shift: make([]float64, b.k), share: make([]float64, b.k), table: byContext{}}
-	got, want, all := make([]float64, b.k), make([]float64, b.k), 0.0
-	for _, i := range b.halves[h] {
-		a, w := b.Action[i], b.omega(i)
-		got[a] += w
-		if b.Propensities == nil {
-			all += w / float64(b.k)
-		} else {
-			for c, p := range b.Propensities[i*b.k : i*b.k+b.k] {
-				want[c] += w * p
-			}
-		}
-		if b.several(i) {
-			q.table.add(b.contexts[i], a, w)
-		}
-	}
-	for a := range got {
-		q.share[a] = (got[a] + 1) / (want[a] + all + 1)
-		q.shift[a] = math.Log(q.share[a])
-	}
+	shares, got := b.shares(h)
+	q := guess{shares: shares}
 	q.class, q.classes = classes(got)
 	// Time is rows × classes × width, and as many exponentials.
 	most := max(1000, min(50_000, 3_000_000/(q.classes*(b.width+20))))
@@ -410,8 +437,8 @@ func (b *bets) newPlayed(half int) *played {
 // guessing is what is known of a row when it is bet on.
 type guessing struct {
 	cluster uint64
-	p       float64    // ω_i/π₀
-	q       [3]float64 // of the logged action, as played.scores, by the guesses of the other half
+	p       float64        // ω_i/π₀
+	q       [kinds]float64 // of the logged action, by the guesses of the other half
 }
 
 // guessed are the rows of the first half and then of the second, in their order there. The log is read in its own.
@@ -493,9 +520,10 @@ func (b *bets) guess(p *played, place []int32, all []guessing) {
 		c := int(guess.class[b.Action[i]])
 		g := guessing{cluster: b.cluster[i], p: b.omega(i) / b.Propensity[i]}
 		for j := range b.regressions() {
-			g.q[j] = scores[j].Data[r*k+c] * within[r]
+			g.q[2+j] = scores[j].Data[r*k+c] * within[r]
 		}
-		g.q[2] = shares[min(r, differ-1)*k+c] * within[r]
+		g.q[0] = shares[min(r, differ-1)*k+c] * within[r]
+		g.q[1] = b.inContext(i, guess.table, g.q[0])
 		all[place[i]] = g
 	}
 }
@@ -508,56 +536,43 @@ func (b *bets) regressions() int {
 	return 1
 }
 
-// play bets on every row by the guesses of the other half.
-func (b *bets) play() {
-	all := b.guessed()
+// play bets on every row by the guesses of the other half, of so many kinds, and by 1/K. Rows of a cluster are one.
+func (b *bets) play(all []guessing, kindsBet int) {
 	from := [2][]guessing{all[:len(b.halves[0])], all[len(b.halves[0]):]}
-	differ := kinds - 2 + b.regressions()
 	var both sync.WaitGroup
 	for h, rows := range b.halves {
 		both.Go(func() {
-			guess, won := &b.guesses[1-h], &b.won[h]
+			won := &b.won[h]
 			var n, weight float64 // of a cluster's rows
-			var ratio [kinds]float64
+			var ratio [kinds + 1]float64
 			for at, i := range rows {
 				g := &from[h][at]
-				shared := g.q[2]
-				if b.several(i) {
-					shared = guess.table.shrunk(b.contexts[i], b.Action[i], shared)
-				}
-				for j, v := range [kinds]float64{g.q[2], shared, g.q[0], g.q[1]} {
+				for j, v := range g.q {
 					ratio[j] += v * g.p
 				}
-				if n, weight = n+1, weight+b.omega(i); goesOn(from[h], at) {
+				ratio[kinds] += g.p / float64(b.Options(i))
+				if n, weight = n+1, weight+b.omega(i); at+1 < len(rows) && from[h][at+1].cluster == g.cluster {
 					continue
 				}
-				for j := range won[:differ] {
-					won[j].bet(b.gammas, weight/n, ratio[j]/n)
+				for j := range won {
+					if j < kindsBet || j == kinds {
+						won[j].bet(b.gammas, weight/n, ratio[j]/n)
+					}
 				}
 				n, weight = 0, 0
 				clear(ratio[:])
 			}
-			for j := differ; j < kinds; j++ {
-				won[j] = won[j-1]
-			}
 		})
-	}
-	var n, weight, fixed float64
-	for h, rows := range b.halves {
-		for at, i := range rows {
-			if n, weight, fixed = n+1, weight+b.omega(i), fixed+from[h][at].p/float64(b.k); goesOn(from[h], at) {
-				continue
-			}
-			b.fixed.bet(b.gammas, weight/n, fixed/n)
-			n, weight, fixed = 0, 0, 0
-		}
 	}
 	both.Wait()
 }
 
-// goesOn reports that the row after one of a half is of its cluster.
-func goesOn(half []guessing, at int) bool {
-	return at+1 < len(half) && half[at+1].cluster == half[at].cluster
+// inContext is q, shrunk to the shares in rows of the context of row i, if several rows may have it.
+func (b *bets) inContext(i int, table byContext, q float64) float64 {
+	if b.several(i) {
+		return table.shrunk(b.contexts[i], b.Action[i], q)
+	}
+	return q
 }
 
 // several reports that more than one row may have the context of row i.

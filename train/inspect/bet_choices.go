@@ -41,10 +41,9 @@ type options struct {
 
 // taught is what one half taught.
 type taught struct {
-	shift []float64 // b_a
-	table byContext
-	w     [2][]float64
-	sum   float64 // Σ_a exp(b_a)
+	shares
+	w   [2][]float64
+	sum float64 // Σ_a exp(b_a)
 }
 
 func (b *bets) choices() {
@@ -61,17 +60,13 @@ func (b *bets) choices() {
 		one.Wait()
 	}
 	both(func(h int) { o.taught[h] = halves[h].learn(h) })
-	both(func(h int) { halves[h].play(h, &o.taught[1-h], &o.won[h]) })
-	var n, weight, fixed float64 // of a cluster's rows
-	for _, rows := range o.halves {
-		for at, i := range rows {
-			w := o.omega(i)
-			if n, weight, fixed = n+1, weight+w, fixed+w/o.Propensity[i]/float64(o.Options(i)); o.goesOn(rows, at) {
-				continue
-			}
-			o.fixed.bet(o.gammas, weight/n, fixed/n)
-			n, weight, fixed = 0, 0, 0
-		}
+	all := make([]guessing, o.n)
+	from := [2][]guessing{all, all[len(o.halves[0]):]}
+	both(func(h int) { halves[h].guess(h, &o.taught[1-h], from[h]) })
+	if o.Sets() {
+		o.play(all, kinds)
+	} else {
+		o.play(all, 2)
 	}
 }
 
@@ -80,11 +75,6 @@ func (o *options) alone() *options {
 	c := *o
 	c.bets, c.buffer = o.bets.alone(), slices.Clone(o.buffer)
 	return &c
-}
-
-// goesOn reports that the row after one of a half is of its cluster.
-func (o *options) goesOn(rows []int, at int) bool {
-	return at+1 < len(rows) && o.cluster[rows[at+1]] == o.cluster[rows[at]]
 }
 
 // describe finds the features of actions that vary most, in at most 50,000 options.
@@ -177,31 +167,8 @@ func (o *options) offset(i int, shift, dst []float64) {
 }
 
 func (o *options) learn(h int) taught {
-	t := taught{shift: make([]float64, o.k), table: byContext{}}
-	got, want, all := make([]float64, o.k), make([]float64, o.k), 0.
-	for _, i := range o.halves[h] {
-		w, pi, k := o.omega(i), o.Pi0(i), o.Options(i)
-		got[o.Action[i]] += w
-		if pi == nil && !o.Sets() {
-			all += w / float64(k)
-		} else {
-			for j := range k {
-				a, _ := o.Option(i, j)
-				if pi != nil {
-					want[a] += w * pi[j]
-				} else {
-					want[a] += w / float64(k)
-				}
-			}
-		}
-		if o.several(i) {
-			t.table.add(o.contexts[i], o.Action[i], w)
-		}
-	}
-	for a := range got {
-		t.shift[a] = math.Log((got[a] + 1) / (want[a] + all + 1))
-		t.sum += math.Exp(t.shift[a])
-	}
+	shares, _ := o.shares(h)
+	t := taught{shares: shares, sum: floats.Sum(shares.share)}
 	if o.Sets() {
 		some := o.lesson(o.halves[h], t.shift)
 		t.w[0] = some.regress(o.columns[0])
@@ -255,25 +222,23 @@ func (o *lesson) regress(columns int) []float64 {
 	return w
 }
 
-// play bets on every row of a half by what the other taught.
-func (o *options) play(h int, t *taught, won *[kinds]wealth) {
-	var n, weight float64 // of a cluster's rows
-	var ratio [kinds]float64
-	most, rows := o.MostOptions(), o.halves[h]
+// guess writes what is known of the rows of a half, by what the other taught.
+func (o *options) guess(h int, t *taught, to []guessing) {
+	most := o.MostOptions()
 	base, scores, x, context := make([]float64, most), make([]float64, most), make([]float64,
 		most*o.columns[1]), make([]float64, o.width)
-	for at, i := range rows {
-		k, a, w := o.Options(i), o.Chosen(i), o.omega(i)
-		p := w / o.Propensity[i]
-		var guess [kinds]float64
+	for at, i := range o.halves[h] {
+		k, a := o.Options(i), o.Chosen(i)
+		g := &to[at]
+		g.cluster, g.p = o.cluster[i], o.omega(i)/o.Propensity[i]
 		if o.Sets() || o.Propensities != nil {
 			o.offset(i, t.shift, base[:k])
 			kernel.Softmax(scores[:k], base[:k], k)
-			guess[0] = scores[a]
+			g.q[0] = scores[a]
 		} else {
-			guess[0] = math.Exp(t.shift[a]) / t.sum
+			g.q[0] = t.share[o.Action[i]] / t.sum
 		}
-		guess[1] = t.table.shrunk(o.contexts[i], o.Action[i], guess[0])
+		g.q[1] = o.inContext(i, t.table, g.q[0])
 		if o.Sets() {
 			o.vectors(i, x, context)
 			for c, w := range t.w {
@@ -281,22 +246,9 @@ func (o *options) play(h int, t *taught, won *[kinds]wealth) {
 					scores[j] = base[j] + floats.Dot(w, x[j*o.columns[1]:][:len(w)])
 				}
 				kernel.Softmax(scores[:k], scores[:k], k)
-				guess[2+c] = scores[a]
+				g.q[2+c] = scores[a]
 			}
 		}
-		for j, v := range guess {
-			ratio[j] += v * p
-		}
-		if n, weight = n+1, weight+w; o.goesOn(rows, at) {
-			continue
-		}
-		for j := range won {
-			if j < 2 || o.Sets() {
-				won[j].bet(o.gammas, weight/n, ratio[j]/n)
-			}
-		}
-		n, weight = 0, 0
-		clear(ratio[:])
 	}
 }
 

@@ -19,6 +19,7 @@ const (
 	IDs       Subject = "ids"       // whether a decision_id comes more than once
 	Drift     Subject = "drift"     // whether rows change over time
 	Columns   Subject = "columns"   // whether contexts were known before the decision
+	Assumed   Subject = "assumed"   // whether rewards of slots depend on no more than setting assume says
 )
 
 // check is a check that shards make on their own rows, by its name in reports and its subject.

@@ -58,60 +58,6 @@ func (l *log) sets() {
 		"learn", "log all actions that could have been taken")
 }
 
-// offered is support among what rows offer: with e_a = Σ_i 1{a ∈ S_i}/|S_i|, what uniform draws would
-// have logged, doubtful where an action of e ≥ 20 was never logged, unusable where one action is all there is; and
-// the pairs of row and action without support.
-func (l *log) offered(count []int) {
-	uniform, options := l.uniform()
-	there, logged, missing, pairs := 0, 0, 0, 0
-	var never []string
-	for a, e := range uniform {
-		if e > 0 {
-			there++
-		}
-		switch {
-		case count[a] > 0:
-			logged++
-		case e > 0:
-			missing++
-			if e >= 20 {
-				never = append(never, l.Actions[a])
-			}
-		}
-	}
-	zero := 0
-	if l.Propensities != nil {
-		for i := range l.n {
-			for _, p := range l.Pi0(i) {
-				if pairs++; p <= 0 {
-					zero++
-				}
-			}
-		}
-	}
-	f := Finding{Check: "support", Measured: fmt.Sprintf("%d of %d actions were logged, of %d that were offered",
-		logged, l.k, there),
-		Numbers: []Number{{"logged", float64(logged)}, {"offered", float64(there)}, {"actions", float64(l.k)},
-			{"options", options}}}
-	if zero > 0 {
-		f.Measured += fmt.Sprintf("; %s of the propensities of what was offered are 0",
-			percent(float64(zero)/float64(pairs)))
-		f.Severity, f.Means, f.Do = Doubtful, "a policy that plays these there cannot be judged", "offer only "+
-			"what may be drawn, or draw it"
-	}
-	switch {
-	case logged == 1:
-		f.Severity, f.Means, f.Do = Unusable, "only one action was ever taken", "draw actions at random"
-	case len(never) > 0:
-		f.Severity, f.Do = Doubtful, "draw them, or learn from features and judge only by estimates"
-		f.Means = fmt.Sprintf("%d actions were offered as often as would make 20 rows of uniform draws each, and "+
-			"never logged: %s", len(never), join(never[:min(5, len(never))]))
-	case missing > 0:
-		f.Means = fmt.Sprintf("of the %d that were not logged, what is alike in features tells", missing)
-	}
-	l.add(f)
-}
-
 // uniform is Σ_i 1{a ∈ S_i}/|S_i| by action, and Σ_i |S_i|.
 func (l *log) uniform() (e []float64, options float64) {
 	e = make([]float64, l.k)

@@ -96,7 +96,7 @@ type Report struct {
 	Weights      []Histogram `json:"weights,omitempty"`      // of the uniform policy, none or one
 }
 
-// Count is the number of findings of a severity.
+// Count counts the findings of a severity, for headlines.
 func (r Report) Count(s Severity) (n int) {
 	for _, f := range r.Findings {
 		if f.Severity == s {
@@ -116,7 +116,7 @@ func (r Report) Finding(check string) (Finding, bool) {
 	return Finding{}, false
 }
 
-// Summary is the report in a line.
+// Summary says the report in a line: rows, actions, severity and what is not fine.
 func (r Report) Summary() string {
 	s, sep := fmt.Sprintf("%d rows, %d actions: %s", r.Rows, r.K, r.Severity), ": "
 	for _, f := range r.Findings {
@@ -234,8 +234,8 @@ func (l *log) judge(f Finding, against bool, s Severity, means, do string) {
 // Without times the order of rows is taken for that of time.
 func Inspect(in *logs.Log) Report { return Within(in, 1) }
 
-// Within is Inspect of a log whose propensities are said to be known up to a factor gamma ≥ 1, p/Γ ≤ π₀ ≤ Γp: they
-// are refuted where they are further off.
+// Within inspects a log whose propensities are known up to a factor gamma ≥ 1, p/Γ ≤ π₀ ≤ Γp. It refutes them only where
+// they are further off, so that rounded or approximate propensities are no alarm.
 func Within(in *logs.Log, gamma float64) Report { return within(in, gamma, nil).done() }
 
 // within are the checks of a log, on a summary if there is one.
@@ -257,7 +257,7 @@ func within(in *logs.Log, gamma float64, on *summary) *log {
 		alike.Go(func() {
 			l.contexts = in.ContextHashes()
 			l.described = l.contexts != nil
-			l.sizes, l.shared = shares(l.contexts)
+			l.sizes, l.shared = sharing(l.contexts)
 		})
 		if l.Propensity == nil && l.Propensities != nil {
 			l.Propensity = make([]float64, l.n)
@@ -289,7 +289,8 @@ func within(in *logs.Log, gamma float64, on *summary) *log {
 				(*log).lastRows, (*log).repeats}})
 		l.run(series{2, checks{known((*log).meanWeight), known((*log).sharpness), (*log).sets, (*log).support,
 			(*log).counts, (*log).concentration, (*log).rowWeights, (*log).reward, (*log).sign}},
-			series{18, checks{(*log).again, (*log).autocorrelation}}, series{20, checks{(*log).bet, (*log).outcomes}})
+			series{18, checks{(*log).again, (*log).autocorrelation}}, series{20, checks{(*log).bet, (*log).outcomes}},
+			series{22, checks{(*log).lists}})
 		l.complete = true
 		if on == nil {
 			r.Columns = l.columns()

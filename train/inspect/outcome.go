@@ -24,7 +24,8 @@ const (
 var tails = [...]float64{.01, .02, .05, .1, .25, .5, .75, .9, .95, .98, .99}
 
 // outcomes looks for columns that were not known when the action was drawn, as those of rewards or of what the action
-// led to, see knowsAction and knowsReward; and for rows of customers, see customers. Shards are not looked at for rewards.
+// led to, see knowsAction and knowsReward; and for rows of customers, see customers. Shards are not looked at for
+// rewards.
 func (l *log) outcomes() {
 	if l.n < 200 || l.Sets() || l.Simulated() || l.Propensity == nil || l.Estimated || l.contexts == nil {
 		return

@@ -139,7 +139,8 @@ func (t *summary) bound() {
 //   - Sequences, stretches, ends of groups without a column for them, and drift are looked at within each shard, at
 //     the level of each test, and the worst is said. Where shards have too few rows for a test, or rows of several
 //     shards are of the same time, that is a doubt.
-//   - Rows of one shard that stand in another once more are found as far as docs/how-to/many-machines.md says: by ids all of them.
+//   - Rows of one shard that stand in another once more are found as far as docs/how-to/many-machines.md
+//     says: by ids all of them.
 //   - Classes of propensities and of weights, and the share of the top 1 %, are not said.
 //
 // Errors: parts of other files, actions, columns or options, or of another number of shards; parts of one shard that
@@ -212,25 +213,15 @@ func joined(all []*Partial) (*log, error) {
 	l.Estimated = first.Has.Estimated
 	var summaries []*summary
 	var from []int
-	rows, notes := 0, map[string]int{}
+	rows := 0
+	var notes [][]string
 	for _, p := range all {
 		summaries, from, rows = append(summaries, p.Summary), append(from, rows), rows+p.Report.Rows
 		l.Skipped, l.LeftOut = l.Skipped+p.Left.Skipped, l.LeftOut+p.Left.LeftOut
 		l.Files, l.Unrewarded = l.Files+p.Left.Files, l.Unrewarded+p.Left.Unrewarded
-		for _, n := range p.Notes {
-			notes[n]++
-		}
+		notes = append(notes, p.Notes)
 	}
-	for _, p := range all {
-		for _, n := range p.Notes {
-			if notes[n] < len(all) {
-				n = fmt.Sprintf("shard %s: %s", p.Shard, n)
-			} else if p != first {
-				continue
-			}
-			l.Notes = append(l.Notes, n)
-		}
-	}
+	l.Notes = MergeNotes(notes)
 	var err error
 	if l.summary, err = add(summaries, from); err == nil {
 		err = l.rewards(all)
@@ -239,6 +230,24 @@ func joined(all []*Partial) (*log, error) {
 		l.twice = again(idsOf(all))
 	}
 	return l, err
+}
+
+// MergeNotes returns the notes of all shards: those that all have once, others with the shard that has them.
+func MergeNotes(notes [][]string) (out []string) {
+	times := map[string]int{}
+	for _, n := range slices.Concat(notes...) {
+		times[n]++
+	}
+	for k, own := range notes {
+		for _, n := range own {
+			if times[n] < len(notes) {
+				out = append(out, fmt.Sprintf("shard %d/%d: %s", k+1, len(notes), n))
+			} else if k == 0 {
+				out = append(out, n)
+			}
+		}
+	}
+	return out
 }
 
 // asOne makes the checks of all rows.
@@ -298,7 +307,7 @@ func ByNumber[T any](partials []T, shard func(*T) logs.Shard, same func(first, w
 	for i := range partials {
 		p := &partials[i]
 		s := shard(p)
-		if s.Number < 1 || s.Number > s.Of {
+		if s.Number < 1 || s.Number > s.Of || s.Of > logs.MostShards {
 			return nil, fmt.Errorf("part %d is of shard %s: there is none", i+1, s)
 		}
 		if s.Of != first.Of {

@@ -206,23 +206,49 @@ func (l *log) sharpness() {
 		"log the propensities of the draw itself, not those of a later or earlier policy")
 }
 
-// support looks for actions that were never logged: doubtful where uniform draws
-// would have given 20 rows each, unusable where one action is all there is. With
-// all propensities it also counts the pairs of row and action without support.
+// support looks for actions that were never logged: with e_a = Σ_i 1{a ∈ S_i}/|S_i|, what uniform draws would have
+// logged of what rows offer, doubtful where an action of e ≥ 20 was never logged, unusable where one action is all
+// there is. With all propensities it also counts the pairs of row and action without support.
 func (l *log) support() {
-	count := l.perAction()
-	if l.Choices != nil {
-		l.offered(count)
-		return
-	}
-	var never []string
-	for a, c := range count {
-		if c == 0 {
-			never = append(never, l.Actions[a])
+	uniform, options := l.uniform()
+	there, logged, missing := 0, 0, 0
+	var never []string // of e ≥ 20
+	for a, n := range l.perAction() {
+		if uniform[a] > 0 {
+			there++
+		}
+		switch {
+		case n > 0:
+			logged++
+		case uniform[a] > 0:
+			missing++
+			if uniform[a] >= 20 {
+				never = append(never, l.Actions[a])
+			}
 		}
 	}
-	word := func(s string) bool { _, err := strconv.Atoi(s); return err != nil }
-	f := Finding{Check: "support", Measured: fmt.Sprintf("%d of %d actions were logged", l.k-len(never), l.k)}
+	f := Finding{Check: "support", Measured: fmt.Sprintf("%d of %d actions were logged", logged, l.k)}
+	without, plays := "propensities", "a policy that plays them cannot be judged"
+	zeroDo, neverDo := "judge only policies that keep to what was on offer", "judge only policies that leave these "+
+		"actions out, or log some"
+	neverMeans := func() string {
+		if len(never) > 5 {
+			return "never logged: " + join(append(never[:5:5], "…")) + "; nothing is known of them"
+		}
+		return "never logged: " + join(never) + "; nothing is known of them"
+	}
+	if l.Choices != nil {
+		f.Measured += fmt.Sprintf(", of %d that were offered", there)
+		f.Numbers = []Number{{"logged", float64(logged)}, {"offered", float64(there)}, {"actions", float64(l.k)},
+			{"options", options}}
+		without, plays = "the propensities of what was offered", "a policy that plays these there cannot be judged"
+		zeroDo, neverDo = "offer only what may be drawn, or draw it", "draw them, or learn from features and judge "+
+			"only by estimates"
+		neverMeans = func() string {
+			return fmt.Sprintf("%d actions were offered as often as would make 20 rows of uniform draws each, and "+
+				"never logged: %s", len(never), join(never[:min(5, len(never))]))
+		}
+	}
 	if l.Propensities != nil {
 		zero := l.sums("propensities of 0", 1, func() []float64 {
 			zero := 0
@@ -234,24 +260,22 @@ func (l *log) support() {
 			return []float64{float64(zero)}
 		})[0]
 		if zero > 0 {
-			f.Measured += fmt.Sprintf("; %s of propensities are 0", percent(zero/float64(l.n*l.k)))
-			f.Severity, f.Means, f.Do = Doubtful, "a policy that plays them cannot be judged", "judge only "+
-				"policies that keep to what was on offer"
+			f.Measured += fmt.Sprintf("; %s of %s are 0", percent(zero/options), without)
+			f.Severity, f.Means, f.Do = Doubtful, plays, zeroDo
 		}
 	}
+	word := func(s string) bool { _, err := strconv.Atoi(s); return err != nil }
 	switch {
-	case len(never) == l.k-1:
+	case logged == 1:
 		f.Severity, f.Means, f.Do = Unusable, "only one action was ever taken", "draw actions at random"
-	case len(never) == 1 && never[0] == "0" && !slices.ContainsFunc(l.Actions, word) && l.n >= 20*l.k:
+	case l.Choices == nil && len(never) == 1 && never[0] == "0" && !slices.ContainsFunc(l.Actions, word):
 		f.Severity, f.Means, f.Do = Doubtful, "action 0 was never logged: actions may count from 1", "see how the "+
 			"log counts; give setting actions"
-	case len(never) > 0 && l.n >= 20*l.k:
-		f.Severity, f.Do = Doubtful, "judge only policies that leave these actions out, or log some"
-		if len(never) > 5 {
-			never = append(never[:5], "…")
-		}
-		f.Means = "never logged: " + join(never) + "; nothing is known of them"
-	case l.amounts():
+	case len(never) > 0:
+		f.Severity, f.Means, f.Do = Doubtful, neverMeans(), neverDo
+	case l.Choices != nil && missing > 0:
+		f.Means = fmt.Sprintf("of the %d that were not logged, what is alike in features tells", missing)
+	case l.Choices == nil && l.amounts():
 		f.Severity, f.Means = Doubtful, "the actions are numbers, and each is taken for an action of its own, which few "+
 			"rows have: little is learned of each, and nothing of those between them"
 		f.Do = "if the number is an amount, such as a price, divide it into a few ranges, and log the probability of " +
@@ -468,13 +492,11 @@ func (l *log) byGroup(name string, of func(i int) float64) groupSums {
 				sum[g] += of(i)
 			}
 		}
-		var s [3]kernel.Sum
+		s := make(kernel.Sums, 3)
 		for _, g := range slices.Sorted(maps.Keys(n)) {
-			s[0].Add(sum[g] * sum[g])
-			s[1].Add(sum[g] * n[g])
-			s[2].Add(n[g] * n[g])
+			s.Add([]float64{sum[g] * sum[g], sum[g] * n[g], n[g] * n[g]})
 		}
-		return []float64{s[0].Value(), s[1].Value(), s[2].Value()}
+		return s.Values()
 	})
 	return groupSums{s[0], s[1], s[2]}
 }

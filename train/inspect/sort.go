@@ -1,9 +1,6 @@
 package inspect
 
-import (
-	"math/bits"
-	"slices"
-)
+import "slices"
 
 // few is how many keys are compared; more are sorted by their digits.
 const few = 512
@@ -29,13 +26,10 @@ func sortRows(rows []int, key []uint64) {
 	}
 }
 
-// byDigits sorts keys, and rows with them unless they are nil, stably: hashes by their first digits and then by
-// comparing, other keys by their bytes from the lowest (Knuth, TAOCP 3, algorithm 5.2.5R).
+// byDigits sorts keys, and rows with them unless they are nil, stably, by their bytes from the lowest (Knuth, TAOCP 3,
+// algorithm 5.2.5R).
 func byDigits(keys []uint64, rows []int32) {
 	to, toRows := make([]uint64, len(keys)), make([]int32, len(rows))
-	if spread(keys, to, rows, toRows) {
-		return
-	}
 	var count [8][256]int
 	for _, k := range keys {
 		for d := range 8 {
@@ -65,49 +59,6 @@ func byDigits(keys []uint64, rows []int32) {
 		copy(keys, from)
 		copy(rows, fromRows)
 	}
-}
-
-// spread is byDigits of keys that are spread as evenly as hashes, with a buffer for as many, and reports whether they
-// are.
-func spread(keys, buffer []uint64, rows, bufferRows []int32) bool {
-	digits := min(16, bits.Len(uint(len(keys)))-3) // of which about 8 keys are alike
-	if digits < 1 {
-		return false
-	}
-	ends, shift := make([]int32, 1<<digits), uint(64-digits)
-	for _, k := range keys {
-		ends[k>>(shift&63)]++
-	}
-	at, most := int32(0), int32(64+len(keys)>>(digits-1))
-	for b, n := range ends {
-		if n > most {
-			return false
-		}
-		ends[b], at = at, at+n
-	}
-	for i, k := range keys {
-		b := k >> (shift & 63)
-		at := ends[b]
-		if ends[b]++; rows != nil {
-			bufferRows[at] = rows[i]
-		}
-		buffer[at] = k
-	}
-	from := int32(0)
-	for _, end := range ends {
-		for i := from; i < end; i++ { // insertion, Knuth's 5.2.1S
-			k, j := buffer[i], i
-			for ; j > from && keys[j-1] > k; j-- {
-				keys[j] = keys[j-1]
-			}
-			if keys[j] = k; rows != nil {
-				copy(rows[j+1:i+1], rows[j:i])
-				rows[j] = bufferRows[i]
-			}
-		}
-		from = end
-	}
-	return true
 }
 
 // filter holds hashes; it may find one that it does not hold, in one of 16 cases at most. The zero value holds none.
@@ -166,8 +117,8 @@ func again(keys []uint64) (n int) {
 	return n
 }
 
-// shares finds the contexts that more than one row has, and of how many rows they are, in their order.
-func shares(contexts []uint64) (sizes []int, shared filter) {
+// sharing finds the contexts that more than one row has, and of how many rows they are, in their order.
+func sharing(contexts []uint64) (sizes []int, shared filter) {
 	sorted := repeated(contexts)
 	var twice []uint64
 	for from, to := 0, 0; from < len(sorted); from = to {

@@ -28,7 +28,7 @@ func TestSort(t *testing.T) {
 			for _, k := range keys {
 				count[k]++
 			}
-			sizes, shared := shares(keys)
+			sizes, shared := sharing(keys)
 			slices.Sort(want)
 			var often []int
 			for _, k := range slices.Compact(slices.Clone(want)) {

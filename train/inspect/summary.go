@@ -59,20 +59,15 @@ const stretch = 512
 // totals are sums over rows, of so many numbers that each row adds to.
 func (l *log) totals(name string, width int, add func(i int, to []float64)) []float64 {
 	return l.sums(name, width, func() []float64 {
-		all, part := make([]kernel.Sum, width), make([]float64, width)
+		all, part := make(kernel.Sums, width), make([]float64, width)
 		most := max(stretch, width)
 		for i := range l.n {
 			if add(i, part); (i+1)%most == 0 || i == l.n-1 {
-				for j, v := range part {
-					all[j].Add(v)
-				}
+				all.Add(part)
 				clear(part)
 			}
 		}
-		for j := range part {
-			part[j] = all[j].Value()
-		}
-		return part
+		return all.Values()
 	})
 }
 
@@ -130,7 +125,7 @@ func momentsOf(column []float64, weight func(i int) float64) moments {
 	}
 	m.Weight = total.Value()
 	m.Mean = sum.Value() / m.Weight
-	var all [7]kernel.Sum
+	all := make(kernel.Sums, 7)
 	for from := 0; from < len(column); from += stretch {
 		var s [7]float64
 		for i := from; i < min(len(column), from+stretch); i++ {
@@ -141,17 +136,10 @@ func momentsOf(column []float64, weight func(i int) float64) moments {
 			square *= w
 			s[3], s[4], s[5], s[6] = s[3]+square, s[4]+square*d, s[5]+w*two, s[6]+w*two*d
 		}
-		for j, v := range s {
-			all[j].Add(v)
-		}
+		all.Add(s[:])
 	}
-	for j := range all {
-		if v := all[j].Value(); j < 3 {
-			m.Square[j] = v
-		} else {
-			m.Cube[j-3] = v
-		}
-	}
+	copy(m.Square[:], all.Values())
+	copy(m.Cube[:], all.Values()[len(m.Square):])
 	return m
 }
 
@@ -225,23 +213,14 @@ func (m moments) mean() mean {
 func add(summaries []*summary, first []int) (*summary, error) {
 	out := newSummary()
 	for name := range summaries[0].Sums {
-		var sums []kernel.Sum
+		sums := make(kernel.Sums, len(summaries[0].Sums[name]))
 		for _, t := range summaries {
-			v := t.Sums[name]
-			if sums == nil {
-				sums = make([]kernel.Sum, len(v))
-			}
-			if len(v) != len(sums) {
+			if len(t.Sums[name]) != len(sums) {
 				return nil, fmt.Errorf("shards have other sums of %s: make them by one version", name)
 			}
-			for j, x := range v {
-				sums[j].Add(x)
-			}
+			sums.Add(t.Sums[name])
 		}
-		out.Sums[name] = make([]float64, len(sums))
-		for j, s := range sums {
-			out.Sums[name][j] = s.Value()
-		}
+		out.Sums[name] = sums.Values()
 	}
 	for i, t := range summaries {
 		for name, v := range t.Least {

@@ -33,6 +33,7 @@ type Library struct {
 	// Bucket opens the bucket of a URL such as s3://name?region=x, in which logs and folders of runs are;
 	// nil: they are local.
 	Bucket func(ctx context.Context, url string) (logs.Bucket, error)
+	Unpack map[string]logs.Unpack // formats that the program adds, by the ending of their files
 }
 
 // Representation is a named constructor, of arguments that stand behind the name: "mlp=256,256".

@@ -2,6 +2,7 @@ package logs
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -159,8 +160,11 @@ func (b *builder) action(text []byte) (int32, error) {
 // was logged (−1: it is none of them, which makes its rows bad), and the number of each
 // slot's action.
 func (b *builder) decide() (names []string, number, slot []int32, err error) {
-	if b.catalogue != nil || b.first.hasSet {
-		return b.decideSets()
+	if b.catalogue != nil {
+		for i := range b.actions {
+			number = append(number, int32(i))
+		}
+		return b.catalogue.Actions, number, nil, nil
 	}
 	names, base, err := b.nameActions()
 	if err != nil {
@@ -186,7 +190,11 @@ func (b *builder) decide() (names []string, number, slot []int32, err error) {
 	if base >= 0 && taken < len(names) {
 		b.note("action", 0, "%d of the %d actions were never logged", len(names)-taken, len(names))
 	}
-	for _, s := range b.slots {
+	slots := b.slots
+	if b.first.hasSet { // whose propensities are in the order of what is offered
+		slots = nil
+	}
+	for _, s := range slots {
 		j, ok := place[s]
 		if b.listed {
 			v, _ := strconv.Atoi(s)
@@ -197,7 +205,11 @@ func (b *builder) decide() (names []string, number, slot []int32, err error) {
 		}
 		slot = append(slot, j)
 	}
-	if len(names) < 2 {
+	switch {
+	case len(names) < 2 && b.first.hasSet:
+		return nil, nil, nil, fmt.Errorf("%s: column action: %s is the only one ever offered, and there is "+
+			"nothing to learn", b.path, names[0])
+	case len(names) < 2:
 		return nil, nil, nil, fmt.Errorf("%s: column action: %s is the only action, and there is nothing to "+
 			"learn: setting actions lists those that were possible", b.path, names[0])
 	}
@@ -221,17 +233,26 @@ func (b *builder) nameActions() (names []string, base int, err error) {
 	}
 	named := 2*rows > b.n
 	k := 0 // actions, that are logged by number; 0: by name
-	switch {
+	switch sets := b.first.hasSet; {
+	case sets && b.mayLack && b.byPlace && len(b.items.names) == 0:
+		return nil, 0, errors.New("column label: the actions have neither ids nor features")
+	case sets && len(b.o.Actions) == 0:
+		for _, a := range b.actions {
+			if a.offers > 0 {
+				names = append(names, a.text)
+			}
+		}
+		slices.SortFunc(names, byValue)
 	case len(b.o.Actions) > 0:
 		names = slices.Clone(b.o.Actions)
-		if len(b.slots) > 0 && len(b.slots) != len(names) {
+		if !sets && len(b.slots) > 0 && len(b.slots) != len(names) {
 			return nil, 0, fmt.Errorf("%d propensities in a row, but setting actions lists %d: a list has all of "+
 				"them in their order, columns p_NAME only those that are not 0", len(b.slots), len(names))
 		}
 		if i, twice := duplicate(names); twice {
 			return nil, 0, fmt.Errorf("setting actions has %s twice", names[i])
 		}
-		if !named && !slices.ContainsFunc(b.actions, func(a action) bool { return slices.Contains(names, a.text) }) {
+		if !sets && !named && !slices.ContainsFunc(b.actions, func(a action) bool { return slices.Contains(names, a.text) }) {
 			k = len(names)
 		}
 	case len(b.slots) > 0 && !b.listed:
@@ -299,8 +320,9 @@ func byValue(a, b string) int {
 	return cmp.Compare(a, b)
 }
 
-func duplicate(names []string) (int, bool) {
-	seen := make(map[string]bool, len(names))
+// duplicate finds the place of a name, or number, that is there before.
+func duplicate[T comparable](names []T) (int, bool) {
+	seen := make(map[T]bool, len(names))
 	for i, s := range names {
 		if seen[s] {
 			return i, true

@@ -83,13 +83,14 @@ type builder struct {
 	n      int  // rows that are kept
 	into   *bag // contexts or items, that values go into
 
-	input         // what is read
-	common        // what rows must agree in
-	actionNumbers // the actions that rows took
-	optionSets    // the actions that rows offer
-	findings      // what is to be said of the rows
-	output        // the columns
-	target        // the file that the columns go into
+	input               // what is read
+	common              // what rows must agree in
+	actionNumbers       // the actions that rows took
+	optionSets          // the actions that rows offer
+	shown         shown // the list of the row
+	findings            // what is to be said of the rows
+	output              // the columns
+	target              // the file that the columns go into
 }
 
 // input is the file that is read, and the columns of all files.
@@ -119,6 +120,9 @@ type common struct {
 	sums       bool          // values that come twice are added up
 	lightly    bool          // a row without a weight has 1, even where others have one
 	mayLack    bool          // of features, some actions of a row
+
+	columnsOfLists [4]string // of lists, see shown
+	whole          bool      // rewards are of the list, see Lists
 }
 
 // findings are counts of rows, and notes.
@@ -127,11 +131,7 @@ type findings struct {
 	rounded      int  // rows that were off
 	apart        int  // and that differed
 	support      int  // rows in which an action has propensity 0
-	skipped      int
-	unrewarded   int
-	among        string // see Origin.Among
-	notes        []string
-	doubts       []string
+	Origin
 }
 
 // output is the columns that a cache has, and the bad rows.
@@ -150,7 +150,7 @@ type output struct {
 
 // optionColumns are what rows offer.
 type optionColumns struct {
-	optionFirst, optionCount, optionAt, optionActs, optionItems, itemActs spill
+	optionFirst, optionCount, optionAt, optionActs, optionItems, itemActs, slotNumbers spill
 }
 
 // memory is what later passes over a file know of it.
@@ -191,7 +191,8 @@ func (b *builder) spills() []*spill {
 	own := []*spill{&b.contexts.values, &b.acts, &b.costs, &b.ps, &b.props, &b.weights, &b.times, &b.group, &b.logger,
 		&b.rowIDs, &b.contextHash, &b.rows,
 		&b.decisionIDs.ends, &b.decisionIDs.text, &b.groups.ends, &b.groups.text, &b.policies.ends, &b.policies.text}
-	own = append(own, &b.optionFirst, &b.optionCount, &b.optionAt, &b.optionActs, &b.optionItems, &b.itemActs)
+	own = append(own, &b.optionFirst, &b.optionCount, &b.optionAt, &b.optionActs, &b.optionItems, &b.itemActs,
+		&b.slotNumbers)
 	own = slices.Concat(own, b.contexts.spills()[1:], b.items.spills())
 	for _, o := range b.outcomes {
 		own = append(own, &o.values)
@@ -219,6 +220,7 @@ func (b *builder) begin() {
 		policy: r.policy[:0]}
 	b.into = &b.contexts
 	b.into.begin()
+	b.shown = shown{}
 	b.offers = offers{ids: b.offers.ids[:0], ends: b.offers.ends[:0], starts: b.offers.starts[:0],
 		numbers: b.offers.numbers}
 }
@@ -253,7 +255,7 @@ func (b *builder) fill(ctx context.Context, rd reader) (err error) {
 		if b.typesOnly {
 			continue
 		}
-		b.unrewarded += r.unrewarded
+		b.Unrewarded += r.unrewarded
 		if reason, ok := b.memory.reject[b.at]; ok {
 			err = &rowError{text: reason}
 		} else if err == nil {
@@ -263,7 +265,9 @@ func (b *builder) fill(ctx context.Context, rd reader) (err error) {
 			if b.o.BadRows == "" {
 				return fmt.Errorf("%s, %w", b.where(b.at), err)
 			}
-			b.skip(rd.raw(), err)
+			b.Skipped++
+			name, row := b.files.place(b.at)
+			b.aside(name, row, err, rd.raw())
 		}
 	}
 	if dropped > 0 {
@@ -272,8 +276,8 @@ func (b *builder) fill(ctx context.Context, rd reader) (err error) {
 	switch {
 	case b.n > 0 || b.typesOnly:
 		return nil
-	case b.skipped > 0:
-		return fmt.Errorf("%s: all %d rows are bad, see %s", b.path, b.skipped, b.o.BadRows)
+	case b.Skipped > 0:
+		return fmt.Errorf("%s: all %d rows are bad, see %s", b.path, b.Skipped, b.o.BadRows)
 	case dropped > 0:
 		return fmt.Errorf("%s: none of its %d lines is a decision with a label", b.path, dropped)
 	}
@@ -294,13 +298,6 @@ var errAgain = errors.New("again")
 
 // errNoDecision is a line that is none, and no error either.
 var errNoDecision = errors.New("no decision")
-
-// skip puts a row aside.
-func (b *builder) skip(raw []byte, reason error) {
-	b.skipped++
-	name, row := b.files.place(b.at)
-	b.aside(name, row, reason, raw)
-}
 
 // aside writes what is left out to the bad rows: a row, or of row 0 a whole file.
 func (b *builder) aside(name string, row int, reason error, raw []byte) {
@@ -349,28 +346,40 @@ func (b *builder) add() error {
 	if b.describes {
 		return b.describe()
 	}
+	if is := b.shown.column != [4]string{}; is {
+		return b.addList()
+	} else if b.slotNumbers.size > 0 {
+		return bad("slots", "missing, while the rows before have it")
+	}
+	action, err := b.sound()
+	if err == nil {
+		b.keep(action)
+	}
+	return err
+}
+
+// sound checks the row, and returns the number of its action if it offers what all rows do.
+func (b *builder) sound() (action int32, err error) {
 	r := &b.row
 	r.hasSet = b.offers.column != ""
 	if f := b.o.formula; f != nil {
 		if err := b.compute(f); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	if err := cmp.Or(b.whole(), b.agrees()); err != nil {
-		return err
+	if err := cmp.Or(b.complete(), b.agrees()); err != nil {
+		return 0, err
 	}
 	b.off, b.differs = false, false
-	var action int32
-	var err error
 	if r.hasSet {
-		err = b.options()
-	} else {
-		action, err = b.fixed()
+		return 0, b.options()
 	}
-	if err != nil {
-		return err
-	}
-	// The row is good: nothing below can refuse it.
+	return b.fixed()
+}
+
+// keep appends the row, which is sound.
+func (b *builder) keep(action int32) {
+	r := &b.row
 	b.count()
 	b.contexts.add()
 	values := b.contexts.content()
@@ -390,7 +399,6 @@ func (b *builder) add() error {
 	put(&b.rowIDs, b.identity(content, logged))
 	b.appendRow()
 	b.n++
-	return nil
 }
 
 // agrees checks that the row has the columns that the rows before have.
@@ -517,8 +525,8 @@ var propensityForms = map[string]func(v float64) float64{
 	"inverse": func(v float64) float64 { return 1 / v },
 }
 
-// whole checks what a row must have, whatever the others have.
-func (b *builder) whole() error {
+// complete checks what a row must have, whatever the others have.
+func (b *builder) complete() error {
 	r, form := &b.row, b.o.PropensityForm
 	if of := propensityForms[form]; of != nil {
 		if r.hasP {
@@ -564,7 +572,7 @@ func (b *builder) note(column string, rows int, format string, args ...any) {
 	case rows > 0:
 		text = fmt.Sprintf("%d rows: %s", rows, text)
 	}
-	b.notes = append(b.notes, text)
+	b.Notes = append(b.Notes, text)
 }
 
 // finish brings actions and propensities into the order of the names, in place, and finds the rows that contradict
@@ -680,7 +688,7 @@ func (b *builder) noteRows() {
 		{b.apart, "propensity", "the logged propensity is a rounded one: that among all actions was taken"},
 		{b.support, "propensities", "some action has propensity 0: the log says nothing about policies that take " +
 			"it there"},
-		{b.skipped, "", "bad rows are in " + b.o.BadRows + ": guarantees speak of the rows that were kept"},
+		{b.Skipped, "", "bad rows are in " + b.o.BadRows + ": guarantees speak of the rows that were kept"},
 	} {
 		if n.rows > 0 {
 			b.note(n.column, n.rows, "%s", n.text)

@@ -27,7 +27,7 @@ import (
 // in the byte order of the machine, of which the magic number is one. A cache is written once, without a name or under
 // a temporary one, and then renamed: who has mapped the cache before keeps it as it was.
 const (
-	magic        = uint64(0x4f504c4c4f470008) // the last two bytes are the version
+	magic        = uint64(0x4f504c4c4f470009) // the last two bytes are the version
 	sectionAlign = 64
 	cacheEnd     = 16 // bytes after the header
 	cacheEnding  = ".opl-cache"
@@ -38,25 +38,21 @@ type cacheHeader struct {
 	Log     string   `json:"log"`
 	Sources []source `json:"sources"`         // the files, those that were left out among them
 	Files   places   `json:"files,omitempty"` // of which the rows are, if there are several
-	Left    int      `json:"left_out,omitempty"`
+	Origin  `json:"origin"`
 
-	Rows       int      `json:"rows"`
-	Width      int      `json:"width"` // of dense contexts; -1: sparse
-	Actions    []string `json:"actions"`
-	Notes      []string `json:"notes"`
-	Doubts     []string `json:"doubts,omitempty"`
-	Hash       string   `json:"hash"`
-	Skipped    int      `json:"skipped"`
-	Unrewarded int      `json:"unrewarded"`
-	Among      string   `json:"among,omitempty"`
-	HasIDs     bool     `json:"has_ids"`
-	Catalogue  bool     `json:"catalogue"` // items are those of all actions, in their order
-	Items      int      `json:"items"`
-	ItemWidth  int      `json:"item_width"` // as Width, of what actions are described by
-	ByPlace    bool     `json:"by_place"`   // actions have no ids
+	Rows      int      `json:"rows"`
+	Width     int      `json:"width"` // of dense contexts; -1: sparse
+	Actions   []string `json:"actions"`
+	Hash      string   `json:"hash"`
+	HasIDs    bool     `json:"has_ids"`
+	Catalogue bool     `json:"catalogue"` // items are those of all actions, in their order
+	Items     int      `json:"items"`
+	ItemWidth int      `json:"item_width"` // as Width, of what actions are described by
+	ByPlace   bool     `json:"by_place"`   // actions have no ids
 	// Outcomes have sections of their own, after the others.
 	Outcomes []outcomeHeader `json:"outcomes,omitempty"`
-	Sections []int64         `json:"sections"` // their lengths in bytes, in the order of Log.sections
+	Whole    bool            `json:"whole,omitempty"` // see Lists
+	Sections []int64         `json:"sections"`        // their lengths in bytes, in the order of Log.sections
 }
 
 // cacheWriter writes a cache from its beginning to its end, and hashes it.
@@ -128,10 +124,11 @@ func (b *builder) unwritten(err error) error {
 
 // seal writes what comes after the values of contexts; of the header h, the part that the builder does not know.
 func (b *builder) seal(to *cacheWriter, h cacheHeader, names []string) error {
-	h.Rows, h.Width, h.Actions, h.Notes, h.Doubts = b.n, b.contexts.width(), names, b.notes, b.doubts
+	h.Rows, h.Width, h.Actions, h.Origin = b.n, b.contexts.width(), names, b.Origin
 	h.Hash = fmt.Sprintf("%016x", b.hash.Sum64())
-	h.Skipped, h.Unrewarded, h.Among, h.HasIDs, h.Files = b.skipped, b.unrewarded, b.among, b.first.hasID, b.files
+	h.HasIDs, h.Files = b.first.hasID, b.files
 	h.Catalogue, h.Items, h.ItemWidth, h.ByPlace = b.catalogue != nil, b.items.n, b.items.width(), b.byPlace
+	h.Whole = b.whole
 	for _, o := range b.outcomes {
 		h.Outcomes = append(h.Outcomes, outcomeHeader{o.column, o.text})
 	}
@@ -292,28 +289,25 @@ func parse(data []byte, key string) (*Log, *cacheHeader, error) {
 	if err != nil || h.Key != key {
 		return nil, nil, errDamaged
 	}
-	l := &Log{Actions: h.Actions, store: &store{hash: h.Hash, files: h.Files, named: named{n: h.Rows, width: h.Width},
+	l := &Log{Actions: h.Actions, Origin: h.Origin, store: &store{hash: h.Hash, files: h.Files, named: named{n: h.Rows, width: h.Width},
 		hasIDs: h.HasIDs}}
-	l.Doubts = h.Doubts
-	l.Notes, l.Skipped, l.Unrewarded, l.Among, l.LeftOut = h.Notes, h.Skipped, h.Unrewarded, h.Among, h.Left
 	for _, o := range h.Outcomes {
 		l.Outcomes = append(l.Outcomes, Outcome{Column: o.Column, text: o.Text})
-	}
-	if h.Files != nil {
-		l.Files = len(h.Sources)
 	}
 	if h.Catalogue || h.Items > 0 {
 		l.Choices = &Choices{items: &items{named: named{n: h.Items, width: h.ItemWidth}, byPlace: h.ByPlace,
 			catalogue: h.Catalogue}}
 	}
-	if !l.place(data[:at], h.Sections) || !l.sound() {
+	var slots []int32
+	if !l.place(data[:at], h.Sections, &slots) || !l.sound() || len(slots) != 0 && len(slots) != l.n ||
+		!l.placed(slots, h.Whole) {
 		return nil, nil, errDamaged
 	}
 	return l, h, nil
 }
 
 // place points the log's columns to the sections of a mapped cache.
-func (l *Log) place(data []byte, sections []int64) bool {
+func (l *Log) place(data []byte, sections []int64, slots *[]int32) bool {
 	var names, described, policies blob
 	c, t := l.Choices, &items{}
 	if c == nil {
@@ -325,7 +319,7 @@ func (l *Log) place(data []byte, sections []int64) bool {
 		to(&l.values), to(&l.Action), to(&l.Cost), to(&l.Propensity), to(&l.Propensities), to(&l.Weight), to(&l.Time),
 		to(&l.Group), to(&l.Logger), to(&l.Keys), to(&l.contextHash), to(&l.rows), to(&l.texts.ends), to(&l.texts.text),
 		to(&l.groups.ends), to(&l.groups.text), to(&policies.ends), to(&policies.text),
-		to(&c.First), to(&c.Count), to(&c.At), to(&c.Actions), to(&c.Items), to(&t.acts),
+		to(&c.First), to(&c.Count), to(&c.At), to(&c.Actions), to(&c.Items), to(&t.acts), to(slots),
 	}
 	columns = append(append(columns, l.named.columns(&names)[1:]...), t.columns(&described)...)
 	for i := range l.Outcomes {
@@ -388,35 +382,16 @@ func within[T int32 | uint32](column []T, lo, hi int) bool {
 // number that is an index is within its range.
 func (l *Log) sound() bool {
 	n, k := l.n, len(l.Actions)
-	all := n * k
-	if l.Choices != nil {
-		if !l.Choices.sound(n, k) {
-			return false
-		}
-		if l.Sets() {
-			all = len(l.Choices.Actions)
-		}
-	}
-	for _, have := range []int{len(l.Action), len(l.Cost), len(l.Keys), len(l.contextHash)} {
-		if have != n {
-			return false
-		}
-	}
-	for _, have := range []int{len(l.Propensity), len(l.Weight), len(l.Time), len(l.Group), len(l.Logger),
-		len(l.rows)} {
-		if have != 0 && have != n {
-			return false
-		}
+	if n < 1 || k < 2 || n > math.MaxInt/8/k || len(l.Action) != n || l.Cost == nil || l.Keys == nil ||
+		len(l.contextHash) != n || l.rows != nil && len(l.rows) != n || l.lengths() != nil ||
+		l.Propensities != nil && l.Propensity == nil || l.hasIDs != (len(l.texts.ends) == n) ||
+		l.Choices != nil && !l.Choices.sound(k) {
+		return false
 	}
 	for _, o := range l.Outcomes {
 		if have := len(o.Values); have != 0 && have != n || !IsOutcome(o.Column) {
 			return false
 		}
-	}
-	if n < 1 || k < 2 || n > math.MaxInt/8/k ||
-		l.Propensities != nil && (len(l.Propensities) != all || l.Propensity == nil) ||
-		l.hasIDs != (len(l.texts.ends) == n) {
-		return false
 	}
 	if !l.named.sound() || !within(l.Action, 0, k) || !within(l.Group, 0, len(l.groups.ends)) ||
 		!within(l.Logger, -1, len(l.Policies)) {

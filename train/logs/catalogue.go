@@ -202,12 +202,3 @@ func (c *Catalogue) Features(a int, values []features.Value) []features.Value {
 func (c *Catalogue) Encode(it *features.Items) (Contexts, error) {
 	return (&items{named: c.items}).encode(it, c.Actions)
 }
-
-// catalogueHash is that of the file of the catalogue of a log.
-func catalogueHash(path string, o *Options) (uint64, error) {
-	if o.Actions != nil {
-		return 0, fmt.Errorf("%s: setting actions and setting catalogue both say which actions there are: give "+
-			"one of them", path)
-	}
-	return fileHash(o.Catalogue, true)
-}

@@ -95,11 +95,11 @@ func (c *chain) begin(b *builder, g *file) (err error) {
 		}
 		c.fixed, schema = append(c.fixed, fixedCell{column, []byte(fixed[1])}), append(schema, as)
 	}
-	return c.stranger(g, schema)
+	return c.sameColumns(g, schema)
 }
 
-// stranger is the error that a file has other columns than the first that has a header.
-func (c *chain) stranger(g *file, schema []string) error {
+// sameColumns is the error that a file has other columns than the first that has a header.
+func (c *chain) sameColumns(g *file, schema []string) error {
 	slices.Sort(schema)
 	switch {
 	case g.format.row != "row" || slices.Equal(schema, c.schema):

@@ -74,27 +74,12 @@ func (l *Log) Check() error {
 	case l.Rows == nil && contexts >= 0 && contexts != n:
 		return fail("%d contexts for %d actions: Rows says which is of which row", contexts, n)
 	}
-	all, seen := n*k, []int(nil)
-	if l.Choices != nil {
-		if err := l.Choices.check(n, k); err != nil {
-			return fail("%v", err)
-		}
-		if l.Sets() {
-			all, seen = len(l.Choices.Actions), make([]int, k)
-		}
+	if err := l.lengths(); err != nil {
+		return fail("%v", err)
 	}
-	for _, c := range []struct {
-		name       string
-		have, want int
-	}{
-		{"costs", len(l.Cost), n}, {"propensities", len(l.Propensity), n}, {"weights", len(l.Weight), n},
-		{"propensities of all actions", len(l.Propensities), all}, {"times", len(l.Time), n},
-		{"groups", len(l.Group), n}, {"loggers", len(l.Logger), n}, {"keys", len(l.Keys), n},
-		{"rows of contexts", len(l.Rows), n},
-	} {
-		if c.have != 0 && c.have != c.want {
-			return fail("%d %s for %d actions: lengths do not agree", c.have, c.name, n)
-		}
+	var seen []int
+	if l.Sets() {
+		seen = make([]int, k)
 	}
 	row := func(i int, format string, args ...any) error {
 		return fail("row %d: %s", l.Row(i), fmt.Sprintf(format, args...))
@@ -143,6 +128,33 @@ func (l *Log) Check() error {
 			return row(i, "the propensity of the logged action %s is 0", l.Actions[l.Action[i]])
 		} else if l.Propensity != nil && !Near(l.Propensity[i], q, Exact) {
 			return row(i, "the logged propensity is %v, but %v among those of all actions", l.Propensity[i], q)
+		}
+	}
+	return nil
+}
+
+// lengths reports columns that are not of all rows.
+func (l *Log) lengths() error {
+	n, all := l.Len(), l.Len()*l.K()
+	if l.Choices != nil {
+		if err := l.Choices.check(n, l.K()); err != nil {
+			return err
+		}
+		if l.Sets() {
+			all = len(l.Choices.Actions)
+		}
+	}
+	for _, c := range []struct {
+		name       string
+		have, want int
+	}{
+		{"costs", len(l.Cost), n}, {"propensities", len(l.Propensity), n}, {"weights", len(l.Weight), n},
+		{"propensities of all actions", len(l.Propensities), all}, {"times", len(l.Time), n},
+		{"groups", len(l.Group), n}, {"loggers", len(l.Logger), n}, {"keys", len(l.Keys), n},
+		{"rows of contexts", len(l.Rows), n},
+	} {
+		if c.have != 0 && c.have != c.want {
+			return fmt.Errorf("%d %s for %d actions: lengths do not agree", c.have, c.name, n)
 		}
 	}
 	return nil

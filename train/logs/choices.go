@@ -122,20 +122,13 @@ func (c *Choices) among(to []int32, k, wide int) (*Choices, error) {
 	if c.items != nil {
 		acts := c.items.acts
 		if acts == nil { // a catalogue's
-			acts = numbers32(c.items.n)
+			for a := range c.items.n {
+				acts = append(acts, int32(a))
+			}
 		}
 		s.items = &items{named: c.items.named, acts: move(acts), byPlace: c.items.byPlace, catalogue: c.items.catalogue}
 	}
 	return &s, nil
-}
-
-// numbers32 are the numbers 0 to n−1.
-func numbers32(n int) []int32 {
-	s := make([]int32, n)
-	for i := range s {
-		s[i] = int32(i)
-	}
-	return s
 }
 
 // check reports columns of lengths that do not agree.
@@ -182,19 +175,13 @@ func (l *Log) checkRow(i int, seen []int) error {
 	return nil
 }
 
-// sound reports whether the columns have the lengths that they must have, and every number
-// that is an index is within its range.
-func (c *Choices) sound(n, k int) bool {
+// sound reports whether the items have the lengths that they must have, and every number that is an index is within its
+// range, in columns that check finds right.
+func (c *Choices) sound(k int) bool {
 	t := c.items
 	if !t.sound() || t.catalogue && (t.n != k || t.acts != nil || c.Items != nil) || !t.catalogue &&
 		(len(t.acts) != t.n || len(c.Items) != len(c.Actions) || c.First == nil) ||
 		!within(t.acts, -1, k) || !within(c.Items, 0, t.n) || !within(c.Actions, 0, k) {
-		return false
-	}
-	if c.First == nil {
-		return c.Count == nil && c.At == nil && c.Actions == nil
-	}
-	if len(c.First) != n || len(c.Count) != n || len(c.At) != n {
 		return false
 	}
 	for i, first := range c.First {

@@ -40,7 +40,7 @@ func Collect(actions []string, decisions []Decision) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.notes = nil // of actions and columns that the caller gave
+	b.Notes = nil // of actions and columns that the caller gave
 	return b.inMemory(names)
 }
 

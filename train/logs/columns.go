@@ -6,8 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	"opl/train/internal/spelling"
 )
 
 // renames are the names of the schema that columns of the file have, by theirs, and the names that no other
@@ -58,11 +56,7 @@ func (b *builder) uncategorized() error {
 		if slices.Contains(names, name) {
 			continue
 		}
-		text := fmt.Sprintf("%s: setting categories %s: there is no such column", b.path, name)
-		if near := spelling.Nearest(name, names, 2); near != "" {
-			text += fmt.Sprintf(": did you mean %s?", near)
-		}
-		return errors.New(text)
+		return fmt.Errorf("%s: setting categories %s: there is no such column%s", b.path, name, meant(name, names))
 	}
 	return nil
 }
@@ -87,8 +81,8 @@ func (b *builder) absent(path string, t *table) error {
 			continue
 		}
 		text := fmt.Sprintf("%s: setting columns %s=%s: there is no column %s", path, name, column, column)
-		if near := spelling.Nearest(strings.ToLower(column), names, 2); near != "" {
-			return fmt.Errorf("%s: did you mean %s?", text, near)
+		if near := meant(strings.ToLower(column), names); near != "" {
+			return errors.New(text + near)
 		}
 		if len(names) > 20 {
 			names = append(names[:20:20], "…")

@@ -1,7 +1,6 @@
 package logs
 
 import (
-	"bytes"
 	"slices"
 	"strconv"
 
@@ -28,20 +27,9 @@ import (
 // actions, slates and conditional contextual bandits (_slots, _outcomes), are an error.
 type dsjson struct {
 	*jsonl
-	multi  []uint64 // hashes of the first row's actions
-	known  bool     // they are
-	place  []int    // this row's actions among them
-	sorted []int    // its a
-}
-
-// duplicateOf finds a number that comes twice among sorted ones.
-func duplicateOf(sorted []int) (int, bool) {
-	for i := 1; i < len(sorted); i++ {
-		if sorted[i] == sorted[i-1] {
-			return i, true
-		}
-	}
-	return 0, false
+	multi []uint64 // hashes of the first row's actions
+	known bool     // they are
+	place []int    // this row's actions among them
 }
 
 // several is why decisions of slots are refused.
@@ -176,10 +164,8 @@ func (r *dsjson) taken(line *dsLine) error {
 		return bad("a", "missing: which action was taken?")
 	}
 	taken := line.actions[0]
-	r.sorted = append(r.sorted[:0], line.actions...)
-	slices.Sort(r.sorted)
-	if i, twice := duplicateOf(r.sorted); twice {
-		return bad("a", "action %d twice", r.sorted[i])
+	if i, twice := duplicate(line.actions); twice {
+		return bad("a", "action %d twice", line.actions[i])
 	}
 	switch {
 	case line.labelAction > 0 && line.labelAction != taken:
@@ -284,20 +270,7 @@ func (r *dsjson) set(b *builder, column string) error {
 	}
 	seen := map[string]bool{}
 	return d.list(column, func(int) error {
-		var tag []byte
-		b.option()
-		err := d.object(column, func(name []byte) error {
-			switch {
-			case string(name) == "_tag":
-				_, s, err := d.read()
-				tag = bytes.Clone(s)
-				return err
-			case len(name) > 0 && name[0] == '_':
-				return d.SkipValue()
-			}
-			d.name = append(d.name[:0], name...)
-			return d.flatten(b, column, d.name, 1)
-		})
+		_, tag, err := d.offer(b, column, "_tag")
 		switch {
 		case err != nil:
 			return err

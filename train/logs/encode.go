@@ -60,9 +60,8 @@ func (v *named) fit(rows []int, how Scaling, read rowReader) (*features.Encoder,
 	}
 	seen := make([]int, len(v.names))
 	most, mean, m2 := make([]float64, len(v.names)), make([]float64, len(v.names)), make([]float64, len(v.names))
-	room := make([]float64, max(0, v.width))
 	forRows(rows, v.n, func(_, row int) {
-		ids, values := read(row, room)
+		ids, values := read(row)
 		for j, id := range ids {
 			u := values[j]
 			seen[id]++
@@ -186,7 +185,7 @@ func (x *encoded) Finite() bool { return x.finite.Load() }
 func (x *encoded) Row64(i int, dst []float64) {
 	dst = dst[:x.encoder.Dim()]
 	x.encoder.Clear(dst[:len(x.encoder.Names)])
-	ids, values := x.read(i, nil)
+	ids, values := x.read(i)
 	for j, id := range ids {
 		if f := x.feature[id]; f >= 0 {
 			dst[f] = values[j]
@@ -201,28 +200,28 @@ func (x *encoded) Row64(i int, dst []float64) {
 
 // Row32 is Row64, rounded.
 func (x *encoded) Row32(i int, dst []float32) {
-	var room [256]float64
-	for j, v := range x.wide(i, room[:]) {
+	var buf [256]float64
+	for j, v := range x.wide(i, buf[:]) {
 		dst[j] = float32(v)
 	}
 }
 
 // Norm is ‖φ(x_i)‖₂.
 func (x *encoded) Norm(i int) float64 {
-	var room [256]float64
+	var buf [256]float64
 	var s float64
-	for _, v := range x.wide(i, room[:]) {
+	for _, v := range x.wide(i, buf[:]) {
 		s += v * v
 	}
 	return math.Sqrt(s)
 }
 
-// wide is φ(x_i), in room if that is long enough.
-func (x *encoded) wide(i int, room []float64) []float64 {
+// wide is φ(x_i), in buf if that is long enough.
+func (x *encoded) wide(i int, buf []float64) []float64 {
 	d := x.Dim()
-	if d > len(room) {
-		room = make([]float64, d)
+	if d > len(buf) {
+		buf = make([]float64, d)
 	}
-	x.Row64(i, room[:d])
-	return room[:d]
+	x.Row64(i, buf[:d])
+	return buf[:d]
 }

@@ -46,17 +46,16 @@ func (e *Estimates) String() string {
 }
 
 // gap reports that the propensities of all actions of row i, of a log that has them, are not there.
-func (l *Log) gap(i int) bool {
-	return slices.Max(l.Pi0(i)) == 0
-}
+func (l *Log) gap(i int) bool { return slices.Max(l.Pi0(i)) == 0 }
 
-// every is 0 … n−1.
-func (l *Log) every() []int {
-	rows := make([]int, l.n)
-	for i := range rows {
-		rows[i] = i
+// gaps reports that some row's are not.
+func (l *Log) gaps() bool {
+	for i := range l.n {
+		if l.Propensities != nil && l.gap(i) {
+			return true
+		}
 	}
-	return rows
+	return false
 }
 
 // estimate fills propensities that are not there by multinomial logistic regression of
@@ -227,7 +226,7 @@ func (l *Log) regress(ctx context.Context, rows []int) (*logistic, error) {
 	scale, class := make([]float64, len(l.names)), make([]int32, len(rows)) // 0: not seen
 	for r, i := range rows {
 		class[r] = l.Action[i]
-		ids, values := l.context(i, nil)
+		ids, values := l.context(i)
 		for j, id := range ids {
 			scale[id] = max(scale[id], math.Abs(values[j]))
 		}
@@ -239,7 +238,7 @@ func (l *Log) regress(ctx context.Context, rows []int) (*logistic, error) {
 	}
 	m := &logistic{log: l, scores: make([]float64, len(l.Actions))}
 	m.x = regress.Sparse{N: len(rows), Scale: scale, Row: func(i int) ([]uint32, []float64) {
-		return l.context(rows[i], nil)
+		return l.context(rows[i])
 	}}
 	var err error
 	m.w, err = regress.Multinomial(ctx, &m.x, class, len(l.Actions), regress.Options{Penalties: []float64{1}})
@@ -251,7 +250,7 @@ func (l *Log) regress(ctx context.Context, rows []int) (*logistic, error) {
 
 // propensities writes π̂(·|x_i).
 func (m *logistic) propensities(i int, dst []float64) {
-	ids, values := m.log.context(i, nil)
+	ids, values := m.log.context(i)
 	m.x.Scores(m.scores, m.w, ids, values)
 	kernel.Softmax(dst, m.scores, len(m.scores))
 }

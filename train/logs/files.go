@@ -81,7 +81,7 @@ func Find(ctx context.Context, args []string, o Options) (_ *Files, err error) {
 	}()
 	own := findFormat(func(g *format) bool { return g.name == o.Preset && g.row == "" })
 	known := func(name string) bool {
-		g, _ := formatOf(name)
+		g, _ := o.formatOf(name)
 		return g != nil || o.Format != "" || own != nil
 	}
 	for _, arg := range args {

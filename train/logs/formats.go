@@ -33,6 +33,12 @@ var formats = []format{
 	{name: "dsjson", endings: []string{"dsjson"}, read: newDSJSON},
 }
 
+// Unpack reads files of a format that another module knows, as JSON Lines.
+type Unpack struct {
+	Magic []string // with one of which each begins: so standard input is known
+	Open  func(r io.Reader) (io.Reader, error)
+}
+
 // packings are the endings of packed files, after that of the format.
 var packings = []string{"gz", "zst"}
 
@@ -104,6 +110,15 @@ func formatOf(path string) (f *format, packed string) {
 	return findFormat(func(f *format) bool { return slices.Contains(f.endings, ending) }), packed
 }
 
+// formatOf is formatOf with the formats of other modules, which are packed JSON Lines.
+func (o *Options) formatOf(path string) (f *format, packed string) {
+	ending := strings.TrimPrefix(strings.ToLower(filepath.Ext(path)), ".")
+	if _, other := o.Unpack[ending]; !other {
+		return formatOf(path)
+	}
+	return findFormat(func(f *format) bool { return f.name == "jsonl" }), ending
+}
+
 // findFormat returns the first format that is meant, nil if none is.
 func findFormat(is func(f *format) bool) *format {
 	for i := range formats {
@@ -117,9 +132,11 @@ func findFormat(is func(f *format) bool) *format {
 // formatFor returns the format and packing of a log as the options and its name say: a
 // preset that is a format's own names it.
 func formatFor(path string, o *Options) (f *format, packed string, err error) {
-	f, packed = formatOf(path)
+	f, packed = o.formatOf(path)
 	own := findFormat(func(f *format) bool { return f.name == o.Preset && f.row == "" })
 	switch {
+	case o.Format != "" && o.Unpack[o.Format].Open != nil:
+		f, packed = o.formatOf("." + o.Format)
 	case o.Format != "":
 		if f = findFormat(func(f *format) bool { return f.name == o.Format }); f == nil {
 			return nil, "", fmt.Errorf("%s: no format %q: setting input-format is %s", path, o.Format, Formats())
@@ -146,6 +163,11 @@ func (f *format) reader(path, packed string, b *builder) (rd reader, err error) 
 		var in io.Reader
 		if in, l.end, err = stream(l.local, path, packed); err != nil {
 			return nil, err
+		}
+		if other, is := b.o.Unpack[packed]; is {
+			if in, err = other.Open(bufio.NewReaderSize(in, 1<<20)); err != nil {
+				return nil, errors.Join(fmt.Errorf("%s: %w", path, err), l.end())
+			}
 		}
 		l.r = bufio.NewReaderSize(in, 1<<20)
 	} else if packed != "" {

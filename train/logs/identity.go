@@ -84,14 +84,14 @@ func (l *Log) Hash() string {
 // GroupHashes are the hashes of the names of groups, by their numbers in Group; nil of a log
 // that has no groups, or no names of them.
 func (l *Log) GroupHashes() []uint64 {
-	if l.store == nil || l.Group == nil {
+	if l.store == nil || l.Group == nil || len(l.groups.ends) == 0 {
 		return nil
 	}
 	hashes := make([]uint64, len(l.groups.ends))
 	for g := range hashes {
 		hashes[g] = xxhash.Sum64String(l.groups.at(g))
 	}
-	return hashes
+	return l.listGroups(hashes)
 }
 
 // ContextHashes returns a hash of each row's context: of its named values, in whatever
@@ -133,7 +133,7 @@ func (l *Log) RoundedHashes(round func([]float64), rows []int, offered bool) []u
 			hashes[i] = l.contextHash[l.Context(row(i))]
 		}
 	} else {
-		l.hashes(hashes, round, func(i int) ([]uint32, []float64) { return l.context(l.Context(row(i)), nil) })
+		l.hashes(hashes, round, func(i int) ([]uint32, []float64) { return l.context(l.Context(row(i))) })
 	}
 	if !offered || !l.Sets() {
 		return hashes
@@ -177,7 +177,7 @@ func (t *items) described(round func([]float64), some []bool) []uint64 {
 		if some != nil && !some[i] {
 			return nil, nil
 		}
-		return t.row(i, nil)
+		return t.row(i)
 	})
 	if whole {
 		t.plain.Store(&hashes)

@@ -145,7 +145,7 @@ func (l *Log) ItemNames() []string { return l.items().names }
 // places of their names in ItemNames; none of a log of vectors. They are shared with the log.
 func (l *Log) ItemValues(item int) (names []uint32, values []float64) {
 	if t := l.items(); len(t.names) > 0 {
-		return t.row(item, nil)
+		return t.row(item)
 	}
 	return nil, nil
 }

@@ -241,7 +241,11 @@ func (d *decoder) offers(b *builder, c *column) error {
 	}
 	return d.list(c.name, func(int) error {
 		if k := d.PeekKind(); k == '{' && c.role == roleActions {
-			return d.offer(b, c.name)
+			form, id, err := d.offer(b, c.name, "id")
+			if err != nil {
+				return err
+			}
+			return b.optionID(form, id)
 		} else if k == '{' {
 			return bad(c.name, "an object among ids: actions with features are column actions")
 		} else if c.role == roleActions {
@@ -256,26 +260,22 @@ func (d *decoder) offers(b *builder, c *column) error {
 	})
 }
 
-// offer reads an action with its features.
-func (d *decoder) offer(b *builder, column string) error {
-	var id []byte
-	form := jsontext.Kind(0)
+// offer reads an action with its features, and returns its field of the name id; nil: it has none.
+func (d *decoder) offer(b *builder, column, id string) (form jsontext.Kind, text []byte, err error) {
 	b.option()
-	err := d.object(column, func(name []byte) error {
-		if string(name) != "id" {
-			d.name = append(d.name[:0], name...)
-			return d.flatten(b, column, d.name, 1)
+	err = d.object(column, func(name []byte) (err error) {
+		switch {
+		case string(name) == id:
+			form, text, err = d.read()
+			text = append([]byte{}, text...)
+			return err
+		case d.hide && len(name) > 0 && name[0] == '_':
+			return d.SkipValue()
 		}
-		var s []byte
-		var err error
-		form, s, err = d.read()
-		id = append([]byte{}, s...)
-		return err
+		d.name = append(d.name[:0], name...)
+		return d.flatten(b, column, d.name, 1)
 	})
-	if err != nil {
-		return err
-	}
-	return b.optionID(form, id)
+	return form, text, err
 }
 
 // indexed returns the number of the name that index i of a list has.
@@ -368,6 +368,8 @@ func (j *jsonl) value(b *builder, c *column) error {
 		return d.propensities(b, c.name)
 	case (c.role == roleOffered || c.role == roleActions) && k != '"':
 		return d.offers(b, c)
+	case c.role >= roleSlots && c.role <= roleSlotRewards && k != '"':
+		return d.slots(b, c)
 	}
 	form, s, err := d.read()
 	x := 0.0

@@ -2,7 +2,7 @@ package logs
 
 import (
 	"bytes"
-	"slices"
+	"errors"
 )
 
 // jsonLine reads lines with the fields of one that was read, in their order, whose contexts are numbers.
@@ -20,69 +20,61 @@ type jsonField struct {
 
 // readAhead begins to read lines ahead that are as the last one, if it is one of a context of numbers.
 func (j *jsonl) readAhead(b *builder) {
-	w := wide{alone: j.wide.alone}
+	w, d := wide{alone: j.wide.alone}, j.decoder
 	var slots []slot
-	known := func(name []byte) bool {
-		id, ok := b.contexts.vocabulary.places[string(name)]
-		if ok {
-			w.columns, w.hashes, w.ids = append(w.columns, nil), append(w.hashes,
-				b.contexts.nameHash[id]), append(w.ids, uint32(id))
-		}
-		return ok
-	}
 	var line jsonLine
-	at, ok := jsonObject(j.text, 0, func(key []byte, at int) (int, bool) {
-		i, there := j.index[string(key[1:len(key)-1])]
-		if !there || at == len(j.text) {
-			return at, false
+	other := errors.New("another line") // to be read by itself
+	known := func(name []byte) error {
+		id, ok := b.contexts.vocabulary.places[string(name)]
+		if !ok {
+			return other
 		}
-		f, c := jsonField{key: bytes.Clone(key)}, j.columns[i]
-		s := slot{column: c, place: -1}
-		end := at
-		switch first := j.text[at]; {
-		case c.role == roleOffered || c.role == roleActions:
-			return at, false
+		slots = append(slots, slot{place: len(w.columns)})
+		w.columns, w.hashes = append(w.columns, nil), append(w.hashes, b.contexts.nameHash[id])
+		w.ids = append(w.ids, uint32(id))
+		return d.SkipValue()
+	}
+	if j.object(func(name []byte) (err error) {
+		i, there := j.index[string(name)]
+		if !there {
+			return other
+		}
+		f, c := jsonField{key: quoted(nil, name)}, j.columns[i]
+		switch first := d.PeekKind(); {
+		case c.role == roleOffered || c.role == roleActions || c.role >= roleSlots:
+			return other
 		case c.role == roleContext && c.kind == number && c.hasID:
-			f.is, s.place = '0', len(w.columns)
+			f.is = '0'
+			slots = append(slots, slot{c, len(w.columns)})
 			w.add(c)
 			w.ids = append(w.ids, c.id)
-			_, end, there = jsonNumber(j.text, at)
+			err = d.SkipValue()
 		case c.role == roleContexts && first == '{':
-			f.is, s.column = '{', nil
-			end, there = jsonObject(j.text, at, func(key []byte, at int) (int, bool) {
-				f.inner = append(f.inner, jsonField{key: bytes.Clone(key), is: '0'})
-				slots = append(slots, slot{place: len(w.columns)})
-				if !known(key[1 : len(key)-1]) {
-					return at, false
-				}
-				_, end, ok := jsonNumber(j.text, at)
-				return end, ok
+			f.is = '{'
+			err = d.object(c.name, func(name []byte) error {
+				f.inner = append(f.inner, jsonField{key: quoted(nil, name), is: '0'})
+				return known(name)
 			})
 		case c.role == roleContexts && first == '[':
-			f.is, s.column = '[', nil
-			end, there = jsonList(j.text, at, func(float64) {
-				if f.many < len(b.contexts.indices) {
-					slots = append(slots, slot{place: len(w.columns)})
-					there = known([]byte(b.contexts.names[b.contexts.indices[f.many]])) && there
+			f.is = '['
+			err = d.list(c.name, func(i int) error {
+				if f.many++; i >= len(b.contexts.indices) {
+					return other
 				}
-				f.many++
+				return known([]byte(b.contexts.names[b.contexts.indices[i]]))
 			})
 			w.list = f.many
-			there = there && f.many <= len(b.contexts.indices)
 		default:
 			if c.role == roleContext || c.role == roleContexts {
 				w.alone = false
 			}
 			f.list, f.text = c.role == rolePropensities, c.role == rolePropensities || c.role == roleContexts
-			var k rowBlock
-			end, there = f.other(&k, j.text, at, 0)
+			slots = append(slots, slot{c, -1})
+			err = d.SkipValue()
 		}
-		if line = append(line, f); s.column != nil {
-			slots = append(slots, s)
-		}
-		return end, there
-	})
-	if ok && len(bytes.TrimSpace(j.text[at:])) == 0 && len(w.columns) > 0 {
+		line = append(line, f)
+		return err
+	}) == nil && line.line(&rowBlock{}, j.text, 0) && len(w.columns) > 0 {
 		j.wide = w
 		j.begin(line, slots)
 	}
@@ -190,36 +182,6 @@ func (f *jsonField) other(k *rowBlock, s []byte, at, base int) (int, bool) {
 	cell.to = base + end
 	k.cells = append(k.cells, cell)
 	return end, ok
-}
-
-// jsonObject goes through an object that begins at s[at], blanks before it; field gets each key in its quotes and
-// where its value begins, and returns where that ends.
-func jsonObject(s []byte, at int, field func(key []byte, at int) (int, bool)) (int, bool) {
-	if at = blanks(s, at); at >= len(s) || s[at] != '{' {
-		return at, false
-	}
-	var keys []string
-	for at++; ; at++ {
-		at = blanks(s, at)
-		end, ok := jsonText(s, at)
-		if !ok || slices.Contains(keys, string(s[at:end])) {
-			return at, false
-		}
-		key := s[at:end]
-		keys = append(keys, string(key))
-		if at = blanks(s, end); at >= len(s) || s[at] != ':' {
-			return at, false
-		}
-		if at, ok = field(key, blanks(s, at+1)); !ok {
-			return at, false
-		}
-		if at = blanks(s, at); at < len(s) && s[at] == '}' {
-			return at + 1, true
-		}
-		if at >= len(s) || s[at] != ',' {
-			return at, false
-		}
-	}
 }
 
 // jsonList goes through a list of numbers that begins at s[at].

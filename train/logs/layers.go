@@ -44,22 +44,22 @@ type through struct {
 	Contexts // φ(x)
 	net      *features.Net
 	dim      int
-	rooms    sync.Pool // of φ(x) and of what the net needs
+	buffers  sync.Pool // of φ(x) and of what the net needs
 }
 
 func (t *through) Dim() int { return t.dim }
 
 func (t *through) Row64(i int, dst []float64) {
 	d := t.Contexts.Dim()
-	room, _ := t.rooms.Get().(*[]float64)
-	if room == nil {
+	buf, _ := t.buffers.Get().(*[]float64)
+	if buf == nil {
 		of := make([]float64, d+t.net.Room())
-		room = &of
+		buf = &of
 	}
-	x := (*room)[:d]
+	x := (*buf)[:d]
 	t.Contexts.Row64(i, x)
-	t.net.Apply(dst[:t.dim], x, (*room)[d:])
-	t.rooms.Put(room)
+	t.net.Apply(dst[:t.dim], x, (*buf)[d:])
+	t.buffers.Put(buf)
 }
 
 func (t *through) Row32(i int, dst []float32) {

@@ -44,6 +44,8 @@ type Log struct {
 	// by their names alone.
 	Choices *Choices
 
+	Lists *Lists // rows are slots of lists; nil: each is a decision of its own
+
 	// Rewards that are cost 0 and cost −1, in the units of whoever logged them: cost c is
 	// the reward RewardMin − c·(RewardMax − RewardMin). Both 0: 0 and 1.
 	RewardMin, RewardMax float64
@@ -232,7 +234,7 @@ func (l *Log) Subset(rows []int) *Log {
 	for i := range s.Outcomes {
 		s.Outcomes[i].Values = pick(s.Outcomes[i].Values, rows)
 	}
-	s.Choices = l.Choices.subset(rows)
+	s.Choices, s.Lists = l.Choices.subset(rows), l.Lists.subset(rows)
 	if k := l.K(); l.Propensities != nil && !l.Sets() {
 		s.Propensities = make([]float64, 0, len(rows)*k)
 		for _, r := range rows {

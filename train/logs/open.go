@@ -30,6 +30,10 @@ type Options struct {
 	Ranges   map[string]Units
 	AtRandom []string
 
+	// Assume says what the reward of a slot of a list depends on, and SlotWeights how those of slots are weighed, as
+	// package certify's Assumption and SlotWeights have them. "": on the whole list; all alike.
+	Assume, SlotWeights string
+
 	// Catalogue is a file that says which actions there are and what they are described by,
 	// see [ReadCatalogue]: rows offer all of them, or those that they name. "": there is none.
 	Catalogue string
@@ -70,6 +74,8 @@ type Options struct {
 	Share Shard
 	// opens the bucket of a URL such as s3://name?region=x; nil: files are local
 	Bucket func(ctx context.Context, url string) (Bucket, error)
+
+	Unpack map[string]Unpack // formats that another module knows, by the ending of their files, such as arrow
 
 	// what the path - is; nil: standard input. Its format is known by its first bytes, its columns are not cached.
 	Input io.Reader
@@ -112,6 +118,9 @@ func OpenAll(ctx context.Context, paths []string, o Options) (_ *Log, err error)
 		return nil, err
 	}
 	l.RewardMin, l.RewardMax, l.FilesHash = o.RewardMin, o.RewardMax, f.hash
+	if l.Lists != nil {
+		l.Lists.Assume, l.Lists.SlotWeights = o.Assume, o.SlotWeights
+	}
 	if err = l.declare(o.Ranges, o.AtRandom); err == nil {
 		err = l.complete(ctx, &o)
 	}
@@ -149,8 +158,7 @@ func (l *Log) complete(ctx context.Context, o *Options) error {
 			l.Decision(i, &d)
 			return o.Logging(d.Context, d.Offered, dst)
 		})
-	case o.Estimate && (l.Propensity == nil || slices.Contains(l.Propensity, 0) || l.Propensities != nil &&
-		slices.ContainsFunc(l.every(), l.gap)):
+	case o.Estimate && (l.Propensity == nil || slices.Contains(l.Propensity, 0) || l.gaps()):
 		return l.estimate(ctx)
 	}
 	return nil

@@ -33,7 +33,11 @@ type plan struct {
 func (o *Options) plan(path string, format *format) (p *plan, err error) {
 	p = &plan{o: o}
 	if o.Catalogue != "" {
-		if p.listed, err = catalogueHash(path, o); err != nil {
+		if o.Actions != nil {
+			return nil, fmt.Errorf("%s: setting actions and setting catalogue both say which actions there are: give "+
+				"one of them", path)
+		}
+		if p.listed, err = fileHash(o.Catalogue, true); err != nil {
 			return nil, err
 		}
 	}
@@ -81,7 +85,8 @@ func (p *plan) as(name string) string {
 		as = name
 	}
 	switch roleOf(as, "") {
-	case roleIgnored, roleEach, roleContexts, rolePropensities, roleOffered, roleActions, roleOutcome:
+	case roleIgnored, roleEach, roleContexts, rolePropensities, roleOffered, roleActions, roleOutcome, roleSlots,
+		roleSlotPropensities, roleSlotRewards, roleFirstClick:
 		return ""
 	}
 	return as
@@ -116,7 +121,7 @@ func (f *Files) open(ctx context.Context, name string, alone bool, o *Options) (
 		switch {
 		case g.name == standardInput:
 			var ending string
-			if ending, err = g.spool(o.Input); err != nil {
+			if ending, err = g.spool(o); err != nil {
 				return nil, err
 			}
 			if called, input = g.name+ending, true; alone {
@@ -144,7 +149,7 @@ func (f *Files) open(ctx context.Context, name string, alone bool, o *Options) (
 		if !alone {
 			own.Cache = ""
 		}
-		if err := spare(g.name, g.info, &own); err != nil {
+		if err := keepsOthers(g.name, g.info, &own); err != nil {
 			return nil, err
 		}
 	}
@@ -352,7 +357,7 @@ func (r *opening) pass(ctx context.Context) (_ *Log, err error) {
 	switch {
 	case c.failed || err == errAgain:
 		return nil, nil
-	case err != nil && b.n == 0 && b.skipped > 0:
+	case err != nil && b.n == 0 && b.Skipped > 0:
 		return nil, errors.Join(err, r.keepBad(b))
 	case err != nil:
 		return nil, err
@@ -382,7 +387,10 @@ func (r *opening) pass(ctx context.Context) (_ *Log, err error) {
 		b.note("", 0, "%d of %d files were left out, see %s: guarantees speak of the rows of the others. The first: %v",
 			len(left), len(r.files), r.o.BadRows, left[0].left)
 	}
-	h := cacheHeader{Key: r.key(r.o), Log: r.name, Left: len(left)}
+	h := cacheHeader{Key: r.key(r.o), Log: r.name}
+	if b.LeftOut = len(left); !r.alone {
+		b.Origin.Files = len(r.files)
+	}
 	for _, g := range r.files {
 		h.Sources = append(h.Sources, g.source)
 	}
@@ -414,7 +422,7 @@ func (r *opening) unchanged(b *builder) error {
 		if h, err := fileHash(r.o.Catalogue, true); err != nil || h != r.listed {
 			return errors.Join(err, fmt.Errorf("%s: the catalogue changed while it was read", r.o.Catalogue))
 		}
-		if err := amongIt(r.name, b.among, r.o); err != nil {
+		if err := amongIt(r.name, b.Among, r.o); err != nil {
 			return err
 		}
 	}
@@ -448,9 +456,9 @@ func statLog(path string) (os.FileInfo, error) {
 	return info, nil
 }
 
-// spare refuses to write over the log, or over what is no cache, and to write where
+// keepsOthers refuses options that would write over the log, or over what is no cache, and to write where
 // nothing can be.
-func spare(path string, log os.FileInfo, o *Options) error {
+func keepsOthers(path string, log os.FileInfo, o *Options) error {
 	for _, f := range []struct{ what, path string }{{"setting skip-bad", o.BadRows}, {"setting cache", o.Cache}} {
 		if f.path == "" {
 			continue

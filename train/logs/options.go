@@ -1,7 +1,6 @@
 package logs
 
 import (
-	"fmt"
 	"hash/maphash"
 	"math"
 	"slices"
@@ -296,46 +295,4 @@ func (b *builder) item(action int32) (number int32, content uint64) {
 
 func appendNumbers[T int32 | uint32 | float64](buf []byte, v ...T) []byte {
 	return append(buf, unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), len(v)*int(unsafe.Sizeof(v[0])))...)
-}
-
-// decideSets is decide of a log whose rows offer sets, or that has a catalogue.
-func (b *builder) decideSets() (names []string, number, slot []int32, err error) {
-	switch {
-	case b.catalogue != nil:
-		for i := range b.actions {
-			number = append(number, int32(i))
-		}
-		return b.catalogue.Actions, number, nil, nil
-	case len(b.o.Actions) > 0:
-		names = slices.Clone(b.o.Actions)
-		if i, twice := duplicate(names); twice {
-			return nil, nil, nil, fmt.Errorf("%s: setting actions has %s twice", b.path, names[i])
-		}
-	default:
-		for _, a := range b.actions {
-			if a.offers > 0 {
-				names = append(names, a.text)
-			}
-		}
-		slices.SortFunc(names, byValue)
-	}
-	if b.mayLack && b.byPlace && len(b.items.names) == 0 {
-		return nil, nil, nil, fmt.Errorf("%s: column label: the actions have neither ids nor features", b.path)
-	}
-	if len(names) < 2 {
-		return nil, nil, nil, fmt.Errorf("%s: column action: %s is the only one ever offered, and there is "+
-			"nothing to learn", b.path, names[0])
-	}
-	place := make(map[string]int32, len(names))
-	for i, s := range names {
-		place[s] = int32(i)
-	}
-	for _, a := range b.actions {
-		n, ok := place[a.text]
-		if !ok {
-			n = -1
-		}
-		number = append(number, n)
-	}
-	return names, number, nil, nil
 }

@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
-
-	"opl/train/internal/spelling"
 )
 
 // Outcome is another number that decisions led to, beside the reward: a column reward_NAME, better when larger, or
@@ -60,10 +58,6 @@ func (b *builder) outcomeSlot(column string) int {
 func (b *builder) outcome(c *column, form jsontext.Kind, s []byte, v float64) {
 	r := &b.row
 	switch {
-	case form == 't':
-		if v = 0; s[0] == 't' {
-			v = 1
-		}
 	case (form == 0 || form == '"') && isMissing(s):
 		return
 	case form != '0':
@@ -71,7 +65,7 @@ func (b *builder) outcome(c *column, form jsontext.Kind, s []byte, v float64) {
 		if v = is; !ok && form == 0 {
 			v, ok = parseNumber(s)
 		}
-		if o := b.outcomes[c.slot]; !ok || form != 0 {
+		if o := b.outcomes[c.slot]; !ok || form == '"' {
 			if o.text == "" {
 				o.text = fmt.Sprintf("%s has %s", b.where(b.at), quote(s))
 			}
@@ -147,11 +141,7 @@ func (l *Log) outcome(name string) (found *Outcome, err error) {
 	}
 	switch {
 	case found == nil:
-		text := fmt.Sprintf("%s: no column reward_%s or cost_%s", l.name(), name, name)
-		if near := spelling.Nearest(name, names, 2); near != "" {
-			text += ": did you mean " + near + "?"
-		}
-		return nil, fmt.Errorf("%s", text)
+		return nil, fmt.Errorf("%s: no column reward_%s or cost_%s%s", l.name(), name, name, meant(name, names))
 	case found.text != "":
 		return nil, fmt.Errorf("column %s is not of numbers: %s", found.Column, found.text)
 	}

@@ -102,11 +102,13 @@ func plainNumber(p *parquet.Column) bool {
 
 // add adds a column of the file, whose leaves are the next.
 func (r *parquetReader) add(c *column, p *parquet.Column) error {
-	next := 0
-	n := nodeOf(p, &next)
+	var leaves []*parquet.Column
+	n := nodeOf(p, &leaves)
 	cell := parquetCell{column: c, first: len(r.leaves), make: n.cell}
-	if err := r.walk(c, p); err != nil {
-		return err
+	for _, p := range leaves {
+		if err := r.leaf(c, p); err != nil {
+			return err
+		}
 	}
 	cell.leaves = r.leaves[cell.first:]
 	list := n.form == '[' && n.parts[0].form == 'v'
@@ -119,23 +121,16 @@ func (r *parquetReader) add(c *column, p *parquet.Column) error {
 		cell.make = listCell
 	case c.role == roleContexts && n.ofNumbers(cell.leaves):
 		cell.make = mapCell
-	case c.role != roleIgnored && c.role != roleContexts && c.role != roleActions && !(c.role == roleOffered && list):
+	case c.role != roleIgnored && c.role != roleContexts && c.role != roleActions &&
+		!((c.role == roleOffered || c.role >= roleSlots && c.role <= roleSlotRewards) && list):
 		return fmt.Errorf("%s: column %s: a nested column cannot be read here", r.path, c.name)
 	}
 	r.cells = append(r.cells, cell)
 	return nil
 }
 
-// walk finds the leaves of a column.
-func (r *parquetReader) walk(c *column, p *parquet.Column) error {
-	for _, child := range p.Columns() {
-		if err := r.walk(c, child); err != nil {
-			return err
-		}
-	}
-	if !p.Leaf() {
-		return nil
-	}
+// leaf adds a leaf of a column.
+func (r *parquetReader) leaf(c *column, p *parquet.Column) error {
 	l := &leaf{column: c, list: p.MaxRepetitionLevel() > 0, parquet: p.Type().Kind(), level: p.MaxDefinitionLevel(),
 		place: -1}
 	if l.entry = l.level; p.Optional() {

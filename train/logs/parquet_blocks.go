@@ -25,12 +25,12 @@ type leafReader struct {
 	pages parquet.Pages
 	page  parquet.Page // nil: none is open
 
-	levels []byte // of a page's rows that are left; nil: all have a number
-	rows   int    // that are left of the page
-	data   pageNumbers
+	levels []byte    // of a page's rows that are left; nil: all have a number
+	rows   int       // that are left of the page
+	data   []float64 // numbers of the page that are left
+	places []int32   // or, if it has a dictionary, their places in dict
 	dict   []float64
 	of     parquet.Dictionary // dict is of
-	some   []float64          // that are there
 
 	reader parquet.ValueReader // of the page
 	buf    []parquet.Value
@@ -45,15 +45,6 @@ type leafValues struct {
 	values []parquet.Value
 	ends   []int // of each row's
 	text   []byte
-}
-
-// pageNumbers are numbers of a page that are left: one of these.
-type pageNumbers struct {
-	doubles []float64
-	floats  []float32
-	ints    []int32
-	longs   []int64
-	places  []int32 // in a dictionary
 }
 
 var errUneven = errors.New("columns of different lengths")
@@ -285,71 +276,44 @@ func (l *leafReader) open() error {
 	if page.NumNulls() > 0 {
 		l.levels = page.DefinitionLevels()
 	}
-	l.data = pageNumbers{}
-	dict, data := page.Dictionary(), page.Data()
-	if dict == nil {
-		l.data.of(l.parquet, page)
-		return nil
-	}
-	if l.data.places = data.Int32(); l.of != dict {
-		all := pageNumbers{}
-		all.of(l.parquet, dict.Page())
-		l.of, l.dict = dict, make([]float64, dict.Len())
-		return all.take(l.dict, nil)
+	l.data, l.places = nil, nil
+	if dict := page.Dictionary(); dict == nil {
+		l.data = l.floats(page)
+	} else {
+		data := page.Data()
+		if l.places = data.Int32(); l.of != dict {
+			l.of, l.dict = dict, l.floats(dict.Page())
+		}
 	}
 	return nil
 }
 
-// of are the numbers of a page that has no dictionary.
-func (p *pageNumbers) of(kind parquet.Kind, page parquet.Page) {
-	switch data := page.Data(); kind {
+// floats are the numbers of a page that has no dictionary, those of 64 bits in its own memory.
+func (l *leafReader) floats(page parquet.Page) []float64 {
+	data := page.Data()
+	switch l.parquet {
 	case parquet.Double:
-		p.doubles = data.Double()
-	case parquet.Float:
-		p.floats = data.Float()
-	case parquet.Int32:
-		p.ints = data.Int32()
-	case parquet.Int64:
-		p.longs = data.Int64()
-	}
-}
-
-// take takes as many numbers out of a page as dst has.
-func (p *pageNumbers) take(dst []float64, dict []float64) error {
-	n := len(dst)
-	switch {
-	case n == 0:
-	case p.places != nil:
-		for i, at := range p.places[:n] {
-			dst[i] = dict[at]
-		}
-		p.places = p.places[n:]
-	case p.doubles != nil:
-		for i, v := range p.doubles[:n] {
-			if dst[i] = v; isAbsent(v) {
-				dst[i] = math.NaN()
+		all := data.Double()
+		for i, v := range all {
+			if isAbsent(v) {
+				all[i] = math.NaN()
 			}
 		}
-		p.doubles = p.doubles[n:]
-	case p.floats != nil:
-		for i, v := range p.floats[:n] {
-			dst[i] = float64(v)
-		}
-		p.floats = p.floats[n:]
-	case p.ints != nil:
-		for i, v := range p.ints[:n] {
-			dst[i] = float64(v)
-		}
-		p.ints = p.ints[n:]
-	case p.longs != nil:
-		for i, v := range p.longs[:n] {
-			dst[i] = float64(v)
-		}
-		p.longs = p.longs[n:]
-	default:
-		return errUneven
+		return all
+	case parquet.Float:
+		return widened(data.Float())
+	case parquet.Int32:
+		return widened(data.Int32())
 	}
-	return nil
+	return widened(data.Int64())
+}
+
+func widened[T float32 | int32 | int64](all []T) []float64 {
+	wide := make([]float64, len(all))
+	for i, v := range all {
+		wide[i] = float64(v)
+	}
+	return wide
 }
 
 // take takes the numbers of the next rows, as many as dst has.
@@ -364,29 +328,31 @@ func (l *leafReader) take(dst []float64) error {
 		l.rows -= m
 		to := dst[:m]
 		dst = dst[m:]
-		if l.levels == nil {
-			if err := l.data.take(to, l.dict); err != nil {
-				return err
-			}
+		if l.levels == nil && l.places == nil {
+			copy(to, l.data[:m])
+			l.data = l.data[m:]
 			continue
 		}
-		levels, there := l.levels[:m], 0
-		for _, d := range levels {
-			if int(d) == l.level {
-				there++
-			}
-		}
-		l.levels, l.some = l.levels[m:], grown(l.some, there)
-		if err := l.data.take(l.some, l.dict); err != nil {
-			return err
-		}
-		left := l.some
-		for i, d := range levels {
-			if int(d) != l.level {
+		there := 0
+		for i := range to {
+			switch {
+			case l.levels != nil && int(l.levels[i]) != l.level:
 				to[i] = absent
 				continue
+			case l.places != nil:
+				to[i] = l.dict[l.places[there]]
+			default:
+				to[i] = l.data[there]
 			}
-			to[i], left = left[0], left[1:]
+			there++
+		}
+		if l.levels != nil {
+			l.levels = l.levels[m:]
+		}
+		if l.places != nil {
+			l.places = l.places[there:]
+		} else {
+			l.data = l.data[there:]
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package logs
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -234,25 +235,12 @@ func (c *pageChunk) claim(h *logical.PageHeader, packed, plain int64) error {
 	if by := expands[c.codec]; plain < 0 || by > 0 && plain > by*packed+64 {
 		return fmt.Errorf("claims to unpack %d bytes to %d", packed, plain)
 	}
-	n := int64(0)
-	for _, count := range []struct {
-		valid bool
-		n     int32
-	}{{h.DataPageHeader.Valid, h.DataPageHeader.V.NumValues}, {h.DataPageHeaderV2.Valid,
-		h.DataPageHeaderV2.V.NumValues}} {
-		if count.valid {
-			n = max(n, int64(count.n))
-			if count.n < 0 || n > c.left {
-				return fmt.Errorf("claims %d values, where %d are left", count.n, c.left)
-			}
-		}
+	one, two := int64(h.DataPageHeader.V.NumValues), int64(h.DataPageHeaderV2.V.NumValues) // 0 of another kind of page
+	n := max(one, two)
+	if min(one, two) < 0 || n > c.left {
+		return fmt.Errorf("claims %d values, where %d are left", cmp.Or(one, two), c.left)
 	}
 	c.left -= n
-	if d := h.DictionaryPageHeader; d.Valid {
-		if bit := 8 * plain; d.V.NumValues < 0 || int64(d.V.NumValues)*c.width() > bit {
-			return fmt.Errorf("claims a dictionary of %d values in %d bytes", d.V.NumValues, plain)
-		}
-	}
 	memory := packed + 3*plain
 	if n > 0 {
 		memory += 5 * n // levels, offsets or indexes
@@ -376,8 +364,8 @@ func (c *pageChunk) check(h *logical.PageHeader) error {
 		if e := d.V.Encoding; e != logical.Plain && e != plainDictionary {
 			return fmt.Errorf("a dictionary encoded by %v", e)
 		}
-		if n := int64(d.V.NumValues); n*c.width() > 8*int64(len(text)) {
-			return fmt.Errorf("a dictionary of %d values in %d bytes", n, len(text))
+		if n := int64(d.V.NumValues); n < 0 || n*c.width() > 8*int64(len(text)) {
+			return fmt.Errorf("claims a dictionary of %d values in %d bytes", n, len(text))
 		}
 		return nil
 	case h.Type == logical.DataPage && v1.Valid:

@@ -18,17 +18,18 @@ type node struct {
 	parts    []*node // of a list what it is of, of a map key and value
 }
 
-// nodeOf is the node of a column, which has the next leaves.
-func nodeOf(c *parquet.Column, next *int) *node {
-	n := &node{name: c.Name(), key: quoted(nil, []byte(c.Name())), form: '{', def: c.MaxDefinitionLevel(), from: *next}
+// nodeOf is the node of a column, whose leaves it appends.
+func nodeOf(c *parquet.Column, leaves *[]*parquet.Column) *node {
+	n := &node{name: c.Name(), key: quoted(nil, []byte(c.Name())), form: '{', def: c.MaxDefinitionLevel(),
+		from: len(*leaves)}
 	if c.Leaf() {
 		n.form = 'v'
-		*next++
+		*leaves = append(*leaves, c)
 	}
 	for _, child := range c.Columns() {
-		n.parts = append(n.parts, nodeOf(child, next))
+		n.parts = append(n.parts, nodeOf(child, leaves))
 	}
-	n.to = *next
+	n.to = len(*leaves)
 	switch {
 	case c.Repeated():
 		list := *n

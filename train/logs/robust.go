@@ -31,9 +31,8 @@ func (v *named) robust(rows []int, how Scaling, read rowReader) (*features.Encod
 	}
 	step := max(1, n/robustRows)
 	of := make([]sampled, len(v.names))
-	room := make([]float64, max(0, v.width))
 	forRows(rows, v.n, func(i, row int) {
-		ids, values := read(row, room)
+		ids, values := read(row)
 		for j, id := range ids {
 			of[id].rows++
 			if i%step == 0 && v.category[id] == 0 {

@@ -121,7 +121,7 @@ func (l *Log) Row(i int) int {
 func (l *Log) Decision(i int, d *Decision) {
 	x := d.Context[:0]
 	if l.store != nil {
-		ids, values := l.context(l.Context(i), nil)
+		ids, values := l.context(l.Context(i))
 		x = slices.Grow(x, len(ids))
 		for j, id := range ids {
 			x = append(x, features.Value{Name: l.names[id], Number: values[j]})
@@ -145,7 +145,11 @@ func (l *Log) Decision(i int, d *Decision) {
 		d.Time = time.Unix(0, l.Time[i]).UTC()
 	}
 	if l.store != nil && l.Group != nil && l.Group[i] >= 0 {
-		d.Group = l.groups.at(int(l.Group[i]))
+		if g := int(l.Group[i]); g < len(l.groups.ends) {
+			d.Group = l.groups.at(g)
+		} else {
+			d.Group = l.listGroup(i)
+		}
 	}
 	if l.Logger != nil && l.Logger[i] >= 0 {
 		d.Policy = l.Policies[l.Logger[i]]
@@ -297,17 +301,14 @@ func (p *pages) ordered(i int) bool {
 	return ordered
 }
 
-// context returns the names and values of row i. It may write the values to buf.
-func (l *Log) context(i int, buf []float64) (ids []uint32, values []float64) {
-	ids, values = l.named.row(i, nil)
+// context returns the names and values of row i.
+func (l *Log) context(i int) (ids []uint32, values []float64) {
+	ids, values = l.named.row(i)
 	if l.pages.ordered(i) {
 		return ids, values
 	}
-	if len(buf) < len(values) {
-		buf = make([]float64, len(values))
-	}
-	if buf = buf[:len(values)]; fetch(&l.pages, buf, values) {
-		values = buf
+	if some := make([]float64, len(values)); fetch(&l.pages, some, values) {
+		values = some
 	}
 	if l.offsets != nil {
 		if some := make([]uint32, len(ids)); fetch(&l.pages, some, ids) {

@@ -2,6 +2,7 @@ package logs
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -40,13 +41,20 @@ const (
 	roleActions // the actions that the row offers, with their features
 	roleField   // of rows that are no log's, see Rows
 	roleOutcome // another number that the decision led to, see Outcome
+
+	// of lists, see [Lists]
+	roleSlots
+	roleSlotPropensities
+	roleSlotRewards
+	roleFirstClick
 )
 
 var roles = map[string]role{
 	"decision_id": roleID, "timestamp": roleTime, "group": roleGroup, "context": roleContexts, "action": roleAction,
 	"reward": roleReward, "cost": roleCost, "propensity": rolePropensity, "propensities": rolePropensities,
 	"weight": roleWeight, "policy": rolePolicy, "unrewarded": roleUnrewarded, "catalogue_hash": roleAmong,
-	"offered": roleOffered, "actions": roleActions,
+	"offered": roleOffered, "actions": roleActions, "slots": roleSlots, "slot_propensities": roleSlotPropensities,
+	"slot_rewards": roleSlotRewards, "first_click": roleFirstClick,
 }
 
 var obdRoles = map[string]role{
@@ -213,7 +221,7 @@ func (b *builder) settle() bool {
 		contexts = contexts || c.role == roleContext || c.role == roleContexts
 		if n := c.numbers + c.texts; c.role == roleContext && c.kind == category && c.texts > 0 && 2*c.numbers > n &&
 			!slices.Contains(b.o.Categories, c.name) && !slices.Contains(b.o.Categories, c.as) {
-			b.doubts = append(b.doubts, fmt.Sprintf("column %s: %.3g %% of its values are numbers and the others are not, "+
+			b.Doubts = append(b.Doubts, fmt.Sprintf("column %s: %.3g %% of its values are numbers and the others are not, "+
 				"as %s: it is read as %d categories, not as a number", c.name, 100*float64(c.numbers)/float64(n),
 				c.word(), len(c.categories)))
 		}
@@ -239,7 +247,7 @@ func (b *builder) settle() bool {
 		}
 		b.note("", 0, "%s", text)
 		if !contexts && !b.describes && b.n > 0 {
-			b.doubts = append(b.doubts, "no column is read as context, and there are columns that are not read: "+
+			b.Doubts = append(b.Doubts, "no column is read as context, and there are columns that are not read: "+
 				strings.Join(ignored, ", "))
 		}
 	}
@@ -254,6 +262,14 @@ func (c *column) word() string {
 		}
 	}
 	return "some"
+}
+
+// meant asks whether a name is a misspelling of one of others; "": of none.
+func meant(name string, names []string) string {
+	if near := spelling.Nearest(name, names, 2); near != "" {
+		return ": did you mean " + near + "?"
+	}
+	return ""
 }
 
 // nearest returns the column of the schema that a name may be a misspelling of, "" if there
@@ -291,6 +307,9 @@ func (t *table) check(b *builder) error {
 		if one, other := has[pair[0]], has[pair[1]]; one != "" && other != "" {
 			return fmt.Errorf("%s: there are columns %s and %s: exactly one of them may be there", t.path, one, other)
 		}
+	}
+	if has[roleSlots] != "" {
+		has[roleAction], has[roleReward] = has[roleSlots], cmp.Or(has[roleReward], has[roleSlotRewards], has[roleFirstClick])
 	}
 	action, reward, wanted := "action", "reward or cost", ""
 	if t.preset == "obd" {
@@ -390,12 +409,12 @@ func (t *table) cell(b *builder, c *column, form jsontext.Kind, s []byte, v floa
 	case roleGroup:
 		r.group, r.hasGroup = append(r.group[:0], s...), true
 	case roleAmong:
-		if b.among == "" {
-			b.among = string(s)
+		if b.Among == "" {
+			b.Among = string(s)
 		}
-		if string(s) != b.among {
+		if string(s) != b.Among {
 			return bad(c.name, "%s, that of rows before is %s: rows of one log are among one catalogue: join the "+
-				"decisions of one by setting catalogue", quote(s), quote([]byte(b.among)))
+				"decisions of one by setting catalogue", quote(s), quote([]byte(b.Among)))
 		}
 	case rolePolicy:
 		r.policy = append(r.policy[:0], s...)
@@ -415,7 +434,9 @@ func (t *table) cell(b *builder, c *column, form jsontext.Kind, s []byte, v floa
 				return nil
 			}
 		}
-		return t.time(b, c, v)
+		if r.time, r.hasTime = sinceEpoch(v); !r.hasTime {
+			return bad(c.name, "%v is no time since 1970", v)
+		}
 	case roleContext:
 		if c.lacks(form, s, v) {
 			c.missing++
@@ -428,7 +449,7 @@ func (t *table) cell(b *builder, c *column, form jsontext.Kind, s []byte, v floa
 			}
 		}
 		return t.context(b, c, s, v, form == '0', typed)
-	case roleContexts, rolePropensities, roleOffered, roleActions:
+	case roleContexts, rolePropensities, roleOffered, roleActions, roleSlots, roleSlotPropensities, roleSlotRewards:
 		s = bytes.TrimSpace(s)
 		isJSON, d := len(s) > 0 && (s[0] == '[' || s[0] == '{'), t.inner
 		switch {
@@ -438,6 +459,8 @@ func (t *table) cell(b *builder, c *column, form jsontext.Kind, s []byte, v floa
 			return d.whole(c.name, s, func() error { return d.context(b, c.name) })
 		case isJSON && c.role == rolePropensities:
 			return d.whole(c.name, s, func() error { return d.propensities(b, c.name) })
+		case isJSON && c.role >= roleSlots:
+			return d.whole(c.name, s, func() error { return d.slots(b, c) })
 		case isJSON:
 			return d.whole(c.name, s, func() error { return d.offers(b, c) })
 		case c.role == roleContexts:
@@ -446,7 +469,7 @@ func (t *table) cell(b *builder, c *column, form jsontext.Kind, s []byte, v floa
 			return nil
 		}
 		return bad(c.name, "%s is not a list", quote(s))
-	case roleReward, roleCost, rolePropensity, roleEach, roleWeight, roleUnrewarded:
+	case roleReward, roleCost, rolePropensity, roleEach, roleWeight, roleUnrewarded, roleFirstClick:
 		return t.number(b, c, form, s, v)
 	case roleOutcome:
 		b.outcome(c, form, s, v)
@@ -513,7 +536,7 @@ func (t *table) number(b *builder, c *column, form jsontext.Kind, s []byte, v fl
 		return bad(c.name, "empty: setting estimate-propensity estimates it, and nothing is certified then")
 	case form == 0 && len(s) == 0:
 		return bad(c.name, "empty")
-	case form == 0:
+	case form == 0 || form == 't' && c.role == roleReward:
 		var err error
 		if is, ok := boolean(s); ok && c.role == roleReward {
 			v = is
@@ -521,10 +544,6 @@ func (t *table) number(b *builder, c *column, form jsontext.Kind, s []byte, v fl
 			return bad(c.name, "%s is not a number: setting reward-map says what words are worth, as yes=1,no=0", quote(s))
 		} else if err != nil {
 			return err
-		}
-	case form == 't' && c.role == roleReward:
-		if v = 0; s[0] == 't' {
-			v = 1
 		}
 	case form != '0':
 		return bad(c.name, "%s is a text, not a number", quote(s))
@@ -541,6 +560,8 @@ func (t *table) number(b *builder, c *column, form jsontext.Kind, s []byte, v fl
 		r.p, r.hasP = v, true
 	case c.role == roleWeight:
 		r.weight, r.hasWeight = v, true
+	case c.role == roleFirstClick:
+		b.shown.click, b.shown.column[roleFirstClick-roleSlots] = v, c.name
 	case c.role == roleUnrewarded:
 		if !(v >= 0 && v == math.Trunc(v) && v < 1<<40) {
 			return bad(c.name, "%v is no number of decisions", v)
@@ -635,16 +656,6 @@ func (t *table) context(b *builder, c *column, s []byte, v float64, isNumber, ty
 	return b.value(c.name, known.id, 1)
 }
 
-// time takes seconds, milliseconds, microseconds or nanoseconds since 1970.
-func (t *table) time(b *builder, c *column, v float64) error {
-	at, ok := sinceEpoch(v)
-	if !ok {
-		return bad(c.name, "%v is no time since 1970", v)
-	}
-	b.row.time, b.row.hasTime = at, true
-	return nil
-}
-
 // sinceEpoch is a time of that many seconds, milliseconds, microseconds or nanoseconds since 1970.
 func sinceEpoch(v float64) (nanos int64, ok bool) {
 	scale := 1e9
@@ -669,8 +680,8 @@ var (
 // parseTime reads RFC 3339, also with a blank for the T and without a zone: UTC; a day alone; and dates as a setting
 // has them.
 func parseTime(s []byte, dates string) (int64, bool) {
-	var room [40]byte
-	text := append(room[:0], s...)
+	var buf [40]byte
+	text := append(buf[:0], s...)
 	switch n, day := len(s), len(time.DateOnly); {
 	case n == day:
 		text = append(text, "T00:00:00Z"...)

@@ -29,7 +29,7 @@ func (v *named) span(i int) (lo, hi int) {
 }
 
 // row returns the names and values of row i, shared with the rows.
-func (v *named) row(i int, _ []float64) (ids []uint32, values []float64) {
+func (v *named) row(i int) (ids []uint32, values []float64) {
 	lo, hi := v.span(i)
 	if ids = v.ids; v.offsets != nil {
 		ids = v.ids[lo:hi]
@@ -37,8 +37,8 @@ func (v *named) row(i int, _ []float64) (ids []uint32, values []float64) {
 	return ids, v.values[lo:hi]
 }
 
-// rowReader reads a row of named values, which it may write to room.
-type rowReader func(i int, room []float64) (ids []uint32, values []float64)
+// rowReader reads a row of named values.
+type rowReader func(i int) (ids []uint32, values []float64)
 
 // Values are the values of row i's context and the places of their names in Names, none of a log of vectors alone.
 // They are shared with the log.
@@ -46,12 +46,12 @@ func (l *Log) Values(i int) (names []uint32, values []float64) {
 	if l.store == nil {
 		return nil, nil
 	}
-	return l.context(l.Context(i), nil)
+	return l.context(l.Context(i))
 }
 
 // appendTo appends the named values of row i.
 func (v *named) appendTo(i int, to []features.Value) []features.Value {
-	ids, values := v.row(i, nil)
+	ids, values := v.row(i)
 	for j, id := range ids {
 		to = append(to, features.Value{Name: v.names[id], Number: values[j]})
 	}

@@ -2,6 +2,7 @@ package logs
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"slices"
@@ -112,20 +113,14 @@ func (r *vw) example(b *builder) error {
 	if r.text = text; wrong == nil && len(text) > maxRow {
 		wrong = bad("", "an example is longer than %d bytes: an empty line ends one", maxRow)
 	}
-	if wrong == nil {
-		wrong = checkText(text)
-	}
-	if wrong == nil {
-		wrong = b.offering("label")
+	if wrong = cmp.Or(wrong, checkText(text), b.offering("label")); wrong != nil {
+		return wrong
 	}
 	lo, actions := 0, 0
 	for i, end := range r.ends {
-		if wrong != nil {
-			return wrong
-		}
-		var label, spaces []byte
-		if label, spaces, wrong = r.parts(text[lo:end]); wrong != nil {
-			return wrong
+		label, spaces, err := r.parts(text[lo:end])
+		if err != nil {
+			return err
 		}
 		lo = end
 		fields := r.tag(b, label)
@@ -138,33 +133,36 @@ func (r *vw) example(b *builder) error {
 				return bad("label", "line %d of the example is shared: it must be the first, and an empty line "+
 					"ends an example", i+1)
 			}
-			wrong = r.spaces(b, spaces)
+			if err := r.spaces(b, spaces); err != nil {
+				return err
+			}
 			continue
 		}
 		actions++
 		b.option()
-		if wrong = r.spaces(b, spaces); wrong == nil {
-			wrong = b.optionID(0, nil)
+		if err := r.spaces(b, spaces); err != nil {
+			return err
+		}
+		if err := b.optionID(0, nil); err != nil {
+			return err
 		}
 		for _, f := range fields {
 			if bytes.IndexByte(f, ':') < 0 {
 				continue // an action without a cost
 			}
-			if wrong != nil {
-				return wrong
+			if err := r.cost(b, f, strconv.AppendInt(nil, int64(actions), 10)); err != nil {
+				return err
 			}
-			wrong = r.cost(b, f, strconv.AppendInt(nil, int64(actions), 10))
 		}
 	}
 	switch {
-	case wrong != nil:
 	case actions == 0:
-		wrong = bad("label", "no action is offered: the line shared is followed by one of each")
+		return bad("label", "no action is offered: the line shared is followed by one of each")
 	case !b.row.hasAction:
-		wrong = bad("label", "none of the %d actions has a cost: want action:cost:probability on the line of that "+
+		return bad("label", "none of the %d actions has a cost: want action:cost:probability on the line of that "+
 			"which was taken; setting skip-bad leaves out examples that only ask for a prediction", actions)
 	}
-	return wrong
+	return nil
 }
 
 // parts divides a line at the first bar.

@@ -1,9 +1,7 @@
 package ope
 
 import (
-	"cmp"
 	"fmt"
-	"math"
 
 	"opl/policies/features"
 	"opl/train/logs"
@@ -20,6 +18,7 @@ type crossed struct {
 	z        logs.Contexts
 	d, p     int
 	products bool
+	phi, zed []float64 // buffers for φ(x) and z(a)
 }
 
 func cross(log *logs.Log) (*crossed, error) {
@@ -29,6 +28,7 @@ func cross(log *logs.Log) (*crossed, error) {
 	}
 	c := &crossed{log: log, z: z, d: log.X.Dim(), p: z.Dim()}
 	c.products = c.d*c.p <= mostProducts
+	c.phi, c.zed = make([]float64, c.d), make([]float64, c.p)
 	if c.width() > largest {
 		return nil, fmt.Errorf("ope: %d features of contexts and %d of actions: too many for the reward model, "+
 			"which reads at most %d", c.d, c.p, largest)
@@ -63,8 +63,12 @@ func (c *crossed) width() int {
 	return c.d + c.p
 }
 
-// row writes f(x, a) to dst, from φ(x) and z(a).
-func (c *crossed) row(dst, phi, z []float64) {
+// read writes f(x, a) of a row and its action to dst, from φ(x) and z(a).
+func (c *crossed) read(i int, dst []float64) {
+	_, item := c.log.Option(i, c.log.Chosen(i))
+	phi, z := c.phi, c.zed
+	c.log.X.Row64(c.log.Context(i), phi)
+	c.z.Row64(item, z)
 	if !c.products {
 		copy(dst, phi)
 		copy(dst[c.d:], z)
@@ -77,28 +81,9 @@ func (c *crossed) row(dst, phi, z []float64) {
 	}
 }
 
-// fit learns θ from all rows at once, as crossFit does those of an action.
-func (c *crossed) fit(t *sample, o ModelOptions, fold []uint8, mean []float64,
-	link func(mean, score float64) float64, solve func(s system, mean []float64, at func(f int) []float64) error) (
-	Model, error) {
-	w := c.width()
-	all, phi, z := make([]float64, t.n*w), make([]float64, c.d), make([]float64, c.p)
-	mine, theta := make([]int, t.n), make([]float64, o.Folds*w)
-	for i := range mine {
-		mine[i] = i
-		_, item := c.log.Option(i, c.log.Chosen(i))
-		c.log.X.Row64(c.log.Context(i), phi)
-		c.z.Row64(item, z)
-		row := all[i*w : (i+1)*w]
-		c.row(row, phi, z)
-		for j, root := 0, math.Sqrt(t.weight(i)); j < w; j++ {
-			row[j] *= root
-		}
-	}
-	s := system{t: t, mine: mine, fold: fold, phi: all, d: w, penalty: cmp.Or(o.Penalty, 1)}
-	if err := solve(s, mean, func(f int) []float64 { return theta[f*w : (f+1)*w] }); err != nil {
-		return nil, fmt.Errorf("ope: reward model of actions with features: %w", err)
-	}
+// model predicts by θ of each fold.
+func (c *crossed) model(theta []float64, fold []uint8, mean []float64, link func(mean, score float64) float64) Model {
+	w, phi, z := c.width(), c.phi, c.zed
 	of := make([]float64, c.p) // what the row's scores take of z(a)
 	return func(dst []float64, i int) {
 		c.log.X.Row64(c.log.Context(i), phi)
@@ -117,5 +102,5 @@ func (c *crossed) fit(t *sample, o ModelOptions, fold []uint8, mean []float64,
 			c.z.Row64(item, z)
 			dst[j] = link(mean[f], base+features.Dot(of, z))
 		}
-	}, nil
+	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"opl/graph/kernel"
 	"opl/objectives/weights"
+	"opl/train/certify"
 )
 
 // Estimator is a way to estimate the value of a policy. It is a value: one's own
@@ -42,7 +43,9 @@ type Estimator struct {
 	// Weights, and the same hyper.
 	Of func(d *Data, hyper float64) Value
 
-	check func(hyper float64) error // more that must hold of it; nil: nothing
+	check   func(hyper float64) error // more that must hold of it; nil: nothing
+	assumes certify.Assumption        // of lists, see ListEstimators; "": it is not of lists
+	learns  bool                      // it is of lists, and reads a model
 }
 
 // Hyper is a hyperparameter in (Low, High].
@@ -128,7 +131,8 @@ type Data struct {
 	Marginal func(clusters int) []float64
 	Weight   []float64 // ω ≥ 0 of rows, which Mean and Ratio take into account; nil: all 1
 
-	rows *sample
+	rows  *sample
+	lists *listed // that the rows are; nil: they are decisions of their own
 }
 
 // Value is an estimate with the influence of each row on it, u_i [n], from which
@@ -150,7 +154,7 @@ func (d *Data) Mean(s func(i int) float64) Value {
 	return v
 }
 
-// SE is the standard error of a value.
+// SE returns the standard error of a value, from its influences by group.
 func (d *Data) SE(v Value) float64 { return d.rows.se(v.Influence) }
 
 // Ratio is Σω x/Σω y, with the influences of the delta method,
@@ -176,7 +180,7 @@ func (d *Data) Ratio(x, y func(i int) float64) Value {
 	return Value{v, u, []term{{x, y}}}
 }
 
-// Plus is the sum of two values of the same rows.
+// Plus adds two values of the same rows, with their influences, so that the sum has a standard error, too.
 func (v Value) Plus(w Value) Value {
 	u := slices.Clone(v.Influence)
 	for i := range u {

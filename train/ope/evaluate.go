@@ -19,6 +19,9 @@ import (
 // or that comes twice, a hyperparameter outside of its domain, and estimates that are
 // not finite.
 func Evaluate(log *logs.Log, targets []Target, o Options) (Result, error) {
+	if log.Lists != nil {
+		return evaluateLists(log, targets, o)
+	}
 	e, err := prepare(log, targets, o)
 	if err != nil {
 		return Result{}, err
@@ -251,7 +254,11 @@ func (e *evaluation) learned(target Target) (clean []int, why string) {
 	if e.Judge == nil {
 		return nil, ""
 	}
-	return e.Judge.Learned(target.Origin)
+	clean, why = e.Judge.Learned(target.Origin)
+	if t := target.lists; t != nil {
+		clean, _ = t.Rows(clean) // groups are whole
+	}
+	return clean, why
 }
 
 // flattered marks a policy that rows of the log had a part in: none of its estimates is to be believed.
@@ -306,7 +313,11 @@ func (e *evaluation) guarantee(p *Policy, target Target, d *Data, targets float6
 		p.Uncertified = "estimates alone were asked for"
 		return nil
 	}
-	c, err := e.Judge.Target(target.Row, d.Pi, target.Origin, certify.Options{Delta: e.Delta / targets,
+	row, logged := target.Row, d.Pi
+	if t := target.lists; t != nil {
+		row, logged = t.slots.Row, t.Pi
+	}
+	c, err := e.Judge.Target(row, logged, target.Origin, certify.Options{Delta: e.Delta / targets,
 		Gamma: e.Gamma}, e.Requirements...)
 	var withheld *provenance.Withheld
 	if errors.As(err, &withheld) {
@@ -396,7 +407,7 @@ func (t *sample) choose(o Options, targets []Target, judge *provenance.Judge) (c
 // like; the rows are some of whole.
 func (t *sample) policy(target Target, whole int) (*Data, spread, error) {
 	d := &Data{N: t.n, R: t.r, Pi0: t.log.Propensity, Pi: make([]float64, t.n),
-		W: make([]float64, t.n), Logger: t.log.Logger, Weight: t.omega, rows: t}
+		W: make([]float64, t.n), Logger: t.log.Logger, Weight: t.omega, rows: t, lists: target.lists}
 	row := make([]float64, t.log.MostOptions())
 	uncovered := 0.
 	for i := range t.n {

@@ -91,11 +91,7 @@ func normal(t *sample, q quantity) (low, high float64) {
 func (t *sample) units(q quantity) []float64 {
 	x := make([]float64, t.groups)
 	for i, u := range q.Influence {
-		g := i
-		if t.place != nil {
-			g = int(t.place[i])
-		}
-		x[g] += u
+		x[t.group(i)] += u
 	}
 	for g := range x {
 		x[g] = min(max((q.Value.Value+float64(t.groups)*x[g]-q.low)/(q.high-q.low), 0), 1)
@@ -190,11 +186,7 @@ func (t *sample) resample(b int) *sample {
 	out := *t
 	out.omega, out.total = make([]float64, t.n), 0
 	for i := range out.omega {
-		g := i
-		if t.place != nil {
-			g = int(t.place[i])
-		}
-		out.omega[i] = count[g] * t.weight(i)
+		out.omega[i] = count[t.group(i)] * t.weight(i)
 		out.total += out.omega[i]
 	}
 	return &out

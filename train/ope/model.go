@@ -7,6 +7,8 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"gonum.org/v1/gonum/floats"
+
 	"opl/train/logs"
 )
 
@@ -123,20 +125,22 @@ func crossFit(log *logs.Log, o ModelOptions, link func(mean, score float64) floa
 	fold := t.folds(o.Folds, o.Seed)
 	mean := t.foldMeans(fold, o.Folds)
 
+	systems, d := t.k, x.Dim()
+	read := func(i int, row []float64) { x.Row64(log.Context(i), row) }
+	var c *crossed // of all actions together
 	if log.Choices != nil {
-		c, err := cross(log)
-		if err != nil {
+		if c, err = cross(log); err != nil {
 			return nil, err
 		}
-		return c.fit(t, o, fold, mean, link, solve)
+		systems, d, read = 1, c.width(), c.read
 	}
-	byAction := make([][]int, t.k)
+	rows := make([][]int, systems)
 	for i, a := range log.Action {
-		byAction[a] = append(byAction[a], i)
+		a = min(a, int32(systems-1))
+		rows[a] = append(rows[a], i)
 	}
-	d := x.Dim()
-	theta := make([]float64, o.Folds*t.k*d) // [F×K×d]
-	for a, mine := range byAction {
+	theta := make([]float64, o.Folds*systems*d) // [F×K×d]
+	for a, mine := range rows {
 		if len(mine) == 0 {
 			continue
 		}
@@ -147,15 +151,17 @@ func crossFit(log *logs.Log, o ModelOptions, link func(mean, score float64) floa
 		phi := make([]float64, len(mine)*d) // √ω φ(x)
 		for j, i := range mine {
 			row := phi[j*d : j*d+d]
-			x.Row64(log.Context(i), row)
-			for c, root := 0, math.Sqrt(t.weight(i)); c < d; c++ {
-				row[c] *= root
-			}
+			read(i, row)
+			floats.Scale(math.Sqrt(t.weight(i)), row)
 		}
 		s := system{t: t, mine: mine, fold: fold, phi: phi, d: d, penalty: o.Penalty}
-		if err := solve(s, mean, func(f int) []float64 { return theta[(f*t.k+a)*d : (f*t.k+a+1)*d] }); err != nil {
+		at := func(f int) []float64 { return theta[(f*systems+a)*d : (f*systems+a+1)*d] }
+		if err := solve(s, mean, at); err != nil {
 			return nil, fmt.Errorf("ope: reward model of action %d: %w", a, err)
 		}
+	}
+	if c != nil {
+		return c.model(theta, fold, mean, link), nil
 	}
 	scratch := make([]float64, d)
 	return func(dst []float64, i int) {
@@ -195,9 +201,8 @@ func (t *sample) reweigh(more []float64) error {
 	return nil
 }
 
-// folds deals rows out, those of a group together. Folds deals the rows of a log into so many
-// parts, groups whole: fold[i] is that of row i, by which models that are cross-fitted with the
-// seed are learned.
+// Folds deals the rows of a log into so many parts, groups whole: fold[i] is that of row i. Models that are cross-fitted
+// with the same seed are learned by these folds. Errors: fewer than 2 folds, or more than 255.
 func Folds(log *logs.Log, folds int, seed uint64) (fold []uint8, err error) {
 	if folds < 2 || folds > 255 {
 		return nil, fmt.Errorf("ope: %d folds, want 2 to 255", folds)
@@ -217,11 +222,7 @@ func (t *sample) folds(folds int, seed uint64) []uint8 {
 	}
 	fold := make([]uint8, t.n)
 	for i := range fold {
-		g := i
-		if t.place != nil {
-			g = int(t.place[i])
-		}
-		fold[i] = deal[g]
+		fold[i] = deal[t.group(i)]
 	}
 	return fold
 }

@@ -77,7 +77,7 @@ type Estimate struct {
 	Model  bool     `json:"-"`                // it has a model's predictions
 }
 
-// Label is the estimator with its hyperparameter, such as clip=0.1.
+// Label names the estimate in tables: the estimator with its hyperparameter, such as clip=0.1.
 func (e Estimate) Label() string {
 	if e.Hyper == 0 {
 		return e.Estimator

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"opl/graph/kernel"
+	"opl/train/inspect"
 	"opl/train/logs"
 )
 
@@ -95,6 +96,9 @@ func indivisible(e Estimator, o Options) string {
 // uncovered there. of is what else shards must share, such as what the targets are.
 func EvaluatePartial(log *logs.Log, targets []Target, o Options, shard logs.Shard, of string) (Partial, error) {
 	none := Partial{}
+	if log.Lists != nil {
+		return none, errors.New("ope: lists are evaluated as one log, and not by shards")
+	}
 	if err := o.check(targets); err != nil {
 		return none, err
 	}
@@ -198,48 +202,36 @@ func (t *sample) moments(columns [][]float64) (first, second []float64) {
 	g := make([]float64, t.groups*c) // [G×C]
 	for k, x := range columns {
 		for i, v := range x {
-			at := i
-			if t.place != nil {
-				at = int(t.place[i])
-			}
-			g[at*c+k] += v
+			g[t.group(i)*c+k] += v
 		}
 	}
-	sum, square := make([]kernel.Sum, c), make([]kernel.Sum, c*(c+1)/2)
+	sum, square, row := make(kernel.Sums, c), make(kernel.Sums, c*(c+1)/2), make([]float64, 0, c*(c+1)/2)
 	for ; len(g) > 0; g = g[c:] {
-		at := 0
+		sum.Add(g[:c])
+		row = row[:0]
 		for k, v := range g[:c] {
-			sum[k].Add(v)
 			for _, w := range g[k:c] {
-				square[at].Add(v * w)
-				at++
+				row = append(row, v*w)
 			}
 		}
+		square.Add(row)
 	}
-	return values(sum), values(square)
+	return sum.Values(), square.Values()
 }
 
-func values(xs []kernel.Sum) []float64 {
-	out := make([]float64, len(xs))
-	for i, x := range xs {
-		out[i] = x.Value()
-	}
-	return out
-}
-
-// Combine is the Result of [Evaluate] on all rows, but for guarantees, of the partial results of
-// all shards, to within the rounding of sums: a standard error that is below it is 0. A partial
-// result that comes twice counts once. Errors: partial results of other logs, targets, options or
-// numbers of shards; those of one shard that differ; shards that are not there.
+// Combine puts together the partial results of all shards: the [Result] of [Evaluate] on all rows, but for guarantees, to
+// within the rounding of sums, so that a standard error below it is 0. A partial result that comes twice counts once.
+// Errors: partial results of other logs, targets, options or numbers of shards; those of one shard that differ; shards
+// that are not there.
 func Combine(partials []Partial) (Result, error) {
 	none := Result{}
 	all, err := collect(partials)
 	if err != nil {
 		return none, err
 	}
-	sum := all[0]
+	sum := *all[0]
 	sum.Targets, sum.Notes = slices.Clone(sum.Targets), slices.Clone(sum.Notes)
-	s, square := make([]kernel.Sum, len(sum.Sum)), make([]kernel.Sum, len(sum.Square))
+	s, square := make(kernel.Sums, len(sum.Sum)), make(kernel.Sums, len(sum.Square))
 	sum.Rows, sum.Groups = 0, 0
 	for _, p := range all {
 		sum.Rows, sum.Groups = sum.Rows+p.Rows, sum.Groups+p.Groups
@@ -259,12 +251,8 @@ func Combine(partials []Partial) (Result, error) {
 				sum.Notes = append(sum.Notes, n)
 			}
 		}
-		for i, v := range p.Sum {
-			s[i].Add(v)
-		}
-		for i, v := range p.Square {
-			square[i].Add(v)
-		}
+		s.Add(p.Sum)
+		square.Add(p.Square)
 	}
 	for j := range sum.Targets { // that have more than are the largest of all
 		t := &sum.Targets[j].Spread
@@ -272,7 +260,7 @@ func Combine(partials []Partial) (Result, error) {
 	}
 	sum.Notes = append(sum.Notes, "shards have read their own files alone: rows that come twice, and groups, in "+
 		"files of two shards are counted twice")
-	m := moments{values(s), values(square), float64(sum.Groups), distuv.UnitNormal.Quantile(1 - sum.Delta/2)}
+	m := moments{s.Values(), square.Values(), float64(sum.Groups), distuv.UnitNormal.Quantile(1 - sum.Delta/2)}
 	if err := m.check(sum.Targets); err != nil {
 		return none, err
 	}
@@ -280,42 +268,23 @@ func Combine(partials []Partial) (Result, error) {
 }
 
 // collect orders partial results by their shards, each of which must be there.
-func collect(partials []Partial) ([]Partial, error) {
-	if len(partials) == 0 {
-		return nil, errors.New("there are no parts to merge")
-	}
-	first := partials[0]
-	all := make([]Partial, min(max(first.Shard.Of, 0), logs.MostShards))
-	for i, p := range partials {
-		if p.Shard.Number < 1 || p.Shard.Number > p.Shard.Of || p.Shard.Of > logs.MostShards ||
-			len(p.Square) != len(p.Sum)*(len(p.Sum)+1)/2 {
-			return nil, fmt.Errorf("part %d of an evaluation is none", i+1)
+func collect(partials []Partial) ([]*Partial, error) {
+	return inspect.ByNumber(partials, func(p *Partial) logs.Shard { return p.Shard }, func(first, was, p *Partial) error {
+		switch {
+		case len(p.Square) != len(p.Sum)*(len(p.Sum)+1)/2:
+			return fmt.Errorf("the part of shard %s is none of an evaluation", p.Shard)
+		case p.Of != first.Of || p.Delta != first.Delta:
+			return fmt.Errorf("shards %s and %s are of different targets, logs or options: merge those of one command",
+				first.Shard, p.Shard)
+		case was != nil && !near(was, p):
+			return fmt.Errorf("shard %s comes twice with different sums: make it again", p.Shard)
 		}
-		if p.Shard.Of != first.Shard.Of || p.Of != first.Of || p.Delta != first.Delta {
-			return nil, fmt.Errorf("shards %s and %s are of different targets, logs or options, or of another "+
-				"number of shards: "+"merge those of one command", first.Shard, p.Shard)
-		}
-		at := &all[p.Shard.Number-1]
-		if at.Shard.Of > 0 && !near(*at, p) {
-			return nil, fmt.Errorf("shard %s comes twice with different sums: make it again", p.Shard)
-		}
-		*at = p
-	}
-	var lost []string
-	for i, p := range all {
-		if p.Shard.Of == 0 {
-			lost = append(lost, fmt.Sprintf("%d/%d", i+1, len(all)))
-		}
-	}
-	if lost != nil {
-		are := map[bool]string{true: "is", false: "are"}[len(lost) == 1]
-		return nil, fmt.Errorf("%s %s missing: run these shards", strings.Join(lost, ", "), are)
-	}
-	return all, nil
+		return nil
+	})
 }
 
 // near reports partial results of one shard that agree but for what processors differ in.
-func near(a, b Partial) bool {
+func near(a, b *Partial) bool {
 	close := func(x, y float64) bool { return math.Abs(x-y) <= 1e-9*max(math.Abs(x), math.Abs(y), 1e-9) }
 	return a.Rows == b.Rows && a.Groups == b.Groups && slices.EqualFunc(a.Sum, b.Sum, close) &&
 		slices.EqualFunc(a.Square, b.Square, close)

@@ -19,12 +19,13 @@ import (
 // predicted by m. Predictions may leave [0, 1]: to clip them would raise the mean of
 // rare rewards. Where both features and rows of an action exceed 2000 it is an error.
 func Ridge(log *logs.Log, o ModelOptions) (Model, error) {
-	return crossFit(log, o, func(mean, score float64) float64 { return mean + score }, func(s system, mean []float64, at func(f int) []float64) error {
+	solve := func(s system, mean []float64, at func(f int) []float64) error {
 		if len(s.mine) < s.d {
 			return s.dual(mean, at)
 		}
 		return s.primal(mean, at)
-	}, largest)
+	}
+	return crossFit(log, o, func(mean, score float64) float64 { return mean + score }, solve, largest)
 }
 
 // system is the regression of one action.

@@ -82,6 +82,14 @@ func (t *sample) weight(i int) float64 {
 	return t.omega[i]
 }
 
+// group is the place of row i's group among the G.
+func (t *sample) group(i int) int {
+	if t.place == nil {
+		return i
+	}
+	return int(t.place[i])
+}
+
 // mean is Σω s/Σω with its influences.
 func (t *sample) mean(s func(i int) float64) Value {
 	u := make([]float64, t.n)

@@ -170,7 +170,8 @@ func (p Pair) besides(name string) string {
 	return ""
 }
 
-// Decimals show two digits of the smallest error of an estimate, and at least three of rewards in [0, 1].
+// Decimals returns how many decimals show two digits of the smallest error of an estimate, and at least three of rewards
+// in [0, 1].
 func (s Selection) Decimals() int {
 	s = s.InUnits()
 	d := Digits(s.RewardMin, s.RewardMax, 3)
@@ -266,7 +267,7 @@ func (s *Selection) decide() {
 	}
 }
 
-// About is a number of rows, from 1 on, to two digits above it.
+// About says a number of rows n ≥ 1 rounded up to two digits, since it is itself an estimate.
 func About(n float64) string {
 	unit := math.Pow(10, math.Max(0, math.Floor(math.Log10(n))-1))
 	if n = math.Ceil(n/unit) * unit; n >= 1e12 {

@@ -26,6 +26,7 @@ type Target struct {
 	// Origin says where the target comes from; without it nothing is guaranteed.
 	Origin provenance.Origin
 	Policy *policyfile.Policy // of a policy file; nil: it is none
+	lists  *listed            // that its rows are; nil: rows are decisions of their own
 	scores bool               // of a policy file, by WriteScores: only that says which rows had a part in it
 	word   string             // what is believed of probabilities by row
 }
@@ -33,6 +34,7 @@ type Target struct {
 // among is the target in some rows of its log.
 func (t Target) among(rows []int) Target {
 	out := t
+	out.lists = t.lists.among(rows)
 	if t.Row != nil {
 		out.Row = func(dst []float64, i int) error { return t.Row(dst, rows[i]) }
 		return out
@@ -44,7 +46,7 @@ func (t Target) among(rows []int) Target {
 	return out
 }
 
-// Uniform is the target that takes every action alike, or every one that a row offers.
+// Uniform makes the target that takes every action alike, or every one that a row offers: the yardstick that needs no file.
 func Uniform() Target {
 	return Target{Name: "uniform", Origin: provenance.FixedBefore(), Row: func(dst []float64, _ int) error {
 		for a := range dst {
@@ -54,7 +56,7 @@ func Uniform() Target {
 	}}
 }
 
-// Matrix is the target of probabilities pi [n×k] by row.
+// Matrix makes the target of probabilities pi [n×k] by row, for callers that computed them.
 func Matrix(name string, pi []float64, k int) Target {
 	return Target{Name: name, Row: func(dst []float64, i int) error { copy(dst[:k], pi[i*k:]); return nil }}
 }

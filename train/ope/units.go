@@ -7,9 +7,8 @@ import (
 	"opl/train/logs"
 )
 
-// InUnits is the result with rewards in the log's own units, and what is guaranteed in Guaranteed
-// and GainGuaranteed; the statements, which bounds on rewards in [0, 1] make, stay as they are. One
-// that is in them stays as it is.
+// InUnits converts rewards to the log's own units, and adds what is guaranteed as Guaranteed and GainGuaranteed. The
+// statements, which bounds on rewards in [0, 1] make, stay as they are, and so does a result that is converted already.
 func (r Result) InUnits() Result {
 	if r.inUnits {
 		return r
@@ -36,7 +35,7 @@ func (r Result) InUnits() Result {
 	return r
 }
 
-// InUnits is the selection with rewards in the log's own units.
+// InUnits converts rewards to the log's own units; a selection that is converted already stays as it is.
 func (s Selection) InUnits() Selection {
 	if s.inUnits {
 		return s
@@ -76,12 +75,12 @@ func (i Interval) times(span float64) Interval {
 	return Interval{i.Value * span, i.SE * span, i.Low * span, i.High * span}
 }
 
-// Digits are as many decimals of rewards in the units of a range as n of rewards in [0, 1].
+// Digits returns the decimals of rewards in a range that say as much as n decimals of rewards in [0, 1].
 func Digits(low, high float64, n int) int {
 	return max(0, n-int(math.Floor(math.Log10(logs.Units{Low: low, High: high}.Span()))))
 }
 
-// Places are the decimals that show two digits of half an interval, or of a standard error.
+// Places returns the decimals that show two digits of half an interval, or of a standard error.
 func Places(half float64) int {
 	if half > 1e-12 { // else it is 0 but for rounding
 		return max(1, min(8, 1-int(math.Floor(math.Log10(half)))))
@@ -89,7 +88,7 @@ func Places(half float64) int {
 	return 4
 }
 
-// Below is a lower bound as d decimals say it, which are never more than it.
+// Below rounds a lower bound down to d decimals, so that what is printed never promises more than was shown.
 func Below(v float64, d int) float64 {
 	p := math.Pow10(d)
 	return math.Floor(v*p+1e-6) / p

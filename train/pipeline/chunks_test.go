@@ -34,6 +34,20 @@ func altered(t *testing.T, l *pipeline.Learned, change func(f *policyfile.File))
 	return p
 }
 
+// The fewer rows there are for the effects, the more of them teach, up to three quarters.
+func TestShare_GrowsWithTheEffectsForTheRows(t *testing.T) {
+	for n, want := range map[int][2]float64{60: {.66, .69}, 3000: {.55, .57}} {
+		o := pipeline.Options{Seed: 1, Learners: []string{"linear"}}
+		if l := mustLearn(t, world{seed: 1, ids: true}.log(t, n), o); l.Training.Share < want[0] || l.Training.Share > want[1] {
+			t.Errorf("%d rows: %v of them teach, want %v", n, l.Training.Share, want)
+		}
+		o.Share = .6
+		if l := mustLearn(t, world{seed: 1, ids: true}.log(t, n), o); l.Training.Share != .6 {
+			t.Errorf("%d rows: %v of them teach, want .6 as asked for", n, l.Training.Share)
+		}
+	}
+}
+
 // The rows of a chunk certify one component and teach those after it; groups stay whole, the weights are the
 // shares of groups, and the file certifies again what it states, until it says something else of its rows.
 func TestChunks(t *testing.T) {

@@ -30,9 +30,15 @@ func (l *learning) divide() error {
 		l.certifying = l.judge.Apart(open, taught)
 		return nil
 	}
+	chosen := o.Share > 0
 	l.settleSplit(open, teaches)
 	columns := l.columns(open)
 	teach, rest, err := Split(o.Split, o.Share, o.Seed, len(open), columns)
+	if err == nil && o.Chunks > 1 && !chosen {
+		if err = l.hungry(teach, open); err == nil {
+			teach, rest, err = Split(o.Split, o.Share, o.Seed, len(open), columns)
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -147,6 +153,27 @@ func (l *learning) settleSplit(open []int, teaches bool) {
 	}
 }
 
+// hungry raises the share of rows that teach before chunks certify, from .55 to .75, where effects are many for the
+// rows: what is learned then still gains from each row. It reads contexts of rows that teach in any case, so the
+// guarantee does not depend on it.
+func (l *learning) hungry(teach, open []int) error {
+	if l.log.Choices != nil {
+		return nil
+	}
+	rows := make([]int, len(teach))
+	for k, i := range teach {
+		rows[k] = open[i]
+	}
+	e, err := l.log.FitEncoder(rows, l.scaling())
+	if err != nil {
+		return err
+	}
+	effects := float64(l.log.K()) * float64(e.Dim())
+	l.o.Share = 0.55 + 0.2*min(1, effects/(0.25*float64(len(open))))
+	l.out.Training.Share = l.o.Share
+	return nil
+}
+
 // frozen reports that a representation is to be learned on rows of their own, for a posterior.
 func (l *learning) frozen() bool {
 	return l.out.Training.Representation != "" && !l.objective.Recipe && l.family.HasPosterior()
@@ -159,7 +186,12 @@ func (l *learning) settleChunks(open []int) {
 	case o.Chunks > 1 && drift != nil:
 		l.warn("%s: the log drifts, and learning in chunks needs rows that are alike: they are one chunk", drift.Check)
 		o.Chunks = 1
+	case o.Chunks > 1 && l.log.Lists != nil:
+		l.warn("a mixture of chunks draws a policy for each slot, and lists certify one policy: they are one chunk")
+		o.Chunks = 1
 	case o.Chunks > 0:
+	case l.log.Lists != nil:
+		o.Chunks = 1
 	case !l.objective.Recipe || o.PriorFile != nil || l.log.Estimated || o.Split == ByTime || drift != nil,
 		o.Simple, l.rulesAlone(): // a mixture of trees is harder to read
 		o.Chunks = 1

@@ -46,7 +46,7 @@ func TestCutLists(t *testing.T) {
 			if c.hash != "" {
 				f.History.DataHash = c.hash
 			}
-			f.History.Witnesses = nil
+			f.History.Fingerprints = nil
 			if !c.training {
 				f.Training = nil
 			}

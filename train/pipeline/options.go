@@ -56,9 +56,7 @@ type Options struct {
 	// own in W, beside what it is described by, where rows offer sets or actions have features. 0:
 	// 100, or 1 where actions have no features; negative: none has.
 	Own int
-	// Requirements of other outcomes: the policy is learned for the goal and them, weighed by rows that teach, and its
-	// certificate has a decision.
-	Requirements []provenance.Requirement
+	Trading
 	// Learners of the recipe that may be candidates, of [train.Learners]; nil: all.
 	Learners []string
 	Readable
@@ -77,6 +75,15 @@ type Options struct {
 	MinESS   float64 // effective sample size that the weights must have; 0: 30, negative: any
 	Force    bool    // learn from a log that cannot be used, too
 	Progress func(train.Progress)
+}
+
+// Trading says how other outcomes count.
+type Trading struct {
+	// Requirements of other outcomes: the policy is learned for the goal and them, weighed by rows that teach, and its
+	// certificate has a decision.
+	Requirements []provenance.Requirement
+	Trade        []float64         // their weights λ beside the reward's 1; nil: chosen on rows that teach
+	judge        *provenance.Judge // of the log; nil: not inspected yet
 }
 
 // Ancestry is what is known of the policies that came before.

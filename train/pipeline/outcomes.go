@@ -39,10 +39,7 @@ func traded(log *logs.Log, outcomes []*logs.Beside, lambda []float64) *logs.Log 
 	return &out
 }
 
-// trade chooses λ by rows that teach, and makes the policy be learned of what it weighs: on one half of them
-// a policy is learned for each λ, and the other half says how probable "ship" is at the number of rows that
-// certify. From λ = 0 the weight of the requirement that is the least probable grows, or all shrink where
-// that is the goal, by steps that get shorter where they turn.
+// trade makes the policy be learned of the reward and other outcomes, weighed by λ.
 func (l *learning) trade(ctx context.Context, lib library.Library) error {
 	var outcomes []*logs.Beside // of the requirements
 	for _, r := range l.o.Requirements {
@@ -52,8 +49,35 @@ func (l *learning) trade(ctx context.Context, lib library.Library) error {
 		}
 		outcomes = append(outcomes, b)
 	}
+	best := l.o.Trade
+	if best == nil {
+		best = l.weigh(ctx, lib, outcomes)
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	l.out.Training.Traded = map[string]float64{}
+	for k, r := range l.o.Requirements {
+		l.out.Training.Traded[r.Name] += best[k]
+	}
+	rows := *l.rows
+	rows.Cost = traded(l.log, outcomes, best).Cost
+	l.rows, l.search.Log = &rows, &rows
+	if l.search.Judge == nil {
+		return nil
+	}
+	var err error
+	l.search.Judge, err = l.judge.Of(l.rows)
+	return err
+}
+
+// weigh chooses λ by rows that teach: on one half of them a policy is learned for each λ, and the other half says how
+// probable "ship" is at the number of rows that certify. From λ = 0 the weight of the requirement that is the least
+// probable grows, or all shrink where that is the goal, by steps that get shorter where they turn.
+func (l *learning) weigh(ctx context.Context, lib library.Library, outcomes []*logs.Beside) (best []float64) {
 	lambda := make([]float64, len(outcomes))
-	best, most, step, grew := slices.Clone(lambda), math.Inf(-1), 4., true
+	best = slices.Clone(lambda)
+	most, step, grew := math.Inf(-1), 4., true
 	learn, judge, failed := Split(cmp.Or(l.out.Training.Split, Random), 0.5, l.o.Seed+1, len(l.teaching),
 		l.columns(l.teaching))
 	for range mostTrades {
@@ -64,7 +88,7 @@ func (l *learning) trade(ctx context.Context, lib library.Library) error {
 		chances, failed = l.chances(ctx, lib, traded(l.log, outcomes, lambda), pick(l.teaching, learn),
 			pick(l.teaching, judge))
 		if ctx.Err() != nil {
-			return failed
+			return nil
 		} else if failed != nil {
 			break
 		}
@@ -89,19 +113,7 @@ func (l *learning) trade(ctx context.Context, lib library.Library) error {
 	if failed != nil {
 		l.warn("the policy is learned by the reward alone, as too few rows teach to weigh other outcomes by: %v", failed)
 	}
-	l.out.Training.Traded = map[string]float64{}
-	for k, r := range l.o.Requirements {
-		l.out.Training.Traded[r.Name] += best[k]
-	}
-	rows := *l.rows
-	rows.Cost = traded(l.log, outcomes, best).Cost
-	l.rows, l.search.Log = &rows, &rows
-	if l.search.Judge == nil {
-		return nil
-	}
-	var err error
-	l.search.Judge, err = l.judge.Of(l.rows)
-	return err
+	return best
 }
 
 // pick are some of the rows, by their places.
@@ -117,7 +129,8 @@ func pick(rows, places []int) []int {
 func (l *learning) chances(ctx context.Context, lib library.Library, log *logs.Log, learn, judge []int) ([]float64,
 	error) {
 	o := l.o
-	o.Requirements, o.Chunks, o.Progress, o.Force, o.Split = nil, 1, nil, true, l.out.Training.Split
+	o.Trading = Trading{}
+	o.Chunks, o.Progress, o.Force, o.Split = 1, nil, true, l.out.Training.Split
 	o.Seed += 2 // the rows that teach were divided from the others by hashes of the seed
 	got, err := Learn(ctx, lib, log.Subset(learn), o)
 	if err != nil {

@@ -48,7 +48,7 @@ func TestLearnOutcomes(t *testing.T) {
 	learn := func(l *logs.Log, all ...provenance.Requirement) *pipeline.Learned {
 		t.Helper()
 		out, err := pipeline.Learn(context.Background(), library.Standard(), l,
-			pipeline.Options{Settings: train.Settings{Epochs: 2}, Requirements: all, Floor: .05})
+			pipeline.Options{Settings: train.Settings{Epochs: 2}, Trading: pipeline.Trading{Requirements: all}, Floor: .05})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,9 +85,67 @@ func TestLearnOutcomes(t *testing.T) {
 	if c := guarded.Certificate.Statement(); c.Estimate.Reward < .5 || c.Estimate.Reward > .7 {
 		t.Errorf("an estimate of %v", c.Estimate.Reward)
 	}
-	_, err := pipeline.Learn(context.Background(), library.Standard(), l, pipeline.Options{Requirements: []provenance.Requirement{
-		{Name: "none", Limit: -.1}}})
+	_, err := pipeline.Learn(context.Background(), library.Standard(), l, pipeline.Options{Trading: pipeline.Trading{
+		Requirements: []provenance.Requirement{{Name: "none", Limit: -.1}}}})
 	if err == nil || !strings.Contains(err.Error(), "no column reward_none or cost_none") {
 		t.Error(err)
+	}
+}
+
+// A path goes from what earns the most to what keeps the outcome the best, and its bounds share δ.
+func TestTrace(t *testing.T) {
+	o := pipeline.Options{Settings: train.Settings{Delta: .05}, Floor: .05, Policy: pipeline.Rules}
+	o.Requirements = []provenance.Requirement{{Name: "sick", Limit: -.02}}
+	path, err := pipeline.Trace(context.Background(), library.Standard(), clinic(t, 1500, 3), 3, o, func(int) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var gain, sick []float64
+	for _, p := range path.Points {
+		d := p.Decision
+		if d == nil || d.Delta != .05/3 || len(d.Outcomes) != 2 {
+			t.Fatalf("%s: %+v", p.Unproven, d)
+		}
+		for _, of := range d.Outcomes { // at δ/2m, and so beyond the bound at δ/m
+			if of.Room(of.Together) >= of.Room(of.Bound) || of.Room(of.Bound) >= of.Room(of.Point) {
+				t.Errorf("%s: estimate %v, bound %v alone and %v together", of.Name, of.Point, of.Bound, of.Together)
+			}
+		}
+		if p.Training.Traded["sick"] != p.Lambda {
+			t.Errorf("learned at λ = %v, want %v", p.Training.Traded, p.Lambda)
+		}
+		gain, sick = append(gain, d.Outcomes[0].Estimate), append(sick, d.Outcomes[1].Estimate)
+	}
+	if path.Points[0].Lambda != 0 || path.Points[1].Lambda != 1 || !(gain[0] > gain[2]) || !(sick[0] > sick[1] && sick[1] > sick[2]-.03) {
+		t.Errorf("gains %v, sick %v", gain, sick)
+	}
+}
+
+// Rules weigh outcomes by the same scores: the tree leaves the treatment that makes people sick.
+func TestLearnOutcomes_Rules(t *testing.T) {
+	for limit, want := range map[float64]string{-.02: "mild", -.9: "strong"} {
+		o := pipeline.Options{Policy: pipeline.Rules, Floor: .05}
+		o.Requirements = []provenance.Requirement{{Name: "sick", Limit: limit}}
+		got, err := pipeline.Learn(context.Background(), library.Standard(), clinic(t, 2400, 1), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := policyfile.New(got.File)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pi := make([]float64, 3)
+		if err := p.Propensities(pi, []features.Value{{Name: "x_a", Number: .5}}); err != nil {
+			t.Fatal(err)
+		}
+		at := 0
+		for a, q := range pi {
+			if q > pi[at] {
+				at = a
+			}
+		}
+		if d := got.Certificate.Statement().Decided(); p.Actions()[at] != want || d == nil || len(d.Outcomes) != 2 {
+			t.Errorf("margin %v: plays %s with %v, want %s: %+v", limit, p.Actions()[at], pi, want, d)
+		}
 	}
 }

@@ -119,7 +119,9 @@ func prepare(lib library.Library, log *logs.Log, o Options) (*learning, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.judge = provenance.Within(log, o.Gamma)
+	if l.judge = o.judge; l.judge == nil {
+		l.judge = provenance.Within(log, o.Gamma)
+	}
 	if o.Force {
 		l.judge.Force()
 	}
@@ -434,6 +436,9 @@ func (l *learning) finish() (err error) {
 		t.Estimate = estimate(out.Policy, q, l.rows, few(l.rows, l.certifying))
 	} else if t.Estimate, err = estimateParts(parts, l.rows); err != nil {
 		return err
+	}
+	if c := out.Certificate; l.log.Lists != nil && c != nil && c.Statement().Circumstances != nil {
+		t.Estimate = c.Statement().Estimate // of lists, and not of slots below what the logging policy showed
 	}
 	if t.Stopped != "" {
 		l.warn("training stopped: %s; a floor, a stronger penalty or another weight keeps the policy nearer to the "+

@@ -39,7 +39,7 @@ func (c *Certificate) Statement() Statement { return c.statement }
 // MarshalJSON writes the statement.
 func (c *Certificate) MarshalJSON() ([]byte, error) { return json.Marshal(c.statement) }
 
-// Guaranteed is the reward that is promised.
+// Guaranteed returns the reward that is promised, see [Statement.Promise].
 func (c *Certificate) Guaranteed() float64 { return c.statement.Promise() }
 
 // Statement is the content of a certificate: the object "certificate" of records and
@@ -83,6 +83,8 @@ type Circumstances struct {
 	RewardMax float64  `json:"reward_max"`
 	Doubts    []string `json:"doubts,omitempty"` // of the log, whose rows the guarantee takes for independent and alike
 	Notes     []string `json:"notes,omitempty"`
+	// Lists says what the statement assumes of lists; nil: rows are decisions of their own.
+	Lists *Listed `json:"lists,omitempty"`
 	// Decision is what several outcomes say together; nil: there is the reward alone.
 	Decision *Decision `json:"decision,omitempty"`
 }
@@ -115,11 +117,13 @@ type sample struct {
 	*Judge
 	rows                    []int
 	logged, spread, missing []float64
+	cost                    []float64 // that the estimate is of, in place of the log's; nil: the log's
+	lists                   *Lists    // whose rows are lists; nil: rows
 }
 
 func (j *Judge) sample(rows []int) sample {
 	n := j.log.Len()
-	return sample{j, rows, make([]float64, n), make([]float64, n), make([]float64, n)}
+	return sample{Judge: j, rows: rows, logged: make([]float64, n), spread: make([]float64, n), missing: make([]float64, n)}
 }
 
 // noting is pi that notes what a sample has.
@@ -156,10 +160,14 @@ func certificate(b certify.Bounds, on Circumstances, samples ...sample) (*Certif
 		return &Certificate{Statement{b, v, nil}}, nil
 	}
 	on.of(b.Groups > 0, samples...)
-	var cost, pi0, pi []float64
+	on.Lists = listed(samples)
+	var cost, of, pi0, pi []float64
 	for _, s := range samples {
 		for _, r := range s.rows {
 			cost, pi0 = append(cost, s.log.Cost[r]), append(pi0, s.log.Propensity[r])
+			if s.cost != nil {
+				of = append(of, s.cost[r])
+			}
 			if s.logged != nil {
 				pi = append(pi, s.logged[r])
 			}
@@ -168,7 +176,10 @@ func certificate(b certify.Bounds, on Circumstances, samples ...sample) (*Certif
 	on.Logged = -mean(cost)
 	var estimate *certify.Estimate
 	if pi != nil {
-		e := certify.SelfNormalized(pi, pi0, cost)
+		if of == nil {
+			of = cost
+		}
+		e := certify.SelfNormalized(pi, pi0, of)
 		estimate = &e
 		w := weigh(samples...)
 		on.Contradicted = cmp.Or(w.farFromOne(max(1, b.Gamma)), on.Contradicted)
@@ -241,7 +252,8 @@ func contradicts(f inspect.Finding, grouped bool) bool {
 	case f.Severity == inspect.Unusable:
 		return true
 	}
-	return f.About == inspect.Draws || f.About == inspect.Selection || f.About == inspect.Columns || f.About == inspect.Sequence && !grouped
+	return slices.Contains([]inspect.Subject{inspect.Draws, inspect.Selection, inspect.Columns, inspect.Assumed},
+		f.About) || f.About == inspect.Sequence && !grouped
 }
 
 // conclude states what bounds say, beside an estimate on the same rows, if there is one.
@@ -277,7 +289,7 @@ func (on *Circumstances) doubt(found inspect.Report, name string, contradicts fu
 
 // readOff counts the actions that no row but those of the sample has.
 func (s sample) readOff() int {
-	if s.log.Choices != nil { // what a row offers is part of its context
+	if s.log.Choices != nil || s.lists != nil { // what a row offers is part of its context
 		return 0
 	}
 	certifies, has := make([]bool, s.log.Len()), [2][]bool{make([]bool, s.log.K()), make([]bool, s.log.K())}

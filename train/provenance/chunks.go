@@ -33,6 +33,18 @@ func (j *Judge) chunks(log *logs.Log, chunks []Chunk, o certify.Options, on Circ
 	if err := j.Admits(); err != nil {
 		return nil, trial{}, nil, err
 	}
+	if j.log.Lists != nil && len(chunks) > 1 {
+		return nil, trial{}, nil, withhold("a mixture of policies of chunks draws one of them for each slot, and what its " +
+			"lists earn is certified on a later log: set chunks 1 to certify on this one")
+	} else if j.log.Lists != nil {
+		c := chunks[0]
+		o.Models = nil
+		if err := j.from(TaughtBy(c.Taught), c.Rows, o); err != nil {
+			return nil, trial{}, nil, err
+		}
+		cert, t, err := j.fixed(log, c.Policy, c.Rows, o, on)
+		return cert, t, []float64{1}, err
+	}
 	if f := j.Drift(); f != nil && len(chunks) > 1 {
 		return nil, trial{}, nil, withhold("the log drifts (%s: %s), and a mixture of policies that were learned and "+
 			"certified in chunks needs rows that are alike", f.Check, f.Measured)
@@ -61,7 +73,7 @@ func (j *Judge) chunks(log *logs.Log, chunks []Chunk, o certify.Options, on Circ
 	return c, t, weights, err
 }
 
-// Drift is what the inspection found of drift; nil: nothing.
+// Drift returns what the inspection found of drift; nil: nothing.
 func (j *Judge) Drift() *inspect.Finding {
 	if f, ok := j.found.Doubts(inspect.Drift); ok {
 		return &f

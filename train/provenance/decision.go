@@ -97,7 +97,9 @@ type trial struct {
 	samples []sample          // of the same logs
 	chunks  []certify.Chunk   // see [certify.Chunks]; nil: the policy is one
 	options certify.Options
-	learns  bool // a model of the outcome may be learned from rows before
+	learns  bool    // a model of the outcome may be learned from rows before
+	gamma   float64 // Γ, where the rows are lists, whose costs account for it; 0: that of the options
+	err     error   // why there is no trial
 }
 
 // bounds are those of the parts.
@@ -407,6 +409,10 @@ func (c *Certificate) decide(t trial, requirements []Requirement, err error) (*C
 		return c, err
 	}
 	s := &c.statement
+	if t.gamma > 0 {
+		return nil, withhold("guardrails and budgets are certified of rows that are decisions of their own, and not of " +
+			"lists: leave them out")
+	}
 	if s.Circumstances == nil {
 		return nil, errors.New("several outcomes are of a log that was read")
 	}

@@ -41,7 +41,7 @@ const (
 
 // kinds are the ways to know rows again. Digits and decimals go together, so that what
 // another program rounded to either is found.
-var kinds = []policyfile.Witnesses{
+var kinds = []policyfile.Fingerprints{
 	{}, {Digits: 4}, {Digits: 6, Decimals: 6}, {Digits: 4, Decimals: 4}, {Digits: 3, Decimals: 3}, {Digits: 2,
 		Decimals: 2},
 	{Digits: 3, Decimals: 3, Time: true}, {Run: 40},
@@ -52,7 +52,7 @@ var stakes = []float64{.02, .1, .3, .6, .9, .99}
 
 // keysOf are what the rows are known again by, those before row from left out; nil: the
 // log lacks what it takes.
-func (j *Judge) keysOf(w policyfile.Witnesses) (keys []uint64, from int) {
+func (j *Judge) keysOf(w policyfile.Fingerprints) (keys []uint64, from int) {
 	n := j.log.Len()
 	if w.Run > 0 {
 		const base = 0x9e3779b97f4a7c15
@@ -76,7 +76,7 @@ func (j *Judge) keysOf(w policyfile.Witnesses) (keys []uint64, from int) {
 
 // contextKeys are those of the given rows, nil: of all, by their contexts; without offered by these without what the
 // rows offer.
-func (j *Judge) contextKeys(w policyfile.Witnesses, rows []int, offered bool) []uint64 {
+func (j *Judge) contextKeys(w policyfile.Fingerprints, rows []int, offered bool) []uint64 {
 	if w.Time && j.log.Time == nil {
 		return nil
 	}
@@ -106,7 +106,7 @@ func (j *Judge) contextKeys(w policyfile.Witnesses, rows []int, offered bool) []
 // offeredKeys are keysOf of a log with sets, of as few of the rows as fingerprints need, which it returns with some of
 // them: rows that are told apart without what they offer are read whole only if they may become fingerprints. Of the
 // first 1½ thousand of a list so many do as there may be.
-func (j *Judge) offeredKeys(w policyfile.Witnesses, rows []int, some [2][]int) (keys []uint64, of []int, may [2][]int) {
+func (j *Judge) offeredKeys(w policyfile.Fingerprints, rows []int, some [2][]int) (keys []uint64, of []int, may [2][]int) {
 	parts := j.contextKeys(w, nil, false)
 	if parts == nil {
 		return nil, nil, may
@@ -154,7 +154,7 @@ const split = 1<<24 - 1
 // fingerprints are what some of the rows are known again by, of which no other row has the
 // key: half of them those of the least propensities, which say most, the others drawn by
 // chance.
-func (j *Judge) fingerprints(rows []int) (all []policyfile.Witnesses) {
+func (j *Judge) fingerprints(rows []int) (all []policyfile.Fingerprints) {
 	names := j.actions()
 	drawn := func(a, b int) int { return cmp.Compare(Hash(1, j.keys[a]), Hash(1, j.keys[b])) }
 	rare := func(a, b int) int { return cmp.Or(cmp.Compare(j.log.Propensity[a], j.log.Propensity[b]), drawn(a, b)) }
@@ -202,7 +202,7 @@ func (j *Judge) fingerprints(rows []int) (all []policyfile.Witnesses) {
 }
 
 // fewer are the fingerprints that a file of a later policy has: some of each kind.
-func fewer(all []policyfile.Witnesses) []policyfile.Witnesses {
+func fewer(all []policyfile.Fingerprints) []policyfile.Fingerprints {
 	all = slices.Clone(all)
 	for i := range all {
 		all[i].Keys = all[i].Keys[:min(300, len(all[i].Keys))]
@@ -213,7 +213,7 @@ func fewer(all []policyfile.Witnesses) []policyfile.Witnesses {
 // known says that rows of the log, but for those left out, are known again as rows that
 // the fingerprints are of: the probability that a log which shares none says so is at most doubt.
 // Empty: they are not, or the log does not say how its actions were drawn.
-func (j *Judge) known(all []policyfile.Witnesses, out []bool) string {
+func (j *Judge) known(all []policyfile.Fingerprints, out []bool) string {
 	if len(all) == 0 || j.log.Propensity == nil || j.log.Estimated {
 		return ""
 	}
@@ -226,7 +226,7 @@ func (j *Judge) known(all []policyfile.Witnesses, out []bool) string {
 }
 
 // bet is log e, and what says most; whose says what the fingerprints are of.
-func (j *Judge) bet(all []policyfile.Witnesses, out []bool, whose string) (e float64, says string) {
+func (j *Judge) bet(all []policyfile.Fingerprints, out []bool, whose string) (e float64, says string) {
 	names := j.actions()
 	var bets []float64 // log e of each
 	most := 0.
@@ -278,7 +278,7 @@ func meanExp(of []float64) (e float64) {
 }
 
 // what says what rows are known again by.
-func what(w policyfile.Witnesses) string {
+func what(w policyfile.Fingerprints) string {
 	switch {
 	case w.Run > 0:
 		return fmt.Sprintf("the %d actions before them", w.Run)

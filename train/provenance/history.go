@@ -115,7 +115,7 @@ func (j *Judge) compare(f *policyfile.File, fresh bool) (Overlap, error) {
 			"content): it cannot be seen whether they are the same; if no row of this log had a part in the " +
 			"policy, say so by setting fresh")
 	case h.How != how:
-		return j.ancestors(f, o, fresh, j.known(h.Witnesses, o.Taught))
+		return j.ancestors(f, o, fresh, j.known(h.Fingerprints, o.Taught))
 	}
 	t, c := propensity.NewRowSet(taught), propensity.NewRowSet(chosen)
 	rows := 0
@@ -131,7 +131,7 @@ func (j *Judge) compare(f *policyfile.File, fresh bool) (Overlap, error) {
 		return o, nil
 	}
 	if j.how == logs.ByContent {
-		again := j.known(h.Witnesses, make([]bool, n))
+		again := j.known(h.Fingerprints, make([]bool, n))
 		if again == "" && !fresh && rows > 0 && !j.byChance(rows, t.Len()+c.Len(), h.Repeats) {
 			return o, withhold("%d rows of this log have the content of rows that the policy was learned from, "+
 				"more than by chance, and without decision_id it cannot be told whether they are the same: log a "+
@@ -153,7 +153,7 @@ func (j *Judge) compare(f *policyfile.File, fresh bool) (Overlap, error) {
 		o.Note = fmt.Sprintf("the log is not the one that the policy was learned from, but %d of its decisions "+
 			"are: they count as those", rows)
 	}
-	return j.ancestors(f, o, fresh, j.known(h.Witnesses, out))
+	return j.ancestors(f, o, fresh, j.known(h.Fingerprints, out))
 }
 
 // ancestors finds rows of the log that taught a policy which logged what this one was
@@ -193,7 +193,7 @@ func (j *Judge) ancestors(f *policyfile.File, o Overlap, fresh bool, again strin
 				clear(out)
 			}
 		}
-		if again := j.known(a.Witnesses, out); again != "" {
+		if again := j.known(a.Fingerprints, out); again != "" {
 			return o, withhold(changed, fmt.Sprintf(" %.12s, which logged what this policy was learned from,",
 				a.Policy), under, again)
 		}
@@ -241,8 +241,8 @@ type Made struct {
 	Loggers []*policyfile.Policy // that logged rows of the log, as far as their files are at hand
 }
 
-// Seed is what the hashes of rows are to be taken with: that of an earlier file, if rows
-// of it must be recorded along, else the given one.
+// Seed returns the seed to hash rows with: that of an earlier file, if its rows must be recorded along, since hashes of
+// two seeds cannot be told to be of one row; else the given one.
 func (j *Judge) Seed(before *policyfile.File, seed uint64) (uint64, error) {
 	if before == nil || !before.History.Known || before.History.How == "" {
 		return seed, nil
@@ -272,7 +272,7 @@ func (j *Judge) Record(f *policyfile.File, m Made) {
 	if f.History.Groups = j.groups(m.Seed, all); len(f.Components) == 1 && f.Components[0].Kind == policyfile.ArgMax {
 		f.History.Groups = j.groups(m.Seed, m.Taught) // those that certified it changed nothing
 	}
-	f.History.Witnesses = j.fingerprints(all)
+	f.History.Fingerprints = j.fingerprints(all)
 	if j.how == logs.ByContent {
 		f.History.Repeats = j.repeats(all)
 	}
@@ -283,7 +283,7 @@ func (j *Judge) Record(f *policyfile.File, m Made) {
 	for _, p := range m.Loggers {
 		at[p.Hash()] = true
 		a := p.Ancestor()
-		a.Witnesses = fewer(a.Witnesses)
+		a.Fingerprints = fewer(a.Fingerprints)
 		f.History.Descend(a)
 		f.History.Descend(p.File().History.Ancestors...)
 	}
@@ -297,7 +297,7 @@ func (j *Judge) Record(f *policyfile.File, m Made) {
 	}
 	f.History.Descend(m.Before.History.Ancestors...)
 	if m.Before.History.Known {
-		f.History.Witnesses = append(f.History.Witnesses, m.Before.History.Witnesses...)
+		f.History.Fingerprints = append(f.History.Fingerprints, m.Before.History.Fingerprints...)
 		f.History.Repeats += m.Before.History.Repeats
 		f.History.Groups = slices.Compact(slices.Sorted(slices.Values(slices.Concat(f.History.Groups,
 			m.Before.History.Groups))))

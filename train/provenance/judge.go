@@ -57,7 +57,7 @@ func (j *Judge) Force() *Judge {
 	return j
 }
 
-// Found is what the inspection found.
+// Found returns what the inspection found.
 func (j *Judge) Found() inspect.Report { return j.found }
 
 // Of is the judge of the same rows as another log holds them, such as with their contexts
@@ -72,6 +72,7 @@ func (j *Judge) Of(log *logs.Log) (*Judge, error) {
 // Withheld is the error of a guarantee that is not given, with the reason.
 type Withheld struct{ Reason string }
 
+// Error returns the reason.
 func (e *Withheld) Error() string { return e.Reason }
 
 func withhold(format string, args ...any) error {
@@ -103,10 +104,14 @@ func (j *Judge) Admits() error {
 		return withhold("rows have different weights, and a guarantee needs identically distributed rows")
 	}
 	if j.Usable() != nil {
-		f := j.found.Findings[0]
-		return withhold("the log is unusable: %s: %s: %s", f.Check, f.Measured, f.Means)
+		return unusable("the log is unusable", j.found.Findings[0])
 	}
 	return nil
+}
+
+// unusable withholds what a finding makes meaningless.
+func unusable(what string, f inspect.Finding) error {
+	return withhold("%s: %s: %s: %s", what, f.Check, f.Measured, f.Means)
 }
 
 // NoRewards says that nothing is guaranteed on a log that decisions are missing from, since
@@ -214,15 +219,15 @@ type Origin struct {
 	taught propensity.RowSet
 }
 
-// FixedBefore is the caller's word that a policy was fixed before the log was seen, by
-// whoever made it and whatever they had seen.
+// FixedBefore takes the caller's word that a policy was fixed before the log was seen, by whoever made it and whatever
+// they had seen. Nothing checks it.
 func FixedBefore() Origin { return Origin{fixed: true} }
 
 // FromFile is the origin of a policy file's policy: what the file records.
 func FromFile(f *policyfile.File) Origin { return Origin{file: f} }
 
-// TaughtBy is the origin of a policy that rows of the log, and nothing later, had a part
-// in: they may not certify it. They are told by [logs.Log.Hashes].
+// TaughtBy makes the origin of a policy in which rows of the log had a part, and nothing later: they may not certify it.
+// Rows are known by [logs.Log.Hashes].
 func TaughtBy(rows propensity.RowSet) Origin { return Origin{taught: rows, fixed: rows.Len() == 0} }
 
 // Fixed certifies a policy on rows that had no part in it. pi writes π(·|x_i), of the actions that the row
@@ -255,14 +260,26 @@ func (j *Judge) fixed(log *logs.Log, pi certify.Policy, rows []int, o certify.Op
 func (j *Judge) trial(p certify.PoolLog, s sample, o certify.Options) trial {
 	o = j.options(o)
 	p.Gamma, p.Clusters = o.Gamma, o.Clusters
-	return trial{parts: []certify.PoolLog{p}, samples: []sample{s}, options: o}
+	t := trial{options: o}
+	if j.log.Lists != nil {
+		p, s, t.err = j.lists(p, s)
+		t.gamma, t.options.Gamma, t.options.Clusters = o.Gamma, 1, p.Clusters
+	}
+	t.parts, t.samples = []certify.PoolLog{p}, []sample{s}
+	return t
 }
 
 // certificate is that of the reward.
 func (t trial) certificate(on Circumstances) (*Certificate, error) {
+	if t.err != nil {
+		return nil, t.err
+	}
 	b, err := t.bounds(t.parts, t.options)
 	if err != nil {
 		return nil, err
+	}
+	if t.gamma > 1 {
+		b.Gamma = t.gamma
 	}
 	return certificate(b, on, t.samples...)
 }
@@ -311,7 +328,7 @@ func (j *Judge) Target(pi certify.Policy, logged []float64, from Origin, o certi
 		return nil, err
 	}
 	o = j.options(o)
-	if pi != nil && !j.log.LoggedOnly() && !o.AnyTime {
+	if pi != nil && !j.log.LoggedOnly() && !o.AnyTime && j.log.Lists == nil {
 		m, err := online.Learn(j.log, rows, o.Clusters, logged)
 		if err != nil {
 			return nil, err
@@ -327,7 +344,8 @@ func (j *Judge) Target(pi certify.Policy, logged []float64, from Origin, o certi
 	t := j.trial(certify.PoolLog{Log: j.log, Pi: noted, Logged: logged, Rows: rows, Models: o.Models}, s, o)
 	t.learns = pi != nil && !o.AnyTime
 	c, err := t.certificate(on)
-	if c, err = c.decide(t, requirements, err); err == nil && c.statement.Proven() && !o.AnyTime && c.statement.Circumstances != nil {
+	c, err = c.decide(t, requirements, err)
+	if err == nil && j.log.Lists == nil && c.statement.Proven() && !o.AnyTime && c.statement.Circumstances != nil {
 		c.statement.Strength, err = certify.Strength(pi, logged, j.log, rows, o)
 	}
 	return c, err
@@ -415,7 +433,8 @@ func (j *Judge) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cer
 			j.log.Len(), strings.TrimSuffix(": "+strings.Join(c.on.Notes, "; "), ": "))
 	}
 	options.Models = c.models
-	if c.log.Choices != nil && c.log.LoggedOnly() { // most of the time goes to scores of what was not logged
+	alone := j.log.Lists == nil || j.log.Lists.Assume != string(certify.Independence) // of each slot's own action
+	if c.log.Choices != nil && c.log.LoggedOnly() && alone {                          // most of the time goes to scores of what was not logged
 		pi, err := logged(c.plays, c.log, rows, options.Threads)
 		if err != nil {
 			return nil, err
@@ -426,7 +445,7 @@ func (j *Judge) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cer
 		return cert.decide(t, o.Requirements, err)
 	}
 	if !slices.ContainsFunc(rows, func(r int) bool { return c.chosen[r] }) {
-		if c.on.Relation == Fresh && !c.log.LoggedOnly() {
+		if c.on.Relation == Fresh && !c.log.LoggedOnly() && j.log.Lists == nil {
 			s, all := j.sample(rows), make([]float64, c.log.MostOptions())
 			pi := s.noting(c.log, c.pi)
 			for _, r := range rows {

@@ -13,7 +13,7 @@ import (
 	"opl/train/logs"
 )
 
-// Witnesses of rows with sets, of which few are read whole, are those that reading all of them gives: where contexts are alone,
+// Fingerprints of rows with sets, of which few are read whole, are those that reading all of them gives: where contexts are alone,
 // where they come back, and where all are one.
 func TestOfferedWitnesses(t *testing.T) {
 	for name, context := range map[string]func(i int, r *rand.Rand) float64{
@@ -42,7 +42,7 @@ func TestOfferedWitnesses(t *testing.T) {
 			all[i] = i
 		}
 		got := j.fingerprints(all)
-		var want []policyfile.Witnesses
+		var want []policyfile.Fingerprints
 		for _, w := range kinds { // of rows one of each key: the least propensities first, then by chance
 			keys, from := j.keysOf(w)
 			times := map[uint64]int{}

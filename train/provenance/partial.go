@@ -66,8 +66,7 @@ func (j *Judge) Partial(ctx context.Context, p *policyfile.Policy, o Options) (P
 	out := *j.partial
 	switch {
 	case !out.Found.Complete:
-		f := j.found.Findings[0]
-		return out, withhold("the log is unusable: %s: %s: %s", f.Check, f.Measured, f.Means)
+		return out, unusable("the log is unusable", j.found.Findings[0])
 	case !j.log.HasIDs():
 		return out, withhold("a shard by files knows rows of the others' files by decision_id alone, and the log " +
 			"has none: " +
@@ -113,21 +112,17 @@ func (out *Partial) sum(c *pooled, o Options) (err error) {
 		return err
 	}
 	var cost kernel.Sum
-	var weight [5]kernel.Sum
+	weight := make(kernel.Sums, len(out.Weight))
 	for _, s := range c.samples {
 		for _, r := range s.rows {
 			w, reward := s.logged[r]/s.log.Propensity[r], -s.log.Cost[r]
 			cost.Add(-reward)
-			for i, v := range []float64{w, w * w, w * reward, w * w * reward, w * w * reward * reward} {
-				weight[i].Add(v)
-			}
+			weight.Add([]float64{w, w * w, w * reward, w * w * reward, w * w * reward * reward})
 		}
 	}
 	out.Clusters = weigh(c.samples...)
 	out.Cost = cost.Value()
-	for i := range weight {
-		out.Weight[i] = weight[i].Value()
-	}
+	out.Weight = [5]float64(weight.Values())
 	return nil
 }
 
@@ -227,12 +222,7 @@ func together(all []*Partial) (on Circumstances, err error) {
 	on.Rows, on.Refused, on.Notes, on.Doubts, on.Contradicted = 0, 0, nil, nil, ""
 	forced, grouped := true, false
 	var of, hash uint64
-	times := map[string]int{}
-	for _, p := range all {
-		for _, n := range p.On.Notes {
-			times[n]++
-		}
-	}
+	var notes [][]string
 	for i, p := range all {
 		forced, grouped = forced && p.Forced, grouped || p.Groups
 		if p.RowWeight != all[0].RowWeight {
@@ -250,15 +240,9 @@ func together(all []*Partial) (on Circumstances, err error) {
 			hash = Hash(of, hash)
 		}
 		of = hash
-		for _, n := range p.On.Notes {
-			if times[n] < len(all) {
-				n = fmt.Sprintf("shard %s: %s", p.Shard, n)
-			} else if i > 0 {
-				continue
-			}
-			on.Notes = append(on.Notes, n)
-		}
+		notes = append(notes, p.On.Notes)
 	}
+	on.Notes = inspect.MergeNotes(notes)
 	ids, groups := inspect.Across(found)
 	const cut = "%s: %s: cut the files so that %s in one shard, or leave setting shard-by out"
 	switch {
@@ -268,8 +252,7 @@ func together(all []*Partial) (on Circumstances, err error) {
 		return on, withhold(cut, groups, "rows of a group depend on one another and count as one", "they are")
 	}
 	if report.Severity == inspect.Unusable && !forced {
-		f := report.Findings[0]
-		return on, withhold("the log is unusable: %s: %s: %s", f.Check, f.Measured, f.Means)
+		return on, unusable("the log is unusable", report.Findings[0])
 	}
 	for _, f := range report.Findings {
 		if f.About == inspect.Repeats && f.Severity > inspect.Fine &&

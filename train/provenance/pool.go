@@ -50,7 +50,7 @@ func (ps Pool) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cert
 		return nil, err
 	}
 	t := trial{parts: c.parts, samples: c.samples, options: certify.Options{Delta: o.Delta, AnyTime: true,
-		Threads: runtime.GOMAXPROCS(0)}}
+		Threads: runtime.GOMAXPROCS(0)}, gamma: c.gamma}
 	cert, err := t.certificate(c.on)
 	return cert.decide(t, o.Requirements, err)
 }
@@ -61,6 +61,7 @@ type pooled struct {
 	samples []sample // of the rows that certify
 	rows    int
 	on      Circumstances
+	gamma   float64 // see trial
 }
 
 func (ps Pool) pooled(ctx context.Context, p *policyfile.Policy, o Options) (c pooled, err error) {
@@ -112,9 +113,14 @@ func (ps Pool) pooled(ctx context.Context, p *policyfile.Policy, o Options) (c p
 	for k, j := range ps {
 		gamma := max(j.options(certify.Options{Gamma: o.Gamma}).Gamma, together.Gamma)
 		s, one := j.sample(rows[k]), all[k]
-		c.samples = append(c.samples, s)
-		c.parts = append(c.parts, certify.PoolLog{Log: one.log, Pi: s.noting(one.log, one.pi), Rows: rows[k],
-			Gamma: gamma, Models: one.models})
+		p := certify.PoolLog{Log: one.log, Pi: s.noting(one.log, one.pi), Rows: rows[k], Gamma: gamma, Models: one.models}
+		if j.log.Lists != nil {
+			if p, s, err = j.lists(p, s); err != nil {
+				return c, j.in(several, err)
+			}
+			c.gamma = max(c.gamma, gamma)
+		}
+		c.samples, c.parts = append(c.samples, s), append(c.parts, p)
 		c.rows += len(rows[k])
 	}
 	if c.rows == 0 && ps[0].partial == nil {
@@ -187,7 +193,7 @@ func (ps Pool) lasting(out, taught [][]bool) (rows [][]int, twice [][]bool, note
 	delete(tainted, "")
 	seen, ended := map[uint64]bool{}, map[string]bool{}
 	again, back, open := 0, 0, 0
-	var fingerprints [][]policyfile.Witnesses
+	var fingerprints [][]policyfile.Fingerprints
 	for k, j := range ps {
 		double, same := make([]bool, j.log.Len()), j.begins(ps[:k])
 		var kept []int
@@ -304,7 +310,7 @@ func (j *Judge) begins(before []*Judge) (most int) {
 }
 
 // repeated reports, as a *Withheld, rows of an earlier log among those that are not out.
-func (j *Judge) repeated(before *Judge, by []policyfile.Witnesses, out []bool) error {
+func (j *Judge) repeated(before *Judge, by []policyfile.Fingerprints, out []bool) error {
 	const which = "%s: rows of one file are in another, and under other ids, or without, it is not seen which; " +
 		"give each row once, and log a decision_id"
 	name := strings.TrimSuffix(before.named(true), ": ")
@@ -398,7 +404,7 @@ func (ps Pool) inspect(actions []string, twice [][]bool) (inspect.Report, error)
 		}
 		found.Findings = append(found.Findings, f)
 		if f.Severity == inspect.Unusable && slices.ContainsFunc(ps, func(j *Judge) bool { return !j.force }) {
-			return found, withhold("all files together are unusable: %s: %s: %s", f.Check, f.Measured, f.Means)
+			return found, unusable("all files together are unusable", f)
 		}
 	}
 	return found, nil

@@ -362,7 +362,9 @@ func TestAnyTimeDoors(t *testing.T) {
 	if c, err := collect(t, visits).Probabilities(pi[:600], provenance.FixedBefore(), o); err != nil || c.Statement().Groups != 199 {
 		t.Errorf("visits: %v", err)
 	}
-	visits[7].Group = ""
+	for i := 7; i < len(visits); i += 15 { // one row alone is within what inspect takes for chance
+		visits[i].Group = ""
+	}
 	_, err = collect(t, visits).Probabilities(pi[:600], provenance.FixedBefore(), o)
 	withheld(t, "a visit in pieces", err, "repeated contexts")
 

@@ -43,7 +43,7 @@ func TestRounding(t *testing.T) {
 		}
 		x = append(x, v, -v)
 	}
-	for _, w := range append(kinds[1:6:6], policyfile.Witnesses{Decimals: 3}) {
+	for _, w := range append(kinds[1:6:6], policyfile.Fingerprints{Decimals: 3}) {
 		got := append([]float64{}, x...)
 		rounding(w.Digits, w.Decimals)(got)
 		for i, v := range x {

@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -72,7 +73,7 @@ func curvesOf(n names, recs []train.Record) figure.Figure {
 				if curves[k] == nil {
 					curves[k] = &figure.Curve{Name: fmt.Sprintf("seed %d", r.Seed), Style: s}
 				}
-				curves[k].X, curves[k].Y = append(curves[k].X, float64(p.Epoch)), append(curves[k].Y, q.Value)
+				curves[k].Add(float64(p.Epoch), q.Value, math.NaN(), math.NaN(), "")
 				if !slices.Contains(names, q.Name) {
 					names = append(names, q.Name)
 				}

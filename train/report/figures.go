@@ -307,10 +307,8 @@ func join(name string, s figure.Style, pts []Point, is func(Point) bool) figure.
 	slices.SortStableFunc(of, func(a, b Point) int { return cmp.Compare(a.Eta0, b.Eta0) })
 	c := figure.Curve{Name: name, Style: s}
 	for _, p := range of {
-		c.X, c.Y = append(c.X, p.Eta0), append(c.Y, float64(p.Mean))
-		c.Low, c.High = append(c.Low, float64(p.Mean-p.SD)), append(c.High, float64(p.Mean+p.SD))
-		c.Texts = append(c.Texts, map[bool]string{true: fmt.Sprintf("%d seeds", p.Count),
-			false: "one seed"}[p.Count > 1])
+		text := map[bool]string{true: fmt.Sprintf("%d seeds", p.Count), false: "one seed"}[p.Count > 1]
+		c.Add(p.Eta0, float64(p.Mean), float64(p.Mean-p.SD), float64(p.Mean+p.SD), text)
 	}
 	return c
 }

@@ -75,7 +75,7 @@ func WriteAll(dir string, recs []train.Record, o PageOptions) error {
 	if p.verdicts != nil {
 		err = errors.Join(err,
 			writeFile(dir, VerdictsFile, func(w io.Writer) error { return writeVerdicts(w, p.verdicts) }),
-			writeFile(dir, VerdictsJSON, func(w io.Writer) error { return encodeJSON(w, p.verdicts, false) }))
+			writeFile(dir, VerdictsJSON, func(w io.Writer) error { return encodeJSON(w, p.verdicts) }))
 	}
 	return errors.Join(err, writeFile(dir, PageFile, p.write))
 }
@@ -197,10 +197,10 @@ func writeFile(dir, name string, write func(io.Writer) error) error {
 	return nil
 }
 
-func encodeJSON(w io.Writer, x any, html bool) error {
+func encodeJSON(w io.Writer, x any) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
-	e.SetEscapeHTML(html)
+	e.SetEscapeHTML(false)
 	return e.Encode(x)
 }
 
@@ -219,48 +219,88 @@ func writeVerdicts(w io.Writer, vs []Verdict) error {
 	return csv.NewWriter(w).WriteAll(lines)
 }
 
+// sections are what report.md and the page to share both say: the verdicts, the figures with their numbers, the grid.
+func (p *page) sections() (all []html.Section) {
+	if p.verdicts != nil {
+		rows, comparisons := p.verdictRows()
+		all = append(all, html.Section{Title: "Verdicts", Tables: []html.Table{
+			{Caption: "The conclusions, and what decides", Head: verdictHead, Rows: rows},
+			{Caption: "All comparisons", Head: comparisonHead, Rows: comparisons}}, Notes: []string{verdictNote()}})
+	}
+	for i, f := range p.figures {
+		s := html.Section{Title: f.Name + ": " + f.Title,
+			Figures: []html.Figure{{Caption: captionOf(f.Name, p.pts[i]), Figure: p.drawings[i]}},
+			Tables:  pivots(names{p.options.Library}, p.pts[i])}
+		if f.Name == "grid" {
+			s.Title = f.Title
+		}
+		all = append(all, s)
+	}
+	if p.options.Grid != "" {
+		all = append(all, html.Section{Title: "The grid", Code: p.options.Grid})
+	}
+	return all
+}
+
+// write writes report.md.
 func (p *page) write(w io.Writer) error {
 	fmt.Fprint(w, "# Results\n\n")
 	if p.options.Command != "" {
 		fmt.Fprintf(w, "    %s\n\n", strings.ReplaceAll(p.options.Command, "\n", " "))
 	}
 	fmt.Fprintf(w, "%d runs: [%s](%s), a line each; [%s](%s), the points of the figures with mean, standard "+
-		"deviation and count.\n\n",
-		len(p.recs), RunsFile, RunsFile, PointsFile, PointsFile)
-	if p.options.Grid != "" {
-		fmt.Fprintf(w, "## The grid\n\n    %s\n\n", strings.ReplaceAll(strings.TrimSpace(p.options.Grid), "\n",
-			"\n    "))
-	}
+		"deviation and count.\n\n", len(p.recs), RunsFile, RunsFile, PointsFile, PointsFile)
 	if p.verdicts != nil {
-		if err := p.writeVerdictTables(w); err != nil {
-			return err
-		}
+		fmt.Fprintf(w, "The verdicts: [%s](%s), [%s](%s).\n\n", VerdictsFile, VerdictsFile, VerdictsJSON, VerdictsJSON)
 	}
-	for i, f := range p.figures {
-		fmt.Fprintf(w, "## %s: %s\n\n", f.Name, f.Title)
-		if slices.Contains(p.options.Formats, "pdf") {
-			fmt.Fprintf(w, "[%s.pdf](%s.pdf)\n\n", f.Name, f.Name)
-		}
-		if format := p.options.Formats[0]; format != "pdf" {
-			fmt.Fprintf(w, "![%s](%s.%s)\n\n", f.Title, f.Name, format)
-		}
-		fmt.Fprintf(w, "%s\n\n", captionOf(f.Name, p.pts[i]))
-		if err := writePivots(w, pivots(names{p.options.Library}, p.pts[i])); err != nil {
+	for _, s := range p.sections() {
+		if err := p.writeSection(w, s); err != nil {
 			return err
 		}
 	}
 	if p.curves > 0 {
-		fmt.Fprintf(w, "## Learning curves\n\n%d configurations in [%s](%s), the numbers in [%s](%s). Objective "+
-			"and terms are means over an epoch's minibatches.\n\n",
-			p.curves, CurvesDirectory, CurvesDirectory, CurvesFile, CurvesFile)
+		fmt.Fprintf(w, "## Learning curves\n\n%d configurations in [%s](%s), the numbers in [%s](%s). %s\n\n", p.curves,
+			CurvesDirectory, CurvesDirectory, CurvesFile, CurvesFile, curvesNote)
 	}
-	return p.writeProvenance(w)
+	return p.writeSection(w, p.runs())
+}
+
+// writeSection writes a section as Markdown. Its figures are files; all tables but a leading one are folded.
+func (p *page) writeSection(w io.Writer, s html.Section) error {
+	fmt.Fprintf(w, "## %s\n\n", s.Title)
+	if s.Code != "" {
+		fmt.Fprintf(w, "    %s\n\n", strings.ReplaceAll(strings.TrimSpace(s.Code), "\n", "\n    "))
+	}
+	for _, f := range s.Figures {
+		if slices.Contains(p.options.Formats, "pdf") {
+			fmt.Fprintf(w, "[%s.pdf](%s.pdf)\n\n", f.Name, f.Name)
+		}
+		if format := p.options.Formats[0]; format != "pdf" {
+			fmt.Fprintf(w, "![%s](%s.%s)\n\n", s.Title, f.Name, format)
+		}
+		fmt.Fprintf(w, "%s\n\n", f.Caption)
+	}
+	for i, t := range s.Tables {
+		begin, end := "", "\n"
+		if i > 0 || s.Figures != nil {
+			begin, end = "<details><summary>"+t.Caption+"</summary>\n\n", "\n</details>\n\n"
+		}
+		fmt.Fprint(w, begin)
+		if err := table.Write(w, table.Markdown, t.Head, t.Rows); err != nil {
+			return err
+		}
+		fmt.Fprint(w, end)
+	}
+	for _, n := range s.Notes {
+		fmt.Fprintf(w, "%s\n\n", n)
+	}
+	return nil
 }
 
 // Heads of the tables of verdicts.
 var (
-	verdictHead    = []string{"", "conclusion", "λ", "verdict", "decided by", "seeds", "pairs"}
-	comparisonHead = []string{"", "difference", "claim", "status", "estimate", "seeds", "pairs", "by data set",
+	verdictHead    = []string{"no.", "conclusion", "λ", "verdict", "decided by", "seeds", "pairs"}
+	comparisonHead = []string{"no.", "difference", "claim", "status", "estimate", "seeds", "pairs", "by data set",
 		"smallest", "missing"}
 )
 
@@ -304,30 +344,12 @@ func (p *page) verdictRows() (rows, all [][]string) {
 
 // verdictNote says how verdicts are reached.
 func verdictNote() string {
-	return fmt.Sprintf(`Paired differences, pooled over η₀ and hyperparameters and clustered by seed: the mean over seeds of each seed's mean
-difference, with its %.0f %% t interval (seeds − 1 degrees of freedom). A claim of more is confirmed by an interval above 0 and
-contradicted by one below; a claim of likeness (±%v) by an interval inside or outside; in either case the estimate on every
-data set must say the same. A conclusion of several comparisons needs all of them; "decided by" is the one that decides. With
-fewer than %d seeds a verdict is at most "points to", by the estimates. Seeds that lack a pair are left out.`, 100*confidence, alike, fewestSeeds)
-}
-
-// writeVerdictTables writes one line for each verdict, and behind it every
-// comparison.
-func (p *page) writeVerdictTables(w io.Writer) error {
-	fmt.Fprint(w, "## Verdicts\n\n")
-	rows, all := p.verdictRows()
-	for _, row := range rows {
-		row[3] = "**" + row[3] + "**"
-	}
-	if err := table.Write(w, table.Markdown, verdictHead, rows); err != nil {
-		return err
-	}
-	fmt.Fprintf(w, "\n%s\n\n<details><summary>All comparisons</summary>\n\n", verdictNote())
-	if err := table.Write(w, table.Markdown, comparisonHead, all); err != nil {
-		return err
-	}
-	fmt.Fprintf(w, "\n</details>\n\n[%s](%s), [%s](%s)\n\n", VerdictsFile, VerdictsFile, VerdictsJSON, VerdictsJSON)
-	return nil
+	return fmt.Sprintf(`Paired differences, pooled over η₀ and hyperparameters and clustered by seed: the mean over seeds
+of each seed's mean difference, with its %.0f %% t interval (seeds − 1 degrees of freedom). A claim of more is confirmed by
+an interval above 0 and contradicted by one below; a claim of likeness (±%v) by an interval inside or outside; in either
+case the estimate on every data set must say the same. A conclusion of several comparisons needs all of them; "decided
+by" is the one that decides. With fewer than %d seeds a verdict is at most "points to", by the estimates. Seeds that
+lack a pair are left out.`, 100*confidence, alike, fewestSeeds)
 }
 
 // few lists the first two of what is missing.
@@ -429,18 +451,18 @@ func pivots(n names, pts []Point) (ts []html.Table) {
 	return ts
 }
 
-func (p *page) writeProvenance(w io.Writer) error {
-	fmt.Fprint(w, "## Made by\n\n")
-	var rows [][]string
+// runs is a section of what made the records.
+func (p *page) runs() html.Section {
+	t := html.Table{Head: []string{"data", "n", "data hash", "epochs", "lr", "batch", "δ", "dtype", "opl", "commit",
+		"Go", "machine"}}
 	for _, r := range learnedOf(p.recs) {
 		v := r.Versions
 		row := []string{datasetName(r.Dataset), fmt.Sprint(r.N), dash(r.DataHash), fmt.Sprint(r.Epochs),
-			number(r.LearningRate), fmt.Sprint(r.BatchSize),
-			number(r.Delta), dash(r.Dtype), v.Opl, dash(v.Commit), v.Go, v.System}
-		if !slices.ContainsFunc(rows, func(other []string) bool { return slices.Equal(other, row) }) {
-			rows = append(rows, row)
+			number(r.LearningRate), fmt.Sprint(r.BatchSize), number(r.Delta), dash(r.Dtype), v.Opl, dash(v.Commit),
+			v.Go, v.System}
+		if !slices.ContainsFunc(t.Rows, func(other []string) bool { return slices.Equal(other, row) }) {
+			t.Rows = append(t.Rows, row)
 		}
 	}
-	return table.Write(w, table.Markdown, []string{"data", "n", "data hash", "epochs", "lr", "batch", "δ", "dtype",
-		"opl", "commit", "Go", "machine"}, rows)
+	return html.Section{Title: "Data and settings of the runs", Tables: []html.Table{t}}
 }

@@ -21,8 +21,6 @@ func Write(w io.Writer, f table.Format, recs []train.Record) error {
 	switch f {
 	case table.CSV:
 		return writeCSV(w, recs)
-	case table.JSON:
-		return encodeJSON(w, append([]train.Record{}, recs...), true)
 	case table.Text, table.Markdown, table.LaTeX:
 		return rewards(w, f, table.Width(w), recs)
 	}

@@ -2,6 +2,7 @@ package report_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -58,7 +59,13 @@ func TestGolden(t *testing.T) {
 		"records.json": {table.JSON, records()[:2]},
 	} {
 		var b bytes.Buffer
-		if err := report.Write(&b, c.format, c.recs); err != nil {
+		write := func() error { return report.Write(&b, c.format, c.recs) }
+		if c.format == table.JSON { // as commands answer
+			e := json.NewEncoder(&b)
+			e.SetIndent("", "  ")
+			write = func() error { return e.Encode(c.recs) }
+		}
+		if err := write(); err != nil {
 			t.Fatal(name, err)
 		}
 		file := filepath.Join("testdata", name)

@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -33,27 +32,10 @@ func Share(recs []train.Record, o PageOptions) (html.Page, error) {
 	if p.verdicts != nil {
 		out.Question = "Do the paper's conclusions hold in these runs?"
 		out.Verdict, out.Tone = judged(p.verdicts)
-		rows, all := p.verdictRows()
-		out.Sections = append(out.Sections, html.Section{Title: "Verdicts",
-			Tables: []html.Table{{Caption: "The conclusions, and what decides", Head: numbered(verdictHead),
-				Rows: rows}, {Caption: "All comparisons", Head: numbered(comparisonHead), Rows: all}},
-			Notes: []string{verdictNote()}})
 	}
-	for i, f := range p.figures {
-		s := html.Section{Title: f.Name + ": " + f.Title,
-			Figures: []html.Figure{{Caption: captionOf(f.Name, p.pts[i]), Figure: p.drawings[i]}},
-			Tables:  pivots(names{o.Library}, p.pts[i])}
-		if f.Name == "grid" {
-			s.Title = f.Title
-		}
-		out.Sections = append(out.Sections, s)
-	}
-	if o.Grid != "" {
-		out.Sections = append(out.Sections, html.Section{Title: "The grid", Code: o.Grid})
-	}
+	out.Sections = p.sections()
 	if o.Curves {
-		s := html.Section{Title: "Learning curves",
-			Notes: []string{"Objective and terms are means over an epoch's minibatches."}}
+		s := html.Section{Title: "Learning curves", Notes: []string{curvesNote}}
 		for _, d := range learningCurves(names{o.Library}, p.recs) {
 			if len(s.Figures) == mostCurves {
 				s.Notes = append(s.Notes, fmt.Sprintf("Of the first %d configurations.", mostCurves))
@@ -71,11 +53,10 @@ func Share(recs []train.Record, o PageOptions) (html.Page, error) {
 	return out, nil
 }
 
-// numbered is a head whose first column has a name.
-func numbered(head []string) []string { return append([]string{"no."}, head[1:]...) }
-
-// mostCurves are the learning curves that a page draws.
-const mostCurves = 24
+const (
+	mostCurves = 24 // learning curves that a page draws
+	curvesNote = "Objective and terms are means over an epoch's minibatches."
+)
 
 // ShareRewards is what Write says of records, as a page to be shared, with the terms of objectives and bounds.
 // Errors: no records.
@@ -106,15 +87,6 @@ func ShareRewards(recs []train.Record, o PageOptions) (html.Page, error) {
 	}
 	out.Sections = append(out.Sections, p.runs())
 	return out, nil
-}
-
-// runs are what made the records.
-func (p *page) runs() html.Section {
-	var w table.Recorder
-	_ = p.writeProvenance(&w) // a recorder takes all
-	s := html.Recorded("Data and settings of the runs", &w)
-	s.Notes = nil
-	return s
 }
 
 // best says which configuration earns most, of each data set and η₀.
@@ -189,18 +161,4 @@ func judged(vs []Verdict) (string, html.Tone) {
 		tone = html.Bad
 	}
 	return text, tone
-}
-
-// writePivots writes tables of points as Markdown.
-func writePivots(w io.Writer, ts []html.Table) error {
-	fmt.Fprint(w, "<details><summary>Numbers</summary>\n\n")
-	for _, t := range ts {
-		fmt.Fprintf(w, "%s\n\n", t.Caption)
-		if err := table.Write(w, table.Markdown, t.Head, t.Rows); err != nil {
-			return err
-		}
-		fmt.Fprintln(w)
-	}
-	fmt.Fprint(w, "</details>\n\n")
-	return nil
 }

@@ -1,4 +1,4 @@
-// Opl is the command opl that reads logs from s3:// as well.
+// Opl is the command opl that reads logs from s3://, and of Arrow, as well.
 package main
 
 import (
@@ -13,6 +13,6 @@ import (
 
 func main() {
 	lib := library.Standard()
-	lib.Bucket = cloud.Open
+	lib.Bucket, lib.Unpack = cloud.Open, cloud.Unpack
 	os.Exit(cli.Run(lib, os.Args[1:], os.Stdout, os.Stderr))
 }

@@ -85,6 +85,9 @@ func Measure(ctx context.Context, o Options) ([]Cell, error) {
 	var cells []Cell
 	for _, w := range o.Worlds {
 		for _, n := range o.Rows {
+			if w.Visits > 0 {
+				n = min(n, w.Visits/2)
+			}
 			results, errs := make([]map[string]outcome, o.Seeds), make([]error, o.Seeds)
 			workers.Do(max(1, o.Threads), o.Seeds, func(_, s int) {
 				if ctx.Err() == nil {

@@ -24,6 +24,7 @@ type Visit struct {
 type World struct {
 	Name, About string
 	K           int
+	Visits      int // that there are, each drawn once; 0: as many as are asked for
 	// Make draws the world's own numbers (effects, thresholds) and returns how a visit is drawn.
 	Make func(r *rand.Rand) func(r *rand.Rand) Visit
 }
@@ -38,8 +39,12 @@ func (w World) Actions() []string {
 }
 
 // Draw draws a log of n decisions, and m further visits by which policies are judged. Both are fixed by the
-// seed, which also draws the world's own numbers.
+// seed, which also draws the world's own numbers. Of a world's Visits at most half are decisions.
 func (w World) Draw(n, m int, seed uint64) (log []logs.Decision, test []Visit) {
+	if w.Visits > 0 {
+		n = min(n, w.Visits/2)
+		m = min(m, w.Visits-n)
+	}
 	stream := func(what uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, what)) }
 	next := w.Make(stream(1))
 	r := stream(2)
@@ -138,20 +143,20 @@ func dot(x, y []float64) (s float64) {
 // All lists the worlds.
 func All() []World {
 	return []World{
-		{"linear", "effects linear in ordinary numbers", 4, linear},
-		{"amounts", "lognormal amounts, effects linear in the logarithm", 5, amounts},
-		{"far", "features far from 0: a year, a postcode, a price", 4, far},
-		{"peaks", "each action best near its own value of a feature", 6, peaks},
-		{"rules", "rules with thresholds, a stale logging policy", 5, rules},
-		{"wide", "60 features, 5 of which matter", 4, wide},
-		{"many", "30 actions whose effects share a part", 30, many},
-		{"greedy", "a good, greedy logging policy", 4, greedy},
-		{"crossed", "crossed categories", 5, crossed},
-		{"missing", "missing values that tell", 4, missing},
-		{"periodic", "an hour of the day, beside a category of 40 levels", 4, periodic},
-		{"products", "effects of products of two features", 4, products},
-		{"clicks", "rewards of 1 in 50", 5, clicks},
-		{"nothing", "no effect of any feature", 4, nothing},
+		{"linear", "effects linear in ordinary numbers", 4, 0, linear},
+		{"amounts", "lognormal amounts, effects linear in the logarithm", 5, 0, amounts},
+		{"far", "features far from 0: a year, a postcode, a price", 4, 0, far},
+		{"peaks", "each action best near its own value of a feature", 6, 0, peaks},
+		{"rules", "rules with thresholds, a stale logging policy", 5, 0, rules},
+		{"wide", "60 features, 5 of which matter", 4, 0, wide},
+		{"many", "30 actions whose effects share a part", 30, 0, many},
+		{"greedy", "a good, greedy logging policy", 4, 0, greedy},
+		{"crossed", "crossed categories", 5, 0, crossed},
+		{"missing", "missing values that tell", 4, 0, missing},
+		{"periodic", "an hour of the day, beside a category of 40 levels", 4, 0, periodic},
+		{"products", "effects of products of two features", 4, 0, products},
+		{"clicks", "rewards of 1 in 50", 5, 0, clicks},
+		{"nothing", "no effect of any feature", 4, 0, nothing},
 	}
 }
 

@@ -114,22 +114,17 @@ func (f *file) eachLine(use func(n int, raw []byte, wrong error) error) error {
 	}
 	var long []byte
 	for n := 1; ; n++ {
-		for {
-			b, err := r.ReadByte()
-			if err == nil && b != 0 {
-				err = r.UnreadByte()
-				if err == nil {
-					break
-				}
-			}
-			if err == io.EOF {
-				return nil
-			} else if err != nil {
-				return fmt.Errorf("%s: line %d: %w", f.path, n, err)
-			}
+		b, err := r.ReadByte()
+		for ; err == nil && b == 0; b, err = r.ReadByte() {
 			f.zeros++
 		}
-		raw, err := r.ReadSlice('\n')
+		if err == nil {
+			err = r.UnreadByte()
+		}
+		var raw []byte
+		if err == nil {
+			raw, err = r.ReadSlice('\n')
+		}
 		var wrong error
 		if err == bufio.ErrBufferFull {
 			for long = long[:0]; err == bufio.ErrBufferFull; raw, err = r.ReadSlice('\n') {

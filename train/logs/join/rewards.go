@@ -29,8 +29,9 @@ type reward struct {
 }
 
 // ReadRewards reads a file of rewards, see [logs.OpenRows]: columns decision_id and reward, and timestamp, when the
-// reward came, if that is known (others are left alone), or JSON Lines with the fields of these names and no others. True is the reward 1, false 0, as in logs; an empty or
-// null reward is none. Columns reward_NAME and cost_NAME are other outcomes; a file may have them alone.
+// reward came, if that is known (others are left alone), or JSON Lines with the fields of these names and no others.
+// True is the reward 1, false 0, as in logs; an empty or null reward is none. Columns reward_NAME and cost_NAME are
+// other outcomes; a file may have them alone.
 func ReadRewards(path string, d Duplicates) (*Rewards, error) {
 	r := NewRewards(logs.Options{})
 	return r, r.Read(path, d)

@@ -61,6 +61,12 @@ type Curve struct {
 	small     bool     // in a small panel
 }
 
+// Add appends a point with the ends of its interval, NaN where it has none, and what is said of it.
+func (c *Curve) Add(x, y, low, high float64, text string) {
+	c.X, c.Y = append(c.X, x), append(c.Y, y)
+	c.Low, c.High, c.Texts = append(c.Low, low), append(c.High, high), append(c.Texts, text)
+}
+
 // Legend is a line of entries, broken where it is longer than the figure is wide.
 type Legend struct {
 	Title   string
@@ -231,14 +237,20 @@ func (a *Axis) hold(values ...float64) {
 
 // widen widens a range by a part, an empty one to something.
 func (a *Axis) widen() {
-	switch {
-	case a.Log && !(a.Min <= a.Max):
+	switch empty := !(a.Min <= a.Max); {
+	case empty && a.Log:
 		a.Min, a.Max = 1, 10
+	case empty:
+		a.Min, a.Max = 0, 1
 	case a.Log:
 		pad := max(1.05, math.Pow(a.Max/a.Min, .04))
 		a.Min, a.Max = a.Min/pad, a.Max*pad
 	default:
-		a.Min, a.Max = margin(a.Min, a.Max)
+		pad := .04 * (a.Max - a.Min)
+		if pad < 1e-12*math.Max(1, math.Abs(a.Max)) {
+			pad = math.Max(.05, .05*math.Abs(a.Max))
+		}
+		a.Min, a.Max = a.Min-pad, a.Max+pad
 	}
 }
 
@@ -261,18 +273,6 @@ func (a Axis) marks(t ticks) (out []plot.Tick) {
 		}
 	}
 	return out
-}
-
-// margin widens a range by a part, an empty one to something.
-func margin(lo, hi float64) (float64, float64) {
-	if !(lo <= hi) {
-		return 0, 1
-	}
-	pad := .04 * (hi - lo)
-	if pad < 1e-12*math.Max(1, math.Abs(hi)) {
-		pad = math.Max(.05, .05*math.Abs(hi))
-	}
-	return lo - pad, hi + pad
 }
 
 // plot makes gonum's plot of a panel, with the ticks' numbers at the y axis only if

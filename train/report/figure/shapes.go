@@ -107,15 +107,20 @@ func (p *Panel) Drawn(c Curve, i int) bool {
 	return finite(c.X[i]) && finite(c.Y[i]) && (c.X[i] > 0 || !p.LogX) && (c.Y[i] > 0 || !p.LogY)
 }
 
-// ends are Low and High at a point: of a joined curve Y where there are none, else NaN.
-func (c Curve) ends(i int) (low, high float64) {
+// Ends returns Low and High at a point, or NaN where it has no interval.
+func (c Curve) Ends(i int) (low, high float64) {
 	if i < len(c.Low) && i < len(c.High) && finite(c.Low[i]) && finite(c.High[i]) {
 		return c.Low[i], c.High[i]
 	}
-	if c.Kind <= Barred {
+	return math.NaN(), math.NaN()
+}
+
+// ends are Ends, or Y for both at a joined point without an interval.
+func (c Curve) ends(i int) (low, high float64) {
+	if low, high = c.Ends(i); c.Kind <= Barred && !finite(low) {
 		return c.Y[i], c.Y[i]
 	}
-	return math.NaN(), math.NaN()
+	return low, high
 }
 
 // endsIn are ends within an axis.

@@ -391,13 +391,13 @@ func tell(p *figure.Panel, c figure.Curve, i int) string {
 		text = c.Texts[i]
 	}
 	ends := ""
-	if low, high := point(c, i); finite(low) && finite(high) && low < high {
+	low, high := c.Ends(i)
+	if low < high {
 		ends = fmt.Sprintf(" [%s, %s]", value(low), value(high))
 	}
 	name := short(c.Name, mostRunes)
 	switch c.Kind {
 	case figure.Bars:
-		low, high := point(c, i)
 		if name != "" {
 			name += "\n"
 		}
@@ -430,21 +430,11 @@ func place(p *figure.Panel, c figure.Curve, i int) float64 {
 	})
 }
 
-// point is Low and High, NaN where there are none.
-func point(c figure.Curve, i int) (low, high float64) {
-	if i < len(c.Low) && i < len(c.High) {
-		return c.Low[i], c.High[i]
-	}
-	return math.NaN(), math.NaN()
-}
-
-func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
-
 // numbersOf are the points of panels as a table.
 func numbersOf(panels []*figure.Panel) Table {
 	t := Table{Caption: "Points", Head: []string{"curve", "x", "y", "low", "high", "of"}}
 	optional := func(x float64) string {
-		if !finite(x) {
+		if math.IsNaN(x) {
 			return "—"
 		}
 		return value(x)
@@ -455,7 +445,7 @@ func numbersOf(panels []*figure.Panel) Table {
 				if !p.Drawn(c, i) {
 					continue
 				}
-				low, high := point(c, i)
+				low, high := c.Ends(i)
 				x, y, of := value(place(p, c, i)), value(c.Y[i]), p.Title
 				if p.Lines != nil {
 					y = "—"

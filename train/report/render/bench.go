@@ -18,12 +18,10 @@ import (
 
 // Bench prints a result in a format. Text and Markdown have biases in hundredths of the reward,
 // variances and mean squared errors in their squares, ± standard errors over seeds; that of the
-// variance is about the MSE's less the bias's part, and Text, in 80 columns, leaves it out. CSV and
-// JSON have numbers as they are.
+// variance is about the MSE's less the bias's part, and Text, in 80 columns, leaves it out. CSV has
+// numbers as they are.
 func Bench(w io.Writer, f table.Format, r bench.Result) error {
 	switch f {
-	case table.JSON:
-		return writeJSON(w, r)
 	case table.CSV:
 		return benchCSV(w, r)
 	case table.Text, table.Markdown, table.LaTeX:
@@ -134,10 +132,8 @@ func BenchFigure(r bench.Result) figure.Figure {
 			for _, c := range r.Cells {
 				if c.Logging == l.Logging && c.Estimator == name {
 					low, high := ends(c)
-					line.X, line.Y = append(line.X,
-						float64(c.Rows)*math.Pow(step, float64(j)-float64(len(names)-1)/2)),
-						append(line.Y, math.Sqrt(c.MSE.Value))
-					line.Low, line.High = append(line.Low, low), append(line.High, high)
+					line.Add(float64(c.Rows)*math.Pow(step, float64(j)-float64(len(names)-1)/2),
+						math.Sqrt(c.MSE.Value), low, high, "")
 				}
 			}
 			p.Curves = append(p.Curves, line)

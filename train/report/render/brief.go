@@ -65,15 +65,15 @@ func Concluded(s provenance.Statement, next string) string {
 	}
 	switch s.Verdict {
 	case provenance.Better:
-		return fmt.Sprintf("better than %s: it earns at least %s, at least %s more,%s with probability %v; next: %s", who,
-			u.Least(s.Guaranteed), u.LeastWidth(-s.Gain.Risk), at, 1-s.Delta, next)
+		return fmt.Sprintf("better than %s: it earns at least %s, at least %s more,%s with probability %v; next: %s",
+			who, u.Least(s.Guaranteed), u.LeastWidth(-s.Gain.Risk), at, 1-s.Delta, next)
 	case provenance.Doubted:
 		return "doubted: the log contradicts what the bounds assume; next: opl inspect, and repair the log"
 	case provenance.Vacuous:
 		return "nothing is guaranteed: the bound allows the least reward; next: log more rows, with more randomness"
 	}
-	return fmt.Sprintf("not shown to be better than %s: it earns at least %s%s with probability %v; next: keep what plays, "+
-		"or log more rows", who, u.Least(s.Guaranteed), at, 1-s.Delta)
+	return fmt.Sprintf("not shown to be better than %s: it earns at least %s%s with probability %v; next: keep what "+
+		"plays, or log more rows", who, u.Least(s.Guaranteed), at, 1-s.Delta)
 }
 
 // BriefCertificate prints the statement about a log in a few lines.

@@ -101,6 +101,9 @@ func guarantee(s provenance.Statement) []html.Fact {
 	if s.Groups > 0 {
 		rows = fmt.Sprintf("%d groups of %d rows", s.Groups, s.N)
 	}
+	if s.Circumstances != nil && s.Lists != nil {
+		rows = strings.Replace(rows, "rows", "lists", 1)
+	}
 	if s.Files > 1 {
 		rows, who = fmt.Sprintf("%s of %d files", rows, s.Files), "what logged these rows"
 		over = "the policies that logged them, each with the share of its rows,"
@@ -130,6 +133,13 @@ func guarantee(s provenance.Statement) []html.Fact {
 	if s.Groups > 0 {
 		facts = append(facts, fact("groups", "rows of a group count as one: "+
 			"what is bounded is the mean over groups of their mean reward, not that over rows"))
+	}
+	if s.Circumstances != nil && s.Lists != nil {
+		facts = append(facts, fact("lists", "%d, of %d slots, whose rewards are weighed by %s; assumed (%s): %s",
+			s.Lists.Lists, s.Lists.Slots, s.Lists.SlotWeights, s.Lists.Assumption, s.Lists.Says))
+		if s.Lists.Assumption != certify.NoAssumption {
+			facts = append(facts, fact("assumed", "inspect: %s; an assumption may be tested, and never proved", s.Lists.Found))
+		}
 	}
 	if s.Chunks > 0 {
 		facts = append(facts, fact("chunks", "%d: the rows of each certify the policy that those before taught; "+

@@ -2,9 +2,8 @@ package render
 
 import (
 	"fmt"
+	"math"
 	"strings"
-
-	"gonum.org/v1/plot/vg"
 
 	"opl/train/provenance"
 	"opl/train/report/figure"
@@ -126,21 +125,12 @@ func assumptions(s provenance.Statement) html.Section {
 // guaranteeFigure is the bound beside the estimate and what logged the rows.
 func guaranteeFigure(s provenance.Statement) html.Figure {
 	u, e := unitsOf(s), s.Estimate
-	play := figure.Reference
-	play.Dashes = nil
-	logged := figure.Curve{Name: "what logged the rows", Style: play, Kind: figure.Span,
-		X: []float64{u.At(s.Logged)}, Y: []float64{0}}
-	estimate := figure.Curve{Name: "estimate", Style: figure.Category(0), Kind: figure.Across,
-		X: []float64{u.At(e.Reward)}, Y: []float64{0},
-		Low: []float64{u.At(e.Reward - 2*e.SE)}, High: []float64{u.At(e.Reward + 2*e.SE)},
-		Texts: []string{"± 2 standard errors"}}
-	estimate.Dashes = nil
-	least := figure.Curve{Name: "guaranteed", Style: figure.Category(1), Kind: figure.Across,
-		X: []float64{u.At(s.Promise())}, Y: []float64{-1},
-		Texts: []string{"at least"}}
-	f := lines("guarantee", "mean reward", []string{"estimate", "guaranteed at least"},
-		[]figure.Curve{logged, estimate, least})
-	f.Height = vg.Inch
+	logged, estimate, least := whatPlays("what logged the rows"), across(0, "estimate"), across(1, "guaranteed")
+	logged.Add(u.At(s.Logged), 0, math.NaN(), math.NaN(), "")
+	estimate.Add(u.At(e.Reward), 0, u.At(e.Reward-2*e.SE), u.At(e.Reward+2*e.SE), "± 2 standard errors")
+	least.Add(u.At(s.Promise()), -1, math.NaN(), math.NaN(), "at least")
+	least.Dashes = figure.Category(1).Dashes
+	f := lines("guarantee", "mean reward", []string{"estimate", "guaranteed at least"}, logged, estimate, least)
 	return html.Figure{Figure: f,
 		Caption: fmt.Sprintf("The estimate with 2 standard errors to each side, and what is guaranteed with "+
 			"probability %v.", 1-s.Delta)}

@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 	"opl/train/provenance"
 	"opl/train/report/figure"
 	"opl/train/report/html"
+	"opl/train/report/table"
 )
 
 // answer is what several outcomes say together, in a sentence.
@@ -125,18 +127,19 @@ func negative(v string) string {
 
 // conditionsOf say what the answer is for.
 func conditionsOf(d *provenance.Decision) (all []string) {
-	all = append(all, fmt.Sprintf("Each bound alone holds with probability %v, which is what \"ship\" needs of every one; "+
-		"all of those together hold with probability %v.", 1-d.Delta, 1-d.Delta))
+	all = append(all, fmt.Sprintf("Each bound alone holds with probability %v, which is what \"ship\" needs of every "+
+		"one; all of those together hold with probability %v.", 1-d.Delta, 1-d.Delta))
 	for _, o := range d.Outcomes {
 		if o.RangeAssumed {
 			all = append(all, fmt.Sprintf("%s is taken to be from 0 to 1, as all its values are 0 or 1.", o.Column))
 		}
 		switch {
 		case o.AtRandom:
-			all = append(all, fmt.Sprintf("%s is missing in %d rows, which are left out: assumed is that it is missing "+
-				"independently of action and outcome, given the context.", o.Column, o.Missing))
+			all = append(all, fmt.Sprintf("%s is missing in %d rows, which are left out: assumed is that it is "+
+				"missing independently of action and outcome, given the context.", o.Column, o.Missing))
 		case o.Missing > 0:
-			all = append(all, fmt.Sprintf("%s is missing in %d rows, and counts as what is worst there.", o.Column, o.Missing))
+			all = append(all, fmt.Sprintf("%s is missing in %d rows, and counts as what is worst there.", o.Column,
+				o.Missing))
 		}
 	}
 	return all
@@ -147,20 +150,8 @@ func printDecision(b *strings.Builder, d *provenance.Decision) {
 	if d == nil {
 		return
 	}
-	rows := append([][]string{outcomesHead}, outcomes(d)...)
-	width := make([]int, len(outcomesHead))
-	for _, row := range rows {
-		for i, cell := range row {
-			width[i] = max(width[i], len([]rune(cell)))
-		}
-	}
 	b.WriteByte('\n')
-	for _, row := range rows {
-		for i, cell := range row {
-			fmt.Fprintf(b, "  %s%s", cell, strings.Repeat(" ", width[i]-len([]rune(cell))))
-		}
-		b.WriteByte('\n')
-	}
+	_ = table.Columns(b, "  ", append([][]string{outcomesHead}, outcomes(d)...)) // a builder takes all
 	for _, c := range conditionsOf(d) {
 		fmt.Fprintf(b, "  %s\n", c)
 	}
@@ -170,28 +161,25 @@ func printDecision(b *strings.Builder, d *provenance.Decision) {
 // decisionSection is the answer as a part of a page.
 func decisionSection(d *provenance.Decision) html.Section {
 	return html.Section{Title: "Several outcomes, one decision", Facts: []html.Fact{fact("answer", "%s", answer(d))},
-		Figures: []html.Figure{{Figure: decisionFigure(d), Caption: "How far each outcome is within its limit, as a share " +
-			"of its range: above 0 the limit is kept. The estimate has 2 standard errors of the outcome's mean to each side."}},
+		Figures: []html.Figure{{Figure: decisionFigure(d), Caption: "How far each outcome is within its limit, as a " +
+			"share of its range: above 0 the limit is kept. The estimate has 2 standard errors of the outcome's mean " +
+			"to each side."}},
 		Tables: []html.Table{{Caption: "Outcomes", Head: outcomesHead, Rows: outcomes(d)}}, Notes: conditionsOf(d)}
 }
 
 // decisionFigure draws a line an outcome: the room to its limit by the estimate, and by the bound.
 func decisionFigure(d *provenance.Decision) figure.Figure {
-	limit := onPolicy("limit", ope.Interval{})
-	estimate := figure.Curve{Name: "estimate", Style: figure.Category(0), Kind: figure.Across}
-	bound := figure.Curve{Name: "guaranteed at least", Style: figure.Category(1), Kind: figure.Across}
-	estimate.Dashes, bound.Dashes = nil, nil
+	limit, estimate, bound := whatPlays("limit"), across(0, "estimate"), across(1, "guaranteed at least")
+	limit.Add(0, 0, 0, 0, "")
 	var names []string
 	for i, o := range d.Outcomes {
 		names = append(names, o.Kind+" "+o.Name)
 		point, half := o.Room(o.Point), 2*o.SE/(o.High-o.Low)
-		estimate.X, estimate.Y = append(estimate.X, point), append(estimate.Y, .12-float64(i))
-		estimate.Low, estimate.High = append(estimate.Low, point-half), append(estimate.High, point+half)
-		estimate.Texts = append(estimate.Texts, names[i])
-		bound.X, bound.Y = append(bound.X, o.Room(o.Bound)), append(bound.Y, -.12-float64(i))
-		bound.Texts = append(bound.Texts, fmt.Sprintf("%s, with probability %v", names[i], 1-d.Delta))
+		estimate.Add(point, .12-float64(i), point-half, point+half, names[i])
+		bound.Add(o.Room(o.Bound), -.12-float64(i), math.NaN(), math.NaN(),
+			fmt.Sprintf("%s, with probability %v", names[i], 1-d.Delta))
 	}
-	f := lines("decision", "within the limit", names, []figure.Curve{limit, estimate, bound})
+	f := lines("decision", "within the limit", names, limit, estimate, bound)
 	f.Height = .7*vg.Inch + vg.Length(len(names))*.27*vg.Inch
 	return f
 }

@@ -17,7 +17,7 @@ import (
 
 // Evaluation prints a result in a format, with rewards in the log's units. Table and Markdown say below the
 // numbers what they mean, warn, and state guarantees. CSV is one line an estimate, without the pairs. Tables
-// show the pairs of unbiased estimators, and no gains of biased ones: JSON has all. Text has intervals as
+// show the pairs of unbiased estimators, and no gains of biased ones: the value has all. Text has intervals as
 // value ± half of their width, or in brackets if they are not symmetric, and 80 columns for ordinary names.
 // Numbers have two digits of that half, or of the standard error.
 func Evaluation(w io.Writer, f table.Format, r ope.Result) error {
@@ -25,8 +25,6 @@ func Evaluation(w io.Writer, f table.Format, r ope.Result) error {
 	switch f {
 	case table.CSV:
 		return evaluationCSV(w, r)
-	case table.JSON:
-		return writeJSON(w, r)
 	case table.Text, table.Markdown, table.LaTeX:
 		e := evaluation{document{w, f}, r, percent(r.Delta) + " interval"}
 		for _, write := range []func() error{e.estimates, e.weights, e.pairs} {

@@ -138,7 +138,9 @@ func EvaluationFigure(r ope.Result) figure.Figure {
 			}
 		}
 	}
-	curves := []figure.Curve{onPolicy("logging, on-policy", r.Logging)}
+	logging := whatPlays("logging, on-policy")
+	logging.Add(r.Logging.Value, 0, r.Logging.Low, r.Logging.High, "")
+	curves := []figure.Curve{logging}
 	for j, policy := range r.Policies {
 		name := policy.Name
 		if policy.Learned {
@@ -150,18 +152,17 @@ func EvaluationFigure(r ope.Result) figure.Figure {
 		}
 		shift := 0.5 * (float64(j) - float64(len(r.Policies)-1)/2) / float64(max(2, len(r.Policies)))
 		for _, e := range policy.Estimates {
-			c.X, c.Y = append(c.X, e.Value), append(c.Y, -float64(slices.Index(names, e.Estimator))-shift)
-			c.Low, c.High = append(c.Low, e.Low), append(c.High, e.High)
 			text := e.Label()
 			if e.Biased {
 				text += ", biased"
 			}
-			c.Hollow, c.Texts = append(c.Hollow, e.Biased || policy.Learned), append(c.Texts, text)
+			c.Add(e.Value, -float64(slices.Index(names, e.Estimator))-shift, e.Low, e.High, text)
+			c.Hollow = append(c.Hollow, e.Biased || policy.Learned)
 		}
 		curves = append(curves, c)
 	}
 	f := lines("values", fmt.Sprintf("mean reward, with %s interval (%s)", percent(r.Delta), r.Interval), labels,
-		curves)
+		curves...)
 	learned := slices.ContainsFunc(r.Policies, func(p ope.Policy) bool { return p.Learned })
 	biased := estimators(r, func(e ope.Estimate) bool { return e.Biased }) != ""
 	open := figure.Neutral
@@ -179,22 +180,4 @@ func EvaluationFigure(r ope.Result) figure.Figure {
 	tall := vg.Length(len(labels)) * (1 + .3*vg.Length(math.Log2(float64(max(1, len(r.Policies))))))
 	f.Width, f.Height = 6.2*vg.Inch, .7*vg.Inch+tall*.27*vg.Inch
 	return f
-}
-
-// onPolicy is what the logging policy earned, over the whole height.
-func onPolicy(name string, v ope.Interval) figure.Curve {
-	play := figure.Reference
-	play.Dashes = nil
-	return figure.Curve{Name: name, Style: play, Kind: figure.Span,
-		X: []float64{v.Value}, Y: []float64{0}, Low: []float64{v.Low}, High: []float64{v.High}}
-}
-
-// lines is a figure of one panel, with names for y, and a legend of all its curves.
-func lines(name, x string, labels []string, curves []figure.Curve) figure.Figure {
-	var key figure.Legend
-	for _, c := range curves {
-		key.Entries = append(key.Entries, figure.Entry{Label: c.Name, Style: c.Style})
-	}
-	panel := &figure.Panel{X: x, Lines: labels, Curves: curves}
-	return figure.Figure{Name: name, Panels: [][]*figure.Panel{{panel}}, Legends: []figure.Legend{key}}
 }

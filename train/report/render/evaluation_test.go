@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"image/png"
 	"math/rand/v2"
 	"strconv"
@@ -89,7 +90,8 @@ func TestEvaluation(t *testing.T) {
 		t.Errorf("%d rows, %v", len(rows), err)
 	}
 	var back ope.Result
-	if err := json.Unmarshal([]byte(of(table.JSON)), &back); err != nil || len(back.Pairs) != len(res.Policies[0].Estimates) || back.Policies[1].Estimates[0] != res.Policies[1].Estimates[0] {
+	text, err := json.Marshal(res.InUnits())
+	if err := errors.Join(err, json.Unmarshal(text, &back)); err != nil || len(back.Pairs) != len(res.Policies[0].Estimates) || back.Policies[1].Estimates[0] != res.Policies[1].Estimates[0] {
 		t.Errorf("%v, %+v", err, back)
 	}
 	if err := render.Evaluation(&bytes.Buffer{}, "xml", res); err == nil {

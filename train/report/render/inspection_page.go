@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"gonum.org/v1/plot/vg"
-
 	"opl/train/inspect"
 	"opl/train/report/figure"
 	"opl/train/report/html"
@@ -72,15 +70,15 @@ func holds(r inspect.Report) (all []html.Section) {
 		"inverses against the number of rows",
 		Head: []string{"action", "rows", "expected", "z", "reward", "s.e."}}
 	if len(r.Columns) > 0 {
-		read := html.Table{Caption: "Columns as they were read", Head: []string{"column", "role", "type", "values", "missing"}}
+		read := html.Table{Caption: "Columns as they were read",
+			Head: []string{"column", "role", "type", "values", "missing"}}
 		for _, c := range r.Columns[:min(len(r.Columns), 10*columnsListed)] {
 			read.Rows = append(read.Rows, columnRow(c))
 		}
 		s.Tables = append(s.Tables, read)
 	}
-	marks := figure.Curve{Name: "mean reward", Style: figure.Category(0), Kind: figure.Across}
-	marks.Dashes = nil
-	panel := &figure.Panel{X: "mean reward in [0, 1], ± 2 standard errors"}
+	marks := across(0, "mean reward")
+	var names []string
 	for i, a := range by {
 		expected := "—"
 		if a.Expected > 0 {
@@ -89,20 +87,19 @@ func holds(r inspect.Report) (all []html.Section) {
 		t.Rows = append(t.Rows, []string{a.Name, fmt.Sprint(a.Rows), expected, fmt.Sprintf("%.3g", a.Z),
 			fmt.Sprintf("%.4g", a.Reward), fmt.Sprintf("%.2g", a.SE)})
 		if i < listed && a.Rows > 0 {
-			marks.X, marks.Y = append(marks.X, a.Reward), append(marks.Y, -float64(len(panel.Lines)))
-			marks.Low, marks.High = append(marks.Low, a.Reward-2*a.SE), append(marks.High, a.Reward+2*a.SE)
-			marks.Texts = append(marks.Texts, fmt.Sprintf("%s, %d rows", a.Name, a.Rows))
-			panel.Lines = append(panel.Lines, a.Name)
+			marks.Add(a.Reward, -float64(len(names)), a.Reward-2*a.SE, a.Reward+2*a.SE,
+				fmt.Sprintf("%s, %d rows", a.Name, a.Rows))
+			names = append(names, a.Name)
 		}
 	}
 	if len(by) > 0 {
-		panel.Curves = []figure.Curve{marks}
 		caption := "Reward by action"
 		if len(by) > listed {
 			caption += fmt.Sprintf(", of the %d with the most rows of %d", listed, len(by))
 		}
-		s.Figures = append(s.Figures, html.Figure{Caption: caption + ".", Figure: figure.Figure{Name: "actions",
-			Panels: [][]*figure.Panel{{panel}}, Height: vg.Inch}})
+		f := lines("actions", "mean reward in [0, 1], ± 2 standard errors", names, marks)
+		f.Legends = nil
+		s.Figures = append(s.Figures, html.Figure{Caption: caption + ".", Figure: f})
 		s.Tables = append(s.Tables, t)
 	}
 	if len(r.Blocks) > 1 {
@@ -111,9 +108,8 @@ func holds(r inspect.Report) (all []html.Section) {
 		for i, b := range r.Blocks {
 			t.Rows = append(t.Rows, []string{fmt.Sprint(i + 1), b.From, fmt.Sprint(b.Rows),
 				fmt.Sprintf("%.4g", b.Reward), fmt.Sprintf("%.2g", b.SE)})
-			c.X, c.Y = append(c.X, float64(i+1)), append(c.Y, b.Reward)
-			c.Low, c.High = append(c.Low, b.Reward-2*b.SE), append(c.High, b.Reward+2*b.SE)
-			c.Texts = append(c.Texts, strings.TrimSpace(fmt.Sprintf("%d rows %s", b.Rows, b.From)))
+			c.Add(float64(i+1), b.Reward, b.Reward-2*b.SE, b.Reward+2*b.SE,
+				strings.TrimSpace(fmt.Sprintf("%d rows %s", b.Rows, b.From)))
 		}
 		s.Figures = append(s.Figures, html.Figure{Caption: "Reward over time, ± 2 standard errors, by blocks of " +
 			"rows in their order.",
@@ -131,18 +127,16 @@ func holds(r inspect.Report) (all []html.Section) {
 // histogramFigure draws the classes as bars, by a logarithmic axis where they are of equal ratio.
 func histogramFigure(h inspect.Histogram) html.Figure {
 	c := figure.Curve{Name: h.Title, Style: figure.Category(0), Kind: figure.Bars}
-	p := &figure.Panel{X: h.Title, Y: "rows", Curves: []figure.Curve{c}}
 	n := len(h.Counts)
-	p.LogX = n > 1 && h.Edges[0] > 0 && h.Edges[n]/h.Edges[0] > 50
 	for j, count := range h.Counts {
 		low, high := h.Edges[j], h.Edges[j+1]
 		if low == high { // all are one value
 			low, high = low-.5*max(.01, low), high+.5*max(.01, high)
 		}
-		c.X, c.Y, c.Low, c.High = append(c.X, (low+high)/2), append(c.Y, float64(count)), append(c.Low, low),
-			append(c.High, high)
+		c.Add((low+high)/2, float64(count), low, high, "")
 	}
-	p.Curves[0] = c
+	p := &figure.Panel{X: h.Title, Y: "rows", Curves: []figure.Curve{c},
+		LogX: n > 1 && h.Edges[0] > 0 && h.Edges[n]/h.Edges[0] > 50}
 	return html.Figure{Caption: "How many rows have which " + h.Title + ".",
 		Figure: figure.Figure{Name: "histogram", Panels: [][]*figure.Panel{{p}}}}
 }

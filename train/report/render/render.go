@@ -3,13 +3,14 @@
 package render
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"strconv"
 	"strings"
+
+	"gonum.org/v1/plot/vg"
 
 	"opl/train/logs"
 	"opl/train/report/figure"
@@ -47,14 +48,6 @@ func (d document) table(head []string, rows [][]string) error {
 	return table.WriteWithin(d.w, d.format, min(table.Width(d.w), 80), head, rows)
 }
 
-// writeJSON prints a value, indented.
-func writeJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(v)
-}
-
 // Plot draws a figure to w. The format is png, svg or pdf. A figure without panels is an error.
 func Plot(w io.Writer, format string, f figure.Figure) error {
 	if len(f.Panels) == 0 {
@@ -66,6 +59,31 @@ func Plot(w io.Writer, format string, f figure.Figure) error {
 	}
 	_, err = w.Write(b)
 	return err
+}
+
+// across is a curve of marks along lines, each with an interval, in the i-th colour.
+func across(i int, name string) figure.Curve {
+	c := figure.Curve{Name: name, Style: figure.Category(i), Kind: figure.Across}
+	c.Dashes = nil
+	return c
+}
+
+// whatPlays is a curve for what the logging policy earned, over the whole height.
+func whatPlays(name string) figure.Curve {
+	c := figure.Curve{Name: name, Style: figure.Reference, Kind: figure.Span}
+	c.Dashes = nil
+	return c
+}
+
+// lines is a figure of one panel, with names for y, and a legend of all its curves.
+func lines(name, x string, labels []string, curves ...figure.Curve) figure.Figure {
+	var key figure.Legend
+	for _, c := range curves {
+		key.Entries = append(key.Entries, figure.Entry{Label: c.Name, Style: c.Style})
+	}
+	panel := &figure.Panel{X: x, Lines: labels, Curves: curves}
+	return figure.Figure{Name: name, Panels: [][]*figure.Panel{{panel}}, Legends: []figure.Legend{key},
+		Height: vg.Inch}
 }
 
 // exact is a number as it is read back.

@@ -16,8 +16,6 @@ import (
 func Selection(w io.Writer, f table.Format, s ope.Selection) error {
 	s = s.InUnits()
 	switch f {
-	case table.JSON:
-		return writeJSON(w, s)
 	case table.CSV:
 		return selectionCSV(w, s)
 	case table.Text, table.Markdown, table.LaTeX:
@@ -82,8 +80,8 @@ func (s selection) decisions() error {
 		return nil
 	}
 	fmt.Fprintln(s.w)
-	err := table.Write(s.w, s.format, []string{"policy", "outcome", "estimate", "bound on its", "alone", "limit", "verdict"},
-		rows)
+	head := []string{"policy", "outcome", "estimate", "bound on its", "alone", "limit", "verdict"}
+	err := table.Write(s.w, s.format, head, rows)
 	for _, t := range s.Targets {
 		s.answered(t.Name, t.Decision)
 	}
@@ -139,7 +137,7 @@ func (s selection) doubts() {
 		s.para("runner-up: %s less %s is %s by %s: an interval, and no guarantee", p.First, p.Second,
 			s.half(p.Interval, signed), p.Estimator)
 	}
-	if s.Ship {
+	if s.Ship && s.Targets[0].Strength > 0 { // it is not known of lists
 		s.para("strength: it stands for propensities within the factor %s of those logged",
 			factor(s.Targets[0].Strength))
 	}

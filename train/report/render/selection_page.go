@@ -2,8 +2,7 @@ package render
 
 import (
 	"io"
-
-	"gonum.org/v1/plot/vg"
+	"math"
 
 	"opl/train/ope"
 	"opl/train/report/figure"
@@ -31,24 +30,17 @@ func SelectionPage(s ope.Selection) html.Page {
 
 // selectionFigure draws a line a target: the estimate, and the lower bound.
 func selectionFigure(s ope.Selection) figure.Figure {
-	estimate := figure.Curve{Name: "estimate", Style: figure.Category(0), Kind: figure.Across}
-	bound := figure.Curve{Name: "guaranteed at least", Style: figure.Category(1), Kind: figure.Across}
-	estimate.Dashes, bound.Dashes = nil, nil
+	plays, estimate, bound := whatPlays("what plays"), across(0, "estimate"), across(1, "guaranteed at least")
+	plays.Add(s.Logging.Value, 0, s.Logging.Low, s.Logging.High, "")
 	var names []string
 	for i, t := range s.Targets {
 		names = append(names, t.Name)
 		if e := t.Estimate; e != nil {
-			estimate.X, estimate.Y = append(estimate.X, e.Value), append(estimate.Y, .12-float64(i))
-			estimate.Low, estimate.High = append(estimate.Low, e.Low), append(estimate.High, e.High)
-			estimate.Texts = append(estimate.Texts, t.Name+", "+e.Label())
+			estimate.Add(e.Value, .12-float64(i), e.Low, e.High, t.Name+", "+e.Label())
 		}
 		if t.AtLeast != nil {
-			bound.X, bound.Y = append(bound.X, *t.AtLeast), append(bound.Y, -.12-float64(i))
-			bound.Texts = append(bound.Texts, t.Name)
+			bound.Add(*t.AtLeast, -.12-float64(i), math.NaN(), math.NaN(), t.Name)
 		}
 	}
-	f := lines("selection", "mean reward in [0, 1]", names, []figure.Curve{onPolicy("what plays", s.Logging),
-		estimate, bound})
-	f.Height = vg.Inch
-	return f
+	return lines("selection", "mean reward in [0, 1]", names, plays, estimate, bound)
 }

@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -83,9 +84,8 @@ func learningFigure(t pipeline.Training) html.Figure {
 			value[k], worth[k] = &figure.Curve{Name: name, Style: s}, &figure.Curve{Name: name, Style: s}
 			order, stages[k] = append(order, k), p.Stage
 		}
-		for of, y := range map[*figure.Curve]float64{value[k]: float64(p.Objective), worth[k]: p.Effective} {
-			of.X, of.Y = append(of.X, float64(p.Epoch)), append(of.Y, y)
-		}
+		value[k].Add(float64(p.Epoch), float64(p.Objective), math.NaN(), math.NaN(), "")
+		worth[k].Add(float64(p.Epoch), p.Effective, math.NaN(), math.NaN(), "")
 	}
 	objectives := map[string]*figure.Panel{}
 	effective := &figure.Panel{Title: "rows that the weights are worth", X: "epoch", Whole: true}

@@ -29,8 +29,8 @@ func Worlds(w io.Writer, f table.Format, cells []worlds.Cell) error {
 	if f != table.Text {
 		return nil
 	}
-	_, err := fmt.Fprintf(w, "reward: what the policy truly earns, mean over %d logs ± standard error; false: logs whose guarantee, of the "+
-		"reward or the gain, was above the truth\n", len(cells[0].Rewards))
+	_, err := fmt.Fprintf(w, "reward: what the policy truly earns, mean over %d logs ± standard error; false: logs "+
+		"whose guarantee, of the reward or the gain, was above the truth\n", len(cells[0].Rewards))
 	return err
 }
 

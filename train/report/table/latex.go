@@ -9,9 +9,9 @@ import (
 // escaped are characters that LaTeX reads as commands, and signs that its fonts have in formulas alone.
 var escaped = strings.NewReplacer("\\", `\textbackslash{}`, "&", `\&`, "%", `\%`, "$", `\$`, "#", `\#`, "_", `\_`,
 	"{", `\{`, "}", `\}`, "~", `\textasciitilde{}`, "^", `\textasciicircum{}`, "±", `$\pm$`, "≥", `$\ge$`, "≤", `$\le$`,
-	"−", `$-$`, "×", `$\times$`, "·", `$\cdot$`, "…", `\dots{}`, "λ₁", `$\lambda_1$`, "λ₂", `$\lambda_2$`, "λ", `$\lambda$`,
-	"η₀", `$\eta_0$`, "π₀", `$\pi_0$`, "π", `$\pi$`, "δ", `$\delta$`, "Γ", `$\Gamma$`, "τ", `$\tau$`, "σ", `$\sigma$`,
-	"Σ", `$\Sigma$`, "₂", `$_2$`, "√", `$\surd$`)
+	"−", `$-$`, "×", `$\times$`, "·", `$\cdot$`, "…", `\dots{}`, "λ₁", `$\lambda_1$`, "λ₂", `$\lambda_2$`,
+	"λ", `$\lambda$`, "η₀", `$\eta_0$`, "π₀", `$\pi_0$`, "π", `$\pi$`, "δ", `$\delta$`, "Γ", `$\Gamma$`, "τ", `$\tau$`,
+	"σ", `$\sigma$`, "Σ", `$\Sigma$`, "₂", `$_2$`, "√", `$\surd$`)
 
 // Escape returns text as LaTeX prints it.
 func Escape(text string) string { return escaped.Replace(text) }

@@ -126,12 +126,19 @@ func WriteWithin(w io.Writer, f Format, width int, head []string, rows [][]strin
 
 // plain prints columns with two spaces between them, the head underlined.
 func plain(w io.Writer, head []string, rows [][]string) error {
-	under, size := make([]string, len(head)), sizes(head, rows)
-	for i, n := range size {
+	under := make([]string, len(head))
+	for i, n := range sizes(head, rows) {
 		under[i] = strings.Repeat("─", n)
 	}
-	for _, r := range slices.Concat([][]string{head, under}, rows) {
+	return Columns(w, "", slices.Concat([][]string{head, under}, rows))
+}
+
+// Columns prints rows in columns as wide as their cells, with two spaces between them. Every line begins with indent.
+func Columns(w io.Writer, indent string, rows [][]string) error {
+	size := sizes(rows[0], rows[1:])
+	for _, r := range rows {
 		var b strings.Builder
+		b.WriteString(indent)
 		for i, c := range r {
 			b.WriteString(c + strings.Repeat(" ", size[i]-utf8.RuneCountInString(c)+2))
 		}

@@ -1,0 +1,160 @@
+package worlds
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+
+	"opl/policies/features"
+)
+
+// ListWorld is a population of contexts in which lists of Slots of K items are shown, whose true value is known.
+type ListWorld struct {
+	Name, About string
+	K, Slots    int
+	// Uniform says that lists are logged in random order; else by a Plackett–Luce policy of the context.
+	Uniform bool
+	// Click is the probability of a click on slot l of a list of items of attractions by slot.
+	Click func(attraction []float64, l int) float64
+}
+
+// examined is how often people look at a slot.
+func examined(l int) float64 { return 1 / float64(l+1) }
+
+// Lists lists worlds, one for each assumption that an estimator may make of rewards of slots.
+func Lists() []ListWorld {
+	return []ListWorld{
+		{Name: "independence", About: "a click depends on the item and its slot", K: 5, Slots: 3, Uniform: true,
+			Click: func(u []float64, l int) float64 { return examined(l) * u[l] }},
+		{Name: "cascade", About: "who has clicked above mostly leaves", K: 5, Slots: 3,
+			Click: func(u []float64, l int) float64 {
+				stays := 1.
+				for _, above := range u[:l] {
+					stays *= 1 - 0.8*above
+				}
+				return stays * u[l]
+			}},
+		{Name: "interaction", About: "a better item anywhere in the list draws clicks away", K: 5, Slots: 3,
+			Click: func(u []float64, l int) float64 {
+				best := 0.
+				for j, other := range u {
+					if j != l {
+						best = max(best, other)
+					}
+				}
+				return examined(l) * u[l] * (1 - 0.8*best)
+			}},
+	}
+}
+
+// ListVisit is a context with what is true of it.
+type ListVisit struct {
+	Context    []features.Value
+	Attraction []float64 // of each item, in (0, 1)
+	Scores     []float64 // of the logging policy
+}
+
+// Visit draws a context.
+func (w ListWorld) Visit(r *rand.Rand) ListVisit {
+	x := normals(r, 2, 1)
+	v := ListVisit{Context: numbers(x...)}
+	for a := range w.K {
+		side := float64(2*(a%2) - 1)
+		u := sigmoid(1.5*side*x[0] + 0.5*float64(a-w.K/2)*x[1])
+		v.Attraction = append(v.Attraction, u)
+		score := 0.
+		if !w.Uniform {
+			score = u - 0.5
+		}
+		v.Scores = append(v.Scores, score)
+	}
+	return v
+}
+
+// Write writes n decisions as JSON Lines.
+func (w ListWorld) Write(to io.Writer, n int, seed uint64) error {
+	r, out := rand.New(rand.NewPCG(seed, 11)), json.NewEncoder(to)
+	type line struct {
+		ID         string             `json:"decision_id"`
+		Context    map[string]float64 `json:"context"`
+		Offered    []string           `json:"offered"`
+		Slots      []string           `json:"slots"`
+		Propensity []float64          `json:"slot_propensities"`
+		Rewards    []float64          `json:"slot_rewards"`
+	}
+	for i := range n {
+		v, d := w.Visit(r), line{ID: fmt.Sprintf("%d-%d", seed, i), Context: map[string]float64{}}
+		for _, c := range v.Context {
+			d.Context[c.Name] = c.Number
+		}
+		for a := range w.K {
+			d.Offered = append(d.Offered, fmt.Sprint("i", a))
+		}
+		left, list := numbered(w.K), []float64(nil)
+		for range w.Slots {
+			p := remaining(v.Scores, left)
+			j := draw(p, r.Float64())
+			d.Slots, d.Propensity = append(d.Slots, fmt.Sprint("i", left[j])), append(d.Propensity, p[j])
+			list, left = append(list, v.Attraction[left[j]]), slices.Delete(left, j, j+1)
+		}
+		for l := range list {
+			reward := 0.
+			if r.Float64() < w.Click(list, l) {
+				reward = 1
+			}
+			d.Rewards = append(d.Rewards, reward)
+		}
+		if err := out.Encode(d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func numbered(k int) []int {
+	all := make([]int, k)
+	for a := range all {
+		all[a] = a
+	}
+	return all
+}
+
+// remaining are the probabilities of items that are left, by scores of all.
+func remaining(scores []float64, left []int) []float64 {
+	some := make([]float64, len(left))
+	for j, a := range left {
+		some[j] = scores[a]
+	}
+	return softmax(some, 0)
+}
+
+// Value is the mean over slots of the true probability of a click, over m visits, under a policy that gives the
+// probabilities of the items that are left, and under the logging policy: every list is enumerated.
+func (w ListWorld) Value(m int, seed uint64, policy func(v ListVisit, left []int, slot int) []float64) (value,
+	logging float64) {
+	r := rand.New(rand.NewPCG(seed, 12))
+	var sum func(v ListVisit, left []int, list []float64, of func(v ListVisit, left []int, slot int) []float64) float64
+	sum = func(v ListVisit, left []int, list []float64, of func(v ListVisit, left []int, slot int) []float64) (s float64) {
+		if len(list) == w.Slots {
+			for l := range list {
+				s += w.Click(list, l) / float64(w.Slots)
+			}
+			return s
+		}
+		for j, p := range of(v, left, len(list)) {
+			rest := slices.Delete(slices.Clone(left), j, j+1)
+			s += p * sum(v, rest, append(list[:len(list):len(list)], v.Attraction[left[j]]), of)
+		}
+		return s
+	}
+	for range m {
+		v := w.Visit(r)
+		value += sum(v, numbered(w.K), nil, policy) / float64(m)
+		logging += sum(v, numbered(w.K), nil, func(v ListVisit, left []int, _ int) []float64 {
+			return remaining(v.Scores, left)
+		}) / float64(m)
+	}
+	return value, logging
+}

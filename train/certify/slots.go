@@ -1,0 +1,199 @@
+package certify
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Assumption says what the reward of a slot depends on, which decides how the weights of slots make the cost of a
+// list.
+type Assumption string
+
+// The assumptions, each stronger than the one before.
+const (
+	NoAssumption Assumption = "none"         // rewards may depend on the whole list
+	Cascade      Assumption = "cascade"      // the reward of a slot depends on it and the slots above it
+	Independence Assumption = "independence" // the reward of a slot depends on its action and its place alone
+)
+
+// Assumptions lists them.
+func Assumptions() []string {
+	return []string{string(NoAssumption), string(Cascade), string(Independence)}
+}
+
+// Says is the assumption in words.
+func (a Assumption) Says() string {
+	switch a {
+	case Cascade:
+		return "a slot's reward depends on that slot and those above it alone"
+	case Independence:
+		return "a slot's reward depends on its action and its place alone"
+	}
+	return "a slot's reward may depend on the whole list"
+}
+
+// SlotWeights reads how the rewards of slots are weighed, α_1, …, α_L of a list of L slots: "mean" (or ""), all alike;
+// "dcg", as 1/log₂(l + 1); "top", the first slot alone; or numbers, of which a list takes as many as it has slots. They
+// are divided by their sum. "sum" has α_l = 1, for rewards of which a list has one at most, such as the first click.
+func SlotWeights(spec string) (func(slots int) []float64, error) {
+	var given []float64
+	switch spec {
+	case "", "mean", "dcg", "top", "sum":
+	default:
+		for _, text := range strings.Split(spec, ",") {
+			v, err := strconv.ParseFloat(text, 64)
+			if err != nil || !(v >= 0) || math.IsInf(v, 0) || len(given) == 0 && v == 0 {
+				return nil, fmt.Errorf("setting slot-weights %s: want mean, dcg, top, sum, or numbers that are not "+
+					"negative, the first above 0", spec)
+			}
+			given = append(given, v)
+		}
+	}
+	return func(slots int) []float64 {
+		alpha, sum := make([]float64, slots), 0.
+		for l := range alpha {
+			switch {
+			case spec == "dcg":
+				alpha[l] = 1 / math.Log2(float64(l+2))
+			case spec == "top" && l > 0, given != nil && l >= len(given):
+				alpha[l] = 0
+			case given != nil:
+				alpha[l] = given[l]
+			default:
+				alpha[l] = 1
+			}
+			sum += alpha[l]
+		}
+		for l := range alpha {
+			if spec != "sum" {
+				alpha[l] /= sum
+			}
+		}
+		return alpha
+	}, nil
+}
+
+// Slots are lists, slot by slot.
+type Slots struct {
+	Starts  []int     // of the slots of each list, and the end
+	Pi, Pi0 []float64 // by slot: π and π₀ of a_l given x and the slots above
+	// Marginal and Marginal0 are by slot π and π₀ of a_l at l given x alone, whatever stands above; nil: not known.
+	Marginal, Marginal0 []float64
+	Cost                []float64 // c_l in [−1, 0]
+	Alpha               func(slots int) []float64
+}
+
+// Weights are, by slot of list i, the weights W_l that make W_l c_l an unbiased estimate of the cost of slot l:
+//
+//	none          W_l = ∏_j w_j
+//	cascade       W_l = ∏_{j≤l} w_j
+//	independence  W_l = π(a_l at l|x)/π₀(a_l at l|x)
+//
+// w_j = π(a_j|x, a_<j)/π₀(a_j|x, a_<j). With propensities of slots that are known up to a factor Γ they are the least
+// that they can be, which can only raise what costs are estimated to be.
+func (s Slots) Weights(a Assumption, i int, gamma float64) []float64 {
+	from, to := s.Starts[i], s.Starts[i+1]
+	w, product, most := make([]float64, to-from), 1., 1.
+	for l := range w {
+		if most *= gamma; a == Independence {
+			w[l] = s.Marginal[from+l] / min(1, s.Marginal0[from+l]*most)
+			continue
+		}
+		product *= s.Pi[from+l] / min(1, s.Pi0[from+l]*gamma)
+		w[l] = product
+	}
+	if a != Cascade && a != Independence {
+		for l := range w {
+			w[l] = product
+		}
+	}
+	return w
+}
+
+// List is what the slots of a list amount to.
+type List struct {
+	X          float64 // Σ_l α_l W_l c_l, an unbiased estimate of what the policy's list costs
+	Cost       float64 // Σ_l α_l c_l
+	Weight     float64 // Σ_l α_l W_l, of mean Σ_l α_l
+	Propensity float64 // ∏_l p_l
+}
+
+// List is list i under an assumption, with propensities that are known up to a factor Γ.
+func (s Slots) List(a Assumption, i int, gamma float64) List {
+	from, to := s.Starts[i], s.Starts[i+1]
+	alpha, out := s.Alpha(to-from), List{Propensity: 1}
+	for l, w := range s.Weights(a, i, gamma) {
+		c := s.Cost[from+l]
+		out.X += alpha[l] * w * c
+		out.Cost += alpha[l] * c
+		out.Weight += alpha[l] * w
+		out.Propensity *= s.Pi0[from+l]
+	}
+	return out
+}
+
+// Effective is the probability that makes X = Effective/Propensity · Cost: a list under any assumption is a row whose
+// logged action has it. It is in [0, 1] as each W_l is at most 1/∏_l p_l.
+func (l List) Effective() float64 {
+	if l.Cost == 0 {
+		return min(1, l.Weight*l.Propensity)
+	}
+	return min(1, l.X/l.Cost*l.Propensity)
+}
+
+// plackettLuce reports whether p, the probabilities of the logged actions of a list slot by slot, are those of a
+// Plackett–Luce policy whose first slot has the probabilities first; at are the places of the logged actions there.
+func plackettLuce(p, first []float64, at []int) bool {
+	left := 1.
+	for l, a := range at {
+		if math.Abs(p[l]*left-first[a]) > 1e-9*first[a]+1e-15 {
+			return false
+		}
+		left -= first[a]
+	}
+	return true
+}
+
+// Marginals are π(a_l at l|x) of the logged actions of a list, whose probabilities by slot are p, of a policy that is
+// Plackett–Luce with the probabilities first in the first slot; false: it is not. With λ_a = first_a and arrival times
+// Exp(λ_a),
+//
+//	P(a at slot l) = ∫ λ_a exp(−λ_a t) P(exactly l − 1 others arrive before t) dt
+//
+// by the trapezoidal rule in log t, which converges faster than any power of its step, and the Poisson-binomial
+// recursion over the others.
+func Marginals(p, first []float64, at []int) ([]float64, bool) {
+	if !plackettLuce(p, first, at) {
+		return nil, false
+	}
+	const step = 0.125
+	out := make([]float64, len(at))
+	low, high := math.Log(1e-18), math.Log(40/math.Max(slices.Min(first), 1e-300))
+	count := make([]float64, len(at))
+	for s := low; s <= high; s += step {
+		t := math.Exp(s)
+		for l, a := range at {
+			density := first[a] * t * math.Exp(-first[a]*t) * step
+			if density == 0 {
+				continue
+			}
+			clear(count)
+			count[0] = 1 // P(exactly m of the others so far have arrived)
+			for b, rate := range first {
+				if b == a {
+					continue
+				}
+				arrived := -math.Expm1(-rate * t)
+				for m := l; m > 0; m-- {
+					count[m] += arrived * (count[m-1] - count[m])
+				}
+				count[0] *= 1 - arrived
+			}
+			out[l] += density * count[l]
+		}
+	}
+	return out, true
+}

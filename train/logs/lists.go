@@ -1,0 +1,353 @@
+package logs
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Lists say which rows of a log are slots of lists. A list (a_1, …, a_L) of slot propensities p_l = π₀(a_l|x, a_<l)
+// and slot rewards r_l is read as L rows, one after the other: row l offers what the slots above left, its context has
+// the slot as a category slot=l, and its propensity is p_l. So what learns from rows that offer sets learns from lists.
+// The rows of a list depend on one another: they share a group. What a list earns is made of its rows by package
+// certify's [opl/train/certify.Slots].
+type Lists struct {
+	Of   []int32 // by row: the number of its list
+	Slot []int32 // by row: its slot, from 1
+	// Whole says that rewards are of the list: each of its rows has the same.
+	Whole bool
+	// How lists are valued, see [Options].
+	Assume, SlotWeights string
+}
+
+// subset are the lists of some rows.
+func (s *Lists) subset(rows []int) *Lists {
+	if s == nil {
+		return nil
+	}
+	out := *s
+	out.Of, out.Slot = pick(s.Of, rows), pick(s.Slot, rows)
+	return &out
+}
+
+// Starts are the first rows of the lists, and the end.
+func (s *Lists) Starts() (starts []int) {
+	for i, of := range s.Of {
+		if i == 0 || of != s.Of[i-1] {
+			starts = append(starts, i)
+		}
+	}
+	return append(starts, len(s.Of))
+}
+
+// placed sets the lists of a log from the slots of its rows, and makes each list without a group a group of its own.
+func (l *Log) placed(slots []int32, whole bool) bool {
+	if slots == nil {
+		return true
+	}
+	of, last := make([]int32, len(slots)), int32(-1)
+	for i, s := range slots {
+		if s == 1 {
+			last++
+		} else if i == 0 || s != slots[i-1]+1 {
+			return false
+		}
+		of[i] = last
+	}
+	l.Lists = &Lists{Of: of, Slot: slots, Whole: whole}
+	group := make([]int32, len(of))
+	for i, list := range of {
+		if group[i] = int32(len(l.groups.ends)) + list; l.Group != nil && l.Group[i] >= 0 {
+			group[i] = l.Group[i]
+		}
+	}
+	l.Group = group
+	return true
+}
+
+// listGroup names the group that a list is, by the id of its decision; empty: it has none.
+func (l *Log) listGroup(i int) string {
+	if !l.HasIDs() {
+		return ""
+	}
+	id := l.texts.at(l.Context(i))
+	return id[:max(0, strings.LastIndexByte(id, '/'))]
+}
+
+// listGroups are the hashes of groups that are lists, by their numbers after those that have names.
+func (l *Log) listGroups(named []uint64) []uint64 {
+	if l.Lists == nil || len(named) == 0 {
+		return named
+	}
+	for i, g := range l.Group {
+		for int(g) >= len(named) {
+			named = append(named, 0)
+		}
+		if named[g] == 0 {
+			named[g] = xxhash.Sum64(strconv.AppendUint(nil, l.Keys[i], 16))
+		}
+	}
+	return named
+}
+
+// ByList is a log with a row for each list, of its cost, its joint propensity and the group that the lists of a
+// visitor share, if it has a name. It has no contexts, and is of the same file.
+func (l *Log) ByList(starts []int, cost, joint []float64, group []int32) *Log {
+	n := len(cost)
+	out := &Log{Actions: l.Actions, Action: make([]int32, n), Cost: cost, Propensity: joint, RewardMin: l.RewardMin,
+		RewardMax: l.RewardMax, Origin: l.Origin, source: l}
+	for i, first := range starts[:n] {
+		if l.Weight != nil {
+			out.Weight = append(out.Weight, l.Weight[first])
+		}
+		if l.Time != nil {
+			out.Time = append(out.Time, l.Time[first])
+		}
+		if l.store != nil && int(group[i]) < len(l.groups.ends) && out.Group == nil {
+			out.Group = group
+		}
+	}
+	return out
+}
+
+// shown is the list of the row being read.
+type shown struct {
+	forms       []jsontext.Kind
+	ids         [][]byte
+	ps, rewards []float64
+	column      [4]string // that gave them: slots, slot_propensities, slot_rewards, first_click; empty: none
+	click       float64   // place of the first click, from 1; 0: none
+}
+
+// slots reads the value of a column of lists.
+func (d *decoder) slots(b *builder, c *column) error {
+	s := &b.shown
+	s.column[c.role-roleSlots] = c.name
+	return d.list(c.name, func(int) error {
+		form, text, err := d.read()
+		switch {
+		case err != nil:
+			return err
+		case c.role == roleSlots:
+			s.forms, s.ids = append(s.forms, form), append(s.ids, bytes.Clone(text))
+			return nil
+		}
+		v := 0.0
+		switch {
+		case form == 't' && c.role == roleSlotRewards:
+			v = 1
+		case form == 'f' && c.role == roleSlotRewards:
+		case form != '0':
+			return bad(c.name, "%s is not a number", quote(text))
+		default:
+			if v, err = numberIn(c.name, text); err != nil {
+				return err
+			}
+		}
+		if c.role == roleSlotRewards {
+			s.rewards = append(s.rewards, v)
+		} else {
+			s.ps = append(s.ps, v)
+		}
+		return nil
+	})
+}
+
+// check says what is wrong with the list of the row.
+func (s *shown) check(r *row, form func(v float64) float64) error {
+	n := len(s.ids)
+	has := func(role role) bool { return s.column[role-roleSlots] != "" }
+	switch {
+	case !has(roleSlots):
+		return bad("slots", "missing: it lists the actions that were shown, in order")
+	case n == 0:
+		return bad("slots", "no action was shown")
+	case r.hasAction:
+		return bad("action", "the row has a list, in column slots, as well: exactly one of them says what was done")
+	case r.hasProps:
+		return bad("propensities", "the row has a list: want slot_propensities")
+	case r.hasP:
+		return bad("propensity", "the row has a list: want slot_propensities, each given the slots above, and not "+
+			"their product")
+	case has(roleSlotPropensities) && len(s.ps) != n:
+		return bad("slot_propensities", "%d of them for %d slots", len(s.ps), n)
+	case has(roleSlotRewards) && len(s.rewards) != n:
+		return bad("slot_rewards", "%d of them for %d slots", len(s.rewards), n)
+	case r.hasCost && (has(roleSlotRewards) || has(roleFirstClick)), has(roleSlotRewards) && has(roleFirstClick):
+		return bad("slot_rewards", "the row has a reward of the list, rewards of slots, or the first click: exactly "+
+			"one of them must be there")
+	case has(roleFirstClick) && !(s.click >= 0 && s.click <= float64(n) && s.click == float64(int(s.click))):
+		return bad("first_click", "%v is no slot: want 1 to %d, or 0 for none", s.click, n)
+	}
+	for l, p := range s.ps {
+		if form != nil {
+			p = form(p)
+		}
+		if !(p > 0 && p <= 1) {
+			return bad("slot_propensities", "%v of slot %d is outside (0, 1]", p, l+1)
+		}
+	}
+	return nil
+}
+
+// offeredHere makes all actions what the row offers, if it does not say.
+func (b *builder) offeredHere() error {
+	if b.offers.column != "" {
+		return nil
+	}
+	all := b.o.Actions
+	if b.catalogue != nil {
+		all = b.catalogue.Actions
+	}
+	if all == nil {
+		return bad("offered", "missing: lists need what could be shown: column offered or actions, setting actions, or "+
+			"setting catalogue")
+	}
+	if err := b.offering("offered"); err != nil {
+		return err
+	}
+	for _, id := range all {
+		b.option()
+		if err := b.optionID(0, []byte(id)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addList checks the row's list and appends a row for each of its slots, all or none.
+func (b *builder) addList() error {
+	s := &b.shown
+	if err := s.check(&b.row, propensityForms[b.o.PropensityForm]); err != nil {
+		return err
+	}
+	if err := b.offeredHere(); err != nil {
+		return err
+	}
+	if b.offers.named == 0 {
+		return bad(b.offers.column, "what lists show must have ids")
+	}
+	whole := b.row.hasCost || b.o.formula != nil
+	if b.n > 0 && (whole != b.whole || s.column != b.columnsOfLists) {
+		return bad("slots", "the row has other columns of lists than the rows before")
+	}
+	full, n := b.listRow(), len(s.ids)
+	left := make([]int, len(full.ends))
+	for j := range left {
+		left[j] = j
+	}
+	places := make([]int, n)
+	for l := range places {
+		b.row.ids = full.row.ids
+		text, err := b.idText("slots", s.forms[l], s.ids[l])
+		if err != nil {
+			return err
+		}
+		j := slices.IndexFunc(left, func(j int) bool { return bytes.Equal(full.id(j), text) })
+		switch {
+		case j < 0 && slices.ContainsFunc(s.ids[:l], func(id []byte) bool { return bytes.Equal(id, s.ids[l]) }):
+			return bad("slots", "%s is shown twice", quote(s.ids[l]))
+		case j < 0:
+			return bad("slots", "%s was not offered: the row has %s", quote(s.ids[l]), full.list())
+		}
+		places[l] = left[j]
+		left = slices.Delete(left, j, j+1)
+	}
+	for keep := range 2 {
+		for l := range n {
+			if err := b.slot(full, places[:l], l); err != nil {
+				return err
+			}
+			action, err := b.sound()
+			if err != nil {
+				return err
+			}
+			if keep == 0 {
+				continue
+			}
+			if b.keep(action); b.n == 1 {
+				b.columnsOfLists, b.whole = s.column, whole
+			}
+			put(&b.slotNumbers, int32(l+1))
+		}
+	}
+	return nil
+}
+
+// listRow is what a row with a list has, from which those of its slots are made.
+type listRow struct {
+	row row
+	offers
+	itemIDs, ids   []uint32
+	itemVals, vals []float64
+}
+
+func (b *builder) listRow() *listRow {
+	f := &listRow{row: b.row, offers: b.offers}
+	f.offers.ids, f.ends, f.starts = bytes.Clone(b.offers.ids), slices.Clone(b.offers.ends), slices.Clone(b.offers.starts)
+	f.itemIDs, f.itemVals = slices.Clone(b.items.ids), slices.Clone(b.items.vals)
+	f.ids, f.vals = slices.Clone(b.contexts.ids), slices.Clone(b.contexts.vals)
+	f.row.id, f.row.outcomes = bytes.Clone(b.row.id), slices.Clone(b.row.outcomes)
+	f.row.group, f.row.policy = bytes.Clone(b.row.group), bytes.Clone(b.row.policy)
+	return f
+}
+
+// slot makes the row that of slot l, from 0: above are the places of the options that the slots above took.
+func (b *builder) slot(f *listRow, above []int, l int) error {
+	s, r, column := &b.shown, &b.row, f.offers.column
+	*r = f.row
+	r.action, r.form, r.hasAction = s.ids[l], s.forms[l], true
+	if r.hasID {
+		r.id = strconv.AppendInt(append(bytes.Clone(f.row.id), '/'), int64(l+1), 10)
+	}
+	if len(s.ps) > 0 {
+		r.p, r.hasP = s.ps[l], true
+	}
+	reward, from := 0.0, s.column[roleFirstClick-roleSlots]
+	switch {
+	case s.rewards != nil:
+		reward, from = s.rewards[l], s.column[roleSlotRewards-roleSlots]
+	case from == "":
+	case s.click == float64(l+1):
+		reward = 1
+	}
+	if from != "" {
+		if err := b.reward(from, reward, false); err != nil {
+			return err
+		}
+	}
+	b.contexts.begin()
+	b.into = &b.contexts
+	for i, id := range f.ids {
+		if err := b.value("context", id, f.vals[i]); err != nil {
+			return err
+		}
+	}
+	if err := b.named("slots", fmt.Appendf(nil, "slot=%d", l+1), true, 1); err != nil {
+		return err
+	}
+	o := &b.offers
+	*o = offers{column: column, ids: o.ids[:0], ends: o.ends[:0], starts: o.starts[:0], named: len(f.ends) - l,
+		numbers: o.numbers}
+	g := &b.items
+	g.ids, g.vals = g.ids[:0], g.vals[:0]
+	for j := range f.ends {
+		if slices.Contains(above, j) {
+			continue
+		}
+		lo, hi := f.starts[j], len(f.itemIDs)
+		if j+1 < len(f.starts) {
+			hi = f.starts[j+1]
+		}
+		o.starts = append(o.starts, len(g.ids))
+		g.ids, g.vals = append(g.ids, f.itemIDs[lo:hi]...), append(g.vals, f.itemVals[lo:hi]...)
+		o.ids = append(o.ids, f.offers.id(j)...)
+		o.ends = append(o.ends, len(o.ids))
+	}
+	return nil
+}

@@ -1,0 +1,207 @@
+package provenance
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"opl/train/certify"
+	"opl/train/logs"
+)
+
+// Lists are the lists of a log, whose rows are their slots, as rows of another log: what certifies and what is
+// estimated of lists counts each of them once.
+type Lists struct {
+	certify.Slots
+	Log    *logs.Log          // a row a list: its cost Σ_l α_l c_l and its joint propensity
+	Assume certify.Assumption // about the rewards of slots
+
+	of   []int32 // list by row of the log of slots
+	spec string  // how the rewards of slots are weighed
+}
+
+// ListsOf are the lists of a log whose slots have the probabilities logged[i] = π(a_i|x_i) under a policy. row, if not
+// nil, is the policy, as [certify.Fixed] takes it: marginals of slots need it. Errors: an assumption that is none, or
+// that the log's rewards or the policy do not allow; weights of slots that are none.
+func ListsOf(log *logs.Log, row certify.Policy, logged []float64) (*Lists, error) {
+	of := log.Lists
+	out := &Lists{Assume: cmp.Or(certify.Assumption(of.Assume), certify.NoAssumption), of: make([]int32, log.Len()),
+		spec: cmp.Or(of.SlotWeights, "mean")}
+	var err error
+	if out.Alpha, err = certify.SlotWeights(of.SlotWeights); err != nil {
+		return nil, err
+	}
+	switch {
+	case !slices.Contains(certify.Assumptions(), string(out.Assume)):
+		return nil, fmt.Errorf("setting assume %s: want one of %v", of.Assume, certify.Assumptions())
+	case of.Whole && out.Assume != certify.NoAssumption:
+		return nil, fmt.Errorf("setting assume %s is about rewards of slots, and the log has one reward a list: leave it "+
+			"out, or log slot_rewards", out.Assume)
+	}
+	out.Starts, out.Pi, out.Pi0, out.Cost = of.Starts(), logged, log.Propensity, log.Cost
+	if out.Assume == certify.Independence {
+		if err := out.marginals(log, row); err != nil {
+			return nil, err
+		}
+	}
+	n := len(out.Starts) - 1
+	cost, joint, group := make([]float64, n), make([]float64, n), make([]int32, n)
+	for i := range n {
+		first := out.Starts[i]
+		one := out.List(certify.NoAssumption, i, 1)
+		if cost[i], joint[i], group[i] = one.Cost, one.Propensity, log.Group[first]; cost[i] < -1-1e-9 {
+			return nil, fmt.Errorf("row %d: the rewards of a list add up to %v: setting slot-weights sum is for rewards of "+
+				"which a list has one at most", log.Row(first), -cost[i])
+		}
+		cost[i] = max(-1, cost[i])
+		for r := first; r < out.Starts[i+1]; r++ {
+			out.of[r] = int32(i)
+		}
+	}
+	out.Log = log.ByList(out.Starts, cost, joint, group)
+	return out, nil
+}
+
+// marginals finds those of both policies.
+func (s *Lists) marginals(log *logs.Log, row certify.Policy) error {
+	n := log.Len()
+	s.Marginal, s.Marginal0 = make([]float64, n), make([]float64, n)
+	even := true
+	for i, p := range log.Propensity {
+		even = even && logs.Near(p, 1/float64(log.Options(i)), 1e-9)
+	}
+	if row == nil {
+		return fmt.Errorf("setting assume independence: the probabilities of all actions are not known")
+	}
+	one := make([]float64, log.MostOptions())
+	for i, first := range s.Starts[:len(s.Starts)-1] {
+		from, to := first, s.Starts[i+1]
+		pi := one[:log.Options(first)]
+		if err := row(pi, first); err != nil {
+			return err
+		}
+		at := make([]int, 0, to-from)
+		for r := from; r < to; r++ {
+			for j := range pi {
+				if a, _ := log.Option(first, j); a == log.Action[r] {
+					at = append(at, j)
+				}
+			}
+		}
+		const not = "row %d: setting assume independence needs the probability of each action in each slot, and %s: take " +
+			"cascade or none"
+		if len(at) < to-from {
+			return fmt.Errorf(not, log.Row(first), "slots offer sets of their own")
+		}
+		m, ok := certify.Marginals(s.Pi[from:to], pi, at)
+		if !ok {
+			return fmt.Errorf(not, log.Row(first), "the policy has a floor, or reads the slot, so that they are known only "+
+				"given the slots above")
+		}
+		copy(s.Marginal[from:to], m)
+		if even {
+			for r := from; r < to; r++ {
+				s.Marginal0[r] = 1 / float64(len(pi))
+			}
+			continue
+		}
+		pi0 := log.Pi0(first)
+		if pi0 == nil {
+			return fmt.Errorf(not, log.Row(first), "the log has those of the logged actions alone, given the slots above: "+
+				"setting logging-policy may name the policy that drew them")
+		}
+		if m, ok = certify.Marginals(s.Pi0[from:to], pi0, at); !ok {
+			return fmt.Errorf(not, log.Row(first), "the logging policy has a floor, or reads the slot")
+		}
+		copy(s.Marginal0[from:to], m)
+	}
+	return nil
+}
+
+// Rows are the lists of some rows of slots, of which they must have all slots or none.
+func (s *Lists) Rows(rows []int) ([]int, error) {
+	count := make([]int, len(s.Starts)-1)
+	var out []int
+	for _, r := range rows {
+		if count[s.of[r]]++; count[s.of[r]] == 1 {
+			out = append(out, int(s.of[r]))
+		}
+	}
+	for _, i := range out {
+		if count[i] != s.Starts[i+1]-s.Starts[i] {
+			return nil, fmt.Errorf("a list of %d slots is given with %d of them: a list counts as a whole",
+				s.Starts[i+1]-s.Starts[i], count[i])
+		}
+	}
+	return out, nil
+}
+
+// lists makes the rows of slots that certify a policy rows of lists. What they say of the policy in a sample's estimate
+// are the ratio of Σ X and Σ W.
+func (j *Judge) lists(p certify.PoolLog, s sample) (certify.PoolLog, sample, error) {
+	if p.Pi != nil {
+		one := make([]float64, j.log.MostOptions())
+		for _, r := range p.Rows {
+			if err := p.Pi(one[:j.log.Options(r)], r); err != nil { // which notes what the sample has
+				return p, s, err
+			}
+		}
+	}
+	l, err := ListsOf(j.log, p.Pi, s.logged)
+	if err != nil {
+		return p, s, err
+	}
+	rows, err := l.Rows(p.Rows)
+	if err != nil {
+		return p, s, err
+	}
+	n := l.Log.Len()
+	out := certify.PoolLog{Log: l.Log, Rows: rows, Logged: make([]float64, n), Gamma: 1}
+	of := sample{rows: rows, logged: make([]float64, n), cost: make([]float64, n), lists: l}
+	clusters := make([]int32, n)
+	for i := range n {
+		clusters[i] = int32(i)
+		if slots := j.Clusters(); slots != nil {
+			clusters[i] = slots[l.Starts[i]]
+		}
+		if p.Clusters != nil {
+			out.Clusters = clusters
+		}
+		out.Logged[i] = l.List(l.Assume, i, max(1, p.Gamma)).Effective()
+		one := l.List(l.Assume, i, 1)
+		if of.logged[i] = one.Weight * one.Propensity; one.Weight > 0 {
+			of.cost[i] = one.X / one.Weight
+		}
+	}
+	of.Judge = judge(l.Log, j.found, j.force)
+	of.Judge.clusters = func() []int32 { return clusters }
+	return out, of, nil
+}
+
+// Listed is what a statement about lists assumes, and what it is of.
+type Listed struct {
+	Assumption  certify.Assumption `json:"assumption"`
+	Says        string             `json:"says"` // the assumption in words
+	Lists       int                `json:"lists"`
+	Slots       int                `json:"slots"`        // of these lists
+	SlotWeights string             `json:"slot_weights"` // how the rewards of slots are weighed
+	Found       string             `json:"found"`        // what the inspection says of the assumption
+}
+
+// listed is that of samples of lists; nil: they are of rows.
+func listed(samples []sample) *Listed {
+	if samples[0].lists == nil {
+		return nil
+	}
+	out := &Listed{Assumption: samples[0].lists.Assume, Says: samples[0].lists.Assume.Says()}
+	for _, s := range samples {
+		out.Lists += len(s.rows)
+		for _, r := range s.rows {
+			out.Slots += s.lists.Starts[r+1] - s.lists.Starts[r]
+		}
+		if out.SlotWeights = s.lists.spec; out.Found == "" {
+			out.Found = s.found.OfLists(out.Assumption)
+		}
+	}
+	return out
+}

@@ -1,0 +1,237 @@
+package provenance_test
+
+import (
+	"bytes"
+	"context"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"opl/train/bench/worlds"
+	"opl/train/certify"
+	"opl/train/logs"
+	"opl/train/provenance"
+)
+
+// listLog is a log of n lists of a world.
+func listLog(t *testing.T, w worlds.ListWorld, n int, seed uint64, o logs.Options) *logs.Log {
+	t.Helper()
+	var text bytes.Buffer
+	if err := w.Write(&text, n, seed); err != nil {
+		t.Fatal(err)
+	}
+	return openLists(t, text.String(), o)
+}
+
+func openLists(t *testing.T, text string, o logs.Options) *logs.Log {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "lists.jsonl")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o.NoCache = true
+	log, err := logs.Open(context.Background(), path, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { log.Close() })
+	return log
+}
+
+// backwards is a policy that is Plackett–Luce, and prefers items by their place in the world.
+func backwards(left []int) []float64 {
+	p, sum := make([]float64, len(left)), 0.
+	for j, a := range left {
+		p[j] = math.Exp(0.8 * float64(a%2))
+		sum += p[j]
+	}
+	for j := range p {
+		p[j] /= sum
+	}
+	return p
+}
+
+// played is that policy on a log.
+func played(log *logs.Log) certify.Policy {
+	return func(dst []float64, i int) error {
+		left := make([]int, log.Options(i))
+		for j := range left {
+			a, _ := log.Option(i, j)
+			left[j] = int(a)
+		}
+		copy(dst, backwards(left))
+		return nil
+	}
+}
+
+func certified(t *testing.T, log *logs.Log) (provenance.Statement, error) {
+	t.Helper()
+	rows := make([]int, log.Len())
+	for i := range rows {
+		rows[i] = i
+	}
+	c, err := provenance.New(log).Fixed(played(log), provenance.FixedBefore(), rows, certify.Options{})
+	if err != nil {
+		return provenance.Statement{}, err
+	}
+	return c.Statement(), nil
+}
+
+// A statement about lists counts lists, is that of the formula for each assumption, and names it.
+func TestListsAreCertifiedWhole(t *testing.T) {
+	for _, w := range worlds.Lists() {
+		guaranteed := map[string]float64{}
+		for _, assume := range certify.Assumptions() {
+			log := listLog(t, w, 1500, 1, logs.Options{Assume: assume})
+			s, err := certified(t, log)
+			if assume == string(certify.Independence) && !w.Uniform {
+				if err == nil || !strings.Contains(err.Error(), "setting logging-policy") {
+					t.Errorf("%s: independence without marginals: %v", w.Name, err)
+				}
+				continue
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s.N != 1500 || s.Groups != 0 || s.Lists == nil || s.Lists.Lists != 1500 || s.Lists.Slots != 4500 ||
+				string(s.Lists.Assumption) != assume || s.Lists.Found == "" {
+				t.Errorf("%s, %s: %d rows, %d groups, lists %+v", w.Name, assume, s.N, s.Groups, s.Lists)
+			}
+			guaranteed[assume] = s.Reward()
+			// a second program: the product of slots by hand, for all that may be assumed
+			var x, c float64
+			policy, one := played(log), make([]float64, log.MostOptions())
+			for i := 0; i < log.Len(); i += 3 {
+				weight := [3]float64{}
+				product := 1.
+				for l := range 3 {
+					if err := policy(one[:log.Options(i+l)], i+l); err != nil {
+						t.Fatal(err)
+					}
+					product *= one[log.Chosen(i+l)] / log.Propensity[i+l]
+					weight[l] = product
+				}
+				for l := range 3 {
+					if assume == "none" {
+						weight[l] = product
+					}
+					x += weight[l] * log.Cost[i+l] / 3
+					c += log.Cost[i+l] / 3
+				}
+			}
+			if assume != "independence" && math.Abs(-s.Logged-c/1500) > 1e-12 {
+				t.Errorf("%s: logged %v, want %v", assume, s.Logged, -c/1500)
+			}
+			if bound := s.Best(); assume != "independence" && -x/1500 < -bound.Risk {
+				t.Errorf("%s: guaranteed %v is above the estimate %v", assume, -bound.Risk, -x/1500)
+			}
+		}
+		if w.Name != "interaction" && guaranteed["cascade"] <= guaranteed["none"] || w.Uniform && guaranteed["independence"] <= guaranteed["none"] {
+			t.Errorf("%s: an assumption guarantees no more: %v", w.Name, guaranteed)
+		}
+	}
+}
+
+// Over many logs, statements are false in at most δ of them where the assumption holds.
+func TestListsViolations(t *testing.T) {
+	draws, n := 5, 300
+	if os.Getenv("OPL_LONG") != "" {
+		draws, n = 400, 1000
+	}
+	for _, w := range worlds.Lists() {
+		value, logging := w.Value(20000, 1, func(_ worlds.ListVisit, left []int, _ int) []float64 {
+			return backwards(left)
+		})
+		for _, assume := range certify.Assumptions() {
+			holds := assume == "none" || w.Name == "independence" || w.Name == "cascade" && assume == "cascade"
+			if !holds {
+				continue
+			}
+			wrong, sum := 0, 0.
+			for seed := range draws {
+				s, err := certified(t, listLog(t, w, n, uint64(100+seed), logs.Options{Assume: assume}))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if sum += s.Estimate.Reward / float64(draws); s.Reward() > value || s.GainAtLeast() > value-logging {
+					wrong++
+				}
+			}
+			t.Logf("%s, %s: %d of %d statements are false; value %.4f, estimated %.4f on average", w.Name, assume, wrong,
+				draws, value, sum)
+			if wrong > draws/20+3 || math.Abs(sum-value) > 0.05 {
+				t.Errorf("%s, %s: %d of %d statements are false, estimate %v of %v", w.Name, assume, wrong, draws, sum,
+					value)
+			}
+		}
+	}
+}
+
+// What cannot be is refused, with the place.
+func TestBadLists(t *testing.T) {
+	line := func(slots, ps, rest string) string {
+		return `{"offered":["a","b","c"],"slots":` + slots + `,"slot_propensities":` + ps + `,` + rest + `}` + "\n"
+	}
+	good := line(`["a","b"]`, `[0.4,0.5]`, `"slot_rewards":[0,1]`)
+	for _, c := range []struct{ text, want string }{
+		{line(`["a","a"]`, `[0.4,0.5]`, `"slot_rewards":[0,1]`), `column slots: "a" is shown twice`},
+		{line(`["a","d"]`, `[0.4,0.5]`, `"slot_rewards":[0,1]`), `column slots: "d" was not offered`},
+		{line(`["a","b"]`, `[0.4,0]`, `"slot_rewards":[0,1]`), `slot_propensities: 0 of slot 2 is outside (0, 1]`},
+		{line(`["a","b"]`, `[1.3,0.5]`, `"slot_rewards":[0,1]`), `1.3 of slot 1 is outside (0, 1]`},
+		{line(`["a","b"]`, `[0.3]`, `"slot_rewards":[0,1]`), `slot_propensities: 1 of them for 2 slots`},
+		{line(`["a","b"]`, `[0.4,0.5]`, `"slot_rewards":[0]`), `slot_rewards: 1 of them for 2 slots`},
+		{line(`["a","b"]`, `[0.4,0.5]`, `"slot_rewards":[0,2]`), `reward 2 is outside [0, 1]`},
+		{line(`["a","b"]`, `[0.4,0.5]`, `"slot_rewards":[0,1],"propensity":0.15`), `column propensity: the row has a list`},
+		{line(`["a","b"]`, `[0.4,0.5]`, `"slot_rewards":[0,1],"reward":1`), `exactly one of them must be there`},
+		{line(`["a","b"]`, `[0.4,0.5]`, `"first_click":3`), `column first_click: 3 is no slot: want 1 to 2`},
+		{line(`[]`, `[]`, `"slot_rewards":[]`), `column slots: no action was shown`},
+		{line(`["a","b"]`, `[0.4,0.5]`, `"slot_rewards":[0,1],"action":"a"`), `column action: the row has a list`},
+		{`{"slots":["a","b"],"slot_propensities":[0.5,1],"slot_rewards":[0,1]}`, `column offered: missing: lists need`},
+		{good + `{"offered":["a","b"],"action":"a","propensity":0.5,"reward":1}`, "column reward: rows before have slot_rewards instead"},
+		{`{"offered":["a","b"],"action":"a","propensity":0.5,"reward":1}` + "\n" + good, "column slots: the row has other"},
+		{good + line(`["a","b"]`, `[0.4,0.5]`, `"first_click":1`), "column slots: the row has other columns"},
+		{line(`"ab"`, `[0.4,0.5]`, `"slot_rewards":[0,1]`), "column slots: \"ab\" is not a list"},
+	} {
+		path := filepath.Join(t.TempDir(), "bad.jsonl")
+		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		log, err := logs.Open(context.Background(), path, logs.Options{NoCache: true})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %s", c.text, err, c.want)
+		}
+		if err == nil {
+			log.Close()
+		}
+	}
+	log := openLists(t, strings.Repeat(good, 50), logs.Options{})
+	if log.Len() != 100 || log.Lists == nil || log.Lists.Of[99] != 49 || log.Lists.Slot[99] != 2 || log.Options(1) != 2 {
+		t.Errorf("%d rows, lists %+v", log.Len(), log.Lists)
+	}
+	rows := make([]int, log.Len())
+	of := func(text string, rows []int, o logs.Options) error {
+		log := openLists(t, strings.Repeat(text, 50), o)
+		_, err := provenance.New(log).Force().Fixed(played(log), provenance.FixedBefore(), rows, certify.Options{})
+		return err
+	}
+	for i := range rows {
+		rows[i] = i
+	}
+	for _, c := range []struct {
+		text string
+		rows []int
+		logs.Options
+		want string
+	}{
+		{good, rows[:3], logs.Options{}, "a list counts as a whole"},
+		{strings.ReplaceAll(good, `"slot_rewards":[0,1]`, `"reward":0.5`), rows, logs.Options{Assume: "cascade"},
+			"is about rewards of slots"},
+		{strings.ReplaceAll(good, "[0,1]", "[1,1]"), rows, logs.Options{SlotWeights: "sum"}, "add up to 2"},
+	} {
+		if err := of(c.text, c.rows, c.Options); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, want %s", err, c.want)
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package render
+
+import (
+	"fmt"
+	"io"
+
+	"gonum.org/v1/plot/vg"
+
+	"opl/train/pipeline"
+	"opl/train/provenance"
+	"opl/train/report/figure"
+	"opl/train/report/html"
+	"opl/train/report/table"
+)
+
+// FrontierText prints a line a point of a path: what it earns more, and what the other outcome comes to.
+func FrontierText(w io.Writer, f table.Format, p *pipeline.Frontier, files []string) error {
+	d := document{w, f}
+	head, rows := []string{"point", "λ", "gain", "guaranteed", "", "guaranteed", "answer"}, [][]string(nil)
+	if files != nil {
+		head = append(head, "file")
+	}
+	unproven := ""
+	for i, q := range p.Points {
+		row := []string{fmt.Sprint(i + 1), fmt.Sprintf("%.3g", q.Lambda), "—", "—", "—", "—", "—"}
+		if q.Decision != nil {
+			goal, other := q.Decision.Outcomes[0], q.Decision.Outcomes[1]
+			head[4] = other.Column + ", " + other.Bounded
+			for k, o := range []provenance.Outcome{goal, other} {
+				row[2+2*k] = fmt.Sprintf("%.4g ± %.2g", o.Point, o.SE)
+			}
+			all := outcomes(q.Decision)
+			row[3], row[5], row[6] = all[0][5], all[1][5], string(q.Decision.Answer)
+		} else {
+			unproven = q.Unproven
+		}
+		if files != nil {
+			row = append(row, files[i])
+		}
+		rows = append(rows, row)
+	}
+	if err := table.Write(w, f, head, rows); err != nil {
+		return err
+	}
+	d.para("all bounds, of all %d points, hold together with probability %v: pick any; ±: a standard error of the "+
+		"mean; answers need each bound alone", len(p.Points), 1-p.Delta)
+	if unproven != "" {
+		d.para("—: nothing is guaranteed: %s", unproven)
+	}
+	return nil
+}
+
+// FrontierFigure draws gain against the other outcome, by estimates and by what is guaranteed.
+func FrontierFigure(p *pipeline.Frontier) figure.Figure {
+	estimate := figure.Curve{Name: "estimate", Style: figure.Category(0), Kind: figure.Across}
+	bound := figure.Curve{Name: "guaranteed together", Style: figure.Category(1), Kind: figure.Across}
+	estimate.Dashes, bound.Dashes = nil, nil
+	limit := figure.Reference
+	limit.Dashes = nil
+	panel, at := &figure.Panel{Y: "gain of the reward"}, figure.Curve{Name: "limit", Style: limit, Kind: figure.Span}
+	for i, q := range p.Points {
+		if q.Decision == nil {
+			continue
+		}
+		goal, other := q.Decision.Outcomes[0], q.Decision.Outcomes[1]
+		panel.X = other.Column + ", " + other.Bounded
+		estimate.X, estimate.Y = append(estimate.X, other.Point), append(estimate.Y, goal.Point)
+		bound.X, bound.Y = append(bound.X, other.Together), append(bound.Y, goal.Together)
+		text := fmt.Sprintf("point %d, λ = %.3g", i+1, q.Lambda)
+		estimate.Texts, bound.Texts = append(estimate.Texts, text), append(bound.Texts, text)
+		at.X, at.Y = []float64{other.Limit}, []float64{0}
+	}
+	f := figure.Figure{Name: "frontier", Height: 2.6 * vg.Inch, Width: 5 * vg.Inch}
+	if panel.X == "" {
+		return f
+	}
+	panel.Curves = []figure.Curve{at, estimate, bound}
+	var key figure.Legend
+	for _, c := range panel.Curves {
+		key.Entries = append(key.Entries, figure.Entry{Label: c.Name, Style: c.Style})
+	}
+	f.Panels, f.Legends = [][]*figure.Panel{{panel}}, []figure.Legend{key}
+	return f
+}
+
+// FrontierPage is a path to be shared.
+func FrontierPage(p *pipeline.Frontier) html.Page {
+	s := recorded("The path", func(w io.Writer, f table.Format) error { return FrontierText(w, f, p, nil) })
+	if f := FrontierFigure(p); f.Panels != nil {
+		s.Figures = []html.Figure{{Figure: f, Caption: "What the policies of the path earn more than what logged the rows, " +
+			"against the other outcome."}}
+	}
+	return html.Page{Question: "What does each outcome cost the other?", Tone: html.Doubt,
+		Verdict:  fmt.Sprintf("%d policies, whose bounds hold together with probability %v.", len(p.Points), 1-p.Delta),
+		Sections: []html.Section{s}, Data: p}
+}
