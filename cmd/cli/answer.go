@@ -17,13 +17,12 @@ import (
 	"opl/train/report"
 )
 
-// answerVersion is of the form that commands answer in as JSON, docs/reference/json.md. It grows when a field goes
-// or changes its meaning; new ones may come.
+// answerVersion is the version of the answers in JSON, see docs/reference/json.md. It grows when a field is removed or
+// changes its meaning. New fields do not change it.
 const answerVersion = 1
 
-// answer is what a command answers as JSON, an object, after the version of the form, the command and the
-// exit status that it will leave with by the error that it is to end with; that error, if there is no answer
-// then.
+// answer returns the JSON object that a command answers: version, command and exit status before the content. The error
+// that the command ends with gives the status. If that error is no status, there is no answer, and answer returns it.
 func answer(command string, content any, end error) (json.RawMessage, error) {
 	var status exitStatus
 	if end != nil && !errors.As(end, &status) {
@@ -39,7 +38,7 @@ func answer(command string, content any, end error) (json.RawMessage, error) {
 	return append(text, bytes.TrimPrefix(body.Bytes(), []byte("{"))...), nil
 }
 
-// writeAnswer writes the answer of a command, and returns the error that it is to end with.
+// writeAnswer writes the answer of a command, and returns the error that the command ends with.
 func writeAnswer(w io.Writer, command string, content any, end error) error {
 	text, err := answer(command, content, end)
 	if err != nil {
@@ -55,7 +54,7 @@ func writeAnswer(w io.Writer, command string, content any, end error) error {
 	return end
 }
 
-// estimate is one in the log's units.
+// estimate is an estimate of the reward in the log's units.
 type estimate struct {
 	Value     float64 `json:"value"`
 	SE        float64 `json:"se"`
@@ -69,7 +68,7 @@ func estimateIn(u logs.Units, e certify.Estimate) estimate {
 	return estimate{u.At(e.Reward), e.SE * u.Span(), e.Effective, e.Rows, e.Weight}
 }
 
-// guarantee is what is guaranteed, in the log's units.
+// guarantee says what a statement guarantees, in the log's units.
 type guarantee struct {
 	Verdict        string   `json:"verdict"`         // that of the statement, or "none": there is none
 	Guaranteed     *float64 `json:"guaranteed"`      // reward
@@ -101,10 +100,10 @@ func guaranteeOf(s provenance.Statement) guarantee {
 	return g
 }
 
-// list is one that is [] in JSON where it is empty.
+// list makes an empty list [] in JSON, and not null.
 func list(all []string) []string { return append([]string{}, all...) }
 
-// certified is what certify answers.
+// certified is the answer of certify.
 type certified struct {
 	guarantee
 	Estimate   estimate `json:"estimate"`
@@ -119,7 +118,7 @@ func certifiedOf(s provenance.Statement) certified {
 		s.N, s.Refused, max(1, s.Files)}
 }
 
-// trained is what train answers.
+// trained is the answer of train.
 type trained struct {
 	Policy string `json:"policy"` // its file
 	Hash   string `json:"hash"`
@@ -151,7 +150,7 @@ func trainedOf(l *pipeline.Learned, path, hash string) trained {
 	return a
 }
 
-// watched is what monitor answers.
+// watched is the answer of monitor.
 type watched struct {
 	Policy  string  `json:"policy"` // its hash
 	Refuted bool    `json:"refuted"`
@@ -162,7 +161,7 @@ type watched struct {
 	Warnings []string         `json:"warnings"`           // what the inspection of the log doubts
 }
 
-// drawn is what plot, reproduce and run answer.
+// drawn is the answer of plot, reproduce and run.
 type drawn struct {
 	Page        string           `json:"page"`
 	Results     int              `json:"results"`
@@ -177,12 +176,12 @@ func drawnOf(page string, recs []train.Record) drawn {
 	return drawn{page, len(recs), all}
 }
 
-// compared is what compare answers.
+// compared is the answer of compare.
 type compared struct {
 	Rows []train.Record `json:"rows"`
 }
 
-// joined is what join answers.
+// joined is the answer of join.
 type joined struct {
 	Out        string       `json:"out"`
 	Decisions  int          `json:"decisions"`

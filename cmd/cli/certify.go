@@ -203,19 +203,17 @@ func (f *certifyFlags) run(cmd *cobra.Command, policy string, paths []string) er
 // judge inspects a log, or a shard's files of it.
 func (f *certifyFlags) judge(log *logs.Log) (judge *provenance.Judge, err error) {
 	if f.part.shard.Of > 0 {
-		if judge, err = provenance.OfShard(log, f.Gamma, f.part.shard); err != nil {
-			return nil, err
-		}
+		judge, err = provenance.OfShard(log, f.Gamma, f.part.shard)
 	} else {
 		judge = provenance.Within(log, f.Gamma)
 	}
-	if f.force {
+	if err == nil && f.force {
 		judge.Force()
 	}
-	return judge, nil
+	return judge, err
 }
 
-// statusOf is the exit status of a guarantee.
+// statusOf returns the exit status of a guarantee, as an error that ends the command.
 func statusOf(g provenance.Statement) error {
 	switch {
 	case g.Decided() == nil && g.Verdict == provenance.Vacuous:

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -242,16 +243,20 @@ func compare(cmd *cobra.Command, lib library.Library, f compareFlags) error {
 	left.print(stderr)
 	p := newProgress(stderr, lib, runs, false)
 	e.Progress = p.at
-	var recs []train.Record
-	err = e.All(cmd.Context(), runs, func(i int, rec train.Record) error {
+	ended := make([][]train.Record, len(runs)) // none of a run that failed
+	err = e.Each(cmd.Context(), runs, func(i int, rec train.Record, failure error) error {
+		if failure != nil { // Each returns it
+			return nil
+		}
 		p.done(i, rec, nil)
 		if !f.sampled {
 			rec.SampledReward = train.None()
 		}
-		recs = append(recs, rec)
+		ended[i] = []train.Record{rec}
 		return nil
 	})
 	p.stop()
+	recs := append([]train.Record{}, slices.Concat(ended...)...)
 	if errors.Is(err, context.Canceled) {
 		fmt.Fprintf(stderr, "opl: interrupted: %d of %d runs finished\n", len(recs), len(runs))
 	}
@@ -272,6 +277,5 @@ func compare(cmd *cobra.Command, lib library.Library, f compareFlags) error {
 		return cmp.Or(text(cmd.OutOrStdout()), err)
 	}
 	page := func() (html.Page, error) { return report.ShareRewards(recs, report.PageOptions{Library: lib}) }
-	return conclusion{answer: compared{append([]train.Record{}, recs...)}, text: text, page: page}.write(cmd, f.format,
-		&f.page)
+	return conclusion{answer: compared{recs}, text: text, page: page}.write(cmd, f.format, &f.page)
 }

@@ -20,7 +20,7 @@ type nameList struct {
 	files bool
 }
 
-// namesOf are those of items.
+// namesOf takes the names of items.
 func namesOf[T any](items []T, of func(T) (name, about string)) nameList {
 	var n nameList
 	for _, x := range items {
@@ -30,7 +30,7 @@ func namesOf[T any](items []T, of func(T) (name, about string)) nameList {
 	return n
 }
 
-// listedIn are the names in a sentence that lists them, the first word of each item.
+// listedIn takes the names from a sentence that lists them: the first word of each item.
 func listedIn(sentence string) nameList {
 	var n nameList
 	for _, item := range strings.Split(strings.ReplaceAll(sentence, " or ", ", "), ", ") {
@@ -110,8 +110,8 @@ func completions(root *cobra.Command, lib library.Library) {
 	}
 }
 
-// complete are the names that go on from what was begun; of a list from what stands after the last comma, but
-// for those that stand before.
+// complete returns the names that begin with what was typed. In a list that is the text after the last comma, and names
+// that stand before it are left out.
 func (n nameList) complete(begun string, list bool) ([]string, cobra.ShellCompDirective) {
 	before, begins := "", begun
 	if at := strings.LastIndexByte(begun, ','); list && at >= 0 {

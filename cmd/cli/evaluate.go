@@ -274,7 +274,7 @@ func (f *evaluateFlags) read(cmd *cobra.Command, o *ope.Options, paths []string)
 	return log, targets, err
 }
 
-// openTargets opens those that a flag lists.
+// openTargets opens the targets that a flag lists.
 func openTargets(flag string, args []string, log *logs.Log) (targets []ope.Target, err error) {
 	for _, arg := range args {
 		t, err := ope.Open(arg, log)
@@ -290,7 +290,8 @@ func openTargets(flag string, args []string, log *logs.Log) (targets []ope.Targe
 	return targets, nil
 }
 
-// identity is of the targets, estimators and model that are asked for, by what is in the files.
+// identity hashes what was asked for: targets, estimators and model, by the content of their files. Partial results of
+// different questions must not be merged.
 func (f evaluateFlags) identity(o ope.Options) (string, error) {
 	var all []string
 	learned := f.regresses()
@@ -376,7 +377,7 @@ func (f evaluateFlags) predict(ctx context.Context, o *ope.Options, log *logs.Lo
 	return nil
 }
 
-// remarks are what the reading and the inspection leave to be said.
+// remarks says what reading and inspection found that concerns every result.
 func remarks(log *logs.Log, found inspect.Report) []string {
 	var notes []string
 	if n := log.LeftOut; n > 0 {
@@ -428,7 +429,7 @@ func (f *evaluateFlags) options(estimators []ope.Estimator) (ope.Options, error)
 	return o, nil
 }
 
-// pickEstimators are those that --estimators lists.
+// pickEstimators returns the estimators that --estimators lists.
 func pickEstimators(asked []string, estimators []ope.Estimator) (chosen []ope.Estimator, err error) {
 	if slices.Equal(asked, []string{"all"}) {
 		return estimators, nil

@@ -50,7 +50,7 @@ is a row of compare, from the file.`,
 	fl.StringVar(&f.test, "test", "", "also write the test set to this `file`")
 	fl.StringVar(&f.policy, "policy", "", "also write the logging policy to this `file` (.json)")
 	fl.StringVar(&f.run.Dataset, "dataset", "mnist", "data set: mnist, fashion")
-	fl.StringVar(&f.data, "data", "", "folder of the data set's four files (default: $OPL_DATA, then the usual places)")
+	addData(fl, &f.data)
 	fl.Float64Var(&f.run.Eta0, "eta0", 0.5, "η₀ of the logging policy: 0 is uniform, 1 as fitted")
 	fl.Uint64Var(&f.run.Seed, "seed", 1, "seed")
 	fl.IntVar(&f.run.Limit, "limit", 0, "use this many training examples, 0: all")

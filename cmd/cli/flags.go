@@ -15,13 +15,13 @@ import (
 	"opl/train/report/table"
 )
 
-// settingText is how libraries name a setting, also at the end of a line.
+// settingText finds the settings that libraries name, also where a line breaks between "setting" and the name.
 var settingText = regexp.MustCompile(`(?: ?\bsetting(\s*\n\s*)|\bsetting )([a-z][a-z0-9]*(?:-[a-z0-9]+)*)`)
 
 // flagText turns "setting NAME", as libraries say, into --NAME where that is a flag.
 type flagText map[string]bool
 
-// flagsOf are the flags of commands.
+// flagsOf collects the flags of commands.
 func flagsOf(commands []*cobra.Command) flagText {
 	names := flagText{}
 	for _, c := range commands {
@@ -64,8 +64,8 @@ func flagWriter(to io.Writer, names flagText) io.Writer {
 	return rewriter{to, func(text string) string { return visible(names.of(text)) }}
 }
 
-// visible escapes control characters, which names in logs and policy files may have, but for ends of lines and
-// tabs: a terminal would obey them.
+// visible escapes control characters other than line ends and tabs. Names in logs and policy files may have them, and a
+// terminal would obey them.
 func visible(text string) string {
 	var b strings.Builder
 	for _, r := range text {
@@ -78,7 +78,7 @@ func visible(text string) string {
 	return b.String()
 }
 
-// terminal is the terminal that is written to, nil if it is none.
+// terminal returns the terminal that out writes to, or nil.
 func terminal(out io.Writer) *os.File {
 	if f := table.File(out); f != nil && term.IsTerminal(int(f.Fd())) {
 		return f

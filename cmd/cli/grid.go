@@ -38,7 +38,7 @@ type gridFlags struct {
 	own      string // the text of a grid file
 }
 
-// namedGrid is a grid with what it is called in messages.
+// namedGrid is a grid with its name in messages.
 type namedGrid struct {
 	name string
 	grid experiment.Grid
@@ -60,7 +60,7 @@ func (f *gridFlags) add(fl *pflag.FlagSet, lib library.Library, datasets []strin
 	f.page.add(fl)
 }
 
-// addShard adds the flag of a part of long work.
+// addShard adds --shard, which does a part of long work.
 func addShard(fl *pflag.FlagSet, to *string) {
 	fl.StringVar(to, "shard", "", "do the i-th of n parts, `i/n`, which know nothing of each other: see opl merge")
 }
@@ -74,7 +74,7 @@ func (f *gridFlags) checkTogether(cmd *cobra.Command) error {
 	return cmp.Or(f.submit.check(cmd.Flags()), f.page.check(cmd))
 }
 
-// run runs what the store of --out lacks of some grids, and draws.
+// run runs what the store of --out lacks of the grids, and draws the results.
 func (f *gridFlags) run(cmd *cobra.Command, lib library.Library, grids []namedGrid, left leftOut) (err error) {
 	if err := f.checkTogether(cmd); err != nil {
 		return err
@@ -155,8 +155,8 @@ func (f *gridFlags) run(cmd *cobra.Command, lib library.Library, grids []namedGr
 	return failed
 }
 
-// runMissing runs what the store lacks of a plan, a part of the whole one or all of it. Runs that failed
-// leave the others stored.
+// runMissing runs what the store lacks of a plan, which is a shard of the whole one or all of it. A run that
+// fails leaves the results of the others stored.
 func (f *gridFlags) runMissing(cmd *cobra.Command, lib library.Library, e *experiment.Runner, store *experiment.Store,
 	whole, plan []train.Run) (
 	failed, err error) {
@@ -215,8 +215,7 @@ func (f *gridFlags) writePage(cmd *cobra.Command, lib library.Library, recs []tr
 	return f.page.write(cmd, page)
 }
 
-// flat is the number of records of a plan that lack the learning curve that they
-// could have.
+// flat counts the records of a plan that were stored without the learning curve that they could have.
 func flat(lib library.Library, recs []train.Record, plan []train.Run) (n int) {
 	planned := map[string]bool{}
 	for _, r := range plan {
@@ -231,12 +230,14 @@ func flat(lib library.Library, recs []train.Record, plan []train.Run) (n int) {
 	return n
 }
 
+// notes prints what the store found in its file that is no record.
 func notes(cmd *cobra.Command, store *experiment.Store) {
 	for _, n := range store.Notes() {
 		fmt.Fprintf(cmd.ErrOrStderr(), "opl: %s\n", n)
 	}
 }
 
+// plan prints what would be run, and for how long.
 func (f *gridFlags) plan(cmd *cobra.Command, e *experiment.Runner, grids []namedGrid, lists [][]train.Run,
 	plan []train.Run) error {
 	var stored []train.Record
@@ -278,7 +279,7 @@ func (f *gridFlags) plan(cmd *cobra.Command, e *experiment.Runner, grids []named
 	return nil
 }
 
-// commandLine is a command with the flags that its results depend on.
+// commandLine returns the command with the flags that its results depend on.
 func commandLine(cmd *cobra.Command) string {
 	parts := append([]string{cmd.CommandPath()}, cmd.Flags().Args()...)
 	cmd.Flags().Visit(func(f *pflag.Flag) {

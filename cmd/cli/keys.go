@@ -12,7 +12,7 @@ import (
 	"opl/policies/server"
 )
 
-// keys let clients in: a certificate, and tokens.
+// keys holds what lets clients in: a certificate, and tokens. It reads both again when their files change.
 type keys struct {
 	certificate *server.Certificate // nil: plain HTTP
 	tokens      string              // file; "": all are let in
@@ -21,7 +21,7 @@ type keys struct {
 	tell        *slog.Logger
 }
 
-// keyFiles are files that are read again, apart from others, when they change.
+// keyFiles are files that are read again together when one of them changes.
 type keyFiles struct {
 	what  string
 	files []string
@@ -48,7 +48,7 @@ func (f *serveFlags) keys(tell *slog.Logger) (*keys, error) {
 	return k, nil
 }
 
-// letIn lets those in who have one of the tokens, of which there must be some at the start.
+// letIn reads the tokens for the first time. Then there must be some: a server that refuses everyone is a mistake.
 func (k *keys) letIn(s *server.Server) error {
 	if k.server = s; k.tokens == "" {
 		return nil
@@ -84,7 +84,7 @@ func (k *keys) scheme() string {
 	return "http"
 }
 
-// stats are of files, nil of those that are not there.
+// stats describes files, with nil for those that are not there.
 func stats(files []string) (all []os.FileInfo) {
 	for _, path := range files {
 		info, err := os.Stat(path)
@@ -96,7 +96,7 @@ func stats(files []string) (all []os.FileInfo) {
 	return all
 }
 
-// reload reads files again if they have changed, or all the same. What cannot be read stays as it was.
+// reload reads files again if they have changed, or always. If a file cannot be read, the server keeps what it has.
 func (k *keys) reload(always bool) {
 	for _, w := range k.files {
 		now := stats(w.files)
@@ -112,7 +112,7 @@ func (k *keys) reload(always bool) {
 	}
 }
 
-// unchanged reports that a file is as it was, by what the system says of it.
+// unchanged reports whether a file is as it was, by identity, size and time of change.
 func unchanged(now, was os.FileInfo) bool {
 	if now == nil || was == nil {
 		return now == nil && was == nil
@@ -136,7 +136,7 @@ func (f *serveFlags) open(flag, address string, tokens bool) (net.Listener, erro
 	return l, nil
 }
 
-// loopback reports that other machines cannot reach a listener.
+// loopback reports whether a listener is out of reach for other machines.
 func loopback(l net.Listener) bool {
 	tcp, ok := l.Addr().(*net.TCPAddr)
 	return ok && tcp.IP.IsLoopback()

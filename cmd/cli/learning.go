@@ -87,7 +87,7 @@ func (f *learningFlags) run(cmd *cobra.Command, lib library.Library, b *benchFla
 	return conclusion{answer: map[string]any{"cells": cells}, text: text}.write(cmd, b.format, nil)
 }
 
-// learner is what train does by default, or with some of its learners alone.
+// learner learns as train does by default, or with some of its learners alone.
 func learner(lib library.Library, name string, only []string) worlds.Learner {
 	learn := func(ctx context.Context, log *logs.Log, seed uint64) (l worlds.Learned, err error) {
 		got, err := pipeline.Learn(ctx, lib, log, pipeline.Options{Floor: defaultFloor, Seed: seed, Learners: only,

@@ -26,7 +26,7 @@ import (
 	"opl/train/report/table"
 )
 
-// partFlags are those of commands over a log, of which a shard reads its own files alone.
+// partFlags are the flags of commands that can work on a shard of a log: on its own files alone.
 type partFlags struct {
 	text, out, by string
 	shard         logs.Shard // zero: the whole log
@@ -65,14 +65,14 @@ func (p *partFlags) check(cmd *cobra.Command, others ...string) (err error) {
 	return err
 }
 
-// madePart is the content of a file of a part, with what made it.
+// madePart is the partial result of a shard as its file holds it, with the version that made it.
 type madePart[T any] struct {
 	Part       T              `json:"part"`
 	Extensions string         `json:"extensions,omitempty"`
 	Versions   train.Versions `json:"versions"`
 }
 
-// write writes a part of a kind, sealed, whole or not at all.
+// write writes a partial result of a kind of command, sealed, whole or not at all.
 func (p *partFlags) write(cmd *cobra.Command, open func(context.Context, string) (logs.Bucket, error), kind string,
 	part any) (err error) {
 	far := remotes(cmd, open)
@@ -89,7 +89,8 @@ func (p *partFlags) write(cmd *cobra.Command, open func(context.Context, string)
 	return err
 }
 
-// partsIn lists the parts in folders, and in folders in them, and their kind; none is no error.
+// partsIn lists the partial results in folders, and in folders in them, and their kind. It is no error if there
+// are none.
 func partsIn(dirs []string) (kind string, paths []string, err error) {
 	for _, dir := range dirs {
 		for _, pattern := range []string{"*.part", "*/*.part"} {
@@ -148,7 +149,8 @@ func readParts[T any](cmd *cobra.Command, paths []string) (parts []T, err error)
 	return parts, nil
 }
 
-// mergeParts puts the sums of shards together, and writes what the command would have printed as JSON to a folder.
+// mergeParts adds up the partial results of shards. It prints what the command would have printed of the whole log, and
+// writes that to a folder as JSON.
 func mergeParts(cmd *cobra.Command, kind string, paths []string, out, format string) error {
 	var c conclusion
 	var err error

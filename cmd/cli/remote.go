@@ -17,7 +17,7 @@ import (
 	"opl/train/logs"
 )
 
-// remote are the folders of a command that are in buckets. A local one stands for each until close.
+// remote gives a command local folders in place of those in buckets, until close.
 type remote struct {
 	cmd         *cobra.Command
 	open        func(ctx context.Context, url string) (logs.Bucket, error) // nil: there is none
@@ -28,7 +28,7 @@ type remote struct {
 	pushing     sync.WaitGroup
 }
 
-// pushEvery is the time after which what a run has stored is taken to its bucket.
+// pushEvery is how often new results are pushed to their bucket.
 const pushEvery = 2 * time.Second
 
 func isURL(path string) bool { return strings.Contains(path, "://") }
@@ -38,7 +38,7 @@ func remotes(cmd *cobra.Command, open func(ctx context.Context, url string) (log
 		stderr: cmd.ErrOrStderr()}
 }
 
-// from is the local path for a path or URL of a folder, or of the results in one.
+// from returns the local path for a path or URL of a folder, or of the results in one.
 func (r *remote) from(url string) (string, error) {
 	url = strings.TrimPrefix(url, "file://")
 	if !isURL(url) {
@@ -66,7 +66,7 @@ func (r *remote) from(url string) (string, error) {
 	return m.Dir, nil
 }
 
-// to is from for a folder that the command writes to.
+// to does the same as from, for a folder that the command writes to.
 func (r *remote) to(url string) (string, error) {
 	dir, err := r.from(url)
 	if err == nil {
@@ -103,7 +103,7 @@ func (r *remote) push(ctx context.Context) {
 	}
 }
 
-// refresh brings what others have stored since.
+// refresh pulls what other processes have stored since.
 func (r *remote) refresh(ctx context.Context) error {
 	for _, m := range r.mirrors {
 		if err := m.Pull(ctx); err != nil {
@@ -113,8 +113,8 @@ func (r *remote) refresh(ctx context.Context) error {
 	return nil
 }
 
-// close takes what was written to the buckets, if the command has come to its end or not, and returns its error.
-// What cannot be taken there is kept.
+// close pushes what was written to its bucket, whether or not the command succeeded, and returns the command's
+// error. If it cannot push, it keeps the local folder and names it.
 func (r *remote) close(err error) error {
 	if r.stop != nil {
 		r.stop()
@@ -155,7 +155,7 @@ func (r *remote) names(text string) string {
 	return text
 }
 
-// namedError is an error in other words.
+// namedError is an error whose text names URLs.
 type namedError struct {
 	error
 	text string

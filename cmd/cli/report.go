@@ -21,13 +21,13 @@ import (
 	"opl/train/report/html"
 )
 
-// reportFlag is that of the commands that conclude: a page to share.
+// reportFlag is --report of the commands that conclude something: it writes a page to share.
 type reportFlag struct {
 	path  string
 	files []readFile
 }
 
-// readFile is a file that the command reads, as it was before.
+// readFile is a file that the command reads, as it was before the work.
 type readFile struct {
 	html.File
 	was os.FileInfo
@@ -62,7 +62,7 @@ func given(cmd *cobra.Command, f func(role, path string)) {
 	})
 }
 
-// filesOf are the files that an argument stands for, a log's of a folder or pattern, or else it itself.
+// filesOf returns the files that an argument stands for: those of a folder or pattern, or else the argument itself.
 func filesOf(cmd *cobra.Command, arg string) []string {
 	var o logs.Options
 	for name, to := range map[string]*string{"input-format": &o.Format, "preset": &o.Preset} {
@@ -77,8 +77,8 @@ func filesOf(cmd *cobra.Command, arg string) []string {
 	return f.Names()
 }
 
-// check reports, before the work, that the page cannot be written, or would be in place of what the command reads or
-// writes.
+// check refuses, before the work, a page that cannot be written, or that would replace what the command reads
+// or writes.
 func (r *reportFlag) check(cmd *cobra.Command) error {
 	changed := cmd.Flags().Changed
 	switch ext := strings.ToLower(filepath.Ext(r.path)); {
@@ -129,7 +129,7 @@ func (r *reportFlag) read(cmd *cobra.Command) error {
 	return errors.Join(errs...)
 }
 
-// same reports that two paths are of one file, there or not.
+// same reports whether two paths are of one file, whether or not it is there.
 func same(a, b string) bool {
 	if x, err := os.Stat(a); err == nil {
 		y, err := os.Stat(b)
@@ -217,7 +217,7 @@ func hashOf(path string) (string, error) {
 	return fmt.Sprintf("%x", h.Sum(nil)), nil
 }
 
-// quoted are arguments as a shell reads them.
+// quoted quotes arguments for a shell.
 func quoted(args []string) []string {
 	out := slices.Clone(args)
 	for i, a := range out {

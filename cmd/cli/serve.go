@@ -24,7 +24,7 @@ import (
 	"opl/train/logs"
 )
 
-// reloadPatience is how long a reload of policies takes before a word is said of it.
+// reloadPatience is how long a reload of policies may take before the log tells of it.
 var reloadPatience = 10 * time.Second
 
 type serveFlags struct {
@@ -50,19 +50,15 @@ type serveFlags struct {
 	config   server.Config
 }
 
-// played is what serve reads of the files that it serves.
+// played holds the policies and the catalogue that serve has read.
 type played struct {
 	policy, canary *policyfile.Policy
 	catalogue      *policyfile.Catalogue // nil: that of the policy
 	actions        []string
 }
 
-func serveCommand() *cobra.Command {
-	var f serveFlags
-	cmd := &cobra.Command{
-		Use:   "serve POLICY",
-		Short: "choose actions by a policy file over HTTP and log each decision",
-		Long: `serve chooses actions by a policy file over HTTP and logs each decision.
+// serveHelp is the long help of serve.
+const serveHelp = `serve chooses actions by a policy file over HTTP and logs each decision.
 
 It answers POST /decide with an action drawn from the policy, and its propensity. Each
 decision is in the log before it is answered. "opl join" turns the log and the rewards
@@ -105,7 +101,14 @@ also after a restart. With another context it is refused (409). Requests of web 
 are refused, by their Origin, Content-Type and Host (--host adds names). With --token-file
 clients send "Authorization: Bearer TOKEN". An address that other machines reach needs
 --token-file or --insecure. Certificates, keys and tokens are read again when their files
-change, and at SIGHUP. An emptied file of tokens revokes all tokens.`,
+change, and at SIGHUP. An emptied file of tokens revokes all tokens.`
+
+func serveCommand() *cobra.Command {
+	var f serveFlags
+	cmd := &cobra.Command{
+		Use:   "serve POLICY",
+		Short: "choose actions by a policy file over HTTP and log each decision",
+		Long:  serveHelp,
 		Example: `  opl serve policy.json --log served.jsonl
   curl --json '{"context":{"age":41,"city":"Oslo"}}' http://127.0.0.1:8080/decide
   opl serve --check 127.0.0.1:8080
@@ -302,7 +305,7 @@ func (f *serveFlags) follow(ctx context.Context, path string, s *server.Server, 
 	return func() { signal.Stop(signals) }
 }
 
-// read reads the files of what is served. What of them is refused stays as it was.
+// read reads the files of policies and catalogue. What cannot be read stays as it was.
 func (f *serveFlags) read(path string) error {
 	load := func(to **policyfile.Policy, path string) error {
 		p, err := policyfile.Load(path)
@@ -343,8 +346,8 @@ func readCatalogue(path string) (*policyfile.Catalogue, []string, error) {
 	return c, of.Actions, err
 }
 
-// policy is the policy to be served: that of a file, or its mixture with the canary, of which it writes a file;
-// with the catalogue.
+// policy returns the policy to serve: that of the file, or its mixture with the canary, with the catalogue. It writes a
+// file of the mixture, which later rounds need.
 func (f *serveFlags) policy(tell *slog.Logger) (*policyfile.Policy, error) {
 	with := func(p *policyfile.Policy) (*policyfile.Policy, error) {
 		if f.played.catalogue == nil {
@@ -386,7 +389,7 @@ func (f *serveFlags) policy(tell *slog.Logger) (*policyfile.Policy, error) {
 	return with(m)
 }
 
-// reload serves what the files hold by now, and says of those that are refused why.
+// reload serves what the files hold now, and says why a file is refused.
 func (f *serveFlags) reload(s *server.Server, path string, tell *slog.Logger) {
 	defer s.Reloading(reloadPatience, func() {
 		tell.Warn(fmt.Sprintf("the files of the policy are still being read, after %v: policy %.12s is served "+
@@ -427,6 +430,7 @@ func among(p *policyfile.Policy) string {
 	return fmt.Sprintf(" among the %d actions of catalogue %.12s", p.Len(), c.Hash)
 }
 
+// warnOfFloor warns of a policy that never plays some actions: its log cannot judge policies that do.
 func warnOfFloor(p *policyfile.Policy, tell *slog.Logger) {
 	if p.File().Floor == 0 {
 		tell.Warn("the policy has no floor: propensities may be 0, and its log may say little about other policies")

@@ -16,7 +16,7 @@ import (
 	"opl/train/experiment"
 )
 
-// problemFlags say which problems are run, and how many at a time.
+// problemFlags choose the problems of a grid, and how many runs go side by side.
 type problemFlags struct {
 	datasets []string
 	data     string
@@ -41,6 +41,7 @@ func addData(fl *pflag.FlagSet, to *string) {
 	fl.StringVar(to, "data", "", "folder of the data set's four files (default: $OPL_DATA, then the usual places)")
 }
 
+// list returns the seeds.
 func (f problemFlags) list() []uint64 {
 	seeds := make([]uint64, f.seeds)
 	for i := range seeds {
@@ -71,8 +72,8 @@ func addSettings(fl *pflag.FlagSet, s *train.Settings, grid bool) {
 	}
 }
 
-// override puts the settings whose flags were given into g. A noise that was given is that
-// of all entries.
+// override replaces the settings of g whose flags were given. A noise that was given replaces those of the
+// entries, too.
 func override(fl *pflag.FlagSet, given train.Settings, g *experiment.Grid) {
 	for _, e := range train.AllSettings() {
 		if fl.Changed(e.Name) {
@@ -111,7 +112,7 @@ func flagError(err error) error {
 	return err
 }
 
-// leftOut collects what is not run, to be said once all else is known to be right.
+// leftOut collects what is not run. It is printed once all else is known to be right, so that an error stays one line.
 type leftOut []string
 
 func (l *leftOut) add(what string, why error) {

@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// patience is how long a stage takes before a word is said of it.
+// patience is how long a stage may take before the user is told of it.
 var patience = time.Second
 
-// stages says on a terminal what a command does, once that takes longer than a second: in a line that is
-// written over, with the seconds that it has taken, or, where the terminal takes no such line, in one for
-// each stage. It does nothing elsewhere.
+// stages tells on a terminal what a command does, once that takes longer than a second. It overwrites one line,
+// with the seconds so far. A terminal without control characters gets a line for each stage. Elsewhere stages
+// prints nothing.
 type stages struct {
 	*ticker
 	end     context.CancelFunc
@@ -27,10 +27,10 @@ type stages struct {
 	told  bool // of what is done
 }
 
-// plainTerminal reports that whoever reads the terminal wants no control characters.
+// plainTerminal reports whether the user wants no control characters on the terminal.
 func plainTerminal() bool { return os.Getenv("TERM") == "dumb" || os.Getenv("NO_COLOR") != "" }
 
-// newStages begins with the first stage. stop must be called before anything else is written to out.
+// newStages begins the first stage. Call stop before anything else is written to out.
 func newStages(out io.Writer, what string) *stages {
 	s := &stages{ticker: newTicker(out), what: what, since: time.Now()}
 	ctx, end := context.WithCancel(context.Background())
@@ -79,14 +79,14 @@ func (s *stages) next(what string) {
 	s.what, s.rows, s.since, s.told = what, 0, time.Now(), false
 }
 
-// read is told how many rows have been read.
+// read notes how many rows have been read.
 func (s *stages) read(rows int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.rows = rows
 }
 
-// stop ends them and leaves the line empty. It may be called again.
+// stop ends the stages and leaves the line empty. It may be called twice.
 func (s *stages) stop() {
 	s.end()
 	s.showing.Wait()

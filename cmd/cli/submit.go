@@ -66,10 +66,10 @@ func (s *submitFlags) check(fl *pflag.FlagSet) error {
 	return nil
 }
 
-// argsKey is that of the arguments of the command line in a context.
+// argsKey is the context key of the arguments of the command line.
 type argsKey struct{}
 
-// passed are the arguments that a shard is given, too: those of the command but for some flags.
+// passed returns the arguments that a shard gets, too: those of the command without the flags in submitNames.
 func passed(cmd *cobra.Command) (words []string) {
 	args, _ := cmd.Context().Value(argsKey{}).([]string)
 	args = args[min(1, len(args)):] // its name
@@ -91,7 +91,7 @@ func passed(cmd *cobra.Command) (words []string) {
 	return words
 }
 
-// work is what an engine is given.
+// work describes shards and merge as commands, for an engine.
 func (s *submitFlags) work(cmd *cobra.Command, f *gridFlags, st experiment.Standing, out string) (engine.Work, error) {
 	self, err := os.Executable()
 	if err != nil {

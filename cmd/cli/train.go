@@ -300,7 +300,7 @@ func weightOf(lib library.Library, flag, text string) (library.Weight, *float64,
 	return w, &h, nil
 }
 
-// absent says no to a file that is there already, unless it may be replaced.
+// absent refuses a file that is there already, unless it may be replaced.
 func absent(flag, path string, overwrite bool) error {
 	if _, err := os.Stat(path); err == nil && !overwrite {
 		return fmt.Errorf("--%s %s: there is such a file; replace it by --overwrite", flag, path)
@@ -308,7 +308,7 @@ func absent(flag, path string, overwrite bool) error {
 	return nil
 }
 
-// kept says that a file which appeared meanwhile was not replaced, if that is the error.
+// kept explains the error of a file that appeared during the work, and was not replaced.
 func kept(flag, path string, err error) error {
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("--%s %s: such a file has appeared meanwhile, and is kept; replace it by --overwrite", flag,
@@ -317,8 +317,8 @@ func kept(flag, path string, err error) error {
 	return err
 }
 
-// writable reports, before the work, that the file of a flag cannot be written: there is no
-// such folder, it is one itself, or one of the files that are read. No name is no file.
+// writable refuses, before the work, a file that cannot be written: its folder is missing, it is a folder, or
+// the command reads it. An empty name is no file, and fine.
 func writable(flag, path string, read ...string) error {
 	if path == "" {
 		return nil
@@ -345,8 +345,8 @@ func writable(flag, path string, read ...string) error {
 	return nil
 }
 
-// known takes the names of columns and actions from a policy, unless they are given, or come with
-// the logging policy.
+// known takes the names of columns and actions from a policy, unless flags give them, or the logging policy
+// brings them.
 func (f *readFlags) known(p *policyfile.Policy) {
 	if f.Actions == nil && f.Catalogue == "" && !p.HasItems() && (f.LoggingPolicy == "" ||
 		f.LoggingPolicy == "uniform") {
@@ -355,7 +355,7 @@ func (f *readFlags) known(p *policyfile.Policy) {
 	f.before(p)
 }
 
-// before takes the names of columns and the range of rewards from a policy's file, for what is not given.
+// before takes the names of columns and the range of rewards from a policy's file, where flags do not give them.
 func (f *readFlags) before(p *policyfile.Policy) {
 	if f.ColumnsBefore == nil {
 		f.ColumnsBefore = p.File().Columns
@@ -365,7 +365,7 @@ func (f *readFlags) before(p *policyfile.Policy) {
 	}
 }
 
-// columns are the log's own names of columns, as far as they are known.
+// columns returns the log's own names of columns, as far as they are known.
 func (f *readFlags) columns() map[string]string {
 	out := map[string]string{}
 	maps.Copy(out, f.ColumnsBefore)

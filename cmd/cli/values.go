@@ -14,7 +14,7 @@ import (
 	"opl/train/report/table"
 )
 
-// limited is a flag whose values have a domain. A value outside is refused where the command line is read.
+// limited is a flag whose values have a domain. It refuses others while the command line is read, before any work.
 type limited struct {
 	pflag.Value
 	check func(text string) error
@@ -36,7 +36,7 @@ func limit(fl *pflag.FlagSet, name string, check func(text string) error, all ..
 	f.Value = limited{f.Value, check, all}
 }
 
-// want limits a flag that was added to what inside accepts.
+// want limits a flag to the values that inside accepts.
 func want(fl *pflag.FlagSet, name, want string, inside func() bool) {
 	limit(fl, name, func(text string) error {
 		if !inside() {
@@ -111,7 +111,7 @@ func positive[T int | int64 | time.Duration](fl *pflag.FlagSet, to *T, name stri
 	})
 }
 
-// flagFault is the error of a flag that cannot be read: that of its domain, or pflag's with a pointer to the help.
+// flagFault returns the error of a flag that cannot be read: that of its domain, or pflag's with a pointer to the help.
 func flagFault(c *cobra.Command, err error) error {
 	if bad, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		if _, ok := bad.GetFlag().Value.(limited); ok && strings.HasPrefix(bad.Unwrap().Error(), "--") {

@@ -145,7 +145,7 @@ func (p *Policy) propensities(dst []float64, x []features.Value, o *Offered, s *
 	if _, err := p.inputs.Encode(s.raw, x); err != nil {
 		return err
 	}
-	return p.of(dst, nil, s.raw, o, s)
+	return p.of(dst, nil, s.raw, o, nil, s)
 }
 
 // PropensitiesOf writes π(·|x) to dst [K] for the values of the names of Inputs, in their
@@ -159,10 +159,39 @@ func (p *Policy) PropensitiesOf(dst, values []float64) error {
 func (p *Policy) PropensitiesOn(dst, scores, values []float64, o *Offered) error {
 	s := p.pool.Get().(*scratch)
 	defer p.pool.Put(s)
-	return p.of(dst, scores, values, o, s)
+	return p.of(dst, scores, values, o, nil, s)
 }
 
-func (p *Policy) of(dst, mean, values []float64, o *Offered, s *scratch) error {
+// PropensitiesAfter is PropensitiesOn of what the slots of a list above left: those of the actions above, by their
+// places, are 0, and the others' are of the policy among these alone, as if they were all that is offered.
+func (p *Policy) PropensitiesAfter(dst, values []float64, o *Offered, above []int) error {
+	s := p.pool.Get().(*scratch)
+	defer p.pool.Put(s)
+	if len(above) == 0 {
+		return p.of(dst, nil, values, o, nil, s)
+	}
+	gone := slices.Clone(above)
+	slices.Sort(gone)
+	return p.of(dst, nil, values, o, gone, s)
+}
+
+// without takes entries out, by their places in order, and returns the others.
+func without(z []float64, gone []int) []float64 {
+	if len(gone) == 0 {
+		return z
+	}
+	n := gone[0]
+	for j, at := range gone {
+		end := len(z)
+		if j+1 < len(gone) {
+			end = gone[j+1]
+		}
+		n += copy(z[n:], z[at+1:end])
+	}
+	return z[:n]
+}
+
+func (p *Policy) of(dst, mean, values []float64, o *Offered, above []int, s *scratch) error {
 	k := len(p.actions)
 	if o != nil {
 		k = o.Len()
@@ -176,9 +205,14 @@ func (p *Policy) of(dst, mean, values []float64, o *Offered, s *scratch) error {
 		return fmt.Errorf("policyfile: %d values and room for %d propensities, want %d and %d", len(values), len(dst),
 			p.inputs.Dim(), k)
 	}
+	if k == len(above) {
+		return errors.New("policyfile: no action is left for the slot")
+	}
 	s.z = slices.Grow(s.z[:0], k)[:k]
+	all := dst
+	dst = dst[:k-len(above)]
 	if len(p.parts) > 1 {
-		s.sum = slices.Grow(s.sum[:0], k)[:k]
+		s.sum = slices.Grow(s.sum[:0], k)[:len(dst)]
 	}
 	for i := range p.parts {
 		q := &p.parts[i]
@@ -198,11 +232,12 @@ func (p *Policy) of(dst, mean, values []float64, o *Offered, s *scratch) error {
 				mean[a] += q.Weight * v
 			}
 		}
+		z := without(s.z, above)
 		if len(p.parts) == 1 {
-			q.family.At(dst, s.z, q.Sigma*s.x[0], nil)
+			q.family.At(dst, z, q.Sigma*s.x[0], nil)
 			break
 		}
-		q.family.At(s.sum, s.z, q.Sigma*s.x[0], nil)
+		q.family.At(s.sum, z, q.Sigma*s.x[0], nil)
 		for a, v := range s.sum {
 			if i == 0 {
 				dst[a] = 0
@@ -212,6 +247,10 @@ func (p *Policy) of(dst, mean, values []float64, o *Offered, s *scratch) error {
 	}
 	if p.file.Floor > 0 {
 		propensity.AddFloor(dst, p.file.Floor)
+	}
+	for j, at := range slices.Backward(above) { // each back to its place
+		copy(all[at+1:], all[at-j:len(dst)])
+		all[at], dst = 0, all[:at-j]
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ type choice struct {
 	action       []byte    // its name, as JSON
 	propensity   float64   // of the action
 	propensities []float64 // of all that the decision is among; nil: of the whole catalogue
+	list         *shown    // in place of the action; nil: the decision is one action
 	names        []byte    // JSON list of the policy's actions; nil: they have features
 	named        bool      // those offered are called by their ids
 	top          []ranked
@@ -60,6 +61,11 @@ func (l *loaded) choice(k *work, action int, pi, scores []float64) choice {
 
 // kind returns what the decision is among, where actions have features.
 func (c *choice) kind() string {
+	if c.list != nil {
+		one := *c
+		one.list = nil
+		return lists + one.kind()
+	}
 	switch {
 	case c.place < 0:
 		return all
@@ -74,6 +80,9 @@ func (c *choice) line(b []byte, q *request) []byte {
 	if len(q.setText) > 0 {
 		b = append(append(b, ','), q.setText...)
 	}
+	if c.list != nil {
+		return c.appendRest(c.list.members(b), q)
+	}
 	b = append(append(b, `,"action":`...), c.action...)
 	from := len(b)
 	b = c.appendChances(b, true)
@@ -87,6 +96,10 @@ func (c *choice) line(b []byte, q *request) []byte {
 // large, and who offers a set asks for its top.
 func (c *choice) answer(b []byte, q *request) []byte {
 	b = append(append(b, `{"decision_id":`...), q.id...)
+	if c.list != nil {
+		b = append(append(c.appendRest(c.list.members(b), q), `,"policy_hash":"`...), c.hash...)
+		return append(b, "\"}\n"...)
+	}
 	if c.place >= 0 {
 		b = strconv.AppendInt(append(b, `,"action":`...), int64(c.place), 10)
 	}
@@ -151,6 +164,13 @@ func (d *logged) set() []byte {
 
 // choice returns the decision of a line whose actions have features. It is not ok if the line has none.
 func (d *logged) choice() (c choice, ok bool) {
+	if d.Slots != nil && len(d.shown.Propensities) == len(d.Slots) {
+		c = choice{place: -1, list: &d.shown, catalogue: d.Catalogue, hash: d.Hash, named: d.Offered != nil}
+		if d.Offered != nil || d.Actions != nil {
+			c.place = 0
+		}
+		return c, c.place == 0 || d.Catalogue != ""
+	}
 	c = choice{place: -1, propensity: d.Propensity, top: d.Top, catalogue: d.Catalogue, hash: d.Hash}
 	c.action, _ = jsontext.AppendQuote(nil, d.Action) // it was read as a string
 	var ids []string

@@ -55,6 +55,7 @@ type logged struct {
 	Unknown      int             `json:"unknown"`
 	Catalogue    string          `json:"catalogue"`
 	Hash         string          `json:"policy_hash"`
+	shown
 }
 
 // names returns the actions of a policy whose actions have no features. For other policies it is an error.

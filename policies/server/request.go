@@ -162,6 +162,7 @@ type request struct {
 	set     *policyfile.Offered // what is offered; nil: all of the policy's actions
 	setText []byte              // "actions":[…] or "offered":[…], in one line; empty: nothing
 	top     int                 // of how many actions the propensities are asked for
+	slots   int                 // of the list that is asked for; 0: an action is
 	late    error               // an action that the catalogue lacks
 
 	field        string // that errors of what is being read begin with
@@ -193,7 +194,7 @@ var repeated = jsontext.AllowDuplicateNames(true)
 //	{"context": {name: value, …} or [value, …], "decision_id": "…"}
 //
 // and, where actions have features, "actions": [{"id": "…", name: value, …}, …] or "offered":
-// ["id", …], and "top": a number,
+// ["id", …], and "top" or "slots": a number,
 //
 // as the reader of decision logs does. A value is a number, or a string, the category
 // of a column; null and "" are no value. true and false are 1 and 0 where the policy
@@ -220,7 +221,7 @@ func (q *request) parse(body []byte, c *columns) error {
 // reset forgets the request before, and keeps its memory.
 func (q *request) reset() {
 	q.id, q.group, q.context, q.unknown = q.id[:0], q.group[:0], q.context[:0], 0
-	q.set, q.setText, q.top, q.late = nil, q.setText[:0], 0, nil
+	q.set, q.setText, q.top, q.slots, q.late = nil, q.setText[:0], 0, 0, nil
 }
 
 // fields reads the members of the body.
@@ -244,14 +245,16 @@ func (q *request) fields(c *columns) error {
 			err = q.parseText("decision_id", &q.id)
 		case `"group"`:
 			err = q.parseText("group", &q.group)
-		case `"actions"`, `"offered"`, `"top"`:
+		case `"actions"`, `"offered"`, `"top"`, `"slots"`:
 			field := string(key[1 : len(key)-1])
 			switch {
 			case c.policy == nil:
 				return fmt.Errorf("%s: the policy's actions have no features: it chooses among all of its own, and "+
 					"answers the propensities of all", field)
 			case field == "top":
-				err = q.parseTop()
+				err = q.parseCount("top", "actions", MaxTop, &q.top)
+			case field == "slots":
+				err = q.parseCount("slots", "slots", MaxSlots, &q.slots)
 			case len(q.setText) > 0:
 				return fmt.Errorf("%s: comes twice, or both of actions and offered are there", field)
 			default:
@@ -259,7 +262,7 @@ func (q *request) fields(c *columns) error {
 			}
 		default:
 			err = fmt.Errorf("%s: unknown field, want context, decision_id and group, and where actions have features "+
-				"actions or offered, and top", key)
+				"actions or offered, and top or slots", key)
 		}
 	}
 	if err == nil {
@@ -301,17 +304,19 @@ func (q *request) parseText(field string, to *[]byte) error {
 	return nil
 }
 
-// parseTop reads of how many actions the propensities are asked for.
-func (q *request) parseTop() error {
+// parseCount reads a number from 1 on, which only one of the fields top and slots has.
+func (q *request) parseCount(field, of string, most int, to *int) error {
 	raw, err := q.json.ReadValue()
 	if err != nil {
 		return err
 	}
 	n, err := strconv.Atoi(string(raw))
-	if err != nil || n < 1 || n > MaxTop || q.top > 0 {
-		return fmt.Errorf("top: want a number of actions, 1 to %d, once", MaxTop)
+	if err != nil || n < 1 || n > most || *to > 0 {
+		return fmt.Errorf("%s: want a number of %s, 1 to %d, once", field, of, most)
 	}
-	q.top = n
+	if *to = n; q.top > 0 && q.slots > 0 {
+		return errors.New("slots: a list has the propensities of its slots: leave out top")
+	}
 	return nil
 }
 

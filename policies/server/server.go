@@ -6,6 +6,7 @@
 //	             where actions have features, also "actions": [{"id": id, name: value, …}, …] or
 //	             "offered": [id, …] of the catalogue, else all of that; and "top": m
 //	             → {"decision_id", "action", "action_name", "propensity", "top", "policy_hash", "catalogue"}
+//	             and with "slots": m a list → {"decision_id", "slots", "slot_propensities", "policy_hash", "catalogue"}
 //	GET /healthz → 200 {"status":"ok","policy_hash"}, 503 when the log takes no more
 //	GET /metrics → Prometheus' text format
 //	GET /policy  → the policy: hash, guarantee, actions, features with their ranges
@@ -142,7 +143,8 @@ type work struct {
 	name            []byte // of the action, as JSON
 	req             request
 	pi, scores      []float64
-	top             []int
+	top, places     []int
+	shown           shown
 	large           bool // it holds a place in Server.large
 }
 
@@ -522,10 +524,16 @@ func (s *Server) draw(k *work, l *loaded, now time.Time) (status int, kind strin
 		*scores = slices.Grow((*scores)[:0], n)[:n]
 		ranks = *scores
 	}
-	if err := p.PropensitiesOn(*pi, ranks, q.values, q.set); err != nil {
+	action := 0
+	if q.slots > 0 {
+		if err := s.list(k, p, *pi); err != nil {
+			return http.StatusBadRequest, "request", err
+		}
+	} else if err := p.PropensitiesOn(*pi, ranks, q.values, q.set); err != nil {
 		return http.StatusBadRequest, "request", fmt.Errorf("context: %w", err)
+	} else {
+		action = propensity.Draw(*pi, s.rand)
 	}
-	action := propensity.Draw(*pi, s.rand)
 	line := append(append(k.line[:0], `{"decision_id":`...), q.id...)
 	line = now.UTC().AppendFormat(append(line, `,"timestamp":"`...), time.RFC3339Nano)
 	line = append(append(line, `","context":`...), q.context...)
@@ -533,6 +541,9 @@ func (s *Server) draw(k *work, l *loaded, now time.Time) (status int, kind strin
 		line = append(append(line, `,"group":`...), q.group...)
 	}
 	c := l.choice(k, action, *pi, ranks)
+	if q.slots > 0 {
+		c.list = &k.shown
+	}
 	if p.HasItems() {
 		if err := s.log.admit(c.kind()); err != nil {
 			return http.StatusBadRequest, "request", fmt.Errorf("actions: %w", err)

@@ -40,7 +40,8 @@ type Runner struct {
 	tasks map[taskKey]func() (*Task, error)
 }
 
-// taskKey is what runs must agree on to share a log; of fits, without Eta0.
+// taskKey is what runs must have in common to share a log. Runs that differ in eta0 alone share the fitted
+// logging policy.
 type taskKey struct {
 	dataset string
 	eta0    float64
@@ -64,7 +65,7 @@ func once[K comparable, T any](e *Runner, m *map[K]func() (T, error), key K, f f
 	return get()
 }
 
-// fitted is a fitted logging policy and the rows that are left for the log.
+// fitted is a fitted logging policy, with the rows that are left for the log.
 type fitted struct {
 	mu0  []float64
 	rows []int
@@ -124,7 +125,7 @@ func (e *Runner) Data(name string) (*dataset.Data, error) {
 	return once(e, &e.data, name, func() (*dataset.Data, error) { return dataset.Open(name, e.DataDir) })
 }
 
-// Hash is that of a data set.
+// Hash returns the hash of a data set.
 func (e *Runner) Hash(name string) (string, error) {
 	d, err := e.Data(name)
 	if err != nil {
@@ -202,7 +203,7 @@ func (e *Runner) recipe(ctx context.Context, t *Task, r train.Run, c train.Confi
 	return out.Posterior, out.Shares[0].In, err
 }
 
-// heldOut is what a policy earns on some rows of the log, whose labels are known.
+// heldOut evaluates a policy on rows of the log, whose labels are known.
 func heldOut(t *Task, pi func(dst []float64, i int) error, rows []int) (*train.HeldOut, error) {
 	dst, n := make([]float64, t.Log.K()), float64(len(rows))
 	var sum, square float64
@@ -298,37 +299,10 @@ func (e *Runner) learn(ctx context.Context, t *Task, r train.Run, c train.Config
 	return res.Posterior, cmp.Or(in, res.Represented), nil
 }
 
-// All runs configurations, Jobs at a time, and hands each record to done in the
-// order of runs, as soon as it and all before it are there. A run that fails does
-// not keep the others from running; the first failure is returned at the end,
-// with its run named. An error of done, or the end of ctx, stops everything: what
-// has finished by then is still handed on, and the error returned. Results do not
-// depend on Jobs.
-func (e *Runner) All(ctx context.Context, runs []train.Run, done func(i int, rec train.Record) error) error {
-	recs, settled := make([]*train.Record, len(runs)), make([]bool, len(runs)) // settled: finished or failed
-	next := 0
-	var stopped error
-	hand := func(all bool) {
-		for ; next < len(runs) && (all || settled[next]); next++ {
-			if recs[next] != nil {
-				stopped = cmp.Or(stopped, done(next, *recs[next]))
-				recs[next] = nil
-			}
-		}
-	}
-	err := e.Each(ctx, runs, func(i int, rec train.Record, err error) error {
-		if settled[i] = true; err == nil {
-			recs[i] = &rec
-		}
-		hand(false)
-		return stopped
-	})
-	hand(true) // out of order, after a stop
-	return cmp.Or(stopped, err)
-}
-
-// Each is All in the order in which runs end. done is called by one goroutine at
-// a time, with the record of a run or with the reason why it failed.
+// Each runs configurations, Jobs at a time. It calls done as each run ends, by one goroutine at a time, with the record
+// of the run or the reason why it failed. A run that fails does not keep the others from running: Each returns the
+// first failure at the end, with its run named. An error of done, or the end of ctx, stops everything and is returned.
+// Records do not depend on Jobs.
 func (e *Runner) Each(ctx context.Context, runs []train.Run, done func(i int, rec train.Record,
 	err error) error) error {
 	ctx, cancel := context.WithCancel(ctx)

@@ -36,15 +36,18 @@ func grid(objectives ...string) (runs []train.Run) {
 
 func runAll(t *testing.T, e *experiment.Runner, runs []train.Run) []train.Record {
 	t.Helper()
-	var recs []train.Record
-	err := e.All(context.Background(), runs, func(i int, rec train.Record) error {
-		if i != len(recs) {
-			t.Errorf("run %d was handed on in place %d", i, len(recs))
+	recs, ended := make([]train.Record, len(runs)), map[int]bool{}
+	err := e.Each(context.Background(), runs, func(i int, rec train.Record, failure error) error {
+		if ended[i] {
+			t.Errorf("run %d was handed on twice", i)
 		}
 		rec.Seconds = 0
-		recs = append(recs, rec)
-		return nil
+		recs[i], ended[i] = rec, true
+		return failure
 	})
+	if len(ended) != len(runs) {
+		t.Errorf("%d of %d runs were handed on", len(ended), len(runs))
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +108,13 @@ func TestOwnObjective(t *testing.T) {
 		t.Errorf("the L2 heuristic without penalty earns %v, the risk %v", recs[1].Reward, recs[2].Reward)
 	}
 	handed := 0
-	err := e.All(context.Background(), grid("mine", "broken"), func(int, train.Record) error { handed++; return nil })
+	count := func(_ int, _ train.Record, failure error) error {
+		if failure == nil {
+			handed++
+		}
+		return nil
+	}
+	err := e.Each(context.Background(), grid("mine", "broken"), count)
 	if err == nil || !strings.Contains(err.Error(), "broken × clip") || !strings.Contains(err.Error(), "epoch 1, step 1") || handed < 1 {
 		t.Errorf("%d runs handed on before %v", handed, err)
 	}
@@ -114,12 +123,12 @@ func TestOwnObjective(t *testing.T) {
 		t.Errorf("%d runs handed on, want 4: two problems' logging policies and mine", handed)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	err = e.All(ctx, grid("mine"), func(int, train.Record) error { cancel(); return nil })
+	err = e.Each(ctx, grid("mine"), func(int, train.Record, error) error { cancel(); return nil })
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 	// Cancelled before anything runs, and as the last run ends.
-	if err := e.All(ctx, grid("mine"), func(int, train.Record) error { return nil }); !errors.Is(err, context.Canceled) {
+	if err := e.Each(ctx, grid("mine"), count); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled before the start: %v", err)
 	}
 }

@@ -61,7 +61,7 @@ func Figures() []Figure {
 	}
 }
 
-// steps are tenths, from and to included.
+// steps returns tenths, from and to included.
 func steps(from, to float64) (xs []float64) {
 	for i := from; i <= to; i++ {
 		xs = append(xs, i/10)
@@ -144,7 +144,7 @@ func (e Entry) in(recs []train.Record, data string) bool {
 	return true
 }
 
-// each has a list of each value; of none, an empty one.
+// each makes a list of each value. Without values it makes one empty list.
 func each[T any](xs []T) [][]T {
 	if len(xs) == 0 {
 		return [][]T{nil}

@@ -81,7 +81,7 @@ func NewMirror(ctx context.Context, url string, open func(ctx context.Context, b
 	return m, nil
 }
 
-// Join is the path or URL of what is in a folder at a path or URL.
+// Join returns the path or URL of names below a folder at a path or URL.
 func Join(folder string, names ...string) string {
 	if !strings.Contains(folder, "://") {
 		return filepath.Join(append([]string{folder}, names...)...)
@@ -90,7 +90,7 @@ func Join(folder string, names ...string) string {
 	return at + "/" + strings.TrimPrefix(path.Join(append([]string{key}, names...)...), ".") + query
 }
 
-// target is the file that an object belongs to, empty if no command reads it, and whether it has lines of it.
+// target returns the file that an object belongs to, "" if no command reads it, and whether the object has lines of it.
 func target(rel string) (file string, lines bool) {
 	dir, name := path.Split(rel)
 	for _, l := range lineFiles {
@@ -107,7 +107,7 @@ func target(rel string) (file string, lines bool) {
 	return "", false
 }
 
-// Pull brings what has come since.
+// Pull brings the objects that are new or changed since the last Pull into the local folder.
 func (m *Mirror) Pull(ctx context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -170,10 +170,10 @@ func (m *Mirror) pull(ctx context.Context, rel string, o logs.Object) error {
 	return errors.Join(err, f.Close())
 }
 
-// Push writes new lines and the plans of shards to the bucket. What could not be written is with the next.
+// Push writes new lines and the plans of shards to the bucket. What it could not write comes with the next Push.
 func (m *Mirror) Push(ctx context.Context) error { return m.push(ctx, false) }
 
-// PushAll writes all files that are new or others than in the bucket.
+// PushAll writes all files that the bucket lacks or has otherwise.
 func (m *Mirror) PushAll(ctx context.Context) error { return m.push(ctx, true) }
 
 func (m *Mirror) push(ctx context.Context, all bool) error {

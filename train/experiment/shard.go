@@ -18,7 +18,7 @@ import (
 	"opl/train/logs"
 )
 
-// PlanFile is beside the results of a shard: all runs of the grids that it is a shard of.
+// PlanFile stands beside the results of a shard and lists all runs of its grids, so that a merge knows what is missing.
 const PlanFile = "plan.json"
 
 // Share lists the runs of a plan that shard s has: a stretch of them, so that it makes few logs,
@@ -32,7 +32,8 @@ func Share(lib library.Library, plan []train.Run, s logs.Shard) (share []train.R
 	return share
 }
 
-// shards are the shards, 1 to n, of runs: a run is of the one in whose part of the work its middle is.
+// shards returns the shard, 1 to n, of each run. It cuts the work into n equal stretches; a run belongs to the
+// stretch that its middle is in.
 func shards(lib library.Library, plan []train.Run, n int) []int {
 	var total int64
 	work := make([]int64, len(plan)) // in milliseconds, for whole numbers are the same everywhere
@@ -156,7 +157,7 @@ func Sources(dirs []string) (list []string, err error) {
 	return list, nil
 }
 
-// same reports two names of one folder.
+// same reports whether two names are of one folder.
 func same(a, b string) bool {
 	x, errX := os.Stat(a)
 	y, errY := os.Stat(b)
@@ -265,7 +266,7 @@ func Merge(dirs []string, out string, partial bool) (*Store, Merged, error) {
 	return store, m, nil
 }
 
-// apart says what differs between what made two records.
+// apart says how the makers of two records differ: their extensions, or their versions.
 func apart(a, b train.Record) string {
 	switch {
 	case a.Extensions != b.Extensions:
@@ -277,8 +278,8 @@ func apart(a, b train.Record) string {
 	return ""
 }
 
-// preferred reports that a is to be kept rather than b, both of one run and result: learning curves, then
-// an order that does not depend on that of the folders.
+// preferred reports whether to keep a rather than b, two records of one run and result: the one with a learning
+// curve, else by an order that does not depend on that of the folders.
 func preferred(a, b train.Record) bool {
 	if (a.Curve == nil) != (b.Curve == nil) {
 		return a.Curve != nil
@@ -356,7 +357,7 @@ func (s *Store) fill(all map[string]line) error {
 	return s.Settle()
 }
 
-// Standing is how far the runs of a plan are whose shards write to folders below one.
+// Standing says how far a plan is whose shards write to folders below one folder.
 type Standing struct {
 	Shards int   // that the plan is cut into
 	Before int   // shards that it was cut into before; 0: it was not
@@ -365,8 +366,8 @@ type Standing struct {
 	Merged bool  // all are in the folder itself
 }
 
-// ShardFolder is that of a shard below the folder, or URL, of the results; so is index of an engine
-// that counts in its own way.
+// ShardFolder returns the folder of a shard below the folder, or URL, of the results. number may be a variable
+// of an engine that counts shards itself.
 func ShardFolder(out string, number any, of int) string {
 	return Join(out, "shards", fmt.Sprintf("%v-of-%d", number, of))
 }

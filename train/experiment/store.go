@@ -94,7 +94,7 @@ func (s *Store) open(dir string) error {
 	return nil
 }
 
-// append opens the file of results for appending, and creates it if there is none.
+// append opens the file of results for appending, and creates it if need be.
 func (s *Store) append() (err error) {
 	if s.file, err = os.OpenFile(s.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o666); err != nil {
 		return err
@@ -102,8 +102,8 @@ func (s *Store) append() (err error) {
 	return wholefile.SyncFolder(filepath.Dir(s.path))
 }
 
-// mend sees to a last line without its end: only the end may be missing, else it
-// is moved to TornFile.
+// mend repairs a last line without its line end. It adds the end if nothing else is missing, else it moves the line to
+// TornFile.
 func (s *Store) mend(dir string, text []byte, end int) ([]byte, error) {
 	if _, _, err := parseRecord(text[end:]); err == nil {
 		return append(text, '\n'), s.write([]byte{'\n'})
@@ -117,7 +117,7 @@ func (s *Store) mend(dir string, text []byte, end int) ([]byte, error) {
 	return text[:end], errors.Join(s.file.Truncate(int64(end)), s.file.Sync())
 }
 
-// read takes the records of text, and notes what else is in it.
+// read takes the records from text, and notes what is no record.
 func (s *Store) read(path string, text []byte) {
 	at := map[string]line{}
 	times := readTimes(filepath.Join(filepath.Dir(path), TimesFile))
@@ -256,8 +256,9 @@ func mismatch(r, want train.Run, scopes ...train.Scope) string {
 	return ""
 }
 
-// agreement is what says in which setting a run differs from those of a plan: from its first
-// that learns, if there is one, and, in what depends on objective and policy, from all of these.
+// agreement returns a function that says in which setting a run differs from those of a plan. Settings of the
+// problem and of learning must be those of the plan's first run that learns; settings of a method those of any
+// run with the same objective and policy.
 func agreement(plan []train.Run) func(train.Run) string {
 	logging := func(r train.Run) bool { return r.Objective == train.LoggingPolicy }
 	first := plan[max(0, slices.IndexFunc(plan, func(r train.Run) bool { return !logging(r) }))]
@@ -333,7 +334,7 @@ func (s *Store) Add(rec train.Record) error {
 	return nil
 }
 
-// sealed is the line of a record: what it took is not in it, so that equal runs have equal lines.
+// sealed returns the line of a record. It leaves out the seconds, so that equal runs have equal lines.
 func sealed(rec train.Record) ([]byte, error) {
 	text, err := json.Marshal(struct {
 		train.Record
@@ -351,10 +352,10 @@ type took struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// hashOf stands for a key in TimesFile.
+// hashOf stands for a key in TimesFile, where a whole key would be long.
 func hashOf(key string) string { return fmt.Sprintf("%016x", xxhash.Sum64String(key)) }
 
-// addTimes notes what runs took, by key. These lines are not waited for: what is lost is no result.
+// addTimes notes the seconds of runs, by key. It does not wait for the disk: what a crash loses is no result.
 func (s *Store) addTimes(seconds map[string]float64) error {
 	if len(seconds) == 0 {
 		return nil
@@ -376,7 +377,7 @@ func (s *Store) addTimes(seconds map[string]float64) error {
 	return errors.Join(err, f.Close())
 }
 
-// readTimes is what runs took, by hash. Lines that cannot be read are passed over.
+// readTimes returns the seconds of runs, by hash. It skips lines that it cannot read.
 func readTimes(path string) map[string]float64 {
 	text, _ := os.ReadFile(path)
 	times := map[string]float64{}

@@ -234,8 +234,9 @@ func (l *log) judge(f Finding, against bool, s Severity, means, do string) {
 // Without times the order of rows is taken for that of time.
 func Inspect(in *logs.Log) Report { return Within(in, 1) }
 
-// Within inspects a log whose propensities are known up to a factor gamma ≥ 1, p/Γ ≤ π₀ ≤ Γp. It refutes them only where
-// they are further off, so that rounded or approximate propensities are no alarm.
+// Within inspects a log whose propensities are known up to a factor gamma ≥ 1, p/Γ ≤ π₀ ≤ Γp. It
+// refutes them only where they are further off, so that rounded or approximate propensities are no
+// alarm.
 func Within(in *logs.Log, gamma float64) Report { return within(in, gamma, nil).done() }
 
 // within are the checks of a log, on a summary if there is one.

@@ -138,7 +138,7 @@ func (l *log) assumption(starts []int, a certify.Assumption, assumed bool, besid
 	if z > critical {
 		f.Measured = fmt.Sprintf("rewards of slots depend on what stands %s, z = %.1f: %s does not hold", where, z, a)
 	}
-	l.judge(f, z > critical && assumed, Doubtful, "estimates and guarantees by this assumption are of rewards that do not "+
-		"depend on it", "give setting assume "+map[bool]string{true: "cascade, or none", false: "none"}[beside < 0]+
+	l.judge(f, z > critical && assumed, Doubtful, "estimates and guarantees by this assumption are of rewards that do "+
+		"not depend on it", "give setting assume "+map[bool]string{true: "cascade, or none", false: "none"}[beside < 0]+
 		", which needs more lists")
 }

@@ -123,6 +123,11 @@ type common struct {
 
 	columnsOfLists [4]string // of lists, see shown
 	whole          bool      // rewards are of the list, see Lists
+	lastSlot       struct {  // of the row before, if rows are slots
+		slate string
+		at    int32    // 0: none
+		above [][]byte // the actions of its list so far
+	}
 }
 
 // findings are counts of rows, and notes.
@@ -346,8 +351,10 @@ func (b *builder) add() error {
 	if b.describes {
 		return b.describe()
 	}
-	if is := b.shown.column != [4]string{}; is {
+	if b.shown.column[0] != "" {
 		return b.addList()
+	} else if b.shown.rows {
+		return b.addSlot()
 	} else if b.slotNumbers.size > 0 {
 		return bad("slots", "missing, while the rows before have it")
 	}

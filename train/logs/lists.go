@@ -122,6 +122,11 @@ type shown struct {
 	ps, rewards []float64
 	column      [4]string // that gave them: slots, slot_propensities, slot_rewards, first_click; empty: none
 	click       float64   // place of the first click, from 1; 0: none
+
+	// of a row that is a slot itself: its list and its place there, from 1
+	rows  bool
+	slate []byte
+	slot  float64
 }
 
 // slots reads the value of a column of lists.
@@ -163,8 +168,6 @@ func (s *shown) check(r *row, form func(v float64) float64) error {
 	n := len(s.ids)
 	has := func(role role) bool { return s.column[role-roleSlots] != "" }
 	switch {
-	case !has(roleSlots):
-		return bad("slots", "missing: it lists the actions that were shown, in order")
 	case n == 0:
 		return bad("slots", "no action was shown")
 	case r.hasAction:
@@ -195,8 +198,8 @@ func (s *shown) check(r *row, form func(v float64) float64) error {
 	return nil
 }
 
-// offeredHere makes all actions what the row offers, if it does not say.
-func (b *builder) offeredHere() error {
+// offeredHere makes all actions but those above what the row offers, if it does not say.
+func (b *builder) offeredHere(above [][]byte) error {
 	if b.offers.column != "" {
 		return nil
 	}
@@ -212,6 +215,9 @@ func (b *builder) offeredHere() error {
 		return err
 	}
 	for _, id := range all {
+		if slices.ContainsFunc(above, func(other []byte) bool { return string(other) == id }) {
+			continue
+		}
 		b.option()
 		if err := b.optionID(0, []byte(id)); err != nil {
 			return err
@@ -226,7 +232,7 @@ func (b *builder) addList() error {
 	if err := s.check(&b.row, propensityForms[b.o.PropensityForm]); err != nil {
 		return err
 	}
-	if err := b.offeredHere(); err != nil {
+	if err := b.offeredHere(nil); err != nil {
 		return err
 	}
 	if b.offers.named == 0 {
@@ -279,6 +285,48 @@ func (b *builder) addList() error {
 	return nil
 }
 
+// addSlot checks a row that is a slot of a list, whose rows stand together in their order, and appends it.
+func (b *builder) addSlot() error {
+	s, last := &b.shown, b.lastSlot
+	slot := int32(min(s.slot, 1<<20))
+	switch again := last.at > 0 && string(s.slate) == last.slate; {
+	case len(s.slate) == 0 || !(s.slot >= 1) || s.slot != float64(slot):
+		return bad("slot", "want a slate_id, and the slot counted from 1")
+	case b.n > 0 && last.at == 0:
+		return bad("slate_id", "given, while the rows before have none")
+	case again && slot != last.at+1, !again && slot != 1:
+		return bad("slot", "%d of list %s after %d of list %s: the rows of a list stand together, from slot 1 on", slot,
+			quote(s.slate), last.at, quote([]byte(last.slate)))
+	case !again:
+		last.above = nil
+	}
+	if err := b.offeredHere(last.above); err != nil {
+		return err
+	}
+	if err := b.placeSlot(slot); err != nil {
+		return err
+	}
+	action, err := b.sound()
+	if err != nil {
+		return err
+	}
+	b.keep(action)
+	b.lastSlot.slate, b.lastSlot.at = string(s.slate), slot
+	b.lastSlot.above = append(last.above, bytes.Clone(b.row.action))
+	put(&b.slotNumbers, slot)
+	return nil
+}
+
+// placeSlot adds the slot to the context, if it is not there.
+func (b *builder) placeSlot(slot int32) error {
+	b.into = &b.contexts
+	name := fmt.Appendf(nil, "slot=%d", slot)
+	if id, known := b.contexts.vocabulary.places[string(name)]; known && b.contexts.stamp[id] == b.contexts.at {
+		return nil
+	}
+	return b.named("slots", name, true, 1)
+}
+
 // listRow is what a row with a list has, from which those of its slots are made.
 type listRow struct {
 	row row
@@ -328,7 +376,7 @@ func (b *builder) slot(f *listRow, above []int, l int) error {
 			return err
 		}
 	}
-	if err := b.named("slots", fmt.Appendf(nil, "slot=%d", l+1), true, 1); err != nil {
+	if err := b.placeSlot(int32(l + 1)); err != nil {
 		return err
 	}
 	o := &b.offers

@@ -86,7 +86,8 @@ func (p *plan) as(name string) string {
 	}
 	switch roleOf(as, "") {
 	case roleIgnored, roleEach, roleContexts, rolePropensities, roleOffered, roleActions, roleOutcome, roleSlots,
-		roleSlotPropensities, roleSlotRewards, roleFirstClick:
+		roleSlotPropensities, roleSlotRewards, roleFirstClick,
+		roleSlate, roleSlot:
 		return ""
 	}
 	return as

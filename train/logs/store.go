@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -29,6 +30,8 @@ type Decision struct {
 	Propensities []float64        // π₀(·|x) of Offered, or of all actions; nil: not known
 	Weight       float64          // of the row, 1 where the log has none
 	Outcomes     []float64        // of [Log].Outcomes, in their order; NaN: missing
+	Slate        string           // the list that the row is a slot of; empty: none
+	Slot         int              // its slot, from 1; 0: none
 	// decisions without a reward that were left out since the row before; written, not read back
 	Unrewarded int
 	Catalogue  string // hash of the catalogue that the decision was among, see Log.Among; empty: not known
@@ -140,6 +143,9 @@ func (l *Log) Decision(i int, d *Decision) {
 		Catalogue: l.Among, Row: l.Row(i)}
 	if l.HasIDs() {
 		d.ID = l.texts.at(l.Context(i))
+	}
+	if l.Lists != nil {
+		d.Slate, d.Slot = cmp.Or(l.listGroup(i), strconv.Itoa(int(l.Lists.Of[i]))), int(l.Lists.Slot[i])
 	}
 	if l.Time != nil {
 		d.Time = time.Unix(0, l.Time[i]).UTC()

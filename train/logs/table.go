@@ -47,6 +47,8 @@ const (
 	roleSlotPropensities
 	roleSlotRewards
 	roleFirstClick
+	roleSlate // the list that a row is a slot of
+	roleSlot  // its slot, from 1
 )
 
 var roles = map[string]role{
@@ -54,7 +56,7 @@ var roles = map[string]role{
 	"reward": roleReward, "cost": roleCost, "propensity": rolePropensity, "propensities": rolePropensities,
 	"weight": roleWeight, "policy": rolePolicy, "unrewarded": roleUnrewarded, "catalogue_hash": roleAmong,
 	"offered": roleOffered, "actions": roleActions, "slots": roleSlots, "slot_propensities": roleSlotPropensities,
-	"slot_rewards": roleSlotRewards, "first_click": roleFirstClick,
+	"slot_rewards": roleSlotRewards, "first_click": roleFirstClick, "slate_id": roleSlate, "slot": roleSlot,
 }
 
 var obdRoles = map[string]role{
@@ -226,7 +228,7 @@ func (b *builder) settle() bool {
 				c.word(), len(c.categories)))
 		}
 		switch {
-		case c.role == roleIgnored && c.name != "" || c.role == roleOutcome && b.outcomes[c.slot].text != "":
+		case c.role >= roleSlots && b.slotNumbers.size == 0, c.role == roleIgnored && c.name != "" || c.role == roleOutcome && b.outcomes[c.slot].text != "":
 			ignored = append(ignored, c.name)
 		case c.role == roleContext && c.kind == undecided:
 			b.note(c.name, 0, "the column has no values")
@@ -374,7 +376,7 @@ func numberIn(column string, s []byte) (float64, error) {
 // textual reports that the values of the column are texts, whatever they look like.
 func (c *column) textual() bool {
 	switch c.role {
-	case roleID, roleGroup, roleAction, rolePolicy, roleAmong:
+	case roleID, roleGroup, roleAction, rolePolicy, roleAmong, roleSlate:
 		return true
 	}
 	return c.role == roleContext && c.kind == category
@@ -416,6 +418,8 @@ func (t *table) cell(b *builder, c *column, form jsontext.Kind, s []byte, v floa
 			return bad(c.name, "%s, that of rows before is %s: rows of one log are among one catalogue: join the "+
 				"decisions of one by setting catalogue", quote(s), quote([]byte(b.Among)))
 		}
+	case roleSlate:
+		b.shown.slate, b.shown.rows = append(b.shown.slate[:0], s...), true
 	case rolePolicy:
 		r.policy = append(r.policy[:0], s...)
 	case roleAction:
@@ -469,7 +473,7 @@ func (t *table) cell(b *builder, c *column, form jsontext.Kind, s []byte, v floa
 			return nil
 		}
 		return bad(c.name, "%s is not a list", quote(s))
-	case roleReward, roleCost, rolePropensity, roleEach, roleWeight, roleUnrewarded, roleFirstClick:
+	case roleReward, roleCost, rolePropensity, roleEach, roleWeight, roleUnrewarded, roleFirstClick, roleSlot:
 		return t.number(b, c, form, s, v)
 	case roleOutcome:
 		b.outcome(c, form, s, v)
@@ -560,6 +564,8 @@ func (t *table) number(b *builder, c *column, form jsontext.Kind, s []byte, v fl
 		r.p, r.hasP = v, true
 	case c.role == roleWeight:
 		r.weight, r.hasWeight = v, true
+	case c.role == roleSlot:
+		b.shown.slot = v
 	case c.role == roleFirstClick:
 		b.shown.click, b.shown.column[roleFirstClick-roleSlots] = v, c.name
 	case c.role == roleUnrewarded:
@@ -686,10 +692,10 @@ func parseTime(s []byte, dates string) (int64, bool) {
 	case n == day:
 		text = append(text, "T00:00:00Z"...)
 	case n > day:
-		if text[day] == ' ' {
-			text[day] = 'T'
+		if text[day] == ' ' { // or several
+			text = append(append(text[:day], 'T'), bytes.TrimLeft(s[day:], " ")...)
 		}
-		if text[n-1] != 'Z' && text[n-6] != '+' && text[n-6] != '-' {
+		if n = len(text); text[n-1] != 'Z' && text[n-6] != '+' && text[n-6] != '-' {
 			text = append(text, 'Z')
 		}
 	}

@@ -138,7 +138,7 @@ func (w *Writer) write(d *Decision) error {
 	}
 	if w.first == nil {
 		w.first = &Decision{ID: d.ID, Time: d.Time, Group: d.Group, Policy: d.Policy, Catalogue: d.Catalogue,
-			Propensity: d.Propensity, Propensities: d.Propensities, Offered: d.Offered}
+			Slot: d.Slot, Propensity: d.Propensity, Propensities: d.Propensities, Offered: d.Offered}
 		if d.Offered != nil {
 			w.first.Offered = []Offer{} // they are the caller's
 			w.described = slices.ContainsFunc(d.Offered, func(o Offer) bool {
@@ -159,8 +159,8 @@ func (w *Writer) write(d *Decision) error {
 	case !(d.Cost >= -1 && d.Cost <= 0):
 		return fail("cost %v is outside [-1, 0]", d.Cost)
 	case (d.ID == "") != (f.ID == ""), d.Time.IsZero() != f.Time.IsZero(), (d.Group == "") != (f.Group == ""),
-		(d.Propensity == 0) != (f.Propensity == 0), (d.Propensities == nil) != (f.Propensities == nil):
-		return fail("id, time, group and propensities must be there in all rows or in none")
+		(d.Propensity == 0) != (f.Propensity == 0), (d.Slot == 0) != (f.Slot == 0), (d.Propensities == nil) != (f.Propensities == nil):
+		return fail("id, time, group, slot and propensities must be there in all rows or in none")
 	case d.Policy != "" && f.Policy == "":
 		return fail("policy %q, but the first row has none", d.Policy)
 	case d.Catalogue != f.Catalogue:
@@ -215,6 +215,10 @@ func (w *Writer) columns(d *Decision, text func(name, s string), number func(nam
 	}
 	if w.first.Catalogue != "" {
 		text("catalogue_hash", d.Catalogue)
+	}
+	if d.Slot > 0 {
+		text("slate_id", d.Slate)
+		number("slot", float64(d.Slot))
 	}
 	text("action", w.name(d))
 	number("reward", w.reward(0-d.Cost)) // not −0

@@ -201,8 +201,9 @@ func (t *sample) reweigh(more []float64) error {
 	return nil
 }
 
-// Folds deals the rows of a log into so many parts, groups whole: fold[i] is that of row i. Models that are cross-fitted
-// with the same seed are learned by these folds. Errors: fewer than 2 folds, or more than 255.
+// Folds deals the rows of a log into so many parts, groups whole: fold[i] is that of row i. Models
+// that are cross-fitted with the same seed are learned by these folds. Errors: fewer than 2 folds,
+// or more than 255.
 func Folds(log *logs.Log, folds int, seed uint64) (fold []uint8, err error) {
 	if folds < 2 || folds > 255 {
 		return nil, fmt.Errorf("ope: %d folds, want 2 to 255", folds)

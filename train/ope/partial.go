@@ -219,10 +219,10 @@ func (t *sample) moments(columns [][]float64) (first, second []float64) {
 	return sum.Values(), square.Values()
 }
 
-// Combine puts together the partial results of all shards: the [Result] of [Evaluate] on all rows, but for guarantees, to
-// within the rounding of sums, so that a standard error below it is 0. A partial result that comes twice counts once.
-// Errors: partial results of other logs, targets, options or numbers of shards; those of one shard that differ; shards
-// that are not there.
+// Combine puts together the partial results of all shards: the [Result] of [Evaluate] on all rows,
+// but for guarantees, to within the rounding of sums, so that a standard error below it is 0. A
+// partial result that comes twice counts once. Errors: partial results of other logs, targets,
+// options or numbers of shards; those of one shard that differ; shards that are not there.
 func Combine(partials []Partial) (Result, error) {
 	none := Result{}
 	all, err := collect(partials)

@@ -170,8 +170,8 @@ func (p Pair) besides(name string) string {
 	return ""
 }
 
-// Decimals returns how many decimals show two digits of the smallest error of an estimate, and at least three of rewards
-// in [0, 1].
+// Decimals returns how many decimals show two digits of the smallest error of an estimate, and at
+// least three of rewards in [0, 1].
 func (s Selection) Decimals() int {
 	s = s.InUnits()
 	d := Digits(s.RewardMin, s.RewardMax, 3)
@@ -214,7 +214,8 @@ func (s *Selection) decide() {
 	}
 	worse := true // no target's interval reaches above 0, of those that may be shipped
 	for _, c := range s.Targets {
-		worse = worse && (c.Statement == nil || c.Same || c.answer() == provenance.Harm || c.Estimate != nil && c.Estimate.Gain.High <= 0)
+		worse = worse && (c.Statement == nil || c.Same || c.answer() == provenance.Harm ||
+			c.Estimate != nil && c.Estimate.Gain.High <= 0)
 	}
 	if best.Decision != nil {
 		s.decideBy(best.Decision, worse)

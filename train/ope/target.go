@@ -46,7 +46,8 @@ func (t Target) among(rows []int) Target {
 	return out
 }
 
-// Uniform makes the target that takes every action alike, or every one that a row offers: the yardstick that needs no file.
+// Uniform makes the target that takes every action alike, or every one that a row offers: the
+// yardstick that needs no file.
 func Uniform() Target {
 	return Target{Name: "uniform", Origin: provenance.FixedBefore(), Row: func(dst []float64, _ int) error {
 		for a := range dst {

@@ -7,8 +7,9 @@ import (
 	"opl/train/logs"
 )
 
-// InUnits converts rewards to the log's own units, and adds what is guaranteed as Guaranteed and GainGuaranteed. The
-// statements, which bounds on rewards in [0, 1] make, stay as they are, and so does a result that is converted already.
+// InUnits converts rewards to the log's own units, and adds what is guaranteed as Guaranteed and
+// GainGuaranteed. The statements, which bounds on rewards in [0, 1] make, stay as they are, and so
+// does a result that is converted already.
 func (r Result) InUnits() Result {
 	if r.inUnits {
 		return r

@@ -107,7 +107,7 @@ func TestTrace(t *testing.T) {
 			t.Fatalf("%s: %+v", p.Unproven, d)
 		}
 		for _, of := range d.Outcomes { // at δ/2m, and so beyond the bound at δ/m
-			if of.Room(of.Together) >= of.Room(of.Bound) || of.Room(of.Bound) >= of.Room(of.Point) {
+			if of.Slack(of.Together) >= of.Slack(of.Bound) || of.Slack(of.Bound) >= of.Slack(of.Point) {
 				t.Errorf("%s: estimate %v, bound %v alone and %v together", of.Name, of.Point, of.Bound, of.Together)
 			}
 		}

@@ -123,7 +123,8 @@ type sample struct {
 
 func (j *Judge) sample(rows []int) sample {
 	n := j.log.Len()
-	return sample{Judge: j, rows: rows, logged: make([]float64, n), spread: make([]float64, n), missing: make([]float64, n)}
+	return sample{Judge: j, rows: rows, logged: make([]float64, n), spread: make([]float64, n),
+		missing: make([]float64, n)}
 }
 
 // noting is pi that notes what a sample has.

@@ -323,8 +323,9 @@ func (n *null) estimate(samples []sample) {
 	n.Point = n.Estimate - n.contrast.Logged*n.Logging
 }
 
-// Room is how far a value of what is bounded is within the limit, as a share of the outcome's range.
-func (o Outcome) Room(v float64) float64 {
+// Slack returns how far a value of what is bounded is within the limit, as a share of the outcome's range, so that
+// outcomes of different units share an axis.
+func (o Outcome) Slack(v float64) float64 {
 	if o.AtMost {
 		v, o.Limit = -v, -o.Limit
 	}
@@ -477,10 +478,26 @@ func (d *Decision) conclude(contradicted string) {
 	}
 }
 
-// Required refuses requirements that no log could meet, before anything is learned or estimated.
+// Required refuses requirements that no log could meet, before anything is learned or estimated, and outcomes that are
+// the same in all rows, or in none.
 func Required(log *logs.Log, all []Requirement) error {
-	_, err := Chances(log, nil, nil, 1, 0.05, all)
-	return err
+	if _, err := Chances(log, nil, nil, 1, 0.05, all); err != nil {
+		return err
+	}
+	for _, r := range all {
+		b, _ := log.Beside(r.Name)
+		least, most := math.Inf(1), math.Inf(-1)
+		for i, c := range b.Cost {
+			if b.Missing == nil || !b.Missing[i] {
+				least, most = min(least, c), max(most, c)
+			}
+		}
+		if least >= most && (b.Lacking == 0 || b.Of.AtRandom || least > most) {
+			return fmt.Errorf("setting %s %s: column %s is the same in all rows, or has no value: it is no outcome", r.kind(),
+				r.Name, b.Of.Column)
+		}
+	}
+	return nil
 }
 
 // Chances are the logarithms of the probabilities that the goal will be shown to rise, and each requirement

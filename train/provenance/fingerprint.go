@@ -106,7 +106,8 @@ func (j *Judge) contextKeys(w policyfile.Fingerprints, rows []int, offered bool)
 // offeredKeys are keysOf of a log with sets, of as few of the rows as fingerprints need, which it returns with some of
 // them: rows that are told apart without what they offer are read whole only if they may become fingerprints. Of the
 // first 1½ thousand of a list so many do as there may be.
-func (j *Judge) offeredKeys(w policyfile.Fingerprints, rows []int, some [2][]int) (keys []uint64, of []int, may [2][]int) {
+func (j *Judge) offeredKeys(w policyfile.Fingerprints, rows []int, some [2][]int) (keys []uint64, of []int,
+	may [2][]int) {
 	parts := j.contextKeys(w, nil, false)
 	if parts == nil {
 		return nil, nil, may
@@ -317,12 +318,8 @@ func (j *Judge) repeats(rows []int) int {
 // q = 2N₁N₂/(N₁+N₂)²: across are n, and no fewer than the repeats within. The tail is
 // Chernoff's, exp(−T·kl(n/T, q)) of T pairs.
 func (j *Judge) byChance(n, taught, repeats int) bool {
-	rows := make([]int, j.log.Len())
-	for i := range rows {
-		rows[i] = i
-	}
-	total := float64(n + repeats + j.repeats(rows))
-	a, b := float64(taught), float64(len(rows))
+	total := float64(n + repeats + j.repeats(every(j.log.Len())))
+	a, b := float64(taught), float64(j.log.Len())
 	p, q := float64(n)/total, 2*a*b/((a+b)*(a+b))
 	if p <= q {
 		return true

@@ -219,15 +219,15 @@ type Origin struct {
 	taught propensity.RowSet
 }
 
-// FixedBefore takes the caller's word that a policy was fixed before the log was seen, by whoever made it and whatever
-// they had seen. Nothing checks it.
+// FixedBefore takes the caller's word that a policy was fixed before the log was seen, by whoever
+// made it and whatever they had seen. Nothing checks it.
 func FixedBefore() Origin { return Origin{fixed: true} }
 
 // FromFile is the origin of a policy file's policy: what the file records.
 func FromFile(f *policyfile.File) Origin { return Origin{file: f} }
 
-// TaughtBy makes the origin of a policy in which rows of the log had a part, and nothing later: they may not certify it.
-// Rows are known by [logs.Log.Hashes].
+// TaughtBy makes the origin of a policy in which rows of the log had a part, and nothing later:
+// they may not certify it. Rows are known by [logs.Log.Hashes].
 func TaughtBy(rows propensity.RowSet) Origin { return Origin{taught: rows, fixed: rows.Len() == 0} }
 
 // Fixed certifies a policy on rows that had no part in it. pi writes π(·|x_i), of the actions that the row
@@ -434,7 +434,8 @@ func (j *Judge) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cer
 	}
 	options.Models = c.models
 	alone := j.log.Lists == nil || j.log.Lists.Assume != string(certify.Independence) // of each slot's own action
-	if c.log.Choices != nil && c.log.LoggedOnly() && alone {                          // most of the time goes to scores of what was not logged
+	// Most of the time goes to scores of what was not logged.
+	if c.log.Choices != nil && c.log.LoggedOnly() && alone {
 		pi, err := logged(c.plays, c.log, rows, options.Threads)
 		if err != nil {
 			return nil, err

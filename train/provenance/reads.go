@@ -25,8 +25,9 @@ func Reads(f *policyfile.File, log *logs.Log) (absent string, err error) {
 	return absent, err
 }
 
-// Unread says how the log contradicts that its contexts are those that the policy decides by; empty: it does not. It
-// asks [Reads], but where rows have different names, one that no row has may be rare, and is no contradiction.
+// Unread says how the log contradicts that its contexts are those that the policy decides by;
+// empty: it does not. It asks [Reads], but where rows have different names, one that no row has may
+// be rare, and is no contradiction.
 func Unread(f *policyfile.File, log *logs.Log) string {
 	absent, err := Reads(f, log)
 	switch {

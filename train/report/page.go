@@ -344,12 +344,13 @@ func (p *page) verdictRows() (rows, all [][]string) {
 
 // verdictNote says how verdicts are reached.
 func verdictNote() string {
-	return fmt.Sprintf(`Paired differences, pooled over η₀ and hyperparameters and clustered by seed: the mean over seeds
-of each seed's mean difference, with its %.0f %% t interval (seeds − 1 degrees of freedom). A claim of more is confirmed by
-an interval above 0 and contradicted by one below; a claim of likeness (±%v) by an interval inside or outside; in either
-case the estimate on every data set must say the same. A conclusion of several comparisons needs all of them; "decided
-by" is the one that decides. With fewer than %d seeds a verdict is at most "points to", by the estimates. Seeds that
-lack a pair are left out.`, 100*confidence, alike, fewestSeeds)
+	return fmt.Sprintf(`Paired differences, pooled over η₀ and hyperparameters and clustered by seed: the mean over seeds of
+each seed's mean difference, with its %.0f %% t interval (seeds − 1 degrees of freedom). A claim of
+more is confirmed by an interval above 0 and contradicted by one below; a claim of likeness (±%v) by
+an interval inside or outside; in either case the estimate on every data set must say the same. A
+conclusion of several comparisons needs all of them; "decided by" is the one that decides. With
+fewer than %d seeds a verdict is at most "points to", by the estimates. Seeds that lack a pair are
+left out.`, 100*confidence, alike, fewestSeeds)
 }
 
 // few lists the first two of what is missing.

@@ -139,8 +139,7 @@ func summary(figure, quantity string, r train.Run, xs []float64) Point {
 	return p
 }
 
-// loggingPoints are the rewards of the logging policies that records learned from,
-// each seed once.
+// loggingPoints returns the rewards of the logging policies that the records learned from, each seed once.
 func loggingPoints(figure string, recs []train.Record) []Point {
 	logs := slices.Clone(recs)
 	for i, r := range logs {
@@ -155,9 +154,9 @@ func loggingPoints(figure string, recs []train.Record) []Point {
 		slices.CompactFunc(logs, func(a, b train.Record) bool { return compare(a, b) == 0 }), loggingReward)
 }
 
-// meanPoints average the reward over hyperparameters, per data set, η₀ and weight;
-// sd and count are over seeds. A seed that lacks one of the hyperparameters that
-// another has is left out: its mean would be of something else.
+// meanPoints averages the reward over hyperparameters, per data set, η₀ and weight; SD and Count are over
+// seeds. It leaves out a seed that lacks a hyperparameter which another seed has, since its mean would be of
+// something else.
 func meanPoints(figure string, recs []train.Record) (pts []Point) {
 	recs = slices.DeleteFunc(slices.Clone(recs), func(r train.Record) bool { return !finite(r.Reward) })
 	for _, g := range groupBy(recs, func(r train.Record) string { r.Hyper = 0; return configuration(r) }) {

@@ -81,7 +81,7 @@ var columns = withSettings([]column{
 	{"reward_held_out", func(r train.Record) string { return heldOut(r).String() }},
 })
 
-// setting is the place of a setting's column.
+// setting reserves the place of a setting's column; withSettings fills it in.
 func setting(name string) column { return column{name: name} }
 
 // withSettings fills in the columns of settings, and appends those without a place.
@@ -98,7 +98,7 @@ func withSettings(cs []column) []column {
 	return cs
 }
 
-// bestTerm reads a term of the tightest bound, nothing where it has no such term.
+// bestTerm reads a term of the tightest bound, or "" if the bound has no such term.
 func bestTerm(name string) func(c *provenance.Statement) string {
 	return func(c *provenance.Statement) string {
 		for _, t := range c.Best().Terms {
@@ -118,7 +118,7 @@ func heldOut(r train.Record) train.Number {
 	return train.Number(r.HeldOut.Reward)
 }
 
-// certified reads a record's certificate, nothing where there is none.
+// certified reads a record's certificate, or "" if it has none.
 func certified(of func(c *provenance.Statement) string) func(train.Record) string {
 	return func(r train.Record) string {
 		if r.Certificate == nil {
@@ -149,7 +149,7 @@ func writeCSV(w io.Writer, recs []train.Record) error {
 	return csv.NewWriter(w).WriteAll(lines)
 }
 
-// group is the runs of one configuration that differ in the seed alone.
+// group holds the runs of one configuration, which differ in the seed alone.
 type group struct {
 	train.Record // of the first seed
 	runs         []train.Record
@@ -316,7 +316,7 @@ func fields(gs []*group, f table.Format) []field {
 // of it there the narrower it must be: see field.
 func rewardTable(w io.Writer, f table.Format, width int, gs []*group) error {
 	all := fields(gs, f)
-	var head, under, notes []string
+	var head, under []string
 	var rows [][]string
 	level, last := 1, 4
 	if f != table.Text {
@@ -344,13 +344,7 @@ func rewardTable(w io.Writer, f table.Format, width int, gs []*group) error {
 			break
 		}
 	}
-	first, seeds, mc := gs[0], 1, false
-	var certificate *provenance.Statement
-	for _, g := range gs {
-		seeds = max(seeds, len(g.runs))
-		mc = mc || g.se > 0
-		certificate = cmp.Or(certificate, g.Certificate)
-	}
+	first, seeds := gs[0], seedsOf(gs)
 	title := fmt.Sprintf("%s, η₀ = %v, n = %d, seed %d", first.Dataset, first.Eta0, first.N, first.Seed)
 	if seeds > 1 {
 		title = fmt.Sprintf("%s, η₀ = %v, n = %d, %d seeds", first.Dataset, first.Eta0, first.N, seeds)
@@ -365,27 +359,9 @@ func rewardTable(w io.Writer, f table.Format, width int, gs []*group) error {
 	if err := table.WriteWithin(w, f, width, head, rows); err != nil {
 		return err
 	}
+	notes := legend(gs, level >= 4)
 	if under != nil {
-		notes = append(notes, strings.Join(under, "; "))
-	}
-	if certificate != nil {
-		notes = append(notes, fmt.Sprintf("guaranteed: with probability %v over the log, together with the "+
-			"verdict against the logging policy, of each line by itself: if you pick the best of several, "+
-			"divide δ among them",
-			1-certificate.Delta))
-	}
-	if slices.ContainsFunc(gs, func(g *group) bool { return g.HeldOut != nil }) {
-		notes = append(notes, "held out: reward on the rows of the log that had no part in the policy")
-	}
-	switch {
-	case seeds > 1:
-		notes = append(notes, "reward: mean ± standard deviation over seeds; gain: over the logging policy")
-	case mc && level < 4:
-		notes = append(notes, "(…): standard error of a reward that is sampled with 1,024 draws; gain: over the "+
-			"logging policy")
-	case mc:
-		notes = append(notes, "standard error: of rewards that are sampled with 1,024 draws; gain: over the "+
-			"logging policy")
+		notes = slices.Insert(notes, 0, strings.Join(under, "; "))
 	}
 	for _, n := range notes {
 		switch f {
@@ -399,6 +375,42 @@ func rewardTable(w io.Writer, f table.Format, width int, gs []*group) error {
 		fmt.Fprintln(w, n)
 	}
 	return nil
+}
+
+// seedsOf is the largest number of runs of a configuration.
+func seedsOf(gs []*group) (n int) {
+	for _, g := range gs {
+		n = max(n, len(g.runs))
+	}
+	return n
+}
+
+// legend says what the numbers of a table mean; apart: standard errors are said under it.
+func legend(gs []*group, apart bool) (notes []string) {
+	var certificate *provenance.Statement
+	for _, g := range gs {
+		certificate = cmp.Or(certificate, g.Certificate)
+	}
+	if certificate != nil {
+		notes = append(notes, fmt.Sprintf("guaranteed: with probability %v over the log, together with the "+
+			"verdict against the logging policy, of each line by itself: if you pick the best of several, "+
+			"divide δ among them",
+			1-certificate.Delta))
+	}
+	if slices.ContainsFunc(gs, func(g *group) bool { return g.HeldOut != nil }) {
+		notes = append(notes, "held out: reward on the rows of the log that had no part in the policy")
+	}
+	switch mc := slices.ContainsFunc(gs, func(g *group) bool { return g.se > 0 }); {
+	case seedsOf(gs) > 1:
+		notes = append(notes, "reward: mean ± standard deviation over seeds; gain: over the logging policy")
+	case mc && !apart:
+		notes = append(notes, "(…): standard error of a reward that is sampled with 1,024 draws; gain: over the "+
+			"logging policy")
+	case mc:
+		notes = append(notes, "standard error: of rewards that are sampled with 1,024 draws; gain: over the "+
+			"logging policy")
+	}
+	return notes
 }
 
 func verdict(g *group) string {

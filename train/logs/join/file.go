@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -75,6 +76,18 @@ func (f *file) each(use func(n int, raw []byte, s *line, action int, wrong error
 		action := 0
 		if err == nil {
 			err = s.decode(object)
+		}
+		if err == nil && s.Slots != nil {
+			slots, err := s.slots()
+			if err != nil {
+				return use(n, raw, &s, 0, err)
+			}
+			for _, one := range slots {
+				if err := use(n, raw, one, slices.Index(one.names, one.Action), nil); err != nil {
+					return err
+				}
+			}
+			return nil
 		}
 		if err == nil {
 			action, err = s.check()

@@ -101,6 +101,11 @@ type line struct {
 	Unknown      int            `json:"unknown"`
 	Catalogue    string         `json:"catalogue"`
 	Hash         string         `json:"policy_hash"`
+	Slots        []string       `json:"slots"` // a list in place of an action
+	Chances      []float64      `json:"slot_propensities"`
+
+	slate string // the decision that the line is a slot of; empty: of none
+	slot  int    // from 1
 
 	kind  string       // of what a decision is among
 	names []string     // of actions, in the order of the propensities; none of a whole catalogue
@@ -364,7 +369,7 @@ func (l *Log) each(use func(d *logs.Decision, context jsontext.Value) error) err
 			}
 			return use(&logs.Decision{ID: row.ID, Time: row.Time, Group: row.Group, Offered: row.set, Action: action,
 				Propensity: row.Propensity, Propensities: row.Propensities, Weight: 1, Policy: row.Hash,
-				Catalogue: row.Catalogue}, row.Context)
+				Catalogue: row.Catalogue, Slate: row.slate, Slot: row.slot}, row.Context)
 		}); err != nil {
 			return err
 		}
@@ -593,6 +598,9 @@ func (j *joining) take(d *logs.Decision, context jsontext.Value) (err error) {
 	switch {
 	case ok:
 		j.sum += r.value
+	case j.o.Missing == nil && d.Slot > 0:
+		return fmt.Errorf("decision_id %q, slot %d has no reward: setting missing-reward says what slots earn that nothing "+
+			"is known of", d.Slate, d.Slot)
 	case j.o.Missing == nil:
 		j.Summary.Missing++
 		j.dropped++
@@ -603,7 +611,7 @@ func (j *joining) take(d *logs.Decision, context jsontext.Value) (err error) {
 	}
 	d.Row, d.Outcomes = j.Joined+1, nil
 	if j.grouped && d.Group == "" {
-		d.Group = d.ID // a log has groups in all rows: a decision without one depends on none
+		d.Group = cmp.Or(d.Slate, d.ID) // a log has groups in all rows: a decision without one depends on none
 	}
 	if d.Cost, err = j.cost(r.value); err != nil {
 		return err

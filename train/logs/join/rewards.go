@@ -64,7 +64,7 @@ func (r *Rewards) Read(path string, d Duplicates) (err error) {
 	for n := 1; rows.Next(); n++ {
 		if columns == nil && !named {
 			for _, f := range rows.Fields() {
-				if f != id && f != value && f != when && !logs.IsOutcome(f) {
+				if f != id && f != value && f != when && f != "slot" && !logs.IsOutcome(f) {
 					return fmt.Errorf("%s: unknown field %q: want %s and %s, and %s if it is known", rows.Where(), f, id,
 						value, when)
 				}
@@ -96,6 +96,15 @@ func (r *Rewards) take(rows *logs.Rows, column, path string, n int, d Duplicates
 	if rows.Has("decision_id") {
 		if of, err = rows.Text("decision_id"); err != nil {
 			return err
+		}
+	}
+	if rows.Has("slot") { // of a list, whose slots are decisions ID/1, ID/2, …
+		slot, err := rows.Text("slot")
+		if err != nil {
+			return err
+		}
+		if slot != "" {
+			of += "/" + slot
 		}
 	}
 	var at time.Time

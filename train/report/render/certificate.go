@@ -30,7 +30,7 @@ func printFacts(b *strings.Builder, facts []html.Fact) {
 	}
 }
 
-// fact is one in words.
+// fact makes a fact of formatted words.
 func fact(name, format string, args ...any) html.Fact {
 	return html.Fact{Name: name, Value: fmt.Sprintf(format, args...)}
 }
@@ -66,7 +66,7 @@ func onRows(s provenance.Statement) []html.Fact {
 		{Name: "estimate", Value: estimated(s.Estimate, unitsOf(s), on)}}
 }
 
-// estimated is an estimate in one line, on rows that are so called.
+// estimated writes an estimate in one line; on names its rows.
 func estimated(e certify.Estimate, u logs.Units, on string) string {
 	if !e.Tells() {
 		return fmt.Sprintf("none on %s: the weights π/π₀ average %.2g there, not 1: they hardly show what the "+
@@ -86,7 +86,7 @@ func remarks(s provenance.Statement) (facts []html.Fact) {
 	return facts
 }
 
-// unitsOf are those of the log's rewards, as far as they are known.
+// unitsOf returns the units of the log's rewards, [0, 1] where they are not known.
 func unitsOf(s provenance.Statement) logs.Units {
 	if s.Circumstances == nil || s.RewardMin == s.RewardMax {
 		return logs.Units{Low: 0, High: 1}
@@ -94,7 +94,7 @@ func unitsOf(s provenance.Statement) logs.Units {
 	return logs.Units{Low: s.RewardMin, High: s.RewardMax}
 }
 
-// guarantee says what is guaranteed: the same words wherever it is shown.
+// guarantee says what is guaranteed, in the same words wherever it is shown.
 func guarantee(s provenance.Statement) []html.Fact {
 	u := unitsOf(s)
 	rows, who, at, over := fmt.Sprintf("%d rows", s.N), "the logging policy", "", "it"
@@ -151,14 +151,14 @@ func guarantee(s provenance.Statement) []html.Fact {
 	return facts
 }
 
-// bound is one of a statement with the words for it.
+// bound is a bound of a statement, with the words for it.
 type bound struct {
 	certify.Bound
 	what, least string
 	terms       []string
 }
 
-// boundsOf are the bounds on the reward, one but in records of old, and on the gain.
+// boundsOf returns the bounds on the reward (one, but several in old records) and on the gain.
 func boundsOf(s provenance.Statement) (all []bound) {
 	u := unitsOf(s)
 	show := func(what, least string, b certify.Bound) {

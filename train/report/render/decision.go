@@ -174,9 +174,9 @@ func decisionFigure(d *provenance.Decision) figure.Figure {
 	var names []string
 	for i, o := range d.Outcomes {
 		names = append(names, o.Kind+" "+o.Name)
-		point, half := o.Room(o.Point), 2*o.SE/(o.High-o.Low)
+		point, half := o.Slack(o.Point), 2*o.SE/(o.High-o.Low)
 		estimate.Add(point, .12-float64(i), point-half, point+half, names[i])
-		bound.Add(o.Room(o.Bound), -.12-float64(i), math.NaN(), math.NaN(),
+		bound.Add(o.Slack(o.Bound), -.12-float64(i), math.NaN(), math.NaN(),
 			fmt.Sprintf("%s, with probability %v", names[i], 1-d.Delta))
 	}
 	f := lines("decision", "within the limit", names, limit, estimate, bound)

@@ -26,7 +26,8 @@ func EvaluationPage(r ope.Result) html.Page {
 	for i := range estimates.Tables {
 		estimates.Tables[i].Caption = captions[min(i, len(captions)-1)]
 	}
-	if n := len(estimates.Tables); slices.ContainsFunc(r.Policies, func(p ope.Policy) bool { return p.Outcomes != nil }) {
+	judged := func(p ope.Policy) bool { return p.Outcomes != nil }
+	if n := len(estimates.Tables); slices.ContainsFunc(r.Policies, judged) {
 		estimates.Tables[n-1].Caption = "Other outcomes, with their intervals"
 	}
 	estimates.Figures = []html.Figure{

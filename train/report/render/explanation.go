@@ -63,12 +63,12 @@ func explanationSections(e *explain.Explanation) (all []html.Section) {
 	for _, a := range e.Actions {
 		rows = append(rows, []string{a.Name, share(a.Policy), share(a.Logging)})
 	}
-	add("What is played", fmt.Sprintf("The policy plays what was logged with probability %.2f on average.", e.Agreement),
-		[]string{"action", "policy", "logging policy"}, rows)
+	add("What is played", fmt.Sprintf("The policy plays what was logged with probability %.2f on average.",
+		e.Agreement), []string{"action", "policy", "logging policy"}, rows)
 	text := "The policy is this tree."
 	if !e.Surrogate.Exact {
-		text = fmt.Sprintf("A tree that plays the policy's most likely action in %s of the rows that it was not learned "+
-			"from.", share(e.Surrogate.Fidelity))
+		text = fmt.Sprintf("A tree that plays the policy's most likely action in %s of the rows that it was not "+
+			"learned from.", share(e.Surrogate.Fidelity))
 	}
 	add("The policy as rules", text, nil, nil)
 	all[1].Code, rows = e.Surrogate.Rules, nil

@@ -18,7 +18,7 @@ import (
 	"opl/train/report/table"
 )
 
-// document is where a result is printed as text or Markdown.
+// document prints a result as text, Markdown or LaTeX.
 type document struct {
 	w      io.Writer
 	format table.Format
@@ -86,10 +86,10 @@ func lines(name, x string, labels []string, curves ...figure.Curve) figure.Figur
 		Height: vg.Inch}
 }
 
-// exact is a number as it is read back.
+// exact writes a number so that it reads back as the same.
 func exact(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
-// recorded is a section of what is printed as Markdown.
+// recorded makes a section of what is printed as Markdown, so that page and text say the same.
 func recorded(title string, write func(io.Writer, table.Format) error) html.Section {
 	var rec table.Recorder
 	_ = write(&rec, table.Markdown) // a recorder takes all
@@ -112,10 +112,10 @@ func meanReward(low, high float64) string {
 	return "mean reward in [0, 1]"
 }
 
-// factor is a Γ to .01 below.
+// factor writes a Γ, rounded down to two digits: the claim holds at the printed value.
 func factor(gamma float64) string { return fmt.Sprintf("%.2f", math.Floor(100*gamma+1e-6)/100) }
 
-// percent is the level of intervals at 1 − δ.
+// percent writes the level 1 − δ of intervals.
 func percent(delta float64) string { return strconv.FormatFloat(100*(1-delta), 'g', 4, 64) + " %" }
 
 // capital is a sentence that begins with a capital.

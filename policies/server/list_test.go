@@ -1,0 +1,125 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"opl/policies/features"
+	"opl/policies/policyfile"
+)
+
+// A list has for each slot the propensity that the policy has among what the slots above left, in the context of the
+// slot; and lists are drawn by these: counts of all lists of two slots agree.
+func TestLists(t *testing.T) {
+	t.Run("of a policy that reads no slot", func(t *testing.T) { testLists(t, false) })
+	t.Run("of a policy that reads the slot", func(t *testing.T) { testLists(t, true) })
+}
+
+func testLists(t *testing.T, reads bool) {
+	knows := func(f *policyfile.File) { // the slot
+		e, err := features.New(features.Encoder{Names: []string{"f0", "f1", map[bool]string{false: "f2", true: "slot=1"}[reads],
+			"f3"}, Scale: []float64{1, 1, 1, 1}, Intercept: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &f.Components[0]
+		c.Encoder = e
+		for j := range c.Weights {
+			c.Weights[j] = append(c.Weights[j], math.Sin(float64(3*j)), math.Cos(float64(5*j)))
+			for len(c.Weights[j]) < e.Dim() {
+				c.Weights[j] = append(c.Weights[j], 0.5)
+			}
+			c.Weights[j] = c.Weights[j][:e.Dim()]
+		}
+		f.Floor = 0.1
+	}
+	p := shopPolicy(t, 4, knows)
+	s, _ := testServer(t, p, Config{})
+	type list struct {
+		ID    string    `json:"decision_id"`
+		Slots []string  `json:"slots"`
+		P     []float64 `json:"slot_propensities"`
+		Hash  string    `json:"policy_hash"`
+	}
+	offered := func(names []string) (all []features.Offer) {
+		for _, name := range names {
+			all = append(all, features.Offer{Action: name})
+		}
+		return all
+	}
+	const draws = 4000
+	count, want := map[string]float64{}, map[string]float64{}
+	for i := range draws {
+		w := do(s, "POST", "/decide", `{"context":{"f0":0.3,"f1":-0.8},"slots":2}`)
+		var got list
+		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || len(got.Slots) != 2 || len(got.P) != 2 {
+			t.Fatalf("%s: %v", w.Body, err)
+		}
+		key := fmt.Sprint(got.Slots)
+		if count[key]++; want[key] == 0 {
+			left, joint := slices.Clone(p.Actions()), 1.
+			for l, name := range got.Slots {
+				dst := make([]float64, len(left))
+				x := []features.Value{{Name: "f0", Number: 0.3}, {Name: "f1", Number: -0.8},
+					{Name: fmt.Sprint("slot=", l+1), Number: 1}}
+				if err := p.PropensitiesOffered(dst, x, offered(left)); err != nil {
+					t.Fatal(err)
+				}
+				at := slices.Index(left, name)
+				if joint *= dst[at]; math.Abs(dst[at]-got.P[l]) > 1e-12 {
+					t.Fatalf("list %d, slot %d: propensity %v, want %v", i, l+1, got.P[l], dst[at])
+				}
+				left = slices.Delete(left, at, at+1)
+			}
+			want[key] = joint
+		}
+	}
+	sum, chi := 0., 0.
+	for key, p := range want {
+		sum += p
+		chi += (count[key] - draws*p) * (count[key] - draws*p) / (draws * p)
+	}
+	if math.Abs(sum-1) > 0.01 || chi > 40 { // 11 degrees of freedom
+		t.Errorf("lists of probability %v were drawn, χ² = %v", sum, chi)
+	}
+	for body, wrong := range map[string]string{
+		`{"context":{"f0":1},"slots":5}`:                        "slots: 5, of 4 actions",
+		`{"context":{"f0":1},"slots":0}`:                        "slots: want a number of slots, 1 to 50, once",
+		`{"context":{"f0":1},"slots":2,"top":2}`:                "leave out top",
+		`{"context":{"f0":1},"slots":2,"slots":2}`:              "once",
+		`{"context":{"f0":1}}`:                                  "could not be read as one",
+		`{"context":{"f0":1},"slots":1,"offered":["i\"1"]}`:     "could not be read as one",
+		`{"context":{"f0":1},"slots":2,"actions":[{"id":"x"}]}`: "slots: 2, of 1 actions",
+	} {
+		if w := do(s, "POST", "/decide", body); w.Code != 400 || !strings.Contains(w.Body.String(), wrong) {
+			t.Errorf("%s: %d %s, want %s", body, w.Code, w.Body, wrong)
+		}
+	}
+	// who asks again gets the same list
+	again := `{"context":{"f0":0.3},"decision_id":"mine","slots":3}`
+	first := do(s, "POST", "/decide", again).Body.String()
+	if second := do(s, "POST", "/decide", again).Body.String(); second != first {
+		t.Errorf("%s, then %s", first, second)
+	}
+}
+
+// A list of ten slots among 100,000 items is answered well within the time of a request.
+func BenchmarkList(b *testing.B) {
+	p := shopPolicy(b, 100_000, nil)
+	s, _ := testServer(b, p, Config{})
+	var all []time.Duration
+	for b.Loop() {
+		at := time.Now()
+		if w := do(s, "POST", "/decide", `{"context":{"x_0":0.3,"x_1":-0.8},"slots":10}`); w.Code != 200 {
+			b.Fatal(w.Body)
+		}
+		all = append(all, time.Since(at))
+	}
+	slices.Sort(all)
+	b.ReportMetric(float64(all[len(all)*99/100].Microseconds()), "µs-p99")
+}
