@@ -66,7 +66,7 @@ type scorer struct {
 	phi, scores []float64
 	items       ItemRows  // z(a); Values nil: actions have no vectors
 	shared      []float64 // θφ(x) of what the encoder gives
-	z           [4][]float64
+	z           []float64 // of four items
 	panels      []float32 // of a catalogue: z(a) of all actions, for simd.Products; nil: not held, or not of 32 bits
 	all         []float64 // their scores
 }
@@ -94,9 +94,7 @@ func newScorer(theta, columns []float64, log *Log) *scorer {
 		parts = ItemRows{Values: log.Choices.Z, Width: log.Choices.Z.Dim()}
 	}
 	s.items, s.shared = parts, make([]float64, parts.Values.Dim())
-	for j := range s.z {
-		s.z[j] = make([]float64, len(s.shared))
-	}
+	s.z = make([]float64, 4*len(s.shared))
 	if !log.Sets() {
 		s.hold()
 	}
@@ -108,7 +106,8 @@ const heldPanels = 64 << 20
 
 // hold holds z(a) of the catalogue.
 func (s *scorer) hold() {
-	n, q, z := s.log.K(), len(s.shared), s.z[0]
+	n, q := s.log.K(), len(s.shared)
+	z := s.z[:q]
 	wide := (n + simd.Abreast - 1) / simd.Abreast * simd.Abreast
 	if q == 0 || wide > heldPanels/q {
 		return
@@ -141,9 +140,7 @@ func (s *scorer) of(i int) []float64 {
 		simd.AddRowsTimes(all, s.columns, s.phi)
 		return all[:k]
 	}
-	for c := range s.shared {
-		s.shared[c] = s.row(c)
-	}
+	features.Dots(s.shared, s.theta, s.phi)
 	scores := s.scores[:s.log.Options(i)]
 	if s.shared == nil {
 		for j := range scores {
@@ -162,28 +159,21 @@ func (s *scorer) of(i int) []float64 {
 		}
 		return scores
 	}
-	for j := 0; j < len(scores); j += len(s.z) { // sums need not wait for one another
-		n := min(len(s.z), len(scores)-j)
-		var place [len(s.z)]int
-		for k := range n {
+	const abreast = 4 // sums that need not wait for one another
+	q := len(s.shared)
+	for j := 0; j < len(scores); j += abreast {
+		some := scores[j:min(j+abreast, len(scores))]
+		var place [abreast]int
+		for k := range some {
 			_, item := s.log.Option(i, j+k)
-			s.items.Values.Row64(item, s.z[k])
+			s.items.Values.Row64(item, s.z[k*q:(k+1)*q])
 			place[k] = s.items.Place(item)
 		}
-		var sum [len(s.z)]float64
-		q := len(s.shared)
-		z0, z1, z2, z3 := s.z[0][:q], s.z[1][:q], s.z[2][:q], s.z[3][:q]
-		for c, v := range s.shared {
-			sum[0] += float64(v * z0[c])
-			sum[1] += float64(v * z1[c])
-			sum[2] += float64(v * z2[c])
-			sum[3] += float64(v * z3[c])
-		}
-		for k, at := range place[:n] {
-			if at >= 0 {
-				sum[k] += s.row(at)
+		features.Dots(some, s.z, s.shared)
+		for k := range some {
+			if at := place[k]; at >= 0 {
+				some[k] += s.row(at)
 			}
-			scores[j+k] = sum[k]
 		}
 	}
 	return scores
