@@ -93,7 +93,8 @@ func roleOf(name, preset string) role {
 // A column of the context is numeric if at least nine in ten of its values are
 // numbers; the others are then errors. If not, every value v of it is a
 // category: the name "column=v" with the value 1. A pass takes the kind of the first
-// value that it sees, and finds out in the end: then the file is read again.
+// value that it sees, and finds out in the end: then the file is read again. Words for
+// no value, such as NA, are none in a column of numbers, and categories as others are.
 type column struct {
 	name string
 	role role
@@ -108,6 +109,7 @@ type column struct {
 	numbers    int
 	texts      int
 	missing    int
+	blank      bool // a word for no value came before any value
 
 	filled, last, gap int // of a catalogue: rows with a number, the last, the first without
 
@@ -211,7 +213,8 @@ func (b *builder) settle() bool {
 		if c.texts > 0 && c.numbers < 9*c.texts {
 			want = category
 		}
-		again = again || c.kind != want && c.kind != undecided || want == number && c.texts > 0
+		again = again || c.kind != want && c.kind != undecided || want == number && c.texts > 0 ||
+			c.kind == category && c.blank
 		if c.kind != undecided {
 			b.memory.kinds[c.name] = want
 		}
@@ -235,7 +238,7 @@ func (b *builder) settle() bool {
 		case c.role == roleContext && c.kind == undecided:
 			b.note(c.name, 0, "the column has no values")
 		case c.role == roleContext && c.missing > 0:
-			b.note(c.name, c.missing, "no value: it counts as 0")
+			b.note(c.name, c.missing, "no value, or a word for none such as NA: it counts as 0")
 		}
 		if n := len(c.categories); c.role == roleContext && n > 1000 {
 			b.note(c.name, 0, "%d distinct values, each a feature of its own: an identifier is no context", n)
@@ -397,7 +400,7 @@ func (t *table) cell(b *builder, c *column, form jsontext.Kind, s []byte, v floa
 		return nil
 	}
 	if form == '0' && s == nil && c.role != roleIgnored && c.role != roleField && c.role != roleOutcome {
-		if v-v != 0 {
+		if v-v != 0 && !(v != v && c.role == roleContext) {
 			return bad(c.name, "%v is not finite", v)
 		}
 		if c.textual() && c.role != roleContext && math.Abs(v) < 1<<53 && v == math.Trunc(v) {
@@ -452,7 +455,7 @@ func (t *table) cell(b *builder, c *column, form jsontext.Kind, s []byte, v floa
 			return bad(c.name, "%v is no time since 1970", v)
 		}
 	case roleContext:
-		if form != '0' && len(s) == 0 {
+		if c.lacks(form, s, v) {
 			c.missing++
 			return nil
 		}
@@ -503,6 +506,28 @@ func (o *Options) mapped(form jsontext.Kind, s []byte, v float64) (worth float64
 	}
 	worth, ok = o.RewardMap[string(s)]
 	return worth, ok
+}
+
+// lacks reports a value of a context that is none.
+func (c *column) lacks(form jsontext.Kind, s []byte, v float64) bool {
+	if form == '0' || form == 't' || len(s) == 0 {
+		return v != v || form != '0' && len(s) == 0
+	}
+	lacks := c.kind != category && isMissing(s)
+	c.blank = c.blank || lacks && c.kind == undecided
+	return lacks
+}
+
+// isMissing reports a word for no value.
+func isMissing(s []byte) bool {
+	if len(s) > 8 {
+		return false
+	}
+	switch string(bytes.ToLower(bytes.TrimSpace(s))) {
+	case "", "na", "n/a", "#n/a", "<na>", "nan", "null", "none":
+		return true
+	}
+	return false
 }
 
 // boolean is what a word of CSV means as a reward.
