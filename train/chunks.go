@@ -37,7 +37,14 @@ func (r Recipe) LearnChunks(ctx context.Context, judge *provenance.Judge, log *l
 	var parts []certify.Chunk
 	var judged []provenance.Chunk
 	for k, rows := range chunks {
+		for _, i := range rows {
+			if i < 0 || i >= log.Len() {
+				return nil, fmt.Errorf("chunk %d of %d: certify: there is no row %d in a log of %d", k+1, len(chunks), i,
+					log.Len())
+			}
+		}
 		one, config := r, c
+		one.part = true
 		one.Teaching, one.Certifying = slices.Concat(append([][]int{r.Teaching}, chunks[:k]...)...), rows
 		if k > 0 {
 			stage := fmt.Sprintf("chunk %d, ", k+1)
@@ -52,7 +59,9 @@ func (r Recipe) LearnChunks(ctx context.Context, judge *provenance.Judge, log *l
 		if err != nil {
 			return nil, fmt.Errorf("chunk %d of %d: %w", k+1, len(chunks), err)
 		}
-		out.Parts = append(out.Parts, p)
+		if out.Parts = append(out.Parts, p); log.Choices != nil && len(r.tried(log, one.Teaching)) < len(one.Teaching) {
+			r.kept = p.Learner
+		}
 		taught := p.Posterior.Prior.Taught
 		chunk := certify.Chunk{Rows: rows}
 		if chunk.Policy, err = p.Play(log, rows, c.Threads); err != nil {

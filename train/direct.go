@@ -34,6 +34,8 @@ type Direct struct {
 	may   func(name string) bool // a kind of that name is to be used; nil: all are
 	tuned []tuned                // of each kind that is in use
 	rows  int                    // that it was chosen on
+	read  int                    // rows that were learned from last,
+	of    int                    // of so many
 	won   int                    // the most rows on which it was the best candidate of a recipe
 }
 
@@ -68,6 +70,7 @@ type table struct {
 	action   []int32
 	y        []float64 // rewards in [0, 1]
 	k        int
+	numeric  *numbers // of actions that are numbers; nil: they are names
 	fold     []int
 	folds    int
 	numbers  []int32 // features that have more than two values, and those that have one
@@ -88,6 +91,7 @@ const (
 // Learn learns from some rows of a log with contexts and a fixed list of actions.
 func (d *Direct) Learn(ctx context.Context, log *logs.Log, rows []int) (Share, error) {
 	t := d.table(log, rows)
+	d.read, d.of = len(t.rows), len(rows)
 	if err := d.tune(ctx, t); err != nil {
 		return Share{}, err
 	}
@@ -118,7 +122,11 @@ func (d *Direct) String() string {
 	for _, of := range d.tuned {
 		names = append(names, of.name)
 	}
-	return direct + " (" + strings.Join(names, " + ") + ")"
+	text := direct + " (" + strings.Join(names, " + ") + ")"
+	if d.read < d.of {
+		text += fmt.Sprintf(" from %d evenly spaced rows of %d", d.read, d.of)
+	}
+	return text
 }
 
 // table reads rows, or every so many of them.
@@ -128,13 +136,15 @@ func (d *Direct) table(log *logs.Log, rows []int) *table {
 	n := len(rows)
 	fold := rand.New(rand.NewPCG(1, 0xf01d)) // by chance: every so many rows are of all folds
 	t := &table{x: regress.Matrix{Width: dim, Data: make([]float64, n*dim)}, k: log.K(), threads: max(1, d.Threads),
-		rows: rows}
+		rows: rows, numeric: numbersOf(log, rows)}
 	t.action, t.y, t.fold = make([]int32, n), make([]float64, n), make([]int, n)
 	if t.folds = 5; n > 1000 {
 		t.folds = 3
 	}
+	for _, i := range inOrder(rows) {
+		log.X.Row64(log.Context(rows[i]), t.x.Data[i*dim:(i+1)*dim])
+	}
 	for i, r := range rows {
-		log.X.Row64(log.Context(r), t.x.Data[i*dim:(i+1)*dim])
 		t.action[i], t.y[i], t.fold[i] = log.Action[r], -log.Cost[r], fold.IntN(t.folds)
 		if log.Group != nil && log.Group[r] >= 0 {
 			t.fold[i] = int(log.Group[r]) % t.folds
@@ -150,6 +160,16 @@ func (d *Direct) table(log *logs.Log, rows []int) *table {
 	}
 	t.groups = categories(d.Encoder, dim)
 	return t
+}
+
+// inOrder are the places of rows in the order of the log, in which contexts of a file larger than memory are read.
+func inOrder(rows []int) []int {
+	order := make([]int, len(rows))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int { return rows[i] - rows[j] })
+	return order
 }
 
 // values counts the values of a feature, to 3.
@@ -369,6 +389,7 @@ func kinds() []kind {
 		{"trees", "gradient boosted trees of each action", func(t *table) bool { return len(t.y) >= 40*t.k }, nil, trees},
 		{"pooled", "gradient boosted trees of all actions together",
 			func(t *table) bool { return len(t.y) >= 200 && t.k <= 50 }, nil, pooled},
+		curves(),
 	}
 }
 

@@ -154,7 +154,7 @@ func TestApiece(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		own := features.Layer{Trees: apiece(got.Forest, d, k)}
+		own := features.Layer{Trees: apiece(got.Forest, d, k, nil)}
 		if err := own.Check(d); err != nil {
 			t.Fatal(err)
 		}
@@ -233,4 +233,47 @@ func TestDirect_SortedLogs(t *testing.T) {
 	if len(of) != 3*x.folds {
 		t.Errorf("rows by action and fold: %v", of)
 	}
+}
+
+// Candidates for a large catalogue are compared on some rows, evenly spaced, and those for a small one on all.
+func TestRecipe_ComparesOnSomeRowsOfLargeLogs(t *testing.T) {
+	rows := allRows(50_000)
+	for k, want := range map[int]int{1000: 50_000, 100_000: mostPairs / 100_000} {
+		got := (&Recipe{}).tried(&logs.Log{Actions: logs.Numbered(k), Choices: &logs.Choices{}}, rows)
+		if len(got) != want || !slices.IsSorted(got) || got[0] != 0 || got[len(got)-1] < 49_900 {
+			t.Errorf("%d actions: %d rows, want %d", k, len(got), want)
+		}
+	}
+	table := &logs.Log{Actions: logs.Numbered(2), X: logs.Rows64{Width: 1 << 11}}
+	if got := (&Recipe{Direct: &Direct{}}).tried(table, rows); len(got) != mostTable>>11 {
+		t.Errorf("%d rows of a table", len(got))
+	}
+}
+
+// The rows of a table are read in the order of the log, and stand in that of the rows that teach.
+func TestDirect_ReadsInOrder(t *testing.T) {
+	log := tableLog(500, 3, 2, 1, func([]float64, int) float64 { return .5 })
+	rows := rand.New(rand.NewPCG(5, 6)).Perm(500)
+	read := []int{}
+	log.X = watched{log.X, &read}
+	x := (&Direct{}).table(log, rows)
+	if !slices.IsSorted(read) || len(read) != 500 {
+		t.Errorf("read %d rows, not in order", len(read))
+	}
+	row := make([]float64, 3)
+	for i, r := range rows {
+		if log.X.Row64(r, row); !slices.Equal(row, x.x.Data[i*3:(i+1)*3]) {
+			t.Fatalf("row %d is another", i)
+		}
+	}
+}
+
+type watched struct {
+	logs.Contexts
+	read *[]int
+}
+
+func (w watched) Row64(i int, dst []float64) {
+	*w.read = append(*w.read, i)
+	w.Contexts.Row64(i, dst)
 }

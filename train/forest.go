@@ -17,27 +17,38 @@ func trees(ctx context.Context, t *table, rows []int, _ *prior) ([]features.Laye
 	return []features.Layer{got.Layer()}, nil
 }
 
-// pooled learns boosted trees of all actions together, in which the action is one more category.
+// pooled learns boosted trees of all actions together, in which the action is one more category, or if actions are
+// numbers one more feature.
 func pooled(ctx context.Context, t *table, rows []int, _ *prior) ([]features.Layer, error) {
 	of, action, y := t.of(rows)
 	d := t.x.Width
-	x := regress.Matrix{Width: d + t.k, Data: make([]float64, len(rows)*(d+t.k))}
+	wide := t.k
+	if t.numeric != nil {
+		wide = 1
+	}
+	x := regress.Matrix{Width: d + wide, Data: make([]float64, len(rows)*(d+wide))}
 	for i := range rows {
 		row := x.Data[i*x.Width : (i+1)*x.Width]
 		of.Row64(i, row)
-		row[d+int(action[i])] = 1
+		if t.numeric != nil {
+			row[d] = t.numeric.value[rows[i]]
+		} else {
+			row[d+int(action[i])] = 1
+		}
 	}
 	o := t.boosting(rows)
 	own := make([]int32, t.k)
 	for a := range own {
 		own[a] = int32(d + a)
 	}
-	o.Groups = append(append([][]int32{}, o.Groups...), own)
+	if t.numeric == nil {
+		o.Groups = append(append([][]int32{}, o.Groups...), own)
+	}
 	got, err := regress.Boost(ctx, x, y, nil, o)
 	if err != nil {
 		return nil, err
 	}
-	return []features.Layer{{Trees: apiece(got.Forest, d, t.k)}}, nil
+	return []features.Layer{{Trees: apiece(got.Forest, d, t.k, t.numeric)}}, nil
 }
 
 // of are the contexts, actions and rewards of rows.
@@ -63,16 +74,24 @@ func (t *table) boosting(rows []int) regress.BoostOptions {
 	return o
 }
 
-// apiece is a forest of features and k more, of which one is 1 and tells the action, as a forest of k outputs and the
-// features alone: for each action the splits by the action are decided.
-func apiece(f *features.Forest, d, k int) *features.Forest {
+// apiece is a forest of features and k more, of which one is 1 and tells the action, or, of numbers, of one more
+// that is the number, as a forest of k outputs and the features alone: for each action the splits by it are decided.
+func apiece(f *features.Forest, d, k int, of *numbers) *features.Forest {
 	out := &features.Forest{In: d}
+	own := func(a, j int) float64 { // feature j of action a
+		if of != nil {
+			return of.of.Center(a)
+		} else if j == d+a {
+			return 1
+		}
+		return 0
+	}
 	for a := range k {
 		out.Base = append(out.Base, f.Base[0])
 		first := 0
 		for _, size := range f.Sizes {
 			before := len(out.Feature)
-			graft(out, f, first, d, d+a)
+			graft(out, f, first, d, func(j int) float64 { return own(a, j) })
 			out.Outputs, out.Sizes = append(out.Outputs, int32(a)), append(out.Sizes, int32(len(out.Feature)-before))
 			first += int(size)
 		}
@@ -80,18 +99,14 @@ func apiece(f *features.Forest, d, k int) *features.Forest {
 	return out
 }
 
-// graft appends the tree of f at node i to out, as it is where feature own is 1 and the others from d on are 0.
-func graft(out, f *features.Forest, i, d, own int) {
+// graft appends the tree of f at node i to out, as it is where features from d on are own.
+func graft(out, f *features.Forest, i, d int, own func(j int) float64) {
 	left, right := i+1, i+int(f.Right[i])
 	switch j := int(f.Feature[i]); {
 	case j == -1:
 		out.Feature, out.Value, out.Right = append(out.Feature, -1), append(out.Value, f.Value[i]), append(out.Right, 0)
 	case j >= d:
-		v := 0.
-		if j == own {
-			v = 1
-		}
-		if v <= f.Value[i] {
+		if own(j) <= f.Value[i] {
 			graft(out, f, left, d, own)
 		} else {
 			graft(out, f, right, d, own)
@@ -99,7 +114,7 @@ func graft(out, f *features.Forest, i, d, own int) {
 	case j < -1 && int(f.Sets[-2-j][0]) >= d:
 		to := right
 		for _, s := range f.Sets[-2-j] {
-			if int(s) == own {
+			if own(int(s)) == 1 {
 				to = left
 			}
 		}

@@ -43,6 +43,25 @@ type Recipe struct {
 	// Start are the policies that play now, of argmax with these scores, drawn anew for every decision:
 	// together, with the recipe's floor, they are a candidate. nil: the prior's mean is, unless it is 0.
 	Start []Share
+
+	part bool   // of chunks, whose bounds are those of the mixture
+	kept string // the candidate to learn by, chosen before; "": none is
+}
+
+// mostPairs is how many pairs of a row and an action of a catalogue candidates are compared on: of more rows some are
+// left out of the comparison, and the candidate of the first chunk is kept for the others.
+const mostPairs = 1 << 28
+
+// tried are the rows that candidates are compared on, of those that teach: all of a small log, of a table no more than
+// [Direct] learns from.
+func (r *Recipe) tried(log *logs.Log, rows []int) []int {
+	switch {
+	case r.Direct != nil:
+		return evenly(rows, mostTable/max(1, log.Dim()))
+	case log.Choices == nil || log.Sets():
+		return rows
+	}
+	return evenly(rows, max(1000, mostPairs/log.K()))
 }
 
 // Share is a policy of a mixture, drawn with a probability: the argmax of scores that are linear in
@@ -202,10 +221,10 @@ const (
 	direct        = "direct" // see [Direct]
 )
 
-// teach takes the teacher whose argmax policy, learned on four fifths of the rows, has the
+// teach takes the teacher whose argmax policy, learned on four fifths of the rows that are tried, has the
 // lowest risk on the last fifth, where risk may use what all of them learned; then it learns from
 // all rows.
-func teach(rows []int, all []teacher, risk func(t teacher, learned [][]Share, at int, rows []int) (float64, error)) (of []Share, best teacher, err error) {
+func teach(rows, tried []int, all []teacher, risk func(t teacher, learned [][]Share, at int, rows []int) (float64, error)) (of []Share, best teacher, err error) {
 	if len(rows) < 5 {
 		return nil, best, fmt.Errorf("train: %d rows to learn from, want at least 5", len(rows))
 	}
@@ -216,16 +235,16 @@ func teach(rows []int, all []teacher, risk func(t teacher, learned [][]Share, at
 		of, err = all[0].learn("prior", rows, false)
 		return of, all[0], err
 	}
-	cut := len(rows) * 4 / 5
+	cut := len(tried) * 4 / 5
 	learned := make([][]Share, len(all))
 	for i, t := range all {
-		if learned[i], err = t.learn("trial of "+t.name, rows[:cut], true); err != nil {
+		if learned[i], err = t.learn("trial of "+t.name, tried[:cut], true); err != nil {
 			return nil, best, err
 		}
 	}
 	least := math.Inf(1)
 	for i, t := range all {
-		r, err := risk(t, learned, i, rows[cut:])
+		r, err := risk(t, learned, i, tried[cut:])
 		if err != nil {
 			return nil, best, err
 		}
@@ -244,7 +263,7 @@ func teach(rows []int, all []teacher, risk func(t teacher, learned [][]Share, at
 // last fifth by logarithmic smoothing; then it learns from all of them. The prior
 // notes its rows; its scale is left to be chosen. It returns the learner's name.
 func LearnPrior(ctx context.Context, log *logs.Log, rows []int, c Config) (policies.Prior, string, error) {
-	mean, by, err := teach(rows, teachers(ctx, log, c, 1e-6), func(_ teacher, learned [][]Share, at int, rows []int) (float64, error) {
+	mean, by, err := teach(rows, rows, teachers(ctx, log, c, 1e-6), func(_ teacher, learned [][]Share, at int, rows []int) (float64, error) {
 		return smoothedRisk(learned[at][0].Theta, log, rows), nil
 	})
 	if err != nil {
@@ -298,9 +317,12 @@ func (r Recipe) Learn(ctx context.Context, judge *provenance.Judge, log *logs.Lo
 	if r.Direct != nil && len(teaching) < 2*r.Direct.won { // as on the rows before, of which these are not many more
 		all = all[:1]
 	}
+	if r.kept != "" {
+		all = slices.DeleteFunc(all, func(t teacher) bool { return t.name != r.kept })
+	}
 	out := &Certified{Policy: policies.Floor{Policy: policies.ArgMax{}, Epsilon: r.Floor}, Rows: rest}
 	t := trial{r, log, c, out.Policy, map[*Representation]*logs.Log{}, math.Inf(1), nil}
-	chosen, by, err := teach(teaching, all, func(one teacher, learned [][]Share, at int, rows []int) (float64, error) {
+	chosen, by, err := teach(teaching, r.tried(log, teaching), all, func(one teacher, learned [][]Share, at int, rows []int) (float64, error) {
 		return t.risk(all, learned, at, rows)
 	})
 	if err != nil {
@@ -329,6 +351,9 @@ func (r Recipe) Learn(ctx context.Context, judge *provenance.Judge, log *logs.Lo
 	o := certify.Options{Delta: c.Delta, Gamma: r.Gamma, Threads: c.Threads}
 	for _, m := range out.Models {
 		o.Models = append(o.Models, m.on(certifying, taughtBy))
+	}
+	if out.Seconds = time.Since(begin).Seconds(); r.part {
+		return out, nil
 	}
 	pi, err := out.Play(log, rest, c.Threads)
 	if err != nil {
@@ -478,7 +503,12 @@ func (t *trial) risk(all []teacher, learned [][]Share, at int, rows []int) (floa
 	if err != nil {
 		return 0, err
 	}
-	b, err := certify.Fixed(pi, nil, t.log, rows, o)
+	played := map[int]float64{} // π(a_i|x_i)
+	b, err := certify.Fixed(func(dst []float64, i int) error {
+		err := pi(dst, i)
+		played[i] = dst[t.log.Chosen(i)]
+		return err
+	}, nil, t.log, rows, o)
 	if err != nil {
 		return 0, err
 	}
@@ -491,12 +521,9 @@ func (t *trial) risk(all []teacher, learned [][]Share, at int, rows []int) (floa
 		}
 		risk = math.Exp(smoothedRisk(last.Theta, on, rows))
 	}
-	logged, pis := make([]float64, len(rows)), make([]float64, t.log.MostOptions())
+	logged := make([]float64, len(rows))
 	for i, row := range rows {
-		if err := pi(pis[:t.log.Options(row)], row); err != nil {
-			return 0, err
-		}
-		logged[i] = pis[t.log.Chosen(row)]
+		logged[i] = played[row]
 	}
 	switch {
 	case all[at].simple > 0 && t.logged != nil && risk <= t.least+apart(logged, t.logged, t.log, rows):

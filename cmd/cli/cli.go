@@ -129,7 +129,8 @@ PAC-Bayes bounds and heuristics over regularized importance weights.
 		commands []*cobra.Command
 	}{
 		{"Your own log", []*cobra.Command{inspectCommand(lib), trainCommand(lib), certifyCommand(lib),
-			evaluateCommand(lib), selectCommand(lib), frontierCommand(lib), scoreCommand(lib), serveCommand(), joinCommand(lib),
+			evaluateCommand(lib), curveCommand(lib), selectCommand(lib), frontierCommand(lib), scoreCommand(lib),
+			serveCommand(), joinCommand(lib),
 			monitorCommand(lib), explainCommand(lib), exportPolicyCommand(), cacheCommand()}},
 		{"Research", []*cobra.Command{compareCommand(lib), reproduceCommand(lib), runCommand(lib), mergeCommand(lib),
 			plotCommand(lib), exportCommand(lib), benchCommand(lib), gradcheckCommand(lib)}},

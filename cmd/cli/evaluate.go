@@ -113,8 +113,9 @@ estimates, not of the policy's value:
 ` + described(onRequest, aboutEstimator) + `r̂ is learned on the other folds of five,
 averaged over five ways to deal rows into folds, by
 ` + described(ope.RewardModels(), func(m ope.RewardModel) (string, string) { return m.Name, m.About }) + `
-(--reward-model), or is that of a policy file, with its layers: the logistic one if it has
-several, of the last component of a mixture. A log that had a part in that file is
+(--reward-model), or what a file predicts of every row and action (columns q_NAME, or a
+list rewards; by decision_id, or in order), or is that of a policy file, with its layers:
+the logistic one if it has several, of the last component of a mixture. A log that had a part in that file is
 predicted by none, as its rows flatter it. The r̂ of the guarantee is learned by logistic
 regression on the rows before, in a fixed random order.
 
@@ -154,8 +155,8 @@ func (f *evaluateFlags) addTargets(fl *pflag.FlagSet) {
 		names(ope.Methods(), methodName)...)
 	fl.Float64Var(&f.most, "max-weight", 0, "no weight π/π₀ can be above it, for the intervals that ask for bounds "+
 		"(default the largest in the log's contexts, if all propensities are logged)")
-	fl.StringVar(&f.model, "reward-model", "ridge", "r̂: ridge, logistic, a representation such as mlp=64, or a "+
-		"policy `file` that holds one")
+	fl.StringVar(&f.model, "reward-model", "ridge", "r̂: ridge, logistic, a representation such as mlp=64, a "+
+		"policy `file` that holds one, or a file of what it predicts")
 	fl.StringArrayVar(&f.loggers, "logger", nil,
 		"policy that logged rows, as NAME=TARGET for each NAME in the column policy or of a FILE; may be repeated")
 	addTableFormat(fl, &f.format)
@@ -265,7 +266,7 @@ func (f *evaluateFlags) read(cmd *cobra.Command, o *ope.Options, paths []string)
 		return nil, nil, err
 	}
 	rows := func(t ope.Target) bool { return t.Row == nil } // of a file with the logged action's probability alone
-	if slices.ContainsFunc(o.Estimators, reads) && (f.part.shard.Of == 0 || filepath.Ext(f.model) == ".json") &&
+	if slices.ContainsFunc(o.Estimators, reads) && (f.part.shard.Of == 0 || filepath.Ext(f.model) != "") &&
 		!slices.ContainsFunc(targets, rows) {
 		show.next("learning a model of the reward")
 		err = f.predict(cmd.Context(), o, log)
@@ -334,6 +335,19 @@ func (f evaluateFlags) predict(ctx context.Context, o *ope.Options, log *logs.Lo
 			return nil
 		}
 		return err
+	}
+	if _, err := os.Stat(f.model); err == nil && filepath.Ext(f.model) != ".json" {
+		rows, err := logs.OpenRows(f.model, logs.Options{})
+		if err != nil {
+			return fmt.Errorf("--reward-model: %w", err)
+		}
+		defer rows.Close()
+		if o.Model, err = ope.ReadModel(rows, log); err != nil {
+			return fmt.Errorf("--reward-model: %w", err)
+		}
+		o.Notes = append(o.Notes, fmt.Sprintf("r̂ is what %s predicts: where it has seen these rewards, dm and dr flatter",
+			f.model))
+		return nil
 	}
 	p, err := policyfile.Load(f.model)
 	if err != nil {

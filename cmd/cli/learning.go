@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"opl/policies/features"
 	"opl/policies/policyfile"
 	"opl/train/bench/worlds"
 	"opl/train/library"
@@ -33,7 +34,8 @@ func (f *learningFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.BoolVar(&f.learning, "learning", false, "measure learners in place of estimators: what the policy of train "+
 		"truly earns, in worlds whose truth is known")
-	fl.StringSliceVar(&f.worlds, "worlds", nil, "with --learning: "+listed(worlds.All(), worldName)+" (default: all)")
+	fl.StringSliceVar(&f.worlds, "worlds", nil, "with --learning: "+listed(worlds.All(), worldName)+
+		" (default: all these); of numbers "+listed(worlds.OfNumbers(), worldName))
 	fl.StringSliceVar(&f.classes, "classes", nil, "with --learning: CSV files of classification sets, with a column "+
 		"class, turned into logs")
 	fl.Float64Var(&f.temperature, "temperature", 1, "of the logging policy of --classes: a softmax of this times random "+
@@ -57,11 +59,12 @@ func (f *learningFlags) run(cmd *cobra.Command, lib library.Library, b *benchFla
 		o.Rows = nil
 	}
 	for _, name := range f.worlds {
-		i := slices.IndexFunc(worlds.All(), func(w worlds.World) bool { return w.Name == name })
+		all := slices.Concat(worlds.All(), worlds.OfNumbers())
+		i := slices.IndexFunc(all, func(w worlds.World) bool { return w.Name == name })
 		if i < 0 {
-			return fmt.Errorf("--worlds %s: want %s", name, listed(worlds.All(), worldName))
+			return fmt.Errorf("--worlds %s: want %s", name, listed(all, worldName))
 		}
-		o.Worlds = append(o.Worlds, worlds.All()[i])
+		o.Worlds = append(o.Worlds, all[i])
 	}
 	for _, path := range f.classes {
 		file, err := os.Open(path)
@@ -103,7 +106,15 @@ func learner(lib library.Library, name string, only []string) worlds.Learner {
 		if err != nil {
 			return l, err
 		}
-		l.Policy = p.Propensities
+		if l.Policy = p.Propensities; log.Numbers != nil {
+			l.How = fmt.Sprintf("%d intervals, %s", p.File().Numbers.Intervals(), l.How)
+			l.Policy = func(dst []float64, x []features.Value) error {
+				pi := make([]float64, p.Len())
+				err := p.Propensities(pi, x)
+				p.File().Numbers.Spread(dst, pi, log.Numbers.Of)
+				return err
+			}
+		}
 		if c := got.Certificate; c != nil {
 			l.Guaranteed, l.Gain = c.Guaranteed(), c.Statement().GainAtLeast()
 		}

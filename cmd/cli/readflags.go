@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"opl/policies/features"
+	"opl/policies/numeric"
 	"opl/policies/policyfile"
 	"opl/train/certify"
 	"opl/train/library"
@@ -24,7 +25,8 @@ type readFlags struct {
 	ranges   map[string]string // what outcomes can be, by name
 	required []string          // outcomes that something is required of
 	set      *pflag.FlagSet
-	ranged   bool // the range of rewards is that of a policy file
+	within   string // --action-range
+	ranged   bool   // the range of rewards is that of a policy file
 	worth    map[string]string
 }
 
@@ -53,6 +55,8 @@ func (f *readFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.Catalogue, "catalogue", "", "a `file` of all actions (column action) and what they are "+
 		"described by (columns z_*)")
 	fl.StringSliceVar(&f.Actions, "actions", nil, "all actions by name, in order (default: those in the log)")
+	fl.StringVar(&f.within, "action-range", "", "actions are numbers from A to B, as `A:B`, and column density has the "+
+		"density of the one that was drawn")
 	f.addColumns(fl)
 	f.addValues(fl)
 	oneOf(fl, &f.Assume, "assume", "what the reward of a slot of a list may depend on: none (the whole list; always "+
@@ -121,6 +125,9 @@ func (f *readFlags) open(cmd *cobra.Command, paths ...string) (*logs.Log, error)
 	case f.Reward != "" || !f.scaled():
 		o.RewardMin, o.RewardMax = 0, 0
 	}
+	if err := f.numbers(&o); err != nil {
+		return nil, err
+	}
 	drawn := "" // the hash of the policy file that drew the actions
 	if o.LoggingPolicy != "" && o.LoggingPolicy != "uniform" {
 		if o.Catalogue != "" {
@@ -163,6 +170,27 @@ func (f *readFlags) open(cmd *cobra.Command, paths ...string) (*logs.Log, error)
 			"--reward-min %v --reward-max %v", strings.Join(paths, ", "), low, high, low, high), l.Close())
 	}
 	return l, err
+}
+
+// finest is how many intervals a range is read in, of which training tries wider ones, too.
+const finest = 32
+
+// numbers reads the range of actions that are numbers. A policy says how it is divided.
+func (f *readFlags) numbers(o *logs.Options) error {
+	if f.within == "" {
+		return nil
+	}
+	low, high, err := numeric.ParseRange(f.within)
+	if err != nil {
+		return fmt.Errorf("--action-range %w", err)
+	}
+	if o.Numbers == nil {
+		even := numeric.Even(low, high, finest)
+		o.Numbers = &even
+	} else if a, b := o.Numbers.Range(); a != low || b != high {
+		return fmt.Errorf("--action-range %s: the policy's numbers are from %v to %v: leave it out", f.within, a, b)
+	}
+	return nil
 }
 
 // outcomes reads --range, whose names --reward, --guardrail or --budget must have.

@@ -121,6 +121,8 @@ Exit status 0: the file was written. 3: nothing learned, keep what plays.
 	fl.StringVar(&f.o.Scaling.Kind, "scale", "", "scaling of features: robust, standard, max or none (default robust; "+
 		"standard where actions have features)")
 	fl.BoolVar(&f.noIntercept, "no-intercept", false, "no feature that is 1 in every row")
+	fl.IntSliceVar(&f.o.Intervals, "intervals", nil, "of actions that are numbers, the numbers of intervals to choose among "+
+		"(default 4,8,16,32)")
 	learners, _ := train.Learners()
 	fl.StringSliceVar(&f.o.Learners, "learner", nil, "learners that may be used: "+strings.Join(learners, ", ")+
 		" (default: all)")
@@ -355,8 +357,16 @@ func (f *readFlags) known(p *policyfile.Policy) {
 	f.before(p)
 }
 
-// before takes the names of columns and the range of rewards from a policy's file, where flags do not give them.
+// before takes the names of columns, the range of rewards and the numbers that actions are from a policy's file, where
+// flags do not give them.
 func (f *readFlags) before(p *policyfile.Policy) {
+	if of := p.File().Numbers; of != nil {
+		all := *of
+		if f.Numbers != nil { // of another policy
+			all = of.Refined(*f.Numbers)
+		}
+		f.Actions, f.Numbers = all.Names(), &all
+	}
 	if f.ColumnsBefore == nil {
 		f.ColumnsBefore = p.File().Columns
 	}

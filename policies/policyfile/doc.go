@@ -11,13 +11,15 @@
 //
 //	format       "opl policy"
 //	version      3; 4 where a layer has an image or actions have features; 5 where a layer is of trees, pieces,
-//	             products or branches; files of version 2, whose layers have no activation but relu, and of
+//	             products or branches; 6 where actions are numbers; files of version 2, whose layers have no activation but relu, and of
 //	             version 1, of one component, are read
 //	digest       64 hexadecimal digits, 0 to f: replace them in the bytes of the file by 64
 //	             zeros, and they are the SHA-256 of the whole. It is the name of the
 //	             policy in answers and logs, "policy_hash"
 //	actions      K ≥ 2 names, no two alike; action a is the a-th, from 0. Where they have features
 //	             those of the catalogue; none without one
+//	numbers      where actions are numbers, what these stand for, see package numeric: edges of intervals, and atoms;
+//	             actions are its names. optional
 //	catalogue    what actions are described by, where they have features, see below; optional: a
 //	             policy without is one of actions that each decision offers with their features
 //	floor        ε in [0, 1)

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"opl/policies/features"
+	"opl/policies/numeric"
 	"opl/policies/wholefile"
 )
 
@@ -23,7 +24,8 @@ import (
 // the oldest version that can hold it, which older readers know.
 const (
 	Format  = "opl policy"
-	Version = 5 // layers of trees, pieces, products or branches, encoders that bend or impute
+	Version = 6 // actions that are numbers
+	special = 5 // layers of trees, pieces, products or branches, encoders that bend or impute
 	images  = 4 // layers that are convolutions, or actions with features
 	plain   = 3
 )
@@ -43,7 +45,9 @@ const Logistic = "logistic"
 type File struct {
 	Actions []string `json:"actions"`
 	// what Actions are described by; nil: actions without items, or sets that are offered
-	Catalogue    *Catalogue        `json:"catalogue,omitempty"`
+	Catalogue *Catalogue `json:"catalogue,omitempty"`
+	// Numbers that Actions, which are its names, stand for; nil: none
+	Numbers      *numeric.Actions  `json:"numbers,omitempty"`
 	Floor        float64           `json:"floor"`
 	RewardMin    float64           `json:"reward_min"`
 	RewardMax    float64           `json:"reward_max"`
@@ -259,8 +263,10 @@ func (f *File) marshal() ([]byte, error) {
 	}
 	of, version := *f, plain
 	switch {
-	case f.has((*features.Layer).IsSpecial) || f.imputes():
+	case f.Numbers != nil:
 		version = Version
+	case f.has((*features.Layer).IsSpecial) || f.imputes():
+		version = special
 	case f.has(isImage) || f.HasItems():
 		version = images
 	}
@@ -313,10 +319,12 @@ func parse(b []byte) (f *File, digest string, err error) {
 	}{File: &File{}}
 	if err = whole.decode(b, required, &whole); err == nil {
 		switch {
-		case h.Version < Version && whole.has((*features.Layer).IsSpecial):
+		case h.Version < Version && whole.Numbers != nil:
+			err = fmt.Errorf("policy file: actions that are numbers, which version %d does not know", h.Version)
+		case h.Version < special && whole.has((*features.Layer).IsSpecial):
 			err = fmt.Errorf("policy file: layers of trees, pieces, products or branches, which version %d does "+
 				"not know", h.Version)
-		case h.Version < Version && whole.imputes():
+		case h.Version < special && whole.imputes():
 			err = fmt.Errorf("policy file: an encoder with width, impute or missing, which version %d does not "+
 				"know", h.Version)
 		case h.Version < images && whole.has(isImage):
@@ -422,6 +430,14 @@ func (f *File) check() error {
 			return fmt.Errorf("policy file: two actions are named %q", name)
 		}
 		seen[name] = true
+	}
+	if f.Numbers != nil {
+		if err := f.Numbers.Check(); err != nil {
+			return fmt.Errorf("policy file: its numbers: %w", err)
+		}
+		if f.HasItems() || !slices.Equal(f.Numbers.Names(), f.Actions) {
+			return errors.New("policy file: its actions are not those that its numbers stand for")
+		}
 	}
 	if f.Catalogue != nil {
 		if err := f.Catalogue.check(f.Actions); err != nil {

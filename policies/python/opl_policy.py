@@ -6,6 +6,7 @@
     p.propensities({"age": 41, "city": "Oslo"})           # [K], of p.actions
     p.propensities([{"age": 41}, {"age": 29}])            # [n, K]
     p.propensities_of({"age": ages, "city": cities})      # [n, K], of columns: arrays, or those of a data frame
+    p.densities([{"age": 41}], [9.5])                     # of numbers, where actions are numbers: p.edges, p.atoms
     p.offered({"age": 41}, [{"id": "a", "price": 2.5}])   # of what is offered, where actions have features
     p.offered({"age": 41}, ["item 1", "item 7"])          # likewise, by ids of the file's catalogue
     p.predict_proba(X)                                    # [n, K], of p.classes_: X a frame, an array or dictionaries
@@ -100,8 +101,8 @@ def _parse(data):
     if not isinstance(h, dict) or h.get("format") != "opl policy":
         raise Error('no policy file: its format is not "opl policy"')
     version = h.get("version")
-    if type(version) is not int or not 1 <= version <= 5:
-        raise Error("the policy file has version %s, and versions 1 to 5 can be read" % _shown(version))
+    if type(version) is not int or not 1 <= version <= 6:
+        raise Error("the policy file has version %s, and versions 1 to 6 can be read" % _shown(version))
     digest = h.get("digest")
     if not isinstance(digest, str) or len(digest) != 64 or set(digest) - set("0123456789abcdef"):
         raise Error("policy file: the digest %s is not 64 hexadecimal digits" % _shown(digest))
@@ -113,7 +114,7 @@ def _parse(data):
         raise Error("the policy file was altered after it was written: its digest is %s, it says %s" % (got, digest))
     f = _first(h) if version == 1 else h
     _fields(f, "policy file", "format version digest actions floor reward_min reward_max components history created",
-            "catalogue columns training certificate reward_models")
+            "catalogue numbers columns training certificate reward_models")
     return f, digest
 
 
@@ -748,6 +749,16 @@ class Policy:
             raise Error("policy file: layers of images, or actions with features, which version %d does not know" % file["version"])
         if file["version"] < 5 and any(isinstance(l, tuple(_KINDS.values())) for c in self._parts for l in c.layers):
             raise Error("policy file: layers of trees, pieces, products or branches, which version %d does not know" % file["version"])
+        self.edges, self.atoms = None, None  # of the numbers that actions stand for; None: actions are names
+        if file.get("numbers") is not None:
+            _fields(file["numbers"], "policy file: numbers", "edges", "atoms")
+            self.edges, self.atoms = (np.array([_number(v, n) for v in _list(file["numbers"].get(n, []), n)])
+                                      for n in ("edges", "atoms"))
+            if file["version"] < 6:
+                raise Error("policy file: actions that are numbers, which version %d does not know" % file["version"])
+            if len(self.edges) < 2 or len(self.edges) - 1 + len(self.atoms) != k or self.has_items \
+                    or not all((np.diff(v) > 0).all() for v in (self.edges, self.atoms)):
+                raise Error("policy file: its actions are not those that its numbers stand for")
         total = sum(c.weight for c in self._parts)
         if abs(total - 1) > 1e-9:
             raise Error("policy file: the weights of the components sum to %s, not 1" % total)
@@ -777,6 +788,19 @@ class Policy:
         rows = [self._context(c, "context" if one else "context %d" % i) for i, c in enumerate([contexts] if one else contexts)]
         pi = self._of(np.array(rows).reshape(len(rows), len(self.inputs)).T)
         return pi[0] if one else pi
+
+    def densities(self, contexts, numbers):
+        """The density of a number for each of a list of contexts, where actions are numbers; of an atom its probability."""
+        if self.edges is None:
+            raise Error("the policy's actions are names")
+        v, pi = np.asarray(numbers, dtype=float), self.propensities(list(contexts))
+        n = len(self.edges) - 1
+        at = np.clip(np.searchsorted(self.edges, v, "right") - 1, 0, n - 1)
+        out = pi[np.arange(len(v)), at] / np.diff(self.edges)[at]
+        out[~((v >= self.edges[0]) & (v <= self.edges[-1]))] = 0
+        for a, atom in enumerate(self.atoms):
+            out[v == atom] = pi[v == atom, n + a]
+        return out
 
     def propensities_of(self, columns, missing_as_zero=False):
         """π(·|x) [n, K] of columns by name: numbers, or the names of categories; None and NaN are no value, which counts as 0."""

@@ -15,6 +15,8 @@ type choice struct {
 	place        int       // of the action among those that the decision is among; −1: of the whole catalogue
 	action       []byte    // its name, as JSON
 	propensity   float64   // of the action
+	number       *float64  // that the action plays; nil: actions are names
+	density      float64   // of it; 0: it is an atom
 	propensities []float64 // of all that the decision is among; nil: of the whole catalogue
 	list         *shown    // in place of the action; nil: the decision is one action
 	names        []byte    // JSON list of the policy's actions; nil: they have features
@@ -115,6 +117,12 @@ func (c *choice) answer(b []byte, q *request) []byte {
 
 // appendChances appends the propensity of the action and, if all, of those that the decision is among.
 func (c *choice) appendChances(b []byte, all bool) []byte {
+	if c.number != nil {
+		b = appendFloat(append(b, `,"number":`...), *c.number)
+	}
+	if c.density > 0 {
+		b = appendFloat(append(b, `,"density":`...), c.density)
+	}
 	b = appendFloat(append(b, `,"propensity":`...), c.propensity)
 	if !all || c.propensities == nil {
 		return b
@@ -204,5 +212,5 @@ func (l *loaded) logged(d *logged) (c choice, ok bool) {
 		return c, false
 	}
 	return choice{place: at, action: l.quoted[at], propensity: d.Propensities[at], propensities: d.Propensities,
-		names: l.names, hash: d.Hash}, true
+		names: l.names, hash: d.Hash, number: d.Number, density: d.Density}, true
 }

@@ -48,6 +48,8 @@ type logged struct {
 	Group        json.RawMessage `json:"group"`
 	Action       string          `json:"action"`
 	Propensity   float64         `json:"propensity"`
+	Number       *float64        `json:"number"`
+	Density      float64         `json:"density"`
 	Propensities []float64       `json:"propensities"`
 	Actions      json.RawMessage `json:"actions"`
 	Offered      json.RawMessage `json:"offered"`

@@ -541,6 +541,10 @@ func (s *Server) draw(k *work, l *loaded, now time.Time) (status int, kind strin
 		line = append(append(line, `,"group":`...), q.group...)
 	}
 	c := l.choice(k, action, *pi, ranks)
+	if of := p.File().Numbers; of != nil {
+		number, density := of.Draw(action, c.propensity, s.rand.Float64())
+		c.number, c.density = &number, density
+	}
 	if q.slots > 0 {
 		c.list = &k.shown
 	}

@@ -291,7 +291,7 @@ func within(in *logs.Log, gamma float64, on *summary) *log {
 		l.run(series{2, checks{known((*log).meanWeight), known((*log).sharpness), (*log).sets, (*log).support,
 			(*log).counts, (*log).concentration, (*log).rowWeights, (*log).reward, (*log).sign}},
 			series{18, checks{(*log).again, (*log).autocorrelation}}, series{20, checks{(*log).bet, (*log).outcomes}},
-			series{22, checks{(*log).lists}})
+			series{22, checks{(*log).lists, (*log).numbers}})
 		l.complete = true
 		if on == nil {
 			r.Columns = l.columns()
@@ -491,7 +491,7 @@ func (l *log) within01() bool {
 	out, first := 0, -1
 	above, below := 0, 0 // 1, 0
 	for i, p := range l.Propensity {
-		if !(p > tiny && p <= 1) {
+		if !(p > tiny && (p <= 1 || l.Numbers != nil && l.Numbers.Density[i] > 0)) {
 			if out++; first < 0 {
 				first = i
 			}

@@ -278,8 +278,8 @@ func (l *log) support() {
 	case l.Choices == nil && l.amounts():
 		f.Severity, f.Means = Doubtful, "the actions are numbers, and each is taken for an action of its own, which few "+
 			"rows have: little is learned of each, and nothing of those between them"
-		f.Do = "if the number is an amount, such as a price, divide it into a few ranges, and log the probability of " +
-			"the range that was drawn"
+		f.Do = "if the number is an amount, such as a price, log the density of the number that was drawn in a " +
+			"column density, and give setting action-range"
 	}
 	l.add(f)
 }

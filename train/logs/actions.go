@@ -219,6 +219,9 @@ func (b *builder) decide() (names []string, number, slot []int32, err error) {
 // nameActions finds the names of all actions, and the number of the first where they are logged by number; −1: they
 // are logged by name.
 func (b *builder) nameActions() (names []string, base int, err error) {
+	if b.numbering.of != nil {
+		return b.numbering.all(), -1, nil
+	}
 	// The least and the largest of the actions that are integers from 0, the place of the
 	// first that is none, −1: they all are, and whether most rows have one that is none.
 	lo, hi, other, rows := math.MaxInt, 0, -1, 0

@@ -61,6 +61,7 @@ type row struct {
 	unrewarded int
 	// numbers of a context that is a list of them; 0: it is none
 	list int
+	drawn
 }
 
 // kind is what the values of a context column are.
@@ -88,6 +89,7 @@ type builder struct {
 	actionNumbers       // the actions that rows took
 	optionSets          // the actions that rows offer
 	shown         shown // the list of the row
+	numbering           // the numbers that actions are
 	findings            // what is to be said of the rows
 	output              // the columns
 	target              // the file that the columns go into
@@ -188,7 +190,7 @@ func newBuilder(path, dir string, o *Options, m *memory) (*builder, error) {
 		}
 		s.open(in)
 	}
-	return b, nil
+	return b, b.startNumbers()
 }
 
 // spills are the columns that a cache has, in its order, and the bad rows.
@@ -222,7 +224,7 @@ func (b *builder) close() error {
 func (b *builder) begin() {
 	r := &b.row
 	*r = row{props: r.props[:0], outcomes: r.outcomes[:0], id: r.id[:0], group: r.group[:0], action: r.action[:0],
-		policy: r.policy[:0]}
+		policy: r.policy[:0], drawn: drawn{family: r.family[:0]}}
 	b.into = &b.contexts
 	b.into.begin()
 	b.shown = shown{}
@@ -374,6 +376,9 @@ func (b *builder) sound() (action int32, err error) {
 			return 0, err
 		}
 	}
+	if err := b.reduce(); err != nil {
+		return 0, err
+	}
 	if err := cmp.Or(b.complete(), b.agrees()); err != nil {
 		return 0, err
 	}
@@ -468,7 +473,11 @@ func (b *builder) slotSum() (sum uint64) {
 // hashes of values and of the logged action are known.
 func (b *builder) identity(values, logged uint64) uint64 {
 	r, bits, buf := &b.row, math.Float64bits, b.scratch[:0]
-	for _, v := range []uint64{values, bits(r.cost), bits(r.p), bits(r.weight), logged, uint64(r.time)} {
+	p := r.p
+	if r.hasDensity { // whatever the intervals are
+		p, logged = r.density, bits(r.number)
+	}
+	for _, v := range []uint64{values, bits(r.cost), bits(p), bits(r.weight), logged, uint64(r.time)} {
 		buf = binary.LittleEndian.AppendUint64(buf, v)
 	}
 	buf = append(buf, r.group...)
@@ -536,7 +545,7 @@ var propensityForms = map[string]func(v float64) float64{
 func (b *builder) complete() error {
 	r, form := &b.row, b.o.PropensityForm
 	if of := propensityForms[form]; of != nil {
-		if r.hasP {
+		if r.hasP && !r.hasDensity {
 			r.p = of(r.p)
 		}
 		for i, p := range r.props {
@@ -548,7 +557,7 @@ func (b *builder) complete() error {
 		return bad("action", "missing")
 	case !r.hasCost && !b.o.NoRewards:
 		return bad(cmp.Or(b.costColumn, "reward"), "missing")
-	case r.hasP && !(r.p > 0 && r.p <= 1):
+	case r.hasP && !(r.p > 0 && (r.p <= 1 || r.hasDensity && !math.IsInf(r.p, 0))):
 		hint := ""
 		switch {
 		case form != "":

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"opl/graph/kernel"
+	"opl/policies/numeric"
 	"opl/policies/propensity"
 )
 
@@ -21,16 +22,20 @@ import (
 // it is a category, see [features.Value]. Row is not read. The log need not be closed, and the decisions may change
 // afterwards.
 func Collect(actions []string, decisions []Decision) (*Log, error) {
-	const path = "log"
 	sets := len(decisions) > 0 && decisions[0].Offered != nil
 	if len(actions) < 2 && (!sets || actions != nil) {
-		return nil, fmt.Errorf("%s: %d actions, want at least 2", path, len(actions))
+		return nil, fmt.Errorf("log: %d actions, want at least 2", len(actions))
 	}
-	b, err := newBuilder(path, "", &Options{Actions: actions}, &memory{})
+	return collect(&Options{Actions: actions}, decisions)
+}
+
+// collect makes a log in memory by options.
+func collect(o *Options, decisions []Decision) (*Log, error) {
+	b, err := newBuilder("log", "", o, &memory{})
 	if err != nil {
 		return nil, err
 	}
-	r := &collected{lines: &lines{}, actions: actions, left: decisions, weighted: !alike(decisions, 0) &&
+	r := &collected{lines: &lines{}, actions: o.Actions, left: decisions, weighted: !alike(decisions, 0) &&
 		!alike(decisions, 1),
 		grouped: slices.ContainsFunc(decisions, func(d Decision) bool { return d.Group != "" })}
 	if err := b.fill(context.Background(), r); err != nil {
@@ -68,6 +73,8 @@ func (c *collected) next(b *builder) error {
 		if err := c.offers(b, d); err != nil {
 			return err
 		}
+	case b.numbering.of != nil:
+		r.action, r.density, r.hasDensity = append(r.action, numeric.Format(d.Number)...), d.Density, d.Density != 0
 	case d.Action < 0 || d.Action >= len(c.actions):
 		return bad("action", "%d is outside 0 to %d", d.Action, len(c.actions)-1)
 	default:
@@ -77,7 +84,7 @@ func (c *collected) next(b *builder) error {
 	r.id, r.hasID = append(r.id, d.ID...), d.ID != ""
 	r.group, r.hasGroup = append(r.group, d.Group...), c.grouped
 	r.policy = append(r.policy, d.Policy...)
-	r.p, r.hasP = d.Propensity, d.Propensity != 0
+	r.p, r.hasP = d.Propensity, d.Propensity != 0 && !r.hasDensity
 	r.weight, r.hasWeight = d.Weight, c.weighted
 	if !c.weighted {
 		r.weight = 0

@@ -12,6 +12,7 @@ import (
 	"strconv"
 
 	"opl/graph/kernel/simd"
+	"opl/policies/numeric"
 )
 
 // Log is a log of n decisions among K actions, as columns. Only Actions, Action and
@@ -39,6 +40,7 @@ type Log struct {
 	Rows []int    // the context of each row, by its place in X; nil: row i
 
 	Outcomes []Outcome // other numbers that decisions led to, beside the reward
+	Numbers  *Numbers  // that actions stand for; nil: actions are names
 
 	// Choices say what rows offer and what actions are described by; nil: all K actions,
 	// by their names alone.
@@ -234,7 +236,7 @@ func (l *Log) Subset(rows []int) *Log {
 	for i := range s.Outcomes {
 		s.Outcomes[i].Values = pick(s.Outcomes[i].Values, rows)
 	}
-	s.Choices, s.Lists = l.Choices.subset(rows), l.Lists.subset(rows)
+	s.Choices, s.Lists, s.Numbers = l.Choices.subset(rows), l.Lists.subset(rows), l.Numbers.subset(rows)
 	if k := l.K(); l.Propensities != nil && !l.Sets() {
 		s.Propensities = make([]float64, 0, len(rows)*k)
 		for _, r := range rows {
@@ -340,10 +342,14 @@ func (l *Log) ActionsOf(others []string) ([]int32, error) {
 
 // WithActions returns the log with its actions among others, in their order. Those that the
 // log does not have were never played there; rows that offer sets go on offering what they
-// did. Among the actions of a catalogue, of which rows offer all, there are no others: an error.
+// did. Among the actions of a catalogue, of which rows offer all, there are no others: an error. A log of numbers can
+// have any intervals of them.
 func (l *Log) WithActions(others []string) (*Log, error) {
 	if slices.Equal(l.Actions, others) {
 		return l, nil
+	}
+	if of, ok := numeric.Parse(others); ok && l.Numbers != nil {
+		return l.into(of, others)
 	}
 	to, err := l.ActionsOf(others)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"opl/policies/features"
+	"opl/policies/numeric"
 )
 
 // Options say how a log is read. The zero value reads what the file's name and
@@ -39,6 +40,9 @@ type Options struct {
 	Catalogue string
 
 	Actions []string // names of the actions in their order; nil: as found
+	// Numbers, if not nil, says that actions are numbers, which columns density and propensity have the density or the
+	// probability of, and into which intervals they are divided. Atoms are those that Actions name; nil: as found.
+	Numbers *numeric.Actions
 	// PropensityForm is how the file writes a propensity p: "log", "percent" or "inverse", 1/p; "": as p.
 	PropensityForm string
 	RewardMap      map[string]float64 // rewards that the file writes as words, or as other numbers
@@ -135,6 +139,9 @@ func OpenAll(ctx context.Context, paths []string, o Options) (_ *Log, err error)
 
 // complete adds the propensities that the file does not have.
 func (l *Log) complete(ctx context.Context, o *Options) error {
+	if err := l.numbersKnown(o); err != nil {
+		return err
+	}
 	switch chosen := l.Choices != nil; {
 	case chosen && o.Logging != nil && l.items().catalogue:
 		return fmt.Errorf("%s: setting logging-policy: what a policy did among the actions of a catalogue depends "+

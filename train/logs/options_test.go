@@ -399,14 +399,14 @@ func TestSetsUniform(t *testing.T) {
 		"setting logging-policy: what a policy did among":   {Catalogue: write(t, "c.csv", "action,z_a\na,1\nb,2\nc,3\nd,4\n"), Logging: func([]features.Value, []Offer, []float64) error { return nil }},
 		`"d" is none of the 3 actions that setting actions`: {Actions: []string{"a", "b", "c"}},
 		"setting actions and setting catalogue both":        {Actions: []string{"a"}, Catalogue: path},
-		"no column action":                                       {Catalogue: write(t, "c.csv", "id,z_a\n1,2\n")},
-		"a catalogue is a file of named columns":                 {Catalogue: write(t, "c.vw", "1:0:1 | a\n")},
-		"row 2, column z_a: NaN is not finite":                   {Catalogue: write(t, "c.csv", "action,z_a\n1,2\n2,nan\n")},
-		"row 1, column z_a: missing: every action must":          {Catalogue: write(t, "c.jsonl", `{"action":"a","z_b":1}`+"\n"+`{"action":"b","z_b":1,"z_a":2}`+"\n")},
-		"c.csv: 1 actions, want at least 2":                      {Catalogue: write(t, "c.csv", "action,z_a\n1,2\n")},
-		`row 2, column action: the id "b" is a text, and others`: {Catalogue: write(t, "c.jsonl", `{"action":1,"z_b":1}`+"\n"+`{"action":"b","z_b":1}`+"\n")},
-		`row 1, column action: "a" is none of the 2 of the`:      {Catalogue: write(t, "c.jsonl", `{"action":1,"z_b":1}`+"\n"+`{"action":2,"z_b":1}`+"\n")},
-		"row 2, column action: empty":                            {Catalogue: write(t, "c.csv", "action,z_a\n1,2\n,3\n")},
+		"no column action":                                              {Catalogue: write(t, "c.csv", "id,z_a\n1,2\n")},
+		"a catalogue is a file of named columns":                        {Catalogue: write(t, "c.vw", "1:0:1 | a\n")},
+		"row 2, column z_a: missing: every action must have the number": {Catalogue: write(t, "c.csv", "action,z_a\n1,2\n2,nan\n")},
+		"row 1, column z_a: missing: every action must":                 {Catalogue: write(t, "c.jsonl", `{"action":"a","z_b":1}`+"\n"+`{"action":"b","z_b":1,"z_a":2}`+"\n")},
+		"c.csv: 1 actions, want at least 2":                             {Catalogue: write(t, "c.csv", "action,z_a\n1,2\n")},
+		`row 2, column action: the id "b" is a text, and others`:        {Catalogue: write(t, "c.jsonl", `{"action":1,"z_b":1}`+"\n"+`{"action":"b","z_b":1}`+"\n")},
+		`row 1, column action: "a" is none of the 2 of the`:             {Catalogue: write(t, "c.jsonl", `{"action":1,"z_b":1}`+"\n"+`{"action":2,"z_b":1}`+"\n")},
+		"row 2, column action: empty":                                   {Catalogue: write(t, "c.csv", "action,z_a\n1,2\n,3\n")},
 	} {
 		if _, err := Open(context.Background(), path, o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)

@@ -1,7 +1,6 @@
 package logs
 
 import (
-	"bytes"
 	"fmt"
 	"math"
 	"slices"
@@ -54,12 +53,12 @@ func (b *builder) outcomeSlot(column string) int {
 	return i
 }
 
-// outcome takes a cell, as of [table.cell]. Empty, null and NaN are missing. A text makes the column none of an
+// outcome takes a cell, as of [table.cell]. Empty, null, NaN, and words such as NA are missing. A text makes the column none of an
 // outcome, and no row bad: nobody may have meant it as one.
 func (b *builder) outcome(c *column, form jsontext.Kind, s []byte, v float64) {
 	r := &b.row
 	switch {
-	case form == 0 && len(bytes.TrimSpace(s)) == 0:
+	case (form == 0 || form == '"') && isMissing(s):
 		return
 	case form != '0':
 		is, ok := boolean(s)

@@ -61,7 +61,7 @@ func (l *leaf) isNumber() bool {
 		return c.kind != category && !l.list && !l.unsigned
 	case roleTime:
 		return l.unit == 0 && !l.list && !l.unsigned
-	case roleReward, roleCost, rolePropensity, roleEach, roleWeight, roleUnrewarded, roleOutcome:
+	case roleReward, roleCost, rolePropensity, roleDensity, roleEach, roleWeight, roleUnrewarded, roleOutcome:
 		return !l.list && !l.unsigned
 	}
 	return false

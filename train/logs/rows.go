@@ -111,8 +111,9 @@ func (r *Rows) Has(name string) bool { return r.find(name) != nil }
 
 // find returns a field, nil if the row has none of the name.
 func (r *Rows) find(name string) *field {
-	i, ok := r.b.table.index[r.names[name]]
-	if !ok {
+	own, named := r.names[name]
+	i, ok := r.b.table.index[own]
+	if !named || !ok {
 		i, ok = r.b.table.index[name]
 	}
 	if !ok {

@@ -110,5 +110,8 @@ func key(format string, o *Options, catalogue uint64) string {
 	if o.Estimate { // rows may lack propensities
 		k += " gaps"
 	}
+	if o.Numbers != nil {
+		k += fmt.Sprint(" numbers ", *o.Numbers)
+	}
 	return k
 }

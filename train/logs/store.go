@@ -27,6 +27,8 @@ type Decision struct {
 	Action       int              // from 0, the place among Offered, or else in Log.Actions
 	Cost         float64          // in [−1, 0]
 	Propensity   float64          // π₀(a|x) of the logged action in (0, 1]; 0: not known
+	Number       float64          // that the action was, of a log of numbers
+	Density      float64          // π₀ at Number; 0: it has a propensity
 	Propensities []float64        // π₀(·|x) of Offered, or of all actions; nil: not known
 	Weight       float64          // of the row, 1 where the log has none
 	Outcomes     []float64        // of [Log].Outcomes, in their order; NaN: missing
@@ -162,6 +164,9 @@ func (l *Log) Decision(i int, d *Decision) {
 	}
 	if l.Propensity != nil {
 		d.Propensity = l.Propensity[i]
+	}
+	if l.Numbers != nil {
+		d.Number, d.Density = l.Numbers.Value[i], l.Numbers.Density[i]
 	}
 	d.Propensities = l.Pi0(i)
 	if l.Weight != nil {

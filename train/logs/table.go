@@ -41,6 +41,8 @@ const (
 	roleActions // the actions that the row offers, with their features
 	roleField   // of rows that are no log's, see Rows
 	roleOutcome // another number that the decision led to, see Outcome
+	roleDensity // of a number, see Numbers
+	roleFamily  // of the density
 
 	// of lists, see [Lists]
 	roleSlots
@@ -57,6 +59,7 @@ var roles = map[string]role{
 	"weight": roleWeight, "policy": rolePolicy, "unrewarded": roleUnrewarded, "catalogue_hash": roleAmong,
 	"offered": roleOffered, "actions": roleActions, "slots": roleSlots, "slot_propensities": roleSlotPropensities,
 	"slot_rewards": roleSlotRewards, "first_click": roleFirstClick, "slate_id": roleSlate, "slot": roleSlot,
+	"density": roleDensity, "propensity_density": roleDensity, "density_family": roleFamily,
 }
 
 var obdRoles = map[string]role{
@@ -90,7 +93,8 @@ func roleOf(name, preset string) role {
 // A column of the context is numeric if at least nine in ten of its values are
 // numbers; the others are then errors. If not, every value v of it is a
 // category: the name "column=v" with the value 1. A pass takes the kind of the first
-// value that it sees, and finds out in the end: then the file is read again.
+// value that it sees, and finds out in the end: then the file is read again. Words for
+// no value, such as NA, are none in a column of numbers, and categories as others are.
 type column struct {
 	name string
 	role role
@@ -105,6 +109,7 @@ type column struct {
 	numbers    int
 	texts      int
 	missing    int
+	blank      bool // a word for no value came before any value
 
 	filled, last, gap int // of a catalogue: rows with a number, the last, the first without
 
@@ -169,6 +174,8 @@ func (b *builder) column(name []byte, preset string) (*column, error) {
 	switch {
 	case b.fields:
 		c.role = roleField
+	case b.numbering.of == nil && (c.role == roleDensity || c.role == roleFamily): // of another kind of log
+		c.role = roleIgnored
 	case b.o.NoRewards && (c.role == roleReward || c.role == roleCost || c.role == roleOutcome):
 		c.role = roleIgnored
 	case b.describes:
@@ -206,7 +213,8 @@ func (b *builder) settle() bool {
 		if c.texts > 0 && c.numbers < 9*c.texts {
 			want = category
 		}
-		again = again || c.kind != want && c.kind != undecided || want == number && c.texts > 0
+		again = again || c.kind != want && c.kind != undecided || want == number && c.texts > 0 ||
+			c.kind == category && c.blank
 		if c.kind != undecided {
 			b.memory.kinds[c.name] = want
 		}
@@ -231,7 +239,7 @@ func (b *builder) settle() bool {
 		case c.role == roleContext && c.kind == undecided:
 			b.note(c.name, 0, "the column has no values")
 		case c.role == roleContext && c.missing > 0:
-			b.note(c.name, c.missing, "no value: it counts as 0")
+			b.note(c.name, c.missing, "no value, or a word for none such as NA: it counts as 0")
 		}
 		if n := len(c.categories); c.role == roleContext && n > 1000 {
 			b.note(c.name, 0, "%d distinct values, each a feature of its own: an identifier is no context", n)
@@ -239,6 +247,9 @@ func (b *builder) settle() bool {
 	}
 	if len(ignored) > 0 {
 		text := "columns that are not read: " + strings.Join(ignored, ", ")
+		if slices.Contains(ignored, "density") || slices.Contains(ignored, "propensity_density") {
+			text += "; if actions are numbers, setting action-range reads their densities"
+		}
 		for _, name := range ignored {
 			if near := nearest(name); near != "" && near != name {
 				text += fmt.Sprintf("; did you mean %s by %s?", near, name)
@@ -324,6 +335,8 @@ func (t *table) check(b *builder) error {
 		return b.o.formula.absentFrom(t, names)
 	case has[roleReward] == "" && has[roleCost] == "" && !b.o.NoRewards:
 		wanted = reward
+	case has[roleDensity] == "" && b.numbering.of != nil:
+		wanted = "density"
 	default:
 		return nil
 	}
@@ -374,7 +387,7 @@ func numberIn(column string, s []byte) (float64, error) {
 // textual reports that the values of the column are texts, whatever they look like.
 func (c *column) textual() bool {
 	switch c.role {
-	case roleID, roleGroup, roleAction, rolePolicy, roleAmong, roleSlate:
+	case roleID, roleGroup, roleAction, rolePolicy, roleAmong, roleSlate, roleFamily:
 		return true
 	}
 	return c.role == roleContext && c.kind == category
@@ -384,8 +397,11 @@ func (c *column) textual() bool {
 // it was written; '"' the text s; 't' true or false, in s; 0 the text s, or the number that
 // it reads like.
 func (t *table) cell(b *builder, c *column, form jsontext.Kind, s []byte, v float64) error {
+	if form == '0' && v != v && b.optionalNumber(c) { // Parquet
+		return nil
+	}
 	if form == '0' && s == nil && c.role != roleIgnored && c.role != roleField && c.role != roleOutcome {
-		if v-v != 0 {
+		if v-v != 0 && !(v != v && c.role == roleContext) {
 			return bad(c.name, "%v is not finite", v)
 		}
 		if c.textual() && c.role != roleContext && math.Abs(v) < 1<<53 && v == math.Trunc(v) {
@@ -440,7 +456,7 @@ func (t *table) cell(b *builder, c *column, form jsontext.Kind, s []byte, v floa
 			return bad(c.name, "%v is no time since 1970", v)
 		}
 	case roleContext:
-		if form != '0' && len(s) == 0 {
+		if c.lacks(form, s, v) {
 			c.missing++
 			return nil
 		}
@@ -471,7 +487,9 @@ func (t *table) cell(b *builder, c *column, form jsontext.Kind, s []byte, v floa
 			return nil
 		}
 		return bad(c.name, "%s is not a list", quote(s))
-	case roleReward, roleCost, rolePropensity, roleEach, roleWeight, roleUnrewarded, roleFirstClick, roleSlot:
+	case roleFamily:
+		r.family = append(r.family[:0], s...)
+	case roleReward, roleCost, rolePropensity, roleDensity, roleEach, roleWeight, roleUnrewarded, roleFirstClick, roleSlot:
 		return t.number(b, c, form, s, v)
 	case roleOutcome:
 		b.outcome(c, form, s, v)
@@ -489,6 +507,28 @@ func (o *Options) mapped(form jsontext.Kind, s []byte, v float64) (worth float64
 	}
 	worth, ok = o.RewardMap[string(s)]
 	return worth, ok
+}
+
+// lacks reports a value of a context that is none.
+func (c *column) lacks(form jsontext.Kind, s []byte, v float64) bool {
+	if form == '0' || form == 't' || len(s) == 0 {
+		return v != v || form != '0' && len(s) == 0
+	}
+	lacks := c.kind != category && isMissing(s)
+	c.blank = c.blank || lacks && c.kind == undecided
+	return lacks
+}
+
+// isMissing reports a word for no value.
+func isMissing(s []byte) bool {
+	if len(s) > 8 {
+		return false
+	}
+	switch string(bytes.ToLower(bytes.TrimSpace(s))) {
+	case "", "na", "n/a", "#n/a", "<na>", "nan", "null", "none":
+		return true
+	}
+	return false
 }
 
 // boolean is what a word of CSV means as a reward.
@@ -511,6 +551,8 @@ func (t *table) number(b *builder, c *column, form jsontext.Kind, s []byte, v fl
 	}
 	switch {
 	case form == 0 && len(s) == 0 && b.o.Estimate && (c.role == rolePropensity || c.role == roleEach):
+		return nil
+	case form == 0 && len(s) == 0 && b.optionalNumber(c):
 		return nil
 	case form == 0 && len(s) == 0 && c.role == rolePropensity:
 		return bad(c.name, "empty: setting estimate-propensity estimates it, and nothing is certified then")
@@ -538,6 +580,8 @@ func (t *table) number(b *builder, c *column, form jsontext.Kind, s []byte, v fl
 		return b.reward(c.name, -v, true)
 	case c.role == rolePropensity:
 		r.p, r.hasP = v, true
+	case c.role == roleDensity:
+		r.density, r.hasDensity = v, true
 	case c.role == roleWeight:
 		r.weight, r.hasWeight = v, true
 	case c.role == roleSlot:

@@ -2,11 +2,15 @@ package logs_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	"opl/train/inspect"
 	"opl/train/logs"
 )
 
@@ -75,5 +79,65 @@ func TestForms(t *testing.T) {
 	}
 	if _, err := read("", "plain.csv", logs.Options{PropensityForm: "odds"}); err == nil || !strings.Contains(err.Error(), "want log, percent or inverse") {
 		t.Error(err)
+	}
+}
+
+// Words for no value are none in a column of numbers, wherever the first stands, and categories in a column of
+// categories.
+func TestMissingWords(t *testing.T) {
+	dir := t.TempDir()
+	write := func(ending string, row func(i int, age, code string) string, head string) string {
+		words := []string{"NA", "n/a", "NaN", "null", "None", ""}
+		b := strings.Builder{}
+		b.WriteString(head)
+		for i := range 240 {
+			age, code := strconv.Itoa(20+i%50), []string{"7", "B", "none", "9"}[i%4]
+			if i%4 == 0 { // a quarter of all, the first value among them
+				age = words[i/4%len(words)]
+			}
+			b.WriteString(row(i, age, code))
+		}
+		path := filepath.Join(dir, "log."+ending)
+		if err := os.WriteFile(path, []byte(b.String()), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	csv := write("csv", func(i int, age, code string) string { return fmt.Sprintf("%s,%s,%d,1,.5\n", age, code, i%2) },
+		"x_age,x_code,action,reward,propensity\n")
+	jsonl := write("jsonl", func(i int, age, code string) string {
+		if _, err := strconv.Atoi(age); err != nil {
+			age = strconv.Quote(age)
+		}
+		return fmt.Sprintf(`{"x_age":%s,"x_code":%q,"action":"%d","reward":1,"propensity":0.5}`+"\n", age, code, i%2)
+	}, "")
+	for _, path := range []string{csv, jsonl} {
+		l, err := logs.Open(context.Background(), path, logs.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		names := slices.Sorted(slices.Values(l.Names()))
+		if want := []string{"x_age", "x_code=7", "x_code=9", "x_code=B", "x_code=none"}; !slices.Equal(names, want) {
+			t.Errorf("%s: names %q, want %q", path, names, want)
+		}
+		for _, c := range inspect.Inspect(l).Columns {
+			if c.Name == "x_age" && (c.Type != "number" || c.Missing != 60) || c.Name == "x_code" && (c.Categories != 4 || c.Missing != 0) {
+				t.Errorf("%s: read as %+v", path, c)
+			}
+		}
+	}
+	// A column that is a category only later is one from its first row.
+	path := filepath.Join(dir, "late.csv")
+	if err := os.WriteFile(path, []byte("x_kind,action,reward,propensity\nnone,a,1,.5\nred,b,1,.5\nblue,b,0,.5\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	l, err := logs.Open(context.Background(), path, logs.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if names := l.Names(); !slices.Contains(names, "x_kind=none") {
+		t.Errorf("names %q", names)
 	}
 }

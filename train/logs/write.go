@@ -23,6 +23,8 @@ import (
 type WriterOptions struct {
 	// Names of all actions, in their order. Nil of a log whose rows all have Offered.
 	Actions []string
+	// Numbers says that actions are numbers: Number is written, with Density or Propensity. Actions are not read.
+	Numbers bool
 	// Catalogue says that Actions, which may be one alone, are some of a catalogue's, that
 	// whoever reads the log must give.
 	Catalogue bool
@@ -154,7 +156,7 @@ func (w *Writer) write(d *Decision) error {
 	switch {
 	case (d.Offered == nil) != (f.Offered == nil):
 		return fail("offered actions must be there in all rows or in none")
-	case d.Action < 0 || d.Action >= k:
+	case !w.o.Numbers && (d.Action < 0 || d.Action >= k):
 		return fail("action %d is outside 0 to %d", d.Action, k-1)
 	case !(d.Cost >= -1 && d.Cost <= 0):
 		return fail("cost %v is outside [-1, 0]", d.Cost)
@@ -165,7 +167,7 @@ func (w *Writer) write(d *Decision) error {
 		return fail("policy %q, but the first row has none", d.Policy)
 	case d.Catalogue != f.Catalogue:
 		return fail("decided among the catalogue %.12s, the first row among %.12s", d.Catalogue, f.Catalogue)
-	case d.Propensity != 0 && !(d.Propensity > 0 && d.Propensity <= 1):
+	case d.Propensity != 0 && !(d.Propensity > 0 && (d.Propensity <= 1 || d.Density > 0)):
 		return fail("propensity %v is outside (0, 1]", d.Propensity)
 	case d.Propensities != nil && len(d.Propensities) != k:
 		return fail("%d propensities for %d actions", len(d.Propensities), k)
@@ -220,12 +222,23 @@ func (w *Writer) columns(d *Decision, text func(name, s string), number func(nam
 		text("slate_id", d.Slate)
 		number("slot", float64(d.Slot))
 	}
-	text("action", w.name(d))
+	if w.o.Numbers {
+		number("action", d.Number)
+	} else {
+		text("action", w.name(d))
+	}
 	number("reward", w.reward(0-d.Cost)) // not −0
 	for i, column := range w.o.Outcomes {
 		number(column, d.Outcomes[i])
 	}
-	if d.Propensity != 0 {
+	switch none := math.NaN(); {
+	case w.o.Numbers && d.Density > 0:
+		number("density", d.Density)
+		number("propensity", none)
+	case w.o.Numbers:
+		number("density", none)
+		number("propensity", d.Propensity)
+	case d.Propensity != 0:
 		number("propensity", d.Propensity)
 	}
 	for a, p := range d.Propensities {

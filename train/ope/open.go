@@ -99,6 +99,16 @@ func FromPolicy(name string, p *policyfile.Policy, l *logs.Log) (Target, error) 
 		t.Logged, err = provenance.Logged(p, l, rows, runtime.GOMAXPROCS(0))
 		return t, err
 	}
+	if of := f.Numbers; of != nil && l.Numbers != nil && l.Numbers.Of.Refines(*of) {
+		row := make([]float64, p.Len())
+		var d logs.Decision
+		return Target{Name: name, Policy: p, Origin: provenance.FromFile(f), Row: func(dst []float64, i int) error {
+			l.Decision(i, &d)
+			err := p.Propensities(row, d.Context)
+			of.Spread(dst, row, l.Numbers.Of)
+			return err
+		}}, nil
+	}
 	to := make([]int, 0, l.K())
 	for _, action := range p.Actions() {
 		a := slices.Index(l.Actions, action)

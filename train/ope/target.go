@@ -1,6 +1,7 @@
 package ope
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -93,7 +94,7 @@ func readTarget(r *logs.Rows, l *logs.Log) (t Target, err error) {
 		pi, err := byAction(r, l.Actions)
 		return Target{scores: scores, Row: func(dst []float64, _ int) error { copy(dst[:k], pi); return nil }}, err
 	}
-	read, width, err := form(r, l)
+	read, width, err := form(r, l, probabilities)
 	if err != nil {
 		return Target{}, err
 	}
@@ -107,7 +108,7 @@ func readTarget(r *logs.Rows, l *logs.Log) (t Target, err error) {
 	if place == nil {
 		t.word += "; as rows have no decision_id in both files, they are taken in their order"
 	}
-	pi, err := byRow(r, l, read, width, place)
+	pi, err := byRow(r, l, read, width, place, probabilities)
 	if err != nil {
 		return t, err
 	}
@@ -122,19 +123,30 @@ func readTarget(r *logs.Rows, l *logs.Log) (t Target, err error) {
 	return t, nil
 }
 
-// form finds how a row has its probabilities: read writes so many, one of the logged action alone,
+// matrix is what a file has of each row and action, and what it calls it.
+type matrix struct {
+	what, prefix string   // "p_" of columns for each action
+	lists        []string // columns that are lists of all
+	logged       string   // that of the logged action alone; "": that says too little
+	sound        func(r *logs.Rows, l *logs.Log, row []float64, at, width int) error
+}
+
+var probabilities = matrix{"probabilities", "p_", []string{"probabilities", "propensities"}, "probability", sound}
+
+// form finds how a row has its numbers: read writes so many, one of the logged action alone,
 // or k; 0: they are a list of what the row offers.
-func form(r *logs.Rows, l *logs.Log) (read func(dst []float64) error, width int, err error) {
+func form(r *logs.Rows, l *logs.Log, m matrix) (read func(dst []float64) error, width int, err error) {
 	switch {
 	case l.Choices == nil:
-		return fields(r, l.Actions)
-	case r.Has("probabilities"):
+		return fields(r, l.Actions, m)
+	case r.Has(m.lists[0]):
 		return nil, 0, nil
-	case r.Has("probability"):
-		return func(dst []float64) (err error) { dst[0], err = r.Number("probability"); return err }, 1, nil
+	case m.logged != "" && r.Has(m.logged):
+		return func(dst []float64) (err error) { dst[0], err = r.Number(m.logged); return err }, 1, nil
 	}
-	return nil, 0, fmt.Errorf("%s: no probabilities of what rows offer; want a list probabilities, "+
-		"in the order of the row's actions, or probability, of the logged action", r.Where())
+	return nil, 0, fmt.Errorf("%s: no %s of what rows offer; want a list %s, "+
+		"in the order of the row's actions%s", r.Where(), m.what, m.lists[0], map[bool]string{true: ", or " + m.logged +
+		", of the logged action"}[m.logged != ""])
 }
 
 // placed gives the rows of decisions, by the hash of their ID; nil: rows are taken in their order.
@@ -155,9 +167,9 @@ func placed(r *logs.Rows, l *logs.Log) (map[uint64]int, error) {
 	return place, nil
 }
 
-// byRow reads probabilities of each row of the log.
-func byRow(r *logs.Rows, l *logs.Log, read func(dst []float64) error, width int, place map[uint64]int) ([][]float64,
-	error) {
+// byRow reads the numbers of each row of the log.
+func byRow(r *logs.Rows, l *logs.Log, read func(dst []float64) error, width int, place map[uint64]int,
+	m matrix) ([][]float64, error) {
 	n, count := l.Len(), 0
 	pi, all := make([][]float64, n), make([]float64, n*width)
 	for i, more := 0, true; more; i, more = i+1, r.Next() {
@@ -180,13 +192,13 @@ func byRow(r *logs.Rows, l *logs.Log, read func(dst []float64) error, width int,
 		row, err := all[at*width:(at+1)*width], error(nil)
 		if width > 0 {
 			err = read(row)
-		} else if row, err = r.List("probabilities"); err == nil && len(row) != l.Options(at) {
-			err = fmt.Errorf("%s: %d probabilities for %d actions offered", r.Where(), len(row), l.Options(at))
+		} else if row, err = r.List(m.lists[0]); err == nil && len(row) != l.Options(at) {
+			err = fmt.Errorf("%s: %d %s for %d actions offered", r.Where(), len(row), m.what, l.Options(at))
 		}
 		if err != nil {
 			return nil, err
 		}
-		if err := sound(r, l, row, at, width); err != nil {
+		if err := m.sound(r, l, row, at, width); err != nil {
 			return nil, fmt.Errorf("%s: %w", r.Where(), err)
 		}
 		if pi[at] = row; width == 0 {
@@ -262,11 +274,11 @@ func byAction(r *logs.Rows, actions []string) ([]float64, error) {
 	return pi, nil
 }
 
-// fields finds the probabilities in a row, and how many they are: of all actions, or
+// fields finds the numbers in a row, and how many they are: of all actions, or
 // one of the logged action.
-func fields(r *logs.Rows, actions []string) (read func(dst []float64) error, width int, err error) {
+func fields(r *logs.Rows, actions []string, m matrix) (read func(dst []float64) error, width int, err error) {
 	k := len(actions)
-	for _, list := range []string{"probabilities", "propensities"} {
+	for _, list := range m.lists {
 		if r.Has(list) {
 			return func(dst []float64) error {
 				values, err := r.List(list)
@@ -280,11 +292,11 @@ func fields(r *logs.Rows, actions []string) (read func(dst []float64) error, wid
 	}
 	numbered, prefixed := make([]string, k), make([]string, k)
 	for a, name := range actions {
-		numbered[a], prefixed[a] = "p_"+strconv.Itoa(a), "p_"+name
+		numbered[a], prefixed[a] = m.prefix+strconv.Itoa(a), m.prefix+name
 	}
-	for i, names := range [][]string{numbered, actions, prefixed, {"probability"}} {
+	for i, names := range [][]string{numbered, actions, prefixed, {m.logged}} {
 		missing := slices.IndexFunc(names, func(name string) bool { return !r.Has(name) })
-		switch extra := "p_" + strconv.Itoa(k); {
+		switch extra := m.prefix + strconv.Itoa(k); {
 		case missing == 0:
 			continue
 		case missing > 0:
@@ -295,8 +307,9 @@ func fields(r *logs.Rows, actions []string) (read func(dst []float64) error, wid
 		}
 		// Names in their alphabetical order are in no order that somebody gave.
 		if i == 0 && slices.IsSorted(actions) && slices.ContainsFunc(actions, func(s string) bool { return !number(s) }) {
-			return nil, 0, fmt.Errorf("%s: columns p_0 to p_%d are by number, but the log's actions have names: call "+
-				"them p_%s, or give setting actions in their order", r.Where(), k-1, strings.Join(actions[:min(k, 4)], ", p_"))
+			return nil, 0, fmt.Errorf("%s: columns %s to %s are by number, but the log's actions have names: call "+
+				"them %s, or give setting actions in their order", r.Where(), names[0], names[k-1],
+				strings.Join(prefixed[:min(k, 4)], ", "))
 		}
 		return func(dst []float64) error {
 			for a, name := range names {
@@ -307,8 +320,46 @@ func fields(r *logs.Rows, actions []string) (read func(dst []float64) error, wid
 			return nil
 		}, len(names), nil
 	}
-	return nil, 0, fmt.Errorf("%s: no probabilities; want columns action and probability, p_0 to p_%d, "+
-		"probabilities, or for each action one named as it or p_NAME", r.Where(), k-1)
+	also := ""
+	if m.logged != "" {
+		also = "action and " + m.logged + ", "
+	}
+	return nil, 0, fmt.Errorf("%s: no %s; want columns %s%s to %s, "+
+		"%s, or for each action one named as it or %sNAME", r.Where(), m.what, also, numbered[0], numbered[k-1], m.lists[0],
+		m.prefix)
+}
+
+// ReadModel reads a model of the reward: what it predicts of all actions, in the log's units, by row of the log as
+// [ReadTarget] has it, in columns q_0 … q_{K−1}, q_NAME or NAME, or a list rewards. Nothing tells whether it has seen
+// the log's rewards.
+func ReadModel(r *logs.Rows, l *logs.Log) (Model, error) {
+	u := l.Units()
+	m := matrix{"predicted rewards", "q_", []string{"rewards"}, "", func(_ *logs.Rows, _ *logs.Log, row []float64, _,
+		_ int) error {
+		for a, v := range row {
+			if v-v != 0 {
+				return fmt.Errorf("a predicted reward is %v", v)
+			}
+			row[a] = (v - u.Low) / u.Span()
+		}
+		return nil
+	}}
+	if !r.Next() {
+		return nil, cmp.Or(r.Err(), fmt.Errorf("%s: no rows", r.Where()))
+	}
+	read, width, err := form(r, l, m)
+	if err != nil {
+		return nil, err
+	}
+	place, err := placed(r, l)
+	if err != nil {
+		return nil, err
+	}
+	q, err := byRow(r, l, read, width, place, m)
+	if err = cmp.Or(r.Err(), err); err != nil {
+		return nil, err
+	}
+	return func(dst []float64, i int) { copy(dst, q[i]) }, nil
 }
 
 // number reports that an action has a number for its name.

@@ -175,3 +175,61 @@ func FuzzReadTarget(f *testing.F) {
 		}
 	})
 }
+
+// A file of predicted rewards is a model of the reward, in the log's units, by decision_id or in order; numbers that are
+// not finite, or too few, are refused.
+func TestReadModel(t *testing.T) {
+	model := func(name, text string, log *logs.Log) (ope.Model, error) {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		r, err := logs.OpenRows(path, logs.Options{})
+		if err != nil {
+			return nil, err
+		}
+		defer r.Close()
+		return ope.ReadModel(r, log)
+	}
+	ids, plain := decided(t, true), decided(t, false)
+	scaled := *plain
+	scaled.RewardMin, scaled.RewardMax = 0, 10
+	for _, c := range []struct {
+		name, text string
+		log        *logs.Log
+		want       []float64
+	}{
+		{"q.csv", "q_no,q_yes\n.2,.1\n.4,.3\n.6,.5\n", plain, []float64{.1, .2, .3, .4, .5, .6}},
+		{"q.csv", "q_0,q_1\n1,2\n3,4\n5,6\n", &scaled, []float64{.1, .2, .3, .4, .5, .6}},
+		{"q.jsonl", `{"decision_id":"c","rewards":[0.5,0.6]}
+{"decision_id":"a","rewards":[0.1,0.2]}
+{"decision_id":"b","rewards":[0.3,0.4]}
+`, ids, []float64{.1, .2, .3, .4, .5, .6}},
+	} {
+		m, err := model(c.name, c.text, c.log)
+		if err != nil {
+			t.Errorf("%s: %v", c.text, err)
+			continue
+		}
+		for i := range 3 {
+			var got [2]float64
+			if m(got[:], i); !logs.Near(got[0], c.want[2*i], 1e-12) || !logs.Near(got[1], c.want[2*i+1], 1e-12) {
+				t.Errorf("%s: row %d: %v", c.text, i, got)
+			}
+		}
+	}
+	for text, want := range map[string]string{
+		"q_yes,q_no\n1,Inf\n":              "row 1: a predicted reward is +Inf",
+		"q_yes,q_no\n1,2\n":                "1 rows, but the log has 3",
+		"q_yes\n1\n":                       "none q_no",
+		"p_yes,p_no\n1,2\n":                "no predicted rewards; want columns q_0 to q_1, rewards,",
+		"q_yes,q_no\n1,a\n":                `"a" is no number`,
+		"rewards\n\"[1,2,3]\"\n":           "3 rewards for 2 actions",
+		"rewards\n":                        "no rows",
+		"q_yes,q_no\n1,1\n1,1\n1,1\n1,1\n": "the log has only 3 rows",
+	} {
+		if _, err := model("q.csv", text, plain); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}

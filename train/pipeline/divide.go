@@ -61,6 +61,9 @@ func (l *learning) divide() error {
 	for k, i := range rest {
 		rest[k] = open[i]
 	}
+	for _, i := range o.looked {
+		taught[i] = true
+	}
 	if l.certifying = l.judge.Apart(rest, taught); len(l.certifying) < len(rest) {
 		l.warn("%d rows share a group, an id or a content with rows that teach, and do not certify",
 			len(rest)-len(l.certifying))

@@ -56,6 +56,10 @@ type Options struct {
 	// own in W, beside what it is described by, where rows offer sets or actions have features. 0:
 	// 100, or 1 where actions have no features; negative: none has.
 	Own int
+	// Intervals are the numbers of intervals that the range of actions which are numbers may be divided into, from which
+	// one is chosen on rows that teach; nil: 4, 8, 16 and 32.
+	Intervals []int
+	looked    []int // rows that intervals were chosen on, which do not certify
 	Trading
 	// Learners of the recipe that may be candidates, of [train.Learners]; nil: all.
 	Learners []string

@@ -50,6 +50,12 @@ func Learn(ctx context.Context, lib library.Library, log *logs.Log, o Options) (
 	if err := provenance.Required(log, o.Requirements); err != nil {
 		return nil, err
 	}
+	if log.Numbers != nil {
+		var err error
+		if log, o, err = bandwidth(ctx, lib, log, o); err != nil {
+			return nil, err
+		}
+	}
 	l, err := prepare(lib, log, o)
 	if err != nil {
 		return nil, err
@@ -477,6 +483,9 @@ func (l *learning) finish() (err error) {
 		}
 	}
 	f.RewardMin, f.RewardMax = l.log.RewardRange()
+	if l.log.Numbers != nil {
+		f.Numbers = &l.log.Numbers.Of
+	}
 	for k, p := range parts {
 		q := p.Posterior
 		for _, m := range p.Models {

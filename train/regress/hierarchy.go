@@ -37,6 +37,9 @@ const (
 	mostScale   = 10
 	freeScale   = 30 // of the shared intercept
 	mostBlock   = 64 // columns of a stratum, beyond which each is taken as if it were alone
+	// products of numbers that the curvature of all columns together may take. Without it columns that go together,
+	// such as the pixels of an image, are shrunk too much.
+	mostWhole = 1e8
 )
 
 // Scales fits the standard deviations by maximizing the likelihood with θ integrated out, by Laplace's method: with θ
@@ -147,20 +150,25 @@ func (h *Hierarchy) fit(ctx context.Context, y []float64, s Scales, start []floa
 	return Logistic(ctx, &Grouped{Shared: h.X, Own: h.X, Group: h.Group, Groups: h.Groups}, y, o)
 }
 
-// variances are the posterior variances of shared coefficients, and those of the groups, summed by column, without the
-// curvature between strata. Of a stratum, with H_g = Σ_i p_i(1 − p_i) x_i x_iᵀ over a group's rows and A_g = H_g + Λ_1:
+// variances are the posterior variances of shared coefficients, and those of the groups, summed by column; where columns
+// or rows are many without the curvature between strata. Of a stratum, or of all columns, with H_g = Σ_i p_i(1 − p_i) x_i x_iᵀ over a group's rows and A_g = H_g + Λ_1:
 //
 //	Σ_00 = (Λ_0 + Σ_g (Λ_1 − Λ_1 A_g⁻¹ Λ_1))⁻¹,   Σ_gg = A_g⁻¹ + G Σ_00 Gᵀ,   G = I − A_g⁻¹ Λ_1
 func (h *Hierarchy) variances(theta []float64, s Scales) (shared, own []float64, err error) {
 	l0, l1 := s.precisions()
 	weight, rows := h.curved(theta)
+	n, m := float64(h.X.Len()), float64(h.X.Width)
+	whole := m*m*(n+m*float64(h.Groups)) <= mostWhole
 	shared, own = make([]float64, h.X.Width), make([]float64, h.X.Width)
 	strata := map[int][]int{}
 	for j, of := range h.Stratum {
+		if whole {
+			of = 0
+		}
 		strata[of] = append(strata[of], j)
 	}
 	for _, columns := range strata {
-		if len(columns) > 1 && len(columns) <= mostBlock {
+		if len(columns) > 1 && (whole || len(columns) <= mostBlock) {
 			if err := h.block(shared, own, columns, weight, rows, l0, l1); err != nil {
 				return nil, nil, err
 			}

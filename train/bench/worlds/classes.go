@@ -48,7 +48,7 @@ func Classes(name string, x [][]features.Value, class []int, k int, temperature 
 					scores[a] += effects[a][v.Name] * (v.Number - mean[v.Name]) / deviation[v.Name]
 				}
 			}
-			return Visit{x[i], means, softmax(scores, .3)}
+			return Visit{Context: x[i], Mean: means, Logging: softmax(scores, .3)}
 		}
 	}
 	return World{Name: name, About: "a classification set", K: k, Visits: len(x), Make: draws}

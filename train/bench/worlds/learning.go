@@ -118,7 +118,7 @@ type outcome struct {
 func trial(ctx context.Context, w World, n int, seed uint64, o Options) (map[string]outcome, error) {
 	decisions, test := w.Draw(n, o.Test, seed)
 	logging, best := Values(test)
-	log, err := logs.Collect(w.Actions(), decisions)
+	log, err := w.Collect(decisions)
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +137,7 @@ func trial(ctx context.Context, w World, n int, seed uint64, o Options) (map[str
 		}
 		of[l.Name] = r
 	}
-	if len(o.Peer) > 0 {
+	if len(o.Peer) > 0 && w.Numbers == nil {
 		rewards, err := peers(ctx, o.Peer, w, decisions, test)
 		if err != nil {
 			return nil, err

@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"opl/policies/features"
+	"opl/policies/numeric"
 	"opl/train/logs"
 )
 
@@ -18,19 +19,25 @@ type Visit struct {
 	Context []features.Value // named values, as logs have them; a category v of column c is "c=v"
 	Mean    []float64        // [K] E[r | x, a], rewards are 0 or 1
 	Logging []float64        // [K] π₀(a|x)
+
+	*Curve // where actions are numbers; Logging is nil
 }
 
 // World is a population of contexts, drawn independently.
 type World struct {
 	Name, About string
 	K           int
-	Visits      int // that there are, each drawn once; 0: as many as are asked for
+	Numbers     *numeric.Actions // that actions stand for; nil: they are names
+	Visits      int              // that there are, each drawn once; 0: as many as are asked for
 	// Make draws the world's own numbers (effects, thresholds) and returns how a visit is drawn.
 	Make func(r *rand.Rand) func(r *rand.Rand) Visit
 }
 
 // Actions names the actions of a world, "a0" and so on.
 func (w World) Actions() []string {
+	if w.Numbers != nil {
+		return w.Numbers.Names()
+	}
 	names := make([]string, w.K)
 	for a := range names {
 		names[a] = "a" + strconv.Itoa(a)
@@ -50,6 +57,10 @@ func (w World) Draw(n, m int, seed uint64) (log []logs.Decision, test []Visit) {
 	r := stream(2)
 	for range n {
 		v := next(r)
+		if v.Curve != nil {
+			log = append(log, v.decide(r))
+			continue
+		}
 		a := draw(v.Logging, r.Float64())
 		d := logs.Decision{Context: v.Context, Action: a, Propensity: v.Logging[a], Propensities: v.Logging}
 		if r.Float64() < v.Mean[a] {
@@ -79,10 +90,14 @@ func Values(test []Visit) (logging, best float64) {
 	for _, v := range test {
 		most := 0.0
 		for a, m := range v.Mean {
-			logging += v.Logging[a] * m
+			if v.Curve == nil {
+				logging += v.Logging[a] * m
+			}
 			most = max(most, m)
 		}
-		best += most
+		if best += most; v.Curve != nil {
+			logging += v.logged()
+		}
 	}
 	n := float64(len(test))
 	return logging / n, best / n
@@ -143,20 +158,20 @@ func dot(x, y []float64) (s float64) {
 // All lists the worlds.
 func All() []World {
 	return []World{
-		{"linear", "effects linear in ordinary numbers", 4, 0, linear},
-		{"amounts", "lognormal amounts, effects linear in the logarithm", 5, 0, amounts},
-		{"far", "features far from 0: a year, a postcode, a price", 4, 0, far},
-		{"peaks", "each action best near its own value of a feature", 6, 0, peaks},
-		{"rules", "rules with thresholds, a stale logging policy", 5, 0, rules},
-		{"wide", "60 features, 5 of which matter", 4, 0, wide},
-		{"many", "30 actions whose effects share a part", 30, 0, many},
-		{"greedy", "a good, greedy logging policy", 4, 0, greedy},
-		{"crossed", "crossed categories", 5, 0, crossed},
-		{"missing", "missing values that tell", 4, 0, missing},
-		{"periodic", "an hour of the day, beside a category of 40 levels", 4, 0, periodic},
-		{"products", "effects of products of two features", 4, 0, products},
-		{"clicks", "rewards of 1 in 50", 5, 0, clicks},
-		{"nothing", "no effect of any feature", 4, 0, nothing},
+		{"linear", "effects linear in ordinary numbers", 4, nil, 0, linear},
+		{"amounts", "lognormal amounts, effects linear in the logarithm", 5, nil, 0, amounts},
+		{"far", "features far from 0: a year, a postcode, a price", 4, nil, 0, far},
+		{"peaks", "each action best near its own value of a feature", 6, nil, 0, peaks},
+		{"rules", "rules with thresholds, a stale logging policy", 5, nil, 0, rules},
+		{"wide", "60 features, 5 of which matter", 4, nil, 0, wide},
+		{"many", "30 actions whose effects share a part", 30, nil, 0, many},
+		{"greedy", "a good, greedy logging policy", 4, nil, 0, greedy},
+		{"crossed", "crossed categories", 5, nil, 0, crossed},
+		{"missing", "missing values that tell", 4, nil, 0, missing},
+		{"periodic", "an hour of the day, beside a category of 40 levels", 4, nil, 0, periodic},
+		{"products", "effects of products of two features", 4, nil, 0, products},
+		{"clicks", "rewards of 1 in 50", 5, nil, 0, clicks},
+		{"nothing", "no effect of any feature", 4, nil, 0, nothing},
 	}
 }
 

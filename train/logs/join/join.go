@@ -94,6 +94,8 @@ type line struct {
 	Group        string         `json:"group"` // of decisions that may depend on one another; empty: none
 	Action       string         `json:"action"`
 	Propensity   float64        `json:"propensity"`
+	Number       *float64       `json:"number"`  // that the action played
+	Density      float64        `json:"density"` // of it; 0: it is an atom
 	Propensities []float64      `json:"propensities"`
 	Actions      jsontext.Value `json:"actions"` // names of all, or what was offered: objects
 	Offered      []string       `json:"offered"` // ids of a catalogue; neither: all of it
@@ -115,6 +117,7 @@ type line struct {
 // What decisions are among, which must be the same for all of a log.
 const (
 	fixed     = "the same actions"
+	numbers   = "numbers"
 	offered   = "offered actions of a catalogue"
 	described = "offered actions with features"
 	whole     = "all actions of a catalogue"
@@ -192,6 +195,9 @@ func (l *line) check() (action int, err error) {
 	if err := l.among(); err != nil {
 		return 0, err
 	}
+	if l.kind == fixed && l.Number != nil {
+		l.kind = numbers
+	}
 	action = slices.Index(l.names, l.Action)
 	least := 2
 	if l.set != nil {
@@ -226,6 +232,7 @@ type Log struct {
 	// Names of the actions, if decisions are all among the same; of decisions among a whole
 	// catalogue those that were taken; else nil: decisions have Offered.
 	Actions      []string
+	Numbers      bool // decisions are for numbers, of whatever intervals; Actions is nil
 	Catalogue    bool // decisions are among a whole catalogue, or offered actions of one
 	kind         string
 	grouped      bool           // some decisions have a group
@@ -328,7 +335,7 @@ func Other(of *logs.Log, d Duplicates) (*Log, error) {
 		return nil, fmt.Errorf("%s: no column decision_id, which rewards name: setting columns reads another as it, "+
 			"as decision_id=NAME", of.Path())
 	}
-	l := &Log{rows: map[string]place{}, logged: of, Bad: of.Skipped, grouped: of.Group != nil}
+	l := &Log{rows: map[string]place{}, logged: of, Numbers: of.Numbers != nil, Bad: of.Skipped, grouped: of.Group != nil}
 	if !of.Sets() {
 		l.Actions = of.Actions
 	}
@@ -367,9 +374,13 @@ func (l *Log) each(use func(d *logs.Decision, context jsontext.Value) error) err
 			if l.kind == whole {
 				action = l.index[row.Action]
 			}
-			return use(&logs.Decision{ID: row.ID, Time: row.Time, Group: row.Group, Offered: row.set, Action: action,
+			d := &logs.Decision{ID: row.ID, Time: row.Time, Group: row.Group, Offered: row.set, Action: action,
 				Propensity: row.Propensity, Propensities: row.Propensities, Weight: 1, Policy: row.Hash,
-				Catalogue: row.Catalogue, Slate: row.slate, Slot: row.slot}, row.Context)
+				Catalogue: row.Catalogue, Slate: row.slate, Slot: row.slot}
+			if row.Number != nil {
+				d.Number, d.Density, d.Propensities = *row.Number, row.Density, nil
+			}
+			return use(d, row.Context)
 		}); err != nil {
 			return err
 		}
@@ -396,7 +407,7 @@ func (l *Log) take(s *line) error {
 		l.newest = s.Time
 	}
 	if l.kind == "" {
-		l.kind, l.Catalogue = s.kind, s.kind == whole || s.kind == offered
+		l.kind, l.Catalogue, l.Numbers = s.kind, s.kind == whole || s.kind == offered, s.kind == numbers
 	}
 	switch {
 	case l.kind != s.kind:

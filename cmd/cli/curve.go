@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"opl/train/library"
+	"opl/train/ope"
+	"opl/train/provenance"
+	"opl/train/report/render"
+	"opl/train/report/table"
+)
+
+func curveCommand(lib library.Library) *cobra.Command {
+	f := reading(lib)
+	var delta, gamma float64
+	var format string
+	var intervals int
+	var plot plotFlag
+	cmd := &cobra.Command{
+		Use:   "curve FILE [FILE...]",
+		Short: "show what each number, a price or a dose, would earn",
+		Long: `curve shows the dose-response curve of a log whose actions are numbers: what the log would
+have earned if every row had drawn a number evenly in one interval. The band holds for all
+intervals together with probability 1-δ.
+
+The value of a single number is estimated by kernels, with a bandwidth by Lepski's rule. It has
+a bias and no guarantee.
+
+` + readHelp,
+		Example: `  opl curve prices.csv --action-range 0:40
+  opl curve prices.csv --action-range 0:40 --intervals 8 --plot curve.svg`,
+		Args: some("a file"),
+		RunE: func(cmd *cobra.Command, paths []string) error {
+			if err := writable("plot", plot.path, paths...); err != nil {
+				return err
+			}
+			log, err := f.open(cmd, paths...)
+			if err != nil {
+				return err
+			}
+			defer log.Close()
+			if log.Numbers != nil {
+				if log, err = log.Divided(intervals); err != nil {
+					return err
+				}
+			}
+			c, err := ope.Curve(log, provenance.Within(log, gamma), ope.RewardModels()[0], delta, gamma)
+			if err == nil {
+				err = plot.draw(render.CurveFigure(c))
+			}
+			if err != nil {
+				return err
+			}
+			return conclusion{answer: c, text: func(w io.Writer) error {
+				return render.Curve(w, table.Format(format), c)
+			}}.write(cmd, format, nil)
+		},
+	}
+	fl := cmd.Flags()
+	addProbability(fl, &delta, "delta", 0.05, "δ: the band holds with probability 1-δ")
+	addGamma(fl, &gamma, "the band holds for all densities within this factor of those logged")
+	addCount(fl, &intervals, "intervals", 16, "intervals of the range, up to 1024")
+	addTableFormat(fl, &format)
+	plot.add(fl, "the curve")
+	f.add(fl)
+	return cmd
+}

@@ -1,0 +1,246 @@
+package logs
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"opl/policies/numeric"
+)
+
+// Numbers are the numbers that a log's rows took, such as prices. The log itself is of the actions that they stand
+// for: its Actions are intervals and atoms, and Propensity of a row in interval c is |I_c|·π₀(a|x), which may be
+// above 1; see package numeric. [Log.WithActions] divides the range otherwise.
+type Numbers struct {
+	Of      numeric.Actions // what Log.Actions stand for
+	Value   []float64       // the number a of each row
+	Density []float64       // π₀(a|x); 0: the number is an atom, and has a propensity
+	// F₀(a|x), where the log says the family of the density, which is uniform over rows if that is true; NaN where it
+	// does not; nil: nowhere
+	Transform []float64
+}
+
+// The columns that a cache has of numbers, where it has outcomes.
+var numberColumns = []string{"action", "density", "transform"}
+
+// mostAtoms is how many numbers may have a propensity and no density.
+const mostAtoms = 64
+
+// numbering is a builder's reading of numbers.
+type numbering struct {
+	of    *numeric.Actions // nil: actions are names
+	names []string         // of the intervals
+	atoms map[float64]bool // found so far, where of does not say which there are
+	fixed bool             // of says it
+
+	low, high float64
+	families  map[string]numeric.Family
+}
+
+// drawn is the number of a row.
+type drawn struct {
+	number, density float64
+	hasDensity      bool
+	family          []byte // of the density
+}
+
+// startNumbers takes what the options say of numbers.
+func (b *builder) startNumbers() error {
+	n, o := &b.numbering, b.o
+	if o.Numbers == nil {
+		return nil
+	}
+	if err := o.Numbers.Check(); err != nil {
+		return fmt.Errorf("%s: the numbers of actions: %w", b.path, err)
+	}
+	n.of, n.fixed = o.Numbers, o.Actions != nil
+	if n.fixed && !slices.Equal(o.Actions, n.of.Names()) {
+		return fmt.Errorf("%s: setting action-range: its actions are intervals of numbers, and others are named",
+			b.path)
+	}
+	n.names, n.atoms, n.families = n.of.Names()[:n.of.Intervals()], map[float64]bool{}, map[string]numeric.Family{}
+	n.low, n.high = n.of.Range()
+	for _, c := range numberColumns {
+		b.outcomeSlot(c)
+	}
+	return nil
+}
+
+// reduce makes the row one of the interval that its number is in, or of an atom.
+func (b *builder) reduce() error {
+	n, r := &b.numbering, &b.row
+	if n.of == nil || !r.hasAction {
+		return nil
+	}
+	v, err := numberIn("action", r.action)
+	switch {
+	case err != nil:
+		return bad("action", "%s is no number, and setting action-range says that actions are", quote(r.action))
+	case !(v >= n.low && v <= n.high):
+		return bad("action", "%v is outside of the range from %v to %v, setting action-range", v, n.low, n.high)
+	case r.hasProps || b.offers.column != "":
+		return bad("propensities", "actions are numbers: want the density of the one that was drawn, in column density")
+	case r.hasDensity && r.hasP:
+		return bad("density", "the row has a propensity, too: a number has a density, or is drawn with a probability")
+	case !r.hasDensity && !r.hasP:
+		return bad("density", "missing: a number that is drawn with a probability has that in column propensity")
+	case !r.hasDensity && !n.fixed && !n.atoms[v] && len(n.atoms) == mostAtoms:
+		return bad("density", "more than %d numbers have a propensity and no density: is it a density? "+
+			"setting columns reads it as one by density=propensity", mostAtoms)
+	}
+	r.number, r.action, r.form = v, append(r.action[:0], numeric.Format(v)...), 0
+	for len(r.outcomes) < len(numberColumns) {
+		r.outcomes = append(r.outcomes, math.NaN())
+	}
+	r.outcomes[0] = v
+	if !r.hasDensity {
+		n.atoms[v] = true
+		return nil
+	}
+	if of := propensityForms[b.o.PropensityForm]; of != nil {
+		r.density = of(r.density)
+	}
+	if !(r.density > 0) || math.IsInf(r.density, 0) {
+		return bad("density", "%v is no density: want one above 0; setting propensity-form log reads logarithms",
+			r.density)
+	}
+	r.outcomes[1] = r.density
+	if err := b.family(); err != nil {
+		return err
+	}
+	c := n.of.Interval(v)
+	r.p, r.hasP, r.action = r.density*n.of.Width(c), true, append(r.action[:0], n.names[c]...)
+	return nil
+}
+
+// optionalNumber reports a column that may be empty: a number has a density or a propensity.
+func (b *builder) optionalNumber(c *column) bool {
+	return b.numbering.of != nil && (c.role == rolePropensity || c.role == roleDensity)
+}
+
+// family checks the density of the row by the family that it is said to be of.
+func (b *builder) family() error {
+	n, r := &b.numbering, &b.row
+	if len(r.family) == 0 {
+		return nil
+	}
+	f, known := n.families[string(r.family)]
+	if !known {
+		var err error
+		if f, err = numeric.ParseFamily(string(r.family)); err != nil {
+			return bad("density_family", "%v", err)
+		}
+		if len(n.families) < 1<<16 {
+			n.families[string(r.family)] = f
+		}
+	}
+	if err := numeric.Fits(f, r.number, r.density, n.low, n.high, Agreement); err != nil {
+		return bad("density", "%v", err)
+	}
+	r.outcomes[2] = f.CDF(r.number)
+	return nil
+}
+
+// all are the names of intervals and atoms.
+func (n *numbering) all() []string {
+	of := *n.of
+	if !n.fixed {
+		of.Atoms = nil
+		for v := range n.atoms {
+			of.Atoms = append(of.Atoms, v)
+		}
+		slices.Sort(of.Atoms)
+	}
+	return of.Names()
+}
+
+// takeNumbers makes the columns of numbers that a cache has what they are in the log.
+func (l *Log) takeNumbers() bool {
+	n := len(numberColumns)
+	if len(l.Outcomes) < n || l.Outcomes[0].Column != numberColumns[0] {
+		return true
+	}
+	of, ok := numeric.Parse(l.Actions)
+	l.Numbers = &Numbers{of, l.Outcomes[0].Values, l.Outcomes[1].Values, l.Outcomes[2].Values}
+	if l.Outcomes = l.Outcomes[n:]; len(l.Outcomes) == 0 {
+		l.Outcomes = nil
+	}
+	if l.Numbers.Density == nil { // every row has an atom
+		l.Numbers.Density = make([]float64, l.n)
+	} else {
+		l.Numbers.Density = slices.Clone(l.Numbers.Density)
+	}
+	for i, p := range l.Numbers.Density {
+		if p != p {
+			l.Numbers.Density[i] = 0
+		}
+	}
+	have := len(l.Numbers.Transform)
+	return ok && len(l.Numbers.Value) == l.n && len(l.Numbers.Density) == l.n && (have == 0 || have == l.n)
+}
+
+// density reports that the propensity of row i is a density times the width of an interval, which may be above 1.
+func (l *Log) density(i int) bool {
+	return l.Numbers != nil && l.Numbers.Density[i] > 0 && !math.IsInf(l.Propensity[i], 0)
+}
+
+// subset is that of some rows.
+func (n *Numbers) subset(rows []int) *Numbers {
+	if n == nil {
+		return nil
+	}
+	return &Numbers{n.Of, pick(n.Value, rows), pick(n.Density, rows), pick(n.Transform, rows)}
+}
+
+// into is the log of other intervals and the same atoms, or more.
+func (l *Log) into(of numeric.Actions, names []string) (*Log, error) {
+	out, numbers := *l, *l.Numbers
+	numbers.Of = of
+	out.Numbers, out.Actions = &numbers, names
+	out.Action, out.Propensity = make([]int32, l.Len()), slices.Clone(l.Propensity)
+	for i, v := range numbers.Value {
+		c := of.Atom(v)
+		if p := numbers.Density[i]; p > 0 {
+			if c = of.Interval(v); c >= 0 {
+				out.Propensity[i] = p * of.Width(c)
+			}
+		}
+		if c < 0 {
+			return nil, fmt.Errorf("%s, column action: %v is none of the numbers of the policy: it knows %s",
+				l.where(i), v, some(names))
+		}
+		out.Action[i] = int32(c)
+	}
+	return &out, nil
+}
+
+// Divided is a log of numbers in k intervals of one width, beside its atoms.
+func (l *Log) Divided(k int) (*Log, error) {
+	low, high := l.Numbers.Of.Range()
+	of := numeric.Even(low, high, k)
+	of.Atoms = l.Numbers.Of.Atoms
+	if err := of.Check(); err != nil {
+		return nil, fmt.Errorf("%d intervals: %w", k, err)
+	}
+	return l.into(of, of.Names())
+}
+
+// CollectNumbers is [Collect] of decisions for numbers: Number with its Density, or, of an atom, with its Propensity.
+// Action is not read. Intervals are those of the actions, and so are atoms, if there are any.
+func CollectNumbers(of numeric.Actions, decisions []Decision) (*Log, error) {
+	o := &Options{Numbers: &of}
+	if of.Atoms != nil {
+		o.Actions = of.Names()
+	}
+	return collect(o, decisions)
+}
+
+// numbersKnown refuses propensities of all actions for numbers.
+func (l *Log) numbersKnown(o *Options) error {
+	if l.Numbers != nil && (o.LoggingPolicy != "" || o.Logging != nil || o.Estimate) {
+		return errors.New(l.name() + ": actions are numbers: log the density of each in column density; setting " +
+			"logging-policy and setting estimate-propensity are for named actions")
+	}
+	return nil
+}

@@ -1,0 +1,69 @@
+package pipeline_test
+
+import (
+	"context"
+	"os"
+	"strconv"
+	"testing"
+
+	"opl/policies/features"
+	"opl/policies/policyfile"
+	"opl/train/bench/worlds"
+	"opl/train/library"
+	"opl/train/logs"
+	"opl/train/pipeline"
+)
+
+// What is guaranteed of policies of numbers, of the reward or the gain, is false in at most δ of the logs of worlds whose
+// truth is known, by more than chance in 37 of 500 (OPL_LOGS=500); and policies earn more than what logged them.
+func TestPromiseNumbers(t *testing.T) {
+	n := 1
+	if v, err := strconv.Atoi(os.Getenv("OPL_LOGS")); err == nil {
+		n = v
+	}
+	for _, w := range worlds.OfNumbers() {
+		t.Run(w.Name, func(t *testing.T) {
+			cells, err := worlds.Measure(context.Background(), worlds.Options{Worlds: []worlds.World{w}, Rows: []int{500},
+				Seeds: n, Seed: 1, Test: 500, Threads: 2, Learners: []worlds.Learner{{Name: "opl", Learn: learnNumbers}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			opl, logging := cells[0], cells[1]
+			t.Logf("%d of %d guarantees were false", opl.Violations, n)
+			if opl.Violations > max(n/20+1, 37*n/500) {
+				t.Errorf("%d of %d guarantees were false", opl.Violations, n)
+			}
+			won := 0
+			for i, r := range opl.Rewards {
+				if r > logging.Rewards[i] {
+					won++
+				}
+			}
+			if won < n*9/10-1 {
+				t.Errorf("%d of %d policies earn more than what logged", won, n)
+			}
+		})
+	}
+}
+
+// learnNumbers learns quickly.
+func learnNumbers(ctx context.Context, log *logs.Log, seed uint64) (worlds.Learned, error) {
+	o := pipeline.Options{Settings: settings(2), Scaling: unit, Floor: .05, Learners: []string{"linear"}, Seed: seed,
+		Intervals: []int{4, 8}}
+	got, err := pipeline.Learn(ctx, library.Standard(), log, o)
+	if err != nil {
+		return worlds.Learned{}, err
+	}
+	p, err := policyfile.New(got.File)
+	if err != nil {
+		return worlds.Learned{}, err
+	}
+	l := worlds.Learned{Policy: func(dst []float64, x []features.Value) error {
+		pi := make([]float64, p.Len())
+		err := p.Propensities(pi, x)
+		p.File().Numbers.Spread(dst, pi, log.Numbers.Of)
+		return err
+	}}
+	l.Guaranteed, l.Gain = got.Certificate.Guaranteed(), got.Certificate.Statement().GainAtLeast()
+	return l, nil
+}
