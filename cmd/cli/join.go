@@ -119,7 +119,7 @@ in files of their own in its folder or pattern. A decision without one lacks it 
 
 // local are the files that arguments stand for, objects as copies in a folder.
 func local(ctx context.Context, lib library.Library, args []string, dir string) (paths []string, err error) {
-	files, err := logs.Find(ctx, args, logs.Options{Bucket: lib.Bucket, Format: "jsonl"}) // whatever their names end in
+	files, err := logs.Find(ctx, args, logs.Options{Hooks: logs.Hooks{Bucket: lib.Bucket}, Format: "jsonl"}) // whatever their names end in
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +175,7 @@ func joinLogs(cmd *cobra.Command, served, rewards []string, f joinFlags) (err er
 	}
 	defer log.Close()
 	show.next("reading " + strings.Join(rewards, ", "))
-	r := join.NewRewards(logs.Options{Columns: f.rewardColumns, ColumnsBefore: f.Columns, RewardMap: f.RewardMap})
+	r := join.NewRewards(logs.Options{Columns: f.rewardColumns, ColumnsBefore: f.Columns, Forms: logs.Forms{RewardMap: f.RewardMap}})
 	for _, path := range rewards {
 		if err := r.Read(path, o.Duplicates); err != nil {
 			return err
@@ -207,8 +207,8 @@ func joinLogs(cmd *cobra.Command, served, rewards []string, f joinFlags) (err er
 
 // other reads decisions that another system logged.
 func (f joinFlags) other(cmd *cobra.Command, paths []string, d join.Duplicates) (*join.Log, error) {
-	o := logs.Options{Columns: maps.Clone(f.Columns), PropensityForm: f.PropensityForm, NoRewards: true, NoCache: true,
-		BadRows: f.bad}
+	o := logs.Options{Columns: maps.Clone(f.Columns), NoCache: true, BadRows: f.bad,
+		Forms: logs.Forms{PropensityForm: f.PropensityForm, NoRewards: true}}
 	maps.DeleteFunc(o.Columns, func(name, _ string) bool {
 		return name == "reward" || name == "cost" || logs.IsOutcome(name)
 	})

@@ -32,7 +32,7 @@ type readFlags struct {
 
 // reading reads by what the library has.
 func reading(lib library.Library) readFlags {
-	return readFlags{Options: logs.Options{Bucket: lib.Bucket, Unpack: lib.Unpack}}
+	return readFlags{Options: logs.Options{Hooks: logs.Hooks{Bucket: lib.Bucket, Unpack: lib.Unpack}}}
 }
 
 func (f *readFlags) add(fl *pflag.FlagSet) {

@@ -67,10 +67,10 @@ func (l *log) said(i int) float64 {
 	if i == 0 || l.Action[i] == l.Action[i-1] && l.Cost[i] == l.Cost[i-1] || l.Group != nil && l.Group[i] >= 0 {
 		return 0
 	}
-	if p := l.Propensity[i]; p != l.drawn { // many logs have few propensities
-		l.drawn, l.nats = p, -math.Log(p)
+	if p := l.Propensity[i]; p != l.last[0] { // many logs have few propensities
+		l.last = [2]float64{p, -math.Log(p)}
 	}
-	return l.nats
+	return l.last[1]
 }
 
 // enough are the nats by which stretches of n rows are not alike by chance, all pairs of them together, with a

@@ -154,7 +154,7 @@ type log struct {
 	costs     map[uint64]int  // rows by the bits of their costs, see commonest
 	ends      map[float64]int // rows of the least and the largest cost, of shards
 
-	drawn, nats float64 // a propensity, and its −log, see said
+	last [2]float64 // a propensity, and its −log, see said
 }
 
 // found is a finding, by the place of its check.

@@ -133,7 +133,7 @@ func TestSpreadsheets(t *testing.T) {
 				for dates, first := range map[string]string{"us": c.us, "eu": c.eu} {
 					text := strings.NewReplacer("~", d, "\n", end).Replace("\"action\"~reward~propensity~x_a~timestamp\na~True~.5~\"1,5; |\"~" + first + "\nb~FALSE~.5~b~2026-11-22 15:04:05\n")
 					for _, given := range []string{"", d} {
-						l, err := open("l.csv", text, logs.Options{Dates: dates, Delimiter: given})
+						l, err := open("l.csv", text, logs.Options{Forms: logs.Forms{Dates: dates, Delimiter: given}})
 						if err != nil {
 							t.Errorf("%q: %v", text, err)
 						} else if l.Hash() != want.Hash() || !slices.Equal(l.Time, want.Time) {
@@ -145,18 +145,18 @@ func TestSpreadsheets(t *testing.T) {
 		}
 	}
 	const text = "action;reward;x_a,b\na;1;2\nb;0;3\n"
-	if l, err := open("name.csv", text, logs.Options{Delimiter: ";"}); err != nil || l.Names()[0] != "x_a,b" {
+	if l, err := open("name.csv", text, logs.Options{Forms: logs.Forms{Delimiter: ";"}}); err != nil || l.Names()[0] != "x_a,b" {
 		t.Errorf("a comma in a name: %v", err)
 	}
-	for wrong, o := range map[string]logs.Options{"there are action;reward;x_a": {}, "want one of": {Delimiter: "::"}, "want us or eu": {Dates: "uk"}} {
+	for wrong, o := range map[string]logs.Options{"there are action;reward;x_a": {}, "want one of": {Forms: logs.Forms{Delimiter: "::"}}, "want us or eu": {Forms: logs.Forms{Dates: "uk"}}} {
 		if _, err := open("name.csv", text, o); err == nil || !strings.Contains(err.Error(), wrong) {
 			t.Errorf("%+v: %v, want %q", o, err, wrong)
 		}
 	}
-	if _, err := open("us.csv", "action,reward,timestamp\na,1,31/12/2026\n", logs.Options{Dates: "us"}); err == nil || !strings.Contains(err.Error(), "is no time") {
+	if _, err := open("us.csv", "action,reward,timestamp\na,1,31/12/2026\n", logs.Options{Forms: logs.Forms{Dates: "us"}}); err == nil || !strings.Contains(err.Error(), "is no time") {
 		t.Errorf("no such month: %v", err)
 	}
-	if _, err := open("l.jsonl", `{"action":"a","reward":1}`, logs.Options{Delimiter: ";"}); err == nil || !strings.Contains(err.Error(), "setting delimiter is for CSV") {
+	if _, err := open("l.jsonl", `{"action":"a","reward":1}`, logs.Options{Forms: logs.Forms{Delimiter: ";"}}); err == nil || !strings.Contains(err.Error(), "setting delimiter is for CSV") {
 		t.Error(err)
 	}
 }

@@ -63,7 +63,7 @@ func TestFind(t *testing.T) {
 		if arg == "nothing.csv" || strings.Contains(arg, "?") { // with which the query of a URL begins
 			continue
 		}
-		f, err = logs.Find(context.Background(), []string{"mem://b/" + arg}, logs.Options{Bucket: b.open})
+		f, err = logs.Find(context.Background(), []string{"mem://b/" + arg}, logs.Options{Hooks: logs.Hooks{Bucket: b.open}})
 		if (err != nil) != (want == nil) {
 			t.Errorf("mem %s: %v", arg, err)
 		} else if err == nil {
@@ -203,12 +203,12 @@ func TestFileFaults(t *testing.T) {
 	write(t, whole, all)
 	want := read(t, logs.Options{}, whole)
 	b := bucket{"l/1.csv": csvHeader + strings.Join(lines(0, 50), ""), "l/2.csv": csvHeader + strings.Join(lines(50, 90), "")}
-	o := logs.Options{Bucket: b.open}
+	o := logs.Options{Hooks: logs.Hooks{Bucket: b.open}}
 	same(t, read(t, o, "mem://b/l"), want)
 	same(t, read(t, o, "mem://b/l/*.csv"), want)
 	o.BadRows = filepath.Join(t.TempDir(), "bad")
 	b["l/3.csv"] = "gone"
-	if _, err := logs.OpenAll(context.Background(), []string{"mem://b/l"}, logs.Options{Bucket: b.open}); err == nil || !strings.Contains(err.Error(), "mem://b/l/3.csv") {
+	if _, err := logs.OpenAll(context.Background(), []string{"mem://b/l"}, logs.Options{Hooks: logs.Hooks{Bucket: b.open}}); err == nil || !strings.Contains(err.Error(), "mem://b/l/3.csv") {
 		t.Error(err)
 	}
 	if l := read(t, o, "mem://b/l"); l.Len() != 90 || l.LeftOut != 1 {
@@ -219,7 +219,7 @@ func TestFileFaults(t *testing.T) {
 		t.Errorf("a file is left out that may be there: %v", err)
 	}
 	b["l/3.csv"] = "growing"
-	if _, err := logs.OpenAll(context.Background(), []string{"mem://b/l"}, logs.Options{Bucket: b.open}); err == nil || !strings.Contains(err.Error(), "mem://b/l/3.csv: the file changed while it was read") {
+	if _, err := logs.OpenAll(context.Background(), []string{"mem://b/l"}, logs.Options{Hooks: logs.Hooks{Bucket: b.open}}); err == nil || !strings.Contains(err.Error(), "mem://b/l/3.csv: the file changed while it was read") {
 		t.Error(err)
 	}
 	delete(b, "l/3.csv")

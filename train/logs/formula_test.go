@@ -35,7 +35,7 @@ func TestReward_Formula(t *testing.T) {
 	}
 	defer want.Close()
 	ranges := map[string]Units{"revenue": {0, 10}, "ship": {0, 4}, "net-tax": {0, 2}}
-	o := Options{Reward: `(revenue + 2)/2 - 2*cost_ship - -"net-tax"`, Ranges: ranges}
+	o := Options{Forms: Forms{Reward: `(revenue + 2)/2 - 2*cost_ship - -"net-tax"`}, Ranges: ranges}
 	csv := write("computed.csv", computed.String())
 	for _, path := range []string{csv, write("computed.jsonl", lines.String())} {
 		for range 2 { // read, and from the cache
@@ -60,12 +60,12 @@ func TestReward_Formula(t *testing.T) {
 		"f(revenue)": "want columns", "1e400*revenue": "no number", "1e300*1e300*revenue": "not finite", "x_a": "no outcome",
 		"action + revenue": "no outcome", "0*revenue": "the same", "other": "no range", "revenue + propensity": "no outcome",
 		strings.Repeat("(", 1<<20): "want a sum", "revenue*1e308": "no range"} {
-		o := Options{Reward: text, Ranges: ranges}
+		o := Options{Forms: Forms{Reward: text}, Ranges: ranges}
 		if err := o.formulate(); (err == nil) != (why == "") || err != nil && !strings.Contains(err.Error(), why) {
 			t.Errorf("%.40q: %.200v, want %q", text, err, why)
 		}
 	}
-	o = Options{Reward: "revenue", Ranges: ranges, RewardMax: 5}
+	o = Options{Forms: Forms{Reward: "revenue"}, Ranges: ranges, RewardMax: 5}
 	if err := o.formulate(); err == nil {
 		t.Error("a range beside that which is computed")
 	}

@@ -15,17 +15,14 @@ import (
 // Options say how a log is read. The zero value reads what the file's name and
 // its columns say, with rewards in [0, 1] or costs in [−1, 0].
 type Options struct {
+	Forms
+	Hooks
 	Format string // one of Formats; "": by the ending of the name, with .gz or .zst after it
 	Preset string // one of Presets, or ""
 
 	// A reward r is the cost −(r − RewardMin)/(RewardMax − RewardMin); a cost c is
 	// the reward −c. Both 0: rewards are in [0, 1].
 	RewardMin, RewardMax float64
-
-	// Reward computes the reward from columns, in place of a column reward or cost: a sum such as
-	// "revenue - 0.2*cost_shipping". Each has its range in Ranges, of which RewardMin and RewardMax are computed.
-	Reward  string
-	formula *formula // of Reward; nil: there is none
 
 	// Ranges are what outcomes can be, by their names, and AtRandom those that are missing at random, see [Outcome].
 	Ranges   map[string]Units
@@ -43,19 +40,11 @@ type Options struct {
 	// Numbers, if not nil, says that actions are numbers, which columns density and propensity have the density or the
 	// probability of, and into which intervals they are divided. Atoms are those that Actions name; nil: as found.
 	Numbers *numeric.Actions
-	// PropensityForm is how the file writes a propensity p: "log", "percent" or "inverse", 1/p; "": as p.
-	PropensityForm string
-	RewardMap      map[string]float64 // rewards that the file writes as words, or as other numbers
-	NoRewards      bool               // the file has decisions alone: no rewards are read, costs are 0
 	// Columns are the file's columns that are read as those of the schema, by their names there, such as "action":
 	// "variant", "x_age": "age"; a column of such a name itself is not read then. A file of CSV, JSON Lines or
 	// Parquet must have them. ColumnsBefore is the same of a log before: a file that lacks the column may have the
 	// schema's. A name such as "decision.arm" is also that of a value within the objects of JSON Lines.
 	Columns, ColumnsBefore map[string]string
-
-	Delimiter string // of fields of CSV: one of , ; | and a tab; "": as the header has it
-	// "us", month/day/year, or "eu", day/month/year or day.month.year, beside what times are read by; "": neither
-	Dates string
 
 	Categories []string // context columns whose values are names even where they look like numbers
 
@@ -68,25 +57,43 @@ type Options struct {
 
 	BadRows string // the file that bad rows go into; "": a bad row is an error
 	// the cache's file, of several files the folder of theirs; "": beside the log, or where there is room for it
-	Cache    string
-	NoCache  bool           // no cache is read, and none is left
-	Progress func(rows int) // called now and then with the rows read
-
-	// called before a cache is written, with its size; of several files before the first, with that of the files
-	Caching func(path string, bytes int64)
+	Cache   string
+	NoCache bool // no cache is read, and none is left
 	// of several files, read the share of a shard alone, see [Log].FilesHash; zero: all
 	Share Shard
-	// opens the bucket of a URL such as s3://name?region=x; nil: files are local
-	Bucket func(ctx context.Context, url string) (Bucket, error)
-
-	Unpack map[string]Unpack // formats that another module knows, by the ending of their files, such as arrow
-
 	// what the path - is; nil: standard input. Its format is known by its first bytes, its columns are not cached.
 	Input io.Reader
 
 	// LoggedByFile says that rows of several files which do not name the policy that logged them were logged by one of
 	// the name of their file, up to its first point.
 	LoggedByFile bool
+}
+
+// Forms are how a file writes what it has.
+type Forms struct {
+	Delimiter string // of fields of CSV: one of , ; | and a tab; "": as the header has it
+	// "us", month/day/year, or "eu", day/month/year or day.month.year, beside what times are read by; "": neither
+	Dates string
+	// PropensityForm is how the file writes a propensity p: "log", "percent" or "inverse", 1/p; "": as p.
+	PropensityForm string
+	RewardMap      map[string]float64 // rewards that the file writes as words, or as other numbers
+	NoRewards      bool               // the file has decisions alone: no rewards are read, costs are 0
+	// Reward computes the reward from columns, in place of a column reward or cost: a sum such as
+	// "revenue - 0.2*cost_shipping". Each has its range in Ranges, of which RewardMin and RewardMax are computed.
+	Reward  string
+	formula *formula // of Reward; nil: there is none
+}
+
+// Hooks are what reading calls.
+type Hooks struct {
+	Progress func(rows int) // called now and then with the rows read
+
+	// called before a cache is written, with its size; of several files before the first, with that of the files
+	Caching func(path string, bytes int64)
+	// opens the bucket of a URL such as s3://name?region=x; nil: files are local
+	Bucket func(ctx context.Context, url string) (Bucket, error)
+
+	Unpack map[string]Unpack // formats that another module knows, by the ending of their files, such as arrow
 }
 
 // Open reads the log at path into a binary cache beside it, or finds it there, and

@@ -41,13 +41,13 @@ func TestForms(t *testing.T) {
 		name, text string
 		o          logs.Options
 	}{
-		{"percent.csv", "x_age,action,reward,propensity\n3,a,1,50\n4,b,0,25\n5,a,1,50\n", logs.Options{PropensityForm: "percent"}},
-		{"inverse.csv", "x_age,action,reward,propensity\n3,a,1,2\n4,b,0,4\n5,a,1,2\n", logs.Options{PropensityForm: "inverse"}},
-		{"words.csv", "x_age,action,reward,propensity\n3,a,yes,.5\n4,b,no,.25\n5,a,2,.5\n", logs.Options{RewardMap: worth}},
+		{"percent.csv", "x_age,action,reward,propensity\n3,a,1,50\n4,b,0,25\n5,a,1,50\n", logs.Options{Forms: logs.Forms{PropensityForm: "percent"}}},
+		{"inverse.csv", "x_age,action,reward,propensity\n3,a,1,2\n4,b,0,4\n5,a,1,2\n", logs.Options{Forms: logs.Forms{PropensityForm: "inverse"}}},
+		{"words.csv", "x_age,action,reward,propensity\n3,a,yes,.5\n4,b,no,.25\n5,a,2,.5\n", logs.Options{Forms: logs.Forms{RewardMap: worth}}},
 		{"words.jsonl", `{"x_age":3,"action":"a","reward":"yes","propensity":0.5}
 {"x_age":4,"action":"b","reward":true,"propensity":0.25}
 {"x_age":5,"action":"a","reward":2,"propensity":0.5}
-`, logs.Options{RewardMap: worth}},
+`, logs.Options{Forms: logs.Forms{RewardMap: worth}}},
 		{"nested.jsonl", `{"user":{"age":3},"decision":{"arm":"a","p":{"logged":0.5,"other":7}},"won":1}
 {"decision":{"p":{"logged":0.25},"arm":"b"},"user":{"age":4,"name":"Ada"},"won":0}
 {"user":{"age":5},"decision":{"arm":"a","p":{"logged":0.5}},"won":1}
@@ -64,7 +64,7 @@ func TestForms(t *testing.T) {
 		}
 	}
 	l, err := read("x_age,action,reward,p_a,p_b\n3,a,1,-0.2876820724517809,-1.3862943611198906\n4,b,0,-0.2876820724517809,-1.3862943611198906\n",
-		"log.csv", logs.Options{PropensityForm: "log"})
+		"log.csv", logs.Options{Forms: logs.Forms{PropensityForm: "log"}})
 	if err != nil || !logs.Near(l.Propensity[0], .75, 1e-12) || !logs.Near(l.Propensity[1], .25, 1e-12) {
 		t.Errorf("log: %v", err)
 	}
@@ -77,7 +77,7 @@ func TestForms(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
-	if _, err := read("", "plain.csv", logs.Options{PropensityForm: "odds"}); err == nil || !strings.Contains(err.Error(), "want log, percent or inverse") {
+	if _, err := read("", "plain.csv", logs.Options{Forms: logs.Forms{PropensityForm: "odds"}}); err == nil || !strings.Contains(err.Error(), "want log, percent or inverse") {
 		t.Error(err)
 	}
 }

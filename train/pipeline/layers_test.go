@@ -229,7 +229,7 @@ func TestLayeredObjectives(t *testing.T) {
 	}{
 		{pipeline.Options{Objective: "heuristic"}, false},
 		{pipeline.Options{Objective: "logistic"}, false},
-		{pipeline.Options{Objective: "corollary1", Prior: pipeline.LearnedPrior, Settings: train.Settings{PriorScales: []float64{.05}}}, true},
+		{pipeline.Options{Objective: "corollary1", Ancestry: pipeline.Ancestry{Prior: pipeline.LearnedPrior}, Settings: train.Settings{PriorScales: []float64{.05}}}, true},
 		{pipeline.Options{Objective: "ls", Settings: train.Settings{PriorScales: []float64{.5}}}, true},
 	} {
 		c.o.Seed, c.o.Floor, c.o.MinESS = 1, .05, -1
@@ -272,7 +272,7 @@ func TestLayersRefused(t *testing.T) {
 		"no chain of layers":              {Objective: "heuristic", Settings: train.Settings{Representation: "gated"}},
 		"none takes no arguments":         {Settings: train.Settings{Representation: "none=3"}},
 		"dropout \"1\": want a number in": {Settings: train.Settings{Representation: "mlp=3,dropout=1"}},
-		"is of other features than":       {Objective: "heuristic", Prior: pipeline.LearnedPrior, Settings: train.Settings{Representation: "mlp=3"}},
+		"is of other features than":       {Objective: "heuristic", Ancestry: pipeline.Ancestry{Prior: pipeline.LearnedPrior}, Settings: train.Settings{Representation: "mlp=3"}},
 		"is of its own features":          {Objective: "heuristic", PriorFile: linear, Ancestry: pipeline.Ancestry{Fresh: true}, Settings: train.Settings{Representation: "mlp"}},
 	} {
 		o.Settings.Epochs = 1

@@ -49,7 +49,7 @@ func TestPromiseNumbers(t *testing.T) {
 // learnNumbers learns quickly.
 func learnNumbers(ctx context.Context, log *logs.Log, seed uint64) (worlds.Learned, error) {
 	o := pipeline.Options{Settings: settings(2), Scaling: unit, Floor: .05, Learners: []string{"linear"}, Seed: seed,
-		Intervals: []int{4, 8}}
+		Dividing: pipeline.Dividing{Intervals: []int{4, 8}}}
 	got, err := pipeline.Learn(ctx, library.Standard(), log, o)
 	if err != nil {
 		return worlds.Learned{}, err

@@ -56,16 +56,11 @@ type Options struct {
 	// own in W, beside what it is described by, where rows offer sets or actions have features. 0:
 	// 100, or 1 where actions have no features; negative: none has.
 	Own int
-	// Intervals are the numbers of intervals that the range of actions which are numbers may be divided into, from which
-	// one is chosen on rows that teach; nil: 4, 8, 16 and 32.
-	Intervals []int
-	looked    []int // rows that intervals were chosen on, which do not certify
+	Dividing
 	Trading
 	// Learners of the recipe that may be candidates, of [train.Learners]; nil: all.
 	Learners []string
 	Readable
-	// Prior is zero or learned; empty: learned for the recipe, zero for others.
-	Prior string
 	// PriorFile, if not nil, is a policy whose weights are the prior's mean, or
 	// where the recipe starts, and whose encoder is used. Rows that it was learned
 	// from do not certify.
@@ -92,12 +87,22 @@ type Trading struct {
 
 // Ancestry is what is known of the policies that came before.
 type Ancestry struct {
+	// Prior is zero or learned; empty: learned for the recipe, zero for others.
+	Prior string
 	// Fresh says that the log has no row that PriorFile was learned from, where
 	// that cannot be seen.
 	Fresh bool
 	// Loggers are policies that logged rows of the log, as far as their files are at
 	// hand: what taught them had a part in what is learned from the log.
 	Loggers []*policyfile.Policy
+}
+
+// Dividing says how the range of actions that are numbers is divided.
+type Dividing struct {
+	// Intervals are the numbers of intervals that may be taken, from which one is chosen on rows that teach; nil: 4, 8,
+	// 16 and 32.
+	Intervals []int
+	looked    []int // rows that intervals were chosen on, which do not certify
 }
 
 // Readable says how rules are learned that people can read.
