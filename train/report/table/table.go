@@ -2,6 +2,7 @@
 package table
 
 import (
+	"encoding/csv"
 	"fmt"
 	"io"
 	"os"
@@ -20,7 +21,7 @@ import (
 // Format is how results are printed.
 type Format string
 
-// The formats, by their names in settings. CSV and JSON are each result's own.
+// The formats, by their names in settings. JSON is each result's own, and CSV of most.
 const (
 	Text     Format = "table"
 	Markdown Format = "markdown"
@@ -111,6 +112,8 @@ func WriteWithin(w io.Writer, f Format, width int, head []string, rows [][]strin
 	switch {
 	case f == LaTeX:
 		return latex(w, head, rows)
+	case f == CSV:
+		return csv.NewWriter(w).WriteAll(append([][]string{head}, rows...))
 	case f == Markdown:
 		opts = append(opts, tablewriter.WithRenderer(renderer.NewMarkdown()))
 	case Wide(head, rows)+len(head)+3 > width:
