@@ -65,7 +65,8 @@ func (t *table) of(rows []int) (x regress.Matrix, action []int32, y []float64) {
 // boosting says how trees are grown. Where some rows of the table are held out already, the number of trees is that of
 // one part of the rest, else it is chosen by folds and trees are grown on all rows.
 func (t *table) boosting(rows []int) regress.BoostOptions {
-	o := regress.BoostOptions{Groups: t.groups, Threads: t.threads, Depth: 4, Leaves: 12, Rate: .08, Rounds: 300, MinRows: 10, L2: 3}
+	o := regress.BoostOptions{Groups: t.groups, Threads: t.threads, Depth: 4, Leaves: 12,
+		Rate: .08, Rounds: 300, MinRows: 10, L2: 3}
 	if len(rows) < len(t.y) {
 		o.Folds = 1
 	} else if len(rows) < 20_000 {
@@ -125,7 +126,8 @@ func graft(out, f *features.Forest, i, d int, own func(j int) float64) {
 			out.Sets = append(out.Sets, f.Sets[-2-j])
 			j = -1 - len(out.Sets)
 		}
-		out.Feature, out.Value, out.Right = append(out.Feature, int32(j)), append(out.Value, f.Value[i]), append(out.Right, 0)
+		out.Feature, out.Right = append(out.Feature, int32(j)), append(out.Right, 0)
+		out.Value = append(out.Value, f.Value[i])
 		graft(out, f, left, d, own)
 		out.Right[at] = int32(len(out.Feature) - at)
 		graft(out, f, right, d, own)

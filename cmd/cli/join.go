@@ -119,7 +119,8 @@ in files of their own in its folder or pattern. A decision without one lacks it 
 
 // local are the files that arguments stand for, objects as copies in a folder.
 func local(ctx context.Context, lib library.Library, args []string, dir string) (paths []string, err error) {
-	files, err := logs.Find(ctx, args, logs.Options{Hooks: logs.Hooks{Bucket: lib.Bucket}, Format: "jsonl"}) // whatever their names end in
+	// whatever their names end in
+	files, err := logs.Find(ctx, args, logs.Options{Hooks: logs.Hooks{Bucket: lib.Bucket}, Format: "jsonl"})
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +176,8 @@ func joinLogs(cmd *cobra.Command, served, rewards []string, f joinFlags) (err er
 	}
 	defer log.Close()
 	show.next("reading " + strings.Join(rewards, ", "))
-	r := join.NewRewards(logs.Options{Columns: f.rewardColumns, ColumnsBefore: f.Columns, Forms: logs.Forms{RewardMap: f.RewardMap}})
+	r := join.NewRewards(logs.Options{Columns: f.rewardColumns, ColumnsBefore: f.Columns,
+		Forms: logs.Forms{RewardMap: f.RewardMap}})
 	for _, path := range rewards {
 		if err := r.Read(path, o.Duplicates); err != nil {
 			return err

@@ -73,7 +73,8 @@ func New(e Encoder) (*Encoder, error) {
 	for _, name := range e.Missing {
 		j := int32(e.Feature(name))
 		if j < 0 || slices.Contains(e.missing, j) || !e.Impute {
-			return nil, fmt.Errorf("features: missing has %q, which is no name of the encoder, comes twice, or comes without impute", name)
+			return nil, fmt.Errorf("features: missing has %q, which is no name of the encoder, comes twice, or comes "+
+				"without impute", name)
 		}
 		e.missing = append(e.missing, j)
 	}

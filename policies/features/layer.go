@@ -198,7 +198,8 @@ func (l *Layer) Check(in int) error {
 			return fmt.Errorf("features: %w", err)
 		}
 		if l.Image.In() != in {
-			return fmt.Errorf("features: an image of %d numbers, %d×%d pixels of %d channels, for %d features", l.Image.In(), l.Image.Height, l.Image.Width, l.Image.Channels, in)
+			return fmt.Errorf("features: an image of %d numbers, %d×%d pixels of %d channels, for %d features",
+				l.Image.In(), l.Image.Height, l.Image.Width, l.Image.Channels, in)
 		}
 		in = l.Image.Patch()
 	}

@@ -289,8 +289,9 @@ func parse(data []byte, key string) (*Log, *cacheHeader, error) {
 	if err != nil || h.Key != key {
 		return nil, nil, errDamaged
 	}
-	l := &Log{Actions: h.Actions, Origin: h.Origin, store: &store{hash: h.Hash, files: h.Files, named: named{n: h.Rows, width: h.Width},
-		hasIDs: h.HasIDs}}
+	l := &Log{Actions: h.Actions, Origin: h.Origin,
+		store: &store{hash: h.Hash, files: h.Files, named: named{n: h.Rows, width: h.Width},
+			hasIDs: h.HasIDs}}
 	for _, o := range h.Outcomes {
 		l.Outcomes = append(l.Outcomes, Outcome{Column: o.Column, text: o.Text})
 	}

@@ -74,7 +74,8 @@ func ReadClasses(name string, from io.Reader, temperature float64) (World, error
 		numeric := j != of
 		for i, row := range rows {
 			v, err := strconv.ParseFloat(row[j], 64)
-			if numeric = numeric && (err == nil || row[j] == ""); err == nil && numeric && (math.IsInf(v, 0) || math.IsNaN(v)) {
+			numeric = numeric && (err == nil || row[j] == "")
+			if err == nil && numeric && (math.IsInf(v, 0) || math.IsNaN(v)) {
 				return World{}, fmt.Errorf("%s: row %d, column %s: %s is not finite", name, i+1, column, row[j])
 			}
 		}

@@ -123,7 +123,8 @@ func trial(ctx context.Context, w World, n int, seed uint64, o Options) (map[str
 		return nil, err
 	}
 	none := math.NaN()
-	of := map[string]outcome{LoggingPolicy: {1 << 20, logging, none, none, ""}, BestPolicy: {1<<20 + 1, best, none, none, ""}}
+	of := map[string]outcome{LoggingPolicy: {1 << 20, logging, none, none, ""},
+		BestPolicy: {1<<20 + 1, best, none, none, ""}}
 	for i, l := range o.Learners {
 		got, err := l.Learn(ctx, log, seed)
 		if err != nil {
@@ -180,7 +181,9 @@ func value(policy func([]float64, []features.Value) error, test []Visit, k int) 
 
 func gather(world string, n int, results []map[string]outcome) []Cell {
 	var cells []Cell
-	names := slices.SortedFunc(keys(results[0]), func(a, b string) int { return results[0][a].place - results[0][b].place })
+	names := slices.SortedFunc(keys(results[0]), func(a, b string) int {
+		return results[0][a].place - results[0][b].place
+	})
 	for _, name := range names {
 		c := Cell{World: world, Rows: n, Learner: name}
 		for _, r := range results {
@@ -203,7 +206,8 @@ func gather(world string, n int, results []map[string]outcome) []Cell {
 }
 
 // peers writes the log and the truth for another program, and reads what its policies earn.
-func peers(ctx context.Context, command []string, w World, log []logs.Decision, test []Visit) (map[string]float64, error) {
+func peers(ctx context.Context, command []string, w World, log []logs.Decision,
+	test []Visit) (map[string]float64, error) {
 	dir, err := os.MkdirTemp("", "opl-worlds-")
 	if err != nil {
 		return nil, err
@@ -212,10 +216,12 @@ func peers(ctx context.Context, command []string, w World, log []logs.Decision, 
 	columns := columnsOf(log, test)
 	var rows [][]string
 	for _, d := range log {
-		rows = append(rows, append([]string{w.Actions()[d.Action], number(-d.Cost), number(d.Propensity)}, cells(d.Context, columns)...))
+		row := []string{w.Actions()[d.Action], number(-d.Cost), number(d.Propensity)}
+		rows = append(rows, append(row, cells(d.Context, columns)...))
 	}
 	a, b := filepath.Join(dir, "log.csv"), filepath.Join(dir, "truth.csv")
-	if err := write(a, append([]string{"action", "reward", "propensity"}, prefixed("x_", columns)...), rows); err != nil {
+	head := append([]string{"action", "reward", "propensity"}, prefixed("x_", columns)...)
+	if err := write(a, head, rows); err != nil {
 		return nil, err
 	}
 	rows = nil

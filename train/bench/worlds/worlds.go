@@ -331,7 +331,8 @@ func crossed(r *rand.Rand) func(*rand.Rand) Visit {
 	}
 	return func(r *rand.Rand) Visit {
 		i, j := r.IntN(6), r.IntN(5)
-		v := Visit{Context: []features.Value{category("city", i), category("device", j), category("day", r.IntN(7))}, Logging: flat(5)}
+		v := Visit{Context: []features.Value{category("city", i), category("device", j), category("day", r.IntN(7))},
+			Logging: flat(5)}
 		for a := range effect {
 			v.Mean = append(v.Mean, sigmoid(effect[a][i][j]-.9))
 		}
@@ -376,7 +377,8 @@ func periodic(r *rand.Rand) func(*rand.Rand) Visit {
 	}
 	return func(r *rand.Rand) Visit {
 		hour, shop := r.Float64()*24, int(40*math.Pow(r.Float64(), 2))
-		v := Visit{Context: []features.Value{{Name: "hour", Number: math.Floor(hour*60) / 60}, category("shop", shop), {Name: "age", Number: 20 + 50*r.Float64()}}, Logging: flat(4)}
+		v := Visit{Context: []features.Value{{Name: "hour", Number: math.Floor(hour*60) / 60}, category("shop", shop),
+			{Name: "age", Number: 20 + 50*r.Float64()}}, Logging: flat(4)}
 		for a := range phase {
 			v.Mean = append(v.Mean, sigmoid(1.3*math.Sin(2*math.Pi*(hour-phase[a])/24)+level[a][shop]-.4))
 		}
@@ -423,6 +425,7 @@ func clicks(r *rand.Rand) func(*rand.Rand) Visit {
 
 func nothing(r *rand.Rand) func(*rand.Rand) Visit {
 	return func(r *rand.Rand) Visit {
-		return Visit{Context: numbers(normals(r, 8, 1)...), Mean: []float64{.3, .32, .28, .3}, Logging: softmax([]float64{0, .5, 0, -.5}, .2)}
+		return Visit{Context: numbers(normals(r, 8, 1)...), Mean: []float64{.3, .32, .28, .3},
+			Logging: softmax([]float64{0, .5, 0, -.5}, .2)}
 	}
 }
