@@ -271,6 +271,9 @@ func (b *builder) fill(ctx context.Context, rd reader) (err error) {
 		if err != nil {
 			if b.o.BadRows == "" {
 				return fmt.Errorf("%s, %w", b.where(b.at), err)
+			} else if b.lastSlot.at > 0 {
+				return b.fatal("%w; bad rows are not left out of lists that have a row a slot, as a list would lose a "+
+					"slot and be valued as another: mend the row, or leave out its list", err)
 			}
 			b.Skipped++
 			name, row := b.files.place(b.at)
