@@ -185,11 +185,10 @@ func (r *reader) without(worth linear, i int, x []float64) float64 {
 // just above it, which independence excludes.
 //
 // For true propensities, with b the action of the other slot, h any function of it and the context whose sum over what
-// could stand there is 0, and r any function of the slot, (its reward) h(b)/p has mean 0 where the reward does not depend
-// on b; p is the propensity of b, and if b stands above, of both slots. h is the effect of b that one half of the lists
-// teaches, less its mean over what could stand there, and the reward is taken less what that half makes of its own
-// action. So the sum over the other half, by its standard error, is about normal, and one that is positive by more than
-// chance refutes the assumption.
+// could stand there is 0, r h(b)/p has mean 0 for a reward r that does not depend on b; p is the propensity of b, and if
+// b stands above, of both slots. h is the effect of b that one half of the lists teaches, less its mean over what could
+// stand there, and r the reward less what that half makes of its own action. So the sum over the other half, by its
+// standard error, is about normal, and one that is positive by more than chance refutes the assumption.
 func (l *log) assumption(starts []int, a certify.Assumption, assumed, below bool) {
 	halves, r := l.pairs(starts, below), l.reader(8)
 	if len(halves[0]) == 0 {
