@@ -64,10 +64,10 @@ func (r Recipe) LearnChunks(ctx context.Context, judge *provenance.Judge, log *l
 		}
 		taught := p.Posterior.Prior.Taught
 		chunk := certify.Chunk{Rows: rows}
-		if chunk.Policy, err = p.Play(log, rows, c.Threads); err != nil {
+		if chunk.Policy, err = p.Play(log, c.Threads); err != nil {
 			return nil, err
 		}
-		view, err := p.Shares[len(p.Shares)-1].In.View(log, rows, c.Threads)
+		view, err := p.view(p.Shares[len(p.Shares)-1].In, log, c.Threads)
 		if err != nil {
 			return nil, err
 		}

@@ -91,7 +91,7 @@ func TestStartOfMixture(t *testing.T) {
 		t.Fatalf("scores by %s, a mixture of %d", got.Learner, len(got.Shares))
 	}
 	pi, one := make([]float64, 4), make([]float64, 4)
-	play, err := got.Play(log, got.Rows, 1)
+	play, err := got.Play(log, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package train
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -332,50 +333,75 @@ func (t *table) heldOut(ctx context.Context, of kind, p *prior, rows []int, give
 }
 
 // mixture are weights of scores, at least 0, by a logistic regression of rewards on them that is shrunk towards their
-// mean.
+// mean. Of many rows kinds that hardly lower the log-loss are left out, the dearest first.
 func mixture(ctx context.Context, logits [][]float64, y []float64) ([]float64, error) {
-	m := len(logits)
-	if m == 1 {
-		return []float64{1}, nil
-	}
-	in := make([]int, m)
+	in := make([]int, len(logits))
 	for j := range in {
 		in[j] = j
 	}
 	for {
-		x := regress.Matrix{Width: len(in) + 1, Data: make([]float64, 0, len(y)*(len(in)+1))}
-		offset := make([]float64, len(y))
-		for i := range y {
-			for _, j := range in {
-				x.Data = append(x.Data, logits[j][i])
-				offset[i] += logits[j][i] / float64(len(in))
-			}
-			x.Data = append(x.Data, 1)
+		w, loss, err := stack(ctx, logits, in, y)
+		if err != nil || len(in) == 1 {
+			return w, err
 		}
-		penalties := make([]float64, len(in)+1)
-		for j := range in {
-			penalties[j] = 10
-		}
-		theta, err := regress.Logistic(ctx, x, y, regress.Options{Offset: offset, Penalties: penalties})
-		if err != nil {
-			return nil, err
-		}
-		w := make([]float64, m)
-		worst := -1
-		for j, of := range in {
-			if w[of] = theta[j] + 1/float64(len(in)); w[of] < .02 && (worst < 0 || w[of] < w[in[worst]]) {
-				worst = j
+		out, least := -1, .02
+		for at, j := range in {
+			if w[j] < least {
+				out, least = at, w[j]
 			}
 		}
-		if worst < 0 {
+		for at := len(in) - 1; at >= 0 && out < 0 && len(y) >= mostTuning; at-- {
+			_, without, err := stack(ctx, logits, slices.Delete(slices.Clone(in), at, at+1), y)
+			if err != nil {
+				return nil, err
+			}
+			if without < loss+needless {
+				out = at
+			}
+		}
+		if out < 0 {
 			return w, nil
 		}
-		if in = slices.Delete(in, worst, worst+1); len(in) == 1 {
-			clear(w)
-			w[in[0]] = 1
-			return w, nil
+		in = slices.Delete(in, out, out+1)
+	}
+}
+
+// needless is how much a kind lowers the log-loss of mostTuning rows, in nats, that is not worth its time.
+const needless = 3
+
+// stack are the weights of some of the scores, 0 of the others, and the log-loss with them.
+func stack(ctx context.Context, logits [][]float64, in []int, y []float64) (w []float64, loss float64, err error) {
+	m := len(in)
+	x := regress.Matrix{Width: m + 1, Data: make([]float64, 0, len(y)*(m+1))}
+	offset, penalties := make([]float64, len(y)), make([]float64, m+1)
+	for i := range y {
+		for _, j := range in {
+			x.Data = append(x.Data, logits[j][i])
+			offset[i] += logits[j][i] / float64(m)
+		}
+		x.Data = append(x.Data, 1)
+	}
+	for j := range in {
+		penalties[j] = 10
+	}
+	w = make([]float64, len(logits))
+	if m == 1 {
+		w[in[0]] = 1
+	}
+	theta, err := regress.Logistic(ctx, x, y, regress.Options{Offset: offset, Penalties: penalties})
+	if err != nil {
+		return nil, 0, err
+	}
+	for j, of := range in {
+		if m > 1 {
+			w[of] = theta[j] + 1/float64(m)
 		}
 	}
+	for i, v := range y {
+		z := offset[i] + floats.Dot(theta, x.Data[i*(m+1):(i+1)*(m+1)])
+		loss += max(z, 0) + math.Log1p(math.Exp(-math.Abs(z))) - v*z
+	}
+	return w, loss, nil
 }
 
 // kinds lists the ways to learn scores.

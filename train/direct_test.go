@@ -277,3 +277,26 @@ func (w watched) Row64(i int, dst []float64) {
 	*w.read = append(*w.read, i)
 	w.Contexts.Row64(i, dst)
 }
+
+// Of many rows a kind of scores that adds nothing is left out, and one that adds something is not.
+func TestMixture_LeavesOutWhatIsNeedless(t *testing.T) {
+	for _, useful := range []bool{false, true} {
+		r := rand.New(rand.NewPCG(5, 1))
+		logits, y := make([][]float64, 2), make([]float64, mostTuning)
+		for i := range y {
+			one, two := r.NormFloat64(), r.NormFloat64()
+			z := one
+			if useful {
+				z += .2 * two
+			}
+			if r.Float64() < 1/(1+math.Exp(-z)) {
+				y[i] = 1
+			}
+			logits[0], logits[1] = append(logits[0], one), append(logits[1], one+two/3)
+		}
+		w, err := mixture(context.Background(), logits, y)
+		if err != nil || w[0] == 0 || (w[1] != 0) != useful {
+			t.Errorf("useful %v: weights %v, %v", useful, w, err)
+		}
+	}
+}

@@ -7,10 +7,14 @@ import (
 	"opl/train/regress"
 )
 
+// mostGrown are the numbers that trees are grown from: of large tables some rows are left out.
+const mostGrown = 1 << 22
+
 // trees learns boosted trees of each action, from the rows that played it.
 func trees(ctx context.Context, t *table, rows []int, _ *prior) ([]features.Layer, error) {
-	x, action, y := t.of(rows)
-	got, err := regress.BoostByAction(ctx, x, action, t.k, y, nil, t.boosting(rows))
+	o := t.boosting(rows)
+	x, action, y := t.of(evenly(rows, mostGrown/t.x.Width))
+	got, err := regress.BoostByAction(ctx, x, action, t.k, y, nil, o)
 	if err != nil {
 		return nil, err
 	}
@@ -20,8 +24,9 @@ func trees(ctx context.Context, t *table, rows []int, _ *prior) ([]features.Laye
 // pooled learns boosted trees of all actions together, in which the action is one more category, or if actions are
 // numbers one more feature.
 func pooled(ctx context.Context, t *table, rows []int, _ *prior) ([]features.Layer, error) {
+	o, d := t.boosting(rows), t.x.Width
+	rows = evenly(rows, mostGrown/d)
 	of, action, y := t.of(rows)
-	d := t.x.Width
 	wide := t.k
 	if t.numeric != nil {
 		wide = 1
@@ -36,7 +41,6 @@ func pooled(ctx context.Context, t *table, rows []int, _ *prior) ([]features.Lay
 			row[d+int(action[i])] = 1
 		}
 	}
-	o := t.boosting(rows)
 	own := make([]int32, t.k)
 	for a := range own {
 		own[a] = int32(d + a)

@@ -52,12 +52,14 @@ type Recipe struct {
 // left out of the comparison, and the candidate of the first chunk is kept for the others.
 const mostPairs = 1 << 28
 
-// tried are the rows that candidates are compared on, of those that teach: all of a small log, of a table no more than
-// [Direct] learns from.
+// mostCompared are the rows of a table that candidates are compared on: of more, differences that matter are seen.
+const mostCompared = 60_000
+
+// tried are the rows that candidates are compared on, of those that teach: all of a small log, some of a large table.
 func (r *Recipe) tried(log *logs.Log, rows []int) []int {
 	switch {
 	case r.Direct != nil:
-		return evenly(rows, mostTable/max(1, log.Dim()))
+		return evenly(rows, min(mostCompared, mostTable/max(1, log.Dim())))
 	case log.Choices == nil || log.Sets():
 		return rows
 	}
@@ -88,6 +90,11 @@ type Certified struct {
 	// likelihood" or "layered logistic".
 	Learner string
 	Seconds float64
+
+	seen struct { // what view gave last
+		in        *Representation
+		log, view *logs.Log
+	}
 }
 
 // RewardModel is a model of the reward that is linear in the features of the policy's last share, h(x)ᵀθ_a
@@ -334,14 +341,10 @@ func (r Recipe) Learn(ctx context.Context, judge *provenance.Judge, log *logs.Lo
 			r.Direct.won = len(teaching)
 		}
 	}
-	taught, err := last.In.View(log, teaching, c.Threads)
-	if err != nil {
+	if out.Models, err = r.models(ctx, log, teaching, c, last, by); err != nil {
 		return nil, err
 	}
-	if out.Models, err = r.models(ctx, taught, teaching, c, last, by); err != nil {
-		return nil, err
-	}
-	certifying, err := last.In.View(log, rest, c.Threads)
+	certifying, err := out.view(last.In, log, c.Threads)
 	if err != nil {
 		return nil, err
 	}
@@ -355,7 +358,7 @@ func (r Recipe) Learn(ctx context.Context, judge *provenance.Judge, log *logs.Lo
 	if out.Seconds = time.Since(begin).Seconds(); r.part {
 		return out, nil
 	}
-	pi, err := out.Play(log, rest, c.Threads)
+	pi, err := out.Play(log, c.Threads)
 	if err != nil {
 		return nil, err
 	}
@@ -550,9 +553,18 @@ func apart(p, q []float64, log *logs.Log, rows []int) float64 {
 	return math.Sqrt(max(0, square/n-sum*sum/(n*n)) / n)
 }
 
-// Play is the policy on some rows of the log, for [certify.Fixed].
-func (c *Certified) Play(log *logs.Log, rows []int, threads int) (func(dst []float64, i int) error, error) {
-	return play(c.Policy, c.Shares, func(in *Representation) (*logs.Log, error) { return in.View(log, rows, threads) })
+// Play is the policy on the rows of the log that certify, for [certify.Fixed].
+func (c *Certified) Play(log *logs.Log, threads int) (func(dst []float64, i int) error, error) {
+	return play(c.Policy, c.Shares, func(in *Representation) (*logs.Log, error) { return c.view(in, log, threads) })
+}
+
+// view is the log whose rows that certify are seen through a representation. The last one is kept.
+func (c *Certified) view(in *Representation, log *logs.Log, threads int) (of *logs.Log, err error) {
+	if s := &c.seen; s.in != in || s.log != log || s.view == nil {
+		s.in, s.log = in, log
+		s.view, err = in.View(log, c.Rows, threads)
+	}
+	return c.seen.view, err
 }
 
 func play(policy policies.Policy, shares []Share, view func(*Representation) (*logs.Log, error)) (func(dst []float64, i int) error, error) {
@@ -591,6 +603,10 @@ func (r Recipe) models(ctx context.Context, log *logs.Log, rows []int, c Config,
 		return []RewardModel{{logisticModel, s.Theta}}, nil
 	}
 	softmax, values := s.Theta, s.Theta
+	log, err := s.In.View(log, rows, c.Threads)
+	if err != nil {
+		return nil, err
+	}
 	if c.Prior = (policies.Prior{}); s.In != nil {
 		c.LearningRate, c.checked = r.LayerRate, false
 	}
@@ -602,7 +618,6 @@ func (r Recipe) models(ctx context.Context, log *logs.Log, rows []int, c Config,
 		softmax = l[0].Theta
 	}
 	if by.model != logisticModel {
-		var err error
 		if values, err = logisticModels(ctx, log, rows, c, "reward model", likelihoodPenalty); err != nil {
 			return nil, err
 		}

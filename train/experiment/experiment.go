@@ -196,7 +196,7 @@ func (e *Runner) recipe(ctx context.Context, t *Task, r train.Run, c train.Confi
 	}
 	s := out.Certificate.Statement()
 	rec.Certificate, rec.Seconds, rec.Learner = &s, out.Seconds, out.Learner
-	pi, err := out.Play(t.Log, out.Rows, c.Threads)
+	pi, err := out.Play(t.Log, c.Threads)
 	if err == nil {
 		rec.HeldOut, err = heldOut(t, pi, out.Rows)
 	}

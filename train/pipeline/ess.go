@@ -39,7 +39,7 @@ func estimateParts(parts []*train.Certified, log *logs.Log) (certify.Estimate, e
 	var pi, pi0, cost []float64
 	all := make([]float64, log.MostOptions())
 	for _, p := range parts {
-		play, err := p.Play(log, p.Rows, runtime.GOMAXPROCS(0))
+		play, err := p.Play(log, runtime.GOMAXPROCS(0))
 		if err != nil {
 			return certify.Estimate{}, err
 		}
