@@ -22,18 +22,14 @@ var divisions = []int{4, 8, 16, 32}
 type Division struct {
 	Intervals int     `json:"intervals"`
 	Value     float64 `json:"value"` // estimated reward of the policy that is best with these intervals
-	Error     float64 `json:"error"` // standard error of what is guaranteed of it, on as many rows as certify
-	Low       float64 `json:"low"`   // the lower end of an interval of 95 % from below
+	Error     float64 `json:"error"` // standard error of that by weights of as many rows as certify
 }
 
-// pessimism is how many standard errors the lower end is below the value.
-const pessimism = 1.645
-
-// bandwidth divides a log of numbers into the intervals whose policy has the largest lower end, and returns it with the
-// options that divide its rows alike. Narrow intervals may earn more, and are guaranteed less: weights are as large as
-// intervals are narrow. The rows that teach are halved. A model of the finest division, learned from one half, says
-// which policies are best in the contexts of the other half, whose rows value them, doubly robustly. No other row is
-// looked at.
+// bandwidth divides a log of numbers into the intervals whose policy has the largest value less its error, and returns
+// it with the options that divide its rows alike. Narrow intervals may earn more, and are guaranteed less: weights are
+// as large as intervals are narrow. The rows that teach are halved, and each half teaches a model of the finest
+// division. One says which policies are best in the contexts of the other half; the other values them, and its rows say
+// the error. No other row is looked at.
 func bandwidth(ctx context.Context, lib library.Library, log *logs.Log, o Options) (*logs.Log, Options, error) {
 	if o.PriorFile != nil || o.Distil != nil {
 		return log, o, nil // the log was read as their policy divides it
@@ -74,22 +70,18 @@ func bandwidth(ctx context.Context, lib library.Library, log *logs.Log, o Option
 		value, square, n := 0.0, 0.0, float64(len(l.teaching))
 		for f := range rows {
 			for _, i := range rows[f] {
-				r := rewards[1-f](i)
-				means := divided.Numbers.Of.Means(r, finest.Numbers.Of)
-				a := floats.MaxIdx(means)
-				w := 0.0
+				a := floats.MaxIdx(divided.Numbers.Of.Means(rewards[1-f](i), finest.Numbers.Of))
+				value += divided.Numbers.Of.Means(rewards[f](i), finest.Numbers.Of)[a] / n
 				if int(divided.Action[i]) == a {
-					w = 1 / divided.Propensity[i]
+					x := log.Cost[i] / divided.Propensity[i]
+					square += x * x / n
 				}
-				value += (means[a] + w*(-log.Cost[i]-r[finest.Action[i]])) / n
-				square += w * w * log.Cost[i] * log.Cost[i] / n
 			}
 		}
-		low := value - pessimism*math.Sqrt(square/float64(len(l.certifying)))
-		u := log.Units()
-		l.o.divisions = append(l.o.divisions, Division{k, u.At(value), (value - low) / pessimism * u.Span(), u.At(low)})
-		if low > most {
-			chosen, most = divided, low
+		e, u := math.Sqrt(square/float64(len(l.certifying))), log.Units()
+		l.o.divisions = append(l.o.divisions, Division{k, u.At(value), e * u.Span()})
+		if value-e > most {
+			chosen, most = divided, value-e
 		}
 	}
 	l.o.looked = l.teaching

@@ -95,7 +95,7 @@ func trainingFacts(l *pipeline.Learned) []html.Fact {
 	}
 	var of []string
 	for _, d := range t.Divisions {
-		of = append(of, fmt.Sprintf("%d: %.4g, at least %.4g", d.Intervals, d.Value, d.Low))
+		of = append(of, fmt.Sprintf("%d: %.4g ± %.2g", d.Intervals, d.Value, d.Error))
 	}
 	if of != nil {
 		facts = append(facts, fact("intervals", "%d, by rows that teach: %s", f.Numbers.Intervals(), strings.Join(of, "; ")))

@@ -57,15 +57,15 @@ func TrainingPage(l *pipeline.Learned) html.Page {
 
 // intervalsFigure draws what is promised against the number of intervals of a range of numbers.
 func intervalsFigure(t pipeline.Training) html.Figure {
-	c := figure.Curve{Name: "estimate, and its lower end", Style: figure.Category(0), Kind: figure.Barred}
+	c := figure.Curve{Name: "estimate, with its error", Style: figure.Category(0), Kind: figure.Barred}
 	p := &figure.Panel{X: "intervals", Y: "reward", LogX: true}
 	for _, d := range t.Divisions {
-		c.Add(float64(d.Intervals), d.Value, d.Low, d.Value, "")
+		c.Add(float64(d.Intervals), d.Value, d.Value-d.Error, d.Value+d.Error, "")
 		p.At = append(p.At, float64(d.Intervals))
 	}
 	p.Curves = []figure.Curve{c}
-	return html.Figure{Caption: "The reward of the best policy of each number of intervals, by rows that teach, and the " +
-		"lower end of its estimate on as many rows as certify. The largest lower end is taken.",
+	return html.Figure{Caption: "The reward of the best policy of each number of intervals, by rows that teach, and its " +
+		"standard error on as many rows as certify. The largest reward less its error is taken.",
 		Figure: figure.Figure{Name: "intervals", Panels: [][]*figure.Panel{{p}},
 			Legends: []figure.Legend{{Entries: []figure.Entry{{Label: c.Name, Style: c.Style}}}}}}
 }
