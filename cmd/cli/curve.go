@@ -76,6 +76,7 @@ each context: the middle of its most probable interval.
 	addCount(fl, &intervals, "intervals", 16, "intervals of the range, up to 1024")
 	fl.StringVar(&o.By, "by", "", "column of contexts whose values are segments, each with a curve of its own")
 	fl.StringVar(&policy, "policy", "", "the `file` of a policy to value as if it played a single number in each context")
+	fl.BoolVar(&o.Fresh, "fresh", false, "no row of the log had a part in the policy, where that cannot be seen")
 	addTableFormat(fl, &format)
 	plot.add(fl, "the curve")
 	f.add(fl)

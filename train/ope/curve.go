@@ -57,6 +57,7 @@ type CurveOptions struct {
 	// Policy, if not nil, is valued as if it played the middle of its most probable interval, or its most probable
 	// atom. Rows that had a part in it are left out.
 	Policy *policyfile.Policy
+	Fresh  bool // none had, where that cannot be seen
 	Model  RewardModel
 }
 
@@ -99,7 +100,7 @@ func Curve(log *logs.Log, judge *provenance.Judge, o CurveOptions) (DoseCurve, e
 		predict(k.predicted[i], i)
 	}
 	if o.Policy != nil {
-		if err := k.policy(&out, judge, o.Policy); err != nil {
+		if err := k.policy(&out, judge, o); err != nil {
 			return out, err
 		}
 	}
@@ -167,12 +168,12 @@ func (k *kernels) dose(rows []int, c int, judges [2]*provenance.Judge, o certify
 }
 
 // policy values a policy that plays a number in each context.
-func (k *kernels) policy(out *DoseCurve, judge *provenance.Judge, p *policyfile.Policy) error {
-	numbers := p.File().Numbers
+func (k *kernels) policy(out *DoseCurve, judge *provenance.Judge, o CurveOptions) error {
+	p, numbers := o.Policy, o.Policy.File().Numbers
 	if numbers == nil {
 		return errors.New("setting policy: its actions are names, and not numbers")
 	}
-	rows, err := judge.Untaught(p, false)
+	rows, err := judge.Untaught(p, o.Fresh)
 	if err != nil {
 		return fmt.Errorf("setting policy: %w", err)
 	}

@@ -61,7 +61,8 @@ func middles(t *testing.T) *policyfile.Policy {
 func TestCurve(t *testing.T) {
 	log, mean := doses(t, 3000, 8, 1)
 	p := middles(t)
-	got, err := Curve(log, provenance.Within(log, 1), CurveOptions{Delta: .05, Gamma: 1, Model: RewardModels()[0], Policy: p})
+	got, err := Curve(log, provenance.Within(log, 1), CurveOptions{Delta: .05, Gamma: 1, Model: RewardModels()[0],
+		Policy: p, Fresh: true})
 	if err != nil {
 		t.Fatal(err)
 	}
