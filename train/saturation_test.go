@@ -19,8 +19,9 @@ func TestSaturated_EndsWhereMoreRowsDoNotHelp(t *testing.T) {
 		scale    float64
 		from     string
 	}{
-		{"three features", 4, 500, 1.5, " from 2000 rows of 16000, as more do not help (held-out reward ."},
-		{"forty features", 41, 200, .5, " from 12800 rows of 16000"},
+		{"three features", 4, 500, 1.5, " from 8000 rows of 16000, as more do not help (held-out reward ."},
+		{"forty features", 41, 200, .5, " from 3200 rows of 16000, as more do not help (held-out reward ."},
+		{"gains to the end", 41, 100, .5, ""},
 		{"too few rows", 4, 4000, 1.5, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

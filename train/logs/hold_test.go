@@ -45,9 +45,11 @@ func TestHold(t *testing.T) {
 		}
 	}
 }
+
+// Vectors of some rows are read where there was no room for those of all.
 func TestRead_VectorsOfSomeRows(t *testing.T) {
 	x := Rows32{Width: 2, Data: []float32{0, 1, 2, 3, 4, 5, 6, 7}}
-	log := &Log{X: Hold(struct{ Contexts }{x}, 0), Rows: []int{3, 0, 2}, Cost: make([]float64, 3)}
+	log := &Log{X: Hold(struct{ Contexts }{x}, 0), Rows: []int{3, 0, 2}, Action: make([]int32, 3)}
 	if same := log.Read(3*2*4 - 1); same != log {
 		t.Error("vectors without room are read")
 	}
