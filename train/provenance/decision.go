@@ -422,7 +422,7 @@ func (c *Certificate) decide(t trial, requirements []Requirement, err error) (*C
 	for _, r := range requirements {
 		key := Requirement{Name: r.Name, Budget: r.Budget, By: r.By}
 		if seen[key] {
-			return nil, fmt.Errorf("setting %s %s is given twice", r.kind(), r.Name)
+			return nil, fmt.Errorf("setting %s %s is given twice", r.kind(), cmp.Or(r.Name, r.By))
 		}
 		seen[key] = true
 		of, err := t.nulls(r, s.Groups > 0)
@@ -485,6 +485,13 @@ func Required(log *logs.Log, all []Requirement) error {
 		return err
 	}
 	for _, r := range all {
+		if r.By != "" {
+			of := trial{parts: []certify.PoolLog{{Log: log, Rows: every(log.Len())}}, samples: []sample{{Judge: &Judge{log: log}}}}
+			if _, err := of.segments(r); err != nil {
+				return err
+			}
+			continue
+		}
 		b, _ := log.Beside(r.Name)
 		least, most := math.Inf(1), math.Inf(-1)
 		for i, c := range b.Cost {
@@ -508,8 +515,8 @@ func Chances(log *logs.Log, logged []float64, rows []int, n int, delta float64, 
 	t := trial{parts: []certify.PoolLog{{Log: log}}, samples: []sample{{Judge: &Judge{log: log}}}}
 	chances := []float64{t.goal().chance(log.Cost, nil, log.Propensity, logged, rows, n, delta)}
 	for _, r := range all {
-		if r.By != "" {
-			return nil, fmt.Errorf("setting guardrail-by %s: segments are certified, and not learned for", r.By)
+		if r.By != "" { // segments are certified, and not learned for
+			continue
 		}
 		b, err := log.Beside(r.Name)
 		if err != nil {
@@ -554,8 +561,11 @@ func (n *null) chance(cost []float64, missing []bool, pi0, pi []float64, rows []
 
 // kind names what is required.
 func (r Requirement) kind() string {
-	if r.Budget {
+	switch {
+	case r.Budget:
 		return "budget"
+	case r.By != "":
+		return "guardrail-by"
 	}
 	return "guardrail"
 }
