@@ -144,7 +144,8 @@ func prepare(lib library.Library, log *logs.Log, o Options) (*learning, error) {
 			return nil, fmt.Errorf("%s: %w", run.Objective, err)
 		}
 	}
-	l.out.Training = Training{Run: run, Rows: log.Len(), Estimated: log.Estimated, Tried: 1}
+	l.out.Training = Training{Run: run, Rows: log.Len(), Estimated: log.Estimated, Tried: 1,
+		Divisions: o.divisions}
 	if left := provenance.LeftOut(log.LeftOut, log.Skipped); left != "" {
 		l.warn("%s", left)
 	}
@@ -440,8 +441,13 @@ func (l *learning) finish() (err error) {
 		parts, weights = []*train.Certified{{Posterior: q, Rows: l.certifying,
 			Shares: []train.Share{{Weight: 1, Theta: q.Mu, In: train.Layered(l.layers)}}}}, []float64{1}
 		t.Estimate = estimate(out.Policy, q, l.rows, few(l.rows, l.certifying))
-	} else if t.Estimate, err = estimateParts(parts, l.rows); err != nil {
-		return err
+	} else if c := out.Certificate; c == nil || c.Statement().Circumstances == nil || len(l.o.Requirements) > 0 ||
+		c.Statement().Estimate.Rows != len(l.certifying) {
+		if t.Estimate, err = estimateParts(parts, l.rows); err != nil {
+			return err
+		}
+	} else {
+		t.Estimate = c.Statement().Estimate // which played all these rows
 	}
 	if c := out.Certificate; l.log.Lists != nil && c != nil && c.Statement().Circumstances != nil {
 		t.Estimate = c.Statement().Estimate // of lists, and not of slots below what the logging policy showed

@@ -111,6 +111,20 @@ func Segmented(log *logs.Log, column string) ([]Segment, error) {
 	return out, nil
 }
 
+// Largest keeps the largest segments, of which there are to be so many, and makes one of the others.
+func Largest(all []Segment, most int) []Segment {
+	slices.SortStableFunc(all, func(a, b Segment) int { return cmp.Compare(len(b.Rows), len(a.Rows)) })
+	if len(all) <= most {
+		return all
+	}
+	rest := Segment{Name: fmt.Sprintf("(%d others)", len(all)-most+1)}
+	for _, s := range all[most-1:] {
+		rest.Rows = append(rest.Rows, s.Rows...)
+	}
+	slices.Sort(rest.Rows)
+	return append(all[:most-1:most-1], rest)
+}
+
 // LargeSegments is the share of the rows that a segment needs for a guardrail.
 const LargeSegments = 0.05
 
@@ -140,10 +154,11 @@ func (t trial) segments(r Requirement) (all []*null, err error) {
 			n := of[s.Name]
 			if n == nil {
 				n = t.goal()
-				n.Kind, n.Name, n.Limit = "guardrail", fmt.Sprintf("reward of %s %s", r.By, s.Name), r.Limit
+				n.Kind, n.Limit = r.kind(), r.Limit
 				if err := n.require(Requirement{Name: r.By, Limit: r.Limit}, false); err != nil {
 					return nil, err
 				}
+				n.Kind, n.Name = "guardrail", fmt.Sprintf("reward of %s %s", r.By, s.Name)
 				n.parts = slices.Clone(n.parts)
 				for i := range n.parts {
 					n.parts[i].Rows, n.rows[i] = nil, nil
@@ -157,6 +172,9 @@ func (t trial) segments(r Requirement) (all []*null, err error) {
 			n.parts[k].Rows = slices.DeleteFunc(slices.Clone(p.Rows), func(row int) bool { return !in[row] })
 			n.rows[k] = n.parts[k].Rows
 		}
+	}
+	if len(all) == 0 {
+		return fail(fmt.Errorf("no value has %v %% of the rows or more, so no segment is large", 100*LargeSegments))
 	}
 	for _, n := range all {
 		if !slices.ContainsFunc(n.rows, func(rows []int) bool { return len(rows) > 1 }) {
