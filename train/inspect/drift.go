@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -395,11 +396,11 @@ func (l *log) autocorrelation() {
 	}
 	blocks := len(l.report.Blocks)
 	e := l.buffer()
-	variance := 0.0
 	for t, i := range l.order {
 		e[t] = -l.Cost[i] - l.report.Blocks[t*blocks/l.n].Reward
-		variance += e[t] * e[t] / float64(l.n)
 	}
+	l.withoutSlots(e)
+	variance := floats.Dot(e, e) / float64(l.n)
 	if variance <= 1e-15 {
 		return
 	}

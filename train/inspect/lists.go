@@ -62,6 +62,22 @@ func (l *log) lists() {
 	l.assumption(starts, certify.Independence, assumed == certify.Independence, false)
 }
 
+// withoutSlots takes from values, in the order of time, the mean of those in slots of the same number: the last slot of a
+// list stands before the first of the next.
+func (l *log) withoutSlots(e []float64) {
+	if l.Lists == nil {
+		return
+	}
+	sum, rows := map[int32]float64{}, map[int32]float64{}
+	for t, i := range l.order {
+		slot := l.Lists.Slot[i]
+		sum[slot], rows[slot] = sum[slot]+e[t], rows[slot]+1
+	}
+	for t, i := range l.order {
+		e[t] -= sum[l.Lists.Slot[i]] / rows[l.Lists.Slot[i]]
+	}
+}
+
 // shortest is the least number of slots of a list.
 func shortest(starts []int) int {
 	least := math.MaxInt

@@ -254,6 +254,11 @@ func TestLists_DoubtsAnAssumptionThatDoesNotHold(t *testing.T) {
 			if (worst == inspect.Fine) != holds {
 				t.Errorf("%s, %s assumed: %v", w.Name, assume, worst)
 			}
+			for _, f := range found.Findings {
+				if f.Severity > inspect.Fine && holds { // such as slots that earn less the lower they are
+					t.Errorf("%s, %s assumed, a sound log: %s: %s", w.Name, assume, f.Check, f.Measured)
+				}
+			}
 		}
 	}
 }
