@@ -226,7 +226,7 @@ const (
 // all rows.
 func teach(rows, tried []int, all []teacher, risk func(t teacher, learned [][]Share, at int, rows []int) (float64, error)) (of []Share, best teacher, err error) {
 	if len(rows) < 5 {
-		return nil, best, fmt.Errorf("train: %d rows to learn from, want at least 5", len(rows))
+		return nil, best, fmt.Errorf("train: the log is too small: %d rows are left to learn from, want at least 5", len(rows))
 	}
 	if len(all) == 0 {
 		return nil, best, errors.New("train: none of the learners named fits this log: tables have at most 512 features and 100 actions")

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Subject is what a finding is about, of what every guarantee assumes of a log. Package provenance decides by it what
-// may certify, so that a check keeps its force under any name.
+// Subject says which assumption of a guarantee a check tests. Package provenance decides by
+// subjects what may certify, so that a check keeps its force if it is renamed.
 type Subject string
 
 // The subjects.

@@ -44,7 +44,7 @@ type Estimator struct {
 	Of func(d *Data, hyper float64) Value
 
 	check   func(hyper float64) error // more that must hold of it; nil: nothing
-	assumes certify.Assumption        // of lists, see ListEstimators; "": it is not of lists
+	assumes certify.Assumption        // of lists, see listEstimators; "": it is not of lists
 	learns  bool                      // it is of lists, and reads a model
 }
 

@@ -59,7 +59,8 @@ func (s Statement) Promise() float64 {
 	return max(0, s.Reward())
 }
 
-// Circumstances are what is to be known of the log that certified, where it was read.
+// Circumstances describe the log that certified: which rows did, what they earned, and what was
+// found of them.
 type Circumstances struct {
 	Guaranteed float64          `json:"guaranteed"`      // reward, in [0, 1]
 	Relation   Relation         `json:"relation"`        // of the log to the one learned from
@@ -313,7 +314,8 @@ func (s sample) readOff() int {
 	return n
 }
 
-// LeftOut says what it means that files, and rows of others, could not be read; "" of none.
+// LeftOut says what it means for a guarantee that some files, and rows of others, could not be
+// read. It returns "" if all were read.
 func LeftOut(files, rows int) string {
 	var what []string
 	if files > 0 {

@@ -86,7 +86,7 @@ func (j *Judge) Usable() error {
 		return nil
 	}
 	f := j.found.Findings[0]
-	return fmt.Errorf("the log cannot be used: %s: %s: %s; %s, or do it all the same by setting force", f.Check,
+	return fmt.Errorf("the log cannot be used: %s: %s: %s; %s; to go on anyway: setting force", f.Check,
 		f.Measured, f.Means, f.Do)
 }
 

@@ -442,7 +442,7 @@ func TestPoolText(t *testing.T) {
 		{all, "better than what logged these rows"},
 		{all, "At any time: they hold at every look"},
 		{one, "For one look, at rows whose number was fixed before; to look again as rows come: certify by setting any-time"},
-		{one, "whoever takes the best of several policies, trainings or\n  statements on the same rows must share δ among them, and what several rounds state fails with the sum of their δ"},
+		{one, "If you pick the best of several policies, trainings or\n  statements on the same rows, divide δ among them. Over several rounds, add up their δ"},
 	} {
 		if !strings.Contains(c.in, c.want) {
 			t.Errorf("not said: %q in\n%s", c.want, c.in)

@@ -68,8 +68,8 @@ type Segment struct {
 	Rows []int
 }
 
-// Segmented divides the rows of a log by the values of a column of names, the most frequent first. A column of
-// numbers, and one that the contexts lack, is an error.
+// Segmented divides the rows of a log by the values of a column of names, the most frequent value
+// first. Errors: a column of numbers, a column that no context has.
 func Segmented(log *logs.Log, column string) ([]Segment, error) {
 	e, err := log.FitEncoder(nil, logs.Scaling{Kind: "none", Intercept: true})
 	if err != nil {
@@ -111,8 +111,8 @@ func Segmented(log *logs.Log, column string) ([]Segment, error) {
 	return out, nil
 }
 
-// LargeSegments is the share of the rows that a segment needs for a guardrail.
-const LargeSegments = 0.05
+// largeSegments is the share of the rows that a segment needs for a guardrail.
+const largeSegments = 0.05
 
 // nulls are those of a requirement.
 func (t trial) nulls(r Requirement, grouped bool) ([]*null, error) {
@@ -134,7 +134,7 @@ func (t trial) segments(r Requirement) (all []*null, err error) {
 			return fail(err)
 		}
 		for _, s := range found {
-			if float64(len(s.Rows)) < LargeSegments*float64(t.samples[k].log.Len()) && of[s.Name] == nil {
+			if float64(len(s.Rows)) < largeSegments*float64(t.samples[k].log.Len()) && of[s.Name] == nil {
 				continue
 			}
 			n := of[s.Name]

@@ -68,7 +68,7 @@ func Inspection(w io.Writer, r inspect.Report) error {
 }
 
 // columnsListed is how many columns of a log the text has, and columnsBrief the short one.
-const columnsListed, columnsBrief = 40, 12
+const columnsListed, columnsBrief = 40, 6
 
 // columnsRead lists how columns were read.
 func columnsRead(b *strings.Builder, r inspect.Report, most int) {
@@ -78,7 +78,7 @@ func columnsRead(b *strings.Builder, r inspect.Report, most int) {
 	fmt.Fprintf(b, "\n  %-22s %-12s %-8s %-22s %s\n", "column", "role", "type", "values", "missing")
 	for i, c := range r.Columns {
 		if i == most {
-			fmt.Fprintf(b, "  and %d more\n", len(r.Columns)-i)
+			fmt.Fprintf(b, "  and %d more: --verbose or --format json\n", len(r.Columns)-i)
 			break
 		}
 		name := []rune(c.Name)
