@@ -91,6 +91,9 @@ func TestParseFamily(t *testing.T) {
 			t.Errorf("%s: twice the density fits", text)
 		}
 	}
+	if f, err := numeric.ParseFamily("normal 5 2"); err != nil || numeric.Fits(f, 5, f.Prob(5), 0, 10, 1e-6) == nil {
+		t.Error("a normal distribution that the range cuts fits")
+	}
 	for _, text := range []string{"", "uniform", "uniform 3 1", "uniform 0 inf", "normal 0 -1", "normal 0 0", "normal NaN 1", "gamma 1 2", "normal 0 1 2 3 4 5"} {
 		if f, err := numeric.ParseFamily(text); err == nil {
 			t.Errorf("%q was read as %v", text, f)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"opl/graph/kernel/simd"
 	"opl/policies/features"
 	"opl/policies/propensity"
 )
@@ -162,6 +163,13 @@ func (p *Policy) PropensitiesOn(dst, scores, values []float64, o *Offered) error
 	return p.of(dst, scores, values, o, nil, s)
 }
 
+// Scores writes Σ_m w_m s_m of the actions that PropensitiesOn is of to dst.
+func (p *Policy) Scores(dst, values []float64, o *Offered) error {
+	s := p.pool.Get().(*scratch)
+	defer p.pool.Put(s)
+	return p.of(nil, dst, values, o, nil, s)
+}
+
 // PropensitiesAfter is PropensitiesOn of what the slots of a list above left: those of the actions above, by their
 // places, are 0, and the others' are of the policy among these alone, as if they were all that is offered.
 func (p *Policy) PropensitiesAfter(dst, values []float64, o *Offered, above []int) error {
@@ -201,7 +209,7 @@ func (p *Policy) of(dst, mean, values []float64, o *Offered, above []int, s *scr
 		return errors.New("policyfile: the policy has no catalogue: say which actions are offered")
 	case k == 0:
 		return errors.New("policyfile: no action is offered")
-	case len(dst) != k || mean != nil && len(mean) != k || len(values) != p.inputs.Dim():
+	case dst != nil && len(dst) != k || mean != nil && len(mean) != k || len(values) != p.inputs.Dim():
 		return fmt.Errorf("policyfile: %d values and room for %d propensities, want %d and %d", len(values), len(dst),
 			p.inputs.Dim(), k)
 	}
@@ -210,19 +218,24 @@ func (p *Policy) of(dst, mean, values []float64, o *Offered, above []int, s *scr
 	}
 	s.z = slices.Grow(s.z[:0], k)[:k]
 	all := dst
-	dst = dst[:k-len(above)]
+	dst = dst[:max(0, len(dst)-len(above))]
 	if len(p.parts) > 1 {
 		s.sum = slices.Grow(s.sum[:0], k)[:len(dst)]
 	}
 	for i := range p.parts {
 		q := &p.parts[i]
-		if err := q.scores(s.z, values, i, o, s); err != nil {
+		z := s.z
+		if dst == nil && len(p.parts) == 1 {
+			z = mean
+		}
+		if err := q.scores(z, values, i, o, s); err != nil {
 			return err
 		}
-		for a, v := range s.z {
-			if v-v != 0 {
-				return fmt.Errorf("policyfile: the score of action %q is %v", p.name(o, a), v)
-			}
+		if a := simd.NonFinite(z); a >= 0 {
+			return fmt.Errorf("policyfile: the score of action %q is %v", p.name(o, a), z[a])
+		}
+		if dst == nil && len(p.parts) == 1 {
+			return nil
 		}
 		if mean != nil {
 			if i == 0 {
@@ -232,7 +245,10 @@ func (p *Policy) of(dst, mean, values []float64, o *Offered, above []int, s *scr
 				mean[a] += q.Weight * v
 			}
 		}
-		z := without(s.z, above)
+		if dst == nil {
+			continue
+		}
+		z = without(z, above)
 		if len(p.parts) == 1 {
 			q.family.At(dst, z, q.Sigma*s.x[0], nil)
 			break

@@ -1,6 +1,9 @@
 package propensity
 
-import "math/rand/v2"
+import (
+	"math"
+	"math/rand/v2"
+)
 
 // Draw draws an action with probabilities proportional to pi, which sum to 1 up to
 // the error of the quadrature. An action of probability 0 is never drawn.
@@ -29,3 +32,38 @@ func Gauss(r *rand.Rand, dst []float64) {
 		dst[i] = r.NormFloat64()
 	}
 }
+
+// Cumulate writes the running sums Σ_{b≤a} exp(s_b − m) to dst, where m is the largest score, which it returns. With
+// a draw u, uniform in [0, dst's last), the first a with dst[a] > u is drawn from softmax. A score of −Inf takes no
+// part; one at least must be finite, and none NaN. It takes half as long as math.Exp for each, and is as exact: with
+// x = (64j + i) ln 2/64 + r, exp(x) = 2^j 2^(i/64) exp(r), the last by its series to r⁵.
+func Cumulate(dst, scores []float64) (m float64) {
+	m = math.Inf(-1)
+	for _, s := range scores {
+		if s > m {
+			m = s
+		}
+	}
+	const round, high, low = 0x1.8p52, 0x1.62e42fefap-7, 0x1.cf79abc9e3b3ap-46 // of ln 2/64
+	dst, sum := dst[:len(scores)], 0.
+	for a, s := range scores {
+		if x := s - m; x > -700 {
+			n := x*(64/math.Ln2) + round
+			at := math.Float64bits(n) // whose last bits are 64j + i
+			n -= round
+			r := x - n*high - n*low
+			root := math.Float64frombits(math.Float64bits(roots[at&63]) + at>>6<<52)
+			sum += root + root*(r+r*r*(1./2+r*(1./6))+r*r*r*r*(1./24+r*(1./120)))
+		}
+		dst[a] = sum
+	}
+	return m
+}
+
+// roots are 2^(i/64).
+var roots = func() (t [64]float64) {
+	for i := range t {
+		t[i] = math.Exp2(float64(i) / 64)
+	}
+	return t
+}()

@@ -2,7 +2,9 @@ package server
 
 import (
 	"fmt"
+	"math"
 	"slices"
+	"sort"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -25,7 +27,7 @@ type shown struct {
 
 // list draws the slots of a list one after the other: each by the policy's propensities among what the slots above
 // left, in the context with the slot as a category slot=l, as a log of lists is learned from.
-func (s *Server) list(k *work, p *policyfile.Policy, pi []float64) error {
+func (s *Server) list(k *work, p *policyfile.Policy, pi, scores []float64) error {
 	q := &k.req
 	name := p.Name
 	if q.set != nil {
@@ -39,16 +41,20 @@ func (s *Server) list(k *work, p *policyfile.Policy, pi []float64) error {
 		k.places = append(k.places, a)
 		k.shown.Slots, k.shown.Propensities = append(k.shown.Slots, name(a)), append(k.shown.Propensities, chance)
 	}
-	if f := p.File(); len(f.Components) == 1 && f.Components[0].Kind == policyfile.Softmax && !readsSlot(p, q.slots) {
-		return s.plackettLuce(k, p, pi, take)
-	}
 	values := slices.Clone(q.values)
-	for l := range q.slots {
+	enter := func(l int) (reads bool) { // slot l, and reports whether the policy knows it or the one before
 		for slot, v := range map[int]float64{l: 0, l + 1: 1} {
 			if at := p.Inputs().Feature("slot=" + strconv.Itoa(slot)); at >= 0 && at < len(values) {
-				values[at] = v
+				values[at], reads = v, true
 			}
 		}
+		return reads
+	}
+	if f := p.File(); len(f.Components) == 1 && f.Components[0].Kind == policyfile.Softmax {
+		return s.plackettLuce(k, p, pi, scores, values, enter, take)
+	}
+	for l := range q.slots {
+		enter(l)
 		if err := p.PropensitiesAfter(pi, values, q.set, k.places); err != nil {
 			return fmt.Errorf("context: %w", err)
 		}
@@ -58,47 +64,33 @@ func (s *Server) list(k *work, p *policyfile.Policy, pi []float64) error {
 	return nil
 }
 
-// readsSlot reports a policy that knows one of the first slots.
-func readsSlot(p *policyfile.Policy, slots int) bool {
-	for l := range slots {
-		if p.Inputs().Feature("slot="+strconv.Itoa(l+1)) >= 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// plackettLuce draws the slots of a softmax policy that reads no slot, from its probabilities in the first slot alone:
-// those among what is left are the same divided by their sum, mixed with the floor.
-func (s *Server) plackettLuce(k *work, p *policyfile.Policy, pi []float64, take func(a int, chance float64)) error {
-	if err := p.PropensitiesOn(pi, nil, k.req.values, k.req.set); err != nil {
-		return fmt.Errorf("context: %w", err)
-	}
-	floor, sum := p.File().Floor, 0.
-	for a, v := range pi {
-		pi[a] = max(0, v-floor/float64(len(pi))) / (1 - floor)
-		sum += pi[a]
-	}
-	r := s.rand
+// plackettLuce draws the slots of a softmax policy. It scores the actions once, and again only for a slot that the
+// policy reads, or when those that are left have less than half of the weight in sums, so that their own weight, what
+// was taken subtracted, stays exact.
+func (s *Server) plackettLuce(k *work, p *policyfile.Policy, sums, scores, values []float64, enter func(l int) bool,
+	take func(a int, chance float64)) error {
+	floor, r, top, left := p.File().Floor, s.rand, 0., 0.
 	for l := range k.req.slots {
-		left := float64(len(pi) - l)
-		a := r.IntN(len(pi))
-		if r.Float64() < floor || !(sum > 0) {
-			for slices.Contains(k.places, a) {
-				a = r.IntN(len(pi))
+		if enter(l) || l == 0 || left < sums[len(sums)-1]/2 {
+			if err := p.Scores(scores, values, k.req.set); err != nil {
+				return fmt.Errorf("context: %w", err)
 			}
-		} else {
-			a = propensity.Draw(pi, r)
+			for _, a := range k.places {
+				scores[a] = math.Inf(-1)
+			}
+			top = propensity.Cumulate(sums, scores)
+			left = sums[len(sums)-1]
 		}
-		chance := 1 / left
-		if sum > 0 {
-			chance = (1-floor)*pi[a]/sum + floor/left
+		a := -1
+		for even := r.Float64() < floor; a < 0 || slices.Contains(k.places, a); {
+			if a = r.IntN(len(sums)); !even {
+				u := r.Float64() * sums[len(sums)-1]
+				a = sort.Search(len(sums)-1, func(a int) bool { return sums[a] > u })
+			}
 		}
-		take(a, chance)
-		pi[a], sum = 0, 0
-		for _, v := range pi {
-			sum += v
-		}
+		weight := math.Exp(scores[a] - top)
+		take(a, (1-floor)*weight/left+floor/float64(len(sums)-l))
+		left -= weight
 	}
 	return nil
 }

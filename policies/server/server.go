@@ -520,13 +520,13 @@ func (s *Server) draw(k *work, l *loaded, now time.Time) (status int, kind strin
 	}
 	*pi = slices.Grow((*pi)[:0], n)[:n]
 	var ranks []float64
-	if q.top > 0 {
+	if q.top > 0 || q.slots > 0 {
 		*scores = slices.Grow((*scores)[:0], n)[:n]
 		ranks = *scores
 	}
 	action := 0
 	if q.slots > 0 {
-		if err := s.list(k, p, *pi); err != nil {
+		if err := s.list(k, p, *pi, ranks); err != nil {
 			return http.StatusBadRequest, "request", err
 		}
 	} else if err := p.PropensitiesOn(*pi, ranks, q.values, q.set); err != nil {

@@ -139,3 +139,35 @@ func TestSlotsAreUnbiased(t *testing.T) {
 		}
 	}
 }
+
+// With propensities that are known up to Γ no weight is above what any propensities within the factor would give, and
+// some are reached: a slot's marginal is a sum of products of as many propensities as there are slots down to it.
+func TestSlots_WeightsAreTheLeastWithinGamma(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 1))
+	const gamma = 1.3
+	for range 500 {
+		n := 1 + r.IntN(4)
+		s := certify.Slots{Starts: []int{0, n}}
+		actual := s
+		for l := range n {
+			p, m := .01+.4*r.Float64(), .01+.2*r.Float64()
+			off := func(most float64) float64 { // least and largest are met
+				return []float64{most, 1 / most, math.Pow(most, 2*r.Float64()-1)}[r.IntN(3)]
+			}
+			pi, marginal := r.Float64(), r.Float64()
+			s.Pi, s.Pi0 = append(s.Pi, pi), append(s.Pi0, p)
+			s.Marginal, s.Marginal0 = append(s.Marginal, marginal), append(s.Marginal0, m)
+			actual.Pi0 = append(actual.Pi0, p*off(gamma))
+			actual.Marginal0 = append(actual.Marginal0, m*off(math.Pow(gamma, float64(l+1))))
+		}
+		actual.Pi, actual.Marginal = s.Pi, s.Marginal
+		for _, a := range certify.Assumptions() {
+			least, known := s.Weights(certify.Assumption(a), 0, gamma), s.Weights(certify.Assumption(a), 0, 1)
+			for l, w := range actual.Weights(certify.Assumption(a), 0, 1) {
+				if least[l] > w*(1+1e-12) || !(least[l] < known[l]) {
+					t.Fatalf("%s, slot %d of %d: %v with Γ, %v without, %v in truth", a, l+1, n, least[l], known[l], w)
+				}
+			}
+		}
+	}
+}

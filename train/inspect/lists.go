@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
 	"opl/train/certify"
+	"opl/train/regress"
 )
 
 // OfLists is what the report says of an assumption about lists, in words.
@@ -55,8 +58,8 @@ func (l *log) lists() {
 		return
 	}
 	assumed := certify.Assumption(l.Lists.Assume)
-	l.assumption(starts, certify.Cascade, assumed == certify.Cascade || assumed == certify.Independence, 1)
-	l.assumption(starts, certify.Independence, assumed == certify.Independence, -1)
+	l.assumption(starts, certify.Cascade, assumed == certify.Cascade || assumed == certify.Independence, true)
+	l.assumption(starts, certify.Independence, assumed == certify.Independence, false)
 }
 
 // shortest is the least number of slots of a list.
@@ -68,77 +71,165 @@ func shortest(starts []int) int {
 	return least
 }
 
-// assumption tests whether the reward of a slot depends on the action in the slot below it (beside = 1), which a
-// cascade excludes, or above it (beside = −1), which independence excludes.
-//
-// For true propensities, with b the action beside slot l and any function h of it whose sum over what could stand there
-// is 0, r_l h(b)/p has mean 0 where r_l does not depend on b; p is the propensity of b, and if b stands above of both
-// slots. h is what rewards beside b were on one half of the lists, less its mean over what could stand there. So the
-// sum over the other half, by its standard error, is about normal, and one that is positive by more than chance refutes the
-// assumption.
-func (l *log) assumption(starts []int, a certify.Assumption, assumed bool, beside int) {
-	sums, total := map[int32][2]float64{}, [2]float64{} // of one half of the lists: Σ r/p and Σ 1/p by action beside
-	each := func(half int, use func(row, other int, weight float64)) {
-		for list := half; list < len(starts)-1; list += 2 {
-			first := starts[list]
-			for i := first; i < starts[list+1]; i++ {
-				other := i + beside
-				if other < first || other >= starts[list+1] || l.Options(other) < 3 {
-					continue
+// pair is a slot, and one beside it whose action may have an effect on the reward of the first.
+type pair struct {
+	row, other int
+	weight     float64
+}
+
+// mostPairs of a half are read, and options of mostOptions by pairs that test.
+const mostPairs, mostOptions = 300_000, 30_000_000
+
+// pairs are those of a slot and any below it, or the one just above it, in halves by their groups.
+func (l *log) pairs(starts []int, below bool) (halves [2][]pair) {
+	for list, first := range starts[:len(starts)-1] {
+		for i := first; i < starts[list+1]; i++ {
+			from, to := i+1, starts[list+1]
+			if !below {
+				from, to = max(first, i-1), i
+			}
+			half := &halves[l.cluster(i)&1]
+			for other := from; other < to && len(*half) < mostPairs; other++ {
+				p := pair{i, other, l.rowWeight(i) / l.Propensity[other]}
+				if !below {
+					p.weight /= l.Propensity[i]
 				}
-				w := 1 / l.Propensity[max(i, other)]
-				if beside < 0 {
-					w /= l.Propensity[other]
+				if l.Options(other) > 2 {
+					*half = append(*half, p)
 				}
-				use(i, other, w*l.rowWeight(i))
 			}
 		}
 	}
-	each(0, func(i, other int, w float64) {
-		s := sums[l.Action[other]]
-		sums[l.Action[other]] = [2]float64{s[0] - w*l.Cost[i], s[1] + w}
-		total = [2]float64{total[0] - w*l.Cost[i], total[1] + w}
+	return halves
+}
+
+// cluster is the number of the group of row i, or of its list.
+func (l *log) cluster(i int) int32 {
+	if l.Group != nil {
+		return l.Group[i]
+	}
+	return l.Lists.Of[i]
+}
+
+// linear has the coefficients θ_a of (1, x) by action.
+type linear map[int32][]float64
+
+// at is θ_aᵀ(1, x), 0 of an action that no row taught.
+func (m linear) at(x []float64, a int32) float64 {
+	if m[a] == nil {
+		return 0
+	}
+	return floats.Dot(m[a], x)
+}
+
+// one is (1, x) of row i.
+func (r *reader) one(i int, x []float64) []float64 {
+	x[0] = 1
+	r.vector(i, x[1:])
+	return x
+}
+
+// byAction fits a ridge regression for each action on the row of each pair that of names, with its weight and target.
+func (r *reader) byAction(pairs []pair, of func(p pair) (row int, weight, y float64)) linear {
+	type rows struct{ x, y, w []float64 }
+	actions, x, total := map[int32]*rows{}, make([]float64, 1+len(r.features)), 0.
+	for _, p := range pairs {
+		i, w, y := of(p)
+		q := actions[r.Action[i]]
+		if q == nil {
+			q = &rows{}
+			actions[r.Action[i]] = q
+		}
+		q.x, q.y, q.w, total = append(q.x, r.one(i, x)...), append(q.y, y), append(q.w, w), total+w
+	}
+	m := linear{}
+	for a, q := range actions {
+		penalty := []float64{10 * total / float64(len(pairs))} // as ten rows
+		if theta, err := regress.Ridge(regress.Matrix{Data: q.x, Width: len(x)}, q.y, 1, q.w, penalty); err == nil {
+			m[a] = theta
+		}
+	}
+	return m
+}
+
+// effects learns from pairs what the action of a slot is worth itself, and what it does to the reward of another: a
+// multiple of its worth, as where good items draw clicks away, and what a regression finds besides.
+func (r *reader) effects(pairs []pair) (worth, effect linear) {
+	x := make([]float64, 1+len(r.features))
+	worth = r.byAction(pairs, func(p pair) (int, float64, float64) { return p.row, r.rowWeight(p.row), -r.Cost[p.row] })
+	beside := func(p pair) float64 { return worth.at(r.one(p.other, x), r.Action[p.other]) }
+	var product, square float64
+	for _, p := range pairs {
+		v := beside(p)
+		product, square = product+p.weight*v*r.without(worth, p.row, x), square+p.weight*v*v
+	}
+	times := product / max(square, math.SmallestNonzeroFloat64)
+	effect = r.byAction(pairs, func(p pair) (int, float64, float64) {
+		return p.other, p.weight, r.without(worth, p.row, x) - times*beside(p)
 	})
-	if total[1] == 0 {
+	for a, theta := range worth {
+		if effect[a] == nil {
+			effect[a] = make([]float64, len(theta))
+		}
+		floats.AddScaled(effect[a], times, theta)
+	}
+	return worth, effect
+}
+
+// without is the reward of row i less what its own action is worth.
+func (r *reader) without(worth linear, i int, x []float64) float64 {
+	return -r.Cost[i] - worth.at(r.one(i, x), r.Action[i])
+}
+
+// assumption tests whether the reward of a slot depends on the actions below it, which a cascade excludes, or on that
+// just above it, which independence excludes.
+//
+// For true propensities, with b the action of the other slot, h any function of it and the context whose sum over what
+// could stand there is 0, r h(b)/p has mean 0 for a reward r that does not depend on b; p is the propensity of b, and if
+// b stands above, of both slots. h is the effect of b that one half of the lists teaches, less its mean over what could
+// stand there, and r the reward less what that half makes of its own action. So the sum over the other half, by its
+// standard error, is about normal, and one that is positive by more than chance refutes the assumption.
+func (l *log) assumption(starts []int, a certify.Assumption, assumed, below bool) {
+	halves, r := l.pairs(starts, below), l.reader(8)
+	if len(halves[0]) == 0 {
 		return
 	}
-	base := total[0] / total[1]
-	effect := func(b int32) float64 { // shrunk by what an action weighs
-		s := sums[b]
-		return (s[0] - s[1]*base) / (s[1] + total[1]/float64(len(sums)))
-	}
-	var clusters []float64 // Σ over slots of a list
-	last := -1
-	each(1, func(i, other int, w float64) {
-		mean, n := 0., 0.
-		for j := range l.Options(other) {
-			if b, _ := l.Option(other, j); b != l.Action[i] {
-				mean, n = mean+effect(b), n+1
+	worth, effect := r.effects(halves[0])
+	x, left := make([]float64, 1+len(r.features)), mostOptions
+	place, clusters := map[int32]int{}, []float64(nil) // Σ over the slots of a cluster
+	for _, p := range halves[1] {
+		if left -= l.Options(p.other); left < 0 {
+			break
+		}
+		rest, mean, n := r.without(worth, p.row, x), 0., 0.
+		r.one(p.other, x)
+		for j := range l.Options(p.other) {
+			if b, _ := l.Option(p.other, j); b != l.Action[p.row] {
+				mean, n = mean+effect.at(x, b), n+1
 			}
 		}
-		if at := int(l.Lists.Of[i]); at != last {
-			last, clusters = at, append(clusters, 0)
+		at, ok := place[l.cluster(p.row)]
+		if !ok {
+			at, clusters = len(clusters), append(clusters, 0)
+			place[l.cluster(p.row)] = at
 		}
-		clusters[len(clusters)-1] += w * (-l.Cost[i] - base) * (effect(l.Action[other]) - mean/n)
-	})
-	var sum, square float64
-	for _, v := range clusters {
-		sum, square = sum+v, square+v*v
+		clusters[at] += p.weight * rest * (effect.at(x, l.Action[p.other]) - mean/n)
 	}
+	square := floats.Dot(clusters, clusters)
 	if len(clusters) < 100 || square == 0 {
 		return
 	}
-	z, where := sum/math.Sqrt(square), "below"
-	if beside < 0 {
-		where = "above"
+	z, where := floats.Sum(clusters)/math.Sqrt(square), "above"
+	if below {
+		where = "below"
 	}
 	f := Finding{Check: assumptionCheck(a), About: Assumed, Numbers: []Number{{"z", z}},
-		Measured: fmt.Sprintf("no effect of the slot %s on rewards is found, z = %.1f", where, z)}
+		Measured: fmt.Sprintf("no effect of what stands %s on rewards of slots is found, z = %.1f", where, z)}
 	const critical = 3.72 // one side of alpha
 	if z > critical {
 		f.Measured = fmt.Sprintf("rewards of slots depend on what stands %s, z = %.1f: %s does not hold", where, z, a)
 	}
 	l.judge(f, z > critical && assumed, Doubtful, "estimates and guarantees by this assumption are of rewards that do "+
-		"not depend on it", "give setting assume "+map[bool]string{true: "cascade, or none", false: "none"}[beside < 0]+
+		"not depend on it", "give setting assume "+map[bool]string{true: "none", false: "cascade, or none"}[below]+
 		", which needs more lists")
 }

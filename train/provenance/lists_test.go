@@ -11,6 +11,7 @@ import (
 
 	"opl/train/bench/worlds"
 	"opl/train/certify"
+	"opl/train/inspect"
 	"opl/train/logs"
 	"opl/train/provenance"
 )
@@ -232,6 +233,27 @@ func TestBadLists(t *testing.T) {
 	} {
 		if err := of(c.text, c.rows, c.Options); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %s", err, c.want)
+		}
+	}
+}
+
+// An assumption that is made and does not hold is doubted, one that holds is not. Independence is doubted by what
+// refutes a cascade, too; what does not hold and is not assumed is no doubt.
+func TestLists_DoubtsAnAssumptionThatDoesNotHold(t *testing.T) {
+	for _, w := range worlds.Lists() {
+		for _, assume := range certify.Assumptions() {
+			worst := inspect.Fine
+			found := provenance.New(listLog(t, w, 6000, 3, logs.Options{Assume: assume})).Found()
+			for _, check := range []string{"cascade of slots", "independence of slots"} {
+				f, ok := found.Finding(check)
+				if worst = max(worst, f.Severity); !ok {
+					t.Errorf("%s, %s assumed: %s is not tested", w.Name, assume, check)
+				}
+			}
+			holds := assume == "none" || w.Name == "independence" || w.Name == "cascade" && assume == "cascade"
+			if (worst == inspect.Fine) != holds {
+				t.Errorf("%s, %s assumed: %v", w.Name, assume, worst)
+			}
 		}
 	}
 }
