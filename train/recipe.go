@@ -75,7 +75,7 @@ type Share struct {
 // alone is a mixture of one.
 func alone(theta []float64, in *Representation) []Share { return []Share{{1, theta, in}} }
 
-// Certified is what a Recipe gives.
+// Certified is the result of a Recipe.
 type Certified struct {
 	Policy      policies.Policy    // argmax, with the floor
 	Posterior   policies.Posterior // its scores Mu, Sigma 0, and in Prior.Taught who learned them

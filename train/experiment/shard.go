@@ -109,7 +109,7 @@ func (p planned) differs(q planned) string {
 	return ""
 }
 
-// Merged is what Merge found.
+// Merged counts what Merge found.
 type Merged struct {
 	Records int
 	Sources int      // folders with results

@@ -11,7 +11,7 @@ import (
 	"opl/train/provenance"
 )
 
-// Dose is what one number would have earned, if every row had taken it.
+// Dose estimates what an interval or a number would have earned, if every row had drawn it.
 type Dose struct {
 	Number float64 `json:"number"` // the middle of an interval, or an atom
 	From   float64 `json:"from"`   // of the interval in which a number is drawn evenly

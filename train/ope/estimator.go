@@ -114,7 +114,7 @@ func (e Estimator) hyper(d *Data) (h float64, err error) {
 	return h, err
 }
 
-// Data is what an estimator reads of one target, as columns of n rows that it must
+// Data holds what an estimator reads about one target, as columns of n rows that it must
 // not change.
 type Data struct {
 	N         int

@@ -27,7 +27,7 @@ import (
 	"opl/train/report/table"
 )
 
-// Page is what is written. Only Question and Verdict must be there.
+// Page is the content of a page. Only Question and Verdict must be there.
 type Page struct {
 	By       string // the command, such as "opl inspect"
 	Question string
